@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The only place that prints for flamerun. Every message is one write(2) to stderr, begins with
+ * "flamerun: ", and has control bytes replaced, so that nothing from a profile or a command line
+ * reaches a terminal unescaped.
+ */
+#ifndef CLI_DIAG_H
+#define CLI_DIAG_H
+
+#include <stdarg.h>
+
+/* How much is said. */
+enum diag_level {
+	DIAG_QUIET = 0,  /* -q: errors and hints only */
+	DIAG_NORMAL = 1,
+	DIAG_VERBOSE = 2 /* -v */
+};
+
+void diag_set_level(enum diag_level level);
+
+/* "flamerun: <text>". Always printed: what went wrong, lower case, no full stop. */
+void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* "flamerun: hint: <text>". At most one after an error. */
+void diag_hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* "flamerun: <text>" unless quiet. */
+void diag_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* "flamerun: <text>" only when verbose. */
+void diag_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * A caller-owned place for one error's detail, filled where it is known and printed at the top.
+ * Zero-initialise. Below cli/main.c and the commands nothing prints: functions return -errno and
+ * fill this.
+ */
+struct diag_message {
+	char text[512];
+	char hint[512]; /* "" when there is none */
+};
+
+/* Fill @message (borrowed, may be NULL) and return @error (a negative errno) unchanged. */
+int diag_fail(struct diag_message *message, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Set the hint of @message (may be NULL). */
+void diag_fail_hint(struct diag_message *message, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Print what diag_fail() collected: the error, then the hint if any. */
+void diag_report(const struct diag_message *message);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf maps: "START SIZE name" lines in hex that JIT compilers leave in /tmp/perf-PID.map.
+ * Format: Linux tools/perf/Documentation/jit-interface.txt. Untrusted input.
+ */
+#ifndef CLI_SYMBOLS_PERFMAP_H
+#define CLI_SYMBOLS_PERFMAP_H
+
+#include <stdint.h>
+
+struct perfmap;
+
+/*
+ * Read the map of process @pid (its own number for itself) from /tmp, through /proc/<pid>/root
+ * while that works. Only a regular file that is not a link, owned by the process's or our own user,
+ * and not last written before @not_before_s (seconds since the epoch, 0: any age) is read.
+ * On overlap the later line wins; a torn last line and unparsable lines are skipped.
+ *
+ * Returns 0 and an owned map in *@out; -ENOENT when there is none; -EPERM when the file is not
+ * trusted; -ENOMEM; or the errno of reading.
+ */
+int perfmap_open(struct perfmap **out, uint32_t pid, int64_t not_before_s);
+void perfmap_free(struct perfmap *map); /* NULL is fine */
+
+/* The name that covers @address, or NULL. Valid until perfmap_free(). */
+const char *perfmap_lookup(const struct perfmap *map, uint64_t address);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Addresses to names, for modules known by path and build-id. Own sorted arrays over the symbol
+ * tables that libelf reads; libdwfl finds separate debug files. Files are opened at the first
+ * look-up in their module. All input is untrusted: a broken file gives unnamed code, never a crash.
+ *
+ * Context: one thread.
+ */
+#ifndef CLI_SYMBOLS_SYMBOLS_H
+#define CLI_SYMBOLS_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct symbols;
+
+enum symbols_source {
+	SYMBOLS_NONE = 0,    /* no file, or no symbols in it */
+	SYMBOLS_SYMTAB,      /* .symtab of the module itself */
+	SYMBOLS_DEBUG_FILE,  /* .symtab of a separate debug file (build-id or debug link) */
+	SYMBOLS_MINI,        /* .gnu_debugdata */
+	SYMBOLS_DYNSYM,      /* exported names only */
+	SYMBOLS_VDSO,
+	SYMBOLS_MISMATCH     /* the file's build-id is not the one that ran: not used */
+};
+
+struct symbols_module {
+	const char *path;         /* as the target saw it; borrowed for the call */
+	const uint8_t *build_id;  /* as mapped in the target; NULL when it had none */
+	size_t build_id_bytes;
+	uint32_t pid;             /* to open the file through /proc/<pid>/root while it lives; 0: don't */
+	int is_vdso;
+};
+
+struct symbols_name {
+	const char *name;   /* demangled; owned by struct symbols, valid until symbols_free() */
+	uint64_t start;     /* ELF virtual address */
+	uint64_t size;
+};
+
+/* Returns an owned object, or NULL without memory. */
+struct symbols *symbols_new(void);
+void symbols_free(struct symbols *symbols); /* NULL is fine */
+
+/*
+ * Register a module; equal path and build-id give the same handle.
+ * Returns a handle >= 0, or -ENOMEM.
+ */
+int symbols_add_module(struct symbols *symbols, const struct symbols_module *module);
+
+/*
+ * Name the function that covers ELF virtual address @address of module @handle. Symbol sizes are
+ * respected: code between symbols is unnamed, never the nearest wrong name. PLT entries are
+ * "name@plt".
+ * Returns 0, -ENOENT when no symbol covers the address, or -ENOMEM. *@out only on success.
+ */
+int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct symbols_name *out);
+
+/* Where the names of @handle come from; known after its first look-up. */
+enum symbols_source symbols_module_source(const struct symbols *symbols, int handle);
+
+#endif

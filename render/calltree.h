@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The call tree: what every picture and every text output is made from. Merged stacks of named
+ * frames with weights, and the samples' times beside them. Knows no profiler.
+ *
+ * Building never needs a check at each step: after the first failure (out of memory, or a ceiling)
+ * the tree is poisoned, further calls do nothing, and calltree_error() tells once at the end.
+ *
+ * Context: one thread.
+ */
+#ifndef RENDER_CALLTREE_H
+#define RENDER_CALLTREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct calltree;
+
+#define CALLTREE_ROOT 0u /* the node above all others; has no frame */
+
+enum calltree_frame_kind {
+	CALLTREE_NATIVE = 0,
+	CALLTREE_JIT = 1,       /* named by a perf map or jitdump */
+	CALLTREE_UNNAMED = 2,   /* [libfoo.so.1+0x1234] */
+	CALLTREE_SYNTHETIC = 3, /* [unsampled], [truncated stack], ... */
+	CALLTREE_PROCESS = 4,
+	CALLTREE_THREAD = 5,
+	CALLTREE_INLINE = 6,
+	CALLTREE_KINDS
+};
+
+struct calltree_frame {
+	const char *name;   /* any bytes but NUL, never NULL, not necessarily UTF-8; owned by the tree */
+	const char *module; /* short name of the module, "" when there is none; owned by the tree */
+	enum calltree_frame_kind kind;
+};
+
+struct calltree_node {
+	uint32_t parent;
+	uint32_t frame;
+	uint64_t self;  /* weight of samples that ended here */
+	uint64_t total; /* self and all below; valid after calltree_finish() */
+};
+
+enum calltree_sample_kind { CALLTREE_ON_CPU = 0, CALLTREE_CREDIT = 1, CALLTREE_OFF_CPU = 2 };
+
+/* One sample in time order of arrival, for the data layer. */
+struct calltree_sample {
+	uint64_t time_ns; /* since the start of the run */
+	uint32_t node;    /* the leaf */
+	uint32_t weight;
+	uint32_t thread;  /* caller's number, see calltree_thread() */
+	enum calltree_sample_kind kind;
+};
+
+/* Returns an owned tree, or NULL without memory. */
+struct calltree *calltree_new(void);
+void calltree_free(struct calltree *tree); /* NULL is fine */
+
+/*
+ * Intern a frame: equal (name, module, kind) give the same number. @name and @module are borrowed
+ * for the call. Returns the frame's number, 0 when poisoned (0 is also the first frame's number).
+ */
+uint32_t calltree_frame(struct calltree *tree, const char *name, const char *module,
+	enum calltree_frame_kind kind);
+
+/* The child of @parent with @frame, made if needed. Returns its node number. */
+uint32_t calltree_child(struct calltree *tree, uint32_t parent, uint32_t frame);
+
+/* Add @weight (samples) to @node's self weight. */
+void calltree_add(struct calltree *tree, uint32_t node, uint64_t weight);
+
+/* Name thread number @thread ("name (pid/tid)"); @name is borrowed for the call. */
+void calltree_thread(struct calltree *tree, uint32_t thread, const char *name);
+
+/* Remember one sample's time. Does not add weight: calltree_add() does. */
+void calltree_sample(struct calltree *tree, const struct calltree_sample *sample);
+
+/* Compute totals. Call once after building. Returns 0, or -ENOMEM when the tree is poisoned. */
+int calltree_finish(struct calltree *tree);
+
+/* 0, or the negative errno that poisoned the tree. */
+int calltree_error(const struct calltree *tree);
+
+/* Reading. Pointers stay valid until the tree changes. */
+uint32_t calltree_nodes(const struct calltree *tree);   /* count, root included */
+uint32_t calltree_frames(const struct calltree *tree);
+uint32_t calltree_threads(const struct calltree *tree); /* one past the highest number named */
+size_t calltree_samples(const struct calltree *tree);
+const struct calltree_node *calltree_node_at(const struct calltree *tree, uint32_t node);
+const struct calltree_frame *calltree_frame_at(const struct calltree *tree, uint32_t frame);
+const char *calltree_thread_at(const struct calltree *tree, uint32_t thread); /* NULL: unnamed */
+const struct calltree_sample *calltree_sample_at(const struct calltree *tree, size_t sample);
+uint64_t calltree_total(const struct calltree *tree); /* weight of everything */
+
+#endif
