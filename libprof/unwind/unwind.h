@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: everything in this folder is reachable from the handler. */
+/*
+ * What the unwinding core is parametrised by and what it answers. The core itself is
+ * unwind_core.h, `static inline`, instantiated by the handler, the tests and the fuzzer.
+ */
+#ifndef LIBPROF_UNWIND_UNWIND_H
+#define LIBPROF_UNWIND_UNWIND_H
+
+#include <stdint.h>
+
+#include "arch/registers.h"
+#include "libprof/wire.h"
+
+/* The module a pc lies in, as a module finder answers it. */
+struct unwind_module {
+	uintptr_t start; /* mapped range that this answer covers */
+	uintptr_t end;
+	uintptr_t bias;         /* load bias: address - bias = ELF virtual address */
+	uintptr_t eh_frame_hdr; /* .eh_frame_hdr in memory, 0 when the module has none */
+	uint32_t number;        /* WIRE_FRAME module number; a reused address range gets another one */
+};
+
+/* Known bounds of the stack that is being walked: plain loads are safe in [lo, hi). */
+struct unwind_bounds {
+	uintptr_t lo;
+	uintptr_t hi;
+};
+
+struct unwind_result {
+	unsigned frames;
+	enum wire_end end;
+};
+
+#endif
