@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: raw system calls of aarch64: number in x8, arguments in x0..x5. */
+#ifndef ARCH_AARCH64_SYSCALL_H
+#define ARCH_AARCH64_SYSCALL_H
+
+static inline __attribute__((always_inline)) long arch_syscall6(
+	long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long x8 __asm__("x8") = nr;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc #0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
+	return x0;
+}
+
+static inline long arch_spawn_vm(
+	unsigned long flags, void *stack_top, void (*entry)(void *), void *argument)
+{
+	void **stack = stack_top;
+
+	*--stack = argument;
+	*--stack = (void *)entry;
+	register long x8 __asm__("x8") = 220; /* clone */
+	register long x0 __asm__("x0") = (long)flags;
+	register long x1 __asm__("x1") = (long)stack;
+	register long x2 __asm__("x2") = 0;
+	register long x3 __asm__("x3") = 0;
+	register long x4 __asm__("x4") = 0;
+	/* In the child: entry and argument off the new stack; x29 = x30 = 0 end walks. */
+	__asm__ volatile("svc #0\n\t"
+			 "cbnz x0, 1f\n\t"
+			 "ldp x9, x0, [sp], #16\n\t"
+			 "mov x29, xzr\n\t"
+			 "mov x30, xzr\n\t"
+			 "blr x9\n\t"
+			 "brk #1\n"
+			 "1:"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
+			 : "x9", "memory", "cc");
+	return x0;
+}
+
+#endif
