@@ -80,6 +80,8 @@ struct wire_arena {
 	uint64_t arena_bytes;
 	uint32_t closing;     /* flamerun sets to 1: stop sampling, flush, end the helper */
 	uint32_t clock_hz;    /* test-only clock: CLOCK_MONOTONIC at this rate; 0 = CPU clock */
+	uint64_t pipe_device; /* what the pipe's descriptor must turn out to be */
+	uint64_t pipe_inode;
 	uint64_t next_image;  /* atomic: the last image id given out */
 	uint32_t slots_high;  /* atomic: one past the highest slot ever claimed */
 	uint32_t rings_high;  /* atomic: one past the highest ring ever claimed */
@@ -163,7 +165,8 @@ struct wire_ring {
 	uint32_t writing; /* 1 while a record is being written: still set after a kill = torn */
 	uint64_t start_ns;
 	char comm[WIRE_COMM_BYTES];
-	uint64_t pad0[2];
+	uint64_t exit_credit; /* due and not delivered when the process left; on the last stack */
+	uint64_t pad0;
 	uint64_t head; /* owner thread's handler writes, release */
 	uint64_t pad1[7];
 	uint64_t tail; /* consumer writes, release */

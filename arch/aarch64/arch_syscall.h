@@ -24,10 +24,10 @@ static inline __attribute__((always_inline)) long arch_syscall6(
 static inline long arch_spawn_vm(
 	unsigned long flags, void *stack_top, void (*entry)(void *), void *argument)
 {
-	void **stack = stack_top;
+	void **stack = (void **)stack_top - 2;
 
-	*--stack = argument;
-	*--stack = (void *)entry;
+	stack[1] = argument;
+	stack[0] = (void *)entry;
 	register long x8 __asm__("x8") = 220; /* clone */
 	register long x0 __asm__("x0") = (long)flags;
 	register long x1 __asm__("x1") = (long)stack;

@@ -22,10 +22,10 @@ static inline long arch_spawn_vm(
 	unsigned long flags, void *stack_top, void (*entry)(void *), void *argument)
 {
 	long result;
-	void **stack = stack_top;
+	void **stack = (void **)stack_top - 2;
 
-	*--stack = argument;
-	*--stack = (void *)entry;
+	stack[1] = argument;
+	stack[0] = (void *)entry;
 	/*
 	 * The child pops its entry and argument off the new stack, which leaves the stack pointer at
 	 * stack_top: 16-byte aligned before the call. rbp = 0 ends frame-pointer walks.

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: clocks by raw system calls, but for the vDSO's monotonic clock. */
+#ifndef LIBPROF_SAMPLER_CLOCK_H
+#define LIBPROF_SAMPLER_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "arch/syscall.h"
+
+#define CLOCK_NS_PER_S 1000000000ULL
+
+static inline uint64_t clock_from_timespec(const struct timespec *ts)
+{
+	return (uint64_t)ts->tv_sec * CLOCK_NS_PER_S + (uint64_t)ts->tv_nsec;
+}
+
+/* CLOCK_MONOTONIC in nanoseconds; libc's call, which the vDSO answers without a system call. */
+static inline uint64_t clock_monotonic_ns(void)
+{
+	struct timespec ts = {0, 0};
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return clock_from_timespec(&ts);
+}
+
+/* A CPU clock in nanoseconds, 0 when it can't be read. */
+static inline uint64_t clock_cpu_ns(clockid_t clock)
+{
+	struct timespec ts = {0, 0};
+
+	if (arch_syscall2(SYS_clock_gettime, clock, &ts) < 0)
+		return 0;
+	return clock_from_timespec(&ts);
+}
+
+/* The CPU clock of another thread of this process. Source: Linux include/linux/posix-timers_types.h. */
+static inline clockid_t clock_of_thread(int32_t tid)
+{
+	return (clockid_t)((~(uint32_t)tid << 3) | 6);
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * The control ring's writing side. Many writers and no lock: a writer owns the bytes it moved the
+ * head over; the word at their start says when they are complete.
+ */
+#include "libprof/sampler/control.h"
+
+#include <stddef.h>
+
+void control_commit(struct wire_control *record, uint32_t bytes, enum wire_control_type type)
+{
+	__atomic_store_n(&record->word, bytes << 8 | (uint32_t)type, __ATOMIC_RELEASE);
+}
+
+struct wire_control *control_reserve(struct wire_slot *slot, char *data, uint32_t bytes)
+{
+	for (;;) {
+		uint64_t head = __atomic_load_n(&slot->control_head, __ATOMIC_RELAXED);
+		uint64_t tail = __atomic_load_n(&slot->control_tail, __ATOMIC_ACQUIRE);
+		uint32_t offset = (uint32_t)(head % WIRE_CONTROL_BYTES);
+		uint32_t rest = WIRE_CONTROL_BYTES - offset;
+		uint32_t take = bytes <= rest ? bytes : rest;
+		struct wire_control *record = (struct wire_control *)(data + offset);
+
+		if (head + take - tail > WIRE_CONTROL_BYTES) {
+			__atomic_fetch_add(&slot->control_dropped, 1, __ATOMIC_RELAXED);
+			return NULL;
+		}
+		if (!__atomic_compare_exchange_n(&slot->control_head, &head, head + take, 0,
+			    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		if (take == bytes)
+			return record;
+		control_commit(record, rest, WIRE_CONTROL_PAD);
+	}
+}
