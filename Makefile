@@ -10,6 +10,9 @@ ARCH ?= $(shell uname -m)
 ifneq ($(ARCH),$(shell uname -m))
 CROSS_COMPILE ?= $(ARCH)-linux-gnu-
 BUILD ?= build/$(ARCH)
+# The other CPU's libraries: what `make sysroot` unpacked, else what the cross compiler finds.
+SYSROOT ?= $(wildcard build/sysroot-$(ARCH))
+emulator := qemu-$(ARCH) -L $(SYSROOT)
 endif
 BUILD ?= build
 
@@ -19,10 +22,25 @@ endif
 ifeq ($(origin AR),default)
 AR := $(CROSS_COMPILE)ar
 endif
-PKG_CONFIG ?= $(if $(CROSS_COMPILE),$(CROSS_COMPILE))pkg-config
+ifeq ($(SYSROOT),)
+PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
+else
+PKG_CONFIG ?= PKG_CONFIG_SYSROOT_DIR=$(abspath $(SYSROOT)) \
+	PKG_CONFIG_LIBDIR=$(abspath $(SYSROOT))/usr/lib/$(ARCH)-linux-gnu/pkgconfig:$(abspath $(SYSROOT))/usr/share/pkgconfig pkg-config
+endif
 INSTALL    ?= install
 PYTHON     := /usr/bin/python3
 PYTEST     := pytest-3
+
+# What a build needs, as Debian package:header that proves it is there. Only `make demo` and
+# `make check` install packages; everything else names what is missing.
+build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfutils/libdwfl.h \
+	libelf-dev:libelf.h libiberty-dev:libiberty/demangle.h zlib1g-dev:zlib.h
+build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need))))
+test_packages  := libcmocka-dev libunwind-dev python3 python3-pytest g++ binutils clang \
+	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
+	librsvg2-bin chromium
+sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) libcmocka-dev
 
 prefix      ?= /usr/local
 exec_prefix ?= $(prefix)
@@ -39,7 +57,8 @@ Q := $(if $(V),,@)
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
 	-Wpointer-arith -Wwrite-strings $(if $(WERROR),-Werror)
 OPTIMIZE := $(if $(DEBUG),-O0,-O2)
-base_cflags := -std=gnu11 -g $(OPTIMIZE) $(WARNINGS) -fno-omit-frame-pointer -fvisibility=hidden \
+sysroot_flags := $(if $(SYSROOT),--sysroot=$(abspath $(SYSROOT)))
+base_cflags := $(sysroot_flags) -std=gnu11 -g $(OPTIMIZE) $(WARNINGS) -fno-omit-frame-pointer -fvisibility=hidden \
 	-I. -Iarch/$(ARCH) -D_GNU_SOURCE -DFLAMERUN_VERSION='"$(VERSION)"'
 
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
@@ -48,9 +67,13 @@ SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
 prof_cflags := $(base_cflags) -fPIC -fno-stack-protector -fno-exceptions -fasynchronous-unwind-tables \
 	-ffunction-sections $(if $(TEST_CLOCK),-DFLAMEPROF_TEST_CLOCK)
 cli_packages := cairo libdw libelf
-cli_cflags  = $(base_cflags) -fPIE $(SAN_FLAGS) $(shell $(PKG_CONFIG) --cflags $(cli_packages)) \
+# Asked once and only when something is compiled: `make help` works without pkg-config.
+ask_packages = $(shell $(PKG_CONFIG) $(1) $(cli_packages))
+package_cflags = $(eval package_cflags := $$(call ask_packages,--cflags))$(package_cflags)
+package_libs   = $(eval package_libs := $$(call ask_packages,--libs))$(package_libs)
+cli_cflags  = $(base_cflags) -fPIE $(SAN_FLAGS) $(package_cflags) \
 	-DFLAMERUN_LIBDIR='"$(libdir)"' -DFLAMERUN_SYSCONFDIR='"$(sysconfdir)"'
-cli_libs    = $(shell $(PKG_CONFIG) --libs $(cli_packages)) -liberty -lz -lm -lpthread
+cli_libs    = $(package_libs) -liberty -lz -lm -lpthread
 
 prof_sources   := $(wildcard libprof/*.c libprof/*/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S)
 cli_sources    := $(wildcard cli/*.c cli/*/*.c)
@@ -76,11 +99,18 @@ PROGRAM        := $(BUILD)/flamerun
 .PHONY: all
 all: $(PROGRAM) $(LIBRARY) ## build flamerun and libflameprof
 
+# Looked for once per build folder, before anything is compiled.
+$(BUILD)/dependencies:
+	@mkdir -p $(@D)
+	@CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' CPPFLAGS='$(sysroot_flags) $(CPPFLAGS)' \
+		HINT='$(if $(CROSS_COMPILE),make sysroot ARCH=$(ARCH))' \
+		tests/setup/probe.sh $(build_needs) && touch $@
+
 # Rewritten only when the flags change, so that objects follow their flags.
 flags_text = $(CC) | $(prof_cflags) | $(cli_cflags) | $(CFLAGS) | $(CPPFLAGS) | $(LDFLAGS)
-$(BUILD)/flags: FORCE
-	@mkdir -p $(@D)
-	@printf '%s\n' '$(subst ','\'',$(flags_text))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(flags_text))' > $@
+flags_line = printf '%s\n' '$(subst ','\'',$(flags_text))'
+$(BUILD)/flags: $(BUILD)/dependencies FORCE
+	@$(flags_line) | cmp -s - $@ || $(flags_line) > $@
 .PHONY: FORCE
 FORCE:
 
@@ -99,7 +129,7 @@ $(BUILD)/obj/%.o: %.S $(BUILD)/flags
 
 $(LIBRARY): $(prof_objects) libprof/flameprof.map
 	@$(if $(V),,echo "  LD      $@")
-	$(Q)$(CC) -shared -o $@ $(prof_objects) -Wl,-soname,$(@F) -Wl,--version-script=libprof/flameprof.map \
+	$(Q)$(CC) $(sysroot_flags) -shared -o $@ $(prof_objects) -Wl,-soname,$(@F) -Wl,--version-script=libprof/flameprof.map \
 		-Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,--no-undefined -Wl,--gc-sections $(LDFLAGS)
 
 $(BUILD)/librender.a: $(render_objects)
@@ -111,7 +141,7 @@ $(BUILD)/%.a:
 
 $(PROGRAM): $(main_object) $(BUILD)/libcli.a $(BUILD)/librender.a
 	@$(if $(V),,echo "  LD      $@")
-	$(Q)$(CC) -pie $(SAN_FLAGS) -o $@ $^ -Wl,-z,now -Wl,-z,relro $(LDFLAGS) $(cli_libs)
+	$(Q)$(CC) $(sysroot_flags) -pie $(SAN_FLAGS) -o $@ $^ -Wl,-z,now -Wl,-z,relro $(LDFLAGS) $(cli_libs)
 
 # The viewer's modules joined into one script, in the order of share/viewer/order.
 $(BUILD)/viewer.js: $(viewer_sources) share/viewer/order
@@ -128,9 +158,122 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libcli.a $(BUILD)/librender.a $(B
 	$(Q)$(CC) $(cli_cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< \
 		$(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(LDFLAGS) $(cli_libs) -lcmocka -ldl
 
+# ---- set-up and demo ----------------------------------------------------------------------------
+# A second make does the work: what was asked before the packages came would be wrong.
+jobs = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+
+.PHONY: demo
+demo: ## install what a build needs, build, profile an example program into demo.svg
+	@YES='$(YES)' tests/setup/packages.sh $(build_packages)
+	+@$(MAKE) --no-print-directory $(jobs) all $(BUILD)/demo
+	$(PROGRAM) -o demo.svg --title 'flamerun demo' -- $(BUILD)/demo
+	@echo
+	@echo "The picture is demo.svg. Open it in a browser and click into it:"
+	@echo "  file://$(abspath demo.svg)"
+
+# As a distribution builds programs: optimised, without frame pointers.
+$(BUILD)/demo: $(wildcard share/examples/demo*.c)
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  LD      $@")
+	$(Q)$(CC) $(sysroot_flags) -std=gnu11 -O2 -fomit-frame-pointer $(WARNINGS) -o $@ \
+		$(filter %.c,$^) -lm -lpthread
+
+.PHONY: sysroot
+sysroot: build/sysroot-$(ARCH)/complete ## unpack another CPU's libraries: make sysroot ARCH=aarch64
+build/sysroot-$(ARCH)/complete:
+	tests/setup/sysroot.sh $(ARCH) $(@D) $(sysroot_packages)
+
+# ---- checks --------------------------------------------------------------------------------------
+check_parts := lint check-unit check-san check-e2e check-container check-browser check-aarch64
+
+.PHONY: check
+check: ## install what the tests need, then run all of them
+	@YES='$(YES)' tests/setup/packages.sh $(build_packages) $(test_packages)
+	+@MAKE='$(MAKE)' JOBS='$(jobs)' tests/setup/checks.sh $(check_parts)
+
 .PHONY: check-unit
 check-unit: $(unit_tests) ## run the unit tests
-	@for t in $(unit_tests); do echo "  TEST    $$t"; $$t || exit 1; done
+	@failed=; for t in $(unit_tests); do \
+		echo "  TEST    $$t"; $(emulator) $$t || failed="$$failed $$t"; \
+	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+.PHONY: check-san
+check-san: ## run the unit tests, and flamerun in the end-to-end tests, under ASan and UBSan
+	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined check-unit check-e2e
+
+# The library once more with the clock that only tests use.
+.PHONY: test-clock
+test-clock:
+	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/test-clock SAN= TEST_CLOCK=1 all
+
+export_build = FLAMERUN_BUILD='$(abspath $(BUILD))'
+.PHONY: check-e2e
+check-e2e: all test-clock ## run the end-to-end tests: flamerun over tests/targets
+	$(export_build) $(PYTEST) -q -p no:cacheprovider tests/e2e
+
+.PHONY: check-container
+check-container: all test-clock ## the end-to-end tests as a user in a container has it
+	$(export_build) CC='$(CC)' tests/e2e/container.sh
+
+.PHONY: check-browser
+check-browser: all ## the picture's viewer in a headless browser
+	$(export_build) $(PYTEST) -q -p no:cacheprovider tests/browser
+
+.PHONY: check-aarch64
+check-aarch64: ## build everything for aarch64 and run its unit tests in qemu
+	+@$(MAKE) --no-print-directory sysroot ARCH=aarch64
+	+@$(MAKE) --no-print-directory ARCH=aarch64 WERROR=1 all check-unit
+
+lints := $(sort $(wildcard tests/lint/lint_*))
+.PHONY: lint
+lint: all lint-gcc lint-clang ## check the rules of the house: layers, sizes, symbols, warnings
+	@failed=; for l in $(lints); do \
+		echo "  LINT    $$l"; \
+		BUILD='$(BUILD)' CC='$(CC)' LINT_FLAGS='$(subst ','\'',$(cli_cflags))' $$l || failed="$$failed $$l"; \
+	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+.PHONY: lint-gcc lint-clang
+lint-gcc lint-clang: lint-%:
+	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-$* CC=$* WERROR=1 all $(unit_tests:$(BUILD)/%=$(BUILD)/lint-$*/%)
+
+# ---- installing ----------------------------------------------------------------------------------
+manuals := $(wildcard man/*.[1-9])
+.PHONY: install
+install: all ## install under DESTDIR, prefix
+	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(docdir)
+	$(INSTALL) -m 755 $(PROGRAM) $(DESTDIR)$(bindir)/flamerun
+	$(INSTALL) -m 644 $(LIBRARY) $(DESTDIR)$(libdir)/libflameprof.so.$(ABI)
+	ln -sf libflameprof.so.$(ABI) $(DESTDIR)$(libdir)/libflameprof.so
+	$(INSTALL) -m 644 README.md LICENSE CHANGELOG.md $(DESTDIR)$(docdir)
+	$(if $(wildcard libprof/flameprof.h),$(INSTALL) -D -m 644 libprof/flameprof.h \
+		$(DESTDIR)$(includedir)/flameprof.h)
+	$(foreach page,$(manuals),$(INSTALL) -D -m 644 $(page) \
+		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page));)
+
+.PHONY: uninstall
+uninstall: ## remove what install put there; give the same DESTDIR and prefix
+	rm -f $(DESTDIR)$(bindir)/flamerun $(DESTDIR)$(libdir)/libflameprof.so \
+		$(DESTDIR)$(libdir)/libflameprof.so.$(ABI) $(DESTDIR)$(includedir)/flameprof.h \
+		$(foreach page,$(manuals),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
+	rm -rf $(DESTDIR)$(docdir)
+
+.PHONY: dist
+dist: ## pack the committed tree into build/flamerun-VERSION.tar.gz
+	@mkdir -p $(BUILD)
+	git archive --prefix=flamerun-$(VERSION)/ HEAD | gzip -n > $(BUILD)/flamerun-$(VERSION).tar.gz
+
+# $(call compile_command,source,flags): one entry of the database, in JSON's quoting.
+json = $(subst ",\",$(subst \,\\,$(1)))
+define compile_command
+{"directory": "$(CURDIR)", "file": "$(1)", "command": "$(call json,$(CC) $(2) $(CPPFLAGS) $(CFLAGS) -c $(1))"}
+endef
+comma := ,
+.PHONY: compile_commands.json
+compile_commands.json: $(BUILD)/dependencies ## write the compilation database that editors and clang-tidy read
+	@{ echo '['; \
+	$(foreach source,$(filter %.c,$(prof_sources)),echo '$(subst ','\'',$(call compile_command,$(source),$(prof_cflags)))$(comma)';) \
+	$(foreach source,$(filter %.c,$(cli_sources) $(render_sources)) $(unit_sources),echo '$(subst ','\'',$(call compile_command,$(source),$(cli_cflags)))$(comma)';) \
+	} | sed '$$s/,$$//' > $@; echo ']' >> $@
 
 .PHONY: clean
 clean: ## remove everything that was built
@@ -138,6 +281,8 @@ clean: ## remove everything that was built
 
 .PHONY: help
 help: ## list the targets
-	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@sed -n 's/^\([a-z0-9_.-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		while IFS='|' read -r target text; do printf '  make %-22s %s\n' "$$target" "$$text"; done
+	@echo "settings: V=1 DEBUG=1 WERROR=1 SAN=address,undefined ARCH=aarch64 CC= CFLAGS= prefix= DESTDIR= YES=1"
 
 -include $(prof_objects:.o=.d) $(cli_objects:.o=.d) $(render_objects:.o=.d) $(unit_tests:=.d)

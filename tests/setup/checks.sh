@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Run the make targets named as arguments one after the other, all of them whatever happens, then
+# say how each went. MAKE and JOBS come from the Makefile; the logs stay in build/check/.
+set -u
+
+logs=build/check
+rm -rf "$logs"
+mkdir -p "$logs"
+failed=
+began=$(date +%s)
+: >"$logs/totals"
+
+for part in "$@"; do
+	printf '\n==== %s\n' "$part"
+	start=$(date +%s)
+	# shellcheck disable=SC2086 # JOBS is a word or nothing
+	{
+		$MAKE --no-print-directory $JOBS "$part" 2>&1
+		echo $? >"$logs/$part.status"
+	} | tee "$logs/$part.log"
+	status=$(cat "$logs/$part.status")
+	verdict=passed
+	if [ "$status" -ne 0 ]; then
+		verdict=FAILED
+		failed="$failed $part"
+	fi
+	# cmocka: "[  PASSED  ] 12 test(s)."; pytest: "3 failed, 12 passed, 1 skipped in 4.2s"
+	counts=$(sed -n -e 's/^\[  PASSED  \] \([0-9]*\) test.*/\1 passed/p' \
+		-e 's/^\[  FAILED  \] \([0-9]*\) test(s), listed.*/\1 failed/p' \
+		-e 's/^\[  SKIPPED \] \([0-9]*\) test(s), listed.*/\1 skipped/p' \
+		-e '/ in [0-9.]*s/{s/ in [0-9.]*s.*//;s/[^0-9a-z ]//g;p;}' "$logs/$part.log" |
+		awk '{ for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+$/) sum[$(i + 1)] += $i }
+			END { printf "%d passed, %d failed, %d skipped", sum["passed"],
+				sum["failed"] + sum["errors"] + sum["error"], sum["skipped"] }')
+	printf '  %-16s %-7s %5d s   %s\n' "$part" "$verdict" $(($(date +%s) - start)) "$counts" \
+		>>"$logs/totals"
+done
+
+printf '\n==== totals\n'
+cat "$logs/totals"
+printf '  %-16s %-7s %5d s\n' all "$([ -z "$failed" ] && echo passed || echo FAILED)" \
+	$(($(date +%s) - began))
+[ -z "$failed" ]

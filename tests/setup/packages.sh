@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Install the Debian packages named as arguments, those of them that are missing: says the exact
+# apt-get line, asks when a person is there to answer, goes ahead otherwise or with YES=1.
+# Which packages: the lists in the Makefile. Only `make demo` and `make check` come here.
+set -u
+
+say()
+{
+	printf 'flamerun: %s\n' "$*" >&2
+}
+
+missing=
+for package in "$@"; do
+	case $(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null) in
+	ii*) ;;
+	*) missing="$missing $package" ;;
+	esac
+done
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+	say "no apt-get here to install what may be missing:$missing"
+	say "going on with what there is"
+	exit 0
+fi
+
+sudo=
+if [ "$(id -u)" -ne 0 ]; then
+	if ! command -v sudo >/dev/null 2>&1; then
+		say "missing packages, and neither root nor sudo to install them. As root:"
+		printf '\n  apt-get install --no-install-recommends%s\n\n' "$missing" >&2
+		exit 1
+	fi
+	sudo="sudo "
+fi
+
+say "these Debian packages are missing and get installed with:"
+printf '\n  %sapt-get install --no-install-recommends%s\n\n' "$sudo" "$missing" >&2
+if [ -z "${YES:-}" ] && [ -t 0 ] && [ -t 2 ]; then
+	printf 'flamerun: go ahead? [Y/n] ' >&2
+	read -r answer || answer=n
+	case $answer in
+	'' | [Yy]*) ;;
+	*)
+		say "nothing installed"
+		exit 1
+		;;
+	esac
+fi
+
+apt_get()
+{
+	${sudo}env DEBIAN_FRONTEND=noninteractive apt-get "$@"
+}
+
+# A container's image comes without package lists, and old lists name files the mirror has dropped.
+if ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1; then
+	# shellcheck disable=SC2086 # a list of words
+	apt_get install -y --no-install-recommends $missing && exit 0
+	say "that failed; once more with fresh package lists"
+fi
+# shellcheck disable=SC2086
+apt_get update && apt_get install -y --no-install-recommends $missing && exit 0
+say "the packages could not be installed:$missing"
+exit 1
