@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Messages to the person: formatting, making them harmless for a terminal, one write(2) each.
+ */
+#include "cli/diag.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PREFIX      "flamerun: "
+#define HINT_PREFIX "hint: "
+#define LINE_MAX_BYTES  4096
+#define STALLED_WAIT_MS 100
+
+static enum diag_level current_level = DIAG_NORMAL;
+
+void diag_set_level(enum diag_level level)
+{
+	current_level = level;
+}
+
+/* How many continuation bytes follow @lead in UTF-8, or -1 when nothing can start with it. */
+static int utf8_follow(unsigned char lead)
+{
+	if (lead < 0x80)
+		return 0;
+	if (lead >= 0xc2 && lead <= 0xdf)
+		return 1;
+	if (lead >= 0xe0 && lead <= 0xef)
+		return 2;
+	if (lead >= 0xf0 && lead <= 0xf4)
+		return 3;
+	return -1;
+}
+
+/*
+ * Replace what a terminal could act on: C0 and C1 controls (U+0080..U+009F, also as lone bytes),
+ * DEL and bytes that are not UTF-8.
+ */
+static void disarm(char *text)
+{
+	unsigned char *at = (unsigned char *)text;
+
+	while (*at) {
+		int follow = utf8_follow(*at);
+		int have = 0;
+
+		while (have < follow && (at[1 + have] & 0xc0) == 0x80)
+			have++;
+		if (follow < 0 || have < follow || *at < 0x20 || *at == 0x7f) {
+			*at++ = '?';
+			continue;
+		}
+		if (*at == 0xc2 && at[1] < 0xa0)
+			at[0] = at[1] = '?';
+		at += 1 + follow;
+	}
+}
+
+/*
+ * A stderr that is closed or full is nobody's business but its owner's: what cannot be written is
+ * dropped. A stalled non-blocking one gets a moment.
+ */
+static void write_once(const char *line, size_t bytes)
+{
+	for (int tries = 0; tries < 3; tries++) {
+		struct pollfd stalled = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+		if (write(STDERR_FILENO, line, bytes) >= 0)
+			return;
+		if (errno == EAGAIN)
+			poll(&stalled, 1, STALLED_WAIT_MS);
+		else if (errno != EINTR)
+			return;
+	}
+}
+
+static void say(const char *kind, const char *format, va_list arguments)
+	__attribute__((format(printf, 2, 0)));
+
+static void say(const char *kind, const char *format, va_list arguments)
+{
+	char line[LINE_MAX_BYTES];
+	int saved_errno = errno;
+	size_t head = strlen(PREFIX) + strlen(kind);
+	size_t bytes;
+
+	strcpy(line, PREFIX);
+	strcat(line, kind);
+	vsnprintf(line + head, sizeof(line) - head - 1, format, arguments);
+	disarm(line);
+	bytes = strlen(line);
+	line[bytes++] = '\n';
+	write_once(line, bytes);
+	errno = saved_errno;
+}
+
+void diag_error(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	say("", format, arguments);
+	va_end(arguments);
+}
+
+void diag_hint(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	say(HINT_PREFIX, format, arguments);
+	va_end(arguments);
+}
+
+void diag_info(const char *format, ...)
+{
+	va_list arguments;
+
+	if (current_level < DIAG_NORMAL)
+		return;
+	va_start(arguments, format);
+	say("", format, arguments);
+	va_end(arguments);
+}
+
+void diag_verbose(const char *format, ...)
+{
+	va_list arguments;
+
+	if (current_level < DIAG_VERBOSE)
+		return;
+	va_start(arguments, format);
+	say("", format, arguments);
+	va_end(arguments);
+}
+
+int diag_fail(struct diag_message *message, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	if (message) {
+		va_start(arguments, format);
+		vsnprintf(message->text, sizeof(message->text), format, arguments);
+		va_end(arguments);
+		message->hint[0] = '\0';
+	}
+	return error;
+}
+
+void diag_fail_hint(struct diag_message *message, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!message)
+		return;
+	va_start(arguments, format);
+	vsnprintf(message->hint, sizeof(message->hint), format, arguments);
+	va_end(arguments);
+}
+
+void diag_report(const struct diag_message *message)
+{
+	diag_error("%s", message->text);
+	if (message->hint[0])
+		diag_hint("%s", message->hint);
+}
