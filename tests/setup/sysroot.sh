@@ -40,7 +40,8 @@ apt apt-get update
 # Only libraries are unpacked: nothing of the other CPU is installed or run from here.
 apt apt-get install --print-uris --no-install-recommends "$@" libgcc-s1 |
 	sed -n "s/^'[^']*' \([^ ]*\) .*/\1/p" | sed 's/_.*//' |
-	grep -E '^(lib|linux-libc-dev|zlib|x11proto|uuid-dev)' | grep -v -e '-bin$' | sort >"$state/packages"
+	grep -E '^(lib|linux-libc-dev|zlib|x11proto|uuid-dev)' | grep -v -e '-bin$' |
+	sort >"$state/packages"
 # shellcheck disable=SC2046 # a list of words
 (cd "$state/archives" && apt apt-get download $(cat "$state/packages"))
 

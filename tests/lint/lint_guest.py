@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+#
+# What libflameprof may ask of the program it is a guest in, read from the built objects: it needs
+# only libc, has no thread-local storage and no stack protector, exports interposers unversioned and
+# flameprof_* under FLAMEPROF_1; files marked ASYNC-SIGNAL-SAFE call nothing that could lock.
+import glob
+import os
+import re
+import subprocess
+import sys
+
+import tree
+
+BUILD = os.path.join(tree.ROOT, os.environ.get("BUILD", "build"))
+LIBRARY = os.path.join(BUILD, "libflameprof.so.1")
+
+NEEDED = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d)$")
+# Lock-free and async-signal-safe in glibc, and free of errno. Calls the compiler may emit by
+# itself stand first. _dl_find_object: documented as such in the glibc manual.
+SAFE = {
+    "memcpy", "memmove", "memset", "memcmp",
+    "_dl_find_object", "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC", "__ehdr_start",
+}
+TLS = re.compile(r"R_(X86_64|AARCH64)_\w*(TLS|TPOFF|DTPMOD|DTPOFF|GOTTPOFF)\w*")
+
+
+def run(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def symbols(path, *options):
+    """(name, type letter) of each symbol nm lists."""
+    found = []
+    for line in run("nm", "-P", *options, path).splitlines():
+        fields = line.split()
+        found.append((fields[0], fields[1]))
+    return found
+
+
+def sources():
+    """Source -> its object, for what the library is built from."""
+    pairs = {}
+    for path in glob.glob(os.path.join(BUILD, "obj", "libprof", "**", "*.o"), recursive=True) + \
+            glob.glob(os.path.join(BUILD, "obj", "arch", "**", "*.o"), recursive=True):
+        stem = os.path.relpath(path, os.path.join(BUILD, "obj"))[:-2]
+        for suffix in (".c", ".S"):
+            if os.path.exists(os.path.join(tree.ROOT, stem + suffix)):
+                pairs[stem + suffix] = path
+    return pairs
+
+
+def is_signal_safe(path):
+    return any(line.startswith("/* ASYNC-SIGNAL-SAFE") for line in tree.lines(path)[:3])
+
+
+def check_signal_safe(report, pairs):
+    safe = {path: obj for path, obj in pairs.items() if is_signal_safe(path)}
+    if not safe:
+        report.error("libprof", 0, "no object of an ASYNC-SIGNAL-SAFE file was found")
+    defined = set(SAFE)
+    for obj in safe.values():
+        defined |= {name for name, kind in symbols(obj, "-g") if kind not in "Uw"}
+    # Data has no locks: what an unmarked file of ours defines may be read and written.
+    for obj in pairs.values():
+        defined |= {name for name, kind in symbols(obj, "-g") if kind in "DBRdbrC"}
+    for path, obj in sorted(safe.items()):
+        for name, kind in symbols(obj, "-u"):
+            if name not in defined:
+                report.error(path, 1, f"is signal-safe and needs {name}")
+
+
+def check_objects(report, pairs):
+    for path, obj in sorted(pairs.items()):
+        for match in set(m.group(0) for m in TLS.finditer(run("readelf", "-rW", obj))):
+            report.error(path, 1, f"uses thread-local storage ({match})")
+        for name, _ in symbols(obj, "-u"):
+            if name.startswith("__stack_chk"):
+                report.error(path, 1, "is built with the stack protector")
+
+
+def check_dynamic(report):
+    text = run("readelf", "-dW", LIBRARY)
+    for name in re.findall(r"\(NEEDED\).*\[(.*)\]", text):
+        if not NEEDED.match(name):
+            report.error(LIBRARY, 0, f"needs {name}")
+    if "[libflameprof.so.1]" not in text:
+        report.error(LIBRARY, 0, "its soname is not libflameprof.so.1")
+    if not re.search(r"FLAGS.*\bNOW\b", text) or not re.search(r"FLAGS.*NODELETE", text):
+        report.error(LIBRARY, 0, "is not linked with -z now and -z nodelete")
+    headers = run("readelf", "-lW", LIBRARY)
+    if re.search(r"^\s+TLS\s", headers, re.M):
+        report.error(LIBRARY, 0, "has a thread-local segment")
+    if re.search(r"GNU_STACK.*E", headers):
+        report.error(LIBRARY, 0, "asks for an executable stack")
+
+
+def check_exports(report):
+    libc = {name.split("@")[0] for name, kind in symbols(libc_path(), "-D") if kind not in "Uwv"}
+    for name, kind in symbols(LIBRARY, "-D", "--defined-only"):
+        base, _, version = name.partition("@")
+        if base.startswith("flameprof_"):
+            if version.strip("@") != "FLAMEPROF_1":
+                report.error(LIBRARY, 0, f"exports {base} without its version")
+        elif kind == "A":
+            continue
+        elif version:
+            # A program that asks for pthread_create@GLIBC_2.34 would not be given this one.
+            report.error(LIBRARY, 0, f"exports {base} with version {version}: never called")
+        elif base not in libc:
+            report.error(LIBRARY, 0, f"exports {base}, which is neither ours nor libc's")
+
+
+def libc_path():
+    for line in run("ldd", "/bin/sh").splitlines():
+        if "libc.so.6" in line:
+            return line.split("=>")[1].split()[0]
+    raise FileNotFoundError("libc.so.6")
+
+
+def main():
+    report = tree.Report()
+    if not os.path.exists(LIBRARY):
+        print(f"{LIBRARY} is not built: make lint builds it")
+        sys.exit(1)
+    pairs = sources()
+    check_signal_safe(report, pairs)
+    check_objects(report, pairs)
+    check_dynamic(report)
+    check_exports(report)
+    report.done()
+
+
+if __name__ == "__main__":
+    main()

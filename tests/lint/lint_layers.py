@@ -1,0 +1,49 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+#
+# Arrows point down only: which folder may include what. Include lines spell the path from the root.
+import os
+import re
+
+import tree
+
+# folder -> what its include lines may begin with. libprof/ and arch/ are one guest.
+ALLOWED = {
+    "cli": ("cli/", "render/", "libprof/wire.h", "libprof/unwind/", "arch/"),
+    "render": ("render/",),
+    "libprof": ("libprof/", "arch/"),
+    "arch": ("arch/",),
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+# Chosen by include path, or made by the build.
+CHOSEN = re.compile(r"^arch_\w+\.h$")
+
+
+def owner_of(path):
+    return path.split("/", 1)[0]
+
+
+def check(report, path, number, quote, name):
+    if quote == "<":
+        if name.startswith(tuple(f"{f}/" for f in ALLOWED)) or CHOSEN.match(name):
+            if not (CHOSEN.match(name) and owner_of(path) in ("arch", "libprof")):
+                report.error(path, number, f"our own header {name} is included with <>")
+        return
+    if not os.path.exists(os.path.join(tree.ROOT, name)):
+        report.error(path, number, f"{name} is not a path from the root")
+    elif not name.startswith(ALLOWED[owner_of(path)]):
+        report.error(path, number, f"{owner_of(path)}/ may not include {name}")
+
+
+def main():
+    report = tree.Report()
+    for path in tree.files(*ALLOWED, suffixes=(".c", ".h", ".S", ".def")):
+        for number, line in enumerate(tree.lines(path), 1):
+            match = INCLUDE.match(line)
+            if match:
+                check(report, path, number, *match.groups())
+    report.done()
+
+
+if __name__ == "__main__":
+    main()
