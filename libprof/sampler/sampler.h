@@ -85,6 +85,12 @@ void sampler_thread_arm(struct sampler_thread *thread, uintptr_t stack_lo, uintp
 void sampler_thread_retire(struct sampler_thread *thread);
 
 /*
+ * Expirations due by @cpu_ns of @thread's CPU time that no handler has seen.
+ * Context: signal-safe, any thread.
+ */
+uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_ns);
+
+/*
  * The process is about to leave by exec or exit: note its CPU time and what each thread is owed.
  * @state  WIRE_SLOT_EXEC or WIRE_SLOT_EXIT. Samples may still come; they are settled against it.
  * Context: any thread, signal-safe.

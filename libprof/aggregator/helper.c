@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: started from the handler, then a process of its own on the target's memory. */
+/*
+ * The helper's life. It shares the target's memory and nothing else: a thread would make the target
+ * multi-threaded, which costs it glibc's fast paths, unshare(2) and warnings of CPython. It has the
+ * thread pointer of the thread that started it, so nothing here may look at thread-local storage:
+ * raw system calls only.
+ */
+#include "libprof/aggregator/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "arch/syscall.h"
+#include "libprof/aggregator/intern.h"
+#include "libprof/aggregator/message.h"
+#include "libprof/sampler/sampler.h"
+
+#define HELPER_STACK_BYTES 16384
+#define HELPER_TICK_MS     100
+#define HELPER_RETRY_MS    2
+
+static char helper_stack[HELPER_STACK_BYTES] __attribute__((aligned(16)));
+static struct message message;
+static struct intern *table;
+static int pipe_descriptor;
+
+static void sleep_ms(uint32_t *doorbell, uint32_t seen, long ms)
+{
+	struct timespec timeout = {ms / 1000, ms % 1000 * 1000000};
+
+	arch_syscall4(SYS_futex, doorbell, FUTEX_WAIT, seen, &timeout);
+}
+
+static int parent_is_gone(void)
+{
+	return (uint32_t)arch_syscall0(SYS_getppid) != sampler.pid;
+}
+
+/* message_write_fn: waits for room as long as somebody reads. */
+static int write_message(void *context, const void *bytes, uint32_t n)
+{
+	(void)context;
+	for (;;) {
+		long written = arch_syscall3(SYS_write, pipe_descriptor, bytes, n);
+		uint32_t seen;
+
+		if (written == (long)n)
+			return 0;
+		if (written != -EAGAIN && written != -EINTR)
+			return written < 0 ? (int)written : -EIO;
+		seen = __atomic_load_n(&sampler.slot->doorbell, __ATOMIC_ACQUIRE);
+		sleep_ms(&sampler.slot->doorbell, seen, HELPER_RETRY_MS);
+	}
+}
+
+/* Give a drained ring whose thread ended back to everybody. */
+static void recycle(uint32_t index)
+{
+	struct wire_ring *ring = wire_ring(sampler.arena, index);
+	uint64_t retired = sampler.image << 2 | WIRE_RING_RETIRED;
+
+	if (__atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE) != retired ||
+		__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) !=
+			__atomic_load_n(&ring->tail, __ATOMIC_RELAXED))
+		return;
+	__atomic_fetch_and(&sampler.rings[index / 64], ~(1ULL << index % 64), __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&sampler.retired, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
+}
+
+static int drain_all(void)
+{
+	for (uint32_t word = 0; word < WIRE_RINGS / 64; word++) {
+		uint64_t bits = __atomic_load_n(&sampler.rings[word], __ATOMIC_ACQUIRE);
+
+		for (; bits; bits &= bits - 1) {
+			uint32_t index = word * 64 + (uint32_t)__builtin_ctzll(bits);
+			int error = message_drain_ring(&message, sampler.arena, index,
+				sampler.image, sampler.slot_index);
+
+			if (error)
+				return error;
+			recycle(index);
+		}
+	}
+	return 0;
+}
+
+static void append_number(char **at, uint32_t value)
+{
+	char digits[10];
+	int n = 0;
+
+	do {
+		digits[n++] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	while (n)
+		*(*at)++ = digits[--n];
+}
+
+static void append_text(char **at, const char *text)
+{
+	while (*text)
+		*(*at)++ = *text++;
+}
+
+/* Open flamerun's pipe, and make sure that it is flamerun's pipe. */
+static int open_pipe(void)
+{
+	const struct wire_arena *arena = sampler.arena;
+	char path[48], *at = path;
+	struct stat status;
+	long fd;
+
+	append_text(&at, "/proc/");
+	append_number(&at, sampler.flamerun_pid);
+	append_text(&at, "/fd/");
+	append_number(&at, sampler.pipe_descriptor);
+	*at = '\0';
+	fd = arch_syscall4(SYS_openat, AT_FDCWD, path, O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0);
+	if (fd < 0)
+		return (int)fd;
+	if (arch_syscall2(SYS_fstat, fd, &status) || !S_ISFIFO(status.st_mode) ||
+		status.st_dev != arena->pipe_device || status.st_ino != arena->pipe_inode) {
+		arch_syscall1(SYS_close, fd);
+		return -EBADF;
+	}
+	return (int)fd;
+}
+
+/* From here on only the calls that draining needs. A kernel that refuses is left as it is. */
+static void confine(void)
+{
+#define ALLOW(nr) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), \
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+	const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW(SYS_write),
+		ALLOW(SYS_futex),
+		ALLOW(SYS_getppid),
+		ALLOW(SYS_exit),
+		ALLOW(SYS_close),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	};
+#undef ALLOW
+	const struct sock_fprog program = {sizeof(code) / sizeof(code[0]), (struct sock_filter *)code};
+
+	if (arch_syscall6(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0) == 0)
+		arch_syscall6(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&program, 0, 0, 0);
+}
+
+/* Leave the target's world. Returns 0, or the negative errno of what could not be had. */
+static int set_up(void)
+{
+	long error;
+
+	arch_syscall0(SYS_setsid);
+	/* One step: an own descriptor table that never held the target's descriptors open. */
+	error = arch_syscall3(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE);
+	if (error)
+		return (int)error;
+	pipe_descriptor = open_pipe();
+	if (pipe_descriptor < 0)
+		return pipe_descriptor;
+	if (!table) {
+		long at = arch_syscall6(SYS_mmap, 0, sizeof(*table), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (at < 0 && at > -4096)
+			return (int)at;
+		/* A fork child would only carry it along. */
+		arch_syscall3(SYS_madvise, at, sizeof(*table), MADV_DONTFORK);
+		table = (struct intern *)at;
+	} else {
+		intern_new_epoch(table);
+	}
+	arch_syscall2(SYS_prctl, PR_SET_NAME, "flameprof");
+	confine();
+	message.table = table;
+	message.write = write_message;
+	return 0;
+}
+
+static void helper_main(void *argument)
+{
+	struct wire_slot *slot = argument;
+	struct wire_arena *arena = sampler.arena;
+	int error = set_up();
+
+	__atomic_store_n(&slot->helper, error ? WIRE_HELPER_FAILED : WIRE_HELPER_RUNNING,
+		__ATOMIC_RELEASE);
+	while (!error) {
+		uint32_t seen = __atomic_load_n(&slot->doorbell, __ATOMIC_ACQUIRE);
+		/* Asked before draining: what was committed before the end is then drained after it. */
+		int last = parent_is_gone() || __atomic_load_n(&arena->closing, __ATOMIC_ACQUIRE) ||
+			(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_EXEC;
+
+		error = drain_all();
+		if (last || error)
+			break;
+		sleep_ms(&slot->doorbell, seen, HELPER_TICK_MS);
+	}
+	if (!error)
+		__atomic_store_n(&slot->helper, WIRE_HELPER_GONE, __ATOMIC_RELEASE);
+	else if (__atomic_load_n(&slot->helper, __ATOMIC_RELAXED) == WIRE_HELPER_RUNNING)
+		__atomic_store_n(&slot->helper, WIRE_HELPER_FAILED, __ATOMIC_RELEASE);
+	for (;;)
+		arch_syscall1(SYS_exit, 0);
+}
+
+/* One starter at a time; a helper that ended (before an exec that failed) may be replaced. */
+static int may_start(struct wire_slot *slot)
+{
+	uint32_t state = __atomic_load_n(&slot->helper, __ATOMIC_ACQUIRE);
+
+	return (state == WIRE_HELPER_NONE || state == WIRE_HELPER_GONE) &&
+		__atomic_compare_exchange_n(&slot->helper, &state, WIRE_HELPER_STARTING, 0,
+			__ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+void helper_start(void)
+{
+	struct wire_slot *slot = sampler.slot;
+	uint64_t all = ~0ULL, before;
+	long pid;
+
+	if (!may_start(slot))
+		return;
+	/* The helper is born with all signals blocked: the target's handlers must not run in it. */
+	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
+	pid = arch_spawn_vm(CLONE_VM | CLONE_FILES, helper_stack + sizeof(helper_stack), helper_main,
+		slot);
+	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof(before));
+	if (pid > 0)
+		slot->helper_pid = (uint32_t)pid;
+	else
+		__atomic_store_n(&slot->helper, WIRE_HELPER_FAILED, __ATOMIC_RELEASE);
+}
+
+void helper_wake(void)
+{
+	uint32_t *doorbell = &sampler.slot->doorbell;
+
+	__atomic_fetch_add(doorbell, 1, __ATOMIC_RELEASE);
+	arch_syscall3(SYS_futex, doorbell, FUTEX_WAKE, 1);
+}
+
+void helper_forget(void)
+{
+	table = NULL;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the library wakes up in a process: find flamerun's arena through the environment, claim a
+ * slot, arm the main thread. Whatever is missing leaves the process as it was, silently.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libprof/flameprof.h"
+#include "libprof/preload/preload.h"
+#include "libprof/sampler/sampler.h"
+
+struct channel {
+	uint32_t flamerun_pid;
+	uint32_t arena_descriptor;
+	uint32_t pipe_descriptor;
+	uint64_t cookie;
+};
+
+static int parse_number(const char **at, int base, char end, uint64_t *out)
+{
+	char *stop;
+
+	errno = 0;
+	*out = strtoull(*at, &stop, base);
+	if (errno || stop == *at || *stop != end)
+		return -EINVAL;
+	*at = stop + (end != '\0');
+	return 0;
+}
+
+static int parse_channel(const char *text, struct channel *out)
+{
+	uint64_t pid, arena, pipe;
+
+	if (parse_number(&text, 10, ':', &pid) || parse_number(&text, 10, ':', &arena) ||
+		parse_number(&text, 10, ':', &pipe) || parse_number(&text, 16, '\0', &out->cookie) ||
+		pid > INT32_MAX || arena > INT32_MAX || pipe > INT32_MAX)
+		return -EINVAL;
+	out->flamerun_pid = (uint32_t)pid;
+	out->arena_descriptor = (uint32_t)arena;
+	out->pipe_descriptor = (uint32_t)pipe;
+	return 0;
+}
+
+/* Map the arena if the descriptor named in the environment really is this run's. */
+static void *map_arena(const struct channel *channel)
+{
+	char path[64];
+	struct stat status;
+	struct wire_arena *arena;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/fd/%u", channel->flamerun_pid,
+		channel->arena_descriptor);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return NULL;
+	arena = MAP_FAILED;
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode) &&
+		(uint64_t)status.st_size == WIRE_ARENA_BYTES &&
+		fcntl(fd, F_GET_SEALS) >= F_SEAL_SHRINK)
+		arena = mmap(NULL, WIRE_ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (arena == MAP_FAILED)
+		return NULL;
+	if (arena->magic != WIRE_MAGIC || arena->version != WIRE_VERSION ||
+		arena->cookie != channel->cookie || !arena->rate_hz || arena->closing) {
+		munmap(arena, WIRE_ARENA_BYTES);
+		return NULL;
+	}
+	return arena;
+}
+
+/* The main thread's stack ends above the strings the kernel put there, AT_EXECFN among the last. */
+static void arm_main_thread(void)
+{
+	struct sampler_thread *thread = sampler_thread_claim();
+	uintptr_t top = getauxval(AT_EXECFN);
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (!thread)
+		return;
+	top = (top | (WIRE_PAGE - 1)) + 1;
+	if (top < here)
+		top = here;
+	sampler_thread_arm(thread, top - preload_stack_bytes(), top, 1);
+	preload_set_thread(thread);
+}
+
+static void fork_child(void)
+{
+	void *arena = sampler.arena;
+	uint64_t parent = sampler.image;
+	struct sampler_thread before = {0};
+	struct sampler_thread *thread = preload_thread();
+
+	if (!arena)
+		return;
+	if (thread)
+		before = *thread;
+	sampler_reset_in_child();
+	sampler.arena = NULL;
+	if (((struct wire_arena *)arena)->closing ||
+		sampler_start(arena, parent, (const char *)getauxval(AT_EXECFN)))
+		return;
+	thread = sampler_thread_claim();
+	preload_set_thread(thread);
+	if (thread)
+		sampler_thread_arm(thread, before.stack_lo, before.stack_hi, (int)before.is_main);
+}
+
+__attribute__((constructor(101))) static void start(void)
+{
+	const char *text = getenv(WIRE_ENV);
+	int saved_errno = errno;
+	struct channel channel;
+	void *arena;
+
+	/* A process that runs with other rights than its caller is not ours to look into. */
+	if (!text || getauxval(AT_SECURE) || parse_channel(text, &channel))
+		return;
+	arena = map_arena(&channel);
+	if (arena) {
+		preload_resolve();
+		sampler.flamerun_pid = channel.flamerun_pid;
+		sampler.pipe_descriptor = channel.pipe_descriptor;
+		if (!sampler_start(arena, 0, (const char *)getauxval(AT_EXECFN))) {
+			arm_main_thread();
+			pthread_atfork(NULL, NULL, fork_child);
+		} else {
+			munmap(arena, WIRE_ARENA_BYTES);
+		}
+	}
+	errno = saved_errno;
+}
+
+__attribute__((destructor(101))) static void stop(void)
+{
+	int saved_errno = errno;
+
+	sampler_leave(WIRE_SLOT_EXIT);
+	errno = saved_errno;
+}
+
+const char *flameprof_version(void)
+{
+	return FLAMERUN_VERSION;
+}
+
+int flameprof_active(void)
+{
+	return sampler.arena != NULL;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the interposers share. An interposer does its work, then calls what libc would have run; it
+ * never changes a result.
+ */
+#ifndef LIBPROF_PRELOAD_PRELOAD_H
+#define LIBPROF_PRELOAD_PRELOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/sampler/sampler.h"
+
+/* An interposer: visible, and without a symbol version (a version would disable it silently). */
+#define PRELOAD_EXPORT __attribute__((visibility("default")))
+
+/* Look up what is interposed and make the thread key. Context: the constructor. */
+void preload_resolve(void);
+
+/* The next definition of @name after ours; never NULL for what libc has. Context: not a handler. */
+void *preload_next(const char *name);
+
+/* The calling thread's state, NULL when it is not sampled. Context: not a handler. */
+struct sampler_thread *preload_thread(void);
+void preload_set_thread(struct sampler_thread *thread);
+
+/* The main thread's stack size limit, as far as plain loads are trusted. */
+size_t preload_stack_bytes(void);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads are met at their birth: pthread_create and thrd_create run the start routine through a
+ * wrapper that arms the timer, and a thread-specific destructor settles the thread's end.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <threads.h>
+
+#include "libprof/preload/preload.h"
+
+typedef int pthread_create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+typedef int thrd_create_fn(thrd_t *, thrd_start_t, void *);
+
+static pthread_create_fn *next_pthread_create;
+static thrd_create_fn *next_thrd_create;
+static pthread_key_t thread_key;
+static int have_key;
+static size_t default_stack_bytes;
+
+/* Plain loads never go deeper into the address space than this below a main stack's top. */
+#define MAIN_STACK_TRUSTED_BYTES (64UL << 20)
+#define UNLIMITED_STACK_BYTES    (2UL << 20) /* what glibc gives threads when there is no limit */
+#define GUARD_AND_SLACK_BYTES    (64UL << 10)
+
+void *preload_next(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+struct sampler_thread *preload_thread(void)
+{
+	return have_key ? pthread_getspecific(thread_key) : NULL;
+}
+
+void preload_set_thread(struct sampler_thread *thread)
+{
+	if (have_key)
+		pthread_setspecific(thread_key, thread);
+}
+
+size_t preload_stack_bytes(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur > MAIN_STACK_TRUSTED_BYTES)
+		return MAIN_STACK_TRUSTED_BYTES;
+	return limit.rlim_cur;
+}
+
+/* The program's own destructors still run after this one: ask for another round while there is. */
+static void thread_ends(void *value)
+{
+	struct sampler_thread *thread = value;
+	int saved_errno = errno;
+
+	if (++thread->exits < PTHREAD_DESTRUCTOR_ITERATIONS)
+		pthread_setspecific(thread_key, thread);
+	else
+		sampler_thread_retire(thread);
+	errno = saved_errno;
+}
+
+void preload_resolve(void)
+{
+	struct rlimit limit;
+
+	next_pthread_create = (pthread_create_fn *)preload_next("pthread_create");
+	next_thrd_create = (thrd_create_fn *)preload_next("thrd_create");
+	have_key = !pthread_key_create(&thread_key, thread_ends);
+	default_stack_bytes = UNLIMITED_STACK_BYTES;
+	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		default_stack_bytes = limit.rlim_cur;
+}
+
+/*
+ * The thread's control block and static TLS lie at the top of its stack's mapping, so everything
+ * from the stack pointer up to them is mapped; the bottom keeps clear of the guard.
+ */
+static void arm(struct sampler_thread *thread)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t top = (uintptr_t)pthread_self();
+	uintptr_t bytes = thread->stack_hi; /* the size the creator asked for */
+	uintptr_t low;
+
+	if (top <= here || top - here > bytes)
+		top = here;
+	low = bytes > GUARD_AND_SLACK_BYTES ? top - (bytes - GUARD_AND_SLACK_BYTES) : here;
+	if (low > here)
+		low = here;
+	preload_set_thread(thread);
+	sampler_thread_arm(thread, low, top, 0);
+}
+
+static void *thread_begins(void *argument)
+{
+	struct sampler_thread *thread = argument;
+	void *(*start)(void *) = thread->start;
+	void *start_argument = thread->argument;
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SAMPLER_SIGNAL);
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+	arm(thread);
+	return start(start_argument);
+}
+
+PRELOAD_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attributes,
+	void *(*start)(void *), void *restrict argument)
+{
+	struct sampler_thread *thread = sampler_thread_claim();
+	size_t bytes = default_stack_bytes;
+	int error;
+
+	if (!next_pthread_create)
+		next_pthread_create = (pthread_create_fn *)preload_next("pthread_create");
+	if (!thread)
+		return next_pthread_create(id, attributes, start, argument);
+	if (attributes)
+		pthread_attr_getstacksize(attributes, &bytes);
+	thread->start = start;
+	thread->argument = argument;
+	thread->stack_hi = bytes;
+	error = next_pthread_create(id, attributes, thread_begins, thread);
+	if (error)
+		sampler_thread_unclaim(thread);
+	return error;
+}
+
+static int c11_thread_begins(void *argument)
+{
+	struct sampler_thread *thread = argument;
+	thrd_start_t start = (thrd_start_t)(uintptr_t)thread->start;
+	void *start_argument = thread->argument;
+
+	arm(thread);
+	return start(start_argument);
+}
+
+PRELOAD_EXPORT int thrd_create(thrd_t *id, thrd_start_t start, void *argument)
+{
+	struct sampler_thread *thread = sampler_thread_claim();
+	int result;
+
+	if (!next_thrd_create)
+		next_thrd_create = (thrd_create_fn *)preload_next("thrd_create");
+	if (!thread)
+		return next_thrd_create(id, start, argument);
+	thread->start = (void *(*)(void *))(uintptr_t)start;
+	thread->argument = argument;
+	thread->stack_hi = default_stack_bytes;
+	result = next_thrd_create(id, c11_thread_begins, thread);
+	if (result != thrd_success)
+		sampler_thread_unclaim(thread);
+	return result;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: this is the handler. */
+/*
+ * What happens at each expiry of a thread's timer: unwind into the ring, commit. Everything that
+ * takes a system call is off the common path.
+ */
+#include "libprof/sampler/sampler.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "arch/registers.h"
+#include "arch/syscall.h"
+#include "libprof/aggregator/helper.h"
+#include "libprof/sampler/clock.h"
+#include "libprof/sampler/modules.h"
+#include "libprof/sampler/ring.h"
+#include "libprof/unwind/memory.h"
+
+#define UNWIND_READ(context, address, value)   memory_read(context, address, value)
+#define UNWIND_FIND_MODULE(context, pc, out)   ((void)(context), modules_find(pc, out))
+#include "libprof/unwind/unwind_core.h"
+
+/* A process that never commits this many samples is read by flamerun from its rings. */
+#define SAMPLES_BEFORE_HELPER 32
+/* Every so many calls of a thread its name is read again and the handler's time is taken. */
+#define CALLS_PER_CHECK       16
+/* A ring this full gets its helper woken early. */
+#define RING_WAKE_BYTES       (WIRE_RING_SPAN / 4)
+
+/* The part of the stack that is known to be mapped, empty when sp lies on no stack we know. */
+static struct unwind_bounds bounds_of(const struct sampler_thread *thread, uintptr_t sp)
+{
+	struct unwind_bounds bounds = {0, 0};
+
+	if (sp < thread->stack_lo || sp >= thread->stack_hi)
+		return bounds;
+	bounds.lo = thread->is_main ? sp : thread->stack_lo;
+	bounds.hi = thread->stack_hi;
+	return bounds;
+}
+
+/* Fill in and commit one record. Returns 0, or -ENOSPC when it does not fit. */
+static int record_stack(struct sampler_thread *thread, const void *ucontext, uint32_t weight)
+{
+	uint64_t room = WIRE_RING_SPAN - ring_fill(thread->ring);
+	unsigned max_frames = WIRE_MAX_DEPTH;
+	struct arch_registers registers;
+	struct unwind_bounds bounds;
+	struct unwind_result result;
+	struct wire_sample *sample;
+
+	if (room < WIRE_RECORD_MAX)
+		max_frames = room > sizeof(*sample) ? (unsigned)(room - sizeof(*sample)) / 8 : 0;
+	if (!max_frames)
+		return -ENOSPC;
+	sample = ring_begin(thread->ring, thread->data, sizeof(*sample) + 8ULL * max_frames);
+	if (!sample)
+		return -ENOSPC;
+	arch_registers_from_ucontext(&registers, ucontext);
+	bounds = bounds_of(thread, registers.r[ARCH_DWARF_SP]);
+	result = unwind_walk(&registers, &bounds, (uint64_t *)(sample + 1), max_frames, NULL);
+	if (result.end == WIRE_END_DEPTH && max_frames < WIRE_MAX_DEPTH) {
+		__atomic_store_n(&thread->ring->writing, 0, __ATOMIC_RELAXED);
+		return -ENOSPC;
+	}
+	sample->bytes = (uint32_t)sizeof(*sample) + 8 * result.frames;
+	sample->thread = thread->number;
+	sample->time_ns = clock_monotonic_ns();
+	sample->weight = weight;
+	sample->frames = (uint16_t)result.frames;
+	sample->kind = WIRE_KIND_CPU;
+	sample->end = (uint8_t)result.end;
+	ring_commit(thread->ring, sample->bytes);
+	return 0;
+}
+
+/* Samples that come after the process began to leave settle what was noted as owed. */
+static void settle_exit_credit(struct wire_ring *ring, uint64_t weight)
+{
+	uint64_t owed = __atomic_load_n(&ring->exit_credit, __ATOMIC_RELAXED);
+
+	if (owed)
+		__atomic_store_n(&ring->exit_credit, owed > weight ? owed - weight : 0,
+			__ATOMIC_RELAXED);
+}
+
+static void check_now_and_then(struct sampler_thread *thread)
+{
+	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, thread->ring->comm);
+	if (__atomic_load_n(&((struct wire_arena *)sampler.arena)->closing, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&thread->active, 0, __ATOMIC_RELEASE);
+		arch_syscall1(SYS_timer_delete, thread->timer);
+	}
+}
+
+static void take_sample(struct sampler_thread *thread, int overrun, const void *ucontext)
+{
+	struct wire_slot *slot = sampler.slot;
+	uint32_t weight = 1 + (uint32_t)(overrun > 0 ? overrun : 0);
+	int timed = thread->calls++ % CALLS_PER_CHECK == 0;
+	uint64_t before_ns = timed ? clock_monotonic_ns() : 0;
+	uint64_t samples;
+
+	__atomic_store_n(&thread->delivered, thread->delivered + weight, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&slot->delivered, weight, __ATOMIC_RELAXED);
+	if (weight > 1)
+		__atomic_fetch_add(&slot->overruns, weight - 1, __ATOMIC_RELAXED);
+	settle_exit_credit(thread->ring, weight);
+	if (record_stack(thread, ucontext, weight))
+		__atomic_fetch_add(&slot->dropped, weight, __ATOMIC_RELAXED);
+	samples = __atomic_add_fetch(&sampler.samples, 1, __ATOMIC_RELAXED);
+	if (samples == SAMPLES_BEFORE_HELPER || ring_fill(thread->ring) > RING_WAKE_BYTES) {
+		helper_start();
+		helper_wake();
+	}
+	if (timed) {
+		check_now_and_then(thread);
+		__atomic_fetch_add(&slot->handler_ns,
+			(clock_monotonic_ns() - before_ns) * CALLS_PER_CHECK, __ATOMIC_RELAXED);
+	}
+}
+
+/* One of our timers, not a stranger's SIGPROF? Returns its thread, or NULL. */
+static struct sampler_thread *thread_of(const siginfo_t *info)
+{
+	uintptr_t cookie = (uintptr_t)info->si_value.sival_ptr - (uintptr_t)sampler_threads;
+
+	if (info->si_code != SI_TIMER || cookie >= sizeof(sampler_threads) ||
+		cookie % sizeof(sampler_threads[0]))
+		return NULL;
+	return &sampler_threads[cookie / sizeof(sampler_threads[0])];
+}
+
+/* Do with a SIGPROF of the program's own what the program asked for. */
+static void pass_on(int signal, siginfo_t *info, void *context)
+{
+	struct sigaction action = sampler_host_action;
+
+	if (action.sa_flags & SA_SIGINFO) {
+		action.sa_sigaction(signal, info, context);
+	} else if (action.sa_handler == SIG_DFL) {
+		/* Die of it as without us: it is pending until this handler returns. */
+		struct {
+			void (*handler)(int);
+			unsigned long flags;
+			void (*restorer)(void);
+			uint64_t mask;
+		} kernel_default = {SIG_DFL, 0, NULL, 0};
+		arch_syscall4(SYS_rt_sigaction, signal, &kernel_default, NULL, 8);
+		arch_syscall3(SYS_tgkill, arch_syscall0(SYS_getpid), arch_syscall0(SYS_gettid),
+			signal);
+	} else if (action.sa_handler != SIG_IGN) {
+		action.sa_handler(signal);
+	}
+}
+
+void sampler_handler(int signal, siginfo_t *info, void *context)
+{
+	struct sampler_thread *thread = thread_of(info);
+
+	if (!thread)
+		pass_on(signal, info, context);
+	else if (__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
+		take_sample(thread, info->si_overrun, context);
+}

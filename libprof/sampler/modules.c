@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * The module table: append-only entries in hash chains, published by one compare-and-swap each. Two
+ * threads that meet a module at the same moment may number it twice, which only costs a number.
+ *
+ * An address range alone does not identify a module: after dlclose another may lie there. The
+ * entry's identity (dynamic section, build-id or name) is compared with what is mapped now, each
+ * time a walk enters the module; that is two or three loads.
+ */
+#include "libprof/sampler/modules.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stddef.h>
+
+#include "arch/syscall.h"
+#include "libprof/sampler/clock.h"
+#include "libprof/sampler/control.h"
+#include "libprof/sampler/sampler.h"
+#include "libprof/unwind/find_object.h"
+
+#define MODULES_MAX     4096u
+#define MODULES_BUCKETS 256u
+#define PATH_MAX_BYTES  4096u
+
+struct module_entry {
+	struct unwind_module module;
+	const void *dynamic;       /* link_map.l_ld */
+	const uint64_t *build_id;  /* the note's first 8 bytes in memory, NULL without one */
+	uint64_t build_id_head;    /* what they were */
+	uint64_t name_hash;        /* compared when there is no build-id */
+	uint32_t next;             /* index + 1 of the next entry in the chain */
+	uint64_t published;        /* atomic: the image whose control ring has the record */
+};
+
+static struct module_entry entries[MODULES_MAX];
+static uint32_t entry_count; /* atomic */
+static uint32_t buckets[MODULES_BUCKETS]; /* atomic: index + 1 of the newest entry */
+
+static uint64_t hash_name(const char *name)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (unsigned i = 0; name && name[i] && i < 512; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3ULL;
+	return hash;
+}
+
+static uint32_t *bucket_of(uintptr_t start)
+{
+	return &buckets[(start >> 12) * 0x9e3779b1u >> 24 & (MODULES_BUCKETS - 1)];
+}
+
+/* Is [address, address + bytes) inside the module's mapped range? */
+static int covers(const struct unwind_module *module, uintptr_t address, uint64_t bytes)
+{
+	return address >= module->start && address < module->end &&
+		bytes <= module->end - address;
+}
+
+/* Look through one PT_NOTE segment for NT_GNU_BUILD_ID. */
+static const uint8_t *note_build_id(uintptr_t at, uintptr_t end, uint32_t *bytes)
+{
+	while (end - at >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+		uint64_t name = ((uint64_t)note->n_namesz + 3) & ~3ULL;
+		uint64_t desc = ((uint64_t)note->n_descsz + 3) & ~3ULL;
+
+		at += sizeof(*note);
+		if (name + desc > end - at)
+			return NULL;
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+			*(const uint32_t *)at == 0x00554e47 /* "GNU" */ && note->n_descsz >= 8) {
+			*bytes = note->n_descsz;
+			return (const uint8_t *)(at + name);
+		}
+		at += name + desc;
+	}
+	return NULL;
+}
+
+/* The build-id of a mapped module, or NULL. */
+static const uint8_t *find_build_id(const struct unwind_module *module, uint32_t *bytes)
+{
+	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
+	const ElfW(Phdr) *segments;
+
+	if (!covers(module, module->start, sizeof(*header)) ||
+		*(const uint32_t *)header != 0x464c457f /* "\177ELF" */ ||
+		header->e_phentsize != sizeof(*segments) ||
+		header->e_phoff + (uint64_t)header->e_phnum * sizeof(*segments) > WIRE_PAGE)
+		return NULL;
+	segments = (const ElfW(Phdr) *)(module->start + header->e_phoff);
+	for (unsigned i = 0; i < header->e_phnum; i++) {
+		uintptr_t at = module->bias + segments[i].p_vaddr;
+
+		if (segments[i].p_type != PT_NOTE || at % 4 ||
+			!covers(module, at, segments[i].p_memsz))
+			continue;
+		const uint8_t *id = note_build_id(at, at + segments[i].p_memsz, bytes);
+		if (id)
+			return id;
+	}
+	return NULL;
+}
+
+/* The absolute path of @name into @out; "" when it can't be told. Returns bytes with the NUL. */
+static uint32_t absolute_path(const char *name, char *out, uint32_t size)
+{
+	long n = 0;
+
+	if (!name || !name[0]) {
+		n = arch_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", out, size - 1);
+		out[n > 0 ? n : 0] = '\0';
+		return (n > 0 ? (uint32_t)n : 0) + 1;
+	}
+	if (name[0] != '/') {
+		n = arch_syscall2(SYS_getcwd, out, size);
+		n = n > 0 ? n - 1 : 0;
+		if (n > 0 && n + 1 < (long)size)
+			out[n++] = '/';
+	}
+	for (; *name && n + 1 < (long)size; name++)
+		out[n++] = *name;
+	out[n] = '\0';
+	return (uint32_t)n + 1;
+}
+
+/* Append the control record of @entry for this image. The largest path is the record's own room. */
+static void publish(struct module_entry *entry, const struct link_map *map)
+{
+	const char *name = map ? map->l_name : NULL;
+	int is_vdso = name && hash_name(name) == hash_name("linux-vdso.so.1");
+	uint32_t build_id_bytes = 0;
+	const uint8_t *build_id = find_build_id(&entry->module, &build_id_bytes);
+	uint32_t room = sizeof(struct wire_module) + 512;
+	struct wire_module *record;
+	char *data = wire_control_data(sampler.arena, sampler.slot_index);
+
+	for (const char *c = name; c && *c && room < PATH_MAX_BYTES; c++)
+		room++;
+	room = (room + 7) & ~7u;
+	record = (struct wire_module *)control_reserve(sampler.slot, data, room);
+	if (!record)
+		return;
+	record->number = entry->module.number;
+	record->start = entry->module.start;
+	record->end = entry->module.end;
+	record->bias = entry->module.bias;
+	record->time_ns = clock_monotonic_ns();
+	record->flags = (is_vdso ? WIRE_MODULE_VDSO : 0) | (name && !name[0] ? WIRE_MODULE_MAIN : 0);
+	if (build_id_bytes > WIRE_BUILD_ID_MAX)
+		build_id_bytes = WIRE_BUILD_ID_MAX;
+	record->build_id_bytes = build_id_bytes;
+	for (uint32_t i = 0; i < build_id_bytes; i++)
+		record->build_id[i] = build_id[i];
+	record->path_bytes = absolute_path(name, record->path, room - sizeof(*record));
+	control_commit(&record->control, room, WIRE_CONTROL_MODULE);
+	__atomic_store_n(&entry->published, sampler.image, __ATOMIC_RELEASE);
+}
+
+static int same_module(const struct module_entry *entry, const struct unwind_module *module,
+	const struct link_map *map)
+{
+	if (entry->module.start != module->start || entry->module.end != module->end ||
+		entry->module.bias != module->bias || entry->dynamic != (map ? map->l_ld : NULL))
+		return 0;
+	if (entry->build_id)
+		return *entry->build_id == entry->build_id_head;
+	return entry->name_hash == hash_name(map ? map->l_name : NULL);
+}
+
+static struct module_entry *add_entry(const struct unwind_module *module,
+	const struct link_map *map)
+{
+	uint32_t index = __atomic_load_n(&entry_count, __ATOMIC_RELAXED);
+	uint32_t *bucket = bucket_of(module->start);
+	struct module_entry *entry;
+	uint32_t bytes, head;
+	const uint8_t *build_id;
+
+	do {
+		if (index >= MODULES_MAX)
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&entry_count, &index, index + 1, 0, __ATOMIC_RELAXED,
+		__ATOMIC_RELAXED));
+	entry = &entries[index];
+	entry->module = *module;
+	entry->module.number = index + 1;
+	entry->dynamic = map ? map->l_ld : NULL;
+	build_id = find_build_id(module, &bytes);
+	entry->build_id = (const uint64_t *)build_id;
+	entry->build_id_head = build_id ? *entry->build_id : 0;
+	entry->name_hash = hash_name(map ? map->l_name : NULL);
+	head = __atomic_load_n(bucket, __ATOMIC_RELAXED);
+	do {
+		entry->next = head;
+	} while (!__atomic_compare_exchange_n(bucket, &head, index + 1, 0, __ATOMIC_RELEASE,
+		__ATOMIC_RELAXED));
+	return entry;
+}
+
+int modules_find(uintptr_t pc, struct unwind_module *out)
+{
+	const struct link_map *map;
+	struct module_entry *entry = NULL;
+	uint32_t at;
+	int error = find_object(pc, out, &map);
+
+	if (error)
+		return error;
+	at = __atomic_load_n(bucket_of(out->start), __ATOMIC_ACQUIRE);
+	for (; at; at = entries[at - 1].next) {
+		if (same_module(&entries[at - 1], out, map)) {
+			entry = &entries[at - 1];
+			break;
+		}
+	}
+	if (!entry)
+		entry = add_entry(out, map);
+	if (!entry) {
+		out->number = WIRE_MODULE_OVER;
+		return 0;
+	}
+	if (__atomic_load_n(&entry->published, __ATOMIC_ACQUIRE) != sampler.image)
+		publish(entry, map);
+	out->number = entry->module.number;
+	return 0;
+}

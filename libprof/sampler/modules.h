@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * Modules as the handler meets them. Each gets a number and one control record before the first
+ * sample that names it; a module that takes another's place in memory gets a new number.
+ */
+#ifndef LIBPROF_SAMPLER_MODULES_H
+#define LIBPROF_SAMPLER_MODULES_H
+
+#include <stdint.h>
+
+#include "libprof/unwind/unwind.h"
+
+/*
+ * The module @pc lies in, its number published in this image's control ring. number is
+ * WIRE_MODULE_OVER when there were too many.
+ * Returns 0, -ENOENT when no module covers @pc, or -ENOSYS without _dl_find_object.
+ * Context: signal-safe, any thread.
+ */
+int modules_find(uintptr_t pc, struct unwind_module *out);
+
+#endif

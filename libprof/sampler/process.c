@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: sampler_leave() runs on exit paths of any kind. */
+/*
+ * The process's place in the arena: claiming a slot, leaving it, and forgetting the parent's in a
+ * fork child. Threads are in thread.c.
+ */
+#include "libprof/sampler/sampler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "arch/syscall.h"
+#include "libprof/aggregator/helper.h"
+#include "libprof/sampler/clock.h"
+
+struct sampler sampler;
+struct sigaction sampler_host_action;
+
+/* Does our pid mean anything in the namespace /proc was mounted in? */
+static uint32_t is_namespaced(uint32_t pid)
+{
+	char text[16];
+	uint32_t value = 0;
+	long n = arch_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self", text, sizeof(text));
+
+	for (long i = 0; i < n; i++)
+		value = value * 10 + (uint32_t)(text[i] - '0');
+	return n <= 0 || value != pid;
+}
+
+static void raise_to(uint32_t *high, uint32_t value)
+{
+	uint32_t seen = __atomic_load_n(high, __ATOMIC_RELAXED);
+
+	while (seen < value && !__atomic_compare_exchange_n(high, &seen, value, 0, __ATOMIC_RELAXED,
+				       __ATOMIC_RELAXED))
+		;
+}
+
+static struct wire_slot *claim_slot(void *arena, uint32_t pid, uint32_t *index)
+{
+	uint64_t claimed = (uint64_t)pid << 8 | WIRE_SLOT_CLAIMED;
+
+	for (uint32_t i = 0; i < WIRE_SLOTS; i++) {
+		struct wire_slot *slot = wire_slot(arena, i);
+		uint64_t free_state = WIRE_SLOT_FREE;
+
+		if (__atomic_load_n(&slot->state, __ATOMIC_RELAXED) != WIRE_SLOT_FREE)
+			continue;
+		if (__atomic_compare_exchange_n(&slot->state, &free_state, claimed, 0,
+			    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			raise_to(&((struct wire_arena *)arena)->slots_high, i + 1);
+			*index = i;
+			return slot;
+		}
+	}
+	return NULL;
+}
+
+/* Keep the end of @text, which names the program; the start of a long path does not. */
+static void copy_tail(char *out, size_t size, const char *text)
+{
+	size_t n = text ? strlen(text) : 0;
+	size_t skip = n >= size ? n - size + 1 : 0;
+
+	if (text)
+		memcpy(out, text + skip, n - skip);
+	out[n - skip] = '\0';
+}
+
+static int install_handler(void)
+{
+	struct sigaction action = {0};
+
+	action.sa_sigaction = sampler_handler;
+	action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+	sigfillset(&action.sa_mask);
+	return sigaction(SAMPLER_SIGNAL, &action, &sampler_host_action) ? -errno : 0;
+}
+
+int sampler_start(void *arena, uint64_t parent_image, const char *exe)
+{
+	struct wire_arena *header = arena;
+	uint32_t pid = (uint32_t)arch_syscall0(SYS_getpid);
+	struct wire_slot *slot = claim_slot(arena, pid, &sampler.slot_index);
+	int error;
+
+	if (!slot) {
+		__atomic_fetch_add(&header->lost_processes, 1, __ATOMIC_RELAXED);
+		return -ENOSPC;
+	}
+	slot->image = __atomic_add_fetch(&header->next_image, 1, __ATOMIC_RELAXED);
+	slot->parent_image = parent_image;
+	slot->pid = pid;
+	slot->ppid = (uint32_t)arch_syscall0(SYS_getppid);
+	slot->namespaced = is_namespaced(pid);
+	slot->start_ns = clock_monotonic_ns();
+	slot->start_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+	if (exe)
+		copy_tail(slot->exe, sizeof(slot->exe), exe);
+	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, slot->comm);
+	/* Before sampler.arena says that SIGPROF is ours: from then on sigaction() answers for it. */
+	error = parent_image ? 0 : install_handler();
+	slot->error = (uint32_t)-error;
+	sampler.arena = error ? NULL : arena;
+	sampler.slot = slot;
+	sampler.pid = pid;
+	sampler.image = slot->image;
+	sampler.period_ns =
+		CLOCK_NS_PER_S / (header->clock_hz ? header->clock_hz : header->rate_hz);
+	__atomic_store_n(&slot->state, (uint64_t)pid << 8 | WIRE_SLOT_LIVE, __ATOMIC_RELEASE);
+	return error;
+}
+
+int sampler_is_this_process(void)
+{
+	return sampler.arena && (uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
+}
+
+static void set_state(enum wire_slot_state state)
+{
+	__atomic_store_n(&sampler.slot->state, (uint64_t)sampler.pid << 8 | state, __ATOMIC_RELEASE);
+}
+
+/* What each thread is owed now, kept in its ring until samples that still come settle it. */
+static void note_credits(int owed)
+{
+	for (unsigned word = 0; word < WIRE_RINGS / 64; word++) {
+		uint64_t bits = __atomic_load_n(&sampler.rings[word], __ATOMIC_ACQUIRE);
+
+		for (; bits; bits &= bits - 1) {
+			struct sampler_thread *thread =
+				&sampler_threads[word * 64 + (unsigned)__builtin_ctzll(bits)];
+
+			if (!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
+				continue;
+			__atomic_store_n(&thread->ring->exit_credit,
+				owed ? sampler_thread_owed(thread,
+					       clock_cpu_ns(clock_of_thread(thread->tid)))
+				     : 0,
+				__ATOMIC_RELEASE);
+		}
+	}
+}
+
+void sampler_leave(enum wire_slot_state state)
+{
+	if (!sampler_is_this_process())
+		return;
+	sampler.slot->end_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+	note_credits(1);
+	set_state(state);
+	if (state == WIRE_SLOT_EXEC)
+		helper_wake();
+}
+
+void sampler_stay(void)
+{
+	if (!sampler_is_this_process())
+		return;
+	note_credits(0);
+	sampler.slot->end_cpu_ns = 0;
+	set_state(WIRE_SLOT_LIVE);
+}
+
+void sampler_reset_in_child(void)
+{
+	for (unsigned word = 0; word < WIRE_RINGS / 64; word++) {
+		for (uint64_t bits = sampler.rings[word]; bits; bits &= bits - 1)
+			sampler_threads[word * 64 + (unsigned)__builtin_ctzll(bits)].active = 0;
+		sampler.rings[word] = 0;
+	}
+	sampler.samples = 0;
+	sampler.retired = 0;
+	helper_forget();
+}

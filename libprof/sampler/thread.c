@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: sampler_thread_owed() runs on exit paths of any kind. */
+/*
+ * Threads: claiming a ring, arming the timer, settling what is owed at the end.
+ */
+#include "libprof/sampler/sampler.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "arch/syscall.h"
+#include "libprof/aggregator/helper.h"
+#include "libprof/sampler/clock.h"
+#include "libprof/sampler/control.h"
+#include "libprof/sampler/ring.h"
+
+struct sampler_thread sampler_threads[WIRE_RINGS];
+
+/* Rings that wait to be drained before the helper is worth starting for their sake. */
+#define RETIRED_BEFORE_HELPER 32
+
+static void mark_ring(unsigned index, int held)
+{
+	uint64_t bit = 1ULL << index % 64;
+
+	if (held)
+		__atomic_fetch_or(&sampler.rings[index / 64], bit, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_and(&sampler.rings[index / 64], ~bit, __ATOMIC_RELEASE);
+}
+
+static unsigned thread_index(const struct sampler_thread *thread)
+{
+	return (unsigned)(thread - sampler_threads);
+}
+
+static void raise_rings_high(struct wire_arena *arena, uint32_t value)
+{
+	uint32_t seen = __atomic_load_n(&arena->rings_high, __ATOMIC_RELAXED);
+
+	while (seen < value && !__atomic_compare_exchange_n(&arena->rings_high, &seen, value, 0,
+				       __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+struct sampler_thread *sampler_thread_claim(void)
+{
+	uint64_t owner = sampler.image << 2 | WIRE_RING_OWNED;
+
+	if (!sampler.arena)
+		return NULL;
+	for (unsigned i = 0; i < WIRE_RINGS; i++) {
+		struct wire_ring *ring = wire_ring(sampler.arena, i);
+		struct sampler_thread *thread = &sampler_threads[i];
+		uint64_t seen = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);
+
+		if (seen & 3 || !__atomic_compare_exchange_n(&ring->owner, &seen, owner, 0,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		raise_rings_high(sampler.arena, i + 1);
+		memset(thread, 0, sizeof(*thread));
+		thread->ring = ring;
+		thread->data = wire_ring_data(sampler.arena, i);
+		ring->slot = sampler.slot_index;
+		ring->exit_credit = 0;
+		ring->writing = 0;
+		ring->tid = 0;
+		ring->thread = 0;
+		return thread;
+	}
+	__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+void sampler_thread_unclaim(struct sampler_thread *thread)
+{
+	__atomic_store_n(&thread->ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
+}
+
+static void publish_thread(const struct sampler_thread *thread)
+{
+	char *data = wire_control_data(sampler.arena, sampler.slot_index);
+	struct wire_thread *record =
+		(struct wire_thread *)control_reserve(sampler.slot, data, sizeof(*record));
+
+	if (!record)
+		return;
+	record->thread = thread->number;
+	record->tid = (uint32_t)thread->tid;
+	record->time_ns = thread->ring->start_ns;
+	memcpy(record->comm, thread->ring->comm, sizeof(record->comm));
+	control_commit(&record->control, sizeof(*record), WIRE_CONTROL_THREAD);
+}
+
+/* A random instant in (0, period]: threads shorter than a period are counted in expectation. */
+static uint64_t random_phase_ns(uint64_t period_ns, uint32_t tid)
+{
+	uint64_t x = clock_monotonic_ns() ^ (uint64_t)tid << 32 ^ (uintptr_t)&x;
+
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccdULL;
+	x ^= x >> 33;
+	x *= 0xc4ceb9fe1a85ec53ULL;
+	x ^= x >> 33;
+	return 1 + x % period_ns;
+}
+
+static struct timespec to_timespec(uint64_t ns)
+{
+	return (struct timespec){(time_t)(ns / CLOCK_NS_PER_S), (long)(ns % CLOCK_NS_PER_S)};
+}
+
+static int arm_timer(struct sampler_thread *thread)
+{
+	const struct wire_arena *arena = sampler.arena;
+	clockid_t clock = arena->clock_hz ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+	uint64_t phase_ns = random_phase_ns(sampler.period_ns, (uint32_t)thread->tid);
+	struct sigevent event;
+	struct itimerspec spec;
+	long error;
+
+	memset(&event, 0, sizeof(event));
+	event.sigev_notify = SIGEV_THREAD_ID;
+	event.sigev_signo = SAMPLER_SIGNAL;
+	event.sigev_value.sival_ptr = thread;
+	event._sigev_un._tid = thread->tid;
+	error = arch_syscall3(SYS_timer_create, clock, &event, &thread->timer);
+	if (error)
+		return (int)error;
+	spec.it_interval = to_timespec(sampler.period_ns);
+	spec.it_value = to_timespec(phase_ns);
+	thread->first_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID) + phase_ns;
+	__atomic_store_n(&thread->active, 1, __ATOMIC_RELEASE);
+	error = arch_syscall4(SYS_timer_settime, thread->timer, 0, &spec, NULL);
+	if (error) {
+		thread->active = 0;
+		arch_syscall1(SYS_timer_delete, thread->timer);
+	}
+	return (int)error;
+}
+
+void sampler_thread_arm(
+	struct sampler_thread *thread, uintptr_t stack_lo, uintptr_t stack_hi, int is_main)
+{
+	struct wire_ring *ring = thread->ring;
+
+	thread->tid = (int32_t)arch_syscall0(SYS_gettid);
+	thread->number = __atomic_add_fetch(&sampler.slot->threads, 1, __ATOMIC_RELAXED);
+	thread->stack_lo = stack_lo;
+	thread->stack_hi = stack_hi;
+	thread->is_main = (uint32_t)is_main;
+	ring->thread = thread->number;
+	ring->tid = (uint32_t)thread->tid;
+	ring->start_ns = clock_monotonic_ns();
+	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, ring->comm);
+	publish_thread(thread);
+	mark_ring(thread_index(thread), 1);
+	if (arm_timer(thread)) {
+		__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
+		mark_ring(thread_index(thread), 0);
+		sampler_thread_unclaim(thread);
+	}
+}
+
+uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_ns)
+{
+	uint64_t delivered = __atomic_load_n(&thread->delivered, __ATOMIC_RELAXED);
+	uint64_t due;
+
+	if (((const struct wire_arena *)sampler.arena)->clock_hz || cpu_ns < thread->first_ns)
+		return 0;
+	due = 1 + (cpu_ns - thread->first_ns) / sampler.period_ns;
+	return due > delivered ? due - delivered : 0;
+}
+
+static void write_credit(struct sampler_thread *thread, uint64_t weight)
+{
+	struct wire_sample *sample = ring_begin(thread->ring, thread->data, sizeof(*sample));
+
+	if (!sample) {
+		__atomic_fetch_add(&sampler.slot->dropped, weight, __ATOMIC_RELAXED);
+		return;
+	}
+	sample->bytes = sizeof(*sample);
+	sample->thread = thread->number;
+	sample->time_ns = clock_monotonic_ns();
+	sample->weight = (uint32_t)weight;
+	sample->frames = 0;
+	sample->kind = WIRE_KIND_CREDIT;
+	sample->end = WIRE_END_ROOT;
+	ring_commit(thread->ring, sample->bytes);
+	__atomic_fetch_add(&sampler.slot->credited, weight, __ATOMIC_RELAXED);
+}
+
+void sampler_thread_retire(struct sampler_thread *thread)
+{
+	uint64_t mask = 1ULL << (SAMPLER_SIGNAL - 1);
+	uint64_t owed;
+
+	if (!sampler_is_this_process() || !__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
+		return;
+	/* For good: a signal that is already pending must not find a ring given to another thread. */
+	arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
+	arch_syscall1(SYS_timer_delete, thread->timer);
+	thread->active = 0;
+	owed = sampler_thread_owed(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
+	if (owed)
+		write_credit(thread, owed);
+	thread->ring->exit_credit = 0;
+	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, thread->ring->comm);
+	publish_thread(thread);
+	if (!ring_fill(thread->ring)) {
+		mark_ring(thread_index(thread), 0);
+		sampler_thread_unclaim(thread);
+		return;
+	}
+	__atomic_store_n(&thread->ring->owner, sampler.image << 2 | WIRE_RING_RETIRED,
+		__ATOMIC_RELEASE);
+	if (__atomic_add_fetch(&sampler.retired, 1, __ATOMIC_RELAXED) > RETIRED_BEFORE_HELPER)
+		helper_start();
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: plain loads of the module's own mapped bytes, bounds-checked. */
+/*
+ * From a pc to its frame description: binary search in .eh_frame_hdr, then the FDE and its CIE in
+ * .eh_frame, read where they lie. Running their instructions is cfi_row.h.
+ * Source: LSB Core, "Exception Frames"; DWARF 5, section 6.4.1.
+ */
+#ifndef LIBPROF_UNWIND_CFI_H
+#define LIBPROF_UNWIND_CFI_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libprof/unwind/cfi_bytes.h"
+#include "libprof/unwind/unwind.h"
+
+/* What a CIE says for all its FDEs. */
+struct cfi_cie {
+	uint64_t code_align;
+	int64_t data_align;
+	uint64_t ra_reg;
+	uint8_t pointer_encoding;
+	bool augmented; /* 'z': FDEs carry a counted augmentation part */
+	bool signal;    /* 'S': this is a signal trampoline, the caller's pc is exact */
+	struct cfi_bytes program;
+};
+
+struct cfi_fde {
+	uintptr_t record; /* address of the FDE itself */
+	uintptr_t begin;  /* covered pcs: [begin, end) */
+	uintptr_t end;
+	struct cfi_cie cie;
+	struct cfi_bytes program;
+};
+
+/*
+ * Header of a CIE or FDE at @address.
+ *
+ * @record      gets the bytes after the id, up to the record's end
+ * @id_address  gets where the id stands: an FDE's id counts back from there to its CIE
+ *
+ * Returns 0, or -EBADMSG when the record is a terminator or leaves the module.
+ */
+static inline int cfi_open_record(const struct unwind_module *module, uintptr_t address,
+	struct cfi_bytes *record, uintptr_t *id_address, uint64_t *id)
+{
+	if (address < module->start || address >= module->end)
+		return -EBADMSG;
+	*record = (struct cfi_bytes){.at = address, .end = module->end};
+
+	uint64_t length = cfi_u32(record);
+	bool wide = length == 0xffffffff;
+
+	if (wide)
+		length = cfi_u64(record);
+	if (record->error || !length || length > record->end - record->at)
+		return -EBADMSG;
+	record->end = record->at + length;
+	*id_address = record->at;
+	*id = wide ? cfi_u64(record) : cfi_u32(record);
+	return record->error;
+}
+
+/* The augmentation data that `z` announces; letters after an unknown one cannot be told apart. */
+static inline void cfi_parse_augmentation(
+	struct cfi_bytes letters, struct cfi_bytes *data, struct cfi_cie *cie)
+{
+	while (letters.at < letters.end) {
+		switch (cfi_u8(&letters)) {
+		case 'R':
+			cie->pointer_encoding = cfi_u8(data);
+			break;
+		case 'L':
+			cfi_u8(data);
+			break;
+		case 'P': {
+			unsigned format = cfi_u8(data);
+
+			/* The personality routine is of no interest, only how long its pointer is. */
+			if ((format & CFI_PTR_BASE) == CFI_PTR_ALIGNED)
+				cfi_skip(data, -data->at & 7);
+			cfi_formatted(data, format & CFI_PTR_FORMAT);
+			break;
+		}
+		case 'S':
+			cie->signal = true;
+			break;
+		case 'B': /* return addresses signed with the B key; stripping is the same */
+		case 'G': /* stack memory is tagged */
+			break;
+		default:
+			return;
+		}
+	}
+}
+
+/*
+ * Read the CIE at @address.
+ *
+ * Returns 0, -EBADMSG, or -ENOTSUP for versions and augmentations whose layout is unknown.
+ * Context: signal-safe.
+ */
+static inline int cfi_parse_cie(
+	const struct unwind_module *module, uintptr_t address, struct cfi_cie *cie)
+{
+	struct cfi_bytes record, letters;
+	uintptr_t id_address;
+	uint64_t id;
+	int error = cfi_open_record(module, address, &record, &id_address, &id);
+
+	if (error)
+		return error;
+
+	unsigned version = cfi_u8(&record);
+
+	if (id != 0 || (version != 1 && version != 3 && version != 4))
+		return id != 0 ? -EBADMSG : -ENOTSUP;
+	letters.at = record.at;
+	while (cfi_u8(&record))
+		;
+	if (record.error)
+		return record.error;
+	letters.end = record.at - 1;
+	letters.error = 0;
+	if (version == 4)
+		cfi_skip(&record, 2); /* address and segment size */
+	*cie = (struct cfi_cie){.pointer_encoding = CFI_PTR_ABSOLUTE};
+	cie->code_align = cfi_uleb(&record);
+	cie->data_align = cfi_sleb(&record);
+	cie->ra_reg = version == 1 ? cfi_u8(&record) : cfi_uleb(&record);
+	if (letters.at < letters.end) {
+		if (cfi_u8(&letters) != 'z')
+			return -ENOTSUP;
+		struct cfi_bytes data = record;
+		uint64_t length = cfi_uleb(&data);
+
+		record = data;
+		if (!cfi_skip(&record, length))
+			return -EBADMSG;
+		data.end = record.at;
+		cie->augmented = true;
+		cfi_parse_augmentation(letters, &data, cie);
+		if (data.error)
+			return data.error;
+	}
+	cie->program = record;
+	return record.error;
+}
+
+/*
+ * Read the FDE at @address and its CIE.
+ *
+ * Returns 0, -EBADMSG, or -ENOTSUP. Context: signal-safe.
+ */
+static inline int cfi_parse_fde(
+	const struct unwind_module *module, uintptr_t address, struct cfi_fde *fde)
+{
+	struct cfi_bytes record;
+	uintptr_t id_address;
+	uint64_t id;
+	int error = cfi_open_record(module, address, &record, &id_address, &id);
+
+	if (error)
+		return error;
+	/* Id 0 is a CIE: the table pointed at the wrong kind of record. */
+	if (id == 0 || id > id_address - module->start)
+		return -EBADMSG;
+	error = cfi_parse_cie(module, id_address - id, &fde->cie);
+	if (error)
+		return error;
+	fde->record = address;
+	fde->begin = cfi_pointer(&record, fde->cie.pointer_encoding, module->eh_frame_hdr);
+	fde->end = fde->begin + cfi_formatted(&record, fde->cie.pointer_encoding & CFI_PTR_FORMAT);
+	if (fde->cie.augmented)
+		cfi_skip(&record, cfi_uleb(&record));
+	fde->program = record;
+	return record.error;
+}
+
+/* Bytes of one pointer of a table that can be searched by halves, else 0. */
+static inline unsigned cfi_table_width(unsigned encoding)
+{
+	switch (encoding & CFI_PTR_FORMAT) {
+	case CFI_PTR_UDATA2:
+	case CFI_PTR_SDATA2:
+		return 2;
+	case CFI_PTR_UDATA4:
+	case CFI_PTR_SDATA4:
+		return 4;
+	case CFI_PTR_ABSOLUTE:
+	case CFI_PTR_UDATA8:
+	case CFI_PTR_SDATA8:
+		return 8;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * The last table entry that does not begin after @pc. @table spans the whole table of @count
+ * entries of two pointers, @width bytes each.
+ *
+ * Returns 0 and the FDE's address, -ENOENT when all begin after @pc, or -ENOTSUP.
+ */
+static inline int cfi_search_table(struct cfi_bytes table, uint64_t count, unsigned encoding,
+	unsigned width, uintptr_t data_base, uintptr_t pc, uintptr_t *fde_address)
+{
+	uint64_t low = 0, high = count;
+
+	/* Entries below `low` begin at or before pc, entries from `high` on begin after it. */
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+		struct cfi_bytes entry = {.at = table.at + middle * 2 * width, .end = table.end};
+		uintptr_t begin = cfi_pointer(&entry, encoding, data_base);
+
+		if (entry.error)
+			return entry.error;
+		if (begin <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return -ENOENT;
+
+	struct cfi_bytes entry = {
+		.at = table.at + ((low - 1) * 2 + 1) * width, .end = table.end};
+
+	*fde_address = cfi_pointer(&entry, encoding, data_base);
+	return entry.error;
+}
+
+/*
+ * Find the FDE that covers @pc.
+ *
+ * Returns 0, -ENOENT when nothing covers @pc, -EBADMSG when the information contradicts itself or
+ * leaves the module, -ENOTSUP when it is of an unknown kind.
+ * Context: signal-safe; the module must stay mapped during the call.
+ */
+static inline int cfi_find_fde(
+	const struct unwind_module *module, uintptr_t pc, struct cfi_fde *fde)
+{
+	uintptr_t header = module->eh_frame_hdr;
+
+	if (!header)
+		return -ENOENT;
+	if (header < module->start || header >= module->end)
+		return -EBADMSG;
+
+	struct cfi_bytes bytes = {.at = header, .end = module->end};
+	unsigned version = cfi_u8(&bytes);
+	unsigned frame_encoding = cfi_u8(&bytes);
+	unsigned count_encoding = cfi_u8(&bytes);
+	unsigned table_encoding = cfi_u8(&bytes);
+
+	if (bytes.error || version != 1)
+		return bytes.error ? bytes.error : -ENOTSUP;
+	if (count_encoding == CFI_PTR_OMIT || table_encoding == CFI_PTR_OMIT)
+		return -ENOENT;
+	cfi_pointer(&bytes, frame_encoding, header);
+
+	uint64_t count = cfi_pointer(&bytes, count_encoding, header);
+	unsigned width = cfi_table_width(table_encoding);
+
+	if (bytes.error)
+		return bytes.error;
+	if (!width)
+		return -ENOTSUP;
+	if (count > (bytes.end - bytes.at) / (2 * width))
+		return -EBADMSG;
+
+	uintptr_t address;
+	int error = cfi_search_table(
+		bytes, count, table_encoding, width, header, pc, &address);
+
+	if (!error)
+		error = cfi_parse_fde(module, address, fde);
+	if (!error && (pc < fde->begin || pc >= fde->end))
+		error = -ENOENT;
+	return error;
+}
+
+#endif
