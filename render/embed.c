@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Columns of the tree, one after the other: like values next to each other deflate to half of what
+ * rows would. At most one column is in memory.
+ */
+#include "render/embed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/bytes.h"
+#include "render/pack.h"
+#include "render/palette.h"
+
+struct writer {
+	const struct calltree *tree;
+	const struct preorder *preorder;
+	struct pack *pack;
+	struct bytes column;
+	uint32_t *module_of;  /* [frame rank] -> module number */
+	const char **modules; /* [module number - 1]; number 0 is the empty name */
+	uint32_t module_count;
+	int error;
+};
+
+static const struct calltree_frame *frame_at(const struct writer *writer, uint32_t rank)
+{
+	return calltree_frame_at(writer->tree, writer->preorder->by_rank[rank]);
+}
+
+static const struct calltree_node *node_at(const struct writer *writer, uint32_t position)
+{
+	return calltree_node_at(writer->tree, writer->preorder->order[position]);
+}
+
+/* Write the column collected so far under @tag and begin the next. */
+static void end_column(struct writer *writer, enum embed_tag tag)
+{
+	struct bytes head = {0};
+
+	bytes_varint(&head, tag);
+	bytes_varint(&head, writer->column.used);
+	if (!writer->error)
+		writer->error = head.error ? head.error : writer->column.error;
+	if (!writer->error) {
+		pack_put(writer->pack, head.data, head.used);
+		pack_put(writer->pack, writer->column.data, writer->column.used);
+	}
+	bytes_release(&head);
+	writer->column.used = 0;
+}
+
+static int compare_texts(const void *left, const void *right)
+{
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* Number the module names in their own order. */
+static int number_modules(struct writer *writer)
+{
+	uint32_t frames = writer->preorder->frames, count = 0;
+
+	writer->module_of = calloc((size_t)frames + 1, sizeof(*writer->module_of));
+	writer->modules = calloc((size_t)frames + 1, sizeof(*writer->modules));
+	if (!writer->module_of || !writer->modules)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < frames; i++) {
+		const char *module = frame_at(writer, i)->module;
+
+		/* Neighbours often share one kept text: the sort below gets the rest. */
+		if (*module && (!count || writer->modules[count - 1] != module))
+			writer->modules[count++] = module;
+	}
+	qsort(writer->modules, count, sizeof(*writer->modules), compare_texts);
+	for (uint32_t i = 0; i < count; i++)
+		if (!i || strcmp(writer->modules[i], writer->modules[writer->module_count - 1]))
+			writer->modules[writer->module_count++] = writer->modules[i];
+	for (uint32_t i = 0; i < frames; i++) {
+		const char *module = frame_at(writer, i)->module;
+		const char **found = bsearch(&module, writer->modules, writer->module_count,
+			sizeof(*writer->modules), compare_texts);
+
+		writer->module_of[i] = found ? (uint32_t)(found - writer->modules) + 1 : 0;
+	}
+	return 0;
+}
+
+static void write_text(struct writer *writer, enum embed_tag tag, const char *text)
+{
+	if (text)
+		bytes_text(&writer->column, text);
+	end_column(writer, tag);
+}
+
+static void write_numbers(struct writer *writer, const struct picture_options *options)
+{
+	const uint64_t numbers[] = {
+		options->period_ns,
+		options->duration_ns,
+		writer->preorder->nodes,
+		writer->preorder->frames,
+		writer->module_count + 1,
+		calltree_threads(writer->tree),
+		calltree_samples(writer->tree),
+		palette_size(),
+		palette_root(),
+		palette_merged(),
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		bytes_varint(&writer->column, numbers[i]);
+	end_column(writer, EMBED_NUMBERS);
+}
+
+static void write_colors(struct writer *writer)
+{
+	for (int dark = 0; dark < 2; dark++) {
+		for (unsigned place = 0; place < palette_size(); place++) {
+			struct palette_color color = palette_at(place, dark);
+
+			bytes_put(&writer->column,
+				(uint8_t[]){color.red, color.green, color.blue}, 3);
+		}
+		end_column(writer, dark ? EMBED_COLORS_DARK : EMBED_COLORS_LIGHT);
+	}
+}
+
+static void put_counted(struct bytes *column, const char *text)
+{
+	bytes_varint(column, strlen(text));
+	bytes_text(column, text);
+}
+
+static void write_frames(struct writer *writer)
+{
+	struct bytes *column = &writer->column;
+	uint32_t frames = writer->preorder->frames;
+
+	put_counted(column, "");
+	for (uint32_t i = 0; i < writer->module_count; i++)
+		put_counted(column, writer->modules[i]);
+	end_column(writer, EMBED_MODULES);
+	for (uint32_t i = 0; i < frames; i++)
+		bytes_varint(column, strlen(frame_at(writer, i)->name));
+	end_column(writer, EMBED_NAME_LENGTHS);
+	for (uint32_t i = 0; i < frames; i++)
+		bytes_text(column, frame_at(writer, i)->name);
+	end_column(writer, EMBED_NAMES);
+	for (uint32_t i = 0; i < frames; i++)
+		bytes_varint(column, writer->module_of[i]);
+	end_column(writer, EMBED_FRAME_MODULES);
+	for (uint32_t i = 0; i < frames; i++)
+		bytes_varint(column, frame_at(writer, i)->kind);
+	end_column(writer, EMBED_FRAME_KINDS);
+	for (uint32_t i = 0; i < frames; i++)
+		bytes_varint(column,
+			palette_place(frame_at(writer, i)->name, frame_at(writer, i)->kind));
+	end_column(writer, EMBED_FRAME_COLORS);
+}
+
+static void write_nodes(struct writer *writer)
+{
+	const struct preorder *preorder = writer->preorder;
+	struct bytes *column = &writer->column;
+
+	for (uint32_t i = 0; i < preorder->nodes; i++)
+		bytes_varint(column, i ? preorder->rank[node_at(writer, i)->frame] : 0);
+	end_column(writer, EMBED_NODE_FRAMES);
+	for (uint32_t i = 0; i < preorder->nodes; i++)
+		bytes_varint(column, node_at(writer, i)->self);
+	end_column(writer, EMBED_NODE_SELF);
+	for (uint32_t i = 1; i < preorder->nodes; i++)
+		bytes_varint(column, preorder->depth[i - 1] + 1 - preorder->depth[i]);
+	end_column(writer, EMBED_NODE_POPS);
+}
+
+static void write_samples(struct writer *writer)
+{
+	struct bytes *column = &writer->column;
+	size_t samples = calltree_samples(writer->tree);
+	uint64_t before = 0;
+
+	for (uint32_t i = 0; i < calltree_threads(writer->tree); i++) {
+		const char *name = calltree_thread_at(writer->tree, i);
+
+		put_counted(column, name ? name : "");
+	}
+	end_column(writer, EMBED_THREADS);
+	for (size_t i = 0; i < samples; i++) {
+		uint64_t time_us = calltree_sample_at(writer->tree, i)->time_ns / 1000;
+
+		bytes_signed(column, (int64_t)(time_us - before));
+		before = time_us;
+	}
+	end_column(writer, EMBED_SAMPLE_TIMES);
+	before = 0;
+	for (size_t i = 0; i < samples; i++) {
+		uint32_t node = calltree_sample_at(writer->tree, i)->node;
+		uint64_t position = writer->preorder->position[node];
+
+		bytes_signed(column, (int64_t)(position - before));
+		before = position;
+	}
+	end_column(writer, EMBED_SAMPLE_NODES);
+	for (size_t i = 0; i < samples; i++)
+		bytes_varint(column, calltree_sample_at(writer->tree, i)->thread);
+	end_column(writer, EMBED_SAMPLE_THREADS);
+	for (size_t i = 0; i < samples; i++)
+		bytes_varint(column, calltree_sample_at(writer->tree, i)->weight);
+	end_column(writer, EMBED_SAMPLE_WEIGHTS);
+	for (size_t i = 0; i < samples; i++)
+		bytes_varint(column, calltree_sample_at(writer->tree, i)->kind);
+	end_column(writer, EMBED_SAMPLE_KINDS);
+}
+
+int embed_write(const struct calltree *tree, const struct preorder *preorder,
+	const struct picture_options *options, FILE *out)
+{
+	struct writer writer = {.tree = tree, .preorder = preorder};
+
+	writer.error = number_modules(&writer);
+	if (writer.error)
+		goto out;
+	fputs("<metadata id=\"flamerun\" data-version=\"1\">\n", out);
+	writer.pack = pack_new(out, "<piece xmlns=\"urn:flamerun\">", "</piece>\n");
+	if (!writer.pack) {
+		writer.error = -ENOMEM;
+		goto out;
+	}
+	write_text(&writer, EMBED_TITLE, options->title ? options->title : "Flame graph");
+	write_text(&writer, EMBED_SUBTITLE, options->subtitle);
+	write_text(&writer, EMBED_EMPTY, options->empty);
+	write_numbers(&writer, options);
+	write_colors(&writer);
+	write_frames(&writer);
+	write_nodes(&writer);
+	write_samples(&writer);
+	if (!writer.error)
+		writer.error = pack_finish(writer.pack);
+	fputs("</metadata>\n", out);
+out:
+	pack_free(writer.pack);
+	bytes_release(&writer.column);
+	free(writer.module_of);
+	free(writer.modules);
+	return writer.error;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Text that may be shown: any bytes made into clean UTF-8, and names made short enough for a box.
+ */
+#ifndef RENDER_LABEL_H
+#define RENDER_LABEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Text kept of a name; longer ones end in an ellipsis. No box is wide enough for more. */
+#define LABEL_BYTES 1024u
+
+/* How wide a code point is drawn. */
+struct label_measure {
+	double (*advance_px)(const struct label_measure *measure, uint32_t code_point);
+};
+
+/*
+ * Copy @text (any bytes but NUL) into @clean, at most @room bytes with the NUL: UTF-8 that XML
+ * allows; what was not, and controls, among them those that reorder text, become U+FFFD; ends in
+ * an ellipsis when cut. @room is at least 8. Returns the length.
+ */
+size_t label_clean(char *clean, size_t room, const char *text);
+
+/* Decode one code point of clean text and step over it. Returns 0 at the end. */
+uint32_t label_next(const char **text);
+
+/* Width of clean @text. */
+double label_width_px(const char *text, const struct label_measure *measure);
+
+/*
+ * Fit @name (any bytes) into @width_px: whole, else with template arguments collapsed to <…>, else
+ * cut with an ellipsis. @fitted has LABEL_BYTES. Returns its length, 0 when nothing useful fits.
+ */
+size_t label_fit(char *fitted, const char *name, double width_px, const struct label_measure *measure);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything the static picture shows, placed in CSS pixels and independent of the format: boxes
+ * and texts. What draws it decides nothing but how.
+ */
+#ifndef RENDER_SCENE_H
+#define RENDER_SCENE_H
+
+#include <stddef.h>
+
+#include "render/calltree.h"
+#include "render/font.h"
+#include "render/layout.h"
+#include "render/picture.h"
+#include "render/preorder.h"
+
+struct scene_box {
+	double x, y, width, height;
+	unsigned place; /* in the palette */
+};
+
+struct scene_text {
+	double x, y; /* of the baseline's start */
+	enum font_role role;
+	char *text; /* clean UTF-8, never empty; owned by the scene */
+};
+
+struct scene {
+	double width_px, height_px;
+	struct scene_box *boxes;
+	uint32_t box_count;
+	struct scene_text *texts;
+	uint32_t text_count;
+	size_t glyphs; /* characters in all texts */
+	struct font fonts[FONT_ROLES];
+};
+
+#define SCENE_ROW_PX 18u /* one level, the gap between boxes included */
+
+/*
+ * Place @tree, ordered by @preorder, into the caller's @scene; everything is borrowed for the call.
+ * @note: small line at the bottom, may be NULL. Returns 0, or -ENOMEM or -EIO with *scene released.
+ */
+int scene_init(struct scene *scene, const struct calltree *tree, const struct preorder *preorder,
+	const struct picture_options *options, const char *note);
+void scene_release(struct scene *scene);
+
+#endif
