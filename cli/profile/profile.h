@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What was gathered, before anything has a name: process images, their modules and threads, stacks
+ * of frames, and the samples on them.
+ *
+ * Like the call tree it poisons itself at the first failure; profile_error() tells.
+ * Context: one thread.
+ */
+#ifndef CLI_PROFILE_PROFILE_H
+#define CLI_PROFILE_PROFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/wire.h"
+
+struct profile;
+
+/* Samples whose times are kept; the weights of later ones still count. 24 bytes each. */
+#define PROFILE_SAMPLES_MAX (4u << 20)
+
+struct profile_module {
+	char *path; /* as the target saw it; NULL: this number was never announced */
+	uint8_t build_id[WIRE_BUILD_ID_MAX];
+	uint32_t build_id_bytes;
+	uint32_t flags; /* WIRE_MODULE_* */
+	uint64_t start, end;
+};
+
+struct profile_image {
+	uint64_t id;
+	uint64_t parent;   /* the image it was forked from, 0 after an exec */
+	uint32_t pid, ppid; /* in its own pid namespace */
+	uint32_t root;     /* node: the image itself, above all its stacks */
+	uint64_t start_ns;
+	uint64_t start_cpu_ns, end_cpu_ns; /* end: 0 when it was killed or still runs */
+	char exe[WIRE_EXE_BYTES];
+	char comm[WIRE_COMM_BYTES];
+	struct profile_module *modules; /* by number */
+	uint32_t module_count;
+	int left_by_exec;
+	int ended;
+};
+
+struct profile_node {
+	uint64_t frame; /* WIRE_FRAME; of an image's root: the image's index */
+	uint32_t parent; /* UINT32_MAX: an image's root */
+	uint32_t image;
+};
+
+struct profile_thread {
+	uint32_t image;
+	uint32_t number; /* within the image */
+	uint32_t tid;
+	char comm[WIRE_COMM_BYTES];
+};
+
+/* One stack of one thread, with all that was sampled on it. */
+struct profile_stack {
+	uint32_t node; /* the leaf; the image's root when there was no stack */
+	uint32_t thread;
+	uint8_t end;  /* enum wire_end */
+	uint8_t kind; /* enum wire_kind */
+	uint64_t weight;
+	uint64_t samples; /* records */
+};
+
+struct profile_sample {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t stack;
+	uint32_t weight;
+};
+
+/* Every loss by cause, in units of weight unless said otherwise. */
+struct profile_losses {
+	uint64_t dropped;         /* a ring was full */
+	uint64_t torn;            /* records half written when their thread was killed */
+	uint64_t malformed;       /* records that could not be believed */
+	uint64_t control_dropped; /* module or thread records, counted in records */
+	uint64_t late_threads;    /* threads that could not be sampled */
+	uint64_t lost_processes;  /* processes that found no slot */
+	uint64_t unprofiled_execs; /* images that never connected after an exec */
+	uint64_t untimed;         /* samples whose times were not kept */
+};
+
+struct profile_totals {
+	uint64_t delivered; /* expirations that reached a handler */
+	uint64_t overruns;  /* of these, delivered as overruns */
+	uint64_t credited;  /* due at an end and never delivered */
+	uint64_t handler_ns;
+	uint64_t cpu_ns;    /* CPU time of all images, from the kernel where it is known */
+	uint64_t ends[WIRE_END_COUNT]; /* weight by how the stack ended; credit not counted */
+	struct profile_losses losses;
+};
+
+/* @rate_hz: samples per CPU-second of each thread. Returns an owned profile or NULL. */
+struct profile *profile_new(uint32_t rate_hz);
+void profile_free(struct profile *profile); /* NULL is fine */
+int profile_error(const struct profile *profile);
+
+/* The index of the image with @id, made if needed. */
+uint32_t profile_image(struct profile *profile, uint64_t id);
+/* Number @thread of @image, made if needed; @comm (borrowed, WIRE_COMM_BYTES, may be NULL) and
+ * @tid (0: unknown) are remembered. */
+uint32_t profile_thread(struct profile *profile, uint32_t image, uint32_t thread, uint32_t tid,
+	const char *comm);
+/* Announce a module; @module->path is copied. */
+void profile_add_module(struct profile *profile, uint32_t image, uint32_t number,
+	const struct profile_module *module);
+/* The child of @parent with @frame. */
+uint32_t profile_node(struct profile *profile, uint32_t parent, uint64_t frame);
+/* Add one sample. Returns its stack. */
+uint32_t profile_add(struct profile *profile, const struct profile_stack *stack, uint64_t time_ns,
+	uint64_t weight);
+
+/* Reading; pointers are valid until the profile changes. Image pointers may be written through. */
+uint32_t profile_rate_hz(const struct profile *profile);
+uint32_t profile_images(const struct profile *profile);
+uint32_t profile_nodes(const struct profile *profile);
+uint32_t profile_threads(const struct profile *profile);
+uint32_t profile_stacks(const struct profile *profile);
+size_t profile_samples(const struct profile *profile);
+struct profile_image *profile_image_at(struct profile *profile, uint32_t image);
+const struct profile_node *profile_node_at(const struct profile *profile, uint32_t node);
+const struct profile_thread *profile_thread_at(const struct profile *profile, uint32_t thread);
+const struct profile_stack *profile_stack_at(const struct profile *profile, uint32_t stack);
+const struct profile_sample *profile_sample_at(const struct profile *profile, size_t sample);
+struct profile_totals *profile_totals(struct profile *profile);
+
+#endif
