@@ -66,7 +66,7 @@ SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
 # The guest: position independent, no stack protector, no thread-local storage, nothing but libc.
 prof_cflags := $(base_cflags) -fPIC -fno-stack-protector -fno-exceptions -fasynchronous-unwind-tables \
 	-ffunction-sections $(if $(TEST_CLOCK),-DFLAMEPROF_TEST_CLOCK)
-cli_packages := cairo libdw libelf
+cli_packages := cairo libdw libelf liblzma
 # Asked once and only when something is compiled: `make help` works without pkg-config.
 ask_packages = $(shell $(PKG_CONFIG) $(1) $(cli_packages))
 package_cflags = $(eval package_cflags := $$(call ask_packages,--cflags))$(package_cflags)
@@ -175,7 +175,7 @@ demo: ## install what a build needs, build, profile an example program into demo
 $(BUILD)/demo: $(wildcard share/examples/demo*.c)
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
-	$(Q)$(CC) $(sysroot_flags) -std=gnu11 -O2 -fomit-frame-pointer $(WARNINGS) -o $@ \
+	$(Q)$(CC) $(sysroot_flags) -std=gnu11 -O2 -fomit-frame-pointer $(WARNINGS) -D_GNU_SOURCE -I. -o $@ \
 		$(filter %.c,$^) -lm -lpthread
 
 .PHONY: sysroot

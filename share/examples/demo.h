@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A small print shop, something to profile: threads trace the rays of a book's cover while another
+ * one writes the book, counts and sorts its words, and compresses it.
+ */
+#ifndef DEMO_H
+#define DEMO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The compiler would merge these functions into their callers: keep them as boxes of their own. */
+#define BOX __attribute__((noinline))
+
+/* xorshift64: the same book and the same cover every time. */
+static inline uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Trace rows @first, @first + @step, ... of the cover. Returns a checksum of their pixels. */
+uint64_t cover_paint(unsigned first, unsigned step);
+
+struct book {
+	char *text; /* owned */
+	size_t bytes;
+	size_t different_words;
+	size_t compressed_bytes;
+};
+
+/* Write, count, sort, compress. Returns 0, or -ENOMEM; book_free() either way. */
+int book_print(struct book *book, size_t words);
+void book_free(struct book *book);
+
+#endif
