@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opening ELF files nobody vouches for. See the header for what is promised.
+ */
+#include "cli/symbols/elfimage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NOTES_MAX (1u << 20) /* bytes of one note segment looked through */
+
+static int open_below(const char *folder, const char *path, uint64_t resolve)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
+	int at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (at < 0)
+		return -errno;
+
+	int fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
+
+	/* Kernels before 5.6 and seccomp filters of containers: links may then lead astray, which
+	 * the build-id finds out. */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
+		while (*path == '/')
+			path++;
+		fd = openat(at, path, O_PATH | O_CLOEXEC);
+	}
+	if (fd < 0)
+		fd = -errno;
+	close(at);
+	return fd;
+}
+
+/* A descriptor that only names the file: opening it has no effect on a FIFO or a device. */
+static int open_name(const char *path, uint32_t pid)
+{
+	char folder[64];
+
+	if (!pid) {
+		int fd = open(path, O_PATH | O_CLOEXEC);
+
+		return fd < 0 ? -errno : fd;
+	}
+	snprintf(folder, sizeof(folder), "/proc/%u/%s", pid, path[0] == '/' ? "root" : "cwd");
+	return open_below(folder, path, path[0] == '/' ? RESOLVE_IN_ROOT : 0);
+}
+
+int elfimage_open_regular(const char *path, uint32_t pid)
+{
+	char link[64];
+	struct stat status;
+	int result;
+	int name = open_name(path, pid);
+
+	if (name < 0)
+		return name;
+	if (fstat(name, &status)) {
+		result = -errno;
+		goto out;
+	}
+	if (!S_ISREG(status.st_mode)) {
+		result = -EINVAL;
+		goto out;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", name);
+	result = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (result < 0)
+		result = -errno;
+out:
+	close(name);
+	return result;
+}
+
+/*
+ * Does this look like an ELF file whose headers libelf may take at their word? It allocates as many
+ * sections as section 0 announces, which in a sparse file can be billions.
+ */
+static int headers_sane(const Elf64_Ehdr *header, const Elf64_Shdr *first, uint64_t file_bytes)
+{
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+		header->e_ident[EI_DATA] != ELFDATA2LSB)
+		return 0;
+	if (!header->e_shoff)
+		return header->e_phnum != PN_XNUM;
+	if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shoff > file_bytes)
+		return 0;
+	return header->e_shnum || first->sh_size <= ELFIMAGE_SECTIONS_MAX;
+}
+
+static int check_file(int fd)
+{
+	Elf64_Ehdr header;
+	Elf64_Shdr first = {0};
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return -errno;
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))
+		return -ENOEXEC;
+	if (header.e_shoff && header.e_shoff < (uint64_t)status.st_size &&
+		pread(fd, &first, sizeof(first), (off_t)header.e_shoff) != sizeof(first))
+		return -ENOEXEC;
+	return headers_sane(&header, &first, (uint64_t)status.st_size) ? 0 : -ENOEXEC;
+}
+
+static int finish_init(struct elfimage *image, Elf *elf, int fd, char *memory)
+{
+	if (!elf)
+		return -ENOEXEC;
+	if (elf_kind(elf) != ELF_K_ELF || gelf_getclass(elf) != ELFCLASS64) {
+		elf_end(elf);
+		return -ENOEXEC;
+	}
+	*image = (struct elfimage){.elf = elf, .fd = fd, .memory = memory};
+	return 0;
+}
+
+int elfimage_init(struct elfimage *image, int fd)
+{
+	int error = check_file(fd);
+
+	if (error)
+		return error;
+	elf_version(EV_CURRENT);
+	return finish_init(image, elf_begin(fd, ELF_C_READ, NULL), fd, NULL);
+}
+
+int elfimage_init_memory(struct elfimage *image, char *memory, size_t bytes)
+{
+	Elf64_Ehdr header;
+	Elf64_Shdr first = {0};
+
+	if (bytes < sizeof(header))
+		return -ENOEXEC;
+	memcpy(&header, memory, sizeof(header));
+	if (header.e_shoff && header.e_shoff <= bytes && bytes - header.e_shoff >= sizeof(first))
+		memcpy(&first, memory + header.e_shoff, sizeof(first));
+	if (!headers_sane(&header, &first, bytes))
+		return -ENOEXEC;
+	elf_version(EV_CURRENT);
+	return finish_init(image, elf_memory(memory, bytes), -1, memory);
+}
+
+int elfimage_open(struct elfimage *image, const char *path, uint32_t pid)
+{
+	int fd = elfimage_open_regular(path, pid);
+
+	if (fd < 0)
+		return fd;
+
+	int error = elfimage_init(image, fd);
+
+	if (error)
+		close(fd);
+	return error;
+}
+
+void elfimage_close(struct elfimage *image)
+{
+	elf_end(image->elf);
+	if (image->fd >= 0)
+		close(image->fd);
+	free(image->memory);
+	*image = (struct elfimage){.fd = -1};
+}
+
+/* Look for a build-id among the notes in @data. */
+static size_t find_build_id(Elf_Data *data, const uint8_t **id)
+{
+	GElf_Nhdr note;
+	size_t name, text;
+
+	for (size_t at = 0, next; (next = gelf_getnote(data, at, &note, &name, &text)) > 0; at = next) {
+		const char *bytes = data->d_buf;
+
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof("GNU") &&
+			!memcmp(bytes + name, "GNU", sizeof("GNU")) && note.n_descsz) {
+			*id = (const uint8_t *)bytes + text;
+			return note.n_descsz;
+		}
+	}
+	return 0;
+}
+
+size_t elfimage_build_id(const struct elfimage *image, const uint8_t **id)
+{
+	Elf_Scn *section = NULL;
+	size_t headers = 0;
+	size_t bytes = 0;
+
+	/* Sections first: the segments of a file with only debug information point nowhere. */
+	while (!bytes && (section = elf_nextscn(image->elf, section))) {
+		GElf_Shdr header;
+		Elf_Data *data;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE ||
+			header.sh_size > NOTES_MAX)
+			continue;
+		data = elfimage_data(section, &header);
+		if (data)
+			bytes = find_build_id(data, id);
+	}
+	if (bytes || elf_getphdrnum(image->elf, &headers) || headers >= PN_XNUM)
+		return bytes;
+	for (size_t i = 0; !bytes && i < headers; i++) {
+		GElf_Phdr header;
+		Elf_Data *data;
+
+		if (!gelf_getphdr(image->elf, (int)i, &header) || header.p_type != PT_NOTE ||
+			header.p_filesz > NOTES_MAX)
+			continue;
+		data = elf_getdata_rawchunk(image->elf, (int64_t)header.p_offset, header.p_filesz,
+			header.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+		if (data)
+			bytes = find_build_id(data, id);
+	}
+	return bytes;
+}
+
+int elfimage_has_build_id(const struct elfimage *image, const uint8_t *id, size_t bytes)
+{
+	const uint8_t *own = id;
+
+	return elfimage_build_id(image, &own) == bytes && !memcmp(own, id, bytes);
+}
+
+Elf_Scn *elfimage_section(const struct elfimage *image, const char *name, GElf_Shdr *header)
+{
+	Elf_Scn *section = NULL;
+	size_t strings;
+
+	if (elf_getshdrstrndx(image->elf, &strings))
+		return NULL;
+	while ((section = elf_nextscn(image->elf, section))) {
+		const char *own = gelf_getshdr(section, header)
+			? elf_strptr(image->elf, strings, header->sh_name)
+			: NULL;
+
+		if (own && !strcmp(own, name))
+			return section;
+	}
+	return NULL;
+}
+
+Elf_Data *elfimage_data(Elf_Scn *section, const GElf_Shdr *header)
+{
+	if (header->sh_type == SHT_NOBITS || !header->sh_size ||
+		header->sh_size > ELFIMAGE_SECTION_MAX || (header->sh_flags & SHF_COMPRESSED))
+		return NULL;
+
+	Elf_Data *data = elf_getdata(section, NULL);
+
+	return data && data->d_buf && data->d_size ? data : NULL;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An ELF file opened for reading its tables, safely: nothing but regular files, nothing mapped (a
+ * file cut short while it is read gives an error, not SIGBUS), every size capped before libelf
+ * sees it. 64-bit little-endian only: what flamerun profiles.
+ *
+ * Context: one thread.
+ */
+#ifndef CLI_SYMBOLS_ELFIMAGE_H
+#define CLI_SYMBOLS_ELFIMAGE_H
+
+#include <gelf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Sections larger than this are not read. */
+#define ELFIMAGE_SECTION_MAX (1u << 30)
+#define ELFIMAGE_SECTIONS_MAX (1u << 20)
+
+struct elfimage {
+	Elf *elf;
+	int fd;       /* -1 for an image in memory */
+	char *memory; /* owned, NULL for a file */
+};
+
+/*
+ * Open @path read-only without ever waiting or disturbing what is there: a FIFO or device is not
+ * opened at all. With @pid, as that process sees it: below its root, absolute links included; or,
+ * when @path is relative, from its working directory.
+ * Returns an owned descriptor of a regular file, -EINVAL when it is something else, or -errno.
+ */
+int elfimage_open_regular(const char *path, uint32_t pid);
+
+/*
+ * Make an image of @fd; on success the image owns it.
+ * Returns 0 and an image to be given to elfimage_close(); -ENOEXEC when it is no ELF file of ours;
+ * or -errno.
+ */
+int elfimage_init(struct elfimage *image, int fd);
+
+/* The same of @bytes bytes at @memory (from malloc); on success the image owns them. */
+int elfimage_init_memory(struct elfimage *image, char *memory, size_t bytes);
+
+/* Both of the above in one. Returns as they do. */
+int elfimage_open(struct elfimage *image, const char *path, uint32_t pid);
+
+void elfimage_close(struct elfimage *image);
+
+/*
+ * The build-id of @image. Returns its length and a pointer in *@id that is valid until
+ * elfimage_close(); 0 when there is none.
+ */
+size_t elfimage_build_id(const struct elfimage *image, const uint8_t **id);
+
+/* Has @image exactly the build-id @id? */
+int elfimage_has_build_id(const struct elfimage *image, const uint8_t *id, size_t bytes);
+
+/* The first section called @name and its header, or NULL. */
+Elf_Scn *elfimage_section(const struct elfimage *image, const char *name, GElf_Shdr *header);
+
+/*
+ * The contents of @section. NULL when it has none in the file, is larger than the cap, or cannot be
+ * read. Owned by the image.
+ */
+Elf_Data *elfimage_data(Elf_Scn *section, const GElf_Shdr *header);
+
+#endif

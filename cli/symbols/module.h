@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One module's names gathered from wherever they are: which file is the one that ran, and which of
+ * its own tables, its debug file, its compressed symbols and its PLT are read, in which order.
+ *
+ * Context: one thread.
+ */
+#ifndef CLI_SYMBOLS_MODULE_H
+#define CLI_SYMBOLS_MODULE_H
+
+#include "cli/symbols/symbols.h"
+#include "cli/symbols/symtab.h"
+
+/*
+ * Read the names of @module (borrowed). A file that is missing, broken, or not the one that ran
+ * gives an empty table.
+ * Returns 0 with an owned, finished table and where it came from; or -ENOMEM.
+ */
+int module_read(const struct symbols_module *module, struct symtab **table,
+	enum symbols_source *source);
+
+#endif

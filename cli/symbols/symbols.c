@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The registry of modules: handles, one table each from the first look-up on, names demangled when
+ * they are first asked for. Where names come from is module.c's business.
+ */
+#include "cli/symbols/symbols.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/symbols/demangle.h"
+#include "cli/symbols/module.h"
+#include "cli/symbols/symtab.h"
+
+struct entry {
+	struct symbols_module module; /* path and build_id owned */
+	struct symtab *table;         /* NULL until read */
+	enum symbols_source source;
+	uint64_t hash;
+	int next; /* in the same bucket, -1 at the end */
+	int failed;
+};
+
+#define BUCKETS 4096u /* 32,766 modules at most in an image: chains stay short */
+
+struct symbols {
+	struct entry *entries;
+	int count;
+	int room;
+	int buckets[BUCKETS]; /* -1: empty */
+};
+
+struct symbols *symbols_new(void)
+{
+	struct symbols *symbols = calloc(1, sizeof(*symbols));
+
+	if (symbols)
+		memset(symbols->buckets, -1, sizeof(symbols->buckets));
+	return symbols;
+}
+
+void symbols_free(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	for (int i = 0; i < symbols->count; i++) {
+		free((char *)symbols->entries[i].module.path);
+		free((uint8_t *)symbols->entries[i].module.build_id);
+		symtab_free(symbols->entries[i].table);
+	}
+	free(symbols->entries);
+	free(symbols);
+}
+
+/* FNV-1a. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+	const uint8_t *byte = bytes;
+
+	for (size_t i = 0; i < count; i++)
+		hash = (hash ^ byte[i]) * 0x100000001b3ULL;
+	return hash;
+}
+
+static int same_module(const struct symbols_module *a, const struct symbols_module *b)
+{
+	return a->is_vdso == b->is_vdso && a->build_id_bytes == b->build_id_bytes &&
+	       (!a->build_id_bytes || !memcmp(a->build_id, b->build_id, a->build_id_bytes)) &&
+	       !strcmp(a->path, b->path);
+}
+
+static int copy_module(struct symbols_module *to, const struct symbols_module *from)
+{
+	char *path = strdup(from->path);
+	uint8_t *id = NULL;
+
+	if (!path)
+		return -ENOMEM;
+	if (from->build_id_bytes) {
+		id = malloc(from->build_id_bytes);
+		if (!id) {
+			free(path);
+			return -ENOMEM;
+		}
+		memcpy(id, from->build_id, from->build_id_bytes);
+	}
+	*to = *from;
+	to->path = path;
+	to->build_id = id;
+	return 0;
+}
+
+static int make_room(struct symbols *symbols)
+{
+	if (symbols->count < symbols->room)
+		return 0;
+
+	int room = symbols->room ? symbols->room * 2 : 64;
+	struct entry *entries = reallocarray(symbols->entries, (size_t)room, sizeof(*entries));
+
+	if (!entries)
+		return -ENOMEM;
+	symbols->entries = entries;
+	symbols->room = room;
+	return 0;
+}
+
+int symbols_add_module(struct symbols *symbols, const struct symbols_module *module)
+{
+	struct symbols_module wanted = *module;
+	uint64_t hash;
+
+	if (!wanted.build_id)
+		wanted.build_id_bytes = 0;
+	hash = hash_bytes(0xcbf29ce484222325ULL, wanted.path, strlen(wanted.path));
+	hash = hash_bytes(hash, wanted.build_id, wanted.build_id_bytes);
+
+	int *bucket = &symbols->buckets[hash % BUCKETS];
+
+	for (int i = *bucket; i >= 0; i = symbols->entries[i].next) {
+		struct entry *entry = &symbols->entries[i];
+
+		if (entry->hash != hash || !same_module(&entry->module, &wanted))
+			continue;
+		/* The later process is the likelier one to live when the file is opened. */
+		if (wanted.pid && !entry->table)
+			entry->module.pid = wanted.pid;
+		return i;
+	}
+	if (make_room(symbols))
+		return -ENOMEM;
+
+	struct entry *added = &symbols->entries[symbols->count];
+
+	*added = (struct entry){.hash = hash, .next = *bucket};
+	if (copy_module(&added->module, &wanted))
+		return -ENOMEM;
+	return *bucket = symbols->count++;
+}
+
+/* What to show for @symbol, made once. Returns 0, -ENOENT when it has no name, or -ENOMEM. */
+static int show(struct symtab *table, struct symtab_symbol *symbol)
+{
+	const struct symtab_symbol *named = symbol;
+	char *shown, *longer;
+
+	if (symbol->shown)
+		return 0;
+	if (!symbol->name)
+		named = symtab_find(table, symbol->resolver);
+	if (!named || !named->name)
+		return -ENOENT;
+	shown = demangle_name(named->name);
+	if (!shown)
+		return -ENOMEM;
+	if (symbol->is_plt) {
+		if (asprintf(&longer, "%s@plt", shown) < 0)
+			longer = NULL;
+		free(shown);
+		shown = longer;
+	}
+	symbol->shown = shown;
+	return shown ? 0 : -ENOMEM;
+}
+
+int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct symbols_name *out)
+{
+	if (handle < 0 || handle >= symbols->count)
+		return -ENOENT;
+
+	struct entry *entry = &symbols->entries[handle];
+
+	if (!entry->table) {
+		/* Tried once: a module too large for memory must not be read again for each frame. */
+		if (entry->failed)
+			return -ENOENT;
+		if (module_read(&entry->module, &entry->table, &entry->source)) {
+			entry->failed = 1;
+			return -ENOMEM;
+		}
+	}
+
+	struct symtab_symbol *symbol = symtab_find(entry->table, address);
+
+	if (!symbol)
+		return -ENOENT;
+
+	int error = show(entry->table, symbol);
+
+	if (error)
+		return error;
+	*out = (struct symbols_name){symbol->shown, symbol->start, symbol->end - symbol->start};
+	return 0;
+}
+
+enum symbols_source symbols_module_source(const struct symbols *symbols, int handle)
+{
+	return handle < 0 || handle >= symbols->count ? SYMBOLS_NONE
+						       : symbols->entries[handle].source;
+}

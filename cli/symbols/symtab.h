@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One module's functions as a sorted table: filled in any order, finished once, then searched by
+ * address. Knows neither ELF nor demangling. Which of several overlapping symbols answers is
+ * decided here and nowhere else.
+ *
+ * Context: one thread.
+ */
+#ifndef CLI_SYMBOLS_SYMTAB_H
+#define CLI_SYMBOLS_SYMTAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct symtab;
+
+/* Symbols beyond this are not taken: larger than any program known, small enough for memory. */
+#define SYMTAB_MAX (8u << 20)
+
+/* The better of two aliases has the higher rank; the bits order by importance. */
+#define SYMTAB_RANK_LOCAL    0u
+#define SYMTAB_RANK_WEAK     1u
+#define SYMTAB_RANK_GLOBAL   2u
+#define SYMTAB_RANK_FUNCTION 4u
+
+struct symtab_symbol {
+	uint64_t start;
+	uint64_t end;      /* start: no size known; settled by symtab_finish() */
+	uint64_t limit;    /* end of the section: no symbol reaches beyond */
+	const char *name;  /* mangled; lives in memory given by symtab_keep() */
+	uint64_t resolver; /* without a name: called as the symbol that covers this address */
+	char *shown;       /* what the reader sees, made at the first look-up; owned by the table */
+	uint32_t order;    /* of arrival: the first of equals wins */
+	uint8_t rank;      /* SYMTAB_RANK_* */
+	uint8_t is_plt;
+};
+
+/* Returns an owned empty table, or NULL without memory. */
+struct symtab *symtab_new(void);
+void symtab_free(struct symtab *table); /* NULL is fine */
+
+/*
+ * Keep @memory (from malloc) until symtab_free(): the table takes ownership.
+ * Returns 0, or -ENOMEM; then the caller still owns it.
+ */
+int symtab_keep(struct symtab *table, void *memory);
+
+/*
+ * Add one symbol: start, end, limit, name, resolver, rank and is_plt of @symbol, the rest is
+ * ignored.
+ * Symbols that are empty after clamping to their limit are dropped without a word.
+ * Returns 0, -ENOMEM, or -E2BIG at SYMTAB_MAX.
+ */
+int symtab_add(struct symtab *table, const struct symtab_symbol *symbol);
+
+size_t symtab_count(const struct symtab *table);
+
+/*
+ * Sort and settle who answers for which address. Innermost wins: of the symbols that cover an
+ * address the one that starts last, of those the highest rank, of those the first added. A symbol
+ * without a size takes the size of an alias at its address; else it reaches to the next symbol or
+ * its limit; inside a symbol that has a size it is only a label and is dropped.
+ * Returns 0 or -ENOMEM.
+ */
+int symtab_finish(struct symtab *table);
+
+/* The symbol that covers @address, or NULL. Valid until symtab_free(). After symtab_finish(). */
+struct symtab_symbol *symtab_find(struct symtab *table, uint64_t address);
+
+#endif
