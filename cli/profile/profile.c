@@ -80,22 +80,25 @@ static void *grow(struct profile *profile, void *array, size_t count, size_t *ro
 	return moved;
 }
 
-static int grow32(
-	struct profile *profile, void **array, uint32_t count, uint32_t *room, size_t size)
+/* The same through the address of the array's pointer, whatever its type. */
+static int reserve(
+	struct profile *profile, void *array_pointer, uint32_t count, uint32_t *room, size_t size)
 {
 	size_t room_now = *room;
-	void *moved = grow(profile, *array, count, &room_now, size);
+	void *array, *moved;
 
+	memcpy(&array, array_pointer, sizeof(array));
+	moved = grow(profile, array, count, &room_now, size);
 	if (!moved)
 		return -ENOMEM;
-	*array = moved;
+	memcpy(array_pointer, &moved, sizeof(moved));
 	*room = (uint32_t)room_now;
 	return 0;
 }
 
 /* Append a zeroed item to the array named @field and index it. */
 #define APPEND(profile, field, hash)                                                              \
-	(grow32(profile, (void **)&(profile)->field##s, (profile)->field##_count,                 \
+	(reserve(profile, &(profile)->field##s, (profile)->field##_count,                        \
 		 &(profile)->field##_room, sizeof(*(profile)->field##s)) ||                       \
 		index_add(&(profile)->field##_index, hash, (profile)->field##_count)              \
 			? ((profile)->error = -ENOMEM, NULL)                                      \

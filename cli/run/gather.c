@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Following the process images of a run: which slots hold whom, who has ended, and when what is left
+ * in their rings may be taken.
+ */
+#include "cli/run/gather.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/profile/profile.h"
+#include "cli/run/channel.h"
+#include "cli/run/intake.h"
+
+/* What we know of one slot. image_id 0: nobody we have met. */
+struct known_slot {
+	uint64_t image_id;
+	uint32_t image; /* profile index */
+	uint32_t pid;
+	uint32_t namespaced; /* the pid means nothing to us: only the image itself can say it left */
+	uint32_t superseded; /* another image connected under the same pid */
+};
+
+struct gather {
+	struct channel channel;
+	struct intake intake;
+	struct profile *profile;
+	struct known_slot slots[WIRE_SLOTS];
+	uint64_t connected; /* images ever seen */
+};
+
+int gather_open(
+	struct gather **out, const struct gather_config *config, struct diag_message *message)
+{
+	struct gather *gather = calloc(1, sizeof(*gather));
+	int error = -ENOMEM;
+
+	if (!gather)
+		goto out;
+	error = channel_init(
+		&gather->channel, config->rate_hz, config->test_clock_hz, message);
+	if (error) {
+		free(gather);
+		return error;
+	}
+	gather->profile = profile_new(
+		config->test_clock_hz ? config->test_clock_hz : config->rate_hz);
+	error = -ENOMEM;
+	if (gather->profile)
+		error = intake_init(&gather->intake, gather->channel.arena, gather->profile);
+out:
+	if (error) {
+		gather_free(gather);
+		return diag_fail(message, error, "cannot set up the profile: %s", strerror(-error));
+	}
+	*out = gather;
+	return 0;
+}
+
+void gather_free(struct gather *gather)
+{
+	if (!gather)
+		return;
+	intake_release(&gather->intake);
+	profile_free(gather->profile);
+	channel_release(&gather->channel);
+	free(gather);
+}
+
+const char *gather_environment(const struct gather *gather)
+{
+	return gather->channel.environment;
+}
+
+int gather_descriptor(const struct gather *gather)
+{
+	return gather->channel.pipe_read;
+}
+
+struct profile *gather_profile(struct gather *gather)
+{
+	return gather->profile;
+}
+
+int gather_connected(const struct gather *gather)
+{
+	return gather->connected != 0;
+}
+
+static uint32_t slots_high(const struct gather *gather)
+{
+	const struct wire_arena *arena = gather->channel.arena;
+	uint32_t high = __atomic_load_n(&arena->slots_high, __ATOMIC_ACQUIRE);
+
+	return high < WIRE_SLOTS ? high : WIRE_SLOTS;
+}
+
+unsigned gather_live(const struct gather *gather)
+{
+	unsigned live = 0;
+
+	for (uint32_t i = 0; i < slots_high(gather); i++)
+		live += gather->slots[i].image_id != 0;
+	return live;
+}
+
+/* Copy a string of the arena so that it ends. */
+static void copy_text(char *out, const char *from, size_t size)
+{
+	memcpy(out, from, size);
+	out[size - 1] = '\0';
+}
+
+/* A new image under a pid ends the one that had it before: exec, or a pid used again. */
+static void supersede(struct gather *gather, uint32_t slot, uint32_t pid)
+{
+	for (uint32_t i = 0; i < slots_high(gather); i++)
+		if (i != slot && gather->slots[i].image_id && gather->slots[i].pid == pid &&
+			!gather->slots[i].namespaced)
+			gather->slots[i].superseded = 1;
+}
+
+static void meet(struct gather *gather, uint32_t index)
+{
+	const struct wire_slot *slot = wire_slot(gather->channel.arena, index);
+	struct known_slot *known = &gather->slots[index];
+	struct profile_image *image;
+
+	known->image_id = __atomic_load_n(&slot->image, __ATOMIC_ACQUIRE);
+	if (!known->image_id)
+		return;
+	known->image = profile_image(gather->profile, known->image_id);
+	known->pid = slot->pid;
+	known->namespaced = slot->namespaced;
+	known->superseded = 0;
+	gather->connected++;
+	if (profile_error(gather->profile))
+		return;
+	image = profile_image_at(gather->profile, known->image);
+	image->parent = slot->parent_image;
+	image->pid = slot->pid;
+	image->ppid = slot->ppid;
+	image->start_ns = slot->start_ns;
+	image->start_cpu_ns = slot->start_cpu_ns;
+	copy_text(image->exe, slot->exe, sizeof(image->exe));
+	copy_text(image->comm, slot->comm, sizeof(image->comm));
+	if (!known->namespaced)
+		supersede(gather, index, known->pid);
+}
+
+/* Does a process that we may look for by pid still run? A zombie does not. */
+static int is_running(uint32_t pid)
+{
+	char path[64], text[512];
+	const char *state;
+	ssize_t n;
+	int fd;
+
+	if (!pid || pid > INT32_MAX)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno != ENOENT && errno != ESRCH;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	state = strrchr(text, ')');
+	return !state || (state[1] == ' ' && state[2] != 'Z' && state[2] != 'X');
+}
+
+static int helper_is_active(const struct known_slot *known, const struct wire_slot *slot)
+{
+	uint32_t state = __atomic_load_n(&slot->helper, __ATOMIC_ACQUIRE);
+
+	if (state != WIRE_HELPER_STARTING && state != WIRE_HELPER_RUNNING)
+		return 0;
+	/* A helper that was itself killed can't say so. */
+	return known->namespaced || !slot->helper_pid || is_running(slot->helper_pid);
+}
+
+static int process_left(const struct known_slot *known)
+{
+	return known->superseded || (!known->namespaced && !is_running(known->pid));
+}
+
+/* The image has ended and nobody else reads its rings: take all, free the slot if @release. */
+static void finalize(struct gather *gather, uint32_t index, int release)
+{
+	struct wire_slot *slot = wire_slot(gather->channel.arena, index);
+	struct known_slot *known = &gather->slots[index];
+	struct profile_totals *totals = profile_totals(gather->profile);
+	struct profile_image *image = profile_image_at(gather->profile, known->image);
+	uint32_t state = (uint32_t)__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff;
+
+	control_read_all(&gather->intake, index, known->image);
+	ring_recover_image(&gather->intake, known->image, release);
+	image = profile_image_at(gather->profile, known->image);
+	image->end_cpu_ns = slot->end_cpu_ns;
+	image->left_by_exec = state == WIRE_SLOT_EXEC;
+	image->ended = release;
+	totals->delivered += slot->delivered;
+	totals->overruns += slot->overruns;
+	totals->handler_ns += slot->handler_ns;
+	totals->losses.dropped += slot->dropped;
+	totals->losses.control_dropped += slot->control_dropped;
+	totals->losses.late_threads += slot->late_threads;
+	totals->losses.unprofiled_execs += state == WIRE_SLOT_EXEC && !known->superseded;
+	known->image_id = 0;
+	if (!release)
+		return;
+	/* Positions of the control ring go on; the rest starts afresh with the next claimer. */
+	memset(&slot->image, 0, offsetof(struct wire_slot, control_head) -
+		offsetof(struct wire_slot, image));
+	memset(slot->exe, 0, sizeof(slot->exe) + sizeof(slot->comm));
+	__atomic_store_n(&slot->state, WIRE_SLOT_FREE, __ATOMIC_RELEASE);
+}
+
+static void step_slot(struct gather *gather, uint32_t index)
+{
+	struct wire_slot *slot = wire_slot(gather->channel.arena, index);
+	struct known_slot *known = &gather->slots[index];
+	uint32_t state = (uint32_t)__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff;
+
+	if (state != WIRE_SLOT_LIVE && state != WIRE_SLOT_EXEC && state != WIRE_SLOT_EXIT)
+		return;
+	if (!known->image_id)
+		meet(gather, index);
+	if (!known->image_id || profile_error(gather->profile))
+		return;
+	control_read_all(&gather->intake, index, known->image);
+	if (process_left(known) && !helper_is_active(known, slot)) {
+		/* The helper's last words are in the pipe by now; they come before the rings. */
+		message_read_all(&gather->intake, gather->channel.pipe_read);
+		finalize(gather, index, 1);
+	}
+}
+
+int gather_step(struct gather *gather)
+{
+	int error = message_read_all(&gather->intake, gather->channel.pipe_read);
+
+	for (uint32_t i = 0; i < slots_high(gather); i++)
+		step_slot(gather, i);
+	return error < 0 ? error : profile_error(gather->profile);
+}
+
+static void ring_doorbells(struct gather *gather)
+{
+	for (uint32_t i = 0; i < slots_high(gather); i++) {
+		struct wire_slot *slot = wire_slot(gather->channel.arena, i);
+
+		__atomic_fetch_add(&slot->doorbell, 1, __ATOMIC_RELEASE);
+		syscall(SYS_futex, &slot->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
+	}
+}
+
+static int any_helper_active(const struct gather *gather)
+{
+	for (uint32_t i = 0; i < slots_high(gather); i++)
+		if (gather->slots[i].image_id &&
+			helper_is_active(&gather->slots[i],
+				wire_slot(gather->channel.arena, i)))
+			return 1;
+	return 0;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* CPU time the kernel charged to the child and what it waited for, or the images' own sum. */
+static uint64_t cpu_time_ns(struct gather *gather, const struct rusage *usage)
+{
+	uint64_t sum = 0;
+
+	if (usage)
+		return ((uint64_t)usage->ru_utime.tv_sec + (uint64_t)usage->ru_stime.tv_sec) *
+			1000000000ULL +
+			((uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) *
+			1000ULL;
+	for (uint32_t i = 0; i < profile_images(gather->profile); i++) {
+		const struct profile_image *image = profile_image_at(gather->profile, i);
+
+		if (image->end_cpu_ns > image->start_cpu_ns)
+			sum += image->end_cpu_ns - image->start_cpu_ns;
+	}
+	return sum;
+}
+
+int gather_finish(struct gather *gather, int timeout_ms, const struct rusage *usage)
+{
+	struct wire_arena *arena = gather->channel.arena;
+	uint64_t until_ms = now_ms() + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0);
+	struct profile_totals *totals = profile_totals(gather->profile);
+
+	__atomic_store_n(&arena->closing, 1, __ATOMIC_RELEASE);
+	gather_step(gather);
+	ring_doorbells(gather);
+	while (any_helper_active(gather) && now_ms() < until_ms) {
+		struct pollfd poll_pipe = {.fd = gather->channel.pipe_read, .events = POLLIN};
+
+		poll(&poll_pipe, 1, 1);
+		gather_step(gather);
+	}
+	channel_close_writer(&gather->channel);
+	message_read_all(&gather->intake, gather->channel.pipe_read);
+	for (uint32_t i = 0; i < slots_high(gather); i++)
+		if (gather->slots[i].image_id && !profile_error(gather->profile))
+			finalize(gather, i, 0);
+	totals->cpu_ns = cpu_time_ns(gather, usage);
+	totals->losses.lost_processes = __atomic_load_n(&arena->lost_processes, __ATOMIC_RELAXED);
+	totals->losses.late_threads += __atomic_load_n(&arena->lost_threads, __ATOMIC_RELAXED);
+	return profile_error(gather->profile);
+}
