@@ -5,79 +5,14 @@
 #include "cli/symbols/elfimage.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cli/symbols/regular.h"
+
 #define NOTES_MAX (1u << 20) /* bytes of one note segment looked through */
-
-static int open_below(const char *folder, const char *path, uint64_t resolve)
-{
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
-	int at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (at < 0)
-		return -errno;
-
-	int fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
-
-	/* Kernels before 5.6 and seccomp filters of containers: links may then lead astray, which
-	 * the build-id finds out. */
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
-		while (*path == '/')
-			path++;
-		fd = openat(at, path, O_PATH | O_CLOEXEC);
-	}
-	if (fd < 0)
-		fd = -errno;
-	close(at);
-	return fd;
-}
-
-/* A descriptor that only names the file: opening it has no effect on a FIFO or a device. */
-static int open_name(const char *path, uint32_t pid)
-{
-	char folder[64];
-
-	if (!pid) {
-		int fd = open(path, O_PATH | O_CLOEXEC);
-
-		return fd < 0 ? -errno : fd;
-	}
-	snprintf(folder, sizeof(folder), "/proc/%u/%s", pid, path[0] == '/' ? "root" : "cwd");
-	return open_below(folder, path, path[0] == '/' ? RESOLVE_IN_ROOT : 0);
-}
-
-int elfimage_open_regular(const char *path, uint32_t pid)
-{
-	char link[64];
-	struct stat status;
-	int result;
-	int name = open_name(path, pid);
-
-	if (name < 0)
-		return name;
-	if (fstat(name, &status)) {
-		result = -errno;
-		goto out;
-	}
-	if (!S_ISREG(status.st_mode)) {
-		result = -EINVAL;
-		goto out;
-	}
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", name);
-	result = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	if (result < 0)
-		result = -errno;
-out:
-	close(name);
-	return result;
-}
 
 /*
  * Does this look like an ELF file whose headers libelf may take at their word? It allocates as many
@@ -151,7 +86,7 @@ int elfimage_init_memory(struct elfimage *image, char *memory, size_t bytes)
 
 int elfimage_open(struct elfimage *image, const char *path, uint32_t pid)
 {
-	int fd = elfimage_open_regular(path, pid);
+	int fd = regular_open(path, pid, 0);
 
 	if (fd < 0)
 		return fd;

@@ -24,14 +24,6 @@ struct elfimage {
 };
 
 /*
- * Open @path read-only without ever waiting or disturbing what is there: a FIFO or device is not
- * opened at all. With @pid, as that process sees it: below its root, absolute links included; or,
- * when @path is relative, from its working directory.
- * Returns an owned descriptor of a regular file, -EINVAL when it is something else, or -errno.
- */
-int elfimage_open_regular(const char *path, uint32_t pid);
-
-/*
  * Make an image of @fd; on success the image owns it.
  * Returns 0 and an image to be given to elfimage_close(); -ENOEXEC when it is no ELF file of ours;
  * or -errno.
@@ -41,7 +33,7 @@ int elfimage_init(struct elfimage *image, int fd);
 /* The same of @bytes bytes at @memory (from malloc); on success the image owns them. */
 int elfimage_init_memory(struct elfimage *image, char *memory, size_t bytes);
 
-/* Both of the above in one. Returns as they do. */
+/* The same of the regular file @path as process @pid (0: we) sees it; see regular_open(). */
 int elfimage_open(struct elfimage *image, const char *path, uint32_t pid);
 
 void elfimage_close(struct elfimage *image);

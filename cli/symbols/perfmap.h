@@ -2,13 +2,24 @@
 /*
  * perf maps: "START SIZE name" lines in hex that JIT compilers leave in /tmp/perf-PID.map.
  * Format: Linux tools/perf/Documentation/jit-interface.txt. Untrusted input.
+ *
+ * V8 writes one line per tier of a function ("JS:~fib", "JS:^fib", "JS:*fib"); the tier is no
+ * part of what a reader looks for, so it is taken off and the tiers are one frame: "fib /x.js:1:13".
+ * A function without a name is "(anonymous) /x.js:1:13", code outside functions "(script) ...".
+ *
+ * Context: one thread.
  */
 #ifndef CLI_SYMBOLS_PERFMAP_H
 #define CLI_SYMBOLS_PERFMAP_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct perfmap;
+
+/* Of a larger file only this much is read, and no more lines. */
+#define PERFMAP_MAX_BYTES (512u << 20)
+#define PERFMAP_MAX_LINES (20u * 1000 * 1000)
 
 /*
  * Read the map of process @pid (its own number for itself) from /tmp, through /proc/<pid>/root
@@ -20,6 +31,13 @@ struct perfmap;
  * trusted; -ENOMEM; or the errno of reading.
  */
 int perfmap_open(struct perfmap **out, uint32_t pid, int64_t not_before_s);
+
+/*
+ * The same of the file's @bytes bytes at @text (from malloc). Takes @text, also on failure.
+ * Returns 0 and an owned map, or -ENOMEM.
+ */
+int perfmap_parse(struct perfmap **out, char *text, size_t bytes);
+
 void perfmap_free(struct perfmap *map); /* NULL is fine */
 
 /* The name that covers @address, or NULL. Valid until perfmap_free(). */

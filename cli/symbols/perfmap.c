@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parsing perf maps, and flattening their lines into pieces that do not overlap. Which file is
+ * trusted is decided in perfmap_file.c.
+ */
+#include "cli/symbols/perfmap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_NONE UINT32_MAX
+
+struct line {
+	uint64_t start;
+	uint64_t end;
+	uint32_t name; /* offset in the text: grows with the line number, so it is the order too */
+};
+
+/* From start up to the next piece's start. */
+struct piece {
+	uint64_t start;
+	uint32_t name; /* offset in the text, PIECE_NONE: nobody */
+};
+
+struct perfmap {
+	char *text; /* names end in NUL */
+	struct line *lines; /* only while parsing */
+	size_t lines_count;
+	size_t lines_room;
+	struct piece *pieces;
+	size_t pieces_count;
+};
+
+/* Read a hexadecimal number with or without 0x at *@at; moves *@at behind it. */
+static int parse_hex(char **at, uint64_t *value)
+{
+	char *from = *at;
+	uint64_t sum = 0;
+
+	if (from[0] == '0' && (from[1] == 'x' || from[1] == 'X'))
+		from += 2;
+
+	char *to = from;
+
+	for (;; to++) {
+		unsigned digit = *to >= '0' && *to <= '9' ? (unsigned)(*to - '0')
+			: *to >= 'a' && *to <= 'f'	  ? (unsigned)(*to - 'a' + 10)
+			: *to >= 'A' && *to <= 'F'	  ? (unsigned)(*to - 'A' + 10)
+							  : 16;
+
+		if (digit == 16)
+			break;
+		if (sum >> 60)
+			return -EINVAL;
+		sum = sum << 4 | digit;
+	}
+	if (to == from)
+		return -EINVAL;
+	*at = to;
+	*value = sum;
+	return 0;
+}
+
+/*
+ * V8's "KIND:<tier>function where": returns where the name to show begins. A label for what has no
+ * name of its own is written over the tier and, before it, the numbers already parsed: @line is as
+ * far back as that may go.
+ */
+static char *strip_tier(char *line, char *name)
+{
+	static const struct {
+		const char *prefix;
+		const char *label;
+	} kinds[] = {
+		{"JS:", "(anonymous)"},
+		{"LazyCompile:", "(anonymous)"},
+		{"Function:", "(anonymous)"},
+		{"Eval:", "(script)"},
+		{"Script:", "(script)"},
+		{"Module:", "(script)"},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		size_t prefix = strlen(kinds[i].prefix);
+		size_t label = strlen(kinds[i].label);
+
+		if (strncmp(name, kinds[i].prefix, prefix) || !name[prefix] ||
+			!strchr("~^*+", name[prefix]))
+			continue;
+
+		char *rest = name + prefix + 1;
+
+		if (rest[0] != ' ')
+			return rest[0] ? rest : name;
+		if ((size_t)(rest - line) < label)
+			return name;
+		memcpy(rest - label, kinds[i].label, label);
+		return rest - label;
+	}
+	return name;
+}
+
+/* Take the line at @line, which ends in NUL. Bad ones are skipped. Returns 0 or -ENOMEM. */
+static int add_line(struct perfmap *map, char *line)
+{
+	char *at = line;
+	uint64_t start, size;
+
+	if (parse_hex(&at, &start) || *at++ != ' ' || parse_hex(&at, &size) || *at++ != ' ')
+		return 0;
+	if (!*at || !size || start + size < start)
+		return 0;
+	if (map->lines_count == map->lines_room) {
+		size_t room = map->lines_room ? map->lines_room * 2 : 1024;
+		struct line *lines = reallocarray(map->lines, room, sizeof(*lines));
+
+		if (!lines)
+			return -ENOMEM;
+		map->lines = lines;
+		map->lines_room = room;
+	}
+	map->lines[map->lines_count++] = (struct line){
+		start, start + size, (uint32_t)(strip_tier(line, at) - map->text)};
+	return 0;
+}
+
+static int parse_lines(struct perfmap *map, size_t bytes)
+{
+	char *line = map->text;
+	char *end = map->text + bytes;
+	char *newline;
+
+	while (map->lines_count < PERFMAP_MAX_LINES &&
+		(newline = memchr(line, '\n', (size_t)(end - line)))) {
+		*newline = '\0';
+		if (newline > line && newline[-1] == '\r')
+			newline[-1] = '\0';
+
+		int error = add_line(map, line);
+
+		if (error)
+			return error;
+		line = newline + 1;
+	}
+	return 0;
+}
+
+static int compare_lines(const void *left, const void *right)
+{
+	const struct line *a = left;
+	const struct line *b = right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* A heap of lines that cover the place looked at, the latest of them on top. */
+struct heap {
+	const struct line **lines;
+	size_t count;
+};
+
+static void heap_push(struct heap *heap, const struct line *line)
+{
+	size_t at = heap->count++;
+
+	while (at && heap->lines[(at - 1) / 2]->name < line->name) {
+		heap->lines[at] = heap->lines[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	heap->lines[at] = line;
+}
+
+static void heap_pop(struct heap *heap)
+{
+	const struct line *last = heap->lines[--heap->count];
+	size_t at = 0;
+
+	for (size_t child; (child = 2 * at + 1) < heap->count; at = child) {
+		if (child + 1 < heap->count &&
+			heap->lines[child + 1]->name > heap->lines[child]->name)
+			child++;
+		if (heap->lines[child]->name < last->name)
+			break;
+		heap->lines[at] = heap->lines[child];
+	}
+	heap->lines[at] = last;
+}
+
+static void emit(struct perfmap *map, uint64_t start, uint32_t name)
+{
+	if (map->pieces_count && map->pieces[map->pieces_count - 1].name == name)
+		return;
+	map->pieces[map->pieces_count++] = (struct piece){start, name};
+}
+
+/* Each turn takes in a line or lets one go, so there are at most two pieces for each. */
+static int flatten(struct perfmap *map)
+{
+	struct heap heap = {calloc(map->lines_count + 1, sizeof(*heap.lines)), 0};
+	size_t next = 0;
+	uint64_t at = 0;
+
+	map->pieces = calloc(2 * map->lines_count + 1, sizeof(*map->pieces));
+	if (!heap.lines || !map->pieces) {
+		free(heap.lines);
+		return -ENOMEM;
+	}
+	if (map->lines_count)
+		qsort(map->lines, map->lines_count, sizeof(*map->lines), compare_lines);
+	while (next < map->lines_count || heap.count) {
+		if (!heap.count)
+			at = map->lines[next].start;
+		while (next < map->lines_count && map->lines[next].start <= at)
+			heap_push(&heap, &map->lines[next++]);
+		while (heap.count && heap.lines[0]->end <= at)
+			heap_pop(&heap);
+		emit(map, at, heap.count ? heap.lines[0]->name : PIECE_NONE);
+		if (!heap.count)
+			continue;
+		at = heap.lines[0]->end;
+		if (next < map->lines_count && map->lines[next].start < at)
+			at = map->lines[next].start;
+	}
+	free(heap.lines);
+	return 0;
+}
+
+int perfmap_parse(struct perfmap **out, char *text, size_t bytes)
+{
+	struct perfmap *map = calloc(1, sizeof(*map));
+	int error;
+
+	if (!map) {
+		free(text);
+		return -ENOMEM;
+	}
+	map->text = text;
+	error = parse_lines(map, bytes > PERFMAP_MAX_BYTES ? PERFMAP_MAX_BYTES : bytes);
+	if (!error)
+		error = flatten(map);
+	free(map->lines);
+	map->lines = NULL;
+	if (error) {
+		perfmap_free(map);
+		return error;
+	}
+	*out = map;
+	return 0;
+}
+
+void perfmap_free(struct perfmap *map)
+{
+	if (!map)
+		return;
+	free(map->text);
+	free(map->lines);
+	free(map->pieces);
+	free(map);
+}
+
+const char *perfmap_lookup(const struct perfmap *map, uint64_t address)
+{
+	size_t low = 0;
+	size_t high = map->pieces_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (map->pieces[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || map->pieces[low - 1].name == PIECE_NONE)
+		return NULL;
+	return map->text + map->pieces[low - 1].name;
+}
