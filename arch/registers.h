@@ -18,13 +18,26 @@
  *                      column CIEs name as return address
  * struct arch_registers { uintptr_t r[ARCH_DWARF_REGS]; }
  *                      register values by DWARF number; r[ARCH_DWARF_PC] is the pc
+ * ARCH_PRESERVED       bit n set: register n has the caller's value again after a call returned
+ * ARCH_CFI_SLOTS       how many registers can have a rule in a row of call-frame information
+ * arch_cfi_slot(unsigned reg) -> unsigned, arch_cfi_reg(unsigned slot) -> unsigned
+ *                      register number to slot and back; a slot >= ARCH_CFI_SLOTS means that rules
+ *                      for this register are not kept. Context: signal-safe.
+ * arch_ucontext_offset(unsigned reg) -> unsigned
+ *                      where the kernel's ucontext holds register @reg, in bytes.
+ *                      Context: signal-safe.
+ * ARCH_SIGRETURN_WORD  the eight bytes of code at a signal handler's return address
+ * ARCH_SIGRETURN_UCONTEXT
+ *                      bytes from the stack pointer at that address up to the ucontext
  * arch_registers_from_ucontext(struct arch_registers *, const void *ucontext)
  *                      Context: signal-safe.
  * arch_strip_pointer(uintptr_t) -> uintptr_t
  *                      a code address without authentication or tag bits. Context: signal-safe.
  */
 #if !defined(ARCH_DWARF_REGS) || !defined(ARCH_DWARF_PC) || !defined(ARCH_DWARF_SP) || \
-	!defined(ARCH_DWARF_FP) || !defined(ARCH_DWARF_RA)
+	!defined(ARCH_DWARF_FP) || !defined(ARCH_DWARF_RA) || !defined(ARCH_PRESERVED) || \
+	!defined(ARCH_CFI_SLOTS) || !defined(ARCH_SIGRETURN_WORD) || \
+	!defined(ARCH_SIGRETURN_UCONTEXT)
 #error "arch_registers.h lacks a primitive"
 #endif
 

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libprof/unwind/dwarf.h"
+
 #ifndef UNWIND_CFI_POINTER
 #define UNWIND_CFI_POINTER(address) ((const void *)(address))
 #endif
@@ -113,28 +115,6 @@ static inline int64_t cfi_sleb(struct cfi_bytes *bytes)
 		value |= ~0ULL << shift;
 	return (int64_t)value;
 }
-
-/* Pointer encodings, LSB Core "DWARF Exception Header Encoding". */
-enum cfi_encoding {
-	CFI_PTR_ABSOLUTE = 0x00,
-	CFI_PTR_ULEB128 = 0x01,
-	CFI_PTR_UDATA2 = 0x02,
-	CFI_PTR_UDATA4 = 0x03,
-	CFI_PTR_UDATA8 = 0x04,
-	CFI_PTR_SLEB128 = 0x09,
-	CFI_PTR_SDATA2 = 0x0a,
-	CFI_PTR_SDATA4 = 0x0b,
-	CFI_PTR_SDATA8 = 0x0c,
-	CFI_PTR_FORMAT = 0x0f,
-
-	CFI_PTR_PCREL = 0x10,
-	CFI_PTR_DATAREL = 0x30,
-	CFI_PTR_ALIGNED = 0x50,
-	CFI_PTR_BASE = 0x70,
-
-	CFI_PTR_INDIRECT = 0x80,
-	CFI_PTR_OMIT = 0xff,
-};
 
 /* One number in @format (the low four bits of an encoding), sign-extended. */
 static inline uint64_t cfi_formatted(struct cfi_bytes *bytes, unsigned format)

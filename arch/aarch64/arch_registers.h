@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: plain loads and stores only. */
+/*
+ * Registers of aarch64. Sources: "DWARF for the Arm 64-bit Architecture" (register numbers); Linux
+ * arch/arm64/include/uapi/asm/{ucontext,sigcontext}.h (what the kernel's ucontext looks like).
+ */
+#ifndef ARCH_AARCH64_REGISTERS_H
+#define ARCH_AARCH64_REGISTERS_H
+
+#include <stdint.h>
+
+/* x0-x30 0-30, sp 31; 32 is ELR_mode in the DWARF numbering, which user code never names: the pc */
+#define ARCH_DWARF_REGS 33
+#define ARCH_DWARF_FP   29
+#define ARCH_DWARF_RA   30
+#define ARCH_DWARF_SP   31
+#define ARCH_DWARF_PC   32
+
+/* x19-x29, sp, pc */
+#define ARCH_PRESERVED 0x1bff80000ULL
+
+/* Rules exist for what a function has to preserve: x19-x28, x29, x30, and for sp. */
+#define ARCH_CFI_SLOTS 13
+
+struct arch_registers {
+	uintptr_t r[ARCH_DWARF_REGS];
+};
+
+static inline unsigned arch_cfi_slot(unsigned reg)
+{
+	return reg - 19;
+}
+
+static inline unsigned arch_cfi_reg(unsigned slot)
+{
+	return slot + 19;
+}
+
+/*
+ * The code a handler returns to, with the stack pointer at siginfo (128 bytes) and ucontext:
+ *	d2801168	mov	x8, #0x8b	(__NR_rt_sigreturn)
+ *	d4000001	svc	#0x0
+ */
+#define ARCH_SIGRETURN_WORD     0xd4000001d2801168ULL
+#define ARCH_SIGRETURN_UCONTEXT 128
+
+/*
+ * ucontext:  +0 uc_flags  +8 uc_link  +16 uc_stack (24 bytes)  +40 uc_sigmask (128 bytes)
+ * +176 fault_address  +184 x0 .. x30 sp pc, eight bytes each
+ */
+static inline unsigned arch_ucontext_offset(unsigned reg)
+{
+	return 184 + 8 * reg;
+}
+
+static inline void arch_registers_from_ucontext(
+	struct arch_registers *registers, const void *ucontext)
+{
+	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++)
+		registers->r[reg] = *(const uintptr_t *)((const char *)ucontext +
+							 arch_ucontext_offset(reg));
+}
+
+/*
+ * User addresses have 48 bits (52 only for mappings that ask for it, which code does not);
+ * authentication codes and tags lie above.
+ */
+static inline uintptr_t arch_strip_pointer(uintptr_t address)
+{
+	return address & 0xffffffffffffULL;
+}
+
+#endif

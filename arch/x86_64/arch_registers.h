@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: plain loads and stores only. */
+/*
+ * Registers of x86_64. Sources: System V AMD64 ABI, figure 3.36 (DWARF register numbers); Linux
+ * arch/x86/include/uapi/asm/sigcontext.h (what the kernel's ucontext looks like).
+ */
+#ifndef ARCH_X86_64_REGISTERS_H
+#define ARCH_X86_64_REGISTERS_H
+
+#include <stdint.h>
+
+/* rax 0, rdx 1, rcx 2, rbx 3, rsi 4, rdi 5, rbp 6, rsp 7, r8-r15 8-15, return address 16 */
+#define ARCH_DWARF_REGS 17
+#define ARCH_DWARF_FP   6
+#define ARCH_DWARF_SP   7
+#define ARCH_DWARF_PC   16
+#define ARCH_DWARF_RA   16
+
+/* rbx, rbp, rsp, r12-r15, pc */
+#define ARCH_PRESERVED 0x1f0c8ULL
+
+/* Libcrypto and glibc give rules to nearly all registers: each has its slot. */
+#define ARCH_CFI_SLOTS ARCH_DWARF_REGS
+
+struct arch_registers {
+	uintptr_t r[ARCH_DWARF_REGS];
+};
+
+static inline unsigned arch_cfi_slot(unsigned reg)
+{
+	return reg;
+}
+
+static inline unsigned arch_cfi_reg(unsigned slot)
+{
+	return slot;
+}
+
+/*
+ * The code a handler returns to, with the stack pointer at the ucontext:
+ *	48 c7 c0 0f 00 00 00	mov    $0xf,%rax	(__NR_rt_sigreturn)
+ *	0f 05			syscall
+ */
+#define ARCH_SIGRETURN_WORD     0x0f0000000fc0c748ULL
+#define ARCH_SIGRETURN_UCONTEXT 0
+
+/*
+ * ucontext:  +0 uc_flags  +8 uc_link  +16 uc_stack (24 bytes)  +40 r8 r9 r10 r11 r12 r13 r14 r15
+ * rdi rsi rbp rbx rdx rax rcx rsp rip, eight bytes each
+ */
+static inline unsigned arch_ucontext_offset(unsigned reg)
+{
+	static const uint8_t position[ARCH_DWARF_REGS] = {
+		13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16};
+
+	return 40 + 8u * position[reg];
+}
+
+static inline void arch_registers_from_ucontext(
+	struct arch_registers *registers, const void *ucontext)
+{
+	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++)
+		registers->r[reg] = *(const uintptr_t *)((const char *)ucontext +
+							 arch_ucontext_offset(reg));
+}
+
+static inline uintptr_t arch_strip_pointer(uintptr_t address)
+{
+	return address;
+}
+
+#endif

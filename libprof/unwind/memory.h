@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: one raw process_vm_readv(2), errno untouched. */
+/*
+ * The reader inside the process for memory outside the known stack bounds: other stacks, generated
+ * code's. The kernel does the load, so that a wrong address is an answer and not a SIGSEGV. What
+ * was read around an address is kept for the rest of the walk: the owner of a stack is the one
+ * being walked, so its frames do not change meanwhile.
+ */
+#ifndef LIBPROF_UNWIND_MEMORY_H
+#define LIBPROF_UNWIND_MEMORY_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "arch/syscall.h"
+#include "libprof/unwind/cfi_bytes.h"
+
+#define UNWIND_WINDOW_WORDS 32u
+#define UNWIND_WINDOW_PAGE  4096u
+
+/* The reader context of one walk; lives on the handler's stack. */
+struct unwind_window {
+	int pid; /* as this process sees itself, set by the owner */
+	unsigned bytes; /* valid ones in words; 0: none yet */
+	uintptr_t base;
+	uintptr_t words[UNWIND_WINDOW_WORDS];
+};
+
+/* Only pid and bytes need a value before the first read. */
+static inline void unwind_window_init(struct unwind_window *window, int pid)
+{
+	window->pid = pid;
+	window->bytes = 0;
+	window->base = 0;
+}
+
+/*
+ * Read one word that may not be there.
+ *
+ * Returns 0, or -EFAULT when it cannot be read, also where the system call is refused.
+ * Context: signal-safe.
+ */
+static inline int unwind_window_read(
+	struct unwind_window *window, uintptr_t address, uintptr_t *value)
+{
+	if (address < window->base || address - window->base > window->bytes ||
+		window->bytes - (address - window->base) < sizeof(*value)) {
+		/* Not into the next page, which may be missing, unless the word itself is. */
+		uintptr_t bytes = UNWIND_WINDOW_PAGE - (address & (UNWIND_WINDOW_PAGE - 1));
+
+		if (bytes > sizeof(window->words))
+			bytes = sizeof(window->words);
+		if (bytes < sizeof(*value))
+			bytes = sizeof(*value);
+
+		struct iovec local = {.iov_base = window->words, .iov_len = bytes};
+		struct iovec remote = {.iov_base = (void *)address, .iov_len = bytes};
+		long got = arch_syscall6(SYS_process_vm_readv, window->pid, (long)&local, 1,
+			(long)&remote, 1, 0);
+
+		window->base = address;
+		window->bytes = got > 0 ? (unsigned)got : 0;
+		if (window->bytes < sizeof(*value))
+			return -EFAULT;
+	}
+	*value = ((const union cfi_number *)((const char *)window->words +
+					     (address - window->base)))
+			 ->u64;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: relaxed atomic loads and stores, nobody waits. */
+/*
+ * Compact rows by pc and module number. All threads' handlers share one cache and write it without
+ * agreement: an entry is two words, the row and a check made of key and row, so that a pair torn
+ * between two writers, or between writer and reader, belongs to no key and is a miss. Module
+ * numbers are never reused, so what dlclose() left behind is never found again.
+ */
+#ifndef LIBPROF_UNWIND_ROWCACHE_H
+#define LIBPROF_UNWIND_ROWCACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ROWCACHE_SET_BITS 12
+#define ROWCACHE_SETS     (1u << ROWCACHE_SET_BITS)
+#define ROWCACHE_WAYS     2u
+
+struct rowcache_entry {
+	uint64_t check; /* key ^ rowcache_mix(row) */
+	uint64_t row;   /* 0 is no row */
+};
+
+struct rowcache_set {
+	struct rowcache_entry way[ROWCACHE_WAYS];
+};
+
+struct rowcache {
+	struct rowcache_set set[ROWCACHE_SETS];
+};
+
+/* Spreads every bit of the row over the check, or rows alike in most bits could pass for another. */
+static inline uint64_t rowcache_mix(uint64_t row)
+{
+	row = (row ^ row >> 32) * 0x9e3779b97f4a7c15ULL;
+	return (row ^ row >> 29) * 0xbf58476d1ce4e5b9ULL;
+}
+
+/* @number  not 0. A pc has at most 48 bits in user space. */
+static inline uint64_t rowcache_key(uintptr_t pc, uint32_t number)
+{
+	return (uint64_t)number << 48 | (pc & 0xffffffffffffULL);
+}
+
+static inline struct rowcache_set *rowcache_set(struct rowcache *cache, uint64_t key)
+{
+	return &cache->set[(key * 0x9e3779b97f4a7c15ULL) >> (64 - ROWCACHE_SET_BITS)];
+}
+
+/* Returns the row stored under @key, or 0. Context: signal-safe, any thread. */
+static inline uint64_t rowcache_get(struct rowcache *cache, uint64_t key)
+{
+	struct rowcache_set *set = rowcache_set(cache, key);
+
+	for (unsigned way = 0; way < ROWCACHE_WAYS; way++) {
+		struct rowcache_entry *entry = &set->way[way];
+		uint64_t row = __atomic_load_n(&entry->row, __ATOMIC_RELAXED);
+		uint64_t check = __atomic_load_n(&entry->check, __ATOMIC_RELAXED);
+
+		if (row && (check ^ rowcache_mix(row)) == key)
+			return row;
+	}
+	return 0;
+}
+
+/*
+ * Remember @row (not 0) under @key in the first way; what was there moves to the next, and out of
+ * the last. Context: signal-safe, any thread.
+ */
+static inline void rowcache_put(struct rowcache *cache, uint64_t key, uint64_t row)
+{
+	struct rowcache_set *set = rowcache_set(cache, key);
+	uint64_t check = key ^ rowcache_mix(row);
+
+	for (unsigned way = 0; way < ROWCACHE_WAYS; way++) {
+		struct rowcache_entry *entry = &set->way[way];
+
+		uint64_t old_row = __atomic_load_n(&entry->row, __ATOMIC_RELAXED);
+		uint64_t old_check = __atomic_load_n(&entry->check, __ATOMIC_RELAXED);
+
+		__atomic_store_n(&entry->row, row, __ATOMIC_RELAXED);
+		__atomic_store_n(&entry->check, check, __ATOMIC_RELAXED);
+		row = old_row;
+		check = old_check;
+	}
+}
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: what the includer's UNWIND_READ and UNWIND_FIND_MODULE do, else plain loads. */
+/*
+ * Where a walk stands, what holds at its pc, and the steps that need no call-frame information:
+ * through a frame pointer, through a kernel signal frame. Steps by information are compact_step.h
+ * and full_step.h; the loop around them is unwind_core.h, which says what an includer supplies.
+ */
+#ifndef LIBPROF_UNWIND_WALK_H
+#define LIBPROF_UNWIND_WALK_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/registers.h"
+#include "libprof/unwind/cfi_row.h"
+#include "libprof/unwind/cfi_run.h"
+#include "libprof/unwind/compact_row.h"
+#include "libprof/unwind/load.h"
+#include "libprof/unwind/rowcache.h"
+#include "libprof/unwind/unwind.h"
+
+#ifndef UNWIND_FIND_MODULE
+static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_module *out);
+#endif
+
+/* Pointer to the cache of rows, or NULL for none. */
+#ifndef UNWIND_ROWCACHE
+static struct rowcache unwind_rowcache;
+#define UNWIND_ROWCACHE (&unwind_rowcache)
+#endif
+
+/* A step's answer besides 0 (there is a caller) and -errno (there is none to be found). */
+#define UNWIND_STEP_ROOT 1
+
+/* How far from the stack pointer a frame pointer may be on a stack whose bounds are unknown. */
+#define UNWIND_FP_REACH (1u << 20)
+
+/* A zero frame pointer this close to the top of the stack ends the chain even in unknown code. */
+#define UNWIND_TOP_REACH 4096u
+
+/* The last frame all of whose known registers are known: full_step.h starts again from here. */
+struct unwind_anchor {
+	uintptr_t pc;
+	uintptr_t sp;
+	uintptr_t fp;
+	uint64_t known;
+	unsigned depth;
+	bool exact;
+};
+
+struct unwind_walk {
+	/*
+	 * pc, sp and fp are those of the frame at `depth`; the others are those of the anchor, and
+	 * true in this frame only as far as `known` says.
+	 */
+	struct arch_registers registers;
+	uint64_t known; /* bit n set: register n has a value that callees did not change */
+	unsigned depth;
+	bool exact; /* pc is an instruction about to run, not a return address */
+	bool by_fp; /* this frame was found through a frame pointer */
+	struct unwind_anchor anchor;
+	struct unwind_module module; /* that pc lies in; end 0: none */
+	struct unwind_memory memory;
+};
+
+static inline uint64_t unwind_register_bit(unsigned reg)
+{
+	return 1ULL << reg;
+}
+
+static inline void unwind_drop_anchor(struct unwind_walk *walk, unsigned depth)
+{
+	walk->anchor = (struct unwind_anchor){
+		.pc = walk->registers.r[ARCH_DWARF_PC],
+		.sp = walk->registers.r[ARCH_DWARF_SP],
+		.fp = walk->registers.r[ARCH_DWARF_FP],
+		.known = walk->known,
+		.depth = depth,
+		.exact = walk->exact,
+	};
+}
+
+/* A return address may be the first byte of another function: the call itself is looked up. */
+static inline uintptr_t unwind_lookup_pc(const struct unwind_walk *walk)
+{
+	return walk->registers.r[ARCH_DWARF_PC] - !walk->exact;
+}
+
+/* Make walk->module the one that @pc lies in. */
+static inline void unwind_enter_module(struct unwind_walk *walk, uintptr_t pc)
+{
+	struct unwind_module *module = &walk->module;
+
+	if (pc >= module->start && pc < module->end)
+		return;
+	if (UNWIND_FIND_MODULE(walk->memory.context, pc, module) || pc < module->start ||
+		pc >= module->end)
+		*module = (struct unwind_module){0};
+}
+
+/* Whether the code at the walk's pc returns from a signal handler, as the kernel calls them. */
+static inline bool unwind_at_sigreturn(const struct unwind_walk *walk)
+{
+	struct cfi_bytes code = {
+		.at = walk->registers.r[ARCH_DWARF_PC], .end = walk->module.end};
+
+	return code.at < code.end && cfi_u64(&code) == ARCH_SIGRETURN_WORD;
+}
+
+static __attribute__((noinline)) uint64_t unwind_make_row(
+	const struct unwind_walk *walk, uintptr_t pc)
+{
+	struct cfi_row row;
+	int error = cfi_find_row(&walk->module, pc, &row);
+
+	if ((error || row.signal) && unwind_at_sigreturn(walk))
+		return COMPACT_SIGRETURN;
+	if (error)
+		return error == -ENOENT ? COMPACT_NONE : COMPACT_BROKEN;
+	return compact_from_row(&walk->module, &row);
+}
+
+/* The compact row for @pc, which lies in walk->module if in any. */
+static inline uint64_t unwind_row(const struct unwind_walk *walk, uintptr_t pc)
+{
+	struct rowcache *cache = UNWIND_ROWCACHE;
+	uint32_t number = walk->module.number;
+	uint64_t key, row;
+
+	if (!walk->module.end)
+		return COMPACT_NONE;
+	/* These two numbers do not stand for one module. */
+	if (!cache || number == WIRE_MODULE_NONE || number == WIRE_MODULE_OVER)
+		return unwind_make_row(walk, pc);
+	key = rowcache_key(pc, number);
+	row = rowcache_get(cache, key);
+	if (!row) {
+		row = unwind_make_row(walk, pc);
+		rowcache_put(cache, key, row);
+	}
+	return row;
+}
+
+/* Whether a frame record can be at @fp: aligned, not below the stack pointer, on the same stack. */
+static inline bool unwind_plausible_fp(const struct unwind_walk *walk, uintptr_t sp, uintptr_t fp)
+{
+	const struct unwind_bounds *bounds = &walk->memory.bounds;
+
+	if ((fp & (sizeof(uintptr_t) - 1)) || fp < sp)
+		return false;
+	if (sp >= bounds->lo && sp < bounds->hi)
+		return fp < bounds->hi && bounds->hi - fp >= 2 * sizeof(uintptr_t);
+	return fp - sp <= UNWIND_FP_REACH;
+}
+
+/*
+ * Step through the record a frame pointer points at, for code without call-frame information:
+ *
+ *	fp + 0   the caller's frame pointer
+ *	fp + 8   return address
+ *	fp + 16  the caller's stack pointer points here
+ *
+ * Zeroes mark the outermost frame (System V AMD64 ABI 3.4.1, AAPCS64 6.4.6).
+ */
+static inline int unwind_step_fp(struct unwind_walk *walk)
+{
+	uintptr_t sp = walk->registers.r[ARCH_DWARF_SP];
+	uintptr_t fp = walk->registers.r[ARCH_DWARF_FP];
+	uintptr_t caller_fp, pc;
+
+	if (fp == 0) {
+		bool on_top = sp < walk->memory.bounds.hi &&
+			      walk->memory.bounds.hi - sp <= UNWIND_TOP_REACH;
+
+		/* In generated code a zero may be any value, in a module it is the start code's. */
+		return walk->module.end || on_top ? UNWIND_STEP_ROOT : -ENOENT;
+	}
+	if (!unwind_plausible_fp(walk, sp, fp))
+		return -ENOENT;
+
+	int error = unwind_load(&walk->memory, fp, &caller_fp);
+
+	if (!error)
+		error = unwind_load(&walk->memory, fp + sizeof(uintptr_t), &pc);
+	if (error)
+		return error;
+	pc = arch_strip_pointer(pc);
+	if (!pc)
+		return caller_fp ? -ENOENT : UNWIND_STEP_ROOT;
+	walk->registers.r[ARCH_DWARF_PC] = pc;
+	walk->registers.r[ARCH_DWARF_SP] = fp + 2 * sizeof(uintptr_t);
+	walk->registers.r[ARCH_DWARF_FP] = caller_fp;
+	/* Generated code keeps its own conventions about the rest. */
+	walk->known = unwind_register_bit(ARCH_DWARF_PC) | unwind_register_bit(ARCH_DWARF_SP) |
+		      unwind_register_bit(ARCH_DWARF_FP);
+	walk->exact = false;
+	walk->by_fp = true;
+	return 0;
+}
+
+/* Step from a signal handler's return address to what the signal interrupted. */
+static inline int unwind_step_sigreturn(struct unwind_walk *walk)
+{
+	uintptr_t ucontext = walk->registers.r[ARCH_DWARF_SP] + ARCH_SIGRETURN_UCONTEXT;
+
+	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++) {
+		int error = unwind_load(&walk->memory, ucontext + arch_ucontext_offset(reg),
+			&walk->registers.r[reg]);
+
+		if (error)
+			return error;
+	}
+	if (!walk->registers.r[ARCH_DWARF_PC])
+		return -ENOENT;
+	walk->known = ~0ULL;
+	walk->exact = true;
+	walk->by_fp = false;
+	return 0;
+}
+
+#endif
