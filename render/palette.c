@@ -16,21 +16,22 @@ struct family {
 	double chroma;
 	double light_from, light_to; /* OKLCH lightness on a light background */
 	double dark_from, dark_to;   /* and on a dark one */
+	double lift; /* added up to the last hue: yellows as dark as reds look like mud */
 };
 
 enum { ROOT = CALLTREE_KINDS, MERGED, FAMILIES };
 
 #define SHADES(first, hues, levels) (first), (hues), (levels)
 static const struct family families[FAMILIES] = {
-	[CALLTREE_NATIVE] = {SHADES(0, 8, 4), 38, 92, 0.112, 0.775, 0.865, 0.47, 0.56},
-	[CALLTREE_JIT] = {SHADES(32, 6, 4), 128, 172, 0.095, 0.79, 0.87, 0.45, 0.53},
-	[CALLTREE_UNNAMED] = {SHADES(56, 1, 4), 60, 60, 0.012, 0.80, 0.86, 0.42, 0.48},
-	[CALLTREE_SYNTHETIC] = {SHADES(60, 1, 4), 255, 255, 0.028, 0.80, 0.86, 0.42, 0.48},
-	[CALLTREE_PROCESS] = {SHADES(64, 2, 2), 250, 275, 0.055, 0.80, 0.84, 0.43, 0.47},
-	[CALLTREE_THREAD] = {SHADES(68, 2, 2), 205, 225, 0.050, 0.82, 0.86, 0.43, 0.47},
-	[CALLTREE_INLINE] = {SHADES(72, 8, 2), 45, 95, 0.075, 0.84, 0.89, 0.42, 0.48},
-	[ROOT] = {SHADES(88, 1, 1), 260, 260, 0.008, 0.90, 0.90, 0.36, 0.36},
-	[MERGED] = {SHADES(89, 1, 1), 80, 80, 0.014, 0.85, 0.85, 0.38, 0.38},
+	[CALLTREE_NATIVE] = {SHADES(0, 8, 4), 34, 84, 0.112, 0.765, 0.835, 0.47, 0.54, 0.05},
+	[CALLTREE_JIT] = {SHADES(32, 6, 4), 130, 172, 0.095, 0.79, 0.86, 0.45, 0.52, 0},
+	[CALLTREE_UNNAMED] = {SHADES(56, 1, 4), 60, 60, 0.012, 0.80, 0.86, 0.42, 0.48, 0},
+	[CALLTREE_SYNTHETIC] = {SHADES(60, 1, 4), 255, 255, 0.028, 0.80, 0.86, 0.42, 0.48, 0},
+	[CALLTREE_PROCESS] = {SHADES(64, 2, 2), 250, 275, 0.055, 0.80, 0.84, 0.43, 0.47, 0},
+	[CALLTREE_THREAD] = {SHADES(68, 2, 2), 205, 225, 0.050, 0.82, 0.86, 0.43, 0.47, 0},
+	[CALLTREE_INLINE] = {SHADES(72, 8, 2), 40, 84, 0.072, 0.845, 0.88, 0.42, 0.47, 0.03},
+	[ROOT] = {SHADES(88, 1, 1), 260, 260, 0.008, 0.90, 0.90, 0.36, 0.36, 0},
+	[MERGED] = {SHADES(89, 1, 1), 80, 80, 0.014, 0.85, 0.85, 0.38, 0.38, 0},
 };
 #undef SHADES
 
@@ -105,9 +106,10 @@ struct palette_color palette_at(unsigned place, int dark)
 	unsigned shade = place - family->first;
 	unsigned hue = shade / family->levels, level = shade % family->levels;
 
-	return from_oklch(
-		dark ? between(family->dark_from, family->dark_to, level, family->levels)
-		     : between(family->light_from, family->light_to, level, family->levels),
-		dark ? family->chroma * 0.85 : family->chroma,
+	double lightness = dark ? between(family->dark_from, family->dark_to, level, family->levels)
+				: between(family->light_from, family->light_to, level, family->levels);
+
+	return from_oklch(lightness + between(0, family->lift, hue, family->hues),
+		dark ? family->chroma * 0.78 : family->chroma,
 		between(family->hue_from, family->hue_to, hue, family->hues));
 }

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// From the metadata element to typed arrays. The format is described in render/embed.h.
+
+/**
+ * @typedef {object} Profile
+ * @property {string} title
+ * @property {string} subtitle
+ * @property {number} periodNs CPU time of one sample, 0 when unknown
+ * @property {number} nodes
+ * @property {number} frames
+ * @property {number} rootColor place in the palette
+ * @property {number} mergedColor
+ * @property {string[]} light CSS colours by place
+ * @property {string[]} dark
+ * @property {string[]} modules
+ * @property {Float64Array} frameModule
+ * @property {Float64Array} frameKind
+ * @property {Float64Array} frameColor
+ * @property {(frame: number) => string} name clean text of a frame's name
+ * @property {Float64Array} nodeFrame
+ * @property {Float64Array} nodeSelf
+ * @property {Float64Array} nodePops
+ */
+
+const TAG = {
+	title: 1, subtitle: 2, numbers: 3, light: 4, dark: 5, modules: 6, nameLengths: 7, names: 8,
+	frameModules: 9, frameKinds: 10, frameColors: 11, nodeFrames: 12, nodeSelf: 13, nodePops: 14,
+};
+
+/** Read one varint at `at.i`; exact up to 2^53. @param {Uint8Array} bytes @param {{i: number}} at */
+function readVarint(bytes, at) {
+	let value = 0;
+	let scale = 1;
+	for (;;) {
+		if (at.i >= bytes.length)
+			throw new RangeError('data ends within a number');
+		const byte = bytes[at.i++];
+		value += (byte & 127) * scale;
+		if (byte < 128)
+			return value;
+		scale *= 128;
+	}
+}
+
+/**
+ * Read exactly `count` varints. @param {Uint8Array | undefined} bytes @param {number} count
+ * @returns {Float64Array}
+ */
+export function readNumbers(bytes, count) {
+	if (!bytes || count > bytes.length)
+		throw new RangeError('a column is too short');
+	const numbers = new Float64Array(count);
+	const at = {i: 0};
+	for (let n = 0; n < count; n++) {
+		const byte = bytes[at.i];
+		if (byte < 128) {
+			numbers[n] = byte;
+			at.i++;
+		} else {
+			numbers[n] = readVarint(bytes, at);
+		}
+	}
+	return numbers;
+}
+
+/** @param {Uint8Array} bytes @returns {Map<number, Uint8Array>} column by tag */
+export function readColumns(bytes) {
+	const columns = new Map();
+	const at = {i: 0};
+	while (at.i < bytes.length) {
+		const tag = readVarint(bytes, at);
+		const length = readVarint(bytes, at);
+		if (length > bytes.length - at.i)
+			throw new RangeError('a column is cut off');
+		columns.set(tag, bytes.subarray(at.i, at.i + length));
+		at.i += length;
+	}
+	return columns;
+}
+
+/**
+ * Text without what could disturb the text around it. Bytes that are no UTF-8 were made U+FFFD by
+ * the decoder. @param {string} text
+ */
+export function cleanText(text) {
+	return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
+		'\ufffd');
+}
+
+/** @param {Uint8Array | undefined} bytes @returns {string[]} CSS colours */
+function readColors(bytes) {
+	const colors = [];
+	for (let i = 0; bytes && i + 2 < bytes.length; i += 3)
+		colors.push(`rgb(${bytes[i]},${bytes[i + 1]},${bytes[i + 2]})`);
+	return colors;
+}
+
+/**
+ * @param {Uint8Array | undefined} bytes @param {number} count
+ * @param {TextDecoder} decoder @returns {string[]}
+ */
+function readTexts(bytes, count, decoder) {
+	const texts = [];
+	const at = {i: 0};
+	while (bytes && texts.length < count) {
+		const length = readVarint(bytes, at);
+		texts.push(cleanText(decoder.decode(bytes.subarray(at.i, at.i + length))));
+		at.i += length;
+	}
+	return texts;
+}
+
+/**
+ * Names are decoded when asked for: a picture shows a few hundred of maybe a million.
+ * @param {Uint8Array} lengths @param {Uint8Array} bytes @param {number} count
+ * @param {TextDecoder} decoder
+ */
+function nameReader(lengths, bytes, count, decoder) {
+	const starts = new Float64Array(count + 1);
+	readNumbers(lengths, count).forEach((length, i) => { starts[i + 1] = starts[i] + length; });
+	if (starts[count] !== bytes.length)
+		throw new RangeError('names and their lengths differ');
+	/** @type {string[]} */
+	const known = new Array(count);
+	return (/** @type {number} */ frame) => {
+		if (known[frame] === undefined)
+			known[frame] = cleanText(decoder.decode(
+				bytes.subarray(starts[frame], starts[frame + 1])));
+		return known[frame];
+	};
+}
+
+/** @param {Map<number, Uint8Array>} columns @returns {Profile} */
+export function readProfile(columns) {
+	const decoder = new TextDecoder('utf-8', {ignoreBOM: true});
+	const column = (/** @type {number} */ tag) => columns.get(tag) || new Uint8Array(0);
+	const [periodNs, , nodes, frames, modules, , , , rootColor, mergedColor] =
+		readNumbers(columns.get(TAG.numbers), 10);
+	const profile = {
+		title: cleanText(decoder.decode(column(TAG.title))),
+		subtitle: cleanText(decoder.decode(column(TAG.subtitle))),
+		periodNs, nodes, frames, rootColor, mergedColor,
+		light: readColors(columns.get(TAG.light)),
+		dark: readColors(columns.get(TAG.dark)),
+		modules: readTexts(columns.get(TAG.modules), modules, decoder),
+		frameModule: readNumbers(columns.get(TAG.frameModules), frames),
+		frameKind: readNumbers(columns.get(TAG.frameKinds), frames),
+		frameColor: readNumbers(columns.get(TAG.frameColors), frames),
+		name: nameReader(column(TAG.nameLengths), column(TAG.names), frames, decoder),
+		nodeFrame: readNumbers(columns.get(TAG.nodeFrames), nodes),
+		nodeSelf: readNumbers(columns.get(TAG.nodeSelf), nodes),
+		nodePops: readNumbers(columns.get(TAG.nodePops), nodes - 1),
+	};
+	if (nodes > 1 && profile.nodeFrame.some(frame => frame >= frames))
+		throw new RangeError('a node without a frame');
+	return profile;
+}
+
+/** @param {string[]} pieces base64 of a raw deflate stream @returns {Promise<Uint8Array>} */
+export async function inflate(pieces) {
+	const parts = pieces.map(piece => {
+		const text = atob(piece);
+		const bytes = new Uint8Array(text.length);
+		for (let i = 0; i < text.length; i++)
+			bytes[i] = text.charCodeAt(i);
+		return bytes;
+	});
+	const stream = new Blob(parts).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** @param {Element} metadata @returns {Promise<Profile>} */
+export async function decodeProfile(metadata) {
+	if (metadata.getAttribute('data-version') !== '1')
+		throw new Error('made by a newer version');
+	const pieces = Array.from(metadata.children, piece => piece.textContent || '');
+	return readProfile(readColumns(await inflate(pieces)));
+}

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""A headless Chromium through chromedriver's own HTTP interface (W3C WebDriver); nothing else needed."""
+
+import base64
+import json
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+]
+KEYS = {"Escape": "\ue00c", "Control": "\ue009"}
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Browser:
+    """One browser with a fresh profile. Use as a context manager."""
+
+    def __init__(self, *flags, width=1280, height=900, scripts=True):
+        self.data = tempfile.mkdtemp(prefix="flamerun-chromium-")
+        self.port = _free_port()
+        self.driver = subprocess.Popen(
+            ["chromedriver", f"--port={self.port}"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.session = None
+        options = {"args": [*FLAGS, f"--user-data-dir={self.data}",
+                            f"--window-size={width},{height}", *flags]}
+        if not scripts:
+            options["prefs"] = {"profile.managed_default_content_settings.javascript": 2}
+        try:
+            self._wait_for_driver()
+            self.session = self.call("POST", "/session", {"capabilities": {"alwaysMatch": {
+                "browserName": "chrome", "goog:chromeOptions": options}}})["sessionId"]
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        try:
+            if self.session:
+                self.call("DELETE", "")
+        finally:
+            self.driver.terminate()
+            self.driver.wait()
+            shutil.rmtree(self.data, ignore_errors=True)
+
+    def _wait_for_driver(self):
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                if self.call("GET", "/status")["ready"]:
+                    return
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.05)
+
+    def call(self, method, path, body=None):
+        if self.session:
+            path = f"/session/{self.session}{path}"
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}{path}", method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(error.read().decode()) from None
+
+    def open(self, url):
+        self.call("POST", "/url", {"url": url})
+
+    def run(self, script, *arguments):
+        """The value of a script's `return`."""
+        return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def wait(self, expression, seconds=20):
+        """Until a JavaScript expression holds. Returns its value."""
+        deadline = time.monotonic() + seconds
+        while True:
+            value = self.run(f"return {expression}")
+            if value:
+                return value
+            assert time.monotonic() < deadline, f"never true: {expression}"
+            time.sleep(0.02)
+
+    def pointer(self, x, y, click=False):
+        actions = [{"type": "pointerMove", "x": round(x), "y": round(y), "duration": 0}]
+        if click:
+            actions += [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+        self.call("POST", "/actions", {"actions": [
+            {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"},
+             "actions": actions}]})
+
+    def keys(self, *keys):
+        actions = []
+        for key in keys:
+            value = KEYS.get(key, key)
+            actions += [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}]
+        self.call("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard",
+                                                    "actions": actions}]})
+
+    def resize(self, width, height):
+        self.call("POST", "/window/rect", {"width": width, "height": height})
+
+    def media(self, **features):
+        """Emulate media features: media(prefers_color_scheme="dark")."""
+        self.call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
+            "features": [{"name": name.replace("_", "-"), "value": value}
+                         for name, value in features.items()]}})
+
+    def screenshot(self):
+        return base64.b64decode(self.call("GET", "/screenshot"))
