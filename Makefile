@@ -206,7 +206,7 @@ check-san: ## run the unit tests, and flamerun in the end-to-end tests, under AS
 test-clock:
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/test-clock SAN= TEST_CLOCK=1 all
 
-export_build = FLAMERUN_BUILD='$(abspath $(BUILD))'
+export_build = TEST_BUILD='$(abspath $(BUILD))'
 .PHONY: check-e2e
 check-e2e: all test-clock ## run the end-to-end tests: flamerun over tests/targets
 	$(export_build) $(PYTEST) -q -p no:cacheprovider tests/e2e

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+#
+# Folded stacks as data, and the statistics the end-to-end tests assert with.
+import math
+import re
+
+# A sample that falls on a function or not is a coin; the tests allow it this many deviations.
+SIGMAS = 5
+# Kernels deliver CPU timers at their tick: more distinct samples per second than this are overruns
+# that repeat the same stack, and repeating does not make a share more certain.
+TICK_HZ = 250
+
+
+class Folded:
+    """The stacks of one folded file: tuples of names, outermost first, with weights."""
+
+    def __init__(self, text):
+        self.stacks = []
+        for line in text.splitlines():
+            match = re.fullmatch(r"(.+) (\d+)", line)
+            assert match, f"not a folded line: {line!r}"
+            self.stacks.append((tuple(match.group(1).split(";")), int(match.group(2))))
+
+    @property
+    def total(self):
+        return sum(weight for _, weight in self.stacks)
+
+    def where(self, condition):
+        """Weight of the stacks (tuples) for which @condition holds."""
+        return sum(weight for stack, weight in self.stacks if condition(stack))
+
+    def below(self, name):
+        """Weight of all samples with @name anywhere on the stack: counted once if it recurses."""
+        return self.where(lambda stack: name in stack)
+
+    def self(self, name):
+        return self.where(lambda stack: stack[-1] == name)
+
+    def describe(self, count=12):
+        ordered = sorted(self.stacks, key=lambda entry: -entry[1])[:count]
+        return "\n".join(f"{weight:6} {';'.join(stack)}" for stack, weight in ordered)
+
+
+def effective(samples, rate_hz, clock_is_cpu=True):
+    """How many independent looks @samples by weight stand for."""
+    return samples * min(1.0, TICK_HZ / rate_hz) if clock_is_cpu else samples
+
+
+def assert_share(folded, weight, expected, looks, what):
+    """
+    @weight of @folded's total is @expected (0 to 1), within 5 sigma of @looks coin tosses. A share
+    that is half or one and a half times as large must be at least 10 sigma away, else the test has
+    too few samples to tell right from wrong.
+    """
+    assert looks > 0, "no samples\n" + folded.describe()
+    sigma = math.sqrt(expected * (1 - expected) / looks)
+    assert expected / 2 >= 10 * sigma, f"{looks:.0f} looks are too few to tell {expected:.2f}"
+    share = weight / folded.total
+    assert abs(share - expected) <= SIGMAS * sigma, (
+        f"{what}: {share:.3f}, expected {expected:.3f} +- {SIGMAS * sigma:.3f}\n"
+        + folded.describe())
+
+
+def assert_truth(folded, truth, rate_hz, clock_is_cpu=True):
+    """Every function of @truth (name -> CPU time) has its share of the samples below any of them."""
+    weights = {name: folded.below(name) for name in truth}
+    known = sum(weights.values())
+    looks = effective(known, rate_hz, clock_is_cpu)
+    part = Folded("")
+    part.stacks = [(stack, weight) for stack, weight in folded.stacks
+                   if any(name in stack for name in truth)]
+    assert part.total == known, "functions that exclude each other share stacks"
+    for name, time_ns in truth.items():
+        assert_share(part, weights[name], time_ns / sum(truth.values()), looks, name)

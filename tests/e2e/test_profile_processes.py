@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+#
+# Processes that fork and execute, libraries that come and go, exceptions: nothing is lost or misnamed.
+import folded
+from profiled import PLAIN, compile_target, profile
+
+
+def test_children_of_every_kind(tmp_path):
+    run = profile(tmp_path, compile_target("forkexec.c", tmp_path), "9000", rate_hz=250)
+    assert run.status == 0
+    names = {f"{kind}_work" for kind in ("parent", "fork", "exec", "vfork", "spawn")}
+    assert set(run.truth) == names
+    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    due = run.truth_s * run.rate_hz
+    assert abs(run.folded.total - due) <= folded.SIGMAS * due ** 0.5 + 0.02 * due
+
+
+def test_two_libraries_at_one_address(tmp_path):
+    libraries = []
+    for name in ("turn_a", "turn_b"):
+        flags = (*PLAIN, "-shared", "-fPIC", f"-DFUNCTION={name}")
+        path = compile_target("dlturns_library.c", tmp_path, flags, output=f"lib{name}.so")
+        libraries += [path, name]
+    run = profile(tmp_path, compile_target("dlturns.c", tmp_path), *libraries, "2000", clock_hz=1000)
+    assert run.status == 0
+    assert run.stdout.endswith("same\n"), "the libraries did not share an address: nothing was tested"
+    folded.assert_truth(run.folded, run.truth, run.rate_hz, clock_is_cpu=False)
+
+
+def test_exceptions_thrown_while_sampled(tmp_path):
+    run = profile(tmp_path, compile_target("exceptions.cc", tmp_path), "2000", clock_hz=5000)
+    assert run.status == 0
+    assert run.stdout == "every throw was caught\n"
+    total = run.folded.total
+    assert total > 5000
+    # Inside the unwinder's hand-written returns and before main a stack may end early.
+    assert run.folded.below("main") >= 0.98 * total
+    assert run.folded.below("_Unwind_RaiseException") >= 0.3 * total
+    assert run.folded.where(lambda s: any(n.startswith("catcher") for n in s)) >= 0.9 * total

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+#
+# Programs of known shape: the profile has the shares they measured of themselves.
+import pytest
+
+import folded
+from profiled import PLAIN, compile_target, profile
+
+
+def test_split_by_cpu_clock(tmp_path):
+    run = profile(tmp_path, compile_target("split.c", tmp_path), "5000")
+    assert run.status == 0
+    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    looks = folded.effective(run.folded.total, run.rate_hz)
+    folded.assert_share(run.folded, run.folded.below("heavy"), 2 / 3, looks, "heavy")
+
+
+def test_weights_follow_the_rate_above_the_tick(tmp_path):
+    """997 a second are asked for: the kernel delivers fewer signals, the weights make up for it."""
+    run = profile(tmp_path, compile_target("split.c", tmp_path), "4000", rate_hz=997)
+    due = run.truth_s * 997
+    assert run.folded.total == pytest.approx(due, rel=0.05)
+    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+
+
+BUILDS = {
+    "no-frame-pointers": PLAIN,
+    "frame-pointers": ("-O2", "-fno-omit-frame-pointer"),
+    "unoptimised": ("-O0",),
+    "no-pie": ("-O2", "-no-pie"),
+    "sections": ("-O3", "-ffunction-sections", "-Wl,--gc-sections"),
+    "lto": ("-O2", "-flto=auto"),
+    "lazy": ("-O2", "-Wl,-z,lazy"),
+}
+
+
+@pytest.mark.parametrize("flags", BUILDS.values(), ids=BUILDS.keys())
+def test_split_however_it_was_built(tmp_path, flags):
+    run = profile(tmp_path, compile_target("split.c", tmp_path, flags), "600", clock_hz=2000)
+    assert run.status == 0
+    folded.assert_truth(run.folded, run.truth, run.rate_hz, clock_is_cpu=False)
+    assert run.folded.where(lambda s: "main" in s and "_start" in s) >= 0.99 * run.folded.total
+
+
+def test_recursion_has_every_call(tmp_path):
+    depth = 20
+    run = profile(tmp_path, compile_target("recursion.c", tmp_path), "1000", str(depth),
+                  clock_hz=2000)
+    pairs = ["ping" if i % 2 == 0 else "pong" for i in range(2 * depth - 1)]
+    expected = ["main"] + ["descend"] * depth + pairs + ["bottom"]
+
+    def is_whole(stack):
+        return "main" in stack and list(stack[stack.index("main"):])[:len(expected)] == expected
+
+    below = run.folded.below("bottom")
+    assert below > 1000
+    # cpu_ns() at bottom's ends and the calls on the way down take the rest.
+    assert run.folded.where(is_whole) == below
+    assert below >= 0.97 * run.folded.total
+
+
+def test_recursion_deeper_than_a_stack_may_be(tmp_path):
+    run = profile(tmp_path, compile_target("recursion.c", tmp_path), "500", "5000", clock_hz=1000)
+    assert run.status == 0
+    deepest = max(len(stack) for stack, _ in run.folded.stacks)
+    assert 1000 <= deepest <= 1100
+    # The side of the leaf is what is kept.
+    assert run.folded.below("bottom") >= 0.9 * run.folded.total
+
+
+def test_threads_share_equally(tmp_path):
+    run = profile(tmp_path, compile_target("threads.c", tmp_path), "8000", rate_hz=250)
+    assert len(run.truth) == 4
+    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+
+
+def test_short_threads_are_credited(tmp_path):
+    """The kernel delivers 58 % of what is due to 5 ms threads; credit brings the rest."""
+    run = profile(tmp_path, compile_target("short_threads.c", tmp_path), "600")
+    due = run.truth_s * run.rate_hz
+    sigma = due ** 0.5
+    assert 0.42 * due > 10 * sigma
+    assert abs(run.folded.total - due) <= folded.SIGMAS * sigma + 0.02 * due
+
+
+def test_idle_program_gives_a_picture(tmp_path):
+    out = tmp_path / "idle.svg"
+    run = profile(tmp_path, compile_target("idle.c", tmp_path), options=("-o", out))
+    assert run.status == 7
+    assert run.folded.total <= 2
+    assert out.read_text().lstrip().startswith(("<?xml", "<svg"))

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+#
+# Without symbols the addresses stay right: the unstripped twin names them.
+import re
+import shutil
+import subprocess
+
+import folded
+from profiled import compile_target, profile
+
+
+def functions(program):
+    """[(start, end, name)] of the program's functions."""
+    text = subprocess.run(["nm", "-S", "--defined-only", program], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    found = []
+    for line in text.splitlines():
+        fields = line.split()
+        if len(fields) == 4 and fields[2] in "tT":
+            start = int(fields[0], 16)
+            found.append((start, start + int(fields[1], 16), fields[3]))
+    return found
+
+
+def test_addresses_of_a_stripped_program(tmp_path):
+    twin = compile_target("split.c", tmp_path)
+    program = tmp_path / "bare"
+    shutil.copy(twin, program)
+    subprocess.run(["strip", program], check=True)
+    run = profile(tmp_path, program, "1000", clock_hz=2000)
+    assert run.status == 0
+
+    table = functions(twin)
+    weights = {"heavy": 0, "light": 0}
+    for stack, weight in run.folded.stacks:
+        for frame in stack:
+            match = re.fullmatch(r"\[bare\+0x([0-9a-f]+)\]", frame)
+            address = int(match.group(1), 16) if match else None
+            for start, end, name in table:
+                if address is not None and start <= address < end and name in weights:
+                    weights[name] += weight
+    looks = sum(weights.values())
+    assert looks >= 0.98 * run.folded.total, run.folded.describe()
+    folded.assert_share(run.folded, weights["heavy"], 2 / 3, looks, "heavy")
+    # No name is better than the nearest wrong one.
+    assert run.folded.below("heavy") == 0 and run.folded.below("main") == 0
+
+
+def test_names_from_a_debug_file_beside(tmp_path):
+    program = compile_target("split.c", tmp_path, ("-O2", "-g"))
+    debug = tmp_path / "split.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["strip", program], check=True)
+    subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", program], check=True)
+    run = profile(tmp_path, program, "600", clock_hz=2000)
+    folded.assert_truth(run.folded, run.truth, run.rate_hz, clock_is_cpu=False)

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * forkexec [MILLISECONDS], called by its path: a process and four children that take turns: one forked, one forked that
+ * executes this program again, one by vfork, one by posix_spawn.
+ * Truth: parent_work, fork_work, exec_work, vfork_work and spawn_work take a fifth of the time each.
+ */
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/targets/spin.h"
+
+extern char **environ;
+
+#define WORK(name) \
+	BOX static void name##_work(unsigned units) \
+	{ \
+		uint64_t start = cpu_ns(); \
+		spin(units); \
+		tell(#name "_work", cpu_ns() - start); \
+	}
+WORK(parent)
+WORK(fork)
+WORK(exec)
+WORK(vfork)
+WORK(spawn)
+
+static int wait_for(pid_t child)
+{
+	int status;
+
+	return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? 0 : -1;
+}
+
+static int parent(char *self, unsigned units)
+{
+	static char exec[] = "exec", by_vfork[] = "vfork", spawn[] = "spawn";
+	char number[16];
+	char *child_argv[] = {self, exec, number, NULL};
+	pid_t child;
+
+	snprintf(number, sizeof(number), "%u", units);
+	parent_work(units);
+
+	child = fork();
+	if (child == 0) {
+		fork_work(units);
+		exit(0);
+	}
+	if (wait_for(child))
+		return 1;
+
+	child = fork();
+	if (child == 0) {
+		execv(self, child_argv);
+		_exit(1);
+	}
+	if (wait_for(child))
+		return 1;
+
+	child_argv[1] = by_vfork;
+	child = vfork();
+	if (child == 0) {
+		execv(self, child_argv);
+		_exit(1);
+	}
+	if (wait_for(child))
+		return 1;
+
+	child_argv[1] = spawn;
+	return posix_spawn(&child, self, NULL, NULL, child_argv, environ) || wait_for(child);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned number = argument(argc, argv, 2, 0);
+
+	if (argc == 3 && !strcmp(argv[1], "exec"))
+		exec_work(number);
+	else if (argc == 3 && !strcmp(argv[1], "vfork"))
+		vfork_work(number);
+	else if (argc == 3 && !strcmp(argv[1], "spawn"))
+		spawn_work(number);
+	else
+		return parent(argv[0], argument(argc, argv, 1, 5000) * 40 / 5);
+	return 0;
+}

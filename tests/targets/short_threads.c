@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * short_threads [THREADS]: threads that live for some 5 ms of CPU time, one after the other.
+ * Truth: all time is in short_life; the kernel delivers little more than half of what is due to
+ * threads that short, so most of the rest must come as credit.
+ */
+#include <pthread.h>
+
+#include "tests/targets/spin.h"
+
+static uint64_t spent_ns;
+
+BOX static void short_life(void)
+{
+	uint64_t start = cpu_ns();
+
+	while (cpu_ns() - start < 5000000)
+		spin(4);
+}
+
+static void *run(void *unused)
+{
+	(void)unused;
+	short_life();
+	spent_ns += cpu_ns();
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned threads = argument(argc, argv, 1, 600);
+
+	for (unsigned i = 0; i < threads; i++) {
+		pthread_t thread;
+		if (pthread_create(&thread, NULL, run, NULL) != 0)
+			return 1;
+		pthread_join(thread, NULL);
+	}
+	tell("short_life", spent_ns);
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the target programs burn CPU time with, and how they say what the truth is: one line
+ * "function nanoseconds" of CPU time per function on stdout, to compare a profile with.
+ */
+#ifndef TARGETS_SPIN_H
+#define TARGETS_SPIN_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define BOX __attribute__((noinline))
+
+/* A function that is somebody's caller only keeps its frame when something follows the call. */
+#define KEEP_FRAME() __asm__ volatile("" ::: "memory")
+
+/*
+ * @units of equal work: a chain of multiplications bound by latency, so that it takes as long at any
+ * alignment. One unit is some 25 us at 3 GHz.
+ */
+__attribute__((always_inline)) static inline void spin(unsigned units)
+{
+	uint64_t x = units;
+
+	for (uint64_t i = 0; i < 20000ULL * units; i++) {
+		x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+		__asm__ volatile("" : "+r"(x));
+	}
+}
+
+/* Stretches of random length keep a periodic sampler from falling into step with a loop. */
+static inline unsigned spin_random(unsigned lo, unsigned hi)
+{
+	static _Thread_local uint64_t state = 88172645463325252ULL;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return lo + (unsigned)(state % (hi - lo + 1));
+}
+
+static inline uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The number in argv[@i], or @otherwise. */
+static inline unsigned argument(int argc, char **argv, int i, unsigned otherwise)
+{
+	return argc > i ? (unsigned)strtoul(argv[i], NULL, 10) : otherwise;
+}
+
+static inline void tell(const char *function, uint64_t ns)
+{
+	printf("%s %llu\n", function, (unsigned long long)ns);
+	fflush(stdout);
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * threads [MILLISECONDS]: four threads, each in a function of its own, and a main thread that waits.
+ * Truth: worker_0 to worker_3 do equal work, a quarter of the time each; main has next to none.
+ */
+#include <pthread.h>
+
+#include "tests/targets/spin.h"
+
+#define WORKERS 4
+
+struct worker {
+	pthread_t thread;
+	void (*work)(unsigned units);
+	unsigned units;
+	uint64_t ns;
+};
+
+#define WORKER(n) BOX static void worker_##n(unsigned units) { spin(units); }
+WORKER(0)
+WORKER(1)
+WORKER(2)
+WORKER(3)
+
+static void *run(void *argument_)
+{
+	struct worker *worker = argument_;
+	uint64_t start = cpu_ns();
+
+	for (unsigned done = 0; done < worker->units; done += 100)
+		worker->work(100);
+	worker->ns = cpu_ns() - start;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct worker workers[WORKERS] = {
+		{.work = worker_0}, {.work = worker_1}, {.work = worker_2}, {.work = worker_3}};
+	unsigned units = argument(argc, argv, 1, 4000) * 40 / WORKERS;
+	char name[16];
+
+	for (unsigned i = 0; i < WORKERS; i++) {
+		workers[i].units = units;
+		if (pthread_create(&workers[i].thread, NULL, run, &workers[i]) != 0)
+			return 1;
+	}
+	for (unsigned i = 0; i < WORKERS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		snprintf(name, sizeof(name), "worker_%u", i);
+		tell(name, workers[i].ns);
+	}
+	return 0;
+}
