@@ -19,7 +19,7 @@
 #include "libprof/sampler/ring.h"
 #include "libprof/unwind/memory.h"
 
-#define UNWIND_READ(context, address, value)   memory_read(context, address, value)
+#define UNWIND_READ(context, address, value)   unwind_window_read(context, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out)   ((void)(context), modules_find(pc, out))
 #include "libprof/unwind/unwind_core.h"
 
@@ -50,6 +50,7 @@ static int record_stack(struct sampler_thread *thread, const void *ucontext, uin
 	struct arch_registers registers;
 	struct unwind_bounds bounds;
 	struct unwind_result result;
+	struct unwind_window window;
 	struct wire_sample *sample;
 
 	if (room < WIRE_RECORD_MAX)
@@ -61,7 +62,8 @@ static int record_stack(struct sampler_thread *thread, const void *ucontext, uin
 		return -ENOSPC;
 	arch_registers_from_ucontext(&registers, ucontext);
 	bounds = bounds_of(thread, registers.r[ARCH_DWARF_SP]);
-	result = unwind_walk(&registers, &bounds, (uint64_t *)(sample + 1), max_frames, NULL);
+	unwind_window_init(&window, (int)sampler.pid);
+	result = unwind_walk(&registers, &bounds, (uint64_t *)(sample + 1), max_frames, &window);
 	if (result.end == WIRE_END_DEPTH && max_frames < WIRE_MAX_DEPTH) {
 		__atomic_store_n(&thread->ring->writing, 0, __ATOMIC_RELAXED);
 		return -ENOSPC;

@@ -208,7 +208,7 @@ int modules_find(uintptr_t pc, struct unwind_module *out)
 	const struct link_map *map;
 	struct module_entry *entry = NULL;
 	uint32_t at;
-	int error = find_object(pc, out, &map);
+	int error = unwind_find_object(pc, out, &map);
 
 	if (error)
 		return error;
