@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/command.h"
+#include "cli/diag.h"
 #include "cli/options.h"
 
 #define TEXT_COLUMN 26
@@ -83,4 +85,13 @@ int help_write_version(FILE *out)
 {
 	fputs("flamerun " FLAMERUN_VERSION "\n", out);
 	return finish(out);
+}
+
+struct ending command_tell(enum options_action action)
+{
+	int error = action == OPTIONS_VERSION ? help_write_version(stdout) : help_write(stdout);
+
+	if (error)
+		diag_error("cannot write to standard output: %s", strerror(-error));
+	return (struct ending){.status = error ? COMMAND_FAILED : 0};
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What flamerun can be asked to do. Commands print through diag.h and never exit: they say how the
+ * process is to end.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include "cli/options.h"
+
+/* Our own failure, as env(1) and timeout(1) have it; 126 and 127 are exec's. */
+#define COMMAND_FAILED 125
+
+/* How flamerun ends. */
+struct ending {
+	int status; /* exit status, unless */
+	int signal; /* not 0: as if this signal had killed us */
+};
+
+/*
+ * Run argv[0] (with its arguments, NULL at the end) and draw where it spent its time.
+ * @options is finished.
+ */
+struct ending command_run(const struct options *options, char **argv);
+
+/*
+ * Draw stacks that were written elsewhere: argv[*] from @index on are the words after "render",
+ * operands and options mixed. Adds to @options.
+ */
+struct ending command_render(struct options *options, int argc, char **argv, int index);
+
+/* Answer -h or --version on standard output. */
+struct ending command_tell(enum options_action action);
+
+#endif

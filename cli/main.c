@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the command line to a command, and the end of the process. Nothing else exits.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/diag.h"
+#include "cli/options.h"
+#include "cli/run/signals.h"
+
+/* First words that mean, or one day will mean, a command of ours and not a program. */
+static const char *const reserved[] = {"render", "merge", "diff", "top"};
+
+/*
+ * Keep descriptors 0 to 2 from being given to something of ours when they came closed. The
+ * placeholders fail like closed ones when used, and are closed again for the program.
+ */
+static int occupy_standard_descriptors(void)
+{
+	for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++) {
+		int mode = descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+
+		if (fcntl(descriptor, F_GETFD) >= 0)
+			continue;
+		if (open("/dev/null", mode | O_CLOEXEC) != descriptor)
+			return -EBADF;
+	}
+	return 0;
+}
+
+static struct ending fail(const struct diag_message *message)
+{
+	diag_report(message);
+	return (struct ending){.status = COMMAND_FAILED};
+}
+
+static const char *reserved_word(const struct options *options, const char *word)
+{
+	if (options->ended_by_dashes)
+		return NULL;
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
+		if (!strcmp(word, reserved[i]))
+			return reserved[i];
+	return NULL;
+}
+
+static struct ending run(struct options *options, char **argv)
+{
+	options_finish(options);
+	return command_run(options, argv);
+}
+
+static struct ending dispatch(struct options *options, int argc, char **argv)
+{
+	struct diag_message message = {0};
+	const char *word;
+	int index = 1;
+
+	if (options_parse(options, argc, argv, &index, &message))
+		return fail(&message);
+	diag_set_level(options->level);
+	if (options->action != OPTIONS_RUN)
+		return command_tell(options->action);
+	if (index == argc) {
+		diag_fail(&message, -EINVAL, "no program given");
+		diag_fail_hint(&message, "flamerun [option...] [--] program [argument...]");
+		return fail(&message);
+	}
+	word = reserved_word(options, argv[index]);
+	if (!word)
+		return run(options, argv + index);
+	if (!strcmp(word, "render"))
+		return command_render(options, argc, argv, index + 1);
+	diag_fail(&message, -ENOSYS, "'%s' is reserved for a command of flamerun", word);
+	diag_fail_hint(&message, "to profile the program %s: flamerun -- %s", word, word);
+	return fail(&message);
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	struct ending ending;
+
+	signals_begin();
+	if (occupy_standard_descriptors())
+		exit(COMMAND_FAILED);
+	options_init(&options);
+	ending = dispatch(&options, argc, argv);
+	if (ending.signal) {
+		signals_die(ending.signal);
+		ending.status = 128 + ending.signal;
+	}
+	exit(ending.status);
+}

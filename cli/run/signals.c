@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Handlers, and what was inherited. See signals.h for who gets what.
+ */
+#include "cli/run/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cli/run/library.h"
+#include "cli/run/outputs.h"
+
+enum phase { PHASE_BEFORE = 0, PHASE_RUNNING, PHASE_ENDED };
+
+/*
+ * Passed on, with the real-time signals. Not here: what cannot be caught; what the CPU raises; TTIN
+ * and TTOU, which concern the group's use of the terminal.
+ */
+static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP,
+	SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGURG, SIGWINCH, SIGSTKFLT};
+#define PASSED_COUNT (sizeof(passed) / sizeof(passed[0]))
+
+/* Dispositions and mask as they were inherited. */
+static struct sigaction inherited[NSIG];
+static sigset_t inherited_mask;
+
+/* Shared with the handler. child is written while everything is blocked, or only to 0. */
+static volatile sig_atomic_t phase;
+static volatile pid_t child;
+static volatile sig_atomic_t continued;     /* since signals_suspend() looked */
+static volatile sig_atomic_t continue_came; /* from a process, to be passed on */
+static volatile sig_atomic_t hurries;
+static int doorbell = -1;
+
+static bool fatal(int signal)
+{
+	return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
+static void pass_on(int signal, const siginfo_t *info)
+{
+	/* From the child itself it was meant for its parent, whoever that is. */
+	if (!child || info->si_pid == child)
+		return;
+	if (info->si_code == SI_QUEUE)
+		sigqueue(child, signal, info->si_value);
+	else if (info->si_code != SI_USER && info->si_code != SI_TKILL)
+		return;
+	else if (signal == SIGCONT)
+		continue_came = 1;
+	else
+		kill(child, signal);
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+	uint64_t one = 1;
+	int saved_errno = errno;
+
+	(void)context;
+	if (signal == SIGCONT)
+		continued = 1;
+	if (signal == SIGCHLD) {
+		/* only rings */
+	} else if (phase == PHASE_RUNNING) {
+		pass_on(signal, info);
+	} else if (fatal(signal) && inherited[signal].sa_handler != SIG_IGN) {
+		if (phase == PHASE_BEFORE || hurries++) {
+			outputs_abandon();
+			library_abandon();
+			signals_die(signal);
+		}
+	}
+	if (write(doorbell, &one, sizeof(one)) < 0) {
+		/* full: it is readable, which is all that is wanted */
+	}
+	errno = saved_errno;
+}
+
+void signals_begin(void)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	sigprocmask(SIG_SETMASK, NULL, &inherited_mask);
+	for (int signal = 1; signal < NSIG; signal++)
+		sigaction(signal, NULL, &inherited[signal]);
+	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore, NULL);
+}
+
+int signals_catch(void)
+{
+	/* SA_RESTART: what draws and writes need not know about signals. */
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+	sigset_t caught;
+
+	doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (doorbell < 0)
+		return -errno;
+	sigfillset(&action.sa_mask);
+	sigemptyset(&caught);
+	for (size_t i = 0; i < PASSED_COUNT; i++)
+		sigaddset(&caught, passed[i]);
+	for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++)
+		sigaddset(&caught, signal);
+	sigaddset(&caught, SIGCHLD);
+	for (int signal = 1; signal < NSIG; signal++)
+		if (sigismember(&caught, signal) == 1)
+			sigaction(signal, &action, NULL);
+	sigprocmask(SIG_UNBLOCK, &caught, NULL);
+	return doorbell;
+}
+
+void signals_drain(void)
+{
+	uint64_t rings;
+
+	if (read(doorbell, &rings, sizeof(rings)) < 0)
+		return; /* nothing in it */
+}
+
+void signals_hold(void)
+{
+	sigset_t all, pending;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	sigpending(&pending);
+	for (int signal = 1; signal < NSIG; signal++) {
+		if (!fatal(signal) || sigismember(&pending, signal) != 1)
+			continue;
+		signals_release(); /* ends here, unless the signal was ignored when we started */
+		sigprocmask(SIG_BLOCK, &all, NULL);
+	}
+}
+
+void signals_release(void)
+{
+	sigset_t mask = inherited_mask;
+
+	for (size_t i = 0; i < PASSED_COUNT; i++)
+		sigdelset(&mask, passed[i]);
+	for (int signal = SIGRTMIN; signal <= SIGRTMAX; signal++)
+		sigdelset(&mask, signal);
+	sigdelset(&mask, SIGCHLD);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
+void signals_restore(void)
+{
+	for (int signal = 1; signal < NSIG; signal++)
+		sigaction(signal, &inherited[signal], NULL);
+	sigprocmask(SIG_SETMASK, &inherited_mask, NULL);
+}
+
+void signals_pass_to(pid_t pid)
+{
+	child = pid;
+	phase = PHASE_RUNNING;
+}
+
+void signals_stop_passing(void)
+{
+	sigaction(SIGTSTP, &inherited[SIGTSTP], NULL);
+	child = 0;
+	phase = PHASE_ENDED;
+}
+
+bool signals_take_continue(void)
+{
+	bool came = continue_came;
+
+	continue_came = 0;
+	return came;
+}
+
+bool signals_suspend(int stop_signal)
+{
+	struct sigaction standard = {.sa_handler = SIG_DFL}, ours;
+
+	if (inherited[stop_signal].sa_handler == SIG_IGN)
+		return false;
+	continued = 0;
+	sigaction(stop_signal, &standard, &ours);
+	raise(stop_signal);
+	sigaction(stop_signal, &ours, NULL);
+	return continued;
+}
+
+bool signals_hurry(void)
+{
+	return hurries > 0;
+}
+
+void signals_die(int signal)
+{
+	const struct rlimit no_core = {0, 0};
+	struct sigaction standard = {.sa_handler = SIG_DFL};
+	sigset_t mask;
+
+	/* The limit is for core files, the other for cores that are piped to a program. */
+	setrlimit(RLIMIT_CORE, &no_core);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	sigaction(signal, &standard, NULL);
+	sigemptyset(&mask);
+	sigaddset(&mask, signal);
+	sigprocmask(SIG_UNBLOCK, &mask, NULL);
+	raise(signal);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The run loop.
+ */
+#include "cli/run/watch.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/diag.h"
+#include "cli/run/gather.h"
+#include "cli/run/signals.h"
+
+#define TICK_MS         50 /* gather.h asks for a step at least that often */
+#define GRACE_TICK_MS   5
+#define CONTINUE_TRIES  10
+#define NS_PER_MS       1000000u
+#define NS_PER_S        1000000000u
+
+uint64_t watch_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static void gather_some(struct gather *gather)
+{
+	static bool told;
+
+	if (!gather || !gather_step(gather) || told)
+		return;
+	told = true;
+	diag_error("out of memory: not everything that is sampled can be kept");
+}
+
+/* Milliseconds until the next thing to do without being woken, -1 for ever. */
+static int patience_ms(const struct watch *watch)
+{
+	int patience = watch->gather ? TICK_MS : -1;
+	uint64_t now_ns = watch_now_ns(), left_ms;
+
+	if (!watch->deadline_ns)
+		return patience;
+	if (now_ns >= watch->deadline_ns)
+		return 0;
+	left_ms = (watch->deadline_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+	if (patience >= 0 && left_ms > (uint64_t)patience)
+		return patience;
+	return left_ms > INT_MAX ? INT_MAX : (int)left_ms;
+}
+
+static void sleep_until_something(const struct watch *watch, int patience)
+{
+	struct pollfd files[] = {
+		{.fd = watch->doorbell, .events = POLLIN},
+		{.fd = watch->gather ? gather_descriptor(watch->gather) : -1, .events = POLLIN},
+	};
+
+	poll(files, 2, patience); /* EINTR is as good as the doorbell */
+	signals_drain();
+}
+
+/* Take one stop or continuation of the child. Returns CLD_STOPPED, CLD_CONTINUED or 0. */
+static int take_change(pid_t child, int kinds, int *stop_signal)
+{
+	siginfo_t info = {0};
+
+	if (waitid(P_PID, (id_t)child, &info, kinds | WNOHANG) || !info.si_pid)
+		return 0;
+	*stop_signal = info.si_status;
+	return info.si_code;
+}
+
+/*
+ * The child was stopped by job control in our own process group: the shell waits for us to stop.
+ * Stopping when the child does, rather than at the terminal's SIGTSTP, leaves a child that first
+ * tidies up its screen the time to do so. When we are continued alone, so is the child.
+ */
+static void stop_along(pid_t child, int stop_signal)
+{
+	const struct timespec moment = {.tv_nsec = NS_PER_MS};
+	int ignored;
+
+	if (stop_signal != SIGTSTP && stop_signal != SIGTTIN && stop_signal != SIGTTOU)
+		return;
+	if (getpgid(child) != getpgrp() || !signals_suspend(stop_signal))
+		return;
+	for (int i = 0; i < CONTINUE_TRIES; i++) {
+		if (take_change(child, WCONTINUED, &ignored))
+			goto out;
+		nanosleep(&moment, NULL);
+	}
+	kill(child, SIGCONT);
+out:
+	signals_take_continue();
+}
+
+static void follow_changes(pid_t child)
+{
+	bool was_continued = false;
+	int stop_signal, change, stopped_by = 0;
+
+	while ((change = take_change(child, WSTOPPED | WCONTINUED, &stop_signal))) {
+		if (change == CLD_CONTINUED)
+			was_continued = true;
+		stopped_by = change == CLD_STOPPED ? stop_signal : 0;
+	}
+	if (signals_take_continue() && !was_continued)
+		kill(child, SIGCONT);
+	else if (stopped_by)
+		stop_along(child, stopped_by);
+}
+
+/* Reap the child if it has ended. Its pid stays taken until nothing is passed on to it any more. */
+static bool reap(struct watch *watch)
+{
+	siginfo_t info = {0};
+
+	if (waitid(P_PID, (id_t)watch->child, &info, WEXITED | WNOWAIT | WNOHANG) || !info.si_pid)
+		return false;
+	signals_stop_passing();
+	while (wait4(watch->child, &watch->wait_status, 0, &watch->usage) < 0 && errno == EINTR)
+		;
+	return true;
+}
+
+enum watch_event watch(struct watch *watch)
+{
+	for (;;) {
+		sleep_until_something(watch, patience_ms(watch));
+		gather_some(watch->gather);
+		follow_changes(watch->child);
+		if (reap(watch))
+			return WATCH_ENDED;
+		if (watch->deadline_ns && watch_now_ns() >= watch->deadline_ns)
+			return WATCH_DEADLINE;
+	}
+}
+
+unsigned watch_descendants(const struct watch *watch, unsigned limit_ms)
+{
+	uint64_t limit_ns = watch_now_ns() + (uint64_t)limit_ms * NS_PER_MS;
+
+	gather_some(watch->gather);
+	while (gather_live(watch->gather) && watch_now_ns() < limit_ns && !signals_hurry()) {
+		sleep_until_something(watch, GRACE_TICK_MS);
+		gather_some(watch->gather);
+	}
+	return gather_live(watch->gather);
+}
