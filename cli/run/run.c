@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One profiled run, in order: look before anything starts, start, watch, draw, end as the program
+ * ended. What can fail on our side fails before the program starts; after that its status is ours,
+ * whatever happens to the picture.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "cli/command.h"
+#include "cli/profile/naming.h"
+#include "cli/run/gather.h"
+#include "cli/run/launch.h"
+#include "cli/run/library.h"
+#include "cli/run/outputs.h"
+#include "cli/run/preflight.h"
+#include "cli/run/results.h"
+#include "cli/run/signals.h"
+#include "cli/run/watch.h"
+
+#define DESCENDANTS_MS 100
+#define FLUSH_MS       200
+#define SUBTITLE_BYTES 256
+#define NS_PER_S       1000000000u
+
+struct run {
+	const struct options *options;
+	char **argv;
+	struct preflight program;
+	struct library library;
+	struct outputs *outputs;
+	struct gather *gather;
+	struct watch watch;
+	uint64_t started_ns;
+	time_t started_wall_s;
+	bool drawn;
+};
+
+static int find_library(struct library *library, struct diag_message *message)
+{
+	char folder[PATH_MAX];
+	int error = library_program_folder(folder, message);
+
+	return error ? error : library_find(library, folder, message);
+}
+
+/* Everything that can be refused. Returns 0, or the exit status with @message filled. */
+static int prepare(struct run *run, struct diag_message *message)
+{
+	const struct options *options = run->options;
+	const struct preflight_request request = {
+		.program = run->argv[0], .path = getenv("PATH"), .directory = AT_FDCWD};
+	const struct gather_config config = {
+		.rate_hz = options->rate_hz, .test_clock_hz = options->test_clock_hz};
+	int error = preflight(&run->program, &request, message);
+
+	if (error)
+		return preflight_status(error);
+	error = outputs_open(&run->outputs, options->outputs.path, options->outputs.count, message);
+	if (error)
+		return COMMAND_FAILED;
+	run->watch.doorbell = signals_catch();
+	if (run->watch.doorbell < 0) {
+		diag_fail(message, run->watch.doorbell, "cannot catch signals: %s",
+			strerror(-run->watch.doorbell));
+		return COMMAND_FAILED;
+	}
+	if (find_library(&run->library, message) || gather_open(&run->gather, &config, message))
+		return COMMAND_FAILED;
+	return 0;
+}
+
+/* Returns 0, or the exit status with @message filled. */
+static int start(struct run *run, struct diag_message *message)
+{
+	const struct launch_request request = {
+		.program = &run->program,
+		.argv = run->argv,
+		.library = run->library.path,
+		.channel = gather_environment(run->gather),
+	};
+	int status;
+
+	run->started_ns = watch_now_ns();
+	run->started_wall_s = time(NULL);
+	if (run->options->duration_ns)
+		run->watch.deadline_ns = run->started_ns + run->options->duration_ns;
+	signals_hold();
+	status = launch(&run->watch.child, &request, message);
+	if (!status)
+		signals_pass_to(run->watch.child);
+	signals_release();
+	run->watch.gather = run->gather;
+	return status;
+}
+
+/* The command line, cut to what a subtitle can hold. */
+static void join(char out[SUBTITLE_BYTES], char *const *argv)
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (; *argv && at < SUBTITLE_BYTES; argv++)
+		at += (size_t)snprintf(out + at, SUBTITLE_BYTES - at, "%s%s", at ? " " : "", *argv);
+	if (at >= SUBTITLE_BYTES)
+		strcpy(out + SUBTITLE_BYTES - sizeof("..."), "...");
+}
+
+/* Nothing of ours ever ran in the program: say what that usually means. */
+static void tell_unconnected(const char *program)
+{
+	diag_error("no samples: flamerun's library did not start in '%s'", program);
+	diag_hint("it cannot follow a program that clears its environment, changes its root, or runs "
+		  "other programs only with privileges");
+}
+
+/* End the gathering, name, draw. @usage: NULL while the program still runs. */
+static void draw(struct run *run, const struct rusage *usage)
+{
+	const struct options *options = run->options;
+	uint32_t rate_hz = options->test_clock_hz ? options->test_clock_hz : options->rate_hz;
+	char subtitle[SUBTITLE_BYTES];
+	struct picture_options picture = {
+		.title = options->title,
+		.subtitle = subtitle,
+		.period_ns = NS_PER_S / rate_hz,
+		.duration_ns = watch_now_ns() - run->started_ns,
+	};
+	struct naming_report report;
+	struct calltree *tree = NULL;
+	int error;
+
+	run->drawn = true;
+	join(subtitle, run->argv);
+	error = gather_finish(run->gather, signals_hurry() ? 0 : FLUSH_MS, usage);
+	if (!gather_connected(run->gather)) {
+		picture.empty = "no samples: flamerun's library did not start in this program";
+		tell_unconnected(run->argv[0]);
+	}
+	if (!error)
+		error = naming_build(gather_profile(run->gather), run->started_wall_s, &tree,
+			&report);
+	if (error)
+		diag_error("cannot draw: %s", strerror(-error));
+	else
+		results_write(tree, &picture, options, run->outputs);
+	calltree_free(tree);
+}
+
+static void follow(struct run *run)
+{
+	unsigned still;
+
+	while (watch(&run->watch) == WATCH_DEADLINE) {
+		draw(run, NULL);
+		run->watch.gather = NULL;
+		run->watch.deadline_ns = 0;
+	}
+	if (run->drawn)
+		return;
+	still = watch_descendants(&run->watch, DESCENDANTS_MS);
+	if (still)
+		diag_info("%u process%s it started still run%s and will not be profiled further",
+			still, still == 1 ? "" : "es", still == 1 ? "s" : "");
+	draw(run, &run->watch.usage);
+}
+
+static struct ending ending_of(int wait_status)
+{
+	if (WIFSIGNALED(wait_status))
+		return (struct ending){.signal = WTERMSIG(wait_status)};
+	return (struct ending){.status = WEXITSTATUS(wait_status)};
+}
+
+struct ending command_run(const struct options *options, char **argv)
+{
+	struct run run = {.options = options, .argv = argv};
+	struct diag_message message = {0};
+	struct ending ending = {0};
+
+	ending.status = prepare(&run, &message);
+	if (!ending.status)
+		ending.status = start(&run, &message);
+	if (ending.status) {
+		diag_report(&message);
+	} else {
+		follow(&run);
+		ending = ending_of(run.watch.wait_status);
+	}
+	gather_free(run.gather);
+	outputs_free(run.outputs);
+	library_abandon();
+	return ending;
+}
