@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/profile/accounting.h"
 #include "cli/profile/profile.h"
 #include "cli/run/channel.h"
 #include "cli/run/intake.h"
@@ -323,6 +324,8 @@ int gather_finish(struct gather *gather, int timeout_ms, const struct rusage *us
 	for (uint32_t i = 0; i < slots_high(gather); i++)
 		if (gather->slots[i].image_id && !profile_error(gather->profile))
 			finalize(gather, i, 0);
+	if (!arena->clock_hz)
+		accounting_credit_starts(gather->profile);
 	totals->cpu_ns = cpu_time_ns(gather, usage);
 	totals->losses.lost_processes = __atomic_load_n(&arena->lost_processes, __ATOMIC_RELAXED);
 	totals->losses.late_threads += __atomic_load_n(&arena->lost_threads, __ATOMIC_RELAXED);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The books: what was due, what arrived, and where the difference went.
+ */
+#ifndef CLI_PROFILE_ACCOUNTING_H
+#define CLI_PROFILE_ACCOUNTING_H
+
+#include <stdint.h>
+
+#include "cli/profile/profile.h"
+
+struct accounting {
+	uint64_t due;      /* CPU time x rate */
+	uint64_t sampled;  /* weight of samples, overruns included */
+	uint64_t overruns; /* part of sampled */
+	uint64_t credited;
+	uint64_t dropped;
+	uint64_t torn;
+};
+
+/*
+ * Credit the CPU time that each image used before it could be sampled (its exec, its dynamic
+ * linking) as samples without a stack. Call once, after everything was gathered.
+ */
+void accounting_credit_starts(struct profile *profile);
+
+/* sampled + credited + dropped + torn, to be held against due. */
+uint64_t accounting_total(const struct accounting *accounting);
+
+void accounting_of(struct profile *profile, struct accounting *out);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The run in a few lines: every number either counted by us or taken from the kernel.
+ */
+#include "cli/run/summary.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/diag.h"
+#include "cli/profile/accounting.h"
+
+#define HOTTEST  5
+#define NS_PER_S 1e9
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+static const char *plural(uint64_t n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}
+
+static void print_rate(const struct summary *summary, const struct accounting *books)
+{
+	const struct profile_totals *totals = profile_totals(summary->profile);
+	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
+	uint32_t threads = summary->report->threads;
+	uint32_t processes = summary->report->processes;
+
+	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU (%.0f per CPU-second); %" PRIu32
+		  " %s, %" PRIu32 " %s",
+		books->sampled, plural(books->sampled, "sample", "samples"),
+		(double)summary->duration_ns / NS_PER_S, cpu_s,
+		cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0, threads,
+		plural(threads, "thread", "threads"), processes,
+		plural(processes, "process", "processes"));
+}
+
+static void print_books(const struct summary *summary, const struct accounting *books)
+{
+	uint32_t rate = profile_rate_hz(summary->profile);
+
+	if (summary->is_test_clock)
+		return;
+	diag_info("%" PRIu64 " due (CPU time x %" PRIu32 " Hz) = %" PRIu64 " sampled (%" PRIu64
+		  " by overrun) + %" PRIu64 " credited + %" PRIu64 " dropped + %" PRIu64
+		  " torn, off by %+.1f %%",
+		books->due, rate, books->sampled, books->overruns, books->credited, books->dropped,
+		books->torn,
+		books->due ? 100.0 * ((double)accounting_total(books) - (double)books->due) /
+				(double)books->due
+			   : 0.0);
+}
+
+static void print_loss(uint64_t count, const char *what)
+{
+	if (count)
+		diag_info("%" PRIu64 " %s", count, what);
+}
+
+static void print_losses(const struct summary *summary, const struct accounting *books)
+{
+	const struct profile_totals *totals = profile_totals(summary->profile);
+	const struct profile_losses *losses = &totals->losses;
+
+	print_loss(losses->dropped, "samples lost: the program's rings were full");
+	print_loss(losses->torn, "samples cut short by a kill");
+	print_loss(losses->malformed, "records could not be believed and were left out");
+	print_loss(losses->control_dropped, "module or thread records lost: names may be missing");
+	print_loss(losses->late_threads, "threads could not be sampled");
+	print_loss(losses->lost_processes, "processes could not be sampled: too many at once");
+	print_loss(losses->unprofiled_execs, "processes went on as programs that did not connect");
+	print_loss(losses->untimed, "samples without their time: too many to keep");
+	if (books->sampled && totals->ends[WIRE_END_ROOT] < books->sampled)
+		diag_info("%.1f %% of stacks are incomplete (%" PRIu64 " deeper than %u frames, %" PRIu64
+			  " lost, %" PRIu64 " unreadable)",
+			100.0 - percent(totals->ends[WIRE_END_ROOT], books->sampled),
+			totals->ends[WIRE_END_DEPTH], WIRE_MAX_DEPTH, totals->ends[WIRE_END_LOST],
+			totals->ends[WIRE_END_MEMORY]);
+}
+
+struct hot {
+	uint64_t self;
+	uint32_t frame;
+};
+
+static int by_self(const void *a, const void *b)
+{
+	const struct hot *x = a, *y = b;
+
+	if (x->self != y->self)
+		return x->self < y->self ? 1 : -1;
+	return x->frame < y->frame ? -1 : x->frame > y->frame;
+}
+
+static void print_hottest(const struct calltree *tree)
+{
+	uint32_t frames = calltree_frames(tree);
+	struct hot *hot = calloc(frames + 1, sizeof(*hot));
+
+	if (!hot)
+		return;
+	for (uint32_t i = 0; i < frames; i++)
+		hot[i].frame = i;
+	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
+		const struct calltree_node *node = calltree_node_at(tree, i);
+
+		if (node->frame < frames)
+			hot[node->frame].self += node->self;
+	}
+	qsort(hot, frames, sizeof(*hot), by_self);
+	if (frames && hot[0].self)
+		diag_info("hottest functions by self time:");
+	for (uint32_t i = 0; i < HOTTEST && i < frames && hot[i].self; i++) {
+		const struct calltree_frame *frame = calltree_frame_at(tree, hot[i].frame);
+
+		diag_info("  %5.1f %%  %.160s%s%s%s", percent(hot[i].self, calltree_total(tree)),
+			frame->name, frame->module[0] ? " [" : "", frame->module,
+			frame->module[0] ? "]" : "");
+	}
+	free(hot);
+}
+
+void summary_print(const struct summary *summary)
+{
+	struct accounting books;
+
+	accounting_of(summary->profile, &books);
+	print_rate(summary, &books);
+	print_books(summary, &books);
+	print_losses(summary, &books);
+	if (books.sampled)
+		diag_info("%.1f %% of samples have no function name",
+			percent(summary->report->unnamed_weight, calltree_total(summary->tree)));
+	diag_verbose("%.3f %% of the CPU time was spent taking samples",
+		percent(profile_totals(summary->profile)->handler_ns,
+			profile_totals(summary->profile)->cpu_ns));
+	print_hottest(summary->tree);
+}
+
+void summary_subtitle(const struct summary *summary, char *out, size_t size)
+{
+	struct accounting books;
+	uint32_t threads = summary->report->threads;
+	uint32_t processes = summary->report->processes;
+
+	accounting_of(summary->profile, &books);
+	snprintf(out, size,
+		"%" PRIu64 " %s at %" PRIu32 " Hz, %.2f s of CPU in %.2f s, %" PRIu32 " %s, %" PRIu32
+		" %s",
+		books.sampled, plural(books.sampled, "sample", "samples"),
+		profile_rate_hz(summary->profile),
+		(double)profile_totals(summary->profile)->cpu_ns / NS_PER_S,
+		(double)summary->duration_ns / NS_PER_S, threads,
+		plural(threads, "thread", "threads"), processes,
+		plural(processes, "process", "processes"));
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is said on stderr when a run is over, unless quiet.
+ */
+#ifndef CLI_RUN_SUMMARY_H
+#define CLI_RUN_SUMMARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/profile/naming.h"
+#include "cli/profile/profile.h"
+#include "render/calltree.h"
+
+struct summary {
+	struct profile *profile;
+	const struct calltree *tree; /* finished */
+	const struct naming_report *report;
+	uint64_t duration_ns; /* of the run, by the clock on the wall */
+	int is_test_clock;    /* rates are not of CPU time: nothing to reconcile */
+};
+
+/* Print samples, rate, threads, processes, losses with the reconciliation, the hottest functions. */
+void summary_print(const struct summary *summary);
+
+/* One line for under the picture's title: "cmd: 2150 samples, ..." into @out. */
+void summary_subtitle(const struct summary *summary, char *out, size_t size);
+
+#endif
