@@ -17,10 +17,11 @@ LIBRARY = os.path.join(BUILD, "libflameprof.so.1")
 
 NEEDED = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d)$")
 # Lock-free and async-signal-safe in glibc, and free of errno. Calls the compiler may emit by
-# itself stand first. _dl_find_object: documented as such in the glibc manual.
+# itself stand first. _dl_find_object: documented as such in the glibc manual. clock_gettime: the
+# vDSO's, by POSIX's list, and without a failure that could set errno for the clocks used.
 SAFE = {
-    "memcpy", "memmove", "memset", "memcmp",
-    "_dl_find_object", "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC", "__ehdr_start",
+    "memcpy", "memmove", "memset", "memcmp", "strlen",
+    "_dl_find_object", "clock_gettime", "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC", "__ehdr_start",
 }
 TLS = re.compile(r"R_(X86_64|AARCH64)_\w*(TLS|TPOFF|DTPMOD|DTPOFF|GOTTPOFF)\w*")
 

@@ -11,7 +11,7 @@ import tree
 PLANS = ("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")
 HISTORY = ("for n" + "ow", "not y" + "et implemented", "will be im" + "plemented", "former" + "ly",
            "was mov" + "ed", "was renam" + "ed", "has been re" + "named", "has been re" + "written",
-           "instead of the o" + "ld", "place" + "holder", "work in pro" + "gress")
+           "instead of the o" + "ld", "work in pro" + "gress")
 PLACES = (r"/(work|root|home/\w+)/[\w.]", r"\blocalhost:\d", "artifact-re" + "gistry")
 # The changelog tells history; that is its job.
 EXEMPT = {"CHANGELOG.md", "LICENSE"}

@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The end-to-end tests once more, as a user in a container has flamerun: copied to where another uid
+# reads it, and confined (see confine.c). TEST_BUILD and CC come from the Makefile; arguments go to
+# pytest.
+set -eu
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+uid=65534
+place=$(mktemp -d /tmp/flamerun-container.XXXXXX)
+trap 'rm -rf "$place"' EXIT INT TERM
+
+mkdir "$place/build" "$place/build/test-clock" "$place/home" "$place/tests"
+for build in . test-clock; do
+	cp -P "$TEST_BUILD/$build/flamerun" "$TEST_BUILD/$build"/libflameprof.so* \
+		"$place/build/$build/"
+done
+cp -R "$root/tests/e2e" "$root/tests/targets" "$place/tests/"
+cp -R "$root/share" "$root/cli" "$root/Makefile" "$place/"
+${CC:-gcc} -O2 -D_GNU_SOURCE -o "$place/confine" "$root/tests/e2e/confine.c"
+[ "$(id -u)" -ne 0 ] || chown -R "$uid:$uid" "$place"
+chmod 755 "$place"
+
+# The confinement is what is tested: prove that it is there.
+"$place/confine" "$uid" sh -c 'grep -q "^Seccomp:.2" /proc/self/status &&
+	grep -q "^CapEff:.0000000000000000" /proc/self/status && [ "$(id -u)" -ne 0 ]'
+
+cd "$place"
+HOME=$place/home TMPDIR=$place/home TEST_BUILD=$place/build TEST_CONFINED=1 \
+	./confine "$uid" pytest-3 -q -p no:cacheprovider --basetemp="$place/home/pytest" \
+	"$@" tests/e2e
