@@ -22,12 +22,16 @@
 #include "cli/run/preflight.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
+#include "cli/run/summary.h"
 #include "cli/run/watch.h"
 
 #define DESCENDANTS_MS 100
 #define FLUSH_MS       200
+#define TITLE_BYTES    160
 #define SUBTITLE_BYTES 256
 #define NS_PER_S       1000000000u
+
+#define UNCONNECTED "no samples: flamerun's library did not start in this program"
 
 struct run {
 	const struct options *options;
@@ -100,16 +104,16 @@ static int start(struct run *run, struct diag_message *message)
 	return status;
 }
 
-/* The command line, cut to what a subtitle can hold. */
-static void join(char out[SUBTITLE_BYTES], char *const *argv)
+/* The command line, cut to what a title can hold. */
+static void join(char out[TITLE_BYTES], char *const *argv)
 {
 	size_t at = 0;
 
 	out[0] = '\0';
-	for (; *argv && at < SUBTITLE_BYTES; argv++)
-		at += (size_t)snprintf(out + at, SUBTITLE_BYTES - at, "%s%s", at ? " " : "", *argv);
-	if (at >= SUBTITLE_BYTES)
-		strcpy(out + SUBTITLE_BYTES - sizeof("..."), "...");
+	for (; *argv && at < TITLE_BYTES; argv++)
+		at += (size_t)snprintf(out + at, TITLE_BYTES - at, "%s%s", at ? " " : "", *argv);
+	if (at >= TITLE_BYTES)
+		strcpy(out + TITLE_BYTES - sizeof("..."), "...");
 }
 
 /* Nothing of ours ever ran in the program: say what that usually means. */
@@ -120,36 +124,50 @@ static void tell_unconnected(const char *program)
 		  "other programs only with privileges");
 }
 
+static void draw_tree(struct run *run, const struct calltree *tree,
+	const struct naming_report *report)
+{
+	const struct options *options = run->options;
+	const struct summary summary = {
+		.profile = gather_profile(run->gather),
+		.tree = tree,
+		.report = report,
+		.duration_ns = watch_now_ns() - run->started_ns,
+		.is_test_clock = options->test_clock_hz != 0,
+	};
+	char title[TITLE_BYTES], subtitle[SUBTITLE_BYTES];
+	const struct picture_options picture = {
+		.title = options->title ? options->title : title,
+		.subtitle = subtitle,
+		.empty = gather_connected(run->gather) ? NULL : UNCONNECTED,
+		.period_ns = NS_PER_S / profile_rate_hz(summary.profile),
+		.duration_ns = summary.duration_ns,
+	};
+
+	join(title, run->argv);
+	summary_subtitle(&summary, subtitle, sizeof(subtitle));
+	results_write(tree, &picture, options, run->outputs);
+	if (gather_connected(run->gather))
+		summary_print(&summary);
+	else
+		tell_unconnected(run->argv[0]);
+}
+
 /* End the gathering, name, draw. @usage: NULL while the program still runs. */
 static void draw(struct run *run, const struct rusage *usage)
 {
-	const struct options *options = run->options;
-	uint32_t rate_hz = options->test_clock_hz ? options->test_clock_hz : options->rate_hz;
-	char subtitle[SUBTITLE_BYTES];
-	struct picture_options picture = {
-		.title = options->title,
-		.subtitle = subtitle,
-		.period_ns = NS_PER_S / rate_hz,
-		.duration_ns = watch_now_ns() - run->started_ns,
-	};
 	struct naming_report report;
 	struct calltree *tree = NULL;
-	int error;
+	int error = gather_finish(run->gather, signals_hurry() ? 0 : FLUSH_MS, usage);
 
 	run->drawn = true;
-	join(subtitle, run->argv);
-	error = gather_finish(run->gather, signals_hurry() ? 0 : FLUSH_MS, usage);
-	if (!gather_connected(run->gather)) {
-		picture.empty = "no samples: flamerun's library did not start in this program";
-		tell_unconnected(run->argv[0]);
-	}
 	if (!error)
 		error = naming_build(gather_profile(run->gather), run->started_wall_s, &tree,
 			&report);
 	if (error)
 		diag_error("cannot draw: %s", strerror(-error));
 	else
-		results_write(tree, &picture, options, run->outputs);
+		draw_tree(run, tree, &report);
 	calltree_free(tree);
 }
 
