@@ -16,14 +16,14 @@ struct family {
 	double chroma;
 	double light_from, light_to; /* OKLCH lightness on a light background */
 	double dark_from, dark_to;   /* and on a dark one */
-	double lift; /* added up to the last hue: yellows as dark as reds look like mud */
+	double lift; /* added up to the last hue on light: yellows as dark as reds look like mud */
 };
 
 enum { ROOT = CALLTREE_KINDS, MERGED, FAMILIES };
 
 #define SHADES(first, hues, levels) (first), (hues), (levels)
 static const struct family families[FAMILIES] = {
-	[CALLTREE_NATIVE] = {SHADES(0, 8, 4), 34, 84, 0.112, 0.765, 0.835, 0.47, 0.54, 0.05},
+	[CALLTREE_NATIVE] = {SHADES(0, 8, 4), 34, 84, 0.112, 0.765, 0.835, 0.45, 0.52, 0.05},
 	[CALLTREE_JIT] = {SHADES(32, 6, 4), 130, 172, 0.095, 0.79, 0.86, 0.45, 0.52, 0},
 	[CALLTREE_UNNAMED] = {SHADES(56, 1, 4), 60, 60, 0.012, 0.80, 0.86, 0.42, 0.48, 0},
 	[CALLTREE_SYNTHETIC] = {SHADES(60, 1, 4), 255, 255, 0.028, 0.80, 0.86, 0.42, 0.48, 0},
@@ -109,7 +109,8 @@ struct palette_color palette_at(unsigned place, int dark)
 	double lightness = dark ? between(family->dark_from, family->dark_to, level, family->levels)
 				: between(family->light_from, family->light_to, level, family->levels);
 
-	return from_oklch(lightness + between(0, family->lift, hue, family->hues),
+	return from_oklch(
+		lightness + between(0, dark ? family->lift / 4 : family->lift, hue, family->hues),
 		dark ? family->chroma * 0.78 : family->chroma,
 		between(family->hue_from, family->hue_to, hue, family->hues));
 }

@@ -121,6 +121,23 @@ static const char *last_end_tag(const char *text)
 	return found;
 }
 
+/*
+ * What cairo drew. It names its outermost group after a counter of the whole process, which would
+ * make the second of two equal pictures differ: the number is left out.
+ */
+static void put_body(struct bytes *bytes, const char *body, const char *end)
+{
+	static const char name[] = "<g id=\"surface";
+	const char *found = strstr(body, name);
+
+	if (found && found < end) {
+		found += sizeof(name) - 1;
+		bytes_put(bytes, body, (size_t)(found - body));
+		body = found + strspn(found, "0123456789");
+	}
+	bytes_put(bytes, body, (size_t)(end - body));
+}
+
 /* @drawn: cairo's document, NUL-terminated. */
 static int assemble(const struct scene *scene, const char *drawn, int native,
 	const struct picture_options *options, struct bytes *bytes)
@@ -135,7 +152,7 @@ static int assemble(const struct scene *scene, const char *drawn, int native,
 	bytes_text(bytes,
 		" role=\"img\" aria-labelledby=\"flamerun-title\" aria-describedby=\"flamerun-desc\">");
 	put_head(bytes, options);
-	bytes_put(bytes, body + 1, (size_t)(end - body) - 1);
+	put_body(bytes, body + 1, end);
 	if (native)
 		put_texts(bytes, scene);
 	bytes_text(bytes, "</g>\n");

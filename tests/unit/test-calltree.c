@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* The call tree interns, sums and refuses; the order depends on names, not on history. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "render/calltree.h"
+#include "render/preorder.h"
+
+static uint32_t child(struct calltree *tree, uint32_t parent, const char *name)
+{
+	return calltree_child(tree, parent, calltree_frame(tree, name, "", CALLTREE_NATIVE));
+}
+
+static void test_equal_frames_are_one(void **state)
+{
+	struct calltree *tree = calltree_new();
+	char name[] = "main";
+	uint32_t frame = calltree_frame(tree, name, "prog", CALLTREE_NATIVE);
+
+	(void)state;
+	name[0] = 'x'; /* borrowed for the call only */
+	assert_string_equal(calltree_frame_at(tree, frame)->name, "main");
+	assert_int_equal(calltree_frame(tree, "main", "prog", CALLTREE_NATIVE), frame);
+	assert_int_not_equal(calltree_frame(tree, "main", "lib", CALLTREE_NATIVE), frame);
+	assert_int_not_equal(calltree_frame(tree, "main", "prog", CALLTREE_INLINE), frame);
+	assert_int_not_equal(calltree_frame(tree, "mai", "nprog", CALLTREE_NATIVE), frame);
+	assert_int_equal(calltree_frames(tree), 4);
+	calltree_free(tree);
+}
+
+static void test_totals_are_sums(void **state)
+{
+	struct calltree *tree = calltree_new();
+	uint32_t a = child(tree, CALLTREE_ROOT, "a"), b = child(tree, a, "b"), c = child(tree, a, "c");
+
+	(void)state;
+	assert_int_equal(child(tree, a, "b"), b);
+	calltree_add(tree, a, 1);
+	calltree_add(tree, b, 20);
+	calltree_add(tree, c, 300);
+	calltree_add(tree, c, 4000);
+	assert_int_equal(calltree_finish(tree), 0);
+	assert_int_equal(calltree_node_at(tree, c)->total, 4300);
+	assert_int_equal(calltree_node_at(tree, a)->total, 4321);
+	assert_int_equal(calltree_node_at(tree, a)->self, 1);
+	assert_int_equal(calltree_node_at(tree, CALLTREE_ROOT)->total, 4321);
+	assert_int_equal(calltree_total(tree), 4321);
+	calltree_free(tree);
+}
+
+static void test_a_million_nodes_stay_distinct(void **state)
+{
+	struct calltree *tree = calltree_new();
+	uint32_t frames[1000], last = CALLTREE_ROOT;
+	char name[16];
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		frames[i] = calltree_frame(tree, name, "", CALLTREE_NATIVE);
+	}
+	for (unsigned i = 0; i < 1000; i++) {
+		uint32_t parent = calltree_child(tree, CALLTREE_ROOT, frames[i]);
+
+		for (unsigned j = 0; j < 1000; j++) {
+			last = calltree_child(tree, parent, frames[j]);
+			calltree_add(tree, last, 1);
+		}
+	}
+	assert_int_equal(calltree_finish(tree), 0);
+	assert_int_equal(calltree_nodes(tree), 1001001);
+	assert_int_equal(calltree_total(tree), 1000000);
+	assert_int_equal(calltree_node_at(tree, 1)->total, 1000);
+	calltree_free(tree);
+}
+
+static void test_misuse_poisons(void **state)
+{
+	struct calltree *tree = calltree_new();
+
+	(void)state;
+	calltree_add(tree, 7, 1);
+	assert_int_equal(calltree_error(tree), -EINVAL);
+	assert_int_equal(calltree_frame(tree, "a", "", CALLTREE_NATIVE), 0);
+	assert_int_equal(calltree_frames(tree), 0);
+	assert_int_equal(calltree_finish(tree), -EINVAL);
+	calltree_free(tree);
+
+	tree = calltree_new();
+	calltree_add(tree, CALLTREE_ROOT, UINT64_C(1) << 52);
+	assert_int_equal(calltree_error(tree), 0);
+	calltree_add(tree, CALLTREE_ROOT, UINT64_C(1) << 52);
+	assert_int_equal(calltree_error(tree), -EOVERFLOW);
+	calltree_free(tree);
+
+	tree = calltree_new();
+	calltree_thread(tree, UINT32_MAX, "t");
+	assert_int_equal(calltree_error(tree), -E2BIG);
+	calltree_free(tree);
+}
+
+static void test_threads_and_samples_are_kept(void **state)
+{
+	struct calltree *tree = calltree_new();
+	uint32_t node = child(tree, CALLTREE_ROOT, "a");
+
+	(void)state;
+	calltree_thread(tree, 3, "worker");
+	for (uint32_t i = 0; i < 1000; i++)
+		calltree_sample(tree, &(struct calltree_sample){.time_ns = i, .node = node, .thread = 3});
+	assert_int_equal(calltree_error(tree), 0);
+	assert_int_equal(calltree_threads(tree), 4);
+	assert_null(calltree_thread_at(tree, 2));
+	assert_null(calltree_thread_at(tree, 99));
+	assert_string_equal(calltree_thread_at(tree, 3), "worker");
+	assert_int_equal(calltree_samples(tree), 1000);
+	assert_int_equal(calltree_sample_at(tree, 999)->time_ns, 999);
+	assert_int_equal(calltree_total(tree), 0);
+	calltree_free(tree);
+}
+
+/* The names in order, "a(b(c)d)" for a tree. */
+static void spell(const struct calltree *tree, char *text)
+{
+	struct preorder preorder;
+
+	assert_int_equal(preorder_init(&preorder, tree), 0);
+	for (uint32_t at = 1; at < preorder.nodes; at++) {
+		uint32_t node = preorder.order[at];
+		const char *name =
+			calltree_frame_at(tree, calltree_node_at(tree, node)->frame)->name;
+
+		assert_int_equal(preorder.position[node], at);
+		text += sprintf(text, "%u%s%u,%u ", preorder.depth[at], name, preorder.end[at],
+			preorder.height[at]);
+	}
+	preorder_release(&preorder);
+}
+
+static void test_order_is_by_name(void **state)
+{
+	struct calltree *one = calltree_new(), *two = calltree_new();
+	char first[256], second[256];
+
+	(void)state;
+	uint32_t b = child(one, CALLTREE_ROOT, "b");
+
+	child(one, b, "z");
+	child(one, child(one, b, "a"), "q");
+	child(one, CALLTREE_ROOT, "a");
+
+	child(two, CALLTREE_ROOT, "a");
+	b = child(two, CALLTREE_ROOT, "b");
+	child(two, child(two, b, "a"), "q");
+	child(two, b, "z");
+
+	spell(one, first);
+	spell(two, second);
+	assert_string_equal(first, "1a2,0 1b6,2 2a5,1 3q5,0 2z6,0 ");
+	assert_string_equal(second, first);
+	calltree_free(one);
+	calltree_free(two);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_equal_frames_are_one),
+		cmocka_unit_test(test_totals_are_sums),
+		cmocka_unit_test(test_a_million_nodes_stay_distinct),
+		cmocka_unit_test(test_misuse_poisons),
+		cmocka_unit_test(test_threads_and_samples_are_kept),
+		cmocka_unit_test(test_order_is_by_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Folded stacks: good lines, bad lines, hostile lines, and back again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "cli/formats/folded.h"
+
+static uint64_t bad, first_bad;
+
+static struct calltree *read_bytes(const char *text, size_t length)
+{
+	struct calltree *tree = calltree_new();
+	FILE *in = fmemopen((void *)(uintptr_t)text, length, "r");
+
+	assert_non_null(in);
+	assert_int_equal(folded_read(tree, in, &bad, &first_bad), 0);
+	assert_int_equal(calltree_finish(tree), 0);
+	fclose(in);
+	return tree;
+}
+
+/* What reading @text and writing it again gives. */
+static void check(const char *text, size_t length, const char *wanted)
+{
+	struct calltree *tree = read_bytes(text, length);
+	char *written = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&written, &bytes);
+
+	assert_int_equal(folded_write(tree, out), 0);
+	fclose(out);
+	assert_string_equal(written, wanted);
+	free(written);
+	calltree_free(tree);
+}
+#define CHECK(text, wanted) check(text, sizeof(text) - 1, wanted)
+
+static void test_lines_merge_and_sort(void **state)
+{
+	(void)state;
+	CHECK("a;b 2\na 1\na;b 3\nA 7\n", "A 7\na 1\na;b 5\n");
+	assert_int_equal(bad, 0);
+	CHECK("last line without its end 4", "last line without its end 4\n");
+}
+
+static void test_weights(void **state)
+{
+	(void)state;
+	CHECK("a 1.4\nb 1.5\nc .5\nd 2.\n", "a 1\nb 2\nc 1\nd 2\n");
+	assert_int_equal(bad, 0);
+	CHECK("a 0\nb 1\n", "b 1\n");
+	assert_int_equal(bad, 0);
+}
+
+static void test_bad_lines_are_counted(void **state)
+{
+	(void)state;
+	CHECK("a 1\n\nno weight\n12\n 5\n; 5\na -1\na 1e3\na .\nb 18446744073709551616\na 1x\n", "a 1\n");
+	assert_int_equal(bad, 9);
+	assert_int_equal(first_bad, 3);
+}
+
+static void test_sums_do_not_wrap(void **state)
+{
+	struct calltree *tree = calltree_new();
+	char text[] = "a 4503599627370496\nb 4503599627370496\nc 4503599627370496\n";
+	FILE *in = fmemopen(text, strlen(text), "r");
+
+	(void)state;
+	assert_true(folded_read(tree, in, &bad, &first_bad) < 0);
+	fclose(in);
+	calltree_free(tree);
+}
+
+static void test_hostile_bytes(void **state)
+{
+	(void)state;
+	CHECK("a;b 1\r\n", "a;b 1\n");
+	CHECK(";a;;b; 1\n", "a;b 1\n");
+	CHECK("a\x01" "b;c\td 1\n", "a b;c d 1\n");
+	CHECK("a\0b 1\n", "a b 1\n");
+	CHECK("\xff\xfe;]]>;</script> 1\n", "\xff\xfe;]]>;</script> 1\n");
+	CHECK("void f(int, int);g h 3\n", "void f(int, int);g h 3\n");
+}
+
+static void test_names_with_separators_are_written_safely(void **state)
+{
+	struct calltree *tree = calltree_new();
+	char *written = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&written, &bytes);
+	uint32_t node = calltree_child(
+		tree, CALLTREE_ROOT, calltree_frame(tree, "a;b\nc", "", CALLTREE_NATIVE));
+
+	(void)state;
+	calltree_add(tree, node, 1);
+	calltree_add(tree, calltree_child(tree, node, calltree_frame(tree, "", "", CALLTREE_JIT)), 2);
+	assert_int_equal(calltree_finish(tree), 0);
+	assert_int_equal(folded_write(tree, out), 0);
+	fclose(out);
+	assert_string_equal(written, "a:b c 1\na:b c;[empty] 2\n");
+	free(written);
+	calltree_free(tree);
+}
+
+static void test_long_lines_and_depth(void **state)
+{
+	const unsigned depth = 5000, long_name = 10000;
+	char *text = malloc(2 * depth + long_name + 16), *at = text;
+
+	(void)state;
+	for (unsigned i = 0; i < depth; i++, at += 2)
+		memcpy(at, i % 2 ? "a;" : "b;", 2);
+	memset(at, 'x', long_name);
+	strcpy(at + long_name, " 1\n");
+	struct calltree *tree = read_bytes(text, strlen(text));
+
+	assert_int_equal(bad, 0);
+	assert_int_equal(calltree_nodes(tree), depth + 2);
+	assert_int_equal(calltree_frames(tree), 3);
+	calltree_free(tree);
+	free(text);
+}
+
+static void test_kinds_come_back_from_brackets(void **state)
+{
+	struct calltree *tree = read_bytes("[libz.so.1+0x1f];[unsampled];js_[j];f 1\n", 40);
+
+	(void)state;
+	assert_int_equal(calltree_frame_at(tree, 0)->kind, CALLTREE_UNNAMED);
+	assert_string_equal(calltree_frame_at(tree, 0)->module, "libz.so.1");
+	assert_int_equal(calltree_frame_at(tree, 1)->kind, CALLTREE_SYNTHETIC);
+	assert_int_equal(calltree_frame_at(tree, 2)->kind, CALLTREE_JIT);
+	assert_int_equal(calltree_frame_at(tree, 3)->kind, CALLTREE_NATIVE);
+	calltree_free(tree);
+}
+
+static void test_a_full_disk_is_an_error(void **state)
+{
+	struct calltree *tree = read_bytes("a 1\n", 4);
+	FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	setvbuf(full, NULL, _IONBF, 0);
+	assert_true(folded_write(tree, full) < 0);
+	fclose(full);
+	calltree_free(tree);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines_merge_and_sort),
+		cmocka_unit_test(test_weights),
+		cmocka_unit_test(test_bad_lines_are_counted),
+		cmocka_unit_test(test_sums_do_not_wrap),
+		cmocka_unit_test(test_hostile_bytes),
+		cmocka_unit_test(test_names_with_separators_are_written_safely),
+		cmocka_unit_test(test_long_lines_and_depth),
+		cmocka_unit_test(test_kinds_come_back_from_brackets),
+		cmocka_unit_test(test_a_full_disk_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Text from strangers becomes clean UTF-8 and fits its box. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "render/label.h"
+
+#define BAD "\xef\xbf\xbd"
+#define DOTS "\xe2\x80\xa6"
+
+static double one(const struct label_measure *measure, uint32_t point)
+{
+	(void)measure;
+	(void)point;
+	return 1;
+}
+
+static const struct label_measure cells = {one};
+
+static void check_clean(const char *text, const char *wanted)
+{
+	char clean[64];
+	size_t length = label_clean(clean, sizeof(clean), text);
+
+	assert_string_equal(clean, wanted);
+	assert_int_equal(length, strlen(wanted));
+}
+
+static void test_clean_replaces_what_is_no_utf8(void **state)
+{
+	(void)state;
+	check_clean("", "");
+	check_clean("main", "main");
+	check_clean("na\xc3\xafve \xe2\x82\xac \xf0\x9f\x94\xa5", "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x94\xa5");
+	check_clean("a\xff" "b", "a" BAD "b");
+	check_clean("\xc3", BAD);                      /* cut off */
+	check_clean("\xe2\x82" "x", BAD BAD "x");
+	check_clean("\xc0\xaf", BAD BAD);              /* overlong */
+	check_clean("\xe0\x80\x80", BAD BAD BAD);
+	check_clean("\xed\xa0\x80", BAD BAD BAD);      /* surrogate */
+	check_clean("\xf4\x90\x80\x80", BAD BAD BAD BAD); /* above U+10FFFF */
+	check_clean("a\nb\x01\x7f", "a" BAD "b" BAD BAD);
+	check_clean("\xc2\x85", BAD);                  /* C1 control */
+	check_clean("\xe2\x80\xae" "evil", BAD "evil"); /* right-to-left override */
+	check_clean("\xef\xbf\xbe\xef\xbf\xbf", BAD BAD); /* not in XML */
+}
+
+static void test_clean_cuts_between_code_points(void **state)
+{
+	char clean[12];
+
+	(void)state;
+	memset(clean, 'x', sizeof(clean));
+	assert_int_equal(label_clean(clean, 8, "abcdefghij"), 7);
+	assert_string_equal(clean, "abcd" DOTS);
+	assert_int_equal(clean[8], 'x');
+	/* Seven bytes fit exactly and are not cut. */
+	assert_int_equal(label_clean(clean, 8, "abcdefg"), 7);
+	assert_string_equal(clean, "abcdefg");
+	label_clean(clean, 8, "a\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac");
+	assert_string_equal(clean, "a\xe2\x82\xac" DOTS);
+}
+
+static void check_fit(const char *name, double width_px, const char *wanted)
+{
+	char fitted[LABEL_BYTES];
+	size_t length = label_fit(fitted, name, width_px, &cells);
+
+	assert_int_equal(length, strlen(wanted));
+	if (length)
+		assert_string_equal(fitted, wanted);
+}
+
+static void test_fit_prefers_the_whole_then_no_arguments_then_a_cut(void **state)
+{
+	(void)state;
+	check_fit("main", 4, "main");
+	check_fit("main", 3.5, "ma" DOTS);
+	check_fit("main", 2.5, "");
+	check_fit("std::vector<int, A<int>>::push(T<int>)", 40, "std::vector<int, A<int>>::push(T<int>)");
+	check_fit("std::vector<int, A<int>>::push(T<int>)", 30, "std::vector<" DOTS ">::push(T<" DOTS ">)");
+	check_fit("std::vector<int, A<int>>::push(T<int>)", 16, "std::vector<" DOTS ">:" DOTS);
+	check_fit("operator<<(std::ostream<char>&)", 27, "operator<<(std::ostream<" DOTS ">" DOTS);
+	check_fit("f<(a->b), c>::operator-><int>()", 21, "f<" DOTS ">::operator-><" DOTS ">()");
+	check_fit("<A as B<C>>::run", 15, "<A as B<" DOTS ">>::r" DOTS);
+	check_fit("\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 3,
+		"\xe2\x82\xac\xe2\x82\xac" DOTS);
+	check_fit("", 10, "");
+}
+
+static void test_fit_survives_length(void **state)
+{
+	char *name = malloc(10001), fitted[LABEL_BYTES];
+
+	(void)state;
+	assert_non_null(name);
+	memset(name, 'x', 10000);
+	name[10000] = '\0';
+	assert_in_range(label_fit(fitted, name, 1e9, &cells), LABEL_BYTES - 8, LABEL_BYTES - 1);
+	/* Brackets that grow most when collapsed, and ones that never close. */
+	for (unsigned i = 0; i < 10000; i++)
+		name[i] = i % 3 == 0 ? 'a' : i % 3 == 1 ? '<' : '>';
+	assert_true(label_fit(fitted, name, 100, &cells) <= 102 + 2 * 100);
+	for (unsigned i = 0; i < 10000; i++)
+		name[i] = i % 2 ? '<' : 'a';
+	assert_true(label_fit(fitted, name, 100, &cells) > 0);
+	free(name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_clean_replaces_what_is_no_utf8),
+		cmocka_unit_test(test_clean_cuts_between_code_points),
+		cmocka_unit_test(test_fit_prefers_the_whole_then_no_arguments_then_a_cut),
+		cmocka_unit_test(test_fit_survives_length),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole pictures: the same bytes for the same tree, valid ones for hostile or empty trees. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "render/picture.h"
+
+struct picture {
+	char *bytes;
+	size_t length;
+};
+
+typedef int (*write_picture)(
+	const struct calltree *tree, const struct picture_options *options, FILE *out);
+
+static struct picture write_to_memory(
+	const struct calltree *tree, const struct picture_options *options, write_picture write)
+{
+	struct picture picture = {0};
+	FILE *out = open_memstream(&picture.bytes, &picture.length);
+
+	assert_int_equal(write(tree, options, out), 0);
+	fclose(out);
+	return picture;
+}
+
+static struct calltree *build(int backwards)
+{
+	static const char *const names[] = {"main", "</script>", "]]>", "a&b", "\"'", "\xff\xfe", "z"};
+	const unsigned count = sizeof(names) / sizeof(names[0]);
+	struct calltree *tree = calltree_new();
+
+	for (unsigned i = 0; i < count; i++) {
+		const char *name = names[backwards ? count - 1 - i : i];
+		uint32_t node = calltree_child(
+			tree, CALLTREE_ROOT, calltree_frame(tree, name, "prog", CALLTREE_NATIVE));
+
+		calltree_add(tree, node, 10);
+	}
+	assert_int_equal(calltree_finish(tree), 0);
+	return tree;
+}
+
+static void check_same(write_picture write)
+{
+	struct calltree *one = build(0), *two = build(1);
+	struct picture_options options = {.title = "]]>", .subtitle = "<&\xff"};
+	struct picture first = write_to_memory(one, &options, write);
+	struct picture second = write_to_memory(two, &options, write);
+
+	assert_int_equal(first.length, second.length);
+	assert_memory_equal(first.bytes, second.bytes, first.length);
+	free(first.bytes);
+	free(second.bytes);
+	calltree_free(one);
+	calltree_free(two);
+}
+
+static void test_equal_trees_give_equal_bytes(void **state)
+{
+	(void)state;
+	check_same(picture_write_svg);
+	check_same(picture_write_png);
+}
+
+static unsigned count(const char *text, const char *wanted)
+{
+	unsigned found = 0;
+
+	for (; (text = strstr(text, wanted)); text++)
+		found++;
+	return found;
+}
+
+static void test_names_cannot_leave_their_place(void **state)
+{
+	struct calltree *tree = build(0);
+	struct picture picture = write_to_memory(
+		tree, &(struct picture_options){.title = "</title><script>x</script>"}, picture_write_svg);
+
+	(void)state;
+	assert_int_equal(count(picture.bytes, "<script"), 1);
+	assert_int_equal(count(picture.bytes, "</script>"), 1);
+	assert_int_equal(count(picture.bytes, "<![CDATA["), 2);
+	assert_int_equal(count(picture.bytes, "]]>"), 2);
+	assert_int_equal(count(picture.bytes, "<svg"), 1);
+	assert_int_equal(count(picture.bytes, "</svg>"), 1);
+	free(picture.bytes);
+	calltree_free(tree);
+}
+
+static void test_an_empty_tree_is_said(void **state)
+{
+	struct calltree *tree = calltree_new();
+
+	(void)state;
+	assert_int_equal(calltree_finish(tree), 0);
+	struct picture svg = write_to_memory(tree, &(struct picture_options){0}, picture_write_svg);
+	struct picture png = write_to_memory(tree, &(struct picture_options){0}, picture_write_png);
+
+	assert_memory_equal(png.bytes, "\x89PNG", 4);
+	assert_int_equal(count(svg.bytes, "</svg>"), 1);
+	free(svg.bytes);
+	free(png.bytes);
+	calltree_free(tree);
+}
+
+static void test_odd_widths_are_drawn(void **state)
+{
+	static const uint32_t widths[] = {1, 241, 16000, UINT32_MAX};
+	struct calltree *tree = build(0);
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+		struct picture_options options = {.width = widths[i]};
+		struct picture png = write_to_memory(tree, &options, picture_write_png);
+
+		assert_memory_equal(png.bytes, "\x89PNG", 4);
+		free(png.bytes);
+	}
+	calltree_free(tree);
+}
+
+static void test_a_full_disk_is_an_error(void **state)
+{
+	struct calltree *tree = build(0);
+	FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	setvbuf(full, NULL, _IONBF, 0);
+	assert_true(picture_write_svg(tree, &(struct picture_options){0}, full) < 0);
+	assert_true(picture_write_png(tree, &(struct picture_options){0}, full) < 0);
+	fclose(full);
+	calltree_free(tree);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_equal_trees_give_equal_bytes),
+		cmocka_unit_test(test_names_cannot_leave_their_place),
+		cmocka_unit_test(test_an_empty_tree_is_said),
+		cmocka_unit_test(test_odd_widths_are_drawn),
+		cmocka_unit_test(test_a_full_disk_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
