@@ -30,9 +30,9 @@
 
 #define WIRE_SLOTS          256
 #define WIRE_RINGS          1024
-#define WIRE_MAX_DEPTH      1024u
+#define WIRE_MAX_DEPTH      4096u
 #define WIRE_CONTROL_BYTES  32768u
-#define WIRE_DATA_STRIDE    65536u
+#define WIRE_DATA_STRIDE    131072u
 #define WIRE_CONTROL_STRIDE WIRE_CONTROL_BYTES
 #define WIRE_PAGE           4096u
 #define WIRE_COMM_BYTES     16
@@ -155,7 +155,7 @@ enum wire_ring_state {
  *   a record at position p lies at offset p % WIRE_RING_SPAN
  */
 #define WIRE_RECORD_MAX (sizeof(struct wire_sample) + 8 * WIRE_MAX_DEPTH)
-#define WIRE_RING_SPAN  (WIRE_DATA_STRIDE - 12288u)
+#define WIRE_RING_SPAN  (WIRE_DATA_STRIDE - 36864u)
 
 struct wire_ring {
 	uint64_t owner;  /* image << 2 | enum wire_ring_state, by CAS; image is cut to 62 bits */
