@@ -156,7 +156,11 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libcli.a $(BUILD)/librender.a $(B
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(cli_cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< \
-		$(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(LDFLAGS) $(cli_libs) -lcmocka -ldl
+		$(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(LDFLAGS) $(cli_libs) -lcmocka -ldl \
+		$(unit_libs)
+
+# libunwind is the oracle of the unwinder's tests and is linked nowhere else.
+$(BUILD)/tests/unit/test-unwind_%: unit_libs = -lunwind
 
 # ---- set-up and demo ----------------------------------------------------------------------------
 # A second make does the work: what was asked before the packages came would be wrong.

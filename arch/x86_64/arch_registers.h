@@ -19,21 +19,28 @@
 /* rbx, rbp, rsp, r12-r15, pc */
 #define ARCH_PRESERVED 0x1f0c8ULL
 
-/* Libcrypto and glibc give rules to nearly all registers: each has its slot. */
-#define ARCH_CFI_SLOTS ARCH_DWARF_REGS
+/* Rules exist for what a function has to preserve: rbx, rbp, r12-r15, for rsp and the pc. */
+#define ARCH_CFI_SLOTS 8
 
 struct arch_registers {
 	uintptr_t r[ARCH_DWARF_REGS];
 };
 
+/* rbx 0, rbp 1, rsp 2, r12-r15 3-6, return address 7 */
 static inline unsigned arch_cfi_slot(unsigned reg)
 {
-	return reg;
+	if (reg >= 12)
+		return reg - 9;
+	if (reg == 3)
+		return 0;
+	return reg == 6 || reg == 7 ? reg - 5 : ARCH_CFI_SLOTS;
 }
 
 static inline unsigned arch_cfi_reg(unsigned slot)
 {
-	return slot;
+	if (slot >= 3)
+		return slot + 9;
+	return slot == 0 ? 3 : slot + 5;
 }
 
 /*

@@ -238,7 +238,7 @@ static inline int cfi_search_table(struct cfi_bytes table, uint64_t count, unsig
  * leaves the module, -ENOTSUP when it is of an unknown kind.
  * Context: signal-safe; the module must stay mapped during the call.
  */
-static inline int cfi_find_fde(
+static __attribute__((noinline, unused)) int cfi_find_fde(
 	const struct unwind_module *module, uintptr_t pc, struct cfi_fde *fde)
 {
 	uintptr_t header = module->eh_frame_hdr;

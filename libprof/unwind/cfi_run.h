@@ -274,52 +274,60 @@ static inline int cfi_run(struct cfi_machine *machine, struct cfi_bytes program)
 	return error;
 }
 
+/* The row of @fde at @pc. Returns 0, -EBADMSG or -ENOTSUP. */
+static __attribute__((noinline, unused)) int cfi_run_fde(const struct unwind_module *module,
+	const struct cfi_fde *fde, uintptr_t pc, struct cfi_row *row)
+{
+	/* The remembered rules stay uninitialised: they are written before they are read. */
+	struct cfi_machine machine;
+
+	machine.module = module;
+	machine.fde = fde;
+	machine.pc = pc;
+	machine.location = fde->begin;
+	machine.current = &row->rules;
+	machine.remembers = 0;
+	machine.initial_done = false;
+	row->rules = (struct cfi_rules){.cfa_reg = ARCH_DWARF_REGS};
+
+	int error = cfi_run(&machine, fde->cie.program);
+
+	if (error)
+		return error;
+	machine.initial = row->rules;
+	machine.initial_done = true;
+	machine.location = fde->begin;
+	error = cfi_run(&machine, fde->program);
+	if (error)
+		return error;
+
+	unsigned slot = fde->cie.ra_reg < ARCH_DWARF_REGS
+				? arch_cfi_slot((unsigned)fde->cie.ra_reg)
+				: ARCH_CFI_SLOTS;
+
+	if (slot >= ARCH_CFI_SLOTS)
+		return -ENOTSUP;
+	row->ra_slot = slot;
+	row->base = fde->record;
+	row->signal = fde->cie.signal;
+	return 0;
+}
+
 /*
  * The row that holds at @pc.
  *
  * Returns 0, -ENOENT when nothing covers @pc, -EBADMSG when the information contradicts itself or
  * leaves the module, -ENOTSUP when it uses what is not supported; @row is then unspecified.
- * Context: signal-safe; the module must stay mapped while @row is used.
+ * Context: signal-safe; the module must stay mapped while @row is used. The parts are not inlined,
+ * so that search, run and what the caller does next use the same bytes of stack.
  */
-static inline int cfi_find_row(
+static __attribute__((noinline, unused)) int cfi_find_row(
 	const struct unwind_module *module, uintptr_t pc, struct cfi_row *row)
 {
 	struct cfi_fde fde;
 	int error = cfi_find_fde(module, pc, &fde);
 
-	if (error)
-		return error;
-
-	/* The remembered rules stay uninitialised: they are written before they are read. */
-	struct cfi_machine machine;
-
-	machine.module = module;
-	machine.fde = &fde;
-	machine.pc = pc;
-	machine.location = fde.begin;
-	machine.current = &row->rules;
-	machine.remembers = 0;
-	machine.initial_done = false;
-	row->rules = (struct cfi_rules){.cfa_reg = ARCH_DWARF_REGS};
-	error = cfi_run(&machine, fde.cie.program);
-	if (error)
-		return error;
-	machine.initial = row->rules;
-	machine.initial_done = true;
-	machine.location = fde.begin;
-	error = cfi_run(&machine, fde.program);
-	if (error)
-		return error;
-
-	unsigned slot = fde.cie.ra_reg < ARCH_DWARF_REGS ? arch_cfi_slot((unsigned)fde.cie.ra_reg)
-							 : ARCH_CFI_SLOTS;
-
-	if (slot >= ARCH_CFI_SLOTS)
-		return -ENOTSUP;
-	row->ra_slot = slot;
-	row->base = fde.record;
-	row->signal = fde.cie.signal;
-	return 0;
+	return error ? error : cfi_run_fde(module, &fde, pc, row);
 }
 
 #endif

@@ -59,7 +59,7 @@ static inline bool compact_fp_at_fp(uint64_t row)
 /* Bytes, except that of a COMPACT_PLT row cfa is a count. */
 static inline intptr_t compact_cfa(uint64_t row)
 {
-	return (intptr_t)(int32_t)row >> 8 << 3;
+	return ((intptr_t)(int32_t)row >> 8) * 8;
 }
 
 static inline unsigned compact_plt(uint64_t row)

@@ -54,6 +54,18 @@ static inline int full_cfa(
 	return error;
 }
 
+/*
+ * In functions that align their stack gcc goes on saying that the frame pointer is saved where it
+ * points after `leave` has restored it. It points out of this frame then, where nothing is saved.
+ */
+static inline bool full_fp_restored(const struct unwind_walk *walk, const struct cfi_row *row,
+	uintptr_t cfa, unsigned slot, uintptr_t address)
+{
+	return arch_cfi_reg(slot) == ARCH_DWARF_FP && !row->signal &&
+	       address == walk->registers.r[ARCH_DWARF_FP] &&
+	       (address < walk->registers.r[ARCH_DWARF_SP] || address >= cfa);
+}
+
 /* The caller's value of the register in @slot: 0, or -ENOENT when there is none. */
 static inline int full_register(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, unsigned slot, uintptr_t *value)
@@ -80,7 +92,11 @@ static inline int full_register(const struct unwind_walk *walk, const struct cfi
 		return operand < 0 ? -EBADMSG : full_known(walk, (unsigned)operand, value);
 	case CFI_RULE_EXPRESSION:
 		error = full_expression(walk, row, operand, &cfa, &address);
-		return error ? error : unwind_load(&walk->memory, address, value);
+		if (error)
+			return error;
+		if (full_fp_restored(walk, row, cfa, slot, address))
+			return full_known(walk, ARCH_DWARF_FP, value);
+		return unwind_load(&walk->memory, address, value);
 	case CFI_RULE_VAL_EXPRESSION:
 		return full_expression(walk, row, operand, &cfa, value);
 	default:
@@ -103,8 +119,8 @@ static inline bool full_untouched(const struct cfi_row *row, unsigned slot)
 static inline uint64_t full_registers(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, uintptr_t value[ARCH_CFI_SLOTS])
 {
-	/* What a callee may change is lost in its caller, except across a signal. */
-	uint64_t known = walk->known & (row->signal ? ~0ULL : ARCH_PRESERVED);
+	/* What a callee may change is lost in its caller. */
+	uint64_t known = walk->known & ARCH_PRESERVED;
 
 	for (unsigned slot = 0; slot < ARCH_CFI_SLOTS; slot++) {
 		unsigned reg = arch_cfi_reg(slot);

@@ -49,6 +49,16 @@ static inline int unwind_compact_cfa(
 	}
 }
 
+/* As full_fp_restored(): `fp saved where fp points`, and that is outside of this frame. */
+static inline bool unwind_fp_restored(
+	const struct unwind_walk *walk, uint64_t row, uintptr_t cfa)
+{
+	uintptr_t fp = walk->registers.r[ARCH_DWARF_FP];
+
+	return !compact_fp(row) && !compact_signal(row) &&
+	       (fp < walk->registers.r[ARCH_DWARF_SP] || fp >= cfa);
+}
+
 static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
 {
 	uintptr_t fp = walk->registers.r[ARCH_DWARF_FP];
@@ -68,10 +78,10 @@ static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
 		pc = walk->registers.r[ARCH_DWARF_RA];
 	else
 		return -ENOENT;
-	if (!error && (compact_fp(row) || compact_fp_at_fp(row)))
-		error = unwind_load(&walk->memory,
-			(compact_fp_at_fp(row) ? fp : cfa) + (uintptr_t)compact_fp(row),
-			&caller_fp);
+	if (!error && compact_fp_at_fp(row) && !unwind_fp_restored(walk, row, cfa))
+		error = unwind_load(&walk->memory, fp + (uintptr_t)compact_fp(row), &caller_fp);
+	else if (!error && !compact_fp_at_fp(row) && compact_fp(row))
+		error = unwind_load(&walk->memory, cfa + (uintptr_t)compact_fp(row), &caller_fp);
 	if (error)
 		return error;
 	pc = arch_strip_pointer(pc);
@@ -80,10 +90,9 @@ static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
 	walk->registers.r[ARCH_DWARF_PC] = pc;
 	walk->registers.r[ARCH_DWARF_SP] = cfa;
 	walk->registers.r[ARCH_DWARF_FP] = caller_fp;
+	walk->known &= ARCH_PRESERVED;
 	walk->exact = compact_signal(row);
 	walk->by_fp = false;
-	if (!walk->exact)
-		walk->known &= ARCH_PRESERVED;
 	return 0;
 }
 

@@ -87,16 +87,20 @@ static inline uintptr_t unwind_lookup_pc(const struct unwind_walk *walk)
 	return walk->registers.r[ARCH_DWARF_PC] - !walk->exact;
 }
 
-/* Make walk->module the one that @pc lies in. */
-static inline void unwind_enter_module(struct unwind_walk *walk, uintptr_t pc)
+static __attribute__((noinline)) void unwind_change_module(struct unwind_walk *walk, uintptr_t pc)
 {
 	struct unwind_module *module = &walk->module;
 
-	if (pc >= module->start && pc < module->end)
-		return;
 	if (UNWIND_FIND_MODULE(walk->memory.context, pc, module) || pc < module->start ||
 		pc >= module->end)
 		*module = (struct unwind_module){0};
+}
+
+/* Make walk->module the one that @pc lies in. */
+static inline void unwind_enter_module(struct unwind_walk *walk, uintptr_t pc)
+{
+	if (pc < walk->module.start || pc >= walk->module.end)
+		unwind_change_module(walk, pc);
 }
 
 /* Whether the code at the walk's pc returns from a signal handler, as the kernel calls them. */

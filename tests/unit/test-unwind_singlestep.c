@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The core against libunwind at every single instruction of calls into the C library: prologues,
+ * epilogues, PLT stubs, the lazy binder and the vDSO included. The trap flag makes the CPU raise
+ * SIGTRAP after each instruction; the kernel keeps the flag out of the handler.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/unwind-oracle.h"
+
+#if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
+
+#define TRAP_FLAG 0x100
+
+static unsigned long steps, limit, differences, incomplete, fp_frames, given_up;
+
+static void on_step(int number, siginfo_t *info, void *argument)
+{
+	struct oracle_stack core, libunwind = {0};
+	ucontext_t *context = argument;
+
+	(void)number;
+	(void)info;
+	if (++steps >= limit)
+		context->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+	oracle_walk_core(context, &core);
+	oracle_walk_libunwind(context, &libunwind);
+	if (core.end != WIRE_END_ROOT && incomplete++ < 3)
+		oracle_print("incomplete", &core);
+	for (unsigned i = 0; i < core.frames; i++)
+		fp_frames += core.by_fp[i];
+
+	int difference = oracle_difference(&core, &libunwind);
+
+	if (difference < 0)
+		return;
+	if (core.end == WIRE_END_ROOT && difference == (int)libunwind.frames) {
+		given_up++;
+		return;
+	}
+	if (differences++ < 3) {
+		oracle_print("core", &core);
+		oracle_print("libunwind", &libunwind);
+	}
+}
+
+static inline __attribute__((always_inline)) void trap_on(void)
+{
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t" /* spare the red zone */
+			 "pushfq\n\t"
+			 "orq $0x100, (%%rsp)\n\t"
+			 "popfq\n\t"
+			 "lea 128(%%rsp), %%rsp"
+			 ::: "memory", "cc");
+}
+
+static inline __attribute__((always_inline)) void trap_off(void)
+{
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
+			 "pushfq\n\t"
+			 "andq $~0x100, (%%rsp)\n\t"
+			 "popfq\n\t"
+			 "lea 128(%%rsp), %%rsp"
+			 ::: "memory", "cc");
+}
+
+static int setup(void **state)
+{
+	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
+
+	(void)state;
+	oracle_learn_bounds();
+	steps = differences = incomplete = fp_frames = given_up = 0;
+	limit = 200000;
+	return sigaction(SIGTRAP, &action, NULL);
+}
+
+/* @explained  how many times libunwind may lose its way where the core does not */
+static void check_steps_but(unsigned long at_least, unsigned long explained)
+{
+	assert_in_range(steps, at_least, limit - 1);
+	assert_int_equal(differences, 0);
+	assert_int_equal(incomplete, 0);
+	assert_int_equal(fp_frames, 0);
+	assert_in_range(given_up, 0, explained);
+}
+
+static void check_steps(unsigned long at_least)
+{
+	check_steps_but(at_least, 0);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+static void test_qsort(void **state)
+{
+	int numbers[32];
+
+	(void)state;
+	for (int i = 0; i < 32; i++)
+		numbers[i] = i * 7919 % 32;
+	trap_on();
+	qsort(numbers, 32, sizeof(*numbers), compare);
+	trap_off();
+	check_steps(1000);
+}
+
+static void test_number_formatting_and_parsing(void **state)
+{
+	char text[64];
+	double value;
+
+	(void)state;
+	trap_on();
+	snprintf(text, sizeof(text), "%s %.12g %d", "pi", 3.14159265358979, 42);
+	value = strtod(text + 3, NULL);
+	trap_off();
+	assert_true(value > 3.14 && value < 3.15);
+	check_steps(2000);
+}
+
+static void test_copying_and_allocating(void **state)
+{
+	static char from[4096], to[4096];
+	char *volatile block;
+
+	(void)state;
+	trap_on();
+	memcpy(to, from, sizeof(to));
+	block = malloc(100);
+	memset(block, 1, 100);
+	free(block);
+	trap_off();
+	check_steps(50);
+}
+
+/* The first call of a function goes through its PLT stub into the dynamic linker. */
+static void test_lazy_binding(void **state)
+{
+	(void)state;
+	trap_on();
+	(void)lrand48();
+	trap_off();
+	check_steps(20);
+}
+
+static void test_vdso(void **state)
+{
+	struct timespec now;
+
+	(void)state;
+	trap_on();
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	trap_off();
+	check_steps(20);
+}
+
+static jmp_buf escape;
+static volatile int stay;
+
+static __attribute__((noinline)) int jump(int depth)
+{
+	if (depth)
+		return jump(depth - 1) + 1;
+	if (!stay)
+		longjmp(escape, 1);
+	return 0;
+}
+
+static void test_longjmp(void **state)
+{
+	(void)state;
+	trap_on();
+	if (!setjmp(escape))
+		jump(3);
+	trap_off();
+	check_steps(40);
+}
+
+/* A caller's CFA hangs on r10 for the first instructions, then on memory. */
+static __attribute__((noinline)) int aligned(int count, int a, int b, int c, int d, int e, int f)
+{
+	volatile char area[64] __attribute__((aligned(64)));
+	volatile char *more = __builtin_alloca((size_t)count);
+
+	area[0] = (char)(a + b + c + d + e + f);
+	more[0] = area[0];
+	return area[0] + more[0];
+}
+
+static void test_over_aligned_frame(void **state)
+{
+	(void)state;
+	trap_on();
+	(void)aligned(100, 1, 2, 3, 4, 5, 6);
+	trap_off();
+	/* After its leave instruction gcc still says that rbp is saved where rbp points. */
+	check_steps_but(10, 2);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+static void test_signal_delivery_and_return(void **state)
+{
+	(void)state;
+	signal(SIGUSR2, on_signal);
+	trap_on();
+	raise(SIGUSR2);
+	trap_off();
+	check_steps(20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_lazy_binding, setup),
+		cmocka_unit_test_setup(test_qsort, setup),
+		cmocka_unit_test_setup(test_number_formatting_and_parsing, setup),
+		cmocka_unit_test_setup(test_copying_and_allocating, setup),
+		cmocka_unit_test_setup(test_vdso, setup),
+		cmocka_unit_test_setup(test_longjmp, setup),
+		cmocka_unit_test_setup(test_over_aligned_frame, setup),
+		cmocka_unit_test_setup(test_signal_delivery_and_return, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+	return 0;
+}
+
+#endif
