@@ -29,6 +29,15 @@ export function listen(page, actions) {
 	window.addEventListener('afterprint', () => actions.print(false));
 	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => actions.recolor());
 	window.addEventListener('keydown', event => onKey(event, page, actions));
+	watchResolution(actions);
+}
+
+/** Device pixels per CSS pixel can change without the window's size. @param {Actions} actions */
+function watchResolution(actions) {
+	matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`).addEventListener('change', () => {
+		actions.resize();
+		watchResolution(actions);
+	}, {once: true});
 }
 
 /** @param {KeyboardEvent} event @param {import('./page.js').Page} page @param {Actions} actions */

@@ -71,7 +71,8 @@ export function showPage(page) {
 	for (const name of SIZES)
 		if (!svg.hasAttribute(`data-${name}`))
 			svg.setAttribute(`data-${name}`, svg.getAttribute(name) || '');
-	svg.append(page.object);
+	// Before the data: when a saved page is read again, the script finds what it left behind.
+	svg.insertBefore(page.object, svg.querySelector('#flamerun'));
 	fillWindow(svg);
 	svg.classList.add('flamerun-live');
 }

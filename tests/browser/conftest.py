@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Pictures made by the program under test (FLAMERUN, default build/flamerun), and browsers."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from webdriver import Browser
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FLAMERUN = os.environ.get("FLAMERUN", str(ROOT / "build" / "flamerun"))
+
+# A tree whose every share is known: 1000 samples.
+KNOWN = """\
+main;parse;read_token;strcmp 100
+main;parse;read_token 100
+main;parse;std::map<Key, Value>::find 100
+main;Compile;emit;strcmp 300
+main;Compile;emit;write_out 200
+main;Compile 100
+start;[unsampled] 100
+"""
+
+
+def render(folded, output, *options):
+    """Draw stacks (bytes) by the program. Returns the output's path."""
+    source = output.with_suffix(output.suffix + ".in.folded")
+    source.write_bytes(folded)
+    subprocess.run([FLAMERUN, "render", "-q", *options, str(source), "-o", str(output)],
+                   check=True, timeout=60)
+    return output
+
+
+@pytest.fixture(scope="session")
+def known(tmp_path_factory):
+    return render(KNOWN.encode(), tmp_path_factory.mktemp("known") / "known.svg")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with Browser() as one:
+        yield one
+
+
+@pytest.fixture
+def viewer(browser, known):
+    """The known picture, interactive, at its beginning."""
+    browser.resize(1280, 900)
+    browser.media(prefers_color_scheme="light", prefers_reduced_motion="no-preference")
+    browser.open(known.as_uri())
+    browser.wait("window.flamerun")
+    return browser

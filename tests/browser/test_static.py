@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""The picture where no script runs, where scripts are forbidden, and with names that attack."""
+
+import base64
+import http.server
+import subprocess
+import threading
+import time
+import xml.etree.ElementTree
+
+import pytest
+
+from conftest import KNOWN, render
+from webdriver import Browser
+
+LONG = b"x" * 10000
+HOSTILE = {
+    "cdata": b"]]>;]]><script>window.pwned = 1</script>;<![CDATA[ 3\n",
+    "script": b"</script><script>window.pwned = 1</script>;</metadata></svg>;<!-- 3\n",
+    "quotes": b"\"';a\" onload=\"window.pwned = 1;&amp;&lt;&;&#0; 3\n",
+    "right-to-left": "main;\u202eevil\u2066;\u05e9\u05dc\u05d5\u05dd;\u0645\u0631\u062d\u0628\u0627 3\n".encode(),
+    "no-utf8": b"\xff\xfe\xc0\xaf;\xed\xa0\x80;\xf4\x90\x80\x80;\xef\xbf\xbf\x01\x7f\x1b[31m 3\n",
+    "long": b"main;" + LONG + b";" + LONG[:5000] + b"<" + LONG + b"> 3\n",
+    "deep": b";".join(b"odd" if i % 2 else b"even" for i in range(5000)) + b" 3\n",
+    "one": b"main 1\n",
+    "wide": b"".join(b"main;f%d 1\n" % i for i in range(5000)),
+    "large-weights": b"a;b 4000000000000000\na;c 4000000000000000\n",
+}
+
+
+@pytest.fixture(params=HOSTILE)
+def hostile(request, tmp_path):
+    return render(HOSTILE[request.param], tmp_path / "hostile.svg")
+
+
+def test_any_name_gives_well_formed_xml(hostile):
+    subprocess.run(["xmllint", "--noout", "--nonet", str(hostile)], check=True)
+    root = xml.etree.ElementTree.parse(hostile).getroot()
+    assert root.tag.endswith("}svg")
+    assert sum(element.tag.endswith("}script") for element in root.iter()) == 1
+    assert not [name for element in root.iter() for name in element.attrib
+                if name.lower().startswith("on")]
+
+
+def test_nothing_refers_to_elsewhere(hostile):
+    for element in xml.etree.ElementTree.parse(hostile).getroot().iter():
+        for name, value in element.attrib.items():
+            if name.endswith("href"):
+                assert value.startswith("#")
+
+
+def test_viewers_without_scripts_draw_it(hostile, tmp_path):
+    subprocess.run(["rsvg-convert", str(hostile), "-o", str(tmp_path / "r.png")], check=True)
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_no_name_runs_in_a_browser(browser, hostile):
+    browser.open(hostile.as_uri())
+    browser.wait("document.readyState === 'complete'")
+    browser.wait("window.flamerun")
+    assert browser.run("return window.pwned") is None
+    assert browser.call("GET", "/url") == hostile.as_uri()
+
+
+def test_deep_graph_scrolls_from_its_root(browser, tmp_path):
+    browser.resize(1280, 900)
+    browser.open(render(HOSTILE["deep"], tmp_path / "deep.svg").as_uri())
+    browser.wait("window.flamerun")
+    rows = [b["row"] for b in browser.run("return flamerun.boxes")]
+    assert min(rows) == 0 and len(rows) < 100
+    browser.run("document.querySelector('.scroller').scrollTop = 0")
+    browser.wait("flamerun.boxes.some(b => b.row === 5000)")
+
+
+# Fraction of pixels that differ clearly between two images, the first one scaled to the second.
+COMPARE = """
+return (async (...inputs) => {
+const load = async url => { const image = new Image(); image.src = url; await image.decode(); return image; };
+const [first, second] = [await load(inputs[0]), await load(inputs[1])];
+const read = image => {
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [second.width, second.height];
+    const context = canvas.getContext('2d');
+    context.imageSmoothingQuality = 'high';
+    context.drawImage(image, 0, 0, second.width,
+        image.height * second.width / image.width);
+    return context.getImageData(0, 0, canvas.width, canvas.height).data;
+};
+const [a, b] = [read(first), read(second)];
+let different = 0, inked = 0;
+for (let i = 0; i < a.length; i += 4) {
+    const distance = Math.max(...[0, 1, 2].map(n => Math.abs(a[i + n] - b[i + n])));
+    different += distance > 60;
+    inked += a[i] + a[i + 1] + a[i + 2] < 740;
+}
+return {different: different * 4 / a.length, inked: inked * 4 / a.length};
+})(...arguments)
+"""
+
+
+def data_url(path):
+    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
+
+
+def many_stacks(leaves):
+    """Stacks with so many labels that native text is chosen, or few enough for outlines."""
+    return b"".join(b"main;caller_%02d;function_with_a_name_%04d %d\n" % (i % 20, i, 5 + i % 7)
+                    for i in range(leaves))
+
+
+@pytest.mark.parametrize("leaves,native", [(30, False), (900, True)])
+def test_svg_looks_like_png(browser, tmp_path, leaves, native):
+    folded = KNOWN.encode() + many_stacks(leaves) + b"main;" + b"deep;" * 60 + b"x 4000\n"
+    if native:
+        folded += b"".join(b";".join(b"quite_a_long_function_name_%d_%d" % (j, k) for k in range(130))
+                           + b" 2000\n" for j in range(6))
+    svg = render(folded, tmp_path / "a.svg")
+    png = render(folded, tmp_path / "a.png")
+    assert ("<text" in svg.read_text()) == native
+    subprocess.run(["rsvg-convert", str(svg), "-o", str(tmp_path / "r.png")], check=True)
+    browser.open("about:blank")
+    got = browser.run(COMPARE, data_url(png), data_url(tmp_path / "r.png"))
+    assert got["inked"] > .05
+    assert got["different"] < .02
+
+
+@pytest.fixture
+def server(known):
+    """Serves the known picture; the path says under which policy."""
+    policies = {"/none.svg": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+                "/self.svg": "script-src 'self'", "/free.svg": None}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path in policies else 404)
+            self.send_header("Content-Type", "image/svg+xml")
+            if policies.get(self.path):
+                self.send_header("Content-Security-Policy", policies[self.path])
+            self.end_headers()
+            self.wfile.write(known.read_bytes())
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as one:
+        threading.Thread(target=one.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{one.server_port}"
+        one.shutdown()
+
+
+STATIC = """(() => {
+    const group = document.getElementById('flamerun-static');
+    return !window.flamerun && group.getBoundingClientRect().width > 1000
+        && !document.getElementById('flamerun-ui'); })()"""
+
+
+@pytest.mark.parametrize("path", ["/none.svg", "/self.svg"])
+def test_forbidden_scripts_leave_the_static_picture(browser, server, path):
+    browser.open(server + path)
+    browser.wait("document.readyState === 'complete'")
+    assert browser.run(f"return {STATIC}")
+
+
+def test_served_without_policy_it_is_interactive(browser, server):
+    browser.open(server + "/free.svg")
+    browser.wait("window.flamerun")
+
+
+def test_without_javascript_the_static_picture_stays(known):
+    with Browser(scripts=False) as browser:
+        browser.open(known.as_uri())
+        time.sleep(.5)
+        assert browser.run(f"return {STATIC}")
+
+
+@pytest.mark.parametrize("damage", [
+    lambda text: text.replace('data-version="1"', 'data-version="2"'),
+    lambda text: text.replace('urn:flamerun">', 'urn:flamerun">AAAA', 1),
+    lambda text: text.replace('id="flamerun" data', 'id="other" data'),
+])
+def test_damaged_data_leaves_the_static_picture(browser, known, tmp_path, damage):
+    damaged = tmp_path / "damaged.svg"
+    damaged.write_text(damage(known.read_text()))
+    assert damaged.read_text() != known.read_text()
+    browser.open(damaged.as_uri())
+    browser.wait("document.readyState === 'complete'")
+    time.sleep(.3)
+    assert browser.run(f"return {STATIC}")
+
+
+def test_saved_after_the_viewer_ran_it_works_again(browser, known, tmp_path):
+    browser.resize(1280, 900)
+    browser.open(known.as_uri())
+    browser.wait("window.flamerun")
+    saved = tmp_path / "saved.svg"
+    saved.write_text(browser.run(
+        "return new XMLSerializer().serializeToString(document)"))
+    browser.open(saved.as_uri())
+    browser.wait("window.flamerun")
+    assert browser.run("return document.querySelectorAll('canvas').length") == 1
+    assert browser.run("return document.documentElement.getAttribute('data-width')") == "1200px"

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""What a person does with the picture in a browser: zoom, reset, search, point, resize."""
+
+import pytest
+
+
+def box(browser, name, row=None):
+    """The box of a name as (left, right, top, height); it must be on screen once."""
+    found = [b for b in browser.run("return flamerun.boxes")
+             if b["name"].startswith(name) and (row is None or b["row"] == row)]
+    assert len(found) == 1, f"{name}: {found}"
+    return found[0]
+
+
+def middle(b):
+    return (b["left"] + b["right"]) / 2, b["top"] + b["height"] / 2
+
+
+def click(browser, name, row=None):
+    browser.pointer(*middle(box(browser, name, row)), click=True)
+    browser.wait("!flamerun.animating")
+
+
+def shares(browser):
+    """Width of each box as a share of the root's, by (row, name)."""
+    boxes = browser.run("return flamerun.boxes")
+    whole = next(b["right"] - b["left"] for b in boxes if b["row"] == 0)
+    return {(b["row"], b["name"]): (b["right"] - b["left"]) / whole for b in boxes if b["row"]}
+
+
+def pixel(browser, x, y):
+    """Colour the canvas has at a place of the window."""
+    return browser.run("""
+        const canvas = document.querySelector('canvas'), area = canvas.getBoundingClientRect();
+        const ratio = canvas.width / area.width;
+        return Array.from(canvas.getContext('2d').getImageData((arguments[0] - area.left) * ratio,
+            (arguments[1] - area.top) * ratio, 1, 1).data)""", x, y)
+
+
+def test_boxes_have_their_shares(viewer):
+    got = shares(viewer)
+    assert len(got) == 10  # strcmp is there twice
+    for key, share in {(1, "main"): .9, (1, "start"): .1, (2, "parse"): .3, (2, "Compile"): .6,
+                       (3, "emit"): .5, (4, "write_out"): .2, (2, "[unsampled]"): .1}.items():
+        assert got[key] == pytest.approx(share, abs=1e-6)
+
+
+def test_boxes_are_painted_where_they_are_said_to_be(viewer):
+    for name in "main", "parse", "write_out":
+        b = box(viewer, name)
+        x = b["right"] - 4
+        assert pixel(viewer, x, b["top"] + 4)[3] == 255
+    last = box(viewer, "write_out")
+    assert pixel(viewer, last["right"] + 40, last["top"] + 4)[3] == 0
+
+
+def test_click_zooms_and_ancestors_stay(viewer):
+    click(viewer, "parse")
+    assert viewer.run("return flamerun.zoomed") == "parse"
+    got = shares(viewer)
+    assert got[2, "parse"] == pytest.approx(1)
+    assert got[1, "main"] == pytest.approx(1)
+    assert got[3, "read_token"] == pytest.approx(2 / 3)
+    assert (2, "Compile") not in got and (1, "start") not in got
+    click(viewer, "main")
+    assert viewer.run("return flamerun.zoomed") == "main"
+    assert shares(viewer)[2, "Compile"] == pytest.approx(2 / 3)
+
+
+def test_reset_by_button_by_key_and_by_root(viewer):
+    button = "document.querySelector('.reset')"
+    assert viewer.run(f"return {button}.disabled")
+    before = shares(viewer)
+    for reset in (lambda: viewer.run(f"{button}.click()"), lambda: viewer.keys("Escape"),
+                  lambda: click(viewer, "all")):
+        click(viewer, "emit")
+        assert not viewer.run(f"return {button}.disabled")
+        reset()
+        viewer.wait("!flamerun.animating")
+        assert viewer.run("return flamerun.zoomed").startswith("all")
+        assert shares(viewer) == before
+
+
+def test_zoom_moves_unless_motion_is_unwanted(viewer):
+    viewer.run("flamerun_frames = []; const tick = () => { flamerun_frames.push(flamerun.boxes.find("
+               "b => b.name === 'parse')?.right); requestAnimationFrame(tick); }; tick()")
+    click(viewer, "parse")
+    viewer.run("return new Promise(requestAnimationFrame)")
+    assert len(set(viewer.run("return flamerun_frames"))) > 3
+    viewer.keys("Escape")
+    viewer.wait("!flamerun.animating")
+    viewer.media(prefers_reduced_motion="reduce")
+    viewer.run("flamerun_frames = []")
+    click(viewer, "parse")
+    viewer.run("return new Promise(requestAnimationFrame)")
+    assert len(set(viewer.run("return flamerun_frames"))) <= 2
+
+
+def test_search_counts_nested_matches_once(viewer):
+    viewer.keys("/", *"STRCMP")
+    assert viewer.run("return flamerun.matched")["all"] == pytest.approx(.4)
+    assert "40.0" in viewer.run("return document.querySelector('.matched').textContent")
+    viewer.keys("Escape")
+    assert viewer.run("return document.querySelector('.matched').textContent") == ""
+    viewer.keys(*"it")  # emit, and write_out inside of it
+    assert viewer.run("return flamerun.matched")["all"] == pytest.approx(.5)
+
+
+def test_search_share_follows_the_zoom(viewer):
+    click(viewer, "Compile")
+    viewer.keys("/", *"strcmp")
+    matched = viewer.run("return flamerun.matched")
+    assert matched["all"] == pytest.approx(.4)
+    assert matched["view"] == pytest.approx(.5)
+    assert viewer.run("return flamerun.zoomed") == "Compile"
+
+
+def test_search_highlights(viewer):
+    b = box(viewer, "write_out")
+    place = b["right"] - 4, b["top"] + 4
+    plain = pixel(viewer, *place)
+    viewer.keys("/", *"write")
+    found = pixel(viewer, *place)
+    assert found != plain and found[3] == 255
+    viewer.keys("x")
+    faded = pixel(viewer, *place)
+    assert faded[3] < 255 and viewer.run("return flamerun.matched.all") == 0
+
+
+def test_tooltip_tells_name_samples_and_shares(viewer):
+    viewer.pointer(*middle(box(viewer, "Compile")))
+    viewer.wait("document.querySelector('.tooltip').offsetHeight > 0")
+    text = viewer.run("return document.querySelector('.tooltip').innerText").replace("\u202f", " ")
+    assert "Compile" in text
+    assert "600 samples" in text and "60.0 %" in text
+    assert "100 samples" in text and "10.0 %" in text
+    viewer.pointer(3, 3)
+    viewer.wait("document.querySelector('.tooltip').offsetHeight === 0")
+
+
+def test_the_picture_follows_the_window(viewer):
+    before = box(viewer, "all")
+    assert before["right"] - before["left"] == viewer.run("return innerWidth") - 48
+    viewer.resize(700, 500)
+    viewer.wait("innerWidth <= 700")
+    after = box(viewer, "all")
+    assert after["right"] - after["left"] == viewer.run("return innerWidth") - 48
+    assert shares(viewer)[1, "main"] == pytest.approx(.9)
+    assert viewer.run("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_device_pixels_are_used(viewer):
+    viewer.call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
+        "width": 1000, "height": 700, "deviceScaleFactor": 2, "mobile": False}})
+    try:
+        viewer.wait("document.querySelector('canvas').width === 2 * (1000 - 48)")
+    finally:
+        viewer.call("POST", "/goog/cdp/execute",
+                    {"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}})
+
+
+def test_dark_by_preference(viewer):
+    b = box(viewer, "parse")
+    place = b["right"] - 4, b["top"] + 4
+    background = "getComputedStyle(document.querySelector('.flamerun')).backgroundColor"
+    light, light_box = viewer.run(f"return {background}"), pixel(viewer, *place)
+    viewer.media(prefers_color_scheme="dark")
+    viewer.wait(f"{background} !== '{light}'")
+    assert sum(pixel(viewer, *place)[:3]) < sum(light_box[:3]) - 150
+
+
+def test_nothing_is_loaded_from_elsewhere(viewer):
+    assert viewer.run("return performance.getEntriesByType('resource').length") == 0
