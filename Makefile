@@ -40,7 +40,8 @@ build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(sub
 test_packages  := libcmocka-dev libunwind-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
 	librsvg2-bin chromium
-sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) libcmocka-dev
+sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
+	libcmocka-dev libunwind-dev
 
 prefix      ?= /usr/local
 exec_prefix ?= $(prefix)
@@ -184,8 +185,12 @@ $(BUILD)/demo: $(wildcard share/examples/demo*.c)
 
 .PHONY: sysroot
 sysroot: build/sysroot-$(ARCH)/complete ## unpack another CPU's libraries: make sysroot ARCH=aarch64
-build/sysroot-$(ARCH)/complete:
+build/sysroot-$(ARCH)/complete: build/sysroot-$(ARCH).packages
+	rm -rf $(@D)
 	tests/setup/sysroot.sh $(ARCH) $(@D) $(sysroot_packages)
+build/sysroot-$(ARCH).packages: FORCE
+	@mkdir -p $(@D)
+	@echo '$(sysroot_packages)' | cmp -s - $@ || echo '$(sysroot_packages)' > $@
 
 # ---- checks --------------------------------------------------------------------------------------
 check_parts := lint check-unit check-san check-e2e check-container check-browser check-aarch64
@@ -203,7 +208,8 @@ check-unit: $(unit_tests) ## run the unit tests
 
 .PHONY: check-san
 check-san: ## run the unit tests, and flamerun in the end-to-end tests, under ASan and UBSan
-	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined check-unit check-e2e
+	+@LSAN_OPTIONS=suppressions=$(abspath tests/setup/leaks.supp):print_suppressions=0 \
+		$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined check-unit check-e2e
 
 # The library once more with the clock that only tests use.
 .PHONY: test-clock

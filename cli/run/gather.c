@@ -224,7 +224,8 @@ static void finalize(struct gather *gather, uint32_t index, int release)
 	/* Positions of the control ring go on; the rest starts afresh with the next claimer. */
 	memset(&slot->image, 0, offsetof(struct wire_slot, control_head) -
 		offsetof(struct wire_slot, image));
-	memset(slot->exe, 0, sizeof(slot->exe) + sizeof(slot->comm));
+	memset(slot->exe, 0, sizeof(slot->exe));
+	memset(slot->comm, 0, sizeof(slot->comm));
 	__atomic_store_n(&slot->state, WIRE_SLOT_FREE, __ATOMIC_RELEASE);
 }
 
