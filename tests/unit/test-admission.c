@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ELF files made by hand, whole and damaged: which ones a preloaded library can get into.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "cli/run/admission.h"
+
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+enum { INTERP, DYNAMIC, SEGMENTS };
+
+/* A file as small as a program can be. */
+struct program {
+	ElfW(Ehdr) header;
+	ElfW(Phdr) segments[SEGMENTS];
+	ElfW(Dyn) dynamic[3];
+	char loader[64];
+};
+
+static struct diag_message message;
+static struct privilege_self self;
+
+/* A dynamic program of our own kind. */
+static struct program sound(void)
+{
+	struct program program = {.header = __ehdr_start};
+
+	program.header.e_type = ET_DYN;
+	program.header.e_phoff = offsetof(struct program, segments);
+	program.header.e_phentsize = sizeof(ElfW(Phdr));
+	program.header.e_phnum = SEGMENTS;
+	program.segments[INTERP] = (ElfW(Phdr)){
+		.p_type = PT_INTERP,
+		.p_offset = offsetof(struct program, loader),
+		.p_filesz = sizeof("/bin/sh"),
+	};
+	strcpy(program.loader, "/bin/sh"); /* any file that is there */
+	program.segments[DYNAMIC] = (ElfW(Phdr)){
+		.p_type = PT_DYNAMIC,
+		.p_offset = offsetof(struct program, dynamic),
+		.p_filesz = sizeof(program.dynamic),
+	};
+	return program;
+}
+
+static int check_bytes(const void *file, size_t bytes)
+{
+	int descriptor = memfd_create("program", MFD_CLOEXEC);
+	int error;
+
+	memset(&message, 0, sizeof(message));
+	privilege_read_self(&self);
+	assert_int_equal(write(descriptor, file, bytes), bytes);
+	error = admission_check(descriptor, "prog", &self, &message);
+	close(descriptor);
+	assert_int_equal(message.text[0] != '\0', error != 0);
+	return error;
+}
+
+static int check(const struct program *program)
+{
+	return check_bytes(program, sizeof(*program));
+}
+
+static void refused(const struct program *program, const char *because)
+{
+	assert_int_equal(check(program), -ENOTSUP);
+	assert_non_null(strstr(message.text, because));
+	assert_true(message.hint[0]);
+}
+
+static void a_dynamic_program_is_admitted(void **state)
+{
+	struct program program = sound();
+
+	(void)state;
+	assert_int_equal(check(&program), 0);
+	program.header.e_type = ET_EXEC;
+	assert_int_equal(check(&program), 0);
+}
+
+static void our_own_program_is_admitted(void **state)
+{
+	int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	privilege_read_self(&self);
+	assert_int_equal(admission_check(descriptor, "self", &self, &message), 0);
+	close(descriptor);
+}
+
+static void static_programs(void **state)
+{
+	struct program program = sound();
+
+	(void)state;
+	program.segments[INTERP].p_type = PT_NOTE;
+	refused(&program, "statically linked");
+	program.header.e_type = ET_EXEC;
+	refused(&program, "statically linked");
+	/* A static position independent executable is marked as one. */
+	program.header.e_type = ET_DYN;
+	program.dynamic[0] = (ElfW(Dyn)){.d_tag = DT_SONAME};
+	program.dynamic[1] = (ElfW(Dyn)){.d_tag = DT_FLAGS_1, .d_un.d_val = DF_1_PIE};
+	refused(&program, "statically linked");
+}
+
+static void the_loader_itself_is_admitted(void **state)
+{
+	struct program program = sound();
+
+	(void)state;
+	program.segments[INTERP].p_type = PT_NOTE;
+	program.dynamic[0] = (ElfW(Dyn)){.d_tag = DT_SONAME};
+	assert_int_equal(check(&program), 0);
+	program.dynamic[0].d_tag = DT_NULL;
+	program.dynamic[1].d_tag = DT_SONAME;
+	refused(&program, "statically linked");
+}
+
+static void other_machines(void **state)
+{
+	struct program program = sound();
+
+	(void)state;
+	program.header.e_machine = program.header.e_machine == EM_AARCH64 ? EM_X86_64 : EM_AARCH64;
+	refused(&program, "is made for");
+	program.header.e_machine = 0xfedc;
+	refused(&program, "another CPU");
+	program = sound();
+	program.header.e_ident[EI_CLASS] ^= ELFCLASS32 ^ ELFCLASS64;
+	refused(&program, "-bit program");
+	program = sound();
+	program.header.e_ident[EI_DATA] ^= ELFDATA2LSB ^ ELFDATA2MSB;
+	refused(&program, "byte order");
+}
+
+static void a_32_bit_header_is_enough(void **state)
+{
+	Elf32_Ehdr header = {.e_machine = EM_386, .e_type = ET_EXEC};
+
+	(void)state;
+	memcpy(header.e_ident, __ehdr_start.e_ident, EI_NIDENT);
+	header.e_ident[EI_CLASS] = ELFCLASS32;
+	assert_int_equal(check_bytes(&header, sizeof(header)), -ENOTSUP);
+	assert_non_null(strstr(message.text, "32-bit"));
+}
+
+static void set_loader(struct program *program, const char *loader)
+{
+	snprintf(program->loader, sizeof(program->loader), "%s", loader);
+	program->segments[INTERP].p_filesz = strlen(loader) + 1;
+}
+
+static void other_c_libraries(void **state)
+{
+	struct program program = sound();
+
+	(void)state;
+	set_loader(&program, "/lib/ld-musl-x86_64.so.1");
+	refused(&program, "ld-musl-x86_64.so.1");
+	set_loader(&program, "ld-musl-aarch64.so.1");
+	refused(&program, "ld-musl");
+	set_loader(&program, "/system/bin/linker64");
+	refused(&program, "linker64");
+}
+
+static void a_missing_loader_is_named(void **state)
+{
+	struct program program = sound();
+
+	(void)state;
+	set_loader(&program, "/none/ld-linux.so.9");
+	assert_int_equal(check(&program), -ENOENT);
+	assert_non_null(strstr(message.text, "'/none/ld-linux.so.9'"));
+}
+
+/* The kernel runs none of these either: no damage may be taken for a reason of ours. */
+static void damaged_files(void **state)
+{
+	const struct program whole = sound();
+	struct program program;
+
+	(void)state;
+#define DAMAGED(change)                                                                            \
+	do {                                                                                       \
+		program = whole;                                                                   \
+		change;                                                                            \
+		assert_int_equal(check(&program), -ENOEXEC);                                       \
+	} while (0)
+	DAMAGED(program.header.e_type = ET_REL);
+	DAMAGED(program.header.e_type = ET_CORE);
+	DAMAGED(program.header.e_phnum = 0);
+	DAMAGED(program.header.e_phnum = 1171);
+	DAMAGED(program.header.e_phnum = 0xffff);
+	DAMAGED(program.header.e_phentsize = 1);
+	DAMAGED(program.header.e_phoff = sizeof(program));
+	DAMAGED(program.header.e_phoff = UINT64_MAX);
+	DAMAGED(program.header.e_phoff = INT64_MAX);
+	DAMAGED(program.header.e_phoff = INT64_MAX - 65536);
+	DAMAGED(program.segments[INTERP].p_offset = UINT64_MAX);
+	DAMAGED(program.segments[INTERP].p_offset = sizeof(program) - 1);
+	DAMAGED(program.segments[INTERP].p_filesz = 0);
+	DAMAGED(program.segments[INTERP].p_filesz = 1);
+	DAMAGED(program.segments[INTERP].p_filesz = 4097);
+	DAMAGED(program.segments[INTERP].p_filesz = UINT64_MAX);
+	DAMAGED(program.segments[INTERP].p_filesz = 3); /* no NUL at the end */
+	for (size_t bytes = 4; bytes < offsetof(struct program, loader); bytes++)
+		assert_int_equal(check_bytes(&whole, bytes), -ENOEXEC);
+}
+
+static void damaged_dynamic_sections_are_static_programs(void **state)
+{
+	struct program program = sound();
+
+	(void)state;
+	program.segments[INTERP].p_type = PT_NOTE;
+	program.segments[DYNAMIC].p_offset = UINT64_MAX - 8;
+	program.segments[DYNAMIC].p_filesz = UINT64_MAX;
+	refused(&program, "statically linked");
+	program.segments[DYNAMIC].p_offset = sizeof(program) - 8;
+	refused(&program, "statically linked");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_dynamic_program_is_admitted),
+		cmocka_unit_test(our_own_program_is_admitted),
+		cmocka_unit_test(static_programs),
+		cmocka_unit_test(the_loader_itself_is_admitted),
+		cmocka_unit_test(other_machines),
+		cmocka_unit_test(a_32_bit_header_is_enough),
+		cmocka_unit_test(other_c_libraries),
+		cmocka_unit_test(a_missing_loader_is_named),
+		cmocka_unit_test(damaged_files),
+		cmocka_unit_test(damaged_dynamic_sections_are_static_programs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Messages: what reaches stderr, in how many writes, and what never does.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "cli/diag.h"
+
+/* A socket that keeps one message per write(2). */
+static int reader = -1, saved_stderr = -1;
+
+static void capture(void)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
+	reader = pair[0];
+	saved_stderr = dup(STDERR_FILENO);
+	dup2(pair[1], STDERR_FILENO);
+	close(pair[1]);
+}
+
+static void release(void)
+{
+	dup2(saved_stderr, STDERR_FILENO);
+	close(saved_stderr);
+	close(reader);
+}
+
+/* The next write(2), or "" when there was none. */
+static const char *next(void)
+{
+	static char text[8192];
+	ssize_t bytes = read(reader, text, sizeof(text) - 1);
+
+	text[bytes > 0 ? bytes : 0] = '\0';
+	return text;
+}
+
+static void one_write_each(void **state)
+{
+	const struct diag_message both = {.text = "cannot open 'x'", .hint = "try 'y'"};
+	const struct diag_message alone = {.text = "no"};
+
+	(void)state;
+	capture();
+	diag_set_level(DIAG_NORMAL);
+	diag_error("a %d", 1);
+	assert_string_equal(next(), "flamerun: a 1\n");
+	diag_hint("b");
+	assert_string_equal(next(), "flamerun: hint: b\n");
+	diag_report(&both);
+	assert_string_equal(next(), "flamerun: cannot open 'x'\n");
+	assert_string_equal(next(), "flamerun: hint: try 'y'\n");
+	diag_report(&alone);
+	assert_string_equal(next(), "flamerun: no\n");
+	assert_string_equal(next(), "");
+	release();
+}
+
+static void levels(void **state)
+{
+	static const char *const expected[][2] = {
+		[DIAG_QUIET] = {"", ""},
+		[DIAG_NORMAL] = {"flamerun: info\n", ""},
+		[DIAG_VERBOSE] = {"flamerun: info\n", "flamerun: more\n"},
+	};
+
+	(void)state;
+	for (int level = DIAG_QUIET; level <= DIAG_VERBOSE; level++) {
+		capture();
+		diag_set_level(level);
+		diag_info("info");
+		assert_string_equal(next(), expected[level][0]);
+		diag_verbose("more");
+		assert_string_equal(next(), expected[level][1]);
+		diag_error("error");
+		assert_string_equal(next(), "flamerun: error\n");
+		release();
+	}
+	diag_set_level(DIAG_NORMAL);
+}
+
+static void expect_disarmed(const char *given, const char *shown)
+{
+	char expected[256];
+
+	snprintf(expected, sizeof(expected), "flamerun: %s\n", shown);
+	diag_error("%s", given);
+	assert_string_equal(next(), expected);
+}
+
+static void nothing_a_terminal_would_act_on(void **state)
+{
+	(void)state;
+	capture();
+	expect_disarmed("\033[31mred\007", "?[31mred?");
+	expect_disarmed("two\nlines\r\tx\177", "two?lines??x?");
+	expect_disarmed("\302\233m and \302\240", "??m and \302\240");
+	expect_disarmed("\233m", "?m");
+	expect_disarmed("\303\274 \342\202\254 \360\237\224\245", "\303\274 \342\202\254 \360\237\224\245");
+	expect_disarmed("cut \342\202", "cut ??");
+	expect_disarmed("cut \360\237\033", "cut ???");
+	expect_disarmed("\300\200 \377 \365", "?? ? ?");
+	release();
+}
+
+static void long_messages_are_cut(void **state)
+{
+	char *text = malloc(100001);
+	const char *shown;
+
+	(void)state;
+	memset(text, 'x', 100000);
+	text[100000] = '\0';
+	capture();
+	diag_error("%s", text);
+	shown = next();
+	assert_true(strlen(shown) > 1000 && strlen(shown) <= 4096);
+	assert_int_equal(shown[strlen(shown) - 1], '\n');
+	assert_string_equal(next(), "");
+	release();
+	free(text);
+}
+
+static void a_lost_stderr_hurts_nobody(void **state)
+{
+	int saved = dup(STDERR_FILENO), ends[2];
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(pipe(ends), 0);
+	close(ends[0]);
+	dup2(ends[1], STDERR_FILENO);
+	errno = ERANGE;
+	diag_error("nobody reads this");
+	assert_int_equal(errno, ERANGE);
+	close(STDERR_FILENO);
+	diag_error("no descriptor");
+	assert_int_equal(errno, ERANGE);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(ends[1]);
+}
+
+static void messages_are_kept(void **state)
+{
+	struct diag_message message = {.hint = "stale"};
+
+	(void)state;
+	assert_int_equal(diag_fail(&message, -EPERM, "no %s", "way"), -EPERM);
+	assert_string_equal(message.text, "no way");
+	assert_string_equal(message.hint, "");
+	diag_fail_hint(&message, "%d", 7);
+	assert_string_equal(message.hint, "7");
+	assert_int_equal(diag_fail(NULL, -EPERM, "nobody asked"), -EPERM);
+	diag_fail_hint(NULL, "nobody asked");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_write_each),
+		cmocka_unit_test(levels),
+		cmocka_unit_test(nothing_a_terminal_would_act_on),
+		cmocka_unit_test(long_messages_are_cut),
+		cmocka_unit_test(a_lost_stderr_hurts_nobody),
+		cmocka_unit_test(messages_are_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

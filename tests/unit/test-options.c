@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options table, its parser and the help made from it.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "cli/formats/format.h"
+#include "cli/help.h"
+#include "cli/options.h"
+
+#define ARGUMENTS_MAX 80
+
+static struct options options;
+static struct diag_message message;
+
+/* Parse "flamerun" and @words, NULL at the end, up to the first operand. Returns its index. */
+static int parse(int expected_error, const char *const *words)
+{
+	static char *argv[ARGUMENTS_MAX];
+	int argc = 1, index = 1;
+
+	argv[0] = (char *)"flamerun";
+	while (words[argc - 1]) {
+		argv[argc] = (char *)words[argc - 1];
+		argc++;
+	}
+	memset(&message, 0, sizeof(message));
+	options_init(&options);
+	assert_int_equal(options_parse(&options, argc, argv, &index, &message), expected_error);
+	assert_int_equal(message.text[0] != '\0', expected_error != 0);
+	return index;
+}
+
+#define PARSE(...)    parse(0, (const char *const[]){__VA_ARGS__, NULL})
+#define REFUSE(...)   parse(-EINVAL, (const char *const[]){__VA_ARGS__, NULL})
+
+static void defaults(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("prog"), 1);
+	assert_int_equal(options.rate_hz, 197);
+	assert_int_equal(options.duration_ns, 0);
+	assert_int_equal(options.level, DIAG_NORMAL);
+	assert_int_equal(options.test_clock_hz, 0);
+	assert_null(options.title);
+	assert_null(options.run_only);
+	assert_int_equal(options.outputs.count, 0);
+	options_finish(&options);
+	assert_int_equal(options.outputs.count, 1);
+	assert_string_equal(options.outputs.path[0], "flame.svg");
+}
+
+static void the_default_output_gives_way(void **state)
+{
+	(void)state;
+	PARSE("-o", "a.png", "prog");
+	options_finish(&options);
+	assert_int_equal(options.outputs.count, 1);
+	assert_string_equal(options.outputs.path[0], "a.png");
+}
+
+static void every_way_to_give_a_value(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("-r", "99", "p"), 3);
+	assert_int_equal(options.rate_hz, 99);
+	assert_int_equal(PARSE("-r98", "p"), 2);
+	assert_int_equal(options.rate_hz, 98);
+	assert_int_equal(PARSE("--rate", "97", "p"), 3);
+	assert_int_equal(options.rate_hz, 97);
+	assert_int_equal(PARSE("--rate=96", "p"), 2);
+	assert_int_equal(options.rate_hz, 96);
+	assert_int_equal(PARSE("-vr95", "p"), 2);
+	assert_int_equal(options.rate_hz, 95);
+	assert_int_equal(options.level, DIAG_VERBOSE);
+	assert_int_equal(PARSE("--title=", "p"), 2);
+	assert_string_equal(options.title, "");
+	assert_int_equal(PARSE("--title", "--rate", "p"), 3);
+	assert_string_equal(options.title, "--rate");
+}
+
+static void outputs_add_up(void **state)
+{
+	(void)state;
+	PARSE("-oa.svg", "--output=b.png", "-o", "c.folded", "p");
+	assert_int_equal(options.outputs.count, 3);
+	assert_string_equal(options.outputs.path[0], "a.svg");
+	assert_string_equal(options.outputs.path[1], "b.png");
+	assert_string_equal(options.outputs.path[2], "c.folded");
+	REFUSE("-o", "a.jpeg");
+	assert_non_null(strstr(message.hint, FORMAT_EXTENSIONS));
+	REFUSE("-o", "svg");
+	PARSE("-o", "/dev/null", "p");
+}
+
+static void too_many_outputs_are_refused(void **state)
+{
+	const char *words[2 * OPTIONS_OUTPUTS_MAX + 3];
+	int count = 0;
+
+	(void)state;
+	for (int i = 0; i <= OPTIONS_OUTPUTS_MAX; i++) {
+		words[count++] = "-o";
+		words[count++] = "a.svg";
+	}
+	words[count] = NULL;
+	parse(-EINVAL, words);
+	words[count - 2] = NULL;
+	parse(0, words);
+}
+
+static void parsing_stops_at_the_program(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("prog", "-r", "1"), 1);
+	assert_int_equal(options.rate_hz, 197);
+	assert_int_equal(PARSE("-q", "--", "-r", "1"), 3);
+	assert_int_equal(options.rate_hz, 197);
+	assert_true(options.ended_by_dashes);
+	assert_int_equal(PARSE("-"), 1);
+	assert_false(options.ended_by_dashes);
+}
+
+static void rates_have_a_range(void **state)
+{
+	(void)state;
+	PARSE("-r", "1", "p");
+	PARSE("-r", "10000", "p");
+	assert_int_equal(options.rate_hz, 10000);
+	REFUSE("-r", "0");
+	REFUSE("-r", "10001");
+	REFUSE("-r", "-5");
+	REFUSE("-r", "+5");
+	REFUSE("-r", " 5");
+	REFUSE("-r", "5 ");
+	REFUSE("-r", "5x");
+	REFUSE("-r", "0x5");
+	REFUSE("-r", "");
+	REFUSE("-r", "4294967393");           /* 97 in 32 bits */
+	REFUSE("-r", "18446744073709551713"); /* 97 in 64 bits */
+	assert_non_null(strstr(message.text, "from 1 to 10000"));
+}
+
+static void durations_are_decimal(void **state)
+{
+	(void)state;
+	PARSE("-d", "2", "p");
+	assert_int_equal(options.duration_ns, 2000000000);
+	PARSE("-d", "0.25", "p");
+	assert_int_equal(options.duration_ns, 250000000);
+	PARSE("--duration=.5", "p");
+	assert_int_equal(options.duration_ns, 500000000);
+	PARSE("-d", "4000000000", "p");
+	REFUSE("-d", "0");
+	REFUSE("-d", "0.0");
+	REFUSE("-d", "0.0000000001");
+	REFUSE("-d", "-1");
+	REFUSE("-d", "inf");
+	REFUSE("-d", "nan");
+	REFUSE("-d", "0x1");
+	REFUSE("-d", "1e3");
+	REFUSE("-d", "1.2.3");
+	REFUSE("-d", ".");
+	REFUSE("-d", "1s");
+	REFUSE("-d", "");
+	REFUSE("-d", "99999999999999999999999");
+}
+
+static void mistakes_are_named(void **state)
+{
+	(void)state;
+	REFUSE("--nope");
+	assert_string_equal(message.text, "unknown option '--nope'");
+	REFUSE("--nope=3");
+	assert_string_equal(message.text, "unknown option '--nope'");
+	REFUSE("-qx");
+	assert_string_equal(message.text, "unknown option '-x'");
+	REFUSE("--rat", "3");
+	REFUSE("--rate");
+	assert_string_equal(message.text, "--rate wants HZ");
+	REFUSE("-o");
+	assert_string_equal(message.text, "-o wants FILE");
+	REFUSE("--quiet=yes");
+	assert_string_equal(message.text, "--quiet takes no value");
+	REFUSE("---");
+	REFUSE("--=3");
+}
+
+static void the_last_switch_counts(void **state)
+{
+	(void)state;
+	PARSE("-q", "-v", "p");
+	assert_int_equal(options.level, DIAG_VERBOSE);
+	PARSE("-vq", "p");
+	assert_int_equal(options.level, DIAG_QUIET);
+	PARSE("-h");
+	assert_int_equal(options.action, OPTIONS_HELP);
+	PARSE("--version");
+	assert_int_equal(options.action, OPTIONS_VERSION);
+}
+
+static void options_of_runs_are_noted(void **state)
+{
+	(void)state;
+	PARSE("-q", "-oa.svg", "p");
+	assert_null(options.run_only);
+	PARSE("-r9", "-q", "p");
+	assert_string_equal(options.run_only, "rate");
+	PARSE("--test-clock=5000", "p");
+	assert_int_equal(options.test_clock_hz, 5000);
+	assert_string_equal(options.run_only, "test-clock");
+}
+
+/* A row's names are unique, its default parses, what it stores has a place of its own. */
+static void the_table_is_sound(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < options_row_count; i++) {
+		const struct options_row *row = &options_rows[i];
+
+		for (size_t j = 0; row->long_name && j < i; j++) {
+			if (!options_rows[j].long_name)
+				continue;
+			assert_string_not_equal(row->long_name, options_rows[j].long_name);
+			if (row->short_name)
+				assert_int_not_equal(row->short_name, options_rows[j].short_name);
+		}
+	}
+}
+
+static void help_fits_a_terminal(void **state)
+{
+	char *text = NULL;
+	size_t bytes = 0, lines = 0;
+	FILE *out = open_memstream(&text, &bytes);
+	int hidden = 0;
+
+	(void)state;
+	assert_int_equal(help_write(out), 0);
+	fclose(out);
+	for (char *line = text; *line; lines++) {
+		size_t length = strcspn(line, "\n");
+
+		assert_true(length <= 80);
+		line += length + 1;
+	}
+	assert_true(lines <= 24);
+	for (size_t i = 0; i < options_row_count; i++) {
+		char name[64];
+
+		hidden |= !options_rows[i].long_name && !options_rows[i].text;
+		if (!options_rows[i].long_name)
+			continue;
+		snprintf(name, sizeof(name), "--%s", options_rows[i].long_name);
+		assert_int_equal(strstr(text, name) != NULL, !hidden);
+	}
+	assert_true(hidden);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(the_default_output_gives_way),
+		cmocka_unit_test(every_way_to_give_a_value),
+		cmocka_unit_test(outputs_add_up),
+		cmocka_unit_test(too_many_outputs_are_refused),
+		cmocka_unit_test(parsing_stops_at_the_program),
+		cmocka_unit_test(rates_have_a_range),
+		cmocka_unit_test(durations_are_decimal),
+		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(the_last_switch_counts),
+		cmocka_unit_test(options_of_runs_are_noted),
+		cmocka_unit_test(the_table_is_sound),
+		cmocka_unit_test(help_fits_a_terminal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
