@@ -342,7 +342,8 @@ void calltree_thread(struct calltree *tree, uint32_t thread, const char *name)
 			poison(tree, -ENOMEM);
 			return;
 		}
-		memset(threads + tree->thread_room, 0, (room - tree->thread_room) * sizeof(*threads));
+		memset(threads + tree->thread_room, 0,
+			(room - tree->thread_room) * sizeof(*threads));
 		tree->threads = threads;
 		tree->thread_room = room;
 	}

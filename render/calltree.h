@@ -30,7 +30,7 @@ enum calltree_frame_kind {
 };
 
 struct calltree_frame {
-	const char *name;   /* any bytes but NUL, never NULL, not necessarily UTF-8; owned by the tree */
+	const char *name;   /* any bytes but NUL, maybe not UTF-8; never NULL; owned by the tree */
 	const char *module; /* short name of the module, "" when there is none; owned by the tree */
 	enum calltree_frame_kind kind;
 };
@@ -76,10 +76,13 @@ void calltree_thread(struct calltree *tree, uint32_t thread, const char *name);
 /* Remember one sample's time. Does not add weight: calltree_add() does. */
 void calltree_sample(struct calltree *tree, const struct calltree_sample *sample);
 
-/* Compute totals. Call once after building. Returns 0, or -ENOMEM when the tree is poisoned. */
+/* Compute totals. Call once after building. Returns what calltree_error() does. */
 int calltree_finish(struct calltree *tree);
 
-/* 0, or the negative errno that poisoned the tree. */
+/*
+ * 0, or what poisoned the tree: -ENOMEM, -E2BIG (a ceiling on nodes, frames or threads), -EOVERFLOW
+ * (weights beyond 2^53), -EINVAL (a number that was never given out).
+ */
 int calltree_error(const struct calltree *tree);
 
 /* Reading. Pointers stay valid until the tree changes. */

@@ -51,7 +51,8 @@ static void show_texts(const struct scene *scene, cairo_t *cairo)
 	}
 }
 
-int draw_scene(const struct scene *scene, cairo_surface_t *surface, double scale, enum draw_text text)
+int draw_scene(
+	const struct scene *scene, cairo_surface_t *surface, double scale, enum draw_text text)
 {
 	cairo_t *cairo = cairo_create(surface);
 

@@ -16,6 +16,7 @@ enum draw_text { DRAW_TEXT, DRAW_NO_TEXT };
  * pixel. Only fills, lines of text and nothing that clips or groups: viewers without masks show the
  * same. Returns 0, or -ENOMEM or -EIO.
  */
-int draw_scene(const struct scene *scene, cairo_surface_t *surface, double scale, enum draw_text text);
+int draw_scene(
+	const struct scene *scene, cairo_surface_t *surface, double scale, enum draw_text text);
 
 #endif

@@ -8,8 +8,8 @@
  *   know. Numbers in columns are LEB128 varints, "signed" ones zigzag; texts are UTF-8 or whatever
  *   bytes the symbol had.
  *
- *   Frames are numbered by name; nodes are in depth-first order, siblings by frame number, node 0 is
- *   the root and its frame number means nothing.
+ *   Frames are numbered by name; nodes are in depth-first order, siblings by frame number, node 0
+ *   is the root and its frame number means nothing.
  */
 #ifndef RENDER_EMBED_H
 #define RENDER_EMBED_H

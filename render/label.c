@@ -169,7 +169,8 @@ static size_t cut_to_width(char *text, double width_px, const struct label_measu
 	return keep + ELLIPSIS_BYTES;
 }
 
-size_t label_fit(char *fitted, const char *name, double width_px, const struct label_measure *measure)
+size_t label_fit(
+	char *fitted, const char *name, double width_px, const struct label_measure *measure)
 {
 	/* "<>" becomes "<…>", two bytes become five. */
 	char collapsed[3 * LABEL_BYTES];

@@ -33,6 +33,7 @@ double label_width_px(const char *text, const struct label_measure *measure);
  * Fit @name (any bytes) into @width_px: whole, else with template arguments collapsed to <…>, else
  * cut with an ellipsis. @fitted has LABEL_BYTES. Returns its length, 0 when nothing useful fits.
  */
-size_t label_fit(char *fitted, const char *name, double width_px, const struct label_measure *measure);
+size_t label_fit(
+	char *fitted, const char *name, double width_px, const struct label_measure *measure);
 
 #endif

@@ -151,6 +151,21 @@ static int add_boxes(struct scene *scene, const struct calltree *tree, const str
 	return 0;
 }
 
+/* The place of the graph when there is nothing to show in it, and why. */
+static int add_empty(struct scene *scene, const char *text, double top_px)
+{
+	char fitted[LABEL_BYTES];
+	struct scene_box panel = {MARGIN_PX, top_px, scene->width_px - 2 * MARGIN_PX, EMPTY_PX,
+		palette_root()};
+	const struct label_measure *measure = &scene->fonts[FONT_SUBTITLE].measure;
+
+	scene->boxes[scene->box_count++] = panel;
+	if (!label_fit(fitted, text, panel.width - 2 * MARGIN_PX, measure))
+		return 0;
+	return add_text(scene, floor((scene->width_px - label_width_px(fitted, measure)) / 2),
+		top_px + EMPTY_PX / 2 + 4, FONT_SUBTITLE, fitted);
+}
+
 static int compose(struct scene *scene, const struct calltree *tree, const struct layout *layout,
 	const struct picture_options *options, const char *note)
 {
@@ -160,13 +175,15 @@ static int compose(struct scene *scene, const struct calltree *tree, const struc
 	const char *empty = options->empty ? options->empty : "No samples were recorded.";
 	int error;
 
+	/* A note about zooming has no place under nothing. */
+	note = layout->count ? note : NULL;
 	scene->height_px = bottom_px + (note ? FOOTER_NOTE_PX : FOOTER_PX);
 	error = add_line(scene, TITLE_BASE_PX, FONT_TITLE,
 		options->title ? options->title : "Flame graph");
 	if (!error && has_subtitle)
 		error = add_line(scene, SUBTITLE_BASE_PX, FONT_SUBTITLE, options->subtitle);
 	if (!error && !layout->count)
-		error = add_line(scene, top_px + EMPTY_PX / 2, FONT_SUBTITLE, empty);
+		error = add_empty(scene, empty, top_px);
 	if (!error && note)
 		error = add_line(scene, bottom_px + FOOTER_NOTE_PX / 2 + 2, FONT_NOTE, note);
 	return error ? error : add_boxes(scene, tree, layout, options, bottom_px);

@@ -49,7 +49,7 @@ static int parse_weight(const char *text, const char *end, uint64_t *weight)
 	return 0;
 }
 
-/* "[module+0x12]" is unnamed code of module, any other "[...]" is ours; "_[j]" marks compiled code. */
+/* "[module+0x12]" is unnamed code, any other "[...]" is ours, "_[j]" marks compiled code. */
 static enum calltree_frame_kind guess_kind(const char *name, char *module, size_t module_bytes)
 {
 	size_t length = strlen(name);
