@@ -19,10 +19,12 @@ struct accounting {
 };
 
 /*
- * Credit the CPU time that each image used before it could be sampled (its exec, its dynamic
- * linking) as samples without a stack. Call once, after everything was gathered.
+ * Follow each process through its execs: count those whose new image never connected, and, with
+ * @credit, credit the CPU time that each image used before it could be sampled (its exec, its
+ * dynamic linking) as samples without a stack. Call once, after everything was gathered.
+ * Returns 0 or -ENOMEM.
  */
-void accounting_credit_starts(struct profile *profile);
+int accounting_settle(struct profile *profile, int credit);
 
 /* sampled + credited + dropped + torn, to be held against due. */
 uint64_t accounting_total(const struct accounting *accounting);

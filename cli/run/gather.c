@@ -217,7 +217,6 @@ static void finalize(struct gather *gather, uint32_t index, int release)
 	totals->losses.dropped += slot->dropped;
 	totals->losses.control_dropped += slot->control_dropped;
 	totals->losses.late_threads += slot->late_threads;
-	totals->losses.unprofiled_execs += state == WIRE_SLOT_EXEC && !known->superseded;
 	known->image_id = 0;
 	if (!release)
 		return;
@@ -325,8 +324,8 @@ int gather_finish(struct gather *gather, int timeout_ms, const struct rusage *us
 	for (uint32_t i = 0; i < slots_high(gather); i++)
 		if (gather->slots[i].image_id && !profile_error(gather->profile))
 			finalize(gather, i, 0);
-	if (!arena->clock_hz)
-		accounting_credit_starts(gather->profile);
+	if (!profile_error(gather->profile) && accounting_settle(gather->profile, !arena->clock_hz))
+		return -ENOMEM;
 	totals->cpu_ns = cpu_time_ns(gather, usage);
 	totals->losses.lost_processes = __atomic_load_n(&arena->lost_processes, __ATOMIC_RELAXED);
 	totals->losses.late_threads += __atomic_load_n(&arena->lost_threads, __ATOMIC_RELAXED);

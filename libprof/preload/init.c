@@ -17,6 +17,7 @@
 
 #include "libprof/flameprof.h"
 #include "libprof/preload/preload.h"
+#include "libprof/sampler/modules.h"
 #include "libprof/sampler/sampler.h"
 
 struct channel {
@@ -132,6 +133,7 @@ __attribute__((constructor(101))) static void start(void)
 	arena = map_arena(&channel);
 	if (arena) {
 		preload_resolve();
+		modules_init();
 		sampler.flamerun_pid = channel.flamerun_pid;
 		sampler.pipe_descriptor = channel.pipe_descriptor;
 		if (!sampler_start(arena, 0, (const char *)getauxval(AT_EXECFN))) {

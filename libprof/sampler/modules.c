@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
@@ -39,6 +40,12 @@ struct module_entry {
 static struct module_entry entries[MODULES_MAX];
 static uint32_t entry_count; /* atomic */
 static uint32_t buckets[MODULES_BUCKETS]; /* atomic: index + 1 of the newest entry */
+
+/* The program itself, from its lowest to its highest segment. */
+static struct {
+	uintptr_t start;
+	uintptr_t end;
+} program;
 
 static uint64_t hash_name(const char *name)
 {
@@ -203,6 +210,42 @@ static struct module_entry *add_entry(const struct unwind_module *module,
 	return entry;
 }
 
+void modules_init(void)
+{
+	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	unsigned long count = getauxval(AT_PHNUM);
+	uintptr_t bias = 0;
+
+	if (!segments)
+		return;
+	for (unsigned long i = 0; i < count; i++)
+		if (segments[i].p_type == PT_PHDR)
+			bias = (uintptr_t)segments - segments[i].p_vaddr;
+	program.start = UINTPTR_MAX;
+	for (unsigned long i = 0; i < count; i++) {
+		uintptr_t at = bias + segments[i].p_vaddr;
+
+		if (segments[i].p_type != PT_LOAD)
+			continue;
+		if (at < program.start)
+			program.start = at;
+		if (at + segments[i].p_memsz > program.end)
+			program.end = at + segments[i].p_memsz;
+	}
+}
+
+/*
+ * A program whose segments leave holes is known to the dynamic linker one segment at a time; its
+ * call-frame information and its notes lie in another one than its code.
+ */
+static void widen_to_program(uintptr_t pc, struct unwind_module *module)
+{
+	if (pc < program.start || pc >= program.end)
+		return;
+	module->start = program.start;
+	module->end = program.end;
+}
+
 int modules_find(uintptr_t pc, struct unwind_module *out)
 {
 	const struct link_map *map;
@@ -212,6 +255,7 @@ int modules_find(uintptr_t pc, struct unwind_module *out)
 
 	if (error)
 		return error;
+	widen_to_program(pc, out);
 	at = __atomic_load_n(bucket_of(out->start), __ATOMIC_ACQUIRE);
 	for (; at; at = entries[at - 1].next) {
 		if (same_module(&entries[at - 1], out, map)) {

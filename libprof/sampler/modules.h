@@ -11,6 +11,9 @@
 
 #include "libprof/unwind/unwind.h"
 
+/* Learn where the program lies. Context: the constructor, before the first modules_find(). */
+void modules_init(void);
+
 /*
  * The module @pc lies in, its number published in this image's control ring. number is
  * WIRE_MODULE_OVER when there were too many.
