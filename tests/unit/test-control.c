@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Control records from several writers to one reader, across many turns of the ring. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "cli/run/intake.h"
+#include "libprof/sampler/control.h"
+
+struct fixture {
+	void *arena;
+	struct profile *profile;
+	struct intake intake;
+	uint32_t image;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	fixture->arena = calloc(1, WIRE_ARENA_BYTES);
+	fixture->profile = profile_new(197);
+	assert_int_equal(intake_init(&fixture->intake, fixture->arena, fixture->profile), 0);
+	fixture->image = profile_image(fixture->profile, 1);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	intake_release(&fixture->intake);
+	profile_free(fixture->profile);
+	free(fixture->arena);
+	free(fixture);
+	return 0;
+}
+
+static int announce(struct fixture *fixture, uint32_t number, const char *path)
+{
+	uint32_t bytes = (uint32_t)(sizeof(struct wire_module) + strlen(path) + 8) & ~7u;
+	struct wire_module *module =
+		(struct wire_module *)control_reserve(wire_slot(fixture->arena, 3),
+			wire_control_data(fixture->arena, 3), bytes);
+
+	if (!module)
+		return -1;
+	memset((char *)module + sizeof(module->control), 0, bytes - sizeof(module->control));
+	module->number = number;
+	module->path_bytes = (uint32_t)strlen(path) + 1;
+	memcpy(module->path, path, module->path_bytes);
+	control_commit(&module->control, bytes, WIRE_CONTROL_MODULE);
+	return 0;
+}
+
+static const char *path_of(struct fixture *fixture, uint32_t number)
+{
+	const struct profile_image *image = profile_image_at(fixture->profile, fixture->image);
+
+	return number < image->module_count ? image->modules[number].path : NULL;
+}
+
+static void records_arrive_across_the_wrap(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[300];
+
+	for (uint32_t i = 1; i <= 1000; i++) {
+		memset(path, 'x', sizeof(path));
+		path[i % 290] = '\0';
+		assert_int_equal(announce(fixture, i, path), 0);
+		control_read_all(&fixture->intake, 3, fixture->image);
+		assert_non_null(path_of(fixture, i));
+		assert_int_equal(strlen(path_of(fixture, i)), i % 290);
+	}
+	assert_true(wire_slot(fixture->arena, 3)->control_head > 4 * WIRE_CONTROL_BYTES);
+}
+
+static void a_full_ring_drops_and_counts(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t taken = 0;
+
+	while (!announce(fixture, taken + 1, "/lib/libc.so.6"))
+		taken++;
+	assert_true(taken > 100);
+	assert_int_equal(wire_slot(fixture->arena, 3)->control_dropped, 1);
+	control_read_all(&fixture->intake, 3, fixture->image);
+	assert_non_null(path_of(fixture, taken));
+	assert_int_equal(announce(fixture, taken + 1, "/lib/libm.so.6"), 0);
+}
+
+static void an_unfinished_record_holds_the_reader(void **state)
+{
+	struct fixture *fixture = *state;
+	struct wire_control *slow = control_reserve(wire_slot(fixture->arena, 3),
+		wire_control_data(fixture->arena, 3), sizeof(struct wire_thread));
+
+	assert_int_equal(announce(fixture, 1, "/lib/a.so"), 0);
+	control_read_all(&fixture->intake, 3, fixture->image);
+	assert_null(path_of(fixture, 1));
+	memset((char *)slow + sizeof(*slow), 0, sizeof(struct wire_thread) - sizeof(*slow));
+	control_commit(slow, sizeof(struct wire_thread), WIRE_CONTROL_THREAD);
+	control_read_all(&fixture->intake, 3, fixture->image);
+	assert_non_null(path_of(fixture, 1));
+}
+
+struct writer {
+	struct fixture *fixture;
+	uint32_t first;
+	uint32_t refused;
+};
+
+#define PER_WRITER 2000
+
+static void *write_many(void *argument)
+{
+	struct writer *writer = argument;
+	char path[64];
+
+	for (uint32_t i = 0; i < PER_WRITER;) {
+		snprintf(path, sizeof(path), "/m/%u", writer->first + i);
+		if (announce(writer->fixture, writer->first + i, path))
+			writer->refused++;
+		else
+			i++;
+	}
+	return NULL;
+}
+
+static void several_writers_lose_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct writer writers[3];
+	pthread_t threads[3];
+	char path[64];
+
+	for (uint32_t i = 0; i < 3; i++) {
+		writers[i] = (struct writer){fixture, 1 + i * PER_WRITER, 0};
+		assert_int_equal(pthread_create(&threads[i], NULL, write_many, &writers[i]), 0);
+	}
+	for (uint32_t seen = 0; seen < 3 * PER_WRITER;) {
+		control_read_all(&fixture->intake, 3, fixture->image);
+		seen = 0;
+		for (uint32_t i = 1; i <= 3 * PER_WRITER; i++)
+			seen += path_of(fixture, i) != NULL;
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	for (uint32_t i = 1; i <= 3 * PER_WRITER; i++) {
+		snprintf(path, sizeof(path), "/m/%u", i);
+		assert_string_equal(path_of(fixture, i), path);
+	}
+	assert_int_equal(profile_totals(fixture->profile)->losses.malformed, 0);
+}
+
+static void lies_are_counted_and_harmless(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t *words = (uint32_t *)wire_control_data(fixture->arena, 3);
+	uint64_t random = 88172645463325252ULL;
+
+	for (int round = 0; round < 2000; round++) {
+		for (uint32_t i = 0; i < WIRE_CONTROL_BYTES / 4; i += 1 + random % 64) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			words[i] = random % 3 ? (uint32_t)random : (uint32_t)(random % 600) << 8 | 2;
+		}
+		control_read_all(&fixture->intake, 3, fixture->image);
+	}
+	assert_true(profile_totals(fixture->profile)->losses.malformed > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(records_arrive_across_the_wrap, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_full_ring_drops_and_counts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			an_unfinished_record_holds_the_reader, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(several_writers_lose_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lies_are_counted_and_harmless, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
