@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A whole walk over call-frame information that an attacker wrote: the input is a module, with its
+ * .eh_frame_hdr where the input says, and a stack. Nothing may be read outside of either, and every
+ * walk ends.
+ *
+ *	clang-14 -g -O1 -std=gnu11 -D_GNU_SOURCE -I. -Iarch/x86_64 \
+ *		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+ *		-o fuzz-cfi tests/fuzz/fuzz-cfi.c && ./fuzz-cfi -max_total_time=120
+ *
+ * Input: two bytes offset of the header, one byte that scales the code's size, one byte words of
+ * stack; the stack; the module. Code begins where the module does.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/unwind/unwind.h"
+
+#define FRAMES      64u
+#define STACK_WORDS 255u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct unwind_module fuzzed;
+
+/* Memory besides the stack is there at every other address, and says where it is. */
+static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value)
+{
+	(void)context;
+	if (address & 64)
+		return -EFAULT;
+	*value = address * 3;
+	return 0;
+}
+
+static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_module *out)
+{
+	(void)context;
+	if (pc < fuzzed.start || pc >= fuzzed.end)
+		return -ENOENT;
+	*out = fuzzed;
+	return 0;
+}
+
+#define UNWIND_ROWCACHE ((struct rowcache *)NULL)
+#include "libprof/unwind/unwind_core.h"
+
+static void walk_from(const struct arch_registers *registers, const struct unwind_bounds *bounds)
+{
+	uint64_t frames[FRAMES];
+	struct unwind_result result = unwind_walk(registers, bounds, frames, FRAMES, NULL);
+
+	if (result.frames == 0 || result.frames > FRAMES || result.end >= WIRE_END_COUNT)
+		abort();
+	if (result.end == WIRE_END_DEPTH && result.frames != FRAMES)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 4)
+		return 0;
+
+	size_t header = data[0] | (size_t)data[1] << 8;
+	size_t stack_bytes = (data[3] % STACK_WORDS) * sizeof(uintptr_t);
+
+	if (size - 4 < stack_bytes || size - 4 - stack_bytes == 0)
+		return 0;
+
+	/* Copies of exactly that size: the sanitizer sees the first byte beyond. */
+	size_t module_bytes = size - 4 - stack_bytes;
+	uint8_t *module = malloc(module_bytes);
+	uint8_t *stack = malloc(stack_bytes + 1);
+
+	memcpy(module, data + 4 + stack_bytes, module_bytes);
+	memcpy(stack, data + 4, stack_bytes);
+	fuzzed = (struct unwind_module){
+		.start = (uintptr_t)module,
+		.end = (uintptr_t)module + module_bytes,
+		.bias = (uintptr_t)module,
+		.eh_frame_hdr = (uintptr_t)module + header % (module_bytes + 1),
+		.number = 1,
+	};
+
+	/* Stack words that are small are offsets: into the module, or into the stack itself. */
+	for (size_t i = 0; i + sizeof(uintptr_t) <= stack_bytes; i += sizeof(uintptr_t)) {
+		uintptr_t word;
+
+		memcpy(&word, stack + i, sizeof(word));
+		if (word >> 16 == 0)
+			word += fuzzed.start;
+		else if (word >> 32 == 0)
+			word = (uintptr_t)stack + (word & 0x7ff);
+		memcpy(stack + i, &word, sizeof(word));
+	}
+
+	struct unwind_bounds bounds = {(uintptr_t)stack, (uintptr_t)stack + stack_bytes};
+	struct arch_registers registers;
+
+	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++)
+		registers.r[reg] = (uintptr_t)stack + 8 * reg;
+	registers.r[ARCH_DWARF_SP] = (uintptr_t)stack;
+	for (size_t pc = 0; pc < module_bytes; pc += 1 + data[2]) {
+		registers.r[ARCH_DWARF_PC] = fuzzed.start + pc;
+		walk_from(&registers, &bounds);
+	}
+	free(module);
+	free(stack);
+	return 0;
+}
