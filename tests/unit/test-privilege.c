@@ -157,6 +157,6 @@ int main(int argc, char **argv)
 	};
 
 	if (argc == 2 && !strcmp(argv[1], "--at-secure"))
-		return getauxval(AT_SECURE) != 0;
+		_exit(getauxval(AT_SECURE) != 0); /* past the leak checker, which dislikes such processes */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

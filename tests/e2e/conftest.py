@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+#
+# What the contract tests share: the flamerun under test and a way to run it in a folder of its own.
+# FLAMERUN: the program to test, else the one in TEST_BUILD.
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+import profiled
+
+
+@pytest.fixture(scope="session")
+def flamerun():
+    path = pathlib.Path(os.environ.get("FLAMERUN", profiled.BUILD / "flamerun")).resolve()
+    assert os.access(path, os.X_OK), f"{path}: build it first"
+    return str(path)
+
+
+@pytest.fixture
+def run(flamerun, tmp_path):
+    """run(*words, **subprocess options) -> CompletedProcess, in tmp_path."""
+
+    def call(*words, **options):
+        options.setdefault("cwd", tmp_path)
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("timeout", 60)
+        if "stdout" not in options:
+            options["stdout"] = subprocess.PIPE
+        if "stderr" not in options:
+            options["stderr"] = subprocess.PIPE
+        return subprocess.run([flamerun, *map(str, words)], text=True, **options)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def confined():
+    """Does no_new_privs hold, so that nothing changes privileges?"""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return any(line.split() == ["NoNewPrivs:", "1"] for line in status)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+#
+# What signals mean: those sent to flamerun by a process reach the program, once; what the program
+# inherits is what flamerun inherited.
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from profiled import compile_target
+
+SENT = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
+        signal.SIGALRM, signal.SIGCONT, signal.SIGWINCH, signal.SIGIO, signal.SIGTSTP,
+        signal.SIGRTMIN + 3]
+
+
+@pytest.fixture(scope="session")
+def listener(tmp_path_factory):
+    return compile_target("listener.c", tmp_path_factory.mktemp("listener"))
+
+
+class Session:
+    """flamerun over the listener, on pipes."""
+
+    def __init__(self, flamerun, folder, listener, *signals, options=("-q",), **more):
+        numbers = [str(int(number)) for number in signals]
+        self.process = subprocess.Popen([flamerun, *options, "--", listener, *numbers], cwd=folder, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        **more)
+        word, self.child = self.process.stdout.readline().split()
+        assert word == "ready"
+        self.child = int(self.child)
+
+    def finish(self):
+        """Let the listener end. Returns the rest of its output."""
+        out, self.stderr = self.process.communicate("\n", timeout=60)
+        return out.splitlines()
+
+
+def settle():
+    """Time for a second copy of a signal to arrive, if there is one."""
+    time.sleep(0.15)
+
+
+@pytest.mark.parametrize("number", SENT)
+def test_a_signal_from_a_process_is_passed_on_once(flamerun, tmp_path, listener, number):
+    session = Session(flamerun, tmp_path, listener, number)
+    os.kill(session.process.pid, number)
+    assert session.process.stdout.readline() == f"got {int(number)}\n"
+    settle()
+    assert session.finish() == []
+    assert session.process.returncode == 7
+
+
+def test_a_signal_the_program_does_not_catch_ends_both_alike(flamerun, tmp_path, listener):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGRTMIN + 1):
+        session = Session(flamerun, tmp_path, listener)
+        os.kill(session.process.pid, number)
+        assert session.finish() == []
+        assert session.process.returncode == -number
+        assert (tmp_path / "flame.svg").exists()
+
+
+def test_terminated_by_timeout(flamerun, tmp_path):
+    """timeout signals us, then our whole group: a program that tidies up is given the time."""
+    script = 'trap "echo tidying; sleep 0.2; exit 9" TERM; echo up; while :; do sleep 0.05; done'
+    result = subprocess.run(["timeout", "--preserve-status", "0.5", flamerun, "-q", "--", "sh", "-c", script],
+                            cwd=tmp_path, stdout=subprocess.PIPE, text=True, timeout=60)
+    assert result.stdout.splitlines()[-1] == "tidying"
+    assert result.returncode == 9
+    assert (tmp_path / "flame.svg").exists()
+
+
+def test_what_the_program_sends_its_parent_does_not_come_back(flamerun, tmp_path, listener):
+    result = subprocess.run([flamerun, "-q", "--", "sh", "-c", 'trap "echo back" USR1; kill -USR1 $PPID; '
+                             "sleep 0.2; echo end"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, timeout=60)
+    assert result.stdout == "end\n"
+    assert result.returncode == 0
+
+
+STATE = ["grep", "-E", "^(Sig(Blk|Ign|Cgt)|ShdPnd):", "/proc/self/status"]
+
+
+@pytest.mark.parametrize("shell", [
+    "exec",
+    "trap '' HUP INT PIPE XFSZ CHLD TERM TSTP USR1; exec",
+])
+def test_dispositions_are_inherited(flamerun, tmp_path, shell):
+    def states(*command):
+        text = subprocess.run(["sh", "-c", f'{shell} "$@"', "sh", *command], cwd=tmp_path, text=True, check=True,
+                              stdout=subprocess.PIPE, restore_signals=False).stdout
+        pairs = [line.split(":") for line in text.splitlines()]
+        return {name: int(mask, 16) for name, mask in pairs}
+
+    alone = states(*STATE)
+    profiled = states(flamerun, "-q", "--", *STATE)
+    # The library catches SIGPROF (27) to sample; nothing else may differ.
+    profiled["SigCgt"] &= ~(1 << 26)
+    assert profiled == alone
+
+
+def test_the_mask_is_inherited(flamerun, tmp_path):
+    def block():
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR2})
+
+    command = ["grep", "^SigBlk:", "/proc/self/status"]
+    alone = subprocess.run(command, preexec_fn=block, stdout=subprocess.PIPE).stdout
+    profiled = subprocess.run([flamerun, "-q", "--", *command], cwd=tmp_path, preexec_fn=block,
+                              stdout=subprocess.PIPE, timeout=60).stdout
+    assert profiled == alone
+    assert int(alone.split()[1], 16) != 0
+
+
+def test_a_parent_that_ignores_sigchld(flamerun, tmp_path):
+    result = subprocess.run([flamerun, "-q", "--", "sh", "-c", "exit 3"], cwd=tmp_path, timeout=60,
+                            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert result.returncode == 3
+
+
+def test_blocked_signals_are_passed_on_all_the_same(flamerun, tmp_path, listener):
+    """The mask is for the program: a flamerun that was started with TERM blocked still serves it."""
+    session = Session(flamerun, tmp_path, listener, signal.SIGTERM,
+                      preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}))
+    os.kill(session.process.pid, signal.SIGTERM)
+    settle()
+    with open(f"/proc/{session.child}/status", encoding="ascii") as status:
+        pending = [line for line in status if line.startswith("ShdPnd:")]
+    assert int(pending[0].split()[1], 16) & (1 << (signal.SIGTERM - 1))
+    session.finish()
+    assert session.process.returncode == 7
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+        return stat.read().rpartition(")")[2].split()[0]
+
+
+def wait_for_state(pid, letter):
+    limit = time.monotonic() + 10
+    while state_of(pid) != letter:
+        assert time.monotonic() < limit, f"{pid} is {state_of(pid)}, not {letter}"
+        time.sleep(0.005)
+
+
+def test_a_program_stopped_from_outside_does_not_stop_flamerun(flamerun, tmp_path, listener):
+    session = Session(flamerun, tmp_path, listener)
+    os.kill(session.child, signal.SIGSTOP)
+    wait_for_state(session.child, "T")
+    settle()
+    assert state_of(session.process.pid) == "S"
+    os.kill(session.process.pid, signal.SIGCONT)
+    wait_for_state(session.child, "S")
+    assert session.finish() == []
+    assert session.process.returncode == 7
