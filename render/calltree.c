@@ -252,8 +252,8 @@ static uint32_t add_frame(struct calltree *tree, const struct calltree_frame *wa
 	return tree->frame_count++;
 }
 
-uint32_t calltree_frame(struct calltree *tree, const char *name, const char *module,
-	enum calltree_frame_kind kind)
+uint32_t calltree_frame(
+	struct calltree *tree, const char *name, const char *module, enum calltree_frame_kind kind)
 {
 	struct calltree_frame wanted = {.name = name, .module = module, .kind = kind};
 
@@ -360,8 +360,8 @@ void calltree_sample(struct calltree *tree, const struct calltree_sample *sample
 		poison(tree, -EINVAL);
 		return;
 	}
-	struct calltree_sample *samples = grow(
-		tree, tree->samples, tree->sample_count, &tree->sample_room, sizeof(*samples));
+	struct calltree_sample *samples =
+		grow(tree, tree->samples, tree->sample_count, &tree->sample_room, sizeof(*samples));
 
 	if (!samples)
 		return;

@@ -20,8 +20,8 @@ struct calltree;
 
 enum calltree_frame_kind {
 	CALLTREE_NATIVE = 0,
-	CALLTREE_JIT = 1,       /* named by a perf map or jitdump */
-	CALLTREE_UNNAMED = 2,   /* [libfoo.so.1+0x1234] */
+	CALLTREE_JIT = 1,	/* named by a perf map or jitdump */
+	CALLTREE_UNNAMED = 2,	/* [libfoo.so.1+0x1234] */
 	CALLTREE_SYNTHETIC = 3, /* [unsampled], [truncated stack], ... */
 	CALLTREE_PROCESS = 4,
 	CALLTREE_THREAD = 5,
@@ -38,18 +38,22 @@ struct calltree_frame {
 struct calltree_node {
 	uint32_t parent;
 	uint32_t frame;
-	uint64_t self;  /* weight of samples that ended here */
+	uint64_t self;	/* weight of samples that ended here */
 	uint64_t total; /* self and all below; valid after calltree_finish() */
 };
 
-enum calltree_sample_kind { CALLTREE_ON_CPU = 0, CALLTREE_CREDIT = 1, CALLTREE_OFF_CPU = 2 };
+enum calltree_sample_kind {
+	CALLTREE_ON_CPU = 0,
+	CALLTREE_CREDIT = 1,
+	CALLTREE_OFF_CPU = 2
+};
 
 /* One sample in time order of arrival, for the data layer. */
 struct calltree_sample {
 	uint64_t time_ns; /* since the start of the run */
-	uint32_t node;    /* the leaf */
+	uint32_t node;	  /* the leaf */
 	uint32_t weight;
-	uint32_t thread;  /* caller's number, see calltree_thread() */
+	uint32_t thread; /* caller's number, see calltree_thread() */
 	enum calltree_sample_kind kind;
 };
 
@@ -61,8 +65,8 @@ void calltree_free(struct calltree *tree); /* NULL is fine */
  * Intern a frame: equal (name, module, kind) give the same number. @name and @module are borrowed
  * for the call. Returns the frame's number, 0 when poisoned (0 is also the first frame's number).
  */
-uint32_t calltree_frame(struct calltree *tree, const char *name, const char *module,
-	enum calltree_frame_kind kind);
+uint32_t calltree_frame(
+	struct calltree *tree, const char *name, const char *module, enum calltree_frame_kind kind);
 
 /* The child of @parent with @frame, made if needed. Returns its node number. */
 uint32_t calltree_child(struct calltree *tree, uint32_t parent, uint32_t frame);
@@ -86,7 +90,7 @@ int calltree_finish(struct calltree *tree);
 int calltree_error(const struct calltree *tree);
 
 /* Reading. Pointers stay valid until the tree changes. */
-uint32_t calltree_nodes(const struct calltree *tree);   /* count, root included */
+uint32_t calltree_nodes(const struct calltree *tree); /* count, root included */
 uint32_t calltree_frames(const struct calltree *tree);
 uint32_t calltree_threads(const struct calltree *tree); /* one past the highest number named */
 size_t calltree_samples(const struct calltree *tree);

@@ -31,8 +31,8 @@ static void show_texts(const struct scene *scene, cairo_t *cairo)
 	for (unsigned role = 0; role < FONT_ROLES; role++) {
 		uint32_t ink = font_style(role)->ink;
 
-		cairo_set_source_rgb(cairo, (ink >> 16) / 255.0, (ink >> 8 & 255) / 255.0,
-			(ink & 255) / 255.0);
+		cairo_set_source_rgb(
+			cairo, (ink >> 16) / 255.0, (ink >> 8 & 255) / 255.0, (ink & 255) / 255.0);
 		/* Face, size and options one by one: a scaled font carries its surface's scale. */
 		cairo_font_options_t *options = cairo_font_options_create();
 

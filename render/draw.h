@@ -9,7 +9,10 @@
 
 #include "render/scene.h"
 
-enum draw_text { DRAW_TEXT, DRAW_NO_TEXT };
+enum draw_text {
+	DRAW_TEXT,
+	DRAW_NO_TEXT
+};
 
 /*
  * Draw @scene (borrowed) on @surface (borrowed, not finished by this), @scale device pixels per CSS

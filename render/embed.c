@@ -119,8 +119,8 @@ static void write_colors(struct writer *writer)
 		for (unsigned place = 0; place < palette_size(); place++) {
 			struct palette_color color = palette_at(place, dark);
 
-			bytes_put(&writer->column,
-				(uint8_t[]){color.red, color.green, color.blue}, 3);
+			bytes_put(&writer->column, (uint8_t[]){color.red, color.green, color.blue},
+				3);
 		}
 		end_column(writer, dark ? EMBED_COLORS_DARK : EMBED_COLORS_LIGHT);
 	}

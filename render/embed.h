@@ -21,28 +21,28 @@
 #include "render/preorder.h"
 
 enum embed_tag {
-	EMBED_TITLE = 1,         /* text */
-	EMBED_SUBTITLE = 2,      /* text */
-	EMBED_NUMBERS = 3,       /* period_ns, duration_ns, nodes, frames, modules, threads, samples,
-				  * colours, the root's colour, the colour of merged boxes */
-	EMBED_COLORS_LIGHT = 4,  /* red, green, blue: a byte each, per colour */
+	EMBED_TITLE = 1,	/* text */
+	EMBED_SUBTITLE = 2,	/* text */
+	EMBED_NUMBERS = 3,	/* period_ns, duration_ns, nodes, frames, modules, threads, samples,
+				 * colours, the root's colour, the colour of merged boxes */
+	EMBED_COLORS_LIGHT = 4, /* red, green, blue: a byte each, per colour */
 	EMBED_COLORS_DARK = 5,
-	EMBED_MODULES = 6,       /* per module: byte length, bytes; number 0 is "" */
-	EMBED_NAME_LENGTHS = 7,  /* per frame, bytes */
-	EMBED_NAMES = 8,         /* the bytes of all names */
+	EMBED_MODULES = 6,	 /* per module: byte length, bytes; number 0 is "" */
+	EMBED_NAME_LENGTHS = 7,	 /* per frame, bytes */
+	EMBED_NAMES = 8,	 /* the bytes of all names */
 	EMBED_FRAME_MODULES = 9, /* per frame */
-	EMBED_FRAME_KINDS = 10,  /* per frame: enum calltree_frame_kind */
+	EMBED_FRAME_KINDS = 10,	 /* per frame: enum calltree_frame_kind */
 	EMBED_FRAME_COLORS = 11, /* per frame */
-	EMBED_NODE_FRAMES = 12,  /* per node */
-	EMBED_NODE_SELF = 13,    /* per node: weight that ended here */
-	EMBED_NODE_POPS = 14,    /* per node but the root: levels to leave before entering it */
-	EMBED_THREADS = 15,      /* per thread: byte length, bytes */
+	EMBED_NODE_FRAMES = 12,	 /* per node */
+	EMBED_NODE_SELF = 13,	 /* per node: weight that ended here */
+	EMBED_NODE_POPS = 14,	 /* per node but the root: levels to leave before entering it */
+	EMBED_THREADS = 15,	 /* per thread: byte length, bytes */
 	EMBED_SAMPLE_TIMES = 16, /* per sample, signed: microseconds since the one before */
 	EMBED_SAMPLE_NODES = 17, /* per sample, signed: node number minus the one before */
 	EMBED_SAMPLE_THREADS = 18,
 	EMBED_SAMPLE_WEIGHTS = 19,
 	EMBED_SAMPLE_KINDS = 20, /* enum calltree_sample_kind */
-	EMBED_EMPTY = 21,        /* text shown instead of boxes */
+	EMBED_EMPTY = 21,	 /* text shown instead of boxes */
 };
 
 /*

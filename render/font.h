@@ -11,7 +11,13 @@
 
 #include "render/label.h"
 
-enum font_role { FONT_TITLE, FONT_SUBTITLE, FONT_LABEL, FONT_NOTE, FONT_ROLES };
+enum font_role {
+	FONT_TITLE,
+	FONT_SUBTITLE,
+	FONT_LABEL,
+	FONT_NOTE,
+	FONT_ROLES
+};
 
 struct font_style {
 	double size_px;

@@ -23,7 +23,7 @@ struct pass {
 	const struct preorder *preorder;
 	struct run *runs;    /* per row */
 	uint64_t *next_from; /* per row: where the next box of that row begins */
-	double scale;        /* pixels per weight */
+	double scale;	     /* pixels per weight */
 	double narrowest_px;
 };
 

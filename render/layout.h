@@ -19,14 +19,14 @@ enum layout_kind {
 struct layout_box {
 	double left_px; /* from the left edge of the graph */
 	double width_px;
-	uint32_t row;   /* 0 is the root's */
-	uint32_t node;  /* LAYOUT_SLIVER: the first of the run; LAYOUT_DEEPER: the outermost cut off */
+	uint32_t row;	/* 0 is the root's */
+	uint32_t node;	/* LAYOUT_SLIVER: first of the run; LAYOUT_DEEPER: outermost cut off */
 	uint32_t count; /* LAYOUT_SLIVER: boxes merged; LAYOUT_DEEPER: levels cut off */
 	enum layout_kind kind;
 };
 
 struct layout {
-	struct layout_box *boxes; /* depth first, so rows are interleaved and each row is left to right */
+	struct layout_box *boxes; /* depth first: rows interleaved, each row left to right */
 	uint32_t count;
 	uint32_t rows; /* highest row in use, plus one */
 	uint32_t room;
@@ -35,13 +35,13 @@ struct layout {
 struct layout_limits {
 	double width_px;     /* of the whole tree */
 	double narrowest_px; /* of a box drawn on its own */
-	uint32_t rows;       /* at most so many, the mark of what was cut off included; at least 2 */
-	uint32_t boxes;      /* when more would be needed, narrowest_px doubles until they fit */
+	uint32_t rows;	/* at most so many, the mark of what was cut off included; at least 2 */
+	uint32_t boxes; /* when more would be needed, narrowest_px doubles until they fit */
 };
 
 /*
- * Lay @tree (finished, borrowed, ordered by @preorder) out into the caller's @layout. A tree without
- * weight gives no box. Returns 0, or -ENOMEM with *layout released.
+ * Lay @tree (finished, borrowed, ordered by @preorder) out into the caller's @layout. A tree
+ * without weight gives no box. Returns 0, or -ENOMEM with *layout released.
  */
 int layout_init(struct layout *layout, const struct calltree *tree, const struct preorder *preorder,
 	const struct layout_limits *limits);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deflate fills a buffer whose size is a multiple of three, so that the base64 of every piece stands
- * alone and the pieces joined are the base64 of the whole.
+ * Deflate fills a buffer whose size is a multiple of three, so that the base64 of every piece
+ * stands alone and the pieces joined are the base64 of the whole.
  */
 #include "render/pack.h"
 
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#define BLOCK_BYTES      49152u
+#define BLOCK_BYTES	 49152u
 #define BLOCK_CHARACTERS (BLOCK_BYTES / 3 * 4)
-#define PIECE_BLOCKS     16u /* 1 MiB of text */
+#define PIECE_BLOCKS	 16u /* 1 MiB of text */
 
 struct pack {
 	z_stream stream;
@@ -44,7 +44,8 @@ static size_t encode(char *text, const uint8_t *data, size_t length)
 
 	for (size_t i = 0; i < length; i += 3) {
 		size_t have = length - i;
-		unsigned bits = (unsigned)data[i] << 16 | (have > 1 ? (unsigned)data[i + 1] : 0) << 8 |
+		unsigned bits = (unsigned)data[i] << 16 |
+				(have > 1 ? (unsigned)data[i + 1] : 0) << 8 |
 				(have > 2 ? (unsigned)data[i + 2] : 0);
 
 		text[used++] = digits[bits >> 18];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table is computed in OKLCH, where equal steps look equal: all shades of a family carry the
- * same text colour with the same contrast. Families: warm for native code, green for compiled at run
- * time, paler warm for inlined, grey for what has no name, blue greys for what is not a function.
+ * same text colour with the same contrast. Families: warm for native code, green for compiled at
+ * run time, paler warm for inlined, grey for what has no name, blue greys for what is not a
+ * function.
  */
 #include "render/palette.h"
 
@@ -19,7 +20,11 @@ struct family {
 	double lift; /* added up to the last hue on light: yellows as dark as reds look like mud */
 };
 
-enum { ROOT = CALLTREE_KINDS, MERGED, FAMILIES };
+enum {
+	ROOT = CALLTREE_KINDS,
+	MERGED,
+	FAMILIES
+};
 
 #define SHADES(first, hues, levels) (first), (hues), (levels)
 static const struct family families[FAMILIES] = {
@@ -106,8 +111,9 @@ struct palette_color palette_at(unsigned place, int dark)
 	unsigned shade = place - family->first;
 	unsigned hue = shade / family->levels, level = shade % family->levels;
 
-	double lightness = dark ? between(family->dark_from, family->dark_to, level, family->levels)
-				: between(family->light_from, family->light_to, level, family->levels);
+	double lightness =
+		dark ? between(family->dark_from, family->dark_to, level, family->levels)
+		     : between(family->light_from, family->light_to, level, family->levels);
 
 	return from_oklch(
 		lightness + between(0, dark ? family->lift / 4 : family->lift, hue, family->hues),

@@ -45,8 +45,8 @@ int picture_write_png(const struct calltree *tree, const struct picture_options 
 	double side_px = scene.width_px > scene.height_px ? scene.width_px : scene.height_px;
 	int scale = 2 * side_px <= SIDE_MAX_PX ? 2 : 1;
 
-	surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)(scene.width_px * scale),
-		(int)(scene.height_px * scale));
+	surface = cairo_image_surface_create(
+		CAIRO_FORMAT_RGB24, (int)(scene.width_px * scale), (int)(scene.height_px * scale));
 	error = draw_scene(&scene, surface, scale, DRAW_TEXT);
 	if (!error)
 		error = font_cairo_error(

@@ -13,25 +13,25 @@
 
 #include "render/palette.h"
 
-#define WIDTH_DEFAULT_PX   1200u
-#define WIDTH_MIN_PX       240u
-#define WIDTH_MAX_PX       16000u
-#define MARGIN_PX          24.0
-#define TITLE_BASE_PX      38.0 /* baselines, from the top */
-#define SUBTITLE_BASE_PX   59.0
-#define HEADER_PX          76.0
-#define HEADER_PLAIN_PX    56.0 /* without a subtitle */
-#define EMPTY_PX           120.0
-#define FOOTER_PX          20.0
-#define FOOTER_NOTE_PX     38.0
-#define NARROWEST_PX       0.5
-#define ROWS_MAX           150u
-#define BOXES_MAX          40000u
-#define BOX_PX             (SCENE_ROW_PX - 1.0)
-#define LABEL_PADDING_PX   5.0
-#define LABEL_BASE_PX      12.5 /* below the top of its box */
-#define LABELLED_MIN_PX    24.0
-#define GAP_FROM_PX        3.0  /* boxes at least this wide give up a pixel to the gap */
+#define WIDTH_DEFAULT_PX 1200u
+#define WIDTH_MIN_PX	 240u
+#define WIDTH_MAX_PX	 16000u
+#define MARGIN_PX	 24.0
+#define TITLE_BASE_PX	 38.0 /* baselines, from the top */
+#define SUBTITLE_BASE_PX 59.0
+#define HEADER_PX	 76.0
+#define HEADER_PLAIN_PX	 56.0 /* without a subtitle */
+#define EMPTY_PX	 120.0
+#define FOOTER_PX	 20.0
+#define FOOTER_NOTE_PX	 38.0
+#define NARROWEST_PX	 0.5
+#define ROWS_MAX	 150u
+#define BOXES_MAX	 40000u
+#define BOX_PX		 (SCENE_ROW_PX - 1.0)
+#define LABEL_PADDING_PX 5.0
+#define LABEL_BASE_PX	 12.5 /* below the top of its box */
+#define LABELLED_MIN_PX	 24.0
+#define GAP_FROM_PX	 3.0 /* boxes at least this wide give up a pixel to the gap */
 
 static int add_text(struct scene *scene, double x, double y, enum font_role role, const char *text)
 {
@@ -84,7 +84,7 @@ static void box_name(char *name, size_t bytes, const struct calltree *tree,
 		format_count(count, sizeof(count), calltree_total(tree));
 		if (options->period_ns)
 			snprintf(name, bytes, "all: %s samples, %.*f s", count,
-				seconds < 10 ? 2 : seconds < 100 ? 1 : 0, seconds);
+				seconds < 10 ? 2 : (seconds < 100), seconds);
 		else
 			snprintf(name, bytes, "all: %s samples", count);
 	}
@@ -136,7 +136,8 @@ static int add_box(struct scene *scene, const struct calltree *tree, const struc
 	if (!label_fit(fitted, name, box->width - 2 * LABEL_PADDING_PX,
 		    &scene->fonts[FONT_LABEL].measure))
 		return 0;
-	return add_text(scene, box->x + LABEL_PADDING_PX, box->y + LABEL_BASE_PX, FONT_LABEL, fitted);
+	return add_text(
+		scene, box->x + LABEL_PADDING_PX, box->y + LABEL_BASE_PX, FONT_LABEL, fitted);
 }
 
 static int add_boxes(struct scene *scene, const struct calltree *tree, const struct layout *layout,
@@ -155,8 +156,8 @@ static int add_boxes(struct scene *scene, const struct calltree *tree, const str
 static int add_empty(struct scene *scene, const char *text, double top_px)
 {
 	char fitted[LABEL_BYTES];
-	struct scene_box panel = {MARGIN_PX, top_px, scene->width_px - 2 * MARGIN_PX, EMPTY_PX,
-		palette_root()};
+	struct scene_box panel = {
+		MARGIN_PX, top_px, scene->width_px - 2 * MARGIN_PX, EMPTY_PX, palette_root()};
 	const struct label_measure *measure = &scene->fonts[FONT_SUBTITLE].measure;
 
 	scene->boxes[scene->box_count++] = panel;
@@ -178,8 +179,8 @@ static int compose(struct scene *scene, const struct calltree *tree, const struc
 	/* A note about zooming has no place under nothing. */
 	note = layout->count ? note : NULL;
 	scene->height_px = bottom_px + (note ? FOOTER_NOTE_PX : FOOTER_PX);
-	error = add_line(scene, TITLE_BASE_PX, FONT_TITLE,
-		options->title ? options->title : "Flame graph");
+	error = add_line(
+		scene, TITLE_BASE_PX, FONT_TITLE, options->title ? options->title : "Flame graph");
 	if (!error && has_subtitle)
 		error = add_line(scene, SUBTITLE_BASE_PX, FONT_SUBTITLE, options->subtitle);
 	if (!error && !layout->count)

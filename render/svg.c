@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The picture as SVG, three layers in one file: what cairo drew, the call tree as data, the script
- * that takes over in a browser. cairo's own output is touched only at the end of its first <svg> tag
- * and at its last </svg>: between them its versions differ.
+ * that takes over in a browser. cairo's own output is touched only at the end of its first <svg>
+ * tag and at its last </svg>: between them its versions differ.
  *
  * Text: outlines need no font and look the same everywhere, but each glyph is an element that costs
- * a browser 25 to 55 microseconds to load. A picture that needs no more than GLYPHS_MAX has outlines;
- * otherwise all its text is native, so that one picture has one look.
+ * a browser 25 to 55 microseconds to load. A picture that needs no more than GLYPHS_MAX has
+ * outlines; otherwise all its text is native, so that one picture has one look.
  */
 #include <cairo-svg.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "render/viewer.h"
 
 #define GLYPHS_MAX 6000u
-#define NOTE       "Open this file in a browser to zoom, search and read every frame."
+#define NOTE	   "Open this file in a browser to zoom, search and read every frame."
 
 static cairo_status_t collect(void *closure, const unsigned char *data, unsigned int length)
 {
@@ -57,7 +57,8 @@ static void put_texts(struct bytes *bytes, const struct scene *scene)
 		const struct font_style *style = font_style(role);
 
 		snprintf(text, sizeof(text),
-			"<g font-family=\"" FONT_CSS_FAMILY "\" font-size=\"%g\" fill=\"#%06x\"%s>\n",
+			"<g font-family=\"" FONT_CSS_FAMILY
+			"\" font-size=\"%g\" fill=\"#%06x\"%s>\n",
 			style->size_px, style->ink, style->bold ? " font-weight=\"bold\"" : "");
 		bytes_text(bytes, text);
 		for (uint32_t i = 0; i < scene->text_count; i++) {
@@ -149,8 +150,8 @@ static int assemble(const struct scene *scene, const char *drawn, int native,
 	if (!end)
 		return -EIO;
 	bytes_put(bytes, drawn, (size_t)(body - drawn));
-	bytes_text(bytes,
-		" role=\"img\" aria-labelledby=\"flamerun-title\" aria-describedby=\"flamerun-desc\">");
+	bytes_text(bytes, " role=\"img\" aria-labelledby=\"flamerun-title\" "
+			  "aria-describedby=\"flamerun-desc\">");
 	put_head(bytes, options);
 	put_body(bytes, body + 1, end);
 	if (native)

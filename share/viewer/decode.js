@@ -24,11 +24,25 @@
  */
 
 const TAG = {
-	title: 1, subtitle: 2, numbers: 3, light: 4, dark: 5, modules: 6, nameLengths: 7, names: 8,
-	frameModules: 9, frameKinds: 10, frameColors: 11, nodeFrames: 12, nodeSelf: 13, nodePops: 14,
+	title: 1,
+	subtitle: 2,
+	numbers: 3,
+	light: 4,
+	dark: 5,
+	modules: 6,
+	nameLengths: 7,
+	names: 8,
+	frameModules: 9,
+	frameKinds: 10,
+	frameColors: 11,
+	nodeFrames: 12,
+	nodeSelf: 13,
+	nodePops: 14,
 };
 
-/** Read one varint at `at.i`; exact up to 2^53. @param {Uint8Array} bytes @param {{i: number}} at */
+/**
+ * Read one varint at `at.i`; exact up to 2^53. @param {Uint8Array} bytes @param {{i: number}} at
+ */
 function readVarint(bytes, at) {
 	let value = 0;
 	let scale = 1;
@@ -84,7 +98,8 @@ export function readColumns(bytes) {
  * the decoder. @param {string} text
  */
 export function cleanText(text) {
-	return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
+	return text.replace(
+		/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
 		'\ufffd');
 }
 
@@ -118,15 +133,17 @@ function readTexts(bytes, count, decoder) {
  */
 function nameReader(lengths, bytes, count, decoder) {
 	const starts = new Float64Array(count + 1);
-	readNumbers(lengths, count).forEach((length, i) => { starts[i + 1] = starts[i] + length; });
+	readNumbers(lengths, count).forEach((length, i) => {
+		starts[i + 1] = starts[i] + length;
+	});
 	if (starts[count] !== bytes.length)
 		throw new RangeError('names and their lengths differ');
 	/** @type {string[]} */
 	const known = new Array(count);
 	return (/** @type {number} */ frame) => {
 		if (known[frame] === undefined)
-			known[frame] = cleanText(decoder.decode(
-				bytes.subarray(starts[frame], starts[frame + 1])));
+			known[frame] = cleanText(
+				decoder.decode(bytes.subarray(starts[frame], starts[frame + 1])));
 		return known[frame];
 	};
 }
@@ -140,7 +157,11 @@ export function readProfile(columns) {
 	const profile = {
 		title: cleanText(decoder.decode(column(TAG.title))),
 		subtitle: cleanText(decoder.decode(column(TAG.subtitle))),
-		periodNs, nodes, frames, rootColor, mergedColor,
+		periodNs,
+		nodes,
+		frames,
+		rootColor,
+		mergedColor,
 		light: readColors(columns.get(TAG.light)),
 		dark: readColors(columns.get(TAG.dark)),
 		modules: readTexts(columns.get(TAG.modules), modules, decoder),

@@ -59,7 +59,10 @@ export function labelFont(theme) {
  * @param {(text: string) => number} measure
  */
 export function drawBoxes(context, boxes, lookOf, topOf, width, measure) {
-	/** @type {Map<string, {look: Look, boxes: {x: number, width: number, y: number, label: string}[]}>} */
+	/**
+	 * @type {Map<string, {look: Look, boxes: {x: number, width: number, y: number, label:
+	 *         string}[]}>}
+	 */
 	const groups = new Map();
 	for (const box of boxes) {
 		const look = lookOf(box);
@@ -82,9 +85,11 @@ export function drawBoxes(context, boxes, lookOf, topOf, width, measure) {
 		for (const box of group.boxes) {
 			if (!box.label || box.width < LABELLED_MIN_PX)
 				continue;
-			const label = fitLabel(box.label, box.width - 2 * LABEL_PADDING_PX, measure);
+			const label =
+				fitLabel(box.label, box.width - 2 * LABEL_PADDING_PX, measure);
 			if (label)
-				context.fillText(label, box.x + LABEL_PADDING_PX, box.y + LABEL_BASE_PX);
+				context.fillText(
+					label, box.x + LABEL_PADDING_PX, box.y + LABEL_BASE_PX);
 		}
 	}
 	context.globalAlpha = 1;

@@ -18,7 +18,8 @@
 /** @param {import('./page.js').Page} page @param {Actions} actions */
 export function listen(page, actions) {
 	const {canvas, search, reset, scroller} = page;
-	canvas.addEventListener('pointermove', event => actions.point(event.clientX, event.clientY));
+	canvas.addEventListener(
+		'pointermove', event => actions.point(event.clientX, event.clientY));
 	canvas.addEventListener('pointerleave', () => actions.leave());
 	canvas.addEventListener('click', event => actions.pick(event.clientX, event.clientY));
 	reset.addEventListener('click', () => actions.reset());
@@ -27,17 +28,19 @@ export function listen(page, actions) {
 	window.addEventListener('resize', () => actions.resize());
 	window.addEventListener('beforeprint', () => actions.print(true));
 	window.addEventListener('afterprint', () => actions.print(false));
-	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => actions.recolor());
+	matchMedia('(prefers-color-scheme: dark)')
+		.addEventListener('change', () => actions.recolor());
 	window.addEventListener('keydown', event => onKey(event, page, actions));
 	watchResolution(actions);
 }
 
 /** Device pixels per CSS pixel can change without the window's size. @param {Actions} actions */
 function watchResolution(actions) {
-	matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`).addEventListener('change', () => {
-		actions.resize();
-		watchResolution(actions);
-	}, {once: true});
+	matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`)
+		.addEventListener('change', () => {
+			actions.resize();
+			watchResolution(actions);
+		}, {once: true});
 }
 
 /** @param {KeyboardEvent} event @param {import('./page.js').Page} page @param {Actions} actions */
@@ -53,7 +56,8 @@ function onKey(event, page, actions) {
 			actions.reset();
 		}
 		event.preventDefault();
-	} else if (!searching && (find || (event.key === '/' && !event.ctrlKey && !event.metaKey))) {
+	} else if (!searching &&
+		(find || (event.key === '/' && !event.ctrlKey && !event.metaKey))) {
 		page.search.focus();
 		page.search.select();
 		event.preventDefault();

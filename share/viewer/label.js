@@ -5,7 +5,10 @@
 const ELLIPSIS = '\u2026';
 const FEWEST_CHARACTERS = 2;
 
-/** "a<b, c<d>>::e(f<g>)" to "a<…>::e(f<…>)"; unchanged when the brackets do not match. @param {string} name */
+/**
+ * "a<b, c<d>>::e(f<g>)" to "a<…>::e(f<…>)"; unchanged when the brackets do not
+ * match. @param {string} name
+ */
 export function collapseArguments(name) {
 	let collapsed = '';
 	let depth = 0;
@@ -46,11 +49,15 @@ export function fitLabel(name, width, measure) {
 	if (fits(collapsed, width, measure) === collapsed.length)
 		return collapsed;
 	const keep = fits(collapsed, width - measure(ELLIPSIS), measure);
-	return [...collapsed.slice(0, keep)].length < FEWEST_CHARACTERS ? ''
-		: collapsed.slice(0, keep) + ELLIPSIS;
+	return [...collapsed.slice(0, keep)].length < FEWEST_CHARACTERS ?
+		'' :
+		collapsed.slice(0, keep) + ELLIPSIS;
 }
 
-/** How much of `name` fits, in code units. @param {string} name @param {number} width @param {(text: string) => number} measure */
+/**
+ * How much of `name` fits, in code units. @param {string} name @param {number}
+ * width @param {(text: string) => number} measure
+ */
 function fits(name, width, measure) {
 	let used = 0;
 	let keep = 0;

@@ -22,7 +22,8 @@ const SVG = 'http://www.w3.org/2000/svg';
  */
 
 /**
- * @param {string} name @param {Record<string, string>} [attributes] @param {(Node | string)[]} [children]
+ * @param {string} name @param {Record<string, string>} [attributes] @param {(Node | string)[]}
+ *         [children]
  * @returns {any}
  */
 export function element(name, attributes = {}, children = []) {
@@ -35,11 +36,17 @@ export function element(name, attributes = {}, children = []) {
 
 /** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile @returns {Page} */
 export function buildPage(svg, profile) {
-	const search = element('input', {type: 'search', placeholder: 'Search', spellcheck: 'false',
-		autocomplete: 'off', 'aria-label': 'Search functions', title: 'Search functions  ( / )'});
+	const search = element('input', {
+		type: 'search',
+		placeholder: 'Search',
+		spellcheck: 'false',
+		autocomplete: 'off',
+		'aria-label': 'Search functions',
+		title: 'Search functions  ( / )'
+	});
 	const matched = element('output', {class: 'matched'});
-	const reset = element('button', {type: 'button', class: 'reset', title: 'Show everything  (Esc)'},
-		['Reset zoom']);
+	const reset = element('button',
+		{type: 'button', class: 'reset', title: 'Show everything  (Esc)'}, ['Reset zoom']);
 	const canvas = element('canvas', {role: 'img', 'aria-label': 'Flame graph'});
 	const outline = element('div', {class: 'outline'});
 	const sheet = element('div', {class: 'sheet'}, [canvas]);
@@ -50,22 +57,42 @@ export function buildPage(svg, profile) {
 	if (profile.subtitle)
 		heading.append(element('p', {}, [profile.subtitle]));
 	const ui = element('div', {class: 'flamerun'}, [
-		element('header', {}, [heading, element('div', {class: 'tools'}, [matched, reset, search])]),
+		element('header', {},
+			[heading, element('div', {class: 'tools'}, [matched, reset, search])]),
 		scroller,
-		element('footer', {}, ['Click a box to zoom \u00b7 Esc to reset \u00b7 / to search']),
-		outline, tooltip, spoken,
+		element('footer', {},
+			['Click a box to zoom \u00b7 Esc to reset \u00b7 / to search']),
+		outline,
+		tooltip,
+		spoken,
 	]);
 	const object = document.createElementNS(SVG, 'foreignObject');
-	for (const [key, value] of Object.entries({id: 'flamerun-ui', x: '0', y: '0', width: '100%',
-		height: '100%'}))
+	for (const [key, value] of Object.entries(
+		     {id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%'}))
 		object.setAttribute(key, value);
 	object.append(ui);
-	return {svg, object, ui, search, matched, reset, scroller, sheet, canvas, outline, tooltip, spoken};
+	return {
+		svg,
+		object,
+		ui,
+		search,
+		matched,
+		reset,
+		scroller,
+		sheet,
+		canvas,
+		outline,
+		tooltip,
+		spoken
+	};
 }
 
 const SIZES = ['width', 'height', 'viewBox'];
 
-/** Give the window to the viewer; what the static picture needs is kept in attributes. @param {Page} page */
+/**
+ * Give the window to the viewer; what the static picture needs is kept in
+ * attributes. @param {Page} page
+ */
 export function showPage(page) {
 	const {svg} = page;
 	for (const name of SIZES)
@@ -98,14 +125,20 @@ export function hidePage(svg) {
 	restoreSize(svg);
 }
 
-/** @param {Page} page @param {import('./decode.js').Profile} profile @returns {import('./draw.js').Theme} */
+/**
+ * @param {Page} page @param {import('./decode.js').Profile}
+ *         profile @returns {import('./draw.js').Theme}
+ */
 export function readTheme(page, profile) {
 	const style = getComputedStyle(page.ui);
 	const value = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
 	const dark = value('--palette') === 'dark';
 	return {
 		colors: dark ? profile.dark : profile.light,
-		ink: value('--box-ink'), match: value('--match'), matchInk: value('--match-ink'),
-		background: value('--background'), family: style.fontFamily,
+		ink: value('--box-ink'),
+		match: value('--match'),
+		matchInk: value('--match-ink'),
+		background: value('--background'),
+		family: style.fontFamily,
 	};
 }

@@ -27,7 +27,7 @@ export function buildTree(self, pops) {
 	const end = new Uint32Array(nodes).fill(nodes);
 	const total = Float64Array.from(self);
 	const from = new Float64Array(nodes);
-	const next = new Float64Array(nodes); // where the next child of a node begins
+	const next = new Float64Array(nodes);  // where the next child of a node begins
 	let rows = 1;
 	for (let i = 1; i < nodes; i++) {
 		let above = i - 1;

@@ -18,7 +18,8 @@ HOSTILE = {
     "cdata": b"]]>;]]><script>window.pwned = 1</script>;<![CDATA[ 3\n",
     "script": b"</script><script>window.pwned = 1</script>;</metadata></svg>;<!-- 3\n",
     "quotes": b"\"';a\" onload=\"window.pwned = 1;&amp;&lt;&;&#0; 3\n",
-    "right-to-left": "main;\u202eevil\u2066;\u05e9\u05dc\u05d5\u05dd;\u0645\u0631\u062d\u0628\u0627 3\n".encode(),
+    "right-to-left":
+        "main;\u202eevil\u2066;\u05e9\u05dc\u05d5\u05dd;\u0645\u0631\u062d 3\n".encode(),
     "no-utf8": b"\xff\xfe\xc0\xaf;\xed\xa0\x80;\xf4\x90\x80\x80;\xef\xbf\xbf\x01\x7f\x1b[31m 3\n",
     "long": b"main;" + LONG + b";" + LONG[:5000] + b"<" + LONG + b"> 3\n",
     "deep": b";".join(b"odd" if i % 2 else b"even" for i in range(5000)) + b" 3\n",
@@ -75,7 +76,12 @@ def test_deep_graph_scrolls_from_its_root(browser, tmp_path):
 # Fraction of pixels that differ clearly between two images, the first one scaled to the second.
 COMPARE = """
 return (async (...inputs) => {
-const load = async url => { const image = new Image(); image.src = url; await image.decode(); return image; };
+const load = async url => {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    return image;
+};
 const [first, second] = [await load(inputs[0]), await load(inputs[1])];
 const read = image => {
     const canvas = document.createElement('canvas');
@@ -110,7 +116,8 @@ def many_stacks(leaves):
 
 @pytest.mark.parametrize("leaves,native", [(30, False), (900, True)])
 def test_svg_looks_like_png(browser, tmp_path, leaves, native):
-    folded = KNOWN.encode() + many_stacks(leaves) + b"main;" + b"deep;" * 60 + b"x 4000\n"
+    folded = KNOWN.encode() + many_stacks(leaves)
+    folded += b"main;" + b"deep;" * 60 + b"x 4000\n"
     if native:
         folded += b"".join(b";".join(b"quite_a_long_function_name_%d_%d" % (j, k) for k in range(130))
                            + b" 2000\n" for j in range(6))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A headless Chromium through chromedriver's own HTTP interface (W3C WebDriver); nothing else needed."""
+"""A headless Chromium through chromedriver's own HTTP interface: W3C WebDriver, no library."""
 
 import base64
 import json
@@ -12,8 +12,8 @@ import urllib.error
 import urllib.request
 
 FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]
 KEYS = {"Escape": "\ue00c", "Control": "\ue009"}
 

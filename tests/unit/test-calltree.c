@@ -39,7 +39,8 @@ static void test_equal_frames_are_one(void **state)
 static void test_totals_are_sums(void **state)
 {
 	struct calltree *tree = calltree_new();
-	uint32_t a = child(tree, CALLTREE_ROOT, "a"), b = child(tree, a, "b"), c = child(tree, a, "c");
+	uint32_t a = child(tree, CALLTREE_ROOT, "a"), b = child(tree, a, "b"),
+		 c = child(tree, a, "c");
 
 	(void)state;
 	assert_int_equal(child(tree, a, "b"), b);
@@ -115,7 +116,8 @@ static void test_threads_and_samples_are_kept(void **state)
 	(void)state;
 	calltree_thread(tree, 3, "worker");
 	for (uint32_t i = 0; i < 1000; i++)
-		calltree_sample(tree, &(struct calltree_sample){.time_ns = i, .node = node, .thread = 3});
+		calltree_sample(
+			tree, &(struct calltree_sample){.time_ns = i, .node = node, .thread = 3});
 	assert_int_equal(calltree_error(tree), 0);
 	assert_int_equal(calltree_threads(tree), 4);
 	assert_null(calltree_thread_at(tree, 2));

@@ -83,7 +83,9 @@ static uint8_t *inflate_all(uint8_t *data, size_t length, size_t *raw_length)
 {
 	const size_t room = 64u << 20;
 	uint8_t *raw = malloc(room);
-	z_stream stream = {.next_in = data, .avail_in = (uInt)length, .next_out = raw,
+	z_stream stream = {.next_in = data,
+		.avail_in = (uInt)length,
+		.next_out = raw,
 		.avail_out = (uInt)room};
 
 	assert_int_equal(inflateInit2(&stream, -MAX_WBITS), Z_OK);
@@ -140,31 +142,39 @@ static void check_text(struct column column, const char *wanted)
 static void test_small_tree_comes_back(void **state)
 {
 	struct calltree *tree = calltree_new();
-	uint32_t a = calltree_child(tree, CALLTREE_ROOT,
-		calltree_frame(tree, "a]]>\xff", "prog", CALLTREE_NATIVE));
+	uint32_t a = calltree_child(
+		tree, CALLTREE_ROOT, calltree_frame(tree, "a]]>\xff", "prog", CALLTREE_NATIVE));
 	uint32_t c = calltree_child(tree, a, calltree_frame(tree, "c", "lib", CALLTREE_JIT));
-	uint32_t b = calltree_child(tree, CALLTREE_ROOT, calltree_frame(tree, "b", "", CALLTREE_THREAD));
+	uint32_t b =
+		calltree_child(tree, CALLTREE_ROOT, calltree_frame(tree, "b", "", CALLTREE_THREAD));
 
 	(void)state;
 	calltree_add(tree, c, UINT64_C(1) << 40);
 	calltree_add(tree, b, 300);
 	calltree_thread(tree, 1, "worker");
-	calltree_sample(tree, &(struct calltree_sample){
-		.time_ns = 5000000, .node = b, .weight = 2, .thread = 1, .kind = CALLTREE_CREDIT});
-	calltree_sample(tree, &(struct calltree_sample){.time_ns = 3000000, .node = a, .weight = 1});
+	calltree_sample(tree, &(struct calltree_sample){.time_ns = 5000000,
+				      .node = b,
+				      .weight = 2,
+				      .thread = 1,
+				      .kind = CALLTREE_CREDIT});
+	calltree_sample(
+		tree, &(struct calltree_sample){.time_ns = 3000000, .node = a, .weight = 1});
 	struct embedded got = embed(tree, &(struct picture_options){.title = "T", .period_ns = 77});
 	struct column *columns = got.columns;
 
 	check_text(columns[EMBED_TITLE], "T");
 	check_text(columns[EMBED_SUBTITLE], "");
-	const uint64_t numbers[] = {77, 0, 4, 3, 3, 2, 2, palette_size(), palette_root(), palette_merged()};
+	const uint64_t numbers[] = {
+		77, 0, 4, 3, 3, 2, 2, palette_size(), palette_root(), palette_merged()};
 
 	for (size_t i = 0; i < 10; i++)
 		assert_int_equal(number(&columns[EMBED_NUMBERS]), numbers[i]);
-	check_text(columns[EMBED_NAMES], "a]]>\xff" "bc");
+	check_text(columns[EMBED_NAMES], "a]]>\xff"
+					 "bc");
 	check_text(columns[EMBED_NAME_LENGTHS], "\5\1\1");
 	check_text(columns[EMBED_MODULES] = (struct column){columns[EMBED_MODULES].at + 1,
-		columns[EMBED_MODULES].end}, "\3lib\4prog");
+			   columns[EMBED_MODULES].end},
+		"\3lib\4prog");
 	assert_memory_equal(columns[EMBED_FRAME_MODULES].at, "\2\0\1", 3);
 	assert_memory_equal(columns[EMBED_FRAME_KINDS].at, "\0\5\1", 3);
 	assert_memory_equal(columns[EMBED_NODE_FRAMES].at, "\0\0\2\1", 4);

@@ -61,7 +61,8 @@ static void test_weights(void **state)
 static void test_bad_lines_are_counted(void **state)
 {
 	(void)state;
-	CHECK("a 1\n\nno weight\n12\n 5\n; 5\na -1\na 1e3\na .\nb 18446744073709551616\na 1x\n", "a 1\n");
+	CHECK("a 1\n\nno weight\n12\n 5\n; 5\na -1\na 1e3\na .\nb 18446744073709551616\na 1x\n",
+		"a 1\n");
 	assert_int_equal(bad, 9);
 	assert_int_equal(first_bad, 3);
 }
@@ -83,7 +84,9 @@ static void test_hostile_bytes(void **state)
 	(void)state;
 	CHECK("a;b 1\r\n", "a;b 1\n");
 	CHECK(";a;;b; 1\n", "a;b 1\n");
-	CHECK("a\x01" "b;c\td 1\n", "a b;c d 1\n");
+	CHECK("a\x01"
+	      "b;c\td 1\n",
+		"a b;c d 1\n");
 	CHECK("a\0b 1\n", "a b 1\n");
 	CHECK("\xff\xfe;]]>;</script> 1\n", "\xff\xfe;]]>;</script> 1\n");
 	CHECK("void f(int, int);g h 3\n", "void f(int, int);g h 3\n");
@@ -100,7 +103,8 @@ static void test_names_with_separators_are_written_safely(void **state)
 
 	(void)state;
 	calltree_add(tree, node, 1);
-	calltree_add(tree, calltree_child(tree, node, calltree_frame(tree, "", "", CALLTREE_JIT)), 2);
+	calltree_add(
+		tree, calltree_child(tree, node, calltree_frame(tree, "", "", CALLTREE_JIT)), 2);
 	assert_int_equal(calltree_finish(tree), 0);
 	assert_int_equal(folded_write(tree, out), 0);
 	fclose(out);

@@ -11,7 +11,7 @@
 
 #include "render/label.h"
 
-#define BAD "\xef\xbf\xbd"
+#define BAD  "\xef\xbf\xbd"
 #define DOTS "\xe2\x80\xa6"
 
 static double one(const struct label_measure *measure, uint32_t point)
@@ -37,17 +37,24 @@ static void test_clean_replaces_what_is_no_utf8(void **state)
 	(void)state;
 	check_clean("", "");
 	check_clean("main", "main");
-	check_clean("na\xc3\xafve \xe2\x82\xac \xf0\x9f\x94\xa5", "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x94\xa5");
-	check_clean("a\xff" "b", "a" BAD "b");
-	check_clean("\xc3", BAD);                      /* cut off */
-	check_clean("\xe2\x82" "x", BAD BAD "x");
-	check_clean("\xc0\xaf", BAD BAD);              /* overlong */
+	check_clean("na\xc3\xafve \xe2\x82\xac \xf0\x9f\x94\xa5",
+		"na\xc3\xafve \xe2\x82\xac \xf0\x9f\x94\xa5");
+	check_clean("a\xff"
+		    "b",
+		"a" BAD "b");
+	check_clean("\xc3", BAD); /* cut off */
+	check_clean("\xe2\x82"
+		    "x",
+		BAD BAD "x");
+	check_clean("\xc0\xaf", BAD BAD); /* overlong */
 	check_clean("\xe0\x80\x80", BAD BAD BAD);
-	check_clean("\xed\xa0\x80", BAD BAD BAD);      /* surrogate */
+	check_clean("\xed\xa0\x80", BAD BAD BAD);	  /* surrogate */
 	check_clean("\xf4\x90\x80\x80", BAD BAD BAD BAD); /* above U+10FFFF */
 	check_clean("a\nb\x01\x7f", "a" BAD "b" BAD BAD);
-	check_clean("\xc2\x85", BAD);                  /* C1 control */
-	check_clean("\xe2\x80\xae" "evil", BAD "evil"); /* right-to-left override */
+	check_clean("\xc2\x85", BAD); /* C1 control */
+	check_clean("\xe2\x80\xae"
+		    "evil",
+		BAD "evil");				  /* right-to-left override */
 	check_clean("\xef\xbf\xbe\xef\xbf\xbf", BAD BAD); /* not in XML */
 }
 
@@ -83,8 +90,10 @@ static void test_fit_prefers_the_whole_then_no_arguments_then_a_cut(void **state
 	check_fit("main", 4, "main");
 	check_fit("main", 3.5, "ma" DOTS);
 	check_fit("main", 2.5, "");
-	check_fit("std::vector<int, A<int>>::push(T<int>)", 40, "std::vector<int, A<int>>::push(T<int>)");
-	check_fit("std::vector<int, A<int>>::push(T<int>)", 30, "std::vector<" DOTS ">::push(T<" DOTS ">)");
+	check_fit("std::vector<int, A<int>>::push(T<int>)", 40,
+		"std::vector<int, A<int>>::push(T<int>)");
+	check_fit("std::vector<int, A<int>>::push(T<int>)", 30,
+		"std::vector<" DOTS ">::push(T<" DOTS ">)");
 	check_fit("std::vector<int, A<int>>::push(T<int>)", 16, "std::vector<" DOTS ">:" DOTS);
 	check_fit("operator<<(std::ostream<char>&)", 27, "operator<<(std::ostream<" DOTS ">" DOTS);
 	check_fit("f<(a->b), c>::operator-><int>()", 21, "f<" DOTS ">::operator-><" DOTS ">()");

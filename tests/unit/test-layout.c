@@ -67,8 +67,8 @@ static void test_narrow_neighbours_merge(void **state)
 	char name[16];
 
 	(void)state;
-	/* 100 boxes of 0.1 px, a wide one, then 3 of 0.1 px: the first run shows, the second is less
-	 * than a box may be. */
+	/* 100 boxes of 0.1 px, a wide one, then 3 of 0.1 px: the first run shows, the second is
+	 * less than a box may be. */
 	for (unsigned i = 0; i < 100; i++) {
 		snprintf(name, sizeof(name), "a%03u", i);
 		child(tree, child(tree, CALLTREE_ROOT, name, 1), "above", 0);

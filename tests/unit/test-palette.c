@@ -68,8 +68,10 @@ static void test_text_is_readable_on_every_color(void **state)
 {
 	(void)state;
 	for (unsigned place = 0; place < palette_size(); place++) {
-		assert_true(contrast(palette_at(place, 0), (struct palette_color){0x1f, 0x23, 0x28}) > 6);
-		assert_true(contrast(palette_at(place, 1), (struct palette_color){0xf5, 0xf1, 0xea}) > 4.5);
+		assert_true(contrast(palette_at(place, 0),
+				    (struct palette_color){0x1f, 0x23, 0x28}) > 6);
+		assert_true(contrast(palette_at(place, 1),
+				    (struct palette_color){0xf5, 0xf1, 0xea}) > 4.5);
 	}
 }
 

@@ -32,7 +32,8 @@ static struct picture write_to_memory(
 
 static struct calltree *build(int backwards)
 {
-	static const char *const names[] = {"main", "</script>", "]]>", "a&b", "\"'", "\xff\xfe", "z"};
+	static const char *const names[] = {
+		"main", "</script>", "]]>", "a&b", "\"'", "\xff\xfe", "z"};
 	const unsigned count = sizeof(names) / sizeof(names[0]);
 	struct calltree *tree = calltree_new();
 
@@ -81,8 +82,9 @@ static unsigned count(const char *text, const char *wanted)
 static void test_names_cannot_leave_their_place(void **state)
 {
 	struct calltree *tree = build(0);
-	struct picture picture = write_to_memory(
-		tree, &(struct picture_options){.title = "</title><script>x</script>"}, picture_write_svg);
+	struct picture picture = write_to_memory(tree,
+		&(struct picture_options){.title = "</title><script>x</script>"},
+		picture_write_svg);
 
 	(void)state;
 	assert_int_equal(count(picture.bytes, "<script"), 1);
