@@ -60,9 +60,23 @@ static int run_demangler(const char *mangled, struct output *output)
 	       output->bytes;
 }
 
-/* The D demangler has no callback; its own length checks bound it. Returns owned or NULL. */
+#define D_MAX_BYTES      1024u
+#define D_MAX_REFERENCES 24u
+
+/*
+ * The D demangler has no callback to leave by. Text can only double with two back references
+ * ("Q..."), so counting the letter bounds what comes out. Returns owned, or NULL.
+ */
 static char *demangle_d(const char *mangled)
 {
+	unsigned references = 0;
+	const char *at = mangled;
+
+	for (; *at && references <= D_MAX_REFERENCES; at++)
+		references += *at == 'Q';
+	if (*at || (size_t)(at - mangled) > D_MAX_BYTES)
+		return NULL;
+
 	char *text = dlang_demangle(mangled, DMGL_ANSI | DMGL_DLANG);
 
 	if (text && strlen(text) > DEMANGLE_MAX_BYTES) {
