@@ -171,8 +171,12 @@ static inline int cfi_run_register_op(struct cfi_machine *machine, unsigned op)
 static inline int cfi_run_cfa_op(struct cfi_machine *machine, unsigned op)
 {
 	struct cfi_bytes *in = &machine->program;
+	bool half = op >= CFI_DEF_CFA_REGISTER && op <= CFI_DEF_CFA_OFFSET;
 	int error;
 
+	/* These change one half of register and offset, which an expression does not have. */
+	if ((half || op == CFI_DEF_CFA_OFFSET_SF) && machine->current->cfa_expression)
+		return -EBADMSG;
 	switch (op) {
 	case CFI_DEF_CFA:
 		error = cfi_set_cfa_reg(machine, cfi_uleb(in));

@@ -123,10 +123,15 @@ static inline bool compact_fp_expression(struct cfi_bytes e, bool deref, int64_t
 	return !e.error && e.at == e.end;
 }
 
+/* The expression at @place of @row, without its length; empty and in error if it is none. */
 static inline struct cfi_bytes cfi_expression(
 	const struct unwind_module *module, const struct cfi_row *row, int32_t place)
 {
-	struct cfi_bytes bytes = {.at = row->base + (uintptr_t)place, .end = module->end};
+	struct cfi_bytes bytes = {.at = row->base + (uintptr_t)(intptr_t)place, .end = module->end};
+
+	if (bytes.at < module->start || bytes.at >= module->end)
+		return (struct cfi_bytes){.error = -EBADMSG};
+
 	uint64_t length = cfi_uleb(&bytes);
 	struct cfi_bytes rest = bytes;
 

@@ -264,6 +264,13 @@ static void test_refused(void **state)
 	assert_int_equal(RUN(&row, 0, CFI_OFFSET | FP, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 				 0xff, 0x7f),
 		-ENOTSUP);
+	/* Half of a register and an offset, where there is an expression. */
+	assert_int_equal(
+		RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 1, 0x31, CFI_DEF_CFA_OFFSET, 8), -EBADMSG);
+	assert_int_equal(
+		RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 1, 0x31, CFI_DEF_CFA_OFFSET_SF, 8), -EBADMSG);
+	assert_int_equal(
+		RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 1, 0x31, CFI_DEF_CFA_REGISTER, FP), -EBADMSG);
 	/* An expression longer than the FDE, and LEB128 without an end. */
 	assert_int_equal(RUN(&row, 0, CFI_DEF_CFA_EXPRESSION, 100, 0x31), -EBADMSG);
 	assert_int_equal(RUN(&row, 0, 0, 0, 0, 0, 0, CFI_DEF_CFA_OFFSET, 0x80), -EBADMSG);
