@@ -15,6 +15,8 @@ struct code {
 	uint64_t end; /* 0: no code */
 };
 
+#define CODE_SECTIONS 64 /* linkers make ten at most */
+
 struct reader {
 	const struct elfimage *image;
 	Elf_Data *symbols;
@@ -23,6 +25,8 @@ struct reader {
 	size_t strings_bytes;
 	struct code *code; /* by section index */
 	size_t sections;
+	struct code known[CODE_SECTIONS]; /* those that hold code, to be found by address */
+	size_t known_count;
 };
 
 static int read_code_ranges(struct reader *reader)
@@ -46,6 +50,8 @@ static int read_code_ranges(struct reader *reader)
 			continue;
 		reader->code[index] =
 			(struct code){header.sh_addr, header.sh_addr + header.sh_size};
+		if (reader->known_count < CODE_SECTIONS)
+			reader->known[reader->known_count++] = reader->code[index];
 	}
 	return 0;
 }
@@ -111,6 +117,29 @@ static int is_mark(const char *name)
 	return (name[0] == '$' && (name[1] == 'x' || name[1] == 'd')) || !strncmp(name, ".L", 2);
 }
 
+static int holds(const struct code *code, uint64_t address)
+{
+	return address >= code->start && address < code->end;
+}
+
+/*
+ * The code a symbol lies in, or NULL. objcopy renumbers sections without telling .dynsym, so when
+ * the number leads elsewhere the address of a real function decides. A mere label must agree: at a
+ * section's end it would land in the next one.
+ */
+static const struct code *find_code(const struct reader *reader, const GElf_Sym *symbol,
+	Elf32_Word section)
+{
+	if (section < reader->sections && holds(&reader->code[section], symbol->st_value))
+		return &reader->code[section];
+	if (!symbol->st_size || GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE)
+		return NULL;
+	for (size_t i = 0; i < reader->known_count; i++)
+		if (holds(&reader->known[i], symbol->st_value))
+			return &reader->known[i];
+	return NULL;
+}
+
 /* Fill @out from symbol number @index. Returns 0 when it is no function. */
 static int read_symbol(const struct reader *reader, int index, struct symtab_symbol *out)
 {
@@ -121,19 +150,17 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 		return 0;
 	if (symbol.st_shndx != SHN_XINDEX)
 		section = symbol.st_shndx >= SHN_LORESERVE ? 0 : symbol.st_shndx;
-	if (!section || section >= reader->sections || symbol.st_name >= reader->strings_bytes)
+	if (!section || symbol.st_name >= reader->strings_bytes)
 		return 0;
 
 	int type = GELF_ST_TYPE(symbol.st_info);
 	int binding = GELF_ST_BIND(symbol.st_info);
 	const char *name = reader->strings + symbol.st_name;
-	const struct code *code = &reader->code[section];
+	const struct code *code = find_code(reader, &symbol, section);
 
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
 		return 0;
-	if (!name[0] || (type == STT_NOTYPE && is_mark(name)))
-		return 0;
-	if (symbol.st_value < code->start || symbol.st_value >= code->end)
+	if (!code || !name[0] || (type == STT_NOTYPE && is_mark(name)))
 		return 0;
 	*out = (struct symtab_symbol){
 		.start = symbol.st_value,

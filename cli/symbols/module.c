@@ -72,10 +72,13 @@ static int open_module(struct elfimage *image, const struct symbols_module *modu
 		error = try_roots(image, module, path, mismatch);
 	}
 
-	/* The program's own file can be read there even when it has no name any more. */
+	/* The program's own file can be read there even when it has no name any more. Another one
+	 * proves nothing: @module is then just not the program. */
 	if (error && module->pid && (module->build_id || !bytes)) {
+		int not_the_program;
+
 		snprintf(path, sizeof(path), "/proc/%u/exe", module->pid);
-		error = try_path(image, module, path, 0, mismatch);
+		error = try_path(image, module, path, 0, &not_the_program);
 	}
 	return error;
 }
@@ -161,4 +164,17 @@ out:
 	*table = filled;
 	*source = from;
 	return 0;
+}
+
+int module_read_functions(const struct symbols_module *module, struct functions **functions)
+{
+	struct elfimage image;
+	int mismatch = 0;
+	int error = open_module(&image, module, &mismatch);
+
+	if (error)
+		return error == -ENOMEM ? error : -ENOENT;
+	error = functions_read(functions, &image);
+	elfimage_close(&image);
+	return error;
 }

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which file and which of its tables names come from: stripped files with debug link, build-id
+ * folder, compressed symbols; files that are not what ran; paths that lead nowhere good.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <sched.h>
+#include <signal.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "cli/symbols/elfimage.h"
+#include "cli/symbols/minidebug.h"
+#include "cli/symbols/module.h"
+#include "tests/unit/elf_fixture.h"
+
+/* Read @path and expect @source and the names of the three kinds of function, NULL for unnamed. */
+static void expect_module(const struct symbols_module *module, enum symbols_source source,
+	const char *exported, const char *hidden)
+{
+	enum symbols_source got = SYMBOLS_VDSO;
+	struct symtab *table = NULL;
+	const char *names[] = {exported, hidden};
+	uint64_t addresses[] = {
+		fixture_address("lib.so", "exported"), fixture_address("lib.so", "hidden")};
+
+	assert_int_equal(module_read(module, &table, &got), 0);
+	assert_int_equal(got, source);
+	for (int i = 0; i < 2; i++) {
+		struct symtab_symbol *found = symtab_find(table, addresses[i]);
+
+		assert_int_not_equal(addresses[i], 0);
+		if (names[i]) {
+			assert_non_null(found);
+			assert_string_equal(found->name, names[i]);
+		} else {
+			assert_null(found);
+		}
+	}
+	symtab_free(table);
+}
+
+static void expect_file(const char *name, enum symbols_source source, const char *exported,
+	const char *hidden)
+{
+	struct symbols_module module = {.path = fixture_path(name)};
+
+	expect_module(&module, source, exported, hidden);
+}
+
+static size_t read_build_id(const char *name, uint8_t id[64])
+{
+	struct elfimage image;
+	const uint8_t *found;
+	size_t bytes;
+
+	assert_int_equal(elfimage_open(&image, fixture_path(name), 0), 0);
+	bytes = elfimage_build_id(&image, &found);
+	assert_true(bytes <= 64);
+	memcpy(id, found, bytes);
+	elfimage_close(&image);
+	return bytes;
+}
+
+static void test_own_table(void **state)
+{
+	struct symtab *table = NULL;
+	enum symbols_source source;
+	struct symbols_module module = {.path = fixture_path("lib.so")};
+	uint64_t sized = fixture_address("lib.so", "sized");
+
+	(void)state;
+	expect_file("lib.so", SYMBOLS_SYMTAB, "exported", "hidden");
+	assert_int_equal(module_read(&module, &table, &source), 0);
+	assert_string_equal(symtab_find(table, sized + 20)->name, "sized");
+	assert_null(symtab_find(table, sized + 32));
+	assert_string_equal(symtab_find(table, sized + 64)->name, "unsized");
+	assert_string_equal(symtab_find(table, sized + 87)->name, "unsized");
+	assert_string_equal(symtab_find(table, sized + 88)->name, "after");
+	assert_null(symtab_find(table, sized + 96));
+	symtab_free(table);
+}
+
+static void test_stripped(void **state)
+{
+	(void)state;
+	fixture_run("strip -o stripped.so lib.so");
+	expect_file("stripped.so", SYMBOLS_DYNSYM, "exported", NULL);
+}
+
+static void test_debug_link(void **state)
+{
+	(void)state;
+	fixture_run("objcopy --only-keep-debug lib.so linked.debug && strip -o linked.so lib.so && "
+		    "objcopy --add-gnu-debuglink=linked.debug linked.so");
+	expect_file("linked.so", SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	fixture_run("mkdir -p .debug && mv linked.debug .debug");
+	expect_file("linked.so", SYMBOLS_DEBUG_FILE, "exported", "hidden");
+
+	/* Another build's symbols under the right name. */
+	fixture_run("cc -O2 -fPIC -shared -Wl,--build-id=sha1 -DOTHER -g -o other.so lib.c && "
+		    "objcopy --only-keep-debug other.so .debug/linked.debug");
+	expect_file("linked.so", SYMBOLS_DYNSYM, "exported", NULL);
+}
+
+static void test_debug_link_checksum(void **state)
+{
+	(void)state;
+	fixture_run("objcopy --remove-section=.note.gnu.build-id lib.so plain.so && "
+		    "objcopy --only-keep-debug plain.so plain.debug && strip plain.so && "
+		    "objcopy --add-gnu-debuglink=plain.debug plain.so");
+	expect_file("plain.so", SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	fixture_run("printf x >> plain.debug");
+	expect_file("plain.so", SYMBOLS_DYNSYM, "exported", NULL);
+}
+
+static void test_compressed_symbols(void **state)
+{
+	(void)state;
+	fixture_run("objcopy --only-keep-debug lib.so mini && "
+		    "nm -D lib.so --format=posix --defined-only | awk '{ print $1 }' > names && "
+		    "objcopy --strip-symbols=names mini && xz -f mini && "
+		    "strip -o mini.so lib.so && objcopy --add-section .gnu_debugdata=mini.xz mini.so");
+	expect_file("mini.so", SYMBOLS_MINI, "exported", "hidden");
+	fixture_run("head -c 200 mini.xz > short.xz && "
+		    "strip -o short.so lib.so && objcopy --add-section .gnu_debugdata=short.xz short.so");
+	expect_file("short.so", SYMBOLS_DYNSYM, "exported", NULL);
+}
+
+static void test_compressed_bomb(void **state)
+{
+	struct elfimage image, mini;
+
+	(void)state;
+	fixture_run("head -c %u /dev/zero | xz -0 > bomb.xz && strip -o bomb.so lib.so && "
+		    "objcopy --add-section .gnu_debugdata=bomb.xz bomb.so",
+		MINIDEBUG_MAX_BYTES + 4096);
+	assert_int_equal(elfimage_open(&image, fixture_path("bomb.so"), 0), 0);
+	assert_int_equal(minidebug_open(&mini, &image), -EBADMSG);
+	elfimage_close(&image);
+}
+
+static void test_build_id_decides(void **state)
+{
+	uint8_t id[64];
+	size_t bytes = read_build_id("lib.so", id);
+	char deleted[300];
+	struct symbols_module module = {
+		.path = fixture_path("lib.so"), .build_id = id, .build_id_bytes = bytes};
+
+	(void)state;
+	assert_int_equal(bytes, 20);
+	expect_module(&module, SYMBOLS_SYMTAB, "exported", "hidden");
+	snprintf(deleted, sizeof(deleted), "%s (deleted)", fixture_path("lib.so"));
+	module.path = deleted;
+	expect_module(&module, SYMBOLS_SYMTAB, "exported", "hidden");
+	module.path = fixture_path("lib.so");
+	module.build_id_bytes = 16;
+	expect_module(&module, SYMBOLS_MISMATCH, NULL, NULL);
+	module.build_id_bytes = bytes;
+	id[19] ^= 1;
+	expect_module(&module, SYMBOLS_MISMATCH, NULL, NULL);
+	module.path = deleted;
+	expect_module(&module, SYMBOLS_MISMATCH, NULL, NULL);
+}
+
+static void test_paths_that_lead_nowhere(void **state)
+{
+	struct symbols_module module = {.path = "/dev/zero"};
+
+	(void)state;
+	alarm(20);
+	expect_module(&module, SYMBOLS_NONE, NULL, NULL);
+	assert_int_equal(mkfifo(fixture_path("fifo"), 0600), 0);
+	expect_file("fifo", SYMBOLS_NONE, NULL, NULL);
+	expect_file("", SYMBOLS_NONE, NULL, NULL);
+	expect_file("missing", SYMBOLS_NONE, NULL, NULL);
+	fixture_write("text", "#!/bin/sh\n");
+	expect_file("text", SYMBOLS_NONE, NULL, NULL);
+	fixture_write("empty", "");
+	expect_file("empty", SYMBOLS_NONE, NULL, NULL);
+	module.path = "";
+	expect_module(&module, SYMBOLS_NONE, NULL, NULL);
+	alarm(0);
+}
+
+static void write_line(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		_exit(77);
+	close(fd);
+}
+
+/* Waits in the folder as its root directory until killed; exits with 77 where that is forbidden. */
+static pid_t start_in_root(void)
+{
+	int ready[2];
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+
+	pid_t pid = fork();
+
+	if (!pid) {
+		char line[64];
+		unsigned uid = getuid();
+
+		/* A failed assertion must not leave it behind. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+
+		snprintf(line, sizeof(line), "0 %u 1", uid);
+		if (uid) {
+			if (unshare(CLONE_NEWUSER))
+				_exit(77);
+			write_line("/proc/self/uid_map", line);
+		}
+		if (chroot(fixture_folder) || chdir("/sub"))
+			_exit(77);
+		if (write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+
+	ssize_t got = read(ready[0], &byte, 1);
+
+	close(ready[0]);
+	if (got == 1)
+		return pid;
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+/* A container: the path means another file there, absolute links count from its root, and its
+ * build-id folder is used. */
+static void test_below_another_root(void **state)
+{
+	uint8_t id[64];
+	char folder[200];
+	size_t bytes = read_build_id("lib.so", id);
+	int at = snprintf(folder, sizeof(folder), "usr/lib/debug/.build-id/%02x", id[0]);
+
+	(void)state;
+	fixture_run("mkdir -p sub/real %s && strip -o sub/real/lib.so lib.so && "
+		    "ln -sf /sub/real/lib.so sub/lib.so",
+		folder);
+	at += snprintf(folder + at, sizeof(folder) - (size_t)at, "/");
+	for (size_t i = 1; i < bytes; i++)
+		at += snprintf(folder + at, sizeof(folder) - (size_t)at, "%02x", id[i]);
+	fixture_run("objcopy --only-keep-debug lib.so %s.debug", folder);
+
+	pid_t pid = start_in_root();
+	struct symbols_module module = {.path = "/sub/lib.so",
+		.build_id = id,
+		.build_id_bytes = bytes,
+		.pid = (uint32_t)pid};
+
+	if (!pid)
+		skip();
+	expect_module(&module, SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	module.path = "./real/lib.so";
+	expect_module(&module, SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	module.pid = 0;
+	expect_module(&module, SYMBOLS_NONE, NULL, NULL);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_table),
+		cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_debug_link),
+		cmocka_unit_test(test_debug_link_checksum),
+		cmocka_unit_test(test_compressed_symbols),
+		cmocka_unit_test(test_compressed_bomb),
+		cmocka_unit_test(test_build_id_decides),
+		cmocka_unit_test(test_paths_that_lead_nowhere),
+		cmocka_unit_test(test_below_another_root),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
