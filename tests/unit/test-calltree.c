@@ -33,6 +33,13 @@ static void test_equal_frames_are_one(void **state)
 	assert_int_not_equal(calltree_frame(tree, "main", "prog", CALLTREE_INLINE), frame);
 	assert_int_not_equal(calltree_frame(tree, "mai", "nprog", CALLTREE_NATIVE), frame);
 	assert_int_equal(calltree_frames(tree), 4);
+	/* So many that their places in the table touch. */
+	for (unsigned i = 0; i < 7000; i++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "f%u", i / 7);
+		assert_int_equal(calltree_frame(tree, text, "", i % 7), 4 + i);
+	}
 	calltree_free(tree);
 }
 

@@ -139,6 +139,19 @@ static void check_text(struct column column, const char *wanted)
 	assert_memory_equal(column.at, wanted, strlen(wanted));
 }
 
+/* The two samples of the small tree, the second one earlier than the first. */
+static void check_samples(struct column *columns)
+{
+	assert_int_equal(signed_number(&columns[EMBED_SAMPLE_TIMES]), 5000);
+	assert_int_equal(signed_number(&columns[EMBED_SAMPLE_TIMES]), -2000);
+	assert_int_equal(signed_number(&columns[EMBED_SAMPLE_NODES]), 3);
+	assert_int_equal(signed_number(&columns[EMBED_SAMPLE_NODES]), -2);
+	assert_memory_equal(columns[EMBED_SAMPLE_THREADS].at, "\1\0", 2);
+	assert_memory_equal(columns[EMBED_SAMPLE_WEIGHTS].at, "\2\1", 2);
+	assert_memory_equal(columns[EMBED_SAMPLE_KINDS].at, "\1\0", 2);
+	assert_memory_equal(columns[EMBED_THREADS].at, "\0\6worker", 8);
+}
+
 static void test_small_tree_comes_back(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -183,14 +196,7 @@ static void test_small_tree_comes_back(void **state)
 	assert_int_equal(number(&columns[EMBED_NODE_SELF]), UINT64_C(1) << 40);
 	assert_int_equal(number(&columns[EMBED_NODE_SELF]), 300);
 	assert_memory_equal(columns[EMBED_NODE_POPS].at, "\0\0\2", 3);
-	assert_int_equal(signed_number(&columns[EMBED_SAMPLE_TIMES]), 5000);
-	assert_int_equal(signed_number(&columns[EMBED_SAMPLE_TIMES]), -2000);
-	assert_int_equal(signed_number(&columns[EMBED_SAMPLE_NODES]), 3);
-	assert_int_equal(signed_number(&columns[EMBED_SAMPLE_NODES]), -2);
-	assert_memory_equal(columns[EMBED_SAMPLE_THREADS].at, "\1\0", 2);
-	assert_memory_equal(columns[EMBED_SAMPLE_WEIGHTS].at, "\2\1", 2);
-	assert_memory_equal(columns[EMBED_SAMPLE_KINDS].at, "\1\0", 2);
-	assert_memory_equal(columns[EMBED_THREADS].at, "\0\6worker", 8);
+	check_samples(columns);
 	free(got.raw);
 	calltree_free(tree);
 }

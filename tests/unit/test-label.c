@@ -47,7 +47,8 @@ static void test_clean_replaces_what_is_no_utf8(void **state)
 		    "x",
 		BAD BAD "x");
 	check_clean("\xc0\xaf", BAD BAD); /* overlong */
-	check_clean("\xe0\x80\x80", BAD BAD BAD);
+	check_clean("\xe0\x9f\x80", BAD BAD BAD);
+	check_clean("\xf0\x8f\xbf\xbd", BAD BAD BAD BAD);
 	check_clean("\xed\xa0\x80", BAD BAD BAD);	  /* surrogate */
 	check_clean("\xf4\x90\x80\x80", BAD BAD BAD BAD); /* above U+10FFFF */
 	check_clean("a\nb\x01\x7f", "a" BAD "b" BAD BAD);

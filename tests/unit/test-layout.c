@@ -116,6 +116,33 @@ static void test_runs_reach_across_parents(void **state)
 	calltree_free(tree);
 }
 
+static void test_runs_end_at_gaps(void **state)
+{
+	struct calltree *tree = calltree_new();
+	char name[16];
+
+	(void)state;
+	/* Two parents full of narrow children, the first with time of its own between them. */
+	for (unsigned p = 0; p < 2; p++) {
+		uint32_t parent = child(tree, CALLTREE_ROOT, p ? "q" : "p", p ? 0 : 5000);
+
+		for (unsigned i = 0; i < 2500; i++) {
+			snprintf(name, sizeof(name), "%05u", i);
+			child(tree, parent, name, 1);
+		}
+	}
+	struct layout layout = lay_out(tree, &wide);
+
+	assert_int_equal(layout.count, 5);
+	for (unsigned i = 3; i < 5; i++) {
+		assert_int_equal(layout.boxes[i].kind, LAYOUT_SLIVER);
+		assert_int_equal(layout.boxes[i].count, 2500);
+		assert_true(layout.boxes[i].width_px > 249.9 && layout.boxes[i].width_px < 250.1);
+	}
+	layout_release(&layout);
+	calltree_free(tree);
+}
+
 static void test_depth_is_cut_and_said(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -175,6 +202,7 @@ int main(void)
 		cmocka_unit_test(test_children_lie_on_their_parent),
 		cmocka_unit_test(test_narrow_neighbours_merge),
 		cmocka_unit_test(test_runs_reach_across_parents),
+		cmocka_unit_test(test_runs_end_at_gaps),
 		cmocka_unit_test(test_depth_is_cut_and_said),
 		cmocka_unit_test(test_boxes_have_a_ceiling),
 		cmocka_unit_test(test_nothing_has_no_box),
