@@ -99,6 +99,8 @@ static uint32_t name_in_module(
 		short_name = "[vdso]";
 	if (handle >= 0 && !symbols_lookup(naming->symbols, handle, address, &name))
 		return calltree_frame(naming->tree, name.name, short_name, CALLTREE_NATIVE);
+	/* By the function's start, where that can be told: one box a function, not one a call. */
+	symbols_function(naming->symbols, handle, address, &address);
 	snprintf(text, sizeof(text), "[%.400s+0x%" PRIx64 "]", short_name, address);
 	return calltree_frame(naming->tree, text, short_name, CALLTREE_UNNAMED);
 }

@@ -8,6 +8,7 @@
 #ifndef CLI_SYMBOLS_MODULE_H
 #define CLI_SYMBOLS_MODULE_H
 
+#include "cli/symbols/functions.h"
 #include "cli/symbols/symbols.h"
 #include "cli/symbols/symtab.h"
 
@@ -18,5 +19,11 @@
  */
 int module_read(const struct symbols_module *module, struct symtab **table,
 	enum symbols_source *source);
+
+/*
+ * Read where the functions of @module (borrowed) lie, from the file that ran.
+ * Returns 0 with an owned object; -ENOENT when the file can't be had; or -ENOMEM.
+ */
+int module_read_functions(const struct symbols_module *module, struct functions **functions);
 
 #endif

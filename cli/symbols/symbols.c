@@ -21,6 +21,8 @@ struct entry {
 	uint64_t hash;
 	int next; /* in the same bucket, -1 at the end */
 	int failed;
+	struct functions *functions; /* NULL until asked for */
+	int functions_failed;
 };
 
 #define BUCKETS 4096u /* 32,766 modules at most in an image: chains stay short */
@@ -49,6 +51,7 @@ void symbols_free(struct symbols *symbols)
 		free((char *)symbols->entries[i].module.path);
 		free((uint8_t *)symbols->entries[i].module.build_id);
 		symtab_free(symbols->entries[i].table);
+		functions_free(symbols->entries[i].functions);
 	}
 	free(symbols->entries);
 	free(symbols);
@@ -193,6 +196,19 @@ int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct
 		return error;
 	*out = (struct symbols_name){symbol->shown, symbol->start, symbol->end - symbol->start};
 	return 0;
+}
+
+int symbols_function(struct symbols *symbols, int handle, uint64_t address, uint64_t *start)
+{
+	struct entry *entry;
+
+	if (handle < 0 || handle >= symbols->count)
+		return -ENOENT;
+	entry = &symbols->entries[handle];
+	if (!entry->functions && !entry->functions_failed)
+		entry->functions_failed =
+			module_read_functions(&entry->module, &entry->functions) != 0;
+	return entry->functions ? functions_find(entry->functions, address, start) : -ENOENT;
 }
 
 enum symbols_source symbols_module_source(const struct symbols *symbols, int handle)

@@ -56,6 +56,13 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
  */
 int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct symbols_name *out);
 
+/*
+ * The start of the function without a name that covers @address, from call-frame information, so
+ * that the samples of one function stay together.
+ * Returns 0, or -ENOENT when that can't be told. *@start only on success.
+ */
+int symbols_function(struct symbols *symbols, int handle, uint64_t address, uint64_t *start);
+
 /* Where the names of @handle come from; known after its first look-up. */
 enum symbols_source symbols_module_source(const struct symbols *symbols, int handle);
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where functions begin and end by their call-frame information, which stays in stripped files: it
+ * gives no names, but keeps the samples of one unnamed function together.
+ *
+ * Context: one thread.
+ */
+#ifndef CLI_SYMBOLS_FUNCTIONS_H
+#define CLI_SYMBOLS_FUNCTIONS_H
+
+#include <stdint.h>
+
+#include "cli/symbols/elfimage.h"
+
+struct functions;
+
+/*
+ * Read the extents in .eh_frame of @image (borrowed). A missing or broken section gives what could
+ * be read. Source: LSB Core, "Exception Frames".
+ * Returns 0 with an owned object, or -ENOMEM.
+ */
+int functions_read(struct functions **out, const struct elfimage *image);
+void functions_free(struct functions *functions); /* NULL is fine */
+
+/* Returns 0 with the start of the function that covers @address in *@start, or -ENOENT. */
+int functions_find(const struct functions *functions, uint64_t address, uint64_t *start);
+
+#endif
