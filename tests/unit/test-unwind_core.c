@@ -53,7 +53,9 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 #define NO_MODULE 0x10000 /* generated code: in no module */
 
 static struct image image;
-static uintptr_t stack[64];
+/* What lies behind the stack proper is not readable at all. */
+static uintptr_t stack_and_gap[128];
+static uintptr_t *const stack = stack_and_gap;
 static struct arch_registers registers;
 static uint64_t frames[WIRE_MAX_DEPTH];
 static unsigned kept; /* a preserved register that is neither sp nor fp */
@@ -108,7 +110,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(image_room, 0, sizeof(image_room));
-	memset(stack, 0, sizeof(stack));
+	memset(stack_and_gap, 0, sizeof(stack_and_gap));
 	memset(other_stack, 0, sizeof(other_stack));
 	memset(&registers, 0, sizeof(registers));
 	memset(frames, 0, sizeof(frames));
@@ -390,7 +392,7 @@ static void test_a_leaf_in_generated_code(void **state)
 
 static void test_frame_pointers_that_are_none(void **state)
 {
-	uintptr_t wrong[] = {(uintptr_t)stack + 33, (uintptr_t)stack - 8,
+	const uintptr_t wrong[] = {(uintptr_t)stack + 33, (uintptr_t)stack - 8,
 		(uintptr_t)(stack + 63), (uintptr_t)(stack + 64), UINTPTR_MAX - 7};
 
 	(void)state;
