@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+#
+# Side by side in one run: the same work alone, under flamerun, under its peers, taken in turns so
+# that a noisy machine hits all alike. Prints ratios with their spread; asserts nothing.
+#
+# usage: bench.py [rounds]     BUILD: the build folder
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("BUILD", ROOT / "build")).resolve()
+FLAMERUN = str(BUILD / "flamerun")
+ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+
+SOURCE = """
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <regex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+template <int N> struct stage {
+	static int run(std::vector<int> &v) {
+		std::sort(v.begin(), v.end(), [](int a, int b) { return a * N < b; });
+		std::unordered_map<std::string, std::function<int(int)>> h;
+		h["x"] = [&](int q) { return q + N; };
+		return h["x"](v[0]) + stage<N - 1>::run(v);
+	}
+};
+template <> struct stage<0> { static int run(std::vector<int> &) { return 0; } };
+int main() { std::vector<int> v{3, 2, 1}; std::regex r("a+b*c"); return stage<STAGES>::run(v); }
+"""
+
+
+def cpu_of(command, **options):
+    """Run @command; returns CPU seconds of it and all it waited for, and wall seconds."""
+    started = time.monotonic()
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=options.get("stderr", subprocess.DEVNULL))
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"bench: {command[0]} ended with {process.returncode}")
+    return usage.ru_utime + usage.ru_stime, time.monotonic() - started
+
+
+def spread(values):
+    """Median and the interval that holds the middle half."""
+    quarters = statistics.quantiles(values, n=4) if len(values) > 1 else [values[0]] * 3
+    return f"{statistics.median(values):+6.2f} %  [{quarters[0]:+.2f}, {quarters[2]:+.2f}]"
+
+
+def row(name, value):
+    print(f"  {name:<46} {value}", flush=True)
+
+
+def compiler_job(folder, stages):
+    """The command line of a cc1plus on a preprocessed file."""
+    source = folder / "job.cc"
+    source.write_text(SOURCE.replace("STAGES", str(stages)))
+    subprocess.run(["g++", "-E", "-o", folder / "job.ii", source], check=True)
+    cc1plus = subprocess.run(["g++", "-print-prog-name=cc1plus"], check=True, text=True,
+                             stdout=subprocess.PIPE).stdout.strip()
+    return [cc1plus, "-fpreprocessed", folder / "job.ii", "-quiet", "-O2", "-o", folder / "job.s"]
+
+
+def cputime(folder):
+    """A wrapper that writes the CPU seconds of the program it runs, and nothing else's."""
+    program = folder / "cputime"
+    subprocess.run(["gcc", "-O2", "-D_GNU_SOURCE", "-o", program,
+                    ROOT / "tests" / "bench" / "cputime.c"], check=True)
+    return program
+
+
+def overhead(folder):
+    """CPU of cc1plus itself: alone, under flamerun, under perf, in turns."""
+    job = compiler_job(folder, 12)
+    wrapper, out = cputime(folder), folder / "cpu"
+    inner = [wrapper, out, *job]
+    ways = {
+        "alone": inner,
+        "alone again (the noise)": inner,
+        "flamerun at 197 Hz": [FLAMERUN, "-q", "-o", folder / "a.svg", "--", *inner],
+        "flamerun at 997 Hz": [FLAMERUN, "-q", "-r", "997", "-o", folder / "b.svg", "--", *inner],
+    }
+    if shutil.which("perf"):
+        record = ["perf", "record", "-q", "-F", "997", "-o", folder / "perf.data"]
+        ways["perf record -g at 997 Hz"] = [*record, "-g", "--", *inner]
+        ways["perf record --call-graph dwarf at 997 Hz"] = [
+            *record, "--call-graph", "dwarf", "--", *inner]
+    samples = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, command in ways.items():
+            cpu_of(command)
+            samples[name].append(float(out.read_text()))
+    print(f"CPU of cc1plus against alone, {ROUNDS} rounds in turns "
+          f"(median {statistics.median(samples['alone']):.2f} s):")
+    for name in list(ways)[1:]:
+        row(name, spread([100 * (a / b - 1) for a, b in zip(samples[name], samples["alone"])]))
+
+
+def drawing(folder):
+    """From the program's end to the SVG, and what flamerun itself needs, for 10,000 samples."""
+    job = compiler_job(folder, 40)
+    wrapper, out = cputime(folder), folder / "cpu"
+    cpu_of([wrapper, out, *job])
+    rate = min(10000, int(10000 / float(out.read_text())) + 1)
+    result = subprocess.run([FLAMERUN, "-v", "-r", str(rate), "-o", folder / "c.svg", "--", *job],
+                            text=True, stderr=subprocess.PIPE, check=True)
+    print("cc1plus at a rate for 10,000 samples:")
+    row("samples", re.search(r"(\d+) samples", result.stderr).group(1))
+    for line in result.stderr.splitlines():
+        if "from the program's end" in line:
+            row("from its end to the SVG, peak memory", line.partition("flamerun: ")[2])
+    row("size of the SVG", f"{(folder / 'c.svg').stat().st_size / 1024:.0f} KiB")
+
+
+def spawning(folder):
+    """What an exec'd image costs: 1,000 times /bin/true."""
+    program = folder / "spawn"
+    subprocess.run(["gcc", "-O2", "-D_GNU_SOURCE", "-o", program,
+                    ROOT / "tests" / "bench" / "spawn.c"], check=True)
+    for what in ("exec", "fork"):
+        costs, alone = [], []
+        for _ in range(max(3, ROUNDS // 2)):
+            outputs = []
+            for prefix in ([], [FLAMERUN, "-q", "-o", folder / "s.svg", "--"]):
+                outputs.append(float(subprocess.run([*prefix, program, what, "1000"], text=True,
+                                                    stdout=subprocess.PIPE, check=True).stdout))
+            alone.append(outputs[0])
+            costs.append(outputs[1] - outputs[0])
+        row(f"one {what}, {statistics.median(alone):.0f} us alone",
+            f"{statistics.median(costs):+.0f} us  [{min(costs):+.0f}, {max(costs):+.0f}]")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="flamerun-bench-") as place:
+        folder = pathlib.Path(place)
+        overhead(folder)
+        drawing(folder)
+        print("What a process costs (1,000 in a row, wall time):")
+        spawning(folder)
+
+
+main()
