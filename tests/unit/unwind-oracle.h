@@ -108,7 +108,7 @@ static inline void oracle_walk_libunwind(ucontext_t *context, struct oracle_stac
 	bool exact = true;
 
 	stack->frames = 0;
-	unw_init_local2(&cursor, context, UNW_INIT_SIGNAL_FRAME);
+	unw_init_local2(&cursor, (unw_context_t *)context, UNW_INIT_SIGNAL_FRAME);
 	do {
 		unw_word_t pc = 0;
 
