@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The picture as SVG, three layers in one file: what cairo drew, the call tree as data, the script
- * that takes over in a browser. cairo's own output is touched only at the end of its first <svg>
- * tag and at its last </svg>: between them its versions differ.
+ * that takes over in a browser. cairo's own output is cut only at the end of its first <svg> tag and
+ * at its last </svg>: between them its versions differ. One number is dropped there, see put_body().
  *
  * Text: outlines need no font and look the same everywhere, but each glyph is an element that costs
  * a browser 25 to 55 microseconds to load: GLYPHS_MAX of them a tenth of a second. A picture that
