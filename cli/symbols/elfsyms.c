@@ -169,6 +169,8 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 		.name = name,
 		.rank = (uint8_t)(type == STT_NOTYPE ? 0 : SYMTAB_RANK_FUNCTION),
 	};
+	if (type == STT_GNU_IFUNC)
+		out->rank |= SYMTAB_RANK_IFUNC;
 	if (binding == STB_GLOBAL || binding == STB_GNU_UNIQUE)
 		out->rank |= SYMTAB_RANK_GLOBAL;
 	else if (binding == STB_WEAK)

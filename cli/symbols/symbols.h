@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Addresses to names, for modules known by path and build-id. Own sorted arrays over the symbol
- * tables that libelf reads; libdwfl finds separate debug files. Files are opened at the first
- * look-up in their module. All input is untrusted: a broken file gives unnamed code, never a crash.
+ * tables that libelf reads; debug files are looked for on this machine only. Files are opened at
+ * the first look-up in their module. All input is untrusted: a broken file gives unnamed code,
+ * never a crash.
  *
  * Context: one thread.
  */
@@ -25,7 +26,7 @@ enum symbols_source {
 };
 
 struct symbols_module {
-	const char *path;         /* as the target saw it; borrowed for the call */
+	const char *path;         /* as the target saw it, "": the program of @pid; borrowed */
 	const uint8_t *build_id;  /* as mapped in the target; NULL when it had none */
 	size_t build_id_bytes;
 	uint32_t pid;             /* to open the file through /proc/<pid>/root while it lives; 0: don't */

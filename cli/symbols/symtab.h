@@ -19,9 +19,10 @@ struct symtab;
 
 /* The better of two aliases has the higher rank; the bits order by importance. */
 #define SYMTAB_RANK_LOCAL    0u
-#define SYMTAB_RANK_WEAK     1u
-#define SYMTAB_RANK_GLOBAL   2u
-#define SYMTAB_RANK_FUNCTION 4u
+#define SYMTAB_RANK_IFUNC    1u /* what callers call; its resolver has the same address */
+#define SYMTAB_RANK_WEAK     2u
+#define SYMTAB_RANK_GLOBAL   4u
+#define SYMTAB_RANK_FUNCTION 8u
 
 struct symtab_symbol {
 	uint64_t start;

@@ -186,7 +186,7 @@ static void test_random_against_oracle(void **state)
 				.end = start + 1 + (uint64_t)rand() % 40,
 				.limit = 1000,
 				.name = names[i],
-				.rank = (uint8_t)(rand() % 7)};
+				.rank = (uint8_t)(rand() % 16)};
 			assert_int_equal(symtab_add(table, &symbols[i]), 0);
 		}
 		assert_int_equal(symtab_finish(table), 0);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as an ELF file in memory: its tables are read, its debug data unpacked, and the names
+ * that come out cover the addresses asked for.
+ *
+ *	clang-14 -g -O1 -std=gnu11 -D_GNU_SOURCE -I. \
+ *		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+ *		-o fuzz-symbols tests/fuzz/fuzz-symbols.c \
+ *		cli/symbols/{demangle,elfimage,elfsyms,minidebug,plt,regular,symtab}.c \
+ *		-lelf -llzma -liberty -lz
+ *	mkdir corpus && cp some-small.so corpus && ./fuzz-symbols -max_total_time=60 corpus
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/symbols/demangle.h"
+#include "cli/symbols/elfimage.h"
+#include "cli/symbols/elfsyms.h"
+#include "cli/symbols/minidebug.h"
+#include "cli/symbols/plt.h"
+#include "cli/symbols/symtab.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void ask(struct symtab *table, uint64_t address)
+{
+	struct symtab_symbol *found = symtab_find(table, address);
+	char *name;
+
+	if (!found)
+		return;
+	if (address < found->start || address >= found->end)
+		abort();
+	if (!found->name)
+		return;
+	name = demangle_name(found->name);
+	if (name && strlen(name) > strlen(found->name) && strlen(name) > DEMANGLE_MAX_BYTES)
+		abort();
+	free(name);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct symtab *table = symtab_new();
+	struct elfimage image, mini;
+	char *copy = malloc(size + 1);
+
+	if (!table || !copy)
+		abort();
+	if (size)
+		memcpy(copy, data, size);
+	if (elfimage_init_memory(&image, copy, size)) {
+		free(copy);
+		symtab_free(table);
+		return 0;
+	}
+
+	const uint8_t *id;
+	size_t bytes = elfimage_build_id(&image, &id);
+
+	elfimage_has_build_id(&image, data, size < bytes ? size : bytes);
+	elfsyms_add(table, &image, SHT_SYMTAB);
+	elfsyms_add(table, &image, SHT_DYNSYM);
+	plt_add(table, &image);
+	if (!minidebug_open(&mini, &image)) {
+		elfsyms_add(table, &mini, SHT_SYMTAB);
+		elfimage_close(&mini);
+	}
+	elfimage_close(&image);
+	if (!symtab_finish(table))
+		for (uint64_t address = 0; address < 0x10000; address += 16)
+			ask(table, address);
+	symtab_free(table);
+	return 0;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PLT entries of libraries linked in many ways, against what objdump calls them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "cli/symbols/symbols.h"
+#include "tests/unit/elf_fixture.h"
+
+/* "0000000000001030 <puts@plt>:"; 0 when the line is no such entry. Versions are taken off. */
+static int read_entry(const char *line, uint64_t *address, char name[256])
+{
+	unsigned long long start;
+	char label[256];
+
+	if (sscanf(line, "%llx <%255[^>]>:", &start, label) != 2)
+		return 0;
+
+	char *plt = strstr(label, "@plt");
+
+	/* "name@plt-0x10" is the header of the table, "*ABS*+..." has no name there. */
+	if (!plt || plt[4] || label[0] == '*')
+		return 0;
+	label[strcspn(label, "@")] = '\0';
+	*address = start;
+	snprintf(name, 256, "%.250s@plt", label);
+	return 1;
+}
+
+/* Compare all entries of @file; returns how many there were. */
+static unsigned compare(const char *file)
+{
+	struct symbols *symbols = symbols_new();
+	struct symbols_module module = {.path = fixture_path(file)};
+	int handle = symbols_add_module(symbols, &module);
+	char command[512], line[512], want[256];
+	unsigned count = 0;
+	uint64_t address;
+
+	snprintf(command, sizeof(command),
+		"objdump -d -j .plt -j .plt.sec -j .plt.got %s 2>/dev/null", fixture_path(file));
+
+	FILE *pipe = popen(command, "r");
+
+	assert_non_null(pipe);
+	while (fgets(line, sizeof(line), pipe)) {
+		struct symbols_name name;
+
+		if (!read_entry(line, &address, want))
+			continue;
+		assert_int_equal(symbols_lookup(symbols, handle, address, &name), 0);
+		assert_string_equal(name.name, want);
+		assert_int_equal(name.start, address);
+		assert_int_equal(symbols_lookup(symbols, handle, address + 7, &name), 0);
+		assert_string_equal(name.name, want);
+		count++;
+	}
+	pclose(pipe);
+	symbols_free(symbols);
+	return count;
+}
+
+static void test_link_styles(void **state)
+{
+	static const char *const styles[] = {"-Wl,-z,lazy", "-Wl,-z,now",
+		"-fcf-protection=full -Wl,-z,ibtplt", "-mbranch-protection=standard -Wl,-z,lazy"};
+	unsigned linked = 0;
+
+	(void)state;
+	fixture_write("calls.c", "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+				 "int f(char *a);\n"
+				 "int f(char *a)\n{\n"
+				 "	int (*volatile p)(const char *) = puts;\n"
+				 "	p(a);\n"
+				 "	return puts(a) + (int)strlen(getenv(a)) + atoi(a);\n}\n");
+	for (size_t i = 0; i < sizeof(styles) / sizeof(*styles); i++) {
+		/* Each CPU's compiler knows only some of the options. */
+		fixture_run("cc -fPIC -shared %s -o calls.so calls.c 2>/dev/null || rm -f calls.so",
+			styles[i]);
+
+		FILE *file = fopen(fixture_path("calls.so"), "r");
+
+		if (!file)
+			continue;
+		fclose(file);
+		linked++;
+		assert_in_range(compare("calls.so"), 4, 5);
+		fixture_run("strip calls.so");
+		assert_in_range(compare("calls.so"), 4, 5);
+	}
+	assert_true(linked >= 3);
+}
+
+static void test_ifunc_entries_are_named_by_their_resolver(void **state)
+{
+	struct symbols *symbols = symbols_new();
+	struct symbols_module module = {.path = fixture_path("ifunc.so")};
+	struct symbols_name name;
+	unsigned found = 0;
+	int handle;
+
+	(void)state;
+	fixture_write("ifunc.c",
+		"static int one(void) { return 1; }\n"
+		"static void *pick(void) { return (void *)one; }\n"
+		"__attribute__((visibility(\"hidden\"), ifunc(\"pick\"))) int chosen(void);\n"
+		"int f(void);\nint f(void) { return chosen() + 1; }\n");
+	fixture_run("cc -fPIC -shared -O1 -o ifunc.so ifunc.c");
+	handle = symbols_add_module(symbols, &module);
+	for (uint64_t address = 0; address < 0x4000; address += 4)
+		if (!symbols_lookup(symbols, handle, address, &name))
+			found += !strcmp(name.name, "chosen@plt");
+	assert_true(found >= 1);
+	symbols_free(symbols);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_link_styles),
+		cmocka_unit_test(test_ifunc_entries_are_named_by_their_resolver),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
