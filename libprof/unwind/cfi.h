@@ -77,7 +77,7 @@ static inline void cfi_parse_augmentation(
 		case 'P': {
 			unsigned format = cfi_u8(data);
 
-			/* The personality routine is of no interest, only how long its pointer is. */
+			/* Of the personality routine only the pointer's length matters. */
 			if ((format & CFI_PTR_BASE) == CFI_PTR_ALIGNED)
 				cfi_skip(data, -data->at & 7);
 			cfi_formatted(data, format & CFI_PTR_FORMAT);

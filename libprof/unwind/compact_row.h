@@ -206,7 +206,8 @@ static inline uint64_t compact_from_row(
 		    : ra_kind != CFI_RULE_OFFSET || !cfi_rule_value(ra) ||
 			      !compact_put(&packed, cfi_rule_value(ra), 16, 48))
 		return COMPACT_COMPLEX | (packed & COMPACT_SIGNAL);
-	if (cfi_rule_kind(row->rules.register_rule[arch_cfi_slot(ARCH_DWARF_SP)]) != CFI_RULE_NONE ||
+	if (cfi_rule_kind(row->rules.register_rule[arch_cfi_slot(ARCH_DWARF_SP)]) !=
+			CFI_RULE_NONE ||
 		!compact_put_fp(module, row, &packed))
 		return COMPACT_COMPLEX | (packed & COMPACT_SIGNAL);
 	return packed;

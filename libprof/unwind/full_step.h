@@ -175,7 +175,8 @@ static __attribute__((noinline)) int unwind_step_full(struct unwind_walk *walk, 
 }
 
 /*
- * Step from the frame at walk->depth with all registers, which are first brought up from the anchor.
+ * Step from the frame at walk->depth with all registers; these are first brought up from the
+ * anchor.
  *
  * Returns 0, UNWIND_STEP_ROOT or -errno. Context: signal-safe.
  */

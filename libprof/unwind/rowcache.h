@@ -29,7 +29,7 @@ struct rowcache {
 	struct rowcache_set set[ROWCACHE_SETS];
 };
 
-/* Spreads every bit of the row over the check, or rows alike in most bits could pass for another. */
+/* Spreads every bit of the row over the check, or rows that are much alike could be confused. */
 static inline uint64_t rowcache_mix(uint64_t row)
 {
 	row = (row ^ row >> 32) * 0x9e3779b97f4a7c15ULL;

@@ -17,8 +17,8 @@ struct unwind_module {
 	uintptr_t start; /* mapped range that this answer covers */
 	uintptr_t end;
 	uintptr_t bias;         /* load bias: address - bias = ELF virtual address */
-	uintptr_t eh_frame_hdr; /* .eh_frame_hdr in memory, 0 when the module has none */
-	uint32_t number;        /* WIRE_FRAME module number; a reused address range gets another one */
+	uintptr_t eh_frame_hdr; /* .eh_frame_hdr in memory, 0 if there is none */
+	uint32_t number; /* WIRE_FRAME module number; a reused address range gets another one */
 };
 
 /* Known bounds of the stack that is being walked: plain loads are safe in [lo, hi). */

@@ -125,7 +125,7 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 /* The frame at walk->depth as the wire has it. */
 static inline uint64_t unwind_frame(const struct unwind_walk *walk, uintptr_t pc, uint64_t row)
 {
-	/* Of the code a handler returns to no instruction was ever called: its start is looked up. */
+	/* The code a handler returns to has called nothing: its start is looked up. */
 	if (compact_kind(row) == COMPACT_SIGRETURN)
 		pc = walk->registers.r[ARCH_DWARF_PC];
 

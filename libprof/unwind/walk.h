@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: what the includer's UNWIND_READ and UNWIND_FIND_MODULE do, else plain loads. */
+/* ASYNC-SIGNAL-SAFE: plain loads, besides what the includer's UNWIND_* functions do. */
 /*
  * Where a walk stands, what holds at its pc, and the steps that need no call-frame information:
  * through a frame pointer, through a kernel signal frame. Steps by information are compact_step.h

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* The steps that need no call-frame information: frame pointers and signal frames. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/unwind-fixture.h"
+
+/* Generated code between two functions of a module. */
+static void test_frame_pointers_where_nothing_covers_the_pc(void **state)
+{
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	registers.r[PC] = text;
+	registers.r[FP] = (uintptr_t)(stack + 4);
+	stack[0] = NO_MODULE + 0x10;
+	stack[4] = (uintptr_t)(stack + 8);
+	stack[5] = NO_MODULE + 0x20;
+	stack[8] = 0;
+	stack[9] = text + 8;
+	stack[10] = text + 0x48; /* sp of the function that called: fp + 16 */
+	check_end(walk(), 5, WIRE_END_ROOT);
+	check_frame(0, 0);
+	assert_int_equal(frames[1], WIRE_FRAME(0, NO_MODULE + 0xf));
+	assert_int_equal(frames[2], WIRE_FRAME(0, NO_MODULE + 0x1f) | WIRE_FRAME_BY_FP);
+	assert_int_equal(frames[3], WIRE_FRAME(9, IMAGE_CODE + 7) | WIRE_FRAME_BY_FP);
+	check_frame(4, 0x47);
+}
+
+static void test_a_leaf_in_generated_code(void **state)
+{
+	(void)state;
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	registers.r[PC] = NO_MODULE;
+	registers.r[FP] = (uintptr_t)(stack + 4);
+	stack[5] = text + 0x48;
+	check_end(walk(), 2, WIRE_END_ROOT);
+	assert_int_equal(frames[0], WIRE_FRAME(0, NO_MODULE));
+	assert_int_equal(frames[1], WIRE_FRAME(9, IMAGE_CODE + 0x47) | WIRE_FRAME_BY_FP);
+}
+
+static void test_frame_pointers_that_are_none(void **state)
+{
+	const uintptr_t wrong[] = {(uintptr_t)stack + 33, (uintptr_t)stack - 8,
+		(uintptr_t)(stack + 63), (uintptr_t)(stack + 64), UINTPTR_MAX - 7};
+
+	(void)state;
+	finish();
+	registers.r[PC] = NO_MODULE;
+	for (unsigned i = 0; i < 64; i++)
+		stack[i] = NO_MODULE;
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		registers.r[FP] = wrong[i];
+		check_end(walk(), 1, WIRE_END_LOST);
+	}
+	stack[33] = 0; /* no return address, though a caller's record */
+	registers.r[FP] = (uintptr_t)(stack + 32);
+	check_end(walk(), 1, WIRE_END_LOST);
+	assert_int_equal(reads, 0);
+}
+
+static void test_zeroes_end_a_chain_of_frame_pointers(void **state)
+{
+	(void)state;
+	finish();
+	registers.r[PC] = NO_MODULE;
+	registers.r[FP] = (uintptr_t)(stack + 32); /* a record of zeroes */
+	check_end(walk(), 1, WIRE_END_ROOT);
+	registers.r[FP] = 0; /* near the top of the stack */
+	check_end(walk(), 1, WIRE_END_ROOT);
+	registers.r[SP] = (uintptr_t)other_stack; /* not known to be */
+	check_end(walk(), 1, WIRE_END_LOST);
+	registers.r[PC] = text; /* start code of a module, not covered */
+	check_end(walk(), 1, WIRE_END_ROOT);
+}
+
+static void test_stacks_without_bounds_are_read_with_care(void **state)
+{
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_DEF_CFA, FP, 16, CFI_OFFSET | FP, 2);
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	registers.r[PC] = text;
+	registers.r[SP] = (uintptr_t)other_stack;
+	registers.r[FP] = (uintptr_t)(other_stack + 4);
+	other_stack[5] = text + 0x48;
+	check_end(walk(), 2, WIRE_END_ROOT);
+	assert_int_equal(reads, 2);
+	registers.r[FP] = (uintptr_t)(other_stack + 96);
+	check_end(walk(), 1, WIRE_END_MEMORY);
+}
+
+static void test_a_signal_frame_gives_all_registers(void **state)
+{
+	uintptr_t *saved = other_stack + 1 + ARCH_SIGRETURN_UCONTEXT / 8;
+	uint64_t sigreturn = ARCH_SIGRETURN_WORD;
+
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	ADD_FDE(0x40, 0x40, CFI_DEF_CFA, 0, 16); /* interrupted where register 0 has the CFA */
+	ADD_FDE(0x80, 0x40, CFI_UNDEFINED, RA);
+	finish();
+
+	memcpy((void *)(text + 0x400), &sigreturn, 8); /* in no FDE */
+	registers.r[PC] = text;
+	registers.r[SP] = (uintptr_t)other_stack; /* the handler's own stack */
+	other_stack[0] = text + 0x400;
+	check_end(walk(), 2, WIRE_END_LOST); /* interrupted at pc 0 */
+	saved[arch_ucontext_offset(0) / 8] = (uintptr_t)(stack + 2);
+	saved[arch_ucontext_offset(SP) / 8] = (uintptr_t)stack;
+	saved[arch_ucontext_offset(PC) / 8] = text + 0x40;
+	stack[3] = text + 0x88;
+	check_end(walk(), 4, WIRE_END_ROOT);
+	check_frame(1, 0x400);
+	check_frame(2, 0x40);
+	check_frame(3, 0x87);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_frame_pointers_where_nothing_covers_the_pc, setup),
+		cmocka_unit_test_setup(test_a_leaf_in_generated_code, setup),
+		cmocka_unit_test_setup(test_frame_pointers_that_are_none, setup),
+		cmocka_unit_test_setup(test_zeroes_end_a_chain_of_frame_pointers, setup),
+		cmocka_unit_test_setup(test_stacks_without_bounds_are_read_with_care, setup),
+		cmocka_unit_test_setup(test_a_signal_frame_gives_all_registers, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A made-up thread for tests of the walk: its registers, its stack, a module whose call-frame
+ * information the test writes, and a second stack that only UNWIND_READ can see. Include it once,
+ * after cmocka.h.
+ */
+#ifndef TESTS_UNIT_UNWIND_FIXTURE_H
+#define TESTS_UNIT_UNWIND_FIXTURE_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "libprof/unwind/unwind.h"
+
+/* One more stack besides the one in bounds, read word by word and counted. */
+static uintptr_t other_stack[96];
+static unsigned reads, finds;
+static struct unwind_module made;
+static uintptr_t text; /* the module's code: IMAGE_CODE after its start */
+
+static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value)
+{
+	uintptr_t index = (address - (uintptr_t)other_stack) / 8;
+
+	(void)context;
+	reads++;
+	if (address < (uintptr_t)other_stack || index >= 96)
+		return -EFAULT;
+	*value = other_stack[index];
+	return 0;
+}
+
+static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_module *out)
+{
+	(void)context;
+	finds++;
+	if (pc < made.start || pc >= made.end)
+		return -ENOENT;
+	*out = made;
+	return 0;
+}
+
+#include "libprof/unwind/unwind_core.h"
+#include "tests/unit/cfi-image.h"
+
+#define SP ARCH_DWARF_SP
+#define FP ARCH_DWARF_FP
+#define RA ARCH_DWARF_RA
+#define PC ARCH_DWARF_PC
+
+#define NO_MODULE 0x10000 /* generated code: in no module */
+
+static struct image image;
+/* What lies behind the stack proper is not readable at all. */
+static uintptr_t stack_and_gap[128];
+static uintptr_t *const stack = stack_and_gap;
+static struct arch_registers registers;
+static uint64_t frames[WIRE_MAX_DEPTH];
+static unsigned kept __attribute__((unused)); /* a preserved register that is neither sp nor fp */
+
+/* CFA = sp + 8, return address at CFA - 8: a function that has pushed nothing, as x86 has it. */
+static void add_fde(uint32_t begin, uint32_t bytes, const uint8_t *program, unsigned program_bytes)
+{
+	static const uint8_t relative[] = {CFI_PTR_PCREL | CFI_PTR_SDATA4};
+	static const uint8_t initial[] = {CFI_DEF_CFA, SP, 8, CFI_OFFSET_EXTENDED, RA, 1};
+	struct image_cie cie = {
+		.version = 1,
+		.augmentation = "zR",
+		.augmentation_data = relative,
+		.augmentation_bytes = 1,
+		.encoding = relative[0],
+		.code_align = 1,
+		.data_align = -8,
+		.ra_reg = RA,
+		.program = initial,
+		.program_bytes = sizeof(initial),
+	};
+
+	image_fde(&image, image_cie(&image, &cie), &cie, begin, bytes, program, program_bytes);
+}
+
+#define ADD_FDE(begin, bytes, ...)                                                                 \
+	do {                                                                                       \
+		const uint8_t program_[] = {__VA_ARGS__};                                          \
+		add_fde(begin, bytes, program_, sizeof(program_));                                 \
+	} while (0)
+
+/* Code has to lie inside the module: the image is followed by nothing, so widen the range. */
+static uint8_t image_room[IMAGE_CODE + 0x1000] __attribute__((aligned(16)));
+
+static void finish(void)
+{
+	struct unwind_module small = image_finish(&image, CFI_PTR_DATAREL | CFI_PTR_SDATA4);
+
+	memcpy(image_room, (const void *)small.start, image.used);
+	made = (struct unwind_module){
+		.start = (uintptr_t)image_room,
+		.end = (uintptr_t)image_room + sizeof(image_room),
+		.bias = (uintptr_t)image_room,
+		.eh_frame_hdr = (uintptr_t)image_room,
+		.number = 9,
+	};
+	text = made.start + IMAGE_CODE;
+	memset(&unwind_rowcache, 0, sizeof(unwind_rowcache));
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(image_room, 0, sizeof(image_room));
+	memset(stack_and_gap, 0, sizeof(stack_and_gap));
+	memset(other_stack, 0, sizeof(other_stack));
+	memset(&registers, 0, sizeof(registers));
+	memset(frames, 0, sizeof(frames));
+	reads = finds = 0;
+	kept = arch_cfi_reg(3);
+	registers.r[SP] = (uintptr_t)stack;
+	image_init(&image);
+	return 0;
+}
+
+static struct unwind_result walk_up_to(unsigned max_frames)
+{
+	struct unwind_bounds bounds = {(uintptr_t)stack, (uintptr_t)(stack + 64)};
+
+	return unwind_walk(&registers, &bounds, frames, max_frames, NULL);
+}
+
+static struct unwind_result walk(void)
+{
+	return walk_up_to(WIRE_MAX_DEPTH);
+}
+
+static void check_end(struct unwind_result result, unsigned count, enum wire_end end)
+{
+	assert_int_equal(result.frames, count);
+	assert_int_equal(result.end, end);
+}
+
+/* The frame is at @offset of the module's code, as an address to look up. */
+static void check_frame(unsigned index, uint32_t offset)
+{
+	assert_int_equal(frames[index], WIRE_FRAME(9, IMAGE_CODE + offset));
+}
+
+#endif
