@@ -12,9 +12,10 @@ CROSS_COMPILE ?= $(ARCH)-linux-gnu-
 BUILD ?= build/$(ARCH)
 # The other CPU's libraries: what `make sysroot` unpacked, else what the cross compiler finds.
 SYSROOT ?= $(wildcard build/sysroot-$(ARCH))
-emulator := qemu-$(ARCH) -L $(SYSROOT)
+emulator = TEST_EMULATED=1 timeout -k 1 120 qemu-$(ARCH) -L $(SYSROOT)
 endif
 BUILD ?= build
+emulator ?= timeout -k 1 300
 
 ifeq ($(origin CC),default)
 CC := $(CROSS_COMPILE)gcc

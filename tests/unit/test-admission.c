@@ -98,6 +98,8 @@ static void our_own_program_is_admitted(void **state)
 	int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
+	if (getenv("TEST_EMULATED")) /* /proc/self/exe is the emulator's */
+		skip();
 	privilege_read_self(&self);
 	assert_int_equal(admission_check(descriptor, "self", &self, &message), 0);
 	close(descriptor);
