@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+#
+# What a program inherits is what flamerun inherited, wherever flamerun is installed; what the library
+# cannot get into is refused before it starts.
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import time
+
+import pytest
+
+LOADER = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1"}[os.uname().machine]
+
+
+def alone_and_profiled(flamerun, folder, *command, **options):
+    """Standard output of @command without and with flamerun."""
+    texts = []
+    for words in (command, (flamerun, "-q", "--", *command)):
+        texts.append(subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, text=True, timeout=60,
+                                    **options).stdout)
+    return texts
+
+
+def test_the_environment(flamerun, tmp_path):
+    alone, mine = alone_and_profiled(flamerun, tmp_path, "env", env={"A": "1", "PATH": os.environ["PATH"]})
+    more = set(mine.splitlines()) - set(alone.splitlines())
+    assert sorted(line.split("=")[0] for line in more) == ["FLAMERUN_CHANNEL", "LD_PRELOAD"]
+    assert set(alone.splitlines()) <= set(mine.splitlines())
+
+
+def test_an_existing_preload_is_kept(run, tmp_path):
+    result = run("-q", "--", "env", env=dict(os.environ, LD_PRELOAD="libm.so.6 libdl.so.2"))
+    preload = [line for line in result.stdout.splitlines() if line.startswith("LD_PRELOAD=")]
+    assert len(preload) == 1
+    assert preload[0].endswith("/libflameprof.so.1:libm.so.6 libdl.so.2")
+
+
+def test_limits_group_and_name(flamerun, tmp_path):
+    for command in (["sh", "-c", "ulimit -a; ulimit -Ha; umask; pwd"], ["ps", "-o", "pgid=,sid=", "-p", "self"],
+                    ["sh", "-c", "cut -d' ' -f5,6 /proc/$$/stat"], ["sh", "-c", "nice"]):
+        alone, mine = alone_and_profiled(flamerun, tmp_path, *command)
+        assert mine == alone
+    program = "import sys; print(open('/proc/self/cmdline').read().split(chr(0))[:2], sys.argv)"
+    alone, mine = alone_and_profiled(flamerun, tmp_path, "/usr/bin/python3", "-c", program, "--", "-o")
+    assert mine == alone
+
+
+def open_descriptors(flamerun, folder, redirections):
+    """What the shell itself has open, alone and profiled; its stdout goes to descriptor 9."""
+    texts = []
+    for prefix in ([], [flamerun, "-q", "--"]):
+        script = f'exec "$@" 9>listing {redirections}'
+        inner = ("/usr/bin/python3", "-S", "-E", "-c",
+                 "import os\nfor i in range(64):\n try: os.fstat(i)\n except OSError: continue\n"
+                 " os.write(9, b'%d %s\\n' % (i, os.readlink(b'/proc/self/fd/%d' % i)))")
+        subprocess.run(["sh", "-c", script, "sh", *prefix, *inner], cwd=folder, timeout=60,
+                       stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        texts.append((folder / "listing").read_text())
+        assert texts[-1]
+    return texts
+
+
+@pytest.mark.parametrize("redirections", ["", "0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-", "3</dev/null 7>&1", "0<&- 7>&1"])
+def test_descriptors(flamerun, tmp_path, redirections):
+    alone, mine = open_descriptors(flamerun, tmp_path, redirections)
+    assert mine == alone
+    assert (tmp_path / "flame.svg").exists()
+
+
+def test_scripts(run, tmp_path):
+    def put(name, text):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+
+    put("plain", "#!/bin/sh\necho $0 $*\n")
+    put("inner", "#!/bin/sh -e\necho inner $*\n")
+    put("nested", f"#!{tmp_path}/inner word\n")
+    put("by-env", "#!/usr/bin/env python3\nimport sys; print(sys.argv)\n")
+    put("by-env-s", "#!/usr/bin/env -S python3 -B\nimport sys; print(sys.argv)\n")
+    put("text", "echo text $*\n")
+    for name in ("plain", "nested", "by-env", "by-env-s", "text"):
+        alone = subprocess.run(["env", f"./{name}", "a"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        result = run("-q", "--", f"./{name}", "a")
+        assert alone.stdout and result.stdout == alone.stdout
+        assert result.returncode == 0
+
+
+def install(flamerun, folder, layout):
+    """flamerun and its library copied to @folder, in one folder or as bin and lib."""
+    library = pathlib.Path(flamerun).parent / "libflameprof.so.1"
+    places = {"beside": ("", ""), "installed": ("bin", "lib")}[layout]
+    for source, place in zip((flamerun, library), places):
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, folder / place)
+    return folder / places[0] / "flamerun"
+
+
+@pytest.mark.parametrize("layout", ["beside", "installed"])
+@pytest.mark.parametrize("name", ["plain", "with blank", "with:colon", "with $LIB", "\u00fc\n\""])
+def test_install_paths(flamerun, tmp_path, name, layout):
+    program = install(flamerun, tmp_path / name, layout)
+    out = tmp_path / "out"
+    out.mkdir()
+    before = set(os.listdir("/tmp"))
+    spin = "import time\nt = time.process_time()\nwhile time.process_time() - t < 0.3: pass"
+    result = subprocess.run([program, "-o", "x.folded", "--", "/usr/bin/python3", "-S", "-c", spin], cwd=out, timeout=60,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env={key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"})
+    assert result.returncode == 0
+    assert "ld.so" not in result.stderr and "did not start" not in result.stderr
+    assert (out / "x.folded").read_text().strip(), result.stderr
+    left = {entry for entry in set(os.listdir("/tmp")) - before if entry.startswith("flamerun.")}
+    assert not left
+
+
+def test_a_missing_library(flamerun, tmp_path):
+    alone = shutil.copy(flamerun, tmp_path)
+    result = subprocess.run([alone, "--", "touch", "started"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    if result.returncode == 0:
+        pytest.skip("one is installed in the system")
+    assert result.returncode == 125
+    assert result.stderr.startswith("flamerun: cannot find libflameprof.so.1\nflamerun: hint: looked in ")
+    assert not (tmp_path / "started").exists()
+
+
+def refuse(run, program, because, *arguments):
+    result = run("--", program, *arguments)
+    assert result.returncode == 125, result.stderr
+    first, hint = result.stderr.splitlines()
+    assert because in first
+    assert hint.startswith("flamerun: hint: ")
+
+
+def test_static_programs(run, tmp_path):
+    source = tmp_path / "static.c"
+    source.write_text("#include <stdio.h>\nint main(void) { return !fopen(\"started\", \"w\"); }\n")
+    for name, flag in (("static", "-static"), ("static-pie", "-static-pie")):
+        if subprocess.run(["gcc", flag, "-o", tmp_path / name, source]).returncode:
+            pytest.skip("no static C library here")
+        refuse(run, f"./{name}", f"'./{name}' is statically linked")
+    (tmp_path / "script").write_text("#!./static\n")
+    (tmp_path / "script").chmod(0o755)
+    refuse(run, "./script", "'./static' is statically linked")
+    assert not (tmp_path / "started").exists()
+
+
+def damage(tmp_path, name, offset, value):
+    """A copy of a real program with one 16-bit field of its ELF header changed."""
+    data = bytearray(pathlib.Path("/bin/true").read_bytes())
+    data[offset:offset + len(value)] = value
+    (tmp_path / name).write_bytes(data)
+    (tmp_path / name).chmod(0o755)
+
+
+def test_other_machines_and_word_sizes(run, tmp_path):
+    damage(tmp_path, "narrow", 4, b"\x01")
+    refuse(run, "./narrow", "'./narrow' is a 32-bit program")
+    damage(tmp_path, "riscv", 18, struct.pack("<H", 243))
+    refuse(run, "./riscv", "'./riscv' is made for riscv")
+    damage(tmp_path, "big", 5, b"\x02")
+    refuse(run, "./big", "byte order")
+
+
+def test_another_c_library(run, tmp_path):
+    data = pathlib.Path("/bin/true").read_bytes()
+    start = data.index(LOADER.encode() + b"\0")
+    end = data.index(b"\0", start)
+    musl = b"/lib/ld-musl-x86_64.so.1"
+    data = data[:start] + musl.ljust(end - start, b"\0") + data[end:]
+    (tmp_path / "musl").write_bytes(data)
+    (tmp_path / "musl").chmod(0o755)
+    refuse(run, "./musl", "'./musl' uses another C library than glibc (ld-musl-x86_64.so.1)")
+
+
+def test_damaged_programs(run, tmp_path):
+    damage(tmp_path, "object", 16, struct.pack("<H", 1))
+    (tmp_path / "cut").write_bytes(pathlib.Path("/bin/true").read_bytes()[:40])
+    (tmp_path / "cut").chmod(0o755)
+    for name in ("object", "cut"):
+        result = run("--", f"./{name}")
+        assert result.returncode == 126
+        assert result.stderr == f"flamerun: cannot run './{name}': Exec format error\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files that change ids")
+def test_set_id_programs(run, tmp_path, confined):
+    if confined or os.statvfs(tmp_path).f_flag & os.ST_NOSUID:
+        pytest.skip("nothing changes ids here")
+    for name, mode, because in (("setuid", 0o4755, "is set-user-id"), ("setgid", 0o2755, "is set-group-id")):
+        shutil.copy("/bin/true", tmp_path / name)
+        os.chown(tmp_path / name, 65534, 65534)
+        os.chmod(tmp_path / name, mode)
+        refuse(run, f"./{name}", because)
+    shutil.copy("/bin/true", tmp_path / "own")
+    os.chmod(tmp_path / "own", 0o6755)
+    assert run("-q", "--", "./own").returncode == 0, "its ids are ours: nothing changes"
+
+
+def test_the_loader_as_a_program(run):
+    assert run("-q", "--", LOADER, "/bin/sh", "-c", "exit 4").returncode == 4
+
+
+def test_a_program_that_never_connects(run, tmp_path):
+    """A loader told to preload nothing: flamerun waits for nobody, and says so."""
+    result = run("--", LOADER, "--list", "/bin/true")
+    assert result.returncode == 0
+    assert "flamerun: no samples: flamerun's library did not start in " in result.stderr
+    assert ">0 samples " in (tmp_path / "flame.svg").read_text()
+
+
+def test_descendants_that_go_on(run):
+    started = time.monotonic()
+    result = run("--", "sh", "-c", "sleep 5 >/dev/null 2>&1 & exit 3", timeout=30)
+    assert time.monotonic() - started < 4
+    assert result.returncode == 3
+    assert "flamerun: 1 process it started still runs" in result.stderr

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+#
+# The command line: help, mistakes, reserved words, and the render command.
+import re
+
+import pytest
+
+import profiled
+
+TRY = "flamerun: hint: flamerun --help lists the options\n"
+
+
+def test_help_and_version(run, tmp_path):
+    result = run("--help")
+    assert result.returncode == 0 and result.stderr == ""
+    assert result.stdout.startswith("usage: flamerun [option...] [--] program [argument...]\n")
+    lines = result.stdout.splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80
+    for path in ("-h", "-qh", "render --help", "render x -h"):
+        assert run(*path.split()).stdout == result.stdout
+    version = run("--version")
+    makefile = (profiled.ROOT / "Makefile").read_text()
+    assert version.stdout == "flamerun " + re.search(r"^VERSION := (\S+)", makefile, re.M)[1] + "\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_help_nobody_can_read_is_a_failure(run, word):
+    with open("/dev/full", "w", encoding="ascii") as full:
+        result = run(word, stdout=full)
+    assert result.returncode == 125
+    assert result.stderr == "flamerun: cannot write to standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--nope"], "flamerun: unknown option '--nope'\n" + TRY),
+    (["-Z", "ls"], "flamerun: unknown option '-Z'\n" + TRY),
+    (["-r", "0", "ls"], "flamerun: --rate wants a whole number from 1 to 10000, not '0'\n"),
+    (["--rate=10001", "ls"], "flamerun: --rate wants a whole number from 1 to 10000, not '10001'\n"),
+    (["-d", "soon", "ls"], "flamerun: --duration wants seconds, more than 0 (2 or 0.5), not 'soon'\n"),
+    (["-o"], "flamerun: -o wants FILE\n"),
+    (["--quiet=1", "ls"], "flamerun: --quiet takes no value\n"),
+    (["-o", "x.gif", "ls"], "flamerun: cannot tell the format of 'x.gif' by its name\n"
+                            "flamerun: hint: known endings: .svg .png .folded\n"),
+    ([], "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]\n"),
+    (["--"], "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]\n"),
+    (["-q", "--\033[31m"], "flamerun: unknown option '--?[31m'\n" + TRY),
+])
+def test_mistakes(run, tmp_path, words, message):
+    result = run(*words)
+    assert (result.returncode, result.stdout, result.stderr) == (125, "", message)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("word", ["merge", "diff", "top"])
+def test_reserved_words(run, word):
+    result = run("-q", word, "a", "b")
+    assert result.returncode == 125
+    assert result.stderr == (f"flamerun: '{word}' is reserved for a command of flamerun\n"
+                             f"flamerun: hint: to profile the program {word}: flamerun -- {word}\n")
+
+
+def test_a_program_of_a_reserved_name(run, tmp_path):
+    for word in ("diff", "render"):
+        program = tmp_path / word
+        program.write_text("#!/bin/sh\nexit 42\n")
+        program.chmod(0o755)
+        assert run("-q", "--", word, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}).returncode == 42
+        assert run("-q", f"./{word}").returncode == 42
+
+
+def test_options_behind_the_program_are_its_own(run):
+    assert run("-q", "echo", "-r", "0", "--help", "--", "-o").stdout == "-r 0 --help -- -o\n"
+    assert run("-q", "--", "echo", "--", "x").stdout == "-- x\n"
+
+
+def test_quiet_normal_and_verbose(run):
+    assert run("-q", "--", "true").stderr == ""
+    normal = run("--", "true").stderr
+    assert "flamerun: wrote 'flame.svg'\n" in normal
+    assert all(line.startswith("flamerun: ") for line in normal.splitlines())
+    assert len(run("-v", "--", "true").stderr.splitlines()) >= len(normal.splitlines())
+
+
+def test_duration(run, tmp_path):
+    """The picture is written then, the program goes on, its status is still ours."""
+    script = 'while ! [ -e x.folded ]; do sleep 0.02; done; echo saw it; sleep 0.1; exit 5'
+    result = run("-d", "0.2", "-o", "x.folded", "--", "sh", "-c", script)
+    assert result.stdout == "saw it\n"
+    assert result.returncode == 5
+    assert result.stderr.count("flamerun: wrote 'x.folded'\n") == 1
+
+
+def test_a_duration_the_program_does_not_reach(run, tmp_path):
+    result = run("-d", "1000", "--", "sh", "-c", "exit 5", timeout=30)
+    assert result.returncode == 5
+    assert result.stderr.count("flamerun: wrote 'flame.svg'\n") == 1
+
+
+FOLDED = "main;work;more 30\nmain;idle 10\n"
+
+
+def test_render(run, tmp_path):
+    (tmp_path / "in.folded").write_text(FOLDED)
+    result = run("render", "in.folded", "-o", "a.svg", "--title", "A <title>", "-o", "b.png", "-oc.folded")
+    assert result.returncode == 0
+    assert result.stderr == "".join(f"flamerun: wrote '{name}'\n" for name in ("a.svg", "b.png", "c.folded"))
+    assert "A &lt;title&gt;" in (tmp_path / "a.svg").read_text()
+    assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert sorted((tmp_path / "c.folded").read_text().splitlines()) == sorted(FOLDED.splitlines())
+    again = run("-q", "-o", "d.folded", "render", "--", "in.folded")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert (tmp_path / "d.folded").read_text() == (tmp_path / "c.folded").read_text()
+    assert not (tmp_path / "flame.svg").exists()
+
+
+def test_render_reads_standard_input_and_writes_the_default(run, tmp_path):
+    (tmp_path / "in").write_text(FOLDED)
+    with open(tmp_path / "in", encoding="ascii") as stdin:
+        assert run("render", "-", stdin=stdin).returncode == 0
+    assert run("render", "in", "-o", "other.svg").returncode == 0
+    assert (tmp_path / "flame.svg").read_text() == (tmp_path / "other.svg").read_text()
+
+
+def test_render_counts_what_it_cannot_parse(run, tmp_path):
+    (tmp_path / "in.folded").write_text("a;b 1\nno weight\n\na;c -5\na;d 2\n")
+    result = run("render", "in.folded", "-o", "out.folded")
+    assert result.returncode == 0
+    said = re.search(r"'in.folded': (\d+) lines are not \"stack weight\" and left out, the first is line 2\n",
+                     result.stderr)
+    assert said and int(said[1]) in (2, 3)
+    assert sorted((tmp_path / "out.folded").read_text().splitlines()) == ["a;b 1", "a;d 2"]
+
+
+@pytest.mark.parametrize("words, message", [
+    (["render"], "render wants a file of folded stacks"),
+    (["render", "a", "b"], "render takes one file, not also 'b'"),
+    (["render", "none.folded"], "cannot open 'none.folded': No such file or directory"),
+    (["render", "."], "cannot read '.': Is a directory"),
+    (["render", "empty"], "'empty' has no folded stacks"),
+    (["render", "noise"], "'noise' has no folded stacks"),
+    (["render", "empty", "-r", "9"], "--rate means nothing to render: it runs no program"),
+    (["-d", "9", "render", "empty"], "--duration means nothing to render: it runs no program"),
+    (["render", "empty", "-o", "none/x.svg"], "cannot write 'none/x.svg': No such file or directory"),
+])
+def test_render_refuses(run, tmp_path, words, message):
+    (tmp_path / "empty").touch()
+    (tmp_path / "noise").write_bytes(bytes(range(256)) * 4)
+    result = run(*words)
+    assert result.returncode == 125
+    assert f"flamerun: {message}\n" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "noise"]
