@@ -36,11 +36,12 @@ PYTEST     := pytest-3
 # What a build needs, as Debian package:header that proves it is there. Only `make demo` and
 # `make check` install packages; everything else names what is missing.
 build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfutils/libdwfl.h \
-	libelf-dev:libelf.h libiberty-dev:libiberty/demangle.h zlib1g-dev:zlib.h
+	libelf-dev:libelf.h libiberty-dev:libiberty/demangle.h zlib1g-dev:zlib.h \
+	liblzma-dev:lzma.h
 build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need))))
 test_packages  := libcmocka-dev libunwind-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
-	librsvg2-bin chromium
+	librsvg2-bin chromium chromium-driver xz-utils
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	libcmocka-dev libunwind-dev
 
@@ -228,12 +229,45 @@ check-container: all test-clock ## the end-to-end tests as a user in a container
 
 .PHONY: check-browser
 check-browser: all ## the picture's viewer in a headless browser
-	$(export_build) $(PYTEST) -q -p no:cacheprovider tests/browser
+	FLAMERUN='$(abspath $(PROGRAM))' $(PYTEST) -q -p no:cacheprovider tests/browser
 
 .PHONY: check-aarch64
 check-aarch64: ## build everything for aarch64 and run its unit tests in qemu
 	+@$(MAKE) --no-print-directory sysroot ARCH=aarch64
 	+@$(MAKE) --no-print-directory ARCH=aarch64 WERROR=1 all check-unit
+
+# What a fuzzer finds crash-free for a minute each; FUZZ_S= for longer.
+FUZZ_S ?= 60
+fuzzers := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
+.PHONY: fuzz
+fuzz: ## feed hostile bytes to what reads files, pipe and memory (clang)
+	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz-objects CC=clang SAN=address,undefined \
+		CFLAGS='-fsanitize=fuzzer-no-link $(CFLAGS)' \
+		$(addprefix $(BUILD)/fuzz-objects/,libcli.a librender.a libprof.a)
+	+@$(MAKE) --no-print-directory $(fuzzers)
+	@for f in $(fuzzers); do \
+		echo "  FUZZ    $$f"; mkdir -p $$f.corpus; ASAN_OPTIONS=leak_check_at_exit=0 \
+		$$f -max_total_time=$(FUZZ_S) -verbosity=0 -print_final_stats=1 \
+			-artifact_prefix=$(BUILD)/fuzz/ $$f.corpus || exit 1; \
+	done
+
+$(BUILD)/fuzz/%: tests/fuzz/%.c FORCE
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  LD      $@")
+	$(Q)clang $(base_cflags) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+		$(package_cflags) -o $@ $< $(addprefix $(BUILD)/fuzz-objects/,libcli.a librender.a libprof.a) \
+		$(cli_libs)
+
+bench_programs := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/bench-*.c))
+.PHONY: bench
+bench: all $(bench_programs) ## measure against alternatives, side by side; asserts nothing
+	@for b in $(bench_programs); do echo "  BENCH   $$b"; $$b || exit 1; done
+	@for b in $(wildcard tests/bench/bench*.py); do echo "  BENCH   $$b"; BUILD='$(BUILD)' $(PYTHON) $$b || exit 1; done
+
+$(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  LD      $@")
+	$(Q)$(CC) $(base_cflags) -fomit-frame-pointer $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lunwind
 
 lints := $(sort $(wildcard tests/lint/lint_*))
 .PHONY: lint
