@@ -69,6 +69,17 @@ def test_descriptors(flamerun, tmp_path, redirections):
     assert (tmp_path / "flame.svg").exists()
 
 
+def test_a_closed_stderr_is_not_taken_for_a_file_of_ours(flamerun, tmp_path):
+    """Our words must not end up in whatever was opened first and got the free number."""
+    (tmp_path / "in.folded").write_text("main;work 3\n")
+    os.mkfifo(tmp_path / "fifo.folded")
+    reader = os.open(tmp_path / "fifo.folded", os.O_RDONLY | os.O_NONBLOCK)
+    subprocess.run(["sh", "-c", '"$1" render in.folded -o fifo.folded 0<&- 2>&-', "sh", flamerun],
+                   cwd=tmp_path, check=True)
+    assert os.read(reader, 4096) == b"main;work 3\n"
+    os.close(reader)
+
+
 def test_scripts(run, tmp_path):
     def put(name, text):
         (tmp_path / name).write_text(text)
@@ -212,7 +223,7 @@ def test_a_program_that_never_connects(run, tmp_path):
 
 def test_descendants_that_go_on(run):
     started = time.monotonic()
-    result = run("--", "sh", "-c", "sleep 5 >/dev/null 2>&1 & exit 3", timeout=30)
+    result = run("--", "sh", "-c", "sleep 5 >/dev/null 2>&1 & sleep 0.2; exit 3", timeout=30)
     assert time.monotonic() - started < 4
     assert result.returncode == 3
     assert "flamerun: 1 process it started still runs" in result.stderr
