@@ -41,8 +41,8 @@ static int parse(struct options *options, int argc, char **argv, int index, cons
 		return -EINVAL;
 	}
 	if (options->run_only)
-		return diag_fail(message, -EINVAL, "--%s means nothing to render: it runs no program",
-			options->run_only);
+		return diag_fail(message, -EINVAL,
+			"--%s means nothing to render: it runs no program", options->run_only);
 	return 0;
 }
 
@@ -63,7 +63,8 @@ static int read_stacks(struct calltree *tree, const char *path, struct diag_mess
 	if (error)
 		return diag_fail(message, error, "cannot read '%s': %s", name, strerror(-error));
 	if (bad)
-		diag_info("'%s': %" PRIu64 " line%s not \"stack weight\" and left out, the first is "
+		diag_info("'%s': %" PRIu64
+			  " line%s not \"stack weight\" and left out, the first is "
 			  "line %" PRIu64,
 			name, bad, bad == 1 ? " is" : "s are", first_bad);
 	if (!calltree_total(tree)) {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PREFIX      "flamerun: "
-#define HINT_PREFIX "hint: "
+#define PREFIX          "flamerun: "
+#define HINT_PREFIX     "hint: "
 #define LINE_MAX_BYTES  4096
 #define STALLED_WAIT_MS 100
 

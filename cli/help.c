@@ -13,10 +13,9 @@
 
 #define TEXT_COLUMN 26
 
-static const char head[] =
-	"usage: flamerun [option...] [--] program [argument...]\n"
-	"       flamerun render stacks.folded [-o FILE]...\n"
-	"Run a program and draw a flame graph of where it spent its time.\n";
+static const char head[] = "usage: flamerun [option...] [--] program [argument...]\n"
+			   "       flamerun render stacks.folded [-o FILE]...\n"
+			   "Run a program and draw a flame graph of where it spent its time.\n";
 
 static const char tail[] =
 	"Examples:\n"

@@ -16,14 +16,14 @@
 /* More than a century, and far below what 64 bits of nanoseconds hold. */
 #define DURATION_MAX_S 4000000000.0
 
-#define UINT(low, high)  OPTIONS_KIND_UINT, low, high
-#define SECONDS          OPTIONS_KIND_SECONDS, 0, 0
-#define TEXT             OPTIONS_KIND_TEXT, 0, 0
-#define OUTPUT           OPTIONS_KIND_OUTPUT, 0, 0
-#define SET(value)       OPTIONS_KIND_SET, value, value
+#define UINT(low, high) OPTIONS_KIND_UINT, low, high
+#define SECONDS         OPTIONS_KIND_SECONDS, 0, 0
+#define TEXT            OPTIONS_KIND_TEXT, 0, 0
+#define OUTPUT          OPTIONS_KIND_OUTPUT, 0, 0
+#define SET(value)      OPTIONS_KIND_SET, value, value
 
 #define OPTIONS_GROUP(title) {.long_name = NULL, .text = title},
-#define OPTION(letter, name, value, member, type, initial, help, complete, which) \
+#define OPTION(letter, name, value, member, type, initial, help, complete, which)    \
 	{letter, name, value, offsetof(struct options, member), type, initial, help, \
 		OPTIONS_COMPLETE_##complete, OPTIONS_FOR_##which},
 
@@ -48,8 +48,9 @@ static int parse_uint(const struct options_row *row, uint32_t *field, const char
 	/* strtoul takes blanks and signs; a leading digit rules them out. */
 	if (value[0] < '0' || value[0] > '9' || *end || errno || number < row->min ||
 		number > row->max)
-		return diag_fail(message, -EINVAL, "--%s wants a whole number from %u to %u, not '%s'",
-			row->long_name, row->min, row->max, value);
+		return diag_fail(message, -EINVAL,
+			"--%s wants a whole number from %u to %u, not '%s'", row->long_name,
+			row->min, row->max, value);
 	*field = (uint32_t)number;
 	return 0;
 }
@@ -72,8 +73,8 @@ static int parse_seconds(const struct options_row *row, uint64_t *field, const c
 	return 0;
 }
 
-static int parse_output(struct options_paths *field, const char *value,
-	struct diag_message *message)
+static int parse_output(
+	struct options_paths *field, const char *value, struct diag_message *message)
 {
 	if (!format_of(value)) {
 		diag_fail(message, -EINVAL, "cannot tell the format of '%s' by its name", value);
@@ -157,8 +158,8 @@ static int parse_long(struct options *options, const char *word, const char *nex
 		return diag_fail(message, -EINVAL, "--%s takes no value", row->long_name);
 	if (row->argument && !value) {
 		if (!next)
-			return diag_fail(message, -EINVAL, "--%s wants %s", row->long_name,
-				row->argument);
+			return diag_fail(
+				message, -EINVAL, "--%s wants %s", row->long_name, row->argument);
 		value = next;
 		*used = true;
 	}
@@ -199,8 +200,8 @@ void options_init(struct options *options)
 			store(options, &options_rows[i], options_rows[i].fallback, NULL);
 }
 
-int options_parse(struct options *options, int argc, char **argv, int *index,
-	struct diag_message *message)
+int options_parse(
+	struct options *options, int argc, char **argv, int *index, struct diag_message *message)
 {
 	while (*index < argc) {
 		const char *word = argv[*index];

@@ -51,9 +51,15 @@ static const char *machine_name(unsigned machine)
 		unsigned machine;
 		const char *name;
 	} names[] = {
-		{EM_386, "x86"},       {EM_X86_64, "x86_64"}, {EM_AARCH64, "aarch64"},
-		{EM_ARM, "arm"},       {EM_RISCV, "riscv"},   {EM_PPC64, "ppc64"},
-		{EM_S390, "s390"},     {EM_MIPS, "mips"},     {EM_LOONGARCH, "loongarch"},
+		{EM_386, "x86"},
+		{EM_X86_64, "x86_64"},
+		{EM_AARCH64, "aarch64"},
+		{EM_ARM, "arm"},
+		{EM_RISCV, "riscv"},
+		{EM_PPC64, "ppc64"},
+		{EM_S390, "s390"},
+		{EM_MIPS, "mips"},
+		{EM_LOONGARCH, "loongarch"},
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -162,7 +168,7 @@ static bool is_loader(const struct image *image)
 
 static int check_loader(const struct image *image, struct diag_message *message)
 {
-	/* Loaders of other C libraries: our library needs glibc and would keep them from starting. */
+	/* Other C libraries: with ours, which needs glibc, their programs would not start. */
 	static const char *const others[] = {"ld-musl", "ld-uClibc", "linker"};
 	const char *slash = strrchr(image->loader, '/');
 	const char *base = slash ? slash + 1 : image->loader;
@@ -170,8 +176,8 @@ static int check_loader(const struct image *image, struct diag_message *message)
 	if (!image->loader[0]) {
 		if (is_loader(image))
 			return 0;
-		diag_fail(message, -ENOTSUP, "'%s' is statically linked, no library can be put into it",
-			image->name);
+		diag_fail(message, -ENOTSUP,
+			"'%s' is statically linked, no library can be put into it", image->name);
 		diag_fail_hint(message, "link it without -static; or: " ANY_PROGRAM_HINT);
 		return -ENOTSUP;
 	}
@@ -184,8 +190,8 @@ static int check_loader(const struct image *image, struct diag_message *message)
 		return -ENOTSUP;
 	}
 	if (access(image->loader, F_OK))
-		return diag_fail(message, -errno, "cannot run '%s': its loader '%s': %s", image->name,
-			image->loader, strerror(errno));
+		return diag_fail(message, -errno, "cannot run '%s': its loader '%s': %s",
+			image->name, image->loader, strerror(errno));
 	return 0;
 }
 
@@ -199,8 +205,8 @@ static void name_user(const struct privilege_file *file, char *out, size_t bytes
 		snprintf(out, bytes, "uid %u", (unsigned)file->owner);
 }
 
-static int check_privileges(const struct image *image, const struct privilege_self *self,
-	struct diag_message *message)
+static int check_privileges(
+	const struct image *image, const struct privilege_self *self, struct diag_message *message)
 {
 	struct privilege_file file;
 	char user[64];

@@ -13,11 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/command.h"
 #include "cli/run/signals.h"
 
-#define PRELOAD     "LD_PRELOAD="
-#define SHELL       "/bin/sh"
-#define STATUS_OURS 125
+#define PRELOAD "LD_PRELOAD="
 
 static bool same_name(const char *entry, const char *channel)
 {
@@ -98,7 +97,7 @@ static char **shell_arguments(const char *file, char *const *argv)
 	made = calloc(count + 2, sizeof(*made));
 	if (!made)
 		return NULL;
-	made[0] = (char *)SHELL;
+	made[0] = (char *)PREFLIGHT_SHELL;
 	made[1] = (char *)file;
 	for (size_t i = 1; i < count; i++)
 		made[i + 1] = argv[i];
@@ -113,12 +112,12 @@ static void become(const char *file, char *const *argv, char *const *shell_argv,
 	signals_restore();
 	execve(file, argv, environment);
 	if (errno == ENOEXEC)
-		execve(SHELL, shell_argv, environment);
+		execve(PREFLIGHT_SHELL, shell_argv, environment);
 	error = errno;
 	if (write(report, &error, sizeof(error)) < 0) {
 		/* the parent is gone: nobody is left to tell */
 	}
-	_exit(STATUS_OURS);
+	_exit(COMMAND_FAILED);
 }
 
 /*
@@ -151,7 +150,7 @@ static int start(pid_t *child, const struct launch_request *request, char *const
 	}
 	if (error) {
 		diag_fail(message, -error, "cannot start a process: %s", strerror(error));
-		return STATUS_OURS;
+		return COMMAND_FAILED;
 	}
 	if (!*child)
 		become(request->program->path, request->argv, shell_argv, environment, report[1]);
@@ -177,7 +176,7 @@ int launch(pid_t *child, const struct launch_request *request, struct diag_messa
 
 	if (!environment || !shell_argv) {
 		diag_fail(message, -ENOMEM, "out of memory");
-		status = STATUS_OURS;
+		status = COMMAND_FAILED;
 	} else {
 		status = start(&started, request, shell_argv, environment, message);
 	}

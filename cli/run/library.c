@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME            "libflameprof.so.1"
-#define SPLITS_PRELOAD  " :$"
-#define LINK_FOLDER     "flamerun.XXXXXX"
+#define NAME           "libflameprof.so.1"
+#define SPLITS_PRELOAD " :$"
+#define LINK_FOLDER    "flamerun.XXXXXX"
 
 /* What library_abandon() removes; read in signal handlers. */
 static char link_folder[PATH_MAX];
@@ -27,7 +27,8 @@ int library_program_folder(char folder[PATH_MAX], struct diag_message *message)
 	char *slash;
 
 	if (bytes < 0)
-		return diag_fail(message, -errno, "cannot read /proc/self/exe: %s", strerror(errno));
+		return diag_fail(
+			message, -errno, "cannot read /proc/self/exe: %s", strerror(errno));
 	folder[bytes] = '\0';
 	slash = strrchr(folder, '/');
 	if (slash)
@@ -67,7 +68,8 @@ static int link_in(const char *place, const char *target)
 		return -errno;
 	snprintf(link_path, sizeof(link_path), "%s/" NAME, link_folder);
 	link_exists = 1;
-	if (!symlink(target, link_path) && !chmod(link_folder, 0711) && strlen(link_path) < PATH_MAX)
+	if (!symlink(target, link_path) && !chmod(link_folder, 0711) &&
+		strlen(link_path) < PATH_MAX)
 		return 0;
 	error = errno ? -errno : -ENAMETOOLONG;
 	library_abandon();

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Output files, from the proof that they can be written to the rename.
+ * Where outputs go: links followed, devices and pipes opened, the rest proven and later replaced.
  */
 #include "cli/run/outputs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS_MAX      40 /* as many as the kernel follows */
-#define TEMPORARY_TRIES 100
-#define COPY_BYTES     65536
+#define LINKS_MAX 40 /* as many as the kernel follows */
 
 struct output {
 	const char *path;      /* as it was given; borrowed */
@@ -29,17 +25,6 @@ struct outputs {
 	unsigned count;
 	struct output list[];
 };
-
-/* The temporary file there is right now, "" when there is none. Read by outputs_abandon(). */
-static char temporary[PATH_MAX];
-static volatile sig_atomic_t temporary_exists;
-
-static size_t directory_bytes(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? (size_t)(slash - path) + 1 : 0;
-}
 
 /*
  * Follow symbolic links at the end of @path, also one that points to nothing yet.
@@ -54,7 +39,7 @@ static int follow_links(const char *path, char target[PATH_MAX])
 	strcpy(target, path);
 	for (int i = 0; i < LINKS_MAX; i++) {
 		ssize_t bytes = readlink(target, link, sizeof(link) - 1);
-		size_t keep = directory_bytes(target);
+		size_t keep = replace_folder_bytes(target);
 
 		if (bytes < 0) /* no link, or nothing there: opening it will tell */
 			return errno == EINVAL || errno == ENOENT ? 0 : -errno;
@@ -115,49 +100,6 @@ static int open_in_place(const char *path)
 	return descriptor;
 }
 
-/*
- * Make an empty file beside @target, named ".<name>.XXXXXX". The kernel gives it the mode that
- * umask and the folder's default ACL leave.
- * Returns its descriptor and its name in @name, or -errno.
- */
-static int create_beside(const char *target, char name[PATH_MAX])
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
-	size_t folder = directory_bytes(target);
-
-	for (int i = 0; i < TEMPORARY_TRIES; i++) {
-		unsigned char random[6];
-		char suffix[sizeof(random) + 1] = "";
-		int descriptor, bytes;
-
-		if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-			return -EIO;
-		for (size_t j = 0; j < sizeof(random); j++)
-			suffix[j] = letters[random[j] % 32];
-		/* 200: what is added stays within the 255 bytes a name may have. */
-		bytes = snprintf(name, PATH_MAX, "%.*s.%.200s.%s", (int)folder, target,
-			target + folder, suffix);
-		if (bytes >= PATH_MAX)
-			return -ENAMETOOLONG;
-		descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-		if (descriptor >= 0 || errno != EEXIST)
-			return descriptor >= 0 ? descriptor : -errno;
-	}
-	return -EEXIST;
-}
-
-/* Can a file be made beside @target? It is gone again when this returns. */
-static int prove_folder(const char *target)
-{
-	char name[PATH_MAX];
-	int descriptor = create_beside(target, name);
-
-	if (descriptor < 0)
-		return descriptor;
-	close(descriptor);
-	return unlink(name) ? -errno : 0;
-}
-
 static int prove(struct output *output)
 {
 	int descriptor = named_descriptor(output->path);
@@ -177,12 +119,12 @@ static int prove(struct output *output)
 	if (!access(output->target, F_OK)) {
 		if (access(output->target, W_OK))
 			return -errno;
-		error = prove_folder(output->target);
+		error = replace_prove(output->target);
 		return error ? output->in_place = open_in_place(output->target) : 0;
 	}
-	if (!output->target[directory_bytes(output->target)])
+	if (!output->target[replace_folder_bytes(output->target)])
 		return output->target[0] ? -EISDIR : -ENOENT;
-	return prove_folder(output->target);
+	return replace_prove(output->target);
 }
 
 /* Two names of one file: the second would silently replace the first. */
@@ -241,97 +183,7 @@ void outputs_free(struct outputs *outputs)
 	free(outputs);
 }
 
-void outputs_abandon(void)
-{
-	if (temporary_exists)
-		unlink(temporary);
-}
-
-/* Call @writer with a stream on @descriptor, which stays open. */
-static int fill(int descriptor, outputs_writer writer, void *context)
-{
-	int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	FILE *file;
-	int error;
-
-	if (copy < 0)
-		return -errno;
-	file = fdopen(copy, "w");
-	if (!file) {
-		error = -errno;
-		close(copy);
-		return error;
-	}
-	error = writer(context, file);
-	/* A stream that failed earlier says so here; some disks say "full" only at close. */
-	if (ferror(file) && !error)
-		error = -EIO;
-	if (fclose(file) && (!error || error == -EIO))
-		error = -errno;
-	return error;
-}
-
-/* A replaced file keeps its mode, and its owner where we may give files away. */
-static void inherit(int descriptor, const char *target)
-{
-	struct stat old, new;
-
-	if (stat(target, &old) || fstat(descriptor, &new))
-		return;
-	if (old.st_uid != new.st_uid || old.st_gid != new.st_gid)
-		if (fchown(descriptor, old.st_uid, old.st_gid))
-			return; /* somebody else's mode is not for our file */
-	fchmod(descriptor, old.st_mode & 0777);
-}
-
-/* A target that rename cannot replace (a mount point, a sticky folder) is overwritten. */
-static int copy_over(int from, const char *target)
-{
-	static char bytes[COPY_BYTES];
-	int to = open(target, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	off_t at = 0;
-	ssize_t have;
-	int error = 0;
-
-	if (to < 0)
-		return -errno;
-	while (!error && (have = pread(from, bytes, sizeof(bytes), at)) != 0) {
-		ssize_t put = have < 0 ? -1 : write(to, bytes, (size_t)have);
-
-		if (put < 0)
-			error = -errno;
-		else
-			at += put;
-	}
-	if (close(to) && !error)
-		error = -errno;
-	return error;
-}
-
-static int write_and_rename(const struct output *output, outputs_writer writer, void *context)
-{
-	int descriptor = create_beside(output->target, temporary);
-	int error;
-
-	if (descriptor < 0)
-		return descriptor;
-	temporary_exists = 1;
-	error = fill(descriptor, writer, context);
-	if (!error) {
-		inherit(descriptor, output->target);
-		if (!rename(temporary, output->target))
-			temporary_exists = 0;
-		else
-			error = copy_over(descriptor, output->target);
-	}
-	if (temporary_exists)
-		unlink(temporary);
-	temporary_exists = 0;
-	close(descriptor);
-	return error;
-}
-
-int outputs_write(struct outputs *outputs, unsigned index, outputs_writer writer, void *context,
+int outputs_write(struct outputs *outputs, unsigned index, replace_writer writer, void *context,
 	struct diag_message *message)
 {
 	struct output *output = &outputs->list[index];
@@ -345,12 +197,12 @@ int outputs_write(struct outputs *outputs, unsigned index, outputs_writer writer
 			ftruncate(output->in_place, 0))
 			error = -errno;
 		else
-			error = fill(output->in_place, writer, context);
+			error = replace_fill(output->in_place, writer, context);
 	} else {
-		error = write_and_rename(output, writer, context);
+		error = replace_write(output->target, writer, context);
 	}
 	if (error)
-		return diag_fail(message, error, "cannot write '%s': %s", output->path,
-			strerror(-error));
+		return diag_fail(
+			message, error, "cannot write '%s': %s", output->path, strerror(-error));
 	return 0;
 }

@@ -9,9 +9,8 @@
 #ifndef CLI_RUN_OUTPUTS_H
 #define CLI_RUN_OUTPUTS_H
 
-#include <stdio.h>
-
 #include "cli/diag.h"
+#include "cli/run/replace.h"
 
 struct outputs;
 
@@ -29,9 +28,6 @@ int outputs_open(struct outputs **out, const char *const *paths, unsigned count,
 /* Close what is still open. NULL is fine. */
 void outputs_free(struct outputs *outputs);
 
-/* Writes one file's content to @file. Returns 0 or -errno. */
-typedef int (*outputs_writer)(void *context, FILE *file);
-
 /*
  * Write the output number @index by calling @writer once. A new file gets the mode the umask leaves
  * it, a replaced one keeps its mode, and its owner where that is permitted.
@@ -39,13 +35,7 @@ typedef int (*outputs_writer)(void *context, FILE *file);
  * Returns 0, or -errno with @message filled; a regular file that was to be replaced is then still
  * what it was.
  */
-int outputs_write(struct outputs *outputs, unsigned index, outputs_writer writer, void *context,
+int outputs_write(struct outputs *outputs, unsigned index, replace_writer writer, void *context,
 	struct diag_message *message);
-
-/*
- * Remove the half-written file, if there is one right now.
- * Context: signal-safe; the process ends after it.
- */
-void outputs_abandon(void);
 
 #endif

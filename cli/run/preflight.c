@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search of execvp() and the kernel's way through "#!" lines, walked without executing. Rules:
- * exec(3), glibc's posix/execvpe.c; execve(2), the kernel's fs/binfmt_script.c.
+ * The search of execvp(), without executing. Rules: exec(3), glibc's posix/execvpe.c.
  */
 #include "cli/run/preflight.h"
 
@@ -13,127 +12,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/command.h"
 #include "cli/run/admission.h"
 #include "cli/run/privilege.h"
+#include "cli/run/walk.h"
 
-#define SHELL             "/bin/sh"
-#define FIRST_BYTES       256 /* BINPRM_BUF_SIZE: what the kernel reads of a file to judge it */
-#define INTERPRETERS_MAX  5
-#define STATUS_OURS       125
 #define STATUS_CANNOT_RUN 126
 #define STATUS_NOT_FOUND  127
-
-/* One walk from a file to the ELF file that will run. */
-struct walk {
-	int directory;
-	char file[PATH_MAX]; /* where the walk is: at its end the ELF file, or the one that failed */
-	char first[FIRST_BYTES + 1];
-	char env_argument[FIRST_BYTES + 1]; /* what "#!/usr/bin/env ..." was given, or "" */
-};
 
 int preflight_status(int error)
 {
 	switch (error) {
 	case -ENOTSUP:
 	case -ENOMEM:
-		return STATUS_OURS;
+		return COMMAND_FAILED;
 	case -ENOENT:
 		return STATUS_NOT_FOUND;
 	default:
 		return STATUS_CANNOT_RUN;
 	}
-}
-
-/*
- * Read the beginning of walk->file, which must be executable.
- * Returns how many bytes, or -errno as execve() would. -EBADF: executable but not readable.
- */
-static int read_first(struct walk *walk)
-{
-	/* With equal ids plain access() says the same; some sandboxes refuse faccessat2(). */
-	int how = getuid() == geteuid() && getgid() == getegid() ? 0 : AT_EACCESS;
-	struct stat status;
-	ssize_t bytes;
-	int descriptor;
-
-	if (fstatat(walk->directory, walk->file, &status, 0))
-		return -errno;
-	if (S_ISDIR(status.st_mode))
-		return -EISDIR;
-	if (!S_ISREG(status.st_mode))
-		return -EACCES;
-	if (faccessat(walk->directory, walk->file, X_OK, how))
-		return -errno;
-	descriptor = openat(walk->directory, walk->file, O_RDONLY | O_CLOEXEC);
-	if (descriptor < 0)
-		return errno == EACCES ? -EBADF : -errno;
-	bytes = read(descriptor, walk->first, FIRST_BYTES);
-	close(descriptor);
-	if (bytes < 0)
-		return -EIO;
-	memset(walk->first + bytes, 0, sizeof(walk->first) - (size_t)bytes);
-	return (int)bytes;
-}
-
-/*
- * Split "#! interpreter argument" as the kernel does: one argument, blanks around it cut off.
- * Returns 0 with walk->file set to the interpreter, or -ENOEXEC.
- */
-static int take_interpreter(struct walk *walk)
-{
-	char *line = walk->first + 2;
-	char *name = line + strspn(line, " \t");
-	char *newline = strchr(line, '\n');
-	size_t name_bytes, bytes;
-	const char *base, *argument;
-
-	if (newline)
-		*newline = '\0';
-	name_bytes = strcspn(name, " \t");
-	/* A line that fills the kernel's buffer may have lost the end of its interpreter's name. */
-	if (!name_bytes || (!newline && name + name_bytes == walk->first + FIRST_BYTES))
-		return -ENOEXEC;
-	argument = name + name_bytes + strspn(name + name_bytes, " \t");
-	bytes = strlen(argument);
-	while (bytes && strchr(" \t", argument[bytes - 1]))
-		bytes--;
-	memcpy(walk->file, name, name_bytes);
-	walk->file[name_bytes] = '\0';
-	base = strrchr(walk->file, '/');
-	base = base ? base + 1 : walk->file;
-	if (!strcmp(base, "env"))
-		snprintf(walk->env_argument, sizeof(walk->env_argument), "%.*s", (int)bytes,
-			argument);
-	return 0;
-}
-
-/*
- * Go from @file through its interpreters.
- * Returns 0 at an ELF file or at one that cannot be read; -ENOEXEC when the kernel knows no way to
- * run @file; otherwise -errno, walk->file naming the file that is the cause.
- */
-static int walk_from(struct walk *walk, int directory, const char *file)
-{
-	walk->directory = directory;
-	walk->env_argument[0] = '\0';
-	if (strlen(file) >= sizeof(walk->file))
-		return -ENAMETOOLONG;
-	strcpy(walk->file, file);
-	for (int depth = 0; depth <= INTERPRETERS_MAX; depth++) {
-		int bytes = read_first(walk);
-		int error;
-
-		if (bytes < 0)
-			return bytes == -EBADF ? 0 : bytes;
-		if (bytes >= 4 && !memcmp(walk->first, "\177ELF", 4))
-			return 0;
-		if (bytes < 2 || memcmp(walk->first, "#!", 2))
-			return -ENOEXEC;
-		error = take_interpreter(walk);
-		if (error)
-			return error;
-	}
-	return -ELOOP;
 }
 
 /* execvp()'s verdict on one candidate: like walk_from(), but text is run by the shell. */
@@ -143,7 +40,7 @@ static int try_file(struct walk *walk, struct preflight *out, int directory, con
 
 	out->by_shell = error == -ENOEXEC;
 	if (out->by_shell)
-		error = walk_from(walk, directory, SHELL);
+		error = walk_from(walk, directory, PREFLIGHT_SHELL);
 	strcpy(out->path, file);
 	return error;
 }
@@ -152,7 +49,7 @@ static int try_file(struct walk *walk, struct preflight *out, int directory, con
 static bool search_goes_on(int error)
 {
 	return error == -ENOENT || error == -ENOTDIR || error == -EACCES || error == -EISDIR ||
-		error == -ESTALE || error == -ENODEV || error == -ETIMEDOUT;
+	       error == -ESTALE || error == -ENODEV || error == -ETIMEDOUT;
 }
 
 static int search(struct walk *walk, struct preflight *out, const struct preflight_request *request)
@@ -214,7 +111,7 @@ static int admit(const struct walk *walk, struct diag_message *message)
  * The program "#!/usr/bin/env [-S] program" will look up, copied to @program: "" when it takes more
  * than cutting at blanks to know it.
  */
-static void env_program(const char *argument, char program[FIRST_BYTES + 1])
+static void env_program(const char *argument, char program[WALK_FIRST_BYTES + 1])
 {
 	const char *word = argument;
 
@@ -245,7 +142,7 @@ static int admit_behind_env(const struct walk *walk, const struct preflight_requ
 	struct preflight_request behind = *request;
 	struct walk *next = malloc(sizeof(*next));
 	struct preflight *found = malloc(sizeof(*found));
-	char program[FIRST_BYTES + 1];
+	char program[WALK_FIRST_BYTES + 1];
 	int error = 0;
 
 	env_program(walk->env_argument, program);

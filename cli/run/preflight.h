@@ -12,6 +12,8 @@
 
 #include "cli/diag.h"
 
+#define PREFLIGHT_SHELL "/bin/sh" /* runs text without "#!", as execvp() has it */
+
 struct preflight_request {
 	const char *program; /* as on the command line */
 	const char *path;    /* PATH; NULL: not set */
@@ -20,7 +22,7 @@ struct preflight_request {
 
 struct preflight {
 	char path[PATH_MAX]; /* the file to exec */
-	bool by_shell;       /* text without "#!": /bin/sh runs it, as execvp() has it */
+	bool by_shell;       /* it is text without "#!" */
 };
 
 /*

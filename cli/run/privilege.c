@@ -57,8 +57,8 @@ void privilege_read_self(struct privilege_self *self)
 	self->no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
 }
 
-enum privilege_change privilege_decide(const struct privilege_file *file,
-	const struct privilege_self *self)
+enum privilege_change privilege_decide(
+	const struct privilege_file *file, const struct privilege_self *self)
 {
 	/* Without the group's x bit, S_ISGID once meant mandatory locking and changes no ids. */
 	mode_t set_group = S_ISGID | S_IXGRP;

@@ -23,9 +23,9 @@ struct privilege_file {
 	mode_t mode;
 	uid_t owner;
 	gid_t group;
-	bool nosuid;         /* its mount ignores set-id bits and capabilities */
-	bool cap_effective;  /* capabilities with the effective flag */
-	bool cap_permitted;  /* any permitted capability */
+	bool nosuid;        /* its mount ignores set-id bits and capabilities */
+	bool cap_effective; /* capabilities with the effective flag */
+	bool cap_permitted; /* any permitted capability */
 };
 
 /* Who would run it. */
@@ -40,7 +40,7 @@ int privilege_read_file(int descriptor, struct privilege_file *file);
 void privilege_read_self(struct privilege_self *self);
 
 /* What would change. A pure function. */
-enum privilege_change privilege_decide(const struct privilege_file *file,
-	const struct privilege_self *self);
+enum privilege_change privilege_decide(
+	const struct privilege_file *file, const struct privilege_self *self);
 
 #endif

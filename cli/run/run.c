@@ -120,12 +120,13 @@ static void join(char out[TITLE_BYTES], char *const *argv)
 static void tell_unconnected(const char *program)
 {
 	diag_error("no samples: flamerun's library did not start in '%s'", program);
-	diag_hint("it cannot follow a program that clears its environment, changes its root, or runs "
-		  "other programs only with privileges");
+	diag_hint(
+		"it cannot follow a program that clears its environment, changes its root, or runs "
+		"other programs only with privileges");
 }
 
-static void draw_tree(struct run *run, const struct calltree *tree,
-	const struct naming_report *report)
+static void draw_tree(
+	struct run *run, const struct calltree *tree, const struct naming_report *report)
 {
 	const struct options *options = run->options;
 	const struct summary summary = {
@@ -162,8 +163,8 @@ static void draw(struct run *run, const struct rusage *usage)
 
 	run->drawn = true;
 	if (!error)
-		error = naming_build(gather_profile(run->gather), run->started_wall_s, &tree,
-			&report);
+		error = naming_build(
+			gather_profile(run->gather), run->started_wall_s, &tree, &report);
 	if (error)
 		diag_error("cannot draw: %s", strerror(-error));
 	else

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cli/run/library.h"
-#include "cli/run/outputs.h"
+#include "cli/run/replace.h"
 
 enum phase { PHASE_BEFORE = 0, PHASE_RUNNING, PHASE_ENDED };
 
@@ -72,7 +72,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 		pass_on(signal, info);
 	} else if (fatal(signal) && inherited[signal].sa_handler != SIG_IGN) {
 		if (phase == PHASE_BEFORE || hurries++) {
-			outputs_abandon();
+			replace_abandon();
 			library_abandon();
 			signals_die(signal);
 		}

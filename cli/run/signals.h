@@ -48,8 +48,8 @@ void signals_restore(void);
 void signals_pass_to(pid_t child);
 
 /*
- * The child is dead but not yet reaped: stop passing on, so that nothing reaches a stranger who gets
- * its pid.
+ * The child is dead but not yet reaped: stop passing on, so that nothing reaches a stranger who
+ * gets its pid.
  */
 void signals_stop_passing(void);
 

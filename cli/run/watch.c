@@ -17,11 +17,11 @@
 #include "cli/run/gather.h"
 #include "cli/run/signals.h"
 
-#define TICK_MS         50 /* gather.h asks for a step at least that often */
-#define GRACE_TICK_MS   5
-#define CONTINUE_TRIES  10
-#define NS_PER_MS       1000000u
-#define NS_PER_S        1000000000u
+#define TICK_MS        50 /* gather.h asks for a step at least that often */
+#define GRACE_TICK_MS  5
+#define CONTINUE_TRIES 10
+#define NS_PER_MS      1000000u
+#define NS_PER_S       1000000000u
 
 uint64_t watch_now_ns(void)
 {

@@ -21,7 +21,11 @@
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
-enum { INTERP, DYNAMIC, SEGMENTS };
+enum {
+	INTERP,
+	DYNAMIC,
+	SEGMENTS
+};
 
 /* A file as small as a program can be. */
 struct program {
@@ -198,11 +202,11 @@ static void damaged_files(void **state)
 	struct program program;
 
 	(void)state;
-#define DAMAGED(change)                                                                            \
-	do {                                                                                       \
-		program = whole;                                                                   \
-		change;                                                                            \
-		assert_int_equal(check(&program), -ENOEXEC);                                       \
+#define DAMAGED(change)                                      \
+	do {                                                 \
+		program = whole;                             \
+		change;                                      \
+		assert_int_equal(check(&program), -ENOEXEC); \
 	} while (0)
 	DAMAGED(program.header.e_type = ET_REL);
 	DAMAGED(program.header.e_type = ET_CORE);

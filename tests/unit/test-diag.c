@@ -110,7 +110,8 @@ static void nothing_a_terminal_would_act_on(void **state)
 	expect_disarmed("two\nlines\r\tx\177", "two?lines??x?");
 	expect_disarmed("\302\233m and \302\240", "??m and \302\240");
 	expect_disarmed("\233m", "?m");
-	expect_disarmed("\303\274 \342\202\254 \360\237\224\245", "\303\274 \342\202\254 \360\237\224\245");
+	expect_disarmed(
+		"\303\274 \342\202\254 \360\237\224\245", "\303\274 \342\202\254 \360\237\224\245");
 	expect_disarmed("cut \342\202", "cut ??");
 	expect_disarmed("cut \360\237\033", "cut ???");
 	expect_disarmed("\300\200 \377 \365", "?? ? ?");

@@ -39,8 +39,8 @@ static int parse(int expected_error, const char *const *words)
 	return index;
 }
 
-#define PARSE(...)    parse(0, (const char *const[]){__VA_ARGS__, NULL})
-#define REFUSE(...)   parse(-EINVAL, (const char *const[]){__VA_ARGS__, NULL})
+#define PARSE(...)  parse(0, (const char *const[]){__VA_ARGS__, NULL})
+#define REFUSE(...) parse(-EINVAL, (const char *const[]){__VA_ARGS__, NULL})
 
 static void defaults(void **state)
 {
@@ -144,7 +144,7 @@ static void rates_have_a_range(void **state)
 	REFUSE("-r", "5x");
 	REFUSE("-r", "0x5");
 	REFUSE("-r", "");
-	REFUSE("-r", "4294967393");           /* 97 in 32 bits */
+	REFUSE("-r", "4294967393");	      /* 97 in 32 bits */
 	REFUSE("-r", "18446744073709551713"); /* 97 in 64 bits */
 	assert_non_null(strstr(message.text, "from 1 to 10000"));
 }

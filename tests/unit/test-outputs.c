@@ -244,7 +244,7 @@ static int abandon_midway(void *context, FILE *file)
 	fputs("half", file);
 	fflush(file);
 	*(int *)context = entries();
-	outputs_abandon();
+	replace_abandon();
 	*((int *)context + 1) = entries();
 	return -EINTR;
 }
@@ -260,7 +260,7 @@ static void abandoned_files_go(void **state)
 	assert_int_equal(counts[1], 0);
 	outputs_free(outputs);
 	put("innocent", "", 0644);
-	outputs_abandon();
+	replace_abandon();
 	assert_int_equal(entries(), 1);
 }
 

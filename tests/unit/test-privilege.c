@@ -129,8 +129,8 @@ static void the_kernel_agrees(void **state)
 
 		if (i % 2 && geteuid())
 			continue;
-		assert_int_equal(chown(copy, owners[i % 2], owners[i % 2] ? owners[i % 2] : getgid()),
-			0);
+		assert_int_equal(
+			chown(copy, owners[i % 2], owners[i % 2] ? owners[i % 2] : getgid()), 0);
 		assert_int_equal(chmod(copy, modes[i / 2]), 0);
 		descriptor = open(copy, O_RDONLY | O_CLOEXEC);
 		assert_int_equal(privilege_read_file(descriptor, &file), 0);
@@ -157,6 +157,7 @@ int main(int argc, char **argv)
 	};
 
 	if (argc == 2 && !strcmp(argv[1], "--at-secure"))
-		_exit(getauxval(AT_SECURE) != 0); /* past the leak checker, which dislikes such processes */
+		_exit(getauxval(AT_SECURE) !=
+			0); /* past the leak checker, which dislikes such processes */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
