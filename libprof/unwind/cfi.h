@@ -164,7 +164,7 @@ static inline int cfi_parse_fde(
 	if (error)
 		return error;
 	/* Id 0 is a CIE: the table pointed at the wrong kind of record. */
-	if (id == 0 || id > id_address - module->start)
+	if (id == 0)
 		return -EBADMSG;
 	error = cfi_parse_cie(module, id_address - id, &fde->cie);
 	if (error)

@@ -45,7 +45,8 @@ static inline void unwind_window_init(struct unwind_window *window, int pid)
 static inline int unwind_window_read(
 	struct unwind_window *window, uintptr_t address, uintptr_t *value)
 {
-	if (address < window->base || address - window->base > window->bytes ||
+	/* An address before the window wraps around and is far behind it. */
+	if (address - window->base > window->bytes ||
 		window->bytes - (address - window->base) < sizeof(*value)) {
 		/* Not into the next page, which may be missing, unless the word itself is. */
 		uintptr_t bytes = UNWIND_WINDOW_PAGE - (address & (UNWIND_WINDOW_PAGE - 1));

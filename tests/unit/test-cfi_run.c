@@ -171,7 +171,7 @@ static void test_locations(void **state)
 		CFI_ADVANCE_LOC2, 0, 1, CFI_DEF_CFA_OFFSET, 32,         /* from 522 */
 		CFI_ADVANCE_LOC4, 1, 0, 0, 0, CFI_DEF_CFA_OFFSET, 40,   /* from 524 */
 		CFI_MIPS_ADVANCE_LOC8, 1, 0, 0, 0, 0, 0, 0, 0,          /* from 526 */
-		CFI_DEF_CFA_OFFSET, 48, CFI_NOP, CFI_GNU_ARGS_SIZE, 64, /* no effect */
+		CFI_DEF_CFA_OFFSET, 48, CFI_NOP, CFI_GNU_ARGS_SIZE, 11, /* no effect */
 		CFI_AARCH64_NEGATE_RA_STATE, CFI_AARCH64_NEGATE_RA_STATE_WITH_PC};
 	static const struct {
 		uint32_t offset;

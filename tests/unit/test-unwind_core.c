@@ -189,6 +189,61 @@ static void test_rows_that_need_another_register(void **state)
 	}
 }
 
+/* What the frame in between does to sp and fp is undone before it is gone through again. */
+static void test_going_back_for_other_registers(void **state)
+{
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_DEF_CFA, FP, 16, CFI_OFFSET | FP, 2, CFI_OFFSET_EXTENDED,
+		(uint8_t)kept, 3);
+	ADD_FDE(0x40, 0x40, CFI_DEF_CFA, (uint8_t)kept, 16, CFI_OFFSET | FP, 2);
+	ADD_FDE(0x80, 0x40, CFI_DEF_CFA, FP, 16);
+	ADD_FDE(0xc0, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	registers.r[PC] = text;
+	registers.r[FP] = (uintptr_t)(stack + 10);
+	stack[9] = (uintptr_t)(stack + 20); /* kept, fp, return address */
+	stack[10] = 0x1234;
+	stack[11] = text + 0x48;
+	stack[20] = (uintptr_t)(stack + 30);
+	stack[21] = text + 0x88;
+	stack[31] = text + 0xc8;
+	check_end(walk(), 4, WIRE_END_ROOT);
+	check_frame(1, 0x47);
+	check_frame(2, 0x87);
+	check_frame(3, 0xc7);
+}
+
+/* Each frame is gone through once with all registers, however many need it. */
+static void test_many_rows_that_need_another_register(void **state)
+{
+	unsigned count = 20;
+
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_DEF_CFA_EXPRESSION, 2, EXPRESSION_BREG0 + SP, 16);
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	registers.r[PC] = text;
+	registers.r[SP] = (uintptr_t)other_stack;
+	for (unsigned i = 0; i < count; i++)
+		other_stack[2 * i + 1] = text + 8;
+	other_stack[2 * count - 1] = text + 0x48;
+	check_end(walk(), count + 1, WIRE_END_ROOT);
+	assert_true(reads <= 2 * count); /* its return address, as itself and as the pc's rule */
+}
+
+static void test_offsets_that_are_no_whole_words(void **state)
+{
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_DEF_CFA_OFFSET, 12);
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	registers.r[PC] = text;
+	registers.r[SP] = (uintptr_t)stack + 4;
+	stack[1] = text + 0x48;
+	check_end(walk(), 2, WIRE_END_ROOT);
+	check_frame(1, 0x47);
+}
+
 static void test_caller_saved_registers_are_lost_in_callers(void **state)
 {
 	(void)state;
@@ -237,6 +292,9 @@ int main(void)
 		cmocka_unit_test_setup(test_link_register, setup),
 #endif
 		cmocka_unit_test_setup(test_rows_that_need_another_register, setup),
+		cmocka_unit_test_setup(test_going_back_for_other_registers, setup),
+		cmocka_unit_test_setup(test_many_rows_that_need_another_register, setup),
+		cmocka_unit_test_setup(test_offsets_that_are_no_whole_words, setup),
 		cmocka_unit_test_setup(test_caller_saved_registers_are_lost_in_callers, setup),
 		cmocka_unit_test_setup(test_register_and_expression_rules, setup),
 	};

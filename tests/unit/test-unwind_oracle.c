@@ -143,8 +143,14 @@ static void test_alternate_stack_in_the_middle(void **state)
 {
 	static char stack_bytes[64 << 10];
 	stack_t stack = {.ss_sp = stack_bytes, .ss_size = sizeof(stack_bytes)};
+	struct unwind_window window;
+	uintptr_t word;
 
 	(void)state;
+	/* No stack whose bounds are known: containers refuse the system call that reads it. */
+	unwind_window_init(&window, getpid());
+	if (unwind_window_read(&window, (uintptr_t)stack_bytes, &word))
+		skip();
 	assert_int_equal(sigaltstack(&stack, NULL), 0);
 	handle(SIGUSR2, on_outer, SA_ONSTACK);
 	raise(SIGUSR2);
