@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define DEBUG_ROOT "/usr/lib/debug"
-#define PATH_BYTES 4096
+#define DEBUG_ROOT   "/usr/lib/debug"
+#define PATH_BYTES   4096
 #define BUILD_ID_MAX 64 /* bytes; longer ones have no folder */
 
 struct search {
@@ -48,8 +48,8 @@ static int try_candidate(const struct search *search, const char *path, uint32_t
 
 	size_t bytes = elfimage_build_id(search->debug, &id);
 	int ours = bytes && search->id_bytes
-		? bytes == search->id_bytes && !memcmp(id, search->id, bytes)
-		: linked && file_has_crc(search->debug->fd, search->crc);
+			   ? bytes == search->id_bytes && !memcmp(id, search->id, bytes)
+			   : linked && file_has_crc(search->debug->fd, search->crc);
 
 	if (ours)
 		return 0;
@@ -79,7 +79,8 @@ static int try_build_id(const struct search *search)
 	return try_roots(search, path, 0);
 }
 
-/* The name in .gnu_debuglink and its checksum; NULL when there is none that is a plain file name. */
+/* The name in .gnu_debuglink and its checksum; NULL when there is none that is a plain file name.
+ */
 static const char *read_link(const struct elfimage *image, uint32_t *crc)
 {
 	GElf_Shdr header;
@@ -104,8 +105,8 @@ static const char *read_link(const struct elfimage *image, uint32_t *crc)
 	return name;
 }
 
-static int try_link(const struct search *search, const char *folder, size_t folder_bytes,
-	const char *name)
+static int try_link(
+	const struct search *search, const char *folder, size_t folder_bytes, const char *name)
 {
 	static const struct {
 		const char *before;
@@ -123,8 +124,8 @@ static int try_link(const struct search *search, const char *folder, size_t fold
 	return -ENOENT;
 }
 
-int debugfile_open(struct elfimage *debug, const struct elfimage *image, const char *path,
-	uint32_t pid)
+int debugfile_open(
+	struct elfimage *debug, const struct elfimage *image, const char *path, uint32_t pid)
 {
 	struct search search = {.debug = debug, .pid = pid};
 	char link[64], real[PATH_BYTES];

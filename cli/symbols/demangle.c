@@ -12,14 +12,19 @@
 #include <string.h>
 
 /*
- * Suffixes of copies and pieces the compiler makes of one function. Those that come without a number
- * are marked: where a number is due, "main.part" is somebody's own name.
+ * Suffixes of copies and pieces the compiler makes of one function. Those that come without a
+ * number are marked: where a number is due, "main.part" is somebody's own name.
  */
 static const struct {
 	const char *text;
 	int bare;
 } clone_suffixes[] = {
-	{".constprop", 0}, {".isra", 0}, {".part", 0}, {".cold", 1}, {".llvm", 0}, {".lto_priv", 0},
+	{".constprop", 0},
+	{".isra", 0},
+	{".part", 0},
+	{".cold", 1},
+	{".llvm", 0},
+	{".lto_priv", 0},
 	{".localalias", 1},
 };
 
@@ -60,7 +65,7 @@ static int run_demangler(const char *mangled, struct output *output)
 	       output->bytes;
 }
 
-#define D_MAX_BYTES      1024u
+#define D_MAX_BYTES	 1024u
 #define D_MAX_REFERENCES 24u
 
 /*
@@ -139,7 +144,8 @@ char *demangle_name(const char *mangled)
 		return NULL;
 
 	/* Only what is certainly mangled: C functions may be called "i", which is also a type. */
-	const char *name = plain[0] == '_' && plain[1] == '_' && plain[2] == 'Z' ? plain + 1 : plain;
+	const char *name =
+		plain[0] == '_' && plain[1] == '_' && plain[2] == 'Z' ? plain + 1 : plain;
 	char *shown = NULL;
 
 	if (is_d(name)) {

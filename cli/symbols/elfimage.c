@@ -113,7 +113,8 @@ static size_t find_build_id(Elf_Data *data, const uint8_t **id)
 	GElf_Nhdr note;
 	size_t name, text;
 
-	for (size_t at = 0, next; (next = gelf_getnote(data, at, &note, &name, &text)) > 0; at = next) {
+	for (size_t at = 0, next; (next = gelf_getnote(data, at, &note, &name, &text)) > 0;
+		at = next) {
 		const char *bytes = data->d_buf;
 
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof("GNU") &&
@@ -176,8 +177,8 @@ Elf_Scn *elfimage_section(const struct elfimage *image, const char *name, GElf_S
 		return NULL;
 	while ((section = elf_nextscn(image->elf, section))) {
 		const char *own = gelf_getshdr(section, header)
-			? elf_strptr(image->elf, strings, header->sh_name)
-			: NULL;
+					  ? elf_strptr(image->elf, strings, header->sh_name)
+					  : NULL;
 
 		if (own && !strcmp(own, name))
 			return section;

@@ -14,12 +14,12 @@
 #include <stdint.h>
 
 /* Sections larger than this are not read. */
-#define ELFIMAGE_SECTION_MAX (1u << 30)
+#define ELFIMAGE_SECTION_MAX  (1u << 30)
 #define ELFIMAGE_SECTIONS_MAX (1u << 20)
 
 struct elfimage {
 	Elf *elf;
-	int fd;       /* -1 for an image in memory */
+	int fd;	      /* -1 for an image in memory */
 	char *memory; /* owned, NULL for a file */
 };
 

@@ -21,7 +21,7 @@ struct reader {
 	const struct elfimage *image;
 	Elf_Data *symbols;
 	Elf_Data *extended; /* SHT_SYMTAB_SHNDX, or NULL */
-	char *strings;      /* ends in NUL */
+	char *strings;	    /* ends in NUL */
 	size_t strings_bytes;
 	struct code *code; /* by section index */
 	size_t sections;
@@ -127,8 +127,8 @@ static int holds(const struct code *code, uint64_t address)
  * the number leads elsewhere the address of a real function decides. A mere label must agree: at a
  * section's end it would land in the next one.
  */
-static const struct code *find_code(const struct reader *reader, const GElf_Sym *symbol,
-	Elf32_Word section)
+static const struct code *find_code(
+	const struct reader *reader, const GElf_Sym *symbol, Elf32_Word section)
 {
 	if (section < reader->sections && holds(&reader->code[section], symbol->st_value))
 		return &reader->code[section];

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define DECODER_MAX_BYTES (128u << 20)
-#define FIRST_BYTES       (256u << 10)
+#define FIRST_BYTES	  (256u << 10)
 
 /* Decode all of @stream's input into *@memory. Returns 0, -EBADMSG or -ENOMEM. */
 static int unpack(lzma_stream *stream, char **memory, size_t *bytes)

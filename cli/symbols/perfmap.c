@@ -24,7 +24,7 @@ struct piece {
 };
 
 struct perfmap {
-	char *text; /* names end in NUL */
+	char *text;	    /* names end in NUL */
 	struct line *lines; /* only while parsing */
 	size_t lines_count;
 	size_t lines_room;
@@ -44,10 +44,10 @@ static int parse_hex(char **at, uint64_t *value)
 	char *to = from;
 
 	for (;; to++) {
-		unsigned digit = *to >= '0' && *to <= '9' ? (unsigned)(*to - '0')
-			: *to >= 'a' && *to <= 'f'	  ? (unsigned)(*to - 'a' + 10)
-			: *to >= 'A' && *to <= 'F'	  ? (unsigned)(*to - 'A' + 10)
-							  : 16;
+		unsigned digit = *to >= '0' && *to <= '9'   ? (unsigned)(*to - '0')
+				 : *to >= 'a' && *to <= 'f' ? (unsigned)(*to - 'a' + 10)
+				 : *to >= 'A' && *to <= 'F' ? (unsigned)(*to - 'A' + 10)
+							    : 16;
 
 		if (digit == 16)
 			break;
@@ -120,8 +120,8 @@ static int add_line(struct perfmap *map, char *line)
 		map->lines = lines;
 		map->lines_room = room;
 	}
-	map->lines[map->lines_count++] = (struct line){
-		start, start + size, (uint32_t)(strip_tier(line, at) - map->text)};
+	map->lines[map->lines_count++] =
+		(struct line){start, start + size, (uint32_t)(strip_tier(line, at) - map->text)};
 	return 0;
 }
 

@@ -4,8 +4,9 @@
  * Format: Linux tools/perf/Documentation/jit-interface.txt. Untrusted input.
  *
  * V8 writes one line per tier of a function ("JS:~fib", "JS:^fib", "JS:*fib"); the tier is no
- * part of what a reader looks for, so it is taken off and the tiers are one frame: "fib /x.js:1:13".
- * A function without a name is "(anonymous) /x.js:1:13", code outside functions "(script) ...".
+ * part of what a reader looks for, so it is taken off and the tiers are one frame: "fib
+ * /x.js:1:13". A function without a name is "(anonymous) /x.js:1:13", code outside functions
+ * "(script) ...".
  *
  * Context: one thread.
  */

@@ -56,8 +56,8 @@ static int read_whole(int fd, off_t size, char **text, size_t *bytes)
 	return 0;
 }
 
-static int open_file(struct perfmap **out, const char *path, uint32_t root, uint32_t pid,
-	int64_t not_before_s)
+static int open_file(
+	struct perfmap **out, const char *path, uint32_t root, uint32_t pid, int64_t not_before_s)
 {
 	int fd = regular_open(path, root, REGULAR_NO_LINK);
 	struct stat status;

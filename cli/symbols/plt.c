@@ -8,7 +8,7 @@
  *                             e9 <...>               jmp .plt
  *   x86_64, .plt with IBT     f3 0f 1e fa            endbr64
  *                             68 <number>            push $number
- *                             f2 e9 <...>            bnd jmp .plt
+ *                             f2 e9 <...>            bnd jmp .plt         (bnd: older linkers)
  *   x86_64, .plt.sec          f3 0f 1e fa            endbr64
  *                             f2 ff 25 <slot - next> bnd jmp *slot(%rip)
  *   aarch64                   d503245f               bti c           (with BTI)
@@ -28,8 +28,8 @@
 /* What a slot is filled with. */
 struct slot {
 	uint64_t address;
-	uint64_t resolver;  /* of an IFUNC without a name here, else 0 */
-	const char *name;   /* in struct plt's strings; NULL with a resolver */
+	uint64_t resolver; /* of an IFUNC without a name here, else 0 */
+	const char *name;  /* in struct plt's strings; NULL with a resolver */
 };
 
 struct plt {
@@ -43,7 +43,7 @@ struct plt {
 	size_t jumps_count;
 	char *strings;
 	size_t strings_bytes;
-	size_t dynsym;      /* section number */
+	size_t dynsym; /* section number */
 	Elf_Data *symbols;
 	int added;
 };
@@ -73,8 +73,8 @@ static int open_dynsym(struct plt *plt)
 }
 
 /* What @relocation puts into its slot. Returns 0 when it is of no kind that a PLT uses. */
-static int read_relocation(const struct plt *plt, const GElf_Rela *relocation, int with_symbols,
-	struct slot *out)
+static int read_relocation(
+	const struct plt *plt, const GElf_Rela *relocation, int with_symbols, struct slot *out)
 {
 	uint64_t type = GELF_R_TYPE(relocation->r_info);
 	uint64_t number = GELF_R_SYM(relocation->r_info);
@@ -171,9 +171,8 @@ static const struct slot *find_slot(const struct plt *plt, uint64_t address)
 {
 	struct slot key = {.address = address};
 
-	return plt->count
-		? bsearch(&key, plt->slots, plt->count, sizeof(key), compare_slots)
-		: NULL;
+	return plt->count ? bsearch(&key, plt->slots, plt->count, sizeof(key), compare_slots)
+			  : NULL;
 }
 
 static int add_entry(struct plt *plt, const struct slot *slot, uint64_t start, uint64_t end)
@@ -194,8 +193,8 @@ static int add_entry(struct plt *plt, const struct slot *slot, uint64_t start, u
 }
 
 /* The slot that the x86_64 entry of @bytes bytes at @code, address @start, belongs to, or NULL. */
-static const struct slot *decode_x86_64(const struct plt *plt, const uint8_t *code, size_t bytes,
-	uint64_t start)
+static const struct slot *decode_x86_64(
+	const struct plt *plt, const uint8_t *code, size_t bytes, uint64_t start)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	size_t at = bytes >= 8 && !memcmp(code, endbr64, sizeof(endbr64)) ? sizeof(endbr64) : 0;
@@ -239,9 +238,9 @@ static int add_aarch64(struct plt *plt, const uint8_t *code, size_t bytes, uint6
 
 	for (size_t at = 4; at + 16 <= bytes; at += 4) {
 		memcpy(words, code + at - 4, sizeof(words));
-		if ((words[1] & 0x9f00001f) != 0x90000010 || /* adrp x16 */
+		if ((words[1] & 0x9f00001f) != 0x90000010 ||	 /* adrp x16 */
 			(words[2] & 0xffc003ff) != 0xf9400211 || /* ldr x17, [x16, #] */
-			words[4] != 0xd61f0220) /* br x17 */
+			words[4] != 0xd61f0220)			 /* br x17 */
 			continue;
 
 		uint64_t pages = (words[1] >> 5 & 0x7ffff) << 2 | (words[1] >> 29 & 3);

@@ -118,7 +118,8 @@ static void emit(struct symtab *table, uint64_t start, uint32_t symbol)
 }
 
 /* Close the symbols on the stack that end at or before @upto; returns the new depth. */
-static size_t close_symbols(struct symtab *table, const uint32_t *stack, size_t depth, uint64_t upto)
+static size_t close_symbols(
+	struct symtab *table, const uint32_t *stack, size_t depth, uint64_t upto)
 {
 	while (depth && table->symbols[stack[depth - 1]].end <= upto) {
 		uint64_t end = table->symbols[stack[--depth]].end;
@@ -148,7 +149,7 @@ static int settle_aliases(struct symtab *table, size_t from, size_t to, int cove
 		if (symbols[i].end != symbols[i].start)
 			continue;
 		symbols[i].end = end != symbols[i].start ? end
-			: to < table->count		 ? symbols[to].start
+				 : to < table->count	 ? symbols[to].start
 							 : UINT64_MAX;
 		if (symbols[i].end > symbols[i].limit)
 			symbols[i].end = symbols[i].limit;

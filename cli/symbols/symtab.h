@@ -26,13 +26,13 @@ struct symtab;
 
 struct symtab_symbol {
 	uint64_t start;
-	uint64_t end;      /* start: no size known; settled by symtab_finish() */
-	uint64_t limit;    /* end of the section: no symbol reaches beyond */
+	uint64_t end;	   /* start: no size known; settled by symtab_finish() */
+	uint64_t limit;	   /* end of the section: no symbol reaches beyond */
 	const char *name;  /* mangled; lives in memory given by symtab_keep() */
 	uint64_t resolver; /* without a name: called as the symbol that covers this address */
-	char *shown;       /* what the reader sees, made at the first look-up; owned by the table */
-	uint32_t order;    /* of arrival: the first of equals wins */
-	uint8_t rank;      /* SYMTAB_RANK_* */
+	char *shown;	   /* what the reader sees, made at the first look-up; owned by the table */
+	uint32_t order;	   /* of arrival: the first of equals wins */
+	uint8_t rank;	   /* SYMTAB_RANK_* */
 	uint8_t is_plt;
 };
 

@@ -64,8 +64,10 @@ static int fixture_setup(void **state)
 		"__asm__(\".text\\n.globl sized\\n.type sized, %function\\nsized: .skip 16\\n\"\n"
 		"	\"inside: .skip 16\\n.size sized, .-sized\\n.skip 32\\n\"\n"
 		"	\".globl unsized\\nunsized: .skip 24\\n\"\n"
-		"	\".globl after\\n.type after, %function\\nafter: .skip 8\\n.size after, 8\\n\"\n"
-		"	\".skip 64\\n\");\n");
+		"	\".globl after\\n.type after, %function\\nafter: .skip 8\\n.size after, "
+		"8\\n\"\n"
+		"	\".skip 64\\n.data\\n.globl datum\\n.type datum, %function\\n\"\n"
+		"	\"datum: .skip 16\\n.size datum, 16\\n.text\\n\");\n");
 	fixture_run("cc -O2 -fPIC -shared -Wl,--build-id=sha1 -o lib.so lib.c");
 	return 0;
 }

@@ -27,7 +27,8 @@ static void test_languages(void **state)
 {
 	(void)state;
 	expect("_ZN3foo3barIiEEvT_", "foo::bar<int>");
-	expect("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back");
+	expect("_ZNSt6vectorIiSaIiEE9push_backERKi",
+		"std::vector<int, std::allocator<int> >::push_back");
 	expect("_ZNK3foo3bazltERKS0_", "foo::baz::operator<");
 	expect("_ZN12_GLOBAL__N_14workEi", "(anonymous namespace)::work");
 	expect("_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()");

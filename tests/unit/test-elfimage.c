@@ -89,7 +89,8 @@ static void test_bytes_changed_anywhere(void **state)
 	for (int round = 0; round < 3000; round++) {
 		memcpy(changed, whole, (size_t)bytes);
 		for (int i = rand() % 8; i >= 0; i--) {
-			/* Mostly where headers are: the start, and the section headers at the end. */
+			/* Mostly where headers are: the start, and the section headers at the end.
+			 */
 			size_t range = round % 3 ? 2048 : (size_t)bytes;
 			size_t at = (size_t)rand() % range;
 
@@ -114,7 +115,7 @@ static void test_sparse_giants(void **state)
 		.e_ehsize = sizeof(header),
 		.e_shoff = 4096,
 		.e_shentsize = sizeof(Elf64_Shdr)};
-	Elf64_Shdr first = {.sh_size = 200u << 20};
+	Elf64_Shdr first = {.sh_size = 2 * ELFIMAGE_SECTIONS_MAX};
 	struct elfimage image;
 	int fd = open(fixture_path("sparse"), O_RDWR | O_CREAT | O_TRUNC, 0600);
 
@@ -124,15 +125,23 @@ static void test_sparse_giants(void **state)
 	assert_int_equal(pwrite(fd, &first, sizeof(first), 4096), sizeof(first));
 	assert_int_equal(elfimage_open(&image, fixture_path("sparse"), 0), -ENOEXEC);
 
-	/* A symbol table of 512 GB. */
+	/* A symbol table just above the cap. */
 	Elf64_Shdr sections[2] = {{0},
-		{.sh_type = SHT_SYMTAB, .sh_size = 1ULL << 39, .sh_entsize = sizeof(Elf64_Sym)}};
+		{.sh_type = SHT_SYMTAB,
+			.sh_offset = 8192,
+			.sh_size =
+				(ELFIMAGE_SECTION_MAX / sizeof(Elf64_Sym) + 1) * sizeof(Elf64_Sym),
+			.sh_entsize = sizeof(Elf64_Sym)}};
+	GElf_Shdr table;
 
 	header.e_shnum = 2;
 	assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
 	assert_int_equal(pwrite(fd, sections, sizeof(sections), 4096), sizeof(sections));
 	close(fd);
 	assert_int_equal(elfimage_open(&image, fixture_path("sparse"), 0), 0);
+	assert_non_null(gelf_getshdr(elf_getscn(image.elf, 1), &table));
+	assert_int_equal(table.sh_size, sections[1].sh_size);
+	assert_null(elfimage_data(elf_getscn(image.elf, 1), &table));
 	elfimage_close(&image);
 	alarm(20);
 	assert_int_equal(ask(fixture_path("sparse")), 0);

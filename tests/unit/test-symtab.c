@@ -14,7 +14,8 @@
 
 #define FUNCTION SYMTAB_RANK_FUNCTION
 
-static void add(struct symtab *table, uint64_t start, uint64_t size, const char *name, unsigned rank)
+static void add(
+	struct symtab *table, uint64_t start, uint64_t size, const char *name, unsigned rank)
 {
 	struct symtab_symbol symbol = {.start = start,
 		.end = start + size,
