@@ -17,7 +17,7 @@ for build in . test-clock; do
 		"$place/build/$build/"
 done
 cp -R "$root/tests/e2e" "$root/tests/targets" "$place/tests/"
-cp -R "$root/share" "$root/cli" "$root/Makefile" "$place/"
+cp -R "$root/share" "$root/cli" "$root/libprof" "$root/Makefile" "$place/"
 ${CC:-gcc} -O2 -D_GNU_SOURCE -o "$place/confine" "$root/tests/e2e/confine.c"
 [ "$(id -u)" -ne 0 ] || chown -R "$uid:$uid" "$place"
 chmod 755 "$place"

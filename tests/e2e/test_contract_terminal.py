@@ -61,10 +61,10 @@ def test_profiling_goes_on_after_ctrl_c(job, listener, tmp_path):
     ready(started)
     started.press(INTERRUPT)
     assert started.said() == "got 2"
-    time.sleep(1.2)  # of CPU time, about 240 samples
+    time.sleep(1.2)  # about 240 samples, fewer on a busy machine; without profiling none
     started.press(b"\n")
     assert started.reported() == "exit 7"
-    assert folded.Folded((tmp_path / "out.folded").read_text()).total > 100
+    assert folded.Folded((tmp_path / "out.folded").read_text()).total > 20
 
 
 def test_ctrl_c_that_ends_the_program_leaves_a_picture(job, listener, tmp_path):
