@@ -82,6 +82,17 @@ static void test_words_at_any_alignment(void **state)
 	assert_int_equal(value, 0x100100000000);
 }
 
+static void test_a_word_across_two_pages(void **state)
+{
+	uintptr_t value;
+
+	(void)state;
+	assert_int_equal(mprotect((char *)pages + PAGE, PAGE, PROT_READ), 0);
+	assert_int_equal(
+		unwind_window_read(&window, (uintptr_t)pages + PAGE - 4, &value), 0);
+	assert_int_equal(value, 0);
+}
+
 /* One system call serves a frame and its neighbours: later changes are not seen. */
 static void test_neighbours_are_kept(void **state)
 {
@@ -112,6 +123,7 @@ int main(void)
 			test_every_word_up_to_the_end_of_the_page, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_cannot_be_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_words_at_any_alignment, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_word_across_two_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_neighbours_are_kept, setup, teardown),
 	};
 
