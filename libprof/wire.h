@@ -28,7 +28,7 @@
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<pipe descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
 
-#define WIRE_SLOTS          256
+#define WIRE_SLOTS          512
 #define WIRE_RINGS          1024
 #define WIRE_MAX_DEPTH      4096u
 #define WIRE_CONTROL_BYTES  32768u
@@ -54,6 +54,8 @@
 #define WIRE_MODULE_NONE  0u      /* no module: JIT or anonymous code */
 #define WIRE_MODULE_MAX   0x7ffeu /* numbers 1..MAX are generations of modules, never reused */
 #define WIRE_MODULE_OVER  0x7fffu /* more than MAX modules came and went: unnamed */
+/* Not a place in code: the innermost frame of credit whose stack was never seen. */
+#define WIRE_FRAME_UNSAMPLED WIRE_FRAME(WIRE_MODULE_OVER, 1)
 
 /* How a stack ended. */
 enum wire_end {
@@ -85,6 +87,8 @@ struct wire_arena {
 	uint64_t next_image;  /* atomic: the last image id given out */
 	uint32_t slots_high;  /* atomic: one past the highest slot ever claimed */
 	uint32_t rings_high;  /* atomic: one past the highest ring ever claimed */
+	uint32_t forks_begun; /* atomic: by the parents; more than arrived: a child is on its way */
+	uint32_t forks_arrived; /* atomic: by the children, whether or not they found a slot */
 	/* Losses that have no slot or ring to be counted in; atomic, only ever grow. */
 	uint64_t lost_processes; /* no free slot */
 	uint64_t lost_threads;   /* no free ring, or no timer */
@@ -218,6 +222,7 @@ struct wire_module {
 };
 #define WIRE_MODULE_MAIN 1u
 #define WIRE_MODULE_VDSO 2u
+#define WIRE_MODULE_SELF 4u /* this library: its wrappers are no part of the program's stacks */
 
 struct wire_thread {
 	struct wire_control control;

@@ -131,7 +131,10 @@ static uint32_t frame_of(struct naming *naming, uint32_t node_index)
 	if (naming->frames[node_index] != UNSET)
 		return naming->frames[node_index];
 	module = module_of(image, node->frame);
-	if (module)
+	if (node->frame == WIRE_FRAME_UNSAMPLED)
+		naming->frames[node_index] =
+			calltree_frame(naming->tree, "[unsampled]", "", CALLTREE_SYNTHETIC);
+	else if (module)
 		naming->frames[node_index] =
 			name_in_module(naming, node->image, module, node->frame);
 	else if (WIRE_FRAME_MODULE(node->frame) == WIRE_MODULE_NONE)
@@ -156,7 +159,17 @@ static uint32_t prefix_node(struct naming *naming, uint32_t image, enum prefix p
 			CALLTREE_SYNTHETIC));
 }
 
-/* The tree node of a profile node: climb to the first one known, then build downwards. */
+/* A frame of the injected library: a wrapper that the program did not ask for. */
+static int is_ours(struct naming *naming, uint32_t node_index)
+{
+	const struct profile_node *node = profile_node_at(naming->profile, node_index);
+	const struct profile_module *module =
+		module_of(profile_image_at(naming->profile, node->image), node->frame);
+
+	return module && module->flags & WIRE_MODULE_SELF;
+}
+
+/* The tree node of a profile node, our own wrappers left out: climb to the first one known, then build downwards. */
 static uint32_t tree_node(struct naming *naming, uint32_t leaf, enum prefix prefix)
 {
 	uint32_t *nodes = naming->nodes[prefix];
@@ -176,7 +189,8 @@ static uint32_t tree_node(struct naming *naming, uint32_t leaf, enum prefix pref
 	}
 	node = nodes[at] == UNSET ? CALLTREE_ROOT : nodes[at];
 	while (n-- > 0) {
-		node = calltree_child(naming->tree, node, frame_of(naming, path[n]));
+		if (!is_ours(naming, path[n]))
+			node = calltree_child(naming->tree, node, frame_of(naming, path[n]));
 		nodes[path[n]] = node;
 	}
 	return node;
@@ -198,13 +212,18 @@ static enum prefix prefix_of(const struct profile_stack *stack)
 static uint32_t stack_node(struct naming *naming, const struct profile_stack *stack)
 {
 	uint32_t image = profile_node_at(naming->profile, stack->node)->image;
+	uint32_t node;
 
 	if (profile_node_at(naming->profile, stack->node)->parent == UINT32_MAX)
 		return calltree_child(naming->tree, naming->images[image].process_node,
 			calltree_frame(naming->tree,
 				stack->kind == WIRE_KIND_CREDIT ? "[unsampled]" : "[no stack]", "",
 				CALLTREE_SYNTHETIC));
-	return tree_node(naming, stack->node, prefix_of(stack));
+	node = tree_node(naming, stack->node, prefix_of(stack));
+	/* What our own code costs is not hidden. */
+	return is_ours(naming, stack->node)
+		? calltree_child(naming->tree, node, frame_of(naming, stack->node))
+		: node;
 }
 
 static void name_threads(struct naming *naming)

@@ -107,7 +107,10 @@ static uint32_t slots_high(const struct gather *gather)
 
 unsigned gather_live(const struct gather *gather)
 {
-	unsigned live = 0;
+	const struct wire_arena *arena = gather->channel.arena;
+	uint32_t arrived = __atomic_load_n(&arena->forks_arrived, __ATOMIC_ACQUIRE);
+	uint32_t begun = __atomic_load_n(&arena->forks_begun, __ATOMIC_ACQUIRE);
+	unsigned live = begun > arrived ? begun - arrived : 0;
 
 	for (uint32_t i = 0; i < slots_high(gather); i++)
 		live += gather->slots[i].image_id != 0;

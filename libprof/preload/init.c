@@ -98,15 +98,21 @@ static void arm_main_thread(void)
 	preload_set_thread(thread);
 }
 
-static void fork_child(void)
+/* flamerun waits a moment for a child that was on its way when the program ended. */
+static void fork_prepare(void)
 {
-	void *arena = sampler.arena;
+	struct wire_arena *arena = sampler.arena;
+
+	if (arena)
+		__atomic_fetch_add(&arena->forks_begun, 1, __ATOMIC_RELEASE);
+}
+
+static void begin_in_child(void *arena)
+{
 	uint64_t parent = sampler.image;
 	struct sampler_thread before = {0};
 	struct sampler_thread *thread = preload_thread();
 
-	if (!arena)
-		return;
 	if (thread)
 		before = *thread;
 	sampler_reset_in_child();
@@ -118,6 +124,16 @@ static void fork_child(void)
 	preload_set_thread(thread);
 	if (thread)
 		sampler_thread_arm(thread, before.stack_lo, before.stack_hi, (int)before.is_main);
+}
+
+static void fork_child(void)
+{
+	struct wire_arena *arena = sampler.arena;
+
+	if (!arena)
+		return;
+	begin_in_child(arena);
+	__atomic_fetch_add(&arena->forks_arrived, 1, __ATOMIC_RELEASE);
 }
 
 __attribute__((constructor(101))) static void start(void)
@@ -138,7 +154,7 @@ __attribute__((constructor(101))) static void start(void)
 		sampler.pipe_descriptor = channel.pipe_descriptor;
 		if (!sampler_start(arena, 0, (const char *)getauxval(AT_EXECFN))) {
 			arm_main_thread();
-			pthread_atfork(NULL, NULL, fork_child);
+			pthread_atfork(fork_prepare, NULL, fork_child);
 		} else {
 			munmap(arena, WIRE_ARENA_BYTES);
 		}

@@ -41,10 +41,14 @@ static struct module_entry entries[MODULES_MAX];
 static uint32_t entry_count; /* atomic */
 static uint32_t buckets[MODULES_BUCKETS]; /* atomic: index + 1 of the newest entry */
 
-/* The program itself, from its lowest to its highest segment. */
+/*
+ * The program itself, from its lowest to its highest segment. Its path is asked for early: /proc has
+ * none any more once the main thread has ended.
+ */
 static struct {
 	uintptr_t start;
 	uintptr_t end;
+	char path[PATH_MAX_BYTES];
 } program;
 
 static uint64_t hash_name(const char *name)
@@ -119,12 +123,7 @@ static uint32_t absolute_path(const char *name, char *out, uint32_t size)
 {
 	long n = 0;
 
-	if (!name || !name[0]) {
-		n = arch_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", out, size - 1);
-		out[n > 0 ? n : 0] = '\0';
-		return (n > 0 ? (uint32_t)n : 0) + 1;
-	}
-	if (name[0] != '/') {
+	if (name[0] && name[0] != '/') {
 		n = arch_syscall2(SYS_getcwd, out, size);
 		n = n > 0 ? n - 1 : 0;
 		if (n > 0 && n + 1 < (long)size)
@@ -139,15 +138,16 @@ static uint32_t absolute_path(const char *name, char *out, uint32_t size)
 /* Append the control record of @entry for this image. The largest path is the record's own room. */
 static void publish(struct module_entry *entry, const struct link_map *map)
 {
-	const char *name = map ? map->l_name : NULL;
-	int is_vdso = name && hash_name(name) == hash_name("linux-vdso.so.1");
+	const char *name = map && map->l_name ? map->l_name : "";
+	const char *path = name[0] ? name : program.path;
+	int is_vdso = hash_name(name) == hash_name("linux-vdso.so.1");
 	uint32_t build_id_bytes = 0;
 	const uint8_t *build_id = find_build_id(&entry->module, &build_id_bytes);
 	uint32_t room = sizeof(struct wire_module) + 512;
 	struct wire_module *record;
 	char *data = wire_control_data(sampler.arena, sampler.slot_index);
 
-	for (const char *c = name; c && *c && room < PATH_MAX_BYTES; c++)
+	for (const char *c = path; *c && room < PATH_MAX_BYTES; c++)
 		room++;
 	room = (room + 7) & ~7u;
 	record = (struct wire_module *)control_reserve(sampler.slot, data, room);
@@ -158,13 +158,14 @@ static void publish(struct module_entry *entry, const struct link_map *map)
 	record->end = entry->module.end;
 	record->bias = entry->module.bias;
 	record->time_ns = clock_monotonic_ns();
-	record->flags = (is_vdso ? WIRE_MODULE_VDSO : 0) | (name && !name[0] ? WIRE_MODULE_MAIN : 0);
+	record->flags = (is_vdso ? WIRE_MODULE_VDSO : 0) | (name[0] ? 0 : WIRE_MODULE_MAIN) |
+		(covers(&entry->module, (uintptr_t)modules_find, 1) ? WIRE_MODULE_SELF : 0);
 	if (build_id_bytes > WIRE_BUILD_ID_MAX)
 		build_id_bytes = WIRE_BUILD_ID_MAX;
 	record->build_id_bytes = build_id_bytes;
 	for (uint32_t i = 0; i < build_id_bytes; i++)
 		record->build_id[i] = build_id[i];
-	record->path_bytes = absolute_path(name, record->path, room - sizeof(*record));
+	record->path_bytes = absolute_path(path, record->path, room - sizeof(*record));
 	control_commit(&record->control, room, WIRE_CONTROL_MODULE);
 	__atomic_store_n(&entry->published, sampler.image, __ATOMIC_RELEASE);
 }
@@ -215,7 +216,10 @@ void modules_init(void)
 	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
 	unsigned long count = getauxval(AT_PHNUM);
 	uintptr_t bias = 0;
+	long n = arch_syscall4(
+		SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program.path, PATH_MAX_BYTES - 1);
 
+	program.path[n > 0 ? n : 0] = '\0';
 	if (!segments)
 		return;
 	for (unsigned long i = 0; i < count; i++)

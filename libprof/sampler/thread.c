@@ -13,6 +13,7 @@
 #include "libprof/aggregator/helper.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/control.h"
+#include "libprof/sampler/modules.h"
 #include "libprof/sampler/ring.h"
 
 struct sampler_thread sampler_threads[WIRE_RINGS];
@@ -174,19 +175,33 @@ uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_n
 	return due > delivered ? due - delivered : 0;
 }
 
+/* Where a thread that was never sampled spent its time, as far as is known: below its start. */
+static uint16_t start_frames(const struct sampler_thread *thread, uint64_t *frames)
+{
+	uintptr_t start = (uintptr_t)thread->start;
+	struct unwind_module module;
+
+	if (!start || thread->delivered || modules_find(start, &module))
+		return 0;
+	frames[0] = WIRE_FRAME_UNSAMPLED;
+	frames[1] = WIRE_FRAME(module.number, start - module.bias);
+	return 2;
+}
+
 static void write_credit(struct sampler_thread *thread, uint64_t weight)
 {
-	struct wire_sample *sample = ring_begin(thread->ring, thread->data, sizeof(*sample));
+	struct wire_sample *sample =
+		ring_begin(thread->ring, thread->data, sizeof(*sample) + 2 * sizeof(uint64_t));
 
 	if (!sample) {
 		__atomic_fetch_add(&sampler.slot->dropped, weight, __ATOMIC_RELAXED);
 		return;
 	}
-	sample->bytes = sizeof(*sample);
+	sample->frames = start_frames(thread, (uint64_t *)(sample + 1));
+	sample->bytes = (uint32_t)(sizeof(*sample) + sample->frames * sizeof(uint64_t));
 	sample->thread = thread->number;
 	sample->time_ns = clock_monotonic_ns();
 	sample->weight = (uint32_t)weight;
-	sample->frames = 0;
 	sample->kind = WIRE_KIND_CREDIT;
 	sample->end = WIRE_END_ROOT;
 	ring_commit(thread->ring, sample->bytes);
