@@ -194,6 +194,7 @@ int elfsyms_add(struct symtab *table, const struct elfimage *image, GElf_Word ty
 		goto out;
 	if (symbols > SYMTAB_MAX)
 		symbols = SYMTAB_MAX;
+	result = symtab_reserve(table, symbols);
 	for (size_t i = 1; !result && i < symbols; i++) {
 		struct symtab_symbol symbol;
 

@@ -19,6 +19,18 @@ struct piece {
 	uint32_t symbol; /* PIECE_NONE: nobody */
 };
 
+/* What symbols are sorted by. */
+struct key {
+	uint64_t start;
+	uint32_t symbol;
+	uint32_t rank;
+};
+
+#define DIGIT_BITS    11u
+#define DIGIT_MASK    ((1u << DIGIT_BITS) - 1)
+#define DIGITS	      6u /* of 64 bits */
+#define DIGIT_OF_RANK 64u
+
 struct symtab {
 	struct symtab_symbol *symbols;
 	size_t count;
@@ -59,30 +71,36 @@ int symtab_keep(struct symtab *table, void *memory)
 	return 0;
 }
 
+int symtab_reserve(struct symtab *table, size_t more)
+{
+	size_t room = table->count + more;
+	struct symtab_symbol *symbols;
+
+	if (more > SYMTAB_MAX || room <= table->room)
+		return 0;
+	symbols = reallocarray(table->symbols, room, sizeof(*symbols));
+	if (!symbols)
+		return -ENOMEM;
+	table->symbols = symbols;
+	table->room = room;
+	return 0;
+}
+
 int symtab_add(struct symtab *table, const struct symtab_symbol *symbol)
 {
 	if (symbol->start >= symbol->limit)
 		return 0;
 	if (table->count == SYMTAB_MAX)
 		return -E2BIG;
-	if (table->count == table->room) {
-		size_t room = table->room ? table->room * 2 : 256;
-		struct symtab_symbol *symbols =
-			reallocarray(table->symbols, room, sizeof(*symbols));
+	if (table->count == table->room && symtab_reserve(table, table->count + 256))
+		return -ENOMEM;
 
-		if (!symbols)
-			return -ENOMEM;
-		table->symbols = symbols;
-		table->room = room;
-	}
-
-	struct symtab_symbol *added = &table->symbols[table->count];
+	struct symtab_symbol *added = &table->symbols[table->count++];
 
 	*added = *symbol;
 	if (added->end < added->start || added->end > added->limit)
 		added->end = added->limit;
 	added->shown = NULL;
-	added->order = (uint32_t)table->count++;
 	return 0;
 }
 
@@ -91,17 +109,66 @@ size_t symtab_count(const struct symtab *table)
 	return table->count;
 }
 
-/* By start; among equals the one that shall answer comes last, on top of the others. */
-static int compare_symbols(const void *left, const void *right)
+static unsigned key_digit(const struct key *key, unsigned shift)
 {
-	const struct symtab_symbol *a = left;
-	const struct symtab_symbol *b = right;
+	return shift == DIGIT_OF_RANK ? key->rank : (unsigned)(key->start >> shift) & DIGIT_MASK;
+}
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
-	return a->order > b->order ? -1 : a->order < b->order;
+/* One stable pass of a radix sort. Returns 0 when all digits are equal: nothing was moved. */
+static int sort_pass(const struct key *from, struct key *to, size_t count, unsigned shift)
+{
+	uint32_t at[DIGIT_MASK + 1] = {0};
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		at[key_digit(&from[i], shift)]++;
+	if (at[key_digit(&from[0], shift)] == count)
+		return 0;
+	for (unsigned digit = 0; digit <= DIGIT_MASK; digit++) {
+		uint32_t here = at[digit];
+
+		at[digit] = sum;
+		sum += here;
+	}
+	for (size_t i = 0; i < count; i++)
+		to[at[key_digit(&from[i], shift)]++] = from[i];
+	return 1;
+}
+
+/*
+ * The symbols by start; among equals the one that shall answer comes last, on top of the others: by
+ * rank, then the first added. qsort took a third of the
+ * time that reading node's symbols takes.
+ * Returns an owned array, or NULL without memory.
+ */
+static struct key *sort_symbols(const struct symtab *table)
+{
+	struct key *keys = calloc(table->count + 1, sizeof(*keys));
+	struct key *spare = calloc(table->count + 1, sizeof(*spare));
+
+	if (!keys || !spare) {
+		free(keys);
+		free(spare);
+		return NULL;
+	}
+	for (size_t i = 0; i < table->count; i++) {
+		uint32_t symbol = (uint32_t)(table->count - 1 - i);
+
+		keys[i] = (struct key){
+			table->symbols[symbol].start, symbol, table->symbols[symbol].rank};
+	}
+	for (unsigned pass = 0; table->count && pass <= DIGITS; pass++) {
+		unsigned shift = pass ? (pass - 1) * DIGIT_BITS : DIGIT_OF_RANK;
+
+		if (sort_pass(keys, spare, table->count, shift)) {
+			struct key *sorted = spare;
+
+			spare = keys;
+			keys = sorted;
+		}
+	}
+	free(spare);
+	return keys;
 }
 
 static void emit(struct symtab *table, uint64_t start, uint32_t symbol)
@@ -132,64 +199,70 @@ static size_t close_symbols(
 }
 
 /*
- * Give the symbols [@from, @to), all at one address, their ends. @covered: a sized symbol that
- * began earlier reaches over this address. Returns 0 when they are mere labels.
+ * Give the symbols of @keys [@from, @to), all at one address, their ends. @covered: a sized symbol
+ * that began earlier reaches over this address. Returns 0 when they are mere labels.
  */
-static int settle_aliases(struct symtab *table, size_t from, size_t to, int covered)
+static int settle_aliases(
+	struct symtab *table, const struct key *keys, size_t from, size_t to, int covered)
 {
-	struct symtab_symbol *symbols = table->symbols;
-	uint64_t end = symbols[from].start;
+	uint64_t start = keys[from].start;
+	uint64_t end = start;
 
 	for (size_t i = from; i < to; i++)
-		if (symbols[i].end > end)
-			end = symbols[i].end;
-	if (end == symbols[from].start && covered)
+		if (table->symbols[keys[i].symbol].end > end)
+			end = table->symbols[keys[i].symbol].end;
+	if (end == start && covered)
 		return 0;
+	if (end == start)
+		end = to < table->count ? keys[to].start : UINT64_MAX;
 	for (size_t i = from; i < to; i++) {
-		if (symbols[i].end != symbols[i].start)
-			continue;
-		symbols[i].end = end != symbols[i].start ? end
-				 : to < table->count	 ? symbols[to].start
-							 : UINT64_MAX;
-		if (symbols[i].end > symbols[i].limit)
-			symbols[i].end = symbols[i].limit;
+		struct symtab_symbol *symbol = &table->symbols[keys[i].symbol];
+
+		if (symbol->end == start)
+			symbol->end = end < symbol->limit ? end : symbol->limit;
 	}
 	return 1;
 }
 
-int symtab_finish(struct symtab *table)
+/* Fill the pieces from the sorted @keys; @stack has room for all symbols. */
+static void flatten(struct symtab *table, const struct key *keys, uint32_t *stack)
 {
 	size_t depth = 0;
-	uint32_t *stack = calloc(table->count + 1, sizeof(*stack));
-	struct piece *pieces = calloc(2 * table->count + 1, sizeof(*pieces));
 
-	if (!stack || !pieces) {
-		free(stack);
-		free(pieces);
-		return -ENOMEM;
-	}
-	free(table->pieces);
-	table->pieces = pieces;
 	table->pieces_count = 0;
-	if (table->count)
-		qsort(table->symbols, table->count, sizeof(*table->symbols), compare_symbols);
-
 	for (size_t from = 0, to; from < table->count; from = to) {
-		uint64_t start = table->symbols[from].start;
+		uint64_t start = keys[from].start;
 
-		for (to = from + 1; to < table->count && table->symbols[to].start == start;)
+		for (to = from + 1; to < table->count && keys[to].start == start;)
 			to++;
 		depth = close_symbols(table, stack, depth, start);
-		if (!settle_aliases(table, from, to, depth != 0))
+		if (!settle_aliases(table, keys, from, to, depth != 0))
 			continue;
 		for (size_t i = from; i < to; i++) {
-			stack[depth++] = (uint32_t)i;
-			emit(table, start, (uint32_t)i);
+			stack[depth++] = keys[i].symbol;
+			emit(table, start, keys[i].symbol);
 		}
 	}
 	close_symbols(table, stack, depth, UINT64_MAX);
+}
+
+int symtab_finish(struct symtab *table)
+{
+	struct key *keys = sort_symbols(table);
+	uint32_t *stack = calloc(table->count + 1, sizeof(*stack));
+	struct piece *pieces = calloc(2 * table->count + 1, sizeof(*pieces));
+	int error = keys && stack && pieces ? 0 : -ENOMEM;
+
+	if (!error) {
+		free(table->pieces);
+		table->pieces = pieces;
+		pieces = NULL;
+		flatten(table, keys, stack);
+	}
+	free(keys);
 	free(stack);
-	return 0;
+	free(pieces);
+	return error;
 }
 
 struct symtab_symbol *symtab_find(struct symtab *table, uint64_t address)

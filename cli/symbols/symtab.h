@@ -31,7 +31,6 @@ struct symtab_symbol {
 	const char *name;  /* mangled; lives in memory given by symtab_keep() */
 	uint64_t resolver; /* without a name: called as the symbol that covers this address */
 	char *shown;	   /* what the reader sees, made at the first look-up; owned by the table */
-	uint32_t order;	   /* of arrival: the first of equals wins */
 	uint8_t rank;	   /* SYMTAB_RANK_* */
 	uint8_t is_plt;
 };
@@ -53,6 +52,9 @@ int symtab_keep(struct symtab *table, void *memory);
  * Returns 0, -ENOMEM, or -E2BIG at SYMTAB_MAX.
  */
 int symtab_add(struct symtab *table, const struct symtab_symbol *symbol);
+
+/* Make room for @more symbols at once; a hint. Returns 0 or -ENOMEM. */
+int symtab_reserve(struct symtab *table, size_t more);
 
 size_t symtab_count(const struct symtab *table);
 
