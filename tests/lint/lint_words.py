@@ -10,7 +10,7 @@ import tree
 # Written in halves, so that this file passes itself.
 PLANS = ("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")
 HISTORY = ("for n" + "ow", "not y" + "et implemented", "will be im" + "plemented", "former" + "ly",
-           "was mov" + "ed", "was renam" + "ed", "has been re" + "named", "has been re" + "written",
+           "was renam" + "ed", "has been re" + "named", "has been re" + "written",
            "instead of the o" + "ld", "work in pro" + "gress")
 PLACES = (r"/(work|root|home/\w+)/[\w.]", r"\blocalhost:\d", "artifact-re" + "gistry")
 # The changelog tells history; that is its job.

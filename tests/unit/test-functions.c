@@ -15,13 +15,13 @@
 #include "cli/symbols/functions.h"
 #include "cli/symbols/symbols.h"
 
-__attribute__((noinline, noclone)) static int first(int n)
+__attribute__((noinline)) static int first(int n)
 {
 	__asm__ volatile("" : "+r"(n));
 	return n * 3 + 1;
 }
 
-__attribute__((noinline, noclone)) static int second(int n)
+__attribute__((noinline)) static int second(int n)
 {
 	return first(n) + first(n + 1);
 }
