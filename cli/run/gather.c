@@ -161,11 +161,26 @@ static void meet(struct gather *gather, uint32_t index)
 		supersede(gather, index, known->pid);
 }
 
+/*
+ * Is the process of this /proc/PID/stat alive? Its state is the main thread's alone, which is a
+ * zombie already when pthread_exit() left the rest running.
+ */
+static int is_alive(const char *stat)
+{
+	const char *at = strrchr(stat, ')');
+	char state;
+	long threads;
+
+	if (!at || sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
+			   &state, &threads) != 2)
+		return 1;
+	return threads > 1 || (state != 'Z' && state != 'X');
+}
+
 /* Does a process that we may look for by pid still run? A zombie does not. */
 static int is_running(uint32_t pid)
 {
 	char path[64], text[512];
-	const char *state;
 	ssize_t n;
 	int fd;
 
@@ -180,8 +195,7 @@ static int is_running(uint32_t pid)
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
-	state = strrchr(text, ')');
-	return !state || (state[1] == ' ' && state[2] != 'Z' && state[2] != 'X');
+	return is_alive(text);
 }
 
 static int helper_is_active(const struct known_slot *known, const struct wire_slot *slot)
