@@ -18,7 +18,7 @@
  *                      column CIEs name as return address
  * struct arch_registers { uintptr_t r[ARCH_DWARF_REGS]; }
  *                      register values by DWARF number; r[ARCH_DWARF_PC] is the pc
- * ARCH_PRESERVED       bit n set: register n has the caller's value again after a call returned
+ * ARCH_CALL_KEEPS      bit n set: the call instruction itself does not overwrite register n
  * ARCH_CFI_SLOTS       how many registers can have a rule in a row of call-frame information
  * arch_cfi_slot(unsigned reg) -> unsigned, arch_cfi_reg(unsigned slot) -> unsigned
  *                      register number to slot and back; a slot >= ARCH_CFI_SLOTS means that rules
@@ -35,7 +35,7 @@
  *                      a code address without authentication or tag bits. Context: signal-safe.
  */
 #if !defined(ARCH_DWARF_REGS) || !defined(ARCH_DWARF_PC) || !defined(ARCH_DWARF_SP) || \
-	!defined(ARCH_DWARF_FP) || !defined(ARCH_DWARF_RA) || !defined(ARCH_PRESERVED) || \
+	!defined(ARCH_DWARF_FP) || !defined(ARCH_DWARF_RA) || !defined(ARCH_CALL_KEEPS) || \
 	!defined(ARCH_CFI_SLOTS) || !defined(ARCH_SIGRETURN_WORD) || \
 	!defined(ARCH_SIGRETURN_UCONTEXT)
 #error "arch_registers.h lacks a primitive"

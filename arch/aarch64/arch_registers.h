@@ -16,8 +16,8 @@
 #define ARCH_DWARF_SP   31
 #define ARCH_DWARF_PC   32
 
-/* x19-x29, sp, pc */
-#define ARCH_PRESERVED 0x1bff80000ULL
+/* All but the link register. */
+#define ARCH_CALL_KEEPS (~(1ULL << ARCH_DWARF_RA))
 
 /* Rules exist for what a function has to preserve: x19-x28, x29, x30, and for sp. */
 #define ARCH_CFI_SLOTS 13

@@ -16,8 +16,8 @@
 #define ARCH_DWARF_PC   16
 #define ARCH_DWARF_RA   16
 
-/* rbx, rbp, rsp, r12-r15, pc */
-#define ARCH_PRESERVED 0x1f0c8ULL
+/* What a call overwrites, pc and rsp, every rule of a caller restores. */
+#define ARCH_CALL_KEEPS (~0ULL)
 
 /* Rules exist for what a function has to preserve: rbx, rbp, r12-r15, for rsp and the pc. */
 #define ARCH_CFI_SLOTS 8

@@ -119,8 +119,11 @@ static inline bool full_untouched(const struct cfi_row *row, unsigned slot)
 static inline uint64_t full_registers(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, uintptr_t value[ARCH_CFI_SLOTS])
 {
-	/* What a callee may change is lost in its caller. */
-	uint64_t known = walk->known & ARCH_PRESERVED;
+	/*
+	 * What a callee may change still counts as the caller's: a row that needs such a register at
+	 * a call vouches for its callee. Libcrypto's assembler has its CFA in rax like that.
+	 */
+	uint64_t known = walk->known & ARCH_CALL_KEEPS;
 
 	for (unsigned slot = 0; slot < ARCH_CFI_SLOTS; slot++) {
 		unsigned reg = arch_cfi_reg(slot);

@@ -90,7 +90,7 @@ static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
 	walk->registers.r[ARCH_DWARF_PC] = pc;
 	walk->registers.r[ARCH_DWARF_SP] = cfa;
 	walk->registers.r[ARCH_DWARF_FP] = caller_fp;
-	walk->known &= ARCH_PRESERVED;
+	walk->known &= ARCH_CALL_KEEPS;
 	walk->exact = compact_signal(row);
 	walk->by_fp = false;
 	return 0;

@@ -55,7 +55,7 @@ struct unwind_walk {
 	 * true in this frame only as far as `known` says.
 	 */
 	struct arch_registers registers;
-	uint64_t known; /* bit n set: register n has a value that callees did not change */
+	uint64_t known; /* bit n set: nothing is known to have changed register n */
 	unsigned depth;
 	bool exact; /* pc is an instruction about to run, not a return address */
 	bool by_fp; /* this frame was found through a frame pointer */
