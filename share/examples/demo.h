@@ -28,6 +28,7 @@ struct book {
 	char *text; /* owned */
 	size_t bytes;
 	size_t different_words;
+	unsigned most_frequent; /* how often the most frequent word stands in the text */
 	size_t compressed_bytes;
 };
 

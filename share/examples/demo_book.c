@@ -51,13 +51,22 @@ BOX static uint32_t hash(const char *letters, size_t length)
 	return h;
 }
 
+BOX static int same_letters(const char *a, const char *b, size_t length)
+{
+	size_t n = 0;
+
+	while (n < length && a[n] == b[n])
+		n++;
+	return n == length;
+}
+
 /* The table never fills: words beyond three quarters of it are not counted. */
 BOX static void count_word(struct word *table, size_t *used, const char *letters, size_t length)
 {
 	uint32_t i = hash(letters, length) % TABLE_SLOTS;
 
 	while (table[i].letters) {
-		if (table[i].length == length && !memcmp(table[i].letters, letters, length)) {
+		if (table[i].length == length && same_letters(table[i].letters, letters, length)) {
 			table[i].count++;
 			return;
 		}
@@ -95,7 +104,8 @@ BOX static int by_count(const void *a, const void *b)
 	return order ? order : (left->length > right->length) - (left->length < right->length);
 }
 
-BOX static void sort_words(struct word *table, size_t used)
+/* Returns how often the most frequent word was used. */
+BOX static unsigned sort_words(struct word *table, size_t used)
 {
 	size_t kept = 0;
 
@@ -104,6 +114,7 @@ BOX static void sort_words(struct word *table, size_t used)
 			table[kept++] = table[i];
 	}
 	qsort(table, used, sizeof(*table), by_count);
+	return table[0].count;
 }
 
 BOX static size_t match_length(const char *a, const char *b, size_t limit)
@@ -165,7 +176,7 @@ int book_print(struct book *book, size_t words)
 		goto out;
 	write_book(book, words);
 	book->different_words = count_words(table, book);
-	sort_words(table, book->different_words);
+	book->most_frequent = sort_words(table, book->different_words);
 	compress_book(book, window);
 	error = 0;
 out:
