@@ -144,15 +144,14 @@ void summary_print(const struct summary *summary)
 
 void summary_subtitle(const struct summary *summary, char *out, size_t size)
 {
-	struct accounting books;
+	uint64_t samples = calltree_total(summary->tree);
 	uint32_t threads = summary->report->threads;
 	uint32_t processes = summary->report->processes;
 
-	accounting_of(summary->profile, &books);
 	snprintf(out, size,
 		"%" PRIu64 " %s at %" PRIu32 " Hz, %.2f s of CPU in %.2f s, %" PRIu32 " %s, %" PRIu32
 		" %s",
-		books.sampled, plural(books.sampled, "sample", "samples"),
+		samples, plural(samples, "sample", "samples"),
 		profile_rate_hz(summary->profile),
 		(double)profile_totals(summary->profile)->cpu_ns / NS_PER_S,
 		(double)summary->duration_ns / NS_PER_S, threads,
