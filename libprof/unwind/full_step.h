@@ -120,8 +120,8 @@ static inline uint64_t full_registers(const struct unwind_walk *walk, const stru
 	uintptr_t cfa, uintptr_t value[ARCH_CFI_SLOTS])
 {
 	/*
-	 * What a callee may change still counts as the caller's: a row that needs such a register at
-	 * a call vouches for its callee. Libcrypto's assembler has its CFA in rax like that.
+	 * What a callee may change still counts as the caller's: a row that needs such a register
+	 * at a call vouches for its callee. Libcrypto's assembler has its CFA in rax like that.
 	 */
 	uint64_t known = walk->known & ARCH_CALL_KEEPS;
 
