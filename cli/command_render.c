@@ -86,11 +86,7 @@ static int render(const struct options *options, const char *input, struct diag_
 		error = diag_fail(message, -ENOMEM, "out of memory");
 		goto out;
 	}
-	error = signals_catch(); /* a half-written file is removed when we are interrupted */
-	if (error < 0) {
-		error = diag_fail(message, error, "cannot catch signals: %s", strerror(-error));
-		goto out;
-	}
+	signals_guard();
 	error = outputs_open(&outputs, options->outputs.path, options->outputs.count, message);
 	if (!error)
 		error = read_stacks(tree, input, message);

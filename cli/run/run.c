@@ -69,12 +69,7 @@ static int prepare(struct run *run, struct diag_message *message)
 	error = outputs_open(&run->outputs, options->outputs.path, options->outputs.count, message);
 	if (error)
 		return COMMAND_FAILED;
-	run->watch.doorbell = signals_catch();
-	if (run->watch.doorbell < 0) {
-		diag_fail(message, run->watch.doorbell, "cannot catch signals: %s",
-			strerror(-run->watch.doorbell));
-		return COMMAND_FAILED;
-	}
+	signals_guard();
 	if (find_library(&run->library, message) || gather_open(&run->gather, &config, message))
 		return COMMAND_FAILED;
 	return 0;
@@ -95,6 +90,12 @@ static int start(struct run *run, struct diag_message *message)
 	run->started_wall_s = time(NULL);
 	if (run->options->duration_ns)
 		run->watch.deadline_ns = run->started_ns + run->options->duration_ns;
+	run->watch.doorbell = signals_catch();
+	if (run->watch.doorbell < 0) {
+		diag_fail(message, run->watch.doorbell, "cannot catch signals: %s",
+			strerror(-run->watch.doorbell));
+		return COMMAND_FAILED;
+	}
 	signals_hold();
 	status = launch(&run->watch.child, &request, message);
 	if (!status)

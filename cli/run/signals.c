@@ -94,16 +94,29 @@ void signals_begin(void)
 	sigaction(SIGXFSZ, &ignore, NULL);
 }
 
+/* SA_RESTART: what draws and writes need not know about signals. */
+static void catch_signal(int signal)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+
+	sigfillset(&action.sa_mask);
+	sigaction(signal, &action, NULL);
+}
+
+void signals_guard(void)
+{
+	for (int signal = 1; signal < NSIG; signal++)
+		if (fatal(signal) && inherited[signal].sa_handler != SIG_IGN)
+			catch_signal(signal);
+}
+
 int signals_catch(void)
 {
-	/* SA_RESTART: what draws and writes need not know about signals. */
-	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
 	sigset_t caught;
 
 	doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (doorbell < 0)
 		return -errno;
-	sigfillset(&action.sa_mask);
 	sigemptyset(&caught);
 	for (size_t i = 0; i < PASSED_COUNT; i++)
 		sigaddset(&caught, passed[i]);
@@ -112,7 +125,7 @@ int signals_catch(void)
 	sigaddset(&caught, SIGCHLD);
 	for (int signal = 1; signal < NSIG; signal++)
 		if (sigismember(&caught, signal) == 1)
-			sigaction(signal, &action, NULL);
+			catch_signal(signal);
 	sigprocmask(SIG_UNBLOCK, &caught, NULL);
 	return doorbell;
 }

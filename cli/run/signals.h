@@ -23,7 +23,13 @@
 void signals_begin(void);
 
 /*
- * Catch what is passed on, and SIGCHLD. Returns a descriptor that is readable after any of them, or
+ * From now on INT, TERM, HUP and QUIT (those that were not ignored) leave nothing behind when they
+ * end us: no half-written file, no link to the library.
+ */
+void signals_guard(void);
+
+/*
+ * Catch what is passed on, and SIGCHLD; right before the fork. Returns a descriptor that is readable after any of them, or
  * -errno. The descriptor stays ours.
  */
 int signals_catch(void);

@@ -69,7 +69,9 @@ class Job:
         os.write(self.master, key)
 
     def order(self, word):
+        """Tell the shell to continue its job; returns when it has the terminal again."""
         os.write(self.orders, word.encode() + b"\n")
+        assert self.reported() == "continued"
 
     def close(self):
         for end in (self.master, self.out, self.news, self.orders):
@@ -112,6 +114,7 @@ def shell(command, job_out, news, orders):
                 os.killpg(job, signal.SIGCONT)
             else:  # "one": only the process the shell started
                 os.kill(job, signal.SIGCONT)
+            os.write(news, b"continued\n")
             continue
         how, number = ("signal", os.WTERMSIG(status)) if os.WIFSIGNALED(status) else \
             ("exit", os.WEXITSTATUS(status))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The command line: help, mistakes, reserved words, and the render command.
+import os
 import re
 
 import pytest
@@ -65,7 +66,7 @@ def test_a_program_of_a_reserved_name(run, tmp_path):
         program = tmp_path / word
         program.write_text("#!/bin/sh\nexit 42\n")
         program.chmod(0o755)
-        assert run("-q", "--", word, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}).returncode == 42
+        assert run("-q", "--", word, env=dict(os.environ, PATH=f"{tmp_path}:/usr/bin:/bin")).returncode == 42
         assert run("-q", f"./{word}").returncode == 42
 
 
