@@ -31,9 +31,11 @@ def test_exceptions_thrown_while_sampled(tmp_path):
     run = profile(tmp_path, compile_target("exceptions.cc", tmp_path), "2000", clock_hz=5000)
     assert run.status == 0
     assert run.stdout == "every throw was caught\n"
-    total = run.folded.total
+    # This clock also runs while others have the CPU; what it counts then lands where the kernel
+    # switches, mostly at the system call that asks for the time.
+    total = run.folded.where(lambda s: "clock_gettime" not in s)
     assert total > 5000
     # Inside the unwinder's hand-written returns and before main a stack may end early.
-    assert run.folded.below("main") >= 0.98 * total
+    assert run.folded.where(lambda s: "main" in s and "clock_gettime" not in s) >= 0.98 * total
     assert run.folded.below("_Unwind_RaiseException") >= 0.3 * total
     assert run.folded.where(lambda s: any(n.startswith("catcher") for n in s)) >= 0.9 * total

@@ -112,6 +112,7 @@ static void burn(void)
 	for (int i = 0; i < 100; i++) {
 		errno = 4242;
 		spin(120);
+		KEEP_FRAME(); /* errno is read again, not remembered */
 		changed += errno != 4242;
 		cut += poll(NULL, 0, 1) != 0;
 	}
