@@ -29,8 +29,8 @@ void signals_begin(void);
 void signals_guard(void);
 
 /*
- * Catch what is passed on, and SIGCHLD; right before the fork. Returns a descriptor that is readable after any of them, or
- * -errno. The descriptor stays ours.
+ * Catch what is passed on, and SIGCHLD; right before the fork. Returns a descriptor that is
+ * readable after any of them, or -errno. The descriptor stays ours.
  */
 int signals_catch(void);
 

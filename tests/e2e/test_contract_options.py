@@ -37,14 +37,18 @@ def test_help_nobody_can_read_is_a_failure(run, word):
     (["--nope"], "flamerun: unknown option '--nope'\n" + TRY),
     (["-Z", "ls"], "flamerun: unknown option '-Z'\n" + TRY),
     (["-r", "0", "ls"], "flamerun: --rate wants a whole number from 1 to 10000, not '0'\n"),
-    (["--rate=10001", "ls"], "flamerun: --rate wants a whole number from 1 to 10000, not '10001'\n"),
-    (["-d", "soon", "ls"], "flamerun: --duration wants seconds, more than 0 (2 or 0.5), not 'soon'\n"),
+    (["--rate=10001", "ls"],
+     "flamerun: --rate wants a whole number from 1 to 10000, not '10001'\n"),
+    (["-d", "soon", "ls"],
+     "flamerun: --duration wants seconds, more than 0 (2 or 0.5), not 'soon'\n"),
     (["-o"], "flamerun: -o wants FILE\n"),
     (["--quiet=1", "ls"], "flamerun: --quiet takes no value\n"),
     (["-o", "x.gif", "ls"], "flamerun: cannot tell the format of 'x.gif' by its name\n"
                             "flamerun: hint: known endings: .svg .png .folded\n"),
-    ([], "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]\n"),
-    (["--"], "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]\n"),
+    ([],
+     "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]\n"),
+    (["--"],
+     "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]\n"),
     (["-q", "--\033[31m"], "flamerun: unknown option '--?[31m'\n" + TRY),
 ])
 def test_mistakes(run, tmp_path, words, message):
@@ -66,7 +70,8 @@ def test_a_program_of_a_reserved_name(run, tmp_path):
         program = tmp_path / word
         program.write_text("#!/bin/sh\nexit 42\n")
         program.chmod(0o755)
-        assert run("-q", "--", word, env=dict(os.environ, PATH=f"{tmp_path}:/usr/bin:/bin")).returncode == 42
+        assert run("-q", "--", word,
+                   env=dict(os.environ, PATH=f"{tmp_path}:/usr/bin:/bin")).returncode == 42
         assert run("-q", f"./{word}").returncode == 42
 
 
@@ -103,9 +108,11 @@ FOLDED = "main;work;more 30\nmain;idle 10\n"
 
 def test_render(run, tmp_path):
     (tmp_path / "in.folded").write_text(FOLDED)
-    result = run("render", "in.folded", "-o", "a.svg", "--title", "A <title>", "-o", "b.png", "-oc.folded")
+    result = run("render", "in.folded", "-o", "a.svg", "--title", "A <title>", "-o", "b.png",
+                 "-oc.folded")
     assert result.returncode == 0
-    assert result.stderr == "".join(f"flamerun: wrote '{name}'\n" for name in ("a.svg", "b.png", "c.folded"))
+    assert result.stderr == "".join(f"flamerun: wrote '{name}'\n" for name in ("a.svg", "b.png",
+                                                                               "c.folded"))
     assert "A &lt;title&gt;" in (tmp_path / "a.svg").read_text()
     assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     assert sorted((tmp_path / "c.folded").read_text().splitlines()) == sorted(FOLDED.splitlines())
@@ -142,7 +149,8 @@ def test_render_counts_what_it_cannot_parse(run, tmp_path):
     (["render", "noise"], "'noise' has no folded stacks"),
     (["render", "empty", "-r", "9"], "--rate means nothing to render: it runs no program"),
     (["-d", "9", "render", "empty"], "--duration means nothing to render: it runs no program"),
-    (["render", "empty", "-o", "none/x.svg"], "cannot write 'none/x.svg': No such file or directory"),
+    (["render", "empty", "-o", "none/x.svg"],
+     "cannot write 'none/x.svg': No such file or directory"),
 ])
 def test_render_refuses(run, tmp_path, words, message):
     (tmp_path / "empty").touch()

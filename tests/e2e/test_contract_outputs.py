@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Files: proven writable before the program starts, replaced at the end, nothing of ours beside them.
+# Files: proven writable before the program starts, replaced at the end, nothing of ours beside.
 import os
 import resource
 import signal
@@ -15,7 +15,7 @@ STACKS = "main;work 3\nmain;idle 1\n"
 
 @pytest.fixture
 def as_user(tmp_path):
-    """Options that make a subprocess respect modes: root drops to another uid, which gets tmp_path."""
+    """Options that make a subprocess respect modes: root becomes another user, who gets tmp_path."""
     if os.geteuid():
         return {}
     os.chown(tmp_path, 65534, 65534)
@@ -104,7 +104,8 @@ def test_devices_and_pipes_are_written_in_place(run, tmp_path):
     (tmp_path / "x.folded").symlink_to("/dev/full")
     assert "No space left on device" in run("render", "in.folded", "-o", "x.folded").stderr
     os.mkfifo(tmp_path / "fifo.folded")
-    with subprocess.Popen(["cat", "fifo.folded"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as reader:
+    with subprocess.Popen(["cat", "fifo.folded"], cwd=tmp_path, stdout=subprocess.PIPE,
+                          text=True) as reader:
         deadline = time.monotonic() + 20
         while run("-q", "render", "in.folded", "-o", "fifo.folded").returncode:
             assert time.monotonic() < deadline  # cat has not opened it
@@ -113,7 +114,8 @@ def test_devices_and_pipes_are_written_in_place(run, tmp_path):
 
 
 def test_an_interrupted_render_leaves_nothing(flamerun, tmp_path):
-    with subprocess.Popen([flamerun, "render", "-", "-o", "x.svg"], cwd=tmp_path, stdin=subprocess.PIPE) as process:
+    with subprocess.Popen([flamerun, "render", "-", "-o", "x.svg"], cwd=tmp_path,
+                          stdin=subprocess.PIPE) as process:
         time.sleep(0.2)
         assert os.listdir(tmp_path) == []
         process.send_signal(signal.SIGINT)

@@ -11,7 +11,8 @@ import pytest
 
 from profiled import compile_target
 
-SENT = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
+SENT = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1,
+        signal.SIGUSR2,
         signal.SIGALRM, signal.SIGCONT, signal.SIGWINCH, signal.SIGIO, signal.SIGTSTP,
         signal.SIGRTMIN + 3]
 
@@ -26,7 +27,8 @@ class Session:
 
     def __init__(self, flamerun, folder, listener, *signals, options=("-q",), **more):
         numbers = [str(int(number)) for number in signals]
-        self.process = subprocess.Popen([flamerun, *options, "--", listener, *numbers], cwd=folder, text=True,
+        self.process = subprocess.Popen([flamerun, *options, "--", listener, *numbers], cwd=folder,
+                                        text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         **more)
         word, self.child = self.process.stdout.readline().split()
@@ -66,7 +68,8 @@ def test_a_signal_the_program_does_not_catch_ends_both_alike(flamerun, tmp_path,
 def test_terminated_by_timeout(flamerun, tmp_path):
     """timeout signals us, then our whole group: a program that tidies up is given the time."""
     script = 'trap "echo tidying; sleep 0.2; exit 9" TERM; echo up; while :; do sleep 0.05; done'
-    result = subprocess.run(["timeout", "--preserve-status", "0.5", flamerun, "-q", "--", "sh", "-c", script],
+    result = subprocess.run(["timeout", "--preserve-status", "0.5", flamerun, "-q", "--", "sh",
+                             "-c", script],
                             cwd=tmp_path, stdout=subprocess.PIPE, text=True, timeout=60)
     assert result.stdout.splitlines()[-1] == "tidying"
     assert result.returncode == 9
@@ -74,7 +77,8 @@ def test_terminated_by_timeout(flamerun, tmp_path):
 
 
 def test_what_the_program_sends_its_parent_does_not_come_back(flamerun, tmp_path, listener):
-    result = subprocess.run([flamerun, "-q", "--", "sh", "-c", 'trap "echo back" USR1; kill -USR1 $PPID; '
+    result = subprocess.run([flamerun, "-q", "--", "sh", "-c",
+                             'trap "echo back" USR1; kill -USR1 $PPID; '
                              "sleep 0.2; echo end"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, timeout=60)
     assert result.stdout == "end\n"
     assert result.returncode == 0
@@ -89,7 +93,8 @@ STATE = ["grep", "-E", "^(Sig(Blk|Ign|Cgt)|ShdPnd):", "/proc/self/status"]
 ])
 def test_dispositions_are_inherited(flamerun, tmp_path, shell):
     def states(*command):
-        text = subprocess.run(["sh", "-c", f'{shell} "$@"', "sh", *command], cwd=tmp_path, text=True, check=True,
+        text = subprocess.run(["sh", "-c", f'{shell} "$@"', "sh", *command], cwd=tmp_path,
+                              text=True, check=True,
                               stdout=subprocess.PIPE, restore_signals=False).stdout
         pairs = [line.split(":") for line in text.splitlines()]
         return {name: int(mask, 16) for name, mask in pairs}

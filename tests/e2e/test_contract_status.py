@@ -15,7 +15,8 @@ ENDS = {
     "exit 255": ["sh", "-c", "exit 255"],
     "arguments": ["sh", "-c", "exit $#", "sh", "-a", "--", "b c", ""],
     **{f"killed by {name}": ["sh", "-c", f"kill -{name} $$"]
-       for name in ("HUP", "INT", "QUIT", "KILL", "TERM", "SEGV", "ABRT", "USR1", "PIPE", "ALRM", "XFSZ", "40")},
+       for name in ("HUP", "INT", "QUIT", "KILL", "TERM", "SEGV", "ABRT", "USR1", "PIPE", "ALRM",
+                    "XFSZ", "40")},
     "not found": ["no-such-program-anywhere"],
     "not found by path": ["./no-such-program"],
     "empty name": [""],
@@ -63,7 +64,8 @@ def test_status_is_as_timeout_has_it(run, programs, tmp_path, end):
 
 
 def test_no_core_file_of_flamerun(flamerun, tmp_path):
-    subprocess.run(["sh", "-c", 'ulimit -c unlimited; exec "$@"', "sh", flamerun, "-q", "--", "sh", "-c",
+    subprocess.run(["sh", "-c", 'ulimit -c unlimited; exec "$@"', "sh", flamerun, "-q", "--", "sh",
+                    "-c",
                     "ulimit -c 0; kill -SEGV $$"], cwd=tmp_path)
     assert os.listdir(tmp_path) == ["flame.svg"]
 

@@ -166,7 +166,8 @@ class Writing:
         fifo = folder / "slow.svg"
         os.mkfifo(fifo)
         self.fifo = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-        self.process = subprocess.Popen([flamerun, "-q", "-o", fifo, "-o", "after.svg", "--", "sh", "-c", "exit 3"],
+        self.process = subprocess.Popen([flamerun, "-q", "-o", fifo, "-o", "after.svg", "--", "sh",
+                                         "-c", "exit 3"],
                                         cwd=folder)
         assert select.select([self.fifo], [], [], 20)[0]
 
