@@ -33,13 +33,14 @@ struct profile_image {
 	uint32_t pid, ppid; /* in its own pid namespace */
 	uint32_t root;     /* node: the image itself, above all its stacks */
 	uint64_t start_ns;
-	uint64_t start_cpu_ns, end_cpu_ns; /* end: 0 when it was killed or still runs */
+	uint64_t start_cpu_ns, end_cpu_ns; /* end: 0 when it was killed */
 	char exe[WIRE_EXE_BYTES];
 	char comm[WIRE_COMM_BYTES];
 	struct profile_module *modules; /* by number */
 	uint32_t module_count;
 	int left_by_exec;
 	int ended;
+	int still_runs; /* end_cpu_ns is of the moment when the gathering ended */
 };
 
 struct profile_node {

@@ -21,6 +21,9 @@
 #include "cli/profile/profile.h"
 #include "cli/run/channel.h"
 #include "cli/run/intake.h"
+#include "cli/run/process.h"
+
+#define NS_PER_S 1000000000ULL
 
 /* What we know of one slot. image_id 0: nobody we have met. */
 struct known_slot {
@@ -29,6 +32,7 @@ struct known_slot {
 	uint32_t pid;
 	uint32_t namespaced; /* the pid means nothing to us: only the image itself can say it left */
 	uint32_t superseded; /* another image connected under the same pid */
+	uint64_t cpu_ns; /* of the process when it was last looked at */
 };
 
 struct gather {
@@ -146,6 +150,7 @@ static void meet(struct gather *gather, uint32_t index)
 	known->pid = slot->pid;
 	known->namespaced = slot->namespaced;
 	known->superseded = 0;
+	known->cpu_ns = 0;
 	gather->connected++;
 	if (profile_error(gather->profile))
 		return;
@@ -161,43 +166,6 @@ static void meet(struct gather *gather, uint32_t index)
 		supersede(gather, index, known->pid);
 }
 
-/*
- * Is the process of this /proc/PID/stat alive? Its state is the main thread's alone, which is a
- * zombie already when pthread_exit() left the rest running.
- */
-static int is_alive(const char *stat)
-{
-	const char *at = strrchr(stat, ')');
-	char state;
-	long threads;
-
-	if (!at || sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
-			   &state, &threads) != 2)
-		return 1;
-	return threads > 1 || (state != 'Z' && state != 'X');
-}
-
-/* Does a process that we may look for by pid still run? A zombie does not. */
-static int is_running(uint32_t pid)
-{
-	char path[64], text[512];
-	ssize_t n;
-	int fd;
-
-	if (!pid || pid > INT32_MAX)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno != ENOENT && errno != ESRCH;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	return is_alive(text);
-}
-
 static int helper_is_active(const struct known_slot *known, const struct wire_slot *slot)
 {
 	uint32_t state = __atomic_load_n(&slot->helper, __ATOMIC_ACQUIRE);
@@ -205,12 +173,21 @@ static int helper_is_active(const struct known_slot *known, const struct wire_sl
 	if (state != WIRE_HELPER_STARTING && state != WIRE_HELPER_RUNNING)
 		return 0;
 	/* A helper that was itself killed can't say so. */
-	return known->namespaced || !slot->helper_pid || is_running(slot->helper_pid);
+	return known->namespaced || !slot->helper_pid || process_is_running(slot->helper_pid);
+}
+
+/* A killed process can't say what it used; this is what we saw last. */
+static void look_at_clock(struct known_slot *known)
+{
+	uint64_t cpu_ns = known->namespaced || known->superseded ? 0 : process_cpu_ns(known->pid);
+
+	if (cpu_ns)
+		known->cpu_ns = cpu_ns;
 }
 
 static int process_left(const struct known_slot *known)
 {
-	return known->superseded || (!known->namespaced && !is_running(known->pid));
+	return known->superseded || (!known->namespaced && !process_is_running(known->pid));
 }
 
 /* The image has ended and nobody else reads its rings: take all, free the slot if @release. */
@@ -225,7 +202,9 @@ static void finalize(struct gather *gather, uint32_t index, int release)
 	control_read_all(&gather->intake, index, known->image);
 	ring_recover_image(&gather->intake, known->image, release);
 	image = profile_image_at(gather->profile, known->image);
-	image->end_cpu_ns = slot->end_cpu_ns;
+	image->still_runs = !release && !known->namespaced && !known->superseded &&
+		process_is_running(known->pid);
+	image->end_cpu_ns = slot->end_cpu_ns ? slot->end_cpu_ns : known->cpu_ns;
 	image->left_by_exec = state == WIRE_SLOT_EXEC;
 	image->ended = release;
 	totals->delivered += slot->delivered;
@@ -258,6 +237,7 @@ static void step_slot(struct gather *gather, uint32_t index)
 	if (!known->image_id || profile_error(gather->profile))
 		return;
 	control_read_all(&gather->intake, index, known->image);
+	look_at_clock(known);
 	if (process_left(known) && !helper_is_active(known, slot)) {
 		/* The helper's last words are in the pipe by now; they come before the rings. */
 		message_read_all(&gather->intake, gather->channel.pipe_read);
@@ -302,21 +282,25 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* CPU time the kernel charged to the child and what it waited for, or the images' own sum. */
+static uint64_t timeval_ns(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_usec * 1000;
+}
+
+/*
+ * CPU time the kernel charged to the child and those it waited for, with the clocks of processes
+ * that still run; without @usage what the images saw of it themselves.
+ */
 static uint64_t cpu_time_ns(struct gather *gather, const struct rusage *usage)
 {
-	uint64_t sum = 0;
+	uint64_t sum = usage ? timeval_ns(usage->ru_utime) + timeval_ns(usage->ru_stime) : 0;
 
-	if (usage)
-		return ((uint64_t)usage->ru_utime.tv_sec + (uint64_t)usage->ru_stime.tv_sec) *
-			1000000000ULL +
-			((uint64_t)usage->ru_utime.tv_usec + (uint64_t)usage->ru_stime.tv_usec) *
-			1000ULL;
 	for (uint32_t i = 0; i < profile_images(gather->profile); i++) {
 		const struct profile_image *image = profile_image_at(gather->profile, i);
+		uint64_t from_ns = usage ? 0 : image->start_cpu_ns;
 
-		if (image->end_cpu_ns > image->start_cpu_ns)
-			sum += image->end_cpu_ns - image->start_cpu_ns;
+		if ((!usage || image->still_runs) && image->end_cpu_ns > from_ns)
+			sum += image->end_cpu_ns - from_ns;
 	}
 	return sum;
 }

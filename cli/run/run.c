@@ -42,6 +42,7 @@ struct run {
 	struct gather *gather;
 	struct watch watch;
 	uint64_t started_ns;
+	uint64_t ended_ns; /* the program's end, or the deadline */
 	time_t started_wall_s;
 	bool drawn;
 };
@@ -126,6 +127,18 @@ static void tell_unconnected(const char *program)
 		"other programs only with privileges");
 }
 
+/* What the run cost on our side. */
+static void tell_effort(uint64_t ended_ns)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_SELF, &usage))
+		return;
+	diag_verbose("%.3f s from the program's end to the last picture, %.1f MiB at most",
+		(double)(watch_now_ns() - ended_ns) / NS_PER_S,
+		(double)usage.ru_maxrss / 1024);
+}
+
 static void draw_tree(
 	struct run *run, const struct calltree *tree, const struct naming_report *report)
 {
@@ -134,7 +147,7 @@ static void draw_tree(
 		.profile = gather_profile(run->gather),
 		.tree = tree,
 		.report = report,
-		.duration_ns = watch_now_ns() - run->started_ns,
+		.duration_ns = run->ended_ns - run->started_ns,
 		.is_test_clock = options->test_clock_hz != 0,
 	};
 	char title[TITLE_BYTES], subtitle[SUBTITLE_BYTES];
@@ -149,6 +162,7 @@ static void draw_tree(
 	join(title, run->argv);
 	summary_subtitle(&summary, subtitle, sizeof(subtitle));
 	results_write(tree, &picture, options, run->outputs);
+	tell_effort(run->ended_ns);
 	if (gather_connected(run->gather))
 		summary_print(&summary);
 	else
@@ -160,9 +174,11 @@ static void draw(struct run *run, const struct rusage *usage)
 {
 	struct naming_report report;
 	struct calltree *tree = NULL;
-	int error = gather_finish(run->gather, signals_hurry() ? 0 : FLUSH_MS, usage);
+	int error;
 
 	run->drawn = true;
+	error = gather_finish(run->gather, signals_hurry() ? 0 : FLUSH_MS, usage);
+
 	if (!error)
 		error = naming_build(
 			gather_profile(run->gather), run->started_wall_s, &tree, &report);
@@ -178,12 +194,14 @@ static void follow(struct run *run)
 	unsigned still;
 
 	while (watch(&run->watch) == WATCH_DEADLINE) {
+		run->ended_ns = watch_now_ns();
 		draw(run, NULL);
 		run->watch.gather = NULL;
 		run->watch.deadline_ns = 0;
 	}
 	if (run->drawn)
 		return;
+	run->ended_ns = watch_now_ns();
 	still = watch_descendants(&run->watch, DESCENDANTS_MS);
 	if (still)
 		diag_info("%u process%s it started still run%s and will not be profiled further",

@@ -56,10 +56,10 @@ static void print_books(const struct summary *summary, const struct accounting *
 			   : 0.0);
 }
 
-static void print_loss(uint64_t count, const char *what)
+static void print_loss(uint64_t count, const char *one, const char *many, const char *what)
 {
 	if (count)
-		diag_info("%" PRIu64 " %s", count, what);
+		diag_info("%" PRIu64 " %s %s", count, plural(count, one, many), what);
 }
 
 static void print_losses(const struct summary *summary, const struct accounting *books)
@@ -67,14 +67,17 @@ static void print_losses(const struct summary *summary, const struct accounting 
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	const struct profile_losses *losses = &totals->losses;
 
-	print_loss(losses->dropped, "samples lost: the program's rings were full");
-	print_loss(losses->torn, "samples cut short by a kill");
-	print_loss(losses->malformed, "records could not be believed and were left out");
-	print_loss(losses->control_dropped, "module or thread records lost: names may be missing");
-	print_loss(losses->late_threads, "threads could not be sampled");
-	print_loss(losses->lost_processes, "processes could not be sampled: too many at once");
-	print_loss(losses->unprofiled_execs, "processes went on as programs that did not connect");
-	print_loss(losses->untimed, "samples without their time: too many to keep");
+	print_loss(losses->dropped, "sample", "samples", "lost: the program's rings were full");
+	print_loss(losses->torn, "sample", "samples", "cut short by a kill");
+	print_loss(losses->malformed, "record", "records", "not to be believed and left out");
+	print_loss(losses->control_dropped, "record", "records",
+		"of modules or threads lost: names may be missing");
+	print_loss(losses->late_threads, "thread", "threads", "could not be sampled");
+	print_loss(losses->lost_processes, "process", "processes",
+		"could not be sampled: too many at once");
+	print_loss(losses->unprofiled_execs, "process", "processes",
+		"went on as a program that did not connect");
+	print_loss(losses->untimed, "sample", "samples", "without a time: too many to keep");
 	if (books->sampled && totals->ends[WIRE_END_ROOT] < books->sampled)
 		diag_info("%.1f %% of stacks are incomplete (%" PRIu64 " deeper than %u frames, %" PRIu64
 			  " lost, %" PRIu64 " unreadable)",
