@@ -14,6 +14,7 @@ import urllib.request
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--remote-debugging-pipe",  # needs no name service, and no port
 ]
 KEYS = {"Escape": "\ue00c", "Control": "\ue009"}
 
