@@ -87,6 +87,10 @@ struct wire_arena {
 	uint64_t next_image;  /* atomic: the last image id given out */
 	uint32_t slots_high;  /* atomic: one past the highest slot ever claimed */
 	uint32_t rings_high;  /* atomic: one past the highest ring ever claimed */
+	/* Where to look for a free one first: searching from 0 would touch a page for every few. Set
+	 * behind the one taken, and back to one given up; out of range means 0. */
+	uint32_t slots_hint;
+	uint32_t rings_hint;
 	uint32_t forks_begun; /* atomic: by the parents; more than arrived: a child is on its way */
 	uint32_t forks_arrived; /* atomic: by the children, whether or not they found a slot */
 	/* Losses that have no slot or ring to be counted in; atomic, only ever grow. */

@@ -222,6 +222,8 @@ static void finalize(struct gather *gather, uint32_t index, int release)
 	memset(slot->exe, 0, sizeof(slot->exe));
 	memset(slot->comm, 0, sizeof(slot->comm));
 	__atomic_store_n(&slot->state, WIRE_SLOT_FREE, __ATOMIC_RELEASE);
+	__atomic_store_n(&((struct wire_arena *)gather->channel.arena)->slots_hint, index,
+		__ATOMIC_RELAXED);
 }
 
 static void step_slot(struct gather *gather, uint32_t index)

@@ -116,5 +116,6 @@ void ring_recover_image(struct intake *intake, uint32_t image, int release)
 		__atomic_store_n(&ring->exit_credit, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&ring->tail, intake->rings[i].to, __ATOMIC_RELEASE);
 		__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
+		__atomic_store_n(&arena->rings_hint, i, __ATOMIC_RELAXED);
 	}
 }

@@ -78,6 +78,7 @@ static void recycle(uint32_t index)
 	__atomic_fetch_and(&sampler.rings[index / 64], ~(1ULL << index % 64), __ATOMIC_RELEASE);
 	__atomic_fetch_sub(&sampler.retired, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
+	__atomic_store_n(&((struct wire_arena *)sampler.arena)->rings_hint, index, __ATOMIC_RELAXED);
 }
 
 static int drain_all(void)

@@ -41,9 +41,12 @@ static void raise_to(uint32_t *high, uint32_t value)
 
 static struct wire_slot *claim_slot(void *arena, uint32_t pid, uint32_t *index)
 {
+	struct wire_arena *header = arena;
 	uint64_t claimed = (uint64_t)pid << 8 | WIRE_SLOT_CLAIMED;
+	uint32_t first = __atomic_load_n(&header->slots_hint, __ATOMIC_RELAXED);
 
-	for (uint32_t i = 0; i < WIRE_SLOTS; i++) {
+	for (uint32_t n = 0; n < WIRE_SLOTS; n++) {
+		uint32_t i = (first + n) % WIRE_SLOTS;
 		struct wire_slot *slot = wire_slot(arena, i);
 		uint64_t free_state = WIRE_SLOT_FREE;
 
@@ -51,7 +54,8 @@ static struct wire_slot *claim_slot(void *arena, uint32_t pid, uint32_t *index)
 			continue;
 		if (__atomic_compare_exchange_n(&slot->state, &free_state, claimed, 0,
 			    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-			raise_to(&((struct wire_arena *)arena)->slots_high, i + 1);
+			raise_to(&header->slots_high, i + 1);
+			__atomic_store_n(&header->slots_hint, i + 1, __ATOMIC_RELAXED);
 			*index = i;
 			return slot;
 		}

@@ -47,11 +47,15 @@ static void raise_rings_high(struct wire_arena *arena, uint32_t value)
 
 struct sampler_thread *sampler_thread_claim(void)
 {
+	struct wire_arena *arena = sampler.arena;
 	uint64_t owner = sampler.image << 2 | WIRE_RING_OWNED;
+	uint32_t first;
 
-	if (!sampler.arena)
+	if (!arena)
 		return NULL;
-	for (unsigned i = 0; i < WIRE_RINGS; i++) {
+	first = __atomic_load_n(&arena->rings_hint, __ATOMIC_RELAXED);
+	for (unsigned n = 0; n < WIRE_RINGS; n++) {
+		unsigned i = (first + n) % WIRE_RINGS;
 		struct wire_ring *ring = wire_ring(sampler.arena, i);
 		struct sampler_thread *thread = &sampler_threads[i];
 		uint64_t seen = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);
@@ -59,7 +63,8 @@ struct sampler_thread *sampler_thread_claim(void)
 		if (seen & 3 || !__atomic_compare_exchange_n(&ring->owner, &seen, owner, 0,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		raise_rings_high(sampler.arena, i + 1);
+		raise_rings_high(arena, i + 1);
+		__atomic_store_n(&arena->rings_hint, i + 1, __ATOMIC_RELAXED);
 		memset(thread, 0, sizeof(*thread));
 		thread->ring = ring;
 		thread->data = wire_ring_data(sampler.arena, i);
@@ -76,7 +81,10 @@ struct sampler_thread *sampler_thread_claim(void)
 
 void sampler_thread_unclaim(struct sampler_thread *thread)
 {
+	struct wire_arena *arena = sampler.arena;
+
 	__atomic_store_n(&thread->ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
+	__atomic_store_n(&arena->rings_hint, thread_index(thread), __ATOMIC_RELAXED);
 }
 
 static void publish_thread(const struct sampler_thread *thread)
