@@ -65,6 +65,10 @@ base_cflags := $(sysroot_flags) -std=gnu11 -g $(OPTIMIZE) $(WARNINGS) -fno-omit-
 	-I. -Iarch/$(ARCH) -D_GNU_SOURCE -DFLAMERUN_VERSION='"$(VERSION)"'
 
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
+# The runtime inside the program: gcc's shared one insists on coming before every LD_PRELOAD.
+san_link    := $(if $(findstring clang,$(CC)),,$(if $(findstring address,$(SAN)),-static-libasan) \
+	$(if $(findstring undefined,$(SAN)),-static-libubsan))
+san_objects := $(if $(SAN),$(BUILD)/obj/tests/setup/leaks.o)
 
 # The guest: position independent, no stack protector, no thread-local storage, nothing but libc.
 prof_cflags := $(base_cflags) -fPIC -fno-stack-protector -fno-exceptions -fasynchronous-unwind-tables \
@@ -118,7 +122,7 @@ $(BUILD)/flags: $(BUILD)/dependencies FORCE
 FORCE:
 
 $(prof_objects): flags = $(prof_cflags)
-$(cli_objects) $(render_objects): flags = $(cli_cflags)
+$(cli_objects) $(render_objects) $(san_objects): flags = $(cli_cflags)
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -142,9 +146,9 @@ $(BUILD)/%.a:
 	@$(if $(V),,echo "  AR      $@")
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(PROGRAM): $(main_object) $(BUILD)/libcli.a $(BUILD)/librender.a
+$(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
 	@$(if $(V),,echo "  LD      $@")
-	$(Q)$(CC) $(sysroot_flags) -pie $(SAN_FLAGS) -o $@ $^ -Wl,-z,now -Wl,-z,relro $(LDFLAGS) $(cli_libs)
+	$(Q)$(CC) $(sysroot_flags) -pie $(SAN_FLAGS) $(san_link) -o $@ $^ -Wl,-z,now -Wl,-z,relro $(LDFLAGS) $(cli_libs)
 
 # The viewer's modules joined into one script, in the order of share/viewer/order.
 $(BUILD)/viewer.js: $(viewer_sources) share/viewer/order
@@ -155,10 +159,11 @@ $(BUILD)/viewer.css: $(wildcard share/viewer/*.css)
 	$(Q)cat $^ > $@
 $(BUILD)/obj/render/viewer.o: $(BUILD)/viewer.js $(BUILD)/viewer.css
 
-$(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(BUILD)/flags
+$(BUILD)/tests/unit/%: tests/unit/%.c $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a \
+		$(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
-	$(Q)$(CC) $(cli_cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< \
+	$(Q)$(CC) $(cli_cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< $(san_objects) $(san_link) \
 		$(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(LDFLAGS) $(cli_libs) -lcmocka -ldl \
 		$(unit_libs)
 
@@ -210,8 +215,7 @@ check-unit: $(unit_tests) ## run the unit tests
 
 .PHONY: check-san
 check-san: ## run the unit tests, and flamerun in the end-to-end tests, under ASan and UBSan
-	+@LSAN_OPTIONS=suppressions=$(abspath tests/setup/leaks.supp):print_suppressions=0 \
-		$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined check-unit check-e2e
+	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined check-unit check-e2e
 
 # The library once more with the clock that only tests use.
 .PHONY: test-clock

@@ -32,7 +32,7 @@ for part in "$@"; do
 		-e 's/^\[  SKIPPED \] \([0-9]*\) test(s), listed.*/\1 skipped/p' \
 		-e '/ in [0-9.]*s/{s/ in [0-9.]*s.*//;s/[^0-9a-z ]//g;p;}' "$logs/$part.log" |
 		awk '{ for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+$/) sum[$(i + 1)] += $i }
-			END { printf "%d passed, %d failed, %d skipped", sum["passed"],
+			END { if (NR) printf "%d tests passed, %d failed, %d skipped", sum["passed"],
 				sum["failed"] + sum["errors"] + sum["error"], sum["skipped"] }')
 	printf '  %-16s %-7s %5d s   %s\n' "$part" "$verdict" $(($(date +%s) - start)) "$counts" \
 		>>"$logs/totals"
