@@ -72,7 +72,7 @@ san_objects := $(if $(SAN),$(BUILD)/obj/tests/setup/leaks.o)
 
 # The guest: position independent, no stack protector, no thread-local storage, nothing but libc.
 prof_cflags := $(base_cflags) -fPIC -fno-stack-protector -fno-exceptions -fasynchronous-unwind-tables \
-	-ffunction-sections $(if $(TEST_CLOCK),-DFLAMEPROF_TEST_CLOCK)
+	-ffunction-sections
 cli_packages := cairo libdw libelf liblzma
 # Asked once and only when something is compiled: `make help` works without pkg-config.
 ask_packages = $(shell $(PKG_CONFIG) $(1) $(cli_packages))
@@ -217,18 +217,13 @@ check-unit: $(unit_tests) ## run the unit tests
 check-san: ## run the unit tests, and flamerun in the end-to-end tests, under ASan and UBSan
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined check-unit check-e2e
 
-# The library once more with the clock that only tests use.
-.PHONY: test-clock
-test-clock:
-	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/test-clock SAN= TEST_CLOCK=1 all
-
 export_build = TEST_BUILD='$(abspath $(BUILD))'
 .PHONY: check-e2e
-check-e2e: all test-clock ## run the end-to-end tests: flamerun over tests/targets
+check-e2e: all ## run the end-to-end tests: flamerun over tests/targets
 	$(export_build) $(PYTEST) -q -p no:cacheprovider tests/e2e
 
 .PHONY: check-container
-check-container: all test-clock ## the end-to-end tests as a user in a container has it
+check-container: all ## the end-to-end tests as a user in a container has it
 	$(export_build) CC='$(CC)' tests/e2e/container.sh
 
 .PHONY: check-browser

@@ -11,11 +11,8 @@ uid=65534
 place=$(mktemp -d /tmp/flamerun-container.XXXXXX)
 trap 'rm -rf "$place"' EXIT INT TERM
 
-mkdir "$place/build" "$place/build/test-clock" "$place/home" "$place/tests"
-for build in . test-clock; do
-	cp -P "$TEST_BUILD/$build/flamerun" "$TEST_BUILD/$build"/libflameprof.so* \
-		"$place/build/$build/"
-done
+mkdir "$place/build" "$place/home" "$place/tests"
+cp -P "$TEST_BUILD/flamerun" "$TEST_BUILD"/libflameprof.so* "$place/build/"
 cp -R "$root/tests/e2e" "$root/tests/targets" "$place/tests/"
 cp -R "$root/share" "$root/cli" "$root/libprof" "$root/Makefile" "$place/"
 ${CC:-gcc} -O2 -D_GNU_SOURCE -o "$place/confine" "$root/tests/e2e/confine.c"

@@ -50,14 +50,13 @@ class Profiled:
 
 def profile(folder, *command, rate_hz=197, clock_hz=None, options=(), env=None):
     """
-    Run @command under flamerun into @folder. With @clock_hz the test build samples by the monotonic
-    clock at that rate, so that a second gives thousands of stacks.
+    Run @command under flamerun into @folder. With @clock_hz it samples by the monotonic clock at that
+    rate, so that a second gives thousands of stacks.
     """
     out = pathlib.Path(folder) / "profile.folded"
     flamerun = BUILD / "flamerun"
     clock = ["-r", str(rate_hz)]
     if clock_hz:
-        flamerun = BUILD / "test-clock" / "flamerun"
         clock = ["--test-clock", str(clock_hz)]
     result = subprocess.run([flamerun, "-o", out, *clock, *options, "--", *command], text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=120)
