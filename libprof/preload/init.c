@@ -82,7 +82,6 @@ static void *map_arena(const struct channel *channel)
 	return arena;
 }
 
-/* The main thread's stack ends above the strings the kernel put there, AT_EXECFN among the last. */
 static void arm_main_thread(void)
 {
 	struct sampler_thread *thread = sampler_thread_claim();
@@ -91,11 +90,13 @@ static void arm_main_thread(void)
 
 	if (!thread)
 		return;
+	/* The main stack ends above the strings the kernel put there, AT_EXECFN among the last. */
 	top = (top | (WIRE_PAGE - 1)) + 1;
 	if (top < here)
 		top = here;
-	sampler_thread_arm(thread, top - preload_stack_bytes(), top, 1);
-	preload_set_thread(thread);
+	thread->stack_lo = top - preload_stack_bytes();
+	thread->stack_hi = top;
+	preload_arm(thread);
 }
 
 /* flamerun waits a moment for a child that was on its way when the program ended. */
@@ -103,7 +104,7 @@ static void fork_prepare(void)
 {
 	struct wire_arena *arena = sampler.arena;
 
-	if (arena)
+	if (arena && !sampler.quit)
 		__atomic_fetch_add(&arena->forks_begun, 1, __ATOMIC_RELEASE);
 }
 
@@ -115,25 +116,53 @@ static void begin_in_child(void *arena)
 
 	if (thread)
 		before = *thread;
+	preload_set_thread(NULL);
 	sampler_reset_in_child();
 	sampler.arena = NULL;
 	if (((struct wire_arena *)arena)->closing ||
 		sampler_start(arena, parent, (const char *)getauxval(AT_EXECFN)))
 		return;
 	thread = sampler_thread_claim();
-	preload_set_thread(thread);
-	if (thread)
-		sampler_thread_arm(thread, before.stack_lo, before.stack_hi, (int)before.is_main);
+	if (!thread)
+		return;
+	thread->stack_lo = before.stack_lo;
+	thread->stack_hi = before.stack_hi;
+	thread->held = before.held;
+	preload_arm(thread);
 }
 
 static void fork_child(void)
 {
 	struct wire_arena *arena = sampler.arena;
 
-	if (!arena)
+	if (!arena || sampler.quit)
 		return;
 	begin_in_child(arena);
 	__atomic_fetch_add(&arena->forks_arrived, 1, __ATOMIC_RELEASE);
+}
+
+static void connect_to(const struct channel *channel)
+{
+	void *arena = map_arena(channel);
+
+	if (!arena)
+		return;
+	preload_resolve();
+	modules_init();
+	sampler.flamerun_pid = channel->flamerun_pid;
+	sampler.pipe_descriptor = channel->pipe_descriptor;
+	/* Before sampler.arena says that SIGPROF is ours: sigaction() answers for it from then on. */
+	if (preload_take_signal())
+		goto out;
+	if (sampler_start(arena, 0, (const char *)getauxval(AT_EXECFN))) {
+		preload_give_back_signal();
+		goto out;
+	}
+	arm_main_thread();
+	pthread_atfork(fork_prepare, NULL, fork_child);
+	return;
+out:
+	munmap(arena, WIRE_ARENA_BYTES);
 }
 
 __attribute__((constructor(101))) static void start(void)
@@ -141,24 +170,10 @@ __attribute__((constructor(101))) static void start(void)
 	const char *text = getenv(WIRE_ENV);
 	int saved_errno = errno;
 	struct channel channel;
-	void *arena;
 
 	/* A process that runs with other rights than its caller is not ours to look into. */
-	if (!text || getauxval(AT_SECURE) || parse_channel(text, &channel))
-		return;
-	arena = map_arena(&channel);
-	if (arena) {
-		preload_resolve();
-		modules_init();
-		sampler.flamerun_pid = channel.flamerun_pid;
-		sampler.pipe_descriptor = channel.pipe_descriptor;
-		if (!sampler_start(arena, 0, (const char *)getauxval(AT_EXECFN))) {
-			arm_main_thread();
-			pthread_atfork(fork_prepare, NULL, fork_child);
-		} else {
-			munmap(arena, WIRE_ARENA_BYTES);
-		}
-	}
+	if (text && !getauxval(AT_SECURE) && !parse_channel(text, &channel))
+		connect_to(&channel);
 	errno = saved_errno;
 }
 

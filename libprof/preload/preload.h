@@ -24,6 +24,19 @@ void *preload_next(const char *name);
 struct sampler_thread *preload_thread(void);
 void preload_set_thread(struct sampler_thread *thread);
 
+/* Arm the calling thread with @thread and remember it while it is sampled. Context: no handler. */
+void preload_arm(struct sampler_thread *thread);
+
+/*
+ * Put our handler in the kernel's entry for SAMPLER_SIGNAL, keeping what was there. Returns 0 or
+ * -errno. Context: the constructor.
+ */
+int preload_take_signal(void);
+
+/* What the program asked for into the kernel's entry, and ours again. Context: signal-safe. */
+void preload_give_back_signal(void);
+void preload_retake_signal(void);
+
 /* The main thread's stack size limit, as far as plain loads are trusted. */
 size_t preload_stack_bytes(void);
 

@@ -1,101 +1,262 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * SIGPROF stays ours while the program believes that it is its own: what it asks for is kept and
- * given back, and its masks lose the signal. A program that resets every signal at start, as node
- * and shells do, would otherwise be killed by our timer.
+ * given back. A program that resets every signal at start, as node and shells do, would otherwise be
+ * killed by our timer. What concerns masks is in masks.c.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 
+#include "arch/syscall.h"
 #include "libprof/preload/preload.h"
+#include "libprof/sampler/host.h"
 
 typedef int sigaction_fn(int, const struct sigaction *, struct sigaction *);
-typedef int sigmask_fn(int, const sigset_t *, sigset_t *);
 typedef sighandler_t signal_fn(int, sighandler_t);
+typedef int signal_number_fn(int);
+typedef int siginterrupt_fn(int, int);
+typedef int sigaltstack_fn(const stack_t *, stack_t *);
+
+sighandler_t bsd_signal(int number, sighandler_t handler);
+sighandler_t __sysv_signal(int number, sighandler_t handler);
+int __sigaction(int, const struct sigaction *restrict, struct sigaction *restrict);
+
+/* What the handler may take of an alternate stack, next to the kernel's frame. */
+#define HANDLER_STACK_BYTES  4096
+#define FRAME_BYTES_AT_LEAST 2048
+
+static int small_stacks; /* atomic: an alternate stack exists that our handler does not fit on */
+static uint64_t masked_by_us; /* atomic: signals whose sa_mask was given SAMPLER_SIGNAL */
 
 static int is_ours(int signal)
 {
 	return signal == SAMPLER_SIGNAL && sampler_is_this_process();
 }
 
-PRELOAD_EXPORT int sigaction(
-	int signal, const struct sigaction *restrict new_action, struct sigaction *restrict old_action)
+static int next_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old)
 {
 	static sigaction_fn *next;
-	struct sigaction asked;
 
-	if (!is_ours(signal)) {
-		if (!next)
-			next = (sigaction_fn *)preload_next("sigaction");
-		return next(signal, new_action, old_action);
-	}
-	if (new_action)
-		asked = *new_action;
-	if (old_action)
-		*old_action = sampler_host_action;
-	if (new_action)
-		sampler_host_action = asked;
+	if (!next)
+		next = (sigaction_fn *)preload_next("sigaction");
+	return next(signal, new_action, old);
+}
+
+/*
+ * Our handler as the kernel knows it. A SIGPROF of the program's own cuts calls short if that is
+ * what it asked for; our timers, which expire on the way back to the program, never do.
+ */
+static int install(const struct sigaction *host, struct sigaction *old)
+{
+	struct sigaction action = {0};
+
+	action.sa_sigaction = sampler_handler;
+	action.sa_flags = SA_SIGINFO | SA_RESTART;
+	if (host->sa_handler != SIG_DFL && host->sa_handler != SIG_IGN &&
+		!(host->sa_flags & SA_RESTART))
+		action.sa_flags = SA_SIGINFO;
+	if (!__atomic_load_n(&small_stacks, __ATOMIC_RELAXED))
+		action.sa_flags |= SA_ONSTACK;
+	sigfillset(&action.sa_mask);
+	return next_sigaction(SAMPLER_SIGNAL, &action, old);
+}
+
+int preload_take_signal(void)
+{
+	const struct sigaction none = {.sa_handler = SIG_DFL};
+	struct sigaction before;
+
+	if (install(&none, &before))
+		return -errno;
+	host_set(&before);
 	return 0;
 }
 
-static sighandler_t host_handler(sighandler_t handler, int flags)
+void preload_give_back_signal(void)
 {
-	sighandler_t before = sampler_host_action.sa_handler;
+	struct sigaction action;
 
-	sampler_host_action.sa_handler = handler;
-	sampler_host_action.sa_flags = flags;
-	sigemptyset(&sampler_host_action.sa_mask);
-	return before;
+	host_get(&action);
+	next_sigaction(SAMPLER_SIGNAL, &action, NULL);
 }
 
-PRELOAD_EXPORT sighandler_t signal(int number, sighandler_t handler)
+void preload_retake_signal(void)
+{
+	struct sigaction action;
+
+	host_get(&action);
+	install(&action, NULL);
+}
+
+static void ask(const struct sigaction *action)
+{
+	host_set(action);
+	install(action, NULL);
+}
+
+/*
+ * A handler on an alternate stack has room for itself, not for ours on top of it: it runs with our
+ * signal blocked. Which handlers have the signal in their mask because of us is remembered, to
+ * show the program what it set.
+ */
+static int change_action(int signal, const struct sigaction *new_action, struct sigaction *old)
+{
+	uint64_t bit = signal > 0 && signal <= 64 ? 1ULL << (signal - 1) : 0;
+	uint64_t masked = __atomic_load_n(&masked_by_us, __ATOMIC_RELAXED) & bit;
+	int is_nested = new_action && new_action->sa_flags & SA_ONSTACK &&
+		!sigismember(&new_action->sa_mask, SAMPLER_SIGNAL);
+	struct sigaction copy;
+	int error;
+
+	if ((!is_nested && !masked) || !bit || !sampler_is_this_process())
+		return next_sigaction(signal, new_action, old);
+	if (new_action)
+		copy = *new_action;
+	if (is_nested)
+		sigaddset(&copy.sa_mask, SAMPLER_SIGNAL);
+	error = next_sigaction(signal, new_action ? &copy : NULL, old);
+	if (error)
+		return error;
+	if (old && masked)
+		sigdelset(&old->sa_mask, SAMPLER_SIGNAL);
+	if (is_nested)
+		__atomic_fetch_or(&masked_by_us, bit, __ATOMIC_RELAXED);
+	else if (new_action)
+		__atomic_fetch_and(&masked_by_us, ~bit, __ATOMIC_RELAXED);
+	return 0;
+}
+
+PRELOAD_EXPORT int sigaction(
+	int signal, const struct sigaction *restrict new_action, struct sigaction *restrict old_action)
+{
+	struct sigaction asked;
+
+	if (!is_ours(signal))
+		return change_action(signal, new_action, old_action);
+	if (new_action)
+		asked = *new_action;
+	if (old_action)
+		host_get(old_action);
+	if (new_action)
+		ask(&asked);
+	return 0;
+}
+
+PRELOAD_EXPORT int __sigaction(
+	int signal, const struct sigaction *restrict new_action, struct sigaction *restrict old_action)
+{
+	return sigaction(signal, new_action, old_action);
+}
+
+static sighandler_t change_handler(sighandler_t handler, int flags)
+{
+	struct sigaction before, action = {.sa_handler = handler, .sa_flags = flags};
+
+	if (handler == SIG_ERR) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	host_get(&before);
+	ask(&action);
+	return before.sa_handler;
+}
+
+/* libc has signal() under several names, and programs of strict C get the System V one. */
+#define SIGNAL_FUNCTION(name, flags)                                         \
+	PRELOAD_EXPORT sighandler_t name(int number, sighandler_t handler)   \
+	{                                                                    \
+		static signal_fn *next;                                      \
+									     \
+		if (is_ours(number))                                         \
+			return change_handler(handler, flags);               \
+		if (!next)                                                   \
+			next = (signal_fn *)preload_next(#name);             \
+		return next(number, handler);                                \
+	}
+
+SIGNAL_FUNCTION(signal, SA_RESTART)
+SIGNAL_FUNCTION(bsd_signal, SA_RESTART)
+SIGNAL_FUNCTION(ssignal, SA_RESTART)
+SIGNAL_FUNCTION(sysv_signal, (int)SA_RESETHAND | SA_NODEFER)
+SIGNAL_FUNCTION(__sysv_signal, (int)SA_RESETHAND | SA_NODEFER)
+
+static int change_mask(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SAMPLER_SIGNAL);
+	return sigprocmask(how, &set, NULL);
+}
+
+PRELOAD_EXPORT sighandler_t sigset(int number, sighandler_t handler)
 {
 	static signal_fn *next;
+	struct sigaction before;
+	sigset_t blocked;
 
-	if (is_ours(number))
-		return host_handler(handler, SA_RESTART);
-	if (!next)
-		next = (signal_fn *)preload_next("signal");
-	return next(number, handler);
+	if (!is_ours(number)) {
+		if (!next)
+			next = (signal_fn *)preload_next("sigset");
+		return next(number, handler);
+	}
+	host_get(&before);
+	if (handler != SIG_HOLD && change_handler(handler, 0) == SIG_ERR)
+		return SIG_ERR;
+	sigprocmask(SIG_BLOCK, NULL, &blocked);
+	change_mask(handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK);
+	return sigismember(&blocked, SAMPLER_SIGNAL) ? SIG_HOLD : before.sa_handler;
 }
 
-PRELOAD_EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
+PRELOAD_EXPORT int sigignore(int number)
 {
-	static signal_fn *next;
+	static signal_number_fn *next;
 
-	if (is_ours(number))
-		return host_handler(handler, (int)SA_RESETHAND | SA_NODEFER);
+	if (is_ours(number)) {
+		change_handler(SIG_IGN, 0);
+		return 0;
+	}
 	if (!next)
-		next = (signal_fn *)preload_next("sysv_signal");
-	return next(number, handler);
+		next = (signal_number_fn *)preload_next("sigignore");
+	return next(number);
 }
 
-/* @set without our signal, in @copy, when it would be blocked. */
-static const sigset_t *without_ours(int how, const sigset_t *set, sigset_t *copy)
+PRELOAD_EXPORT int siginterrupt(int number, int interrupt)
 {
-	if (!set || how == SIG_UNBLOCK || !sampler.arena || !sigismember(set, SAMPLER_SIGNAL))
-		return set;
-	*copy = *set;
-	sigdelset(copy, SAMPLER_SIGNAL);
-	return copy;
+	static siginterrupt_fn *next;
+	struct sigaction action;
+
+	if (!is_ours(number)) {
+		if (!next)
+			next = (siginterrupt_fn *)preload_next("siginterrupt");
+		return next(number, interrupt);
+	}
+	host_get(&action);
+	if (interrupt)
+		action.sa_flags &= ~SA_RESTART;
+	else
+		action.sa_flags |= SA_RESTART;
+	ask(&action);
+	return 0;
 }
 
-PRELOAD_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old_set)
+/* A stack too small for our handler: from then on it runs where the program runs. */
+PRELOAD_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old_stack)
 {
-	static sigmask_fn *next;
-	sigset_t copy;
+	static sigaltstack_fn *next;
+	size_t frame_bytes = getauxval(AT_MINSIGSTKSZ);
 
 	if (!next)
-		next = (sigmask_fn *)preload_next("sigprocmask");
-	return next(how, without_ours(how, set, &copy), old_set);
-}
-
-PRELOAD_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old_set)
-{
-	static sigmask_fn *next;
-	sigset_t copy;
-
-	if (!next)
-		next = (sigmask_fn *)preload_next("pthread_sigmask");
-	return next(how, without_ours(how, set, &copy), old_set);
+		next = (sigaltstack_fn *)preload_next("sigaltstack");
+	if (frame_bytes < FRAME_BYTES_AT_LEAST)
+		frame_bytes = FRAME_BYTES_AT_LEAST;
+	if (stack && !(stack->ss_flags & SS_DISABLE) &&
+		stack->ss_size < frame_bytes + HANDLER_STACK_BYTES &&
+		!__atomic_load_n(&small_stacks, __ATOMIC_RELAXED) && sampler_is_this_process()) {
+		__atomic_store_n(&small_stacks, 1, __ATOMIC_RELAXED);
+		preload_retake_signal();
+	}
+	return next(stack, old_stack);
 }

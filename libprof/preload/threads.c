@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <threads.h>
 
@@ -20,11 +19,9 @@ static pthread_create_fn *next_pthread_create;
 static thrd_create_fn *next_thrd_create;
 static pthread_key_t thread_key;
 static int have_key;
-static size_t default_stack_bytes;
 
 /* Plain loads never go deeper into the address space than this below a main stack's top. */
 #define MAIN_STACK_TRUSTED_BYTES (64UL << 20)
-#define UNLIMITED_STACK_BYTES    (2UL << 20) /* what glibc gives threads when there is no limit */
 #define GUARD_AND_SLACK_BYTES    (64UL << 10)
 
 void *preload_next(const char *name)
@@ -41,6 +38,13 @@ void preload_set_thread(struct sampler_thread *thread)
 {
 	if (have_key)
 		pthread_setspecific(thread_key, thread);
+}
+
+void preload_arm(struct sampler_thread *thread)
+{
+	/* One that can't be armed has been given back: at its end it may be another thread's. */
+	if (!sampler_thread_arm(thread))
+		preload_set_thread(thread);
 }
 
 size_t preload_stack_bytes(void)
@@ -67,14 +71,9 @@ static void thread_ends(void *value)
 
 void preload_resolve(void)
 {
-	struct rlimit limit;
-
 	next_pthread_create = (pthread_create_fn *)preload_next("pthread_create");
 	next_thrd_create = (thrd_create_fn *)preload_next("thrd_create");
 	have_key = !pthread_key_create(&thread_key, thread_ends);
-	default_stack_bytes = UNLIMITED_STACK_BYTES;
-	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur != RLIM_INFINITY)
-		default_stack_bytes = limit.rlim_cur;
 }
 
 /*
@@ -93,8 +92,9 @@ static void arm(struct sampler_thread *thread)
 	low = bytes > GUARD_AND_SLACK_BYTES ? top - (bytes - GUARD_AND_SLACK_BYTES) : here;
 	if (low > here)
 		low = here;
-	preload_set_thread(thread);
-	sampler_thread_arm(thread, low, top, 0);
+	thread->stack_lo = low;
+	thread->stack_hi = top;
+	preload_arm(thread);
 }
 
 static void *thread_begins(void *argument)
@@ -102,31 +102,42 @@ static void *thread_begins(void *argument)
 	struct sampler_thread *thread = argument;
 	void *(*start)(void *) = thread->start;
 	void *start_argument = thread->argument;
-	sigset_t signals;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SAMPLER_SIGNAL);
-	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 	arm(thread);
 	return start(start_argument);
+}
+
+/* What the creator knows of the thread to be: its mask and the size of its stack. */
+static void prepare(struct sampler_thread *thread, const pthread_attr_t *attributes,
+	void *(*start)(void *), void *argument)
+{
+	const struct sampler_thread *creator = preload_thread();
+	pthread_attr_t defaults;
+	size_t bytes = 0;
+
+	if (attributes) {
+		pthread_attr_getstacksize(attributes, &bytes);
+	} else if (!pthread_getattr_default_np(&defaults)) {
+		pthread_attr_getstacksize(&defaults, &bytes);
+		pthread_attr_destroy(&defaults);
+	}
+	thread->start = start;
+	thread->argument = argument;
+	thread->stack_hi = bytes;
+	thread->held = creator ? creator->held : 0;
 }
 
 PRELOAD_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attributes,
 	void *(*start)(void *), void *restrict argument)
 {
 	struct sampler_thread *thread = sampler_thread_claim();
-	size_t bytes = default_stack_bytes;
 	int error;
 
 	if (!next_pthread_create)
 		next_pthread_create = (pthread_create_fn *)preload_next("pthread_create");
 	if (!thread)
 		return next_pthread_create(id, attributes, start, argument);
-	if (attributes)
-		pthread_attr_getstacksize(attributes, &bytes);
-	thread->start = start;
-	thread->argument = argument;
-	thread->stack_hi = bytes;
+	prepare(thread, attributes, start, argument);
 	error = next_pthread_create(id, attributes, thread_begins, thread);
 	if (error)
 		sampler_thread_unclaim(thread);
@@ -152,9 +163,7 @@ PRELOAD_EXPORT int thrd_create(thrd_t *id, thrd_start_t start, void *argument)
 		next_thrd_create = (thrd_create_fn *)preload_next("thrd_create");
 	if (!thread)
 		return next_thrd_create(id, start, argument);
-	thread->start = (void *(*)(void *))(uintptr_t)start;
-	thread->argument = argument;
-	thread->stack_hi = default_stack_bytes;
+	prepare(thread, NULL, (void *(*)(void *))(uintptr_t)start, argument);
 	result = next_thrd_create(id, c11_thread_begins, thread);
 	if (result != thrd_success)
 		sampler_thread_unclaim(thread);

@@ -15,6 +15,7 @@
 #include "arch/syscall.h"
 #include "libprof/aggregator/helper.h"
 #include "libprof/sampler/clock.h"
+#include "libprof/sampler/host.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/unwind/memory.h"
@@ -37,7 +38,7 @@ static struct unwind_bounds bounds_of(const struct sampler_thread *thread, uintp
 
 	if (sp < thread->stack_lo || sp >= thread->stack_hi)
 		return bounds;
-	bounds.lo = thread->is_main ? sp : thread->stack_lo;
+	bounds.lo = sp; /* below it a growing stack may end, and another's guard begin */
 	bounds.hi = thread->stack_hi;
 	return bounds;
 }
@@ -126,8 +127,7 @@ static void take_sample(struct sampler_thread *thread, int overrun, const void *
 	}
 }
 
-/* One of our timers, not a stranger's SIGPROF? Returns its thread, or NULL. */
-static struct sampler_thread *thread_of(const siginfo_t *info)
+struct sampler_thread *sampler_thread_of(const siginfo_t *info)
 {
 	uintptr_t cookie = (uintptr_t)info->si_value.sival_ptr - (uintptr_t)sampler_threads;
 
@@ -137,35 +137,12 @@ static struct sampler_thread *thread_of(const siginfo_t *info)
 	return &sampler_threads[cookie / sizeof(sampler_threads[0])];
 }
 
-/* Do with a SIGPROF of the program's own what the program asked for. */
-static void pass_on(int signal, siginfo_t *info, void *context)
-{
-	struct sigaction action = sampler_host_action;
-
-	if (action.sa_flags & SA_SIGINFO) {
-		action.sa_sigaction(signal, info, context);
-	} else if (action.sa_handler == SIG_DFL) {
-		/* Die of it as without us: it is pending until this handler returns. */
-		struct {
-			void (*handler)(int);
-			unsigned long flags;
-			void (*restorer)(void);
-			uint64_t mask;
-		} kernel_default = {SIG_DFL, 0, NULL, 0};
-		arch_syscall4(SYS_rt_sigaction, signal, &kernel_default, NULL, 8);
-		arch_syscall3(SYS_tgkill, arch_syscall0(SYS_getpid), arch_syscall0(SYS_gettid),
-			signal);
-	} else if (action.sa_handler != SIG_IGN) {
-		action.sa_handler(signal);
-	}
-}
-
 void sampler_handler(int signal, siginfo_t *info, void *context)
 {
-	struct sampler_thread *thread = thread_of(info);
+	struct sampler_thread *thread = sampler_thread_of(info);
 
 	if (!thread)
-		pass_on(signal, info, context);
+		host_signal(signal, info, context);
 	else if (__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
 		take_sample(thread, info->si_overrun, context);
 }

@@ -16,7 +16,6 @@
 #include "libprof/sampler/clock.h"
 
 struct sampler sampler;
-struct sigaction sampler_host_action;
 
 /* Does our pid mean anything in the namespace /proc was mounted in? */
 static uint32_t is_namespaced(uint32_t pid)
@@ -74,22 +73,11 @@ static void copy_tail(char *out, size_t size, const char *text)
 	out[n - skip] = '\0';
 }
 
-static int install_handler(void)
-{
-	struct sigaction action = {0};
-
-	action.sa_sigaction = sampler_handler;
-	action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-	sigfillset(&action.sa_mask);
-	return sigaction(SAMPLER_SIGNAL, &action, &sampler_host_action) ? -errno : 0;
-}
-
 int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 {
 	struct wire_arena *header = arena;
 	uint32_t pid = (uint32_t)arch_syscall0(SYS_getpid);
 	struct wire_slot *slot = claim_slot(arena, pid, &sampler.slot_index);
-	int error;
 
 	if (!slot) {
 		__atomic_fetch_add(&header->lost_processes, 1, __ATOMIC_RELAXED);
@@ -105,22 +93,20 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	if (exe)
 		copy_tail(slot->exe, sizeof(slot->exe), exe);
 	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, slot->comm);
-	/* Before sampler.arena says that SIGPROF is ours: from then on sigaction() answers for it. */
-	error = parent_image ? 0 : install_handler();
-	slot->error = (uint32_t)-error;
-	sampler.arena = error ? NULL : arena;
+	sampler.arena = arena;
 	sampler.slot = slot;
 	sampler.pid = pid;
 	sampler.image = slot->image;
 	sampler.period_ns =
 		CLOCK_NS_PER_S / (header->clock_hz ? header->clock_hz : header->rate_hz);
 	__atomic_store_n(&slot->state, (uint64_t)pid << 8 | WIRE_SLOT_LIVE, __ATOMIC_RELEASE);
-	return error;
+	return 0;
 }
 
 int sampler_is_this_process(void)
 {
-	return sampler.arena && (uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
+	return sampler.arena && !__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) &&
+		(uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
 }
 
 static void set_state(enum wire_slot_state state)
@@ -167,6 +153,27 @@ void sampler_stay(void)
 	note_credits(0);
 	sampler.slot->end_cpu_ns = 0;
 	set_state(WIRE_SLOT_LIVE);
+}
+
+void sampler_quit(void)
+{
+	if (!sampler_is_this_process())
+		return;
+	sampler_leave(WIRE_SLOT_EXIT);
+	for (unsigned word = 0; word < WIRE_RINGS / 64; word++) {
+		uint64_t bits = __atomic_load_n(&sampler.rings[word], __ATOMIC_ACQUIRE);
+
+		for (; bits; bits &= bits - 1) {
+			struct sampler_thread *thread =
+				&sampler_threads[word * 64 + (unsigned)__builtin_ctzll(bits)];
+
+			if (!__atomic_exchange_n(&thread->active, 0, __ATOMIC_ACQ_REL))
+				continue;
+			arch_syscall1(SYS_timer_delete, thread->timer);
+			__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
+		}
+	}
+	__atomic_store_n(&sampler.quit, 1, __ATOMIC_RELEASE);
 }
 
 void sampler_reset_in_child(void)

@@ -30,7 +30,7 @@ struct sampler_thread {
 	uint64_t calls;    /* of the handler */
 	uintptr_t stack_lo; /* lowest address known to be mapped; = stack_hi when unknown */
 	uintptr_t stack_hi; /* one past the highest */
-	uint32_t is_main;  /* the stack grows on demand: only [sp, stack_hi) is mapped */
+	uint32_t held;     /* atomic: the program believes that it blocks SAMPLER_SIGNAL here */
 	uint32_t exits;    /* TSD destructor rounds seen */
 	void *(*start)(void *); /* what pthread_create was asked to run */
 	void *argument;
@@ -48,20 +48,24 @@ struct sampler {
 	uint32_t retired; /* atomic: rings retired and not yet drained */
 	uint32_t flamerun_pid; /* as named in the environment */
 	uint32_t pipe_descriptor;
+	uint32_t quit; /* atomic: 1 once the process must not be noticed any more */
 };
 
 extern struct sampler sampler __attribute__((visibility("hidden")));
 extern struct sampler_thread sampler_threads[WIRE_RINGS] __attribute__((visibility("hidden")));
 
 /*
- * Claim a slot in the mapped arena for the calling process and install the handler.
+ * Claim a slot in the mapped arena for the calling process, whose handler is installed.
  * @parent_image  the image that forked this one, 0 after an exec.
- * Returns 0, -ENOSPC (no slot; counted), or the errno of installing the handler.
+ * Returns 0, or -ENOSPC (no slot; counted).
  * Context: one thread, not a handler.
  */
 int sampler_start(void *arena, uint64_t parent_image, const char *exe);
 
-/* Ours to write for? False in a vfork child, where the parent's memory must not be touched. */
+/*
+ * Ours to write for? False in a vfork child, where the parent's memory must not be touched, and
+ * after sampler_quit(). Context: signal-safe.
+ */
 int sampler_is_this_process(void);
 
 /*
@@ -72,11 +76,15 @@ struct sampler_thread *sampler_thread_claim(void);
 void sampler_thread_unclaim(struct sampler_thread *thread);
 
 /*
- * Begin sampling the calling thread with the claimed @thread. A thread that can't be armed is
- * counted and left alone. Context: the thread itself, not a handler.
+ * Begin sampling the calling thread with the claimed @thread, whose stack_lo, stack_hi and held the
+ * caller has set.
+ * Returns 0, or the negative errno of the timer: the thread is counted, its claim given back.
+ * Context: the thread itself, not a handler.
  */
-void sampler_thread_arm(struct sampler_thread *thread, uintptr_t stack_lo, uintptr_t stack_hi,
-	int is_main);
+int sampler_thread_arm(struct sampler_thread *thread);
+
+/* The calling thread's state, NULL when it is not sampled. Context: signal-safe. */
+struct sampler_thread *sampler_thread_self(void);
 
 /*
  * End sampling the calling thread: disarm, credit what was due and not delivered, retire the ring.
@@ -100,13 +108,19 @@ void sampler_leave(enum wire_slot_state state);
 /* The exec failed: life goes on. */
 void sampler_stay(void);
 
+/*
+ * Stop for good, silently: the process is about to forbid itself system calls, and a handler's
+ * return is one. What it used is noted as at an exit. Context: any thread, not a handler.
+ */
+void sampler_quit(void);
+
 /* Forget the parent's threads in a fork child; the slot stays the parent's until sampler_start. */
 void sampler_reset_in_child(void);
 
+/* The thread whose timer sent @info, NULL for a stranger's signal. Context: signal-safe. */
+struct sampler_thread *sampler_thread_of(const siginfo_t *info);
+
 /* The signal handler. */
 void sampler_handler(int signal, siginfo_t *info, void *context);
-
-/* What the program asked for SIGPROF, kept here because the kernel's entry is ours. */
-extern struct sigaction sampler_host_action __attribute__((visibility("hidden")));
 
 #endif

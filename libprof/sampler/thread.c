@@ -149,27 +149,58 @@ static int arm_timer(struct sampler_thread *thread)
 	return (int)error;
 }
 
-void sampler_thread_arm(
-	struct sampler_thread *thread, uintptr_t stack_lo, uintptr_t stack_hi, int is_main)
+/* A thread is sampled whatever it blocks; what it believes is kept for when it asks. */
+static void unblock(struct sampler_thread *thread)
+{
+	uint64_t mask = 1ULL << (SAMPLER_SIGNAL - 1), before = 0;
+
+	arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &before, sizeof(before));
+	if (!(before & mask))
+		return;
+	__atomic_store_n(&thread->held, 1, __ATOMIC_RELAXED);
+	arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));
+}
+
+int sampler_thread_arm(struct sampler_thread *thread)
 {
 	struct wire_ring *ring = thread->ring;
+	int error;
 
 	thread->tid = (int32_t)arch_syscall0(SYS_gettid);
 	thread->number = __atomic_add_fetch(&sampler.slot->threads, 1, __ATOMIC_RELAXED);
-	thread->stack_lo = stack_lo;
-	thread->stack_hi = stack_hi;
-	thread->is_main = (uint32_t)is_main;
 	ring->thread = thread->number;
 	ring->tid = (uint32_t)thread->tid;
 	ring->start_ns = clock_monotonic_ns();
 	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, ring->comm);
 	publish_thread(thread);
 	mark_ring(thread_index(thread), 1);
-	if (arm_timer(thread)) {
+	error = arm_timer(thread);
+	if (error) {
 		__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
 		mark_ring(thread_index(thread), 0);
 		sampler_thread_unclaim(thread);
+		return error;
 	}
+	unblock(thread);
+	return 0;
+}
+
+struct sampler_thread *sampler_thread_self(void)
+{
+	int32_t tid = (int32_t)arch_syscall0(SYS_gettid);
+
+	for (unsigned word = 0; word < WIRE_RINGS / 64; word++) {
+		uint64_t bits = __atomic_load_n(&sampler.rings[word], __ATOMIC_ACQUIRE);
+
+		for (; bits; bits &= bits - 1) {
+			struct sampler_thread *thread =
+				&sampler_threads[word * 64 + (unsigned)__builtin_ctzll(bits)];
+
+			if (thread->tid == tid && __atomic_load_n(&thread->active, __ATOMIC_RELAXED))
+				return thread;
+		}
+	}
+	return NULL;
 }
 
 uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_ns)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signal masks: a sampled thread never blocks our signal for long, and never notices. What it asked
+ * for is kept in struct sampler_thread and told when it asks; host.c honours it once a SIGPROF of the
+ * program's own comes.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "libprof/preload/preload.h"
+#include "libprof/sampler/clock.h"
+
+typedef int sigmask_fn(int, const sigset_t *, sigset_t *);
+typedef int sigwait_fn(const sigset_t *, int *);
+typedef int sigwaitinfo_fn(const sigset_t *, siginfo_t *);
+typedef int sigtimedwait_fn(const sigset_t *, siginfo_t *, const struct timespec *);
+
+static uint32_t held_after(int how, int is_asked, uint32_t held)
+{
+	if (how == SIG_BLOCK)
+		return held || is_asked;
+	if (how == SIG_UNBLOCK)
+		return held && !is_asked;
+	return how == SIG_SETMASK ? (uint32_t)is_asked : held;
+}
+
+static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t *old_set)
+{
+	struct sampler_thread *thread = preload_thread();
+	int is_asked = set && sigismember(set, SAMPLER_SIGNAL) == 1;
+	sigset_t copy;
+	uint32_t held;
+	int error;
+
+	if (!thread || (!is_asked && !thread->held) || !thread->active ||
+		!sampler_is_this_process())
+		return next(how, set, old_set);
+	held = thread->held;
+	if (is_asked && how != SIG_UNBLOCK) {
+		copy = *set;
+		sigdelset(&copy, SAMPLER_SIGNAL);
+		set = &copy;
+	}
+	/* Before the call: what is pending may be delivered in it. */
+	if (set)
+		__atomic_store_n(&thread->held, held_after(how, is_asked, held), __ATOMIC_RELAXED);
+	error = next(how, set, old_set);
+	if (error)
+		__atomic_store_n(&thread->held, held, __ATOMIC_RELAXED);
+	else if (old_set && held)
+		sigaddset(old_set, SAMPLER_SIGNAL);
+	return error;
+}
+
+PRELOAD_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old_set)
+{
+	static sigmask_fn *next;
+
+	if (!next)
+		next = (sigmask_fn *)preload_next("sigprocmask");
+	return change_mask(next, how, set, old_set);
+}
+
+PRELOAD_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old_set)
+{
+	static sigmask_fn *next;
+
+	if (!next)
+		next = (sigmask_fn *)preload_next("pthread_sigmask");
+	return change_mask(next, how, set, old_set);
+}
+
+/* Waiting takes a signal without its handler: an expiry of ours is let go, its credit remains. */
+PRELOAD_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+	const struct timespec *restrict timeout)
+{
+	static sigtimedwait_fn *next;
+	struct timespec rest;
+	siginfo_t taken;
+	uint64_t until_ns = 0;
+	int number;
+
+	if (!next)
+		next = (sigtimedwait_fn *)preload_next("sigtimedwait");
+	if (timeout) {
+		rest = *timeout;
+		until_ns = clock_monotonic_ns() + clock_from_timespec(timeout);
+		timeout = &rest;
+	}
+	for (;;) {
+		number = next(set, &taken, timeout);
+		if (number != SAMPLER_SIGNAL || !sampler_thread_of(&taken))
+			break;
+		if (timeout) {
+			uint64_t now_ns = clock_monotonic_ns();
+			uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+
+			rest.tv_sec = (time_t)(left_ns / CLOCK_NS_PER_S);
+			rest.tv_nsec = (long)(left_ns % CLOCK_NS_PER_S);
+		}
+	}
+	if (number > 0 && info)
+		*info = taken;
+	return number;
+}
+
+PRELOAD_EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
+{
+	return sigtimedwait(set, info, NULL);
+}
+
+PRELOAD_EXPORT int sigwait(const sigset_t *restrict set, int *restrict number)
+{
+	int taken;
+
+	do {
+		taken = sigtimedwait(set, NULL, NULL);
+	} while (taken < 0 && errno == EINTR);
+	if (taken < 0)
+		return errno;
+	*number = taken;
+	return 0;
+}

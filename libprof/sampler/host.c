@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * The program's own SIGPROF.
+ */
+#include "libprof/sampler/host.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "arch/syscall.h"
+#include "libprof/sampler/sampler.h"
+
+/*
+ * One thread may change the action while another's handler copies it, and a handler of one action
+ * with the flags of another is a wild jump: an action that was published is not written again
+ * before KEPT more have come.
+ */
+#define KEPT 8u
+static struct sigaction kept[KEPT];
+static uint32_t claimed; /* atomic: writers take places in turn */
+static uint32_t current; /* atomic: the place published last */
+
+void host_set(const struct sigaction *action)
+{
+	uint32_t place = __atomic_add_fetch(&claimed, 1, __ATOMIC_RELAXED) % KEPT;
+
+	kept[place] = *action;
+	__atomic_store_n(&current, place, __ATOMIC_RELEASE);
+}
+
+void host_get(struct sigaction *out)
+{
+	*out = kept[__atomic_load_n(&current, __ATOMIC_ACQUIRE)];
+}
+
+/* The kernel's part of a mask: signals 1 to 64. */
+static uint64_t *mask_word(sigset_t *set)
+{
+	return (uint64_t *)set;
+}
+
+static void set_mask(uint64_t mask)
+{
+	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+}
+
+/*
+ * The thread only believes that it blocks the signal. Now that there is one, block it in earnest
+ * and send it again: it stays pending, or finds a thread that waits for it.
+ */
+static void postpone(int signal, siginfo_t *info, ucontext_t *context)
+{
+	long pid = arch_syscall0(SYS_getpid);
+
+	*mask_word(&context->uc_sigmask) |= 1ULL << (signal - 1);
+	if (info->si_code == SI_TKILL)
+		arch_syscall4(SYS_rt_tgsigqueueinfo, pid, arch_syscall0(SYS_gettid), signal, info);
+	else
+		arch_syscall3(SYS_rt_sigqueueinfo, pid, signal, info);
+}
+
+/* Die of it as without us: it is pending until our handler returns. */
+static void die(int signal)
+{
+	struct {
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} kernel_default = {SIG_DFL, 0, NULL, 0};
+
+	arch_syscall4(SYS_rt_sigaction, signal, &kernel_default, NULL, 8);
+	arch_syscall3(SYS_tgkill, arch_syscall0(SYS_getpid), arch_syscall0(SYS_gettid), signal);
+}
+
+void host_signal(int signal, siginfo_t *info, void *ucontext)
+{
+	const struct sampler_thread *thread = sampler_thread_self();
+	ucontext_t *context = ucontext;
+	struct sigaction action;
+	uint64_t mask;
+
+	if (thread && __atomic_load_n(&thread->held, __ATOMIC_RELAXED)) {
+		postpone(signal, info, context);
+		return;
+	}
+	host_get(&action);
+	if (action.sa_handler == SIG_IGN)
+		return;
+	if (action.sa_handler == SIG_DFL) {
+		die(signal);
+		return;
+	}
+	mask = *mask_word(&context->uc_sigmask) | *mask_word(&action.sa_mask);
+	if (!(action.sa_flags & SA_NODEFER))
+		mask |= 1ULL << (signal - 1);
+	if (action.sa_flags & (int)SA_RESETHAND)
+		host_set(&(struct sigaction){.sa_flags = action.sa_flags & ~SA_SIGINFO});
+	set_mask(mask);
+	if (action.sa_flags & SA_SIGINFO)
+		action.sa_sigaction(signal, info, ucontext);
+	else
+		action.sa_handler(signal);
+	set_mask(~0ULL);
+}
