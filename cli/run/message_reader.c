@@ -70,6 +70,10 @@ static void take_samples(struct intake *intake, const struct wire_message *heade
 
 	for (uint32_t i = 0; i < header->samples; i++, at += sizeof(sample)) {
 		memcpy(&sample, at, sizeof(sample));
+		/* A ring is drained before another thread gets it: all samples are of one. */
+		if (!i)
+			profile_thread(
+				intake->profile, index, sample.thread, header->tid, header->comm);
 		if (sample.node >= image->count || sample.kind >= WIRE_KIND_COUNT ||
 			sample.end >= WIRE_END_COUNT) {
 			profile_totals(intake->profile)->losses.malformed += sample.weight;
