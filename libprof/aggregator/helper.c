@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -232,6 +233,22 @@ static int may_start(struct wire_slot *slot)
 			__ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
+/*
+ * Would a child be the first of a new pid namespace? Its end, our helper's, would keep the program
+ * from ever forking again.
+ */
+static int would_be_init(void)
+{
+	char own[64], of_children[64];
+	long n = arch_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self/ns/pid", own, sizeof(own));
+	long m = arch_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/self/ns/pid_for_children", of_children,
+		sizeof(of_children));
+
+	if (m == -ENOENT && n > 0)
+		return 1; /* a namespace that has no process yet */
+	return n > 0 && (m != n || memcmp(own, of_children, (size_t)n) != 0);
+}
+
 void helper_start(void)
 {
 	struct wire_slot *slot = sampler.slot;
@@ -240,9 +257,14 @@ void helper_start(void)
 
 	if (!may_start(slot))
 		return;
+	if (would_be_init()) {
+		__atomic_store_n(&slot->helper, WIRE_HELPER_FAILED, __ATOMIC_RELEASE);
+		return;
+	}
 	/* The helper is born with all signals blocked: the target's handlers must not run in it. */
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
-	pid = arch_spawn_vm(CLONE_VM | CLONE_FILES, helper_stack + sizeof(helper_stack), helper_main,
+	/* Untraced: a debugger of the target would take the helper for one of its threads. */
+	pid = arch_spawn_vm(CLONE_VM | CLONE_FILES | CLONE_UNTRACED, helper_stack + sizeof(helper_stack), helper_main,
 		slot);
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof(before));
 	if (pid > 0)
