@@ -74,6 +74,8 @@ static void *map_arena(const struct channel *channel)
 	close(fd);
 	if (arena == MAP_FAILED)
 		return NULL;
+	/* A core dump would hold it all, and make the pages that nobody ever touched. */
+	madvise(arena, WIRE_ARENA_BYTES, MADV_DONTDUMP);
 	if (arena->magic != WIRE_MAGIC || arena->version != WIRE_VERSION ||
 		arena->cookie != channel->cookie || !arena->rate_hz || arena->closing) {
 		munmap(arena, WIRE_ARENA_BYTES);
@@ -106,6 +108,21 @@ static void fork_prepare(void)
 
 	if (arena && !sampler.quit)
 		__atomic_fetch_add(&arena->forks_begun, 1, __ATOMIC_RELEASE);
+}
+
+/* A fork that failed sent no child. libc's own forks are met by fork_prepare() alone. */
+PRELOAD_EXPORT pid_t fork(void)
+{
+	static pid_t (*next)(void);
+	struct wire_arena *arena = sampler.arena;
+	pid_t child;
+
+	if (!next)
+		next = (pid_t (*)(void))preload_next("fork");
+	child = next();
+	if (child < 0 && arena && sampler_is_this_process())
+		__atomic_fetch_sub(&arena->forks_begun, 1, __ATOMIC_RELEASE);
+	return child;
 }
 
 static void begin_in_child(void *arena)

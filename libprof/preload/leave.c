@@ -5,12 +5,15 @@
  * never come through here, nor need they: their children leave the parent's image alone.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "arch/syscall.h"
 #include "libprof/preload/preload.h"
+#include "libprof/sampler/host.h"
 
 extern char **environ;
 
@@ -20,15 +23,62 @@ typedef int fexecve_fn(int, char *const[], char *const[]);
 typedef int execveat_fn(int, const char *, char *const[], char *const[], int);
 typedef void exit_fn(int);
 
+/* The kernel's entry and mask as the program believes them to be: the next image inherits both. */
+static int give_back(void)
+{
+	uint64_t mask = 1ULL << (SAMPLER_SIGNAL - 1);
+	const struct sampler_thread *thread = preload_thread();
+	int is_held = thread && __atomic_load_n(&thread->held, __ATOMIC_RELAXED);
+	struct sigaction action;
+
+	host_get(&action);
+	if (action.sa_handler == SIG_IGN)
+		preload_give_back_signal();
+	if (is_held)
+		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
+	return is_held || action.sa_handler == SIG_IGN;
+}
+
+static void take_again(void)
+{
+	uint64_t mask = 1ULL << (SAMPLER_SIGNAL - 1);
+
+	preload_retake_signal();
+	arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));
+}
+
+/* What each way of exec is called with; the environment may have to lose us. */
+struct leaving {
+	char *const *envp;
+	int was_given_back;
+};
+
+static struct leaving leave(char *const *envp, void *room)
+{
+	struct leaving leaving = {.envp = room ? preload_environment(envp, room) : envp};
+
+	sampler_leave(WIRE_SLOT_EXEC);
+	if (sampler.arena && !sampler.quit)
+		leaving.was_given_back = give_back();
+	return leaving;
+}
+
 /* What an exec that failed returns to: the same result and errno. */
-static int stayed(int result)
+static int stayed(const struct leaving *leaving, int result)
 {
 	int saved_errno = errno;
 
+	if (leaving->was_given_back)
+		take_again();
 	sampler_stay();
 	errno = saved_errno;
 	return result;
 }
+
+/* In the caller's frame: a vfork child must not allocate. */
+#define LEAVE(envp)                                                          \
+	size_t bytes = preload_environment_bytes(envp);                      \
+	struct leaving leaving = leave(envp, bytes ? __builtin_alloca(bytes) : NULL)
 
 PRELOAD_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
@@ -36,8 +86,8 @@ PRELOAD_EXPORT int execve(const char *path, char *const argv[], char *const envp
 
 	if (!next)
 		next = (execve_fn *)preload_next("execve");
-	sampler_leave(WIRE_SLOT_EXEC);
-	return stayed(next(path, argv, envp));
+	LEAVE(envp);
+	return stayed(&leaving, next(path, argv, leaving.envp));
 }
 
 PRELOAD_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
@@ -46,8 +96,8 @@ PRELOAD_EXPORT int execvpe(const char *file, char *const argv[], char *const env
 
 	if (!next)
 		next = (execvpe_fn *)preload_next("execvpe");
-	sampler_leave(WIRE_SLOT_EXEC);
-	return stayed(next(file, argv, envp));
+	LEAVE(envp);
+	return stayed(&leaving, next(file, argv, leaving.envp));
 }
 
 PRELOAD_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
@@ -56,8 +106,8 @@ PRELOAD_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 
 	if (!next)
 		next = (fexecve_fn *)preload_next("fexecve");
-	sampler_leave(WIRE_SLOT_EXEC);
-	return stayed(next(fd, argv, envp));
+	LEAVE(envp);
+	return stayed(&leaving, next(fd, argv, leaving.envp));
 }
 
 PRELOAD_EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
@@ -66,8 +116,8 @@ PRELOAD_EXPORT int execveat(int fd, const char *path, char *const argv[], char *
 
 	if (!next)
 		next = (execveat_fn *)preload_next("execveat");
-	sampler_leave(WIRE_SLOT_EXEC);
-	return stayed(next(fd, path, argv, envp, flags));
+	LEAVE(envp);
+	return stayed(&leaving, next(fd, path, argv, leaving.envp, flags));
 }
 
 PRELOAD_EXPORT int execv(const char *path, char *const argv[])

@@ -37,6 +37,18 @@ int preload_take_signal(void);
 void preload_give_back_signal(void);
 void preload_retake_signal(void);
 
+/*
+ * The bytes preload_environment() needs to take this library out of @environment, 0 when an image
+ * exec'd with it can load the library and use it. Context: any thread, a vfork child.
+ */
+size_t preload_environment_bytes(char *const *environment);
+
+/*
+ * A copy of @environment in @room, of preload_environment_bytes(), whose LD_PRELOAD lacks this
+ * library. Borrows the strings of @environment. Context: as above.
+ */
+char **preload_environment(char *const *environment, void *room);
+
 /* The main thread's stack size limit, as far as plain loads are trusted. */
 size_t preload_stack_bytes(void);
 

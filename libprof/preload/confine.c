@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs that forbid themselves system calls: from then on neither our timers, whose handler's
+ * return is a system call, nor anything else of ours may run. Sampling of the process ends before.
+ */
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libprof/preload/preload.h"
+
+typedef int prctl_fn(int, ...);
+typedef long syscall_fn(long, ...);
+
+/* A null filter is a question whether filters exist, and is refused. */
+static void before_seccomp(unsigned long operation, unsigned long filter)
+{
+	if (operation == SECCOMP_SET_MODE_STRICT || (operation == SECCOMP_SET_MODE_FILTER && filter))
+		sampler_quit();
+}
+
+PRELOAD_EXPORT int prctl(int option, ...)
+{
+	static prctl_fn *next;
+	unsigned long a[4];
+	va_list list;
+
+	va_start(list, option);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(list, unsigned long);
+	va_end(list);
+	if (option == PR_SET_SECCOMP)
+		before_seccomp(a[0] == SECCOMP_MODE_STRICT ? SECCOMP_SET_MODE_STRICT
+							   : SECCOMP_SET_MODE_FILTER,
+			a[0] == SECCOMP_MODE_STRICT ? 0 : a[1]);
+	if (!next)
+		next = (prctl_fn *)preload_next("prctl");
+	return next(option, a[0], a[1], a[2], a[3]);
+}
+
+PRELOAD_EXPORT long syscall(long number, ...)
+{
+	static syscall_fn *next;
+	unsigned long a[6];
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(list, unsigned long);
+	va_end(list);
+	if (number == SYS_seccomp)
+		before_seccomp(a[0], a[2]);
+	if (!next)
+		next = (syscall_fn *)preload_next("syscall");
+	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}

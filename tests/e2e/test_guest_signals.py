@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+#
+# SIGPROF, masks and alternate stacks of a program stay its own, sampled by either clock.
+import subprocess
+
+import pytest
+
+from profiled import compile_target, profile
+
+CASES = ["reset-signal", "reset-bsd_signal", "reset-ssignal", "reset-sysv_signal", "reset-sigset",
+         "reset-sigaction", "small-stack", "on-small-stack", "blocked", "waited-for", "leaps-out",
+         "interval-timer", "caught-once", "ignored-by-child", "blocked-in-child"]
+# What burns nothing under its own signals need not be sampled often.
+CLOCKS = {"cpu": {"rate_hz": 997}, "monotonic": {"clock_hz": 5000}}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return compile_target("own_signals.c", tmp_path_factory.mktemp("own_signals"))
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("case", CASES)
+def test_signals_are_the_programs_own(program, tmp_path, case, clock):
+    alone = subprocess.run([program, case], text=True, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
+    run = profile(tmp_path, program, case, **CLOCKS[clock])
+    assert run.folded.total > 100, "it was not sampled: nothing was tested"
+    assert run.stdout == alone.stdout
+    assert run.status == alone.returncode

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * own_signals CASE: what a program may do with SIGPROF, its mask and its alternate stacks, while
+ * some 300 ms are burned. Truth: output and status are those of a run alone.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/targets/spin.h"
+
+sighandler_t bsd_signal(int number, sighandler_t handler);
+sighandler_t __sysv_signal(int number, sighandler_t handler);
+
+static volatile sig_atomic_t caught;
+static jmp_buf outside;
+
+static void count(int number)
+{
+	(void)number;
+	caught++;
+}
+
+static void work(int number)
+{
+	spin(12000);
+	count(number);
+}
+
+static void leap(int number)
+{
+	(void)number;
+	longjmp(outside, 1);
+}
+
+/* Every way of resetting every signal. */
+static void reset(const char *way)
+{
+	for (int number = 1; number < 32; number++) {
+		if (!strcmp(way, "signal"))
+			signal(number, SIG_DFL);
+		else if (!strcmp(way, "bsd_signal"))
+			bsd_signal(number, SIG_DFL);
+		else if (!strcmp(way, "ssignal"))
+			ssignal(number, SIG_DFL);
+		else if (!strcmp(way, "sysv_signal"))
+			__sysv_signal(number, SIG_DFL);
+		else if (!strcmp(way, "sigset"))
+			sigset(number, SIG_DFL);
+		else
+			sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+	}
+	spin(12000);
+}
+
+/* An alternate stack of @bytes with an unmapped page below. */
+static void alternate_stack(size_t bytes)
+{
+	char *memory = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t stack = {.ss_sp = memory + 4096, .ss_size = bytes};
+
+	mprotect(memory, 4096, PROT_NONE);
+	if (sigaltstack(&stack, NULL))
+		perror("sigaltstack");
+}
+
+static void handler_on_small_stack(void)
+{
+	struct sigaction action = {.sa_handler = work, .sa_flags = SA_ONSTACK}, seen;
+
+	alternate_stack(8192);
+	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGUSR1, NULL, &seen);
+	printf("mask of the handler holds SIGPROF: %d\n", sigismember(&seen.sa_mask, SIGPROF));
+	raise(SIGUSR1);
+}
+
+static void blocked(void)
+{
+	sigset_t all, before, pending;
+
+	signal(SIGPROF, count);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	spin(12000);
+	raise(SIGPROF);
+	sigprocmask(SIG_BLOCK, NULL, &before);
+	sigpending(&pending);
+	printf("blocked %d, pending %d, caught %d\n", sigismember(&before, SIGPROF),
+		sigismember(&pending, SIGPROF), caught);
+	sigdelset(&all, SIGPROF);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sigprocmask(SIG_BLOCK, NULL, &before);
+	printf("blocked %d, caught %d\n", sigismember(&before, SIGPROF), caught);
+}
+
+/* Waits that take whatever comes find nothing, then what was sent. */
+static void waited_for(void)
+{
+	const struct timespec moment = {0, 1000000};
+	sigset_t all;
+	int found = 0;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	for (int i = 0; i < 200; i++) {
+		spin(60);
+		found += sigtimedwait(&all, NULL, &moment) > 0;
+	}
+	printf("%d came unasked\n", found);
+	kill(getpid(), SIGPROF);
+	sigwait(&all, &found);
+	printf("%d was sent\n", found);
+	kill(getpid(), SIGPROF);
+	for (int i = 0; i < 100; i++)
+		spin(60);
+	printf("%d after a while\n", sigtimedwait(&all, NULL, &moment));
+}
+
+static int other_signals_blocked(void)
+{
+	sigset_t set;
+	int n = 0;
+
+	sigprocmask(SIG_BLOCK, NULL, &set);
+	for (int number = 1; number < 32; number++)
+		n += number != SIGPROF && sigismember(&set, number);
+	return n;
+}
+
+static void handler_leaps_out(void)
+{
+	struct sigaction action = {.sa_handler = leap};
+
+	spin(12000);
+	sigaction(SIGPROF, &action, NULL);
+	if (!setjmp(outside))
+		raise(SIGPROF);
+	printf("others blocked: %d\n", other_signals_blocked());
+}
+
+static void interval_timer(void)
+{
+	struct sigaction action = {.sa_handler = count};
+	struct itimerval timer = {{0, 10000}, {0, 10000}};
+
+	sigaction(SIGPROF, &action, NULL);
+	setitimer(ITIMER_PROF, &timer, NULL);
+	spin(24000);
+	timer = (struct itimerval){0};
+	setitimer(ITIMER_PROF, &timer, NULL);
+	puts(caught >= 30 && caught <= 90 ? "as many as asked for" : "too few or too many");
+}
+
+static void caught_once(void)
+{
+	struct sigaction action = {.sa_handler = count, .sa_flags = (int)SA_RESETHAND};
+
+	sigaction(SIGPROF, &action, NULL);
+	spin(12000);
+	raise(SIGPROF);
+	sigaction(SIGPROF, NULL, &action);
+	printf("caught %d, default %d\n", caught, action.sa_handler == SIG_DFL);
+	fflush(stdout);
+	raise(SIGPROF);
+	puts("still alive");
+}
+
+static void ignored_by_child(void)
+{
+	sigset_t prof;
+
+	signal(SIGPROF, SIG_IGN);
+	spin(12000);
+	sigemptyset(&prof);
+	sigaddset(&prof, SIGPROF);
+	execlp("sh", "sh", "-c", "kill -PROF $$; echo alive", NULL);
+}
+
+static void blocked_in_child(void)
+{
+	sigset_t prof;
+
+	sigemptyset(&prof);
+	sigaddset(&prof, SIGPROF);
+	sigprocmask(SIG_BLOCK, &prof, NULL);
+	spin(12000);
+	execlp("sh", "sh", "-c", "kill -PROF $$; echo alive", NULL);
+}
+
+int main(int count_of_words, char **words)
+{
+	const char *what = count_of_words > 1 ? words[1] : "";
+
+	if (!strncmp(what, "reset-", 6))
+		reset(what + 6);
+	else if (!strcmp(what, "small-stack")) {
+		alternate_stack(4096);
+		spin(12000);
+	} else if (!strcmp(what, "on-small-stack"))
+		handler_on_small_stack();
+	else if (!strcmp(what, "blocked"))
+		blocked();
+	else if (!strcmp(what, "waited-for"))
+		waited_for();
+	else if (!strcmp(what, "leaps-out"))
+		handler_leaps_out();
+	else if (!strcmp(what, "interval-timer"))
+		interval_timer();
+	else if (!strcmp(what, "caught-once"))
+		caught_once();
+	else if (!strcmp(what, "ignored-by-child"))
+		ignored_by_child();
+	else if (!strcmp(what, "blocked-in-child"))
+		blocked_in_child();
+	else
+		return 2;
+	puts("end");
+	return 0;
+}
