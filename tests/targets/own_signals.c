@@ -74,7 +74,7 @@ static void handler_on_small_stack(void)
 {
 	struct sigaction action = {.sa_handler = work, .sa_flags = SA_ONSTACK}, seen;
 
-	alternate_stack(8192);
+	alternate_stack(6144);
 	sigaction(SIGUSR1, &action, NULL);
 	sigaction(SIGUSR1, NULL, &seen);
 	printf("mask of the handler holds SIGPROF: %d\n", sigismember(&seen.sa_mask, SIGPROF));

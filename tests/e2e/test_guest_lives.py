@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+#
+# Ways of living that a guest could spoil: confined, forked behind libc's back, in other roots and
+# namespaces, without timers.
+import subprocess
+
+import pytest
+
+from profiled import compile_target, profile
+
+CASES = ["confined-by-prctl", "confined-by-syscall", "new-pid-namespace", "raw-fork", "no-timers",
+         "fork-refused", "dumped"]
+CLOCKS = {"cpu": {"rate_hz": 997}, "monotonic": {"clock_hz": 5000}}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return compile_target("odd_lives.c", tmp_path_factory.mktemp("odd_lives"))
+
+
+def alone(*command, env=None):
+    return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=env)
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("case", CASES)
+def test_lives_go_on(program, tmp_path, case, clock):
+    expected = alone(program, case)
+    run = profile(tmp_path, program, case, **CLOCKS[clock])
+    assert run.folded.total > 30, "it was not sampled: nothing was tested"
+    assert run.stdout == expected.stdout
+    assert run.status == expected.returncode
+
+
+@pytest.mark.parametrize("others", ["", "/no/such/other.so"])
+def test_an_image_in_another_root_is_not_told_of_the_library(tmp_path, others):
+    # Static: the new root holds nothing else. The loader's complaint is what a dynamic one adds.
+    program = compile_target("odd_lives.c", tmp_path, output="dynamic")
+    root = tmp_path / "root"
+    root.mkdir()
+    compile_target("odd_lives.c", root, flags=("-O2", "-static"), output="child")
+    env = {"LD_PRELOAD": others} if others else {}
+    expected = alone(program, "other-root", root, env=env).stdout
+    run = profile(tmp_path, program, "other-root", root, rate_hz=997, env=env)
+    assert run.folded.total > 30, "it was not sampled: nothing was tested"
+    assert run.stdout == expected
+
+
+def test_refused_forks_are_not_waited_for(program, tmp_path):
+    run = profile(tmp_path, program, "fork-refused", rate_hz=997)
+    assert "still run" not in run.stderr

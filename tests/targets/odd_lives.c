@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * odd_lives CASE: ways of living that a guest could spoil, each after some CPU time.
+ * Truth: output and status are those of a run alone.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/targets/spin.h"
+
+/* From now on only write and exit_group, not even the return from a handler. */
+static const struct sock_filter only_write[] = {
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+
+static void confined(int by_prctl)
+{
+	struct sock_fprog program = {sizeof(only_write) / sizeof(*only_write),
+		(struct sock_filter *)only_write};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (by_prctl)
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	else
+		syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+	spin(12000);
+	if (write(STDOUT_FILENO, "confined\n", 9) != 9)
+		abort();
+	syscall(SYS_exit_group, 5);
+}
+
+/* The first child of a new pid namespace is its init: it must be ours. */
+static void new_pid_namespace(void)
+{
+	if (unshare(CLONE_NEWUSER | CLONE_NEWPID)) {
+		puts("no namespaces here");
+		return;
+	}
+	spin(12000);
+	usleep(300000);
+	for (int i = 0; i < 2; i++) {
+		pid_t child = fork();
+		int status = -1;
+		if (!child)
+			_exit(getpid());
+		waitpid(child, &status, 0);
+		printf("child %d: status %x\n", i, (unsigned)status);
+		if (!i)
+			break;
+	}
+}
+
+static void *burn(void *argument)
+{
+	spin(400);
+	return argument;
+}
+
+static void threads(void)
+{
+	pthread_t ids[8];
+
+	for (int i = 0; i < 8; i++)
+		pthread_create(&ids[i], NULL, burn, NULL);
+	for (int i = 0; i < 8; i++)
+		pthread_join(ids[i], NULL);
+}
+
+/* A fork that libc knows nothing of. */
+static void raw_fork(void)
+{
+	int status;
+	long child = syscall(SYS_clone, (long)17, 0, 0, 0, 0);
+
+	if (!child) {
+		threads();
+		_exit(7);
+	}
+	waitpid((pid_t)child, &status, 0);
+	printf("status %x\n", (unsigned)status);
+}
+
+/* No timer for any thread; they come, burn and go all the same. */
+static void no_timers(void)
+{
+	const struct rlimit none = {0, 0};
+
+	setrlimit(RLIMIT_SIGPENDING, &none);
+	for (int i = 0; i < 20; i++)
+		threads();
+}
+
+static void fork_refused(void)
+{
+	const struct rlimit none = {1, 1};
+
+	setrlimit(RLIMIT_NPROC, &none);
+	if (!getuid() && setuid(65534))
+		return;
+	for (int i = 0; i < 5; i++)
+		printf("fork: %d\n", fork());
+}
+
+static void dumped(void)
+{
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	char line[4096];
+	unsigned long kb = 0, size_kb = 0;
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		sscanf(line, "Size: %lu", &size_kb);
+		if (!strncmp(line, "VmFlags:", 8) && strstr(line, " sh ") && !strstr(line, " dd "))
+			kb += size_kb;
+	}
+	if (maps)
+		fclose(maps);
+	printf("a core dump holds more than 1 MB of shared memory: %d\n", kb > 1024);
+}
+
+/* The child is executed where the library is not: its LD_PRELOAD names nothing. */
+static void other_root(char **words)
+{
+	if (chroot(words[0])) {
+		puts("no chroot here");
+		return;
+	}
+	chdir("/");
+	fflush(stdout);
+	execl("/child", "child", "child", NULL);
+}
+
+int main(int count, char **words)
+{
+	const char *what = count > 1 ? words[1] : "";
+
+	if (!strcmp(what, "child")) {
+		printf("LD_PRELOAD: %s\n", getenv("LD_PRELOAD") ? getenv("LD_PRELOAD") : "none");
+		return 0;
+	}
+	if (strcmp(what, "new-pid-namespace")) /* the helper starts in there */
+		spin(6000);
+	if (!strcmp(what, "confined-by-prctl"))
+		confined(1);
+	else if (!strcmp(what, "confined-by-syscall"))
+		confined(0);
+	else if (!strcmp(what, "new-pid-namespace"))
+		new_pid_namespace();
+	else if (!strcmp(what, "raw-fork"))
+		raw_fork();
+	else if (!strcmp(what, "no-timers"))
+		no_timers();
+	else if (!strcmp(what, "fork-refused"))
+		fork_refused();
+	else if (!strcmp(what, "dumped"))
+		dumped();
+	else if (!strcmp(what, "other-root") && count > 2)
+		other_root(words + 2);
+	else
+		return 2;
+	puts("end");
+	return 0;
+}
