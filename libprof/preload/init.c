@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,12 +54,41 @@ static int parse_channel(const char *text, struct channel *out)
 	return 0;
 }
 
+/*
+ * A limit on the address space is the program's to use up: the arena may take this much of it. The
+ * rest of the time a page is mapped, to count the process that goes without.
+ */
+#define SHARE_OF_ADDRESS_SPACE 16
+
+static size_t bytes_to_map(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+		limit.rlim_cur / SHARE_OF_ADDRESS_SPACE >= WIRE_ARENA_BYTES)
+		return WIRE_ARENA_BYTES;
+	return WIRE_PAGE;
+}
+
+/* Is this @bytes of a living run's arena, all of it? Counts the process when it is only a part. */
+static int is_arena(struct wire_arena *arena, size_t bytes, uint64_t cookie)
+{
+	if (arena->magic != WIRE_MAGIC || arena->version != WIRE_VERSION ||
+		arena->cookie != cookie || !arena->rate_hz || arena->closing)
+		return 0;
+	if (bytes == WIRE_ARENA_BYTES)
+		return 1;
+	__atomic_fetch_add(&arena->lost_processes, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
 /* Map the arena if the descriptor named in the environment really is this run's. */
 static void *map_arena(const struct channel *channel)
 {
+	size_t bytes = bytes_to_map();
 	char path[64];
 	struct stat status;
-	struct wire_arena *arena;
+	void *arena = MAP_FAILED;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%u/fd/%u", channel->flamerun_pid,
@@ -66,21 +96,19 @@ static void *map_arena(const struct channel *channel)
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return NULL;
-	arena = MAP_FAILED;
 	if (!fstat(fd, &status) && S_ISREG(status.st_mode) &&
 		(uint64_t)status.st_size == WIRE_ARENA_BYTES &&
 		fcntl(fd, F_GET_SEALS) >= F_SEAL_SHRINK)
-		arena = mmap(NULL, WIRE_ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (arena == MAP_FAILED)
 		return NULL;
-	/* A core dump would hold it all, and make the pages that nobody ever touched. */
-	madvise(arena, WIRE_ARENA_BYTES, MADV_DONTDUMP);
-	if (arena->magic != WIRE_MAGIC || arena->version != WIRE_VERSION ||
-		arena->cookie != channel->cookie || !arena->rate_hz || arena->closing) {
-		munmap(arena, WIRE_ARENA_BYTES);
+	if (!is_arena(arena, bytes, channel->cookie)) {
+		munmap(arena, bytes);
 		return NULL;
 	}
+	/* A core dump would hold it all, and make the pages that nobody ever touched. */
+	madvise(arena, bytes, MADV_DONTDUMP);
 	return arena;
 }
 

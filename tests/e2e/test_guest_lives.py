@@ -50,3 +50,15 @@ def test_an_image_in_another_root_is_not_told_of_the_library(tmp_path, others):
 def test_refused_forks_are_not_waited_for(program, tmp_path):
     run = profile(tmp_path, program, "fork-refused", rate_hz=997)
     assert "still run" not in run.stderr
+
+
+def test_a_limited_address_space_is_the_programs(program, tmp_path):
+    # Enough for the program and what it allocates, not for the arena as well.
+    limited = ["sh", "-c", "ulimit -v 102400; exec \"$@\"", "sh", program, "allocate"]
+    expected = alone(*limited)
+    assert expected.stdout == "allocated\nend\n"
+    run = profile(tmp_path, *limited, rate_hz=997)
+    assert run.stdout == expected.stdout
+    wide = ["sh", "-c", "ulimit -v 409600; exec \"$@\"", "sh", program, "allocate-more"]
+    run = profile(tmp_path, *wide, rate_hz=997)
+    assert run.stdout == alone(*wide).stdout == "allocated\nend\n"

@@ -131,6 +131,16 @@ static void dumped(void)
 	printf("a core dump holds more than 1 MB of shared memory: %d\n", kb > 1024);
 }
 
+static void allocate(size_t megabytes)
+{
+	char *memory = malloc(megabytes << 20);
+
+	if (memory)
+		memory[0] = 1;
+	puts(memory ? "allocated" : "out of memory");
+	free(memory);
+}
+
 /* The child is executed where the library is not: its LD_PRELOAD names nothing. */
 static void other_root(char **words)
 {
@@ -167,6 +177,10 @@ int main(int count, char **words)
 		fork_refused();
 	else if (!strcmp(what, "dumped"))
 		dumped();
+	else if (!strcmp(what, "allocate"))
+		allocate(64);
+	else if (!strcmp(what, "allocate-more"))
+		allocate(320);
 	else if (!strcmp(what, "other-root") && count > 2)
 		other_root(words + 2);
 	else
