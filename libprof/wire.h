@@ -11,7 +11,7 @@
  *   +0            struct wire_arena          header: settings, counters
  *   SLOTS_OFFSET  struct wire_slot  [SLOTS]  one per process image
  *   RINGS_OFFSET  struct wire_ring  [RINGS]  one per sampled thread
- *   CONTROL_..    WIRE_CONTROL_STRIDE bytes per slot: module and life records, many writers
+ *   CONTROL_..    WIRE_CONTROL_STRIDE bytes per slot: module records, many writers
  *   DATA_..       WIRE_DATA_STRIDE bytes per ring: sample records, one writer
  *
  * Who consumes what: control records are flamerun's alone. A sample ring is consumed by the helper of
@@ -196,7 +196,6 @@ struct wire_sample {
 enum wire_control_type {
 	WIRE_CONTROL_PAD = 1, /* to the end of the ring */
 	WIRE_CONTROL_MODULE = 2,
-	WIRE_CONTROL_THREAD = 3, /* a thread began or changed its name */
 };
 
 /*
@@ -227,14 +226,6 @@ struct wire_module {
 #define WIRE_MODULE_MAIN 1u
 #define WIRE_MODULE_VDSO 2u
 #define WIRE_MODULE_SELF 4u /* this library: its wrappers are no part of the program's stacks */
-
-struct wire_thread {
-	struct wire_control control;
-	uint32_t thread;
-	uint32_t tid;
-	uint64_t time_ns;
-	char comm[WIRE_COMM_BYTES];
-};
 
 /* ---- messages on the pipe --------------------------------------------------------------------
  *

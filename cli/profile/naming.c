@@ -349,7 +349,6 @@ int naming_build(struct profile *profile, int64_t start_wall_s, struct calltree 
 
 	*report = (struct naming_report){
 		.processes = profile_images(profile),
-		.threads = profile_threads(profile),
 	};
 	if (error)
 		goto out;

@@ -13,7 +13,6 @@
 struct naming_report {
 	uint64_t unnamed_weight; /* samples whose innermost frame has no name */
 	uint32_t processes;      /* images that were sampled or met */
-	uint32_t threads;
 };
 
 /*

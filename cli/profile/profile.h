@@ -89,6 +89,7 @@ struct profile_totals {
 	uint64_t overruns;  /* of these, delivered as overruns */
 	uint64_t credited;  /* due at an end and never delivered */
 	uint64_t handler_ns;
+	uint64_t threads; /* that were to be sampled, whether or not a sample came */
 	uint64_t cpu_ns;    /* CPU time of all images, from the kernel where it is known */
 	uint64_t ends[WIRE_END_COUNT]; /* weight by how the stack ended; credit not counted */
 	struct profile_losses losses;

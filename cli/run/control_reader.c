@@ -32,16 +32,6 @@ static void take_module(struct intake *intake, uint32_t image, const char *recor
 	profile_add_module(intake->profile, image, module.number, &out);
 }
 
-static void take_thread(struct intake *intake, uint32_t image, const char *record, uint32_t bytes)
-{
-	struct wire_thread thread;
-
-	if (bytes < sizeof(thread))
-		return;
-	memcpy(&thread, record, sizeof(thread));
-	profile_thread(intake->profile, image, thread.thread, thread.tid, thread.comm);
-}
-
 void control_read_all(struct intake *intake, uint32_t slot_index, uint32_t image)
 {
 	struct wire_slot *slot = wire_slot(intake->arena, slot_index);
@@ -64,8 +54,6 @@ void control_read_all(struct intake *intake, uint32_t slot_index, uint32_t image
 			memcpy(record, ring + offset, bytes);
 			if ((word & 0xff) == WIRE_CONTROL_MODULE)
 				take_module(intake, image, record, bytes);
-			else if ((word & 0xff) == WIRE_CONTROL_THREAD)
-				take_thread(intake, image, record, bytes);
 		}
 		/* Writers count on zeroes where no record is. */
 		memset(ring + offset, 0, bytes);

@@ -137,6 +137,16 @@ static void supersede(struct gather *gather, uint32_t slot, uint32_t pid)
 			gather->slots[i].superseded = 1;
 }
 
+/* A forked child runs its parent's program. */
+static void inherit_name(struct profile *profile, uint32_t index)
+{
+	uint64_t parent_id = profile_image_at(profile, index)->parent;
+	uint32_t parent = profile_image(profile, parent_id);
+
+	memcpy(profile_image_at(profile, index)->exe, profile_image_at(profile, parent)->exe,
+		WIRE_EXE_BYTES);
+}
+
 static void meet(struct gather *gather, uint32_t index)
 {
 	const struct wire_slot *slot = wire_slot(gather->channel.arena, index);
@@ -161,6 +171,8 @@ static void meet(struct gather *gather, uint32_t index)
 	image->start_ns = slot->start_ns;
 	image->start_cpu_ns = slot->start_cpu_ns;
 	copy_text(image->exe, slot->exe, sizeof(image->exe));
+	if (!image->exe[0] && image->parent)
+		inherit_name(gather->profile, known->image);
 	copy_text(image->comm, slot->comm, sizeof(image->comm));
 	if (!known->namespaced)
 		supersede(gather, index, known->pid);
@@ -210,6 +222,7 @@ static void finalize(struct gather *gather, uint32_t index, int release)
 	totals->delivered += slot->delivered;
 	totals->overruns += slot->overruns;
 	totals->handler_ns += slot->handler_ns;
+	totals->threads += slot->threads;
 	totals->losses.dropped += slot->dropped;
 	totals->losses.control_dropped += slot->control_dropped;
 	totals->losses.late_threads += slot->late_threads;
@@ -244,6 +257,9 @@ static void step_slot(struct gather *gather, uint32_t index)
 		/* The helper's last words are in the pipe by now; they come before the rings. */
 		message_read_all(&gather->intake, gather->channel.pipe_read);
 		finalize(gather, index, 1);
+	} else if (__atomic_load_n(&slot->helper, __ATOMIC_ACQUIRE) == WIRE_HELPER_FAILED) {
+		message_read_all(&gather->intake, gather->channel.pipe_read);
+		ring_serve_image(&gather->intake, known->image);
 	}
 }
 

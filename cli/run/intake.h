@@ -67,6 +67,12 @@ int message_read_all(struct intake *intake, int pipe);
 void control_read_all(struct intake *intake, uint32_t slot, uint32_t image);
 
 /*
+ * Take what the rings of profile image @image hold now, in the place of a helper that it does not
+ * have, and give back those whose threads have ended.
+ */
+void ring_serve_image(struct intake *intake, uint32_t image);
+
+/*
  * Take what is left in the rings of profile image @image, whose process and helper no longer touch
  * them, with what its threads were owed at their end. @release: give the rings back.
  */

@@ -3,6 +3,7 @@
  * Samples that no helper took: of short-lived processes, of killed ones, and of those where no
  * helper could run. What the pipe already accounted for is left out by its position.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "cli/run/intake.h"
@@ -67,7 +68,8 @@ static void take_exit_credit(struct intake *intake, uint32_t ring_index, uint32_
 		});
 }
 
-static void recover_ring(struct intake *intake, uint32_t index, uint32_t image)
+/* Take every record that is committed. Returns 0, or -EPROTO when the ring makes no sense. */
+static int take_records(struct intake *intake, uint32_t index, uint32_t image)
 {
 	struct wire_ring *ring = wire_ring(intake->arena, index);
 	const char *data = wire_ring_data(intake->arena, index);
@@ -79,7 +81,7 @@ static void recover_ring(struct intake *intake, uint32_t index, uint32_t image)
 		at = intake->rings[index].to;
 	if (head - at > WIRE_RING_SPAN) {
 		profile_totals(intake->profile)->losses.malformed++;
-		return;
+		return -EPROTO;
 	}
 	profile_thread(intake->profile, image, ring->thread, ring->tid, ring->comm);
 	while (at != head) {
@@ -93,9 +95,52 @@ static void recover_ring(struct intake *intake, uint32_t index, uint32_t image)
 		at += bytes;
 	}
 	intake->rings[index].to = head;
+	return 0;
+}
+
+static void recover_ring(struct intake *intake, uint32_t index, uint32_t image)
+{
+	const struct wire_ring *ring = wire_ring(intake->arena, index);
+
+	if (take_records(intake, index, image))
+		return;
 	if (__atomic_load_n(&ring->writing, __ATOMIC_ACQUIRE))
 		profile_totals(intake->profile)->losses.torn++;
 	take_exit_credit(intake, index, image);
+}
+
+static void give_back(struct intake *intake, uint32_t index)
+{
+	struct wire_arena *arena = intake->arena;
+	struct wire_ring *ring = wire_ring(arena, index);
+
+	__atomic_store_n(&ring->exit_credit, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->tail, intake->rings[index].to, __ATOMIC_RELEASE);
+	__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
+	__atomic_store_n(&arena->rings_hint, index, __ATOMIC_RELAXED);
+}
+
+void ring_serve_image(struct intake *intake, uint32_t image)
+{
+	struct wire_arena *arena = intake->arena;
+	uint64_t id = profile_image_at(intake->profile, image)->id & (~0ULL >> 2);
+	uint32_t high = __atomic_load_n(&arena->rings_high, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < high && i < WIRE_RINGS; i++) {
+		struct wire_ring *ring = wire_ring(arena, i);
+		uint64_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
+
+		if (!(owner & 3) || owner >> 2 != id ||
+			__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) ==
+				__atomic_load_n(&ring->tail, __ATOMIC_RELAXED))
+			continue;
+		if (take_records(intake, i, image))
+			continue;
+		if ((owner & 3) == WIRE_RING_RETIRED)
+			give_back(intake, i);
+		else
+			__atomic_store_n(&ring->tail, intake->rings[i].to, __ATOMIC_RELEASE);
+	}
 }
 
 void ring_recover_image(struct intake *intake, uint32_t image, int release)
@@ -111,11 +156,7 @@ void ring_recover_image(struct intake *intake, uint32_t image, int release)
 		if (!(owner & 3) || owner >> 2 != id)
 			continue;
 		recover_ring(intake, i, image);
-		if (!release)
-			continue;
-		__atomic_store_n(&ring->exit_credit, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&ring->tail, intake->rings[i].to, __ATOMIC_RELEASE);
-		__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
-		__atomic_store_n(&arena->rings_hint, i, __ATOMIC_RELAXED);
+		if (release)
+			give_back(intake, i);
 	}
 }

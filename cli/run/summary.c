@@ -28,10 +28,10 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
-	uint32_t threads = summary->report->threads;
+	uint64_t threads = profile_totals(summary->profile)->threads;
 	uint32_t processes = summary->report->processes;
 
-	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU (%.0f per CPU-second); %" PRIu32
+	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU (%.0f per CPU-second); %" PRIu64
 		  " %s, %" PRIu32 " %s",
 		books->sampled, plural(books->sampled, "sample", "samples"),
 		(double)summary->duration_ns / NS_PER_S, cpu_s,
@@ -148,11 +148,11 @@ void summary_print(const struct summary *summary)
 void summary_subtitle(const struct summary *summary, char *out, size_t size)
 {
 	uint64_t samples = calltree_total(summary->tree);
-	uint32_t threads = summary->report->threads;
+	uint64_t threads = profile_totals(summary->profile)->threads;
 	uint32_t processes = summary->report->processes;
 
 	snprintf(out, size,
-		"%" PRIu64 " %s at %" PRIu32 " Hz, %.2f s of CPU in %.2f s, %" PRIu32 " %s, %" PRIu32
+		"%" PRIu64 " %s at %" PRIu32 " Hz, %.2f s of CPU in %.2f s, %" PRIu64 " %s, %" PRIu32
 		" %s",
 		samples, plural(samples, "sample", "samples"),
 		profile_rate_hz(summary->profile),

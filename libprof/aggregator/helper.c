@@ -21,12 +21,14 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "arch/syscall.h"
 #include "libprof/aggregator/intern.h"
 #include "libprof/aggregator/message.h"
 #include "libprof/sampler/sampler.h"
+#include "libprof/sampler/text.h"
 
 #define HELPER_STACK_BYTES 16384
 #define HELPER_TICK_MS     100
@@ -100,38 +102,15 @@ static int drain_all(void)
 	return 0;
 }
 
-static void append_number(char **at, uint32_t value)
-{
-	char digits[10];
-	int n = 0;
-
-	do {
-		digits[n++] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value);
-	while (n)
-		*(*at)++ = digits[--n];
-}
-
-static void append_text(char **at, const char *text)
-{
-	while (*text)
-		*(*at)++ = *text++;
-}
-
 /* Open flamerun's pipe, and make sure that it is flamerun's pipe. */
 static int open_pipe(void)
 {
 	const struct wire_arena *arena = sampler.arena;
-	char path[48], *at = path;
+	char path[TEXT_DESCRIPTOR_PATH_BYTES];
 	struct stat status;
 	long fd;
 
-	append_text(&at, "/proc/");
-	append_number(&at, sampler.flamerun_pid);
-	append_text(&at, "/fd/");
-	append_number(&at, sampler.pipe_descriptor);
-	*at = '\0';
+	text_descriptor_path(path, sampler.flamerun_pid, sampler.pipe_descriptor);
 	fd = arch_syscall4(SYS_openat, AT_FDCWD, path, O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0);
 	if (fd < 0)
 		return (int)fd;
@@ -271,6 +250,26 @@ void helper_start(void)
 		slot->helper_pid = (uint32_t)pid;
 	else
 		__atomic_store_n(&slot->helper, WIRE_HELPER_FAILED, __ATOMIC_RELEASE);
+}
+
+/*
+ * SIGKILL reaches the helper alone and at any moment: what it wrote and did not release is known
+ * to flamerun by its position.
+ */
+void helper_dismiss(void)
+{
+	struct wire_slot *slot = sampler.slot;
+	uint32_t state = WIRE_HELPER_NONE;
+	uint32_t pid = __atomic_load_n(&slot->helper_pid, __ATOMIC_ACQUIRE);
+
+	if (__atomic_compare_exchange_n(&slot->helper, &state, WIRE_HELPER_FAILED, 0,
+		    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+		state == WIRE_HELPER_FAILED || !pid)
+		return;
+	arch_syscall2(SYS_kill, pid, SIGKILL);
+	arch_syscall4(SYS_wait4, pid, NULL, __WALL, NULL);
+	/* Last: flamerun takes the rings over at this word. */
+	__atomic_store_n(&slot->helper, WIRE_HELPER_FAILED, __ATOMIC_RELEASE);
 }
 
 void helper_wake(void)

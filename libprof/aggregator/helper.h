@@ -13,6 +13,12 @@
  */
 void helper_start(void);
 
+/*
+ * End the helper and reap it: no child of this process is ours from then on, and there will be no
+ * other. Context: any thread, signal-safe, SAMPLER_SIGNAL's process only.
+ */
+void helper_dismiss(void);
+
 /* Have the helper look at the rings now. Context: signal-safe, any thread. */
 void helper_wake(void);
 

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -20,6 +19,7 @@
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/sampler.h"
+#include "libprof/sampler/text.h"
 
 struct channel {
 	uint32_t flamerun_pid;
@@ -28,25 +28,14 @@ struct channel {
 	uint64_t cookie;
 };
 
-static int parse_number(const char **at, int base, char end, uint64_t *out)
-{
-	char *stop;
-
-	errno = 0;
-	*out = strtoull(*at, &stop, base);
-	if (errno || stop == *at || *stop != end)
-		return -EINVAL;
-	*at = stop + (end != '\0');
-	return 0;
-}
-
 static int parse_channel(const char *text, struct channel *out)
 {
 	uint64_t pid, arena, pipe;
 
-	if (parse_number(&text, 10, ':', &pid) || parse_number(&text, 10, ':', &arena) ||
-		parse_number(&text, 10, ':', &pipe) || parse_number(&text, 16, '\0', &out->cookie) ||
-		pid > INT32_MAX || arena > INT32_MAX || pipe > INT32_MAX)
+	if (text_parse_number(&text, 10, ':', INT32_MAX, &pid) ||
+		text_parse_number(&text, 10, ':', INT32_MAX, &arena) ||
+		text_parse_number(&text, 10, ':', INT32_MAX, &pipe) ||
+		text_parse_number(&text, 16, '\0', UINT64_MAX, &out->cookie))
 		return -EINVAL;
 	out->flamerun_pid = (uint32_t)pid;
 	out->arena_descriptor = (uint32_t)arena;
@@ -86,13 +75,12 @@ static int is_arena(struct wire_arena *arena, size_t bytes, uint64_t cookie)
 static void *map_arena(const struct channel *channel)
 {
 	size_t bytes = bytes_to_map();
-	char path[64];
+	char path[TEXT_DESCRIPTOR_PATH_BYTES];
 	struct stat status;
 	void *arena = MAP_FAILED;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%u/fd/%u", channel->flamerun_pid,
-		channel->arena_descriptor);
+	text_descriptor_path(path, channel->flamerun_pid, channel->arena_descriptor);
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return NULL;
@@ -134,8 +122,11 @@ static void fork_prepare(void)
 {
 	struct wire_arena *arena = sampler.arena;
 
-	if (arena && !sampler.quit)
-		__atomic_fetch_add(&arena->forks_begun, 1, __ATOMIC_RELEASE);
+	if (!arena || sampler.quit)
+		return;
+	/* Found once here, instead of once by each child. */
+	preload_resolve_exit();
+	__atomic_fetch_add(&arena->forks_begun, 1, __ATOMIC_RELEASE);
 }
 
 /* A fork that failed sent no child. libc's own forks are met by fork_prepare() alone. */
@@ -165,7 +156,7 @@ static void begin_in_child(void *arena)
 	sampler_reset_in_child();
 	sampler.arena = NULL;
 	if (((struct wire_arena *)arena)->closing ||
-		sampler_start(arena, parent, (const char *)getauxval(AT_EXECFN)))
+		sampler_start(arena, parent, NULL))
 		return;
 	thread = sampler_thread_claim();
 	if (!thread)

@@ -176,14 +176,19 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 	return execve(path, argv, envp);
 }
 
+static exit_fn *next_exit;
+
+void preload_resolve_exit(void)
+{
+	if (!next_exit)
+		next_exit = (exit_fn *)preload_next("_exit");
+}
+
 PRELOAD_EXPORT void _exit(int status)
 {
-	static exit_fn *next;
-
-	if (!next)
-		next = (exit_fn *)preload_next("_exit");
+	preload_resolve_exit();
 	sampler_leave(WIRE_SLOT_EXIT);
-	next(status);
+	next_exit(status);
 	__builtin_unreachable();
 }
 

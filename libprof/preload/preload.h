@@ -17,6 +17,9 @@
 /* Look up what is interposed and make the thread key. Context: the constructor. */
 void preload_resolve(void);
 
+/* Look up what _exit() calls. Context: not a handler. */
+void preload_resolve_exit(void);
+
 /* The next definition of @name after ours; never NULL for what libc has. Context: not a handler. */
 void *preload_next(const char *name);
 

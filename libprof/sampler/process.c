@@ -87,7 +87,12 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	slot->parent_image = parent_image;
 	slot->pid = pid;
 	slot->ppid = (uint32_t)arch_syscall0(SYS_getppid);
-	slot->namespaced = is_namespaced(pid);
+	/* A child of ours stays in our namespace, unless it was born as the first of a new one. */
+	if (parent_image)
+		sampler.namespaced |= slot->ppid == 0;
+	else
+		sampler.namespaced = is_namespaced(pid);
+	slot->namespaced = sampler.namespaced;
 	slot->start_ns = clock_monotonic_ns();
 	slot->start_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (exe)

@@ -41,6 +41,7 @@ struct sampler {
 	struct wire_slot *slot;
 	uint32_t slot_index;
 	uint32_t pid;
+	uint32_t namespaced; /* pid means nothing where /proc was mounted */
 	uint64_t image;
 	uint64_t period_ns;
 	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings this image holds */
@@ -57,6 +58,7 @@ extern struct sampler_thread sampler_threads[WIRE_RINGS] __attribute__((visibili
 /*
  * Claim a slot in the mapped arena for the calling process, whose handler is installed.
  * @parent_image  the image that forked this one, 0 after an exec.
+ * @exe           the program's path, NULL: as the parent's.
  * Returns 0, or -ENOSPC (no slot; counted).
  * Context: one thread, not a handler.
  */

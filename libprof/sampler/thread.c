@@ -12,7 +12,6 @@
 #include "arch/syscall.h"
 #include "libprof/aggregator/helper.h"
 #include "libprof/sampler/clock.h"
-#include "libprof/sampler/control.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/ring.h"
 
@@ -87,21 +86,6 @@ void sampler_thread_unclaim(struct sampler_thread *thread)
 	__atomic_store_n(&arena->rings_hint, thread_index(thread), __ATOMIC_RELAXED);
 }
 
-static void publish_thread(const struct sampler_thread *thread)
-{
-	char *data = wire_control_data(sampler.arena, sampler.slot_index);
-	struct wire_thread *record =
-		(struct wire_thread *)control_reserve(sampler.slot, data, sizeof(*record));
-
-	if (!record)
-		return;
-	record->thread = thread->number;
-	record->tid = (uint32_t)thread->tid;
-	record->time_ns = thread->ring->start_ns;
-	memcpy(record->comm, thread->ring->comm, sizeof(record->comm));
-	control_commit(&record->control, sizeof(*record), WIRE_CONTROL_THREAD);
-}
-
 /* A random instant in (0, period]: threads shorter than a period are counted in expectation. */
 static uint64_t random_phase_ns(uint64_t period_ns, uint32_t tid)
 {
@@ -172,7 +156,6 @@ int sampler_thread_arm(struct sampler_thread *thread)
 	ring->tid = (uint32_t)thread->tid;
 	ring->start_ns = clock_monotonic_ns();
 	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, ring->comm);
-	publish_thread(thread);
 	mark_ring(thread_index(thread), 1);
 	error = arm_timer(thread);
 	if (error) {
@@ -263,7 +246,6 @@ void sampler_thread_retire(struct sampler_thread *thread)
 		write_credit(thread, owed);
 	thread->ring->exit_credit = 0;
 	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, thread->ring->comm);
-	publish_thread(thread);
 	if (!ring_fill(thread->ring)) {
 		mark_ring(thread_index(thread), 0);
 		sampler_thread_unclaim(thread);

@@ -102,13 +102,13 @@ static void an_unfinished_record_holds_the_reader(void **state)
 {
 	struct fixture *fixture = *state;
 	struct wire_control *slow = control_reserve(wire_slot(fixture->arena, 3),
-		wire_control_data(fixture->arena, 3), sizeof(struct wire_thread));
+		wire_control_data(fixture->arena, 3), sizeof(struct wire_module));
 
 	assert_int_equal(announce(fixture, 1, "/lib/a.so"), 0);
 	control_read_all(&fixture->intake, 3, fixture->image);
 	assert_null(path_of(fixture, 1));
-	memset((char *)slow + sizeof(*slow), 0, sizeof(struct wire_thread) - sizeof(*slow));
-	control_commit(slow, sizeof(struct wire_thread), WIRE_CONTROL_THREAD);
+	memset((char *)slow + sizeof(*slow), 0, sizeof(struct wire_module) - sizeof(*slow));
+	control_commit(slow, sizeof(struct wire_module), WIRE_CONTROL_MODULE);
 	control_read_all(&fixture->intake, 3, fixture->image);
 	assert_non_null(path_of(fixture, 1));
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: numbers and paths without libc, whose own would touch a handful of pages. */
+#ifndef LIBPROF_SAMPLER_TEXT_H
+#define LIBPROF_SAMPLER_TEXT_H
+
+#include <errno.h>
+#include <stdint.h>
+
+/* Room for "/proc/PID/fd/N" with any two 32-bit numbers, NUL included. */
+#define TEXT_DESCRIPTOR_PATH_BYTES 40
+
+static inline void text_append(char **at, const char *text)
+{
+	while (*text)
+		*(*at)++ = *text++;
+}
+
+static inline void text_append_number(char **at, uint32_t value)
+{
+	char digits[10];
+	int n = 0;
+
+	do {
+		digits[n++] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	while (n)
+		*(*at)++ = digits[--n];
+}
+
+/* Write the path of descriptor @descriptor of process @pid. */
+static inline void text_descriptor_path(
+	char path[TEXT_DESCRIPTOR_PATH_BYTES], uint32_t pid, uint32_t descriptor)
+{
+	char *at = path;
+
+	text_append(&at, "/proc/");
+	text_append_number(&at, pid);
+	text_append(&at, "/fd/");
+	text_append_number(&at, descriptor);
+	*at = '\0';
+}
+
+/* The value of a digit in any base up to 16, or 16. */
+static inline unsigned text_digit(char c)
+{
+	return c >= '0' && c <= '9' ? (unsigned)(c - '0')
+		: c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+				       : 16;
+}
+
+/*
+ * Read digits in @base (10 or 16) at *@at up to the character @end; *@at is moved past it, or to it
+ * when it is NUL. Returns 0, or -EINVAL for anything else or more than @max.
+ */
+static inline int text_parse_number(
+	const char **at, unsigned base, char end, uint64_t max, uint64_t *out)
+{
+	const char *from = *at, *to = from;
+	uint64_t value = 0;
+
+	for (; text_digit(*to) < base; to++) {
+		unsigned digit = text_digit(*to);
+
+		if (value > (max - digit) / base)
+			return -EINVAL;
+		value = value * base + digit;
+	}
+	if (to == from || *to != end)
+		return -EINVAL;
+	*at = to + (end != '\0');
+	*out = value;
+	return 0;
+}
+
+#endif
