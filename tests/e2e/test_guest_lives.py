@@ -47,6 +47,16 @@ def test_an_image_in_another_root_is_not_told_of_the_library(tmp_path, others):
     assert run.stdout == expected
 
 
+def test_a_tracer_finds_no_helper(program, tmp_path):
+    expected = alone(program, "any-child")
+    run = profile(tmp_path, program, "any-child", clock_hz=5000)
+    assert run.stdout == expected.stdout
+    assert run.status == expected.returncode
+    # More than a ring holds: flamerun took samples while the program ran.
+    assert run.folded.total > 15000
+    assert "rings were full" not in run.stderr
+
+
 def test_refused_forks_are_not_waited_for(program, tmp_path):
     run = profile(tmp_path, program, "fork-refused", rate_hz=997)
     assert "still run" not in run.stderr

@@ -131,6 +131,20 @@ static void dumped(void)
 	printf("a core dump holds more than 1 MB of shared memory: %d\n", kb > 1024);
 }
 
+/* Children of any kind: there is none. */
+static void any_child(void)
+{
+	spin(12000);
+	for (int i = 0; i < 2; i++) {
+		int child = waitpid(-1, NULL, __WALL);
+		printf("child %d, errno %d\n", child, errno);
+		child = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | __WCLONE);
+		printf("child %d, errno %d\n", child, errno);
+		for (int j = 0; j < 10; j++)
+			spin(12000);
+	}
+}
+
 static void allocate(size_t megabytes)
 {
 	char *memory = malloc(megabytes << 20);
@@ -177,6 +191,8 @@ int main(int count, char **words)
 		fork_refused();
 	else if (!strcmp(what, "dumped"))
 		dumped();
+	else if (!strcmp(what, "any-child"))
+		any_child();
 	else if (!strcmp(what, "allocate"))
 		allocate(64);
 	else if (!strcmp(what, "allocate-more"))

@@ -62,7 +62,8 @@ static void reset(const char *way)
 /* An alternate stack of @bytes with an unmapped page below. */
 static void alternate_stack(size_t bytes)
 {
-	char *memory = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory =
+		mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	stack_t stack = {.ss_sp = memory + 4096, .ss_size = bytes};
 
 	mprotect(memory, 4096, PROT_NONE);
