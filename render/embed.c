@@ -231,6 +231,9 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	write_text(&writer, EMBED_TITLE, options->title ? options->title : "Flame graph");
 	write_text(&writer, EMBED_SUBTITLE, options->subtitle);
 	write_text(&writer, EMBED_EMPTY, options->empty);
+	write_text(&writer, EMBED_COUNT_NAME,
+		options->count_name ? options->count_name : "samples");
+	write_text(&writer, EMBED_NOTES, options->notes);
 	write_numbers(&writer, options);
 	write_colors(&writer);
 	write_frames(&writer);

@@ -43,6 +43,16 @@ enum embed_tag {
 	EMBED_SAMPLE_WEIGHTS = 19,
 	EMBED_SAMPLE_KINDS = 20, /* enum calltree_sample_kind */
 	EMBED_EMPTY = 21,	 /* text shown instead of boxes */
+	EMBED_COUNT_NAME = 22,	 /* text: what one unit of weight is called, "samples" */
+	EMBED_NOTES = 23,	 /* text, lines separated by newlines; empty: none */
+	EMBED_FONT = 24,	 /* text: the CSS font-family list of the static picture's texts */
+	EMBED_PALETTE = 25,	 /* text: the palette's name, for people; colours come as above */
+	EMBED_VIEW = 26,	 /* as asked for, defaults filled in and bounds applied:
+				  * direction (enum picture_direction), ground (enum picture_ground),
+				  * 1 when the tree was merged from the leaf else 0, width of the
+				  * static picture in px; then in hundredths of a px: height of a row
+				  * (the gap of 1 px included), size of the label font, narrowest box
+				  * drawn by itself */
 };
 
 /*
