@@ -22,7 +22,8 @@ struct transform_options {
 	void *hide_context;
 	int by_thread;              /* a root frame for each thread, by the samples; weight without a
 				       sample's time goes to the thread it is known for, else to none */
-	int reverse;                /* merged from the leaf: callees become roots */
+	int reverse;                /* merged from the leaf: callees become roots; with by_thread,
+				       below the root frame of their thread, which stays */
 };
 
 /*
