@@ -51,7 +51,10 @@ static const char *reserved_word(const struct options *options, const char *word
 
 static struct ending run(struct options *options, char **argv)
 {
-	options_finish(options);
+	struct diag_message message = {0};
+
+	if (options_finish(options, &message))
+		return fail(&message);
 	return command_run(options, argv);
 }
 

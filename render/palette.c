@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#include "render/picture.h"
+
 /* A family's shades run through @hues hues and @levels lightnesses, in that order. */
 struct family {
 	unsigned first;
@@ -119,4 +121,11 @@ struct palette_color palette_at(unsigned place, int dark)
 		lightness + between(0, dark ? family->lift / 4 : family->lift, hue, family->hues),
 		dark ? family->chroma * 0.78 : family->chroma,
 		between(family->hue_from, family->hue_to, hue, family->hues));
+}
+
+const char *const *palette_names(void)
+{
+	static const char *const names[] = {"hot", NULL};
+
+	return names;
 }
