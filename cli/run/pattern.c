@@ -67,6 +67,7 @@ static void put_time(struct name *name, time_t started_s)
 	struct tm local;
 	char text[64] = "";
 
+	tzset(); /* localtime_r() need not look at TZ */
 	if (localtime_r(&started_s, &local))
 		strftime(text, sizeof(text), TIME_FORMAT, &local);
 	put_value(name, text);
