@@ -37,7 +37,7 @@ PYTEST     := pytest-3
 # `make check` install packages; everything else names what is missing.
 build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfutils/libdwfl.h \
 	libelf-dev:libelf.h libiberty-dev:libiberty/demangle.h zlib1g-dev:zlib.h \
-	liblzma-dev:lzma.h
+	liblzma-dev:lzma.h libinih-dev:ini.h
 build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need))))
 test_packages  := libcmocka-dev libunwind-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
@@ -69,7 +69,7 @@ SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
 # The guest: position independent, no stack protector, no thread-local storage, nothing but libc.
 prof_cflags := $(base_cflags) -fPIC -fno-stack-protector -fno-exceptions -fasynchronous-unwind-tables \
 	-ffunction-sections $(if $(TEST_CLOCK),-DFLAMEPROF_TEST_CLOCK)
-cli_packages := cairo libdw libelf liblzma
+cli_packages := cairo libdw libelf liblzma inih
 # Asked once and only when something is compiled: `make help` works without pkg-config.
 ask_packages = $(shell $(PKG_CONFIG) $(1) $(cli_packages))
 package_cflags = $(eval package_cflags := $$(call ask_packages,--cflags))$(package_cflags)

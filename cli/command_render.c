@@ -145,10 +145,10 @@ struct ending command_render(struct options *options, int argc, char **argv, int
 	int error = parse(options, argc, argv, index, &input, &message);
 
 	diag_set_level(options->level);
-	if (!error)
-		error = options_finish(options, &message);
 	if (!error && options->action != OPTIONS_RUN)
-		return command_tell(options->action);
+		return command_tell(options);
+	if (!error)
+		error = command_settle(options, &message);
 	if (!error)
 		error = render(options, input, &message);
 	if (message.text[0])

@@ -40,7 +40,7 @@ static int utf8_follow(unsigned char lead)
  * Replace what a terminal could act on: C0 and C1 controls (U+0080..U+009F, also as lone bytes),
  * DEL and bytes that are not UTF-8.
  */
-static void disarm(char *text)
+void diag_disarm(char *text)
 {
 	unsigned char *at = (unsigned char *)text;
 
@@ -91,7 +91,7 @@ static void say(const char *kind, const char *format, va_list arguments)
 	strcpy(line, PREFIX);
 	strcat(line, kind);
 	vsnprintf(line + head, sizeof(line) - head - 1, format, arguments);
-	disarm(line);
+	diag_disarm(line);
 	bytes = strlen(line);
 	line[bytes++] = '\n';
 	diag_write(line, bytes);
@@ -153,7 +153,7 @@ void diag_format(char *line, size_t bytes, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(line + head, bytes - head, format, arguments);
 	va_end(arguments);
-	disarm(line);
+	diag_disarm(line);
 }
 
 int diag_fail(struct diag_message *message, int error, const char *format, ...)

@@ -11,6 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/*
+ * Replace what a terminal could act on in @text: C0 and C1 controls, DEL, bytes that are not UTF-8.
+ * For what is written by other means than the functions below.
+ */
+void diag_disarm(char *text);
+
 /* How much is said. */
 enum diag_level {
 	DIAG_QUIET = 0,  /* -q: errors and hints only */

@@ -115,10 +115,21 @@ int help_write_version(FILE *out)
 	return finish(out);
 }
 
-struct ending command_tell(enum options_action action)
+struct ending command_tell(struct options *options)
 {
-	int error = action == OPTIONS_VERSION ? help_write_version(stdout) : help_write(stdout);
+	struct diag_message message = {0};
+	int error;
 
+	if (options->action == OPTIONS_SHOW_CONFIG) {
+		if (command_settle(options, &message)) {
+			diag_report(&message);
+			return (struct ending){.status = COMMAND_FAILED};
+		}
+		error = command_write_settings(options, stdout);
+	} else {
+		error = options->action == OPTIONS_VERSION ? help_write_version(stdout)
+							   : help_write(stdout);
+	}
 	if (error)
 		diag_error("cannot write to standard output: %s", strerror(-error));
 	return (struct ending){.status = error ? COMMAND_FAILED : 0};

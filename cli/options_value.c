@@ -165,6 +165,10 @@ static int check_regex(const struct check *check, struct checked *checked)
 	size_t bytes = strlen(check->value), good;
 	char text[128];
 
+	/* Every name has the empty match: taken for none at all, which takes back another one. */
+	checked->text = bytes ? check->value : NULL;
+	if (!bytes)
+		return 0;
 	if (bytes > REGEX_BYTES_MAX)
 		return diag_fail(check->message, -EINVAL, "%s has more than %d bytes",
 			check->subject, REGEX_BYTES_MAX);
@@ -172,7 +176,6 @@ static int check_regex(const struct check *check, struct checked *checked)
 		return diag_fail(check->message, -EINVAL,
 			"%s repeats more than %d times in '{}': '%s'", check->subject,
 			REGEX_REPEATS_MAX, check->value);
-	checked->text = check->value;
 	if (!compile(check->value, bytes, text))
 		return 0;
 	for (good = bytes - 1; good && compile(check->value, good, NULL);)
@@ -248,8 +251,14 @@ static int put(struct options *options, const struct check *check, const struct 
 	void *field = (char *)options + check->row->field;
 
 	switch (check->row->kind) {
-	case OPTIONS_KIND_UINT:
 	case OPTIONS_KIND_SWITCH:
+		/* "verbose = no" does not end --quiet, which has the same field. */
+		if (checked->number != check->row->min &&
+			*(uint32_t *)field != (uint32_t)check->row->min)
+			return 0;
+		*(uint32_t *)field = (uint32_t)checked->number;
+		return 0;
+	case OPTIONS_KIND_UINT:
 	case OPTIONS_KIND_FLAG:
 		*(uint32_t *)field = (uint32_t)checked->number;
 		return 0;
