@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// The same stacks merged from their other end, without building more of that tree than is looked
+// at: it can have as many nodes as all stacks have frames.
+//
+// A node is a range of the stacks, sorted by as many frames as the node is deep. Finding its
+// children sorts the range by one frame more; what lies outside of the range does not move.
+
+import {NONE, UNKNOWN} from './tree.js';
+
+/** @typedef {import('./tree.js').Tree} Tree */
+
+/** Arrays with room for a number of nodes. @param {number} room */
+function makeColumns(room) {
+	return {
+		parent: new Uint32Array(room),
+		depth: new Uint32Array(room),
+		child: new Int32Array(room),
+		sibling: new Int32Array(room),
+		frame: new Uint32Array(room),
+		self: new Float64Array(room),
+		total: new Float64Array(room),
+		from: new Float64Array(room),
+		first: new Uint32Array(room),  // of its stacks
+		last: new Uint32Array(room),   // one after them
+	};
+}
+
+/** @param {Tree} base @returns {Tree} */
+export function invertTree(base) {
+	// By stack: the node it ends at, and the node its last sorted frame belongs to.
+	const ends = Uint32Array.from(base.self.keys()).filter(i => base.self[i] > 0);
+	const reached = ends.slice();
+	let columns = makeColumns(1024);
+	/** @type {Tree} */
+	const tree = {
+		...columns, nodes: 0, rows: base.rows,
+		expand: node => expandNode(node),
+		markedWeight(node, marks) {
+			let weight = 0;
+			for (let k = columns.first[node]; k < columns.last[node]; k++)
+				weight += marks[ends[k]] ? base.self[ends[k]] : 0;
+			return weight;
+		},
+	};
+
+	function add(/** @type {number} */ parent, /** @type {number} */ first) {
+		if (tree.nodes === columns.parent.length) {
+			const wider = makeColumns(2 * tree.nodes);
+			for (const name of /** @type {(keyof typeof columns)[]} */ (Object.keys(wider)))
+				wider[name].set(/** @type {any} */ (columns[name]));
+			columns = wider;
+			Object.assign(tree, columns);
+		}
+		const node = tree.nodes++;
+		columns.parent[node] = parent;
+		columns.depth[node] = node && columns.depth[parent] + 1;
+		columns.child[node] = UNKNOWN;
+		columns.sibling[node] = NONE;
+		columns.first[node] = columns.last[node] = first;
+		return node;
+	}
+
+	function expandNode(/** @type {number} */ node) {
+		columns.child[node] = NONE;
+		const stacks = columns.last[node] - columns.first[node];
+		const first = columns.first[node];
+		if (columns.depth[node] > 0)
+			for (let k = first; k < first + stacks; k++)
+				reached[k] = base.parent[reached[k]];
+		sortStacks(first, stacks);
+		let left = NONE;
+		let from = columns.from[node];
+		for (let k = first; k < first + stacks && reached[k] > 0; k++) {
+			const frame = base.frame[reached[k]];
+			const weight = base.self[ends[k]];
+			if (left === NONE || columns.frame[left] !== frame) {
+				const child = add(node, k);
+				if (left === NONE)
+					columns.child[node] = child;
+				else
+					columns.sibling[left] = child;
+				columns.frame[child] = frame;
+				columns.from[child] = from;
+				left = child;
+			}
+			columns.total[left] += weight;
+			columns.last[left] = k + 1;
+			from += weight;
+			// What ran is where a stack ends: callers have no time of their own.
+			if (node === 0)
+				columns.self[left] += weight;
+		}
+	}
+
+	/** By the frame reached; stacks that have no more of them come last. */
+	function sortStacks(/** @type {number} */ first, /** @type {number} */ count) {
+		const frameOf = (/** @type {number} */ k) =>
+			reached[k] > 0 ? base.frame[reached[k]] : 0x7fffffff;
+		let sorted = true;
+		for (let k = first + 1; k < first + count && sorted; k++)
+			sorted = frameOf(k - 1) <= frameOf(k);
+		if (sorted)
+			return;
+		// One number holds the frame and the place: exact, both are below 2^31 and 2^22.
+		const wide = count > 1 << 22 ? count : 1 << 22;
+		const keys = new Float64Array(count);
+		for (let k = 0; k < count; k++)
+			keys[k] = frameOf(first + k) * wide + k;
+		keys.sort();
+		const oldEnds = ends.slice(first, first + count);
+		const oldReached = reached.slice(first, first + count);
+		for (let k = 0; k < count; k++) {
+			ends[first + k] = oldEnds[keys[k] % wide];
+			reached[first + k] = oldReached[keys[k] % wide];
+		}
+	}
+
+	const root = add(0, 0);
+	columns.last[root] = ends.length;
+	columns.total[root] = base.total[0];
+	return tree;
+}
