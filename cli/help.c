@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/completions.h"
 #include "cli/diag.h"
 #include "cli/options.h"
 
@@ -118,17 +119,26 @@ int help_write_version(FILE *out)
 struct ending command_tell(struct options *options)
 {
 	struct diag_message message = {0};
-	int error;
+	int error = 0;
 
-	if (options->action == OPTIONS_SHOW_CONFIG) {
+	switch ((enum options_action)options->action) {
+	case OPTIONS_SHOW_CONFIG:
 		if (command_settle(options, &message)) {
 			diag_report(&message);
 			return (struct ending){.status = COMMAND_FAILED};
 		}
 		error = command_write_settings(options, stdout);
-	} else {
-		error = options->action == OPTIONS_VERSION ? help_write_version(stdout)
-							   : help_write(stdout);
+		break;
+	case OPTIONS_COMPLETIONS:
+		error = completions_write(options->completions, stdout);
+		break;
+	case OPTIONS_VERSION:
+		error = help_write_version(stdout);
+		break;
+	case OPTIONS_HELP:
+	case OPTIONS_RUN:
+		error = help_write(stdout);
+		break;
 	}
 	if (error)
 		diag_error("cannot write to standard output: %s", strerror(-error));

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/completions.h"
 #include "cli/formats/format.h"
 #include "cli/nearest.h"
 #include "render/picture.h"
@@ -63,9 +64,13 @@ const struct options_row *options_find(const char *name, size_t bytes)
 static int take(struct options *options, const struct options_row *row, const char *value,
 	struct diag_message *message)
 {
+	int error = options_store(options, row, value, &command_line, message);
+
 	if (row->commands == OPTIONS_FOR_RUN)
 		options->run_only = row->long_name;
-	return options_store(options, row, value, &command_line, message);
+	if (options->completions && options->action == OPTIONS_RUN)
+		options->action = OPTIONS_COMPLETIONS;
+	return error;
 }
 
 /* A long option as it may be typed: the row's name, or "no-" and a switch's. */

@@ -13,7 +13,13 @@
 
 #include "cli/diag.h"
 
-enum options_action { OPTIONS_RUN = 0, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_SHOW_CONFIG };
+enum options_action {
+	OPTIONS_RUN = 0,
+	OPTIONS_HELP,
+	OPTIONS_VERSION,
+	OPTIONS_SHOW_CONFIG,
+	OPTIONS_COMPLETIONS
+};
 
 #define OPTIONS_OUTPUTS_MAX 32
 #define OPTIONS_ROWS_MAX    64
@@ -67,6 +73,7 @@ struct options {
 	uint32_t level;		/* enum diag_level */
 	uint32_t action;	/* enum options_action */
 	uint32_t no_config;
+	const char *completions; /* a shell whose script to write, or NULL */
 	const char *config;   /* NULL: the usual files */
 	const char *preset;   /* "NAME" of @NAME, or NULL */
 	bool ended_by_dashes; /* "--" was seen */

@@ -18,9 +18,9 @@
 #define NS_PER_S 1000000000.0
 /* More than a century, and far below what 64 bits of nanoseconds hold. */
 #define DURATION_MAX_S 4000000000.0
-/* glibc's regcomp copies what an interval repeats: a few nested ones take all memory. */
-#define REGEX_BYTES_MAX   1000
-#define REGEX_REPEATS_MAX 1000
+/* glibc's regcomp copies what is repeated: a few nested repeats take all memory. */
+#define REGEX_BYTES_MAX  1000
+#define REGEX_COPIES_MAX 1000
 
 #define SUBJECT_BYTES 256
 
@@ -124,21 +124,28 @@ static int check_choice(const struct check *check, struct checked *checked)
 	return -EINVAL;
 }
 
-/* How often the intervals of @regex repeat what they repeat, all multiplied; capped. */
-static double interval_repeats(const char *regex)
+/*
+ * At most how often something in @regex is copied, as if all repeats were nested. An interval makes
+ * as many copies as it allows; "x+" is "xx*" to glibc, which matters where x repeats itself.
+ */
+static double copies_in(const char *regex)
 {
 	double product = 1;
 
-	while ((regex = strchr(regex, '{'))) {
+	for (const char *at = regex; *at; at++) {
 		double most = 1;
 
-		for (regex++; *regex && *regex != '}'; regex++) {
-			double bound = strtod(regex, NULL);
-
-			if (*regex >= '0' && *regex <= '9' && bound > most)
-				most = bound;
-		}
+		if (*at == '+' && at > regex && strchr(")+*?}", at[-1]))
+			product *= 2;
+		if (*at != '{')
+			continue;
+		for (at++; *at >= '0' && *at <= '9'; at++)
+			most = fmax(most, strtod(at, NULL));
+		if (*at == ',')
+			for (at++; *at >= '0' && *at <= '9'; at++)
+				most = fmax(most, strtod(at, NULL));
 		product *= most;
+		at--;
 	}
 	return product;
 }
@@ -172,10 +179,10 @@ static int check_regex(const struct check *check, struct checked *checked)
 	if (bytes > REGEX_BYTES_MAX)
 		return diag_fail(check->message, -EINVAL, "%s has more than %d bytes",
 			check->subject, REGEX_BYTES_MAX);
-	if (interval_repeats(check->value) > REGEX_REPEATS_MAX)
+	if (copies_in(check->value) > REGEX_COPIES_MAX)
 		return diag_fail(check->message, -EINVAL,
-			"%s repeats more than %d times in '{}': '%s'", check->subject,
-			REGEX_REPEATS_MAX, check->value);
+			"%s repeats more than %d times with '{}' and '+': '%s'", check->subject,
+			REGEX_COPIES_MAX, check->value);
 	if (!compile(check->value, bytes, text))
 		return 0;
 	for (good = bytes - 1; good && compile(check->value, good, NULL);)

@@ -293,6 +293,9 @@ static void expressions_are_compiled(void **state)
 	/* What would take all memory. */
 	REFUSE("--hide", "(((a{1,200}){1,200}){1,200}){1,200}");
 	REFUSE("--hide", "a{20000}");
+	REFUSE("--hide", "a++++++++++++++++++++++++");
+	REFUSE("--hide", "a{,9}{9}{9}{9}{9}");
+	PARSE("--hide", "a+b+c+d+e+f+g+h+i+j+k+l+m+n+", "p");
 	PARSE("--hide", "a{1,200}", "p");
 	memset(longest, 'a', sizeof(longest) - 1);
 	longest[1001] = '\0';
