@@ -17,8 +17,8 @@
 #include <stdio.h>
 
 #include "render/calltree.h"
-#include "render/picture.h"
 #include "render/preorder.h"
+#include "render/style.h"
 
 enum embed_tag {
 	EMBED_TITLE = 1,	/* text */
@@ -60,6 +60,6 @@ enum embed_tag {
  * Returns 0, or -ENOMEM, or -errno of @out.
  */
 int embed_write(const struct calltree *tree, const struct preorder *preorder,
-	const struct picture_options *options, FILE *out);
+	const struct style *style, FILE *out);
 
 #endif

@@ -15,15 +15,16 @@ typedef int transform_match_fn(const struct calltree_frame *frame, void *context
 
 /* What to do with @tree, in this order. Zero-initialise for "nothing". */
 struct transform_options {
-	transform_match_fn *root;   /* stacks begin at the first (outermost) frame that matches; those
-				       without one leave */
+	transform_match_fn *root; /* stacks begin at the first (outermost) frame that matches; those
+				     without one leave */
 	void *root_context;
-	transform_match_fn *hide;   /* matching frames leave; what they called moves up to their caller */
+	transform_match_fn
+		*hide; /* matching frames leave; what they called moves up to their caller */
 	void *hide_context;
-	int by_thread;              /* a root frame for each thread, by the samples; weight without a
-				       sample's time goes to the thread it is known for, else to none */
-	int reverse;                /* merged from the leaf: callees become roots; with by_thread,
-				       below the root frame of their thread, which stays */
+	int by_thread; /* a root frame for each thread, by the samples; weight without a
+			  sample's time goes to the thread it is known for, else to none */
+	int reverse;   /* merged from the leaf: callees become roots; with by_thread,
+			  below the root frame of their thread, which stays */
 };
 
 /*

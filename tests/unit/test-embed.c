@@ -13,7 +13,7 @@
 
 #include "render/bytes.h"
 #include "render/embed.h"
-#include "render/palette.h"
+#include "render/style.h"
 
 #define PIECE_OPEN "<piece xmlns=\"urn:flamerun\">"
 
@@ -106,13 +106,16 @@ static struct embedded embed(struct calltree *tree, const struct picture_options
 {
 	struct embedded embedded = {0};
 	struct preorder preorder;
+	struct style style;
 	char *text = NULL;
 	size_t text_length, length, raw_length;
 	FILE *out = open_memstream(&text, &text_length);
 
 	assert_int_equal(calltree_finish(tree), 0);
 	assert_int_equal(preorder_init(&preorder, tree), 0);
-	assert_int_equal(embed_write(tree, &preorder, options, out), 0);
+	assert_int_equal(style_init(&style, options, tree), 0);
+	assert_int_equal(embed_write(tree, &preorder, &style, out), 0);
+	style_release(&style);
 	fclose(out);
 	preorder_release(&preorder);
 	assert_non_null(strstr(text, "<metadata id=\"flamerun\" data-version=\"1\">"));
@@ -177,8 +180,7 @@ static void test_small_tree_comes_back(void **state)
 
 	check_text(columns[EMBED_TITLE], "T");
 	check_text(columns[EMBED_SUBTITLE], "");
-	const uint64_t numbers[] = {
-		77, 0, 4, 3, 3, 2, 2, palette_size(), palette_root(), palette_merged()};
+	const uint64_t numbers[] = {77, 0, 4, 3, 3, 2, 2, 90, 88, 89};
 
 	for (size_t i = 0; i < 10; i++)
 		assert_int_equal(number(&columns[EMBED_NUMBERS]), numbers[i]);
