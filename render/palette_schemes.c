@@ -65,7 +65,7 @@ const struct palette_scheme palette_schemes[] = {
 	{"java",   palette_java, LANGUAGE},
 	{"js",     palette_js, LANGUAGE},
 	{"perl",   palette_perl, LANGUAGE},
-	{"red",    palette_by_kind, RANGE( 24,  42, 0.125, 0.725, 0.800)},
+	{"red",    palette_by_kind, RANGE( 18,  34, 0.125, 0.725, 0.800)},
 	{"green",  palette_by_kind, RANGE(126, 150, 0.135, 0.780, 0.850)},
 	{"blue",   palette_by_kind, RANGE(232, 258, 0.095, 0.740, 0.820)},
 	{"yellow", palette_by_kind, RANGE( 90, 108, 0.135, 0.845, 0.905)},

@@ -53,7 +53,7 @@ static unsigned place_of(struct palette *palette, const char *scheme, const char
 	return place;
 }
 
-/* The hue in degrees, 0 for red, of the light colour. */
+/* The hue of the light colour in degrees from -30, 0 for red. */
 static double hue_of(
 	const char *scheme, const char *name, const char *module, enum calltree_frame_kind kind)
 {
@@ -64,7 +64,7 @@ static double hue_of(
 			     2.0 * color.red - color.green - color.blue) *
 		     180 / M_PI;
 
-	return hue < 0 ? hue + 360 : hue;
+	return hue < -30 ? hue + 360 : hue;
 }
 
 static void test_places_never_change(void **state)
@@ -189,7 +189,7 @@ static void test_ranges_have_their_hue(void **state)
 	static const struct {
 		const char *palette;
 		double from, to;
-	} ranges[] = {{"hot", 0, 60}, {"red", 0, 30}, {"orange", 20, 50}, {"yellow", 40, 75},
+	} ranges[] = {{"hot", 0, 60}, {"red", -10, 20}, {"orange", 20, 50}, {"yellow", 40, 75},
 		{"green", 75, 150}, {"mem", 90, 190}, {"aqua", 160, 220}, {"blue", 190, 235},
 		{"io", 210, 275}, {"purple", 265, 330}};
 	char name[16];
