@@ -154,6 +154,7 @@ static void write_bash(FILE *out)
 	      "\tdone\n"
 	      "\t[[ $current == '=' ]] && current=''\n"
 	      "\tif [[ $pending ]]; then\n"
+	      "\t\t[[ $pending == --* ]] || pending=-${pending: -1}\n"
 	      "\t\t__flamerun_value \"$pending\" \"$current\"\n"
 	      "\telif [[ $current == --no-* ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W '--no-config",
@@ -205,7 +206,7 @@ static void zsh_option(const struct options_row *row, FILE *out)
 	}
 	fputs("'\n", out);
 	if (row->kind == OPTIONS_KIND_SWITCH)
-		fprintf(out, "\t\t'!--no-%s'\n", row->long_name);
+		fprintf(out, "\t\t'--no-%s[undo --%s]'\n", row->long_name, row->long_name);
 }
 
 static void write_zsh(FILE *out)
@@ -261,7 +262,7 @@ static void fish_option(const struct options_row *row, FILE *out)
 	fputs("'\n", out);
 	if (row->kind == OPTIONS_KIND_SWITCH)
 		fprintf(out, "complete -c flamerun -n 'not __flamerun_program' -l no-%s "
-			     "-d 'not --%s'\n", row->long_name, row->long_name);
+			     "-d 'undo --%s'\n", row->long_name, row->long_name);
 }
 
 static void fish_with_value(const struct options_row *row, FILE *out)

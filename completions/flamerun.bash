@@ -13,7 +13,7 @@ __flamerun_value()
 	case $1 in
 	--output|-o) __flamerun_files "$2" ;;
 	--format) COMPREPLY=($(compgen -W 'svg png folded' -- "$2")) ;;
-	--palette) COMPREPLY=($(compgen -W 'hot' -- "$2")) ;;
+	--palette) COMPREPLY=($(compgen -W 'hot mem io aqua java js perl red green blue yellow purple orange by-module cividis okabe-ito' -- "$2")) ;;
 	--ground) COMPREPLY=($(compgen -W 'light dark' -- "$2")) ;;
 	--config) __flamerun_files "$2" ;;
 	--completions) COMPREPLY=($(compgen -W 'bash zsh fish' -- "$2")) ;;
@@ -57,6 +57,7 @@ _flamerun()
 	done
 	[[ $current == '=' ]] && current=''
 	if [[ $pending ]]; then
+		[[ $pending == --* ]] || pending=-${pending: -1}
 		__flamerun_value "$pending" "$current"
 	elif [[ $current == --no-* ]]; then
 		COMPREPLY=($(compgen -W '--no-config --no-open --no-reverse --no-threads --no-icicle --no-quiet --no-verbose' -- "$current"))
