@@ -69,7 +69,7 @@ const struct palette_scheme palette_schemes[] = {
 	{"green",  palette_by_kind, RANGE(126, 150, 0.135, 0.780, 0.850)},
 	{"blue",   palette_by_kind, RANGE(232, 258, 0.095, 0.740, 0.820)},
 	{"yellow", palette_by_kind, RANGE( 90, 108, 0.135, 0.845, 0.905)},
-	{"purple", palette_by_kind, RANGE(300, 328, 0.105, 0.745, 0.815)},
+	{"purple", palette_by_kind, RANGE(306, 330, 0.105, 0.745, 0.815)},
 	{"orange", palette_by_kind, RANGE( 52,  72, 0.130, 0.770, 0.840)},
 	{"by-module", palette_by_module, {
 		NO_FUNCTIONS,
