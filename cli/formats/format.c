@@ -19,6 +19,7 @@ static int write_folded(const struct calltree *tree, const struct picture_option
 static const struct format formats[] = {
 	{".svg", picture_write_svg},
 	{".png", picture_write_png},
+	{".pdf", picture_write_pdf},
 	{".folded", write_folded},
 };
 #define FORMAT_COUNT (sizeof(formats) / sizeof(formats[0]))

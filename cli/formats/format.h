@@ -13,7 +13,7 @@
 #include "render/picture.h"
 
 /* All extensions, for messages and --help. */
-#define FORMAT_EXTENSIONS ".svg .png .folded"
+#define FORMAT_EXTENSIONS ".svg .png .pdf .folded"
 
 struct format {
 	const char *extension; /* with its dot */

@@ -44,8 +44,8 @@ def test_help_nobody_can_read_is_a_failure(run, word):
     (["-o"], "flamerun: -o wants FILE\n"),
     (["--quiet=1", "ls"], "flamerun: --quiet takes no value\n"),
     (["-o", "x.gif", "ls"], "flamerun: cannot tell the format of 'x.gif' by its name\n"
-                            "flamerun: hint: known endings: .svg .png .folded, or say it with "
-                            "--format\n"),
+                            "flamerun: hint: known endings: .svg .png .pdf .folded, or say it "
+                            "with --format\n"),
     ([],
      "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]\n"),
     (["--"],
