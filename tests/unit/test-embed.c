@@ -203,6 +203,33 @@ static void test_small_tree_comes_back(void **state)
 	calltree_free(tree);
 }
 
+static void test_the_view_is_told(void **state)
+{
+	struct calltree *tree = calltree_new();
+	struct embedded got = embed(tree, &(struct picture_options){.count_name = "misses",
+						  .notes = "a\nb",
+						  .palette = "io",
+						  .direction = PICTURE_ICICLE,
+						  .ground = PICTURE_DARK,
+						  .is_reversed = 1,
+						  .width = 999,
+						  .frame_height = 20,
+						  .font_size = 12.5,
+						  .min_width = 0.25});
+	static const uint64_t view[] = {1, 1, 1, 999, 2000, 1250, 25};
+
+	(void)state;
+	check_text(got.columns[EMBED_COUNT_NAME], "misses");
+	check_text(got.columns[EMBED_NOTES], "a\nb");
+	check_text(got.columns[EMBED_PALETTE], "io");
+	check_text(got.columns[EMBED_FONT], FONT_CSS_FAMILY);
+	for (size_t i = 0; i < sizeof(view) / sizeof(view[0]); i++)
+		assert_int_equal(number(&got.columns[EMBED_VIEW]), view[i]);
+	assert_ptr_equal(got.columns[EMBED_VIEW].at, got.columns[EMBED_VIEW].end);
+	free(got.raw);
+	calltree_free(tree);
+}
+
 static void test_large_data_comes_in_pieces(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -236,6 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_small_tree_comes_back),
+		cmocka_unit_test(test_the_view_is_told),
 		cmocka_unit_test(test_large_data_comes_in_pieces),
 	};
 
