@@ -107,7 +107,7 @@ static void bash_value(const struct options_row *row, FILE *out)
 	fputs("' -- \"$2\")) ;;\n", out);
 }
 
-static void write_bash(FILE *out)
+static void bash_helpers(FILE *out)
 {
 	fputs("# SPDX-License-Identifier: MIT\n"
 	      "# bash completion for flamerun. Written by: flamerun --completions bash\n"
@@ -129,8 +129,14 @@ static void write_bash(FILE *out)
 	      "\telif [ \"$COMP_CWORD\" -eq \"$1\" ]; then\n"
 	      "\t\tmapfile -t COMPREPLY < <(compgen -c -- \"${COMP_WORDS[COMP_CWORD]}\")\n"
 	      "\telse\n\t\t__flamerun_files \"${COMP_WORDS[COMP_CWORD]}\"\n\tfi\n}\n"
-	      "\n"
-	      "_flamerun()\n{\n"
+	      "\n",
+		out);
+}
+
+/* Where among the words are we? */
+static void bash_walk(FILE *out)
+{
+	fputs("_flamerun()\n{\n"
 	      "\tlocal current=${COMP_WORDS[COMP_CWORD]} pending='' rendering='' i word\n"
 	      "\tCOMPREPLY=()\n"
 	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
@@ -151,8 +157,15 @@ static void write_bash(FILE *out)
 	      "\t\trender) rendering=1 ;;\n"
 	      "\t\t*) [[ $rendering ]] || { __flamerun_program \"$i\"; return; } ;;\n"
 	      "\t\tesac\n"
-	      "\tdone\n"
-	      "\t[[ $current == '=' ]] && current=''\n"
+	      "\tdone\n",
+		out);
+}
+
+static void write_bash(FILE *out)
+{
+	bash_helpers(out);
+	bash_walk(out);
+	fputs("\t[[ $current == '=' ]] && current=''\n"
 	      "\tif [[ $pending ]]; then\n"
 	      "\t\t[[ $pending == --* ]] || pending=-${pending: -1}\n"
 	      "\t\t__flamerun_value \"$pending\" \"$current\"\n"
@@ -261,8 +274,10 @@ static void fish_option(const struct options_row *row, FILE *out)
 	write_text(row, out);
 	fputs("'\n", out);
 	if (row->kind == OPTIONS_KIND_SWITCH)
-		fprintf(out, "complete -c flamerun -n 'not __flamerun_program' -l no-%s "
-			     "-d 'undo --%s'\n", row->long_name, row->long_name);
+		fprintf(out,
+			"complete -c flamerun -n 'not __flamerun_program' -l no-%s "
+			"-d 'undo --%s'\n",
+			row->long_name, row->long_name);
 }
 
 static void fish_with_value(const struct options_row *row, FILE *out)

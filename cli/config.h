@@ -55,11 +55,11 @@ void config_places_release(struct config_places *places);
 char *config_project_file(const char *folder, const char *home);
 
 /*
- * Add what @places and the environment say to @options, whose command line is parsed: options->config
- * and ->no_config are heeded, options->preset is applied.
+ * Add what @places and the environment say to @options, whose command line is parsed:
+ * options->config and ->no_config are heeded, options->preset is applied.
  *
- * Returns 0, or -errno with @message filled. @config is to be released in either case, when @options
- * is no longer used.
+ * Returns 0, or -errno with @message filled. @config is to be released in either case, when
+ * @options is no longer used.
  */
 int config_load(struct config *config, struct options *options, const struct config_places *places,
 	struct diag_message *message);

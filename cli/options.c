@@ -124,7 +124,8 @@ static int unknown_long(struct diag_message *message, const char *word, size_t b
 		if (nearest.best)
 			nearest.best = best;
 	}
-	diag_fail(message, -EINVAL, "unknown option '--%.*s'", bytes > 400 ? 400 : (int)bytes, word);
+	diag_fail(message, -EINVAL, "unknown option '--%.*s'", bytes > 400 ? 400 : (int)bytes,
+		word);
 	if (nearest.best)
 		diag_fail_hint(message, "did you mean --%s?", best);
 	else

@@ -81,8 +81,9 @@ static int check_decimal(const struct check *check, struct checked *checked)
 {
 	if (!is_decimal(check->value, &checked->number) || checked->number < check->row->min ||
 		checked->number > check->row->max)
-		return diag_fail(check->message, -EINVAL, "%s wants a number from %g to %g, not '%s'",
-			check->subject, check->row->min, check->row->max, check->value);
+		return diag_fail(check->message, -EINVAL,
+			"%s wants a number from %g to %g, not '%s'", check->subject,
+			check->row->min, check->row->max, check->value);
 	return 0;
 }
 

@@ -12,7 +12,7 @@ __flamerun_value()
 {
 	case $1 in
 	--output|-o) __flamerun_files "$2" ;;
-	--format) COMPREPLY=($(compgen -W 'svg png folded' -- "$2")) ;;
+	--format) COMPREPLY=($(compgen -W 'svg png pdf folded' -- "$2")) ;;
 	--palette) COMPREPLY=($(compgen -W 'hot mem io aqua java js perl red green blue yellow purple orange by-module cividis okabe-ito' -- "$2")) ;;
 	--ground) COMPREPLY=($(compgen -W 'light dark' -- "$2")) ;;
 	--config) __flamerun_files "$2" ;;

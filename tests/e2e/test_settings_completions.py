@@ -137,7 +137,8 @@ def test_fish(place, typed, expected):
     result = subprocess.run(
         ["fish", "--no-config", "-c",
          f"source {COMPLETIONS}/flamerun.fish; complete -C 'flamerun {typed}'"],
-        cwd=place, env=environment(place), stdout=subprocess.PIPE, text=True, timeout=30, check=True)
+        cwd=place, env=environment(place), stdout=subprocess.PIPE, text=True, timeout=30,
+        check=True)
     offered = [line.split("\t")[0] for line in result.stdout.splitlines()]
     if expected == typed.split():  # nothing of ours behind the program
         assert offered == []
