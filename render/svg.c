@@ -19,6 +19,7 @@
 #include "render/embed.h"
 #include "render/picture.h"
 #include "render/scene.h"
+#include "render/svg_paths.h"
 #include "render/viewer.h"
 
 #define GLYPHS_MAX 2000u
@@ -137,7 +138,7 @@ static void put_body(struct bytes *bytes, const char *body, const char *end)
 		bytes_put(bytes, body, (size_t)(found - body));
 		body = found + strspn(found, "0123456789");
 	}
-	bytes_put(bytes, body, (size_t)(end - body));
+	svg_paths_put(bytes, body, end);
 }
 
 /* @drawn: cairo's document, NUL-terminated. */
