@@ -172,6 +172,11 @@ def test_hidden_and_cut_names_are_in_no_picture(draw):
     assert "parse" in cut and "main" not in cut and "emit" not in cut
 
 
+def test_a_reversed_picture_says_so(draw):
+    assert "by the function they ended in" in read(draw, ("--reverse", "--width", "640"))
+    assert "by the function they ended in" not in read(draw, ("--width", "640"))
+
+
 def test_a_font_reaches_the_files(draw):
     fonts = pixels.output_of("pdffonts", draw.file(("--font", "serif"), "pdf")).decode()
     assert re.search("serif", fonts, re.I), fonts
