@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
+// Copying by our keys, and by the browser's own where ours are not allowed: over plain http.
 
-import {element} from './page.js';
+export class Clipboard {
+	/** @param {() => string} current what the browser's own copying takes when nothing is selected */
+	constructor(current) {
+		this.refused = '';
+		document.addEventListener('copy', event => {
+			const field = document.activeElement?.localName === 'input';
+			if (field || String(window.getSelection()) || !event.clipboardData)
+				return;
+			event.clipboardData.setData('text/plain', this.refused || current());
+			this.refused = '';
+			event.preventDefault();
+		});
+	}
 
-/**
- * @param {HTMLElement} ui @param {string} text
- * @returns {Promise<boolean>} whether it could be copied
- */
-export async function copyText(ui, text) {
-	try {
-		await navigator.clipboard.writeText(text);
-		return true;
-	} catch {
-		// Not over plain http, or not allowed: the way from before there was a clipboard.
+	/** @param {string} text @returns {Promise<boolean>} whether it could be copied */
+	async write(text) {
+		this.refused = '';
+		try {
+			await navigator.clipboard.writeText(text);
+			return true;
+		} catch {
+			this.refused = text;
+			return false;
+		}
 	}
-	const before = /** @type {any} */ (document.activeElement);
-	const area = element('textarea', {class: 'spoken', 'aria-hidden': 'true'});
-	area.value = text;
-	ui.append(area);
-	area.select();
-	let copied = false;
-	try {
-		copied = document.execCommand('copy');
-	} catch {
-		// Then it could not.
-	}
-	area.remove();
-	before?.focus?.();
-	return copied;
 }

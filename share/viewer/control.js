@@ -7,7 +7,8 @@ import {pathTo} from './tree.js';
 import {actionOf} from './keys.js';
 import {Help} from './help.js';
 import {listenToPointers} from './pointer.js';
-import {copyText} from './clipboard.js';
+import {showLastCrumb} from './crumbs.js';
+import {Clipboard} from './clipboard.js';
 import {listenToPrinting} from './print.js';
 import {isDark, watchTheme} from './theme.js';
 import {Navigator} from './navigate.js';
@@ -21,6 +22,7 @@ export class Control {
 		this.page = viewer.page;
 		this.help = new Help(viewer.page.ui);
 		this.toastTimer = 0;
+		this.clipboard = new Clipboard(() => nodeName(viewer, this.subject));
 		this.navigator = new Navigator(viewer);
 		this.searchBox = new SearchBox(viewer);
 		this.address = new Address(this);
@@ -58,6 +60,7 @@ export class Control {
 			button.addEventListener('click', () => this.act(action));
 		page.scroller.addEventListener('scroll', () => viewer.scrolled(), {passive: true});
 		new ResizeObserver(() => viewer.resize()).observe(page.scroller);
+		new ResizeObserver(() => showLastCrumb(page.crumbs)).observe(page.crumbs);
 		watchResolution(() => viewer.resize());
 		watchTheme(() => viewer.recolor());
 		listenToPrinting(viewer);
@@ -155,17 +158,22 @@ export class Control {
 		this.address.keep();
 	}
 
+	/** What is copied: the box pointed at or selected, else the one that fills the view. */
+	get subject() {
+		return this.viewer.current >= 0 ? this.viewer.current : this.viewer.zoomed;
+	}
+
 	/** @param {boolean} stack */
 	async copy(stack) {
 		const {viewer} = this;
-		const node = viewer.current >= 0 ? viewer.current : viewer.zoomed;
+		const node = this.subject;
 		const path = pathTo(viewer.tree, node).map(one => nodeName(viewer, one));
 		// Callers first, whichever way the tree was merged.
 		if (viewer.bottomUp)
 			path.reverse();
 		const text = stack ? path.join('\n') : nodeName(viewer, node);
-		const copied = await copyText(this.page.ui, text);
-		this.toast(!copied ? 'The browser does not allow copying' :
+		const copied = await this.clipboard.write(text);
+		this.toast(!copied ? 'Not allowed here; press Ctrl+C now' :
 			stack ? `Copied a stack of ${path.length}` : `Copied ${text}`);
 	}
 

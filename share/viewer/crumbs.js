@@ -17,13 +17,19 @@ export function fillCrumbs(nav, subject, zoom) {
 	const shown = path.length > MOST ? [0, ...path.slice(1 - MOST)] : path;
 	const crumbs = shown.map((node, i) => {
 		const name = nodeName(subject, node);
-		const left_out = i === 1 && shown.length < path.length;
+		const leftOut = i === 1 && shown.length < path.length;
 		const crumb = element('button', {type: 'button', class: 'crumb', title: name,
 			...node === subject.zoomed ? {'aria-current': 'true'} : {}},
-			[element('span', {}, [left_out ? '\u2026' : name])]);
+			[element('span', {}, [leftOut ? '\u2026' : name])]);
 		crumb.addEventListener('click', () => zoom(node));
 		return crumb;
 	});
 	nav.replaceChildren(...crumbs);
+	showLastCrumb(nav);
+}
+
+/** Where there is no room for all, the outermost ones are cut. @param {HTMLElement} nav */
+export function showLastCrumb(nav) {
 	nav.scrollLeft = nav.scrollWidth;
+	nav.classList.toggle('cut', nav.scrollWidth > nav.clientWidth);
 }

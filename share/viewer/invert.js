@@ -9,6 +9,7 @@
 import {NONE, UNKNOWN} from './tree.js';
 
 /** @typedef {import('./tree.js').Tree} Tree */
+/** @typedef {{first: number, count: number, weight: number}} Group of stacks */
 
 /** Arrays with room for a number of nodes. @param {number} room */
 function makeColumns(room) {
@@ -69,28 +70,58 @@ export function invertTree(base) {
 			for (let k = first; k < first + stacks; k++)
 				reached[k] = base.parent[reached[k]];
 		sortStacks(first, stacks);
-		let left = NONE;
-		let from = columns.from[node];
-		for (let k = first; k < first + stacks && reached[k] > 0; k++) {
-			const frame = base.frame[reached[k]];
-			const weight = base.self[ends[k]];
-			if (left === NONE || columns.frame[left] !== frame) {
-				const child = add(node, k);
-				if (left === NONE)
-					columns.child[node] = child;
-				else
-					columns.sibling[left] = child;
-				columns.frame[child] = frame;
-				columns.from[child] = from;
-				left = child;
+		for (const group of heaviestFirst(first, stacks))
+			addChild(node, group);
+	}
+
+	/** A child to the right of those a node has. */
+	function addChild(/** @type {number} */ node, /** @type {Group} */ group) {
+		const child = add(node, group.first);
+		const left = columns.child[node] === NONE ? NONE : child - 1;
+		if (left === NONE)
+			columns.child[node] = child;
+		else
+			columns.sibling[left] = child;
+		columns.from[child] = left === NONE ? columns.from[node]
+			: columns.from[left] + columns.total[left];
+		columns.frame[child] = base.frame[reached[group.first]];
+		columns.last[child] = group.first + group.count;
+		columns.total[child] = group.weight;
+		// What ran is where a stack ends: callers have no time of their own.
+		columns.self[child] = node === 0 ? group.weight : 0;
+	}
+
+	/**
+	 * Groups of stacks with the same frame, moved so that the heaviest are first: what the time
+	 * went to is what one looks for here. @returns {Group[]}
+	 */
+	function heaviestFirst(/** @type {number} */ first, /** @type {number} */ count) {
+		/** @type {Group[]} */
+		const groups = [];
+		let end = first;
+		for (; end < first + count && reached[end] > 0; end++) {
+			const last = groups[groups.length - 1];
+			if (!last || base.frame[reached[last.first]] !== base.frame[reached[end]])
+				groups.push({first: end, count: 1, weight: base.self[ends[end]]});
+			else {
+				last.count++;
+				last.weight += base.self[ends[end]];
 			}
-			columns.total[left] += weight;
-			columns.last[left] = k + 1;
-			from += weight;
-			// What ran is where a stack ends: callers have no time of their own.
-			if (node === 0)
-				columns.self[left] += weight;
 		}
+		if (groups.length < 2)
+			return groups;
+		groups.sort((a, b) => b.weight - a.weight || a.first - b.first);
+		const oldEnds = ends.slice(first, end);
+		const oldReached = reached.slice(first, end);
+		let to = first;
+		for (const group of groups) {
+			const at = group.first - first;
+			ends.set(oldEnds.subarray(at, at + group.count), to);
+			reached.set(oldReached.subarray(at, at + group.count), to);
+			group.first = to;
+			to += group.count;
+		}
+		return groups;
 	}
 
 	/** By the frame reached; stacks that have no more of them come last. */
@@ -102,17 +133,16 @@ export function invertTree(base) {
 			sorted = frameOf(k - 1) <= frameOf(k);
 		if (sorted)
 			return;
-		// One number holds the frame and the place: exact, both are below 2^31 and 2^22.
-		const wide = count > 1 << 22 ? count : 1 << 22;
+		// One number holds the frame and the place: exact below 2^53.
 		const keys = new Float64Array(count);
 		for (let k = 0; k < count; k++)
-			keys[k] = frameOf(first + k) * wide + k;
+			keys[k] = frameOf(first + k) * count + k;
 		keys.sort();
 		const oldEnds = ends.slice(first, first + count);
 		const oldReached = reached.slice(first, first + count);
 		for (let k = 0; k < count; k++) {
-			ends[first + k] = oldEnds[keys[k] % wide];
-			reached[first + k] = oldReached[keys[k] % wide];
+			ends[first + k] = oldEnds[keys[k] % count];
+			reached[first + k] = oldReached[keys[k] % count];
 		}
 	}
 

@@ -13,6 +13,7 @@ import {NONE, UNKNOWN} from './tree.js';
  * @property {number} firstRow
  * @property {number} lastRow
  * @property {number} narrowest in CSS pixels
+ * @property {number} [until] time after which no unknown children are looked for
  */
 
 export class BoxList {
@@ -91,7 +92,7 @@ class Runs {
  * @param {BoxList} boxes filled anew: rows interleaved, each row from left to right
  */
 export function visibleBoxes(tree, view, boxes) {
-	const {width, firstRow, lastRow, narrowest} = view;
+	const {width, firstRow, lastRow, narrowest, until = Infinity} = view;
 	const scale = width / (view.to - view.from);
 	const runs = new Runs(tree.rows, boxes, narrowest);
 	boxes.count = 0;
@@ -110,9 +111,9 @@ export function visibleBoxes(tree, view, boxes) {
 					boxes.add(i, row, left, right, 0);
 				}
 				if (row < lastRow) {
-					if (tree.child[i] === UNKNOWN)
+					if (tree.child[i] === UNKNOWN && performance.now() < until)
 						tree.expand(i);
-					next = tree.child[i];
+					next = Math.max(tree.child[i], NONE);
 				}
 			}
 		}

@@ -97,8 +97,10 @@ export class Navigator {
 	 */
 	walk(choose) {
 		const {viewer} = this;
-		const next = choose(placeOf(viewer, Math.max(viewer.selected, 0)));
-		this.reach(next === undefined || viewer.selected < 0 ? viewer.zoomed : next);
+		if (viewer.selected < 0)
+			this.reach(viewer.zoomed);
+		else
+			this.reach(choose(placeOf(viewer, viewer.selected)) ?? viewer.selected);
 	}
 
 	/** To the widest child or to the parent. @param {boolean} down */

@@ -14,6 +14,9 @@ import {fillDetails, fillTooltip, placeTooltip} from './details.js';
 import {fillCrumbs} from './crumbs.js';
 import {Finder} from './finder.js';
 
+/** What finding out children may cost while the camera moves; the rest is seen when it stops. */
+const EXPANDING_MS = 3;
+
 export class Viewer {
 	/** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile */
 	constructor(svg, profile) {
@@ -48,7 +51,6 @@ export class Viewer {
 
 	show() {
 		showPage(this.page);
-		this.page.sheet.style.setProperty('--row', `${this.profile.rowPx}px`);
 		this.recolor();
 		this.resize();
 		this.toRoot();
@@ -119,7 +121,9 @@ export class Viewer {
 		const ends = [this.rowAt(0), this.rowAt(this.height)];
 		visibleBoxes(this.tree, {...this.camera.span, width: this.width,
 			firstRow: Math.max(Math.min(...ends), 0), lastRow: Math.max(...ends),
-			narrowest: this.profile.narrowestPx}, this.boxes);
+			narrowest: this.profile.narrowestPx,
+			until: this.camera.moving ? performance.now() + EXPANDING_MS : Infinity},
+			this.boxes);
 		this.painter.draw(this.boxes, i => this.groupOf(this.boxes, i),
 			row => this.topOf(row), node => labelOf(this, node), this.width);
 		this.placeFrames();
@@ -203,11 +207,13 @@ export class Viewer {
 		if (!span)
 			return;
 		const {left, right} = span;
-		const x = snapLeft(left, right, this.width);
-		const y = this.topOf(this.tree.depth[node]);
-		frame.style.width = `${Math.max(snapWidth(left, right, this.width), 1) + 2}px`;
+		const inner = snapLeft(left, right, this.width);
+		const x = Math.max(inner - 1, 0);
+		const end = inner + Math.max(snapWidth(left, right, this.width), 1) + 1;
+		const y = this.topOf(this.tree.depth[node]) - 1;
+		frame.style.width = `${Math.min(end, this.width) - x}px`;
 		frame.style.height = `${this.profile.rowPx + 1}px`;
-		frame.style.transform = `translate(${x - 1}px,${y - 1}px)`;
+		frame.style.transform = `translate(${x}px,${y}px)`;
 	}
 
 	/** In CSS pixels within the canvas, null when out of sight. @param {number} node */
