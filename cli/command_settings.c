@@ -5,13 +5,14 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/config.h"
 
-#define NS_PER_S      1000000000.0
+#define NS_PER_S      1000000000u
 #define ORIGIN_COLUMN 36
 
 /* As argv, what was read stays until the process ends. */
@@ -29,6 +30,18 @@ int command_settle(struct options *options, struct diag_message *message)
 	for (size_t i = 0; i < config.warnings.count; i++)
 		diag_info("%s", config.warnings.items[i]);
 	return error ? error : options_finish(options, message);
+}
+
+/* Exact, and without zeros that say nothing: 0.1, 2. */
+static void print_seconds(char *out, size_t size, uint64_t duration_ns)
+{
+	int bytes = snprintf(out, size, "%" PRIu64 ".%09" PRIu64, duration_ns / NS_PER_S,
+		duration_ns % NS_PER_S);
+
+	while (out[bytes - 1] == '0')
+		out[--bytes] = '\0';
+	if (out[bytes - 1] == '.')
+		out[--bytes] = '\0';
 }
 
 /* The value of @row as a settings file has it; NULL: there is none. Owned; without memory also. */
@@ -50,8 +63,7 @@ static char *value_of(const struct options *options, const struct options_row *r
 		text = *(const double *)field > 0 ? number : NULL;
 		break;
 	case OPTIONS_KIND_SECONDS:
-		snprintf(number, sizeof(number), "%.19g",
-			(double)*(const uint64_t *)field / NS_PER_S);
+		print_seconds(number, sizeof(number), *(const uint64_t *)field);
 		text = *(const uint64_t *)field ? number : NULL;
 		break;
 	case OPTIONS_KIND_SWITCH:

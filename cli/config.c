@@ -115,7 +115,7 @@ static int load_file(struct config *config, struct options *options,
 	}
 	error = config_read(config, options, &source, in, message);
 	fclose(in);
-	if (error && !message->hint[0])
+	if (error && !source.is_required && !message->hint[0])
 		diag_fail_hint(message, "flamerun --no-config runs without settings files");
 	return error;
 }

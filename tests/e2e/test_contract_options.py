@@ -14,7 +14,7 @@ TRY = "flamerun: hint: flamerun --help lists the options\n"
 def test_help_and_version(run, tmp_path):
     result = run("--help")
     assert result.returncode == 0 and result.stderr == ""
-    assert result.stdout.startswith("usage: flamerun [option...] [--] program [argument...]\n")
+    assert result.stdout.startswith("usage: flamerun [option...] [@preset] [--] program ")
     lines = result.stdout.splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 80
     for path in ("-h", "-qh", "render --help", "render x -h"):
