@@ -264,10 +264,13 @@ bench: all $(bench_programs) ## measure against alternatives, side by side; asse
 	@for b in $(bench_programs); do echo "  BENCH   $$b"; $$b || exit 1; done
 	@for b in $(wildcard tests/bench/bench*.py); do echo "  BENCH   $$b"; BUILD='$(BUILD)' $(PYTHON) $$b || exit 1; done
 
+$(BUILD)/bench/bench-picture: $(BUILD)/librender.a
+$(BUILD)/bench/bench-picture: bench_libs = $(BUILD)/librender.a $(package_libs) -lz -lm
+
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
-	$(Q)$(CC) $(base_cflags) -fomit-frame-pointer $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lunwind
+	$(Q)$(CC) $(base_cflags) -fomit-frame-pointer $(CPPFLAGS) $(CFLAGS) -o $@ $< $(bench_libs) $(LDFLAGS) -lunwind
 
 lints := $(sort $(wildcard tests/lint/lint_*))
 .PHONY: lint

@@ -26,7 +26,7 @@
 #define ROWS_MAX	 150u
 #define ROWS_CALM	 36u
 #define NEEDLE_PX	 32.0
-#define BOXES_MAX	 40000u
+#define BOXES_MAX	 16000u
 
 /* Texts beside labels: title, subtitle, empty, two notes of our own. */
 #define TEXTS_MORE (NOTES_MAX + 5u)
