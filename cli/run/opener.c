@@ -39,7 +39,8 @@ static int fill_word(struct command *command, char **word, const char *path)
 
 	if (!gap || command->with_path)
 		return 0;
-	if (asprintf(&command->with_path, "%.*s%s%s", (int)(gap - *word), *word, path, gap + 2) < 0) {
+	if (asprintf(&command->with_path, "%.*s%s%s", (int)(gap - *word), *word, path, gap + 2) <
+		0) {
 		command->with_path = NULL;
 		return -ENOMEM;
 	}

@@ -115,7 +115,8 @@ static int put_gap(struct name *name, const char *at, const struct pattern_value
 		return 1;
 	default:
 		diag_fail(message, -EINVAL, "'%%%.1s' means nothing in the name of an output", at);
-		diag_fail_hint(message, "%%p %%h %%t %%{VAR} are filled in, %%%% is a percent sign");
+		diag_fail_hint(message,
+			"%%p %%h %%t %%{VAR} are filled in, %%%% is a percent sign");
 		return -EINVAL;
 	}
 }

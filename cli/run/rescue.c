@@ -52,8 +52,8 @@ int rescue_stacks(const struct calltree *tree, char path[PATH_MAX], struct diag_
 		error = write_in(folder, tree, written);
 	}
 	if (error)
-		return diag_fail(message, error, "cannot save the stacks in '%s' either: %s", folder,
-			strerror(-error));
+		return diag_fail(message, error, "cannot save the stacks in '%s' either: %s",
+			folder, strerror(-error));
 	strcpy(path, written);
 	return 0;
 }

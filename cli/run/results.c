@@ -75,7 +75,8 @@ int results_open(struct results **out, const struct options *options, bool has_c
 	struct diag_message *message)
 {
 	const struct options_paths *paths = &options->outputs;
-	struct results *results = calloc(1, sizeof(*results) + paths->count * sizeof(results->list[0]));
+	struct results *results =
+		calloc(1, sizeof(*results) + paths->count * sizeof(results->list[0]));
 	const char *names[OPTIONS_OUTPUTS_MAX];
 	int error = 0;
 
@@ -148,7 +149,8 @@ void results_write(struct results *results, const struct calltree *tree,
 		}
 		if (format_is_folded(result->format))
 			written->has_stacks = true;
-		if (!written->show && format_is_svg(result->format) && outputs_is_file(results->outputs, i))
+		if (!written->show && format_is_svg(result->format) &&
+			outputs_is_file(results->outputs, i))
 			written->show = result->name;
 		if (!result->is_standard_output)
 			diag_info("wrote '%s'", result->name);

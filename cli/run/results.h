@@ -18,7 +18,7 @@ struct results;
 struct results_written {
 	unsigned failed;  /* outputs that could not be written */
 	bool has_stacks;  /* one that could holds folded stacks */
-	const char *show; /* the first SVG that could, for a browser; owned by the results, or NULL */
+	const char *show; /* the first SVG that could, for a browser, or NULL (borrowed) */
 };
 
 /*

@@ -22,8 +22,8 @@ class Pixels:
 
     def difference(self, other):
         """
-        Mean difference of all bytes, 0 to 255; 255 when the sizes differ by more than rounding. What
-        lies below the boxes is left out: an SVG says there what it can do.
+        Mean difference of all bytes, 0 to 255; 255 when the sizes differ by more than rounding.
+        What lies below the boxes is left out: an SVG says there what it can do.
         """
         rows = min(self.height, other.height) - FOOTER
         if abs(self.width - other.width) > 2 or abs(self.height - other.height) > FOOTER:

@@ -38,7 +38,7 @@ def test_the_childs_pid(run, tmp_path):
 def test_host_time_and_variables(run, tmp_path, stacks):
     before = time.time()
     result = run("-q", "render", stacks, "-o", "%h_%t_%{X}%%.svg",
-                 env=dict(os.environ, TZ="XXX-5", X="../a/b"))
+                 env=dict(os.environ, TZ="ZONE-5", X="../a/b"))
     assert (result.returncode, result.stderr) == (0, "")
     name = [name for name in names(tmp_path) if name != "in"][0]
     host, when, rest = re.fullmatch(r"(.*)_(\d{8}-\d{6})_(.*)", name).groups()

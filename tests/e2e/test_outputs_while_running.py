@@ -129,9 +129,9 @@ def test_a_second_interrupt_ends_flamerun(flamerun, tmp_path):
     reader = os.open(tmp_path / "slow.svg", os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
     try:
-        with subprocess.Popen([flamerun, "-q", "-o", "slow.svg", "-o", "other.svg", "--", "sh", "-c",
-                               "echo $$; exit 3"], cwd=tmp_path, stdout=subprocess.PIPE,
-                              text=True) as process:
+        with subprocess.Popen([flamerun, "-q", "-o", "slow.svg", "-o", "other.svg", "--",
+                               "sh", "-c", "echo $$; exit 3"], cwd=tmp_path,
+                              stdout=subprocess.PIPE, text=True) as process:
             process.stdout.readline()
             assert select.select([reader], [], [], 30)[0], "it is writing"
             process.send_signal(signal.SIGINT)
