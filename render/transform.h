@@ -28,8 +28,10 @@ struct transform_options {
 };
 
 /*
- * Returns 0 and an owned, finished tree in *@out, with the weight of the samples that became empty
- * in *@left_out; or -ENOMEM.
+ * @tree is borrowed for the call, and so are the contexts. Returns 0 and an owned, finished tree in
+ * *@out, with the weight of the samples that became empty or had no root in *@left_out: that and
+ * the new tree's total are @tree's total. Frames that are in no stack any more are not in it.
+ * Otherwise -ENOMEM, or what poisoned the new tree, see calltree_error(); nothing is written then.
  */
 int transform_tree(const struct calltree *tree, const struct transform_options *options,
 	struct calltree **out, uint64_t *left_out);
