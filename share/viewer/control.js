@@ -129,8 +129,8 @@ export class Control {
 		viewer.setOrder(bottomUp);
 		this.navigator.history = [];
 		press(this.page.bottomUp, bottomUp);
-		this.navigator.zoom(0, true);
 		viewer.toRoot();
+		this.navigator.zoom(0, true);
 		this.searchBox.describe();
 		this.page.spoken.textContent = bottomUp ? 'Bottom-up' : 'Top-down';
 		this.address.keep();
@@ -173,6 +173,9 @@ export class Control {
 			path.reverse();
 		const text = stack ? path.join('\n') : nodeName(viewer, node);
 		const copied = await this.clipboard.write(text);
+		// The browser's own copying tells only what has the focus.
+		if (!copied)
+			this.page.canvas.focus({preventScroll: true});
 		this.toast(!copied ? 'Not allowed here; press Ctrl+C now' :
 			stack ? `Copied a stack of ${path.length}` : `Copied ${text}`);
 	}

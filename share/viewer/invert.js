@@ -27,11 +27,50 @@ function makeColumns(room) {
 	};
 }
 
+/** The nodes with weight of their own. @param {Tree} base */
+function stackEnds({self}) {
+	const ends = new Uint32Array(self.length);
+	let count = 0;
+	for (let i = 0; i < self.length; i++)
+		if (self[i] > 0)
+			ends[count++] = i;
+	return ends.slice(0, count);
+}
+
+/**
+ * The places 0 to keys.length - 1, by the keys at them; equal keys keep their order.
+ * @param {Uint32Array} keys @param {number} most key
+ * @returns {Uint32Array}
+ */
+export function sortedPlaces(keys, most) {
+	const count = keys.length;
+	const places = new Uint32Array(count);
+	if (count > most / 8) {
+		const starts = new Uint32Array(most + 2);
+		for (let k = 0; k < count; k++)
+			starts[keys[k] + 1]++;
+		for (let key = 0; key <= most; key++)
+			starts[key + 1] += starts[key];
+		for (let k = 0; k < count; k++)
+			places[starts[keys[k]]++] = k;
+	} else {
+		// One number holds key and place: exact below 2^53.
+		const both = new Float64Array(count);
+		for (let k = 0; k < count; k++)
+			both[k] = keys[k] * count + k;
+		both.sort();
+		for (let k = 0; k < count; k++)
+			places[k] = both[k] % count;
+	}
+	return places;
+}
+
 /** @param {Tree} base @returns {Tree} */
 export function invertTree(base) {
 	// By stack: the node it ends at, and the node its last sorted frame belongs to.
-	const ends = Uint32Array.from(base.self.keys()).filter(i => base.self[i] > 0);
+	const ends = stackEnds(base);
 	const reached = ends.slice();
+	const beyond = base.frame.reduce((most, frame) => Math.max(most, frame), 0) + 1;
 	let columns = makeColumns(1024);
 	/** @type {Tree} */
 	const tree = {
@@ -126,23 +165,21 @@ export function invertTree(base) {
 
 	/** By the frame reached; stacks that have no more of them come last. */
 	function sortStacks(/** @type {number} */ first, /** @type {number} */ count) {
-		const frameOf = (/** @type {number} */ k) =>
-			reached[k] > 0 ? base.frame[reached[k]] : 0x7fffffff;
+		const keys = new Uint32Array(count);
 		let sorted = true;
-		for (let k = first + 1; k < first + count && sorted; k++)
-			sorted = frameOf(k - 1) <= frameOf(k);
+		for (let k = 0; k < count; k++) {
+			const node = reached[first + k];
+			keys[k] = node > 0 ? base.frame[node] : beyond;
+			sorted = sorted && (k === 0 || keys[k - 1] <= keys[k]);
+		}
 		if (sorted)
 			return;
-		// One number holds the frame and the place: exact below 2^53.
-		const keys = new Float64Array(count);
-		for (let k = 0; k < count; k++)
-			keys[k] = frameOf(first + k) * count + k;
-		keys.sort();
+		const places = sortedPlaces(keys, beyond);
 		const oldEnds = ends.slice(first, first + count);
 		const oldReached = reached.slice(first, first + count);
 		for (let k = 0; k < count; k++) {
-			ends[first + k] = oldEnds[keys[k] % count];
-			reached[first + k] = oldReached[keys[k] % count];
+			ends[first + k] = oldEnds[places[k]];
+			reached[first + k] = oldReached[places[k]];
 		}
 	}
 

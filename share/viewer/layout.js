@@ -90,11 +90,13 @@ class Runs {
 /**
  * @param {import('./tree.js').Tree} tree @param {View} view
  * @param {BoxList} boxes filled anew: rows interleaved, each row from left to right
+ * @returns {boolean} whether all children that matter are known
  */
 export function visibleBoxes(tree, view, boxes) {
 	const {width, firstRow, lastRow, narrowest, until = Infinity} = view;
 	const scale = width / (view.to - view.from);
 	const runs = new Runs(tree.rows, boxes, narrowest);
+	let complete = true;
 	boxes.count = 0;
 	for (let i = 0; i !== NONE;) {
 		const row = tree.depth[i];
@@ -113,7 +115,11 @@ export function visibleBoxes(tree, view, boxes) {
 				if (row < lastRow) {
 					if (tree.child[i] === UNKNOWN && performance.now() < until)
 						tree.expand(i);
-					next = Math.max(tree.child[i], NONE);
+					next = tree.child[i];
+					if (next === UNKNOWN) {
+						complete = false;
+						next = NONE;
+					}
 				}
 			}
 		}
@@ -128,6 +134,7 @@ export function visibleBoxes(tree, view, boxes) {
 	}
 	for (let row = 0; row < tree.rows; row++)
 		runs.end(row);
+	return complete;
 }
 
 /**

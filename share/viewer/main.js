@@ -45,6 +45,7 @@ async function main() {
 		const viewer = new Viewer(svg, profile);
 		viewer.show();
 		const control = new Control(viewer);
+		performance.mark('flamerun');
 		Object.defineProperty(window, 'flamerun', {value: facts(control)});
 	} catch (error) {
 		hidePage(svg);

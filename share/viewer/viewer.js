@@ -14,8 +14,8 @@ import {fillDetails, fillTooltip, placeTooltip} from './details.js';
 import {fillCrumbs} from './crumbs.js';
 import {Finder} from './finder.js';
 
-/** What finding out children may cost while the camera moves; the rest is seen when it stops. */
-const EXPANDING_MS = 3;
+/** What finding out children may cost of a frame; the next frame goes on. */
+const EXPANDING_MS = 5;
 
 export class Viewer {
 	/** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile */
@@ -93,7 +93,7 @@ export class Viewer {
 		const {scroller} = this.page;
 		scroller.scrollTop = this.icicle ? 0 : scroller.scrollHeight;
 		this.scrollTop = scroller.scrollTop;
-		this.draw();
+		this.redraw();
 	}
 
 	/** Top edge of a row within the canvas. @param {number} row */
@@ -119,14 +119,15 @@ export class Viewer {
 		if (!this.width)
 			return;
 		const ends = [this.rowAt(0), this.rowAt(this.height)];
-		visibleBoxes(this.tree, {...this.camera.span, width: this.width,
+		const complete = visibleBoxes(this.tree, {...this.camera.span, width: this.width,
 			firstRow: Math.max(Math.min(...ends), 0), lastRow: Math.max(...ends),
 			narrowest: this.profile.narrowestPx,
-			until: this.camera.moving ? performance.now() + EXPANDING_MS : Infinity},
-			this.boxes);
+			until: performance.now() + EXPANDING_MS}, this.boxes);
 		this.painter.draw(this.boxes, i => this.groupOf(this.boxes, i),
 			row => this.topOf(row), node => labelOf(this, node), this.width);
 		this.placeFrames();
+		if (!complete && !this.camera.moving)
+			this.redraw();
 	}
 
 	/** @param {BoxList} boxes @param {number} i */
