@@ -37,10 +37,10 @@ struct ending command_render(struct options *options, int argc, char **argv, int
  */
 int command_settle(struct options *options, struct diag_message *message);
 
-/* Write every setting of @options (finished) and where it came from. Returns 0 or -errno of @out. */
+/* Write every setting of @options (finished) and its origin. Returns 0 or -errno of @out. */
 int command_write_settings(const struct options *options, FILE *out);
 
-/* Answer -h, --version, --show-config or --completions, whichever is in @options, on standard output. */
+/* Answer -h, --version, --show-config or --completions, as @options say, on standard output. */
 struct ending command_tell(struct options *options);
 
 #endif

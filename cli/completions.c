@@ -11,6 +11,11 @@
 
 #include "cli/options.h"
 
+/* Prints the presets of the usual files as @NAME; understood by all three shells' eval. */
+#define PRESETS                                                                            \
+	"sed -n 's/^[[:blank:]]*\\[preset  *\\([^]]*\\)\\].*/@\\1/p' \\\n"                     \
+	"\t\t/etc/flamerun.ini ~/.config/flamerun/flamerun.ini .flamerun.ini 2>/dev/null"
+
 typedef void each_fn(const struct options_row *row, FILE *out);
 
 const char *const *completions_shells(void)
@@ -116,6 +121,9 @@ static void bash_helpers(FILE *out)
 	      "\tcompopt -o filenames 2>/dev/null\n"
 	      "\tmapfile -t COMPREPLY < <(compgen -f -- \"$1\")\n}\n"
 	      "\n"
+	      "__flamerun_presets()\n{\n"
+	      "\t" PRESETS "\n}\n"
+	      "\n"
 	      "# The value $2 of option $1.\n"
 	      "__flamerun_value()\n{\n\tcase $1 in\n",
 		out);
@@ -181,6 +189,8 @@ static void write_bash(FILE *out)
 	fputs("' -- \"$current\"))\n"
 	      "\telif [[ $rendering ]]; then\n"
 	      "\t\t__flamerun_files \"$current\"\n"
+	      "\telif [[ $current == @* || ${COMP_WORDS[COMP_CWORD - 1]} == @ ]]; then\n"
+	      "\t\tCOMPREPLY=($(compgen -W \"$(__flamerun_presets)\" -- \"@${current#@}\"))\n"
 	      "\telse\n"
 	      "\t\t__flamerun_program \"$COMP_CWORD\"\n"
 	      "\t\t[[ render == \"$current\"* ]] && COMPREPLY+=(render)\n"
@@ -242,6 +252,8 @@ static void write_zsh(FILE *out)
 	      "\t\t_flamerun\n"
 	      "\telif [[ $words[1] == render ]] && (( CURRENT > 1 )); then\n"
 	      "\t\t_arguments -s -S $options '*:stacks:_files'\n"
+	      "\telif [[ $words[1] == @* ]]; then\n"
+	      "\t\tcompadd -- $(" PRESETS ")\n"
 	      "\telif (( CURRENT == 1 )); then\n"
 	      "\t\t_alternative 'commands:command:(render)' 'programs:program:_command_names -e' \\\n"
 	      "\t\t\t'files:file:_files'\n"
@@ -322,12 +334,18 @@ static void write_fish(FILE *out)
 	      "\treturn 1\n"
 	      "end\n"
 	      "\n"
+	      "function __flamerun_presets\n"
+	      "\t" PRESETS "\n"
+	      "end\n"
+	      "\n"
 	      "function __flamerun_complete_program\n"
 	      "\tset -l line (string escape -- $__flamerun_words)\n"
 	      "\tcomplete -C (string join ' ' -- $line (commandline -ct))\n"
 	      "end\n"
 	      "\n"
 	      "complete -c flamerun -n 'not __flamerun_program' -a render -d 'draw folded stacks'\n"
+	      "complete -c flamerun -n 'not __flamerun_program' -a '(__flamerun_presets)' "
+	      "-d preset\n"
 	      "complete -c flamerun -n 'not __flamerun_program; and not contains render "
 	      "(commandline -opc)' -a '(__fish_complete_command)'\n"
 	      "complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'\n",

@@ -7,6 +7,12 @@ __flamerun_files()
 	mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
+__flamerun_presets()
+{
+	sed -n 's/^[[:blank:]]*\[preset  *\([^]]*\)\].*/@\1/p' \
+		/etc/flamerun.ini ~/.config/flamerun/flamerun.ini .flamerun.ini 2>/dev/null
+}
+
 # The value $2 of option $1.
 __flamerun_value()
 {
@@ -65,6 +71,8 @@ _flamerun()
 		COMPREPLY=($(compgen -W ' --output --format --open --palette --hide --root --reverse --threads --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
 	elif [[ $rendering ]]; then
 		__flamerun_files "$current"
+	elif [[ $current == @* || ${COMP_WORDS[COMP_CWORD - 1]} == @ ]]; then
+		COMPREPLY=($(compgen -W "$(__flamerun_presets)" -- "@${current#@}"))
 	else
 		__flamerun_program "$COMP_CWORD"
 		[[ render == "$current"* ]] && COMPREPLY+=(render)

@@ -25,12 +25,18 @@ function __flamerun_program
 	return 1
 end
 
+function __flamerun_presets
+	sed -n 's/^[[:blank:]]*\[preset  *\([^]]*\)\].*/@\1/p' \
+		/etc/flamerun.ini ~/.config/flamerun/flamerun.ini .flamerun.ini 2>/dev/null
+end
+
 function __flamerun_complete_program
 	set -l line (string escape -- $__flamerun_words)
 	complete -C (string join ' ' -- $line (commandline -ct))
 end
 
 complete -c flamerun -n 'not __flamerun_program' -a render -d 'draw folded stacks'
+complete -c flamerun -n 'not __flamerun_program' -a '(__flamerun_presets)' -d preset
 complete -c flamerun -n 'not __flamerun_program; and not contains render (commandline -opc)' -a '(__fish_complete_command)'
 complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'
 complete -c flamerun -n 'not __flamerun_program' -s o -l output -r -F -d 'write the graph here, more than one if repeated'

@@ -140,8 +140,8 @@ def test_show_config(run, golden, home, work):
 
 
 def test_show_config_is_a_settings_file(run, home, work):
-    words = ["--title", "a b", "-d", "0.1", "--min-width=0.3", "--hide", "^x|y$", "-o", "a.svg", "-o",
-             "b.png", "-q", "--reverse", "--ground=dark", "--format=png", "--subtitle="]
+    words = ["--title", "a b", "-d", "0.1", "--min-width=0.3", "--hide", "^x|y$", "-o", "a.svg",
+             "-o", "b.png", "-q", "--reverse", "--ground=dark", "--format=png", "--subtitle="]
     first = run("--show-config", *words, cwd=work, env=home[0])
     (work / "again.ini").write_text(first.stdout)
     second = run("--show-config", "--config", "again.ini", cwd=work, env=home[0])
@@ -194,7 +194,8 @@ def test_settings_take_effect(run, home, work):
 
 
 def test_a_projects_file_does_no_harm(run, home, work):
-    (work / ".flamerun.ini").write_text("output = /tmp/elsewhere.svg\nopen = yes\ntitle = \x1b[31m\n")
+    (work / ".flamerun.ini").write_text(
+        "output = /tmp/elsewhere.svg\nopen = yes\ntitle = \x1b[31m\n")
     (work / "in.folded").write_text("main;work 5\n")
     result = run("render", "in.folded", cwd=work, env=home[0])
     path = work / ".flamerun.ini"

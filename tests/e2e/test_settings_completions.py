@@ -50,6 +50,8 @@ CASES = [
     ("--rate=99 -- zany", ["--rate=99", "--", "zanyprogram"]),
     ("@fast zany", ["@fast", "zanyprogram"]),
     ("@fast --rat", ["@fast", "--rate"]),
+    ("@post", ["@poster"]),
+    ("-q @post", ["-q", "@poster"]),
     ("zanyprogram pict", ["zanyprogram", "picture.svg"]),
     ("-- zanyprogram --rat", ["--", "zanyprogram", "--rat"]),
     ("zanyprogram --rat", ["zanyprogram", "--rat"]),
@@ -65,6 +67,7 @@ def place(tmp_path_factory):
     """A folder with files to complete, and programs in bin."""
     folder = tmp_path_factory.mktemp("shell")
     (folder / "bin").mkdir()
+    (folder / ".flamerun.ini").write_text("[preset poster]\n[preset fine]\n")
     for name, text in (("flamerun", 'echo "GOT<$(printf "%s|" "$@")>"'), ("zanyprogram", ":")):
         program = folder / "bin" / name
         program.write_text(f"#!/bin/sh\n{text}\n")
