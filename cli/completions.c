@@ -298,7 +298,8 @@ static void fish_with_value(const struct options_row *row, FILE *out)
 		fprintf(out, " --%s", row->long_name);
 }
 
-static void write_fish(FILE *out)
+/* Where among the words are we? */
+static void fish_walk(FILE *out)
 {
 	fputs("# SPDX-License-Identifier: MIT\n"
 	      "# fish completion for flamerun. Written by: flamerun --completions fish\n"
@@ -333,8 +334,14 @@ static void write_fish(FILE *out)
 	      "\tend\n"
 	      "\treturn 1\n"
 	      "end\n"
-	      "\n"
-	      "function __flamerun_presets\n"
+	      "\n",
+		out);
+}
+
+static void write_fish(FILE *out)
+{
+	fish_walk(out);
+	fputs("function __flamerun_presets\n"
 	      "\t" PRESETS "\n"
 	      "end\n"
 	      "\n"

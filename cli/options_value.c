@@ -7,21 +7,17 @@
 
 #include <errno.h>
 #include <math.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/expression.h"
 #include "cli/formats/format.h"
 #include "cli/nearest.h"
 
 #define NS_PER_S 1000000000.0
 /* More than a century, and far below what 64 bits of nanoseconds hold. */
 #define DURATION_MAX_S 4000000000.0
-/* glibc's regcomp copies what is repeated: a few nested repeats take all memory. */
-#define REGEX_BYTES_MAX  1000
-#define REGEX_COPIES_MAX 1000
-
 #define SUBJECT_BYTES 256
 
 /* A checked value on its way to a field. */
@@ -125,71 +121,15 @@ static int check_choice(const struct check *check, struct checked *checked)
 	return -EINVAL;
 }
 
-/*
- * At most how often something in @regex is copied, as if all repeats were nested. An interval makes
- * as many copies as it allows; "x+" is "xx*" to glibc, which matters where x repeats itself.
- */
-static double copies_in(const char *regex)
-{
-	double product = 1;
-
-	for (const char *at = regex; *at; at++) {
-		double most = 1;
-
-		if (*at == '+' && at > regex && strchr(")+*?}", at[-1]))
-			product *= 2;
-		if (*at != '{')
-			continue;
-		for (at++; *at >= '0' && *at <= '9'; at++)
-			most = fmax(most, strtod(at, NULL));
-		if (*at == ',')
-			for (at++; *at >= '0' && *at <= '9'; at++)
-				most = fmax(most, strtod(at, NULL));
-		product *= most;
-		at--;
-	}
-	return product;
-}
-
-static int compile(const char *value, size_t bytes, char text[128])
-{
-	char part[REGEX_BYTES_MAX + 1];
-	regex_t regex;
-	int error;
-
-	memcpy(part, value, bytes);
-	part[bytes] = '\0';
-	error = regcomp(&regex, part, REG_EXTENDED | REG_NOSUB);
-	if (!error)
-		regfree(&regex);
-	else if (text)
-		regerror(error, &regex, text, 128);
-	return error;
-}
-
-/* regcomp() does not say where it stumbled: behind the longest part that is one by itself. */
 static int check_regex(const struct check *check, struct checked *checked)
 {
-	size_t bytes = strlen(check->value), good;
-	char text[128];
+	char why[EXPRESSION_WHY_BYTES];
 
 	/* Every name has the empty match: taken for none at all, which takes back another one. */
-	checked->text = bytes ? check->value : NULL;
-	if (!bytes)
+	checked->text = check->value[0] ? check->value : NULL;
+	if (!checked->text || !expression_check(check->value, why))
 		return 0;
-	if (bytes > REGEX_BYTES_MAX)
-		return diag_fail(check->message, -EINVAL, "%s has more than %d bytes",
-			check->subject, REGEX_BYTES_MAX);
-	if (copies_in(check->value) > REGEX_COPIES_MAX)
-		return diag_fail(check->message, -EINVAL,
-			"%s repeats more than %d times with '{}' and '+': '%s'", check->subject,
-			REGEX_COPIES_MAX, check->value);
-	if (!compile(check->value, bytes, text))
-		return 0;
-	for (good = bytes - 1; good && compile(check->value, good, NULL);)
-		good--;
-	return diag_fail(check->message, -EINVAL, "%s: %s at character %zu of '%s'", check->subject,
-		text, good + 1, check->value);
+	return diag_fail(check->message, -EINVAL, "%s: %s '%s'", check->subject, why, check->value);
 }
 
 static int check_switch(const struct check *check, struct checked *checked)
