@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <math.h>
 
 #include "render/palette.h"
 #include "render/picture.h"
@@ -151,8 +152,8 @@ static unsigned count_root_fills(const struct calltree *tree, const char *svg, i
 	char text[32];
 
 	assert_int_equal(palette_init(&palette, NULL, tree), 0);
-	snprintf(text, sizeof(text), "fill:rgb(%.4f",
-		palette_at(&palette, palette_root(&palette), dark).red / 2.55);
+	snprintf(text, sizeof(text), "fill:rgb(%.2f",
+		floor(palette_at(&palette, palette_root(&palette), dark).red / 0.0255) / 100);
 	palette_release(&palette);
 	return count(svg, text);
 }
