@@ -78,7 +78,8 @@ def test_a_run(split, tmp_path):
     assert all(stack[-1] != "heavy" for stack, _ in turned.folded.stacks if "main" in stack)
     # What is said of the run is about all of it, whichever way the picture looks.
     for run in (rooted, turned):
-        assert re.search(r"% +heavy|% +\S*spin", run.stderr), run.stderr
+        for name in ("heavy", "light"):
+            assert re.search(rf"% +{name} \[split\]", run.stderr), run.stderr
 
 
 def test_a_root_for_each_thread(tmp_path):
