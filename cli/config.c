@@ -96,6 +96,7 @@ static int load_file(struct config *config, struct options *options,
 {
 	struct config_source source = *given;
 	struct diag_message why = {0};
+	struct stat status;
 	FILE *in = NULL;
 	int error;
 
@@ -103,7 +104,8 @@ static int load_file(struct config *config, struct options *options,
 	if (!source.path)
 		return diag_fail(message, -ENOMEM, "out of memory");
 	error = config_open(&source, &in, &why);
-	*read = error != -ENOENT && error != -ENOTDIR;
+	/* In somebody else's folder (HOME outlives a change of user) there is nothing of ours. */
+	*read = !error || !lstat(source.path, &status);
 	if (error && source.is_required) {
 		*message = why;
 		return error;

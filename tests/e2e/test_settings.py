@@ -221,6 +221,23 @@ def test_what_is_no_file(run, home, work):
     assert run("-q", "--show-config", cwd=work, env=home[0]).stderr == ""
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_the_home_of_somebody_else(run, home, work):
+    """What one may not even look at is not missed; a file one may not read is told."""
+    home[1].write_text("rate = 5\n")
+    for folder in home[1].parents[:6]:
+        folder.chmod(folder.stat().st_mode | 0o055)
+    home[1].chmod(0o600)
+
+    def other_user():
+        return run("--show-config", cwd="/", env=home[0], user=12345, group=12345, extra_groups=[])
+
+    assert other_user().stderr == f"flamerun: cannot read '{home[1]}': Permission denied\n"
+    home[1].parent.chmod(0o700)
+    result = other_user()
+    assert result.stderr == "" and shown(result)["rate"] == ("197", "built-in")
+
+
 def test_help_needs_no_settings(run, home, work):
     home[1].write_text("rate = many\n")
     assert run("--help", cwd=work, env=home[0]).returncode == 0
