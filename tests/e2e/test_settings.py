@@ -26,6 +26,7 @@ MISTAKES = """
 --quiet=1 ls
 --no-quiet=1 ls
 --no-rate ls
+--=3 ls
 -r 0 ls
 -r 1e3 ls
 --rate=10001 ls
@@ -230,7 +231,8 @@ def test_the_home_of_somebody_else(run, home, work):
     home[1].chmod(0o600)
 
     def other_user():
-        return run("--show-config", cwd="/", env=home[0], user=12345, group=12345, extra_groups=[])
+        return run("--show-config", cwd="/", env=home[0], user=12345, group=12345,
+                   extra_groups=[])
 
     assert other_user().stderr == f"flamerun: cannot read '{home[1]}': Permission denied\n"
     home[1].parent.chmod(0o700)
