@@ -21,10 +21,12 @@ export class Address {
 		const total = tree.total[0];
 		return {
 			path: pathTo(tree, zoomed).map(node => tree.frame[node]),
-			span: viewer.free ? {from: camera.span.from / total, to: camera.span.to / total} : null,
+			span: viewer.free
+				? {from: camera.span.from / total, to: camera.span.to / total} : null,
 			order: viewer.bottomUp === profile.reversed ? ''
 				: viewer.bottomUp ? 'bottom-up' : 'top-down',
-			layout: viewer.icicle === profile.icicle ? '' : viewer.icicle ? 'icicle' : 'flame',
+			layout: viewer.icicle === profile.icicle ? ''
+				: viewer.icicle ? 'icicle' : 'flame',
 			theme: viewer.chosenTheme,
 			query: viewer.finder.query,
 		};
@@ -39,7 +41,7 @@ export class Address {
 			const url = fragment || location.pathname + location.search;
 			history[asNew ? 'pushState' : 'replaceState'](null, '', url);
 		} catch {
-			// Some documents may not: data: URLs, sandboxes, too many changes at a time.
+			// Some documents may not: data: URLs, sandboxes, many changes at a time.
 		}
 	}
 

@@ -71,7 +71,8 @@ export class Camera {
 	set(span) {
 		cancelAnimationFrame(this.request);
 		this.request = 0;
-		const width = Math.min(Math.max(span.to - span.from, this.total * 1e-9), this.total);
+		const width = Math.min(Math.max(span.to - span.from, this.total * 1e-9),
+			this.total);
 		const from = Math.min(Math.max(span.from, 0), this.total - width);
 		this.span = {from, to: from + width};
 		this.changed(false);

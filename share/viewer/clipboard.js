@@ -3,7 +3,9 @@
 // Copying by our keys, and by the browser's own where ours are not allowed: over plain http.
 
 export class Clipboard {
-	/** @param {() => string} current what the browser's own copying takes when nothing is selected */
+	/**
+	 * @param {() => string} current what the browser's own copying takes, nothing else selected
+	 */
 	constructor(current) {
 		this.refused = '';
 		document.addEventListener('copy', event => {

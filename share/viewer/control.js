@@ -56,7 +56,8 @@ export class Control {
 		for (const [button, action] of /** @type {[HTMLElement, string][]} */ ([
 			[page.reset, 'reset'], [page.bottomUp, 'bottomUp'], [page.icicle, 'icicle'],
 			[page.dark, 'dark'], [page.help, 'help'], [search.matchCase, 'matchCase'],
-			[search.regex, 'regex'], [search.previous, 'previous'], [search.next, 'next']]))
+			[search.regex, 'regex'], [search.previous, 'previous'],
+			[search.next, 'next']]))
 			button.addEventListener('click', () => this.act(action));
 		page.scroller.addEventListener('scroll', () => viewer.scrolled(), {passive: true});
 		new ResizeObserver(() => viewer.resize()).observe(page.scroller);
@@ -119,7 +120,7 @@ export class Control {
 
 	/** @param {1 | -1} step */
 	toMatch(step) {
-		this.navigator.reach(this.viewer.finder.step(this.viewer.tree, step));
+		this.navigator.reach(this.viewer.finder.step(this.viewer.tree, step), true);
 		this.searchBox.describe();
 	}
 
@@ -147,7 +148,8 @@ export class Control {
 		viewer.scrolled();
 		viewer.draw();
 		viewer.hover();
-		this.page.spoken.textContent = icicle ? 'Icicle: roots on top' : 'Flame: roots at the bottom';
+		this.page.spoken.textContent = icicle ? 'Icicle: roots on top'
+			: 'Flame: roots at the bottom';
 		this.address.keep();
 	}
 

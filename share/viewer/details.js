@@ -76,8 +76,9 @@ export function fillDetails(details, subject, node) {
 	const origin = originOf(subject, node);
 	const name = nodeName(subject, node);
 	details.replaceChildren(
-		element('div', {class: 'what'}, [element('span', {class: 'name', title: name}, [name]),
-			...origin ? [element('span', {class: 'module', title: origin}, [origin])] : []]),
+		element('div', {class: 'what'}, [
+			element('span', {class: 'name', title: name}, [name]),
+			element('span', {class: 'module', title: origin}, [origin])]),
 		element('div', {class: 'facts'}, [
 			fact('Total', counted(subject, tree.total[node]),
 				cpuTime(subject, tree.total[node])),

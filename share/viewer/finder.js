@@ -57,7 +57,8 @@ export class Finder {
 	list(tree) {
 		if (!this.matches || !this.marks)
 			return [];
-		return this.found ||= outermostMatches(tree, this.matches, this.marks, MOST_MATCHES);
+		this.found ||= outermostMatches(tree, this.matches, this.marks, MOST_MATCHES);
+		return this.found;
 	}
 
 	/**

@@ -21,8 +21,8 @@ export class Help {
 	}
 
 	open() {
-		const close = element('button', {type: 'button', class: 'close', title: 'Close  (Esc)',
-			'aria-label': 'Close'}, [icon('close')]);
+		const close = element('button', {type: 'button', class: 'close',
+			'title': 'Close  (Esc)', 'aria-label': 'Close'}, [icon('close')]);
 		const rows = KEYS.map(key => element('tr', {}, [
 			element('th', {scope: 'row'},
 				key.shown.split(' ').map(one => element('kbd', {}, [one]))),
@@ -30,7 +30,8 @@ export class Help {
 		this.sheet = element('div', {class: 'veil'}, [
 			element('div', {class: 'help-sheet', role: 'dialog', 'aria-modal': 'true',
 				'aria-label': 'Keys'}, [
-				element('div', {class: 'help-head'}, [element('h2', {}, ['Keys']), close]),
+				element('div', {class: 'help-head'}, [
+					element('h2', {}, ['Keys']), close]),
 				element('table', {}, rows)])]);
 		this.before = document.activeElement;
 		this.sheet?.addEventListener('click', event => {

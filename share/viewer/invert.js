@@ -87,8 +87,9 @@ export function invertTree(base) {
 	function add(/** @type {number} */ parent, /** @type {number} */ first) {
 		if (tree.nodes === columns.parent.length) {
 			const wider = makeColumns(2 * tree.nodes);
-			for (const name of /** @type {(keyof typeof columns)[]} */ (Object.keys(wider)))
-				wider[name].set(/** @type {any} */ (columns[name]));
+			/** @type {any[]} */
+			const old = Object.values(columns);
+			Object.values(wider).forEach((column, i) => column.set(old[i]));
 			columns = wider;
 			Object.assign(tree, columns);
 		}

@@ -102,6 +102,8 @@ export class Labels {
 		if (short.width <= width)
 			return short.text;
 		const keep = short.fitting(width - this.measure(ELLIPSIS));
-		return keep < FEWEST_CHARACTERS ? '' : short.text.slice(0, short.ends[keep]) + ELLIPSIS;
+		if (keep < FEWEST_CHARACTERS)
+			return '';
+		return short.text.slice(0, short.ends[keep]) + ELLIPSIS;
 	}
 }

@@ -42,7 +42,8 @@ export class Navigator {
 			this.history.push(viewer.zoomed);
 		viewer.zoomed = node;
 		viewer.free = false;
-		viewer.camera.go({from: tree.from[node], to: tree.from[node] + tree.total[node]}, atOnce);
+		viewer.camera.go(
+			{from: tree.from[node], to: tree.from[node] + tree.total[node]}, atOnce);
 		viewer.describeZoom();
 		if (!atOnce) {
 			viewer.page.spoken.textContent = `Zoomed into ${sentence(viewer, node)}`;
@@ -56,7 +57,8 @@ export class Navigator {
 		let node = viewer.free ? viewer.zoomed : 0;
 		while (this.history.length && !viewer.free) {
 			const before = this.history.pop() || 0;
-			if (before !== viewer.zoomed && isWithin(viewer.tree, viewer.zoomed, before)) {
+			if (before !== viewer.zoomed &&
+				isWithin(viewer.tree, viewer.zoomed, before)) {
 				node = before;
 				break;
 			}
@@ -85,7 +87,8 @@ export class Navigator {
 	scale(factor) {
 		const {viewer} = this;
 		const edges = viewer.selected >= 0 ? viewer.edgesOf(viewer.selected) : null;
-		const middle = edges ? (Math.max(edges.left, 0) + Math.min(edges.right, viewer.width)) / 2
+		const middle = edges
+			? (Math.max(edges.left, 0) + Math.min(edges.right, viewer.width)) / 2
 			: viewer.width / 2;
 		this.freely(() => viewer.camera.scaleAt(middle / viewer.width, factor));
 		this.changed(false);
@@ -115,8 +118,11 @@ export class Navigator {
 			this.reach(widestChild(tree, selected));
 	}
 
-	/** Select a node by key and bring it into sight. @param {number} node */
-	reach(node) {
+	/**
+	 * Select a node by key and bring it into sight.
+	 * @param {number} node @param {boolean} [closely] so near that it is more than a line
+	 */
+	reach(node, closely = false) {
 		const {viewer} = this;
 		if (node === NONE)
 			return;
@@ -124,16 +130,24 @@ export class Navigator {
 		viewer.hover();
 		viewer.select(node);
 		const edges = viewer.edgesOf(node);
-		const {tree} = viewer;
-		if (!edges || edges.right - edges.left < REVEALED_PX) {
-			let above = node;
-			while (above && tree.total[above] * viewer.width < tree.total[node] * viewer.width * 4)
-				above = tree.parent[above];
-			this.zoom(isWithin(tree, node, viewer.zoomed) && edges &&
-				tree.total[above] >= tree.total[viewer.zoomed] ? node : above);
+		const isLine = edges && edges.right - edges.left < REVEALED_PX;
+		if (!edges || (closely && isLine)) {
+			this.zoom(closely ? this.surroundings(node) : viewer.tree.parent[node]);
 			viewer.page.spoken.textContent = sentence(viewer, node);
 		}
-		this.scrollTo(tree.depth[node]);
+		this.scrollTo(viewer.tree.depth[node]);
+	}
+
+	/**
+	 * What to zoom into to see a node: an ancestor it is a good part of, or itself where that would
+	 * show no more than is shown already. @param {number} node
+	 */
+	surroundings(node) {
+		const {tree, zoomed} = this.viewer;
+		let above = node;
+		while (above > 0 && tree.total[above] < 4 * tree.total[node])
+			above = tree.parent[above];
+		return isWithin(tree, zoomed, above) && isWithin(tree, node, zoomed) ? node : above;
 	}
 
 	/** @param {number} row */

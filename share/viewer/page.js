@@ -40,7 +40,8 @@ function buildSearch() {
 		count: element('span', {class: 'count', 'aria-hidden': 'true'}),
 		matchCase: button('case', 'Match case  (Alt+C)', ['Aa'], true),
 		regex: button('regex', 'Regular expression  (Alt+R)', ['.*'], true),
-		previous: button('previous', 'Previous match  (N, Shift+Enter)', [icon('previous')]),
+		previous: button('previous', 'Previous match  (N, Shift+Enter)',
+			[icon('previous')]),
 		next: button('next', 'Next match  (n, Enter)', [icon('next')]),
 	};
 	const field = element('div', {class: 'search', role: 'search'}, [icon('search'), input,
@@ -62,8 +63,8 @@ function buildTools() {
 /** The graph with what lies on it. */
 function buildGraph() {
 	const canvas = element('canvas', {tabindex: '0', role: 'application',
-		'aria-roledescription': 'flame graph', 'aria-label':
-		'Flame graph. Arrow keys walk through the functions, Enter zooms, question mark lists all keys.'});
+		'aria-roledescription': 'flame graph', 'aria-label': 'Flame graph. Arrow keys walk '
+			+ 'through the functions, Enter zooms, question mark lists all keys.'});
 	const outline = element('div', {class: 'outline'});
 	const ring = element('div', {class: 'ring'});
 	const stage = element('div', {class: 'stage'}, [canvas, ring, outline]);
@@ -97,8 +98,8 @@ export function buildPage(svg, profile) {
 	const object = svgElement('foreignObject',
 		{id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%'});
 	object.append(ui);
-	return {svg, object, ui, search, ...tools, ...graph, matched, reset, crumbs, details, tooltip,
-		toast, spoken};
+	return {svg, object, ui, search, ...tools, ...graph, matched, reset, crumbs, details,
+		tooltip, toast, spoken};
 }
 
 /** @typedef {ReturnType<typeof buildPage>} Page */

@@ -42,7 +42,8 @@ class Fingers {
 		const dx = event.clientX - finger.x;
 		finger.x = event.clientX;
 		finger.y = event.clientY;
-		const far = Math.hypot(finger.x - finger.startX, finger.y - finger.startY) > STILL_PX;
+		const far = STILL_PX <
+			Math.hypot(finger.x - finger.startX, finger.y - finger.startY);
 		if (!this.moved && !far && this.down.size < 2)
 			return;
 		this.moved = true;

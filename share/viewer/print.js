@@ -54,7 +54,8 @@ export function printView(sheet) {
 		'font-family': sheet.family, 'font-size': String(fontPx)}));
 	group.append(text(sheet.title, MARGIN, 36, {'font-size': '17', 'font-weight': 'bold'}));
 	sheet.lines.forEach((line, i) =>
-		group.append(text(line, MARGIN, 54 + 18 * i, {'font-size': '12', fill: '#59636e'})));
+		group.append(text(line, MARGIN, 54 + 18 * i,
+			{'font-size': '12', fill: '#59636e'})));
 	for (let i = 0; i < boxes.count; i++) {
 		const row = sheet.icicle ? boxes.row[i] : rows - 1 - boxes.row[i];
 		const x = MARGIN + snapLeft(boxes.left[i], boxes.right[i], inner);

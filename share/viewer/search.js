@@ -24,7 +24,7 @@ export function compileQuery({text, regex, matchCase}) {
 			const expression = new RegExp(text, matchCase ? '' : 'i');
 			return {test: name => expression.test(name), error: ''};
 		} catch (error) {
-			// "Invalid regular expression: /(/: Unterminated group": the last part says it.
+			// The last part of "Invalid regular expression: /(/: Unterminated group".
 			const why = String(/** @type {Error} */ (error).message).split(': ').pop();
 			return {test: null, error: why || 'no regular expression'};
 		}

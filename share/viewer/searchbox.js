@@ -78,6 +78,7 @@ export class SearchBox {
 		page.matched.classList.toggle('wrong', Boolean(error));
 		page.search.input.setAttribute('aria-invalid', String(Boolean(error)));
 		page.search.count.textContent = finder.countText(tree);
-		page.search.previous.disabled = page.search.next.disabled = !finder.list(tree).length;
+		const none = !finder.list(tree).length;
+		page.search.previous.disabled = page.search.next.disabled = none;
 	}
 }

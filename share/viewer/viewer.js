@@ -75,7 +75,8 @@ export class Viewer {
 		this.painter.resize(this.width, this.height);
 		// A flame stands on its root: that end stays.
 		if (!this.icicle)
-			scroller.scrollTop = scroller.scrollHeight - this.height - Math.max(fromEnd, 0);
+			scroller.scrollTop =
+				scroller.scrollHeight - this.height - Math.max(fromEnd, 0);
 		const area = scroller.getBoundingClientRect();
 		this.origin = {left: area.left, top: area.top};
 		this.scrolled();
@@ -271,8 +272,7 @@ export class Viewer {
 		if (finder.matches)
 			lines.push(`\u201c${finder.query.text}\u201d: ${page.matched.textContent}`);
 		return {
-			title: profile.title, lines, notes: profile.notes, tree, span: camera.span, icicle,
-			rowPx: profile.rowPx, fontPx: profile.fontPx, narrowestPx: profile.narrowestPx,
+			...profile, lines, tree, span: camera.span, icicle,
 			family: profile.font || getComputedStyle(page.ui).fontFamily,
 			nameOf: node => labelOf(this, node),
 			colorsOf: ({node, merged}, i) => {

@@ -186,8 +186,8 @@ def test_many_breadcrumbs_end_in_sight(viewer, tmp_path):
     viewer.wait("window.flamerun")
     press(viewer, *["ArrowUp"] * 60, "Enter")
     assert fact(viewer, "zoomed") == names[58]
-    last = viewer.run("return document.querySelector('[aria-current]').getBoundingClientRect().toJSON()")
-    bar = viewer.run("return document.querySelector('.crumbs').getBoundingClientRect().toJSON()")
+    area = "return document.querySelector(arguments[0]).getBoundingClientRect().toJSON()"
+    last, bar = viewer.run(area, "[aria-current]"), viewer.run(area, ".crumbs")
     assert bar["left"] <= last["left"] and last["right"] <= bar["right"] + 1
     assert viewer.run("return document.querySelectorAll('.crumb').length") <= 40
     assert viewer.run("return document.querySelectorAll('.crumb')[1].textContent") == "…"

@@ -86,7 +86,8 @@ def test_paper_gets_the_view_as_vectors(viewer):
     click(viewer, "Compile")
     viewer.keys("/", *"strcmp")
     viewer.run("addEventListener('beforeprint', () => { printed = {"
-               "texts: [...document.querySelectorAll('#flamerun-print text')].map(t => t.textContent),"
+               "texts: [...document.querySelectorAll('#flamerun-print text')].map("
+               "t => t.textContent),"
                "fills: [...document.querySelectorAll('#flamerun-print rect')].map("
                "r => r.getAttribute('fill')),"
                "box: document.documentElement.getAttribute('viewBox')} })")

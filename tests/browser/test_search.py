@@ -5,7 +5,8 @@ import pytest
 
 from viewing import box, click, fact, pixel, press, pressed, push, shares, text
 
-WHERE = "return [document.querySelector('.scroller').scrollTop, location.hash.replace(/&search.*/, '')]"
+WHERE = ("return [document.querySelector('.scroller').scrollTop,"
+         "location.hash.replace(/&search.*/, '')]")
 
 
 def test_nested_matches_count_once(viewer):
