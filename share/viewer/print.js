@@ -11,6 +11,8 @@ import {BoxList, snapLeft, snapWidth, visibleBoxes} from './layout.js';
 const WIDTH = 1200;
 const MARGIN = 24;
 const HEAD = 62;
+// More than these would be too small to read on one page: then the rows on screen are printed.
+const MOST_ROWS = 44;
 
 /**
  * @typedef {object} Sheet
@@ -19,6 +21,7 @@ const HEAD = 62;
  * @property {string[]} notes below the graph
  * @property {import('./tree.js').Tree} tree
  * @property {import('./camera.js').Span} span
+ * @property {number} firstRow on screen, counted from the root
  * @property {boolean} icicle
  * @property {number} rowPx
  * @property {number} fontPx
@@ -43,11 +46,15 @@ export function printView(sheet) {
 	const {tree, rowPx, fontPx} = sheet;
 	const inner = WIDTH - 2 * MARGIN;
 	const boxes = new BoxList();
-	visibleBoxes(tree, {...sheet.span, width: inner, firstRow: 0, lastRow: tree.rows,
-		narrowest: sheet.narrowestPx}, boxes);
-	let rows = 1;
-	for (let i = 0; i < boxes.count; i++)
-		rows = Math.max(rows, boxes.row[i] + 1);
+	const view = {...sheet.span, width: inner, narrowest: sheet.narrowestPx};
+	visibleBoxes(tree, {...view, firstRow: 0, lastRow: tree.rows}, boxes);
+	const all = highestRow(boxes) + 1;
+	const first = all > MOST_ROWS ? Math.min(sheet.firstRow, all - MOST_ROWS) : 0;
+	const rows = Math.min(all, MOST_ROWS);
+	if (rows < all) {
+		visibleBoxes(tree, {...view, firstRow: first, lastRow: first + rows - 1}, boxes);
+		sheet.lines.push(`Rows ${first + 1} to ${first + rows} of ${all}`);
+	}
 	const top = HEAD + 18 * Math.max(sheet.lines.length - 1, 0);
 	const {labels, place} = printLabels(sheet);
 	const group = /** @type {SVGElement} */ (svgElement('g', {id: 'flamerun-print',
@@ -57,7 +64,8 @@ export function printView(sheet) {
 		group.append(text(line, MARGIN, 54 + 18 * i,
 			{'font-size': '12', fill: '#59636e'})));
 	for (let i = 0; i < boxes.count; i++) {
-		const row = sheet.icicle ? boxes.row[i] : rows - 1 - boxes.row[i];
+		const up = boxes.row[i] - first;
+		const row = sheet.icicle ? up : rows - 1 - up;
 		const x = MARGIN + snapLeft(boxes.left[i], boxes.right[i], inner);
 		const width = snapWidth(boxes.left[i], boxes.right[i], inner);
 		const {fill, ink} = sheet.colorsOf(boxes, i);
@@ -73,6 +81,14 @@ export function printView(sheet) {
 	sheet.notes.forEach((line, i) =>
 		group.append(text(line, MARGIN, end + 20 + 16 * i, {fill: '#59636e'})));
 	return {group, width: WIDTH, height: end + 24 + 16 * sheet.notes.length};
+}
+
+/** @param {BoxList} boxes */
+function highestRow(boxes) {
+	let highest = 0;
+	for (let i = 0; i < boxes.count; i++)
+		highest = Math.max(highest, boxes.row[i]);
+	return highest;
 }
 
 /** @param {Sheet} sheet */

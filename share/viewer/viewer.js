@@ -273,6 +273,7 @@ export class Viewer {
 			lines.push(`\u201c${finder.query.text}\u201d: ${page.matched.textContent}`);
 		return {
 			...profile, lines, tree, span: camera.span, icicle,
+			firstRow: Math.max(this.rowAt(icicle ? 0 : this.height - 1), 0),
 			family: profile.font || getComputedStyle(page.ui).fontFamily,
 			nameOf: node => labelOf(this, node),
 			colorsOf: ({node, merged}, i) => {

@@ -106,6 +106,22 @@ def test_paper_gets_the_view_as_vectors(viewer):
     assert shares(viewer)[2, "Compile"] == pytest.approx(1)
 
 
+def test_paper_gets_as_many_rows_as_can_be_read(viewer, tmp_path):
+    deep = ";".join(f"level_{i}" for i in range(300)).encode() + b" 5\n"
+    viewer.open(render(deep, tmp_path / "deep.svg").as_uri())
+    viewer.wait("window.flamerun")
+    seen = ("dispatchEvent(new Event('beforeprint'));"
+            "const texts = [...document.querySelectorAll('#flamerun-print text')]"
+            ".map(t => t.textContent); dispatchEvent(new Event('afterprint')); return texts")
+    texts = viewer.run(seen)
+    assert "level_0" in texts and "level_42" in texts and "level_43" not in texts
+    assert "Rows 1 to 44 of 301" in texts
+    viewer.run("document.querySelector('.scroller').scrollTop = 0")
+    viewer.wait("flamerun.boxes.some(b => b.row === 300)")
+    texts = viewer.run(seen)
+    assert "level_299" in texts and "level_0" not in texts
+
+
 def inflated(stream):
     try:
         return zlib.decompress(stream)

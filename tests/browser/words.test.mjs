@@ -68,6 +68,8 @@ test('a zoom ends where it should and keeps what both spans share in sight', () 
 			const now = between(a, b, t);
 			assert.ok(now.from <= 300 + 1e-9 && now.to >= 301 - 1e-9, `${t}`);
 		}
+	const half = between(whole, part, 0.5);
+	assert.ok(Math.abs(half.to - half.from - Math.sqrt(1000)) < 1e-9);
 	const next = between({from: 0, to: 10}, {from: 10, to: 20}, 0.5);
 	assert.ok(Math.abs(next.from - 5) < 1e-9 && Math.abs(next.to - 15) < 1e-9);
 });
