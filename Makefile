@@ -37,11 +37,11 @@ PYTEST     := pytest-3
 # `make check` install packages; everything else names what is missing.
 build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfutils/libdwfl.h \
 	libelf-dev:libelf.h libiberty-dev:libiberty/demangle.h zlib1g-dev:zlib.h \
-	liblzma-dev:lzma.h
+	liblzma-dev:lzma.h libinih-dev:ini.h
 build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need))))
 test_packages  := libcmocka-dev libunwind-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
-	librsvg2-bin chromium chromium-driver xz-utils
+	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	libcmocka-dev libunwind-dev
 
@@ -73,7 +73,7 @@ san_objects := $(if $(SAN),$(BUILD)/obj/tests/setup/leaks.o)
 # The guest: position independent, no stack protector, no thread-local storage, nothing but libc.
 prof_cflags := $(base_cflags) -fPIC -fno-stack-protector -fno-exceptions -fasynchronous-unwind-tables \
 	-ffunction-sections
-cli_packages := cairo libdw libelf liblzma
+cli_packages := cairo libdw libelf liblzma inih
 # Asked once and only when something is compiled: `make help` works without pkg-config.
 ask_packages = $(shell $(PKG_CONFIG) $(1) $(cli_packages))
 package_cflags = $(eval package_cflags := $$(call ask_packages,--cflags))$(package_cflags)
@@ -263,10 +263,13 @@ bench: all $(bench_programs) ## measure against alternatives, side by side; asse
 	@for b in $(bench_programs); do echo "  BENCH   $$b"; $$b || exit 1; done
 	@for b in $(wildcard tests/bench/bench*.py); do echo "  BENCH   $$b"; BUILD='$(BUILD)' $(PYTHON) $$b || exit 1; done
 
+$(BUILD)/bench/bench-picture: $(BUILD)/librender.a
+$(BUILD)/bench/bench-picture: bench_libs = $(BUILD)/librender.a $(package_libs) -lz -lm
+
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
-	$(Q)$(CC) $(base_cflags) -fomit-frame-pointer $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDFLAGS) -lunwind
+	$(Q)$(CC) $(base_cflags) -fomit-frame-pointer $(CPPFLAGS) $(CFLAGS) -o $@ $< $(bench_libs) $(LDFLAGS) -lunwind
 
 lints := $(sort $(wildcard tests/lint/lint_*))
 .PHONY: lint
@@ -280,7 +283,19 @@ lint: all lint-gcc lint-clang ## check the rules of the house: layers, sizes, sy
 lint-gcc lint-clang: lint-%:
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-$* CC=$* WERROR=1 all $(unit_tests:$(BUILD)/%=$(BUILD)/lint-$*/%)
 
+# Run after options.def or a list of names changed; tests/lint/lint_settings.py tells.
+.PHONY: completions
+completions: $(PROGRAM) ## write completions/ anew from the table of options
+	@mkdir -p completions
+	$(PROGRAM) --completions bash > completions/flamerun.bash
+	$(PROGRAM) --completions zsh > completions/_flamerun
+	$(PROGRAM) --completions fish > completions/flamerun.fish
+
 # ---- installing ----------------------------------------------------------------------------------
+# Where bash-completion, zsh and fish look below a prefix.
+bashcompdir ?= $(datarootdir)/bash-completion/completions
+zshcompdir  ?= $(datarootdir)/zsh/site-functions
+fishcompdir ?= $(datarootdir)/fish/vendor_completions.d
 manuals := $(wildcard man/*.[1-9])
 .PHONY: install
 install: all ## install under DESTDIR, prefix
@@ -288,7 +303,10 @@ install: all ## install under DESTDIR, prefix
 	$(INSTALL) -m 755 $(PROGRAM) $(DESTDIR)$(bindir)/flamerun
 	$(INSTALL) -m 644 $(LIBRARY) $(DESTDIR)$(libdir)/libflameprof.so.$(ABI)
 	ln -sf libflameprof.so.$(ABI) $(DESTDIR)$(libdir)/libflameprof.so
-	$(INSTALL) -m 644 README.md LICENSE CHANGELOG.md $(DESTDIR)$(docdir)
+	$(INSTALL) -m 644 README.md LICENSE CHANGELOG.md share/flamerun.ini $(DESTDIR)$(docdir)
+	$(INSTALL) -D -m 644 completions/flamerun.bash $(DESTDIR)$(bashcompdir)/flamerun
+	$(INSTALL) -D -m 644 completions/_flamerun $(DESTDIR)$(zshcompdir)/_flamerun
+	$(INSTALL) -D -m 644 completions/flamerun.fish $(DESTDIR)$(fishcompdir)/flamerun.fish
 	$(if $(wildcard libprof/flameprof.h),$(INSTALL) -D -m 644 libprof/flameprof.h \
 		$(DESTDIR)$(includedir)/flameprof.h)
 	$(foreach page,$(manuals),$(INSTALL) -D -m 644 $(page) \
@@ -298,6 +316,8 @@ install: all ## install under DESTDIR, prefix
 uninstall: ## remove what install put there; give the same DESTDIR and prefix
 	rm -f $(DESTDIR)$(bindir)/flamerun $(DESTDIR)$(libdir)/libflameprof.so \
 		$(DESTDIR)$(libdir)/libflameprof.so.$(ABI) $(DESTDIR)$(includedir)/flameprof.h \
+		$(DESTDIR)$(bashcompdir)/flamerun $(DESTDIR)$(zshcompdir)/_flamerun \
+		$(DESTDIR)$(fishcompdir)/flamerun.fish \
 		$(foreach page,$(manuals),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 	rm -rf $(DESTDIR)$(docdir)
 

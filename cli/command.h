@@ -6,6 +6,8 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include <stdio.h>
+
 #include "cli/options.h"
 
 /* Our own failure, as env(1) and timeout(1) have it; 126 and 127 are exec's. */
@@ -29,7 +31,16 @@ struct ending command_run(const struct options *options, char **argv);
  */
 struct ending command_render(struct options *options, int argc, char **argv, int index);
 
-/* Answer -h or --version on standard output. */
-struct ending command_tell(enum options_action action);
+/*
+ * Add what settings files and the environment say to @options, whose command line is parsed, and
+ * finish them. Warns. Returns 0, or -errno with @message filled.
+ */
+int command_settle(struct options *options, struct diag_message *message);
+
+/* Write every setting of @options (finished) and its origin. Returns 0 or -errno of @out. */
+int command_write_settings(const struct options *options, FILE *out);
+
+/* Answer -h, --version, --show-config or --completions, as @options say, on standard output. */
+struct ending command_tell(struct options *options);
 
 #endif

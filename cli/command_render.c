@@ -6,11 +6,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/formats/folded.h"
-#include "cli/run/outputs.h"
+#include "cli/picture_settings.h"
+#include "cli/run/opener.h"
+#include "cli/run/rescue.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
 
@@ -67,7 +71,10 @@ static int read_stacks(struct calltree *tree, const char *path, struct diag_mess
 			  " line%s not \"stack weight\" and left out, the first is "
 			  "line %" PRIu64,
 			name, bad, bad == 1 ? " is" : "s are", first_bad);
-	if (!calltree_total(tree)) {
+	if (!calltree_total(tree) && !bad) {
+		/* As flamerun itself writes it when a program was too short to be sampled. */
+		diag_info("'%s' is empty: nothing is in the picture", name);
+	} else if (!calltree_total(tree)) {
 		diag_fail(message, -ENODATA, "'%s' has no folded stacks", name);
 		diag_fail_hint(message, "each line is \"outer;inner weight\"");
 		return -ENODATA;
@@ -75,11 +82,44 @@ static int read_stacks(struct calltree *tree, const char *path, struct diag_mess
 	return 0;
 }
 
+/* What came through a pipe and could not be written is gone with us, unless it is put somewhere. */
+static void rescue(const struct calltree *tree, struct diag_message *message)
+{
+	char path[PATH_MAX];
+
+	if (rescue_stacks(tree, path, message))
+		return;
+	diag_fail(message, -EIO, "the stacks are in '%s'", path);
+}
+
+static int draw(const struct options *options, const struct calltree *tree, bool is_piped,
+	struct results *results, struct diag_message *message)
+{
+	struct picture_options picture = {0};
+	struct results_written written;
+	struct calltree *shown = NULL;
+	int error = picture_settings_tree(tree, options, &shown, message);
+
+	if (error)
+		return error;
+	picture.empty = picture_settings_empty(options, shown ? shown : tree);
+	picture_settings(options, &picture);
+	results_write(results, shown ? shown : tree, &picture, true, &written);
+	calltree_free(shown);
+	if (written.failed) {
+		if (is_piped && !written.has_stacks)
+			rescue(tree, message);
+		return -EIO; /* said already */
+	}
+	if (options->open && !written.show)
+		return diag_fail(message, -EINVAL, "nothing to open: no SVG was written to a file");
+	return options->open ? opener_start(written.show, message) : 0;
+}
+
 static int render(const struct options *options, const char *input, struct diag_message *message)
 {
-	const struct picture_options picture = {.title = options->title};
 	struct calltree *tree = calltree_new();
-	struct outputs *outputs = NULL;
+	struct results *results = NULL;
 	int error;
 
 	if (!tree) {
@@ -87,13 +127,13 @@ static int render(const struct options *options, const char *input, struct diag_
 		goto out;
 	}
 	signals_guard();
-	error = outputs_open(&outputs, options->outputs.path, options->outputs.count, message);
+	error = results_open(&results, options, false, message);
 	if (!error)
 		error = read_stacks(tree, input, message);
-	if (!error && results_write(tree, &picture, options, outputs))
-		error = -EIO; /* said already */
+	if (!error)
+		error = draw(options, tree, !strcmp(input, "-"), results, message);
 out:
-	outputs_free(outputs);
+	results_free(results);
 	calltree_free(tree);
 	return error;
 }
@@ -105,9 +145,10 @@ struct ending command_render(struct options *options, int argc, char **argv, int
 	int error = parse(options, argc, argv, index, &input, &message);
 
 	diag_set_level(options->level);
-	options_finish(options);
 	if (!error && options->action != OPTIONS_RUN)
-		return command_tell(options->action);
+		return command_tell(options);
+	if (!error)
+		error = command_settle(options, &message);
 	if (!error)
 		error = render(options, input, &message);
 	if (message.text[0])

@@ -40,7 +40,7 @@ static int utf8_follow(unsigned char lead)
  * Replace what a terminal could act on: C0 and C1 controls (U+0080..U+009F, also as lone bytes),
  * DEL and bytes that are not UTF-8.
  */
-static void disarm(char *text)
+void diag_disarm(char *text)
 {
 	unsigned char *at = (unsigned char *)text;
 
@@ -64,7 +64,7 @@ static void disarm(char *text)
  * A stderr that is closed or full is nobody's business but its owner's: what cannot be written is
  * dropped. A stalled non-blocking one gets a moment.
  */
-static void write_once(const char *line, size_t bytes)
+void diag_write(const char *line, size_t bytes)
 {
 	for (int tries = 0; tries < 3; tries++) {
 		struct pollfd stalled = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -91,10 +91,10 @@ static void say(const char *kind, const char *format, va_list arguments)
 	strcpy(line, PREFIX);
 	strcat(line, kind);
 	vsnprintf(line + head, sizeof(line) - head - 1, format, arguments);
-	disarm(line);
+	diag_disarm(line);
 	bytes = strlen(line);
 	line[bytes++] = '\n';
-	write_once(line, bytes);
+	diag_write(line, bytes);
 	errno = saved_errno;
 }
 
@@ -136,6 +136,24 @@ void diag_verbose(const char *format, ...)
 	va_start(arguments, format);
 	say("", format, arguments);
 	va_end(arguments);
+}
+
+bool diag_wants_info(void)
+{
+	return current_level >= DIAG_NORMAL;
+}
+
+void diag_format(char *line, size_t bytes, const char *format, ...)
+{
+	size_t head = (size_t)snprintf(line, bytes, "%s", PREFIX);
+	va_list arguments;
+
+	if (head >= bytes)
+		return;
+	va_start(arguments, format);
+	vsnprintf(line + head, bytes - head, format, arguments);
+	va_end(arguments);
+	diag_disarm(line);
 }
 
 int diag_fail(struct diag_message *message, int error, const char *format, ...)

@@ -8,6 +8,14 @@
 #define CLI_DIAG_H
 
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Replace what a terminal could act on in @text: C0 and C1 controls, DEL, bytes that are not UTF-8.
+ * For what is written by other means than the functions below.
+ */
+void diag_disarm(char *text);
 
 /* How much is said. */
 enum diag_level {
@@ -29,6 +37,16 @@ void diag_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* "flamerun: <text>" only when verbose. */
 void diag_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Is there anybody who reads what diag_info() says? */
+bool diag_wants_info(void);
+
+/* "flamerun: <text>" into @line (@bytes), made harmless, without a line's end: for progress.c. */
+void diag_format(char *line, size_t bytes, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Write what diag_format() made, or what takes it back. One write(2), failures are dropped. */
+void diag_write(const char *text, size_t bytes);
 
 /*
  * A caller-owned place for one error's detail, filled where it is known and printed at the top.

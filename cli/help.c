@@ -8,37 +8,41 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/completions.h"
 #include "cli/diag.h"
 #include "cli/options.h"
 
-#define TEXT_COLUMN 26
+#define TEXT_COLUMN  26
+#define LINE_COLUMNS 80
 
-static const char head[] = "usage: flamerun [option...] [--] program [argument...]\n"
-			   "       flamerun render stacks.folded [-o FILE]...\n"
-			   "Run a program and draw a flame graph of where it spent its time.\n";
+static const char head[] =
+	"usage: flamerun [option...] [@preset] [--] program [argument...]\n"
+	"       flamerun render stacks.folded [option...]\n"
+	"Run a program and draw a flame graph of where it spent its time.\n";
 
 static const char tail[] =
-	"Examples:\n"
-	"  flamerun ./server --port 80\n"
-	"  flamerun -o build.svg -- make -j8\n"
-	"The exit status is the program's own; 125 to 127 say why it did not start.\n";
+	"Examples: flamerun ./server --port 80\n"
+	"          flamerun -o build.svg -- make -j8\n"
+	"The exit status is the program's own. See flamerun(1) for all of this.\n";
 
-/* The left column: "  -r, --rate HZ". */
-static void write_names(const struct options_row *row, FILE *out)
+/* "-r, --rate HZ", or "--rate HZ" behind what a short name would take when @aligned. */
+static size_t print_names(char *out, size_t size, const struct options_row *row, bool aligned)
 {
-	char names[64];
+	char letter[] = {'-', row->short_name, ',', ' ', '\0'};
 
-	snprintf(names, sizeof(names), "  %c%c%s--%s%s%s", row->short_name ? '-' : ' ',
-		row->short_name ? row->short_name : ' ', row->short_name ? ", " : "  ",
-		row->long_name, row->argument ? " " : "", row->argument ? row->argument : "");
-	fprintf(out, "%-*s", TEXT_COLUMN, names);
+	return (size_t)snprintf(out, size, "%s--%s%s%s",
+		row->short_name ? letter : (aligned ? "    " : ""), row->long_name,
+		row->argument ? " " : "", row->argument ? row->argument : "");
 }
 
-/* The right column; its further lines are indented, the default follows the last one. */
-static void write_text(const struct options_row *row, FILE *out)
+/* A line for one option. Further lines of its text are indented, the default follows the last. */
+static void write_line(const struct options_row *row, FILE *out)
 {
 	const char *line = row->text;
+	char names[64];
 
+	print_names(names, sizeof(names), row, true);
+	fprintf(out, "  %-*s", TEXT_COLUMN - 2, names);
 	for (;;) {
 		size_t bytes = strcspn(line, "\n");
 
@@ -53,6 +57,43 @@ static void write_text(const struct options_row *row, FILE *out)
 	fputc('\n', out);
 }
 
+/* Names only, as many to a line as fit. *@column is where the line has got to, 0: not begun. */
+static void write_brief(const struct options_row *row, size_t *column, FILE *out)
+{
+	char names[64];
+	size_t bytes = print_names(names, sizeof(names), row, false);
+
+	if (*column && *column + 2 + bytes > LINE_COLUMNS) {
+		fputc('\n', out);
+		*column = 0;
+	}
+	fprintf(out, "%s%s", "  ", names);
+	*column += 2 + bytes;
+}
+
+static void write_options(FILE *out)
+{
+	enum options_listing listing = OPTIONS_LINES;
+	size_t column = 0;
+
+	for (size_t i = 0; i < options_row_count; i++) {
+		const struct options_row *row = &options_rows[i];
+
+		if (row->long_name && listing == OPTIONS_LINES)
+			write_line(row, out);
+		else if (row->long_name && listing == OPTIONS_NAMES)
+			write_brief(row, &column, out);
+		if (row->long_name)
+			continue;
+		listing = row->listing;
+		if (column)
+			fputc('\n', out);
+		column = 0;
+		if (row->text)
+			fprintf(out, "%s:\n", row->text);
+	}
+}
+
 static int finish(FILE *out)
 {
 	errno = 0;
@@ -64,18 +105,7 @@ static int finish(FILE *out)
 int help_write(FILE *out)
 {
 	fputs(head, out);
-	for (size_t i = 0; i < options_row_count; i++) {
-		const struct options_row *row = &options_rows[i];
-
-		if (row->long_name) {
-			write_names(row, out);
-			write_text(row, out);
-		} else if (row->text) {
-			fprintf(out, "%s:\n", row->text);
-		} else {
-			break; /* the group that is not shown comes last */
-		}
-	}
+	write_options(out);
 	fputs(tail, out);
 	return finish(out);
 }
@@ -86,10 +116,30 @@ int help_write_version(FILE *out)
 	return finish(out);
 }
 
-struct ending command_tell(enum options_action action)
+struct ending command_tell(struct options *options)
 {
-	int error = action == OPTIONS_VERSION ? help_write_version(stdout) : help_write(stdout);
+	struct diag_message message = {0};
+	int error = 0;
 
+	switch ((enum options_action)options->action) {
+	case OPTIONS_SHOW_CONFIG:
+		if (command_settle(options, &message)) {
+			diag_report(&message);
+			return (struct ending){.status = COMMAND_FAILED};
+		}
+		error = command_write_settings(options, stdout);
+		break;
+	case OPTIONS_COMPLETIONS:
+		error = completions_write(options->completions, stdout);
+		break;
+	case OPTIONS_VERSION:
+		error = help_write_version(stdout);
+		break;
+	case OPTIONS_HELP:
+	case OPTIONS_RUN:
+		error = help_write(stdout);
+		break;
+	}
 	if (error)
 		diag_error("cannot write to standard output: %s", strerror(-error));
 	return (struct ending){.status = error ? COMMAND_FAILED : 0};

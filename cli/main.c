@@ -51,7 +51,10 @@ static const char *reserved_word(const struct options *options, const char *word
 
 static struct ending run(struct options *options, char **argv)
 {
-	options_finish(options);
+	struct diag_message message = {0};
+
+	if (command_settle(options, &message))
+		return fail(&message);
 	return command_run(options, argv);
 }
 
@@ -65,7 +68,7 @@ static struct ending dispatch(struct options *options, int argc, char **argv)
 		return fail(&message);
 	diag_set_level(options->level);
 	if (options->action != OPTIONS_RUN)
-		return command_tell(options->action);
+		return command_tell(options);
 	if (index == argc) {
 		diag_fail(&message, -EINVAL, "no program given");
 		diag_fail_hint(&message, "flamerun [option...] [--] program [argument...]");

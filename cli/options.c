@@ -1,124 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The options table and its parser.
+ * The options table and the reading of a command line. What a value may be is options_value.c's.
  */
 #include "cli/options.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "cli/completions.h"
 #include "cli/formats/format.h"
+#include "cli/nearest.h"
+#include "render/picture.h"
 
-#define NS_PER_S 1000000000.0
-/* More than a century, and far below what 64 bits of nanoseconds hold. */
-#define DURATION_MAX_S 4000000000.0
+#define UINT(low, high)    OPTIONS_KIND_UINT, low, high, NULL
+#define DECIMAL(low, high) OPTIONS_KIND_DECIMAL, low, high, NULL
+#define SECONDS            OPTIONS_KIND_SECONDS, 0, 0, NULL
+#define TEXT               OPTIONS_KIND_TEXT, 0, 0, NULL
+#define REGEX              OPTIONS_KIND_REGEX, 0, 0, NULL
+#define CHOICE(names)      OPTIONS_KIND_CHOICE, 0, 0, names
+#define SWITCH(on, off)    OPTIONS_KIND_SWITCH, on, off, NULL
+#define FLAG(value)        OPTIONS_KIND_FLAG, value, value, NULL
+#define OUTPUT             OPTIONS_KIND_OUTPUT, 0, 0, NULL
 
-#define UINT(low, high) OPTIONS_KIND_UINT, low, high
-#define SECONDS         OPTIONS_KIND_SECONDS, 0, 0
-#define TEXT            OPTIONS_KIND_TEXT, 0, 0
-#define OUTPUT          OPTIONS_KIND_OUTPUT, 0, 0
-#define SET(value)      OPTIONS_KIND_SET, value, value
-
-#define OPTIONS_GROUP(title) {.long_name = NULL, .text = title},
-#define OPTION(letter, name, value, member, type, initial, help, complete, which)    \
-	{letter, name, value, offsetof(struct options, member), type, initial, help, \
-		OPTIONS_COMPLETE_##complete, OPTIONS_FOR_##which},
+#define OPTIONS_GROUP(title) {.long_name = NULL, .text = title, .listing = OPTIONS_LINES},
+#define OPTIONS_BRIEF(title) {.long_name = NULL, .text = title, .listing = OPTIONS_NAMES},
+#define OPTIONS_HIDDEN       {.long_name = NULL, .text = NULL, .listing = OPTIONS_NOWHERE},
+#define OPTION(letter, name, value, member, type, initial, help, complete, which, where)          \
+	{letter, name, value, offsetof(struct options, member), type, initial, help,              \
+		OPTIONS_COMPLETE_##complete, OPTIONS_FOR_##which, OPTIONS_FROM_##where,           \
+		OPTIONS_LINES},
 
 const struct options_row options_rows[] = {
 #include "cli/options.def"
 };
 const size_t options_row_count = sizeof(options_rows) / sizeof(options_rows[0]);
 
-static void *field_of(struct options *options, const struct options_row *row)
+_Static_assert(sizeof(options_rows) / sizeof(options_rows[0]) <= OPTIONS_ROWS_MAX,
+	"struct options has a place for the origin of every row");
+
+static const struct options_origin command_line = {.rank = OPTIONS_COMMAND_LINE};
+
+const char *const *options_grounds(void)
 {
-	return (char *)options + row->field;
+	static const char *const grounds[] = {"light", "dark", NULL};
+
+	return grounds;
 }
 
-static int parse_uint(const struct options_row *row, uint32_t *field, const char *value,
-	struct diag_message *message)
-{
-	char *end;
-	unsigned long number;
-
-	errno = 0;
-	number = strtoul(value, &end, 10);
-	/* strtoul takes blanks and signs; a leading digit rules them out. */
-	if (value[0] < '0' || value[0] > '9' || *end || errno || number < row->min ||
-		number > row->max)
-		return diag_fail(message, -EINVAL,
-			"--%s wants a whole number from %u to %u, not '%s'", row->long_name,
-			row->min, row->max, value);
-	*field = (uint32_t)number;
-	return 0;
-}
-
-static int parse_seconds(const struct options_row *row, uint64_t *field, const char *value,
-	struct diag_message *message)
-{
-	char *end;
-	double seconds = strtod(value, &end);
-	uint64_t duration_ns = 0;
-
-	/* Only plain decimals: strtod also takes "inf", "nan", "0x1p3" and signs. */
-	if (value[0] && !value[strspn(value, "0123456789.")] && !*end && seconds <= DURATION_MAX_S)
-		duration_ns = (uint64_t)llround(seconds * NS_PER_S);
-	if (!duration_ns)
-		return diag_fail(message, -EINVAL,
-			"--%s wants seconds, more than 0 (2 or 0.5), not '%s'", row->long_name,
-			value);
-	*field = duration_ns;
-	return 0;
-}
-
-static int parse_output(
-	struct options_paths *field, const char *value, struct diag_message *message)
-{
-	if (!format_of(value)) {
-		diag_fail(message, -EINVAL, "cannot tell the format of '%s' by its name", value);
-		diag_fail_hint(message, "known endings: " FORMAT_EXTENSIONS);
-		return -EINVAL;
-	}
-	if (field->count == OPTIONS_OUTPUTS_MAX)
-		return diag_fail(message, -EINVAL, "more than %d outputs", OPTIONS_OUTPUTS_MAX);
-	field->path[field->count++] = value;
-	return 0;
-}
-
-static int store(struct options *options, const struct options_row *row, const char *value,
-	struct diag_message *message)
-{
-	void *field = field_of(options, row);
-
-	switch (row->kind) {
-	case OPTIONS_KIND_UINT:
-		return parse_uint(row, field, value, message);
-	case OPTIONS_KIND_SECONDS:
-		return parse_seconds(row, field, value, message);
-	case OPTIONS_KIND_OUTPUT:
-		return parse_output(field, value, message);
-	case OPTIONS_KIND_TEXT:
-		*(const char **)field = value;
-		return 0;
-	case OPTIONS_KIND_SET:
-		*(uint32_t *)field = row->min;
-		return 0;
-	}
-	return -EINVAL;
-}
-
-/* An option from the command line: also notes which commands it belongs to. */
-static int take(struct options *options, const struct options_row *row, const char *value,
-	struct diag_message *message)
-{
-	if (row->commands == OPTIONS_FOR_RUN)
-		options->run_only = row->long_name;
-	return store(options, row, value, message);
-}
-
-static const struct options_row *find_long(const char *name, size_t bytes)
+const struct options_row *options_find(const char *name, size_t bytes)
 {
 	for (size_t i = 0; i < options_row_count; i++) {
 		const char *candidate = options_rows[i].long_name;
@@ -129,19 +60,117 @@ static const struct options_row *find_long(const char *name, size_t bytes)
 	return NULL;
 }
 
-static const struct options_row *find_short(char letter)
+/* An option from the command line: also notes which commands it belongs to. */
+static int take(struct options *options, const struct options_row *row, const char *value,
+	struct diag_message *message)
 {
-	for (size_t i = 0; i < options_row_count; i++)
-		if (letter && options_rows[i].short_name == letter)
-			return &options_rows[i];
-	return NULL;
+	int error = options_store(options, row, value, &command_line, message);
+
+	if (row->commands == OPTIONS_FOR_RUN)
+		options->run_only = row->long_name;
+	if (options->completions && options->action == OPTIONS_RUN)
+		options->action = OPTIONS_COMPLETIONS;
+	return error;
 }
 
-static int unknown(struct diag_message *message, const char *dashes, const char *name, int bytes)
+/* A long option as it may be typed: the row's name, or "no-" and a switch's. */
+struct spelling {
+	const struct options_row *row;
+	bool negated;
+	char name[40];
+};
+
+/* Spelling number @i, two for each row. False when there is no such one. */
+static bool spelling_at(struct spelling *spelling, size_t i)
 {
-	diag_fail(message, -EINVAL, "unknown option '%s%.*s'", dashes, bytes, name);
-	diag_fail_hint(message, "flamerun --help lists the options");
+	const struct options_row *row = &options_rows[i / 2];
+
+	spelling->row = row;
+	spelling->negated = i % 2;
+	if (!row->long_name || (spelling->negated && row->kind != OPTIONS_KIND_SWITCH))
+		return false;
+	snprintf(spelling->name, sizeof(spelling->name), "%s%s", spelling->negated ? "no-" : "",
+		row->long_name);
+	return true;
+}
+
+/* Options that --help does not show are neither abbreviated nor suggested. */
+static size_t first_hidden(void)
+{
+	size_t i = 0;
+
+	while (i < options_row_count &&
+		(options_rows[i].long_name || options_rows[i].listing != OPTIONS_NOWHERE))
+		i++;
+	return i;
+}
+
+static int unknown_long(struct diag_message *message, const char *word, size_t bytes)
+{
+	struct spelling spelling;
+	struct nearest nearest;
+	char best[sizeof(spelling.name)] = "";
+
+	nearest_begin(&nearest, word, bytes);
+	for (size_t i = 0; i < 2 * first_hidden(); i++) {
+		const char *before = nearest.best;
+		unsigned distance = nearest.distance;
+
+		if (!spelling_at(&spelling, i))
+			continue;
+		nearest_offer(&nearest, spelling.name);
+		if (nearest.best && (!before || nearest.distance < distance))
+			strcpy(best, spelling.name);
+		if (nearest.best)
+			nearest.best = best;
+	}
+	diag_fail(message, -EINVAL, "unknown option '--%.*s'", bytes > 400 ? 400 : (int)bytes,
+		word);
+	if (nearest.best)
+		diag_fail_hint(message, "did you mean --%s?", best);
+	else
+		diag_fail_hint(message, "flamerun --help lists the options");
 	return -EINVAL;
+}
+
+static int ambiguous(struct diag_message *message, const char *word, size_t bytes)
+{
+	char names[sizeof(message->hint)] = "";
+	struct spelling spelling;
+	size_t at = 0;
+
+	for (size_t i = 0; i < 2 * first_hidden(); i++)
+		if (spelling_at(&spelling, i) && !strncmp(spelling.name, word, bytes) &&
+			at < sizeof(names))
+			at += (size_t)snprintf(
+				names + at, sizeof(names) - at, " --%s", spelling.name);
+	diag_fail(message, -EINVAL, "option '--%.*s' is ambiguous", (int)bytes, word);
+	diag_fail_hint(message, "it may be%s", names);
+	return -EINVAL;
+}
+
+/* The option that @bytes of @word name or abbreviate. */
+static int find_spelling(struct spelling *found, const char *word, size_t bytes,
+	struct diag_message *message)
+{
+	struct spelling spelling;
+	size_t matches = 0;
+
+	for (size_t i = 0; i < 2 * options_row_count; i++) {
+		if (!spelling_at(&spelling, i) || strncmp(spelling.name, word, bytes))
+			continue;
+		if (!spelling.name[bytes]) {
+			*found = spelling;
+			return 0;
+		}
+		if (i >= 2 * first_hidden())
+			continue;
+		*found = spelling;
+		matches++;
+	}
+	if (!matches || !bytes)
+		return unknown_long(message, word, bytes);
+	return matches > 1 ? ambiguous(message, word, bytes) : 0;
 }
 
 /* @word behind "--"; @next is the following word or NULL. *@used tells whether that was taken. */
@@ -149,21 +178,32 @@ static int parse_long(struct options *options, const char *word, const char *nex
 	struct diag_message *message)
 {
 	size_t bytes = strcspn(word, "=");
-	const struct options_row *row = find_long(word, bytes);
 	const char *value = word[bytes] ? word + bytes + 1 : NULL;
+	struct spelling found;
+	int error = find_spelling(&found, word, bytes, message);
 
-	if (!row)
-		return unknown(message, "--", word, bytes > INT_MAX ? INT_MAX : (int)bytes);
-	if (!row->argument && value)
-		return diag_fail(message, -EINVAL, "--%s takes no value", row->long_name);
-	if (row->argument && !value) {
+	if (error)
+		return error;
+	if (!found.row->argument && value)
+		return diag_fail(message, -EINVAL, "--%s takes no value", found.name);
+	if (found.negated)
+		return take(options, found.row, "no", message);
+	if (found.row->argument && !value) {
 		if (!next)
-			return diag_fail(
-				message, -EINVAL, "--%s wants %s", row->long_name, row->argument);
+			return diag_fail(message, -EINVAL, "--%s wants %s", found.name,
+				found.row->argument);
 		value = next;
 		*used = true;
 	}
-	return take(options, row, value, message);
+	return take(options, found.row, value, message);
+}
+
+static const struct options_row *find_short(char letter)
+{
+	for (size_t i = 0; i < options_row_count; i++)
+		if (letter && options_rows[i].short_name == letter)
+			return &options_rows[i];
+	return NULL;
 }
 
 /* @word behind "-": letters, the last of which may have its value attached or in @next. */
@@ -175,8 +215,11 @@ static int parse_shorts(struct options *options, const char *word, const char *n
 	for (; *word && !error; word++) {
 		const struct options_row *row = find_short(*word);
 
-		if (!row)
-			return unknown(message, "-", word, 1);
+		if (!row) {
+			diag_fail(message, -EINVAL, "unknown option '-%c'", *word);
+			diag_fail_hint(message, "flamerun --help lists the options");
+			return -EINVAL;
+		}
 		if (!row->argument) {
 			error = take(options, row, NULL, message);
 			continue;
@@ -191,13 +234,13 @@ static int parse_shorts(struct options *options, const char *word, const char *n
 	return error;
 }
 
-void options_init(struct options *options)
+static int take_preset(struct options *options, const char *word, struct diag_message *message)
 {
-	memset(options, 0, sizeof(*options));
-	options->level = DIAG_NORMAL;
-	for (size_t i = 0; i < options_row_count; i++)
-		if (options_rows[i].fallback && options_rows[i].kind != OPTIONS_KIND_OUTPUT)
-			store(options, &options_rows[i], options_rows[i].fallback, NULL);
+	if (options->preset)
+		return diag_fail(message, -EINVAL, "two presets, '@%s' and '%s'", options->preset,
+			word);
+	options->preset = word + 1;
+	return 0;
 }
 
 int options_parse(
@@ -209,14 +252,16 @@ int options_parse(
 		bool used = false;
 		int error;
 
-		if (word[0] != '-' || !word[1])
+		if ((word[0] != '-' && word[0] != '@') || !word[1])
 			return 0;
 		++*index;
 		if (!strcmp(word, "--")) {
 			options->ended_by_dashes = true;
 			return 0;
 		}
-		if (word[1] == '-')
+		if (word[0] == '@')
+			error = take_preset(options, word, message);
+		else if (word[1] == '-')
 			error = parse_long(options, word + 2, next, &used, message);
 		else
 			error = parse_shorts(options, word + 1, next, &used, message);
@@ -225,11 +270,4 @@ int options_parse(
 		*index += used;
 	}
 	return 0;
-}
-
-void options_finish(struct options *options)
-{
-	for (size_t i = 0; i < options_row_count; i++)
-		if (options_rows[i].kind == OPTIONS_KIND_OUTPUT && !options->outputs.count)
-			store(options, &options_rows[i], options_rows[i].fallback, NULL);
 }

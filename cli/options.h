@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line, made from the one table in options.def. Parsing stops at the first word that
- * is not an option, as POSIX has it, so that a program's own options are never taken for ours.
+ * The settings, made from the one table in options.def, and the command line. Parsing stops at the
+ * first word that is not an option, as POSIX has it, so that a program's own options are never
+ * taken for ours. Where else a setting can come from is settings.h's.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -12,70 +13,154 @@
 
 #include "cli/diag.h"
 
-enum options_action { OPTIONS_RUN = 0, OPTIONS_HELP, OPTIONS_VERSION };
+enum options_action {
+	OPTIONS_RUN = 0,
+	OPTIONS_HELP,
+	OPTIONS_VERSION,
+	OPTIONS_SHOW_CONFIG,
+	OPTIONS_COMPLETIONS
+};
 
 #define OPTIONS_OUTPUTS_MAX 32
+#define OPTIONS_ROWS_MAX    64
+
+/* Where a value comes from. A later one beats an earlier one, in whatever order they are stored. */
+enum options_rank {
+	OPTIONS_BUILT_IN = 0,
+	OPTIONS_SYSTEM_FILE,
+	OPTIONS_USER_FILE, /* or the one named by --config */
+	OPTIONS_PROJECT_FILE,
+	OPTIONS_ENVIRONMENT,
+	OPTIONS_PRESET,
+	OPTIONS_COMMAND_LINE
+};
+
+struct options_origin {
+	enum options_rank rank;
+	const char *place; /* file or environment variable, NULL: none; borrowed */
+	unsigned line;	   /* of the file; 0: not from one */
+};
 
 struct options_paths {
-	const char *path[OPTIONS_OUTPUTS_MAX]; /* borrowed from argv */
+	const char *path[OPTIONS_OUTPUTS_MAX]; /* borrowed */
 	unsigned count;
 };
 
+/* Strings are borrowed: from argv, the environment, the table or struct settings. */
 struct options {
 	struct options_paths outputs; /* empty: the default, see options_finish() */
-	const char *title;            /* NULL: none was given */
+	const char *format;	      /* one of format_names(); NULL: by the outputs' names */
+	const char *palette;	      /* one of palette_names(); NULL: the default one */
+	const char *ground;	      /* "light" or "dark" */
+	const char *hide;	      /* extended regular expression; NULL: nothing is hidden */
+	const char *root;	      /* likewise; NULL: whole stacks */
+	const char *title;	      /* NULL: none was given */
+	const char *subtitle;	      /* likewise */
+	const char *notes;	      /* likewise */
+	const char *count_name;	      /* likewise */
+	const char *font;	      /* likewise */
+	double min_width;	      /* pixels; 0: the default */
+	double frame_height;	      /* likewise */
+	double font_size;	      /* likewise */
+	uint32_t width;		      /* pixels */
+	uint32_t direction;	      /* enum picture_direction */
+	uint32_t reverse;	      /* the switches: 0 or 1 */
+	uint32_t threads;
+	uint32_t open;
 	uint32_t rate_hz;
 	uint32_t test_clock_hz; /* 0: off */
-	uint64_t duration_ns;   /* 0: until the program ends */
-	uint32_t level;         /* enum diag_level */
-	uint32_t action;        /* enum options_action */
-	bool ended_by_dashes;   /* "--" was seen */
-	const char *run_only;   /* last option that only makes sense when profiling, or NULL */
+	uint64_t duration_ns;	/* 0: until the program ends */
+	uint32_t level;		/* enum diag_level */
+	uint32_t action;	/* enum options_action */
+	uint32_t no_config;
+	const char *completions; /* a shell whose script to write, or NULL */
+	const char *config;   /* NULL: the usual files */
+	const char *preset;   /* "NAME" of @NAME, or NULL */
+	bool ended_by_dashes; /* "--" was seen */
+	const char *run_only; /* last option that only makes sense when profiling, or NULL */
+	struct options_origin origins[OPTIONS_ROWS_MAX]; /* of the field of each row */
 };
 
 enum options_kind {
 	OPTIONS_KIND_UINT,
+	OPTIONS_KIND_DECIMAL,
 	OPTIONS_KIND_SECONDS,
 	OPTIONS_KIND_TEXT,
-	OPTIONS_KIND_OUTPUT,
-	OPTIONS_KIND_SET
+	OPTIONS_KIND_REGEX,
+	OPTIONS_KIND_CHOICE,
+	OPTIONS_KIND_SWITCH,
+	OPTIONS_KIND_FLAG,
+	OPTIONS_KIND_OUTPUT
 };
 
-enum options_completion { OPTIONS_COMPLETE_NONE, OPTIONS_COMPLETE_FILE };
+enum options_completion {
+	OPTIONS_COMPLETE_NONE,
+	OPTIONS_COMPLETE_FILE,
+	OPTIONS_COMPLETE_NAMES
+};
 enum options_commands { OPTIONS_FOR_ANY, OPTIONS_FOR_RUN };
+enum options_from { OPTIONS_FROM_COMMAND, OPTIONS_FROM_USER, OPTIONS_FROM_PROJECT };
+enum options_listing { OPTIONS_LINES, OPTIONS_NAMES, OPTIONS_NOWHERE };
 
-/* One row of the table; a row that begins a group has long_name NULL and its title in text. */
+/* A row of the table; one that says how the following ones are listed has long_name NULL. */
 struct options_row {
 	char short_name; /* 0: none */
 	const char *long_name;
-	const char *argument; /* NULL: a switch */
-	size_t field;         /* offset in struct options */
+	const char *argument; /* NULL: a switch or flag */
+	size_t field;	      /* offset in struct options */
 	enum options_kind kind;
-	uint32_t min, max; /* UINT: range; SET: min is the value stored */
+	double min, max; /* numbers: range; SWITCH: on and off; FLAG: min is the value stored */
+	const char *const *(*names)(void); /* CHOICE: NULL at the end */
 	const char *fallback;
-	const char *text;
+	const char *text; /* of a listing row: the group's title, or NULL */
 	enum options_completion completion;
 	enum options_commands commands;
+	enum options_from from;
+	enum options_listing listing; /* of a listing row */
 };
 
 /* The table, in the order of options.def. */
 extern const struct options_row options_rows[];
 extern const size_t options_row_count;
 
+/* What the picture can stand on: "light", "dark", NULL. */
+const char *const *options_grounds(void);
+
+/* The row of that name, or NULL. */
+const struct options_row *options_find(const char *name, size_t bytes);
+
 /* Fill @options with the table's defaults. */
 void options_init(struct options *options);
 
 /*
- * Read options from argv[*index] on, up to the first operand (a word without '-', or "-"), or past
- * "--". *@index is left at that operand, or at argc. May be called again behind an operand.
- * Strings are borrowed from @argv.
+ * Store @value (borrowed for as long as @options is used; NULL: a switch is on) unless what is
+ * there has a higher rank. It is checked in any case. Outputs of one rank and place add up.
  *
- * Returns 0, or -EINVAL with @message filled; -h and --version are only noted in ->action.
+ * Returns 0, or -EINVAL with @message filled: what is wrong behind a name for the setting
+ * ("--rate", "rate", "FLAMERUN_RATE", depending on @origin).
+ */
+int options_store(struct options *options, const struct options_row *row, const char *value,
+	const struct options_origin *origin, struct diag_message *message);
+
+/* Where the value of @row's field came from. */
+const struct options_origin *options_origin(
+	const struct options *options, const struct options_row *row);
+
+/*
+ * Read options from argv[*index] on, up to the first operand (a word without '-', or "-"), or past
+ * "--". *@index is left at that operand, or at argc. May be called again behind an operand. Long
+ * options may be abbreviated. @NAME asks for a preset.
+ *
+ * Returns 0, or -EINVAL with @message filled; -h, --version and --show-config are only noted in
+ * ->action.
  */
 int options_parse(struct options *options, int argc, char **argv, int *index,
 	struct diag_message *message);
 
-/* Put in what can only be known at the end: the default output when none was given. */
-void options_finish(struct options *options);
+/*
+ * Put in what can only be known at the end: the default output when none was given.
+ * Returns 0, or -EINVAL with @message filled: nothing tells an output's format.
+ */
+int options_finish(struct options *options, struct diag_message *message);
 
 #endif

@@ -9,10 +9,19 @@
 
 #include "render/palette.h"
 
+static void set_ink(cairo_t *cairo, uint32_t ink)
+{
+	cairo_set_source_rgb(
+		cairo, (ink >> 16) / 255.0, (ink >> 8 & 255) / 255.0, (ink & 255) / 255.0);
+}
+
 static void fill_boxes(const struct scene *scene, cairo_t *cairo)
 {
-	for (unsigned place = 0; place < palette_size(); place++) {
-		struct palette_color color = palette_at(place, 0);
+	const struct palette *palette = &scene->style->palette;
+	int dark = scene->style->options->ground == PICTURE_DARK;
+
+	for (unsigned place = 0; place < palette_size(palette); place++) {
+		struct palette_color color = palette_at(palette, place, dark);
 
 		for (uint32_t i = 0; i < scene->box_count; i++) {
 			const struct scene_box *box = &scene->boxes[i];
@@ -29,17 +38,16 @@ static void fill_boxes(const struct scene *scene, cairo_t *cairo)
 static void show_texts(const struct scene *scene, cairo_t *cairo)
 {
 	for (unsigned role = 0; role < FONT_ROLES; role++) {
-		uint32_t ink = font_style(role)->ink;
+		const struct font_style *style = &scene->style->fonts[role];
 
-		cairo_set_source_rgb(
-			cairo, (ink >> 16) / 255.0, (ink >> 8 & 255) / 255.0, (ink & 255) / 255.0);
+		set_ink(cairo, style->ink);
 		/* Face, size and options one by one: a scaled font carries its surface's scale. */
 		cairo_font_options_t *options = cairo_font_options_create();
 
 		cairo_scaled_font_get_font_options(scene->fonts[role].scaled, options);
 		cairo_set_font_face(
 			cairo, cairo_scaled_font_get_font_face(scene->fonts[role].scaled));
-		cairo_set_font_size(cairo, font_style(role)->size_px);
+		cairo_set_font_size(cairo, style->size_px);
 		cairo_set_font_options(cairo, options);
 		cairo_font_options_destroy(options);
 		for (uint32_t i = 0; i < scene->text_count; i++) {
@@ -57,7 +65,7 @@ int draw_scene(
 	cairo_t *cairo = cairo_create(surface);
 
 	cairo_scale(cairo, scale, scale);
-	cairo_set_source_rgb(cairo, 1, 1, 1);
+	set_ink(cairo, scene->style->ground);
 	cairo_paint(cairo);
 	fill_boxes(scene, cairo);
 	if (text == DRAW_TEXT)

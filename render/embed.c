@@ -14,6 +14,7 @@
 #include "render/palette.h"
 
 struct writer {
+	const struct style *style;
 	const struct calltree *tree;
 	const struct preorder *preorder;
 	struct pack *pack;
@@ -93,19 +94,43 @@ static void write_text(struct writer *writer, enum embed_tag tag, const char *te
 	end_column(writer, tag);
 }
 
-static void write_numbers(struct writer *writer, const struct picture_options *options)
+static uint64_t hundredths(double px)
 {
+	return (uint64_t)(px * 100 + 0.5);
+}
+
+static void write_view(struct writer *writer)
+{
+	const struct style *style = writer->style;
 	const uint64_t numbers[] = {
-		options->period_ns,
-		options->duration_ns,
+		style->options->direction == PICTURE_ICICLE,
+		style->options->ground == PICTURE_DARK,
+		style->options->is_reversed != 0,
+		(uint64_t)style->width_px,
+		hundredths(style->row_px),
+		hundredths(style->fonts[FONT_LABEL].size_px),
+		hundredths(style->narrowest_px),
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		bytes_varint(&writer->column, numbers[i]);
+	end_column(writer, EMBED_VIEW);
+}
+
+static void write_numbers(struct writer *writer)
+{
+	const struct palette *palette = &writer->style->palette;
+	const uint64_t numbers[] = {
+		writer->style->options->period_ns,
+		writer->style->options->duration_ns,
 		writer->preorder->nodes,
 		writer->preorder->frames,
 		writer->module_count + 1,
 		calltree_threads(writer->tree),
 		calltree_samples(writer->tree),
-		palette_size(),
-		palette_root(),
-		palette_merged(),
+		palette_size(palette),
+		palette_root(palette),
+		palette_merged(palette),
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -115,9 +140,11 @@ static void write_numbers(struct writer *writer, const struct picture_options *o
 
 static void write_colors(struct writer *writer)
 {
+	const struct palette *palette = &writer->style->palette;
+
 	for (int dark = 0; dark < 2; dark++) {
-		for (unsigned place = 0; place < palette_size(); place++) {
-			struct palette_color color = palette_at(place, dark);
+		for (unsigned place = 0; place < palette_size(palette); place++) {
+			struct palette_color color = palette_at(palette, place, dark);
 
 			bytes_put(&writer->column, (uint8_t[]){color.red, color.green, color.blue},
 				3);
@@ -155,7 +182,7 @@ static void write_frames(struct writer *writer)
 	end_column(writer, EMBED_FRAME_KINDS);
 	for (uint32_t i = 0; i < frames; i++)
 		bytes_varint(column,
-			palette_place(frame_at(writer, i)->name, frame_at(writer, i)->kind));
+			palette_place(&writer->style->palette, writer->preorder->by_rank[i]));
 	end_column(writer, EMBED_FRAME_COLORS);
 }
 
@@ -215,9 +242,9 @@ static void write_samples(struct writer *writer)
 }
 
 int embed_write(const struct calltree *tree, const struct preorder *preorder,
-	const struct picture_options *options, FILE *out)
+	const struct style *style, FILE *out)
 {
-	struct writer writer = {.tree = tree, .preorder = preorder};
+	struct writer writer = {.style = style, .tree = tree, .preorder = preorder};
 
 	writer.error = number_modules(&writer);
 	if (writer.error)
@@ -228,10 +255,15 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 		writer.error = -ENOMEM;
 		goto out;
 	}
-	write_text(&writer, EMBED_TITLE, options->title ? options->title : "Flame graph");
-	write_text(&writer, EMBED_SUBTITLE, options->subtitle);
-	write_text(&writer, EMBED_EMPTY, options->empty);
-	write_numbers(&writer, options);
+	write_text(&writer, EMBED_TITLE, style->title);
+	write_text(&writer, EMBED_SUBTITLE, style->subtitle);
+	write_text(&writer, EMBED_EMPTY, style->options->empty);
+	write_text(&writer, EMBED_COUNT_NAME, style->count_name);
+	write_text(&writer, EMBED_NOTES, style->notes);
+	write_text(&writer, EMBED_FONT, style->css_family);
+	write_text(&writer, EMBED_PALETTE, palette_name(&style->palette));
+	write_view(&writer);
+	write_numbers(&writer);
 	write_colors(&writer);
 	write_frames(&writer);
 	write_nodes(&writer);

@@ -17,8 +17,8 @@
 #include <stdio.h>
 
 #include "render/calltree.h"
-#include "render/picture.h"
 #include "render/preorder.h"
+#include "render/style.h"
 
 enum embed_tag {
 	EMBED_TITLE = 1,	/* text */
@@ -43,13 +43,24 @@ enum embed_tag {
 	EMBED_SAMPLE_WEIGHTS = 19,
 	EMBED_SAMPLE_KINDS = 20, /* enum calltree_sample_kind */
 	EMBED_EMPTY = 21,	 /* text shown instead of boxes */
+	EMBED_COUNT_NAME = 22,	 /* text: what one unit of weight is called, "samples" */
+	EMBED_NOTES = 23,	 /* text, lines separated by newlines; empty: none */
+	EMBED_FONT = 24,	 /* text: the CSS font-family list of the static picture's texts */
+	EMBED_PALETTE = 25,	 /* text: the palette's name, for people; colours come as above */
+	/*
+	 * As asked for, defaults filled in and bounds applied: direction (enum picture_direction),
+	 * ground (enum picture_ground), 1 when the tree was merged from the leaf else 0, width of
+	 * the static picture in px; then in hundredths of a px: height of a row (the gap of 1 px
+	 * included), size of the label font, narrowest box drawn by itself.
+	 */
+	EMBED_VIEW = 26,
 };
 
 /*
- * Write the metadata element. Everything is borrowed; @preorder is of @tree.
+ * Write the metadata element. Everything is borrowed; @preorder and @style are of @tree.
  * Returns 0, or -ENOMEM, or -errno of @out.
  */
 int embed_write(const struct calltree *tree, const struct preorder *preorder,
-	const struct picture_options *options, FILE *out);
+	const struct style *style, FILE *out);
 
 #endif

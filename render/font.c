@@ -7,18 +7,6 @@
 
 #include <errno.h>
 
-static const struct font_style styles[FONT_ROLES] = {
-	[FONT_TITLE] = {17, 1, 0x1f2328},
-	[FONT_SUBTITLE] = {12, 0, 0x59636e},
-	[FONT_LABEL] = {11, 0, 0x1f2328},
-	[FONT_NOTE] = {10, 0, 0x8c959f},
-};
-
-const struct font_style *font_style(enum font_role role)
-{
-	return &styles[role];
-}
-
 int font_cairo_error(cairo_status_t status)
 {
 	if (status == CAIRO_STATUS_SUCCESS)
@@ -63,10 +51,9 @@ static double advance_px(const struct label_measure *measure, uint32_t point)
 	return point < 128 ? font->ascii_px[point] : measure_px(font->scaled, point);
 }
 
-int font_init(struct font *font, enum font_role role)
+int font_init(struct font *font, const char *family, const struct font_style *style)
 {
-	const struct font_style *style = &styles[role];
-	cairo_font_face_t *face = cairo_toy_font_face_create("DejaVu Sans", CAIRO_FONT_SLANT_NORMAL,
+	cairo_font_face_t *face = cairo_toy_font_face_create(family, CAIRO_FONT_SLANT_NORMAL,
 		style->bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
 	cairo_font_options_t *options = cairo_font_options_create();
 	cairo_matrix_t size, identity;

@@ -28,8 +28,6 @@ struct font_style {
 /* What native text asks for: the first is what cairo measured with, the others are no wider. */
 #define FONT_CSS_FAMILY "'DejaVu Sans',Verdana,'Segoe UI',system-ui,sans-serif"
 
-const struct font_style *font_style(enum font_role role);
-
 struct font {
 	struct label_measure measure;
 	cairo_scaled_font_t *scaled; /* owned */
@@ -37,10 +35,11 @@ struct font {
 };
 
 /*
- * Load the face for @role into the caller's @font. Works without any font installed.
- * Returns 0, or -ENOMEM or -EIO for what cairo says, with *font released.
+ * Load @family, clean UTF-8, in @style (both borrowed for the call) into the caller's @font. Works
+ * without any font installed. Returns 0, or -ENOMEM or -EIO for what cairo says, with *font
+ * released.
  */
-int font_init(struct font *font, enum font_role role);
+int font_init(struct font *font, const char *family, const struct font_style *style);
 void font_release(struct font *font);
 
 /* A negative errno for a cairo status; 0 for success. */

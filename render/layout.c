@@ -25,7 +25,12 @@ struct pass {
 	uint64_t *next_from; /* per row: where the next box of that row begins */
 	double scale;	     /* pixels per weight */
 	double narrowest_px;
+	double *row_px; /* per row: width of all its boxes */
+	uint32_t rows;	/* at most so many */
 };
+
+/* Cutting less than this is not worth its mark. */
+#define FEWEST_CUT 8u
 
 /* Returns 0, -ENOMEM, or -E2BIG when the limit on boxes is reached. */
 static int add_box(struct pass *pass, const struct layout_box *box)
@@ -86,7 +91,7 @@ static int place(struct pass *pass, uint32_t at, int *below)
 	const struct calltree_node *node = calltree_node_at(pass->tree, number);
 	uint64_t from = pass->next_from[row], to = from + node->total;
 	double width_px = (double)node->total * pass->scale;
-	int cut = row + 1 == pass->limits->rows;
+	int cut = row + 1 == pass->rows;
 	struct layout_box box = {
 		.left_px = (double)from * pass->scale,
 		.width_px = width_px,
@@ -105,6 +110,9 @@ static int place(struct pass *pass, uint32_t at, int *below)
 	*below = !cut;
 	if (!cut)
 		pass->next_from[row + 1] = from;
+	pass->row_px[row] += width_px;
+	if (cut && box.count > pass->layout->folded)
+		pass->layout->folded = box.count;
 	int error = flush_run(pass, row);
 
 	return error ? error : add_box(pass, &box);
@@ -116,8 +124,11 @@ static int run_pass(struct pass *pass)
 
 	pass->layout->count = 0;
 	pass->layout->rows = 0;
-	for (uint32_t row = 0; row < pass->limits->rows; row++)
+	pass->layout->folded = 0;
+	for (uint32_t row = 0; row < pass->rows; row++) {
 		pass->runs[row] = (struct run){0};
+		pass->row_px[row] = 0;
+	}
 	pass->next_from[0] = 0;
 	for (uint32_t at = 0; at < preorder->nodes;) {
 		int below;
@@ -127,13 +138,36 @@ static int run_pass(struct pass *pass)
 			return error;
 		at = below ? at + 1 : preorder->end[at];
 	}
-	for (uint32_t row = 0; row < pass->limits->rows; row++) {
+	for (uint32_t row = 0; row < pass->rows; row++) {
 		int error = flush_run(pass, row);
 
 		if (error)
 			return error;
 	}
 	return 0;
+}
+
+static int fit_boxes(struct pass *pass)
+{
+	int error;
+
+	while ((error = run_pass(pass)) == -E2BIG && pass->narrowest_px < pass->limits->width_px)
+		pass->narrowest_px *= 2;
+	return error;
+}
+
+/*
+ * One deep and narrow stack would make the picture as high as it is deep and show nothing there:
+ * the rows in which nothing can be read are cut off. Returns how many are left.
+ */
+static uint32_t rows_worth_drawing(const struct pass *pass)
+{
+	uint32_t rows = pass->layout->rows;
+
+	while (rows > pass->limits->calm_rows && pass->row_px[rows - 1] < pass->limits->needle_px)
+		rows--;
+	/* One row more for the mark. */
+	return rows + 1 + FEWEST_CUT <= pass->layout->rows ? rows + 1 : pass->rows;
 }
 
 int layout_init(struct layout *layout, const struct calltree *tree, const struct preorder *preorder,
@@ -149,18 +183,24 @@ int layout_init(struct layout *layout, const struct calltree *tree, const struct
 		.next_from = calloc((size_t)limits->rows + 1, sizeof(*pass.next_from)),
 		.scale = total ? limits->width_px / (double)total : 0,
 		.narrowest_px = limits->narrowest_px,
+		.row_px = calloc(limits->rows, sizeof(*pass.row_px)),
+		.rows = limits->rows,
 	};
 	int error = -ENOMEM;
 
 	*layout = (struct layout){0};
-	if (!pass.runs || !pass.next_from)
+	if (!pass.runs || !pass.next_from || !pass.row_px)
 		goto out;
 	error = 0;
 	if (!total)
 		goto out;
-	while ((error = run_pass(&pass)) == -E2BIG && pass.narrowest_px < limits->width_px)
-		pass.narrowest_px *= 2;
+	error = fit_boxes(&pass);
+	if (!error && rows_worth_drawing(&pass) < pass.rows) {
+		pass.rows = rows_worth_drawing(&pass);
+		error = fit_boxes(&pass);
+	}
 out:
+	free(pass.row_px);
 	free(pass.runs);
 	free(pass.next_from);
 	if (error)

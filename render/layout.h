@@ -28,15 +28,18 @@ struct layout_box {
 struct layout {
 	struct layout_box *boxes; /* depth first: rows interleaved, each row left to right */
 	uint32_t count;
-	uint32_t rows; /* highest row in use, plus one */
+	uint32_t rows;	 /* highest row in use, plus one */
+	uint32_t folded; /* most levels cut off anywhere; 0: none */
 	uint32_t room;
 };
 
 struct layout_limits {
 	double width_px;     /* of the whole tree */
 	double narrowest_px; /* of a box drawn on its own */
-	uint32_t rows;	/* at most so many, the mark of what was cut off included; at least 2 */
-	uint32_t boxes; /* when more would be needed, narrowest_px doubles until they fit */
+	uint32_t rows;	    /* at most so many, the mark of what was cut off included; at least 2 */
+	uint32_t calm_rows; /* so many rows are drawn however little is in them */
+	double needle_px;   /* above them, rows whose boxes are narrower than this in all are cut */
+	uint32_t boxes;	    /* when more would be needed, narrowest_px doubles until they fit */
 };
 
 /*

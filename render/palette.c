@@ -1,74 +1,220 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table is computed in OKLCH, where equal steps look equal: all shades of a family carry the
- * same text colour with the same contrast. Families: warm for native code, green for compiled at
- * run time, paler warm for inlined, grey for what has no name, blue greys for what is not a
- * function.
+ * From the tables of render/palette_schemes.c to colours, and from frames to places among them.
  */
 #include "render/palette.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* A family's shades run through @hues hues and @levels lightnesses, in that order. */
-struct family {
-	unsigned first;
-	unsigned hues, levels;
-	double hue_from, hue_to; /* degrees */
-	double chroma;
-	double light_from, light_to; /* OKLCH lightness on a light background */
-	double dark_from, dark_to;   /* and on a dark one */
-	double lift; /* added up to the last hue on light: yellows as dark as reds look like mud */
-};
+#include "render/palette_scheme.h"
+#include "render/picture.h"
 
-enum {
-	ROOT = CALLTREE_KINDS,
-	MERGED,
-	FAMILIES
-};
+#define SCHEMES_MAX 32u
 
-#define SHADES(first, hues, levels) (first), (hues), (levels)
-static const struct family families[FAMILIES] = {
-	[CALLTREE_NATIVE] = {SHADES(0, 8, 4), 34, 84, 0.112, 0.765, 0.835, 0.45, 0.52, 0.05},
-	[CALLTREE_JIT] = {SHADES(32, 6, 4), 130, 172, 0.095, 0.79, 0.86, 0.45, 0.52, 0},
-	[CALLTREE_UNNAMED] = {SHADES(56, 1, 4), 60, 60, 0.012, 0.80, 0.86, 0.42, 0.48, 0},
-	[CALLTREE_SYNTHETIC] = {SHADES(60, 1, 4), 255, 255, 0.028, 0.80, 0.86, 0.42, 0.48, 0},
-	[CALLTREE_PROCESS] = {SHADES(64, 2, 2), 250, 275, 0.055, 0.80, 0.84, 0.43, 0.47, 0},
-	[CALLTREE_THREAD] = {SHADES(68, 2, 2), 205, 225, 0.050, 0.82, 0.86, 0.43, 0.47, 0},
-	[CALLTREE_INLINE] = {SHADES(72, 8, 2), 40, 84, 0.072, 0.845, 0.88, 0.42, 0.47, 0.03},
-	[ROOT] = {SHADES(88, 1, 1), 260, 260, 0.008, 0.90, 0.90, 0.36, 0.36, 0},
-	[MERGED] = {SHADES(89, 1, 1), 80, 80, 0.014, 0.85, 0.85, 0.38, 0.38, 0},
-};
-#undef SHADES
+/* Hues for modules are given out in rounds, each of hues as far apart as can be. */
+#define MODULE_ROUNDS 3u
 
-_Static_assert(90 <= PALETTE_MAX, "the last family ends within the table");
-
-unsigned palette_size(void)
+static unsigned family_size(const struct palette_family *family)
 {
-	return families[MERGED].first + 1;
+	return family->hues * family->levels;
 }
 
-unsigned palette_root(void)
+static unsigned first_place(const struct palette *palette, enum palette_class class)
 {
-	return families[ROOT].first;
+	unsigned first = 0;
+
+	for (unsigned i = 0; i < (unsigned)class; i++)
+		first += family_size(&palette->scheme->families[i]);
+	return first;
 }
 
-unsigned palette_merged(void)
+unsigned palette_size(const struct palette *palette)
 {
-	return families[MERGED].first;
+	return first_place(palette, PALETTE_CLASSES);
 }
 
-unsigned palette_place(const char *name, enum calltree_frame_kind kind)
+unsigned palette_root(const struct palette *palette)
 {
-	const struct family *family = &families[(unsigned)kind < CALLTREE_KINDS ? kind : 0];
+	return first_place(palette, PALETTE_ROOT);
+}
+
+unsigned palette_merged(const struct palette *palette)
+{
+	return first_place(palette, PALETTE_MERGED);
+}
+
+const char *palette_name(const struct palette *palette)
+{
+	return palette->scheme->name;
+}
+
+unsigned palette_place(const struct palette *palette, uint32_t frame)
+{
+	return palette->places[frame];
+}
+
+static uint64_t hash_text(const char *text)
+{
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
 	/* The low bits of this hash alone would tie the shade to the last letters. */
 	hash ^= hash >> 29;
 	hash *= UINT64_C(0xbf58476d1ce4e5b9);
-	hash ^= hash >> 32;
-	return family->first + (unsigned)(hash % (family->hues * family->levels));
+	return hash ^ hash >> 32;
+}
+
+struct module {
+	const char *name;
+	uint64_t weight;
+	unsigned hue;
+};
+
+static int compare_names(const void *left, const void *right)
+{
+	const struct module *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+static int compare_weights(const void *left, const void *right)
+{
+	const struct module *a = left, *b = right;
+
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+/* One entry for each name: weights of equal names are added up. Returns how many are left. */
+static uint32_t merge_modules(struct module *modules, uint32_t count)
+{
+	uint32_t kept = 0;
+
+	qsort(modules, count, sizeof(*modules), compare_names);
+	for (uint32_t i = 0; i < count; i++) {
+		if (kept && !strcmp(modules[kept - 1].name, modules[i].name))
+			modules[kept - 1].weight += modules[i].weight;
+		else
+			modules[kept++] = modules[i];
+	}
+	return kept;
+}
+
+/* The heaviest choose first, each the hue its name asks for if nobody has it. */
+static void choose_hues(struct module *modules, uint32_t count, unsigned hues)
+{
+	unsigned per_round = hues / MODULE_ROUNDS;
+	uint64_t taken = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		unsigned wish = (unsigned)(hash_text(modules[i].name) % per_round);
+		unsigned round = i / per_round;
+
+		/* More modules than hues: sharing begins. */
+		if (i >= hues)
+			taken = 0;
+		round %= MODULE_ROUNDS;
+		while (taken & UINT64_C(1) << (wish * MODULE_ROUNDS + round))
+			wish = (wish + 1) % per_round;
+		modules[i].hue = wish * MODULE_ROUNDS + round;
+		taken |= UINT64_C(1) << modules[i].hue;
+	}
+}
+
+static int place_modules(struct palette *palette, const struct calltree *tree)
+{
+	const struct palette_family *family = &palette->scheme->families[PALETTE_MODULE];
+	uint32_t frames = calltree_frames(tree), count = 0;
+	uint64_t *weights = calloc((size_t)frames + 1, sizeof(*weights));
+	struct module *modules = calloc((size_t)frames + 1, sizeof(*modules));
+	int error = -ENOMEM;
+
+	if (!weights || !modules)
+		goto out;
+	for (uint32_t i = 1; i < calltree_nodes(tree); i++)
+		weights[calltree_node_at(tree, i)->frame] += calltree_node_at(tree, i)->self;
+	for (uint32_t i = 0; i < frames; i++)
+		if (palette->scheme->classify(calltree_frame_at(tree, i)) == PALETTE_MODULE)
+			modules[count++] =
+				(struct module){calltree_frame_at(tree, i)->module, weights[i], 0};
+	count = merge_modules(modules, count);
+	qsort(modules, count, sizeof(*modules), compare_weights);
+	choose_hues(modules, count, family->hues);
+	qsort(modules, count, sizeof(*modules), compare_names);
+	for (uint32_t i = 0; i < frames; i++) {
+		const struct calltree_frame *frame = calltree_frame_at(tree, i);
+		struct module wanted = {frame->module, 0, 0};
+
+		if (palette->scheme->classify(frame) != PALETTE_MODULE)
+			continue;
+		const struct module *module =
+			bsearch(&wanted, modules, count, sizeof(*modules), compare_names);
+
+		palette->places[i] = (uint8_t)(first_place(palette, PALETTE_MODULE) +
+					       module->hue * family->levels +
+					       hash_text(frame->name) % family->levels);
+	}
+	error = 0;
+out:
+	free(weights);
+	free(modules);
+	return error;
+}
+
+static const struct palette_scheme *find_scheme(const char *name)
+{
+	const struct palette_scheme *scheme = palette_schemes;
+
+	while (name && scheme->name && strcmp(scheme->name, name))
+		scheme++;
+	return scheme->name ? scheme : NULL;
+}
+
+int palette_init(struct palette *palette, const char *name, const struct calltree *tree)
+{
+	uint32_t frames = calltree_frames(tree);
+	int has_modules = 0, error = 0;
+
+	*palette = (struct palette){.scheme = find_scheme(name)};
+	if (!palette->scheme)
+		return -EINVAL;
+	palette->places = calloc((size_t)frames + 1, 1);
+	if (!palette->places)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < frames; i++) {
+		const struct calltree_frame *frame = calltree_frame_at(tree, i);
+		enum palette_class class = palette->scheme->classify(frame);
+		unsigned shades = family_size(&palette->scheme->families[class]);
+
+		has_modules |= class == PALETTE_MODULE;
+		palette->places[i] =
+			(uint8_t)(first_place(palette, class) + hash_text(frame->name) % shades);
+	}
+	if (has_modules)
+		error = place_modules(palette, tree);
+	if (error)
+		palette_release(palette);
+	return error;
+}
+
+void palette_release(struct palette *palette)
+{
+	free(palette->places);
+	palette->places = NULL;
+}
+
+const char *const *palette_names(void)
+{
+	static const char *names[SCHEMES_MAX + 1];
+
+	for (unsigned i = 0; i < SCHEMES_MAX && palette_schemes[i].name; i++)
+		names[i] = palette_schemes[i].name;
+	return names;
 }
 
 static uint8_t encode(double linear)
@@ -96,27 +242,22 @@ static struct palette_color from_oklch(double lightness, double chroma, double h
 	};
 }
 
-static double between(double from, double to, unsigned step, unsigned steps)
+static double between(struct palette_range range, unsigned step, unsigned steps)
 {
-	return steps > 1 ? from + (to - from) * step / (steps - 1) : from;
+	return steps > 1 ? range.from + (range.to - range.from) * step / (steps - 1) : range.from;
 }
 
-struct palette_color palette_at(unsigned place, int dark)
+struct palette_color palette_at(const struct palette *palette, unsigned place, int dark)
 {
-	const struct family *family = families;
+	const struct palette_family *family = palette->scheme->families;
 
-	for (unsigned i = 1; i < FAMILIES; i++)
-		if (place >= families[i].first && families[i].first > family->first)
-			family = &families[i];
-	unsigned shade = place - family->first;
-	unsigned hue = shade / family->levels, level = shade % family->levels;
+	while (place >= family_size(family))
+		place -= family_size(family++);
+	unsigned hue = place / family->levels, level = place % family->levels;
+	double chroma = between(family->chroma, hue, family->hues);
+	struct palette_range lift = {0, dark ? family->lift / 4 : family->lift};
 
-	double lightness =
-		dark ? between(family->dark_from, family->dark_to, level, family->levels)
-		     : between(family->light_from, family->light_to, level, family->levels);
-
-	return from_oklch(
-		lightness + between(0, dark ? family->lift / 4 : family->lift, hue, family->hues),
-		dark ? family->chroma * 0.78 : family->chroma,
-		between(family->hue_from, family->hue_to, hue, family->hues));
+	return from_oklch(between(dark ? family->dark : family->light, level, family->levels) +
+				  between(lift, hue, family->hues),
+		dark ? chroma * 0.78 : chroma, between(family->hue, hue, family->hues));
 }

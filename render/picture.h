@@ -10,25 +10,66 @@
 
 #include "render/calltree.h"
 
+/* Which way the boxes grow. */
+enum picture_direction {
+	PICTURE_FLAME = 0,
+	PICTURE_ICICLE = 1
+};
+
+/* What the static picture stands on. The viewer follows the browser's preference. */
+enum picture_ground {
+	PICTURE_LIGHT = 0,
+	PICTURE_DARK = 1
+};
+
+/* Sizes in CSS pixels; what is asked for beyond these bounds is drawn at the bound. */
+#define PICTURE_WIDTH_MIN  240
+#define PICTURE_WIDTH_MAX  16000
+#define PICTURE_ROW_MIN	   6
+#define PICTURE_ROW_MAX	   64
+#define PICTURE_FONT_MIN   4
+#define PICTURE_FONT_MAX   40
+#define PICTURE_NARROW_MIN 0.1
+#define PICTURE_NARROW_MAX 100
+
+/* All zero, but for what NULL means, is the default picture. */
 struct picture_options {
 	const char *title;    /* NULL: "Flame graph" */
 	const char *subtitle; /* NULL or "": none */
+	const char *notes; /* NULL or "": none; below the boxes, several lines if it has newlines */
 	const char
 		*empty; /* text shown instead of boxes when the tree has no weight; NULL: default */
-	uint32_t width; /* CSS pixels of the static picture; 0: 1200 */
+	const char *count_name; /* what one unit of weight is called; NULL: "samples" */
+	const char *palette;	/* name as in palette_names(); NULL: the default one */
+	const char *font;	/* family; NULL: the default */
+	double font_size;	/* of labels; the other texts follow. 0: 11, less in low rows. At
+				   most 0.8 of frame_height */
+	double frame_height;	/* of one row; 0: 18, or what font_size needs */
+	double min_width;	/* of a box drawn by itself; narrower ones merge. 0: 0.5 */
+	uint32_t width;		/* CSS pixels of the static picture; 0: 1200 */
+	enum picture_direction direction;
+	enum picture_ground ground;
+	int is_reversed;      /* the tree was merged from the leaf: said in the picture */
 	uint64_t period_ns;   /* CPU time one unit of weight stands for; 0: unknown (weights are
 				 counts) */
 	uint64_t duration_ns; /* of the run; 0: unknown */
+	int64_t created_s;    /* seconds since the epoch for a PDF's metadata; 0: none is written */
 };
 
+/* The palettes' names, NULL at the end. */
+const char *const *palette_names(void);
+
 /*
- * Write @tree (finished) as SVG / PNG to @out. @out is borrowed and not closed or flushed.
+ * Write @tree (finished) as SVG, PNG or PDF to @out. @out is borrowed and not closed or flushed.
  * Equal trees and options give equal bytes.
- * Returns 0, or -errno (-EIO for what cairo calls a write error, -ENOMEM, or @out's errno).
+ * Returns 0, or -errno (-EINVAL for a palette that does not exist, -EIO for what cairo calls a
+ * write error, -ENOMEM, or @out's errno).
  */
 int picture_write_svg(
 	const struct calltree *tree, const struct picture_options *options, FILE *out);
 int picture_write_png(
+	const struct calltree *tree, const struct picture_options *options, FILE *out);
+int picture_write_pdf(
 	const struct calltree *tree, const struct picture_options *options, FILE *out);
 
 #endif

@@ -4,42 +4,29 @@
  * on the screens of today.
  */
 #include <cairo.h>
-#include <errno.h>
 
 #include "render/draw.h"
 #include "render/picture.h"
 #include "render/scene.h"
+#include "render/sink.h"
 
 /* cairo's image surfaces end here, a side. */
 #define SIDE_MAX_PX 32767
 
-struct sink {
-	FILE *out;
-	int error;
-};
-
-static cairo_status_t write_bytes(void *closure, const unsigned char *bytes, unsigned int length)
-{
-	struct sink *sink = closure;
-
-	errno = 0;
-	if (fwrite(bytes, 1, length, sink->out) == length)
-		return CAIRO_STATUS_SUCCESS;
-	sink->error = errno ? -errno : -EIO;
-	return CAIRO_STATUS_WRITE_ERROR;
-}
-
 int picture_write_png(const struct calltree *tree, const struct picture_options *options, FILE *out)
 {
-	struct preorder preorder;
+	struct preorder preorder = {0};
+	struct style style;
 	struct scene scene = {0};
 	struct sink sink = {out, 0};
 	cairo_surface_t *surface = NULL;
-	int error = preorder_init(&preorder, tree);
+	int error = style_init(&style, options, tree);
 
 	if (error)
 		return error;
-	error = scene_init(&scene, tree, &preorder, options, NULL);
+	error = preorder_init(&preorder, tree);
+	if (!error)
+		error = scene_init(&scene, tree, &preorder, &style, NULL);
 	if (error)
 		goto out;
 	double side_px = scene.width_px > scene.height_px ? scene.width_px : scene.height_px;
@@ -50,7 +37,7 @@ int picture_write_png(const struct calltree *tree, const struct picture_options 
 	error = draw_scene(&scene, surface, scale, DRAW_TEXT);
 	if (!error)
 		error = font_cairo_error(
-			cairo_surface_write_to_png_stream(surface, write_bytes, &sink));
+			cairo_surface_write_to_png_stream(surface, sink_write, &sink));
 	if (sink.error)
 		error = sink.error;
 out:
@@ -58,5 +45,6 @@ out:
 		cairo_surface_destroy(surface);
 	scene_release(&scene);
 	preorder_release(&preorder);
+	style_release(&style);
 	return error;
 }

@@ -1,48 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The composition: margins, title, subtitle, rows of boxes with their labels, the note. The root is
- * the lowest row.
+ * The composition: margins, title, subtitle, the graph, and below it notes.
  */
 #include "render/scene.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/palette.h"
+#include "render/scene_graph.h"
 
-#define WIDTH_DEFAULT_PX 1200u
-#define WIDTH_MIN_PX	 240u
-#define WIDTH_MAX_PX	 16000u
 #define MARGIN_PX	 24.0
-#define TITLE_BASE_PX	 38.0 /* baselines, from the top */
+#define TITLE_BASE_PX	 38.0 /* baselines, from the top; these and what follows by style->scale */
 #define SUBTITLE_BASE_PX 59.0
 #define HEADER_PX	 76.0
 #define HEADER_PLAIN_PX	 56.0 /* without a subtitle */
 #define EMPTY_PX	 120.0
 #define FOOTER_PX	 20.0
-#define FOOTER_NOTE_PX	 38.0
-#define NARROWEST_PX	 0.5
+#define NOTES_GAP_PX	 8.0 /* from the graph to the lines below it */
+#define NOTES_LINE_PX	 17.0
+#define NOTE_LINE_PX	 15.0
+#define NOTES_MAX	 64u /* lines */
 #define ROWS_MAX	 150u
-#define BOXES_MAX	 40000u
-#define BOX_PX		 (SCENE_ROW_PX - 1.0)
-#define LABEL_PADDING_PX 5.0
-#define LABEL_BASE_PX	 12.5 /* below the top of its box */
-#define LABELLED_MIN_PX	 24.0
-#define GAP_FROM_PX	 3.0 /* boxes at least this wide give up a pixel to the gap */
+#define ROWS_CALM	 36u
+#define NEEDLE_PX	 32.0
+#define BOXES_MAX	 16000u
 
-static int add_text(struct scene *scene, double x, double y, enum font_role role, const char *text)
+/* Texts beside labels: title, subtitle, empty, two notes of our own. */
+#define TEXTS_MORE (NOTES_MAX + 5u)
+
+static double scaled(const struct scene *scene, double px)
 {
-	char *kept = strdup(text);
-
-	if (!kept)
-		return -ENOMEM;
-	scene->texts[scene->text_count++] = (struct scene_text){x, y, role, kept};
-	while (label_next(&text))
-		scene->glyphs++;
-	return 0;
+	return floor(px * scene->style->scale + 0.5);
 }
 
 /* @text of any bytes, cut to the width of the picture. */
@@ -52,171 +43,161 @@ static int add_line(struct scene *scene, double y, enum font_role role, const ch
 
 	if (!label_fit(fitted, text, scene->width_px - 2 * MARGIN_PX, &scene->fonts[role].measure))
 		return 0;
-	return add_text(scene, MARGIN_PX, y, role, fitted);
+	return scene_add_text(scene, MARGIN_PX, y, role, fitted);
 }
 
-/* 1234567 as "1,234,567". */
-static void format_count(char *text, size_t bytes, uint64_t count)
+/* The place of the graph when there is nothing to show in it, and why. */
+static int add_empty(struct scene *scene, double top_px)
 {
-	char digits[24];
-	int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
-	size_t used = 0;
+	char fitted[LABEL_BYTES];
+	struct scene_box panel = {MARGIN_PX, top_px, scene->width_px - 2 * MARGIN_PX,
+		scaled(scene, EMPTY_PX), palette_root(&scene->style->palette)};
+	const struct label_measure *measure = &scene->fonts[FONT_SUBTITLE].measure;
 
-	for (int i = 0; i < length && used + 2 < bytes; i++) {
-		if (i && (length - i) % 3 == 0)
-			text[used++] = ',';
-		text[used++] = digits[i];
-	}
-	text[used] = '\0';
-}
-
-static void box_name(char *name, size_t bytes, const struct calltree *tree,
-	const struct layout_box *box, const struct picture_options *options)
-{
-	char count[32];
-
-	name[0] = '\0';
-	if (box->kind == LAYOUT_DEEPER) {
-		snprintf(name, bytes, "+%u deeper", box->count);
-	} else if (box->kind == LAYOUT_NODE && box->node == CALLTREE_ROOT) {
-		double seconds = (double)calltree_total(tree) * (double)options->period_ns / 1e9;
-
-		format_count(count, sizeof(count), calltree_total(tree));
-		if (options->period_ns)
-			snprintf(name, bytes, "all: %s samples, %.*f s", count,
-				seconds < 10 ? 2 : (seconds < 100), seconds);
-		else
-			snprintf(name, bytes, "all: %s samples", count);
-	}
-}
-
-static unsigned box_place(const struct calltree *tree, const struct layout_box *box)
-{
-	if (box->kind != LAYOUT_NODE)
-		return palette_merged();
-	if (box->node == CALLTREE_ROOT)
-		return palette_root();
-	const struct calltree_frame *frame =
-		calltree_frame_at(tree, calltree_node_at(tree, box->node)->frame);
-
-	return palette_place(frame->name, frame->kind);
+	scene->boxes[scene->box_count++] = panel;
+	if (!label_fit(fitted, scene->style->empty, panel.width - 2 * MARGIN_PX, measure))
+		return 0;
+	return scene_add_text(scene, floor((scene->width_px - label_width_px(fitted, measure)) / 2),
+		top_px + panel.height / 2 + 4, FONT_SUBTITLE, fitted);
 }
 
 /*
- * Edges of wide boxes sit on whole pixels with one pixel between neighbours; narrow ones keep their
- * width to a quarter of a pixel, which also keeps the numbers in the file short.
+ * How many bytes of @line (clean, not empty) fit into @width_px: up to a space if there is one, at
+ * least one character.
  */
-static void snap(struct scene_box *box, double left, double width)
+static size_t wrap(const char *line, double width_px, const struct label_measure *measure)
 {
-	if (width >= GAP_FROM_PX) {
-		box->x = floor(left + 0.5);
-		box->width = floor(left + width + 0.5) - box->x - 1;
-	} else {
-		box->x = floor(left * 4 + 0.5) / 4;
-		box->width = floor(width * 4 + 0.5) / 4;
+	const char *at = line, *space = NULL;
+	double used_px = 0;
+
+	while (*at) {
+		const char *before = at;
+		uint32_t point = label_next(&at);
+
+		used_px += measure->advance_px(measure, point);
+		if (point == ' ')
+			space = before;
+		else if (used_px > width_px && before > line)
+			return (size_t)((space > line ? space : before) - line);
 	}
+	return (size_t)(at - line);
 }
 
-static int add_box(struct scene *scene, const struct calltree *tree, const struct layout_box *from,
-	const struct picture_options *options, double bottom_px)
+/* One line of the person's, on as many as it needs. *@y_px is the top of the next. */
+static int add_wrapped(struct scene *scene, double *y_px, char *line, uint32_t last_text)
 {
-	struct scene_box *box = &scene->boxes[scene->box_count++];
-	char own[64], fitted[LABEL_BYTES];
-	const char *name = own;
+	const struct label_measure *measure = &scene->fonts[FONT_SUBTITLE].measure;
+	int error = 0;
 
-	snap(box, MARGIN_PX + from->left_px, from->width_px);
-	box->y = bottom_px - (from->row + 1.0) * SCENE_ROW_PX;
-	box->height = BOX_PX;
-	box->place = box_place(tree, from);
-	if (from->width_px < LABELLED_MIN_PX)
-		return 0;
-	box_name(own, sizeof(own), tree, from, options);
-	if (from->kind == LAYOUT_NODE && from->node != CALLTREE_ROOT)
-		name = calltree_frame_at(tree, calltree_node_at(tree, from->node)->frame)->name;
-	if (!label_fit(fitted, name, box->width - 2 * LABEL_PADDING_PX,
-		    &scene->fonts[FONT_LABEL].measure))
-		return 0;
-	return add_text(
-		scene, box->x + LABEL_PADDING_PX, box->y + LABEL_BASE_PX, FONT_LABEL, fitted);
+	do {
+		size_t length = *line ? wrap(line, scene->width_px - 2 * MARGIN_PX, measure) : 0;
+		char after = line[length];
+
+		*y_px += scaled(scene, NOTES_LINE_PX);
+		line[length] = '\0';
+		if (length)
+			error = scene_add_text(
+				scene, MARGIN_PX, *y_px - scaled(scene, 4), FONT_SUBTITLE, line);
+		line[length] = after;
+		line += length + strspn(line + length, " ");
+	} while (!error && *line && scene->text_count < last_text);
+	return error;
 }
 
-static int add_boxes(struct scene *scene, const struct calltree *tree, const struct layout *layout,
-	const struct picture_options *options, double bottom_px)
+static int add_notes(struct scene *scene, double *y_px)
 {
-	for (uint32_t i = 0; i < layout->count; i++) {
-		int error = add_box(scene, tree, &layout->boxes[i], options, bottom_px);
+	const char *notes = scene->style->notes;
+	uint32_t last_text = scene->text_count + NOTES_MAX;
 
-		if (error)
+	for (unsigned lines = 0; *notes && lines < NOTES_MAX; lines++) {
+		size_t length = strcspn(notes, "\n");
+		char *line = strndup(notes, length), clean[LABEL_BYTES];
+		int error = -ENOMEM;
+
+		if (line) {
+			label_clean(clean, sizeof(clean), line);
+			error = add_wrapped(scene, y_px, clean, last_text);
+		}
+		free(line);
+		if (error || scene->text_count >= last_text)
 			return error;
+		notes += length + (notes[length] == '\n');
 	}
 	return 0;
 }
 
-/* The place of the graph when there is nothing to show in it, and why. */
-static int add_empty(struct scene *scene, const char *text, double top_px)
+/* What is below the graph, from *@y_px on, which is moved below it. */
+static int add_footer(
+	struct scene *scene, const struct layout *layout, const char *note, double *y_px)
 {
-	char fitted[LABEL_BYTES];
-	struct scene_box panel = {
-		MARGIN_PX, top_px, scene->width_px - 2 * MARGIN_PX, EMPTY_PX, palette_root()};
-	const struct label_measure *measure = &scene->fonts[FONT_SUBTITLE].measure;
+	double top_px = *y_px += scaled(scene, NOTES_GAP_PX);
+	char folded[96];
+	int error = add_notes(scene, y_px);
 
-	scene->boxes[scene->box_count++] = panel;
-	if (!label_fit(fitted, text, panel.width - 2 * MARGIN_PX, measure))
-		return 0;
-	return add_text(scene, floor((scene->width_px - label_width_px(fitted, measure)) / 2),
-		top_px + EMPTY_PX / 2 + 4, FONT_SUBTITLE, fitted);
+	if (!error && layout->folded) {
+		snprintf(folded, sizeof(folded),
+			"Stacks too deep to draw end in grey: %u more levels at most.",
+			layout->folded);
+		*y_px += scaled(scene, NOTE_LINE_PX);
+		error = add_line(scene, *y_px - scaled(scene, 4), FONT_NOTE, folded);
+	}
+	/* A note about zooming has no place under nothing. */
+	if (!error && note && layout->count) {
+		*y_px += scaled(scene, NOTE_LINE_PX);
+		error = add_line(scene, *y_px - scaled(scene, 4), FONT_NOTE, note);
+	}
+	if (*y_px == top_px)
+		*y_px -= scaled(scene, NOTES_GAP_PX);
+	return error;
 }
 
 static int compose(struct scene *scene, const struct calltree *tree, const struct layout *layout,
-	const struct picture_options *options, const char *note)
+	const char *note)
 {
-	int has_subtitle = options->subtitle && options->subtitle[0];
-	double top_px = has_subtitle ? HEADER_PX : HEADER_PLAIN_PX;
-	double bottom_px = top_px + (layout->count ? layout->rows * SCENE_ROW_PX : EMPTY_PX);
-	const char *empty = options->empty ? options->empty : "No samples were recorded.";
-	int error;
+	const struct style *style = scene->style;
+	int has_subtitle = style->subtitle[0] != '\0';
+	double top_px = scaled(scene, has_subtitle ? HEADER_PX : HEADER_PLAIN_PX);
+	double y_px =
+		top_px + (layout->count ? scene_graph_px(scene, layout) : scaled(scene, EMPTY_PX));
+	int error = add_line(scene, scaled(scene, TITLE_BASE_PX), FONT_TITLE, style->title);
 
-	/* A note about zooming has no place under nothing. */
-	note = layout->count ? note : NULL;
-	scene->height_px = bottom_px + (note ? FOOTER_NOTE_PX : FOOTER_PX);
-	error = add_line(
-		scene, TITLE_BASE_PX, FONT_TITLE, options->title ? options->title : "Flame graph");
 	if (!error && has_subtitle)
-		error = add_line(scene, SUBTITLE_BASE_PX, FONT_SUBTITLE, options->subtitle);
+		error = add_line(
+			scene, scaled(scene, SUBTITLE_BASE_PX), FONT_SUBTITLE, style->subtitle);
 	if (!error && !layout->count)
-		error = add_empty(scene, empty, top_px);
-	if (!error && note)
-		error = add_line(scene, bottom_px + FOOTER_NOTE_PX / 2 + 2, FONT_NOTE, note);
-	return error ? error : add_boxes(scene, tree, layout, options, bottom_px);
+		error = add_empty(scene, top_px);
+	if (!error)
+		error = add_footer(scene, layout, note, &y_px);
+	scene->height_px = y_px + FOOTER_PX;
+	return error ? error : scene_add_graph(scene, tree, layout, MARGIN_PX, top_px);
 }
 
 int scene_init(struct scene *scene, const struct calltree *tree, const struct preorder *preorder,
-	const struct picture_options *options, const char *note)
+	const struct style *style, const char *note)
 {
-	uint32_t width_px = options->width ? options->width : WIDTH_DEFAULT_PX;
 	struct layout layout = {0};
 	int error = 0;
 
-	*scene = (struct scene){0};
-	width_px = width_px < WIDTH_MIN_PX ? WIDTH_MIN_PX : width_px;
-	scene->width_px = width_px > WIDTH_MAX_PX ? WIDTH_MAX_PX : width_px;
+	*scene = (struct scene){.style = style, .width_px = style->width_px};
 	for (unsigned role = 0; !error && role < FONT_ROLES; role++)
-		error = font_init(&scene->fonts[role], role);
+		error = font_init(&scene->fonts[role], style->family, &style->fonts[role]);
 	if (!error)
 		error = layout_init(&layout, tree, preorder,
 			&(struct layout_limits){
 				.width_px = scene->width_px - 2 * MARGIN_PX,
-				.narrowest_px = NARROWEST_PX,
+				.narrowest_px = style->narrowest_px,
 				.rows = ROWS_MAX,
+				.calm_rows = ROWS_CALM,
+				.needle_px = NEEDLE_PX,
 				.boxes = BOXES_MAX,
 			});
 	if (error)
 		goto out;
 	scene->boxes = calloc(layout.count + 1, sizeof(*scene->boxes));
-	scene->texts = calloc(layout.count + 4, sizeof(*scene->texts));
+	scene->texts = calloc(layout.count + TEXTS_MORE, sizeof(*scene->texts));
 	error = -ENOMEM;
 	if (scene->boxes && scene->texts)
-		error = compose(scene, tree, &layout, options, note);
+		error = compose(scene, tree, &layout, note);
 out:
 	layout_release(&layout);
 	if (error)

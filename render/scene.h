@@ -11,8 +11,8 @@
 #include "render/calltree.h"
 #include "render/font.h"
 #include "render/layout.h"
-#include "render/picture.h"
 #include "render/preorder.h"
+#include "render/style.h"
 
 struct scene_box {
 	double x, y, width, height;
@@ -26,6 +26,7 @@ struct scene_text {
 };
 
 struct scene {
+	const struct style *style; /* borrowed as long as the scene */
 	double width_px, height_px;
 	struct scene_box *boxes;
 	uint32_t box_count;
@@ -35,14 +36,13 @@ struct scene {
 	struct font fonts[FONT_ROLES];
 };
 
-#define SCENE_ROW_PX 18u /* one level, the gap between boxes included */
-
 /*
- * Place @tree, ordered by @preorder, into the caller's @scene; everything is borrowed for the call.
- * @note: small line at the bottom, may be NULL. Returns 0, or -ENOMEM or -EIO with *scene released.
+ * Place @tree, ordered by @preorder, into the caller's @scene; everything but @style is borrowed
+ * for the call. @note: small line at the bottom, may be NULL. Returns 0, or -ENOMEM or -EIO with
+ * *scene released.
  */
 int scene_init(struct scene *scene, const struct calltree *tree, const struct preorder *preorder,
-	const struct picture_options *options, const char *note);
+	const struct style *style, const char *note);
 void scene_release(struct scene *scene);
 
 #endif

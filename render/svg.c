@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The picture as SVG, three layers in one file: what cairo drew, the call tree as data, the script
- * that takes over in a browser. cairo's own output is cut only at the end of its first <svg> tag and
- * at its last </svg>: between them its versions differ. One number is dropped there, see put_body().
+ * that takes over in a browser. cairo's own output is cut only at the end of its first <svg> tag
+ * and at its last </svg>: between them its versions differ. One number is dropped there, see
+ * put_body().
  *
  * Text: outlines need no font and look the same everywhere, but each glyph is an element that costs
  * a browser 25 to 55 microseconds to load: GLYPHS_MAX of them a tenth of a second. A picture that
@@ -18,6 +19,7 @@
 #include "render/embed.h"
 #include "render/picture.h"
 #include "render/scene.h"
+#include "render/svg_paths.h"
 #include "render/viewer.h"
 
 #define GLYPHS_MAX 2000u
@@ -51,15 +53,15 @@ static int draw(const struct scene *scene, enum draw_text text, struct bytes *dr
 /* Native text: one group per role, so that its style is said once. */
 static void put_texts(struct bytes *bytes, const struct scene *scene)
 {
-	char text[160];
+	char text[320];
 
 	for (unsigned role = 0; role < FONT_ROLES; role++) {
-		const struct font_style *style = font_style(role);
+		const struct font_style *style = &scene->style->fonts[role];
 
 		snprintf(text, sizeof(text),
-			"<g font-family=\"" FONT_CSS_FAMILY
-			"\" font-size=\"%g\" fill=\"#%06x\"%s>\n",
-			style->size_px, style->ink, style->bold ? " font-weight=\"bold\"" : "");
+			"<g font-family=\"%s\" font-size=\"%.4g\" fill=\"#%06x\"%s>\n",
+			scene->style->css_family, style->size_px, style->ink,
+			style->bold ? " font-weight=\"bold\"" : "");
 		bytes_text(bytes, text);
 		for (uint32_t i = 0; i < scene->text_count; i++) {
 			const struct scene_text *line = &scene->texts[i];
@@ -84,12 +86,12 @@ static void put_clean(struct bytes *bytes, const char *text)
 }
 
 /* What a screen reader says and a browser's tab shows, and the viewer's style. */
-static void put_head(struct bytes *bytes, const struct picture_options *options)
+static void put_head(struct bytes *bytes, const struct style *style)
 {
 	bytes_text(bytes, "\n<title id=\"flamerun-title\">");
-	put_clean(bytes, options->title ? options->title : "Flame graph");
+	put_clean(bytes, style->title);
 	bytes_text(bytes, "</title>\n<desc id=\"flamerun-desc\">");
-	put_clean(bytes, options->subtitle ? options->subtitle : "");
+	put_clean(bytes, style->subtitle);
 	bytes_text(bytes, "</desc>\n<style id=\"flamerun-style\"><![CDATA[\n");
 	bytes_put(bytes, viewer_style, (size_t)(viewer_style_end - viewer_style));
 	bytes_text(bytes, "]]></style>\n<g id=\"flamerun-static\">");
@@ -136,12 +138,11 @@ static void put_body(struct bytes *bytes, const char *body, const char *end)
 		bytes_put(bytes, body, (size_t)(found - body));
 		body = found + strspn(found, "0123456789");
 	}
-	bytes_put(bytes, body, (size_t)(end - body));
+	svg_paths_put(bytes, body, end);
 }
 
 /* @drawn: cairo's document, NUL-terminated. */
-static int assemble(const struct scene *scene, const char *drawn, int native,
-	const struct picture_options *options, struct bytes *bytes)
+static int assemble(const struct scene *scene, const char *drawn, int native, struct bytes *bytes)
 {
 	const char *start = strstr(drawn, "<svg");
 	const char *body = start ? strchr(start, '>') : NULL;
@@ -152,7 +153,7 @@ static int assemble(const struct scene *scene, const char *drawn, int native,
 	bytes_put(bytes, drawn, (size_t)(body - drawn));
 	bytes_text(bytes, " role=\"img\" aria-labelledby=\"flamerun-title\" "
 			  "aria-describedby=\"flamerun-desc\">");
-	put_head(bytes, options);
+	put_head(bytes, scene->style);
 	put_body(bytes, body + 1, end);
 	if (native)
 		put_texts(bytes, scene);
@@ -162,25 +163,28 @@ static int assemble(const struct scene *scene, const char *drawn, int native,
 
 int picture_write_svg(const struct calltree *tree, const struct picture_options *options, FILE *out)
 {
-	struct preorder preorder;
+	struct preorder preorder = {0};
+	struct style style;
 	struct scene scene = {0};
 	struct bytes drawn = {0}, bytes = {0};
-	int error = preorder_init(&preorder, tree);
+	int error = style_init(&style, options, tree);
 
 	if (error)
 		return error;
-	error = scene_init(&scene, tree, &preorder, options, NOTE);
+	error = preorder_init(&preorder, tree);
+	if (!error)
+		error = scene_init(&scene, tree, &preorder, &style, NOTE);
 	if (error)
 		goto out;
 	int native = scene.glyphs > GLYPHS_MAX;
 
 	error = draw(&scene, native ? DRAW_NO_TEXT : DRAW_TEXT, &drawn);
 	if (!error)
-		error = assemble(&scene, (const char *)drawn.data, native, options, &bytes);
+		error = assemble(&scene, (const char *)drawn.data, native, &bytes);
 	if (!error)
 		error = write_out(&bytes, out);
 	if (!error)
-		error = embed_write(tree, &preorder, options, out);
+		error = embed_write(tree, &preorder, &style, out);
 	put_script(&bytes);
 	if (!error)
 		error = write_out(&bytes, out);
@@ -189,5 +193,6 @@ out:
 	bytes_release(&bytes);
 	scene_release(&scene);
 	preorder_release(&preorder);
+	style_release(&style);
 	return error;
 }

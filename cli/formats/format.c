@@ -4,6 +4,7 @@
  */
 #include "cli/formats/format.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "cli/formats/folded.h"
@@ -18,8 +19,10 @@ static int write_folded(const struct calltree *tree, const struct picture_option
 static const struct format formats[] = {
 	{".svg", picture_write_svg},
 	{".png", picture_write_png},
+	{".pdf", picture_write_pdf},
 	{".folded", write_folded},
 };
+#define FORMAT_COUNT (sizeof(formats) / sizeof(formats[0]))
 
 static int ends_with(const char *text, const char *end)
 {
@@ -29,12 +32,48 @@ static int ends_with(const char *text, const char *end)
 	return text_bytes >= end_bytes && !strcmp(text + text_bytes - end_bytes, end);
 }
 
-const struct format *format_of(const char *path)
+const char *const *format_names(void)
 {
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+	static const char *names[FORMAT_COUNT + 1];
+
+	for (size_t i = 0; i < FORMAT_COUNT; i++)
+		names[i] = formats[i].extension + 1;
+	return names;
+}
+
+const struct format *format_named(const char *name)
+{
+	for (size_t i = 0; i < FORMAT_COUNT; i++)
+		if (!strcmp(formats[i].extension + 1, name))
+			return &formats[i];
+	return NULL;
+}
+
+const struct format *format_of(const char *path, const char *otherwise)
+{
+	for (size_t i = 0; i < FORMAT_COUNT; i++)
 		if (ends_with(path, formats[i].extension))
 			return &formats[i];
+	if (otherwise)
+		return format_named(otherwise);
 	if (!strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6))
 		return &formats[0];
 	return NULL;
+}
+
+int format_unknown(const char *path, struct diag_message *message)
+{
+	diag_fail(message, -EINVAL, "cannot tell the format of '%s' by its name", path);
+	diag_fail_hint(message, "known endings: " FORMAT_EXTENSIONS ", or say it with --format");
+	return -EINVAL;
+}
+
+bool format_is_svg(const struct format *format)
+{
+	return format == &formats[0];
+}
+
+bool format_is_folded(const struct format *format)
+{
+	return format->write == write_folded;
 }

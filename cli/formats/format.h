@@ -5,13 +5,15 @@
 #ifndef CLI_FORMATS_FORMAT_H
 #define CLI_FORMATS_FORMAT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
+#include "cli/diag.h"
 #include "render/calltree.h"
 #include "render/picture.h"
 
 /* All extensions, for messages and --help. */
-#define FORMAT_EXTENSIONS ".svg .png .folded"
+#define FORMAT_EXTENSIONS ".svg .png .pdf .folded"
 
 struct format {
 	const char *extension; /* with its dot */
@@ -19,11 +21,24 @@ struct format {
 	int (*write)(const struct calltree *tree, const struct picture_options *options, FILE *out);
 };
 
+/* What the formats are called: "svg", ..., NULL at the end. */
+const char *const *format_names(void);
+
+/* The format called @name ("svg"), or NULL. */
+const struct format *format_named(const char *name);
+
 /*
- * The format that the name @path asks for by its extension. Names of devices cannot carry one:
- * anything without a known extension in /dev or /proc is SVG.
- * Returns NULL when the extension is none of FORMAT_EXTENSIONS.
+ * The format that the name @path asks for by its extension; without a known one, the format called
+ * @otherwise unless that is NULL. Names of devices cannot carry one: in /dev and /proc it is then
+ * SVG.
+ * Returns NULL when none of this tells.
  */
-const struct format *format_of(const char *path);
+const struct format *format_of(const char *path, const char *otherwise);
+
+/* Fill @message for a name that format_of() knows nothing of. Returns -EINVAL. */
+int format_unknown(const char *path, struct diag_message *message);
+
+bool format_is_svg(const struct format *format);
+bool format_is_folded(const struct format *format);
 
 #endif

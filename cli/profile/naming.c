@@ -341,17 +341,18 @@ static void naming_release(struct naming *naming)
 	calltree_free(naming->tree);
 }
 
-int naming_build(struct profile *profile, int64_t start_wall_s, struct calltree **out,
-	struct naming_report *report)
+int naming_build(
+	const struct naming_request *request, struct calltree **out, struct naming_report *report)
 {
-	struct naming naming = {.profile = profile, .start_wall_s = start_wall_s};
+	struct naming naming = {.profile = request->profile, .start_wall_s = request->start_wall_s};
 	int error = naming_init(&naming);
 
 	*report = (struct naming_report){
-		.processes = profile_images(profile),
+		.processes = profile_images(request->profile),
 	};
 	if (error)
 		goto out;
+	symbols_hurry_when(naming.symbols, request->is_hurried);
 	place_processes(&naming);
 	add_weights(&naming, report);
 	add_samples(&naming);

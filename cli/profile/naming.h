@@ -5,6 +5,7 @@
 #ifndef CLI_PROFILE_NAMING_H
 #define CLI_PROFILE_NAMING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/profile/profile.h"
@@ -15,16 +16,21 @@ struct naming_report {
 	uint32_t processes;      /* images that were sampled or met */
 };
 
+struct naming_request {
+	struct profile *profile; /* borrowed */
+	int64_t start_wall_s;	 /* when the run began (seconds since the epoch): older perf maps
+				    are somebody else's */
+	bool (*is_hurried)(void); /* asked while naming: leave out what is slow. NULL: nobody is */
+};
+
 /*
- * Name every stack of @profile and build the tree. A root frame per process name stands above the
- * stacks when there is more than one name. Stacks that did not reach their root hang below
+ * Name every stack of the profile and build the tree. A root frame per process name stands above
+ * the stacks when there is more than one name. Stacks that did not reach their root hang below
  * "[incomplete stack]" or "[deeper than N frames]".
- *
- * @start_wall_s  when the run began (seconds since the epoch): older perf maps are somebody else's
  *
  * Returns 0 and an owned, finished tree in *@out, or -ENOMEM.
  */
-int naming_build(struct profile *profile, int64_t start_wall_s, struct calltree **out,
+int naming_build(const struct naming_request *request, struct calltree **out,
 	struct naming_report *report);
 
 #endif

@@ -19,6 +19,7 @@ struct output {
 	const char *path;      /* as it was given; borrowed */
 	char target[PATH_MAX]; /* behind all symbolic links */
 	int in_place;          /* descriptor, or -1: write a temporary file, then rename */
+	bool is_renamed;       /* not proven yet under its last name */
 };
 
 struct outputs {
@@ -183,13 +184,33 @@ void outputs_free(struct outputs *outputs)
 	free(outputs);
 }
 
+void outputs_rename(struct outputs *outputs, unsigned index, const char *path)
+{
+	struct output *output = &outputs->list[index];
+
+	if (output->in_place >= 0)
+		close(output->in_place);
+	*output = (struct output){.path = path, .in_place = -1, .is_renamed = true};
+}
+
+bool outputs_is_file(const struct outputs *outputs, unsigned index)
+{
+	const struct output *output = &outputs->list[index];
+	struct stat now;
+
+	return output->in_place < 0 ||
+	       (output->target[0] && !fstat(output->in_place, &now) && S_ISREG(now.st_mode));
+}
+
 int outputs_write(struct outputs *outputs, unsigned index, replace_writer writer, void *context,
 	struct diag_message *message)
 {
 	struct output *output = &outputs->list[index];
-	int error;
+	int error = output->is_renamed ? prove(output) : 0;
 
-	if (output->in_place >= 0) {
+	if (error < 0) {
+		/* what a program has made of the name meanwhile */
+	} else if (output->in_place >= 0) {
 		struct stat now;
 
 		/* Devices and pipes have no length to cut; a shared stdout is appended to. */
@@ -201,8 +222,8 @@ int outputs_write(struct outputs *outputs, unsigned index, replace_writer writer
 	} else {
 		error = replace_write(output->target, writer, context);
 	}
-	if (error)
-		return diag_fail(
-			message, error, "cannot write '%s': %s", output->path, strerror(-error));
+	if (error < 0)
+		return diag_fail(message, error, "cannot write '%s': %s", output->path,
+			reason(error));
 	return 0;
 }

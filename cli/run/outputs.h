@@ -9,6 +9,8 @@
 #ifndef CLI_RUN_OUTPUTS_H
 #define CLI_RUN_OUTPUTS_H
 
+#include <stdbool.h>
+
 #include "cli/diag.h"
 #include "cli/run/replace.h"
 
@@ -24,6 +26,15 @@ struct outputs;
  */
 int outputs_open(struct outputs **out, const char *const *paths, unsigned count,
 	struct diag_message *message);
+
+/*
+ * The name of output @index is known in full only now: write it to @path (borrowed) instead, which
+ * lies in the same folder.
+ */
+void outputs_rename(struct outputs *outputs, unsigned index, const char *path);
+
+/* Is output @index, once it is written, a file that stays? */
+bool outputs_is_file(const struct outputs *outputs, unsigned index);
 
 /* Close what is still open. NULL is fine. */
 void outputs_free(struct outputs *outputs);

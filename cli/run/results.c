@@ -1,13 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Outputs meet formats.
+ * The outputs of one command, from the words on the command line to what is written.
  */
 #include "cli/run/results.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
 #include "cli/diag.h"
 #include "cli/formats/format.h"
+#include "cli/run/outputs.h"
+#include "cli/run/pattern.h"
+#include "cli/run/progress.h"
+
+#define STANDARD_OUTPUT "-"
 
 struct result {
+	const char *pattern; /* as it was given; borrowed */
+	char name[PATH_MAX]; /* with its gaps filled */
+	const struct format *format;
+	bool is_standard_output;
+};
+
+struct results {
+	struct outputs *outputs;
+	struct pattern_values values;
+	unsigned count;
+	struct result list[];
+};
+
+struct writing {
 	const struct calltree *tree;
 	const struct picture_options *picture;
 	const struct format *format;
@@ -15,30 +39,120 @@ struct result {
 
 static int write_result(void *context, FILE *file)
 {
-	const struct result *result = context;
+	const struct writing *writing = context;
 
-	return result->format->write(result->tree, result->picture, file);
+	return writing->format->write(writing->tree, writing->picture, file);
 }
 
-unsigned results_write(const struct calltree *tree, const struct picture_options *picture,
-	const struct options *options, struct outputs *outputs)
+/* What the program prints would be in the middle of the picture. */
+static int refuse_shared(struct diag_message *message)
 {
-	unsigned failed = 0;
+	diag_fail(message, -EINVAL,
+		"'-o -' would mix the picture with what the program writes to standard output");
+	diag_fail_hint(message,
+		"-o /dev/stdout if it writes nothing, else a descriptor of its own: "
+		"-o /dev/fd/3 -- ... 3>&1 1>&2");
+	return -EINVAL;
+}
 
-	for (unsigned i = 0; i < options->outputs.count; i++) {
-		struct diag_message message = {0};
-		struct result result = {
-			.tree = tree,
-			.picture = picture,
-			.format = format_of(options->outputs.path[i]),
-		};
-
-		if (outputs_write(outputs, i, write_result, &result, &message)) {
-			diag_report(&message);
-			failed++;
-		} else {
-			diag_info("wrote '%s'", options->outputs.path[i]);
-		}
+static int name_result(struct result *result, const struct results *results, const char *format,
+	struct diag_message *message)
+{
+	result->is_standard_output = !strcmp(result->pattern, STANDARD_OUTPUT);
+	if (result->is_standard_output && results->values.has_child)
+		return refuse_shared(message);
+	result->format = format_of(result->pattern, format);
+	if (!result->format)
+		return format_unknown(result->pattern, message);
+	if (result->is_standard_output) {
+		strcpy(result->name, "/dev/stdout");
+		return 0;
 	}
-	return failed;
+	return pattern_fill(result->name, result->pattern, &results->values, message);
+}
+
+int results_open(struct results **out, const struct options *options, bool has_child,
+	struct diag_message *message)
+{
+	const struct options_paths *paths = &options->outputs;
+	struct results *results =
+		calloc(1, sizeof(*results) + paths->count * sizeof(results->list[0]));
+	const char *names[OPTIONS_OUTPUTS_MAX];
+	int error = 0;
+
+	if (!results)
+		return diag_fail(message, -ENOMEM, "out of memory");
+	results->values = (struct pattern_values){.has_child = has_child, .started_s = time(NULL)};
+	for (; !error && results->count < paths->count; results->count++) {
+		struct result *result = &results->list[results->count];
+
+		result->pattern = paths->path[results->count];
+		names[results->count] = result->name;
+		error = name_result(result, results, options->format, message);
+	}
+	if (!error)
+		error = outputs_open(&results->outputs, names, results->count, message);
+	if (error)
+		results_free(results);
+	else
+		*out = results;
+	return error;
+}
+
+void results_free(struct results *results)
+{
+	if (!results)
+		return;
+	outputs_free(results->outputs);
+	free(results);
+}
+
+void results_name_child(struct results *results, pid_t child)
+{
+	results->values.child = child;
+	for (unsigned i = 0; i < results->count; i++) {
+		struct result *result = &results->list[i];
+
+		if (!pattern_has_child(result->pattern))
+			continue;
+		/* What it needs was there before the program started; a failure keeps the name. */
+		pattern_fill(result->name, result->pattern, &results->values, NULL);
+		outputs_rename(results->outputs, i, result->name);
+	}
+}
+
+static int write_one(struct results *results, unsigned index, struct writing *writing,
+	bool is_alone, struct diag_message *message)
+{
+	int error;
+
+	if (is_alone)
+		progress_begin("drawing '%s'", results->list[index].name);
+	error = outputs_write(results->outputs, index, write_result, writing, message);
+	progress_end();
+	return error;
+}
+
+void results_write(struct results *results, const struct calltree *tree,
+	const struct picture_options *picture, bool is_alone, struct results_written *written)
+{
+	*written = (struct results_written){0};
+	for (unsigned i = 0; i < results->count; i++) {
+		const struct result *result = &results->list[i];
+		struct writing writing = {tree, picture, result->format};
+		struct diag_message message = {0};
+
+		if (write_one(results, i, &writing, is_alone, &message)) {
+			diag_report(&message);
+			written->failed++;
+			continue;
+		}
+		if (format_is_folded(result->format))
+			written->has_stacks = true;
+		if (!written->show && format_is_svg(result->format) &&
+			outputs_is_file(results->outputs, i))
+			written->show = result->name;
+		if (!result->is_standard_output)
+			diag_info("wrote '%s'", result->name);
+	}
 }

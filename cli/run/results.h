@@ -1,21 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One call tree, written to every output that was asked for.
+ * Outputs meet formats: one call tree, written to every output that was asked for, under names
+ * whose gaps are filled (pattern.h).
  */
 #ifndef CLI_RUN_RESULTS_H
 #define CLI_RUN_RESULTS_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "cli/options.h"
-#include "cli/run/outputs.h"
 #include "render/calltree.h"
 #include "render/picture.h"
 
+struct results;
+
+struct results_written {
+	unsigned failed;  /* outputs that could not be written */
+	bool has_stacks;  /* one that could holds folded stacks */
+	const char *show; /* the first SVG that could, for a browser, or NULL (borrowed) */
+};
+
 /*
- * Write @tree (finished) to @outputs, which were opened from options->outputs, each in the format
- * of its name. A failure is reported and the other outputs are still written.
- * Returns how many could not be written.
+ * Fill the names of options->outputs (@options is finished, borrowed) and prove that they can be
+ * written. "-" is standard output. @has_child: a program is going to run; it shares standard output
+ * with us, so that "-" is refused, and its pid is what "%p" is waiting for.
+ *
+ * Returns 0 and an owned object in *@out, or -errno with @message filled.
  */
-unsigned results_write(const struct calltree *tree, const struct picture_options *picture,
-	const struct options *options, struct outputs *outputs);
+int results_open(struct results **out, const struct options *options, bool has_child,
+	struct diag_message *message);
+void results_free(struct results *results); /* NULL is fine */
+
+/* The program's pid is known: the names that depend on it get it. */
+void results_name_child(struct results *results, pid_t child);
+
+/*
+ * Write @tree (finished), each output in its format. A failure is reported and the other outputs
+ * are still written. @is_alone: no program is using our terminal, progress may be shown.
+ */
+void results_write(struct results *results, const struct calltree *tree,
+	const struct picture_options *picture, bool is_alone, struct results_written *written);
 
 #endif

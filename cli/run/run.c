@@ -14,12 +14,15 @@
 #include <time.h>
 
 #include "cli/command.h"
+#include "cli/picture_settings.h"
 #include "cli/profile/naming.h"
 #include "cli/run/gather.h"
 #include "cli/run/launch.h"
 #include "cli/run/library.h"
-#include "cli/run/outputs.h"
+#include "cli/run/opener.h"
 #include "cli/run/preflight.h"
+#include "cli/run/progress.h"
+#include "cli/run/rescue.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
 #include "cli/run/summary.h"
@@ -38,13 +41,14 @@ struct run {
 	char **argv;
 	struct preflight program;
 	struct library library;
-	struct outputs *outputs;
+	struct results *results;
 	struct gather *gather;
 	struct watch watch;
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
 	time_t started_wall_s;
 	bool drawn;
+	bool still_runs; /* the program, while the picture is drawn */
 };
 
 static int find_library(struct library *library, struct diag_message *message)
@@ -67,7 +71,7 @@ static int prepare(struct run *run, struct diag_message *message)
 
 	if (error)
 		return preflight_status(error);
-	error = outputs_open(&run->outputs, options->outputs.path, options->outputs.count, message);
+	error = results_open(&run->results, options, true, message);
 	if (error)
 		return COMMAND_FAILED;
 	signals_guard();
@@ -103,6 +107,8 @@ static int start(struct run *run, struct diag_message *message)
 		signals_pass_to(run->watch.child);
 	signals_release();
 	run->watch.gather = run->gather;
+	if (!status)
+		results_name_child(run->results, run->watch.child);
 	return status;
 }
 
@@ -139,53 +145,103 @@ static void tell_effort(uint64_t ended_ns)
 		(double)usage.ru_maxrss / 1024);
 }
 
-static void draw_tree(
-	struct run *run, const struct calltree *tree, const struct naming_report *report)
+/* What could not be written is not lost; what was written is shown if that was asked for. */
+static void settle(const struct run *run, const struct calltree *tree,
+	const struct results_written *written)
+{
+	struct diag_message message = {0};
+	char path[PATH_MAX];
+
+	if (written->failed && !written->has_stacks) {
+		if (rescue_stacks(tree, path, &message)) {
+			diag_report(&message);
+		} else {
+			diag_error("the stacks are in '%s'", path);
+			diag_hint("to draw them: flamerun render '%s' -o FILE", path);
+		}
+	}
+	if (run->options->open && !written->show)
+		diag_error("nothing to open: no SVG was written to a file");
+	else if (run->options->open && opener_start(written->show, &message))
+		diag_report(&message);
+}
+
+/* @shown is @tree, or what the options made of it. */
+static void draw_tree(struct run *run, const struct calltree *tree, const struct calltree *shown,
+	const struct naming_report *report)
 {
 	const struct options *options = run->options;
-	const struct summary summary = {
+	struct summary summary = {
 		.profile = gather_profile(run->gather),
-		.tree = tree,
+		.tree = shown,
 		.report = report,
 		.duration_ns = run->ended_ns - run->started_ns,
 		.is_test_clock = options->test_clock_hz != 0,
 	};
 	char title[TITLE_BYTES], subtitle[SUBTITLE_BYTES];
-	const struct picture_options picture = {
-		.title = options->title ? options->title : title,
+	struct picture_options picture = {
+		.title = title,
 		.subtitle = subtitle,
-		.empty = gather_connected(run->gather) ? NULL : UNCONNECTED,
+		.empty = gather_connected(run->gather) ? picture_settings_empty(options, shown)
+						       : UNCONNECTED,
 		.period_ns = NS_PER_S / profile_rate_hz(summary.profile),
 		.duration_ns = summary.duration_ns,
+		.created_s = run->started_wall_s,
 	};
+	struct results_written written;
 
 	join(title, run->argv);
 	summary_subtitle(&summary, subtitle, sizeof(subtitle));
-	results_write(tree, &picture, options, run->outputs);
+	picture_settings(options, &picture);
+	results_write(run->results, shown, &picture, !run->still_runs, &written);
 	tell_effort(run->ended_ns);
+	settle(run, tree, &written);
+	summary.tree = tree;
 	if (gather_connected(run->gather))
 		summary_print(&summary);
 	else
 		tell_unconnected(run->argv[0]);
 }
 
+static int name_tree(struct run *run, struct calltree **tree, struct naming_report *report)
+{
+	struct profile *profile = gather_profile(run->gather);
+	const struct naming_request request = {
+		.profile = profile,
+		.start_wall_s = run->started_wall_s,
+		.is_hurried = signals_hurry,
+	};
+	char count[32];
+	int error;
+
+	progress_count(count, sizeof(count), profile_nodes(profile));
+	if (!run->still_runs)
+		progress_begin("naming %s addresses", count);
+	error = naming_build(&request, tree, report);
+	progress_end();
+	return error;
+}
+
 /* End the gathering, name, draw. @usage: NULL while the program still runs. */
 static void draw(struct run *run, const struct rusage *usage)
 {
+	struct diag_message message = {0};
 	struct naming_report report;
-	struct calltree *tree = NULL;
+	struct calltree *tree = NULL, *shown = NULL;
 	int error;
 
 	run->drawn = true;
+	run->still_runs = !usage;
 	error = gather_finish(run->gather, signals_hurry() ? 0 : FLUSH_MS, usage);
-
 	if (!error)
-		error = naming_build(
-			gather_profile(run->gather), run->started_wall_s, &tree, &report);
+		error = name_tree(run, &tree, &report);
 	if (error)
 		diag_error("cannot draw: %s", strerror(-error));
+	else if (picture_settings_tree(tree, run->options, &shown, &message))
+		diag_report(&message);
 	else
-		draw_tree(run, tree, &report);
+		draw_tree(run, tree, shown ? shown : tree, &report);
+	calltree_free(shown);
 	calltree_free(tree);
 }
 
@@ -232,7 +288,7 @@ struct ending command_run(const struct options *options, char **argv)
 		ending = ending_of(run.watch.wait_status);
 	}
 	gather_free(run.gather);
-	outputs_free(run.outputs);
+	results_free(run.results);
 	library_abandon();
 	return ending;
 }

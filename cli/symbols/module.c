@@ -118,7 +118,7 @@ static int add_all(struct symtab *table, const struct symbols_module *module,
 
 	if (added > 0)
 		*source = SYMBOLS_SYMTAB;
-	else if (!added && !module->is_vdso)
+	else if (!added && !module->is_vdso && !module->is_hurried)
 		added = add_separate(table, module, image, source);
 	if (added < 0)
 		return added;

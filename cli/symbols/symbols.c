@@ -32,6 +32,7 @@ struct symbols {
 	int count;
 	int room;
 	int buckets[BUCKETS]; /* -1: empty */
+	bool (*is_hurried)(void);
 };
 
 struct symbols *symbols_new(void)
@@ -55,6 +56,11 @@ void symbols_free(struct symbols *symbols)
 	}
 	free(symbols->entries);
 	free(symbols);
+}
+
+void symbols_hurry_when(struct symbols *symbols, bool (*is_hurried)(void))
+{
+	symbols->is_hurried = is_hurried;
 }
 
 /* FNV-1a. */
@@ -179,6 +185,7 @@ int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct
 		/* Tried once: a module too large for memory must not be read again for each frame. */
 		if (entry->failed)
 			return -ENOENT;
+		entry->module.is_hurried = symbols->is_hurried && symbols->is_hurried();
 		if (module_read(&entry->module, &entry->table, &entry->source)) {
 			entry->failed = 1;
 			return -ENOMEM;

@@ -10,6 +10,7 @@
 #ifndef CLI_SYMBOLS_SYMBOLS_H
 #define CLI_SYMBOLS_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,7 @@ struct symbols_module {
 	size_t build_id_bytes;
 	uint32_t pid;             /* to open the file through /proc/<pid>/root while it lives; 0: don't */
 	int is_vdso;
+	bool is_hurried;          /* only what its own file says openly is read */
 };
 
 struct symbols_name {
@@ -42,6 +44,12 @@ struct symbols_name {
 /* Returns an owned object, or NULL without memory. */
 struct symbols *symbols_new(void);
 void symbols_free(struct symbols *symbols); /* NULL is fine */
+
+/*
+ * Ask @is_hurried before each module is read: when it says so, the symbols that are not in the
+ * module's own file are done without. NULL: take the time.
+ */
+void symbols_hurry_when(struct symbols *symbols, bool (*is_hurried)(void));
 
 /*
  * Register a module; equal path and build-id give the same handle.

@@ -14,13 +14,21 @@
  * @property {string[]} light CSS colours by place
  * @property {string[]} dark
  * @property {string[]} modules
- * @property {Float64Array} frameModule
- * @property {Float64Array} frameKind
- * @property {Float64Array} frameColor
+ * @property {Uint32Array} frameModule
+ * @property {Uint32Array} frameKind
+ * @property {Uint32Array} frameColor
  * @property {(frame: number) => string} name clean text of a frame's name
- * @property {Float64Array} nodeFrame
+ * @property {Uint32Array} nodeFrame
  * @property {Float64Array} nodeSelf
- * @property {Float64Array} nodePops
+ * @property {Uint32Array} nodePops
+ * @property {string} countName what one unit of weight is called
+ * @property {string[]} notes lines
+ * @property {string} font family of the labels, "" for the viewer's own
+ * @property {boolean} icicle roots on top, as asked for
+ * @property {boolean} reversed the tree was merged from the leaf
+ * @property {number} rowPx height of a row, the gap included
+ * @property {number} fontPx size of the labels
+ * @property {number} narrowestPx of a box drawn by itself
  */
 
 const TAG = {
@@ -38,6 +46,10 @@ const TAG = {
 	nodeFrames: 12,
 	nodeSelf: 13,
 	nodePops: 14,
+	countName: 22,
+	notes: 23,
+	font: 24,
+	view: 26,
 };
 
 /**
@@ -148,15 +160,40 @@ function nameReader(lengths, bytes, count, decoder) {
 	};
 }
 
+/**
+ * How the picture was asked to look; the defaults where a file does not say.
+ * @param {Uint8Array | undefined} bytes
+ */
+function readView(bytes) {
+	const [icicle, , reversed, , row, font, narrowest] =
+		bytes ? readNumbers(bytes, 7) : [0, 0, 0, 0, 1800, 1100, 50];
+	const within = (/** @type {number} */ hundredths, /** @type {number} */ most) =>
+		Math.min(Math.max(hundredths / 100, 0.25), most);
+	return {
+		icicle: icicle === 1,
+		reversed: reversed === 1,
+		rowPx: Math.max(within(row, 400), 3),
+		fontPx: Math.max(within(font, 200), 3),
+		narrowestPx: within(narrowest, 100),
+	};
+}
+
 /** @param {Map<number, Uint8Array>} columns @returns {Profile} */
 export function readProfile(columns) {
 	const decoder = new TextDecoder('utf-8', {ignoreBOM: true});
 	const column = (/** @type {number} */ tag) => columns.get(tag) || new Uint8Array(0);
+	const text = (/** @type {number} */ tag) => decoder.decode(column(tag));
+	const whole = (/** @type {number} */ tag, /** @type {number} */ count) =>
+		new Uint32Array(readNumbers(columns.get(tag), count));
 	const [periodNs, , nodes, frames, modules, , , , rootColor, mergedColor] =
 		readNumbers(columns.get(TAG.numbers), 10);
 	const profile = {
-		title: cleanText(decoder.decode(column(TAG.title))),
-		subtitle: cleanText(decoder.decode(column(TAG.subtitle))),
+		...readView(columns.get(TAG.view)),
+		title: cleanText(text(TAG.title)),
+		subtitle: cleanText(text(TAG.subtitle)),
+		countName: cleanText(text(TAG.countName)) || 'samples',
+		notes: text(TAG.notes).split('\n').map(cleanText).filter(Boolean),
+		font: cleanText(text(TAG.font)),
 		periodNs,
 		nodes,
 		frames,
@@ -165,13 +202,13 @@ export function readProfile(columns) {
 		light: readColors(columns.get(TAG.light)),
 		dark: readColors(columns.get(TAG.dark)),
 		modules: readTexts(columns.get(TAG.modules), modules, decoder),
-		frameModule: readNumbers(columns.get(TAG.frameModules), frames),
-		frameKind: readNumbers(columns.get(TAG.frameKinds), frames),
-		frameColor: readNumbers(columns.get(TAG.frameColors), frames),
+		frameModule: whole(TAG.frameModules, frames),
+		frameKind: whole(TAG.frameKinds, frames),
+		frameColor: whole(TAG.frameColors, frames),
 		name: nameReader(column(TAG.nameLengths), column(TAG.names), frames, decoder),
-		nodeFrame: readNumbers(columns.get(TAG.nodeFrames), nodes),
+		nodeFrame: whole(TAG.nodeFrames, nodes),
 		nodeSelf: readNumbers(columns.get(TAG.nodeSelf), nodes),
-		nodePops: readNumbers(columns.get(TAG.nodePops), nodes - 1),
+		nodePops: whole(TAG.nodePops, nodes - 1),
 	};
 	if (nodes > 1 && profile.nodeFrame.some(frame => frame >= frames))
 		throw new RangeError('a node without a frame');

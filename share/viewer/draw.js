@@ -2,95 +2,149 @@
 // @ts-check
 // Boxes and labels on the canvas. Fills are grouped by colour; setting a colour is what costs.
 
-import {fitLabel} from './label.js';
-import {snapBox} from './layout.js';
+import {Labels} from './label.js';
+import {snapLeft, snapWidth} from './layout.js';
 
-export const ROW_PX = 18;
-const BOX_PX = ROW_PX - 1;
 const LABEL_PADDING_PX = 5;
-const LABEL_BASE_PX = 12.5;
 const LABELLED_MIN_PX = 24;
-const LABEL_FONT_PX = 11;
 
 /**
  * @typedef {object} Theme
+ * @property {boolean} dark
  * @property {string[]} colors by place in the palette
  * @property {string} ink
  * @property {string} match fill of what was searched for
  * @property {string} matchInk
  * @property {string} background
- * @property {string} family of fonts
+ * @property {string} font of labels, as CSS
  */
+
+/** How a box stands back. */
+export const PLAIN = 0;
+export const UNMATCHED = 1;
+export const ABOVE = 2;
+const BOX_ALPHA = [1, 0.3, 0.6];
+const LABEL_ALPHA = [1, 0.6, 0.7];
+const FADES = BOX_ALPHA.length;
 
 /**
- * What to show a box as: its colour, how faded, its text.
- * @typedef {object} Look
- * @property {string} fill
- * @property {string} ink
- * @property {number} alpha
- * @property {string} label "" for none
+ * Where labels begin in their boxes. @param {number} rowPx @param {number} fontPx
  */
-
-/** Widths of characters in one font, remembered. @param {CanvasRenderingContext2D} context */
-export function measurer(context) {
-	/** @type {Map<string, number>} */
-	const known = new Map();
-	return (/** @type {string} */ character) => {
-		let width = known.get(character);
-		if (width === undefined) {
-			width = context.measureText(character).width;
-			known.set(character, width);
-		}
-		return width;
-	};
+export function labelPlace(rowPx, fontPx) {
+	return {x: LABEL_PADDING_PX, y: Math.round(((rowPx - 1) / 2 + fontPx * 0.36) * 2) / 2};
 }
 
-/** @param {Theme} theme */
-export function labelFont(theme) {
-	return `${LABEL_FONT_PX}px ${theme.family}`;
-}
+export class Painter {
+	/** @param {HTMLCanvasElement} canvas @param {{rowPx: number, fontPx: number}} sizes */
+	constructor(canvas, sizes) {
+		const context = canvas.getContext('2d');
+		if (!context)
+			throw new Error('no canvas');
+		this.canvas = canvas;
+		this.context = context;
+		this.sizes = sizes;
+		this.place = labelPlace(sizes.rowPx, sizes.fontPx);
+		this.ratio = 1;
+		/** @type {Int32Array} by group, its first box; -1 for none */
+		this.heads = new Int32Array(0);
+		/** @type {Int32Array} by box, the next one of its group */
+		this.next = new Int32Array(0);
+	}
 
-/**
- * @param {CanvasRenderingContext2D} context its units are CSS pixels
- * @param {import('./layout.js').Box[]} boxes
- * @param {(box: import('./layout.js').Box) => Look} lookOf
- * @param {(row: number) => number} topOf top edge of a row
- * @param {number} width of the view
- * @param {(text: string) => number} measure
- */
-export function drawBoxes(context, boxes, lookOf, topOf, width, measure) {
+	/** @param {Theme} theme */
+	dress(theme) {
+		this.theme = theme;
+		/** @type {string[]} the palette's colours, then the one of matches */
+		this.fills = [...theme.colors, theme.match];
+		this.heads = new Int32Array(this.fills.length * FADES);
+		this.context.font = theme.font;
+		this.labels = new Labels(text => this.context.measureText(text).width);
+	}
+
+	/** @param {number} width @param {number} height in CSS pixels */
+	resize(width, height) {
+		const {canvas} = this;
+		this.ratio = window.devicePixelRatio || 1;
+		canvas.width = Math.round(width * this.ratio);
+		canvas.height = Math.round(height * this.ratio);
+		canvas.style.width = `${width}px`;
+		canvas.style.height = `${height}px`;
+	}
+
 	/**
-	 * @type {Map<string, {look: Look, boxes: {x: number, width: number, y: number, label:
-	 *         string}[]}>}
+	 * A box's colour and how it stands back, as one number.
+	 * @param {number} place in the palette, -1 for a match @param {number} fade
 	 */
-	const groups = new Map();
-	for (const box of boxes) {
-		const look = lookOf(box);
-		const place = snapBox(box, width);
-		const key = look.fill + look.alpha;
-		let group = groups.get(key);
-		if (!group)
-			groups.set(key, group = {look, boxes: []});
-		group.boxes.push({...place, y: topOf(box.row), label: look.label});
+	group(place, fade) {
+		return (place < 0 ? this.heads.length / FADES - 1 : place) * FADES + fade;
 	}
-	for (const group of groups.values()) {
-		context.globalAlpha = group.look.alpha;
-		context.fillStyle = group.look.fill;
-		for (const box of group.boxes)
-			context.fillRect(box.x, box.y, box.width, BOX_PX);
+
+	/**
+	 * @param {import('./layout.js').BoxList} boxes
+	 * @param {(box: number) => number} groupOf see group()
+	 * @param {(row: number) => number} topOf top edge of a row
+	 * @param {(node: number) => string} nameOf
+	 * @param {number} width of the view
+	 */
+	draw(boxes, groupOf, topOf, nameOf, width) {
+		const {context, heads, ratio, canvas} = this;
+		if (this.next.length < boxes.count)
+			this.next = new Int32Array(boxes.node.length);
+		heads.fill(-1);
+		for (let i = boxes.count - 1; i >= 0; i--) {
+			const group = groupOf(i);
+			this.next[i] = heads[group];
+			heads[group] = i;
+		}
+		context.setTransform(ratio, 0, 0, ratio, 0, 0);
+		context.clearRect(0, 0, canvas.width / ratio, canvas.height / ratio);
+		this.fillBoxes(boxes, topOf, width);
+		this.writeLabels(boxes, topOf, nameOf, width);
+		context.globalAlpha = 1;
 	}
-	for (const group of groups.values()) {
-		context.globalAlpha = Math.max(group.look.alpha, 0.6);
-		context.fillStyle = group.look.ink;
-		for (const box of group.boxes) {
-			if (!box.label || box.width < LABELLED_MIN_PX)
+
+	/**
+	 * @param {import('./layout.js').BoxList} boxes @param {(row: number) => number} topOf
+	 * @param {number} width
+	 */
+	fillBoxes({left, right, row}, topOf, width) {
+		const {context, heads, next} = this;
+		const height = this.sizes.rowPx - 1;
+		for (let group = 0; group < heads.length; group++) {
+			if (heads[group] < 0)
 				continue;
-			const label =
-				fitLabel(box.label, box.width - 2 * LABEL_PADDING_PX, measure);
-			if (label)
-				context.fillText(
-					label, box.x + LABEL_PADDING_PX, box.y + LABEL_BASE_PX);
+			context.globalAlpha = BOX_ALPHA[group % FADES];
+			context.fillStyle = /** @type {string[]} */ (this.fills)[group / FADES | 0];
+			for (let i = heads[group]; i >= 0; i = next[i])
+				context.fillRect(snapLeft(left[i], right[i], width), topOf(row[i]),
+					snapWidth(left[i], right[i], width), height);
 		}
 	}
-	context.globalAlpha = 1;
+
+	/**
+	 * @param {import('./layout.js').BoxList} boxes @param {(row: number) => number} topOf
+	 * @param {(node: number) => string} nameOf @param {number} width
+	 */
+	writeLabels({left, right, row, node, merged}, topOf, nameOf, width) {
+		const {context, heads, next, place} = this;
+		const theme = /** @type {Theme} */ (this.theme);
+		const labels = /** @type {Labels} */ (this.labels);
+		context.font = theme.font;
+		context.textBaseline = 'alphabetic';
+		for (let group = 0; group < heads.length; group++) {
+			const isMatch = group >= heads.length - FADES;
+			context.globalAlpha = LABEL_ALPHA[group % FADES];
+			context.fillStyle = isMatch ? theme.matchInk : theme.ink;
+			for (let i = heads[group]; i >= 0; i = next[i]) {
+				const wide = snapWidth(left[i], right[i], width);
+				if (wide < LABELLED_MIN_PX || merged[i])
+					continue;
+				const text = labels.fit(nameOf(node[i]), wide - 2 * place.x);
+				if (text)
+					context.fillText(text,
+						snapLeft(left[i], right[i], width) + place.x,
+						topOf(row[i]) + place.y);
+			}
+		}
+	}
 }

@@ -20,3 +20,8 @@ export function formatSeconds(seconds) {
 		return `${(seconds * 1000).toFixed(seconds < 0.01 ? 2 : 0)}\u202fms`;
 	return `${seconds.toFixed(seconds < 10 ? 2 : seconds < 100 ? 1 : 0)}\u202fs`;
 }
+
+/** A share as people say it: 0.123 as "12.3 %". @param {number} share */
+export function formatShare(share) {
+	return formatPercent(share, 1);
+}

@@ -6,8 +6,8 @@ const ELLIPSIS = '\u2026';
 const FEWEST_CHARACTERS = 2;
 
 /**
- * "a<b, c<d>>::e(f<g>)" to "a<…>::e(f<…>)"; unchanged when the brackets do not
- * match. @param {string} name
+ * "a<b, c<d>>::e(f<g>)" to "a<\u2026>::e(f<\u2026>)"; unchanged when the brackets do not match.
+ * @param {string} name
  */
 export function collapseArguments(name) {
 	let collapsed = '';
@@ -37,35 +37,73 @@ function opensArguments(name, i) {
 	return i > 0 && !':( ,'.includes(name[i - 1]);
 }
 
-/**
- * @param {string} name @param {number} width
- * @param {(text: string) => number} measure one character's width
- * @returns {string} "" when nothing useful fits
- */
-export function fitLabel(name, width, measure) {
-	if (fits(name, width, measure) === name.length)
-		return name;
-	const collapsed = collapseArguments(name);
-	if (fits(collapsed, width, measure) === collapsed.length)
-		return collapsed;
-	const keep = fits(collapsed, width - measure(ELLIPSIS), measure);
-	return [...collapsed.slice(0, keep)].length < FEWEST_CHARACTERS ?
-		'' :
-		collapsed.slice(0, keep) + ELLIPSIS;
+/** A text and how wide it is up to each of its characters. */
+class Measured {
+	/** @param {string} text @param {(character: string) => number} measure */
+	constructor(text, measure) {
+		const characters = [...text];
+		this.text = text;
+		this.ends = new Uint32Array(characters.length + 1);  // in code units
+		this.widths = new Float64Array(characters.length + 1);
+		characters.forEach((character, i) => {
+			this.ends[i + 1] = this.ends[i] + character.length;
+			this.widths[i + 1] = this.widths[i] + measure(character);
+		});
+	}
+
+	get width() {
+		return this.widths[this.widths.length - 1];
+	}
+
+	/** How many characters fit. @param {number} width */
+	fitting(width) {
+		let low = 0;
+		let high = this.widths.length - 1;
+		while (low < high) {
+			const middle = (low + high + 1) >> 1;
+			if (this.widths[middle] <= width)
+				low = middle;
+			else
+				high = middle - 1;
+		}
+		return low;
+	}
 }
 
-/**
- * How much of `name` fits, in code units. @param {string} name @param {number}
- * width @param {(text: string) => number} measure
- */
-function fits(name, width, measure) {
-	let used = 0;
-	let keep = 0;
-	for (const character of name) {
-		used += measure(character);
-		if (used > width)
-			break;
-		keep += character.length;
+/** Names and their widths in one font, remembered. */
+export class Labels {
+	/** @param {(character: string) => number} measure one character's width */
+	constructor(measure) {
+		/** @type {Map<string, number>} */
+		const widths = new Map();
+		/** @type {(character: string) => number} */
+		this.measure = character => {
+			let width = widths.get(character);
+			if (width === undefined)
+				widths.set(character, width = measure(character));
+			return width;
+		};
+		/** @type {Map<string, {whole: Measured, short: Measured | null}>} */
+		this.known = new Map();
 	}
-	return keep;
+
+	/**
+	 * @param {string} name @param {number} width
+	 * @returns {string} "" when nothing useful fits
+	 */
+	fit(name, width) {
+		let known = this.known.get(name);
+		if (!known)
+			this.known.set(name,
+				known = {whole: new Measured(name, this.measure), short: null});
+		if (known.whole.width <= width)
+			return name;
+		const short = known.short ||= new Measured(collapseArguments(name), this.measure);
+		if (short.width <= width)
+			return short.text;
+		const keep = short.fitting(width - this.measure(ELLIPSIS));
+		if (keep < FEWEST_CHARACTERS)
+			return '';
+		return short.text.slice(0, short.ends[keep]) + ELLIPSIS;
+	}
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // Which boxes are on screen and where. Costs pixels, not nodes: subtrees that are narrow or out of
-// sight are stepped over whole.
+// sight are stepped over whole. The list is used again and again: an animation makes no garbage.
+
+import {NONE, UNKNOWN} from './tree.js';
 
 /**
  * @typedef {object} View
@@ -10,76 +12,145 @@
  * @property {number} width in CSS pixels
  * @property {number} firstRow
  * @property {number} lastRow
+ * @property {number} narrowest in CSS pixels
+ * @property {number} [until] time after which no unknown children are looked for
  */
 
-/**
- * @typedef {object} Box
- * @property {number} node the first one of a merged run
- * @property {number} row
- * @property {number} left in CSS pixels, may be outside of the view
- * @property {number} right
- * @property {boolean} merged stands for a run of boxes too narrow to be drawn
- */
+export class BoxList {
+	constructor() {
+		this.count = 0;
+		/** @type {Uint32Array} the first one of a merged run */
+		this.node = new Uint32Array(0);
+		/** @type {Uint32Array} */
+		this.row = new Uint32Array(0);
+		/** @type {Float64Array} in CSS pixels, may be outside of the view */
+		this.left = new Float64Array(0);
+		/** @type {Float64Array} */
+		this.right = new Float64Array(0);
+		/** @type {Uint8Array} stands for a run of boxes too narrow to be drawn */
+		this.merged = new Uint8Array(0);
+		this.grow(2048);
+	}
 
-export const NARROWEST_PX = 0.5;
+	/** @param {number} room */
+	grow(room) {
+		const {node, row, left, right, merged} = this;
+		(this.node = new Uint32Array(room)).set(node);
+		(this.row = new Uint32Array(room)).set(row);
+		(this.left = new Float64Array(room)).set(left);
+		(this.right = new Float64Array(room)).set(right);
+		(this.merged = new Uint8Array(room)).set(merged);
+	}
+
+	/**
+	 * @param {number} node @param {number} row @param {number} left @param {number} right
+	 * @param {number} merged
+	 */
+	add(node, row, left, right, merged) {
+		if (this.count === this.node.length)
+			this.grow(2 * this.count);
+		const i = this.count++;
+		this.node[i] = node;
+		this.row[i] = row;
+		this.left[i] = left;
+		this.right[i] = right;
+		this.merged[i] = merged;
+	}
+}
+
+/** By row, the run of narrow boxes at its end; it is none when right is -Infinity. */
+class Runs {
+	/** @param {number} rows @param {BoxList} boxes @param {number} narrowest */
+	constructor(rows, boxes, narrowest) {
+		this.node = new Uint32Array(rows);
+		this.left = new Float64Array(rows);
+		this.right = new Float64Array(rows).fill(-Infinity);
+		this.boxes = boxes;
+		this.narrowest = narrowest;
+	}
+
+	/** @param {number} row @param {number} node @param {number} left @param {number} right */
+	extend(row, node, left, right) {
+		if (left - this.right[row] >= 1e-3) {
+			this.end(row);
+			this.node[row] = node;
+			this.left[row] = left;
+		}
+		this.right[row] = right;
+	}
+
+	/** @param {number} row */
+	end(row) {
+		if (this.right[row] - this.left[row] >= this.narrowest)
+			this.boxes.add(this.node[row], row, this.left[row], this.right[row], 1);
+		this.right[row] = -Infinity;
+	}
+}
 
 /**
  * @param {import('./tree.js').Tree} tree @param {View} view
- * @returns {Box[]} rows interleaved, each row from left to right
+ * @param {BoxList} boxes filled anew: rows interleaved, each row from left to right
+ * @returns {boolean} whether all children that matter are known
  */
-export function visibleBoxes(tree, view) {
-	const {from, total, end, depth} = tree;
-	const scale = view.width / (view.to - view.from);
-	/** @type {Box[]} */
-	const boxes = [];
-	/** @type {(Box | undefined)[]} */
-	const runs = [];
-	const flush = (/** @type {number} */ row) => {
-		const run = runs[row];
-		if (run && run.right - run.left >= NARROWEST_PX)
-			boxes.push(run);
-		runs[row] = undefined;
-	};
-	for (let i = 0; i < tree.nodes;) {
-		const row = depth[i];
-		const left = (from[i] - view.from) * scale;
-		const right = (from[i] + total[i] - view.from) * scale;
-		if (row > view.lastRow || right <= 0 || left >= view.width || total[i] === 0) {
-			i = end[i];
-		} else if (right - left < NARROWEST_PX) {
-			const run = runs[row];
-			if (row < view.firstRow) {
-				// Below what is shown, and nothing above it is wide enough.
-			} else if (run && left - run.right < 1e-3) {
-				run.right = right;
+export function visibleBoxes(tree, view, boxes) {
+	const {width, firstRow, lastRow, narrowest, until = Infinity} = view;
+	const scale = width / (view.to - view.from);
+	const runs = new Runs(tree.rows, boxes, narrowest);
+	let complete = true;
+	boxes.count = 0;
+	for (let i = 0; i !== NONE;) {
+		const row = tree.depth[i];
+		const left = (tree.from[i] - view.from) * scale;
+		const right = left + tree.total[i] * scale;
+		let next = NONE;
+		if (right > 0 && left < width && tree.total[i] > 0) {
+			if (right - left < narrowest) {
+				if (row >= firstRow)
+					runs.extend(row, i, left, right);
 			} else {
-				flush(row);
-				runs[row] = {node: i, row, left, right, merged: true};
+				if (row >= firstRow) {
+					runs.end(row);
+					boxes.add(i, row, left, right, 0);
+				}
+				if (row < lastRow) {
+					if (tree.child[i] === UNKNOWN && performance.now() < until)
+						tree.expand(i);
+					next = tree.child[i];
+					if (next === UNKNOWN) {
+						complete = false;
+						next = NONE;
+					}
+				}
 			}
-			i = end[i];
-		} else {
-			if (row >= view.firstRow) {
-				flush(row);
-				boxes.push({node: i, row, left, right, merged: false});
-			}
-			i++;
 		}
+		// What is right of the window has only siblings that are, too.
+		if (next === NONE && left < width)
+			next = tree.sibling[i];
+		while (next === NONE && i > 0) {
+			i = tree.parent[i];
+			next = tree.sibling[i];
+		}
+		i = next;
 	}
-	for (let row = 0; row < runs.length; row++)
-		flush(row);
-	return boxes;
+	for (let row = 0; row < tree.rows; row++)
+		runs.end(row);
+	return complete;
 }
 
 /**
  * Edges on whole pixels with one pixel between neighbours when wide, as they are when narrow; cut
- * to the view. @param {Box} box @param {number} width of the view
- * @returns {{x: number, width: number}}
+ * to the view. @param {number} left @param {number} right @param {number} width of the view
  */
-export function snapBox(box, width) {
-	const left = Math.max(box.left, 0);
-	const right = Math.min(box.right, width);
-	if (right - left < 3)
-		return {x: left, width: right - left};
-	const x = Math.round(left);
-	return {x, width: Math.round(right) - x - (box.right > width ? 0 : 1)};
+export function snapLeft(left, right, width) {
+	const cut = Math.max(left, 0);
+	return Math.min(right, width) - cut < 3 ? cut : Math.round(cut);
+}
+
+/** @param {number} left @param {number} right @param {number} width of the view */
+export function snapWidth(left, right, width) {
+	const cut = Math.max(left, 0);
+	const end = Math.min(right, width);
+	if (end - cut < 3)
+		return end - cut;
+	return Math.round(end) - Math.round(cut) - (right > width ? 0 : 1);
 }

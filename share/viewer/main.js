@@ -5,30 +5,29 @@
 
 import {decodeProfile} from './decode.js';
 import {hidePage} from './page.js';
+import {labelOf} from './describe.js';
 import {Viewer} from './viewer.js';
+import {Control} from './control.js';
 
-/** What tests and the curious may read. @param {Viewer} viewer */
-function facts(viewer) {
-	return Object.freeze({
-		get zoomed() {
-			return viewer.labelOf(viewer.zoomed);
-		},
-		get animating() {
-			return viewer.animation !== 0;
-		},
-		get nodes() {
-			return viewer.tree.nodes;
-		},
-		get total() {
-			return viewer.tree.total[0];
-		},
-		get matched() {
-			return viewer.matchedShares();
-		},
-		get boxes() {
-			return viewer.boxesShown();
-		},
-	});
+/** What tests and the curious may read. @param {Control} control */
+function facts({viewer}) {
+	const name = (/** @type {number} */ node) => node < 0 ? '' : labelOf(viewer, node);
+	const values = {
+		zoomed: () => name(viewer.zoomed),
+		selected: () => name(viewer.selected),
+		hovered: () => name(viewer.hovered),
+		animating: () => viewer.camera.moving,
+		bottomUp: () => viewer.bottomUp,
+		icicle: () => viewer.icicle,
+		nodes: () => viewer.tree.nodes,
+		total: () => viewer.tree.total[0],
+		matched: () => viewer.finder.shares(viewer.tree, viewer.zoomed),
+		boxes: () => viewer.boxesShown(),
+	};
+	const made = {};
+	for (const [key, get] of Object.entries(values))
+		Object.defineProperty(made, key, {get, enumerable: true});
+	return Object.freeze(made);
 }
 
 async function main() {
@@ -44,8 +43,10 @@ async function main() {
 		if (profile.nodes < 2 || !profile.nodeSelf.some(weight => weight > 0))
 			return;
 		const viewer = new Viewer(svg, profile);
-		viewer.start();
-		Object.defineProperty(window, 'flamerun', {value: facts(viewer)});
+		viewer.show();
+		const control = new Control(viewer);
+		performance.mark('flamerun');
+		Object.defineProperty(window, 'flamerun', {value: facts(control)});
 	} catch (error) {
 		hidePage(svg);
 		console.warn('flamerun: the picture stays static:', error);

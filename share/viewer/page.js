@@ -1,30 +1,16 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The elements of the interactive picture, made beside the static one.
+// The elements of the interactive picture, made beside the static one, and which of both is shown.
+
+import {icon, svgElement} from './icons.js';
 
 const XHTML = 'http://www.w3.org/1999/xhtml';
-const SVG = 'http://www.w3.org/2000/svg';
+
+/** @typedef {Record<string, any>} Elements */
 
 /**
- * @typedef {object} Page
- * @property {SVGSVGElement} svg
- * @property {Element} object the foreignObject
- * @property {HTMLElement} ui
- * @property {HTMLInputElement} search
- * @property {HTMLElement} matched
- * @property {HTMLButtonElement} reset
- * @property {HTMLElement} scroller
- * @property {HTMLElement} sheet as high as the whole graph; the canvas sticks to what is seen of it
- * @property {HTMLCanvasElement} canvas
- * @property {HTMLElement} outline around the box under the pointer
- * @property {HTMLElement} tooltip
- * @property {HTMLElement} spoken for screen readers
- */
-
-/**
- * @param {string} name @param {Record<string, string>} [attributes] @param {(Node | string)[]}
- *         [children]
- * @returns {any}
+ * @param {string} name @param {Record<string, string>} [attributes]
+ * @param {(Node | string)[]} [children] @returns {any}
  */
 export function element(name, attributes = {}, children = []) {
 	const made = document.createElementNS(XHTML, name);
@@ -34,74 +20,120 @@ export function element(name, attributes = {}, children = []) {
 	return made;
 }
 
-/** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile @returns {Page} */
-export function buildPage(svg, profile) {
-	const search = element('input', {
-		type: 'search',
-		placeholder: 'Search',
-		spellcheck: 'false',
-		autocomplete: 'off',
-		'aria-label': 'Search functions',
-		title: 'Search functions  ( / )'
-	});
-	const matched = element('output', {class: 'matched'});
-	const reset = element('button',
-		{type: 'button', class: 'reset', title: 'Show everything  (Esc)'}, ['Reset zoom']);
-	const canvas = element('canvas', {role: 'img', 'aria-label': 'Flame graph'});
-	const outline = element('div', {class: 'outline'});
-	const sheet = element('div', {class: 'sheet'}, [canvas]);
-	const scroller = element('div', {class: 'scroller'}, [sheet]);
-	const tooltip = element('div', {class: 'tooltip', role: 'tooltip'});
-	const spoken = element('div', {class: 'spoken', 'aria-live': 'polite'});
-	const heading = element('div', {class: 'heading'}, [element('h1', {}, [profile.title])]);
-	if (profile.subtitle)
-		heading.append(element('p', {}, [profile.subtitle]));
-	const ui = element('div', {class: 'flamerun'}, [
-		element('header', {},
-			[heading, element('div', {class: 'tools'}, [matched, reset, search])]),
-		scroller,
-		element('footer', {},
-			['Click a box to zoom \u00b7 Esc to reset \u00b7 / to search']),
-		outline,
-		tooltip,
-		spoken,
-	]);
-	const object = document.createElementNS(SVG, 'foreignObject');
-	for (const [key, value] of Object.entries(
-		     {id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%'}))
-		object.setAttribute(key, value);
-	object.append(ui);
+/**
+ * @param {string} name class @param {string} title what it does and its key
+ * @param {(Node | string)[]} children @param {boolean} [toggles]
+ * @returns {HTMLButtonElement}
+ */
+function button(name, title, children, toggles = false) {
+	return element('button', {type: 'button', class: name, title,
+		'aria-label': title.replace(/ {2}.*/, ''),
+		...toggles ? {'aria-pressed': 'false'} : {}}, children);
+}
+
+function buildSearch() {
+	const input = element('input', {type: 'text', inputmode: 'search', placeholder: 'Search',
+		spellcheck: 'false', autocomplete: 'off', autocapitalize: 'off', role: 'searchbox',
+		'aria-label': 'Search functions', title: 'Search functions  ( / )'});
+	const parts = {
+		input,
+		count: element('span', {class: 'count', 'aria-hidden': 'true'}),
+		matchCase: button('case', 'Match case  (Alt+C)', ['Aa'], true),
+		regex: button('regex', 'Regular expression  (Alt+R)', ['.*'], true),
+		previous: button('previous', 'Previous match  (N, Shift+Enter)',
+			[icon('previous')]),
+		next: button('next', 'Next match  (n, Enter)', [icon('next')]),
+	};
+	const field = element('div', {class: 'search', role: 'search'}, [icon('search'), input,
+		parts.count, parts.matchCase, parts.regex, parts.previous, parts.next]);
+	return {field, ...parts};
+}
+
+function buildTools() {
 	return {
-		svg,
-		object,
-		ui,
-		search,
-		matched,
-		reset,
-		scroller,
-		sheet,
-		canvas,
-		outline,
-		tooltip,
-		spoken
+		bottomUp: button('bottom-up', 'Bottom-up: from what ran to its callers  (b)',
+			[icon('bottomUp'), element('span', {}, ['Bottom-up'])], true),
+		icicle: button('icicle', 'Icicle: roots on top  (i)',
+			[icon('icicle'), element('span', {}, ['Icicle'])], true),
+		dark: button('dark', 'Dark or light  (d)', [icon('theme')], true),
+		help: button('help', 'Keys  (?)', [icon('help')]),
 	};
 }
 
+/** The graph with what lies on it. */
+function buildGraph() {
+	const canvas = element('canvas', {tabindex: '0', role: 'application',
+		'aria-roledescription': 'flame graph', 'aria-label': 'Flame graph. Arrow keys walk '
+			+ 'through the functions, Enter zooms, question mark lists all keys.'});
+	const outline = element('div', {class: 'outline'});
+	const ring = element('div', {class: 'ring'});
+	const stage = element('div', {class: 'stage'}, [canvas, ring, outline]);
+	// As high as the whole graph: the stage sticks to what is seen of it.
+	const sheet = element('div', {class: 'sheet'}, [stage]);
+	return {canvas, outline, ring, stage, sheet,
+		scroller: element('div', {class: 'scroller', tabindex: '-1'}, [sheet])};
+}
+
+/** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile */
+export function buildPage(svg, profile) {
+	const search = buildSearch();
+	const tools = buildTools();
+	const graph = buildGraph();
+	const matched = element('output', {class: 'matched'});
+	const reset = button('reset', 'Show everything  (0)', ['Reset zoom']);
+	const crumbs = element('nav', {class: 'crumbs', 'aria-label': 'Zoomed into'});
+	const details = element('footer', {class: 'details'});
+	const tooltip = element('div', {class: 'tooltip', role: 'tooltip'});
+	const toast = element('div', {class: 'toast', 'aria-hidden': 'true'});
+	const spoken = element('div', {class: 'spoken', role: 'status', 'aria-live': 'polite'});
+	const heading = element('div', {class: 'heading'}, [
+		element('h1', {title: profile.title}, [profile.title]),
+		element('p', {title: profile.subtitle}, [profile.subtitle])]);
+	const ui = element('div', {class: 'flamerun'}, [
+		element('header', {}, [heading, element('div', {class: 'tools'},
+			[search.field, tools.bottomUp, tools.icicle, tools.dark, tools.help])]),
+		element('div', {class: 'bar'}, [crumbs, matched, reset]),
+		graph.scroller, details, tooltip, toast, spoken,
+	]);
+	const object = svgElement('foreignObject',
+		{id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%'});
+	object.append(ui);
+	return {svg, object, ui, search, ...tools, ...graph, matched, reset, crumbs, details,
+		tooltip, toast, spoken};
+}
+
+/** @typedef {ReturnType<typeof buildPage>} Page */
+
 const SIZES = ['width', 'height', 'viewBox'];
 
+// Not in the document's text: a page saved while the viewer runs shows the static picture where
+// scripts are off.
+const LIVE = `
+@media screen {
+	#flamerun-static { display: none; }
+	#flamerun-ui { display: inline; }
+}
+@media print {
+	svg.flamerun-printing > #flamerun-static { display: none; }
+}`;
+/** @type {CSSStyleSheet | null} */
+let liveSheet = null;
+
 /**
- * Give the window to the viewer; what the static picture needs is kept in
- * attributes. @param {Page} page
+ * Give the window to the viewer; what the static picture needs is kept in attributes.
+ * @param {Page} page
  */
 export function showPage(page) {
 	const {svg} = page;
 	for (const name of SIZES)
 		if (!svg.hasAttribute(`data-${name}`))
 			svg.setAttribute(`data-${name}`, svg.getAttribute(name) || '');
+	liveSheet = new CSSStyleSheet();
+	liveSheet.replaceSync(LIVE);
+	document.adoptedStyleSheets = [...document.adoptedStyleSheets, liveSheet];
 	// Before the data: when a saved page is read again, the script finds what it left behind.
 	svg.insertBefore(page.object, svg.querySelector('#flamerun'));
 	fillWindow(svg);
-	svg.classList.add('flamerun-live');
 }
 
 /** @param {SVGSVGElement} svg */
@@ -118,27 +150,12 @@ export function restoreSize(svg) {
 			svg.setAttribute(name, svg.getAttribute(`data-${name}`) || '');
 }
 
-/** Remove what an earlier run left in a saved page. @param {SVGSVGElement} svg */
+/** Remove what this run or, in a saved page, an earlier one added. @param {SVGSVGElement} svg */
 export function hidePage(svg) {
+	document.adoptedStyleSheets = document.adoptedStyleSheets.filter(one => one !== liveSheet);
 	svg.querySelector('#flamerun-ui')?.remove();
-	svg.classList.remove('flamerun-live');
+	svg.querySelector('#flamerun-print')?.remove();
+	svg.classList.remove('flamerun-printing');
+	svg.style.removeProperty('background');
 	restoreSize(svg);
-}
-
-/**
- * @param {Page} page @param {import('./decode.js').Profile}
- *         profile @returns {import('./draw.js').Theme}
- */
-export function readTheme(page, profile) {
-	const style = getComputedStyle(page.ui);
-	const value = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
-	const dark = value('--palette') === 'dark';
-	return {
-		colors: dark ? profile.dark : profile.light,
-		ink: value('--box-ink'),
-		match: value('--match'),
-		matchInk: value('--match-ink'),
-		background: value('--background'),
-		family: style.fontFamily,
-	};
 }

@@ -1,35 +1,88 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Which frames a text is part of, and how much of the time they cover.
+// Which frames are looked for, where they are, and how much of the time they cover.
+
+import {NONE, UNKNOWN, firstChild} from './tree.js';
 
 /**
- * @param {string[]} lowered names in lower case @param {string} text
- * @returns {Uint8Array | null} 1 per frame that matches; null when there is nothing to look for
+ * @typedef {object} Query
+ * @property {string} text
+ * @property {boolean} regex the text is a regular expression, not literal
+ * @property {boolean} matchCase
  */
-export function matchFrames(lowered, text) {
-	const wanted = text.toLowerCase();
-	if (!wanted)
-		return null;
-	return Uint8Array.from(lowered, name => name.includes(wanted) ? 1 : 0);
+
+/**
+ * @param {Query} query
+ * @returns {{test: ((name: string) => boolean) | null, error: string}} no test when there is
+ *         nothing to look for, or the expression is none yet
+ */
+export function compileQuery({text, regex, matchCase}) {
+	if (!text)
+		return {test: null, error: ''};
+	if (regex) {
+		try {
+			const expression = new RegExp(text, matchCase ? '' : 'i');
+			return {test: name => expression.test(name), error: ''};
+		} catch (error) {
+			// The last part of "Invalid regular expression: /(/: Unterminated group".
+			const why = String(/** @type {Error} */ (error).message).split(': ').pop();
+			return {test: null, error: why || 'no regular expression'};
+		}
+	}
+	if (matchCase)
+		return {test: name => name.includes(text), error: ''};
+	const lowered = text.toLowerCase();
+	return {test: name => name.toLowerCase().includes(lowered), error: ''};
 }
 
 /**
- * Weight below `node`, itself included, that lies in or under a match; nested matches count once.
- * @param {import('./tree.js').Tree} tree @param {ArrayLike<number>} nodeFrame
- * @param {Uint8Array} matches @param {number} node
+ * @param {number} frames @param {(frame: number) => string} nameOf
+ * @param {(name: string) => boolean} test
+ * @returns {Uint8Array} 1 per frame that matches
  */
-export function matchedWeight(tree, nodeFrame, matches, node) {
-	let weight = 0;
-	for (let above = node; above > 0; above = tree.parent[above])
-		if (matches[nodeFrame[above]])
-			return tree.total[node];
-	for (let i = node; i < tree.end[node];) {
-		if (i > 0 && matches[nodeFrame[i]]) {
-			weight += tree.total[i];
-			i = tree.end[i];
-		} else {
-			i++;
+export function matchFrames(frames, nameOf, test) {
+	const matches = new Uint8Array(frames);
+	for (let frame = 0; frame < frames; frame++)
+		matches[frame] = test(nameOf(frame)) ? 1 : 0;
+	return matches;
+}
+
+/**
+ * Which nodes have a match in their stack, themselves included. Weight under several matches is
+ * so counted once. @param {import('./tree.js').Tree} tree in depth-first order
+ * @param {Uint8Array} matches
+ */
+export function markStacks(tree, matches) {
+	const marks = new Uint8Array(tree.nodes);
+	for (let i = 1; i < tree.nodes; i++)
+		marks[i] = marks[tree.parent[i]] | matches[tree.frame[i]];
+	return marks;
+}
+
+/**
+ * Matching nodes that are in no other matching one, in the order they are drawn.
+ * @param {import('./tree.js').Tree} tree @param {Uint8Array} matches
+ * @param {Uint8Array} marks of markStacks()
+ * @param {number} most @returns {number[]}
+ */
+export function outermostMatches(tree, matches, marks, most) {
+	const found = [];
+	// An inverted tree is found out on the way: only where there is something to be found.
+	const lazy = tree.child.includes(UNKNOWN);
+	let visits = 100 * most;
+	for (let i = 0; i !== NONE && found.length < most && visits > 0; visits--) {
+		let next = NONE;
+		if (i > 0 && matches[tree.frame[i]])
+			found.push(i);
+		else if (!lazy || tree.markedWeight(i, marks) > 0)
+			next = firstChild(tree, i);
+		if (next === NONE)
+			next = tree.sibling[i];
+		while (next === NONE && i > 0) {
+			i = tree.parent[i];
+			next = tree.sibling[i];
 		}
+		i = next;
 	}
-	return weight;
+	return found;
 }

@@ -1,287 +1,303 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The interactive picture's state, and what changes it.
+// The interactive picture: what is shown, and drawing it. What a person does to it: control.js.
 
-import {buildTree, nodeAt} from './tree.js';
-import {visibleBoxes, snapBox} from './layout.js';
-import {matchFrames, matchedWeight} from './search.js';
-import {drawBoxes, labelFont, measurer, ROW_PX} from './draw.js';
-import {buildPage, element, fillWindow, readTheme, restoreSize, showPage} from './page.js';
-import {formatCount, formatPercent, formatSeconds} from './format.js';
-import {fillTooltip, nodeName, placeTooltip} from './tooltip.js';
-import {listen} from './input.js';
+import {buildTree, nodeAt, nodeCovering} from './tree.js';
+import {invertTree} from './invert.js';
+import {BoxList, snapLeft, snapWidth, visibleBoxes} from './layout.js';
+import {Camera} from './camera.js';
+import {ABOVE, PLAIN, Painter, UNMATCHED} from './draw.js';
+import {buildPage, showPage} from './page.js';
+import {applyTheme} from './theme.js';
+import {labelOf, sentence} from './describe.js';
+import {fillDetails, fillTooltip, placeTooltip} from './details.js';
+import {fillCrumbs} from './crumbs.js';
+import {Finder} from './finder.js';
 
-const ZOOM_MS = 280;
-const UNMATCHED_ALPHA = 0.35;
-const ANCESTOR_ALPHA = 0.6;
+/** What finding out children may cost of a frame; the next frame goes on. */
+const EXPANDING_MS = 5;
 
 export class Viewer {
 	/** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile */
 	constructor(svg, profile) {
 		this.profile = profile;
-		this.tree = buildTree(profile.nodeSelf, profile.nodePops);
+		this.base = buildTree(profile.nodeFrame, profile.nodeSelf, profile.nodePops);
+		/** @type {import('./tree.js').Tree | null} */
+		this.inverted = null;
+		this.tree = this.base;
+		this.finder = new Finder(profile, this.base);
 		this.page = buildPage(svg, profile);
-		const context = this.page.canvas.getContext('2d');
-		if (!context)
-			throw new Error('no canvas');
-		this.context = context;
+		this.painter = new Painter(this.page.canvas, profile);
+		this.camera = new Camera(this.tree.total[0], moving => this.moved(moving));
+		this.boxes = new BoxList();
+		this.icicle = profile.icicle;
+		this.bottomUp = profile.reversed;
+		/** @type {'' | 'light' | 'dark'} */
+		this.chosenTheme = '';
 		this.zoomed = 0;
-		this.view = {from: 0, to: this.tree.total[0]};
-		this.width = 0;
-		this.height = 0;
-		/** @type {Uint8Array | null} */
-		this.matches = null;
-		/** @type {string[] | null} */
-		this.lowered = null;
-		/** @type {import('./layout.js').Box[]} */
-		this.boxes = [];
+		this.free = false;  // the camera shows no node's span but one chosen by hand
 		this.hovered = -1;
+		this.selected = -1;
+		this.described = -2;
 		/** @type {{x: number, y: number} | null} */
 		this.pointer = null;
+		this.origin = {left: 0, top: 0};
+		this.width = 0;
+		this.height = 0;
+		this.scrollTop = 0;
 		this.frameRequest = 0;
-		this.animation = 0;
+		this.onZoom = (/** @type {number} */ _node) => {};
 	}
 
-	start() {
-		const {scroller} = this.page;
+	show() {
 		showPage(this.page);
 		this.recolor();
 		this.resize();
-		scroller.scrollTop = scroller.scrollHeight;
-		this.draw();
-		this.describeZoom();
-		listen(this.page, {
-			point: (x, y) => {
-				this.pointer = {x, y};
-				this.hover();
-			},
-			leave: () => this.leave(),
-			pick: (x, y) => {
-				const node = this.nodeUnder(x, y);
-				if (node >= 0)
-					this.zoom(node);
-			},
-			reset: () => this.zoom(0),
-			search: text => this.search(text),
-			resize: () => {
-				this.resize();
-				this.draw();
-			},
-			scroll: () => this.redraw(),
-			recolor: () => {
-				this.recolor();
-				this.draw();
-			},
-			print: printing => (printing ? restoreSize : fillWindow)(this.page.svg),
-		});
+		this.toRoot();
+		this.describe();
 	}
 
 	recolor() {
-		this.theme = readTheme(this.page, this.profile);
-		this.context.font = labelFont(this.theme);
-		this.measure = measurer(this.context);
+		this.theme = applyTheme(this.page, this.profile, this.chosenTheme);
+		this.painter.dress(this.theme);
+		this.draw();
 	}
 
 	resize() {
-		const {scroller, canvas, sheet} = this.page;
-		const atBottom = scroller.scrollTop + this.height >= scroller.scrollHeight - ROW_PX;
-		const ratio = window.devicePixelRatio || 1;
-		sheet.style.height = `${this.tree.rows * ROW_PX}px`;
-		this.width = Math.max(scroller.clientWidth, 1);
+		const {scroller, sheet} = this.page;
+		if (!scroller.clientWidth)
+			return;
+		const {rowPx} = this.profile;
+		const fromEnd = scroller.scrollHeight - this.height - this.scrollTop;
+		sheet.style.height = `${this.tree.rows * rowPx}px`;
+		this.width = scroller.clientWidth;
 		this.height = Math.max(scroller.clientHeight, 1);
-		canvas.width = Math.round(this.width * ratio);
-		canvas.height = Math.round(this.height * ratio);
-		canvas.style.width = `${this.width}px`;
-		canvas.style.height = `${this.height}px`;
-		if (atBottom)
-			scroller.scrollTop = scroller.scrollHeight;
+		this.painter.resize(this.width, this.height);
+		// A flame stands on its root: that end stays.
+		if (!this.icicle)
+			scroller.scrollTop =
+				scroller.scrollHeight - this.height - Math.max(fromEnd, 0);
+		const area = scroller.getBoundingClientRect();
+		this.origin = {left: area.left, top: area.top};
+		this.scrolled();
 		this.leave();
+		this.draw();
+	}
+
+	scrolled() {
+		this.scrollTop = this.page.scroller.scrollTop;
+		this.redraw();
+	}
+
+	/** Scroll to where the root is. */
+	toRoot() {
+		const {scroller} = this.page;
+		scroller.scrollTop = this.icicle ? 0 : scroller.scrollHeight;
+		this.scrollTop = scroller.scrollTop;
+		this.redraw();
 	}
 
 	/** Top edge of a row within the canvas. @param {number} row */
 	topOf(row) {
-		return (this.tree.rows - 1 - row) * ROW_PX - this.page.scroller.scrollTop;
+		const {rowPx} = this.profile;
+		const rows = this.icicle ? row : this.tree.rows - 1 - row;
+		return rows * rowPx - this.scrollTop;
 	}
 
 	/** @param {number} y within the canvas */
 	rowAt(y) {
-		return this.tree.rows - 1 - Math.floor((y + this.page.scroller.scrollTop) / ROW_PX);
+		const rows = Math.floor((y + this.scrollTop) / this.profile.rowPx);
+		return this.icicle ? rows : this.tree.rows - 1 - rows;
 	}
 
 	redraw() {
-		this.frameRequest ||= requestAnimationFrame(() => {
-			this.frameRequest = 0;
-			this.draw();
-		});
+		this.frameRequest ||= requestAnimationFrame(() => this.draw());
 	}
 
 	draw() {
-		const {context, width, height} = this;
-		const ratio = this.page.canvas.width / width;
-		this.boxes = visibleBoxes(this.tree, {...this.view, width,
-			firstRow: Math.max(0, this.rowAt(height)), lastRow: this.rowAt(0)});
-		context.setTransform(ratio, 0, 0, ratio, 0, 0);
-		context.clearRect(0, 0, width, height);
-		context.font = labelFont(this.theme);
-		drawBoxes(context, this.boxes, box => this.lookOf(box), row => this.topOf(row),
-			width, this.measure);
-		this.hover();
+		cancelAnimationFrame(this.frameRequest);
+		this.frameRequest = 0;
+		if (!this.width)
+			return;
+		const ends = [this.rowAt(0), this.rowAt(this.height)];
+		const complete = visibleBoxes(this.tree, {...this.camera.span, width: this.width,
+			firstRow: Math.max(Math.min(...ends), 0), lastRow: Math.max(...ends),
+			narrowest: this.profile.narrowestPx,
+			until: performance.now() + EXPANDING_MS}, this.boxes);
+		this.painter.draw(this.boxes, i => this.groupOf(this.boxes, i),
+			row => this.topOf(row), node => labelOf(this, node), this.width);
+		this.placeFrames();
+		if (!complete && !this.camera.moving)
+			this.redraw();
 	}
 
-	/** @param {import('./layout.js').Box} box @returns {import('./draw.js').Look} */
-	lookOf(box) {
-		const {profile, theme, matches, tree} = this;
-		const {ink} = theme;
-		if (box.merged)
-			return {fill: theme.colors[profile.mergedColor], ink, label: '',
-				alpha: matches ? UNMATCHED_ALPHA : 1};
-		const frame = profile.nodeFrame[box.node];
-		const label = this.labelOf(box.node);
-		if (matches && box.node > 0 && matches[frame])
-			return {fill: theme.match, ink: theme.matchInk, alpha: 1, label};
-		const place = box.node === 0 ? profile.rootColor : profile.frameColor[frame];
-		const above = tree.depth[box.node] < tree.depth[this.zoomed];
-		return {fill: theme.colors[place], ink, label,
-			alpha: matches ? UNMATCHED_ALPHA : above ? ANCESTOR_ALPHA : 1};
+	/** @param {BoxList} boxes @param {number} i */
+	groupOf({node, merged}, i) {
+		const {profile, tree, painter, finder} = this;
+		const {matches} = finder;
+		if (merged[i])
+			return painter.group(profile.mergedColor, matches ? UNMATCHED : PLAIN);
+		const frame = tree.frame[node[i]];
+		if (matches && node[i] > 0 && matches[frame])
+			return painter.group(-1, PLAIN);
+		const place = node[i] === 0 ? profile.rootColor : profile.frameColor[frame];
+		const above = tree.depth[node[i]] < tree.depth[this.zoomed];
+		return painter.group(place, matches ? UNMATCHED : above ? ABOVE : PLAIN);
 	}
 
-	/** @param {number} node */
-	labelOf(node) {
-		if (node > 0)
-			return nodeName(this.profile, node);
-		const {profile, tree} = this;
-		const time = profile.periodNs
-			? `, ${formatSeconds(tree.total[0] * profile.periodNs / 1e9)}` : '';
-		return `all: ${formatCount(tree.total[0])} samples${time}`;
+	/** The camera has another span. @param {boolean} moving */
+	moved(moving) {
+		this.page.ui.classList.toggle('moving', moving);
+		this.draw();
+		if (!moving)
+			this.hover();
 	}
 
 	/** @param {number} x @param {number} y in the window @returns {number} -1 for none */
 	nodeUnder(x, y) {
-		const area = this.page.canvas.getBoundingClientRect();
-		const share = (x - area.left) / this.width;
-		if (share < 0 || share >= 1 || y < area.top || y >= area.bottom)
+		const share = (x - this.origin.left) / this.width;
+		const down = y - this.origin.top;
+		if (share < 0 || share >= 1 || down < 0 || down >= this.height)
 			return -1;
-		const row = this.rowAt(y - area.top);
-		const weight = this.view.from + share * (this.view.to - this.view.from);
-		return row < 0 ? -1 : nodeAt(this.tree, row, weight);
+		const {from, to} = this.camera.span;
+		const row = this.rowAt(down);
+		return row < 0 ? -1 : nodeAt(this.tree, row, from + share * (to - from));
 	}
 
 	/** Find out anew what is under the pointer: it or the picture has moved. */
 	hover() {
-		if (!this.pointer)
-			return;
-		const node = this.nodeUnder(this.pointer.x, this.pointer.y);
-		const {outline, tooltip, canvas, ui} = this.page;
-		const shown = node < 0 ? 'none' : 'block';
-		outline.style.display = tooltip.style.display = shown;
-		canvas.classList.toggle('over', node >= 0);
-		if (node >= 0) {
-			this.outlineNode(node);
-			if (node !== this.hovered)
-				fillTooltip(tooltip, this.profile, this.tree, node, this.zoomed);
+		this.hovered = this.pointer ? this.nodeUnder(this.pointer.x, this.pointer.y) : -1;
+		const {tooltip, canvas, ui} = this.page;
+		canvas.classList.toggle('over', this.hovered >= 0);
+		tooltip.style.display = this.hovered >= 0 ? 'block' : 'none';
+		if (this.pointer && this.hovered >= 0) {
+			fillTooltip(tooltip, this, this.hovered);
 			placeTooltip(tooltip, ui, this.pointer);
 		}
-		this.hovered = node;
+		this.placeFrames();
+		this.describe();
 	}
 
 	leave() {
 		this.pointer = null;
-		this.hovered = -1;
-		this.page.outline.style.display = this.page.tooltip.style.display = 'none';
+		this.hover();
 	}
 
-	/** @param {number} node */
-	outlineNode(node) {
-		const {tree, view} = this;
-		const area = this.page.canvas.getBoundingClientRect();
-		const scale = this.width / (view.to - view.from);
-		const left = (tree.from[node] - view.from) * scale;
-		const right = left + tree.total[node] * scale;
-		const place = snapBox({node, row: 0, left, right, merged: false}, this.width);
-		Object.assign(this.page.outline.style, {
-			left: `${area.left + place.x - 1}px`,
-			top: `${area.top + this.topOf(tree.depth[node]) - 1}px`,
-			width: `${Math.max(place.width, 1) + 2}px`,
-			height: `${ROW_PX + 1}px`,
-		});
+	/** What keys and the line at the bottom are about. */
+	get current() {
+		return this.hovered >= 0 ? this.hovered : this.selected;
 	}
 
-	/** @param {number} node */
-	zoom(node) {
-		const from = {...this.view};
-		const {tree} = this;
-		const to = {from: tree.from[node], to: tree.from[node] + tree.total[node]};
-		const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-		const begun = performance.now();
-		this.zoomed = node;
-		this.describeZoom();
-		this.describeMatches();
-		cancelAnimationFrame(this.animation);
-		const step = (/** @type {number} */ now) => {
-			const done = still ? 1 : Math.min(Math.max((now - begun) / ZOOM_MS, 0), 1);
-			const eased = 1 - (1 - done) ** 3;
-			this.view = done === 1 ? to : {
-				from: from.from + (to.from - from.from) * eased,
-				to: from.to + (to.to - from.to) * eased,
-			};
-			this.draw();
-			this.animation = done < 1 ? requestAnimationFrame(step) : 0;
-		};
-		step(begun);
+	/** Write the line at the bottom, if it would say something else. */
+	describe() {
+		if (this.described === this.current)
+			return;
+		this.described = this.current;
+		fillDetails(this.page.details, this, this.current);
 	}
 
+	/** The frames around what is pointed at and what is selected. */
+	placeFrames() {
+		this.frameAround(this.page.outline, this.hovered);
+		this.frameAround(this.page.ring, this.selected);
+	}
+
+	/** @param {HTMLElement} frame @param {number} node */
+	frameAround(frame, node) {
+		const span = node < 0 ? null : this.edgesOf(node);
+		frame.style.display = span ? 'block' : 'none';
+		if (!span)
+			return;
+		const {left, right} = span;
+		const inner = snapLeft(left, right, this.width);
+		const x = Math.max(inner - 1, 0);
+		const end = inner + Math.max(snapWidth(left, right, this.width), 1) + 1;
+		const y = this.topOf(this.tree.depth[node]) - 1;
+		frame.style.width = `${Math.min(end, this.width) - x}px`;
+		frame.style.height = `${this.profile.rowPx + 1}px`;
+		frame.style.transform = `translate(${x}px,${y}px)`;
+	}
+
+	/** In CSS pixels within the canvas, null when out of sight. @param {number} node */
+	edgesOf(node) {
+		const {from, to} = this.camera.span;
+		const scale = this.width / (to - from);
+		const left = (this.tree.from[node] - from) * scale;
+		const right = left + this.tree.total[node] * scale;
+		return right <= 0 || left >= this.width ? null : {left, right};
+	}
+
+	/** @param {number} node -1 for none */
+	select(node) {
+		this.selected = node;
+		if (node >= 0)
+			this.page.spoken.textContent = sentence(this, node);
+		this.placeFrames();
+		this.describe();
+	}
+
+	/** What fills the view has changed, or what that is called. */
 	describeZoom() {
-		const {tree, page, zoomed} = this;
-		const share = formatPercent(tree.total[zoomed], tree.total[0]);
-		page.reset.disabled = zoomed === 0;
-		page.spoken.textContent = zoomed === 0 ? '' : `${this.labelOf(zoomed)}, ${share}`;
-		this.hovered = -1;
+		const {page, zoomed} = this;
+		page.reset.disabled = zoomed === 0 && !this.free;
+		fillCrumbs(page.crumbs, this, node => this.onZoom(node));
+		this.described = -2;
+		this.describe();
 	}
 
-	/** @param {string} text */
-	search(text) {
-		const {profile} = this;
-		this.lowered ||= Array.from({length: profile.frames},
-			(_, frame) => profile.name(frame).toLowerCase());
-		this.matches = matchFrames(this.lowered, text);
-		this.describeMatches();
-		this.draw();
+	/** The deepest node that covers all that is seen. */
+	covering() {
+		const {from, to} = this.camera.span;
+		return nodeCovering(this.tree, from, to);
 	}
 
-	/**
-	 * Matched shares of everything and of the zoomed node.
-	 * @returns {{all: number, view: number}}
-	 */
-	matchedShares() {
-		const {tree, profile, matches, zoomed} = this;
-		if (!matches)
-			return {all: 0, view: 0};
-		const share = (/** @type {number} */ node) =>
-			matchedWeight(tree, profile.nodeFrame, matches, node) / tree.total[node];
-		return {all: share(0), view: share(zoomed)};
+	/** @param {boolean} bottomUp */
+	setOrder(bottomUp) {
+		this.bottomUp = bottomUp;
+		if (bottomUp !== this.profile.reversed)
+			this.inverted ||= invertTree(this.base);
+		this.tree = bottomUp !== this.profile.reversed && this.inverted || this.base;
+		this.zoomed = 0;
+		this.free = false;
+		this.selected = this.hovered = -1;
+		this.finder.forget();
 	}
 
-	describeMatches() {
-		const {page, matches, zoomed} = this;
-		const shares = this.matchedShares();
-		const text = [`${formatPercent(shares.all, 1)} of total`];
+	/** What print.js puts on paper: always on white. @returns {import('./print.js').Sheet} */
+	sheet() {
+		const {profile, tree, camera, icicle, finder, page, zoomed} = this;
+		const lines = [profile.subtitle];
 		if (zoomed)
-			text.push(`${formatPercent(shares.view, 1)} of zoomed`);
-		page.matched.replaceChildren(
-			...matches ? ['Matched ', element('b', {}, [text.join(' \u00b7 ')])] : []);
+			lines.push(`Zoomed into ${sentence(this, zoomed)}`);
+		if (finder.matches)
+			lines.push(`\u201c${finder.query.text}\u201d: ${page.matched.textContent}`);
+		return {
+			...profile, lines, tree, span: camera.span, icicle,
+			firstRow: Math.max(this.rowAt(icicle ? 0 : this.height - 1), 0),
+			family: profile.font || getComputedStyle(page.ui).fontFamily,
+			nameOf: node => labelOf(this, node),
+			colorsOf: ({node, merged}, i) => {
+				const frame = tree.frame[node[i]];
+				if (node[i] > 0 && !merged[i] && finder.matches?.[frame])
+					return {fill: '#a371f7', ink: '#160b2b'};
+				const place = merged[i] ? profile.mergedColor
+					: node[i] ? profile.frameColor[frame] : profile.rootColor;
+				return {fill: profile.light[place], ink: '#1f2328'};
+			},
+		};
 	}
 
-	/** Boxes on screen, in the window's pixels. */
+	/** Boxes on screen, in the window's pixels: for tests and the curious. */
 	boxesShown() {
-		const area = this.page.canvas.getBoundingClientRect();
-		return this.boxes.map(box => ({
-			name: box.merged ? '' : this.labelOf(box.node),
-			merged: box.merged,
-			row: box.row,
-			left: area.left + Math.max(box.left, 0),
-			right: area.left + Math.min(box.right, this.width),
-			top: area.top + this.topOf(box.row),
-			height: ROW_PX,
+		const {boxes, origin} = this;
+		return Array.from({length: boxes.count}, (_, i) => ({
+			name: boxes.merged[i] ? '' : labelOf(this, boxes.node[i]),
+			merged: boxes.merged[i] === 1,
+			row: boxes.row[i],
+			left: origin.left + Math.max(boxes.left[i], 0),
+			right: origin.left + Math.min(boxes.right[i], this.width),
+			top: origin.top + this.topOf(boxes.row[i]),
+			height: this.profile.rowPx,
 		}));
 	}
 }

@@ -1,40 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a person does with the picture in a browser: zoom, reset, search, point, resize."""
+"""The picture in a browser: boxes, zoom, what is said about a box, the window."""
 
 import pytest
 
-
-def box(browser, name, row=None):
-    """The box of a name as (left, right, top, height); it must be on screen once."""
-    found = [b for b in browser.run("return flamerun.boxes")
-             if b["name"].startswith(name) and (row is None or b["row"] == row)]
-    assert len(found) == 1, f"{name}: {found}"
-    return found[0]
-
-
-def middle(b):
-    return (b["left"] + b["right"]) / 2, b["top"] + b["height"] / 2
-
-
-def click(browser, name, row=None):
-    browser.pointer(*middle(box(browser, name, row)), click=True)
-    browser.wait("!flamerun.animating")
-
-
-def shares(browser):
-    """Width of each box as a share of the root's, by (row, name)."""
-    boxes = browser.run("return flamerun.boxes")
-    whole = next(b["right"] - b["left"] for b in boxes if b["row"] == 0)
-    return {(b["row"], b["name"]): (b["right"] - b["left"]) / whole for b in boxes if b["row"]}
-
-
-def pixel(browser, x, y):
-    """Colour the canvas has at a place of the window."""
-    return browser.run("""
-        const canvas = document.querySelector('canvas'), area = canvas.getBoundingClientRect();
-        const ratio = canvas.width / area.width;
-        return Array.from(canvas.getContext('2d').getImageData((arguments[0] - area.left) * ratio,
-            (arguments[1] - area.top) * ratio, 1, 1).data)""", x, y)
+from viewing import box, click, middle, pixel, shares
 
 
 def test_boxes_have_their_shares(viewer):
@@ -94,37 +63,6 @@ def test_zoom_moves_unless_motion_is_unwanted(viewer):
     click(viewer, "parse")
     viewer.run("return new Promise(requestAnimationFrame)")
     assert len(set(viewer.run("return flamerun_frames"))) <= 2
-
-
-def test_search_counts_nested_matches_once(viewer):
-    viewer.keys("/", *"STRCMP")
-    assert viewer.run("return flamerun.matched")["all"] == pytest.approx(.4)
-    assert "40.0" in viewer.run("return document.querySelector('.matched').textContent")
-    viewer.keys("Escape")
-    assert viewer.run("return document.querySelector('.matched').textContent") == ""
-    viewer.keys(*"it")  # emit, and write_out inside of it
-    assert viewer.run("return flamerun.matched")["all"] == pytest.approx(.5)
-
-
-def test_search_share_follows_the_zoom(viewer):
-    click(viewer, "Compile")
-    viewer.keys("/", *"strcmp")
-    matched = viewer.run("return flamerun.matched")
-    assert matched["all"] == pytest.approx(.4)
-    assert matched["view"] == pytest.approx(.5)
-    assert viewer.run("return flamerun.zoomed") == "Compile"
-
-
-def test_search_highlights(viewer):
-    b = box(viewer, "write_out")
-    place = b["right"] - 4, b["top"] + 4
-    plain = pixel(viewer, *place)
-    viewer.keys("/", *"write")
-    found = pixel(viewer, *place)
-    assert found != plain and found[3] == 255
-    viewer.keys("x")
-    faded = pixel(viewer, *place)
-    assert faded[3] < 255 and viewer.run("return flamerun.matched.all") == 0
 
 
 def test_tooltip_tells_name_samples_and_shares(viewer):

@@ -16,7 +16,11 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--remote-debugging-pipe",  # needs no name service, and no port
 ]
-KEYS = {"Escape": "\ue00c", "Control": "\ue009"}
+# https://www.w3.org/TR/webdriver2/#keyboard-actions
+KEYS = {"Backspace": "\ue003", "Tab": "\ue004", "Enter": "\ue007", "Shift": "\ue008",
+        "Control": "\ue009", "Alt": "\ue00a", "Escape": "\ue00c", "End": "\ue010",
+        "Home": "\ue011", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014",
+        "ArrowDown": "\ue015"}
 
 
 def _free_port():
@@ -112,12 +116,30 @@ class Browser:
              "actions": actions}]})
 
     def keys(self, *keys):
+        """Press keys one after the other; "Shift+Enter" holds the first one meanwhile."""
         actions = []
         for key in keys:
-            value = KEYS.get(key, key)
-            actions += [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}]
+            held = [KEYS.get(one, one) for one in (key.split("+") if len(key) > 1 else [key])]
+            actions += [{"type": "keyDown", "value": value} for value in held]
+            actions += [{"type": "keyUp", "value": value} for value in reversed(held)]
         self.call("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard",
                                                     "actions": actions}]})
+
+    def cdp(self, command, **parameters):
+        """One command of the DevTools protocol."""
+        return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def touch(self, *fingers):
+        """Each finger is a list of (x, y): put down on the first, moved over the others."""
+        self.call("POST", "/actions", {"actions": [
+            {"type": "pointer", "id": f"finger{i}", "parameters": {"pointerType": "touch"},
+             "actions": [{"type": "pointerMove", "x": round(path[0][0]), "y": round(path[0][1]),
+                          "duration": 0},
+                         {"type": "pointerDown", "button": 0},
+                         *({"type": "pointerMove", "x": round(x), "y": round(y), "duration": 50}
+                           for x, y in path[1:]),
+                         {"type": "pointerUp", "button": 0}]}
+            for i, path in enumerate(fingers)]})
 
     def resize(self, width, height):
         self.call("POST", "/window/rect", {"width": width, "height": height})

@@ -40,3 +40,8 @@ def confined():
     """Does no_new_privs hold, so that nothing changes privileges?"""
     with open("/proc/self/status", encoding="ascii") as status:
         return any(line.split() == ["NoNewPrivs:", "1"] for line in status)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--rewrite-goldens", action="store_true",
+                     help="make tests/e2e/goldens what is said now")

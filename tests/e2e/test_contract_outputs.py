@@ -22,7 +22,8 @@ def as_user(tmp_path):
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_uid == 0 and folder.stat().st_mode & 0o077 == 0:
             folder.chmod(0o711)
-    return {"user": 65534, "group": 65534, "extra_groups": []}
+    return {"user": 65534, "group": 65534, "extra_groups": [],
+            "env": dict(os.environ, HOME=str(tmp_path))}
 
 
 def test_a_refused_output_is_refused_before_the_program_starts(run, tmp_path):

@@ -13,7 +13,7 @@
 
 #include "render/bytes.h"
 #include "render/embed.h"
-#include "render/palette.h"
+#include "render/style.h"
 
 #define PIECE_OPEN "<piece xmlns=\"urn:flamerun\">"
 
@@ -106,13 +106,16 @@ static struct embedded embed(struct calltree *tree, const struct picture_options
 {
 	struct embedded embedded = {0};
 	struct preorder preorder;
+	struct style style;
 	char *text = NULL;
 	size_t text_length, length, raw_length;
 	FILE *out = open_memstream(&text, &text_length);
 
 	assert_int_equal(calltree_finish(tree), 0);
 	assert_int_equal(preorder_init(&preorder, tree), 0);
-	assert_int_equal(embed_write(tree, &preorder, options, out), 0);
+	assert_int_equal(style_init(&style, options, tree), 0);
+	assert_int_equal(embed_write(tree, &preorder, &style, out), 0);
+	style_release(&style);
 	fclose(out);
 	preorder_release(&preorder);
 	assert_non_null(strstr(text, "<metadata id=\"flamerun\" data-version=\"1\">"));
@@ -177,8 +180,7 @@ static void test_small_tree_comes_back(void **state)
 
 	check_text(columns[EMBED_TITLE], "T");
 	check_text(columns[EMBED_SUBTITLE], "");
-	const uint64_t numbers[] = {
-		77, 0, 4, 3, 3, 2, 2, palette_size(), palette_root(), palette_merged()};
+	const uint64_t numbers[] = {77, 0, 4, 3, 3, 2, 2, 90, 88, 89};
 
 	for (size_t i = 0; i < 10; i++)
 		assert_int_equal(number(&columns[EMBED_NUMBERS]), numbers[i]);
@@ -197,6 +199,33 @@ static void test_small_tree_comes_back(void **state)
 	assert_int_equal(number(&columns[EMBED_NODE_SELF]), 300);
 	assert_memory_equal(columns[EMBED_NODE_POPS].at, "\0\0\2", 3);
 	check_samples(columns);
+	free(got.raw);
+	calltree_free(tree);
+}
+
+static void test_the_view_is_told(void **state)
+{
+	struct calltree *tree = calltree_new();
+	struct embedded got = embed(tree, &(struct picture_options){.count_name = "misses",
+						  .notes = "a\nb",
+						  .palette = "io",
+						  .direction = PICTURE_ICICLE,
+						  .ground = PICTURE_DARK,
+						  .is_reversed = 1,
+						  .width = 999,
+						  .frame_height = 20,
+						  .font_size = 12.5,
+						  .min_width = 0.25});
+	static const uint64_t view[] = {1, 1, 1, 999, 2000, 1250, 25};
+
+	(void)state;
+	check_text(got.columns[EMBED_COUNT_NAME], "misses");
+	check_text(got.columns[EMBED_NOTES], "a\nb");
+	check_text(got.columns[EMBED_PALETTE], "io");
+	check_text(got.columns[EMBED_FONT], FONT_CSS_FAMILY);
+	for (size_t i = 0; i < sizeof(view) / sizeof(view[0]); i++)
+		assert_int_equal(number(&got.columns[EMBED_VIEW]), view[i]);
+	assert_ptr_equal(got.columns[EMBED_VIEW].at, got.columns[EMBED_VIEW].end);
 	free(got.raw);
 	calltree_free(tree);
 }
@@ -234,6 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_small_tree_comes_back),
+		cmocka_unit_test(test_the_view_is_told),
 		cmocka_unit_test(test_large_data_comes_in_pieces),
 	};
 

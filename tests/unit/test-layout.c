@@ -163,6 +163,50 @@ static void test_depth_is_cut_and_said(void **state)
 	calltree_free(tree);
 }
 
+/* A broad stack of 20 levels with a needle of @needle weight of 10,000 and 80 levels on top. */
+static struct layout lay_out_needle(struct calltree *tree, uint64_t needle, uint32_t calm_rows)
+{
+	struct layout_limits limits = wide;
+	uint32_t node = CALLTREE_ROOT;
+	char name[16];
+
+	limits.calm_rows = calm_rows;
+	limits.needle_px = 32;
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		node = child(tree, node, name, i == 19 ? 10000 - needle : i == 99 ? needle : 0);
+	}
+	return lay_out(tree, &limits);
+}
+
+static void test_needles_are_cut(void **state)
+{
+	static const struct {
+		uint64_t needle;
+		uint32_t calm_rows, rows, folded;
+	} cases[] = {
+		{300, 10, 22, 101 - 21}, /* 30 px: the needle's first box is its mark */
+		{300, 50, 51, 101 - 50}, /* calm rows are never cut */
+		{300, 94, 100, 2},	 /* too little to be worth it: the usual limit */
+		{330, 10, 100, 2},	 /* 33 px can be read */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct calltree *tree = calltree_new();
+		struct layout layout = lay_out_needle(tree, cases[i].needle, cases[i].calm_rows);
+		const struct layout_box *last = &layout.boxes[layout.count - 1];
+
+		assert_int_equal(layout.rows, cases[i].rows);
+		assert_int_equal(layout.folded, cases[i].folded);
+		assert_int_equal(last->kind, LAYOUT_DEEPER);
+		assert_int_equal(last->count, cases[i].folded);
+		assert_int_equal(last->row, cases[i].rows - 1);
+		layout_release(&layout);
+		calltree_free(tree);
+	}
+}
+
 static void test_boxes_have_a_ceiling(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -204,6 +248,7 @@ int main(void)
 		cmocka_unit_test(test_runs_reach_across_parents),
 		cmocka_unit_test(test_runs_end_at_gaps),
 		cmocka_unit_test(test_depth_is_cut_and_said),
+		cmocka_unit_test(test_needles_are_cut),
 		cmocka_unit_test(test_boxes_have_a_ceiling),
 		cmocka_unit_test(test_nothing_has_no_box),
 	};

@@ -15,6 +15,7 @@
 #include "cli/formats/format.h"
 #include "cli/help.h"
 #include "cli/options.h"
+#include "render/picture.h"
 
 #define ARGUMENTS_MAX 80
 
@@ -53,7 +54,7 @@ static void defaults(void **state)
 	assert_null(options.title);
 	assert_null(options.run_only);
 	assert_int_equal(options.outputs.count, 0);
-	options_finish(&options);
+	assert_int_equal(options_finish(&options, &message), 0);
 	assert_int_equal(options.outputs.count, 1);
 	assert_string_equal(options.outputs.path[0], "flame.svg");
 }
@@ -62,7 +63,7 @@ static void the_default_output_gives_way(void **state)
 {
 	(void)state;
 	PARSE("-o", "a.png", "prog");
-	options_finish(&options);
+	assert_int_equal(options_finish(&options, &message), 0);
 	assert_int_equal(options.outputs.count, 1);
 	assert_string_equal(options.outputs.path[0], "a.png");
 }
@@ -95,10 +96,22 @@ static void outputs_add_up(void **state)
 	assert_string_equal(options.outputs.path[0], "a.svg");
 	assert_string_equal(options.outputs.path[1], "b.png");
 	assert_string_equal(options.outputs.path[2], "c.folded");
-	REFUSE("-o", "a.jpeg");
+	REFUSE("-o", "", "p");
+}
+
+/* A name that tells no format is only known to be wrong when --format cannot come any more. */
+static void outputs_have_a_format(void **state)
+{
+	(void)state;
+	PARSE("-o", "a.jpeg");
+	assert_int_equal(options_finish(&options, &message), -EINVAL);
 	assert_non_null(strstr(message.hint, FORMAT_EXTENSIONS));
-	REFUSE("-o", "svg");
+	PARSE("-o", "svg");
+	assert_int_equal(options_finish(&options, &message), -EINVAL);
 	PARSE("-o", "/dev/null", "p");
+	assert_int_equal(options_finish(&options, &message), 0);
+	PARSE("-o", "a.jpeg", "--format", "png", "p");
+	assert_int_equal(options_finish(&options, &message), 0);
 }
 
 static void too_many_outputs_are_refused(void **state)
@@ -183,7 +196,6 @@ static void mistakes_are_named(void **state)
 	assert_string_equal(message.text, "unknown option '--nope'");
 	REFUSE("-qx");
 	assert_string_equal(message.text, "unknown option '-x'");
-	REFUSE("--rat", "3");
 	REFUSE("--rate");
 	assert_string_equal(message.text, "--rate wants HZ");
 	REFUSE("-o");
@@ -192,6 +204,143 @@ static void mistakes_are_named(void **state)
 	assert_string_equal(message.text, "--quiet takes no value");
 	REFUSE("---");
 	REFUSE("--=3");
+	REFUSE("--test-cloc=3"); /* what is hidden is not abbreviated */
+	REFUSE("--pallete=hot");
+	assert_string_equal(message.text, "unknown option '--pallete'");
+	assert_string_equal(message.hint, "did you mean --palette?");
+	REFUSE("--no-icycle");
+	assert_string_equal(message.hint, "did you mean --no-icicle?");
+	REFUSE("--zzzzzz");
+	assert_string_equal(message.hint, "flamerun --help lists the options");
+}
+
+static void abbreviations_are_taken_when_one_option_is_meant(void **state)
+{
+	(void)state;
+	PARSE("--rat", "3", "p");
+	assert_int_equal(options.rate_hz, 3);
+	PARSE("--rat=4", "p");
+	assert_int_equal(options.rate_hz, 4);
+	PARSE("--font=a", "p"); /* though --font-size begins alike */
+	assert_string_equal(options.font, "a");
+	REFUSE("--fo=a");
+	assert_string_equal(message.text, "option '--fo' is ambiguous");
+	assert_string_equal(message.hint, "it may be --format --font --font-size");
+}
+
+static void switches_can_be_taken_back(void **state)
+{
+	(void)state;
+	PARSE("--icicle", "--threads", "p");
+	assert_int_equal(options.direction, PICTURE_ICICLE);
+	assert_int_equal(options.threads, 1);
+	PARSE("--icicle", "--no-icicle", "p");
+	assert_int_equal(options.direction, PICTURE_FLAME);
+	PARSE("-q", "--no-quiet", "p");
+	assert_int_equal(options.level, DIAG_NORMAL);
+	PARSE("-q", "--no-verbose", "p");
+	assert_int_equal(options.level, DIAG_QUIET);
+	REFUSE("--no-rate");
+	REFUSE("--no-help");
+	REFUSE("--no-icicle=yes");
+	assert_string_equal(message.text, "--no-icicle takes no value");
+}
+
+static void numbers_have_ranges(void **state)
+{
+	(void)state;
+	PARSE("--min-width", "0.5", "--font-size=11.5", "--width", "16000", "p");
+	assert_true(options.min_width == 0.5);
+	assert_true(options.font_size == 11.5);
+	assert_int_equal(options.width, 16000);
+	REFUSE("--min-width=0");
+	assert_string_equal(message.text, "--min-width wants a number from 0.1 to 100, not '0'");
+	REFUSE("--font-size=41");
+	REFUSE("--font-size=1e1");
+	REFUSE("--font-size=nan");
+	REFUSE("--font-size=");
+	REFUSE("--width=16001");
+}
+
+static void choices_are_names(void **state)
+{
+	(void)state;
+	PARSE("--ground=dark", "--palette", "hot", "p");
+	assert_string_equal(options.ground, "dark");
+	assert_string_equal(options.palette, "hot");
+	REFUSE("--ground=drak");
+	assert_string_equal(message.text, "--ground has no 'drak'");
+	assert_string_equal(message.hint, "did you mean dark?");
+	REFUSE("--ground=");
+	assert_string_equal(message.hint, "it has light dark");
+}
+
+static void expressions_are_compiled(void **state)
+{
+	char longest[1002];
+
+	(void)state;
+	PARSE("--hide", "^(std::|_start$)", "--root=main", "p");
+	assert_string_equal(options.hide, "^(std::|_start$)");
+	PARSE("--hide", "x", "--hide", "", "p");
+	assert_null(options.hide);
+	REFUSE("--hide", "ab(c");
+	assert_non_null(strstr(message.text, "at character 3 of 'ab(c'"));
+	REFUSE("--root", "ok|x[a-");
+	assert_non_null(strstr(message.text, "at character 5 of"));
+	REFUSE("--hide", "(");
+	assert_non_null(strstr(message.text, "at character 1 of"));
+	/* What would take all memory. */
+	REFUSE("--hide", "(((a{1,200}){1,200}){1,200}){1,200}");
+	REFUSE("--hide", "a{20000}");
+	REFUSE("--hide", "a++++++++++++++++++++++++");
+	REFUSE("--hide", "a{,9}{9}{9}{9}{9}");
+	PARSE("--hide", "a+b+c+d+e+f+g+h+i+j+k+l+m+n+", "p");
+	PARSE("--hide", "a{1,200}", "p");
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[1001] = '\0';
+	REFUSE("--hide", longest);
+	longest[1000] = '\0';
+	PARSE("--hide", longest, "p");
+}
+
+static void presets_are_asked_for_by_name(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("@fast", "-q", "p"), 3);
+	assert_string_equal(options.preset, "fast");
+	assert_int_equal(PARSE("-q", "@fast", "p", "@more"), 3);
+	assert_int_equal(PARSE("--", "@fast"), 2);
+	assert_null(options.preset);
+	assert_int_equal(PARSE("@"), 1);
+	REFUSE("@a", "@b", "p");
+	assert_string_equal(message.text, "two presets, '@a' and '@b'");
+}
+
+/* Whatever the order they are read in. */
+static void a_higher_rank_stays(void **state)
+{
+	const struct options_row *row = options_find("rate", 4);
+	const struct options_origin high = {OPTIONS_USER_FILE, "high.ini", 3};
+	const struct options_origin low = {OPTIONS_SYSTEM_FILE, "low.ini", 4};
+
+	(void)state;
+	memset(&message, 0, sizeof(message));
+	options_init(&options);
+	assert_int_equal(options_store(&options, row, "5", &high, &message), 0);
+	assert_int_equal(options_store(&options, row, "6", &low, &message), 0);
+	assert_int_equal(options.rate_hz, 5);
+	assert_int_equal(options_origin(&options, row)->line, 3);
+	assert_int_equal(options_store(&options, row, "0", &low, &message), -EINVAL);
+	assert_string_equal(message.text,
+		"low.ini:4: rate wants a whole number from 1 to 10000, not '0'");
+	row = options_find("output", 6);
+	assert_int_equal(options_store(&options, row, "a.svg", &low, &message), 0);
+	assert_int_equal(options_store(&options, row, "b.svg", &low, &message), 0);
+	assert_int_equal(options.outputs.count, 2);
+	assert_int_equal(options_store(&options, row, "c.svg", &high, &message), 0);
+	assert_int_equal(options.outputs.count, 1);
+	assert_string_equal(options.outputs.path[0], "c.svg");
 }
 
 static void the_last_switch_counts(void **state)
@@ -241,7 +390,7 @@ static void help_fits_a_terminal(void **state)
 	char *text = NULL;
 	size_t bytes = 0, lines = 0;
 	FILE *out = open_memstream(&text, &bytes);
-	int hidden = 0;
+	bool hidden = false, some_hidden = false;
 
 	(void)state;
 	assert_int_equal(help_write(out), 0);
@@ -256,13 +405,15 @@ static void help_fits_a_terminal(void **state)
 	for (size_t i = 0; i < options_row_count; i++) {
 		char name[64];
 
-		hidden |= !options_rows[i].long_name && !options_rows[i].text;
-		if (!options_rows[i].long_name)
+		if (!options_rows[i].long_name) {
+			hidden = options_rows[i].listing == OPTIONS_NOWHERE;
+			some_hidden |= hidden;
 			continue;
+		}
 		snprintf(name, sizeof(name), "--%s", options_rows[i].long_name);
 		assert_int_equal(strstr(text, name) != NULL, !hidden);
 	}
-	assert_true(hidden);
+	assert_true(some_hidden);
 	free(text);
 }
 
@@ -273,11 +424,19 @@ int main(void)
 		cmocka_unit_test(the_default_output_gives_way),
 		cmocka_unit_test(every_way_to_give_a_value),
 		cmocka_unit_test(outputs_add_up),
+		cmocka_unit_test(outputs_have_a_format),
 		cmocka_unit_test(too_many_outputs_are_refused),
 		cmocka_unit_test(parsing_stops_at_the_program),
 		cmocka_unit_test(rates_have_a_range),
 		cmocka_unit_test(durations_are_decimal),
 		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(abbreviations_are_taken_when_one_option_is_meant),
+		cmocka_unit_test(switches_can_be_taken_back),
+		cmocka_unit_test(numbers_have_ranges),
+		cmocka_unit_test(choices_are_names),
+		cmocka_unit_test(expressions_are_compiled),
+		cmocka_unit_test(presets_are_asked_for_by_name),
+		cmocka_unit_test(a_higher_rank_stays),
 		cmocka_unit_test(the_last_switch_counts),
 		cmocka_unit_test(options_of_runs_are_noted),
 		cmocka_unit_test(the_table_is_sound),

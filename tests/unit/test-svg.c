@@ -9,6 +9,10 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <math.h>
+
+#include "render/palette.h"
 #include "render/picture.h"
 
 struct picture {
@@ -68,6 +72,26 @@ static void test_equal_trees_give_equal_bytes(void **state)
 	(void)state;
 	check_same(picture_write_svg);
 	check_same(picture_write_png);
+	check_same(picture_write_pdf);
+}
+
+/* cairo would date a PDF by the clock, which two drawings in one second would not show. */
+static void test_a_pdf_has_the_date_it_was_given(void **state)
+{
+	struct calltree *tree = build(0);
+	struct picture none =
+		write_to_memory(tree, &(struct picture_options){0}, picture_write_pdf);
+	struct picture dated = write_to_memory(
+		tree, &(struct picture_options){.created_s = 1000000000}, picture_write_pdf);
+
+	(void)state;
+	assert_memory_equal(none.bytes, "%PDF", 4);
+	assert_null(memmem(none.bytes, none.length, "CreationDate", 12));
+	assert_non_null(memmem(dated.bytes, dated.length, "/CreationDate (20010909014640", 29));
+	assert_null(memmem(dated.bytes, dated.length, "ModDate", 7));
+	free(none.bytes);
+	free(dated.bytes);
+	calltree_free(tree);
 }
 
 static unsigned count(const char *text, const char *wanted)
@@ -97,6 +121,64 @@ static void test_names_cannot_leave_their_place(void **state)
 	calltree_free(tree);
 }
 
+/* So many labels that they are native text, whose attributes hold what the person asked for. */
+static void test_faces_cannot_leave_their_attribute(void **state)
+{
+	struct calltree *tree = calltree_new();
+	struct picture_options options = {.font = "x\"/><script>y</script>'&", .width = 16000};
+	char name[64];
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "a_function_with_a_name_%u", i);
+		calltree_add(tree,
+			calltree_child(tree, CALLTREE_ROOT,
+				calltree_frame(tree, name, "", CALLTREE_NATIVE)),
+			1);
+	}
+	assert_int_equal(calltree_finish(tree), 0);
+	struct picture picture = write_to_memory(tree, &options, picture_write_svg);
+
+	assert_int_equal(count(picture.bytes, "font-family=\"'x/scripty/script',"), 4);
+	assert_int_equal(count(picture.bytes, "<script"), 1);
+	free(picture.bytes);
+	calltree_free(tree);
+}
+
+/* How often @svg is filled with the colour of the root's box, which cairo spells in percent. */
+static unsigned count_root_fills(const struct calltree *tree, const char *svg, int dark)
+{
+	struct palette palette;
+	char text[32];
+
+	assert_int_equal(palette_init(&palette, NULL, tree), 0);
+	snprintf(text, sizeof(text), "fill:rgb(%.2f",
+		floor(palette_at(&palette, palette_root(&palette), dark).red / 0.0255) / 100);
+	palette_release(&palette);
+	return count(svg, text);
+}
+
+static void test_the_ground_is_drawn(void **state)
+{
+	struct calltree *tree = build(0);
+	struct picture light =
+		write_to_memory(tree, &(struct picture_options){0}, picture_write_svg);
+	struct picture dark = write_to_memory(
+		tree, &(struct picture_options){.ground = PICTURE_DARK}, picture_write_svg);
+
+	(void)state;
+	assert_int_equal(count_root_fills(tree, light.bytes, 0), 1);
+	assert_int_equal(count_root_fills(tree, dark.bytes, 1), 1);
+	assert_int_equal(count_root_fills(tree, dark.bytes, 0), 0);
+	/* 20/255, 23/255, 28/255. */
+	assert_int_equal(count(light.bytes, "rgb(7.843137%,9.019608%,10.980392%)"), 0);
+	assert_true(count(dark.bytes, "rgb(7.843137%") > 0);
+	assert_int_equal(count(dark.bytes, "rgb(100%,100%,100%)"), 0);
+	free(light.bytes);
+	free(dark.bytes);
+	calltree_free(tree);
+}
+
 static void test_an_empty_tree_is_said(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -108,6 +190,10 @@ static void test_an_empty_tree_is_said(void **state)
 
 	assert_memory_equal(png.bytes, "\x89PNG", 4);
 	assert_int_equal(count(svg.bytes, "</svg>"), 1);
+	struct picture pdf = write_to_memory(tree, &(struct picture_options){0}, picture_write_pdf);
+
+	assert_memory_equal(pdf.bytes, "%PDF", 4);
+	free(pdf.bytes);
 	free(svg.bytes);
 	free(png.bytes);
 	calltree_free(tree);
@@ -125,6 +211,10 @@ static void test_odd_widths_are_drawn(void **state)
 
 		assert_memory_equal(png.bytes, "\x89PNG", 4);
 		free(png.bytes);
+		struct picture pdf = write_to_memory(tree, &options, picture_write_pdf);
+
+		assert_memory_equal(pdf.bytes, "%PDF", 4);
+		free(pdf.bytes);
 	}
 	calltree_free(tree);
 }
@@ -138,6 +228,7 @@ static void test_a_full_disk_is_an_error(void **state)
 	setvbuf(full, NULL, _IONBF, 0);
 	assert_true(picture_write_svg(tree, &(struct picture_options){0}, full) < 0);
 	assert_true(picture_write_png(tree, &(struct picture_options){0}, full) < 0);
+	assert_int_equal(picture_write_pdf(tree, &(struct picture_options){0}, full), -ENOSPC);
 	fclose(full);
 	calltree_free(tree);
 }
@@ -146,7 +237,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_equal_trees_give_equal_bytes),
+		cmocka_unit_test(test_a_pdf_has_the_date_it_was_given),
 		cmocka_unit_test(test_names_cannot_leave_their_place),
+		cmocka_unit_test(test_faces_cannot_leave_their_attribute),
+		cmocka_unit_test(test_the_ground_is_drawn),
 		cmocka_unit_test(test_an_empty_tree_is_said),
 		cmocka_unit_test(test_odd_widths_are_drawn),
 		cmocka_unit_test(test_a_full_disk_is_an_error),

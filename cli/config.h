@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Settings from elsewhere than the command line: files in the form that inih reads, and FLAMERUN_*
+ * in the environment. Every one is checked and ranked by options_store().
+ */
+#ifndef CLI_CONFIG_H
+#define CLI_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/options.h"
+
+/* Strings that grow and keep what they were given. Zero-initialise. */
+struct config_strings {
+	char **items;
+	size_t count;
+};
+
+/* What was read; the settings borrow from it. Zero-initialise; config_release() it. */
+struct config {
+	struct config_strings kept;
+	struct config_strings warnings; /* for the person, to be told when it is known how much */
+	struct config_strings presets;  /* names of all that were seen */
+	bool has_preset;                /* the one asked for was among them */
+};
+
+/* A file of settings. */
+struct config_source {
+	const char *path; /* for messages; outlives the options */
+	enum options_rank rank;
+	bool is_required; /* named by --config: what is wrong with it is an error, not a warning */
+};
+
+/* Where settings files are looked for; owned, NULL: nowhere. config_places_release() it. */
+#define CONFIG_SYSTEM_PLACES 2
+struct config_places {
+	char *system[CONFIG_SYSTEM_PLACES]; /* the first that exists counts */
+	char *user;
+	char *project;
+};
+
+/*
+ * Look up the usual places from the environment and the working directory. Without memory a place
+ * is NULL.
+ */
+void config_places_find(struct config_places *places);
+void config_places_release(struct config_places *places);
+
+/*
+ * The nearest .flamerun.ini from @folder upwards: not above a folder with .git, nor above @home
+ * (may be NULL), nor on another file system. Returns an owned path, or NULL.
+ */
+char *config_project_file(const char *folder, const char *home);
+
+/*
+ * Add what @places and the environment say to @options, whose command line is parsed:
+ * options->config and ->no_config are heeded, options->preset is applied.
+ *
+ * Returns 0, or -errno with @message filled. @config is to be released in either case, when
+ * @options is no longer used.
+ */
+int config_load(struct config *config, struct options *options, const struct config_places *places,
+	struct diag_message *message);
+void config_release(struct config *config);
+
+/* ---- one file: config_file.c ---- */
+
+/*
+ * Open the settings file @path for reading: a regular file; of a project, one that belongs to the
+ * user or root and that not everybody can write to.
+ * Returns 0 with *@out to be closed, or -errno with @message filled (-ENOENT when there is none).
+ */
+int config_open(const struct config_source *source, FILE **out, struct diag_message *message);
+
+/*
+ * Read settings from @in (borrowed) into @options. Keys that do not exist, or that a file of this
+ * rank may not set, are an error in a required file and else a warning.
+ * Returns 0, or -errno with @message filled: "file:line: what".
+ */
+int config_read(struct config *config, struct options *options, const struct config_source *source,
+	FILE *in, struct diag_message *message);
+
+/* Keep a copy of @text. Returns it, or NULL without memory. */
+const char *config_keep(struct config_strings *strings, const char *text);
+
+#endif

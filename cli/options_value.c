@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the value of a setting may be: checked alike wherever it comes from, and stored in the
+ * row's field unless something of a higher rank is there.
+ */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/expression.h"
+#include "cli/formats/format.h"
+#include "cli/nearest.h"
+
+#define NS_PER_S 1000000000.0
+/* More than a century, and far below what 64 bits of nanoseconds hold. */
+#define DURATION_MAX_S 4000000000.0
+#define SUBJECT_BYTES 256
+
+/* A checked value on its way to a field. */
+struct checked {
+	double number;
+	uint64_t duration_ns;
+	const char *text;
+};
+
+/* What a value is checked for, and where to complain. */
+struct check {
+	const struct options_row *row;
+	const char *subject; /* "--rate", "FLAMERUN_RATE", "/etc/flamerun.ini:3: rate" */
+	const char *value;
+	struct diag_message *message;
+};
+
+static void name_subject(char subject[SUBJECT_BYTES], const struct options_row *row,
+	const struct options_origin *origin)
+{
+	if (origin->line)
+		snprintf(subject, SUBJECT_BYTES, "%s:%u: %s", origin->place, origin->line,
+			row->long_name);
+	else
+		snprintf(subject, SUBJECT_BYTES, "%s%s", origin->place ? "" : "--",
+			origin->place ? origin->place : row->long_name);
+}
+
+static int check_uint(const struct check *check, struct checked *checked)
+{
+	const char *value = check->value;
+	char *end;
+	unsigned long number;
+
+	errno = 0;
+	number = strtoul(value, &end, 10);
+	/* strtoul takes blanks and signs; a leading digit rules them out. */
+	if (value[0] < '0' || value[0] > '9' || *end || errno ||
+		(double)number < check->row->min || (double)number > check->row->max)
+		return diag_fail(check->message, -EINVAL,
+			"%s wants a whole number from %g to %g, not '%s'", check->subject,
+			check->row->min, check->row->max, value);
+	checked->number = (double)number;
+	return 0;
+}
+
+/* Only plain decimals: strtod also takes "inf", "nan", "0x1p3" and signs. */
+static bool is_decimal(const char *value, double *number)
+{
+	char *end;
+
+	*number = strtod(value, &end);
+	return value[0] && !value[strspn(value, "0123456789.")] && !*end;
+}
+
+static int check_decimal(const struct check *check, struct checked *checked)
+{
+	if (!is_decimal(check->value, &checked->number) || checked->number < check->row->min ||
+		checked->number > check->row->max)
+		return diag_fail(check->message, -EINVAL,
+			"%s wants a number from %g to %g, not '%s'", check->subject,
+			check->row->min, check->row->max, check->value);
+	return 0;
+}
+
+static int check_seconds(const struct check *check, struct checked *checked)
+{
+	double seconds;
+
+	if (is_decimal(check->value, &seconds) && seconds <= DURATION_MAX_S)
+		checked->duration_ns = (uint64_t)llround(seconds * NS_PER_S);
+	if (!checked->duration_ns)
+		return diag_fail(check->message, -EINVAL,
+			"%s wants seconds, more than 0 (2 or 0.5), not '%s'", check->subject,
+			check->value);
+	return 0;
+}
+
+static int check_choice(const struct check *check, struct checked *checked)
+{
+	const char *const *names = check->row->names();
+	char all[sizeof(check->message->hint)] = "";
+	struct nearest nearest;
+	size_t at = 0;
+
+	nearest_begin(&nearest, check->value, strlen(check->value));
+	for (; *names; names++) {
+		if (!strcmp(check->value, *names)) {
+			checked->text = *names;
+			return 0;
+		}
+		nearest_offer(&nearest, *names);
+		if (at < sizeof(all))
+			at += (size_t)snprintf(all + at, sizeof(all) - at, " %s", *names);
+	}
+	diag_fail(check->message, -EINVAL, "%s has no '%s'", check->subject, check->value);
+	if (nearest.best)
+		diag_fail_hint(check->message, "did you mean %s?", nearest.best);
+	else
+		diag_fail_hint(check->message, "it has%s", all);
+	return -EINVAL;
+}
+
+static int check_regex(const struct check *check, struct checked *checked)
+{
+	char why[EXPRESSION_WHY_BYTES];
+
+	/* Every name has the empty match: taken for none at all, which takes back another one. */
+	checked->text = check->value[0] ? check->value : NULL;
+	if (!checked->text || !expression_check(check->value, why))
+		return 0;
+	return diag_fail(check->message, -EINVAL, "%s: %s '%s'", check->subject, why, check->value);
+}
+
+static int check_switch(const struct check *check, struct checked *checked)
+{
+	static const char *const words[][2] = {
+		{"yes", "no"}, {"true", "false"}, {"on", "off"}, {"1", "0"}};
+
+	checked->number = check->row->min;
+	if (!check->value)
+		return 0;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!strcmp(check->value, words[i][0]))
+			return 0;
+		checked->number = check->row->max;
+		if (!strcmp(check->value, words[i][1]))
+			return 0;
+		checked->number = check->row->min;
+	}
+	return diag_fail(check->message, -EINVAL, "%s wants yes or no, not '%s'", check->subject,
+		check->value);
+}
+
+static int check_value(const struct check *check, struct checked *checked)
+{
+	checked->text = check->value;
+	switch (check->row->kind) {
+	case OPTIONS_KIND_UINT:
+		return check_uint(check, checked);
+	case OPTIONS_KIND_DECIMAL:
+		return check_decimal(check, checked);
+	case OPTIONS_KIND_SECONDS:
+		return check_seconds(check, checked);
+	case OPTIONS_KIND_REGEX:
+		return check_regex(check, checked);
+	case OPTIONS_KIND_CHOICE:
+		return check_choice(check, checked);
+	case OPTIONS_KIND_SWITCH:
+		return check_switch(check, checked);
+	case OPTIONS_KIND_FLAG:
+		checked->number = check->row->min;
+		return 0;
+	case OPTIONS_KIND_OUTPUT:
+		if (!check->value[0])
+			return diag_fail(check->message, -EINVAL, "%s wants a file's name",
+				check->subject);
+		return 0;
+	case OPTIONS_KIND_TEXT:
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int add_output(struct options_paths *paths, bool first, const struct check *check)
+{
+	if (first)
+		paths->count = 0;
+	if (paths->count == OPTIONS_OUTPUTS_MAX)
+		return diag_fail(
+			check->message, -EINVAL, "more than %d outputs", OPTIONS_OUTPUTS_MAX);
+	paths->path[paths->count++] = check->value;
+	return 0;
+}
+
+static int put(struct options *options, const struct check *check, const struct checked *checked,
+	bool first)
+{
+	void *field = (char *)options + check->row->field;
+
+	switch (check->row->kind) {
+	case OPTIONS_KIND_SWITCH:
+		/* "verbose = no" does not end --quiet, which has the same field. */
+		if (checked->number != check->row->min &&
+			*(uint32_t *)field != (uint32_t)check->row->min)
+			return 0;
+		*(uint32_t *)field = (uint32_t)checked->number;
+		return 0;
+	case OPTIONS_KIND_UINT:
+	case OPTIONS_KIND_FLAG:
+		*(uint32_t *)field = (uint32_t)checked->number;
+		return 0;
+	case OPTIONS_KIND_DECIMAL:
+		*(double *)field = checked->number;
+		return 0;
+	case OPTIONS_KIND_SECONDS:
+		*(uint64_t *)field = checked->duration_ns;
+		return 0;
+	case OPTIONS_KIND_TEXT:
+	case OPTIONS_KIND_REGEX:
+	case OPTIONS_KIND_CHOICE:
+		*(const char **)field = checked->text;
+		return 0;
+	case OPTIONS_KIND_OUTPUT:
+		return add_output(field, first, check);
+	}
+	return -EINVAL;
+}
+
+/* Several rows may share a field (--quiet and --verbose): its origin is kept by the first one. */
+static size_t origin_index(const struct options_row *row)
+{
+	size_t i = 0;
+
+	while (!options_rows[i].long_name || options_rows[i].field != row->field)
+		i++;
+	return i;
+}
+
+const struct options_origin *options_origin(
+	const struct options *options, const struct options_row *row)
+{
+	return &options->origins[origin_index(row)];
+}
+
+static bool same_place(const struct options_origin *a, const struct options_origin *b)
+{
+	return a->rank == b->rank && (a->place == b->place ||
+		(a->place && b->place && !strcmp(a->place, b->place)));
+}
+
+int options_store(struct options *options, const struct options_row *row, const char *value,
+	const struct options_origin *origin, struct diag_message *message)
+{
+	struct options_origin *known = &options->origins[origin_index(row)];
+	char subject[SUBJECT_BYTES];
+	const struct check check = {row, subject, value, message};
+	struct checked checked = {0};
+	int error;
+
+	name_subject(subject, row, origin);
+	error = check_value(&check, &checked);
+	if (error || origin->rank < known->rank)
+		return error;
+	error = put(options, &check, &checked, !same_place(known, origin));
+	if (!error)
+		*known = *origin;
+	return error;
+}
+
+void options_init(struct options *options)
+{
+	static const struct options_origin built_in = {.rank = OPTIONS_BUILT_IN};
+
+	memset(options, 0, sizeof(*options));
+	options->level = DIAG_NORMAL;
+	for (size_t i = 0; i < options_row_count; i++)
+		if (options_rows[i].fallback && options_rows[i].kind != OPTIONS_KIND_OUTPUT)
+			options_store(options, &options_rows[i], options_rows[i].fallback,
+				&built_in, NULL);
+}
+
+int options_finish(struct options *options, struct diag_message *message)
+{
+	for (size_t i = 0; i < options_row_count; i++)
+		if (options_rows[i].kind == OPTIONS_KIND_OUTPUT && !options->outputs.count)
+			options->outputs.path[options->outputs.count++] = options_rows[i].fallback;
+	for (unsigned i = 0; i < options->outputs.count; i++)
+		if (!format_of(options->outputs.path[i], options->format))
+			return format_unknown(options->outputs.path[i], message);
+	return 0;
+}

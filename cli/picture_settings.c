@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options to picture options; regular expressions to trees without what they match.
+ */
+#include "cli/picture_settings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/run/progress.h"
+#include "render/transform.h"
+
+#define NOTHING_LEFT "no stacks are left by --root and --hide"
+
+/* Reproducible builds: https://reproducible-builds.org/specs/source-date-epoch/ */
+static int64_t created_s(int64_t otherwise)
+{
+	const char *text = getenv("SOURCE_DATE_EPOCH");
+	char *end;
+	long long seconds;
+
+	if (!text || !*text || strspn(text, "0123456789") != strlen(text))
+		return otherwise;
+	errno = 0;
+	seconds = strtoll(text, &end, 10);
+	return errno || *end ? otherwise : seconds;
+}
+
+void picture_settings(const struct options *options, struct picture_options *picture)
+{
+	if (options->title)
+		picture->title = options->title;
+	if (options->subtitle)
+		picture->subtitle = options->subtitle;
+	picture->notes = options->notes;
+	picture->count_name = options->count_name;
+	picture->palette = options->palette;
+	picture->font = options->font;
+	picture->font_size = options->font_size;
+	picture->frame_height = options->frame_height;
+	picture->min_width = options->min_width;
+	picture->width = options->width;
+	picture->direction = options->direction;
+	picture->is_reversed = options->reverse != 0;
+	if (options->ground)
+		picture->ground = strcmp(options->ground, "dark") ? PICTURE_LIGHT : PICTURE_DARK;
+	picture->created_s = created_s(picture->created_s);
+}
+
+static int matches(const struct calltree_frame *frame, void *context)
+{
+	return !regexec(context, frame->name, 0, NULL, 0);
+}
+
+static int compile(regex_t *regex, const char *name, const char *text, struct diag_message *message)
+{
+	char why[128];
+	int error = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
+
+	if (!error)
+		return 0;
+	regerror(error, regex, why, sizeof(why));
+	return diag_fail(message, error == REG_ESPACE ? -ENOMEM : -EINVAL, "--%s '%s': %s", name,
+		text, why);
+}
+
+/* One transformation, its loss reported as @why. *@tree is replaced: NULL at first, then owned. */
+static int transform(const struct calltree *source, const struct transform_options *wanted,
+	const char *why, struct calltree **tree, struct diag_message *message)
+{
+	struct calltree *made;
+	uint64_t left_out = 0;
+	char count[32];
+	int error = transform_tree(*tree ? *tree : source, wanted, &made, &left_out);
+
+	if (error)
+		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
+	calltree_free(*tree);
+	*tree = made;
+	progress_count(count, sizeof(count), left_out);
+	if (left_out)
+		diag_info("%s sample%s left out: %s", count, left_out == 1 ? "" : "s", why);
+	return 0;
+}
+
+/* In two steps, so that each can say what it left out. */
+static int begin_at_root(const struct calltree *source, const char *text, struct calltree **tree,
+	struct diag_message *message)
+{
+	struct transform_options wanted = {.root = matches};
+	regex_t regex;
+	int error = compile(&regex, "root", text, message);
+
+	if (error)
+		return error;
+	wanted.root_context = &regex;
+	error = transform(source, &wanted, "no frame of theirs matches --root", tree, message);
+	regfree(&regex);
+	return error;
+}
+
+static int reshape(const struct calltree *source, const struct options *options,
+	struct calltree **tree, struct diag_message *message)
+{
+	struct transform_options wanted = {
+		.by_thread = options->threads != 0, .reverse = options->reverse != 0};
+	regex_t regex;
+	int error = 0;
+
+	if (options->hide) {
+		error = compile(&regex, "hide", options->hide, message);
+		if (error)
+			return error;
+		wanted.hide = matches;
+		wanted.hide_context = &regex;
+	}
+	error = transform(source, &wanted, "all their frames are hidden", tree, message);
+	if (options->hide)
+		regfree(&regex);
+	return error;
+}
+
+int picture_settings_tree(const struct calltree *tree, const struct options *options,
+	struct calltree **shown, struct diag_message *message)
+{
+	struct calltree *made = NULL;
+	int error = 0;
+
+	if (options->root)
+		error = begin_at_root(tree, options->root, &made, message);
+	if (!error && (options->hide || options->threads || options->reverse))
+		error = reshape(tree, options, &made, message);
+	if (error)
+		calltree_free(made);
+	else
+		*shown = made;
+	return error;
+}
+
+const char *picture_settings_empty(const struct options *options, const struct calltree *shown)
+{
+	return (options->root || options->hide) && !calltree_total(shown) ? NOTHING_LEFT : NULL;
+}

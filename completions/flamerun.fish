@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+# fish completion for flamerun. Written by: flamerun --completions fish
+
+# Is the program already among the words? Leaves it and its arguments in
+# __flamerun_words.
+function __flamerun_program
+	set -l words (commandline -opc)
+	set -g __flamerun_words
+	set -l i 2
+	while test $i -le (count $words)
+		set -l word $words[$i]
+		set i (math $i + 1)
+		if test "$word" = --
+			set -g __flamerun_words $words[$i..]
+			return 0
+		else if contains -- "$word" --output --format --palette --hide --root --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --config --completions; or string match -qr -- '^-[qvh]*[ord]$' "$word"
+			set i (math $i + 1)
+		else if string match -qr -- '^[-@]' "$word"; or test "$word" = render
+			test "$word" = render; and return 1
+		else
+			set -g __flamerun_words $word $words[$i..]
+			return 0
+		end
+	end
+	return 1
+end
+
+function __flamerun_presets
+	sed -n 's/^[[:blank:]]*\[preset  *\([^]]*\)\].*/@\1/p' \
+		/etc/flamerun.ini ~/.config/flamerun/flamerun.ini .flamerun.ini 2>/dev/null
+end
+
+function __flamerun_complete_program
+	set -l line (string escape -- $__flamerun_words)
+	complete -C (string join ' ' -- $line (commandline -ct))
+end
+
+complete -c flamerun -n 'not __flamerun_program' -a render -d 'draw folded stacks'
+complete -c flamerun -n 'not __flamerun_program' -a '(__flamerun_presets)' -d preset
+complete -c flamerun -n 'not __flamerun_program; and not contains render (commandline -opc)' -a '(__fish_complete_command)'
+complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'
+complete -c flamerun -n 'not __flamerun_program' -s o -l output -r -F -d 'write the graph here, more than one if repeated'
+complete -c flamerun -n 'not __flamerun_program' -l format -x -a 'svg png pdf folded' -d 'format for - and for names that tell none'
+complete -c flamerun -n 'not __flamerun_program' -l open -d 'open the picture when it is written'
+complete -c flamerun -n 'not __flamerun_program' -l no-open -d 'undo --open'
+complete -c flamerun -n 'not __flamerun_program' -l palette -x -a 'hot mem io aqua java js perl red green blue yellow purple orange by-module cividis okabe-ito' -d 'colours: hot, by-module, ... see flamerun(1)'
+complete -c flamerun -n 'not __flamerun_program' -l hide -x -d 'leave out the functions that match'
+complete -c flamerun -n 'not __flamerun_program' -l root -x -d 'begin stacks at the function that matches'
+complete -c flamerun -n 'not __flamerun_program' -l reverse -d 'merge stacks from their innermost function'
+complete -c flamerun -n 'not __flamerun_program' -l no-reverse -d 'undo --reverse'
+complete -c flamerun -n 'not __flamerun_program' -l threads -d 'give every thread a root of its own'
+complete -c flamerun -n 'not __flamerun_program' -l no-threads -d 'undo --threads'
+complete -c flamerun -n 'not __flamerun_program' -l icicle -d 'let the boxes hang from the top'
+complete -c flamerun -n 'not __flamerun_program' -l no-icicle -d 'undo --icicle'
+complete -c flamerun -n 'not __flamerun_program' -l ground -x -a 'light dark' -d 'what the picture stands on'
+complete -c flamerun -n 'not __flamerun_program' -l title -x -d 'title of the picture'
+complete -c flamerun -n 'not __flamerun_program' -l subtitle -x -d 'line below the title'
+complete -c flamerun -n 'not __flamerun_program' -l notes -x -d 'text below the boxes'
+complete -c flamerun -n 'not __flamerun_program' -l count-name -x -d 'what is counted'
+complete -c flamerun -n 'not __flamerun_program' -l width -x -d 'width of the picture'
+complete -c flamerun -n 'not __flamerun_program' -l min-width -x -d 'width below which boxes are merged'
+complete -c flamerun -n 'not __flamerun_program' -l frame-height -x -d 'height of a box'
+complete -c flamerun -n 'not __flamerun_program' -l font -x -d 'font of the labels'
+complete -c flamerun -n 'not __flamerun_program' -l font-size -x -d 'size of the labels'
+complete -c flamerun -n 'not __flamerun_program' -s r -l rate -x -d 'samples per CPU-second of each thread'
+complete -c flamerun -n 'not __flamerun_program' -s d -l duration -x -d 'write the graph then; the program goes on'
+complete -c flamerun -n 'not __flamerun_program' -l config -r -F -d 'read this settings file instead of the usual ones'
+complete -c flamerun -n 'not __flamerun_program' -l no-config -d 'read no settings files'
+complete -c flamerun -n 'not __flamerun_program' -l show-config -d 'show every setting and where it comes from'
+complete -c flamerun -n 'not __flamerun_program' -s q -l quiet -d 'say only what went wrong'
+complete -c flamerun -n 'not __flamerun_program' -l no-quiet -d 'undo --quiet'
+complete -c flamerun -n 'not __flamerun_program' -s v -l verbose -d 'say more'
+complete -c flamerun -n 'not __flamerun_program' -l no-verbose -d 'undo --verbose'
+complete -c flamerun -n 'not __flamerun_program' -s h -l help -d 'show this help'
+complete -c flamerun -n 'not __flamerun_program' -l version -d 'show the version'
+complete -c flamerun -n 'not __flamerun_program' -l completions -x -a 'bash zsh fish' -d 'write the completion script for this shell'

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The call tree's frames, and what it keeps of other people's text.
+ */
+#include "render/calltree_store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRAMES_MAX  50000000u
+#define CHUNK_BYTES 65536u
+
+char *calltree_keep(struct calltree *tree, const char *text)
+{
+	size_t bytes = strlen(text) + 1;
+	struct calltree_chunk *chunk = tree->chunks;
+
+	if (!chunk || chunk->size - chunk->used < bytes) {
+		size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+
+		chunk = malloc(sizeof(*chunk) + size);
+		if (!chunk) {
+			calltree_poison(tree, -ENOMEM);
+			return NULL;
+		}
+		chunk->next = tree->chunks;
+		chunk->used = 0;
+		chunk->size = size;
+		tree->chunks = chunk;
+	}
+	char *kept = memcpy(chunk->bytes + chunk->used, text, bytes);
+
+	chunk->used += bytes;
+	return kept;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return hash ^ 0xff;
+}
+
+static uint64_t hash_frame(const struct calltree_frame *frame)
+{
+	uint64_t hash = hash_text(UINT64_C(0xcbf29ce484222325), frame->name);
+
+	return calltree_mix(hash_text(hash, frame->module) + (uint64_t)frame->kind);
+}
+
+int calltree_frame_index_grow(struct calltree *tree)
+{
+	int grown = calltree_index_grow(&tree->frame_index, tree->frame_count);
+
+	if (grown == 1)
+		for (uint32_t i = 0; i < tree->frame_count; i++)
+			calltree_index_put(&tree->frame_index, hash_frame(&tree->frames[i]), i);
+	return grown < 0 ? grown : 0;
+}
+
+static int same_frame(const struct calltree_frame *a, const struct calltree_frame *b)
+{
+	return a->kind == b->kind && !strcmp(a->name, b->name) && !strcmp(a->module, b->module);
+}
+
+static uint32_t add_frame(struct calltree *tree, const struct calltree_frame *wanted)
+{
+	size_t room = tree->frame_room;
+	struct calltree_frame frame = *wanted;
+
+	if (tree->frame_count >= FRAMES_MAX) {
+		calltree_poison(tree, -E2BIG);
+		return 0;
+	}
+	struct calltree_frame *frames =
+		calltree_grow(tree, tree->frames, tree->frame_count, &room, sizeof(*frames));
+
+	if (!frames)
+		return 0;
+	tree->frames = frames;
+	tree->frame_room = (uint32_t)room;
+	if (!tree->last_module || strcmp(tree->last_module, wanted->module))
+		tree->last_module = calltree_keep(tree, wanted->module);
+	frame.module = tree->last_module;
+	frame.name = calltree_keep(tree, wanted->name);
+	if (!frame.module || !frame.name)
+		return 0;
+	frames[tree->frame_count] = frame;
+	return tree->frame_count++;
+}
+
+uint32_t calltree_frame(
+	struct calltree *tree, const char *name, const char *module, enum calltree_frame_kind kind)
+{
+	struct calltree_frame wanted = {.name = name, .module = module, .kind = kind};
+
+	if (tree->error)
+		return 0;
+	if ((unsigned)kind >= CALLTREE_KINDS) {
+		calltree_poison(tree, -EINVAL);
+		return 0;
+	}
+	if (calltree_frame_index_grow(tree)) {
+		calltree_poison(tree, -ENOMEM);
+		return 0;
+	}
+	uint64_t hash = hash_frame(&wanted);
+	uint32_t at = (uint32_t)hash & tree->frame_index.mask;
+
+	for (; tree->frame_index.places[at]; at = (at + 1) & tree->frame_index.mask) {
+		uint32_t number = tree->frame_index.places[at] - 1;
+
+		if (same_frame(&tree->frames[number], &wanted))
+			return number;
+	}
+	uint32_t number = add_frame(tree, &wanted);
+
+	if (!tree->error)
+		tree->frame_index.places[at] = number + 1;
+	return number;
+}
+
+uint32_t calltree_frames(const struct calltree *tree)
+{
+	return tree->frame_count;
+}
+
+const struct calltree_frame *calltree_frame_at(const struct calltree *tree, uint32_t frame)
+{
+	return &tree->frames[frame];
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Up to three passes, each from a tree to a new one: frames and roots, threads, direction. A pass
+ * decides where each old node's own weight goes; weights and samples follow.
+ */
+#include "render/transform.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/transform_threads.h"
+
+/* Where a node's own weight is nowhere. */
+#define NOWHERE UINT32_MAX
+
+static uint32_t copy_frame(const struct calltree *from, struct calltree *to, uint32_t number)
+{
+	const struct calltree_frame *frame = calltree_frame_at(from, number);
+
+	return calltree_frame(to, frame->name, frame->module, frame->kind);
+}
+
+/* Every frame of @from in @to. Returns owned numbers by number, or NULL without memory. */
+static uint32_t *copy_frames(const struct calltree *from, struct calltree *to)
+{
+	uint32_t frames = calltree_frames(from);
+	uint32_t *copied = calloc((size_t)frames + 1, sizeof(*copied));
+
+	for (uint32_t i = 0; copied && i < frames; i++)
+		copied[i] = copy_frame(from, to, i);
+	return copied;
+}
+
+/* The weights and samples of @from to the nodes of @to that @place says. */
+static void carry(
+	const struct calltree *from, struct calltree *to, const uint32_t *place, uint64_t *left_out)
+{
+	for (uint32_t i = 0; i < calltree_nodes(from); i++) {
+		uint64_t self = calltree_node_at(from, i)->self;
+
+		if (place[i] == NOWHERE)
+			*left_out += self;
+		else if (self)
+			calltree_add(to, place[i], self);
+	}
+	for (size_t i = 0; i < calltree_samples(from); i++) {
+		struct calltree_sample sample = *calltree_sample_at(from, i);
+
+		sample.node = place[sample.node];
+		if (sample.node != NOWHERE)
+			calltree_sample(to, &sample);
+	}
+}
+
+static void carry_threads(const struct calltree *from, struct calltree *to)
+{
+	for (uint32_t i = 0; i < calltree_threads(from); i++) {
+		const char *name = calltree_thread_at(from, i);
+
+		if (name)
+			calltree_thread(to, i, name);
+	}
+}
+
+enum verdict {
+	IS_ROOT = 1,
+	IS_HIDDEN = 2,
+	IS_COPIED = 4, /* noted on the way */
+};
+
+/* What the caller says of each frame, asked once each. Returns owned bits, or NULL. */
+static uint8_t *judge_frames(const struct calltree *from, const struct transform_options *options)
+{
+	uint32_t frames = calltree_frames(from);
+	uint8_t *verdicts = calloc((size_t)frames + 1, 1);
+
+	for (uint32_t i = 0; verdicts && i < frames; i++) {
+		const struct calltree_frame *frame = calltree_frame_at(from, i);
+
+		if (!options->root || options->root(frame, options->root_context))
+			verdicts[i] |= IS_ROOT;
+		if (options->hide && options->hide(frame, options->hide_context))
+			verdicts[i] |= IS_HIDDEN;
+	}
+	return verdicts;
+}
+
+/* Stacks from their root on and without hidden frames. Only frames that stay are copied. */
+static int filter_pass(const struct calltree *from, const struct transform_options *options,
+	struct calltree *to, uint64_t *left_out)
+{
+	uint32_t nodes = calltree_nodes(from);
+	uint32_t *copied = calloc((size_t)calltree_frames(from) + 1, sizeof(*copied));
+	uint32_t *place = calloc(nodes, sizeof(*place));
+	uint8_t *verdicts = judge_frames(from, options);
+	int error = -ENOMEM;
+
+	if (!copied || !place || !verdicts)
+		goto out;
+	place[CALLTREE_ROOT] = options->root ? NOWHERE : CALLTREE_ROOT;
+	for (uint32_t i = 1; i < nodes; i++) {
+		const struct calltree_node *node = calltree_node_at(from, i);
+		uint32_t parent = place[node->parent];
+		uint8_t verdict = verdicts[node->frame];
+
+		place[i] = parent;
+		if (parent == NOWHERE && (verdict & IS_ROOT))
+			parent = place[i] = CALLTREE_ROOT;
+		if (parent == NOWHERE || (verdict & IS_HIDDEN))
+			continue;
+		if (!(verdict & IS_COPIED)) {
+			copied[node->frame] = copy_frame(from, to, node->frame);
+			verdicts[node->frame] |= IS_COPIED;
+		}
+		place[i] = calltree_child(to, parent, copied[node->frame]);
+	}
+	/* Only now: below a node that became empty there may be frames that stay. */
+	for (uint32_t i = 1; i < nodes; i++)
+		if (place[i] == CALLTREE_ROOT)
+			place[i] = NOWHERE;
+	carry(from, to, place, left_out);
+	error = 0;
+out:
+	free(copied);
+	free(place);
+	free(verdicts);
+	return error;
+}
+
+/*
+ * Where the stack that ends at @leaf begins when it is turned round: below its thread's frame if it
+ * has one, which stays the root.
+ */
+static uint32_t turn(const struct calltree *from, struct calltree *to, const uint32_t *copied,
+	int by_thread, uint32_t leaf)
+{
+	uint32_t place = CALLTREE_ROOT, stop = CALLTREE_ROOT, top = leaf;
+
+	if (by_thread) {
+		while (calltree_node_at(from, top)->parent != CALLTREE_ROOT)
+			top = calltree_node_at(from, top)->parent;
+		uint32_t frame = calltree_node_at(from, top)->frame;
+
+		if (calltree_frame_at(from, frame)->kind == CALLTREE_THREAD) {
+			place = calltree_child(to, CALLTREE_ROOT, copied[frame]);
+			stop = top;
+		}
+	}
+	for (uint32_t at = leaf; at != stop; at = calltree_node_at(from, at)->parent)
+		place = calltree_child(to, place, copied[calltree_node_at(from, at)->frame]);
+	return place;
+}
+
+/* Every stack from its leaf to its root. */
+static int reverse_pass(const struct calltree *from, const struct transform_options *options,
+	struct calltree *to, uint64_t *left_out)
+{
+	uint32_t nodes = calltree_nodes(from);
+	uint32_t *copied = copy_frames(from, to), *place = calloc(nodes, sizeof(*place));
+	uint8_t *used = calloc(nodes, 1);
+	int error = -ENOMEM;
+
+	if (!copied || !place || !used)
+		goto out;
+	for (size_t i = 0; i < calltree_samples(from); i++)
+		used[calltree_sample_at(from, i)->node] = 1;
+	for (uint32_t i = 1; i < nodes; i++)
+		if (used[i] || calltree_node_at(from, i)->self)
+			place[i] = turn(from, to, copied, options->by_thread, i);
+	carry(from, to, place, left_out);
+	error = 0;
+out:
+	free(copied);
+	free(place);
+	free(used);
+	return error;
+}
+
+static int thread_pass(const struct calltree *from, const struct transform_options *options,
+	struct calltree *to, uint64_t *left_out)
+{
+	uint32_t *copied = copy_frames(from, to);
+	int error = copied ? transform_threads(from, copied, to) : -ENOMEM;
+
+	(void)options;
+	(void)left_out;
+	free(copied);
+	return error;
+}
+
+typedef int pass_fn(const struct calltree *from, const struct transform_options *options,
+	struct calltree *to, uint64_t *left_out);
+
+static int run_pass(const struct calltree *from, const struct transform_options *options,
+	pass_fn *pass, struct calltree **out, uint64_t *left_out)
+{
+	struct calltree *to = calltree_new();
+	int error = -ENOMEM;
+
+	if (!to)
+		return error;
+	carry_threads(from, to);
+	error = pass(from, options, to, left_out);
+	if (!error)
+		error = calltree_finish(to);
+	if (error)
+		calltree_free(to);
+	else
+		*out = to;
+	return error;
+}
+
+int transform_tree(const struct calltree *tree, const struct transform_options *options,
+	struct calltree **out, uint64_t *left_out)
+{
+	pass_fn *const passes[] = {
+		filter_pass, /* with nothing to filter it copies */
+		options->by_thread ? thread_pass : NULL,
+		options->reverse ? reverse_pass : NULL,
+	};
+	struct calltree *made = NULL;
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+		struct calltree *next;
+
+		if (!passes[i])
+			continue;
+		int error = run_pass(made ? made : tree, options, passes[i], &next, &lost);
+
+		calltree_free(made);
+		if (error)
+			return error;
+		made = next;
+	}
+	*out = made;
+	*left_out = lost;
+	return 0;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// From pointers on the canvas to what is meant: pointing, a click, a tap, dragging, pinching.
+// Scrolling up and down stays the browser's.
+
+const STILL_PX = 5;
+
+/**
+ * Places are in the window's pixels, distances in CSS pixels.
+ * @typedef {object} Gestures
+ * @property {(x: number, y: number) => void} point
+ * @property {() => void} leave
+ * @property {(x: number, y: number) => void} click
+ * @property {(x: number, y: number) => void} tap
+ * @property {(dx: number) => void} drag
+ * @property {(x: number, factor: number) => void} pinch what was `factor` wide is 1 wide
+ * @property {() => void} end of a drag or pinch
+ */
+
+/** @typedef {{x: number, y: number, startX: number, startY: number}} Finger */
+
+class Fingers {
+	/** @param {Gestures} gestures */
+	constructor(gestures) {
+		this.gestures = gestures;
+		/** @type {Map<number, Finger>} */
+		this.down = new Map();
+		this.moved = false;
+	}
+
+	/** @param {PointerEvent} event */
+	press(event) {
+		if (!this.down.size)
+			this.moved = false;
+		this.down.set(event.pointerId, {x: event.clientX, y: event.clientY,
+			startX: event.clientX, startY: event.clientY});
+	}
+
+	/** @param {PointerEvent} event @param {Finger} finger */
+	move(event, finger) {
+		const before = this.spread();
+		const dx = event.clientX - finger.x;
+		finger.x = event.clientX;
+		finger.y = event.clientY;
+		const far = STILL_PX <
+			Math.hypot(finger.x - finger.startX, finger.y - finger.startY);
+		if (!this.moved && !far && this.down.size < 2)
+			return;
+		this.moved = true;
+		if (this.down.size === 1) {
+			this.gestures.drag(dx);
+			return;
+		}
+		const after = this.spread();
+		this.gestures.drag(after.x - before.x);
+		if (before.apart > 10 && after.apart > 10)
+			this.gestures.pinch(after.x, before.apart / after.apart);
+	}
+
+	/** Middle and distance of the first two fingers. */
+	spread() {
+		const [a, b = a] = [...this.down.values()];
+		return {x: (a.x + b.x) / 2, apart: Math.hypot(a.x - b.x, a.y - b.y)};
+	}
+
+	/** @param {PointerEvent} event @param {boolean} cancelled */
+	release(event, cancelled) {
+		if (!this.down.delete(event.pointerId) || this.down.size)
+			return;
+		if (this.moved)
+			this.gestures.end();
+		else if (!cancelled && event.pointerType === 'touch')
+			this.gestures.tap(event.clientX, event.clientY);
+		else if (!cancelled)
+			this.gestures.click(event.clientX, event.clientY);
+	}
+}
+
+/** @param {HTMLElement} canvas @param {Gestures} gestures */
+export function listenToPointers(canvas, gestures) {
+	const fingers = new Fingers(gestures);
+	canvas.addEventListener('pointerdown', event => {
+		if (event.button === 0)
+			fingers.press(event);
+	});
+	canvas.addEventListener('pointermove', event => {
+		const finger = fingers.down.get(event.pointerId);
+		if (finger) {
+			fingers.move(event, finger);
+			if (fingers.moved && !canvas.hasPointerCapture(event.pointerId))
+				canvas.setPointerCapture(event.pointerId);
+		}
+		if (event.pointerType !== 'touch' && !(finger && fingers.moved))
+			gestures.point(event.clientX, event.clientY);
+	});
+	canvas.addEventListener('pointerup', event => fingers.release(event, false));
+	canvas.addEventListener('pointercancel', event => fingers.release(event, true));
+	canvas.addEventListener('pointerleave', event => {
+		if (!canvas.hasPointerCapture(event.pointerId)) {
+			fingers.down.delete(event.pointerId);
+			gestures.leave();
+		}
+	});
+	canvas.addEventListener('wheel', event => {
+		const sideways = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
+		if (event.ctrlKey || event.metaKey)
+			gestures.pinch(event.clientX, 2 ** (Math.sign(event.deltaY) *
+				Math.min(Math.abs(event.deltaY), 100) / 100));
+		else if (Math.abs(sideways) > (event.shiftKey ? 0 : Math.abs(event.deltaY)))
+			gestures.drag(-sideways);
+		else
+			return;
+		event.preventDefault();
+		gestures.end();
+	}, {passive: false});
+}

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""Everything by keyboard, and what a screen reader is told."""
+
+import pytest
+
+from viewing import box, click, fact, middle, press, push, text
+
+
+def test_arrows_walk_as_the_flame_stands(viewer):
+    press(viewer, "ArrowUp")
+    assert fact(viewer, "selected").startswith("all")
+    for key, name in [("ArrowUp", "main"), ("ArrowUp", "Compile"), ("ArrowRight", "parse"),
+                      ("ArrowRight", "parse"), ("ArrowLeft", "Compile"), ("ArrowUp", "emit"),
+                      ("ArrowUp", "strcmp"), ("ArrowUp", "strcmp"), ("End", "write_out"),
+                      ("Home", "strcmp"), ("ArrowDown", "emit"), ("ArrowDown", "Compile")]:
+        press(viewer, key)
+        assert fact(viewer, "selected") == name, key
+
+
+def test_arrows_walk_as_the_icicle_hangs(viewer):
+    press(viewer, "i", "ArrowDown", "ArrowDown")
+    assert fact(viewer, "selected") == "main"
+    press(viewer, "ArrowDown", "ArrowUp", "ArrowUp")
+    assert fact(viewer, "selected").startswith("all")
+
+
+def test_the_selected_box_has_a_ring(viewer):
+    press(viewer, "ArrowUp", "ArrowUp", "ArrowUp", "ArrowRight")
+    b = box(viewer, "parse")
+    ring = viewer.run("const r = document.querySelector('.ring').getBoundingClientRect();"
+                      "return [r.left, r.right, r.top, r.bottom]")
+    assert ring[0] == pytest.approx(b["left"], abs=2)
+    assert ring[1] == pytest.approx(b["right"], abs=2)
+    assert ring[2] == pytest.approx(b["top"], abs=2)
+    assert ring[3] == pytest.approx(b["top"] + b["height"], abs=2)
+
+
+def test_a_sibling_out_of_sight_is_brought_into_it(viewer):
+    click(viewer, "Compile")
+    press(viewer, "ArrowRight")
+    assert fact(viewer, "selected") == "parse"
+    b = box(viewer, "parse")
+    assert b["right"] - b["left"] > 100
+
+
+def test_a_row_out_of_sight_is_scrolled_to(viewer):
+    viewer.resize(600, 400)
+    viewer.wait("innerHeight < 400")
+    viewer.run("document.querySelector('.scroller').scrollTop = 0")
+    press(viewer, "ArrowUp")
+    viewer.wait("flamerun.boxes.some(b => b.row === 0)")
+    b = box(viewer, "all")
+    area = viewer.run("return document.querySelector('.scroller').getBoundingClientRect().toJSON()")
+    assert area["top"] <= b["top"] and b["top"] + b["height"] <= area["bottom"] + 1
+
+
+def test_enter_zooms_and_escape_backspace_and_zero_lead_out(viewer):
+    press(viewer, "ArrowUp", "ArrowUp", "Enter", "ArrowUp", "ArrowUp", "Enter")
+    assert fact(viewer, "zoomed") == "emit"
+    press(viewer, "Backspace")
+    assert fact(viewer, "zoomed") == "main"
+    press(viewer, "Escape")
+    assert fact(viewer, "zoomed").startswith("all")
+    press(viewer, "Enter")
+    assert fact(viewer, "zoomed") == "emit"
+    press(viewer, "0")
+    assert fact(viewer, "zoomed").startswith("all")
+
+
+def test_keys_of_the_browser_are_left_alone(viewer):
+    viewer.run("addEventListener('keydown', e => prevented = e.defaultPrevented)")
+    for key, ours in [("Control+c", False), ("Control+d", False), ("Alt+ArrowLeft", False),
+                      ("x", False), ("d", True), ("Control+f", True)]:
+        viewer.run("prevented = null")
+        press(viewer, key)
+        assert viewer.run("return prevented") is ours, key
+    assert not viewer.run("return document.querySelector('.search input').value")
+
+
+def test_free_zoom_by_key(viewer):
+    whole = box(viewer, "Compile")
+    press(viewer, "+")
+    b = [x for x in fact(viewer, "boxes") if x["name"] == "Compile"][0]
+    assert b["right"] - b["left"] > whole["right"] - whole["left"]
+    assert not viewer.run("return document.querySelector('.reset').disabled")
+    press(viewer, "-")
+    assert box(viewer, "Compile") == whole
+    assert viewer.run("return document.querySelector('.reset').disabled")
+
+
+def test_the_sheet_of_keys(viewer):
+    press(viewer, "?")
+    sheet = text(viewer, ".help-sheet")
+    for words in "zoom into", "bottom-up", "regular expression", "copy":
+        assert words in sheet
+    assert viewer.run("return document.activeElement.className") == "close"
+    press(viewer, "b", "Tab")
+    assert not fact(viewer, "bottomUp")
+    assert viewer.run("return document.activeElement.className") == "close"
+    press(viewer, "Escape")
+    assert viewer.run("return document.querySelector('.help-sheet')") is None
+    push(viewer, ".help")
+    assert "Keys" in text(viewer, ".help-sheet")
+    push(viewer, ".close")
+    assert viewer.run("return document.querySelector('.help-sheet')") is None
+    assert viewer.run("return document.activeElement.className") == "help"
+
+
+def test_every_control_is_reached_by_tab_and_named(viewer):
+    seen = []
+    for _ in range(20):
+        viewer.keys("Tab")
+        seen.append(viewer.run("""
+            const at = document.activeElement || document.documentElement;
+            const style = getComputedStyle(at.closest('.search input') ? at.parentNode : at);
+            return [at.getAttribute('class') || at.localName,
+                at.getAttribute('aria-label') || at.textContent,
+                style.boxShadow !== 'none' || at.localName === 'canvas'
+                    && getComputedStyle(at.closest('.scroller')).boxShadow !== 'none']"""))
+    controls = {"input", "case", "regex", "bottom-up", "icicle", "dark", "help", "crumb", "over",
+                "canvas"}
+    reached = [one for one in seen if one[0] in controls or one[0] == ""]
+    assert controls - {"over"} <= {one[0] for one in reached}
+    for name, label, ring in reached:
+        assert label and ring, name
+
+
+def test_enter_on_a_button_is_the_buttons(viewer):
+    viewer.run("document.querySelector('.icicle').focus()")
+    press(viewer, "Enter")
+    assert fact(viewer, "icicle") and fact(viewer, "zoomed").startswith("all")
+
+
+def test_what_is_spoken(viewer):
+    spoken = "return document.querySelector('[aria-live=polite]').textContent"
+    press(viewer, "ArrowUp", "ArrowUp", "ArrowUp", "ArrowRight")
+    assert viewer.run(spoken) == "parse, 30.0 %, 2 of 2"
+    press(viewer, "Enter")
+    assert viewer.run(spoken) == "Zoomed into parse, 30.0 %, 2 of 2"
+    canvas = viewer.run("""const c = document.querySelector('canvas');
+        return [c.getAttribute('role'), c.getAttribute('aria-label'), c.tabIndex]""")
+    assert canvas[0] == "application" and "Arrow keys" in canvas[1] and canvas[2] == 0
+
+
+@pytest.fixture
+def clipboard(viewer):
+    viewer.cdp("Browser.grantPermissions",
+               permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    yield lambda: viewer.run("return navigator.clipboard.readText()")
+    viewer.cdp("Browser.resetPermissions")
+
+
+def test_copying(viewer, clipboard):
+    viewer.pointer(*middle(box(viewer, "write_out")))
+    viewer.wait("flamerun.hovered === 'write_out'")
+    press(viewer, "c")
+    viewer.wait("document.querySelector('.toast.shown')")
+    assert clipboard() == "write_out"
+    press(viewer, "C")
+    assert clipboard() == "main\nCompile\nemit\nwrite_out"
+    viewer.pointer(3, 3)
+    press(viewer, "b", "ArrowUp", "ArrowUp", "ArrowUp", "C")
+    assert fact(viewer, "selected") == "emit"
+    assert clipboard() == "emit\nstrcmp"
+
+
+def test_copying_where_our_keys_may_not(viewer, clipboard):
+    viewer.run("refused = navigator.clipboard.writeText;"
+               "Clipboard.prototype.writeText = () => Promise.reject(new Error('refused'))")
+    press(viewer, "ArrowUp", "ArrowUp", "ArrowUp", "C")
+    viewer.wait("document.querySelector('.toast.shown')")
+    assert "Ctrl+C" in text(viewer, ".toast")
+    for kind in "keyDown", "keyUp":  # WebDriver's keys run none of the browser's own commands
+        viewer.cdp("Input.dispatchKeyEvent", type=kind, key="c", code="KeyC", modifiers=2,
+                   windowsVirtualKeyCode=67, commands=["copy"] if kind == "keyDown" else [])
+    viewer.run("Clipboard.prototype.writeText = refused")
+    assert clipboard() == "main\nCompile"

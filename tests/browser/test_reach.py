@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""Fingers, paper, windows of any size, and pictures made in ways the known one is not."""
+
+import base64
+import re
+import subprocess
+
+import pytest
+
+from conftest import KNOWN, render
+from viewing import box, click, fact, middle, press, pixel, shares, text
+
+
+@pytest.fixture
+def touch(viewer):
+    viewer.cdp("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    yield viewer
+    viewer.cdp("Emulation.setTouchEmulationEnabled", enabled=False)
+
+
+def test_the_first_tap_selects_and_the_second_zooms(touch):
+    place = middle(box(touch, "parse"))
+    touch.touch([place])
+    touch.wait("flamerun.selected === 'parse'")
+    assert fact(touch, "zoomed").startswith("all")
+    assert "300 samples" in text(touch, ".details")
+    touch.touch([place])
+    touch.wait("flamerun.zoomed === 'parse' && !flamerun.animating")
+
+
+def test_a_tap_elsewhere_selects_that(touch):
+    touch.touch([middle(box(touch, "parse"))])
+    touch.touch([middle(box(touch, "emit"))])
+    touch.wait("flamerun.selected === 'emit'")
+    assert fact(touch, "zoomed").startswith("all")
+
+
+def test_two_fingers_zoom_where_they_are(touch):
+    b = box(touch, "Compile")
+    x, y = middle(b)
+    share = x / touch.run("return innerWidth")
+    touch.touch([(x - 50, y), (x - 80, y), (x - 150, y)], [(x + 50, y), (x + 80, y), (x + 150, y)])
+    touch.wait("location.hash.includes('span=')")
+    after = [one for one in fact(touch, "boxes") if one["name"] == "emit"][0]
+    assert after["right"] - after["left"] > 1.5 * (b["right"] - b["left"]) * 5 / 6 \
+        or after["left"] <= 24
+    assert fact(touch, "zoomed").startswith(("all", "main", "Compile"))
+    assert .1 < share < .9
+    assert fact(touch, "selected") == ""
+
+
+def test_a_finger_pans_what_is_zoomed(touch):
+    click(touch, "Compile")
+    before = box(touch, "emit")
+    x, y = middle(before)
+    touch.touch([(x, y), (x - 60, y), (x - 200, y)])
+    touch.wait("location.hash.includes('span=')")
+    after = box(touch, "emit")
+    assert before["right"] - after["right"] == pytest.approx(200, abs=12)
+
+
+def test_dragging_is_no_click(viewer):
+    click(viewer, "Compile")
+    x, y = middle(box(viewer, "strcmp"))
+    viewer.call("POST", "/actions", {"actions": [
+        {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
+            {"type": "pointerMove", "x": round(x), "y": round(y), "duration": 0},
+            {"type": "pointerDown", "button": 0},
+            {"type": "pointerMove", "x": round(x) - 100, "y": round(y), "duration": 50},
+            {"type": "pointerUp", "button": 0}]}]})
+    viewer.wait("location.hash.includes('span=')")
+    assert fact(viewer, "zoomed") != "strcmp"
+
+
+def test_wheel_with_control_zooms_where_the_pointer_is(viewer):
+    x, y = middle(box(viewer, "parse"))
+    for _ in range(3):
+        viewer.cdp("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-100,
+                   modifiers=2)
+    viewer.wait("location.hash.includes('span=')")
+    b = box(viewer, "parse")
+    assert b["left"] < x < b["right"] and b["right"] - b["left"] > 600
+
+
+def test_paper_gets_the_view_as_vectors(viewer):
+    click(viewer, "Compile")
+    viewer.keys("/", *"strcmp")
+    viewer.run("addEventListener('beforeprint', () => { printed = {"
+               "texts: [...document.querySelectorAll('#flamerun-print text')].map("
+               "t => t.textContent),"
+               "fills: [...document.querySelectorAll('#flamerun-print rect')].map("
+               "r => r.getAttribute('fill')),"
+               "box: document.documentElement.getAttribute('viewBox')} })")
+    pdf = base64.b64decode(viewer.call("POST", "/print", {}))
+    printed = viewer.run("return printed")
+    assert {"all: 1,000 samples", "main", "Compile", "emit", "strcmp", "write_out"} \
+        <= set(printed["texts"])
+    assert "parse" not in printed["texts"]
+    assert any("strcmp" in one and "40.0" in one for one in printed["texts"])
+    assert printed["fills"].count("#a371f7") == 1 and printed["box"].startswith("0 0 1200 ")
+    assert b"/Subtype /Image" not in pdf
+    words = subprocess.run(["pdftotext", "-", "-"], input=pdf, stdout=subprocess.PIPE,
+                           check=True).stdout.decode()
+    assert "write_out" in words and "Zoomed into Compile" in words
+    assert "Bottom-up" not in words and "Reset zoom" not in words
+    assert viewer.run("return document.querySelector('#flamerun-print')") is None
+    assert viewer.run("return document.documentElement.getAttribute('viewBox')") is None
+    assert shares(viewer)[2, "Compile"] == pytest.approx(1)
+
+
+def test_paper_gets_as_many_rows_as_can_be_read(viewer, tmp_path):
+    deep = ";".join(f"level_{i}" for i in range(300)).encode() + b" 5\n"
+    viewer.open(render(deep, tmp_path / "deep.svg").as_uri())
+    viewer.wait("window.flamerun")
+    seen = ("dispatchEvent(new Event('beforeprint'));"
+            "const texts = [...document.querySelectorAll('#flamerun-print text')]"
+            ".map(t => t.textContent); dispatchEvent(new Event('afterprint')); return texts")
+    texts = viewer.run(seen)
+    assert "level_0" in texts and "level_42" in texts and "level_43" not in texts
+    assert "Rows 1 to 44 of 301" in texts
+    viewer.run("document.querySelector('.scroller').scrollTop = 0")
+    viewer.wait("flamerun.boxes.some(b => b.row === 300)")
+    texts = viewer.run(seen)
+    assert "level_299" in texts and "level_0" not in texts
+
+
+def places(browser):
+    return browser.run("""return ['canvas', '.search', '.details', '.crumbs', '.help'].map(one => {
+        const area = document.querySelector(one).getBoundingClientRect();
+        return [one, area.left, area.top, one === '.crumbs' ? 0 : area.right, area.bottom]; })""")
+
+
+def test_nothing_moves_but_the_graph(viewer):
+    before = places(viewer)
+    viewer.pointer(*middle(box(viewer, "parse")))
+    viewer.wait("flamerun.hovered === 'parse'")
+    assert places(viewer) == before
+    click(viewer, "Compile")
+    assert places(viewer) == before
+    press(viewer, "/", *"strcmp")
+    assert places(viewer) == before
+    press(viewer, "Alt+r", "(")
+    assert places(viewer) == before
+    press(viewer, "Escape", "Escape", "b")
+    assert places(viewer) == before
+
+
+@pytest.mark.parametrize("width,height,ratio", [
+    (300, 500, 1), (300, 500, 2), (640, 480, 1), (1000, 700, 1), (2560, 1400, 1), (2560, 1400, 2)])
+def test_windows_of_any_size(viewer, width, height, ratio):
+    viewer.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height,
+               deviceScaleFactor=ratio, mobile=False)
+    try:
+        viewer.wait(f"innerWidth === {width} && document.querySelector('canvas').width === "
+                    f"{ratio} * document.querySelector('.scroller').clientWidth")
+        viewer.keys("/", *"strcmp")
+        press(viewer, "Enter")
+        outside = viewer.run("""
+            return [...document.querySelectorAll('button, input, h1, canvas, .matched, .fact')]
+                .filter(one => !one.closest('.crumbs')).filter(one => {
+                    const area = one.getBoundingClientRect();
+                    return area.width && (area.left < 0 || area.right > innerWidth
+                        || area.bottom > innerHeight); })
+                .map(one => one.outerHTML.slice(0, 80))""")
+        assert outside == []
+        assert viewer.run("return document.documentElement.scrollWidth") == width
+        field = viewer.run("return document.querySelector('.search input').clientWidth")
+        assert field >= 40
+        b = box(viewer, "write_out")
+        assert pixel(viewer, (b["left"] + b["right"]) / 2, b["top"] + 3)[3] > 0
+    finally:
+        viewer.cdp("Emulation.clearDeviceMetricsOverride")
+
+
+def test_details_tell_everything(viewer):
+    click(viewer, "parse")
+    viewer.pointer(*middle(box(viewer, "read_token")))
+    viewer.wait("flamerun.hovered === 'read_token'")
+    details = text(viewer, ".details")
+    for words in ("read_token", "Total 200 samples", "Self 100 samples", "Of all 20.0 %",
+                  "Of view 66.7 %", "Of parent 66.7 %"):
+        assert words in details
+    tooltip = text(viewer, ".tooltip")
+    assert "Of view" in tooltip and "66.7 %" in tooltip
+    viewer.pointer(3, 3)
+    viewer.wait("document.querySelector('.tooltip').offsetHeight === 0")
+    assert "parse" in text(viewer, ".details")  # what was clicked stays selected
+
+
+@pytest.mark.parametrize("order", ["flame", "icicle"])
+def test_a_large_tree_bottom_up_and_back(viewer, tmp_path, order):
+    stacks = b"".join(b"m;" + b";".join(b"f%d" % ((i * 7 + j * j) % 97) for j in range(1 + i % 23))
+                      + b" %d\n" % (1 + i % 5) for i in range(3000))
+    options = ["--icicle"] if order == "icicle" else []
+    viewer.open(render(stacks, tmp_path / "large.svg", *options).as_uri())
+    viewer.wait("window.flamerun")
+    total = fact(viewer, "total")
+    press(viewer, "b")
+    assert fact(viewer, "total") == total
+    first_row = [b for b in fact(viewer, "boxes") if b["row"] == 1]
+    width = sum(b["right"] - b["left"] for b in first_row)
+    assert width == pytest.approx(viewer.run("return innerWidth") - 48, abs=1)
+    up = "ArrowDown" if order == "icicle" else "ArrowUp"
+    press(viewer, *[up] * 4, "Enter", *[up] * 4, "Enter", "0", "b")
+    assert fact(viewer, "zoomed").startswith("all")
+
+
+def test_a_saved_page_shows_the_picture_without_scripts(viewer, known, tmp_path):
+    press(viewer, "d", "b")
+    saved = tmp_path / "saved.svg"
+    saved.write_text(re.sub(r"<script>.*</script>", "", viewer.run(
+        "return new XMLSerializer().serializeToString(document)"), flags=re.S))
+    viewer.open(saved.as_uri())
+    viewer.wait("document.readyState === 'complete'")
+    assert viewer.run("return document.getElementById('flamerun-static')"
+                      ".getBoundingClientRect().width > 1000")
+    assert viewer.run("return document.querySelector('.flamerun').offsetHeight") == 0

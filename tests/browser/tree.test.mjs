@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// Trees, their inversion, and which boxes of them are seen.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import viewer, {treeOf} from './viewer.mjs';
+
+const {NONE, BoxList, childrenOf, follow, invertTree, isWithin, nodeAt, nodeCovering, pathTo,
+	snapLeft, snapWidth, sortedPlaces, visibleBoxes, widestChild, buildTree} = viewer;
+
+const STACKS = {
+	'main;parse;read;cmp': 100, 'main;parse;read': 100, 'main;parse;find': 100,
+	'main;compile;emit;cmp': 300, 'main;compile;emit;write': 200, 'main;compile': 100, 'start;x': 100,
+};
+
+/** All stacks of a tree by their names, with the weight that ends in them. */
+function stacksOf({tree, frames}, selfOf) {
+	const stacks = {};
+	const visit = (node, path) => {
+		const weight = selfOf(tree, node);
+		if (weight)
+			stacks[path.join(';')] = weight;
+		for (const child of childrenOf(tree, node))
+			visit(child, [...path, frames[tree.frame[child]]]);
+	};
+	visit(0, []);
+	return stacks;
+}
+
+const restOf = (tree, node) => childrenOf(tree, node).reduce(
+	(rest, child) => rest - tree.total[child], tree.total[node]);
+
+/** Stacks that share prefixes and suffixes, and recursion. */
+function randomStacks(seed, count) {
+	const stacks = {};
+	const random = most => {
+		seed = (seed * 1103515245 + 12345) % 2147483648;
+		return Math.floor(seed / 65536) % most;
+	};
+	for (let i = 0; i < count; i++) {
+		const stack = Array.from({length: 1 + random(9)}, () => 'abcdefg'[random(7)]).join(';');
+		stacks[stack] = (stacks[stack] || 0) + 1 + random(9);
+	}
+	return stacks;
+}
+
+test('a tree gives back its stacks', () => {
+	for (const stacks of [STACKS, randomStacks(1, 200)]) {
+		const made = treeOf(viewer, stacks);
+		assert.deepEqual(sorted(stacksOf(made, (tree, node) => tree.self[node])), sorted(stacks));
+		assert.deepEqual(sorted(stacksOf(made, restOf)), sorted(stacks));
+	}
+});
+
+function sorted(stacks) {
+	return Object.entries(stacks).sort();
+}
+
+test('an inverted tree has the same stacks from their other end', () => {
+	for (let seed = 1; seed < 20; seed++) {
+		const stacks = randomStacks(seed, 20 * seed);
+		const {tree, frames} = treeOf(viewer, stacks);
+		const inverted = {tree: invertTree(tree), frames};
+		const turned = Object.fromEntries(Object.entries(stacks)
+			.map(([stack, weight]) => [stack.split(';').reverse().join(';'), weight]));
+		assert.deepEqual(sorted(stacksOf(inverted, restOf)), sorted(turned));
+	}
+});
+
+test('children of an inverted tree lie side by side, the heaviest first', () => {
+	const {tree} = treeOf(viewer, randomStacks(7, 300));
+	const inverted = invertTree(tree);
+	for (let node = 0; node < inverted.nodes; node++) {
+		let from = inverted.from[node];
+		let before = Infinity;
+		for (const child of childrenOf(inverted, node)) {
+			assert.equal(inverted.from[child], from);
+			assert.equal(inverted.parent[child], node);
+			assert.equal(inverted.depth[child], inverted.depth[node] + 1);
+			assert.ok(inverted.total[child] <= before);
+			before = inverted.total[child];
+			from += before;
+		}
+		assert.ok(from <= inverted.from[node] + inverted.total[node]);
+	}
+	assert.equal(restOf(inverted, 0), 0);
+});
+
+test('an inverted tree is built only where one looks', () => {
+	const {tree} = treeOf(viewer, randomStacks(3, 2000));
+	const inverted = invertTree(tree);
+	assert.equal(inverted.nodes, 1);
+	childrenOf(inverted, 0);
+	assert.equal(inverted.nodes, 8);
+});
+
+test('both ways of sorting agree', () => {
+	for (const count of [0, 1, 5, 500]) {
+		const keys = Uint32Array.from({length: count}, (_, i) => i * 7919 % 100);
+		const expected = [...keys.keys()].sort((a, b) => keys[a] - keys[b] || a - b);
+		assert.deepEqual([...sortedPlaces(keys, 100)], expected);
+		assert.deepEqual([...sortedPlaces(keys, 1e7)], expected);
+	}
+});
+
+test('a tree that leaves its root is refused', () => {
+	assert.throws(() => buildTree(new Uint32Array(3), [0, 1, 1], [0, 5]), RangeError);
+});
+
+test('finding nodes', () => {
+	const {tree, frames} = treeOf(viewer, STACKS);
+	const names = node => pathTo(tree, node).map(one => frames[tree.frame[one]]).join(';');
+	assert.equal(names(nodeAt(tree, 3, 0)), 'main;compile;emit');
+	assert.equal(nodeAt(tree, 3, 550), NONE);  // compile's own time
+	assert.equal(nodeAt(tree, 1, 1000), NONE);
+	assert.equal(nodeAt(tree, 1, -1), NONE);
+	assert.equal(names(nodeCovering(tree, 0, 600)), 'main;compile');
+	assert.equal(names(nodeCovering(tree, 0, 601)), 'main');
+	const path = ['main', 'parse', 'find'].map(name => frames.indexOf(name));
+	assert.equal(names(follow(tree, path)), 'main;parse;find');
+	assert.equal(names(follow(tree, [path[0], 99, path[2]])), 'main');
+	assert.equal(names(widestChild(tree, follow(tree, path.slice(0, 1)))), 'main;compile');
+	assert.equal(widestChild(tree, follow(tree, path)), NONE);
+	assert.ok(isWithin(tree, follow(tree, path), follow(tree, path.slice(0, 2))));
+	assert.ok(!isWithin(tree, follow(tree, path.slice(0, 2)), follow(tree, path)));
+});
+
+function seen(tree, view) {
+	const boxes = new BoxList();
+	visibleBoxes(tree, {firstRow: 0, lastRow: 1e9, narrowest: 0.5, ...view}, boxes);
+	return Array.from({length: boxes.count}, (_, i) => ({row: boxes.row[i], left: boxes.left[i],
+		right: boxes.right[i], merged: boxes.merged[i], node: boxes.node[i]}));
+}
+
+test('boxes are where their weight is', () => {
+	const {tree} = treeOf(viewer, STACKS);
+	const boxes = seen(tree, {from: 0, to: 1000, width: 500});
+	assert.equal(boxes.length, 12);
+	for (const box of boxes) {
+		assert.equal(box.left, tree.from[box.node] / 2);
+		assert.equal(box.right - box.left, tree.total[box.node] / 2);
+	}
+});
+
+test('what is beside the view, above or below it, is left out', () => {
+	const {tree, frames} = treeOf(viewer, STACKS);
+	const parse = follow(tree, [frames.indexOf('main'), frames.indexOf('parse')]);
+	const view = {from: tree.from[parse], to: tree.from[parse] + tree.total[parse], width: 300};
+	assert.equal(seen(tree, view).length, 6);
+	assert.deepEqual(seen(tree, {...view, firstRow: 2, lastRow: 2}).map(box => box.node), [parse]);
+});
+
+test('narrow neighbours are one box, and their weight is not lost', () => {
+	const stacks = {};
+	for (let i = 0; i < 1000; i++)
+		stacks[`main;f${i}`] = 1;
+	const {tree} = treeOf(viewer, stacks);
+	const row = seen(tree, {from: 0, to: 1000, width: 100}).filter(box => box.row === 2);
+	assert.equal(row.length, 1);
+	assert.equal(row[0].merged, 1);
+	assert.ok(Math.abs(row[0].right - row[0].left - 100) < 1e-6);
+	assert.equal(seen(tree, {from: 0, to: 1000, width: 1000}).length, 1002);
+});
+
+test('what takes too long is asked for again', () => {
+	const inverted = invertTree(treeOf(viewer, randomStacks(5, 100)).tree);
+	const view = {from: 0, to: inverted.total[0], width: 1000, firstRow: 0, lastRow: 99,
+		narrowest: 0.5};
+	const boxes = new BoxList();
+	assert.equal(visibleBoxes(inverted, {...view, until: 0}, boxes), false);
+	assert.equal(boxes.count, 1);
+	assert.equal(visibleBoxes(inverted, view, boxes), true);
+	assert.ok(boxes.count > 8);
+});
+
+test('edges are whole pixels with one between neighbours', () => {
+	assert.equal(snapLeft(10.4, 50.2, 100), 10);
+	assert.equal(snapWidth(10.4, 50.2, 100), 39);
+	assert.equal(snapWidth(-30, 170, 100), 100);
+	assert.equal(snapLeft(10.4, 11.6, 100), 10.4);
+});

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""What tests look at in the viewer, and how they reach it."""
+
+
+def box(browser, name, row=None):
+    """The box of a name as (left, right, top, height); it must be on screen once."""
+    found = [b for b in browser.run("return flamerun.boxes")
+             if b["name"].startswith(name) and (row is None or b["row"] == row)]
+    assert len(found) == 1, f"{name}: {found}"
+    return found[0]
+
+
+def middle(b):
+    return (b["left"] + b["right"]) / 2, b["top"] + b["height"] / 2
+
+
+def click(browser, name, row=None):
+    browser.pointer(*middle(box(browser, name, row)), click=True)
+    browser.wait("!flamerun.animating")
+
+
+def shares(browser):
+    """Width of each box as a share of the root's, by (row, name)."""
+    boxes = browser.run("return flamerun.boxes")
+    whole = next(b["right"] - b["left"] for b in boxes if b["row"] == 0)
+    return {(b["row"], b["name"]): (b["right"] - b["left"]) / whole for b in boxes if b["row"]}
+
+
+def pixel(browser, x, y):
+    """Colour the canvas has at a place of the window."""
+    return browser.run("""
+        const canvas = document.querySelector('canvas'), area = canvas.getBoundingClientRect();
+        const ratio = canvas.width / area.width;
+        return Array.from(canvas.getContext('2d').getImageData((arguments[0] - area.left) * ratio,
+            (arguments[1] - area.top) * ratio, 1, 1).data)""", x, y)
+
+
+def text(browser, selector):
+    """What an element shows; narrow spaces as plain ones."""
+    return browser.run("return document.querySelector(arguments[0]).innerText",
+                       selector).replace("\u202f", " ")
+
+
+def press(browser, *keys):
+    browser.keys(*keys)
+    browser.wait("!flamerun.animating")
+
+
+def push(browser, selector):
+    """A real click on the middle of an element."""
+    place = browser.run("""
+        const area = document.querySelector(arguments[0]).getBoundingClientRect();
+        return [(area.left + area.right) / 2, (area.top + area.bottom) / 2]""", selector)
+    browser.pointer(*place, click=True)
+    browser.wait("!flamerun.animating")
+
+
+def fact(browser, name):
+    return browser.run(f"return flamerun.{name}")
+
+
+def pressed(browser, selector):
+    return browser.run("return document.querySelector(arguments[0]).getAttribute('aria-pressed')",
+                       selector) == "true"

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Searching, labels, numbers, spans and the state in the URL.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import viewer, {treeOf} from './viewer.mjs';
+
+const {KEYS, Labels, between, collapseArguments, compileQuery, ease, formatPercent, formatSeconds,
+	formatState, invertTree, markStacks, matchFrames, outermostMatches, parseState} = viewer;
+
+const query = (text, regex = false, matchCase = false) => ({text, regex, matchCase});
+
+test('queries', () => {
+	assert.equal(compileQuery(query('')).test, null);
+	assert.ok(compileQuery(query('MAP<')).test('std::map<int>'));
+	assert.ok(!compileQuery(query('MAP<', false, true)).test('std::map<int>'));
+	assert.ok(!compileQuery(query('m.p')).test('map'));
+	assert.ok(compileQuery(query('^M.p$', true)).test('map'));
+	assert.ok(!compileQuery(query('^M.p$', true, true)).test('map'));
+	const wrong = compileQuery(query('(', true));
+	assert.equal(wrong.test, null);
+	assert.match(wrong.error, /^Unterminated group$/);
+});
+
+test('matches are counted once, in either order', () => {
+	const {tree, frames} = treeOf(viewer,
+		{'a;b;a': 5, 'a;c': 7, 'd;a': 11, 'd;e;a;a': 13, 'd': 17});
+	const matches = matchFrames(frames.length, i => frames[i], name => name === 'a');
+	const marks = markStacks(tree, matches);
+	for (const one of [tree, invertTree(tree)]) {
+		assert.equal(one.markedWeight(0, marks), 36);
+		const found = outermostMatches(one, matches, marks, 100);
+		assert.equal(found.reduce((sum, node) => sum + one.total[node], 0), 36);
+	}
+	assert.equal(outermostMatches(tree, matches, marks, 2).length, 2);
+});
+
+test('labels', () => {
+	const labels = new Labels(character => character === 'i' ? 3 : 6);
+	assert.equal(labels.fit('iiii', 12), 'iiii');
+	assert.equal(labels.fit('abcd', 23), 'ab\u2026');
+	assert.equal(labels.fit('abcd', 24), 'abcd');
+	assert.equal(labels.fit('abcd', 12), '');
+	assert.equal(labels.fit('map<int, long>::at', 60), 'map<\u2026>::at');
+	assert.equal(labels.fit('\u{1f525}\u{1f525}\u{1f525}\u{1f525}', 18), '\u{1f525}\u{1f525}\u2026');
+	assert.equal(collapseArguments('a<b, c<d>>::e(f<g>)'), 'a<\u2026>::e(f<\u2026>)');
+	assert.equal(collapseArguments('operator<<(a<b)'), 'operator<<(a<b)');
+});
+
+test('numbers', () => {
+	assert.equal(formatPercent(1, 8), '12.5\u202f%');
+	assert.equal(formatPercent(1, 80), '1.25\u202f%');
+	assert.equal(formatPercent(0, 0), '0\u202f%');
+	assert.equal(formatSeconds(0.0042), '4.20\u202fms');
+	assert.equal(formatSeconds(61.23), '61.2\u202fs');
+});
+
+test('a zoom ends where it should and keeps what both spans share in sight', () => {
+	assert.equal(ease(0), 0);
+	assert.equal(ease(1), 1);
+	const whole = {from: 0, to: 1000};
+	const part = {from: 300, to: 301};
+	assert.deepEqual(between(whole, part, 0), whole);
+	assert.deepEqual(between(whole, part, 1), part);
+	for (let t = 0; t <= 1; t += 0.05)
+		for (const [a, b] of [[whole, part], [part, whole]]) {
+			const now = between(a, b, t);
+			assert.ok(now.from <= 300 + 1e-9 && now.to >= 301 - 1e-9, `${t}`);
+		}
+	const half = between(whole, part, 0.5);
+	assert.ok(Math.abs(half.to - half.from - Math.sqrt(1000)) < 1e-9);
+	const next = between({from: 0, to: 10}, {from: 10, to: 20}, 0.5);
+	assert.ok(Math.abs(next.from - 5) < 1e-9 && Math.abs(next.to - 15) < 1e-9);
+});
+
+test('the state goes into a fragment and comes back', () => {
+	const state = {path: [1, 46, 0], span: {from: 0.25, to: 0.5}, order: 'bottom-up',
+		layout: 'icicle', theme: 'dark', query: query('a&b=c #%+ \u00fc', true, true)};
+	assert.deepEqual(parseState(formatState(state)), state);
+	const none = {path: [], span: null, order: '', layout: '', theme: '', query: query('')};
+	assert.equal(formatState(none), '');
+	for (const nonsense of ['', '#', '#&&=&', '#zoom=&span=-&order=x&theme', '#span=0.5-0.2',
+		'#search=%', '#span=NaN-NaN'])
+		assert.deepEqual(parseState(nonsense), none, nonsense);
+	assert.deepEqual(parseState('#zoom=1.z.-4.2').path, [1, 35]);
+});
+
+test('no key is listed twice', () => {
+	const keys = KEYS.flatMap(key => Object.keys(key.actions));
+	assert.equal(new Set(keys).size, keys.length);
+});

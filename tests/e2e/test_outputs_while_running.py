@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+#
+# What happens around writing: a line of progress, somebody in a hurry, a browser.
+import fcntl
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from folded import Folded
+from profiled import compile_target
+
+SLOW_S = 1.6
+
+
+def read_late(path, delay_s):
+    """Open the FIFO @path at once, empty it later."""
+    with open(path, "rb", buffering=0) as fifo:
+        fcntl.fcntl(fifo, fcntl.F_SETPIPE_SZ, 4096)
+        select.select([fifo], [], [])
+        time.sleep(delay_s)
+        while fifo.read(65536):
+            pass
+
+
+def on_terminal(flamerun, folder, *words, delay_s=SLOW_S):
+    """What a terminal's stderr gets of a render into a FIFO that is read late."""
+    os.mkfifo(folder / "slow.svg")
+    (folder / "in").write_text("main;work 3\n")
+    reader = threading.Thread(target=read_late, args=(folder / "slow.svg", delay_s), daemon=True)
+    reader.start()
+    child, master = pty.fork()
+    if not child:
+        os.chdir(folder)
+        # Held open across the exec: the reader sees no end before flamerun's.
+        os.set_inheritable(os.open("slow.svg", os.O_WRONLY), True)
+        os.execv(flamerun, [flamerun, *words])
+    text = b""
+    try:
+        while True:
+            text += os.read(master, 4096)
+    except OSError:
+        pass
+    assert os.waitpid(child, 0)[1] == 0
+    os.close(master)
+    return text.decode()
+
+
+LINE = "flamerun: drawing 'slow.svg' ..."
+
+
+def test_slow_drawing_is_announced(flamerun, tmp_path):
+    text = on_terminal(flamerun, tmp_path, "render", "in", "-o", "slow.svg")
+    assert text == f"{LINE}\r{' ' * len(LINE)}\rflamerun: wrote 'slow.svg'\r\n"
+
+
+def test_quick_drawing_is_not(flamerun, tmp_path):
+    text = on_terminal(flamerun, tmp_path, "render", "in", "-o", "slow.svg", delay_s=0)
+    assert text == "flamerun: wrote 'slow.svg'\r\n"
+
+
+def test_quiet_drawing_is_not(flamerun, tmp_path):
+    assert on_terminal(flamerun, tmp_path, "-q", "render", "in", "-o", "slow.svg") == ""
+
+
+def gone(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+            return stat.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait_until(condition):
+    limit = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.001)
+
+
+@pytest.fixture(scope="module")
+def stripped(tmp_path_factory):
+    """A program whose names are in a debug file beside it."""
+    folder = tmp_path_factory.mktemp("stripped")
+    program = compile_target("split.c", folder, ("-O2", "-g"))
+    debug = folder / "split.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["strip", program], check=True)
+    subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", program], check=True)
+    return program
+
+
+def interrupted(flamerun, folder, program, interrupts):
+    """
+    The program ends while a descendant lives: flamerun waits a moment for that, and then is told
+    that somebody is in a hurry.
+    """
+    with subprocess.Popen([flamerun, "-q", "-o", "x.folded", "--", "sh", "-c",
+                           f"echo $$; '{program}' 300 > /dev/null; sleep 0.5 & exit 3"],
+                          cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        pid = int(process.stdout.readline())
+        wait_until(lambda: gone(pid))
+        if interrupts:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 3
+    return Folded((folder / "x.folded").read_text())
+
+
+def test_an_interrupt_after_the_end_does_without_debug_files(flamerun, tmp_path, stripped):
+    assert interrupted(flamerun, tmp_path, stripped, False).below("heavy") > 0
+    for _ in range(10):  # a busy machine may not let us be in time
+        profile = interrupted(flamerun, tmp_path, stripped, True)
+        assert profile.total > 10
+        if not profile.below("heavy"):
+            break
+    assert not profile.below("heavy")
+    assert any("split+0x" in frame for stack, _ in profile.stacks for frame in stack)
+
+
+def test_a_second_interrupt_ends_flamerun(flamerun, tmp_path):
+    """It hangs in a FIFO that nobody empties: one interrupt lets it, two do not."""
+    os.mkfifo(tmp_path / "slow.svg")
+    reader = os.open(tmp_path / "slow.svg", os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+    try:
+        with subprocess.Popen([flamerun, "-q", "-o", "slow.svg", "-o", "other.svg", "--",
+                               "sh", "-c", "echo $$; exit 3"], cwd=tmp_path,
+                              stdout=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()
+            assert select.select([reader], [], [], 30)[0], "it is writing"
+            process.send_signal(signal.SIGINT)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.3)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == -signal.SIGINT
+        assert os.listdir(tmp_path) == ["slow.svg"]
+    finally:
+        os.close(reader)
+
+
+BROWSER = """#!/bin/sh
+{ for word; do echo "word $word"; done
+  ps -o sid= -p $$; readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2
+  ls /proc/$$/fd | tr '\\n' ' '; grep SigIgn /proc/$$/status; } > "$SEEN.part"
+mv "$SEEN.part" "$SEEN"
+sleep 5
+"""
+
+
+@pytest.fixture
+def browser(tmp_path):
+    """Environment with a browser that notes how it was started, and where it notes it."""
+    program = tmp_path / "bin" / "browser"
+    program.parent.mkdir()
+    program.write_text(BROWSER)
+    program.chmod(0o755)
+    seen = tmp_path / "seen"
+    return dict(os.environ, PATH=f"{program.parent}:{os.environ['PATH']}", SEEN=str(seen),
+                BROWSER="none-such:browser --new %s --last"), seen
+
+
+def noted(seen):
+    wait_until(seen.exists)
+    return seen.read_text().splitlines()
+
+
+def ignored_by_children():
+    """The signals a child of ours ignores: as we do, but for those that subprocess restores."""
+    status = pathlib.Path("/proc/self/status").read_text()
+    ignored = int(re.search(r"^SigIgn:\s*(\w+)", status, re.M).group(1), 16)
+    return ignored & ~(1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
+
+
+def test_open(flamerun, tmp_path, browser):
+    environment, seen = browser
+    inherited = os.dup2(os.open(os.devnull, os.O_RDONLY), 77)
+    started = time.monotonic()
+    result = subprocess.run([flamerun, "--open", "-o", "x.png", "-o", "-x y.svg", "-o", "z.svg",
+                             "--", "sh", "-c", "exit 3"], cwd=tmp_path, env=environment,
+                            capture_output=True, text=True, timeout=60, pass_fds=[inherited])
+    assert time.monotonic() - started < 4, "the browser is not waited for"
+    os.close(inherited)
+    assert result.returncode == 3
+    lines = noted(seen)
+    assert lines[:3] == ["word --new", f"word {tmp_path / '-x y.svg'}", "word --last"]
+    assert int(lines[3]) != os.getsid(0)
+    assert lines[4:7] == ["/dev/null", str(seen) + ".part", "/dev/null"]
+    descriptors = lines[7].split("SigIgn")[0].split()
+    assert "0" in descriptors and "77" not in descriptors
+    assert int(lines[7].split(":")[1], 16) == ignored_by_children()
+
+
+def test_open_for_render_and_by_xdg_open(flamerun, tmp_path, browser):
+    environment, seen = browser
+    (tmp_path / "in").write_text("main 1\n")
+    shutil.move(tmp_path / "bin" / "browser", tmp_path / "bin" / "xdg-open")
+    del environment["BROWSER"]
+    result = subprocess.run([flamerun, "-q", "render", "in", "--open"], cwd=tmp_path,
+                            env=environment, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert noted(seen)[0] == f"word {tmp_path / 'flame.svg'}"
+
+
+def test_not_opened_unless_asked(flamerun, tmp_path, browser):
+    environment, seen = browser
+    subprocess.run([flamerun, "-q", "--", "true"], cwd=tmp_path, env=environment, timeout=60)
+    time.sleep(0.3)
+    assert not seen.exists()
+
+
+def test_nobody_to_open_it(run, tmp_path):
+    environment = {key: value for key, value in os.environ.items() if key != "BROWSER"}
+    environment["PATH"] = str(tmp_path)
+    result = run("-q", "--open", "--", "/bin/sh", "-c", "exit 3", env=environment)
+    assert result.returncode == 3
+    assert result.stderr == (
+        "flamerun: cannot show 'flame.svg': xdg-open: No such file or directory\n"
+        "flamerun: hint: set BROWSER to a browser, or install xdg-utils\n")
+    (tmp_path / "in").write_text("main 1\n")
+    assert run("-q", "--open", "render", "in", env=environment).returncode == 125
+
+
+def test_nothing_to_open(run, tmp_path, browser):
+    result = run("-q", "--open", "-o", "x.folded", "-o", "/dev/null", "--", "true", env=browser[0])
+    assert result.returncode == 0
+    assert result.stderr == "flamerun: nothing to open: no SVG was written to a file\n"

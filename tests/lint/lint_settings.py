@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+#
+# Every setting stands in cli/options.def. What cannot be made from it at build time is held to it
+# here: completions, the option list of the manual, the settings of flamerun.ini(5), the sample
+# file. mandoc, if there, checks the manuals' form.
+import os
+import re
+import shutil
+import subprocess
+
+import tree
+
+ROW = re.compile(r'^OPTION\((?P<short>0|\'.\'), "(?P<name>[\w-]+)", (?:NULL|"(?P<argument>\w+)"), '
+                 r'\w+,\s+(?P<type>\w+)(?:\((?P<range>[^)]*)\))?,\s+(?:NULL|"(?P<default>[^"]*)"),'
+                 r'.*?(?P<from>COMMAND|USER|PROJECT)\)$', re.M | re.S)
+FLAMERUN = os.path.join(tree.ROOT, os.environ.get("BUILD", "build"), "flamerun")
+SHELLS = {"bash": "flamerun.bash", "zsh": "_flamerun", "fish": "flamerun.fish"}
+
+
+def text_of(path):
+    return "\n".join(tree.lines(path))
+
+
+def table():
+    """The rows that are shown, as dictionaries."""
+    shown, hidden = text_of("cli/options.def").split("\nOPTIONS_HIDDEN\n")
+    rows = [row.groupdict() for row in ROW.finditer(shown)]
+    assert len(rows) == len(re.findall(r"^OPTION\(", shown, re.M)), "a row that is not understood"
+    assert ROW.search(hidden)
+    return rows
+
+
+def flamerun(*words):
+    return subprocess.run([FLAMERUN, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, check=False)
+
+
+def limits(row):
+    """The lowest and the highest value of a number, as flamerun states them; else nothing."""
+    if row["type"] not in ("UINT", "DECIMAL"):
+        return []
+    found = re.search(r"from (\S+) to (\S+), not", flamerun(f"--{row['name']}=x").stderr)
+    return list(found.groups()) if found else ["?"]
+
+
+def names(row):
+    """The names of a CHOICE."""
+    if row["type"] != "CHOICE":
+        return []
+    return flamerun(f"--{row['name']}=?").stderr.split("hint: it has ")[1].split()
+
+
+def items(path):
+    """What the lists of a manual page explain: the .It line and the text below it."""
+    found = {}
+    for line in tree.lines(path):
+        if line.startswith(".It "):
+            item = line
+            found[item] = ""
+        elif line.startswith((".El", ".Sh", ".Ss")):
+            item = None
+        elif found and item:
+            found[item] += line + "\n"
+    return found
+
+
+def missing_words(words, text):
+    return [word for word in words if not re.search(rf"(?<![\w.]){re.escape(word)}(?![\w])", text)]
+
+
+def check_manual(report, rows):
+    path = "man/flamerun.1"
+    listed = items(path)
+    for row in rows:
+        short = "" if row["short"] == "0" else f"Fl {row['short'][1]} , "
+        argument = f" Ar {row['argument']}" if row["argument"] else ""
+        head = f".It {short}Fl -{row['name']}{argument}"
+        if head not in listed:
+            report.error(path, 1, f"has no '{head}'")
+            continue
+        wanted = limits(row) + names(row) + ([row["default"]] if row["default"] else [])
+        for word in missing_words(wanted, listed[head]):
+            report.error(path, 1, f"'{head}' does not say {word}")
+    known = {f"-{row['name']}" for row in rows}
+    for head in listed:
+        for name in re.findall(r"Fl (-[\w-]+)", head):
+            if name not in known:
+                report.error(path, 1, f"there is no -{name}")
+
+
+def check_settings_manual(report, rows):
+    path = "man/flamerun.ini.5"
+    listed = {head[len(".It Cm "):]: text for head, text in items(path).items() if ".It Cm" in head}
+    if list(listed) != [row["name"] for row in rows]:
+        report.error(path, 1, f"lists {' '.join(listed)}")
+    for row in rows:
+        text = listed.get(row["name"], "")
+        if (".Pq user\n" in text) != (row["from"] == "USER"):
+            report.error(path, 1, f"who may set {row['name']}?")
+        for word in missing_words(limits(row), text):
+            report.error(path, 1, f"{row['name']} does not say {word}")
+
+
+def check_sample(report, rows):
+    path = "share/flamerun.ini"
+    lines = tree.lines(path)
+    given = [match for match in (re.match(r";([\w-]+) = (.+)", line) for line in lines) if match]
+    if [match[1] for match in given] != [row["name"] for row in rows]:
+        report.error(path, 1, "has other settings: " + " ".join(match[1] for match in given))
+    values = {match[1]: match[2] for match in given}
+    for row in rows:
+        if row["default"] and values.get(row["name"]) != row["default"]:
+            report.error(path, 1, f"the default of {row['name']} is {row['default']}")
+        if row["name"] == "palette" and missing_words(names(row), text_of(path)):
+            report.error(path, 1, "does not name every palette")
+    # All of it has to be what flamerun can read.
+    sample = os.path.join(tree.ROOT, os.environ.get("BUILD", "build"), "sample.ini")
+    with open(sample, "w", encoding="utf-8") as out:
+        out.write("\n".join(re.sub(r"^;", "", line) for line in lines))
+    result = flamerun("--config", sample, "--show-config")
+    if result.returncode:
+        report.error(path, 1, result.stderr)
+
+
+def check_completions(report):
+    for shell, name in SHELLS.items():
+        if flamerun("--completions", shell).stdout != text_of(f"completions/{name}"):
+            report.error(f"completions/{name}", 1, "is not what flamerun writes: make completions")
+
+
+def check_form(report):
+    if not shutil.which("mandoc"):
+        return
+    for path in tree.files("man"):
+        result = subprocess.run(["mandoc", "-Tlint", "-Wstyle", os.path.join(tree.ROOT, path)],
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                check=False)
+        for line in result.stdout.splitlines():
+            if "referenced manual not found" not in line:
+                report.error(path, 1, line)
+
+
+def main():
+    report = tree.Report()
+    rows = table()
+    settings = [row for row in rows if row["from"] != "COMMAND"]
+    check_manual(report, rows)
+    check_settings_manual(report, settings)
+    check_sample(report, settings)
+    check_completions(report)
+    check_form(report)
+    report.done()
+
+
+if __name__ == "__main__":
+    main()
