@@ -3,6 +3,7 @@
 
 import pytest
 
+from conftest import render
 from viewing import box, click, fact, middle, press, push, text
 
 
@@ -43,15 +44,29 @@ def test_a_sibling_out_of_sight_is_brought_into_it(viewer):
     assert b["right"] - b["left"] > 100
 
 
-def test_a_row_out_of_sight_is_scrolled_to(viewer):
-    viewer.resize(600, 400)
-    viewer.wait("innerHeight < 400")
+def test_a_row_out_of_sight_is_scrolled_to(viewer, tmp_path):
+    deep = ";".join(f"level_{i}" for i in range(200)).encode() + b" 5\n"
+    viewer.open(render(deep, tmp_path / "deep.svg").as_uri())
+    viewer.wait("window.flamerun")
     viewer.run("document.querySelector('.scroller').scrollTop = 0")
+    viewer.wait("flamerun.boxes.every(b => b.row > 100)")
     press(viewer, "ArrowUp")
     viewer.wait("flamerun.boxes.some(b => b.row === 0)")
-    b = box(viewer, "all")
+    press(viewer, *["ArrowUp"] * 120)
+    viewer.wait("flamerun.boxes.some(b => b.row === 120) && flamerun.boxes.every(b => b.row > 0)")
+    b = box(viewer, "level_119")
     area = viewer.run("return document.querySelector('.scroller').getBoundingClientRect().toJSON()")
-    assert area["top"] <= b["top"] and b["top"] + b["height"] <= area["bottom"] + 1
+    assert area["top"] <= b["top"] and b["top"] + b["height"] <= area["bottom"]
+
+
+def test_a_low_window_still_shows_the_graph(viewer):
+    viewer.cdp("Emulation.setDeviceMetricsOverride", width=600, height=257, deviceScaleFactor=1,
+               mobile=False)
+    try:
+        viewer.wait("innerHeight === 257")
+        viewer.wait("document.querySelector('canvas').clientHeight >= 90")
+    finally:
+        viewer.cdp("Emulation.clearDeviceMetricsOverride")
 
 
 def test_enter_zooms_and_escape_backspace_and_zero_lead_out(viewer):
