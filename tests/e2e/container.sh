@@ -14,7 +14,7 @@ trap 'rm -rf "$place"' EXIT INT TERM
 mkdir "$place/build" "$place/home" "$place/tests"
 cp -P "$TEST_BUILD/flamerun" "$TEST_BUILD"/libflameprof.so* "$place/build/"
 cp -R "$root/tests/e2e" "$root/tests/targets" "$place/tests/"
-cp -R "$root/share" "$root/cli" "$root/libprof" "$root/Makefile" "$place/"
+cp -R "$root/share" "$root/cli" "$root/libprof" "$root/completions" "$root/Makefile" "$place/"
 ${CC:-gcc} -O2 -D_GNU_SOURCE -o "$place/confine" "$root/tests/e2e/confine.c"
 [ "$(id -u)" -ne 0 ] || chown -R "$uid:$uid" "$place"
 chmod 755 "$place"
@@ -24,6 +24,6 @@ chmod 755 "$place"
 	grep -q "^CapEff:.0000000000000000" /proc/self/status && [ "$(id -u)" -ne 0 ]'
 
 cd "$place"
-HOME=$place/home TMPDIR=$place/home TEST_BUILD=$place/build TEST_CONFINED=1 \
+PATH=/usr/local/bin:/usr/bin:/bin HOME=$place/home TMPDIR=$place/home TEST_BUILD=$place/build TEST_CONFINED=1 \
 	./confine "$uid" pytest-3 -q -p no:cacheprovider --basetemp="$place/home/pytest" \
 	"$@" tests/e2e
