@@ -41,9 +41,9 @@ class Folded:
         return "\n".join(f"{weight:6} {';'.join(stack)}" for stack, weight in ordered)
 
 
-def effective(samples, rate_hz, clock_is_cpu=True):
-    """How many independent looks @samples by weight stand for."""
-    return samples * min(1.0, TICK_HZ / rate_hz) if clock_is_cpu else samples
+def effective(samples, rate_hz):
+    """How many independent looks @samples by weight stand for: the kernel looks at its tick."""
+    return samples * min(1.0, TICK_HZ / rate_hz)
 
 
 def assert_share(folded, weight, expected, looks, what):
@@ -61,11 +61,11 @@ def assert_share(folded, weight, expected, looks, what):
         + folded.describe())
 
 
-def assert_truth(folded, truth, rate_hz, clock_is_cpu=True):
+def assert_truth(folded, truth, rate_hz):
     """Every function of @truth (name -> CPU time) has its share of the samples below any of them."""
     weights = {name: folded.below(name) for name in truth}
     known = sum(weights.values())
-    looks = effective(known, rate_hz, clock_is_cpu)
+    looks = effective(known, rate_hz)
     part = Folded("")
     part.stacks = [(stack, weight) for stack, weight in folded.stacks
                    if any(name in stack for name in truth)]
