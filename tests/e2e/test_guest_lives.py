@@ -27,6 +27,8 @@ def alone(*command, env=None):
 @pytest.mark.parametrize("case", CASES)
 def test_lives_go_on(program, tmp_path, case, clock):
     expected = alone(program, case)
+    if expected.stdout.startswith("no namespaces here"):
+        pytest.skip("unshare is refused")
     run = profile(tmp_path, program, case, **CLOCKS[clock])
     assert run.folded.total > 30, "it was not sampled: nothing was tested"
     assert run.stdout == expected.stdout
