@@ -83,7 +83,7 @@ def cputime(folder):
 
 def overhead(folder):
     """CPU of cc1plus itself: alone, under flamerun, under perf, in turns."""
-    job = compiler_job(folder, 12)
+    job = compiler_job(folder, 4)
     wrapper, out = cputime(folder), folder / "cpu"
     inner = [wrapper, out, *job]
     ways = {
