@@ -79,7 +79,6 @@ struct wire_arena {
 	uint32_t version;
 	uint32_t rate_hz;     /* flamerun writes before the fork */
 	uint64_t cookie;      /* proves that an opened descriptor is this run's arena */
-	uint64_t arena_bytes;
 	uint32_t closing;     /* flamerun sets to 1: stop sampling, flush, end the helper */
 	uint32_t clock_hz;    /* test-only clock: CLOCK_MONOTONIC at this rate; 0 = CPU clock */
 	uint64_t pipe_device; /* what the pipe's descriptor must turn out to be */
@@ -93,10 +92,8 @@ struct wire_arena {
 	uint32_t rings_hint;
 	uint32_t forks_begun; /* atomic: by the parents; more than arrived: a child is on its way */
 	uint32_t forks_arrived; /* atomic: by the children, whether or not they found a slot */
-	/* Losses that have no slot or ring to be counted in; atomic, only ever grow. */
+	/* A loss that has no slot to be counted in; atomic, only ever grows. */
 	uint64_t lost_processes; /* no free slot */
-	uint64_t lost_threads;   /* no free ring, or no timer */
-	uint64_t late_ns;        /* CPU time of such threads, as far as known at their end */
 };
 
 /* ---- process slots --------------------------------------------------------------------------- */

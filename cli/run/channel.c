@@ -76,7 +76,6 @@ static int fill_header(struct channel *channel, uint32_t rate_hz, uint32_t clock
 	arena->pipe_inode = status.st_ino;
 	if (getrandom(&arena->cookie, sizeof(arena->cookie), 0) != sizeof(arena->cookie))
 		return -EIO;
-	arena->arena_bytes = WIRE_ARENA_BYTES;
 	arena->rate_hz = rate_hz;
 	arena->clock_hz = clock_hz;
 	arena->version = WIRE_VERSION;

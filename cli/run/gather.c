@@ -347,6 +347,5 @@ int gather_finish(struct gather *gather, int timeout_ms, const struct rusage *us
 		return -ENOMEM;
 	totals->cpu_ns = cpu_time_ns(gather, usage);
 	totals->losses.lost_processes = __atomic_load_n(&arena->lost_processes, __ATOMIC_RELAXED);
-	totals->losses.late_threads += __atomic_load_n(&arena->lost_threads, __ATOMIC_RELAXED);
 	return profile_error(gather->profile);
 }
