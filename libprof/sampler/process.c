@@ -29,15 +29,6 @@ static uint32_t is_namespaced(uint32_t pid)
 	return n <= 0 || value != pid;
 }
 
-static void raise_to(uint32_t *high, uint32_t value)
-{
-	uint32_t seen = __atomic_load_n(high, __ATOMIC_RELAXED);
-
-	while (seen < value && !__atomic_compare_exchange_n(high, &seen, value, 0, __ATOMIC_RELAXED,
-				       __ATOMIC_RELAXED))
-		;
-}
-
 static struct wire_slot *claim_slot(void *arena, uint32_t pid, uint32_t *index)
 {
 	struct wire_arena *header = arena;
@@ -53,7 +44,7 @@ static struct wire_slot *claim_slot(void *arena, uint32_t pid, uint32_t *index)
 			continue;
 		if (__atomic_compare_exchange_n(&slot->state, &free_state, claimed, 0,
 			    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-			raise_to(&header->slots_high, i + 1);
+			sampler_raise_high(&header->slots_high, i + 1);
 			__atomic_store_n(&header->slots_hint, i + 1, __ATOMIC_RELAXED);
 			*index = i;
 			return slot;

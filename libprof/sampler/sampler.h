@@ -55,6 +55,16 @@ struct sampler {
 extern struct sampler sampler __attribute__((visibility("hidden")));
 extern struct sampler_thread sampler_threads[WIRE_RINGS] __attribute__((visibility("hidden")));
 
+/* Raise one of the arena's high-water marks to at least @value. Context: signal-safe. */
+static inline void sampler_raise_high(uint32_t *high, uint32_t value)
+{
+	uint32_t seen = __atomic_load_n(high, __ATOMIC_RELAXED);
+
+	while (seen < value && !__atomic_compare_exchange_n(high, &seen, value, 0, __ATOMIC_RELAXED,
+				       __ATOMIC_RELAXED))
+		;
+}
+
 /*
  * Claim a slot in the mapped arena for the calling process, whose handler is installed.
  * @parent_image  the image that forked this one, 0 after an exec.

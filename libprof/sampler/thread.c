@@ -35,15 +35,6 @@ static unsigned thread_index(const struct sampler_thread *thread)
 	return (unsigned)(thread - sampler_threads);
 }
 
-static void raise_rings_high(struct wire_arena *arena, uint32_t value)
-{
-	uint32_t seen = __atomic_load_n(&arena->rings_high, __ATOMIC_RELAXED);
-
-	while (seen < value && !__atomic_compare_exchange_n(&arena->rings_high, &seen, value, 0,
-				       __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-}
-
 struct sampler_thread *sampler_thread_claim(void)
 {
 	struct wire_arena *arena = sampler.arena;
@@ -62,7 +53,7 @@ struct sampler_thread *sampler_thread_claim(void)
 		if (seen & 3 || !__atomic_compare_exchange_n(&ring->owner, &seen, owner, 0,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		raise_rings_high(arena, i + 1);
+		sampler_raise_high(&arena->rings_high, i + 1);
 		__atomic_store_n(&arena->rings_hint, i + 1, __ATOMIC_RELAXED);
 		memset(thread, 0, sizeof(*thread));
 		thread->ring = ring;

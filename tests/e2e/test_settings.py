@@ -94,7 +94,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def work(tmp_path):
-    folder = tmp_path / "work"
+    folder = tmp_path / "project"
     (folder / ".git").mkdir(parents=True)
     return folder
 
