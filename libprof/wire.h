@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<pipe descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
@@ -52,7 +52,13 @@
 #define WIRE_FRAME(module, address) \
 	(((uint64_t)(module) << 48) | ((uint64_t)(address) & 0xffffffffffffULL))
 #define WIRE_MODULE_NONE  0u      /* no module: JIT or anonymous code */
-#define WIRE_MODULE_MAX   0x7ffeu /* numbers 1..MAX are generations of modules, never reused */
+#define WIRE_MODULE_MAX   0x7ffdu /* numbers 1..MAX are generations of modules, never reused */
+/*
+ * Generated code whose owner announced it. The address is one in the code space: every piece of code
+ * is given a stretch of its own there, never given twice, wherever it lies and whatever lay there
+ * before. A struct wire_code tells the name.
+ */
+#define WIRE_MODULE_CODE  0x7ffeu
 #define WIRE_MODULE_OVER  0x7fffu /* more than MAX modules came and went: unnamed */
 /* Not a place in code: the innermost frame of credit whose stack was never seen. */
 #define WIRE_FRAME_UNSAMPLED WIRE_FRAME(WIRE_MODULE_OVER, 1)
@@ -78,6 +84,8 @@ struct wire_arena {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t rate_hz;     /* flamerun writes before the fork */
+	uint32_t start_paused; /* processes record nothing until they say so */
+	uint32_t pad;
 	uint64_t cookie;      /* proves that an opened descriptor is this run's arena */
 	uint32_t closing;     /* flamerun sets to 1: stop sampling, flush, end the helper */
 	uint32_t clock_hz;    /* test-only clock: CLOCK_MONOTONIC at this rate; 0 = CPU clock */
@@ -135,6 +143,7 @@ struct wire_slot {
 	uint64_t overruns;   /* part of delivered that came as timer overruns */
 	uint64_t credited;   /* due at a thread's end and never delivered */
 	uint64_t dropped;    /* ring full */
+	uint64_t paused;     /* delivered while the program had asked to be left out */
 	uint64_t late_threads; /* threads of this image without ring or timer */
 	uint64_t control_dropped; /* records that found the control ring full */
 	uint64_t handler_ns; /* time spent in the handler, extrapolated from every 16th call */
@@ -193,6 +202,8 @@ struct wire_sample {
 enum wire_control_type {
 	WIRE_CONTROL_PAD = 1, /* to the end of the ring */
 	WIRE_CONTROL_MODULE = 2,
+	WIRE_CONTROL_CODE = 3,
+	WIRE_CONTROL_MARK = 4,
 };
 
 /*
@@ -223,6 +234,26 @@ struct wire_module {
 #define WIRE_MODULE_MAIN 1u
 #define WIRE_MODULE_VDSO 2u
 #define WIRE_MODULE_SELF 4u /* this library: its wrappers are no part of the program's stacks */
+
+/* Generated code, announced before the first sample in it. */
+struct wire_code {
+	struct wire_control control;
+	uint64_t space; /* WIRE_MODULE_CODE address of its first byte */
+	uint64_t bytes;
+	uint64_t start; /* where it lies in memory */
+	uint32_t pad;
+	uint32_t name_bytes; /* name follows, NUL included */
+	char name[];
+};
+
+/* Something the program wants to be remembered. */
+struct wire_mark {
+	struct wire_control control;
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t tid;
+	uint32_t name_bytes; /* name follows, NUL included */
+	char name[];
+};
 
 /* ---- messages on the pipe --------------------------------------------------------------------
  *

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a profile: how the worker fills it. Reading, merging and writing are
+ * libprof/flameprof_profile.h.
+ *
+ * A profile's memory comes from the kernel by mmap, never from the host's malloc; all of it counts
+ * against one ceiling.
+ */
+#ifndef LIBPROF_AGGREGATOR_STORE_H
+#define LIBPROF_AGGREGATOR_STORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/aggregator/queue.h"
+#include "libprof/flameprof_profile.h"
+#include "libprof/wire.h"
+
+struct store_config {
+	uint64_t period_ns;
+	enum flameprof_clock clock;
+	size_t limit_bytes;
+	const char *title; /* copied */
+};
+
+/* What a batch did to the profile; weights in periods. */
+struct store_result {
+	uint64_t samples, weight;
+	uint64_t full_samples, full_weight, full_bytes; /* did not fit any more */
+	uint64_t damaged_samples, damaged_bytes;
+	uint64_t ends[FLAMEPROF_ENDS];
+};
+
+/* Returns an owned, empty profile or NULL. Context: any thread, not a handler. */
+struct flameprof_profile *store_new(const struct store_config *config);
+
+/* The span the profile stands for; set when it begins and when it is handed over. */
+void store_begin(struct flameprof_profile *profile, uint64_t start_ns, int64_t start_wall_s);
+void store_end(struct flameprof_profile *profile, uint64_t end_ns);
+
+/*
+ * Intern every sample of @batch. Credit without a stack goes on the last stack of its ring's thread
+ * in this profile, else on the thread alone. Damaged records end the batch and are counted.
+ */
+void store_add_batch(struct flameprof_profile *profile, const struct batch *batch,
+	struct store_result *result);
+
+/*
+ * Modules and code names as the sampler's control records announce them: kept for as long as the
+ * profiler runs, shared by the profiles that come one after the other. Resolved when a sample first
+ * names them.
+ */
+struct store_catalogue;
+struct store_catalogue *store_catalogue_new(void);
+void store_catalogue_free(struct store_catalogue *catalogue); /* NULL is fine */
+/* Take every complete control record of @slot. Marks go to @profile. Returns how many were taken. */
+unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint32_t slot,
+	struct flameprof_profile *profile);
+/* Give @profile what its stacks name; called when it is handed over. Returns 0 or -ENOMEM. */
+int store_resolve(struct flameprof_profile *profile, const struct store_catalogue *catalogue);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names for generated code: call stubs, whose address on the stack stands for a function of the host
+ * (a method of an interpreter, a closure), and the host's own JIT code. Both are known at once to
+ * flamerun and to this library's profiler, and to perf, gdb and exception unwinders when asked for.
+ *
+ * A stub calls its target with the arguments it was called with, returns what the target returns,
+ * and keeps one frame, laid out for everybody the same:
+ *
+ *	caller's frame
+ *	return address into the caller
+ *	saved frame pointer                <- frame pointer register points here
+ *	payload                               FLAMEPROF_STUB_PAYLOAD bytes from it
+ *	...
+ *	return address into the stub       <- flameprof_lookup() of it names the function
+ *	target's frame
+ *
+ * Errors are negative errno values. Context, unless stated otherwise: any thread, not a handler.
+ */
+#ifndef FLAMEPROF_STUB_H
+#define FLAMEPROF_STUB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "flameprof.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where the payload lies, in bytes from where the stub's frame pointer points. */
+#if defined(__x86_64__)
+#define FLAMEPROF_STUB_PAYLOAD (-8)
+#elif defined(__aarch64__)
+#define FLAMEPROF_STUB_PAYLOAD 16
+#endif
+
+/* Any function; cast to and from the real type. */
+typedef void flameprof_function(void);
+
+/* What of a target's type a stub has to know. All zero: everything is passed in registers. */
+struct flameprof_signature {
+	unsigned stack_words; /* 8-byte words of arguments passed on the stack; up to 64 */
+	/*
+	 * For bind stubs: integer and pointer arguments of the *target*, the prepended one and those on
+	 * the stack included, and whether the result is returned in memory the caller points to.
+	 */
+	unsigned integer_arguments;
+	unsigned memory_result;
+	unsigned reserved[5]; /* zero */
+};
+
+/* How the stubs of an arena call: as they were called, or with the payload prepended. */
+enum flameprof_stub_kind {
+	FLAMEPROF_STUB_CALL = 0,
+	FLAMEPROF_STUB_BIND = 1, /* target(payload, arguments...) */
+};
+
+struct flameprof_arena;
+
+/* Why stubs are not to be had; names go missing then and nothing else. */
+enum flameprof_stub_status {
+	FLAMEPROF_STUBS_WORK = 0,
+	FLAMEPROF_STUBS_DENIED = 1,    /* executable memory is refused: SELinux, seccomp, PR_SET_MDWE */
+	FLAMEPROF_STUBS_NO_MEMORY = 2,
+	FLAMEPROF_STUBS_SUSPENDED = 3, /* between flameprof_arenas_suspend() and _resume() */
+};
+
+/*
+ * An arena of stubs that call @target.
+ *
+ * @signature  borrowed for the call; NULL: as all zero
+ *
+ * Returns 0 and an arena in *@out that lives until flameprof_arena_free(), also where executable
+ * memory is refused: call stubs are the plain target then, bind stubs cannot be made.
+ * -EINVAL for what no stub can do, -ENOMEM.
+ */
+FLAMEPROF_API int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind kind,
+	flameprof_function *target, const struct flameprof_signature *signature);
+
+/* All stubs of the arena end; none may be running or be called any more. NULL is fine. */
+FLAMEPROF_API void flameprof_arena_free(struct flameprof_arena *arena);
+
+/* Context: signal-safe. */
+FLAMEPROF_API enum flameprof_stub_status flameprof_arena_status(const struct flameprof_arena *arena);
+
+/*
+ * A stub with this name and payload. Takes no lock on the common path.
+ *
+ * @name  copied; any bytes but NUL. NULL or "": "[anonymous]"
+ *
+ * Returns the function to call in the target's place: a stub, or the target itself where there can be
+ * none (a call stub's caller need not care). NULL only for a bind stub that could not be made.
+ */
+FLAMEPROF_API flameprof_function *flameprof_stub_new(
+	struct flameprof_arena *arena, const char *name, uintptr_t payload);
+
+/*
+ * The stub ends; it may not be running or be called any more. The target itself and NULL are fine.
+ * Its memory is given to later stubs, its name to nobody: samples taken in it keep it.
+ */
+FLAMEPROF_API void flameprof_stub_free(struct flameprof_arena *arena, flameprof_function *stub);
+
+enum flameprof_code_kind {
+	FLAMEPROF_CODE_CALL_STUB = 0,
+	FLAMEPROF_CODE_BIND_STUB = 1,
+	FLAMEPROF_CODE_HOST = 2, /* flameprof_code_add() */
+	FLAMEPROF_CODE_INTERCEPT = 3,
+};
+
+struct flameprof_code_info {
+	uintptr_t start;
+	size_t bytes;
+	enum flameprof_code_kind kind;
+	uintptr_t payload; /* of stubs */
+	/*
+	 * Stays readable for as long as the code exists, and for as long as the process lives when read
+	 * in a handler that interrupted its end.
+	 */
+	const char *name;
+};
+
+/*
+ * What generated code @pc lies in.
+ * Returns 0, or -ENOENT. Context: signal-safe, any thread; takes no lock; logarithmic.
+ */
+FLAMEPROF_API int flameprof_lookup(uintptr_t pc, struct flameprof_code_info *out);
+
+/*
+ * Announce code of the host's own, ready to run. Samplers know it from now on.
+ *
+ * @name      copied
+ * @eh_frame  NULL: frames are followed by frame pointers; else CIE and FDE that cover the code, as
+ *            the linker would put them into .eh_frame, ended by four zero bytes; borrowed until
+ *            flameprof_code_remove()
+ *
+ * Returns 0, -EINVAL (empty, wraps), -EEXIST when it overlaps announced code, -ENOMEM.
+ */
+FLAMEPROF_API int flameprof_code_add(
+	const void *start, size_t bytes, const char *name, const void *eh_frame);
+
+/* The code that begins at @start is going away. Returns 0 or -ENOENT. */
+FLAMEPROF_API int flameprof_code_remove(const void *start);
+
+struct flameprof_backtrace_frame {
+	uintptr_t pc; /* of the call, for callers */
+	int is_code;  /* `code` is filled in: generated code */
+	struct flameprof_code_info code;
+};
+
+/*
+ * The stack of the calling thread through stubs and announced code, innermost first.
+ *
+ * @ucontext  as a signal handler gets it; NULL: from the caller of this function
+ *
+ * Returns how many frames were written, at most @room. Context: signal-safe, any thread; also in a
+ * handler of SIGSEGV: reads what may not be mapped without faulting.
+ */
+FLAMEPROF_API unsigned flameprof_backtrace(
+	const void *ucontext, struct flameprof_backtrace_frame *frames, unsigned room);
+
+/* ---- other tools ----------------------------------------------------------------------------- */
+
+enum flameprof_publish {
+	FLAMEPROF_PUBLISH_PERF_MAP = 1, /* /tmp/perf-PID.map: names for perf report */
+	FLAMEPROF_PUBLISH_JITDUMP = 2,	/* ./jit-PID.dump, for perf inject --jit: names and unwinding */
+	FLAMEPROF_PUBLISH_GDB = 4,
+	FLAMEPROF_PUBLISH_UNWINDERS = 8, /* libgcc or LLVM libunwind: exceptions through stubs */
+	FLAMEPROF_PUBLISH_LIBUNWIND = 16, /* nongnu libunwind, where the host has it loaded */
+};
+
+/*
+ * Tell other tools of all stubs and announced code, those that exist and those to come. Off unless
+ * asked for. Children made by fork() go on under their own pid.
+ *
+ * @what  enum flameprof_publish, or-ed; adds to what was asked for before
+ *
+ * Returns 0, or the error of the first that cannot be had; the others are on.
+ */
+FLAMEPROF_API int flameprof_publish(unsigned what);
+
+/* What is published now. Context: signal-safe. */
+FLAMEPROF_API unsigned flameprof_published(void);
+
+/* ---- process images -------------------------------------------------------------------------- */
+
+/* One stub, as flameprof_arenas_suspend() shows it. */
+struct flameprof_stub_record {
+	struct flameprof_arena *arena;
+	const char *name;
+	uintptr_t payload;
+	flameprof_function *stub;   /* its address before; after _resume(): its address now */
+	flameprof_function *target; /* what to store in its place meanwhile */
+};
+
+/*
+ * For a host that saves an image of its memory: end all stubs, after calling @visit for each of them.
+ * @visit returns 0 to go on; another value ends the walk and is returned, with all stubs intact.
+ */
+FLAMEPROF_API int flameprof_arenas_suspend(
+	int (*visit)(void *context, const struct flameprof_stub_record *stub), void *context);
+
+/*
+ * Make the suspended stubs again, in this process or in the one the image was loaded into, at other
+ * addresses if need be; @visit learns each. Returns 0, what @visit returned, or -EALREADY.
+ */
+FLAMEPROF_API int flameprof_arenas_resume(
+	int (*visit)(void *context, const struct flameprof_stub_record *stub, flameprof_function *before),
+	void *context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
