@@ -14,6 +14,7 @@
 
 #include "cli/command.h"
 #include "cli/run/admission.h"
+#include "cli/run/advice.h"
 #include "cli/run/privilege.h"
 #include "cli/run/walk.h"
 
@@ -160,18 +161,21 @@ static int admit_behind_env(const struct walk *walk, const struct preflight_requ
 static int explain(int error, const struct walk *walk, const struct preflight *out,
 	const struct preflight_request *request, struct diag_message *message)
 {
-	char here[PATH_MAX + 2];
-	struct stat status;
+	const struct advice_request advice = {.program = request->program,
+		.path = request->path,
+		.shell = getenv("SHELL"),
+		.directory = request->directory};
 
-	if (walk->file[0] && out->path[0] && strcmp(walk->file, out->path))
-		return diag_fail(message, error, "cannot run '%s': its interpreter '%s': %s",
+	if (walk->file[0] && out->path[0] && strcmp(walk->file, out->path)) {
+		diag_fail(message, error, "cannot run '%s': its interpreter '%s': %s",
 			request->program, walk->file, strerror(-error));
+		if (error == -ENOENT && strchr(walk->file, '\r'))
+			diag_fail_hint(message, "its first line ends as on Windows: sed -i 's/\\r$//' '%s'",
+				out->path);
+		return error;
+	}
 	diag_fail(message, error, "cannot run '%s': %s", request->program, strerror(-error));
-	snprintf(here, sizeof(here), "./%s", request->program);
-	if (error == -ENOENT && request->program[0] && !strchr(request->program, '/') &&
-		!fstatat(request->directory, here, &status, 0) && S_ISREG(status.st_mode) &&
-		(status.st_mode & 0111))
-		diag_fail_hint(message, "it is not in PATH; to run the one here: '%s'", here);
+	advice_give(&advice, error, message);
 	return error;
 }
 

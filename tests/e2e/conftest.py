@@ -5,10 +5,29 @@
 import os
 import pathlib
 import subprocess
+import tempfile
 
 import pytest
 
 import profiled
+
+
+def pytest_configure(config):
+    """What the person who runs the tests has set for their own flamerun is not for this one."""
+    for name in [name for name in os.environ if name.startswith("FLAMERUN_")]:
+        del os.environ[name]
+    for name in ("XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "SOURCE_DATE_EPOCH", "BROWSER", "DISPLAY",
+                 "WAYLAND_DISPLAY"):
+        os.environ.pop(name, None)
+    config.home = tempfile.TemporaryDirectory(prefix="flamerun-home.")
+    # Another user's flamerun looks in there, too.
+    os.chmod(config.home.name, 0o755)
+    os.environ["HOME"] = config.home.name
+    os.environ["SHELL"] = "/bin/sh"  # hints name it
+
+
+def pytest_unconfigure(config):
+    config.home.cleanup()
 
 
 @pytest.fixture(scope="session")

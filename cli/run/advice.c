@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Guesses about a command that cannot be run, most certain first.
+ */
+#include "cli/run/advice.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/nearest.h"
+
+/* A folder of the path may be a network's: no more than this many names are compared in all. */
+#define NAMES_MAX 50000
+
+/* Of so many letters a word is rather mistyped than somebody's alias: ll is not llc. */
+#define GUESSABLE_BYTES 3
+
+/* Words that only a shell knows: POSIX.1-2017, XCU 1.6 and 2.14. */
+static const char *const shell_words[] = {".", ":", "alias", "bg", "case", "cd", "eval", "exec",
+	"exit", "export", "fg", "for", "function", "if", "jobs", "read", "set", "shopt", "source",
+	"trap", "type", "ulimit", "umask", "unset", "until", "wait", "while"};
+
+/* How a source file is run that does not say it itself. */
+static const struct {
+	const char *suffix, *interpreter;
+} interpreters[] = {
+	{".bash", "bash"},
+	{".cjs", "node"},
+	{".jar", "java -jar"},
+	{".js", "node"},
+	{".lua", "lua"},
+	{".mjs", "node"},
+	{".php", "php"},
+	{".pl", "perl"},
+	{".py", "python3"},
+	{".rb", "ruby"},
+	{".sh", "sh"},
+};
+
+static const char *interpreter_of(const char *program)
+{
+	const char *suffix = strrchr(program, '.');
+
+	for (size_t i = 0; suffix && i < sizeof(interpreters) / sizeof(interpreters[0]); i++)
+		if (!strcmp(suffix, interpreters[i].suffix))
+			return interpreters[i].interpreter;
+	return NULL;
+}
+
+/* Does the file say on its first line what runs it? */
+static bool names_interpreter(int directory, const char *file)
+{
+	int descriptor = openat(directory, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char start[2];
+	bool named;
+
+	if (descriptor < 0)
+		return false;
+	named = read(descriptor, start, sizeof(start)) == sizeof(start) && start[0] == '#' &&
+		start[1] == '!';
+	close(descriptor);
+	return named;
+}
+
+/* The word names a file here. True when that is the explanation. */
+static bool advise_file(const struct advice_request *request, struct diag_message *message)
+{
+	const char *program = request->program;
+	const char *here = strchr(program, '/') ? "" : "./";
+	const char *interpreter = interpreter_of(program);
+	struct stat status;
+
+	if (fstatat(request->directory, program, &status, 0) || !S_ISREG(status.st_mode))
+		return false;
+	if (status.st_mode & 0111) {
+		/* Its mode is not what keeps it from being run. */
+		if (here[0])
+			diag_fail_hint(message, "it is not in PATH; to run the one here: '%s%s'",
+				here, program);
+	} else if (interpreter && !names_interpreter(request->directory, program)) {
+		diag_fail_hint(message, "to run it by its interpreter: flamerun -- %s %s",
+			interpreter, program);
+	} else {
+		diag_fail_hint(message,
+			"the file is not executable; if it should be: chmod +x '%s', then run "
+			"'%s%s'",
+			program, here, program);
+	}
+	return true;
+}
+
+/* A name as variables have it, then '='. */
+static bool is_assignment(const char *word)
+{
+	if (!isalpha((unsigned char)*word) && *word != '_')
+		return false;
+	while (isalnum((unsigned char)*word) || *word == '_')
+		word++;
+	return *word == '=';
+}
+
+static bool is_shell_word(const char *word)
+{
+	for (size_t i = 0; i < sizeof(shell_words) / sizeof(shell_words[0]); i++)
+		if (!strcmp(word, shell_words[i]))
+			return true;
+	return false;
+}
+
+/* What the word itself tells. */
+static bool advise_word(const char *word, struct diag_message *message)
+{
+	if (is_assignment(word))
+		diag_fail_hint(message, "to set a variable for the program: flamerun -- env %s ...",
+			word);
+	else if (is_shell_word(word))
+		diag_fail_hint(message,
+			"'%s' is part of the shell: flamerun -- sh -c '%s ...'", word, word);
+	else if (!strcmp(word, "help") || !strcmp(word, "version"))
+		diag_fail_hint(message, "flamerun --%s", word);
+	else if (!strcmp(word, "record"))
+		diag_fail_hint(message, "flamerun takes the program at once: flamerun -- program");
+	else if (strpbrk(word, " |;<>&"))
+		diag_fail_hint(message,
+			"a command line is given as words, without quotes around all of it; what "
+			"needs a shell: flamerun -- sh -c '%s'",
+			word);
+	else
+		return false;
+	return true;
+}
+
+static void offer_folder(struct nearest *nearest, char best[NAME_MAX + 1], const char *path,
+	unsigned *left)
+{
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+
+	while (folder && *left && (entry = readdir(folder))) {
+		const char *before = nearest->best;
+		unsigned distance = nearest->distance;
+
+		--*left;
+		nearest_offer(nearest, entry->d_name);
+		if (!nearest->best || (before && nearest->distance == distance))
+			continue;
+		/* A name that cannot be run is no help. */
+		if (faccessat(dirfd(folder), entry->d_name, X_OK, 0)) {
+			nearest->best = before;
+			nearest->distance = distance;
+			continue;
+		}
+		strcpy(best, entry->d_name);
+		nearest->best = best;
+	}
+	if (folder)
+		closedir(folder);
+}
+
+static bool advise_nearest(const struct advice_request *request, struct diag_message *message)
+{
+	char folder[PATH_MAX], best[NAME_MAX + 1];
+	struct nearest nearest;
+	unsigned left = NAMES_MAX;
+
+	nearest_begin(&nearest, request->program, strlen(request->program));
+	for (const char *at = request->path; at && *at; at += *at == ':') {
+		size_t bytes = strcspn(at, ":");
+
+		/* Folders that depend on where one stands are not for suggestions. */
+		if (at[0] == '/' && bytes < sizeof(folder)) {
+			memcpy(folder, at, bytes);
+			folder[bytes] = '\0';
+			offer_folder(&nearest, best, folder, &left);
+		}
+		at += bytes;
+	}
+	if (nearest.best)
+		diag_fail_hint(message, "did you mean %s?", best);
+	return nearest.best != NULL;
+}
+
+void advice_give(const struct advice_request *request, int error, struct diag_message *message)
+{
+	const char *word = request->program;
+	const char *shell = request->shell ? strrchr(request->shell, '/') : NULL;
+
+	if (!word[0] || (error != -ENOENT && error != -EACCES))
+		return;
+	if (advise_file(request, message) || error != -ENOENT || advise_word(word, message))
+		return;
+	if (strchr(word, '/') || (strlen(word) >= GUESSABLE_BYTES && advise_nearest(request, message)))
+		return;
+	/* Of the shells only these read aliases with -i for a single command. */
+	if (shell && (!strcmp(shell, "/bash") || !strcmp(shell, "/zsh")))
+		diag_fail_hint(message,
+			"no folder of PATH has it; an alias or function of your shell: "
+			"flamerun -- %s -ic '%s ...'",
+			shell + 1, word);
+	else
+		diag_fail_hint(message, "no folder of PATH has it");
+}
