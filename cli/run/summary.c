@@ -5,14 +5,31 @@
 #include "cli/run/summary.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/diag.h"
 #include "cli/profile/accounting.h"
 
 #define HOTTEST  5
 #define NS_PER_S 1e9
+
+#define BALANCE_SHARE   0.02
+#define BALANCE_SIGMA   4.0
+#define BALANCE_SAMPLES 8.0
+
+/* Shares of the samples, in percent, above which something can be done about missing names. */
+#define UNNAMED_HINT 20.0
+
+/* A run that used less of the time than this was waiting: there is nothing to see of that. */
+#define IDLE_SHARE 0.05
+
+/* Below so many samples shares are chance; the rate to try instead. */
+#define FEW_SAMPLES 20
+#define HIGH_RATE   997
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -40,20 +57,38 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 		plural(processes, "process", "processes"));
 }
 
+/*
+ * Do the books balance as well as counting at random moments lets them? Four standard deviations of
+ * the count, never less than a few samples: threads that end take a part of one each with them.
+ */
+static bool is_balanced(const struct accounting *books)
+{
+	double off = (double)accounting_total(books) - (double)books->due;
+	double due = (double)books->due;
+
+	return fabs(off) <= fmax(BALANCE_SAMPLES,
+				    fmax(BALANCE_SHARE * due, BALANCE_SIGMA * sqrt(due)));
+}
+
+/* For who wants to check the profiler; for everybody when they do not balance. */
 static void print_books(const struct summary *summary, const struct accounting *books)
 {
-	uint32_t rate = profile_rate_hz(summary->profile);
+	double due = (double)books->due;
+	char line[256];
 
 	if (summary->is_test_clock)
 		return;
-	diag_info("%" PRIu64 " due (CPU time x %" PRIu32 " Hz) = %" PRIu64 " sampled (%" PRIu64
-		  " by overrun) + %" PRIu64 " credited + %" PRIu64 " dropped + %" PRIu64
-		  " torn, off by %+.1f %%",
-		books->due, rate, books->sampled, books->overruns, books->credited, books->dropped,
-		books->torn,
-		books->due ? 100.0 * ((double)accounting_total(books) - (double)books->due) /
-				(double)books->due
-			   : 0.0);
+	snprintf(line, sizeof(line),
+		"%" PRIu64 " due (CPU time x %" PRIu32 " Hz) = %" PRIu64 " sampled (%" PRIu64
+		" by overrun) + %" PRIu64 " credited + %" PRIu64 " dropped + %" PRIu64
+		" torn, off by %+.1f %%",
+		books->due, profile_rate_hz(summary->profile), books->sampled, books->overruns,
+		books->credited, books->dropped, books->torn,
+		due > 0 ? 100.0 * ((double)accounting_total(books) - due) / due : 0.0);
+	if (is_balanced(books))
+		diag_verbose("%s", line);
+	else
+		diag_info("%s", line);
 }
 
 static void print_loss(uint64_t count, const char *one, const char *many, const char *what)
@@ -120,12 +155,88 @@ static void print_hottest(const struct calltree *tree)
 		diag_info("hottest functions by self time:");
 	for (uint32_t i = 0; i < HOTTEST && i < frames && hot[i].self; i++) {
 		const struct calltree_frame *frame = calltree_frame_at(tree, hot[i].frame);
+		/* "[libz.so.1+0x12]" says it already */
+		bool is_placed = frame->module[0] && frame->kind != CALLTREE_UNNAMED;
 
 		diag_info("  %5.1f %%  %.160s%s%s%s", percent(hot[i].self, calltree_total(tree)),
-			frame->name, frame->module[0] ? " [" : "", frame->module,
-			frame->module[0] ? "]" : "");
+			frame->name, is_placed ? " [" : "", is_placed ? frame->module : "",
+			is_placed ? "]" : "");
 	}
 	free(hot);
+}
+
+/* The weight of samples that end in nameless code of one module, by that module's first frame. */
+struct nameless {
+	const char *module; /* "" for code of no file: generated while the program ran */
+	uint64_t self;
+};
+
+/* Which module has most of the samples without a name? @of has a place for each frame. */
+static struct nameless worst_nameless(const struct calltree *tree, struct nameless *of)
+{
+	struct nameless worst = {0};
+	uint32_t count = 0;
+
+	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
+		const struct calltree_node *node = calltree_node_at(tree, i);
+		const struct calltree_frame *frame = calltree_frame_at(tree, node->frame);
+		uint32_t at = 0;
+
+		if (!node->self || frame->kind != CALLTREE_UNNAMED)
+			continue;
+		while (at < count && strcmp(of[at].module, frame->module))
+			at++;
+		if (at == count)
+			of[count++] = (struct nameless){.module = frame->module};
+		of[at].self += node->self;
+		if (of[at].self > worst.self)
+			worst = of[at];
+	}
+	return worst;
+}
+
+static void print_unnamed(const struct summary *summary, const struct accounting *books)
+{
+	const struct calltree *tree = summary->tree;
+	double unnamed = percent(summary->report->unnamed_weight, calltree_total(tree));
+	struct nameless *of, worst;
+
+	if (!books->sampled)
+		return;
+	if (unnamed < UNNAMED_HINT) {
+		diag_verbose("%.1f %% of samples have no function name", unnamed);
+		return;
+	}
+	of = calloc(calltree_frames(tree) + 1, sizeof(*of));
+	worst = of ? worst_nameless(tree, of) : (struct nameless){0};
+	if (!worst.self)
+		diag_info("%.1f %% of samples have no function name", unnamed);
+	else if (worst.module[0])
+		diag_info("%.1f %% of samples have no function name, most of them in %s: its debug "
+			  "symbols would name them",
+			unnamed, worst.module);
+	else
+		diag_info("%.1f %% of samples have no function name, most of them in code made while "
+			  "the program ran (flamerun(1), CAVEATS)",
+			unnamed);
+	free(of);
+}
+
+/* Why there is nothing to see, or next to nothing. */
+static void print_scarcity(const struct summary *summary, const struct accounting *books)
+{
+	const struct profile_totals *totals = profile_totals(summary->profile);
+	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
+
+	if (summary->is_test_clock || books->sampled >= FEW_SAMPLES)
+		return;
+	if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
+		diag_info("hint: it used the CPU for %.0f ms of %.2f s; the time it waited is not sampled",
+			cpu_s * 1e3, (double)summary->duration_ns / NS_PER_S);
+	else if (profile_rate_hz(summary->profile) < HIGH_RATE)
+		diag_info("hint: it used the CPU for %.0f ms: let it do more, or sample it more often with "
+			  "--rate %d",
+			cpu_s * 1e3, HIGH_RATE);
 }
 
 void summary_print(const struct summary *summary)
@@ -136,13 +247,12 @@ void summary_print(const struct summary *summary)
 	print_rate(summary, &books);
 	print_books(summary, &books);
 	print_losses(summary, &books);
-	if (books.sampled)
-		diag_info("%.1f %% of samples have no function name",
-			percent(summary->report->unnamed_weight, calltree_total(summary->tree)));
+	print_unnamed(summary, &books);
 	diag_verbose("%.3f %% of the CPU time was spent taking samples",
 		percent(profile_totals(summary->profile)->handler_ns,
 			profile_totals(summary->profile)->cpu_ns));
 	print_hottest(summary->tree);
+	print_scarcity(summary, &books);
 }
 
 void summary_subtitle(const struct summary *summary, char *out, size_t size)
