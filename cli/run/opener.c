@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,25 @@ static int try_one(const char *text, size_t bytes, const char *path)
 	return error;
 }
 
+static bool is_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value;
+}
+
+/* The desktop's opener would start nothing, or a browser in a terminal that it does not have. */
+static int refuse_blind(const char *path, const char *absolute, struct diag_message *message)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	diag_fail(message, -ENODEV, "cannot show '%s': there is no display here", path);
+	diag_fail_hint(message, "where there is one: scp '%s:%s' . and open it in a browser", host,
+		absolute);
+	return -ENODEV;
+}
+
 int opener_start(const char *path, struct diag_message *message)
 {
 	const char *browsers = getenv("BROWSER");
@@ -143,6 +163,8 @@ int opener_start(const char *path, struct diag_message *message)
 	/* Absolute, it cannot be taken for an option. */
 	if (!realpath(path, absolute))
 		return diag_fail(message, -errno, "cannot open '%s': %s", path, strerror(errno));
+	if (list != browsers && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY"))
+		return refuse_blind(path, absolute, message);
 	for (const char *at = list; error && *at;) {
 		size_t bytes = strcspn(at, ":");
 

@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import shutil
+import socket
 import signal
 import subprocess
 import threading
@@ -203,6 +204,7 @@ def test_open_for_render_and_by_xdg_open(flamerun, tmp_path, browser):
     (tmp_path / "in").write_text("main 1\n")
     shutil.move(tmp_path / "bin" / "browser", tmp_path / "bin" / "xdg-open")
     del environment["BROWSER"]
+    environment["WAYLAND_DISPLAY"] = "wayland-0"
     result = subprocess.run([flamerun, "-q", "render", "in", "--open"], cwd=tmp_path,
                             env=environment, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stderr) == (0, "")
@@ -218,7 +220,7 @@ def test_not_opened_unless_asked(flamerun, tmp_path, browser):
 
 def test_nobody_to_open_it(run, tmp_path):
     environment = {key: value for key, value in os.environ.items() if key != "BROWSER"}
-    environment["PATH"] = str(tmp_path)
+    environment.update(PATH=str(tmp_path), DISPLAY=":0")
     result = run("-q", "--open", "--", "/bin/sh", "-c", "exit 3", env=environment)
     assert result.returncode == 3
     assert result.stderr == (
@@ -226,6 +228,21 @@ def test_nobody_to_open_it(run, tmp_path):
         "flamerun: hint: set BROWSER to a browser, or install xdg-utils\n")
     (tmp_path / "in").write_text("main 1\n")
     assert run("-q", "--open", "render", "in", env=environment).returncode == 125
+
+
+def test_no_display(run, tmp_path, browser):
+    """xdg-open would seem to succeed and show nothing."""
+    environment, seen = browser
+    shutil.copy(tmp_path / "bin" / "browser", tmp_path / "bin" / "xdg-open")
+    del environment["BROWSER"]
+    result = run("-q", "--open", "--", "sh", "-c", "exit 3", env=environment)
+    assert result.returncode == 3
+    assert result.stderr == (
+        "flamerun: cannot show 'flame.svg': there is no display here\n"
+        f"flamerun: hint: where there is one: scp '{socket.gethostname()}:{tmp_path}/flame.svg' . "
+        "and open it in a browser\n")
+    time.sleep(0.3)
+    assert not seen.exists()
 
 
 def test_nothing_to_open(run, tmp_path, browser):
