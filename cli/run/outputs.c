@@ -144,6 +144,20 @@ static const char *reason(int error)
 	return strerror(-error);
 }
 
+/* Before anything has started: there is time to name another place. */
+static void refuse(const struct output *output, int error, struct diag_message *message)
+{
+	size_t folder_bytes = replace_folder_bytes(output->path);
+
+	diag_fail(message, error, "cannot write '%s': %s", output->path, reason(error));
+	if (error == -ENOENT && folder_bytes > 1)
+		diag_fail_hint(message, "the folder comes first: mkdir -p '%.*s'",
+			(int)folder_bytes - 1, output->path);
+	else if (error == -EACCES || error == -EROFS || error == -EPERM)
+		diag_fail_hint(message, "-o names another place: -o /tmp/%s",
+			output->path + folder_bytes);
+}
+
 int outputs_open(struct outputs **out, const char *const *paths, unsigned count,
 	struct diag_message *message)
 {
@@ -159,8 +173,7 @@ int outputs_open(struct outputs **out, const char *const *paths, unsigned count,
 		output->in_place = -1;
 		error = prove(output);
 		if (error < 0) {
-			diag_fail(message, error, "cannot write '%s': %s", output->path,
-				reason(error));
+			refuse(output, error, message);
 			outputs_free(outputs);
 			return error;
 		}
