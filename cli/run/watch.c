@@ -119,6 +119,23 @@ static void follow_changes(pid_t child)
 		stop_along(child, stopped_by);
 }
 
+/*
+ * As the first process of a pid namespace, which a container's command is, we inherit every orphan
+ * in it, and nobody else can reap them.
+ */
+static void reap_orphans(pid_t child)
+{
+	siginfo_t info = {0};
+
+	if (getpid() != 1)
+		return;
+	while (!waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) && info.si_pid &&
+		info.si_pid != child) {
+		waitpid(info.si_pid, NULL, 0);
+		info.si_pid = 0;
+	}
+}
+
 /* Reap the child if it has ended. Its pid stays taken until nothing is passed on to it any more. */
 static bool reap(struct watch *watch)
 {
@@ -138,6 +155,7 @@ enum watch_event watch(struct watch *watch)
 		sleep_until_something(watch, patience_ms(watch));
 		gather_some(watch->gather);
 		follow_changes(watch->child);
+		reap_orphans(watch->child);
 		if (reap(watch))
 			return WATCH_ENDED;
 		if (watch->deadline_ns && watch_now_ns() >= watch->deadline_ns)
