@@ -100,8 +100,14 @@ int channel_init(
 		error = fill_header(channel, rate_hz, clock_hz);
 	if (error) {
 		channel_release(channel);
-		return diag_fail(message, error, "cannot set up the channel to the program: %s",
+		diag_fail(message, error, "cannot set up the channel to the program: %s",
 			strerror(-error));
+		if (error == -EFBIG)
+			diag_fail_hint(message,
+				"the shell's limit on the size of files must be at least %u MiB: "
+				"ulimit -f unlimited",
+				(unsigned)(WIRE_ARENA_BYTES >> 20));
+		return error;
 	}
 	return 0;
 }
