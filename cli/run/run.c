@@ -27,6 +27,7 @@
 #include "cli/run/signals.h"
 #include "cli/run/summary.h"
 #include "cli/run/watch.h"
+#include "libprof/wire.h"
 
 #define DESCENDANTS_MS 100
 #define FLUSH_MS       200
@@ -75,6 +76,10 @@ static int prepare(struct run *run, struct diag_message *message)
 	if (error)
 		return COMMAND_FAILED;
 	signals_guard();
+	if (getenv(WIRE_ENV))
+		diag_info("another flamerun is running this one: '%s' will be in this one's "
+			  "picture only",
+			run->argv[0]);
 	if (find_library(&run->library, message) || gather_open(&run->gather, &config, message))
 		return COMMAND_FAILED;
 	return 0;
