@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/formats/folded.h"
+#include "cli/formats/format.h"
 #include "cli/picture_settings.h"
 #include "cli/run/opener.h"
 #include "cli/run/rescue.h"
@@ -48,6 +49,19 @@ static int parse(struct options *options, int argc, char **argv, int index, cons
 		return diag_fail(message, -EINVAL,
 			"--%s means nothing to render: it runs no program", options->run_only);
 	return 0;
+}
+
+/* A picture's lines of text would be taken for stacks wherever they end in a number. */
+static int refuse_picture(const char *path, struct diag_message *message)
+{
+	const struct format *format = format_of(path, NULL);
+
+	if (!format || format_is_folded(format))
+		return 0;
+	diag_fail(message, -EINVAL, "render draws folded stacks, which '%s' does not hold", path);
+	diag_fail_hint(message,
+		"write them beside the picture: flamerun -o run.svg -o run.folded -- program");
+	return -EINVAL;
 }
 
 static int read_stacks(struct calltree *tree, const char *path, struct diag_message *message)
@@ -127,7 +141,9 @@ static int render(const struct options *options, const char *input, struct diag_
 		goto out;
 	}
 	signals_guard();
-	error = results_open(&results, options, false, message);
+	error = refuse_picture(input, message);
+	if (!error)
+		error = results_open(&results, options, false, message);
 	if (!error)
 		error = read_stacks(tree, input, message);
 	if (!error)
