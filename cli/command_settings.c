@@ -48,7 +48,7 @@ static void print_seconds(char *out, size_t size, uint64_t duration_ns)
 static char *value_of(const struct options *options, const struct options_row *row, unsigned i)
 {
 	const void *field = (const char *)options + row->field;
-	const struct options_paths *paths = field;
+	const struct options_list *list = field;
 	const char *text = NULL;
 	char number[32];
 	char *copy;
@@ -71,12 +71,12 @@ static char *value_of(const struct options *options, const struct options_row *r
 		text = *(const uint32_t *)field == (uint32_t)row->min ? "yes" : "no";
 		break;
 	case OPTIONS_KIND_TEXT:
-	case OPTIONS_KIND_REGEX:
 	case OPTIONS_KIND_CHOICE:
 		text = *(const char *const *)field;
 		break;
+	case OPTIONS_KIND_REGEX:
 	case OPTIONS_KIND_OUTPUT:
-		text = paths->path[i];
+		text = i < list->count ? list->item[i] : NULL;
 		break;
 	}
 	copy = text ? strdup(text) : NULL;
@@ -104,7 +104,9 @@ static void write_origin(const struct options_origin *origin, FILE *out)
 static void write_setting(const struct options *options, const struct options_row *row, FILE *out)
 {
 	const struct options_origin *origin = options_origin(options, row);
-	unsigned lines = row->kind == OPTIONS_KIND_OUTPUT ? options->outputs.count : 1;
+	bool is_list = row->kind == OPTIONS_KIND_OUTPUT || row->kind == OPTIONS_KIND_REGEX;
+	const struct options_list *list = (const void *)((const char *)options + row->field);
+	unsigned lines = is_list && list->count ? list->count : 1;
 
 	for (unsigned i = 0; i < lines; i++) {
 		char *value = value_of(options, row, i);

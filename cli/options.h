@@ -21,8 +21,8 @@ enum options_action {
 	OPTIONS_COMPLETIONS
 };
 
-#define OPTIONS_OUTPUTS_MAX 32
-#define OPTIONS_ROWS_MAX    64
+#define OPTIONS_LIST_MAX 32
+#define OPTIONS_ROWS_MAX 64
 
 /* Where a value comes from. A later one beats an earlier one, in whatever order they are stored. */
 enum options_rank {
@@ -41,19 +41,20 @@ struct options_origin {
 	unsigned line;	   /* of the file; 0: not from one */
 };
 
-struct options_paths {
-	const char *path[OPTIONS_OUTPUTS_MAX]; /* borrowed */
+/* What was given several times. */
+struct options_list {
+	const char *item[OPTIONS_LIST_MAX]; /* borrowed */
 	unsigned count;
 };
 
 /* Strings are borrowed: from argv, the environment, the table or struct settings. */
 struct options {
-	struct options_paths outputs; /* empty: the default, see options_finish() */
+	struct options_list outputs; /* empty: the default, see options_finish() */
+	struct options_list hide;    /* extended regular expressions; empty: nothing is hidden */
+	struct options_list root;    /* likewise; empty: whole stacks */
 	const char *format;	      /* one of format_names(); NULL: by the outputs' names */
 	const char *palette;	      /* one of palette_names(); NULL: the default one */
 	const char *ground;	      /* "light" or "dark" */
-	const char *hide;	      /* extended regular expression; NULL: nothing is hidden */
-	const char *root;	      /* likewise; NULL: whole stacks */
 	const char *title;	      /* NULL: none was given */
 	const char *subtitle;	      /* likewise */
 	const char *notes;	      /* likewise */
@@ -134,7 +135,8 @@ void options_init(struct options *options);
 
 /*
  * Store @value (borrowed for as long as @options is used; NULL: a switch is on) unless what is
- * there has a higher rank. It is checked in any case. Outputs of one rank and place add up.
+ * there has a higher rank. It is checked in any case. Outputs and
+ * expressions of one rank and place add up; an empty expression takes back those before it.
  *
  * Returns 0, or -EINVAL with @message filled: what is wrong behind a name for the setting
  * ("--rate", "rate", "FLAMERUN_RATE", depending on @origin).

@@ -182,14 +182,18 @@ static int check_value(const struct check *check, struct checked *checked)
 	return -EINVAL;
 }
 
-static int add_output(struct options_paths *paths, bool first, const struct check *check)
+/* @first: what is there is of a lower rank. An @item of NULL takes back what is there. */
+static int add_item(
+	struct options_list *list, bool first, const char *item, const struct check *check)
 {
-	if (first)
-		paths->count = 0;
-	if (paths->count == OPTIONS_OUTPUTS_MAX)
-		return diag_fail(
-			check->message, -EINVAL, "more than %d outputs", OPTIONS_OUTPUTS_MAX);
-	paths->path[paths->count++] = check->value;
+	unsigned count = first || !item ? 0 : list->count;
+
+	if (count == OPTIONS_LIST_MAX)
+		return diag_fail(check->message, -EINVAL, "%s was given more than %d times",
+			check->subject, OPTIONS_LIST_MAX);
+	if (item)
+		list->item[count++] = item;
+	list->count = count;
 	return 0;
 }
 
@@ -217,12 +221,12 @@ static int put(struct options *options, const struct check *check, const struct 
 		*(uint64_t *)field = checked->duration_ns;
 		return 0;
 	case OPTIONS_KIND_TEXT:
-	case OPTIONS_KIND_REGEX:
 	case OPTIONS_KIND_CHOICE:
 		*(const char **)field = checked->text;
 		return 0;
+	case OPTIONS_KIND_REGEX:
 	case OPTIONS_KIND_OUTPUT:
-		return add_output(field, first, check);
+		return add_item(field, first, checked->text, check);
 	}
 	return -EINVAL;
 }
@@ -284,9 +288,9 @@ int options_finish(struct options *options, struct diag_message *message)
 {
 	for (size_t i = 0; i < options_row_count; i++)
 		if (options_rows[i].kind == OPTIONS_KIND_OUTPUT && !options->outputs.count)
-			options->outputs.path[options->outputs.count++] = options_rows[i].fallback;
+			options->outputs.item[options->outputs.count++] = options_rows[i].fallback;
 	for (unsigned i = 0; i < options->outputs.count; i++)
-		if (!format_of(options->outputs.path[i], options->format))
-			return format_unknown(options->outputs.path[i], message);
+		if (!format_of(options->outputs.item[i], options->format))
+			return format_unknown(options->outputs.item[i], message);
 	return 0;
 }

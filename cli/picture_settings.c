@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <regex.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,21 +51,48 @@ void picture_settings(const struct options *options, struct picture_options *pic
 	picture->created_s = created_s(picture->created_s);
 }
 
+/* Expressions of which one is enough. */
+struct expressions {
+	regex_t regex[OPTIONS_LIST_MAX];
+	unsigned count;
+};
+
 static int matches(const struct calltree_frame *frame, void *context)
 {
-	return !regexec(context, frame->name, 0, NULL, 0);
+	const struct expressions *expressions = context;
+
+	for (unsigned i = 0; i < expressions->count; i++)
+		if (!regexec(&expressions->regex[i], frame->name, 0, NULL, 0))
+			return 1;
+	return 0;
 }
 
-static int compile(regex_t *regex, const char *name, const char *text, struct diag_message *message)
+static void expressions_release(struct expressions *expressions)
+{
+	while (expressions->count)
+		regfree(&expressions->regex[--expressions->count]);
+}
+
+/* Returns 0, or -errno with @message filled and nothing to release. */
+static int expressions_init(struct expressions *expressions, const char *name,
+	const struct options_list *list, struct diag_message *message)
 {
 	char why[128];
-	int error = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
 
-	if (!error)
-		return 0;
-	regerror(error, regex, why, sizeof(why));
-	return diag_fail(message, error == REG_ESPACE ? -ENOMEM : -EINVAL, "--%s '%s': %s", name,
-		text, why);
+	expressions->count = 0;
+	for (unsigned i = 0; i < list->count; i++) {
+		regex_t *regex = &expressions->regex[i];
+		int error = regcomp(regex, list->item[i], REG_EXTENDED | REG_NOSUB);
+
+		if (error) {
+			regerror(error, regex, why, sizeof(why));
+			expressions_release(expressions);
+			return diag_fail(message, error == REG_ESPACE ? -ENOMEM : -EINVAL,
+				"--%s '%s': %s", name, list->item[i], why);
+		}
+		expressions->count++;
+	}
+	return 0;
 }
 
 /* One transformation, its loss reported as @why. *@tree is replaced: NULL at first, then owned. */
@@ -87,18 +115,18 @@ static int transform(const struct calltree *source, const struct transform_optio
 }
 
 /* In two steps, so that each can say what it left out. */
-static int begin_at_root(const struct calltree *source, const char *text, struct calltree **tree,
-	struct diag_message *message)
+static int begin_at_root(const struct calltree *source, const struct options_list *list,
+	struct calltree **tree, struct diag_message *message)
 {
 	struct transform_options wanted = {.root = matches};
-	regex_t regex;
-	int error = compile(&regex, "root", text, message);
+	struct expressions expressions;
+	int error = expressions_init(&expressions, "root", list, message);
 
 	if (error)
 		return error;
-	wanted.root_context = &regex;
+	wanted.root_context = &expressions;
 	error = transform(source, &wanted, "no frame of theirs matches --root", tree, message);
-	regfree(&regex);
+	expressions_release(&expressions);
 	return error;
 }
 
@@ -107,19 +135,15 @@ static int reshape(const struct calltree *source, const struct options *options,
 {
 	struct transform_options wanted = {
 		.by_thread = options->threads != 0, .reverse = options->reverse != 0};
-	regex_t regex;
-	int error = 0;
+	struct expressions expressions;
+	int error = expressions_init(&expressions, "hide", &options->hide, message);
 
-	if (options->hide) {
-		error = compile(&regex, "hide", options->hide, message);
-		if (error)
-			return error;
-		wanted.hide = matches;
-		wanted.hide_context = &regex;
-	}
+	if (error)
+		return error;
+	wanted.hide = expressions.count ? matches : NULL;
+	wanted.hide_context = &expressions;
 	error = transform(source, &wanted, "all their frames are hidden", tree, message);
-	if (options->hide)
-		regfree(&regex);
+	expressions_release(&expressions);
 	return error;
 }
 
@@ -129,9 +153,9 @@ int picture_settings_tree(const struct calltree *tree, const struct options *opt
 	struct calltree *made = NULL;
 	int error = 0;
 
-	if (options->root)
-		error = begin_at_root(tree, options->root, &made, message);
-	if (!error && (options->hide || options->threads || options->reverse))
+	if (options->root.count)
+		error = begin_at_root(tree, &options->root, &made, message);
+	if (!error && (options->hide.count || options->threads || options->reverse))
 		error = reshape(tree, options, &made, message);
 	if (error)
 		calltree_free(made);
@@ -142,5 +166,7 @@ int picture_settings_tree(const struct calltree *tree, const struct options *opt
 
 const char *picture_settings_empty(const struct options *options, const struct calltree *shown)
 {
-	return (options->root || options->hide) && !calltree_total(shown) ? NOTHING_LEFT : NULL;
+	bool is_cut = options->root.count || options->hide.count;
+
+	return is_cut && !calltree_total(shown) ? NOTHING_LEFT : NULL;
 }

@@ -74,10 +74,10 @@ static int name_result(struct result *result, const struct results *results, con
 int results_open(struct results **out, const struct options *options, bool has_child,
 	struct diag_message *message)
 {
-	const struct options_paths *paths = &options->outputs;
+	const struct options_list *paths = &options->outputs;
 	struct results *results =
 		calloc(1, sizeof(*results) + paths->count * sizeof(results->list[0]));
-	const char *names[OPTIONS_OUTPUTS_MAX];
+	const char *names[OPTIONS_LIST_MAX];
 	int error = 0;
 
 	if (!results)
@@ -86,7 +86,7 @@ int results_open(struct results **out, const struct options *options, bool has_c
 	for (; !error && results->count < paths->count; results->count++) {
 		struct result *result = &results->list[results->count];
 
-		result->pattern = paths->path[results->count];
+		result->pattern = paths->item[results->count];
 		names[results->count] = result->name;
 		error = name_result(result, results, options->format, message);
 	}

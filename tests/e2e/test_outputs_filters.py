@@ -13,6 +13,12 @@ STACKS = "main;parse;lex 5\nmain;parse 3\nmain;emit;lex 2\nmain 1\nother;lex 4\n
 CASES = [
     ([], {"main;parse;lex": 5, "main;parse": 3, "main;emit;lex": 2, "main": 1, "other;lex": 4}, ""),
     (["--hide", "^parse$"], {"main;lex": 5, "main": 4, "main;emit;lex": 2, "other;lex": 4}, ""),
+    (["--hide", "^parse$", "--hide", "^emit$"],
+     {"main;lex": 7, "main": 4, "other;lex": 4}, ""),
+    (["--hide", "lex", "--hide", "", "--hide", "^parse$"],
+     {"main;lex": 5, "main": 4, "main;emit;lex": 2, "other;lex": 4}, ""),
+    (["--root", "parse", "--root", "^other$"], {"parse;lex": 5, "parse": 3, "other;lex": 4},
+     "3 samples left out: no frame of theirs matches --root"),
     (["--hide", "main|parse"], {"lex": 5, "emit;lex": 2, "other;lex": 4},
      "4 samples left out: all their frames are hidden"),
     (["--hide", "^(main|other|emit|lex)$"], {"parse": 8},

@@ -89,14 +89,14 @@ static void values_of_every_type(void **state)
 	assert_true(options.min_width == 0.25);
 	assert_int_equal(options.duration_ns, 1500000000);
 	assert_string_equal(options.title, "two words");
-	assert_string_equal(options.hide, "^_");
+	assert_string_equal(options.hide.item[0], "^_");
 	assert_string_equal(options.ground, "dark");
 	assert_int_equal(options.direction, PICTURE_ICICLE);
 	assert_int_equal(options.threads, 1);
 	assert_int_equal(options.reverse, 0);
 	assert_int_equal(options.level, DIAG_VERBOSE);
 	assert_int_equal(options.outputs.count, 2);
-	assert_string_equal(options.outputs.path[1], "b.png");
+	assert_string_equal(options.outputs.item[1], "b.png");
 	assert_int_equal(options_origin(&options, options_find("output", 6))->line, 15);
 	assert_int_equal(config.warnings.count, 0);
 }
@@ -251,7 +251,7 @@ static double seen(const struct options_row *row)
 		return (double)*(const uint64_t *)field / 1e9;
 	case OPTIONS_KIND_OUTPUT:
 		assert_int_equal(options.outputs.count, 1);
-		return options.outputs.path[0][0];
+		return options.outputs.item[0][0];
 	default:
 		return (*(const char *const *)field)[0];
 	}

@@ -56,7 +56,7 @@ static void defaults(void **state)
 	assert_int_equal(options.outputs.count, 0);
 	assert_int_equal(options_finish(&options, &message), 0);
 	assert_int_equal(options.outputs.count, 1);
-	assert_string_equal(options.outputs.path[0], "flame.svg");
+	assert_string_equal(options.outputs.item[0], "flame.svg");
 }
 
 static void the_default_output_gives_way(void **state)
@@ -65,7 +65,7 @@ static void the_default_output_gives_way(void **state)
 	PARSE("-o", "a.png", "prog");
 	assert_int_equal(options_finish(&options, &message), 0);
 	assert_int_equal(options.outputs.count, 1);
-	assert_string_equal(options.outputs.path[0], "a.png");
+	assert_string_equal(options.outputs.item[0], "a.png");
 }
 
 static void every_way_to_give_a_value(void **state)
@@ -93,9 +93,9 @@ static void outputs_add_up(void **state)
 	(void)state;
 	PARSE("-oa.svg", "--output=b.png", "-o", "c.folded", "p");
 	assert_int_equal(options.outputs.count, 3);
-	assert_string_equal(options.outputs.path[0], "a.svg");
-	assert_string_equal(options.outputs.path[1], "b.png");
-	assert_string_equal(options.outputs.path[2], "c.folded");
+	assert_string_equal(options.outputs.item[0], "a.svg");
+	assert_string_equal(options.outputs.item[1], "b.png");
+	assert_string_equal(options.outputs.item[2], "c.folded");
 	REFUSE("-o", "", "p");
 }
 
@@ -116,11 +116,11 @@ static void outputs_have_a_format(void **state)
 
 static void too_many_outputs_are_refused(void **state)
 {
-	const char *words[2 * OPTIONS_OUTPUTS_MAX + 3];
+	const char *words[2 * OPTIONS_LIST_MAX + 3];
 	int count = 0;
 
 	(void)state;
-	for (int i = 0; i <= OPTIONS_OUTPUTS_MAX; i++) {
+	for (int i = 0; i <= OPTIONS_LIST_MAX; i++) {
 		words[count++] = "-o";
 		words[count++] = "a.svg";
 	}
@@ -281,9 +281,14 @@ static void expressions_are_compiled(void **state)
 
 	(void)state;
 	PARSE("--hide", "^(std::|_start$)", "--root=main", "p");
-	assert_string_equal(options.hide, "^(std::|_start$)");
+	assert_string_equal(options.hide.item[0], "^(std::|_start$)");
 	PARSE("--hide", "x", "--hide", "", "p");
-	assert_null(options.hide);
+	assert_int_equal(options.hide.count, 0);
+	PARSE("--hide", "x", "--hide", "", "--hide", "y", "--root=a", "--root=b", "p");
+	assert_int_equal(options.hide.count, 1);
+	assert_string_equal(options.hide.item[0], "y");
+	assert_int_equal(options.root.count, 2);
+	assert_string_equal(options.root.item[1], "b");
 	REFUSE("--hide", "ab(c");
 	assert_non_null(strstr(message.text, "at character 3 of 'ab(c'"));
 	REFUSE("--root", "ok|x[a-");
@@ -340,7 +345,7 @@ static void a_higher_rank_stays(void **state)
 	assert_int_equal(options.outputs.count, 2);
 	assert_int_equal(options_store(&options, row, "c.svg", &high, &message), 0);
 	assert_int_equal(options.outputs.count, 1);
-	assert_string_equal(options.outputs.path[0], "c.svg");
+	assert_string_equal(options.outputs.item[0], "c.svg");
 }
 
 static void the_last_switch_counts(void **state)
