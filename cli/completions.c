@@ -11,10 +11,14 @@
 
 #include "cli/options.h"
 
-/* Prints the presets of the usual files as @NAME; understood by all three shells' eval. */
-#define PRESETS                                                                            \
-	"sed -n 's/^[[:blank:]]*\\[preset  *\\([^]]*\\)\\].*/@\\1/p' \\\n"                     \
-	"\t\t/etc/flamerun.ini ~/.config/flamerun/flamerun.ini .flamerun.ini 2>/dev/null"
+/*
+ * Prints the presets of the usual files as @NAME, in every shell: sh -c has the one way to say
+ * "this variable, else that". As for flamerun itself a name that is not absolute counts for none.
+ */
+#define PRESETS                                                                               \
+	"sh -c 'case $XDG_CONFIG_HOME in /*) user=$XDG_CONFIG_HOME ;; *) user=~/.config ;; esac\n" \
+	"\t\texec sed -n \"s/^[[:blank:]]*\\[preset  *\\([^]]*\\)\\].*/@\\1/p\" \\\n"               \
+	"\t\t\t/etc/flamerun.ini \"$user/flamerun/flamerun.ini\" .flamerun.ini' 2>/dev/null"
 
 typedef void each_fn(const struct options_row *row, FILE *out);
 

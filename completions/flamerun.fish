@@ -26,8 +26,9 @@ function __flamerun_program
 end
 
 function __flamerun_presets
-	sed -n 's/^[[:blank:]]*\[preset  *\([^]]*\)\].*/@\1/p' \
-		/etc/flamerun.ini ~/.config/flamerun/flamerun.ini .flamerun.ini 2>/dev/null
+	sh -c 'case $XDG_CONFIG_HOME in /*) user=$XDG_CONFIG_HOME ;; *) user=~/.config ;; esac
+		exec sed -n "s/^[[:blank:]]*\[preset  *\([^]]*\)\].*/@\1/p" \
+			/etc/flamerun.ini "$user/flamerun/flamerun.ini" .flamerun.ini' 2>/dev/null
 end
 
 function __flamerun_complete_program

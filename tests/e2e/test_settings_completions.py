@@ -52,6 +52,7 @@ CASES = [
     ("@fast --rat", ["@fast", "--rate"]),
     ("@post", ["@poster"]),
     ("-q @post", ["-q", "@poster"]),
+    ("@ze", ["@zebra"]),
     ("zanyprogram pict", ["zanyprogram", "picture.svg"]),
     ("-- zanyprogram --rat", ["--", "zanyprogram", "--rat"]),
     ("zanyprogram --rat", ["zanyprogram", "--rat"]),
@@ -68,6 +69,10 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shell")
     (folder / "bin").mkdir()
     (folder / ".flamerun.ini").write_text("[preset poster]\n[preset fine]\n")
+    # XDG_CONFIG_HOME is set: what is in the usual place instead of it does not count.
+    for where, preset in (("config", "zebra"), (".config", "zero")):
+        (folder / where / "flamerun").mkdir(parents=True)
+        (folder / where / "flamerun" / "flamerun.ini").write_text(f"[preset {preset}]\n")
     for name, text in (("flamerun", 'echo "GOT<$(printf "%s|" "$@")>"'), ("zanyprogram", ":")):
         program = folder / "bin" / name
         program.write_text(f"#!/bin/sh\n{text}\n")
