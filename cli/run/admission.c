@@ -13,9 +13,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "cli/run/needed.h"
 
 #define PROGRAM_HEADERS_BYTES_MAX 65536 /* the kernel takes no more */
 #define DYNAMIC_ENTRIES_MAX       4096
@@ -243,6 +246,43 @@ static int check_privileges(
 	return -EINVAL;
 }
 
+/* The last word of ASAN_OPTIONS on whether its runtime must be the first library. */
+static bool asan_takes_any_order(void)
+{
+	static const char flag[] = "verify_asan_link_order=";
+	const char *options = getenv("ASAN_OPTIONS");
+	bool takes = false;
+
+	for (const char *at = options; at && (at = strstr(at, flag));) {
+		at += strlen(flag);
+		takes = *at == '0' || *at == 'n' || *at == 'f';
+	}
+	return takes;
+}
+
+/*
+ * AddressSanitizer as a shared library ends a program in which anything was loaded before it, and
+ * preloaded libraries are. Other sanitizers, and it linked statically, do not look.
+ */
+static int check_sanitizer(const struct image *image, struct diag_message *message)
+{
+	static const char *const runtimes[] = {"libasan.so", "libclang_rt.asan", NULL};
+	const struct needed_file file = {.descriptor = image->descriptor,
+		.header = &image->header,
+		.dynamic_offset = image->dynamic_offset,
+		.dynamic_bytes = image->dynamic_bytes};
+	char name[NEEDED_BYTES];
+
+	if (asan_takes_any_order() || !needed_find(&file, runtimes, name))
+		return 0;
+	diag_fail(message, -ENOTSUP,
+		"'%s' is built with AddressSanitizer, which wants no library before its own %s",
+		image->name, name);
+	diag_fail_hint(message, "it can do without: ASAN_OPTIONS=verify_asan_link_order=0 "
+				"flamerun ...; or build it without for its true times");
+	return -ENOTSUP;
+}
+
 int admission_check(int descriptor, const char *name, const struct privilege_self *self,
 	struct diag_message *message)
 {
@@ -262,5 +302,7 @@ int admission_check(int descriptor, const char *name, const struct privilege_sel
 	if (error)
 		return diag_fail(message, error, "cannot run '%s': %s", name, strerror(-error));
 	error = check_loader(&image, message);
-	return error ? error : check_privileges(&image, self, message);
+	if (!error)
+		error = check_privileges(&image, self, message);
+	return error ? error : check_sanitizer(&image, message);
 }
