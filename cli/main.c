@@ -71,7 +71,7 @@ static struct ending dispatch(struct options *options, int argc, char **argv)
 		return command_tell(options);
 	if (index == argc) {
 		diag_fail(&message, -EINVAL, "no program given");
-		diag_fail_hint(&message, "flamerun [option...] [--] program [argument...]");
+		diag_fail_hint(&message, "flamerun [option...] [--] program [argument...]; flamerun --help tells more");
 		return fail(&message);
 	}
 	word = reserved_word(options, argv[index]);

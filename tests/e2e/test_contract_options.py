@@ -47,9 +47,11 @@ def test_help_nobody_can_read_is_a_failure(run, word):
                             "flamerun: hint: known endings: .svg .png .pdf .folded, or say it "
                             "with --format\n"),
     ([],
-     "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]\n"),
+     "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]; "
+     "flamerun --help tells more\n"),
     (["--"],
-     "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]\n"),
+     "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]; "
+     "flamerun --help tells more\n"),
     (["-q", "--\033[31m"], "flamerun: unknown option '--?[31m'\n" + TRY),
 ])
 def test_mistakes(run, tmp_path, words, message):

@@ -14,12 +14,17 @@ GOLDENS = pathlib.Path(__file__).with_name("goldens")
 
 # One command line each; what is said goes into goldens/mistakes.txt.
 MISTAKES = """
+--
 --nope ls
 --pallete=hot ls
 --no-icycle ls
 --fo x ls
 --n ls
 -Z ls
+-F 99 ls
+--freq=99 ls
+-p 1
+--inverted ls
 -qZ ls
 --rate
 -o
