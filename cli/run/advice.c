@@ -119,11 +119,11 @@ static bool is_shell_word(const char *word)
 static bool advise_word(const char *word, struct diag_message *message)
 {
 	if (is_assignment(word))
-		diag_fail_hint(message, "to set a variable for the program: flamerun -- env %s ...",
-			word);
+		diag_fail_hint(
+			message, "to set a variable for the program: flamerun -- env %s ...", word);
 	else if (is_shell_word(word))
-		diag_fail_hint(message,
-			"'%s' is part of the shell: flamerun -- sh -c '%s ...'", word, word);
+		diag_fail_hint(message, "'%s' is part of the shell: flamerun -- sh -c '%s ...'",
+			word, word);
 	else if (!strcmp(word, "help") || !strcmp(word, "version"))
 		diag_fail_hint(message, "flamerun --%s", word);
 	else if (!strcmp(word, "record"))
@@ -138,8 +138,8 @@ static bool advise_word(const char *word, struct diag_message *message)
 	return true;
 }
 
-static void offer_folder(struct nearest *nearest, char best[NAME_MAX + 1], const char *path,
-	unsigned *left)
+static void offer_folder(
+	struct nearest *nearest, char best[NAME_MAX + 1], const char *path, unsigned *left)
 {
 	DIR *folder = opendir(path);
 	struct dirent *entry;
@@ -197,7 +197,8 @@ void advice_give(const struct advice_request *request, int error, struct diag_me
 		return;
 	if (advise_file(request, message) || error != -ENOENT || advise_word(word, message))
 		return;
-	if (strchr(word, '/') || (strlen(word) >= GUESSABLE_BYTES && advise_nearest(request, message)))
+	if (strchr(word, '/') ||
+		(strlen(word) >= GUESSABLE_BYTES && advise_nearest(request, message)))
 		return;
 	/* Of the shells only these read aliases with -i for a single command. */
 	if (shell && (!strcmp(shell, "/bash") || !strcmp(shell, "/zsh")))
