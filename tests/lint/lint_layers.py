@@ -9,7 +9,7 @@ import tree
 
 # folder -> what its include lines may begin with. libprof/ and arch/ are one guest.
 ALLOWED = {
-    "cli": ("cli/", "render/", "libprof/wire.h", "libprof/unwind/", "arch/"),
+    "cli": ("cli/", "render/", "libprof/wire.h", "libprof/gaps.h", "libprof/unwind/", "arch/"),
     "render": ("render/",),
     "libprof": ("libprof/", "arch/"),
     "arch": ("arch/",),
@@ -17,6 +17,8 @@ ALLOWED = {
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # Chosen by include path, or made by the build.
 CHOSEN = re.compile(r"^arch_\w+\.h$")
+# Installed flat, so they include each other by bare name.
+PUBLIC = re.compile(r"^libprof/flameprof\w*\.h$")
 
 
 def owner_of(path):
@@ -29,7 +31,10 @@ def check(report, path, number, quote, name):
             if not (CHOSEN.match(name) and owner_of(path) in ("arch", "libprof")):
                 report.error(path, number, f"our own header {name} is included with <>")
         return
-    if not os.path.exists(os.path.join(tree.ROOT, name)):
+    if PUBLIC.match(path):
+        if not PUBLIC.match(f"libprof/{name}"):
+            report.error(path, number, f"is installed and includes {name}, which is not")
+    elif not os.path.exists(os.path.join(tree.ROOT, name)):
         report.error(path, number, f"{name} is not a path from the root")
     elif not name.startswith(ALLOWED[owner_of(path)]):
         report.error(path, number, f"{owner_of(path)}/ may not include {name}")

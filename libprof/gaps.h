@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of files with gaps in them, for flamerun's outputs and the library's snapshots:
+ *   %p pid   %h host name   %t time as YYYYmmdd-HHMMSS, local   %{VAR} environment   %% percent
+ * A name is read once from left to right; what fills a gap is never looked at again.
+ */
+#ifndef LIBPROF_GAPS_H
+#define LIBPROF_GAPS_H
+
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GAPS_VARIABLE_BYTES 256
+#define GAPS_TIME_FORMAT    "%Y%m%d-%H%M%S"
+
+struct gaps_values {
+	long pid;	  /* 0: not known yet, "%p" is left as it is */
+	time_t started_s; /* seconds since the epoch; calls tzset() first */
+	/* Fill host and variables only: the result is a pattern again, for the rest. */
+	int is_first_half;
+};
+
+struct gaps_name {
+	char *text;
+	size_t room, bytes;
+	int is_first_half;
+};
+
+/* Bytes that do not fit are counted and not written. */
+static inline void gaps_put(struct gaps_name *name, char byte)
+{
+	if (name->bytes < name->room)
+		name->text[name->bytes] = byte;
+	name->bytes++;
+}
+
+/* "../x" as the value of a variable must stay a part of one name, and no hidden one. */
+static inline void gaps_put_value(struct gaps_name *name, const char *value)
+{
+	int begins = !name->bytes ||
+		(name->bytes <= name->room && name->text[name->bytes - 1] == '/');
+
+	for (; *value; value++, begins = 0) {
+		gaps_put(name, *value == '/' || (begins && *value == '.') ? '_' : *value);
+		if (*value == '%' && name->is_first_half)
+			gaps_put(name, '%');
+	}
+}
+
+static inline void gaps_put_host(struct gaps_name *name)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+
+	if (gethostname(host, sizeof(host) - 1) || !host[0])
+		strcpy(host, "localhost");
+	gaps_put_value(name, host);
+}
+
+static inline void gaps_put_time(struct gaps_name *name, time_t started_s)
+{
+	struct tm local;
+	char text[64] = "";
+
+	if (localtime_r(&started_s, &local))
+		strftime(text, sizeof(text), GAPS_TIME_FORMAT, &local);
+	gaps_put_value(name, text);
+}
+
+/* @at is behind "%{". Returns how much of it belongs to the gap, or -errno. */
+static inline int gaps_put_variable(struct gaps_name *name, const char *at)
+{
+	char variable[GAPS_VARIABLE_BYTES];
+	size_t bytes = strcspn(at, "}");
+	const char *value;
+
+	if (!at[bytes] || !bytes || bytes >= sizeof(variable))
+		return -EINVAL;
+	memcpy(variable, at, bytes);
+	variable[bytes] = '\0';
+	value = getenv(variable);
+	if (!value)
+		return -ENOENT;
+	gaps_put_value(name, value);
+	return (int)bytes + 1;
+}
+
+static inline int gaps_is_late(const struct gaps_values *values, char gap)
+{
+	return values->is_first_half ? gap == 'p' || gap == 't' || gap == '%'
+				     : gap == 'p' && !values->pid;
+}
+
+/* @at is behind '%'. Returns how much of it belongs to the gap, or -errno. */
+static inline int gaps_put_gap(
+	struct gaps_name *name, const char *at, const struct gaps_values *values)
+{
+	char digits[24];
+	int used;
+
+	if (gaps_is_late(values, *at)) {
+		gaps_put(name, '%');
+		gaps_put(name, *at);
+		return 1;
+	}
+	switch (*at) {
+	case 'p':
+		snprintf(digits, sizeof(digits), "%ld", values->pid);
+		gaps_put_value(name, digits);
+		return 1;
+	case 'h':
+		gaps_put_host(name);
+		return 1;
+	case 't':
+		gaps_put_time(name, values->started_s);
+		return 1;
+	case '{':
+		used = gaps_put_variable(name, at + 1);
+		return used < 0 ? used : used + 1;
+	case '%':
+		gaps_put(name, '%');
+		return 1;
+	default:
+		return -EINVAL;
+	}
+}
+
+/*
+ * Fill the gaps of @pattern into @out (@bytes). A value never leads to another folder: its slashes
+ * become '_', and so does a dot it would begin a name with.
+ *
+ * Returns 0, or -errno with *@at where in @pattern the gap at fault begins, behind its '%': -EINVAL
+ * when it is none of the above, -ENOENT for a variable that is not set; -ENAMETOOLONG. @out is
+ * undefined then.
+ * Context: not a handler; nobody changes the environment meanwhile, unless there is no "%{".
+ */
+static inline int gaps_fill(char *out, size_t bytes, const char *pattern,
+	const struct gaps_values *values, const char **at)
+{
+	struct gaps_name name = {out, bytes, 0, values->is_first_half};
+
+	for (*at = pattern; **at; (*at)++) {
+		int used;
+
+		if (**at != '%') {
+			gaps_put(&name, **at);
+			continue;
+		}
+		used = gaps_put_gap(&name, ++*at, values);
+		if (used < 0)
+			return used;
+		*at += used - 1;
+	}
+	if (name.bytes >= bytes)
+		return -ENAMETOOLONG;
+	out[name.bytes] = '\0';
+	return 0;
+}
+
+/* Where the first "%p" of @pattern is, or NULL. */
+static inline const char *gaps_find_pid(const char *pattern)
+{
+	for (; *pattern; pattern++) {
+		const char *gap = pattern;
+
+		if (*pattern != '%')
+			continue;
+		if (*++pattern == 'p')
+			return gap;
+		if (*pattern == '{')
+			pattern += strcspn(pattern, "}");
+		if (!*pattern)
+			return NULL;
+	}
+	return NULL;
+}
+
+#endif
