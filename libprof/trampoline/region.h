@@ -25,13 +25,20 @@ struct region_slot {
 	uint64_t published; /* atomic: the image whose control ring has its name */
 };
 
+/* The least stride of stubs of @code_bytes. */
+#define REGION_STRIDE(code_bytes) (((code_bytes) + 7u & ~7u) + 24u)
+
 struct region {
 	uintptr_t start;
 	size_t bytes;
 	uint32_t generation; /* atomic: even: as it says; odd: being changed */
 	enum flameprof_code_kind kind;
-	uint32_t stride;     /* bytes from stub to stub; a host's code: all of it */
-	uint32_t code_bytes; /* of a stub, at most stride */
+	/*
+	 * Bytes from stub to stub; a host's code: all of it. For stubs at least
+	 * REGION_STRIDE(code_bytes): perf wants an index to the call-frame information behind each.
+	 */
+	uint32_t stride;
+	uint32_t code_bytes; /* of a stub */
 	uint32_t slots;	     /* 1 for a host's code */
 	struct region_slot *slot;
 	/*
@@ -40,8 +47,10 @@ struct region {
 	 */
 	uintptr_t eh_frame_hdr;
 	const void *eh_frame; /* the section it indexes */
-	size_t eh_frame_bytes;
+	size_t eh_frame_bytes; /* with the four zero bytes that end it */
+	int of_file;	       /* pages of a memfd, not anonymous memory */
 	void *owner;
+	void *published; /* publish.c's, under its lock; NULL in a new region */
 };
 
 /* A stretch of @bytes in the code space that nobody had and nobody will get. Context: signal-safe. */
