@@ -9,7 +9,8 @@
  * nothing of it. Bytes of waiting and of taken batches have one hard ceiling; a batch that would
  * pass it is dropped whole, newest first, and counted.
  *
- * `lock` protects every field below it. Nobody waits for anything while holding it.
+ * `lock` protects every field below it, and the reading side of the rings. Nobody waits for anything
+ * while holding it.
  */
 #ifndef LIBPROF_AGGREGATOR_QUEUE_H
 #define LIBPROF_AGGREGATOR_QUEUE_H
@@ -31,7 +32,22 @@ struct batch {
 	char records[] __attribute__((aligned(8)));
 };
 
-/* Who takes a barrier first, its owner in vain or the worker for good, decides by one exchange. */
+enum queue_item_kind {
+	QUEUE_BATCH,
+	QUEUE_BARRIER,
+};
+
+/* A batch's lies in one block with it; a barrier's in the barrier. */
+struct queue_item {
+	enum queue_item_kind kind;
+	struct queue_item *next;
+	union {
+		struct batch *batch;
+		struct barrier *barrier;
+	};
+};
+
+/* Who takes a barrier first, its owner in vain or the worker for good, decides the queue's lock. */
 enum barrier_state {
 	BARRIER_WAITING = 0,
 	BARRIER_TAKEN = 1, /* the worker is at it: `result` will come */
@@ -41,25 +57,13 @@ enum barrier_state {
 
 /* Lies in the memory of the flush that waits for it. */
 struct barrier {
-	uint32_t state; /* atomic, futex: enum barrier_state */
+	uint32_t state; /* atomic, futex: enum barrier_state; leaves WAITING under the queue's lock */
 	int error;      /* valid when DONE */
 	struct flameprof_profile *next; /* an empty profile, made by the caller */
 	struct flameprof_profile *result; /* the one that ended here, when DONE */
-	uint64_t boundary_ns; /* CLOCK_MONOTONIC: the profile ends here */
-};
-
-enum queue_item_kind {
-	QUEUE_BATCH,
-	QUEUE_BARRIER,
-};
-
-struct queue_item {
-	enum queue_item_kind kind;
-	struct queue_item *next;
-	union {
-		struct batch *batch;
-		struct barrier *barrier;
-	};
+	uint64_t boundary_ns; /* CLOCK_MONOTONIC: the profile ends here; set by queue_add_barrier() */
+	struct queue *queue;	/* the queue's own business, as is: */
+	struct queue_item item;
 };
 
 /* Since they were read last. */
@@ -75,27 +79,30 @@ struct queue {
 	uint32_t *doorbell; /* futex of whoever takes; rung after every harvest that queued something */
 	pthread_mutex_t lock;
 	struct queue_item *first, *last;
-	size_t pending_bytes; /* waiting and taken, headers included */
+	size_t pending_bytes; /* waiting and taken, whole pages, headers included */
 	struct queue_counters counters;
 	int stopped; /* new barriers are refused */
 };
 
 /* Returns 0. @doorbell is borrowed for the queue's life. */
 int queue_init(struct queue *queue, size_t limit_bytes, uint32_t *doorbell);
-/* Throws away what still waits; barriers are cancelled. */
+/* Throws away what still waits; barriers are cancelled. Nobody is in another call of this queue. */
 void queue_release(struct queue *queue);
 
 /*
  * Move what @ring holds, up to the first record later than @until_ns, into batches, and give the
- * bytes back to the ring. Never blocks on anything but the lock.
- * Returns bytes moved or dropped.
+ * bytes back to the ring. A batch that would pass the ceiling, or for which the kernel has no memory,
+ * is dropped. Behind a damaged record nothing can be told apart: the rest is counted as damaged.
+ * Never blocks on anything but the lock.
+ * Returns bytes moved, dropped or damaged.
  */
 size_t queue_harvest(struct queue *queue, void *arena, uint32_t ring, uint64_t until_ns);
 
 /*
- * Harvest the rings of the bitmap @rings (WIRE_RINGS bits) up to now, then queue @barrier behind
- * them, in one step as seen by other barriers.
- * Returns 0, or -ECANCELED when the queue was stopped.
+ * Harvest the rings of the bitmap @rings (WIRE_RINGS bits, read atomically) up to now, then queue
+ * @barrier behind them, in one step as seen by other barriers. @barrier is all zero but for `next`,
+ * and stays where it is until queue_wait() returns.
+ * Returns 0, or -ECANCELED when the queue was stopped: nothing was queued.
  */
 int queue_add_barrier(struct queue *queue, void *arena, const uint64_t *rings,
 	struct barrier *barrier);
@@ -114,7 +121,7 @@ void queue_stop(struct queue *queue);
 struct queue_item *queue_take(struct queue *queue);
 /* Done with a batch: its bytes no longer count. Frees @item and its batch. */
 void queue_done(struct queue *queue, struct queue_item *item);
-/* Done with a barrier: hand over its result and wake its owner. Frees @item. */
+/* Done with a barrier: hand over its result and wake its owner, who may free @item at once. */
 void queue_answer(struct queue_item *item, int error, struct flameprof_profile *result);
 
 /* Read and reset; the high water begins anew with what is pending now. */

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The queue's order, and the life of barriers. How batches are made is harvest.c.
+ */
+#include "libprof/aggregator/queue.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <time.h>
+
+#include "arch/syscall.h"
+#include "libprof/aggregator/harvest.h"
+#include "libprof/aggregator/pages.h"
+#include "libprof/sampler/clock.h"
+
+#define NS_PER_MS 1000000ULL
+
+int queue_init(struct queue *queue, size_t limit_bytes, uint32_t *doorbell)
+{
+	*queue = (struct queue){
+		.limit_bytes = limit_bytes,
+		.batch_bytes = limit_bytes / 8 > WIRE_RECORD_MAX ? limit_bytes / 8 : WIRE_RECORD_MAX,
+		.doorbell = doorbell,
+	};
+	return -pthread_mutex_init(&queue->lock, NULL);
+}
+
+static void set_state(struct barrier *barrier, enum barrier_state state)
+{
+	__atomic_store_n(&barrier->state, state, __ATOMIC_RELEASE);
+}
+
+/* The last that is done to a barrier: its owner may be gone, and the address with it. */
+static void finish(struct barrier *barrier, enum barrier_state state)
+{
+	set_state(barrier, state);
+	arch_syscall3(SYS_futex, &barrier->state, FUTEX_WAKE_PRIVATE, INT32_MAX);
+}
+
+static void ring_doorbell(struct queue *queue)
+{
+	__atomic_fetch_add(queue->doorbell, 1, __ATOMIC_RELEASE);
+	arch_syscall3(SYS_futex, queue->doorbell, FUTEX_WAKE, 1);
+}
+
+/* Lock held. */
+static void append(struct queue *queue, struct queue_item *item)
+{
+	item->next = NULL;
+	if (queue->last)
+		queue->last->next = item;
+	else
+		queue->first = item;
+	queue->last = item;
+}
+
+/* Lock held; @item is in the queue. */
+static void unlink_item(struct queue *queue, const struct queue_item *item)
+{
+	struct queue_item *before = NULL;
+
+	if (queue->first == item) {
+		queue->first = item->next;
+	} else {
+		for (before = queue->first; before->next != item;)
+			before = before->next;
+		before->next = item->next;
+	}
+	if (queue->last == item)
+		queue->last = before;
+}
+
+/* Lock held. Cancel every barrier that waits. */
+static void cancel_barriers(struct queue *queue)
+{
+	struct queue_item *item = queue->first;
+
+	while (item) {
+		struct queue_item *next = item->next;
+
+		if (item->kind == QUEUE_BARRIER) {
+			unlink_item(queue, item);
+			finish(item->barrier, BARRIER_CANCELLED);
+		}
+		item = next;
+	}
+}
+
+void queue_release(struct queue *queue)
+{
+	struct queue_item *item;
+
+	queue_stop(queue);
+	while ((item = queue_take(queue)))
+		queue_done(queue, item);
+	pthread_mutex_destroy(&queue->lock);
+}
+
+/* Lock held. Returns bytes taken out of the ring; *@queued becomes 1 when a batch was queued. */
+static size_t harvest(struct queue *queue, void *arena, uint32_t ring, uint64_t until_ns, int *queued)
+{
+	struct harvest h;
+	size_t bytes = 0;
+
+	harvest_begin(&h, arena, ring, until_ns);
+	while (harvest_measure(&h, queue->batch_bytes)) {
+		size_t block = harvest_block_bytes(&h);
+		size_t with_it = queue->pending_bytes + block;
+		struct queue_item *item = NULL;
+
+		if (with_it > queue->counters.high_water_bytes)
+			queue->counters.high_water_bytes = with_it;
+		if (with_it <= queue->limit_bytes)
+			item = harvest_copy(&h);
+		if (item) {
+			append(queue, item);
+			queue->pending_bytes = with_it;
+			*queued = 1;
+		} else {
+			queue->counters.dropped_batches++;
+			queue->counters.dropped_samples += h.samples;
+			queue->counters.dropped_weight += h.weight;
+			queue->counters.dropped_bytes += h.to - h.from;
+		}
+		bytes += h.to - h.from;
+		harvest_give_back(&h);
+	}
+	queue->counters.damaged_samples += h.damaged_bytes != 0;
+	queue->counters.damaged_bytes += h.damaged_bytes;
+	return bytes + h.damaged_bytes;
+}
+
+size_t queue_harvest(struct queue *queue, void *arena, uint32_t ring, uint64_t until_ns)
+{
+	int queued = 0;
+	size_t bytes;
+
+	pthread_mutex_lock(&queue->lock);
+	bytes = harvest(queue, arena, ring, until_ns, &queued);
+	pthread_mutex_unlock(&queue->lock);
+	if (queued)
+		ring_doorbell(queue);
+	return bytes;
+}
+
+int queue_add_barrier(
+	struct queue *queue, void *arena, const uint64_t *rings, struct barrier *barrier)
+{
+	int queued = 0;
+
+	pthread_mutex_lock(&queue->lock);
+	if (queue->stopped) {
+		pthread_mutex_unlock(&queue->lock);
+		return -ECANCELED;
+	}
+	barrier->queue = queue;
+	barrier->item = (struct queue_item){.kind = QUEUE_BARRIER, .barrier = barrier};
+	/* Under the lock, so that boundaries rise in the order of the barriers. */
+	barrier->boundary_ns = clock_monotonic_ns();
+	set_state(barrier, BARRIER_WAITING);
+	for (uint32_t word = 0; word < WIRE_RINGS / 64; word++) {
+		uint64_t bits = __atomic_load_n(&rings[word], __ATOMIC_ACQUIRE);
+
+		for (; bits; bits &= bits - 1)
+			harvest(queue, arena, word * 64 + (uint32_t)__builtin_ctzll(bits),
+				barrier->boundary_ns, &queued);
+	}
+	append(queue, &barrier->item);
+	pthread_mutex_unlock(&queue->lock);
+	ring_doorbell(queue);
+	return 0;
+}
+
+/* The owner has waited long enough. Returns 1 when the worker has not begun, and now never will. */
+static int give_up(struct barrier *barrier)
+{
+	struct queue *queue = barrier->queue;
+	int won;
+
+	pthread_mutex_lock(&queue->lock);
+	won = __atomic_load_n(&barrier->state, __ATOMIC_ACQUIRE) == BARRIER_WAITING;
+	if (won) {
+		unlink_item(queue, &barrier->item);
+		set_state(barrier, BARRIER_CANCELLED);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return won;
+}
+
+int queue_wait(struct barrier *barrier, int timeout_ms)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * NS_PER_MS;
+	int limited = timeout_ms >= 0;
+
+	for (;;) {
+		uint32_t state = __atomic_load_n(&barrier->state, __ATOMIC_ACQUIRE);
+		uint64_t now_ns = limited ? clock_monotonic_ns() : 0;
+		uint64_t rest_ns = now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+		struct timespec rest = {(time_t)(rest_ns / CLOCK_NS_PER_S),
+			(long)(rest_ns % CLOCK_NS_PER_S)};
+
+		if (state == BARRIER_DONE)
+			return barrier->error;
+		if (state == BARRIER_CANCELLED)
+			return -ECANCELED;
+		if (limited && !rest_ns) {
+			if (give_up(barrier))
+				return -ETIMEDOUT;
+			/* The worker is at it, and that has an end. */
+			limited = 0;
+			continue;
+		}
+		arch_syscall4(SYS_futex, &barrier->state, FUTEX_WAIT_PRIVATE, state,
+			limited ? &rest : NULL);
+	}
+}
+
+void queue_stop(struct queue *queue)
+{
+	pthread_mutex_lock(&queue->lock);
+	queue->stopped = 1;
+	cancel_barriers(queue);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+struct queue_item *queue_take(struct queue *queue)
+{
+	struct queue_item *item;
+
+	pthread_mutex_lock(&queue->lock);
+	item = queue->first;
+	if (item) {
+		unlink_item(queue, item);
+		if (item->kind == QUEUE_BARRIER)
+			set_state(item->barrier, BARRIER_TAKEN);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return item;
+}
+
+void queue_done(struct queue *queue, struct queue_item *item)
+{
+	size_t bytes = harvest_item_bytes(item);
+
+	harvest_free(item);
+	pthread_mutex_lock(&queue->lock);
+	queue->pending_bytes -= bytes;
+	pthread_mutex_unlock(&queue->lock);
+}
+
+void queue_answer(struct queue_item *item, int error, struct flameprof_profile *result)
+{
+	struct barrier *barrier = item->barrier;
+
+	barrier->error = error;
+	barrier->result = result;
+	finish(barrier, BARRIER_DONE);
+}
+
+void queue_counters_take(struct queue *queue, struct queue_counters *out)
+{
+	pthread_mutex_lock(&queue->lock);
+	*out = queue->counters;
+	queue->counters = (struct queue_counters){.high_water_bytes = queue->pending_bytes};
+	pthread_mutex_unlock(&queue->lock);
+}
