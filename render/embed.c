@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "render/bytes.h"
+#include "render/embed_nodes.h"
 #include "render/pack.h"
 #include "render/palette.h"
 
@@ -28,11 +29,6 @@ struct writer {
 static const struct calltree_frame *frame_at(const struct writer *writer, uint32_t rank)
 {
 	return calltree_frame_at(writer->tree, writer->preorder->by_rank[rank]);
-}
-
-static const struct calltree_node *node_at(const struct writer *writer, uint32_t position)
-{
-	return calltree_node_at(writer->tree, writer->preorder->order[position]);
 }
 
 /* Write the column collected so far under @tag and begin the next. */
@@ -188,18 +184,11 @@ static void write_frames(struct writer *writer)
 
 static void write_nodes(struct writer *writer)
 {
-	const struct preorder *preorder = writer->preorder;
-	struct bytes *column = &writer->column;
+	int error = embed_nodes(writer->tree, writer->preorder, &writer->column);
 
-	for (uint32_t i = 0; i < preorder->nodes; i++)
-		bytes_varint(column, i ? preorder->rank[node_at(writer, i)->frame] : 0);
-	end_column(writer, EMBED_NODE_FRAMES);
-	for (uint32_t i = 0; i < preorder->nodes; i++)
-		bytes_varint(column, node_at(writer, i)->self);
-	end_column(writer, EMBED_NODE_SELF);
-	for (uint32_t i = 1; i < preorder->nodes; i++)
-		bytes_varint(column, preorder->depth[i - 1] + 1 - preorder->depth[i]);
-	end_column(writer, EMBED_NODE_POPS);
+	if (!writer->error)
+		writer->error = error;
+	end_column(writer, EMBED_NODES);
 }
 
 static void write_samples(struct writer *writer)
@@ -249,7 +238,7 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	writer.error = number_modules(&writer);
 	if (writer.error)
 		goto out;
-	fputs("<metadata id=\"flamerun\" data-version=\"1\">\n", out);
+	fputs("<metadata id=\"flamerun\" data-version=\"2\">\n", out);
 	writer.pack = pack_new(out, "<piece xmlns=\"urn:flamerun\">", "</piece>\n");
 	if (!writer.pack) {
 		writer.error = -ENOMEM;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deflate fills a buffer whose size is a multiple of three, so that the base64 of every piece
- * stands alone and the pieces joined are the base64 of the whole.
+ * Deflate fills a buffer whose size is a multiple of 13: so every piece stands alone, and of the
+ * bytes only the last ones are less than a full turn of the digits.
  */
 #include "render/pack.h"
 
@@ -10,9 +10,14 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#define BLOCK_BYTES	 49152u
-#define BLOCK_CHARACTERS (BLOCK_BYTES / 3 * 4)
-#define PIECE_BLOCKS	 16u /* 1 MiB of text */
+/* Mail and some editors do not like lines of 1000 characters. */
+#define LINE_BYTES	 780u
+#define LINE_CHARACTERS	 (LINE_BYTES * 16 / 13 + 1) /* with its end */
+#define BASE		 91u
+#define BLOCK_LINES	 64u
+#define BLOCK_BYTES	 (LINE_BYTES * BLOCK_LINES)
+#define BLOCK_CHARACTERS (LINE_CHARACTERS * BLOCK_LINES)
+#define PIECE_BLOCKS	 16u /* not quite 1 MiB of text */
 
 struct pack {
 	z_stream stream;
@@ -25,7 +30,7 @@ struct pack {
 	char text[BLOCK_CHARACTERS];
 };
 
-_Static_assert(BLOCK_BYTES % 3 == 0, "only the last block may need padding");
+_Static_assert(LINE_BYTES % 13 == 0, "a line ends where digits do");
 
 static void write_text(struct pack *pack, const char *text, size_t length)
 {
@@ -36,23 +41,43 @@ static void write_text(struct pack *pack, const char *text, size_t length)
 		pack->error = errno ? -errno : -EIO;
 }
 
-static size_t encode(char *text, const uint8_t *data, size_t length)
+/* At most LINE_BYTES. Returns how many characters. */
+static size_t encode_line(char *text, const uint8_t *data, size_t length)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	/* All of ASCII that can be seen, but &, < and >. */
+	static const char digits[] = "!\"#$%'()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
+	_Static_assert(sizeof(digits) - 1 == BASE, "two digits hold 13 bits");
+	uint32_t bits = 0;
+	unsigned have = 0;
 	size_t used = 0;
 
-	for (size_t i = 0; i < length; i += 3) {
-		size_t have = length - i;
-		unsigned bits = (unsigned)data[i] << 16 |
-				(have > 1 ? (unsigned)data[i + 1] : 0) << 8 |
-				(have > 2 ? (unsigned)data[i + 2] : 0);
-
-		text[used++] = digits[bits >> 18];
-		text[used++] = digits[bits >> 12 & 63];
-		text[used++] = have > 1 ? digits[bits >> 6 & 63] : '=';
-		text[used++] = have > 2 ? digits[bits & 63] : '=';
+	for (size_t i = 0; i < length; i++) {
+		bits |= (uint32_t)data[i] << have;
+		have += 8;
+		if (have < 13)
+			continue;
+		text[used++] = digits[(bits & 8191) % BASE];
+		text[used++] = digits[(bits & 8191) / BASE];
+		bits >>= 13;
+		have -= 13;
 	}
+	if (have) {
+		text[used++] = digits[bits % BASE];
+		if (have > 6)
+			text[used++] = digits[bits / BASE];
+	}
+	text[used++] = '\n';
+	return used;
+}
+
+static size_t encode(char *text, const uint8_t *data, size_t length)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < length; i += LINE_BYTES)
+		used += encode_line(text + used, data + i,
+			length - i < LINE_BYTES ? length - i : LINE_BYTES);
 	return used;
 }
 
@@ -79,7 +104,7 @@ struct pack *pack_new(FILE *out, const char *open, const char *close)
 
 	if (!pack)
 		return NULL;
-	if (deflateInit2(&pack->stream, 6, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
+	if (deflateInit2(&pack->stream, 6, Z_DEFLATED, MAX_WBITS, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(pack);
 		return NULL;
 	}

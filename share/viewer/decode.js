@@ -2,6 +2,9 @@
 // @ts-check
 // From the metadata element to typed arrays. The format is described in render/embed.h.
 
+import {readNodes} from './nodes.js';
+import {unpack} from './unpack.js';
+
 /**
  * @typedef {object} Profile
  * @property {string} title
@@ -18,9 +21,7 @@
  * @property {Uint32Array} frameKind
  * @property {Uint32Array} frameColor
  * @property {(frame: number) => string} name clean text of a frame's name
- * @property {Uint32Array} nodeFrame
- * @property {Float64Array} nodeSelf
- * @property {Uint32Array} nodePops
+ * @property {import('./nodes.js').Nodes} tree
  * @property {string} countName what one unit of weight is called
  * @property {string[]} notes lines
  * @property {string} font family of the labels, "" for the viewer's own
@@ -43,9 +44,7 @@ const TAG = {
 	frameModules: 9,
 	frameKinds: 10,
 	frameColors: 11,
-	nodeFrames: 12,
-	nodeSelf: 13,
-	nodePops: 14,
+	nodes: 12,
 	countName: 22,
 	notes: 23,
 	font: 24,
@@ -206,32 +205,18 @@ export function readProfile(columns) {
 		frameKind: whole(TAG.frameKinds, frames),
 		frameColor: whole(TAG.frameColors, frames),
 		name: nameReader(column(TAG.nameLengths), column(TAG.names), frames, decoder),
-		nodeFrame: whole(TAG.nodeFrames, nodes),
-		nodeSelf: readNumbers(columns.get(TAG.nodeSelf), nodes),
-		nodePops: whole(TAG.nodePops, nodes - 1),
+		tree: readNodes(columns.get(TAG.nodes), nodes, frames),
 	};
-	if (nodes > 1 && profile.nodeFrame.some(frame => frame >= frames))
-		throw new RangeError('a node without a frame');
+	if ([profile.frameModule, profile.frameColor].some((numbers, i) =>
+		numbers.some(number => number >= [modules, profile.light.length][i])))
+		throw new RangeError('a frame without a module or a colour');
 	return profile;
-}
-
-/** @param {string[]} pieces base64 of a raw deflate stream @returns {Promise<Uint8Array>} */
-export async function inflate(pieces) {
-	const parts = pieces.map(piece => {
-		const text = atob(piece);
-		const bytes = new Uint8Array(text.length);
-		for (let i = 0; i < text.length; i++)
-			bytes[i] = text.charCodeAt(i);
-		return bytes;
-	});
-	const stream = new Blob(parts).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-	return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /** @param {Element} metadata @returns {Promise<Profile>} */
 export async function decodeProfile(metadata) {
-	if (metadata.getAttribute('data-version') !== '1')
-		throw new Error('made by a newer version');
+	if (metadata.getAttribute('data-version') !== '2')
+		throw new Error('made by another version');
 	const pieces = Array.from(metadata.children, piece => piece.textContent || '');
-	return readProfile(readColumns(await inflate(pieces)));
+	return readProfile(readColumns(await unpack(pieces)));
 }

@@ -40,7 +40,7 @@ async function main() {
 	hidePage(svg);
 	try {
 		const profile = await decodeProfile(metadata);
-		if (profile.nodes < 2 || !profile.nodeSelf.some(weight => weight > 0))
+		if (profile.nodes < 2 || !profile.tree.self.some(weight => weight > 0))
 			return;
 		const viewer = new Viewer(svg, profile);
 		viewer.show();

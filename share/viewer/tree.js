@@ -27,47 +27,38 @@ export const UNKNOWN = -2;
 
 /**
  * Nodes in depth-first order: the subtree of `i` is `i` to `end[i]`.
- * @param {Uint32Array} frame by node
- * @param {ArrayLike<number>} self weight by node
- * @param {ArrayLike<number>} pops levels to leave before each node but the root
- * @returns {Tree}
+ * @param {import('./nodes.js').Nodes} nodes @returns {Tree}
  */
-export function buildTree(frame, self, pops) {
+export function buildTree({frame, self, parent}) {
 	const nodes = self.length;
-	const parent = new Uint32Array(nodes);
 	const depth = new Uint32Array(nodes);
-	const end = new Uint32Array(nodes).fill(nodes);
+	const end = new Uint32Array(nodes);
 	const child = new Int32Array(nodes).fill(NONE);
 	const sibling = new Int32Array(nodes).fill(NONE);
-	let rows = 1;
-	for (let i = 1; i < nodes; i++) {
-		let above = i - 1;
-		let left = NONE;
-		for (let n = pops[i - 1]; n > 0; n--) {
-			if (above === 0)
-				throw new RangeError('a node above the root');
-			end[above] = i;
-			left = above;
-			above = parent[above];
-		}
-		if (left === NONE)
-			child[above] = i;
-		else
-			sibling[left] = i;
-		parent[i] = above;
-		depth[i] = depth[above] + 1;
-		if (depth[i] >= rows)
-			rows = depth[i] + 1;
+	let rows = 0;
+	for (let i = nodes - 1; i > 0; i--) {
+		const above = parent[i];
+		end[i] ||= i + 1;
+		if (end[above] < end[i])
+			end[above] = end[i];
+		// From the right: what was the first child so far is the next one's sibling.
+		sibling[i] = child[above];
+		child[above] = i;
 	}
-	const weights = Float64Array.from(self);
-	const {total, from} = sumUp(weights, parent);
+	end[0] = nodes;
+	for (let i = 1; i < nodes; i++) {
+		depth[i] = depth[parent[i]] + 1;
+		if (depth[i] > rows)
+			rows = depth[i];
+	}
+	const {total, from} = sumUp(self, parent);
 	return {
-		nodes, rows, parent, depth, child, sibling, frame, self: weights, total, from,
+		nodes, rows: rows + 1, parent, depth, child, sibling, frame, self, total, from,
 		expand() {},
 		markedWeight(node, marks) {
 			let weight = 0;
 			for (let i = node; i < end[node]; i++)
-				weight += marks[i] ? weights[i] : 0;
+				weight += marks[i] ? self[i] : 0;
 			return weight;
 		},
 	};

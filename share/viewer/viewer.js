@@ -21,7 +21,7 @@ export class Viewer {
 	/** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile */
 	constructor(svg, profile) {
 		this.profile = profile;
-		this.base = buildTree(profile.nodeFrame, profile.nodeSelf, profile.nodePops);
+		this.base = buildTree(profile.tree);
 		/** @type {import('./tree.js').Tree | null} */
 		this.inverted = null;
 		this.tree = this.base;

@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import viewer, {treeOf} from './viewer.mjs';
+import viewer, {randomStacks, treeOf} from './viewer.mjs';
 
 const {NONE, BoxList, childrenOf, follow, invertTree, isWithin, nodeAt, nodeCovering, pathTo,
-	snapLeft, snapWidth, sortedPlaces, visibleBoxes, widestChild, buildTree} = viewer;
+	snapLeft, snapWidth, sortedPlaces, visibleBoxes, widestChild} = viewer;
 
 const STACKS = {
 	'main;parse;read;cmp': 100, 'main;parse;read': 100, 'main;parse;find': 100,
@@ -30,20 +30,6 @@ function stacksOf({tree, frames}, selfOf) {
 
 const restOf = (tree, node) => childrenOf(tree, node).reduce(
 	(rest, child) => rest - tree.total[child], tree.total[node]);
-
-/** Stacks that share prefixes and suffixes, and recursion. */
-function randomStacks(seed, count) {
-	const stacks = {};
-	const random = most => {
-		seed = (seed * 1103515245 + 12345) % 2147483648;
-		return Math.floor(seed / 65536) % most;
-	};
-	for (let i = 0; i < count; i++) {
-		const stack = Array.from({length: 1 + random(9)}, () => 'abcdefg'[random(7)]).join(';');
-		stacks[stack] = (stacks[stack] || 0) + 1 + random(9);
-	}
-	return stacks;
-}
 
 test('a tree gives back its stacks', () => {
 	for (const stacks of [STACKS, randomStacks(1, 200)]) {
@@ -102,10 +88,6 @@ test('both ways of sorting agree', () => {
 		assert.deepEqual([...sortedPlaces(keys, 100)], expected);
 		assert.deepEqual([...sortedPlaces(keys, 1e7)], expected);
 	}
-});
-
-test('a tree that leaves its root is refused', () => {
-	assert.throws(() => buildTree(new Uint32Array(3), [0, 1, 1], [0, 5]), RangeError);
 });
 
 test('finding nodes', () => {

@@ -5,7 +5,7 @@
 import {readFileSync} from 'node:fs';
 
 const FOLDER = new URL('../../share/viewer/', import.meta.url);
-const PURE = ['decode.js', 'tree.js', 'invert.js', 'layout.js', 'label.js', 'format.js', 'search.js',
+const PURE = ['unpack.js', 'range.js', 'nodes.js', 'decode.js', 'tree.js', 'invert.js', 'layout.js', 'label.js', 'format.js', 'search.js',
 	'camera.js', 'state.js', 'keys.js'];
 
 const order = readFileSync(new URL('order', FOLDER), 'utf8').trim().split('\n');
@@ -31,19 +31,32 @@ export function treeOf(viewer, stacks) {
 		}
 		node.self += weight;
 	}
-	const columns = {frame: [0], self: [root.self], pops: []};
-	let last = 0;
-	const visit = (node, depth) => {
+	const columns = {frame: [frames.length], self: [root.self], parent: [0]};
+	const visit = (node, number) => {
 		for (const name of [...node.children.keys()].sort()) {
 			const child = node.children.get(name);
 			columns.frame.push(frames.indexOf(name));
 			columns.self.push(child.self);
-			columns.pops.push(last - depth);
-			last = depth + 1;
-			visit(child, depth + 1);
+			columns.parent.push(number);
+			visit(child, columns.frame.length - 1);
 		}
 	};
 	visit(root, 0);
-	const tree = viewer.buildTree(Uint32Array.from(columns.frame), columns.self, columns.pops);
+	const tree = viewer.buildTree({frame: Uint32Array.from(columns.frame),
+		self: Float64Array.from(columns.self), parent: Uint32Array.from(columns.parent)});
 	return {tree, frames};
+}
+
+/** Stacks that share prefixes and suffixes, and recursion. */
+export function randomStacks(seed, count) {
+	const stacks = {};
+	const random = most => {
+		seed = (seed * 1103515245 + 12345) % 2147483648;
+		return Math.floor(seed / 65536) % most;
+	};
+	for (let i = 0; i < count; i++) {
+		const stack = Array.from({length: 1 + random(9)}, () => 'abcdefg'[random(7)]).join(';');
+		stacks[stack] = (stacks[stack] || 0) + 1 + random(9);
+	}
+	return stacks;
 }

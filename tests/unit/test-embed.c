@@ -9,13 +9,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include <zlib.h>
-
 #include "render/bytes.h"
 #include "render/embed.h"
 #include "render/style.h"
-
-#define PIECE_OPEN "<piece xmlns=\"urn:flamerun\">"
+#include "tests/unit/embed-reader.h"
 
 struct column {
 	const uint8_t *at, *end;
@@ -42,60 +39,6 @@ static int64_t signed_number(struct column *column)
 	return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
 }
 
-static int digit(char c)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *found = c ? strchr(digits, c) : NULL;
-
-	return found ? (int)(found - digits) : -1;
-}
-
-/* All pieces of @text as bytes; checks each piece's size. Returns an owned buffer. */
-static uint8_t *decode(const char *text, size_t *length, unsigned *pieces)
-{
-	uint8_t *data = malloc(strlen(text));
-
-	*length = *pieces = 0;
-	while ((text = strstr(text, PIECE_OPEN))) {
-		unsigned bits = 0, have = 0, characters = 0;
-
-		text += strlen(PIECE_OPEN);
-		for (; digit(*text) >= 0 || *text == '='; text++, characters++) {
-			if (*text == '=')
-				continue;
-			bits = bits << 6 | (unsigned)digit(*text);
-			have += 6;
-			if (have >= 8) {
-				have -= 8;
-				data[(*length)++] = (uint8_t)(bits >> have);
-			}
-		}
-		assert_memory_equal(text, "</piece>", 8);
-		assert_in_range(characters, 4, 1 << 20);
-		assert_int_equal(characters % 4, 0);
-		++*pieces;
-	}
-	return data;
-}
-
-static uint8_t *inflate_all(uint8_t *data, size_t length, size_t *raw_length)
-{
-	const size_t room = 64u << 20;
-	uint8_t *raw = malloc(room);
-	z_stream stream = {.next_in = data,
-		.avail_in = (uInt)length,
-		.next_out = raw,
-		.avail_out = (uInt)room};
-
-	assert_int_equal(inflateInit2(&stream, -MAX_WBITS), Z_OK);
-	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
-	assert_int_equal(stream.avail_in, 0);
-	*raw_length = stream.total_out;
-	inflateEnd(&stream);
-	return raw;
-}
-
 struct embedded {
 	uint8_t *raw;
 	unsigned pieces;
@@ -118,10 +61,10 @@ static struct embedded embed(struct calltree *tree, const struct picture_options
 	style_release(&style);
 	fclose(out);
 	preorder_release(&preorder);
-	assert_non_null(strstr(text, "<metadata id=\"flamerun\" data-version=\"1\">"));
-	uint8_t *data = decode(text, &length, &embedded.pieces);
+	assert_non_null(strstr(text, "<metadata id=\"flamerun\" data-version=\"2\">"));
+	uint8_t *data = reader_undigit(text, &length, &embedded.pieces);
 
-	embedded.raw = inflate_all(data, length, &raw_length);
+	embedded.raw = reader_inflate(data, length, &raw_length);
 	struct column all = {embedded.raw, embedded.raw + raw_length};
 
 	while (all.at < all.end) {
@@ -153,6 +96,20 @@ static void check_samples(struct column *columns)
 	assert_memory_equal(columns[EMBED_SAMPLE_WEIGHTS].at, "\2\1", 2);
 	assert_memory_equal(columns[EMBED_SAMPLE_KINDS].at, "\1\0", 2);
 	assert_memory_equal(columns[EMBED_THREADS].at, "\0\6worker", 8);
+}
+
+static void check_nodes(const struct embedded *got, const struct reader_node *wanted,
+	uint32_t nodes, uint32_t frames)
+{
+	struct column column = got->columns[EMBED_NODES];
+	struct reader_node *read = reader_nodes(column.at, column.end, nodes, frames);
+
+	for (uint32_t i = 0; i < nodes; i++) {
+		assert_int_equal(read[i].frame, wanted[i].frame);
+		assert_int_equal(read[i].parent, wanted[i].parent);
+		assert_int_equal(read[i].self, wanted[i].self);
+	}
+	free(read);
 }
 
 static void test_small_tree_comes_back(void **state)
@@ -192,12 +149,8 @@ static void test_small_tree_comes_back(void **state)
 		"\3lib\4prog");
 	assert_memory_equal(columns[EMBED_FRAME_MODULES].at, "\2\0\1", 3);
 	assert_memory_equal(columns[EMBED_FRAME_KINDS].at, "\0\5\1", 3);
-	assert_memory_equal(columns[EMBED_NODE_FRAMES].at, "\0\0\2\1", 4);
-	assert_int_equal(number(&columns[EMBED_NODE_SELF]), 0);
-	assert_int_equal(number(&columns[EMBED_NODE_SELF]), 0);
-	assert_int_equal(number(&columns[EMBED_NODE_SELF]), UINT64_C(1) << 40);
-	assert_int_equal(number(&columns[EMBED_NODE_SELF]), 300);
-	assert_memory_equal(columns[EMBED_NODE_POPS].at, "\0\0\2", 3);
+	check_nodes(&got, (struct reader_node[]){{3, 0, 0}, {0, 0, 0}, {2, 1, UINT64_C(1) << 40},
+				  {1, 0, 300}}, 4, 3);
 	check_samples(columns);
 	free(got.raw);
 	calltree_free(tree);
@@ -251,12 +204,68 @@ static void test_large_data_comes_in_pieces(void **state)
 	struct embedded got = embed(tree, &(struct picture_options){0});
 
 	assert_true(got.pieces > 3);
+	struct column column = got.columns[EMBED_NODES];
+	struct reader_node *read = reader_nodes(column.at, column.end, 400001, 400000);
+
 	for (unsigned i = 0; i <= 400000; i++)
-		sum -= number(&got.columns[EMBED_NODE_SELF]);
+		sum -= read[i].self;
 	assert_int_equal(sum, 0);
-	assert_ptr_equal(got.columns[EMBED_NODE_SELF].at, got.columns[EMBED_NODE_SELF].end);
+	free(read);
 	free(got.raw);
 	calltree_free(tree);
+}
+
+/* A tree of programs: callees come again, some callers have very many, weights are of any size. */
+static struct calltree *grow(unsigned seed, uint32_t nodes, uint32_t frames)
+{
+	struct calltree *tree = calltree_new();
+	uint64_t random = 88172645463325252u + seed;
+	uint32_t last = CALLTREE_ROOT;
+
+	for (uint32_t i = 1; i < nodes; i++) {
+		char name[24];
+
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		snprintf(name, sizeof(name), "f%u",
+			(unsigned)(random >> 8) % ((random & 3) ? 7 : frames));
+		last = calltree_child(tree,
+			random >> 40 & 3 ? last : (uint32_t)(random >> 44) % calltree_nodes(tree),
+			calltree_frame(tree, name, "", CALLTREE_NATIVE));
+		calltree_add(tree, last, random & 16 ? random >> (32 + (random >> 8 & 31)) : 0);
+	}
+	return tree;
+}
+
+static void test_trees_come_back(void **state)
+{
+	static const struct {
+		uint32_t nodes, frames;
+	} shapes[] = {{1, 1}, {2, 1}, {300, 3}, {40000, 500}, {60000, 9}, {150000, 100000}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct calltree *tree = grow(i, shapes[i].nodes, shapes[i].frames);
+		struct embedded got = embed(tree, &(struct picture_options){0});
+		struct preorder order;
+
+		assert_int_equal(preorder_init(&order, tree), 0);
+		struct reader_node *wanted = calloc(order.nodes, sizeof(*wanted));
+
+		for (uint32_t at = 0; at < order.nodes; at++) {
+			const struct calltree_node *node = calltree_node_at(tree, order.order[at]);
+
+			wanted[at] = (struct reader_node){
+				at ? order.rank[node->frame] : order.frames,
+				at ? order.position[node->parent] : 0, node->self};
+		}
+		check_nodes(&got, wanted, order.nodes, order.frames);
+		free(wanted);
+		preorder_release(&order);
+		free(got.raw);
+		calltree_free(tree);
+	}
 }
 
 int main(void)
@@ -264,6 +273,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_small_tree_comes_back),
 		cmocka_unit_test(test_the_view_is_told),
+		cmocka_unit_test(test_trees_come_back),
 		cmocka_unit_test(test_large_data_comes_in_pieces),
 	};
 
