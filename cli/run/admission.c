@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "cli/run/needed.h"
+#include "cli/run/sanitizer.h"
 
 #define PROGRAM_HEADERS_BYTES_MAX 65536 /* the kernel takes no more */
 #define DYNAMIC_ENTRIES_MAX       4096
@@ -208,6 +209,18 @@ static void name_user(const struct privilege_file *file, char *out, size_t bytes
 		snprintf(out, bytes, "uid %u", (unsigned)file->owner);
 }
 
+/* What people put before a command to run it as somebody else; it belongs before flamerun. */
+static const char *prefix_command(const char *name)
+{
+	static const char *const commands[] = {"sudo", "doas", "pkexec"};
+	const char *slash = strrchr(name, '/');
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(slash ? slash + 1 : name, commands[i]))
+			return commands[i];
+	return NULL;
+}
+
 static int check_privileges(
 	const struct image *image, const struct privilege_self *self, struct diag_message *message)
 {
@@ -224,7 +237,11 @@ static int check_privileges(
 		name_user(&file, user, sizeof(user));
 		diag_fail(message, -ENOTSUP,
 			"'%s' is set-user-id: the loader ignores preloaded libraries", image->name);
-		diag_fail_hint(message, "run flamerun as %s", user);
+		if (prefix_command(image->name))
+			diag_fail_hint(message, "put it first: %s flamerun ...",
+				prefix_command(image->name));
+		else
+			diag_fail_hint(message, "run flamerun as %s", user);
 		return -ENOTSUP;
 	case PRIVILEGE_GROUP:
 		diag_fail(message, -ENOTSUP,
@@ -246,49 +263,13 @@ static int check_privileges(
 	return -EINVAL;
 }
 
-/* The last word of ASAN_OPTIONS on whether its runtime must be the first library. */
-static bool asan_takes_any_order(void)
-{
-	static const char flag[] = "verify_asan_link_order=";
-	const char *options = getenv("ASAN_OPTIONS");
-	bool takes = false;
-
-	for (const char *at = options; at && (at = strstr(at, flag));) {
-		at += strlen(flag);
-		takes = *at == '0' || *at == 'n' || *at == 'f';
-	}
-	return takes;
-}
-
-/*
- * AddressSanitizer as a shared library ends a program in which anything was loaded before it, and
- * preloaded libraries are. Other sanitizers, and it linked statically, do not look.
- */
-static int check_sanitizer(const struct image *image, struct diag_message *message)
-{
-	static const char *const runtimes[] = {"libasan.so", "libclang_rt.asan", NULL};
-	const struct needed_file file = {.descriptor = image->descriptor,
-		.header = &image->header,
-		.dynamic_offset = image->dynamic_offset,
-		.dynamic_bytes = image->dynamic_bytes};
-	char name[NEEDED_BYTES];
-
-	if (asan_takes_any_order() || !needed_find(&file, runtimes, name))
-		return 0;
-	diag_fail(message, -ENOTSUP,
-		"'%s' is built with AddressSanitizer, which wants no library before its own %s",
-		image->name, name);
-	diag_fail_hint(message, "it can do without: ASAN_OPTIONS=verify_asan_link_order=0 "
-				"flamerun ...; or build it without for its true times");
-	return -ENOTSUP;
-}
-
 int admission_check(int descriptor, const char *name, const struct privilege_self *self,
 	struct diag_message *message)
 {
 	struct image image = {.descriptor = descriptor, .name = name};
 	/* All that the two word sizes have in common; a file of 52 bytes can be a whole header. */
 	size_t common = offsetof(ElfW(Ehdr), e_version);
+	struct needed_file file;
 	int error = read_at(descriptor, &image.header, common, 0);
 
 	if (!error)
@@ -304,5 +285,11 @@ int admission_check(int descriptor, const char *name, const struct privilege_sel
 	error = check_loader(&image, message);
 	if (!error)
 		error = check_privileges(&image, self, message);
-	return error ? error : check_sanitizer(&image, message);
+	if (error)
+		return error;
+	file = (struct needed_file){.descriptor = descriptor,
+		.header = &image.header,
+		.dynamic_offset = image.dynamic_offset,
+		.dynamic_bytes = image.dynamic_bytes};
+	return sanitizer_check(&file, name, message);
 }
