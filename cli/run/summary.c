@@ -27,9 +27,8 @@
 /* A run that used less of the time than this was waiting: there is nothing to see of that. */
 #define IDLE_SHARE 0.05
 
-/* Below so many samples shares are chance; the rate to try instead. */
+/* Below so many samples shares are chance. */
 #define FEW_SAMPLES 20
-#define HIGH_RATE   997
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -233,10 +232,10 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 	if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
 		diag_info("hint: it used the CPU for %.0f ms of %.2f s; the time it waited is not sampled",
 			cpu_s * 1e3, (double)summary->duration_ns / NS_PER_S);
-	else if (profile_rate_hz(summary->profile) < HIGH_RATE)
-		diag_info("hint: it used the CPU for %.0f ms: let it do more, or sample it more often with "
-			  "--rate %d",
-			cpu_s * 1e3, HIGH_RATE);
+	else
+		diag_info("hint: it used the CPU for %.0f ms, too little for %" PRIu32
+			  " samples per second: let it do more, or the same many times over",
+			cpu_s * 1e3, profile_rate_hz(summary->profile));
 }
 
 void summary_print(const struct summary *summary)
