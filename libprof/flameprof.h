@@ -22,6 +22,15 @@ extern "C" {
 
 #define FLAMEPROF_API __attribute__((visibility("default")))
 
+/* In C++, fields that are not named are zero, and no compiler asks for them. */
+#if defined(__cplusplus) && __cplusplus >= 201402L
+#define FLAMEPROF_ZERO \
+	{              \
+	}
+#else
+#define FLAMEPROF_ZERO
+#endif
+
 /* The library's version, "major.minor.patch". Context: signal-safe, any thread. */
 FLAMEPROF_API const char *flameprof_version(void);
 
@@ -41,19 +50,27 @@ enum flameprof_clock {
 
 /* All zero is a good choice: each 0 stands for the default. */
 struct flameprof_options {
-	unsigned rate;		    /* samples per second of clock, for each thread [197]; 1..10000 */
-	enum flameprof_clock clock; /* [FLAMEPROF_CLOCK_CPU] */
-	unsigned depth;		    /* innermost frames kept of a stack [4096]; 1..4096 */
-	unsigned max_span_ms;	    /* end a profiler that nobody stopped after this time [0: never] */
-	size_t ring_bytes;	    /* what one thread may be ahead of the worker [90 KiB];
-				     * 4 KiB..90 KiB */
-	size_t queue_bytes;	    /* what may wait for the worker besides [16 MiB]; 1..1 GiB. A batch
-				     * is at most an eighth of it */
-	size_t profile_bytes;	    /* memory of one profile [256 MiB]; 64 KiB..16 GiB. Stacks that no
-				     * longer fit are counted as dropped */
-	const char *title;	    /* of the pictures; copied [NULL: the program's name] */
-	unsigned flags;		    /* FLAMEPROF_START_* */
-	unsigned reserved[7];	    /* zero */
+	/* samples per second of clock, for each thread [197]; 1..10000 */
+	unsigned rate FLAMEPROF_ZERO;
+	/* [FLAMEPROF_CLOCK_CPU] */
+	enum flameprof_clock clock FLAMEPROF_ZERO;
+	/* innermost frames kept of a stack [4096]; 1..4096 */
+	unsigned depth FLAMEPROF_ZERO;
+	/* end a profiler that nobody stopped after this time [0: never] */
+	unsigned max_span_ms FLAMEPROF_ZERO;
+	/* what one thread may be ahead of the worker [90 KiB]; 4 KiB..90 KiB */
+	size_t ring_bytes FLAMEPROF_ZERO;
+	/* what may wait for the worker besides [16 MiB]; 1..1 GiB. A batch is at most an eighth of it */
+	size_t queue_bytes FLAMEPROF_ZERO;
+	/* memory of one profile [256 MiB]; 64 KiB..16 GiB. Stacks that no longer fit are counted as
+	 * dropped */
+	size_t profile_bytes FLAMEPROF_ZERO;
+	/* of the pictures; copied [NULL: the program's name] */
+	const char *title FLAMEPROF_ZERO;
+	/* FLAMEPROF_START_* */
+	unsigned flags FLAMEPROF_ZERO;
+	/* zero */
+	unsigned reserved[7] FLAMEPROF_ZERO;
 };
 
 /* Record nothing until flameprof_resume(). */
