@@ -59,9 +59,9 @@ const sorted = stacks => Object.entries(stacks).sort();
 test('stacks come back', async () => {
 	const large = {'main;huge': 2 ** 45 + 1, 'main;huge;half': 2 ** 45, 'a;b': 1};
 	const many = {};
-	// More callees than are remembered, and one that comes so often that times are halved.
+	// More callees than are remembered, and so many calls that their times are halved.
 	for (let i = 0; i < 12000; i++)
-		many[`main;f${i % 700};g${i};h;k${i % 9 ? 1 : 2}`] = 1 + i % 5;
+		many[`main;f${i % 700};g${i};h;k${(i * 7 + i % 11) % 140}`] = 1 + i % 5;
 	for (const stacks of [{a: 1}, large, many, ...[1, 2, 3].map(seed => randomStacks(seed, 900))])
 		assert.deepEqual(sorted(stacksOf(readProfile(await columnsOf(stacks)))), sorted(stacks));
 });
@@ -120,6 +120,7 @@ test('nodes that are something else give nodes or one error', async () => {
 	assert.throws(() => readNodes(undefined, nodes, frames), RangeError);
 	assert.throws(() => readNodes(good, 2 ** 32, frames), RangeError);
 	assert.throws(() => readNodes(good, nodes, 0), RangeError);
+	assert.throws(() => readNodes(Uint8Array.from([...good, 0]), nodes, frames), RangeError);
 });
 
 test('any columns give a profile or one error', async () => {
