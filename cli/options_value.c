@@ -289,8 +289,9 @@ int options_finish(struct options *options, struct diag_message *message)
 	for (size_t i = 0; i < options_row_count; i++)
 		if (options_rows[i].kind == OPTIONS_KIND_OUTPUT && !options->outputs.count)
 			options->outputs.item[options->outputs.count++] = options_rows[i].fallback;
+	/* Whether "-" can be written at all comes before its format: results_open() tells. */
 	for (unsigned i = 0; i < options->outputs.count; i++)
-		if (!format_of(options->outputs.item[i], options->format))
+		if (strcmp(options->outputs.item[i], "-") && !format_of(options->outputs.item[i], options->format))
 			return format_unknown(options->outputs.item[i], message);
 	return 0;
 }
