@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+#
+# What somebody meets who has only README.md or a guess: its commands are read out of it and run as
+# they stand, what it names must exist, and mistakes are answered with what to do.
+import os
+import re
+import shlex
+import subprocess
+import time
+
+import pytest
+
+import profiled
+
+README = (profiled.ROOT / "README.md").read_text()
+BURN = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"
+
+
+def readme_commands(start):
+    """The indented lines of README.md that begin with that word."""
+    lines = re.findall(r"^    (\S.*)$", README, re.M)
+    return [line for line in lines if shlex.split(line, comments=True)[0] == start]
+
+
+def option_names(flamerun):
+    """Every long option, as the completion script has it."""
+    script = subprocess.run([flamerun, "--completions", "fish"], text=True, check=True,
+                            stdout=subprocess.PIPE).stdout
+    return set(re.findall(r" -l ([\w-]+)", script)), set(re.findall(r" -s (\w)", script))
+
+
+def put(path, text, mode=0o755):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+@pytest.fixture
+def desk(tmp_path, flamerun):
+    """A folder with all the programs of README.md, and the environment to run them in."""
+    put(tmp_path / "server", f"#!/bin/sh\n{BURN}\n")
+    put(tmp_path / "job", f"#!/bin/sh\ncat\n{BURN}\n")
+    put(tmp_path / "in", "some input\n")
+    put(tmp_path / "job.py", "print(sum(i * i for i in range(1000000)))\n", 0o644)
+    put(tmp_path / "Makefile", f"all: a b\na b:\n\t{BURN.replace('$', '$$')}\n", 0o644)
+    put(tmp_path / "bin" / "browser", "#!/bin/sh\necho \"$1\" > opened.part && "
+                                      "mv opened.part opened\n")
+    os.symlink(flamerun, tmp_path / "bin" / "flamerun")
+    return tmp_path, dict(os.environ, PATH=f"{tmp_path}/bin:/usr/bin:/bin",
+                          BROWSER=str(tmp_path / "bin" / "browser"))
+
+
+def wait_for(path, seconds=20):
+    limit = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < limit, f"{path} does not come"
+        time.sleep(.05)
+    return path.read_text()
+
+
+def test_the_commands_of_the_readme(desk):
+    folder, env = desk
+    commands = readme_commands("flamerun")
+    assert len(commands) >= 5
+    for command in commands:
+        before = set(folder.iterdir())
+        (folder / "flame.svg").unlink(missing_ok=True)
+        result = subprocess.run(["sh", "-c", command], cwd=folder, env=env, text=True, timeout=100,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+        assert result.returncode == 0, (command, result.stderr)
+        written = re.findall(r"^flamerun: wrote '(.*)'$", result.stderr, re.M)
+        words = shlex.split(command)
+        wanted = [words[i + 1] for i, word in enumerate(words) if word == "-o"] or ["flame.svg"]
+        assert len(written) == len(wanted), (command, result.stderr)
+        for name, path in zip(wanted, written):
+            assert "%" in name or path == name
+            assert (folder / path).stat().st_size > 100
+        assert set(folder.iterdir()) - before <= {folder / path for path in written} | {
+            folder / name for name in ("out", "opened", "opened.part")}
+        if "--open" in words:
+            assert wait_for(folder / "opened").strip() == str(folder / written[0])
+    assert (folder / "out").read_text() == "some input\n"
+
+
+def test_the_makefile_has_the_readmes_targets():
+    makefile = (profiled.ROOT / "Makefile").read_text()
+    commands = readme_commands("make")
+    assert len(commands) >= 3
+    for command in commands:
+        for word in shlex.split(command, comments=True)[1:]:
+            if "=" in word:
+                assert re.search(rf"^{word.split('=')[0]} *\?=", makefile, re.M), word
+            else:
+                assert re.search(rf"^{word}:", makefile, re.M), word
+
+
+@pytest.mark.parametrize("page", ["README.md", "man/flamerun.1"])
+def test_every_option_that_is_named_exists(flamerun, page):
+    text = (profiled.ROOT / page).read_text()
+    longs, shorts = option_names(flamerun)
+    # Options of other programs stand behind their names, "--option" for any.
+    text = re.sub(r"(node|java|\./server|docker run) [^`|\n]*", "", text)
+    text = re.sub(r"-option[= ]", "", text)
+    if page.endswith(".1"):
+        text = re.sub(r"^\.Ql .*$", "", text, flags=re.M)
+        named = set(re.findall(r"\bFl -([a-z][\w-]+)", text))
+        letters = set(re.findall(r"\bFl (\w)\b", text))
+    else:
+        named = set(re.findall(r"(?<![\w-])--([a-z][\w-]+)", text))
+        letters = set(re.findall(r"(?<=`)-(\w)\b", text))
+    assert named and letters
+    assert not {name.removeprefix("no-") for name in named} - longs
+    assert not letters - shorts
+
+
+def test_the_readmes_files_exist():
+    for name in re.findall(r"\]\(([\w/.-]+)\)|`([A-Z]+\.md|LICENSE)`", README):
+        assert (profiled.ROOT / (name[0] or name[1])).is_file(), name
+    assert len(README.splitlines()) <= 120
+
+
+# What is typed, the exit status, and what the hint must say.
+GUESSES = [
+    ([], 125, r"flamerun --help"),
+    (["--help-me"], 125, r"did you mean --help\?|flamerun --help"),
+    (["help"], 127, r"flamerun --help"),
+    (["pythn3", "x.py"], 127, r"did you mean python3\?"),
+    (["gti", "log"], 127, r"did you mean git\?"),
+    (["cd", "/"], 127, r"sh -c 'cd \.\.\.'"),
+    (["FOO=1", "ls"], 127, r"flamerun -- env FOO=1"),
+    (["ls -l"], 127, r"flamerun -- sh -c 'ls -l'"),
+    (["record", "ls"], 127, r"flamerun -- program"),
+    (["job.py"], 127, r"flamerun -- python3 job\.py"),
+    (["./job.py"], 126, r"flamerun -- python3 \./job\.py"),
+    (["notes"], 127, r"chmod \+x 'notes', then run '\./notes'"),
+    (["./notes"], 126, r"chmod \+x '\./notes', then run '\./notes'"),
+    (["script.py"], 127, r"chmod \+x 'script\.py', then run '\./script\.py'"),
+    (["tool"], 127, r"not in PATH; to run the one here: '\./tool'"),
+    (["./dos"], 127, r"ends as on Windows"),
+    (["xqzzyx"], 127, r"no folder of PATH has it"),
+    (["-F", "99", "ls"], 125, r"-r, --rate"),
+    (["-p", "1"], 125, r"flamerun -- program"),
+    (["-o", "x.jpg", "ls"], 125, r"\.svg \.png \.pdf"),
+    (["-o", "no/such/x.svg", "ls"], 125, r"mkdir -p 'no/such'"),
+    (["-o", "-", "ls"], 125, r"/dev/fd/3"),
+    (["render"], 125, r"flamerun render stacks\.folded"),
+    (["render", "picture.svg"], 125, r"-o run\.folded"),
+]
+
+
+@pytest.mark.parametrize("words, status, hint", GUESSES, ids=[" ".join(g[0]) for g in GUESSES])
+def test_guesses(run, tmp_path, words, status, hint):
+    put(tmp_path / "job.py", "import sys\n", 0o644)
+    put(tmp_path / "script.py", "#!/usr/bin/env python3\n", 0o644)
+    put(tmp_path / "notes", "echo\n", 0o644)
+    put(tmp_path / "picture.svg", "<svg/>\n1 1\n", 0o644)
+    put(tmp_path / "tool", "#!/bin/sh\n")
+    put(tmp_path / "dos", "#!/bin/sh\r\necho\r\n")
+    before = sorted(tmp_path.iterdir())
+    result = run(*words)
+    assert (result.returncode, result.stdout) == (status, "")
+    lines = result.stderr.splitlines()
+    assert len(lines) == 2 and lines[1].startswith("flamerun: hint: "), lines
+    assert re.search(hint, lines[1]), lines
+    assert sorted(tmp_path.iterdir()) == before, "nothing was run or written"
+
+
+def test_an_alias_is_named_as_one(run):
+    for shell, hint in (("/bin/bash", "flamerun -- bash -ic 'll ...'"), ("/bin/dash", "PATH")):
+        result = run("ll", env=dict(os.environ, SHELL=shell))
+        assert result.returncode == 127
+        assert hint in result.stderr.splitlines()[1]
+
+
+def test_a_program_that_sleeps(run, tmp_path):
+    result = run("sleep", "0.4")
+    assert result.returncode == 0
+    assert re.search(r"^flamerun: hint: .* the time it waited is not sampled$", result.stderr, re.M)
+    assert (tmp_path / "flame.svg").exists()
+    assert "hint" not in run("-q", "sleep", "0.1").stderr
+
+
+def test_a_program_that_ends_at_once(run):
+    result = run("-r", "10", "sh", "-c", BURN)
+    assert result.returncode == 0
+    assert re.search(r"^flamerun: hint: .*too little for 10 samples per second", result.stderr,
+                     re.M), result.stderr
+
+
+def test_the_books_are_for_who_asks(run):
+    for words, shown in ((["-q"], False), ([], False), (["-v"], True)):
+        result = run(*words, "--", "sh", "-c", BURN)
+        assert (" due (CPU time x " in result.stderr) == shown
+
+
+def test_missing_names_come_with_what_would_help(run, tmp_path):
+    source = put(tmp_path / "work.c", "static __attribute__((noinline)) void work(void)\n"
+                 "{ for (volatile long i = 0; i < 300000000; i++); }\n"
+                 "int main(void) { work(); return 0; }\n", 0o644)
+    subprocess.run(["gcc", "-O1", "-s", "-o", tmp_path / "stripped", source], check=True)
+    result = run("./stripped")
+    assert re.search(r"% of samples have no function name, most of them in stripped: its debug "
+                     r"symbols would name them$", result.stderr, re.M)
+    hot = [line for line in result.stderr.splitlines() if "%  [stripped+0x" in line]
+    assert hot and hot[0].count("[stripped") == 1, "said once"
+
+
+def test_without_a_terminal_and_a_home(flamerun, tmp_path):
+    result = subprocess.run([flamerun, "--", "sh", "-c", BURN], cwd=tmp_path, env={}, text=True,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, start_new_session=True, timeout=60)
+    assert (result.returncode, result.stdout) == (0, "")
+    assert "\r" not in result.stderr and "\033" not in result.stderr
+    assert (tmp_path / "flame.svg").exists()
+
+
+def test_inside_another_flamerun(flamerun, run, tmp_path):
+    result = run("-o", "outer.svg", flamerun, "-o", "inner.folded", "--", "sh", "-c", BURN)
+    assert result.returncode == 0
+    assert "flamerun: another flamerun is running this one: 'sh' will be in" in result.stderr
+    assert (tmp_path / "inner.folded").stat().st_size > 0
+    assert (tmp_path / "outer.svg").exists()
+    assert "another flamerun" not in run("true").stderr
+
+
+def test_a_pipe_after_it(flamerun, tmp_path):
+    """What the program prints, and nothing else, goes down the pipe, which may end early."""
+    result = subprocess.run(["bash", "-c", '"$1" -- sh -c "seq 100000" | head -1; '
+                             'echo ${PIPESTATUS[0]}', "-", flamerun], cwd=tmp_path, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    first, status = result.stdout.split()
+    assert first == "1" and status in ("0", str(128 + 13))
+    assert "flamerun: wrote 'flame.svg'" in result.stderr
