@@ -93,6 +93,7 @@ struct queue_item *harvest_copy(const struct harvest *h)
 	item->batch = batch;
 	batch->tid = h->ring->tid;
 	batch->ring = h->index;
+	batch->image = __atomic_load_n(&h->ring->owner, __ATOMIC_RELAXED) >> 2;
 	batch->bytes = (uint32_t)(h->to - h->from);
 	memcpy(batch->comm, h->ring->comm, sizeof(batch->comm) - 1);
 	memcpy(batch->records, h->data + h->from % WIRE_RING_SPAN, first_bytes);

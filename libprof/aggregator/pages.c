@@ -60,14 +60,15 @@ void pages_free(void *at, size_t bytes)
 
 int pages_reserve(struct pages_account *account, struct pages *array, size_t bytes)
 {
-	size_t others = account->used_bytes - array->bytes;
-	size_t room = account->limit_bytes > others ? account->limit_bytes - others : 0;
-	size_t least = pages_round(bytes);
-	size_t wanted = pages_round(array->bytes + array->bytes / GROWTH_DIVISOR);
+	size_t others, room, least, wanted;
 	void *at;
 
 	if (bytes <= array->bytes)
 		return 0;
+	others = account->used_bytes - array->bytes;
+	room = account->limit_bytes > others ? account->limit_bytes - others : 0;
+	least = pages_round(bytes);
+	wanted = pages_round(array->bytes + array->bytes / GROWTH_DIVISOR);
 	if (least > room)
 		return -ENOSPC;
 	if (wanted < least || wanted > room)

@@ -27,6 +27,7 @@ struct flameprof_profile;
 struct batch {
 	uint32_t tid;
 	uint32_t ring;
+	uint64_t image; /* the ring's owner: the run of the profiler */
 	char comm[WIRE_COMM_BYTES];
 	uint32_t bytes; /* of records */
 	char records[] __attribute__((aligned(8)));

@@ -23,7 +23,7 @@ struct store_config {
 	const char *title; /* copied */
 };
 
-/* What a batch did to the profile; weights in periods. */
+/* What batches did to the profile, added to what is there; weights in periods. */
 struct store_result {
 	uint64_t samples, weight;
 	uint64_t full_samples, full_weight, full_bytes; /* did not fit any more */

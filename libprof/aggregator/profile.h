@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a profile is made of. Entries have numbers in order of their first appearance; frames are
+ * kept as a tree of nodes, each a frame below a parent:
+ *
+ *	stack ─▶ leaf node ─▶ parent ─▶ … ─▶ outermost node ─▶ 0
+ *
+ * Node and string offsets 0 mean none. Everything is an array of `struct pages`, all on one account.
+ */
+#ifndef LIBPROF_AGGREGATOR_PROFILE_H
+#define LIBPROF_AGGREGATOR_PROFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/aggregator/lookup.h"
+#include "libprof/aggregator/pages.h"
+#include "libprof/flameprof_profile.h"
+#include "libprof/wire.h"
+
+/* 12 bytes: the frame in halves, so that nothing is padded. */
+struct profile_node {
+	uint32_t parent;
+	uint32_t frame_low, frame_high;
+};
+
+/* Distinct by thread, node, kind and end. */
+struct profile_stack {
+	uint32_t thread; /* index */
+	uint32_t node;
+	uint64_t weight;
+	uint32_t samples; /* there are less than 2^32: each takes 16 bytes of at most 16 GiB */
+	uint16_t frames;
+	uint8_t kind; /* enum wire_kind */
+	uint8_t end;
+};
+
+/* Distinct by all three of these: a tid that is used again is another thread. */
+struct profile_thread_key {
+	uint64_t image; /* the run of the profiler */
+	uint32_t tid;
+	uint32_t number; /* in struct wire_sample */
+};
+
+struct profile_thread {
+	struct profile_thread_key key;
+	uint32_t last_stack; /* index + 1 of what a credit without a stack goes on, 0: none yet */
+	uint32_t pad;
+	uint64_t weight;
+	char name[WIRE_COMM_BYTES];
+};
+
+/* Executable segments kept of a module; more are rare, and then the module is one mapping. */
+#define PROFILE_SEGMENTS 4
+
+/* As mapped: whole pages. */
+struct profile_segment {
+	uint64_t start, end, file_offset;
+};
+
+struct profile_module {
+	uint32_t number; /* in frames */
+	uint32_t flags;	 /* WIRE_MODULE_MAIN ... */
+	uint64_t start, end, bias;
+	uint32_t path; /* offset in strings */
+	uint32_t build_id_bytes;
+	uint8_t build_id[WIRE_BUILD_ID_MAX];
+	uint32_t segments;
+	uint32_t pad;
+	struct profile_segment segment[PROFILE_SEGMENTS];
+};
+
+/* Announced code: a stretch of the code space, sorted by it. */
+struct profile_code {
+	uint64_t space, bytes;
+	uint64_t start; /* in memory */
+	uint32_t name;	/* offset in strings */
+	uint32_t pad;
+};
+
+struct profile_mark {
+	uint64_t time_ns;
+	uint32_t tid;
+	uint32_t name; /* offset in strings */
+};
+
+struct flameprof_profile {
+	struct pages_account account;
+	uint64_t period_ns;
+	enum flameprof_clock clock;
+	uint32_t title; /* offset in strings */
+	uint64_t start_ns, end_ns;
+	int64_t start_wall_s;
+	uint64_t weight;
+
+	/* Numbered from 1: entry 0 of the array is the root and unused. */
+	struct pages nodes;
+	uint32_t node_count; /* the root not included */
+	struct lookup node_lookup;
+
+	struct pages stacks;
+	uint32_t stack_count;
+	struct lookup stack_lookup;
+
+	struct pages threads;
+	uint32_t thread_count;
+	struct lookup thread_lookup;
+
+	struct pages samples; /* struct flameprof_sample */
+	uint64_t sample_count;
+
+	struct pages modules;
+	uint32_t module_count;
+	struct pages module_of; /* uint16_t by number: index + 1, 0: not known */
+	struct pages codes;
+	uint32_t code_count;
+	struct pages marks;
+	uint32_t mark_count;
+
+	struct pages strings; /* NUL-terminated each; offset 0 is "" */
+	uint32_t string_bytes;
+
+	/* uint32_t: the stack interned last, from the outermost frame: the node at each depth. */
+	struct pages path;
+};
+
+static inline struct profile_node *profile_node(const struct flameprof_profile *p, uint32_t number)
+{
+	return (struct profile_node *)p->nodes.at + number;
+}
+
+static inline uint64_t profile_node_frame(const struct profile_node *node)
+{
+	return (uint64_t)node->frame_high << 32 | node->frame_low;
+}
+
+static inline struct profile_stack *profile_stack(const struct flameprof_profile *p, uint32_t index)
+{
+	return (struct profile_stack *)p->stacks.at + index;
+}
+
+static inline struct profile_thread *profile_thread(const struct flameprof_profile *p, uint32_t index)
+{
+	return (struct profile_thread *)p->threads.at + index;
+}
+
+static inline struct profile_module *profile_module(const struct flameprof_profile *p, uint32_t index)
+{
+	return (struct profile_module *)p->modules.at + index;
+}
+
+static inline const char *profile_string(const struct flameprof_profile *p, uint32_t offset)
+{
+	return p->strings.at ? (const char *)p->strings.at + offset : "";
+}
+
+/* ---- interning ---------------------------------------------------------------------------------
+ * Find first, reserve what is missing, then commit: whatever does not fit changes nothing. Finding
+ * leaves its place in the lookup; a reservation in between may move it.
+ *
+ * Reservations return 0, -ENOSPC at the ceiling, -ENOMEM; commits cannot fail.
+ */
+
+static inline uint64_t profile_node_hash(uint32_t parent, uint64_t frame)
+{
+	return lookup_hash(frame ^ (uint64_t)parent << 32);
+}
+
+/* The child of @parent with @frame, 0 when there is none. */
+static inline uint32_t profile_find_node(
+	const struct flameprof_profile *p, uint32_t parent, uint64_t frame)
+{
+	struct lookup_probe probe = lookup_begin(&p->node_lookup, profile_node_hash(parent, frame));
+	uint32_t number;
+
+	while ((number = lookup_next(&p->node_lookup, &probe))) {
+		const struct profile_node *node = profile_node(p, number);
+
+		if (node->parent == parent && profile_node_frame(node) == frame)
+			break;
+	}
+	return number;
+}
+
+int profile_reserve_nodes(struct flameprof_profile *p, uint32_t n);
+
+/* There is none yet. */
+static inline uint32_t profile_commit_node(
+	struct flameprof_profile *p, uint32_t parent, uint64_t frame)
+{
+	struct lookup_probe probe = lookup_begin(&p->node_lookup, profile_node_hash(parent, frame));
+
+	while (lookup_next(&p->node_lookup, &probe))
+		;
+	lookup_put(&p->node_lookup, &probe, ++p->node_count);
+	*profile_node(p, p->node_count) = (struct profile_node){
+		.parent = parent,
+		.frame_low = (uint32_t)frame,
+		.frame_high = (uint32_t)(frame >> 32),
+	};
+	return p->node_count;
+}
+
+/* Index + 1, 0 when there is none. Of @key: thread, node, kind, end. */
+uint32_t profile_find_stack(const struct flameprof_profile *p, const struct profile_stack *key);
+int profile_reserve_stack(struct flameprof_profile *p);
+uint32_t profile_commit_stack(struct flameprof_profile *p, const struct profile_stack *stack);
+
+uint32_t profile_find_thread(
+	const struct flameprof_profile *p, const struct profile_thread_key *key);
+/* The first of another run that has its tid and @name: the same thread as far as can be told. */
+uint32_t profile_find_thread_of_other_run(const struct flameprof_profile *p,
+	const struct profile_thread_key *key, const char *name);
+int profile_reserve_thread(struct flameprof_profile *p);
+uint32_t profile_commit_thread(
+	struct flameprof_profile *p, const struct profile_thread_key *key, const char *name);
+
+int profile_reserve_samples(struct flameprof_profile *p, uint64_t n);
+
+/* Copy @text; *@offset is where. Returns 0, -ENOSPC, -ENOMEM. */
+int profile_add_string(struct flameprof_profile *p, const char *text, uint32_t *offset);
+
+/* Forget what came after these counts were taken. Cannot fail. */
+struct profile_counts {
+	uint32_t nodes, stacks, threads, modules, codes, marks, string_bytes;
+	uint64_t samples;
+};
+struct profile_counts profile_counts(const struct flameprof_profile *p);
+void profile_cut(struct flameprof_profile *p, const struct profile_counts *counts);
+
+#endif
