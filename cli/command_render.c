@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamerun render: folded stacks in, pictures out. No program is run.
+ * flamerun render: folded stacks or a pprof profile in, pictures out. No program is run.
  */
 #include "cli/command.h"
 
@@ -9,10 +9,12 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/formats/folded.h"
 #include "cli/formats/format.h"
+#include "cli/formats/pprof.h"
 #include "cli/picture_settings.h"
 #include "cli/run/opener.h"
 #include "cli/run/rescue.h"
@@ -41,7 +43,7 @@ static int parse(struct options *options, int argc, char **argv, int index, cons
 	if (options->action != OPTIONS_RUN)
 		return 0;
 	if (!*input) {
-		diag_fail(message, -EINVAL, "render wants a file of folded stacks");
+		diag_fail(message, -EINVAL, "render wants a file of folded stacks, or a pprof profile");
 		diag_fail_hint(message, "flamerun render stacks.folded -o flame.svg");
 		return -EINVAL;
 	}
@@ -56,44 +58,125 @@ static int refuse_picture(const char *path, struct diag_message *message)
 {
 	const struct format *format = format_of(path, NULL);
 
-	if (!format || format_is_folded(format))
+	if (!format || format_is_folded(format) || format_is_pprof(format))
 		return 0;
-	diag_fail(message, -EINVAL, "render draws folded stacks, which '%s' does not hold", path);
+	diag_fail(message, -EINVAL, "render draws stacks, which '%s' does not hold", path);
 	diag_fail_hint(message,
 		"write them beside the picture: flamerun -o run.svg -o run.folded -- program");
 	return -EINVAL;
 }
 
-static int read_stacks(struct calltree *tree, const char *path, struct diag_message *message)
+/* What is drawn: the stacks, and what their file says of them. */
+struct input {
+	const char *path;
+	const char *name; /* the same for messages */
+	struct calltree *tree;
+	struct pprof_facts facts; /* all zero for folded stacks */
+	uint64_t bad, first_bad;  /* lines that are no stacks */
+};
+
+static int read_folded(struct input *input, FILE *in, struct diag_message *message)
 {
-	const char *name = strcmp(path, "-") ? path : "standard input";
-	FILE *in = strcmp(path, "-") ? fopen(path, "re") : stdin;
-	uint64_t bad = 0, first_bad = 0;
+	int error = folded_read(input->tree, in, &input->bad, &input->first_bad);
+
+	if (error)
+		diag_fail(message, error, "cannot read '%s': %s", input->name, strerror(-error));
+	return error;
+}
+
+/* The first byte made it likely; @is_sure: so did the name. */
+static int read_profile(struct input *input, FILE *in, const struct options *options, bool is_sure,
+	struct diag_message *message)
+{
+	void *bytes = NULL;
+	size_t count = 0;
+	FILE *text = NULL;
+	int error = pprof_load(in, input->name, &bytes, &count, message);
+
+	if (error)
+		return error;
+	if (is_sure || pprof_is_profile(bytes, count)) {
+		error = pprof_read(input->tree, bytes, count, input->name, options->sample_type,
+			&input->facts, message);
+	} else if (!(text = fmemopen(bytes, count, "r"))) {
+		error = diag_fail(message, -errno, "cannot read '%s': %s", input->name,
+			strerror(errno));
+	} else {
+		error = read_folded(input, text, message);
+		fclose(text);
+	}
+	free(bytes);
+	return error;
+}
+
+/* By the name where it tells, else by how it begins. */
+static int read_either(struct input *input, FILE *in, const struct options *options,
+	struct diag_message *message)
+{
+	const struct format *format = format_of(input->path, NULL);
+	int first = getc(in);
+
+	if (first != EOF)
+		ungetc(first, in);
+	if (format && format_is_pprof(format))
+		return read_profile(input, in, options, true, message);
+	if (first == PPROF_FIRST_GZIP || first == PPROF_FIRST_PLAIN)
+		return read_profile(input, in, options, false, message);
+	return read_folded(input, in, message);
+}
+
+/* Nothing in it: as flamerun itself writes when a program was too short, or no stacks at all? */
+static int tell_empty(const struct input *input, struct diag_message *message)
+{
+	if (!input->bad) {
+		diag_info("'%s' is empty: nothing is in the picture", input->name);
+		return 0;
+	}
+	diag_fail(message, -ENODATA, "'%s' has no folded stacks", input->name);
+	diag_fail_hint(message, "each line is \"outer;inner weight\"");
+	return -ENODATA;
+}
+
+static int read_stacks(struct input *input, const struct options *options,
+	struct diag_message *message)
+{
+	FILE *in = strcmp(input->path, "-") ? fopen(input->path, "re") : stdin;
 	int error;
 
+	input->name = strcmp(input->path, "-") ? input->path : "standard input";
 	if (!in)
-		return diag_fail(message, -errno, "cannot open '%s': %s", name, strerror(errno));
-	error = folded_read(tree, in, &bad, &first_bad);
+		return diag_fail(message, -errno, "cannot open '%s': %s", input->name,
+			strerror(errno));
+	error = read_either(input, in, options, message);
 	if (in != stdin)
 		fclose(in);
-	if (!error)
-		error = calltree_finish(tree);
 	if (error)
-		return diag_fail(message, error, "cannot read '%s': %s", name, strerror(-error));
-	if (bad)
+		return error;
+	error = calltree_finish(input->tree);
+	if (error)
+		return diag_fail(message, error, "cannot read '%s': %s", input->name,
+			strerror(-error));
+	if (input->bad)
 		diag_info("'%s': %" PRIu64
 			  " line%s not \"stack weight\" and left out, the first is "
 			  "line %" PRIu64,
-			name, bad, bad == 1 ? " is" : "s are", first_bad);
-	if (!calltree_total(tree) && !bad) {
-		/* As flamerun itself writes it when a program was too short to be sampled. */
-		diag_info("'%s' is empty: nothing is in the picture", name);
-	} else if (!calltree_total(tree)) {
-		diag_fail(message, -ENODATA, "'%s' has no folded stacks", name);
-		diag_fail_hint(message, "each line is \"outer;inner weight\"");
-		return -ENODATA;
-	}
-	return 0;
+			input->name, input->bad, input->bad == 1 ? " is" : "s are",
+			input->first_bad);
+	return calltree_total(input->tree) ? 0 : tell_empty(input, message);
+}
+
+/* What a profile says of itself, below what the options say. */
+static void describe(struct picture_options *picture, const struct pprof_facts *facts)
+{
+	if (facts->title[0])
+		picture->title = facts->title;
+	if (facts->subtitle[0])
+		picture->subtitle = facts->subtitle;
+	if (facts->count_name[0])
+		picture->count_name = facts->count_name;
+	picture->period_ns = facts->period_ns;
+	picture->duration_ns = facts->duration_ns;
+	picture->created_s = facts->created_s;
 }
 
 /* What came through a pipe and could not be written is gone with us, unless it is put somewhere. */
@@ -106,9 +189,10 @@ static void rescue(const struct calltree *tree, struct diag_message *message)
 	diag_fail(message, -EIO, "the stacks are in '%s'", path);
 }
 
-static int draw(const struct options *options, const struct calltree *tree, bool is_piped,
+static int draw(const struct options *options, const struct input *input,
 	struct results *results, struct diag_message *message)
 {
+	const struct calltree *tree = input->tree;
 	struct picture_options picture = {0};
 	struct results_written written;
 	struct calltree *shown = NULL;
@@ -117,11 +201,12 @@ static int draw(const struct options *options, const struct calltree *tree, bool
 	if (error)
 		return error;
 	picture.empty = picture_settings_empty(options, shown ? shown : tree);
+	describe(&picture, &input->facts);
 	picture_settings(options, &picture);
 	results_write(results, shown ? shown : tree, &picture, true, &written);
 	calltree_free(shown);
 	if (written.failed) {
-		if (is_piped && !written.has_stacks)
+		if (!strcmp(input->path, "-") && !written.has_stacks)
 			rescue(tree, message);
 		return -EIO; /* said already */
 	}
@@ -130,27 +215,27 @@ static int draw(const struct options *options, const struct calltree *tree, bool
 	return options->open ? opener_start(written.show, message) : 0;
 }
 
-static int render(const struct options *options, const char *input, struct diag_message *message)
+static int render(const struct options *options, const char *path, struct diag_message *message)
 {
-	struct calltree *tree = calltree_new();
+	struct input input = {.path = path, .tree = calltree_new()};
 	struct results *results = NULL;
 	int error;
 
-	if (!tree) {
+	if (!input.tree) {
 		error = diag_fail(message, -ENOMEM, "out of memory");
 		goto out;
 	}
 	signals_guard();
-	error = refuse_picture(input, message);
+	error = refuse_picture(path, message);
 	if (!error)
 		error = results_open(&results, options, false, message);
 	if (!error)
-		error = read_stacks(tree, input, message);
+		error = read_stacks(&input, options, message);
 	if (!error)
-		error = draw(options, tree, !strcmp(input, "-"), results, message);
+		error = draw(options, &input, results, message);
 out:
 	results_free(results);
-	calltree_free(tree);
+	calltree_free(input.tree);
 	return error;
 }
 

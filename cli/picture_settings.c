@@ -37,7 +37,8 @@ void picture_settings(const struct options *options, struct picture_options *pic
 	if (options->subtitle)
 		picture->subtitle = options->subtitle;
 	picture->notes = options->notes;
-	picture->count_name = options->count_name;
+	if (options->count_name)
+		picture->count_name = options->count_name;
 	picture->palette = options->palette;
 	picture->font = options->font;
 	picture->font_size = options->font_size;

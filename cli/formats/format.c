@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/formats/folded.h"
+#include "cli/formats/pprof.h"
 
 static int write_folded(const struct calltree *tree, const struct picture_options *options,
 	FILE *out)
@@ -21,6 +22,8 @@ static const struct format formats[] = {
 	{".png", picture_write_png},
 	{".pdf", picture_write_pdf},
 	{".folded", write_folded},
+	{".pb.gz", pprof_write_gz},
+	{".pb", pprof_write},
 };
 #define FORMAT_COUNT (sizeof(formats) / sizeof(formats[0]))
 
@@ -76,4 +79,9 @@ bool format_is_svg(const struct format *format)
 bool format_is_folded(const struct format *format)
 {
 	return format->write == write_folded;
+}
+
+bool format_is_pprof(const struct format *format)
+{
+	return format->write == pprof_write || format->write == pprof_write_gz;
 }

@@ -13,7 +13,7 @@
 #include "render/picture.h"
 
 /* All extensions, for messages and --help. */
-#define FORMAT_EXTENSIONS ".svg .png .pdf .folded"
+#define FORMAT_EXTENSIONS ".svg .png .pdf .folded .pb.gz .pb"
 
 struct format {
 	const char *extension; /* with its dot */
@@ -40,5 +40,6 @@ int format_unknown(const char *path, struct diag_message *message);
 
 bool format_is_svg(const struct format *format);
 bool format_is_folded(const struct format *format);
+bool format_is_pprof(const struct format *format);
 
 #endif

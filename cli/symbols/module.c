@@ -178,3 +178,32 @@ int module_read_functions(const struct symbols_module *module, struct functions 
 	elfimage_close(&image);
 	return error;
 }
+
+/* Segments are mapped by whole pages of this size at least. */
+#define PAGE_BYTES 4096u
+
+int module_offset_address(const struct symbols_module *module, uint64_t offset, uint64_t *address)
+{
+	struct elfimage image;
+	size_t headers = 0;
+	int mismatch = 0;
+	int error = open_module(&image, module, &mismatch);
+
+	if (error)
+		return -ENOENT;
+	error = -ENOENT;
+	if (elf_getphdrnum(image.elf, &headers) || headers >= PN_XNUM)
+		headers = 0;
+	for (size_t i = 0; error && i < headers; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(image.elf, (int)i, &header) || header.p_type != PT_LOAD ||
+			offset < header.p_offset - header.p_offset % PAGE_BYTES ||
+			offset - header.p_offset >= header.p_filesz)
+			continue;
+		*address = offset - header.p_offset + header.p_vaddr;
+		error = 0;
+	}
+	elfimage_close(&image);
+	return error;
+}

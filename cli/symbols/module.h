@@ -26,4 +26,10 @@ int module_read(const struct symbols_module *module, struct symtab **table,
  */
 int module_read_functions(const struct symbols_module *module, struct functions **functions);
 
+/*
+ * Where the byte at @offset of @module's file (borrowed) lies when it is loaded.
+ * Returns 0 and its ELF virtual address; or -ENOENT when the file can't be had or does not load it.
+ */
+int module_offset_address(const struct symbols_module *module, uint64_t offset, uint64_t *address);
+
 #endif

@@ -218,6 +218,14 @@ int symbols_function(struct symbols *symbols, int handle, uint64_t address, uint
 	return entry->functions ? functions_find(entry->functions, address, start) : -ENOENT;
 }
 
+int symbols_offset_address(
+	struct symbols *symbols, int handle, uint64_t offset, uint64_t *address)
+{
+	if (handle < 0 || handle >= symbols->count)
+		return -ENOENT;
+	return module_offset_address(&symbols->entries[handle].module, offset, address);
+}
+
 enum symbols_source symbols_module_source(const struct symbols *symbols, int handle)
 {
 	return handle < 0 || handle >= symbols->count ? SYMBOLS_NONE

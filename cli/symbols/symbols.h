@@ -72,6 +72,14 @@ int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct
  */
 int symbols_function(struct symbols *symbols, int handle, uint64_t address, uint64_t *start);
 
+/*
+ * The ELF virtual address at which module @handle has the byte at @offset of its file: profiles of
+ * others tell where files were mapped, not how far from their addresses.
+ * Returns 0, or -ENOENT when that can't be told. *@address only on success.
+ */
+int symbols_offset_address(
+	struct symbols *symbols, int handle, uint64_t offset, uint64_t *address);
+
 /* Where the names of @handle come from; known after its first look-up. */
 enum symbols_source symbols_module_source(const struct symbols *symbols, int handle);
 

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pprof profiles, in and out: what Go, gperftools and many others write, gzip-compressed or not.
+ * Format: https://github.com/google/pprof/blob/main/proto/profile.proto
+ *
+ * A sample has no time there: a tree that is written and read again keeps weights, names, modules
+ * and threads.
+ *
+ * Context: one thread.
+ */
+#ifndef CLI_FORMATS_PPROF_H
+#define CLI_FORMATS_PPROF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cli/diag.h"
+#include "render/calltree.h"
+#include "render/picture.h"
+
+/* A larger profile, or one that inflates to more, is refused. */
+#define PPROF_BYTES_MAX (1u << 30)
+/* Of each kind: locations, functions, mappings, texts. */
+#define PPROF_ITEMS_MAX (1u << 23)
+#define PPROF_TYPES_MAX 64u
+#define PPROF_LINES_MAX 1024u  /* functions inlined at one address, and those of one stack */
+#define PPROF_DEPTH_MAX 65536u
+/* Of a name; the rest is cut off. */
+#define PPROF_NAME_BYTES 4096u
+
+/* What a comment of a profile of libflameprof's begins with; one comment for each. */
+#define PPROF_COMMENT_TITLE "title: "
+
+/* What a profile says about itself, for a picture. */
+struct pprof_facts {
+	char title[256];    /* "" when it has none */
+	char subtitle[256];
+	char count_name[64]; /* what one unit of weight is called */
+	uint64_t period_ns;  /* CPU time of one unit of weight; 0: it is no time */
+	uint64_t duration_ns;
+	int64_t created_s; /* since the epoch; 0: unknown */
+};
+
+/*
+ * Does the file that begins with @first hold a profile? 0x1f: gzip, yes. '\n': maybe, and then the
+ * whole of it tells, see pprof_is_profile(). Else no, unless its name says so.
+ */
+#define PPROF_FIRST_GZIP  0x1f
+#define PPROF_FIRST_PLAIN '\n'
+bool pprof_is_profile(const void *bytes, size_t count);
+
+/*
+ * Read all of @in, inflated when it is gzip-compressed. @name is for messages.
+ * Returns 0, *@bytes from malloc and their *@count; or -errno with @message filled: -EFBIG beyond
+ * PPROF_BYTES_MAX, -EBADMSG for damage.
+ */
+int pprof_load(FILE *in, const char *name, void **bytes, size_t *count,
+	struct diag_message *message);
+
+/*
+ * Add the stacks of the profile at @bytes to @tree (not finished by this). Frames have the names
+ * that the profile gives them; what has none is named from the mapping's file, if that is still the
+ * one that ran. What could not be named is reported, once.
+ *
+ * @type  the sample type to take, NULL: the profile's default, else its last one
+ *
+ * Returns 0 and *@facts; or -errno with @message filled: -EBADMSG with what is damaged and where,
+ * -EINVAL for a type it does not have, -ENOMEM.
+ */
+int pprof_read(struct calltree *tree, const void *bytes, size_t count, const char *name,
+	const char *type, struct pprof_facts *facts, struct diag_message *message);
+
+/*
+ * Write @tree (finished): a function for each frame, no lines, a label "thread" where it is known.
+ * With options->period_ns there are two sample types, samples/count and cpu/nanoseconds.
+ * Returns 0, or -errno of @out, or -ENOMEM.
+ */
+int pprof_write(const struct calltree *tree, const struct picture_options *options, FILE *out);
+int pprof_write_gz(const struct calltree *tree, const struct picture_options *options, FILE *out);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From locations to frames: the names a profile has, else those of the mapped file.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/formats/pprof.h"
+#include "cli/formats/pprof_tables.h"
+#include "cli/symbols/demangle.h"
+
+enum { LOCATION_LINE = 4, LINE_FUNCTION = 1 };
+
+/* Fewer digits than any build-id of a linker are something else: Go has texts of its own there. */
+#define BUILD_ID_MIN 8
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static const char *module_name(
+	const struct pprof_tables *tables, const struct pprof_mapping *mapping, char *out)
+{
+	return mapping ? base_name(pprof_text(tables, mapping->file, out, PPROF_NAME_BYTES)) : "";
+}
+
+/* "[module+0x12]" is unnamed code, any other "[...]" something that is no function. */
+static enum calltree_frame_kind kind_of(const char *name, enum calltree_frame_kind otherwise)
+{
+	size_t bytes = strlen(name);
+
+	if (bytes < 2 || name[0] != '[' || name[bytes - 1] != ']')
+		return otherwise;
+	return strstr(name, "+0x") ? CALLTREE_UNNAMED : CALLTREE_SYNTHETIC;
+}
+
+static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *tree,
+	const struct pprof_function *function, const struct pprof_mapping *mapping,
+	enum calltree_frame_kind kind)
+{
+	char name[PPROF_NAME_BYTES], module[PPROF_NAME_BYTES];
+	char *demangled = NULL;
+	uint32_t frame;
+
+	pprof_text(tables, function->name, name, sizeof(name));
+	if (!name[0])
+		pprof_text(tables, function->system_name, name, sizeof(name));
+	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
+		demangled = demangle_name(name);
+	frame = calltree_frame(tree, demangled ? demangled : name,
+		module_name(tables, mapping, module), kind_of(name, kind));
+	free(demangled);
+	return frame;
+}
+
+static int is_named(const struct pprof_tables *tables, const struct pprof_function *function)
+{
+	char start[2];
+
+	return function && (*pprof_text(tables, function->name, start, sizeof(start)) ||
+				   *pprof_text(tables, function->system_name, start, sizeof(start)));
+}
+
+static uint32_t frame_of_function(const struct pprof_tables *tables, struct calltree *tree,
+	struct pprof_function *function, const struct pprof_mapping *mapping, int is_inlined)
+{
+	/* Code of no file, where other code has one, was made by the program. */
+	enum calltree_frame_kind kind = is_inlined			    ? CALLTREE_INLINE
+					: !mapping && tables->mapping_count ? CALLTREE_JIT
+									    : CALLTREE_NATIVE;
+
+	if (function->last[is_inlined].frame == PPROF_UNSET ||
+		function->last[is_inlined].mapping != mapping) {
+		function->last[is_inlined].frame =
+			make_frame(tables, tree, function, mapping, kind);
+		function->last[is_inlined].mapping = mapping;
+	}
+	return function->last[is_inlined].frame;
+}
+
+static int add_frame(struct pprof_tables *tables, uint32_t frame)
+{
+	int error = pprof_reserve(&tables->frames, tables->frame_count, &tables->frame_room,
+		sizeof(*tables->frames));
+
+	if (error)
+		return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
+			error == -E2BIG ? "too many inlined functions" : strerror(-error));
+	tables->frames[tables->frame_count++] = frame;
+	return 0;
+}
+
+/* The functions of @location's lines, innermost first. Returns how many, or -EBADMSG. */
+static int read_lines(const struct pprof_tables *tables, const struct pprof_location *location,
+	struct pprof_function *functions[PPROF_LINES_MAX])
+{
+	struct protobuf in = location->message, line;
+	struct protobuf_field field;
+	int count = 0;
+
+	/* The location itself was read before: it has no damage. */
+	while (protobuf_next(&in, &field) > 0) {
+		struct pprof_function *function = NULL;
+		int more;
+
+		if (field.number != LOCATION_LINE || field.type != PROTOBUF_BYTES)
+			continue;
+		line = field.bytes;
+		while ((more = protobuf_next(&line, &field)) > 0) {
+			if (field.number != LINE_FUNCTION || !field.value)
+				continue;
+			function = pprof_function(tables, field.value);
+			if (!function)
+				return pprof_damaged(tables, line.at,
+					"a line of a function that is not there");
+		}
+		if (more)
+			return pprof_damaged(tables, line.at, "a damaged line");
+		if (count == PPROF_LINES_MAX)
+			return pprof_damaged(tables, line.at, "a location with too many lines");
+		functions[count++] = function;
+	}
+	return count;
+}
+
+static int digit_of(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Returns the bytes of a build-id in hex, 0 when @text is none. */
+static size_t parse_build_id(const char *text, uint8_t id[64])
+{
+	size_t digits = strlen(text);
+
+	if (digits < BUILD_ID_MIN || digits > 128 || digits % 2)
+		return 0;
+	for (size_t i = 0; i < digits; i += 2) {
+		int high = digit_of(text[i]), low = digit_of(text[i + 1]);
+
+		if (high < 0 || low < 0)
+			return 0;
+		id[i / 2] = (uint8_t)(high << 4 | low);
+	}
+	return digits / 2;
+}
+
+/* Find the file of @mapping and where its addresses lie. Returns its handle, or -1. */
+static int open_mapping(struct pprof_tables *tables, struct pprof_mapping *mapping)
+{
+	char path[PPROF_NAME_BYTES], text[160];
+	uint8_t id[64];
+	struct symbols_module module = {.path = path, .build_id = id};
+	uint64_t address;
+
+	if (mapping->handle != -2)
+		return mapping->handle;
+	mapping->handle = -1;
+	mapping->bias = mapping->start - mapping->offset;
+	pprof_text(tables, mapping->file, path, sizeof(path));
+	if (!tables->symbols)
+		tables->symbols = symbols_new();
+	if (!tables->symbols || !path[0])
+		return -1;
+	module.is_vdso = !strcmp(path, "[vdso]") || !strncmp(path, "linux-vdso", 10);
+	module.build_id_bytes = parse_build_id(
+		pprof_text(tables, mapping->build_id, text, sizeof(text)), id);
+	if (!module.build_id_bytes)
+		module.build_id = NULL;
+	mapping->handle = symbols_add_module(tables->symbols, &module);
+	if (mapping->handle >= 0 && !symbols_offset_address(tables->symbols, mapping->handle,
+					    mapping->offset, &address))
+		mapping->bias = mapping->start - address;
+	return mapping->handle;
+}
+
+static uint32_t frame_of_address(struct pprof_tables *tables, struct calltree *tree,
+	const struct pprof_location *location, struct pprof_mapping *mapping)
+{
+	char file[PPROF_NAME_BYTES], text[PPROF_NAME_BYTES + 32];
+	const char *module = module_name(tables, mapping, file);
+	struct symbols_name name;
+	uint64_t address;
+	int handle;
+
+	if (!module[0])
+		return calltree_frame(tree, "[unknown code]", "", CALLTREE_UNNAMED);
+	handle = open_mapping(tables, mapping);
+	address = location->address - mapping->bias;
+	if (handle >= 0 && !symbols_lookup(tables->symbols, handle, address, &name))
+		return calltree_frame(tree, name.name, module, CALLTREE_NATIVE);
+	mapping->unnamed++;
+	if (handle >= 0)
+		symbols_function(tables->symbols, handle, address, &address);
+	snprintf(text, sizeof(text), "[%s+0x%" PRIx64 "]", module, address);
+	return calltree_frame(tree, text, module, CALLTREE_UNNAMED);
+}
+
+int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
+	struct calltree *tree)
+{
+	struct pprof_mapping *mapping = NULL;
+	struct pprof_function *functions[PPROF_LINES_MAX];
+	uint32_t first = tables->frame_count;
+	int lines, named = 0, error = 0;
+
+	if (location->mapping) {
+		mapping = pprof_mapping(tables, location->mapping);
+		if (!mapping)
+			return pprof_damaged(tables, location->message.at,
+				"a location in a mapping that is not there");
+	}
+	lines = read_lines(tables, location, functions);
+	if (lines < 0)
+		return lines;
+	for (int i = 0; i < lines; i++)
+		named += is_named(tables, functions[i]);
+	for (int i = 0; named && i < lines && !error; i++)
+		error = add_frame(tables, is_named(tables, functions[i])
+			? frame_of_function(tables, tree, functions[i], mapping, i + 1 < lines)
+			: calltree_frame(tree, "[unknown function]", "", CALLTREE_UNNAMED));
+	if (!named)
+		error = add_frame(tables, frame_of_address(tables, tree, location, mapping));
+	location->frame_count = tables->frame_count - first;
+	location->first_frame = first;
+	return error;
+}
+
+static const char *why_unnamed(const struct pprof_tables *tables, const struct pprof_mapping *mapping)
+{
+	if (mapping->handle < 0)
+		return "it cannot be read";
+	switch (symbols_module_source(tables->symbols, mapping->handle)) {
+	case SYMBOLS_MISMATCH:
+		return "it is not the file that ran, its build-id is another";
+	case SYMBOLS_NONE:
+		return "it is not here, or has no symbols";
+	default:
+		return "its symbols do not name them";
+	}
+}
+
+void pprof_report_unnamed(const struct pprof_tables *tables)
+{
+	const struct pprof_mapping *worst = NULL;
+	char file[PPROF_NAME_BYTES];
+	uint32_t files = 0;
+
+	for (uint32_t i = 0; i < tables->mapping_count; i++) {
+		const struct pprof_mapping *mapping = &tables->mappings[i];
+
+		files += mapping->unnamed != 0;
+		if (mapping->unnamed && (!worst || mapping->unnamed > worst->unnamed))
+			worst = mapping;
+	}
+	if (!worst)
+		return;
+	pprof_text(tables, worst->file, file, sizeof(file));
+	diag_info("'%s': %" PRIu64 " address%s in '%.200s' without a name: %s%s", tables->name,
+		worst->unnamed, worst->unnamed == 1 ? "" : "es", file, why_unnamed(tables, worst),
+		files > 1 ? "; likewise in other files" : "");
+}

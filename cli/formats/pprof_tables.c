@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * First pass over a profile. Its fields may come in any order, so samples are read only when
+ * everything they refer to is known.
+ */
+#include "cli/formats/pprof_tables.h"
+
+#include <stdlib.h>
+
+#include "cli/formats/pprof.h"
+
+/* Numbers of the fields, from profile.proto. */
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_TEXT = 6,
+	PROFILE_TIME_NS = 9,
+	PROFILE_DURATION_NS = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_TYPE = 14
+};
+
+_Static_assert(PPROF_TYPES_MAX == sizeof(((struct pprof_tables *)0)->types) /
+					  sizeof(struct pprof_type), "one number");
+
+int pprof_damaged(const struct pprof_tables *tables, const uint8_t *at, const char *what)
+{
+	return diag_fail(tables->message, -EBADMSG, "cannot read '%s': %s at byte %zu",
+		tables->name, what, (size_t)(at - tables->start));
+}
+
+int pprof_reserve(void *array_pointer, uint32_t count, uint32_t *room, size_t item_bytes)
+{
+	uint32_t larger = *room ? *room * 2 : 64;
+	void *array, *moved;
+
+	if (count < *room)
+		return 0;
+	if (larger > PPROF_ITEMS_MAX)
+		return -E2BIG;
+	memcpy(&array, array_pointer, sizeof(array));
+	moved = reallocarray(array, larger, item_bytes);
+	if (!moved)
+		return -ENOMEM;
+	memcpy(array_pointer, &moved, sizeof(moved));
+	*room = larger;
+	return 0;
+}
+
+/* A place for one more @field of @tables, zeroed. Returns 0 or -errno. */
+#define APPEND(tables, field, place)                                                              \
+	append((tables), &(tables)->field##s, &(tables)->field##_count, &(tables)->field##_room,  \
+		sizeof(*(tables)->field##s), (void *)(place))
+
+static int append(const struct pprof_tables *tables, void *array_pointer, uint32_t *count,
+	uint32_t *room, size_t item_bytes, void *place)
+{
+	int error = pprof_reserve(array_pointer, *count, room, item_bytes);
+	char *array;
+
+	if (error)
+		return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
+			error == -E2BIG ? "too many parts" : strerror(-error));
+	memcpy(&array, array_pointer, sizeof(array));
+	array += item_bytes * (*count)++;
+	memset(array, 0, item_bytes);
+	memcpy(place, &array, sizeof(array));
+	return 0;
+}
+
+/* Store the numbers of @message into @numbers[field]; fields from @count on are skipped. */
+static int read_numbers(const struct pprof_tables *tables, struct protobuf message,
+	uint64_t *numbers, uint32_t count, const char *what)
+{
+	struct protobuf_field field;
+	int more;
+
+	while ((more = protobuf_next(&message, &field)) > 0) {
+		if (field.number >= count)
+			continue;
+		if (field.type == PROTOBUF_VARINT)
+			numbers[field.number] = field.value;
+	}
+	return more ? pprof_damaged(tables, message.at, what) : 0;
+}
+
+static int add_type(struct pprof_tables *tables, struct protobuf message, struct pprof_type *out)
+{
+	uint64_t numbers[3] = {0};
+	int error = read_numbers(tables, message, numbers, 3, "a damaged sample type");
+
+	*out = (struct pprof_type){numbers[1], numbers[2]};
+	return error;
+}
+
+static int add_sample_type(struct pprof_tables *tables, struct protobuf message)
+{
+	if (tables->type_count == PPROF_TYPES_MAX)
+		return pprof_damaged(tables, message.at, "too many sample types");
+	return add_type(tables, message, &tables->types[tables->type_count++]);
+}
+
+static int add_mapping(struct pprof_tables *tables, struct protobuf message)
+{
+	struct pprof_mapping *mapping;
+	uint64_t numbers[7] = {0};
+	int error = read_numbers(tables, message, numbers, 7, "a damaged mapping");
+
+	if (!error)
+		error = APPEND(tables, mapping, &mapping);
+	if (error)
+		return error;
+	*mapping = (struct pprof_mapping){.id = numbers[1], .start = numbers[2], .limit = numbers[3],
+		.offset = numbers[4], .file = numbers[5], .build_id = numbers[6], .handle = -2};
+	return mapping->id ? 0 : pprof_damaged(tables, message.at, "a mapping without an id");
+}
+
+static int add_function(struct pprof_tables *tables, struct protobuf message)
+{
+	struct pprof_function *function;
+	uint64_t numbers[4] = {0};
+	int error = read_numbers(tables, message, numbers, 4, "a damaged function");
+
+	if (!error)
+		error = APPEND(tables, function, &function);
+	if (error)
+		return error;
+	*function = (struct pprof_function){
+		.id = numbers[1], .name = numbers[2], .system_name = numbers[3]};
+	function->last[0].frame = function->last[1].frame = PPROF_UNSET;
+	return function->id ? 0 : pprof_damaged(tables, message.at, "a function without an id");
+}
+
+static int add_location(struct pprof_tables *tables, struct protobuf message)
+{
+	struct pprof_location *location;
+	uint64_t numbers[4] = {0};
+	int error = read_numbers(tables, message, numbers, 4, "a damaged location");
+
+	if (!error)
+		error = APPEND(tables, location, &location);
+	if (error)
+		return error;
+	*location = (struct pprof_location){.id = numbers[1], .mapping = numbers[2],
+		.address = numbers[3], .message = message, .first_frame = PPROF_UNSET};
+	return location->id ? 0 : pprof_damaged(tables, message.at, "a location without an id");
+}
+
+static int add_text(struct pprof_tables *tables, struct protobuf bytes)
+{
+	struct protobuf *text;
+	int error = APPEND(tables, text, &text);
+
+	if (!error)
+		*text = bytes;
+	return error;
+}
+
+static int add_comments(struct pprof_tables *tables, struct protobuf_field field)
+{
+	uint64_t *comment, text;
+	int more, error = 0;
+
+	while (!error && (more = protobuf_number(&field, &text)) > 0) {
+		error = APPEND(tables, comment, &comment);
+		if (!error)
+			*comment = text;
+	}
+	return error || !more ? error : pprof_damaged(tables, field.bytes.at, "damaged comments");
+}
+
+static int add_message(struct pprof_tables *tables, const struct protobuf_field *field)
+{
+	switch (field->number) {
+	case PROFILE_SAMPLE_TYPE:
+		return add_sample_type(tables, field->bytes);
+	case PROFILE_MAPPING:
+		return add_mapping(tables, field->bytes);
+	case PROFILE_LOCATION:
+		return add_location(tables, field->bytes);
+	case PROFILE_FUNCTION:
+		return add_function(tables, field->bytes);
+	case PROFILE_TEXT:
+		return add_text(tables, field->bytes);
+	case PROFILE_PERIOD_TYPE:
+		return add_type(tables, field->bytes, &tables->period_type);
+	default:
+		return 0;
+	}
+}
+
+static int add_field(struct pprof_tables *tables, const struct protobuf_field *field,
+	const uint8_t *at)
+{
+	bool is_message = (field->number >= PROFILE_SAMPLE_TYPE && field->number <= PROFILE_TEXT) ||
+			  field->number == PROFILE_PERIOD_TYPE;
+
+	if (field->number == PROFILE_COMMENT)
+		return add_comments(tables, *field);
+	if (is_message)
+		return field->type == PROTOBUF_BYTES
+			? add_message(tables, field)
+			: pprof_damaged(tables, at, "something that is no pprof field");
+	if (field->number == PROFILE_TIME_NS)
+		tables->time_ns = field->value;
+	else if (field->number == PROFILE_DURATION_NS)
+		tables->duration_ns = field->value;
+	else if (field->number == PROFILE_PERIOD)
+		tables->period = field->value;
+	else if (field->number == PROFILE_DEFAULT_TYPE)
+		tables->default_type = field->value;
+	return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	uint64_t left, right;
+
+	memcpy(&left, a, sizeof(left));
+	memcpy(&right, b, sizeof(right));
+	return left < right ? -1 : left > right;
+}
+
+/* Put items that begin with their id in its order. Returns 0, or -EBADMSG when two share one. */
+static int sort_by_id(const struct pprof_tables *tables, void *items, uint32_t count, size_t bytes,
+	const char *what)
+{
+	int is_sorted = 1;
+
+	for (uint32_t i = 1; i < count && is_sorted; i++)
+		is_sorted = by_id((char *)items + (i - 1) * bytes, (char *)items + i * bytes) < 0;
+	if (is_sorted)
+		return 0;
+	qsort(items, count, bytes, by_id);
+	for (uint32_t i = 1; i < count; i++)
+		if (!by_id((char *)items + (i - 1) * bytes, (char *)items + i * bytes))
+			return diag_fail(tables->message, -EBADMSG,
+				"cannot read '%s': it has two %s with one id", tables->name, what);
+	return 0;
+}
+
+static const void *find(const void *items, uint32_t count, size_t bytes, uint64_t id)
+{
+	/* As a rule ids count from 1. */
+	if (id - 1 < count && !by_id(&id, (const char *)items + (id - 1) * bytes))
+		return (const char *)items + (id - 1) * bytes;
+	return count ? bsearch(&id, items, count, bytes, by_id) : NULL;
+}
+
+struct pprof_mapping *pprof_mapping(const struct pprof_tables *tables, uint64_t id)
+{
+	return (struct pprof_mapping *)find(
+		tables->mappings, tables->mapping_count, sizeof(*tables->mappings), id);
+}
+
+struct pprof_function *pprof_function(const struct pprof_tables *tables, uint64_t id)
+{
+	return (struct pprof_function *)find(
+		tables->functions, tables->function_count, sizeof(*tables->functions), id);
+}
+
+struct pprof_location *pprof_location(const struct pprof_tables *tables, uint64_t id)
+{
+	return (struct pprof_location *)find(
+		tables->locations, tables->location_count, sizeof(*tables->locations), id);
+}
+
+int pprof_tables_read(struct pprof_tables *tables)
+{
+	struct protobuf in = tables->whole;
+	struct protobuf_field field;
+	int error = 0, more = 0;
+
+	tables->start = in.at;
+	while (!error && (more = protobuf_next(&in, &field)) > 0)
+		error = add_field(tables, &field, field.bytes.at ? field.bytes.at : in.at);
+	if (!error && more)
+		error = pprof_damaged(tables, in.at, "something that is no pprof field");
+	if (!error && !tables->type_count)
+		error = diag_fail(tables->message, -EBADMSG,
+			"cannot read '%s': a pprof profile has a type of samples, this has none",
+			tables->name);
+	if (!error)
+		error = sort_by_id(tables, tables->mappings, tables->mapping_count,
+			sizeof(*tables->mappings), "mappings");
+	if (!error)
+		error = sort_by_id(tables, tables->functions, tables->function_count,
+			sizeof(*tables->functions), "functions");
+	if (!error)
+		error = sort_by_id(tables, tables->locations, tables->location_count,
+			sizeof(*tables->locations), "locations");
+	return error;
+}
+
+void pprof_tables_release(struct pprof_tables *tables)
+{
+	free(tables->texts);
+	free(tables->mappings);
+	free(tables->functions);
+	free(tables->locations);
+	free(tables->comments);
+	free(tables->frames);
+	symbols_free(tables->symbols);
+}
+
+const char *pprof_text(const struct pprof_tables *tables, uint64_t text, char *out, size_t room)
+{
+	size_t bytes = 0;
+
+	if (text < tables->text_count) {
+		bytes = protobuf_left(&tables->texts[text]);
+		if (bytes >= room)
+			bytes = room - 1;
+		memcpy(out, tables->texts[text].at, bytes);
+	}
+	out[bytes] = '\0';
+	return out;
+}

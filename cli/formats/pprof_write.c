@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A call tree as a pprof profile: the table of texts last, as only then all are known. What is equal
+ * in stack and thread is one sample.
+ */
+#include "cli/formats/pprof.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "cli/formats/protobuf.h"
+#include "cli/profile/index.h"
+
+#define NS_PER_S    1000000000u
+#define GZIP_WINDOW (15 + 16)
+#define NO_THREAD   UINT32_MAX
+
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_TEXT = 6,
+	PROFILE_TIME_NS = 9,
+	PROFILE_DURATION_NS = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_TYPE = 14,
+	MAPPING_HAS_FUNCTIONS = 7
+};
+
+/* A part of a node's weight. */
+struct share {
+	uint32_t node;
+	uint32_t thread;
+	uint64_t weight;
+};
+
+struct writer {
+	const struct calltree *tree;
+	const struct picture_options *options;
+	struct bytes out;
+	struct bytes part, inner; /* messages being collected */
+	struct index index;	  /* of texts */
+	const char **texts;	  /* borrowed from the tree and the options */
+	uint32_t text_count, text_room;
+	struct share *shares;
+	size_t share_count;
+	int error;
+};
+
+static int text_equal(const void *context, uint32_t item, const void *key)
+{
+	return !strcmp(((const struct writer *)context)->texts[item], key);
+}
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	while (*text)
+		hash = (hash ^ (uint8_t)*text++) * 0x100000001b3ULL;
+	return index_hash(hash, 0);
+}
+
+/* The number of @text, which lives as long as the writer. */
+static uint64_t text_of(struct writer *writer, const char *text)
+{
+	uint64_t hash = hash_text(text);
+	uint32_t at = index_find(&writer->index, hash, text_equal, writer, text);
+	uint32_t room = writer->text_room ? writer->text_room * 2 : 256;
+
+	if (at != UINT32_MAX || writer->error)
+		return at;
+	if (writer->text_count == writer->text_room) {
+		const char **more = reallocarray(writer->texts, room, sizeof(*more));
+
+		if (!more) {
+			writer->error = -ENOMEM;
+			return 0;
+		}
+		writer->texts = more;
+		writer->text_room = room;
+	}
+	writer->texts[writer->text_count] = text;
+	writer->error = index_add(&writer->index, hash, writer->text_count);
+	return writer->text_count++;
+}
+
+static void put_type(struct writer *writer, uint32_t number, const char *type, const char *unit)
+{
+	protobuf_put_number(&writer->part, 1, text_of(writer, type));
+	protobuf_put_number(&writer->part, 2, text_of(writer, unit));
+	protobuf_put_message(&writer->out, number, &writer->part);
+}
+
+static const char *count_name(const struct writer *writer)
+{
+	const char *name = writer->options->count_name;
+
+	return name && *name ? name : "samples";
+}
+
+static void put_types(struct writer *writer)
+{
+	const struct picture_options *options = writer->options;
+	const char *name = count_name(writer);
+
+	if (options->period_ns == 1) { /* the weights are times themselves, of whatever kind */
+		put_type(writer, PROFILE_SAMPLE_TYPE, "time", "nanoseconds");
+		return;
+	}
+	put_type(writer, PROFILE_SAMPLE_TYPE, name, strcmp(name, "bytes") ? "count" : "bytes");
+	if (!options->period_ns)
+		return;
+	put_type(writer, PROFILE_SAMPLE_TYPE, "cpu", "nanoseconds");
+	put_type(writer, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
+	protobuf_put_number(&writer->out, PROFILE_PERIOD, options->period_ns);
+	protobuf_put_number(&writer->out, PROFILE_DEFAULT_TYPE, text_of(writer, "cpu"));
+}
+
+/* One mapping for each module, in the order in which frames name them first. */
+static void put_frames(struct writer *writer)
+{
+	uint32_t frames = calltree_frames(writer->tree);
+	uint64_t *mapping_of = NULL; /* [text] -> mapping's id */
+	uint64_t mappings = 0;
+
+	for (uint32_t i = 0; i < frames; i++)
+		text_of(writer, calltree_frame_at(writer->tree, i)->module);
+	if (!writer->error)
+		mapping_of = calloc((size_t)writer->text_count + 1, sizeof(*mapping_of));
+	if (!mapping_of) {
+		writer->error = -ENOMEM;
+		return;
+	}
+	for (uint32_t i = 0; i < frames && !writer->error; i++) {
+		const struct calltree_frame *frame = calltree_frame_at(writer->tree, i);
+		uint64_t module = text_of(writer, frame->module);
+		uint64_t name = text_of(writer, *frame->name ? frame->name : "[empty]");
+
+		if (*frame->module && !mapping_of[module]) {
+			mapping_of[module] = ++mappings;
+			protobuf_put_number(&writer->part, 1, mappings);
+			protobuf_put_number(&writer->part, 5, module);
+			protobuf_put_number(&writer->part, MAPPING_HAS_FUNCTIONS, 1);
+			protobuf_put_message(&writer->out, PROFILE_MAPPING, &writer->part);
+		}
+		protobuf_put_number(&writer->part, 1, i + 1);
+		protobuf_put_number(&writer->part, 2, name);
+		protobuf_put_number(&writer->part, 3, name);
+		protobuf_put_message(&writer->out, PROFILE_FUNCTION, &writer->part);
+		protobuf_put_number(&writer->inner, 1, i + 1);
+		protobuf_put_number(&writer->part, 1, i + 1);
+		protobuf_put_number(&writer->part, 2, mapping_of[module]);
+		protobuf_put_message(&writer->part, 4, &writer->inner);
+		protobuf_put_message(&writer->out, PROFILE_LOCATION, &writer->part);
+	}
+	free(mapping_of);
+}
+
+static int by_node_then_thread(const void *left, const void *right)
+{
+	const struct share *a = left, *b = right;
+
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+/*
+ * Whose is the weight of each node? What samples say, never more than the node has, and the rest is
+ * nobody's.
+ */
+static int share_out(struct writer *writer)
+{
+	const struct calltree *tree = writer->tree;
+	size_t samples = calltree_samples(tree), count = 0;
+	uint32_t nodes = calltree_nodes(tree);
+	uint64_t *rest = calloc(nodes, sizeof(*rest));
+	struct share *shares = calloc(samples + nodes, sizeof(*shares));
+
+	writer->shares = shares;
+	if (!rest || !shares) {
+		free(rest);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < nodes; i++)
+		rest[i] = calltree_node_at(tree, i)->self;
+	for (size_t i = 0; i < samples; i++) {
+		const struct calltree_sample *sample = calltree_sample_at(tree, i);
+		uint64_t weight = sample->weight < rest[sample->node] ? sample->weight
+								      : rest[sample->node];
+
+		rest[sample->node] -= weight;
+		if (weight)
+			shares[count++] = (struct share){sample->node, sample->thread, weight};
+	}
+	for (uint32_t i = 0; i < nodes; i++)
+		if (rest[i])
+			shares[count++] = (struct share){i, NO_THREAD, rest[i]};
+	free(rest);
+	qsort(shares, count, sizeof(*shares), by_node_then_thread);
+	for (size_t i = 0; i < count; i++) {
+		struct share *last = &shares[writer->share_count ? writer->share_count - 1 : 0];
+
+		if (writer->share_count && !by_node_then_thread(last, &shares[i]))
+			last->weight += shares[i].weight;
+		else
+			shares[writer->share_count++] = shares[i];
+	}
+	return 0;
+}
+
+static void put_sample(struct writer *writer, const struct share *share)
+{
+	const char *thread = share->thread == NO_THREAD
+		? NULL
+		: calltree_thread_at(writer->tree, share->thread);
+
+	for (uint32_t node = share->node; node != CALLTREE_ROOT;
+		node = calltree_node_at(writer->tree, node)->parent)
+		bytes_varint(&writer->inner, calltree_node_at(writer->tree, node)->frame + 1ULL);
+	protobuf_put_message(&writer->part, 1, &writer->inner);
+	bytes_varint(&writer->inner, share->weight);
+	if (writer->options->period_ns > 1)
+		bytes_varint(&writer->inner, share->weight * writer->options->period_ns);
+	protobuf_put_message(&writer->part, 2, &writer->inner);
+	if (thread) {
+		protobuf_put_number(&writer->inner, 1, text_of(writer, "thread"));
+		protobuf_put_number(&writer->inner, 2, text_of(writer, thread));
+		protobuf_put_message(&writer->part, 3, &writer->inner);
+	}
+	protobuf_put_message(&writer->out, PROFILE_SAMPLE, &writer->part);
+}
+
+static int build(struct writer *writer)
+{
+	const struct picture_options *options = writer->options;
+	char title[512];
+	int error;
+
+	text_of(writer, ""); /* number 0, as the format wants it */
+	put_types(writer);
+	if (options->created_s > 0)
+		protobuf_put_number(&writer->out, PROFILE_TIME_NS,
+			(uint64_t)options->created_s * NS_PER_S);
+	protobuf_put_number(&writer->out, PROFILE_DURATION_NS, options->duration_ns);
+	if (options->title && *options->title) {
+		snprintf(title, sizeof(title), PPROF_COMMENT_TITLE "%s", options->title);
+		protobuf_put_number(&writer->out, PROFILE_COMMENT, text_of(writer, title));
+	}
+	put_frames(writer);
+	error = writer->error ? writer->error : share_out(writer);
+	for (size_t i = 0; i < writer->share_count && !error; i++)
+		put_sample(writer, &writer->shares[i]);
+	for (uint32_t i = 0; i < writer->text_count; i++)
+		protobuf_put_text(&writer->out, PROFILE_TEXT, writer->texts[i]);
+	if (!error)
+		error = writer->error ? writer->error : writer->out.error;
+	return error;
+}
+
+/* Without name and time, so that equal profiles are equal files. */
+static int deflate_to(const struct bytes *bytes, FILE *out)
+{
+	z_stream stream = {.next_in = bytes->data, .avail_in = 0};
+	size_t left = bytes->used;
+	uint8_t piece[65536];
+	int status = Z_OK;
+
+	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 9,
+		    Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	while (status != Z_STREAM_END && !ferror(out)) {
+		if (!stream.avail_in) {
+			stream.avail_in = left > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uInt)left;
+			left -= stream.avail_in;
+		}
+		stream.next_out = piece;
+		stream.avail_out = sizeof(piece);
+		status = deflate(&stream, left ? Z_NO_FLUSH : Z_FINISH);
+		fwrite(piece, 1, sizeof(piece) - stream.avail_out, out);
+	}
+	deflateEnd(&stream);
+	return 0;
+}
+
+static int write_profile(const struct calltree *tree, const struct picture_options *options,
+	FILE *out, bool is_packed)
+{
+	struct writer writer = {.tree = tree, .options = options};
+	int error = build(&writer);
+
+	errno = 0;
+	if (!error && is_packed)
+		error = deflate_to(&writer.out, out);
+	else if (!error)
+		fwrite(writer.out.data, 1, writer.out.used, out);
+	if (!error && ferror(out))
+		error = errno ? -errno : -EIO;
+	bytes_release(&writer.out);
+	bytes_release(&writer.part);
+	bytes_release(&writer.inner);
+	index_release(&writer.index);
+	free(writer.texts);
+	free(writer.shares);
+	return error;
+}
+
+int pprof_write(const struct calltree *tree, const struct picture_options *options, FILE *out)
+{
+	return write_profile(tree, options, out, false);
+}
+
+int pprof_write_gz(const struct calltree *tree, const struct picture_options *options, FILE *out)
+{
+	return write_profile(tree, options, out, true);
+}
