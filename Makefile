@@ -30,6 +30,7 @@ PKG_CONFIG ?= PKG_CONFIG_SYSROOT_DIR=$(abspath $(SYSROOT)) \
 	PKG_CONFIG_LIBDIR=$(abspath $(SYSROOT))/usr/lib/$(ARCH)-linux-gnu/pkgconfig:$(abspath $(SYSROOT))/usr/share/pkgconfig pkg-config
 endif
 INSTALL    ?= install
+OBJCOPY    ?= $(CROSS_COMPILE)objcopy
 PYTHON     := /usr/bin/python3
 PYTEST     := pytest-3
 
@@ -50,6 +51,7 @@ exec_prefix ?= $(prefix)
 bindir      ?= $(exec_prefix)/bin
 libdir      ?= $(exec_prefix)/lib
 includedir  ?= $(prefix)/include
+pkgconfigdir ?= $(libdir)/pkgconfig
 datarootdir ?= $(prefix)/share
 mandir      ?= $(datarootdir)/man
 docdir      ?= $(datarootdir)/doc/flamerun
@@ -97,6 +99,11 @@ main_object    := $(BUILD)/obj/cli/main.o
 unit_tests     := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(unit_sources))
 LIBRARY        := $(BUILD)/libflameprof.so.$(ABI)
 PROGRAM        := $(BUILD)/flamerun
+ARCHIVE        := $(BUILD)/libflameprof.a
+PKGCONFIG_FILE := $(BUILD)/flameprof.pc
+public_headers := $(wildcard libprof/flameprof*.h)
+example_names  := $(filter-out demo%,$(notdir $(basename $(wildcard share/examples/*.c))))
+examples       := $(addprefix $(BUILD)/examples/,$(example_names))
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -104,7 +111,7 @@ PROGRAM        := $(BUILD)/flamerun
 .DEFAULT_GOAL := all
 
 .PHONY: all
-all: $(PROGRAM) $(LIBRARY) ## build flamerun and libflameprof
+all: $(PROGRAM) $(LIBRARY) $(ARCHIVE) $(PKGCONFIG_FILE) ## build flamerun and libflameprof
 
 # Looked for once per build folder, before anything is compiled.
 $(BUILD)/dependencies:
@@ -139,6 +146,29 @@ $(LIBRARY): $(prof_objects) libprof/flameprof.map
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) -shared -o $@ $(prof_objects) -Wl,-soname,$(@F) -Wl,--version-script=libprof/flameprof.map \
 		-Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,noseparate-code -Wl,--no-undefined -Wl,--gc-sections $(LDFLAGS)
+
+# What a program links: all but the interposers, as one object, so that hidden names stay inside.
+$(BUILD)/flameprof.o: $(filter-out $(BUILD)/obj/libprof/preload/%,$(prof_objects))
+	@$(if $(V),,echo "  LD      $@")
+	$(Q)$(CC) $(sysroot_flags) $(CFLAGS) -r -nostdlib -o $@ $^ && $(OBJCOPY) --localize-hidden $@
+$(ARCHIVE): $(BUILD)/flameprof.o
+
+define pkgconfig_text
+prefix=$(prefix)
+libdir=$(patsubst $(prefix)/%,$${prefix}/%,$(libdir))
+includedir=$(patsubst $(prefix)/%,$${prefix}/%,$(includedir))
+
+Name: flameprof
+Description: a program profiles itself and draws flame graphs
+Version: $(VERSION)
+Libs: -L$${libdir} -lflameprof
+Libs.private: -lpthread
+Cflags: -I$${includedir}
+endef
+export pkgconfig_text
+$(PKGCONFIG_FILE): FORCE
+	@mkdir -p $(@D)
+	@printenv pkgconfig_text | cmp -s - $@ || printenv pkgconfig_text > $@
 
 $(BUILD)/librender.a: $(render_objects)
 $(BUILD)/libcli.a: $(filter-out $(main_object),$(cli_objects))
@@ -191,6 +221,16 @@ $(BUILD)/demo: $(wildcard share/examples/demo*.c)
 	$(Q)$(CC) $(sysroot_flags) -std=gnu11 -O2 -fomit-frame-pointer $(WARNINGS) -D_GNU_SOURCE -I. -o $@ \
 		$(filter %.c,$^) -lm -lpthread
 
+.PHONY: examples
+examples: $(examples) ## build the programs of share/examples that use the library
+$(BUILD)/libflameprof.so: $(LIBRARY)
+	$(Q)ln -sf $(<F) $@
+$(BUILD)/examples/%: share/examples/%.c $(BUILD)/libflameprof.so $(public_headers)
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  LD      $@")
+	$(Q)$(CC) $(sysroot_flags) -std=gnu11 -O2 -fomit-frame-pointer $(WARNINGS) -Ilibprof -o $@ $< \
+		-L$(BUILD) -lflameprof -Wl,-rpath,'$$ORIGIN/..' -lpthread
+
 .PHONY: sysroot
 sysroot: build/sysroot-$(ARCH)/complete ## unpack another CPU's libraries: make sysroot ARCH=aarch64
 build/sysroot-$(ARCH)/complete: build/sysroot-$(ARCH).packages
@@ -220,7 +260,7 @@ check-san: ## run the unit tests, and flamerun in the end-to-end tests, under AS
 
 export_build = TEST_BUILD='$(abspath $(BUILD))'
 .PHONY: check-e2e
-check-e2e: all ## run the end-to-end tests: flamerun over tests/targets
+check-e2e: all examples ## run the end-to-end tests: flamerun over tests/targets
 	$(export_build) $(PYTEST) -q -p no:cacheprovider tests/e2e
 
 .PHONY: check-container
@@ -280,6 +320,10 @@ lint: all lint-gcc lint-clang ## check the rules of the house: layers, sizes, sy
 		BUILD='$(BUILD)' CC='$(CC)' LINT_FLAGS='$(subst ','\'',$(cli_cflags))' $$l || failed="$$failed $$l"; \
 	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
+.PHONY: api-surface
+api-surface: $(LIBRARY) $(ARCHIVE) ## compare what is exported with the list; REWRITE=1 writes it anew
+	BUILD='$(BUILD)' CC='$(CC)' tests/lint/lint_surface.py $(if $(REWRITE),--rewrite)
+
 .PHONY: lint-gcc lint-clang
 lint-gcc lint-clang: lint-%:
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-$* CC=$* WERROR=1 all $(unit_tests:$(BUILD)/%=$(BUILD)/lint-$*/%)
@@ -304,19 +348,23 @@ install: all ## install under DESTDIR, prefix
 	$(INSTALL) -m 755 $(PROGRAM) $(DESTDIR)$(bindir)/flamerun
 	$(INSTALL) -m 644 $(LIBRARY) $(DESTDIR)$(libdir)/libflameprof.so.$(ABI)
 	ln -sf libflameprof.so.$(ABI) $(DESTDIR)$(libdir)/libflameprof.so
+	$(INSTALL) -m 644 $(ARCHIVE) $(DESTDIR)$(libdir)/libflameprof.a
+	$(INSTALL) -D -m 644 $(PKGCONFIG_FILE) $(DESTDIR)$(pkgconfigdir)/flameprof.pc
+	$(foreach header,$(public_headers),$(INSTALL) -D -m 644 $(header) \
+		$(DESTDIR)$(includedir)/$(notdir $(header));)
 	$(INSTALL) -m 644 README.md LICENSE CHANGELOG.md share/flamerun.ini $(DESTDIR)$(docdir)
 	$(INSTALL) -D -m 644 completions/flamerun.bash $(DESTDIR)$(bashcompdir)/flamerun
 	$(INSTALL) -D -m 644 completions/_flamerun $(DESTDIR)$(zshcompdir)/_flamerun
 	$(INSTALL) -D -m 644 completions/flamerun.fish $(DESTDIR)$(fishcompdir)/flamerun.fish
-	$(if $(wildcard libprof/flameprof.h),$(INSTALL) -D -m 644 libprof/flameprof.h \
-		$(DESTDIR)$(includedir)/flameprof.h)
 	$(foreach page,$(manuals),$(INSTALL) -D -m 644 $(page) \
 		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page));)
 
 .PHONY: uninstall
 uninstall: ## remove what install put there; give the same DESTDIR and prefix
 	rm -f $(DESTDIR)$(bindir)/flamerun $(DESTDIR)$(libdir)/libflameprof.so \
-		$(DESTDIR)$(libdir)/libflameprof.so.$(ABI) $(DESTDIR)$(includedir)/flameprof.h \
+		$(DESTDIR)$(libdir)/libflameprof.so.$(ABI) $(DESTDIR)$(libdir)/libflameprof.a \
+		$(DESTDIR)$(pkgconfigdir)/flameprof.pc \
+		$(addprefix $(DESTDIR)$(includedir)/,$(notdir $(public_headers))) \
 		$(DESTDIR)$(bashcompdir)/flamerun $(DESTDIR)$(zshcompdir)/_flamerun \
 		$(DESTDIR)$(fishcompdir)/flamerun.fish \
 		$(foreach page,$(manuals),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
