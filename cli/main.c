@@ -53,6 +53,11 @@ static struct ending run(struct options *options, char **argv)
 {
 	struct diag_message message = {0};
 
+	if (options->render_only) {
+		diag_fail(&message, -EINVAL, "--%s means nothing here: it is for flamerun render",
+			options->render_only);
+		return fail(&message);
+	}
 	if (command_settle(options, &message))
 		return fail(&message);
 	return command_run(options, argv);

@@ -53,6 +53,7 @@ struct options {
 	struct options_list hide;    /* extended regular expressions; empty: nothing is hidden */
 	struct options_list root;    /* likewise; empty: whole stacks */
 	const char *format;	      /* one of format_names(); NULL: by the outputs' names */
+	const char *sample_type;      /* of a pprof profile; NULL: the profile's default */
 	const char *palette;	      /* one of palette_names(); NULL: the default one */
 	const char *ground;	      /* "light" or "dark" */
 	const char *title;	      /* NULL: none was given */
@@ -69,6 +70,7 @@ struct options {
 	uint32_t threads;
 	uint32_t open;
 	uint32_t rate_hz;
+	uint32_t start_paused;
 	uint32_t test_clock_hz; /* 0: off */
 	uint64_t duration_ns;	/* 0: until the program ends */
 	uint32_t level;		/* enum diag_level */
@@ -79,6 +81,7 @@ struct options {
 	const char *preset;   /* "NAME" of @NAME, or NULL */
 	bool ended_by_dashes; /* "--" was seen */
 	const char *run_only; /* last option that only makes sense when profiling, or NULL */
+	const char *render_only; /* likewise when a file is drawn */
 	struct options_origin origins[OPTIONS_ROWS_MAX]; /* of the field of each row */
 };
 
@@ -99,7 +102,7 @@ enum options_completion {
 	OPTIONS_COMPLETE_FILE,
 	OPTIONS_COMPLETE_NAMES
 };
-enum options_commands { OPTIONS_FOR_ANY, OPTIONS_FOR_RUN };
+enum options_commands { OPTIONS_FOR_ANY, OPTIONS_FOR_RUN, OPTIONS_FOR_RENDER };
 enum options_from { OPTIONS_FROM_COMMAND, OPTIONS_FROM_USER, OPTIONS_FROM_PROJECT };
 enum options_listing { OPTIONS_LINES, OPTIONS_NAMES, OPTIONS_NOWHERE };
 

@@ -19,7 +19,7 @@ __flamerun_value()
 {
 	case $1 in
 	--output|-o) __flamerun_files "$2" ;;
-	--format) COMPREPLY=($(compgen -W 'svg png pdf folded' -- "$2")) ;;
+	--format) COMPREPLY=($(compgen -W 'svg png pdf folded pb.gz pb' -- "$2")) ;;
 	--palette) COMPREPLY=($(compgen -W 'hot mem io aqua java js perl red green blue yellow purple orange by-module cividis okabe-ito' -- "$2")) ;;
 	--ground) COMPREPLY=($(compgen -W 'light dark' -- "$2")) ;;
 	--config) __flamerun_files "$2" ;;
@@ -54,7 +54,7 @@ _flamerun()
 		fi
 		case $word in
 		--) [[ $rendering ]] || { __flamerun_program $((i + 1)); return; } ;;
-		--output|--format|--palette|--hide|--root|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--rate|--duration|--config|--completions|-[ord]|-[qvh][ord]) pending=$word ;;
+		--output|--format|--sample-type|--palette|--hide|--root|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--rate|--duration|--config|--completions|-[ord]|-[qvh][ord]) pending=$word ;;
 		-*) ;;
 		@) ((i++)) ;; # "@name" comes as two
 		@*) ;;
@@ -67,9 +67,9 @@ _flamerun()
 		[[ $pending == --* ]] || pending=-${pending: -1}
 		__flamerun_value "$pending" "$current"
 	elif [[ $current == --no-* ]]; then
-		COMPREPLY=($(compgen -W '--no-config --no-open --no-reverse --no-threads --no-icicle --no-quiet --no-verbose' -- "$current"))
+		COMPREPLY=($(compgen -W '--no-config --no-open --no-reverse --no-threads --no-icicle --no-start-paused --no-quiet --no-verbose' -- "$current"))
 	elif [[ $current == -* ]]; then
-		COMPREPLY=($(compgen -W ' --output --format --open --palette --hide --root --reverse --threads --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
+		COMPREPLY=($(compgen -W ' --output --format --sample-type --open --palette --hide --root --reverse --threads --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --start-paused --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
 	elif [[ $rendering ]]; then
 		__flamerun_files "$current"
 	elif [[ $current == @* || ${COMP_WORDS[COMP_CWORD - 1]} == @ ]]; then

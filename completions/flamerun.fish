@@ -13,7 +13,7 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --palette --hide --root --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --config --completions; or string match -qr -- '^-[qvh]*[ord]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --palette --hide --root --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --config --completions; or string match -qr -- '^-[qvh]*[ord]$' "$word"
 			set i (math $i + 1)
 		else if string match -qr -- '^[-@]' "$word"; or test "$word" = render
 			test "$word" = render; and return 1
@@ -41,7 +41,8 @@ complete -c flamerun -n 'not __flamerun_program' -a '(__flamerun_presets)' -d pr
 complete -c flamerun -n 'not __flamerun_program; and not contains render (commandline -opc)' -a '(__fish_complete_command)'
 complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'
 complete -c flamerun -n 'not __flamerun_program' -s o -l output -r -F -d 'write the graph here, more than one if repeated'
-complete -c flamerun -n 'not __flamerun_program' -l format -x -a 'svg png pdf folded' -d 'format for - and for names that tell none'
+complete -c flamerun -n 'not __flamerun_program' -l format -x -a 'svg png pdf folded pb.gz pb' -d 'format for - and for names that tell none'
+complete -c flamerun -n 'not __flamerun_program' -l sample-type -x -d 'which values of a pprof profile to draw'
 complete -c flamerun -n 'not __flamerun_program' -l open -d 'open the picture when it is written'
 complete -c flamerun -n 'not __flamerun_program' -l no-open -d 'undo --open'
 complete -c flamerun -n 'not __flamerun_program' -l palette -x -a 'hot mem io aqua java js perl red green blue yellow purple orange by-module cividis okabe-ito' -d 'colours: hot, by-module, ... see flamerun(1)'
@@ -65,6 +66,8 @@ complete -c flamerun -n 'not __flamerun_program' -l font -x -d 'font of the labe
 complete -c flamerun -n 'not __flamerun_program' -l font-size -x -d 'size of the labels'
 complete -c flamerun -n 'not __flamerun_program' -s r -l rate -x -d 'samples per CPU-second of each thread'
 complete -c flamerun -n 'not __flamerun_program' -s d -l duration -x -d 'write the graph then; the program goes on'
+complete -c flamerun -n 'not __flamerun_program' -l start-paused -d 'record nothing until the program says so'
+complete -c flamerun -n 'not __flamerun_program' -l no-start-paused -d 'undo --start-paused'
 complete -c flamerun -n 'not __flamerun_program' -l config -r -F -d 'read this settings file instead of the usual ones'
 complete -c flamerun -n 'not __flamerun_program' -l no-config -d 'read no settings files'
 complete -c flamerun -n 'not __flamerun_program' -l show-config -d 'show every setting and where it comes from'

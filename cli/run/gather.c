@@ -57,6 +57,7 @@ int gather_open(
 		free(gather);
 		return error;
 	}
+	((struct wire_arena *)gather->channel.arena)->start_paused = config->start_paused != 0;
 	gather->profile = profile_new(
 		config->test_clock_hz ? config->test_clock_hz : config->rate_hz);
 	error = -ENOMEM;

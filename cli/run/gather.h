@@ -19,6 +19,7 @@ struct profile;
 struct gather_config {
 	uint32_t rate_hz;
 	uint32_t test_clock_hz; /* 0: CPU clock */
+	int start_paused;	/* processes record nothing until they say so */
 };
 
 /*

@@ -67,7 +67,10 @@ static int prepare(struct run *run, struct diag_message *message)
 	const struct preflight_request request = {
 		.program = run->argv[0], .path = getenv("PATH"), .directory = AT_FDCWD};
 	const struct gather_config config = {
-		.rate_hz = options->rate_hz, .test_clock_hz = options->test_clock_hz};
+		.rate_hz = options->rate_hz,
+		.test_clock_hz = options->test_clock_hz,
+		.start_paused = options->start_paused != 0,
+	};
 	int error = preflight(&run->program, &request, message);
 
 	if (error)
