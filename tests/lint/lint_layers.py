@@ -9,7 +9,8 @@ import tree
 
 # folder -> what its include lines may begin with. libprof/ and arch/ are one guest.
 ALLOWED = {
-    "cli": ("cli/", "render/", "libprof/wire.h", "libprof/gaps.h", "libprof/unwind/", "arch/"),
+    "cli": ("cli/", "render/", "libprof/wire.h", "libprof/wire_control.h",
+            "libprof/gaps.h", "libprof/unwind/", "arch/"),
     "render": ("render/",),
     "libprof": ("libprof/", "arch/"),
     "arch": ("arch/",),
