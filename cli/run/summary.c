@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/diag.h"
 #include "cli/profile/accounting.h"
+#include "cli/run/nameless.h"
 
 #define HOTTEST  5
 #define NS_PER_S 1e9
@@ -164,41 +164,11 @@ static void print_hottest(const struct calltree *tree)
 	free(hot);
 }
 
-/* The weight of samples that end in nameless code of one module, by that module's first frame. */
-struct nameless {
-	const char *module; /* "" for code of no file: generated while the program ran */
-	uint64_t self;
-};
-
-/* Which module has most of the samples without a name? @of has a place for each frame. */
-static struct nameless worst_nameless(const struct calltree *tree, struct nameless *of)
-{
-	struct nameless worst = {0};
-	uint32_t count = 0;
-
-	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
-		const struct calltree_node *node = calltree_node_at(tree, i);
-		const struct calltree_frame *frame = calltree_frame_at(tree, node->frame);
-		uint32_t at = 0;
-
-		if (!node->self || frame->kind != CALLTREE_UNNAMED)
-			continue;
-		while (at < count && strcmp(of[at].module, frame->module))
-			at++;
-		if (at == count)
-			of[count++] = (struct nameless){.module = frame->module};
-		of[at].self += node->self;
-		if (of[at].self > worst.self)
-			worst = of[at];
-	}
-	return worst;
-}
-
 static void print_unnamed(const struct summary *summary, const struct accounting *books)
 {
-	const struct calltree *tree = summary->tree;
-	double unnamed = percent(summary->report->unnamed_weight, calltree_total(tree));
-	struct nameless *of, worst;
+	double unnamed =
+		percent(summary->report->unnamed_weight, calltree_total(summary->tree));
+	struct nameless nameless = {0};
 
 	if (!books->sampled)
 		return;
@@ -206,19 +176,11 @@ static void print_unnamed(const struct summary *summary, const struct accounting
 		diag_verbose("%.1f %% of samples have no function name", unnamed);
 		return;
 	}
-	of = calloc(calltree_frames(tree) + 1, sizeof(*of));
-	worst = of ? worst_nameless(tree, of) : (struct nameless){0};
-	if (!worst.self)
-		diag_info("%.1f %% of samples have no function name", unnamed);
-	else if (worst.module[0])
-		diag_info("%.1f %% of samples have no function name, most of them in %s: its debug "
-			  "symbols would name them",
-			unnamed, worst.module);
-	else
-		diag_info("%.1f %% of samples have no function name, most of them in code made while "
-			  "the program ran (flamerun(1), CAVEATS)",
-			unnamed);
-	free(of);
+	nameless_find(&nameless, summary->tree);
+	diag_info("%.1f %% of samples have no function name%s%s", unnamed,
+		nameless.where[0] ? ", most of them in " : "", nameless.where);
+	if (nameless.remedy[0])
+		diag_info("hint: %s", nameless.remedy);
 }
 
 /* Why there is nothing to see, or next to nothing. */

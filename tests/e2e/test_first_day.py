@@ -201,8 +201,9 @@ def test_missing_names_come_with_what_would_help(run, tmp_path):
                  "int main(void) { work(); return 0; }\n", 0o644)
     subprocess.run(["gcc", "-O1", "-s", "-o", tmp_path / "stripped", source], check=True)
     result = run("./stripped")
-    assert re.search(r"% of samples have no function name, most of them in stripped: its debug "
-                     r"symbols would name them$", result.stderr, re.M)
+    assert re.search(r"% of samples have no function name, most of them in stripped\n"
+                     r"flamerun: hint: the debug symbols of stripped would name them\n",
+                     result.stderr)
     hot = [line for line in result.stderr.splitlines() if "%  [stripped+0x" in line]
     assert hot and hot[0].count("[stripped") == 1, "said once"
 

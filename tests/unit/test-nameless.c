@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Trees with unnamed frames of several modules.
+ */
+#include "cli/run/nameless.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct line {
+	const char *name, *module;
+	enum calltree_frame_kind kind;
+	uint64_t weight;
+};
+
+/* Each line is a stack of one frame. */
+static struct nameless find(const struct line *lines)
+{
+	struct calltree *tree = calltree_new();
+	struct nameless found;
+
+	assert_non_null(tree);
+	for (; lines->name; lines++)
+		calltree_add(tree,
+			calltree_child(tree, CALLTREE_ROOT,
+				calltree_frame(tree, lines->name, lines->module, lines->kind)),
+			lines->weight);
+	assert_int_equal(calltree_finish(tree), 0);
+	nameless_find(&found, tree);
+	calltree_free(tree);
+	return found;
+}
+
+static void the_module_with_most_of_them(void **state)
+{
+	const struct line lines[] = {{"[a+1]", "a", CALLTREE_UNNAMED, 3},
+		{"[b+1]", "b", CALLTREE_UNNAMED, 4}, {"[a+2]", "a", CALLTREE_UNNAMED, 2},
+		{"named", "c", CALLTREE_NATIVE, 90}, {NULL, NULL, 0, 0}};
+	struct nameless found = find(lines);
+
+	(void)state;
+	assert_string_equal(found.where, "a");
+	assert_string_equal(found.remedy, "the debug symbols of a would name them");
+}
+
+static void code_of_no_file(void **state)
+{
+	static const struct {
+		const char *module, *word;
+	} cases[] = {{"node", "--perf-basic-prof"}, {"libnode.so.108", "--perf-basic-prof"},
+		{"libjvm.so", "DumpPerfMapAtExit"}, {"nodejs-helper", "perf-PID.map"},
+		{"libjvm.sow", "perf-PID.map"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct line lines[] = {{"[unknown code]", "", CALLTREE_UNNAMED, 3},
+			{"main", cases[i].module, CALLTREE_NATIVE, 1},
+			{"[x+1]", "x", CALLTREE_UNNAMED, 2}, {NULL, NULL, 0, 0}};
+		struct nameless found = find(lines);
+
+		assert_string_equal(found.where, "code made while the program ran");
+		assert_non_null(strstr(found.remedy, cases[i].word));
+	}
+}
+
+static void none(void **state)
+{
+	const struct line lines[] = {{"named", "c", CALLTREE_NATIVE, 90},
+		{"[a+1]", "a", CALLTREE_UNNAMED, 0}, {NULL, NULL, 0, 0}};
+	struct nameless found = find(lines);
+
+	(void)state;
+	assert_string_equal(found.where, "");
+	assert_string_equal(found.remedy, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_module_with_most_of_them),
+		cmocka_unit_test(code_of_no_file),
+		cmocka_unit_test(none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
