@@ -70,7 +70,11 @@ FLAMEPROF_API int flameprof_profile_stack(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_stack *out);
 
 struct flameprof_frame {
-	uintptr_t address; /* in this process, of the call for callers; 0 for a stub's */
+	/*
+	 * In this process, of the call for callers; in announced code where that lay when it was
+	 * announced. 0: not known.
+	 */
+	uintptr_t address;
 	uint32_t module;   /* index, FLAMEPROF_NONE outside all files */
 	const char *name;  /* recorded by the code's owner (flameprof_stub.h), else NULL */
 };

@@ -10,19 +10,33 @@
 
 #include "libprof/aggregator/store.h"
 
+/* Kept back of a profile's memory for what store_resolve() adds. */
+#define NAMES_DIVISOR	16
+#define NAMES_BYTES_MIN 16384u
+
+static size_t for_samples(size_t limit_bytes)
+{
+	size_t names = limit_bytes / NAMES_DIVISOR;
+
+	if (names < NAMES_BYTES_MIN)
+		names = NAMES_BYTES_MIN;
+	return limit_bytes > names ? limit_bytes - names : 0;
+}
+
 struct flameprof_profile *store_new(const struct store_config *config)
 {
 	struct flameprof_profile *p = pages_new(sizeof(*p));
 
 	if (!p)
 		return NULL;
-	p->account.limit_bytes = config->limit_bytes;
+	p->limit_bytes = config->limit_bytes;
+	p->account.limit_bytes = for_samples(config->limit_bytes);
 	p->account.used_bytes = pages_round(sizeof(*p));
 	p->period_ns = config->period_ns;
 	p->clock = config->clock;
 	/* A title that does not fit is no reason to have no profile. */
 	if (config->title)
-		profile_add_string(p, config->title, &p->title);
+		names_add_string(&p->names, &p->account, config->title, &p->title);
 	return p;
 }
 
@@ -51,11 +65,8 @@ void flameprof_profile_free(struct flameprof_profile *p)
 	pages_release(account, &p->threads);
 	pages_release(account, &p->thread_lookup.slots);
 	pages_release(account, &p->samples);
-	pages_release(account, &p->modules);
-	pages_release(account, &p->module_of);
-	pages_release(account, &p->codes);
+	names_release(&p->names, account);
 	pages_release(account, &p->marks);
-	pages_release(account, &p->strings);
 	pages_release(account, &p->path);
 	pages_free(p, sizeof(*p));
 }
@@ -198,7 +209,7 @@ uint32_t profile_commit_thread(
 	return p->thread_count;
 }
 
-/* ---- samples, strings ------------------------------------------------------------------------ */
+/* ---- samples, marks -------------------------------------------------------------------------- */
 
 int profile_reserve_samples(struct flameprof_profile *p, uint64_t n)
 {
@@ -209,24 +220,18 @@ int profile_reserve_samples(struct flameprof_profile *p, uint64_t n)
 	return pages_reserve(&p->account, &p->samples, count * sizeof(struct flameprof_sample));
 }
 
-int profile_add_string(struct flameprof_profile *p, const char *text, uint32_t *offset)
+int profile_add_mark(
+	struct flameprof_profile *p, uint64_t time_ns, uint32_t tid, const char *name)
 {
-	size_t bytes = strlen(text) + 1;
-	size_t at = p->string_bytes ? p->string_bytes : 1;
-	int error;
+	size_t bytes = ((size_t)p->mark_count + 1) * sizeof(struct profile_mark);
+	uint32_t offset;
+	int error = pages_reserve(&p->account, &p->marks, bytes);
 
-	if (bytes == 1) {
-		*offset = 0;
-		return 0;
-	}
-	if (at + bytes > UINT32_MAX)
-		return -ENOSPC;
-	error = pages_reserve(&p->account, &p->strings, at + bytes);
+	if (!error)
+		error = names_add_string(&p->names, &p->account, name, &offset);
 	if (error)
 		return error;
-	memcpy((char *)p->strings.at + at, text, bytes);
-	p->string_bytes = (uint32_t)(at + bytes);
-	*offset = (uint32_t)at;
+	*profile_mark(p, p->mark_count++) = (struct profile_mark){time_ns, tid, offset};
 	return 0;
 }
 
@@ -238,28 +243,20 @@ struct profile_counts profile_counts(const struct flameprof_profile *p)
 		.nodes = p->node_count,
 		.stacks = p->stack_count,
 		.threads = p->thread_count,
-		.modules = p->module_count,
-		.codes = p->code_count,
+		.modules = p->names.module_count,
 		.marks = p->mark_count,
-		.string_bytes = p->string_bytes,
 		.samples = p->sample_count,
 	};
 }
 
 void profile_cut(struct flameprof_profile *p, const struct profile_counts *counts)
 {
-	uint16_t *module_of = p->module_of.at;
-
-	for (uint32_t i = counts->modules; i < p->module_count; i++)
-		module_of[profile_module(p, i)->number] = 0;
 	p->node_count = counts->nodes;
 	p->stack_count = counts->stacks;
 	p->thread_count = counts->threads;
-	p->module_count = counts->modules;
-	p->code_count = counts->codes;
 	p->mark_count = counts->marks;
-	p->string_bytes = counts->string_bytes;
 	p->sample_count = counts->samples;
+	names_cut_modules(&p->names, counts->modules);
 	lookup_rebuild(&p->node_lookup, p->node_count, node_hash, p);
 	lookup_rebuild(&p->stack_lookup, p->stack_count, stack_hash, p);
 	lookup_rebuild(&p->thread_lookup, p->thread_count, thread_hash, p);

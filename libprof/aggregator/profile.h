@@ -5,7 +5,8 @@
  *
  *	stack ─▶ leaf node ─▶ parent ─▶ … ─▶ outermost node ─▶ 0
  *
- * Node and string offsets 0 mean none. Everything is an array of `struct pages`, all on one account.
+ * How a frame was found (WIRE_FRAME_BY_FP) is left out: it is the same place in code. Node 0 and
+ * string 0 are none. Everything is an array of `struct pages`, all on one account.
  */
 #ifndef LIBPROF_AGGREGATOR_PROFILE_H
 #define LIBPROF_AGGREGATOR_PROFILE_H
@@ -14,6 +15,7 @@
 #include <stdint.h>
 
 #include "libprof/aggregator/lookup.h"
+#include "libprof/aggregator/names.h"
 #include "libprof/aggregator/pages.h"
 #include "libprof/flameprof_profile.h"
 #include "libprof/wire.h"
@@ -50,45 +52,18 @@ struct profile_thread {
 	char name[WIRE_COMM_BYTES];
 };
 
-/* Executable segments kept of a module; more are rare, and then the module is one mapping. */
-#define PROFILE_SEGMENTS 4
-
-/* As mapped: whole pages. */
-struct profile_segment {
-	uint64_t start, end, file_offset;
-};
-
-struct profile_module {
-	uint32_t number; /* in frames */
-	uint32_t flags;	 /* WIRE_MODULE_MAIN ... */
-	uint64_t start, end, bias;
-	uint32_t path; /* offset in strings */
-	uint32_t build_id_bytes;
-	uint8_t build_id[WIRE_BUILD_ID_MAX];
-	uint32_t segments;
-	uint32_t pad;
-	struct profile_segment segment[PROFILE_SEGMENTS];
-};
-
-/* Announced code: a stretch of the code space, sorted by it. */
-struct profile_code {
-	uint64_t space, bytes;
-	uint64_t start; /* in memory */
-	uint32_t name;	/* offset in strings */
-	uint32_t pad;
-};
-
 struct profile_mark {
 	uint64_t time_ns;
 	uint32_t tid;
-	uint32_t name; /* offset in strings */
+	uint32_t name; /* offset in names.strings */
 };
 
 struct flameprof_profile {
-	struct pages_account account;
+	struct pages_account account; /* its limit is lower while samples come: names need room, too */
+	size_t limit_bytes;
 	uint64_t period_ns;
 	enum flameprof_clock clock;
-	uint32_t title; /* offset in strings */
+	uint32_t title; /* offset in names.strings */
 	uint64_t start_ns, end_ns;
 	int64_t start_wall_s;
 	uint64_t weight;
@@ -109,16 +84,9 @@ struct flameprof_profile {
 	struct pages samples; /* struct flameprof_sample */
 	uint64_t sample_count;
 
-	struct pages modules;
-	uint32_t module_count;
-	struct pages module_of; /* uint16_t by number: index + 1, 0: not known */
-	struct pages codes;
-	uint32_t code_count;
+	struct names names;
 	struct pages marks;
 	uint32_t mark_count;
-
-	struct pages strings; /* NUL-terminated each; offset 0 is "" */
-	uint32_t string_bytes;
 
 	/* uint32_t: the stack interned last, from the outermost frame: the node at each depth. */
 	struct pages path;
@@ -144,15 +112,13 @@ static inline struct profile_thread *profile_thread(const struct flameprof_profi
 	return (struct profile_thread *)p->threads.at + index;
 }
 
-static inline struct profile_module *profile_module(const struct flameprof_profile *p, uint32_t index)
+static inline struct profile_mark *profile_mark(const struct flameprof_profile *p, uint32_t index)
 {
-	return (struct profile_module *)p->modules.at + index;
+	return (struct profile_mark *)p->marks.at + index;
 }
 
-static inline const char *profile_string(const struct flameprof_profile *p, uint32_t offset)
-{
-	return p->strings.at ? (const char *)p->strings.at + offset : "";
-}
+/* What the frame @word means, as a reader sees it. */
+struct flameprof_frame profile_frame(const struct flameprof_profile *p, uint64_t word);
 
 /* ---- interning ---------------------------------------------------------------------------------
  * Find first, reserve what is missing, then commit: whatever does not fit changes nothing. Finding
@@ -163,7 +129,7 @@ static inline const char *profile_string(const struct flameprof_profile *p, uint
 
 static inline uint64_t profile_node_hash(uint32_t parent, uint64_t frame)
 {
-	return lookup_hash(frame ^ (uint64_t)parent << 32);
+	return lookup_hash((frame & ~WIRE_FRAME_BY_FP) ^ (uint64_t)parent << 32);
 }
 
 /* The child of @parent with @frame, 0 when there is none. */
@@ -173,6 +139,7 @@ static inline uint32_t profile_find_node(
 	struct lookup_probe probe = lookup_begin(&p->node_lookup, profile_node_hash(parent, frame));
 	uint32_t number;
 
+	frame &= ~WIRE_FRAME_BY_FP;
 	while ((number = lookup_next(&p->node_lookup, &probe))) {
 		const struct profile_node *node = profile_node(p, number);
 
@@ -196,7 +163,7 @@ static inline uint32_t profile_commit_node(
 	*profile_node(p, p->node_count) = (struct profile_node){
 		.parent = parent,
 		.frame_low = (uint32_t)frame,
-		.frame_high = (uint32_t)(frame >> 32),
+		.frame_high = (uint32_t)((frame & ~WIRE_FRAME_BY_FP) >> 32),
 	};
 	return p->node_count;
 }
@@ -217,12 +184,13 @@ uint32_t profile_commit_thread(
 
 int profile_reserve_samples(struct flameprof_profile *p, uint64_t n);
 
-/* Copy @text; *@offset is where. Returns 0, -ENOSPC, -ENOMEM. */
-int profile_add_string(struct flameprof_profile *p, const char *text, uint32_t *offset);
+/* @name is copied. Returns 0, -ENOSPC, -ENOMEM. */
+int profile_add_mark(
+	struct flameprof_profile *p, uint64_t time_ns, uint32_t tid, const char *name);
 
 /* Forget what came after these counts were taken. Cannot fail. */
 struct profile_counts {
-	uint32_t nodes, stacks, threads, modules, codes, marks, string_bytes;
+	uint32_t nodes, stacks, threads, modules, marks;
 	uint64_t samples;
 };
 struct profile_counts profile_counts(const struct flameprof_profile *p);

@@ -53,10 +53,19 @@ void store_add_batch(struct flameprof_profile *profile, const struct batch *batc
 struct store_catalogue;
 struct store_catalogue *store_catalogue_new(void);
 void store_catalogue_free(struct store_catalogue *catalogue); /* NULL is fine */
-/* Take every complete control record of @slot. Marks go to @profile. Returns how many were taken. */
+/*
+ * Take every complete control record of @slot. Marks go to @profile; NULL: nowhere. Damage ends the
+ * reading for good: records cannot be told apart behind it. Returns how many were taken.
+ */
 unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint32_t slot,
 	struct flameprof_profile *profile);
-/* Give @profile what its stacks name; called when it is handed over. Returns 0 or -ENOMEM. */
+/* Records that were taken and did not fit, or made no sense, since the catalogue was made. */
+uint64_t store_catalogue_lost(const struct store_catalogue *catalogue);
+/*
+ * Give @profile what its stacks name; called when it is handed over. A part of its memory was kept
+ * back for that.
+ * Returns 0, -ENOSPC at the profile's ceiling, -ENOMEM: what is missing has no name then.
+ */
 int store_resolve(struct flameprof_profile *profile, const struct store_catalogue *catalogue);
 
 #endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables of names.
+ */
+#include "libprof/aggregator/names.h"
+
+#include <errno.h>
+#include <string.h>
+
+void names_release(struct names *names, struct pages_account *account)
+{
+	pages_release(account, &names->modules);
+	pages_release(account, &names->module_of);
+	pages_release(account, &names->codes);
+	pages_release(account, &names->strings);
+}
+
+int names_add_string(
+	struct names *names, struct pages_account *account, const char *text, uint32_t *offset)
+{
+	size_t bytes = strlen(text) + 1;
+	size_t at = names->string_bytes ? names->string_bytes : 1;
+	int error;
+
+	if (bytes == 1) {
+		*offset = 0;
+		return 0;
+	}
+	if (at + bytes > UINT32_MAX)
+		return -ENOSPC;
+	error = pages_reserve(account, &names->strings, at + bytes);
+	if (error)
+		return error;
+	memcpy((char *)names->strings.at + at, text, bytes);
+	names->string_bytes = (uint32_t)(at + bytes);
+	*offset = (uint32_t)at;
+	return 0;
+}
+
+int names_add_module(struct names *names, struct pages_account *account,
+	const struct names_module *module, const char *path)
+{
+	size_t count = names->module_count;
+	uint32_t path_offset;
+	int error;
+
+	if (!module->number || module->number > WIRE_MODULE_MAX ||
+		module->build_id_bytes > WIRE_BUILD_ID_MAX || module->segments > NAMES_SEGMENTS)
+		return -EINVAL;
+	if (names_find_module(names, module->number))
+		return 0;
+	error = pages_reserve(account, &names->module_of, (module->number + 1) * sizeof(uint16_t));
+	if (!error)
+		error = pages_reserve(
+			account, &names->modules, (count + 1) * sizeof(struct names_module));
+	if (!error)
+		error = names_add_string(names, account, path, &path_offset);
+	if (error)
+		return error;
+	*names_module(names, names->module_count) = *module;
+	names_module(names, names->module_count)->path = path_offset;
+	((uint16_t *)names->module_of.at)[module->number] = (uint16_t)++names->module_count;
+	return 0;
+}
+
+void names_cut_modules(struct names *names, uint32_t count)
+{
+	while (names->module_count > count)
+		((uint16_t *)names->module_of.at)[names_module(names, --names->module_count)->number] = 0;
+}
+
+/* How many stretches begin at or below @space. */
+static uint32_t codes_up_to(const struct names *names, uint64_t space)
+{
+	uint32_t low = 0, high = names->code_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (names_code(names, middle)->space <= space)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint32_t names_find_code(const struct names *names, uint64_t space)
+{
+	uint32_t index = codes_up_to(names, space);
+	const struct names_code *code = index ? names_code(names, index - 1) : NULL;
+
+	return code && space - code->space < code->bytes ? index : 0;
+}
+
+int names_add_code(struct names *names, struct pages_account *account,
+	const struct names_code *code, const char *name)
+{
+	uint32_t at = codes_up_to(names, code->space);
+	uint32_t name_offset;
+	int error;
+
+	if (!code->bytes || code->space + code->bytes < code->space)
+		return -EINVAL;
+	if (at && names_code(names, at - 1)->space == code->space)
+		return 0;
+	if (names_find_code(names, code->space) ||
+		(at < names->code_count &&
+			names_code(names, at)->space - code->space < code->bytes))
+		return -EINVAL;
+	error = pages_reserve(
+		account, &names->codes, ((size_t)names->code_count + 1) * sizeof(*code));
+	if (!error)
+		error = names_add_string(names, account, name, &name_offset);
+	if (error)
+		return error;
+	/* Stretches are given out in rising order: those behind are few. */
+	memmove(names_code(names, at + 1), names_code(names, at),
+		(names->code_count - at) * sizeof(*code));
+	*names_code(names, at) = *code;
+	names_code(names, at)->name = name_offset;
+	names->code_count++;
+	return 0;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What frames mean: the modules and the announced code they lie in, as control records told. The
+ * catalogue of a run has all of them, a profile those that its stacks name.
+ *
+ * Context: one thread at a time. Memory is on the account given, always the same for one table.
+ */
+#ifndef LIBPROF_AGGREGATOR_NAMES_H
+#define LIBPROF_AGGREGATOR_NAMES_H
+
+#include <stdint.h>
+
+#include "libprof/aggregator/pages.h"
+#include "libprof/wire.h"
+
+/* Executable segments kept of a module; more are rare. */
+#define NAMES_SEGMENTS 4
+
+/* As mapped: whole pages. */
+struct names_segment {
+	uint64_t start, end, file_offset;
+};
+
+struct names_module {
+	uint32_t number; /* in frames */
+	uint32_t flags;	 /* WIRE_MODULE_MAIN ... */
+	uint64_t start, end, bias;
+	uint32_t path; /* offset in strings */
+	uint32_t build_id_bytes;
+	uint8_t build_id[WIRE_BUILD_ID_MAX];
+	uint32_t segments; /* 0: its program headers could not be read */
+	uint32_t pad;
+	struct names_segment segment[NAMES_SEGMENTS];
+};
+
+/* A stretch of the code space. */
+struct names_code {
+	uint64_t space, bytes;
+	uint64_t start; /* in memory */
+	uint32_t name;	/* offset in strings */
+	uint32_t pad;
+};
+
+/* All zero is an empty table. */
+struct names {
+	struct pages modules; /* struct names_module, in order of addition */
+	uint32_t module_count;
+	struct pages module_of; /* uint16_t by number: index + 1, 0: not known */
+	struct pages codes;	/* struct names_code, by space, none overlaps another */
+	uint32_t code_count;
+	struct pages strings; /* NUL-terminated each; offset 0 is "" */
+	uint32_t string_bytes;
+};
+
+void names_release(struct names *names, struct pages_account *account);
+
+static inline struct names_module *names_module(const struct names *names, uint32_t index)
+{
+	return (struct names_module *)names->modules.at + index;
+}
+
+static inline struct names_code *names_code(const struct names *names, uint32_t index)
+{
+	return (struct names_code *)names->codes.at + index;
+}
+
+static inline const char *names_string(const struct names *names, uint32_t offset)
+{
+	return offset ? (const char *)names->strings.at + offset : "";
+}
+
+/* Index + 1 of the module with @number, 0 when it is not known. */
+static inline uint32_t names_find_module(const struct names *names, uint32_t number)
+{
+	return number < names->module_of.bytes / sizeof(uint16_t)
+		? ((const uint16_t *)names->module_of.at)[number]
+		: 0;
+}
+
+/* Index + 1 of the code that has @space in its stretch, 0 when none is known. */
+uint32_t names_find_code(const struct names *names, uint64_t space);
+
+/*
+ * Add what is not known yet; what is stays as it is. Paths and names are copied. Numbers beyond
+ * WIRE_MODULE_MAX and empty or overlapping stretches are refused.
+ * Returns 0; -EINVAL; -ENOSPC at the ceiling; -ENOMEM. A failed call changed nothing that is seen.
+ */
+int names_add_module(struct names *names, struct pages_account *account,
+	const struct names_module *module, const char *path);
+int names_add_code(struct names *names, struct pages_account *account,
+	const struct names_code *code, const char *name);
+int names_add_string(
+	struct names *names, struct pages_account *account, const char *text, uint32_t *offset);
+
+/* Forget the modules added after the first @count. Cannot fail. */
+void names_cut_modules(struct names *names, uint32_t count);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a profile tells its owner: flameprof_profile.h.
+ */
+#include <errno.h>
+
+#include "libprof/aggregator/profile.h"
+
+void flameprof_profile_info(
+	const struct flameprof_profile *p, struct flameprof_profile_info *out)
+{
+	*out = (struct flameprof_profile_info){
+		.title = names_string(&p->names, p->title),
+		.start_ns = p->start_ns,
+		.end_ns = p->end_ns,
+		.start_wall_s = p->start_wall_s,
+		.period_ns = p->period_ns,
+		.clock = p->clock,
+		.weight = p->weight,
+		.samples = p->sample_count,
+		.threads = p->thread_count,
+		.stacks = p->stack_count,
+		.modules = p->names.module_count,
+		.marks = p->mark_count,
+	};
+}
+
+int flameprof_profile_thread(
+	const struct flameprof_profile *p, uint32_t index, struct flameprof_thread *out)
+{
+	const struct profile_thread *thread;
+
+	if (index >= p->thread_count)
+		return -ERANGE;
+	thread = profile_thread(p, index);
+	*out = (struct flameprof_thread){
+		.name = thread->name,
+		.tid = thread->key.tid,
+		.weight = thread->weight,
+	};
+	return 0;
+}
+
+int flameprof_profile_module(
+	const struct flameprof_profile *p, uint32_t index, struct flameprof_module *out)
+{
+	const struct names_module *module;
+
+	if (index >= p->names.module_count)
+		return -ERANGE;
+	module = names_module(&p->names, index);
+	*out = (struct flameprof_module){
+		.path = names_string(&p->names, module->path),
+		.build_id = module->build_id_bytes ? module->build_id : NULL,
+		.build_id_bytes = module->build_id_bytes,
+		.start = module->start,
+		.end = module->end,
+		.bias = module->bias,
+	};
+	return 0;
+}
+
+int flameprof_profile_stack(
+	const struct flameprof_profile *p, uint32_t index, struct flameprof_stack *out)
+{
+	const struct profile_stack *stack;
+
+	if (index >= p->stack_count)
+		return -ERANGE;
+	stack = profile_stack(p, index);
+	*out = (struct flameprof_stack){
+		.thread = stack->thread,
+		.frames = stack->frames,
+		.weight = stack->weight,
+		.samples = stack->samples,
+		.end = (enum flameprof_end)stack->end,
+		.is_credit = stack->kind == WIRE_KIND_CREDIT,
+	};
+	return 0;
+}
+
+struct flameprof_frame profile_frame(const struct flameprof_profile *p, uint64_t word)
+{
+	uint64_t address = WIRE_FRAME_ADDRESS(word);
+	uint32_t number = WIRE_FRAME_MODULE(word);
+	struct flameprof_frame frame = {0, FLAMEPROF_NONE, NULL};
+	uint32_t known;
+
+	if (number == WIRE_MODULE_NONE) {
+		frame.address = address;
+	} else if (number == WIRE_MODULE_CODE) {
+		known = names_find_code(&p->names, address);
+		if (known) {
+			const struct names_code *code = names_code(&p->names, known - 1);
+
+			frame.address = code->start + (address - code->space);
+			frame.name = names_string(&p->names, code->name);
+		}
+	} else {
+		known = names_find_module(&p->names, number);
+		if (known) {
+			frame.module = known - 1;
+			frame.address = names_module(&p->names, known - 1)->bias + address;
+		}
+	}
+	return frame;
+}
+
+int flameprof_profile_frames(const struct flameprof_profile *p, uint32_t index,
+	struct flameprof_frame *frames, unsigned room)
+{
+	const struct profile_stack *stack;
+	uint32_t number;
+
+	if (index >= p->stack_count)
+		return -ERANGE;
+	stack = profile_stack(p, index);
+	number = stack->node;
+	for (unsigned i = 0; i < room && number; i++) {
+		const struct profile_node *node = profile_node(p, number);
+
+		frames[i] = profile_frame(p, profile_node_frame(node));
+		number = node->parent;
+	}
+	return stack->frames;
+}
+
+int flameprof_profile_sample(
+	const struct flameprof_profile *p, uint64_t index, struct flameprof_sample *out)
+{
+	if (index >= p->sample_count)
+		return -ERANGE;
+	*out = ((const struct flameprof_sample *)p->samples.at)[index];
+	return 0;
+}
+
+int flameprof_profile_mark(
+	const struct flameprof_profile *p, uint32_t index, struct flameprof_mark *out)
+{
+	const struct profile_mark *mark;
+
+	if (index >= p->mark_count)
+		return -ERANGE;
+	mark = profile_mark(p, index);
+	*out = (struct flameprof_mark){
+		.time_ns = mark->time_ns,
+		.tid = mark->tid,
+		.name = names_string(&p->names, mark->name),
+	};
+	return 0;
+}
