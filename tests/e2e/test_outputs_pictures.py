@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 import pixels
+from profiled import compile_target
 
 FORMATS = ("svg", "png", "pdf")
 STACKS = ("main;parse;lex;next 40\nmain;parse;lex 10\nmain;emit;write 20\nmain;emit 10\n"
@@ -54,6 +55,8 @@ OPTIONS = [
     ("--subtitle", "A line below it"), ("--notes", "Something to note\nin two lines"),
     ("--count-name", "cache misses"), ("--hide", "^emit$"), ("--root", "^parse$"),
     ("--ground", "dark"),
+    *(("--palette", name) for name in ("mem", "io", "java", "js", "perl", "red", "green", "blue",
+                                       "yellow", "purple", "orange", "cividis", "okabe-ito")),
 ]
 
 
@@ -73,6 +76,34 @@ def test_it_is_seen_and_seen_alike(draw, words):
     for name in ("svg", "pdf"):
         own = asked["png"].difference(asked[name])
         assert own < asked["png"].difference(plain[name]), name
+
+
+def test_every_option_of_the_picture_is_tried(flamerun):
+    """But --threads, which takes samples that know their thread: below."""
+    script = subprocess.run([flamerun, "--completions", "bash"], stdout=subprocess.PIPE, text=True,
+                            check=True).stdout
+    palettes = re.search(r"--palette\) COMPREPLY=\(\$\(compgen -W '([^']*)'", script)[1].split()
+    tried = {words[1] for words in OPTIONS if words[0] == "--palette"}
+    assert tried | {"hot"} == set(palettes), "hot is the default"
+    text = subprocess.run([flamerun, "--help"], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+    picture = re.search(r"^Picture:\n(.*?)^\w", text, re.M | re.S)[1]
+    named = set(re.findall(r"--[a-z-]+", picture))
+    assert len(named) > 10 and named - {"--threads"} == {words[0] for words in OPTIONS}
+
+
+def test_a_root_for_each_thread(run, tmp_path):
+    compile_target("threads.c", tmp_path)
+    outputs = [word for name in FORMATS for word in ("-o", f"x.{name}")]
+    for words, shown in (((), False), (("--threads",), True)):
+        result = run("-q", "--test-clock", "1000", "--width", "1600", *outputs, *words, "--",
+                     "./threads")
+        assert result.returncode == 0, result.stderr
+        text = pixels.output_of("pdftotext", tmp_path / "x.pdf", "-").decode()
+        assert bool(re.search(r"threads \(\d+/\d+\)", text)) == shown
+        pictures = {name: pixels.read(tmp_path / f"x.{name}") for name in FORMATS}
+        for name in ("svg", "pdf"):
+            assert pictures["png"].difference(pictures[name]) < ALIKE, name
 
 
 def test_plain_ones_are_alike(draw):
