@@ -126,8 +126,8 @@ GUESSES = [
     ([], 125, r"flamerun --help"),
     (["--help-me"], 125, r"did you mean --help\?|flamerun --help"),
     (["help"], 127, r"flamerun --help"),
-    (["pythn3", "x.py"], 127, r"did you mean python3\?"),
-    (["gti", "log"], 127, r"did you mean git\?"),
+    (["zanyprogarm", "x"], 127, r"did you mean zanyprogram\?"),
+    (["zanier"], 127, r"no folder of PATH has it"),
     (["cd", "/"], 127, r"sh -c 'cd \.\.\.'"),
     (["FOO=1", "ls"], 127, r"flamerun -- env FOO=1"),
     (["ls -l"], 127, r"flamerun -- sh -c 'ls -l'"),
@@ -158,8 +158,11 @@ def test_guesses(run, tmp_path, words, status, hint):
     put(tmp_path / "picture.svg", "<svg/>\n1 1\n", 0o644)
     put(tmp_path / "tool", "#!/bin/sh\n")
     put(tmp_path / "dos", "#!/bin/sh\r\necho\r\n")
+    put(tmp_path / "bin" / "zanyprogram", "#!/bin/sh\n")
+    put(tmp_path / "bin" / "zanie", "not to be executed\n", 0o644)
     before = sorted(tmp_path.iterdir())
-    result = run(*words)
+    path = f"{os.environ['PATH']}:{tmp_path}/bin"
+    result = run(*words, env=dict(os.environ, PATH=path))
     assert (result.returncode, result.stdout) == (status, "")
     lines = result.stderr.splitlines()
     assert len(lines) == 2 and lines[1].startswith("flamerun: hint: "), lines
