@@ -182,12 +182,12 @@ $(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
 	$(Q)$(CC) $(sysroot_flags) -pie $(SAN_FLAGS) $(san_link) -o $@ $^ -Wl,-z,now -Wl,-z,relro $(LDFLAGS) $(cli_libs)
 
 # The viewer's modules joined into one script, in the order of share/viewer/order.
-$(BUILD)/viewer.js: $(viewer_sources) share/viewer/order
+$(BUILD)/viewer.js: $(viewer_sources) share/viewer/order share/viewer/join.sed
 	@mkdir -p $(@D)
-	$(Q)cd share/viewer && sed '/^import /d; s/^export //' $$(cat order) > $(abspath $@)
-$(BUILD)/viewer.css: $(wildcard share/viewer/*.css)
+	$(Q)cd share/viewer && sed -f join.sed $$(cat order) > $(abspath $@)
+$(BUILD)/viewer.css: share/viewer/join.sed $(wildcard share/viewer/*.css)
 	@mkdir -p $(@D)
-	$(Q)cat $^ > $@
+	$(Q)sed -f $^ > $@
 $(BUILD)/obj/render/viewer.o: $(BUILD)/viewer.js $(BUILD)/viewer.css
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a \

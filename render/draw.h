@@ -16,7 +16,7 @@ enum draw_text {
 
 /*
  * Draw @scene (borrowed) on @surface (borrowed, not finished by this), @scale device pixels per CSS
- * pixel. Only fills, lines of text and nothing that clips or groups: viewers without masks show the
+ * pixel. Only strokes, lines of text and nothing that clips or groups: viewers without masks show the
  * same. Returns 0, or -ENOMEM or -EIO.
  */
 int draw_scene(

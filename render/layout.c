@@ -170,6 +170,15 @@ static uint32_t rows_worth_drawing(const struct pass *pass)
 	return rows + 1 + FEWEST_CUT <= pass->layout->rows ? rows + 1 : pass->rows;
 }
 
+static int compare_boxes(const void *left, const void *right)
+{
+	const struct layout_box *a = left, *b = right;
+
+	if (a->row != b->row)
+		return a->row < b->row ? -1 : 1;
+	return (a->left_px > b->left_px) - (a->left_px < b->left_px);
+}
+
 int layout_init(struct layout *layout, const struct calltree *tree, const struct preorder *preorder,
 	const struct layout_limits *limits)
 {
@@ -199,6 +208,8 @@ int layout_init(struct layout *layout, const struct calltree *tree, const struct
 		pass.rows = rows_worth_drawing(&pass);
 		error = fit_boxes(&pass);
 	}
+	if (!error)
+		qsort(layout->boxes, layout->count, sizeof(*layout->boxes), compare_boxes);
 out:
 	free(pass.row_px);
 	free(pass.runs);

@@ -26,7 +26,7 @@ struct layout_box {
 };
 
 struct layout {
-	struct layout_box *boxes; /* depth first: rows interleaved, each row left to right */
+	struct layout_box *boxes; /* row by row, each from left to right */
 	uint32_t count;
 	uint32_t rows;	 /* highest row in use, plus one */
 	uint32_t folded; /* most levels cut off anywhere; 0: none */

@@ -3,7 +3,7 @@
  * The picture as SVG, three layers in one file: what cairo drew, the call tree as data, the script
  * that takes over in a browser. cairo's own output is cut only at the end of its first <svg> tag
  * and at its last </svg>: between them its versions differ. One number is dropped there, see
- * put_body().
+ * put_body(), and the others are said shorter, see render/svg_paths.h.
  *
  * Text: outlines need no font and look the same everywhere, but each glyph is an element that costs
  * a browser 25 to 55 microseconds to load: GLYPHS_MAX of them a tenth of a second. A picture that
@@ -50,6 +50,23 @@ static int draw(const struct scene *scene, enum draw_text text, struct bytes *dr
 	return error ? error : drawn->error;
 }
 
+/* One line of text; all of a row are in one group, so that its height is said once. */
+static void put_text(
+	struct bytes *bytes, const struct scene_text *line, const struct scene_text *before)
+{
+	char text[64];
+
+	if (!before || before->y != line->y) {
+		snprintf(text, sizeof(text), "%s<g transform=\"translate(0 %g)\">",
+			before ? "</g>\n" : "", line->y);
+		bytes_text(bytes, text);
+	}
+	snprintf(text, sizeof(text), "<text x=\"%g\">", line->x);
+	bytes_text(bytes, text);
+	bytes_xml(bytes, line->text);
+	bytes_text(bytes, "</text>");
+}
+
 /* Native text: one group per role, so that its style is said once. */
 static void put_texts(struct bytes *bytes, const struct scene *scene)
 {
@@ -57,6 +74,7 @@ static void put_texts(struct bytes *bytes, const struct scene *scene)
 
 	for (unsigned role = 0; role < FONT_ROLES; role++) {
 		const struct font_style *style = &scene->style->fonts[role];
+		const struct scene_text *before = NULL;
 
 		snprintf(text, sizeof(text),
 			"<g font-family=\"%s\" font-size=\"%.4g\" fill=\"#%06x\"%s>\n",
@@ -64,16 +82,12 @@ static void put_texts(struct bytes *bytes, const struct scene *scene)
 			style->bold ? " font-weight=\"bold\"" : "");
 		bytes_text(bytes, text);
 		for (uint32_t i = 0; i < scene->text_count; i++) {
-			const struct scene_text *line = &scene->texts[i];
-
-			if (line->role != role)
+			if (scene->texts[i].role != role)
 				continue;
-			snprintf(text, sizeof(text), "<text x=\"%g\" y=\"%g\">", line->x, line->y);
-			bytes_text(bytes, text);
-			bytes_xml(bytes, line->text);
-			bytes_text(bytes, "</text>\n");
+			put_text(bytes, &scene->texts[i], before);
+			before = &scene->texts[i];
 		}
-		bytes_text(bytes, "</g>\n");
+		bytes_text(bytes, before ? "</g>\n</g>\n" : "</g>\n");
 	}
 }
 
@@ -99,7 +113,8 @@ static void put_head(struct bytes *bytes, const struct style *style)
 
 static void put_script(struct bytes *bytes)
 {
-	bytes_text(bytes, "<script><![CDATA[\n(function () {\n'use strict';\n");
+	bytes_text(bytes, "<script><![CDATA[\n// flamerun's viewer, MIT license\n(function () {\n"
+			  "'use strict';\n");
 	bytes_put(bytes, viewer_script, (size_t)(viewer_script_end - viewer_script));
 	bytes_text(bytes, "})();\n]]></script>\n</svg>\n");
 }
@@ -135,7 +150,7 @@ static void put_body(struct bytes *bytes, const char *body, const char *end)
 
 	if (found && found < end) {
 		found += sizeof(name) - 1;
-		bytes_put(bytes, body, (size_t)(found - body));
+		svg_paths_put(bytes, body, found);
 		body = found + strspn(found, "0123456789");
 	}
 	svg_paths_put(bytes, body, end);

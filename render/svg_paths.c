@@ -1,132 +1,206 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * "M a b L c b L c d L a d Z M a b" becomes "Ma bHcVdHaZ". Numbers are compared and copied as text,
- * so nothing is rounded; what has another shape is copied.
+ * "M 24 9 L 30.5 9 M 31.5 9 L 40 9" becomes "M24 9h6.5m1 0h8.5". Places are rounded before they are
+ * subtracted, so every point is within half a hundredth of where cairo put it.
  */
 #include "render/svg_paths.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
-struct word {
-	const char *at;
-	size_t length;
+/* Units of all places in here: hundredths of a pixel. */
+#define UNITS	  100
+#define DIGITS	  2
+#define PLACE_MAX (INT64_C(1) << 40)
+
+struct point {
+	int64_t x, y;
 };
 
-/* The next word at *@text before @end, stepped over; an empty one when there is none. */
-static struct word next_word(const char **text, const char *end)
-{
-	struct word word;
+/* A path's data while it is read. */
+struct path {
+	const char *at, *end;
+	struct point now;   /* where the pen is */
+	struct point start; /* of what Z would close */
+	int is_closed;	    /* the last command was Z */
+	int is_begun;
+};
 
-	while (*text < end && **text == ' ')
-		++*text;
-	word.at = *text;
-	while (*text < end && **text != ' ')
-		++*text;
-	word.length = (size_t)(*text - word.at);
-	return word;
-}
-
-static int is_letter(struct word word, char letter)
+/* The decimal at *@text before @end, in units, stepped over. Returns 0 when there is none. */
+static int read_place(const char **text, const char *end, int64_t *place)
 {
-	return word.length == 1 && word.at[0] == letter;
-}
-
-static int is_same(struct word a, struct word b)
-{
-	return a.length && a.length == b.length && !memcmp(a.at, b.at, a.length);
-}
-
-/*
- * A rectangle at *@text: what is kept of it in @numbers (left, top, right, bottom). Returns
- * non-zero and steps over it, or 0.
- */
-static int match_rectangle(const char **text, const char *end, struct word numbers[4])
-{
-	static const char letters[] = "MLLL";
-	struct word corner[4][2];
 	const char *at = *text;
+	int is_negative = at < end && *at == '-';
+	int64_t value = 0;
+	int decimals = -1;
 
-	for (unsigned i = 0; i < 4; i++) {
-		if (!is_letter(next_word(&at, end), letters[i]))
-			return 0;
-		corner[i][0] = next_word(&at, end);
-		corner[i][1] = next_word(&at, end);
+	for (at += is_negative; at < end; at++) {
+		if (*at == '.' && decimals < 0) {
+			decimals = 0;
+			continue;
+		}
+		if (*at < '0' || *at > '9' || value > PLACE_MAX)
+			break;
+		/* One more decimal than is kept, to round by. */
+		if (decimals > DIGITS)
+			continue;
+		value = value * 10 + *at - '0';
+		decimals += decimals >= 0;
 	}
-	if (!is_letter(next_word(&at, end), 'Z') || !is_same(corner[0][1], corner[1][1]) ||
-		!is_same(corner[1][0], corner[2][0]) || !is_same(corner[2][1], corner[3][1]) ||
-		!is_same(corner[3][0], corner[0][0]))
+	if (at == *text + is_negative || (at[-1] < '0' || at[-1] > '9') || value > PLACE_MAX ||
+		(at < end && *at != ' '))
 		return 0;
-	memcpy(numbers, (struct word[]){corner[0][0], corner[0][1], corner[1][0], corner[2][1]},
-		4 * sizeof(*numbers));
+	for (decimals += decimals < 0; decimals <= DIGITS; decimals++)
+		value *= 10;
+	value = (value + 5) / 10;
+	*place = is_negative ? -value : value;
 	*text = at;
 	return 1;
 }
 
-/* Step over an "M a b" that only says where the pen is already: @left, @top. */
-static void skip_move(const char **text, const char *end, struct word left, struct word top)
+/* @value in pixels, without zeros that say nothing; a blank before it unless it has a sign. */
+static void put_number(struct bytes *bytes, int64_t value, int needs_blank)
 {
-	const char *at = *text;
+	char text[32];
+	uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	unsigned part = (unsigned)(size % UNITS);
+	int length = snprintf(text, sizeof(text), "%s", value < 0 ? "-" : needs_blank ? " " : "");
 
-	if (is_letter(next_word(&at, end), 'M') && is_same(next_word(&at, end), left) &&
-		is_same(next_word(&at, end), top))
-		*text = at;
+	if (size >= UNITS || !part)
+		length += snprintf(text + length, sizeof(text) - (size_t)length, "%llu",
+			(unsigned long long)(size / UNITS));
+	if (part)
+		length += snprintf(text + length, sizeof(text) - (size_t)length,
+			part % 10 ? ".%02u" : ".%u", part % 10 ? part : part / 10);
+	bytes_put(bytes, text, (size_t)length);
 }
 
-static void put_rectangle(struct bytes *bytes, const struct word numbers[4])
+static void put_pair(struct bytes *bytes, struct point point, struct point from, int needs_blank)
 {
-	bytes_put(bytes, "M", 1);
-	bytes_put(bytes, numbers[0].at, numbers[0].length);
-	bytes_put(bytes, " ", 1);
-	bytes_put(bytes, numbers[1].at, numbers[1].length);
-	bytes_put(bytes, "H", 1);
-	bytes_put(bytes, numbers[2].at, numbers[2].length);
-	bytes_put(bytes, "V", 1);
-	bytes_put(bytes, numbers[3].at, numbers[3].length);
-	bytes_put(bytes, "H", 1);
-	bytes_put(bytes, numbers[0].at, numbers[0].length);
-	bytes_put(bytes, "Z", 1);
+	put_number(bytes, point.x - from.x, needs_blank);
+	put_number(bytes, point.y - from.y, 1);
 }
 
-/* One attribute's data, all rectangles or none: a path that has other shapes too is copied. */
+static void skip_blanks(struct path *path)
+{
+	while (path->at < path->end && *path->at == ' ')
+		path->at++;
+}
+
+static int read_points(struct path *path, struct point *points, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		skip_blanks(path);
+		if (!read_place(&path->at, path->end, &points[i].x))
+			return 0;
+		skip_blanks(path);
+		if (!read_place(&path->at, path->end, &points[i].y))
+			return 0;
+	}
+	return 1;
+}
+
+static void put_move(struct bytes *bytes, struct path *path, struct point to)
+{
+	/* After Z the pen is there already. */
+	int is_needless = path->is_closed && to.x == path->now.x && to.y == path->now.y;
+
+	if (!is_needless) {
+		bytes_put(bytes, path->is_begun ? "m" : "M", 1);
+		put_pair(bytes, to, path->is_begun ? path->now : (struct point){0, 0}, 0);
+	}
+	path->start = to;
+}
+
+static void put_line(struct bytes *bytes, struct point from, struct point to)
+{
+	if (from.y == to.y) {
+		bytes_put(bytes, "h", 1);
+		put_number(bytes, to.x - from.x, 0);
+	} else if (from.x == to.x) {
+		bytes_put(bytes, "v", 1);
+		put_number(bytes, to.y - from.y, 0);
+	} else {
+		bytes_put(bytes, "l", 1);
+		put_pair(bytes, to, from, 0);
+	}
+}
+
+/* The next command. Returns 0 when it is none of those known. */
+static int put_command(struct bytes *bytes, struct path *path)
+{
+	char letter = *path->at++;
+	unsigned count = letter == 'C' ? 3 : letter == 'Z' ? 0 : 1;
+	struct point points[3];
+
+	if (!strchr("MLCZ", letter) || !letter || (!path->is_begun && letter != 'M') ||
+		!read_points(path, points, count))
+		return 0;
+	if (letter == 'M') {
+		put_move(bytes, path, points[0]);
+	} else if (letter == 'L') {
+		put_line(bytes, path->now, points[0]);
+	} else if (letter == 'C') {
+		bytes_put(bytes, "c", 1);
+		for (unsigned i = 0; i < 3; i++)
+			put_pair(bytes, points[i], path->now, i > 0);
+	} else {
+		bytes_put(bytes, "z", 1);
+	}
+	path->now = count ? points[count - 1] : path->start;
+	path->is_closed = letter == 'Z';
+	path->is_begun = 1;
+	return 1;
+}
+
+/* One attribute's data, all of it or as it is. */
 static void put_data(struct bytes *bytes, const char *text, const char *end)
 {
+	struct path path = {.at = text, .end = end};
 	size_t before = bytes->used;
-	const char *at = text;
-	struct word numbers[4];
 
-	while (at < end) {
-		const char *ahead = at;
-
-		if (!next_word(&ahead, end).length)
+	for (skip_blanks(&path); path.at < end; skip_blanks(&path)) {
+		if (!put_command(bytes, &path)) {
+			bytes->used = before;
+			bytes_put(bytes, text, (size_t)(end - text));
 			return;
-		if (!match_rectangle(&at, end, numbers))
-			break;
-		put_rectangle(bytes, numbers);
-		skip_move(&at, end, numbers[0], numbers[1]);
+		}
 	}
-	if (at == end)
-		return;
-	bytes->used = before;
-	bytes_put(bytes, text, (size_t)(end - text));
+}
+
+static void put_place(struct bytes *bytes, const char *text, const char *end)
+{
+	const char *at = text;
+	int64_t place;
+
+	if (read_place(&at, end, &place) && at == end)
+		put_number(bytes, place, 0);
+	else
+		bytes_put(bytes, text, (size_t)(end - text));
 }
 
 void svg_paths_put(struct bytes *bytes, const char *text, const char *end)
 {
-	static const char open[] = " d=\"";
-
 	while (text < end) {
-		const char *data = memmem(text, (size_t)(end - text), open, sizeof(open) - 1);
-
-		if (!data)
-			break;
-		data += sizeof(open) - 1;
-		const char *close = memchr(data, '"', (size_t)(end - data));
+		const char *open = memmem(text, (size_t)(end - text), "=\"", 2);
+		const char *value = open ? open + 2 : NULL;
+		const char *close = value ? memchr(value, '"', (size_t)(end - value)) : NULL;
 
 		if (!close)
 			break;
-		bytes_put(bytes, text, (size_t)(data - text));
-		put_data(bytes, data, close);
-		text = close;
+		bytes_put(bytes, text, (size_t)(value - text));
+		/* One letter behind a blank: d, x or y. */
+		int is_short = open - text >= 2 && open[-2] == ' ';
+
+		if (is_short && open[-1] == 'd')
+			put_data(bytes, value, close);
+		else if (is_short && (open[-1] == 'x' || open[-1] == 'y'))
+			put_place(bytes, value, close);
+		else
+			bytes_put(bytes, value, (size_t)(close - value));
+		bytes_put(bytes, close, 1);
+		text = close + 1;
 	}
 	bytes_put(bytes, text, (size_t)(end - text));
 }

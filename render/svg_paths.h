@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cairo's paths said shorter: half of the bytes of a picture are corners of rectangles.
+ * cairo's numbers said shorter: most of the bytes of a picture are where boxes and letters are.
  */
 #ifndef RENDER_SVG_PATHS_H
 #define RENDER_SVG_PATHS_H
@@ -8,9 +8,9 @@
 #include "render/bytes.h"
 
 /*
- * Append the SVG text from @text to @end (borrowed) to @bytes. Rectangles in path data become
- * horizontal and vertical lines with the same numbers, character by character; everything else
- * stays as it is.
+ * Append the SVG text from @text to @end (borrowed) to @bytes. Path data of moves, lines, curves
+ * and ends becomes relative, other places (x, y) stay absolute; both are rounded to a hundredth of
+ * a pixel, which does not add up along a path. Everything else stays as it is.
  */
 void svg_paths_put(struct bytes *bytes, const char *text, const char *end);
 

@@ -145,14 +145,14 @@ static void test_faces_cannot_leave_their_attribute(void **state)
 	calltree_free(tree);
 }
 
-/* How often @svg is filled with the colour of the root's box, which cairo spells in percent. */
-static unsigned count_root_fills(const struct calltree *tree, const char *svg, int dark)
+/* How often @svg has strokes of the colour of the root's box, which cairo spells in percent. */
+static unsigned count_root_strokes(const struct calltree *tree, const char *svg, int dark)
 {
 	struct palette palette;
 	char text[32];
 
 	assert_int_equal(palette_init(&palette, NULL, tree), 0);
-	snprintf(text, sizeof(text), "fill:rgb(%.2f",
+	snprintf(text, sizeof(text), "stroke:rgb(%.2f",
 		floor(palette_at(&palette, palette_root(&palette), dark).red / 0.0255) / 100);
 	palette_release(&palette);
 	return count(svg, text);
@@ -167,9 +167,9 @@ static void test_the_ground_is_drawn(void **state)
 		tree, &(struct picture_options){.ground = PICTURE_DARK}, picture_write_svg);
 
 	(void)state;
-	assert_int_equal(count_root_fills(tree, light.bytes, 0), 1);
-	assert_int_equal(count_root_fills(tree, dark.bytes, 1), 1);
-	assert_int_equal(count_root_fills(tree, dark.bytes, 0), 0);
+	assert_int_equal(count_root_strokes(tree, light.bytes, 0), 1);
+	assert_int_equal(count_root_strokes(tree, dark.bytes, 1), 1);
+	assert_int_equal(count_root_strokes(tree, dark.bytes, 0), 0);
 	/* 20/255, 23/255, 28/255. */
 	assert_int_equal(count(light.bytes, "rgb(7.843137%,9.019608%,10.980392%)"), 0);
 	assert_true(count(dark.bytes, "rgb(7.843137%") > 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rectangles get shorter, everything else stays to the byte. */
+/* Paths and places get shorter, everything else stays to the byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,13 +27,33 @@ static void check(const char *text, const char *wanted)
 	free(exact);
 }
 
-static void test_rectangles_get_shorter(void **state)
+static void test_lines_get_shorter(void **state)
 {
 	(void)state;
-	check("<path d=\"M 1 2 L 3 2 L 3 4 L 1 4 Z M 1 2 \"/>", "<path d=\"M1 2H3V4H1Z\"/>");
-	check("<path a=\"M\" d=\"M 1 2 L 3 2 L 3 4 L 1 4 Z M 1 2 M 5.25 -2 L 7 -2 L 7 4 L 5.25 4 "
-	      "Z\"/><g/>",
-		"<path a=\"M\" d=\"M1 2H3V4H1ZM5.25 -2H7V4H5.25Z\"/><g/>");
+	check("<path d=\"M 24 9.5 L 30.5 9.5 M 31.5 9.5 L 40 9.5 M 2 27.5 L 2.75 27.5 \"/>",
+		"<path d=\"M24 9.5h6.5m1 0h8.5m-38 18h.75\"/>");
+	check("<path a=\"M\" d=\"M 1 2 L 3 2 L 3 4 L 1 4 Z M 1 2 M 5.25 -2 L 7 -3\"/><g/>",
+		"<path a=\"M\" d=\"M1 2h2v2h-2zm4.25-4l1.75-1\"/><g/>");
+	check("<path d=\"M 1 2 C 3 2 3 4 1 4 C 0.5 4 0 4 0 5 Z L 9 9\"/>",
+		"<path d=\"M1 2c2 0 2 2 0 2c-.5 0-1 0-1 1zl8 7\"/>");
+}
+
+/* What is rounded here is not lost there. */
+static void test_rounding_does_not_add_up(void **state)
+{
+	(void)state;
+	check("<path d=\"M 0 0.004 L 1.006 3 L 2.012 6 L 3.018 9 L 4.024 12 L 5.03 15\"/>",
+		"<path d=\"M0 0l1.01 3l1 3l1.01 3l1 3l1.01 3\"/>");
+	check("<path d=\"M -0.0051 -7.5 L 1099511627.776 0\"/>",
+		"<path d=\"M-.01-7.5l1099511627.79 7.5\"/>");
+}
+
+static void test_places_are_rounded(void **state)
+{
+	(void)state;
+	check("<use x=\"35.612793\" y=\"38\"/>", "<use x=\"35.61\" y=\"38\"/>");
+	check("<use x=\"-0.995\" max=\"1.2345\" y=\"0.001\"/>",
+		"<use x=\"-1\" max=\"1.2345\" y=\"0\"/>");
 }
 
 static void check_kept(const char *text)
@@ -43,26 +63,25 @@ static void check_kept(const char *text)
 
 static void test_everything_else_stays(void **state)
 {
+	static const char *const kept[] = {"", "text", "<path d=\"", "<path d=\"M 1 2 L 3",
+		"<path d=\"L 1 2\"/>", "<path d=\"M 1 2 H 3\"/>", "<path d=\"M 1 2 L 3\"/>",
+		"<path d=\"M 1 2 L 3 x\"/>", "<path d=\"M 1 2 3 4\"/>",
+		"<path d=\"M 1e3 2\"/>", "<path d=\"M 1 2 C 1 2 3 4\"/>",
+		"<path d=\"M - 2\"/>", "<path d=\"M 1.2.3 2\"/>", "<path d=\"M . 2\"/>",
+		"<path d=\"M 1. 2\"/>", "<path d=\"M 99999999999999999999 2\"/>",
+		"<use x=\"1px\" y=\"10%\" x=\"\"/>", "<use xx=\"1.2345\"/>", "=\"", "d=\"M 1 2\""};
+
 	(void)state;
-	check_kept("");
-	check_kept("text");
-	check_kept("<path d=\"");
-	check_kept("<path d=\"M 1 2 L 3");
-	check_kept("<path d=\"M 1 2 L 3 2 L 3 4 L 1 4\"/>");
-	check_kept("<path d=\"M 1 2 L 3 2 L 3 4 L 1 5 Z\"/>");
-	check_kept("<path d=\"M 1 2 L 3 9 L 3 4 L 1 4 Z\"/>");
-	check_kept("<path d=\"M 1 2 L 8 2 L 3 4 L 1 4 Z\"/>");
-	check_kept("<path d=\"M 1 2 L 3 2 L 3 4 L 6 4 Z\"/>");
-	check_kept("<path d=\"M 1 2 C 3 2 3 4 1 4 Z\"/>");
-	/* A pen moved elsewhere at the end, and a rectangle among other shapes. */
-	check_kept("<path d=\"M 1 2 L 3 2 L 3 4 L 1 4 Z M 9 9\"/>");
-	check_kept("<path d=\"M 1 2 L 3 2 L 3 4 L 1 4 Z L 9 9\"/>");
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		check_kept(kept[i]);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rectangles_get_shorter),
+		cmocka_unit_test(test_lines_get_shorter),
+		cmocka_unit_test(test_rounding_does_not_add_up),
+		cmocka_unit_test(test_places_are_rounded),
 		cmocka_unit_test(test_everything_else_stays),
 	};
 
