@@ -39,12 +39,24 @@ extern "C" {
 /* Any function; cast to and from the real type. */
 typedef void flameprof_function(void);
 
-/* What of a target's type a stub has to know. All zero: everything is passed in registers. */
+/* Longer names are cut. */
+#define FLAMEPROF_NAME_BYTES 4095
+
+/*
+ * What of the target's type a stub has to know. All zero: everything is passed in registers, and a
+ * bind stub moves all of them.
+ *
+ * A stub that knows of more stack words than there are copies what lies above; one that knows of
+ * fewer hands on garbage. Targets with a variable number of arguments are called with at most so many.
+ */
 struct flameprof_signature {
-	unsigned stack_words; /* 8-byte words of arguments passed on the stack; up to 64 */
+	unsigned stack_words; /* 8-byte words of arguments the target gets on the stack; up to 64 */
 	/*
 	 * For bind stubs: integer and pointer arguments of the *target*, the prepended one and those on
-	 * the stack included, and whether the result is returned in memory the caller points to.
+	 * the stack included, structures of two words and __int128 as two; and whether the result is
+	 * returned in memory the caller points to. Where the last register's argument has to move to
+	 * the stack it comes before all that is there: nothing that is passed on the stack anyway
+	 * (large structures, long double) may precede it, and no pair may be torn by the move.
 	 */
 	unsigned integer_arguments;
 	unsigned memory_result;
@@ -88,7 +100,7 @@ FLAMEPROF_API enum flameprof_stub_status flameprof_arena_status(const struct fla
 /*
  * A stub with this name and payload. Takes no lock on the common path.
  *
- * @name  copied; any bytes but NUL. NULL or "": "[anonymous]"
+ * @name  copied, at most FLAMEPROF_NAME_BYTES; any bytes but NUL. NULL or "": "[anonymous]"
  *
  * Returns the function to call in the target's place: a stub, or the target itself where there can be
  * none (a call stub's caller need not care). NULL only for a bind stub that could not be made.
@@ -97,8 +109,9 @@ FLAMEPROF_API flameprof_function *flameprof_stub_new(
 	struct flameprof_arena *arena, const char *name, uintptr_t payload);
 
 /*
- * The stub ends; it may not be running or be called any more. The target itself and NULL are fine.
- * Its memory is given to later stubs, its name to nobody: samples taken in it keep it.
+ * The stub ends; it may not be running or be called any more. The target itself, NULL and what is no
+ * stub of the arena are left alone. Its memory is given to later stubs, its name to nobody: samples
+ * taken in it keep it.
  */
 FLAMEPROF_API void flameprof_stub_free(struct flameprof_arena *arena, flameprof_function *stub);
 

@@ -21,6 +21,7 @@
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/control.h"
 #include "libprof/sampler/sampler.h"
+#include "libprof/trampoline/region.h"
 #include "libprof/unwind/find_object.h"
 
 #define MODULES_MAX     4096u
@@ -258,7 +259,7 @@ int modules_find(uintptr_t pc, struct unwind_module *out)
 	int error = unwind_find_object(pc, out, &map);
 
 	if (error)
-		return error;
+		return region_resolve(pc, 1, out);
 	widen_to_program(pc, out);
 	at = __atomic_load_n(bucket_of(out->start), __ATOMIC_ACQUIRE);
 	for (; at; at = entries[at - 1].next) {

@@ -20,13 +20,13 @@
 /* What is known of one stub. Slot i of a region lies at start + i * stride. */
 struct region_slot {
 	uint64_t space;	   /* atomic: its address in the code space; 0: no stub */
-	const char *name;  /* owned by the region's maker, readable for ever */
+	const char *name;  /* a struct lasting's, which stays with the slot */
 	uintptr_t payload;
 	uint64_t published; /* atomic: the image whose control ring has its name */
 };
 
 /* The least stride of stubs of @code_bytes. */
-#define REGION_STRIDE(code_bytes) (((code_bytes) + 7u & ~7u) + 24u)
+#define REGION_STRIDE(code_bytes) ((((code_bytes) + 7u) & ~7u) + 24u)
 
 struct region {
 	uintptr_t start;
@@ -43,9 +43,15 @@ struct region {
 	struct region_slot *slot;
 	/*
 	 * Call-frame information: an .eh_frame_hdr with a search table that covers the region, or 0:
-	 * frame pointers.
+	 * frame pointers. Both lie in [cfi_start, cfi_end).
 	 */
 	uintptr_t eh_frame_hdr;
+	uintptr_t cfi_start, cfi_end;
+	/*
+	 * Where the unwinder's cache has the rows of one stub's code, which all stubs of the region
+	 * share: an address of the code space that stands for nothing else.
+	 */
+	uint64_t row_space;
 	const void *eh_frame; /* the section it indexes */
 	size_t eh_frame_bytes; /* with the four zero bytes that end it */
 	int of_file;	       /* pages of a memfd, not anonymous memory */
@@ -57,14 +63,39 @@ struct region {
 uint64_t region_space_new(size_t bytes);
 
 /*
- * Add @region, borrowed until region_remove().
+ * Add @region, borrowed until region_remove(). `bytes` is not 0 and nothing of it changes while it is
+ * in the set.
  * Returns 0, -EEXIST when it overlaps another, -ENOMEM.
+ * Context: any thread, not a handler; as are region_remove() and region_each().
  */
 int region_add(struct region *region);
 void region_remove(struct region *region);
 
+/*
+ * What is written into a region that was in the set before, readers may still be reading: to be done
+ * between these two. Context: one thread at a time.
+ */
+void region_change_begin(struct region *region);
+void region_change_end(struct region *region);
+
 /* The region @pc lies in, or NULL. Context: signal-safe. */
 const struct region *region_find(uintptr_t pc);
+
+/* A stub, or a piece of the host's code, as it was at one moment. */
+struct region_stub {
+	uintptr_t start;
+	size_t bytes; /* up to the next stub */
+	uint64_t space;
+	uintptr_t payload;
+	const char *name; /* a struct lasting's; may get another's letters when the stub is gone */
+	struct region_slot *slot;
+	enum flameprof_code_kind kind;
+	uintptr_t eh_frame_hdr, cfi_start, cfi_end;
+	uint64_t row_space;
+};
+
+/* The stub @pc lies in. Returns 0, or -ENOENT. Context: signal-safe. */
+int region_find_stub(uintptr_t pc, struct region_stub *out);
 
 /* Call @visit for every region, in order of address, under the writers' lock. */
 int region_each(int (*visit)(void *context, struct region *region), void *context);
@@ -76,5 +107,12 @@ int region_each(int (*visit)(void *context, struct region *region), void *contex
  * Returns 0, or -ENOENT. Context: signal-safe.
  */
 int region_resolve(uintptr_t pc, int announce, struct unwind_module *out);
+
+/*
+ * fork() with no writer at work: the child's set is whole and its lock free. Taken after publish.c's
+ * lock. Context: pthread_atfork handlers.
+ */
+void region_fork_prepare(void);
+void region_fork_done(void);
 
 #endif

@@ -45,9 +45,9 @@ struct cfi_fde {
 static inline int cfi_open_record(const struct unwind_module *module, uintptr_t address,
 	struct cfi_bytes *record, uintptr_t *id_address, uint64_t *id)
 {
-	if (address < module->start || address >= module->end)
+	if (address < unwind_cfi_start(module) || address >= unwind_cfi_end(module))
 		return -EBADMSG;
-	*record = (struct cfi_bytes){.at = address, .end = module->end};
+	*record = (struct cfi_bytes){.at = address, .end = unwind_cfi_end(module)};
 
 	uint64_t length = cfi_u32(record);
 	bool wide = length == 0xffffffff;
@@ -245,10 +245,10 @@ static __attribute__((noinline, unused)) int cfi_find_fde(
 
 	if (!header)
 		return -ENOENT;
-	if (header < module->start || header >= module->end)
+	if (header < unwind_cfi_start(module) || header >= unwind_cfi_end(module))
 		return -EBADMSG;
 
-	struct cfi_bytes bytes = {.at = header, .end = module->end};
+	struct cfi_bytes bytes = {.at = header, .end = unwind_cfi_end(module)};
 	unsigned version = cfi_u8(&bytes);
 	unsigned frame_encoding = cfi_u8(&bytes);
 	unsigned count_encoding = cfi_u8(&bytes);

@@ -127,9 +127,10 @@ static inline bool compact_fp_expression(struct cfi_bytes e, bool deref, int64_t
 static inline struct cfi_bytes cfi_expression(
 	const struct unwind_module *module, const struct cfi_row *row, int32_t place)
 {
-	struct cfi_bytes bytes = {.at = row->base + (uintptr_t)(intptr_t)place, .end = module->end};
+	struct cfi_bytes bytes = {
+		.at = row->base + (uintptr_t)(intptr_t)place, .end = unwind_cfi_end(module)};
 
-	if (bytes.at < module->start || bytes.at >= module->end)
+	if (bytes.at < unwind_cfi_start(module) || bytes.at >= unwind_cfi_end(module))
 		return (struct cfi_bytes){.error = -EBADMSG};
 
 	uint64_t length = cfi_uleb(&bytes);

@@ -19,7 +19,22 @@ struct unwind_module {
 	uintptr_t bias;         /* load bias: address - bias = ELF virtual address */
 	uintptr_t eh_frame_hdr; /* .eh_frame_hdr in memory, 0 if there is none */
 	uint32_t number; /* WIRE_FRAME module number; a reused address range gets another one */
+	/* Generated code's information lies elsewhere: in [cfi_start, cfi_end). 0: in [start, end). */
+	uintptr_t cfi_start;
+	uintptr_t cfi_end;
+	/* pc - row_bias is the pc's name in the cache of rows: the same for equal pieces of code. */
+	uintptr_t row_bias;
 };
+
+static inline uintptr_t unwind_cfi_start(const struct unwind_module *module)
+{
+	return module->cfi_end ? module->cfi_start : module->start;
+}
+
+static inline uintptr_t unwind_cfi_end(const struct unwind_module *module)
+{
+	return module->cfi_end ? module->cfi_end : module->end;
+}
 
 /* Known bounds of the stack that is being walked: plain loads are safe in [lo, hi). */
 struct unwind_bounds {

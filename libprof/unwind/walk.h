@@ -137,7 +137,7 @@ static inline uint64_t unwind_row(const struct unwind_walk *walk, uintptr_t pc)
 	/* These two numbers do not stand for one module. */
 	if (!cache || number == WIRE_MODULE_NONE || number == WIRE_MODULE_OVER)
 		return unwind_make_row(walk, pc);
-	key = rowcache_key(pc, number);
+	key = rowcache_key(pc - walk->module.row_bias, number);
 	row = rowcache_get(cache, key);
 	if (!row) {
 		row = unwind_make_row(walk, pc);

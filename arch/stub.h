@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The code of call stubs and its call-frame information. Chosen by include path:
+ * arch/<cpu>/arch_stub.h and arch_stub.c supply what is named below. What a stub does and how its
+ * frame looks: libprof/flameprof_stub.h.
+ *
+ * The stubs of an arena have one template; a stub is a copy of it with two distances filled in, from
+ * its code to two words of data: its payload and its target.
+ */
+#ifndef ARCH_STUB_H
+#define ARCH_STUB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/registers.h"
+
+/* What the code depends on; as struct flameprof_signature, of the target's type. */
+struct arch_stub_shape {
+	unsigned stack_words;
+	unsigned integer_arguments;
+	int memory_result;
+	int bind;
+};
+
+#include <arch_stub.h>
+
+/*
+ * ARCH_STUB_CODE_MAX   no stub is longer
+ * ARCH_STUB_CFI_MAX    nor are the instructions of its FDE
+ * ARCH_STUB_ALIGN      stubs begin at multiples of it
+ * ARCH_STUB_FILL       the byte between stubs: no code
+ * ARCH_STUB_REACH      how far, in bytes, a stub may be from its words of data
+ * ARCH_STUB_PROT       what mprotect(2) is asked for besides PROT_READ | PROT_EXEC, if it grants it
+ * ARCH_ELF_MACHINE     e_machine of an ELF image
+ * arch_stub_cie        bytes of the CIE of all stubs: from its version to its initial instructions,
+ *                      without length and id; augmentation "zR", pointers DW_EH_PE_pcrel | sdata4
+ * arch_registers_here(struct arch_registers *)
+ *                      the caller's own registers, as far as a call keeps them. Always inlined.
+ */
+#if !defined(ARCH_STUB_CODE_MAX) || !defined(ARCH_STUB_CFI_MAX) || !defined(ARCH_STUB_ALIGN) || \
+	!defined(ARCH_STUB_FILL) || \
+	!defined(ARCH_STUB_REACH) || !defined(ARCH_STUB_PROT) || !defined(ARCH_ELF_MACHINE)
+#error "arch_stub.h lacks a primitive"
+#endif
+
+extern const uint8_t arch_stub_cie[ARCH_STUB_CIE_BYTES];
+
+struct arch_stub_template {
+	uint8_t code[ARCH_STUB_CODE_MAX];
+	uint8_t cfi[ARCH_STUB_CFI_MAX]; /* instructions of the FDE that covers the code */
+	uint32_t code_bytes;
+	uint32_t cfi_bytes;
+	uint32_t return_at;  /* where the target returns to, in bytes from the stub's start */
+	uint32_t payload_at; /* the instruction that has the distance to the payload, */
+	uint32_t target_at;  /* and to the target */
+};
+
+/* Returns 0, or -EINVAL for a shape that no stub can have. */
+int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_template *out);
+
+/*
+ * Write one stub to @code, which has room for code_bytes.
+ *
+ * @payload  bytes from where the stub will run to its payload, within ARCH_STUB_REACH; @target, too
+ */
+void arch_stub_place(const struct arch_stub_template *stub, uint8_t *code, int32_t payload,
+	int32_t target);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stubs of x86_64. Source: System V AMD64 ABI 3.2 (calling sequence); Intel SDM 2 (encodings).
+ *
+ * No register is written but rbp, rsp and, in bind stubs, those of the arguments: rax (vector
+ * registers of a variadic call), r10 (static chain), r11 and all results pass. Calls and returns
+ * pair, so that shadow stacks agree.
+ */
+#include "arch/stub.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define STACK_WORDS_MAX   64u
+#define INTEGER_REGISTERS 6u
+
+/* Where the frame is set up, and from where on it is taken down: CFI speaks of these. */
+#define PUSHED_AT 5u
+#define FRAME_AT  8u
+
+const uint8_t arch_stub_cie[ARCH_STUB_CIE_BYTES] = {
+	1, 'z', 'R', 0,	  /* version, augmentation */
+	1, 0x78, 16,	  /* code in bytes, data in -8, return address: column 16 */
+	1, 0x1b,	  /* pointers: pcrel | sdata4 */
+	0x0c, 7, 8,	  /* DW_CFA_def_cfa: rsp + 8 */
+	0x90, 1,	  /* DW_CFA_offset: return address at CFA - 8 */
+	0,		  /* DW_CFA_nop */
+};
+
+static void put(struct arch_stub_template *out, const void *bytes, uint32_t count)
+{
+	memcpy(out->code + out->code_bytes, bytes, count);
+	out->code_bytes += count;
+}
+
+#define PUT(out, ...)                                                                              \
+	do {                                                                                       \
+		const uint8_t put_[] = {__VA_ARGS__};                                              \
+		put(out, put_, sizeof(put_));                                                      \
+	} while (0)
+
+/*
+ *	f3 0f 1e fa		endbr64
+ *	55			push	%rbp
+ *	48 89 e5		mov	%rsp,%rbp
+ *	ff 35 <payload>		push	payload(%rip)
+ *	48 83 ec 08		sub	$8,%rsp		(an even number of words follows)
+ */
+static void put_prologue(struct arch_stub_template *out, unsigned stack_words)
+{
+	PUT(out, 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5);
+	out->payload_at = out->code_bytes;
+	PUT(out, 0xff, 0x35, 0, 0, 0, 0);
+	if (stack_words % 2 == 0)
+		PUT(out, 0x48, 0x83, 0xec, 0x08);
+}
+
+/*
+ * The caller's words, the last one first:
+ *	ff 75 <offset8>		push	offset(%rbp)
+ *	ff b5 <offset32>	push	offset(%rbp)
+ */
+static void put_stack_words(struct arch_stub_template *out, unsigned words)
+{
+	while (words-- > 0) {
+		uint32_t offset = 16 + 8 * words;
+
+		if (offset < 128)
+			PUT(out, 0xff, 0x75, (uint8_t)offset);
+		else
+			PUT(out, 0xff, 0xb5, (uint8_t)offset, (uint8_t)(offset >> 8), 0, 0);
+	}
+}
+
+/*
+ * Each integer argument one register on, from the last one on:
+ *	41 51		push	%r9		(there are more than registers)
+ *	4d 89 c1	mov	%r8,%r9
+ *	49 89 c8	mov	%rcx,%r8
+ *	48 89 d1	mov	%rdx,%rcx
+ *	48 89 f2	mov	%rsi,%rdx
+ *	48 89 fe	mov	%rdi,%rsi	(rdi is no pointer to the result)
+ * and the payload first:
+ *	48 8b 7d f8	mov	-8(%rbp),%rdi
+ *	48 8b 75 f8	mov	-8(%rbp),%rsi	(rdi is the pointer to the result)
+ */
+static void put_bind(struct arch_stub_template *out, const struct arch_stub_shape *shape, int spill)
+{
+	static const uint8_t moves[INTEGER_REGISTERS - 1][3] = {
+		{0x48, 0x89, 0xfe}, {0x48, 0x89, 0xf2}, {0x48, 0x89, 0xd1},
+		{0x49, 0x89, 0xc8}, {0x4d, 0x89, 0xc1}};
+	unsigned first = shape->memory_result ? 1 : 0;
+	unsigned last = INTEGER_REGISTERS - 1;
+
+	if (spill)
+		PUT(out, 0x41, 0x51);
+	if (shape->integer_arguments && first + shape->integer_arguments - 1 < last)
+		last = first + shape->integer_arguments - 1;
+	for (unsigned to = last; to > first; to--)
+		put(out, moves[to - 1], sizeof(moves[0]));
+	PUT(out, 0x48, 0x8b, first ? 0x75 : 0x7d, 0xf8);
+}
+
+/*
+ *	ff 15 <target>		call	*target(%rip)
+ *	c9			leave
+ *	c3			ret
+ */
+static void put_call(struct arch_stub_template *out)
+{
+	out->target_at = out->code_bytes;
+	PUT(out, 0xff, 0x15, 0, 0, 0, 0);
+	out->return_at = out->code_bytes;
+	PUT(out, 0xc9, 0xc3);
+}
+
+/*
+ *	endbr64, push	CFA = rsp + 16, rbp at CFA - 16
+ *	mov		CFA = rbp + 16
+ *	leave		CFA = rsp + 8, rbp restored
+ */
+static void put_cfi(struct arch_stub_template *out)
+{
+	uint32_t body = out->return_at + 1 - FRAME_AT;
+	const uint8_t program[] = {
+		0x40 | PUSHED_AT, 0x0e, 16, 0x86, 2,	/* advance, def_cfa_offset, offset rbp */
+		0x40 | (FRAME_AT - PUSHED_AT), 0x0d, 6, /* advance, def_cfa_register rbp */
+		0x03, (uint8_t)body, (uint8_t)(body >> 8), /* advance_loc2 */
+		0x0c, 7, 8, 0xc6,			/* def_cfa rsp + 8, restore rbp */
+	};
+
+	memcpy(out->cfi, program, sizeof(program));
+	out->cfi_bytes = sizeof(program);
+}
+
+int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_template *out)
+{
+	unsigned integers = shape->integer_arguments + (shape->memory_result ? 1u : 0u);
+	int spill = shape->bind && integers > INTEGER_REGISTERS;
+
+	if (shape->stack_words > STACK_WORDS_MAX || shape->integer_arguments > 1024 ||
+		(spill && !shape->stack_words))
+		return -EINVAL;
+	memset(out, 0, sizeof(*out));
+	put_prologue(out, shape->stack_words);
+	put_stack_words(out, spill ? shape->stack_words - 1 : shape->stack_words);
+	if (shape->bind)
+		put_bind(out, shape, spill);
+	put_call(out);
+	put_cfi(out);
+	return 0;
+}
+
+/* Both instructions have two bytes before the distance, which counts from their end. */
+static void place_distance(uint8_t *code, uint32_t at, int32_t distance)
+{
+	distance -= (int32_t)at + 6;
+	memcpy(code + at + 2, &distance, sizeof(distance));
+}
+
+void arch_stub_place(const struct arch_stub_template *stub, uint8_t *code, int32_t payload,
+	int32_t target)
+{
+	memcpy(code, stub->code, stub->code_bytes);
+	place_distance(code, stub->payload_at, payload);
+	place_distance(code, stub->target_at, target);
+}

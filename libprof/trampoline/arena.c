@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "libprof/trampoline/arena.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "libprof/trampoline/fork.h"
+#include "libprof/trampoline/publish.h"
+
+/* Code of an arena's first chunk, and of the largest ones; each is twice as large as the last. */
+#define FIRST_BYTES 4096u
+#define MOST_BYTES  (256u << 10)
+
+#define SLOT_MASK ((1u << ARENA_SLOT_BITS) - 1)
+
+_Static_assert(MOST_BYTES / ARCH_STUB_ALIGN <= 1u << ARENA_SLOT_BITS, "a slot's number fits");
+_Static_assert(ARENA_CHUNKS_MAX <= 1u << (32 - ARENA_SLOT_BITS), "a chunk's number fits");
+
+static struct flameprof_arena *arenas;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void arenas_lock(struct flameprof_arena **first)
+{
+	pthread_mutex_lock(&list_lock);
+	*first = arenas;
+}
+
+void arenas_unlock(void)
+{
+	pthread_mutex_unlock(&list_lock);
+}
+
+struct flameprof_arena *arenas_held(void)
+{
+	return arenas;
+}
+
+/* The slot that the low half of a list's word stands for. */
+static struct region_slot *slot_of(
+	struct flameprof_arena *arena, uint32_t low, struct chunk **chunk)
+{
+	*chunk = __atomic_load_n(&arena->chunk[(low - 1) >> ARENA_SLOT_BITS], __ATOMIC_ACQUIRE);
+	return &(*chunk)->slot[(low - 1) & SLOT_MASK];
+}
+
+static struct region_slot *take_freed(struct flameprof_arena *arena, struct chunk **chunk)
+{
+	uint64_t head = __atomic_load_n(&arena->free_list, __ATOMIC_ACQUIRE);
+	struct region_slot *slot;
+	uint64_t below;
+
+	do {
+		if (!(uint32_t)head)
+			return NULL;
+		slot = slot_of(arena, (uint32_t)head, chunk);
+		/* Somebody else's payload when the slot was taken meanwhile: the exchange fails. */
+		below = (uint32_t)__atomic_load_n(&slot->payload, __ATOMIC_RELAXED);
+	} while (!__atomic_compare_exchange_n(&arena->free_list, &head,
+		((head >> 32) + 1) << 32 | below, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	return slot;
+}
+
+void arena_give_slot(struct flameprof_arena *arena, struct chunk *chunk, struct region_slot *slot)
+{
+	uint32_t low = (chunk->number << ARENA_SLOT_BITS | (uint32_t)(slot - chunk->slot)) + 1;
+	uint64_t head = __atomic_load_n(&arena->free_list, __ATOMIC_RELAXED);
+
+	do {
+		__atomic_store_n(&slot->payload, (uint32_t)head, __ATOMIC_RELAXED);
+	} while (!__atomic_compare_exchange_n(&arena->free_list, &head,
+		((head >> 32) + 1) << 32 | low, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+static struct region_slot *take_unused(struct chunk *chunk)
+{
+	uint32_t at;
+
+	/* The load first: threads that find the chunk full do not count on and on. */
+	if (!chunk || __atomic_load_n(&chunk->used, __ATOMIC_RELAXED) >= chunk->region.slots)
+		return NULL;
+	at = __atomic_fetch_add(&chunk->used, 1, __ATOMIC_RELAXED);
+	return at < chunk->region.slots ? &chunk->slot[at] : NULL;
+}
+
+/* One chunk more. Context: arena->lock held. */
+static int grow(struct flameprof_arena *arena)
+{
+	uint32_t bytes = FIRST_BYTES << (arena->chunks < 16 ? arena->chunks : 16);
+	uint32_t stride = REGION_STRIDE(arena->stub.code_bytes);
+	struct chunk *chunk;
+	int error;
+
+	if (arena->chunks == ARENA_CHUNKS_MAX)
+		return -ENOMEM;
+	if (bytes > MOST_BYTES)
+		bytes = MOST_BYTES;
+	error = chunk_new(&chunk, &arena->stub, bytes / stride,
+		arena->kind == FLAMEPROF_STUB_BIND ? FLAMEPROF_CODE_BIND_STUB
+						   : FLAMEPROF_CODE_CALL_STUB,
+		arena->target, arena);
+	if (error)
+		return error;
+	chunk->number = arena->chunks;
+	error = region_add(&chunk->region);
+	if (error) {
+		chunk_free(chunk);
+		return error;
+	}
+	__atomic_store_n(&arena->chunk[arena->chunks++], chunk, __ATOMIC_RELEASE);
+	__atomic_store_n(&arena->current, chunk, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void set_status(struct flameprof_arena *arena, enum flameprof_stub_status status)
+{
+	__atomic_store_n(&arena->status, status, __ATOMIC_RELAXED);
+}
+
+static struct region_slot *take_from_next(
+	struct flameprof_arena *arena, struct chunk *full, struct chunk **chunk)
+{
+	struct region_slot *slot = NULL;
+	struct chunk *grown = NULL;
+	int error;
+
+	pthread_mutex_lock(&arena->lock);
+	*chunk = __atomic_load_n(&arena->current, __ATOMIC_RELAXED);
+	/* Another thread may have made it meanwhile. */
+	if (*chunk != full)
+		slot = take_unused(*chunk);
+	if (!slot) {
+		error = grow(arena);
+		*chunk = arena->current;
+		slot = error ? NULL : take_unused(*chunk);
+		grown = error ? NULL : *chunk;
+		set_status(arena, !error	      ? FLAMEPROF_STUBS_WORK
+				  : error == -EACCES ? FLAMEPROF_STUBS_DENIED
+						     : FLAMEPROF_STUBS_NO_MEMORY);
+	}
+	pthread_mutex_unlock(&arena->lock);
+	if (grown)
+		publish_add_region(&grown->region);
+	return slot;
+}
+
+struct region_slot *arena_take_slot(struct flameprof_arena *arena, struct chunk **chunk)
+{
+	struct region_slot *slot = take_freed(arena, chunk);
+
+	if (slot)
+		return slot;
+	*chunk = __atomic_load_n(&arena->current, __ATOMIC_ACQUIRE);
+	slot = take_unused(*chunk);
+	/* What was refused once is refused: no system calls for every stub. */
+	if (!slot && flameprof_arena_status(arena) != FLAMEPROF_STUBS_DENIED)
+		slot = take_from_next(arena, *chunk, chunk);
+	return slot;
+}
+
+void arena_drop_chunks(struct flameprof_arena *arena)
+{
+	for (uint32_t i = 0; i < arena->chunks; i++) {
+		struct chunk *chunk = arena->chunk[i];
+
+		for (uint32_t slot = 0; slot < chunk->region.slots; slot++)
+			__atomic_store_n(&chunk->slot[slot].space, 0, __ATOMIC_RELEASE);
+		region_remove(&chunk->region);
+		publish_remove_region(&chunk->region);
+		chunk_free(chunk);
+		arena->chunk[i] = NULL;
+	}
+	arena->chunks = 0;
+	arena->current = NULL;
+	arena->free_list = 0;
+}
+
+static int check_signature(
+	const struct flameprof_signature *signature, struct arch_stub_shape *shape)
+{
+	for (unsigned i = 0; i < sizeof(signature->reserved) / sizeof(signature->reserved[0]); i++) {
+		if (signature->reserved[i])
+			return -EINVAL;
+	}
+	shape->stack_words = signature->stack_words;
+	shape->integer_arguments = signature->integer_arguments;
+	shape->memory_result = signature->memory_result != 0;
+	return 0;
+}
+
+int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind kind,
+	flameprof_function *target, const struct flameprof_signature *signature)
+{
+	struct arch_stub_shape shape = {.bind = kind == FLAMEPROF_STUB_BIND};
+	struct flameprof_arena *arena;
+	int error;
+
+	if (!target || (kind != FLAMEPROF_STUB_CALL && kind != FLAMEPROF_STUB_BIND) ||
+		(signature && check_signature(signature, &shape)))
+		return -EINVAL;
+	trampoline_fork_register();
+	arena = calloc(1, sizeof(*arena));
+	if (!arena)
+		return -ENOMEM;
+	error = arch_stub_prepare(&shape, &arena->stub);
+	if (error) {
+		free(arena);
+		return error;
+	}
+	arena->kind = kind;
+	arena->target = target;
+	pthread_mutex_init(&arena->lock, NULL);
+	pthread_mutex_lock(&list_lock);
+	arena->next = arenas;
+	arenas = arena;
+	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_lock(&arena->lock);
+	error = grow(arena);
+	if (error)
+		set_status(arena, error == -EACCES ? FLAMEPROF_STUBS_DENIED
+						   : FLAMEPROF_STUBS_NO_MEMORY);
+	pthread_mutex_unlock(&arena->lock);
+	if (!error)
+		publish_add_region(&arena->current->region);
+	*out = arena;
+	return 0;
+}
+
+void flameprof_arena_free(struct flameprof_arena *arena)
+{
+	if (!arena)
+		return;
+	pthread_mutex_lock(&list_lock);
+	for (struct flameprof_arena **at = &arenas; *at; at = &(*at)->next) {
+		if (*at == arena) {
+			*at = arena->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&list_lock);
+	arena_drop_chunks(arena);
+	pthread_mutex_destroy(&arena->lock);
+	free(arena);
+}
+
+enum flameprof_stub_status flameprof_arena_status(const struct flameprof_arena *arena)
+{
+	return (enum flameprof_stub_status)__atomic_load_n(&arena->status, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An arena: chunks of equal stubs, and which of their slots are free. Making and freeing a stub takes
+ * no lock: a slot that was never used comes by one addition, a freed one from a list by one exchange.
+ */
+#ifndef LIBPROF_TRAMPOLINE_ARENA_H
+#define LIBPROF_TRAMPOLINE_ARENA_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "arch/stub.h"
+#include "libprof/flameprof_stub.h"
+#include "libprof/trampoline/chunk.h"
+
+#define ARENA_CHUNKS_MAX 4096u
+
+struct flameprof_arena {
+	struct flameprof_arena *next; /* of all arenas; under arenas_lock() */
+	flameprof_function *target;
+	enum flameprof_stub_kind kind;
+	struct arch_stub_template stub;
+	uint32_t status; /* atomic: enum flameprof_stub_status */
+	/*
+	 * The freed slots, last in first out; atomic. Low half: chunk number << 20 | slot, plus 1; 0:
+	 * none. High half: counts the changes, so that a list that looks the same and is not is told
+	 * apart. A free slot's payload is the low half for the one below it.
+	 */
+	uint64_t free_list;
+	struct chunk *current; /* atomic: where slots that were never used come from */
+	pthread_mutex_t lock;  /* chunk, chunks: for the writers */
+	uint32_t chunks;
+	struct chunk *chunk[ARENA_CHUNKS_MAX]; /* atomic */
+	struct arena_suspended *suspended; /* image.c's */
+};
+
+#define ARENA_SLOT_BITS 20
+
+/*
+ * A free slot, the caller's now: chunk in *@chunk. Makes a chunk when there is none left.
+ * Returns NULL when that fails; arena->status says why.
+ */
+struct region_slot *arena_take_slot(struct flameprof_arena *arena, struct chunk **chunk);
+
+/* @slot of @chunk, whose `space` is 0, is free again. */
+void arena_give_slot(struct flameprof_arena *arena, struct chunk *chunk, struct region_slot *slot);
+
+/* End all stubs and give up all chunks. Context: nobody makes or frees stubs of the arena. */
+void arena_drop_chunks(struct flameprof_arena *arena);
+
+/* The function to hand out where there is no stub. */
+static inline flameprof_function *arena_plain(const struct flameprof_arena *arena)
+{
+	return arena->kind == FLAMEPROF_STUB_CALL ? arena->target : NULL;
+}
+
+/* All arenas, from *@first on by `next`, until arenas_unlock(). */
+void arenas_lock(struct flameprof_arena **first);
+void arenas_unlock(void);
+/* The first one, for who holds the lock. */
+struct flameprof_arena *arenas_held(void);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: the readers of the set of regions. */
+#include <errno.h>
+
+#include "libprof/trampoline/region.h"
+#include "libprof/trampoline/region_tree.h"
+
+/* The last of @count ascending words that is not above @address; 0 when all are. */
+static uint32_t last_not_above(const uintptr_t *word, uint32_t count, uintptr_t address)
+{
+	uint32_t at = 0;
+
+	/* No branch on what was read: each would be guessed wrong half of the time. */
+	while (count > 1) {
+		uint32_t half = count / 2;
+
+		at += __atomic_load_n(&word[at + half], __ATOMIC_RELAXED) <= address ? half : 0;
+		count -= half;
+	}
+	return at;
+}
+
+static struct region *find_in_leaf(struct region_leaf *leaf, uintptr_t address)
+{
+	uint32_t count = __atomic_load_n(&leaf->count, __ATOMIC_RELAXED);
+	uint32_t at;
+
+	if (!count || count > REGION_TREE_LEAF)
+		return NULL;
+	at = last_not_above(leaf->start, count, address);
+	if (address < __atomic_load_n(&leaf->start[at], __ATOMIC_RELAXED) ||
+		address >= __atomic_load_n(&leaf->end[at], __ATOMIC_RELAXED))
+		return NULL;
+	return __atomic_load_n(&leaf->region[at], __ATOMIC_RELAXED);
+}
+
+static struct region *find_in_top(struct region_top *top, uintptr_t address)
+{
+	uint32_t count = __atomic_load_n(&top->count, __ATOMIC_RELAXED);
+	struct region_leaf *leaf;
+	uint32_t at;
+
+	if (!count || count > top->room)
+		return NULL;
+	at = last_not_above(region_top_low(top), count, address);
+	leaf = __atomic_load_n(&region_top_leaf(top)[at], __ATOMIC_ACQUIRE);
+	return leaf ? find_in_leaf(leaf, address) : NULL;
+}
+
+struct region *region_tree_find(struct region_tree *tree, uintptr_t address)
+{
+	for (;;) {
+		uint64_t before = __atomic_load_n(&tree->retired, __ATOMIC_ACQUIRE);
+		struct region_top *top = __atomic_load_n(&tree->top, __ATOMIC_ACQUIRE);
+		struct region *found = top ? find_in_top(top, address) : NULL;
+
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&tree->retired, __ATOMIC_RELAXED) - before < REGION_TREE_WAIT)
+			return found;
+	}
+}
+
+struct region_tree region_tree;
+
+const struct region *region_find(uintptr_t pc)
+{
+	return region_tree_find(&region_tree, pc);
+}
+
+uint64_t region_space_new(size_t bytes)
+{
+	static uint64_t next = 4096; /* 0 means none; more, so that a small number is seen to be wrong */
+
+	/* Stretches are 48-bit addresses on the wire; used up at a million stubs a second in weeks. */
+	return __atomic_fetch_add(&next, (bytes + 15) & ~(size_t)15, __ATOMIC_RELAXED);
+}
+
+#define LOAD(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
+
+static int read_slot(const struct region *region, uintptr_t pc, struct region_stub *out)
+{
+	uintptr_t start = LOAD(region->start);
+	size_t bytes = LOAD(region->bytes);
+	size_t stride = LOAD(region->kind) == FLAMEPROF_CODE_HOST ? bytes : LOAD(region->stride);
+	struct region_slot *slots = LOAD(region->slot);
+	size_t index;
+
+	if (pc < start || pc - start >= bytes || !stride || !slots)
+		return -ENOENT;
+	index = (pc - start) / stride;
+	if (index >= LOAD(region->slots))
+		return -ENOENT;
+	out->slot = &slots[index];
+	out->start = start + index * stride;
+	out->bytes = stride;
+	out->kind = LOAD(region->kind);
+	out->eh_frame_hdr = LOAD(region->eh_frame_hdr);
+	out->cfi_start = LOAD(region->cfi_start);
+	out->cfi_end = LOAD(region->cfi_end);
+	out->row_space = LOAD(region->row_space);
+	out->space = __atomic_load_n(&out->slot->space, __ATOMIC_ACQUIRE);
+	out->name = LOAD(out->slot->name);
+	out->payload = LOAD(out->slot->payload);
+	return out->space && out->name ? 0 : -ENOENT;
+}
+
+int region_find_stub(uintptr_t pc, struct region_stub *out)
+{
+	const struct region *region = region_find(pc);
+	uint32_t generation;
+
+	if (!region)
+		return -ENOENT;
+	generation = __atomic_load_n(&region->generation, __ATOMIC_ACQUIRE);
+	if (generation & 1 || read_slot(region, pc, out))
+		return -ENOENT;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	/* The stub ended meanwhile, and maybe another began: pc was in neither's life. */
+	if (LOAD(region->generation) != generation || LOAD(out->slot->space) != out->space)
+		return -ENOENT;
+	return 0;
+}
