@@ -28,6 +28,8 @@ SAFE = {
 BEFORE_START = {
     "libprof/sampler/process.c": {"sigaction", "sigfillset", "__errno_location"},
 }
+# What gdb looks for by name. With a version: a host's own JIT compiler is not given ours.
+GDB = {"__jit_debug_descriptor", "__jit_debug_register_code"}
 TLS = re.compile(r"R_(X86_64|AARCH64)_\w*(TLS|TPOFF|DTPMOD|DTPOFF|GOTTPOFF)\w*")
 
 
@@ -105,7 +107,7 @@ def check_exports(report):
     libc = {name.split("@")[0] for name, kind in symbols(libc_path(), "-D") if kind not in "Uwv"}
     for name, kind in symbols(LIBRARY, "-D", "--defined-only"):
         base, _, version = name.partition("@")
-        if base.startswith("flameprof_"):
+        if base.startswith("flameprof_") or base in GDB:
             if version.strip("@") != "FLAMEPROF_1":
                 report.error(LIBRARY, 0, f"exports {base} without its version")
         elif kind == "A":

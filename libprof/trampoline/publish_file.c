@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening and writing files for other tools: publish_file.h. */
+#include "libprof/trampoline/publish_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000LL
+
+static long long clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/*
+ * When this process began, on CLOCK_REALTIME; 0 when /proc does not tell.
+ * Source: proc(5), /proc/pid/stat, field 22; the second field may contain blanks and brackets.
+ */
+static long long process_start_ns(void)
+{
+	char text[1024];
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	unsigned long long ticks;
+
+	if (fd >= 0)
+		close(fd);
+	if (got <= 0)
+		return 0;
+	text[got] = '\0';
+
+	const char *at = strrchr(text, ')');
+
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (!at || sscanf(at, "%llu", &ticks) != 1)
+		return 0;
+	return clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) +
+		(long long)ticks * (NS_PER_S / sysconf(_SC_CLK_TCK));
+}
+
+/*
+ * Was the file last written before this process began? Pids come again, in containers at every
+ * start. Two seconds are left for clocks that are set and file systems that round.
+ */
+static int is_of_the_past(const struct stat *status)
+{
+	long long start_ns = process_start_ns();
+	long long written_ns = status->st_mtim.tv_sec * NS_PER_S + status->st_mtim.tv_nsec;
+
+	return start_ns && written_ns < start_ns - 2 * NS_PER_S;
+}
+
+int publish_file_open(
+	struct publish_file *file, const char *path, enum publish_file_sharing sharing)
+{
+	int flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	int fd = open(path, flags | O_EXCL, 0600);
+	int existed = fd < 0 && errno == EEXIST;
+	struct stat status;
+	int error = 0;
+
+	if (existed)
+		fd = open(path, flags & ~O_CREAT);
+	if (fd < 0)
+		return errno == ELOOP || errno == ENXIO ? -EEXIST : -errno;
+	if (!existed)
+		goto out;
+	if (fstat(fd, &status))
+		error = -errno;
+	else if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1)
+		error = -EEXIST;
+	else if (is_of_the_past(&status))
+		error = ftruncate(fd, 0) ? -errno : 0;
+	else if (sharing == PUBLISH_FILE_OWN)
+		error = -EEXIST;
+out:
+	if (error) {
+		close(fd);
+		return error;
+	}
+	file->fd = fd;
+	file->error = 0;
+	file->used = 0;
+	return 0;
+}
+
+void publish_file_drop(struct publish_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
+	file->used = 0;
+}
+
+void publish_file_close(struct publish_file *file)
+{
+	publish_file_flush(file);
+	publish_file_drop(file);
+}
+
+int publish_file_flush(struct publish_file *file)
+{
+	size_t done = 0;
+
+	while (!file->error && done < file->used) {
+		ssize_t count = write(file->fd, file->buffer + done, file->used - done);
+
+		if (count > 0)
+			done += count;
+		else if (!count || errno != EINTR)
+			file->error = count ? -errno : -EIO;
+	}
+	file->used = 0;
+	return file->error;
+}
+
+void publish_file_put(struct publish_file *file, const void *bytes, size_t count)
+{
+	const char *from = bytes;
+
+	while (count && !file->error) {
+		size_t room = sizeof(file->buffer) - file->used;
+		size_t part = count < room ? count : room;
+
+		memcpy(file->buffer + file->used, from, part);
+		file->used += part;
+		from += part;
+		count -= part;
+		if (file->used == sizeof(file->buffer))
+			publish_file_flush(file);
+	}
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jit-PID.dump in $JITDUMPDIR, else in the current folder: code, names and unwinding information with
+ * times, of which `perf inject --jit` makes an ELF file for each piece of code.
+ * Source: linux, tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.c.
+ *
+ * perf takes a piece's file for what lies at the code's address and behind it, up to the end of the
+ * unwinding information; files that overlap cut each other short. So only the search table of one
+ * .eh_frame_hdr goes behind each stub's code, into its stride (REGION_STRIDE), and the .eh_frame of
+ * the region is announced once, as a piece of its own at the address where it is:
+ *
+ *	stub | table of one entry | fill ...  stub | table | fill ...      .eh_frame
+ *	             `-------------------------------------------------------^
+ */
+#include "libprof/trampoline/publish.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arch/stub.h"
+#include "libprof/trampoline/publish_cfi.h"
+#include "libprof/trampoline/publish_file.h"
+#include "libprof/unwind/cfi.h"
+
+#define MAGIC	  0x4a695444u
+#define VERSION	  1u
+#define LOAD_MAX  (64u << 20) /* a record's length has 32 bits */
+#define TABLE_MAX 16u	      /* FDEs of one piece of the host's code */
+
+enum record_id { CODE_LOAD = 0, CODE_CLOSE = 3, CODE_UNWINDING_INFO = 4 };
+
+struct file_header {
+	uint32_t magic, version, total_size, elf_mach, pad, pid;
+	uint64_t time_ns, flags;
+};
+
+struct prefix {
+	uint32_t id, total_size;
+	uint64_t time_ns;
+};
+
+struct load {
+	struct prefix prefix;
+	uint32_t pid, tid;
+	uint64_t vma, code_addr, code_size, code_index;
+};
+
+struct unwinding {
+	struct prefix prefix;
+	uint64_t unwinding_size, eh_frame_hdr_size, mapped_size;
+};
+
+struct eh_frame_hdr {
+	uint8_t version, frame_encoding, count_encoding, table_encoding;
+	int32_t frame;
+	uint32_t count;
+	struct {
+		int32_t begin, fde;
+	} entry[TABLE_MAX];
+};
+
+static struct publish_file dump = {.fd = -1};
+static void *marker; /* perf finds the file by this mapping */
+static size_t marker_bytes;
+static uint64_t code_index;
+
+/* What perf record -k 1 stamps samples with. */
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+static int map_marker(void)
+{
+	marker_bytes = sysconf(_SC_PAGESIZE);
+	marker = mmap(NULL, marker_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, dump.fd, 0);
+	if (marker != MAP_FAILED)
+		return 0;
+	marker = NULL;
+	return -errno;
+}
+
+static void unmap_marker(void)
+{
+	if (marker)
+		munmap(marker, marker_bytes);
+	marker = NULL;
+}
+
+static int start(void)
+{
+	const char *folder = secure_getenv("JITDUMPDIR");
+	struct file_header header = {
+		.magic = MAGIC,
+		.version = VERSION,
+		.total_size = sizeof(header),
+		.elf_mach = ARCH_ELF_MACHINE,
+		.pid = getpid(),
+		.time_ns = now_ns(),
+	};
+	char path[4096];
+	int error;
+
+	if (dump.fd >= 0)
+		return 0;
+	if (!folder || !*folder)
+		folder = ".";
+	if (snprintf(path, sizeof(path), "%s/jit-%d.dump", folder, (int)getpid()) >=
+		(int)sizeof(path))
+		return -ENAMETOOLONG;
+	error = publish_file_open(&dump, path, PUBLISH_FILE_OWN);
+	if (error)
+		return error;
+	publish_file_put(&dump, &header, sizeof(header));
+	error = publish_file_flush(&dump);
+	if (!error)
+		error = map_marker();
+	if (error)
+		publish_file_drop(&dump);
+	return error;
+}
+
+/* The host's code may be executable and not readable; perf wants bytes of some kind. */
+static void put_host_code(uintptr_t address, size_t bytes)
+{
+	char part[4096];
+
+	while (bytes) {
+		size_t count = bytes < sizeof(part) ? bytes : sizeof(part);
+		struct iovec to = {part, count}, from = {(void *)address, count};
+
+		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)count)
+			memset(part, 0, count);
+		publish_file_put(&dump, part, count);
+		address += count;
+		bytes -= count;
+	}
+}
+
+/* The record up to the code; the code's bytes follow. */
+static void put_load(uintptr_t address, size_t bytes, const char *name)
+{
+	size_t name_bytes = strlen(name) + 1;
+	struct load load = {
+		.prefix = {CODE_LOAD, sizeof(load) + name_bytes + bytes, now_ns()},
+		.pid = getpid(),
+		.tid = gettid(),
+		.vma = address,
+		.code_addr = address,
+		.code_size = bytes,
+		.code_index = code_index++,
+	};
+
+	publish_file_put(&dump, &load, sizeof(load));
+	publish_file_put(&dump, name, name_bytes);
+}
+
+/*
+ * What perf reads as the region's .eh_frame. The host's may name personalities, which perf would
+ * look up in memory, so it is written anew when the result is no longer than it was.
+ */
+struct frames {
+	struct region view; /* of which publish_cfi_each() reads @bytes */
+	uintptr_t shift;    /* how far the view's pcs and records are from where perf sees them */
+	struct publish_bytes copy;
+};
+
+static void frames_init(struct frames *frames, const struct region *region)
+{
+	uintptr_t end = region->start + region->bytes;
+	uintptr_t address = (uintptr_t)region->eh_frame;
+
+	*frames = (struct frames){.view = *region};
+	if (region->kind != FLAMEPROF_CODE_HOST ||
+		publish_cfi_write(&frames->copy, region, region->start, end, address) ||
+		frames->copy.used > region->eh_frame_bytes)
+		return;
+	frames->view.eh_frame = frames->copy.data;
+	frames->view.eh_frame_bytes = frames->copy.used;
+	frames->shift = (uintptr_t)frames->copy.data - address;
+}
+
+static void frames_release(struct frames *frames)
+{
+	free(frames->copy.data);
+}
+
+static void put_eh_frame(const struct region *region)
+{
+	struct frames frames;
+
+	frames_init(&frames, region);
+	put_load((uintptr_t)region->eh_frame, frames.view.eh_frame_bytes,
+		"[call-frame information]");
+	publish_file_put(&dump, frames.view.eh_frame, frames.view.eh_frame_bytes);
+	frames_release(&frames);
+}
+
+static int add_region(const struct region *region, void **state)
+{
+	(void)state;
+	if (region->kind == FLAMEPROF_CODE_HOST && region->bytes > LOAD_MAX)
+		return -E2BIG;
+	if (region->eh_frame && region->eh_frame_hdr && region->eh_frame_bytes <= LOAD_MAX)
+		put_eh_frame(region);
+	return 0;
+}
+
+struct search {
+	uintptr_t origin; /* address the table counts from, as seen from what is read */
+	struct eh_frame_hdr *out;
+};
+
+/* Sorted by insertion: there is one, nearly always. */
+static int put_entry(void *context, const struct cfi_fde *fde)
+{
+	struct search *search = context;
+	struct eh_frame_hdr *out = search->out;
+	int64_t begin = fde->begin - search->origin, record = fde->record - search->origin;
+	uint32_t i = out->count;
+
+	if (i == TABLE_MAX)
+		return -E2BIG;
+	if (begin != (int32_t)begin || record != (int32_t)record)
+		return -ERANGE;
+	for (; i && out->entry[i - 1].begin > begin; i--)
+		out->entry[i] = out->entry[i - 1];
+	out->entry[i].begin = begin;
+	out->entry[i].fde = record;
+	out->count++;
+	return 0;
+}
+
+static int find_fdes(
+	const struct region *region, uintptr_t start, uintptr_t header, struct eh_frame_hdr *out)
+{
+	struct search search = {.origin = header, .out = out};
+	struct cfi_fde fde;
+	int error;
+
+	if (region->kind == FLAMEPROF_CODE_HOST) {
+		struct frames frames;
+
+		frames_init(&frames, region);
+		search.origin += frames.shift;
+		error = publish_cfi_each(&frames.view, put_entry, &search);
+		frames_release(&frames);
+	} else {
+		struct unwind_module chunk = {
+			.start = region->start,
+			.end = (uintptr_t)region->eh_frame + region->eh_frame_bytes,
+			.eh_frame_hdr = region->eh_frame_hdr,
+		};
+
+		error = cfi_find_fde(&chunk, start, &fde);
+		if (!error)
+			error = put_entry(&search, &fde);
+	}
+	return error;
+}
+
+/* Is there room for a table behind the code? A stub's is its own; behind the host's may be more. */
+static int has_room(const struct region *region, uintptr_t start, uintptr_t table_end)
+{
+	uintptr_t code_end = region->start + region->bytes;
+
+	if (region->kind != FLAMEPROF_CODE_HOST)
+		return table_end - start <= region->stride;
+	for (uintptr_t at = code_end; at < table_end; at += 8) {
+		if (region_find(at))
+			return 0;
+	}
+	return !region_find(table_end - 1);
+}
+
+/* Comes before the record of the code it belongs to. Code without is named and followed by fp. */
+static void put_unwinding(const struct region *region, uintptr_t start, size_t bytes)
+{
+	uintptr_t header = start + ((bytes + 7) & ~(size_t)7);
+	struct eh_frame_hdr table = {1, 0x1b, 0x03, 0x3b, .count = 0};
+	size_t used;
+
+	if (!region->eh_frame || !region->eh_frame_hdr ||
+		find_fdes(region, start, header, &table) || !table.count)
+		return;
+	used = (offsetof(struct eh_frame_hdr, entry[table.count]) + 7) & ~(size_t)7;
+	if (!has_room(region, start, header + used))
+		return;
+	table.frame = (uintptr_t)region->eh_frame - (header + 4);
+
+	struct unwinding record = {
+		.prefix = {CODE_UNWINDING_INFO, sizeof(record) + used, now_ns()},
+		.unwinding_size = used,
+		.eh_frame_hdr_size = used,
+		.mapped_size = used,
+	};
+
+	publish_file_put(&dump, &record, sizeof(record));
+	publish_file_put(&dump, &table, used);
+}
+
+static int add_slot(const struct region *region, uint32_t slot, void *state)
+{
+	uintptr_t start_address = publish_slot_start(region, slot);
+	size_t bytes = publish_slot_bytes(region);
+
+	(void)state;
+	put_unwinding(region, start_address, bytes);
+	put_load(start_address, bytes, region->slot[slot].name);
+	if (region->kind == FLAMEPROF_CODE_HOST)
+		put_host_code(start_address, bytes);
+	else
+		publish_file_put(&dump, (const void *)start_address, bytes);
+	return 0;
+}
+
+static int flush(void)
+{
+	if (!publish_file_flush(&dump))
+		return 0;
+	publish_file_drop(&dump);
+	unmap_marker();
+	return PUBLISH_ENDED;
+}
+
+static int fork_child(void)
+{
+	publish_file_drop(&dump);
+	unmap_marker();
+	return start();
+}
+
+static void finish(void)
+{
+	struct prefix record = {CODE_CLOSE, sizeof(record), now_ns()};
+
+	publish_file_put(&dump, &record, sizeof(record));
+	publish_file_flush(&dump);
+}
+
+const struct publisher publisher_jitdump = {
+	.flag = FLAMEPROF_PUBLISH_JITDUMP,
+	.start = start,
+	.add_region = add_region,
+	.add_slot = add_slot,
+	.flush = flush,
+	.fork_child = fork_child,
+	.finish = finish,
+};

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf's map of names, /tmp/perf-PID.map: a line "START SIZE name" for each stub and each piece of
+ * the host's code. It is only ever appended to and stays when the process ends, since perf report
+ * reads it later. Source: linux, tools/perf/Documentation/jit-interface.txt.
+ */
+#include "libprof/trampoline/publish.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libprof/trampoline/publish_file.h"
+
+/* Longer names are cut: with the rest of the line they stay below what is written at once. */
+#define NAME_BYTES 2048
+
+static struct publish_file map = {.fd = -1};
+static int in_files; /* told of regions that are pages of a file */
+
+static int start(void)
+{
+	char path[64];
+
+	if (map.fd >= 0)
+		return 0;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	return publish_file_open(&map, path, PUBLISH_FILE_SHARED);
+}
+
+static int add_region(const struct region *region, void **state)
+{
+	(void)state;
+	in_files |= region->of_file;
+	return 0;
+}
+
+/* A name ends at the line's end, and perf prints it to terminals: controls become \x0a. */
+static size_t put_name(char *line, const char *name)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t used = 0;
+
+	for (; *name && used + 4 <= NAME_BYTES; name++) {
+		unsigned char byte = *name;
+
+		if (byte >= 0x20 && byte != 0x7f) {
+			line[used++] = byte;
+			continue;
+		}
+		line[used++] = '\\';
+		line[used++] = 'x';
+		line[used++] = digits[byte >> 4];
+		line[used++] = digits[byte & 15];
+	}
+	/* Half a UTF-8 character would be no character. */
+	if (*name) {
+		while (used && (line[used - 1] & 0xc0) == 0x80)
+			used--;
+		if (used && (line[used - 1] & 0xc0) == 0xc0)
+			used--;
+	}
+	/* perf skips lines whose name has less than three bytes. */
+	while (used < 3)
+		line[used++] = ' ';
+	return used;
+}
+
+static size_t put_hex(char *line, uint64_t value)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t count = 1;
+
+	for (uint64_t rest = value >> 4; rest; rest >>= 4)
+		count++;
+	for (size_t i = count; i; value >>= 4)
+		line[--i] = digits[value & 15];
+	return count;
+}
+
+static int add_slot(const struct region *region, uint32_t slot, void *state)
+{
+	char line[2 * 17 + NAME_BYTES + 1];
+	size_t used = put_hex(line, publish_slot_start(region, slot));
+
+	(void)state;
+	line[used++] = ' ';
+	used += put_hex(line + used, publish_slot_bytes(region));
+	line[used++] = ' ';
+	used += put_name(line + used, region->slot[slot].name);
+	line[used++] = '\n';
+	/* Lines are written whole, so that those of others come between, not into them. */
+	if (used > sizeof(map.buffer) - map.used)
+		publish_file_flush(&map);
+	publish_file_put(&map, line, used);
+	return 0;
+}
+
+static int flush(void)
+{
+	if (!publish_file_flush(&map))
+		return 0;
+	publish_file_drop(&map);
+	return PUBLISH_ENDED;
+}
+
+static int fork_child(void)
+{
+	publish_file_drop(&map);
+	return start();
+}
+
+/* perf reads the map for anonymous memory only. jitdump has no such limit. */
+static int status(void)
+{
+	return in_files ? -ENOTSUP : 0;
+}
+
+const struct publisher publisher_perf_map = {
+	.flag = FLAMEPROF_PUBLISH_PERF_MAP,
+	.start = start,
+	.add_region = add_region,
+	.add_slot = add_slot,
+	.flush = flush,
+	.fork_child = fork_child,
+	.status = status,
+};

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The unwinders that throw exceptions and answer backtrace(3): libgcc and LLVM libunwind. Each is
+ * told of the call-frame information of a region, all of it at once: libgcc gets slow with many
+ * registrations. Both may be loaded, and one more may be linked into the program.
+ * Source: libgcc's unwind-dw2-fde.c, LLVM's libunwind.cpp.
+ */
+#include "libprof/trampoline/publish.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "libprof/trampoline/publish_cfi.h"
+#include "libprof/trampoline/publish_loaded.h"
+#include "libprof/unwind/cfi.h"
+
+/* Kinds of unwinders; at most one of each is told. */
+enum kind { LIBGCC, LINKED, LLVM, KINDS };
+
+/* libgcc's and what is linked into the program: a section that ends with four zero bytes. */
+static void (*register_frame[2])(const void *);
+static void (*deregister_frame[2])(const void *);
+static const void *(*find_fde)(const void *pc, void *bases); /* libgcc's */
+
+/* LLVM's: a section, or one FDE; older ones have the latter only. */
+static void (*llvm_add_section)(uintptr_t);
+static void (*llvm_remove_section)(uintptr_t);
+static void (*llvm_add_fde)(uintptr_t);
+static void (*llvm_remove_fde)(uintptr_t);
+
+static unsigned seen; /* atomic; bit k: the functions of kind k are there; never taken back */
+static unsigned told; /* what add_region() tells; under publish.c's lock */
+
+struct state {
+	unsigned told;
+	struct publish_bytes llvm_section; /* a copy for LLVM, see below */
+};
+
+/* A program that links libgcc statically and exports it; not one of the libraries' own names. */
+static void find_linked(void)
+{
+	void *add = dlsym(RTLD_DEFAULT, "__register_frame");
+	void *remove = dlsym(RTLD_DEFAULT, "__deregister_frame");
+	Dl_info add_in, remove_in, llvm_in;
+	void *llvm = dlsym(RTLD_DEFAULT, "__unw_add_dynamic_fde");
+
+	if (!add || !remove || !dladdr(add, &add_in) || !dladdr(remove, &remove_in))
+		return;
+	if (add_in.dli_fbase != remove_in.dli_fbase || add == (void *)register_frame[LIBGCC])
+		return;
+	if (llvm && dladdr(llvm, &llvm_in) && llvm_in.dli_fbase == add_in.dli_fbase)
+		return;
+	register_frame[LINKED] = (void (*)(const void *))add;
+	deregister_frame[LINKED] = (void (*)(const void *))remove;
+	__atomic_or_fetch(&seen, 1u << LINKED, __ATOMIC_RELEASE);
+}
+
+/*
+ * glibc loads libgcc itself when somebody asks it for a backtrace or cancels a thread. What is
+ * registered before that would be unknown there, so it is loaded now.
+ */
+static void find_libgcc(void)
+{
+	void *handle = publish_loaded("libgcc_s.so.1");
+
+	if (!handle)
+		handle = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_LOCAL);
+	if (!handle)
+		return;
+	register_frame[LIBGCC] = (void (*)(const void *))dlsym(handle, "__register_frame");
+	deregister_frame[LIBGCC] = (void (*)(const void *))dlsym(handle, "__deregister_frame");
+	find_fde = (const void *(*)(const void *, void *))dlsym(handle, "_Unwind_Find_FDE");
+	if (register_frame[LIBGCC] && deregister_frame[LIBGCC])
+		__atomic_or_fetch(&seen, 1u << LIBGCC, __ATOMIC_RELEASE);
+}
+
+static void find_llvm(void)
+{
+	void *handle = publish_loaded("libunwind.so.1");
+
+	if (!handle)
+		handle = RTLD_DEFAULT;
+	llvm_add_fde = (void (*)(uintptr_t))dlsym(handle, "__unw_add_dynamic_fde");
+	llvm_remove_fde = (void (*)(uintptr_t))dlsym(handle, "__unw_remove_dynamic_fde");
+	llvm_add_section =
+		(void (*)(uintptr_t))dlsym(handle, "__unw_add_dynamic_eh_frame_section");
+	llvm_remove_section =
+		(void (*)(uintptr_t))dlsym(handle, "__unw_remove_dynamic_eh_frame_section");
+	if (llvm_add_fde && llvm_remove_fde)
+		__atomic_or_fetch(&seen, 1u << LLVM, __ATOMIC_RELEASE);
+}
+
+static void prepare(void)
+{
+	unsigned known = __atomic_load_n(&seen, __ATOMIC_ACQUIRE);
+
+	if (!(known & 1u << LIBGCC))
+		find_libgcc();
+	if (!(known & 1u << LINKED))
+		find_linked();
+	if (!(known & 1u << LLVM))
+		find_llvm();
+}
+
+static int start(void)
+{
+	unsigned before = told;
+
+	told = __atomic_load_n(&seen, __ATOMIC_ACQUIRE);
+	if (!told)
+		return -ENOENT;
+	return before != told ? PUBLISH_AFRESH : 0;
+}
+
+static int is_inside(void *context, const struct cfi_fde *fde)
+{
+	const struct region *region = context;
+
+	return fde->begin < region->start || fde->end > region->start + region->bytes ||
+			fde->end <= fde->begin
+		? -EINVAL : 0;
+}
+
+/*
+ * libgcc keeps the ranges in a tree from version 13 on, in which none may overlap: taking back one
+ * that could not be entered aborts. Regions do not overlap; what the host announced to us may lie,
+ * or may have been registered by the host itself.
+ */
+static int is_fit_for_libgcc(const struct region *region)
+{
+	void *bases[3];
+
+	if (region->kind != FLAMEPROF_CODE_HOST)
+		return 1;
+	if (publish_cfi_each(region, is_inside, (void *)(uintptr_t)region))
+		return 0;
+	return !find_fde || !find_fde((const void *)region->start, bases);
+}
+
+/*
+ * LLVM's up to version 17 reads on for ever at the four zero bytes that end a section. It stops, as
+ * all do, at a CIE of a version it does not know.
+ */
+static int llvm_copy(struct publish_bytes *section, const struct region *region)
+{
+	static const uint8_t end[12] = {8, 0, 0, 0, 0, 0, 0, 0, 0xff};
+	int error = publish_cfi_write(
+		section, region, region->start, region->start + region->bytes, 0);
+
+	publish_bytes_put(section, end, sizeof(end));
+	return error ? error : section->error;
+}
+
+static int llvm_tell_fde(void *context, const struct cfi_fde *fde)
+{
+	void (*tell)(uintptr_t) = *(void (**)(uintptr_t))context;
+
+	tell(fde->record);
+	return 0;
+}
+
+/* The host's own may have handlers of exceptions, which a copy has not: it is told in place. */
+static int llvm_takes_section(const struct region *region)
+{
+	return llvm_add_section && llvm_remove_section && region->kind != FLAMEPROF_CODE_HOST;
+}
+
+static int tell_llvm(const struct region *region, struct state *known)
+{
+	if (!llvm_takes_section(region))
+		return publish_cfi_each(region, llvm_tell_fde, &llvm_add_fde);
+
+	int error = llvm_copy(&known->llvm_section, region);
+
+	if (!error)
+		llvm_add_section((uintptr_t)known->llvm_section.data);
+	return error;
+}
+
+static void untell_llvm(const struct region *region, struct state *known)
+{
+	if (llvm_takes_section(region))
+		llvm_remove_section((uintptr_t)known->llvm_section.data);
+	else
+		publish_cfi_each(region, llvm_tell_fde, &llvm_remove_fde);
+}
+
+static int add_region(const struct region *region, void **state)
+{
+	struct state *known = *state;
+
+	/* Code with frame pointers only: nothing these unwinders could be told. */
+	if (!region->eh_frame)
+		return 0;
+	if (!known)
+		known = *state = calloc(1, sizeof(*known));
+	if (!known)
+		return -ENOMEM;
+	for (unsigned kind = LIBGCC; kind <= LINKED; kind++) {
+		if (!(told & ~known->told & 1u << kind) || !is_fit_for_libgcc(region))
+			continue;
+		register_frame[kind](region->eh_frame);
+		known->told |= 1u << kind;
+	}
+	if ((told & ~known->told & 1u << LLVM) && !tell_llvm(region, known))
+		known->told |= 1u << LLVM;
+	return 0;
+}
+
+static void remove_region(const struct region *region, void *state)
+{
+	struct state *known = state;
+
+	if (!known)
+		return;
+	for (unsigned kind = LIBGCC; kind <= LINKED; kind++) {
+		if (known->told & 1u << kind)
+			deregister_frame[kind](region->eh_frame);
+	}
+	if (known->told & 1u << LLVM)
+		untell_llvm(region, known);
+	free(known->llvm_section.data);
+	free(known);
+}
+
+const struct publisher publisher_unwinders = {
+	.flag = FLAMEPROF_PUBLISH_UNWINDERS,
+	.prepare = prepare,
+	.start = start,
+	.add_region = add_region,
+	.remove_region = remove_region,
+};

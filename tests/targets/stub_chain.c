@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A chain of call stubs, as an interpreter has them on its stack, for looking at with other tools:
+ *
+ *	main -> outermost -> step -> middle -> step -> innermost -> step -> leaf
+ *
+ * where outermost, middle and innermost are stubs and step() is the target of all. Linked with
+ * libflameprof. Arguments: what to publish (flameprof_publish), and what the leaf does:
+ *
+ *	spin MS       works for so long
+ *	stop          sleeps until it is killed; says "ready" first
+ *	abort         ends with a core dump's signal
+ *	fork MS       the child goes on to work for so long and the parent waits; both say their pid
+ *	many N MS     N more stubs are made and freed first, one more is made, then it works
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libprof/flameprof_stub.h"
+
+typedef long step_function(int depth);
+
+static struct flameprof_arena *arena;
+static step_function *chain[3];
+static const char *what;
+static long amount;
+static volatile unsigned long sink;
+
+static void work(long ms)
+{
+	struct timespec now;
+	long end_ms;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000 + ms;
+	do {
+		for (int i = 0; i < 1000000; i++)
+			sink += i;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < end_ms);
+}
+
+static __attribute__((noinline)) long leaf(void)
+{
+	if (!strcmp(what, "spin"))
+		work(amount);
+	if (!strcmp(what, "abort"))
+		abort();
+	if (!strcmp(what, "stop")) {
+		puts("ready");
+		fflush(stdout);
+		for (;;)
+			pause();
+	}
+	if (!strcmp(what, "fork")) {
+		pid_t child = fork();
+
+		if (!child)
+			work(amount);
+		if (child)
+			waitpid(child, NULL, 0);
+		printf("%s %d\n", child ? "parent" : "child", (int)getpid());
+		fflush(stdout);
+		if (!child)
+			_exit(0);
+	}
+	return sink != 1;
+}
+
+static __attribute__((noinline)) long step(int depth)
+{
+	/* Something is left to do, so that the call is no jump. */
+	return (depth < 3 ? chain[depth](depth + 1) : leaf()) + 1;
+}
+
+static step_function *stub(const char *name, uintptr_t payload)
+{
+	return (step_function *)flameprof_stub_new(arena, name, payload);
+}
+
+static void make_many(long count)
+{
+	step_function **made = calloc((size_t)count, sizeof(*made));
+	char name[32];
+
+	for (long i = 0; made && i < count; i++) {
+		snprintf(name, sizeof(name), "one_of_many_%ld", i);
+		made[i] = stub(name, 0);
+	}
+	for (long i = 0; made && i < count; i += 2)
+		flameprof_stub_free(arena, (flameprof_function *)made[i]);
+	free(made);
+}
+
+int main(int argc, char **argv)
+{
+	int error;
+
+	if (argc < 3)
+		return 2;
+	what = argv[2];
+	amount = argc > 3 ? atol(argv[3]) : 0;
+	error = flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, (flameprof_function *)step, NULL);
+	if (error)
+		return 3;
+	/* One before, the others after: what exists is told, and what comes. */
+	chain[0] = stub("outermost", 1);
+	error = flameprof_publish((unsigned)atoi(argv[1]));
+	printf("publish %d\n", error);
+	fflush(stdout);
+	if (!strcmp(what, "many")) {
+		make_many(amount);
+		what = "spin";
+		amount = argc > 4 ? atol(argv[4]) : 0;
+	}
+	chain[1] = stub("middle", 2);
+	chain[2] = stub("innermost", 3);
+	return step(0) == 4 + 1 ? 0 : 1;
+}
