@@ -74,7 +74,7 @@ san_objects := $(if $(SAN),$(BUILD)/obj/tests/setup/leaks.o)
 
 # The guest: position independent, no stack protector, no thread-local storage, nothing but libc.
 prof_cflags := $(base_cflags) -fPIC -fno-stack-protector -fno-exceptions -fasynchronous-unwind-tables \
-	-ffunction-sections
+	-ffunction-sections -DFLAMERUN_BINDIR='"$(bindir)"'
 cli_packages := cairo libdw libelf liblzma inih
 # Asked once and only when something is compiled: `make help` works without pkg-config.
 ask_packages = $(shell $(PKG_CONFIG) $(1) $(cli_packages))
