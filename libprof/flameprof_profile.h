@@ -106,8 +106,9 @@ FLAMEPROF_API int flameprof_profile_mark(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_mark *out);
 
 /*
- * Add everything in @from to @into: equal stacks of one thread become one.
- * Returns 0; -EINVAL when their periods or clocks differ; -ENOSPC at @into's ceiling; -ENOMEM. A failed
+ * Add everything in @from to @into: equal stacks of one thread become one. Threads of different runs
+ * of the profiler are one when tid and name are the same, modules when file and place are.
+ * Returns 0; -EINVAL when their periods or clocks differ, or they are the same profile; -ENOSPC at @into's ceiling; -ENOMEM. A failed
  * call leaves @into as it was.
  */
 FLAMEPROF_API int flameprof_profile_merge(

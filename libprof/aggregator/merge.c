@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One profile into another. First everything gets a place there, with no weight yet; that may fail
+ * and is taken back. Then the weights are added, which cannot.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "libprof/aggregator/profile.h"
+
+/* From numbers there to numbers here. Memory of its own, not on a profile's account. */
+struct merge {
+	struct flameprof_profile *into;
+	const struct flameprof_profile *from;
+	uint16_t *modules; /* by number */
+	uint32_t *nodes;   /* by number */
+	uint32_t *threads; /* by index: index + 1 */
+	uint32_t *stacks;  /* by index: index + 1 */
+};
+
+static size_t modules_bytes(const struct merge *m)
+{
+	return m->from->names.module_of.bytes + sizeof(uint16_t);
+}
+
+static int merge_init(struct merge *m, struct flameprof_profile *into,
+	const struct flameprof_profile *from)
+{
+	*m = (struct merge){.into = into, .from = from};
+	m->modules = pages_new(modules_bytes(m));
+	m->nodes = pages_new(((size_t)from->node_count + 1) * sizeof(uint32_t));
+	m->threads = pages_new(((size_t)from->thread_count + 1) * sizeof(uint32_t));
+	m->stacks = pages_new(((size_t)from->stack_count + 1) * sizeof(uint32_t));
+	return m->modules && m->nodes && m->threads && m->stacks ? 0 : -ENOMEM;
+}
+
+static void merge_release(struct merge *m)
+{
+	pages_free(m->modules, modules_bytes(m));
+	pages_free(m->nodes, ((size_t)m->from->node_count + 1) * sizeof(uint32_t));
+	pages_free(m->threads, ((size_t)m->from->thread_count + 1) * sizeof(uint32_t));
+	pages_free(m->stacks, ((size_t)m->from->stack_count + 1) * sizeof(uint32_t));
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static int same_module(const struct merge *m, const struct names_module *here,
+	const struct names_module *there)
+{
+	return here->start == there->start && here->end == there->end &&
+		here->bias == there->bias && here->build_id_bytes == there->build_id_bytes &&
+		!memcmp(here->build_id, there->build_id, here->build_id_bytes) &&
+		!strcmp(names_string(&m->into->names, here->path),
+			names_string(&m->from->names, there->path));
+}
+
+/* A number that no module here has: @wanted, or the first that is free. 0: there is none. */
+static uint32_t free_number(const struct names *names, uint32_t wanted)
+{
+	if (!names_find_module(names, wanted))
+		return wanted;
+	for (uint32_t number = 1; number <= WIRE_MODULE_MAX; number++)
+		if (!names_find_module(names, number))
+			return number;
+	return 0;
+}
+
+static int place_module(struct merge *m, const struct names_module *there)
+{
+	struct names *names = &m->into->names;
+	struct names_module module = *there;
+	int error;
+
+	for (uint32_t i = 0; i < names->module_count; i++) {
+		if (same_module(m, names_module(names, i), there)) {
+			m->modules[there->number] = (uint16_t)names_module(names, i)->number;
+			return 0;
+		}
+	}
+	module.number = free_number(names, there->number);
+	if (!module.number)
+		return -ENOSPC;
+	error = names_add_module(names, &m->into->account, &module,
+		names_string(&m->from->names, there->path));
+	if (!error)
+		m->modules[there->number] = (uint16_t)module.number;
+	return error;
+}
+
+static int place_names(struct merge *m)
+{
+	const struct names *there = &m->from->names;
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < there->module_count; i++)
+		error = place_module(m, names_module(there, i));
+	for (uint32_t i = 0; !error && i < there->code_count; i++) {
+		error = names_add_code(&m->into->names, &m->into->account, names_code(there, i),
+			names_string(there, names_code(there, i)->name));
+		/* What contradicts a name that is known here stays without one. */
+		if (error == -EINVAL)
+			error = 0;
+	}
+	return error;
+}
+
+/* What @frame of there is called here. */
+static uint64_t translate(const struct merge *m, uint64_t frame)
+{
+	uint32_t number = WIRE_FRAME_MODULE(frame);
+
+	if (number == WIRE_MODULE_NONE || number > WIRE_MODULE_MAX)
+		return frame;
+	/* Not known there: it must not become one that is known here. */
+	number = names_find_module(&m->from->names, number) ? m->modules[number] : WIRE_MODULE_OVER;
+	return WIRE_FRAME(number, WIRE_FRAME_ADDRESS(frame));
+}
+
+/* ---- stacks ---------------------------------------------------------------------------------- */
+
+static int place_nodes(struct merge *m)
+{
+	/* Parents have lower numbers than their children. */
+	for (uint32_t i = 1; i <= m->from->node_count; i++) {
+		const struct profile_node *there = profile_node(m->from, i);
+		uint64_t frame = translate(m, profile_node_frame(there));
+		uint32_t parent = m->nodes[there->parent];
+		int error;
+
+		m->nodes[i] = profile_find_node(m->into, parent, frame);
+		if (m->nodes[i])
+			continue;
+		error = profile_reserve_nodes(m->into, 1);
+		if (error)
+			return error;
+		m->nodes[i] = profile_commit_node(m->into, parent, frame);
+	}
+	return 0;
+}
+
+static int place_threads(struct merge *m)
+{
+	for (uint32_t i = 0; i < m->from->thread_count; i++) {
+		const struct profile_thread *there = profile_thread(m->from, i);
+		uint32_t here = profile_find_thread(m->into, &there->key);
+		int error;
+
+		if (!here)
+			here = profile_find_thread_of_other_run(m->into, &there->key, there->name);
+		if (!here) {
+			error = profile_reserve_thread(m->into);
+			if (error)
+				return error;
+			here = profile_commit_thread(m->into, &there->key, there->name);
+		}
+		m->threads[i] = here;
+	}
+	return 0;
+}
+
+static int place_stacks(struct merge *m)
+{
+	for (uint32_t i = 0; i < m->from->stack_count; i++) {
+		struct profile_stack stack = *profile_stack(m->from, i);
+		int error;
+
+		stack.node = m->nodes[stack.node];
+		stack.thread = m->threads[stack.thread] - 1;
+		stack.weight = 0;
+		stack.samples = 0;
+		m->stacks[i] = profile_find_stack(m->into, &stack);
+		if (m->stacks[i])
+			continue;
+		error = profile_reserve_stack(m->into);
+		if (error)
+			return error;
+		m->stacks[i] = profile_commit_stack(m->into, &stack);
+	}
+	return 0;
+}
+
+/* Marks are added behind those that are here; sort_marks() brings them into their order. */
+static int place_marks(struct merge *m)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < m->from->mark_count; i++) {
+		const struct profile_mark *mark = profile_mark(m->from, i);
+
+		error = profile_add_mark(m->into, mark->time_ns, mark->tid,
+			names_string(&m->from->names, mark->name));
+	}
+	return error;
+}
+
+static int place_all(struct merge *m)
+{
+	int error = place_names(m);
+
+	if (!error)
+		error = place_nodes(m);
+	if (!error)
+		error = place_threads(m);
+	if (!error)
+		error = place_stacks(m);
+	if (!error)
+		error = profile_reserve_samples(m->into, m->from->sample_count);
+	if (!error)
+		error = place_marks(m);
+	return error;
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+static void add_weights(struct merge *m)
+{
+	for (uint32_t i = 0; i < m->from->stack_count; i++) {
+		struct profile_stack *here = profile_stack(m->into, m->stacks[i] - 1);
+
+		here->weight += profile_stack(m->from, i)->weight;
+		here->samples += profile_stack(m->from, i)->samples;
+	}
+	for (uint32_t i = 0; i < m->from->thread_count; i++)
+		profile_thread(m->into, m->threads[i] - 1)->weight +=
+			profile_thread(m->from, i)->weight;
+	m->into->weight += m->from->weight;
+}
+
+/* Earlier samples come first: whole profiles, because those of one process follow each other. */
+static void add_samples(struct merge *m)
+{
+	struct flameprof_profile *into = m->into;
+	struct flameprof_sample *here = into->samples.at;
+	const struct flameprof_sample *there = m->from->samples.at;
+	uint64_t more = m->from->sample_count;
+	uint64_t at = into->sample_count;
+
+	if (!more)
+		return;
+	if (m->from->start_ns < into->start_ns) {
+		memmove(here + more, here, at * sizeof(*here));
+		at = 0;
+	}
+	for (uint64_t i = 0; i < more; i++) {
+		here[at + i] = there[i];
+		here[at + i].stack = m->stacks[there[i].stack] - 1;
+	}
+	into->sample_count += more;
+}
+
+static void sort_marks(struct flameprof_profile *p, uint32_t first)
+{
+	for (uint32_t i = first; i < p->mark_count; i++) {
+		struct profile_mark mark = *profile_mark(p, i);
+		uint32_t at = i;
+
+		for (; at && profile_mark(p, at - 1)->time_ns > mark.time_ns; at--)
+			*profile_mark(p, at) = *profile_mark(p, at - 1);
+		*profile_mark(p, at) = mark;
+	}
+}
+
+static void add_span(struct flameprof_profile *into, const struct flameprof_profile *from)
+{
+	if (from->start_ns < into->start_ns) {
+		into->start_ns = from->start_ns;
+		into->start_wall_s = from->start_wall_s;
+	}
+	if (from->end_ns > into->end_ns)
+		into->end_ns = from->end_ns;
+}
+
+int flameprof_profile_merge(struct flameprof_profile *into, const struct flameprof_profile *from)
+{
+	struct profile_counts before;
+	struct merge merge;
+	int error;
+
+	if (into == from || into->period_ns != from->period_ns || into->clock != from->clock)
+		return -EINVAL;
+	before = profile_counts(into);
+	into->account.limit_bytes = into->limit_bytes;
+	error = merge_init(&merge, into, from);
+	if (!error)
+		error = place_all(&merge);
+	if (error) {
+		profile_cut(into, &before);
+	} else {
+		add_weights(&merge);
+		add_samples(&merge);
+		sort_marks(into, before.marks);
+		add_span(into, from);
+	}
+	merge_release(&merge);
+	return error;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A profile as pprof has it, uncompressed. Nothing is named but what its owner named: names of code
+ * in files are found later, by whoever reads the mappings.
+ * Format: https://github.com/google/pprof/blob/main/proto/profile.proto
+ */
+#ifndef LIBPROF_AGGREGATOR_PPROF_H
+#define LIBPROF_AGGREGATOR_PPROF_H
+
+#include "libprof/flameprof_profile.h"
+
+/*
+ * What is not in profile.proto's own words:
+ *
+ *   sample types  samples/count, then cpu/nanoseconds (wall/nanoseconds of elapsed time)
+ *   labels        "thread_id", a number, and "thread", its name
+ *   comments      "title: TEXT", then "mark: MS TID NAME" for each mark: milliseconds since the start
+ *                 with three decimals, the thread, the name
+ *   no stack      credit that has none lies in a function "[unsampled]", others in "[no stack]"
+ */
+#define PPROF_TITLE	     "title: "
+#define PPROF_MARK	     "mark: "
+#define PPROF_GENERATED_FILE "[generated code]"
+
+/*
+ * Replace @path by @profile, however the name ends.
+ * Returns 0, -ENOMEM, or -errno of the file: then what was there is untouched.
+ * Context: one thread at a time for each profile, not a handler.
+ */
+int profile_write_pb(const struct flameprof_profile *profile, const char *path);
+
+#endif
