@@ -71,6 +71,17 @@ static void write_brief(const struct options_row *row, size_t *column, FILE *out
 	*column += 2 + bytes;
 }
 
+/* Names go on behind the title, lines begin below it. Returns where the line has got to. */
+static size_t write_title(const struct options_row *row, FILE *out)
+{
+	int bytes = fprintf(out, "%s:", row->text);
+
+	if (row->listing == OPTIONS_NAMES)
+		return bytes > 0 ? (size_t)bytes : 0;
+	fputc('\n', out);
+	return 0;
+}
+
 static void write_options(FILE *out)
 {
 	enum options_listing listing = OPTIONS_LINES;
@@ -90,7 +101,7 @@ static void write_options(FILE *out)
 			fputc('\n', out);
 		column = 0;
 		if (row->text)
-			fprintf(out, "%s:\n", row->text);
+			column = write_title(row, out);
 	}
 }
 

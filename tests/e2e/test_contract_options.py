@@ -44,8 +44,8 @@ def test_help_nobody_can_read_is_a_failure(run, word):
     (["-o"], "flamerun: -o wants FILE\n"),
     (["--quiet=1", "ls"], "flamerun: --quiet takes no value\n"),
     (["-o", "x.gif", "ls"], "flamerun: cannot tell the format of 'x.gif' by its name\n"
-                            "flamerun: hint: known endings: .svg .png .pdf .folded, or say it "
-                            "with --format\n"),
+                            "flamerun: hint: known endings: .svg .png .pdf .folded .pb.gz .pb, "
+                            "or say it with --format\n"),
     ([],
      "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]; "
      "flamerun --help tells more\n"),
@@ -144,7 +144,7 @@ def test_render_counts_what_it_cannot_parse(run, tmp_path):
 
 
 @pytest.mark.parametrize("words, message", [
-    (["render"], "render wants a file of folded stacks"),
+    (["render"], "render wants a file of folded stacks, or a pprof profile"),
     (["render", "a", "b"], "render takes one file, not also 'b'"),
     (["render", "none.folded"], "cannot open 'none.folded': No such file or directory"),
     (["render", "."], "cannot read '.': Is a directory"),
