@@ -118,6 +118,9 @@ static int read_either(struct input *input, FILE *in, const struct options *opti
 
 	if (first != EOF)
 		ungetc(first, in);
+	else if (ferror(in)) /* reading on would not tell why */
+		return diag_fail(message, -errno, "cannot read '%s': %s", input->name,
+			strerror(errno));
 	if (format && format_is_pprof(format))
 		return read_profile(input, in, options, true, message);
 	if (first == PPROF_FIRST_GZIP || first == PPROF_FIRST_PLAIN)
