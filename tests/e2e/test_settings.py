@@ -254,3 +254,38 @@ def test_help_needs_no_settings(run, home, work):
         f"flamerun: {home[1]}:1: rate wants a whole number from 1 to 10000, not 'many'\n"
         "flamerun: hint: flamerun --no-config runs without settings files\n")
     assert run("--no-config", "-q", "true", cwd=work, env=home[0]).returncode == 0
+
+
+def test_lists_add_up_within_a_level_and_replace_those_below(run, home, work):
+    """Four functions; which of them are left tells which expressions held."""
+    environment, user = home
+    (work / "in.folded").write_text("a;b;c;d 1\n")
+
+    def left(*words, env=environment):
+        result = run("render", "in.folded", "-q", "-o", "-", "--format", "folded", *words, cwd=work,
+                     env=env)
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout.split()[0]
+
+    assert left() == "a;b;c;d"
+    user.write_text("hide = ^a\nhide = ^b\n[preset p]\nhide = ^c\nhide = ^d\n")
+    assert left() == "c;d"
+    assert left("@p") == "a;b"
+    assert left("--hide", "^d") == "a;b;c"
+    assert left("--hide", "^d", "--hide", "^a") == "b;c"
+    assert left("@p", "--hide=") == "a;b;c;d", "nothing is hidden any more"
+    (work / ".flamerun.ini").write_text("hide = ^c\n")
+    assert left() == "a;b;d"
+    assert left(env=dict(environment, FLAMERUN_HIDE="^a")) == "b;c;d"
+    assert left(env=dict(environment, FLAMERUN_HIDE="")) == "a;b;d"
+    lines = re.findall(r"^hide = (\S+) +; (.*)$", run(
+        "@p", "--show-config", cwd=work, env=environment).stdout, re.M)
+    assert lines == [("^c", f"{user}:5"), ("^d", f"{user}:5")]
+
+
+def test_the_tests_own_home_is_empty():
+    """Nothing of the person who runs them reaches any flamerun that is started here."""
+    home = pathlib.Path(os.environ["HOME"])
+    assert list(home.glob(".config/flamerun/*")) == []
+    assert "XDG_CONFIG_HOME" not in os.environ
+    assert not [name for name in os.environ if name.startswith("FLAMERUN_")]
