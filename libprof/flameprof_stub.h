@@ -209,14 +209,24 @@ struct flameprof_stub_record {
 
 /*
  * For a host that saves an image of its memory: end all stubs, after calling @visit for each of them.
- * @visit returns 0 to go on; another value ends the walk and is returned, with all stubs intact.
+ * Until _resume() arenas hand out what they hand out where there can be no stubs, and no address of
+ * theirs is executable.
+ *
+ * @visit  may be NULL. Returns 0 to go on; another value ends the walk and is returned, with all
+ *         stubs intact
+ *
+ * Returns 0, what @visit returned, -EALREADY between suspend and resume, or -ENOMEM.
+ * Context: no stub is running, and nobody makes or frees arenas or stubs meanwhile, @visit neither.
  */
 FLAMEPROF_API int flameprof_arenas_suspend(
 	int (*visit)(void *context, const struct flameprof_stub_record *stub), void *context);
 
 /*
  * Make the suspended stubs again, in this process or in the one the image was loaded into, at other
- * addresses if need be; @visit learns each. Returns 0, what @visit returned, or -EALREADY.
+ * addresses if need be; then @visit, which may be NULL, learns each, and where it was @before.
+ *
+ * Returns 0, what @visit returned when it ended the walk: all stubs exist even so; or -EALREADY
+ * without a suspend. Context: as suspend.
  */
 FLAMEPROF_API int flameprof_arenas_resume(
 	int (*visit)(void *context, const struct flameprof_stub_record *stub, flameprof_function *before),

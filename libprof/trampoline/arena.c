@@ -111,9 +111,16 @@ static int grow(struct flameprof_arena *arena)
 	return 0;
 }
 
-static void set_status(struct flameprof_arena *arena, enum flameprof_stub_status status)
+void arena_set_status(struct flameprof_arena *arena, enum flameprof_stub_status status)
 {
 	__atomic_store_n(&arena->status, status, __ATOMIC_RELAXED);
+}
+
+static enum flameprof_stub_status status_of(int error)
+{
+	if (!error)
+		return FLAMEPROF_STUBS_WORK;
+	return error == -EACCES ? FLAMEPROF_STUBS_DENIED : FLAMEPROF_STUBS_NO_MEMORY;
 }
 
 static struct region_slot *take_from_next(
@@ -133,9 +140,7 @@ static struct region_slot *take_from_next(
 		*chunk = arena->current;
 		slot = error ? NULL : take_unused(*chunk);
 		grown = error ? NULL : *chunk;
-		set_status(arena, !error	      ? FLAMEPROF_STUBS_WORK
-				  : error == -EACCES ? FLAMEPROF_STUBS_DENIED
-						     : FLAMEPROF_STUBS_NO_MEMORY);
+		arena_set_status(arena, status_of(error));
 	}
 	pthread_mutex_unlock(&arena->lock);
 	if (grown)
@@ -187,6 +192,23 @@ static int check_signature(
 	return 0;
 }
 
+/* At once, so that the arena's status is known. */
+static void make_first_chunk(struct flameprof_arena *arena)
+{
+	int error;
+
+	if (image_is_suspended()) {
+		arena_set_status(arena, FLAMEPROF_STUBS_SUSPENDED);
+		return;
+	}
+	pthread_mutex_lock(&arena->lock);
+	error = grow(arena);
+	arena_set_status(arena, status_of(error));
+	pthread_mutex_unlock(&arena->lock);
+	if (!error)
+		publish_add_region(&arena->current->region);
+}
+
 int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind kind,
 	flameprof_function *target, const struct flameprof_signature *signature)
 {
@@ -213,14 +235,7 @@ int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind k
 	arena->next = arenas;
 	arenas = arena;
 	pthread_mutex_unlock(&list_lock);
-	pthread_mutex_lock(&arena->lock);
-	error = grow(arena);
-	if (error)
-		set_status(arena, error == -EACCES ? FLAMEPROF_STUBS_DENIED
-						   : FLAMEPROF_STUBS_NO_MEMORY);
-	pthread_mutex_unlock(&arena->lock);
-	if (!error)
-		publish_add_region(&arena->current->region);
+	make_first_chunk(arena);
 	*out = arena;
 	return 0;
 }
@@ -239,6 +254,7 @@ void flameprof_arena_free(struct flameprof_arena *arena)
 	pthread_mutex_unlock(&list_lock);
 	arena_drop_chunks(arena);
 	pthread_mutex_destroy(&arena->lock);
+	free(arena->suspended);
 	free(arena);
 }
 

@@ -54,6 +54,11 @@ static inline flameprof_function *arena_plain(const struct flameprof_arena *aren
 	return arena->kind == FLAMEPROF_STUB_CALL ? arena->target : NULL;
 }
 
+void arena_set_status(struct flameprof_arena *arena, enum flameprof_stub_status status);
+
+/* Are the arenas between suspend and resume? image.c's. */
+int image_is_suspended(void);
+
 /* All arenas, from *@first on by `next`, until arenas_unlock(). */
 void arenas_lock(struct flameprof_arena **first);
 void arenas_unlock(void);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: flameprof_backtrace() is for handlers, that of SIGSEGV among them. */
+/*
+ * The unwinding core with nothing taken for granted: no known stack, no cache, every word of memory
+ * read by the kernel.
+ */
+#include <stddef.h>
+
+#include "arch/stub.h"
+#include "arch/syscall.h"
+#include "libprof/flameprof_stub.h"
+#include "libprof/trampoline/region.h"
+#include "libprof/unwind/find_object.h"
+#include "libprof/unwind/memory.h"
+
+/*
+ * Where process_vm_readv(2) is missing or refused. rt_sigprocmask(2) reads its set before it refuses
+ * an unknown `how`, so it tells what can be read.
+ */
+static int read_where_probed(uintptr_t address, uintptr_t *value)
+{
+	if (arch_syscall4(SYS_rt_sigprocmask, ~0, address, NULL, 8) != -EINVAL)
+		return -EFAULT;
+	*value = ((const union cfi_number *)address)->u64;
+	return 0;
+}
+
+static int read_word(void *context, uintptr_t address, uintptr_t *value)
+{
+	if (!unwind_window_read(context, address, value))
+		return 0;
+	return read_where_probed(address, value);
+}
+
+/* Nothing gets a number: frames are the addresses themselves. */
+static int find_module(uintptr_t pc, struct unwind_module *out)
+{
+	int error = unwind_find_object(pc, out, NULL);
+
+	if (error)
+		error = region_resolve(pc, 0, out);
+	out->number = WIRE_MODULE_NONE;
+	return error;
+}
+
+#define UNWIND_READ(context, address, value) read_word(context, address, value)
+#define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), find_module(pc, out))
+#define UNWIND_ROWCACHE                      ((struct rowcache *)NULL)
+#include "libprof/unwind/unwind_core.h"
+
+_Static_assert(sizeof(struct flameprof_backtrace_frame) >= 2 * sizeof(uint64_t),
+	"the words of a walk fit where its frames will be");
+
+/* The words of the walk lie at the start of @frames; each is read before its place is taken. */
+static void fill_in(
+	const uint64_t *words, struct flameprof_backtrace_frame *frames, unsigned count)
+{
+	for (unsigned i = count; i-- > 0;) {
+		uintptr_t pc = WIRE_FRAME_ADDRESS(words[i]);
+		struct flameprof_backtrace_frame *frame = &frames[i];
+
+		*frame = (struct flameprof_backtrace_frame){.pc = pc};
+		frame->is_code = !flameprof_lookup(pc, &frame->code);
+	}
+}
+
+__attribute__((noinline)) unsigned flameprof_backtrace(
+	const void *ucontext, struct flameprof_backtrace_frame *frames, unsigned room)
+{
+	struct unwind_bounds unknown = {0, 0};
+	struct arch_registers registers = {0};
+	struct unwind_window window;
+	uint64_t *words = (uint64_t *)frames;
+	unsigned own = ucontext ? 0 : 1;
+	unsigned count;
+
+	if (!room)
+		return 0;
+	if (room > WIRE_MAX_DEPTH)
+		room = WIRE_MAX_DEPTH;
+	if (ucontext)
+		arch_registers_from_ucontext(&registers, ucontext);
+	else
+		arch_registers_here(&registers);
+	unwind_window_init(&window, (int)arch_syscall0(SYS_getpid));
+	count = unwind_walk(&registers, &unknown, words, room + own, &window).frames;
+	if (count <= own)
+		return 0;
+	fill_in(words + own, frames, count - own);
+	return count - own;
+}

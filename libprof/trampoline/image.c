@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Images of the process: what stubs there are is written down in plain memory, their code goes, and
+ * later new code comes. Between the two no address of ours is executable and nobody was told of any,
+ * so that a copy of the memory is all an image needs of us.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/trampoline/arena.h"
+#include "libprof/trampoline/lasting.h"
+
+/* Ended stubs of one arena, in the order of their slots. */
+struct arena_suspended {
+	size_t count;
+	struct suspended_stub {
+		const char *name; /* points behind the array */
+		uintptr_t payload;
+		flameprof_function *stub;
+		flameprof_function *before; /* once there is a new one */
+	} stub[];
+};
+
+typedef int (*resume_visitor)(void *context, const struct flameprof_stub_record *stub,
+	flameprof_function *before);
+
+static int suspended; /* atomic: 1 between suspend and resume */
+
+int image_is_suspended(void)
+{
+	return __atomic_load_n(&suspended, __ATOMIC_RELAXED);
+}
+
+/* No lock is held while others are called: nobody else uses arenas meanwhile. */
+static struct flameprof_arena *all_arenas(void)
+{
+	struct flameprof_arena *first;
+
+	arenas_lock(&first);
+	arenas_unlock();
+	return first;
+}
+
+/* Call @visit for each live slot of @arena; stops when it returns another value than 0. */
+static int each_slot(struct flameprof_arena *arena,
+	int (*visit)(void *context, const struct region_slot *slot, uintptr_t address),
+	void *context)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < arena->chunks; i++) {
+		struct chunk *chunk = arena->chunk[i];
+
+		for (uint32_t k = 0; k < chunk->region.slots && !error; k++) {
+			if (__atomic_load_n(&chunk->slot[k].space, __ATOMIC_ACQUIRE))
+				error = visit(context, &chunk->slot[k],
+					chunk->region.start + (uintptr_t)k * chunk->region.stride);
+		}
+	}
+	return error;
+}
+
+struct sizes {
+	size_t count;
+	size_t name_bytes;
+};
+
+static int add_sizes(void *context, const struct region_slot *slot, uintptr_t address)
+{
+	struct sizes *sizes = context;
+
+	(void)address;
+	sizes->count++;
+	sizes->name_bytes += lasting_text_bytes(slot->name);
+	return 0;
+}
+
+struct writing {
+	struct arena_suspended *list;
+	char *names;
+};
+
+static int write_down(void *context, const struct region_slot *slot, uintptr_t address)
+{
+	struct writing *writing = context;
+	uint32_t name_bytes = lasting_text_bytes(slot->name);
+
+	writing->list->stub[writing->list->count++] = (struct suspended_stub){
+		.name = writing->names,
+		.payload = slot->payload,
+		.stub = (flameprof_function *)address,
+	};
+	writing->names += lasting_copy(slot->name, writing->names, name_bytes);
+	return 0;
+}
+
+/* Write all stubs of @arena down. Returns 0 or -ENOMEM. */
+static int list_stubs(struct flameprof_arena *arena)
+{
+	struct sizes sizes = {0};
+	struct writing writing;
+
+	each_slot(arena, add_sizes, &sizes);
+	writing.list = malloc(sizeof(*writing.list) +
+			      sizes.count * sizeof(writing.list->stub[0]) + sizes.name_bytes);
+	if (!writing.list)
+		return -ENOMEM;
+	writing.list->count = 0;
+	writing.names = (char *)&writing.list->stub[sizes.count];
+	each_slot(arena, write_down, &writing);
+	arena->suspended = writing.list;
+	return 0;
+}
+
+static void drop_lists(void)
+{
+	for (struct flameprof_arena *arena = all_arenas(); arena; arena = arena->next) {
+		free(arena->suspended);
+		arena->suspended = NULL;
+	}
+}
+
+static struct flameprof_stub_record record_of(
+	struct flameprof_arena *arena, const struct suspended_stub *stub)
+{
+	return (struct flameprof_stub_record){
+		.arena = arena,
+		.name = stub->name,
+		.payload = stub->payload,
+		.stub = stub->stub,
+		.target = arena_plain(arena),
+	};
+}
+
+int flameprof_arenas_suspend(
+	int (*visit)(void *context, const struct flameprof_stub_record *stub), void *context)
+{
+	struct flameprof_arena *arena;
+	int error = 0;
+
+	if (image_is_suspended())
+		return -EALREADY;
+	for (arena = all_arenas(); arena && !error; arena = arena->next)
+		error = list_stubs(arena);
+	for (arena = all_arenas(); arena && !error; arena = arena->next) {
+		for (size_t i = 0; i < arena->suspended->count && !error; i++) {
+			struct flameprof_stub_record record =
+				record_of(arena, &arena->suspended->stub[i]);
+
+			error = visit ? visit(context, &record) : 0;
+		}
+	}
+	if (error) {
+		drop_lists();
+		return error;
+	}
+	__atomic_store_n(&suspended, 1, __ATOMIC_RELAXED);
+	for (arena = all_arenas(); arena; arena = arena->next) {
+		arena_set_status(arena, FLAMEPROF_STUBS_SUSPENDED);
+		arena_drop_chunks(arena);
+	}
+	return 0;
+}
+
+static void make_again(struct flameprof_arena *arena)
+{
+	struct arena_suspended *list = arena->suspended;
+
+	for (size_t i = 0; list && i < list->count; i++) {
+		struct suspended_stub *stub = &list->stub[i];
+
+		stub->before = stub->stub;
+		stub->stub = flameprof_stub_new(arena, stub->name, stub->payload);
+	}
+}
+
+static int show(struct flameprof_arena *arena, resume_visitor visit, void *context)
+{
+	struct arena_suspended *list = arena->suspended;
+	int error = 0;
+
+	for (size_t i = 0; list && i < list->count && !error; i++) {
+		struct flameprof_stub_record record = record_of(arena, &list->stub[i]);
+
+		error = visit(context, &record, list->stub[i].before);
+	}
+	return error;
+}
+
+int flameprof_arenas_resume(resume_visitor visit, void *context)
+{
+	int error = 0;
+
+	if (!__atomic_exchange_n(&suspended, 0, __ATOMIC_RELAXED))
+		return -EALREADY;
+	for (struct flameprof_arena *arena = all_arenas(); arena; arena = arena->next) {
+		arena_set_status(arena, FLAMEPROF_STUBS_WORK);
+		make_again(arena);
+	}
+	for (struct flameprof_arena *arena = all_arenas(); visit && arena && !error;
+		arena = arena->next)
+		error = show(arena, visit, context);
+	drop_lists();
+	return error;
+}
