@@ -11,6 +11,7 @@
 
 #include "cli/completions.h"
 #include "cli/formats/format.h"
+#include "cli/habits.h"
 #include "cli/nearest.h"
 #include "render/picture.h"
 
@@ -107,34 +108,6 @@ static size_t first_hidden(void)
 	return i;
 }
 
-/* What fingers used to other profilers type. */
-static const struct {
-	const char *name, *hint;
-} habits[] = {
-	{"F", "the rate is -r, --rate HZ"},
-	{"freq", "the rate is -r, --rate HZ"},
-	{"frequency", "the rate is -r, --rate HZ"},
-	{"g", "stacks are always recorded"},
-	{"call-graph", "stacks are always recorded"},
-	{"inverted", "--icicle lets the boxes hang, --reverse merges from the innermost function"},
-	{"colors", "colours are --palette NAME"},
-	{"minwidth", "the least width of a box is --min-width PX"},
-	{"p", "flamerun profiles a program from its start: flamerun -- program"},
-	{"pid", "flamerun profiles a program from its start: flamerun -- program"},
-	{"V", "flamerun --version"},
-};
-
-static void hint_at(struct diag_message *message, const char *word, size_t bytes)
-{
-	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++) {
-		if (strlen(habits[i].name) != bytes || memcmp(habits[i].name, word, bytes))
-			continue;
-		diag_fail_hint(message, "%s", habits[i].hint);
-		return;
-	}
-	diag_fail_hint(message, "flamerun --help lists the options");
-}
-
 static int unknown_long(struct diag_message *message, const char *word, size_t bytes)
 {
 	struct spelling spelling;
@@ -159,7 +132,7 @@ static int unknown_long(struct diag_message *message, const char *word, size_t b
 	if (nearest.best)
 		diag_fail_hint(message, "did you mean --%s?", best);
 	else
-		hint_at(message, word, bytes);
+		diag_fail_hint(message, "%s", habits_hint(word, bytes));
 	return -EINVAL;
 }
 
@@ -247,7 +220,7 @@ static int parse_shorts(struct options *options, const char *word, const char *n
 
 		if (!row) {
 			diag_fail(message, -EINVAL, "unknown option '-%c'", *word);
-			hint_at(message, word, 1);
+			diag_fail_hint(message, "%s", habits_hint(word, 1));
 			return -EINVAL;
 		}
 		if (!row->argument) {

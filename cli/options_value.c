@@ -290,8 +290,11 @@ int options_finish(struct options *options, struct diag_message *message)
 		if (options_rows[i].kind == OPTIONS_KIND_OUTPUT && !options->outputs.count)
 			options->outputs.item[options->outputs.count++] = options_rows[i].fallback;
 	/* Whether "-" can be written at all comes before its format: results_open() tells. */
-	for (unsigned i = 0; i < options->outputs.count; i++)
-		if (strcmp(options->outputs.item[i], "-") && !format_of(options->outputs.item[i], options->format))
-			return format_unknown(options->outputs.item[i], message);
+	for (unsigned i = 0; i < options->outputs.count; i++) {
+		const char *path = options->outputs.item[i];
+
+		if (strcmp(path, "-") && !format_of(path, options->format))
+			return format_unknown(path, message);
+	}
 	return 0;
 }
