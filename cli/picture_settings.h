@@ -11,8 +11,8 @@
 
 /*
  * Put what @options (finished) say into @picture; strings are borrowed. A title, subtitle or
- * name of what is counted that is there already is kept when the options have none. A picture is created at SOURCE_DATE_EPOCH when
- * the environment has that, else when @picture says.
+ * name of what is counted that is there already is kept when the options have none. A picture is
+ * created at SOURCE_DATE_EPOCH when the environment has that, else when @picture says.
  */
 void picture_settings(const struct options *options, struct picture_options *picture);
 

@@ -170,7 +170,8 @@ static int explain(int error, const struct walk *walk, const struct preflight *o
 		diag_fail(message, error, "cannot run '%s': its interpreter '%s': %s",
 			request->program, walk->file, strerror(-error));
 		if (error == -ENOENT && strchr(walk->file, '\r'))
-			diag_fail_hint(message, "its first line ends as on Windows: sed -i 's/\\r$//' '%s'",
+			diag_fail_hint(message,
+				"its first line ends as on Windows: sed -i 's/\\r$//' '%s'",
 				out->path);
 		return error;
 	}

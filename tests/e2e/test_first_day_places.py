@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Where a first run may take place: programs built with sanitizers, under limits, as the first process
-# of a container.
+# Where a first run may take place: programs built with sanitizers, under limits, as the first
+# process of a container.
 import os
 import re
 import shutil
@@ -40,7 +40,8 @@ def test_other_sanitizers_run(run, tmp_path, sanitizer):
 
 
 def test_a_limit_on_the_size_of_files(flamerun, tmp_path):
-    result = subprocess.run(["bash", "-c", 'ulimit -f 1000; exec "$1" touch started', "-", flamerun],
+    result = subprocess.run(["bash", "-c", 'ulimit -f 1000; exec "$1" touch started', "-",
+                             flamerun],
                             cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=60)
     assert result.returncode == 125
     lines = result.stderr.splitlines()
