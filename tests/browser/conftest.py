@@ -28,8 +28,8 @@ def render(folded, output, *options):
     """Draw stacks (bytes) by the program. Returns the output's path."""
     source = output.with_suffix(output.suffix + ".in.folded")
     source.write_bytes(folded)
-    subprocess.run([FLAMERUN, "render", "-q", *options, str(source), "-o", str(output)],
-                   check=True, timeout=60)
+    subprocess.run([FLAMERUN, "render", "-q", "--no-config", *options, str(source),
+                    "-o", str(output)], check=True, timeout=60)
     return output
 
 
