@@ -23,6 +23,7 @@ struct writer {
 	uint32_t *module_of;  /* [frame rank] -> module number */
 	const char **modules; /* [module number - 1]; number 0 is the empty name */
 	uint32_t module_count;
+	size_t samples; /* that have times */
 	int error;
 };
 
@@ -123,7 +124,7 @@ static void write_numbers(struct writer *writer)
 		writer->preorder->frames,
 		writer->module_count + 1,
 		calltree_threads(writer->tree),
-		calltree_samples(writer->tree),
+		writer->samples,
 		palette_size(palette),
 		palette_root(palette),
 		palette_merged(palette),
@@ -191,10 +192,21 @@ static void write_nodes(struct writer *writer)
 	end_column(writer, EMBED_NODES);
 }
 
+/* Where none has a time they only tell threads, to those who made the tree. */
+static size_t count_samples(const struct calltree *tree)
+{
+	size_t samples = calltree_samples(tree);
+
+	for (size_t i = 0; i < samples; i++)
+		if (calltree_sample_at(tree, i)->time_ns)
+			return samples;
+	return 0;
+}
+
 static void write_samples(struct writer *writer)
 {
 	struct bytes *column = &writer->column;
-	size_t samples = calltree_samples(writer->tree);
+	size_t samples = writer->samples;
 	uint64_t before = 0;
 
 	for (uint32_t i = 0; i < calltree_threads(writer->tree); i++) {
@@ -230,11 +242,32 @@ static void write_samples(struct writer *writer)
 	end_column(writer, EMBED_SAMPLE_KINDS);
 }
 
+/* Nothing where there are none, as in most pictures. */
+static void write_marks(struct writer *writer)
+{
+	const struct picture_options *options = writer->style->options;
+	uint64_t before = 0;
+
+	if (!options->mark_count)
+		return;
+	for (uint32_t i = 0; i < options->mark_count; i++) {
+		uint64_t time_us = options->marks[i].time_ns / 1000;
+
+		bytes_varint(&writer->column, time_us - before);
+		before = time_us;
+	}
+	end_column(writer, EMBED_MARK_TIMES);
+	for (uint32_t i = 0; i < options->mark_count; i++)
+		put_counted(&writer->column, options->marks[i].text);
+	end_column(writer, EMBED_MARK_TEXTS);
+}
+
 int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	const struct style *style, FILE *out)
 {
 	struct writer writer = {.style = style, .tree = tree, .preorder = preorder};
 
+	writer.samples = count_samples(tree);
 	writer.error = number_modules(&writer);
 	if (writer.error)
 		goto out;
@@ -257,6 +290,7 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	write_frames(&writer);
 	write_nodes(&writer);
 	write_samples(&writer);
+	write_marks(&writer);
 	if (!writer.error)
 		writer.error = pack_finish(writer.pack);
 	fputs("</metadata>\n", out);

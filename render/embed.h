@@ -12,14 +12,15 @@
  *   is the root and has the number behind the last frame.
  *
  * EMBED_NODES is no row of numbers but one range-coded stream (render/range.c): a zero byte, then
- * the code, of which 32 bits are looked at. It starts with a width of 2^32 - 1.
+ * the code, of which four bytes are looked at first. It begins with a width of
+ * 2^30 - 1 and is always below the width.
  *   equal parts (start, size, total): part = width / total; the code / part lies in
- *	[start, start + size); code -= start * part; width = size * part. Whenever width < 2^24,
+ *	[start, start + size); code -= start * part; width = size * part. Whenever width < 2^22,
  *	both get 8 bits longer.
  *   a number below a limit: with the fewest low bits s that leave (limit - 1) >> s < 2^16, its
  *	high part of ((limit - 1) >> s) + 1 equal parts, then, if s, its low part of 2^s.
- *   a bit by a chance: chance kept in [32, 65504], bound = (width >> 16) * chance; a one below the
- *	bound, which is the new width, else a zero, and both lose the bound. A chance begins at
+ *   a bit by a chance: chance kept in [32, 65504], bound = (width >> 12) * (chance >> 4); a one
+ *	below the bound, which is the new width, else a zero, and both lose the bound. A chance begins at
  *	32768 after 0 bits seen and learns: chance += 2 * (target - chance) / (2 * seen + 3),
  *	towards zero, target 65535 or 0; seen goes up to 250.
  *   a bit by two chances, an own and a shared one: as by the chance
@@ -82,6 +83,8 @@ enum embed_tag {
 	 * included), size of the label font, narrowest box drawn by itself.
 	 */
 	EMBED_VIEW = 26,
+	EMBED_MARK_TIMES = 27, /* per mark: microseconds since the one before */
+	EMBED_MARK_TEXTS = 28, /* per mark: byte length, bytes */
 };
 
 enum {

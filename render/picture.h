@@ -32,6 +32,13 @@ enum picture_ground {
 #define PICTURE_NARROW_MIN 0.1
 #define PICTURE_NARROW_MAX 100
 
+/* Something the program wanted to be remembered. */
+struct picture_mark {
+	uint64_t time_ns; /* since the first sample */
+	uint32_t tid;
+	const char *text; /* any bytes but NUL */
+};
+
 /* All zero, but for what NULL means, is the default picture. */
 struct picture_options {
 	const char *title;    /* NULL: "Flame graph" */
@@ -53,6 +60,8 @@ struct picture_options {
 	uint64_t period_ns;   /* CPU time one unit of weight stands for; 0: unknown (weights are
 				 counts) */
 	uint64_t duration_ns; /* of the run; 0: unknown */
+	const struct picture_mark *marks; /* in order of time */
+	uint32_t mark_count;
 	int64_t created_s;    /* seconds since the epoch for a PDF's metadata; 0: none is written */
 };
 

@@ -56,7 +56,7 @@ static void follow_execs(struct profile *profile, struct turn *turns, uint64_t *
 
 /* One image's share; a remainder is carried to the next, so that many short lives add up. */
 static void credit_start(struct profile *profile, uint32_t index, uint64_t covered_ns,
-	uint64_t period_ns, uint64_t *owed_ns)
+	uint64_t period_ns, enum accounting_start start, uint64_t *owed_ns)
 {
 	const struct profile_image *image = profile_image_at(profile, index);
 	struct profile_stack stack = {
@@ -69,12 +69,16 @@ static void credit_start(struct profile *profile, uint32_t index, uint64_t cover
 		*owed_ns += image->start_cpu_ns - covered_ns;
 	if (*owed_ns < period_ns)
 		return;
-	stack.thread = profile_thread(profile, index, 1, 0, NULL);
-	profile_add(profile, &stack, image->start_ns, *owed_ns / period_ns);
+	if (start == ACCOUNTING_START_PAUSED && !image->parent) {
+		profile_totals(profile)->paused += *owed_ns / period_ns;
+	} else {
+		stack.thread = profile_thread(profile, index, 1, 0, NULL);
+		profile_add(profile, &stack, image->start_ns, *owed_ns / period_ns);
+	}
 	*owed_ns %= period_ns;
 }
 
-int accounting_settle(struct profile *profile, int credit)
+int accounting_settle(struct profile *profile, enum accounting_start start)
 {
 	uint32_t count = profile_images(profile);
 	uint64_t period_ns = NS_PER_S / profile_rate_hz(profile);
@@ -86,8 +90,8 @@ int accounting_settle(struct profile *profile, int credit)
 	if (!error)
 		follow_execs(profile, turns, covered_ns,
 			&profile_totals(profile)->losses.unprofiled_execs);
-	for (uint32_t i = 0; i < count && !error && credit; i++)
-		credit_start(profile, i, covered_ns[i], period_ns, &owed_ns);
+	for (uint32_t i = 0; i < count && !error && start != ACCOUNTING_START_IGNORED; i++)
+		credit_start(profile, i, covered_ns[i], period_ns, start, &owed_ns);
 	free(turns);
 	free(covered_ns);
 	return error;
@@ -95,7 +99,8 @@ int accounting_settle(struct profile *profile, int credit)
 
 uint64_t accounting_total(const struct accounting *accounting)
 {
-	return accounting->sampled + accounting->credited + accounting->dropped + accounting->torn;
+	return accounting->sampled + accounting->credited + accounting->dropped + accounting->torn +
+	       accounting->paused;
 }
 
 void accounting_of(struct profile *profile, struct accounting *out)
@@ -108,6 +113,7 @@ void accounting_of(struct profile *profile, struct accounting *out)
 		.credited = totals->credited,
 		.dropped = totals->losses.dropped,
 		.torn = totals->losses.torn,
+		.paused = totals->paused,
 	};
 	for (int end = 0; end < WIRE_END_COUNT; end++)
 		out->sampled += totals->ends[end];

@@ -16,17 +16,24 @@ struct accounting {
 	uint64_t credited;
 	uint64_t dropped;
 	uint64_t torn;
+	uint64_t paused;
+};
+
+enum accounting_start {
+	ACCOUNTING_START_CREDITED,
+	ACCOUNTING_START_PAUSED, /* an exec'd image records nothing until it says so */
+	ACCOUNTING_START_IGNORED
 };
 
 /*
- * Follow each process through its execs: count those whose new image never connected, and, with
- * @credit, credit the CPU time that each image used before it could be sampled (its exec, its
- * dynamic linking) as samples without a stack. Call once, after everything was gathered.
+ * Follow each process through its execs: count those whose new image never connected. The CPU time
+ * that each image used before it could be sampled (its exec, its dynamic linking) becomes samples
+ * without a stack, or is left out, as @start says. Call once, after everything was gathered.
  * Returns 0 or -ENOMEM.
  */
-int accounting_settle(struct profile *profile, int credit);
+int accounting_settle(struct profile *profile, enum accounting_start start);
 
-/* sampled + credited + dropped + torn, to be held against due. */
+/* sampled + credited + dropped + torn + paused, to be held against due. */
 uint64_t accounting_total(const struct accounting *accounting);
 
 void accounting_of(struct profile *profile, struct accounting *out);

@@ -122,6 +122,15 @@ static uint32_t name_jit(struct naming *naming, uint32_t image_index, uint64_t f
 	return calltree_frame(naming->tree, "[unknown code]", "", CALLTREE_UNNAMED);
 }
 
+static uint32_t name_code(struct naming *naming, uint32_t image_index, uint64_t frame)
+{
+	const char *name = announced_code_name(
+		profile_announced(naming->profile), image_index, WIRE_FRAME_ADDRESS(frame));
+
+	return name ? calltree_frame(naming->tree, name, "", CALLTREE_JIT)
+		    : calltree_frame(naming->tree, "[unknown code]", "", CALLTREE_UNNAMED);
+}
+
 static uint32_t frame_of(struct naming *naming, uint32_t node_index)
 {
 	const struct profile_node *node = profile_node_at(naming->profile, node_index);
@@ -139,6 +148,8 @@ static uint32_t frame_of(struct naming *naming, uint32_t node_index)
 			name_in_module(naming, node->image, module, node->frame);
 	else if (WIRE_FRAME_MODULE(node->frame) == WIRE_MODULE_NONE)
 		naming->frames[node_index] = name_jit(naming, node->image, node->frame);
+	else if (WIRE_FRAME_MODULE(node->frame) == WIRE_MODULE_CODE)
+		naming->frames[node_index] = name_code(naming, node->image, node->frame);
 	else
 		naming->frames[node_index] =
 			calltree_frame(naming->tree, "[unknown module]", "", CALLTREE_UNNAMED);
@@ -281,14 +292,8 @@ static void add_weights(struct naming *naming, struct naming_report *report)
 
 static void add_samples(struct naming *naming)
 {
-	uint64_t start_ns = UINT64_MAX;
+	uint64_t start_ns = profile_start_ns(naming->profile);
 
-	for (size_t i = 0; i < profile_samples(naming->profile); i++) {
-		const struct profile_sample *sample = profile_sample_at(naming->profile, i);
-
-		if (sample->time_ns && sample->time_ns < start_ns)
-			start_ns = sample->time_ns;
-	}
 	for (size_t i = 0; i < profile_samples(naming->profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(naming->profile, i);
 		const struct profile_stack *stack =

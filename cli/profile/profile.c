@@ -25,6 +25,7 @@ struct profile {
 	size_t sample_count, sample_room;
 	struct index image_index, thread_index, node_index, stack_index;
 	struct profile_totals totals;
+	struct announced announced;
 };
 
 struct profile *profile_new(uint32_t rate_hz)
@@ -54,6 +55,7 @@ void profile_free(struct profile *profile)
 	index_release(&profile->thread_index);
 	index_release(&profile->node_index);
 	index_release(&profile->stack_index);
+	announced_release(&profile->announced);
 	free(profile);
 }
 
@@ -343,4 +345,19 @@ const struct profile_sample *profile_sample_at(const struct profile *profile, si
 struct profile_totals *profile_totals(struct profile *profile)
 {
 	return &profile->totals;
+}
+
+struct announced *profile_announced(struct profile *profile)
+{
+	return &profile->announced;
+}
+
+uint64_t profile_start_ns(const struct profile *profile)
+{
+	uint64_t start_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < profile->sample_count; i++)
+		if (profile->samples[i].time_ns && profile->samples[i].time_ns < start_ns)
+			start_ns = profile->samples[i].time_ns;
+	return start_ns;
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/profile/announced.h"
 #include "libprof/wire.h"
 
 struct profile;
@@ -77,7 +78,7 @@ struct profile_losses {
 	uint64_t dropped;         /* a ring was full */
 	uint64_t torn;            /* records half written when their thread was killed */
 	uint64_t malformed;       /* records that could not be believed */
-	uint64_t control_dropped; /* module or thread records, counted in records */
+	uint64_t control_dropped; /* records of modules, code or marks, counted in records */
 	uint64_t late_threads;    /* threads that could not be sampled */
 	uint64_t lost_processes;  /* processes that found no slot */
 	uint64_t unprofiled_execs; /* images that never connected after an exec */
@@ -88,6 +89,7 @@ struct profile_totals {
 	uint64_t delivered; /* expirations that reached a handler */
 	uint64_t overruns;  /* of these, delivered as overruns */
 	uint64_t credited;  /* due at an end and never delivered */
+	uint64_t paused;    /* due while the program had asked to be left out */
 	uint64_t handler_ns;
 	uint64_t threads; /* that were to be sampled, whether or not a sample came */
 	uint64_t cpu_ns;    /* CPU time of all images, from the kernel where it is known */
@@ -127,6 +129,10 @@ const struct profile_node *profile_node_at(const struct profile *profile, uint32
 const struct profile_thread *profile_thread_at(const struct profile *profile, uint32_t thread);
 const struct profile_stack *profile_stack_at(const struct profile *profile, uint32_t stack);
 const struct profile_sample *profile_sample_at(const struct profile *profile, size_t sample);
+/* The time of the first sample that has one (CLOCK_MONOTONIC), UINT64_MAX without any. */
+uint64_t profile_start_ns(const struct profile *profile);
 struct profile_totals *profile_totals(struct profile *profile);
+/* Codes and marks, to add to and to ask. */
+struct announced *profile_announced(struct profile *profile);
 
 #endif

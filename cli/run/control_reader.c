@@ -21,6 +21,34 @@ static void take_module(struct intake *intake, uint32_t image, struct wire_modul
 	profile_add_module(intake->profile, image, module->number, &out);
 }
 
+/* What a program says beyond all bounds is a loss like that of a record that found no room. */
+static void take_words(
+	struct intake *intake, uint32_t image, const struct wire_control_record *record)
+{
+	struct announced *announced = profile_announced(intake->profile);
+	const struct wire_code *code = &record->code;
+	const struct wire_mark *mark = &record->mark;
+	int error;
+
+	if (record->type == WIRE_CONTROL_CODE)
+		error = announced_add_code(
+			announced, image, code->space, code->bytes, code->name);
+	else
+		error = announced_add_mark(announced,
+			&(struct announced_mark){.time_ns = mark->time_ns, .image = image,
+				.tid = mark->tid, .text = (char *)(uintptr_t)mark->name});
+	if (error)
+		profile_totals(intake->profile)->losses.control_dropped++;
+}
+
+static void take(struct intake *intake, uint32_t image, struct wire_control_record *record)
+{
+	if (record->type == WIRE_CONTROL_MODULE)
+		take_module(intake, image, &record->module);
+	else
+		take_words(intake, image, record);
+}
+
 void control_read_all(struct intake *intake, uint32_t slot_index, uint32_t image)
 {
 	struct wire_slot *slot = wire_slot(intake->arena, slot_index);
@@ -35,7 +63,7 @@ void control_read_all(struct intake *intake, uint32_t slot_index, uint32_t image
 			profile_totals(intake->profile)->losses.malformed++;
 		if (step == WIRE_CONTROL_EMPTY || step == WIRE_CONTROL_DAMAGED)
 			break;
-		if (step == WIRE_CONTROL_TAKEN && record.type == WIRE_CONTROL_MODULE)
-			take_module(intake, image, &record.module);
+		if (step == WIRE_CONTROL_TAKEN)
+			take(intake, image, &record);
 	}
 }

@@ -222,6 +222,7 @@ static void finalize(struct gather *gather, uint32_t index, int release)
 	image->ended = release;
 	totals->delivered += slot->delivered;
 	totals->overruns += slot->overruns;
+	totals->paused += slot->paused;
 	totals->handler_ns += slot->handler_ns;
 	totals->threads += slot->threads;
 	totals->losses.dropped += slot->dropped;
@@ -324,6 +325,14 @@ static uint64_t cpu_time_ns(struct gather *gather, const struct rusage *usage)
 	return sum;
 }
 
+/* What is to become of the time that images used before they could be sampled. */
+static enum accounting_start start_of(const struct wire_arena *arena)
+{
+	if (arena->clock_hz)
+		return ACCOUNTING_START_IGNORED;
+	return arena->start_paused ? ACCOUNTING_START_PAUSED : ACCOUNTING_START_CREDITED;
+}
+
 int gather_finish(struct gather *gather, int timeout_ms, const struct rusage *usage)
 {
 	struct wire_arena *arena = gather->channel.arena;
@@ -344,7 +353,7 @@ int gather_finish(struct gather *gather, int timeout_ms, const struct rusage *us
 	for (uint32_t i = 0; i < slots_high(gather); i++)
 		if (gather->slots[i].image_id && !profile_error(gather->profile))
 			finalize(gather, i, 0);
-	if (!profile_error(gather->profile) && accounting_settle(gather->profile, !arena->clock_hz))
+	if (!profile_error(gather->profile) && accounting_settle(gather->profile, start_of(arena)))
 		return -ENOMEM;
 	totals->cpu_ns = cpu_time_ns(gather, usage);
 	totals->losses.lost_processes = __atomic_load_n(&arena->lost_processes, __ATOMIC_RELAXED);

@@ -15,6 +15,7 @@
 
 #include "cli/command.h"
 #include "cli/picture_settings.h"
+#include "cli/profile/marks.h"
 #include "cli/profile/naming.h"
 #include "cli/run/gather.h"
 #include "cli/run/launch.h"
@@ -35,6 +36,7 @@
 #define SUBTITLE_BYTES 256
 #define NS_PER_S       1000000000u
 
+#define ALL_PAUSED  "no samples: the program was paused all the time"
 #define UNCONNECTED "no samples: flamerun's library did not start in this program"
 
 struct run {
@@ -174,6 +176,16 @@ static void settle(const struct run *run, const struct calltree *tree,
 		diag_report(&message);
 }
 
+/* What is said where nothing is to be seen; NULL: nothing special. */
+static const char *empty_text(const struct run *run, const struct calltree *shown)
+{
+	if (!gather_connected(run->gather))
+		return UNCONNECTED;
+	if (!calltree_total(shown) && profile_totals(gather_profile(run->gather))->paused)
+		return ALL_PAUSED;
+	return picture_settings_empty(run->options, shown);
+}
+
 /* @shown is @tree, or what the options made of it. */
 static void draw_tree(struct run *run, const struct calltree *tree, const struct calltree *shown,
 	const struct naming_report *report)
@@ -190,18 +202,22 @@ static void draw_tree(struct run *run, const struct calltree *tree, const struct
 	struct picture_options picture = {
 		.title = title,
 		.subtitle = subtitle,
-		.empty = gather_connected(run->gather) ? picture_settings_empty(options, shown)
-						       : UNCONNECTED,
+		.empty = empty_text(run, shown),
 		.period_ns = NS_PER_S / profile_rate_hz(summary.profile),
 		.duration_ns = summary.duration_ns,
 		.created_s = run->started_wall_s,
 	};
 	struct results_written written;
+	struct picture_mark *marks = NULL;
 
 	join(title, run->argv);
+	/* Without memory for marks the picture has none. */
+	marks_make(summary.profile, &marks, &picture.mark_count);
+	picture.marks = marks;
 	summary_subtitle(&summary, subtitle, sizeof(subtitle));
 	picture_settings(options, &picture);
 	results_write(run->results, shown, &picture, !run->still_runs, &written);
+	free(marks);
 	tell_effort(run->ended_ns);
 	settle(run, tree, &written);
 	summary.tree = tree;

@@ -80,9 +80,9 @@ static void print_books(const struct summary *summary, const struct accounting *
 	snprintf(line, sizeof(line),
 		"%" PRIu64 " due (CPU time x %" PRIu32 " Hz) = %" PRIu64 " sampled (%" PRIu64
 		" by overrun) + %" PRIu64 " credited + %" PRIu64 " dropped + %" PRIu64
-		" torn, off by %+.1f %%",
+		" torn + %" PRIu64 " paused, off by %+.1f %%",
 		books->due, profile_rate_hz(summary->profile), books->sampled, books->overruns,
-		books->credited, books->dropped, books->torn,
+		books->credited, books->dropped, books->torn, books->paused,
 		due > 0 ? 100.0 * ((double)accounting_total(books) - due) / due : 0.0);
 	if (is_balanced(books))
 		diag_verbose("%s", line);
@@ -101,11 +101,13 @@ static void print_losses(const struct summary *summary, const struct accounting 
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	const struct profile_losses *losses = &totals->losses;
 
+	if (books->paused)
+		diag_info("%.1f %% left out while paused", percent(books->paused, accounting_total(books)));
 	print_loss(losses->dropped, "sample", "samples", "lost: the program's rings were full");
 	print_loss(losses->torn, "sample", "samples", "cut short by a kill");
 	print_loss(losses->malformed, "record", "records", "not to be believed and left out");
 	print_loss(losses->control_dropped, "record", "records",
-		"of modules or threads lost: names may be missing");
+		"of modules, code or marks lost: names may be missing");
 	print_loss(losses->late_threads, "thread", "threads", "could not be sampled");
 	print_loss(losses->lost_processes, "process", "processes",
 		"could not be sampled: too many at once");
@@ -189,7 +191,9 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
 
-	if (summary->is_test_clock || books->sampled >= FEW_SAMPLES)
+	if (!books->sampled && books->paused)
+		diag_info("hint: it was paused all the time: flameprof_resume() begins the recording");
+	if (summary->is_test_clock || books->sampled >= FEW_SAMPLES || books->paused)
 		return;
 	if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
 		diag_info("hint: it used the CPU for %.0f ms of %.2f s; the time it waited is not sampled",
