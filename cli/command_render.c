@@ -177,6 +177,8 @@ static void describe(struct picture_options *picture, const struct pprof_facts *
 		picture->subtitle = facts->subtitle;
 	if (facts->count_name[0])
 		picture->count_name = facts->count_name;
+	picture->marks = facts->marks;
+	picture->mark_count = facts->mark_count;
 	picture->period_ns = facts->period_ns;
 	picture->duration_ns = facts->duration_ns;
 	picture->created_s = facts->created_s;
@@ -238,6 +240,7 @@ static int render(const struct options *options, const char *path, struct diag_m
 		error = draw(options, &input, results, message);
 out:
 	results_free(results);
+	pprof_facts_release(&input.facts);
 	calltree_free(input.tree);
 	return error;
 }

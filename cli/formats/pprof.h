@@ -32,6 +32,7 @@
 
 /* What a comment of a profile of libflameprof's begins with; one comment for each. */
 #define PPROF_COMMENT_TITLE "title: "
+#define PPROF_COMMENT_MARK  "mark: " /* then milliseconds.microseconds, thread and text */
 
 /* What a profile says about itself, for a picture. */
 struct pprof_facts {
@@ -41,7 +42,12 @@ struct pprof_facts {
 	uint64_t period_ns;  /* CPU time of one unit of weight; 0: it is no time */
 	uint64_t duration_ns;
 	int64_t created_s; /* since the epoch; 0: unknown */
+	struct picture_mark *marks; /* owned, texts and all */
+	uint32_t mark_count;
 };
+
+/* Also of facts that pprof_read() failed on, and of facts that are all zero. */
+void pprof_facts_release(struct pprof_facts *facts);
 
 /*
  * Does the file that begins with @first hold a profile? 0x1f: gzip, yes. '\n': maybe, and then the

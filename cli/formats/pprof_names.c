@@ -28,6 +28,16 @@ static const char *module_name(
 	return mapping ? base_name(pprof_text(tables, mapping->file, out, PPROF_NAME_BYTES)) : "";
 }
 
+/* Code of no file, where other code has one, was made by the program. libflameprof says it so. */
+static int is_generated(const struct pprof_tables *tables, const struct pprof_mapping *mapping)
+{
+	char file[32];
+
+	return mapping ? !strcmp(pprof_text(tables, mapping->file, file, sizeof(file)),
+				 "[generated code]")
+		       : tables->mapping_count != 0;
+}
+
 /* "[module+0x12]" is unnamed code, any other "[...]" something that is no function. */
 static enum calltree_frame_kind kind_of(const char *name, enum calltree_frame_kind otherwise)
 {
@@ -68,10 +78,13 @@ static int is_named(const struct pprof_tables *tables, const struct pprof_functi
 static uint32_t frame_of_function(const struct pprof_tables *tables, struct calltree *tree,
 	struct pprof_function *function, const struct pprof_mapping *mapping, int is_inlined)
 {
-	/* Code of no file, where other code has one, was made by the program. */
-	enum calltree_frame_kind kind = is_inlined			    ? CALLTREE_INLINE
-					: !mapping && tables->mapping_count ? CALLTREE_JIT
-									    : CALLTREE_NATIVE;
+	enum calltree_frame_kind kind = is_inlined		       ? CALLTREE_INLINE
+					: is_generated(tables, mapping) ? CALLTREE_JIT
+									: CALLTREE_NATIVE;
+
+	/* No file: no module. */
+	if (kind == CALLTREE_JIT)
+		mapping = NULL;
 
 	if (function->last[is_inlined].frame == PPROF_UNSET ||
 		function->last[is_inlined].mapping != mapping) {
@@ -182,7 +195,7 @@ static uint32_t frame_of_address(struct pprof_tables *tables, struct calltree *t
 	const struct pprof_location *location, struct pprof_mapping *mapping)
 {
 	char file[PPROF_NAME_BYTES], text[PPROF_NAME_BYTES + 32];
-	const char *module = module_name(tables, mapping, file);
+	const char *module = is_generated(tables, mapping) ? "" : module_name(tables, mapping, file);
 	struct symbols_name name;
 	uint64_t address;
 	int handle;

@@ -17,7 +17,6 @@
 enum { PROFILE_SAMPLE = 2, SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2 };
 
 #define TYPE_BYTES 64
-#define NS_PER_S   1000000000
 
 struct reading {
 	struct pprof_tables tables;
@@ -265,56 +264,6 @@ static int choose_unit(struct reading *reading, struct pprof_facts *facts)
 	return 0;
 }
 
-static void find_title(const struct pprof_tables *tables, const char *type, struct pprof_facts *facts)
-{
-	const size_t bytes = strlen(PPROF_COMMENT_TITLE);
-	char text[PPROF_NAME_BYTES];
-	const char *slash;
-
-	for (uint32_t i = 0; i < tables->comment_count; i++) {
-		pprof_text(tables, tables->comments[i], text, sizeof(text));
-		if (!strncmp(text, PPROF_COMMENT_TITLE, bytes)) {
-			snprintf(facts->title, sizeof(facts->title), "%.250s", text + bytes);
-			return;
-		}
-	}
-	if (!tables->mapping_count)
-		return;
-	/* The first mapping is the program's, as a rule of the format. */
-	pprof_text(tables, tables->mappings[0].file, text, sizeof(text));
-	slash = strrchr(text, '/');
-	if (text[0])
-		snprintf(facts->title, sizeof(facts->title), "%.150s: %.64s",
-			slash ? slash + 1 : text, type);
-}
-
-/* "12 samples of cpu, 0.12 s in 2.00 s" */
-static void tell(const struct reading *reading, struct pprof_facts *facts)
-{
-	const struct pprof_tables *tables = &reading->tables;
-	char type[TYPE_BYTES];
-	size_t at;
-
-	pprof_text(tables, tables->types[reading->type].type, type, sizeof(type));
-	find_title(tables, type, facts);
-	at = (size_t)snprintf(facts->subtitle, sizeof(facts->subtitle), "%" PRIu64 " %s",
-		reading->weight, facts->count_name);
-	if (strcmp(type, facts->count_name))
-		at += (size_t)snprintf(facts->subtitle + at, sizeof(facts->subtitle) - at, " of %s",
-			type);
-	if (facts->period_ns > 1)
-		at += (size_t)snprintf(facts->subtitle + at, sizeof(facts->subtitle) - at,
-			", %.2f s", (double)reading->weight * (double)facts->period_ns / NS_PER_S);
-	if (facts->duration_ns)
-		snprintf(facts->subtitle + at, sizeof(facts->subtitle) - at, " in %.2f s",
-			(double)facts->duration_ns / NS_PER_S);
-	if (reading->negative)
-		diag_info("'%s': %" PRIu64 " sample%s less than nothing, as in the difference of "
-			  "two profiles, and left out",
-			tables->name, reading->negative, reading->negative == 1 ? " is" : "s are");
-	pprof_report_unnamed(tables);
-}
-
 int pprof_read(struct calltree *tree, const void *bytes, size_t count, const char *name,
 	const char *type, struct pprof_facts *facts, struct diag_message *message)
 {
@@ -340,10 +289,12 @@ int pprof_read(struct calltree *tree, const void *bytes, size_t count, const cha
 		error = each_sample(&reading, add);
 	if (error)
 		goto out;
-	if ((int64_t)reading.tables.duration_ns > 0)
-		facts->duration_ns = reading.tables.duration_ns;
-	facts->created_s = (int64_t)reading.tables.time_ns / NS_PER_S;
-	tell(&reading, facts);
+	error = pprof_facts_fill(facts, &reading.tables, reading.type, reading.weight);
+	if (reading.negative)
+		diag_info("'%s': %" PRIu64 " sample%s less than nothing, as in the difference of "
+			  "two profiles, and left out",
+			name, reading.negative, reading.negative == 1 ? " is" : "s are");
+	pprof_report_unnamed(&reading.tables);
 out:
 	pprof_tables_release(&reading.tables);
 	pprof_threads_release(&reading.threads);

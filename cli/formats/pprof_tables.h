@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cli/diag.h"
+#include "cli/formats/pprof.h"
 #include "cli/formats/protobuf.h"
 #include "cli/symbols/symbols.h"
 #include "render/calltree.h"
@@ -101,6 +102,13 @@ struct pprof_location *pprof_location(const struct pprof_tables *tables, uint64_
  */
 int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
 	struct calltree *tree);
+
+/*
+ * Fill @facts, whose unit is known already, from the tables: @weight is that of all samples of
+ * sample type number @type. Returns 0, or -ENOMEM with the message filled.
+ */
+int pprof_facts_fill(struct pprof_facts *facts, const struct pprof_tables *tables, uint32_t type,
+	uint64_t weight);
 
 /* Say of which files names are missing, if any. */
 void pprof_report_unnamed(const struct pprof_tables *tables);

@@ -6,6 +6,8 @@
 #include "cli/formats/pprof.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -48,6 +50,8 @@ struct writer {
 	struct index index;	  /* of texts */
 	const char **texts;	  /* borrowed from the tree and the options */
 	uint32_t text_count, text_room;
+	char **comments; /* owned */
+	uint32_t comment_count;
 	struct share *shares;
 	size_t share_count;
 	int error;
@@ -123,44 +127,80 @@ static void put_types(struct writer *writer)
 	protobuf_put_number(&writer->out, PROFILE_DEFAULT_TYPE, text_of(writer, "cpu"));
 }
 
-/* One mapping for each module, in the order in which frames name them first. */
+/* A mapping for each module: mapping_of[number of its name]. */
+struct mappings {
+	uint64_t *of;
+	uint64_t count;
+};
+
+static uint64_t put_mapping(struct writer *writer, struct mappings *mappings, const char *module)
+{
+	uint64_t name = text_of(writer, module);
+
+	if (!*module || writer->error)
+		return 0;
+	if (!mappings->of[name]) {
+		mappings->of[name] = ++mappings->count;
+		protobuf_put_number(&writer->part, 1, mappings->count);
+		protobuf_put_number(&writer->part, 5, name);
+		protobuf_put_number(&writer->part, MAPPING_HAS_FUNCTIONS, 1);
+		protobuf_put_message(&writer->out, PROFILE_MAPPING, &writer->part);
+	}
+	return mappings->of[name];
+}
+
+/* The first mapping is to be the program's: where main() is, or what the title begins with. */
+static const char *program_module(const struct writer *writer)
+{
+	const char *title = writer->options->title ? writer->options->title : "";
+	size_t bytes = strcspn(title, " :");
+	const char *slash = memrchr(title, '/', bytes);
+	const char *titled = "";
+
+	if (slash) {
+		bytes -= (size_t)(slash + 1 - title);
+		title = slash + 1;
+	}
+	for (uint32_t i = 0; i < calltree_frames(writer->tree); i++) {
+		const struct calltree_frame *frame = calltree_frame_at(writer->tree, i);
+
+		if (!strcmp(frame->name, "main") && *frame->module)
+			return frame->module;
+		if (!strncmp(frame->module, title, bytes) && !frame->module[bytes])
+			titled = frame->module;
+	}
+	return titled;
+}
+
 static void put_frames(struct writer *writer)
 {
 	uint32_t frames = calltree_frames(writer->tree);
-	uint64_t *mapping_of = NULL; /* [text] -> mapping's id */
-	uint64_t mappings = 0;
+	struct mappings mappings = {0};
 
 	for (uint32_t i = 0; i < frames; i++)
 		text_of(writer, calltree_frame_at(writer->tree, i)->module);
-	if (!writer->error)
-		mapping_of = calloc((size_t)writer->text_count + 1, sizeof(*mapping_of));
-	if (!mapping_of) {
+	mappings.of = calloc((size_t)writer->text_count + 1, sizeof(*mappings.of));
+	if (!mappings.of) {
 		writer->error = -ENOMEM;
 		return;
 	}
+	put_mapping(writer, &mappings, program_module(writer));
 	for (uint32_t i = 0; i < frames && !writer->error; i++) {
 		const struct calltree_frame *frame = calltree_frame_at(writer->tree, i);
-		uint64_t module = text_of(writer, frame->module);
+		uint64_t mapping = put_mapping(writer, &mappings, frame->module);
 		uint64_t name = text_of(writer, *frame->name ? frame->name : "[empty]");
 
-		if (*frame->module && !mapping_of[module]) {
-			mapping_of[module] = ++mappings;
-			protobuf_put_number(&writer->part, 1, mappings);
-			protobuf_put_number(&writer->part, 5, module);
-			protobuf_put_number(&writer->part, MAPPING_HAS_FUNCTIONS, 1);
-			protobuf_put_message(&writer->out, PROFILE_MAPPING, &writer->part);
-		}
 		protobuf_put_number(&writer->part, 1, i + 1);
 		protobuf_put_number(&writer->part, 2, name);
 		protobuf_put_number(&writer->part, 3, name);
 		protobuf_put_message(&writer->out, PROFILE_FUNCTION, &writer->part);
 		protobuf_put_number(&writer->inner, 1, i + 1);
 		protobuf_put_number(&writer->part, 1, i + 1);
-		protobuf_put_number(&writer->part, 2, mapping_of[module]);
+		protobuf_put_number(&writer->part, 2, mapping);
 		protobuf_put_message(&writer->part, 4, &writer->inner);
 		protobuf_put_message(&writer->out, PROFILE_LOCATION, &writer->part);
 	}
-	free(mapping_of);
+	free(mappings.of);
 }
 
 static int by_node_then_thread(const void *left, const void *right)
@@ -238,10 +278,38 @@ static void put_sample(struct writer *writer, const struct share *share)
 	protobuf_put_message(&writer->out, PROFILE_SAMPLE, &writer->part);
 }
 
+static int put_comments(struct writer *writer)
+{
+	const struct picture_options *options = writer->options;
+	char **comments = calloc(options->mark_count + 1ULL, sizeof(*comments));
+	uint32_t *count = &writer->comment_count;
+	char *made;
+
+	writer->comments = comments;
+	if (!comments)
+		return -ENOMEM;
+	if (options->title && *options->title) {
+		if (asprintf(&made, PPROF_COMMENT_TITLE "%s", options->title) < 0)
+			return -ENOMEM;
+		comments[(*count)++] = made;
+	}
+	for (uint32_t i = 0; i < options->mark_count; i++) {
+		const struct picture_mark *mark = &options->marks[i];
+		uint64_t us = mark->time_ns / 1000;
+
+		if (asprintf(&made, PPROF_COMMENT_MARK "%" PRIu64 ".%03u %" PRIu32 " %s", us / 1000,
+			    (unsigned)(us % 1000), mark->tid, mark->text) < 0)
+			return -ENOMEM;
+		comments[(*count)++] = made;
+	}
+	for (uint32_t i = 0; i < *count; i++)
+		protobuf_put_number(&writer->out, PROFILE_COMMENT, text_of(writer, comments[i]));
+	return 0;
+}
+
 static int build(struct writer *writer)
 {
 	const struct picture_options *options = writer->options;
-	char title[512];
 	int error;
 
 	text_of(writer, ""); /* number 0, as the format wants it */
@@ -250,12 +318,10 @@ static int build(struct writer *writer)
 		protobuf_put_number(&writer->out, PROFILE_TIME_NS,
 			(uint64_t)options->created_s * NS_PER_S);
 	protobuf_put_number(&writer->out, PROFILE_DURATION_NS, options->duration_ns);
-	if (options->title && *options->title) {
-		snprintf(title, sizeof(title), PPROF_COMMENT_TITLE "%s", options->title);
-		protobuf_put_number(&writer->out, PROFILE_COMMENT, text_of(writer, title));
-	}
+	error = put_comments(writer);
 	put_frames(writer);
-	error = writer->error ? writer->error : share_out(writer);
+	if (!error)
+		error = writer->error ? writer->error : share_out(writer);
 	for (size_t i = 0; i < writer->share_count && !error; i++)
 		put_sample(writer, &writer->shares[i]);
 	for (uint32_t i = 0; i < writer->text_count; i++)
@@ -307,6 +373,9 @@ static int write_profile(const struct calltree *tree, const struct picture_optio
 	bytes_release(&writer.part);
 	bytes_release(&writer.inner);
 	index_release(&writer.index);
+	for (uint32_t i = 0; i < writer.comment_count; i++)
+		free(writer.comments[i]);
+	free(writer.comments);
 	free(writer.texts);
 	free(writer.shares);
 	return error;
