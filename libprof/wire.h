@@ -315,6 +315,12 @@ static inline struct wire_slot *wire_slot(void *arena, unsigned slot)
 	return (struct wire_slot *)((char *)arena + WIRE_SLOTS_OFFSET + slot * WIRE_SLOT_STRIDE);
 }
 
+static inline unsigned wire_slot_index(const void *arena, const struct wire_slot *slot)
+{
+	return (unsigned)((const char *)slot - (const char *)arena - WIRE_SLOTS_OFFSET) /
+		WIRE_SLOT_STRIDE;
+}
+
 static inline struct wire_ring *wire_ring(void *arena, unsigned ring)
 {
 	return (struct wire_ring *)((char *)arena + WIRE_RINGS_OFFSET) + ring;

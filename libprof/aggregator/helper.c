@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/filter.h>
-#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,10 +21,10 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "arch/syscall.h"
 #include "libprof/aggregator/intern.h"
+#include "libprof/aggregator/loop.h"
 #include "libprof/aggregator/message.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/text.h"
@@ -38,13 +37,6 @@ static char helper_stack[HELPER_STACK_BYTES] __attribute__((aligned(16)));
 static struct message message;
 static struct intern *table;
 static int pipe_descriptor;
-
-static void sleep_ms(uint32_t *doorbell, uint32_t seen, long ms)
-{
-	struct timespec timeout = {ms / 1000, ms % 1000 * 1000000};
-
-	arch_syscall4(SYS_futex, doorbell, FUTEX_WAIT, seen, &timeout);
-}
 
 static int parent_is_gone(void)
 {
@@ -64,24 +56,8 @@ static int write_message(void *context, const void *bytes, uint32_t n)
 		if (written != -EAGAIN && written != -EINTR)
 			return written < 0 ? (int)written : -EIO;
 		seen = __atomic_load_n(&sampler.slot->doorbell, __ATOMIC_ACQUIRE);
-		sleep_ms(&sampler.slot->doorbell, seen, HELPER_RETRY_MS);
+		loop_wait(&sampler.slot->doorbell, seen, HELPER_RETRY_MS);
 	}
-}
-
-/* Give a drained ring whose thread ended back to everybody. */
-static void recycle(uint32_t index)
-{
-	struct wire_ring *ring = wire_ring(sampler.arena, index);
-	uint64_t retired = sampler.image << 2 | WIRE_RING_RETIRED;
-
-	if (__atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE) != retired ||
-		__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) !=
-			__atomic_load_n(&ring->tail, __ATOMIC_RELAXED))
-		return;
-	__atomic_fetch_and(&sampler.rings[index / 64], ~(1ULL << index % 64), __ATOMIC_RELEASE);
-	__atomic_fetch_sub(&sampler.retired, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
-	__atomic_store_n(&((struct wire_arena *)sampler.arena)->rings_hint, index, __ATOMIC_RELAXED);
 }
 
 static int drain_all(void)
@@ -96,7 +72,7 @@ static int drain_all(void)
 
 			if (error)
 				return error;
-			recycle(index);
+			sampler_ring_recycle(index);
 		}
 	}
 	return 0;
@@ -175,25 +151,39 @@ static int set_up(void)
 	return 0;
 }
 
+/* What was committed before one of these is drained after it. */
+static int is_ending(void *context)
+{
+	const struct wire_slot *slot = context;
+	const struct wire_arena *arena = sampler.arena;
+
+	return parent_is_gone() || __atomic_load_n(&arena->closing, __ATOMIC_ACQUIRE) ||
+		(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_EXEC;
+}
+
+static int turn(void *context, int is_last)
+{
+	(void)context;
+	(void)is_last;
+	return drain_all();
+}
+
 static void helper_main(void *argument)
 {
 	struct wire_slot *slot = argument;
-	struct wire_arena *arena = sampler.arena;
+	const struct loop loop = {
+		.doorbell = &slot->doorbell,
+		.tick_ms = HELPER_TICK_MS,
+		.context = slot,
+		.is_ending = is_ending,
+		.turn = turn,
+	};
 	int error = set_up();
 
 	__atomic_store_n(&slot->helper, error ? WIRE_HELPER_FAILED : WIRE_HELPER_RUNNING,
 		__ATOMIC_RELEASE);
-	while (!error) {
-		uint32_t seen = __atomic_load_n(&slot->doorbell, __ATOMIC_ACQUIRE);
-		/* Asked before draining: what was committed before the end is then drained after it. */
-		int last = parent_is_gone() || __atomic_load_n(&arena->closing, __ATOMIC_ACQUIRE) ||
-			(__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_EXEC;
-
-		error = drain_all();
-		if (last || error)
-			break;
-		sleep_ms(&slot->doorbell, seen, HELPER_TICK_MS);
-	}
+	if (!error)
+		error = loop_run(&loop);
 	if (!error)
 		__atomic_store_n(&slot->helper, WIRE_HELPER_GONE, __ATOMIC_RELEASE);
 	else if (__atomic_load_n(&slot->helper, __ATOMIC_RELAXED) == WIRE_HELPER_RUNNING)
@@ -274,10 +264,7 @@ void helper_dismiss(void)
 
 void helper_wake(void)
 {
-	uint32_t *doorbell = &sampler.slot->doorbell;
-
-	__atomic_fetch_add(doorbell, 1, __ATOMIC_RELEASE);
-	arch_syscall3(SYS_futex, doorbell, FUTEX_WAKE, 1);
+	loop_ring(&sampler.slot->doorbell);
 }
 
 void helper_forget(void)

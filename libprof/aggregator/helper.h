@@ -8,8 +8,9 @@
 #define LIBPROF_AGGREGATOR_HELPER_H
 
 /*
- * Start the helper unless it runs or cannot. Context: signal-safe, any thread, SAMPLER_SIGNAL's
- * process only.
+ * Start the helper unless it runs or cannot. In a process that samples itself slot->helper says from
+ * the start that it runs: a worker thread stands in its place. Context: signal-safe, any thread,
+ * SAMPLER_SIGNAL's process only.
  */
 void helper_start(void);
 
@@ -19,7 +20,7 @@ void helper_start(void);
  */
 void helper_dismiss(void);
 
-/* Have the helper look at the rings now. Context: signal-safe, any thread. */
+/* Have the helper, or the worker, look at the rings now. Context: signal-safe, any thread. */
 void helper_wake(void);
 
 /* In a fork child: the parent's helper is not ours. Context: the child's only thread. */

@@ -15,10 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libprof/flameprof.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/modules.h"
+#include "libprof/sampler/own_signal.h"
 #include "libprof/sampler/sampler.h"
+#include "libprof/sampler/stack.h"
 #include "libprof/sampler/text.h"
 
 struct channel {
@@ -103,17 +104,10 @@ static void *map_arena(const struct channel *channel)
 static void arm_main_thread(void)
 {
 	struct sampler_thread *thread = sampler_thread_claim();
-	uintptr_t top = getauxval(AT_EXECFN);
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
 	if (!thread)
 		return;
-	/* The main stack ends above the strings the kernel put there, AT_EXECFN among the last. */
-	top = (top | (WIRE_PAGE - 1)) + 1;
-	if (top < here)
-		top = here;
-	thread->stack_lo = top - preload_stack_bytes();
-	thread->stack_hi = top;
+	stack_publish_main(thread);
 	preload_arm(thread);
 }
 
@@ -122,7 +116,7 @@ static void fork_prepare(void)
 {
 	struct wire_arena *arena = sampler.arena;
 
-	if (!arena || sampler.quit)
+	if (sampler.hosted || !arena || sampler.quit)
 		return;
 	/* Found once here, instead of once by each child. */
 	preload_resolve_exit();
@@ -139,7 +133,7 @@ PRELOAD_EXPORT pid_t fork(void)
 	if (!next)
 		next = (pid_t (*)(void))preload_next("fork");
 	child = next();
-	if (child < 0 && arena && sampler_is_this_process())
+	if (child < 0 && arena && !sampler.hosted && sampler_is_this_process())
 		__atomic_fetch_sub(&arena->forks_begun, 1, __ATOMIC_RELEASE);
 	return child;
 }
@@ -156,8 +150,10 @@ static void begin_in_child(void *arena)
 	sampler_reset_in_child();
 	sampler.arena = NULL;
 	if (((struct wire_arena *)arena)->closing ||
-		sampler_start(arena, parent, NULL))
+		sampler_start(arena, parent, NULL)) {
+		__atomic_store_n(&sampler.owns_signal, 0, __ATOMIC_RELEASE);
 		return;
+	}
 	thread = sampler_thread_claim();
 	if (!thread)
 		return;
@@ -171,7 +167,7 @@ static void fork_child(void)
 {
 	struct wire_arena *arena = sampler.arena;
 
-	if (!arena || sampler.quit)
+	if (sampler.hosted || !arena || sampler.quit)
 		return;
 	begin_in_child(arena);
 	__atomic_fetch_add(&arena->forks_arrived, 1, __ATOMIC_RELEASE);
@@ -188,10 +184,11 @@ static void connect_to(const struct channel *channel)
 	sampler.flamerun_pid = channel->flamerun_pid;
 	sampler.pipe_descriptor = channel->pipe_descriptor;
 	/* Before sampler.arena says that SIGPROF is ours: sigaction() answers for it from then on. */
-	if (preload_take_signal())
+	if (own_signal_take())
 		goto out;
+	sampler.paused = !!((struct wire_arena *)arena)->start_paused;
 	if (sampler_start(arena, 0, (const char *)getauxval(AT_EXECFN))) {
-		preload_give_back_signal();
+		own_signal_give_back();
 		goto out;
 	}
 	arm_main_thread();
@@ -207,6 +204,7 @@ __attribute__((constructor(101))) static void start(void)
 	int saved_errno = errno;
 	struct channel channel;
 
+	preload_set_libc_calls();
 	/* A process that runs with other rights than its caller is not ours to look into. */
 	if (text && !getauxval(AT_SECURE) && !parse_channel(text, &channel))
 		connect_to(&channel);
@@ -219,14 +217,4 @@ __attribute__((destructor(101))) static void stop(void)
 
 	sampler_leave(WIRE_SLOT_EXIT);
 	errno = saved_errno;
-}
-
-const char *flameprof_version(void)
-{
-	return FLAMERUN_VERSION;
-}
-
-int flameprof_active(void)
-{
-	return sampler.arena != NULL;
 }

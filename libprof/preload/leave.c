@@ -14,6 +14,7 @@
 #include "arch/syscall.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/host.h"
+#include "libprof/sampler/own_signal.h"
 
 extern char **environ;
 
@@ -33,7 +34,7 @@ static int give_back(void)
 
 	host_get(&action);
 	if (action.sa_handler == SIG_IGN)
-		preload_give_back_signal();
+		own_signal_give_back();
 	if (is_held)
 		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
 	return is_held || action.sa_handler == SIG_IGN;
@@ -43,7 +44,7 @@ static void take_again(void)
 {
 	uint64_t mask = 1ULL << (SAMPLER_SIGNAL - 1);
 
-	preload_retake_signal();
+	own_signal_retake();
 	arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));
 }
 
@@ -58,7 +59,7 @@ static struct leaving leave(char *const *envp, void *room)
 	struct leaving leaving = {.envp = room ? preload_environment(envp, room) : envp};
 
 	sampler_leave(WIRE_SLOT_EXEC);
-	if (sampler.arena && !sampler.quit)
+	if (__atomic_load_n(&sampler.owns_signal, __ATOMIC_ACQUIRE) && !sampler.quit)
 		leaving.was_given_back = give_back();
 	return leaving;
 }

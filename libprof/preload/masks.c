@@ -28,7 +28,8 @@ static uint32_t held_after(int how, int is_asked, uint32_t held)
 
 static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t *old_set)
 {
-	struct sampler_thread *thread = preload_thread();
+	/* A program that samples itself has its masks as it wants them. */
+	struct sampler_thread *thread = sampler.hosted ? NULL : preload_thread();
 	int is_asked = set && sigismember(set, SAMPLER_SIGNAL) == 1;
 	sigset_t copy;
 	uint32_t held;

@@ -6,6 +6,7 @@
 #ifndef LIBPROF_PRELOAD_PRELOAD_H
 #define LIBPROF_PRELOAD_PRELOAD_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,22 +24,18 @@ void preload_resolve_exit(void);
 /* The next definition of @name after ours; never NULL for what libc has. Context: not a handler. */
 void *preload_next(const char *name);
 
-/* The calling thread's state, NULL when it is not sampled. Context: not a handler. */
+/* The calling thread's state, NULL when no session sampled it. Context: not a handler. */
 struct sampler_thread *preload_thread(void);
 void preload_set_thread(struct sampler_thread *thread);
 
 /* Arm the calling thread with @thread and remember it while it is sampled. Context: no handler. */
 void preload_arm(struct sampler_thread *thread);
 
-/*
- * Put our handler in the kernel's entry for SAMPLER_SIGNAL, keeping what was there. Returns 0 or
- * -errno. Context: the constructor.
- */
-int preload_take_signal(void);
+/* libc's sigaction(), past ours. Context: not a handler. */
+int preload_next_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
 
-/* What the program asked for into the kernel's entry, and ours again. Context: signal-safe. */
-void preload_give_back_signal(void);
-void preload_retake_signal(void);
+/* Have the sampler call libc past the interposers: libc_calls.h. Context: the constructor. */
+void preload_set_libc_calls(void);
 
 /*
  * The bytes preload_environment() needs to take this library out of @environment, 0 when an image
@@ -51,8 +48,5 @@ size_t preload_environment_bytes(char *const *environment);
  * library. Borrows the strings of @environment. Context: as above.
  */
 char **preload_environment(char *const *environment, void *room);
-
-/* The main thread's stack size limit, as far as plain loads are trusted. */
-size_t preload_stack_bytes(void);
 
 #endif

@@ -12,6 +12,7 @@
 #include "arch/syscall.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/host.h"
+#include "libprof/sampler/own_signal.h"
 
 typedef int sigaction_fn(int, const struct sigaction *, struct sigaction *);
 typedef sighandler_t signal_fn(int, sighandler_t);
@@ -27,15 +28,14 @@ int __sigaction(int, const struct sigaction *restrict, struct sigaction *restric
 #define HANDLER_STACK_BYTES  4096
 #define FRAME_BYTES_AT_LEAST 2048
 
-static int small_stacks; /* atomic: an alternate stack exists that our handler does not fit on */
 static uint64_t masked_by_us; /* atomic: signals whose sa_mask was given SAMPLER_SIGNAL */
 
 static int is_ours(int signal)
 {
-	return signal == SAMPLER_SIGNAL && sampler_is_this_process();
+	return signal == SAMPLER_SIGNAL && sampler_owns_signal();
 }
 
-static int next_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old)
+int preload_next_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old)
 {
 	static sigaction_fn *next;
 
@@ -44,56 +44,10 @@ static int next_sigaction(int signal, const struct sigaction *new_action, struct
 	return next(signal, new_action, old);
 }
 
-/*
- * Our handler as the kernel knows it. A SIGPROF of the program's own cuts calls short if that is
- * what it asked for; our timers, which expire on the way back to the program, never do.
- */
-static int install(const struct sigaction *host, struct sigaction *old)
-{
-	struct sigaction action = {0};
-
-	action.sa_sigaction = sampler_handler;
-	action.sa_flags = SA_SIGINFO | SA_RESTART;
-	if (host->sa_handler != SIG_DFL && host->sa_handler != SIG_IGN &&
-		!(host->sa_flags & SA_RESTART))
-		action.sa_flags = SA_SIGINFO;
-	if (!__atomic_load_n(&small_stacks, __ATOMIC_RELAXED))
-		action.sa_flags |= SA_ONSTACK;
-	sigfillset(&action.sa_mask);
-	return next_sigaction(SAMPLER_SIGNAL, &action, old);
-}
-
-int preload_take_signal(void)
-{
-	const struct sigaction none = {.sa_handler = SIG_DFL};
-	struct sigaction before;
-
-	if (install(&none, &before))
-		return -errno;
-	host_set(&before);
-	return 0;
-}
-
-void preload_give_back_signal(void)
-{
-	struct sigaction action;
-
-	host_get(&action);
-	next_sigaction(SAMPLER_SIGNAL, &action, NULL);
-}
-
-void preload_retake_signal(void)
-{
-	struct sigaction action;
-
-	host_get(&action);
-	install(&action, NULL);
-}
-
 static void ask(const struct sigaction *action)
 {
 	host_set(action);
-	install(action, NULL);
+	own_signal_retake();
 }
 
 /*
@@ -111,12 +65,12 @@ static int change_action(int signal, const struct sigaction *new_action, struct 
 	int error;
 
 	if ((!is_nested && !masked) || !bit || !sampler_is_this_process())
-		return next_sigaction(signal, new_action, old);
+		return preload_next_sigaction(signal, new_action, old);
 	if (new_action)
 		copy = *new_action;
 	if (is_nested)
 		sigaddset(&copy.sa_mask, SAMPLER_SIGNAL);
-	error = next_sigaction(signal, new_action ? &copy : NULL, old);
+	error = preload_next_sigaction(signal, new_action ? &copy : NULL, old);
 	if (error)
 		return error;
 	if (old && masked)
@@ -254,9 +208,7 @@ PRELOAD_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict 
 		frame_bytes = FRAME_BYTES_AT_LEAST;
 	if (stack && !(stack->ss_flags & SS_DISABLE) &&
 		stack->ss_size < frame_bytes + HANDLER_STACK_BYTES &&
-		!__atomic_load_n(&small_stacks, __ATOMIC_RELAXED) && sampler_is_this_process()) {
-		__atomic_store_n(&small_stacks, 1, __ATOMIC_RELAXED);
-		preload_retake_signal();
-	}
+		sampler_owns_signal())
+		own_signal_avoid_alternate_stacks();
 	return next(stack, old_stack);
 }

@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <sys/resource.h>
 #include <threads.h>
 
+#include "arch/syscall.h"
 #include "libprof/preload/preload.h"
+#include "libprof/sampler/libc_calls.h"
+#include "libprof/sampler/tasks.h"
 
 typedef int pthread_create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 typedef int thrd_create_fn(thrd_t *, thrd_start_t, void *);
@@ -20,8 +22,6 @@ static thrd_create_fn *next_thrd_create;
 static pthread_key_t thread_key;
 static int have_key;
 
-/* Plain loads never go deeper into the address space than this below a main stack's top. */
-#define MAIN_STACK_TRUSTED_BYTES (64UL << 20)
 #define GUARD_AND_SLACK_BYTES    (64UL << 10)
 
 void *preload_next(const char *name)
@@ -31,7 +31,12 @@ void *preload_next(const char *name)
 
 struct sampler_thread *preload_thread(void)
 {
-	return have_key ? pthread_getspecific(thread_key) : NULL;
+	struct sampler_thread *thread = have_key ? pthread_getspecific(thread_key) : NULL;
+
+	/* Sessions of a program that samples itself end, and their entries get other owners. */
+	if (thread && sampler.hosted && thread->tid != (int32_t)arch_syscall0(SYS_gettid))
+		return NULL;
+	return thread;
 }
 
 void preload_set_thread(struct sampler_thread *thread)
@@ -43,17 +48,12 @@ void preload_set_thread(struct sampler_thread *thread)
 void preload_arm(struct sampler_thread *thread)
 {
 	/* One that can't be armed has been given back: at its end it may be another thread's. */
-	if (!sampler_thread_arm(thread))
+	if (sampler.hosted)
+		thread = tasks_arm_self(thread);
+	else if (sampler_thread_arm(thread))
+		thread = NULL;
+	if (thread)
 		preload_set_thread(thread);
-}
-
-size_t preload_stack_bytes(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur > MAIN_STACK_TRUSTED_BYTES)
-		return MAIN_STACK_TRUSTED_BYTES;
-	return limit.rlim_cur;
 }
 
 /* The program's own destructors still run after this one: ask for another round while there is. */
@@ -62,6 +62,8 @@ static void thread_ends(void *value)
 	struct sampler_thread *thread = value;
 	int saved_errno = errno;
 
+	if (sampler.hosted && thread->tid != (int32_t)arch_syscall0(SYS_gettid))
+		return;
 	if (++thread->exits < PTHREAD_DESTRUCTOR_ITERATIONS)
 		pthread_setspecific(thread_key, thread);
 	else
@@ -73,7 +75,27 @@ void preload_resolve(void)
 {
 	next_pthread_create = (pthread_create_fn *)preload_next("pthread_create");
 	next_thrd_create = (thrd_create_fn *)preload_next("thrd_create");
-	have_key = !pthread_key_create(&thread_key, thread_ends);
+	if (!have_key)
+		have_key = !pthread_key_create(&thread_key, thread_ends);
+}
+
+static int next_create(pthread_t *id, const pthread_attr_t *attributes, void *(*start)(void *),
+	void *argument)
+{
+	return ((pthread_create_fn *)preload_next("pthread_create"))(id, attributes, start, argument);
+}
+
+static void watch_end(struct sampler_thread *thread)
+{
+	preload_resolve();
+	preload_set_thread(thread);
+}
+
+void preload_set_libc_calls(void)
+{
+	libc_calls.pthread_create = next_create;
+	libc_calls.sigaction = preload_next_sigaction;
+	libc_calls.watch_end = watch_end;
 }
 
 /*
@@ -124,7 +146,7 @@ static void prepare(struct sampler_thread *thread, const pthread_attr_t *attribu
 	thread->start = start;
 	thread->argument = argument;
 	thread->stack_hi = bytes;
-	thread->held = creator ? creator->held : 0;
+	thread->held = creator && !sampler.hosted ? creator->held : 0;
 }
 
 PRELOAD_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attributes,

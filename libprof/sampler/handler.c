@@ -7,6 +7,7 @@
 #include "libprof/sampler/sampler.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <ucontext.h>
@@ -28,34 +29,50 @@
 #define SAMPLES_BEFORE_HELPER 32
 /* Every so many calls of a thread its name is read again and the handler's time is taken. */
 #define CALLS_PER_CHECK       16
-/* A ring this full gets its helper woken early. */
-#define RING_WAKE_BYTES       (WIRE_RING_SPAN / 4)
+/* A ring filled to this part of what it may hold gets its reader woken early. */
+#define RING_WAKE_PART        4
 
-/* The part of the stack that is known to be mapped, empty when sp lies on no stack we know. */
-static struct unwind_bounds bounds_of(const struct sampler_thread *thread, uintptr_t sp)
+/*
+ * The part of the stack that is known to be mapped, empty when sp lies on no stack we know. A thread
+ * of which nothing is known shows once where its stack is: stack.c.
+ */
+static struct unwind_bounds bounds_of(struct sampler_thread *thread, uintptr_t sp)
 {
+	uintptr_t hi = __atomic_load_n(&thread->stack_hi, __ATOMIC_ACQUIRE);
 	struct unwind_bounds bounds = {0, 0};
 
-	if (sp < thread->stack_lo || sp >= thread->stack_hi)
+	if (!hi && !thread->seen_sp) {
+		thread->seen_self = (uintptr_t)pthread_self();
+		__atomic_store_n(&thread->seen_sp, sp, __ATOMIC_RELEASE);
+	}
+	if (sp >= hi || sp < __atomic_load_n(&thread->stack_lo, __ATOMIC_RELAXED))
 		return bounds;
 	bounds.lo = sp; /* below it a growing stack may end, and another's guard begin */
-	bounds.hi = thread->stack_hi;
+	bounds.hi = hi;
 	return bounds;
+}
+
+/* How many frames fit next to what the reader has not taken yet. */
+static unsigned frames_that_fit(const struct sampler_thread *thread)
+{
+	uint64_t room = sampler.ring_bytes - ring_fill(thread->ring);
+	uint64_t frames = room > sizeof(struct wire_sample) && room <= sampler.ring_bytes
+		? (room - sizeof(struct wire_sample)) / sizeof(uint64_t)
+		: 0;
+
+	return frames < sampler.max_depth ? (unsigned)frames : sampler.max_depth;
 }
 
 /* Fill in and commit one record. Returns 0, or -ENOSPC when it does not fit. */
 static int record_stack(struct sampler_thread *thread, const void *ucontext, uint32_t weight)
 {
-	uint64_t room = WIRE_RING_SPAN - ring_fill(thread->ring);
-	unsigned max_frames = WIRE_MAX_DEPTH;
+	unsigned max_frames = frames_that_fit(thread);
 	struct arch_registers registers;
 	struct unwind_bounds bounds;
 	struct unwind_result result;
 	struct unwind_window window;
 	struct wire_sample *sample;
 
-	if (room < WIRE_RECORD_MAX)
-		max_frames = room > sizeof(*sample) ? (unsigned)(room - sizeof(*sample)) / 8 : 0;
 	if (!max_frames)
 		return -ENOSPC;
 	sample = ring_begin(thread->ring, thread->data, sizeof(*sample) + 8ULL * max_frames);
@@ -65,8 +82,10 @@ static int record_stack(struct sampler_thread *thread, const void *ucontext, uin
 	bounds = bounds_of(thread, registers.r[ARCH_DWARF_SP]);
 	unwind_window_init(&window, (int)sampler.pid);
 	result = unwind_walk(&registers, &bounds, (uint64_t *)(sample + 1), max_frames, &window);
-	if (result.end == WIRE_END_DEPTH && max_frames < WIRE_MAX_DEPTH) {
+	if (result.end == WIRE_END_DEPTH && max_frames < sampler.max_depth) {
 		__atomic_store_n(&thread->ring->writing, 0, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&sampler.dropped_bytes,
+			sizeof(*sample) + result.frames * sizeof(uint64_t), __ATOMIC_RELAXED);
 		return -ENOSPC;
 	}
 	sample->bytes = (uint32_t)sizeof(*sample) + 8 * result.frames;
@@ -93,9 +112,28 @@ static void settle_exit_credit(struct wire_ring *ring, uint64_t weight)
 static void check_now_and_then(struct sampler_thread *thread)
 {
 	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, thread->ring->comm);
-	if (__atomic_load_n(&((struct wire_arena *)sampler.arena)->closing, __ATOMIC_RELAXED)) {
-		__atomic_store_n(&thread->active, 0, __ATOMIC_RELEASE);
-		arch_syscall1(SYS_timer_delete, thread->timer);
+	if (__atomic_load_n(&((struct wire_arena *)sampler.arena)->closing, __ATOMIC_RELAXED))
+		sampler_thread_disarm(thread);
+}
+
+static void record(struct sampler_thread *thread, const void *ucontext, uint32_t weight)
+{
+	struct wire_slot *slot = sampler.slot;
+	uint64_t samples;
+
+	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED)) {
+		__atomic_fetch_add(&slot->paused, weight, __ATOMIC_RELAXED);
+		return;
+	}
+	if (record_stack(thread, ucontext, weight)) {
+		__atomic_fetch_add(&slot->dropped, weight, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&sampler.dropped_samples, 1, __ATOMIC_RELAXED);
+	}
+	samples = __atomic_add_fetch(&sampler.samples, 1, __ATOMIC_RELAXED);
+	if (samples == SAMPLES_BEFORE_HELPER ||
+		ring_fill(thread->ring) > sampler.ring_bytes / RING_WAKE_PART) {
+		helper_start();
+		helper_wake();
 	}
 }
 
@@ -106,20 +144,13 @@ static void take_sample(struct sampler_thread *thread, int overrun, const void *
 	/* Not the first call: what it costs to meet every module for the first time is no measure. */
 	int timed = thread->calls++ % CALLS_PER_CHECK == CALLS_PER_CHECK / 2;
 	uint64_t before_ns = timed ? clock_monotonic_ns() : 0;
-	uint64_t samples;
 
 	__atomic_store_n(&thread->delivered, thread->delivered + weight, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&slot->delivered, weight, __ATOMIC_RELAXED);
 	if (weight > 1)
 		__atomic_fetch_add(&slot->overruns, weight - 1, __ATOMIC_RELAXED);
 	settle_exit_credit(thread->ring, weight);
-	if (record_stack(thread, ucontext, weight))
-		__atomic_fetch_add(&slot->dropped, weight, __ATOMIC_RELAXED);
-	samples = __atomic_add_fetch(&sampler.samples, 1, __ATOMIC_RELAXED);
-	if (samples == SAMPLES_BEFORE_HELPER || ring_fill(thread->ring) > RING_WAKE_BYTES) {
-		helper_start();
-		helper_wake();
-	}
+	record(thread, ucontext, weight);
 	if (timed) {
 		check_now_and_then(thread);
 		__atomic_fetch_add(&slot->handler_ns,
@@ -129,20 +160,34 @@ static void take_sample(struct sampler_thread *thread, int overrun, const void *
 
 struct sampler_thread *sampler_thread_of(const siginfo_t *info)
 {
-	uintptr_t cookie = (uintptr_t)info->si_value.sival_ptr - (uintptr_t)sampler_threads;
+	uint64_t cookie = (uintptr_t)info->si_value.sival_ptr;
+	uint64_t at = (cookie & ((1ULL << SAMPLER_COOKIE_BITS) - 1)) - (uintptr_t)sampler_threads;
 
-	if (info->si_code != SI_TIMER || cookie >= sizeof(sampler_threads) ||
-		cookie % sizeof(sampler_threads[0]))
+	if (info->si_code != SI_TIMER || at >= sizeof(sampler_threads) ||
+		at % sizeof(sampler_threads[0]))
 		return NULL;
-	return &sampler_threads[cookie / sizeof(sampler_threads[0])];
+	return &sampler_threads[at / sizeof(sampler_threads[0])];
+}
+
+/* Was the timer made for the claim that holds now? */
+static int is_of_this_claim(const struct sampler_thread *thread, const siginfo_t *info)
+{
+	uint16_t generation = (uint16_t)__atomic_load_n(&thread->generation, __ATOMIC_RELAXED);
+
+	return (uint64_t)(uintptr_t)info->si_value.sival_ptr >> SAMPLER_COOKIE_BITS == generation;
 }
 
 void sampler_handler(int signal, siginfo_t *info, void *context)
 {
 	struct sampler_thread *thread = sampler_thread_of(info);
 
-	if (!thread)
+	if (!thread) {
 		host_signal(signal, info, context);
-	else if (__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
+		return;
+	}
+	/* Before `active` is looked at: who clears that waits for those who saw it set. */
+	__atomic_fetch_add(&thread->users, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&thread->active, __ATOMIC_SEQ_CST) && is_of_this_claim(thread, info))
 		take_sample(thread, info->si_overrun, context);
+	__atomic_fetch_sub(&thread->users, 1, __ATOMIC_RELEASE);
 }

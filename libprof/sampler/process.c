@@ -89,19 +89,36 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	if (exe)
 		copy_tail(slot->exe, sizeof(slot->exe), exe);
 	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, slot->comm);
-	sampler.arena = arena;
-	sampler.slot = slot;
-	sampler.pid = pid;
-	sampler.image = slot->image;
+	if (sampler.hosted)
+		slot->helper = WIRE_HELPER_RUNNING;
+	if (!sampler.max_depth)
+		sampler.max_depth = WIRE_MAX_DEPTH;
+	if (!sampler.ring_bytes)
+		sampler.ring_bytes = WIRE_RING_SPAN;
+	/* Signal-safe calls may read these between two sessions, where they stay the same. */
+	if (sampler.arena != arena)
+		sampler.arena = arena;
+	if (sampler.pid != pid)
+		sampler.pid = pid;
+	__atomic_store_n(&sampler.slot, slot, __ATOMIC_RELEASE);
+	__atomic_store_n(&sampler.image, slot->image, __ATOMIC_RELAXED);
 	sampler.period_ns =
 		CLOCK_NS_PER_S / (header->clock_hz ? header->clock_hz : header->rate_hz);
 	__atomic_store_n(&slot->state, (uint64_t)pid << 8 | WIRE_SLOT_LIVE, __ATOMIC_RELEASE);
+	__atomic_store_n(&sampler.on, 1, __ATOMIC_SEQ_CST);
 	return 0;
 }
 
 int sampler_is_this_process(void)
 {
-	return sampler.arena && !__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) &&
+	return __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && !__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) &&
+		(uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
+}
+
+int sampler_owns_signal(void)
+{
+	return __atomic_load_n(&sampler.owns_signal, __ATOMIC_ACQUIRE) &&
+		!__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) &&
 		(uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
 }
 
@@ -113,21 +130,17 @@ static void set_state(enum wire_slot_state state)
 /* What each thread is owed now, kept in its ring until samples that still come settle it. */
 static void note_credits(int owed)
 {
-	for (unsigned word = 0; word < WIRE_RINGS / 64; word++) {
-		uint64_t bits = __atomic_load_n(&sampler.rings[word], __ATOMIC_ACQUIRE);
+	owed = owed && !__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED);
+	SAMPLER_FOR_EACH_RING(index) {
+		struct sampler_thread *thread = &sampler_threads[index];
 
-		for (; bits; bits &= bits - 1) {
-			struct sampler_thread *thread =
-				&sampler_threads[word * 64 + (unsigned)__builtin_ctzll(bits)];
-
-			if (!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
-				continue;
-			__atomic_store_n(&thread->ring->exit_credit,
-				owed ? sampler_thread_owed(thread,
-					       clock_cpu_ns(clock_of_thread(thread->tid)))
-				     : 0,
-				__ATOMIC_RELEASE);
-		}
+		if (!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
+			continue;
+		__atomic_store_n(&thread->ring->exit_credit,
+			owed ? sampler_thread_owed(
+				       thread, clock_cpu_ns(clock_of_thread(thread->tid)))
+			     : 0,
+			__ATOMIC_RELEASE);
 	}
 }
 
@@ -156,29 +169,55 @@ void sampler_quit(void)
 	if (!sampler_is_this_process())
 		return;
 	sampler_leave(WIRE_SLOT_EXIT);
-	for (unsigned word = 0; word < WIRE_RINGS / 64; word++) {
-		uint64_t bits = __atomic_load_n(&sampler.rings[word], __ATOMIC_ACQUIRE);
-
-		for (; bits; bits &= bits - 1) {
-			struct sampler_thread *thread =
-				&sampler_threads[word * 64 + (unsigned)__builtin_ctzll(bits)];
-
-			if (!__atomic_exchange_n(&thread->active, 0, __ATOMIC_ACQ_REL))
-				continue;
-			arch_syscall1(SYS_timer_delete, thread->timer);
+	SAMPLER_FOR_EACH_RING(index)
+		if (sampler_thread_disarm(&sampler_threads[index]))
 			__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
-		}
-	}
 	__atomic_store_n(&sampler.quit, 1, __ATOMIC_RELEASE);
+}
+
+void sampler_disarm_all(void)
+{
+	__atomic_store_n(&sampler.on, 0, __ATOMIC_SEQ_CST);
+	SAMPLER_FOR_EACH_RING(index)
+		if (sampler_thread_disarm(&sampler_threads[index]))
+			sampler_threads[index].is_cut = 1;
+}
+
+int sampler_is_quiet(void)
+{
+	SAMPLER_FOR_EACH_RING(index)
+		if (__atomic_load_n(&sampler_threads[index].users, __ATOMIC_SEQ_CST))
+			return 0;
+	return 1;
+}
+
+void sampler_end(void)
+{
+	struct wire_slot *slot = sampler.slot;
+	char *control = wire_control_data(sampler.arena, sampler.slot_index);
+
+	SAMPLER_FOR_EACH_RING(index)
+		if (!__atomic_load_n(&sampler_threads[index].users, __ATOMIC_ACQUIRE))
+			__atomic_store_n(&wire_ring(sampler.arena, index)->owner, WIRE_RING_FREE,
+				__ATOMIC_RELEASE);
+	for (unsigned word = 0; word < WIRE_RINGS / 64; word++)
+		__atomic_store_n(&sampler.rings[word], 0, __ATOMIC_RELEASE);
+	sampler.samples = 0;
+	sampler.retired = 0;
+	memset(control, 0, WIRE_CONTROL_BYTES);
+	memset((char *)slot + sizeof(slot->state), 0, sizeof(*slot) - sizeof(slot->state));
+	__atomic_store_n(&slot->state, WIRE_SLOT_FREE, __ATOMIC_RELEASE);
 }
 
 void sampler_reset_in_child(void)
 {
-	for (unsigned word = 0; word < WIRE_RINGS / 64; word++) {
-		for (uint64_t bits = sampler.rings[word]; bits; bits &= bits - 1)
-			sampler_threads[word * 64 + (unsigned)__builtin_ctzll(bits)].active = 0;
-		sampler.rings[word] = 0;
+	__atomic_store_n(&sampler.on, 0, __ATOMIC_RELEASE);
+	SAMPLER_FOR_EACH_RING(index) {
+		sampler_threads[index].active = 0;
+		sampler_threads[index].users = 0;
 	}
+	for (unsigned word = 0; word < WIRE_RINGS / 64; word++)
+		sampler.rings[word] = 0;
 	sampler.samples = 0;
 	sampler.retired = 0;
 	helper_forget();

@@ -4,9 +4,13 @@
  * The sampler of one process: which slot it holds, which threads it samples, how they are armed.
  * Private to the target; only struct wire_* lies in the arena.
  *
- * Who writes: `sampler` is filled before the first timer is armed and again in a fork child, which
- * has one thread then. A struct sampler_thread belongs to its thread, but for the fields marked
- * atomic.
+ * Two hosts: under flamerun the arena is flamerun's and sampling lasts as long as the image; a process
+ * that samples itself ("hosted") has an arena of its own, which stays mapped for good, and sessions
+ * that begin and end, each with a slot and an image number of its own.
+ *
+ * Who writes: `sampler` is filled before the first timer is armed, again in a fork child, which has
+ * one thread then, and at the start of each session, when no handler runs. A struct sampler_thread
+ * belongs to its thread, but for the fields marked atomic.
  */
 #ifndef LIBPROF_SAMPLER_SAMPLER_H
 #define LIBPROF_SAMPLER_SAMPLER_H
@@ -18,35 +22,62 @@
 
 #define SAMPLER_SIGNAL SIGPROF
 
+/* A timer's cookie: the address of its struct sampler_thread below, the claim's generation above. */
+#define SAMPLER_COOKIE_BITS 48
+
 struct sampler_thread {
+	/* These two outlive a claim: a signal of an earlier one may still be on its way. */
+	uint32_t generation; /* atomic: of the claim; a timer's signal tells which it was made for */
+	uint32_t users;      /* atomic: handlers and others that rely on this entry right now */
 	struct wire_ring *ring;
 	char *data;       /* the ring's bytes */
-	uint32_t active;  /* atomic: 1 while the timer may fire */
+	uint64_t image;   /* of the session it was claimed in */
+	uint32_t active;  /* atomic: 1 while the timer may fire; who sets it to 0 deletes the timer */
+	uint32_t is_cut;  /* sampler_disarm_all() did, and what it is owed is not yet settled */
 	uint32_t number;  /* within the image, from 1 */
 	int32_t tid;
 	int32_t timer;    /* kernel timer id */
 	uint64_t first_ns; /* thread CPU time of the first expiry */
 	uint64_t delivered; /* atomic: expirations that reached the handler */
 	uint64_t calls;    /* of the handler */
-	uintptr_t stack_lo; /* lowest address known to be mapped; = stack_hi when unknown */
-	uintptr_t stack_hi; /* one past the highest */
+	/* Atomic, high end written last: lowest address known to be mapped, one past the highest;
+	 * 0 while unknown. */
+	uintptr_t stack_lo;
+	uintptr_t stack_hi;
+	/* Atomic, first one written last: what the handler saw of an unknown stack. */
+	uintptr_t seen_sp;
+	uintptr_t seen_self; /* pthread_self() */
 	uint32_t held;     /* atomic: the program believes that it blocks SAMPLER_SIGNAL here */
 	uint32_t exits;    /* TSD destructor rounds seen */
 	void *(*start)(void *); /* what pthread_create was asked to run */
 	void *argument;
+	/* The rescan's: a thread that somebody else armed, and cannot tell its end. */
+	uint32_t is_foreign;
+	uint32_t round;     /* of the last rescan that met it */
+	uint64_t seen_cpu_ns; /* its CPU time then */
 };
 
 struct sampler {
-	void *arena; /* NULL: off */
-	struct wire_slot *slot;
+	void *arena; /* NULL: never sampled; stays mapped */
+	struct wire_slot *slot; /* atomic outside handlers */
 	uint32_t slot_index;
 	uint32_t pid;
+	uint32_t on;     /* atomic: threads may be claimed and armed */
+	uint32_t hosted; /* the process samples itself; never changes back */
+	uint32_t paused; /* atomic: what expires is counted and not recorded */
+	uint32_t owns_signal; /* atomic: our handler is the kernel's entry, the program's in host.c */
 	uint32_t namespaced; /* pid means nothing where /proc was mounted */
 	uint64_t image;
 	uint64_t period_ns;
+	uint32_t max_depth;  /* frames kept of a stack */
+	uint32_t ring_bytes; /* what a thread may be ahead of the reader, at most WIRE_RING_SPAN */
 	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings this image holds */
 	uint64_t samples; /* atomic: records committed, to decide when the helper is worth starting */
 	uint32_t retired; /* atomic: rings retired and not yet drained */
+	/* Atomic, only ever grow within an image: what slot->dropped counts by weight. */
+	uint64_t dropped_samples;
+	uint64_t dropped_bytes; /* as far as the stacks were walked */
+	uint64_t dropped_marks;
 	uint32_t flamerun_pid; /* as named in the environment */
 	uint32_t pipe_descriptor;
 	uint32_t quit; /* atomic: 1 once the process must not be noticed any more */
@@ -65,8 +96,16 @@ static inline void sampler_raise_high(uint32_t *high, uint32_t value)
 		;
 }
 
+/* The entries of the bitmap's bits, one after the other. */
+#define SAMPLER_FOR_EACH_RING(index)                                                           \
+	for (uint32_t word_ = 0, index; word_ < WIRE_RINGS / 64; word_++)                      \
+		for (uint64_t bits_ = __atomic_load_n(&sampler.rings[word_], __ATOMIC_ACQUIRE); \
+			bits_ && (index = word_ * 64 + (uint32_t)__builtin_ctzll(bits_), 1);   \
+			bits_ &= bits_ - 1)
+
 /*
- * Claim a slot in the mapped arena for the calling process, whose handler is installed.
+ * Claim a slot in the mapped arena for the calling process, whose handler is installed, and let
+ * threads be claimed. Depth and ring_bytes have their defaults unless they were set before.
  * @parent_image  the image that forked this one, 0 after an exec.
  * @exe           the program's path, NULL: as the parent's.
  * Returns 0, or -ENOSPC (no slot; counted).
@@ -80,11 +119,16 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe);
  */
 int sampler_is_this_process(void);
 
+/* Is the kernel's entry for SAMPLER_SIGNAL ours in this process? Context: signal-safe. */
+int sampler_owns_signal(void);
+
 /*
  * Claim a ring for a thread that will be made. Returns NULL when there is none (counted) or the
  * sampler is off. Context: any thread, not a handler.
  */
 struct sampler_thread *sampler_thread_claim(void);
+/* The same, not counted: the caller does that. */
+struct sampler_thread *sampler_thread_try_claim(void);
 void sampler_thread_unclaim(struct sampler_thread *thread);
 
 /*
@@ -95,14 +139,27 @@ void sampler_thread_unclaim(struct sampler_thread *thread);
  */
 int sampler_thread_arm(struct sampler_thread *thread);
 
-/* The calling thread's state, NULL when it is not sampled. Context: signal-safe. */
+/* The state of thread @tid, of the calling thread; NULL when not sampled. Context: signal-safe. */
+struct sampler_thread *sampler_thread_find(int32_t tid);
 struct sampler_thread *sampler_thread_self(void);
+
+/*
+ * As sampler_thread_arm() for another thread of the process, whose @tid and @clock they are. Its signal
+ * mask is left alone. Context: any thread, not a handler.
+ */
+int sampler_thread_arm_other(struct sampler_thread *thread, int32_t tid);
 
 /*
  * End sampling the calling thread: disarm, credit what was due and not delivered, retire the ring.
  * Context: the thread itself, not a handler.
  */
 void sampler_thread_retire(struct sampler_thread *thread);
+
+/*
+ * As sampler_thread_retire() for a thread that has ended, having used @cpu_ns at least.
+ * Context: one thread at a time, not a handler.
+ */
+void sampler_thread_bury(struct sampler_thread *thread, uint64_t cpu_ns);
 
 /*
  * Expirations due by @cpu_ns of @thread's CPU time that no handler has seen.
@@ -126,11 +183,38 @@ void sampler_stay(void);
  */
 void sampler_quit(void);
 
+/*
+ * Disarm every thread and refuse new ones; the rings keep what they hold and stay claimed. Handlers
+ * that were under way may still run: sampler_is_quiet(). Context: any thread, not a handler.
+ */
+void sampler_disarm_all(void);
+
+/* Has everybody who saw a thread armed let go of it, each handler above all? Context: any thread. */
+int sampler_is_quiet(void);
+
+/* Once that is so: credit what the threads of sampler_disarm_all() are owed. Context: as above. */
+void sampler_settle_all(void);
+
+/*
+ * The last step, with the rings drained: give rings and slot back. A ring that somebody still relies
+ * on is kept from everybody. Context: one thread, not a handler.
+ */
+void sampler_end(void);
+
+/* Give a drained ring whose thread ended back to everybody. Context: who drains it. */
+void sampler_ring_recycle(uint32_t index);
+
 /* Forget the parent's threads in a fork child; the slot stays the parent's until sampler_start. */
 void sampler_reset_in_child(void);
 
-/* The thread whose timer sent @info, NULL for a stranger's signal. Context: signal-safe. */
+/*
+ * The entry whose timer sent @info, NULL for a stranger's signal. The timer may be one of an earlier
+ * claim. Context: signal-safe.
+ */
 struct sampler_thread *sampler_thread_of(const siginfo_t *info);
+
+/* Take the timer away from @thread. Returns 1, or 0 when somebody else did. Context: signal-safe. */
+int sampler_thread_disarm(struct sampler_thread *thread);
 
 /* The signal handler. */
 void sampler_handler(int signal, siginfo_t *info, void *context);

@@ -35,13 +35,13 @@ static unsigned thread_index(const struct sampler_thread *thread)
 	return (unsigned)(thread - sampler_threads);
 }
 
-struct sampler_thread *sampler_thread_claim(void)
+struct sampler_thread *sampler_thread_try_claim(void)
 {
 	struct wire_arena *arena = sampler.arena;
 	uint64_t owner = sampler.image << 2 | WIRE_RING_OWNED;
 	uint32_t first;
 
-	if (!arena)
+	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE))
 		return NULL;
 	first = __atomic_load_n(&arena->rings_hint, __ATOMIC_RELAXED);
 	for (unsigned n = 0; n < WIRE_RINGS; n++) {
@@ -55,8 +55,10 @@ struct sampler_thread *sampler_thread_claim(void)
 			continue;
 		sampler_raise_high(&arena->rings_high, i + 1);
 		__atomic_store_n(&arena->rings_hint, i + 1, __ATOMIC_RELAXED);
-		memset(thread, 0, sizeof(*thread));
+		__atomic_fetch_add(&thread->generation, 1, __ATOMIC_RELEASE);
+		memset(&thread->ring, 0, sizeof(*thread) - offsetof(struct sampler_thread, ring));
 		thread->ring = ring;
+		thread->image = owner >> 2;
 		thread->data = wire_ring_data(sampler.arena, i);
 		ring->slot = sampler.slot_index;
 		ring->exit_credit = 0;
@@ -65,8 +67,16 @@ struct sampler_thread *sampler_thread_claim(void)
 		ring->thread = 0;
 		return thread;
 	}
-	__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
 	return NULL;
+}
+
+struct sampler_thread *sampler_thread_claim(void)
+{
+	struct sampler_thread *thread = sampler_thread_try_claim();
+
+	if (!thread && __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE))
+		__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
+	return thread;
 }
 
 void sampler_thread_unclaim(struct sampler_thread *thread)
@@ -90,15 +100,31 @@ static uint64_t random_phase_ns(uint64_t period_ns, uint32_t tid)
 	return 1 + x % period_ns;
 }
 
+/* Is the session that @thread was claimed in still going on? */
+static int is_current(const struct sampler_thread *thread)
+{
+	return __atomic_load_n(&sampler.on, __ATOMIC_SEQ_CST) &&
+		__atomic_load_n(&sampler.image, __ATOMIC_RELAXED) == thread->image;
+}
+
 static struct timespec to_timespec(uint64_t ns)
 {
 	return (struct timespec){(time_t)(ns / CLOCK_NS_PER_S), (long)(ns % CLOCK_NS_PER_S)};
 }
 
-static int arm_timer(struct sampler_thread *thread)
+/*
+ * What the timer's signals carry: the entry, and in the bits above all addresses which claim of it
+ * they belong to. A signal may stay pending until long after the timer and the claim are gone.
+ */
+static void *cookie_of(const struct sampler_thread *thread)
+{
+	return (void *)((uintptr_t)thread | (uintptr_t)thread->generation << SAMPLER_COOKIE_BITS);
+}
+
+static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 {
 	const struct wire_arena *arena = sampler.arena;
-	clockid_t clock = arena->clock_hz ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+	clockid_t clock = arena->clock_hz ? CLOCK_MONOTONIC : cpu_clock;
 	uint64_t phase_ns = random_phase_ns(sampler.period_ns, (uint32_t)thread->tid);
 	struct sigevent event;
 	struct itimerspec spec;
@@ -107,20 +133,22 @@ static int arm_timer(struct sampler_thread *thread)
 	memset(&event, 0, sizeof(event));
 	event.sigev_notify = SIGEV_THREAD_ID;
 	event.sigev_signo = SAMPLER_SIGNAL;
-	event.sigev_value.sival_ptr = thread;
+	event.sigev_value.sival_ptr = cookie_of(thread);
 	event._sigev_un._tid = thread->tid;
 	error = arch_syscall3(SYS_timer_create, clock, &event, &thread->timer);
 	if (error)
 		return (int)error;
 	spec.it_interval = to_timespec(sampler.period_ns);
 	spec.it_value = to_timespec(phase_ns);
-	thread->first_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID) + phase_ns;
-	__atomic_store_n(&thread->active, 1, __ATOMIC_RELEASE);
-	error = arch_syscall4(SYS_timer_settime, thread->timer, 0, &spec, NULL);
-	if (error) {
-		thread->active = 0;
-		arch_syscall1(SYS_timer_delete, thread->timer);
-	}
+	thread->first_ns = clock_cpu_ns(cpu_clock) + phase_ns;
+	/* Against sampler_disarm_all(), which clears `on` first: one of us sees the other. */
+	__atomic_store_n(&thread->active, 1, __ATOMIC_SEQ_CST);
+	if (is_current(thread))
+		error = arch_syscall4(SYS_timer_settime, thread->timer, 0, &spec, NULL);
+	else
+		error = -ECANCELED;
+	if (error)
+		sampler_thread_disarm(thread);
 	return (int)error;
 }
 
@@ -136,33 +164,71 @@ static void unblock(struct sampler_thread *thread)
 	arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));
 }
 
-int sampler_thread_arm(struct sampler_thread *thread)
+int sampler_thread_disarm(struct sampler_thread *thread)
 {
-	struct wire_ring *ring = thread->ring;
-	int error;
-
-	thread->tid = (int32_t)arch_syscall0(SYS_gettid);
-	thread->number = __atomic_add_fetch(&sampler.slot->threads, 1, __ATOMIC_RELAXED);
-	ring->thread = thread->number;
-	ring->tid = (uint32_t)thread->tid;
-	ring->start_ns = clock_monotonic_ns();
-	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, ring->comm);
-	mark_ring(thread_index(thread), 1);
-	error = arm_timer(thread);
-	if (error) {
-		__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
-		mark_ring(thread_index(thread), 0);
-		sampler_thread_unclaim(thread);
-		return error;
-	}
-	unblock(thread);
-	return 0;
+	if (!__atomic_exchange_n(&thread->active, 0, __ATOMIC_SEQ_CST))
+		return 0;
+	arch_syscall1(SYS_timer_delete, thread->timer);
+	return 1;
 }
 
-struct sampler_thread *sampler_thread_self(void)
+/* Keep the entry, or know that it is kept: nobody gives its ring away meanwhile. */
+static void use(struct sampler_thread *thread)
 {
-	int32_t tid = (int32_t)arch_syscall0(SYS_gettid);
+	__atomic_fetch_add(&thread->users, 1, __ATOMIC_SEQ_CST);
+}
 
+static void let_go(struct sampler_thread *thread)
+{
+	__atomic_fetch_sub(&thread->users, 1, __ATOMIC_RELEASE);
+}
+
+static int arm(struct sampler_thread *thread, int32_t tid, clockid_t cpu_clock)
+{
+	struct wire_ring *ring = thread->ring;
+	int error = -ECANCELED;
+
+	use(thread);
+	if (!is_current(thread))
+		goto out;
+	thread->tid = tid;
+	thread->number = __atomic_add_fetch(&sampler.slot->threads, 1, __ATOMIC_RELAXED);
+	ring->thread = thread->number;
+	ring->tid = (uint32_t)tid;
+	ring->start_ns = clock_monotonic_ns();
+	mark_ring(thread_index(thread), 1);
+	error = arm_timer(thread, cpu_clock);
+	if (error)
+		mark_ring(thread_index(thread), 0);
+	if (error && error != -ECANCELED)
+		__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
+out:
+	if (error)
+		sampler_thread_unclaim(thread);
+	let_go(thread);
+	return error;
+}
+
+int sampler_thread_arm(struct sampler_thread *thread)
+{
+	int error;
+
+	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, thread->ring->comm);
+	error = arm(thread, (int32_t)arch_syscall0(SYS_gettid), CLOCK_THREAD_CPUTIME_ID);
+	/* A program that samples itself has its masks as it wants them. */
+	if (!error && !sampler.hosted)
+		unblock(thread);
+	return error;
+}
+
+int sampler_thread_arm_other(struct sampler_thread *thread, int32_t tid)
+{
+	thread->is_foreign = 1;
+	return arm(thread, tid, clock_of_thread(tid));
+}
+
+struct sampler_thread *sampler_thread_find(int32_t tid)
+{
 	for (unsigned word = 0; word < WIRE_RINGS / 64; word++) {
 		uint64_t bits = __atomic_load_n(&sampler.rings[word], __ATOMIC_ACQUIRE);
 
@@ -175,6 +241,11 @@ struct sampler_thread *sampler_thread_self(void)
 		}
 	}
 	return NULL;
+}
+
+struct sampler_thread *sampler_thread_self(void)
+{
+	return sampler_thread_find((int32_t)arch_syscall0(SYS_gettid));
 }
 
 uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_ns)
@@ -208,6 +279,7 @@ static void write_credit(struct sampler_thread *thread, uint64_t weight)
 
 	if (!sample) {
 		__atomic_fetch_add(&sampler.slot->dropped, weight, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&sampler.dropped_samples, 1, __ATOMIC_RELAXED);
 		return;
 	}
 	sample->frames = start_frames(thread, (uint64_t *)(sample + 1));
@@ -221,29 +293,87 @@ static void write_credit(struct sampler_thread *thread, uint64_t weight)
 	__atomic_fetch_add(&sampler.slot->credited, weight, __ATOMIC_RELAXED);
 }
 
-void sampler_thread_retire(struct sampler_thread *thread)
+/* Settle what @thread, disarmed, is owed after @cpu_ns. Nobody else writes its ring. */
+static void credit(struct sampler_thread *thread, uint64_t cpu_ns)
 {
-	uint64_t mask = 1ULL << (SAMPLER_SIGNAL - 1);
-	uint64_t owed;
+	uint64_t owed = sampler_thread_owed(thread, cpu_ns);
 
-	if (!sampler_is_this_process() || !__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
+	if (!owed)
 		return;
-	/* For good: a signal that is already pending must not find a ring given to another thread. */
-	arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
-	arch_syscall1(SYS_timer_delete, thread->timer);
-	thread->active = 0;
-	owed = sampler_thread_owed(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
-	if (owed)
+	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED))
+		__atomic_fetch_add(&sampler.slot->paused, owed, __ATOMIC_RELAXED);
+	else
 		write_credit(thread, owed);
+}
+
+/* What is in the ring of a thread that ended is still to be taken. */
+static void retire_ring(struct sampler_thread *thread)
+{
 	thread->ring->exit_credit = 0;
-	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, thread->ring->comm);
 	if (!ring_fill(thread->ring)) {
 		mark_ring(thread_index(thread), 0);
 		sampler_thread_unclaim(thread);
 		return;
 	}
-	__atomic_store_n(&thread->ring->owner, sampler.image << 2 | WIRE_RING_RETIRED,
+	__atomic_store_n(&thread->ring->owner, thread->image << 2 | WIRE_RING_RETIRED,
 		__ATOMIC_RELEASE);
 	if (__atomic_add_fetch(&sampler.retired, 1, __ATOMIC_RELAXED) > RETIRED_BEFORE_HELPER)
 		helper_start();
+}
+
+void sampler_thread_retire(struct sampler_thread *thread)
+{
+	uint64_t mask = 1ULL << (SAMPLER_SIGNAL - 1);
+
+	/* In a program that samples itself the entry may be another's since a session ended. */
+	if (!sampler_is_this_process() || thread->tid != (int32_t)arch_syscall0(SYS_gettid) ||
+		!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
+		return;
+	/* For good: a signal that is already pending must not find a ring given to another thread. */
+	arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
+	use(thread);
+	if (sampler_thread_disarm(thread)) {
+		credit(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
+		arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, thread->ring->comm);
+		retire_ring(thread);
+	}
+	let_go(thread);
+}
+
+void sampler_thread_bury(struct sampler_thread *thread, uint64_t cpu_ns)
+{
+	use(thread);
+	if (sampler_thread_disarm(thread)) {
+		credit(thread, cpu_ns);
+		retire_ring(thread);
+	}
+	let_go(thread);
+}
+
+void sampler_settle_all(void)
+{
+	SAMPLER_FOR_EACH_RING(index) {
+		struct sampler_thread *thread = &sampler_threads[index];
+
+		if (!thread->is_cut || __atomic_load_n(&thread->users, __ATOMIC_ACQUIRE))
+			continue;
+		thread->is_cut = 0;
+		credit(thread, clock_cpu_ns(clock_of_thread(thread->tid)));
+	}
+}
+
+void sampler_ring_recycle(uint32_t index)
+{
+	struct wire_ring *ring = wire_ring(sampler.arena, index);
+	uint64_t retired = sampler.image << 2 | WIRE_RING_RETIRED;
+
+	if (__atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE) != retired ||
+		__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) !=
+			__atomic_load_n(&ring->tail, __ATOMIC_RELAXED))
+		return;
+	mark_ring(index, 0);
+	__atomic_fetch_sub(&sampler.retired, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
+	__atomic_store_n(
+		&((struct wire_arena *)sampler.arena)->rings_hint, index, __ATOMIC_RELAXED);
 }

@@ -19,10 +19,12 @@ NEEDED = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d)$")
 # Lock-free and async-signal-safe in glibc, and free of errno. Calls the compiler may emit by
 # itself stand first. _dl_find_object: documented as such in the glibc manual. clock_gettime: the
 # vDSO's, on POSIX's list, without a failure that could set errno for the clocks used. getauxval: a
-# loop over memory, sets errno only for entries that no kernel omits.
+# loop over memory, sets errno only for entries that no kernel omits. pthread_self: on POSIX's list, one
+# read of the thread pointer.
 SAFE = {
     "memcpy", "memmove", "memset", "memcmp", "strlen",
-    "_dl_find_object", "clock_gettime", "getauxval", "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC", "__ehdr_start",
+    "_dl_find_object", "clock_gettime", "getauxval", "pthread_self",
+    "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC", "__ehdr_start",
 }
 # What stands in a marked file and runs only before sampling begins.
 BEFORE_START = {

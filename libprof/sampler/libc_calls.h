@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the sampler calls of libc below the interposers of preload/, which set these where they are
+ * linked. Without them they are libc's own from the start.
+ */
+#ifndef LIBPROF_SAMPLER_LIBC_CALLS_H
+#define LIBPROF_SAMPLER_LIBC_CALLS_H
+
+#include <pthread.h>
+#include <signal.h>
+
+struct sampler_thread;
+
+struct libc_calls {
+	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
+	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	/* Make the calling thread's end known to the sampler; NULL without interposers. */
+	void (*watch_end)(struct sampler_thread *thread);
+};
+
+extern struct libc_calls libc_calls __attribute__((visibility("hidden")));
+
+#endif

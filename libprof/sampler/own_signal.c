@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "libprof/sampler/own_signal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "arch/syscall.h"
+#include "libprof/sampler/host.h"
+#include "libprof/sampler/libc_calls.h"
+#include "libprof/sampler/sampler.h"
+#include "libprof/sampler/text.h"
+
+struct libc_calls libc_calls = {.sigaction = sigaction, .pthread_create = pthread_create};
+
+static int small_stacks; /* atomic */
+
+/*
+ * Our handler as the kernel knows it. A SIGPROF of the program's own cuts calls short if that is
+ * what it asked for; our timers, which expire on the way back to the program, never do.
+ */
+static int install(const struct sigaction *host, struct sigaction *old)
+{
+	struct sigaction action = {0};
+
+	action.sa_sigaction = sampler_handler;
+	action.sa_flags = SA_SIGINFO | SA_RESTART;
+	if (host->sa_handler != SIG_DFL && host->sa_handler != SIG_IGN &&
+		!(host->sa_flags & SA_RESTART))
+		action.sa_flags = SA_SIGINFO;
+	if (!__atomic_load_n(&small_stacks, __ATOMIC_RELAXED))
+		action.sa_flags |= SA_ONSTACK;
+	sigfillset(&action.sa_mask);
+	return libc_calls.sigaction(SAMPLER_SIGNAL, &action, old);
+}
+
+/* The kernel's own word, whatever stands before libc's. */
+static uintptr_t kernel_handler(void)
+{
+	struct {
+		uintptr_t handler;
+		unsigned long flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} action = {0, 0, NULL, 0};
+
+	arch_syscall4(SYS_rt_sigaction, SAMPLER_SIGNAL, NULL, &action, sizeof(action.mask));
+	return action.handler;
+}
+
+int own_signal_is_displaced(void)
+{
+	return kernel_handler() != (uintptr_t)sampler_handler;
+}
+
+int own_signal_take(void)
+{
+	struct sigaction before;
+
+	if (!own_signal_is_displaced()) {
+		/* Also in a child that was forked halfway through the rest of this. */
+		__atomic_store_n(&sampler.owns_signal, 1, __ATOMIC_RELEASE);
+		return 0;
+	}
+	__atomic_store_n(&sampler.owns_signal, 0, __ATOMIC_RELEASE);
+	if (libc_calls.sigaction(SAMPLER_SIGNAL, NULL, &before))
+		return -errno;
+	/* Kept before ours is in: a SIGPROF of the program's own may come at once. */
+	host_set(&before);
+	if (install(&before, NULL))
+		return -errno;
+	__atomic_store_n(&sampler.owns_signal, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void own_signal_give_back(void)
+{
+	struct sigaction action;
+
+	host_get(&action);
+	libc_calls.sigaction(SAMPLER_SIGNAL, &action, NULL);
+}
+
+void own_signal_retake(void)
+{
+	struct sigaction action;
+
+	host_get(&action);
+	install(&action, NULL);
+}
+
+void own_signal_avoid_alternate_stacks(void)
+{
+	if (__atomic_exchange_n(&small_stacks, 1, __ATOMIC_RELAXED))
+		return;
+	own_signal_retake();
+}
+
+static int may_be_anothers(void)
+{
+	struct sigaction action;
+
+	if (own_signal_is_displaced())
+		return kernel_handler() > (uintptr_t)SIG_IGN;
+	host_get(&action);
+	return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
+
+/* /proc/self/timers has "signal: 27/<cookie>" for each POSIX timer, and is missing in some kernels.
+ */
+static int has_posix_timer(void)
+{
+	static const char wanted[] = "signal: ";
+	char text[4096], number[12], *end = number;
+	long fd = arch_syscall4(SYS_openat, AT_FDCWD, "/proc/self/timers", O_RDONLY | O_CLOEXEC, 0);
+	long n = fd < 0 ? 0 : arch_syscall3(SYS_read, fd, text, sizeof(text) - 1);
+	int found = 0;
+
+	if (fd >= 0)
+		arch_syscall1(SYS_close, fd);
+	text_append_number(&end, SAMPLER_SIGNAL);
+	*end++ = '/';
+	*end = '\0';
+	text[n > 0 ? n : 0] = '\0';
+	for (char *at = text; !found && (at = strstr(at, wanted)); at++)
+		found = !strncmp(at + sizeof(wanted) - 1, number, strlen(number));
+	return found;
+}
+
+int own_signal_is_anothers(void)
+{
+	struct itimerval interval = {{0, 0}, {0, 0}};
+
+	if (!may_be_anothers())
+		return 0;
+	return (!getitimer(ITIMER_PROF, &interval) &&
+		       (interval.it_value.tv_sec || interval.it_value.tv_usec)) ||
+	       has_posix_timer();
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel's entry for SAMPLER_SIGNAL: our handler goes in when sampling begins and stays, with
+ * the program's own action kept in host.c. It stays after the end, too: a signal of ours may be
+ * pending for as long as a thread blocks it, and would kill a program that has no handler.
+ */
+#ifndef LIBPROF_SAMPLER_OWN_SIGNAL_H
+#define LIBPROF_SAMPLER_OWN_SIGNAL_H
+
+/*
+ * Put our handler in, keeping what was there; nothing to do when it is in. Returns 0 or -errno.
+ * Context: one thread at a time, not a handler.
+ */
+int own_signal_take(void);
+
+/* What the program asked for into the kernel's entry, and ours again. Context: signal-safe. */
+void own_signal_give_back(void);
+void own_signal_retake(void);
+
+/* A stack exists that our handler does not fit on: from then on it runs where the program runs. */
+void own_signal_avoid_alternate_stacks(void);
+
+/* Has somebody, past the interposers, put another handler in? Context: any thread, signal-safe. */
+int own_signal_is_displaced(void);
+
+/*
+ * Does another profiler work with SAMPLER_SIGNAL? It has a handler, and a timer that sends the
+ * signal. A handler alone is the program's own business. Context: one thread, not a handler, not
+ * sampling.
+ */
+int own_signal_is_anothers(void);
+
+#endif

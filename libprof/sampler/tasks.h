@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The threads of a program that samples itself. Those born through the interposers arm themselves;
+ * all others (older than the session, made by raw clone, in programs without interposers) are found
+ * in /proc/self/task. Threads of the profiler's own are kept out.
+ */
+#ifndef LIBPROF_SAMPLER_TASKS_H
+#define LIBPROF_SAMPLER_TASKS_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "libprof/sampler/sampler.h"
+
+/*
+ * Arm the calling thread with @thread, claimed, whose stack bounds the caller has set. When a
+ * rescan was faster that claim is given back and the one it made keeps sampling, with these bounds.
+ * Returns the entry that samples the thread now, or NULL: @thread has been given back.
+ * Context: the thread itself, not a handler.
+ */
+struct sampler_thread *tasks_arm_self(struct sampler_thread *thread);
+
+/*
+ * Look through /proc/self/task: arm threads that nobody armed, settle those that are gone.
+ * Returns 0, or -errno when the list can't be read. Context: one thread at a time, not a handler.
+ */
+int tasks_rescan(void);
+
+/*
+ * Begin a thread of the profiler's own, all signals blocked: it is never sampled. It runs @start
+ * under the name "flameprof". The caller joins or detaches *@id.
+ * @tid  gets its kernel id; NULL: nobody asks
+ * Returns 0 or -errno. Context: any thread, not a handler.
+ */
+int tasks_begin_own(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument);
+
+/* In a fork child: no thread but the calling one, no lock held. */
+void tasks_reset_in_child(void);
+
+#endif
