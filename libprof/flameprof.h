@@ -97,8 +97,9 @@ struct flameprof_profile;
  * @profile     owned by the caller: flameprof_profile_free()
  * @timeout_ms  how long to wait; -1: without limit
  *
- * Returns 0; -ESRCH when the profiler does not run; -ETIMEDOUT; -ECANCELED when flameprof_stop() came
- * first; -ENOMEM. A failed call has taken nothing: its samples are in the next profile.
+ * Returns 0; -ESRCH when the profiler does not run; -ETIMEDOUT; -ECANCELED when flameprof_stop() or
+ * the profiler's own end came first; -ENOMEM; -EDEADLK on the profiler's worker thread. A failed call
+ * has taken nothing: its samples are in the next profile.
  */
 FLAMEPROF_API int flameprof_flush(struct flameprof_profile **profile, int timeout_ms);
 
@@ -109,7 +110,7 @@ FLAMEPROF_API int flameprof_flush(struct flameprof_profile **profile, int timeou
  *
  * Returns 0; -ESRCH when there is nothing to stop; -ETIMEDOUT: sampling has ended, the profile is
  * not ready yet and a further call fetches it; -EBUSY while another thread is stopping; -EDEADLK on
- * a thread of the profiler's own.
+ * the profiler's worker thread.
  */
 FLAMEPROF_API int flameprof_stop(struct flameprof_profile **profile, int timeout_ms);
 
@@ -123,6 +124,7 @@ enum flameprof_status {
 	FLAMEPROF_TIMEOUT = 3,	/* max_span_ms is over: the profile waits for flameprof_stop() */
 	FLAMEPROF_NO_MEMORY = 4, /* no memory for another profile: as above */
 	FLAMEPROF_UNDER_FLAMERUN = 5, /* flamerun samples this process */
+	FLAMEPROF_SIGNAL_LOST = 6, /* the program took SIGPROF for itself: as TIMEOUT */
 };
 
 /* Context: signal-safe, any thread. */

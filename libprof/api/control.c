@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: what a program may call from its own signal handlers. */
+/*
+ * Questions and switches that work under flamerun as in a process that samples itself: one word is
+ * read or written, a mark is one control record.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "arch/syscall.h"
+#include "libprof/aggregator/helper.h"
+#include "libprof/api/session.h"
+#include "libprof/flameprof.h"
+#include "libprof/sampler/clock.h"
+#include "libprof/sampler/control.h"
+#include "libprof/sampler/sampler.h"
+
+const char *flameprof_version(void)
+{
+	return FLAMERUN_VERSION;
+}
+
+int flameprof_active(void)
+{
+	return sampler_is_this_process();
+}
+
+enum flameprof_status flameprof_status(void)
+{
+	if (!sampler.hosted)
+		return sampler_is_this_process() ? FLAMEPROF_UNDER_FLAMERUN : FLAMEPROF_STOPPED;
+	return (enum flameprof_status)__atomic_load_n(&session.status, __ATOMIC_ACQUIRE);
+}
+
+static int set_paused(uint32_t paused)
+{
+	if (!sampler_is_this_process())
+		return -ESRCH;
+	__atomic_store_n(&sampler.paused, paused, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int flameprof_pause(void)
+{
+	return set_paused(1);
+}
+
+int flameprof_resume(void)
+{
+	return set_paused(0);
+}
+
+/* In a process that samples itself the worker empties the control ring, and need not hurry else. */
+static void wake_reader(struct wire_slot *slot)
+{
+	uint64_t head = __atomic_load_n(&slot->control_head, __ATOMIC_RELAXED);
+	uint64_t tail = __atomic_load_n(&slot->control_tail, __ATOMIC_RELAXED);
+
+	if (sampler.hosted && head - tail > WIRE_CONTROL_BYTES / 4)
+		helper_wake();
+}
+
+int flameprof_mark(const char *name)
+{
+	size_t length = 0;
+	struct wire_slot *slot;
+	struct wire_mark *mark;
+	uint32_t bytes;
+
+	if (!sampler_is_this_process())
+		return -ESRCH;
+	while (length < FLAMEPROF_MARK_BYTES && name[length])
+		length++;
+	slot = __atomic_load_n(&sampler.slot, __ATOMIC_ACQUIRE);
+	bytes = (uint32_t)(sizeof(*mark) + length + 1 + 7) & ~7u;
+	mark = (struct wire_mark *)control_reserve(slot,
+		wire_control_data(sampler.arena, wire_slot_index(sampler.arena, slot)), bytes);
+	if (!mark) {
+		__atomic_fetch_add(&sampler.dropped_marks, 1, __ATOMIC_RELAXED);
+		wake_reader(slot);
+		return -ENOSPC;
+	}
+	mark->time_ns = clock_monotonic_ns();
+	mark->tid = (uint32_t)arch_syscall0(SYS_gettid);
+	mark->name_bytes = (uint32_t)length + 1;
+	memcpy(mark->name, name, length);
+	mark->name[length] = '\0';
+	control_commit(&mark->control, bytes, WIRE_CONTROL_MARK);
+	wake_reader(slot);
+	return 0;
+}

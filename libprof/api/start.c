@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flameprof_start(): settings, the process's own arena, the worker, and the timers of all threads.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "arch/syscall.h"
+#include "libprof/api/session.h"
+#include "libprof/api/settings.h"
+#include "libprof/sampler/clock.h"
+#include "libprof/sampler/libc_calls.h"
+#include "libprof/sampler/modules.h"
+#include "libprof/sampler/own_signal.h"
+#include "libprof/sampler/sampler.h"
+#include "libprof/sampler/stack.h"
+#include "libprof/sampler/tasks.h"
+#include "libprof/unwind/find_object.h"
+
+#define NS_PER_MS 1000000ULL
+
+/*
+ * The arena of a process that samples itself: same shape as flamerun's, private, untouched pages
+ * cost nothing. Mapped once: a handler that a debugger holds up may look at it whenever it goes on.
+ */
+static int map_arena(void)
+{
+	void *arena;
+
+	if (sampler.arena)
+		return 0;
+	arena = mmap(NULL, WIRE_ARENA_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (arena == MAP_FAILED)
+		return -ENOMEM;
+	madvise(arena, WIRE_ARENA_BYTES, MADV_DONTDUMP);
+	/* A first sample must not clear two megabytes. */
+	madvise(arena, WIRE_ARENA_BYTES, MADV_NOHUGEPAGE);
+	/* A fork child has no use for what is in it, and no session either: fork.c. */
+	if (madvise(arena, WIRE_ARENA_BYTES, MADV_WIPEONFORK)) {
+		munmap(arena, WIRE_ARENA_BYTES);
+		return -ENOSYS;
+	}
+	sampler.hosted = 1;
+	sampler.arena = arena;
+	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
+	return 0;
+}
+
+/* What may keep this process from being sampled by itself. */
+static int check_process(void)
+{
+	struct unwind_module module;
+
+	if (unwind_find_object((uintptr_t)check_process, &module, NULL) == -ENOSYS)
+		return -ENOSYS;
+	if (!sampler.hosted && sampler.arena)
+		return -EBUSY;
+	/* System calls are forbidden to it, and a handler's return is one. */
+	return sampler.quit ? -EPERM : 0;
+}
+
+static int claim_phase(void)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&session.lock);
+	if (session.phase == SESSION_IDLE)
+		session.phase = SESSION_STARTING;
+	else
+		error = -EBUSY;
+	pthread_mutex_unlock(&session.lock);
+	return error;
+}
+
+static void set_phase(enum session_phase phase, enum flameprof_status status)
+{
+	pthread_mutex_lock(&session.lock);
+	session.phase = phase;
+	__atomic_store_n(&session.status, status, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&session.lock);
+}
+
+/* What needs memory, while nothing has happened yet that would have to be undone. */
+static int prepare(const struct settings *settings)
+{
+	int error = map_arena();
+
+	if (error)
+		return error;
+	settings_title(settings, session.title);
+	session.config = (struct store_config){
+		.period_ns = CLOCK_NS_PER_S / settings->rate_hz,
+		.clock = settings->clock,
+		.limit_bytes = settings->profile_bytes,
+		.title = session.title,
+	};
+	session.profile = store_new(&session.config);
+	session.catalogue = store_catalogue_new();
+	return session.profile && session.catalogue ? 0 : -ENOMEM;
+}
+
+static void clean_up(void)
+{
+	flameprof_profile_free(session.profile);
+	store_catalogue_free(session.catalogue);
+	session.profile = NULL;
+	session.catalogue = NULL;
+}
+
+/* From here on threads may be claimed, and born ones are. */
+static int begin_sampling(const struct settings *settings)
+{
+	struct wire_arena *arena = sampler.arena;
+	int error;
+
+	error = own_signal_take();
+	if (error)
+		return error;
+	arena->rate_hz = settings->rate_hz;
+	arena->clock_hz = settings->clock == FLAMEPROF_CLOCK_ELAPSED ? settings->rate_hz : 0;
+	sampler.max_depth = settings->depth;
+	sampler.ring_bytes = (uint32_t)settings->ring_bytes;
+	sampler.dropped_samples = 0;
+	sampler.dropped_bytes = 0;
+	sampler.dropped_marks = 0;
+	__atomic_store_n(&sampler.paused, settings->is_paused, __ATOMIC_RELEASE);
+	return sampler_start(arena, 0, NULL);
+}
+
+/* The calling thread is armed at once, whatever /proc can tell of the others. */
+static void arm_this_thread(void)
+{
+	struct sampler_thread *thread = sampler_thread_claim();
+
+	if (!thread)
+		return;
+	if ((uint32_t)arch_syscall0(SYS_gettid) == sampler.pid)
+		stack_publish_main(thread);
+	thread = tasks_arm_self(thread);
+	if (thread && libc_calls.watch_end)
+		libc_calls.watch_end(thread);
+}
+
+static int begin_worker(const struct settings *settings)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	int error = queue_init(&session.queue, settings->queue_bytes, &sampler.slot->doorbell);
+
+	if (error)
+		return error;
+	session.end_ns = settings->max_span_ms ? now_ns + settings->max_span_ms * NS_PER_MS : 0;
+	session.tick_ns = 0;
+	__atomic_store_n(&session.ending, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&session.done, 0, __ATOMIC_RELAXED);
+	store_begin(session.profile, now_ns, (int64_t)time(NULL));
+	diagnostics_begin();
+	error = tasks_begin_own(&session.worker, NULL, worker_main, NULL);
+	if (error) {
+		diagnostics_end();
+		queue_release(&session.queue);
+	}
+	return error;
+}
+
+static int begin(const struct settings *settings)
+{
+	int error = own_signal_is_anothers() ? -EPERM : prepare(settings);
+
+	if (!error)
+		error = begin_sampling(settings);
+	if (error)
+		goto out;
+	arm_this_thread();
+	tasks_rescan();
+	error = begin_worker(settings);
+	if (!error)
+		return 0;
+	session_quiesce();
+	sampler_end();
+out:
+	clean_up();
+	return error;
+}
+
+static pthread_once_t modules_once = PTHREAD_ONCE_INIT;
+
+int flameprof_start(const struct flameprof_options *options)
+{
+	struct settings settings;
+	int error = settings_from_options(&settings, options);
+
+	if (!error)
+		error = check_process();
+	if (!error)
+		error = claim_phase();
+	if (error)
+		return error;
+	session_watch_forks();
+	pthread_once(&modules_once, modules_init);
+	error = begin(&settings);
+	set_phase(
+		error ? SESSION_IDLE : SESSION_LIVE, error ? FLAMEPROF_STOPPED : FLAMEPROF_RUNNING);
+	return error;
+}

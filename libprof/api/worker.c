@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The worker: one thread of the profiler's own that empties the rings into the profile. It runs the
+ * loop the helper runs under flamerun; the handlers ring the same bell.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "arch/syscall.h"
+#include "libprof/aggregator/loop.h"
+#include "libprof/api/session.h"
+#include "libprof/sampler/clock.h"
+#include "libprof/sampler/own_signal.h"
+#include "libprof/sampler/sampler.h"
+#include "libprof/sampler/stack.h"
+#include "libprof/sampler/tasks.h"
+
+#define TICK_MS	  100
+#define NS_PER_MS 1000000ULL
+
+static void harvest_all(void)
+{
+	SAMPLER_FOR_EACH_RING(index)
+	queue_harvest(&session.queue, sampler.arena, index, UINT64_MAX);
+}
+
+static void recycle_all(void)
+{
+	if (!__atomic_load_n(&sampler.retired, __ATOMIC_RELAXED))
+		return;
+	SAMPLER_FOR_EACH_RING(index)
+	sampler_ring_recycle(index);
+}
+
+static void read_control(void)
+{
+	store_read_control(session.catalogue, sampler.arena, sampler.slot_index, session.profile);
+}
+
+static void add_batch(struct queue_item *item)
+{
+	struct store_result result = {0};
+
+	store_add_batch(session.profile, item->batch, &result);
+	diagnostics_add(&result);
+	queue_done(&session.queue, item);
+}
+
+/* A flush: the profile goes to it, the empty one it brought takes its place. */
+static void answer(struct queue_item *item)
+{
+	struct flameprof_profile *ended = session.profile;
+	struct barrier *barrier = item->barrier;
+
+	/* Marks up to now, and the names of modules that were met for the first time. */
+	read_control();
+	if (store_resolve(ended, session.catalogue) == -ENOMEM) {
+		queue_answer(item, -ENOMEM, NULL);
+		return;
+	}
+	store_end(ended, barrier->boundary_ns);
+	session.profile = barrier->next;
+	store_begin(session.profile, barrier->boundary_ns, (int64_t)time(NULL));
+	queue_answer(item, 0, ended);
+}
+
+static void take_all(void)
+{
+	struct queue_item *item;
+
+	while ((item = queue_take(&session.queue))) {
+		if (item->kind == QUEUE_BATCH)
+			add_batch(item);
+		else
+			answer(item);
+	}
+}
+
+/* What is worth a look now and then. */
+static void look_around(uint64_t now_ns)
+{
+	tasks_rescan();
+	stack_publish_seen();
+	if (own_signal_is_displaced())
+		session_end_by_itself(FLAMEPROF_SIGNAL_LOST);
+	if (session.end_ns && now_ns >= session.end_ns)
+		session_end_by_itself(FLAMEPROF_TIMEOUT);
+}
+
+static int is_ending(void *context)
+{
+	(void)context;
+	return (int)__atomic_load_n(&session.ending, __ATOMIC_ACQUIRE);
+}
+
+static int turn(void *context, int is_last)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	(void)context;
+	if (is_last) {
+		/* Flushes have nothing to wait for: what they would get is the stop's. */
+		queue_stop(&session.queue);
+		session_quiesce();
+	} else if (now_ns >= session.tick_ns) {
+		look_around(now_ns);
+		session.tick_ns = now_ns + TICK_MS * NS_PER_MS;
+	}
+	read_control();
+	harvest_all();
+	take_all();
+	recycle_all();
+	return 0;
+}
+
+void *worker_main(void *argument)
+{
+	const struct loop loop = {
+		.doorbell = &sampler.slot->doorbell,
+		.tick_ms = TICK_MS,
+		.is_ending = is_ending,
+		.turn = turn,
+	};
+
+	__atomic_store_n(&session.worker_tid, (int32_t)arch_syscall0(SYS_gettid), __ATOMIC_RELEASE);
+	loop_run(&loop);
+	read_control();
+	store_end(session.profile, clock_monotonic_ns());
+	diagnostics_worker_ends();
+	__atomic_store_n(&session.done, 1, __ATOMIC_RELEASE);
+	session_wake(&session.done);
+	return argument;
+}
