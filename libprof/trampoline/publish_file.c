@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,10 +108,23 @@ void publish_file_close(struct publish_file *file)
 	publish_file_drop(file);
 }
 
+/* Would a write pass the limit on file sizes? The kernel would kill the host with SIGXFSZ. */
+static int passes_limit(const struct publish_file *file)
+{
+	struct rlimit limit;
+	struct stat status;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return 0;
+	return fstat(file->fd, &status) || status.st_size + file->used > limit.rlim_cur;
+}
+
 int publish_file_flush(struct publish_file *file)
 {
 	size_t done = 0;
 
+	if (!file->error && file->used && passes_limit(file))
+		file->error = -EFBIG;
 	while (!file->error && done < file->used) {
 		ssize_t count = write(file->fd, file->buffer + done, file->used - done);
 

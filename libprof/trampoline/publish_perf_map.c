@@ -17,7 +17,7 @@
 #define NAME_BYTES 2048
 
 static struct publish_file map = {.fd = -1};
-static int in_files; /* told of regions that are pages of a file */
+static unsigned in_files; /* regions we were told of that are pages of a file */
 
 static int start(void)
 {
@@ -32,8 +32,14 @@ static int start(void)
 static int add_region(const struct region *region, void **state)
 {
 	(void)state;
-	in_files |= region->of_file;
+	in_files += region->of_file != 0;
 	return 0;
+}
+
+static void remove_region(const struct region *region, void *state)
+{
+	(void)state;
+	in_files -= region->of_file != 0;
 }
 
 /* A name ends at the line's end, and perf prints it to terminals: controls become \x0a. */
@@ -108,6 +114,7 @@ static int flush(void)
 static int fork_child(void)
 {
 	publish_file_drop(&map);
+	in_files = 0;
 	return start();
 }
 
@@ -121,6 +128,7 @@ const struct publisher publisher_perf_map = {
 	.flag = FLAMEPROF_PUBLISH_PERF_MAP,
 	.start = start,
 	.add_region = add_region,
+	.remove_region = remove_region,
 	.add_slot = add_slot,
 	.flush = flush,
 	.fork_child = fork_child,

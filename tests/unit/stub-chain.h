@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For tests of what is published: a chain of three stubs, called one through the other, with a
+ * function at its end; and the perf map of this process as lines.
+ */
+#ifndef TESTS_UNIT_STUB_CHAIN_H
+#define TESTS_UNIT_STUB_CHAIN_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "libprof/flameprof_stub.h"
+
+#define CHAIN 3
+
+typedef int chain_function(unsigned depth);
+
+static struct flameprof_arena *chain_arena;
+static chain_function *chain_stub[CHAIN];
+static int (*chain_leaf)(void);
+
+static __attribute__((noinline, unused)) int chain_step(unsigned depth)
+{
+	/* Something is left to do, so that no call is a jump. */
+	return (depth < CHAIN ? chain_stub[depth](depth + 1) : chain_leaf()) + 1;
+}
+
+static inline chain_function *chain_new_stub(const char *name, uintptr_t payload)
+{
+	return (chain_function *)flameprof_stub_new(chain_arena, name, payload);
+}
+
+static inline void chain_free_stub(chain_function *stub)
+{
+	flameprof_stub_free(chain_arena, (flameprof_function *)stub);
+}
+
+/* Make the arena and the stubs "chain_0" to "chain_2". */
+static inline void chain_make(void)
+{
+	char name[] = "chain_0";
+
+	assert_int_equal(flameprof_arena_new(&chain_arena, FLAMEPROF_STUB_CALL,
+				 (flameprof_function *)chain_step, NULL), 0);
+	if (flameprof_arena_status(chain_arena) != FLAMEPROF_STUBS_WORK)
+		skip();
+	for (unsigned i = 0; i < CHAIN; i++) {
+		name[6] = '0' + i;
+		chain_stub[i] = chain_new_stub(name, i);
+		assert_ptr_not_equal(chain_stub[i], chain_step);
+	}
+}
+
+static inline void chain_drop(void)
+{
+	flameprof_arena_free(chain_arena);
+	chain_arena = NULL;
+}
+
+/* Call @leaf through the chain; CHAIN + 1 frames of chain_step() and CHAIN of stubs are below it. */
+static inline int chain_call(int (*leaf)(void))
+{
+	chain_leaf = leaf;
+	return chain_step(0) - (CHAIN + 1);
+}
+
+/* Which stub of the chain @pc, a caller's, lies in; -1: in none. */
+static inline int chain_index(uintptr_t pc)
+{
+	struct flameprof_code_info info;
+
+	if (flameprof_lookup(pc - 1, &info) || strncmp(info.name, "chain_", 6))
+		return -1;
+	return atoi(info.name + 6);
+}
+
+static inline void map_path(char path[64], pid_t pid)
+{
+	snprintf(path, 64, "/tmp/perf-%d.map", (int)pid);
+}
+
+/* All of the perf map of @pid; NULL if there is none. Owned by the caller. */
+static inline char *map_text(pid_t pid)
+{
+	char path[64];
+	size_t room = 1 << 22, used;
+	char *text;
+	FILE *file;
+
+	map_path(path, pid);
+	file = fopen(path, "r");
+	if (!file)
+		return NULL;
+	text = malloc(room);
+	assert_non_null(text);
+	used = fread(text, 1, room - 1, file);
+	text[used] = '\0';
+	fclose(file);
+	return text;
+}
+
+/* How many lines of @text are "START SIZE @name", of any start when @start is NULL. */
+static inline unsigned map_count(const char *text, const void *start, const char *name)
+{
+	unsigned count = 0;
+
+	for (const char *line = text; line && *line; line = strchr(line, '\n') + 1) {
+		unsigned long at, bytes;
+		int skipped = 0;
+		size_t length = strlen(name);
+
+		if (!strchr(line, '\n') ||
+			sscanf(line, "%lx %lx %n", &at, &bytes, &skipped) != 2)
+			break;
+		if (strncmp(line + skipped, name, length) || line[skipped + length] != '\n')
+			continue;
+		count += bytes && (!start || at == (uintptr_t)start);
+	}
+	return count;
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Files with our pid in their name: what is in the way, what the past left, what cannot be written. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "libprof/trampoline/publish_file.h"
+
+static char folder[] = "/tmp/test-publish_file-XXXXXX";
+static char path[128], other[128];
+static struct publish_file file = {.fd = -1};
+
+static int setup(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/file", folder);
+	snprintf(other, sizeof(other), "%s/other", folder);
+	return 0;
+}
+
+static int cleanup(void **state)
+{
+	(void)state;
+	unlink(path);
+	unlink(other);
+	return rmdir(folder);
+}
+
+static void write_file(const char *name, const char *text, time_t age_s)
+{
+	struct timespec times[2];
+	FILE *stream = fopen(name, "w");
+
+	assert_non_null(stream);
+	fputs(text, stream);
+	fclose(stream);
+	clock_gettime(CLOCK_REALTIME, &times[0]);
+	times[0].tv_sec -= age_s;
+	times[1] = times[0];
+	assert_int_equal(utimensat(AT_FDCWD, name, times, 0), 0);
+}
+
+static void assert_text(const char *name, const char *expected)
+{
+	char text[256] = "";
+	FILE *stream = fopen(name, "r");
+
+	assert_non_null(stream);
+	assert_true(fread(text, 1, sizeof(text) - 1, stream) < sizeof(text));
+	fclose(stream);
+	assert_string_equal(text, expected);
+}
+
+static void append(enum publish_file_sharing sharing)
+{
+	assert_int_equal(publish_file_open(&file, path, sharing), 0);
+	publish_file_put(&file, "mine\n", 5);
+	publish_file_close(&file);
+	assert_int_equal(file.fd, -1);
+}
+
+static void test_new(void **state)
+{
+	struct stat status;
+	mode_t mask = umask(0);
+
+	(void)state;
+	unlink(path);
+	append(PUBLISH_FILE_SHARED);
+	umask(mask);
+	assert_text(path, "mine\n");
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0600);
+}
+
+static void test_written_by_this_process(void **state)
+{
+	(void)state;
+	write_file(path, "another compiler's\n", 0);
+	append(PUBLISH_FILE_SHARED);
+	assert_text(path, "another compiler's\nmine\n");
+	assert_int_equal(publish_file_open(&file, path, PUBLISH_FILE_OWN), -EEXIST);
+	assert_text(path, "another compiler's\nmine\n");
+}
+
+static void test_left_by_the_past(void **state)
+{
+	(void)state;
+	write_file(path, "of another process with this pid\n", 86400);
+	append(PUBLISH_FILE_SHARED);
+	assert_text(path, "mine\n");
+	write_file(path, "of another process with this pid\n", 86400);
+	append(PUBLISH_FILE_OWN);
+	assert_text(path, "mine\n");
+}
+
+static void assert_refused(void)
+{
+	assert_int_equal(publish_file_open(&file, path, PUBLISH_FILE_SHARED), -EEXIST);
+	assert_int_equal(file.fd, -1);
+	unlink(path);
+}
+
+static void test_in_the_way(void **state)
+{
+	(void)state;
+	write_file(other, "precious\n", 86400);
+	unlink(path);
+	assert_int_equal(symlink(other, path), 0);
+	assert_refused();
+	assert_int_equal(link(other, path), 0);
+	assert_refused();
+	assert_text(other, "precious\n");
+	/* Nobody reads it: an open that waited would wait for ever. */
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_refused();
+	if (!geteuid()) {
+		write_file(path, "another user's\n", 0);
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		assert_refused();
+	}
+}
+
+static void test_cannot_be_written(void **state)
+{
+	struct rlimit before, limit;
+	static char bytes[40000];
+
+	(void)state;
+	unlink(path);
+	assert_int_equal(publish_file_open(&file, path, PUBLISH_FILE_SHARED), 0);
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = before;
+	limit.rlim_cur = 20000;
+	/* The signal of this limit would end the test. */
+	setrlimit(RLIMIT_FSIZE, &limit);
+	publish_file_put(&file, bytes, sizeof(bytes));
+	assert_int_equal(publish_file_flush(&file), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &before);
+	/* It stays so: a file with a hole in the middle would say wrong things. */
+	publish_file_put(&file, bytes, 1);
+	assert_int_equal(publish_file_flush(&file), -EFBIG);
+	publish_file_close(&file);
+}
+
+static void test_dropped(void **state)
+{
+	(void)state;
+	unlink(path);
+	assert_int_equal(publish_file_open(&file, path, PUBLISH_FILE_OWN), 0);
+	publish_file_put(&file, "the parent writes this", 22);
+	publish_file_drop(&file);
+	assert_text(path, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_new),
+		cmocka_unit_test(test_written_by_this_process),
+		cmocka_unit_test(test_left_by_the_past),
+		cmocka_unit_test(test_in_the_way),
+		cmocka_unit_test(test_cannot_be_written),
+		cmocka_unit_test(test_dropped),
+	};
+
+	return cmocka_run_group_tests_name("publish_file", tests, setup, cleanup);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines of perf's map: names that a line cannot hold, the host's code, memory perf does not read. */
+#include <errno.h>
+
+#include "libprof/trampoline/publish.h"
+#include "tests/unit/stub-chain.h"
+
+static int setup(void **state)
+{
+	(void)state;
+	chain_make();
+	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_PERF_MAP), 0);
+	return 0;
+}
+
+static int cleanup(void **state)
+{
+	char path[64];
+
+	(void)state;
+	map_path(path, getpid());
+	unlink(path);
+	return 0;
+}
+
+static void assert_line(const void *start, const char *name)
+{
+	char *text = map_text(getpid());
+
+	assert_non_null(text);
+	assert_int_equal(map_count(text, start, name), 1);
+	free(text);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	assert_line((void *)chain_new_stub("with blank; and more", 0), "with blank; and more");
+	assert_line((void *)chain_new_stub("two\nlines\033", 0), "two\\x0alines\\x1b");
+	/* perf skips names of less than three bytes. */
+	assert_line((void *)chain_new_stub("f", 0), "f  ");
+	assert_line((void *)chain_new_stub("fg", 0), "fg ");
+	assert_line((void *)chain_new_stub("grüße", 0), "grüße");
+}
+
+/* Told by hand: what makers of regions limit names to is theirs. */
+static void test_long_name(void **state)
+{
+	static char name[5000], cut[5000];
+	struct region_slot slot = {.space = 1, .name = name};
+	struct region region = {.start = 0x1000, .bytes = 64, .kind = FLAMEPROF_CODE_HOST,
+		.slots = 1, .stride = 64, .code_bytes = 64, .slot = &slot};
+	char *text;
+
+	(void)state;
+	/* Odd, so that the limit falls into a character. */
+	name[0] = 'x';
+	for (unsigned i = 1; i < sizeof(name) - 2; i += 2)
+		memcpy(name + i, "ü", 2);
+	publish_add_region(&region);
+	text = map_text(getpid());
+	assert_int_equal(sscanf(strrchr(text, 'x') - 8, "1000 40 %4999s", cut), 1);
+	assert_in_range(strlen(cut), 2000, 2048);
+	assert_int_equal(strlen(cut) % 2, 1);
+	assert_memory_equal(cut, name, strlen(cut));
+	free(text);
+	publish_remove_region(&region);
+	assert_null(region.published);
+}
+
+static void test_code_of_the_host(void **state)
+{
+	static char code[1024];
+	char *text;
+	char line[64];
+
+	(void)state;
+	assert_int_equal(flameprof_code_add(code, 1000, "host's own", NULL), 0);
+	snprintf(line, sizeof(line), "%lx 3e8 host's own\n", (unsigned long)(uintptr_t)code);
+	text = map_text(getpid());
+	assert_non_null(strstr(text, line));
+	free(text);
+	assert_int_equal(flameprof_code_remove(code), 0);
+}
+
+static void test_pages_of_a_file(void **state)
+{
+	struct region_slot slot = {.space = 1, .name = "in a memfd"};
+	struct region region = {.start = 0x2000, .bytes = 64, .kind = FLAMEPROF_CODE_CALL_STUB,
+		.slots = 1, .stride = 64, .code_bytes = 20, .slot = &slot, .of_file = 1};
+
+	(void)state;
+	publish_add_region(&region);
+	/* Others than perf read the map, too. */
+	assert_line((void *)0x2000, "in a memfd");
+	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_PERF_MAP), -ENOTSUP);
+	assert_int_equal(flameprof_published(), FLAMEPROF_PUBLISH_PERF_MAP);
+	publish_remove_region(&region);
+	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_PERF_MAP), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_long_name),
+		cmocka_unit_test(test_code_of_the_host),
+		cmocka_unit_test(test_pages_of_a_file),
+	};
+
+	return cmocka_run_group_tests_name("publish_perf_map", tests, setup, cleanup);
+}
