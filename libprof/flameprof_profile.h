@@ -108,8 +108,8 @@ FLAMEPROF_API int flameprof_profile_mark(
 /*
  * Add everything in @from to @into: equal stacks of one thread become one. Threads of different runs
  * of the profiler are one when tid and name are the same, modules when file and place are.
- * Returns 0; -EINVAL when their periods or clocks differ, or they are the same profile; -ENOSPC at @into's ceiling; -ENOMEM. A failed
- * call leaves @into as it was.
+ * Returns 0; -EINVAL when their periods or clocks differ, or they are the same profile; -ENOSPC at
+ * @into's ceiling; -ENOMEM. A failed call leaves @into as it was.
  */
 FLAMEPROF_API int flameprof_profile_merge(
 	struct flameprof_profile *into, const struct flameprof_profile *from);

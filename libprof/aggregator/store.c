@@ -38,10 +38,13 @@ struct place {
 static uint32_t shared_frames(const struct previous *previous, const uint64_t *frames, uint32_t n)
 {
 	uint32_t most = n < previous->count ? n : previous->count;
-	const uint64_t *a = previous->frames + previous->count - most;
-	const uint64_t *b = frames + n - most;
+	const uint64_t *a, *b;
 	uint32_t i = most;
 
+	if (!most)
+		return 0;
+	a = previous->frames + previous->count - most;
+	b = frames + n - most;
 	while (i && a[i - 1] == b[i - 1])
 		i--;
 	return most - i;

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the aggregator's tests feed it: an arena whose rings they write as a handler would, and
+ * batches made by hand.
+ */
+#ifndef TESTS_UNIT_AGGREGATE_FIXTURE_H
+#define TESTS_UNIT_AGGREGATE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "libprof/aggregator/queue.h"
+#include "libprof/aggregator/store.h"
+#include "libprof/sampler/ring.h"
+
+#define AGGREGATE_IMAGE 7ULL
+
+/* Push a stack of @n frames, leaf first, into ring @index. Returns 0, -1 when it is full. */
+static inline int ring_push_at(void *arena, uint32_t index, uint64_t time_ns, uint32_t weight,
+	const uint64_t *frames, unsigned n)
+{
+	struct wire_ring *ring = wire_ring(arena, index);
+	uint32_t bytes = (uint32_t)sizeof(struct wire_sample) + 8 * n;
+	struct wire_sample *sample = ring_begin(ring, wire_ring_data(arena, index), bytes);
+
+	if (!sample)
+		return -1;
+	*sample = (struct wire_sample){
+		.bytes = bytes,
+		.thread = index + 1,
+		.time_ns = time_ns,
+		.weight = weight,
+		.frames = (uint16_t)n,
+	};
+	memcpy(sample + 1, frames, 8 * n);
+	if (!ring->tid) {
+		ring->tid = 100 + index;
+		ring->owner = AGGREGATE_IMAGE << 2 | WIRE_RING_OWNED;
+		snprintf(ring->comm, sizeof(ring->comm), "thread %u", index);
+	}
+	ring_commit(ring, bytes);
+	return 0;
+}
+
+/* A batch that grows. */
+struct batch_maker {
+	struct batch *batch;
+	uint64_t time_ns;
+};
+
+static inline void batch_begin(struct batch_maker *maker, uint32_t tid, const char *comm)
+{
+	maker->batch = calloc(1, sizeof(struct batch) + (1 << 20));
+	maker->batch->tid = tid;
+	maker->batch->image = AGGREGATE_IMAGE;
+	memcpy(maker->batch->comm, comm, strnlen(comm, WIRE_COMM_BYTES - 1));
+	maker->time_ns = 1000;
+}
+
+/* Append a record; what it is beyond frames and weight, the caller changes. */
+static inline struct wire_sample *batch_add(struct batch_maker *maker, uint32_t thread,
+	uint32_t weight, const uint64_t *frames, unsigned n)
+{
+	struct batch *batch = maker->batch;
+	struct wire_sample *sample = (struct wire_sample *)(batch->records + batch->bytes);
+
+	*sample = (struct wire_sample){
+		.bytes = (uint32_t)sizeof(*sample) + 8 * n,
+		.thread = thread,
+		.time_ns = maker->time_ns++,
+		.weight = weight,
+		.frames = (uint16_t)n,
+	};
+	if (n)
+		memcpy(sample + 1, frames, 8 * n);
+	batch->bytes += sample->bytes;
+	assert_true(batch->bytes <= 1 << 20);
+	return sample;
+}
+
+static inline void batch_end(struct batch_maker *maker)
+{
+	free(maker->batch);
+	maker->batch = NULL;
+}
+
+/* Add the batch to @profile and forget it. */
+static inline struct store_result batch_store(
+	struct batch_maker *maker, struct flameprof_profile *profile)
+{
+	struct store_result result = {0};
+
+	store_add_batch(profile, maker->batch, &result);
+	batch_end(maker);
+	return result;
+}
+
+static inline struct flameprof_profile *aggregate_profile(size_t limit_bytes)
+{
+	struct store_config config = {
+		.period_ns = 5000000,
+		.limit_bytes = limit_bytes,
+		.title = "a title",
+	};
+	struct flameprof_profile *profile = store_new(&config);
+
+	assert_non_null(profile);
+	store_begin(profile, 500, 1700000000);
+	store_end(profile, 1000000500);
+	return profile;
+}
+
+#define FRAMES(...) (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8
+
+static inline uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+#endif

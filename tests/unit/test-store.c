@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples into a profile and out of it again through the reading API, against the same samples
+ * counted the slow way; ceilings, failing memory and damage.
+ */
+#include "tests/unit/aggregate-fixture.h"
+
+#include <errno.h>
+
+#include "libprof/aggregator/pages.h"
+#include "libprof/aggregator/profile.h"
+
+#define MIB (1u << 20)
+
+static struct flameprof_stack stack_at(const struct flameprof_profile *p, uint32_t index)
+{
+	struct flameprof_stack stack;
+
+	assert_int_equal(flameprof_profile_stack(p, index, &stack), 0);
+	return stack;
+}
+
+static struct flameprof_profile_info info_of(const struct flameprof_profile *p)
+{
+	struct flameprof_profile_info info;
+
+	flameprof_profile_info(p, &info);
+	return info;
+}
+
+static void identical_stacks_merge(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	struct flameprof_frame frames[3];
+	struct batch_maker maker;
+	struct store_result result;
+
+	(void)state;
+	batch_begin(&maker, 10, "worker");
+	batch_add(&maker, 1, 2, FRAMES(3, 2, 1));
+	batch_add(&maker, 1, 1, FRAMES(4, 2, 1));
+	batch_add(&maker, 1, 5, FRAMES(3, 2, 1));
+	batch_add(&maker, 1, 1, FRAMES(2, 1));
+	result = batch_store(&maker, p);
+	assert_int_equal(result.samples, 4);
+	assert_int_equal(result.weight, 9);
+	assert_int_equal(result.ends[FLAMEPROF_END_ROOT], 9);
+	assert_int_equal(info_of(p).stacks, 3);
+	assert_int_equal(info_of(p).samples, 4);
+	assert_int_equal(info_of(p).weight, 9);
+	assert_int_equal(p->node_count, 4);
+	assert_int_equal(stack_at(p, 0).weight, 7);
+	assert_int_equal(stack_at(p, 0).samples, 2);
+	assert_int_equal(stack_at(p, 0).frames, 3);
+	assert_int_equal(flameprof_profile_frames(p, 0, frames, 3), 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(frames[i].address, 3 - i);
+	assert_int_equal(flameprof_profile_frames(p, 2, frames, 1), 2);
+	assert_int_equal(frames[0].address, 2);
+	flameprof_profile_free(p);
+}
+
+static void how_a_frame_was_found_does_not_matter(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	struct batch_maker maker;
+
+	(void)state;
+	batch_begin(&maker, 10, "worker");
+	batch_add(&maker, 1, 1, FRAMES(3, 2, 1));
+	batch_add(&maker, 1, 1, FRAMES(3, 2 | WIRE_FRAME_BY_FP, 1));
+	batch_add(&maker, 1, 1, FRAMES(5 | WIRE_FRAME_BY_FP, 2, 1));
+	batch_add(&maker, 1, 1, FRAMES(5, 2, 1));
+	batch_store(&maker, p);
+	assert_int_equal(info_of(p).stacks, 2);
+	assert_int_equal(stack_at(p, 0).samples, 2);
+	assert_int_equal(stack_at(p, 1).samples, 2);
+	flameprof_profile_free(p);
+}
+
+static void threads_stay_apart(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	struct flameprof_thread thread;
+	struct batch_maker maker;
+
+	(void)state;
+	batch_begin(&maker, 10, "first");
+	batch_add(&maker, 1, 1, FRAMES(2, 1));
+	batch_store(&maker, p);
+	batch_begin(&maker, 11, "second");
+	batch_add(&maker, 2, 1, FRAMES(2, 1));
+	/* The tid of the first is used again by a third. */
+	maker.batch->tid = 10;
+	batch_add(&maker, 3, 4, FRAMES(2, 1));
+	batch_store(&maker, p);
+	assert_int_equal(info_of(p).threads, 3);
+	assert_int_equal(info_of(p).stacks, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(stack_at(p, i).thread, i);
+	assert_int_equal(flameprof_profile_thread(p, 0, &thread), 0);
+	assert_string_equal(thread.name, "first");
+	assert_int_equal(thread.tid, 10);
+	assert_int_equal(flameprof_profile_thread(p, 2, &thread), 0);
+	assert_int_equal(thread.tid, 10);
+	assert_int_equal(thread.weight, 4);
+	assert_int_equal(flameprof_profile_thread(p, 3, &thread), -ERANGE);
+	flameprof_profile_free(p);
+}
+
+static void a_renamed_thread_has_its_last_name(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	struct flameprof_thread thread;
+	struct batch_maker maker;
+
+	(void)state;
+	batch_begin(&maker, 10, "before");
+	batch_add(&maker, 1, 1, FRAMES(2, 1));
+	batch_store(&maker, p);
+	batch_begin(&maker, 10, "a name of fifteen and more");
+	batch_add(&maker, 1, 1, FRAMES(2, 1));
+	batch_store(&maker, p);
+	assert_int_equal(info_of(p).threads, 1);
+	assert_int_equal(flameprof_profile_thread(p, 0, &thread), 0);
+	assert_string_equal(thread.name, "a name of fifte");
+	flameprof_profile_free(p);
+}
+
+static void credit_goes_on_the_last_stack_or_on_the_thread(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	struct flameprof_frame frames[2];
+	struct batch_maker maker;
+
+	(void)state;
+	batch_begin(&maker, 10, "worker");
+	batch_add(&maker, 1, 3, NULL, 0)->kind = WIRE_KIND_CREDIT;
+	batch_add(&maker, 1, 1, FRAMES(2, 1))->end = WIRE_END_LOST;
+	batch_add(&maker, 1, 4, NULL, 0)->kind = WIRE_KIND_CREDIT;
+	/* Another thread's: the last stack is not its. */
+	batch_add(&maker, 2, 8, NULL, 0)->kind = WIRE_KIND_CREDIT;
+	batch_store(&maker, p);
+	assert_int_equal(info_of(p).stacks, 4);
+	assert_int_equal(stack_at(p, 0).is_credit, 1);
+	assert_int_equal(stack_at(p, 0).frames, 0);
+	assert_int_equal(stack_at(p, 1).is_credit, 0);
+	assert_int_equal(stack_at(p, 2).is_credit, 1);
+	assert_int_equal(stack_at(p, 2).weight, 4);
+	assert_int_equal(stack_at(p, 2).end, FLAMEPROF_END_LOST);
+	assert_int_equal(flameprof_profile_frames(p, 2, frames, 2), 2);
+	assert_int_equal(frames[0].address, 2);
+	assert_int_equal(stack_at(p, 3).thread, 1);
+	assert_int_equal(stack_at(p, 3).frames, 0);
+	/* Credit is not what the next credit goes on. */
+	batch_begin(&maker, 10, "worker");
+	batch_add(&maker, 1, 1, NULL, 0)->kind = WIRE_KIND_CREDIT;
+	batch_store(&maker, p);
+	assert_int_equal(stack_at(p, 2).weight, 5);
+	flameprof_profile_free(p);
+}
+
+static void samples_keep_their_times(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	struct flameprof_sample sample;
+	struct batch_maker maker;
+
+	(void)state;
+	batch_begin(&maker, 10, "worker");
+	for (unsigned i = 0; i < 100; i++)
+		batch_add(&maker, 1, i, FRAMES(1 + i % 3));
+	batch_store(&maker, p);
+	for (unsigned i = 0; i < 100; i++) {
+		assert_int_equal(flameprof_profile_sample(p, i, &sample), 0);
+		assert_int_equal(sample.time_ns, 1000 + i);
+		assert_int_equal(sample.weight, i);
+		assert_int_equal(sample.stack, i % 3);
+	}
+	assert_int_equal(flameprof_profile_sample(p, 100, &sample), -ERANGE);
+	flameprof_profile_free(p);
+}
+
+static void deepest_stacks_and_zero_addresses_are_stacks(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	uint64_t *deep = calloc(WIRE_MAX_DEPTH, 8);
+	struct flameprof_frame *frames = calloc(WIRE_MAX_DEPTH, sizeof(*frames));
+	struct batch_maker maker;
+
+	(void)state;
+	batch_begin(&maker, 10, "worker");
+	for (unsigned i = 0; i < WIRE_MAX_DEPTH; i++)
+		deep[i] = i / 2;
+	batch_add(&maker, 1, 1, deep, WIRE_MAX_DEPTH)->end = WIRE_END_DEPTH;
+	batch_add(&maker, 1, 1, FRAMES(0, 0, 0));
+	batch_add(&maker, 1, 1, deep, WIRE_MAX_DEPTH)->end = WIRE_END_DEPTH;
+	assert_int_equal(batch_store(&maker, p).samples, 3);
+	assert_int_equal(stack_at(p, 0).samples, 2);
+	assert_int_equal(stack_at(p, 0).end, FLAMEPROF_END_DEPTH);
+	assert_int_equal(flameprof_profile_frames(p, 0, frames, WIRE_MAX_DEPTH), WIRE_MAX_DEPTH);
+	for (unsigned i = 0; i < WIRE_MAX_DEPTH; i++)
+		assert_int_equal(frames[i].address, deep[i]);
+	assert_int_equal(stack_at(p, 1).frames, 3);
+	assert_int_equal(flameprof_profile_frames(p, 1, frames, 3), 3);
+	assert_int_equal(frames[2].address, 0);
+	free(frames);
+	free(deep);
+	flameprof_profile_free(p);
+}
+
+static void a_ceiling_of_one_byte_holds_nothing(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(1);
+	struct store_result result;
+	struct batch_maker maker;
+
+	(void)state;
+	batch_begin(&maker, 10, "worker");
+	batch_add(&maker, 1, 3, FRAMES(2, 1));
+	batch_add(&maker, 1, 4, FRAMES(2, 1));
+	result = batch_store(&maker, p);
+	assert_int_equal(result.samples, 0);
+	assert_int_equal(result.full_samples, 2);
+	assert_int_equal(result.full_weight, 7);
+	assert_int_equal(result.full_bytes, 2 * (24 + 16));
+	assert_int_equal(info_of(p).weight, 0);
+	assert_int_equal(info_of(p).threads, 0);
+	assert_int_equal(info_of(p).stacks, 0);
+	assert_int_equal(p->node_count, 0);
+	flameprof_profile_free(p);
+}
+
+/* Random stacks, some of them long. */
+static void add_random(struct batch_maker *maker, uint64_t *random, unsigned spread)
+{
+	uint64_t frames[64];
+	unsigned n = 1 + next_random(random) % 63;
+
+	for (unsigned i = 0; i < n; i++)
+		frames[i] = WIRE_FRAME(1, (n - i) * 1000 + next_random(random) % spread);
+	batch_add(maker, 1 + next_random(random) % 4, 1 + next_random(random) % 3, frames, n);
+}
+
+/* What a profile says must add up, however it was filled. */
+static void assert_adds_up(const struct flameprof_profile *p)
+{
+	uint64_t stacks = 0, threads = 0, samples = 0, counted = 0;
+	struct flameprof_sample sample;
+	struct flameprof_thread thread;
+
+	for (uint32_t i = 0; i < info_of(p).stacks; i++) {
+		assert_in_range(stack_at(p, i).samples, 1, UINT32_MAX);
+		assert_in_range(stack_at(p, i).thread, 0, info_of(p).threads - 1);
+		stacks += stack_at(p, i).weight;
+		counted += stack_at(p, i).samples;
+	}
+	for (uint32_t i = 0; i < info_of(p).threads; i++) {
+		assert_int_equal(flameprof_profile_thread(p, i, &thread), 0);
+		assert_true(thread.weight > 0);
+		threads += thread.weight;
+	}
+	for (uint64_t i = 0; i < info_of(p).samples; i++) {
+		assert_int_equal(flameprof_profile_sample(p, i, &sample), 0);
+		assert_in_range(sample.stack, 0, info_of(p).stacks - 1);
+		samples += sample.weight;
+	}
+	assert_int_equal(stacks, info_of(p).weight);
+	assert_int_equal(threads, info_of(p).weight);
+	assert_int_equal(samples, info_of(p).weight);
+	assert_int_equal(counted, info_of(p).samples);
+	/* No node is there for nothing. */
+	uint8_t *used = calloc(1, p->node_count + 1);
+	for (uint32_t i = 0; i < p->stack_count; i++)
+		for (uint32_t n = profile_stack(p, i)->node; n && !used[n];
+			n = profile_node(p, n)->parent)
+			used[n] = 1;
+	for (uint32_t n = 1; n <= p->node_count; n++)
+		assert_int_equal(used[n], 1);
+	free(used);
+}
+
+static void a_full_profile_drops_the_newest_whole(void **state)
+{
+	const size_t limits[] = {65536, 100000, 1 << 20, 3 << 20};
+	uint64_t random = 88172645463325252ULL;
+
+	(void)state;
+	for (unsigned l = 0; l < sizeof(limits) / sizeof(limits[0]); l++) {
+		struct flameprof_profile *p = aggregate_profile(limits[l]);
+		uint64_t added = 0, full = 0, weight = 0;
+
+		for (unsigned b = 0; b < 40; b++) {
+			struct store_result result;
+			struct batch_maker maker;
+
+			batch_begin(&maker, 10, "worker");
+			for (unsigned i = 0; i < 1000; i++)
+				add_random(&maker, &random, 50);
+			result = batch_store(&maker, p);
+			assert_int_equal(result.samples + result.full_samples, 1000);
+			added += result.samples;
+			full += result.full_samples;
+			weight += result.weight;
+			assert_true(p->account.used_bytes <= limits[l]);
+		}
+		assert_true(added > 100);
+		assert_true(full > 100);
+		assert_int_equal(info_of(p).samples, added);
+		assert_int_equal(info_of(p).weight, weight);
+		assert_adds_up(p);
+		flameprof_profile_free(p);
+	}
+	assert_int_equal(pages_mapped_bytes, 0);
+}
+
+static void known_stacks_still_fit_where_new_ones_do_not(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(65536);
+	struct store_result result;
+	struct batch_maker maker;
+	uint64_t frames[1000];
+	uint64_t next = 1;
+
+	(void)state;
+	batch_begin(&maker, 10, "worker");
+	batch_add(&maker, 1, 1, FRAMES(2, 1));
+	batch_store(&maker, p);
+	do {
+		batch_begin(&maker, 10, "worker");
+		for (unsigned i = 0; i < 1000; i++)
+			frames[i] = ++next << 8;
+		batch_add(&maker, 1, 1, frames, 1000);
+		result = batch_store(&maker, p);
+	} while (!result.full_samples);
+	batch_begin(&maker, 10, "worker");
+	batch_add(&maker, 1, 1, FRAMES(2, 1));
+	assert_int_equal(batch_store(&maker, p).samples, 1);
+	flameprof_profile_free(p);
+}
+
+static void damage_ends_a_batch_and_is_counted(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+
+	(void)state;
+	for (unsigned kind = 0; kind < 7; kind++) {
+		struct wire_sample *bad;
+		struct store_result result;
+		struct batch_maker maker;
+
+		batch_begin(&maker, 10, "worker");
+		batch_add(&maker, 1, 1, FRAMES(2, 1));
+		bad = batch_add(&maker, 1, 1, FRAMES(2, 1));
+		batch_add(&maker, 1, 1, FRAMES(2, 1));
+		switch (kind) {
+		case 0: bad->bytes = 0; break;
+		case 1: bad->bytes = UINT32_MAX; break;
+		case 2: bad->frames = UINT16_MAX; break;
+		case 3: bad->frames = 3; break;
+		case 4: bad->kind = WIRE_KIND_COUNT; break;
+		case 5: bad->end = 255; break;
+		case 6: maker.batch->bytes -= 50; break; /* ends inside the second */
+		}
+		result = batch_store(&maker, p);
+		assert_int_equal(result.samples, 1);
+		assert_int_equal(result.damaged_samples, 1);
+		assert_int_equal(result.damaged_bytes, kind == 6 ? 30 : 80);
+	}
+	assert_int_equal(stack_at(p, 0).samples, 7);
+	flameprof_profile_free(p);
+}
+
+/* Against counting each stack as a string. */
+static void many_random_stacks_come_back(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(64 * MIB);
+	struct flameprof_frame got[64];
+	uint64_t random = 42;
+	struct batch_maker maker;
+	uint64_t at = 0;
+
+	(void)state;
+	for (unsigned b = 0; b < 30; b++) {
+		batch_begin(&maker, 10, "worker");
+		for (unsigned i = 0; i < 1000; i++)
+			add_random(&maker, &random, 1 + b % 4);
+		struct batch *copy = malloc(sizeof(*copy) + maker.batch->bytes);
+		memcpy(copy, maker.batch, sizeof(*copy) + maker.batch->bytes);
+		assert_int_equal(batch_store(&maker, p).samples, 1000);
+		for (uint32_t o = 0; o < copy->bytes; at++) {
+			struct wire_sample *s = (struct wire_sample *)(copy->records + o);
+			const uint64_t *frames = (const uint64_t *)(s + 1);
+			struct flameprof_sample sample;
+
+			assert_int_equal(flameprof_profile_sample(p, at, &sample), 0);
+			assert_int_equal(sample.weight, s->weight);
+			assert_int_equal(profile_thread(p, stack_at(p, sample.stack).thread)->key.number,
+				s->thread);
+			assert_int_equal(flameprof_profile_frames(p, sample.stack, got, 64), s->frames);
+			uint32_t node = profile_stack(p, sample.stack)->node;
+			for (unsigned i = 0; i < s->frames; i++, node = profile_node(p, node)->parent)
+				assert_int_equal(profile_node_frame(profile_node(p, node)), frames[i]);
+			assert_int_equal(node, 0);
+			o += s->bytes;
+		}
+		free(copy);
+	}
+	assert_adds_up(p);
+	/* Each stack and each node once. */
+	for (uint32_t i = 0; i < p->stack_count; i++)
+		assert_int_equal(profile_find_stack(p, profile_stack(p, i)), i + 1);
+	for (uint32_t i = 1; i <= p->node_count; i++)
+		assert_int_equal(profile_find_node(p, profile_node(p, i)->parent,
+					 profile_node_frame(profile_node(p, i))), i);
+	flameprof_profile_free(p);
+}
+
+static void failing_memory_costs_samples_and_nothing_else(void **state)
+{
+	unsigned failures = 0;
+
+	(void)state;
+	for (uint32_t n = 1; n <= 200; n++) {
+		struct store_config config = {.period_ns = 1, .limit_bytes = 8 * MIB, .title = "t"};
+		struct flameprof_profile *p;
+		uint64_t random = 7, added = 0;
+
+		pages_fail_in = n;
+		p = store_new(&config);
+		if (!p) {
+			assert_int_equal(n, 1);
+			continue;
+		}
+		for (unsigned b = 0; b < 8; b++) {
+			struct store_result result;
+			struct batch_maker maker;
+
+			batch_begin(&maker, 10, "worker");
+			for (unsigned i = 0; i < 500; i++)
+				add_random(&maker, &random, 20);
+			result = batch_store(&maker, p);
+			added += result.samples;
+			failures += result.full_samples;
+		}
+		pages_fail_in = 0;
+		assert_int_equal(info_of(p).samples, added);
+		assert_true(added >= 8 * 500 - 1);
+		assert_adds_up(p);
+		flameprof_profile_free(p);
+		assert_int_equal(pages_mapped_bytes, 0);
+	}
+	assert_true(failures > 50);
+}
+
+static void order_is_that_of_appearance(void **state)
+{
+	struct flameprof_profile *p[2];
+	struct flameprof_frame a[64], b[64];
+
+	(void)state;
+	for (unsigned k = 0; k < 2; k++) {
+		uint64_t random = 99;
+		struct batch_maker maker;
+
+		p[k] = aggregate_profile(MIB);
+		batch_begin(&maker, 10, "worker");
+		for (unsigned i = 0; i < 500; i++)
+			add_random(&maker, &random, 2);
+		batch_store(&maker, p[k]);
+	}
+	assert_int_equal(info_of(p[0]).stacks, info_of(p[1]).stacks);
+	for (uint32_t i = 0, seen = 0; i < info_of(p[0]).samples; i++) {
+		struct flameprof_sample sample;
+
+		flameprof_profile_sample(p[0], i, &sample);
+		assert_true(sample.stack <= seen);
+		seen += sample.stack == seen;
+	}
+	for (uint32_t i = 0; i < info_of(p[0]).stacks; i++) {
+		int n = flameprof_profile_frames(p[0], i, a, 64);
+
+		assert_int_equal(flameprof_profile_frames(p[1], i, b, 64), n);
+		assert_memory_equal(a, b, (size_t)n * sizeof(a[0]));
+	}
+	flameprof_profile_free(p[0]);
+	flameprof_profile_free(p[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(identical_stacks_merge),
+		cmocka_unit_test(how_a_frame_was_found_does_not_matter),
+		cmocka_unit_test(threads_stay_apart),
+		cmocka_unit_test(a_renamed_thread_has_its_last_name),
+		cmocka_unit_test(credit_goes_on_the_last_stack_or_on_the_thread),
+		cmocka_unit_test(samples_keep_their_times),
+		cmocka_unit_test(deepest_stacks_and_zero_addresses_are_stacks),
+		cmocka_unit_test(a_ceiling_of_one_byte_holds_nothing),
+		cmocka_unit_test(a_full_profile_drops_the_newest_whole),
+		cmocka_unit_test(known_stacks_still_fit_where_new_ones_do_not),
+		cmocka_unit_test(damage_ends_a_batch_and_is_counted),
+		cmocka_unit_test(many_random_stacks_come_back),
+		cmocka_unit_test(failing_memory_costs_samples_and_nothing_else),
+		cmocka_unit_test(order_is_that_of_appearance),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
