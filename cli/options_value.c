@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "cli/expression.h"
-#include "cli/formats/format.h"
 #include "cli/nearest.h"
 
 #define NS_PER_S 1000000000.0
@@ -282,19 +281,4 @@ void options_init(struct options *options)
 		if (options_rows[i].fallback && options_rows[i].kind != OPTIONS_KIND_OUTPUT)
 			options_store(options, &options_rows[i], options_rows[i].fallback,
 				&built_in, NULL);
-}
-
-int options_finish(struct options *options, struct diag_message *message)
-{
-	for (size_t i = 0; i < options_row_count; i++)
-		if (options_rows[i].kind == OPTIONS_KIND_OUTPUT && !options->outputs.count)
-			options->outputs.item[options->outputs.count++] = options_rows[i].fallback;
-	/* Whether "-" can be written at all comes before its format: results_open() tells. */
-	for (unsigned i = 0; i < options->outputs.count; i++) {
-		const char *path = options->outputs.item[i];
-
-		if (strcmp(path, "-") && !format_of(path, options->format))
-			return format_unknown(path, message);
-	}
-	return 0;
 }
