@@ -55,19 +55,19 @@ static const char *interpreter_of(const char *program)
 	return NULL;
 }
 
-/* Does the file say on its first line what runs it? */
-static bool names_interpreter(int directory, const char *file)
+/* Would the kernel know what to do with the file, if it were executable? */
+static bool is_program(int directory, const char *file)
 {
 	int descriptor = openat(directory, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char start[2];
-	bool named;
+	char start[4];
+	ssize_t bytes;
 
 	if (descriptor < 0)
 		return false;
-	named = read(descriptor, start, sizeof(start)) == sizeof(start) && start[0] == '#' &&
-		start[1] == '!';
+	bytes = read(descriptor, start, sizeof(start));
 	close(descriptor);
-	return named;
+	return (bytes > 2 && !memcmp(start, "#!", 2)) ||
+	       (bytes == sizeof(start) && !memcmp(start, "\177ELF", sizeof(start)));
 }
 
 /* The word names a file here. True when that is the explanation. */
@@ -85,14 +85,16 @@ static bool advise_file(const struct advice_request *request, struct diag_messag
 		if (here[0])
 			diag_fail_hint(message, "it is not in PATH; to run the one here: '%s%s'",
 				here, program);
-	} else if (interpreter && !names_interpreter(request->directory, program)) {
-		diag_fail_hint(message, "to run it by its interpreter: flamerun -- %s %s",
-			interpreter, program);
-	} else {
+	} else if (is_program(request->directory, program)) {
 		diag_fail_hint(message,
 			"the file is not executable; if it should be: chmod +x '%s', then run "
 			"'%s%s'",
 			program, here, program);
+	} else {
+		diag_fail_hint(message, "%s: flamerun -- %s %s",
+			interpreter ? "to run it by its interpreter"
+				    : "the file is no program; if it is a shell script",
+			interpreter ? interpreter : "sh", program);
 	}
 	return true;
 }
@@ -118,7 +120,9 @@ static bool is_shell_word(const char *word)
 /* What the word itself tells. */
 static bool advise_word(const char *word, struct diag_message *message)
 {
-	if (is_assignment(word))
+	if (word[0] == '-')
+		diag_fail_hint(message, "behind '--' comes the program");
+	else if (is_assignment(word))
 		diag_fail_hint(
 			message, "to set a variable for the program: flamerun -- env %s ...", word);
 	else if (is_shell_word(word))
