@@ -10,6 +10,7 @@
 
 #include "arch/syscall.h"
 #include "libprof/aggregator/helper.h"
+#include "libprof/api/injected.h"
 #include "libprof/api/session.h"
 #include "libprof/flameprof.h"
 #include "libprof/sampler/clock.h"
@@ -23,11 +24,13 @@ const char *flameprof_version(void)
 
 int flameprof_active(void)
 {
-	return sampler_is_this_process();
+	return injected_is_there() ? injected.active() : sampler_is_this_process();
 }
 
 enum flameprof_status flameprof_status(void)
 {
+	if (injected_is_there())
+		return injected.status();
 	if (!sampler.hosted)
 		return sampler_is_this_process() ? FLAMEPROF_UNDER_FLAMERUN : FLAMEPROF_STOPPED;
 	return (enum flameprof_status)__atomic_load_n(&session.status, __ATOMIC_ACQUIRE);
@@ -43,12 +46,12 @@ static int set_paused(uint32_t paused)
 
 int flameprof_pause(void)
 {
-	return set_paused(1);
+	return injected_is_there() ? injected.pause() : set_paused(1);
 }
 
 int flameprof_resume(void)
 {
-	return set_paused(0);
+	return injected_is_there() ? injected.resume() : set_paused(0);
 }
 
 /* In a process that samples itself the worker empties the control ring, and need not hurry else. */
@@ -68,6 +71,8 @@ int flameprof_mark(const char *name)
 	struct wire_mark *mark;
 	uint32_t bytes;
 
+	if (injected_is_there())
+		return injected.mark(name);
 	if (!sampler_is_this_process())
 		return -ESRCH;
 	while (length < FLAMEPROF_MARK_BYTES && name[length])

@@ -71,7 +71,7 @@ struct sampler_thread *tasks_arm_self(struct sampler_thread *thread)
 /* ---- threads of our own ------------------------------------------------------------------------
  */
 
-static int is_own(uint32_t tid)
+int tasks_is_own(uint32_t tid)
 {
 	for (unsigned i = 0; i < OWN_THREADS_MAX; i++)
 		if (__atomic_load_n(&own_tids[i], __ATOMIC_ACQUIRE) == tid)
@@ -252,7 +252,7 @@ static int meet(uint32_t tid, uint32_t begun)
 	uint64_t cpu_ns;
 
 	if (!thread) {
-		if (is_own(tid) || __atomic_load_n(&own_begun, __ATOMIC_SEQ_CST) != begun)
+		if (tasks_is_own(tid) || __atomic_load_n(&own_begun, __ATOMIC_SEQ_CST) != begun)
 			return 0;
 		return arm_other(tid);
 	}

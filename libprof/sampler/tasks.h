@@ -34,6 +34,9 @@ int tasks_rescan(void);
  */
 int tasks_begin_own(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument);
 
+/* Is @tid, alive, such a thread? Context: signal-safe. */
+int tasks_is_own(uint32_t tid);
+
 /* In a fork child: no thread but the calling one, no lock held. */
 void tasks_reset_in_child(void);
 
