@@ -4,23 +4,23 @@
  *
  *	FLAMEPROF_SCOPE("import.svg", .rate = 997, .title = "import");
  *
- * A scope ends, stops the profiler, and then names, draws and writes, so that none of this is in the
+ * A scope that ends stops the profiler, and then names, draws and writes: none of this is in the
  * picture. It ends on the thread that leaves the block, whichever way:
  *
  *   return, break, continue, goto    at once
  *   a C++ exception                  at once, when a handler is found; in C with -fexceptions
- *   pthread_exit(), cancellation     at once with -fexceptions and in C++, else when the thread ends
+ *   pthread_exit(), cancellation     at once in C++ and with -fexceptions, else at the thread's end
  *   exit() on any thread             among the functions of atexit()
  *   longjmp() over it                at the next scope, or call of flameprof_start(), _stop(),
  *                                    _flush(), _reset() or flameprof_scope_status() on the thread
  *                                    from a frame that has left the block; at the latest when the
  *                                    thread ends or exit() is called. Samples go on until then.
  *
- * Nothing is written by _exit(), quick_exit(), exec, abort(), an exception that nobody catches, or a
- * signal that kills. A child made by fork() leaves the scope to its parent.
+ * Nothing is written by _exit(), quick_exit(), exec, abort(), an exception that nobody catches, or
+ * a signal that kills. A child made by fork() leaves the scope to its parent.
  *
- * One scope runs at a time: one that begins while the profiler runs, nested or on another thread, is
- * silent and does nothing. flameprof_scope_status() tells.
+ * One scope runs at a time: one that begins while the profiler runs, nested or on another thread,
+ * is silent and does nothing. flameprof_scope_status() tells.
  */
 #ifndef FLAMEPROF_SCOPE_H
 #define FLAMEPROF_SCOPE_H
@@ -28,8 +28,8 @@
 #include "flameprof.h"
 
 /*
- * A scope, in the block it stands for. In C a plain variable that FLAMEPROF_SCOPE() declares; in C++
- * a class that needs no macro: flameprof_scope scope("out.svg", options);
+ * A scope, in the block it stands for. In C a plain variable that FLAMEPROF_SCOPE() declares; in
+ * C++ a class that needs no macro: flameprof_scope scope("out.svg", options);
  */
 struct flameprof_scope;
 
@@ -117,8 +117,8 @@ struct flameprof_scope {
 };
 
 /*
- * FLAMEPROF_SCOPE(path, .field = value, ...) with the fields of struct flameprof_options, in C++20 in
- * their order; before C++20 FLAMEPROF_SCOPE(path) or FLAMEPROF_SCOPE(path, options).
+ * FLAMEPROF_SCOPE(path, .field = value, ...) with the fields of struct flameprof_options, in C++20
+ * in their order; before C++20 FLAMEPROF_SCOPE(path) or FLAMEPROF_SCOPE(path, options).
  * FLAMEPROF_SCOPE_AS(name, path, ...) is the same as a variable whose status can be asked for.
  */
 #define FLAMEPROF_SCOPE(...)                                                            \

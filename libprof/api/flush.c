@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "libprof/api/scope.h"
 #include "libprof/api/session.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/sampler.h"
@@ -14,8 +15,10 @@
 static int rotate(struct flameprof_profile **out, int timeout_ms)
 {
 	struct barrier barrier = {.state = BARRIER_WAITING};
-	int error = session_enter();
+	int error;
 
+	scope_end_left(__builtin_frame_address(0));
+	error = session_enter();
 	if (error)
 		return error;
 	barrier.next = store_new(&session.config);

@@ -9,6 +9,8 @@
 #include <time.h>
 
 #include "arch/syscall.h"
+#include "libprof/api/injected.h"
+#include "libprof/api/scope.h"
 #include "libprof/api/session.h"
 #include "libprof/api/settings.h"
 #include "libprof/sampler/clock.h"
@@ -57,7 +59,7 @@ static int check_process(void)
 
 	if (unwind_find_object((uintptr_t)check_process, &module, NULL) == -ENOSYS)
 		return -ENOSYS;
-	if (!sampler.hosted && sampler.arena)
+	if (injected_is_there() || (!sampler.hosted && sampler.arena))
 		return -EBUSY;
 	/* System calls are forbidden to it, and a handler's return is one. */
 	return sampler.quit ? -EPERM : 0;
@@ -131,11 +133,17 @@ static int begin_sampling(const struct settings *settings)
 	return sampler_start(arena, 0, NULL);
 }
 
-/* The calling thread is armed at once, whatever /proc can tell of the others. */
+/*
+ * The calling thread is armed at once, whatever /proc can tell of the others; not the one that takes
+ * snapshots.
+ */
 static void arm_this_thread(void)
 {
-	struct sampler_thread *thread = sampler_thread_claim();
+	struct sampler_thread *thread;
 
+	if (tasks_is_own((uint32_t)arch_syscall0(SYS_gettid)))
+		return;
+	thread = sampler_thread_claim();
 	if (!thread)
 		return;
 	if ((uint32_t)arch_syscall0(SYS_gettid) == sampler.pid)
@@ -193,6 +201,7 @@ int flameprof_start(const struct flameprof_options *options)
 	struct settings settings;
 	int error = settings_from_options(&settings, options);
 
+	scope_end_left(__builtin_frame_address(0));
 	if (!error)
 		error = check_process();
 	if (!error)

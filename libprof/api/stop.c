@@ -8,6 +8,7 @@
 
 #include "arch/syscall.h"
 #include "libprof/aggregator/helper.h"
+#include "libprof/api/scope.h"
 #include "libprof/api/session.h"
 #include "libprof/sampler/sampler.h"
 
@@ -89,6 +90,7 @@ int flameprof_stop(struct flameprof_profile **out, int timeout_ms)
 	struct flameprof_profile *profile;
 	int error;
 
+	scope_end_left(__builtin_frame_address(0));
 	if ((int32_t)arch_syscall0(SYS_gettid) ==
 		__atomic_load_n(&session.worker_tid, __ATOMIC_ACQUIRE))
 		return -EDEADLK;

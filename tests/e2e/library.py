@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+#
+# Compile programs that link libflameprof, in every way that it can be linked, and run them.
+# TEST_BUILD: the build folder, from the Makefile.
+import os
+import pathlib
+import subprocess
+
+import folded
+import profiled
+
+HEADERS = profiled.ROOT / "libprof"
+SHARED = profiled.BUILD / "libflameprof.so.1"
+ARCHIVE = profiled.BUILD / "libflameprof.a"
+COMPILERS = {".c": "gcc", ".cc": "g++"}
+
+# What a distribution's programs are, and the ways the archive has to work in.
+LINKS = {
+    "shared": [f"-Wl,-rpath,{profiled.BUILD}", SHARED],
+    "archive": [ARCHIVE],
+    "static": ["-static", ARCHIVE],
+    "static-pie": ["-static-pie", ARCHIVE],
+}
+
+
+def build(source, folder, flags=profiled.PLAIN, link="shared", compiler=None, output=None):
+    """Build @source, a path or a target's name, into @folder; returns the program's path."""
+    source = pathlib.Path(source)
+    if not source.is_absolute():
+        source = profiled.TARGETS / source
+    program = pathlib.Path(folder) / (output or source.stem)
+    standard = ["-std=gnu11"] if source.suffix == ".c" and "-std=" not in " ".join(flags) else []
+    subprocess.run([compiler or COMPILERS[source.suffix], *standard, "-D_GNU_SOURCE",
+                    f"-I{profiled.ROOT}", f"-I{HEADERS}", *flags, "-o", program, source,
+                    *LINKS[link], "-lpthread"], check=True)
+    return program
+
+
+def write(folder, name, text):
+    """@text as source @name in @folder."""
+    path = pathlib.Path(folder) / name
+    path.write_text(text)
+    return path
+
+
+def environment(**more):
+    """That of the tests, with the flamerun under test on PATH and nothing of flamerun's set."""
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith(("FLAMERUN_", "LD_PRELOAD"))}
+    env["PATH"] = f"{profiled.BUILD}:{env['PATH']}"
+    return {**env, **more}
+
+
+def run(*command, cwd, env=None, status=0, timeout=120):
+    """Run it in @cwd; it has to end with @status and, as libraries do, say nothing on stderr."""
+    result = subprocess.run([str(word) for word in command], cwd=cwd, env=env or environment(),
+                            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            stdin=subprocess.DEVNULL, timeout=timeout, check=False)
+    assert result.returncode == status, (result.returncode, result.stdout, result.stderr)
+    assert result.stderr == ""
+    return result
+
+
+def said(result):
+    """Lines "name value" of stdout; the last of a name counts."""
+    pairs = [line.split() for line in result.stdout.splitlines()]
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
+
+
+def stacks(path):
+    return folded.Folded(pathlib.Path(path).read_text(errors="surrogateescape"))

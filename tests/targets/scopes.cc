@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scopes WAY: as scopes.c, with the ways out that only C++ has. Built as C++17 it uses the class, as
+ * C++20 the macro with designated initialisers.
+ */
+#include <pthread.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <stdexcept>
+#include <string>
+
+#include "flameprof_scope.h"
+
+#define BOX __attribute__((noinline))
+
+static std::string picture;
+
+static void burn()
+{
+	const std::clock_t until = std::clock() + CLOCKS_PER_SEC / 10;
+
+	for (unsigned i = 0; i % 4096 || std::clock() < until; i++)
+		__asm__ volatile("");
+}
+
+BOX static void inside()
+{
+	burn();
+	__asm__ volatile("");
+}
+
+/* Not a copy of inside(), which the compiler would make one with it. */
+BOX static void outside()
+{
+	burn();
+	__asm__ volatile("nop");
+}
+
+#if __cplusplus >= 202002L
+#define SCOPE() FLAMEPROF_SCOPE_AS(scope, picture.c_str(), .rate = 997, .title = "ways out")
+#else
+static flameprof_options options()
+{
+	flameprof_options fast;
+
+	fast.rate = 997;
+	fast.title = "ways out";
+	return fast;
+}
+#define SCOPE() FLAMEPROF_SCOPE_AS(scope, picture.c_str(), options())
+#endif
+
+BOX static void throws()
+{
+	SCOPE();
+	inside();
+	throw std::runtime_error("thrown");
+}
+
+BOX static void is_caught_outside()
+{
+	try {
+		throws();
+	} catch (const std::exception &error) {
+		std::printf("caught 1\n");
+	}
+}
+
+/* An exception that stays in the scope does not end it. */
+BOX static void is_caught_inside()
+{
+	SCOPE();
+	try {
+		throw std::runtime_error("thrown");
+	} catch (const std::exception &error) {
+		std::printf("status %d\n", scope.status());
+	}
+	inside();
+	std::printf("end %d\n", scope.end());
+	outside();
+}
+
+static void *leaves(void *)
+{
+	SCOPE();
+	inside();
+	pthread_exit(nullptr);
+}
+
+static void exits_thread()
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, nullptr, leaves, nullptr) || pthread_join(thread, nullptr))
+		std::abort();
+}
+
+/* Not on a stack: made by one thread, ended by another, whatever became of the first. */
+static flameprof_scope *kept;
+
+static void *makes(void *)
+{
+	flameprof_options fast;
+
+	fast.rate = 997;
+	kept = new flameprof_scope(picture.c_str(), fast);
+	return nullptr;
+}
+
+static void hands_over()
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, nullptr, makes, nullptr) || pthread_join(thread, nullptr))
+		std::abort();
+	std::printf("status %d\n", kept->status());
+	inside();
+	delete kept;
+	outside();
+}
+
+BOX static void terminates()
+{
+	SCOPE();
+	inside();
+	std::abort();
+}
+
+int main(int argc, char **argv)
+{
+	const std::string way = argc > 1 ? argv[1] : "throw";
+
+	picture = way + ".folded";
+	outside();
+	if (way == "throw")
+		is_caught_outside();
+	else if (way == "inside")
+		is_caught_inside();
+	else if (way == "thread")
+		exits_thread();
+	else if (way == "heap")
+		hands_over();
+	else if (way == "abort")
+		terminates();
+	outside();
+	flameprof_scope_report last;
+	if (!flameprof_scope_last(&last))
+		std::printf("error %d\nleft %d\n", last.error, static_cast<int>(last.left));
+	return 0;
+}
