@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A batch tool that draws its own phases: one profiler for all of them, flushed when a phase ends,
+ * the parts merged into one picture of the whole; and a scope around what comes after.
+ *
+ *	cc -O2 batch.c $(pkg-config --cflags --libs flameprof) -o batch
+ *	./batch 4000000		# writes make.svg parse.svg total.svg report.svg
+ *
+ * The work: sales of a shop as text, parsed, added up by customer, sorted.
+ */
+#include <flameprof_profile.h>
+#include <flameprof_scope.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CUSTOMERS  4096
+#define LINE_BYTES 64
+/* The compiler would merge these functions into their callers: keep them as boxes of their own. */
+#define BOX	   __attribute__((noinline))
+
+struct customer {
+	char name[16];
+	uint64_t cents;
+	uint32_t sales;
+};
+
+struct shop {
+	char *text; /* one sale to a line: name;cents;day */
+	size_t bytes;
+	struct customer customer[CUSTOMERS]; /* open hash table by name, then sorted by cents */
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+BOX static size_t make_sale(char *out, uint64_t *random)
+{
+	static const char *const day[] = {"mon", "tue", "wed", "thu", "fri", "sat"};
+	/* Few customers buy often. */
+	unsigned who = (unsigned)(next_random(random) % (1 + next_random(random) % 3000));
+
+	return (size_t)snprintf(out, LINE_BYTES, "customer-%u;%u;%s\n", who,
+		(unsigned)(next_random(random) % 100000), day[next_random(random) % 6]);
+}
+
+BOX static int make(struct shop *shop, unsigned sales)
+{
+	uint64_t random = 88172645463325252ULL;
+
+	shop->text = malloc((size_t)sales * LINE_BYTES + 1);
+	if (!shop->text)
+		return -1;
+	for (unsigned i = 0; i < sales; i++)
+		shop->bytes += make_sale(shop->text + shop->bytes, &random);
+	shop->text[shop->bytes] = '\0';
+	return 0;
+}
+
+BOX static struct customer *find_customer(struct shop *shop, const char *name, size_t bytes)
+{
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+	for (;; hash++) {
+		struct customer *customer = &shop->customer[hash % CUSTOMERS];
+
+		if (!customer->name[0])
+			memcpy(customer->name, name, bytes);
+		if (!strncmp(customer->name, name, bytes) && !customer->name[bytes])
+			return customer;
+	}
+}
+
+BOX static uint64_t parse_cents(const char *text)
+{
+	return strtoull(text, NULL, 10);
+}
+
+BOX static void parse(struct shop *shop)
+{
+	for (const char *line = shop->text; *line; line = strchr(line, '\n') + 1) {
+		size_t bytes = strcspn(line, ";");
+		struct customer *customer = find_customer(shop, line, bytes);
+
+		customer->cents += parse_cents(line + bytes + 1);
+		customer->sales++;
+	}
+}
+
+BOX static int by_cents(const void *left, const void *right)
+{
+	const struct customer *a = left, *b = right;
+
+	return a->cents < b->cents ? 1 : a->cents > b->cents ? -1 : strcmp(a->name, b->name);
+}
+
+BOX static int report(struct shop *shop, unsigned times)
+{
+	/* From here to the end of the block, whichever way it is left. */
+	FLAMEPROF_SCOPE("report.svg", .rate = 997, .title = "batch: report");
+	struct customer *sorted = malloc(sizeof(shop->customer));
+
+	if (!sorted)
+		return -1;
+	for (unsigned i = 0; i < times; i++) {
+		memcpy(sorted, shop->customer, sizeof(shop->customer));
+		qsort(sorted, CUSTOMERS, sizeof(*sorted), by_cents);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		printf("%-14s %6" PRIu32 " sales %10.2f\n", sorted[i].name, sorted[i].sales,
+			(double)sorted[i].cents / 100);
+	free(sorted);
+	return 0;
+}
+
+static void complain(const char *what, int error)
+{
+	if (error)
+		fprintf(stderr, "batch: %s: %s\n", what, strerror(-error));
+}
+
+/* A phase is over: draw it and keep it for the whole. */
+static void end_phase(struct flameprof_profile **total, const char *picture)
+{
+	struct flameprof_profile *profile;
+	int error = flameprof_flush(&profile, -1);
+
+	if (error) {
+		complain("flush", error);
+		return;
+	}
+	complain(picture, flameprof_profile_write(profile, picture));
+	if (!*total) {
+		*total = profile;
+		return;
+	}
+	complain("merge", flameprof_profile_merge(*total, profile));
+	flameprof_profile_free(profile);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned sales = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 4000000;
+	static struct shop shop;
+	struct flameprof_profile *total = NULL;
+	struct flameprof_scope_report last;
+	int error;
+
+	complain("start", flameprof_start(&(struct flameprof_options){.title = "batch"}));
+	if (make(&shop, sales)) {
+		fprintf(stderr, "batch: out of memory\n");
+		return 1;
+	}
+	end_phase(&total, "make.svg");
+	parse(&shop);
+	end_phase(&total, "parse.svg");
+	complain("stop", flameprof_stop(NULL, -1));
+	if (total)
+		complain("total.svg", flameprof_profile_write(total, "total.svg"));
+	flameprof_profile_free(total);
+
+	error = report(&shop, sales / 1000);
+	if (!flameprof_scope_last(&last)) {
+		complain("report.svg", last.error);
+		printf("report.svg: %" PRIu64 " samples in %.2f s\n", last.weight,
+			(double)last.elapsed_ns / 1e9);
+	}
+	free(shop.text);
+	return error ? 1 : 0;
+}
