@@ -36,6 +36,7 @@
 #define SUBTITLE_BYTES 256
 #define NS_PER_S       1000000000u
 
+#define ALL_IDLE    "no samples: what waits or ends at once uses too little of the CPU to be seen"
 #define ALL_PAUSED  "no samples: the program was paused all the time"
 #define UNCONNECTED "no samples: flamerun's library did not start in this program"
 
@@ -183,7 +184,9 @@ static const char *empty_text(const struct run *run, const struct calltree *show
 		return UNCONNECTED;
 	if (!calltree_total(shown) && profile_totals(gather_profile(run->gather))->paused)
 		return ALL_PAUSED;
-	return picture_settings_empty(run->options, shown);
+	if (picture_settings_empty(run->options, shown) || calltree_total(shown))
+		return picture_settings_empty(run->options, shown);
+	return ALL_IDLE;
 }
 
 /* @shown is @tree, or what the options made of it. */
@@ -276,6 +279,7 @@ static void follow(struct run *run)
 	while (watch(&run->watch) == WATCH_DEADLINE) {
 		run->ended_ns = watch_now_ns();
 		draw(run, NULL);
+		diag_info("'%s' goes on, unsampled", run->argv[0]);
 		run->watch.gather = NULL;
 		run->watch.deadline_ns = 0;
 	}

@@ -102,7 +102,8 @@ static void print_losses(const struct summary *summary, const struct accounting 
 	const struct profile_losses *losses = &totals->losses;
 
 	if (books->paused)
-		diag_info("%.1f %% left out while paused", percent(books->paused, accounting_total(books)));
+		diag_info("%.1f %% left out while paused",
+			percent(books->paused, accounting_total(books)));
 	print_loss(losses->dropped, "sample", "samples", "lost: the program's rings were full");
 	print_loss(losses->torn, "sample", "samples", "cut short by a kill");
 	print_loss(losses->malformed, "record", "records", "not to be believed and left out");
@@ -112,11 +113,11 @@ static void print_losses(const struct summary *summary, const struct accounting 
 	print_loss(losses->lost_processes, "process", "processes",
 		"could not be sampled: too many at once");
 	print_loss(losses->unprofiled_execs, "process", "processes",
-		"went on as a program that did not connect");
+		"went on unsampled: static, with privileges of its own, of another C library?");
 	print_loss(losses->untimed, "sample", "samples", "without a time: too many to keep");
 	if (books->sampled && totals->ends[WIRE_END_ROOT] < books->sampled)
-		diag_info("%.1f %% of stacks are incomplete (%" PRIu64 " deeper than %u frames, %" PRIu64
-			  " lost, %" PRIu64 " unreadable)",
+		diag_info("%.1f %% of stacks are incomplete (%" PRIu64 " deeper than %u frames, %"
+			  PRIu64 " lost, %" PRIu64 " unreadable)",
 			100.0 - percent(totals->ends[WIRE_END_ROOT], books->sampled),
 			totals->ends[WIRE_END_DEPTH], WIRE_MAX_DEPTH, totals->ends[WIRE_END_LOST],
 			totals->ends[WIRE_END_MEMORY]);
@@ -196,7 +197,8 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 	if (summary->is_test_clock || books->sampled >= FEW_SAMPLES || books->paused)
 		return;
 	if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
-		diag_info("hint: it used the CPU for %.0f ms of %.2f s; the time it waited is not sampled",
+		diag_info("hint: it used the CPU for %.0f ms of %.2f s; the time it waited is not "
+			  "sampled",
 			cpu_s * 1e3, (double)summary->duration_ns / NS_PER_S);
 	else
 		diag_info("hint: it used the CPU for %.0f ms, too little for %" PRIu32

@@ -189,6 +189,15 @@ def test_a_program_that_sleeps(run, tmp_path):
     assert "hint" not in run("-q", "sleep", "0.1").stderr
 
 
+def test_what_happens_after_the_duration_is_said(run, tmp_path):
+    result = run("-d", "0.2", "-o", "x.svg", "-o", "x.pdf", "--", "sleep", "0.5")
+    assert result.returncode == 0
+    assert result.stderr.splitlines()[-1] == "flamerun: 'sleep' goes on, unsampled"
+    text = subprocess.run(["pdftotext", "x.pdf", "-"], cwd=tmp_path, stdout=subprocess.PIPE,
+                          text=True, check=True).stdout
+    assert "no samples: what waits" in text
+
+
 def test_a_program_that_ends_at_once(run):
     result = run("-r", "10", "sh", "-c", BURN)
     assert result.returncode == 0
