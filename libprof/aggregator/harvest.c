@@ -84,11 +84,12 @@ size_t harvest_block_bytes(const struct harvest *h)
 struct queue_item *harvest_copy(const struct harvest *h)
 {
 	struct queue_item *item = pages_new(HEADERS_BYTES + (h->to - h->from));
-	struct batch *batch = (struct batch *)(item + 1);
 	size_t first_bytes = h->wrap - h->from;
+	struct batch *batch;
 
 	if (!item)
 		return NULL;
+	batch = (struct batch *)(item + 1);
 	item->kind = QUEUE_BATCH;
 	item->batch = batch;
 	batch->tid = h->ring->tid;

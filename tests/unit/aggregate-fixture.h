@@ -60,7 +60,7 @@ static inline void batch_begin(struct batch_maker *maker, uint32_t tid, const ch
 	maker->batch = calloc(1, sizeof(struct batch) + (1 << 20));
 	maker->batch->tid = tid;
 	maker->batch->image = AGGREGATE_IMAGE;
-	memcpy(maker->batch->comm, comm, strnlen(comm, WIRE_COMM_BYTES - 1));
+	snprintf(maker->batch->comm, WIRE_COMM_BYTES, "%.15s", comm);
 	maker->time_ns = 1000;
 }
 
