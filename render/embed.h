@@ -21,11 +21,12 @@
  *	high part of ((limit - 1) >> s) + 1 equal parts, then, if s, its low part of 2^s.
  *   a bit by a chance: chance kept in [32, 65504], bound = (width >> 12) * (chance >> 4); a one
  *	below the bound, which is the new width, else a zero, and both lose the bound. A chance begins at
- *	32768 after 0 bits seen and learns: chance += 2 * (target - chance) / (2 * seen + 3),
- *	towards zero, target 65535 or 0; seen goes up to 250.
+ *	32768 after 0 bits seen and learns: chance += (target - chance) * step >> 15 with a step
+ *	of 65536 / (2 * seen + 3), target 65535 or 0; seen goes up to 250. Divisions are of whole
+ *	numbers, shifts round down.
  *   a bit by two chances, an own and a shared one: as by the chance
- *	(own * 2 * seen + shared * 3) / (2 * seen + 3), seen being the own one's, which goes up to
- *	60 only. Both learn.
+ *	shared + ((own - shared) * trust >> 15) with a trust of 65536 * seen / (2 * seen + 3),
+ *	seen being the own one's, which goes up to 60 only. Both learn.
  *
  * For every node in order, f being its frame:
  *   1. Has it weight of its own? By a chance of f's, and one. Then the weight: bit by bit (a chance

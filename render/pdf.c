@@ -4,14 +4,10 @@
  * searched.
  */
 #include <cairo-pdf.h>
-#include <errno.h>
 #include <time.h>
 
-#include "render/draw.h"
+#include "render/drawing.h"
 #include "render/label.h"
-#include "render/picture.h"
-#include "render/scene.h"
-#include "render/sink.h"
 
 /* Points per CSS pixel. */
 #define POINTS 0.75
@@ -37,36 +33,26 @@ static void set_metadata(cairo_surface_t *surface, const struct style *style)
 		cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, NULL);
 }
 
+static cairo_surface_t *surface_new(
+	const struct drawing *drawing, struct sink *sink, double *scale)
+{
+	cairo_surface_t *surface = cairo_pdf_surface_create_for_stream(sink_write, sink,
+		drawing->scene.width_px * POINTS, drawing->scene.height_px * POINTS);
+
+	set_metadata(surface, &drawing->style);
+	*scale = POINTS;
+	return surface;
+}
+
+static cairo_status_t surface_write(cairo_surface_t *surface, struct sink *sink)
+{
+	(void)sink;
+	cairo_surface_finish(surface);
+	return cairo_surface_status(surface);
+}
+
 int picture_write_pdf(const struct calltree *tree, const struct picture_options *options, FILE *out)
 {
-	struct preorder preorder = {0};
-	struct style style;
-	struct scene scene = {0};
-	struct sink sink = {out, 0};
-	cairo_surface_t *surface = NULL;
-	int error = style_init(&style, options, tree);
-
-	if (error)
-		return error;
-	error = preorder_init(&preorder, tree);
-	if (!error)
-		error = scene_init(&scene, tree, &preorder, &style, NULL);
-	if (error)
-		goto out;
-	surface = cairo_pdf_surface_create_for_stream(
-		sink_write, &sink, scene.width_px * POINTS, scene.height_px * POINTS);
-	set_metadata(surface, &style);
-	error = draw_scene(&scene, surface, POINTS, DRAW_TEXT);
-	cairo_surface_finish(surface);
-	if (!error)
-		error = font_cairo_error(cairo_surface_status(surface));
-	if (sink.error)
-		error = sink.error;
-out:
-	if (surface)
-		cairo_surface_destroy(surface);
-	scene_release(&scene);
-	preorder_release(&preorder);
-	style_release(&style);
-	return error;
+	return drawing_write(
+		tree, options, &(struct drawing_format){surface_new, surface_write}, out);
 }

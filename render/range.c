@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Martin, "Range encoding: an algorithm for removing redundancy from a digitised message" (1979),
- * with 32 bits of range and carries propagated through the bytes that wait.
+ * with carries propagated through the bytes that wait. Widths stay below 2^30: engines of
+ * JavaScript keep such numbers as they are, larger ones in memory of their own.
  */
 #include "render/range.h"
 
 /* Below this the width has too few bits left to be divided: a byte leaves. */
-#define WIDTH_MIN (1u << 24)
+#define WIDTH_MIN (1u << 22)
+#define WIDTH_MAX ((1u << 30) - 1)
 
 /* No bit is so certain that it could not come. */
 #define CHANCE_MIN 32u
@@ -15,7 +17,7 @@
 #define SHARED_SEEN_MAX 250u
 
 /* What certainty the shared chance counts as, in halves of a bit seen. */
-#define SHARED_HALVES 3u
+#define SHARED_HALVES 3
 
 static void put_byte(struct range *range, unsigned byte)
 {
@@ -47,7 +49,7 @@ static void normalize(struct range *range)
 
 void range_init(struct range *range, struct bytes *out)
 {
-	*range = (struct range){.out = out, .width = UINT32_MAX, .waiting = 1};
+	*range = (struct range){.out = out, .width = WIDTH_MAX, .waiting = 1};
 }
 
 void range_put(struct range *range, uint32_t start, uint32_t size, uint32_t total)
@@ -75,7 +77,7 @@ static void put_by(struct range *range, uint32_t one, int bit)
 	uint32_t chance = one < CHANCE_MIN		 ? CHANCE_MIN
 			  : one > RANGE_ONE - CHANCE_MIN ? RANGE_ONE - CHANCE_MIN
 							 : one;
-	uint32_t bound = (range->width >> 16) * chance;
+	uint32_t bound = (range->width >> 12) * (chance >> 4);
 
 	if (bit) {
 		range->width = bound;
@@ -86,11 +88,16 @@ static void put_by(struct range *range, uint32_t one, int bit)
 	normalize(range);
 }
 
+/* Products of a chance with shares of these stay below 2^31. */
+#define SHARES 32768
+
+/* Shifts round down, for negative numbers too. */
 static void learn(struct range_chance *chance, unsigned most_seen, int bit)
 {
 	int target = bit ? (int)RANGE_ONE - 1 : 0;
+	int step = 2 * SHARES / (2 * chance->seen + 3);
 
-	chance->one = (uint16_t)(chance->one + 2 * (target - chance->one) / (2 * chance->seen + 3));
+	chance->one = (uint16_t)(chance->one + ((target - chance->one) * step >> 15));
 	if (chance->seen < most_seen)
 		chance->seen++;
 }
@@ -104,10 +111,9 @@ void range_put_bit(struct range *range, struct range_chance *chance, int bit)
 void range_put_mixed(
 	struct range *range, struct range_chance *own, struct range_chance *shared, int bit)
 {
-	uint32_t halves = 2u * own->seen;
-	uint32_t one = (own->one * halves + shared->one * SHARED_HALVES) / (halves + SHARED_HALVES);
+	int trust = SHARES * 2 * own->seen / (2 * own->seen + SHARED_HALVES);
 
-	put_by(range, one, bit);
+	put_by(range, (uint32_t)(shared->one + ((own->one - shared->one) * trust >> 15)), bit);
 	learn(own, OWN_SEEN_MAX, bit);
 	learn(shared, SHARED_SEEN_MAX, bit);
 }

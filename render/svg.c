@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The picture as SVG, three layers in one file: what cairo drew, the call tree as data, the script
- * that takes over in a browser. cairo's own output is cut only at the end of its first <svg> tag
+ * The picture as SVG, three layers in one file: the call tree as data, the script that takes over in
+ * a browser, what cairo drew. The script comes before what it hides, or a browser would lay it out.
+ *
+ * cairo's own output is cut only at the end of its first <svg> tag
  * and at its last </svg>: between them its versions differ. One number is dropped there, see
  * put_body(), and the others are said shorter, see render/svg_paths.h.
  *
@@ -16,9 +18,8 @@
 
 #include "render/bytes.h"
 #include "render/draw.h"
+#include "render/drawing.h"
 #include "render/embed.h"
-#include "render/picture.h"
-#include "render/scene.h"
 #include "render/svg_paths.h"
 #include "render/viewer.h"
 
@@ -108,7 +109,7 @@ static void put_head(struct bytes *bytes, const struct style *style)
 	put_clean(bytes, style->subtitle);
 	bytes_text(bytes, "</desc>\n<style id=\"flamerun-style\"><![CDATA[\n");
 	bytes_put(bytes, viewer_style, (size_t)(viewer_style_end - viewer_style));
-	bytes_text(bytes, "]]></style>\n<g id=\"flamerun-static\">");
+	bytes_text(bytes, "]]></style>\n");
 }
 
 static void put_script(struct bytes *bytes)
@@ -116,7 +117,7 @@ static void put_script(struct bytes *bytes)
 	bytes_text(bytes, "<script><![CDATA[\n// flamerun's viewer, MIT license\n(function () {\n"
 			  "'use strict';\n");
 	bytes_put(bytes, viewer_script, (size_t)(viewer_script_end - viewer_script));
-	bytes_text(bytes, "})();\n]]></script>\n</svg>\n");
+	bytes_text(bytes, "})();\n]]></script>\n");
 }
 
 static int write_out(struct bytes *bytes, FILE *out)
@@ -156,58 +157,70 @@ static void put_body(struct bytes *bytes, const char *body, const char *end)
 	svg_paths_put(bytes, body, end);
 }
 
-/* @drawn: cairo's document, NUL-terminated. */
-static int assemble(const struct scene *scene, const char *drawn, int native, struct bytes *bytes)
-{
-	const char *start = strstr(drawn, "<svg");
-	const char *body = start ? strchr(start, '>') : NULL;
-	const char *end = body ? last_end_tag(body) : NULL;
+/* cairo's document cut where its versions agree. */
+struct drawn {
+	const char *open_end; /* the > of its first tag */
+	const char *close;    /* its last end tag */
+};
 
-	if (!end)
-		return -EIO;
-	bytes_put(bytes, drawn, (size_t)(body - drawn));
-	bytes_text(bytes, " role=\"img\" aria-labelledby=\"flamerun-title\" "
-			  "aria-describedby=\"flamerun-desc\">");
-	put_head(bytes, scene->style);
-	put_body(bytes, body + 1, end);
+static int cut(const char *document, struct drawn *drawn)
+{
+	const char *start = strstr(document, "<svg");
+
+	drawn->open_end = start ? strchr(start, '>') : NULL;
+	drawn->close = drawn->open_end ? last_end_tag(drawn->open_end) : NULL;
+	return drawn->close ? 0 : -EIO;
+}
+
+static void put_static(
+	struct bytes *bytes, const struct scene *scene, const struct drawn *drawn, int native)
+{
+	bytes_text(bytes, "<g id=\"flamerun-static\">");
+	put_body(bytes, drawn->open_end + 1, drawn->close);
 	if (native)
 		put_texts(bytes, scene);
-	bytes_text(bytes, "</g>\n");
-	return bytes->error;
+	bytes_text(bytes, "</g>\n</svg>\n");
+}
+
+/* @document: cairo's, NUL-terminated. */
+static int write_layers(const struct drawing *drawing, const struct calltree *tree,
+	const char *document, int native, FILE *out)
+{
+	struct bytes bytes = {0};
+	struct drawn drawn;
+	int error = cut(document, &drawn);
+
+	if (error)
+		return error;
+	bytes_put(&bytes, document, (size_t)(drawn.open_end - document));
+	bytes_text(&bytes, " role=\"img\" aria-labelledby=\"flamerun-title\" "
+			   "aria-describedby=\"flamerun-desc\">");
+	put_head(&bytes, &drawing->style);
+	error = write_out(&bytes, out);
+	if (!error)
+		error = embed_write(tree, &drawing->preorder, &drawing->style, out);
+	put_script(&bytes);
+	put_static(&bytes, &drawing->scene, &drawn, native);
+	if (!error)
+		error = write_out(&bytes, out);
+	bytes_release(&bytes);
+	return error;
 }
 
 int picture_write_svg(const struct calltree *tree, const struct picture_options *options, FILE *out)
 {
-	struct preorder preorder = {0};
-	struct style style;
-	struct scene scene = {0};
-	struct bytes drawn = {0}, bytes = {0};
-	int error = style_init(&style, options, tree);
+	struct drawing drawing;
+	struct bytes document = {0};
+	int error = drawing_init(&drawing, tree, options, NOTE);
 
 	if (error)
 		return error;
-	error = preorder_init(&preorder, tree);
-	if (!error)
-		error = scene_init(&scene, tree, &preorder, &style, NOTE);
-	if (error)
-		goto out;
-	int native = scene.glyphs > GLYPHS_MAX;
+	int native = drawing.scene.glyphs > GLYPHS_MAX;
 
-	error = draw(&scene, native ? DRAW_NO_TEXT : DRAW_TEXT, &drawn);
+	error = draw(&drawing.scene, native ? DRAW_NO_TEXT : DRAW_TEXT, &document);
 	if (!error)
-		error = assemble(&scene, (const char *)drawn.data, native, &bytes);
-	if (!error)
-		error = write_out(&bytes, out);
-	if (!error)
-		error = embed_write(tree, &preorder, &style, out);
-	put_script(&bytes);
-	if (!error)
-		error = write_out(&bytes, out);
-out:
-	bytes_release(&drawn);
-	bytes_release(&bytes);
-	scene_release(&scene);
-	preorder_release(&preorder);
-	style_release(&style);
+		error = write_layers(&drawing, tree, (const char *)document.data, native, out);
+	bytes_release(&document);
+	drawing_release(&drawing);
 	return error;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // Takes over from the static picture when everything it needs is there; until then, and on any
-// failure, nothing of the picture is touched.
+// failure, nothing of the picture is touched but that it is hidden for a moment.
 
 import {decodeProfile} from './decode.js';
-import {hidePage} from './page.js';
+import {hidePage, hideStatic} from './page.js';
 import {labelOf} from './describe.js';
 import {Viewer} from './viewer.js';
 import {Control} from './control.js';
@@ -39,12 +39,16 @@ async function main() {
 		return;
 	hidePage(svg);
 	try {
+		hideStatic();
 		const profile = await decodeProfile(metadata);
-		if (profile.nodes < 2 || !profile.tree.self.some(weight => weight > 0))
+		if (profile.nodes < 2 || !profile.tree.self.some(weight => weight > 0)) {
+			hidePage(svg);
 			return;
+		}
 		const viewer = new Viewer(svg, profile);
 		viewer.show();
 		const control = new Control(viewer);
+		viewer.release();
 		performance.mark('flamerun');
 		Object.defineProperty(window, 'flamerun', {value: facts(control)});
 	} catch (error) {

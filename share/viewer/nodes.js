@@ -3,7 +3,7 @@
 // The nodes of the tree from their column. It learns from what it read what render/embed_nodes.c
 // learned from what it wrote, so both must match step by step; render/embed.h describes them.
 
-import {Chances, RangeReader} from './range.js';
+import {RangeReader, evenChances} from './range.js';
 
 const MORE_CASES = 6;
 const KNOWN_MAX = 7;
@@ -27,13 +27,13 @@ class NodeReader {
 		this.range = new RangeReader(bytes);
 		this.nodes = nodes;
 		this.frames = frames;
-		this.ownSelf = new Chances(frames + 1);
-		this.self = new Chances(1);
-		this.ownMore = new Chances((frames + 1) * MORE_CASES);
-		this.more = new Chances(2 * MORE_CASES);
-		this.known = new Chances((KNOWN_MAX + 1) * (TIMES_LOG_MAX + 1));
-		this.longer = new Chances(LENGTHS);
-		this.leading = new Chances(LENGTHS * LEADING);
+		this.ownSelf = evenChances(frames + 1);
+		this.self = evenChances(1);
+		this.ownMore = evenChances((frames + 1) * MORE_CASES);
+		this.more = evenChances(2 * MORE_CASES);
+		this.known = evenChances((KNOWN_MAX + 1) * (TIMES_LOG_MAX + 1));
+		this.longer = evenChances(LENGTHS);
+		this.leading = evenChances(LENGTHS * LEADING);
 		// Callers, by frame.
 		this.first = new Uint32Array(frames + 1);
 		this.callees = new Uint32Array(frames + 1);
@@ -171,10 +171,13 @@ class NodeReader {
 			const hasSelf = this.range.mixedBit(this.ownSelf, frame[node], this.self, 0);
 			if (hasSelf)
 				self[node] = this.weight();
-			const before = this.waiting;
+			let first = this.waiting;
 			this.children(node, frame[node], hasSelf);
-			if (this.waiting > before + 1)
-				waitingFrame.subarray(before, this.waiting).reverse();
+			for (let last = this.waiting - 1; first < last; first++, last--) {
+				const other = waitingFrame[first];
+				waitingFrame[first] = waitingFrame[last];
+				waitingFrame[last] = other;
+			}
 		}
 		this.range.finish();
 		return {frame, self, parent};

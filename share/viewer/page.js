@@ -119,6 +119,13 @@ const LIVE = `
 /** @type {CSSStyleSheet | null} */
 let liveSheet = null;
 
+/** Spare the browser the static picture, which hidePage() gives back. */
+export function hideStatic() {
+	liveSheet = new CSSStyleSheet();
+	liveSheet.replaceSync(LIVE);
+	document.adoptedStyleSheets = [...document.adoptedStyleSheets, liveSheet];
+}
+
 /**
  * Give the window to the viewer; what the static picture needs is kept in attributes.
  * @param {Page} page
@@ -128,9 +135,6 @@ export function showPage(page) {
 	for (const name of SIZES)
 		if (!svg.hasAttribute(`data-${name}`))
 			svg.setAttribute(`data-${name}`, svg.getAttribute(name) || '');
-	liveSheet = new CSSStyleSheet();
-	liveSheet.replaceSync(LIVE);
-	document.adoptedStyleSheets = [...document.adoptedStyleSheets, liveSheet];
 	// Before the data: when a saved page is read again, the script finds what it left behind.
 	svg.insertBefore(page.object, svg.querySelector('#flamerun'));
 	fillWindow(svg);

@@ -4,31 +4,36 @@
 // read is within its bounds.
 
 const ONE = 65536;
-const WIDTH_MIN = 2 ** 24;
+const WIDTH_MIN = 2 ** 22;
+/** Below 2^30 numbers need no memory of their own. */
+const WIDTH_MAX = 2 ** 30 - 1;
 const CHANCE_MIN = 32;
 const OWN_SEEN_MAX = 60;
 const SHARED_SEEN_MAX = 250;
-const SHARED_HALVES = 3;
 /** Bytes the decoder looks ahead. */
 const AHEAD = 4;
 
-/** Chances that learn. */
-export class Chances {
-	/** @param {number} count */
-	constructor(count) {
-		this.one = new Uint16Array(count).fill(ONE / 2);
-		this.seen = new Uint8Array(count);
-	}
+/** By bits seen: how far a chance moves towards a bit, and how far an own one is trusted. */
+const STEPS = Int32Array.from({length: SHARED_SEEN_MAX + 1}, (_, seen) => 65536 / (2 * seen + 3));
+const TRUST = Int32Array.from(STEPS, (_, seen) => 65536 * seen / (2 * seen + 3));
 
-	/** @param {number} i @param {number} bit @param {number} mostSeen */
-	learn(i, bit, mostSeen) {
-		const one = this.one[i];
-		const seen = this.seen[i];
-		const target = bit ? ONE - 1 : 0;
-		this.one[i] = one + (2 * (target - one) / (2 * seen + 3) | 0);
-		if (seen < mostSeen)
-			this.seen[i] = seen + 1;
-	}
+/** Chances that learn: of a one in the upper bits, bits seen in the lowest SEEN_BITS. */
+const SEEN_BITS = 8;
+const SEEN_MASK = 255;
+
+/** @param {number} count */
+export function evenChances(count) {
+	return new Int32Array(count).fill(ONE / 2 << SEEN_BITS);
+}
+
+/**
+ * A chance after one bit more. @param {number} chance @param {number} bit
+ * @param {number} mostSeen
+ */
+function learned(chance, bit, mostSeen) {
+	const seen = chance & SEEN_MASK;
+	const step = ((bit ? ONE - 1 : 0) - (chance >> SEEN_BITS)) * STEPS[seen] >> 15;
+	return chance + (step << SEEN_BITS) + (seen < mostSeen ? 1 : 0);
 }
 
 export class RangeReader {
@@ -36,12 +41,14 @@ export class RangeReader {
 	constructor(bytes) {
 		this.bytes = bytes;
 		this.at = 1;
-		this.width = 0xffffffff;
+		this.width = WIDTH_MAX;
 		this.code = 0;
 		if (bytes[0] !== 0)
 			throw new RangeError('the nodes do not begin as they should');
+		if (bytes[1] >= 64)
+			throw new RangeError('the nodes begin with what cannot be');
 		for (let i = 0; i < AHEAD; i++)
-			this.code = (this.code << 8 | this.next()) >>> 0;
+			this.code = this.code << 8 | this.next();
 	}
 
 	next() {
@@ -52,8 +59,8 @@ export class RangeReader {
 
 	normalize() {
 		while (this.width < WIDTH_MIN) {
-			this.width = this.width << 8 >>> 0;
-			this.code = (this.code << 8 | this.next()) >>> 0;
+			this.width <<= 8;
+			this.code = this.code << 8 | this.next();
 		}
 	}
 
@@ -62,14 +69,17 @@ export class RangeReader {
 	 * @param {number} total
 	 */
 	part(total) {
-		this.width = this.width / total >>> 0;
-		return Math.min(this.code / this.width >>> 0, total - 1);
+		this.width = this.width / total | 0;
+		const part = this.code / this.width | 0;
+		if (part >= total)
+			throw new RangeError('the nodes are damaged');
+		return part;
 	}
 
 	/** @param {number} start @param {number} size */
 	take(start, size) {
-		this.code = this.code - start * this.width >>> 0;
-		this.width = this.width * size >>> 0;
+		this.code -= start * this.width;
+		this.width *= size;
 		this.normalize();
 	}
 
@@ -91,33 +101,38 @@ export class RangeReader {
 
 	/** @param {number} one */
 	bitBy(one) {
-		const chance = Math.min(Math.max(one, CHANCE_MIN), ONE - CHANCE_MIN);
-		const bound = Math.imul(this.width >>> 16, chance) >>> 0;
+		const chance = one < CHANCE_MIN ? CHANCE_MIN
+			: one > ONE - CHANCE_MIN ? ONE - CHANCE_MIN : one;
+		const bound = (this.width >> 12) * (chance >> 4);
 		const bit = this.code < bound ? 1 : 0;
 		if (bit) {
 			this.width = bound;
 		} else {
-			this.width = this.width - bound >>> 0;
-			this.code = this.code - bound >>> 0;
+			this.width -= bound;
+			this.code -= bound;
 		}
-		this.normalize();
+		if (this.width < WIDTH_MIN)
+			this.normalize();
 		return bit;
 	}
 
-	/** @param {Chances} chances @param {number} i */
+	/** @param {Int32Array} chances @param {number} i */
 	bit(chances, i) {
-		const bit = this.bitBy(chances.one[i]);
-		chances.learn(i, bit, SHARED_SEEN_MAX);
+		const chance = chances[i];
+		const bit = this.bitBy(chance >> SEEN_BITS);
+		chances[i] = learned(chance, bit, SHARED_SEEN_MAX);
 		return bit;
 	}
 
-	/** @param {Chances} own @param {number} i @param {Chances} shared @param {number} j */
+	/** @param {Int32Array} own @param {number} i @param {Int32Array} shared @param {number} j */
 	mixedBit(own, i, shared, j) {
-		const halves = 2 * own.seen[i];
-		const bit = this.bitBy((own.one[i] * halves + shared.one[j] * SHARED_HALVES)
-			/ (halves + SHARED_HALVES) | 0);
-		own.learn(i, bit, OWN_SEEN_MAX);
-		shared.learn(j, bit, SHARED_SEEN_MAX);
+		const mine = own[i];
+		const ours = shared[j];
+		const apart = (mine >> SEEN_BITS) - (ours >> SEEN_BITS);
+		const bit = this.bitBy(
+			(ours >> SEEN_BITS) + (apart * TRUST[mine & SEEN_MASK] >> 15));
+		own[i] = learned(mine, bit, OWN_SEEN_MAX);
+		shared[j] = learned(ours, bit, SHARED_SEEN_MAX);
 		return bit;
 	}
 

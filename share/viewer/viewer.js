@@ -46,6 +46,8 @@ export class Viewer {
 		this.height = 0;
 		this.scrollTop = 0;
 		this.frameRequest = 0;
+		/** Until everything is in place: nothing is drawn twice before it is seen once. */
+		this.held = true;
 		this.onZoom = (/** @type {number} */ _node) => {};
 	}
 
@@ -55,6 +57,12 @@ export class Viewer {
 		this.resize();
 		this.toRoot();
 		this.describe();
+	}
+
+	/** From now on what changes is drawn. */
+	release() {
+		this.held = false;
+		this.draw();
 	}
 
 	recolor() {
@@ -117,7 +125,7 @@ export class Viewer {
 	draw() {
 		cancelAnimationFrame(this.frameRequest);
 		this.frameRequest = 0;
-		if (!this.width)
+		if (!this.width || this.held)
 			return;
 		const ends = [this.rowAt(0), this.rowAt(this.height)];
 		const complete = visibleBoxes(this.tree, {...this.camera.span, width: this.width,

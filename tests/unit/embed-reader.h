@@ -6,6 +6,7 @@
 #ifndef TESTS_UNIT_EMBED_READER_H
 #define TESTS_UNIT_EMBED_READER_H
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +97,7 @@ struct reader {
 
 static void reader_fill(struct reader *reader)
 {
-	for (; reader->width < 1u << 24; reader->width <<= 8) {
+	for (; reader->width < 1u << 22; reader->width <<= 8) {
 		assert_true(reader->at < reader->end);
 		reader->code = reader->code << 8 | *reader->at++;
 	}
@@ -133,7 +134,8 @@ static void reader_learn(struct reader_chance *chance, int bit, int most)
 {
 	chance->chance = reader_chance(chance);
 	chance->used = 1;
-	chance->chance += 2 * ((bit ? 65535 : 0) - chance->chance) / (2 * chance->seen + 3);
+	chance->chance += (int)floor(((bit ? 65535 : 0) - chance->chance) *
+				     floor(65536.0 / (2 * chance->seen + 3)) / 32768);
 	chance->seen += chance->seen < most;
 }
 
@@ -142,9 +144,10 @@ static int reader_bit(struct reader *reader, struct reader_chance *own, struct r
 	int chance = reader_chance(shared);
 
 	if (own)
-		chance = (reader_chance(own) * 2 * own->seen + chance * 3) / (2 * own->seen + 3);
+		chance += (int)floor((reader_chance(own) - chance) *
+				     floor(65536.0 * own->seen / (2 * own->seen + 3)) / 32768);
 	chance = chance < 32 ? 32 : chance > 65504 ? 65504 : chance;
-	uint64_t bound = (reader->width >> 16) * (uint64_t)chance;
+	uint64_t bound = (reader->width >> 12) * (uint64_t)(chance >> 4);
 	int bit = reader->code < bound;
 
 	reader->code -= bit ? 0 : bound;
@@ -259,7 +262,7 @@ static struct reader_node *reader_nodes(
 	assert_true(end - column >= 5 && !column[0]);
 	*reader = (struct reader){.at = column + 1,
 		.end = end,
-		.width = UINT32_MAX,
+		.width = (1u << 30) - 1,
 		.frames = frames,
 		.nodes = nodes,
 		.callers = calloc(frames + 1, sizeof(*reader->callers)),
