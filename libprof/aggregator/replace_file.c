@@ -71,12 +71,13 @@ static int write_and_rename(
 
 static int write_directly(const char *path, replace_file_fn *write, void *context)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	/* Not waiting for a pipe to be opened for reading, but for room in it. */
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	int error;
 
 	if (fd < 0)
 		return -errno;
-	error = write(context, fd);
+	error = fcntl(fd, F_SETFL, 0) ? -errno : write(context, fd);
 	if (close(fd) && !error)
 		error = -errno;
 	return error;
