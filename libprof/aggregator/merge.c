@@ -224,6 +224,7 @@ static void add_weights(struct merge *m)
 		profile_thread(m->into, m->threads[i] - 1)->weight +=
 			profile_thread(m->from, i)->weight;
 	m->into->weight += m->from->weight;
+	m->into->dropped_weight += m->from->dropped_weight;
 }
 
 /* Earlier samples come first: whole profiles, because those of one process follow each other. */

@@ -227,6 +227,8 @@ static void write_comments(struct writer *w)
 {
 	if (w->profile->title)
 		protobuf_out_number(&w->out, PROFILE_COMMENT, PPROF_TEXT_TITLE);
+	if (w->profile->dropped_weight)
+		protobuf_out_number(&w->out, PROFILE_COMMENT, PPROF_TEXT_DROPPED);
 	for (uint32_t i = 0; i < w->profile->mark_count; i++)
 		protobuf_out_number(&w->out, PROFILE_COMMENT, pprof_text_of_mark(w->profile, i));
 }

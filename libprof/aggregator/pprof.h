@@ -14,11 +14,12 @@
  *
  *   sample types  samples/count, then cpu/nanoseconds (wall/nanoseconds of elapsed time)
  *   labels        "thread_id", a number, and "thread", its name
- *   comments      "title: TEXT", then "mark: MS TID NAME" for each mark: milliseconds since the start
- *                 with three decimals, the thread, the name
+ *   comments      "title: TEXT"; "dropped: WEIGHT" when samples are missing; "mark: MS TID NAME" for
+ *                 each mark: milliseconds since the start with three decimals, the thread, the name
  *   no stack      credit that has none lies in a function "[unsampled]", others in "[no stack]"
  */
 #define PPROF_TITLE	     "title: "
+#define PPROF_DROPPED	     "dropped: "
 #define PPROF_MARK	     "mark: "
 #define PPROF_GENERATED_FILE "[generated code]"
 

@@ -20,6 +20,15 @@ static void write_title(
 	protobuf_out_string(out, field, text);
 }
 
+static void write_dropped(
+	const struct flameprof_profile *p, struct protobuf_out *out, uint32_t field)
+{
+	char text[COMMENT_BYTES];
+
+	snprintf(text, sizeof(text), PPROF_DROPPED "%" PRIu64, p->dropped_weight);
+	protobuf_out_string(out, field, text);
+}
+
 static void write_module(const struct flameprof_profile *p, const struct names_module *module,
 	struct protobuf_out *out, uint32_t field)
 {
@@ -62,6 +71,7 @@ void pprof_texts_write(
 	for (unsigned i = 0; i < PPROF_TEXT_TITLE; i++)
 		protobuf_out_string(out, field, fixed[i]);
 	write_title(p, out, field);
+	write_dropped(p, out, field);
 	for (uint32_t i = 0; i < p->names.module_count; i++)
 		write_module(p, names_module(&p->names, i), out, field);
 	for (uint32_t i = 0; i < p->thread_count; i++)

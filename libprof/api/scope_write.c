@@ -4,6 +4,7 @@
  */
 #include <stddef.h>
 
+#include "libprof/aggregator/profile.h"
 #include "libprof/api/scope.h"
 #include "libprof/api/session.h"
 #include "libprof/flameprof_profile.h"
@@ -33,7 +34,7 @@ int scope_write(const char *path, struct flameprof_scope_report *report)
 	report->elapsed_ns = info.end_ns - info.start_ns;
 	report->samples = info.samples;
 	report->weight = info.weight;
-	report->dropped_weight = dropped_weight();
+	report->dropped_weight = profile->dropped_weight = dropped_weight();
 	error = flameprof_profile_write(profile, path);
 	flameprof_profile_free(profile);
 	return error;

@@ -17,9 +17,9 @@
 #include "arch/syscall.h"
 #include "libprof/api/injected.h"
 #include "libprof/api/say.h"
+#include "libprof/api/scope.h"
 #include "libprof/api/session.h"
 #include "libprof/api/snapshot_settings.h"
-#include "libprof/flameprof_profile.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/tasks.h"
 
@@ -65,50 +65,45 @@ static void say_not_begun(int error)
 		say("no snapshot: %s", strerror(-error));
 }
 
-static void write_picture(const struct flameprof_profile *profile, time_t started_s)
+/* @path is what could not be drawn or written. */
+static void say_not_written(int error, const char *path)
 {
-	char path[PATH_MAX], left[PATH_MAX + 4];
-	int error = snapshot_settings_name(path, &settings, (long)getpid(), started_s);
+	char left[PATH_MAX + 4];
 
-	if (error) {
-		say("no snapshot: the name of the picture: %s", strerror(-error));
-		return;
-	}
-	error = flameprof_profile_write(profile, path);
-	if (!error)
-		return;
 	strcpy(left, path);
 	strcat(left, ".pb");
-	if (!access(left, F_OK))
+	if (error == -ESRCH)
+		say("no snapshot: the program ended the profiler");
+	else if (access(left, F_OK))
+		say("cannot write '%s': %s", path, strerror(-error));
+	else
 		say("cannot draw '%s': %s; the profile is '%s'", path,
 			error == -ENOENT ? "there is no flamerun program" : strerror(-error), left);
-	else
-		say("cannot write '%s': %s", path, strerror(-error));
 }
 
 static void take_snapshot(void)
 {
 	const struct flameprof_options options = {
 		.rate = settings.rate_hz, .clock = settings.clock};
-	struct flameprof_profile *profile;
-	time_t started_s = time(NULL);
 	uint64_t until_ns = clock_monotonic_ns() + settings.duration_ns;
-	int error = flameprof_start(&options);
+	struct flameprof_scope_report report;
+	char path[PATH_MAX];
+	int error = snapshot_settings_name(path, &settings, (long)getpid(), time(NULL));
 
+	if (error) {
+		say("no snapshot: the name of the picture: %s", strerror(-error));
+		return;
+	}
+	error = flameprof_start(&options);
 	if (error) {
 		say_not_begun(error);
 		return;
 	}
 	while (clock_monotonic_ns() < until_ns && !__atomic_load_n(&is_ending, __ATOMIC_ACQUIRE))
 		refuse(wait_until(until_ns));
-	error = flameprof_stop(&profile, -1);
-	if (error) {
-		say("no snapshot: %s",
-			error == -ESRCH ? "the program ended the profiler" : strerror(-error));
-		return;
-	}
-	write_picture(profile, started_s);
-	flameprof_profile_free(profile);
+	error = scope_write(path, &report);
+	if (error)
+		say_not_written(error, path);
 	refuse(__atomic_exchange_n(&snapshot_requests.count, 0, __ATOMIC_ACQUIRE));
 }
 
