@@ -175,6 +175,8 @@ static void describe(struct picture_options *picture, const struct pprof_facts *
 		picture->title = facts->title;
 	if (facts->subtitle[0])
 		picture->subtitle = facts->subtitle;
+	if (facts->notes[0])
+		picture->notes = facts->notes;
 	if (facts->count_name[0])
 		picture->count_name = facts->count_name;
 	picture->marks = facts->marks;

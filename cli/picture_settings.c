@@ -36,7 +36,8 @@ void picture_settings(const struct options *options, struct picture_options *pic
 		picture->title = options->title;
 	if (options->subtitle)
 		picture->subtitle = options->subtitle;
-	picture->notes = options->notes;
+	if (options->notes)
+		picture->notes = options->notes;
 	if (options->count_name)
 		picture->count_name = options->count_name;
 	picture->palette = options->palette;

@@ -32,12 +32,14 @@
 
 /* What a comment of a profile of libflameprof's begins with; one comment for each. */
 #define PPROF_COMMENT_TITLE "title: "
+#define PPROF_COMMENT_DROPPED "dropped: " /* then the weight of what is missing */
 #define PPROF_COMMENT_MARK  "mark: " /* then milliseconds.microseconds, thread and text */
 
 /* What a profile says about itself, for a picture. */
 struct pprof_facts {
 	char title[256];    /* "" when it has none */
 	char subtitle[256];
+	char notes[128];     /* "" when there is nothing to note */
 	char count_name[64]; /* what one unit of weight is called */
 	uint64_t period_ns;  /* CPU time of one unit of weight; 0: it is no time */
 	uint64_t duration_ns;

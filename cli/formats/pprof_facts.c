@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "cli/formats/pprof.h"
 #include "cli/formats/pprof_tables.h"
@@ -58,6 +59,33 @@ static void tell(struct pprof_facts *facts, const char *type, uint64_t weight)
 		snprintf(out + at, room - at, " in %.2f s", (double)facts->duration_ns / NS_PER_S);
 }
 
+static uint64_t find_dropped(const struct pprof_tables *tables)
+{
+	char text[PPROF_NAME_BYTES];
+
+	for (uint32_t i = 0; i < tables->comment_count; i++) {
+		const char *found = comment(tables, i, PPROF_COMMENT_DROPPED, text);
+
+		if (found)
+			return strtoull(found, NULL, 10);
+	}
+	return 0;
+}
+
+/* "started 2001-09-09 01:46:40, 12 dropped" */
+static void note(struct pprof_facts *facts, uint64_t dropped)
+{
+	char *out = facts->notes;
+	size_t room = sizeof(facts->notes), at = 0;
+	time_t created_s = (time_t)facts->created_s;
+	struct tm local;
+
+	if (facts->created_s > 0 && localtime_r(&created_s, &local))
+		at = strftime(out, room, "started %Y-%m-%d %H:%M:%S", &local);
+	if (dropped)
+		snprintf(out + at, room - at, "%s%" PRIu64 " dropped", at ? ", " : "", dropped);
+}
+
 /* "12.345 678 text": milliseconds, thread, text. False when it is none. */
 static bool parse_mark(const char *text, struct picture_mark *mark)
 {
@@ -107,6 +135,7 @@ int pprof_facts_fill(struct pprof_facts *facts, const struct pprof_tables *table
 	facts->created_s = (int64_t)tables->time_ns / NS_PER_S;
 	find_title(facts, tables, name);
 	tell(facts, name, weight);
+	note(facts, find_dropped(tables));
 	error = find_marks(facts, tables);
 	return error ? diag_fail(tables->message, error, "out of memory") : 0;
 }
