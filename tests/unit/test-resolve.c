@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stubs as the sampler sees them: addresses of the code space that are given once, names in the
+ * control ring before the first sample and once in each image, rows of the unwinder's cache.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "libprof/flameprof_stub.h"
+#include "libprof/sampler/sampler.h"
+#include "libprof/trampoline/region.h"
+
+#define SLOT 3u
+
+static struct flameprof_arena *arena;
+static uint64_t read_to; /* position in the control ring */
+
+static void target(void)
+{
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	sampler.arena = calloc(1, WIRE_ARENA_BYTES);
+	sampler.slot_index = SLOT;
+	sampler.slot = wire_slot(sampler.arena, SLOT);
+	sampler.image = 77;
+	read_to = 0;
+	return flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, target, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	flameprof_arena_free(arena);
+	free(sampler.arena);
+	sampler.arena = NULL;
+	return 0;
+}
+
+static uintptr_t new_stub(const char *name)
+{
+	return (uintptr_t)flameprof_stub_new(arena, name, 0);
+}
+
+/* The next record that was committed, or NULL; its bytes are free again. */
+static const struct wire_code *next_record(void)
+{
+	static char copy[WIRE_CONTROL_BYTES];
+	char *data = wire_control_data(sampler.arena, SLOT);
+	uint32_t word, bytes;
+
+	do {
+		char *at = data + read_to % WIRE_CONTROL_BYTES;
+
+		if (read_to == sampler.slot->control_head)
+			return NULL;
+		word = ((struct wire_control *)at)->word;
+		bytes = word >> 8;
+		assert_true(word && bytes);
+		memcpy(copy, at, bytes);
+		memset(at, 0, bytes);
+		read_to += bytes;
+		sampler.slot->control_tail = read_to;
+	} while ((word & 0xff) == WIRE_CONTROL_PAD);
+	assert_int_equal(word & 0xff, WIRE_CONTROL_CODE);
+	return (const struct wire_code *)copy;
+}
+
+static void check_record(const struct unwind_module *module, const char *name)
+{
+	const struct wire_code *record = next_record();
+
+	assert_non_null(record);
+	assert_int_equal(record->space, module->start - module->bias);
+	assert_int_equal(record->bytes, module->end - module->start);
+	assert_int_equal(record->start, module->start);
+	assert_int_equal(record->name_bytes, strlen(name) + 1);
+	assert_string_equal(record->name, name);
+}
+
+static void test_announced_once_and_before(void **state)
+{
+	uintptr_t stub = new_stub("one");
+	struct unwind_module module;
+
+	(void)state;
+	assert_int_equal(region_resolve(stub + 20, 0, &module), 0);
+	assert_null(next_record());
+	assert_int_equal(region_resolve(stub + 20, 1, &module), 0);
+	assert_int_equal(module.number, WIRE_MODULE_CODE);
+	assert_int_equal(module.start, stub);
+	assert_true(module.end > stub + 20);
+	assert_true(module.eh_frame_hdr >= module.cfi_start && module.eh_frame_hdr < module.cfi_end);
+	check_record(&module, "one");
+	assert_int_equal(region_resolve(stub, 1, &module), 0);
+	assert_null(next_record());
+	/* A fork child is another image, and says it for itself. */
+	sampler.image++;
+	assert_int_equal(region_resolve(stub, 1, &module), 0);
+	check_record(&module, "one");
+	/* Without a sampler there is nobody to tell. */
+	sampler.image++;
+	free(sampler.arena);
+	sampler.arena = NULL;
+	assert_int_equal(region_resolve(stub, 1, &module), 0);
+	assert_int_equal(region_resolve((uintptr_t)target, 1, &module), -ENOENT);
+}
+
+/* The same place in memory, another function: samples of the two do not mix. */
+static void test_reuse_is_another_address(void **state)
+{
+	struct unwind_module before, after;
+	uintptr_t stub = new_stub("before");
+
+	(void)state;
+	assert_int_equal(region_resolve(stub, 1, &before), 0);
+	check_record(&before, "before");
+	flameprof_stub_free(arena, (flameprof_function *)stub);
+	assert_int_equal(region_resolve(stub, 1, &after), -ENOENT);
+	assert_int_equal(new_stub("after"), stub);
+	assert_int_equal(region_resolve(stub, 1, &after), 0);
+	check_record(&after, "after");
+	assert_int_not_equal(before.bias, after.bias);
+	/* Its code is what it was, and so are the rows. */
+	assert_int_equal(before.row_bias, after.row_bias);
+}
+
+static void test_rows_are_shared_by_equal_code_only(void **state)
+{
+	struct flameprof_signature words = {.stack_words = 3};
+	struct unwind_module one, two, other;
+	struct flameprof_arena *another;
+	uintptr_t first = new_stub("1"), second = new_stub("2");
+
+	(void)state;
+	assert_int_equal(region_resolve(first, 0, &one), 0);
+	assert_int_equal(region_resolve(second, 0, &two), 0);
+	assert_int_equal(first - one.row_bias, second - two.row_bias);
+	assert_int_not_equal(first - one.bias, second - two.bias);
+	flameprof_arena_new(&another, FLAMEPROF_STUB_CALL, target, &words);
+	first = (uintptr_t)flameprof_stub_new(another, "3", 0);
+	assert_int_equal(region_resolve(first, 0, &other), 0);
+	assert_int_not_equal(first - other.row_bias, second - two.row_bias);
+	flameprof_arena_free(another);
+	/* The next arena takes the chunk over, its code and its rows are its own. */
+	flameprof_arena_new(&another, FLAMEPROF_STUB_CALL, target, NULL);
+	first = (uintptr_t)flameprof_stub_new(another, "4", 0);
+	assert_int_equal(region_resolve(first, 0, &two), 0);
+	assert_int_not_equal(first - other.row_bias, first - two.row_bias);
+	flameprof_arena_free(another);
+}
+
+static void test_full_ring_is_tried_again(void **state)
+{
+	uintptr_t stub = new_stub("late");
+	struct unwind_module module;
+
+	(void)state;
+	sampler.slot->control_head = read_to = WIRE_CONTROL_BYTES;
+	assert_int_equal(region_resolve(stub, 1, &module), 0);
+	assert_int_equal(sampler.slot->control_dropped, 1);
+	sampler.slot->control_tail = WIRE_CONTROL_BYTES;
+	assert_int_equal(region_resolve(stub, 1, &module), 0);
+	check_record(&module, "late");
+}
+
+static void test_long_names(void **state)
+{
+	char name[FLAMEPROF_NAME_BYTES + 2];
+	struct unwind_module module;
+	uintptr_t stub;
+
+	(void)state;
+	memset(name, 'n', sizeof(name));
+	name[FLAMEPROF_NAME_BYTES + 1] = '\0';
+	stub = new_stub(name);
+	name[FLAMEPROF_NAME_BYTES] = '\0';
+	assert_int_equal(region_resolve(stub, 1, &module), 0);
+	check_record(&module, name);
+}
+
+static volatile int stop;
+
+/* Makes stubs whose names are one letter over and over, each at the place of the last. */
+static void *rename_on(void *argument)
+{
+	char name[200] = {0};
+
+	(void)argument;
+	for (unsigned i = 0; !stop; i++) {
+		uintptr_t stub;
+
+		memset(name, 'a' + (int)(i % 26), 20 + i % 170);
+		name[20 + i % 170] = '\0';
+		stub = new_stub(name);
+		flameprof_stub_free(arena, (flameprof_function *)stub);
+	}
+	return NULL;
+}
+
+/*
+ * Somebody walks through a stub that ends and begins under him: he gets one stub's name whole with its
+ * address, or none. No record has letters of two.
+ */
+static void test_names_are_never_torn(void **state)
+{
+	uintptr_t stub = new_stub("a");
+	uint64_t last = 0, records = 0;
+	struct unwind_module module = {0};
+	pthread_t writer;
+
+	(void)state;
+	flameprof_stub_free(arena, (flameprof_function *)stub);
+	stop = 0;
+	pthread_create(&writer, NULL, rename_on, NULL);
+	while (records < (getenv("TEST_EMULATED") ? 20u : 2000u)) {
+		const struct wire_code *record;
+		int error = region_resolve(stub, 1, &module);
+
+		record = next_record();
+		if (!record)
+			continue;
+		records++;
+		assert_false(error);
+		/* A record of a stub that went while it was written stands for no frame. */
+		if (record->space != module.start - module.bias)
+			continue;
+		assert_true(record->space > last);
+		last = record->space;
+		for (uint32_t k = 1; k + 1 < record->name_bytes; k++)
+			assert_int_equal(record->name[k], record->name[0]);
+	}
+	stop = 1;
+	pthread_join(writer, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_announced_once_and_before, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reuse_is_another_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_rows_are_shared_by_equal_code_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full_ring_is_tried_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_long_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_are_never_torn, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
