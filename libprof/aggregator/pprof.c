@@ -41,7 +41,7 @@ enum {
 };
 enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
-enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2 };
 
 /* Places and functions behind those of the profile, for samples that have no frames. */
 enum { EXTRA_UNSAMPLED = 1, EXTRA_NO_STACK = 2, EXTRAS = 2 };
@@ -140,11 +140,11 @@ static uint32_t mapping_of(const struct writer *w, uint32_t index, uint64_t addr
 
 /* ---- functions, locations, samples ----------------------------------------------------------- */
 
+/* Without a system_name: where that is the same, pprof takes the name apart as if it were C++'s. */
 static void write_function(struct writer *w, uint32_t id, uint32_t text)
 {
 	protobuf_message_number(&w->out, FUNCTION_ID, id);
 	protobuf_message_number(&w->out, FUNCTION_NAME, text);
-	protobuf_message_number(&w->out, FUNCTION_SYSTEM_NAME, text);
 	protobuf_message_end(&w->out, PROFILE_FUNCTION);
 }
 

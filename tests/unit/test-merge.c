@@ -99,11 +99,14 @@ static void equal_stacks_become_one(void **state)
 	add(b, 7, 2, 16, FRAMES(WIRE_FRAME(1, 5), WIRE_FRAME(2, 1)));
 	add(b, 7, 1, 32, FRAMES(WIRE_FRAME(3, 7), WIRE_FRAME(4, 5), WIRE_FRAME(2, 1)));
 	add(b, 7, 1, 64, FRAMES(WIRE_FRAME(9, 7)));
+	a->dropped_weight = 3;
+	b->dropped_weight = 4;
 	b->start_ns = 1000000500;
 	b->end_ns = 2000000500;
 	profile_add_mark(a, 20, 1, "a");
 	profile_add_mark(b, 10, 1, "b");
 	assert_int_equal(flameprof_profile_merge(a, b), 0);
+	assert_int_equal(a->dropped_weight, 7);
 	assert_text(a, "a title 500..2000000500 1700000000 weight 127\n"
 		"thread 10 worker 111\n"
 		"thread 10 worker 16\n"

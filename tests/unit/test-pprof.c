@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The .pb: field by field against what the profile says, then as pprof itself reads it, whose own
+ * arithmetic has to find this program's functions at the addresses given.
+ */
+#include "tests/unit/aggregate-fixture.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libprof/aggregator/pages.h"
+#include "libprof/aggregator/pprof.h"
+#include "libprof/aggregator/profile.h"
+#include "libprof/aggregator/segments.h"
+
+#define MIB (1u << 20)
+#define OUT "out.pb" /* in a folder of its own */
+
+/* pprof without a network, a browser or a home. */
+#define PPROF "PPROF_TMPDIR=. HOME=. PPROF_BINARY_PATH=/nonexistent go tool pprof -symbolize=local "
+
+/* Standard output and error of @command, owned. */
+static char *run(const char *command)
+{
+	char *text = calloc(1, MIB);
+	FILE *out = popen(command, "r");
+
+	assert_non_null(out);
+	assert_true(fread(text, 1, MIB - 1, out) < MIB - 1);
+	pclose(out);
+	return text;
+}
+
+static void assert_has(const char *text, const char *what)
+{
+	if (!strstr(text, what))
+		fail_msg("no '%s' in:\n%s", what, text);
+}
+
+static int have_pprof(void)
+{
+	return system("command -v go >/dev/null && go tool -n pprof >/dev/null 2>&1") == 0;
+}
+
+/* ---- a reader of ten lines ----------------------------------------------------------------------- */
+
+struct reader {
+	const uint8_t *at, *end;
+};
+
+static uint64_t read_varint(struct reader *r)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0;; shift += 7) {
+		assert_true(r->at < r->end && shift < 64);
+		value |= (uint64_t)(*r->at & 0x7f) << shift;
+		if (!(*r->at++ & 0x80))
+			return value;
+	}
+}
+
+/* The next field's number, its value or its bytes; 0 at the end. */
+static uint32_t read_field(struct reader *r, uint64_t *value, struct reader *bytes)
+{
+	uint64_t tag;
+
+	if (r->at == r->end)
+		return 0;
+	tag = read_varint(r);
+	*value = read_varint(r);
+	*bytes = (struct reader){NULL, NULL};
+	if ((tag & 7) == 2) {
+		assert_true(*value <= (uint64_t)(r->end - r->at));
+		*bytes = (struct reader){r->at, r->at + *value};
+		r->at += *value;
+	} else {
+		assert_int_equal(tag & 7, 0);
+	}
+	return (uint32_t)(tag >> 3);
+}
+
+/* All texts, owned, in the order of their numbers; NULL behind them. */
+static void decode(const char *path, char **texts)
+{
+	static uint8_t bytes[16 * MIB];
+	FILE *in = fopen(path, "r");
+	size_t n = fread(bytes, 1, sizeof(bytes), in);
+	struct reader file = {bytes, bytes + n}, message;
+	uint64_t value;
+	unsigned count = 0;
+
+	fclose(in);
+	for (uint32_t field; (field = read_field(&file, &value, &message));)
+		if (field == 6)
+			texts[count++] = strndup((const char *)message.at, value);
+	texts[count] = NULL;
+}
+
+/* Message @wanted of kind @field as "number=value ..." with bytes in brackets; NULL: there is none. */
+static char *message_text(const char *path, uint32_t field_wanted, unsigned wanted)
+{
+	static uint8_t bytes[16 * MIB];
+	char *text = calloc(1, 65536), *at = text;
+	FILE *in = fopen(path, "r");
+	struct reader file = {bytes, bytes + fread(bytes, 1, sizeof(bytes), in)}, message, inner, item;
+	uint64_t value;
+
+	fclose(in);
+	for (uint32_t field; (field = read_field(&file, &value, &message));) {
+		if (field != field_wanted || wanted--)
+			continue;
+		for (; (field = read_field(&message, &value, &inner));) {
+			if (!inner.at) {
+				at += sprintf(at, "%u=%lx ", field, value);
+				continue;
+			}
+			at += sprintf(at, "%u=[", field);
+			if (field_wanted == 2 && field <= 2)
+				while (inner.at < inner.end)
+					at += sprintf(at, "%lx ", read_varint(&inner));
+			else
+				for (uint32_t f; (f = read_field(&inner, &value, &item));)
+					at += sprintf(at, "%u=%lx ", f, value);
+			at += sprintf(at, "] ");
+		}
+		return text;
+	}
+	free(text);
+	return NULL;
+}
+
+static void assert_message(uint32_t field, unsigned n, const char *expected)
+{
+	char *text = message_text(OUT, field, n);
+
+	if (!expected) {
+		assert_null(text);
+		return;
+	}
+	assert_non_null(text);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+/* ---- fields -------------------------------------------------------------------------------------- */
+
+static struct flameprof_profile *small_profile(void)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	struct names_module a = {.number = 1, .start = 0x7000, .end = 0xb000, .bias = 0x7000,
+		.build_id_bytes = 4, .build_id = {0xde, 0xad, 0x00, 0x0f}, .segments = 2,
+		.segment = {{0x8000, 0x9000, 0x1000}, {0xa000, 0xb000, 0x5000}}};
+	struct names_module b = {.number = 2, .start = 0x400000, .end = 0x500000,
+		.flags = WIRE_MODULE_MAIN};
+	struct names_module vdso = {.number = 3, .start = 0x10000, .end = 0x11000, .bias = 0x10000,
+		.flags = WIRE_MODULE_VDSO};
+	struct names_code code = {.space = 100, .bytes = 16, .start = 0x66000};
+	struct batch_maker maker;
+
+	p->account.limit_bytes = MIB;
+	batch_begin(&maker, 10, "worker");
+	batch_add(&maker, 1, 2, FRAMES(WIRE_FRAME(1, 0x1800), WIRE_FRAME(2, 0x400010)));
+	batch_add(&maker, 1, 1, FRAMES(WIRE_FRAME(WIRE_MODULE_CODE, 104), WIRE_FRAME(1, 0x3000),
+		WIRE_FRAME(2, 0x400010)));
+	batch_add(&maker, 1, 1, FRAMES(WIRE_FRAME(1, 0x2800), 0x1234, WIRE_FRAME(3, 0x10)));
+	batch_add(&maker, 1, 1, FRAMES(WIRE_FRAME(1, 0x1800), WIRE_FRAME(2, 0x400010)));
+	batch_add(&maker, 2, 5, NULL, 0)->kind = WIRE_KIND_CREDIT;
+	batch_add(&maker, 2, 1, NULL, 0)->end = WIRE_END_LOST;
+	batch_store(&maker, p);
+	assert_int_equal(names_add_module(&p->names, &p->account, &a, "/lib/a.so"), 0);
+	assert_int_equal(names_add_module(&p->names, &p->account, &b, "/bin/main"), 0);
+	assert_int_equal(names_add_module(&p->names, &p->account, &vdso, "linux-vdso.so.1"), 0);
+	assert_int_equal(names_add_code(&p->names, &p->account, &code, "Method; <one>"), 0);
+	assert_int_equal(profile_add_mark(p, 1500500, 10, "phase two"), 0);
+	return p;
+}
+
+static void every_field_is_what_the_profile_says(void **state)
+{
+	struct flameprof_profile *p = small_profile();
+	char *texts[100];
+
+	(void)state;
+	assert_int_equal(profile_write_pb(p, OUT), 0);
+	decode(OUT, texts);
+	const char *expected[] = {"", "samples", "count", "cpu", "nanoseconds", "thread_id", "thread",
+		"[generated code]", "[unsampled]", "[no stack]", "title: a title", "dropped: 0",
+		"/lib/a.so",
+		"dead000f", "/bin/main", "", "[vdso]", "", "worker", "worker", "Method; <one>",
+		"mark: 1.500 10 phase two"};
+	for (unsigned i = 0; i < 22; i++) {
+		assert_string_equal(texts[i], expected[i]);
+		free(texts[i]);
+	}
+	assert_null(texts[22]);
+	/* Sample types. */
+	assert_message(1, 0, "1=1 2=2 ");
+	assert_message(1, 1, "1=3 2=4 ");
+	assert_message(1, 2, NULL);
+	/* Mappings: the program first, one for each segment, one for generated code. */
+	assert_message(3, 0, "1=1 2=400000 3=500000 5=e 6=f ");
+	assert_message(3, 1, "1=2 2=8000 3=9000 4=1000 5=c 6=d ");
+	assert_message(3, 2, "1=3 2=a000 3=b000 4=5000 5=c 6=d ");
+	assert_message(3, 3, "1=4 2=10000 3=11000 5=10 6=11 ");
+	assert_message(3, 4, "1=5 2=66000 3=66010 5=7 7=1 ");
+	assert_message(3, 5, NULL);
+	/* Functions: the announced one, and what stands for no stack. */
+	assert_message(5, 0, "1=1 2=14 ");
+	assert_message(5, 1, "1=2 2=8 ");
+	assert_message(5, 2, "1=3 2=9 ");
+	assert_message(5, 3, NULL);
+	/* Locations in order of appearance from the root. */
+	assert_message(4, 0, "1=1 2=1 3=400010 ");
+	assert_message(4, 1, "1=2 2=2 3=8800 ");
+	assert_message(4, 2, "1=3 2=3 3=a000 ");
+	assert_message(4, 3, "1=4 2=5 3=66004 4=[1=1 ] ");
+	assert_message(4, 4, "1=5 2=4 3=10010 ");
+	assert_message(4, 5, "1=6 3=1234 ");
+	assert_message(4, 6, "1=7 3=9800 "); /* between the segments: in no mapping */
+	assert_message(4, 7, "1=8 4=[1=2 ] ");
+	assert_message(4, 8, "1=9 4=[1=3 ] ");
+	assert_message(4, 9, NULL);
+	/* Samples leaf first; 5 ms each. */
+	assert_message(2, 0, "1=[2 1 ] 2=[2 e4e1c0 ] 3=[1=5 3=a ] 3=[1=6 2=12 ] ");
+	assert_message(2, 1, "1=[4 3 1 ] 2=[1 4c4b40 ] 3=[1=5 3=a ] 3=[1=6 2=12 ] ");
+	assert_message(2, 2, "1=[7 6 5 ] 2=[1 4c4b40 ] 3=[1=5 3=a ] 3=[1=6 2=12 ] ");
+	assert_message(2, 3, "1=[8 ] 2=[1 17d7840 ] 3=[1=5 3=a ] 3=[1=6 2=13 ] ");
+	assert_message(2, 4, "1=[9 ] 2=[1 4c4b40 ] 3=[1=5 3=a ] 3=[1=6 2=13 ] ");
+	assert_message(2, 5, NULL);
+	assert_message(11, 0, "1=3 2=4 ");
+	flameprof_profile_free(p);
+}
+
+static void elapsed_time_is_called_wall(void **state)
+{
+	struct flameprof_profile *p = small_profile();
+	char *texts[100];
+
+	(void)state;
+	p->clock = FLAMEPROF_CLOCK_ELAPSED;
+	assert_int_equal(profile_write_pb(p, OUT), 0);
+	decode(OUT, texts);
+	assert_string_equal(texts[3], "wall");
+	for (unsigned i = 0; texts[i]; i++)
+		free(texts[i]);
+	flameprof_profile_free(p);
+}
+
+static void names_are_valid_utf8(void **state)
+{
+	static const struct {
+		const char *raw, *written;
+	} names[] = {
+		{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x94\xa5", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x94\xa5"},
+		{"\xff|\xc3|\xc0\x80|\xe0\x80\x80", "?|?|??|???"},
+		{"\xed\xa0\x80|\xf5\x80\x80\x80|\xf0\x80\x80\x80", "???|????|????"},
+		{"\xf4\x90\x80\x80|\xe2\x82", "????|??"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct flameprof_profile *p = aggregate_profile(MIB);
+		struct names_code code = {.space = 100, .bytes = 16};
+		char *texts[100];
+
+		assert_int_equal(names_add_code(&p->names, &p->account, &code, names[i].raw), 0);
+		assert_int_equal(profile_write_pb(p, OUT), 0);
+		decode(OUT, texts);
+		assert_string_equal(texts[12], names[i].written);
+		for (unsigned t = 0; texts[t]; t++)
+			free(texts[t]);
+		flameprof_profile_free(p);
+	}
+}
+
+static void an_empty_profile_is_a_profile(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(1);
+
+	(void)state;
+	assert_int_equal(profile_write_pb(p, OUT), 0);
+	assert_message(1, 1, "1=3 2=4 ");
+	assert_message(2, 0, NULL);
+	flameprof_profile_free(p);
+}
+
+static void the_deepest_stack_fits(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(4 * MIB);
+	uint64_t *frames = calloc(WIRE_MAX_DEPTH, 8);
+	struct batch_maker maker;
+
+	(void)state;
+	for (unsigned i = 0; i < WIRE_MAX_DEPTH; i++)
+		frames[i] = i;
+	batch_begin(&maker, 10, "worker");
+	batch_add(&maker, 1, 1, frames, WIRE_MAX_DEPTH);
+	batch_store(&maker, p);
+	assert_int_equal(profile_write_pb(p, OUT), 0);
+	char *text = message_text(OUT, 2, 0);
+	assert_non_null(text);
+	assert_has(text, "1=[1000 fff ffe ");
+	assert_has(text, " 3 2 1 ] 2=");
+	free(text);
+	free(frames);
+	flameprof_profile_free(p);
+}
+
+static void failures_leave_no_file(void **state)
+{
+	struct flameprof_profile *p = small_profile();
+
+	(void)state;
+	unlink(OUT);
+	for (uint32_t n = 1; n <= 20; n++) {
+		size_t before = pages_mapped_bytes;
+		int error;
+
+		pages_fail_in = n;
+		error = profile_write_pb(p, OUT);
+		pages_fail_in = 0;
+		assert_int_equal(pages_mapped_bytes, before);
+		if (error) {
+			assert_int_equal(error, -ENOMEM);
+			assert_int_equal(access(OUT, F_OK), -1);
+			assert_in_range(n, 1, 4);
+		} else {
+			assert_in_range(n, 5, 20);
+			unlink(OUT);
+		}
+	}
+	assert_int_equal(profile_write_pb(p, "/dev/full"), -ENOSPC);
+	assert_int_equal(profile_write_pb(p, "/nonexistent/a.pb"), -ENOENT);
+	flameprof_profile_free(p);
+}
+
+/* ---- as pprof reads it --------------------------------------------------------------------------- */
+
+static void pprof_reads_what_was_written(void **state)
+{
+	struct flameprof_profile *p;
+	char *text;
+
+	(void)state;
+	if (!have_pprof())
+		skip();
+	p = small_profile();
+	p->dropped_weight = 12;
+	assert_int_equal(profile_write_pb(p, OUT), 0);
+	text = run(PPROF "-raw " OUT " 2>&1");
+	assert_has(text, "Comment: title: a title");
+	assert_has(text, "Comment: dropped: 12");
+	assert_has(text, "Comment: mark: 1.500 10 phase two");
+	assert_has(text, "PeriodType: cpu nanoseconds");
+	assert_has(text, "Period: 5000000");
+	assert_has(text, "Duration: 1");
+	assert_has(text, "samples/count cpu/nanoseconds");
+	assert_has(text, "2   15000000: 1 2");
+	assert_has(text, "thread:[worker]");
+	assert_has(text, "thread_id:[10]");
+	assert_has(text, "0x66000/0x66010/0x0 [generated code]  [FN]");
+	assert_has(text, "0x8000/0x9000/0x1000 /lib/a.so dead000f");
+	free(text);
+	text = run(PPROF "-top " OUT " 2>&1");
+	assert_has(text, "Method; <one>");
+	assert_has(text, "[unsampled]");
+	free(text);
+	flameprof_profile_free(p);
+}
+
+int a_function_to_be_found(int x);
+__attribute__((noinline)) int a_function_to_be_found(int x)
+{
+	return x * 3 + 1;
+}
+
+/* The module of @address, filled in as the sampler would. */
+static int fill_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct names_module *module = context;
+	uint64_t address = module->start, low = UINT64_MAX, high = 0;
+
+	(void)size;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *s = &info->dlpi_phdr[i];
+		uint64_t at = info->dlpi_addr + s->p_vaddr;
+
+		if (s->p_type != PT_LOAD)
+			continue;
+		low = at < low ? at : low;
+		high = at + s->p_memsz > high ? at + s->p_memsz : high;
+	}
+	if (address < low || address >= high)
+		return 0;
+	module->start = low;
+	module->end = high;
+	module->bias = info->dlpi_addr;
+	segments_read(module);
+	return 1;
+}
+
+static void pprof_finds_functions_by_the_mappings(void **state)
+{
+	struct flameprof_profile *p;
+	struct names_module own = {.number = 1, .flags = WIRE_MODULE_MAIN};
+	uint64_t address = (uintptr_t)a_function_to_be_found + 3;
+	struct batch_maker maker;
+	char path[4096] = "";
+	char *text;
+
+	(void)state;
+	/* The emulator does not read a process's memory for it. */
+	if (!have_pprof() || getenv("TEST_EMULATED"))
+		skip();
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	p = aggregate_profile(MIB);
+	own.start = address;
+	assert_int_equal(dl_iterate_phdr(fill_module, &own), 1);
+	assert_int_equal(own.segments, 1);
+	batch_begin(&maker, 10, "worker");
+	batch_add(&maker, 1, 1, FRAMES(WIRE_FRAME(1, address - own.bias)));
+	batch_store(&maker, p);
+	assert_int_equal(names_add_module(&p->names, &p->account, &own, path), 0);
+	assert_int_equal(profile_write_pb(p, OUT), 0);
+	text = run(PPROF "-top " OUT " 2>&1");
+	assert_has(text, "a_function_to_be_found");
+	free(text);
+	assert_int_equal(a_function_to_be_found(1), 4);
+	flameprof_profile_free(p);
+}
+
+static int set_up(void **state)
+{
+	char *folder = strdup("/tmp/test-pprof.XXXXXX");
+
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	*state = folder;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char command[100];
+
+	assert_int_equal(chdir("/"), 0);
+	snprintf(command, sizeof(command), "rm -r %s", (char *)*state);
+	assert_int_equal(system(command), 0);
+	free(*state);
+	return pages_mapped_bytes != 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_field_is_what_the_profile_says),
+		cmocka_unit_test(elapsed_time_is_called_wall),
+		cmocka_unit_test(names_are_valid_utf8),
+		cmocka_unit_test(an_empty_profile_is_a_profile),
+		cmocka_unit_test(the_deepest_stack_fits),
+		cmocka_unit_test(failures_leave_no_file),
+		cmocka_unit_test(pprof_reads_what_was_written),
+		cmocka_unit_test(pprof_finds_functions_by_the_mappings),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
