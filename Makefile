@@ -42,7 +42,7 @@ build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfuti
 build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need))))
 test_packages  := libcmocka-dev libunwind-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
-	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc
+	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	libcmocka-dev libunwind-dev
 
@@ -200,6 +200,7 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(san_objects) $(BUILD)/libcli.a $(BUILD)/
 
 # libunwind is the oracle of the unwinder's tests and is linked nowhere else.
 $(BUILD)/tests/unit/test-unwind_%: unit_libs = -lunwind
+$(BUILD)/tests/unit/test-publish_libunwind: unit_libs = -lunwind
 
 # ---- set-up and demo ----------------------------------------------------------------------------
 # A second make does the work: what was asked before the packages came would be wrong.

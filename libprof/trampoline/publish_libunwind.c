@@ -4,14 +4,20 @@
  * The entry is of the format UNW_INFO_FORMAT_REMOTE_TABLE, which despite its name is the one that
  * unw_step() follows in its own process: the search table of an .eh_frame_hdr. Names it cannot carry.
  * Source: libunwind's libunwind-dynamic.h, src/mi/dyn-register.c, src/dwarf/Gfind_proc_info-lsb.c.
+ *
+ * Versions 1.6 to 1.8 have a word more in their entries than those before and after, under the same
+ * name of the library. Which it is, is found out before anything else is told: find_shift().
  */
 #include "libprof/trampoline/publish.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "arch/registers.h"
 #include "libprof/trampoline/publish_loaded.h"
 
+#define DYNAMIC	     0
 #define REMOTE_TABLE 2
 
 /* .eh_frame_hdr: version and three encodings, the section's address, how many entries, entries. */
@@ -29,12 +35,11 @@ struct dyn_info {
 	uintptr_t gp;
 	int32_t format;
 	int32_t pad;
-	uintptr_t name_ptr;
-	uintptr_t segbase;
-	uintptr_t table_len; /* in words of eight bytes: one a stub */
-	uintptr_t table_data;
-	uintptr_t later_versions[8]; /* whose union is larger */
+	/* The load offset where there is one, then a union, of which these are used: */
+	uintptr_t words[16];
 };
+
+enum { WORD_SEGBASE = 1, WORD_TABLE_LEN, WORD_TABLE_DATA };
 
 /*
  * libunwind reads its list without a lock, so that a thread may stand on an entry that is taken
@@ -52,7 +57,10 @@ static void (*dyn_register)(struct dyn_info *);
 static void (*dyn_cancel)(struct dyn_info *);
 static void (*flush_cache)(void *space, uintptr_t lo, uintptr_t hi);
 static void **local_space;
-static int found; /* atomic */
+static int (*init_local)(void *cursor, void *context);
+static int (*get_proc_name)(void *cursor, char *name, size_t room, uintptr_t *offset);
+static int found;      /* atomic: the functions are there */
+static int shift = -1; /* words before the union; -1: not known */
 
 static void *symbol(void *handle, const char *x86_64, const char *aarch64)
 {
@@ -76,13 +84,54 @@ static void prepare(void)
 	flush_cache = (void (*)(void *, uintptr_t, uintptr_t))symbol(
 		handle, "_Ux86_64_flush_cache", "_Uaarch64_flush_cache");
 	local_space = symbol(handle, "_ULx86_64_local_addr_space", "_ULaarch64_local_addr_space");
-	if (dyn_register && dyn_cancel)
+	init_local = (int (*)(void *, void *))symbol(
+		handle, "_ULx86_64_init_local", "_ULaarch64_init_local");
+	get_proc_name = (int (*)(void *, char *, size_t, uintptr_t *))symbol(
+		handle, "_ULx86_64_get_proc_name", "_ULaarch64_get_proc_name");
+	if (dyn_register && dyn_cancel && init_local && get_proc_name)
 		__atomic_store_n(&found, 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * An entry of a procedure with two names, one where either layout has it: the one that libunwind
+ * tells is where it looks. Nothing is unwound for that, and the words mean nothing else there.
+ *
+ * Returns 0 or 1, the words before the union, or -ENOTSUP for another layout still.
+ */
+static int find_shift(void)
+{
+	static uint8_t procedure[64]; /* of nobody's: its address is what matters */
+	static struct dyn_info info;
+	uintptr_t pc = (uintptr_t)procedure + sizeof(procedure) / 2, offset;
+	/* Larger than unw_context_t and unw_cursor_t of any version. */
+	enum { CONTEXT_BYTES = 8192, CURSOR_BYTES = 40960 };
+	uint8_t *context = calloc(1, CONTEXT_BYTES + CURSOR_BYTES);
+	char name[2] = "";
+
+	if (!context)
+		return -ENOMEM;
+	memcpy(context + arch_ucontext_offset(ARCH_DWARF_PC), &pc, sizeof(pc));
+	info = (struct dyn_info){
+		.start_ip = (uintptr_t)procedure,
+		.end_ip = (uintptr_t)procedure + sizeof(procedure),
+		.format = DYNAMIC,
+		.words = {(uintptr_t)"0", (uintptr_t)"1"},
+	};
+	dyn_register(&info);
+	if (!init_local(context + CONTEXT_BYTES, context))
+		get_proc_name(context + CONTEXT_BYTES, name, sizeof(name), &offset);
+	dyn_cancel(&info);
+	free(context);
+	return *name == '0' || *name == '1' ? *name - '0' : -ENOTSUP;
 }
 
 static int start(void)
 {
-	return __atomic_load_n(&found, __ATOMIC_ACQUIRE) ? 0 : -ENOENT;
+	if (!__atomic_load_n(&found, __ATOMIC_ACQUIRE))
+		return -ENOENT;
+	if (shift < 0)
+		shift = find_shift();
+	return shift < 0 ? shift : 0;
 }
 
 static struct entry *take_entry(void)
@@ -113,10 +162,11 @@ static int add_region(const struct region *region, void **state)
 		.start_ip = region->start,
 		.end_ip = region->start + region->bytes,
 		.format = REMOTE_TABLE,
-		.segbase = region->eh_frame_hdr,
-		.table_len = header[2],
-		.table_data = region->eh_frame_hdr + HEADER_BYTES,
 	};
+	entry->info.words[shift + WORD_SEGBASE] = region->eh_frame_hdr;
+	/* In words of eight bytes, which an entry of the table is. */
+	entry->info.words[shift + WORD_TABLE_LEN] = header[2];
+	entry->info.words[shift + WORD_TABLE_DATA] = region->eh_frame_hdr + HEADER_BYTES;
 	dyn_register(&entry->info);
 	*state = entry;
 	return 0;

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nongnu libunwind walks through stubs, from their targets and from every instruction of one, and
+ * while regions come and go. It is what this test is linked with.
+ */
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+#include <pthread.h>
+#include <signal.h>
+#include <ucontext.h>
+
+#include "libprof/trampoline/region.h"
+#include "tests/unit/stub-chain.h"
+
+struct seen {
+	int next;    /* the chain's stub that has to come next */
+	int wrong;   /* another one came */
+	int callers; /* the caller of call_chain() */
+};
+
+static uintptr_t caller;
+static struct seen last;
+
+static __attribute__((noinline)) int call_chain(int (*leaf)(void))
+{
+	caller = (uintptr_t)__builtin_return_address(0);
+	/* Something is left to do, so that the call is no jump. */
+	return chain_call(leaf) + 1;
+}
+
+/* From @ucontext, of a handler, or NULL: from here. */
+static struct seen walk_from(ucontext_t *ucontext)
+{
+	struct seen seen = {.next = CHAIN - 1};
+	unw_context_t here;
+	unw_cursor_t cursor;
+	unw_word_t pc;
+	int is_exact = ucontext != NULL;
+
+	if (ucontext) {
+		unw_init_local2(&cursor, ucontext, UNW_INIT_SIGNAL_FRAME);
+	} else {
+		unw_getcontext(&here);
+		unw_init_local(&cursor, &here);
+	}
+	do {
+		unw_get_reg(&cursor, UNW_REG_IP, &pc);
+
+		int index = chain_index(pc + is_exact);
+
+		is_exact = 0;
+		if (index >= 0 && index != seen.next--)
+			seen.wrong++;
+		seen.callers += pc == caller;
+	} while (unw_step(&cursor) > 0);
+	return seen;
+}
+
+static int walk(void)
+{
+	last = walk_from(NULL);
+	return 0;
+}
+
+static int is_complete(const struct seen *seen)
+{
+	return !seen->wrong && seen->next == -1 && seen->callers == 1;
+}
+
+static void test_from_targets(void **state)
+{
+	(void)state;
+	chain_make();
+	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_LIBUNWIND), 0);
+	call_chain(walk);
+	assert_true(is_complete(&last));
+}
+
+#if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
+
+static volatile unsigned steps, steps_complete;
+static uintptr_t stub_start, stub_end;
+
+static void on_step(int number, siginfo_t *info, void *argument)
+{
+	const ucontext_t *context = argument;
+	uintptr_t pc = context->uc_mcontext.gregs[REG_RIP];
+	struct seen seen;
+
+	(void)number;
+	(void)info;
+	if (pc < stub_start || pc >= stub_end)
+		return;
+	steps++;
+	seen = walk_from(argument);
+	steps_complete += is_complete(&seen);
+}
+
+static void set_trap(int on)
+{
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t" /* spare the red zone */
+			 "pushfq\n\t"
+			 "andq $~0x100, (%%rsp)\n\t"
+			 "orq %0, (%%rsp)\n\t"
+			 "popfq\n\t"
+			 "lea 128(%%rsp), %%rsp" ::"r"(on ? 0x100UL : 0UL)
+			 : "memory", "cc");
+}
+
+static int leaf_nothing(void)
+{
+	return 0;
+}
+
+static void step_through_stub(void)
+{
+	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, before;
+
+	steps = steps_complete = 0;
+	stub_start = (uintptr_t)chain_stub[CHAIN - 1];
+	stub_end = stub_start + region_find(stub_start)->code_bytes;
+	sigaction(SIGTRAP, &action, &before);
+	set_trap(1);
+	call_chain(leaf_nothing);
+	set_trap(0);
+	sigaction(SIGTRAP, &before, NULL);
+	/* endbr, push, mov, push, sub, call | leave, ret */
+	assert_int_equal(steps, 8);
+}
+
+/* In bodies of stubs libunwind guesses right by the frame pointer, and only there. */
+static void test_untold(void **state)
+{
+	(void)state;
+	chain_make();
+	step_through_stub();
+	assert_true(steps_complete < steps);
+	chain_drop();
+}
+
+static void test_from_every_instruction(void **state)
+{
+	(void)state;
+	step_through_stub();
+	assert_int_equal(steps_complete, steps);
+}
+
+#endif
+
+static int turning;
+
+static void *walk_on(void *argument)
+{
+	(void)argument;
+	while (__atomic_load_n(&turning, __ATOMIC_RELAXED))
+		walk_from(NULL);
+	return NULL;
+}
+
+/* Regions and stubs come and go while a thread unwinds, which libunwind does without a lock. */
+static void test_ends_while_others_unwind(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	turning = 1;
+	assert_int_equal(pthread_create(&thread, NULL, walk_on, NULL), 0);
+	for (unsigned i = 0; i < 300; i++) {
+		chain_drop();
+		chain_make();
+		call_chain(walk);
+		assert_true(is_complete(&last));
+	}
+	__atomic_store_n(&turning, 0, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+
+/* A table it was not made for is not handed on; nor is code without any. */
+static void test_code_of_the_host(void **state)
+{
+	static uint8_t code[64];
+
+	(void)state;
+	assert_int_equal(flameprof_code_add(code, sizeof(code), "mine", NULL), 0);
+	assert_int_equal(flameprof_code_remove(code), 0);
+	call_chain(walk);
+	assert_true(is_complete(&last));
+	chain_drop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#if defined(REG_EFL)
+		cmocka_unit_test(test_untold),
+#endif
+		cmocka_unit_test(test_from_targets),
+#if defined(REG_EFL)
+		cmocka_unit_test(test_from_every_instruction),
+#endif
+		cmocka_unit_test(test_ends_while_others_unwind),
+		cmocka_unit_test(test_code_of_the_host),
+	};
+
+	return cmocka_run_group_tests_name("publish_libunwind", tests, NULL, NULL);
+}

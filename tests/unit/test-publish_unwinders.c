@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libgcc and LLVM libunwind walk through stubs from their targets and from every instruction of a
+ * stub; what ends is taken back, while others unwind; the host's own code, registered by itself, too.
+ */
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <signal.h>
+#include <ucontext.h>
+#include <unwind.h>
+
+#include "arch/registers.h"
+#include "libprof/trampoline/region.h"
+#include "tests/unit/stub-chain.h"
+
+/*
+ * LLVM libunwind's own calls. _Unwind_Backtrace() of a library that is loaded later would ask the
+ * first loaded one, libgcc, for registers of a context that is not its own.
+ */
+#define LLVM_REG_IP -1
+static struct {
+	int (*getcontext)(void *context);
+	int (*init_local)(void *cursor, void *context);
+	int (*step)(void *cursor);
+	int (*get_reg)(void *cursor, int reg, uintptr_t *value);
+	int (*set_reg)(void *cursor, int reg, uintptr_t value);
+} llvm;
+
+/* What a walk saw: stubs of the chain, in order from the innermost, and the caller of all. */
+struct seen {
+	int next;	 /* the chain's stub that has to come next */
+	int wrong;	 /* another one came */
+	int callers;	 /* the caller of call_chain() */
+};
+
+static uintptr_t caller;
+
+static __attribute__((noinline)) int call_chain(int (*leaf)(void))
+{
+	caller = (uintptr_t)__builtin_return_address(0);
+	/* Something is left to do, so that the call is no jump. */
+	return chain_call(leaf) + 1;
+}
+
+/* @is_exact: no call has left @pc; it was interrupted there. */
+static void look(struct seen *seen, uintptr_t pc, int is_exact)
+{
+	int index = chain_index(pc + !!is_exact);
+
+	if (index >= 0 && index != seen->next--)
+		seen->wrong++;
+	seen->callers += pc == caller;
+}
+
+static _Unwind_Reason_Code on_frame(struct _Unwind_Context *context, void *argument)
+{
+	int is_exact = 0;
+	uintptr_t pc = _Unwind_GetIPInfo(context, &is_exact);
+
+	look(argument, pc, is_exact);
+	return _URC_NO_REASON;
+}
+
+/* From an interrupted place, too: @ucontext is this handler's, through whose frame libgcc walks. */
+static void walk_libgcc(struct seen *seen, const void *ucontext)
+{
+	(void)ucontext;
+	_Unwind_Backtrace(on_frame, seen);
+}
+
+/*
+ * LLVM's of version 14 takes every pc for a return address, also an interrupted one: what changes
+ * at a pc is true for it behind that pc. So it begins in the interrupted frame, one byte further on.
+ */
+static void walk_llvm(struct seen *seen, const void *ucontext)
+{
+	/* Larger than these of any CPU. */
+	uintptr_t context[256], cursor[256], pc;
+
+	llvm.getcontext(context);
+	llvm.init_local(cursor, context);
+	if (ucontext) {
+		struct arch_registers registers;
+
+		arch_registers_from_ucontext(&registers, ucontext);
+		for (int reg = 0; reg < ARCH_DWARF_PC; reg++)
+			llvm.set_reg(cursor, reg, registers.r[reg]);
+		llvm.set_reg(cursor, LLVM_REG_IP, registers.r[ARCH_DWARF_PC] + 1);
+	}
+	do {
+		llvm.get_reg(cursor, LLVM_REG_IP, &pc);
+		look(seen, pc, 0);
+	} while (llvm.step(cursor) > 0);
+}
+
+static void (*const walkers[])(struct seen *, const void *) = {walk_libgcc, walk_llvm};
+static unsigned walkers_there = 1;
+static void (*walker)(struct seen *, const void *);
+static struct seen last;
+
+static int walk(void)
+{
+	last = (struct seen){.next = CHAIN - 1};
+	walker(&last, NULL);
+	return 0;
+}
+
+static int is_complete(const struct seen *seen)
+{
+	return !seen->wrong && seen->next == -1 && seen->callers == 1;
+}
+
+static void find_llvm(void)
+{
+	void *handle = dlopen("libunwind.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (!handle) {
+		print_message("no libunwind.so.1: LLVM's is left out\n");
+		return;
+	}
+	*(void **)&llvm.getcontext = dlsym(handle, "unw_getcontext");
+	*(void **)&llvm.init_local = dlsym(handle, "unw_init_local");
+	*(void **)&llvm.step = dlsym(handle, "unw_step");
+	*(void **)&llvm.get_reg = dlsym(handle, "unw_get_reg");
+	*(void **)&llvm.set_reg = dlsym(handle, "unw_set_reg");
+	assert_true(llvm.getcontext && llvm.init_local && llvm.step && llvm.get_reg &&
+		    llvm.set_reg);
+	walkers_there = 2;
+}
+
+static void test_from_targets(void **state)
+{
+	(void)state;
+	find_llvm();
+	chain_make();
+	for (unsigned i = 0; i < walkers_there; i++) {
+		walker = walkers[i];
+		call_chain(walk);
+		/* A walker that is complete without being told would prove nothing. */
+		assert_false(is_complete(&last));
+	}
+	assert_int_equal(flameprof_publish(FLAMEPROF_PUBLISH_UNWINDERS), 0);
+	for (unsigned i = 0; i < walkers_there; i++) {
+		walker = walkers[i];
+		call_chain(walk);
+		assert_true(is_complete(&last));
+	}
+}
+
+static int leaf_backtrace(void)
+{
+	void *pcs[64];
+	int count = backtrace(pcs, 64);
+
+	last = (struct seen){.next = CHAIN - 1};
+	for (int i = 0; i < count; i++)
+		look(&last, (uintptr_t)pcs[i], 0);
+	return 0;
+}
+
+static void test_backtrace(void **state)
+{
+	(void)state;
+	call_chain(leaf_backtrace);
+	assert_true(is_complete(&last));
+}
+
+static int leaf_nothing(void)
+{
+	return 0;
+}
+
+#define TURNS 300
+
+static int turning;
+
+/* Walks all the time, in and out of stubs of the chain. */
+static void *walk_on(void *argument)
+{
+	unsigned *incomplete = argument;
+
+	while (__atomic_load_n(&turning, __ATOMIC_RELAXED)) {
+		struct seen seen = {.next = -1};
+
+		walkers[0](&seen, NULL);
+		*incomplete += seen.wrong;
+	}
+	return NULL;
+}
+
+/* Arenas come and go while a thread unwinds and this one does: nobody aborts, all is complete. */
+static void test_ends_while_others_unwind(void **state)
+{
+	unsigned incomplete = 0;
+	pthread_t thread;
+
+	(void)state;
+	turning = 1;
+	assert_int_equal(pthread_create(&thread, NULL, walk_on, &incomplete), 0);
+	for (unsigned i = 0; i < TURNS; i++) {
+		chain_drop();
+		chain_make();
+		for (unsigned k = 0; k < walkers_there; k++) {
+			walker = walkers[k];
+			call_chain(walk);
+			assert_true(is_complete(&last));
+		}
+	}
+	__atomic_store_n(&turning, 0, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_int_equal(incomplete, 0);
+}
+
+/*
+ * A piece of a stub, its call-frame information with it, as the host's own: what is known of it to
+ * libgcc, asked of libgcc.
+ */
+extern const void *_Unwind_Find_FDE(const void *pc, void *bases);
+
+struct section {
+	uint8_t bytes[64];
+} __attribute__((aligned(8)));
+
+/* A CIE, and an FDE for @bytes from @start on, absolute. */
+static void write_section(struct section *section, const void *start, size_t bytes)
+{
+	static const uint8_t cie[] = {12, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0, 0, 0};
+	static const uint8_t fde[] = {20, 0, 0, 0, 20, 0, 0, 0};
+	uint64_t range[] = {(uintptr_t)start, bytes};
+
+	memset(section, 0, sizeof(*section));
+	memcpy(section->bytes, cie, sizeof(cie));
+	memcpy(section->bytes + 16, fde, sizeof(fde));
+	memcpy(section->bytes + 24, range, sizeof(range));
+}
+
+static int is_known(const void *pc)
+{
+	void *bases[3];
+
+	return _Unwind_Find_FDE(pc, bases) != NULL;
+}
+
+extern void __register_frame(const void *), __deregister_frame(const void *);
+
+static void test_code_of_the_host(void **state)
+{
+	static uint8_t code[128];
+	struct section section;
+
+	(void)state;
+	write_section(&section, code, sizeof(code));
+	assert_int_equal(flameprof_code_add(code, sizeof(code), "mine", section.bytes), 0);
+	assert_true(is_known(code + 5));
+	assert_int_equal(flameprof_code_remove(code), 0);
+	assert_false(is_known(code + 5));
+
+	/* The host has registered it with libgcc itself: a second time would abort at its end. */
+	__register_frame(section.bytes);
+	assert_true(is_known(code + 5));
+	assert_int_equal(flameprof_code_add(code, sizeof(code), "mine", section.bytes), 0);
+	assert_int_equal(flameprof_code_remove(code), 0);
+	assert_true(is_known(code + 5));
+	__deregister_frame(section.bytes);
+	assert_false(is_known(code + 5));
+}
+
+/* What it says of code outside of what was announced is somebody else's. */
+static void test_frames_of_others(void **state)
+{
+	static uint8_t code[256];
+	struct section section;
+
+	(void)state;
+	write_section(&section, code, sizeof(code));
+	if (!flameprof_code_add(code, 64, "lies", section.bytes)) {
+		assert_false(is_known(code + 5));
+		assert_int_equal(flameprof_code_remove(code), 0);
+	}
+	assert_false(is_known(code + 200));
+}
+
+#if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
+
+static volatile unsigned steps, steps_complete, distinct_pcs;
+static uintptr_t stub_start, stub_end;
+static uint8_t pc_seen[256];
+
+/* In each instruction of the innermost stub: the walk goes through this handler's frame. */
+static void on_step(int number, siginfo_t *info, void *argument)
+{
+	const ucontext_t *context = argument;
+	uintptr_t pc = context->uc_mcontext.gregs[REG_RIP];
+	struct seen seen = {.next = CHAIN - 1};
+
+	(void)number;
+	(void)info;
+	if (pc < stub_start || pc >= stub_end)
+		return;
+	distinct_pcs += !pc_seen[pc - stub_start]++;
+	steps++;
+	walker(&seen, context);
+	steps_complete += is_complete(&seen);
+}
+
+static void set_trap(int on)
+{
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t" /* spare the red zone */
+			 "pushfq\n\t"
+			 "andq $~0x100, (%%rsp)\n\t"
+			 "orq %0, (%%rsp)\n\t"
+			 "popfq\n\t"
+			 "lea 128(%%rsp), %%rsp" ::"r"(on ? 0x100UL : 0UL)
+			 : "memory", "cc");
+}
+
+static void test_from_every_instruction(void **state)
+{
+	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, before;
+	const struct region *region = region_find((uintptr_t)chain_stub[CHAIN - 1]);
+
+	(void)state;
+	stub_start = (uintptr_t)chain_stub[CHAIN - 1];
+	stub_end = stub_start + region->code_bytes;
+	sigaction(SIGTRAP, &action, &before);
+	for (unsigned i = 0; i < walkers_there; i++) {
+		walker = walkers[i];
+		steps = steps_complete = distinct_pcs = 0;
+		memset(pc_seen, 0, sizeof(pc_seen));
+		set_trap(1);
+		call_chain(leaf_nothing);
+		set_trap(0);
+		/* endbr, push, mov, push, sub, call | leave, ret */
+		assert_int_equal(distinct_pcs, 8);
+		assert_int_equal(steps, 8);
+		/* Behind the last instruction there is nothing that LLVM's could be set to. */
+		assert_int_equal(steps_complete, walker == walk_llvm ? steps - 1 : steps);
+	}
+	sigaction(SIGTRAP, &before, NULL);
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_from_targets),
+		cmocka_unit_test(test_backtrace),
+		cmocka_unit_test(test_code_of_the_host),
+		cmocka_unit_test(test_frames_of_others),
+#if defined(REG_EFL)
+		cmocka_unit_test(test_from_every_instruction),
+#endif
+		cmocka_unit_test(test_ends_while_others_unwind),
+	};
+
+	return cmocka_run_group_tests_name("publish_unwinders", tests, NULL, NULL);
+}
