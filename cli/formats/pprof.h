@@ -21,7 +21,7 @@
 #include "render/picture.h"
 
 /* A larger profile, or one that inflates to more, is refused. */
-#define PPROF_BYTES_MAX (1u << 30)
+#define PPROF_BYTES_MAX (512u << 20)
 /* Of each kind: locations, functions, mappings, texts. */
 #define PPROF_ITEMS_MAX (1u << 23)
 #define PPROF_TYPES_MAX 64u

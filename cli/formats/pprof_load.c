@@ -31,7 +31,7 @@ static int read_all(FILE *in, struct bytes *out)
 	return ferror(in) ? (errno ? -errno : -EIO) : 0;
 }
 
-/* Returns 0, -EFBIG, -ENOMEM, or -EBADMSG with *@used at about the damage. */
+/* Returns 0, -EFBIG, -ENOMEM, -ENODATA when it ends early, or -EBADMSG with *@used at the damage. */
 static int inflate_all(const struct bytes *packed, struct bytes *out, size_t *used)
 {
 	z_stream stream = {.next_in = packed->data, .avail_in = (uInt)packed->used};
@@ -54,7 +54,7 @@ static int inflate_all(const struct bytes *packed, struct bytes *out, size_t *us
 		else if (status == Z_STREAM_END && stream.avail_in)
 			status = inflateReset(&stream);
 		else if (status != Z_OK && status != Z_STREAM_END)
-			error = -EBADMSG;
+			error = status == Z_BUF_ERROR ? -ENODATA : -EBADMSG;
 	} while (!error && status != Z_STREAM_END);
 	*used = packed->used - stream.avail_in;
 	inflateEnd(&stream);
@@ -67,13 +67,13 @@ static int inflate_in_place(struct bytes *all, const char *name, struct diag_mes
 	size_t used = 0;
 	int error = inflate_all(all, &inflated, &used);
 
-	if (error == -EBADMSG)
-		diag_fail(message, error, "cannot read '%s': its gzip data %s at byte %zu", name,
-			used == all->used ? "ends early" : "is damaged", used);
 	bytes_release(error ? &inflated : all);
 	if (!error)
 		*all = inflated;
-	return error;
+	if (error != -EBADMSG && error != -ENODATA)
+		return error;
+	return diag_fail(message, -EBADMSG, "cannot read '%s': its gzip data %s at byte %zu", name,
+		error == -ENODATA ? "ends" : "is damaged", used);
 }
 
 int pprof_load(FILE *in, const char *name, void **bytes, size_t *count,

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as a pprof profile, inflated or not; what can be read is written and read again, and
+ * must be the same then.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/formats/folded.h"
+#include "cli/formats/pprof.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char *fold(const struct calltree *tree)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	if (!out || folded_write(tree, out))
+		abort();
+	fclose(out);
+	return text;
+}
+
+/* Write @tree as @facts say and read it: nothing may be lost. */
+static void check_back(const struct calltree *tree, const struct pprof_facts *facts)
+{
+	const struct picture_options options = {.title = facts->title,
+		.count_name = facts->count_name, .period_ns = facts->period_ns,
+		.duration_ns = facts->duration_ns, .created_s = facts->created_s,
+		.marks = facts->marks, .mark_count = facts->mark_count};
+	struct calltree *again = calltree_new();
+	struct diag_message message;
+	struct pprof_facts read;
+	char *written = NULL;
+	char *before = fold(tree), *after;
+	size_t bytes;
+	FILE *out = open_memstream(&written, &bytes);
+
+	if (!again || !out || pprof_write(tree, &options, out))
+		abort();
+	fclose(out);
+	if (pprof_read(again, written, bytes, "again", NULL, &read, &message) ||
+		calltree_finish(again))
+		abort();
+	after = fold(again);
+	if (strcmp(before, after))
+		abort();
+	free(before);
+	free(after);
+	free(written);
+	pprof_facts_release(&read);
+	calltree_free(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct calltree *tree = calltree_new();
+	struct diag_message message = {0};
+	struct pprof_facts facts = {0};
+	void *bytes = NULL;
+	size_t count = 0;
+	FILE *in = size ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL;
+
+	if (!tree)
+		abort();
+	diag_set_level(DIAG_QUIET);
+	if (in && !pprof_load(in, "fuzz", &bytes, &count, &message)) {
+		pprof_is_profile(bytes, count);
+		/* Larger times than these overflow when they are multiplied by their period. */
+		if (!pprof_read(tree, bytes, count, "fuzz", NULL, &facts, &message) &&
+			!calltree_finish(tree) && calltree_total(tree) &&
+			calltree_total(tree) < UINT64_C(1) << 40 &&
+			facts.period_ns < 1 << 20)
+			check_back(tree, &facts);
+		else if (!message.text[0] && calltree_error(tree))
+			abort();
+	}
+	if (in)
+		fclose(in);
+	free(bytes);
+	pprof_facts_release(&facts);
+	calltree_free(tree);
+	return 0;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Profiles made field by field, and what reading them gives. */
+#ifndef TESTS_UNIT_PPROF_FIXTURE_H
+#define TESTS_UNIT_PPROF_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "cli/formats/folded.h"
+#include "cli/formats/pprof.h"
+#include "cli/formats/protobuf.h"
+
+/* The profile being made, a message of it, and a message or list in that. */
+static struct bytes all, part, inner;
+/* What the last reading told. */
+static struct pprof_facts facts;
+static struct diag_message message;
+
+static int set_up(void **state)
+{
+	(void)state;
+	all.used = part.used = inner.used = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	pprof_facts_release(&facts);
+	return 0;
+}
+
+static inline void fixture_release(void)
+{
+	bytes_release(&all);
+	bytes_release(&part);
+	bytes_release(&inner);
+}
+
+/* Read `all`. Returns the finished tree, NULL when that fails as @wanted says. */
+static struct calltree *read_all(const char *type, int wanted)
+{
+	struct calltree *tree = calltree_new();
+
+	message = (struct diag_message){0};
+	pprof_facts_release(&facts);
+	assert_int_equal(
+		pprof_read(tree, all.data, all.used, "x.pb", type, &facts, &message), wanted);
+	if (!wanted) {
+		assert_int_equal(calltree_finish(tree), 0);
+		return tree;
+	}
+	assert_non_null(strstr(message.text, "x.pb"));
+	calltree_free(tree);
+	return NULL;
+}
+
+static void check_tree(const struct calltree *tree, const char *wanted)
+{
+	char *written = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&written, &bytes);
+
+	assert_int_equal(folded_write(tree, out), 0);
+	fclose(out);
+	assert_string_equal(written, wanted);
+	free(written);
+}
+
+static const struct calltree_frame *frame_called(const struct calltree *tree, const char *name)
+{
+	for (uint32_t i = 0; i < calltree_frames(tree); i++)
+		if (!strcmp(calltree_frame_at(tree, i)->name, name))
+			return calltree_frame_at(tree, i);
+	fail_msg("no frame %s", name);
+	return NULL;
+}
+
+static inline int load(const void *data, size_t bytes, void **out, size_t *count)
+{
+	FILE *in = fmemopen((void *)(uintptr_t)data, bytes, "r");
+	int error;
+
+	message = (struct diag_message){0};
+	error = pprof_load(in, "x.pb.gz", out, count, &message);
+	fclose(in);
+	return error;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* Trees as pprof profiles, there and back; and the gzip they are packed in. */
+#include "tests/unit/pprof-fixture.h"
+
+#include <errno.h>
+#include <zlib.h>
+
+static struct calltree *grow(void)
+{
+	struct calltree *tree = calltree_new();
+	uint32_t main_frame = calltree_frame(tree, "main", "prog", CALLTREE_NATIVE);
+	uint32_t other = calltree_frame(tree, "f;\n\"x\"", "lib.so", CALLTREE_NATIVE);
+	uint32_t none = calltree_frame(tree, "[unsampled]", "", CALLTREE_SYNTHETIC);
+	uint32_t node = calltree_child(tree, CALLTREE_ROOT, main_frame);
+	uint32_t below = calltree_child(tree, node, other);
+
+	calltree_add(tree, node, 5);
+	calltree_add(tree, below, 7);
+	calltree_add(tree, calltree_child(tree, CALLTREE_ROOT, none), 1);
+	calltree_thread(tree, 0, "one (1/1)");
+	calltree_thread(tree, 1, "two (1/2)");
+	/* Of seven, three are of one thread and two of another. */
+	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 3, .thread = 1});
+	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 1, .thread = 0});
+	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 1, .thread = 0});
+	assert_int_equal(calltree_finish(tree), 0);
+	return tree;
+}
+
+/* Into `all`, as read_all() wants it. */
+static void write_tree(const struct picture_options *options, bool is_packed)
+{
+	struct calltree *tree = grow();
+	char *written = NULL;
+	size_t bytes;
+	void *loaded;
+	FILE *out = open_memstream(&written, &bytes);
+
+	assert_int_equal((is_packed ? pprof_write_gz : pprof_write)(tree, options, out), 0);
+	fclose(out);
+	assert_int_equal(!memcmp(written, "\x1f\x8b", 2), is_packed);
+	assert_int_equal(load(written, bytes, &loaded, &bytes), 0);
+	all.used = 0;
+	bytes_put(&all, loaded, bytes);
+	free(loaded);
+	free(written);
+	calltree_free(tree);
+}
+
+static void check_threads(const struct calltree *tree)
+{
+	assert_int_equal(calltree_samples(tree), 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct calltree_sample *sample = calltree_sample_at(tree, i);
+
+		assert_string_equal(calltree_thread_at(tree, sample->thread),
+			i ? "two (1/2)" : "one (1/1)");
+		assert_int_equal(sample->weight, i ? 3 : 2);
+	}
+}
+
+static void test_there_and_back(void **state)
+{
+	const struct picture_mark marks[] = {{1500000, 3, "a"}, {2000000, 4, "b c"}};
+	const struct picture_options options = {.title = "./prog x", .period_ns = 5000,
+		.duration_ns = 1000000, .created_s = 1234, .marks = marks, .mark_count = 2};
+
+	(void)state;
+	for (int is_packed = 0; is_packed < 2; is_packed++) {
+		struct calltree *tree;
+
+		write_tree(&options, is_packed);
+		assert_true(pprof_is_profile(all.data, all.used));
+		tree = read_all(NULL, 0);
+		check_tree(tree, "[unsampled] 1\nmain 5\nmain;f: \"x\" 7\n");
+		assert_string_equal(frame_called(tree, "f;\n\"x\"")->module, "lib.so");
+		assert_int_equal(frame_called(tree, "[unsampled]")->kind, CALLTREE_SYNTHETIC);
+		check_threads(tree);
+		calltree_free(tree);
+		assert_string_equal(facts.title, "./prog x");
+		assert_int_equal(facts.period_ns, 5000);
+		assert_int_equal(facts.duration_ns, 1000000);
+		assert_int_equal(facts.created_s, 1234);
+		assert_int_equal(facts.mark_count, 2);
+		assert_int_equal(facts.marks[1].time_ns, 2000000);
+		assert_int_equal(facts.marks[1].tid, 4);
+		assert_string_equal(facts.marks[1].text, "b c");
+	}
+}
+
+/* pprof says "File:" of the first mapping, which is the program by its rules. */
+static void test_the_program_comes_first(void **state)
+{
+	(void)state;
+	write_tree(&(struct picture_options){0}, false);
+	calltree_free(read_all(NULL, 0));
+	assert_string_equal(facts.title, "prog: samples");
+}
+
+static void test_counts_and_times(void **state)
+{
+	(void)state;
+	write_tree(&(struct picture_options){.count_name = "misses"}, false);
+	calltree_free(read_all("misses/count", 0));
+	assert_string_equal(facts.count_name, "misses");
+	assert_int_equal(facts.period_ns, 0);
+	write_tree(&(struct picture_options){.count_name = "bytes"}, false);
+	calltree_free(read_all("bytes/bytes", 0));
+	write_tree(&(struct picture_options){.count_name = "nanoseconds", .period_ns = 1}, false);
+	calltree_free(read_all(NULL, 0));
+	assert_int_equal(facts.period_ns, 1);
+}
+
+static void test_a_full_disk_is_an_error(void **state)
+{
+	struct calltree *tree = grow();
+	FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	setvbuf(full, NULL, _IONBF, 0);
+	assert_int_equal(pprof_write(tree, &(struct picture_options){0}, full), -ENOSPC);
+	clearerr(full);
+	assert_int_equal(pprof_write_gz(tree, &(struct picture_options){0}, full), -ENOSPC);
+	fclose(full);
+	calltree_free(tree);
+}
+
+/* ---- gzip ------------------------------------------------------------------------------------- */
+
+/* @bytes zeroes, up to a MiB, as a gzip file. Returns the size of it in @out (malloc). */
+static size_t zip_zeroes(size_t bytes, uint8_t **out)
+{
+	static uint8_t zeroes[1 << 20];
+	const size_t room = 65536;
+	z_stream stream = {.next_in = zeroes, .avail_in = (uInt)bytes, .avail_out = (uInt)room};
+
+	stream.next_out = *out = malloc(room);
+	assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, 31, 9, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+	deflateEnd(&stream);
+	return room - stream.avail_out;
+}
+
+static void test_gzip(void **state)
+{
+	uint8_t *packed;
+	size_t bytes = zip_zeroes(100000, &packed), count;
+	void *loaded;
+
+	(void)state;
+	assert_int_equal(load(packed, bytes, &loaded, &count), 0);
+	assert_int_equal(count, 100000);
+	free(loaded);
+	assert_int_equal(load(packed, bytes - 9, &loaded, &count), -EBADMSG);
+	assert_non_null(strstr(message.text, "data ends at byte"));
+	packed[bytes - 6] ^= 0xff; /* of the checksum */
+	assert_int_equal(load(packed, bytes, &loaded, &count), -EBADMSG);
+	assert_non_null(strstr(message.text, "is damaged at byte"));
+	free(packed);
+}
+
+/* gzip files behind each other are one. */
+static void test_a_bomb_is_refused(void **state)
+{
+	const unsigned times = PPROF_BYTES_MAX / (1 << 20);
+	uint8_t *packed;
+	size_t bytes = zip_zeroes(1 << 20, &packed), count;
+	uint8_t *bomb = malloc(bytes * (times + 1));
+	void *loaded;
+
+	(void)state;
+	for (unsigned i = 0; i <= times; i++)
+		memcpy(bomb + i * bytes, packed, bytes);
+	assert_int_equal(load(bomb, bytes * 3, &loaded, &count), 0);
+	assert_int_equal(count, 3 << 20);
+	free(loaded);
+	assert_int_equal(load(bomb, bytes * (times + 1), &loaded, &count), -EFBIG);
+	assert_non_null(strstr(message.text, "more than 512 MiB"));
+	free(bomb);
+	free(packed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_there_and_back),
+		TEST(test_the_program_comes_first),
+		TEST(test_counts_and_times),
+		TEST(test_a_full_disk_is_an_error),
+		TEST(test_gzip),
+		TEST(test_a_bomb_is_refused),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	fixture_release();
+	return failed;
+}
