@@ -120,6 +120,7 @@ static int start(void)
 	error = publish_file_open(&dump, path, PUBLISH_FILE_OWN);
 	if (error)
 		return error;
+	code_index = 0;
 	publish_file_put(&dump, &header, sizeof(header));
 	error = publish_file_flush(&dump);
 	if (!error)
