@@ -31,6 +31,19 @@ def test_address_sanitizer(run, tmp_path):
     assert (result.returncode, result.stdout) == (0, "hello\n")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files that change ids")
+def test_sudo_belongs_before_flamerun(run, tmp_path, confined):
+    if confined or os.statvfs(tmp_path).f_flag & os.ST_NOSUID:
+        pytest.skip("nothing changes ids here")
+    for name, hint in (("sudo", "put it first: sudo flamerun ..."), ("passwd", "run flamerun as ")):
+        shutil.copy("/bin/true", tmp_path / name)
+        os.chown(tmp_path / name, 65534, 65534)
+        os.chmod(tmp_path / name, 0o4755)
+        result = run(f"./{name}")
+        assert result.returncode == 125
+        assert result.stderr.splitlines()[1].startswith(f"flamerun: hint: {hint}")
+
+
 @pytest.mark.parametrize("sanitizer", ["thread", "undefined"])
 def test_other_sanitizers_run(run, tmp_path, sanitizer):
     if not compiles(tmp_path, f"-fsanitize={sanitizer}"):
