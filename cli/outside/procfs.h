@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Small files of /proc about processes and threads. Source: proc(5).
+ *
+ * Context: any thread.
+ */
+#ifndef CLI_OUTSIDE_PROCFS_H
+#define CLI_OUTSIDE_PROCFS_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "libprof/wire.h"
+
+/* The number behind "@name:" in /proc/@id/status, id a process or thread; -1 when there is none. */
+long procfs_number(pid_t id, const char *name);
+
+/* Where /proc/@pid/@name points, into @out (PATH_MAX). Returns 0 or -errno. */
+int procfs_link(pid_t pid, const char *name, char out[PATH_MAX]);
+
+/* The name of thread @tid of @pid, "" when it has gone. */
+void procfs_comm(pid_t pid, pid_t tid, char out[WIRE_COMM_BYTES]);
+
+/* The state of thread @tid of @pid: 'R', 'S', ...; 0 when it has gone. */
+char procfs_state(pid_t pid, pid_t tid);
+
+/*
+ * Up to @room threads of @pid into @tids. Returns how many there are, which may be more, or -errno.
+ */
+long procfs_threads(pid_t pid, pid_t *tids, size_t room);
+
+/* Open the file that tells a thread's CPU time. Returns an owned descriptor or -errno. */
+int procfs_clock_open(pid_t pid, pid_t tid);
+
+/*
+ * CPU time of the thread behind procfs_clock_open() in nanoseconds: of a thread that is on a CPU now,
+ * up to the kernel's last tick. Returns 0 or -errno.
+ */
+int procfs_clock_read(int clock, uint64_t *cpu_ns);
+
+#endif
