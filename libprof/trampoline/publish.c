@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/fork.h"
 
 static const struct publisher *const tools[] = {
@@ -39,6 +40,8 @@ static int fork_watched;
 
 unsigned flameprof_published(void)
 {
+	if (elsewhere.flameprof_published)
+		return elsewhere.flameprof_published();
 	return __atomic_load_n(&on, __ATOMIC_RELAXED);
 }
 
@@ -273,6 +276,8 @@ int flameprof_publish(unsigned what)
 	unsigned possible = 0;
 	int first = 0;
 
+	if (elsewhere.flameprof_publish)
+		return elsewhere.flameprof_publish(what);
 	for (unsigned tool = 0; tool < TOOLS; tool++)
 		possible |= tools[tool]->flag;
 	if (what & ~possible)
