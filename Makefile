@@ -162,7 +162,7 @@ Name: flameprof
 Description: a program profiles itself and draws flame graphs
 Version: $(VERSION)
 Libs: -L$${libdir} -lflameprof
-Libs.private: -lpthread
+Libs.private: -Wl,--eh-frame-hdr -lpthread
 Cflags: -I$${includedir}
 endef
 export pkgconfig_text
@@ -308,6 +308,9 @@ bench: all $(bench_programs) ## measure against alternatives, side by side; asse
 $(BUILD)/bench/bench-picture: $(BUILD)/librender.a
 $(BUILD)/bench/bench-picture: bench_libs = $(BUILD)/librender.a $(package_libs) -lz -lm
 
+$(BUILD)/bench/bench-aggregate: tests/bench/recording.h $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a
+$(BUILD)/bench/bench-aggregate: bench_libs = $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(cli_libs)
+
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
@@ -344,7 +347,7 @@ zshcompdir  ?= $(datarootdir)/zsh/site-functions
 fishcompdir ?= $(datarootdir)/fish/vendor_completions.d
 manuals := $(wildcard man/*.[1-9])
 .PHONY: install
-install: all ## install under DESTDIR, prefix
+install: all $(PKGCONFIG_FILE) ## install under DESTDIR, prefix
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(docdir)
 	$(INSTALL) -m 755 $(PROGRAM) $(DESTDIR)$(bindir)/flamerun
 	$(INSTALL) -m 644 $(LIBRARY) $(DESTDIR)$(libdir)/libflameprof.so.$(ABI)
