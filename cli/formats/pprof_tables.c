@@ -161,7 +161,8 @@ static int add_text(struct pprof_tables *tables, struct protobuf bytes)
 	return error;
 }
 
-static int add_comments(struct pprof_tables *tables, struct protobuf_field field)
+static int add_comments(
+	struct pprof_tables *tables, struct protobuf_field field, const uint8_t *at)
 {
 	uint64_t *comment, text;
 	int more, error = 0;
@@ -171,7 +172,7 @@ static int add_comments(struct pprof_tables *tables, struct protobuf_field field
 		if (!error)
 			*comment = text;
 	}
-	return error || !more ? error : pprof_damaged(tables, field.bytes.at, "damaged comments");
+	return error || !more ? error : pprof_damaged(tables, at, "damaged comments");
 }
 
 static int add_message(struct pprof_tables *tables, const struct protobuf_field *field)
@@ -201,7 +202,7 @@ static int add_field(struct pprof_tables *tables, const struct protobuf_field *f
 			  field->number == PROFILE_PERIOD_TYPE;
 
 	if (field->number == PROFILE_COMMENT)
-		return add_comments(tables, *field);
+		return add_comments(tables, *field, at);
 	if (is_message)
 		return field->type == PROTOBUF_BYTES
 			? add_message(tables, field)
@@ -277,8 +278,9 @@ int pprof_tables_read(struct pprof_tables *tables)
 	int error = 0, more = 0;
 
 	tables->start = in.at;
-	while (!error && (more = protobuf_next(&in, &field)) > 0)
-		error = add_field(tables, &field, field.bytes.at ? field.bytes.at : in.at);
+	for (const uint8_t *at = in.at; !error && (more = protobuf_next(&in, &field)) > 0;
+		at = in.at)
+		error = add_field(tables, &field, at);
 	if (!error && more)
 		error = pprof_damaged(tables, in.at, "something that is no pprof field");
 	if (!error && !tables->type_count)
