@@ -10,7 +10,7 @@ import library
 import profiled
 
 METHOD = re.compile(r"method-\d+")
-HEAVY = 5
+HEAVY = 3
 
 
 def innermost(stack):
@@ -18,21 +18,16 @@ def innermost(stack):
     return next((name for name in reversed(stack) if METHOD.fullmatch(name)), None)
 
 
-def looks_of(run):
-    """The test clock has no tick, but two samples may fall into one stretch of burning."""
-    return run.folded.total / 2
-
-
 def check_shares(run):
+    """By the CPU clock, as the truth is; it looks at most at the kernel's tick."""
     truth = {name: ns for name, ns in run.truth.items() if METHOD.fullmatch(name)}
-    total_ns = run.truth_s * 1e9
-    looks = looks_of(run)
     for name, ns in truth.items():
-        # The lightest heavy ones are too rare to be told from half as much.
-        if ns / total_ns < 0.1:
+        share = ns / (run.truth_s * 1e9)
+        # The lightest of the heavy ones are too rare to be told from half as much.
+        if share < 0.25:
             continue
         weight = run.folded.where(lambda stack, n=name: innermost(stack) == n)
-        folded.assert_share(run.folded, weight, ns / total_ns, looks, name)
+        folded.assert_share(run.folded, weight, share, run.folded.total, name)
 
 
 def check_shape(run, depth):
@@ -46,13 +41,13 @@ def check_shape(run, depth):
         assert all(METHOD.fullmatch(name) for name in inner[0::2]), stack
         assert set(inner[1::2]) == {"evaluate"}, stack
         depths.add(len(inner) // 2)
-    assert max(depths) == depth and min(depths) == 1
+    assert 0.8 * depth < max(depths) <= depth and min(depths) < 0.2 * depth
 
 
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_methods_by_name(tmp_path, link):
     program = library.build("stubs.c", tmp_path, link=link)
-    run = profiled.profile(tmp_path, program, "3000", clock_hz=2000)
+    run = profiled.profile(tmp_path, program, "8000")
     assert run.status == 0, run.stderr
     check_shape(run, 30)
     check_shares(run)
@@ -65,17 +60,10 @@ def test_deep_recursion(tmp_path):
     check_shape(run, 500)
 
 
-def test_by_the_cpu_clock(tmp_path):
-    program = library.build("stubs.c", tmp_path)
-    run = profiled.profile(tmp_path, program, "4000")
-    assert run.status == 0, run.stderr
-    check_shape(run, 30)
-
-
 def test_names_of_stubs_that_are_gone(tmp_path):
     """Other stubs in the same places: each life's samples keep the names of that life."""
     program = library.build("stubs.c", tmp_path)
-    run = profiled.profile(tmp_path, program, "4000", "30", "4", clock_hz=2000)
+    run = profiled.profile(tmp_path, program, "8000", "30", "4")
     assert run.status == 0, run.stderr
     check_shape(run, 30)
     said = {name for name in run.truth if METHOD.fullmatch(name)}
@@ -83,10 +71,10 @@ def test_names_of_stubs_that_are_gone(tmp_path):
     met = {innermost(stack) for stack, _ in run.folded.stacks}
     assert said <= met
     for life in range(4):
-        ns = sum(run.truth[f"method-{i + 100 * life}"] for i in range(HEAVY))
         names = {f"method-{i + 100 * life}" for i in range(HEAVY)}
+        share = sum(run.truth[name] for name in names) / (run.truth_s * 1e9)
         weight = run.folded.where(lambda stack, n=names: innermost(stack) in n)
-        folded.assert_share(run.folded, weight, ns / (run.truth_s * 1e9), looks_of(run), f"life {life}")
+        folded.assert_share(run.folded, weight, share, run.folded.total, f"life {life}")
 
 
 def test_library_profiles_itself(tmp_path):

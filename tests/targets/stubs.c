@@ -12,7 +12,7 @@
 #include "tests/targets/spin.h"
 
 #define METHODS 100u
-#define HEAVY	5u
+#define HEAVY	3u
 
 struct method {
 	char name[32];
