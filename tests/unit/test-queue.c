@@ -323,6 +323,41 @@ static void a_ceiling_of_one_byte_drops_everything(void **state)
 	assert_true(counters.high_water_bytes > 1);
 }
 
+static void blocks_are_used_again_and_bounded(void **state)
+{
+	struct fixture *f = *state;
+	struct queue_item *items[2], *item;
+	unsigned samples, bytes;
+
+	limit(f, 2 * MIB);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		fill_ring(f, 0, &samples, &bytes);
+		queue_harvest(&f->queue, f->arena, 0, NEVER);
+		items[turn] = take_batch(f);
+		/* What the first round wrote is not in the second's way. */
+		assert_int_equal(count_batch(items[turn]->batch, 1), samples);
+		queue_done(&f->queue, items[turn]);
+	}
+	assert_ptr_equal(items[0], items[1]);
+	assert_true(f->queue.spare_bytes > 0);
+	/* A small batch does not take a large block. */
+	push(f, 0, 1, 3);
+	queue_harvest(&f->queue, f->arena, 0, NEVER);
+	item = take_batch(f);
+	assert_ptr_not_equal(item, items[0]);
+	assert_true(f->queue.pending_bytes < 3 * 65536);
+	queue_done(&f->queue, item);
+	for (unsigned turn = 0; turn < 10; turn++) {
+		fill_ring(f, 0, &samples, &bytes);
+		queue_harvest(&f->queue, f->arena, 0, NEVER);
+	}
+	while ((item = queue_take(&f->queue)))
+		queue_done(&f->queue, item);
+	assert_int_equal(f->queue.pending_bytes, 0);
+	assert_in_range(f->queue.spare_bytes, 1, 2 * MIB / 8);
+	assert_int_equal(pages_mapped_bytes, f->queue.spare_bytes);
+}
+
 static void without_memory_batches_are_dropped_and_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -539,6 +574,7 @@ int main(void)
 		TEST(the_ceiling_drops_the_newest_batch_whole),
 		TEST(a_taken_batch_counts_until_it_is_done),
 		TEST(a_ceiling_of_one_byte_drops_everything),
+		TEST(blocks_are_used_again_and_bounded),
 		TEST(without_memory_batches_are_dropped_and_counted),
 		TEST(damage_is_skipped_and_counted),
 		TEST(a_wild_head_is_survived),
