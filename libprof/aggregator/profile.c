@@ -51,6 +51,11 @@ void store_end(struct flameprof_profile *p, uint64_t end_ns)
 	p->end_ns = end_ns;
 }
 
+size_t store_bytes(const struct flameprof_profile *p)
+{
+	return p->account.used_bytes;
+}
+
 void flameprof_profile_free(struct flameprof_profile *p)
 {
 	struct pages_account *account;
