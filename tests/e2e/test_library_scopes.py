@@ -195,7 +195,8 @@ def test_it_compiles_silently_in(compiler, source, standard, level, tmp_path):
         'FLAMEPROF_SCOPE_AS(c, "c.svg", .rate = 7);\nif (flameprof_scope_status(&c)) return 2;'
     if standard == "c++17":
         scopes = 'flameprof_options o; o.title = name;\nFLAMEPROF_SCOPE("a.svg");\n' \
-            'FLAMEPROF_SCOPE("b.svg", o);\nflameprof_scope c("c.svg", o);\nif (c.status()) return 2;'
+            'FLAMEPROF_SCOPE("b.svg", o);\nflameprof_scope c("c.svg", o);\n' \
+            'if (c.status()) return 2;'
     text = library.write(tmp_path, "uses" + source[6:], uses.replace("SCOPES", scopes))
     library.build(text, tmp_path, compiler=compiler, flags=(
         level, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror"))

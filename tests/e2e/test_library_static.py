@@ -101,8 +101,8 @@ def test_it_serves_cxx(tmp_path):
 def test_static_linking_is_silent(tmp_path):
     """And works without call-frame information, which gcc -static leaves out: leaves have names."""
     source = library.write(tmp_path, "self.c", SELF)
-    result = subprocess.run(["gcc", "-O2", "-static", f"-I{library.HEADERS}", "-o", tmp_path / "self",
-                             source, library.ARCHIVE], text=True, check=True,
+    result = subprocess.run(["gcc", "-O2", "-static", f"-I{library.HEADERS}", "-o",
+                             tmp_path / "self", source, library.ARCHIVE], text=True, check=True,
                             stderr=subprocess.PIPE)
     assert result.stderr == ""
     said = library.said(library.run(tmp_path / "self", cwd=tmp_path))
@@ -168,13 +168,14 @@ def test_preloaded_and_linked_shared_are_one(flamerun, tmp_path):
     env = library.environment(LD_PRELOAD=str(library.SHARED))
     said = library.said(library.run(program, cwd=tmp_path, env=env))
     assert (said["start"], said["stop"]) == (0, 0)
-    said = library.said(library.run(flamerun, "-q", "-o", "all.folded", "--", program, cwd=tmp_path))
+    result = library.run(flamerun, "-q", "-o", "all.folded", "--", program, cwd=tmp_path)
+    said = library.said(result)
     assert (said["start"], said["status"]) == (-errno.EBUSY, 5)
 
 
 def test_its_names_are_its_own():
-    names = subprocess.run(["nm", "-g", "--defined-only", "-P", library.ARCHIVE], check=True, text=True,
-                           stdout=subprocess.PIPE).stdout.splitlines()
+    names = subprocess.run(["nm", "-g", "--defined-only", "-P", library.ARCHIVE], check=True,
+                           text=True, stdout=subprocess.PIPE).stdout.splitlines()
     names = {line.split()[0] for line in names if " " in line}
     assert "flameprof_start" in names
     # gdb finds generated code by these two, whichever library has them.
@@ -212,6 +213,7 @@ def test_what_is_installed_can_be_used(tmp_path):
         [installed / "bin/flamerun", "--version"], check=True, text=True,
         stdout=subprocess.PIPE).stdout)
     for header in headers:
-        subprocess.run(["gcc", "-fsyntax-only", "-x", "c", installed / "include" / header], check=True)
+        subprocess.run(["gcc", "-fsyntax-only", "-x", "c", installed / "include" / header],
+                       check=True)
     subprocess.run([*make, "uninstall"], check=True, env=env, stdout=subprocess.DEVNULL)
     assert not [path for path in pathlib.Path(stage).rglob("*") if not path.is_dir()]
