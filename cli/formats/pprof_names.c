@@ -69,10 +69,10 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 
 static int is_named(const struct pprof_tables *tables, const struct pprof_function *function)
 {
-	char start[2];
+	char text[2];
 
-	return function && (*pprof_text(tables, function->name, start, sizeof(start)) ||
-				   *pprof_text(tables, function->system_name, start, sizeof(start)));
+	return function && (*pprof_text(tables, function->name, text, sizeof(text)) ||
+				   *pprof_text(tables, function->system_name, text, sizeof(text)));
 }
 
 static uint32_t frame_of_function(const struct pprof_tables *tables, struct calltree *tree,
@@ -195,7 +195,8 @@ static uint32_t frame_of_address(struct pprof_tables *tables, struct calltree *t
 	const struct pprof_location *location, struct pprof_mapping *mapping)
 {
 	char file[PPROF_NAME_BYTES], text[PPROF_NAME_BYTES + 32];
-	const char *module = is_generated(tables, mapping) ? "" : module_name(tables, mapping, file);
+	const char *module =
+		is_generated(tables, mapping) ? "" : module_name(tables, mapping, file);
 	struct symbols_name name;
 	uint64_t address;
 	int handle;
@@ -243,7 +244,8 @@ int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
 	return error;
 }
 
-static const char *why_unnamed(const struct pprof_tables *tables, const struct pprof_mapping *mapping)
+static const char *why_unnamed(
+	const struct pprof_tables *tables, const struct pprof_mapping *mapping)
 {
 	if (mapping->handle < 0)
 		return "it cannot be read";

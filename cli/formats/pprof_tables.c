@@ -115,8 +115,9 @@ static int add_mapping(struct pprof_tables *tables, struct protobuf message)
 		error = APPEND(tables, mapping, &mapping);
 	if (error)
 		return error;
-	*mapping = (struct pprof_mapping){.id = numbers[1], .start = numbers[2], .limit = numbers[3],
-		.offset = numbers[4], .file = numbers[5], .build_id = numbers[6], .handle = -2};
+	*mapping = (struct pprof_mapping){.id = numbers[1], .start = numbers[2],
+		.limit = numbers[3], .offset = numbers[4], .file = numbers[5],
+		.build_id = numbers[6], .handle = -2};
 	return mapping->id ? 0 : pprof_damaged(tables, message.at, "a mapping without an id");
 }
 

@@ -44,7 +44,7 @@ struct pprof_location {
 	uint64_t mapping; /* id, 0: none */
 	uint64_t address;
 	struct protobuf message;
-	uint32_t first_frame; /* in pprof_tables.frames, innermost first; PPROF_UNSET: not named yet */
+	uint32_t first_frame; /* in tables.frames, innermost first; PPROF_UNSET: none yet */
 	uint32_t frame_count;
 };
 
