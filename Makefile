@@ -312,6 +312,9 @@ $(BUILD)/bench/bench-picture: bench_libs = $(BUILD)/librender.a $(package_libs) 
 $(BUILD)/bench/bench-aggregate: tests/bench/recording.h $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a
 $(BUILD)/bench/bench-aggregate: bench_libs = $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(cli_libs)
 
+$(BUILD)/bench/bench-stub: $(BUILD)/libprof.a
+$(BUILD)/bench/bench-stub: bench_libs = $(BUILD)/libprof.a -lpthread -ldl
+
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
