@@ -24,6 +24,7 @@ enum { TOOLS = sizeof(tools) / sizeof(*tools) };
 
 /* What region->published points to; made when the first tool hears of the region. */
 struct known {
+	struct known *next, **at; /* list of all: checkers of leaks do not look into regions */
 	void *state[TOOLS];
 	uint8_t tools;	/* bit t: tools[t] knows the region */
 	uint8_t slot[]; /* bit t: it knows this slot */
@@ -37,6 +38,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned on;   /* atomic; flags; written under the lock */
 static unsigned ever; /* atomic: some tool was on, so that ends have to be told */
 static int fork_watched;
+static struct known *all_known;
 
 unsigned flameprof_published(void)
 {
@@ -91,6 +93,33 @@ static int tell_slot(struct region *region, uint32_t slot, unsigned tool)
 	return heard(tool, error);
 }
 
+static struct known *know(struct region *region)
+{
+	struct known *known = calloc(1, sizeof(*known) + region->slots);
+
+	if (!known)
+		return NULL;
+	known->next = all_known;
+	known->at = &all_known;
+	if (all_known)
+		all_known->at = &known->next;
+	all_known = known;
+	return region->published = known;
+}
+
+static void forget(struct region *region)
+{
+	struct known *known = region->published;
+
+	if (!known)
+		return;
+	*known->at = known->next;
+	if (known->next)
+		known->next->at = known->at;
+	region->published = NULL;
+	free(known);
+}
+
 /* Returns the first error; goes on for all slots. */
 static int tell_region(struct region *region, unsigned tool)
 {
@@ -99,10 +128,7 @@ static int tell_region(struct region *region, unsigned tool)
 
 	if (!is_on(tool))
 		return 0;
-	if (!region->published)
-		region->published = calloc(1, sizeof(struct known) + region->slots);
-
-	struct known *known = region->published;
+	struct known *known = region->published ? region->published : know(region);
 
 	if (!known)
 		return -ENOMEM;
@@ -157,8 +183,7 @@ void publish_remove_region(struct region *region)
 			tools[tool]->remove_region(region, known->state[tool]);
 	}
 	flush_all();
-	region->published = NULL;
-	free(known);
+	forget(region);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -109,32 +109,60 @@ void publish_file_close(struct publish_file *file)
 }
 
 /* Would a write pass the limit on file sizes? The kernel would kill the host with SIGXFSZ. */
-static int passes_limit(const struct publish_file *file)
+static int passes_limit(const struct publish_file *file, size_t count)
 {
 	struct rlimit limit;
 	struct stat status;
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return 0;
-	return fstat(file->fd, &status) || status.st_size + file->used > limit.rlim_cur;
+	return fstat(file->fd, &status) || status.st_size + count > limit.rlim_cur;
+}
+
+/* Returns how much was written: less than @count with file->error set, or errno EFAULT. */
+static size_t write_out(struct publish_file *file, const char *bytes, size_t count)
+{
+	size_t done = 0;
+
+	if (!file->error && count && passes_limit(file, count))
+		file->error = -EFBIG;
+	while (!file->error && done < count) {
+		ssize_t part = write(file->fd, bytes + done, count - done);
+
+		if (part > 0)
+			done += part;
+		else if (part && errno == EFAULT)
+			break;
+		else if (!part || errno != EINTR)
+			file->error = part ? -errno : -EIO;
+	}
+	return done;
 }
 
 int publish_file_flush(struct publish_file *file)
 {
-	size_t done = 0;
-
-	if (!file->error && file->used && passes_limit(file))
-		file->error = -EFBIG;
-	while (!file->error && done < file->used) {
-		ssize_t count = write(file->fd, file->buffer + done, file->used - done);
-
-		if (count > 0)
-			done += count;
-		else if (!count || errno != EINTR)
-			file->error = count ? -errno : -EIO;
-	}
+	write_out(file, file->buffer, file->used);
 	file->used = 0;
 	return file->error;
+}
+
+void publish_file_put_memory(struct publish_file *file, uintptr_t address, size_t count)
+{
+	static const char zeros[4096];
+
+	publish_file_flush(file);
+	while (count && !file->error) {
+		size_t done = write_out(file, (const char *)address, count);
+		/* Pages can be read or not, and are multiples of these. */
+		size_t skipped = sizeof(zeros) - (address + done) % sizeof(zeros);
+
+		if (skipped > count - done)
+			skipped = count - done;
+
+		write_out(file, zeros, skipped);
+		address += done + skipped;
+		count -= done + skipped;
+	}
 }
 
 void publish_file_put(struct publish_file *file, const void *bytes, size_t count)

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -128,23 +127,6 @@ static int start(void)
 	if (error)
 		publish_file_drop(&dump);
 	return error;
-}
-
-/* The host's code may be executable and not readable; perf wants bytes of some kind. */
-static void put_host_code(uintptr_t address, size_t bytes)
-{
-	char part[4096];
-
-	while (bytes) {
-		size_t count = bytes < sizeof(part) ? bytes : sizeof(part);
-		struct iovec to = {part, count}, from = {(void *)address, count};
-
-		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)count)
-			memset(part, 0, count);
-		publish_file_put(&dump, part, count);
-		address += count;
-		bytes -= count;
-	}
 }
 
 /* The record up to the code; the code's bytes follow. */
@@ -317,8 +299,9 @@ static int add_slot(const struct region *region, uint32_t slot, void *state)
 	(void)state;
 	put_unwinding(region, start_address, bytes);
 	put_load(start_address, bytes, region->slot[slot].name);
+	/* The host's may be executable and not readable; perf wants bytes of some kind. */
 	if (region->kind == FLAMEPROF_CODE_HOST)
-		put_host_code(start_address, bytes);
+		publish_file_put_memory(&dump, start_address, bytes);
 	else
 		publish_file_put(&dump, (const void *)start_address, bytes);
 	return 0;
