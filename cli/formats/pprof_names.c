@@ -97,12 +97,14 @@ static uint32_t frame_of_function(const struct pprof_tables *tables, struct call
 
 static int add_frame(struct pprof_tables *tables, uint32_t frame)
 {
-	int error = pprof_reserve(&tables->frames, tables->frame_count, &tables->frame_room,
-		sizeof(*tables->frames));
+	uint32_t *more = pprof_grow(
+		tables->frames, tables->frame_count, &tables->frame_room, sizeof(*more));
+	int error = pprof_grow_error(tables->frame_count);
 
-	if (error)
+	if (!more)
 		return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
 			error == -E2BIG ? "too many inlined functions" : strerror(-error));
+	tables->frames = more;
 	tables->frames[tables->frame_count++] = frame;
 	return 0;
 }

@@ -29,9 +29,11 @@ int pprof_pool_add(struct pprof_pool *pool, const char *text, uint32_t *number)
 
 	if (at == UINT32_MAX) {
 		at = pool->count;
-		error = pprof_reserve(&pool->texts, at, &pool->room, sizeof(*pool->texts));
-		if (error)
-			return error;
+		char **more = pprof_grow(pool->texts, at, &pool->room, sizeof(*more));
+
+		if (!more)
+			return pprof_grow_error(at);
+		pool->texts = more;
 		pool->texts[at] = strdup(text);
 		if (!pool->texts[at])
 			return -ENOMEM;

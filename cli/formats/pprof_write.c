@@ -249,7 +249,7 @@ static int deflate_to(const struct bytes *bytes, FILE *out)
 {
 	z_stream stream = {.next_in = bytes->data, .avail_in = 0};
 	size_t left = bytes->used;
-	uint8_t piece[65536];
+	uint8_t piece[65536] = {0};
 	int status = Z_OK;
 
 	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 9,
