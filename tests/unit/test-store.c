@@ -410,9 +410,17 @@ static void many_random_stacks_come_back(void **state)
 	/* Each stack and each node once. */
 	for (uint32_t i = 0; i < p->stack_count; i++)
 		assert_int_equal(profile_find_stack(p, profile_stack(p, i)), i + 1);
-	for (uint32_t i = 1; i <= p->node_count; i++)
-		assert_int_equal(profile_find_node(p, profile_node(p, i)->parent,
-					 profile_node_frame(profile_node(p, i))), i);
+	uint32_t *hashes = calloc(p->node_count + 1, sizeof(*hashes));
+	for (uint32_t i = 1; i <= p->node_count; i++) {
+		const struct profile_node *node = profile_node(p, i);
+		uint64_t frame = profile_node_frame(node);
+
+		hashes[i] = profile_path_hash(hashes[node->parent], frame);
+		assert_int_equal(profile_find_node(p, node->parent, frame, hashes[i]), i);
+	}
+	for (uint32_t i = 0; i < p->stack_count; i++)
+		assert_int_equal(profile_stack(p, i)->path_hash, hashes[profile_stack(p, i)->node]);
+	free(hashes);
 	flameprof_profile_free(p);
 }
 
