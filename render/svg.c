@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The picture as SVG, three layers in one file: the call tree as data, the script that takes over in
- * a browser, what cairo drew. The script comes before what it hides, or a browser would lay it out.
+ * The picture as SVG, three layers in one file: the call tree as data, the script that takes over
+ * in a browser, what cairo drew. The script comes before what it hides, or a browser would lay it
+ * out.
  *
  * cairo's own output is cut only at the end of its first <svg> tag and at its last </svg>: between
  * them its versions differ. One number is dropped there, see put_body(), and the others are said

@@ -120,7 +120,8 @@ export function visibleBoxes(tree, view, boxes) {
 		if (right > 0 && left < width && tree.total[i] > 0) {
 			if (right - left < narrowest) {
 				if (row >= firstRow)
-					runs.extend(row, i, left, right, isMarked !== null && isMarked(i));
+					runs.extend(row, i, left, right,
+						isMarked !== null && isMarked(i));
 			} else {
 				if (row >= firstRow) {
 					runs.end(row);

@@ -124,7 +124,8 @@ function sheetOf(viewer) {
 		nameOf: node => labelOf(viewer, node),
 		colorsOf: ({node, merged, marked}, i) => {
 			const frame = tree.frame[node[i]];
-			const isMatch = merged[i] ? marked[i] : node[i] > 0 && finder.matches?.[frame];
+			const isMatch = merged[i] ? marked[i]
+				: node[i] > 0 && finder.matches?.[frame];
 			if (isMatch)
 				return {fill: '#a371f7', ink: '#160b2b'};
 			const place = merged[i] ? profile.mergedColor

@@ -27,7 +27,8 @@
  * What a search has found, see search.js.
  * @typedef {object} Marks
  * @property {Uint8Array} frames by frame, 1 when it matches
- * @property {Uint8Array} stacks by node of the tree the columns gave, 1 when it or one above matches
+ * @property {Uint8Array} stacks by node of the tree the columns gave, 1 when it matches or one
+ *         above it
  * @property {Uint32Array} next by the same, the first node from it on that matches
  */
 

@@ -130,7 +130,8 @@ export class Viewer {
 		const ends = [this.rowAt(0), this.rowAt(this.height)];
 		const complete = visibleBoxes(this.tree, {...this.camera.span, width: this.width,
 			firstRow: Math.max(Math.min(...ends), 0), lastRow: Math.max(...ends),
-			narrowest: this.profile.narrowestPx, isMarked: this.finder.markIn(this.tree),
+			narrowest: this.profile.narrowestPx,
+			isMarked: this.finder.markIn(this.tree),
 			until: performance.now() + EXPANDING_MS}, this.boxes);
 		this.painter.draw(this.boxes, i => this.groupOf(this.boxes, i),
 			row => this.topOf(row), node => labelOf(this, node), this.width);

@@ -135,7 +135,8 @@ static void measure(const char *what, struct calltree *tree)
 			size_t drawn = find(text, script, "<g id=\"flamerun-static\"");
 			double per_100k = 1e5 / calltree_nodes(tree);
 
-			printf("%-14s %6u nodes, svg %4.0f KB per 100k in %.2f s (data %3.0f, static "
+			printf("%-14s %6u nodes, svg %4.0f KB per 100k in %.2f s (data %3.0f, "
+			       "static "
 			       "%3zu, viewer %2zu), 1/%.0f of flamegraph.pl's",
 				what, calltree_nodes(tree),
 				((double)(script - data) * per_100k +

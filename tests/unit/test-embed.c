@@ -149,8 +149,10 @@ static void test_small_tree_comes_back(void **state)
 		"\3lib\4prog");
 	assert_memory_equal(columns[EMBED_FRAME_MODULES].at, "\2\0\1", 3);
 	assert_memory_equal(columns[EMBED_FRAME_KINDS].at, "\0\5\1", 3);
-	check_nodes(&got, (struct reader_node[]){{3, 0, 0}, {0, 0, 0}, {2, 1, UINT64_C(1) << 40},
-				  {1, 0, 300}}, 4, 3);
+	check_nodes(&got,
+		(struct reader_node[]){
+			{3, 0, 0}, {0, 0, 0}, {2, 1, UINT64_C(1) << 40}, {1, 0, 300}},
+		4, 3);
 	check_samples(columns);
 	free(got.raw);
 	calltree_free(tree);
@@ -185,9 +187,11 @@ static void test_the_view_is_told(void **state)
 
 static void test_marks_have_columns(void **state)
 {
-	const struct picture_mark marks[] = {{1000, 1, "one"}, {300000, 2, ""}, {300999, 1, "e\xff"}};
+	const struct picture_mark marks[] = {
+		{1000, 1, "one"}, {300000, 2, ""}, {300999, 1, "e\xff"}};
 	struct calltree *tree = calltree_new();
-	struct embedded got = embed(tree, &(struct picture_options){.marks = marks, .mark_count = 3});
+	struct embedded got =
+		embed(tree, &(struct picture_options){.marks = marks, .mark_count = 3});
 
 	(void)state;
 	assert_memory_equal(got.columns[EMBED_MARK_TIMES].at, "\1\xab\2\0", 4); /* 1, 299, 0 */
@@ -291,9 +295,9 @@ static void test_trees_come_back(void **state)
 		for (uint32_t at = 0; at < order.nodes; at++) {
 			const struct calltree_node *node = calltree_node_at(tree, order.order[at]);
 
-			wanted[at] = (struct reader_node){
-				at ? order.rank[node->frame] : order.frames,
-				at ? order.position[node->parent] : 0, node->self};
+			wanted[at] =
+				(struct reader_node){at ? order.rank[node->frame] : order.frames,
+					at ? order.position[node->parent] : 0, node->self};
 		}
 		check_nodes(&got, wanted, order.nodes, order.frames);
 		free(wanted);
