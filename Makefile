@@ -313,7 +313,7 @@ $(BUILD)/bench/bench-aggregate: tests/bench/recording.h $(BUILD)/libcli.a $(BUIL
 $(BUILD)/bench/bench-aggregate: bench_libs = $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(cli_libs)
 
 $(BUILD)/bench/bench-stub: $(BUILD)/libprof.a
-$(BUILD)/bench/bench-stub: bench_libs = $(BUILD)/libprof.a -lpthread -ldl
+$(BUILD)/bench/bench-stub: bench_libs = -fno-omit-frame-pointer $(BUILD)/libprof.a -lpthread -ldl
 
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)

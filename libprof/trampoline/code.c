@@ -27,6 +27,16 @@ struct code {
 static struct code *unused;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* unused; and removals, one at a time */
 
+static struct code *new_code(void)
+{
+	char *room = lasting_room(NULL, sizeof(struct code) + _Alignof(struct code));
+
+	if (!room)
+		return NULL;
+	return (struct code *)(((uintptr_t)room + _Alignof(struct code) - 1) &
+			       ~(uintptr_t)(_Alignof(struct code) - 1));
+}
+
 static struct code *take(void)
 {
 	struct code *code;
@@ -37,7 +47,7 @@ static struct code *take(void)
 	if (code)
 		unused = code->next_unused;
 	pthread_mutex_unlock(&lock);
-	return code ? code : (struct code *)lasting_room(NULL, sizeof(*code));
+	return code ? code : new_code();
 }
 
 static void give(struct code *code)
