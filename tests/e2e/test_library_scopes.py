@@ -113,6 +113,11 @@ def test_a_fork_child_leaves_it_to_the_parent(program, tmp_path):
     assert_only_inside(tmp_path / "child.folded")
 
 
+def test_the_end_of_the_program_waits_for_a_picture(program, tmp_path):
+    assert leave(program, "exit-drawing", tmp_path, 7)["early"] == 1
+    assert_only_inside(tmp_path / "exit-drawing.folded")
+
+
 def test_the_program_may_stop_it(program, tmp_path):
     said = leave(program, "stopped", tmp_path)
     assert (said["stop"], said["end"]) == (0, -errno.ESRCH)

@@ -124,20 +124,44 @@ def test_no_thread_but_one_and_all_signals_blocked_in_it(tmp_path):
         assert int(re.search(r"SigBlk:\t([0-9a-f]+)", main).group(1), 16) == 0
 
 
+READS = """
+    #include <errno.h>
+    #include <stdio.h>
+    #include <unistd.h>
+    int main(void)
+    {
+        char text[8];
+
+        puts("ready");
+        fflush(stdout);
+        return read(STDIN_FILENO, text, sizeof(text)) < 0 ? errno : 0;
+    }"""
+
+
 def test_reads_are_restarted(tmp_path):
     """SA_RESTART: a program that waits for input does not notice the signal."""
-    with Program(tmp_path, "cat", settings="duration=0.2:output=a.folded") as program:
-        program.process.stdin.write(b"one\n")
-        program.process.stdin.flush()
-        program.reads()
+    program = library.build(library.write(tmp_path, "reads.c", READS), tmp_path)
+    with Program(tmp_path, program, settings="duration=0.2:output=a.folded") as reads:
+        reads.reads()
         for _ in range(20):
-            program.ask()
+            reads.ask()
             time.sleep(0.01)
-        program.process.stdin.write(b"two\n")
-        program.process.stdin.flush()
-        assert program.reads() == "two"
-        program.process.stdin.close()
-        assert program.process.wait(20) == 0
+        assert reads.process.poll() is None
+        reads.process.stdin.write(b"input")
+        reads.process.stdin.flush()
+        assert reads.process.wait(20) == 0
+
+
+def test_its_thread_is_not_sampled(tmp_path):
+    settings = "duration=1:clock=elapsed:output=a.folded"
+    with Program(tmp_path, PYTHON, "-c", BUSY, settings=settings) as program:
+        program.reads()
+        timers = pathlib.Path(f"/proc/{program.process.pid}/timers")
+        program.ask()
+        wait_for(timers.read_text)
+        time.sleep(0.2)
+        notified = re.findall(r"notify: signal/tid\.(\d+)", timers.read_text())
+        assert notified == [str(program.process.pid)]
 
 
 def test_the_end_of_the_program_ends_the_snapshot(tmp_path):

@@ -135,6 +135,32 @@ def test_standard_error_that_became_something_else_is_left_alone(tmp_path):
         assert program.said() == ""
 
 
+VFORKS = """
+    #include <signal.h>
+    #include <stdio.h>
+    #include <unistd.h>
+    int main(void)
+    {
+        if (!vfork()) {
+            kill(getpid(), SIGUSR2);
+            _exit(0);
+        }
+        puts("back");
+        fflush(stdout);
+        for (volatile unsigned long i = 0;; i++);
+    }"""
+
+
+def test_a_signal_to_a_vfork_child_is_not_the_parent_s(tmp_path):
+    program = library.build(library.write(tmp_path, "vforks.c", VFORKS), tmp_path)
+    with Program(tmp_path, program, settings="duration=0.1:output=a.folded") as vforks:
+        vforks.reads()
+        time.sleep(0.5)
+        assert not (tmp_path / "a.folded").exists()
+        vforks.ask()
+        wait_for((tmp_path / "a.folded").exists)
+
+
 PROFILES_ITSELF = """
     #include <stdio.h>
     #include <unistd.h>
