@@ -14,6 +14,7 @@
 struct publish_file {
 	int fd; /* -1: not open */
 	int error; /* -errno of the first write that failed; nothing is written after it */
+	size_t unlimited; /* bytes that may be written before limits are looked at again */
 	size_t used;
 	char buffer[16384];
 };

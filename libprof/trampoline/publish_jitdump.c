@@ -50,14 +50,19 @@ static struct publish_file dump = {.fd = -1};
 static void *marker; /* perf finds the file by this mapping */
 static size_t marker_bytes;
 static uint64_t code_index;
+static uint64_t batch_ns; /* 0: ask the clock */
+static uint32_t own_pid;
 
-/* What perf record -k 1 stamps samples with. */
+/* What perf record -k 1 stamps samples with. All that is told together happened now. */
 static uint64_t now_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+	if (!batch_ns) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		batch_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	}
+	return batch_ns;
 }
 
 static int map_marker(void)
@@ -102,6 +107,7 @@ static int start(void)
 	if (error)
 		return error;
 	code_index = 0;
+	own_pid = header.pid;
 	publish_file_put(&dump, &header, sizeof(header));
 	error = publish_file_flush(&dump);
 	if (!error)
@@ -117,8 +123,9 @@ static void put_load(uintptr_t address, size_t bytes, const char *name)
 	size_t name_bytes = strlen(name) + 1;
 	struct load load = {
 		.prefix = {CODE_LOAD, sizeof(load) + name_bytes + bytes, now_ns()},
-		.pid = getpid(),
-		.tid = gettid(),
+		.pid = own_pid,
+		/* Whichever thread: code is the process's, and asking costs a system call. */
+		.tid = own_pid,
 		.vma = address,
 		.code_addr = address,
 		.code_size = bytes,
@@ -186,6 +193,7 @@ static int add_slot(const struct region *region, uint32_t slot, void *state)
 
 static int flush(void)
 {
+	batch_ns = 0;
 	if (!publish_file_flush(&dump))
 		return 0;
 	publish_file_drop(&dump);
