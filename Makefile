@@ -42,7 +42,8 @@ build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfuti
 build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need))))
 test_packages  := libcmocka-dev libunwind-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
-	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go
+	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go \
+	gdb linux-perf libc++abi1-14
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	libcmocka-dev libunwind-dev
 
@@ -162,7 +163,7 @@ Name: flameprof
 Description: a program profiles itself and draws flame graphs
 Version: $(VERSION)
 Libs: -L$${libdir} -lflameprof
-Libs.private: -lpthread
+Libs.private: -Wl,--eh-frame-hdr -lpthread
 Cflags: -I$${includedir}
 endef
 export pkgconfig_text
@@ -308,6 +309,12 @@ bench: all $(bench_programs) ## measure against alternatives, side by side; asse
 $(BUILD)/bench/bench-picture: $(BUILD)/librender.a
 $(BUILD)/bench/bench-picture: bench_libs = $(BUILD)/librender.a $(package_libs) -lz -lm
 
+$(BUILD)/bench/bench-aggregate: tests/bench/recording.h $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a
+$(BUILD)/bench/bench-aggregate: bench_libs = $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(cli_libs)
+
+$(BUILD)/bench/bench-stub: $(BUILD)/libprof.a
+$(BUILD)/bench/bench-stub: bench_libs = -fno-omit-frame-pointer $(BUILD)/libprof.a -lpthread -ldl
+
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
@@ -344,7 +351,7 @@ zshcompdir  ?= $(datarootdir)/zsh/site-functions
 fishcompdir ?= $(datarootdir)/fish/vendor_completions.d
 manuals := $(wildcard man/*.[1-9])
 .PHONY: install
-install: all ## install under DESTDIR, prefix
+install: all $(PKGCONFIG_FILE) ## install under DESTDIR, prefix
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(docdir)
 	$(INSTALL) -m 755 $(PROGRAM) $(DESTDIR)$(bindir)/flamerun
 	$(INSTALL) -m 644 $(LIBRARY) $(DESTDIR)$(libdir)/libflameprof.so.$(ABI)

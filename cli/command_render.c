@@ -43,7 +43,7 @@ static int parse(struct options *options, int argc, char **argv, int index, cons
 	if (options->action != OPTIONS_RUN)
 		return 0;
 	if (!*input) {
-		diag_fail(message, -EINVAL, "render wants a file of folded stacks, or a pprof profile");
+		diag_fail(message, -EINVAL, "render wants folded stacks or a pprof profile");
 		diag_fail_hint(message, "flamerun render stacks.folded -o flame.svg");
 		return -EINVAL;
 	}

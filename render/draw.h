@@ -16,8 +16,8 @@ enum draw_text {
 
 /*
  * Draw @scene (borrowed) on @surface (borrowed, not finished by this), @scale device pixels per CSS
- * pixel. Only strokes, lines of text and nothing that clips or groups: viewers without masks show the
- * same. Returns 0, or -ENOMEM or -EIO.
+ * pixel. Only strokes, lines of text and nothing that clips or groups: viewers without masks show
+ * the same. Returns 0, or -ENOMEM or -EIO.
  */
 int draw_scene(
 	const struct scene *scene, cairo_surface_t *surface, double scale, enum draw_text text);

@@ -12,18 +12,18 @@
  *   is the root and has the number behind the last frame.
  *
  * EMBED_NODES is no row of numbers but one range-coded stream (render/range.c): a zero byte, then
- * the code, of which four bytes are looked at first. It begins with a width of
- * 2^30 - 1 and is always below the width.
+ * the code, of which four bytes are looked at first. The width begins as 2^30 - 1; the code is
+ * always below it.
  *   equal parts (start, size, total): part = width / total; the code / part lies in
  *	[start, start + size); code -= start * part; width = size * part. Whenever width < 2^22,
  *	both get 8 bits longer.
  *   a number below a limit: with the fewest low bits s that leave (limit - 1) >> s < 2^16, its
  *	high part of ((limit - 1) >> s) + 1 equal parts, then, if s, its low part of 2^s.
  *   a bit by a chance: chance kept in [32, 65504], bound = (width >> 12) * (chance >> 4); a one
- *	below the bound, which is the new width, else a zero, and both lose the bound. A chance begins at
- *	32768 after 0 bits seen and learns: chance += (target - chance) * step >> 15 with a step
- *	of 65536 / (2 * seen + 3), target 65535 or 0; seen goes up to 250. Divisions are of whole
- *	numbers, shifts round down.
+ *	below the bound, which is the new width, else a zero, and both lose the bound. A chance
+ *	begins at 32768 after 0 bits seen and learns: chance += (target - chance) * step >> 15
+ *	with a step of 65536 / (2 * seen + 3), target 65535 or 0; seen goes up to 250. Divisions
+ *	are of whole numbers, shifts round down.
  *   a bit by two chances, an own and a shared one: as by the chance
  *	shared + ((own - shared) * trust >> 15) with a trust of 65536 * seen / (2 * seen + 3),
  *	seen being the own one's, which goes up to 60 only. Both learn.

@@ -30,16 +30,16 @@ struct model {
 	struct range range;
 	const struct calltree *tree;
 	const struct preorder *preorder;
-	struct caller *callers;		  /* [rank]; the root's is behind the last */
-	struct callee *callees;		  /* [0] is none */
-	struct range_chance *own_self;	  /* [rank] */
-	struct range_chance *own_more;	  /* [rank][EMBED_MORE_CASES] */
+	struct caller *callers;	       /* [rank]; the root's is behind the last */
+	struct callee *callees;	       /* [0] is none */
+	struct range_chance *own_self; /* [rank] */
+	struct range_chance *own_more; /* [rank][EMBED_MORE_CASES] */
 	uint32_t callee_count;
 	struct range_chance self;
 	struct range_chance more[EMBED_MORE_CASES][2];
 	struct range_chance known[EMBED_KNOWN_MAX + 1][EMBED_TIMES_LOG_MAX + 1];
-	struct range_chance longer[64];	     /* by bits so far */
-	struct range_chance leading[64][8];  /* by length, then by the bits before it */
+	struct range_chance longer[64];	    /* by bits so far */
+	struct range_chance leading[64][8]; /* by length, then by the bits before it */
 };
 
 /* Where in the callees of a caller one is: what is left of them, all above the last child. */

@@ -14,7 +14,6 @@
  * Append the column to @column. Everything is borrowed; @preorder is of @tree. Returns 0 or
  * -ENOMEM.
  */
-int embed_nodes(
-	const struct calltree *tree, const struct preorder *preorder, struct bytes *column);
+int embed_nodes(const struct calltree *tree, const struct preorder *preorder, struct bytes *column);
 
 #endif

@@ -76,8 +76,8 @@ static size_t encode(char *text, const uint8_t *data, size_t length)
 	size_t used = 0;
 
 	for (size_t i = 0; i < length; i += LINE_BYTES)
-		used += encode_line(text + used, data + i,
-			length - i < LINE_BYTES ? length - i : LINE_BYTES);
+		used += encode_line(
+			text + used, data + i, length - i < LINE_BYTES ? length - i : LINE_BYTES);
 	return used;
 }
 

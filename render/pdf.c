@@ -33,8 +33,7 @@ static void set_metadata(cairo_surface_t *surface, const struct style *style)
 		cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, NULL);
 }
 
-static cairo_surface_t *surface_new(
-	const struct drawing *drawing, struct sink *sink, double *scale)
+static cairo_surface_t *surface_new(const struct drawing *drawing, struct sink *sink, double *scale)
 {
 	cairo_surface_t *surface = cairo_pdf_surface_create_for_stream(sink_write, sink,
 		drawing->scene.width_px * POINTS, drawing->scene.height_px * POINTS);

@@ -8,8 +8,7 @@
 /* cairo's image surfaces end here, a side. */
 #define SIDE_MAX_PX 32767
 
-static cairo_surface_t *surface_new(
-	const struct drawing *drawing, struct sink *sink, double *scale)
+static cairo_surface_t *surface_new(const struct drawing *drawing, struct sink *sink, double *scale)
 {
 	double width_px = drawing->scene.width_px, height_px = drawing->scene.height_px;
 	double side_px = width_px > height_px ? width_px : height_px;

@@ -17,7 +17,7 @@ struct range {
 	struct bytes *out; /* borrowed */
 	uint64_t low;	   /* below 2^33: the bit above 32 is carried into what waits */
 	uint32_t width;
-	uint8_t first;	 /* byte that waits for a carry */
+	uint8_t first;	  /* byte that waits for a carry */
 	uint64_t waiting; /* it and the bytes of 0xff behind it */
 };
 

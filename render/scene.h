@@ -32,7 +32,8 @@ struct scene {
 	uint32_t box_count;
 	struct scene_text *texts;
 	uint32_t text_count;
-	size_t glyphs; /* characters in all texts */
+	size_t glyphs;	   /* characters in all texts */
+	size_t text_bytes; /* of all texts as native text of an SVG, about */
 	struct font fonts[FONT_ROLES];
 };
 

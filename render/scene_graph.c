@@ -16,6 +16,11 @@
 #define LABELLED_MIN_EM	 2.2   /* narrower boxes have no label */
 #define GAP_FROM_PX	 3.0   /* boxes at least this wide give up a pixel to the gap */
 
+/* Of text in a picture: when it is used up the rows farther from the root have no labels. */
+#define TEXT_BYTES_MAX 440000u
+#define TEXT_MARKUP    24u /* bytes around a text */
+#define ESCAPE_BYTES   4u  /* at most so many more for a character that XML needs for itself */
+
 int scene_add_text(struct scene *scene, double x, double y, enum font_role role, const char *text)
 {
 	char *kept = strdup(text);
@@ -23,8 +28,10 @@ int scene_add_text(struct scene *scene, double x, double y, enum font_role role,
 	if (!kept)
 		return -ENOMEM;
 	scene->texts[scene->text_count++] = (struct scene_text){x, y, role, kept};
-	while (label_next(&text))
-		scene->glyphs++;
+	scene->text_bytes += TEXT_MARKUP + strlen(text);
+	for (uint32_t point; (point = label_next(&text)); scene->glyphs++)
+		if (point < 128 && strchr("&<>\"'", (int)point))
+			scene->text_bytes += ESCAPE_BYTES;
 	return 0;
 }
 
@@ -127,7 +134,7 @@ int scene_add_graph(struct scene *scene, const struct calltree *tree, const stru
 				   : bottom_px - (from->row + 1.0) * style->row_px;
 		box->height = style->row_px - 1;
 		box->place = box_place(&style->palette, tree, from);
-		if (from->width_px < labelled_px)
+		if (from->width_px < labelled_px || scene->text_bytes > TEXT_BYTES_MAX)
 			continue;
 		int error = add_label(scene, tree, from, box);
 

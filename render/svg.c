@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The picture as SVG, three layers in one file: the call tree as data, the script that takes over in
- * a browser, what cairo drew. The script comes before what it hides, or a browser would lay it out.
+ * The picture as SVG, three layers in one file: the call tree as data, the script that takes over
+ * in a browser, what cairo drew. The script comes before what it hides, or a browser would lay it
+ * out.
  *
- * cairo's own output is cut only at the end of its first <svg> tag
- * and at its last </svg>: between them its versions differ. One number is dropped there, see
- * put_body(), and the others are said shorter, see render/svg_paths.h.
+ * cairo's own output is cut only at the end of its first <svg> tag and at its last </svg>: between
+ * them its versions differ. One number is dropped there, see put_body(), and the others are said
+ * shorter, see render/svg_paths.h.
  *
  * Text: outlines need no font and look the same everywhere, but each glyph is an element that costs
  * a browser 25 to 55 microseconds to load: GLYPHS_MAX of them a tenth of a second. A picture that

@@ -21,7 +21,8 @@ static const char *comment(const struct pprof_tables *tables, uint32_t i, const 
 	return strncmp(text, start, strlen(start)) ? NULL : text + strlen(start);
 }
 
-static void find_title(struct pprof_facts *facts, const struct pprof_tables *tables, const char *type)
+static void find_title(
+	struct pprof_facts *facts, const struct pprof_tables *tables, const char *type)
 {
 	char text[PPROF_NAME_BYTES];
 	const char *found;

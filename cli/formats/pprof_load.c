@@ -31,7 +31,7 @@ static int read_all(FILE *in, struct bytes *out)
 	return ferror(in) ? (errno ? -errno : -EIO) : 0;
 }
 
-/* Returns 0, -EFBIG, -ENOMEM, -ENODATA when it ends early, or -EBADMSG with *@used at the damage. */
+/* Returns 0, -EFBIG, -ENOMEM; -ENODATA when it ends early, -EBADMSG with *@used at the damage. */
 static int inflate_all(const struct bytes *packed, struct bytes *out, size_t *used)
 {
 	z_stream stream = {.next_in = packed->data, .avail_in = (uInt)packed->used};

@@ -69,10 +69,10 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 
 static int is_named(const struct pprof_tables *tables, const struct pprof_function *function)
 {
-	char start[2];
+	char text[2];
 
-	return function && (*pprof_text(tables, function->name, start, sizeof(start)) ||
-				   *pprof_text(tables, function->system_name, start, sizeof(start)));
+	return function && (*pprof_text(tables, function->name, text, sizeof(text)) ||
+				   *pprof_text(tables, function->system_name, text, sizeof(text)));
 }
 
 static uint32_t frame_of_function(const struct pprof_tables *tables, struct calltree *tree,
@@ -97,12 +97,14 @@ static uint32_t frame_of_function(const struct pprof_tables *tables, struct call
 
 static int add_frame(struct pprof_tables *tables, uint32_t frame)
 {
-	int error = pprof_reserve(&tables->frames, tables->frame_count, &tables->frame_room,
-		sizeof(*tables->frames));
+	uint32_t *more = pprof_grow(
+		tables->frames, tables->frame_count, &tables->frame_room, sizeof(*more));
+	int error = pprof_grow_error(tables->frame_count);
 
-	if (error)
+	if (!more)
 		return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
 			error == -E2BIG ? "too many inlined functions" : strerror(-error));
+	tables->frames = more;
 	tables->frames[tables->frame_count++] = frame;
 	return 0;
 }
@@ -195,7 +197,8 @@ static uint32_t frame_of_address(struct pprof_tables *tables, struct calltree *t
 	const struct pprof_location *location, struct pprof_mapping *mapping)
 {
 	char file[PPROF_NAME_BYTES], text[PPROF_NAME_BYTES + 32];
-	const char *module = is_generated(tables, mapping) ? "" : module_name(tables, mapping, file);
+	const char *module =
+		is_generated(tables, mapping) ? "" : module_name(tables, mapping, file);
 	struct symbols_name name;
 	uint64_t address;
 	int handle;
@@ -243,7 +246,8 @@ int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
 	return error;
 }
 
-static const char *why_unnamed(const struct pprof_tables *tables, const struct pprof_mapping *mapping)
+static const char *why_unnamed(
+	const struct pprof_tables *tables, const struct pprof_mapping *mapping)
 {
 	if (mapping->handle < 0)
 		return "it cannot be read";

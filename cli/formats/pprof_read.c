@@ -20,7 +20,7 @@ enum { PROFILE_SAMPLE = 2, SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2 };
 
 struct reading {
 	struct pprof_tables tables;
-	struct pprof_threads threads;
+	struct pprof_pool threads;
 	struct calltree *tree;
 	uint32_t type;	      /* index of the sample type taken */
 	uint64_t divisor;     /* units of the type in one unit of weight */
@@ -43,7 +43,8 @@ static int read_sample(struct reading *reading, struct protobuf message)
 
 	reading->depth = 0;
 	while ((more = protobuf_next(&in, &field)) > 0) {
-		while (field.number == SAMPLE_VALUE && (inner = protobuf_number(&field, &number)) > 0)
+		while (field.number == SAMPLE_VALUE &&
+			(inner = protobuf_number(&field, &number)) > 0)
 			if (values++ == reading->type)
 				reading->value = (int64_t)number;
 		while (field.number == SAMPLE_LOCATION &&
@@ -85,7 +86,8 @@ static int place(struct reading *reading, const uint8_t *at, uint32_t *node)
 		int error = 0;
 
 		if (!location)
-			return pprof_damaged(tables, at, "a sample at a location that is not there");
+			return pprof_damaged(
+				tables, at, "a sample at a location that is not there");
 		if (location->first_frame == PPROF_UNSET)
 			error = pprof_name(tables, location, reading->tree);
 		if (error)
@@ -297,7 +299,7 @@ int pprof_read(struct calltree *tree, const void *bytes, size_t count, const cha
 	pprof_report_unnamed(&reading.tables);
 out:
 	pprof_tables_release(&reading.tables);
-	pprof_threads_release(&reading.threads);
+	pprof_pool_release(&reading.threads);
 	free(reading.ids);
 	return error;
 }

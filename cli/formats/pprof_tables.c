@@ -34,43 +34,37 @@ int pprof_damaged(const struct pprof_tables *tables, const uint8_t *at, const ch
 		tables->name, what, (size_t)(at - tables->start));
 }
 
-int pprof_reserve(void *array_pointer, uint32_t count, uint32_t *room, size_t item_bytes)
+void *pprof_grow(void *array, uint32_t count, uint32_t *room, size_t item_bytes)
 {
 	uint32_t larger = *room ? *room * 2 : 64;
-	void *array, *moved;
+	void *moved;
 
 	if (count < *room)
-		return 0;
+		return array;
 	if (larger > PPROF_ITEMS_MAX)
-		return -E2BIG;
-	memcpy(&array, array_pointer, sizeof(array));
+		return NULL;
 	moved = reallocarray(array, larger, item_bytes);
-	if (!moved)
-		return -ENOMEM;
-	memcpy(array_pointer, &moved, sizeof(moved));
-	*room = larger;
-	return 0;
+	if (moved)
+		*room = larger;
+	return moved;
 }
 
-/* A place for one more @field of @tables, zeroed. Returns 0 or -errno. */
-#define APPEND(tables, field, place)                                                              \
-	append((tables), &(tables)->field##s, &(tables)->field##_count, &(tables)->field##_room,  \
-		sizeof(*(tables)->field##s), (void *)(place))
+/* A place for one more @field of @tables, zeroed; NULL when there is none. */
+#define APPEND(tables, field)                                                                     \
+	(((tables)->grown = pprof_grow((tables)->field##s, (tables)->field##_count,               \
+		  &(tables)->field##_room, sizeof(*(tables)->field##s)))                          \
+			? ((tables)->field##s = (tables)->grown,                                  \
+				  memset(&(tables)->field##s[(tables)->field##_count++], 0,       \
+					  sizeof(*(tables)->field##s)))                           \
+			: NULL)
 
-static int append(const struct pprof_tables *tables, void *array_pointer, uint32_t *count,
-	uint32_t *room, size_t item_bytes, void *place)
+/* Say why there was no place for item number @count. */
+static int refuse(const struct pprof_tables *tables, uint32_t count)
 {
-	int error = pprof_reserve(array_pointer, *count, room, item_bytes);
-	char *array;
+	int error = pprof_grow_error(count);
 
-	if (error)
-		return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
-			error == -E2BIG ? "too many parts" : strerror(-error));
-	memcpy(&array, array_pointer, sizeof(array));
-	array += item_bytes * (*count)++;
-	memset(array, 0, item_bytes);
-	memcpy(place, &array, sizeof(array));
-	return 0;
+	return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
+		error == -E2BIG ? "too many parts" : strerror(-error));
 }
 
 /* Store the numbers of @message into @numbers[field]; fields from @count on are skipped. */
@@ -111,12 +105,14 @@ static int add_mapping(struct pprof_tables *tables, struct protobuf message)
 	uint64_t numbers[7] = {0};
 	int error = read_numbers(tables, message, numbers, 7, "a damaged mapping");
 
-	if (!error)
-		error = APPEND(tables, mapping, &mapping);
 	if (error)
 		return error;
-	*mapping = (struct pprof_mapping){.id = numbers[1], .start = numbers[2], .limit = numbers[3],
-		.offset = numbers[4], .file = numbers[5], .build_id = numbers[6], .handle = -2};
+	mapping = APPEND(tables, mapping);
+	if (!mapping)
+		return refuse(tables, tables->mapping_count);
+	*mapping = (struct pprof_mapping){.id = numbers[1], .start = numbers[2],
+		.limit = numbers[3], .offset = numbers[4], .file = numbers[5],
+		.build_id = numbers[6], .handle = -2};
 	return mapping->id ? 0 : pprof_damaged(tables, message.at, "a mapping without an id");
 }
 
@@ -126,10 +122,11 @@ static int add_function(struct pprof_tables *tables, struct protobuf message)
 	uint64_t numbers[4] = {0};
 	int error = read_numbers(tables, message, numbers, 4, "a damaged function");
 
-	if (!error)
-		error = APPEND(tables, function, &function);
 	if (error)
 		return error;
+	function = APPEND(tables, function);
+	if (!function)
+		return refuse(tables, tables->function_count);
 	*function = (struct pprof_function){
 		.id = numbers[1], .name = numbers[2], .system_name = numbers[3]};
 	function->last[0].frame = function->last[1].frame = PPROF_UNSET;
@@ -142,10 +139,11 @@ static int add_location(struct pprof_tables *tables, struct protobuf message)
 	uint64_t numbers[4] = {0};
 	int error = read_numbers(tables, message, numbers, 4, "a damaged location");
 
-	if (!error)
-		error = APPEND(tables, location, &location);
 	if (error)
 		return error;
+	location = APPEND(tables, location);
+	if (!location)
+		return refuse(tables, tables->location_count);
 	*location = (struct pprof_location){.id = numbers[1], .mapping = numbers[2],
 		.address = numbers[3], .message = message, .first_frame = PPROF_UNSET};
 	return location->id ? 0 : pprof_damaged(tables, message.at, "a location without an id");
@@ -153,25 +151,28 @@ static int add_location(struct pprof_tables *tables, struct protobuf message)
 
 static int add_text(struct pprof_tables *tables, struct protobuf bytes)
 {
-	struct protobuf *text;
-	int error = APPEND(tables, text, &text);
+	struct protobuf *text = APPEND(tables, text);
 
-	if (!error)
-		*text = bytes;
-	return error;
+	if (!text)
+		return refuse(tables, tables->text_count);
+	*text = bytes;
+	return 0;
 }
 
-static int add_comments(struct pprof_tables *tables, struct protobuf_field field)
+static int add_comments(
+	struct pprof_tables *tables, struct protobuf_field field, const uint8_t *at)
 {
 	uint64_t *comment, text;
 	int more, error = 0;
 
 	while (!error && (more = protobuf_number(&field, &text)) > 0) {
-		error = APPEND(tables, comment, &comment);
-		if (!error)
+		comment = APPEND(tables, comment);
+		if (comment)
 			*comment = text;
+		else
+			error = refuse(tables, tables->comment_count);
 	}
-	return error || !more ? error : pprof_damaged(tables, field.bytes.at, "damaged comments");
+	return error || !more ? error : pprof_damaged(tables, at, "damaged comments");
 }
 
 static int add_message(struct pprof_tables *tables, const struct protobuf_field *field)
@@ -201,7 +202,7 @@ static int add_field(struct pprof_tables *tables, const struct protobuf_field *f
 			  field->number == PROFILE_PERIOD_TYPE;
 
 	if (field->number == PROFILE_COMMENT)
-		return add_comments(tables, *field);
+		return add_comments(tables, *field, at);
 	if (is_message)
 		return field->type == PROTOBUF_BYTES
 			? add_message(tables, field)
@@ -277,8 +278,9 @@ int pprof_tables_read(struct pprof_tables *tables)
 	int error = 0, more = 0;
 
 	tables->start = in.at;
-	while (!error && (more = protobuf_next(&in, &field)) > 0)
-		error = add_field(tables, &field, field.bytes.at ? field.bytes.at : in.at);
+	for (const uint8_t *at = in.at; !error && (more = protobuf_next(&in, &field)) > 0;
+		at = in.at)
+		error = add_field(tables, &field, at);
 	if (!error && more)
 		error = pprof_damaged(tables, in.at, "something that is no pprof field");
 	if (!error && !tables->type_count)

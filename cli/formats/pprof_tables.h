@@ -44,7 +44,7 @@ struct pprof_location {
 	uint64_t mapping; /* id, 0: none */
 	uint64_t address;
 	struct protobuf message;
-	uint32_t first_frame; /* in pprof_tables.frames, innermost first; PPROF_UNSET: not named yet */
+	uint32_t first_frame; /* in tables.frames, innermost first; PPROF_UNSET: none yet */
 	uint32_t frame_count;
 };
 
@@ -70,16 +70,23 @@ struct pprof_tables {
 	uint32_t *frames; /* of locations that were named */
 	uint32_t frame_count, frame_room;
 	struct symbols *symbols; /* NULL until asked */
+	void *grown;		 /* while an array is made larger */
 };
 
 /* "cannot read NAME: WHAT at byte N": @at is where the message or field in question begins. */
 int pprof_damaged(const struct pprof_tables *tables, const uint8_t *at, const char *what);
 
 /*
- * Make room for one more item in the array whose pointer is at @array_pointer.
- * Returns 0, -ENOMEM, or -E2BIG beyond PPROF_ITEMS_MAX.
+ * Make room for one more item behind the @count that @array (from malloc) has.
+ * Returns the array, moved maybe, or NULL with it as it was: see pprof_grow_error().
  */
-int pprof_reserve(void *array_pointer, uint32_t count, uint32_t *room, size_t item_bytes);
+void *pprof_grow(void *array, uint32_t count, uint32_t *room, size_t item_bytes);
+
+/* Why there was no room for item number @count: -E2BIG, PPROF_ITEMS_MAX are enough, or -ENOMEM. */
+static inline int pprof_grow_error(uint32_t count)
+{
+	return count >= PPROF_ITEMS_MAX ? -E2BIG : -ENOMEM;
+}
 
 /*
  * Read everything but the samples. @tables has whole, name and message set, else zero.

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { SAMPLE_LABEL = 3, LABEL_KEY = 1, LABEL_TEXT = 2, LABEL_NUMBER = 3 };
 
@@ -49,50 +48,13 @@ static int take_label(const struct pprof_tables *tables, struct protobuf label,
 	return 0;
 }
 
-/* FNV-1a. */
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	while (*text)
-		hash = (hash ^ (uint8_t)*text++) * 0x100000001b3ULL;
-	return index_hash(hash, 0);
-}
-
-static int name_equal(const void *context, uint32_t item, const void *key)
-{
-	return !strcmp(((const struct pprof_threads *)context)->names[item], key);
-}
-
-static int intern(struct pprof_threads *threads, const char *name, struct calltree *tree,
-	uint32_t *thread)
-{
-	uint64_t hash = hash_text(name);
-	uint32_t at = index_find(&threads->index, hash, name_equal, threads, name);
-	int error = 0;
-
-	if (at == UINT32_MAX) {
-		at = threads->name_count;
-		error = pprof_reserve(&threads->names, at, &threads->name_room,
-			sizeof(*threads->names));
-		if (!error && !(threads->names[at] = strdup(name)))
-			error = -ENOMEM;
-		if (error)
-			return error;
-		threads->name_count++;
-		error = index_add(&threads->index, hash, at);
-		calltree_thread(tree, at, name);
-	}
-	*thread = at;
-	return error;
-}
-
-int pprof_threads_find(struct pprof_threads *threads, const struct pprof_tables *tables,
+int pprof_threads_find(struct pprof_pool *threads, const struct pprof_tables *tables,
 	struct protobuf sample, struct calltree *tree, uint32_t *thread)
 {
 	struct identity identity = {"", ""};
 	char text[2 * LABEL_BYTES + 16];
 	struct protobuf_field field;
+	uint32_t known;
 	int error = 0;
 
 	/* The sample itself was read before: it has no damage. */
@@ -109,16 +71,12 @@ int pprof_threads_find(struct pprof_threads *threads, const struct pprof_tables 
 	else
 		snprintf(text, sizeof(text), "%s (%s)",
 			identity.name[0] ? identity.name : "thread", identity.id);
-	error = intern(threads, text, tree, thread);
-	return error ? diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
-			       error == -E2BIG ? "too many threads" : strerror(-error))
-		     : 0;
-}
-
-void pprof_threads_release(struct pprof_threads *threads)
-{
-	for (uint32_t i = 0; i < threads->name_count; i++)
-		free(threads->names[i]);
-	free(threads->names);
-	index_release(&threads->index);
+	known = threads->count;
+	error = pprof_pool_add(threads, text, thread);
+	if (error)
+		return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
+			error == -E2BIG ? "too many threads" : strerror(-error));
+	if (*thread == known)
+		calltree_thread(tree, *thread, text);
+	return 0;
 }

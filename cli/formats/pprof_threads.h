@@ -8,24 +8,15 @@
 
 #include <stdint.h>
 
+#include "cli/formats/pprof_pool.h"
 #include "cli/formats/pprof_tables.h"
-#include "cli/profile/index.h"
-
-/* Zero-initialise. */
-struct pprof_threads {
-	struct index index;
-	char **names; /* by number, owned */
-	uint32_t name_count, name_room;
-};
 
 /*
- * Find the thread that @sample (a Sample message) names.
+ * Find the thread that @sample (a Sample message) names; @threads holds those known so far.
  * Returns 0 and its number in *@thread, a new one being made known to @tree, PPROF_UNSET when the
  * sample names none; or -errno with the message of @tables filled.
  */
-int pprof_threads_find(struct pprof_threads *threads, const struct pprof_tables *tables,
+int pprof_threads_find(struct pprof_pool *threads, const struct pprof_tables *tables,
 	struct protobuf sample, struct calltree *tree, uint32_t *thread);
-
-void pprof_threads_release(struct pprof_threads *threads);
 
 #endif

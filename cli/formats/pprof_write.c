@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call tree as a pprof profile: the table of texts last, as only then all are known. What is equal
- * in stack and thread is one sample.
+ * A call tree as a pprof profile: the table of texts last, as only then all are known. What is
+ * equal in stack and thread is one sample.
  */
 #include "cli/formats/pprof.h"
 
@@ -12,12 +12,12 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "cli/formats/pprof_pool.h"
+#include "cli/formats/pprof_shares.h"
 #include "cli/formats/protobuf.h"
-#include "cli/profile/index.h"
 
 #define NS_PER_S    1000000000u
 #define GZIP_WINDOW (15 + 16)
-#define NO_THREAD   UINT32_MAX
 
 enum {
 	PROFILE_SAMPLE_TYPE = 1,
@@ -35,64 +35,24 @@ enum {
 	MAPPING_HAS_FUNCTIONS = 7
 };
 
-/* A part of a node's weight. */
-struct share {
-	uint32_t node;
-	uint32_t thread;
-	uint64_t weight;
-};
-
 struct writer {
 	const struct calltree *tree;
 	const struct picture_options *options;
 	struct bytes out;
 	struct bytes part, inner; /* messages being collected */
-	struct index index;	  /* of texts */
-	const char **texts;	  /* borrowed from the tree and the options */
-	uint32_t text_count, text_room;
-	char **comments; /* owned */
-	uint32_t comment_count;
-	struct share *shares;
-	size_t share_count;
+	struct pprof_pool pool;	  /* of texts */
 	int error;
 };
 
-static int text_equal(const void *context, uint32_t item, const void *key)
-{
-	return !strcmp(((const struct writer *)context)->texts[item], key);
-}
-
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	while (*text)
-		hash = (hash ^ (uint8_t)*text++) * 0x100000001b3ULL;
-	return index_hash(hash, 0);
-}
-
-/* The number of @text, which lives as long as the writer. */
+/* The number of @text. */
 static uint64_t text_of(struct writer *writer, const char *text)
 {
-	uint64_t hash = hash_text(text);
-	uint32_t at = index_find(&writer->index, hash, text_equal, writer, text);
-	uint32_t room = writer->text_room ? writer->text_room * 2 : 256;
+	uint32_t number = 0;
+	int error = pprof_pool_add(&writer->pool, text, &number);
 
-	if (at != UINT32_MAX || writer->error)
-		return at;
-	if (writer->text_count == writer->text_room) {
-		const char **more = reallocarray(writer->texts, room, sizeof(*more));
-
-		if (!more) {
-			writer->error = -ENOMEM;
-			return 0;
-		}
-		writer->texts = more;
-		writer->text_room = room;
-	}
-	writer->texts[writer->text_count] = text;
-	writer->error = index_add(&writer->index, hash, writer->text_count);
-	return writer->text_count++;
+	if (error && !writer->error)
+		writer->error = error;
+	return number;
 }
 
 static void put_type(struct writer *writer, uint32_t number, const char *type, const char *unit)
@@ -179,7 +139,7 @@ static void put_frames(struct writer *writer)
 
 	for (uint32_t i = 0; i < frames; i++)
 		text_of(writer, calltree_frame_at(writer->tree, i)->module);
-	mappings.of = calloc((size_t)writer->text_count + 1, sizeof(*mappings.of));
+	mappings.of = calloc((size_t)writer->pool.count + 1, sizeof(*mappings.of));
 	if (!mappings.of) {
 		writer->error = -ENOMEM;
 		return;
@@ -203,62 +163,9 @@ static void put_frames(struct writer *writer)
 	free(mappings.of);
 }
 
-static int by_node_then_thread(const void *left, const void *right)
+static void put_sample(struct writer *writer, const struct pprof_share *share)
 {
-	const struct share *a = left, *b = right;
-
-	if (a->node != b->node)
-		return a->node < b->node ? -1 : 1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
-}
-
-/*
- * Whose is the weight of each node? What samples say, never more than the node has, and the rest is
- * nobody's.
- */
-static int share_out(struct writer *writer)
-{
-	const struct calltree *tree = writer->tree;
-	size_t samples = calltree_samples(tree), count = 0;
-	uint32_t nodes = calltree_nodes(tree);
-	uint64_t *rest = calloc(nodes, sizeof(*rest));
-	struct share *shares = calloc(samples + nodes, sizeof(*shares));
-
-	writer->shares = shares;
-	if (!rest || !shares) {
-		free(rest);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < nodes; i++)
-		rest[i] = calltree_node_at(tree, i)->self;
-	for (size_t i = 0; i < samples; i++) {
-		const struct calltree_sample *sample = calltree_sample_at(tree, i);
-		uint64_t weight = sample->weight < rest[sample->node] ? sample->weight
-								      : rest[sample->node];
-
-		rest[sample->node] -= weight;
-		if (weight)
-			shares[count++] = (struct share){sample->node, sample->thread, weight};
-	}
-	for (uint32_t i = 0; i < nodes; i++)
-		if (rest[i])
-			shares[count++] = (struct share){i, NO_THREAD, rest[i]};
-	free(rest);
-	qsort(shares, count, sizeof(*shares), by_node_then_thread);
-	for (size_t i = 0; i < count; i++) {
-		struct share *last = &shares[writer->share_count ? writer->share_count - 1 : 0];
-
-		if (writer->share_count && !by_node_then_thread(last, &shares[i]))
-			last->weight += shares[i].weight;
-		else
-			shares[writer->share_count++] = shares[i];
-	}
-	return 0;
-}
-
-static void put_sample(struct writer *writer, const struct share *share)
-{
-	const char *thread = share->thread == NO_THREAD
+	const char *thread = share->thread == PPROF_NO_THREAD
 		? NULL
 		: calltree_thread_at(writer->tree, share->thread);
 
@@ -278,38 +185,42 @@ static void put_sample(struct writer *writer, const struct share *share)
 	protobuf_put_message(&writer->out, PROFILE_SAMPLE, &writer->part);
 }
 
+/* A comment made by asprintf(), which said it has @bytes bytes. */
+static int put_comment(struct writer *writer, char *comment, int bytes)
+{
+	if (bytes < 0)
+		return -ENOMEM;
+	protobuf_put_number(&writer->out, PROFILE_COMMENT, text_of(writer, comment));
+	free(comment);
+	return 0;
+}
+
 static int put_comments(struct writer *writer)
 {
 	const struct picture_options *options = writer->options;
-	char **comments = calloc(options->mark_count + 1ULL, sizeof(*comments));
-	uint32_t *count = &writer->comment_count;
-	char *made;
+	char *made = NULL;
+	int error = 0, bytes;
 
-	writer->comments = comments;
-	if (!comments)
-		return -ENOMEM;
 	if (options->title && *options->title) {
-		if (asprintf(&made, PPROF_COMMENT_TITLE "%s", options->title) < 0)
-			return -ENOMEM;
-		comments[(*count)++] = made;
+		bytes = asprintf(&made, PPROF_COMMENT_TITLE "%s", options->title);
+		error = put_comment(writer, made, bytes);
 	}
-	for (uint32_t i = 0; i < options->mark_count; i++) {
+	for (uint32_t i = 0; i < options->mark_count && !error; i++) {
 		const struct picture_mark *mark = &options->marks[i];
 		uint64_t us = mark->time_ns / 1000;
 
-		if (asprintf(&made, PPROF_COMMENT_MARK "%" PRIu64 ".%03u %" PRIu32 " %s", us / 1000,
-			    (unsigned)(us % 1000), mark->tid, mark->text) < 0)
-			return -ENOMEM;
-		comments[(*count)++] = made;
+		bytes = asprintf(&made, PPROF_COMMENT_MARK "%" PRIu64 ".%03u %" PRIu32 " %s",
+			us / 1000, (unsigned)(us % 1000), mark->tid, mark->text);
+		error = put_comment(writer, made, bytes);
 	}
-	for (uint32_t i = 0; i < *count; i++)
-		protobuf_put_number(&writer->out, PROFILE_COMMENT, text_of(writer, comments[i]));
-	return 0;
+	return error;
 }
 
 static int build(struct writer *writer)
 {
 	const struct picture_options *options = writer->options;
+	struct pprof_share *shares = NULL;
+	size_t share_count = 0;
 	int error;
 
 	text_of(writer, ""); /* number 0, as the format wants it */
@@ -321,11 +232,13 @@ static int build(struct writer *writer)
 	error = put_comments(writer);
 	put_frames(writer);
 	if (!error)
-		error = writer->error ? writer->error : share_out(writer);
-	for (size_t i = 0; i < writer->share_count && !error; i++)
-		put_sample(writer, &writer->shares[i]);
-	for (uint32_t i = 0; i < writer->text_count; i++)
-		protobuf_put_text(&writer->out, PROFILE_TEXT, writer->texts[i]);
+		error = writer->error ? writer->error
+				      : pprof_share_out(writer->tree, &shares, &share_count);
+	for (size_t i = 0; i < share_count && !error; i++)
+		put_sample(writer, &shares[i]);
+	free(shares);
+	for (uint32_t i = 0; i < writer->pool.count; i++)
+		protobuf_put_text(&writer->out, PROFILE_TEXT, writer->pool.texts[i]);
 	if (!error)
 		error = writer->error ? writer->error : writer->out.error;
 	return error;
@@ -336,7 +249,7 @@ static int deflate_to(const struct bytes *bytes, FILE *out)
 {
 	z_stream stream = {.next_in = bytes->data, .avail_in = 0};
 	size_t left = bytes->used;
-	uint8_t piece[65536];
+	uint8_t piece[65536] = {0};
 	int status = Z_OK;
 
 	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 9,
@@ -372,12 +285,7 @@ static int write_profile(const struct calltree *tree, const struct picture_optio
 	bytes_release(&writer.out);
 	bytes_release(&writer.part);
 	bytes_release(&writer.inner);
-	index_release(&writer.index);
-	for (uint32_t i = 0; i < writer.comment_count; i++)
-		free(writer.comments[i]);
-	free(writer.comments);
-	free(writer.texts);
-	free(writer.shares);
+	pprof_pool_release(&writer.pool);
 	return error;
 }
 

@@ -147,7 +147,7 @@ void results_write(struct results *results, const struct calltree *tree,
 			written->failed++;
 			continue;
 		}
-		if (format_is_folded(result->format))
+		if (format_is_folded(result->format) || format_is_pprof(result->format))
 			written->has_stacks = true;
 		if (!written->show && format_is_svg(result->format) &&
 			outputs_is_file(results->outputs, i))

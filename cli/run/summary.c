@@ -193,7 +193,7 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
 
 	if (!books->sampled && books->paused)
-		diag_info("hint: it was paused all the time: flameprof_resume() begins the recording");
+		diag_info("hint: it was paused all the time; flameprof_resume() begins");
 	if (summary->is_test_clock || books->sampled >= FEW_SAMPLES || books->paused)
 		return;
 	if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)

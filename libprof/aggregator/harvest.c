@@ -71,49 +71,30 @@ int harvest_measure(struct harvest *h, size_t batch_bytes)
 	return h->samples != 0;
 }
 
-static size_t block_bytes(uint64_t records_bytes)
-{
-	return pages_round(HEADERS_BYTES + records_bytes);
-}
-
 size_t harvest_block_bytes(const struct harvest *h)
 {
-	return block_bytes(h->to - h->from);
+	return pages_round(HEADERS_BYTES + (h->to - h->from));
 }
 
-struct queue_item *harvest_copy(const struct harvest *h)
+void harvest_copy(const struct harvest *h, struct queue_item *item)
 {
-	struct queue_item *item = pages_new(HEADERS_BYTES + (h->to - h->from));
+	struct batch *batch = (struct batch *)(item + 1);
 	size_t first_bytes = h->wrap - h->from;
-	struct batch *batch;
 
-	if (!item)
-		return NULL;
-	batch = (struct batch *)(item + 1);
 	item->kind = QUEUE_BATCH;
 	item->batch = batch;
 	batch->tid = h->ring->tid;
 	batch->ring = h->index;
 	batch->image = __atomic_load_n(&h->ring->owner, __ATOMIC_RELAXED) >> 2;
 	batch->bytes = (uint32_t)(h->to - h->from);
-	memcpy(batch->comm, h->ring->comm, sizeof(batch->comm) - 1);
+	memcpy(batch->comm, h->ring->comm, sizeof(batch->comm));
+	batch->comm[sizeof(batch->comm) - 1] = '\0';
 	memcpy(batch->records, h->data + h->from % WIRE_RING_SPAN, first_bytes);
 	memcpy(batch->records + first_bytes, h->data + h->wrap % WIRE_RING_SPAN, h->to - h->wrap);
-	return item;
 }
 
 void harvest_give_back(struct harvest *h)
 {
 	h->from = h->to;
 	__atomic_store_n(&h->ring->tail, h->to, __ATOMIC_RELEASE);
-}
-
-size_t harvest_item_bytes(const struct queue_item *item)
-{
-	return block_bytes(item->batch->bytes);
-}
-
-void harvest_free(struct queue_item *item)
-{
-	pages_free(item, HEADERS_BYTES + item->batch->bytes);
 }

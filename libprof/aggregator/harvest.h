@@ -35,17 +35,13 @@ void harvest_begin(struct harvest *h, void *arena, uint32_t index, uint64_t unti
  */
 int harvest_measure(struct harvest *h, size_t batch_bytes);
 
-/* What a batch of this piece takes of the ceiling. */
+/* What a new block for this piece takes, headers included. */
 size_t harvest_block_bytes(const struct harvest *h);
 
-/* The piece as a batch, owned; NULL without memory. */
-struct queue_item *harvest_copy(const struct harvest *h);
+/* Make the piece a batch in @item, a block of at least harvest_block_bytes(). */
+void harvest_copy(const struct harvest *h, struct queue_item *item);
 
 /* The ring may use the piece's bytes again. */
 void harvest_give_back(struct harvest *h);
-
-/* What @item, a batch's, takes of the ceiling; and its end. */
-size_t harvest_item_bytes(const struct queue_item *item);
-void harvest_free(struct queue_item *item);
 
 #endif

@@ -53,6 +53,16 @@ static int grow(struct lookup *table, struct pages_account *account, uint32_t bi
 	return 0;
 }
 
+int lookup_wants_growth(const struct lookup *table, uint32_t more)
+{
+	return (uint64_t)table->count + more > comfortable(table->bits);
+}
+
+int lookup_has_room(const struct lookup *table, uint32_t more)
+{
+	return (uint64_t)table->count + more <= crowded(table->bits);
+}
+
 int lookup_reserve(struct lookup *table, struct pages_account *account, uint32_t more,
 	lookup_hash_fn *hash, const void *owner)
 {
@@ -60,12 +70,12 @@ int lookup_reserve(struct lookup *table, struct pages_account *account, uint32_t
 	uint32_t bits = table->bits < BITS_MIN ? BITS_MIN : table->bits;
 	int error;
 
-	if (needed <= comfortable(table->bits))
+	if (!lookup_wants_growth(table, more))
 		return 0;
 	while (needed > comfortable(bits) && bits <= LOOKUP_BITS_MAX)
 		bits++;
 	error = grow(table, account, bits, hash, owner);
-	return error && needed <= crowded(table->bits) ? 0 : error;
+	return error && lookup_has_room(table, more) ? 0 : error;
 }
 
 void lookup_rebuild(struct lookup *table, uint32_t count, lookup_hash_fn *hash, const void *owner)

@@ -4,8 +4,7 @@
  * bytes per slot. The number of an entry fits in as many bits as the table's size has, so the rest
  * of the slot holds more of the hash, and a probe almost never looks at an entry in vain:
  *
- *	hash  63 ........................ 32 | 31 ... 0
- *	      home slot (`bits`) | tag       | unused
+ *	hash  home slot (`bits`) | tag
  *	slot  tag (32 - bits)    | number (bits)          0: empty
  *
  *	for (probe = lookup_begin(table, hash); (number = lookup_next(table, &probe));)
@@ -36,14 +35,20 @@ struct lookup_probe {
 	uint32_t tag;
 };
 
-/* The multiplier is 2^64 / golden ratio: neighbouring keys land far apart. Use the upper half. */
-static inline uint64_t lookup_hash(uint64_t key)
+/* The multiplier is 2^64 / golden ratio: neighbouring keys land far apart in the upper half. */
+static inline uint32_t lookup_hash(uint64_t key)
 {
-	return key * 0x9e3779b97f4a7c15ULL;
+	return (uint32_t)(key * 0x9e3779b97f4a7c15ULL >> 32);
 }
 
-/* The hash of entry @number of @owner, for when the table grows. */
-typedef uint64_t lookup_hash_fn(const void *owner, uint32_t number);
+/* The hash of entry @number of @owner, asked for in rising order from 1 when the table grows. */
+typedef uint32_t lookup_hash_fn(const void *owner, uint32_t number);
+
+/* Would lookup_reserve() make the table grow? */
+int lookup_wants_growth(const struct lookup *table, uint32_t more);
+
+/* Do @more entries fit without growth, if not well? */
+int lookup_has_room(const struct lookup *table, uint32_t more);
 
 /*
  * Have room for @more entries.
@@ -56,13 +61,24 @@ int lookup_reserve(struct lookup *table, struct pages_account *account, uint32_t
 /* Hold the entries 1..@count again and no others; it has room for them. Cannot fail. */
 void lookup_rebuild(struct lookup *table, uint32_t count, lookup_hash_fn *hash, const void *owner);
 
-static inline struct lookup_probe lookup_begin(const struct lookup *table, uint64_t hash)
+static inline struct lookup_probe lookup_begin(const struct lookup *table, uint32_t hash)
 {
-	uint32_t upper = (uint32_t)(hash >> 32);
-
 	if (!table->bits)
 		return (struct lookup_probe){0, 0};
-	return (struct lookup_probe){upper >> (32 - table->bits), upper << table->bits};
+	return (struct lookup_probe){hash >> (32 - table->bits), hash << table->bits};
+}
+
+/* Have the slot where @hash is looked for in the cache when it is needed. The table is not empty. */
+static inline void lookup_prefetch(const struct lookup *table, uint32_t hash)
+{
+	__builtin_prefetch((const uint32_t *)table->slots.at + lookup_begin(table, hash).at);
+}
+
+/* What lookup_next() would most likely give first; 0: nothing. The table is not empty. */
+static inline uint32_t lookup_guess(const struct lookup *table, uint32_t hash)
+{
+	return ((const uint32_t *)table->slots.at)[lookup_begin(table, hash).at] &
+		((1u << table->bits) - 1);
 }
 
 /* The next entry that may be the one; 0: there is none, and lookup_put() may put it here. */

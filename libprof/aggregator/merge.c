@@ -14,6 +14,7 @@ struct merge {
 	const struct flameprof_profile *from;
 	uint16_t *modules; /* by number */
 	uint32_t *nodes;   /* by number */
+	uint32_t *hashes;  /* by number: of the path to it, here */
 	uint32_t *threads; /* by index: index + 1 */
 	uint32_t *stacks;  /* by index: index + 1 */
 };
@@ -29,15 +30,17 @@ static int merge_init(struct merge *m, struct flameprof_profile *into,
 	*m = (struct merge){.into = into, .from = from};
 	m->modules = pages_new(modules_bytes(m));
 	m->nodes = pages_new(((size_t)from->node_count + 1) * sizeof(uint32_t));
+	m->hashes = pages_new(((size_t)from->node_count + 1) * sizeof(uint32_t));
 	m->threads = pages_new(((size_t)from->thread_count + 1) * sizeof(uint32_t));
 	m->stacks = pages_new(((size_t)from->stack_count + 1) * sizeof(uint32_t));
-	return m->modules && m->nodes && m->threads && m->stacks ? 0 : -ENOMEM;
+	return m->modules && m->nodes && m->hashes && m->threads && m->stacks ? 0 : -ENOMEM;
 }
 
 static void merge_release(struct merge *m)
 {
 	pages_free(m->modules, modules_bytes(m));
 	pages_free(m->nodes, ((size_t)m->from->node_count + 1) * sizeof(uint32_t));
+	pages_free(m->hashes, ((size_t)m->from->node_count + 1) * sizeof(uint32_t));
 	pages_free(m->threads, ((size_t)m->from->thread_count + 1) * sizeof(uint32_t));
 	pages_free(m->stacks, ((size_t)m->from->stack_count + 1) * sizeof(uint32_t));
 }
@@ -125,15 +128,17 @@ static int place_nodes(struct merge *m)
 		const struct profile_node *there = profile_node(m->from, i);
 		uint64_t frame = translate(m, profile_node_frame(there));
 		uint32_t parent = m->nodes[there->parent];
+		uint32_t hash = profile_path_hash(m->hashes[there->parent], frame);
 		int error;
 
-		m->nodes[i] = profile_find_node(m->into, parent, frame);
+		m->hashes[i] = hash;
+		m->nodes[i] = profile_find_node(m->into, parent, frame, hash);
 		if (m->nodes[i])
 			continue;
 		error = profile_reserve_nodes(m->into, 1);
 		if (error)
 			return error;
-		m->nodes[i] = profile_commit_node(m->into, parent, frame);
+		m->nodes[i] = profile_commit_node(m->into, parent, frame, hash);
 	}
 	return 0;
 }
@@ -164,6 +169,7 @@ static int place_stacks(struct merge *m)
 		struct profile_stack stack = *profile_stack(m->from, i);
 		int error;
 
+		stack.path_hash = m->hashes[stack.node];
 		stack.node = m->nodes[stack.node];
 		stack.thread = m->threads[stack.thread] - 1;
 		stack.weight = 0;
@@ -275,17 +281,23 @@ int flameprof_profile_merge(struct flameprof_profile *into, const struct flamepr
 {
 	struct profile_counts before;
 	struct merge merge;
+	uint32_t *undo; /* what taking back needs, so that it cannot fail */
+	size_t undo_bytes;
 	int error;
 
 	if (into == from || into->period_ns != from->period_ns || into->clock != from->clock)
 		return -EINVAL;
 	before = profile_counts(into);
+	undo_bytes = ((size_t)before.nodes + 1) * sizeof(*undo);
+	undo = pages_new(undo_bytes);
+	if (!undo)
+		return -ENOMEM;
 	into->account.limit_bytes = into->limit_bytes;
 	error = merge_init(&merge, into, from);
 	if (!error)
 		error = place_all(&merge);
 	if (error) {
-		profile_cut(into, &before);
+		profile_cut(into, &before, undo);
 	} else {
 		add_weights(&merge);
 		add_samples(&merge);
@@ -293,5 +305,6 @@ int flameprof_profile_merge(struct flameprof_profile *into, const struct flamepr
 		add_span(into, from);
 	}
 	merge_release(&merge);
+	pages_free(undo, undo_bytes);
 	return error;
 }

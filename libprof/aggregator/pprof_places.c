@@ -13,7 +13,7 @@ uint64_t pprof_places_frame(const struct pprof_places *places, uint32_t number)
 	return profile_node_frame(profile_node(places->profile, node));
 }
 
-static uint64_t hash(const void *owner, uint32_t number)
+static uint32_t hash(const void *owner, uint32_t number)
 {
 	return lookup_hash(pprof_places_frame(owner, number));
 }

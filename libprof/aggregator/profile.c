@@ -51,6 +51,11 @@ void store_end(struct flameprof_profile *p, uint64_t end_ns)
 	p->end_ns = end_ns;
 }
 
+size_t store_bytes(const struct flameprof_profile *p)
+{
+	return p->account.used_bytes;
+}
+
 void flameprof_profile_free(struct flameprof_profile *p)
 {
 	struct pages_account *account;
@@ -82,37 +87,65 @@ static int reserve(struct flameprof_profile *p, struct pages *array, size_t byte
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-static uint64_t node_hash(const void *owner, uint32_t number)
-{
-	const struct profile_node *node = profile_node(owner, number);
+/* Paths are hashed in the order of numbers: the parent's hash is there. */
+struct path_hasher {
+	const struct flameprof_profile *profile;
+	uint32_t *hashes; /* by number, [0] is the root's */
+};
 
-	return profile_node_hash(node->parent, profile_node_frame(node));
+static uint32_t node_hash(const void *owner, uint32_t number)
+{
+	const struct path_hasher *hasher = owner;
+	const struct profile_node *node = profile_node(hasher->profile, number);
+
+	hasher->hashes[number] =
+		profile_path_hash(hasher->hashes[node->parent], profile_node_frame(node));
+	return hasher->hashes[number];
+}
+
+/*
+ * The hashes are made anew where they are needed: four bytes a node, for a moment. Whether all of it
+ * fits is asked first: a full table would otherwise try with each sample.
+ */
+static int grow_node_lookup(struct flameprof_profile *p, uint32_t n)
+{
+	struct pages hashes = {NULL, 0};
+	size_t hashes_bytes = ((size_t)p->node_count + 1) * sizeof(uint32_t);
+	size_t slots_bytes = (size_t)8 << p->node_lookup.bits;
+	size_t together = pages_round(hashes_bytes) + pages_round(slots_bytes);
+	int error = -ENOSPC;
+
+	if (p->account.used_bytes + together <= p->account.limit_bytes)
+		error = pages_reserve(&p->account, &hashes, hashes_bytes);
+	if (!error) {
+		struct path_hasher hasher = {p, hashes.at};
+
+		error = lookup_reserve(&p->node_lookup, &p->account, n, node_hash, &hasher);
+	}
+	pages_release(&p->account, &hashes);
+	return error && lookup_has_room(&p->node_lookup, n) ? 0 : error;
 }
 
 int profile_reserve_nodes(struct flameprof_profile *p, uint32_t n)
 {
 	size_t bytes = ((size_t)p->node_count + 1 + n) * sizeof(struct profile_node);
+	int error = pages_reserve(&p->account, &p->nodes, bytes);
 
-	return reserve(p, &p->nodes, bytes, &p->node_lookup, n, node_hash);
+	if (error || !lookup_wants_growth(&p->node_lookup, n))
+		return error;
+	return grow_node_lookup(p, n);
 }
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-static uint64_t stack_key_hash(const struct profile_stack *stack)
+static uint32_t stack_hash(const void *owner, uint32_t number)
 {
-	uint64_t shape = (uint64_t)stack->kind << 4 | stack->end;
-
-	return lookup_hash((stack->node | (uint64_t)stack->thread << 32) ^ shape << 40);
-}
-
-static uint64_t stack_hash(const void *owner, uint32_t number)
-{
-	return stack_key_hash(profile_stack(owner, number - 1));
+	return profile_stack_hash(profile_stack(owner, number - 1));
 }
 
 uint32_t profile_find_stack(const struct flameprof_profile *p, const struct profile_stack *key)
 {
-	struct lookup_probe probe = lookup_begin(&p->stack_lookup, stack_key_hash(key));
+	struct lookup_probe probe = lookup_begin(&p->stack_lookup, profile_stack_hash(key));
 	uint32_t number;
 
 	while ((number = lookup_next(&p->stack_lookup, &probe))) {
@@ -134,7 +167,7 @@ int profile_reserve_stack(struct flameprof_profile *p)
 
 uint32_t profile_commit_stack(struct flameprof_profile *p, const struct profile_stack *stack)
 {
-	struct lookup_probe probe = lookup_begin(&p->stack_lookup, stack_key_hash(stack));
+	struct lookup_probe probe = lookup_begin(&p->stack_lookup, profile_stack_hash(stack));
 
 	while (lookup_next(&p->stack_lookup, &probe))
 		;
@@ -146,12 +179,12 @@ uint32_t profile_commit_stack(struct flameprof_profile *p, const struct profile_
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /* By tid alone, so that threads that share one are found together. */
-static uint64_t thread_key_hash(const struct profile_thread_key *key)
+static uint32_t thread_key_hash(const struct profile_thread_key *key)
 {
 	return lookup_hash(key->tid);
 }
 
-static uint64_t thread_hash(const void *owner, uint32_t number)
+static uint32_t thread_hash(const void *owner, uint32_t number)
 {
 	return thread_key_hash(&profile_thread(owner, number - 1)->key);
 }
@@ -249,15 +282,19 @@ struct profile_counts profile_counts(const struct flameprof_profile *p)
 	};
 }
 
-void profile_cut(struct flameprof_profile *p, const struct profile_counts *counts)
+void profile_cut(
+	struct flameprof_profile *p, const struct profile_counts *counts, uint32_t *hashes)
 {
+	struct path_hasher hasher = {p, hashes};
+
+	hashes[0] = 0;
 	p->node_count = counts->nodes;
 	p->stack_count = counts->stacks;
 	p->thread_count = counts->threads;
 	p->mark_count = counts->marks;
 	p->sample_count = counts->samples;
 	names_cut_modules(&p->names, counts->modules);
-	lookup_rebuild(&p->node_lookup, p->node_count, node_hash, p);
+	lookup_rebuild(&p->node_lookup, p->node_count, node_hash, &hasher);
 	lookup_rebuild(&p->stack_lookup, p->stack_count, stack_hash, p);
 	lookup_rebuild(&p->thread_lookup, p->thread_count, thread_hash, p);
 }

@@ -26,15 +26,22 @@ struct profile_node {
 	uint32_t frame_low, frame_high;
 };
 
-/* Distinct by thread, node, kind and end. */
+/* Distinct by thread, node, kind and end. 28 bytes. */
 struct profile_stack {
+	uint64_t weight;
 	uint32_t thread; /* index */
 	uint32_t node;
-	uint64_t weight;
+	uint32_t path_hash; /* of its frames */
 	uint32_t samples; /* there are less than 2^32: each takes 16 bytes of at most 16 GiB */
 	uint16_t frames;
 	uint8_t kind; /* enum wire_kind */
 	uint8_t end;
+} __attribute__((packed, aligned(4)));
+
+/* One frame's place in the stack at hand. */
+struct profile_step {
+	uint32_t node;
+	uint32_t hash; /* of the path to it */
 };
 
 /* Distinct by all three of these: a tid that is used again is another thread. */
@@ -89,7 +96,7 @@ struct flameprof_profile {
 	struct pages marks;
 	uint32_t mark_count;
 
-	/* uint32_t: the stack interned last, from the outermost frame: the node at each depth. */
+	/* struct profile_step: the stack interned last, from the outermost frame. */
 	struct pages path;
 };
 
@@ -128,16 +135,20 @@ struct flameprof_frame profile_frame(const struct flameprof_profile *p, uint64_t
  * Reservations return 0, -ENOSPC at the ceiling, -ENOMEM; commits cannot fail.
  */
 
-static inline uint64_t profile_node_hash(uint32_t parent, uint64_t frame)
+/*
+ * Nodes are looked up by a hash of the whole path to them, so that all of a stack's slots can be
+ * fetched at once, before the first parent is known. 0 is the root's.
+ */
+static inline uint32_t profile_path_hash(uint32_t parent_hash, uint64_t frame)
 {
-	return lookup_hash((frame & ~WIRE_FRAME_BY_FP) ^ (uint64_t)parent << 32);
+	return lookup_hash((frame & ~WIRE_FRAME_BY_FP) ^ (uint64_t)parent_hash << 32);
 }
 
-/* The child of @parent with @frame, 0 when there is none. */
+/* The child of @parent with @frame, whose path has @hash; 0 when there is none. */
 static inline uint32_t profile_find_node(
-	const struct flameprof_profile *p, uint32_t parent, uint64_t frame)
+	const struct flameprof_profile *p, uint32_t parent, uint64_t frame, uint32_t hash)
 {
-	struct lookup_probe probe = lookup_begin(&p->node_lookup, profile_node_hash(parent, frame));
+	struct lookup_probe probe = lookup_begin(&p->node_lookup, hash);
 	uint32_t number;
 
 	frame &= ~WIRE_FRAME_BY_FP;
@@ -154,9 +165,9 @@ int profile_reserve_nodes(struct flameprof_profile *p, uint32_t n);
 
 /* There is none yet. */
 static inline uint32_t profile_commit_node(
-	struct flameprof_profile *p, uint32_t parent, uint64_t frame)
+	struct flameprof_profile *p, uint32_t parent, uint64_t frame, uint32_t hash)
 {
-	struct lookup_probe probe = lookup_begin(&p->node_lookup, profile_node_hash(parent, frame));
+	struct lookup_probe probe = lookup_begin(&p->node_lookup, hash);
 
 	while (lookup_next(&p->node_lookup, &probe))
 		;
@@ -169,7 +180,14 @@ static inline uint32_t profile_commit_node(
 	return p->node_count;
 }
 
-/* Index + 1, 0 when there is none. Of @key: thread, node, kind, end. */
+static inline uint32_t profile_stack_hash(const struct profile_stack *key)
+{
+	uint64_t shape = (uint64_t)key->kind << 4 | key->end;
+
+	return lookup_hash((key->path_hash | (uint64_t)key->thread << 32) ^ shape << 40);
+}
+
+/* Index + 1, 0 when there is none. Of @key: thread, node, path_hash, kind, end. */
 uint32_t profile_find_stack(const struct flameprof_profile *p, const struct profile_stack *key);
 int profile_reserve_stack(struct flameprof_profile *p);
 uint32_t profile_commit_stack(struct flameprof_profile *p, const struct profile_stack *stack);
@@ -195,6 +213,8 @@ struct profile_counts {
 	uint64_t samples;
 };
 struct profile_counts profile_counts(const struct flameprof_profile *p);
-void profile_cut(struct flameprof_profile *p, const struct profile_counts *counts);
+/* @hashes: room for counts->nodes + 1 numbers. */
+void profile_cut(
+	struct flameprof_profile *p, const struct profile_counts *counts, uint32_t *hashes);
 
 #endif

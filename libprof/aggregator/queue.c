@@ -93,7 +93,46 @@ void queue_release(struct queue *queue)
 	queue_stop(queue);
 	while ((item = queue_take(queue)))
 		queue_done(queue, item);
+	while ((item = queue->spare)) {
+		queue->spare = item->next;
+		pages_free(item, item->room_bytes);
+	}
 	pthread_mutex_destroy(&queue->lock);
+}
+
+/* A spare block this much larger than needed would be a waste of the ceiling. */
+#define SPARE_FIT 4
+
+/* Lock held. A block of @bytes or more, NULL beyond the ceiling or without memory. */
+static struct queue_item *get_block(struct queue *queue, size_t bytes)
+{
+	struct queue_item *item;
+
+	for (struct queue_item **at = &queue->spare; (item = *at); at = &item->next) {
+		if (item->room_bytes < bytes || item->room_bytes > SPARE_FIT * bytes ||
+			queue->pending_bytes + item->room_bytes > queue->limit_bytes)
+			continue;
+		*at = item->next;
+		queue->spare_bytes -= item->room_bytes;
+		return item;
+	}
+	if (queue->pending_bytes + bytes > queue->limit_bytes)
+		return NULL;
+	item = pages_new(bytes);
+	if (item)
+		item->room_bytes = (uint32_t)bytes;
+	return item;
+}
+
+/* Lock held. Returns 1 when @item is kept for the next batch, else it is for the caller to free. */
+static int keep_block(struct queue *queue, struct queue_item *item)
+{
+	if (queue->spare_bytes + item->room_bytes > queue->limit_bytes / 8)
+		return 0;
+	item->next = queue->spare;
+	queue->spare = item;
+	queue->spare_bytes += item->room_bytes;
+	return 1;
 }
 
 /* Lock held. Returns bytes taken out of the ring; *@queued becomes 1 when a batch was queued. */
@@ -105,14 +144,13 @@ static size_t harvest(struct queue *queue, void *arena, uint32_t ring, uint64_t 
 	harvest_begin(&h, arena, ring, until_ns);
 	while (harvest_measure(&h, queue->batch_bytes)) {
 		size_t block = harvest_block_bytes(&h);
-		size_t with_it = queue->pending_bytes + block;
-		struct queue_item *item = NULL;
+		struct queue_item *item = get_block(queue, block);
+		size_t with_it = queue->pending_bytes + (item ? item->room_bytes : block);
 
 		if (with_it > queue->counters.high_water_bytes)
 			queue->counters.high_water_bytes = with_it;
-		if (with_it <= queue->limit_bytes)
-			item = harvest_copy(&h);
 		if (item) {
+			harvest_copy(&h, item);
 			append(queue, item);
 			queue->pending_bytes = with_it;
 			*queued = 1;
@@ -240,12 +278,14 @@ struct queue_item *queue_take(struct queue *queue)
 
 void queue_done(struct queue *queue, struct queue_item *item)
 {
-	size_t bytes = harvest_item_bytes(item);
+	int kept;
 
-	harvest_free(item);
 	pthread_mutex_lock(&queue->lock);
-	queue->pending_bytes -= bytes;
+	queue->pending_bytes -= item->room_bytes;
+	kept = keep_block(queue, item);
 	pthread_mutex_unlock(&queue->lock);
+	if (!kept)
+		pages_free(item, item->room_bytes);
 }
 
 void queue_answer(struct queue_item *item, int error, struct flameprof_profile *result)

@@ -41,6 +41,7 @@ enum queue_item_kind {
 /* A batch's lies in one block with it; a barrier's in the barrier. */
 struct queue_item {
 	enum queue_item_kind kind;
+	uint32_t room_bytes; /* a batch's: of the block, whole pages */
 	struct queue_item *next;
 	union {
 		struct batch *batch;
@@ -81,6 +82,10 @@ struct queue {
 	pthread_mutex_t lock;
 	struct queue_item *first, *last;
 	size_t pending_bytes; /* waiting and taken, whole pages, headers included */
+	/* Blocks of batches that are done, kept for the next: a new one costs a page fault for every
+	 * few samples. At most an eighth of the limit, not part of pending_bytes. */
+	struct queue_item *spare;
+	size_t spare_bytes;
 	struct queue_counters counters;
 	int stopped; /* new barriers are refused */
 };

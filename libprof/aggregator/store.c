@@ -50,21 +50,84 @@ static uint32_t shared_frames(const struct previous *previous, const uint64_t *f
 	return most - i;
 }
 
-/* Go down from the root as far as there are nodes. */
-static void find_nodes(
-	struct adder *adder, const uint64_t *frames, uint32_t n, struct place *place)
+/* The hashes of the path from @depth on. Returns that of the whole. */
+static uint32_t hash_path(
+	struct profile_step *path, const uint64_t *frames, uint32_t n, uint32_t depth)
 {
-	const struct flameprof_profile *p = adder->profile;
-	uint32_t *path = p->path.at;
-	uint32_t depth = shared_frames(&adder->previous, frames, n);
-	uint32_t node = depth ? path[depth - 1] : 0;
+	uint32_t hash = depth ? path[depth - 1].hash : 0;
 
 	for (; depth < n; depth++) {
-		uint32_t child = profile_find_node(p, node, frames[n - 1 - depth]);
+		hash = profile_path_hash(hash, frames[n - 1 - depth]);
+		path[depth].hash = hash;
+	}
+	return hash;
+}
+
+/* Is @leaf the end of this stack? The nodes below @depth are known; those above come into @path. */
+static int is_path_to(const struct flameprof_profile *p, uint32_t leaf, const uint64_t *frames,
+	uint32_t n, uint32_t depth)
+{
+	struct profile_step *path = p->path.at;
+	uint32_t node = leaf;
+
+	while (n > depth && node) {
+		const struct profile_node *at = profile_node(p, node);
+
+		if (profile_node_frame(at) != (*frames++ & ~WIRE_FRAME_BY_FP))
+			return 0;
+		path[--n].node = node;
+		node = at->parent;
+	}
+	return n == depth && node == (depth ? path[depth - 1].node : 0);
+}
+
+/* The stack that was sampled before, found without a look at the table of nodes. */
+static uint32_t find_whole(const struct flameprof_profile *p, const struct profile_stack *key,
+	const uint64_t *frames, uint32_t depth)
+{
+	struct lookup_probe probe = lookup_begin(&p->stack_lookup, profile_stack_hash(key));
+	uint32_t number;
+
+	while ((number = lookup_next(&p->stack_lookup, &probe))) {
+		const struct profile_stack *stack = profile_stack(p, number - 1);
+
+		if (stack->path_hash == key->path_hash && stack->thread == key->thread &&
+			stack->kind == key->kind && stack->end == key->end &&
+			stack->frames == key->frames &&
+			is_path_to(p, stack->node, frames, key->frames, depth))
+			break;
+	}
+	return number;
+}
+
+/* Slots first, then the nodes they lead to: each round waits for memory once, not once a frame. */
+static void prefetch_nodes(const struct flameprof_profile *p, uint32_t n, uint32_t depth)
+{
+	const struct profile_step *path = p->path.at;
+
+	if (!p->node_count)
+		return;
+	for (uint32_t i = depth; i < n; i++)
+		lookup_prefetch(&p->node_lookup, path[i].hash);
+	for (uint32_t i = depth; i < n; i++)
+		__builtin_prefetch(profile_node(p, lookup_guess(&p->node_lookup, path[i].hash)));
+}
+
+/* Go down from the root as far as there are nodes. */
+static void find_nodes(const struct flameprof_profile *p, const uint64_t *frames, uint32_t n,
+	uint32_t depth, struct place *place)
+{
+	struct profile_step *path = p->path.at;
+	uint32_t node = depth ? path[depth - 1].node : 0;
+
+	prefetch_nodes(p, n, depth);
+	for (; depth < n; depth++) {
+		uint32_t child =
+			profile_find_node(p, node, frames[n - 1 - depth], path[depth].hash);
 
 		if (!child)
 			break;
-		path[depth] = node = child;
+		path[depth].node = node = child;
 	}
 	place->depth = depth;
 	place->node = node;
@@ -79,40 +142,54 @@ static void find_thread(struct adder *adder, uint32_t number)
 	adder->previous.stack = 0;
 }
 
-/* A credit without frames goes where the thread was seen last. */
-static void find_last(const struct adder *adder, struct place *place)
+static void take_last(const struct profile_stack *last, struct place *place)
 {
-	const struct flameprof_profile *p = adder->profile;
-	const struct profile_thread *thread =
-		adder->thread ? profile_thread(p, adder->thread - 1) : NULL;
-
-	if (!thread || !thread->last_stack)
-		return;
-	const struct profile_stack *last = profile_stack(p, thread->last_stack - 1);
 	place->node = last->node;
+	place->key.node = last->node;
+	place->key.path_hash = last->path_hash;
 	place->key.frames = last->frames;
 	place->key.end = last->end;
 }
 
-static void find_stack(const struct adder *adder, uint32_t missing, struct place *place)
+/* A credit without frames goes where the thread was seen last. */
+static void find_last(const struct adder *adder, struct place *place)
 {
-	const struct previous *previous = &adder->previous;
+	const struct flameprof_profile *p = adder->profile;
+	uint32_t last;
 
-	place->key.node = place->node;
-	if (!adder->thread || missing)
+	if (!adder->thread)
 		return;
+	last = profile_thread(p, adder->thread - 1)->last_stack;
+	if (last)
+		take_last(profile_stack(p, last - 1), place);
 	place->key.thread = adder->thread - 1;
-	if (previous->stack) {
-		const struct profile_stack *stack =
-			profile_stack(adder->profile, previous->stack - 1);
+	place->stack = profile_find_stack(p, &place->key);
+}
 
-		if (stack->node == place->node && stack->kind == place->key.kind &&
-			stack->end == place->key.end) {
+/* A stack of its own: most were sampled before, or share most of their frames with one that was. */
+static void find_frames(struct adder *adder, const uint64_t *frames, struct place *place)
+{
+	const struct flameprof_profile *p = adder->profile;
+	const struct previous *previous = &adder->previous;
+	uint32_t n = place->key.frames;
+	uint32_t depth = shared_frames(previous, frames, n);
+
+	place->key.path_hash = hash_path(p->path.at, frames, n, depth);
+	if (adder->thread) {
+		place->key.thread = adder->thread - 1;
+		if (previous->stack && depth == n && previous->count == n &&
+			profile_stack(p, previous->stack - 1)->kind == place->key.kind &&
+			profile_stack(p, previous->stack - 1)->end == place->key.end)
 			place->stack = previous->stack;
-			return;
-		}
+		else
+			place->stack = find_whole(p, &place->key, frames, depth);
 	}
-	place->stack = profile_find_stack(adder->profile, &place->key);
+	if (place->stack) {
+		place->depth = n;
+		place->node = profile_stack(p, place->stack - 1)->node;
+		return;
+	}
+	find_nodes(p, frames, n, depth, place);
 }
 
 /* All that is missing, or nothing. */
@@ -134,13 +211,16 @@ static void commit(struct adder *adder, const struct wire_sample *sample, const 
 	struct place *place)
 {
 	struct flameprof_profile *p = adder->profile;
-	uint32_t *path = p->path.at;
+	struct profile_step *path = p->path.at;
 	struct profile_thread *thread;
 	struct profile_stack *stack;
 
 	for (uint32_t n = sample->frames; place->depth < n; place->depth++) {
-		place->node = profile_commit_node(p, place->node, frames[n - 1 - place->depth]);
-		path[place->depth] = place->node;
+		struct profile_step *step = &path[place->depth];
+
+		step->node = profile_commit_node(
+			p, place->node, frames[n - 1 - place->depth], step->hash);
+		place->node = step->node;
 	}
 	if (!adder->thread)
 		adder->thread = profile_commit_thread(p, &adder->key, adder->name);
@@ -172,7 +252,8 @@ static int add(struct adder *adder, const struct wire_sample *sample, const uint
 	};
 	uint32_t n = sample->frames;
 	uint32_t missing;
-	int error = pages_reserve(&adder->profile->account, &adder->profile->path, 4 * (size_t)n);
+	int error = pages_reserve(&adder->profile->account, &adder->profile->path,
+		n * sizeof(struct profile_step));
 
 	if (error)
 		return error;
@@ -180,9 +261,8 @@ static int add(struct adder *adder, const struct wire_sample *sample, const uint
 	if (!n && sample->kind == WIRE_KIND_CREDIT)
 		find_last(adder, &place);
 	else
-		find_nodes(adder, frames, n, &place);
+		find_frames(adder, frames, &place);
 	missing = n - place.depth;
-	find_stack(adder, missing, &place);
 	error = reserve(adder, missing, &place);
 	if (error) {
 		/* The path was walked for a stack that is not there now. */

@@ -45,6 +45,9 @@ void store_end(struct flameprof_profile *profile, uint64_t end_ns);
 void store_add_batch(struct flameprof_profile *profile, const struct batch *batch,
 	struct store_result *result);
 
+/* Memory that @profile has now. */
+size_t store_bytes(const struct flameprof_profile *profile);
+
 /*
  * Modules and code names as the sampler's control records announce them: kept for as long as the
  * profiler runs, shared by the profiles that come one after the other. Resolved when a sample first

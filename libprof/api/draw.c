@@ -75,23 +75,29 @@ struct request {
 	char *output;
 };
 
+/* NULL without memory. */
+static void *map(size_t bytes)
+{
+	long at = arch_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return at < 0 && at > -4096 ? NULL : (void *)at;
+}
+
 static struct request *request_new(const char *path)
 {
 	size_t variables = 0, text_bytes = 2 * strlen(path) + 1;
 	struct request *request;
 	size_t bytes, count = 0;
 	char *text;
-	long at;
 
 	for (; environ && environ[variables]; variables++)
 		if (begins_with(environ[variables], PRELOAD))
 			text_bytes += strlen(environ[variables]) + 2;
 	bytes = sizeof(*request) + (variables + 1) * sizeof(char *) + text_bytes;
-	at = arch_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (at < 0 && at > -4096)
+	request = map(bytes);
+	if (!request)
 		return NULL;
-	request = (struct request *)at;
 	request->bytes = bytes;
 	request->environment = (char **)(request + 1);
 	text = (char *)(request->environment + variables + 1);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "libprof/sampler/libc_calls.h"
+#include "libprof/trampoline/elsewhere.h"
 
 struct injected injected;
 
@@ -37,6 +38,7 @@ static void find_all(void)
 
 	if (all.active && all.status && all.pause && all.resume && all.mark)
 		injected = all;
+	elsewhere_find(find);
 }
 
 /* Only the shared library sees threads end. It looks for nobody. */

@@ -112,16 +112,23 @@ static long start(struct outsider *outsider)
 	return pid;
 }
 
-int outsider_run(
-	const char *program, const char *const *arguments, char *const *environment)
+/* NULL without memory. */
+static struct outsider *make(void)
 {
 	long at = arch_syscall6(SYS_mmap, 0, sizeof(struct outsider), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct outsider *outsider = (struct outsider *)at;
+
+	return at < 0 && at > -4096 ? NULL : (struct outsider *)at;
+}
+
+int outsider_run(
+	const char *program, const char *const *arguments, char *const *environment)
+{
+	struct outsider *outsider = make();
 	long pid, ended;
 	int status;
 
-	if (at < 0 && at > -4096)
+	if (!outsider)
 		return -ENOMEM;
 	outsider->program = program;
 	outsider->arguments = arguments;
@@ -137,6 +144,6 @@ int outsider_run(
 	/* When somebody else's wait found it, it has ended as well. */
 	status = __atomic_load_n(&outsider->status, __ATOMIC_ACQUIRE) ? -EIO : 0;
 out:
-	arch_syscall2(SYS_munmap, at, sizeof(*outsider));
+	arch_syscall2(SYS_munmap, outsider, sizeof(*outsider));
 	return status;
 }

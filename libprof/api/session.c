@@ -29,20 +29,24 @@ struct session session = {
 	.counts_lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-static int is_worker(void)
+int session_is_worker(void)
 {
 	return (int32_t)arch_syscall0(SYS_gettid) ==
 	       __atomic_load_n(&session.worker_tid, __ATOMIC_ACQUIRE);
+}
+
+int session_is_here(void)
+{
+	return sampler.hosted && (uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
 }
 
 int session_enter(void)
 {
 	int error = -ESRCH;
 
-	if (is_worker())
+	if (session_is_worker())
 		return -EDEADLK;
-	/* A child of a raw clone has the parent's session and no worker. */
-	if (!sampler_is_this_process())
+	if (!session_is_here())
 		return -ESRCH;
 	pthread_mutex_lock(&session.lock);
 	if (session.phase == SESSION_LIVE &&

@@ -82,6 +82,13 @@ extern struct session session __attribute__((visibility("hidden")));
  */
 
 /*
+ * Is the session this process's? A child of a raw clone has the parent's, and no worker. Is the caller
+ * the worker? Context: signal-safe.
+ */
+int session_is_here(void);
+int session_is_worker(void);
+
+/*
  * Count the caller among those who use the queue: it stays until session_leave().
  * Returns 0, -ESRCH when the profiler does not run, -EDEADLK on the worker.
  */

@@ -117,6 +117,7 @@ static void clean_up(void)
 static int begin_sampling(const struct settings *settings)
 {
 	struct wire_arena *arena = sampler.arena;
+	uint64_t now_ns = clock_monotonic_ns();
 	int error;
 
 	error = own_signal_take();
@@ -130,12 +131,15 @@ static int begin_sampling(const struct settings *settings)
 	sampler.dropped_bytes = 0;
 	sampler.dropped_marks = 0;
 	__atomic_store_n(&sampler.paused, settings->is_paused, __ATOMIC_RELEASE);
+	/* Before the first thread can be armed. */
+	session.end_ns = settings->max_span_ms ? now_ns + settings->max_span_ms * NS_PER_MS : 0;
+	store_begin(session.profile, now_ns, (int64_t)time(NULL));
 	return sampler_start(arena, 0, NULL);
 }
 
 /*
- * The calling thread is armed at once, whatever /proc can tell of the others; not the one that takes
- * snapshots.
+ * The calling thread is armed at once, whatever /proc can tell of the others; not the one that
+ * takes snapshots.
  */
 static void arm_this_thread(void)
 {
@@ -155,16 +159,13 @@ static void arm_this_thread(void)
 
 static int begin_worker(const struct settings *settings)
 {
-	uint64_t now_ns = clock_monotonic_ns();
 	int error = queue_init(&session.queue, settings->queue_bytes, &sampler.slot->doorbell);
 
 	if (error)
 		return error;
-	session.end_ns = settings->max_span_ms ? now_ns + settings->max_span_ms * NS_PER_MS : 0;
 	session.tick_ns = 0;
 	__atomic_store_n(&session.ending, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&session.done, 0, __ATOMIC_RELAXED);
-	store_begin(session.profile, now_ns, (int64_t)time(NULL));
 	diagnostics_begin();
 	error = tasks_begin_own(&session.worker, NULL, worker_main, NULL);
 	if (error) {

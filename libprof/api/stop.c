@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#include "arch/syscall.h"
 #include "libprof/aggregator/helper.h"
 #include "libprof/api/scope.h"
 #include "libprof/api/session.h"
@@ -91,10 +90,9 @@ int flameprof_stop(struct flameprof_profile **out, int timeout_ms)
 	int error;
 
 	scope_end_left(__builtin_frame_address(0));
-	if ((int32_t)arch_syscall0(SYS_gettid) ==
-		__atomic_load_n(&session.worker_tid, __ATOMIC_ACQUIRE))
+	if (session_is_worker())
 		return -EDEADLK;
-	if (!sampler.hosted || (uint32_t)arch_syscall0(SYS_getpid) != sampler.pid)
+	if (!session_is_here())
 		return -ESRCH;
 	error = claim();
 	if (error)

@@ -41,7 +41,7 @@ int flameprof_profile_write(const struct flameprof_profile *profile, const char 
 		return -EINVAL;
 	if (bytes > sizeof(unnamed) - sizeof(ENDING_PB))
 		return -ENAMETOOLONG;
-	memcpy(unnamed, path, bytes);
+	memcpy(unnamed, path, bytes + 1);
 	memcpy(unnamed + bytes, ENDING_PB, sizeof(ENDING_PB));
 	error = profile_write_pb(profile, unnamed);
 	if (!error)

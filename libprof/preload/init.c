@@ -204,7 +204,6 @@ __attribute__((constructor(101))) static void start(void)
 	int saved_errno = errno;
 	struct channel channel;
 
-	preload_set_libc_calls();
 	/* A process that runs with other rights than its caller is not ours to look into. */
 	if (text && !getauxval(AT_SECURE) && !parse_channel(text, &channel))
 		connect_to(&channel);

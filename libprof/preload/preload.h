@@ -6,7 +6,6 @@
 #ifndef LIBPROF_PRELOAD_PRELOAD_H
 #define LIBPROF_PRELOAD_PRELOAD_H
 
-#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,12 +29,6 @@ void preload_set_thread(struct sampler_thread *thread);
 
 /* Arm the calling thread with @thread and remember it while it is sampled. Context: no handler. */
 void preload_arm(struct sampler_thread *thread);
-
-/* libc's sigaction(), past ours. Context: not a handler. */
-int preload_next_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
-
-/* Have the sampler call libc past the interposers: libc_calls.h. Context: the constructor. */
-void preload_set_libc_calls(void);
 
 /*
  * The bytes preload_environment() needs to take this library out of @environment, 0 when an image

@@ -12,6 +12,7 @@
 #include "arch/syscall.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/host.h"
+#include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/own_signal.h"
 
 typedef int sigaction_fn(int, const struct sigaction *, struct sigaction *);
@@ -35,13 +36,18 @@ static int is_ours(int signal)
 	return signal == SAMPLER_SIGNAL && sampler_owns_signal();
 }
 
-int preload_next_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old)
+static int next_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old)
 {
 	static sigaction_fn *next;
 
 	if (!next)
 		next = (sigaction_fn *)preload_next("sigaction");
 	return next(signal, new_action, old);
+}
+
+__attribute__((constructor(101))) static void set_libc_calls(void)
+{
+	libc_calls.sigaction = next_sigaction;
 }
 
 static void ask(const struct sigaction *action)
@@ -65,12 +71,12 @@ static int change_action(int signal, const struct sigaction *new_action, struct 
 	int error;
 
 	if ((!is_nested && !masked) || !bit || !sampler_is_this_process())
-		return preload_next_sigaction(signal, new_action, old);
+		return next_sigaction(signal, new_action, old);
 	if (new_action)
 		copy = *new_action;
 	if (is_nested)
 		sigaddset(&copy.sa_mask, SAMPLER_SIGNAL);
-	error = preload_next_sigaction(signal, new_action ? &copy : NULL, old);
+	error = next_sigaction(signal, new_action ? &copy : NULL, old);
 	if (error)
 		return error;
 	if (old && masked)

@@ -91,10 +91,9 @@ static void watch_end(struct sampler_thread *thread)
 	preload_set_thread(thread);
 }
 
-void preload_set_libc_calls(void)
+__attribute__((constructor(101))) static void set_libc_calls(void)
 {
 	libc_calls.pthread_create = next_create;
-	libc_calls.sigaction = preload_next_sigaction;
 	libc_calls.watch_end = watch_end;
 }
 

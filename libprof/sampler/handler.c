@@ -120,17 +120,19 @@ static void record(struct sampler_thread *thread, const void *ucontext, uint32_t
 {
 	struct wire_slot *slot = sampler.slot;
 	uint64_t samples;
+	int is_full;
 
 	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED)) {
 		__atomic_fetch_add(&slot->paused, weight, __ATOMIC_RELAXED);
 		return;
 	}
-	if (record_stack(thread, ucontext, weight)) {
+	is_full = record_stack(thread, ucontext, weight) != 0;
+	if (is_full) {
 		__atomic_fetch_add(&slot->dropped, weight, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&sampler.dropped_samples, 1, __ATOMIC_RELAXED);
 	}
 	samples = __atomic_add_fetch(&sampler.samples, 1, __ATOMIC_RELAXED);
-	if (samples == SAMPLES_BEFORE_HELPER ||
+	if (samples == SAMPLES_BEFORE_HELPER || is_full ||
 		ring_fill(thread->ring) > sampler.ring_bytes / RING_WAKE_PART) {
 		helper_start();
 		helper_wake();

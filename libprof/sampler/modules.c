@@ -212,20 +212,35 @@ static struct module_entry *add_entry(const struct unwind_module *module,
 	return entry;
 }
 
+/*
+ * How far from its ELF addresses the program lies, which has its table of @segments at that address.
+ * Static programs have no segment for the table: linkers put it behind the ELF header.
+ */
+static uintptr_t program_bias(const ElfW(Phdr) *segments, unsigned long count)
+{
+	uintptr_t header = (uintptr_t)segments - sizeof(ElfW(Ehdr));
+
+	for (unsigned long i = 0; i < count; i++)
+		if (segments[i].p_type == PT_PHDR)
+			return (uintptr_t)segments - segments[i].p_vaddr;
+	for (unsigned long i = 0; i < count; i++)
+		if (segments[i].p_type == PT_LOAD && !segments[i].p_offset)
+			return header - segments[i].p_vaddr;
+	return 0;
+}
+
 void modules_init(void)
 {
 	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
 	unsigned long count = getauxval(AT_PHNUM);
-	uintptr_t bias = 0;
+	uintptr_t bias;
 	long n = arch_syscall4(
 		SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program.path, PATH_MAX_BYTES - 1);
 
 	program.path[n > 0 ? n : 0] = '\0';
 	if (!segments)
 		return;
-	for (unsigned long i = 0; i < count; i++)
-		if (segments[i].p_type == PT_PHDR)
-			bias = (uintptr_t)segments - segments[i].p_vaddr;
+	bias = program_bias(segments, count);
 	program.start = UINTPTR_MAX;
 	for (unsigned long i = 0; i < count; i++) {
 		uintptr_t at = bias + segments[i].p_vaddr;

@@ -17,6 +17,8 @@
 struct libc_calls libc_calls = {.sigaction = sigaction, .pthread_create = pthread_create};
 
 static int small_stacks; /* atomic */
+/* What the kernel calls: not always our handler, somebody else's sigaction() may stand between. */
+static uintptr_t installed; /* atomic: 0 before */
 
 /*
  * Our handler as the kernel knows it. A SIGPROF of the program's own cuts calls short if that is
@@ -53,7 +55,9 @@ static uintptr_t kernel_handler(void)
 
 int own_signal_is_displaced(void)
 {
-	return kernel_handler() != (uintptr_t)sampler_handler;
+	uintptr_t ours = __atomic_load_n(&installed, __ATOMIC_RELAXED);
+
+	return !ours || kernel_handler() != ours;
 }
 
 int own_signal_take(void)
@@ -72,6 +76,7 @@ int own_signal_take(void)
 	host_set(&before);
 	if (install(&before, NULL))
 		return -errno;
+	__atomic_store_n(&installed, kernel_handler(), __ATOMIC_RELAXED);
 	__atomic_store_n(&sampler.owns_signal, 1, __ATOMIC_RELEASE);
 	return 0;
 }

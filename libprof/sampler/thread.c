@@ -200,7 +200,8 @@ static int arm(struct sampler_thread *thread, int32_t tid, clockid_t cpu_clock)
 	error = arm_timer(thread, cpu_clock);
 	if (error)
 		mark_ring(thread_index(thread), 0);
-	if (error && error != -ECANCELED)
+	/* Another thread that is no longer there is not one that came too late. */
+	if (error && error != -ECANCELED && !(thread->is_foreign && error == -EINVAL))
 		__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
 out:
 	if (error)

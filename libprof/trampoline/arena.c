@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/fork.h"
 #include "libprof/trampoline/publish.h"
 
@@ -216,6 +217,8 @@ int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind k
 	struct flameprof_arena *arena;
 	int error;
 
+	if (elsewhere.flameprof_arena_new)
+		return elsewhere.flameprof_arena_new(out, kind, target, signature);
 	if (!target || (kind != FLAMEPROF_STUB_CALL && kind != FLAMEPROF_STUB_BIND) ||
 		(signature && check_signature(signature, &shape)))
 		return -EINVAL;
@@ -242,6 +245,10 @@ int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind k
 
 void flameprof_arena_free(struct flameprof_arena *arena)
 {
+	if (elsewhere.flameprof_arena_free) {
+		elsewhere.flameprof_arena_free(arena);
+		return;
+	}
 	if (!arena)
 		return;
 	pthread_mutex_lock(&list_lock);
@@ -260,5 +267,7 @@ void flameprof_arena_free(struct flameprof_arena *arena)
 
 enum flameprof_stub_status flameprof_arena_status(const struct flameprof_arena *arena)
 {
+	if (elsewhere.flameprof_arena_status)
+		return elsewhere.flameprof_arena_status(arena);
 	return (enum flameprof_stub_status)__atomic_load_n(&arena->status, __ATOMIC_RELAXED);
 }

@@ -9,6 +9,7 @@
 #include "arch/stub.h"
 #include "arch/syscall.h"
 #include "libprof/flameprof_stub.h"
+#include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/region.h"
 #include "libprof/unwind/find_object.h"
 #include "libprof/unwind/memory.h"
@@ -48,7 +49,10 @@ static int find_module(uintptr_t pc, struct unwind_module *out)
 #define UNWIND_ROWCACHE                      ((struct rowcache *)NULL)
 #include "libprof/unwind/unwind_core.h"
 
-_Static_assert(sizeof(struct flameprof_backtrace_frame) >= 2 * sizeof(uint64_t),
+/* flameprof_backtrace() and walk(). */
+#define OWN_MAX 2u
+
+_Static_assert(sizeof(struct flameprof_backtrace_frame) >= (1 + OWN_MAX) * sizeof(uint64_t),
 	"the words of a walk fit where its frames will be");
 
 /* The words of the walk lie at the start of @frames; each is read before its place is taken. */
@@ -64,28 +68,51 @@ static void fill_in(
 	}
 }
 
-__attribute__((noinline)) unsigned flameprof_backtrace(
-	const void *ucontext, struct flameprof_backtrace_frame *frames, unsigned room)
+/* How many of the first @count words are frames of ours, inside of the one that @caller returns to. */
+static unsigned count_own(const uint64_t *words, unsigned count, uintptr_t caller)
+{
+	unsigned own = 0;
+
+	while (own < count && own < OWN_MAX && WIRE_FRAME_ADDRESS(words[own]) != caller - 1)
+		own++;
+	return own;
+}
+
+static __attribute__((noinline)) unsigned walk(const void *ucontext,
+	struct flameprof_backtrace_frame *frames, unsigned room, const void *caller)
 {
 	struct unwind_bounds unknown = {0, 0};
 	struct arch_registers registers = {0};
 	struct unwind_window window;
 	uint64_t *words = (uint64_t *)frames;
-	unsigned own = ucontext ? 0 : 1;
+	unsigned own = 0;
 	unsigned count;
 
 	if (!room)
 		return 0;
 	if (room > WIRE_MAX_DEPTH)
 		room = WIRE_MAX_DEPTH;
-	if (ucontext)
-		arch_registers_from_ucontext(&registers, ucontext);
-	else
-		arch_registers_here(&registers);
 	unwind_window_init(&window, (int)arch_syscall0(SYS_getpid));
-	count = unwind_walk(&registers, &unknown, words, room + own, &window).frames;
-	if (count <= own)
-		return 0;
-	fill_in(words + own, frames, count - own);
-	return count - own;
+	if (ucontext) {
+		arch_registers_from_ucontext(&registers, ucontext);
+		count = unwind_walk(&registers, &unknown, words, room, &window).frames;
+	} else {
+		arch_registers_here(&registers);
+		count = unwind_walk(&registers, &unknown, words, room + OWN_MAX, &window).frames;
+		own = count_own(words, count, arch_strip_pointer((uintptr_t)caller));
+	}
+	count -= own;
+	if (count > room)
+		count = room;
+	fill_in(words + own, frames, count);
+	return count;
+}
+
+/* Without a frame of its own where the compiler jumps: the other copy sees our caller as its own. */
+unsigned flameprof_backtrace(
+	const void *ucontext, struct flameprof_backtrace_frame *frames, unsigned room)
+{
+	if (elsewhere.flameprof_backtrace)
+		return elsewhere.flameprof_backtrace(ucontext, frames, room);
+	return walk(ucontext, frames, room, __builtin_return_address(0));
 }

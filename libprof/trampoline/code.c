@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "libprof/flameprof_stub.h"
+#include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/fork.h"
 #include "libprof/trampoline/frame_index.h"
 #include "libprof/trampoline/lasting.h"
@@ -26,6 +27,16 @@ struct code {
 static struct code *unused;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* unused; and removals, one at a time */
 
+static struct code *new_code(void)
+{
+	char *room = lasting_room(NULL, sizeof(struct code) + _Alignof(struct code));
+
+	if (!room)
+		return NULL;
+	return (struct code *)(((uintptr_t)room + _Alignof(struct code) - 1) &
+			       ~(uintptr_t)(_Alignof(struct code) - 1));
+}
+
 static struct code *take(void)
 {
 	struct code *code;
@@ -36,7 +47,7 @@ static struct code *take(void)
 	if (code)
 		unused = code->next_unused;
 	pthread_mutex_unlock(&lock);
-	return code ? code : (struct code *)lasting_room(NULL, sizeof(*code));
+	return code ? code : new_code();
 }
 
 static void give(struct code *code)
@@ -80,6 +91,8 @@ int flameprof_code_add(const void *start, size_t bytes, const char *name, const 
 	char *text;
 	int error = 0;
 
+	if (elsewhere.flameprof_code_add)
+		return elsewhere.flameprof_code_add(start, bytes, name, eh_frame);
 	if (!start || !bytes || bytes > UINT32_MAX || (uintptr_t)start + bytes < (uintptr_t)start)
 		return -EINVAL;
 	code = take();
@@ -109,9 +122,12 @@ int flameprof_code_add(const void *start, size_t bytes, const char *name, const 
 
 int flameprof_code_remove(const void *start)
 {
-	const struct region *region = region_find((uintptr_t)start);
+	const struct region *region;
 	struct code *code;
 
+	if (elsewhere.flameprof_code_remove)
+		return elsewhere.flameprof_code_remove(start);
+	region = region_find((uintptr_t)start);
 	if (!region || region->kind != FLAMEPROF_CODE_HOST || region->start != (uintptr_t)start)
 		return -ENOENT;
 	code = region->owner;

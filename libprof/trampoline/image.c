@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "libprof/trampoline/arena.h"
+#include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/lasting.h"
 
 /* Ended stubs of one arena, in the order of their slots. */
@@ -139,6 +140,8 @@ int flameprof_arenas_suspend(
 	struct flameprof_arena *arena;
 	int error = 0;
 
+	if (elsewhere.flameprof_arenas_suspend)
+		return elsewhere.flameprof_arenas_suspend(visit, context);
 	if (image_is_suspended())
 		return -EALREADY;
 	for (arena = all_arenas(); arena && !error; arena = arena->next)
@@ -192,6 +195,8 @@ int flameprof_arenas_resume(resume_visitor visit, void *context)
 {
 	int error = 0;
 
+	if (elsewhere.flameprof_arenas_resume)
+		return elsewhere.flameprof_arenas_resume(visit, context);
 	if (!__atomic_exchange_n(&suspended, 0, __ATOMIC_RELAXED))
 		return -EALREADY;
 	for (struct flameprof_arena *arena = all_arenas(); arena; arena = arena->next) {

@@ -1,50 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which tools are told of generated code: the switch, the lock, replay of what exists when a tool
- * is asked for, and fork children. What a tool is told, it is told once: the bits in struct known
- * say which tools know a region and each of its slots.
+ * is asked for, and fork children.
  */
 #include "libprof/trampoline/publish.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 
+#include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/fork.h"
-
-static const struct publisher *const tools[] = {
-	&publisher_perf_map,
-	&publisher_jitdump,
-	&publisher_gdb,
-	&publisher_unwinders,
-	&publisher_libunwind,
-};
-enum { TOOLS = sizeof(tools) / sizeof(*tools) };
-
-/* What region->published points to; made when the first tool hears of the region. */
-struct known {
-	void *state[TOOLS];
-	uint8_t tools;	/* bit t: tools[t] knows the region */
-	uint8_t slot[]; /* bit t: it knows this slot */
-};
+#include "libprof/trampoline/publish_tell.h"
 
 /*
- * Protects all below, every struct known, and the tools. Taken before region.c's lock, which replay
- * needs; so nobody comes here with that one held.
+ * Protects the tools and what they know. Taken before region.c's lock, which replay needs; so nobody
+ * comes here with that one held.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned on;   /* atomic; flags; written under the lock */
 static unsigned ever; /* atomic: some tool was on, so that ends have to be told */
 static int fork_watched;
 
 unsigned flameprof_published(void)
 {
-	return __atomic_load_n(&on, __ATOMIC_RELAXED);
+	if (elsewhere.flameprof_published)
+		return elsewhere.flameprof_published();
+	return publish_tell_flags();
 }
 
 int publish_is_on(void)
 {
-	return flameprof_published() != 0;
+	return publish_tell_flags() != 0;
 }
 
 /*
@@ -57,77 +42,10 @@ static int somebody_listens(void)
 	return __atomic_load_n(&ever, __ATOMIC_RELAXED) != 0;
 }
 
-static int is_on(unsigned tool)
-{
-	return (flameprof_published() & tools[tool]->flag) != 0;
-}
-
-/* @error of a tool: passed on; a tool that ended is off. */
-static int heard(unsigned tool, int error)
-{
-	if (error == PUBLISH_ENDED)
-		__atomic_and_fetch(&on, ~tools[tool]->flag, __ATOMIC_RELAXED);
-	return error;
-}
-
-static int tell_slot(struct region *region, uint32_t slot, unsigned tool)
-{
-	struct known *known = region->published;
-	uint8_t bit = 1u << tool;
-
-	if (!is_on(tool) || !(known->tools & bit) || (known->slot[slot] & bit))
-		return 0;
-	if (!__atomic_load_n(&region->slot[slot].space, __ATOMIC_ACQUIRE))
-		return 0;
-
-	int error = tools[tool]->add_slot
-		? tools[tool]->add_slot(region, slot, known->state[tool]) : 0;
-
-	if (!error)
-		known->slot[slot] |= bit;
-	return heard(tool, error);
-}
-
-/* Returns the first error; goes on for all slots. */
-static int tell_region(struct region *region, unsigned tool)
-{
-	uint8_t bit = 1u << tool;
-	int first = 0;
-
-	if (!is_on(tool))
-		return 0;
-	if (!region->published)
-		region->published = calloc(1, sizeof(struct known) + region->slots);
-
-	struct known *known = region->published;
-
-	if (!known)
-		return -ENOMEM;
-	if (!(known->tools & bit)) {
-		if (tools[tool]->add_region)
-			first = heard(tool, tools[tool]->add_region(region, &known->state[tool]));
-		if (first)
-			return first;
-		known->tools |= bit;
-	}
-	for (uint32_t i = 0; i < region->slots; i++) {
-		int error = tell_slot(region, i, tool);
-
-		if (!first)
-			first = error;
-	}
-	return first;
-}
-
-static int flush(unsigned tool)
-{
-	return tools[tool]->flush && is_on(tool) ? heard(tool, tools[tool]->flush()) : 0;
-}
-
 static void flush_all(void)
 {
-	for (unsigned tool = 0; tool < TOOLS; tool++)
-		flush(tool);
+	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
+		publish_tell_flush(tool);
 }
 
 void publish_add_region(struct region *region)
@@ -135,8 +53,8 @@ void publish_add_region(struct region *region)
 	if (!somebody_listens())
 		return;
 	pthread_mutex_lock(&lock);
-	for (unsigned tool = 0; tool < TOOLS; tool++)
-		tell_region(region, tool);
+	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
+		publish_tell_region(region, tool);
 	flush_all();
 	pthread_mutex_unlock(&lock);
 }
@@ -146,16 +64,8 @@ void publish_remove_region(struct region *region)
 	if (!somebody_listens())
 		return;
 	pthread_mutex_lock(&lock);
-
-	struct known *known = region->published;
-
-	for (unsigned tool = 0; known && tool < TOOLS; tool++) {
-		if ((known->tools & 1u << tool) && tools[tool]->remove_region)
-			tools[tool]->remove_region(region, known->state[tool]);
-	}
+	publish_tell_end_of_region(region);
 	flush_all();
-	region->published = NULL;
-	free(known);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -164,9 +74,9 @@ void publish_add_slot(struct region *region, uint32_t slot)
 	if (!somebody_listens())
 		return;
 	pthread_mutex_lock(&lock);
-	/* Without memory for `known`, or before publish_add_region(): that one tells of the slot. */
-	for (unsigned tool = 0; region->published && tool < TOOLS; tool++)
-		tell_slot(region, slot, tool);
+	/* Before publish_add_region() this tells nobody, and that tells of the slot. */
+	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
+		publish_tell_slot(region, slot, tool);
 	flush_all();
 	pthread_mutex_unlock(&lock);
 }
@@ -176,15 +86,7 @@ void publish_remove_slot(struct region *region, uint32_t slot)
 	if (!somebody_listens())
 		return;
 	pthread_mutex_lock(&lock);
-
-	struct known *known = region->published;
-
-	for (unsigned tool = 0; known && tool < TOOLS; tool++) {
-		if ((known->slot[slot] & 1u << tool) && tools[tool]->remove_slot)
-			tools[tool]->remove_slot(region, slot, known->state[tool]);
-	}
-	if (known)
-		known->slot[slot] = 0;
+	publish_tell_end_of_slot(region, slot);
 	flush_all();
 	pthread_mutex_unlock(&lock);
 }
@@ -198,20 +100,15 @@ struct replay {
 static int replay_region(void *context, struct region *region)
 {
 	struct replay *replay = context;
-	struct known *known = region->published;
-	uint8_t bit = 1u << replay->tool;
+	int error;
 
-	if (replay->afresh && known) {
-		known->tools &= ~bit;
-		for (uint32_t i = 0; i < region->slots; i++)
-			known->slot[i] &= ~bit;
-	}
-
-	int error = tell_region(region, replay->tool);
+	if (replay->afresh)
+		publish_tell_afresh(region, replay->tool);
+	error = publish_tell_region(region, replay->tool);
 
 	if (!replay->error)
 		replay->error = error;
-	return !is_on(replay->tool);
+	return !publish_tell_is_on(replay->tool);
 }
 
 static int replay(unsigned tool, int afresh)
@@ -220,7 +117,7 @@ static int replay(unsigned tool, int afresh)
 
 	region_each(replay_region, &all);
 
-	int error = flush(tool);
+	int error = publish_tell_flush(tool);
 
 	return all.error ? all.error : error;
 }
@@ -238,11 +135,11 @@ static void after_fork(void)
 /* What is in memory is inherited; what is in files is in the parent's. */
 static void in_fork_child(void)
 {
-	for (unsigned tool = 0; tool < TOOLS; tool++) {
-		if (!is_on(tool) || !tools[tool]->fork_child)
+	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
+		if (!publish_tell_is_on(tool) || !publish_tools[tool]->fork_child)
 			continue;
-		if (tools[tool]->fork_child())
-			heard(tool, PUBLISH_ENDED);
+		if (publish_tools[tool]->fork_child())
+			publish_tell_heard(tool, PUBLISH_ENDED);
 		else
 			replay(tool, 1);
 	}
@@ -253,18 +150,18 @@ static void in_fork_child(void)
 static int turn_on(unsigned tool)
 {
 	/* One that was on and ended has to be told all again. */
-	int afresh = !is_on(tool);
-	int error = tools[tool]->start();
+	int afresh = !publish_tell_is_on(tool);
+	int error = publish_tools[tool]->start();
 
 	if (error < 0)
 		return error;
 	afresh |= error == PUBLISH_AFRESH;
-	__atomic_or_fetch(&on, tools[tool]->flag, __ATOMIC_RELAXED);
+	publish_tell_turn_on(tool);
 	__atomic_store_n(&ever, 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	error = replay(tool, afresh);
-	if (!error && tools[tool]->status)
-		error = tools[tool]->status();
+	if (!error && publish_tools[tool]->status)
+		error = publish_tools[tool]->status();
 	return error;
 }
 
@@ -273,13 +170,15 @@ int flameprof_publish(unsigned what)
 	unsigned possible = 0;
 	int first = 0;
 
-	for (unsigned tool = 0; tool < TOOLS; tool++)
-		possible |= tools[tool]->flag;
+	if (elsewhere.flameprof_publish)
+		return elsewhere.flameprof_publish(what);
+	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
+		possible |= publish_tools[tool]->flag;
 	if (what & ~possible)
 		return -EINVAL;
-	for (unsigned tool = 0; tool < TOOLS; tool++) {
-		if ((what & tools[tool]->flag) && tools[tool]->prepare)
-			tools[tool]->prepare();
+	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
+		if ((what & publish_tools[tool]->flag) && publish_tools[tool]->prepare)
+			publish_tools[tool]->prepare();
 	}
 	pthread_mutex_lock(&lock);
 	/* A fork that cannot be watched would leave children writing into our files. */
@@ -289,8 +188,8 @@ int flameprof_publish(unsigned what)
 		first = -pthread_atfork(before_fork, after_fork, in_fork_child);
 	}
 	fork_watched = !first;
-	for (unsigned tool = 0; fork_watched && tool < TOOLS; tool++) {
-		int error = what & tools[tool]->flag ? turn_on(tool) : 0;
+	for (unsigned tool = 0; fork_watched && tool < PUBLISH_TOOLS; tool++) {
+		int error = what & publish_tools[tool]->flag ? turn_on(tool) : 0;
 
 		if (!first)
 			first = error;
@@ -304,9 +203,9 @@ static __attribute__((destructor)) void finish(void)
 {
 	if (!publish_is_on() || pthread_mutex_trylock(&lock))
 		return;
-	for (unsigned tool = 0; tool < TOOLS; tool++) {
-		if (is_on(tool) && tools[tool]->finish)
-			tools[tool]->finish();
+	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
+		if (publish_tell_is_on(tool) && publish_tools[tool]->finish)
+			publish_tools[tool]->finish();
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -17,10 +17,10 @@ struct publish_bytes {
 	int error; /* -ENOMEM once there was none; what is put is dropped then */
 };
 
-/* Returns where @count new bytes of zero begin, or NULL with bytes->error set. */
+/* Returns where @count new bytes of zero begin; NULL for none, or with bytes->error set. */
 static inline void *publish_bytes_extend(struct publish_bytes *bytes, size_t count)
 {
-	if (bytes->error)
+	if (bytes->error || !count)
 		return NULL;
 	if (count > bytes->room - bytes->used) {
 		size_t room = (bytes->used + count) * 2;
@@ -45,7 +45,7 @@ static inline void publish_bytes_put(struct publish_bytes *bytes, const void *fr
 {
 	void *to = publish_bytes_extend(bytes, count);
 
-	if (to && count)
+	if (to)
 		memcpy(to, from, count);
 }
 

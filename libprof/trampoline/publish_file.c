@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000LL
+#define NS_PER_S	 1000000000LL
+#define LOOK_AGAIN_BYTES 65536u
 
 static long long clock_ns(clockid_t clock)
 {
@@ -91,6 +92,7 @@ out:
 	file->fd = fd;
 	file->error = 0;
 	file->used = 0;
+	file->unlimited = 0;
 	return 0;
 }
 
@@ -108,33 +110,71 @@ void publish_file_close(struct publish_file *file)
 	publish_file_drop(file);
 }
 
-/* Would a write pass the limit on file sizes? The kernel would kill the host with SIGXFSZ. */
-static int passes_limit(const struct publish_file *file)
+/*
+ * Would a write pass the limit on file sizes? The kernel would kill the host with SIGXFSZ. Where there
+ * is no limit, which is nearly always, one that is set later is seen a little later: a line of a map
+ * would cost half as much again otherwise.
+ */
+static int passes_limit(struct publish_file *file, size_t count)
 {
 	struct rlimit limit;
 	struct stat status;
 
-	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+	if (file->unlimited >= count) {
+		file->unlimited -= count;
 		return 0;
-	return fstat(file->fd, &status) || status.st_size + file->used > limit.rlim_cur;
+	}
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY) {
+		file->unlimited = LOOK_AGAIN_BYTES;
+		return 0;
+	}
+	return fstat(file->fd, &status) || status.st_size + count > limit.rlim_cur;
+}
+
+/* Returns how much was written: less than @count with file->error set, or errno EFAULT. */
+static size_t write_out(struct publish_file *file, const char *bytes, size_t count)
+{
+	size_t done = 0;
+
+	if (!file->error && count && passes_limit(file, count))
+		file->error = -EFBIG;
+	while (!file->error && done < count) {
+		ssize_t part = write(file->fd, bytes + done, count - done);
+
+		if (part > 0)
+			done += part;
+		else if (part && errno == EFAULT)
+			break;
+		else if (!part || errno != EINTR)
+			file->error = part ? -errno : -EIO;
+	}
+	return done;
 }
 
 int publish_file_flush(struct publish_file *file)
 {
-	size_t done = 0;
-
-	if (!file->error && file->used && passes_limit(file))
-		file->error = -EFBIG;
-	while (!file->error && done < file->used) {
-		ssize_t count = write(file->fd, file->buffer + done, file->used - done);
-
-		if (count > 0)
-			done += count;
-		else if (!count || errno != EINTR)
-			file->error = count ? -errno : -EIO;
-	}
+	write_out(file, file->buffer, file->used);
 	file->used = 0;
 	return file->error;
+}
+
+void publish_file_put_memory(struct publish_file *file, uintptr_t address, size_t count)
+{
+	static const char zeros[4096];
+
+	publish_file_flush(file);
+	while (count && !file->error) {
+		size_t done = write_out(file, (const char *)address, count);
+		/* Pages can be read or not, and are multiples of these. */
+		size_t skipped = sizeof(zeros) - (address + done) % sizeof(zeros);
+
+		if (skipped > count - done)
+			skipped = count - done;
+
+		write_out(file, zeros, skipped);
+		address += done + skipped;
+		count -= done + skipped;
+	}
 }
 
 void publish_file_put(struct publish_file *file, const void *bytes, size_t count)

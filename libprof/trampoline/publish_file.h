@@ -9,10 +9,12 @@
 #define LIBPROF_TRAMPOLINE_PUBLISH_FILE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct publish_file {
 	int fd; /* -1: not open */
 	int error; /* -errno of the first write that failed; nothing is written after it */
+	size_t unlimited; /* bytes that may be written before limits are looked at again */
 	size_t used;
 	char buffer[16384];
 };
@@ -44,6 +46,12 @@ void publish_file_drop(struct publish_file *file);
 
 /* Append; written at the next publish_file_flush(), or before when the buffer is full. */
 void publish_file_put(struct publish_file *file, const void *bytes, size_t count);
+
+/*
+ * Append @count bytes of memory that may not be readable; what is not becomes zeros.
+ * The kernel is asked to read: it answers -EFAULT where a load would be a fault.
+ */
+void publish_file_put_memory(struct publish_file *file, uintptr_t address, size_t count);
 
 /* Returns 0, or the -errno of this write or of one before. */
 int publish_file_flush(struct publish_file *file);

@@ -3,14 +3,7 @@
  * jit-PID.dump in $JITDUMPDIR, else in the current folder: code, names and unwinding information with
  * times, of which `perf inject --jit` makes an ELF file for each piece of code.
  * Source: linux, tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.c.
- *
- * perf takes a piece's file for what lies at the code's address and behind it, up to the end of the
- * unwinding information; files that overlap cut each other short. So only the search table of one
- * .eh_frame_hdr goes behind each stub's code, into its stride (REGION_STRIDE), and the .eh_frame of
- * the region is announced once, as a piece of its own at the address where it is:
- *
- *	stub | table of one entry | fill ...  stub | table | fill ...      .eh_frame
- *	             `-------------------------------------------------------^
+ * How perf finds unwinding information: publish_jitdump_table.h.
  */
 #include "libprof/trampoline/publish.h"
 
@@ -19,19 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "arch/stub.h"
-#include "libprof/trampoline/publish_cfi.h"
 #include "libprof/trampoline/publish_file.h"
-#include "libprof/unwind/cfi.h"
+#include "libprof/trampoline/publish_jitdump_table.h"
 
 #define MAGIC	  0x4a695444u
 #define VERSION	  1u
 #define LOAD_MAX  (64u << 20) /* a record's length has 32 bits */
-#define TABLE_MAX 16u	      /* FDEs of one piece of the host's code */
 
 enum record_id { CODE_LOAD = 0, CODE_CLOSE = 3, CODE_UNWINDING_INFO = 4 };
 
@@ -56,27 +46,23 @@ struct unwinding {
 	uint64_t unwinding_size, eh_frame_hdr_size, mapped_size;
 };
 
-struct eh_frame_hdr {
-	uint8_t version, frame_encoding, count_encoding, table_encoding;
-	int32_t frame;
-	uint32_t count;
-	struct {
-		int32_t begin, fde;
-	} entry[TABLE_MAX];
-};
-
 static struct publish_file dump = {.fd = -1};
 static void *marker; /* perf finds the file by this mapping */
 static size_t marker_bytes;
 static uint64_t code_index;
+static uint64_t batch_ns; /* 0: ask the clock */
+static uint32_t own_pid;
 
-/* What perf record -k 1 stamps samples with. */
+/* What perf record -k 1 stamps samples with. All that is told together happened now. */
 static uint64_t now_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+	if (!batch_ns) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		batch_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	}
+	return batch_ns;
 }
 
 static int map_marker(void)
@@ -121,6 +107,7 @@ static int start(void)
 	if (error)
 		return error;
 	code_index = 0;
+	own_pid = header.pid;
 	publish_file_put(&dump, &header, sizeof(header));
 	error = publish_file_flush(&dump);
 	if (!error)
@@ -130,31 +117,15 @@ static int start(void)
 	return error;
 }
 
-/* The host's code may be executable and not readable; perf wants bytes of some kind. */
-static void put_host_code(uintptr_t address, size_t bytes)
-{
-	char part[4096];
-
-	while (bytes) {
-		size_t count = bytes < sizeof(part) ? bytes : sizeof(part);
-		struct iovec to = {part, count}, from = {(void *)address, count};
-
-		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)count)
-			memset(part, 0, count);
-		publish_file_put(&dump, part, count);
-		address += count;
-		bytes -= count;
-	}
-}
-
 /* The record up to the code; the code's bytes follow. */
 static void put_load(uintptr_t address, size_t bytes, const char *name)
 {
 	size_t name_bytes = strlen(name) + 1;
 	struct load load = {
 		.prefix = {CODE_LOAD, sizeof(load) + name_bytes + bytes, now_ns()},
-		.pid = getpid(),
-		.tid = gettid(),
+		.pid = own_pid,
+		/* Whichever thread: code is the process's, and asking costs a system call. */
+		.tid = own_pid,
 		.vma = address,
 		.code_addr = address,
 		.code_size = bytes,
@@ -165,45 +136,15 @@ static void put_load(uintptr_t address, size_t bytes, const char *name)
 	publish_file_put(&dump, name, name_bytes);
 }
 
-/*
- * What perf reads as the region's .eh_frame. The host's may name personalities, which perf would
- * look up in memory, so it is written anew when the result is no longer than it was.
- */
-struct frames {
-	struct region view; /* of which publish_cfi_each() reads @bytes */
-	uintptr_t shift;    /* how far the view's pcs and records are from where perf sees them */
-	struct publish_bytes copy;
-};
-
-static void frames_init(struct frames *frames, const struct region *region)
-{
-	uintptr_t end = region->start + region->bytes;
-	uintptr_t address = (uintptr_t)region->eh_frame;
-
-	*frames = (struct frames){.view = *region};
-	if (region->kind != FLAMEPROF_CODE_HOST ||
-		publish_cfi_write(&frames->copy, region, region->start, end, address) ||
-		frames->copy.used > region->eh_frame_bytes)
-		return;
-	frames->view.eh_frame = frames->copy.data;
-	frames->view.eh_frame_bytes = frames->copy.used;
-	frames->shift = (uintptr_t)frames->copy.data - address;
-}
-
-static void frames_release(struct frames *frames)
-{
-	free(frames->copy.data);
-}
-
 static void put_eh_frame(const struct region *region)
 {
-	struct frames frames;
+	struct publish_jitdump_frames frames;
 
-	frames_init(&frames, region);
+	publish_jitdump_frames_init(&frames, region);
 	put_load((uintptr_t)region->eh_frame, frames.view.eh_frame_bytes,
 		"[call-frame information]");
 	publish_file_put(&dump, frames.view.eh_frame, frames.view.eh_frame_bytes);
-	frames_release(&frames);
+	publish_jitdump_frames_release(&frames);
 }
 
 static int add_region(const struct region *region, void **state)
@@ -216,97 +157,22 @@ static int add_region(const struct region *region, void **state)
 	return 0;
 }
 
-struct search {
-	uintptr_t origin; /* address the table counts from, as seen from what is read */
-	struct eh_frame_hdr *out;
-};
-
-/* Sorted by insertion: there is one, nearly always. */
-static int put_entry(void *context, const struct cfi_fde *fde)
-{
-	struct search *search = context;
-	struct eh_frame_hdr *out = search->out;
-	int64_t begin = fde->begin - search->origin, record = fde->record - search->origin;
-	uint32_t i = out->count;
-
-	if (i == TABLE_MAX)
-		return -E2BIG;
-	if (begin != (int32_t)begin || record != (int32_t)record)
-		return -ERANGE;
-	for (; i && out->entry[i - 1].begin > begin; i--)
-		out->entry[i] = out->entry[i - 1];
-	out->entry[i].begin = begin;
-	out->entry[i].fde = record;
-	out->count++;
-	return 0;
-}
-
-static int find_fdes(
-	const struct region *region, uintptr_t start, uintptr_t header, struct eh_frame_hdr *out)
-{
-	struct search search = {.origin = header, .out = out};
-	struct cfi_fde fde;
-	int error;
-
-	if (region->kind == FLAMEPROF_CODE_HOST) {
-		struct frames frames;
-
-		frames_init(&frames, region);
-		search.origin += frames.shift;
-		error = publish_cfi_each(&frames.view, put_entry, &search);
-		frames_release(&frames);
-	} else {
-		struct unwind_module chunk = {
-			.start = region->start,
-			.end = (uintptr_t)region->eh_frame + region->eh_frame_bytes,
-			.eh_frame_hdr = region->eh_frame_hdr,
-		};
-
-		error = cfi_find_fde(&chunk, start, &fde);
-		if (!error)
-			error = put_entry(&search, &fde);
-	}
-	return error;
-}
-
-/* Is there room for a table behind the code? A stub's is its own; behind the host's may be more. */
-static int has_room(const struct region *region, uintptr_t start, uintptr_t table_end)
-{
-	uintptr_t code_end = region->start + region->bytes;
-
-	if (region->kind != FLAMEPROF_CODE_HOST)
-		return table_end - start <= region->stride;
-	for (uintptr_t at = code_end; at < table_end; at += 8) {
-		if (region_find(at))
-			return 0;
-	}
-	return !region_find(table_end - 1);
-}
-
 /* Comes before the record of the code it belongs to. Code without is named and followed by fp. */
-static void put_unwinding(const struct region *region, uintptr_t start, size_t bytes)
+static void put_unwinding(const struct region *region, uintptr_t start_address, size_t code_bytes)
 {
-	uintptr_t header = start + ((bytes + 7) & ~(size_t)7);
-	struct eh_frame_hdr table = {1, 0x1b, 0x03, 0x3b, .count = 0};
-	size_t used;
-
-	if (!region->eh_frame || !region->eh_frame_hdr ||
-		find_fdes(region, start, header, &table) || !table.count)
-		return;
-	used = (offsetof(struct eh_frame_hdr, entry[table.count]) + 7) & ~(size_t)7;
-	if (!has_room(region, start, header + used))
-		return;
-	table.frame = (uintptr_t)region->eh_frame - (header + 4);
-
+	struct publish_jitdump_table table;
+	size_t bytes = publish_jitdump_table_make(&table, region, start_address, code_bytes);
 	struct unwinding record = {
-		.prefix = {CODE_UNWINDING_INFO, sizeof(record) + used, now_ns()},
-		.unwinding_size = used,
-		.eh_frame_hdr_size = used,
-		.mapped_size = used,
+		.prefix = {CODE_UNWINDING_INFO, sizeof(record) + bytes, now_ns()},
+		.unwinding_size = bytes,
+		.eh_frame_hdr_size = bytes,
+		.mapped_size = bytes,
 	};
 
+	if (!bytes)
+		return;
 	publish_file_put(&dump, &record, sizeof(record));
-	publish_file_put(&dump, &table, used);
+	publish_file_put(&dump, &table, bytes);
 }
 
 static int add_slot(const struct region *region, uint32_t slot, void *state)
@@ -317,8 +183,9 @@ static int add_slot(const struct region *region, uint32_t slot, void *state)
 	(void)state;
 	put_unwinding(region, start_address, bytes);
 	put_load(start_address, bytes, region->slot[slot].name);
+	/* The host's may be executable and not readable; perf wants bytes of some kind. */
 	if (region->kind == FLAMEPROF_CODE_HOST)
-		put_host_code(start_address, bytes);
+		publish_file_put_memory(&dump, start_address, bytes);
 	else
 		publish_file_put(&dump, (const void *)start_address, bytes);
 	return 0;
@@ -326,6 +193,7 @@ static int add_slot(const struct region *region, uint32_t slot, void *state)
 
 static int flush(void)
 {
+	batch_ns = 0;
 	if (!publish_file_flush(&dump))
 		return 0;
 	publish_file_drop(&dump);

@@ -7,6 +7,18 @@
 #define LIBPROF_TRAMPOLINE_PUBLISH_LOADED_H
 
 #include <dlfcn.h>
+#include <stddef.h>
+
+/*
+ * dlopen(); NULL in statically linked programs, which can load nothing. Linkers warn there of a
+ * dlopen() that is not asked for by name.
+ */
+static inline void *publish_load(const char *soname, int flags)
+{
+	void *(*load)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_DEFAULT, "dlopen");
+
+	return load ? load(soname, flags) : NULL;
+}
 
 /*
  * A handle of the library @soname if it is loaded, else NULL. The library stays loaded from now on:
@@ -14,7 +26,7 @@
  */
 static inline void *publish_loaded(const char *soname)
 {
-	return dlopen(soname, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+	return publish_load(soname, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
 }
 
 #endif

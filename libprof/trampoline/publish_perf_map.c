@@ -25,6 +25,7 @@ static int start(void)
 
 	if (map.fd >= 0)
 		return 0;
+	in_files = 0;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	return publish_file_open(&map, path, PUBLISH_FILE_SHARED);
 }
@@ -114,7 +115,6 @@ static int flush(void)
 static int fork_child(void)
 {
 	publish_file_drop(&map);
-	in_files = 0;
 	return start();
 }
 

@@ -64,7 +64,7 @@ static void find_libgcc(void)
 	void *handle = publish_loaded("libgcc_s.so.1");
 
 	if (!handle)
-		handle = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_LOCAL);
+		handle = publish_load("libgcc_s.so.1", RTLD_LAZY | RTLD_LOCAL);
 	if (!handle)
 		return;
 	register_frame[LIBGCC] = (void (*)(const void *))dlsym(handle, "__register_frame");

@@ -29,7 +29,7 @@ struct region_slot {
 #define REGION_STRIDE(code_bytes) ((((code_bytes) + 7u) & ~7u) + 24u)
 
 struct region {
-	uintptr_t start;
+	uintptr_t start; /* first of all what look-ups read, in one line of the cache */
 	size_t bytes;
 	uint32_t generation; /* atomic: even: as it says; odd: being changed */
 	enum flameprof_code_kind kind;
@@ -40,24 +40,24 @@ struct region {
 	uint32_t stride;
 	uint32_t code_bytes; /* of a stub */
 	uint32_t slots;	     /* 1 for a host's code */
+	int of_file;	     /* pages of a memfd, not anonymous memory */
 	struct region_slot *slot;
+	/*
+	 * Where the unwinder's cache has the rows of one stub's code, which all stubs of the region
+	 * share: an address of the code space that stands for nothing else.
+	 */
+	uint64_t row_space;
 	/*
 	 * Call-frame information: an .eh_frame_hdr with a search table that covers the region, or 0:
 	 * frame pointers. Both lie in [cfi_start, cfi_end).
 	 */
 	uintptr_t eh_frame_hdr;
 	uintptr_t cfi_start, cfi_end;
-	/*
-	 * Where the unwinder's cache has the rows of one stub's code, which all stubs of the region
-	 * share: an address of the code space that stands for nothing else.
-	 */
-	uint64_t row_space;
 	const void *eh_frame; /* the section it indexes */
 	size_t eh_frame_bytes; /* with the four zero bytes that end it */
-	int of_file;	       /* pages of a memfd, not anonymous memory */
 	void *owner;
 	void *published; /* publish.c's, under its lock; NULL in a new region */
-};
+} __attribute__((aligned(64)));
 
 /* A stretch of @bytes in the code space that nobody had and nobody will get. Context: signal-safe. */
 uint64_t region_space_new(size_t bytes);

@@ -22,16 +22,26 @@ static uint32_t last_not_above(const uintptr_t *word, uint32_t count, uintptr_t 
 
 static struct region *find_in_leaf(struct region_leaf *leaf, uintptr_t address)
 {
-	uint32_t count = __atomic_load_n(&leaf->count, __ATOMIC_RELAXED);
-	uint32_t at;
+	struct region *region;
+	uint32_t count, at;
 
+	/* One wait for all of the leaf, instead of one for each step of the search. */
+	for (at = 0; at < REGION_TREE_LEAF; at += REGION_TREE_LINE / sizeof(uintptr_t)) {
+		__builtin_prefetch(&leaf->start[at]);
+		__builtin_prefetch(&leaf->region[at]);
+	}
+	count = __atomic_load_n(&leaf->count, __ATOMIC_RELAXED);
 	if (!count || count > REGION_TREE_LEAF)
 		return NULL;
 	at = last_not_above(leaf->start, count, address);
-	if (address < __atomic_load_n(&leaf->start[at], __ATOMIC_RELAXED) ||
-		address >= __atomic_load_n(&leaf->end[at], __ATOMIC_RELAXED))
+	region = __atomic_load_n(&leaf->region[at], __ATOMIC_RELAXED);
+	if (!region)
 		return NULL;
-	return __atomic_load_n(&leaf->region[at], __ATOMIC_RELAXED);
+	__builtin_prefetch(region + 1); /* the slot of a piece of the host's code */
+	if (address - __atomic_load_n(&region->start, __ATOMIC_RELAXED) >=
+		__atomic_load_n(&region->bytes, __ATOMIC_RELAXED))
+		return NULL;
+	return region;
 }
 
 static struct region *find_in_top(struct region_top *top, uintptr_t address)
@@ -81,17 +91,19 @@ static int read_slot(const struct region *region, uintptr_t pc, struct region_st
 {
 	uintptr_t start = LOAD(region->start);
 	size_t bytes = LOAD(region->bytes);
-	size_t stride = LOAD(region->kind) == FLAMEPROF_CODE_HOST ? bytes : LOAD(region->stride);
+	uint32_t stride = LOAD(region->stride);
 	struct region_slot *slots = LOAD(region->slot);
-	size_t index;
+	uint32_t index = 0;
 
+	/* No region has more than 32 bits of bytes. */
 	if (pc < start || pc - start >= bytes || !stride || !slots)
 		return -ENOENT;
-	index = (pc - start) / stride;
+	if (bytes != stride)
+		index = (uint32_t)(pc - start) / stride;
 	if (index >= LOAD(region->slots))
 		return -ENOENT;
 	out->slot = &slots[index];
-	out->start = start + index * stride;
+	out->start = start + (uintptr_t)index * stride;
 	out->bytes = stride;
 	out->kind = LOAD(region->kind);
 	out->eh_frame_hdr = LOAD(region->eh_frame_hdr);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST_ROOM  16u
 #define MERGED_MOST (REGION_TREE_LEAF / 2)
@@ -35,12 +36,21 @@ static void retire_top(struct region_tree *tree, struct region_top *top)
 	__atomic_store_n(&tree->retired, tree->retired + 1, __ATOMIC_RELEASE);
 }
 
+static struct region_leaf *allocate_leaf(void)
+{
+	void *leaf;
+
+	if (posix_memalign(&leaf, REGION_TREE_LINE, sizeof(struct region_leaf)))
+		return NULL;
+	return memset(leaf, 0, sizeof(struct region_leaf));
+}
+
 static struct region_leaf *new_leaf(struct region_tree *tree)
 {
 	struct region_leaf *leaf = tree->first_leaf;
 
 	if (!leaf || tree->retired - leaf->retired_at < REGION_TREE_WAIT)
-		return calloc(1, sizeof(*leaf));
+		return allocate_leaf();
 	tree->first_leaf = leaf->next_retired;
 	/* The count of what was retired is seen before anything that is written now. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
@@ -95,14 +105,13 @@ static void push_entry(struct region_leaf *leaf, struct region *region)
 	uint32_t at = leaf->count;
 
 	STORE(leaf->start[at], region->start);
-	STORE(leaf->end[at], region->start + region->bytes);
 	STORE(leaf->region[at], region);
 	STORE(leaf->count, at + 1);
 }
 
 static int is_live(const struct region_leaf *leaf, uint32_t at)
 {
-	return leaf->start[at] < leaf->end[at];
+	return leaf->region[at] != NULL;
 }
 
 static uint32_t count_live(const struct region_leaf *leaf)
@@ -133,7 +142,8 @@ static uint32_t leaf_of(struct region_top *top, uintptr_t address)
 static int leaf_overlaps(const struct region_leaf *leaf, uintptr_t start, uintptr_t end)
 {
 	for (uint32_t i = 0; i < leaf->count; i++) {
-		if (is_live(leaf, i) && leaf->start[i] < end && leaf->end[i] > start)
+		if (is_live(leaf, i) && leaf->start[i] < end &&
+			leaf->start[i] + leaf->region[i]->bytes > start)
 			return 1;
 	}
 	return 0;
@@ -296,12 +306,12 @@ int region_tree_remove(struct region_tree *tree, struct region *region)
 	at = leaf_of(tree->top, region->start);
 	leaf = region_top_leaf(tree->top)[at];
 	for (i = 0; i < leaf->count; i++) {
-		if (leaf->region[i] == region && is_live(leaf, i))
+		if (leaf->region[i] == region)
 			break;
 	}
 	if (i == leaf->count)
 		return -ENOENT;
-	__atomic_store_n(&leaf->end[i], leaf->start[i], __ATOMIC_RELEASE);
+	__atomic_store_n(&leaf->region[i], NULL, __ATOMIC_RELEASE);
 	if (!count_live(leaf))
 		(void)replace_leaves(tree, at, 1, NULL, NULL);
 	else

@@ -3,12 +3,12 @@
 /*
  * The ordered set behind region.h: one array of leaves, each an array of entries in order of address.
  *
- *	top ──▶ { low[], leaf[] } ──▶ { start[], end[], region[] }
+ *	top ──▶ { low[], leaf[] } ──▶ { start[], region[] } ──▶ struct region
  *
  * low[i] is the least start that leaf i may hold; low[0] is 0.
  *
  * A node that readers can see is never written to, but for single words that are right before and
- * after: a top's pointer to a leaf; the end of a region that goes, which becomes its start. For
+ * after: a top's pointer to a leaf; a leaf's to a region that goes, which becomes NULL. For
  * anything else writers make a new leaf, or a new top when leaves come or go. What was replaced waits until REGION_TREE_WAIT other nodes were replaced before it is written again. A reader
  * counts replacements before and after: fewer than that, and nothing that it read was rewritten.
  * Only a reader that was kept off the CPU meanwhile begins anew; nobody waits.
@@ -21,16 +21,16 @@
 
 #include "libprof/trampoline/region.h"
 
-#define REGION_TREE_LEAF 64u
+/* Small enough that all of a leaf can be asked of memory at once. */
+#define REGION_TREE_LEAF 32u
 #define REGION_TREE_WAIT 64u
+#define REGION_TREE_LINE 64u /* of the CPU's cache, usually */
 
 struct region_leaf {
 	struct region_leaf *next_retired;
 	uint64_t retired_at; /* region_tree.retired when it was */
 	uint32_t count;
-	uint32_t pad;
-	uintptr_t start[REGION_TREE_LEAF];
-	uintptr_t end[REGION_TREE_LEAF];
+	uintptr_t start[REGION_TREE_LEAF] __attribute__((aligned(REGION_TREE_LINE)));
 	struct region *region[REGION_TREE_LEAF];
 };
 

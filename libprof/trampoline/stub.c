@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "libprof/trampoline/arena.h"
+#include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/lasting.h"
 #include "libprof/trampoline/publish.h"
 #include "libprof/trampoline/region.h"
@@ -25,6 +26,8 @@ flameprof_function *flameprof_stub_new(
 	struct chunk *chunk;
 	char *text;
 
+	if (elsewhere.flameprof_stub_new)
+		return elsewhere.flameprof_stub_new(arena, name, payload);
 	if (flameprof_arena_status(arena) == FLAMEPROF_STUBS_SUSPENDED)
 		return arena_plain(arena);
 	slot = arena_take_slot(arena, &chunk);
@@ -66,6 +69,10 @@ void flameprof_stub_free(struct flameprof_arena *arena, flameprof_function *stub
 	struct region_slot *slot;
 	struct chunk *chunk;
 
+	if (elsewhere.flameprof_stub_free) {
+		elsewhere.flameprof_stub_free(arena, stub);
+		return;
+	}
 	if (!stub || stub == arena->target)
 		return;
 	slot = find_slot(arena, (uintptr_t)stub, &chunk);

@@ -4,7 +4,8 @@
  * the parts merged into one picture of the whole; and a scope around what comes after.
  *
  *	cc -O2 batch.c $(pkg-config --cflags --libs flameprof) -o batch
- *	./batch 4000000		# writes make.svg parse.svg total.svg report.svg
+ *	./batch			# make.svg parse.svg total.svg report.svg
+ *	./batch 4000000 pb	# for pprof and flamerun render
  *
  * The work: sales of a shop as text, parsed, added up by customer, sorted.
  */
@@ -20,6 +21,8 @@
 #define LINE_BYTES 64
 /* The compiler would merge these functions into their callers: keep them as boxes of their own. */
 #define BOX	   __attribute__((noinline))
+
+static const char *ending = "svg";
 
 struct customer {
 	char name[16];
@@ -103,10 +106,18 @@ BOX static int by_cents(const void *left, const void *right)
 	return a->cents < b->cents ? 1 : a->cents > b->cents ? -1 : strcmp(a->name, b->name);
 }
 
+static const char *picture_of(const char *phase)
+{
+	static char name[64];
+
+	snprintf(name, sizeof(name), "%s.%s", phase, ending);
+	return name;
+}
+
 BOX static int report(struct shop *shop, unsigned times)
 {
 	/* From here to the end of the block, whichever way it is left. */
-	FLAMEPROF_SCOPE("report.svg", .rate = 997, .title = "batch: report");
+	FLAMEPROF_SCOPE(picture_of("report"), .rate = 997, .title = "batch: report");
 	struct customer *sorted = malloc(sizeof(shop->customer));
 
 	if (!sorted)
@@ -129,7 +140,7 @@ static void complain(const char *what, int error)
 }
 
 /* A phase is over: draw it and keep it for the whole. */
-static void end_phase(struct flameprof_profile **total, const char *picture)
+static void end_phase(struct flameprof_profile **total, const char *phase)
 {
 	struct flameprof_profile *profile;
 	int error = flameprof_flush(&profile, -1);
@@ -138,7 +149,7 @@ static void end_phase(struct flameprof_profile **total, const char *picture)
 		complain("flush", error);
 		return;
 	}
-	complain(picture, flameprof_profile_write(profile, picture));
+	complain(phase, flameprof_profile_write(profile, picture_of(phase)));
 	if (!*total) {
 		*total = profile;
 		return;
@@ -155,23 +166,25 @@ int main(int argc, char **argv)
 	struct flameprof_scope_report last;
 	int error;
 
+	if (argc > 2)
+		ending = argv[2];
 	complain("start", flameprof_start(&(struct flameprof_options){.title = "batch"}));
 	if (make(&shop, sales)) {
 		fprintf(stderr, "batch: out of memory\n");
 		return 1;
 	}
-	end_phase(&total, "make.svg");
+	end_phase(&total, "make");
 	parse(&shop);
-	end_phase(&total, "parse.svg");
+	end_phase(&total, "parse");
 	complain("stop", flameprof_stop(NULL, -1));
 	if (total)
-		complain("total.svg", flameprof_profile_write(total, "total.svg"));
+		complain("total", flameprof_profile_write(total, picture_of("total")));
 	flameprof_profile_free(total);
 
 	error = report(&shop, sales / 1000);
 	if (!flameprof_scope_last(&last)) {
-		complain("report.svg", last.error);
-		printf("report.svg: %" PRIu64 " samples in %.2f s\n", last.weight,
+		complain("report", last.error);
+		printf("report: %" PRIu64 " samples in %.2f s\n", last.weight,
 			(double)last.elapsed_ns / 1e9);
 	}
 	free(shop.text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A spelling server that can be asked what it is doing: it links libflameprof and contains not a
- * line that profiles. Each line sent to its Unix socket is a word, answered by the nearest one known.
+ * A spelling server that can be asked what it is doing: it links libflameprof and has no line that
+ * profiles. Each line sent to its Unix socket is a word, answered by the nearest one it knows.
  *
  *	cc -O2 server.c $(pkg-config --cflags --libs flameprof) -lpthread -o server
  *	FLAMERUN_SNAPSHOT=duration=5:output=/tmp/spelling-%t.svg ./server /tmp/spelling &
@@ -26,7 +26,6 @@
 #define WORKERS	   3
 #define WORDS	   20000
 #define WORD_BYTES 16
-#define WAITING	   64
 /* The compiler would merge these functions into their callers: keep them as boxes of their own. */
 #define BOX	   __attribute__((noinline))
 
@@ -37,14 +36,6 @@ struct word {
 };
 
 static struct word dictionary[WORDS];
-
-/* Accepted connections that no worker has taken yet. */
-static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t filled, emptied;
-	int connection[WAITING];
-	unsigned first, count;
-} queue = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, {0}, 0, 0};
 
 BOX static uint32_t letters_of(const char *text)
 {
@@ -133,21 +124,14 @@ BOX static void serve(FILE *in, int out)
 	}
 }
 
-static void *work(void *unused)
+static void *work(void *argument)
 {
-	(void)unused;
-	for (;;) {
-		FILE *in;
-		int connection;
+	const int *listener = argument;
 
-		pthread_mutex_lock(&queue.lock);
-		while (!queue.count)
-			pthread_cond_wait(&queue.filled, &queue.lock);
-		connection = queue.connection[queue.first++ % WAITING];
-		queue.count--;
-		pthread_cond_signal(&queue.emptied);
-		pthread_mutex_unlock(&queue.lock);
-		in = fdopen(connection, "r");
+	for (;;) {
+		int connection = accept4(*listener, NULL, NULL, SOCK_CLOEXEC);
+		FILE *in = connection >= 0 ? fdopen(connection, "r") : NULL;
+
 		if (in) {
 			serve(in, connection);
 			fclose(in);
@@ -168,7 +152,7 @@ static int listen_at(const char *path)
 	strcpy(address.sun_path, path);
 	unlink(path);
 	if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof(address)) ||
-		listen(listener, WAITING))
+		listen(listener, SOMAXCONN))
 		return -1;
 	return listener;
 }
@@ -185,20 +169,10 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < WORKERS; i++) {
 		pthread_t thread;
 
-		if (pthread_create(&thread, NULL, work, NULL))
+		if (pthread_create(&thread, NULL, work, &listener))
 			return 1;
 		pthread_setname_np(thread, "speller");
 	}
-	for (;;) {
-		int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-
-		if (connection < 0)
-			continue;
-		pthread_mutex_lock(&queue.lock);
-		while (queue.count == WAITING)
-			pthread_cond_wait(&queue.emptied, &queue.lock);
-		queue.connection[(queue.first + queue.count++) % WAITING] = connection;
-		pthread_cond_signal(&queue.filled);
-		pthread_mutex_unlock(&queue.lock);
-	}
+	for (;;)
+		pause();
 }

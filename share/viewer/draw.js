@@ -16,6 +16,7 @@ const LABELLED_MIN_PX = 24;
  * @property {string} match fill of what was searched for
  * @property {string} matchInk
  * @property {string} background
+ * @property {string} edge of boxes, where more contrast is wanted; "" for none
  * @property {string} font of labels, as CSS
  */
 
@@ -26,6 +27,8 @@ export const ABOVE = 2;
 const BOX_ALPHA = [1, 0.3, 0.6];
 const LABEL_ALPHA = [1, 0.6, 0.7];
 const FADES = BOX_ALPHA.length;
+/** Narrower boxes are all edge, but matches. */
+const EDGED_MIN_PX = 3;
 
 /**
  * Where labels begin in their boxes. @param {number} rowPx @param {number} fontPx
@@ -99,8 +102,36 @@ export class Painter {
 		context.setTransform(ratio, 0, 0, ratio, 0, 0);
 		context.clearRect(0, 0, canvas.width / ratio, canvas.height / ratio);
 		this.fillBoxes(boxes, topOf, width);
+		context.globalAlpha = 1;
+		this.drawEdges(boxes, topOf, width);
 		this.writeLabels(boxes, topOf, nameOf, width);
 		context.globalAlpha = 1;
+	}
+
+	/**
+	 * @param {import('./layout.js').BoxList} boxes @param {(row: number) => number} topOf
+	 * @param {number} width
+	 */
+	drawEdges({left, right, row}, topOf, width) {
+		const {context, heads, next} = this;
+		const {edge} = /** @type {Theme} */ (this.theme);
+		const height = this.sizes.rowPx - 1;
+		if (!edge)
+			return;
+		context.fillStyle = context.strokeStyle = edge;
+		context.lineWidth = 1;
+		for (let group = 0; group < heads.length; group++) {
+			const isMatch = group >= heads.length - FADES;
+			for (let i = heads[group]; i >= 0; i = next[i]) {
+				const x = snapLeft(left[i], right[i], width);
+				const wide = snapWidth(left[i], right[i], width);
+				if (wide >= EDGED_MIN_PX)
+					context.strokeRect(x + 0.5, topOf(row[i]) + 0.5, wide - 1,
+						height - 1);
+				else if (!isMatch)
+					context.fillRect(x, topOf(row[i]), wide, height);
+			}
+		}
 	}
 
 	/**
@@ -133,7 +164,7 @@ export class Painter {
 		context.textBaseline = 'alphabetic';
 		for (let group = 0; group < heads.length; group++) {
 			const isMatch = group >= heads.length - FADES;
-			context.globalAlpha = LABEL_ALPHA[group % FADES];
+			context.globalAlpha = theme.edge ? 1 : LABEL_ALPHA[group % FADES];
 			context.fillStyle = isMatch ? theme.matchInk : theme.ink;
 			for (let i = heads[group]; i >= 0; i = next[i]) {
 				const wide = snapWidth(left[i], right[i], width);

@@ -2,7 +2,7 @@
 // @ts-check
 // The search: what is looked for, what it covers, and which match one is at.
 
-import {compileQuery, markStacks, matchFrames, outermostMatches} from './search.js';
+import {compileQuery, markStacks, matchFrames, nextMatches, outermostMatches} from './search.js';
 
 const MOST_MATCHES = 9999;
 
@@ -18,6 +18,8 @@ export class Finder {
 		this.matches = null;
 		/** @type {Uint8Array | null} by node of the base: a match is in its stack */
 		this.marks = null;
+		/** @type {Uint32Array | null} see nextMatches(), for boxes too narrow to be seen */
+		this.next = null;
 		/** @type {number[] | null} nodes of the tree shown */
 		this.found = null;
 		this.at = -1;
@@ -30,7 +32,18 @@ export class Finder {
 		this.error = error;
 		this.matches = test && matchFrames(this.profile.frames, this.profile.name, test);
 		this.marks = this.matches && markStacks(this.base, this.matches);
+		this.next = null;
 		this.forget();
+	}
+
+	/** Whose narrow boxes are asked about. @param {import('./tree.js').Tree} tree */
+	markIn(tree) {
+		const {matches, marks} = this;
+		if (!matches || !marks)
+			return null;
+		this.next ||= nextMatches(this.base, matches);
+		const all = {frames: matches, stacks: marks, next: this.next};
+		return (/** @type {number} */ node) => tree.hasMatch(node, all);
 	}
 
 	/** The tree shown is another one. */

@@ -82,6 +82,15 @@ export function invertTree(base) {
 				weight += marks[ends[k]] ? base.self[ends[k]] : 0;
 			return weight;
 		},
+		hasMatch(node, {frames, stacks}) {
+			if (node > 0 && frames[columns.frame[node]])
+				return true;
+			// What is left of its stacks.
+			for (let k = columns.first[node]; k < columns.last[node]; k++)
+				if (stacks[reached[k]])
+					return true;
+			return false;
+		},
 	};
 
 	function add(/** @type {number} */ parent, /** @type {number} */ first) {

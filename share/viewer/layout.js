@@ -13,6 +13,8 @@ import {NONE, UNKNOWN} from './tree.js';
  * @property {number} firstRow
  * @property {number} lastRow
  * @property {number} narrowest in CSS pixels
+ * @property {((node: number) => boolean) | null} [isMarked] whether something in the node or below
+ *         it is to be seen even when it is too narrow
  * @property {number} [until] time after which no unknown children are looked for
  */
 
@@ -29,24 +31,27 @@ export class BoxList {
 		this.right = new Float64Array(0);
 		/** @type {Uint8Array} stands for a run of boxes too narrow to be drawn */
 		this.merged = new Uint8Array(0);
+		/** @type {Uint8Array} a merged run has something marked in it */
+		this.marked = new Uint8Array(0);
 		this.grow(2048);
 	}
 
 	/** @param {number} room */
 	grow(room) {
-		const {node, row, left, right, merged} = this;
+		const {node, row, left, right, merged, marked} = this;
 		(this.node = new Uint32Array(room)).set(node);
 		(this.row = new Uint32Array(room)).set(row);
 		(this.left = new Float64Array(room)).set(left);
 		(this.right = new Float64Array(room)).set(right);
 		(this.merged = new Uint8Array(room)).set(merged);
+		(this.marked = new Uint8Array(room)).set(marked);
 	}
 
 	/**
 	 * @param {number} node @param {number} row @param {number} left @param {number} right
-	 * @param {number} merged
+	 * @param {number} merged @param {number} marked
 	 */
-	add(node, row, left, right, merged) {
+	add(node, row, left, right, merged, marked) {
 		if (this.count === this.node.length)
 			this.grow(2 * this.count);
 		const i = this.count++;
@@ -55,6 +60,7 @@ export class BoxList {
 		this.left[i] = left;
 		this.right[i] = right;
 		this.merged[i] = merged;
+		this.marked[i] = marked;
 	}
 }
 
@@ -65,25 +71,33 @@ class Runs {
 		this.node = new Uint32Array(rows);
 		this.left = new Float64Array(rows);
 		this.right = new Float64Array(rows).fill(-Infinity);
+		this.marked = new Uint8Array(rows);
 		this.boxes = boxes;
 		this.narrowest = narrowest;
 	}
 
-	/** @param {number} row @param {number} node @param {number} left @param {number} right */
-	extend(row, node, left, right) {
+	/**
+	 * @param {number} row @param {number} node @param {number} left @param {number} right
+	 * @param {boolean} marked
+	 */
+	extend(row, node, left, right, marked) {
 		if (left - this.right[row] >= 1e-3) {
 			this.end(row);
 			this.node[row] = node;
 			this.left[row] = left;
 		}
 		this.right[row] = right;
+		if (marked)
+			this.marked[row] = 1;
 	}
 
 	/** @param {number} row */
 	end(row) {
 		if (this.right[row] - this.left[row] >= this.narrowest)
-			this.boxes.add(this.node[row], row, this.left[row], this.right[row], 1);
+			this.boxes.add(this.node[row], row, this.left[row], this.right[row], 1,
+				this.marked[row]);
 		this.right[row] = -Infinity;
+		this.marked[row] = 0;
 	}
 }
 
@@ -93,7 +107,7 @@ class Runs {
  * @returns {boolean} whether all children that matter are known
  */
 export function visibleBoxes(tree, view, boxes) {
-	const {width, firstRow, lastRow, narrowest, until = Infinity} = view;
+	const {width, firstRow, lastRow, narrowest, isMarked = null, until = Infinity} = view;
 	const scale = width / (view.to - view.from);
 	const runs = new Runs(tree.rows, boxes, narrowest);
 	let complete = true;
@@ -106,11 +120,12 @@ export function visibleBoxes(tree, view, boxes) {
 		if (right > 0 && left < width && tree.total[i] > 0) {
 			if (right - left < narrowest) {
 				if (row >= firstRow)
-					runs.extend(row, i, left, right);
+					runs.extend(row, i, left, right,
+						isMarked !== null && isMarked(i));
 			} else {
 				if (row >= firstRow) {
 					runs.end(row);
-					boxes.add(i, row, left, right, 0);
+					boxes.add(i, row, left, right, 0, 0);
 				}
 				if (row < lastRow) {
 					if (tree.child[i] === UNKNOWN && performance.now() < until)

@@ -168,7 +168,8 @@ class NodeReader {
 				frame[node] = waitingFrame[--this.waiting];
 				parent[node] = waitingParent[this.waiting];
 			}
-			const hasSelf = this.range.mixedBit(this.ownSelf, frame[node], this.self, 0);
+			const hasSelf =
+				this.range.mixedBit(this.ownSelf, frame[node], this.self, 0);
 			if (hasSelf)
 				self[node] = this.weight();
 			let first = this.waiting;

@@ -2,6 +2,7 @@
 // @ts-check
 // The current view as vectors, for paper: made before printing, removed after it.
 
+import {labelOf, sentence} from './describe.js';
 import {labelPlace} from './draw.js';
 import {svgElement} from './icons.js';
 import {Labels} from './label.js';
@@ -26,6 +27,7 @@ const MOST_ROWS = 44;
  * @property {number} rowPx
  * @property {number} fontPx
  * @property {number} narrowestPx
+ * @property {((node: number) => boolean) | null} isMarked see layout.js
  * @property {string} family
  * @property {(boxes: BoxList, i: number) => {fill: string, ink: string}} colorsOf
  * @property {(node: number) => string} nameOf
@@ -46,7 +48,8 @@ export function printView(sheet) {
 	const {tree, rowPx, fontPx} = sheet;
 	const inner = WIDTH - 2 * MARGIN;
 	const boxes = new BoxList();
-	const view = {...sheet.span, width: inner, narrowest: sheet.narrowestPx};
+	const view = {...sheet.span, width: inner, narrowest: sheet.narrowestPx,
+		isMarked: sheet.isMarked};
 	visibleBoxes(tree, {...view, firstRow: 0, lastRow: tree.rows}, boxes);
 	const all = highestRow(boxes) + 1;
 	const first = all > MOST_ROWS ? Math.min(sheet.firstRow, all - MOST_ROWS) : 0;
@@ -102,11 +105,41 @@ function printLabels({rowPx, fontPx, family}) {
 		place: labelPlace(rowPx, fontPx)};
 }
 
+/**
+ * The view as it is, always on white.
+ * @param {import('./viewer.js').Viewer} viewer @returns {Sheet}
+ */
+function sheetOf(viewer) {
+	const {profile, tree, camera, icicle, finder, page, zoomed} = viewer;
+	const lines = [profile.subtitle];
+	if (zoomed)
+		lines.push(`Zoomed into ${sentence(viewer, zoomed)}`);
+	if (finder.matches)
+		lines.push(`\u201c${finder.query.text}\u201d: ${page.matched.textContent}`);
+	return {
+		...profile, lines, tree, span: camera.span, icicle,
+		isMarked: finder.markIn(tree),
+		firstRow: Math.max(viewer.rowAt(icicle ? 0 : viewer.height - 1), 0),
+		family: profile.font || getComputedStyle(page.ui).fontFamily,
+		nameOf: node => labelOf(viewer, node),
+		colorsOf: ({node, merged, marked}, i) => {
+			const frame = tree.frame[node[i]];
+			const isMatch = merged[i] ? marked[i]
+				: node[i] > 0 && finder.matches?.[frame];
+			if (isMatch)
+				return {fill: '#a371f7', ink: '#160b2b'};
+			const place = merged[i] ? profile.mergedColor
+				: node[i] ? profile.frameColor[frame] : profile.rootColor;
+			return {fill: profile.light[place], ink: '#1f2328'};
+		},
+	};
+}
+
 /** @param {import('./viewer.js').Viewer} viewer */
 export function listenToPrinting(viewer) {
 	const {svg} = viewer.page;
 	window.addEventListener('beforeprint', () => {
-		const {group, width, height} = printView(viewer.sheet());
+		const {group, width, height} = printView(sheetOf(viewer));
 		svg.querySelector('#flamerun-print')?.remove();
 		svg.insertBefore(group, viewer.page.object);
 		svg.classList.add('flamerun-printing');

@@ -124,7 +124,10 @@ export class RangeReader {
 		return bit;
 	}
 
-	/** @param {Int32Array} own @param {number} i @param {Int32Array} shared @param {number} j */
+	/**
+	 * @param {Int32Array} own @param {number} i
+	 * @param {Int32Array} shared @param {number} j
+	 */
 	mixedBit(own, i, shared, j) {
 		const mine = own[i];
 		const ours = shared[j];

@@ -60,6 +60,21 @@ export function markStacks(tree, matches) {
 }
 
 /**
+ * By node, the first one from it on that matches; as many as there are nodes when none does.
+ * @param {import('./tree.js').Tree} tree in depth-first order @param {Uint8Array} matches
+ */
+export function nextMatches(tree, matches) {
+	const next = new Uint32Array(tree.nodes);
+	let found = tree.nodes;
+	for (let i = tree.nodes - 1; i >= 0; i--) {
+		if (i > 0 && matches[tree.frame[i]])
+			found = i;
+		next[i] = found;
+	}
+	return next;
+}
+
+/**
  * Matching nodes that are in no other matching one, in the order they are drawn.
  * @param {import('./tree.js').Tree} tree @param {Uint8Array} matches
  * @param {Uint8Array} marks of markStacks()

@@ -20,6 +20,16 @@
  *         afterwards
  * @property {(node: number, marks: Uint8Array) => number} markedWeight of the stacks of a node
  *         that end at a marked node of the tree the columns gave
+ * @property {(node: number, marks: Marks) => boolean} hasMatch in a node or below it
+ */
+
+/**
+ * What a search has found, see search.js.
+ * @typedef {object} Marks
+ * @property {Uint8Array} frames by frame, 1 when it matches
+ * @property {Uint8Array} stacks by node of the tree the columns gave, 1 when it matches or one
+ *         above it
+ * @property {Uint32Array} next by the same, the first node from it on that matches
  */
 
 export const NONE = -1;
@@ -61,6 +71,7 @@ export function buildTree({frame, self, parent}) {
 				weight += marks[i] ? self[i] : 0;
 			return weight;
 		},
+		hasMatch: (node, {next}) => next[node] < end[node],
 	};
 }
 

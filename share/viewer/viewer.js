@@ -131,6 +131,7 @@ export class Viewer {
 		const complete = visibleBoxes(this.tree, {...this.camera.span, width: this.width,
 			firstRow: Math.max(Math.min(...ends), 0), lastRow: Math.max(...ends),
 			narrowest: this.profile.narrowestPx,
+			isMarked: this.finder.markIn(this.tree),
 			until: performance.now() + EXPANDING_MS}, this.boxes);
 		this.painter.draw(this.boxes, i => this.groupOf(this.boxes, i),
 			row => this.topOf(row), node => labelOf(this, node), this.width);
@@ -140,11 +141,12 @@ export class Viewer {
 	}
 
 	/** @param {BoxList} boxes @param {number} i */
-	groupOf({node, merged}, i) {
+	groupOf({node, merged, marked}, i) {
 		const {profile, tree, painter, finder} = this;
 		const {matches} = finder;
 		if (merged[i])
-			return painter.group(profile.mergedColor, matches ? UNMATCHED : PLAIN);
+			return marked[i] ? painter.group(-1, PLAIN)
+				: painter.group(profile.mergedColor, matches ? UNMATCHED : PLAIN);
 		const frame = tree.frame[node[i]];
 		if (matches && node[i] > 0 && matches[frame])
 			return painter.group(-1, PLAIN);
@@ -269,30 +271,6 @@ export class Viewer {
 		this.free = false;
 		this.selected = this.hovered = -1;
 		this.finder.forget();
-	}
-
-	/** What print.js puts on paper: always on white. @returns {import('./print.js').Sheet} */
-	sheet() {
-		const {profile, tree, camera, icicle, finder, page, zoomed} = this;
-		const lines = [profile.subtitle];
-		if (zoomed)
-			lines.push(`Zoomed into ${sentence(this, zoomed)}`);
-		if (finder.matches)
-			lines.push(`\u201c${finder.query.text}\u201d: ${page.matched.textContent}`);
-		return {
-			...profile, lines, tree, span: camera.span, icicle,
-			firstRow: Math.max(this.rowAt(icicle ? 0 : this.height - 1), 0),
-			family: profile.font || getComputedStyle(page.ui).fontFamily,
-			nameOf: node => labelOf(this, node),
-			colorsOf: ({node, merged}, i) => {
-				const frame = tree.frame[node[i]];
-				if (node[i] > 0 && !merged[i] && finder.matches?.[frame])
-					return {fill: '#a371f7', ink: '#160b2b'};
-				const place = merged[i] ? profile.mergedColor
-					: node[i] ? profile.frameColor[frame] : profile.rootColor;
-				return {fill: profile.light[place], ink: '#1f2328'};
-			},
-		};
 	}
 
 	/** Boxes on screen, in the window's pixels: for tests and the curious. */

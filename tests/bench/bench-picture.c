@@ -130,14 +130,20 @@ static void measure(const char *what, struct calltree *tree)
 			printf(", %s %zu KB in %.2f s", format == 1 ? "png" : "pdf", bytes / 1000,
 				took_s);
 		} else {
-			size_t drawn = find(text, 0, "<g id=\"flamerun-static\"");
-			size_t data = find(text, drawn, "<metadata id=\"flamerun\"");
+			size_t data = find(text, 0, "<metadata id=\"flamerun\"");
 			size_t script = find(text, data, "<script>");
+			size_t drawn = find(text, script, "<g id=\"flamerun-static\"");
+			double per_100k = 1e5 / calltree_nodes(tree);
 
-			printf("%s: %u nodes, svg %zu KB in %.2f s (static %zu, data %zu), 1/%.0f "
-			       "of flamegraph.pl's",
-				what, calltree_nodes(tree), bytes / 1000, took_s,
-				(data - drawn) / 1000, (script - data) / 1000,
+			printf("%-14s %6u nodes, svg %4.0f KB per 100k in %.2f s (data %3.0f, "
+			       "static "
+			       "%3zu, viewer %2zu), 1/%.0f of flamegraph.pl's",
+				what, calltree_nodes(tree),
+				((double)(script - data) * per_100k +
+					(double)(bytes - (script - data))) /
+					1000,
+				took_s, (double)(script - data) * per_100k / 1000,
+				(bytes - drawn) / 1000, (drawn - script + data) / 1000,
 				FLAMEGRAPH_PL_BYTES / (double)bytes);
 		}
 		free(text);
@@ -148,6 +154,7 @@ static void measure(const char *what, struct calltree *tree)
 
 int main(void)
 {
+	/* Data grows with the nodes and is given per 100,000; the other layers hardly do. */
 	measure("broad", build_random(0));
 	measure("c++", build_random(1));
 	measure("full of boxes", build_grid(105, NODES / 105));

@@ -12,7 +12,7 @@ place=$(mktemp -d /tmp/flamerun-container.XXXXXX)
 trap 'rm -rf "$place"' EXIT INT TERM
 
 mkdir "$place/build" "$place/home" "$place/tests"
-cp -P "$TEST_BUILD/flamerun" "$TEST_BUILD"/libflameprof.so* "$place/build/"
+cp -P "$TEST_BUILD/flamerun" "$TEST_BUILD"/libflameprof.* "$place/build/"
 cp -R "$root/tests/e2e" "$root/tests/targets" "$place/tests/"
 cp -R "$root/share" "$root/cli" "$root/libprof" "$root/completions" "$root/man" "$root/Makefile" \
 	"$root/LICENSE" "$root"/*.md "$place/"

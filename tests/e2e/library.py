@@ -18,7 +18,7 @@ COMPILERS = {".c": "gcc", ".cc": "g++"}
 LINKS = {
     "shared": [f"-Wl,-rpath,{profiled.BUILD}", SHARED],
     "archive": [ARCHIVE],
-    "static": ["-static", ARCHIVE],
+    "static": ["-static", "-Wl,--eh-frame-hdr", ARCHIVE],
     "static-pie": ["-static-pie", ARCHIVE],
 }
 

@@ -198,6 +198,28 @@ BOX static void is_exited_by_a_thread(void)
 	runs(exits_there, NULL);
 }
 
+static void *ends_there(void *argument)
+{
+	SCOPE();
+	inside();
+	return argument;
+}
+
+/* While the other thread draws: the scope has stopped and is not written. */
+static void is_exited_while_drawing(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, ends_there, NULL))
+		abort();
+	while (flameprof_status() != FLAMEPROF_RUNNING)
+		usleep(100);
+	while (flameprof_status() != FLAMEPROF_STOPPED)
+		usleep(100);
+	say("early", access(picture, F_OK) != 0);
+	exit(7);
+}
+
 BOX static void exits_at_once(void)
 {
 	SCOPE();
@@ -322,7 +344,8 @@ int main(int argc, char **argv)
 	} ways[] = {
 		{"break", breaks}, {"continue", continues}, {"goto", goes_to}, {"end", ends_early},
 		{"nested", nests}, {"concurrent", is_joined_by_a_thread}, {"cancel", is_cancelled},
-		{"exit", exits}, {"exit-thread", is_exited_by_a_thread}, {"_exit", exits_at_once},
+		{"exit", exits}, {"exit-thread", is_exited_by_a_thread},
+		{"exit-drawing", is_exited_while_drawing}, {"_exit", exits_at_once},
 		{"jump-back", jumps_back}, {"deeper", calls_deeper}, {"fork", is_forked},
 		{"stopped", is_stopped_by_the_program}, {"folder", changes_folder},
 	};

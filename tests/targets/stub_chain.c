@@ -11,7 +11,8 @@
  *	stop          sleeps until it is killed; says "ready" first
  *	abort         ends with a core dump's signal
  *	fork MS       the child goes on to work for so long and the parent waits; both say their pid
- *	many N MS     N more stubs are made and freed first, one more is made, then it works
+ *	many N MS     N more stubs are made first and half of them freed, then it works
+ *	calls MS      calls a stub with little behind it, "hot", all the time
  */
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ static const char *what;
 static long amount;
 static volatile unsigned long sink;
 
-static void work(long ms)
+static __attribute__((noinline)) void work(long ms)
 {
 	struct timespec now;
 	long end_ms;
@@ -45,8 +46,34 @@ static void work(long ms)
 	} while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < end_ms);
 }
 
+static __attribute__((noinline)) long nothing(int depth)
+{
+	return sink + (unsigned long)depth;
+}
+
+static __attribute__((noinline)) void call_hot(long ms)
+{
+	struct flameprof_arena *other;
+	step_function *hot;
+	struct timespec now;
+	long end_ms;
+
+	if (flameprof_arena_new(&other, FLAMEPROF_STUB_CALL, (flameprof_function *)nothing, NULL))
+		return;
+	hot = (step_function *)flameprof_stub_new(other, "hot", 0);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000 + ms;
+	do {
+		for (int i = 0; i < 1000000; i++)
+			hot(i);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < end_ms);
+}
+
 static __attribute__((noinline)) long leaf(void)
 {
+	if (!strcmp(what, "calls"))
+		call_hot(amount);
 	if (!strcmp(what, "spin"))
 		work(amount);
 	if (!strcmp(what, "abort"))

@@ -139,7 +139,8 @@ static void reader_learn(struct reader_chance *chance, int bit, int most)
 	chance->seen += chance->seen < most;
 }
 
-static int reader_bit(struct reader *reader, struct reader_chance *own, struct reader_chance *shared)
+static int reader_bit(
+	struct reader *reader, struct reader_chance *own, struct reader_chance *shared)
 {
 	int chance = reader_chance(shared);
 
@@ -167,15 +168,15 @@ static uint64_t reader_weight(struct reader *reader)
 	while (length < 63 && reader_bit(reader, NULL, &reader->longer[length]))
 		length++;
 	for (unsigned i = 0; i < length; i++)
-		weight = weight << 1 |
-			 (i < 3 ? (unsigned)reader_bit(
-					  reader, NULL, &reader->leading[length][weight])
-				: reader_equal(reader, 2));
+		weight = weight << 1 | (i < 3 ? (unsigned)reader_bit(reader, NULL,
+							&reader->leading[length][weight])
+					      : reader_equal(reader, 2));
 	return weight;
 }
 
 /* Which callee of those from @from on, or the count for none of them. */
-static unsigned reader_known(struct reader *reader, const struct reader_caller *caller, unsigned from)
+static unsigned reader_known(
+	struct reader *reader, const struct reader_caller *caller, unsigned from)
 {
 	uint32_t times = 0, start = 0, part;
 	unsigned left = caller->count - from, often = 0;
@@ -193,8 +194,8 @@ static unsigned reader_known(struct reader *reader, const struct reader_caller *
 	return from;
 }
 
-static uint32_t reader_child(struct reader *reader, struct reader_caller *caller, unsigned *from,
-	uint32_t least)
+static uint32_t reader_child(
+	struct reader *reader, struct reader_caller *caller, unsigned *from, uint32_t least)
 {
 	unsigned known = reader_known(reader, caller, *from);
 	uint32_t limit = reader->frames - least, high = 0;
@@ -245,8 +246,8 @@ static void reader_node(struct reader *reader, uint32_t frame, uint32_t parent)
 			    &reader->more[has_self][which][from < caller->count]))
 			break;
 		children = realloc(children, (count + 1) * sizeof(*children));
-		children[count] = reader_child(
-			reader, caller, &from, count ? children[count - 1] + 1 : 0);
+		children[count] =
+			reader_child(reader, caller, &from, count ? children[count - 1] + 1 : 0);
 	}
 	for (unsigned i = 0; i < count; i++)
 		reader_node(reader, children[i], node);

@@ -75,7 +75,8 @@ static void say_code(struct fixture *fixture, uint64_t space, uint64_t size, con
 	control_read_all(&fixture->intake, SLOT, fixture->image);
 }
 
-static void say_mark(struct fixture *fixture, uint64_t time_ns, const char *name, uint32_t name_bytes)
+static void say_mark(
+	struct fixture *fixture, uint64_t time_ns, const char *name, uint32_t name_bytes)
 {
 	uint32_t bytes;
 	struct wire_mark *mark = (struct wire_mark *)reserve(

@@ -149,8 +149,10 @@ static void test_small_tree_comes_back(void **state)
 		"\3lib\4prog");
 	assert_memory_equal(columns[EMBED_FRAME_MODULES].at, "\2\0\1", 3);
 	assert_memory_equal(columns[EMBED_FRAME_KINDS].at, "\0\5\1", 3);
-	check_nodes(&got, (struct reader_node[]){{3, 0, 0}, {0, 0, 0}, {2, 1, UINT64_C(1) << 40},
-				  {1, 0, 300}}, 4, 3);
+	check_nodes(&got,
+		(struct reader_node[]){
+			{3, 0, 0}, {0, 0, 0}, {2, 1, UINT64_C(1) << 40}, {1, 0, 300}},
+		4, 3);
 	check_samples(columns);
 	free(got.raw);
 	calltree_free(tree);
@@ -179,6 +181,43 @@ static void test_the_view_is_told(void **state)
 	for (size_t i = 0; i < sizeof(view) / sizeof(view[0]); i++)
 		assert_int_equal(number(&got.columns[EMBED_VIEW]), view[i]);
 	assert_ptr_equal(got.columns[EMBED_VIEW].at, got.columns[EMBED_VIEW].end);
+	free(got.raw);
+	calltree_free(tree);
+}
+
+static void test_marks_have_columns(void **state)
+{
+	const struct picture_mark marks[] = {
+		{1000, 1, "one"}, {300000, 2, ""}, {300999, 1, "e\xff"}};
+	struct calltree *tree = calltree_new();
+	struct embedded got =
+		embed(tree, &(struct picture_options){.marks = marks, .mark_count = 3});
+
+	(void)state;
+	assert_memory_equal(got.columns[EMBED_MARK_TIMES].at, "\1\xab\2\0", 4); /* 1, 299, 0 */
+	assert_int_equal(got.columns[EMBED_MARK_TIMES].end - got.columns[EMBED_MARK_TIMES].at, 4);
+	assert_memory_equal(got.columns[EMBED_MARK_TEXTS].at, "\3one\0\2e\xff", 8);
+	free(got.raw);
+	got = embed(tree, &(struct picture_options){0});
+	assert_null(got.columns[EMBED_MARK_TIMES].at);
+	free(got.raw);
+	calltree_free(tree);
+}
+
+/* They tell threads to those who made the tree. */
+static void test_samples_without_times_stay_out(void **state)
+{
+	struct calltree *tree = calltree_new();
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		calltree_sample(tree, &(struct calltree_sample){.weight = 1});
+	struct embedded got = embed(tree, &(struct picture_options){0});
+
+	assert_true(got.columns[EMBED_SAMPLE_TIMES].at == got.columns[EMBED_SAMPLE_TIMES].end);
+	for (int i = 0; i < 6; i++)
+		number(&got.columns[EMBED_NUMBERS]);
+	assert_int_equal(number(&got.columns[EMBED_NUMBERS]), 0);
 	free(got.raw);
 	calltree_free(tree);
 }
@@ -256,9 +295,9 @@ static void test_trees_come_back(void **state)
 		for (uint32_t at = 0; at < order.nodes; at++) {
 			const struct calltree_node *node = calltree_node_at(tree, order.order[at]);
 
-			wanted[at] = (struct reader_node){
-				at ? order.rank[node->frame] : order.frames,
-				at ? order.position[node->parent] : 0, node->self};
+			wanted[at] =
+				(struct reader_node){at ? order.rank[node->frame] : order.frames,
+					at ? order.position[node->parent] : 0, node->self};
 		}
 		check_nodes(&got, wanted, order.nodes, order.frames);
 		free(wanted);
@@ -273,6 +312,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_small_tree_comes_back),
 		cmocka_unit_test(test_the_view_is_told),
+		cmocka_unit_test(test_marks_have_columns),
+		cmocka_unit_test(test_samples_without_times_stay_out),
 		cmocka_unit_test(test_trees_come_back),
 		cmocka_unit_test(test_large_data_comes_in_pieces),
 	};

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -157,6 +158,36 @@ static void test_cannot_be_written(void **state)
 	publish_file_close(&file);
 }
 
+static void test_memory_that_cannot_be_read(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *read_back = calloc(1, 3 * page);
+	FILE *stream;
+
+	(void)state;
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	assert_non_null(read_back);
+	memset(memory, 'm', 3 * page);
+	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
+	unlink(path);
+	assert_int_equal(publish_file_open(&file, path, PUBLISH_FILE_OWN), 0);
+	publish_file_put(&file, "[", 1);
+	publish_file_put_memory(&file, (uintptr_t)memory + page - 5, page + 10);
+	publish_file_put(&file, "]", 1);
+	publish_file_close(&file);
+	stream = fopen(path, "r");
+	assert_non_null(stream);
+	assert_int_equal(fread(read_back, 1, 3 * page, stream), page + 12);
+	fclose(stream);
+	assert_memory_equal(read_back, "[mmmmm", 6);
+	for (size_t i = 0; i < page; i++)
+		assert_int_equal(read_back[6 + i], 0);
+	assert_memory_equal(read_back + 6 + page, "mmmmm]", 6);
+	free(read_back);
+	munmap(memory, 3 * page);
+}
+
 static void test_dropped(void **state)
 {
 	(void)state;
@@ -175,6 +206,7 @@ int main(void)
 		cmocka_unit_test(test_left_by_the_past),
 		cmocka_unit_test(test_in_the_way),
 		cmocka_unit_test(test_cannot_be_written),
+		cmocka_unit_test(test_memory_that_cannot_be_read),
 		cmocka_unit_test(test_dropped),
 	};
 

@@ -39,7 +39,7 @@ static struct seen walk_from(ucontext_t *ucontext)
 	int is_exact = ucontext != NULL;
 
 	if (ucontext) {
-		unw_init_local2(&cursor, ucontext, UNW_INIT_SIGNAL_FRAME);
+		unw_init_local2(&cursor, (unw_context_t *)ucontext, UNW_INIT_SIGNAL_FRAME);
 	} else {
 		unw_getcontext(&here);
 		unw_init_local(&cursor, &here);

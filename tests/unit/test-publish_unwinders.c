@@ -188,11 +188,6 @@ static void test_backtrace(void **state)
 	assert_true(is_complete(&last));
 }
 
-static int leaf_nothing(void)
-{
-	return 0;
-}
-
 #define TURNS 300
 
 static int turning;
@@ -335,6 +330,11 @@ static void set_trap(int on)
 			 "popfq\n\t"
 			 "lea 128(%%rsp), %%rsp" ::"r"(on ? 0x100UL : 0UL)
 			 : "memory", "cc");
+}
+
+static int leaf_nothing(void)
+{
+	return 0;
 }
 
 static void test_from_every_instruction(void **state)

@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples into a profile and out of it again through the reading API, against the same samples
- * counted the slow way; ceilings, failing memory and damage.
+ * counted the slow way; damage.
  */
-#include "tests/unit/aggregate-fixture.h"
+#include "tests/unit/store-fixture.h"
 
 #include <errno.h>
-
-#include "libprof/aggregator/pages.h"
-#include "libprof/aggregator/profile.h"
-
-#define MIB (1u << 20)
-
-static struct flameprof_stack stack_at(const struct flameprof_profile *p, uint32_t index)
-{
-	struct flameprof_stack stack;
-
-	assert_int_equal(flameprof_profile_stack(p, index, &stack), 0);
-	return stack;
-}
-
-static struct flameprof_profile_info info_of(const struct flameprof_profile *p)
-{
-	struct flameprof_profile_info info;
-
-	flameprof_profile_info(p, &info);
-	return info;
-}
 
 static void identical_stacks_merge(void **state)
 {
@@ -209,136 +188,6 @@ static void deepest_stacks_and_zero_addresses_are_stacks(void **state)
 	flameprof_profile_free(p);
 }
 
-static void a_ceiling_of_one_byte_holds_nothing(void **state)
-{
-	struct flameprof_profile *p = aggregate_profile(1);
-	struct store_result result;
-	struct batch_maker maker;
-
-	(void)state;
-	batch_begin(&maker, 10, "worker");
-	batch_add(&maker, 1, 3, FRAMES(2, 1));
-	batch_add(&maker, 1, 4, FRAMES(2, 1));
-	result = batch_store(&maker, p);
-	assert_int_equal(result.samples, 0);
-	assert_int_equal(result.full_samples, 2);
-	assert_int_equal(result.full_weight, 7);
-	assert_int_equal(result.full_bytes, 2 * (24 + 16));
-	assert_int_equal(info_of(p).weight, 0);
-	assert_int_equal(info_of(p).threads, 0);
-	assert_int_equal(info_of(p).stacks, 0);
-	assert_int_equal(p->node_count, 0);
-	flameprof_profile_free(p);
-}
-
-/* Random stacks, some of them long. */
-static void add_random(struct batch_maker *maker, uint64_t *random, unsigned spread)
-{
-	uint64_t frames[64];
-	unsigned n = 1 + next_random(random) % 63;
-
-	for (unsigned i = 0; i < n; i++)
-		frames[i] = WIRE_FRAME(1, (n - i) * 1000 + next_random(random) % spread);
-	batch_add(maker, 1 + next_random(random) % 4, 1 + next_random(random) % 3, frames, n);
-}
-
-/* What a profile says must add up, however it was filled. */
-static void assert_adds_up(const struct flameprof_profile *p)
-{
-	uint64_t stacks = 0, threads = 0, samples = 0, counted = 0;
-	struct flameprof_sample sample;
-	struct flameprof_thread thread;
-
-	for (uint32_t i = 0; i < info_of(p).stacks; i++) {
-		assert_in_range(stack_at(p, i).samples, 1, UINT32_MAX);
-		assert_in_range(stack_at(p, i).thread, 0, info_of(p).threads - 1);
-		stacks += stack_at(p, i).weight;
-		counted += stack_at(p, i).samples;
-	}
-	for (uint32_t i = 0; i < info_of(p).threads; i++) {
-		assert_int_equal(flameprof_profile_thread(p, i, &thread), 0);
-		assert_true(thread.weight > 0);
-		threads += thread.weight;
-	}
-	for (uint64_t i = 0; i < info_of(p).samples; i++) {
-		assert_int_equal(flameprof_profile_sample(p, i, &sample), 0);
-		assert_in_range(sample.stack, 0, info_of(p).stacks - 1);
-		samples += sample.weight;
-	}
-	assert_int_equal(stacks, info_of(p).weight);
-	assert_int_equal(threads, info_of(p).weight);
-	assert_int_equal(samples, info_of(p).weight);
-	assert_int_equal(counted, info_of(p).samples);
-	/* No node is there for nothing. */
-	uint8_t *used = calloc(1, p->node_count + 1);
-	for (uint32_t i = 0; i < p->stack_count; i++)
-		for (uint32_t n = profile_stack(p, i)->node; n && !used[n];
-			n = profile_node(p, n)->parent)
-			used[n] = 1;
-	for (uint32_t n = 1; n <= p->node_count; n++)
-		assert_int_equal(used[n], 1);
-	free(used);
-}
-
-static void a_full_profile_drops_the_newest_whole(void **state)
-{
-	const size_t limits[] = {65536, 100000, 1 << 20, 3 << 20};
-	uint64_t random = 88172645463325252ULL;
-
-	(void)state;
-	for (unsigned l = 0; l < sizeof(limits) / sizeof(limits[0]); l++) {
-		struct flameprof_profile *p = aggregate_profile(limits[l]);
-		uint64_t added = 0, full = 0, weight = 0;
-
-		for (unsigned b = 0; b < 40; b++) {
-			struct store_result result;
-			struct batch_maker maker;
-
-			batch_begin(&maker, 10, "worker");
-			for (unsigned i = 0; i < 1000; i++)
-				add_random(&maker, &random, 50);
-			result = batch_store(&maker, p);
-			assert_int_equal(result.samples + result.full_samples, 1000);
-			added += result.samples;
-			full += result.full_samples;
-			weight += result.weight;
-			assert_true(p->account.used_bytes <= limits[l]);
-		}
-		assert_true(added > 100);
-		assert_true(full > 100);
-		assert_int_equal(info_of(p).samples, added);
-		assert_int_equal(info_of(p).weight, weight);
-		assert_adds_up(p);
-		flameprof_profile_free(p);
-	}
-	assert_int_equal(pages_mapped_bytes, 0);
-}
-
-static void known_stacks_still_fit_where_new_ones_do_not(void **state)
-{
-	struct flameprof_profile *p = aggregate_profile(65536);
-	struct store_result result;
-	struct batch_maker maker;
-	uint64_t frames[1000];
-	uint64_t next = 1;
-
-	(void)state;
-	batch_begin(&maker, 10, "worker");
-	batch_add(&maker, 1, 1, FRAMES(2, 1));
-	batch_store(&maker, p);
-	do {
-		batch_begin(&maker, 10, "worker");
-		for (unsigned i = 0; i < 1000; i++)
-			frames[i] = ++next << 8;
-		batch_add(&maker, 1, 1, frames, 1000);
-		result = batch_store(&maker, p);
-	} while (!result.full_samples);
-	batch_begin(&maker, 10, "worker");
-	batch_add(&maker, 1, 1, FRAMES(2, 1));
-	assert_int_equal(batch_store(&maker, p).samples, 1);
-	flameprof_profile_free(p);
-}
-
 static void damage_ends_a_batch_and_is_counted(void **state)
 {
 	struct flameprof_profile *p = aggregate_profile(MIB);
@@ -410,47 +259,18 @@ static void many_random_stacks_come_back(void **state)
 	/* Each stack and each node once. */
 	for (uint32_t i = 0; i < p->stack_count; i++)
 		assert_int_equal(profile_find_stack(p, profile_stack(p, i)), i + 1);
-	for (uint32_t i = 1; i <= p->node_count; i++)
-		assert_int_equal(profile_find_node(p, profile_node(p, i)->parent,
-					 profile_node_frame(profile_node(p, i))), i);
-	flameprof_profile_free(p);
-}
+	uint32_t *hashes = calloc(p->node_count + 1, sizeof(*hashes));
+	for (uint32_t i = 1; i <= p->node_count; i++) {
+		const struct profile_node *node = profile_node(p, i);
+		uint64_t frame = profile_node_frame(node);
 
-static void failing_memory_costs_samples_and_nothing_else(void **state)
-{
-	unsigned failures = 0;
-
-	(void)state;
-	for (uint32_t n = 1; n <= 200; n++) {
-		struct store_config config = {.period_ns = 1, .limit_bytes = 8 * MIB, .title = "t"};
-		struct flameprof_profile *p;
-		uint64_t random = 7, added = 0;
-
-		pages_fail_in = n;
-		p = store_new(&config);
-		if (!p) {
-			assert_int_equal(n, 1);
-			continue;
-		}
-		for (unsigned b = 0; b < 8; b++) {
-			struct store_result result;
-			struct batch_maker maker;
-
-			batch_begin(&maker, 10, "worker");
-			for (unsigned i = 0; i < 500; i++)
-				add_random(&maker, &random, 20);
-			result = batch_store(&maker, p);
-			added += result.samples;
-			failures += result.full_samples;
-		}
-		pages_fail_in = 0;
-		assert_int_equal(info_of(p).samples, added);
-		assert_true(added >= 8 * 500 - 1);
-		assert_adds_up(p);
-		flameprof_profile_free(p);
-		assert_int_equal(pages_mapped_bytes, 0);
+		hashes[i] = profile_path_hash(hashes[node->parent], frame);
+		assert_int_equal(profile_find_node(p, node->parent, frame, hashes[i]), i);
 	}
-	assert_true(failures > 50);
+	for (uint32_t i = 0; i < p->stack_count; i++)
+		assert_int_equal(profile_stack(p, i)->path_hash, hashes[profile_stack(p, i)->node]);
+	free(hashes);
+	flameprof_profile_free(p);
 }
 
 static void order_is_that_of_appearance(void **state)
@@ -497,12 +317,8 @@ int main(void)
 		cmocka_unit_test(credit_goes_on_the_last_stack_or_on_the_thread),
 		cmocka_unit_test(samples_keep_their_times),
 		cmocka_unit_test(deepest_stacks_and_zero_addresses_are_stacks),
-		cmocka_unit_test(a_ceiling_of_one_byte_holds_nothing),
-		cmocka_unit_test(a_full_profile_drops_the_newest_whole),
-		cmocka_unit_test(known_stacks_still_fit_where_new_ones_do_not),
 		cmocka_unit_test(damage_ends_a_batch_and_is_counted),
 		cmocka_unit_test(many_random_stacks_come_back),
-		cmocka_unit_test(failing_memory_costs_samples_and_nothing_else),
 		cmocka_unit_test(order_is_that_of_appearance),
 	};
 

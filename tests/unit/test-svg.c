@@ -145,6 +145,36 @@ static void test_faces_cannot_leave_their_attribute(void **state)
 	calltree_free(tree);
 }
 
+/* As many wide boxes as a picture can have, with names that XML makes longer. */
+static void test_the_static_layer_is_bounded(void **state)
+{
+	struct calltree *tree = calltree_new();
+	char name[64];
+
+	(void)state;
+	for (unsigned i = 0; i < 106; i++) {
+		uint32_t node = CALLTREE_ROOT;
+
+		for (unsigned row = 0; row < 149; row++) {
+			snprintf(name, sizeof(name), "f%u_%u_&&&&&&&&&&&&&&&&&&&&", i, row);
+			node = calltree_child(tree, node,
+				calltree_frame(tree, name, "", CALLTREE_NATIVE));
+		}
+		calltree_add(tree, node, 1);
+	}
+	assert_int_equal(calltree_finish(tree), 0);
+	struct picture picture = write_to_memory(
+		tree, &(struct picture_options){.width = 16000}, picture_write_svg);
+	const char *layer = strstr(picture.bytes, "<g id=\"flamerun-static\">");
+
+	assert_non_null(layer);
+	assert_in_range(picture.length - (size_t)(layer - picture.bytes), 300000, 700000);
+	/* Those next to the root have labels. */
+	assert_true(count(layer, ">f0_0_") == 1 && count(layer, ">f105_0_") == 1);
+	free(picture.bytes);
+	calltree_free(tree);
+}
+
 /* How often @svg has strokes of the colour of the root's box, which cairo spells in percent. */
 static unsigned count_root_strokes(const struct calltree *tree, const char *svg, int dark)
 {
@@ -240,6 +270,7 @@ int main(void)
 		cmocka_unit_test(test_a_pdf_has_the_date_it_was_given),
 		cmocka_unit_test(test_names_cannot_leave_their_place),
 		cmocka_unit_test(test_faces_cannot_leave_their_attribute),
+		cmocka_unit_test(test_the_static_layer_is_bounded),
 		cmocka_unit_test(test_the_ground_is_drawn),
 		cmocka_unit_test(test_an_empty_tree_is_said),
 		cmocka_unit_test(test_odd_widths_are_drawn),

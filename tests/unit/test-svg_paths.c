@@ -65,11 +65,11 @@ static void test_everything_else_stays(void **state)
 {
 	static const char *const kept[] = {"", "text", "<path d=\"", "<path d=\"M 1 2 L 3",
 		"<path d=\"L 1 2\"/>", "<path d=\"M 1 2 H 3\"/>", "<path d=\"M 1 2 L 3\"/>",
-		"<path d=\"M 1 2 L 3 x\"/>", "<path d=\"M 1 2 3 4\"/>",
-		"<path d=\"M 1e3 2\"/>", "<path d=\"M 1 2 C 1 2 3 4\"/>",
-		"<path d=\"M - 2\"/>", "<path d=\"M 1.2.3 2\"/>", "<path d=\"M . 2\"/>",
-		"<path d=\"M 1. 2\"/>", "<path d=\"M 99999999999999999999 2\"/>",
-		"<use x=\"1px\" y=\"10%\" x=\"\"/>", "<use xx=\"1.2345\"/>", "=\"", "d=\"M 1 2\""};
+		"<path d=\"M 1 2 L 3 x\"/>", "<path d=\"M 1 2 3 4\"/>", "<path d=\"M 1e3 2\"/>",
+		"<path d=\"M 1 2 C 1 2 3 4\"/>", "<path d=\"M - 2\"/>", "<path d=\"M 1.2.3 2\"/>",
+		"<path d=\"M . 2\"/>", "<path d=\"M 1. 2\"/>",
+		"<path d=\"M 99999999999999999999 2\"/>", "<use x=\"1px\" y=\"10%\" x=\"\"/>",
+		"<use xx=\"1.2345\"/>", "=\"", "d=\"M 1 2\""};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)

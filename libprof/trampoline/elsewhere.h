@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stubs of a process that holds two copies of the library (libprof/api/injected.h): those of the
+ * profiler's copy. The copy in the program passes on what it is asked.
+ */
+#ifndef LIBPROF_TRAMPOLINE_ELSEWHERE_H
+#define LIBPROF_TRAMPOLINE_ELSEWHERE_H
+
+#include "libprof/flameprof_stub.h"
+
+/* Every function of flameprof_stub.h, so that none is forgotten. */
+#define ELSEWHERE_FUNCTIONS(X)                                                                     \
+	X(flameprof_arena_new)                                                                     \
+	X(flameprof_arena_free)                                                                    \
+	X(flameprof_arena_status)                                                                  \
+	X(flameprof_stub_new)                                                                      \
+	X(flameprof_stub_free)                                                                     \
+	X(flameprof_lookup)                                                                        \
+	X(flameprof_code_add)                                                                      \
+	X(flameprof_code_remove)                                                                   \
+	X(flameprof_backtrace)                                                                     \
+	X(flameprof_publish)                                                                       \
+	X(flameprof_published)                                                                     \
+	X(flameprof_arenas_suspend)                                                                \
+	X(flameprof_arenas_resume)
+
+#define ELSEWHERE_MEMBER(function) __typeof__(function) *function;
+
+/* The other copy's; all NULL where this copy makes the stubs. */
+struct elsewhere {
+	ELSEWHERE_FUNCTIONS(ELSEWHERE_MEMBER)
+};
+
+/* Written before the program's own code runs; read by all. */
+extern struct elsewhere elsewhere __attribute__((visibility("hidden")));
+
+/*
+ * Look for the other copy's functions with @find, which gets a name and our own function of that name
+ * and returns NULL when there is no other. Context: a constructor.
+ */
+void elsewhere_find(void *(*find)(const char *name, const void *own));
+
+#endif

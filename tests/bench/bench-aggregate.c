@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a sample costs from its ring to the profile, on one core, beside a plain hash table of whole
+ * stacks (which is what gperftools keeps); whether keeping batches for the next harvest would pay;
+ * and what ten million distinct nodes take. The stacks are a compiler's. Prints medians and ratios;
+ * asserts nothing.
+ *
+ *	build/bench/bench-aggregate [build/libflameprof.so.1]
+ */
+#include <limits.h>
+#include <time.h>
+
+#include "libprof/aggregator/pages.h"
+#include "libprof/aggregator/queue.h"
+#include "libprof/aggregator/store.h"
+#include "libprof/sampler/ring.h"
+#include "tests/bench/recording.h"
+
+#define ROUNDS	 15
+#define REPLAYS	 20 /* of the recording, in a steady round */
+#define RING	 0
+#define GIB	 (1ULL << 30)
+#define CEILING	 (256u << 20)
+#define MILLIONS 10
+
+enum method { STORE_COLD, STORE_STEADY, PEER_COLD, PEER_STEADY, HARVEST, COPY_KEPT, METHODS };
+
+static double ns[METHODS][ROUNDS];
+static void *arena;
+
+static double now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(enum method method)
+{
+	qsort(ns[method], ROUNDS, sizeof(double), by_value);
+	return ns[method][ROUNDS / 2];
+}
+
+/* ---- the peer: whole stacks, hashed and compared as they are ------------------------------------- */
+
+struct whole {
+	struct whole *next;
+	uint64_t hash, weight, samples;
+	uint32_t number, thread, frames;
+	uint64_t frame[];
+};
+
+struct peer {
+	struct whole **buckets;
+	uint32_t bits, count;
+	struct flameprof_sample *samples;
+	size_t sample_count, sample_room, bytes;
+};
+
+static void peer_grow(struct peer *peer)
+{
+	uint32_t bits = peer->bits ? peer->bits + 1 : 10;
+	struct whole **buckets = calloc(1u << bits, sizeof(*buckets));
+
+	for (uint32_t i = 0; peer->bits && i < 1u << peer->bits; i++) {
+		for (struct whole *w = peer->buckets[i], *next; w; w = next) {
+			next = w->next;
+			w->next = buckets[w->hash >> (64 - bits)];
+			buckets[w->hash >> (64 - bits)] = w;
+		}
+	}
+	free(peer->buckets);
+	peer->buckets = buckets;
+	peer->bits = bits;
+}
+
+static void peer_add(struct peer *peer, const struct wire_sample *sample)
+{
+	const uint64_t *frames = (const uint64_t *)(sample + 1);
+	uint64_t hash = sample->thread;
+	struct whole *w;
+
+	for (uint32_t i = 0; i < sample->frames; i++)
+		hash = (hash ^ frames[i]) * 0x9e3779b97f4a7c15ULL;
+	if (peer->count >= 1u << peer->bits >> 1 || !peer->bits)
+		peer_grow(peer);
+	for (w = peer->buckets[hash >> (64 - peer->bits)]; w; w = w->next)
+		if (w->hash == hash && w->thread == sample->thread && w->frames == sample->frames &&
+			!memcmp(w->frame, frames, 8 * w->frames))
+			break;
+	if (!w) {
+		w = malloc(sizeof(*w) + 8 * sample->frames);
+		*w = (struct whole){.next = peer->buckets[hash >> (64 - peer->bits)], .hash = hash,
+			.number = peer->count++, .thread = sample->thread, .frames = sample->frames};
+		memcpy(w->frame, frames, 8 * w->frames);
+		peer->buckets[hash >> (64 - peer->bits)] = w;
+		peer->bytes += sizeof(*w) + 8 * w->frames + 16;
+	}
+	w->weight += sample->weight;
+	w->samples++;
+	if (peer->sample_count == peer->sample_room) {
+		peer->sample_room = peer->sample_room ? 2 * peer->sample_room : 1024;
+		peer->samples = realloc(peer->samples, peer->sample_room * sizeof(*peer->samples));
+	}
+	peer->samples[peer->sample_count++] =
+		(struct flameprof_sample){sample->time_ns, w->number, sample->weight};
+}
+
+static void peer_add_batch(struct peer *peer, const struct batch *batch)
+{
+	for (uint32_t at = 0; at < batch->bytes;) {
+		const struct wire_sample *sample = (const struct wire_sample *)(batch->records + at);
+
+		peer_add(peer, sample);
+		at += sample->bytes;
+	}
+}
+
+static void peer_free(struct peer *peer)
+{
+	for (uint32_t i = 0; peer->bits && i < 1u << peer->bits; i++)
+		for (struct whole *w = peer->buckets[i], *next; w; w = next) {
+			next = w->next;
+			free(w);
+		}
+	free(peer->buckets);
+	free(peer->samples);
+	*peer = (struct peer){0};
+}
+
+/* ---- replaying ----------------------------------------------------------------------------------- */
+
+/* As the handler would. Returns the index of the first that did not fit. */
+static size_t fill_ring(const struct recording *recording, size_t from)
+{
+	struct wire_ring *ring = wire_ring(arena, RING);
+
+	for (; from < recording->count; from++) {
+		const struct recorded *r = recording->samples[from];
+		uint32_t bytes = (uint32_t)sizeof(struct wire_sample) + 8 * r->frames;
+		struct wire_sample *sample = ring_begin(ring, wire_ring_data(arena, RING), bytes);
+
+		if (!sample)
+			break;
+		*sample = (struct wire_sample){.bytes = bytes, .thread = 1, .time_ns = r->time_ns,
+			.weight = 1, .frames = (uint16_t)r->frames};
+		memcpy(sample + 1, r->frame, 8 * r->frames);
+		ring_commit(ring, bytes);
+	}
+	return from;
+}
+
+typedef void consume_fn(void *context, const struct batch *batch);
+
+static void consume_store(void *profile, const struct batch *batch)
+{
+	struct store_result result = {0};
+
+	store_add_batch(profile, batch, &result);
+	if (result.full_samples || result.damaged_samples)
+		abort();
+}
+
+static void consume_peer(void *peer, const struct batch *batch)
+{
+	peer_add_batch(peer, batch);
+}
+
+/* What a batch would cost that is copied into memory which is there already. */
+static void consume_copy(void *kept, const struct batch *batch)
+{
+	memcpy(kept, batch->records, batch->bytes);
+}
+
+struct timing {
+	double consume_ns, harvest_ns; /* of all samples */
+};
+
+/* The recording through the ring @passes times; filling the ring is the handler's and not timed. */
+static struct timing replay(
+	const struct recording *recording, unsigned passes, consume_fn *consume, void *context)
+{
+	struct timing timing = {0, 0};
+	uint32_t doorbell = 0;
+	struct queue queue;
+
+	queue_init(&queue, 16 << 20, &doorbell);
+	for (unsigned pass = 0; pass < passes; pass++) {
+		for (size_t at = 0; at < recording->count;) {
+			struct queue_item *item;
+			double before, middle;
+
+			at = fill_ring(recording, at);
+			before = now_ns();
+			queue_harvest(&queue, arena, RING, UINT64_MAX);
+			item = queue_take(&queue);
+			middle = now_ns();
+			timing.harvest_ns += middle - before;
+			consume(context, item->batch);
+			before = now_ns();
+			timing.consume_ns += before - middle;
+			queue_done(&queue, item);
+			timing.harvest_ns += now_ns() - before;
+		}
+	}
+	queue_release(&queue);
+	return timing;
+}
+
+static struct flameprof_profile *new_profile(size_t limit_bytes)
+{
+	struct store_config config = {.period_ns = 1, .limit_bytes = limit_bytes};
+
+	return store_new(&config);
+}
+
+static void measure(const struct recording *recording, unsigned round, size_t *bytes)
+{
+	double samples = (double)recording->count;
+	struct flameprof_profile *profile = new_profile(4 * GIB);
+	char *kept = malloc(WIRE_DATA_STRIDE);
+	struct peer peer = {0};
+	struct timing timing;
+
+	ns[STORE_COLD][round] = replay(recording, 1, consume_store, profile).consume_ns / samples;
+	ns[PEER_COLD][round] = replay(recording, 1, consume_peer, &peer).consume_ns / samples;
+	bytes[0] = store_bytes(profile);
+	bytes[1] = peer.bytes + (sizeof(void *) << peer.bits) +
+		peer.sample_room * sizeof(*peer.samples);
+	timing = replay(recording, REPLAYS, consume_store, profile);
+	ns[STORE_STEADY][round] = timing.consume_ns / samples / REPLAYS;
+	ns[HARVEST][round] = timing.harvest_ns / samples / REPLAYS;
+	ns[PEER_STEADY][round] =
+		replay(recording, REPLAYS, consume_peer, &peer).consume_ns / samples / REPLAYS;
+	ns[COPY_KEPT][round] =
+		replay(recording, REPLAYS, consume_copy, kept).consume_ns / samples / REPLAYS;
+	flameprof_profile_free(profile);
+	peer_free(&peer);
+	free(kept);
+}
+
+static void report(const struct recording *recording, const size_t *bytes)
+{
+	double samples = (double)recording->count;
+	double steady = median(STORE_STEADY), harvest = median(HARVEST);
+
+	printf("%zu samples of a compiler, %.1f frames each\n", recording->count,
+		(double)recording->frames / samples);
+	printf("                             store      whole stacks   ratio\n");
+	printf("ns per sample, first pass    %-10.0f %-14.0f %.2f\n", median(STORE_COLD),
+		median(PEER_COLD), median(PEER_COLD) / median(STORE_COLD));
+	printf("ns per sample, later passes  %-10.0f %-14.0f %.2f\n", steady, median(PEER_STEADY),
+		median(PEER_STEADY) / steady);
+	printf("bytes per sample             %-10.0f %-14.0f %.2f\n", (double)bytes[0] / samples,
+		(double)bytes[1] / samples, (double)bytes[1] / (double)bytes[0]);
+	printf("ring to batch: %.0f ns per sample; copying alone %.0f: keeping batches can save %.0f\n",
+		harvest, median(COPY_KEPT), harvest - median(COPY_KEPT));
+	printf("ring to profile: %.2f million samples per second and core; at first sight %.2f\n",
+		1e3 / (steady + harvest), 1e3 / (median(STORE_COLD) + harvest));
+}
+
+/* Stacks of 60 frames whose last 20 nobody has seen, until there are @millions of nodes. */
+static void fill_up(unsigned millions)
+{
+	struct flameprof_profile *profile = new_profile(CEILING);
+	struct {
+		struct batch batch;
+		char room[sizeof(struct wire_sample) + 60 * 8];
+	} one = {.batch = {.bytes = sizeof(struct wire_sample) + 60 * 8}};
+	struct wire_sample *sample = (struct wire_sample *)one.batch.records;
+	uint64_t *frames = (uint64_t *)(sample + 1), next = 1;
+	struct store_result result = {0};
+	size_t high = 0;
+	double start = now_ns();
+
+	*sample = (struct wire_sample){
+		.bytes = one.batch.bytes, .thread = 1, .weight = 1, .frames = 60};
+	while (next < millions * 1000000ULL && !result.full_samples) {
+		for (unsigned i = 0; i < 20; i++)
+			frames[i] = next++ * 0x9e3779b97f4a7c15ULL >> 17;
+		for (unsigned i = 20; i < 60; i++)
+			frames[i] = i;
+		store_add_batch(profile, &one.batch, &result);
+		if (store_bytes(profile) > high)
+			high = store_bytes(profile);
+	}
+	printf("%.2f million distinct nodes below %lu samples: %zu bytes now, %.1f per node; ceiling "
+	       "%u; %.0f ns per sample%s\n", (double)(next - 1) / 1e6, result.samples,
+		store_bytes(profile), (double)store_bytes(profile) / (double)next, CEILING,
+		(now_ns() - start) / (double)result.samples, result.full_samples ? "; FULL" : "");
+	flameprof_profile_free(profile);
+}
+
+int main(int argc, char **argv)
+{
+	const char *build = getenv("BUILD") ? getenv("BUILD") : "build";
+	char library[PATH_MAX], absolute[PATH_MAX];
+	struct recording recording = {0};
+	size_t bytes[2];
+
+	snprintf(library, sizeof(library), "%s/libflameprof.so.1", build);
+	if (!realpath(argc > 1 ? argv[1] : library, absolute) ||
+		recording_make(&recording, absolute)) {
+		printf("no stacks: needs g++ and %s\n", library);
+		return 0;
+	}
+	arena = calloc(1, WIRE_ARENA_BYTES);
+	for (unsigned round = 0; round < ROUNDS; round++)
+		measure(&recording, round, bytes);
+	report(&recording, bytes);
+	fill_up(MILLIONS);
+	return 0;
+}

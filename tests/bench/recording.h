@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Real stacks to replay: the compiler compiles a source full of templates under our sampler, and
+ * every sample's stack is kept in the order in which its thread had it.
+ */
+#ifndef TESTS_BENCH_RECORDING_H
+#define TESTS_BENCH_RECORDING_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/profile/profile.h"
+#include "cli/run/gather.h"
+#include "libprof/wire.h"
+
+/* Of the test-only clock: several samples where the kernel's tick would give one. */
+#define RECORDING_HZ 2000
+
+struct recorded {
+	uint64_t time_ns;
+	uint32_t frames;
+	uint64_t frame[]; /* leaf first */
+};
+
+struct recording {
+	struct recorded **samples;
+	size_t count;
+	uint64_t frames; /* of all samples */
+};
+
+static const char recording_source[] =
+	"#include <algorithm>\n#include <functional>\n#include <iostream>\n#include <map>\n"
+	"#include <random>\n#include <regex>\n#include <string>\n#include <variant>\n#include <vector>\n"
+	"template<int N> struct tree { std::map<int, tree<N - 1>> a; std::vector<tree<N - 1>> b;\n"
+	"	std::variant<int, std::string, tree<N - 1> *> c;\n"
+	"	int sum() const { int s = N; for (auto &x : b) s += x.sum(); for (auto &x : a) s += x.second.sum();\n"
+	"		return s; } };\n"
+	"template<> struct tree<0> { int sum() const { return 1; } };\n"
+	"int f(const std::string &s) { std::regex r(\"(a|b)*c+[^d]{2,5}\"); std::smatch m;\n"
+	"	std::vector<int> v(99); std::mt19937 g; std::shuffle(v.begin(), v.end(), g);\n"
+	"	std::stable_sort(v.begin(), v.end(), std::greater<>()); tree<60> t;\n"
+	"	return std::regex_search(s, m, r) + v[5] + t.sum(); }\n";
+
+static void recording_child(const struct gather *gather, const char *library)
+{
+	int ends[2];
+
+	if (pipe(ends) || write(ends[1], recording_source, sizeof(recording_source) - 1) < 0)
+		_exit(1);
+	dup2(ends[0], STDIN_FILENO);
+	close(ends[1]);
+	putenv((char *)gather_environment(gather));
+	setenv("LD_PRELOAD", library, 1);
+	execlp("g++", "g++", "-std=c++17", "-O2", "-x", "c++", "-S", "-o", "/dev/null", "-", NULL);
+	_exit(127);
+}
+
+static void recording_take(struct recording *recording, struct profile *profile)
+{
+	recording->count = profile_samples(profile);
+	recording->samples = calloc(recording->count, sizeof(recording->samples[0]));
+	for (size_t i = 0; i < recording->count; i++) {
+		const struct profile_sample *sample = profile_sample_at(profile, i);
+		const struct profile_stack *stack = profile_stack_at(profile, sample->stack);
+		struct recorded *r = malloc(sizeof(*r) + 8 * WIRE_MAX_DEPTH);
+
+		r->time_ns = sample->time_ns;
+		r->frames = 0;
+		for (const struct profile_node *n = profile_node_at(profile, stack->node);
+			n->parent != UINT32_MAX && r->frames < WIRE_MAX_DEPTH;
+			n = profile_node_at(profile, n->parent))
+			r->frame[r->frames++] = n->frame;
+		recording->frames += r->frames;
+		recording->samples[i] = realloc(r, sizeof(*r) + 8 * r->frames);
+	}
+}
+
+/* Returns 0, or -1 when no compiler or no library could be run. */
+static int recording_make(struct recording *recording, const char *library)
+{
+	const struct gather_config config = {.rate_hz = RECORDING_HZ, .test_clock_hz = RECORDING_HZ};
+	struct diag_message message = {0};
+	struct gather *gather;
+	int status;
+	pid_t child;
+
+	if (access(library, R_OK) || gather_open(&gather, &config, &message))
+		return -1;
+	child = fork();
+	if (!child)
+		recording_child(gather, library);
+	while (waitpid(child, &status, WNOHANG) == 0) {
+		gather_step(gather);
+		usleep(10000);
+	}
+	gather_finish(gather, 500, NULL);
+	recording_take(recording, gather_profile(gather));
+	gather_free(gather);
+	return recording->count ? 0 : -1;
+}
+
+#endif

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+#
+# pprof profiles as data, without a protobuf library: decoded as profile.proto has them, and encoded
+# as other profilers do.
+import gzip
+import pathlib
+
+
+def varint(value):
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while True:
+        out.append(value & 0x7F | (0x80 if value > 0x7F else 0))
+        value >>= 7
+        if not value:
+            return bytes(out)
+
+
+def fields(data):
+    """(number, value) of each field: an integer, or bytes."""
+    at = 0
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(data):
+        tag = number()
+        if tag & 7 == 0:
+            yield tag >> 3, number()
+        else:
+            assert tag & 7 == 2, f"wire type {tag & 7} at {at}"
+            size = number()
+            assert at + size <= len(data)
+            yield tag >> 3, data[at:at + size]
+            at += size
+
+
+def numbers(value):
+    """A list's piece: one number, or packed ones."""
+    if isinstance(value, int):
+        return [value]
+    found = []
+    while value:
+        for end, byte in enumerate(value):
+            if byte < 0x80:
+                break
+        found.append(sum((byte & 0x7F) << 7 * i for i, byte in enumerate(value[:end + 1])))
+        value = value[end + 1:]
+    return found
+
+
+def message(*pairs):
+    """Encode (number, integer, text, bytes or list of integers to be packed)..."""
+    out = b""
+    for number, value in pairs:
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value)
+            continue
+        if isinstance(value, list):
+            value = b"".join(varint(item) for item in value)
+        elif isinstance(value, str):
+            value = value.encode()
+        out += varint(number << 3 | 2) + varint(len(value)) + value
+    return out
+
+
+class Profile:
+    """stacks: (names outermost first, values, labels); other fields by profile.proto's names."""
+
+    def __init__(self, path):
+        data = pathlib.Path(path).read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+        self.raw = data
+        every = list(fields(data))
+        self.texts = [value.decode(errors="surrogateescape") for number, value in every
+                      if number == 6]
+        assert self.texts[0] == ""
+
+        def all_of(number):
+            return [dict(fields(value)) for found, value in every if found == number]
+
+        one = {number: value for number, value in every if number > 6}
+        self.types = [(self.texts[kind.get(1, 0)], self.texts[kind.get(2, 0)])
+                      for kind in all_of(1)]
+        self.period = one.get(12, 0)
+        self.default_type = self.texts[one.get(14, 0)]
+        self.duration_ns = one.get(10, 0)
+        self.comments = [self.texts[text] for number, value in every if number == 13
+                         for text in numbers(value)]
+        self.mappings = {mapping[1]: self.texts[mapping.get(5, 0)] for mapping in all_of(3)}
+        functions = {function[1]: self.texts[function.get(2, 0)] for function in all_of(5)}
+        self.locations = {}
+        self.location_mappings = {}
+        for value in (value for number, value in every if number == 4):
+            parts = list(fields(value))
+            whole = dict(parts)
+            assert whole[1] not in self.locations, "two locations with one id"
+            self.locations[whole[1]] = [functions[dict(fields(line))[1]] for number, line in parts
+                                        if number == 4]
+            self.location_mappings[whole[1]] = whole.get(2, 0)
+        self.stacks = [self.stack(value) for number, value in every if number == 2]
+
+    def stack(self, value):
+        names, values, labels = [], [], {}
+        for number, part in fields(value):
+            if number == 1:
+                for location in numbers(part):
+                    names += self.locations[location]
+            elif number == 2:
+                values += numbers(part)
+            elif number == 3:
+                label = dict(fields(part))
+                labels[self.texts[label[1]]] = (self.texts[label[2]] if 2 in label
+                                                else label.get(3, 0))
+        assert len(values) == len(self.types)
+        return tuple(reversed(names)), values, labels
+
+    def folded(self, value=0):
+        """Weight by stack, as folded text has them."""
+        sums = {}
+        for names, values, _ in self.stacks:
+            names = names or ("[all]",)
+            sums[names] = sums.get(names, 0) + values[value]
+        return sums
+
+
+class Maker:
+    """Build a profile of addresses, or of names, as its writers do."""
+
+    def __init__(self, *types):
+        self.texts = [""]
+        self.body = b"".join(message((1, message((1, self.text(kind)), (2, self.text(unit)))))
+                             for kind, unit in types)
+        self.count = 0
+
+    def text(self, text):
+        if text not in self.texts:
+            self.texts.append(text)
+        return self.texts.index(text)
+
+    def add(self, number, *pairs):
+        self.body += message((number, message(*pairs)))
+
+    def mapping(self, ident, start, limit, offset, path, build_id=""):
+        self.add(3, (1, ident), (2, start), (3, limit), (4, offset), (5, self.text(str(path))),
+                 (6, self.text(build_id)))
+
+    def address(self, ident, mapping, address):
+        self.add(4, (1, ident), (2, mapping), (3, address))
+
+    def function(self, ident, name):
+        """A function and a location of it, both with this id."""
+        self.add(5, (1, ident), (2, self.text(name)), (3, self.text(name)))
+        self.add(4, (1, ident), (4, message((1, ident))))
+
+    def sample(self, locations, *values):
+        self.add(2, (1, list(locations)), (2, list(values)))
+
+    def write(self, path, is_packed=False):
+        data = self.body + b"".join(message((6, text)) for text in self.texts)
+        pathlib.Path(path).write_bytes(gzip.compress(data) if is_packed else data)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+#
+# Programs that were asked by FLAMERUN_SNAPSHOT to draw themselves when a signal comes, and how to ask
+# them.
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import library
+
+PYTHON = "/usr/bin/python3"
+class Program:
+    """A program with the library preloaded, until the end of the block."""
+
+    def __init__(self, folder, *command, settings, preload=True, **env):
+        self.folder = pathlib.Path(folder)
+        self.errors = self.folder / "stderr"
+        if settings is not None:
+            env["FLAMERUN_SNAPSHOT"] = settings
+        if preload:
+            env["LD_PRELOAD"] = str(library.SHARED)
+        self.process = subprocess.Popen([str(word) for word in command], cwd=folder,
+                                        env=library.environment(**env), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=open(self.errors, "w"))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def reads(self):
+        """A line of its output; when one has come, the library is awake."""
+        return self.process.stdout.readline().decode().strip()
+
+    def ask(self, number=signal.SIGUSR2, pid=None):
+        os.kill(pid or self.process.pid, number)
+
+    def said(self):
+        return self.errors.read_text()
+
+
+def wait_for(condition, timeout_s=30):
+    until = time.monotonic() + timeout_s
+    while time.monotonic() < until:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("timed out")
+
+
+def picture(program, pattern="*.folded"):
+    """The only picture there, when it is whole: pictures appear by rename."""
+    path = wait_for(lambda: list(program.folder.glob(pattern)))
+    assert len(path) == 1
+    return library.stacks(path[0])
+
+
+BUSY = "print('ready', flush=True)\nwhile True: sorted(range(1000))"
+
+
+def threads_of(pid):
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
+LINKED = """
+    #include <stdio.h>
+    #include "flameprof.h"
+    int main(void)
+    {
+        puts(flameprof_version());
+        fflush(stdout);
+        for (volatile unsigned long i = 0;; i++);
+    }"""

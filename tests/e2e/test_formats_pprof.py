@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: MIT
+#
+# pprof profiles: what a run writes is what it draws, what others write is drawn, and what is damaged
+# is refused with the place of the damage.
+import gzip
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import library
+from folded import Folded
+from pprof import Maker, Profile
+from profiled import BUILD, compile_target
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A folder with one run in every format."""
+    folder = tmp_path_factory.mktemp("recorded")
+    program = compile_target("threads.c", folder)
+    result = subprocess.run([BUILD / "flamerun", "-r", "997", "-o", "p.folded", "-o", "p.pb", "-o",
+                             "p.pb.gz", "-o", "p.svg", "--", program, "1000"], cwd=folder,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
+    assert "wrote 'p.pb.gz'" in result.stderr
+    return folder
+
+
+def stacks_of(path):
+    """Weight by stack of a folded file."""
+    sums = {}
+    for stack, weight in Folded(path.read_text()).stacks:
+        sums[stack] = sums.get(stack, 0) + weight
+    return sums
+
+
+def render(run, tmp_path, *words, **options):
+    """Folded stacks that render makes."""
+    result = run("render", *words, "-o", "out.folded", **options)
+    assert result.returncode == 0, result.stderr
+    return stacks_of(tmp_path / "out.folded"), result.stderr
+
+
+def test_a_run_writes_what_it_draws(recorded):
+    profile = Profile(recorded / "p.pb")
+    assert profile.folded() == stacks_of(recorded / "p.folded")
+    assert profile.types == [("samples", "count"), ("cpu", "nanoseconds")]
+    assert profile.default_type == "cpu"
+    assert profile.period == 1000000000 // 997
+    for _, values, _ in profile.stacks:
+        assert values[1] == values[0] * profile.period
+    assert profile.mappings[1] == "threads"  # the program's comes first
+    assert "libc.so.6" in profile.mappings.values()
+    assert gzip.decompress((recorded / "p.pb.gz").read_bytes()) == profile.raw
+    threads = {}
+    for names, _, labels in profile.stacks:
+        for worker in range(4):
+            if f"worker_{worker}" in names:
+                threads[worker] = labels["thread"]
+    assert len(set(threads.values())) == 4
+
+
+def test_pprof_reads_it(recorded):
+    if not shutil.which("go"):
+        pytest.skip("golang-go is not installed")
+    env = dict(os.environ, HOME=str(recorded), PPROF_TMPDIR=str(recorded))
+
+    def pprof(*words):
+        return subprocess.run(["go", "tool", "pprof", *words, "p.pb.gz"], cwd=recorded, env=env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=True).stdout
+
+    folded = Folded((recorded / "p.folded").read_text())
+    top = pprof("-top", "-sample_index=samples", "-nodecount=10000", "-nodefraction=0",
+                "-edgefraction=0")
+    assert f"{folded.total} total" in top
+    rows = {line.split(maxsplit=5)[5]: line.split() for line in top.splitlines()
+            if re.match(r"\s+\d+ +[\d.]+%", line)}
+    for worker in range(4):
+        name = f"worker_{worker}"
+        assert int(rows[name][0]) == folded.self(name), top
+        assert int(rows[name][3]) == folded.below(name), top
+    assert "File: threads\n" in pprof("-top")
+    raw = pprof("-raw")
+    assert "samples/count cpu/nanoseconds[dflt]" in raw
+    assert raw.count("thread:[threads (") == len([1 for _, _, labels in
+                                                   Profile(recorded / "p.pb").stacks if labels])
+
+
+@pytest.mark.parametrize("name", ["p.pb", "p.pb.gz"])
+def test_render_draws_it_again(run, tmp_path, recorded, name):
+    expected = stacks_of(recorded / "p.folded")
+    assert render(run, tmp_path, recorded / name)[0] == expected
+    # By its content, where there is no name.
+    with open(recorded / name, "rb") as file:
+        assert render(run, tmp_path, "-", stdin=file)[0] == expected
+    by_thread, _ = render(run, tmp_path, recorded / name, "--threads")
+    assert len({stack[0] for stack in by_thread}) == 5  # main has its start
+    together = {}
+    for stack, weight in by_thread.items():
+        assert re.fullmatch(r"threads \(\d+/\d+\)", stack[0])
+        together[stack[1:]] = together.get(stack[1:], 0) + weight
+    assert together == expected
+    result = run("render", recorded / name, "-o", "out.pb")
+    assert result.returncode == 0
+    again, before = Profile(tmp_path / "out.pb"), Profile(recorded / "p.pb")
+    assert sorted(map(repr, again.stacks)) == sorted(map(repr, before.stacks))
+    assert again.comments == before.comments
+    assert again.duration_ns == before.duration_ns
+
+
+def test_the_picture_has_title_times_and_no_false_timeline(run, tmp_path, recorded):
+    assert run("render", recorded / "p.pb", "-o", "p.svg").returncode == 0
+    drawn = (tmp_path / "p.svg").read_text()
+    title = re.search(r'id="flamerun-title">([^<]+)<', (recorded / "p.svg").read_text())[1]
+    assert f'id="flamerun-title">{title}<' in drawn
+    assert re.search(r"\d+ samples of cpu, [01]\.\d\d s in \d+\.\d\d s<", drawn)
+
+
+def two_types(tmp_path):
+    maker = Maker(("samples", "count"), ("space", "bytes"))
+    maker.function(1, "main")
+    maker.function(2, "alloc")
+    maker.sample([2, 1], 3, 4096)
+    maker.sample([1], 1, 0)
+    maker.write(tmp_path / "two.pb", is_packed=True)
+
+
+def test_sample_types(run, tmp_path):
+    two_types(tmp_path)
+    assert render(run, tmp_path, "two.pb")[0] == {("main", "alloc"): 4096}
+    assert render(run, tmp_path, "two.pb", "--sample-type", "samples")[0] == {
+        ("main", "alloc"): 3, ("main",): 1}
+    result = run("render", "two.pb", "--sample-type", "time", "-o", "x.svg")
+    assert result.returncode == 125
+    assert result.stderr == ("flamerun: 'two.pb' has no sample type 'time'\n"
+                             "flamerun: hint: it has samples, space\n")
+    assert not (tmp_path / "x.svg").exists()
+    result = run("--sample-type", "space", "--", "true")
+    assert result.returncode == 125
+    assert "it is for flamerun render" in result.stderr
+
+
+def layout_of(program, name):
+    """(file offset, address and size of the code's segment, address of @name, build-id)"""
+    def tool(*words):
+        return subprocess.run([*words, program], stdout=subprocess.PIPE, text=True,
+                              check=True).stdout
+
+    segments = re.findall(r"LOAD\s+0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) 0x\w+ R E",
+                          tool("readelf", "-lW"))
+    offset, address, size = (int(value, 16) for value in segments[0])
+    symbol = re.search(rf"^(\w+) [tT] {name}$", tool("nm"), re.M)[1]
+    build_id = re.search(r"Build ID: (\w+)", tool("readelf", "-n"))[1]
+    return offset, address, size, int(symbol, 16), build_id
+
+
+@pytest.mark.parametrize("flags", [["-pie"], ["-no-pie"], ["-no-pie", "-Wl,-z,noseparate-code"]])
+def test_addresses_are_named_from_the_file_that_ran(run, tmp_path, flags):
+    program = compile_target("threads.c", tmp_path, flags=["-O2", "-g0", *flags])
+    offset, address, size, symbol, build_id = layout_of(program, "worker_2")
+    offset, address = offset & ~0xFFF, address & ~0xFFF
+    start = address if "-no-pie" in flags else 0x7F0000000000 + address
+
+    def profile(ident, path=program):
+        maker = Maker(("samples", "count"))
+        maker.mapping(1, start, start + size + 0x1000, offset, path, ident)
+        maker.address(1, 1, symbol - address + start + 1)
+        maker.sample([1], 7)
+        maker.write(tmp_path / "in.pb")
+
+    profile(build_id)
+    assert render(run, tmp_path, "in.pb")[0] == {("worker_2",): 7}
+    profile("")  # what has no build-id is believed
+    assert render(run, tmp_path, "in.pb")[0] == {("worker_2",): 7}
+    profile("00" * 20)
+    stacks, said = render(run, tmp_path, "in.pb")
+    assert [re.fullmatch(r"\[threads\+0x\w+\]", stack[0]) is not None for stack in stacks] == [True]
+    assert said.count("without a name") == 1
+    assert "it is not the file that ran, its build-id is another" in said
+    profile(build_id, "/nowhere/threads")
+    stacks, said = render(run, tmp_path, "in.pb")
+    assert list(stacks)[0][0].startswith("[threads+0x")
+    assert said.count("without a name") == 1
+
+
+def test_damage(run, tmp_path, recorded):
+    whole = (recorded / "p.pb").read_bytes()
+    packed = (recorded / "p.pb.gz").read_bytes()
+    cases = {
+        "short.pb": (whole[:-10], r"something that is no pprof field at byte \d+"),
+        "short.pb.gz": (packed[:-20], r"its gzip data ends at byte \d+"),
+        "flipped.pb.gz": (packed[:-6] + b"xxxxxx", r"its gzip data is damaged at byte \d+"),
+        "text.pb": (b"main;work 5\n", "damaged comments at byte 0"),
+        "empty.pb": (b"", "a pprof profile has a type of samples, this has none"),
+    }
+    for name, (data, what) in cases.items():
+        (tmp_path / name).write_bytes(data)
+        result = run("render", name, "-o", "out.svg")
+        assert result.returncode == 125
+        assert re.fullmatch(rf"flamerun: cannot read '{name}': {what}\n", result.stderr)
+        assert not (tmp_path / "out.svg").exists()
+
+
+def test_folded_stacks_may_begin_with_an_empty_line(run, tmp_path):
+    (tmp_path / "in").write_text("\nmain;work 5\n")
+    assert render(run, tmp_path, "in")[0] == {("main", "work"): 5}
+
+
+# ---- what a program leaves out, and what it marks -------------------------------------------------
+
+@pytest.fixture(scope="module")
+def phases(tmp_path_factory):
+    return library.build("phases.c", tmp_path_factory.mktemp("phases"))
+
+
+def profile_phases(run, tmp_path, phases, *words):
+    """(stacks, truth, stderr, the .pb)"""
+    result = run("-v", "-r", "997", "-o", "p.folded", "-o", "p.pb", "-o", "p.svg", *words, "--",
+                 phases, 500)
+    assert result.returncode == 0, result.stderr
+    said = library.said(result)
+    assert said["pause"] == said["resume"] == said["mark"] == 0
+    return library.stacks(tmp_path / "p.folded"), said, result.stderr, Profile(tmp_path / "p.pb")
+
+
+def left_out(stderr):
+    return float(re.search(r"([\d.]+) % left out while paused", stderr)[1])
+
+
+def assert_books(stderr):
+    """Everything due is accounted for: within 5 sigma of counting at random, 1,500 samples."""
+    off = float(re.search(r"off by ([-+][\d.]+) %", stderr)[1])
+    assert abs(off) < 13, stderr
+
+
+def test_pause_and_marks_under_flamerun(run, tmp_path, phases):
+    stacks, said, stderr, profile = profile_phases(run, tmp_path, phases)
+    assert stacks.below("hidden") <= 2  # one may be on its way at either end
+    # 250 looks at 250 Hz for each of two halves: 5 sigma are 0.16.
+    share = stacks.below("begin") / (stacks.below("begin") + stacks.below("shown"))
+    assert abs(share - said["begin"] / (said["begin"] + said["shown"])) < 0.16
+    assert abs(left_out(stderr) - 100 / 3) < 10
+    assert_books(stderr)
+    marks = [re.fullmatch(r"mark: (\d+\.\d{3}) (\d+) (.*)", comment).groups()
+             for comment in profile.comments if comment.startswith("mark: ")]
+    assert [text for _, _, text in marks] == ["hidden begins", "shown begins", 'end; of "all"']
+    times = [float(ms) for ms, _, _ in marks]
+    assert times == sorted(times)
+    assert times[2] - times[1] >= 499
+    # A profile of a profile keeps them.
+    assert run("render", "p.pb", "-o", "again.pb").returncode == 0
+    assert Profile(tmp_path / "again.pb").comments == profile.comments
+
+
+def test_start_paused(run, tmp_path, phases):
+    stacks, said, stderr, _ = profile_phases(run, tmp_path, phases, "--start-paused")
+    assert stacks.below("begin") == 0
+    assert stacks.below("hidden") <= 1
+    assert stacks.below("shown") > 400 * said["shown"] / 1e9
+    assert abs(left_out(stderr) - 200 / 3) < 10
+    assert_books(stderr)
+
+
+def test_nothing_but_pause(run, tmp_path, recorded):
+    result = run("--start-paused", "-o", "p.pdf", "--", recorded / "threads", "200")
+    assert result.returncode == 0
+    assert "hint: it was paused all the time" in result.stderr
+    assert "100.0 % left out while paused" in result.stderr
+    text = subprocess.run(["pdftotext", "p.pdf", "-"], cwd=tmp_path, stdout=subprocess.PIPE,
+                          text=True, check=True).stdout
+    assert "no samples: the program was paused all the time" in text

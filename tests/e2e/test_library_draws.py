@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+#
+# A program writes its own profile: .pb by the library, all else by flamerun, which the program
+# does not notice.
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+import library
+from folded import assert_share
+from pprof import Profile
+from profiled import BUILD
+
+UNNOTICED = {"waited": 1, "sigchld": 1, "descriptors": 0, "handler": 1, "mask": 1}
+
+
+@pytest.fixture(scope="module", params=["shared", "static"])
+def program(request, tmp_path_factory):
+    return library.build("draws.c", tmp_path_factory.mktemp("draws"), link=request.param)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    return library.build("draws.c", tmp_path_factory.mktemp("draws"))
+
+
+def test_every_format(program, tmp_path):
+    names = ["s.pb", "s.svg", "s.png", "s.pdf", "s.folded", "s.pb.gz"]
+    result = library.run(program, *names, cwd=tmp_path)
+    assert library.said(result) == {**{name: 0 for name in names}, **UNNOTICED}
+    # What flamerun drew from is gone.
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    stacks = library.stacks(tmp_path / "s.folded")
+    # 1.2 s of CPU, at 250 looks a second.
+    assert_share(stacks, stacks.below("left"), 2 / 3, 290, "left")
+    assert stacks.below("right") > 50
+    assert "title" not in stacks.describe()
+    assert 'id="flamerun-title">two &amp; threads<' in (tmp_path / "s.svg").read_text()
+    profile = Profile(tmp_path / "s.pb.gz")
+    assert profile.folded() == {stack: weight for stack, weight in stacks.stacks}
+    assert {labels["thread"].split()[0] for names, _, labels in profile.stacks
+            if "right" in names} == {"second"}
+    assert [comment.split()[-2:] for comment in profile.comments if comment.startswith("mark")] \
+        == [["both", "run"]]
+    # The library's own, later: the same.
+    subprocess.run([BUILD / "flamerun", "render", "s.pb", "-o", "again.folded"], cwd=tmp_path,
+                   check=True, stderr=subprocess.DEVNULL)
+    assert (tmp_path / "again.folded").read_text() == (tmp_path / "s.folded").read_text()
+
+
+def test_names_are_taken_as_they_are(shared, tmp_path):
+    (tmp_path / "-o").mkdir()
+    result = library.run(shared, "-o/%p.folded", cwd=tmp_path)
+    assert "-o/%p.folded 0" in result.stdout
+    assert [path.name for path in (tmp_path / "-o").iterdir()] == ["%p.folded"]
+
+
+def test_what_cannot_be_written(shared, tmp_path):
+    result = library.run(shared, "s.txt", ".svg", "no/s.svg", "no/s.pb", cwd=tmp_path)
+    assert library.said(result) == {"s.txt": -22, ".svg": -22, "no/s.svg": -2, "no/s.pb": -2,
+                                    **UNNOTICED}
+    assert not list(tmp_path.iterdir())
+
+
+def test_settings_of_others_do_not_reach_it(shared, tmp_path):
+    (tmp_path / ".flamerun.ini").write_text("title = of the project\n")
+    library.run(shared, "s.svg", cwd=tmp_path,
+                env=library.environment(FLAMERUN_TITLE="of the user", LD_PRELOAD=""))
+    assert 'id="flamerun-title">two &amp; threads<' in (tmp_path / "s.svg").read_text()
+
+
+@pytest.fixture
+def moved(tmp_path):
+    """(the program with a library of its own, the folder of that)"""
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    shutil.copy(library.SHARED, folder)
+    program = folder / "draws"
+    source = library.profiled.TARGETS / "draws.c"
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", f"-I{library.profiled.ROOT}",
+                    f"-I{library.HEADERS}", "-O2", "-o", program, source,
+                    folder / library.SHARED.name, f"-Wl,-rpath,{folder}", "-lpthread"], check=True)
+    return program, folder
+
+
+@pytest.mark.skipif(pathlib.Path("/usr/local/bin/flamerun").exists(),
+                    reason="a flamerun is installed")
+def test_without_flamerun(moved, tmp_path):
+    program, _ = moved
+    work = tmp_path / "work"
+    work.mkdir()
+    env = library.environment(PATH="/usr/bin:/bin")
+    result = library.run(program, "s.svg", cwd=work, env=env)
+    assert library.said(result) == {"s.svg": -2, **UNNOTICED}
+    assert [path.name for path in work.iterdir()] == ["s.svg.pb"]
+    # What is left is what the picture would have been made from.
+    subprocess.run([BUILD / "flamerun", "render", "s.svg.pb", "-o", "s.folded"], cwd=work,
+                   check=True, stderr=subprocess.DEVNULL)
+    assert library.stacks(work / "s.folded").below("left")
+
+
+def test_a_flamerun_that_fails(moved, tmp_path):
+    program, folder = moved
+    work = tmp_path / "work"
+    work.mkdir()
+    (folder / "flamerun").write_text("#!/bin/sh\necho noise; echo noise >&2; exit 125\n")
+    (folder / "flamerun").chmod(0o755)
+    result = library.run(program, "s.svg", cwd=work)
+    assert library.said(result) == {"s.svg": -5, **UNNOTICED}
+    assert [path.name for path in work.iterdir()] == ["s.svg.pb"]
+
+
+def test_under_a_tracer(shared, tmp_path):
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    result = subprocess.run(["strace", "-f", "-o", "trace", shared, "s.folded"], cwd=tmp_path,
+                            env=library.environment(), stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, timeout=120, check=True)
+    assert library.said(result) == {"s.folded": 0, **UNNOTICED}
+    # It follows every child that is one.
+    assert "execve" not in (tmp_path / "trace").read_text().split("\n", 1)[1]

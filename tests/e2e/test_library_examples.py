@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+#
+# The programs of share/examples that use the library do what their heads say. Built by
+# `make examples`, else here.
+import re
+import socket
+import subprocess
+import time
+
+import pytest
+
+import library
+import profiled
+from snapshots import Program, wait_for
+
+EXAMPLES = profiled.ROOT / "share" / "examples"
+
+
+def example(name, folder):
+    built = profiled.BUILD / "examples" / name
+    return built if built.exists() else library.build(EXAMPLES / f"{name}.c", folder)
+
+
+@pytest.fixture(scope="module")
+def batch(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("batch")
+    return folder, library.run(example("batch", folder), "3000000", "folded", cwd=folder)
+
+
+def names_in(folder, phase):
+    stacks = library.stacks(folder / f"{phase}.folded").stacks
+    return {name for stack, _ in stacks for name in stack}
+
+
+def test_batch_draws_each_phase(batch):
+    folder, result = batch
+    assert sorted(path.name for path in folder.glob("*.folded*")) == \
+        ["make.folded", "parse.folded", "report.folded", "total.folded"]
+    phases = {"make": {"make_sale"}, "parse": {"find_customer", "parse"}, "report": {"by_cents"}}
+    for phase, names in phases.items():
+        found = names_in(folder, phase)
+        assert names <= found
+        for other in phases:
+            assert other == phase or not phases[other] & found
+    assert phases["make"] | phases["parse"] <= names_in(folder, "total")
+    assert not phases["report"] & names_in(folder, "total")
+    assert re.search(r"report: [1-9]\d+ samples in \d+\.\d\d s", result.stdout)
+
+
+def test_the_whole_is_the_sum_of_its_phases(batch):
+    folder, _ = batch
+    make, parse, total = (library.stacks(folder / f"{phase}.folded").total
+                          for phase in ("make", "parse", "total"))
+    # What is burnt between the last flush and the stop is thrown away, and in neither.
+    assert make + parse == total
+
+
+def test_batch_draws_pictures(tmp_path):
+    library.run(example("batch", tmp_path), "100000", cwd=tmp_path)
+    assert sorted(path.name for path in tmp_path.glob("*.svg")) == \
+        ["make.svg", "parse.svg", "report.svg", "total.svg"]
+
+
+def test_batch_works_whatever_becomes_of_its_pictures(batch, tmp_path):
+    """Under flamerun it has no profiler of its own: the same output, and one complaint for each."""
+    _, alone = batch
+    result = subprocess.run([profiled.BUILD / "flamerun", "-q", "-o", "all.folded", "--",
+                             example("batch", tmp_path), "3000000"], cwd=tmp_path, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    assert result.stdout == "".join(alone.stdout.splitlines(True)[:3])
+    assert "batch: start: Device or resource busy" in result.stderr
+    assert library.stacks(tmp_path / "all.folded").below("by_cents")
+
+
+def ask_for(path, words, seconds):
+    until = time.monotonic() + seconds
+    answers = {}
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+        stream = client.makefile("rw")
+        while time.monotonic() < until:
+            for word in words:
+                print(word, file=stream, flush=True)
+                answers[word] = stream.readline().strip()
+    return answers
+
+
+def test_server_answers_and_draws_itself(tmp_path):
+    path = tmp_path / "spelling"
+    with Program(tmp_path, example("server", tmp_path), path, preload=False,
+                 settings="duration=1.5:rate=500:output=a.folded") as server:
+        wait_for(path.exists)
+        server.ask()
+        answers = ask_for(path, ["bacan", "bacon", "stastaa", "zzzz"], 2)
+        stacks = library.stacks(wait_for(lambda: list(tmp_path.glob("a.folded")))[0])
+        assert server.said() == ""
+        assert server.process.poll() is None
+    assert answers["bacon"] == "bacon"
+    assert answers["stastaa"] == "stasta"
+    assert stacks.below("correct") > 0.5 * stacks.total, stacks.describe()
+    assert {"serve", "correct", "may_be_nearer", "edit_distance"} <= \
+        {name for stack, _ in stacks.stacks for name in stack}

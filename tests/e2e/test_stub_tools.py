@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: MIT
+#
+# Other people's tools look at call stubs: gdb, perf, C++ exceptions. tests/targets/stub_chain.c says
+# what has to be seen.
+import collections
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import textwrap
+import time
+
+import pytest
+
+import profiled
+
+PERF_MAP, JITDUMP, GDB, UNWINDERS = 1, 2, 4, 8
+LIBRARY = profiled.BUILD / "libflameprof.so.1"
+# Innermost first.
+CHAIN = ["innermost", "step", "middle", "step", "outermost", "step", "main"]
+LLVM = [pathlib.Path(f"/usr/lib/{os.uname().machine}-linux-gnu/{name}")
+        for name in ("libc++abi.so.1", "libunwind.so.1")]
+
+
+def build(folder, name="stub_chain.c", flags=profiled.PLAIN, library=LIBRARY, **options):
+    linked = (*flags, "-Wl,--no-as-needed", library, f"-Wl,-rpath,{library.parent}")
+    return profiled.compile_target(name, folder, linked, **options)
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("chain"))
+
+
+@pytest.fixture(scope="module")
+def chain_fp(tmp_path_factory):
+    """With frame pointers: perf record -g has nothing else."""
+    return build(tmp_path_factory.mktemp("chain_fp"), flags=("-O2", "-fno-omit-frame-pointer"))
+
+
+@pytest.fixture(autouse=True)
+def leave_no_maps():
+    before = set(pathlib.Path("/tmp").glob("perf-*.map"))
+    yield
+    for path in set(pathlib.Path("/tmp").glob("perf-*.map")) - before:
+        pid = path.stem.split("-")[1]
+        if not os.path.exists(f"/proc/{pid}"):
+            path.unlink()
+
+
+# ---- gdb ---------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def gdb():
+    path = shutil.which("gdb")
+    if not path:
+        pytest.skip("no gdb")
+
+    def run(*words):
+        # Nobody's settings, no network, no pager.
+        return subprocess.run([path, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off",
+                               *map(str, words)], stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120).stdout
+
+    answer = run("-ex", "run", "-ex", "print 40+2", "/bin/true")
+    if "ptrace" in answer or "exited normally" not in answer:
+        pytest.skip("gdb cannot run programs here: " + answer.strip()[-200:])
+    return run
+
+
+def frames_of(text):
+    """Names of the frames of bt, innermost first."""
+    return re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\S+) ?\(", text, re.M)
+
+
+def test_gdb_sees_the_chain(gdb, chain):
+    text = gdb("-ex", "break leaf", "-ex", "run", "-ex", "bt", "--args", chain, GDB, "spin", 1)
+    assert frames_of(text) == ["leaf", "step"] + CHAIN, text
+    # Without being told it cannot: the test would prove nothing.
+    text = gdb("-ex", "break leaf", "-ex", "run", "-ex", "bt", "--args", chain, 0, "spin", 1)
+    assert frames_of(text) != ["leaf", "step"] + CHAIN
+
+
+def test_gdb_finds_a_stripped_library(gdb, tmp_path):
+    library = tmp_path / LIBRARY.name
+    subprocess.run(["strip", "-o", library, LIBRARY], check=True)
+    program = build(tmp_path, library=library)
+    text = gdb("-ex", "break leaf", "-ex", "run", "-ex", "bt", "--args", program, GDB, "spin", 1)
+    assert frames_of(text) == ["leaf", "step"] + CHAIN, text
+
+
+def test_gdb_attaches_later(gdb, chain):
+    with subprocess.Popen([chain, str(GDB), "stop"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "publish 0\n"
+        assert process.stdout.readline() == "ready\n"
+        text = gdb("-ex", "bt", "-p", process.pid)
+        process.kill()
+    if "Operation not permitted" in text:
+        pytest.skip("gdb may not attach here")
+    assert frames_of(text)[-9:] == ["leaf", "step"] + CHAIN, text
+
+
+# Runs inside gdb: through the innermost stub, instruction by instruction.
+STEPPING = """
+    gdb.execute("break step")
+    gdb.execute("run")
+    gdb.execute("delete")
+    start = int(gdb.parse_and_eval("(unsigned long)&innermost"))
+    gdb.execute(f"tbreak *{start}")
+    gdb.execute("continue")
+    for _ in range(64):
+        pc = int(gdb.parse_and_eval("(unsigned long)$pc"))
+        frame, names = gdb.newest_frame(), []
+        while frame and frame.is_valid():
+            names.append(frame.name() or "?")
+            frame = frame.older()
+        if names[0] != "innermost":
+            break
+        print("AT", pc - start, " ".join(names))
+        gdb.execute("nexti", to_string=True)
+"""
+
+
+def test_gdb_at_every_instruction(gdb, chain, tmp_path):
+    script = tmp_path / "stepping.py"
+    script.write_text("import gdb\n" + textwrap.dedent(STEPPING))
+    text = gdb("-x", script, "--args", chain, GDB, "spin", 1)
+    seen = re.findall(r"^AT (\d+) (.*)$", text, re.M)
+    assert len(seen) >= 5, text
+    for offset, names in seen:
+        assert names.split() == CHAIN, offset
+
+
+def test_gdb_watches_stubs_come_and_go(gdb, chain):
+    text = gdb("-ex", "break work", "-ex", "run", "-ex", "bt", "-ex", "info symbol one_of_many_41",
+               "-ex", "info symbol one_of_many_40", "--args", chain, GDB, "many", 300, 1)
+    assert frames_of(text)[-9:] == ["leaf", "step"] + CHAIN, text
+    assert "one_of_many_41 in section .text" in text
+    assert 'No symbol "one_of_many_40"' in text or "No symbol table" in text
+
+
+# ---- perf --------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def perf(tmp_path_factory):
+    path = shutil.which("perf")
+    if not path:
+        pytest.skip("no perf")
+    probe = tmp_path_factory.mktemp("perf") / "probe"
+    result = subprocess.run([path, "record", "-q", "-o", probe, "--", "/bin/true"],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if result.returncode or not probe.exists():
+        pytest.skip("perf may not record here: " + result.stdout.strip()[-200:])
+    return path
+
+
+class Perf:
+    """perf in a folder of its own, and the stacks it sees."""
+
+    def __init__(self, path, folder):
+        self.path = path
+        self.folder = folder
+
+    def run(self, *words, **options):
+        return subprocess.run([self.path, *map(str, words)], cwd=self.folder, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **options)
+
+    def record(self, *words):
+        result = self.run("record", "-q", "-k", "1", "-F", "997", "-o", "raw", *words)
+        assert (self.folder / "raw").exists(), result.stderr
+        return result
+
+    def stacks(self, jitdump):
+        """Names innermost first, each stack with its number of samples."""
+        data = "raw"
+        if jitdump:
+            result = self.run("inject", "--jit", "-i", "raw", "-o", "injected")
+            assert result.returncode == 0, result.stderr
+            data = "injected"
+        text = self.run("script", "-i", data, "--no-demangle", "-F", "ip,sym").stdout
+        blocks = re.split(r"\n\s*\n", text)
+        stacks = [tuple(line.split()[1] for line in block.splitlines() if line.split()[1:])
+                  for block in blocks]
+        return collections.Counter(stack for stack in stacks if stack)
+
+
+@pytest.fixture
+def tool(perf, tmp_path):
+    return Perf(perf, tmp_path)
+
+
+def wait_for_child(pid):
+    for _ in range(100):
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        if children:
+            return int(children[0])
+        time.sleep(0.05)
+    raise AssertionError("it did not fork")
+
+
+def share_complete(stacks, leaf, rest):
+    """Of the samples in @leaf, those whose callers are exactly @rest up to main."""
+    there = {stack: count for stack, count in stacks.items() if leaf in stack}
+    assert sum(there.values()) > 30, stacks.most_common(5)
+    good = 0
+    for stack, count in there.items():
+        above = stack[stack.index(leaf):]
+        good += count if above[:len(rest) + 1] == (leaf, *rest) else 0
+    return good / sum(there.values())
+
+
+@pytest.mark.parametrize("published", [PERF_MAP, JITDUMP], ids=["map", "jitdump"])
+def test_perf_by_frame_pointers(tool, chain_fp, published):
+    tool.record("-g", chain_fp, published, "spin", 500)
+    stacks = tool.stacks(published == JITDUMP)
+    assert share_complete(stacks, "work", ["leaf", "step"] + CHAIN) > 0.95
+
+
+def test_perf_by_call_frame_information(tool, chain):
+    tool.record("--call-graph", "dwarf", chain, JITDUMP, "spin", 500)
+    assert share_complete(tool.stacks(True), "work", ["leaf", "step"] + CHAIN) > 0.95
+
+
+def test_perf_without_being_told(tool, chain):
+    tool.record("--call-graph", "dwarf", chain, 0, "spin", 500)
+    assert share_complete(tool.stacks(False), "work", ["leaf", "step"] + CHAIN) == 0
+
+
+def test_perf_inside_of_stubs(tool, chain):
+    tool.record("--call-graph", "dwarf", chain, JITDUMP, "calls", 1500)
+    stacks = tool.stacks(True)
+    inside = collections.Counter({s: n for s, n in stacks.items() if s[0] == "hot"})
+    assert share_complete(inside, "hot", ["call_hot", "leaf", "step"] + CHAIN) > 0.99
+    behind = collections.Counter({s: n for s, n in stacks.items() if s[0] == "nothing"})
+    assert share_complete(behind, "nothing", ["hot", "call_hot", "leaf", "step"] + CHAIN) > 0.95
+
+
+def test_perf_of_many(tool, chain):
+    """Thousands of files next to each other, and addresses that were others' before."""
+    tool.record("--call-graph", "dwarf", chain, JITDUMP, "many", 3000, 500)
+    assert share_complete(tool.stacks(True), "work", ["leaf", "step"] + CHAIN) > 0.95
+
+
+@pytest.mark.parametrize("published", [PERF_MAP, JITDUMP], ids=["map", "jitdump"])
+def test_perf_attaches_later(tool, chain_fp, published):
+    with subprocess.Popen([chain_fp, str(published), "spin", "60000"], cwd=tool.folder,
+                          stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "publish 0\n"
+        try:
+            tool.record("-g", "-p", process.pid, "--", "sleep", 1)
+        finally:
+            process.kill()
+    stacks = tool.stacks(published == JITDUMP)
+    assert share_complete(stacks, "work", ["leaf", "step"] + CHAIN) > 0.95
+
+
+@pytest.mark.parametrize("published", [PERF_MAP, JITDUMP], ids=["map", "jitdump"])
+def test_perf_of_a_fork_child(tool, chain_fp, published):
+    """It is looked at alone: what its parent has published is out of perf's sight."""
+    with subprocess.Popen([chain_fp, str(published), "fork", "60000"], cwd=tool.folder,
+                          stdout=subprocess.DEVNULL) as process:
+        child = wait_for_child(process.pid)
+        try:
+            tool.record("-g", "-p", child, "--", "sleep", 1)
+        finally:
+            os.kill(child, signal.SIGKILL)
+    stacks = tool.stacks(published == JITDUMP)
+    assert share_complete(stacks, "work", ["leaf", "step"] + CHAIN) > 0.95
+
+
+# ---- exceptions ----------------------------------------------------------------------------------
+
+def throws(program, published):
+    return subprocess.run([program, str(published)], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, timeout=60,
+                          preexec_fn=lambda: signal.signal(signal.SIGABRT, signal.SIG_DFL))
+
+
+def assert_thrown(program):
+    result = throws(program, UNWINDERS)
+    assert result.returncode == 0
+    # 0..999, where even ones are caught half way and thrown again as one more; three clean up each.
+    assert "caught 500000 clean 3000" in result.stdout
+    assert "stubs 3" in result.stdout
+    # Without being told nobody finds the handler.
+    assert throws(program, 0).returncode == -signal.SIGABRT
+
+
+def test_exceptions_by_libgcc(tmp_path):
+    assert_thrown(build(tmp_path, "stub_throws.cc"))
+
+
+def test_exceptions_by_libgcc_through_clang(tmp_path):
+    if not shutil.which("clang++"):
+        pytest.skip("no clang++")
+    assert_thrown(build(tmp_path, "stub_throws.cc", compiler="clang++"))
+
+
+def test_exceptions_by_llvm(tmp_path):
+    """The libraries alone, without their headers, which exclude nongnu libunwind's on Debian."""
+    if not all(path.exists() for path in LLVM):
+        pytest.skip("no LLVM libunwind")
+    flags = (*profiled.PLAIN, "-nodefaultlibs", "-Wl,--no-as-needed", *LLVM, "-lc")
+    program = build(tmp_path, "stub_throws.cc", flags=flags)
+    loaded = subprocess.run(["ldd", program], text=True, stdout=subprocess.PIPE, check=True).stdout
+    assert "libunwind.so.1" in loaded and "libstdc++" not in loaded
+    assert_thrown(program)

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * draws FILE...: a program that profiles itself, in two threads: left() works twice as long as
+ * right(). It writes the profile to each FILE and prints "FILE answer". Meanwhile it has what hosts
+ * have: a child of its own, a SIGCHLD handler and a thread that waits for any child; it prints
+ * what those saw, and whether descriptors or signal settings are others afterwards.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libprof/flameprof_profile.h"
+#include "tests/targets/spin.h"
+
+static volatile sig_atomic_t sigchlds;
+static int stop_waiting, waited;
+
+static void count(int signal)
+{
+	(void)signal;
+	sigchlds++;
+}
+
+/* SIGCHLD cuts sleeps short. */
+static void sleep_ms(unsigned ms)
+{
+	struct timespec left_over = {0, ms * 1000000};
+
+	while (nanosleep(&left_over, &left_over))
+		;
+}
+
+/* WNOHANG: only this thread's child is to end the loop, not its absence. */
+static void *wait_for_any(void *unused)
+{
+	while (!__atomic_load_n(&stop_waiting, __ATOMIC_ACQUIRE)) {
+		if (waitpid(-1, NULL, WNOHANG) > 0)
+			waited++;
+		sleep_ms(1);
+	}
+	return unused;
+}
+
+static unsigned descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	while (readdir(folder))
+		n++;
+	closedir(folder);
+	return n;
+}
+
+/* Functions with equal code would become one. */
+#define WORK(name)                                              \
+	BOX static void name(unsigned ms)                       \
+	{                                                       \
+		uint64_t start = cpu_ns();                      \
+                                                                \
+		while (cpu_ns() - start < ms * 1000000ull)      \
+			spin(spin_random(5, 20));               \
+		__asm__ volatile("# " #name);                   \
+	}
+WORK(left)
+WORK(right)
+
+static void *second(void *unused)
+{
+	pthread_setname_np(pthread_self(), "second");
+	right(400);
+	return unused;
+}
+
+static struct flameprof_profile *record(void)
+{
+	const struct flameprof_options options = {.rate = 997, .title = "two & threads"};
+	struct flameprof_profile *profile = NULL;
+	pthread_t thread;
+
+	if (flameprof_start(&options) || pthread_create(&thread, NULL, second, NULL))
+		return NULL;
+	flameprof_mark("both run");
+	left(800);
+	pthread_join(thread, NULL);
+	return flameprof_stop(&profile, -1) ? NULL : profile;
+}
+
+int main(int argc, char **argv)
+{
+	struct flameprof_profile *profile = record();
+	struct sigaction action = {.sa_handler = count, .sa_flags = SA_RESTART}, after;
+	sigset_t before_mask, after_mask;
+	pthread_t waiter;
+	unsigned before;
+
+	if (!profile)
+		return 1;
+	sigaction(SIGCHLD, &action, NULL);
+	sigemptyset(&before_mask);
+	sigaddset(&before_mask, SIGUSR2);
+	pthread_sigmask(SIG_SETMASK, &before_mask, NULL);
+	before = descriptors();
+	if (pthread_create(&waiter, NULL, wait_for_any, NULL))
+		return 1;
+	if (fork() == 0) {
+		sleep_ms(50);
+		_exit(0);
+	}
+	for (int i = 1; i < argc; i++)
+		printf("%s %d\n", argv[i], flameprof_profile_write(profile, argv[i]));
+	/* The child has ended by then. */
+	sleep_ms(300);
+	__atomic_store_n(&stop_waiting, 1, __ATOMIC_RELEASE);
+	pthread_join(waiter, NULL);
+	sigaction(SIGCHLD, NULL, &after);
+	pthread_sigmask(SIG_SETMASK, NULL, &after_mask);
+	printf("waited %d\nsigchld %d\ndescriptors %d\nhandler %d\nmask %d\n", waited,
+		(int)sigchlds, (int)(descriptors() - before), after.sa_handler == count,
+		sigismember(&after_mask, SIGUSR2) && !sigismember(&after_mask, SIGUSR1));
+	flameprof_profile_free(profile);
+	return 0;
+}

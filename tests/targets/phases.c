@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * phases [MILLISECONDS]: links libflameprof. begin() runs before anything is asked for, hidden()
+ * between pause and resume, shown() after it, each for so long; marks stand between them. Prints
+ * what each call answered and the time of each function.
+ */
+#include "libprof/flameprof.h"
+#include "tests/targets/spin.h"
+
+static unsigned milliseconds;
+
+#define PHASE(name)                                                  \
+	BOX static void name(void)                                   \
+	{                                                            \
+		uint64_t start = cpu_ns();                           \
+                                                                     \
+		while (cpu_ns() - start < milliseconds * 1000000ull) \
+			spin(spin_random(5, 20));                    \
+		tell(#name, cpu_ns() - start);                       \
+	}
+PHASE(begin)
+PHASE(hidden)
+PHASE(shown)
+
+int main(int argc, char **argv)
+{
+	milliseconds = argument(argc, argv, 1, 500);
+	begin();
+	printf("pause %d\n", flameprof_pause());
+	printf("mark %d\n", flameprof_mark("hidden begins"));
+	hidden();
+	printf("resume %d\n", flameprof_resume());
+	printf("mark %d\n", flameprof_mark("shown begins"));
+	shown();
+	printf("mark %d\n", flameprof_mark("end; of \"all\""));
+	return 0;
+}

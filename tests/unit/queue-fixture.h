@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A queue, an arena and what the tests of queue.c and harvest.c do to them.
+ */
+#ifndef TESTS_UNIT_QUEUE_FIXTURE_H
+#define TESTS_UNIT_QUEUE_FIXTURE_H
+
+#include "tests/unit/aggregate-fixture.h"
+
+#include "libprof/aggregator/pages.h"
+
+#define MIB   (1u << 20)
+#define NEVER UINT64_MAX
+
+struct fixture {
+	void *arena;
+	uint32_t doorbell;
+	struct queue queue;
+	uint64_t rings[WIRE_RINGS / 64];
+};
+
+static inline int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->arena = calloc(1, WIRE_ARENA_BYTES);
+	assert_int_equal(queue_init(&f->queue, 8 * MIB, &f->doorbell), 0);
+	f->rings[0] = 0xf;
+	*state = f;
+	return 0;
+}
+
+static inline int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	queue_release(&f->queue);
+	free(f->arena);
+	free(f);
+	assert_int_equal(pages_mapped_bytes, 0);
+	return 0;
+}
+
+static inline void limit(struct fixture *f, size_t bytes)
+{
+	queue_release(&f->queue);
+	assert_int_equal(queue_init(&f->queue, bytes, &f->doorbell), 0);
+}
+
+/* Samples in a batch; what they say must be @first, @first + 1, ... */
+static inline unsigned count_batch(const struct batch *batch, uint64_t first)
+{
+	unsigned n = 0;
+
+	for (uint32_t at = 0; at < batch->bytes; n++) {
+		const struct wire_sample *sample = (const struct wire_sample *)(batch->records + at);
+
+		assert_int_equal(sample->time_ns, first + n);
+		at += sample->bytes;
+		assert_true(at <= batch->bytes);
+	}
+	return n;
+}
+
+static inline void push(struct fixture *f, uint32_t ring, uint64_t time_ns, unsigned depth)
+{
+	uint64_t frames[WIRE_MAX_DEPTH];
+
+	for (unsigned i = 0; i < depth; i++)
+		frames[i] = time_ns * 10000 + i;
+	assert_int_equal(ring_push_at(f->arena, ring, time_ns, 2, frames, depth), 0);
+}
+
+static inline struct queue_item *take_batch(struct fixture *f)
+{
+	struct queue_item *item = queue_take(&f->queue);
+
+	assert_non_null(item);
+	assert_int_equal(item->kind, QUEUE_BATCH);
+	return item;
+}
+
+static inline void fill_ring(struct fixture *f, uint32_t ring, unsigned *samples, unsigned *bytes)
+{
+	uint64_t frames[100] = {0};
+
+	*samples = *bytes = 0;
+	while (!ring_push_at(f->arena, ring, 1 + *samples, 3, frames, 100)) {
+		++*samples;
+		*bytes += 824;
+	}
+}
+
+#endif

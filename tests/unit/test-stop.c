@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a session: by flameprof_stop(), by itself, against flushes, and starting again. */
+#include "session-fixture.h"
+
+#include <signal.h>
+#include <sys/time.h>
+
+#include "arch/syscall.h"
+
+struct flusher {
+	pthread_t id;
+	struct flameprof_profile *profile;
+	int error;
+	uint32_t done; /* atomic */
+};
+
+static void *flush_without_limit(void *argument)
+{
+	struct flusher *flusher = argument;
+
+	flusher->error = flameprof_flush(&flusher->profile, -1);
+	__atomic_store_n(&flusher->done, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Held up, the worker answers nobody: only the stop can have woken the flush. */
+static void a_stop_wakes_pending_flushes_at_once(void **state)
+{
+	struct flameprof_profile *profile = NULL;
+	struct flusher flusher = {0};
+	uint64_t truth;
+
+	(void)state;
+	start_often();
+	burn_ms(20);
+	pthread_mutex_lock(&session.counts_lock);
+	pthread_create(&flusher.id, NULL, flush_without_limit, &flusher);
+	pause_ms(50);
+	assert_int_equal(__atomic_load_n(&flusher.done, __ATOMIC_ACQUIRE), 0);
+	assert_int_equal(flameprof_stop(&profile, 50), -ETIMEDOUT);
+	assert_null(profile);
+	pthread_join(flusher.id, NULL);
+	assert_int_equal(flusher.error, -ECANCELED);
+	assert_null(flusher.profile);
+	truth = delivered();
+	assert_int_equal(flameprof_status(), FLAMEPROF_STOPPING);
+	assert_int_equal(flameprof_start(&often), -EBUSY);
+	assert_int_equal(flameprof_flush(&profile, 0), -ESRCH);
+	pthread_mutex_unlock(&session.counts_lock);
+	/* The stop that timed out took nothing either. */
+	assert_int_equal(stop_weight(), truth);
+	assert_true(truth > 20);
+}
+
+static void *stop_without_limit(void *argument)
+{
+	struct flusher *stopper = argument;
+
+	stopper->error = flameprof_stop(&stopper->profile, -1);
+	return NULL;
+}
+
+static void one_thread_stops(void **state)
+{
+	struct flusher stopper = {0};
+
+	(void)state;
+	start_often();
+	burn_ms(10);
+	pthread_mutex_lock(&session.counts_lock);
+	pthread_create(&stopper.id, NULL, stop_without_limit, &stopper);
+	await_status(FLAMEPROF_STOPPING);
+	assert_int_equal(flameprof_stop(NULL, -1), -EBUSY);
+	pthread_mutex_unlock(&session.counts_lock);
+	pthread_join(stopper.id, NULL);
+	assert_int_equal(stopper.error, 0);
+	assert_true(take_weight(stopper.profile) > 0);
+	assert_int_equal(flameprof_stop(NULL, -1), -ESRCH);
+	assert_int_equal(flameprof_status(), FLAMEPROF_STOPPED);
+	assert_int_equal(flameprof_active(), 0);
+}
+
+/* As the worker: the one thread that would wait for itself. */
+static void the_worker_can_not_stop(void **state)
+{
+	int32_t worker;
+
+	(void)state;
+	start_often();
+	worker = __atomic_exchange_n(&session.worker_tid, gettid(), __ATOMIC_SEQ_CST);
+	assert_int_equal(flameprof_stop(NULL, -1), -EDEADLK);
+	assert_int_equal(flameprof_reset(-1), -EDEADLK);
+	__atomic_store_n(&session.worker_tid, worker, __ATOMIC_SEQ_CST);
+	assert_int_equal(flameprof_status(), FLAMEPROF_RUNNING);
+	stop_weight();
+}
+
+static void a_forgotten_profiler_ends(void **state)
+{
+	struct flameprof_options options = often;
+	struct flameprof_profile *profile = NULL;
+	uint64_t truth;
+
+	(void)state;
+	options.max_span_ms = 50;
+	assert_int_equal(flameprof_start(&options), 0);
+	assert_int_equal(flameprof_status(), FLAMEPROF_RUNNING);
+	burn_ms(60);
+	await_status(FLAMEPROF_TIMEOUT);
+	assert_int_equal(flameprof_flush(&profile, 0), -ESRCH);
+	assert_int_equal(flameprof_start(&options), -EBUSY);
+	while (flameprof_active())
+		pause_ms(1);
+	truth = delivered();
+	burn_ms(20);
+	assert_int_equal(delivered(), truth);
+	assert_int_equal(stop_weight(), truth);
+	assert_true(truth > 100);
+}
+
+static void starts_again_a_hundred_times(void **state)
+{
+	struct flameprof_diagnostics counts;
+	struct burner burner;
+	uint64_t truth;
+
+	(void)state;
+	burner_begin(&burner);
+	for (int i = 0; i < 100; i++) {
+		struct flameprof_profile *profile = NULL;
+
+		start_often();
+		assert_int_equal(flameprof_start(&often), -EBUSY);
+		burn_ms(4);
+		session_disarm();
+		while (!sampler_is_quiet())
+			pause_ms(1);
+		truth = delivered();
+		assert_int_equal(flameprof_stop(&profile, PATIENCE_MS), 0);
+		assert_int_equal(info_of(profile).weight, truth);
+		/* Nothing of the session before. */
+		counts = diagnostics();
+		assert_int_equal(counts.recorded_weight, truth);
+		flameprof_profile_free(profile);
+	}
+	burner_end(&burner);
+}
+
+/* ---- SIGPROF -----------------------------------------------------------------------------------
+ */
+
+static uint32_t host_calls; /* atomic */
+
+static void host_handler(int number)
+{
+	(void)number;
+	__atomic_fetch_add(&host_calls, 1, __ATOMIC_RELAXED);
+}
+
+/* An expiry as the kernel would deliver it to this thread, made for claim @generation of its entry.
+ */
+static void send_expiry(const struct sampler_thread *thread, uint32_t generation)
+{
+	siginfo_t info = {.si_signo = SIGPROF, .si_code = SI_TIMER};
+
+	info.si_value.sival_ptr =
+		(void *)((uintptr_t)thread | (uintptr_t)generation << SAMPLER_COOKIE_BITS);
+	assert_int_equal(
+		arch_syscall4(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGPROF, &info), 0);
+}
+
+/* A thread may block the signal for longer than a session lasts. */
+static void an_expiry_of_an_earlier_claim_is_not_recorded(void **state)
+{
+	const struct flameprof_options seldom = {.rate = 1};
+	const struct sampler_thread *thread;
+	uint64_t before;
+
+	(void)state;
+	assert_int_equal(flameprof_start(&seldom), 0);
+	thread = sampler_thread_self();
+	assert_non_null(thread);
+	before = delivered();
+	send_expiry(thread, thread->generation - 1);
+	assert_int_equal(delivered(), before);
+	send_expiry(thread, thread->generation);
+	assert_int_equal(delivered(), before + 1);
+	stop_weight();
+	/* No profiler, no handler of the program's own: it would be killed if ours were gone. */
+	send_expiry(thread, thread->generation);
+}
+
+static void the_programs_own_signal_comes_through(void **state)
+{
+	struct sigaction before, action = {.sa_handler = host_handler, .sa_flags = SA_RESTART};
+
+	(void)state;
+	assert_int_equal(sigaction(SIGPROF, &action, &before), 0);
+	start_often();
+	for (int i = 0; i < 20; i++) {
+		raise(SIGPROF);
+		burn_ms(1);
+	}
+	stop_weight();
+	/* The kernel keeps one SIGPROF of a kind: some fall together with another. */
+	assert_in_range(__atomic_load_n(&host_calls, __ATOMIC_RELAXED), 10, 20);
+	host_calls = 0;
+	raise(SIGPROF);
+	assert_int_equal(host_calls, 1);
+	assert_int_equal(sigaction(SIGPROF, &before, &action), 0);
+	assert_ptr_equal(action.sa_handler, host_handler);
+}
+
+static void another_profiler_is_left_alone(void **state)
+{
+	const struct itimerval often_enough = {{0, 1000}, {0, 1000}}, none = {{0, 0}, {0, 0}};
+	struct sigaction before, action = {.sa_handler = host_handler, .sa_flags = SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+	timer_t timer;
+
+	(void)state;
+	sigaction(SIGPROF, &action, &before);
+	assert_int_equal(setitimer(ITIMER_PROF, &often_enough, NULL), 0);
+	assert_int_equal(flameprof_start(NULL), -EPERM);
+	setitimer(ITIMER_PROF, &none, NULL);
+	assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+	assert_int_equal(flameprof_start(NULL), -EPERM);
+	timer_delete(timer);
+	assert_int_equal(flameprof_start(NULL), 0);
+	stop_weight();
+	sigaction(SIGPROF, &before, NULL);
+}
+
+/* Past every interposer, as a program without them would. */
+static void a_signal_taken_away_ends_the_session(void **state)
+{
+	struct {
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} ignore = {SIG_IGN, 0, NULL, 0}, ours;
+
+	(void)state;
+	start_often();
+	burn_ms(10);
+	assert_int_equal(arch_syscall4(SYS_rt_sigaction, SIGPROF, &ignore, &ours, 8), 0);
+	await_status(FLAMEPROF_SIGNAL_LOST);
+	while (flameprof_active())
+		pause_ms(1);
+	assert_true(stop_weight() > 10);
+	assert_int_equal(arch_syscall4(SYS_rt_sigaction, SIGPROF, &ours, NULL, 8), 0);
+	start_often();
+	burn_ms(10);
+	assert_true(stop_weight() > 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_stop_wakes_pending_flushes_at_once, no_session_left),
+		cmocka_unit_test_teardown(one_thread_stops, no_session_left),
+		cmocka_unit_test_teardown(the_worker_can_not_stop, no_session_left),
+		cmocka_unit_test_teardown(a_forgotten_profiler_ends, no_session_left),
+		cmocka_unit_test_teardown(starts_again_a_hundred_times, no_session_left),
+		cmocka_unit_test_teardown(
+			an_expiry_of_an_earlier_claim_is_not_recorded, no_session_left),
+		cmocka_unit_test_teardown(the_programs_own_signal_comes_through, no_session_left),
+		cmocka_unit_test_teardown(another_profiler_is_left_alone, no_session_left),
+		cmocka_unit_test_teardown(a_signal_taken_away_ends_the_session, no_session_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which threads a session samples: all of the program's, however and whenever they were made, and
+ * none of its own. Stacks of threads that nobody met at their birth, forks.
+ */
+#include "session-fixture.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "arch/syscall.h"
+#include "libprof/sampler/stack.h"
+#include "libprof/sampler/tasks.h"
+
+/* Flush until thread @tid has come up. Returns its weight. */
+static uint64_t await_thread(uint32_t tid)
+{
+	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL, weight = 0;
+
+	while (!weight && now_ns() < until_ns) {
+		struct flameprof_profile *profile = NULL;
+
+		pause_ms(20);
+		assert_int_equal(flameprof_flush(&profile, PATIENCE_MS), 0);
+		weight = thread_weight(profile, tid);
+		flameprof_profile_free(profile);
+	}
+	return weight;
+}
+
+static void threads_older_than_the_session_are_sampled(void **state)
+{
+	struct burner burners[8];
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		burner_begin(&burners[i]);
+	start_often();
+	assert_int_equal(diagnostics().threads, 9);
+	for (int i = 0; i < 8; i++) {
+		assert_true(await_thread(burners[i].tid) > 0);
+		burner_end(&burners[i]);
+	}
+	flameprof_stop(NULL, PATIENCE_MS);
+}
+
+static uint32_t raw_tid, raw_stop; /* atomic */
+
+/* Has the creator's thread pointer: no libc in here. */
+static void raw_thread(void *argument)
+{
+	(void)argument;
+	__atomic_store_n(&raw_tid, (uint32_t)arch_syscall0(SYS_gettid), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&raw_stop, __ATOMIC_ACQUIRE))
+		;
+	__atomic_store_n(&raw_tid, 0, __ATOMIC_RELEASE);
+	for (;;)
+		arch_syscall1(SYS_exit, 0);
+}
+
+static void threads_of_a_raw_clone_are_found(void **state)
+{
+	const unsigned long flags =
+		CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+	size_t bytes = 256 << 10;
+	char *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(stack, MAP_FAILED);
+	start_often();
+	assert_true(arch_spawn_vm(flags, stack + bytes, raw_thread, NULL) > 0);
+	while (!__atomic_load_n(&raw_tid, __ATOMIC_ACQUIRE))
+		pause_ms(1);
+	assert_true(await_thread(raw_tid) > 0);
+	assert_int_equal(diagnostics().threads, 2);
+	__atomic_store_n(&raw_stop, 1, __ATOMIC_RELEASE);
+	/* It goes without a word; the next look round finds that out. */
+	for (int i = 0; i < 3000 && diagnostics().threads != 1; i++)
+		pause_ms(10);
+	assert_int_equal(diagnostics().threads, 1);
+	flameprof_stop(NULL, PATIENCE_MS);
+}
+
+static void *own_main(void *argument)
+{
+	return burner_main(argument);
+}
+
+static void own_threads_never_appear(void **state)
+{
+	struct flameprof_profile *profile = NULL;
+	struct flameprof_thread thread;
+	struct burner own = {0};
+	int32_t tid = 0, worker;
+
+	(void)state;
+	start_often();
+	assert_int_equal(tasks_begin_own(&own.id, &tid, own_main, &own), 0);
+	for (int i = 0; i < 5; i++) {
+		burn_ms(60);
+		tasks_rescan();
+	}
+	worker = __atomic_load_n(&session.worker_tid, __ATOMIC_ACQUIRE);
+	assert_true(worker > 0 && tid > 0);
+	assert_int_equal(flameprof_stop(&profile, PATIENCE_MS), 0);
+	burner_end(&own);
+	for (uint32_t i = 0; !flameprof_profile_thread(profile, i, &thread); i++) {
+		assert_int_not_equal(thread.tid, worker);
+		assert_int_not_equal(thread.tid, tid);
+		assert_string_not_equal(thread.name, "flameprof");
+	}
+	assert_int_equal(info_of(profile).threads, 1);
+	flameprof_profile_free(profile);
+}
+
+static void *short_life(void *argument)
+{
+	burn_ms(2);
+	return argument;
+}
+
+/* Their rings come back, and what was in them is not lost. */
+static void threads_that_end_give_their_rings_back(void **state)
+{
+	struct flameprof_diagnostics counts;
+	uint64_t truth, recorded;
+
+	(void)state;
+	start_often();
+	for (int i = 0; i < 1500; i++) {
+		pthread_t id;
+
+		assert_int_equal(pthread_create(&id, NULL, short_life, NULL), 0);
+		pthread_join(id, NULL);
+	}
+	session_disarm();
+	while (!sampler_is_quiet())
+		pause_ms(1);
+	truth = delivered();
+	recorded = stop_weight();
+	counts = diagnostics();
+	assert_int_equal(counts.late_threads, 0);
+	assert_int_equal(recorded + dropped_weight(&counts), truth);
+	assert_true(recorded > 1500);
+}
+
+/* The thread was armed from outside: its stack is looked up from what its handler saw. */
+static void stacks_of_foreign_threads_become_known(void **state)
+{
+	struct sampler_thread *thread;
+	struct burner burner;
+	uintptr_t hi = 0;
+
+	(void)state;
+	burner_begin(&burner);
+	start_often();
+	thread = sampler_thread_find((int32_t)burner.tid);
+	assert_non_null(thread);
+	for (int i = 0; i < 3000 && !hi; i++) {
+		pause_ms(10);
+		hi = __atomic_load_n(&thread->stack_hi, __ATOMIC_ACQUIRE);
+	}
+	assert_int_equal(hi, (uintptr_t)burner.id);
+	assert_true(thread->stack_lo < hi && hi - thread->stack_lo <= 8 << 20);
+	stop_weight();
+	burner_end(&burner);
+}
+
+static void only_a_stack_with_its_control_block_is_believed(void **state)
+{
+	(void)state;
+	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x8f700), 0x8f700);
+	/* Elsewhere, below, behind the end: a coroutine's, a signal stack. */
+	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x100000), 0);
+	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x20000), 0);
+	assert_int_equal(stack_end(0x10000, 0x90000, 0x70000, 0x90000), 0);
+	assert_int_equal(stack_end(0x10000, 0x90000, 0x8000, 0x8f700), 0);
+	assert_int_equal(stack_end(0x10000, 0x200000000, 0x70000, 0x1fffff000), 0);
+}
+
+/* What a fork child finds: no profiler, and one to be had. Its exit status tells. */
+static int live_as_child(void)
+{
+	struct flameprof_profile *profile = NULL;
+	struct flameprof_diagnostics counts;
+
+	if (flameprof_active() || flameprof_status() != FLAMEPROF_STOPPED)
+		return 2;
+	if (flameprof_flush(&profile, -1) != -ESRCH || flameprof_stop(&profile, -1) != -ESRCH)
+		return 3;
+	if (flameprof_diagnostics(&counts) != -ESRCH || flameprof_mark("child") != -ESRCH)
+		return 4;
+	raise(SIGPROF); /* ignored by the program, as its parent asked */
+	if (flameprof_start(&often))
+		return 5;
+	burn_ms(10);
+	if (flameprof_flush(&profile, PATIENCE_MS) || !take_weight(profile))
+		return 6;
+	return flameprof_stop(NULL, PATIENCE_MS) ? 7 : 0;
+}
+
+static void fork_children_begin_anew(void **state)
+{
+	void (*before)(int) = signal(SIGPROF, SIG_IGN);
+	struct burner burner;
+
+	(void)state;
+	burner_begin(&burner);
+	start_often();
+	for (int i = 0; i < 20; i++) {
+		int status = -1;
+		pid_t child = fork();
+
+		if (!child)
+			_exit(live_as_child());
+		assert_true(child > 0);
+		assert_true(flush_weight() > 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+	assert_true(stop_weight() > 0);
+	burner_end(&burner);
+	signal(SIGPROF, before);
+}
+
+/* A child that no fork handler saw has the parent's session in memory, and nobody to serve it. */
+static void children_of_a_raw_clone_wait_for_nobody(void **state)
+{
+	struct flameprof_profile *profile = NULL;
+	int status = -1;
+	long child;
+
+	(void)state;
+	start_often();
+	child = arch_syscall6(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+	if (!child) {
+		int is_fine = flameprof_flush(&profile, -1) == -ESRCH &&
+			      flameprof_stop(&profile, -1) == -ESRCH && !flameprof_active();
+
+		arch_syscall1(SYS_exit_group, is_fine ? 0 : 1);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid((pid_t)child, &status, 0), child);
+	assert_int_equal(status, 0);
+	stop_weight();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(
+			threads_older_than_the_session_are_sampled, no_session_left),
+		cmocka_unit_test_teardown(threads_of_a_raw_clone_are_found, no_session_left),
+		cmocka_unit_test_teardown(own_threads_never_appear, no_session_left),
+		cmocka_unit_test_teardown(threads_that_end_give_their_rings_back, no_session_left),
+		cmocka_unit_test_teardown(stacks_of_foreign_threads_become_known, no_session_left),
+		cmocka_unit_test(only_a_stack_with_its_control_block_is_believed),
+		cmocka_unit_test_teardown(fork_children_begin_anew, no_session_left),
+		cmocka_unit_test_teardown(children_of_a_raw_clone_wait_for_nobody, no_session_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
