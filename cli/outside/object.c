@@ -7,6 +7,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "cli/outside/cfi_table.h"
 #include "cli/outside/memory.h"
+#include "cli/symbols/elfimage.h"
 #include "cli/symbols/regular.h"
 #include "libprof/unwind/dwarf.h"
 
@@ -143,8 +146,12 @@ static void read_cfi(
 	if (!object->cfi)
 		return;
 	if (!read_vaddr(object, source, object->cfi, object->cfi_end - object->cfi_start,
-		    object->cfi_start))
+		    object->cfi_start)) {
 		object->header = header;
+		return;
+	}
+	free(object->cfi);
+	object->cfi = NULL;
 }
 
 static int add_load(struct object *object, const ElfW(Phdr) *segment)
@@ -178,6 +185,33 @@ static int read_segments(
 	return 0;
 }
 
+/* Static programs have call-frame information, but no header that would lead to it. */
+static void read_section(struct object *object, int descriptor)
+{
+	struct elfimage image;
+	GElf_Shdr header;
+	Elf_Scn *section;
+	const Elf_Data *data;
+	uint64_t bytes;
+	int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+
+	if (own < 0)
+		return;
+	if (elfimage_init(&image, own)) {
+		close(own);
+		return;
+	}
+	section = elfimage_section(&image, ".eh_frame", &header);
+	data = section && header.sh_flags & SHF_ALLOC ? elfimage_data(section, &header) : NULL;
+	if (data && data->d_buf && header.sh_addr < INT64_MAX && data->d_size < CFI_BYTES_MAX &&
+		!cfi_table_make(data->d_buf, data->d_size, header.sh_addr, &object->cfi, &bytes,
+			&object->header)) {
+		object->cfi_start = header.sh_addr;
+		object->cfi_end = header.sh_addr + bytes;
+	}
+	elfimage_close(&image);
+}
+
 /* Our own ELF header: what an object must look like to be unwound by us. */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
@@ -201,6 +235,8 @@ static int read_object(struct object *object, struct source *source)
 	if (!error)
 		error = read_segments(object, source, segments, header.e_phnum);
 	free(segments);
+	if (!error && !object->header && source->descriptor >= 0)
+		read_section(object, source->descriptor);
 	return error;
 }
 

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/options.h"
 #include "cli/outside/intake.h"
 #include "cli/outside/tracer.h"
 #include "cli/profile/profile.h"
@@ -30,6 +31,14 @@ struct outside {
 	size_t partial_bytes, partial_room;
 	struct outside_intake intake;
 };
+
+uint32_t outside_rate_hz(const struct options *options)
+{
+	const struct options_row *row = options_find("rate", strlen("rate"));
+
+	return options_origin(options, row)->rank == OPTIONS_BUILT_IN ? OUTSIDE_RATE_HZ
+								      : options->rate_hz;
+}
 
 /* In the child: only the descriptors it needs, no signal that was meant for flamerun. */
 static void become_tracer(const struct outside_config *config, int commands, int records)

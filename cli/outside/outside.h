@@ -16,6 +16,7 @@
 
 #include "cli/diag.h"
 
+struct options;
 struct outside;
 struct profile;
 
@@ -27,10 +28,13 @@ struct outside_config {
 	bool follow; /* children too */
 };
 
+/* The rate that @options ask for; from outside a lower one is the rule. */
+uint32_t outside_rate_hz(const struct options *options);
+
 /* What it cost the targets. */
 struct outside_cost {
 	uint64_t stops;
-	uint64_t held_ns; /* at most */
+	uint64_t held_ns; /* all of them together */
 };
 
 /*

@@ -40,4 +40,7 @@ int procfs_clock_open(pid_t pid, pid_t tid);
  */
 int procfs_clock_read(int clock, uint64_t *cpu_ns);
 
+/* The same of the time it was ready to run and another one ran. */
+int procfs_clock_waited(int clock, uint64_t *waited_ns);
+
 #endif

@@ -85,7 +85,7 @@ struct record_image_end {
 struct record_totals {
 	struct record record;
 	uint64_t stops;   /* times a thread was stopped for a sample */
-	uint64_t held_ns; /* from asking it to stop until it was let go, at most */
+	uint64_t held_ns; /* from its stop, or what woke us for it, until it was let go */
 	uint64_t dropped; /* samples that found no memory, by weight */
 	uint64_t threads;
 	uint64_t late_threads; /* threads that could not be traced */

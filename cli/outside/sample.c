@@ -113,7 +113,8 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 		tracee->switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
 	ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
 	tracer->totals.stops++;
-	tracer->totals.held_ns += watch_now_ns() - tracee->asked_ns;
+	tracer->totals.held_ns += watch_now_ns() -
+		(tracee->asked_ns > tracer->woken_ns ? tracee->asked_ns : tracer->woken_ns);
 	tracee->asked_ns = 0;
 	put(tracer, tracee, &record);
 }
@@ -127,7 +128,11 @@ static void ask(struct tracee *tracee)
 
 static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 {
-	if (clock_of(tracer, tracee) <= tracee->counted_ns)
+	uint64_t now_ns = clock_of(tracer, tracee);
+
+	/* Nobody is stopped before it makes a whole sample. */
+	if (now_ns < tracee->counted_ns ||
+		tracee->owed_ns + (now_ns - tracee->counted_ns) < tracer->period_ns)
 		return;
 	if (procfs_state(tracee->target->pid, tracee->tid) == 'R')
 		ask(tracee);
@@ -140,7 +145,11 @@ static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 static void look_by_wall(struct tracer *tracer, struct tracee *tracee)
 {
 	struct record_sample record = {.kind = WIRE_KIND_OFF};
-	long switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
+	long switches;
+
+	if (tracee->owed_ns + (watch_now_ns() - tracee->counted_ns) < tracer->period_ns)
+		return;
+	switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
 
 	if (procfs_state(tracee->target->pid, tracee->tid) == 'R' || !tracee->has_stack ||
 		tracee->switches < 0 || switches > tracee->switches + 1) {

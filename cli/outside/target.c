@@ -5,6 +5,7 @@
 #include "cli/outside/target.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,11 @@ static void copy_name(char *out, size_t room, const char *name)
 {
 	size_t bytes = strlen(name);
 
-	snprintf(out, room, "%s", bytes < room ? name : name + bytes - (room - 1));
+	if (bytes >= room) {
+		name += bytes - (room - 1);
+		bytes = room - 1;
+	}
+	memcpy(out, name, bytes + 1);
 }
 
 void target_announce(struct target *target, struct target_shared *shared, uint64_t parent)
@@ -134,8 +139,8 @@ static void announce_module(
 	if (!strcmp(object->path, VDSO_NAME))
 		record.flags |= WIRE_MODULE_VDSO;
 	memcpy(record.build_id, object->build_id, sizeof(record.build_id));
-	if (!outbox_put(&shared->outbox, RECORD_MODULE, &record, sizeof(record), object->path,
-		    strlen(object->path) + 1))
+	if (!outbox_put(&shared->outbox, RECORD_MODULE, &record,
+		    offsetof(struct record_module, path), object->path, strlen(object->path) + 1))
 		*byte |= bit;
 }
 

@@ -54,6 +54,8 @@ struct tracer {
 	struct target *targets;
 	struct target_shared shared;
 	struct record_totals totals;
+	int own_clock;	   /* procfs_clock_open() of the tracing thread, or -1 */
+	uint64_t woken_ns; /* when the stops at hand began, at the latest */
 	struct memory memory;
 	uint64_t frames[WIRE_MAX_DEPTH];
 };

@@ -209,6 +209,22 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 			cpu_s * 1e3, profile_rate_hz(summary->profile));
 }
 
+/* What the sampling cost the program. */
+static void print_cost(const struct summary *summary)
+{
+	const struct profile_totals *totals = profile_totals(summary->profile);
+	const struct outside_cost *cost = &summary->cost;
+
+	if (!summary->is_outside)
+		diag_verbose("%.3f %% of the CPU time was spent taking samples",
+			percent(totals->handler_ns, totals->cpu_ns));
+	else if (cost->stops)
+		diag_info("held for %.1f ms in all: %" PRIu64 " %s, %.0f us each",
+			(double)cost->held_ns / 1e6, cost->stops,
+			plural(cost->stops, "stop", "stops"),
+			(double)cost->held_ns / 1e3 / (double)cost->stops);
+}
+
 void summary_print(const struct summary *summary)
 {
 	struct accounting books;
@@ -218,9 +234,7 @@ void summary_print(const struct summary *summary)
 	print_books(summary, &books);
 	print_losses(summary, &books);
 	print_unnamed(summary, &books);
-	diag_verbose("%.3f %% of the CPU time was spent taking samples",
-		percent(profile_totals(summary->profile)->handler_ns,
-			profile_totals(summary->profile)->cpu_ns));
+	print_cost(summary);
 	print_hottest(summary->tree);
 	print_scarcity(summary, &books);
 }
