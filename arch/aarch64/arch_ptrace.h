@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/ptrace.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 #include "arch/registers.h"
 
@@ -20,15 +23,22 @@ static inline void arch_registers_from_regset(
 		registers->r[reg] = word[reg];
 }
 
-/*
- * The number of the system call is in no register here. What x0 holds then, between 512 and 516
- * below zero, the kernel shows in no other place; EINTR a program may have there by itself.
- */
+/* The number of the system call is in a set of its own, NT_ARM_SYSTEM_CALL; -1 outside of any. */
+static inline bool arch_in_syscall(pid_t tid, const void *regset)
+{
+	int number = -1;
+	struct iovec iov = {.iov_base = &number, .iov_len = sizeof(number)};
+
+	(void)regset;
+	return !ptrace(PTRACE_GETREGSET, tid, (void *)0x404, &iov) && number >= 0;
+}
+
+/* x0: 4 is EINTR, 512 to 516 are the kernel's ERESTART... */
 static inline bool arch_regset_slept(const void *regset)
 {
 	int64_t result = *(const int64_t *)regset;
 
-	return result <= -512 && result >= -516;
+	return result == -4 || (result <= -512 && result >= -516);
 }
 
 #endif

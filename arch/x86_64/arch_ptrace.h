@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "arch/registers.h"
 
@@ -25,13 +26,19 @@ static inline void arch_registers_from_regset(
 		registers->r[reg] = word[position[reg]];
 }
 
-/* orig_rax is -1 outside of system calls; 4 is EINTR, 512 to 516 the kernel's ERESTART... */
+/* orig_rax is -1 outside of system calls. */
+static inline bool arch_in_syscall(pid_t tid, const void *regset)
+{
+	(void)tid;
+	return ((const int64_t *)regset)[15] >= 0;
+}
+
+/* 4 is EINTR, 512 to 516 are the kernel's ERESTART... */
 static inline bool arch_regset_slept(const void *regset)
 {
-	const int64_t *word = regset;
-	int64_t result = word[10];
+	int64_t result = ((const int64_t *)regset)[10];
 
-	return word[15] >= 0 && (result == -4 || (result <= -512 && result >= -516));
+	return result == -4 || (result <= -512 && result >= -516);
 }
 
 #endif

@@ -34,9 +34,8 @@ static struct tracee *enroll(
 
 	if (!tracee)
 		return NULL;
-	if (was_there && tracee->clock >= 0)
-		procfs_clock_read(tracee->clock, &tracee->cpu_ns);
-	tracee->counted_ns = tracee->cpu_ns;
+	if (was_there)
+		tracee->counted_ns = tracees_look(tracee);
 	sample_begin(tracer, tracee);
 	tracer->totals.threads++;
 	return tracee;
@@ -186,9 +185,7 @@ void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 		tracee = enroll(tracer, target, tid, true);
 	if (!tracee)
 		return;
-	if (tracee->clock >= 0)
-		procfs_clock_read(tracee->clock, &tracee->cpu_ns);
-	tracee->counted_ns = tracee->cpu_ns;
+	tracee->counted_ns = tracees_look(tracee);
 	tracee->is_met = tracee->has_stack = false;
 	tracee->asked_ns = 0;
 	sample_begin(tracer, tracee);

@@ -110,30 +110,15 @@ int procfs_clock_open(pid_t pid, pid_t tid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* "cpu waited slices", in nanoseconds but for the last. */
-static int read_clock(int clock, uint64_t *cpu_ns, uint64_t *waited_ns)
+int procfs_clock_read(int clock, struct procfs_clock *out)
 {
-	char text[96], *end;
+	char text[96], *at;
 	ssize_t bytes = pread(clock, text, sizeof(text) - 1, 0);
 
 	if (bytes <= 0)
 		return bytes < 0 ? -errno : -ESRCH;
 	text[bytes] = '\0';
-	*cpu_ns = strtoull(text, &end, 10);
-	*waited_ns = strtoull(end, NULL, 10);
+	out->cpu_ns = strtoull(text, &at, 10);
+	out->waited_ns = strtoull(at, NULL, 10);
 	return 0;
-}
-
-int procfs_clock_read(int clock, uint64_t *cpu_ns)
-{
-	uint64_t waited_ns;
-
-	return read_clock(clock, cpu_ns, &waited_ns);
-}
-
-int procfs_clock_waited(int clock, uint64_t *waited_ns)
-{
-	uint64_t cpu_ns;
-
-	return read_clock(clock, &cpu_ns, waited_ns);
 }

@@ -34,13 +34,13 @@ long procfs_threads(pid_t pid, pid_t *tids, size_t room);
 /* Open the file that tells a thread's CPU time. Returns an owned descriptor or -errno. */
 int procfs_clock_open(pid_t pid, pid_t tid);
 
-/*
- * CPU time of the thread behind procfs_clock_open() in nanoseconds: of a thread that is on a CPU now,
- * up to the kernel's last tick. Returns 0 or -errno.
- */
-int procfs_clock_read(int clock, uint64_t *cpu_ns);
+/* What the scheduler says of a thread. */
+struct procfs_clock {
+	uint64_t cpu_ns;    /* time on a CPU; while it is on one, up to the kernel's last tick */
+	uint64_t waited_ns; /* time it was ready to run and another one ran, up to its last turn */
+};
 
-/* The same of the time it was ready to run and another one ran. */
-int procfs_clock_waited(int clock, uint64_t *waited_ns);
+/* Read what procfs_clock_open() opened. Returns 0 or -errno with *@out as it was. */
+int procfs_clock_read(int clock, struct procfs_clock *out);
 
 #endif

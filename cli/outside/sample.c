@@ -72,9 +72,9 @@ static void put(struct tracer *tracer, struct tracee *tracee, struct record_samp
 /* The clock samples are counted by. */
 static uint64_t clock_of(const struct tracer *tracer, struct tracee *tracee)
 {
-	if (tracee->clock >= 0)
-		procfs_clock_read(tracee->clock, &tracee->cpu_ns);
-	return tracer->config.wall ? watch_now_ns() : tracee->cpu_ns;
+	uint64_t cpu_ns = tracees_look(tracee);
+
+	return tracer->config.wall ? watch_now_ns() : cpu_ns;
 }
 
 /* Stack of a stopped thread into tracer->frames. */
@@ -90,19 +90,35 @@ static struct unwind_result take_stack(
 	return stackwalk_run(&walk, &registers, tracer->frames);
 }
 
+/*
+ * Was the thread, stopped now, on a CPU when we were woken to look at it? Not when it has gone to
+ * sleep before it could be stopped. And not when it had been waiting for a CPU by then, to leave the
+ * system call in which it had slept: on a busy machine that would show sleep as work. If it waits
+ * only since we were woken, it was we who pushed it off its CPU.
+ */
+static bool was_running(const struct tracee *tracee, const void *regset)
+{
+	uint64_t waited_ns = tracee->waited_ns - tracee->asked_waited_ns;
+
+	if (!arch_in_syscall(tracee->tid, regset))
+		return true;
+	return !arch_regset_slept(regset) &&
+	       waited_ns <= watch_now_ns() - tracee->asked_since_ns;
+}
+
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal)
 {
 	uint64_t regset[ARCH_REGSET_BYTES / 8];
 	struct iovec iov = {.iov_base = regset, .iov_len = sizeof(regset)};
 	bool is_known = !ptrace(PTRACE_GETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov) &&
 			iov.iov_len == sizeof(regset);
-	bool slept = is_known && arch_regset_slept(regset);
+	uint64_t now_ns = clock_of(tracer, tracee);
+	bool ran = !is_known || was_running(tracee, regset);
 	struct record_sample record = {
-		.kind = slept ? WIRE_KIND_OFF : WIRE_KIND_CPU, .end = WIRE_END_LOST};
+		.kind = ran ? WIRE_KIND_CPU : WIRE_KIND_OFF, .end = WIRE_END_LOST};
 
-	/* It ran when it was looked at and has gone to sleep since: not a look that counts. */
-	if (!slept || tracer->config.wall)
-		record.weight = due(tracer, tracee, clock_of(tracer, tracee));
+	if (ran || tracer->config.wall)
+		record.weight = due(tracer, tracee, now_ns);
 	if (record.weight && is_known) {
 		struct unwind_result result = take_stack(tracer, tracee, regset);
 
@@ -119,9 +135,11 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	put(tracer, tracee, &record);
 }
 
-static void ask(struct tracee *tracee)
+static void ask(const struct tracer *tracer, struct tracee *tracee)
 {
 	tracee->asked_ns = watch_now_ns();
+	tracee->asked_waited_ns = tracee->waited_ns;
+	tracee->asked_since_ns = tracer->woken_ns;
 	if (ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
 		tracee->asked_ns = 0; /* it is on its way out */
 }
@@ -135,7 +153,7 @@ static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 		tracee->owed_ns + (now_ns - tracee->counted_ns) < tracer->period_ns)
 		return;
 	if (procfs_state(tracee->target->pid, tracee->tid) == 'R')
-		ask(tracee);
+		ask(tracer, tracee);
 }
 
 /*
@@ -153,7 +171,7 @@ static void look_by_wall(struct tracer *tracer, struct tracee *tracee)
 
 	if (procfs_state(tracee->target->pid, tracee->tid) == 'R' || !tracee->has_stack ||
 		tracee->switches < 0 || switches > tracee->switches + 1) {
-		ask(tracee);
+		ask(tracer, tracee);
 		return;
 	}
 	record.weight = due(tracer, tracee, watch_now_ns());

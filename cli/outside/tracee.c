@@ -39,6 +39,17 @@ struct tracee *tracees_add(struct tracees *tracees, pid_t tid, struct target *ta
 	return tracee;
 }
 
+uint64_t tracees_look(struct tracee *tracee)
+{
+	struct procfs_clock clock;
+
+	if (tracee->clock >= 0 && !procfs_clock_read(tracee->clock, &clock)) {
+		tracee->cpu_ns = clock.cpu_ns;
+		tracee->waited_ns = clock.waited_ns;
+	}
+	return tracee->cpu_ns;
+}
+
 void tracees_remove(struct tracees *tracees, struct tracee *tracee)
 {
 	struct tracee **at = &tracees->bucket[bucket_of(tracee->tid)];

@@ -111,17 +111,19 @@ static void hurry(struct tracer *tracer)
 /* Sleep until @tick_ns, a stop or a command. */
 static void rest(struct tracer *tracer, struct pollfd files[2], uint64_t tick_ns)
 {
-	uint64_t now_ns = watch_now_ns(), waited_ns = 0, waited_then_ns = 0;
+	struct procfs_clock before, after;
+	uint64_t now_ns = watch_now_ns();
 	uint64_t left_ns = tick_ns > now_ns ? tick_ns - now_ns : 0;
 	struct timespec patience = {.tv_sec = (time_t)(left_ns / NS_PER_S),
 		.tv_nsec = (long)(left_ns % NS_PER_S)};
 	struct signalfd_siginfo info;
 
-	procfs_clock_waited(tracer->own_clock, &waited_ns);
+	bool is_known = !procfs_clock_read(tracer->own_clock, &before);
+
 	ppoll(files, 2, &patience, NULL);
 	tracer->woken_ns = watch_now_ns();
-	if (!procfs_clock_waited(tracer->own_clock, &waited_then_ns))
-		tracer->woken_ns -= waited_then_ns - waited_ns;
+	if (is_known && !procfs_clock_read(tracer->own_clock, &after))
+		tracer->woken_ns -= after.waited_ns - before.waited_ns;
 	while (read(files[0].fd, &info, sizeof(info)) > 0)
 		;
 }
