@@ -167,8 +167,10 @@ void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 	while (tracee) {
 		struct tracee *next = tracees_next(&tracer->tracees, tracee);
 
-		if (tracee->target == target && tracee->tid != tid)
+		if (tracee->target == target && tracee->tid != tid) {
+			sample_unask(tracer, tracee);
 			tracees_remove(&tracer->tracees, tracee);
+		}
 		tracee = next;
 	}
 	if (!target->is_waiting) {
@@ -187,6 +189,6 @@ void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 		return;
 	tracee->counted_ns = tracees_look(tracee);
 	tracee->is_met = tracee->has_stack = false;
-	tracee->asked_ns = 0;
+	sample_unask(tracer, tracee);
 	sample_begin(tracer, tracee);
 }

@@ -119,6 +119,7 @@ int procfs_clock_read(int clock, struct procfs_clock *out)
 		return bytes < 0 ? -errno : -ESRCH;
 	text[bytes] = '\0';
 	out->cpu_ns = strtoull(text, &at, 10);
-	out->waited_ns = strtoull(at, NULL, 10);
+	out->waited_ns = strtoull(at, &at, 10);
+	out->turns = strtoull(at, NULL, 10);
 	return 0;
 }

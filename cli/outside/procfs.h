@@ -38,6 +38,7 @@ int procfs_clock_open(pid_t pid, pid_t tid);
 struct procfs_clock {
 	uint64_t cpu_ns;    /* time on a CPU; while it is on one, up to the kernel's last tick */
 	uint64_t waited_ns; /* time it was ready to run and another one ran, up to its last turn */
+	uint64_t turns;	    /* times it was given a CPU */
 };
 
 /* Read what procfs_clock_open() opened. Returns 0 or -errno with *@out as it was. */

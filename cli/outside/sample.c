@@ -17,7 +17,8 @@
 #include "cli/run/process.h"
 #include "cli/run/watch.h"
 
-#define REMAP_NS 1000000000ULL
+#define REMAP_NS  1000000000ULL
+#define PUSHED_NS 30000ULL
 
 void sample_begin(struct tracer *tracer, struct tracee *tracee)
 {
@@ -91,19 +92,32 @@ static struct unwind_result take_stack(
 }
 
 /*
- * Was the thread, stopped now, on a CPU when we were woken to look at it? Not when it has gone to
- * sleep before it could be stopped. And not when it had been waiting for a CPU by then, to leave the
- * system call in which it had slept: on a busy machine that would show sleep as work. If it waits
- * only since we were woken, it was we who pushed it off its CPU.
+ * Was the thread, stopped now, on a CPU when we came to look at it? Not when it has gone to sleep
+ * before it could be stopped. When it was given no CPU since then it had one. When it was, it had
+ * been waiting for one: if since we were woken, it was we who pushed it off; if for longer, it may
+ * have slept until then, and on a busy machine its sleep would be shown as work.
+ *
+ *	waits for a CPU      given one: runs, stops
+ *	|--------------------|- -|
+ *	begun            woken_ns of this stop, to within a few microseconds
  */
-static bool was_running(const struct tracee *tracee, const void *regset)
+static bool was_running(
+	const struct tracer *tracer, const struct tracee *tracee, const void *regset)
 {
-	uint64_t waited_ns = tracee->waited_ns - tracee->asked_waited_ns;
+	uint64_t begun_ns = tracer->woken_ns - (tracee->waited_ns - tracee->asked_waited_ns);
 
-	if (!arch_in_syscall(tracee->tid, regset))
-		return true;
-	return !arch_regset_slept(regset) &&
-	       waited_ns <= watch_now_ns() - tracee->asked_since_ns;
+	if (arch_in_syscall(tracee->tid, regset) && arch_regset_slept(regset))
+		return false;
+	return tracee->turns == tracee->asked_turns ||
+	       (begun_ns + PUSHED_NS >= tracee->asked_since_ns &&
+		       begun_ns <= tracee->asked_since_ns + PUSHED_NS);
+}
+
+void sample_unask(struct tracer *tracer, struct tracee *tracee)
+{
+	if (tracee->asked_ns)
+		tracer->asked--;
+	tracee->asked_ns = 0;
 }
 
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal)
@@ -113,7 +127,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	bool is_known = !ptrace(PTRACE_GETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov) &&
 			iov.iov_len == sizeof(regset);
 	uint64_t now_ns = clock_of(tracer, tracee);
-	bool ran = !is_known || was_running(tracee, regset);
+	bool ran = !is_known || was_running(tracer, tracee, regset);
 	struct record_sample record = {
 		.kind = ran ? WIRE_KIND_CPU : WIRE_KIND_OFF, .end = WIRE_END_LOST};
 
@@ -131,17 +145,19 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	tracer->totals.stops++;
 	tracer->totals.held_ns += watch_now_ns() -
 		(tracee->asked_ns > tracer->woken_ns ? tracee->asked_ns : tracer->woken_ns);
-	tracee->asked_ns = 0;
+	sample_unask(tracer, tracee);
 	put(tracer, tracee, &record);
 }
 
-static void ask(const struct tracer *tracer, struct tracee *tracee)
+static void ask(struct tracer *tracer, struct tracee *tracee)
 {
+	tracer->asked++;
 	tracee->asked_ns = watch_now_ns();
 	tracee->asked_waited_ns = tracee->waited_ns;
+	tracee->asked_turns = tracee->turns;
 	tracee->asked_since_ns = tracer->woken_ns;
 	if (ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
-		tracee->asked_ns = 0; /* it is on its way out */
+		sample_unask(tracer, tracee); /* it is on its way out */
 }
 
 static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
@@ -178,19 +194,23 @@ static void look_by_wall(struct tracer *tracer, struct tracee *tracee)
 	put(tracer, tracee, &record);
 }
 
-static void look_at_target(struct tracer *tracer, struct target *target)
+static void look_at_target(const struct tracer *tracer, struct target *target)
 {
-	uint64_t now_ns = watch_now_ns();
 	uint64_t cpu_ns = process_cpu_ns((uint32_t)target->pid);
 
 	target->is_idle = !tracer->config.wall && cpu_ns == target->cpu_ns;
 	if (cpu_ns)
 		target->cpu_ns = cpu_ns;
-	if (target->is_idle || target->is_waiting)
+}
+
+static void look_at_thread(struct tracer *tracer, struct tracee *tracee)
+{
+	if (tracee->target->is_idle || tracee->target->is_waiting || tracee->asked_ns)
 		return;
-	attach_new_threads(tracer, target);
-	if (now_ns - target->mapped_ns > REMAP_NS)
-		target_remap(target, &tracer->shared);
+	if (tracer->config.wall)
+		look_by_wall(tracer, tracee);
+	else
+		look_by_cpu(tracer, tracee);
 }
 
 void sample_tick(struct tracer *tracer)
@@ -198,13 +218,23 @@ void sample_tick(struct tracer *tracer)
 	for (struct target *target = tracer->targets; target; target = target->next)
 		look_at_target(tracer, target);
 	for (struct tracee *tracee = tracees_next(&tracer->tracees, NULL); tracee;
-		tracee = tracees_next(&tracer->tracees, tracee)) {
-		if (tracee->target->is_idle || tracee->target->is_waiting || tracee->asked_ns)
+		tracee = tracees_next(&tracer->tracees, tracee))
+		look_at_thread(tracer, tracee);
+}
+
+void sample_upkeep(struct tracer *tracer)
+{
+	uint64_t now_ns = watch_now_ns();
+
+	for (struct target *target = tracer->targets; target; target = target->next) {
+		if (target->is_idle || target->is_waiting)
 			continue;
-		if (tracer->config.wall)
-			look_by_wall(tracer, tracee);
-		else
-			look_by_cpu(tracer, tracee);
+		if (now_ns - target->scanned_ns >= tracer->period_ns) {
+			target->scanned_ns = now_ns;
+			attach_new_threads(tracer, target);
+		}
+		if (now_ns - target->mapped_ns > REMAP_NS)
+			target_remap(target, &tracer->shared);
 	}
 }
 

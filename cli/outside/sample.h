@@ -21,8 +21,14 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee);
 /* Look at every thread, and ask those to stop whose stacks are wanted. */
 void sample_tick(struct tracer *tracer);
 
+/* Look for new threads and new mappings, now and then: while nobody is held or about to be. */
+void sample_upkeep(struct tracer *tracer);
+
 /* @tracee, which was asked, has stopped: take its stack, and let it go with @request and @signal. */
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal);
+
+/* @tracee is not going to stop any more, or has been forgotten about. */
+void sample_unask(struct tracer *tracer, struct tracee *tracee);
 
 /* @tracee is about to be forgotten: what it used since its last sample is credited. */
 void sample_last(struct tracer *tracer, struct tracee *tracee);

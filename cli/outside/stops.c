@@ -52,6 +52,7 @@ static void after_death(struct tracer *tracer, pid_t tid)
 	if (!tracee)
 		return;
 	target = tracee->target;
+	sample_unask(tracer, tracee);
 	tracees_remove(&tracer->tracees, tracee);
 	if (target->threads)
 		return;

@@ -46,6 +46,7 @@ uint64_t tracees_look(struct tracee *tracee)
 	if (tracee->clock >= 0 && !procfs_clock_read(tracee->clock, &clock)) {
 		tracee->cpu_ns = clock.cpu_ns;
 		tracee->waited_ns = clock.waited_ns;
+		tracee->turns = clock.turns;
 	}
 	return tracee->cpu_ns;
 }

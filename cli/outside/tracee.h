@@ -22,6 +22,8 @@ struct tracee {
 	uint64_t waited_ns;    /* time it had waited for a CPU then, before it last got one */
 	uint64_t asked_waited_ns; /* and when it was asked to stop */
 	uint64_t asked_since_ns;  /* when we were woken to ask */
+	uint64_t turns;		  /* times it had been given a CPU when it was last looked at */
+	uint64_t asked_turns;	  /* and when it was asked to stop */
 	uint64_t counted_ns;   /* CPU time (with --wall, time) when it was last counted */
 	uint64_t owed_ns;      /* what did not make a whole sample then */
 	uint64_t asked_ns;     /* when it was asked to stop, 0: it was not */

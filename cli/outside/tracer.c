@@ -152,12 +152,14 @@ static void *trace(void *argument)
 			break;
 		had_targets |= tracer->targets != NULL;
 		now_ns = watch_now_ns();
-		if (now_ns < tick_ns)
-			continue;
-		sample_tick(tracer);
-		tick_ns = next_tick(tracer, now_ns);
-		if (outbox_flush(&tracer->shared.outbox) < 0)
-			break;
+		if (now_ns >= tick_ns) {
+			sample_tick(tracer);
+			tick_ns = next_tick(tracer, now_ns);
+		} else if (!tracer->asked) {
+			sample_upkeep(tracer);
+			if (outbox_flush(&tracer->shared.outbox) < 0)
+				break;
+		}
 	}
 	conclude(tracer);
 	return NULL;

@@ -55,6 +55,7 @@ struct tracer {
 	struct target_shared shared;
 	struct record_totals totals;
 	int own_clock;	   /* procfs_clock_open() of the tracing thread, or -1 */
+	unsigned asked;	   /* threads that were asked to stop and have not yet */
 	uint64_t woken_ns; /* when the stops at hand began, at the latest */
 	struct memory memory;
 	uint64_t frames[WIRE_MAX_DEPTH];
