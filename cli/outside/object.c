@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/outside/cfi_table.h"
+#include "cli/outside/go_cfi.h"
 #include "cli/outside/memory.h"
 #include "cli/symbols/elfimage.h"
 #include "cli/symbols/regular.h"
@@ -185,14 +186,37 @@ static int read_segments(
 	return 0;
 }
 
-/* Static programs have call-frame information, but no header that would lead to it. */
-static void read_section(struct object *object, int descriptor)
+static void take_frames(
+	struct object *object, const char *frames, uint64_t bytes, uint64_t vaddr)
+{
+	uint64_t all;
+
+	if (cfi_table_make(frames, bytes, vaddr, &object->cfi, &all, &object->header))
+		return;
+	object->cfi_start = vaddr;
+	object->cfi_end = vaddr + all;
+}
+
+/* An address at which nothing of the object lies, in reach of everything that does. */
+static uint64_t free_vaddr(const struct object *object)
+{
+	const struct object_load *last = &object->loads[object->load_count - 1];
+
+	return ((last->vaddr + last->bytes) | 0xfffffff) + 1;
+}
+
+/*
+ * Static programs have call-frame information, but no header that would lead to it. Those of Go have
+ * another kind of it.
+ */
+static void read_sections(struct object *object, int descriptor)
 {
 	struct elfimage image;
 	GElf_Shdr header;
 	Elf_Scn *section;
 	const Elf_Data *data;
-	uint64_t bytes;
+	uint64_t bytes, vaddr = free_vaddr(object);
+	char *frames;
 	int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 
 	if (own < 0)
@@ -203,11 +227,11 @@ static void read_section(struct object *object, int descriptor)
 	}
 	section = elfimage_section(&image, ".eh_frame", &header);
 	data = section && header.sh_flags & SHF_ALLOC ? elfimage_data(section, &header) : NULL;
-	if (data && data->d_buf && header.sh_addr < INT64_MAX && data->d_size < CFI_BYTES_MAX &&
-		!cfi_table_make(data->d_buf, data->d_size, header.sh_addr, &object->cfi, &bytes,
-			&object->header)) {
-		object->cfi_start = header.sh_addr;
-		object->cfi_end = header.sh_addr + bytes;
+	if (data && data->d_buf && header.sh_addr < INT64_MAX && data->d_size < CFI_BYTES_MAX) {
+		take_frames(object, data->d_buf, data->d_size, header.sh_addr);
+	} else if (!go_cfi_make(&image, vaddr, &frames, &bytes)) {
+		take_frames(object, frames, bytes, vaddr);
+		free(frames);
 	}
 	elfimage_close(&image);
 }
@@ -236,7 +260,7 @@ static int read_object(struct object *object, struct source *source)
 		error = read_segments(object, source, segments, header.e_phnum);
 	free(segments);
 	if (!error && !object->header && source->descriptor >= 0)
-		read_section(object, source->descriptor);
+		read_sections(object, source->descriptor);
 	return error;
 }
 
