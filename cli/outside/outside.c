@@ -246,4 +246,5 @@ void outside_cost(const struct outside *outside, struct outside_cost *cost)
 {
 	cost->stops = outside->intake.totals.stops;
 	cost->held_ns = outside->intake.totals.held_ns;
+	cost->fallbacks = outside->intake.totals.fallbacks;
 }

@@ -34,7 +34,8 @@ uint32_t outside_rate_hz(const struct options *options);
 /* What it cost the targets. */
 struct outside_cost {
 	uint64_t stops;
-	uint64_t held_ns; /* all of them together */
+	uint64_t held_ns;   /* all of them together */
+	uint64_t fallbacks; /* walks that libunwind brought further */
 };
 
 /*

@@ -64,16 +64,37 @@ void procfs_comm(pid_t pid, pid_t tid, char out[WIRE_COMM_BYTES])
 	out[bytes > 0 ? strcspn(out, "\n") : 0] = '\0';
 }
 
-char procfs_state(pid_t pid, pid_t tid)
+/* Field @number of stat, from 3 on: what is before can hold blanks. NULL when it has gone. */
+static const char *stat_field(pid_t pid, pid_t tid, unsigned number, char *text, size_t room)
 {
-	char path[64], text[512];
+	char path[64];
 	const char *at;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	if (read_whole(path, text, sizeof(text)) <= 0)
-		return 0;
-	at = strrchr(text, ')'); /* the name before it can hold anything */
-	return at && at[1] ? at[2] : 0;
+	if (read_whole(path, text, room) <= 0)
+		return NULL;
+	at = strrchr(text, ')');
+	for (unsigned field = 2; at && field < number; field++) {
+		at = strchr(at, ' ');
+		at = at ? at + 1 : NULL;
+	}
+	return at;
+}
+
+char procfs_state(pid_t pid, pid_t tid)
+{
+	char text[512];
+	const char *state = stat_field(pid, tid, 3, text, sizeof(text));
+
+	return state ? *state : 0;
+}
+
+uintptr_t procfs_stack_top(pid_t pid)
+{
+	char text[1024];
+	const char *top = stat_field(pid, pid, 28, text, sizeof(text));
+
+	return top ? strtoul(top, NULL, 10) : 0;
 }
 
 long procfs_threads(pid_t pid, pid_t *tids, size_t room)

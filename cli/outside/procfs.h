@@ -26,6 +26,9 @@ void procfs_comm(pid_t pid, pid_t tid, char out[WIRE_COMM_BYTES]);
 /* The state of thread @tid of @pid: 'R', 'S', ...; 0 when it has gone. */
 char procfs_state(pid_t pid, pid_t tid);
 
+/* Where the kernel began the stack of @pid's main thread, 0 when it does not say. */
+uintptr_t procfs_stack_top(pid_t pid);
+
 /*
  * Up to @room threads of @pid into @tids. Returns how many there are, which may be more, or -errno.
  */

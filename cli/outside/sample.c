@@ -12,6 +12,7 @@
 
 #include "arch/ptrace.h"
 #include "cli/outside/attach.h"
+#include "cli/outside/fallback.h"
 #include "cli/outside/procfs.h"
 #include "cli/outside/stackwalk.h"
 #include "cli/run/process.h"
@@ -85,10 +86,19 @@ static struct unwind_result take_stack(
 	struct stackwalk walk = {
 		.target = tracee->target, .shared = &tracer->shared, .memory = &tracer->memory};
 	struct arch_registers registers;
+	struct unwind_result result, other;
 
 	arch_registers_from_regset(&registers, regset);
 	memory_begin(&tracer->memory, tracee->target->pid);
-	return stackwalk_run(&walk, &registers, tracer->frames);
+	result = stackwalk_run(&walk, &registers, tracer->frames);
+	if (result.end != WIRE_END_LOST)
+		return result;
+	other = fallback_run(&walk, &registers, tracer->other_frames);
+	if (other.frames <= result.frames)
+		return result;
+	tracer->totals.fallbacks++;
+	memcpy(tracer->frames, tracer->other_frames, other.frames * sizeof(tracer->frames[0]));
+	return other;
 }
 
 /*

@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <stddef.h>
 
+/* What start code has on the stack before it calls main, at most. */
+#define START_BYTES 512u
+
 /* The walk under way: UNWIND_CFI_POINTER has no context. */
 static struct {
 	struct stackwalk *walk;
@@ -38,6 +41,7 @@ static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value
 {
 	struct stackwalk *walk = context;
 
+	walk->last_read = address;
 	return memory_word(walk->memory, address, value);
 }
 
@@ -72,8 +76,15 @@ struct unwind_result stackwalk_run(
 	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames)
 {
 	const struct unwind_bounds none = {0, 0};
+	uintptr_t top = walk->target->stack_top;
+	struct unwind_result result;
 
 	current.walk = walk;
 	current.start = current.end = 0;
-	return unwind_walk(registers, &none, frames, WIRE_MAX_DEPTH, walk);
+	result = unwind_walk(registers, &none, frames, WIRE_MAX_DEPTH, walk);
+	/* musl has no information about the code that calls main. */
+	if (result.end == WIRE_END_LOST && walk->last_read < top &&
+		top - walk->last_read <= START_BYTES)
+		result.end = WIRE_END_ROOT;
+	return result;
 }

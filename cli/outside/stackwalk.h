@@ -8,6 +8,7 @@
 #ifndef CLI_OUTSIDE_STACKWALK_H
 #define CLI_OUTSIDE_STACKWALK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "arch/registers.h"
@@ -20,6 +21,7 @@ struct stackwalk {
 	struct target_shared *shared;
 	struct memory *memory; /* memory_begin() done */
 	bool is_remapped;      /* the mappings were read during this walk */
+	uintptr_t last_read;   /* the address that was read last */
 };
 
 /*

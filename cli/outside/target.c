@@ -62,6 +62,7 @@ void target_announce(struct target *target, struct target_shared *shared, uint64
 	target->start_cpu_ns = process_cpu_ns((uint32_t)target->pid);
 	target->cpu_ns = target->start_cpu_ns;
 	target->counted_ns = 0;
+	target->stack_top = procfs_stack_top(target->pid);
 	memset(target->announced, 0, sizeof(target->announced));
 	record.start_ns = target->start_ns;
 	record.cpu_ns = target->start_cpu_ns;

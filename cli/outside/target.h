@@ -32,6 +32,7 @@ struct target {
 	uint64_t counted_ns; /* CPU time that is in samples */
 	uint64_t mapped_ns;  /* when the mappings were last read */
 	uint64_t scanned_ns; /* when new threads were last looked for */
+	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
 	bool is_waiting;     /* for its exec: what runs until then is flamerun's own */
 	bool is_idle;	     /* it used nothing since the last look */
 	unsigned threads;    /* of it that are traced */

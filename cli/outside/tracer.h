@@ -59,6 +59,7 @@ struct tracer {
 	uint64_t woken_ns; /* when the stops at hand began, at the latest */
 	struct memory memory;
 	uint64_t frames[WIRE_MAX_DEPTH];
+	uint64_t other_frames[WIRE_MAX_DEPTH]; /* of a second way of walking */
 };
 
 /* The process's life; returns its exit status. Signals are blocked, all of them. */

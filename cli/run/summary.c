@@ -223,6 +223,9 @@ static void print_cost(const struct summary *summary)
 			(double)cost->held_ns / 1e6, cost->stops,
 			plural(cost->stops, "stop", "stops"),
 			(double)cost->held_ns / 1e3 / (double)cost->stops);
+	if (cost->fallbacks)
+		diag_verbose("%" PRIu64 " %s walked by libunwind", cost->fallbacks,
+			plural(cost->fallbacks, "stack", "stacks"));
 }
 
 void summary_print(const struct summary *summary)
