@@ -42,7 +42,7 @@ build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfuti
 build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need))))
 test_packages  := libcmocka-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
-	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go \
+	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go musl-tools gdb \
 	gdb linux-perf libc++abi1-14
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	libcmocka-dev
