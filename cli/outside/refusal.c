@@ -179,7 +179,7 @@ static int explain_permission(pid_t pid, const char *who, struct diag_message *m
 	char path[64], user[64];
 	struct stat status;
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	name_user(uid, user, sizeof(user));
 	if (geteuid() != 0 && uid != geteuid()) {
 		diag_fail(message, -EPERM, "process %s belongs to %s", who, user);
