@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a mapped module's program headers. It may be unmapped at any moment, so the kernel does the
- * reading: it answers with an error where a load would be a fault.
+ * Reading a mapped module's program headers. It may be unmapped at any moment, so the kernel does
+ * the reading: it answers with an error where a load would be a fault.
  */
 #include "libprof/aggregator/segments.h"
 
@@ -20,8 +20,10 @@ static int read_memory(uint64_t address, void *to, size_t bytes)
 	struct iovec local = {to, bytes};
 	struct iovec remote = {(void *)(uintptr_t)address, bytes};
 
-	return arch_syscall6(SYS_process_vm_readv, getpid(), (long)&local, 1, (long)&remote, 1, 0) ==
-		(long)bytes;
+	long n = arch_syscall6(
+		SYS_process_vm_readv, getpid(), (long)&local, 1, (long)&remote, 1, 0);
+
+	return n == (long)bytes;
 }
 
 static int is_elf(const ElfW(Ehdr) *header)

@@ -339,8 +339,9 @@ static void headers_that_are_gone_or_lie_give_no_segments(void **state)
 	ElfW(Ehdr) *header = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ElfW(Phdr) *segment = (ElfW(Phdr) *)(header + 1);
-	struct names_module module = {
-		.start = (uintptr_t)header, .end = (uintptr_t)header + 65536, .bias = (uintptr_t)header};
+	struct names_module module = {.start = (uintptr_t)header,
+		.end = (uintptr_t)header + 65536,
+		.bias = (uintptr_t)header};
 
 	(void)state;
 	if (getenv("TEST_EMULATED"))

@@ -244,12 +244,16 @@ static void many_random_stacks_come_back(void **state)
 
 			assert_int_equal(flameprof_profile_sample(p, at, &sample), 0);
 			assert_int_equal(sample.weight, s->weight);
-			assert_int_equal(profile_thread(p, stack_at(p, sample.stack).thread)->key.number,
+			assert_int_equal(
+				profile_thread(p, stack_at(p, sample.stack).thread)->key.number,
 				s->thread);
-			assert_int_equal(flameprof_profile_frames(p, sample.stack, got, 64), s->frames);
+			assert_int_equal(
+				flameprof_profile_frames(p, sample.stack, got, 64), s->frames);
 			uint32_t node = profile_stack(p, sample.stack)->node;
-			for (unsigned i = 0; i < s->frames; i++, node = profile_node(p, node)->parent)
-				assert_int_equal(profile_node_frame(profile_node(p, node)), frames[i]);
+			for (unsigned i = 0; i < s->frames;
+				i++, node = profile_node(p, node)->parent)
+				assert_int_equal(
+					profile_node_frame(profile_node(p, node)), frames[i]);
 			assert_int_equal(node, 0);
 			o += s->bytes;
 		}
