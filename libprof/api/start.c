@@ -46,8 +46,8 @@ static int map_arena(void)
 		munmap(arena, WIRE_ARENA_BYTES);
 		return -ENOSYS;
 	}
-	sampler.hosted = 1;
-	sampler.arena = arena;
+	__atomic_store_n(&sampler.hosted, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&sampler.arena, arena, __ATOMIC_RELEASE);
 	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
 	return 0;
 }
@@ -59,7 +59,10 @@ static int check_process(void)
 
 	if (unwind_find_object((uintptr_t)check_process, &module, NULL) == -ENOSYS)
 		return -ENOSYS;
-	if (injected_is_there() || (!sampler.hosted && sampler.arena))
+	/* Another thread may be about to make an arena of ours. */
+	if (injected_is_there() ||
+		(__atomic_load_n(&sampler.arena, __ATOMIC_ACQUIRE) &&
+			!__atomic_load_n(&sampler.hosted, __ATOMIC_RELAXED)))
 		return -EBUSY;
 	/* System calls are forbidden to it, and a handler's return is one. */
 	return sampler.quit ? -EPERM : 0;

@@ -22,12 +22,11 @@
 #define TURNS	60
 
 static char folder[] = "/tmp/test-scope-XXXXXX";
-static volatile uint64_t sink;
 
 static void burn(void)
 {
-	for (unsigned i = 0; i < 200000; i++)
-		sink += i;
+	for (volatile unsigned i = 0; i < 200000; i++)
+		;
 }
 
 static int begin_folder(void **state)
