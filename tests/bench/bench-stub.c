@@ -211,7 +211,7 @@ static void bench_making(const char *title)
 #define PIECES	100000u
 #define LOOKUPS 200000u
 
-static void time_lookups(const char *title, const uintptr_t *places)
+static void time_lookups(const char *title, const uintptr_t *places, unsigned count)
 {
 	struct flameprof_code_info info;
 	double took[TURNS];
@@ -222,7 +222,7 @@ static void time_lookups(const char *title, const uintptr_t *places)
 
 		for (unsigned i = 0; i < LOOKUPS; i++) {
 			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-			found += !flameprof_lookup(places[(seed >> 33) % PIECES] + 7, &info);
+			found += !flameprof_lookup(places[(seed >> 33) % count] + 7, &info);
 		}
 		took[turn] = (now_ns() - start_ns) / LOOKUPS;
 	}
@@ -242,7 +242,7 @@ static void bench_finding(void)
 		exit(1);
 	for (unsigned i = 0; i < PIECES; i++)
 		places[i] = (uintptr_t)flameprof_stub_new(arena, "stub", i);
-	time_lookups("look-up among 100,000 stubs", places);
+	time_lookups("look-up among 100,000 stubs", places, PIECES);
 	start_ns = now_ns();
 	for (unsigned i = 0; i < PIECES; i++) {
 		/* Any order but that of their addresses. */
@@ -252,7 +252,8 @@ static void bench_finding(void)
 	}
 	added_ns = now_ns();
 	printf("%-34s %8.0f ns each\n", "announcing 100,000 pieces of code", (added_ns - start_ns) / PIECES);
-	time_lookups("look-up among 100,000 more pieces", places);
+	time_lookups("look-up among 100,000 more pieces", places, PIECES);
+	time_lookups("  of 1,000 that are hot", places, 1000);
 	start_ns = now_ns();
 	for (unsigned i = 0; i < PIECES; i++)
 		flameprof_code_remove((void *)places[i]);
