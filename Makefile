@@ -389,12 +389,13 @@ define compile_command
 {"directory": "$(CURDIR)", "file": "$(1)", "command": "$(call json,$(CC) $(2) $(CPPFLAGS) $(CFLAGS) -c $(1))"}
 endef
 comma := ,
+# Written by make itself: as one command it would be longer than a shell takes.
 .PHONY: compile_commands.json
 compile_commands.json: $(BUILD)/dependencies ## write the compilation database that editors and clang-tidy read
-	@{ echo '['; \
-	$(foreach source,$(filter %.c,$(prof_sources)),echo '$(subst ','\'',$(call compile_command,$(source),$(prof_cflags)))$(comma)';) \
-	$(foreach source,$(filter %.c,$(cli_sources) $(render_sources)) $(unit_sources),echo '$(subst ','\'',$(call compile_command,$(source),$(cli_cflags)))$(comma)';) \
-	} | sed '$$s/,$$//' > $@; echo ']' >> $@
+	$(file >$@.part,[)
+	$(foreach source,$(filter %.c,$(prof_sources)),$(file >>$@.part,$(call compile_command,$(source),$(prof_cflags))$(comma)))
+	$(foreach source,$(filter %.c,$(cli_sources) $(render_sources)) $(unit_sources),$(file >>$@.part,$(call compile_command,$(source),$(cli_cflags))$(comma)))
+	$(Q)sed '$$s/,$$//' $@.part > $@ && echo ']' >> $@ && rm $@.part
 
 .PHONY: clean
 clean: ## remove everything that was built
