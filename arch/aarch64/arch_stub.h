@@ -9,6 +9,7 @@
 #define ARCH_STUB_CODE_MAX  640
 #define ARCH_STUB_CFI_MAX   24
 #define ARCH_STUB_CIE_BYTES 15
+#define ARCH_STUB_BRIEF_MAX 96
 #define ARCH_STUB_ALIGN     16
 #define ARCH_STUB_FILL      0       /* udf #0 */
 #define ARCH_STUB_REACH     0xffff0 /* of an ldr from a literal */

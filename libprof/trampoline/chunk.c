@@ -111,9 +111,16 @@ static struct chunk *map_chunk(size_t code_room, uint32_t slots, const void *tar
 	return chunk;
 }
 
+struct writing {
+	struct emit_plan plan;
+	uintptr_t start;
+};
+
 static void write_code(void *context, uint8_t *room)
 {
-	emit_write(context, room);
+	const struct writing *writing = context;
+
+	emit_write(&writing->plan, writing->start, room);
 }
 
 static void describe(struct chunk *chunk, const struct emit_plan *plan,
@@ -135,7 +142,8 @@ static void describe(struct chunk *chunk, const struct emit_plan *plan,
 	region->cfi_end = start + plan->end_at;
 	region->row_space = region_space_new(plan->stride);
 	region->eh_frame = (const void *)(start + plan->frame_at);
-	region->eh_frame_bytes = plan->end_at - plan->frame_at;
+	region->eh_frame_bytes = plan->frame_end - plan->frame_at;
+	region->brief_frame = plan->brief_at ? (const void *)(start + plan->brief_at) : NULL;
 	region->of_file = of_file;
 	region->owner = chunk;
 	region->published = NULL;
@@ -145,29 +153,30 @@ static void describe(struct chunk *chunk, const struct emit_plan *plan,
 int chunk_new(struct chunk **out, const struct arch_stub_template *stub, uint32_t slots,
 	enum flameprof_code_kind kind, flameprof_function *target, struct flameprof_arena *arena)
 {
-	struct emit_plan plan;
+	struct writing writing;
+	const struct emit_plan *plan = &writing.plan;
 	struct chunk *chunk;
 	size_t code_room;
 	int error, of_file;
 
-	plan_for(stub, slots, &plan);
-	code_room = round_to_pages(plan.end_at);
-	chunk = take_from_pool(code_room, plan.slots);
+	plan_for(stub, slots, &writing.plan);
+	code_room = round_to_pages(plan->end_at);
+	chunk = take_from_pool(code_room, plan->slots);
 	if (!chunk)
-		chunk = map_chunk(code_room, plan.slots, (const void *)target);
+		chunk = map_chunk(code_room, plan->slots, (const void *)target);
 	if (!chunk)
 		return -ENOMEM;
-	error = executable_make(
-		(uintptr_t)chunk - code_room, code_room, write_code, &plan, &of_file);
+	writing.start = (uintptr_t)chunk - code_room;
+	error = executable_make(writing.start, code_room, write_code, &writing, &of_file);
 	if (error) {
-		executable_drop((uintptr_t)chunk - code_room, code_room);
+		executable_drop(writing.start, code_room);
 		give_to_pool(chunk);
 		return error;
 	}
 	chunk->target = target;
 	chunk->arena = arena;
 	chunk->used = 0;
-	describe(chunk, &plan, kind, of_file);
+	describe(chunk, plan, kind, of_file);
 	*out = chunk;
 	return 0;
 }

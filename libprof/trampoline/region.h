@@ -55,6 +55,11 @@ struct region {
 	uintptr_t cfi_start, cfi_end;
 	const void *eh_frame; /* the section it indexes */
 	size_t eh_frame_bytes; /* with the four zero bytes that end it */
+	/*
+	 * The same in one FDE, for unwinders that go through all of them at first (libgcc), ended by
+	 * four zero bytes; NULL: there is none.
+	 */
+	const void *brief_frame;
 	void *owner;
 	void *published; /* publish.c's, under its lock; NULL in a new region */
 } __attribute__((aligned(64)));
