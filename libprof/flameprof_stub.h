@@ -177,7 +177,11 @@ FLAMEPROF_API unsigned flameprof_backtrace(
 
 enum flameprof_publish {
 	FLAMEPROF_PUBLISH_PERF_MAP = 1, /* /tmp/perf-PID.map: names for perf report */
-	FLAMEPROF_PUBLISH_JITDUMP = 2,	/* ./jit-PID.dump, for perf inject --jit: names and unwinding */
+	/*
+	 * jit-PID.dump in $JITDUMPDIR or the current folder, for perf inject --jit: names and
+	 * unwinding. Code of the host's is unwound with 32 bytes behind it that are nobody's code.
+	 */
+	FLAMEPROF_PUBLISH_JITDUMP = 2,
 	FLAMEPROF_PUBLISH_GDB = 4,
 	FLAMEPROF_PUBLISH_UNWINDERS = 8, /* libgcc or LLVM libunwind: exceptions through stubs */
 	FLAMEPROF_PUBLISH_LIBUNWIND = 16, /* nongnu libunwind, where the host has it loaded */
@@ -185,15 +189,18 @@ enum flameprof_publish {
 
 /*
  * Tell other tools of all stubs and announced code, those that exist and those to come. Off unless
- * asked for. Children made by fork() go on under their own pid.
+ * asked for. Children made by fork() go on under their own pid. To be asked again after an unwinder
+ * was loaded: those that are there are told, and stay loaded.
  *
  * @what  enum flameprof_publish, or-ed; adds to what was asked for before
  *
- * Returns 0, or the error of the first that cannot be had; the others are on.
+ * Returns 0, or the error of the first that cannot be had; the others are on. -ENOENT: no such
+ * library, or no such folder; -EEXIST: the file is there and not ours; -ENOTSUP: the tool does not
+ * see all of it (perf's map: stubs in pages of a memfd, where other executable memory is refused).
  */
 FLAMEPROF_API int flameprof_publish(unsigned what);
 
-/* What is published now. Context: signal-safe. */
+/* What is published now: a tool whose file can no longer be written is off. Context: signal-safe. */
 FLAMEPROF_API unsigned flameprof_published(void);
 
 /* ---- process images -------------------------------------------------------------------------- */

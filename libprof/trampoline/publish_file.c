@@ -64,7 +64,7 @@ static int is_of_the_past(const struct stat *status)
 int publish_file_open(
 	struct publish_file *file, const char *path, enum publish_file_sharing sharing)
 {
-	int flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	int flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
 	int fd = open(path, flags | O_EXCL, 0600);
 	int existed = fd < 0 && errno == EEXIST;
 	struct stat status;
@@ -73,7 +73,7 @@ int publish_file_open(
 	if (existed)
 		fd = open(path, flags & ~O_CREAT);
 	if (fd < 0)
-		return errno == ELOOP || errno == ENXIO ? -EEXIST : -errno;
+		return errno == ELOOP ? -EEXIST : -errno;
 	if (!existed)
 		goto out;
 	if (fstat(fd, &status))
