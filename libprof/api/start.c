@@ -17,6 +17,7 @@
 #include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/own_signal.h"
+#include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/stack.h"
 #include "libprof/sampler/tasks.h"
@@ -140,6 +141,20 @@ static int begin_sampling(const struct settings *settings)
 	return sampler_start(arena, 0, NULL);
 }
 
+/* Known from the first sample on: where the kernel must not read for us, it would be cut short. */
+static void publish_stack(struct sampler_thread *thread)
+{
+	pthread_attr_t attributes;
+	void *lo = NULL;
+	size_t bytes = 0;
+
+	if (pthread_getattr_np(pthread_self(), &attributes))
+		return;
+	if (!pthread_attr_getstack(&attributes, &lo, &bytes))
+		stack_publish_own(thread, (uintptr_t)lo, (uintptr_t)lo + bytes);
+	pthread_attr_destroy(&attributes);
+}
+
 /*
  * The calling thread is armed at once, whatever /proc can tell of the others; not the one that
  * takes snapshots.
@@ -155,6 +170,8 @@ static void arm_this_thread(void)
 		return;
 	if ((uint32_t)arch_syscall0(SYS_gettid) == sampler.pid)
 		stack_publish_main(thread);
+	else
+		publish_stack(thread);
 	thread = tasks_arm_self(thread);
 	if (thread && libc_calls.watch_end)
 		libc_calls.watch_end(thread);
@@ -170,7 +187,7 @@ static int begin_worker(const struct settings *settings)
 	__atomic_store_n(&session.ending, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&session.done, 0, __ATOMIC_RELAXED);
 	diagnostics_begin();
-	error = tasks_begin_own(&session.worker, NULL, worker_main, NULL);
+	error = own_threads_begin(&session.worker, NULL, worker_main, NULL);
 	if (error) {
 		diagnostics_end();
 		queue_release(&session.queue);
