@@ -277,11 +277,11 @@ static int use_inherited(void)
 	return 0;
 }
 
-static volatile int stop_making;
+static int stop_making; /* atomic */
 
 static void *make_until_told(void *argument)
 {
-	while (!stop_making)
+	while (!__atomic_load_n(&stop_making, __ATOMIC_RELAXED))
 		make_arenas(argument);
 	return NULL;
 }
@@ -294,13 +294,13 @@ static void test_fork(void **state)
 	(void)state;
 	inherited = new_arena(FLAMEPROF_STUB_CALL);
 	inherited_stub = flameprof_stub_new(inherited, "parent's", 1);
-	stop_making = 0;
+	__atomic_store_n(&stop_making, 0, __ATOMIC_RELAXED);
 	/* Threads that hold locks at any moment. */
 	for (unsigned i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, make_until_told, NULL);
 	for (unsigned i = 0; i < forks; i++)
 		assert_int_equal(in_child(use_inherited), 0);
-	stop_making = 1;
+	__atomic_store_n(&stop_making, 1, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	check_stub(inherited_stub, "parent's", 1);

@@ -190,7 +190,7 @@ static void test_long_names(void **state)
 	check_record(&module, name);
 }
 
-static volatile int stop;
+static int stop; /* atomic */
 
 /* Makes stubs whose names are one letter over and over, each at the place of the last. */
 static void *rename_on(void *argument)
@@ -198,7 +198,7 @@ static void *rename_on(void *argument)
 	char name[200] = {0};
 
 	(void)argument;
-	for (unsigned i = 0; !stop; i++) {
+	for (unsigned i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++) {
 		uintptr_t stub;
 
 		memset(name, 'a' + (int)(i % 26), 20 + i % 170);
@@ -222,7 +222,7 @@ static void test_names_are_never_torn(void **state)
 
 	(void)state;
 	flameprof_stub_free(arena, (flameprof_function *)stub);
-	stop = 0;
+	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
 	pthread_create(&writer, NULL, rename_on, NULL);
 	while (records < (getenv("TEST_EMULATED") ? 20u : 2000u)) {
 		const struct wire_code *record;
@@ -241,7 +241,7 @@ static void test_names_are_never_torn(void **state)
 		for (uint32_t k = 1; k + 1 < record->name_bytes; k++)
 			assert_int_equal(record->name[k], record->name[0]);
 	}
-	stop = 1;
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	pthread_join(writer, NULL);
 }
 
