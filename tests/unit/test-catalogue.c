@@ -350,8 +350,8 @@ static void headers_that_are_gone_or_lie_give_no_segments(void **state)
 	header->e_phentsize = sizeof(*segment);
 	header->e_phoff = sizeof(*header);
 	header->e_phnum = 1;
-	*segment = (ElfW(Phdr)){.p_type = PT_LOAD, .p_flags = PF_X, .p_vaddr = 0x1000,
-		.p_offset = 0x3000, .p_filesz = 0x1800};
+	*segment = (ElfW(Phdr)){.p_type = PT_LOAD, .p_flags = PF_X, .p_vaddr = 0x1010,
+		.p_offset = 0x3010, .p_filesz = 0x1800};
 	segments_read(&module);
 	assert_int_equal(module.segments, 1);
 	assert_int_equal(module.segment[0].end - module.segment[0].start, 0x2000);

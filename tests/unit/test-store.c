@@ -50,8 +50,10 @@ static void how_a_frame_was_found_does_not_matter(void **state)
 	batch_add(&maker, 1, 1, FRAMES(3, 2 | WIRE_FRAME_BY_FP, 1));
 	batch_add(&maker, 1, 1, FRAMES(5 | WIRE_FRAME_BY_FP, 2, 1));
 	batch_add(&maker, 1, 1, FRAMES(5, 2, 1));
+	batch_add(&maker, 1, 1, FRAMES(6, 2 | WIRE_FRAME_BY_FP, 1));
 	batch_store(&maker, p);
-	assert_int_equal(info_of(p).stacks, 2);
+	assert_int_equal(info_of(p).stacks, 3);
+	assert_int_equal(p->node_count, 5);
 	assert_int_equal(stack_at(p, 0).samples, 2);
 	assert_int_equal(stack_at(p, 1).samples, 2);
 	flameprof_profile_free(p);
