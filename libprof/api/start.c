@@ -61,9 +61,8 @@ static int check_process(void)
 	if (unwind_find_object((uintptr_t)check_process, &module, NULL) == -ENOSYS)
 		return -ENOSYS;
 	/* Another thread may be about to make an arena of ours. */
-	if (injected_is_there() ||
-		(__atomic_load_n(&sampler.arena, __ATOMIC_ACQUIRE) &&
-			!__atomic_load_n(&sampler.hosted, __ATOMIC_RELAXED)))
+	if (injected_is_there() || (__atomic_load_n(&sampler.arena, __ATOMIC_ACQUIRE) &&
+					   !__atomic_load_n(&sampler.hosted, __ATOMIC_RELAXED)))
 		return -EBUSY;
 	/* System calls are forbidden to it, and a handler's return is one. */
 	return sampler.quit ? -EPERM : 0;
@@ -163,7 +162,7 @@ static void arm_this_thread(void)
 {
 	struct sampler_thread *thread;
 
-	if (tasks_is_own((uint32_t)arch_syscall0(SYS_gettid)))
+	if (own_threads_have((uint32_t)arch_syscall0(SYS_gettid)))
 		return;
 	thread = sampler_thread_claim();
 	if (!thread)
