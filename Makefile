@@ -243,7 +243,7 @@ build/sysroot-$(ARCH).packages: FORCE
 	@echo '$(sysroot_packages)' | cmp -s - $@ || echo '$(sysroot_packages)' > $@
 
 # ---- checks --------------------------------------------------------------------------------------
-check_parts := lint check-unit check-san check-e2e check-container check-browser check-aarch64
+check_parts := lint check-unit check-san check-tsan check-e2e check-container check-browser check-aarch64
 
 .PHONY: check
 check: ## install what the tests need, then run all of them
@@ -259,6 +259,27 @@ check-unit: $(unit_tests) ## run the unit tests
 .PHONY: check-san
 check-san: ## run the unit tests, and flamerun in the end-to-end tests, under ASan and UBSan
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined check-unit check-e2e
+
+# Threads against each other: what a program links, without the interposers, and the tests of sessions.
+# A handler runs where ThreadSanitizer lets it, at the next call it knows: what a handler does is
+# checked against other threads, not what it interrupts.
+tsan_tests := flush stop start tasks session
+tsan_flags  = -fsanitize=thread $(if $(findstring clang,$(CC)),,-Wno-tsan) $(CFLAGS)
+.PHONY: check-tsan
+check-tsan: ## run the tests of sessions under ThreadSanitizer
+	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CFLAGS='$(tsan_flags)' \
+		$(tsan_tests:%=$(BUILD)/tsan/tests/linked/test-%)
+	@failed=; for t in $(tsan_tests:%=$(BUILD)/tsan/tests/linked/test-%); do \
+		echo "  TEST    $$t"; TSAN_OPTIONS=suppressions=tests/setup/tsan.suppressions \
+			timeout -k 1 300 $$t || failed="$$failed $$t"; \
+	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+$(BUILD)/liblinked.a: $(filter-out $(BUILD)/obj/libprof/preload/%,$(prof_objects))
+$(BUILD)/tests/linked/%: tests/unit/%.c $(BUILD)/liblinked.a
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  LD      $@")
+	$(Q)$(CC) $(base_cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< \
+		$(BUILD)/liblinked.a $(LDFLAGS) -lcmocka -lpthread -ldl
 
 export_build = TEST_BUILD='$(abspath $(BUILD))'
 .PHONY: check-e2e

@@ -115,6 +115,7 @@ static void depth_is_what_was_asked_for(void **state)
 	struct flameprof_diagnostics counts;
 
 	(void)state;
+	skip_under_tsan();
 	options.depth = 10;
 	assert_int_equal(deepest_with(&options, 10), 10);
 	counts = diagnostics();
@@ -134,6 +135,7 @@ static void a_ring_holds_what_it_may(void **state)
 	uint64_t truth, recorded;
 
 	(void)state;
+	skip_under_tsan();
 	options.ring_bytes = 4096;
 	assert_int_equal(flameprof_start(&options), 0);
 	flush_weight();
@@ -157,6 +159,7 @@ static void a_ceiling_of_one_byte_drops_all_and_counts(void **state)
 	uint64_t truth, high_water;
 
 	(void)state;
+	skip_under_tsan();
 	options.queue_bytes = 1;
 	assert_int_equal(flameprof_start(&options), 0);
 	burn_ms(50);

@@ -177,6 +177,7 @@ static void an_expiry_of_an_earlier_claim_is_not_recorded(void **state)
 	uint64_t before;
 
 	(void)state;
+	skip_under_tsan();
 	assert_int_equal(flameprof_start(&seldom), 0);
 	thread = sampler_thread_self();
 	assert_non_null(thread);
@@ -195,6 +196,7 @@ static void the_programs_own_signal_comes_through(void **state)
 	struct sigaction before, action = {.sa_handler = host_handler, .sa_flags = SA_RESTART};
 
 	(void)state;
+	skip_under_tsan();
 	assert_int_equal(sigaction(SIGPROF, &action, &before), 0);
 	start_often();
 	for (int i = 0; i < 20; i++) {
@@ -219,6 +221,7 @@ static void another_profiler_is_left_alone(void **state)
 	timer_t timer;
 
 	(void)state;
+	skip_under_tsan();
 	sigaction(SIGPROF, &action, &before);
 	assert_int_equal(setitimer(ITIMER_PROF, &often_enough, NULL), 0);
 	assert_int_equal(flameprof_start(NULL), -EPERM);
@@ -242,6 +245,7 @@ static void a_signal_taken_away_ends_the_session(void **state)
 	} ignore = {SIG_IGN, 0, NULL, 0}, ours;
 
 	(void)state;
+	skip_under_tsan();
 	start_often();
 	burn_ms(10);
 	assert_int_equal(arch_syscall4(SYS_rt_sigaction, SIGPROF, &ignore, &ours, 8), 0);
