@@ -4,8 +4,8 @@
  * arch/<cpu>/arch_stub.h and arch_stub.c supply what is named below. What a stub does and how its
  * frame looks: libprof/flameprof_stub.h.
  *
- * The stubs of an arena have one template; a stub is a copy of it with two distances filled in, from
- * its code to two words of data: its payload and its target.
+ * The stubs of an arena have one template; a stub is a copy of it with two distances filled in,
+ * from its code to two words of data: its payload and its target.
  */
 #ifndef ARCH_STUB_H
 #define ARCH_STUB_H
@@ -69,9 +69,9 @@ void arch_stub_place(const struct arch_stub_template *stub, uint8_t *code, int32
 	int32_t target);
 
 /*
- * The instructions of one FDE that covers many stubs at once, the first at @start, each @stride bytes
- * behind the last: expressions that ask the pc how far into its stub it is. For unwinders that go
- * through all FDEs before they find one.
+ * The instructions of one FDE that covers many stubs at once, the first at @start, each @stride
+ * bytes behind the last: expressions that ask the pc how far into its stub it is. For unwinders
+ * that go through all FDEs before they find one.
  *
  * @room  gets at most ARCH_STUB_BRIEF_MAX bytes
  *

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/fork.h"
@@ -186,10 +187,10 @@ void arena_drop_chunks(struct flameprof_arena *arena)
 static int check_signature(
 	const struct flameprof_signature *signature, struct arch_stub_shape *shape)
 {
-	for (unsigned i = 0; i < sizeof(signature->reserved) / sizeof(signature->reserved[0]); i++) {
-		if (signature->reserved[i])
-			return -EINVAL;
-	}
+	static const struct flameprof_signature zero;
+
+	if (memcmp(signature->reserved, zero.reserved, sizeof(zero.reserved)))
+		return -EINVAL;
 	shape->stack_words = signature->stack_words;
 	shape->integer_arguments = signature->integer_arguments;
 	shape->memory_result = signature->memory_result != 0;

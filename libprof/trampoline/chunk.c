@@ -68,11 +68,11 @@ static void give_to_pool(struct chunk *chunk)
 }
 
 /*
- * Where to ask for @bytes. A call and its return across 4 GiB cost a nanosecond and more on CPUs that
- * predict the lower half of an address: programs and their mappings are further apart, so stubs are
- * put near their target, where the address space is empty. Below it, because a heap grows above; far
- * above where there is nothing below. It is a wish: the kernel takes another place where this one is
- * in use. Somewhat random, as other mappings are.
+ * Where to ask for @bytes. A call and its return across 4 GiB cost a nanosecond and more on CPUs
+ * that predict the lower half of an address: programs and their mappings are further apart, so
+ * stubs are put near their target, where the address space is empty. Below it, because a heap grows
+ * above; far above where there is nothing below. It is a wish: the kernel takes another place where
+ * this one is in use. Somewhat random, as other mappings are.
  */
 static void *place_near(const void *target, size_t bytes)
 {

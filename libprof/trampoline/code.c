@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's own code. A struct code is never freed: its region is read by handlers; removed ones are
- * used again.
+ * The host's own code. A struct code is never freed: its region is read by handlers; removed ones
+ * are used again.
  */
 #include "libprof/trampoline/code.h"
 

@@ -149,7 +149,7 @@ static int leaf_overlaps(const struct region_leaf *leaf, uintptr_t start, uintpt
 	return 0;
 }
 
-/* A region reaches from its leaf into others' at most by its end: the one before, and those up to @end. */
+/* Regions from elsewhere reach in by their ends: the one below, and those that begin up to @end. */
 static int overlaps(struct region_top *top, uintptr_t start, uintptr_t end)
 {
 	uint32_t at = leaf_of(top, start);
@@ -197,7 +197,7 @@ static int replace_leaves(struct region_tree *tree, uint32_t at, uint32_t gone,
 	return 0;
 }
 
-/* The live entries of @from and @region in order, the first @most into @first, the rest into @second. */
+/* The live entries of @from, and @region, in order: the first @most into @first, then @second. */
 static void merge(const struct region_leaf *from, struct region *region, uint32_t most,
 	struct region_leaf *first, struct region_leaf *second)
 {

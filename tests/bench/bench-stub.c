@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What stubs cost: a call beside a direct one, beside one by pointer and beside libffi's closure;
- * making one; finding one of 100,000; the first exception unwinding after 20,000 were made. The sides
- * of each comparison take turns; the lowest CPU time of each is printed, because what else runs on
- * the machine only adds. Nothing is asserted.
+ * making one; finding one of 100,000; the first exception unwinding after 20,000 were made. The
+ * sides of each comparison take turns; the lowest CPU time of each is printed, because what else
+ * runs on the machine only adds. Nothing is asserted.
  *
  * Built with frame pointers: without, compilers keep the loops' counters in the register that stubs
  * save and restore, and the loops wait for memory, as they do for every callee that has a frame.
@@ -62,8 +62,8 @@ __attribute__((noinline)) uint64_t callee(uint64_t a, uint64_t b, uint64_t c)
 	return a + b + c;
 }
 
-static __attribute__((noinline)) uint64_t long_callee(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-	uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i, uint64_t j, uint64_t k,
+static __attribute__((noinline)) uint64_t long_callee(uint64_t a, uint64_t b, uint64_t c,
+	uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i, uint64_t j, uint64_t k,
 	uint64_t l, uint64_t m, uint64_t n)
 {
 	__asm__ volatile("" : "+r"(a));
@@ -170,7 +170,8 @@ static void bench_calls(void)
 		if (side == 0 || side == 5)
 			direct = ns;
 		if (ns > 0)
-			printf("%-34s %8.2f ns  %+7.2f ns over direct\n", names[side], ns, ns - direct);
+			printf("%-34s %8.2f ns  %+7.2f ns over direct\n", names[side], ns,
+				ns - direct);
 	}
 }
 
@@ -252,7 +253,8 @@ static void bench_finding(void)
 			exit(1);
 	}
 	added_ns = now_ns();
-	printf("%-34s %8.0f ns each\n", "announcing 100,000 pieces of code", (added_ns - start_ns) / PIECES);
+	printf("%-34s %8.0f ns each\n", "announcing 100,000 pieces of code",
+		(added_ns - start_ns) / PIECES);
 	time_lookups("look-up among 100,000 more pieces", places, PIECES);
 	time_lookups("  of 1,000 that are hot", places, 1000);
 	start_ns = now_ns();

@@ -101,7 +101,7 @@ static void test_announced_once_and_before(void **state)
 	assert_int_equal(module.number, WIRE_MODULE_CODE);
 	assert_int_equal(module.start, stub);
 	assert_true(module.end > stub + 20);
-	assert_true(module.eh_frame_hdr >= module.cfi_start && module.eh_frame_hdr < module.cfi_end);
+	assert_in_range(module.eh_frame_hdr, module.cfi_start, module.cfi_end - 1);
 	check_record(&module, "one");
 	assert_int_equal(region_resolve(stub, 1, &module), 0);
 	assert_null(next_record());
@@ -210,8 +210,8 @@ static void *rename_on(void *argument)
 }
 
 /*
- * Somebody walks through a stub that ends and begins under him: he gets one stub's name whole with its
- * address, or none. No record has letters of two.
+ * Somebody walks through a stub that ends and begins under him: he gets one stub's name whole with
+ * its address, or none. No record has letters of two.
  */
 static void test_names_are_never_torn(void **state)
 {
