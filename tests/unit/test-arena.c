@@ -3,6 +3,7 @@
  * The life of stubs in numbers: made, freed and made again, by many threads, in a million, across
  * forks.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -118,6 +119,36 @@ static void test_names(void **state)
 	assert_int_equal(flameprof_lookup((uintptr_t)stub, &info), 0);
 	assert_int_equal(strlen(info.name), FLAMEPROF_NAME_BYTES);
 	assert_int_equal(info.name[FLAMEPROF_NAME_BYTES - 1], 'n');
+	flameprof_arena_free(arena);
+}
+
+/* A library whose function the stubs call goes; what is left of them works, and ends in order. */
+static void test_target_that_is_unloaded(void **state)
+{
+	void *library = dlopen("libBrokenLocale.so.1", RTLD_NOW);
+	flameprof_function *target =
+		library ? (flameprof_function *)dlsym(library, "__ctype_get_mb_cur_max") : NULL;
+	struct flameprof_code_info info;
+	struct flameprof_arena *arena;
+	flameprof_function *stub;
+	Dl_info gone;
+
+	(void)state;
+	if (!target)
+		skip();
+	assert_int_equal(flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, target, NULL), 0);
+	stub = flameprof_stub_new(arena, "of a library", 9);
+	assert_int_equal(((size_t(*)(void))stub)(), 1);
+	dlclose(library);
+	assert_int_equal(dladdr((void *)target, &gone), 0);
+	check_stub(stub, "of a library", 9);
+	flameprof_stub_free(arena, stub);
+	assert_ptr_equal(flameprof_stub_new(arena, "another", 1), stub);
+	flameprof_arena_free(arena);
+	assert_int_equal(flameprof_lookup((uintptr_t)stub, &info), -ENOENT);
+	/* The next arena is put near a target that is there. */
+	arena = new_arena(FLAMEPROF_STUB_CALL);
+	assert_int_equal(call(flameprof_stub_new(arena, "s", 0), 3), 3);
 	flameprof_arena_free(arena);
 }
 
@@ -305,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_freed_stubs_are_unknown_and_used_again),
 		cmocka_unit_test(test_frees_of_what_is_no_stub),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_target_that_is_unloaded),
 		cmocka_unit_test(test_a_million_stubs),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_arenas_of_many_threads),
