@@ -164,16 +164,16 @@ void publish_file_put_memory(struct publish_file *file, uintptr_t address, size_
 
 	publish_file_flush(file);
 	while (count && !file->error) {
-		size_t done = write_out(file, (const char *)address, count);
 		/* Pages can be read or not, and are multiples of these. */
-		size_t skipped = sizeof(zeros) - (address + done) % sizeof(zeros);
+		size_t part = sizeof(zeros) - address % sizeof(zeros);
+		size_t done;
 
-		if (skipped > count - done)
-			skipped = count - done;
-
-		write_out(file, zeros, skipped);
-		address += done + skipped;
-		count -= done + skipped;
+		if (part > count)
+			part = count;
+		done = write_out(file, (const char *)address, part);
+		write_out(file, zeros, part - done);
+		address += part;
+		count -= part;
 	}
 }
 
