@@ -42,11 +42,8 @@ static int map_arena(void)
 	madvise(arena, WIRE_ARENA_BYTES, MADV_DONTDUMP);
 	/* A first sample must not clear two megabytes. */
 	madvise(arena, WIRE_ARENA_BYTES, MADV_NOHUGEPAGE);
-	/* A fork child has no use for what is in it, and no session either: fork.c. */
-	if (madvise(arena, WIRE_ARENA_BYTES, MADV_WIPEONFORK)) {
-		munmap(arena, WIRE_ARENA_BYTES);
-		return -ENOSYS;
-	}
+	/* A fork child has no use for what is in it, and no session either. */
+	session.is_arena_copied = madvise(arena, WIRE_ARENA_BYTES, MADV_WIPEONFORK) != 0;
 	__atomic_store_n(&sampler.hosted, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&sampler.arena, arena, __ATOMIC_RELEASE);
 	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
