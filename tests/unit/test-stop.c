@@ -146,6 +146,36 @@ static void starts_again_a_hundred_times(void **state)
 	burner_end(&burner);
 }
 
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The kernel looks at CPU timers at its tick: at the end of a stretch shorter than that all is
+ * owed. */
+static void what_is_due_at_the_end_is_credited(void **state)
+{
+	const struct flameprof_options by_cpu = {.rate = 10000};
+	uint64_t due = 0, weight = 0;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		uint64_t from_ns, until_ns;
+
+		assert_int_equal(flameprof_start(&by_cpu), 0);
+		from_ns = own_cpu_ns();
+		do {
+			until_ns = own_cpu_ns();
+		} while (until_ns - from_ns < 2500000);
+		weight += stop_weight();
+		due += (until_ns - from_ns) / 100000;
+	}
+	assert_true(weight >= due - 20);
+}
+
 /* ---- SIGPROF -----------------------------------------------------------------------------------
  */
 
@@ -266,6 +296,7 @@ int main(void)
 		cmocka_unit_test_teardown(one_thread_stops, no_session_left),
 		cmocka_unit_test_teardown(the_worker_can_not_stop, no_session_left),
 		cmocka_unit_test_teardown(a_forgotten_profiler_ends, no_session_left),
+		cmocka_unit_test_teardown(what_is_due_at_the_end_is_credited, no_session_left),
 		cmocka_unit_test_teardown(starts_again_a_hundred_times, no_session_left),
 		cmocka_unit_test_teardown(
 			an_expiry_of_an_earlier_claim_is_not_recorded, no_session_left),
