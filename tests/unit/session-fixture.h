@@ -23,8 +23,8 @@
 #include "libprof/sampler/sampler.h"
 
 /*
- * ThreadSanitizer holds signals back until the thread makes a call it knows, hides who sent them, and
- * knows no threads but pthread_create's: what is about those can't be tested under it.
+ * ThreadSanitizer holds signals back until the thread makes a call it knows, hides who sent them,
+ * and knows no threads but pthread_create's: what is about those can't be tested under it.
  */
 #if defined(__SANITIZE_THREAD__)
 #define UNDER_TSAN 1
@@ -41,6 +41,13 @@ static inline void skip_under_tsan(void)
 {
 	if (UNDER_TSAN)
 		skip();
+}
+
+/* qemu-user has a thread of its own in the list, and makes none that are not like pthread_create's.
+ */
+static inline int is_emulated(void)
+{
+	return getenv("TEST_EMULATED") != NULL;
 }
 
 /* Long enough for a machine that does much else, too. */
