@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "libprof/flameprof_stub.h"
+#include "libprof/trampoline/arena.h"
 
 typedef uintptr_t identity(uintptr_t);
 
@@ -232,6 +233,66 @@ static void test_threads(void **state)
 	flameprof_arena_free(shared);
 }
 
+/* The list's word is never what it was, though its first slot is: an exchange would be fooled. */
+static void test_list_of_freed_slots_counts_its_changes(void **state)
+{
+	struct flameprof_arena *arena = new_arena(FLAMEPROF_STUB_CALL);
+	flameprof_function *stub = flameprof_stub_new(arena, "s", 0);
+	uint64_t before, between, after;
+
+	(void)state;
+	flameprof_stub_free(arena, stub);
+	before = arena->free_list;
+	assert_ptr_equal(flameprof_stub_new(arena, "s", 0), stub);
+	between = arena->free_list;
+	flameprof_stub_free(arena, stub);
+	after = arena->free_list;
+	assert_int_equal((uint32_t)before, (uint32_t)after);
+	assert_true(before != after);
+	assert_int_equal((uint32_t)between, 0);
+	assert_true(between >> 32 != before >> 32 && between >> 32 != after >> 32);
+	flameprof_arena_free(arena);
+}
+
+/*
+ * Two taken, given back in either order: the same slots are first in the list over and over, with
+ * others behind them. Who takes one must have it alone.
+ */
+static void *take_two(void *argument)
+{
+	unsigned rounds = getenv("TEST_EMULATED") ? 500 : 100000;
+	uintptr_t mine = (uintptr_t)argument << 32, wrong = 0;
+
+	for (unsigned round = 0; round < rounds; round++) {
+		flameprof_function *one = flameprof_stub_new(shared, "s", mine | 1);
+		flameprof_function *two = flameprof_stub_new(shared, "s", mine | 2);
+		struct flameprof_code_info info;
+
+		wrong += flameprof_lookup((uintptr_t)one, &info) || info.payload != (mine | 1);
+		wrong += flameprof_lookup((uintptr_t)two, &info) || info.payload != (mine | 2);
+		flameprof_stub_free(shared, round % 2 ? one : two);
+		flameprof_stub_free(shared, round % 2 ? two : one);
+	}
+	return (void *)wrong;
+}
+
+static void test_threads_that_take_turns(void **state)
+{
+	pthread_t threads[THREADS];
+
+	(void)state;
+	shared = new_arena(FLAMEPROF_STUB_CALL);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, take_two, (void *)i), 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		void *wrong;
+
+		pthread_join(threads[i], &wrong);
+		assert_null(wrong);
+	}
+	flameprof_arena_free(shared);
+}
+
 /* Arenas that come and go while others look: what was freed is not found, what is there is. */
 static void *make_arenas(void *argument)
 {
@@ -339,6 +400,8 @@ int main(void)
 		cmocka_unit_test(test_target_that_is_unloaded),
 		cmocka_unit_test(test_a_million_stubs),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_list_of_freed_slots_counts_its_changes),
+		cmocka_unit_test(test_threads_that_take_turns),
 		cmocka_unit_test(test_arenas_of_many_threads),
 		cmocka_unit_test(test_fork),
 	};

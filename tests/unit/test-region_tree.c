@@ -183,6 +183,20 @@ static void test_memory_is_used_again(void **state)
 	assert_in_range(leaves, 1, 2 * REGION_TREE_WAIT);
 }
 
+/* Where nearly all went, what is left moves together. */
+static void test_sparse_leaves_are_merged(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < PLACES; i++)
+		add(i);
+	for (uint32_t i = 0; i < PLACES; i++) {
+		if (i % 16)
+			drop(i);
+	}
+	assert_in_range(tree.top->count, PLACES / 16 / REGION_TREE_LEAF, PLACES / 16 / 6);
+	check_all();
+}
+
 /* Every other region stays, the others come and go. */
 static int stop; /* atomic */
 static uint64_t looked, wrong;
@@ -273,6 +287,7 @@ int main(void)
 		cmocka_unit_test_setup(test_at_random, setup),
 		cmocka_unit_test_setup(test_overlaps, setup),
 		cmocka_unit_test_setup(test_memory_is_used_again, setup),
+		cmocka_unit_test_setup(test_sparse_leaves_are_merged, setup),
 		cmocka_unit_test_setup(test_readers_of_other_threads, setup),
 		cmocka_unit_test_setup(test_readers_in_handlers, setup),
 	};

@@ -245,6 +245,37 @@ static void test_names_are_never_torn(void **state)
 	pthread_join(writer, NULL);
 }
 
+static void *number_on(void *argument)
+{
+	(void)argument;
+	for (uintptr_t i = 1; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++)
+		flameprof_stub_free(arena, flameprof_stub_new(arena, "n", i << 32));
+	return NULL;
+}
+
+/* What is told of a stub is of one stub: another address of the code space, another payload. */
+static void test_stubs_are_never_mixed(void **state)
+{
+	uintptr_t place = new_stub("first");
+	struct region_stub stub, last = {0};
+	unsigned met = 0;
+	pthread_t writer;
+
+	(void)state;
+	flameprof_stub_free(arena, (flameprof_function *)place);
+	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
+	pthread_create(&writer, NULL, number_on, NULL);
+	while (met < (getenv("TEST_EMULATED") ? 1000u : 1000000u)) {
+		if (region_find_stub(place, &stub))
+			continue;
+		assert_int_equal(stub.space == last.space, stub.payload == last.payload);
+		last = stub;
+		met++;
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(writer, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +286,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_full_ring_is_tried_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_are_never_torn, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stubs_are_never_mixed, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
