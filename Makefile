@@ -244,7 +244,7 @@ build/sysroot-$(ARCH).packages: FORCE
 	@echo '$(sysroot_packages)' | cmp -s - $@ || echo '$(sysroot_packages)' > $@
 
 # ---- checks --------------------------------------------------------------------------------------
-check_parts := lint check-unit check-san check-e2e check-container check-browser check-aarch64
+check_parts := lint check-unit check-san check-tsan check-e2e check-container check-browser check-aarch64
 
 .PHONY: check
 check: ## install what the tests need, then run all of them
@@ -260,6 +260,27 @@ check-unit: $(unit_tests) ## run the unit tests
 .PHONY: check-san
 check-san: ## run the unit tests, and flamerun in the end-to-end tests, under ASan and UBSan
 	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined check-unit check-e2e
+
+# Threads against each other: what a program links, without the interposers, and the tests of sessions.
+# A handler runs where ThreadSanitizer lets it, at the next call it knows: what a handler does is
+# checked against other threads, not what it interrupts.
+tsan_tests := flush stop start tasks session scope
+tsan_flags  = -fsanitize=thread $(if $(findstring clang,$(CC)),,-Wno-tsan) $(CFLAGS)
+.PHONY: check-tsan
+check-tsan: ## run the tests of sessions under ThreadSanitizer
+	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CFLAGS='$(tsan_flags)' \
+		$(tsan_tests:%=$(BUILD)/tsan/tests/linked/test-%)
+	@failed=; for t in $(tsan_tests:%=$(BUILD)/tsan/tests/linked/test-%); do \
+		echo "  TEST    $$t"; TSAN_OPTIONS=suppressions=tests/setup/tsan.suppressions \
+			timeout -k 1 300 $$t || failed="$$failed $$t"; \
+	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+$(BUILD)/liblinked.a: $(filter-out $(BUILD)/obj/libprof/preload/%,$(prof_objects))
+$(BUILD)/tests/linked/%: tests/unit/%.c $(BUILD)/liblinked.a
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  LD      $@")
+	$(Q)$(CC) $(base_cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< \
+		$(BUILD)/liblinked.a $(LDFLAGS) -lcmocka -lpthread -ldl
 
 export_build = TEST_BUILD='$(abspath $(BUILD))'
 .PHONY: check-e2e
@@ -390,12 +411,13 @@ define compile_command
 {"directory": "$(CURDIR)", "file": "$(1)", "command": "$(call json,$(CC) $(2) $(CPPFLAGS) $(CFLAGS) -c $(1))"}
 endef
 comma := ,
+# Written by make itself: as one command it would be longer than a shell takes.
 .PHONY: compile_commands.json
 compile_commands.json: $(BUILD)/dependencies ## write the compilation database that editors and clang-tidy read
-	@{ echo '['; \
-	$(foreach source,$(filter %.c,$(prof_sources)),echo '$(subst ','\'',$(call compile_command,$(source),$(prof_cflags)))$(comma)';) \
-	$(foreach source,$(filter %.c,$(cli_sources) $(render_sources)) $(unit_sources),echo '$(subst ','\'',$(call compile_command,$(source),$(cli_cflags)))$(comma)';) \
-	} | sed '$$s/,$$//' > $@; echo ']' >> $@
+	$(file >$@.part,[)
+	$(foreach source,$(filter %.c,$(prof_sources)),$(file >>$@.part,$(call compile_command,$(source),$(prof_cflags))$(comma)))
+	$(foreach source,$(filter %.c,$(cli_sources) $(render_sources)) $(unit_sources),$(file >>$@.part,$(call compile_command,$(source),$(cli_cflags))$(comma)))
+	$(Q)sed '$$s/,$$//' $@.part > $@ && echo ']' >> $@ && rm $@.part
 
 .PHONY: clean
 clean: ## remove everything that was built

@@ -4,8 +4,8 @@
  * arch/<cpu>/arch_stub.h and arch_stub.c supply what is named below. What a stub does and how its
  * frame looks: libprof/flameprof_stub.h.
  *
- * The stubs of an arena have one template; a stub is a copy of it with two distances filled in, from
- * its code to two words of data: its payload and its target.
+ * The stubs of an arena have one template; a stub is a copy of it with two distances filled in,
+ * from its code to two words of data: its payload and its target.
  */
 #ifndef ARCH_STUB_H
 #define ARCH_STUB_H
@@ -28,6 +28,7 @@ struct arch_stub_shape {
 /*
  * ARCH_STUB_CODE_MAX   no stub is longer
  * ARCH_STUB_CFI_MAX    nor are the instructions of its FDE
+ * ARCH_STUB_BRIEF_MAX  nor those of arch_stub_brief_cfi()
  * ARCH_STUB_ALIGN      stubs begin at multiples of it
  * ARCH_STUB_FILL       the byte between stubs: no code
  * ARCH_STUB_REACH      how far, in bytes, a stub may be from its words of data
@@ -66,5 +67,17 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
  */
 void arch_stub_place(const struct arch_stub_template *stub, uint8_t *code, int32_t payload,
 	int32_t target);
+
+/*
+ * The instructions of one FDE that covers many stubs at once, the first at @start, each @stride
+ * bytes behind the last: expressions that ask the pc how far into its stub it is. For unwinders
+ * that go through all FDEs before they find one.
+ *
+ * @room  gets at most ARCH_STUB_BRIEF_MAX bytes
+ *
+ * Returns how many bytes; 0 where expressions cannot tell the pc.
+ */
+unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t start,
+	uint32_t stride, uint8_t *room);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for generated code: call stubs, whose address on the stack stands for a function of the host
- * (a method of an interpreter, a closure), and the host's own JIT code. Both are known at once to
- * flamerun and to this library's profiler, and to perf, gdb and exception unwinders when asked for.
+ * Names for generated code: call stubs, whose address on the stack stands for a function of the
+ * host (a method of an interpreter, a closure), and the host's own JIT code. Both are known at once
+ * to flamerun and to this library's profiler, and to perf, gdb and exception unwinders when asked
+ * for.
  *
  * A stub calls its target with the arguments it was called with, returns what the target returns,
  * and keeps one frame, laid out for everybody the same:
@@ -47,16 +48,18 @@ typedef void flameprof_function(void);
  * bind stub moves all of them.
  *
  * A stub that knows of more stack words than there are copies what lies above; one that knows of
- * fewer hands on garbage. Targets with a variable number of arguments are called with at most so many.
+ * fewer hands on garbage. Targets with a variable number of arguments are called with at most so
+ * many.
  */
 struct flameprof_signature {
 	unsigned stack_words; /* 8-byte words of arguments the target gets on the stack; up to 64 */
 	/*
-	 * For bind stubs: integer and pointer arguments of the *target*, the prepended one and those on
-	 * the stack included, structures of two words and __int128 as two; and whether the result is
-	 * returned in memory the caller points to. Where the last register's argument has to move to
-	 * the stack it comes before all that is there: nothing that is passed on the stack anyway
-	 * (large structures, long double) may precede it, and no pair may be torn by the move.
+	 * For bind stubs: integer and pointer arguments of the *target*, the prepended one and
+	 * those on the stack included, structures of two words and __int128 as two; and whether the
+	 * result is returned in memory the caller points to. Where the last register's argument has
+	 * to move to the stack it comes before all that is there: nothing that is passed on the
+	 * stack anyway (large structures, long double) may precede it, and no pair may be torn by
+	 * the move.
 	 */
 	unsigned integer_arguments;
 	unsigned memory_result;
@@ -102,16 +105,16 @@ FLAMEPROF_API enum flameprof_stub_status flameprof_arena_status(const struct fla
  *
  * @name  copied, at most FLAMEPROF_NAME_BYTES; any bytes but NUL. NULL or "": "[anonymous]"
  *
- * Returns the function to call in the target's place: a stub, or the target itself where there can be
- * none (a call stub's caller need not care). NULL only for a bind stub that could not be made.
+ * Returns the function to call in the target's place: a stub, or the target itself where there can
+ * be none (a call stub's caller need not care). NULL only for a bind stub that could not be made.
  */
 FLAMEPROF_API flameprof_function *flameprof_stub_new(
 	struct flameprof_arena *arena, const char *name, uintptr_t payload);
 
 /*
- * The stub ends; it may not be running or be called any more. The target itself, NULL and what is no
- * stub of the arena are left alone. Its memory is given to later stubs, its name to nobody: samples
- * taken in it keep it.
+ * The stub ends; it may not be running or be called any more. The target itself, NULL and what is
+ * no stub of the arena are left alone. Its memory is given to later stubs, its name to nobody:
+ * samples taken in it keep it.
  */
 FLAMEPROF_API void flameprof_stub_free(struct flameprof_arena *arena, flameprof_function *stub);
 
@@ -128,8 +131,8 @@ struct flameprof_code_info {
 	enum flameprof_code_kind kind;
 	uintptr_t payload; /* of stubs */
 	/*
-	 * Stays readable for as long as the code exists, and for as long as the process lives when read
-	 * in a handler that interrupted its end.
+	 * Stays readable for as long as the code exists, and for as long as the process lives when
+	 * read in a handler that interrupted its end.
 	 */
 	const char *name;
 };
@@ -177,7 +180,11 @@ FLAMEPROF_API unsigned flameprof_backtrace(
 
 enum flameprof_publish {
 	FLAMEPROF_PUBLISH_PERF_MAP = 1, /* /tmp/perf-PID.map: names for perf report */
-	FLAMEPROF_PUBLISH_JITDUMP = 2,	/* ./jit-PID.dump, for perf inject --jit: names and unwinding */
+	/*
+	 * jit-PID.dump in $JITDUMPDIR or the current folder, for perf inject --jit: names and
+	 * unwinding. Code of the host's is unwound with 32 bytes behind it that are nobody's code.
+	 */
+	FLAMEPROF_PUBLISH_JITDUMP = 2,
 	FLAMEPROF_PUBLISH_GDB = 4,
 	FLAMEPROF_PUBLISH_UNWINDERS = 8, /* libgcc or LLVM libunwind: exceptions through stubs */
 	FLAMEPROF_PUBLISH_LIBUNWIND = 16, /* nongnu libunwind, where the host has it loaded */
@@ -185,15 +192,18 @@ enum flameprof_publish {
 
 /*
  * Tell other tools of all stubs and announced code, those that exist and those to come. Off unless
- * asked for. Children made by fork() go on under their own pid.
+ * asked for. Children made by fork() go on under their own pid. To be asked again after an unwinder
+ * was loaded: those that are there are told, and stay loaded.
  *
  * @what  enum flameprof_publish, or-ed; adds to what was asked for before
  *
- * Returns 0, or the error of the first that cannot be had; the others are on.
+ * Returns 0, or the error of the first that cannot be had; the others are on. -ENOENT: no such
+ * library, or no such folder; -EEXIST: the file is there and not ours; -ENOTSUP: the tool does not
+ * see all of it (perf's map: stubs in pages of a memfd, where other executable memory is refused).
  */
 FLAMEPROF_API int flameprof_publish(unsigned what);
 
-/* What is published now. Context: signal-safe. */
+/* What is published now: a tool whose file can no longer be written is off. Context: signal-safe. */
 FLAMEPROF_API unsigned flameprof_published(void);
 
 /* ---- process images -------------------------------------------------------------------------- */
@@ -208,9 +218,9 @@ struct flameprof_stub_record {
 };
 
 /*
- * For a host that saves an image of its memory: end all stubs, after calling @visit for each of them.
- * Until _resume() arenas hand out what they hand out where there can be no stubs, and no address of
- * theirs is executable.
+ * For a host that saves an image of its memory: end all stubs, after calling @visit for each of
+ * them. Until _resume() arenas hand out what they hand out where there can be no stubs, and no
+ * address of theirs is executable.
  *
  * @visit  may be NULL. Returns 0 to go on; another value ends the walk and is returned, with all
  *         stubs intact

@@ -50,9 +50,9 @@ static inline int wire_control_is_whole(struct wire_control_record *record)
 {
 	switch (record->type) {
 	case WIRE_CONTROL_MODULE:
-		return wire_control_text_fits(
-			       record, offsetof(struct wire_module, path), record->module.path_bytes) &&
-			record->module.build_id_bytes <= WIRE_BUILD_ID_MAX;
+		return wire_control_text_fits(record, offsetof(struct wire_module, path),
+			       record->module.path_bytes) &&
+		       record->module.build_id_bytes <= WIRE_BUILD_ID_MAX;
 	case WIRE_CONTROL_CODE:
 		return wire_control_text_fits(
 			record, offsetof(struct wire_code, name), record->code.name_bytes);

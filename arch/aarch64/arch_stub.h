@@ -9,11 +9,13 @@
 #define ARCH_STUB_CODE_MAX  640
 #define ARCH_STUB_CFI_MAX   24
 #define ARCH_STUB_CIE_BYTES 15
+#define ARCH_STUB_BRIEF_MAX 96
 #define ARCH_STUB_ALIGN     16
 #define ARCH_STUB_FILL      0       /* udf #0 */
 #define ARCH_STUB_REACH     0xffff0 /* of an ldr from a literal */
 /* Guarded pages: indirect calls may only land on bti. */
-#define ARCH_STUB_PROT      (getauxval(AT_HWCAP2) & (1UL << 17) /* HWCAP2_BTI */ ? 0x10 /* PROT_BTI */ : 0)
+#define ARCH_STUB_PROT      (getauxval(AT_HWCAP2) & ARCH_HWCAP2_BTI ? 0x10 /* PROT_BTI */ : 0)
+#define ARCH_HWCAP2_BTI     (1UL << 17)
 #define ARCH_ELF_MACHINE    183 /* EM_AARCH64 */
 
 static inline __attribute__((always_inline)) void arch_registers_here(

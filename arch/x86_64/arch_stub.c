@@ -165,3 +165,46 @@ void arch_stub_place(const struct arch_stub_template *stub, uint8_t *code, int32
 	place_distance(code, stub->payload_at, payload);
 	place_distance(code, stub->target_at, target);
 }
+
+#define LE2(value) (uint8_t)(value), (uint8_t)((value) >> 8)
+#define LE4(value) LE2(value), LE2((value) >> 16)
+#define LE8(value) LE4((value) & 0xffffffff), LE4((value) >> 32)
+
+/* breg16 0; addr start; minus; const2u stride; mod */
+#define OFFSET_IN_STUB 0x80, 0, 0x03, LE8(start), 0x1c, 0x0a, LE2(stride), 0x1d
+
+unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t start,
+	uint32_t stride, uint8_t *room)
+{
+	uint32_t leave = stub->return_at; /* the last instruction before which rbp is the frame's */
+	const uint8_t cfa[] = {
+		OFFSET_IN_STUB,
+		0x12, 0x38, 0x2a, 0x28, LE2(10), /* dup; lit8; ge; bra: rbp is set up */
+		0x35, 0x2a, 0x33, 0x24,		/* lit5; ge; lit3; shl: 8 once rbp is pushed */
+		0x77, 8, 0x22, 0x2f, LE2(14),	/* breg7 8; plus; skip to the end */
+		0x0a, LE2(leave), 0x2b,		/* const2u leave; gt */
+		0x28, LE2(5),			/* bra: it is restored */
+		0x76, 16, 0x2f, LE2(2),		/* breg6 16; skip to the end */
+		0x77, 8,			/* breg7 8 */
+	};
+	const uint8_t rbp[] = {
+		OFFSET_IN_STUB,			/* above the CFA */
+		0x12, 0x35, 0x2d, 0x28, LE2(13), /* dup; lit5; lt; bra: not pushed */
+		0x0a, LE2(leave), 0x2b,		/* const2u leave; gt */
+		0x28, LE2(6),			/* bra: it is restored */
+		0x40, 0x1c, 0x06, 0x2f, LE2(2), /* lit16; minus; deref; skip to the end */
+		0x76, 0,			/* breg6 0 */
+	};
+	unsigned at = 0;
+
+	_Static_assert(5 + sizeof(cfa) + sizeof(rbp) <= ARCH_STUB_BRIEF_MAX, "it fits");
+	room[at++] = 0x0f; /* DW_CFA_def_cfa_expression */
+	room[at++] = sizeof(cfa);
+	memcpy(room + at, cfa, sizeof(cfa));
+	at += sizeof(cfa);
+	room[at++] = 0x16; /* DW_CFA_val_expression of rbp */
+	room[at++] = 6;
+	room[at++] = sizeof(rbp);
+	memcpy(room + at, rbp, sizeof(rbp));
+	return at + (unsigned)sizeof(rbp);
+}

@@ -8,6 +8,7 @@
 #define ARCH_STUB_CODE_MAX  448
 #define ARCH_STUB_CFI_MAX   16
 #define ARCH_STUB_CIE_BYTES 15
+#define ARCH_STUB_BRIEF_MAX 96
 #define ARCH_STUB_ALIGN     16
 #define ARCH_STUB_FILL      0xcc    /* int3 */
 #define ARCH_STUB_REACH     0x7fff0000

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One ring's records into batches: measured first, then copied whole or dropped whole, then given
- * back to the ring. What is read from the ring is checked; the copy is checked again when it is used.
+ * back to the ring. What is read from the ring is checked; the copy is checked again by its
+ * user.
  *
  * Context: the one reader of the ring; the queue's lock sees to that.
  */
@@ -20,7 +21,7 @@ struct harvest {
 	uint32_t index;
 	uint64_t until_ns;
 	uint64_t head;
-	/* The piece measured last: records from..to, of which those from `wrap` on lie at the start. */
+	/* The piece measured last: records from..to; those from `wrap` on lie at the start. */
 	uint64_t from, wrap, to;
 	uint64_t samples, weight;
 	uint64_t damaged_bytes; /* at the end, skipped */

@@ -68,7 +68,7 @@ static inline struct lookup_probe lookup_begin(const struct lookup *table, uint3
 	return (struct lookup_probe){hash >> (32 - table->bits), hash << table->bits};
 }
 
-/* Have the slot where @hash is looked for in the cache when it is needed. The table is not empty. */
+/* Have the slot of @hash in the cache when it is needed. The table is not empty. */
 static inline void lookup_prefetch(const struct lookup *table, uint32_t hash)
 {
 	__builtin_prefetch((const uint32_t *)table->slots.at + lookup_begin(table, hash).at);
@@ -101,7 +101,8 @@ static inline uint32_t lookup_next(const struct lookup *table, struct lookup_pro
 }
 
 /* Put entry @number where @probe ended. The caller has room from lookup_reserve(). */
-static inline void lookup_put(struct lookup *table, const struct lookup_probe *probe, uint32_t number)
+static inline void lookup_put(
+	struct lookup *table, const struct lookup_probe *probe, uint32_t number)
 {
 	((uint32_t *)table->slots.at)[probe->at] = probe->tag | number;
 	table->count++;

@@ -65,8 +65,10 @@ int names_add_module(struct names *names, struct pages_account *account,
 
 void names_cut_modules(struct names *names, uint32_t count)
 {
+	uint16_t *module_of = names->module_of.at;
+
 	while (names->module_count > count)
-		((uint16_t *)names->module_of.at)[names_module(names, --names->module_count)->number] = 0;
+		module_of[names_module(names, --names->module_count)->number] = 0;
 }
 
 /* How many stretches begin at or below @space. */

@@ -28,7 +28,7 @@ static int told_to_fail(void)
 		__atomic_sub_fetch(&pages_fail_in, 1, __ATOMIC_RELAXED) == 0;
 }
 
-/* @old bytes at @at, or nothing at NULL, become @bytes. Returns where, or NULL: nothing happened. */
+/* @old bytes at @at, or nothing at NULL, become @bytes. Returns where, or NULL. */
 static void *map(void *at, size_t old, size_t bytes)
 {
 	void *result;
@@ -38,7 +38,8 @@ static void *map(void *at, size_t old, size_t bytes)
 	if (at)
 		result = mremap(at, old, bytes, MREMAP_MAYMOVE);
 	else
-		result = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		result = mmap(
+			NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (result == MAP_FAILED)
 		return NULL;
 	__atomic_fetch_add(&pages_mapped_bytes, bytes - old, __ATOMIC_RELAXED);

@@ -165,7 +165,8 @@ static void write_location(
 	protobuf_message_number(&w->out, LOCATION_MAPPING, mapping);
 	protobuf_message_number(&w->out, LOCATION_ADDRESS, address);
 	if (function)
-		protobuf_message_pair(&w->out, LOCATION_LINE, LINE_FUNCTION, function, LINE_LINE, 0);
+		protobuf_message_pair(
+			&w->out, LOCATION_LINE, LINE_FUNCTION, function, LINE_LINE, 0);
 	protobuf_message_end(&w->out, PROFILE_LOCATION);
 }
 
@@ -209,8 +210,8 @@ static void write_sample(struct writer *w, const struct profile_stack *stack)
 	protobuf_message_pair(&w->out, SAMPLE_LABEL, LABEL_KEY, PPROF_TEXT_THREAD_ID, LABEL_NUMBER,
 		thread->key.tid);
 	if (thread->name[0])
-		protobuf_message_pair(&w->out, SAMPLE_LABEL, LABEL_KEY, PPROF_TEXT_THREAD, LABEL_STRING,
-			pprof_text_of_thread(p, stack->thread));
+		protobuf_message_pair(&w->out, SAMPLE_LABEL, LABEL_KEY, PPROF_TEXT_THREAD,
+			LABEL_STRING, pprof_text_of_thread(p, stack->thread));
 	protobuf_message_end(&w->out, PROFILE_SAMPLE);
 }
 

@@ -14,8 +14,9 @@
  *
  *   sample types  samples/count, then cpu/nanoseconds (wall/nanoseconds of elapsed time)
  *   labels        "thread_id", a number, and "thread", its name
- *   comments      "title: TEXT"; "dropped: WEIGHT" when samples are missing; "mark: MS TID NAME" for
- *                 each mark: milliseconds since the start with three decimals, the thread, the name
+ *   comments      "title: TEXT"; "dropped: WEIGHT" when samples are missing; for each mark
+ *                 "mark: MS TID NAME": milliseconds since the start with three decimals, the
+ *                 thread, the name
  *   no stack      credit that has none lies in a function "[unsampled]", others in "[no stack]"
  */
 #define PPROF_TITLE	     "title: "

@@ -77,7 +77,8 @@ void pprof_texts_write(
 	for (uint32_t i = 0; i < p->thread_count; i++)
 		protobuf_out_string(out, field, profile_thread(p, i)->name);
 	for (uint32_t i = 0; i < p->names.code_count; i++)
-		protobuf_out_string(out, field, names_string(&p->names, names_code(&p->names, i)->name));
+		protobuf_out_string(
+			out, field, names_string(&p->names, names_code(&p->names, i)->name));
 	for (uint32_t i = 0; i < p->mark_count; i++)
 		write_mark(p, profile_mark(p, i), out, field);
 }

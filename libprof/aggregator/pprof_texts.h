@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The texts of a pprof profile. Their numbers come by arithmetic, not from a table: a fixed few, then
- * two for each module, one for each thread, piece of code and mark.
+ * The texts of a pprof profile. Their numbers come by arithmetic, not from a table: a fixed few,
+ * then two for each module, one for each thread, piece of code and mark.
  */
 #ifndef LIBPROF_AGGREGATOR_PPROF_TEXTS_H
 #define LIBPROF_AGGREGATOR_PPROF_TEXTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile's tables: making them, finding and adding entries, cutting them back. What a sample does
- * to them is store.c, what a reader sees of them profile_read.c.
+ * A profile's tables: making them, finding and adding entries, cutting them back. What a sample
+ * does to them is store.c, what a reader sees of them profile_read.c.
  */
 #include "libprof/aggregator/profile.h"
 
@@ -104,8 +104,8 @@ static uint32_t node_hash(const void *owner, uint32_t number)
 }
 
 /*
- * The hashes are made anew where they are needed: four bytes a node, for a moment. Whether all of it
- * fits is asked first: a full table would otherwise try with each sample.
+ * The hashes are made anew where they are needed: four bytes a node, for a moment. Whether all of
+ * it fits is asked first: a full table would otherwise try with each sample.
  */
 static int grow_node_lookup(struct flameprof_profile *p, uint32_t n)
 {

@@ -66,7 +66,7 @@ struct profile_mark {
 };
 
 struct flameprof_profile {
-	struct pages_account account; /* its limit is lower while samples come: names need room, too */
+	struct pages_account account; /* with a lower limit while samples come: names need room */
 	size_t limit_bytes;
 	uint64_t period_ns;
 	enum flameprof_clock clock;
@@ -115,7 +115,8 @@ static inline struct profile_stack *profile_stack(const struct flameprof_profile
 	return (struct profile_stack *)p->stacks.at + index;
 }
 
-static inline struct profile_thread *profile_thread(const struct flameprof_profile *p, uint32_t index)
+static inline struct profile_thread *profile_thread(
+	const struct flameprof_profile *p, uint32_t index)
 {
 	return (struct profile_thread *)p->threads.at + index;
 }

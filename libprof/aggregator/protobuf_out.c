@@ -90,8 +90,10 @@ void protobuf_out_number(struct protobuf_out *out, uint32_t field, uint64_t valu
 /* How many bytes the valid UTF-8 character at @s has, 0 when there is none. Source: RFC 3629. */
 static unsigned utf8_bytes(const uint8_t *s)
 {
-	unsigned n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+	unsigned n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 
+	if ((s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4)
+		return 0;
 	for (unsigned i = 1; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Protocol buffers onto a descriptor, field by field, through fixed buffers. A message inside another
- * is built first, because its length comes before it; there is one such level.
+ * Protocol buffers onto a descriptor, field by field, through fixed buffers. A message inside
+ * another is built first, because its length comes before it; there is one such level.
  * Encoding: https://protobuf.dev/programming-guides/encoding/
  *
  * The first failure is kept in `error`, and what follows does nothing.

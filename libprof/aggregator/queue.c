@@ -19,7 +19,8 @@ int queue_init(struct queue *queue, size_t limit_bytes, uint32_t *doorbell)
 {
 	*queue = (struct queue){
 		.limit_bytes = limit_bytes,
-		.batch_bytes = limit_bytes / 8 > WIRE_RECORD_MAX ? limit_bytes / 8 : WIRE_RECORD_MAX,
+		.batch_bytes =
+			limit_bytes / 8 > WIRE_RECORD_MAX ? limit_bytes / 8 : WIRE_RECORD_MAX,
 		.doorbell = doorbell,
 	};
 	return -pthread_mutex_init(&queue->lock, NULL);
@@ -136,7 +137,8 @@ static int keep_block(struct queue *queue, struct queue_item *item)
 }
 
 /* Lock held. Returns bytes taken out of the ring; *@queued becomes 1 when a batch was queued. */
-static size_t harvest(struct queue *queue, void *arena, uint32_t ring, uint64_t until_ns, int *queued)
+static size_t harvest(
+	struct queue *queue, void *arena, uint32_t ring, uint64_t until_ns, int *queued)
 {
 	struct harvest h;
 	size_t bytes = 0;
@@ -227,7 +229,8 @@ static int give_up(struct barrier *barrier)
 
 int queue_wait(struct barrier *barrier, int timeout_ms)
 {
-	uint64_t deadline_ns = clock_monotonic_ns() + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * NS_PER_MS;
+	uint64_t deadline_ns =
+		clock_monotonic_ns() + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * NS_PER_MS;
 	int limited = timeout_ms >= 0;
 
 	for (;;) {

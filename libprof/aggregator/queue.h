@@ -9,8 +9,8 @@
  * nothing of it. Bytes of waiting and of taken batches have one hard ceiling; a batch that would
  * pass it is dropped whole, newest first, and counted.
  *
- * `lock` protects every field below it, and the reading side of the rings. Nobody waits for anything
- * while holding it.
+ * `lock` protects every field below it, and the reading side of the rings. Nobody waits for
+ * anything while holding it.
  */
 #ifndef LIBPROF_AGGREGATOR_QUEUE_H
 #define LIBPROF_AGGREGATOR_QUEUE_H
@@ -59,11 +59,11 @@ enum barrier_state {
 
 /* Lies in the memory of the flush that waits for it. */
 struct barrier {
-	uint32_t state; /* atomic, futex: enum barrier_state; leaves WAITING under the queue's lock */
+	uint32_t state; /* atomic, futex: enum barrier_state; changes under the queue's lock */
 	int error;      /* valid when DONE */
 	struct flameprof_profile *next; /* an empty profile, made by the caller */
 	struct flameprof_profile *result; /* the one that ended here, when DONE */
-	uint64_t boundary_ns; /* CLOCK_MONOTONIC: the profile ends here; set by queue_add_barrier() */
+	uint64_t boundary_ns; /* CLOCK_MONOTONIC, by queue_add_barrier(): the profile ends here */
 	struct queue *queue;	/* the queue's own business, as is: */
 	struct queue_item item;
 };
@@ -78,12 +78,12 @@ struct queue_counters {
 struct queue {
 	size_t limit_bytes;
 	size_t batch_bytes; /* an eighth of the limit, at least one largest record */
-	uint32_t *doorbell; /* futex of whoever takes; rung after every harvest that queued something */
+	uint32_t *doorbell; /* futex of whoever takes; rung when something was queued */
 	pthread_mutex_t lock;
 	struct queue_item *first, *last;
 	size_t pending_bytes; /* waiting and taken, whole pages, headers included */
-	/* Blocks of batches that are done, kept for the next: a new one costs a page fault for every
-	 * few samples. At most an eighth of the limit, not part of pending_bytes. */
+	/* Blocks of batches that are done, kept for the next: a new one costs a page fault for
+	 * every few samples. At most an eighth of the limit, not part of pending_bytes. */
 	struct queue_item *spare;
 	size_t spare_bytes;
 	struct queue_counters counters;
@@ -97,9 +97,9 @@ void queue_release(struct queue *queue);
 
 /*
  * Move what @ring holds, up to the first record later than @until_ns, into batches, and give the
- * bytes back to the ring. A batch that would pass the ceiling, or for which the kernel has no memory,
- * is dropped. Behind a damaged record nothing can be told apart: the rest is counted as damaged.
- * Never blocks on anything but the lock.
+ * bytes back to the ring. A batch that would pass the ceiling, or for which the kernel has no
+ * memory, is dropped. Behind a damaged record nothing can be told apart: the rest is counted as
+ * damaged. Never blocks on anything but the lock.
  * Returns bytes moved, dropped or damaged.
  */
 size_t queue_harvest(struct queue *queue, void *arena, uint32_t ring, uint64_t until_ns);
@@ -115,8 +115,9 @@ int queue_add_barrier(struct queue *queue, void *arena, const uint64_t *rings,
 
 /*
  * Wait for @barrier at most @timeout_ms (-1: without limit).
- * Returns 0 with barrier->result owned by the caller, -ETIMEDOUT, -ECANCELED, or the worker's error;
- * on failure the worker will not touch @barrier any more and barrier->next is still the caller's.
+ * Returns 0 with barrier->result owned by the caller, -ETIMEDOUT, -ECANCELED, or the worker's
+ * error; on failure the worker will not touch @barrier any more and barrier->next is still the
+ * caller's.
  */
 int queue_wait(struct barrier *barrier, int timeout_ms);
 

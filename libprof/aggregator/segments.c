@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a mapped module's program headers. It may be unmapped at any moment, so the kernel does the
- * reading: it answers with an error where a load would be a fault.
+ * Reading a mapped module's program headers. It may be unmapped at any moment, so the kernel does
+ * the reading: it answers with an error where a load would be a fault.
  */
 #include "libprof/aggregator/segments.h"
 
@@ -20,8 +20,10 @@ static int read_memory(uint64_t address, void *to, size_t bytes)
 	struct iovec local = {to, bytes};
 	struct iovec remote = {(void *)(uintptr_t)address, bytes};
 
-	return arch_syscall6(SYS_process_vm_readv, getpid(), (long)&local, 1, (long)&remote, 1, 0) ==
-		(long)bytes;
+	long n = arch_syscall6(
+		SYS_process_vm_readv, getpid(), (long)&local, 1, (long)&remote, 1, 0);
+
+	return n == (long)bytes;
 }
 
 static int is_elf(const ElfW(Ehdr) *header)
@@ -33,15 +35,15 @@ static int is_elf(const ElfW(Ehdr) *header)
 static void add(struct names_module *module, const ElfW(Phdr) *segment)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t start = (module->bias + segment->p_vaddr) & -page;
-	uint64_t end = (module->bias + segment->p_vaddr + segment->p_filesz + page - 1) & -page;
+	uint64_t first = module->bias + segment->p_vaddr;
 
-	if (start < module->start || end > ((module->end + page - 1) & -page) || start >= end ||
+	if (first < module->start || first >= module->end || !segment->p_filesz ||
+		segment->p_filesz > module->end - first ||
 		segment->p_vaddr % page != segment->p_offset % page)
 		return;
 	module->segment[module->segments++] = (struct names_segment){
-		.start = start,
-		.end = end,
+		.start = first & -page,
+		.end = (first + segment->p_filesz + page - 1) & -page,
 		.file_offset = segment->p_offset & -page,
 	};
 }

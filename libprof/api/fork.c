@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "arch/syscall.h"
 #include "libprof/api/session.h"
@@ -17,13 +18,18 @@
 
 static void reset_in_child(void)
 {
+	int is_arena_copied = session.is_arena_copied;
+
 	if (!sampler.hosted)
 		return;
+	if (is_arena_copied)
+		madvise(sampler.arena, WIRE_ARENA_BYTES, MADV_DONTNEED);
 	sampler_reset_in_child();
 	tasks_reset_in_child();
 	/* Our handler is in the child's kernel entry, too. */
 	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
 	memset(&session, 0, sizeof(session));
+	session.is_arena_copied = is_arena_copied;
 	session.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	session.end_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	session.counts_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

@@ -2,8 +2,8 @@
 /*
  * One profiler for a process that holds two copies of the library: libflameprof.a in the program,
  * and libflameprof.so beside it, by LD_PRELOAD or as somebody's dependency. The shared one sees
- * threads, forks and signals, and may be flamerun's: it is the profiler, and the copy in the program
- * passes on what it is asked.
+ * threads, forks and signals, and may be flamerun's: it is the profiler, and the copy in the
+ * program passes on what it is asked.
  */
 #ifndef LIBPROF_API_INJECTED_H
 #define LIBPROF_API_INJECTED_H

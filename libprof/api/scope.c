@@ -157,8 +157,6 @@ void scope_end_left(const void *frame)
 {
 	int saved_errno = errno;
 
-	if (!__atomic_load_n(&running.ticket, __ATOMIC_RELAXED))
-		return;
 	pthread_mutex_lock(&lock);
 	if (is_left((uintptr_t)frame))
 		leave(FLAMEPROF_SCOPE_LEFT);

@@ -43,6 +43,7 @@ struct session_seen {
 };
 
 struct session {
+	int is_arena_copied; /* the kernel does not empty a fork child's arena: fork.c does */
 	uint32_t status; /* atomic: enum flameprof_status; what flameprof_status() answers */
 
 	pthread_mutex_t lock;

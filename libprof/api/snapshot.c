@@ -21,7 +21,7 @@
 #include "libprof/api/session.h"
 #include "libprof/api/snapshot_settings.h"
 #include "libprof/sampler/clock.h"
-#include "libprof/sampler/tasks.h"
+#include "libprof/sampler/own_threads.h"
 
 #define NAME_BYTES  24
 /* How long the end of the program waits for a picture. */
@@ -128,7 +128,7 @@ static int start_thread(void)
 	snapshot_requests.pid = (int32_t)getpid();
 	snapshot_requests.count = 0;
 	is_busy = 0;
-	error = tasks_begin_own(&thread, NULL, wait_for_signals, NULL);
+	error = own_threads_begin(&thread, NULL, wait_for_signals, NULL);
 	if (!error)
 		pthread_detach(thread);
 	return error;

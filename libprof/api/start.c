@@ -17,6 +17,7 @@
 #include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/own_signal.h"
+#include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/stack.h"
 #include "libprof/sampler/tasks.h"
@@ -41,13 +42,10 @@ static int map_arena(void)
 	madvise(arena, WIRE_ARENA_BYTES, MADV_DONTDUMP);
 	/* A first sample must not clear two megabytes. */
 	madvise(arena, WIRE_ARENA_BYTES, MADV_NOHUGEPAGE);
-	/* A fork child has no use for what is in it, and no session either: fork.c. */
-	if (madvise(arena, WIRE_ARENA_BYTES, MADV_WIPEONFORK)) {
-		munmap(arena, WIRE_ARENA_BYTES);
-		return -ENOSYS;
-	}
-	sampler.hosted = 1;
-	sampler.arena = arena;
+	/* A fork child has no use for what is in it, and no session either. */
+	session.is_arena_copied = madvise(arena, WIRE_ARENA_BYTES, MADV_WIPEONFORK) != 0;
+	__atomic_store_n(&sampler.hosted, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&sampler.arena, arena, __ATOMIC_RELEASE);
 	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
 	return 0;
 }
@@ -59,7 +57,9 @@ static int check_process(void)
 
 	if (unwind_find_object((uintptr_t)check_process, &module, NULL) == -ENOSYS)
 		return -ENOSYS;
-	if (injected_is_there() || (!sampler.hosted && sampler.arena))
+	/* Another thread may be about to make an arena of ours. */
+	if (injected_is_there() || (__atomic_load_n(&sampler.arena, __ATOMIC_ACQUIRE) &&
+					   !__atomic_load_n(&sampler.hosted, __ATOMIC_RELAXED)))
 		return -EBUSY;
 	/* System calls are forbidden to it, and a handler's return is one. */
 	return sampler.quit ? -EPERM : 0;
@@ -137,6 +137,20 @@ static int begin_sampling(const struct settings *settings)
 	return sampler_start(arena, 0, NULL);
 }
 
+/* Known from the first sample on: where the kernel must not read for us, it would be cut short. */
+static void publish_stack(struct sampler_thread *thread)
+{
+	pthread_attr_t attributes;
+	void *lo = NULL;
+	size_t bytes = 0;
+
+	if (pthread_getattr_np(pthread_self(), &attributes))
+		return;
+	if (!pthread_attr_getstack(&attributes, &lo, &bytes))
+		stack_publish_own(thread, (uintptr_t)lo, (uintptr_t)lo + bytes);
+	pthread_attr_destroy(&attributes);
+}
+
 /*
  * The calling thread is armed at once, whatever /proc can tell of the others; not the one that
  * takes snapshots.
@@ -145,13 +159,15 @@ static void arm_this_thread(void)
 {
 	struct sampler_thread *thread;
 
-	if (tasks_is_own((uint32_t)arch_syscall0(SYS_gettid)))
+	if (own_threads_have((uint32_t)arch_syscall0(SYS_gettid)))
 		return;
 	thread = sampler_thread_claim();
 	if (!thread)
 		return;
 	if ((uint32_t)arch_syscall0(SYS_gettid) == sampler.pid)
 		stack_publish_main(thread);
+	else
+		publish_stack(thread);
 	thread = tasks_arm_self(thread);
 	if (thread && libc_calls.watch_end)
 		libc_calls.watch_end(thread);
@@ -167,7 +183,7 @@ static int begin_worker(const struct settings *settings)
 	__atomic_store_n(&session.ending, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&session.done, 0, __ATOMIC_RELAXED);
 	diagnostics_begin();
-	error = tasks_begin_own(&session.worker, NULL, worker_main, NULL);
+	error = own_threads_begin(&session.worker, NULL, worker_main, NULL);
 	if (error) {
 		diagnostics_end();
 		queue_release(&session.queue);

@@ -41,7 +41,7 @@ static struct unwind_bounds bounds_of(struct sampler_thread *thread, uintptr_t s
 	uintptr_t hi = __atomic_load_n(&thread->stack_hi, __ATOMIC_ACQUIRE);
 	struct unwind_bounds bounds = {0, 0};
 
-	if (!hi && !thread->seen_sp) {
+	if (!hi && !__atomic_load_n(&thread->seen_sp, __ATOMIC_RELAXED)) {
 		thread->seen_self = (uintptr_t)pthread_self();
 		__atomic_store_n(&thread->seen_sp, sp, __ATOMIC_RELEASE);
 	}

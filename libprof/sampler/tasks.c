@@ -5,34 +5,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
-#include <sched.h>
-#include <signal.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/libc_calls.h"
+#include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/stack.h"
 #include "libprof/sampler/text.h"
-
-#define OWN_THREADS_MAX 16
-#define OWN_STACK_BYTES (256u << 10)
 
 /*
  * `lock` makes "nobody samples this thread yet, so I do" one step, for a thread at its birth and
  * for the rescan. Handlers never take it, and nobody waits for anything while holding it.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-static uint32_t own_tids[OWN_THREADS_MAX]; /* atomic: 0: free */
-/*
- * Atomic: threads of our own whose making began, and of them those in own_tids. A list of tasks
- * read while they differ, or before `begun` moved, may name one that own_tids lacks.
- */
-static uint32_t own_begun, own_known;
 
 /* The tids that are sampled, for one rescan: open addressing, index + 1 of the entry. */
 #define TABLE_SIZE (4u * WIRE_RINGS)
@@ -63,115 +51,15 @@ struct sampler_thread *tasks_arm_self(struct sampler_thread *thread)
 			thread = NULL;
 	}
 	pthread_mutex_unlock(&lock);
-	if (before)
+	if (before && hi)
 		stack_publish_own(thread, lo, hi);
 	return thread;
-}
-
-/* ---- threads of our own ------------------------------------------------------------------------
- */
-
-int tasks_is_own(uint32_t tid)
-{
-	for (unsigned i = 0; i < OWN_THREADS_MAX; i++)
-		if (__atomic_load_n(&own_tids[i], __ATOMIC_ACQUIRE) == tid)
-			return 1;
-	return 0;
 }
 
 static int is_alive(uint32_t tid)
 {
 	return clock_cpu_ns(clock_of_thread((int32_t)tid)) != 0;
 }
-
-/* Its id stays until the kernel has forgotten it: a thread is in the list a little longer than
- * alive. */
-static int remember_own(uint32_t tid)
-{
-	for (unsigned i = 0; i < OWN_THREADS_MAX; i++) {
-		uint32_t seen = __atomic_load_n(&own_tids[i], __ATOMIC_RELAXED);
-
-		if ((!seen || !is_alive(seen)) &&
-			__atomic_compare_exchange_n(
-				&own_tids[i], &seen, tid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			return 0;
-	}
-	return -EAGAIN;
-}
-
-static void forget_dead_own(void)
-{
-	for (unsigned i = 0; i < OWN_THREADS_MAX; i++) {
-		uint32_t seen = __atomic_load_n(&own_tids[i], __ATOMIC_RELAXED);
-
-		if (seen && !is_alive(seen))
-			__atomic_compare_exchange_n(
-				&own_tids[i], &seen, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-	}
-}
-
-/* In the creator's frame, until the new thread has said what it has to say. */
-struct birth {
-	void *(*start)(void *);
-	void *argument;
-	int error;
-	uint32_t tid; /* atomic, futex: 0 until then */
-};
-
-static void *own_thread_begins(void *argument)
-{
-	struct birth *birth = argument;
-	void *(*start)(void *) = birth->start;
-	void *start_argument = birth->argument;
-	uint32_t tid = (uint32_t)arch_syscall0(SYS_gettid);
-	int error = remember_own(tid);
-
-	arch_syscall2(SYS_prctl, PR_SET_NAME, "flameprof");
-	birth->error = error;
-	__atomic_store_n(&birth->tid, tid, __ATOMIC_RELEASE);
-	/* The creator may be gone from its frame by now: the address is only one to wake at. */
-	arch_syscall3(SYS_futex, &birth->tid, FUTEX_WAKE_PRIVATE, 1);
-	return error ? NULL : start(start_argument);
-}
-
-static int create(pthread_t *id, struct birth *birth)
-{
-	sigset_t all, before;
-	pthread_attr_t attributes;
-	int error = pthread_attr_init(&attributes);
-
-	if (error)
-		return -error;
-	pthread_attr_setstacksize(&attributes, OWN_STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = libc_calls.pthread_create(id, &attributes, own_thread_begins, birth);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return -error;
-}
-
-int tasks_begin_own(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument)
-{
-	struct birth birth = {.start = start, .argument = argument};
-	int error;
-
-	__atomic_fetch_add(&own_begun, 1, __ATOMIC_SEQ_CST);
-	error = create(id, &birth);
-	while (!error && !__atomic_load_n(&birth.tid, __ATOMIC_ACQUIRE))
-		arch_syscall4(SYS_futex, &birth.tid, FUTEX_WAIT_PRIVATE, 0, NULL);
-	__atomic_fetch_add(&own_known, 1, __ATOMIC_SEQ_CST);
-	if (error)
-		return error;
-	if (birth.error)
-		pthread_join(*id, NULL);
-	else if (tid)
-		*tid = (int32_t)birth.tid;
-	return birth.error;
-}
-
-/* ---- the list of all threads -------------------------------------------------------------------
- */
 
 static unsigned hash_tid(uint32_t tid)
 {
@@ -245,14 +133,14 @@ static int arm_other(uint32_t tid)
 	return 0;
 }
 
-/* One thread of the list. @begun is own_begun from before the list was read. */
+/* One thread of the list. @begun is own_threads_begun() from before the list was read. */
 static int meet(uint32_t tid, uint32_t begun)
 {
 	struct sampler_thread *thread = table_find(tid);
 	uint64_t cpu_ns;
 
 	if (!thread) {
-		if (tasks_is_own(tid) || __atomic_load_n(&own_begun, __ATOMIC_SEQ_CST) != begun)
+		if (own_threads_have(tid) || !own_threads_are_known(begun))
 			return 0;
 		return arm_other(tid);
 	}
@@ -321,8 +209,7 @@ static long read_list(int fd, uint32_t begun, uint32_t *refused)
 
 int tasks_rescan(void)
 {
-	uint32_t known = __atomic_load_n(&own_known, __ATOMIC_SEQ_CST);
-	uint32_t begun = __atomic_load_n(&own_begun, __ATOMIC_SEQ_CST);
+	uint32_t begun = own_threads_begun();
 	uint32_t refused = 0;
 	long fd, n;
 
@@ -335,10 +222,9 @@ int tasks_rescan(void)
 		return (int)fd;
 	if (!++this_round)
 		this_round = 1;
-	forget_dead_own();
+	own_threads_forget_dead();
 	table_fill();
-	/* One of ours is being born: new ones have to wait, `begun` is made not to match. */
-	n = read_list((int)fd, begun == known ? begun : begun - 1, &refused);
+	n = read_list((int)fd, begun, &refused);
 	arch_syscall1(SYS_close, fd);
 	if (n == 0)
 		bury_the_gone();
@@ -349,6 +235,5 @@ int tasks_rescan(void)
 void tasks_reset_in_child(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	memset(own_tids, 0, sizeof(own_tids));
-	own_known = own_begun;
+	own_threads_reset_in_child();
 }

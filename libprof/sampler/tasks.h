@@ -7,7 +7,6 @@
 #ifndef LIBPROF_SAMPLER_TASKS_H
 #define LIBPROF_SAMPLER_TASKS_H
 
-#include <pthread.h>
 #include <stdint.h>
 
 #include "libprof/sampler/sampler.h"
@@ -25,17 +24,6 @@ struct sampler_thread *tasks_arm_self(struct sampler_thread *thread);
  * Returns 0, or -errno when the list can't be read. Context: one thread at a time, not a handler.
  */
 int tasks_rescan(void);
-
-/*
- * Begin a thread of the profiler's own, all signals blocked: it is never sampled. It runs @start
- * under the name "flameprof". The caller joins or detaches *@id.
- * @tid  gets its kernel id; NULL: nobody asks
- * Returns 0 or -errno. Context: any thread, not a handler.
- */
-int tasks_begin_own(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument);
-
-/* Is @tid, alive, such a thread? Context: signal-safe. */
-int tasks_is_own(uint32_t tid);
 
 /* In a fork child: no thread but the calling one, no lock held. */
 void tasks_reset_in_child(void);

@@ -3,14 +3,18 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/fork.h"
 #include "libprof/trampoline/publish.h"
 
-/* Code of an arena's first chunk, and of the largest ones; each is twice as large as the last. */
+/*
+ * Code of an arena's first chunk, and of the largest ones; each is four times as large as the last.
+ * Few large ones, because some unwinders go through all they are told of.
+ */
 #define FIRST_BYTES 4096u
-#define MOST_BYTES  (256u << 10)
+#define MOST_BYTES  (1u << 20)
 
 #define SLOT_MASK ((1u << ARENA_SLOT_BITS) - 1)
 
@@ -86,7 +90,7 @@ static struct region_slot *take_unused(struct chunk *chunk)
 /* One chunk more. Context: arena->lock held. */
 static int grow(struct flameprof_arena *arena)
 {
-	uint32_t bytes = FIRST_BYTES << (arena->chunks < 16 ? arena->chunks : 16);
+	uint32_t bytes = FIRST_BYTES << 2 * (arena->chunks < 8 ? arena->chunks : 8);
 	uint32_t stride = REGION_STRIDE(arena->stub.code_bytes);
 	struct chunk *chunk;
 	int error;
@@ -183,10 +187,10 @@ void arena_drop_chunks(struct flameprof_arena *arena)
 static int check_signature(
 	const struct flameprof_signature *signature, struct arch_stub_shape *shape)
 {
-	for (unsigned i = 0; i < sizeof(signature->reserved) / sizeof(signature->reserved[0]); i++) {
-		if (signature->reserved[i])
-			return -EINVAL;
-	}
+	static const struct flameprof_signature zero;
+
+	if (memcmp(signature->reserved, zero.reserved, sizeof(zero.reserved)))
+		return -EINVAL;
 	shape->stack_words = signature->stack_words;
 	shape->integer_arguments = signature->integer_arguments;
 	shape->memory_result = signature->memory_result != 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An arena: chunks of equal stubs, and which of their slots are free. Making and freeing a stub takes
- * no lock: a slot that was never used comes by one addition, a freed one from a list by one exchange.
+ * An arena: chunks of equal stubs, and which of their slots are free. Making and freeing a stub
+ * takes no lock: a slot that was never used comes by one addition, a freed one from a list by one
+ * exchange.
  */
 #ifndef LIBPROF_TRAMPOLINE_ARENA_H
 #define LIBPROF_TRAMPOLINE_ARENA_H
@@ -22,9 +23,9 @@ struct flameprof_arena {
 	struct arch_stub_template stub;
 	uint32_t status; /* atomic: enum flameprof_stub_status */
 	/*
-	 * The freed slots, last in first out; atomic. Low half: chunk number << 20 | slot, plus 1; 0:
-	 * none. High half: counts the changes, so that a list that looks the same and is not is told
-	 * apart. A free slot's payload is the low half for the one below it.
+	 * The freed slots, last in first out; atomic. Low half: chunk number << 20 | slot, plus 1;
+	 * 0: none. High half: counts the changes, so that a list that looks the same and is not is
+	 * told apart. A free slot's payload is the low half for the one below it.
 	 */
 	uint64_t free_list;
 	struct chunk *current; /* atomic: where slots that were never used come from */

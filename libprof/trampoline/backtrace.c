@@ -15,8 +15,8 @@
 #include "libprof/unwind/memory.h"
 
 /*
- * Where process_vm_readv(2) is missing or refused. rt_sigprocmask(2) reads its set before it refuses
- * an unknown `how`, so it tells what can be read.
+ * Where process_vm_readv(2) is missing or refused. rt_sigprocmask(2) reads its set before it
+ * refuses an unknown `how`, so it tells what can be read.
  */
 static int read_where_probed(uintptr_t address, uintptr_t *value)
 {
@@ -68,7 +68,7 @@ static void fill_in(
 	}
 }
 
-/* How many of the first @count words are frames of ours, inside of the one that @caller returns to. */
+/* How many of the first words are frames of ours, inside of the one that @caller returns to. */
 static unsigned count_own(const uint64_t *words, unsigned count, uintptr_t caller)
 {
 	unsigned own = 0;
@@ -108,7 +108,7 @@ static __attribute__((noinline)) unsigned walk(const void *ucontext,
 	return count;
 }
 
-/* Without a frame of its own where the compiler jumps: the other copy sees our caller as its own. */
+/* Without a frame where the compiler jumps: the other copy sees our caller as its own. */
 unsigned flameprof_backtrace(
 	const void *ucontext, struct flameprof_backtrace_frame *frames, unsigned room)
 {

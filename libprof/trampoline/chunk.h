@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chunk of equal stubs: one mapping, pages of code and call-frame information (emit.h), then pages
- * of data that begin with struct chunk. Its addresses and its data are kept for ever, because
+ * A chunk of equal stubs: one mapping, pages of code and call-frame information (emit.h), then
+ * pages of data that begin with struct chunk. Its addresses and its data are kept for ever, because
  * handlers read them without asking; its code goes when its arena does, and comes back, maybe
  * another, when an arena takes the chunk again.
  *

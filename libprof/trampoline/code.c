@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's own code. A struct code is never freed: its region is read by handlers; removed ones are
- * used again.
+ * The host's own code. A struct code is never freed: its region is read by handlers; removed ones
+ * are used again.
  */
 #include "libprof/trampoline/code.h"
 
@@ -75,6 +75,7 @@ static void describe(struct code *code, uintptr_t start, size_t bytes,
 	region->cfi_end = index->cfi_end;
 	region->eh_frame = eh_frame;
 	region->eh_frame_bytes = index->eh_frame_bytes;
+	region->brief_frame = NULL;
 	region->of_file = 0;
 	region->owner = code;
 	region->published = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stubs of a process that holds two copies of the library (libprof/api/injected.h): those of the
- * profiler's copy. The copy in the program passes on what it is asked.
+ * The stubs of a process that holds two copies of the library (libprof/api/injected.h): those of
+ * the profiler's copy. The copy in the program passes on what it is asked.
  */
 #ifndef LIBPROF_TRAMPOLINE_ELSEWHERE_H
 #define LIBPROF_TRAMPOLINE_ELSEWHERE_H
@@ -35,8 +35,8 @@ struct elsewhere {
 extern struct elsewhere elsewhere __attribute__((visibility("hidden")));
 
 /*
- * Look for the other copy's functions with @find, which gets a name and our own function of that name
- * and returns NULL when there is no other. Context: a constructor.
+ * Look for the other copy's functions with @find, which gets a name and our own function of that
+ * name and returns NULL when there is no other. Context: a constructor.
  */
 void elsewhere_find(void *(*find)(const char *name, const void *own));
 

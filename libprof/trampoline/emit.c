@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Source: LSB Core, "Exception Frames" (.eh_frame, .eh_frame_hdr). All pointers are relative, so that
- * the same bytes are right wherever the pages are mapped.
- */
+/* Source: LSB Core, "Exception Frames" (.eh_frame, .eh_frame_hdr). */
 #include "libprof/trampoline/emit.h"
 
 #include <string.h>
@@ -12,6 +9,7 @@
 #define HEADER_BYTES 12u /* four encodings, where .eh_frame is, how many entries */
 #define ENTRY_BYTES  8u
 #define CIE_BYTES    ((8 + ARCH_STUB_CIE_BYTES + 7) & ~7u)
+#define BRIEF_FDE_BYTES ((FDE_FIXED + ARCH_STUB_BRIEF_MAX + 7) & ~7u)
 #define FDE_FIXED    17u /* length, CIE, first pc, range, length of the augmentation: none */
 
 static uint32_t fde_bytes(const struct arch_stub_template *stub)
@@ -26,11 +24,18 @@ uint32_t emit_stride(const struct arch_stub_template *stub)
 
 void emit_plan(const struct arch_stub_template *stub, uint32_t slots, struct emit_plan *out)
 {
+	uint8_t program[ARCH_STUB_BRIEF_MAX];
+
 	*out = (struct emit_plan){.stub = stub, .slots = slots, .stride = emit_stride(stub)};
 	out->code_bytes = slots * out->stride;
 	out->header_at = (out->code_bytes + 15) & ~15u;
 	out->frame_at = (out->header_at + HEADER_BYTES + ENTRY_BYTES * slots + 7) & ~7u;
-	out->end_at = out->frame_at + CIE_BYTES + slots * fde_bytes(stub) + 4;
+	out->frame_end = out->frame_at + CIE_BYTES + slots * fde_bytes(stub) + 4;
+	out->end_at = out->frame_end;
+	if (arch_stub_brief_cfi(stub, 0, out->stride, program)) {
+		out->brief_at = (out->frame_end + 7) & ~7u;
+		out->end_at = out->brief_at + CIE_BYTES + BRIEF_FDE_BYTES + 4;
+	}
 }
 
 static void put_u32(uint8_t *room, uint32_t at, uint32_t value)
@@ -50,11 +55,23 @@ static void write_code(const struct emit_plan *plan, uint8_t *room)
 	}
 }
 
-static void write_cie(const struct emit_plan *plan, uint8_t *room)
+static void write_cie(uint8_t *room, uint32_t at)
 {
-	put_u32(room, plan->frame_at, CIE_BYTES - 4);
-	put_u32(room, plan->frame_at + 4, 0);
-	memcpy(room + plan->frame_at + 8, arch_stub_cie, ARCH_STUB_CIE_BYTES);
+	put_u32(room, at, CIE_BYTES - 4);
+	put_u32(room, at + 4, 0);
+	memcpy(room + at + 8, arch_stub_cie, ARCH_STUB_CIE_BYTES);
+}
+
+static void write_brief(const struct emit_plan *plan, uintptr_t start, uint8_t *room)
+{
+	uint32_t at = plan->brief_at + CIE_BYTES;
+
+	write_cie(room, plan->brief_at);
+	put_u32(room, at, BRIEF_FDE_BYTES - 4);
+	put_u32(room, at + 4, at + 4 - plan->brief_at);
+	put_u32(room, at + 8, 0 - (at + 8));
+	put_u32(room, at + 12, plan->code_bytes);
+	arch_stub_brief_cfi(plan->stub, start, plan->stride, room + at + FDE_FIXED);
 }
 
 static void write_fdes(const struct emit_plan *plan, uint8_t *room)
@@ -77,7 +94,7 @@ static void write_fdes(const struct emit_plan *plan, uint8_t *room)
 	}
 }
 
-void emit_write(const struct emit_plan *plan, uint8_t *room)
+void emit_write(const struct emit_plan *plan, uintptr_t start, uint8_t *room)
 {
 	/* Version; .eh_frame: pcrel | sdata4, count: udata4, table: datarel | sdata4. */
 	static const uint8_t encodings[] = {1, 0x1b, 0x03, 0x3b};
@@ -87,6 +104,8 @@ void emit_write(const struct emit_plan *plan, uint8_t *room)
 	memcpy(room + plan->header_at, encodings, sizeof(encodings));
 	put_u32(room, plan->header_at + 4, plan->frame_at - (plan->header_at + 4));
 	put_u32(room, plan->header_at + 8, plan->slots);
-	write_cie(plan, room);
+	write_cie(room, plan->frame_at);
 	write_fdes(plan, room);
+	if (plan->brief_at)
+		write_brief(plan, start, room);
 }

@@ -5,7 +5,8 @@
  *
  *	code           stub, fill, stub, fill, ...        every `stride` bytes
  *	.eh_frame_hdr  a search table, one entry a stub   at `header_at`
- *	.eh_frame      one CIE, one FDE a stub, 0         at `frame_at`, up to `end_at`
+ *	.eh_frame      one CIE, one FDE a stub, 0         at `frame_at`, up to `frame_end`
+ *	brief one      one CIE, one FDE for all, 0        at `brief_at`, up to `end_at`
  *
  * The data behind these pages has a word for each stub, its payload, and one for all, the target.
  */
@@ -24,6 +25,8 @@ struct emit_plan {
 	uint32_t code_bytes; /* of all stubs: slots * stride */
 	uint32_t header_at;
 	uint32_t frame_at;
+	uint32_t frame_end;
+	uint32_t brief_at; /* 0: there is none */
 	uint32_t end_at;
 	/* To be filled in by the caller, in bytes from the first stub: */
 	uint32_t target_at;
@@ -34,8 +37,8 @@ struct emit_plan {
 /* How many bytes @slots stubs of @stub take, into @out. */
 void emit_plan(const struct arch_stub_template *stub, uint32_t slots, struct emit_plan *out);
 
-/* Write plan->end_at bytes to @room, to run from any address. */
-void emit_write(const struct emit_plan *plan, uint8_t *room);
+/* Write plan->end_at bytes to @room, to run at @start. */
+void emit_write(const struct emit_plan *plan, uintptr_t start, uint8_t *room);
 
 /* Bytes from one stub to the next. */
 uint32_t emit_stride(const struct arch_stub_template *stub);

@@ -16,8 +16,8 @@
  * @write    writes the code: @room is where to write to, @start where it will run
  * @of_file  gets whether the pages are a memfd's
  *
- * Returns 0; -ENOMEM; -EACCES when executable memory is refused: the pages are readable and writable
- * then.
+ * Returns 0; -ENOMEM; -EACCES when executable memory is refused: the pages are readable and
+ * writable then.
  */
 int executable_make(uintptr_t start, size_t bytes,
 	void (*write)(void *context, uint8_t *room), void *context, int *of_file);

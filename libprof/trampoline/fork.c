@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order of the locks, outermost first: publish.c's, the list of arenas, each arena's, the host's
- * code, the pool of chunks, lasting memory, the set of regions. publish_*() are called with none of
- * them held.
+ * The order of the locks, outermost first: publish.c's, the list of arenas, each arena's, the
+ * host's code, the pool of chunks, lasting memory, the set of regions. publish_*() are called with
+ * none of them held.
  */
 #include "libprof/trampoline/fork.h"
 

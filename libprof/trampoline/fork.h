@@ -8,8 +8,8 @@
 
 /*
  * To be called before the first lock is taken; does its work once. publish.c's lock is taken before
- * these: who registers for it calls this first, so that its handler comes later in the list and runs
- * earlier. Context: not a handler.
+ * these: who registers for it calls this first, so that its handler comes later in the list and
+ * runs earlier. Context: not a handler.
  */
 void trampoline_fork_register(void);
 

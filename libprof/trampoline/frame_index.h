@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An .eh_frame_hdr for a piece of .eh_frame that came without one. The host's bytes are checked here,
- * once; later a handler follows the index without asking.
+ * An .eh_frame_hdr for a piece of .eh_frame that came without one. The host's bytes are checked
+ * here, once; later a handler follows the index without asking.
  */
 #ifndef LIBPROF_TRAMPOLINE_FRAME_INDEX_H
 #define LIBPROF_TRAMPOLINE_FRAME_INDEX_H

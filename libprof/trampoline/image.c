@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Images of the process: what stubs there are is written down in plain memory, their code goes, and
- * later new code comes. Between the two no address of ours is executable and nobody was told of any,
- * so that a copy of the memory is all an image needs of us.
+ * later new code comes. Between the two no address of ours is executable and nobody was told of
+ * any, so that a copy of the memory is all an image needs of us.
  */
 #include <errno.h>
 #include <stdlib.h>

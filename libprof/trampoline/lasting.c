@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks are cut off slabs by one addition. Slabs come from mmap and not from malloc: a leak checker
- * in the program looks into its heap, and would find nothing there that points at names.
+ * Blocks are cut off slabs by one addition. Slabs come from mmap and not from malloc: a leak
+ * checker in the program looks into its heap, and would find nothing there that points at names.
  */
 #include "libprof/trampoline/lasting.h"
 
@@ -25,7 +25,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* who makes the next s
 
 static void *map(size_t bytes)
 {
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(
+		NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return memory == MAP_FAILED ? NULL : memory;
 }

@@ -2,9 +2,9 @@
 /* ASYNC-SIGNAL-SAFE: lasting_bytes() and lasting_copy() are for handlers. */
 /*
  * Memory that a handler may still be reading when its owner writes something else into it: names of
- * stubs that end, tables of code that goes away. It is never unmapped; a block stays with its owner,
- * who writes over it as long as it is large enough. Each new block is twice as large as the one it
- * replaces, so that the blocks left behind are together no larger than the one in use.
+ * stubs that end, tables of code that goes away. It is never unmapped; a block stays with its
+ * owner, who writes over it as long as it is large enough. Each new block is twice as large as the
+ * one it replaces, so that the blocks left behind are together no larger than the one in use.
  */
 #ifndef LIBPROF_TRAMPOLINE_LASTING_H
 #define LIBPROF_TRAMPOLINE_LASTING_H
@@ -34,8 +34,8 @@ static inline struct lasting *lasting_of(const char *data)
 char *lasting_room(char *data, size_t bytes);
 
 /*
- * Write @text, cut at @limit bytes, over the data of *@data, with relaxed stores: handlers may read.
- * Returns 0, or -ENOMEM with *@data as it was. Context: as lasting_room().
+ * Write @text, cut at @limit bytes, over the data of *@data, with relaxed stores: handlers may
+ * read. Returns 0, or -ENOMEM with *@data as it was. Context: as lasting_room().
  */
 int lasting_set_text(char **data, const char *text, size_t limit);
 

@@ -153,6 +153,29 @@ static int put_fde(void *context, const struct cfi_fde *fde)
 	return out->error;
 }
 
+/* Chunks have thousands of FDEs, of which a part wants some dozens: found by the search table. */
+static int put_of_slots(struct writer *writer, const struct region *region)
+{
+	struct unwind_module chunk = {
+		.start = region->start,
+		.end = (uintptr_t)region->eh_frame + region->eh_frame_bytes,
+		.eh_frame_hdr = region->eh_frame_hdr,
+	};
+	uintptr_t end = region->start + (uintptr_t)region->slots * region->stride;
+	uintptr_t pc = writer->lo > region->start ? writer->lo : region->start;
+	int error = 0;
+
+	pc -= (pc - region->start) % region->stride;
+	for (; !error && pc < end && pc < writer->hi; pc += region->stride) {
+		struct cfi_fde fde;
+
+		error = cfi_find_fde(&chunk, pc, &fde);
+		if (!error)
+			error = put_fde(writer, &fde);
+	}
+	return error;
+}
+
 int publish_cfi_write(struct publish_bytes *out, const struct region *region, uintptr_t lo,
 	uintptr_t hi, uintptr_t address)
 {
@@ -164,7 +187,10 @@ int publish_cfi_write(struct publish_bytes *out, const struct region *region, ui
 	/* Records are aligned as they will lie in the section. */
 	publish_bytes_align(out, 8);
 	writer.address = address ? address - out->used : 0;
-	error = publish_cfi_each(region, put_fde, &writer);
+	if (region->kind != FLAMEPROF_CODE_HOST && region->eh_frame_hdr)
+		error = put_of_slots(&writer, region);
+	else
+		error = publish_cfi_each(region, put_fde, &writer);
 	if (!error)
 		error = out->error;
 	return !error && !writer.found ? -ENOENT : error;

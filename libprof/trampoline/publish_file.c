@@ -64,7 +64,7 @@ static int is_of_the_past(const struct stat *status)
 int publish_file_open(
 	struct publish_file *file, const char *path, enum publish_file_sharing sharing)
 {
-	int flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	int flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
 	int fd = open(path, flags | O_EXCL, 0600);
 	int existed = fd < 0 && errno == EEXIST;
 	struct stat status;
@@ -73,7 +73,7 @@ int publish_file_open(
 	if (existed)
 		fd = open(path, flags & ~O_CREAT);
 	if (fd < 0)
-		return errno == ELOOP || errno == ENXIO ? -EEXIST : -errno;
+		return errno == ELOOP ? -EEXIST : -errno;
 	if (!existed)
 		goto out;
 	if (fstat(fd, &status))
@@ -164,16 +164,16 @@ void publish_file_put_memory(struct publish_file *file, uintptr_t address, size_
 
 	publish_file_flush(file);
 	while (count && !file->error) {
-		size_t done = write_out(file, (const char *)address, count);
 		/* Pages can be read or not, and are multiples of these. */
-		size_t skipped = sizeof(zeros) - (address + done) % sizeof(zeros);
+		size_t part = sizeof(zeros) - address % sizeof(zeros);
+		size_t done;
 
-		if (skipped > count - done)
-			skipped = count - done;
-
-		write_out(file, zeros, skipped);
-		address += done + skipped;
-		count -= done + skipped;
+		if (part > count)
+			part = count;
+		done = write_out(file, (const char *)address, part);
+		write_out(file, zeros, part - done);
+		address += part;
+		count -= part;
 	}
 }
 

@@ -185,6 +185,12 @@ static void untell_llvm(const struct region *region, struct state *known)
 		publish_cfi_each(region, llvm_tell_fde, &llvm_remove_fde);
 }
 
+/* Before version 13, libgcc sorts all it was told of when it looks for anything the first time. */
+static const void *section_for_libgcc(const struct region *region)
+{
+	return region->brief_frame ? region->brief_frame : region->eh_frame;
+}
+
 static int add_region(const struct region *region, void **state)
 {
 	struct state *known = *state;
@@ -199,7 +205,7 @@ static int add_region(const struct region *region, void **state)
 	for (unsigned kind = LIBGCC; kind <= LINKED; kind++) {
 		if (!(told & ~known->told & 1u << kind) || !is_fit_for_libgcc(region))
 			continue;
-		register_frame[kind](region->eh_frame);
+		register_frame[kind](section_for_libgcc(region));
 		known->told |= 1u << kind;
 	}
 	if ((told & ~known->told & 1u << LLVM) && !tell_llvm(region, known))
@@ -215,7 +221,7 @@ static void remove_region(const struct region *region, void *state)
 		return;
 	for (unsigned kind = LIBGCC; kind <= LINKED; kind++) {
 		if (known->told & 1u << kind)
-			deregister_frame[kind](region->eh_frame);
+			deregister_frame[kind](section_for_libgcc(region));
 	}
 	if (known->told & 1u << LLVM)
 		untell_llvm(region, known);

@@ -2,8 +2,8 @@
 /* ASYNC-SIGNAL-SAFE: region_find() and region_resolve() run in the handler. */
 /*
  * All generated code of the process as an ordered set of regions: a chunk of equal stubs, or one
- * piece of the host's code. Readers take no lock and may be interrupted threads or handlers; writers
- * take one lock.
+ * piece of the host's code. Readers take no lock and may be interrupted threads or handlers;
+ * writers take one lock.
  *
  * A struct region is never given back to the system and keeps its type, so that a reader that lost
  * a race reads old values, not other things; `generation` tells it.
@@ -48,32 +48,39 @@ struct region {
 	 */
 	uint64_t row_space;
 	/*
-	 * Call-frame information: an .eh_frame_hdr with a search table that covers the region, or 0:
-	 * frame pointers. Both lie in [cfi_start, cfi_end).
+	 * Call-frame information: an .eh_frame_hdr with a search table that covers the region, or
+	 * 0: frame pointers. Both lie in [cfi_start, cfi_end).
 	 */
 	uintptr_t eh_frame_hdr;
 	uintptr_t cfi_start, cfi_end;
 	const void *eh_frame; /* the section it indexes */
 	size_t eh_frame_bytes; /* with the four zero bytes that end it */
+	/*
+	 * The same in one FDE, for unwinders that go through all of them at first (libgcc), ended
+	 * by four zero bytes; NULL: there is none.
+	 */
+	const void *brief_frame;
 	void *owner;
 	void *published; /* publish.c's, under its lock; NULL in a new region */
 } __attribute__((aligned(64)));
 
-/* A stretch of @bytes in the code space that nobody had and nobody will get. Context: signal-safe. */
+/*
+ * A stretch of @bytes in the code space that nobody had and nobody will get.
+ * Context: signal-safe.
+ */
 uint64_t region_space_new(size_t bytes);
 
 /*
- * Add @region, borrowed until region_remove(). `bytes` is not 0 and nothing of it changes while it is
- * in the set.
- * Returns 0, -EEXIST when it overlaps another, -ENOMEM.
- * Context: any thread, not a handler; as are region_remove() and region_each().
+ * Add @region, borrowed until region_remove(). `bytes` is not 0 and nothing of it changes while it
+ * is in the set. Returns 0, -EEXIST when it overlaps another, -ENOMEM. Context: any thread, not a
+ * handler; as are region_remove() and region_each().
  */
 int region_add(struct region *region);
 void region_remove(struct region *region);
 
 /*
- * What is written into a region that was in the set before, readers may still be reading: to be done
- * between these two. Context: one thread at a time.
+ * What is written into a region that was in the set before, readers may still be reading: to be
+ * done between these two. Context: one thread at a time.
  */
 void region_change_begin(struct region *region);
 void region_change_end(struct region *region);
@@ -109,8 +116,8 @@ int region_each(int (*visit)(void *context, struct region *region), void *contex
 int region_resolve(uintptr_t pc, int announce, struct unwind_module *out);
 
 /*
- * fork() with no writer at work: the child's set is whole and its lock free. Taken after publish.c's
- * lock. Context: pthread_atfork handlers.
+ * fork() with no writer at work: the child's set is whole and its lock free. Taken after
+ * publish.c's lock. Context: pthread_atfork handlers.
  */
 void region_fork_prepare(void);
 void region_fork_done(void);

@@ -79,9 +79,9 @@ const struct region *region_find(uintptr_t pc)
 
 uint64_t region_space_new(size_t bytes)
 {
-	static uint64_t next = 4096; /* 0 means none; more, so that a small number is seen to be wrong */
+	static uint64_t next = 4096; /* 0 means none; more, so that small numbers look wrong */
 
-	/* Stretches are 48-bit addresses on the wire; used up at a million stubs a second in weeks. */
+	/* 48 bits on the wire: a million stubs a second need seven weeks to use them up. */
 	return __atomic_fetch_add(&next, (bytes + 15) & ~(size_t)15, __ATOMIC_RELAXED);
 }
 

@@ -149,7 +149,7 @@ static int leaf_overlaps(const struct region_leaf *leaf, uintptr_t start, uintpt
 	return 0;
 }
 
-/* A region reaches from its leaf into others' at most by its end: the one before, and those up to @end. */
+/* Regions from elsewhere reach in by their ends: the one below, and those that begin up to @end. */
 static int overlaps(struct region_top *top, uintptr_t start, uintptr_t end)
 {
 	uint32_t at = leaf_of(top, start);
@@ -197,7 +197,7 @@ static int replace_leaves(struct region_tree *tree, uint32_t at, uint32_t gone,
 	return 0;
 }
 
-/* The live entries of @from and @region in order, the first @most into @first, the rest into @second. */
+/* The live entries of @from, and @region, in order: the first @most into @first, then @second. */
 static void merge(const struct region_leaf *from, struct region *region, uint32_t most,
 	struct region_leaf *first, struct region_leaf *second)
 {
@@ -270,20 +270,23 @@ int region_tree_add(struct region_tree *tree, struct region *region)
 	return error;
 }
 
-/* Two leaves side by side with little in them become one. Without memory they stay two. */
-static void merge_with_next(struct region_tree *tree, uint32_t at)
+/*
+ * Two leaves side by side with little in them become one. Without memory they stay two.
+ * Returns whether they were merged.
+ */
+static int merge_with_next(struct region_tree *tree, uint32_t at)
 {
 	struct region_leaf *one, *next, *both;
 
 	if (at + 1 >= tree->top->count)
-		return;
+		return 0;
 	one = region_top_leaf(tree->top)[at];
 	next = region_top_leaf(tree->top)[at + 1];
 	if (count_live(one) + count_live(next) > MERGED_MOST)
-		return;
+		return 0;
 	both = new_leaf(tree);
 	if (!both)
-		return;
+		return 0;
 	for (uint32_t i = 0; i < one->count; i++) {
 		if (is_live(one, i))
 			push_entry(both, one->region[i]);
@@ -292,8 +295,11 @@ static void merge_with_next(struct region_tree *tree, uint32_t at)
 		if (is_live(next, i))
 			push_entry(both, next->region[i]);
 	}
-	if (replace_leaves(tree, at, 2, both, NULL))
+	if (replace_leaves(tree, at, 2, both, NULL)) {
 		give_back_leaf(tree, both);
+		return 0;
+	}
+	return 1;
 }
 
 int region_tree_remove(struct region_tree *tree, struct region *region)
@@ -314,8 +320,8 @@ int region_tree_remove(struct region_tree *tree, struct region *region)
 	__atomic_store_n(&leaf->region[i], NULL, __ATOMIC_RELEASE);
 	if (!count_live(leaf))
 		(void)replace_leaves(tree, at, 1, NULL, NULL);
-	else
-		merge_with_next(tree, at);
+	else if (!merge_with_next(tree, at) && at)
+		merge_with_next(tree, at - 1);
 	return 0;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: region_tree_find() runs in the handler. */
 /*
- * The ordered set behind region.h: one array of leaves, each an array of entries in order of address.
+ * The ordered set behind region.h: one array of leaves, each an array of entries in order of
+ * address.
  *
  *	top ──▶ { low[], leaf[] } ──▶ { start[], region[] } ──▶ struct region
  *
@@ -9,7 +10,8 @@
  *
  * A node that readers can see is never written to, but for single words that are right before and
  * after: a top's pointer to a leaf; a leaf's to a region that goes, which becomes NULL. For
- * anything else writers make a new leaf, or a new top when leaves come or go. What was replaced waits until REGION_TREE_WAIT other nodes were replaced before it is written again. A reader
+ * anything else writers make a new leaf, or a new top when leaves come or go. What was replaced
+ * waits until REGION_TREE_WAIT other nodes were replaced before it is written again. A reader
  * counts replacements before and after: fewer than that, and nothing that it read was rewritten.
  * Only a reader that was kept off the CPU meanwhile begins anew; nobody waits.
  */

@@ -14,8 +14,8 @@ _Static_assert(sizeof(struct wire_code) + FLAMEPROF_NAME_BYTES + 8 <= WIRE_CONTR
 
 /*
  * Append the name to this image's control ring. When the ring is full the next sample tries again.
- * A name that changes while it is copied is that of another stub by now, and the stub that was found
- * is gone: the record stands for an address that no frame has then.
+ * A name that changes while it is copied is that of another stub by now, and the stub that was
+ * found is gone: the record stands for an address that no frame has then.
  */
 static void announce(const struct region_stub *stub, uint64_t image)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making and freeing stubs. The code is there: a stub becomes one when its slot's `space` is set, after
- * everything else, and ends when that is 0. Whoever reads a slot meanwhile reads `space` before and
- * after (region_find_stub()).
+ * Making and freeing stubs. The code is there: a stub becomes one when its slot's `space` is set,
+ * after everything else, and ends when that is 0. Whoever reads a slot meanwhile reads `space`
+ * before and after (region_find_stub()).
  */
 #include <errno.h>
 

@@ -20,9 +20,10 @@ export class Address {
 		const {tree, zoomed, profile, camera} = viewer;
 		const total = tree.total[0];
 		return {
+			mark: viewer.stretch,
 			path: pathTo(tree, zoomed).map(node => tree.frame[node]),
-			span: viewer.free
-				? {from: camera.span.from / total, to: camera.span.to / total} : null,
+			span: !viewer.free ? null
+				: {from: camera.span.from / total, to: camera.span.to / total},
 			order: viewer.bottomUp === profile.reversed ? ''
 				: viewer.bottomUp ? 'bottom-up' : 'top-down',
 			layout: viewer.icicle === profile.icicle ? ''
@@ -59,6 +60,9 @@ export class Address {
 		const bottomUp = state.order ? state.order === 'bottom-up' : profile.reversed;
 		if (first || bottomUp !== viewer.bottomUp)
 			control.reorder(bottomUp);
+		const stretch = viewer.stretches[state.mark]?.weight ? state.mark : -1;
+		if (stretch !== viewer.stretch)
+			control.showStretch(stretch);
 		const icicle = state.layout ? state.layout === 'icicle' : profile.icicle;
 		if (first || icicle !== viewer.icicle)
 			control.turn(icicle);

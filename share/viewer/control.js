@@ -2,10 +2,12 @@
 // @ts-check
 // What a person does to the picture: by pointer, keys, buttons and the URL.
 
-import {nodeName} from './describe.js';
+import {labelOf, nodeName} from './describe.js';
 import {pathTo} from './tree.js';
 import {actionOf} from './keys.js';
-import {Help} from './help.js';
+import {Sheet} from './sheet.js';
+import {openHelp} from './help.js';
+import {openMarks} from './marklist.js';
 import {listenToPointers} from './pointer.js';
 import {showLastCrumb} from './crumbs.js';
 import {Clipboard} from './clipboard.js';
@@ -20,7 +22,7 @@ export class Control {
 	constructor(viewer) {
 		this.viewer = viewer;
 		this.page = viewer.page;
-		this.help = new Help(viewer.page.ui);
+		this.sheet = new Sheet(viewer.page.ui);
 		this.toastTimer = 0;
 		this.clipboard = new Clipboard(() => nodeName(viewer, this.subject));
 		this.navigator = new Navigator(viewer);
@@ -30,6 +32,7 @@ export class Control {
 			this.searchBox.describe();
 			this.address.keep(asNew);
 		};
+		viewer.onAllTime = () => this.showStretch(-1);
 		this.searchBox.changed = () => this.address.keep();
 		this.address.restore(true);
 		this.listen();
@@ -55,9 +58,9 @@ export class Control {
 		search.input.addEventListener('input', () => this.searchBox.search());
 		for (const [button, action] of /** @type {[HTMLElement, string][]} */ ([
 			[page.reset, 'reset'], [page.bottomUp, 'bottomUp'], [page.icicle, 'icicle'],
-			[page.dark, 'dark'], [page.help, 'help'], [search.matchCase, 'matchCase'],
-			[search.regex, 'regex'], [search.previous, 'previous'],
-			[search.next, 'next']]))
+			[page.dark, 'dark'], [page.help, 'help'], [page.marks, 'marks'],
+			[search.matchCase, 'matchCase'], [search.regex, 'regex'],
+			[search.previous, 'previous'], [search.next, 'next']]))
 			button.addEventListener('click', () => this.act(action));
 		page.scroller.addEventListener('scroll', () => viewer.scrolled(), {passive: true});
 		new ResizeObserver(() => viewer.resize()).observe(page.scroller);
@@ -72,11 +75,8 @@ export class Control {
 	onKey(event) {
 		if (event.isComposing)
 			return;
-		if (this.help.isOpen) {
-			if (event.key === 'Escape' || event.key === '?') {
-				this.help.close();
-				event.preventDefault();
-			}
+		if (this.sheet.isOpen) {
+			this.sheet.onKey(event);
 			return;
 		}
 		const focus = document.activeElement;
@@ -98,8 +98,8 @@ export class Control {
 		case 'down': return navigator.climb(!viewer.icicle);
 		case 'zoom': return navigator.zoom(Math.max(viewer.current, 0));
 		case 'escape':
-		case 'out': return navigator.out();
-		case 'reset': return navigator.zoom(0);
+		case 'out': return this.out();
+		case 'reset': return viewer.part ? this.showStretch(-1) : navigator.zoom(0);
 		case 'closer': return navigator.scale(0.5);
 		case 'farther': return navigator.scale(2);
 		case 'find': return searchBox.focus();
@@ -113,7 +113,9 @@ export class Control {
 		case 'dark': return this.choose(isDark(viewer.chosenTheme) ? 'light' : 'dark');
 		case 'copyName': return this.copy(false);
 		case 'copyStack': return this.copy(true);
-		case 'help': return this.help.open();
+		case 'help': return openHelp(this.sheet);
+		case 'marks': return viewer.stretches.length ? openMarks(this.sheet, viewer,
+			stretch => this.showStretch(stretch)) : this.toast('No marks in here');
 		}
 		return false;
 	}
@@ -122,6 +124,28 @@ export class Control {
 	toMatch(step) {
 		this.navigator.reach(this.viewer.finder.step(this.viewer.tree, step), true);
 		this.searchBox.describe();
+	}
+
+	/** From a stretch that is seen whole the way out leads to all of the time. */
+	out() {
+		const {zoomed, free, part} = this.viewer;
+		if (part && zoomed === 0 && !free)
+			this.showStretch(-1);
+		else
+			this.navigator.out();
+	}
+
+	/** @param {number} stretch one with weight, or -1 for all of the time */
+	showStretch(stretch) {
+		const {viewer} = this;
+		viewer.setStretch(stretch);
+		this.navigator.history = [];
+		this.navigator.zoom(0, true);
+		viewer.resize();
+		viewer.toRoot();
+		this.searchBox.describe();
+		this.page.spoken.textContent = labelOf(viewer, 0);
+		this.address.keep(true);
 	}
 
 	/** @param {boolean} bottomUp */

@@ -30,6 +30,8 @@ import {unpack} from './unpack.js';
  * @property {number} rowPx height of a row, the gap included
  * @property {number} fontPx size of the labels
  * @property {number} narrowestPx of a box drawn by itself
+ * @property {import('./marks.js').Mark[]} marks in order of time
+ * @property {import('./marks.js').Samples} samples none where there are no marks or no times
  */
 
 const TAG = {
@@ -45,10 +47,15 @@ const TAG = {
 	frameKinds: 10,
 	frameColors: 11,
 	nodes: 12,
+	sampleTimes: 16,
+	sampleNodes: 17,
+	sampleWeights: 19,
 	countName: 22,
 	notes: 23,
 	font: 24,
 	view: 26,
+	markTimes: 27,
+	markTexts: 28,
 };
 
 /**
@@ -177,6 +184,46 @@ function readView(bytes) {
 	};
 }
 
+/**
+ * Numbers that are each the sum of those read so far.
+ * @param {Uint8Array} bytes @param {number} count @param {boolean} isSigned
+ */
+function readSums(bytes, count, isSigned) {
+	let sum = 0;
+	return readNumbers(bytes, count).map(step => {
+		sum += !isSigned ? step : step % 2 ? -(step + 1) / 2 : step / 2;
+		return sum;
+	});
+}
+
+/**
+ * @param {(tag: number) => Uint8Array} column @param {TextDecoder} decoder
+ * @returns {import('./marks.js').Mark[]}
+ */
+function readMarks(column, decoder) {
+	const bytes = column(TAG.markTimes);
+	const count = bytes.reduce((sum, byte) => sum + (byte < 128 ? 1 : 0), 0);
+	const texts = readTexts(column(TAG.markTexts), count, decoder);
+	return Array.from(readSums(bytes, count, false),
+		(us, i) => ({us, text: texts[i] || '(no text)'}));
+}
+
+/**
+ * @param {(tag: number) => Uint8Array} column @param {number} count @param {number} nodes
+ * @returns {import('./marks.js').Samples}
+ */
+function readSamples(column, count, nodes) {
+	const node = readSums(column(TAG.sampleNodes), count, true);
+	const weight = readNumbers(column(TAG.sampleWeights), count);
+	if (node.some(one => !(one >= 0 && one < nodes)) || weight.some(one => one >= 2 ** 32))
+		throw new RangeError('a sample of no node, or more than one can weigh');
+	return {
+		us: readSums(column(TAG.sampleTimes), count, true),
+		node: new Uint32Array(node),
+		weight,
+	};
+}
+
 /** @param {Map<number, Uint8Array>} columns @returns {Profile} */
 export function readProfile(columns) {
 	const decoder = new TextDecoder('utf-8', {ignoreBOM: true});
@@ -184,8 +231,9 @@ export function readProfile(columns) {
 	const text = (/** @type {number} */ tag) => decoder.decode(column(tag));
 	const whole = (/** @type {number} */ tag, /** @type {number} */ count) =>
 		new Uint32Array(readNumbers(columns.get(tag), count));
-	const [periodNs, , nodes, frames, modules, , , , rootColor, mergedColor] =
+	const [periodNs, , nodes, frames, modules, , samples, , rootColor, mergedColor] =
 		readNumbers(columns.get(TAG.numbers), 10);
+	const marks = readMarks(column, decoder);
 	const profile = {
 		...readView(columns.get(TAG.view)),
 		title: cleanText(text(TAG.title)),
@@ -206,6 +254,8 @@ export function readProfile(columns) {
 		frameColor: whole(TAG.frameColors, frames),
 		name: nameReader(column(TAG.nameLengths), column(TAG.names), frames, decoder),
 		tree: readNodes(columns.get(TAG.nodes), nodes, frames),
+		marks,
+		samples: readSamples(column, marks.length ? samples : 0, nodes),
 	};
 	if ([profile.frameModule, profile.frameColor].some((numbers, i) =>
 		numbers.some(number => number >= [modules, profile.light.length][i])))

@@ -12,11 +12,12 @@ const KINDS = ['', 'compiled at run time', 'no symbol', '', 'process', 'thread',
  * @property {import('./decode.js').Profile} profile
  * @property {import('./tree.js').Tree} tree
  * @property {number} zoomed node that fills the view
+ * @property {import('./marks.js').Stretch | undefined} part of the time shown, if not all
  */
 
 /** @param {Subject} subject @param {number} node */
-export function nodeName({profile, tree}, node) {
-	return node > 0 ? profile.name(tree.frame[node]) || '(no name)' : 'all';
+export function nodeName({profile, tree, part}, node) {
+	return node > 0 ? profile.name(tree.frame[node]) || '(no name)' : part?.text || 'all';
 }
 
 /** "3.05 s", or "" when nobody knows. @param {Subject} subject @param {number} weight */
@@ -36,7 +37,7 @@ export function labelOf(subject, node) {
 		return nodeName(subject, node);
 	const total = subject.tree.total[0];
 	const time = cpuTime(subject, total);
-	return `all: ${counted(subject, total)}${time && ', '}${time}`;
+	return `${nodeName(subject, node)}: ${counted(subject, total)}${time && ', '}${time}`;
 }
 
 /** Module and kind; "" when nothing is known. @param {Subject} subject @param {number} node */

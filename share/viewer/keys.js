@@ -29,6 +29,8 @@ export const KEYS = [
 	{shown: 'b', text: 'bottom-up or top-down', actions: {b: 'bottomUp'}},
 	{shown: 'i', text: 'icicle or flame', actions: {i: 'icicle'}},
 	{shown: 'd', text: 'dark or light', actions: {d: 'dark'}},
+	{shown: 'm', text: 'marks the program made; what ran from one to the next',
+		actions: {m: 'marks'}},
 	{shown: 'c C', text: 'copy the name, the stack', actions: {c: 'copyName', C: 'copyStack'}},
 	{shown: '?', text: 'this sheet', actions: {'?': 'help'}},
 ];

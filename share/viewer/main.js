@@ -9,6 +9,20 @@ import {labelOf} from './describe.js';
 import {Viewer} from './viewer.js';
 import {Control} from './control.js';
 
+/** Boxes on screen, in the window's pixels. @param {Viewer} viewer */
+function boxesShown(viewer) {
+	const {boxes, origin, profile} = viewer;
+	return Array.from({length: boxes.count}, (_, i) => ({
+		name: boxes.merged[i] ? '' : labelOf(viewer, boxes.node[i]),
+		merged: boxes.merged[i] === 1,
+		row: boxes.row[i],
+		left: origin.left + Math.max(boxes.left[i], 0),
+		right: origin.left + Math.min(boxes.right[i], viewer.width),
+		top: origin.top + viewer.topOf(boxes.row[i]),
+		height: profile.rowPx,
+	}));
+}
+
 /** What tests and the curious may read. @param {Control} control */
 function facts({viewer}) {
 	const name = (/** @type {number} */ node) => node < 0 ? '' : labelOf(viewer, node);
@@ -22,7 +36,7 @@ function facts({viewer}) {
 		nodes: () => viewer.tree.nodes,
 		total: () => viewer.tree.total[0],
 		matched: () => viewer.finder.shares(viewer.tree, viewer.zoomed),
-		boxes: () => viewer.boxesShown(),
+		boxes: () => boxesShown(viewer),
 	};
 	const made = {};
 	for (const [key, get] of Object.entries(values))

@@ -81,6 +81,8 @@ export function buildPage(svg, profile) {
 	const graph = buildGraph();
 	const matched = element('output', {class: 'matched'});
 	const reset = button('reset', 'Show everything  (0)', ['Reset zoom']);
+	const marks = button('marks', 'Marks the program made  (m)',
+		[`${profile.marks.length} mark${profile.marks.length === 1 ? '' : 's'}`]);
 	const crumbs = element('nav', {class: 'crumbs', 'aria-label': 'Zoomed into'});
 	const details = element('footer', {class: 'details'});
 	const tooltip = element('div', {class: 'tooltip', role: 'tooltip'});
@@ -92,13 +94,14 @@ export function buildPage(svg, profile) {
 	const ui = element('div', {class: 'flamerun'}, [
 		element('header', {}, [heading, element('div', {class: 'tools'},
 			[search.field, tools.bottomUp, tools.icicle, tools.dark, tools.help])]),
-		element('div', {class: 'bar'}, [crumbs, matched, reset]),
+		element('div', {class: 'bar'}, [crumbs, matched, reset,
+			...profile.marks.length ? [marks] : []]),
 		graph.scroller, details, tooltip, toast, spoken,
 	]);
 	const object = svgElement('foreignObject',
 		{id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%'});
 	object.append(ui);
-	return {svg, object, ui, search, ...tools, ...graph, matched, reset, crumbs, details,
+	return {svg, object, ui, search, ...tools, ...graph, matched, reset, marks, crumbs, details,
 		tooltip, toast, spoken};
 }
 

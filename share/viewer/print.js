@@ -6,6 +6,7 @@ import {labelOf, sentence} from './describe.js';
 import {labelPlace} from './draw.js';
 import {svgElement} from './icons.js';
 import {Labels} from './label.js';
+import {timeText} from './marks.js';
 import {fillWindow} from './page.js';
 import {BoxList, snapLeft, snapWidth, visibleBoxes} from './layout.js';
 
@@ -112,6 +113,8 @@ function printLabels({rowPx, fontPx, family}) {
 function sheetOf(viewer) {
 	const {profile, tree, camera, icicle, finder, page, zoomed} = viewer;
 	const lines = [profile.subtitle];
+	if (viewer.part)
+		lines.push(`${viewer.part.text}: ${timeText(viewer.part)}`);
 	if (zoomed)
 		lines.push(`Zoomed into ${sentence(viewer, zoomed)}`);
 	if (finder.matches)

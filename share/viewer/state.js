@@ -3,10 +3,12 @@
 // What is looked at, as the fragment of the URL: so that it can be sent, reloaded and gone back to.
 // Only what differs from the file's own defaults is written.
 //
-//   #zoom=1.1a.2f&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark&search=text&regex&case
+//   #mark=2&zoom=1.1a.2f&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark
+//   #search=text&regex&case
 
 /**
  * @typedef {object} State
+ * @property {number} mark from which to the next is shown, 0 before the first, -1 all
  * @property {number[]} path frames from the outermost box to the one zoomed into
  * @property {{from: number, to: number} | null} span shares of all weight, when not the node's
  * @property {'' | 'top-down' | 'bottom-up'} order
@@ -46,6 +48,7 @@ export function parseState(fragment) {
 	const path = (values.get('zoom') || '').split('.').map(digits => parseInt(digits, 36));
 	const wrong = path.findIndex(frame => !(frame >= 0));
 	return {
+		mark: parseInt((values.get('mark') || '').match(/^\d+$/)?.[0] || '-1', 10),
 		path: wrong < 0 ? path : path.slice(0, wrong),
 		span: parseSpan(values.get('span') || ''),
 		order: oneOf(values.get('order'), ['top-down', 'bottom-up']),
@@ -60,8 +63,10 @@ export function parseState(fragment) {
 }
 
 /** @param {State} state @returns {string} with its "#", or "" for the beginning */
-export function formatState({path, span, order, layout, theme, query}) {
+export function formatState({mark, path, span, order, layout, theme, query}) {
 	const parts = [];
+	if (mark >= 0)
+		parts.push(`mark=${mark}`);
 	if (path.length)
 		parts.push(`zoom=${path.map(frame => frame.toString(36)).join('.')}`);
 	if (span)

@@ -4,6 +4,7 @@
 
 import {buildTree, nodeAt, nodeCovering} from './tree.js';
 import {invertTree} from './invert.js';
+import {nodesWithin, stretchesOf} from './marks.js';
 import {BoxList, snapLeft, snapWidth, visibleBoxes} from './layout.js';
 import {Camera} from './camera.js';
 import {ABOVE, PLAIN, Painter, UNMATCHED} from './draw.js';
@@ -21,7 +22,10 @@ export class Viewer {
 	/** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile */
 	constructor(svg, profile) {
 		this.profile = profile;
-		this.base = buildTree(profile.tree);
+		/** @type {import('./tree.js').Tree} */
+		this.base = this.whole = buildTree(profile.tree);
+		this.stretches = stretchesOf(profile.marks, profile.samples);
+		this.stretch = -1;  // the one shown, -1 for all of the time
 		/** @type {import('./tree.js').Tree | null} */
 		this.inverted = null;
 		this.tree = this.base;
@@ -49,6 +53,7 @@ export class Viewer {
 		/** Until everything is in place: nothing is drawn twice before it is seen once. */
 		this.held = true;
 		this.onZoom = (/** @type {number} */ _node) => {};
+		this.onAllTime = () => {};
 	}
 
 	show() {
@@ -249,8 +254,8 @@ export class Viewer {
 	/** What fills the view has changed, or what that is called. */
 	describeZoom() {
 		const {page, zoomed} = this;
-		page.reset.disabled = zoomed === 0 && !this.free;
-		fillCrumbs(page.crumbs, this, node => this.onZoom(node));
+		page.reset.disabled = zoomed === 0 && !this.free && !this.part;
+		fillCrumbs(page.crumbs, this, node => this.onZoom(node), () => this.onAllTime());
 		this.described = -2;
 		this.describe();
 	}
@@ -273,17 +278,22 @@ export class Viewer {
 		this.finder.forget();
 	}
 
-	/** Boxes on screen, in the window's pixels: for tests and the curious. */
-	boxesShown() {
-		const {boxes, origin} = this;
-		return Array.from({length: boxes.count}, (_, i) => ({
-			name: boxes.merged[i] ? '' : labelOf(this, boxes.node[i]),
-			merged: boxes.merged[i] === 1,
-			row: boxes.row[i],
-			left: origin.left + Math.max(boxes.left[i], 0),
-			right: origin.left + Math.min(boxes.right[i], this.width),
-			top: origin.top + this.topOf(boxes.row[i]),
-			height: this.profile.rowPx,
-		}));
+	/** The part of the time shown, if not all. */
+	get part() {
+		return this.stretches[this.stretch];
+	}
+
+	/** Needs a zoom and resize() afterwards. @param {number} stretch one with weight, or -1 */
+	setStretch(stretch) {
+		const {profile, finder} = this;
+		this.stretch = stretch;
+		this.base = this.part
+			? buildTree(nodesWithin(profile.tree, profile.samples, this.part))
+			: this.whole;
+		this.inverted = null;
+		this.camera.total = this.base.total[0];
+		this.setOrder(this.bottomUp);
+		finder.base = this.base;
+		finder.search(finder.query);
 	}
 }

@@ -16,8 +16,8 @@
 #include "libprof/sampler/ring.h"
 #include "tests/bench/recording.h"
 
-#define ROUNDS	 15
-#define REPLAYS	 20 /* of the recording, in a steady round */
+#define ROUNDS	 9
+#define REPLAYS	 5 /* of the recording, in a steady round */
 #define RING	 0
 #define GIB	 (1ULL << 30)
 #define CEILING	 (256u << 20)
@@ -49,7 +49,7 @@ static double median(enum method method)
 	return ns[method][ROUNDS / 2];
 }
 
-/* ---- the peer: whole stacks, hashed and compared as they are ------------------------------------- */
+/* ---- the peer: whole stacks, hashed and compared as they are --------------------------- */
 
 struct whole {
 	struct whole *next;
@@ -98,8 +98,11 @@ static void peer_add(struct peer *peer, const struct wire_sample *sample)
 			break;
 	if (!w) {
 		w = malloc(sizeof(*w) + 8 * sample->frames);
-		*w = (struct whole){.next = peer->buckets[hash >> (64 - peer->bits)], .hash = hash,
-			.number = peer->count++, .thread = sample->thread, .frames = sample->frames};
+		*w = (struct whole){.next = peer->buckets[hash >> (64 - peer->bits)],
+			.hash = hash,
+			.number = peer->count++,
+			.thread = sample->thread,
+			.frames = sample->frames};
 		memcpy(w->frame, frames, 8 * w->frames);
 		peer->buckets[hash >> (64 - peer->bits)] = w;
 		peer->bytes += sizeof(*w) + 8 * w->frames + 16;
@@ -117,7 +120,8 @@ static void peer_add(struct peer *peer, const struct wire_sample *sample)
 static void peer_add_batch(struct peer *peer, const struct batch *batch)
 {
 	for (uint32_t at = 0; at < batch->bytes;) {
-		const struct wire_sample *sample = (const struct wire_sample *)(batch->records + at);
+		const struct wire_sample *sample =
+			(const struct wire_sample *)(batch->records + at);
 
 		peer_add(peer, sample);
 		at += sample->bytes;
@@ -136,7 +140,7 @@ static void peer_free(struct peer *peer)
 	*peer = (struct peer){0};
 }
 
-/* ---- replaying ----------------------------------------------------------------------------------- */
+/* ---- replaying ------------------------------------------------------------------------- */
 
 /* As the handler would. Returns the index of the first that did not fit. */
 static size_t fill_ring(const struct recording *recording, size_t from)
@@ -261,7 +265,8 @@ static void report(const struct recording *recording, const size_t *bytes)
 		median(PEER_STEADY) / steady);
 	printf("bytes per sample             %-10.0f %-14.0f %.2f\n", (double)bytes[0] / samples,
 		(double)bytes[1] / samples, (double)bytes[1] / (double)bytes[0]);
-	printf("ring to batch: %.0f ns per sample; copying alone %.0f: keeping batches can save %.0f\n",
+	printf("ring to batch: %.0f ns per sample; copying alone %.0f: keeping batches can save "
+	       "%.0f\n",
 		harvest, median(COPY_KEPT), harvest - median(COPY_KEPT));
 	printf("ring to profile: %.2f million samples per second and core; at first sight %.2f\n",
 		1e3 / (steady + harvest), 1e3 / (median(STORE_COLD) + harvest));
@@ -292,9 +297,10 @@ static void fill_up(unsigned millions)
 		if (store_bytes(profile) > high)
 			high = store_bytes(profile);
 	}
-	printf("%.2f million distinct nodes below %lu samples: %zu bytes now, %.1f per node; ceiling "
-	       "%u; %.0f ns per sample%s\n", (double)(next - 1) / 1e6, result.samples,
-		store_bytes(profile), (double)store_bytes(profile) / (double)next, CEILING,
+	printf("%.2f million distinct nodes below %lu samples: %zu bytes now, %.1f per node; "
+	       "ceiling %u; %.0f ns per sample%s\n",
+		(double)(next - 1) / 1e6, result.samples, store_bytes(profile),
+		(double)store_bytes(profile) / (double)next, CEILING,
 		(now_ns() - start) / (double)result.samples, result.full_samples ? "; FULL" : "");
 	flameprof_profile_free(profile);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What stubs cost: a call beside a direct one, beside one by pointer and beside libffi's closure;
- * making one; finding one of 100,000; the first exception unwinding after 20,000 were made. The sides
- * of each comparison take turns; the lowest CPU time of each is printed, because what else runs on
- * the machine only adds. Nothing is asserted.
+ * making one; finding one of 100,000; the first exception unwinding after 20,000 were made. The
+ * sides of each comparison take turns; the lowest CPU time of each is printed, because what else
+ * runs on the machine only adds. Nothing is asserted.
  *
  * Built with frame pointers: without, compilers keep the loops' counters in the register that stubs
  * save and restore, and the loops wait for memory, as they do for every callee that has a frame.
@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -61,8 +62,8 @@ __attribute__((noinline)) uint64_t callee(uint64_t a, uint64_t b, uint64_t c)
 	return a + b + c;
 }
 
-static __attribute__((noinline)) uint64_t long_callee(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-	uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i, uint64_t j, uint64_t k,
+static __attribute__((noinline)) uint64_t long_callee(uint64_t a, uint64_t b, uint64_t c,
+	uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i, uint64_t j, uint64_t k,
 	uint64_t l, uint64_t m, uint64_t n)
 {
 	__asm__ volatile("" : "+r"(a));
@@ -169,7 +170,8 @@ static void bench_calls(void)
 		if (side == 0 || side == 5)
 			direct = ns;
 		if (ns > 0)
-			printf("%-34s %8.2f ns  %+7.2f ns over direct\n", names[side], ns, ns - direct);
+			printf("%-34s %8.2f ns  %+7.2f ns over direct\n", names[side], ns,
+				ns - direct);
 	}
 }
 
@@ -211,7 +213,7 @@ static void bench_making(const char *title)
 #define PIECES	100000u
 #define LOOKUPS 200000u
 
-static void time_lookups(const char *title, const uintptr_t *places)
+static void time_lookups(const char *title, const uintptr_t *places, unsigned count)
 {
 	struct flameprof_code_info info;
 	double took[TURNS];
@@ -222,7 +224,7 @@ static void time_lookups(const char *title, const uintptr_t *places)
 
 		for (unsigned i = 0; i < LOOKUPS; i++) {
 			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-			found += !flameprof_lookup(places[(seed >> 33) % PIECES] + 7, &info);
+			found += !flameprof_lookup(places[(seed >> 33) % count] + 7, &info);
 		}
 		took[turn] = (now_ns() - start_ns) / LOOKUPS;
 	}
@@ -242,7 +244,7 @@ static void bench_finding(void)
 		exit(1);
 	for (unsigned i = 0; i < PIECES; i++)
 		places[i] = (uintptr_t)flameprof_stub_new(arena, "stub", i);
-	time_lookups("look-up among 100,000 stubs", places);
+	time_lookups("look-up among 100,000 stubs", places, PIECES);
 	start_ns = now_ns();
 	for (unsigned i = 0; i < PIECES; i++) {
 		/* Any order but that of their addresses. */
@@ -251,8 +253,10 @@ static void bench_finding(void)
 			exit(1);
 	}
 	added_ns = now_ns();
-	printf("%-34s %8.0f ns each\n", "announcing 100,000 pieces of code", (added_ns - start_ns) / PIECES);
-	time_lookups("look-up among 100,000 more pieces", places);
+	printf("%-34s %8.0f ns each\n", "announcing 100,000 pieces of code",
+		(added_ns - start_ns) / PIECES);
+	time_lookups("look-up among 100,000 more pieces", places, PIECES);
+	time_lookups("  of 1,000 that are hot", places, 1000);
 	start_ns = now_ns();
 	for (unsigned i = 0; i < PIECES; i++)
 		flameprof_code_remove((void *)places[i]);
@@ -292,6 +296,7 @@ static void backtrace_once(void)
 /* In a process of its own, whose unwinder has not sorted anything yet. */
 static double first_backtrace_ns(unsigned stubs)
 {
+	static char flush[16 << 20];
 	int ends[2];
 	double answer = 0;
 	pid_t child;
@@ -308,6 +313,8 @@ static double first_backtrace_ns(unsigned stubs)
 			_exit(1);
 		for (unsigned i = 0; i < stubs; i++)
 			stub = flameprof_stub_new(arena, "stub", i);
+		/* Making many stubs empties the CPU's caches; let all start like that. */
+		memset(flush, stubs != 0, sizeof(flush));
 		stub();
 		if (write(ends[1], &first_ns, sizeof(first_ns)) != sizeof(first_ns))
 			_exit(1);
@@ -323,15 +330,19 @@ static double first_backtrace_ns(unsigned stubs)
 
 static void bench_first_backtrace(void)
 {
-	double none[TURNS], many[TURNS], none_ns, many_ns;
+	double none[TURNS], one[TURNS], many[TURNS], none_ns, one_ns, many_ns;
 
 	for (unsigned turn = 0; turn < TURNS; turn++) {
 		none[turn] = first_backtrace_ns(0);
+		one[turn] = first_backtrace_ns(1);
 		many[turn] = first_backtrace_ns(STUBS);
 	}
 	none_ns = lowest(none, TURNS);
+	one_ns = lowest(one, TURNS);
 	many_ns = lowest(many, TURNS);
 	printf("%-34s %8.1f us\n", "first _Unwind_Backtrace, no stubs", none_ns / 1e3);
+	printf("%-34s %8.1f us  %.2f times as long\n", "  with one, through it", one_ns / 1e3,
+		one_ns / none_ns);
 	printf("%-34s %8.1f us  %.2f times as long\n", "  with 20,000 stubs, through one",
 		many_ns / 1e3, many_ns / none_ns);
 }

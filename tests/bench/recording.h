@@ -34,10 +34,12 @@ struct recording {
 
 static const char recording_source[] =
 	"#include <algorithm>\n#include <functional>\n#include <iostream>\n#include <map>\n"
-	"#include <random>\n#include <regex>\n#include <string>\n#include <variant>\n#include <vector>\n"
+	"#include <random>\n#include <regex>\n#include <string>\n#include <variant>\n#include "
+	"<vector>\n"
 	"template<int N> struct tree { std::map<int, tree<N - 1>> a; std::vector<tree<N - 1>> b;\n"
 	"	std::variant<int, std::string, tree<N - 1> *> c;\n"
-	"	int sum() const { int s = N; for (auto &x : b) s += x.sum(); for (auto &x : a) s += x.second.sum();\n"
+	"	int sum() const { int s = N; for (auto &x : b) s += x.sum(); for (auto &x : a) s "
+	"+= x.second.sum();\n"
 	"		return s; } };\n"
 	"template<> struct tree<0> { int sum() const { return 1; } };\n"
 	"int f(const std::string &s) { std::regex r(\"(a|b)*c+[^d]{2,5}\"); std::smatch m;\n"
@@ -82,7 +84,8 @@ static void recording_take(struct recording *recording, struct profile *profile)
 /* Returns 0, or -1 when no compiler or no library could be run. */
 static int recording_make(struct recording *recording, const char *library)
 {
-	const struct gather_config config = {.rate_hz = RECORDING_HZ, .test_clock_hz = RECORDING_HZ};
+	const struct gather_config config = {
+		.rate_hz = RECORDING_HZ, .test_clock_hz = RECORDING_HZ};
 	struct diag_message message = {0};
 	struct gather *gather;
 	int status;

@@ -105,7 +105,7 @@ def test_free_zoom_by_key(viewer):
 
 def test_the_sheet_of_keys(viewer):
     press(viewer, "?")
-    sheet = text(viewer, ".help-sheet")
+    sheet = text(viewer, ".dialog")
     for words in "zoom into", "bottom-up", "regular expression", "copy":
         assert words in sheet
     assert viewer.run("return document.activeElement.className") == "close"
@@ -113,11 +113,11 @@ def test_the_sheet_of_keys(viewer):
     assert not fact(viewer, "bottomUp")
     assert viewer.run("return document.activeElement.className") == "close"
     press(viewer, "Escape")
-    assert viewer.run("return document.querySelector('.help-sheet')") is None
+    assert viewer.run("return document.querySelector('.dialog')") is None
     push(viewer, ".help")
-    assert "Keys" in text(viewer, ".help-sheet")
+    assert "Keys" in text(viewer, ".dialog")
     push(viewer, ".close")
-    assert viewer.run("return document.querySelector('.help-sheet')") is None
+    assert viewer.run("return document.querySelector('.dialog')") is None
     assert viewer.run("return document.activeElement.className") == "help"
 
 

@@ -6,8 +6,9 @@ import test from 'node:test';
 
 import viewer, {randomStacks, treeOf} from './viewer.mjs';
 
-const {NONE, BoxList, childrenOf, follow, invertTree, isWithin, nodeAt, nodeCovering, pathTo,
-	snapLeft, snapWidth, sortedPlaces, visibleBoxes, widestChild} = viewer;
+const {NONE, BoxList, buildTree, childrenOf, follow, invertTree, isWithin, nodeAt, nodeCovering,
+	nodesWithin, pathTo, snapLeft, snapWidth, sortedPlaces, stretchesOf, timeText, visibleBoxes,
+	widestChild} = viewer;
 
 const STACKS = {
 	'main;parse;read;cmp': 100, 'main;parse;read': 100, 'main;parse;find': 100,
@@ -161,4 +162,43 @@ test('edges are whole pixels with one between neighbours', () => {
 	assert.equal(snapWidth(10.4, 50.2, 100), 39);
 	assert.equal(snapWidth(-30, 170, 100), 100);
 	assert.equal(snapLeft(10.4, 11.6, 100), 10.4);
+});
+
+/** Every weight of a tree as samples, at times that tell nothing of their order. */
+function samplesOf(tree) {
+	const node = [...tree.self.keys()].filter(one => tree.self[one]).flatMap(one =>
+		Array.from({length: tree.self[one]}, () => one));
+	return {node: Uint32Array.from(node), us: Float64Array.from(node, (_, i) => i * 7919 % 1000),
+		weight: new Float64Array(node.length).fill(1)};
+}
+
+test('stretches between marks part the samples', () => {
+	const {tree, frames} = treeOf(viewer, randomStacks(11, 150));
+	const samples = samplesOf(tree);
+	const marks = [0, 100, 100, 350, 999, 1000].map((us, i) => ({us, text: `m${i}`}));
+	const stretches = stretchesOf(marks, samples);
+	assert.deepEqual(stretches.map(({text}) => text),
+		['before m0', 'm0', 'm1', 'm2', 'm3', 'm4', 'm5']);
+	const wanted = stretches.map(({from, to}) =>
+		samples.us.filter(us => us >= from && us < to).length);
+	assert.deepEqual(stretches.map(({weight}) => weight), wanted);
+	assert.deepEqual(wanted.map(Boolean), [false, true, false, true, true, true, false]);
+	const sum = {};
+	for (const stretch of stretches) {
+		const part = buildTree(nodesWithin(tree, samples, stretch));
+		assert.equal(part.total[0], stretch.weight);
+		assert.ok(part.total.every((total, node) => total > 0 || node === 0));
+		assert.ok(part.parent.every((parent, node) => parent < node || node === 0));
+		for (const [path, weight] of Object.entries(stacksOf({tree: part, frames}, restOf)))
+			sum[path] = (sum[path] || 0) + weight;
+	}
+	assert.deepEqual(sorted(sum), sorted(stacksOf({tree, frames}, restOf)));
+	assert.deepEqual(stretchesOf([], samples), []);
+});
+
+test('a stretch says when it was', () => {
+	const text = (from, to) => timeText({from, to}).replaceAll('\u202f', ' ');
+	assert.equal(text(-Infinity, 2e6), 'to 2.00 s');
+	assert.equal(text(0, 2e6), '0.00 ms to 2.00 s');
+	assert.equal(text(2e6, Infinity), 'from 2.00 s');
 });

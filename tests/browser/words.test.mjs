@@ -75,13 +75,13 @@ test('a zoom ends where it should and keeps what both spans share in sight', () 
 });
 
 test('the state goes into a fragment and comes back', () => {
-	const state = {path: [1, 46, 0], span: {from: 0.25, to: 0.5}, order: 'bottom-up',
+	const state = {mark: 3, path: [1, 46, 0], span: {from: 0.25, to: 0.5}, order: 'bottom-up',
 		layout: 'icicle', theme: 'dark', query: query('a&b=c #%+ \u00fc', true, true)};
 	assert.deepEqual(parseState(formatState(state)), state);
-	const none = {path: [], span: null, order: '', layout: '', theme: '', query: query('')};
+	const none = {mark: -1, path: [], span: null, order: '', layout: '', theme: '', query: query('')};
 	assert.equal(formatState(none), '');
 	for (const nonsense of ['', '#', '#&&=&', '#zoom=&span=-&order=x&theme', '#span=0.5-0.2',
-		'#search=%', '#span=NaN-NaN'])
+		'#search=%', '#span=NaN-NaN', '#mark=-2', '#mark=1e3', '#mark=x'])
 		assert.deepEqual(parseState(nonsense), none, nonsense);
 	assert.deepEqual(parseState('#zoom=1.z.-4.2').path, [1, 35]);
 });

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that were asked by FLAMERUN_SNAPSHOT to draw themselves when a signal comes, and how to ask
-# them.
+# Programs that were told by FLAMERUN_SNAPSHOT to draw themselves when a signal comes, and how to
+# send it.
 import os
 import pathlib
 import signal

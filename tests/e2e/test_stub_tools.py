@@ -203,7 +203,7 @@ def wait_for_child(pid):
 def share_complete(stacks, leaf, rest):
     """Of the samples in @leaf, those whose callers are exactly @rest up to main."""
     there = {stack: count for stack, count in stacks.items() if leaf in stack}
-    assert sum(there.values()) > 30, stacks.most_common(5)
+    assert sum(there.values()) > 20, stacks.most_common(5)
     good = 0
     for stack, count in there.items():
         above = stack[stack.index(leaf):]
@@ -249,7 +249,7 @@ def test_perf_attaches_later(tool, chain_fp, published):
                           stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "publish 0\n"
         try:
-            tool.record("-g", "-p", process.pid, "--", "sleep", 1)
+            tool.record("-g", "-p", process.pid, "--", "sleep", 2)
         finally:
             process.kill()
     stacks = tool.stacks(published == JITDUMP)
@@ -263,7 +263,7 @@ def test_perf_of_a_fork_child(tool, chain_fp, published):
                           stdout=subprocess.DEVNULL) as process:
         child = wait_for_child(process.pid)
         try:
-            tool.record("-g", "-p", child, "--", "sleep", 1)
+            tool.record("-g", "-p", child, "--", "sleep", 2)
         finally:
             os.kill(child, signal.SIGKILL)
     stacks = tool.stacks(published == JITDUMP)

@@ -8,7 +8,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 status=0
 
-cppcheck -q --enable=warning,performance,portability --std=c11 -I. -Iarch/"$(uname -m)" \
+cppcheck -q --enable=warning,performance,portability --std=c11 -I. -Ilibprof -Iarch/"$(uname -m)" \
 	--suppress=missingInclude --suppress=comparePointers --suppress=shiftTooManyBitsSigned \
 	--suppress='arrayIndexOutOfBounds:libprof/sampler/modules.c' --suppress=ctunullpointer \
 	--error-exitcode=1 --template='{file}:{line}: {id}: {message}' \

@@ -87,11 +87,12 @@ def surface():
 
 
 def check_promises():
-    """Functions that a header declares and a library or the manual does not have."""
+    """Functions that a header declares and a library or the manual's synopsis does not have."""
+    synopsis = "\n".join(tree.lines(MANUAL)).partition(".Sh DESCRIPTION")[0]
     places = {
         "libflameprof.so.1": exported(os.path.join(BUILD, "libflameprof.so.1"), "-D"),
         "libflameprof.a": exported(os.path.join(BUILD, "libflameprof.a"), "-g"),
-        MANUAL: re.findall(r"^\.F[no] (\w+)", "\n".join(tree.lines(MANUAL)), re.M),
+        MANUAL: re.findall(r"^\.F[no] (\w+)", synopsis, re.M),
     }
     broken = 0
     for header in HEADERS:

@@ -213,9 +213,9 @@ static void is_exited_while_drawing(void)
 	if (pthread_create(&thread, NULL, ends_there, NULL))
 		abort();
 	while (flameprof_status() != FLAMEPROF_RUNNING)
-		usleep(100);
+		usleep(3000);
 	while (flameprof_status() != FLAMEPROF_STOPPED)
-		usleep(100);
+		usleep(3000);
 	say("early", access(picture, F_OK) != 0);
 	exit(7);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scopes WAY: as scopes.c, with the ways out that only C++ has. Built as C++17 it uses the class, as
- * C++20 the macro with designated initialisers.
+ * scopes WAY: as scopes.c, with the ways out that only C++ has. Built as C++17 it uses the class,
+ * as C++20 the macro with designated initialisers.
  */
 #include <pthread.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stubs [MILLISECONDS [DEPTH [LIVES]]]: an interpreter. Each of its 100 methods has a call stub, and
- * all of them are run by evaluate(), which burns what the method takes and calls the next one.
- * Linked with libflameprof.
- * Truth: every stack is main, then stub and evaluate in turn, up to DEPTH times each, then burn. The
- * time of burn below the innermost stub is that method's own; it is said of each heavy method, and of
- * all others together as "light". With LIVES above 1 all stubs are freed and made anew that many
- * times, in other places, and the methods change names: method-N becomes method-N+100.
+ * stubs [MILLISECONDS [DEPTH [LIVES]]]: an interpreter. Each of its 100 methods has a call stub,
+ * and all of them are run by evaluate(), which burns what the method takes and calls the next one.
+ * Linked with libflameprof. Truth: every stack is main, then stub and evaluate in turn, up to DEPTH
+ * times each, then burn. The time of burn below the innermost stub is that method's own; it is said
+ * of each heavy method, and of all others together as "light". With LIVES above 1 all stubs are
+ * freed and made anew that many times, in other places, and the methods change names: method-N
+ * becomes method-N+100.
  */
 #include "libprof/flameprof_stub.h"
 #include "tests/targets/spin.h"

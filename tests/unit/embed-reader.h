@@ -76,7 +76,7 @@ struct reader_callee {
 };
 
 struct reader_caller {
-	struct reader_callee callees[EMBED_CALLEES_MAX]; /* by frame */
+	struct reader_callee *callees; /* by frame; room for EMBED_CALLEES_MAX */
 	unsigned count;
 	struct reader_chance has_self, more[2][3];
 };
@@ -216,6 +216,8 @@ static uint32_t reader_child(
 		++*from;
 	if (caller->count == EMBED_CALLEES_MAX)
 		return frame;
+	if (!caller->callees)
+		caller->callees = calloc(EMBED_CALLEES_MAX, sizeof(*caller->callees));
 	memmove(&caller->callees[*from + 1], &caller->callees[*from],
 		(caller->count++ - *from) * sizeof(caller->callees[0]));
 	caller->callees[(*from)++] = (struct reader_callee){frame, 1};
@@ -245,7 +247,9 @@ static void reader_node(struct reader *reader, uint32_t frame, uint32_t parent)
 		if (!reader_bit(reader, &caller->more[has_self][which],
 			    &reader->more[has_self][which][from < caller->count]))
 			break;
-		children = realloc(children, (count + 1) * sizeof(*children));
+		/* Doubled at powers of two. */
+		if (!(count & (count - 1)))
+			children = realloc(children, (count ? 2 * count : 1) * sizeof(*children));
 		children[count] =
 			reader_child(reader, caller, &from, count ? children[count - 1] + 1 : 0);
 	}
@@ -275,6 +279,8 @@ static struct reader_node *reader_nodes(
 	assert_ptr_equal(reader->at, end);
 	struct reader_node *read = reader->read;
 
+	for (uint32_t i = 0; i <= frames; i++)
+		free(reader->callers[i].callees);
 	free(reader->callers);
 	free(reader);
 	return read;

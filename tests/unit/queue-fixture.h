@@ -53,7 +53,8 @@ static inline unsigned count_batch(const struct batch *batch, uint64_t first)
 	unsigned n = 0;
 
 	for (uint32_t at = 0; at < batch->bytes; n++) {
-		const struct wire_sample *sample = (const struct wire_sample *)(batch->records + at);
+		const struct wire_sample *sample =
+			(const struct wire_sample *)(batch->records + at);
 
 		assert_int_equal(sample->time_ns, first + n);
 		at += sample->bytes;

@@ -22,6 +22,34 @@
 #include "libprof/flameprof_profile.h"
 #include "libprof/sampler/sampler.h"
 
+/*
+ * ThreadSanitizer holds signals back until the thread makes a call it knows, hides who sent them,
+ * and knows no threads but pthread_create's: what is about those can't be tested under it.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#endif
+#endif
+#ifndef UNDER_TSAN
+#define UNDER_TSAN 0
+#endif
+
+static inline void skip_under_tsan(void)
+{
+	if (UNDER_TSAN)
+		skip();
+}
+
+/* qemu-user has a thread of its own in the list, and makes none that are not like pthread_create's.
+ */
+static inline int is_emulated(void)
+{
+	return getenv("TEST_EMULATED") != NULL;
+}
+
 /* Long enough for a machine that does much else, too. */
 #define PATIENCE_MS 30000
 

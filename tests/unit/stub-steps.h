@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls through stubs of several shapes, stopped after every instruction: what the trap handler sees
- * of each. For tests that include it once, from one file, and walk the stack in step().
+ * Calls through stubs of several shapes, stopped after every instruction: what the trap handler
+ * sees of each. For tests that include it once, from one file, and walk the stack in step().
  */
 #ifndef TESTS_UNIT_STUB_STEPS_H
 #define TESTS_UNIT_STUB_STEPS_H

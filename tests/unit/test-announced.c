@@ -139,9 +139,10 @@ static void test_frames_get_the_names(void **state)
 	struct naming_report report;
 	struct calltree *tree;
 	struct profile_stack stack = {.kind = WIRE_KIND_CPU};
+	const char comm[WIRE_COMM_BYTES] = "worker";
 
 	say_code(fixture, 4096, 64, "lambda (x)");
-	stack.thread = profile_thread(fixture->profile, fixture->image, 1, 9, "worker");
+	stack.thread = profile_thread(fixture->profile, fixture->image, 1, 9, comm);
 	stack.node = profile_node(fixture->profile,
 		profile_image_at(fixture->profile, fixture->image)->root,
 		WIRE_FRAME(WIRE_MODULE_CODE, 4100));

@@ -339,8 +339,9 @@ static void headers_that_are_gone_or_lie_give_no_segments(void **state)
 	ElfW(Ehdr) *header = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ElfW(Phdr) *segment = (ElfW(Phdr) *)(header + 1);
-	struct names_module module = {
-		.start = (uintptr_t)header, .end = (uintptr_t)header + 65536, .bias = (uintptr_t)header};
+	struct names_module module = {.start = (uintptr_t)header,
+		.end = (uintptr_t)header + 65536,
+		.bias = (uintptr_t)header};
 
 	(void)state;
 	if (getenv("TEST_EMULATED"))
@@ -349,8 +350,8 @@ static void headers_that_are_gone_or_lie_give_no_segments(void **state)
 	header->e_phentsize = sizeof(*segment);
 	header->e_phoff = sizeof(*header);
 	header->e_phnum = 1;
-	*segment = (ElfW(Phdr)){.p_type = PT_LOAD, .p_flags = PF_X, .p_vaddr = 0x1000,
-		.p_offset = 0x3000, .p_filesz = 0x1800};
+	*segment = (ElfW(Phdr)){.p_type = PT_LOAD, .p_flags = PF_X, .p_vaddr = 0x1010,
+		.p_offset = 0x3010, .p_filesz = 0x1800};
 	segments_read(&module);
 	assert_int_equal(module.segments, 1);
 	assert_int_equal(module.segment[0].end - module.segment[0].start, 0x2000);

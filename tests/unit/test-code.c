@@ -22,8 +22,8 @@
 #define PAGE 65536u
 
 /*
- * A function without a frame pointer that calls what it is given, and what is to be said of it: CFA,
- * and where the return address is, from its second instruction to its last but one.
+ * A function without a frame pointer that calls what it is given, and what is to be said of it:
+ * CFA, and where the return address is, from its second instruction to its last but one.
  */
 #if defined(__x86_64__)
 static const uint8_t code_bytes[] = {
@@ -32,7 +32,8 @@ static const uint8_t code_bytes[] = {
 	0x48, 0x83, 0xc4, 0x28, /* add $40,%rsp */
 	0xc3,			/* ret */
 };
-static const uint8_t cie_bytes[] = {1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0};
+static const uint8_t cie_bytes[] = {
+	1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0};
 static const uint8_t fde_program[] = {0x44, 0x0e, 48, 0x46, 0x0e, 8, 0};
 #define CALL_RETURNS_AT 6
 #else
@@ -263,8 +264,8 @@ static void test_backtrace_out_of_sigsegv(void **state)
 	struct sigaction action = {.sa_sigaction = on_segv, .sa_flags = SA_SIGINFO}, before;
 
 	(void)state;
-	assert_int_equal(flameprof_arena_new(
-				 &arena, FLAMEPROF_STUB_CALL, (flameprof_function *)crash_below, NULL),
+	assert_int_equal(flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL,
+				 (flameprof_function *)crash_below, NULL),
 		0);
 	stub = flameprof_stub_new(arena, "recurse", 42);
 	sigaction(SIGSEGV, &action, &before);

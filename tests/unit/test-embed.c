@@ -222,19 +222,23 @@ static void test_samples_without_times_stay_out(void **state)
 	calltree_free(tree);
 }
 
+/* Names nothing can make shorter than a piece: long ones, to have them without very many nodes. */
 static void test_large_data_comes_in_pieces(void **state)
 {
+	enum { FRAMES = 70000, WORDS = 6 };
 	struct calltree *tree = calltree_new();
 	uint64_t random = 88172645463325252u, sum = 0;
 
 	(void)state;
-	for (unsigned i = 0; i < 400000; i++) {
-		char name[24];
+	for (unsigned i = 0; i < FRAMES; i++) {
+		char name[16 * WORDS + 1];
 
-		random ^= random << 13;
-		random ^= random >> 7;
-		random ^= random << 17;
-		snprintf(name, sizeof(name), "%llx", (unsigned long long)random);
+		for (unsigned word = 0; word < WORDS; word++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			snprintf(name + 16 * word, 17, "%016llx", (unsigned long long)random);
+		}
 		uint32_t frame = calltree_frame(tree, name, "", CALLTREE_NATIVE);
 
 		calltree_add(tree, calltree_child(tree, CALLTREE_ROOT, frame), random & 0xffff);
@@ -244,9 +248,9 @@ static void test_large_data_comes_in_pieces(void **state)
 
 	assert_true(got.pieces > 3);
 	struct column column = got.columns[EMBED_NODES];
-	struct reader_node *read = reader_nodes(column.at, column.end, 400001, 400000);
+	struct reader_node *read = reader_nodes(column.at, column.end, FRAMES + 1, FRAMES);
 
-	for (unsigned i = 0; i <= 400000; i++)
+	for (unsigned i = 0; i <= FRAMES; i++)
 		sum -= read[i].self;
 	assert_int_equal(sum, 0);
 	free(read);

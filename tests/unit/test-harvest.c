@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings into batches: nothing is lost on the way, the ceiling drops the newest batch whole, damage is
- * skipped; all of it is counted.
+ * Rings into batches: nothing is lost on the way, the ceiling drops the newest batch whole, damage
+ * is skipped; all of it is counted.
  */
 #include "tests/unit/queue-fixture.h"
 
@@ -37,8 +37,9 @@ static void records_survive_the_turn_of_the_ring(void **state)
 
 	while (wire_ring(f->arena, 0)->head < 20 * (uint64_t)WIRE_RING_SPAN) {
 		for (unsigned i = next_random(&random) % 9; i; i--) {
-			unsigned depth = next_random(&random) % 32 ? next_random(&random) % 40
-								  : next_random(&random) % WIRE_MAX_DEPTH;
+			unsigned depth = next_random(&random) % 32
+						 ? next_random(&random) % 40
+						 : next_random(&random) % WIRE_MAX_DEPTH;
 
 			if (ring_fill(wire_ring(f->arena, 0)) + WIRE_RECORD_MAX > WIRE_RING_SPAN)
 				break;
@@ -201,7 +202,8 @@ static void damage_is_skipped_and_counted(void **state)
 		struct wire_sample *bad;
 
 		push(f, 0, 1, 3);
-		bad = (struct wire_sample *)(wire_ring_data(f->arena, 0) + ring->head % WIRE_RING_SPAN);
+		bad = (struct wire_sample *)(wire_ring_data(f->arena, 0) +
+					     ring->head % WIRE_RING_SPAN);
 		push(f, 0, 2, 3);
 		push(f, 0, 3, 3);
 		switch (kind) {

@@ -139,8 +139,9 @@ static void test_suspend_and_resume(void **state)
 	assert_int_equal(flameprof_arena_status(calls), FLAMEPROF_STUBS_SUSPENDED);
 	assert_ptr_equal(flameprof_stub_new(calls, "x", 1), (flameprof_function *)same);
 	assert_null(flameprof_stub_new(binds, "x", 1));
-	assert_int_equal(
-		flameprof_arena_new(&late, FLAMEPROF_STUB_CALL, (flameprof_function *)same, NULL), 0);
+	assert_int_equal(flameprof_arena_new(&late, FLAMEPROF_STUB_CALL,
+				 (flameprof_function *)same, NULL),
+		0);
 	assert_int_equal(flameprof_arena_status(late), FLAMEPROF_STUBS_SUSPENDED);
 	assert_int_equal(flameprof_arenas_suspend(forget, &visits), -EALREADY);
 

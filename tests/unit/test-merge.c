@@ -159,7 +159,8 @@ static void generated_code_keeps_its_name(void **state)
 	names_add_code(&b->names, &b->account, &one, "one");
 	names_add_code(&b->names, &b->account, &two, "two");
 	add(a, 7, 1, 1, FRAMES(WIRE_FRAME(WIRE_MODULE_CODE, 105)));
-	add(b, 7, 1, 1, FRAMES(WIRE_FRAME(WIRE_MODULE_CODE, 55), WIRE_FRAME(WIRE_MODULE_CODE, 105)));
+	add(b, 7, 1, 1,
+		FRAMES(WIRE_FRAME(WIRE_MODULE_CODE, 55), WIRE_FRAME(WIRE_MODULE_CODE, 105)));
 	assert_int_equal(flameprof_profile_merge(a, b), 0);
 	assert_int_equal(flameprof_profile_frames(a, 1, frames, 2), 2);
 	assert_string_equal(frames[0].name, "two");

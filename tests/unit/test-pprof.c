@@ -45,7 +45,7 @@ static int have_pprof(void)
 	return system("command -v go >/dev/null && go tool -n pprof >/dev/null 2>&1") == 0;
 }
 
-/* ---- a reader of ten lines ----------------------------------------------------------------------- */
+/* ---- a reader of ten lines ------------------------------------------------------------- */
 
 struct reader {
 	const uint8_t *at, *end;
@@ -100,13 +100,14 @@ static void decode(const char *path, char **texts)
 	texts[count] = NULL;
 }
 
-/* Message @wanted of kind @field as "number=value ..." with bytes in brackets; NULL: there is none. */
+/* Message @wanted of kind @field as "number=value ...", bytes in brackets; NULL: none. */
 static char *message_text(const char *path, uint32_t field_wanted, unsigned wanted)
 {
 	static uint8_t bytes[16 * MIB];
 	char *text = calloc(1, 65536), *at = text;
 	FILE *in = fopen(path, "r");
-	struct reader file = {bytes, bytes + fread(bytes, 1, sizeof(bytes), in)}, message, inner, item;
+	struct reader file = {bytes, bytes + fread(bytes, 1, sizeof(bytes), in)}, message, inner,
+		      item;
 	uint64_t value;
 
 	fclose(in);
@@ -146,7 +147,7 @@ static void assert_message(uint32_t field, unsigned n, const char *expected)
 	free(text);
 }
 
-/* ---- fields -------------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------- */
 
 static struct flameprof_profile *small_profile(void)
 {
@@ -197,11 +198,10 @@ static void every_field_is_what_the_profile_says(void **state)
 
 	(void)state;
 	assert_int_equal(profile_write_pb(p, OUT), 0);
-	assert_texts((const char *[]){"", "samples", "count", "cpu", "nanoseconds", "thread_id", "thread",
-		"[generated code]", "[unsampled]", "[no stack]", "title: a title", "dropped: 0",
-		"/lib/a.so",
-		"dead000f", "/bin/main", "", "[vdso]", "", "worker", "worker", "Method; <one>",
-		"mark: 1.500 10 phase two", NULL});
+	assert_texts((const char *[]){"", "samples", "count", "cpu", "nanoseconds", "thread_id",
+		"thread", "[generated code]", "[unsampled]", "[no stack]", "title: a title",
+		"dropped: 0", "/lib/a.so", "dead000f", "/bin/main", "", "[vdso]", "", "worker",
+		"worker", "Method; <one>", "mark: 1.500 10 phase two", NULL});
 	/* Sample types. */
 	assert_message(1, 0, "1=1 2=2 ");
 	assert_message(1, 1, "1=3 2=4 ");
@@ -260,7 +260,8 @@ static void names_are_valid_utf8(void **state)
 	static const struct {
 		const char *raw, *written;
 	} names[] = {
-		{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x94\xa5", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x94\xa5"},
+		{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x94\xa5",
+			"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x94\xa5"},
 		{"\xff|\xc3|\xc0\x80|\xe0\x80\x80", "?|?|??|???"},
 		{"\xed\xa0\x80|\xf5\x80\x80\x80|\xf0\x80\x80\x80", "???|????|????"},
 		{"\xf4\x90\x80\x80|\xe2\x82", "????|??"},
@@ -343,7 +344,7 @@ static void failures_leave_no_file(void **state)
 	flameprof_profile_free(p);
 }
 
-/* ---- as pprof reads it --------------------------------------------------------------------------- */
+/* ---- as pprof reads it ----------------------------------------------------------------- */
 
 static void pprof_reads_what_was_written(void **state)
 {

@@ -8,8 +8,9 @@
 static struct calltree *grow(void)
 {
 	struct calltree *tree = calltree_new();
-	uint32_t main_frame = calltree_frame(tree, "main", "prog", CALLTREE_NATIVE);
+	/* The program's is not the first module. */
 	uint32_t other = calltree_frame(tree, "f;\n\"x\"", "lib.so", CALLTREE_NATIVE);
+	uint32_t main_frame = calltree_frame(tree, "main", "prog", CALLTREE_NATIVE);
 	uint32_t none = calltree_frame(tree, "[unsampled]", "", CALLTREE_SYNTHETIC);
 	uint32_t node = calltree_child(tree, CALLTREE_ROOT, main_frame);
 	uint32_t below = calltree_child(tree, node, other);

@@ -23,7 +23,7 @@ static void test_off(void **state)
 }
 
 #define MAKERS	4
-#define BY_EACH 3000
+#define BY_EACH 1000
 
 static int makers_ready;
 

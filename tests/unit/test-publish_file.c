@@ -126,7 +126,6 @@ static void test_in_the_way(void **state)
 	assert_int_equal(link(other, path), 0);
 	assert_refused();
 	assert_text(other, "precious\n");
-	/* Nobody reads it: an open that waited would wait for ever. */
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_refused();
 	if (!geteuid()) {

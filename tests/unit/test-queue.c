@@ -158,7 +158,7 @@ static void stop_wakes_who_waits_and_refuses_more(void **state)
 	assert_null(queue_take(&f->queue));
 }
 
-/* ---- races: run under TSan, too ------------------------------------------------------------------ */
+/* ---- races: run under TSan, too -------------------------------------------------------- */
 
 struct race {
 	struct fixture *f;

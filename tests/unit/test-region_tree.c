@@ -183,8 +183,22 @@ static void test_memory_is_used_again(void **state)
 	assert_in_range(leaves, 1, 2 * REGION_TREE_WAIT);
 }
 
+/* Where nearly all went, what is left moves together. */
+static void test_sparse_leaves_are_merged(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < PLACES; i++)
+		add(i);
+	for (uint32_t i = 0; i < PLACES; i++) {
+		if (i % 16)
+			drop(i);
+	}
+	assert_in_range(tree.top->count, PLACES / 16 / REGION_TREE_LEAF, PLACES / 16 / 6);
+	check_all();
+}
+
 /* Every other region stays, the others come and go. */
-static volatile int stop;
+static int stop; /* atomic */
 static uint64_t looked, wrong;
 
 static void look(uint32_t place)
@@ -201,7 +215,7 @@ static void *read_on(void *argument)
 {
 	uint32_t place = (uint32_t)(uintptr_t)argument;
 
-	while (!stop)
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		look(place = (place + 1237) % PLACES);
 	return NULL;
 }
@@ -234,13 +248,13 @@ static void test_readers_of_other_threads(void **state)
 
 	(void)state;
 	looked = wrong = 0;
-	stop = 0;
+	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < PLACES; i += 2)
 		add(i);
 	for (uintptr_t i = 0; i < 3; i++)
 		pthread_create(&readers[i], NULL, read_on, (void *)i);
 	change_odd_places(getenv("TEST_EMULATED") ? 5000u : 300000u);
-	stop = 1;
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < 3; i++)
 		pthread_join(readers[i], NULL);
 	assert_int_equal(wrong, 0);
@@ -273,6 +287,7 @@ int main(void)
 		cmocka_unit_test_setup(test_at_random, setup),
 		cmocka_unit_test_setup(test_overlaps, setup),
 		cmocka_unit_test_setup(test_memory_is_used_again, setup),
+		cmocka_unit_test_setup(test_sparse_leaves_are_merged, setup),
 		cmocka_unit_test_setup(test_readers_of_other_threads, setup),
 		cmocka_unit_test_setup(test_readers_in_handlers, setup),
 	};

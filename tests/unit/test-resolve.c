@@ -101,7 +101,7 @@ static void test_announced_once_and_before(void **state)
 	assert_int_equal(module.number, WIRE_MODULE_CODE);
 	assert_int_equal(module.start, stub);
 	assert_true(module.end > stub + 20);
-	assert_true(module.eh_frame_hdr >= module.cfi_start && module.eh_frame_hdr < module.cfi_end);
+	assert_in_range(module.eh_frame_hdr, module.cfi_start, module.cfi_end - 1);
 	check_record(&module, "one");
 	assert_int_equal(region_resolve(stub, 1, &module), 0);
 	assert_null(next_record());
@@ -190,7 +190,7 @@ static void test_long_names(void **state)
 	check_record(&module, name);
 }
 
-static volatile int stop;
+static int stop; /* atomic */
 
 /* Makes stubs whose names are one letter over and over, each at the place of the last. */
 static void *rename_on(void *argument)
@@ -198,7 +198,7 @@ static void *rename_on(void *argument)
 	char name[200] = {0};
 
 	(void)argument;
-	for (unsigned i = 0; !stop; i++) {
+	for (unsigned i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++) {
 		uintptr_t stub;
 
 		memset(name, 'a' + (int)(i % 26), 20 + i % 170);
@@ -210,8 +210,8 @@ static void *rename_on(void *argument)
 }
 
 /*
- * Somebody walks through a stub that ends and begins under him: he gets one stub's name whole with its
- * address, or none. No record has letters of two.
+ * Somebody walks through a stub that ends and begins under him: he gets one stub's name whole with
+ * its address, or none. No record has letters of two.
  */
 static void test_names_are_never_torn(void **state)
 {
@@ -222,7 +222,7 @@ static void test_names_are_never_torn(void **state)
 
 	(void)state;
 	flameprof_stub_free(arena, (flameprof_function *)stub);
-	stop = 0;
+	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
 	pthread_create(&writer, NULL, rename_on, NULL);
 	while (records < (getenv("TEST_EMULATED") ? 20u : 2000u)) {
 		const struct wire_code *record;
@@ -241,7 +241,38 @@ static void test_names_are_never_torn(void **state)
 		for (uint32_t k = 1; k + 1 < record->name_bytes; k++)
 			assert_int_equal(record->name[k], record->name[0]);
 	}
-	stop = 1;
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(writer, NULL);
+}
+
+static void *number_on(void *argument)
+{
+	(void)argument;
+	for (uintptr_t i = 1; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++)
+		flameprof_stub_free(arena, flameprof_stub_new(arena, "n", i << 32));
+	return NULL;
+}
+
+/* What is told of a stub is of one stub: another address of the code space, another payload. */
+static void test_stubs_are_never_mixed(void **state)
+{
+	uintptr_t place = new_stub("first");
+	struct region_stub stub, last = {0};
+	unsigned met = 0;
+	pthread_t writer;
+
+	(void)state;
+	flameprof_stub_free(arena, (flameprof_function *)place);
+	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
+	pthread_create(&writer, NULL, number_on, NULL);
+	while (met < (getenv("TEST_EMULATED") ? 1000u : 1000000u)) {
+		if (region_find_stub(place, &stub))
+			continue;
+		assert_int_equal(stub.space == last.space, stub.payload == last.payload);
+		last = stub;
+		met++;
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	pthread_join(writer, NULL);
 }
 
@@ -255,6 +286,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_full_ring_is_tried_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_are_never_torn, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stubs_are_never_mixed, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,10 +50,62 @@ static void how_a_frame_was_found_does_not_matter(void **state)
 	batch_add(&maker, 1, 1, FRAMES(3, 2 | WIRE_FRAME_BY_FP, 1));
 	batch_add(&maker, 1, 1, FRAMES(5 | WIRE_FRAME_BY_FP, 2, 1));
 	batch_add(&maker, 1, 1, FRAMES(5, 2, 1));
+	batch_add(&maker, 1, 1, FRAMES(6, 2 | WIRE_FRAME_BY_FP, 1));
 	batch_store(&maker, p);
-	assert_int_equal(info_of(p).stacks, 2);
+	assert_int_equal(info_of(p).stacks, 3);
+	assert_int_equal(p->node_count, 5);
 	assert_int_equal(stack_at(p, 0).samples, 2);
 	assert_int_equal(stack_at(p, 1).samples, 2);
+	flameprof_profile_free(p);
+}
+
+/* Another frame with the hash of @frame below a parent with hash 0. */
+static uint64_t collide(uint64_t frame, uint64_t nth)
+{
+	const uint64_t multiplier = 0x9e3779b97f4a7c15ULL;
+	uint64_t inverse = multiplier, other;
+
+	/* Newton's method doubles the right bits: 3, 6, ... 96. */
+	for (unsigned i = 0; i < 5; i++)
+		inverse *= 2 - multiplier * inverse;
+	assert_int_equal(inverse * multiplier, 1);
+	do {
+		other = ((frame * multiplier) ^ ++nth) * inverse;
+	} while (other & WIRE_FRAME_BY_FP || other == frame);
+	assert_int_equal(profile_path_hash(0, other), profile_path_hash(0, frame));
+	return other;
+}
+
+static void stacks_with_one_hash_stay_apart(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	uint64_t others[3] = {0x1234};
+	struct batch_maker maker;
+
+	(void)state;
+	for (unsigned i = 1; i < 3; i++)
+		others[i] = collide(others[0], 100 * i);
+	for (unsigned round = 0; round < 2; round++) {
+		batch_begin(&maker, 10, "worker");
+		for (unsigned i = 0; i < 3; i++) {
+			batch_add(&maker, 1, 1, FRAMES(7, 8, others[i]));
+			batch_add(&maker, 1, 1, FRAMES(others[i]));
+			batch_add(&maker, 1, 1, FRAMES(9));
+		}
+		batch_store(&maker, p);
+	}
+	assert_int_equal(p->stack_count, 7);
+	assert_int_equal(p->node_count, 10);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct profile_stack *stack = profile_stack(p, i ? 1 + 2 * i : 0);
+		const struct profile_node *node = profile_node(p, stack->node);
+
+		assert_int_equal(stack->path_hash, profile_stack(p, 0)->path_hash);
+		assert_int_equal(stack->samples, 2);
+		assert_int_equal(profile_node_frame(node), 7);
+		node = profile_node(p, profile_node(p, node->parent)->parent);
+		assert_int_equal(profile_node_frame(node), others[i]);
+	}
 	flameprof_profile_free(p);
 }
 
@@ -220,7 +272,27 @@ static void damage_ends_a_batch_and_is_counted(void **state)
 	flameprof_profile_free(p);
 }
 
-/* Against counting each stack as a string. */
+/* Each stack and each node is there once, under its hash. */
+static void assert_found_again(const struct flameprof_profile *p)
+{
+	uint32_t *hashes = calloc(p->node_count + 1, sizeof(*hashes));
+
+	for (uint32_t i = 0; i < p->stack_count; i++)
+		assert_int_equal(profile_find_stack(p, profile_stack(p, i)), i + 1);
+	for (uint32_t i = 1; i <= p->node_count; i++) {
+		const struct profile_node *node = profile_node(p, i);
+		uint64_t frame = profile_node_frame(node);
+
+		hashes[i] = profile_path_hash(hashes[node->parent], frame);
+		assert_int_equal(profile_find_node(p, node->parent, frame, hashes[i]), i);
+	}
+	for (uint32_t i = 0; i < p->stack_count; i++)
+		assert_int_equal(
+			profile_stack(p, i)->path_hash, hashes[profile_stack(p, i)->node]);
+	free(hashes);
+}
+
+/* Against the records themselves. */
 static void many_random_stacks_come_back(void **state)
 {
 	struct flameprof_profile *p = aggregate_profile(64 * MIB);
@@ -244,32 +316,23 @@ static void many_random_stacks_come_back(void **state)
 
 			assert_int_equal(flameprof_profile_sample(p, at, &sample), 0);
 			assert_int_equal(sample.weight, s->weight);
-			assert_int_equal(profile_thread(p, stack_at(p, sample.stack).thread)->key.number,
+			assert_int_equal(
+				profile_thread(p, stack_at(p, sample.stack).thread)->key.number,
 				s->thread);
-			assert_int_equal(flameprof_profile_frames(p, sample.stack, got, 64), s->frames);
+			assert_int_equal(
+				flameprof_profile_frames(p, sample.stack, got, 64), s->frames);
 			uint32_t node = profile_stack(p, sample.stack)->node;
-			for (unsigned i = 0; i < s->frames; i++, node = profile_node(p, node)->parent)
-				assert_int_equal(profile_node_frame(profile_node(p, node)), frames[i]);
+			for (unsigned i = 0; i < s->frames;
+				i++, node = profile_node(p, node)->parent)
+				assert_int_equal(
+					profile_node_frame(profile_node(p, node)), frames[i]);
 			assert_int_equal(node, 0);
 			o += s->bytes;
 		}
 		free(copy);
 	}
 	assert_adds_up(p);
-	/* Each stack and each node once. */
-	for (uint32_t i = 0; i < p->stack_count; i++)
-		assert_int_equal(profile_find_stack(p, profile_stack(p, i)), i + 1);
-	uint32_t *hashes = calloc(p->node_count + 1, sizeof(*hashes));
-	for (uint32_t i = 1; i <= p->node_count; i++) {
-		const struct profile_node *node = profile_node(p, i);
-		uint64_t frame = profile_node_frame(node);
-
-		hashes[i] = profile_path_hash(hashes[node->parent], frame);
-		assert_int_equal(profile_find_node(p, node->parent, frame, hashes[i]), i);
-	}
-	for (uint32_t i = 0; i < p->stack_count; i++)
-		assert_int_equal(profile_stack(p, i)->path_hash, hashes[profile_stack(p, i)->node]);
-	free(hashes);
+	assert_found_again(p);
 	flameprof_profile_free(p);
 }
 
@@ -312,6 +375,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(identical_stacks_merge),
 		cmocka_unit_test(how_a_frame_was_found_does_not_matter),
+		cmocka_unit_test(stacks_with_one_hash_stay_apart),
 		cmocka_unit_test(threads_stay_apart),
 		cmocka_unit_test(a_renamed_thread_has_its_last_name),
 		cmocka_unit_test(credit_goes_on_the_last_stack_or_on_the_thread),

@@ -306,7 +306,8 @@ static void test_bound_integers(void **state)
 	flameprof_arena_free(arena);
 	nineteen = BIND(__typeof__(nineteen), bound_nineteen, .integer_arguments = 20,
 		.stack_words = 20 - REGISTERS);
-	assert_int_equal(nineteen(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20),
+	assert_int_equal(nineteen(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19,
+				 20),
 		twenty(TWENTY()));
 }
 
@@ -417,7 +418,8 @@ static void test_what_cannot_be(void **state)
 
 	(void)state;
 	assert_int_equal(flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, NULL, NULL), -EINVAL);
-	assert_int_equal(flameprof_arena_new(&arena, (enum flameprof_stub_kind)2, read_payload, NULL),
+	assert_int_equal(
+		flameprof_arena_new(&arena, (enum flameprof_stub_kind)2, read_payload, NULL),
 		-EINVAL);
 	assert_int_equal(
 		flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, read_payload, &many), -EINVAL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stacks at every instruction of stubs and of their target: our core by their information, by frame
- * pointers where the chain is whole, flameprof_backtrace(), and the C library's own unwinder once it
- * is told.
+ * pointers where the chain is whole, flameprof_backtrace(), and the C library's own unwinder once
+ * it is told.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,8 @@ static struct unwind_result walk_core(const ucontext_t *context, struct step_sta
 	arch_registers_from_ucontext(&registers, context);
 	unwind_window_init(&window, getpid());
 
-	struct unwind_result result = unwind_walk(&registers, &unknown, frames, STEP_FRAMES, &window);
+	struct unwind_result result =
+		unwind_walk(&registers, &unknown, frames, STEP_FRAMES, &window);
 
 	stack->frames = result.frames;
 	for (unsigned i = 0; i < result.frames; i++) {
@@ -175,7 +176,7 @@ static void test_every_shape(void **state)
 }
 
 /* With a warm cache, and from another stub of the same code: rows are shared, frames are not. */
-static void test_other_stubs_with_the_same_rows(void **state)
+static void test_other_stubs_of_the_same_rows(void **state)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		check_shape(&step_shapes[0]);
@@ -187,7 +188,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_every_shape, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_other_stubs_with_the_same_rows, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_other_stubs_of_the_same_rows, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unwinding at every instruction of stubs where the CPU cannot be stopped after each: the instructions
- * are run by a small interpreter, which also holds their encodings to what their comments say. After
- * each of them the core has to find the caller with the registers it had.
+ * Unwinding at every instruction of stubs where the CPU cannot be stopped after each: the
+ * instructions are run by a small interpreter, which also holds their encodings to what their
+ * comments say. After each of them the core has to find the caller with the registers it had.
  */
 #include <setjmp.h>
 #include <stdarg.h>

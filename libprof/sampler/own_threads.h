@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads of the profiler's own, which never appear in what it draws.
+ */
+#ifndef LIBPROF_SAMPLER_OWN_THREADS_H
+#define LIBPROF_SAMPLER_OWN_THREADS_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+/*
+ * Begin a thread of the profiler's own, all signals blocked: it is never sampled. It runs @start
+ * under the name "flameprof". The caller joins or detaches *@id.
+ * @tid  gets its kernel id; NULL: nobody asks
+ * Returns 0 or -errno. Context: any thread, not a handler.
+ */
+int own_threads_begin(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument);
+
+/* Is the thread @tid one of them? Context: signal-safe. */
+int own_threads_have(uint32_t tid);
+
+/*
+ * Before a list of all threads is read: a number for own_threads_are_known(), which tells
+ * afterwards whether every one in the list was known by then.
+ */
+uint32_t own_threads_begun(void);
+int own_threads_are_known(uint32_t begun);
+
+/* Their numbers may become others'. Context: any thread. */
+void own_threads_forget_dead(void);
+
+/* In a fork child: none. */
+void own_threads_reset_in_child(void);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a host that writes anywhere can do to the aggregator: a ring with any content, head and tail,
+ * control records of any kind, batches changed after they were checked. What comes out must still be
+ * a profile that can be read, merged and written.
+ *
+ * Input: 16 bytes of ring positions, 2 bytes how much is control records, those, the ring's bytes.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libprof/aggregator/pprof.h"
+#include "libprof/aggregator/queue.h"
+#include "libprof/aggregator/store.h"
+
+#define SLOT	    1
+#define RING	    2
+#define LIMIT_BYTES (4u << 20)
+
+static void *arena;
+
+static struct flameprof_profile *new_profile(void)
+{
+	struct store_config config = {
+		.period_ns = 1, .limit_bytes = LIMIT_BYTES, .title = "\xff fuzz"};
+
+	return store_new(&config);
+}
+
+static void harvest(struct flameprof_profile *profile)
+{
+	struct store_result result = {0};
+	struct flameprof_profile_info info;
+	struct queue_item *item;
+	uint32_t doorbell = 0;
+	struct queue queue;
+
+	queue_init(&queue, LIMIT_BYTES, &doorbell);
+	queue_harvest(&queue, arena, RING, UINT64_MAX);
+	while ((item = queue_take(&queue))) {
+		/* The copy is the host's memory, too. */
+		item->batch->records[item->batch->bytes / 2] ^= (char)item->batch->bytes;
+		store_add_batch(profile, item->batch, &result);
+		queue_done(&queue, item);
+	}
+	queue_release(&queue);
+	flameprof_profile_info(profile, &info);
+	if (info.samples != result.samples || info.weight != result.weight)
+		abort();
+}
+
+static void read_all(const struct flameprof_profile *profile)
+{
+	struct flameprof_frame frames[64];
+	struct flameprof_stack stack;
+
+	for (uint32_t i = 0; !flameprof_profile_stack(profile, i, &stack); i++)
+		if (flameprof_profile_frames(profile, i, frames, 64) != (int)stack.frames)
+			abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct store_catalogue *catalogue = store_catalogue_new();
+	struct flameprof_profile *profile = new_profile(), *sum = new_profile();
+	uint64_t positions[2];
+	uint16_t control_bytes;
+
+	if (!arena)
+		arena = calloc(1, WIRE_ARENA_BYTES);
+	if (size >= sizeof(positions) + sizeof(control_bytes)) {
+		memcpy(positions, data, sizeof(positions));
+		memcpy(&control_bytes, data + sizeof(positions), sizeof(control_bytes));
+		data += sizeof(positions) + sizeof(control_bytes);
+		size -= sizeof(positions) + sizeof(control_bytes);
+		control_bytes = (uint16_t)(control_bytes % (size + 1) % WIRE_CONTROL_BYTES);
+		memset(wire_control_data(arena, SLOT), 0, WIRE_CONTROL_BYTES);
+		memcpy(wire_control_data(arena, SLOT), data, control_bytes);
+		wire_slot(arena, SLOT)->control_tail = 0;
+		data += control_bytes;
+		size -= control_bytes;
+		size = size > WIRE_RING_SPAN ? WIRE_RING_SPAN : size;
+		memcpy(wire_ring_data(arena, RING), data, size);
+		/* Mostly the bytes given, now and then something wild. */
+		wire_ring(arena, RING)->tail = positions[0] & 1 ? positions[0] : 0;
+		wire_ring(arena, RING)->head = positions[1] & 1 ? positions[1] : size;
+	}
+	store_read_control(catalogue, arena, SLOT, profile);
+	harvest(profile);
+	store_resolve(profile, catalogue);
+	read_all(profile);
+	if (!flameprof_profile_merge(sum, profile))
+		read_all(sum);
+	profile_write_pb(sum, "/dev/null");
+	flameprof_profile_free(profile);
+	flameprof_profile_free(sum);
+	store_catalogue_free(catalogue);
+	return 0;
+}

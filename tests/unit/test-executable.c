@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executable memory: never writable at the same time, and refused in all the ways that systems
+ * have. Stubs are made in the other way then, or programs run on without.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "libprof/flameprof_stub.h"
+
+typedef uintptr_t identity(uintptr_t);
+
+static __attribute__((noinline)) uintptr_t same(uintptr_t value)
+{
+	return value;
+}
+
+#define SAME ((flameprof_function *)same)
+
+static uintptr_t call(flameprof_function *stub, uintptr_t value)
+{
+	return ((identity *)stub)(value);
+}
+
+/* Run @body in a child; it answers 0 when all is well. */
+static int in_child(int (*body)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child)
+		_exit(body());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static int is_plain(enum flameprof_stub_status why)
+{
+	struct flameprof_arena *calls, *binds;
+
+	if (flameprof_arena_new(&calls, FLAMEPROF_STUB_CALL, SAME, NULL) ||
+		flameprof_arena_new(&binds, FLAMEPROF_STUB_BIND, SAME, NULL))
+		return 1;
+	if (flameprof_arena_status(calls) != why || flameprof_arena_status(binds) != why)
+		return 2;
+	for (int i = 0; i < 3; i++) {
+		flameprof_function *stub = flameprof_stub_new(calls, "s", 1);
+
+		if (stub != SAME || flameprof_stub_new(binds, "s", 1))
+			return 3;
+		flameprof_stub_free(calls, stub);
+	}
+	if (flameprof_arena_status(calls) != why)
+		return 4;
+	flameprof_arena_free(calls);
+	flameprof_arena_free(binds);
+	return 0;
+}
+
+static int works(void)
+{
+	struct flameprof_arena *arena;
+	flameprof_function *stub;
+	struct flameprof_code_info info;
+
+	if (flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, SAME, NULL) ||
+		flameprof_arena_status(arena) != FLAMEPROF_STUBS_WORK)
+		return 11;
+	stub = flameprof_stub_new(arena, "s", 1);
+	if (stub == SAME || call(stub, 5) != 5 || flameprof_lookup((uintptr_t)stub, &info))
+		return 12;
+	flameprof_arena_free(arena);
+	return flameprof_lookup((uintptr_t)stub, &info) == -ENOENT ? 0 : 13;
+}
+
+/* Is any page of ours writable and executable at once? Reads what the kernel says. */
+static int has_writable_code(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	int found = 0;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		found |= strstr(line, "rwxp") || strstr(line, "rwxs");
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+static void test_never_writable_and_executable(void **state)
+{
+	struct flameprof_arena *arena;
+
+	(void)state;
+	assert_int_equal(flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, SAME, NULL), 0);
+	assert_int_equal(flameprof_arena_status(arena), FLAMEPROF_STUBS_WORK);
+	assert_false(has_writable_code());
+	flameprof_arena_free(arena);
+}
+
+/* mprotect() to executable answers EACCES, as under PR_SET_MDWE; @memfd: memfd_create(), too. */
+static int deny(int memfd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 2),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 2, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, memfd ? SYS_memfd_create : 0xffff, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+#define CANNOT 99 /* the system has no such thing */
+
+static int seccomp_denies_mprotect(void)
+{
+	return deny(0) ? CANNOT : works();
+}
+
+static int seccomp_denies_all(void)
+{
+	return deny(1) ? CANNOT : is_plain(FLAMEPROF_STUBS_DENIED);
+}
+
+static int mdwe(void)
+{
+	void *page;
+
+	if (prctl(65 /* PR_SET_MDWE */, 1 /* PR_MDWE_REFUSE_EXEC_GAIN */, 0, 0, 0))
+		return CANNOT;
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!mprotect(page, 4096, PROT_READ | PROT_EXEC))
+		return 21; /* it does not deny: the test would show nothing */
+	return works();
+}
+
+static int file_limit(void)
+{
+	struct rlimit limit = {1000, 1000};
+
+	/* The memfd would be larger: no SIGXFSZ, please. */
+	if (deny(0))
+		return CANNOT;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	return is_plain(FLAMEPROF_STUBS_DENIED);
+}
+
+static int address_limit(void)
+{
+	struct rlimit before, limit;
+	struct flameprof_arena *arena;
+	flameprof_function *stub;
+	int status;
+
+	if (getrlimit(RLIMIT_AS, &before))
+		return CANNOT;
+	limit = (struct rlimit){1 << 20, before.rlim_max};
+	if (setrlimit(RLIMIT_AS, &limit) || mmap(NULL, 1 << 20, PROT_READ,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+		return CANNOT;
+	status = is_plain(FLAMEPROF_STUBS_NO_MEMORY);
+	if (status || flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, SAME, NULL))
+		return status + 30;
+	/* It goes on when there is memory again. */
+	setrlimit(RLIMIT_AS, &before);
+	stub = flameprof_stub_new(arena, "s", 1);
+	return stub != SAME && call(stub, 5) == 5 &&
+			       flameprof_arena_status(arena) == FLAMEPROF_STUBS_WORK
+		       ? 0
+		       : 40;
+}
+
+static void check_in_child(int (*body)(void))
+{
+	int status = in_child(body);
+
+	if (status == CANNOT)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+static void test_denied_mprotect(void **state)
+{
+	(void)state;
+	check_in_child(seccomp_denies_mprotect);
+}
+
+static void test_denied_everything(void **state)
+{
+	(void)state;
+	check_in_child(seccomp_denies_all);
+}
+
+static void test_mdwe(void **state)
+{
+	(void)state;
+	check_in_child(mdwe);
+}
+
+static void test_file_limit(void **state)
+{
+	(void)state;
+	check_in_child(file_limit);
+}
+
+static void test_address_limit(void **state)
+{
+	(void)state;
+	check_in_child(address_limit);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_never_writable_and_executable),
+		cmocka_unit_test(test_denied_mprotect),
+		cmocka_unit_test(test_denied_everything),
+		cmocka_unit_test(test_mdwe),
+		cmocka_unit_test(test_file_limit),
+		cmocka_unit_test(test_address_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
