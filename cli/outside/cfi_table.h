@@ -19,8 +19,8 @@
  *   | .eh_frame          | .eh_frame_hdr            |
  *   +--------------------+--------------------------+
  *
- * Returns 0 with the owned copy in *@copy, its size in *@copy_bytes and the header's virtual address
- * in *@header; -ENOENT when it describes no code; or -ENOMEM.
+ * Returns 0 with the owned copy in *@copy, its size in *@copy_bytes and the header's virtual
+ * address in *@header; -ENOENT when it describes no code; or -ENOMEM.
  */
 int cfi_table_make(const char *frames, uint64_t bytes, uint64_t vaddr, char **copy,
 	uint64_t *copy_bytes, uint64_t *header);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks by nongnu libunwind, for stacks on which our own core found no way on: it runs every kind of
- * call-frame instruction and remembers nothing, so it is slower. Its accessors are ours: memory
+ * Walks by nongnu libunwind, for stacks on which our own core found no way on: it runs every kind
+ * of call-frame instruction and remembers nothing, so it is slower. Its accessors are ours: memory
  * through the cache, call-frame information from the copies.
  *
  * Context: one thread.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One CIE, then an FDE for each function: a row for each stretch of code that has equally much stack
- * in use. Source of the layout: LSB Core, "Exception Frames".
+ * One CIE, then an FDE for each function: a row for each stretch of code that has equally much
+ * stack in use. Source of the layout: LSB Core, "Exception Frames".
  */
 #include "cli/outside/go_cfi.h"
 

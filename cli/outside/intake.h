@@ -8,7 +8,6 @@
 #define CLI_OUTSIDE_INTAKE_H
 
 #include <stdint.h>
-#include <sys/resource.h>
 
 #include "cli/outside/record.h"
 #include "cli/profile/profile.h"
@@ -31,8 +30,8 @@ struct outside_intake {
 /* Take one whole record, at any alignment. Failures poison the profile. */
 void outside_intake_take(struct outside_intake *intake, const char *record);
 
-/* After the last record: CPU time from @usage, or if that is NULL from the processes' own clocks. */
-void outside_intake_finish(struct outside_intake *intake, const struct rusage *usage);
+/* After the last record: the totals. */
+void outside_intake_finish(struct outside_intake *intake);
 
 void outside_intake_release(struct outside_intake *intake);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records on their way to flamerun. Writing never waits: while the tracing process waited, every
- * signal of the target's would wait with it. What flamerun does not take in time stays in memory, up
- * to a ceiling.
+ * signal of the target's would wait with it. What flamerun does not take in time stays in memory,
+ * up to a ceiling.
  *
  * Context: one thread.
  */

@@ -202,7 +202,7 @@ int outside_step(struct outside *outside)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			break; /* nothing more for now */
+			break; /* nothing more in it */
 		outside->has_ended = got == 0;
 		outside->partial_bytes += (size_t)got;
 		take_records(outside);
@@ -220,7 +220,7 @@ bool outside_connected(const struct outside *outside)
 	return outside->intake.images_met != 0;
 }
 
-int outside_finish(struct outside *outside, const struct rusage *usage)
+int outside_finish(struct outside *outside)
 {
 	const struct command command = {.kind = COMMAND_FINISH};
 	int error = 0;
@@ -232,7 +232,7 @@ int outside_finish(struct outside *outside, const struct rusage *usage)
 		poll(&records, 1, -1);
 		error = outside_step(outside);
 	}
-	outside_intake_finish(&outside->intake, usage);
+	outside_intake_finish(&outside->intake);
 	end_tracer(outside);
 	return error ? error : profile_error(outside->intake.profile);
 }

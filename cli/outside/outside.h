@@ -11,7 +11,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "cli/diag.h"
@@ -71,12 +70,11 @@ unsigned outside_live(const struct outside *outside);
 bool outside_connected(const struct outside *outside);
 
 /*
- * End of sampling: let go of all targets, take what is left. @usage is what the kernel says a child
- * that has ended used, NULL: its own clocks tell. After this only outside_profile(), outside_cost()
- * and outside_free() make sense.
+ * End of sampling: let go of all targets, take what is left. After this only outside_profile(),
+ * outside_cost() and outside_free() make sense.
  * Returns 0 or -ENOMEM.
  */
-int outside_finish(struct outside *outside, const struct rusage *usage);
+int outside_finish(struct outside *outside);
 
 /* Owned by @outside. */
 struct profile *outside_profile(struct outside *outside);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tracing process tells flamerun, over a pipe: records of `bytes` bytes each, a multiple of
- * eight. Both ends are the same program, so nothing is checked but that a record is whole.
+ * What the tracing process tells flamerun, over a pipe: records of `bytes` bytes each, a multiple
+ * of eight. Both ends are the same program, so nothing is checked but that a record is whole.
  */
 #ifndef CLI_OUTSIDE_RECORD_H
 #define CLI_OUTSIDE_RECORD_H

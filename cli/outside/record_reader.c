@@ -163,11 +163,10 @@ void outside_intake_take(struct outside_intake *intake, const char *bytes)
 	}
 }
 
-void outside_intake_finish(struct outside_intake *intake, const struct rusage *usage)
+void outside_intake_finish(struct outside_intake *intake)
 {
 	struct profile_totals *totals = profile_totals(intake->profile);
 
-	(void)usage;
 	for (uint32_t i = 0; i < profile_images(intake->profile); i++) {
 		const struct profile_image *image = profile_image_at(intake->profile, i);
 

@@ -104,8 +104,9 @@ int refusal_foresee(pid_t pid, struct diag_message *message)
 		return diag_fail(message, -EINVAL, "flamerun cannot sample itself");
 	if (procfs_state(pid, pid) == 'Z' && procfs_number(pid, "Threads") <= 1) {
 		diag_fail(message, -ESRCH, "process %s has ended", who);
-		diag_fail_hint(message, "it is a zombie: its parent, process %ld, has not asked for its "
-			"status yet", procfs_number(pid, "PPid"));
+		diag_fail_hint(message,
+			"it is a zombie: its parent, process %ld, has not asked for its status yet",
+			procfs_number(pid, "PPid"));
 		return -ESRCH;
 	}
 	error = check_tracer(pid, who, message);
@@ -153,14 +154,17 @@ static int explain_yama(int scope, const char *who, struct diag_message *message
 	switch (scope) {
 	case 1:
 		diag_fail(message, -EPERM,
-			"cannot trace process %s: kernel.yama.ptrace_scope is 1, only its ancestors may",
+			"cannot trace process %s: kernel.yama.ptrace_scope is 1, only its "
+			"ancestors may",
 			who);
-		diag_fail_hint(message, "sudo flamerun -p ...; or for everybody, until the next boot: "
+		diag_fail_hint(message,
+			"sudo flamerun -p ...; or for everybody, until the next boot: "
 			"sudo sysctl kernel.yama.ptrace_scope=0");
 		break;
 	case 2:
 		diag_fail(message, -EPERM,
-			"cannot trace process %s: kernel.yama.ptrace_scope is 2, only root may", who);
+			"cannot trace process %s: kernel.yama.ptrace_scope is 2, only root may",
+			who);
 		diag_fail_hint(message, "sudo flamerun -p ...");
 		break;
 	default:
@@ -183,12 +187,14 @@ static int explain_permission(pid_t pid, const char *who, struct diag_message *m
 	name_user(uid, user, sizeof(user));
 	if (geteuid() != 0 && uid != geteuid()) {
 		diag_fail(message, -EPERM, "process %s belongs to %s", who, user);
-		diag_fail_hint(message, "run flamerun as %s, or as root: sudo flamerun -p ...", user);
+		diag_fail_hint(
+			message, "run flamerun as %s, or as root: sudo flamerun -p ...", user);
 		return -EPERM;
 	}
 	if (geteuid() != 0 && !stat(path, &status) && status.st_uid != uid) {
 		diag_fail(message, -EPERM,
-			"process %s keeps its memory to itself: it changed its privileges, or asked for it",
+			"process %s keeps its memory to itself: it changed its privileges, or "
+			"asked for it",
 			who);
 		diag_fail_hint(message, "root may trace it: sudo flamerun -p ...");
 		return -EPERM;
@@ -222,6 +228,7 @@ int refusal_explain(pid_t pid, int error, struct diag_message *message)
 	if (error == -EPERM || error == -EACCES)
 		return explain_permission(pid, who, message);
 	if (error == -ENOSYS)
-		return diag_fail(message, error, "cannot trace process %s: ptrace(2) is not there", who);
+		return diag_fail(
+			message, error, "cannot trace process %s: ptrace(2) is not there", who);
 	return diag_fail(message, error, "cannot trace process %s: %s", who, strerror(-error));
 }

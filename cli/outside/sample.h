@@ -24,7 +24,7 @@ void sample_tick(struct tracer *tracer);
 /* Look for new threads and new mappings, now and then: while nobody is held or about to be. */
 void sample_upkeep(struct tracer *tracer);
 
-/* @tracee, which was asked, has stopped: take its stack, and let it go with @request and @signal. */
+/* @tracee, which was asked, has stopped: take its stack, let it go with @request and @signal. */
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal);
 
 /* @tracee is not going to stop any more, or has been forgotten about. */

@@ -21,8 +21,8 @@ static struct {
 
 /*
  * Information lies in the copy, whole: the core has checked address and size against its bounds.
- * Anything else is code, a word of which is looked at to know a signal frame; what cannot be read is
- * none.
+ * Anything else is code, a word of which is looked at to know a signal frame; what cannot be read
+ * is none.
  */
 static inline const void *walk_pointer(uintptr_t address)
 {

@@ -27,7 +27,7 @@ struct tracee {
 	uint64_t counted_ns;   /* CPU time (with --wall, time) when it was last counted */
 	uint64_t owed_ns;      /* what did not make a whole sample then */
 	uint64_t asked_ns;     /* when it was asked to stop, 0: it was not */
-	long switches;	       /* times it had gone to sleep when its stack was taken; -1: no stack */
+	long switches; /* times it had gone to sleep when its stack was taken; -1: no stack */
 	bool has_stack;	       /* a sample with frames was sent */
 	bool is_met;	       /* its records were sent */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop of the tracing process: commands, ticks, stops. It runs in a thread, whose end lets go of
- * all tracees at once; what was recorded is written after that, when waiting harms nobody.
+ * The loop of the tracing process: commands, ticks, stops. It runs in a thread, whose end lets go
+ * of all tracees at once; what was recorded is written after that, when waiting harms nobody.
  */
 #include "cli/outside/tracer.h"
 
@@ -85,8 +85,8 @@ static void conclude(struct tracer *tracer)
 }
 
 /*
- * Looks are more frequent than samples: a thread that runs now and then is to be found running. They
- * come at random, half to one and a half times as far apart as on average.
+ * Looks are more frequent than samples: a thread that runs now and then is to be found running.
+ * They come at random, half to one and a half times as far apart as on average.
  */
 static uint64_t next_tick(struct tracer *tracer, uint64_t now_ns)
 {
@@ -96,8 +96,8 @@ static uint64_t next_tick(struct tracer *tracer, uint64_t now_ns)
 }
 
 /*
- * Those whose stop has just been told are held while we wait for a CPU as well: before others, where
- * that is allowed.
+ * Those whose stop has just been told are held while we wait for a CPU as well: before others,
+ * where that is allowed.
  */
 static void hurry(struct tracer *tracer)
 {

@@ -28,8 +28,8 @@ struct drawing {
 };
 
 /*
- * End the gathering, name, draw, report. @usage is what the kernel says the program used, NULL while
- * it still runs.
+ * End the gathering, name, draw, report. @usage is what the kernel says the program used, NULL
+ * while it still runs.
  * Returns how many outputs could not be written; all of them when there was nothing to write.
  */
 unsigned drawing_make(const struct drawing *drawing, const struct rusage *usage);

@@ -32,7 +32,7 @@ bool source_connected(const struct source *source)
 int source_finish(const struct source *source, int timeout_ms, const struct rusage *usage)
 {
 	return source->gather ? gather_finish(source->gather, timeout_ms, usage)
-			      : outside_finish(source->outside, usage);
+			      : outside_finish(source->outside);
 }
 
 struct profile *source_profile(const struct source *source)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# flamerun -p for processes it may not or cannot sample: which rule said no, what would allow it, and
-# status 125.
+# flamerun -p for processes it may not or cannot sample: which rule said no, what would allow it,
+# and status 125.
 import os
 import pathlib
 import subprocess
@@ -96,7 +96,8 @@ def test_another_users_process(tmp_path, sleeper):
 
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
 def test_a_process_that_keeps_to_itself(tmp_path):
-    code = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); print(flush=True); time.sleep(60)"
+    code = ("import ctypes, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); print(flush=True);"
+            "time.sleep(60)")
     with outside.running(*outside.as_nobody("/usr/bin/python3", "-c", code)) as process:
         process.stdout.readline()
         first, hint = refuse("/", process.pid, *outside.as_nobody())

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * outside MILLISECONDS: what a tracer must not change. The main thread works, in heavy twice as much
- * as in light; two threads wait in calls that are not restarted after a stop; another counts signals
- * that a fourth sends.
+ * outside MILLISECONDS: what a tracer must not change. The main thread works, in heavy twice as
+ * much as in light; two threads wait in calls that are not restarted after a stop; another counts
+ * signals that a fourth sends.
  * Prints "heavy NS", "light NS" of CPU time, "eintr N" (truth: 0), "signals N of N" and a checksum
  * of the work, which depends on nothing but the number of turns printed with it.
  */
