@@ -66,7 +66,7 @@ struct record_sample {
 	uint64_t image;
 	uint64_t time_ns;
 	uint32_t tid; /* 0: no thread's, on the image's root */
-	uint32_t weight;
+	uint32_t weight; /* 0: only a stack to go back to */
 	uint32_t frames; /* 0: on the thread's previous stack */
 	uint8_t kind;    /* enum wire_kind */
 	uint8_t end;     /* enum wire_end */

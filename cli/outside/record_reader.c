@@ -111,6 +111,9 @@ static void take_sample(struct outside_intake *intake, const char *bytes)
 			record.frames);
 		last->end = record.end;
 	}
+	/* A stack for what may be credited later. */
+	if (!record.weight)
+		return;
 	stack.node = record.tid && last->node ? last->node : root;
 	stack.end = record.tid && last->node ? last->end : record.end;
 	profile_add(intake->profile, &stack, record.time_ns, record.weight);

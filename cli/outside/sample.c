@@ -58,7 +58,7 @@ static uint32_t due(struct tracer *tracer, struct tracee *tracee, uint64_t now_n
 
 static void put(struct tracer *tracer, struct tracee *tracee, struct record_sample *record)
 {
-	if (!record->weight)
+	if (!record->weight && !record->frames)
 		return;
 	meet(tracer, tracee);
 	record->image = tracee->target->image;
@@ -143,7 +143,9 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 
 	if (ran || tracer->config.wall)
 		record.weight = due(tracer, tracee, now_ns);
-	if (record.weight && is_known) {
+	/* Code that waits for a CPU, outside of any call, is good enough to go back to. */
+	if (is_known && (record.weight || (!tracee->has_stack &&
+		(ran || !arch_in_syscall(tracee->tid, regset))))) {
 		struct unwind_result result = take_stack(tracer, tracee, regset);
 
 		record.frames = result.frames;
@@ -170,15 +172,18 @@ static void ask(struct tracer *tracer, struct tracee *tracee)
 		sample_unask(tracer, tracee); /* it is on its way out */
 }
 
+/*
+ * A thread is stopped when it makes a whole sample. And once before: threads that live for less than
+ * a period are credited with what they used at their end, and that is to go on a stack of theirs.
+ */
 static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 {
 	uint64_t now_ns = clock_of(tracer, tracee);
+	uint64_t spent_ns = now_ns > tracee->counted_ns ? now_ns - tracee->counted_ns : 0;
+	bool is_due = tracee->owed_ns + spent_ns >= tracer->period_ns;
+	bool is_new = !tracee->has_stack && (spent_ns || !now_ns);
 
-	/* Nobody is stopped before it makes a whole sample. */
-	if (now_ns < tracee->counted_ns ||
-		tracee->owed_ns + (now_ns - tracee->counted_ns) < tracer->period_ns)
-		return;
-	if (procfs_state(tracee->target->pid, tracee->tid) == 'R')
+	if ((is_due || is_new) && procfs_state(tracee->target->pid, tracee->tid) == 'R')
 		ask(tracer, tracee);
 }
 

@@ -110,6 +110,7 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 		.report = report,
 		.duration_ns = drawing->ended_ns - drawing->started_ns,
 		.is_test_clock = options->test_clock_hz || options->wall,
+		.is_wall = options->wall != 0,
 		.is_outside = drawing->source->outside != NULL,
 	};
 	char title[TITLE_BYTES], subtitle[SUBTITLE_BYTES];

@@ -46,12 +46,14 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
 	uint64_t threads = profile_totals(summary->profile)->threads;
 	uint32_t processes = summary->report->processes;
+	char rate[48] = "";
 
-	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU (%.0f per CPU-second); %" PRIu64
-		  " %s, %" PRIu32 " %s",
+	if (!summary->is_wall)
+		snprintf(rate, sizeof(rate), " (%.0f per CPU-second)",
+			cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0);
+	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU%s; %" PRIu64 " %s, %" PRIu32 " %s",
 		books->sampled, plural(books->sampled, "sample", "samples"),
-		(double)summary->duration_ns / NS_PER_S, cpu_s,
-		cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0, threads,
+		(double)summary->duration_ns / NS_PER_S, cpu_s, rate, threads,
 		plural(threads, "thread", "threads"), processes,
 		plural(processes, "process", "processes"));
 }

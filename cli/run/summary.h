@@ -20,6 +20,7 @@ struct summary {
 	const struct naming_report *report;
 	uint64_t duration_ns; /* of the run, by the clock on the wall */
 	int is_test_clock;    /* rates are not of CPU time: nothing to reconcile */
+	bool is_wall;	      /* sleep is sampled as well */
 	bool is_outside;      /* sampled from outside: */
 	struct outside_cost cost;
 };
