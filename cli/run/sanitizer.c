@@ -15,11 +15,14 @@ static bool asan_takes_any_order(void)
 {
 	static const char flag[] = "verify_asan_link_order=";
 	const char *options = getenv("ASAN_OPTIONS");
+	const char *at = options ? strstr(options, flag) : NULL;
 	bool takes = false;
 
-	for (const char *at = options; at && (at = strstr(at, flag));) {
-		at += strlen(flag);
-		takes = *at == '0' || *at == 'n' || *at == 'f';
+	while (at) {
+		const char *value = at + strlen(flag);
+
+		takes = *value == '0' || *value == 'n' || *value == 'f';
+		at = strstr(value, flag);
 	}
 	return takes;
 }

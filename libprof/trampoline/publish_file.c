@@ -61,30 +61,34 @@ static int is_of_the_past(const struct stat *status)
 	return start_ns && written_ns < start_ns - 2 * NS_PER_S;
 }
 
+/* May a file that was there be written to? What an earlier process with our pid left is emptied. */
+static int take_over(int fd, enum publish_file_sharing sharing)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1)
+		return -EEXIST;
+	if (is_of_the_past(&status))
+		return ftruncate(fd, 0) ? -errno : 0;
+	return sharing == PUBLISH_FILE_OWN ? -EEXIST : 0;
+}
+
 int publish_file_open(
 	struct publish_file *file, const char *path, enum publish_file_sharing sharing)
 {
 	int flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
 	int fd = open(path, flags | O_EXCL, 0600);
 	int existed = fd < 0 && errno == EEXIST;
-	struct stat status;
 	int error = 0;
 
 	if (existed)
 		fd = open(path, flags & ~O_CREAT);
 	if (fd < 0)
 		return errno == ELOOP ? -EEXIST : -errno;
-	if (!existed)
-		goto out;
-	if (fstat(fd, &status))
-		error = -errno;
-	else if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1)
-		error = -EEXIST;
-	else if (is_of_the_past(&status))
-		error = ftruncate(fd, 0) ? -errno : 0;
-	else if (sharing == PUBLISH_FILE_OWN)
-		error = -EEXIST;
-out:
+	if (existed)
+		error = take_over(fd, sharing);
 	if (error) {
 		close(fd);
 		return error;

@@ -129,9 +129,10 @@ static void put_load(uintptr_t address, size_t bytes, const char *name)
 		.vma = address,
 		.code_addr = address,
 		.code_size = bytes,
-		.code_index = code_index++,
+		.code_index = code_index,
 	};
 
+	code_index++;
 	publish_file_put(&dump, &load, sizeof(load));
 	publish_file_put(&dump, name, name_bytes);
 }

@@ -43,7 +43,9 @@ export function bytesOf(text) {
 
 /** @param {string[]} pieces @returns {Promise<Uint8Array>} what was packed */
 export async function unpack(pieces) {
-	const stream = new Blob(pieces.map(bytesOf)).stream()
+	/** @type {any[]} which some versions of the types take and others do not */
+	const parts = pieces.map(bytesOf);
+	const stream = new Blob(parts).stream()
 		.pipeThrough(new DecompressionStream('deflate'));
 	return new Uint8Array(await new Response(stream).arrayBuffer());
 }

@@ -73,7 +73,8 @@ int main(int argc, char **argv)
 		return 2;
 	// One before, the others after: what exists is told, and what comes.
 	for (int i = 0; i < 3; i++) {
-		chain[i] = (step_function *)flameprof_stub_new(arena, names[i], i);
+		chain[i] = reinterpret_cast<step_function *>(
+			flameprof_stub_new(arena, names[i], i));
 		if (!i && flameprof_publish((unsigned)atoi(argv[1])))
 			return 3;
 	}

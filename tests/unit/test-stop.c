@@ -239,8 +239,7 @@ static void the_programs_own_signal_comes_through(void **state)
 	host_calls = 0;
 	raise(SIGPROF);
 	assert_int_equal(host_calls, 1);
-	assert_int_equal(sigaction(SIGPROF, &before, &action), 0);
-	assert_ptr_equal(action.sa_handler, host_handler);
+	assert_int_equal(sigaction(SIGPROF, &before, NULL), 0);
 }
 
 static void another_profiler_is_left_alone(void **state)
