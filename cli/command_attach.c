@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "cli/outside/outside.h"
+#include "cli/outside/procfs.h"
 #include "cli/run/drawing.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
@@ -26,6 +27,7 @@ struct attaching {
 	const struct options *options;
 	pid_t pids[PIDS_MAX];
 	unsigned count;
+	char comm[WIRE_COMM_BYTES]; /* of the first */
 	struct source source;
 	struct results *results;
 	int doorbell;
@@ -82,6 +84,7 @@ static int prepare(struct attaching *attaching, struct diag_message *message)
 			strerror(-attaching->doorbell));
 	attaching->started_ns = watch_now_ns();
 	attaching->started_wall_s = time(NULL);
+	procfs_comm(attaching->pids[0], attaching->pids[0], attaching->comm);
 	for (unsigned i = 0; i < attaching->count && !error; i++)
 		error = outside_attach(
 			attaching->source.outside, attaching->pids[i], false, message);
@@ -140,8 +143,11 @@ static unsigned draw(struct attaching *attaching)
 		.started_wall_s = attaching->started_wall_s,
 	};
 
-	snprintf(title, sizeof(title), "%s %.40s",
-		attaching->count == 1 ? "process" : "processes", attaching->options->pids);
+	if (attaching->count == 1)
+		snprintf(title, sizeof(title), "%s, process %d", attaching->comm,
+			(int)attaching->pids[0]);
+	else
+		snprintf(title, sizeof(title), "processes %.40s", attaching->options->pids);
 	return drawing_make(&drawing, NULL);
 }
 

@@ -5,6 +5,9 @@
  * By the CPU clock a look at a thread counts only when it finds it running: looks fall at random
  * times, so those that count are spread over the time on the CPU as evenly as a timer of the
  * thread's own would spread them. Such a sample weighs what the thread used since the one before.
+ * What a thread does in the last microseconds before it goes to sleep is seen less often than it
+ * happens: it sleeps before it can be stopped, and that look does not count.
+ *
  * Threads that sleep are left alone, whatever they used before: stopping one breaks off its system
  * call, and not every call can be restarted.
  *

@@ -102,3 +102,5 @@ def as_nobody(*command):
 
 
 IS_ROOT = os.geteuid() == 0
+# A container that forbids ptrace(2).
+IS_CONFINED = bool(os.environ.get("TEST_CONFINED"))

@@ -11,6 +11,8 @@ import folded
 import outside
 from profiled import compile_target, profile
 
+pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+
 
 IDLE = """
 #include <unistd.h>

@@ -13,6 +13,8 @@ import folded
 import outside
 from profiled import PLAIN, compile_target, profile
 
+pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+
 GO = """
 package main
 

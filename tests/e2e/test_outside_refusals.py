@@ -79,6 +79,13 @@ def test_a_thread_of_the_kernel(tmp_path):
     assert "is a thread of the kernel" in first
 
 
+@pytest.mark.skipif(not outside.IS_CONFINED, reason="for a container that forbids it")
+def test_a_container_that_forbids_it(tmp_path, sleeper):
+    first, hint = refuse(tmp_path, sleeper.pid)
+    assert "does not let us trace" in first and "--cap-add=SYS_PTRACE" in hint
+
+
+@pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 def test_traced_already(tmp_path, sleeper):
     flamerun = outside.background(tmp_path, sleeper.pid)
     first, _ = refuse(tmp_path, sleeper.pid)
@@ -104,6 +111,7 @@ def test_a_process_that_keeps_to_itself(tmp_path):
     assert "keeps its memory to itself" in first and "root" in hint
 
 
+@pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 def test_a_debugger_is_named(tmp_path, sleeper):
     if not outside.FLAMERUN.exists() or subprocess.run(
             ["which", "gdb"], stdout=subprocess.DEVNULL, check=False).returncode:
