@@ -94,7 +94,9 @@ def test_nothing_is_noticed_over_many_rounds(tmp_path, programs):
     with outside.running(programs.outside, "4000") as process:
         rounds = 0
         outside.work(process.pid, 0.05)
+        limit = time.monotonic() + 120
         while process.poll() is None:
+            assert time.monotonic() < limit, "it waits for a signal that never comes"
             run = outside.subprocess.run(
                 [outside.FLAMERUN, "-q", "-r", "997", "-d", "0.03", "-p", str(process.pid), "-o",
                  tmp_path / "r.folded"], stderr=outside.subprocess.PIPE, text=True, timeout=60,
