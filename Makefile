@@ -38,14 +38,14 @@ PYTEST     := pytest-3
 # `make check` install packages; everything else names what is missing.
 build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfutils/libdwfl.h \
 	libelf-dev:libelf.h libiberty-dev:libiberty/demangle.h zlib1g-dev:zlib.h \
-	liblzma-dev:lzma.h libinih-dev:ini.h
+	liblzma-dev:lzma.h libinih-dev:ini.h libunwind-dev:libunwind.h
 build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need))))
-test_packages  := libcmocka-dev libunwind-dev python3 python3-pytest g++ binutils clang \
+test_packages  := libcmocka-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
-	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go \
+	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go musl-tools gdb \
 	gdb linux-perf libc++abi1-14
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
-	libcmocka-dev libunwind-dev
+	libcmocka-dev
 
 prefix      ?= /usr/local
 exec_prefix ?= $(prefix)
@@ -83,7 +83,8 @@ package_cflags = $(eval package_cflags := $$(call ask_packages,--cflags))$(packa
 package_libs   = $(eval package_libs := $$(call ask_packages,--libs))$(package_libs)
 cli_cflags  = $(base_cflags) -fPIE $(SAN_FLAGS) $(package_cflags) \
 	-DFLAMERUN_LIBDIR='"$(libdir)"' -DFLAMERUN_SYSCONFDIR='"$(sysconfdir)"'
-cli_libs    = $(package_libs) -liberty -lz -lm -lpthread
+# Of libunwind the part that walks other processes.
+cli_libs    = $(package_libs) -lunwind-generic -liberty -lz -lm -lpthread
 
 prof_sources   := $(wildcard libprof/*.c libprof/*/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S)
 cli_sources    := $(wildcard cli/*.c cli/*/*.c)

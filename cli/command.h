@@ -26,6 +26,12 @@ struct ending {
 struct ending command_run(const struct options *options, char **argv);
 
 /*
+ * Sample the running processes that options->pids name until they have ended, the duration is over,
+ * or we are asked to end. @options is finished.
+ */
+struct ending command_attach(const struct options *options);
+
+/*
  * Draw stacks that were written elsewhere: argv[*] from @index on are the words after "render",
  * operands and options mixed. Adds to @options.
  */

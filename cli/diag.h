@@ -53,9 +53,11 @@ void diag_write(const char *text, size_t bytes);
  * Zero-initialise. Below cli/main.c and the commands nothing prints: functions return -errno and
  * fill this.
  */
+#define DIAG_TEXT_BYTES 512
+
 struct diag_message {
-	char text[512];
-	char hint[512]; /* "" when there is none */
+	char text[DIAG_TEXT_BYTES];
+	char hint[DIAG_TEXT_BYTES]; /* "" when there is none */
 };
 
 /* Fill @message (borrowed, may be NULL) and return @error (a negative errno) unchanged. */

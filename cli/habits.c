@@ -18,8 +18,6 @@ static const struct {
 	{"g", "stacks are always recorded"},
 	{"inverted", "--icicle lets the boxes hang, --reverse merges from the innermost function"},
 	{"minwidth", "the least width of a box is --min-width PX"},
-	{"p", "flamerun profiles a program from its start: flamerun -- program"},
-	{"pid", "flamerun profiles a program from its start: flamerun -- program"},
 };
 
 const char *habits_hint(const char *word, size_t bytes)

@@ -21,8 +21,7 @@ static const char head[] =
 	"Run a program and draw a flame graph of where it spent its time.\n";
 
 static const char tail[] =
-	"Examples: flamerun ./server --port 80\n"
-	"          flamerun -o build.svg -- make -j8\n"
+	"Examples: flamerun ./server --port 80;  flamerun -o build.svg -- make -j8\n"
 	"The exit status is the program's own. See flamerun(1) for all of this.\n";
 
 /* "-r, --rate HZ", or "--rate HZ" behind what a short name would take when @aligned. */

@@ -60,7 +60,13 @@ static struct ending run(struct options *options, char **argv)
 	}
 	if (command_settle(options, &message))
 		return fail(&message);
-	return command_run(options, argv);
+	return options->pids ? command_attach(options) : command_run(options, argv);
+}
+
+/* Without a program: -p says whom to sample. */
+static bool is_attaching(const struct options *options, int argc, int index)
+{
+	return options->pids && index == argc;
 }
 
 static struct ending dispatch(struct options *options, int argc, char **argv)
@@ -74,6 +80,14 @@ static struct ending dispatch(struct options *options, int argc, char **argv)
 	diag_set_level(options->level);
 	if (options->action != OPTIONS_RUN)
 		return command_tell(options);
+	if (is_attaching(options, argc, index))
+		return run(options, argv + index);
+	if (options->pids) {
+		diag_fail(&message, -EINVAL, "-p samples what runs already; '%s' would be started",
+			argv[index]);
+		diag_fail_hint(&message, "either -p PID or a program");
+		return fail(&message);
+	}
 	if (index == argc) {
 		diag_fail(&message, -EINVAL, "no program given");
 		diag_fail_hint(&message, "flamerun [option...] [--] program [argument...]; flamerun --help tells more");

@@ -71,6 +71,10 @@ struct options {
 	uint32_t open;
 	uint32_t rate_hz;
 	uint32_t start_paused;
+	const char *pids; /* "PID[,PID...]" to attach to, or NULL */
+	uint32_t follow;
+	uint32_t outside;
+	uint32_t wall;
 	uint32_t test_clock_hz; /* 0: off */
 	uint64_t duration_ns;	/* 0: until the program ends */
 	uint32_t level;		/* enum diag_level */

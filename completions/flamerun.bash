@@ -54,7 +54,7 @@ _flamerun()
 		fi
 		case $word in
 		--) [[ $rendering ]] || { __flamerun_program $((i + 1)); return; } ;;
-		--output|--format|--sample-type|--palette|--hide|--root|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--rate|--duration|--config|--completions|-[ord]|-[qvh][ord]) pending=$word ;;
+		--output|--format|--sample-type|--palette|--hide|--root|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--rate|--duration|--pid|--config|--completions|-[ordp]|-[qvh][ordp]) pending=$word ;;
 		-*) ;;
 		@) ((i++)) ;; # "@name" comes as two
 		@*) ;;
@@ -67,9 +67,9 @@ _flamerun()
 		[[ $pending == --* ]] || pending=-${pending: -1}
 		__flamerun_value "$pending" "$current"
 	elif [[ $current == --no-* ]]; then
-		COMPREPLY=($(compgen -W '--no-config --no-open --no-reverse --no-threads --no-icicle --no-start-paused --no-quiet --no-verbose' -- "$current"))
+		COMPREPLY=($(compgen -W '--no-config --no-open --no-reverse --no-threads --no-icicle --no-follow --no-outside --no-wall --no-start-paused --no-quiet --no-verbose' -- "$current"))
 	elif [[ $current == -* ]]; then
-		COMPREPLY=($(compgen -W ' --output --format --sample-type --open --palette --hide --root --reverse --threads --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --start-paused --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
+		COMPREPLY=($(compgen -W ' --output --format --sample-type --open --palette --hide --root --reverse --threads --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --pid --follow --outside --wall --start-paused --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
 	elif [[ $rendering ]]; then
 		__flamerun_files "$current"
 	elif [[ $current == @* || ${COMP_WORDS[COMP_CWORD - 1]} == @ ]]; then

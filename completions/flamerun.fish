@@ -13,7 +13,7 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --sample-type --palette --hide --root --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --config --completions; or string match -qr -- '^-[qvh]*[ord]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --palette --hide --root --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --pid --config --completions; or string match -qr -- '^-[qvh]*[ordp]$' "$word"
 			set i (math $i + 1)
 		else if string match -qr -- '^[-@]' "$word"; or test "$word" = render
 			test "$word" = render; and return 1
@@ -66,6 +66,13 @@ complete -c flamerun -n 'not __flamerun_program' -l font -x -d 'font of the labe
 complete -c flamerun -n 'not __flamerun_program' -l font-size -x -d 'size of the labels'
 complete -c flamerun -n 'not __flamerun_program' -s r -l rate -x -d 'samples per CPU-second of each thread'
 complete -c flamerun -n 'not __flamerun_program' -s d -l duration -x -d 'write the graph then; the program goes on'
+complete -c flamerun -n 'not __flamerun_program' -s p -l pid -x -d 'sample running processes, which go on untouched'
+complete -c flamerun -n 'not __flamerun_program' -l follow -d 'with -p: sample the children they start, too'
+complete -c flamerun -n 'not __flamerun_program' -l no-follow -d 'undo --follow'
+complete -c flamerun -n 'not __flamerun_program' -l outside -d 'sample from outside, by stopping threads, what could be sampled from inside'
+complete -c flamerun -n 'not __flamerun_program' -l no-outside -d 'undo --outside'
+complete -c flamerun -n 'not __flamerun_program' -l wall -d 'from outside: time that passes, whether or not the CPU is used'
+complete -c flamerun -n 'not __flamerun_program' -l no-wall -d 'undo --wall'
 complete -c flamerun -n 'not __flamerun_program' -l start-paused -d 'record nothing until the program says so'
 complete -c flamerun -n 'not __flamerun_program' -l no-start-paused -d 'undo --start-paused'
 complete -c flamerun -n 'not __flamerun_program' -l config -r -F -d 'read this settings file instead of the usual ones'

@@ -264,14 +264,17 @@ static int check_privileges(
 }
 
 int admission_check(int descriptor, const char *name, const struct privilege_self *self,
-	struct diag_message *message)
+	enum admission_way *way, struct diag_message *message)
 {
+	enum admission_way ignored;
 	struct image image = {.descriptor = descriptor, .name = name};
 	/* All that the two word sizes have in common; a file of 52 bytes can be a whole header. */
 	size_t common = offsetof(ElfW(Ehdr), e_version);
 	struct needed_file file;
 	int error = read_at(descriptor, &image.header, common, 0);
 
+	way = way ? way : &ignored;
+	*way = ADMISSION_REFUSED;
 	if (!error)
 		error = check_kind(&image, message);
 	if (error == -ENOTSUP)
@@ -282,9 +285,14 @@ int admission_check(int descriptor, const char *name, const struct privilege_sel
 		error = read_segments(&image);
 	if (error)
 		return diag_fail(message, error, "cannot run '%s': %s", name, strerror(-error));
+	/* The kernel takes the privileges from a program that others than root trace. */
+	error = check_privileges(&image, self, message);
+	if (error == -ENOTSUP && !self->euid && !self->uid)
+		*way = ADMISSION_OUTSIDE;
+	if (error)
+		return error;
+	*way = ADMISSION_OUTSIDE;
 	error = check_loader(&image, message);
-	if (!error)
-		error = check_privileges(&image, self, message);
 	if (error)
 		return error;
 	file = (struct needed_file){.descriptor = descriptor,

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,6 +106,16 @@ static char **shell_arguments(const char *file, char *const *argv)
 	return made;
 }
 
+/* In the child: say that we are there, go on when told to. Whoever is not told ends. */
+static void await_admission(int gate, pid_t tracer)
+{
+	char word = 0;
+
+	prctl(PR_SET_PTRACER, (unsigned long)tracer, 0, 0, 0); /* refused where nothing forbids it */
+	if (write(gate, &word, 1) != 1 || read(gate, &word, 1) != 1)
+		_exit(COMMAND_FAILED);
+}
+
 static void become(const char *file, char *const *argv, char *const *shell_argv,
 	char *const *environment, int report)
 {
@@ -135,45 +147,97 @@ static int exec_error(int from)
 	return bytes == (ssize_t)sizeof(error) ? error : 0;
 }
 
+/* Let somebody look at @child, then let it go on. Returns 0, or -errno with @message filled. */
+static int admit(
+	const struct launch_request *request, pid_t child, int gate, struct diag_message *message)
+{
+	char word;
+	int error;
+
+	if (!request->admit)
+		return 0;
+	if (read(gate, &word, 1) != 1)
+		return diag_fail(message, -ECHILD, "cannot start a process: it ended at once");
+	error = request->admit(request->context, child, message);
+	if (!error && send(gate, &word, 1, MSG_NOSIGNAL) != 1)
+		error = diag_fail(message, -errno, "cannot start a process: %s", strerror(errno));
+	return error;
+}
+
+static void reap(pid_t child)
+{
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* The pipe for exec's error, and the socket pair at which the child waits to be admitted. */
+static int open_channels(int report[2], int gate[2])
+{
+	int error;
+
+	if (pipe2(report, O_CLOEXEC))
+		return -errno;
+	if (!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gate))
+		return 0;
+	error = -errno;
+	close(report[0]);
+	close(report[1]);
+	return error;
+}
+
 static int start(pid_t *child, const struct launch_request *request, char *const *shell_argv,
 	char *const *environment, struct diag_message *message)
 {
-	int report[2];
-	int error = 0;
+	int report[2], gate[2];
+	int error = open_channels(report, gate);
+	int refusal;
 
-	if (pipe2(report, O_CLOEXEC))
-		error = errno;
-	else if ((*child = fork()) < 0) {
-		error = errno;
-		close(report[0]);
-		close(report[1]);
+	if (error)
+		goto fail;
+	*child = fork();
+	if (!*child) {
+		close(gate[0]);
+		if (request->admit)
+			await_admission(gate[1], request->tracer);
+		become(request->program->path, request->argv, shell_argv, environment, report[1]);
 	}
-	if (error) {
-		diag_fail(message, -error, "cannot start a process: %s", strerror(error));
+	error = *child < 0 ? -errno : 0;
+	close(report[1]);
+	close(gate[1]);
+	refusal = error ? 0 : admit(request, *child, gate[0], message);
+	close(gate[0]);
+	if (!error && !refusal)
+		error = -exec_error(report[0]);
+	close(report[0]);
+	if (refusal) {
+		reap(*child);
 		return COMMAND_FAILED;
 	}
-	if (!*child)
-		become(request->program->path, request->argv, shell_argv, environment, report[1]);
-	close(report[1]);
-	error = exec_error(report[0]);
-	close(report[0]);
 	if (!error)
 		return 0;
-	while (waitpid(*child, NULL, 0) < 0 && errno == EINTR)
-		;
-	diag_fail(message, -error, "cannot run '%s': %s", request->argv[0], strerror(error));
-	return preflight_status(-error);
+	if (*child < 0)
+		goto fail;
+	reap(*child);
+	diag_fail(message, error, "cannot run '%s': %s", request->argv[0], strerror(-error));
+	return preflight_status(error);
+fail:
+	diag_fail(message, error, "cannot start a process: %s", strerror(-error));
+	return COMMAND_FAILED;
 }
 
 extern char **environ;
 
 int launch(pid_t *child, const struct launch_request *request, struct diag_message *message)
 {
-	char **environment = launch_environment(environ, request->library, request->channel);
+	char **made = NULL;
+	char *const *environment = environ;
 	char **shell_argv = shell_arguments(request->program->path, request->argv);
 	pid_t started = -1;
 	int status;
 
+	if (request->library)
+		environment = made =
+			launch_environment(environ, request->library, request->channel);
 	if (!environment || !shell_argv) {
 		diag_fail(message, -ENOMEM, "out of memory");
 		status = COMMAND_FAILED;
@@ -183,6 +247,6 @@ int launch(pid_t *child, const struct launch_request *request, struct diag_messa
 	if (!status)
 		*child = started;
 	free(shell_argv);
-	launch_environment_free(environment);
+	launch_environment_free(made);
 	return status;
 }

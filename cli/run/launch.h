@@ -13,8 +13,15 @@
 struct launch_request {
 	const struct preflight *program;
 	char *const *argv;   /* of the program, NULL at the end */
-	const char *library; /* absolute path */
+	const char *library; /* absolute path; NULL: the environment stays as it is */
 	const char *channel; /* "NAME=value" for the library */
+	/*
+	 * When not NULL: called once the process is there and before it execs, which it does only
+	 * if this returns 0. Else -errno with @message filled.
+	 */
+	int (*admit)(void *context, pid_t child, struct diag_message *message);
+	void *context;
+	pid_t tracer; /* is allowed to trace the program; 0: nobody */
 };
 
 /*

@@ -94,17 +94,26 @@ static int find(struct walk *walk, struct preflight *out, const struct preflight
 	return search(walk, out, request);
 }
 
-static int admit(const struct walk *walk, struct diag_message *message)
+static int admit(const struct walk *walk, struct preflight *out, struct diag_message *message)
 {
 	int descriptor = openat(walk->directory, walk->file, O_RDONLY | O_CLOEXEC);
+	struct diag_message reason = {0};
 	struct privilege_self self;
+	enum admission_way way;
 	int error;
 
 	if (descriptor < 0)
 		return 0; /* executable but not readable: nothing can be said about it */
 	privilege_read_self(&self);
-	error = admission_check(descriptor, walk->file, &self, message);
+	error = admission_check(descriptor, walk->file, &self, &way, &reason);
 	close(descriptor);
+	if (error == -ENOTSUP && way == ADMISSION_OUTSIDE) {
+		out->by_tracer = true;
+		strcpy(out->why, reason.text);
+		return 0;
+	}
+	if (error && message)
+		*message = reason;
 	return error;
 }
 
@@ -137,8 +146,8 @@ static void env_program(const char *argument, char program[WALK_FIRST_BYTES + 1]
 }
 
 /* env itself reports what it cannot find; only what it would run, we could not enter, counts. */
-static int admit_behind_env(const struct walk *walk, const struct preflight_request *request,
-	struct diag_message *message)
+static int admit_behind_env(const struct walk *walk, struct preflight *out,
+	const struct preflight_request *request, struct diag_message *message)
 {
 	struct preflight_request behind = *request;
 	struct walk *next = malloc(sizeof(*next));
@@ -151,7 +160,7 @@ static int admit_behind_env(const struct walk *walk, const struct preflight_requ
 	if (!next || !found)
 		error = diag_fail(message, -ENOMEM, "out of memory");
 	else if (program[0] && !find(next, found, &behind))
-		error = admit(next, message);
+		error = admit(next, out, message);
 	free(next);
 	free(found);
 	return error == -ENOEXEC ? 0 : error;
@@ -196,9 +205,9 @@ int preflight(struct preflight *out, const struct preflight_request *request,
 		explain(error, walk, found, request, message);
 		goto out;
 	}
-	error = admit(walk, message);
+	error = admit(walk, found, message);
 	if (!error && walk->env_argument[0])
-		error = admit_behind_env(walk, request, message);
+		error = admit_behind_env(walk, found, request, message);
 	if (!error)
 		*out = *found;
 out:

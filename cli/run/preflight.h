@@ -23,6 +23,8 @@ struct preflight_request {
 struct preflight {
 	char path[PATH_MAX]; /* the file to exec */
 	bool by_shell;       /* it is text without "#!" */
+	bool by_tracer;	     /* no library gets in, but it can be sampled from outside: */
+	char why[DIAG_TEXT_BYTES];
 };
 
 /*

@@ -14,31 +14,19 @@
 #include <time.h>
 
 #include "cli/command.h"
-#include "cli/picture_settings.h"
-#include "cli/profile/marks.h"
-#include "cli/profile/naming.h"
+#include "cli/outside/outside.h"
+#include "cli/run/drawing.h"
 #include "cli/run/gather.h"
 #include "cli/run/launch.h"
 #include "cli/run/library.h"
-#include "cli/run/opener.h"
 #include "cli/run/preflight.h"
-#include "cli/run/progress.h"
-#include "cli/run/rescue.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
-#include "cli/run/summary.h"
+#include "cli/run/source.h"
 #include "cli/run/watch.h"
 #include "libprof/wire.h"
 
 #define DESCENDANTS_MS 100
-#define FLUSH_MS       200
-#define TITLE_BYTES    160
-#define SUBTITLE_BYTES 256
-#define NS_PER_S       1000000000u
-
-#define ALL_IDLE    "no samples: what waits or ends at once uses too little of the CPU to be seen"
-#define ALL_PAUSED  "no samples: the program was paused all the time"
-#define UNCONNECTED "no samples: flamerun's library did not start in this program"
 
 struct run {
 	const struct options *options;
@@ -46,13 +34,13 @@ struct run {
 	struct preflight program;
 	struct library library;
 	struct results *results;
-	struct gather *gather;
+	bool is_outside; /* sampled by a tracer, not by a library inside */
+	struct source source;
 	struct watch watch;
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
 	time_t started_wall_s;
 	bool drawn;
-	bool still_runs; /* the program, while the picture is drawn */
 };
 
 static int find_library(struct library *library, struct diag_message *message)
@@ -63,21 +51,43 @@ static int find_library(struct library *library, struct diag_message *message)
 	return error ? error : library_find(library, folder, message);
 }
 
+static int open_inside(struct run *run, struct diag_message *message)
+{
+	const struct options *options = run->options;
+	const struct gather_config config = {
+		.rate_hz = options->rate_hz,
+		.test_clock_hz = options->test_clock_hz,
+		.start_paused = options->start_paused != 0,
+	};
+	int error = find_library(&run->library, message);
+
+	return error ? error : gather_open(&run->source.gather, &config, message);
+}
+
+static int open_outside(struct run *run, struct diag_message *message)
+{
+	const struct outside_config config = {
+		.rate_hz = outside_rate_hz(run->options),
+		.wall = run->options->wall != 0,
+		.follow = true,
+	};
+
+	if (run->program.by_tracer)
+		diag_info("%s: it is sampled from outside", run->program.why);
+	return outside_open(&run->source.outside, &config, message);
+}
+
 /* Everything that can be refused. Returns 0, or the exit status with @message filled. */
 static int prepare(struct run *run, struct diag_message *message)
 {
 	const struct options *options = run->options;
 	const struct preflight_request request = {
 		.program = run->argv[0], .path = getenv("PATH"), .directory = AT_FDCWD};
-	const struct gather_config config = {
-		.rate_hz = options->rate_hz,
-		.test_clock_hz = options->test_clock_hz,
-		.start_paused = options->start_paused != 0,
-	};
 	int error = preflight(&run->program, &request, message);
 
 	if (error)
 		return preflight_status(error);
+	run->is_outside = run->program.by_tracer || options->outside || options->wall;
 	error = results_open(&run->results, options, true, message);
 	if (error)
 		return COMMAND_FAILED;
@@ -86,22 +96,30 @@ static int prepare(struct run *run, struct diag_message *message)
 		diag_info("another flamerun is running this one: '%s' will be in this one's "
 			  "picture only",
 			run->argv[0]);
-	if (find_library(&run->library, message) || gather_open(&run->gather, &config, message))
+	if (run->is_outside ? open_outside(run, message) : open_inside(run, message))
 		return COMMAND_FAILED;
 	return 0;
+}
+
+static int attach(void *context, pid_t child, struct diag_message *message)
+{
+	return outside_attach(context, child, true, message);
 }
 
 /* Returns 0, or the exit status with @message filled. */
 static int start(struct run *run, struct diag_message *message)
 {
-	const struct launch_request request = {
-		.program = &run->program,
-		.argv = run->argv,
-		.library = run->library.path,
-		.channel = gather_environment(run->gather),
-	};
+	struct launch_request request = {.program = &run->program, .argv = run->argv};
 	int status;
 
+	if (run->is_outside) {
+		request.admit = attach;
+		request.context = run->source.outside;
+		request.tracer = outside_tracer(run->source.outside);
+	} else {
+		request.library = run->library.path;
+		request.channel = gather_environment(run->source.gather);
+	}
 	run->started_ns = watch_now_ns();
 	run->started_wall_s = time(NULL);
 	if (run->options->duration_ns)
@@ -117,159 +135,29 @@ static int start(struct run *run, struct diag_message *message)
 	if (!status)
 		signals_pass_to(run->watch.child);
 	signals_release();
-	run->watch.gather = run->gather;
+	run->watch.source = &run->source;
 	if (!status)
 		results_name_child(run->results, run->watch.child);
 	return status;
 }
 
-/* The command line, cut to what a title can hold. */
-static void join(char out[TITLE_BYTES], char *const *argv)
-{
-	size_t at = 0;
-
-	out[0] = '\0';
-	for (; *argv && at < TITLE_BYTES; argv++)
-		at += (size_t)snprintf(out + at, TITLE_BYTES - at, "%s%s", at ? " " : "", *argv);
-	if (at >= TITLE_BYTES)
-		strcpy(out + TITLE_BYTES - sizeof("..."), "...");
-}
-
-/* Nothing of ours ever ran in the program: say what that usually means. */
-static void tell_unconnected(const char *program)
-{
-	diag_error("no samples: flamerun's library did not start in '%s'", program);
-	diag_hint(
-		"it cannot follow a program that clears its environment, changes its root, or runs "
-		"other programs only with privileges");
-}
-
-/* What the run cost on our side. */
-static void tell_effort(uint64_t ended_ns)
-{
-	struct rusage usage;
-
-	if (getrusage(RUSAGE_SELF, &usage))
-		return;
-	diag_verbose("%.3f s from the program's end to the last picture, %.1f MiB at most",
-		(double)(watch_now_ns() - ended_ns) / NS_PER_S,
-		(double)usage.ru_maxrss / 1024);
-}
-
-/* What could not be written is not lost; what was written is shown if that was asked for. */
-static void settle(const struct run *run, const struct calltree *tree,
-	const struct results_written *written)
-{
-	struct diag_message message = {0};
-	char path[PATH_MAX];
-
-	if (written->failed && !written->has_stacks) {
-		if (rescue_stacks(tree, path, &message)) {
-			diag_report(&message);
-		} else {
-			diag_error("the stacks are in '%s'", path);
-			diag_hint("to draw them: flamerun render '%s' -o FILE", path);
-		}
-	}
-	if (run->options->open && !written->show)
-		diag_error("nothing to open: no SVG was written to a file");
-	else if (run->options->open && opener_start(written->show, &message))
-		diag_report(&message);
-}
-
-/* What is said where nothing is to be seen; NULL: nothing special. */
-static const char *empty_text(const struct run *run, const struct calltree *shown)
-{
-	if (!gather_connected(run->gather))
-		return UNCONNECTED;
-	if (!calltree_total(shown) && profile_totals(gather_profile(run->gather))->paused)
-		return ALL_PAUSED;
-	if (picture_settings_empty(run->options, shown) || calltree_total(shown))
-		return picture_settings_empty(run->options, shown);
-	return ALL_IDLE;
-}
-
-/* @shown is @tree, or what the options made of it. */
-static void draw_tree(struct run *run, const struct calltree *tree, const struct calltree *shown,
-	const struct naming_report *report)
-{
-	const struct options *options = run->options;
-	struct summary summary = {
-		.profile = gather_profile(run->gather),
-		.tree = shown,
-		.report = report,
-		.duration_ns = run->ended_ns - run->started_ns,
-		.is_test_clock = options->test_clock_hz != 0,
-	};
-	char title[TITLE_BYTES], subtitle[SUBTITLE_BYTES];
-	struct picture_options picture = {
-		.title = title,
-		.subtitle = subtitle,
-		.empty = empty_text(run, shown),
-		.period_ns = NS_PER_S / profile_rate_hz(summary.profile),
-		.duration_ns = summary.duration_ns,
-		.created_s = run->started_wall_s,
-	};
-	struct results_written written;
-	struct picture_mark *marks = NULL;
-
-	join(title, run->argv);
-	/* Without memory for marks the picture has none. */
-	marks_make(summary.profile, &marks, &picture.mark_count);
-	picture.marks = marks;
-	summary_subtitle(&summary, subtitle, sizeof(subtitle));
-	picture_settings(options, &picture);
-	results_write(run->results, shown, &picture, !run->still_runs, &written);
-	free(marks);
-	tell_effort(run->ended_ns);
-	settle(run, tree, &written);
-	summary.tree = tree;
-	if (gather_connected(run->gather))
-		summary_print(&summary);
-	else
-		tell_unconnected(run->argv[0]);
-}
-
-static int name_tree(struct run *run, struct calltree **tree, struct naming_report *report)
-{
-	struct profile *profile = gather_profile(run->gather);
-	const struct naming_request request = {
-		.profile = profile,
-		.start_wall_s = run->started_wall_s,
-		.is_hurried = signals_hurry,
-	};
-	char count[32];
-	int error;
-
-	progress_count(count, sizeof(count), profile_nodes(profile));
-	if (!run->still_runs)
-		progress_begin("naming %s addresses", count);
-	error = naming_build(&request, tree, report);
-	progress_end();
-	return error;
-}
-
-/* End the gathering, name, draw. @usage: NULL while the program still runs. */
+/* @usage: NULL while the program still runs. */
 static void draw(struct run *run, const struct rusage *usage)
 {
-	struct diag_message message = {0};
-	struct naming_report report;
-	struct calltree *tree = NULL, *shown = NULL;
-	int error;
+	const struct drawing drawing = {
+		.options = run->options,
+		.source = &run->source,
+		.results = run->results,
+		.words = run->argv,
+		.program = run->argv[0],
+		.started_ns = run->started_ns,
+		.ended_ns = run->ended_ns,
+		.started_wall_s = run->started_wall_s,
+		.still_runs = !usage,
+	};
 
 	run->drawn = true;
-	run->still_runs = !usage;
-	error = gather_finish(run->gather, signals_hurry() ? 0 : FLUSH_MS, usage);
-	if (!error)
-		error = name_tree(run, &tree, &report);
-	if (error)
-		diag_error("cannot draw: %s", strerror(-error));
-	else if (picture_settings_tree(tree, run->options, &shown, &message))
-		diag_report(&message);
-	else
-		draw_tree(run, tree, shown ? shown : tree, &report);
-	calltree_free(shown);
-	calltree_free(tree);
+	drawing_make(&drawing, usage);
 }
 
 static void follow(struct run *run)
@@ -280,7 +168,7 @@ static void follow(struct run *run)
 		run->ended_ns = watch_now_ns();
 		draw(run, NULL);
 		diag_info("'%s' goes on, unsampled", run->argv[0]);
-		run->watch.gather = NULL;
+		run->watch.source = NULL;
 		run->watch.deadline_ns = 0;
 	}
 	if (run->drawn)
@@ -315,7 +203,7 @@ struct ending command_run(const struct options *options, char **argv)
 		follow(&run);
 		ending = ending_of(run.watch.wait_status);
 	}
-	gather_free(run.gather);
+	source_release(&run.source);
 	results_free(run.results);
 	library_abandon();
 	return ending;

@@ -16,7 +16,7 @@
 #include "cli/run/library.h"
 #include "cli/run/replace.h"
 
-enum phase { PHASE_BEFORE = 0, PHASE_RUNNING, PHASE_ENDED };
+enum phase { PHASE_BEFORE = 0, PHASE_RUNNING, PHASE_ATTENDING, PHASE_ENDED };
 
 /*
  * Passed on, with the real-time signals. Not here: what cannot be caught; what the CPU raises; TTIN
@@ -70,6 +70,9 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 		/* only rings */
 	} else if (phase == PHASE_RUNNING) {
 		pass_on(signal, info);
+	} else if (phase == PHASE_ATTENDING && fatal(signal)) {
+		if (inherited[signal].sa_handler != SIG_IGN)
+			phase = PHASE_ENDED;
 	} else if (fatal(signal) && inherited[signal].sa_handler != SIG_IGN) {
 		if (phase == PHASE_BEFORE || hurries++) {
 			replace_abandon();
@@ -176,6 +179,17 @@ void signals_pass_to(pid_t pid)
 {
 	child = pid;
 	phase = PHASE_RUNNING;
+}
+
+void signals_attend(void)
+{
+	sigaction(SIGTSTP, &inherited[SIGTSTP], NULL);
+	phase = PHASE_ATTENDING;
+}
+
+bool signals_asked(void)
+{
+	return phase == PHASE_ENDED;
 }
 
 void signals_stop_passing(void)

@@ -5,6 +5,8 @@
  *   before the program starts    INT, TERM, HUP and QUIT end flamerun; nothing is left behind
  *   while it runs                sent by a process: passed on, once; made by the terminal or the
  *                                kernel: not passed on, the program got its own
+ *   while running processes are  the first INT, TERM, HUP or QUIT ends the sampling
+ *   sampled
  *   after it ended               the first INT, TERM, HUP or QUIT means "write now", the second
  *                                ends flamerun
  *
@@ -52,6 +54,10 @@ void signals_restore(void);
 
 /* From now on pass signals on to @child. */
 void signals_pass_to(pid_t child);
+
+/* From now on there is no child; the first signal that asks us to end is for signals_asked(). */
+void signals_attend(void);
+bool signals_asked(void);
 
 /*
  * The child is dead but not yet reaped: stop passing on, so that nothing reaches a stranger who

@@ -46,12 +46,14 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
 	uint64_t threads = profile_totals(summary->profile)->threads;
 	uint32_t processes = summary->report->processes;
+	char rate[48] = "";
 
-	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU (%.0f per CPU-second); %" PRIu64
-		  " %s, %" PRIu32 " %s",
+	if (!summary->is_wall)
+		snprintf(rate, sizeof(rate), " (%.0f per CPU-second)",
+			cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0);
+	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU%s; %" PRIu64 " %s, %" PRIu32 " %s",
 		books->sampled, plural(books->sampled, "sample", "samples"),
-		(double)summary->duration_ns / NS_PER_S, cpu_s,
-		cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0, threads,
+		(double)summary->duration_ns / NS_PER_S, cpu_s, rate, threads,
 		plural(threads, "thread", "threads"), processes,
 		plural(processes, "process", "processes"));
 }
@@ -209,6 +211,25 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 			cpu_s * 1e3, profile_rate_hz(summary->profile));
 }
 
+/* What the sampling cost the program. */
+static void print_cost(const struct summary *summary)
+{
+	const struct profile_totals *totals = profile_totals(summary->profile);
+	const struct outside_cost *cost = &summary->cost;
+
+	if (!summary->is_outside)
+		diag_verbose("%.3f %% of the CPU time was spent taking samples",
+			percent(totals->handler_ns, totals->cpu_ns));
+	else if (cost->stops)
+		diag_info("held for %.1f ms in all: %" PRIu64 " %s, %.0f us each",
+			(double)cost->held_ns / 1e6, cost->stops,
+			plural(cost->stops, "stop", "stops"),
+			(double)cost->held_ns / 1e3 / (double)cost->stops);
+	if (cost->fallbacks)
+		diag_verbose("%" PRIu64 " %s walked by libunwind", cost->fallbacks,
+			plural(cost->fallbacks, "stack", "stacks"));
+}
+
 void summary_print(const struct summary *summary)
 {
 	struct accounting books;
@@ -218,9 +239,7 @@ void summary_print(const struct summary *summary)
 	print_books(summary, &books);
 	print_losses(summary, &books);
 	print_unnamed(summary, &books);
-	diag_verbose("%.3f %% of the CPU time was spent taking samples",
-		percent(profile_totals(summary->profile)->handler_ns,
-			profile_totals(summary->profile)->cpu_ns));
+	print_cost(summary);
 	print_hottest(summary->tree);
 	print_scarcity(summary, &books);
 }

@@ -5,9 +5,11 @@
 #ifndef CLI_RUN_SUMMARY_H
 #define CLI_RUN_SUMMARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/outside/outside.h"
 #include "cli/profile/naming.h"
 #include "cli/profile/profile.h"
 #include "render/calltree.h"
@@ -18,6 +20,9 @@ struct summary {
 	const struct naming_report *report;
 	uint64_t duration_ns; /* of the run, by the clock on the wall */
 	int is_test_clock;    /* rates are not of CPU time: nothing to reconcile */
+	bool is_wall;	      /* sleep is sampled as well */
+	bool is_outside;      /* sampled from outside: */
+	struct outside_cost cost;
 };
 
 /* Print samples, rate, threads, processes, losses with the reconciliation, the hottest functions. */

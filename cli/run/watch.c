@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "cli/diag.h"
-#include "cli/run/gather.h"
 #include "cli/run/signals.h"
+#include "cli/run/source.h"
 
 #define TICK_MS        50 /* gather.h asks for a step at least that often */
 #define GRACE_TICK_MS  5
@@ -31,11 +31,11 @@ uint64_t watch_now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-static void gather_some(struct gather *gather)
+static void gather_some(const struct source *source)
 {
 	static bool told;
 
-	if (!gather || !gather_step(gather) || told)
+	if (!source || !source_step(source) || told)
 		return;
 	told = true;
 	diag_error("out of memory: not everything that is sampled can be kept");
@@ -44,7 +44,7 @@ static void gather_some(struct gather *gather)
 /* Milliseconds until the next thing to do without being woken, -1 for ever. */
 static int patience_ms(const struct watch *watch)
 {
-	int patience = watch->gather ? TICK_MS : -1;
+	int patience = watch->source ? TICK_MS : -1;
 	uint64_t now_ns = watch_now_ns(), left_ms;
 
 	if (!watch->deadline_ns)
@@ -61,7 +61,7 @@ static void sleep_until_something(const struct watch *watch, int patience)
 {
 	struct pollfd files[] = {
 		{.fd = watch->doorbell, .events = POLLIN},
-		{.fd = watch->gather ? gather_descriptor(watch->gather) : -1, .events = POLLIN},
+		{.fd = watch->source ? source_descriptor(watch->source) : -1, .events = POLLIN},
 	};
 
 	poll(files, 2, patience); /* EINTR is as good as the doorbell */
@@ -153,7 +153,7 @@ enum watch_event watch(struct watch *watch)
 {
 	for (;;) {
 		sleep_until_something(watch, patience_ms(watch));
-		gather_some(watch->gather);
+		gather_some(watch->source);
 		follow_changes(watch->child);
 		reap_orphans(watch->child);
 		if (reap(watch))
@@ -167,10 +167,10 @@ unsigned watch_descendants(const struct watch *watch, unsigned limit_ms)
 {
 	uint64_t limit_ns = watch_now_ns() + (uint64_t)limit_ms * NS_PER_MS;
 
-	gather_some(watch->gather);
-	while (gather_live(watch->gather) && watch_now_ns() < limit_ns && !signals_hurry()) {
+	gather_some(watch->source);
+	while (source_live(watch->source) && watch_now_ns() < limit_ns && !signals_hurry()) {
 		sleep_until_something(watch, GRACE_TICK_MS);
-		gather_some(watch->gather);
+		gather_some(watch->source);
 	}
-	return gather_live(watch->gather);
+	return source_live(watch->source);
 }

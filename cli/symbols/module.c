@@ -14,6 +14,7 @@
 #include "cli/symbols/debugfile.h"
 #include "cli/symbols/elfimage.h"
 #include "cli/symbols/elfsyms.h"
+#include "cli/symbols/gosyms.h"
 #include "cli/symbols/minidebug.h"
 #include "cli/symbols/plt.h"
 #include "cli/symbols/vdso.h"
@@ -118,6 +119,8 @@ static int add_all(struct symtab *table, const struct symbols_module *module,
 
 	if (added > 0)
 		*source = SYMBOLS_SYMTAB;
+	else if (!added && (added = gosyms_add(table, image)) > 0)
+		*source = SYMBOLS_GO;
 	else if (!added && !module->is_vdso && !module->is_hurried)
 		added = add_separate(table, module, image, source);
 	if (added < 0)

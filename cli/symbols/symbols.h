@@ -23,6 +23,7 @@ enum symbols_source {
 	SYMBOLS_MINI,        /* .gnu_debugdata */
 	SYMBOLS_DYNSYM,      /* exported names only */
 	SYMBOLS_VDSO,
+	SYMBOLS_GO,          /* .gopclntab */
 	SYMBOLS_MISMATCH     /* the file's build-id is not the one that ran: not used */
 };
 

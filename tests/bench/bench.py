@@ -151,4 +151,5 @@ def main():
         spawning(folder)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -145,7 +145,7 @@ GUESSES = [
     (["./dos"], 127, r"ends as on Windows"),
     (["xqzzyx"], 127, r"no folder of PATH has it"),
     (["-F", "99", "ls"], 125, r"-r, --rate"),
-    (["-p", "1"], 125, r"flamerun -- program"),
+    (["-p", "4194304"], 125, r"pgrep -l NAME"),
     (["-o", "x.jpg", "ls"], 125, r"\.svg \.png \.pdf"),
     (["-o", "no/such/x.svg", "ls"], 125, r"mkdir -p 'no/such'"),
     (["-o", "-", "ls"], 125, r"/dev/fd/3"),

@@ -23,7 +23,7 @@ MISTAKES = """
 -Z ls
 -F 99 ls
 --freq=99 ls
--p 1
+-p 4194304
 --inverted ls
 -qZ ls
 --rate

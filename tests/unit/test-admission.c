@@ -69,7 +69,7 @@ static int check_bytes(const void *file, size_t bytes)
 	memset(&message, 0, sizeof(message));
 	privilege_read_self(&self);
 	assert_int_equal(write(descriptor, file, bytes), bytes);
-	error = admission_check(descriptor, "prog", &self, &message);
+	error = admission_check(descriptor, "prog", &self, NULL, &message);
 	close(descriptor);
 	assert_int_equal(message.text[0] != '\0', error != 0);
 	return error;
@@ -105,7 +105,7 @@ static void our_own_program_is_admitted(void **state)
 	if (getenv("TEST_EMULATED")) /* /proc/self/exe is the emulator's */
 		skip();
 	privilege_read_self(&self);
-	assert_int_equal(admission_check(descriptor, "self", &self, &message), 0);
+	assert_int_equal(admission_check(descriptor, "self", &self, NULL, &message), 0);
 	close(descriptor);
 }
 

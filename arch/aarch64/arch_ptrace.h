@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Register sets of aarch64. Source: Linux arch/arm64/include/uapi/asm/ptrace.h, user_pt_regs. */
+#ifndef ARCH_AARCH64_PTRACE_H
+#define ARCH_AARCH64_PTRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/ptrace.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "arch/registers.h"
+
+/* 34 words: x0-x30, sp, pc, pstate */
+#define ARCH_REGSET_BYTES 272u
+
+static inline void arch_registers_from_regset(
+	struct arch_registers *registers, const void *regset)
+{
+	const uint64_t *word = regset;
+
+	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++)
+		registers->r[reg] = word[reg];
+}
+
+/* The number of the system call is in a set of its own, NT_ARM_SYSTEM_CALL; -1 outside of any. */
+static inline bool arch_in_syscall(pid_t tid, const void *regset)
+{
+	int number = -1;
+	struct iovec iov = {.iov_base = &number, .iov_len = sizeof(number)};
+
+	(void)regset;
+	return !ptrace(PTRACE_GETREGSET, tid, (void *)0x404, &iov) && number >= 0;
+}
+
+/* x0: 4 is EINTR, 512 to 516 are the kernel's ERESTART... */
+static inline bool arch_regset_slept(const void *regset)
+{
+	int64_t result = *(const int64_t *)regset;
+
+	return result == -4 || (result <= -512 && result >= -516);
+}
+
+#endif

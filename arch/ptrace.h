@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The registers of a stopped thread of another process, as PTRACE_GETREGSET with NT_PRSTATUS gives
+ * them. Chosen by include path: arch/<cpu>/arch_ptrace.h supplies everything named below.
+ *
+ * ARCH_REGSET_BYTES    how large the set is; a thread of another word size has another one
+ * arch_registers_from_regset(struct arch_registers *, const void *regset)
+ * arch_in_syscall(pid_t tid, const void *regset) -> bool
+ *                      the stopped thread @tid is on its way out of a system call
+ * arch_regset_slept(const void *regset) -> bool
+ *                      and of one in which it was asleep, which stopping it broke off: the kernel
+ *                      is going to restart it, or it says that it was interrupted
+ */
+#ifndef ARCH_PTRACE_H
+#define ARCH_PTRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <arch_ptrace.h>
+
+#ifndef ARCH_REGSET_BYTES
+#error "arch_ptrace.h lacks a primitive"
+#endif
+
+#endif

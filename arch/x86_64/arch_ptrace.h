@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Register sets of x86_64. Source: Linux arch/x86/include/asm/user_64.h, user_regs_struct. */
+#ifndef ARCH_X86_64_PTRACE_H
+#define ARCH_X86_64_PTRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arch/registers.h"
+
+/*
+ * 27 words: r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp ss
+ * fs_base gs_base ds es fs gs
+ */
+#define ARCH_REGSET_BYTES 216u
+
+static inline void arch_registers_from_regset(
+	struct arch_registers *registers, const void *regset)
+{
+	static const uint8_t position[ARCH_DWARF_REGS] = {
+		10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16};
+	const uint64_t *word = regset;
+
+	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++)
+		registers->r[reg] = word[position[reg]];
+}
+
+/* orig_rax is -1 outside of system calls. */
+static inline bool arch_in_syscall(pid_t tid, const void *regset)
+{
+	(void)tid;
+	return ((const int64_t *)regset)[15] >= 0;
+}
+
+/* 4 is EINTR, 512 to 516 are the kernel's ERESTART... */
+static inline bool arch_regset_slept(const void *regset)
+{
+	int64_t result = ((const int64_t *)regset)[10];
+
+	return result == -4 || (result <= -512 && result >= -516);
+}
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flamerun -p: sample processes that run already, and leave them running.
+ */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/outside/outside.h"
+#include "cli/outside/procfs.h"
+#include "cli/run/drawing.h"
+#include "cli/run/results.h"
+#include "cli/run/signals.h"
+#include "cli/run/source.h"
+#include "cli/run/watch.h"
+
+#define PIDS_MAX  256
+#define NS_PER_MS 1000000u
+
+struct attaching {
+	const struct options *options;
+	pid_t pids[PIDS_MAX];
+	unsigned count;
+	char comm[WIRE_COMM_BYTES]; /* of the first */
+	struct source source;
+	struct results *results;
+	int doorbell;
+	uint64_t started_ns;
+	time_t started_wall_s;
+};
+
+/* "PID[,PID...]" */
+static int parse_pids(struct attaching *attaching, struct diag_message *message)
+{
+	const char *at = attaching->options->pids;
+
+	for (;;) {
+		char *end;
+		long pid;
+
+		errno = 0;
+		pid = strtol(at, &end, 10);
+		if (end == at || errno || pid <= 0 || pid > INT_MAX || at[0] == '+' ||
+			(*end && *end != ',')) {
+			diag_fail(message, -EINVAL, "-p: '%s' is no list of process numbers",
+				attaching->options->pids);
+			diag_fail_hint(message, "-p 1234, or -p 1234,5678; pgrep NAME finds them");
+			return -EINVAL;
+		}
+		if (attaching->count == PIDS_MAX)
+			return diag_fail(message, -EINVAL, "-p: at most %d processes", PIDS_MAX);
+		attaching->pids[attaching->count++] = (pid_t)pid;
+		if (!*end)
+			return 0;
+		at = end + 1;
+	}
+}
+
+static int prepare(struct attaching *attaching, struct diag_message *message)
+{
+	const struct options *options = attaching->options;
+	const struct outside_config config = {
+		.rate_hz = outside_rate_hz(options),
+		.wall = options->wall != 0,
+		.follow = options->follow != 0,
+	};
+	int error = parse_pids(attaching, message);
+
+	if (!error)
+		error = results_open(&attaching->results, options, false, message);
+	if (error)
+		return error;
+	signals_guard();
+	error = outside_open(&attaching->source.outside, &config, message);
+	attaching->doorbell = error ? -1 : signals_catch();
+	if (!error && attaching->doorbell < 0)
+		error = diag_fail(message, attaching->doorbell, "cannot catch signals: %s",
+			strerror(-attaching->doorbell));
+	attaching->started_ns = watch_now_ns();
+	attaching->started_wall_s = time(NULL);
+	procfs_comm(attaching->pids[0], attaching->pids[0], attaching->comm);
+	for (unsigned i = 0; i < attaching->count && !error; i++)
+		error = outside_attach(
+			attaching->source.outside, attaching->pids[i], false, message);
+	return error;
+}
+
+/* Milliseconds until @deadline_ns, -1 without one. */
+static int patience_ms(uint64_t deadline_ns)
+{
+	uint64_t now_ns = watch_now_ns(), left_ms;
+
+	if (!deadline_ns)
+		return -1;
+	if (now_ns >= deadline_ns)
+		return 0;
+	left_ms = (deadline_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+	return left_ms > INT_MAX ? INT_MAX : (int)left_ms;
+}
+
+static void follow(struct attaching *attaching)
+{
+	const struct options *options = attaching->options;
+	uint64_t deadline_ns =
+		options->duration_ns ? attaching->started_ns + options->duration_ns : 0;
+
+	signals_attend();
+	while (!signals_asked() && patience_ms(deadline_ns)) {
+		struct pollfd files[] = {
+			{.fd = attaching->doorbell, .events = POLLIN},
+			{.fd = source_descriptor(&attaching->source), .events = POLLIN},
+		};
+
+		/* A negative descriptor: all targets have ended. */
+		if (files[1].fd < 0)
+			break;
+		poll(files, 2, patience_ms(deadline_ns)); /* EINTR is as good as the doorbell */
+		signals_drain();
+		if (source_step(&attaching->source))
+			break; /* out of memory: what there is can be drawn */
+	}
+	signals_stop_passing();
+}
+
+static unsigned draw(struct attaching *attaching)
+{
+	char title[64];
+	char *words[] = {title, NULL};
+	const struct drawing drawing = {
+		.options = attaching->options,
+		.source = &attaching->source,
+		.results = attaching->results,
+		.words = words,
+		.program = title,
+		.started_ns = attaching->started_ns,
+		.ended_ns = watch_now_ns(),
+		.started_wall_s = attaching->started_wall_s,
+	};
+
+	if (attaching->count == 1)
+		snprintf(title, sizeof(title), "%s, process %d", attaching->comm,
+			(int)attaching->pids[0]);
+	else
+		snprintf(title, sizeof(title), "processes %.40s", attaching->options->pids);
+	return drawing_make(&drawing, NULL);
+}
+
+struct ending command_attach(const struct options *options)
+{
+	struct attaching attaching = {.options = options};
+	struct diag_message message = {0};
+	struct ending ending = {0};
+
+	if (prepare(&attaching, &message)) {
+		diag_report(&message);
+		ending.status = COMMAND_FAILED;
+	} else {
+		if (!options->duration_ns)
+			diag_info("sampling; Ctrl-C ends it and draws");
+		follow(&attaching);
+		if (draw(&attaching))
+			ending.status = COMMAND_FAILED;
+	}
+	source_release(&attaching.source);
+	results_free(attaching.results);
+	return ending;
+}

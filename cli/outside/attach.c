@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PTRACE_SEIZE: it stops nobody and changes nothing about how signals and stops look to others.
+ * PTRACE_O_EXITKILL is not set: when we end, they live.
+ */
+#include "cli/outside/attach.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+
+#include "cli/outside/procfs.h"
+#include "cli/outside/refusal.h"
+#include "cli/outside/sample.h"
+#include "cli/run/process.h"
+
+#define THREADS_FIRST 256
+
+static int seize(const struct tracer *tracer, pid_t tid)
+{
+	unsigned long options = PTRACE_O_TRACEEXEC;
+
+	if (tracer->config.follow)
+		options |= PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
+	return ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) ? -errno : 0;
+}
+
+/* Attached: keep books on it. Those born later owe us all that they used. */
+static struct tracee *enroll(
+	struct tracer *tracer, struct target *target, pid_t tid, bool was_there)
+{
+	struct tracee *tracee = tracees_add(&tracer->tracees, tid, target);
+
+	if (!tracee)
+		return NULL;
+	if (was_there)
+		tracee->counted_ns = tracees_look(tracee);
+	sample_begin(tracer, tracee);
+	tracer->totals.threads++;
+	return tracee;
+}
+
+/* The threads of @pid, their number in *@count; owned. NULL when it has gone or without memory. */
+static pid_t *list_threads(pid_t pid, long *count)
+{
+	size_t room = THREADS_FIRST;
+
+	for (;;) {
+		pid_t *tids = malloc(room * sizeof(*tids));
+
+		*count = tids ? procfs_threads(pid, tids, room) : -ENOMEM;
+		if (tids && *count > 0 && (size_t)*count <= room)
+			return tids;
+		free(tids);
+		if (*count <= 0)
+			return NULL;
+		room = (size_t)*count * 2;
+	}
+}
+
+/* One look through the list. Returns how many were new; *@error of the first that refused. */
+static long seize_listed(
+	struct tracer *tracer, struct target *target, bool were_there, int *error)
+{
+	long count, added = 0;
+	pid_t *tids = list_threads(target->pid, &count);
+
+	for (long i = 0; tids && i < count; i++) {
+		int failed;
+
+		if (tracees_find(&tracer->tracees, tids[i]))
+			continue;
+		failed = seize(tracer, tids[i]);
+		if (!failed && !enroll(tracer, target, tids[i], were_there))
+			failed = -ENOMEM;
+		/* One that has gone meanwhile, or is about to, is no failure. */
+		if (failed && !*error && procfs_state(target->pid, tids[i]) &&
+			procfs_state(target->pid, tids[i]) != 'Z')
+			*error = failed;
+		added += !failed;
+	}
+	free(tids);
+	return added;
+}
+
+static void abandon(struct tracer *tracer, struct target *target)
+{
+	struct target **at = &tracer->targets;
+
+	while (*at != target)
+		at = &(*at)->next;
+	*at = target->next;
+	target_free(target);
+}
+
+int attach_process(struct tracer *tracer, pid_t pid, bool is_waiting, struct diag_message *message)
+{
+	struct target *target;
+	int error = refusal_foresee(pid, message);
+
+	if (error)
+		return error;
+	target = target_new(pid);
+	if (!target)
+		return diag_fail(message, -ENOMEM, "out of memory");
+	target->is_waiting = is_waiting;
+	target->next = tracer->targets;
+	tracer->targets = target;
+	if (!is_waiting)
+		target_announce(target, &tracer->shared, 0);
+	/* Threads make threads while we look: until a look finds none. */
+	while (seize_listed(tracer, target, true, &error) > 0)
+		;
+	if (!target->threads) {
+		abandon(tracer, target);
+		return refusal_explain(pid, error ? error : -ESRCH, message);
+	}
+	if (!is_waiting)
+		target_remap(target, &tracer->shared);
+	return 0;
+}
+
+void attach_new_threads(struct tracer *tracer, struct target *target)
+{
+	int error = 0;
+
+	seize_listed(tracer, target, false, &error);
+}
+
+static struct target *adopt(struct tracer *tracer, pid_t pid)
+{
+	const struct target *parent =
+		tracer_find_target(tracer, (pid_t)procfs_number(pid, "PPid"));
+	struct target *target = target_new(pid);
+
+	if (!target)
+		return NULL;
+	target->next = tracer->targets;
+	tracer->targets = target;
+	target_announce(target, &tracer->shared, parent ? parent->image : 0);
+	target->start_cpu_ns = 0;
+	target_remap(target, &tracer->shared);
+	return target;
+}
+
+struct tracee *attach_born(struct tracer *tracer, pid_t tid)
+{
+	pid_t pid = (pid_t)procfs_number(tid, "Tgid");
+	struct target *target = pid > 0 ? tracer_find_target(tracer, pid) : NULL;
+	struct tracee *tracee = NULL;
+
+	if (!target && pid == tid && tracer->config.follow)
+		target = adopt(tracer, pid);
+	if (target)
+		tracee = enroll(tracer, target, tid, false);
+	if (!tracee)
+		ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	return tracee;
+}
+
+void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
+{
+	struct tracee *tracee = tracees_next(&tracer->tracees, NULL);
+
+	/* Of the others some have ended without a word; of none there will be more to sample. */
+	while (tracee) {
+		struct tracee *next = tracees_next(&tracer->tracees, tracee);
+
+		if (tracee->target == target && tracee->tid != tid) {
+			sample_unask(tracer, tracee);
+			tracees_remove(&tracer->tracees, tracee);
+		}
+		tracee = next;
+	}
+	if (!target->is_waiting) {
+		sample_settle(tracer, target);
+		target_end(target, &tracer->shared, true, true);
+	}
+	target->is_waiting = false;
+	maps_release(&target->maps);
+	target->range_count = 0;
+	target_announce(target, &tracer->shared, 0);
+	target_remap(target, &tracer->shared);
+	tracee = tracees_find(&tracer->tracees, tid);
+	if (!tracee)
+		tracee = enroll(tracer, target, tid, true);
+	if (!tracee)
+		return;
+	tracee->counted_ns = tracees_look(tracee);
+	tracee->is_met = tracee->has_stack = false;
+	sample_unask(tracer, tracee);
+	sample_begin(tracer, tracee);
+}

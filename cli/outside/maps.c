@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading and parsing /proc/PID/maps.
+ */
+#include "cli/outside/maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEXT_BYTES_MAX (64u << 20)
+
+/* The whole file, ended by a NUL. Returns 0 with *@text owned, or -errno. */
+static int read_text(pid_t pid, char **text)
+{
+	size_t bytes = 0, room = 0;
+	char name[64], *buffer = NULL;
+	int error = 0, fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		ssize_t got;
+
+		if (room - bytes < 8192) {
+			char *more = room < TEXT_BYTES_MAX ? realloc(buffer, room + 65536) : NULL;
+
+			if (!more) {
+				error = -ENOMEM;
+				break;
+			}
+			buffer = more;
+			room += 65536;
+		}
+		got = read(fd, buffer + bytes, room - bytes - 1);
+		if (got < 0)
+			error = -errno;
+		if (got <= 0)
+			break;
+		bytes += (size_t)got;
+	}
+	close(fd);
+	/* Of a process that has no memory any more the file is empty. */
+	if (!error && !bytes)
+		error = -ESRCH;
+	if (error) {
+		free(buffer);
+		return error;
+	}
+	buffer[bytes] = '\0';
+	*text = buffer;
+	return 0;
+}
+
+/* FNV-1a. */
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
+	return hash;
+}
+
+/* The kernel writes a line's end inside of a name as \012, and nothing else that way. */
+static char *copy_path(const char *from, size_t bytes)
+{
+	char *path = malloc(bytes + 1), *to = path;
+
+	for (size_t i = 0; path && i < bytes; i++) {
+		if (bytes - i >= 4 && !memcmp(from + i, "\\012", 4)) {
+			*to++ = '\n';
+			i += 3;
+		} else {
+			*to++ = from[i];
+		}
+	}
+	if (path)
+		*to = '\0';
+	return path;
+}
+
+/* "start-end perms offset major:minor inode   path". Lines of another shape are passed over. */
+static int add_line(struct maps *maps, const char *line, size_t bytes)
+{
+	struct mapping mapping = {0};
+	char permissions[5];
+	int at = 0;
+
+	if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu%n", &mapping.start, &mapping.end, permissions,
+		    &mapping.offset, &mapping.major, &mapping.minor, &mapping.inode, &at) != 7 ||
+		(size_t)at > bytes)
+		return 0;
+	mapping.is_code = permissions[2] == 'x';
+	while ((size_t)at < bytes && line[at] == ' ')
+		at++;
+	if (maps->count == maps->room) {
+		unsigned room = maps->room ? maps->room * 2 : 64;
+		struct mapping *more = realloc(maps->list, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		maps->list = more;
+		maps->room = room;
+	}
+	mapping.path = copy_path(line + at, bytes - (size_t)at);
+	if (!mapping.path)
+		return -ENOMEM;
+	maps->list[maps->count++] = mapping;
+	return 0;
+}
+
+int maps_read(struct maps *maps, pid_t pid)
+{
+	struct maps fresh = {0};
+	char *text = NULL;
+	int error = read_text(pid, &text);
+
+	if (error)
+		return error;
+	fresh.hash = hash_text(text);
+	if (maps->count && fresh.hash == maps->hash) {
+		free(text);
+		return 0;
+	}
+	for (char *line = text; *line && !error;) {
+		size_t bytes = strcspn(line, "\n");
+		bool is_ended = line[bytes] == '\n';
+
+		line[bytes] = '\0'; /* sscanf() measures what it is given */
+		error = add_line(&fresh, line, bytes);
+		line += bytes + is_ended;
+	}
+	free(text);
+	if (error) {
+		maps_release(&fresh);
+		return error;
+	}
+	maps_release(maps);
+	*maps = fresh;
+	return 1;
+}
+
+void maps_release(struct maps *maps)
+{
+	for (unsigned i = 0; i < maps->count; i++)
+		free(maps->list[i].path);
+	free(maps->list);
+	*maps = (struct maps){0};
+}
+
+const struct mapping *maps_find(const struct maps *maps, uintptr_t address)
+{
+	unsigned low = 0, high = maps->count;
+
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (maps->list[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == maps->count || address < maps->list[low].start)
+		return NULL;
+	return &maps->list[low];
+}

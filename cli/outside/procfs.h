@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Small files of /proc about processes and threads. Source: proc(5).
+ *
+ * Context: any thread.
+ */
+#ifndef CLI_OUTSIDE_PROCFS_H
+#define CLI_OUTSIDE_PROCFS_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "libprof/wire.h"
+
+/* The number behind "@name:" in /proc/@id/status, id a process or thread; -1 when there is none. */
+long procfs_number(pid_t id, const char *name);
+
+/* Where /proc/@pid/@name points, into @out (PATH_MAX). Returns 0 or -errno. */
+int procfs_link(pid_t pid, const char *name, char out[PATH_MAX]);
+
+/* The name of thread @tid of @pid, "" when it has gone. */
+void procfs_comm(pid_t pid, pid_t tid, char out[WIRE_COMM_BYTES]);
+
+/* The state of thread @tid of @pid: 'R', 'S', ...; 0 when it has gone. */
+char procfs_state(pid_t pid, pid_t tid);
+
+/* Where the kernel began the stack of @pid's main thread, 0 when it does not say. */
+uintptr_t procfs_stack_top(pid_t pid);
+
+/*
+ * Up to @room threads of @pid into @tids. Returns how many there are, which may be more, or -errno.
+ */
+long procfs_threads(pid_t pid, pid_t *tids, size_t room);
+
+/* Open the file that tells a thread's CPU time. Returns an owned descriptor or -errno. */
+int procfs_clock_open(pid_t pid, pid_t tid);
+
+/* What the scheduler says of a thread. */
+struct procfs_clock {
+	uint64_t cpu_ns;    /* time on a CPU; while it is on one, up to the kernel's last tick */
+	uint64_t waited_ns; /* time it was ready to run and another one ran, up to its last turn */
+	uint64_t turns;	    /* times it was given a CPU */
+};
+
+/* Read what procfs_clock_open() opened. Returns 0 or -errno with *@out as it was. */
+int procfs_clock_read(int clock, struct procfs_clock *out);
+
+#endif

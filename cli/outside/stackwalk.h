@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Walking the stack of a stopped thread of another process: the same core as in the handler, with
+ * memory and modules read from outside.
+ *
+ * Context: one thread.
+ */
+#ifndef CLI_OUTSIDE_STACKWALK_H
+#define CLI_OUTSIDE_STACKWALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/registers.h"
+#include "cli/outside/memory.h"
+#include "cli/outside/target.h"
+#include "libprof/unwind/unwind.h"
+
+struct stackwalk {
+	struct target *target;
+	struct target_shared *shared;
+	struct memory *memory; /* memory_begin() done */
+	bool is_remapped;      /* the mappings were read during this walk */
+	uintptr_t last_read;   /* the address that was read last */
+};
+
+/*
+ * @frames  gets WIRE_FRAMEs, innermost first; room for WIRE_MAX_DEPTH
+ */
+struct unwind_result stackwalk_run(
+	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Targets: ranges made of mappings, records made of ranges.
+ */
+#include "cli/outside/target.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/outside/procfs.h"
+#include "cli/run/process.h"
+#include "cli/run/watch.h"
+
+#define VDSO_NAME "[vdso]"
+
+struct target *target_new(pid_t pid)
+{
+	struct target *target = calloc(1, sizeof(*target));
+
+	if (target)
+		target->pid = pid;
+	return target;
+}
+
+void target_free(struct target *target)
+{
+	if (!target)
+		return;
+	maps_release(&target->maps);
+	free(target->ranges);
+	free(target);
+}
+
+/* The end of a name says more than its beginning. */
+static void copy_name(char *out, size_t room, const char *name)
+{
+	size_t bytes = strlen(name);
+
+	if (bytes >= room) {
+		name += bytes - (room - 1);
+		bytes = room - 1;
+	}
+	memcpy(out, name, bytes + 1);
+}
+
+void target_announce(struct target *target, struct target_shared *shared, uint64_t parent)
+{
+	struct record_image record = {
+		.id = ++shared->images,
+		.parent = parent,
+		.pid = (uint32_t)target->pid,
+		.ppid = (uint32_t)procfs_number(target->pid, "PPid"),
+	};
+	char exe[PATH_MAX];
+
+	target->image = record.id;
+	target->start_ns = watch_now_ns();
+	target->start_cpu_ns = process_cpu_ns((uint32_t)target->pid);
+	target->cpu_ns = target->start_cpu_ns;
+	target->counted_ns = 0;
+	target->stack_top = procfs_stack_top(target->pid);
+	memset(target->announced, 0, sizeof(target->announced));
+	record.start_ns = target->start_ns;
+	record.cpu_ns = target->start_cpu_ns;
+	if (!procfs_link(target->pid, "exe", exe))
+		copy_name(record.exe, sizeof(record.exe), exe);
+	procfs_comm(target->pid, target->pid, record.comm);
+	outbox_put(&shared->outbox, RECORD_IMAGE, &record, sizeof(record), NULL, 0);
+}
+
+/* The mapping of the file's first byte that belongs to list[index]: the last one before it. */
+static const struct mapping *first_of(const struct maps *maps, unsigned index)
+{
+	const struct mapping *mapping = &maps->list[index];
+
+	for (unsigned i = index + 1; i-- > 0;) {
+		const struct mapping *candidate = &maps->list[i];
+
+		if (candidate->inode != mapping->inode || candidate->major != mapping->major ||
+			candidate->minor != mapping->minor)
+			return NULL;
+		if (!candidate->offset)
+			return candidate;
+	}
+	return NULL;
+}
+
+static void add_range(struct target *target, struct target_shared *shared, unsigned index)
+{
+	const struct mapping *mapping = &target->maps.list[index];
+	struct target_range *range = &target->ranges[target->range_count];
+
+	if (!mapping->is_code || (!mapping->inode && strcmp(mapping->path, VDSO_NAME)))
+		return;
+	range->start = mapping->start;
+	range->end = mapping->end;
+	range->object = objects_find(
+		&shared->objects, target->pid, mapping, first_of(&target->maps, index));
+	if (range->object && !object_bias(range->object, mapping, &range->bias))
+		target->range_count++;
+}
+
+void target_remap(struct target *target, struct target_shared *shared)
+{
+	struct target_range *ranges;
+
+	target->mapped_ns = watch_now_ns();
+	if (maps_read(&target->maps, target->pid) <= 0)
+		return;
+	ranges = malloc((target->maps.count + 1) * sizeof(*ranges));
+	if (!ranges)
+		return;
+	free(target->ranges);
+	target->ranges = ranges;
+	target->range_count = 0;
+	for (unsigned i = 0; i < target->maps.count; i++)
+		add_range(target, shared, i);
+}
+
+static void announce_module(
+	struct target *target, struct target_shared *shared, const struct target_range *range)
+{
+	const struct object *object = range->object;
+	struct record_module record = {
+		.image = target->image,
+		.start = range->start,
+		.end = range->end,
+		.number = object->number,
+		.build_id_bytes = object->build_id_bytes,
+	};
+	uint8_t *byte = &target->announced[object->number / 8];
+	uint8_t bit = (uint8_t)(1u << object->number % 8);
+
+	if (*byte & bit)
+		return;
+	if (!strcmp(object->path, VDSO_NAME))
+		record.flags |= WIRE_MODULE_VDSO;
+	memcpy(record.build_id, object->build_id, sizeof(record.build_id));
+	if (!outbox_put(&shared->outbox, RECORD_MODULE, &record,
+		    offsetof(struct record_module, path), object->path, strlen(object->path) + 1))
+		*byte |= bit;
+}
+
+int target_find(struct target *target, struct target_shared *shared, uintptr_t pc,
+	struct unwind_module *out, const struct object **object)
+{
+	unsigned low = 0, high = target->range_count;
+	const struct target_range *range;
+
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (target->ranges[middle].end <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	range = &target->ranges[low];
+	if (low == target->range_count || pc < range->start)
+		return -ENOENT;
+	announce_module(target, shared, range);
+	*out = (struct unwind_module){
+		.start = range->start,
+		.end = range->end,
+		.bias = range->bias,
+		.number = range->object->number,
+		.row_bias = range->bias,
+	};
+	if (range->object->header) {
+		out->eh_frame_hdr = range->bias + range->object->header;
+		out->cfi_start = range->bias + range->object->cfi_start;
+		out->cfi_end = range->bias + range->object->cfi_end;
+	}
+	if (object)
+		*object = range->object;
+	return 0;
+}
+
+void target_end(struct target *target, struct target_shared *shared, bool has_ended,
+	bool left_by_exec)
+{
+	struct record_image_end record = {
+		.image = target->image,
+		.cpu_ns = target->cpu_ns,
+		.has_ended = has_ended,
+		.left_by_exec = left_by_exec,
+	};
+
+	outbox_put(&shared->outbox, RECORD_IMAGE_END, &record, sizeof(record), NULL, 0);
+}

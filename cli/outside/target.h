@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One process that is sampled from outside: where its code lies and what has been said about it.
+ *
+ * Context: one thread.
+ */
+#ifndef CLI_OUTSIDE_TARGET_H
+#define CLI_OUTSIDE_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/outside/maps.h"
+#include "cli/outside/object.h"
+#include "cli/outside/outbox.h"
+#include "libprof/unwind/unwind.h"
+
+/* A stretch of code that belongs to an object. */
+struct target_range {
+	uintptr_t start, end, bias;
+	const struct object *object;
+};
+
+struct target {
+	struct target *next;
+	pid_t pid;
+	uint64_t image;    /* as in the records */
+	uint64_t start_ns; /* CLOCK_MONOTONIC, when we began to look */
+	uint64_t start_cpu_ns;
+	uint64_t cpu_ns;     /* when it was last looked at */
+	uint64_t counted_ns; /* CPU time that is in samples */
+	uint64_t mapped_ns;  /* when the mappings were last read */
+	uint64_t scanned_ns; /* when new threads were last looked for */
+	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
+	bool is_waiting;     /* for its exec: what runs until then is flamerun's own */
+	bool is_idle;	     /* it used nothing since the last look */
+	unsigned threads;    /* of it that are traced */
+	struct maps maps;
+	struct target_range *ranges; /* by address */
+	unsigned range_count;
+	uint8_t announced[(WIRE_MODULE_MAX + 8) / 8]; /* bit n: module number n was told */
+};
+
+/* What outlives a single target. */
+struct target_shared {
+	struct objects objects;
+	struct outbox outbox;
+	uint64_t images; /* numbers given out */
+};
+
+/* Returns an owned target for @pid, or NULL without memory. Nothing is read yet. */
+struct target *target_new(pid_t pid);
+void target_free(struct target *target); /* NULL is fine */
+
+/*
+ * Announce an image of @target: at the start, and after an exec. @parent: the image it was forked
+ * from, or 0.
+ */
+void target_announce(struct target *target, struct target_shared *shared, uint64_t parent);
+
+/* Read the mappings again. Costs what opening new files costs: best while nobody is held. */
+void target_remap(struct target *target, struct target_shared *shared);
+
+/*
+ * The module that @pc lies in, announced. @object, when not NULL, gets what is known of it.
+ * Returns 0, or -ENOENT.
+ */
+int target_find(struct target *target, struct target_shared *shared, uintptr_t pc,
+	struct unwind_module *out, const struct object **object);
+
+/* The image is over, or our interest in it: say what it used. */
+void target_end(struct target *target, struct target_shared *shared, bool has_ended,
+	bool left_by_exec);
+
+#endif

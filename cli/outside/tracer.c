@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loop of the tracing process: commands, ticks, stops. It runs in a thread, whose end lets go
+ * of all tracees at once; what was recorded is written after that, when waiting harms nobody.
+ */
+#include "cli/outside/tracer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/outside/attach.h"
+#include "cli/outside/procfs.h"
+#include "cli/outside/sample.h"
+#include "cli/outside/stops.h"
+#include "cli/run/watch.h"
+
+#define NS_PER_S 1000000000ULL
+
+#define LOOKS_PER_PERIOD 4
+
+uint64_t tracer_random(struct tracer *tracer, uint64_t limit)
+{
+	/* xorshift64 */
+	tracer->random ^= tracer->random << 13;
+	tracer->random ^= tracer->random >> 7;
+	tracer->random ^= tracer->random << 17;
+	return tracer->random % limit;
+}
+
+struct target *tracer_find_target(const struct tracer *tracer, pid_t pid)
+{
+	struct target *target = tracer->targets;
+
+	while (target && target->pid != pid)
+		target = target->next;
+	return target;
+}
+
+/* Returns false when flamerun has closed its end. */
+static bool obey(struct tracer *tracer)
+{
+	struct command command;
+	struct command_answer answer = {0};
+	ssize_t got = recv(tracer->config.commands, &command, sizeof(command), MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (got != sizeof(command))
+		return false;
+	if (command.kind == COMMAND_FINISH) {
+		tracer->is_finished = true;
+		return true;
+	}
+	answer.error = attach_process(
+		tracer, command.pid, command.kind == COMMAND_AWAIT, &answer.message);
+	send(tracer->config.commands, &answer, sizeof(answer), MSG_NOSIGNAL);
+	return true;
+}
+
+/* What is left to say when the sampling is over. */
+static void conclude(struct tracer *tracer)
+{
+	struct tracee *tracee = NULL;
+
+	while ((tracee = tracees_next(&tracer->tracees, tracee)))
+		sample_last(tracer, tracee);
+	for (struct target *target = tracer->targets; target; target = target->next) {
+		if (target->is_waiting)
+			continue;
+		sample_settle(tracer, target);
+		target_end(target, &tracer->shared, false, false);
+	}
+	outbox_put(&tracer->shared.outbox, RECORD_TOTALS, &tracer->totals,
+		sizeof(tracer->totals), NULL, 0);
+}
+
+/*
+ * Looks are more frequent than samples: a thread that runs now and then is to be found running.
+ * They come at random, half to one and a half times as far apart as on average.
+ */
+static uint64_t next_tick(struct tracer *tracer, uint64_t now_ns)
+{
+	uint64_t mean_ns = tracer->period_ns / LOOKS_PER_PERIOD;
+
+	return now_ns + mean_ns / 2 + tracer_random(tracer, mean_ns);
+}
+
+/*
+ * Those whose stop has just been told are held while we wait for a CPU as well: before others,
+ * where that is allowed.
+ */
+static void hurry(struct tracer *tracer)
+{
+	const struct sched_param lowest = {.sched_priority = 1};
+
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest))
+		setpriority(PRIO_PROCESS, 0, -20);
+	tracer->own_clock = procfs_clock_open(getpid(), gettid());
+}
+
+/* Sleep until @tick_ns, a stop or a command. */
+static void rest(struct tracer *tracer, struct pollfd files[2], uint64_t tick_ns)
+{
+	struct procfs_clock before, after;
+	uint64_t now_ns = watch_now_ns();
+	uint64_t left_ns = tick_ns > now_ns ? tick_ns - now_ns : 0;
+	struct timespec patience = {.tv_sec = (time_t)(left_ns / NS_PER_S),
+		.tv_nsec = (long)(left_ns % NS_PER_S)};
+	struct signalfd_siginfo info;
+
+	bool is_known = !procfs_clock_read(tracer->own_clock, &before);
+
+	ppoll(files, 2, &patience, NULL);
+	tracer->woken_ns = watch_now_ns();
+	if (is_known && !procfs_clock_read(tracer->own_clock, &after))
+		tracer->woken_ns -= after.waited_ns - before.waited_ns;
+	while (read(files[0].fd, &info, sizeof(info)) > 0)
+		;
+}
+
+static void *trace(void *argument)
+{
+	struct tracer *tracer = argument;
+	uint64_t tick_ns = next_tick(tracer, watch_now_ns());
+	bool had_targets = false;
+	sigset_t children;
+	struct pollfd files[2];
+
+	hurry(tracer);
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	files[0] = (struct pollfd){.fd = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC),
+		.events = POLLIN};
+	files[1] = (struct pollfd){.fd = tracer->config.commands, .events = POLLIN};
+	/* Ends when it is told to, when nobody listens any more, and when nothing is left. */
+	while (!tracer->is_finished && !(had_targets && !tracer->targets)) {
+		uint64_t now_ns;
+
+		rest(tracer, files, tick_ns);
+		stops_take(tracer);
+		if (files[1].revents && !obey(tracer))
+			break;
+		had_targets |= tracer->targets != NULL;
+		now_ns = watch_now_ns();
+		if (now_ns >= tick_ns) {
+			sample_tick(tracer);
+			tick_ns = next_tick(tracer, now_ns);
+		} else if (!tracer->asked) {
+			sample_upkeep(tracer);
+			if (outbox_flush(&tracer->shared.outbox) < 0)
+				break;
+		}
+	}
+	conclude(tracer);
+	return NULL;
+}
+
+/* Every thread costs a descriptor. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int tracer_main(const struct tracer_config *config)
+{
+	struct tracer *tracer = calloc(1, sizeof(*tracer));
+	pthread_t thread;
+	int flags;
+
+	if (!tracer)
+		return EXIT_FAILURE;
+	raise_limit();
+	tracer->config = *config;
+	tracer->period_ns = NS_PER_S / config->rate_hz;
+	tracer->random = watch_now_ns() * 0x9e3779b97f4a7c15ULL | 1;
+	tracer->shared.outbox.descriptor = config->records;
+	if (pthread_create(&thread, NULL, trace, tracer))
+		return EXIT_FAILURE;
+	pthread_join(thread, NULL);
+	flags = fcntl(config->records, F_GETFL);
+	fcntl(config->records, F_SETFL, flags & ~O_NONBLOCK);
+	outbox_flush(&tracer->shared.outbox);
+	tracees_release(&tracer->tracees);
+	while (tracer->targets) {
+		struct target *target = tracer->targets;
+
+		tracer->targets = target->next;
+		target_free(target);
+	}
+	objects_release(&tracer->shared.objects);
+	outbox_release(&tracer->shared.outbox);
+	free(tracer);
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tracing process: a child of flamerun that attaches to targets with ptrace(2), stops their
+ * threads for samples and tells what it saw (record.h). A process of its own, because the kernel
+ * mixes a tracer's stops with a parent's: flamerun goes on waiting for a program it started as it
+ * always does.
+ *
+ * Nobody is stopped only to be let go: the kernel detaches all when the tracing thread ends, of
+ * whatever cause, and those that sleep sleep on.
+ */
+#ifndef CLI_OUTSIDE_TRACER_H
+#define CLI_OUTSIDE_TRACER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/diag.h"
+#include "cli/outside/memory.h"
+#include "cli/outside/record.h"
+#include "cli/outside/target.h"
+#include "cli/outside/tracee.h"
+
+struct tracer_config {
+	uint32_t rate_hz;
+	bool wall;   /* sample threads that sleep, too */
+	bool follow; /* and children */
+	int commands; /* socket of datagrams: struct command in, struct command_answer out */
+	int records;  /* pipe, non-blocking */
+};
+
+enum command_kind {
+	COMMAND_ATTACH = 1, /* to a running process */
+	COMMAND_AWAIT,	    /* to one of ours, which is sampled once it has exec'd */
+	COMMAND_FINISH	    /* no answer: records until the end of the file */
+};
+
+struct command {
+	uint32_t kind;
+	pid_t pid;
+};
+
+struct command_answer {
+	int64_t error; /* 0, or -errno with a message */
+	struct diag_message message;
+};
+
+struct tracer {
+	struct tracer_config config;
+	uint64_t period_ns;
+	uint64_t random;
+	bool is_finished;
+	struct tracees tracees;
+	struct target *targets;
+	struct target_shared shared;
+	struct record_totals totals;
+	int own_clock;	   /* procfs_clock_open() of the tracing thread, or -1 */
+	unsigned asked;	   /* threads that were asked to stop and have not yet */
+	uint64_t woken_ns; /* when the stops at hand began, at the latest */
+	struct memory memory;
+	uint64_t frames[WIRE_MAX_DEPTH];
+	uint64_t other_frames[WIRE_MAX_DEPTH]; /* of a second way of walking */
+};
+
+/* The process's life; returns its exit status. Signals are blocked, all of them. */
+int tracer_main(const struct tracer_config *config);
+
+/* A number that nobody can be in step with, below @limit (not 0). */
+uint64_t tracer_random(struct tracer *tracer, uint64_t limit);
+
+struct target *tracer_find_target(const struct tracer *tracer, pid_t pid);
+
+#endif

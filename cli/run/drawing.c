@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a source of samples to files, whichever kind of run it was.
+ */
+#include "cli/run/drawing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "cli/diag.h"
+#include "cli/options.h"
+#include "cli/outside/outside.h"
+#include "cli/picture_settings.h"
+#include "cli/profile/marks.h"
+#include "cli/profile/naming.h"
+#include "cli/run/opener.h"
+#include "cli/run/progress.h"
+#include "cli/run/rescue.h"
+#include "cli/run/results.h"
+#include "cli/run/signals.h"
+#include "cli/run/source.h"
+#include "cli/run/summary.h"
+#include "cli/run/watch.h"
+
+#define FLUSH_MS       200
+#define TITLE_BYTES    160
+#define SUBTITLE_BYTES 256
+#define NS_PER_S       1000000000u
+
+#define ALL_IDLE    "no samples: what waits or ends at once uses too little of the CPU to be seen"
+#define ALL_PAUSED  "no samples: the program was paused all the time"
+#define UNCONNECTED "no samples: flamerun's library did not start in this program"
+
+/* The command line, cut to what a title can hold. */
+static void join(char out[TITLE_BYTES], char *const *argv)
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (; *argv && at < TITLE_BYTES; argv++)
+		at += (size_t)snprintf(out + at, TITLE_BYTES - at, "%s%s", at ? " " : "", *argv);
+	if (at >= TITLE_BYTES)
+		strcpy(out + TITLE_BYTES - sizeof("..."), "...");
+}
+
+/* Nothing of ours ever ran in the program: say what that usually means. */
+static void tell_unconnected(const char *program)
+{
+	diag_error("no samples: flamerun's library did not start in '%s'", program);
+	diag_hint(
+		"it cannot follow a program that clears its environment, changes its root, or runs "
+		"other programs only with privileges");
+}
+
+/* What the run cost on our side. */
+static void tell_effort(uint64_t ended_ns)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_SELF, &usage))
+		return;
+	diag_verbose("%.3f s from the program's end to the last picture, %.1f MiB at most",
+		(double)(watch_now_ns() - ended_ns) / NS_PER_S,
+		(double)usage.ru_maxrss / 1024);
+}
+
+/* What could not be written is not lost; what was written is shown if that was asked for. */
+static void settle(const struct drawing *drawing, const struct calltree *tree,
+	const struct results_written *written)
+{
+	struct diag_message message = {0};
+	char path[PATH_MAX];
+
+	if (written->failed && !written->has_stacks) {
+		if (rescue_stacks(tree, path, &message)) {
+			diag_report(&message);
+		} else {
+			diag_error("the stacks are in '%s'", path);
+			diag_hint("to draw them: flamerun render '%s' -o FILE", path);
+		}
+	}
+	if (drawing->options->open && !written->show)
+		diag_error("nothing to open: no SVG was written to a file");
+	else if (drawing->options->open && opener_start(written->show, &message))
+		diag_report(&message);
+}
+
+/* What is said where nothing is to be seen; NULL: nothing special. */
+static const char *empty_text(const struct drawing *drawing, const struct calltree *shown)
+{
+	if (!source_connected(drawing->source))
+		return UNCONNECTED;
+	if (!calltree_total(shown) && profile_totals(source_profile(drawing->source))->paused)
+		return ALL_PAUSED;
+	if (picture_settings_empty(drawing->options, shown) || calltree_total(shown))
+		return picture_settings_empty(drawing->options, shown);
+	return ALL_IDLE;
+}
+
+/* @shown is @tree, or what the options made of it. */
+static unsigned draw_tree(const struct drawing *drawing, const struct calltree *tree,
+	const struct calltree *shown, const struct naming_report *report)
+{
+	const struct options *options = drawing->options;
+	struct summary summary = {
+		.profile = source_profile(drawing->source),
+		.tree = shown,
+		.report = report,
+		.duration_ns = drawing->ended_ns - drawing->started_ns,
+		.is_test_clock = options->test_clock_hz || options->wall,
+		.is_wall = options->wall != 0,
+		.is_outside = drawing->source->outside != NULL,
+	};
+	char title[TITLE_BYTES], subtitle[SUBTITLE_BYTES];
+	struct picture_options picture = {
+		.title = title,
+		.subtitle = subtitle,
+		.empty = empty_text(drawing, shown),
+		.period_ns = NS_PER_S / profile_rate_hz(summary.profile),
+		.duration_ns = summary.duration_ns,
+		.created_s = drawing->started_wall_s,
+	};
+	struct results_written written;
+	struct picture_mark *marks = NULL;
+
+	if (summary.is_outside)
+		outside_cost(drawing->source->outside, &summary.cost);
+	join(title, drawing->words);
+	/* Without memory for marks the picture has none. */
+	marks_make(summary.profile, &marks, &picture.mark_count);
+	picture.marks = marks;
+	summary_subtitle(&summary, subtitle, sizeof(subtitle));
+	picture_settings(options, &picture);
+	results_write(drawing->results, shown, &picture, !drawing->still_runs, &written);
+	free(marks);
+	tell_effort(drawing->ended_ns);
+	settle(drawing, tree, &written);
+	summary.tree = tree;
+	if (source_connected(drawing->source))
+		summary_print(&summary);
+	else
+		tell_unconnected(drawing->program);
+	return written.failed;
+}
+
+static int name_tree(
+	const struct drawing *drawing, struct calltree **tree, struct naming_report *report)
+{
+	struct profile *profile = source_profile(drawing->source);
+	const struct naming_request request = {
+		.profile = profile,
+		/* What runs already may have written its perf map long ago. */
+		.start_wall_s = drawing->options->pids ? 0 : drawing->started_wall_s,
+		.is_hurried = signals_hurry,
+	};
+	char count[32];
+	int error;
+
+	progress_count(count, sizeof(count), profile_nodes(profile));
+	if (!drawing->still_runs)
+		progress_begin("naming %s addresses", count);
+	error = naming_build(&request, tree, report);
+	progress_end();
+	return error;
+}
+
+unsigned drawing_make(const struct drawing *drawing, const struct rusage *usage)
+{
+	struct diag_message message = {0};
+	struct naming_report report;
+	struct calltree *tree = NULL, *shown = NULL;
+	unsigned failed = drawing->options->outputs.count;
+	int error;
+
+	error = source_finish(drawing->source, signals_hurry() ? 0 : FLUSH_MS, usage);
+	if (!error)
+		error = name_tree(drawing, &tree, &report);
+	if (error)
+		diag_error("cannot draw: %s", strerror(-error));
+	else if (picture_settings_tree(tree, drawing->options, &shown, &message))
+		diag_report(&message);
+	else
+		failed = draw_tree(drawing, tree, shown ? shown : tree, &report);
+	calltree_free(shown);
+	calltree_free(tree);
+	return failed;
+}

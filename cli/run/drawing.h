@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of a run: names for what was gathered, the pictures, and what is said about it all.
+ */
+#ifndef CLI_RUN_DRAWING_H
+#define CLI_RUN_DRAWING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <time.h>
+
+struct options;
+struct results;
+struct source;
+
+/* Everything is borrowed. */
+struct drawing {
+	const struct options *options;
+	const struct source *source;
+	struct results *results;
+	char *const *words;  /* the command line, for the title; NULL at the end */
+	const char *program; /* what it is called in messages */
+	uint64_t started_ns;
+	uint64_t ended_ns; /* the program's end, or the deadline */
+	time_t started_wall_s;
+	bool still_runs; /* the program, while the picture is drawn */
+};
+
+/*
+ * End the gathering, name, draw, report. @usage is what the kernel says the program used, NULL
+ * while it still runs.
+ * Returns how many outputs could not be written; all of them when there was nothing to write.
+ */
+unsigned drawing_make(const struct drawing *drawing, const struct rusage *usage);
+
+#endif

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+#
+# Start programs, sample them from outside, look at what became of both.
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import folded
+import profiled
+
+FLAMERUN = profiled.BUILD / "flamerun"
+
+
+class Attached:
+    """One flamerun -p: status, stderr, the folded profile."""
+
+    def __init__(self, result, path):
+        self.status = result.returncode
+        self.stderr = result.stderr
+        self.folded = folded.Folded(path.read_text(errors="surrogateescape"))
+
+
+@contextlib.contextmanager
+def running(*command, **options):
+    """The program in the background, killed in the end if it still runs."""
+    options.setdefault("stdout", subprocess.PIPE)
+    process = subprocess.Popen([str(word) for word in command], text=True, **options)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def attach(folder, pid, *options, seconds=2):
+    """flamerun -p @pid for @seconds (None: until it ends) into @folder."""
+    out = pathlib.Path(folder) / "attached.folded"
+    limit = [] if seconds is None else ["-d", str(seconds)]
+    result = subprocess.run([FLAMERUN, "-v", "-p", str(pid), *limit, "-o", out, *options],
+                            text=True, stderr=subprocess.PIPE, timeout=120, check=False)
+    assert out.exists(), result.stderr
+    return Attached(result, out)
+
+
+def background(folder, pid, *options):
+    """flamerun -p @pid, left running once it samples."""
+    process = subprocess.Popen([FLAMERUN, "-p", str(pid), "-o", pathlib.Path(folder) / "b.folded",
+                                *options], text=True, stderr=subprocess.PIPE)
+    line = process.stderr.readline()
+    assert "Ctrl-C" in line, line
+    wait_until(lambda: tracer_of(pid) > 0)
+    return process
+
+
+def status_of(pid, name):
+    """The first number, or word, behind @name in /proc/PID/status."""
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(name + ":"):
+            return line.split()[1]
+    return None
+
+
+def tracer_of(pid):
+    return int(status_of(pid, "TracerPid"))
+
+
+def state_of(pid):
+    return status_of(pid, "State")
+
+
+def cpu_s(pid):
+    """CPU time of all of its threads, as the scheduler has it."""
+    return sum(int((task / "schedstat").read_text().split()[0])
+               for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
+
+
+def wait_until(condition, seconds=20):
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "it never came true"
+        time.sleep(0.005)
+
+
+def work(pid, seconds):
+    """Wait until @pid has used another @seconds of CPU time."""
+    start = cpu_s(pid)
+    wait_until(lambda: cpu_s(pid) - start >= seconds, 60)
+
+
+def end(process, number=signal.SIGINT):
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    return process.returncode, stderr
+
+
+def as_nobody(*command):
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *map(str, command)]
+
+
+IS_ROOT = os.geteuid() == 0
+# A container that forbids ptrace(2).
+IS_CONFINED = bool(os.environ.get("TEST_CONFINED"))

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+#
+# flamerun -p: what it sees of a running process, and what the process sees of it.
+import re
+import signal
+import time
+
+import pytest
+
+import folded
+import outside
+from profiled import compile_target, profile
+
+pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+
+
+IDLE = """
+#include <unistd.h>
+__attribute__((noinline)) static void rest(void) { pause(); __asm__ volatile("" ::: "memory"); }
+int main(void) { rest(); return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("programs")
+
+    class Programs:
+        split = compile_target("split.c", folder)
+        threads = compile_target("threads.c", folder)
+        outside = compile_target("outside.c", folder)
+        (folder / "idle.c").write_text(IDLE)
+        idle = compile_target(folder / "idle.c", folder)
+
+    return Programs
+
+
+def test_shares_and_totals(tmp_path, programs):
+    with outside.running(programs.split, "600000") as process:
+        outside.work(process.pid, 0.05)
+        before = outside.cpu_s(process.pid)
+        flamerun = outside.background(tmp_path, process.pid, "-v", "-r", "250")
+        attached = outside.cpu_s(process.pid)
+        outside.work(process.pid, 4)
+        ending = outside.cpu_s(process.pid)
+        status, stderr = outside.end(flamerun)
+        after = outside.cpu_s(process.pid)
+        assert process.poll() is None and outside.tracer_of(process.pid) == 0
+    assert status == 0, stderr
+    stacks = folded.Folded((tmp_path / "b.folded").read_text())
+    # The kernel's count, between the looks around its beginning and those around its end.
+    assert 250 * (ending - attached) - 3 <= stacks.total <= 250 * (after - before) + 3
+    looks = folded.effective(stacks.total, 250)
+    folded.assert_share(stacks, stacks.below("heavy"), 2 / 3, looks, "heavy")
+    assert stacks.where(lambda s: s[0] == "_start" and "main" in s) >= 0.99 * stacks.total
+    books = re.search(r"(\d+) due .* = (\d+) sampled .* (\d+) credited", stderr)
+    due, sampled, credited = map(int, books.groups())
+    assert abs(due - sampled - credited) <= 2, stderr
+
+
+def test_the_same_as_from_inside(tmp_path, programs):
+    inside = profile(tmp_path, programs.split, "4000", rate_hz=250)
+    without = profile(tmp_path, programs.split, "4000", rate_hz=250, options=["--outside"])
+    assert without.status == 0
+    for run in (inside, without):
+        folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    names = [{stack[-1] for stack, weight in run.folded.stacks if weight > 5}
+             for run in (inside, without)]
+    assert names[0] == names[1]
+    assert without.folded.total == pytest.approx(inside.folded.total, rel=0.05)
+
+
+def test_threads_that_come_later(tmp_path, programs):
+    run = profile(tmp_path, programs.threads, "8000", rate_hz=250, options=["--outside"])
+    assert len(run.truth) == 4
+    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+
+
+def test_a_sleeper_is_left_alone(tmp_path, programs):
+    with outside.running(programs.idle) as process:
+        time.sleep(0.1)
+        run = outside.attach(tmp_path, process.pid, seconds=0.5)
+        assert process.poll() is None
+    assert run.status == 0 and run.folded.total == 0
+    assert "held for" not in run.stderr
+
+
+def read_outside(text):
+    return dict(line.split(" ", 1) for line in text.splitlines())
+
+
+def test_nothing_is_noticed_over_many_rounds(tmp_path, programs):
+    """Attached to and let go of again and again: no call broken off, no signal lost or doubled."""
+    with outside.running(programs.outside, "4000") as process:
+        rounds = 0
+        outside.work(process.pid, 0.05)
+        while process.poll() is None:
+            run = outside.subprocess.run(
+                [outside.FLAMERUN, "-q", "-r", "997", "-d", "0.03", "-p", str(process.pid), "-o",
+                 tmp_path / "r.folded"], stderr=outside.subprocess.PIPE, text=True, timeout=60,
+                check=False)
+            assert run.returncode == 0 or process.poll() is not None or outside.state_of(
+                process.pid) == "Z", run.stderr
+            rounds += 1
+        said = read_outside(process.stdout.read())
+    assert process.returncode == 7 and rounds >= 20
+    assert said["eintr"] == "0"
+    handled, sent = said["signals"].split(" of ")
+    assert handled == sent and int(sent) > 20
+    turns, checksum = map(int, said["checksum"].split())
+    x = 1
+    for turn in range(turns):
+        x = (x * 6364136223846793005 + turn) % 2**64
+    assert x == checksum
+
+
+@pytest.mark.parametrize("rate", ["49", "4000"])
+def test_killed_flamerun_lets_go(tmp_path, programs, rate):
+    """At 4000 a second it is as likely as not killed while it holds the target."""
+    with outside.running(programs.outside, "1500") as process:
+        outside.work(process.pid, 0.02)
+        while process.poll() is None and outside.cpu_s(process.pid) < 1.2:
+            flamerun = outside.background(tmp_path, process.pid, "-r", rate)
+            time.sleep(0.05)
+            outside.end(flamerun, signal.SIGKILL)
+            outside.wait_until(lambda: outside.tracer_of(process.pid) == 0)
+            outside.work(process.pid, 0.02)
+        said = read_outside(process.communicate(timeout=60)[0])
+    assert process.returncode == 7
+    assert said["eintr"] == "0"
+    assert len(set(said["signals"].split(" of "))) == 1
+
+
+def test_interrupt_ends_it_and_draws(tmp_path, programs):
+    with outside.running(programs.split, "600000") as process:
+        flamerun = outside.background(tmp_path, process.pid)
+        outside.work(process.pid, 0.3)
+        status, stderr = outside.end(flamerun)
+        assert process.poll() is None
+    assert status == 0, stderr
+    assert "main;heavy" in (tmp_path / "b.folded").read_text()
+
+
+def test_ends_with_the_process(tmp_path, programs):
+    with outside.running(programs.split, "500") as process:
+        run = outside.attach(tmp_path, process.pid, "-r", "197", seconds=None)
+        assert process.wait(timeout=20) == 0
+    assert run.status == 0
+    assert 10 < run.folded.total <= 0.55 * 197
+
+
+def test_a_stopped_process_stays_stopped(tmp_path, programs):
+    with outside.running(programs.split, "600000") as process:
+        outside.work(process.pid, 0.05)
+        process.send_signal(signal.SIGSTOP)
+        outside.wait_until(lambda: outside.state_of(process.pid) == "T")
+        flamerun = outside.background(tmp_path, process.pid)
+        time.sleep(0.3)
+        assert outside.state_of(process.pid) in "Tt"
+        status, stderr = outside.end(flamerun)
+        assert status == 0, stderr
+        assert outside.state_of(process.pid) == "T"
+        before = outside.cpu_s(process.pid)
+        time.sleep(0.1)
+        assert outside.cpu_s(process.pid) == before
+        process.send_signal(signal.SIGCONT)
+        outside.work(process.pid, 0.05)
+
+
+def test_stopped_and_continued_while_sampled(tmp_path, programs):
+    with outside.running(programs.split, "600000") as process:
+        flamerun = outside.background(tmp_path, process.pid, "-r", "997")
+        for _ in range(20):
+            outside.work(process.pid, 0.02)
+            process.send_signal(signal.SIGSTOP)
+            outside.wait_until(lambda: outside.state_of(process.pid) in "Tt")
+            before = outside.cpu_s(process.pid)
+            time.sleep(0.02)
+            # On the way into the stop the kernel works a little in its name.
+            assert outside.cpu_s(process.pid) - before < 0.005, "it ran on while it was stopped"
+            process.send_signal(signal.SIGCONT)
+        outside.work(process.pid, 0.1)
+        status, stderr = outside.end(flamerun)
+    assert status == 0, stderr
+
+
+def test_children_with_follow(tmp_path):
+    forks = compile_target("forkexec.c", tmp_path)
+    with outside.running("sh", "-c", f"read x; {forks}", stdin=outside.subprocess.PIPE) as process:
+        flamerun = outside.background(tmp_path, process.pid, "--follow", "-r", "997")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert flamerun.wait(timeout=60) == 0
+    text = (tmp_path / "b.folded").read_text()
+    assert "forkexec" in text, text
+
+
+def test_a_process_that_is_killed(tmp_path, programs):
+    with outside.running(programs.split, "600000") as process:
+        flamerun = outside.background(tmp_path, process.pid, "-r", "997")
+        outside.work(process.pid, 0.3)
+        process.kill()
+        assert process.wait(timeout=20) == -signal.SIGKILL
+        assert flamerun.wait(timeout=20) == 0
+    assert "main;heavy" in (tmp_path / "b.folded").read_text()
+
+
+def test_several_processes(tmp_path, programs):
+    with outside.running(programs.split, "600000") as one:
+        with outside.running(programs.threads, "600000") as two:
+            outside.work(one.pid, 0.05)
+            run = outside.attach(tmp_path, f"{one.pid},{two.pid}", "-r", "197", seconds=2)
+    assert {stack[0] for stack, _ in run.folded.stacks} == {"split", "threads"}
+
+
+def test_wall_counts_sleepers_where_they_sleep(tmp_path, programs):
+    with outside.running(programs.idle) as process:
+        time.sleep(0.1)
+        run = outside.attach(tmp_path, process.pid, "--wall", "-r", "97", seconds=2)
+    assert run.folded.total == pytest.approx(2 * 97, abs=20)
+    assert run.folded.below("rest") >= 0.9 * run.folded.total
+    stops = int(re.search(r"(\d+) stops?", run.stderr).group(1))
+    assert stops < 20, "a sleeper is stopped once for each sleep"

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+#
+# Programs that no library gets into, sampled from outside: what comes out, and that they notice
+# nothing.
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+import folded
+import outside
+from profiled import PLAIN, compile_target, profile
+
+pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+
+GO = """
+package main
+
+import ("fmt"; "os"; "strconv"; "syscall"; "time")
+
+//go:noinline
+func spin(units int) uint64 {
+	x := uint64(units)
+	for i := 0; i < 20000*units; i++ { x = x*6364136223846793005 + 1442695040888963407 }
+	return x
+}
+
+//go:noinline
+func heavy(units int) uint64 { return spin(2*units) + 1 }
+
+//go:noinline
+func light(units int) uint64 { return spin(units) + 1 }
+
+func cpu() time.Duration {
+	var usage syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func main() {
+	ms, _ := strconv.Atoi(os.Args[1])
+	var sum uint64
+	for cpu() < time.Duration(ms)*time.Millisecond {
+		sum += heavy(400)
+		sum += light(400)
+	}
+	fmt.Println("done", sum != 0)
+}
+"""
+
+
+def need(tool):
+    if not shutil.which(tool):
+        pytest.skip(f"no {tool} here")
+
+
+BUILDS = {
+    "static": (PLAIN + ("-static",), None),
+    "static-pie": (PLAIN + ("-static-pie",), None),
+    "musl": (PLAIN, "musl-gcc"),
+    "musl-static": (PLAIN + ("-static",), "musl-gcc"),
+}
+
+
+@pytest.mark.parametrize("flags, compiler", BUILDS.values(), ids=BUILDS.keys())
+def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
+    need(compiler or "gcc")
+    program = compile_target("split.c", tmp_path, flags, compiler=compiler)
+    run = profile(tmp_path, program, "4000", rate_hz=250)
+    assert run.status == 0
+    assert run.stderr.count("it is sampled from outside") == 1
+    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    assert run.folded.total == pytest.approx(run.truth_s * 250, rel=0.05)
+    assert run.folded.where(lambda s: "main" in s) >= 0.99 * run.folded.total
+    assert run.folded.below("[incomplete stack]") == 0
+
+
+def test_exceptions_in_a_static_program(tmp_path):
+    program = compile_target("exceptions.cc", tmp_path, PLAIN + ("-static",))
+    run = profile(tmp_path, program, rate_hz=250)
+    assert run.status == 0 and "every throw was caught" in run.stdout
+    assert run.folded.below("main") >= 0.97 * run.folded.total
+    assert run.folded.below("catcher") > 0
+
+
+@pytest.mark.parametrize("flags", [[], ["-ldflags", "-s -w"]], ids=["plain", "stripped"])
+def test_go(tmp_path, flags):
+    """The work is in a function that takes no stack: its caller is seen all the same."""
+    need("go")
+    (tmp_path / "split.go").write_text(GO)
+    subprocess.run(["go", "build", *flags, "-o", tmp_path / "split", tmp_path / "split.go"],
+                   check=True, env={**outside.os.environ, "GOCACHE": str(tmp_path / "cache"),
+                                    "GO111MODULE": "off"})
+    run = profile(tmp_path, tmp_path / "split", "4000", rate_hz=250)
+    assert run.status == 0
+    share = run.folded.below("main.heavy") + run.folded.below("main.light")
+    assert share >= 0.95 * run.folded.total
+    looks = folded.effective(run.folded.total, 250)
+    folded.assert_share(run.folded, run.folded.below("main.heavy"), 2 / 3, looks, "main.heavy")
+    assert run.folded.where(lambda s: "runtime.main" in s and "main.main" in s) >= 0.95 * share
+
+
+@pytest.mark.parametrize("script, status", [("exit 3", 3), ("kill -TERM $$", -signal.SIGTERM),
+                                            ("kill -KILL $$", -signal.SIGKILL)])
+def test_the_status_is_the_programs(tmp_path, script, status):
+    result = subprocess.run([outside.FLAMERUN, "-q", "--outside", "-o", tmp_path / "x.folded", "--",
+                             "sh", "-c", script], check=False, timeout=60)
+    assert result.returncode == status
+
+
+def test_standard_streams_are_the_programs(tmp_path):
+    result = subprocess.run([outside.FLAMERUN, "-q", "--outside", "-o", tmp_path / "x.folded", "--",
+                             "sh", "-c", "cat; echo error >&2"], input="through", text=True,
+                            capture_output=True, check=False, timeout=60)
+    assert (result.stdout, result.stderr) == ("through", "error\n")
+
+
+def test_not_found_is_still_127(tmp_path):
+    result = subprocess.run([outside.FLAMERUN, "--outside", "-o", tmp_path / "x.folded", "--",
+                             "no-such-program"], capture_output=True, check=False, timeout=60)
+    assert result.returncode == 127
+
+
+def test_children_of_a_program_from_outside(tmp_path):
+    forks = compile_target("forkexec.c", tmp_path, PLAIN + ("-static",))
+    run = profile(tmp_path, forks, "2000", rate_hz=250)
+    assert run.status == 0
+    for name in ("parent", "fork", "exec", "vfork", "spawn"):
+        assert run.folded.below(f"{name}_work") > 0, run.folded.describe()
+    books = re.search(r"(\d+) samples? in .*; \d+ threads?, (\d+) process", run.stderr)
+    assert int(books.group(2)) >= 5
+
+
+def test_signals_reach_the_program(tmp_path):
+    program = compile_target("split.c", tmp_path, PLAIN + ("-static",))
+    flamerun = subprocess.Popen([outside.FLAMERUN, "-q", "-o", tmp_path / "x.folded", "--", program,
+                                 "600000"], stdout=subprocess.DEVNULL)
+    outside.wait_until(lambda: subprocess.run(
+        ["pgrep", "-P", str(flamerun.pid), "-x", "split"], stdout=subprocess.DEVNULL,
+        check=False).returncode == 0)
+    outside.time.sleep(0.3)
+    flamerun.terminate()
+    assert flamerun.wait(timeout=60) == -signal.SIGTERM
+    assert "main;heavy" in (tmp_path / "x.folded").read_text()
+
+
+@pytest.mark.skipif(not outside.IS_ROOT, reason="only root may")
+def test_set_user_id_as_root_keeps_its_privileges(tmp_path, confined):
+    if confined:
+        pytest.skip("nothing changes privileges here")
+    program = shutil.copy("/usr/bin/id", tmp_path / "id")
+    shutil.chown(program, "nobody")
+    program.chmod(0o4755)
+    tmp_path.chmod(0o755)
+    plain = subprocess.run([program, "-un"], capture_output=True, text=True, check=True).stdout
+    result = subprocess.run([outside.FLAMERUN, "-o", tmp_path / "x.folded", "--", program, "-un"],
+                            capture_output=True, text=True, check=False, timeout=60)
+    assert (result.returncode, result.stdout) == (0, plain), result.stderr
+    assert plain == "nobody\n"
+    assert "set-user-id" in result.stderr and "it is sampled from outside" in result.stderr
+
+
+def test_duration(tmp_path):
+    program = compile_target("split.c", tmp_path, PLAIN + ("-static",))
+    run = profile(tmp_path, program, "1500", rate_hz=250, options=["-d", "0.3"])
+    assert run.status == 0 and "goes on, unsampled" in run.stderr
+    assert "heavy" in run.truth
+    assert 0 < run.folded.total <= 0.35 * 250

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+#
+# flamerun -p for processes it may not or cannot sample: which rule said no, what would allow it,
+# and status 125.
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+import outside
+
+
+def refuse(tmp_path, pids, *command):
+    result = subprocess.run([*command, str(outside.FLAMERUN), "-p", str(pids), "-d", "1", "-o",
+                             "/dev/null", "--format", "folded"], capture_output=True, text=True,
+                            check=False, timeout=60, cwd=tmp_path)
+    assert result.returncode == 125, result.stderr
+    first, hint = result.stderr.splitlines()
+    assert hint.startswith("flamerun: hint: ")
+    return first, hint
+
+
+@pytest.fixture
+def sleeper():
+    with outside.running("sleep", "600") as process:
+        outside.wait_until(lambda: "sleep" in pathlib.Path(
+            f"/proc/{process.pid}/comm").read_text())
+        yield process
+
+
+def test_no_such_process(tmp_path):
+    first, _ = refuse(tmp_path, 4000000)
+    assert first == "flamerun: there is no process 4000000"
+
+
+@pytest.mark.parametrize("word", ["x", "0", "-1", "12,", "1 2", "99999999999999", ""])
+def test_no_list_of_processes(tmp_path, word):
+    result = subprocess.run([outside.FLAMERUN, f"--pid={word}", "-o", tmp_path / "x.svg"],
+                            capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 125
+    assert "is no list of process numbers" in result.stderr
+    assert not (tmp_path / "x.svg").exists()
+
+
+def test_a_program_besides(tmp_path, sleeper):
+    result = subprocess.run([outside.FLAMERUN, "-p", str(sleeper.pid), "-o", tmp_path / "x.svg",
+                             "--", "true"], capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 125
+    assert "'true' would be started" in result.stderr
+
+
+def test_a_thread(tmp_path):
+    code = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()"
+    with outside.running("python3", "-c", code) as process:
+        tasks = pathlib.Path(f"/proc/{process.pid}/task")
+        outside.wait_until(lambda: len(list(tasks.iterdir())) == 2)
+        tid = next(int(task.name) for task in tasks.iterdir() if int(task.name) != process.pid)
+        first, hint = refuse(tmp_path, tid)
+    assert f"is a thread of process {process.pid}" in first
+    assert f"-p {process.pid} " in hint
+
+
+def test_a_zombie(tmp_path):
+    with outside.running("sh", "-c", "sleep 0.01 & exec sleep 600") as process:
+        def child():
+            return pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+        outside.wait_until(lambda: child() and outside.state_of(int(child())) == "Z")
+        first, hint = refuse(tmp_path, int(child()))
+    assert "has ended" in first and f"process {process.pid}" in hint
+
+
+@pytest.mark.skipif(not outside.IS_ROOT or not pathlib.Path("/proc/2/comm").exists() or
+                    pathlib.Path("/proc/2/comm").read_text() != "kthreadd\n",
+                    reason="no thread of the kernel to be seen")
+def test_a_thread_of_the_kernel(tmp_path):
+    first, _ = refuse(tmp_path, 2)
+    assert "is a thread of the kernel" in first
+
+
+@pytest.mark.skipif(not outside.IS_CONFINED, reason="for a container that forbids it")
+def test_a_container_that_forbids_it(tmp_path, sleeper):
+    first, hint = refuse(tmp_path, sleeper.pid)
+    assert "does not let us trace" in first and "--cap-add=SYS_PTRACE" in hint
+
+
+@pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+def test_traced_already(tmp_path, sleeper):
+    flamerun = outside.background(tmp_path, sleeper.pid)
+    first, _ = refuse(tmp_path, sleeper.pid)
+    tracer = outside.tracer_of(sleeper.pid)
+    assert f"is traced already, by process {tracer} (flamerun)" in first
+    outside.end(flamerun)
+    assert outside.attach(tmp_path, sleeper.pid, seconds=0.1).status == 0
+
+
+@pytest.mark.skipif(not outside.IS_ROOT, reason="needs two users")
+def test_another_users_process(tmp_path, sleeper):
+    first, hint = refuse("/", sleeper.pid, *outside.as_nobody())
+    assert "belongs to root" in first and "as root" in hint
+
+
+@pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
+def test_a_process_that_keeps_to_itself(tmp_path):
+    code = ("import ctypes, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); print(flush=True);"
+            "time.sleep(60)")
+    with outside.running(*outside.as_nobody("/usr/bin/python3", "-c", code)) as process:
+        process.stdout.readline()
+        first, hint = refuse("/", process.pid, *outside.as_nobody())
+    assert "keeps its memory to itself" in first and "root" in hint
+
+
+@pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+def test_a_debugger_is_named(tmp_path, sleeper):
+    if not outside.FLAMERUN.exists() or subprocess.run(
+            ["which", "gdb"], stdout=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("no gdb here")
+    gdb = subprocess.Popen(["gdb", "-q", "-nx", "-batch", "-p", str(sleeper.pid), "-ex",
+                            "shell sleep 60"], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        outside.wait_until(lambda: outside.tracer_of(sleeper.pid) > 0)
+        time.sleep(0.2)
+        first, _ = refuse(tmp_path, sleeper.pid)
+    finally:
+        gdb.kill()
+        gdb.wait()
+    assert "(gdb)" in first
+    assert os.path.exists(f"/proc/{sleeper.pid}")

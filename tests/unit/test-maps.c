@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Our own mappings, read and asked.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/outside/maps.h"
+
+static void test_finds_what_is_mapped(void **state)
+{
+	struct maps maps = {0};
+	const struct mapping *code;
+	char exe[4096] = "";
+
+	(void)state;
+	assert_int_equal(maps_read(&maps, getpid()), 1);
+	code = maps_find(&maps, (uintptr_t)test_finds_what_is_mapped);
+	assert_non_null(code);
+	assert_true(code->is_code);
+	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	assert_string_equal(code->path, exe);
+	assert_null(maps_find(&maps, 4096));
+	assert_null(maps_find(&maps, UINTPTR_MAX));
+	for (unsigned i = 1; i < maps.count; i++)
+		assert_true(maps.list[i].start >= maps.list[i - 1].end);
+	maps_release(&maps);
+}
+
+static void test_tells_whether_it_changed(void **state)
+{
+	struct maps maps = {0};
+	char *page;
+
+	(void)state;
+	assert_int_equal(maps_read(&maps, getpid()), 1);
+	maps_read(&maps, getpid()); /* what reading took may have made the heap grow */
+	assert_int_equal(maps_read(&maps, getpid()), 0);
+	page = mmap((void *)0x10000000, 4096, PROT_READ | PROT_EXEC,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	assert_ptr_equal(page, (void *)0x10000000);
+	assert_int_equal(maps_read(&maps, getpid()), 1);
+	assert_non_null(maps_find(&maps, 0x10000fff));
+	assert_null(maps_find(&maps, 0x10001000));
+	assert_string_equal(maps_find(&maps, 0x10000000)->path, "");
+	munmap(page, 4096);
+	maps_release(&maps);
+}
+
+static void test_a_process_that_is_gone(void **state)
+{
+	struct maps maps = {0};
+
+	(void)state;
+	assert_int_equal(maps_read(&maps, getpid()), 1);
+	assert_true(maps_read(&maps, 4194304) < 0);
+	assert_true(maps.count > 0); /* as it was */
+	maps_release(&maps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_finds_what_is_mapped),
+		cmocka_unit_test(test_tells_whether_it_changed),
+		cmocka_unit_test(test_a_process_that_is_gone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Our own memory, through the page cache.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/outside/memory.h"
+
+/* Three pages, the last of which cannot be read. */
+static char *make_pages(void)
+{
+	char *pages = mmap(
+		NULL, 3 * MEMORY_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	for (unsigned i = 0; i < 2 * MEMORY_PAGE; i++)
+		pages[i] = (char)(i * 7);
+	assert_int_equal(mprotect(pages + 2 * MEMORY_PAGE, MEMORY_PAGE, PROT_NONE), 0);
+	return pages;
+}
+
+static void test_reads_words_wherever_they_lie(void **state)
+{
+	struct memory *memory = malloc(sizeof(*memory));
+	char *pages = make_pages();
+	uintptr_t value, expected;
+
+	(void)state;
+	memory_begin(memory, getpid());
+	for (unsigned at = 0; at <= 2 * MEMORY_PAGE - sizeof(value); at++) {
+		assert_int_equal(memory_word(memory, (uintptr_t)pages + at, &value), 0);
+		memcpy(&expected, pages + at, sizeof(expected));
+		assert_int_equal(value, expected);
+	}
+	for (unsigned beyond = 1; beyond <= sizeof(value); beyond++) {
+		value = 42;
+		assert_true(memory_word(memory,
+			(uintptr_t)pages + 2 * MEMORY_PAGE - sizeof(value) + beyond, &value) < 0);
+		assert_int_equal(value, 42);
+	}
+	munmap(pages, 3 * MEMORY_PAGE);
+	free(memory);
+}
+
+static void test_forgets_between_walks(void **state)
+{
+	struct memory *memory = malloc(sizeof(*memory));
+	char *pages = make_pages();
+	uintptr_t before, after;
+
+	(void)state;
+	memory_begin(memory, getpid());
+	assert_int_equal(memory_word(memory, (uintptr_t)pages, &before), 0);
+	pages[0]++;
+	assert_int_equal(memory_word(memory, (uintptr_t)pages, &after), 0);
+	assert_int_equal(before, after); /* kept: its owner is stopped */
+	memory_begin(memory, getpid());
+	assert_int_equal(memory_word(memory, (uintptr_t)pages, &after), 0);
+	assert_int_not_equal(before, after);
+	munmap(pages, 3 * MEMORY_PAGE);
+	free(memory);
+}
+
+static void test_hostile_addresses(void **state)
+{
+	static const uintptr_t addresses[] = {0, 1, 4095, UINTPTR_MAX, UINTPTR_MAX - 7,
+		UINTPTR_MAX - 8, UINTPTR_MAX - 4096, UINTPTR_MAX / 2, 1UL << 47};
+	struct memory *memory = malloc(sizeof(*memory));
+	uintptr_t value;
+	char bytes[64];
+
+	(void)state;
+	memory_begin(memory, getpid());
+	for (unsigned i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+		assert_true(memory_word(memory, addresses[i], &value) < 0);
+		assert_true(memory_copy(getpid(), addresses[i], bytes, sizeof(bytes)) < 0);
+	}
+	free(memory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reads_words_wherever_they_lie),
+		cmocka_unit_test(test_forgets_between_walks),
+		cmocka_unit_test(test_hostile_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
