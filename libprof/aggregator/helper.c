@@ -16,7 +16,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -215,7 +214,7 @@ static int would_be_init(void)
 
 	if (m == -ENOENT && n > 0)
 		return 1; /* a namespace that has no process yet */
-	return n > 0 && (m != n || memcmp(own, of_children, (size_t)n) != 0);
+	return n > 0 && (m != n || !plain_equal(own, of_children, (size_t)n));
 }
 
 void helper_start(void)

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "libprof/aggregator/plain_memory.h"
+
 #define INTERN_NODES   (1u << 17)
 #define INTERN_BUCKETS (1u << 18)
 
@@ -37,8 +39,7 @@ static inline void intern_new_epoch(struct intern *table)
 {
 	table->epoch++;
 	table->nodes = 0;
-	for (uint32_t i = 0; i < INTERN_BUCKETS; i++)
-		table->buckets[i] = 0;
+	plain_clear(table->buckets, INTERN_BUCKETS);
 }
 
 /*

@@ -8,7 +8,8 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <string.h>
+
+#include "libprof/aggregator/plain_memory.h"
 
 static uint32_t message_bytes(const struct message *m, uint32_t more_nodes, uint32_t more_samples)
 {
@@ -28,9 +29,9 @@ static int flush(struct message *m, uint64_t to)
 		return 0;
 	m->header.bytes = message_bytes(m, 0, 0);
 	m->header.to = to;
-	memcpy(out, &m->header, sizeof(m->header));
-	memcpy(out + sizeof(m->header), m->nodes, nodes_bytes);
-	memcpy(out + sizeof(m->header) + nodes_bytes, m->samples, samples_bytes);
+	plain_copy(out, &m->header, sizeof(m->header));
+	plain_copy(out + sizeof(m->header), m->nodes, nodes_bytes);
+	plain_copy(out + sizeof(m->header) + nodes_bytes, m->samples, samples_bytes);
 	error = m->write(m->context, m->buffer, m->header.bytes);
 	if (error)
 		return error;
@@ -124,7 +125,7 @@ int message_drain_ring(
 		.first_node = m->table->nodes + 1,
 		.tid = ring->tid,
 	};
-	memcpy(m->header.comm, ring->comm, sizeof(m->header.comm));
+	plain_copy(m->header.comm, ring->comm, sizeof(m->header.comm));
 	while (at != head) {
 		const struct wire_sample *sample =
 			(const struct wire_sample *)(data + at % WIRE_RING_SPAN);

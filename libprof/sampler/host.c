@@ -21,6 +21,7 @@
 static struct sigaction kept[KEPT];
 static uint32_t claimed; /* atomic: writers take places in turn */
 static uint32_t current; /* atomic: the place published last */
+static uintptr_t between; /* atomic: see host_stands_between(); 0: nobody */
 
 void host_set(const struct sigaction *action)
 {
@@ -36,9 +37,9 @@ void host_get(struct sigaction *out)
 }
 
 /* The kernel's part of a mask: signals 1 to 64. */
-static uint64_t *mask_word(sigset_t *set)
+static uint64_t *mask_word(const sigset_t *set)
 {
-	return (uint64_t *)set;
+	return (uint64_t *)(uintptr_t)set;
 }
 
 static void set_mask(uint64_t mask)
@@ -75,12 +76,27 @@ static void die(int signal)
 	arch_syscall3(SYS_tgkill, arch_syscall0(SYS_getpid), arch_syscall0(SYS_gettid), signal);
 }
 
-void host_signal(int signal, siginfo_t *info, void *ucontext)
+/* The program's handler under the mask it would have had. */
+static void call(const struct sigaction *action, int signal, siginfo_t *info, ucontext_t *context)
+{
+	uint64_t mask = *mask_word(&context->uc_sigmask) | *mask_word(&action->sa_mask);
+
+	if (!(action->sa_flags & SA_NODEFER))
+		mask |= 1ULL << (signal - 1);
+	if (action->sa_flags & (int)SA_RESETHAND)
+		host_set(&(struct sigaction){.sa_flags = action->sa_flags & ~SA_SIGINFO});
+	set_mask(mask);
+	if (action->sa_flags & SA_SIGINFO)
+		action->sa_sigaction(signal, info, context);
+	else
+		action->sa_handler(signal);
+	set_mask(~0ULL);
+}
+
+static void act(int signal, siginfo_t *info, ucontext_t *context, uintptr_t first)
 {
 	const struct sampler_thread *thread = sampler_thread_self();
-	ucontext_t *context = ucontext;
 	struct sigaction action;
-	uint64_t mask;
 
 	if (thread && __atomic_load_n(&thread->held, __ATOMIC_RELAXED)) {
 		postpone(signal, info, context);
@@ -93,15 +109,24 @@ void host_signal(int signal, siginfo_t *info, void *ucontext)
 		die(signal);
 		return;
 	}
-	mask = *mask_word(&context->uc_sigmask) | *mask_word(&action.sa_mask);
-	if (!(action.sa_flags & SA_NODEFER))
-		mask |= 1ULL << (signal - 1);
-	if (action.sa_flags & (int)SA_RESETHAND)
-		host_set(&(struct sigaction){.sa_flags = action.sa_flags & ~SA_SIGINFO});
-	set_mask(mask);
-	if (action.sa_flags & SA_SIGINFO)
-		action.sa_sigaction(signal, info, ucontext);
+	/* Where the program's sigaction() came by way of it, its handler is what was asked for. */
+	if (first && first != (uintptr_t)action.sa_sigaction)
+		((void (*)(int, siginfo_t *, void *))first)(signal, info, context);
 	else
-		action.sa_handler(signal);
-	set_mask(~0ULL);
+		call(&action, signal, info, context);
+}
+
+void host_signal(int signal, siginfo_t *info, void *ucontext)
+{
+	act(signal, info, ucontext, __atomic_load_n(&between, __ATOMIC_ACQUIRE));
+}
+
+void host_stands_between(uintptr_t handler)
+{
+	__atomic_store_n(&between, handler, __ATOMIC_RELEASE);
+}
+
+void host_signal_kept(int signal, siginfo_t *info, void *ucontext)
+{
+	act(signal, info, ucontext, 0);
 }

@@ -8,6 +8,7 @@
 #define LIBPROF_SAMPLER_HOST_H
 
 #include <signal.h>
+#include <stdint.h>
 
 /* Keep @action, borrowed for the call. Context: any thread, signal-safe. */
 void host_set(const struct sigaction *action);
@@ -21,5 +22,15 @@ void host_get(struct sigaction *out);
  * Context: our handler, all signals blocked.
  */
 void host_signal(int signal, siginfo_t *info, void *ucontext);
+
+/*
+ * Somebody's @handler, called as the kernel would, takes signals that have a handler of the
+ * program's from now on: it calls host_signal_kept() when it holds that the time has come.
+ * Context: any thread, signal-safe.
+ */
+void host_stands_between(uintptr_t handler);
+
+/* As host_signal(), to the end. Context: @handler above, all signals blocked. */
+void host_signal_kept(int signal, siginfo_t *info, void *ucontext);
 
 #endif

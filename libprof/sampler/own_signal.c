@@ -9,6 +9,7 @@
 #include <sys/time.h>
 
 #include "arch/syscall.h"
+#include "libprof/sampler/clock.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/sampler.h"
@@ -16,15 +17,66 @@
 
 struct libc_calls libc_calls = {.sigaction = sigaction, .pthread_create = pthread_create};
 
+/* As the kernel has it, on every CPU of ours; libc adds flags and the restorer. */
+struct kernel_action {
+	uintptr_t handler;
+	unsigned long flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
 static int small_stacks; /* atomic */
-/* What the kernel calls: not always our handler, somebody else's sigaction() may stand between. */
-static uintptr_t installed; /* atomic: 0 before */
+static uintptr_t installed; /* atomic: what the kernel calls since ours went in, 0 before */
+
+/* The kernel's own word, whatever stands before libc's. */
+static struct kernel_action kernel_action(void)
+{
+	struct kernel_action action = {0, 0, NULL, 0};
+
+	arch_syscall4(SYS_rt_sigaction, SAMPLER_SIGNAL, NULL, &action, sizeof(action.mask));
+	return action;
+}
+
+/* What is called by who stands between: it has kept the signal until now. */
+static void handle_kept(int signal, siginfo_t *info, void *context)
+{
+	if (sampler_thread_of(info))
+		sampler_handler(signal, info, context);
+	else
+		host_signal_kept(signal, info, context);
+}
+
+/*
+ * Somebody else's sigaction() may have given the kernel a handler of its own instead of @action's.
+ * ThreadSanitizer's keeps every signal until the thread calls libc, seconds later where it
+ * computes, and then hands it over in that place. Our handler needs no such care, the program's own does: the
+ * kernel calls us, and we hand over what is the program's. Flags and restorer that libc added stay.
+ */
+static void go_past(struct sigaction *action)
+{
+	struct kernel_action kernel = kernel_action();
+
+	if (kernel.handler == (uintptr_t)sampler_handler)
+		return;
+	action->sa_sigaction = handle_kept;
+	if (libc_calls.sigaction(SAMPLER_SIGNAL, action, NULL))
+		return;
+	kernel = kernel_action();
+	if (kernel.handler != (uintptr_t)handle_kept)
+		host_stands_between(kernel.handler);
+	__atomic_store_n(&clock_asks_kernel, 1, __ATOMIC_RELAXED);
+	kernel.handler = (uintptr_t)sampler_handler;
+	kernel.flags &= ~(unsigned long)(SA_RESTART | SA_ONSTACK | SA_NODEFER | SA_RESETHAND);
+	kernel.flags |= (unsigned int)action->sa_flags;
+	memcpy(&kernel.mask, &action->sa_mask, sizeof(kernel.mask));
+	arch_syscall4(SYS_rt_sigaction, SAMPLER_SIGNAL, &kernel, NULL, sizeof(kernel.mask));
+}
 
 /*
  * Our handler as the kernel knows it. A SIGPROF of the program's own cuts calls short if that is
  * what it asked for; our timers, which expire on the way back to the program, never do.
  */
-static int install(const struct sigaction *host, struct sigaction *old)
+static int install(const struct sigaction *host)
 {
 	struct sigaction action = {0};
 
@@ -36,28 +88,17 @@ static int install(const struct sigaction *host, struct sigaction *old)
 	if (!__atomic_load_n(&small_stacks, __ATOMIC_RELAXED))
 		action.sa_flags |= SA_ONSTACK;
 	sigfillset(&action.sa_mask);
-	return libc_calls.sigaction(SAMPLER_SIGNAL, &action, old);
-}
-
-/* The kernel's own word, whatever stands before libc's. */
-static uintptr_t kernel_handler(void)
-{
-	struct {
-		uintptr_t handler;
-		unsigned long flags;
-		void (*restorer)(void);
-		uint64_t mask;
-	} action = {0, 0, NULL, 0};
-
-	arch_syscall4(SYS_rt_sigaction, SAMPLER_SIGNAL, NULL, &action, sizeof(action.mask));
-	return action.handler;
+	if (libc_calls.sigaction(SAMPLER_SIGNAL, &action, NULL))
+		return -1;
+	go_past(&action);
+	return 0;
 }
 
 int own_signal_is_displaced(void)
 {
 	uintptr_t ours = __atomic_load_n(&installed, __ATOMIC_RELAXED);
 
-	return !ours || kernel_handler() != ours;
+	return !ours || kernel_action().handler != ours;
 }
 
 int own_signal_take(void)
@@ -74,9 +115,9 @@ int own_signal_take(void)
 		return -errno;
 	/* Kept before ours is in: a SIGPROF of the program's own may come at once. */
 	host_set(&before);
-	if (install(&before, NULL))
+	if (install(&before))
 		return -errno;
-	__atomic_store_n(&installed, kernel_handler(), __ATOMIC_RELAXED);
+	__atomic_store_n(&installed, kernel_action().handler, __ATOMIC_RELAXED);
 	__atomic_store_n(&sampler.owns_signal, 1, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -94,7 +135,7 @@ void own_signal_retake(void)
 	struct sigaction action;
 
 	host_get(&action);
-	install(&action, NULL);
+	install(&action);
 }
 
 void own_signal_avoid_alternate_stacks(void)
@@ -109,7 +150,7 @@ static int may_be_anothers(void)
 	struct sigaction action;
 
 	if (own_signal_is_displaced())
-		return kernel_handler() > (uintptr_t)SIG_IGN;
+		return kernel_action().handler > (uintptr_t)SIG_IGN;
 	host_get(&action);
 	return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
