@@ -39,7 +39,7 @@ static void fill(struct memory *memory, uintptr_t page)
 	remote.iov_len = page > UINTPTR_MAX - MEMORY_STRETCH * MEMORY_PAGE
 		? MEMORY_PAGE : MEMORY_STRETCH * MEMORY_PAGE;
 	got = process_vm_readv(memory->pid, local, MEMORY_STRETCH, &remote, 1, 0);
-	for (unsigned i = 0; got >= (ssize_t)((i + 1) * MEMORY_PAGE); i++)
+	for (unsigned i = 0; got >= (ssize_t)(i + 1) * (ssize_t)MEMORY_PAGE; i++)
 		memory->held[slot_of(page + i * MEMORY_PAGE)] = page + i * MEMORY_PAGE;
 }
 

@@ -173,8 +173,9 @@ static void ask(struct tracer *tracer, struct tracee *tracee)
 }
 
 /*
- * A thread is stopped when it makes a whole sample. And once before: threads that live for less than
- * a period are credited with what they used at their end, and that is to go on a stack of theirs.
+ * A thread is stopped when it makes a whole sample. And once before: threads that live for less
+ * than a period are credited with what they used at their end, and that is to go on a stack of
+ * theirs.
  */
 static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 {

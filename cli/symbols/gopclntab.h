@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table by which Go's own runtime knows its functions. It stays in programs that were stripped of
- * everything else: names, extents, and how much stack is in use at each instruction.
+ * The table by which Go's own runtime knows its functions. It stays in programs that were stripped
+ * of everything else: names, extents, and how much stack is in use at each instruction.
  * Source: Go's src/internal/abi/symtab.go, src/runtime/symtab.go and src/debug/gosym/pclntab.go;
  * versions since Go 1.18.
  *

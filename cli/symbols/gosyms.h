@@ -9,8 +9,8 @@
 #include "cli/symbols/symtab.h"
 
 /*
- * Add the functions that @image's Go table (gopclntab.h) knows to @table, which keeps its own copy of
- * the names. Returns how many were added (0: no such table, or a broken one), or -ENOMEM.
+ * Add the functions that @image's Go table (gopclntab.h) knows to @table, which keeps its own copy
+ * of the names. Returns how many were added (0: no such table, or a broken one), or -ENOMEM.
  */
 int gosyms_add(struct symtab *table, const struct elfimage *image);
 

@@ -36,8 +36,8 @@ int main(int argc, char **argv)
 		double since_us;
 
 		usleep(20000);
-		if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) || waitpid(pid, &status, __WALL) != pid ||
-			!WIFSTOPPED(status))
+		if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) ||
+			waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status))
 			break;
 		since_us = now_us();
 		if (!unw_init_remote(&cursor, space, context))
