@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,6 +55,7 @@ static void test_a_full_pipe_loses_nothing(void **state)
 	assert_int_equal(bytes, expected);
 	assert_int_equal(outbox_flush(&outbox), 0);
 	assert_true(read(ends[0], buffer, 1) < 0);
+	signal(SIGPIPE, SIG_IGN); /* the tracer has it blocked */
 	close(ends[0]);
 	put_sample(&outbox, 1, 1, 3);
 	assert_true(outbox_flush(&outbox) < 0);
