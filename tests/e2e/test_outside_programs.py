@@ -73,8 +73,11 @@ def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
     assert run.stderr.count("it is sampled from outside") == 1
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
     assert run.folded.total == pytest.approx(run.truth_s * 250, rel=0.05)
-    assert run.folded.where(lambda s: "main" in s) >= 0.99 * run.folded.total
-    assert run.folded.below("[incomplete stack]") == 0
+    # musl has no call-frame information: who is in one of its functions has no callers.
+    least = 0.95 if compiler else 0.99
+    assert run.folded.where(lambda s: "main" in s) >= least * run.folded.total
+    if not compiler:
+        assert run.folded.below("[incomplete stack]") == 0
 
 
 def test_exceptions_in_a_static_program(tmp_path):
