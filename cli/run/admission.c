@@ -266,7 +266,7 @@ static int check_privileges(
 int admission_check(int descriptor, const char *name, const struct privilege_self *self,
 	enum admission_way *way, struct diag_message *message)
 {
-	enum admission_way ignored;
+	enum admission_way ignored = ADMISSION_REFUSED;
 	struct image image = {.descriptor = descriptor, .name = name};
 	/* All that the two word sizes have in common; a file of 52 bytes can be a whole header. */
 	size_t common = offsetof(ElfW(Ehdr), e_version);
