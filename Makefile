@@ -244,7 +244,7 @@ build/sysroot-$(ARCH).packages: FORCE
 	@echo '$(sysroot_packages)' | cmp -s - $@ || echo '$(sysroot_packages)' > $@
 
 # ---- checks --------------------------------------------------------------------------------------
-check_parts := lint check-unit check-san check-tsan check-e2e check-container check-browser check-aarch64
+check_parts := lint check-unit check-san check-e2e check-container check-browser check-aarch64
 
 .PHONY: check
 check: ## install what the tests need, then run all of them

@@ -64,17 +64,13 @@ static void wake_reader(struct wire_slot *slot)
 		helper_wake();
 }
 
-int flameprof_mark(const char *name)
+static int put_mark(const char *name)
 {
 	size_t length = 0;
 	struct wire_slot *slot;
 	struct wire_mark *mark;
 	uint32_t bytes;
 
-	if (injected_is_there())
-		return injected.mark(name);
-	if (!sampler_is_this_process())
-		return -ESRCH;
 	while (length < FLAMEPROF_MARK_BYTES && name[length])
 		length++;
 	slot = __atomic_load_n(&sampler.slot, __ATOMIC_ACQUIRE);
@@ -94,4 +90,18 @@ int flameprof_mark(const char *name)
 	control_commit(&mark->control, bytes, WIRE_CONTROL_MARK);
 	wake_reader(slot);
 	return 0;
+}
+
+int flameprof_mark(const char *name)
+{
+	int error = -ESRCH;
+
+	if (injected_is_there())
+		return injected.mark(name);
+	/* Before it is asked whether anybody samples: the end waits for those who were told so. */
+	__atomic_fetch_add(&sampler.markers, 1, __ATOMIC_SEQ_CST);
+	if (sampler_is_this_process())
+		error = put_mark(name);
+	__atomic_fetch_sub(&sampler.markers, 1, __ATOMIC_RELEASE);
+	return error;
 }

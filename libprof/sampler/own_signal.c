@@ -25,6 +25,21 @@ struct kernel_action {
 	uint64_t mask;
 };
 
+/*
+ * Is this library itself built with ThreadSanitizer? Its own handler would call the runtime then,
+ * which must not be interrupted.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define IS_INSTRUMENTED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define IS_INSTRUMENTED 1
+#endif
+#endif
+#ifndef IS_INSTRUMENTED
+#define IS_INSTRUMENTED 0
+#endif
+
 static int small_stacks; /* atomic */
 static uintptr_t installed; /* atomic: what the kernel calls since ours went in, 0 before */
 
@@ -49,14 +64,15 @@ static void handle_kept(int signal, siginfo_t *info, void *context)
 /*
  * Somebody else's sigaction() may have given the kernel a handler of its own instead of @action's.
  * ThreadSanitizer's keeps every signal until the thread calls libc, seconds later where it
- * computes, and then hands it over in that place. Our handler needs no such care, the program's own does: the
- * kernel calls us, and we hand over what is the program's. Flags and restorer that libc added stay.
+ * computes, and then hands it over in that place. Our handler needs no such care, the program's own
+ * does: the kernel calls us, and we hand over what is the program's. Flags and restorer that libc
+ * added stay.
  */
 static void go_past(struct sigaction *action)
 {
 	struct kernel_action kernel = kernel_action();
 
-	if (kernel.handler == (uintptr_t)sampler_handler)
+	if (IS_INSTRUMENTED || kernel.handler == (uintptr_t)sampler_handler)
 		return;
 	action->sa_sigaction = handle_kept;
 	if (libc_calls.sigaction(SAMPLER_SIGNAL, action, NULL))

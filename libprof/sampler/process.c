@@ -185,6 +185,8 @@ void sampler_disarm_all(void)
 
 int sampler_is_quiet(void)
 {
+	if (__atomic_load_n(&sampler.markers, __ATOMIC_SEQ_CST))
+		return 0;
 	SAMPLER_FOR_EACH_RING(index)
 		if (__atomic_load_n(&sampler_threads[index].users, __ATOMIC_SEQ_CST))
 			return 0;
@@ -220,5 +222,6 @@ void sampler_reset_in_child(void)
 		sampler.rings[word] = 0;
 	sampler.samples = 0;
 	sampler.retired = 0;
+	sampler.markers = 0;
 	helper_forget();
 }

@@ -65,6 +65,7 @@ struct sampler {
 	uint32_t on;     /* atomic: threads may be claimed and armed */
 	uint32_t hosted; /* the process samples itself; never changes back */
 	uint32_t paused; /* atomic: what expires is counted and not recorded */
+	uint32_t markers; /* atomic: calls of flameprof_mark() under way */
 	uint32_t owns_signal; /* atomic: our handler is the kernel's entry, the program's in host.c */
 	uint32_t namespaced; /* pid means nothing where /proc was mounted */
 	uint64_t image;
