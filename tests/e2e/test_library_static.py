@@ -75,7 +75,7 @@ def build_self(folder, **options):
     ("clang", "archive", ("-O2",)), ("clang", "archive", ("-O0", "-no-pie", "-fno-pie")),
     ("gcc", "static", ("-O2",)), ("gcc", "static-pie", ("-O0",)), ("clang", "static", ("-O0",)),
 ])
-def test_a_program_holds_the_library(compiler, link, flags, tmp_path):
+def test_a_program_holds_the_library(compiler, link, flags, tmp_path, confined):
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler}")
     program = build_self(tmp_path, compiler=compiler, link=link, flags=flags)
@@ -85,12 +85,14 @@ def test_a_program_holds_the_library(compiler, link, flags, tmp_path):
     # Nothing tells the archive of new threads: it has to look for them.
     assert (said["threads"], said["marks"]) == (2, 1)
     stacks = library.stacks(tmp_path / "self.folded")
-    # The first stacks of a thread that was found are short where the kernel must not read them.
+    # A thread that was found has short stacks until the worker has looked where its own is; a
+    # confined process cannot ask the kernel to read it meanwhile.
+    whole = 0.1 if confined else 0.5
     in_main = stacks.below("main")
     in_thread = stacks.total - in_main
     assert stacks.below("burn") >= 0.9 * stacks.total, stacks.describe()
     assert min(in_thread, in_main) >= 0.25 * stacks.total, stacks.describe()
-    assert stacks.below("works") >= 0.5 * in_thread, stacks.describe()
+    assert stacks.below("works") >= whole * in_thread, stacks.describe()
 
 
 def test_it_serves_cxx(tmp_path):
