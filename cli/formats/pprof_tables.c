@@ -8,22 +8,7 @@
 #include <stdlib.h>
 
 #include "cli/formats/pprof.h"
-
-/* Numbers of the fields, from profile.proto. */
-enum {
-	PROFILE_SAMPLE_TYPE = 1,
-	PROFILE_SAMPLE = 2,
-	PROFILE_MAPPING = 3,
-	PROFILE_LOCATION = 4,
-	PROFILE_FUNCTION = 5,
-	PROFILE_TEXT = 6,
-	PROFILE_TIME_NS = 9,
-	PROFILE_DURATION_NS = 10,
-	PROFILE_PERIOD_TYPE = 11,
-	PROFILE_PERIOD = 12,
-	PROFILE_COMMENT = 13,
-	PROFILE_DEFAULT_TYPE = 14
-};
+#include "libprof/pprof_fields.h"
 
 _Static_assert(PPROF_TYPES_MAX == sizeof(((struct pprof_tables *)0)->types) /
 					  sizeof(struct pprof_type), "one number");
@@ -186,7 +171,7 @@ static int add_message(struct pprof_tables *tables, const struct protobuf_field 
 		return add_location(tables, field->bytes);
 	case PROFILE_FUNCTION:
 		return add_function(tables, field->bytes);
-	case PROFILE_TEXT:
+	case PROFILE_STRING:
 		return add_text(tables, field->bytes);
 	case PROFILE_PERIOD_TYPE:
 		return add_type(tables, field->bytes, &tables->period_type);
@@ -198,7 +183,7 @@ static int add_message(struct pprof_tables *tables, const struct protobuf_field 
 static int add_field(struct pprof_tables *tables, const struct protobuf_field *field,
 	const uint8_t *at)
 {
-	bool is_message = (field->number >= PROFILE_SAMPLE_TYPE && field->number <= PROFILE_TEXT) ||
+	bool is_message = (field->number >= PROFILE_SAMPLE_TYPE && field->number <= PROFILE_STRING) ||
 			  field->number == PROFILE_PERIOD_TYPE;
 
 	if (field->number == PROFILE_COMMENT)
@@ -207,9 +192,9 @@ static int add_field(struct pprof_tables *tables, const struct protobuf_field *f
 		return field->type == PROTOBUF_BYTES
 			? add_message(tables, field)
 			: pprof_damaged(tables, at, "something that is no pprof field");
-	if (field->number == PROFILE_TIME_NS)
+	if (field->number == PROFILE_TIME_NANOS)
 		tables->time_ns = field->value;
-	else if (field->number == PROFILE_DURATION_NS)
+	else if (field->number == PROFILE_DURATION_NANOS)
 		tables->duration_ns = field->value;
 	else if (field->number == PROFILE_PERIOD)
 		tables->period = field->value;

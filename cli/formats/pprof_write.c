@@ -15,25 +15,10 @@
 #include "cli/formats/pprof_pool.h"
 #include "cli/formats/pprof_shares.h"
 #include "cli/formats/protobuf.h"
+#include "libprof/pprof_fields.h"
 
 #define NS_PER_S    1000000000u
 #define GZIP_WINDOW (15 + 16)
-
-enum {
-	PROFILE_SAMPLE_TYPE = 1,
-	PROFILE_SAMPLE = 2,
-	PROFILE_MAPPING = 3,
-	PROFILE_LOCATION = 4,
-	PROFILE_FUNCTION = 5,
-	PROFILE_TEXT = 6,
-	PROFILE_TIME_NS = 9,
-	PROFILE_DURATION_NS = 10,
-	PROFILE_PERIOD_TYPE = 11,
-	PROFILE_PERIOD = 12,
-	PROFILE_COMMENT = 13,
-	PROFILE_DEFAULT_TYPE = 14,
-	MAPPING_HAS_FUNCTIONS = 7
-};
 
 struct writer {
 	const struct calltree *tree;
@@ -226,9 +211,9 @@ static int build(struct writer *writer)
 	text_of(writer, ""); /* number 0, as the format wants it */
 	put_types(writer);
 	if (options->created_s > 0)
-		protobuf_put_number(&writer->out, PROFILE_TIME_NS,
+		protobuf_put_number(&writer->out, PROFILE_TIME_NANOS,
 			(uint64_t)options->created_s * NS_PER_S);
-	protobuf_put_number(&writer->out, PROFILE_DURATION_NS, options->duration_ns);
+	protobuf_put_number(&writer->out, PROFILE_DURATION_NANOS, options->duration_ns);
 	error = put_comments(writer);
 	put_frames(writer);
 	if (!error)
@@ -238,7 +223,7 @@ static int build(struct writer *writer)
 		put_sample(writer, &shares[i]);
 	free(shares);
 	for (uint32_t i = 0; i < writer->pool.count; i++)
-		protobuf_put_text(&writer->out, PROFILE_TEXT, writer->pool.texts[i]);
+		protobuf_put_text(&writer->out, PROFILE_STRING, writer->pool.texts[i]);
 	if (!error)
 		error = writer->error ? writer->error : writer->out.error;
 	return error;

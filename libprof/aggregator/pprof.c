@@ -11,37 +11,7 @@
 #include "libprof/aggregator/profile.h"
 #include "libprof/aggregator/protobuf_out.h"
 #include "libprof/aggregator/replace_file.h"
-
-/* Fields of message Profile, then of those inside it. */
-enum {
-	PROFILE_SAMPLE_TYPE = 1,
-	PROFILE_SAMPLE = 2,
-	PROFILE_MAPPING = 3,
-	PROFILE_LOCATION = 4,
-	PROFILE_FUNCTION = 5,
-	PROFILE_STRING = 6,
-	PROFILE_TIME_NANOS = 9,
-	PROFILE_DURATION_NANOS = 10,
-	PROFILE_PERIOD_TYPE = 11,
-	PROFILE_PERIOD = 12,
-	PROFILE_COMMENT = 13,
-	PROFILE_DEFAULT_TYPE = 14,
-};
-enum { TYPE_TYPE = 1, TYPE_UNIT = 2 };
-enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
-enum { LABEL_KEY = 1, LABEL_STRING = 2, LABEL_NUMBER = 3 };
-enum {
-	MAPPING_ID = 1,
-	MAPPING_START = 2,
-	MAPPING_LIMIT = 3,
-	MAPPING_OFFSET = 4,
-	MAPPING_FILE = 5,
-	MAPPING_BUILD_ID = 6,
-	MAPPING_HAS_FUNCTIONS = 7,
-};
-enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
-enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
-enum { FUNCTION_ID = 1, FUNCTION_NAME = 2 };
+#include "libprof/pprof_fields.h"
 
 /* Places and functions behind those of the profile, for samples that have no frames. */
 enum { EXTRA_UNSAMPLED = 1, EXTRA_NO_STACK = 2, EXTRAS = 2 };
