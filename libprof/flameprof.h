@@ -46,6 +46,7 @@ enum flameprof_clock {
 	 * ends early, whatever SA_RESTART says (poll, nanosleep, ...: signal(7)), end with EINTR.
 	 */
 	FLAMEPROF_CLOCK_ELAPSED = 1,
+	FLAMEPROF_CLOCK_VM = 2, /* none: only what flameprof_record_vm_stack() brings */
 };
 
 /* All zero is a good choice: each 0 stands for the default. */
