@@ -7,8 +7,12 @@
 #define LIBPROF_TRAMPOLINE_ELSEWHERE_H
 
 #include "libprof/flameprof_stub.h"
+#include "libprof/flameprof_vm.h"
 
-/* Every function of flameprof_stub.h, so that none is forgotten. */
+/*
+ * Every function of flameprof_stub.h, so that none is forgotten, and ticks, which intercept stubs
+ * look at.
+ */
 #define ELSEWHERE_FUNCTIONS(X)                                                                     \
 	X(flameprof_arena_new)                                                                     \
 	X(flameprof_arena_free)                                                                    \
@@ -22,7 +26,11 @@
 	X(flameprof_publish)                                                                       \
 	X(flameprof_published)                                                                     \
 	X(flameprof_arenas_suspend)                                                                \
-	X(flameprof_arenas_resume)
+	X(flameprof_arenas_resume)                                                                 \
+	X(flameprof_interrupt_enable)                                                              \
+	X(flameprof_interrupt_register_call)                                                       \
+	X(flameprof_interrupt_unregister)                                                          \
+	X(flameprof_interrupt_take)
 
 #define ELSEWHERE_MEMBER(function) __typeof__(function) *function;
 
