@@ -92,7 +92,6 @@ static void fork_child(void)
 {
 	struct interrupt_thread *thread = registered();
 
-	own_threads_reset_in_child();
 	timer_forget_in_child();
 	registry_keep_in_child(elsewhere.flameprof_interrupt_take ? NULL : thread);
 	if (interrupt.threads && interrupt.period_ns) {
@@ -111,6 +110,8 @@ static void fork_child(void)
 
 static void set_up(void)
 {
+	/* Whose handler comes before ours. */
+	own_threads_watch_forks();
 	set_up_error = -pthread_key_create(&key, thread_ends);
 	if (!set_up_error)
 		set_up_error = -pthread_atfork(fork_prepare, fork_parent, fork_child);

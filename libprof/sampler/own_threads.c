@@ -107,11 +107,31 @@ static int create(pthread_t *id, struct birth *birth)
 	return -error;
 }
 
+/* A fork child has none, and their numbers may become others'. */
+static void forget_all(void)
+{
+	memset(own_tids, 0, sizeof(own_tids));
+	own_known = own_begun;
+}
+
+static void register_handler(void)
+{
+	pthread_atfork(NULL, NULL, forget_all);
+}
+
+void own_threads_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_handler);
+}
+
 int own_threads_begin(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument)
 {
 	struct birth birth = {.start = start, .argument = argument};
 	int error;
 
+	own_threads_watch_forks();
 	__atomic_fetch_add(&own_begun, 1, __ATOMIC_SEQ_CST);
 	error = create(id, &birth);
 	while (!error && !__atomic_load_n(&birth.tid, __ATOMIC_ACQUIRE))
@@ -137,10 +157,4 @@ uint32_t own_threads_begun(void)
 int own_threads_are_known(uint32_t begun)
 {
 	return __atomic_load_n(&own_begun, __ATOMIC_SEQ_CST) == begun;
-}
-
-void own_threads_reset_in_child(void)
-{
-	memset(own_tids, 0, sizeof(own_tids));
-	own_known = own_begun;
 }

@@ -29,7 +29,10 @@ int own_threads_are_known(uint32_t begun);
 /* Their numbers may become others'. Context: any thread. */
 void own_threads_forget_dead(void);
 
-/* In a fork child: none. */
-void own_threads_reset_in_child(void);
+/*
+ * Fork children know of none from the moment their handler for that has run: who begins some in a
+ * handler of its own calls this before pthread_atfork(). Context: any thread, not a handler.
+ */
+void own_threads_watch_forks(void);
 
 #endif

@@ -235,5 +235,4 @@ int tasks_rescan(void)
 void tasks_reset_in_child(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	own_threads_reset_in_child();
 }
