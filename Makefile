@@ -86,7 +86,8 @@ cli_cflags  = $(base_cflags) -fPIE $(SAN_FLAGS) $(package_cflags) \
 # Of libunwind the part that walks other processes.
 cli_libs    = $(package_libs) -lunwind-generic -liberty -lz -lm -lpthread
 
-prof_sources   := $(wildcard libprof/*.c libprof/*/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S)
+python_sources := $(wildcard libprof/python/*.c)
+prof_sources   := $(filter-out $(python_sources),$(wildcard libprof/*.c libprof/*/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S))
 cli_sources    := $(wildcard cli/*.c cli/*/*.c)
 render_sources := $(wildcard render/*.c render/*.S)
 viewer_sources := $(wildcard share/viewer/*.js share/viewer/*.css)
@@ -95,12 +96,16 @@ target_sources := $(wildcard tests/targets/*.c tests/targets/*.cc)
 
 objects = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
 prof_objects   := $(call objects,$(prof_sources))
+python_objects := $(call objects,$(python_sources))
 cli_objects    := $(call objects,$(cli_sources))
 render_objects := $(call objects,$(render_sources))
 main_object    := $(BUILD)/obj/cli/main.o
 unit_tests     := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(unit_sources))
 LIBRARY        := $(BUILD)/libflameprof.so.$(ABI)
 PROGRAM        := $(BUILD)/flamerun
+# What names CPython's functions; only where that version's headers are.
+PYTHON_HEADERS ?= $(SYSROOT)/usr/include/python3.11
+PYTHON_LIBRARY := $(if $(wildcard $(PYTHON_HEADERS)/internal/pycore_frame.h),$(BUILD)/libflameprof-python3.11.so)
 ARCHIVE        := $(BUILD)/libflameprof.a
 PKGCONFIG_FILE := $(BUILD)/flameprof.pc
 public_headers := $(wildcard libprof/flameprof*.h)
@@ -113,7 +118,7 @@ examples       := $(addprefix $(BUILD)/examples/,$(example_names))
 .DEFAULT_GOAL := all
 
 .PHONY: all
-all: $(PROGRAM) $(LIBRARY) $(ARCHIVE) $(PKGCONFIG_FILE) ## build flamerun and libflameprof
+all: $(PROGRAM) $(LIBRARY) $(PYTHON_LIBRARY) $(ARCHIVE) $(PKGCONFIG_FILE) ## build flamerun and libflameprof
 
 # Looked for once per build folder, before anything is compiled.
 $(BUILD)/dependencies:
@@ -131,6 +136,7 @@ $(BUILD)/flags: $(BUILD)/dependencies FORCE
 FORCE:
 
 $(prof_objects): flags = $(prof_cflags)
+$(python_objects): flags = $(prof_cflags) -isystem $(PYTHON_HEADERS)
 $(cli_objects) $(render_objects) $(san_objects): flags = $(cli_cflags)
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
@@ -148,6 +154,12 @@ $(LIBRARY): $(prof_objects) libprof/flameprof.map
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) -shared -o $@ $(prof_objects) -Wl,-soname,$(@F) -Wl,--version-script=libprof/flameprof.map \
 		-Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,noseparate-code -Wl,--no-undefined -Wl,--gc-sections $(LDFLAGS)
+
+# CPython's functions are the process's own, whichever file has them.
+$(PYTHON_LIBRARY): $(python_objects) $(LIBRARY)
+	@$(if $(V),,echo "  LD      $@")
+	$(Q)$(CC) $(sysroot_flags) -shared -o $@ $^ -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,relro -Wl,-z,noseparate-code \
+		-Wl,--gc-sections $(LDFLAGS)
 
 # What a program links: all but the interposers, as one object, so that hidden names stay inside.
 $(BUILD)/flameprof.o: $(filter-out $(BUILD)/obj/libprof/preload/%,$(prof_objects))
@@ -378,6 +390,7 @@ install: all $(PKGCONFIG_FILE) ## install under DESTDIR, prefix
 	$(INSTALL) -m 755 $(PROGRAM) $(DESTDIR)$(bindir)/flamerun
 	$(INSTALL) -m 644 $(LIBRARY) $(DESTDIR)$(libdir)/libflameprof.so.$(ABI)
 	ln -sf libflameprof.so.$(ABI) $(DESTDIR)$(libdir)/libflameprof.so
+	$(if $(PYTHON_LIBRARY),$(INSTALL) -m 644 $(PYTHON_LIBRARY) $(DESTDIR)$(libdir))
 	$(INSTALL) -m 644 $(ARCHIVE) $(DESTDIR)$(libdir)/libflameprof.a
 	$(INSTALL) -D -m 644 $(PKGCONFIG_FILE) $(DESTDIR)$(pkgconfigdir)/flameprof.pc
 	$(foreach header,$(public_headers),$(INSTALL) -D -m 644 $(header) \
@@ -393,6 +406,7 @@ install: all $(PKGCONFIG_FILE) ## install under DESTDIR, prefix
 uninstall: ## remove what install put there; give the same DESTDIR and prefix
 	rm -f $(DESTDIR)$(bindir)/flamerun $(DESTDIR)$(libdir)/libflameprof.so \
 		$(DESTDIR)$(libdir)/libflameprof.so.$(ABI) $(DESTDIR)$(libdir)/libflameprof.a \
+		$(DESTDIR)$(libdir)/libflameprof-python3.11.so \
 		$(DESTDIR)$(pkgconfigdir)/flameprof.pc \
 		$(addprefix $(DESTDIR)$(includedir)/,$(notdir $(public_headers))) \
 		$(DESTDIR)$(bashcompdir)/flamerun $(DESTDIR)$(zshcompdir)/_flamerun \
@@ -429,4 +443,4 @@ help: ## list the targets
 		while IFS='|' read -r target text; do printf '  make %-22s %s\n' "$$target" "$$text"; done
 	@echo "settings: V=1 DEBUG=1 WERROR=1 SAN=address,undefined ARCH=aarch64 CC= CFLAGS= prefix= DESTDIR= YES=1"
 
--include $(prof_objects:.o=.d) $(cli_objects:.o=.d) $(render_objects:.o=.d) $(unit_tests:=.d)
+-include $(prof_objects:.o=.d) $(python_objects:.o=.d) $(cli_objects:.o=.d) $(render_objects:.o=.d) $(unit_tests:=.d)

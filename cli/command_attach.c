@@ -15,6 +15,7 @@
 #include "cli/outside/outside.h"
 #include "cli/outside/procfs.h"
 #include "cli/run/drawing.h"
+#include "cli/run/jit.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
 #include "cli/run/source.h"
@@ -166,6 +167,7 @@ struct ending command_attach(const struct options *options)
 		follow(&attaching);
 		if (draw(&attaching))
 			ending.status = COMMAND_FAILED;
+		jit_tell(options->jit, NULL);
 	}
 	source_release(&attaching.source);
 	results_free(attaching.results);

@@ -72,6 +72,7 @@ static char *value_of(const struct options *options, const struct options_row *r
 		break;
 	case OPTIONS_KIND_TEXT:
 	case OPTIONS_KIND_CHOICE:
+	case OPTIONS_KIND_CHOICES:
 		text = *(const char *const *)field;
 		break;
 	case OPTIONS_KIND_REGEX:

@@ -13,6 +13,7 @@
 #include "cli/formats/format.h"
 #include "cli/habits.h"
 #include "cli/nearest.h"
+#include "cli/run/jit.h"
 #include "render/picture.h"
 
 #define UINT(low, high)    OPTIONS_KIND_UINT, low, high, NULL
@@ -21,6 +22,7 @@
 #define TEXT               OPTIONS_KIND_TEXT, 0, 0, NULL
 #define REGEX              OPTIONS_KIND_REGEX, 0, 0, NULL
 #define CHOICE(names)      OPTIONS_KIND_CHOICE, 0, 0, names
+#define CHOICES(names)     OPTIONS_KIND_CHOICES, 0, 0, names
 #define SWITCH(on, off)    OPTIONS_KIND_SWITCH, on, off, NULL
 #define FLAG(value)        OPTIONS_KIND_FLAG, value, value, NULL
 #define OUTPUT             OPTIONS_KIND_OUTPUT, 0, 0, NULL

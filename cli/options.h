@@ -71,6 +71,7 @@ struct options {
 	uint32_t open;
 	uint32_t rate_hz;
 	uint32_t start_paused;
+	const char *jit; /* names of jit_names(), commas between */
 	const char *pids; /* "PID[,PID...]" to attach to, or NULL */
 	uint32_t follow;
 	uint32_t outside;
@@ -96,6 +97,7 @@ enum options_kind {
 	OPTIONS_KIND_TEXT,
 	OPTIONS_KIND_REGEX,
 	OPTIONS_KIND_CHOICE,
+	OPTIONS_KIND_CHOICES,
 	OPTIONS_KIND_SWITCH,
 	OPTIONS_KIND_FLAG,
 	OPTIONS_KIND_OUTPUT
@@ -118,7 +120,7 @@ struct options_row {
 	size_t field;	      /* offset in struct options */
 	enum options_kind kind;
 	double min, max; /* numbers: range; SWITCH: on and off; FLAG: min is the value stored */
-	const char *const *(*names)(void); /* CHOICE: NULL at the end */
+	const char *const *(*names)(void); /* CHOICE, CHOICES: NULL at the end */
 	const char *fallback;
 	const char *text; /* of a listing row: the group's title, or NULL */
 	enum options_completion completion;

@@ -120,6 +120,30 @@ static int check_choice(const struct check *check, struct checked *checked)
 	return -EINVAL;
 }
 
+/* Each of the words between commas is one of the names. */
+static int check_choices(const struct check *check, struct checked *checked)
+{
+	const char *at = check->value;
+
+	for (;;) {
+		char word[SUBJECT_BYTES];
+		size_t bytes = strcspn(at, ",");
+		struct check one = *check;
+		int error;
+
+		snprintf(word, sizeof(word), "%.*s", (int)(bytes < sizeof(word) ? bytes : 0), at);
+		one.value = word;
+		error = check_choice(&one, checked);
+		if (error)
+			return error;
+		if (!at[bytes])
+			break;
+		at += bytes + 1;
+	}
+	checked->text = check->value;
+	return 0;
+}
+
 static int check_regex(const struct check *check, struct checked *checked)
 {
 	char why[EXPRESSION_WHY_BYTES];
@@ -165,6 +189,8 @@ static int check_value(const struct check *check, struct checked *checked)
 		return check_regex(check, checked);
 	case OPTIONS_KIND_CHOICE:
 		return check_choice(check, checked);
+	case OPTIONS_KIND_CHOICES:
+		return check_choices(check, checked);
 	case OPTIONS_KIND_SWITCH:
 		return check_switch(check, checked);
 	case OPTIONS_KIND_FLAG:
@@ -221,6 +247,7 @@ static int put(struct options *options, const struct check *check, const struct 
 		return 0;
 	case OPTIONS_KIND_TEXT:
 	case OPTIONS_KIND_CHOICE:
+	case OPTIONS_KIND_CHOICES:
 		*(const char **)field = checked->text;
 		return 0;
 	case OPTIONS_KIND_REGEX:

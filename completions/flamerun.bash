@@ -22,6 +22,7 @@ __flamerun_value()
 	--format) COMPREPLY=($(compgen -W 'svg png pdf folded pb.gz pb' -- "$2")) ;;
 	--palette) COMPREPLY=($(compgen -W 'hot mem io aqua java js perl red green blue yellow purple orange by-module cividis okabe-ito' -- "$2")) ;;
 	--ground) COMPREPLY=($(compgen -W 'light dark' -- "$2")) ;;
+	--jit) COMPREPLY=($(compgen -W 'none python' -- "$2")) ;;
 	--config) __flamerun_files "$2" ;;
 	--completions) COMPREPLY=($(compgen -W 'bash zsh fish' -- "$2")) ;;
 	esac
@@ -54,7 +55,7 @@ _flamerun()
 		fi
 		case $word in
 		--) [[ $rendering ]] || { __flamerun_program $((i + 1)); return; } ;;
-		--output|--format|--sample-type|--palette|--hide|--root|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--rate|--duration|--pid|--config|--completions|-[ordp]|-[qvh][ordp]) pending=$word ;;
+		--output|--format|--sample-type|--palette|--hide|--root|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--rate|--duration|--pid|--jit|--config|--completions|-[ordp]|-[qvh][ordp]) pending=$word ;;
 		-*) ;;
 		@) ((i++)) ;; # "@name" comes as two
 		@*) ;;
@@ -69,7 +70,7 @@ _flamerun()
 	elif [[ $current == --no-* ]]; then
 		COMPREPLY=($(compgen -W '--no-config --no-open --no-reverse --no-threads --no-icicle --no-follow --no-outside --no-wall --no-start-paused --no-quiet --no-verbose' -- "$current"))
 	elif [[ $current == -* ]]; then
-		COMPREPLY=($(compgen -W ' --output --format --sample-type --open --palette --hide --root --reverse --threads --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --pid --follow --outside --wall --start-paused --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
+		COMPREPLY=($(compgen -W ' --output --format --sample-type --open --palette --hide --root --reverse --threads --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --pid --follow --outside --wall --start-paused --jit --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
 	elif [[ $rendering ]]; then
 		__flamerun_files "$current"
 	elif [[ $current == @* || ${COMP_WORDS[COMP_CWORD - 1]} == @ ]]; then

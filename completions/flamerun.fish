@@ -13,7 +13,7 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --sample-type --palette --hide --root --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --pid --config --completions; or string match -qr -- '^-[qvh]*[ordp]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --palette --hide --root --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --pid --jit --config --completions; or string match -qr -- '^-[qvh]*[ordp]$' "$word"
 			set i (math $i + 1)
 		else if string match -qr -- '^[-@]' "$word"; or test "$word" = render
 			test "$word" = render; and return 1
@@ -75,6 +75,7 @@ complete -c flamerun -n 'not __flamerun_program' -l wall -d 'from outside: time 
 complete -c flamerun -n 'not __flamerun_program' -l no-wall -d 'undo --wall'
 complete -c flamerun -n 'not __flamerun_program' -l start-paused -d 'record nothing until the program says so'
 complete -c flamerun -n 'not __flamerun_program' -l no-start-paused -d 'undo --start-paused'
+complete -c flamerun -n 'not __flamerun_program' -l jit -x -a 'none python' -d 'name the functions of these, too, commas between'
 complete -c flamerun -n 'not __flamerun_program' -l config -r -F -d 'read this settings file instead of the usual ones'
 complete -c flamerun -n 'not __flamerun_program' -l no-config -d 'read no settings files'
 complete -c flamerun -n 'not __flamerun_program' -l show-config -d 'show every setting and where it comes from'

@@ -79,13 +79,26 @@ enum wire_kind {
 	WIRE_KIND_COUNT
 };
 
+/* Whose functions are to be named, at the price of running them through stubs. */
+enum wire_jit {
+	WIRE_JIT_PYTHON = 1,
+};
+
+/* Why a process that has a Python in it goes without names. */
+enum wire_python_refusal {
+	WIRE_PYTHON_VERSION = 0, /* not one that the extension knows */
+	WIRE_PYTHON_NO_EXTENSION = 1, /* the extension is not beside the library, or does not load */
+	WIRE_PYTHON_NO_STUBS = 2, /* executable memory is refused, or something else evaluates frames */
+	WIRE_PYTHON_REFUSALS
+};
+
 /* ---- arena header ---------------------------------------------------------------------------- */
 struct wire_arena {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t rate_hz;     /* flamerun writes before the fork */
 	uint32_t start_paused; /* processes record nothing until they say so */
-	uint32_t pad;
+	uint32_t jit;	       /* enum wire_jit, or-ed: whose functions are to be named */
 	uint64_t cookie;      /* proves that an opened descriptor is this run's arena */
 	uint32_t closing;     /* flamerun sets to 1: stop sampling, flush, end the helper */
 	uint32_t clock_hz;    /* test-only clock: CLOCK_MONOTONIC at this rate; 0 = CPU clock */
@@ -102,6 +115,9 @@ struct wire_arena {
 	uint32_t forks_arrived; /* atomic: by the children, whether or not they found a slot */
 	/* A loss that has no slot to be counted in; atomic, only ever grows. */
 	uint64_t lost_processes; /* no free slot */
+	/* Processes whose Python functions get names, and what else was found; atomic, only grow. */
+	uint32_t python_named;
+	uint32_t python_refused[WIRE_PYTHON_REFUSALS];
 };
 
 /* ---- process slots --------------------------------------------------------------------------- */

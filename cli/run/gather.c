@@ -58,6 +58,7 @@ int gather_open(
 		return error;
 	}
 	((struct wire_arena *)gather->channel.arena)->start_paused = config->start_paused != 0;
+	((struct wire_arena *)gather->channel.arena)->jit = config->jit;
 	gather->profile = profile_new(
 		config->test_clock_hz ? config->test_clock_hz : config->rate_hz);
 	error = -ENOMEM;
@@ -100,6 +101,15 @@ struct profile *gather_profile(struct gather *gather)
 int gather_connected(const struct gather *gather)
 {
 	return gather->connected != 0;
+}
+
+uint32_t gather_python(const struct gather *gather, uint32_t refused[WIRE_PYTHON_REFUSALS])
+{
+	const struct wire_arena *arena = gather->channel.arena;
+
+	for (unsigned i = 0; i < WIRE_PYTHON_REFUSALS; i++)
+		refused[i] = __atomic_load_n(&arena->python_refused[i], __ATOMIC_RELAXED);
+	return __atomic_load_n(&arena->python_named, __ATOMIC_RELAXED);
 }
 
 static uint32_t slots_high(const struct gather *gather)
@@ -226,6 +236,7 @@ static void finalize(struct gather *gather, uint32_t index, int release)
 	totals->handler_ns += slot->handler_ns;
 	totals->threads += slot->threads;
 	totals->losses.dropped += slot->dropped;
+	totals->losses.vm_dropped += slot->vm_dropped;
 	totals->losses.control_dropped += slot->control_dropped;
 	totals->losses.late_threads += slot->late_threads;
 	known->image_id = 0;

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 
 #include "cli/diag.h"
+#include "libprof/wire.h"
 
 struct gather;
 struct profile;
@@ -20,6 +21,7 @@ struct gather_config {
 	uint32_t rate_hz;
 	uint32_t test_clock_hz; /* 0: CPU clock */
 	int start_paused;	/* processes record nothing until they say so */
+	uint32_t jit;		/* enum wire_jit, or-ed: whose functions are to be named */
 };
 
 /*
@@ -51,6 +53,12 @@ int gather_connected(const struct gather *gather);
 
 /* Process images that are connected and not known to have ended. */
 unsigned gather_live(const struct gather *gather);
+
+/*
+ * How many processes had names for their Python functions. @refused gets how many had a Python and
+ * not, by enum wire_python_refusal.
+ */
+uint32_t gather_python(const struct gather *gather, uint32_t refused[WIRE_PYTHON_REFUSALS]);
 
 /*
  * End of sampling: tell every helper to flush, wait for them at most @timeout_ms, then recover what

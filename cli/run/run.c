@@ -17,6 +17,7 @@
 #include "cli/outside/outside.h"
 #include "cli/run/drawing.h"
 #include "cli/run/gather.h"
+#include "cli/run/jit.h"
 #include "cli/run/launch.h"
 #include "cli/run/library.h"
 #include "cli/run/preflight.h"
@@ -58,6 +59,7 @@ static int open_inside(struct run *run, struct diag_message *message)
 		.rate_hz = options->rate_hz,
 		.test_clock_hz = options->test_clock_hz,
 		.start_paused = options->start_paused != 0,
+		.jit = jit_mask(options->jit),
 	};
 	int error = find_library(&run->library, message);
 
@@ -158,6 +160,7 @@ static void draw(struct run *run, const struct rusage *usage)
 
 	run->drawn = true;
 	drawing_make(&drawing, usage);
+	jit_tell(run->options->jit, run->source.gather);
 }
 
 static void follow(struct run *run)

@@ -17,12 +17,12 @@
 #define PRELOAD_PREFIX   (sizeof(PRELOAD_VARIABLE) - 1)
 #define SEPARATORS       " :"
 
-static const char *library_path(void)
+const char *preload_library_path(void)
 {
 	const struct link_map *map = NULL;
 	struct unwind_module module;
 
-	if (unwind_find_object((uintptr_t)library_path, &module, &map) || !map)
+	if (unwind_find_object((uintptr_t)preload_library_path, &module, &map) || !map)
 		return NULL;
 	return map->l_name;
 }
@@ -37,7 +37,7 @@ static char *find_preload(char *const *environment)
 
 size_t preload_environment_bytes(char *const *environment)
 {
-	const char *path = library_path();
+	const char *path = preload_library_path();
 	const char *variable = find_preload(environment);
 	size_t count = 1;
 
@@ -77,7 +77,7 @@ static unsigned drop_entry(char *out, const char *variable, const char *path)
 
 char **preload_environment(char *const *environment, void *room)
 {
-	const char *path = library_path();
+	const char *path = preload_library_path();
 	char *variable = find_preload(environment);
 	char **out = room;
 	size_t count = 0;

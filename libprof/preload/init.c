@@ -192,6 +192,7 @@ static void connect_to(const struct channel *channel)
 		goto out;
 	}
 	arm_main_thread();
+	preload_python_find();
 	pthread_atfork(fork_prepare, NULL, fork_child);
 	return;
 out:

@@ -30,6 +30,18 @@ void preload_set_thread(struct sampler_thread *thread);
 /* Arm the calling thread with @thread and remember it while it is sampled. Context: no handler. */
 void preload_arm(struct sampler_thread *thread);
 
+/* Where this library is, as the dynamic linker was told. NULL: unknown. Context: signal-safe. */
+const char *preload_library_path(void);
+
+/* Look for a CPython to name the functions of, if that was asked for. Context: the constructor. */
+void preload_python_find(void);
+
+/*
+ * Name its functions from now on, if there is one and the calling thread runs it.
+ * Context: any thread, also a handler and a vfork child once it was installed.
+ */
+void preload_python_install(void);
+
 /*
  * The bytes preload_environment() needs to take this library out of @environment, 0 when an image
  * exec'd with it can load the library and use it. Context: any thread, a vfork child.

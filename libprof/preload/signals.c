@@ -93,6 +93,8 @@ PRELOAD_EXPORT int sigaction(
 {
 	struct sigaction asked;
 
+	/* CPython asks for its signals as soon as it can run. */
+	preload_python_install();
 	if (!is_ours(signal))
 		return change_action(signal, new_action, old_action);
 	if (new_action)

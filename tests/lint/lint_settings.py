@@ -45,8 +45,8 @@ def limits(row):
 
 
 def names(row):
-    """The names of a CHOICE."""
-    if row["type"] != "CHOICE":
+    """The names of a CHOICE or CHOICES."""
+    if row["type"] not in ("CHOICE", "CHOICES"):
         return []
     return flamerun(f"--{row['name']}=?").stderr.split("hint: it has ")[1].split()
 
