@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "libprof/sampler/stack.h"
 
-#include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 
-#include "arch/syscall.h"
+#include "libprof/sampler/maps.h"
 #include "libprof/sampler/sampler.h"
-#include "libprof/sampler/text.h"
 
 /* Plain loads never go deeper into the address space than this below a main stack's top. */
 #define MAIN_STACK_TRUSTED_BYTES (64UL << 20)
@@ -56,49 +54,6 @@ uintptr_t stack_end(uintptr_t start, uintptr_t end, uintptr_t sp, uintptr_t self
 	return self;
 }
 
-struct maps {
-	int fd;
-	unsigned at, bytes;
-	char text[4096];
-};
-
-static int next_byte(struct maps *maps)
-{
-	long n;
-
-	if (maps->at == maps->bytes) {
-		n = arch_syscall3(SYS_read, maps->fd, maps->text, sizeof(maps->text));
-		if (n <= 0)
-			return -1;
-		maps->bytes = (unsigned)n;
-		maps->at = 0;
-	}
-	return (unsigned char)maps->text[maps->at++];
-}
-
-static int next_number(struct maps *maps, int end, uintptr_t *out)
-{
-	int c;
-
-	*out = 0;
-	while ((c = next_byte(maps)) >= 0 && c != end)
-		*out = *out << 4 | text_digit((char)c);
-	return c == end;
-}
-
-/* The range of the next line. Returns 0 at the end. */
-static int next_mapping(struct maps *maps, uintptr_t *start, uintptr_t *end)
-{
-	int c;
-
-	if (!next_number(maps, '-', start) || !next_number(maps, ' ', end))
-		return 0;
-	do {
-		c = next_byte(maps);
-	} while (c >= 0 && c != '\n');
-	return 1;
-}
-
 static int is_asking(const struct sampler_thread *thread)
 {
 	return __atomic_load_n(&thread->active, __ATOMIC_ACQUIRE) &&
@@ -140,18 +95,14 @@ static unsigned answer(uintptr_t start, uintptr_t end)
 
 unsigned stack_publish_seen(void)
 {
-	struct maps maps = {.fd = -1};
-	uintptr_t start, end;
+	struct maps maps;
+	struct mapping mapping;
 	unsigned known = 0;
 
-	if (!anybody_asks())
+	if (!anybody_asks() || maps_open(&maps))
 		return 0;
-	maps.fd = (int)arch_syscall4(
-		SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-	if (maps.fd < 0)
-		return 0;
-	while (next_mapping(&maps, &start, &end))
-		known += answer(start, end);
-	arch_syscall1(SYS_close, maps.fd);
+	while (maps_next(&maps, &mapping))
+		known += answer(mapping.start, mapping.end);
+	maps_close(&maps);
 	return known;
 }
