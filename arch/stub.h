@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of call stubs and its call-frame information. Chosen by include path:
+ * The code of stubs and its call-frame information. Chosen by include path:
  * arch/<cpu>/arch_stub.h and arch_stub.c supply what is named below. What a stub does and how its
  * frame looks: libprof/flameprof_stub.h.
  *
  * The stubs of an arena have one template; a stub is a copy of it with two distances filled in,
- * from its code to two words of data: its payload and its target.
+ * from its code to two words of data: its payload, and one that all of them share.
+ *
+ *	call, bind    call the shared word, the target
+ *	intercept     call the payload, the original; when it has returned and the thread's counter
+ *	              of ticks is not zero, call the shared word, arch_intercept_slow()
  */
 #ifndef ARCH_STUB_H
 #define ARCH_STUB_H
@@ -21,6 +25,8 @@ struct arch_stub_shape {
 	unsigned integer_arguments;
 	int memory_result;
 	int bind;
+	int intercept;
+	int64_t ticks_at; /* of intercepts: the counter of ticks, in bytes from the thread pointer */
 };
 
 #include <arch_stub.h>
@@ -52,18 +58,22 @@ struct arch_stub_template {
 	uint8_t cfi[ARCH_STUB_CFI_MAX]; /* instructions of the FDE that covers the code */
 	uint32_t code_bytes;
 	uint32_t cfi_bytes;
-	uint32_t return_at;  /* where the target returns to, in bytes from the stub's start */
+	uint32_t leave_at;   /* from where on the frame is taken down, in bytes from the start */
 	uint32_t payload_at; /* the instruction that has the distance to the payload, */
-	uint32_t target_at;  /* and to the target */
+	uint32_t target_at;  /* and to the shared word */
 };
 
-/* Returns 0, or -EINVAL for a shape that no stub can have. */
+/*
+ * Returns 0, -EINVAL for a shape that no stub can have, or -ENOTSUP for an intercept whose counter
+ * is out of reach.
+ */
 int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_template *out);
 
 /*
  * Write one stub to @code, which has room for code_bytes.
  *
- * @payload  bytes from where the stub will run to its payload, within ARCH_STUB_REACH; @target, too
+ * @payload  bytes from where the stub will run to its payload, within ARCH_STUB_REACH; @target, to
+ *           the shared word, too
  */
 void arch_stub_place(const struct arch_stub_template *stub, uint8_t *code, int32_t payload,
 	int32_t target);

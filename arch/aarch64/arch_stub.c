@@ -2,7 +2,7 @@
 /*
  * Stubs of aarch64. Source: AAPCS64 (calling sequence), Arm ARM (encodings).
  *
- * x16 is written, which linkers' own stubs between functions may use, and in bind stubs the
+ * x16 and x17 are written, which linkers' own stubs between functions may use, and in bind stubs the
  * argument registers; x8 (where to put a result) and all results pass.
  *
  *	x29 + 32  the caller's words
@@ -91,16 +91,46 @@ static void put_bind(struct arch_stub_template *out, unsigned integers, int spil
 /*
  *	58....10	ldr	x16, target
  *	d63f0200	blr	x16
- *	910003bf	mov	sp, x29			(words were copied)
- *	a8c27bfd	ldp	x29, x30, [sp], #32
- *	d65f03c0	ret
  */
-static void put_call(struct arch_stub_template *out, unsigned stack_words)
+static void put_call(struct arch_stub_template *out)
 {
 	out->target_at = out->code_bytes;
 	put(out, 0x58000010);
 	put(out, 0xd63f0200);
-	out->return_at = out->code_bytes;
+}
+
+/*
+ *	f9400bb0	ldr	x16, [x29, #16]		(the payload: the original)
+ *	d63f0200	blr	x16
+ *	d2800011	mov	x17, #ticks, low half
+ *	f2a00011	movk	x17, #ticks, high half
+ *	d53bd050	mrs	x16, tpidr_el0
+ *	b8716a10	ldr	w16, [x16, x17]
+ *	34000070	cbz	w16, 1f
+ *	58....10	ldr	x16, target		(the slow half of the check)
+ *	d63f0200	blr	x16
+ *			1:
+ */
+static void put_intercept(struct arch_stub_template *out, uint32_t ticks)
+{
+	put(out, 0xf9400bb0);
+	put(out, 0xd63f0200);
+	put(out, 0xd2800011 | (ticks & 0xffff) << 5);
+	put(out, 0xf2a00011 | (ticks >> 16) << 5);
+	put(out, 0xd53bd050);
+	put(out, 0xb8716a10);
+	put(out, 0x34000070);
+	put_call(out);
+}
+
+/*
+ *	910003bf	mov	sp, x29			(words were copied)
+ *	a8c27bfd	ldp	x29, x30, [sp], #32
+ *	d65f03c0	ret
+ */
+static void put_epilogue(struct arch_stub_template *out, unsigned stack_words)
+{
+	out->leave_at = out->code_bytes;
 	if (stack_words)
 		put(out, 0x910003bf);
 	put(out, 0xa8c27bfd);
@@ -133,12 +163,18 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
 	if (shape->stack_words > STACK_WORDS_MAX || shape->integer_arguments > 1024 ||
 		(spill && !shape->stack_words))
 		return -EINVAL;
+	if (shape->intercept && shape->ticks_at != (uint32_t)shape->ticks_at)
+		return -ENOTSUP;
 	memset(out, 0, sizeof(*out));
 	put_prologue(out, shape->stack_words);
 	put_stack_words(out, spill ? shape->stack_words - 1 : shape->stack_words, spill ? 1 : 0);
 	if (shape->bind)
 		put_bind(out, shape->integer_arguments, spill);
-	put_call(out, shape->stack_words);
+	if (shape->intercept)
+		put_intercept(out, (uint32_t)shape->ticks_at);
+	else
+		put_call(out);
+	put_epilogue(out, shape->stack_words);
 	put_cfi(out);
 	return 0;
 }

@@ -103,14 +103,35 @@ static void put_bind(struct arch_stub_template *out, const struct arch_stub_shap
 
 /*
  *	ff 15 <target>		call	*target(%rip)
- *	c9			leave
- *	c3			ret
  */
 static void put_call(struct arch_stub_template *out)
 {
 	out->target_at = out->code_bytes;
 	PUT(out, 0xff, 0x15, 0, 0, 0, 0);
-	out->return_at = out->code_bytes;
+}
+
+/*
+ *	ff 55 f8		call	*-8(%rbp)		(the payload: the original)
+ *	64 83 3c 25 <ticks> 00	cmpl	$0,%fs:ticks
+ *	74 06			je	1f
+ *	ff 15 <target>		call	*target(%rip)		(the slow half of the check)
+ *				1:
+ */
+static void put_intercept(struct arch_stub_template *out, int32_t ticks)
+{
+	PUT(out, 0xff, 0x55, 0xf8, 0x64, 0x83, 0x3c, 0x25);
+	put(out, &ticks, sizeof(ticks));
+	PUT(out, 0, 0x74, 0x06);
+	put_call(out);
+}
+
+/*
+ *	c9			leave
+ *	c3			ret
+ */
+static void put_epilogue(struct arch_stub_template *out)
+{
+	out->leave_at = out->code_bytes;
 	PUT(out, 0xc9, 0xc3);
 }
 
@@ -121,7 +142,7 @@ static void put_call(struct arch_stub_template *out)
  */
 static void put_cfi(struct arch_stub_template *out)
 {
-	uint32_t body = out->return_at + 1 - FRAME_AT;
+	uint32_t body = out->leave_at + 1 - FRAME_AT;
 	const uint8_t program[] = {
 		0x40 | PUSHED_AT, 0x0e, 16, 0x86, 2,	/* advance, def_cfa_offset, offset rbp */
 		0x40 | (FRAME_AT - PUSHED_AT), 0x0d, 6, /* advance, def_cfa_register rbp */
@@ -141,12 +162,18 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
 	if (shape->stack_words > STACK_WORDS_MAX || shape->integer_arguments > 1024 ||
 		(spill && !shape->stack_words))
 		return -EINVAL;
+	if (shape->intercept && shape->ticks_at != (int32_t)shape->ticks_at)
+		return -ENOTSUP;
 	memset(out, 0, sizeof(*out));
 	put_prologue(out, shape->stack_words);
 	put_stack_words(out, spill ? shape->stack_words - 1 : shape->stack_words);
 	if (shape->bind)
 		put_bind(out, shape, spill);
-	put_call(out);
+	if (shape->intercept)
+		put_intercept(out, (int32_t)shape->ticks_at);
+	else
+		put_call(out);
+	put_epilogue(out);
 	put_cfi(out);
 	return 0;
 }
@@ -176,7 +203,7 @@ void arch_stub_place(const struct arch_stub_template *stub, uint8_t *code, int32
 unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t start,
 	uint32_t stride, uint8_t *room)
 {
-	uint32_t leave = stub->return_at; /* the last instruction before which rbp is the frame's */
+	uint32_t leave = stub->leave_at;
 	const uint8_t cfa[] = {
 		OFFSET_IN_STUB,
 		0x12, 0x38, 0x2a, 0x28, LE2(10), /* dup; lit8; ge; bra: rbp is set up */

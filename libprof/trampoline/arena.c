@@ -99,10 +99,7 @@ static int grow(struct flameprof_arena *arena)
 		return -ENOMEM;
 	if (bytes > MOST_BYTES)
 		bytes = MOST_BYTES;
-	error = chunk_new(&chunk, &arena->stub, bytes / stride,
-		arena->kind == FLAMEPROF_STUB_BIND ? FLAMEPROF_CODE_BIND_STUB
-						   : FLAMEPROF_CODE_CALL_STUB,
-		arena->target, arena);
+	error = chunk_new(&chunk, bytes / stride, arena);
 	if (error)
 		return error;
 	chunk->number = arena->chunks;
@@ -214,29 +211,25 @@ static void make_first_chunk(struct flameprof_arena *arena)
 		publish_add_region(&arena->current->region);
 }
 
-int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind kind,
-	flameprof_function *target, const struct flameprof_signature *signature)
+int arena_new(struct flameprof_arena **out, enum flameprof_code_kind kind,
+	const struct arch_stub_shape *shape, flameprof_function *target, flameprof_function *near)
 {
-	struct arch_stub_shape shape = {.bind = kind == FLAMEPROF_STUB_BIND};
 	struct flameprof_arena *arena;
 	int error;
 
-	if (elsewhere.flameprof_arena_new)
-		return elsewhere.flameprof_arena_new(out, kind, target, signature);
-	if (!target || (kind != FLAMEPROF_STUB_CALL && kind != FLAMEPROF_STUB_BIND) ||
-		(signature && check_signature(signature, &shape)))
-		return -EINVAL;
 	trampoline_fork_register();
 	arena = calloc(1, sizeof(*arena));
 	if (!arena)
 		return -ENOMEM;
-	error = arch_stub_prepare(&shape, &arena->stub);
+	error = arch_stub_prepare(shape, &arena->stub);
 	if (error) {
 		free(arena);
 		return error;
 	}
 	arena->kind = kind;
+	arena->shape = *shape;
 	arena->target = target;
+	arena->near = near;
 	pthread_mutex_init(&arena->lock, NULL);
 	pthread_mutex_lock(&list_lock);
 	arena->next = arenas;
@@ -245,6 +238,20 @@ int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind k
 	make_first_chunk(arena);
 	*out = arena;
 	return 0;
+}
+
+int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind kind,
+	flameprof_function *target, const struct flameprof_signature *signature)
+{
+	struct arch_stub_shape shape = {.bind = kind == FLAMEPROF_STUB_BIND};
+
+	if (elsewhere.flameprof_arena_new)
+		return elsewhere.flameprof_arena_new(out, kind, target, signature);
+	if (!target || (kind != FLAMEPROF_STUB_CALL && kind != FLAMEPROF_STUB_BIND) ||
+		(signature && check_signature(signature, &shape)))
+		return -EINVAL;
+	return arena_new(out, shape.bind ? FLAMEPROF_CODE_BIND_STUB : FLAMEPROF_CODE_CALL_STUB,
+		&shape, target, target);
 }
 
 void flameprof_arena_free(struct flameprof_arena *arena)

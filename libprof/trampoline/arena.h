@@ -18,8 +18,10 @@
 
 struct flameprof_arena {
 	struct flameprof_arena *next; /* of all arenas; under arenas_lock() */
-	flameprof_function *target;
-	enum flameprof_stub_kind kind;
+	flameprof_function *target; /* what the stubs' shared word holds */
+	flameprof_function *near;   /* where the code is put, because the stubs call there */
+	enum flameprof_code_kind kind;
+	struct arch_stub_shape shape;
 	struct arch_stub_template stub;
 	uint32_t status; /* atomic: enum flameprof_stub_status */
 	/*
@@ -37,6 +39,22 @@ struct flameprof_arena {
 
 #define ARENA_SLOT_BITS 20
 
+/* The name of a stub without one. */
+#define ARENA_NO_NAME "[anonymous]"
+
+/*
+ * An arena of any kind of stubs, empty if there is no executable memory: arena->status says why.
+ *
+ * @out  gets it, owned: flameprof_arena_free()
+ *
+ * Returns 0, -EINVAL or -ENOTSUP for what no stub can do, -ENOMEM.
+ */
+int arena_new(struct flameprof_arena **out, enum flameprof_code_kind kind,
+	const struct arch_stub_shape *shape, flameprof_function *target, flameprof_function *near);
+
+/* As flameprof_stub_new(), but NULL where there can be no stub. */
+flameprof_function *arena_new_stub(struct flameprof_arena *arena, const char *name, uintptr_t payload);
+
 /*
  * A free slot, the caller's now: chunk in *@chunk. Makes a chunk when there is none left.
  * Returns NULL when that fails; arena->status says why.
@@ -49,10 +67,13 @@ void arena_give_slot(struct flameprof_arena *arena, struct chunk *chunk, struct 
 /* End all stubs and give up all chunks. Context: nobody makes or frees stubs of the arena. */
 void arena_drop_chunks(struct flameprof_arena *arena);
 
-/* The function to hand out where there is no stub. */
-static inline flameprof_function *arena_plain(const struct flameprof_arena *arena)
+/* The function to hand out where there is no stub with @payload. */
+static inline flameprof_function *arena_plain(
+	const struct flameprof_arena *arena, uintptr_t payload)
 {
-	return arena->kind == FLAMEPROF_STUB_CALL ? arena->target : NULL;
+	if (arena->kind == FLAMEPROF_CODE_INTERCEPT)
+		return (flameprof_function *)payload;
+	return arena->kind == FLAMEPROF_CODE_CALL_STUB ? arena->target : NULL;
 }
 
 void arena_set_status(struct flameprof_arena *arena, enum flameprof_stub_status status);

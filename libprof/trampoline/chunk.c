@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "libprof/trampoline/arena.h"
 #include "libprof/trampoline/emit.h"
 #include "libprof/trampoline/executable.h"
 
@@ -150,8 +151,7 @@ static void describe(struct chunk *chunk, const struct emit_plan *plan,
 	region_change_end(region);
 }
 
-int chunk_new(struct chunk **out, const struct arch_stub_template *stub, uint32_t slots,
-	enum flameprof_code_kind kind, flameprof_function *target, struct flameprof_arena *arena)
+int chunk_new(struct chunk **out, uint32_t slots, struct flameprof_arena *arena)
 {
 	struct writing writing;
 	const struct emit_plan *plan = &writing.plan;
@@ -159,11 +159,11 @@ int chunk_new(struct chunk **out, const struct arch_stub_template *stub, uint32_
 	size_t code_room;
 	int error, of_file;
 
-	plan_for(stub, slots, &writing.plan);
+	plan_for(&arena->stub, slots, &writing.plan);
 	code_room = round_to_pages(plan->end_at);
 	chunk = take_from_pool(code_room, plan->slots);
 	if (!chunk)
-		chunk = map_chunk(code_room, plan->slots, (const void *)target);
+		chunk = map_chunk(code_room, plan->slots, (const void *)arena->near);
 	if (!chunk)
 		return -ENOMEM;
 	writing.start = (uintptr_t)chunk - code_room;
@@ -173,10 +173,10 @@ int chunk_new(struct chunk **out, const struct arch_stub_template *stub, uint32_
 		give_to_pool(chunk);
 		return error;
 	}
-	chunk->target = target;
+	chunk->target = arena->target;
 	chunk->arena = arena;
 	chunk->used = 0;
-	describe(chunk, plan, kind, of_file);
+	describe(chunk, plan, arena->kind, of_file);
 	*out = chunk;
 	return 0;
 }

@@ -32,14 +32,13 @@ struct chunk {
 /*
  * A chunk with all slots free, not yet in the set of regions.
  *
- * @stub   borrowed for the call
  * @slots  about as many; rounded so that pages are full
+ * @arena  whose stubs they are
  *
  * Returns 0, -ENOMEM, or -EACCES where executable memory is refused.
  * Context: any thread, not a handler; as are all.
  */
-int chunk_new(struct chunk **out, const struct arch_stub_template *stub, uint32_t slots,
-	enum flameprof_code_kind kind, flameprof_function *target, struct flameprof_arena *arena);
+int chunk_new(struct chunk **out, uint32_t slots, struct flameprof_arena *arena);
 
 /* Take the code away and keep the rest for another arena; the region was removed before. */
 void chunk_free(struct chunk *chunk);

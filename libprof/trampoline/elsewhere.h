@@ -25,6 +25,11 @@
 	X(flameprof_backtrace)                                                                     \
 	X(flameprof_publish)                                                                       \
 	X(flameprof_published)                                                                     \
+	X(flameprof_intercept)                                                                     \
+	X(flameprof_intercept_original)                                                            \
+	X(flameprof_intercept_status)                                                              \
+	X(flameprof_intercept_table)                                                               \
+	X(flameprof_intercept_restore)                                                             \
 	X(flameprof_arenas_suspend)                                                                \
 	X(flameprof_arenas_resume)                                                                 \
 	X(flameprof_interrupt_enable)                                                              \

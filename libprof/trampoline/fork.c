@@ -2,7 +2,7 @@
 /*
  * The order of the locks, outermost first: publish.c's, the list of arenas, each arena's, the
  * host's code, the pool of chunks, lasting memory, the set of regions. publish_*() are called with
- * none of them held.
+ * none of them held. Those of intercepts and of their tables are held alone.
  */
 #include "libprof/trampoline/fork.h"
 
@@ -11,6 +11,7 @@
 #include "libprof/trampoline/arena.h"
 #include "libprof/trampoline/chunk.h"
 #include "libprof/trampoline/code.h"
+#include "libprof/trampoline/intercept.h"
 #include "libprof/trampoline/lasting.h"
 #include "libprof/trampoline/region.h"
 
@@ -25,12 +26,16 @@ static void prepare(void)
 	chunk_fork_prepare();
 	lasting_fork_prepare();
 	region_fork_prepare();
+	intercept_fork_prepare();
+	intercept_table_fork_prepare();
 }
 
 static void done(void)
 {
 	struct flameprof_arena *arena;
 
+	intercept_table_fork_done();
+	intercept_fork_done();
 	region_fork_done();
 	lasting_fork_done();
 	chunk_fork_done();

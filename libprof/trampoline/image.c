@@ -10,6 +10,7 @@
 
 #include "libprof/trampoline/arena.h"
 #include "libprof/trampoline/elsewhere.h"
+#include "libprof/trampoline/intercept.h"
 #include "libprof/trampoline/lasting.h"
 
 /* Ended stubs of one arena, in the order of their slots. */
@@ -126,11 +127,11 @@ static struct flameprof_stub_record record_of(
 	struct flameprof_arena *arena, const struct suspended_stub *stub)
 {
 	return (struct flameprof_stub_record){
-		.arena = arena,
+		.arena = arena->kind == FLAMEPROF_CODE_INTERCEPT ? NULL : arena,
 		.name = stub->name,
 		.payload = stub->payload,
 		.stub = stub->stub,
-		.target = arena_plain(arena),
+		.target = arena_plain(arena, stub->payload),
 	};
 }
 
@@ -163,18 +164,27 @@ int flameprof_arenas_suspend(
 		arena_set_status(arena, FLAMEPROF_STUBS_SUSPENDED);
 		arena_drop_chunks(arena);
 	}
+	intercept_forget_all();
 	return 0;
 }
 
 static void make_again(struct flameprof_arena *arena)
 {
 	struct arena_suspended *list = arena->suspended;
+	int is_intercept = arena->kind == FLAMEPROF_CODE_INTERCEPT;
 
+	/* Another CPU may have other registers, another process the counter in another place. */
+	if (is_intercept) {
+		intercept_prepare(&arena->shape);
+		arch_stub_prepare(&arena->shape, &arena->stub);
+	}
 	for (size_t i = 0; list && i < list->count; i++) {
 		struct suspended_stub *stub = &list->stub[i];
 
 		stub->before = stub->stub;
 		stub->stub = flameprof_stub_new(arena, stub->name, stub->payload);
+		if (is_intercept)
+			intercept_remember(stub->stub, arena->shape.stack_words);
 	}
 }
 

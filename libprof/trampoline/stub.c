@@ -12,33 +12,28 @@
 #include "libprof/trampoline/publish.h"
 #include "libprof/trampoline/region.h"
 
-#define NO_NAME "[anonymous]"
-
 static uintptr_t stub_address(const struct chunk *chunk, const struct region_slot *slot)
 {
 	return chunk->region.start + (uintptr_t)(slot - chunk->slot) * chunk->region.stride;
 }
 
-flameprof_function *flameprof_stub_new(
-	struct flameprof_arena *arena, const char *name, uintptr_t payload)
+flameprof_function *arena_new_stub(struct flameprof_arena *arena, const char *name, uintptr_t payload)
 {
 	struct region_slot *slot;
 	struct chunk *chunk;
 	char *text;
 
-	if (elsewhere.flameprof_stub_new)
-		return elsewhere.flameprof_stub_new(arena, name, payload);
 	if (flameprof_arena_status(arena) == FLAMEPROF_STUBS_SUSPENDED)
-		return arena_plain(arena);
+		return NULL;
 	slot = arena_take_slot(arena, &chunk);
 	if (!slot)
-		return arena_plain(arena);
+		return NULL;
 	text = (char *)slot->name;
 	/* What is written from here on may not be seen before the end of the slot's last stub. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	if (lasting_set_text(&text, name && *name ? name : NO_NAME, FLAMEPROF_NAME_BYTES)) {
+	if (lasting_set_text(&text, name && *name ? name : ARENA_NO_NAME, FLAMEPROF_NAME_BYTES)) {
 		arena_give_slot(arena, chunk, slot);
-		return arena_plain(arena);
+		return NULL;
 	}
 	__atomic_store_n(&slot->name, text, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->payload, payload, __ATOMIC_RELAXED);
@@ -46,6 +41,17 @@ flameprof_function *flameprof_stub_new(
 	__atomic_store_n(&slot->space, region_space_new(chunk->region.stride), __ATOMIC_RELEASE);
 	publish_add_slot(&chunk->region, (uint32_t)(slot - chunk->slot));
 	return (flameprof_function *)stub_address(chunk, slot);
+}
+
+flameprof_function *flameprof_stub_new(
+	struct flameprof_arena *arena, const char *name, uintptr_t payload)
+{
+	flameprof_function *stub;
+
+	if (elsewhere.flameprof_stub_new)
+		return elsewhere.flameprof_stub_new(arena, name, payload);
+	stub = arena_new_stub(arena, name, payload);
+	return stub ? stub : arena_plain(arena, payload);
 }
 
 /* The slot of the stub at @address, if it is one of @arena's. */

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tables of functions, changed where they are or copied. Nothing is kept of a table that can be
+ * written: what is a stub in it says so itself. A copy is one block of its own, which never moves
+ * while anybody has it; the same table, given again, is not copied twice.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "libprof/sampler/maps.h"
+#include "libprof/trampoline/elsewhere.h"
+#include "libprof/trampoline/fork.h"
+#include "libprof/trampoline/intercept.h"
+
+struct copy {
+	struct copy *next;
+	flameprof_function **source; /* the host's own */
+	size_t n;
+	size_t users; /* how often it was handed out */
+	flameprof_function *entry[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* copies, all of them */
+static struct copy *copies;
+
+/*
+ * Asked of /proc/self/maps, because every other way of finding out writes, or is answered "yes" to
+ * everything by an emulator (madvise(2)). Where there is no /proc the table counts as one that can't
+ * be written, and is copied: that is always right.
+ */
+static int is_writable(flameprof_function **table, size_t n)
+{
+	uintptr_t at = (uintptr_t)table, end = (uintptr_t)(table + n);
+	struct maps maps;
+	struct mapping mapping;
+
+	if (maps_open(&maps))
+		return 0;
+	/* In order of address: what begins behind @at leaves a hole. */
+	while (at < end && maps_next(&maps, &mapping) && mapping.start <= at) {
+		if (mapping.end <= at)
+			continue;
+		if (!mapping.writable)
+			break;
+		at = mapping.end;
+	}
+	maps_close(&maps);
+	return at >= end;
+}
+
+/* Calls through the table may be running. */
+static void store(flameprof_function **entry, flameprof_function *function)
+{
+	if (*entry != function)
+		__atomic_store_n(entry, function, __ATOMIC_RELEASE);
+}
+
+/*
+ * What the entries of @table shall be, into @stubs. Returns how many change; -EACCES, -EBUSY,
+ * -EINVAL, -ENOMEM.
+ */
+static int make_stubs(flameprof_function *const *table, size_t n, const char *const *names,
+	const struct flameprof_signature *signatures, flameprof_function **stubs)
+{
+	int changed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int error = 0;
+
+		stubs[i] = table[i];
+		if (table[i] && names[i])
+			error = intercept_make(&stubs[i], table[i], names[i],
+				signatures ? &signatures[i] : NULL);
+		if (error)
+			return error;
+		changed += stubs[i] != table[i];
+	}
+	return changed;
+}
+
+/* Context: lock held. */
+static struct copy *find_copy(flameprof_function *const *source, flameprof_function *const *entries)
+{
+	struct copy *copy = copies;
+
+	while (copy && copy->source != source && copy->entry != entries)
+		copy = copy->next;
+	return copy;
+}
+
+/* The copy of @source, one more time in use; NULL: no memory. Context: lock held. */
+static struct copy *take_copy(flameprof_function **source, size_t n)
+{
+	struct copy *copy = find_copy(source, NULL);
+
+	if (copy && copy->n != n)
+		copy = NULL;
+	if (!copy) {
+		copy = malloc(sizeof(*copy) + n * sizeof(copy->entry[0]));
+		if (!copy)
+			return NULL;
+		*copy = (struct copy){.next = copies, .source = source, .n = n};
+		for (size_t i = 0; i < n; i++)
+			copy->entry[i] = source[i];
+		copies = copy;
+	}
+	copy->users++;
+	return copy;
+}
+
+/* Put @stubs into the copy of *@table, which becomes it. Returns 0 or -ENOMEM. */
+static int put_into_copy(flameprof_function ***table, size_t n, flameprof_function **stubs)
+{
+	struct copy *copy;
+
+	trampoline_fork_register();
+	pthread_mutex_lock(&lock);
+	copy = take_copy(*table, n);
+	for (size_t i = 0; copy && i < n; i++) {
+		flameprof_function *original = copy->entry[i];
+
+		/* A stub of the same function stays, whatever its name. */
+		if (!intercept_find(copy->entry[i], &original) || original != (*table)[i])
+			store(&copy->entry[i], stubs[i]);
+	}
+	pthread_mutex_unlock(&lock);
+	if (copy)
+		*table = copy->entry;
+	return copy ? 0 : -ENOMEM;
+}
+
+int flameprof_intercept_table(flameprof_function ***table, size_t n, const char *const *names,
+	const struct flameprof_signature *signatures)
+{
+	flameprof_function **stubs;
+	int changed, error = 0;
+
+	if (elsewhere.flameprof_intercept_table)
+		return elsewhere.flameprof_intercept_table(table, n, names, signatures);
+	if (!n)
+		return 0;
+	if (!table || !*table || !names || n > INT_MAX)
+		return -EINVAL;
+	stubs = calloc(n, sizeof(*stubs));
+	if (!stubs)
+		return -ENOMEM;
+	changed = make_stubs(*table, n, names, signatures, stubs);
+	if (changed > 0 && is_writable(*table, n)) {
+		for (size_t i = 0; i < n; i++)
+			store(&(*table)[i], stubs[i]);
+	} else if (changed > 0) {
+		error = put_into_copy(table, n, stubs);
+	}
+	free(stubs);
+	return error ? error : changed;
+}
+
+/* *@table is the host's own again, if it was a copy. Returns 1 then, 0, or -EINVAL. */
+static int give_copy_back(flameprof_function ***table, size_t n)
+{
+	struct copy *copy;
+	int answer = 0;
+
+	pthread_mutex_lock(&lock);
+	copy = find_copy(NULL, *table);
+	if (copy && copy->n != n) {
+		answer = -EINVAL;
+	} else if (copy) {
+		*table = copy->source;
+		answer = 1;
+	}
+	if (answer == 1 && !--copy->users) {
+		struct copy **at = &copies;
+
+		while (*at != copy)
+			at = &(*at)->next;
+		*at = copy->next;
+		free(copy);
+	}
+	pthread_mutex_unlock(&lock);
+	return answer;
+}
+
+static int count_stubs(flameprof_function *const *table, size_t n)
+{
+	flameprof_function *original;
+	int count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += intercept_find(table[i], &original);
+	return count;
+}
+
+int flameprof_intercept_restore(flameprof_function ***table, size_t n)
+{
+	flameprof_function *original;
+	int count, answer;
+
+	if (elsewhere.flameprof_intercept_restore)
+		return elsewhere.flameprof_intercept_restore(table, n);
+	if (!n)
+		return 0;
+	if (!table || !*table || n > INT_MAX)
+		return -EINVAL;
+	trampoline_fork_register();
+	count = count_stubs(*table, n);
+	answer = give_copy_back(table, n);
+	if (answer)
+		return answer < 0 ? answer : count;
+	if (count && !is_writable(*table, n))
+		return -EACCES;
+	for (size_t i = 0; i < n; i++)
+		if (intercept_find((*table)[i], &original))
+			store(&(*table)[i], original);
+	return count;
+}
+
+void intercept_table_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void intercept_table_fork_done(void)
+{
+	pthread_mutex_unlock(&lock);
+}

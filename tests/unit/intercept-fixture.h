@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For tests of intercept stubs: the host's interrupt function, which counts and does what a test
+ * wants, and ticks made by hand, where and when a test wants them.
+ */
+#ifndef TESTS_UNIT_INTERCEPT_FIXTURE_H
+#define TESTS_UNIT_INTERCEPT_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "libprof/flameprof_vm.h"
+
+static unsigned checks;		  /* calls of the host's function */
+static uint32_t checked_ticks;	  /* what they were told, together */
+static void (*in_check)(void);	  /* what it does; NULL: nothing */
+
+static void on_interrupt(void *context, uint32_t ticks)
+{
+	assert_ptr_equal(context, &checks);
+	checks++;
+	checked_ticks += ticks;
+	if (in_check)
+		in_check();
+}
+
+/* As the timer does it; nobody is registered, so that it rests. */
+static inline void raise_ticks(uint32_t ticks)
+{
+	flameprof_interrupt_ticks += ticks;
+}
+
+static inline void fixture_begin(void (*function)(void))
+{
+	static int enabled;
+
+	if (!enabled++)
+		assert_int_equal(flameprof_interrupt_enable(10000000000, on_interrupt, &checks), 0);
+	in_check = function;
+	checks = checked_ticks = 0;
+	flameprof_interrupt_ticks = 0;
+}
+
+/* The stub of @original; the test is skipped where there is none to be had. */
+static inline flameprof_function *fixture_stub(
+	flameprof_function *original, const char *name, unsigned stack_words)
+{
+	struct flameprof_signature signature = {.stack_words = stack_words};
+	flameprof_function *stub = flameprof_intercept(original, name, &signature);
+
+	if (flameprof_intercept_status() == FLAMEPROF_STUBS_DENIED)
+		skip();
+	assert_int_equal(flameprof_intercept_status(), FLAMEPROF_STUBS_WORK);
+	assert_ptr_not_equal(stub, original);
+	return stub;
+}
+
+#endif
