@@ -43,7 +43,7 @@ build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(sub
 test_packages  := libcmocka-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
 	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go musl-tools gdb \
-	gdb linux-perf libc++abi1-14
+	gdb linux-perf libc++abi1-14 liblua5.4-dev lua5.4
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	libcmocka-dev
 
@@ -109,6 +109,10 @@ PYTHON_LIBRARY := $(if $(wildcard $(PYTHON_HEADERS)/internal/pycore_frame.h),$(B
 ARCHIVE        := $(BUILD)/libflameprof.a
 PKGCONFIG_FILE := $(BUILD)/flameprof.pc
 public_headers := $(wildcard libprof/flameprof*.h)
+# A host for Debian's Lua where that is: its archive, so that the linker can divert calls inside of it.
+lua_archive := $(filter /%,$(shell $(CC) $(sysroot_flags) -print-file-name=liblua5.4.a 2>/dev/null))
+lua_headers := $(wildcard $(SYSROOT)/usr/include/lua5.4)
+FLAMELUA    := $(if $(and $(lua_archive),$(lua_headers)),$(BUILD)/flamelua)
 example_names  := $(filter-out demo%,$(notdir $(basename $(wildcard share/examples/*.c))))
 examples       := $(addprefix $(BUILD)/examples/,$(example_names))
 
@@ -118,7 +122,7 @@ examples       := $(addprefix $(BUILD)/examples/,$(example_names))
 .DEFAULT_GOAL := all
 
 .PHONY: all
-all: $(PROGRAM) $(LIBRARY) $(PYTHON_LIBRARY) $(ARCHIVE) $(PKGCONFIG_FILE) ## build flamerun and libflameprof
+all: $(PROGRAM) $(LIBRARY) $(PYTHON_LIBRARY) $(ARCHIVE) $(PKGCONFIG_FILE) $(FLAMELUA) ## build flamerun and libflameprof
 
 # Looked for once per build folder, before anything is compiled.
 $(BUILD)/dependencies:
@@ -237,7 +241,7 @@ $(BUILD)/demo: $(wildcard share/examples/demo*.c)
 		$(filter %.c,$^) -lm -lpthread
 
 .PHONY: examples
-examples: $(examples) ## build the programs of share/examples that use the library
+examples: $(examples) $(FLAMELUA) ## build the programs of share/examples that use the library
 $(BUILD)/libflameprof.so: $(LIBRARY)
 	$(Q)ln -sf $(<F) $@
 $(BUILD)/examples/%: share/examples/%.c $(BUILD)/libflameprof.so $(public_headers)
@@ -245,6 +249,14 @@ $(BUILD)/examples/%: share/examples/%.c $(BUILD)/libflameprof.so $(public_header
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) -std=gnu11 -O2 -fomit-frame-pointer $(WARNINGS) -Ilibprof -o $@ $< \
 		-L$(BUILD) -lflameprof -Wl,-rpath,'$$ORIGIN/..' -lpthread
+
+# -E: modules in C find Lua in the program, as they do in lua5.4.
+$(BUILD)/flamelua: $(wildcard share/examples/lua/*) $(ARCHIVE) $(lua_archive) $(public_headers)
+	@$(if $(V),,echo "  LD      $@")
+	$(Q)$(CC) $(sysroot_flags) -std=gnu11 -g -O2 -fomit-frame-pointer $(WARNINGS) -D_GNU_SOURCE -I. -Ilibprof \
+		-isystem $(lua_headers) $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) $(ARCHIVE) \
+		@share/examples/lua/wrapped.flags -Wl,-E -Wl,--whole-archive $(lua_archive) -Wl,--no-whole-archive \
+		-Wl,--eh-frame-hdr $(LDFLAGS) -lm -ldl -lpthread
 
 .PHONY: sysroot
 sysroot: build/sysroot-$(ARCH)/complete ## unpack another CPU's libraries: make sysroot ARCH=aarch64

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What of Lua's inside flamelua looks at: the layouts of Lua 5.4.4 to 5.4.8, as far as they are read,
+ * and the internal functions the linker diverts to us (the list is in wrapped.flags). Debian's headers
+ * have neither. internals_check() compares the layouts with what the public API says.
+ */
+#ifndef FLAMELUA_INTERNALS_H
+#define FLAMELUA_INTERNALS_H
+
+#include <lua.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if LUA_VERSION_RELEASE_NUM < 50404 || LUA_VERSION_RELEASE_NUM > 50408
+#error flamelua knows the inside of Lua 5.4.4 to 5.4.8
+#endif
+
+/* A value on Lua's stack. Closures carry a pointer, plain C functions their address. */
+struct lua_value {
+	union {
+		void *pointer;
+		lua_CFunction function;
+	} of;
+	unsigned char tag;
+};
+
+enum lua_value_tag {
+	LUA_TAG_LUA_CLOSURE = LUA_TFUNCTION | 0x40, /* 0x40: collectable */
+	LUA_TAG_C_FUNCTION = LUA_TFUNCTION | 0x10,
+	LUA_TAG_C_CLOSURE = LUA_TFUNCTION | 0x20 | 0x40,
+};
+
+/* Lua's CallInfo: one active call. They are linked, and used again for later calls. */
+struct lua_call {
+	struct lua_value *function, *top;
+	struct lua_call *previous, *next;
+	union {
+		struct {
+			const uint32_t *pc; /* the next instruction, where it is saved */
+			volatile int trap;  /* not 0: call luaG_traceexec() before the next step */
+			int extra_arguments;
+		} lua;
+		/* The same bytes mean this in calls of C functions. */
+		struct {
+			lua_KFunction continuation;
+			ptrdiff_t old_error_function;
+			lua_KContext context;
+		} c;
+	} u;
+	int u2;
+	short results;
+	unsigned short status;
+};
+
+/* Bits of lua_call.status. */
+enum {
+	LUA_CALL_C = 1 << 1,	 /* of a C function */
+	LUA_CALL_FRESH = 1 << 2, /* luaV_execute() returns when this call does */
+};
+
+/* Lua's Proto: a function's code, shared by its closures. */
+struct lua_proto {
+	void *gc_next;
+	unsigned char gc_tag, gc_marked;
+	unsigned char parameters, is_vararg, registers;
+	int upvalues_size, constants_size, code_size, lineinfo_size, protos_size, locals_size,
+		abslineinfo_size;
+	int first_line, last_line;
+	struct lua_value *constants;
+	const uint32_t *code;
+};
+
+struct lua_closure {
+	void *gc_next;
+	unsigned char gc_tag, gc_marked, upvalues;
+	void *gc_list;
+	union {
+		struct lua_proto *proto;
+		lua_CFunction function;
+	} of;
+};
+
+struct lua_State {
+	void *gc_next;
+	unsigned char gc_tag, gc_marked, status, allowhook;
+	unsigned short calls;
+	struct lua_value *top;
+	void *global;
+	struct lua_call *call; /* the innermost */
+};
+
+static inline struct lua_proto *proto_of(const struct lua_call *call)
+{
+	return ((const struct lua_closure *)call->function->of.pointer)->of.proto;
+}
+
+/* Whether @call has run an instruction: its code has begun, and it is being resumed. */
+static inline int has_begun(const struct lua_call *call)
+{
+	return call->u.lua.pc != proto_of(call)->code;
+}
+
+/*
+ * Are the layouts above those of the Lua that was linked?
+ * Returns 1, or 0. Context: no Lua code is running; leaves the state as it was.
+ */
+int internals_check(lua_State *L);
+
+/* ---- diverted by the linker: __wrap_ is ours, __real_ is Lua's --------------------------------- */
+
+/* Prepares a call of what is at @function; of C functions, also does it. NULL: it is done. */
+struct lua_call *__real_luaD_precall(lua_State *L, struct lua_value *function, int results);
+struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, int results);
+
+/*
+ * The same in place of @call: -1 when it is now a call of another Lua function, else as many results
+ * as the C function that was called had.
+ */
+int __real_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_value *function,
+	int arguments, int delta);
+int __wrap_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_value *function,
+	int arguments, int delta);
+
+/* Ends a call: moves its results to where the caller wants them. */
+void __real_luaD_poscall(lua_State *L, struct lua_call *call, int results);
+void __wrap_luaD_poscall(lua_State *L, struct lua_call *call, int results);
+
+/* Runs a prepared call until the first one that is FRESH returns. */
+void __real_luaV_execute(lua_State *L, struct lua_call *call);
+void __wrap_luaV_execute(lua_State *L, struct lua_call *call);
+
+/* A function's code is no longer used by anybody. */
+void __real_luaF_freeproto(lua_State *L, struct lua_proto *proto);
+void __wrap_luaF_freeproto(lua_State *L, struct lua_proto *proto);
+
+void __real_lua_close(lua_State *L);
+void __wrap_lua_close(lua_State *L);
+
+#endif

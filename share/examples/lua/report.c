@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The report of an error that nobody caught. The native stack is taken in the message handler, where
+ * it still exists, and kept as text, since by the time of printing its functions may be gone.
+ */
+#include "share/examples/lua/report.h"
+
+#include <dlfcn.h>
+#include <flameprof_stub.h>
+#include <inttypes.h>
+#include <lauxlib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A recursion that ran away has thousands: its ends tell. */
+#define INNERMOST_FRAMES 40
+#define OUTERMOST_FRAMES 20
+#define MOST_FRAMES	 4096
+
+static const char *program_name = "flamelua";
+static char *native_stack;
+
+void report_name(const char *program)
+{
+	if (program && program[0])
+		program_name = program;
+}
+
+static void print_frame(FILE *out, const struct flameprof_backtrace_frame *frame)
+{
+	Dl_info info;
+
+	if (frame->is_code)
+		fprintf(out, "\n\t%s", frame->code.name);
+	else if (!dladdr((void *)frame->pc, &info) || !info.dli_fname)
+		fprintf(out, "\n\t[0x%" PRIxPTR "]", frame->pc);
+	else if (info.dli_sname)
+		fprintf(out, "\n\t%s", info.dli_sname);
+	else
+		fprintf(out, "\n\t[%s+0x%" PRIxPTR "]", info.dli_fname,
+			frame->pc - (uintptr_t)info.dli_fbase);
+}
+
+static void remember_native_stack(void)
+{
+	static struct flameprof_backtrace_frame frames[MOST_FRAMES];
+	unsigned n = flameprof_backtrace(NULL, frames, MOST_FRAMES);
+	size_t bytes;
+	FILE *out;
+
+	free(native_stack);
+	native_stack = NULL;
+	out = open_memstream(&native_stack, &bytes);
+	if (!out)
+		return;
+	fprintf(out, "native stack:");
+	for (unsigned i = 0; i < n; i++) {
+		if (i == INNERMOST_FRAMES && n > INNERMOST_FRAMES + OUTERMOST_FRAMES) {
+			fprintf(out, "\n\t...\t(skipping %u frames)",
+				n - INNERMOST_FRAMES - OUTERMOST_FRAMES);
+			i = n - OUTERMOST_FRAMES;
+		}
+		print_frame(out, &frames[i]);
+	}
+	fclose(out);
+}
+
+int report_handler(lua_State *L)
+{
+	const char *message = lua_tostring(L, 1);
+
+	remember_native_stack();
+	if (!message) {
+		if (luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING)
+			return 1;
+		message = lua_pushfstring(
+			L, "(error object is a %s value)", luaL_typename(L, 1));
+	}
+	luaL_traceback(L, L, message, 1);
+	return 1;
+}
+
+int report(lua_State *L, int status)
+{
+	const char *message;
+
+	if (status == LUA_OK)
+		return 1;
+	message = lua_tostring(L, -1);
+	fprintf(stderr, "%s: %s\n", program_name, message ? message : "(no message)");
+	if (native_stack)
+		fprintf(stderr, "%s\n", native_stack);
+	free(native_stack);
+	native_stack = NULL;
+	fflush(stderr);
+	lua_pop(L, 1);
+	return 0;
+}
+
+void report_usage(const char *word)
+{
+	if (word && (word[1] == 'e' || word[1] == 'l'))
+		fprintf(stderr, "%s: '%s' needs argument\n", program_name, word);
+	else
+		fprintf(stderr, "%s: unrecognized option '%s'\n", program_name, word ? word : "");
+	fprintf(stderr,
+		"usage: %s [flamelua option...] [-e STAT] [-l MODULE] [-v] [-E] [-W] [--] "
+		"[script [argument...]]\n",
+		program_name);
+}
