@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "share/examples/lua/builtins.h"
 #include "share/examples/lua/calls.h"
 #include "share/examples/lua/internals.h"
 #include "share/examples/lua/options.h"
@@ -31,6 +32,8 @@ static void become_visible(lua_State *L)
 	error = options.no_stubs ? 0 : calls_init();
 	if (error)
 		fprintf(stderr, "flamelua: no stubs: %s\n", strerror(-error));
+	if (!options.no_intercepts)
+		builtins_intercept(L);
 }
 
 /* In protected mode: errors of opening libraries, too, are reported. */
