@@ -46,7 +46,11 @@ enum flameprof_clock {
 	 * ends early, whatever SA_RESTART says (poll, nanosleep, ...: signal(7)), end with EINTR.
 	 */
 	FLAMEPROF_CLOCK_ELAPSED = 1,
-	FLAMEPROF_CLOCK_VM = 2, /* none: only what flameprof_record_vm_stack() brings */
+	/*
+	 * None: no timers and no signals, only what flameprof_record_vm_stack() brings. A period is
+	 * one of flameprof_interrupt_enable(); `rate` counts only when that comes later.
+	 */
+	FLAMEPROF_CLOCK_VM = 2,
 };
 
 /* All zero is a good choice: each 0 stands for the default. */
@@ -186,7 +190,8 @@ struct flameprof_diagnostics {
 	uint64_t threads;	   /* sampled now */
 	uint64_t late_threads;	   /* that could not be sampled */
 	uint64_t dropped_marks;
-	uint64_t reserved[8];
+	uint64_t vm_samples, vm_weight; /* of those recorded, what flameprof_record_vm_stack() brought */
+	uint64_t reserved[6];
 };
 
 /*

@@ -29,6 +29,7 @@ struct flameprof_profile_info {
 	uint64_t period_ns;	   /* one unit of weight */
 	enum flameprof_clock clock;
 	uint64_t weight;  /* of all samples */
+	uint64_t vm_weight; /* of it, what flameprof_record_vm_stack() brought: elapsed time */
 	uint64_t samples; /* records; each has a time and a stack */
 	uint32_t threads, stacks, modules, marks;
 };
@@ -64,6 +65,7 @@ struct flameprof_stack {
 	uint64_t samples;
 	enum flameprof_end end;
 	int is_credit; /* due and never delivered: the thread's last stack, or none */
+	int is_vm;     /* from flameprof_record_vm_stack(): elapsed time, whatever the clock is */
 };
 
 FLAMEPROF_API int flameprof_profile_stack(
@@ -77,6 +79,8 @@ struct flameprof_frame {
 	uintptr_t address;
 	uint32_t module;   /* index, FLAMEPROF_NONE outside all files */
 	const char *name;  /* recorded by the code's owner (flameprof_stub.h), else NULL */
+	const char *file;  /* of a function of a virtual machine (flameprof_vm.h), else NULL */
+	uint32_t line;	   /* the same; 0: none */
 };
 
 /*

@@ -139,12 +139,21 @@ FLAMEPROF_API int flameprof_intercept_table(flameprof_function ***table, size_t 
  */
 FLAMEPROF_API int flameprof_intercept_restore(flameprof_function ***table, size_t n);
 
-/* ---- stacks of the machine ------------------------------------------------------------------- */
+/* ---- stacks of the machine -------------------------------------------------------------------
+ *
+ * Shown as "name (file:line)". In a profile they are elapsed time, told in its periods, whatever
+ * its clock is (struct flameprof_stack, is_vm); what is left of a period goes to the thread's next
+ * stack. With FLAMEPROF_CLOCK_VM, started after flameprof_interrupt_enable(), a tick is a period.
+ */
 
-/* A function of the host's language. Functions with the same three values are one. */
+/*
+ * A function of the host's language. Functions with the same three values are one. They are kept as
+ * long as the process lives: a million of them, and 128 MiB of names and files, then "[more
+ * functions]" stands for the others.
+ */
 struct flameprof_vm_frame {
-	const char *name; /* NULL or "": "[anonymous]" */
-	const char *file; /* NULL: none, as of a builtin */
+	const char *name; /* any bytes, cut at FLAMEPROF_NAME_BYTES; NULL or "": "[anonymous]" */
+	const char *file; /* likewise; NULL or "": none, as of a builtin */
 	uint32_t line;	  /* where it is defined, or of the call; 0: none */
 };
 
@@ -163,12 +172,16 @@ FLAMEPROF_API void flameprof_vm_stacks(enum flameprof_vm_place place);
  * Record a stack of the machine's, to this process's profiler or to flamerun. It is elapsed time:
  * @ticks periods of flameprof_interrupt_enable().
  *
- * @frames  innermost first, a builtin that was running as the first; copied. More than 4096: the
- *	    outermost are left out, and counted as a stack that was too deep
+ * @frames  innermost first, a builtin that was running as the first; copied. Of more than the
+ *	    profile's depth (4096, "[vm]" included) the outermost are left out, and counted as a
+ *	    stack that was too deep
+ * @n	    0: the time stands on "[vm]" alone
  * @ticks   as the host's function gets them; 0 records nothing
  *
- * Returns 0; -ESRCH when nobody samples this process, or it is paused; -EINVAL before
- * flameprof_interrupt_enable(); -ENOSPC when the sample had to be dropped: counted; -ENOMEM.
+ * Returns 0, also while less than a period has come together; -ESRCH when nobody samples this
+ * process, or it is paused: counted; -EINVAL before flameprof_interrupt_enable(); -ENOSPC when the
+ * sample had to be dropped, because the thread's ring is full or there is none for it: counted;
+ * -ENOMEM, likewise.
  */
 FLAMEPROF_API int flameprof_record_vm_stack(
 	const struct flameprof_vm_frame *frames, unsigned n, uint32_t ticks);

@@ -34,6 +34,12 @@ enum {
 };
 enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
-enum { FUNCTION_ID = 1, FUNCTION_NAME = 2 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
+
+/* Mappings of what lies in no file: announced code, functions of virtual machines. */
+#define PPROF_GENERATED_FILE "[generated code]"
+#define PPROF_MACHINE_FILE   "[vm]"
+/* The sample type of stacks that virtual machines told. */
+#define PPROF_MACHINE_TIME "vm"
 
 #endif

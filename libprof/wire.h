@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 2
+#define WIRE_VERSION 3
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<pipe descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
@@ -76,6 +76,9 @@ enum wire_kind {
 	WIRE_KIND_CPU = 0,    /* on the CPU when the timer expired */
 	WIRE_KIND_CREDIT = 1, /* due but never delivered; on the last stack, or no stack at all */
 	WIRE_KIND_OFF = 2,    /* off the CPU */
+	/* Elapsed time, with the stack a virtual machine told, outermost a WIRE_FUNCTION_ROOT or
+	 * native frames. No part of what CPU clocks count. */
+	WIRE_KIND_VM = 3,
 	WIRE_KIND_COUNT
 };
 
@@ -163,6 +166,8 @@ struct wire_slot {
 	uint64_t late_threads; /* threads of this image without ring or timer */
 	uint64_t control_dropped; /* records that found the control ring full */
 	uint64_t handler_ns; /* time spent in the handler, extrapolated from every 16th call */
+	uint64_t vm_dropped; /* as dropped and paused, of WIRE_KIND_VM */
+	uint64_t vm_paused;
 	uint64_t control_head; /* atomic: reserved up to here */
 	uint64_t control_tail; /* flamerun writes */
 	char exe[WIRE_EXE_BYTES]; /* AT_EXECFN, NUL-terminated, cut at the front when longer */
@@ -220,6 +225,7 @@ enum wire_control_type {
 	WIRE_CONTROL_MODULE = 2,
 	WIRE_CONTROL_CODE = 3,
 	WIRE_CONTROL_MARK = 4,
+	WIRE_CONTROL_FUNCTION = 5,
 };
 
 /*
@@ -261,6 +267,18 @@ struct wire_code {
 	uint32_t name_bytes; /* name follows, NUL included */
 	char name[];
 };
+
+/* A function of a virtual machine's language: no code, but one place in the code space. */
+struct wire_function {
+	struct wire_control control;
+	uint64_t space; /* WIRE_MODULE_CODE address */
+	uint32_t line;	/* 0: none */
+	uint32_t flags; /* WIRE_FUNCTION_* */
+	uint32_t name_bytes;
+	uint32_t file_bytes; /* name, then file follow, each with its NUL; "": no file */
+	char name[];
+};
+#define WIRE_FUNCTION_ROOT 1u /* stands above a machine's stacks and is none of its functions */
 
 /* Something the program wants to be remembered. */
 struct wire_mark {

@@ -23,6 +23,7 @@ struct wire_control_record {
 		struct wire_control control;
 		struct wire_module module;
 		struct wire_code code;
+		struct wire_function function;
 		struct wire_mark mark;
 		char raw[WIRE_CONTROL_RECORD_MAX];
 	};
@@ -45,6 +46,16 @@ static inline int wire_control_text_fits(
 	return 1;
 }
 
+/* Two texts, one behind the other. */
+static inline int wire_control_function_is_whole(struct wire_control_record *record)
+{
+	const size_t fixed = offsetof(struct wire_function, name);
+	uint32_t name_bytes = record->function.name_bytes;
+
+	return wire_control_text_fits(record, fixed, name_bytes) &&
+	       wire_control_text_fits(record, fixed + name_bytes, record->function.file_bytes);
+}
+
 /* Does the record hold what its type says? Its text is terminated then. */
 static inline int wire_control_is_whole(struct wire_control_record *record)
 {
@@ -56,6 +67,8 @@ static inline int wire_control_is_whole(struct wire_control_record *record)
 	case WIRE_CONTROL_CODE:
 		return wire_control_text_fits(
 			record, offsetof(struct wire_code, name), record->code.name_bytes);
+	case WIRE_CONTROL_FUNCTION:
+		return wire_control_function_is_whole(record);
 	case WIRE_CONTROL_MARK:
 		return wire_control_text_fits(
 			record, offsetof(struct wire_mark, name), record->mark.name_bytes);

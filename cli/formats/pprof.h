@@ -81,8 +81,9 @@ int pprof_read(struct calltree *tree, const void *bytes, size_t count, const cha
 	const char *type, struct pprof_facts *facts, struct diag_message *message);
 
 /*
- * Write @tree (finished): a function for each frame, no lines, a label "thread" where it is known.
- * With options->period_ns there are two sample types, samples/count and cpu/nanoseconds.
+ * Write @tree (finished): a function for each frame, a label "thread" where it is known; file and
+ * line of functions of virtual machines. With options->period_ns there are two sample types,
+ * samples/count and cpu/nanoseconds, and a third, vm/nanoseconds, for what such machines told.
  * Returns 0, or -errno of @out, or -ENOMEM.
  */
 int pprof_write(const struct calltree *tree, const struct picture_options *options, FILE *out);

@@ -8,9 +8,15 @@
 
 #include "cli/formats/pprof.h"
 #include "cli/formats/pprof_tables.h"
+#include "cli/profile/machine_name.h"
 #include "cli/symbols/demangle.h"
+#include "libprof/pprof_fields.h"
 
-enum { LOCATION_LINE = 4, LINE_FUNCTION = 1 };
+/* One of the lines of a location. */
+struct line {
+	struct pprof_function *function; /* NULL: the profile names none */
+	uint64_t number;
+};
 
 /* Fewer digits than any build-id of a linker are something else: Go has texts of its own there. */
 #define BUILD_ID_MIN 8
@@ -34,8 +40,16 @@ static int is_generated(const struct pprof_tables *tables, const struct pprof_ma
 	char file[32];
 
 	return mapping ? !strcmp(pprof_text(tables, mapping->file, file, sizeof(file)),
-				 "[generated code]")
+				 PPROF_GENERATED_FILE)
 		       : tables->mapping_count != 0;
+}
+
+static int is_machine(const struct pprof_tables *tables, const struct pprof_mapping *mapping)
+{
+	char file[32];
+
+	return mapping && !strcmp(pprof_text(tables, mapping->file, file, sizeof(file)),
+				  PPROF_MACHINE_FILE);
 }
 
 /* "[module+0x12]" is unnamed code, any other "[...]" something that is no function. */
@@ -67,6 +81,24 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 	return frame;
 }
 
+/* A function of a virtual machine's language, as a run of flamerun's would show it. */
+static uint32_t frame_of_machine(
+	const struct pprof_tables *tables, struct calltree *tree, const struct line *line)
+{
+	char name[PPROF_NAME_BYTES], file[PPROF_NAME_BYTES];
+	uint32_t number = line->number > UINT32_MAX ? 0 : (uint32_t)line->number;
+	char *whole;
+	uint32_t frame;
+
+	pprof_text(tables, line->function->name, name, sizeof(name));
+	pprof_text(tables, line->function->file, file, sizeof(file));
+	whole = machine_name_make(name, file, number);
+	frame = calltree_frame(tree, whole ? whole : name, MACHINE_MODULE,
+		strcmp(name, MACHINE_MODULE) ? CALLTREE_JIT : CALLTREE_SYNTHETIC);
+	free(whole);
+	return frame;
+}
+
 static int is_named(const struct pprof_tables *tables, const struct pprof_function *function)
 {
 	char text[2];
@@ -76,12 +108,15 @@ static int is_named(const struct pprof_tables *tables, const struct pprof_functi
 }
 
 static uint32_t frame_of_function(const struct pprof_tables *tables, struct calltree *tree,
-	struct pprof_function *function, const struct pprof_mapping *mapping, int is_inlined)
+	const struct line *line, const struct pprof_mapping *mapping, int is_inlined)
 {
+	struct pprof_function *function = line->function;
 	enum calltree_frame_kind kind = is_inlined		       ? CALLTREE_INLINE
 					: is_generated(tables, mapping) ? CALLTREE_JIT
 									: CALLTREE_NATIVE;
 
+	if (is_machine(tables, mapping))
+		return frame_of_machine(tables, tree, line);
 	/* No file: no module. */
 	if (kind == CALLTREE_JIT)
 		mapping = NULL;
@@ -111,33 +146,35 @@ static int add_frame(struct pprof_tables *tables, uint32_t frame)
 
 /* The functions of @location's lines, innermost first. Returns how many, or -EBADMSG. */
 static int read_lines(const struct pprof_tables *tables, const struct pprof_location *location,
-	struct pprof_function *functions[PPROF_LINES_MAX])
+	struct line lines[PPROF_LINES_MAX])
 {
-	struct protobuf in = location->message, line;
+	struct protobuf in = location->message, message;
 	struct protobuf_field field;
 	int count = 0;
 
 	/* The location itself was read before: it has no damage. */
 	while (protobuf_next(&in, &field) > 0) {
-		struct pprof_function *function = NULL;
+		struct line line = {NULL, 0};
 		int more;
 
 		if (field.number != LOCATION_LINE || field.type != PROTOBUF_BYTES)
 			continue;
-		line = field.bytes;
-		while ((more = protobuf_next(&line, &field)) > 0) {
+		message = field.bytes;
+		while ((more = protobuf_next(&message, &field)) > 0) {
+			if (field.number == LINE_LINE)
+				line.number = field.value;
 			if (field.number != LINE_FUNCTION || !field.value)
 				continue;
-			function = pprof_function(tables, field.value);
-			if (!function)
-				return pprof_damaged(tables, line.at,
+			line.function = pprof_function(tables, field.value);
+			if (!line.function)
+				return pprof_damaged(tables, message.at,
 					"a line of a function that is not there");
 		}
 		if (more)
-			return pprof_damaged(tables, line.at, "a damaged line");
+			return pprof_damaged(tables, message.at, "a damaged line");
 		if (count == PPROF_LINES_MAX)
-			return pprof_damaged(tables, line.at, "a location with too many lines");
-		functions[count++] = function;
+			return pprof_damaged(tables, message.at, "a location with too many lines");
+		lines[count++] = line;
 	}
 	return count;
 }
@@ -220,9 +257,9 @@ int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
 	struct calltree *tree)
 {
 	struct pprof_mapping *mapping = NULL;
-	struct pprof_function *functions[PPROF_LINES_MAX];
+	struct line lines[PPROF_LINES_MAX];
 	uint32_t first = tables->frame_count;
-	int lines, named = 0, error = 0;
+	int count, named = 0, error = 0;
 
 	if (location->mapping) {
 		mapping = pprof_mapping(tables, location->mapping);
@@ -230,14 +267,14 @@ int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
 			return pprof_damaged(tables, location->message.at,
 				"a location in a mapping that is not there");
 	}
-	lines = read_lines(tables, location, functions);
-	if (lines < 0)
-		return lines;
-	for (int i = 0; i < lines; i++)
-		named += is_named(tables, functions[i]);
-	for (int i = 0; named && i < lines && !error; i++)
-		error = add_frame(tables, is_named(tables, functions[i])
-			? frame_of_function(tables, tree, functions[i], mapping, i + 1 < lines)
+	count = read_lines(tables, location, lines);
+	if (count < 0)
+		return count;
+	for (int i = 0; i < count; i++)
+		named += is_named(tables, lines[i].function);
+	for (int i = 0; named && i < count && !error; i++)
+		error = add_frame(tables, is_named(tables, lines[i].function)
+			? frame_of_function(tables, tree, &lines[i], mapping, i + 1 < count)
 			: calltree_frame(tree, "[unknown function]", "", CALLTREE_UNNAMED));
 	if (!named)
 		error = add_frame(tables, frame_of_address(tables, tree, location, mapping));

@@ -13,8 +13,7 @@
 
 #include "cli/formats/pprof_tables.h"
 #include "cli/formats/pprof_threads.h"
-
-enum { PROFILE_SAMPLE = 2, SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2 };
+#include "libprof/pprof_fields.h"
 
 #define TYPE_BYTES 64
 
@@ -23,6 +22,7 @@ struct reading {
 	struct pprof_pool threads;
 	struct calltree *tree;
 	uint32_t type;	      /* index of the sample type taken */
+	uint32_t vm_type;     /* of that added to it: each stack has one of both; or type_count */
 	uint64_t divisor;     /* units of the type in one unit of weight */
 	bool is_whole;	      /* all values are multiples of the period */
 	uint64_t weight;      /* of all samples */
@@ -31,6 +31,15 @@ struct reading {
 	uint32_t depth;
 	int64_t value; /* of the sample at hand */
 };
+
+/* What virtual machines told comes behind what the clock counted, if the profile has it. */
+static void take_value(struct reading *reading, uint32_t type, uint64_t value)
+{
+	if (type == reading->type)
+		reading->value = (int64_t)value;
+	else if (type == reading->vm_type && !reading->value)
+		reading->value = (int64_t)value;
+}
 
 /* Read the stack and the value of one Sample. */
 static int read_sample(struct reading *reading, struct protobuf message)
@@ -45,8 +54,7 @@ static int read_sample(struct reading *reading, struct protobuf message)
 	while ((more = protobuf_next(&in, &field)) > 0) {
 		while (field.number == SAMPLE_VALUE &&
 			(inner = protobuf_number(&field, &number)) > 0)
-			if (values++ == reading->type)
-				reading->value = (int64_t)number;
+			take_value(reading, values++, number);
 		while (field.number == SAMPLE_LOCATION &&
 			(inner = protobuf_number(&field, &number)) > 0) {
 			if (reading->depth == PPROF_DEPTH_MAX)
@@ -182,6 +190,27 @@ static int refuse_type(const struct pprof_tables *tables, const char *wanted)
 	return -EINVAL;
 }
 
+/*
+ * A profile of libflameprof's or flamerun's may have "cpu" (or "wall") and "vm". Without a wish all
+ * that it has is shown.
+ */
+static uint32_t find_vm_type(const struct reading *reading)
+{
+	const struct pprof_tables *tables = &reading->tables;
+	char text[PPROF_NAME_BYTES];
+
+	for (uint32_t i = 0; i < tables->mapping_count; i++) {
+		pprof_text(tables, tables->mappings[i].file, text, sizeof(text));
+		if (strcmp(text, PPROF_MACHINE_FILE))
+			continue;
+		for (uint32_t type = reading->type + 1; type < tables->type_count; type++)
+			if (is_called(tables, &tables->types[type],
+				    PPROF_MACHINE_TIME "/nanoseconds"))
+				return type;
+	}
+	return tables->type_count;
+}
+
 static int choose_type(struct reading *reading, const char *wanted)
 {
 	const struct pprof_tables *tables = &reading->tables;
@@ -285,6 +314,9 @@ int pprof_read(struct calltree *tree, const void *bytes, size_t count, const cha
 	error = pprof_tables_read(&reading.tables);
 	if (!error)
 		error = choose_type(&reading, type);
+	if (!error)
+		reading.vm_type =
+			type ? reading.tables.type_count : find_vm_type(&reading);
 	if (!error)
 		error = choose_unit(&reading, facts);
 	if (!error)

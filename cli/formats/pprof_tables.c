@@ -104,8 +104,9 @@ static int add_mapping(struct pprof_tables *tables, struct protobuf message)
 static int add_function(struct pprof_tables *tables, struct protobuf message)
 {
 	struct pprof_function *function;
-	uint64_t numbers[4] = {0};
-	int error = read_numbers(tables, message, numbers, 4, "a damaged function");
+	uint64_t numbers[FUNCTION_FILE + 1] = {0};
+	int error = read_numbers(
+		tables, message, numbers, FUNCTION_FILE + 1, "a damaged function");
 
 	if (error)
 		return error;
@@ -113,7 +114,11 @@ static int add_function(struct pprof_tables *tables, struct protobuf message)
 	if (!function)
 		return refuse(tables, tables->function_count);
 	*function = (struct pprof_function){
-		.id = numbers[1], .name = numbers[2], .system_name = numbers[3]};
+		.id = numbers[FUNCTION_ID],
+		.name = numbers[FUNCTION_NAME],
+		.system_name = numbers[FUNCTION_SYSTEM_NAME],
+		.file = numbers[FUNCTION_FILE],
+	};
 	function->last[0].frame = function->last[1].frame = PPROF_UNSET;
 	return function->id ? 0 : pprof_damaged(tables, message.at, "a function without an id");
 }

@@ -32,7 +32,7 @@ struct pprof_mapping {
 
 struct pprof_function {
 	uint64_t id;
-	uint64_t name, system_name; /* numbers of texts */
+	uint64_t name, system_name, file; /* numbers of texts */
 	struct {
 		const struct pprof_mapping *mapping;
 		uint32_t frame; /* PPROF_UNSET: none yet */

@@ -15,6 +15,7 @@
 #include "cli/formats/pprof_pool.h"
 #include "cli/formats/pprof_shares.h"
 #include "cli/formats/protobuf.h"
+#include "cli/profile/machine_name.h"
 #include "libprof/pprof_fields.h"
 
 #define NS_PER_S    1000000000u
@@ -26,6 +27,7 @@ struct writer {
 	struct bytes out;
 	struct bytes part, inner; /* messages being collected */
 	struct pprof_pool pool;	  /* of texts */
+	bool has_vm;		  /* of virtual machines: their time is a type of its own */
 	int error;
 };
 
@@ -67,6 +69,9 @@ static void put_types(struct writer *writer)
 	if (!options->period_ns)
 		return;
 	put_type(writer, PROFILE_SAMPLE_TYPE, "cpu", "nanoseconds");
+	writer->has_vm = machine_weight(writer->tree) != 0;
+	if (writer->has_vm)
+		put_type(writer, PROFILE_SAMPLE_TYPE, PPROF_MACHINE_TIME, "nanoseconds");
 	put_type(writer, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
 	protobuf_put_number(&writer->out, PROFILE_PERIOD, options->period_ns);
 	protobuf_put_number(&writer->out, PROFILE_DEFAULT_TYPE, text_of(writer, "cpu"));
@@ -117,6 +122,32 @@ static const char *program_module(const struct writer *writer)
 	return titled;
 }
 
+/* The function of frame @id; a virtual machine's has its file and @line in fields of their own. */
+static void put_function(
+	struct writer *writer, uint32_t id, const struct calltree_frame *frame, uint64_t *line)
+{
+	struct machine_name parts;
+	char *name = NULL, *file = NULL;
+	uint64_t number;
+
+	*line = 0;
+	if (machine_name_is_of(frame) && machine_name_split(frame->name, &parts)) {
+		name = strndup(frame->name, parts.name_bytes);
+		file = strndup(parts.file, parts.file_bytes);
+		*line = parts.line;
+		if (!name || !file)
+			writer->error = -ENOMEM;
+	}
+	number = text_of(writer, name ? name : *frame->name ? frame->name : "[empty]");
+	protobuf_put_number(&writer->part, FUNCTION_ID, id);
+	protobuf_put_number(&writer->part, FUNCTION_NAME, number);
+	protobuf_put_number(&writer->part, FUNCTION_SYSTEM_NAME, number);
+	protobuf_put_number(&writer->part, FUNCTION_FILE, file ? text_of(writer, file) : 0);
+	protobuf_put_message(&writer->out, PROFILE_FUNCTION, &writer->part);
+	free(name);
+	free(file);
+}
+
 static void put_frames(struct writer *writer)
 {
 	uint32_t frames = calltree_frames(writer->tree);
@@ -133,19 +164,31 @@ static void put_frames(struct writer *writer)
 	for (uint32_t i = 0; i < frames && !writer->error; i++) {
 		const struct calltree_frame *frame = calltree_frame_at(writer->tree, i);
 		uint64_t mapping = put_mapping(writer, &mappings, frame->module);
-		uint64_t name = text_of(writer, *frame->name ? frame->name : "[empty]");
+		uint64_t line;
 
-		protobuf_put_number(&writer->part, 1, i + 1);
-		protobuf_put_number(&writer->part, 2, name);
-		protobuf_put_number(&writer->part, 3, name);
-		protobuf_put_message(&writer->out, PROFILE_FUNCTION, &writer->part);
-		protobuf_put_number(&writer->inner, 1, i + 1);
+		put_function(writer, i + 1, frame, &line);
+		protobuf_put_number(&writer->inner, LINE_FUNCTION, i + 1);
+		protobuf_put_number(&writer->inner, LINE_LINE, line);
 		protobuf_put_number(&writer->part, 1, i + 1);
 		protobuf_put_number(&writer->part, 2, mapping);
 		protobuf_put_message(&writer->part, 4, &writer->inner);
 		protobuf_put_message(&writer->out, PROFILE_LOCATION, &writer->part);
 	}
 	free(mappings.of);
+}
+
+static void put_values(struct writer *writer, const struct pprof_share *share)
+{
+	uint64_t period_ns = writer->options->period_ns;
+	uint32_t leaf = calltree_node_at(writer->tree, share->node)->frame;
+	bool is_vm = writer->has_vm && machine_name_is_of(calltree_frame_at(writer->tree, leaf));
+
+	bytes_varint(&writer->inner, share->weight);
+	if (period_ns > 1)
+		bytes_varint(&writer->inner, is_vm ? 0 : share->weight * period_ns);
+	if (writer->has_vm)
+		bytes_varint(&writer->inner, is_vm ? share->weight * period_ns : 0);
+	protobuf_put_message(&writer->part, SAMPLE_VALUE, &writer->inner);
 }
 
 static void put_sample(struct writer *writer, const struct pprof_share *share)
@@ -158,10 +201,7 @@ static void put_sample(struct writer *writer, const struct pprof_share *share)
 		node = calltree_node_at(writer->tree, node)->parent)
 		bytes_varint(&writer->inner, calltree_node_at(writer->tree, node)->frame + 1ULL);
 	protobuf_put_message(&writer->part, 1, &writer->inner);
-	bytes_varint(&writer->inner, share->weight);
-	if (writer->options->period_ns > 1)
-		bytes_varint(&writer->inner, share->weight * writer->options->period_ns);
-	protobuf_put_message(&writer->part, 2, &writer->inner);
+	put_values(writer, share);
 	if (thread) {
 		protobuf_put_number(&writer->inner, 1, text_of(writer, "thread"));
 		protobuf_put_number(&writer->inner, 2, text_of(writer, thread));

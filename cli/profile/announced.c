@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/profile/machine_name.h"
+
 void announced_release(struct announced *announced)
 {
 	for (uint32_t i = 0; i < announced->code_count; i++)
@@ -17,18 +19,27 @@ void announced_release(struct announced *announced)
 	*announced = (struct announced){0};
 }
 
+/* Count @bytes of text within the ceiling. Returns 0 or -ENOSPC. */
+static int count_text(struct announced *announced, size_t bytes)
+{
+	if (bytes > ANNOUNCED_TEXT_MAX - announced->text_bytes)
+		return -ENOSPC;
+	announced->text_bytes += bytes;
+	return 0;
+}
+
 /* A copy of @text within the ceiling in *@copy. Returns 0, -ENOSPC or -ENOMEM. */
 static int keep(struct announced *announced, const char *text, char **copy)
 {
-	size_t bytes = strlen(text) + 1;
+	int error;
 
-	if (bytes > ANNOUNCED_TEXT_MAX - announced->text_bytes)
-		return -ENOSPC;
 	*copy = strdup(text);
 	if (!*copy)
 		return -ENOMEM;
-	announced->text_bytes += bytes;
-	return 0;
+	error = count_text(announced, strlen(text) + 1);
+	if (error)
+		free(*copy);
+	return error;
 }
 
 static uint32_t larger(uint32_t room)
@@ -36,13 +47,13 @@ static uint32_t larger(uint32_t room)
 	return room ? room * 2 : 64;
 }
 
-int announced_add_code(struct announced *announced, uint32_t image, uint64_t start, uint64_t bytes,
-	const char *name)
+/* Add @code, whose name is copied. */
+static int add(struct announced *announced, const struct announced_code *code)
 {
-	struct announced_code code = {start, bytes, image, announced->code_count, NULL};
+	struct announced_code added = *code;
 	int error;
 
-	if (!name[0] || !bytes)
+	if (!code->name[0] || !code->bytes)
 		return 0;
 	if (announced->code_count == ANNOUNCED_CODES_MAX)
 		return -ENOSPC;
@@ -56,12 +67,41 @@ int announced_add_code(struct announced *announced, uint32_t image, uint64_t sta
 		announced->codes = more;
 		announced->code_room = room;
 	}
-	error = keep(announced, name, &code.name);
+	error = keep(announced, code->name, &added.name);
 	if (error)
 		return error;
-	announced->codes[announced->code_count++] = code;
+	added.turn = announced->code_count;
+	announced->codes[announced->code_count++] = added;
 	announced->is_sorted = false;
 	return 0;
+}
+
+int announced_add_code(struct announced *announced, uint32_t image, uint64_t start, uint64_t bytes,
+	const char *name)
+{
+	const struct announced_code code = {
+		.start = start,
+		.bytes = bytes,
+		.kind = ANNOUNCED_CODE,
+		.image = image,
+		.name = (char *)(uintptr_t)name,
+	};
+
+	return add(announced, &code);
+}
+
+int announced_add_function(struct announced *announced, uint32_t image, uint64_t start,
+	enum announced_kind kind, const char *name, const char *file, uint32_t line)
+{
+	struct announced_code code = {.start = start, .bytes = 1, .kind = kind, .image = image};
+	int error;
+
+	code.name = machine_name_make(name, file, line);
+	if (!code.name)
+		return -ENOMEM;
+	error = add(announced, &code);
+	free(code.name);
+	return error;
 }
 
 int announced_add_mark(struct announced *announced, const struct announced_mark *mark)
@@ -99,7 +139,8 @@ static int by_place(const void *left, const void *right)
 	return a->turn < b->turn ? -1 : a->turn > b->turn;
 }
 
-const char *announced_code_name(struct announced *announced, uint32_t image, uint64_t address)
+const struct announced_code *announced_at(
+	struct announced *announced, uint32_t image, uint64_t address)
 {
 	uint32_t low = 0, high = announced->code_count;
 
@@ -119,5 +160,5 @@ const char *announced_code_name(struct announced *announced, uint32_t image, uin
 	if (!low || announced->codes[low - 1].image != image ||
 		address - announced->codes[low - 1].start >= announced->codes[low - 1].bytes)
 		return NULL;
-	return announced->codes[low - 1].name;
+	return &announced->codes[low - 1];
 }

@@ -18,9 +18,16 @@
 /* Of all names and marks together. */
 #define ANNOUNCED_TEXT_MAX (256u << 20)
 
+enum announced_kind {
+	ANNOUNCED_CODE,	    /* generated */
+	ANNOUNCED_FUNCTION, /* of a virtual machine's language: no code */
+	ANNOUNCED_ROOT,	    /* what stands above such a machine's stacks */
+};
+
 struct announced_code {
 	uint64_t start; /* in the code space, see WIRE_MODULE_CODE */
 	uint64_t bytes;
+	enum announced_kind kind;
 	uint32_t image; /* index of the profile */
 	uint32_t turn;	/* later ones win where a program says two things of one place */
 	char *name;
@@ -52,10 +59,27 @@ void announced_release(struct announced *announced);
 int announced_add_code(struct announced *announced, uint32_t image, uint64_t start, uint64_t bytes,
 	const char *name);
 
+/*
+ * Remember that the place @start stands for a function called "@name (@file:@line)", with what is
+ * known of that: "" and 0 are not; or for the root called @name. Returns as announced_add_code().
+ */
+int announced_add_function(struct announced *announced, uint32_t image, uint64_t start,
+	enum announced_kind kind, const char *name, const char *file, uint32_t line);
+
 /* Remember a mark; @mark->text is copied. Returns 0, -ENOSPC at a ceiling, or -ENOMEM. */
 int announced_add_mark(struct announced *announced, const struct announced_mark *mark);
 
-/* The name of the code at @address of @image's code space, or NULL. Valid until one is added. */
-const char *announced_code_name(struct announced *announced, uint32_t image, uint64_t address);
+/* What is at @address of @image's code space, or NULL. Valid until something is added. */
+const struct announced_code *announced_at(
+	struct announced *announced, uint32_t image, uint64_t address);
+
+/* Its name, or NULL. */
+static inline const char *announced_code_name(
+	struct announced *announced, uint32_t image, uint64_t address)
+{
+	const struct announced_code *code = announced_at(announced, image, address);
+
+	return code ? code->name : NULL;
+}
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/profile/machine_name.h"
 #include "cli/symbols/perfmap.h"
 #include "cli/symbols/symbols.h"
 
@@ -124,11 +125,14 @@ static uint32_t name_jit(struct naming *naming, uint32_t image_index, uint64_t f
 
 static uint32_t name_code(struct naming *naming, uint32_t image_index, uint64_t frame)
 {
-	const char *name = announced_code_name(
+	const struct announced_code *code = announced_at(
 		profile_announced(naming->profile), image_index, WIRE_FRAME_ADDRESS(frame));
 
-	return name ? calltree_frame(naming->tree, name, "", CALLTREE_JIT)
-		    : calltree_frame(naming->tree, "[unknown code]", "", CALLTREE_UNNAMED);
+	if (!code)
+		return calltree_frame(naming->tree, "[unknown code]", "", CALLTREE_UNNAMED);
+	return calltree_frame(naming->tree, code->name,
+		code->kind == ANNOUNCED_CODE ? "" : MACHINE_MODULE,
+		code->kind == ANNOUNCED_ROOT ? CALLTREE_SYNTHETIC : CALLTREE_JIT);
 }
 
 static uint32_t frame_of(struct naming *naming, uint32_t node_index)
@@ -156,18 +160,22 @@ static uint32_t frame_of(struct naming *naming, uint32_t node_index)
 	return naming->frames[node_index];
 }
 
+static uint32_t prefix_frame(struct naming *naming, enum prefix prefix)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "[deeper than %u frames]", WIRE_MAX_DEPTH);
+	return calltree_frame(naming->tree, prefix == PREFIX_DEEP ? text : "[incomplete stack]", "",
+		CALLTREE_SYNTHETIC);
+}
+
 static uint32_t prefix_node(struct naming *naming, uint32_t image, enum prefix prefix)
 {
 	uint32_t process = naming->images[image].process_node;
-	char text[64];
 
 	if (prefix == PREFIX_NONE)
 		return process;
-	snprintf(text, sizeof(text), "[deeper than %u frames]", WIRE_MAX_DEPTH);
-	return calltree_child(naming->tree, process,
-		calltree_frame(naming->tree,
-			prefix == PREFIX_DEEP ? text : "[incomplete stack]", "",
-			CALLTREE_SYNTHETIC));
+	return calltree_child(naming->tree, process, prefix_frame(naming, prefix));
 }
 
 /* A frame of the injected library: a wrapper that the program did not ask for. */
@@ -178,6 +186,31 @@ static int is_ours(struct naming *naming, uint32_t node_index)
 		module_of(profile_image_at(naming->profile, node->image), node->frame);
 
 	return module && module->flags & WIRE_MODULE_SELF;
+}
+
+static int is_machine_root(struct naming *naming, uint32_t node_index)
+{
+	const struct profile_node *node = profile_node_at(naming->profile, node_index);
+	const struct announced_code *code;
+
+	if (WIRE_FRAME_MODULE(node->frame) != WIRE_MODULE_CODE ||
+		profile_node_at(naming->profile, node->parent)->parent != UINT32_MAX)
+		return 0;
+	code = announced_at(profile_announced(naming->profile), node->image,
+		WIRE_FRAME_ADDRESS(node->frame));
+	return code && code->kind == ANNOUNCED_ROOT;
+}
+
+/* The tree node of a machine's root: what its stacks lack is missing above it, not below. */
+static uint32_t prefix_below(struct naming *naming, uint32_t root, enum prefix prefix)
+{
+	uint32_t image = profile_node_at(naming->profile, root)->image;
+	uint32_t node = calltree_child(naming->tree, naming->images[image].process_node,
+		frame_of(naming, root));
+
+	return prefix == PREFIX_NONE
+		? node
+		: calltree_child(naming->tree, node, prefix_frame(naming, prefix));
 }
 
 /* The tree node of a profile node, our own wrappers left out: climb to the first one known, then build downwards. */
@@ -200,7 +233,9 @@ static uint32_t tree_node(struct naming *naming, uint32_t leaf, enum prefix pref
 	}
 	node = nodes[at] == UNSET ? CALLTREE_ROOT : nodes[at];
 	while (n-- > 0) {
-		if (!is_ours(naming, path[n]))
+		if (is_machine_root(naming, path[n]))
+			node = prefix_below(naming, path[n], prefix);
+		else if (!is_ours(naming, path[n]))
 			node = calltree_child(naming->tree, node, frame_of(naming, path[n]));
 		nodes[path[n]] = node;
 	}

@@ -281,6 +281,8 @@ uint32_t profile_add(struct profile *profile, const struct profile_stack *key, u
 	profile->stacks[at].samples++;
 	if (key->kind == WIRE_KIND_CREDIT)
 		profile->totals.credited += weight;
+	else if (key->kind == WIRE_KIND_VM)
+		profile->totals.vm += weight;
 	else if (key->end < WIRE_END_COUNT)
 		profile->totals.ends[key->end] += weight;
 	keep_time(profile, at, time_ns, weight);

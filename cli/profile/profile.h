@@ -76,6 +76,7 @@ struct profile_sample {
 /* Every loss by cause, in units of weight unless said otherwise. */
 struct profile_losses {
 	uint64_t dropped;         /* a ring was full */
+	uint64_t vm_dropped;      /* the same, of elapsed time that virtual machines told */
 	uint64_t torn;            /* records half written when their thread was killed */
 	uint64_t malformed;       /* records that could not be believed */
 	uint64_t control_dropped; /* records of modules, code or marks, counted in records */
@@ -93,7 +94,8 @@ struct profile_totals {
 	uint64_t handler_ns;
 	uint64_t threads; /* that were to be sampled, whether or not a sample came */
 	uint64_t cpu_ns;    /* CPU time of all images, from the kernel where it is known */
-	uint64_t ends[WIRE_END_COUNT]; /* weight by how the stack ended; credit not counted */
+	uint64_t ends[WIRE_END_COUNT]; /* weight by how the stack ended; credit, vm not counted */
+	uint64_t vm;	    /* elapsed time that virtual machines told: beside all of the above */
 	struct profile_losses losses;
 };
 

@@ -21,6 +21,16 @@ static void take_module(struct intake *intake, uint32_t image, struct wire_modul
 	profile_add_module(intake->profile, image, module->number, &out);
 }
 
+static int take_function(
+	struct intake *intake, uint32_t image, const struct wire_function *function)
+{
+	enum announced_kind kind =
+		function->flags & WIRE_FUNCTION_ROOT ? ANNOUNCED_ROOT : ANNOUNCED_FUNCTION;
+
+	return announced_add_function(profile_announced(intake->profile), image, function->space,
+		kind, function->name, function->name + function->name_bytes, function->line);
+}
+
 /* What a program says beyond all bounds is a loss like that of a record that found no room. */
 static void take_words(
 	struct intake *intake, uint32_t image, const struct wire_control_record *record)
@@ -33,6 +43,8 @@ static void take_words(
 	if (record->type == WIRE_CONTROL_CODE)
 		error = announced_add_code(
 			announced, image, code->space, code->bytes, code->name);
+	else if (record->type == WIRE_CONTROL_FUNCTION)
+		error = take_function(intake, image, &record->function);
 	else
 		error = announced_add_mark(announced,
 			&(struct announced_mark){.time_ns = mark->time_ns, .image = image,

@@ -236,6 +236,7 @@ static void finalize(struct gather *gather, uint32_t index, int release)
 	totals->handler_ns += slot->handler_ns;
 	totals->threads += slot->threads;
 	totals->losses.dropped += slot->dropped;
+	totals->losses.vm_dropped += slot->vm_dropped;
 	totals->losses.control_dropped += slot->control_dropped;
 	totals->losses.late_threads += slot->late_threads;
 	known->image_id = 0;

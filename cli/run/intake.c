@@ -63,7 +63,7 @@ void intake_add(struct intake *intake, const struct intake_sample *sample)
 	}
 	stack.thread = profile_thread(profile, sample->image, sample->thread_number, 0, NULL);
 	profile_add(profile, &stack, sample->time_ns, sample->weight);
-	if (sample->kind == WIRE_KIND_CREDIT)
+	if (sample->kind == WIRE_KIND_CREDIT || sample->kind == WIRE_KIND_VM)
 		return;
 	ring->image = image_id;
 	ring->thread_number = sample->thread_number;

@@ -12,6 +12,7 @@
 
 #include "cli/diag.h"
 #include "cli/profile/accounting.h"
+#include "cli/profile/machine_name.h"
 #include "cli/run/nameless.h"
 
 #define HOTTEST  5
@@ -56,6 +57,16 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 		(double)summary->duration_ns / NS_PER_S, cpu_s, rate, threads,
 		plural(threads, "thread", "threads"), processes,
 		plural(processes, "process", "processes"));
+}
+
+/* Time that passed is no part of the books, which hold samples against CPU time. */
+static void print_machines(const struct summary *summary)
+{
+	uint64_t vm = profile_totals(summary->profile)->vm;
+
+	if (vm)
+		diag_info("besides, %.2f s of elapsed time in stacks that virtual machines told",
+			(double)vm / profile_rate_hz(summary->profile));
 }
 
 /*
@@ -107,6 +118,8 @@ static void print_losses(const struct summary *summary, const struct accounting 
 		diag_info("%.1f %% left out while paused",
 			percent(books->paused, accounting_total(books)));
 	print_loss(losses->dropped, "sample", "samples", "lost: the program's rings were full");
+	print_loss(losses->vm_dropped, "sample", "samples",
+		"of virtual machines lost: the program's rings were full");
 	print_loss(losses->torn, "sample", "samples", "cut short by a kill");
 	print_loss(losses->malformed, "record", "records", "not to be believed and left out");
 	print_loss(losses->control_dropped, "record", "records",
@@ -236,6 +249,7 @@ void summary_print(const struct summary *summary)
 
 	accounting_of(summary->profile, &books);
 	print_rate(summary, &books);
+	print_machines(summary);
 	print_books(summary, &books);
 	print_losses(summary, &books);
 	print_unnamed(summary, &books);
@@ -246,17 +260,22 @@ void summary_print(const struct summary *summary)
 
 void summary_subtitle(const struct summary *summary, char *out, size_t size)
 {
-	uint64_t samples = calltree_total(summary->tree);
+	uint64_t vm = machine_weight(summary->tree);
+	uint64_t samples = calltree_total(summary->tree) - vm;
 	uint64_t threads = profile_totals(summary->profile)->threads;
 	uint32_t processes = summary->report->processes;
+	char told[64] = "";
 
+	if (vm)
+		snprintf(told, sizeof(told), ", %.2f s told by virtual machines",
+			(double)vm / profile_rate_hz(summary->profile));
 	snprintf(out, size,
 		"%" PRIu64 " %s at %" PRIu32 " Hz, %.2f s of CPU in %.2f s, %" PRIu64 " %s, %" PRIu32
-		" %s",
+		" %s%s",
 		samples, plural(samples, "sample", "samples"),
 		profile_rate_hz(summary->profile),
 		(double)profile_totals(summary->profile)->cpu_ns / NS_PER_S,
 		(double)summary->duration_ns / NS_PER_S, threads,
 		plural(threads, "thread", "threads"), processes,
-		plural(processes, "process", "processes"));
+		plural(processes, "process", "processes"), told);
 }

@@ -71,6 +71,14 @@ static int take_code(struct store_catalogue *catalogue, const struct wire_code *
 	return names_add_code(&catalogue->names, &catalogue->account, &code, record->name);
 }
 
+static int take_function(struct store_catalogue *catalogue, const struct wire_function *record)
+{
+	const struct names_code code = {.space = record->space, .bytes = 1, .line = record->line};
+
+	return names_add_function(&catalogue->names, &catalogue->account, &code, record->name,
+		record->name + record->name_bytes);
+}
+
 static int take_mark(struct flameprof_profile *profile, const struct wire_mark *record)
 {
 	return profile ? profile_add_mark(profile, record->time_ns, record->tid, record->name)
@@ -86,6 +94,8 @@ static int take(struct store_catalogue *catalogue, struct flameprof_profile *pro
 		return take_module(catalogue, &record->module);
 	case WIRE_CONTROL_CODE:
 		return take_code(catalogue, &record->code);
+	case WIRE_CONTROL_FUNCTION:
+		return take_function(catalogue, &record->function);
 	case WIRE_CONTROL_MARK:
 		return take_mark(profile, &record->mark);
 	default:
@@ -132,7 +142,8 @@ static int resolve_code(struct flameprof_profile *p, const struct names *names, 
 
 	if (!code || names_find_code(&p->names, space))
 		return 0;
-	return names_add_code(&p->names, &p->account, code, names_string(names, code->name));
+	return names_add_function(&p->names, &p->account, code, names_string(names, code->name),
+		names_file(names, code->file));
 }
 
 int store_resolve(struct flameprof_profile *p, const struct store_catalogue *catalogue)

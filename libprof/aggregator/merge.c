@@ -98,8 +98,9 @@ static int place_names(struct merge *m)
 	for (uint32_t i = 0; !error && i < there->module_count; i++)
 		error = place_module(m, names_module(there, i));
 	for (uint32_t i = 0; !error && i < there->code_count; i++) {
-		error = names_add_code(&m->into->names, &m->into->account, names_code(there, i),
-			names_string(there, names_code(there, i)->name));
+		error = names_add_function(&m->into->names, &m->into->account,
+			names_code(there, i), names_string(there, names_code(there, i)->name),
+			names_file(there, names_code(there, i)->file));
 		/* What contradicts a name that is known here stays without one. */
 		if (error == -EINVAL)
 			error = 0;
@@ -230,6 +231,7 @@ static void add_weights(struct merge *m)
 		profile_thread(m->into, m->threads[i] - 1)->weight +=
 			profile_thread(m->from, i)->weight;
 	m->into->weight += m->from->weight;
+	m->into->vm_weight += m->from->vm_weight;
 	m->into->dropped_weight += m->from->dropped_weight;
 }
 

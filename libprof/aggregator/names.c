@@ -12,6 +12,8 @@ void names_release(struct names *names, struct pages_account *account)
 	pages_release(account, &names->modules);
 	pages_release(account, &names->module_of);
 	pages_release(account, &names->codes);
+	pages_release(account, &names->files);
+	pages_release(account, &names->file_lookup.slots);
 	pages_release(account, &names->strings);
 }
 
@@ -123,4 +125,60 @@ int names_add_code(struct names *names, struct pages_account *account,
 	names_code(names, at)->name = name_offset;
 	names->code_count++;
 	return 0;
+}
+
+static uint32_t hash_text(const char *text)
+{
+	uint64_t hash = 0;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
+	return lookup_hash(hash);
+}
+
+static uint32_t hash_file(const void *names, uint32_t number)
+{
+	return hash_text(names_file(names, number));
+}
+
+/* The number of @file, made if needed, in *@number; "" is 0. Returns as names_add_string(). */
+static int add_file(
+	struct names *names, struct pages_account *account, const char *file, uint32_t *number)
+{
+	size_t bytes = ((size_t)names->file_count + 1) * sizeof(uint32_t);
+	struct lookup_probe probe;
+	uint32_t offset, found;
+	int error;
+
+	*number = 0;
+	if (!*file)
+		return 0;
+	error = lookup_reserve(&names->file_lookup, account, 1, hash_file, names);
+	if (!error)
+		error = pages_reserve(account, &names->files, bytes);
+	if (error)
+		return error;
+	probe = lookup_begin(&names->file_lookup, hash_text(file));
+	while ((found = lookup_next(&names->file_lookup, &probe)))
+		if (!strcmp(names_file(names, found), file))
+			break;
+	if (!found) {
+		error = names_add_string(names, account, file, &offset);
+		if (error)
+			return error;
+		((uint32_t *)names->files.at)[names->file_count] = offset;
+		found = ++names->file_count;
+		lookup_put(&names->file_lookup, &probe, found);
+	}
+	*number = found;
+	return 0;
+}
+
+int names_add_function(struct names *names, struct pages_account *account,
+	const struct names_code *code, const char *name, const char *file)
+{
+	struct names_code numbered = *code;
+	int error = add_file(names, account, file, &numbered.file);
+
+	return error ? error : names_add_code(names, account, &numbered, name);
 }

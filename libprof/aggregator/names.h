@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "libprof/aggregator/lookup.h"
 #include "libprof/aggregator/pages.h"
 #include "libprof/wire.h"
 
@@ -33,11 +34,13 @@ struct names_module {
 	struct names_segment segment[NAMES_SEGMENTS];
 };
 
-/* A stretch of the code space. */
+/* A stretch of the code space: code, or a function of a virtual machine's, which is none. */
 struct names_code {
 	uint64_t space, bytes;
-	uint64_t start; /* in memory */
+	uint64_t start; /* in memory; 0: a machine's function */
 	uint32_t name;	/* offset in strings */
+	uint32_t file;	/* number of its file, 0: none */
+	uint32_t line;	/* 0: none */
 	uint32_t pad;
 };
 
@@ -48,6 +51,9 @@ struct names {
 	struct pages module_of; /* uint16_t by number: index + 1, 0: not known */
 	struct pages codes;	/* struct names_code, by space, none overlaps another */
 	uint32_t code_count;
+	struct pages files; /* uint32_t by number - 1: offset in strings, each file once */
+	uint32_t file_count;
+	struct lookup file_lookup;
 	struct pages strings; /* NUL-terminated each; offset 0 is "" */
 	uint32_t string_bytes;
 };
@@ -67,6 +73,17 @@ static inline struct names_code *names_code(const struct names *names, uint32_t 
 static inline const char *names_string(const struct names *names, uint32_t offset)
 {
 	return offset ? (const char *)names->strings.at + offset : "";
+}
+
+static inline int names_code_is_function(const struct names_code *code)
+{
+	return !code->start;
+}
+
+/* The file with @number, "" for 0. */
+static inline const char *names_file(const struct names *names, uint32_t number)
+{
+	return number ? names_string(names, ((const uint32_t *)names->files.at)[number - 1]) : "";
 }
 
 /* Index + 1 of the module with @number, 0 when it is not known. */
@@ -89,6 +106,9 @@ int names_add_module(struct names *names, struct pages_account *account,
 	const struct names_module *module, const char *path);
 int names_add_code(struct names *names, struct pages_account *account,
 	const struct names_code *code, const char *name);
+/* The same with its file, whose number code->file need not be. */
+int names_add_function(struct names *names, struct pages_account *account,
+	const struct names_code *code, const char *name, const char *file);
 int names_add_string(
 	struct names *names, struct pages_account *account, const char *text, uint32_t *offset);
 

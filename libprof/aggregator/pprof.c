@@ -24,7 +24,8 @@ struct writer {
 	uint32_t *first_mapping; /* by module: the number of its first mapping */
 	size_t first_mapping_bytes;
 	uint32_t mappings; /* written so far */
-	uint32_t generated_mapping;
+	uint32_t generated_mapping, machine_mapping;
+	int has_both_times; /* of the clock and of virtual machines */
 	uint64_t locations[WIRE_MAX_DEPTH];
 	struct protobuf_out out;
 };
@@ -62,23 +63,31 @@ static void write_module(struct writer *w, uint32_t index)
 		write_mapping(w, &module->segment[i], file, build_id, 0);
 }
 
-/* One mapping around all announced code. */
+/* One mapping around all announced code, and one for what is none. */
 static void write_generated(struct writer *w)
 {
 	const struct names *names = &w->profile->names;
-	struct names_segment around = {UINT64_MAX, 0, 0};
+	struct names_segment around = {UINT64_MAX, 0, 0}, nowhere = {0, 0, 0};
+	uint32_t functions = 0;
 
 	for (uint32_t i = 0; i < names->code_count; i++) {
 		const struct names_code *code = names_code(names, i);
 
+		if (names_code_is_function(code)) {
+			functions++;
+			continue;
+		}
 		if (code->start < around.start)
 			around.start = code->start;
 		if (code->start + code->bytes > around.end)
 			around.end = code->start + code->bytes;
 	}
-	if (names->code_count)
+	if (functions < names->code_count)
 		w->generated_mapping =
 			write_mapping(w, &around, PPROF_TEXT_GENERATED, PPROF_TEXT_EMPTY, 1);
+	if (functions)
+		w->machine_mapping =
+			write_mapping(w, &nowhere, PPROF_TEXT_MACHINE, PPROF_TEXT_EMPTY, 1);
 }
 
 /* The program itself comes first: pprof takes the first mapping for it. */
@@ -111,32 +120,36 @@ static uint32_t mapping_of(const struct writer *w, uint32_t index, uint64_t addr
 /* ---- functions, locations, samples ----------------------------------------------------------- */
 
 /* Without a system_name: where that is the same, pprof takes the name apart as if it were C++'s. */
-static void write_function(struct writer *w, uint32_t id, uint32_t text)
+static void write_function(struct writer *w, uint32_t id, uint32_t text, uint32_t file)
 {
 	protobuf_message_number(&w->out, FUNCTION_ID, id);
 	protobuf_message_number(&w->out, FUNCTION_NAME, text);
+	protobuf_message_number(&w->out, FUNCTION_FILE, file);
 	protobuf_message_end(&w->out, PROFILE_FUNCTION);
 }
 
 static void write_functions(struct writer *w)
 {
-	uint32_t count = w->profile->names.code_count;
+	const struct names *names = &w->profile->names;
+	uint32_t count = names->code_count;
 
 	for (uint32_t i = 0; i < count; i++)
-		write_function(w, i + 1, pprof_text_of_code(w->profile, i));
-	write_function(w, count + EXTRA_UNSAMPLED, PPROF_TEXT_UNSAMPLED);
-	write_function(w, count + EXTRA_NO_STACK, PPROF_TEXT_NO_STACK);
+		write_function(w, i + 1, pprof_text_of_code(w->profile, i),
+			pprof_text_of_file(w->profile, names_code(names, i)->file));
+	write_function(w, count + EXTRA_UNSAMPLED, PPROF_TEXT_UNSAMPLED, PPROF_TEXT_EMPTY);
+	write_function(w, count + EXTRA_NO_STACK, PPROF_TEXT_NO_STACK, PPROF_TEXT_EMPTY);
 }
 
 static void write_location(
-	struct writer *w, uint32_t id, uint32_t mapping, uint64_t address, uint32_t function)
+	struct writer *w, uint32_t id, uint32_t mapping, uint64_t address, uint32_t function,
+	uint32_t line)
 {
 	protobuf_message_number(&w->out, LOCATION_ID, id);
 	protobuf_message_number(&w->out, LOCATION_MAPPING, mapping);
 	protobuf_message_number(&w->out, LOCATION_ADDRESS, address);
 	if (function)
 		protobuf_message_pair(
-			&w->out, LOCATION_LINE, LINE_FUNCTION, function, LINE_LINE, 0);
+			&w->out, LOCATION_LINE, LINE_FUNCTION, function, LINE_LINE, line);
 	protobuf_message_end(&w->out, PROFILE_LOCATION);
 }
 
@@ -150,25 +163,29 @@ static void write_locations(struct writer *w)
 		struct flameprof_frame frame = profile_frame(w->profile, word);
 
 		if (frame.name)
-			write_location(w, i, w->generated_mapping, frame.address,
-				names_find_code(names, WIRE_FRAME_ADDRESS(word)));
+			write_location(w, i,
+				frame.address ? w->generated_mapping : w->machine_mapping,
+				frame.address, names_find_code(names, WIRE_FRAME_ADDRESS(word)),
+				frame.line);
 		else if (frame.module != FLAMEPROF_NONE)
 			write_location(w, i, mapping_of(w, frame.module, frame.address),
-				frame.address, 0);
+				frame.address, 0, 0);
 		else
-			write_location(w, i, 0, frame.address, 0);
+			write_location(w, i, 0, frame.address, 0, 0);
 	}
-	write_location(w, count + EXTRA_UNSAMPLED, 0, 0, names->code_count + EXTRA_UNSAMPLED);
-	write_location(w, count + EXTRA_NO_STACK, 0, 0, names->code_count + EXTRA_NO_STACK);
+	write_location(w, count + EXTRA_UNSAMPLED, 0, 0, names->code_count + EXTRA_UNSAMPLED, 0);
+	write_location(w, count + EXTRA_NO_STACK, 0, 0, names->code_count + EXTRA_NO_STACK, 0);
 }
 
 static void write_sample(struct writer *w, const struct profile_stack *stack)
 {
 	const struct flameprof_profile *p = w->profile;
 	const struct profile_thread *thread = profile_thread(p, stack->thread);
-	uint64_t values[2] = {stack->samples, stack->weight * p->period_ns};
+	int is_second = w->has_both_times && stack->kind == WIRE_KIND_VM;
+	uint64_t values[3] = {stack->samples, 0, 0};
 	uint32_t n = 0;
 
+	values[1 + is_second] = stack->weight * p->period_ns;
 	for (uint32_t node = stack->node; node; node = profile_node(p, node)->parent)
 		w->locations[n++] = pprof_places_number(
 			&w->places, profile_node_frame(profile_node(p, node)));
@@ -176,7 +193,7 @@ static void write_sample(struct writer *w, const struct profile_stack *stack)
 		w->locations[n++] = w->places.count + (stack->kind == WIRE_KIND_CREDIT
 			? EXTRA_UNSAMPLED : EXTRA_NO_STACK);
 	protobuf_message_numbers(&w->out, SAMPLE_LOCATION, w->locations, n);
-	protobuf_message_numbers(&w->out, SAMPLE_VALUE, values, 2);
+	protobuf_message_numbers(&w->out, SAMPLE_VALUE, values, 2 + (unsigned)w->has_both_times);
 	protobuf_message_pair(&w->out, SAMPLE_LABEL, LABEL_KEY, PPROF_TEXT_THREAD_ID, LABEL_NUMBER,
 		thread->key.tid);
 	if (thread->name[0])
@@ -213,6 +230,9 @@ static int write_all(void *context, int descriptor)
 	w->out.descriptor = descriptor;
 	write_type(w, PROFILE_SAMPLE_TYPE, PPROF_TEXT_SAMPLES, PPROF_TEXT_COUNT);
 	write_type(w, PROFILE_SAMPLE_TYPE, PPROF_TEXT_CLOCK, PPROF_TEXT_NANOSECONDS);
+	w->has_both_times = p->vm_weight && p->clock != FLAMEPROF_CLOCK_VM;
+	if (w->has_both_times)
+		write_type(w, PROFILE_SAMPLE_TYPE, PPROF_TEXT_VM_TIME, PPROF_TEXT_NANOSECONDS);
 	write_mappings(w);
 	write_functions(w);
 	write_locations(w);

@@ -12,7 +12,10 @@
 /*
  * What is not in profile.proto's own words:
  *
- *   sample types  samples/count, then cpu/nanoseconds (wall/nanoseconds of elapsed time)
+ *   sample types  samples/count, then cpu/nanoseconds (wall/nanoseconds of elapsed time,
+ *                 vm/nanoseconds of FLAMEPROF_CLOCK_VM); where both are there, vm/nanoseconds
+ *                 third: each stack has one of the two times
+ *   functions     those of virtual machines have a file and lie in a mapping "[vm]"
  *   labels        "thread_id", a number, and "thread", its name
  *   comments      "title: TEXT"; "dropped: WEIGHT" when samples are missing; for each mark
  *                 "mark: MS TID NAME": milliseconds since the start with three decimals, the
@@ -22,7 +25,6 @@
 #define PPROF_TITLE	     "title: "
 #define PPROF_DROPPED	     "dropped: "
 #define PPROF_MARK	     "mark: "
-#define PPROF_GENERATED_FILE "[generated code]"
 
 /*
  * Replace @path by @profile, however the name ends.

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "libprof/aggregator/pprof.h"
+#include "libprof/pprof_fields.h"
 
 #define COMMENT_BYTES 1024
 
@@ -55,15 +56,22 @@ static void write_mark(const struct flameprof_profile *p, const struct profile_m
 void pprof_texts_write(
 	const struct flameprof_profile *p, struct protobuf_out *out, uint32_t field)
 {
+	static const char *const clocks[] = {
+		[FLAMEPROF_CLOCK_CPU] = "cpu",
+		[FLAMEPROF_CLOCK_ELAPSED] = "wall",
+		[FLAMEPROF_CLOCK_VM] = PPROF_MACHINE_TIME,
+	};
 	const char *fixed[PPROF_TEXT_TITLE] = {
 		[PPROF_TEXT_EMPTY] = "",
 		[PPROF_TEXT_SAMPLES] = "samples",
 		[PPROF_TEXT_COUNT] = "count",
-		[PPROF_TEXT_CLOCK] = p->clock == FLAMEPROF_CLOCK_ELAPSED ? "wall" : "cpu",
+		[PPROF_TEXT_CLOCK] = clocks[p->clock],
+		[PPROF_TEXT_VM_TIME] = PPROF_MACHINE_TIME,
 		[PPROF_TEXT_NANOSECONDS] = "nanoseconds",
 		[PPROF_TEXT_THREAD_ID] = "thread_id",
 		[PPROF_TEXT_THREAD] = "thread",
 		[PPROF_TEXT_GENERATED] = PPROF_GENERATED_FILE,
+		[PPROF_TEXT_MACHINE] = PPROF_MACHINE_FILE,
 		[PPROF_TEXT_UNSAMPLED] = "[unsampled]",
 		[PPROF_TEXT_NO_STACK] = "[no stack]",
 	};
@@ -79,6 +87,8 @@ void pprof_texts_write(
 	for (uint32_t i = 0; i < p->names.code_count; i++)
 		protobuf_out_string(
 			out, field, names_string(&p->names, names_code(&p->names, i)->name));
+	for (uint32_t i = 1; i <= p->names.file_count; i++)
+		protobuf_out_string(out, field, names_file(&p->names, i));
 	for (uint32_t i = 0; i < p->mark_count; i++)
 		write_mark(p, profile_mark(p, i), out, field);
 }

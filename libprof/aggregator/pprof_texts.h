@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The texts of a pprof profile. Their numbers come by arithmetic, not from a table: a fixed few,
- * then two for each module, one for each thread, piece of code and mark.
+ * then two for each module, one for each thread, piece of code, file of those, and mark.
  */
 #ifndef LIBPROF_AGGREGATOR_PPROF_TEXTS_H
 #define LIBPROF_AGGREGATOR_PPROF_TEXTS_H
@@ -14,10 +14,12 @@ enum pprof_text {
 	PPROF_TEXT_SAMPLES,
 	PPROF_TEXT_COUNT,
 	PPROF_TEXT_CLOCK,
+	PPROF_TEXT_VM_TIME,
 	PPROF_TEXT_NANOSECONDS,
 	PPROF_TEXT_THREAD_ID,
 	PPROF_TEXT_THREAD,
 	PPROF_TEXT_GENERATED,
+	PPROF_TEXT_MACHINE,
 	PPROF_TEXT_UNSAMPLED,
 	PPROF_TEXT_NO_STACK,
 	PPROF_TEXT_TITLE,
@@ -46,9 +48,15 @@ static inline uint32_t pprof_text_of_code(const struct flameprof_profile *p, uin
 	return pprof_text_of_thread(p, p->thread_count) + code;
 }
 
+/* @file: a number of names.files, 0: none. */
+static inline uint32_t pprof_text_of_file(const struct flameprof_profile *p, uint32_t file)
+{
+	return file ? pprof_text_of_code(p, p->names.code_count) + file - 1 : PPROF_TEXT_EMPTY;
+}
+
 static inline uint32_t pprof_text_of_mark(const struct flameprof_profile *p, uint32_t mark)
 {
-	return pprof_text_of_code(p, p->names.code_count) + mark;
+	return pprof_text_of_code(p, p->names.code_count) + p->names.file_count + mark;
 }
 
 /* Write all of them as @field, in the order of their numbers. */

@@ -74,6 +74,7 @@ struct flameprof_profile {
 	uint64_t start_ns, end_ns;
 	int64_t start_wall_s;
 	uint64_t weight;
+	uint64_t vm_weight; /* of it, that of WIRE_KIND_VM */
 	uint64_t dropped_weight; /* what is missing, as far as whoever took the profile knew */
 
 	/* Numbered from 1: entry 0 of the array is the root and unused. */

@@ -17,6 +17,7 @@ void flameprof_profile_info(
 		.period_ns = p->period_ns,
 		.clock = p->clock,
 		.weight = p->weight,
+		.vm_weight = p->vm_weight,
 		.samples = p->sample_count,
 		.threads = p->thread_count,
 		.stacks = p->stack_count,
@@ -75,6 +76,7 @@ int flameprof_profile_stack(
 		.samples = stack->samples,
 		.end = (enum flameprof_end)stack->end,
 		.is_credit = stack->kind == WIRE_KIND_CREDIT,
+		.is_vm = stack->kind == WIRE_KIND_VM,
 	};
 	return 0;
 }
@@ -83,7 +85,7 @@ struct flameprof_frame profile_frame(const struct flameprof_profile *p, uint64_t
 {
 	uint64_t address = WIRE_FRAME_ADDRESS(word);
 	uint32_t number = WIRE_FRAME_MODULE(word);
-	struct flameprof_frame frame = {0, FLAMEPROF_NONE, NULL};
+	struct flameprof_frame frame = {.module = FLAMEPROF_NONE};
 	uint32_t known;
 
 	if (number == WIRE_MODULE_NONE) {
@@ -93,8 +95,12 @@ struct flameprof_frame profile_frame(const struct flameprof_profile *p, uint64_t
 		if (known) {
 			const struct names_code *code = names_code(&p->names, known - 1);
 
-			frame.address = code->start + (address - code->space);
 			frame.name = names_string(&p->names, code->name);
+			if (!names_code_is_function(code))
+				frame.address = code->start + (address - code->space);
+			if (code->file)
+				frame.file = names_file(&p->names, code->file);
+			frame.line = code->line;
 		}
 	} else {
 		known = names_find_module(&p->names, number);

@@ -235,7 +235,9 @@ static void commit(struct adder *adder, const struct wire_sample *sample, const 
 	stack->weight += sample->weight;
 	thread->weight += sample->weight;
 	p->weight += sample->weight;
-	if (sample->kind != WIRE_KIND_CREDIT)
+	if (sample->kind == WIRE_KIND_VM)
+		p->vm_weight += sample->weight;
+	if (sample->kind != WIRE_KIND_CREDIT && sample->kind != WIRE_KIND_VM)
 		thread->last_stack = place->stack;
 	((struct flameprof_sample *)p->samples.at)[p->sample_count++] = (struct flameprof_sample){
 		.time_ns = sample->time_ns,
@@ -308,6 +310,8 @@ void store_add_batch(
 		} else {
 			result->samples++;
 			result->weight += sample->weight;
+			result->vm_samples += sample->kind == WIRE_KIND_VM;
+			result->vm_weight += sample->kind == WIRE_KIND_VM ? sample->weight : 0;
 			result->ends[sample->end] += sample->weight;
 		}
 		at += sample->bytes;

@@ -29,6 +29,7 @@ struct store_result {
 	uint64_t full_samples, full_weight, full_bytes; /* did not fit any more */
 	uint64_t damaged_samples, damaged_bytes;
 	uint64_t ends[FLAMEPROF_ENDS];
+	uint64_t vm_samples, vm_weight; /* of samples and weight, what virtual machines told */
 };
 
 /* Returns an owned, empty profile or NULL. Context: any thread, not a handler. */

@@ -39,7 +39,9 @@ static void collect_sampler(void)
 	int32_t worker = __atomic_load_n(&session.worker_tid, __ATOMIC_RELAXED);
 
 	counts->paused_weight += growth(&slot->paused, &seen->paused);
+	counts->paused_weight += growth(&slot->vm_paused, &seen->vm_paused);
 	counts->dropped[FLAMEPROF_DROP_RING].weight += growth(&slot->dropped, &seen->dropped);
+	counts->dropped[FLAMEPROF_DROP_RING].weight += growth(&slot->vm_dropped, &seen->vm_dropped);
 	counts->dropped[FLAMEPROF_DROP_RING].samples +=
 		growth(&sampler.dropped_samples, &seen->dropped_samples);
 	counts->dropped[FLAMEPROF_DROP_RING].bytes +=
@@ -93,6 +95,8 @@ void diagnostics_add(const struct store_result *result)
 	pthread_mutex_lock(&session.counts_lock);
 	counts->recorded_samples += result->samples;
 	counts->recorded_weight += result->weight;
+	counts->vm_samples += result->vm_samples;
+	counts->vm_weight += result->vm_weight;
 	counts->dropped[FLAMEPROF_DROP_PROFILE].samples += result->full_samples;
 	counts->dropped[FLAMEPROF_DROP_PROFILE].weight += result->full_weight;
 	counts->dropped[FLAMEPROF_DROP_PROFILE].bytes += result->full_bytes;

@@ -39,6 +39,7 @@ enum session_phase {
 /* The sampler's counters, which only grow, as last read. */
 struct session_seen {
 	uint64_t paused, dropped, dropped_samples, dropped_bytes, dropped_marks, late_threads;
+	uint64_t vm_paused, vm_dropped;
 	uint64_t handler_ns, worker_ns;
 };
 
@@ -116,6 +117,15 @@ void session_wake(const uint32_t *word);
 uint64_t session_deadline(int timeout_ms);
 
 /* ---- worker.c ----------------------------------------------------------------------------------
+/* ---- start.c -----------------------------------------------------------------------------------
+ */
+
+/*
+ * Arm the calling thread with @thread, claimed. Returns the entry that samples it now, or NULL:
+ * @thread has been given back. Context: the thread itself, not a handler.
+ */
+struct sampler_thread *session_arm_self(struct sampler_thread *thread);
+
  */
 
 /* The worker thread's function. */

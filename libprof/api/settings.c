@@ -33,7 +33,9 @@ static int has_unknown(const struct flameprof_options *options)
 	for (unsigned i = 0; i < sizeof(options->reserved) / sizeof(options->reserved[0]); i++)
 		bits |= options->reserved[i];
 	return bits ||
-	       (options->clock != FLAMEPROF_CLOCK_CPU && options->clock != FLAMEPROF_CLOCK_ELAPSED);
+	       (options->clock != FLAMEPROF_CLOCK_CPU &&
+		       options->clock != FLAMEPROF_CLOCK_ELAPSED &&
+		       options->clock != FLAMEPROF_CLOCK_VM);
 }
 
 int settings_from_options(struct settings *settings, const struct flameprof_options *options)

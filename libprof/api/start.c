@@ -13,6 +13,7 @@
 #include "libprof/api/scope.h"
 #include "libprof/api/session.h"
 #include "libprof/api/settings.h"
+#include "libprof/interrupt/interrupt.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/modules.h"
@@ -86,6 +87,14 @@ static void set_phase(enum session_phase phase, enum flameprof_status status)
 	pthread_mutex_unlock(&session.lock);
 }
 
+/* Ticks are whole units of weight where nothing else is recorded. */
+static uint64_t period_ns_of(const struct settings *settings)
+{
+	uint64_t tick_ns = settings->clock == FLAMEPROF_CLOCK_VM ? interrupt_period_ns() : 0;
+
+	return tick_ns ? tick_ns : CLOCK_NS_PER_S / settings->rate_hz;
+}
+
 /* What needs memory, while nothing has happened yet that would have to be undone. */
 static int prepare(const struct settings *settings)
 {
@@ -95,7 +104,7 @@ static int prepare(const struct settings *settings)
 		return error;
 	settings_title(settings, session.title);
 	session.config = (struct store_config){
-		.period_ns = CLOCK_NS_PER_S / settings->rate_hz,
+		.period_ns = period_ns_of(settings),
 		.clock = settings->clock,
 		.limit_bytes = settings->profile_bytes,
 		.title = session.title,
@@ -118,11 +127,13 @@ static int begin_sampling(const struct settings *settings)
 {
 	struct wire_arena *arena = sampler.arena;
 	uint64_t now_ns = clock_monotonic_ns();
+	int is_untimed = settings->clock == FLAMEPROF_CLOCK_VM;
 	int error;
 
-	error = own_signal_take();
+	error = is_untimed ? 0 : own_signal_take();
 	if (error)
 		return error;
+	sampler.untimed_period_ns = is_untimed ? session.config.period_ns : 0;
 	arena->rate_hz = settings->rate_hz;
 	arena->clock_hz = settings->clock == FLAMEPROF_CLOCK_ELAPSED ? settings->rate_hz : 0;
 	sampler.max_depth = settings->depth;
@@ -151,6 +162,18 @@ static void publish_stack(struct sampler_thread *thread)
 	pthread_attr_destroy(&attributes);
 }
 
+struct sampler_thread *session_arm_self(struct sampler_thread *thread)
+{
+	if ((uint32_t)arch_syscall0(SYS_gettid) == sampler.pid)
+		stack_publish_main(thread);
+	else
+		publish_stack(thread);
+	thread = tasks_arm_self(thread);
+	if (thread && libc_calls.watch_end)
+		libc_calls.watch_end(thread);
+	return thread;
+}
+
 /*
  * The calling thread is armed at once, whatever /proc can tell of the others; not the one that
  * takes snapshots.
@@ -162,15 +185,8 @@ static void arm_this_thread(void)
 	if (own_threads_have((uint32_t)arch_syscall0(SYS_gettid)))
 		return;
 	thread = sampler_thread_claim();
-	if (!thread)
-		return;
-	if ((uint32_t)arch_syscall0(SYS_gettid) == sampler.pid)
-		stack_publish_main(thread);
-	else
-		publish_stack(thread);
-	thread = tasks_arm_self(thread);
-	if (thread && libc_calls.watch_end)
-		libc_calls.watch_end(thread);
+	if (thread)
+		session_arm_self(thread);
 }
 
 static int begin_worker(const struct settings *settings)
@@ -193,8 +209,12 @@ static int begin_worker(const struct settings *settings)
 
 static int begin(const struct settings *settings)
 {
-	int error = own_signal_is_anothers() ? -EPERM : prepare(settings);
+	int error = 0;
 
+	if (settings->clock != FLAMEPROF_CLOCK_VM && own_signal_is_anothers())
+		error = -EPERM;
+	if (!error)
+		error = prepare(settings);
 	if (!error)
 		error = begin_sampling(settings);
 	if (error)

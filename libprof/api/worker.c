@@ -16,6 +16,7 @@
 #include "libprof/sampler/stack.h"
 #include "libprof/sampler/tasks.h"
 
+#include "libprof/vmstack/function.h"
 #define TICK_MS	  100
 #define NS_PER_MS 1000000ULL
 
@@ -35,7 +36,11 @@ static void recycle_all(void)
 
 static void read_control(void)
 {
-	store_read_control(session.catalogue, sampler.arena, sampler.slot_index, session.profile);
+	do
+		store_read_control(
+			session.catalogue, sampler.arena, sampler.slot_index, session.profile);
+	while (function_announce_waiting());
+/* Names that found the ring full come as soon as it is empty. */
 }
 
 static void add_batch(struct queue_item *item)
@@ -82,7 +87,7 @@ static void look_around(uint64_t now_ns)
 {
 	tasks_rescan();
 	stack_publish_seen();
-	if (own_signal_is_displaced())
+	if (session.config.clock != FLAMEPROF_CLOCK_VM && own_signal_is_displaced())
 		session_end_by_itself(FLAMEPROF_SIGNAL_LOST);
 	if (session.end_ns && now_ns >= session.end_ns)
 		session_end_by_itself(FLAMEPROF_TIMEOUT);

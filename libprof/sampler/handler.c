@@ -18,6 +18,7 @@
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/modules.h"
+#include "libprof/sampler/record.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/unwind/memory.h"
 
@@ -52,36 +53,42 @@ static struct unwind_bounds bounds_of(struct sampler_thread *thread, uintptr_t s
 	return bounds;
 }
 
-/* How many frames fit next to what the reader has not taken yet. */
-static unsigned frames_that_fit(const struct sampler_thread *thread)
+unsigned record_frames_that_fit(const struct sampler_thread *thread)
 {
 	uint64_t room = sampler.ring_bytes - ring_fill(thread->ring);
-	uint64_t frames = room > sizeof(struct wire_sample) && room <= sampler.ring_bytes
-		? (room - sizeof(struct wire_sample)) / sizeof(uint64_t)
-		: 0;
 
-	return frames < sampler.max_depth ? (unsigned)frames : sampler.max_depth;
+	return room > sizeof(struct wire_sample) && room <= sampler.ring_bytes
+		? (unsigned)((room - sizeof(struct wire_sample)) / sizeof(uint64_t))
+		: 0;
+}
+
+struct unwind_result record_walk(struct sampler_thread *thread,
+	const struct arch_registers *registers, uint64_t *frames, unsigned room)
+{
+	struct unwind_bounds bounds = bounds_of(thread, registers->r[ARCH_DWARF_SP]);
+	struct unwind_window window;
+
+	unwind_window_init(&window, (int)sampler.pid);
+	return unwind_walk(registers, &bounds, frames, room, &window);
 }
 
 /* Fill in and commit one record. Returns 0, or -ENOSPC when it does not fit. */
 static int record_stack(struct sampler_thread *thread, const void *ucontext, uint32_t weight)
 {
-	unsigned max_frames = frames_that_fit(thread);
+	unsigned max_frames = record_frames_that_fit(thread);
 	struct arch_registers registers;
-	struct unwind_bounds bounds;
 	struct unwind_result result;
-	struct unwind_window window;
 	struct wire_sample *sample;
 
 	if (!max_frames)
 		return -ENOSPC;
+	if (max_frames > sampler.max_depth)
+		max_frames = sampler.max_depth;
 	sample = ring_begin(thread->ring, thread->data, sizeof(*sample) + 8ULL * max_frames);
 	if (!sample)
 		return -ENOSPC;
 	arch_registers_from_ucontext(&registers, ucontext);
-	bounds = bounds_of(thread, registers.r[ARCH_DWARF_SP]);
-	unwind_window_init(&window, (int)sampler.pid);
-	result = unwind_walk(&registers, &bounds, (uint64_t *)(sample + 1), max_frames, &window);
+	result = record_walk(thread, &registers, (uint64_t *)(sample + 1), max_frames);
 	if (result.end == WIRE_END_DEPTH && max_frames < sampler.max_depth) {
 		__atomic_store_n(&thread->ring->writing, 0, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&sampler.dropped_bytes,
@@ -116,10 +123,22 @@ static void check_now_and_then(struct sampler_thread *thread)
 		sampler_thread_disarm(thread);
 }
 
+void record_done(struct sampler_thread *thread, int is_full)
+{
+	uint64_t samples = __atomic_add_fetch(&sampler.samples, 1, __ATOMIC_RELAXED);
+
+	if (is_full)
+		__atomic_fetch_add(&sampler.dropped_samples, 1, __ATOMIC_RELAXED);
+	if (samples == SAMPLES_BEFORE_HELPER || is_full ||
+		ring_fill(thread->ring) > sampler.ring_bytes / RING_WAKE_PART) {
+		helper_start();
+		helper_wake();
+	}
+}
+
 static void record(struct sampler_thread *thread, const void *ucontext, uint32_t weight)
 {
 	struct wire_slot *slot = sampler.slot;
-	uint64_t samples;
 	int is_full;
 
 	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED)) {
@@ -127,16 +146,9 @@ static void record(struct sampler_thread *thread, const void *ucontext, uint32_t
 		return;
 	}
 	is_full = record_stack(thread, ucontext, weight) != 0;
-	if (is_full) {
+	if (is_full)
 		__atomic_fetch_add(&slot->dropped, weight, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&sampler.dropped_samples, 1, __ATOMIC_RELAXED);
-	}
-	samples = __atomic_add_fetch(&sampler.samples, 1, __ATOMIC_RELAXED);
-	if (samples == SAMPLES_BEFORE_HELPER || is_full ||
-		ring_fill(thread->ring) > sampler.ring_bytes / RING_WAKE_PART) {
-		helper_start();
-		helper_wake();
-	}
+	record_done(thread, is_full);
 }
 
 static void take_sample(struct sampler_thread *thread, int overrun, const void *ucontext)

@@ -102,8 +102,9 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 		sampler.pid = pid;
 	__atomic_store_n(&sampler.slot, slot, __ATOMIC_RELEASE);
 	__atomic_store_n(&sampler.image, slot->image, __ATOMIC_RELAXED);
-	sampler.period_ns =
-		CLOCK_NS_PER_S / (header->clock_hz ? header->clock_hz : header->rate_hz);
+	sampler.period_ns = sampler.untimed_period_ns
+		? sampler.untimed_period_ns
+		: CLOCK_NS_PER_S / (header->clock_hz ? header->clock_hz : header->rate_hz);
 	__atomic_store_n(&slot->state, (uint64_t)pid << 8 | WIRE_SLOT_LIVE, __ATOMIC_RELEASE);
 	__atomic_store_n(&sampler.on, 1, __ATOMIC_SEQ_CST);
 	return 0;

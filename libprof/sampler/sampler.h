@@ -37,6 +37,7 @@ struct sampler_thread {
 	uint32_t number;  /* within the image, from 1 */
 	int32_t tid;
 	int32_t timer;    /* kernel timer id */
+	uint32_t has_timer;
 	uint64_t first_ns; /* thread CPU time of the first expiry */
 	uint64_t delivered; /* atomic: expirations that reached the handler */
 	uint64_t calls;    /* of the handler */
@@ -47,6 +48,8 @@ struct sampler_thread {
 	/* Atomic, first one written last: what the handler saw of an unknown stack. */
 	uintptr_t seen_sp;
 	uintptr_t seen_self; /* pthread_self() */
+	uint32_t has_vm_phase; /* its own thread's, as is the next */
+	uint64_t vm_rest_ns;   /* elapsed time told by a virtual machine and not yet recorded */
 	uint32_t held;     /* atomic: the program believes that it blocks SAMPLER_SIGNAL here */
 	uint32_t exits;    /* TSD destructor rounds seen */
 	void *(*start)(void *); /* what pthread_create was asked to run */
@@ -65,11 +68,13 @@ struct sampler {
 	uint32_t on;     /* atomic: threads may be claimed and armed */
 	uint32_t hosted; /* the process samples itself; never changes back */
 	uint32_t paused; /* atomic: what expires is counted and not recorded */
-	uint32_t markers; /* atomic: calls of flameprof_mark() under way */
+	uint32_t markers; /* atomic: calls that write records, of marks and others, under way */
 	uint32_t owns_signal; /* atomic: our handler is the kernel's entry, the program's in host.c */
 	uint32_t namespaced; /* pid means nothing where /proc was mounted */
 	uint64_t image;
 	uint64_t period_ns;
+	/* Not 0: no timers, and this is the period. Set before sampler_start(). */
+	uint64_t untimed_period_ns;
 	uint32_t max_depth;  /* frames kept of a stack */
 	uint32_t ring_bytes; /* what a thread may be ahead of the reader, at most WIRE_RING_SPAN */
 	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings this image holds */
@@ -213,6 +218,12 @@ void sampler_reset_in_child(void);
  * claim. Context: signal-safe.
  */
 struct sampler_thread *sampler_thread_of(const siginfo_t *info);
+
+/*
+ * A random instant in (0, @period_ns]: threads shorter than a period are counted in expectation.
+ * Context: signal-safe.
+ */
+uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid);
 
 /* Take the timer away from @thread. Returns 1, or 0 when somebody else did. Context: signal-safe. */
 int sampler_thread_disarm(struct sampler_thread *thread);

@@ -87,8 +87,7 @@ void sampler_thread_unclaim(struct sampler_thread *thread)
 	__atomic_store_n(&arena->rings_hint, thread_index(thread), __ATOMIC_RELAXED);
 }
 
-/* A random instant in (0, period]: threads shorter than a period are counted in expectation. */
-static uint64_t random_phase_ns(uint64_t period_ns, uint32_t tid)
+uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid)
 {
 	uint64_t x = clock_monotonic_ns() ^ (uint64_t)tid << 32 ^ (uintptr_t)&x;
 
@@ -121,11 +120,21 @@ static void *cookie_of(const struct sampler_thread *thread)
 	return (void *)((uintptr_t)thread | (uintptr_t)thread->generation << SAMPLER_COOKIE_BITS);
 }
 
+/* Only what the thread itself tells is recorded. */
+static int arm_without_timer(struct sampler_thread *thread)
+{
+	__atomic_store_n(&thread->active, 1, __ATOMIC_SEQ_CST);
+	if (is_current(thread))
+		return 0;
+	sampler_thread_disarm(thread);
+	return -ECANCELED;
+}
+
 static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 {
 	const struct wire_arena *arena = sampler.arena;
 	clockid_t clock = arena->clock_hz ? CLOCK_MONOTONIC : cpu_clock;
-	uint64_t phase_ns = random_phase_ns(sampler.period_ns, (uint32_t)thread->tid);
+	uint64_t phase_ns = sampler_random_phase_ns(sampler.period_ns, (uint32_t)thread->tid);
 	struct sigevent event;
 	struct itimerspec spec;
 	long error;
@@ -138,6 +147,7 @@ static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 	error = arch_syscall3(SYS_timer_create, clock, &event, &thread->timer);
 	if (error)
 		return (int)error;
+	thread->has_timer = 1;
 	spec.it_interval = to_timespec(sampler.period_ns);
 	spec.it_value = to_timespec(phase_ns);
 	thread->first_ns = clock_cpu_ns(cpu_clock) + phase_ns;
@@ -168,7 +178,8 @@ int sampler_thread_disarm(struct sampler_thread *thread)
 {
 	if (!__atomic_exchange_n(&thread->active, 0, __ATOMIC_SEQ_CST))
 		return 0;
-	arch_syscall1(SYS_timer_delete, thread->timer);
+	if (thread->has_timer)
+		arch_syscall1(SYS_timer_delete, thread->timer);
 	return 1;
 }
 
@@ -197,7 +208,8 @@ static int arm(struct sampler_thread *thread, int32_t tid, clockid_t cpu_clock)
 	ring->tid = (uint32_t)tid;
 	ring->start_ns = clock_monotonic_ns();
 	mark_ring(thread_index(thread), 1);
-	error = arm_timer(thread, cpu_clock);
+	error = sampler.untimed_period_ns ? arm_without_timer(thread)
+					  : arm_timer(thread, cpu_clock);
 	if (error)
 		mark_ring(thread_index(thread), 0);
 	/* Another thread that is no longer there is not one that came too late. */
@@ -254,7 +266,7 @@ uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_n
 	uint64_t delivered = __atomic_load_n(&thread->delivered, __ATOMIC_RELAXED);
 	uint64_t due;
 
-	if (((const struct wire_arena *)sampler.arena)->clock_hz || cpu_ns < thread->first_ns)
+	if (!thread->has_timer || ((const struct wire_arena *)sampler.arena)->clock_hz || cpu_ns < thread->first_ns)
 		return 0;
 	due = 1 + (cpu_ns - thread->first_ns) / sampler.period_ns;
 	return due > delivered ? due - delivered : 0;
@@ -331,7 +343,8 @@ void sampler_thread_retire(struct sampler_thread *thread)
 		!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
 		return;
 	/* For good: a signal that is already pending must not find a ring given to another thread. */
-	arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
+	if (thread->has_timer)
+		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
 	use(thread);
 	if (sampler_thread_disarm(thread)) {
 		credit(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));

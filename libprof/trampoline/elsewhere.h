@@ -35,7 +35,9 @@
 	X(flameprof_interrupt_enable)                                                              \
 	X(flameprof_interrupt_register_call)                                                       \
 	X(flameprof_interrupt_unregister)                                                          \
-	X(flameprof_interrupt_take)
+	X(flameprof_interrupt_take)                                                              \
+	X(flameprof_vm_stacks)                                                                   \
+	X(flameprof_record_vm_stack)
 
 #define ELSEWHERE_MEMBER(function) __typeof__(function) *function;
 

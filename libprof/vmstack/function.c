@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table: open addressing, at most half full. Readers take no lock: slots only ever go from empty
+ * to full, and a table that was outgrown stays as it is. Who misses something in it looks again
+ * under the lock.
+ */
+#include "libprof/vmstack/function.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "libprof/sampler/clock.h"
+#include "libprof/trampoline/fork.h"
+#include "libprof/trampoline/lasting.h"
+#include "libprof/trampoline/region.h"
+#include "libprof/wire.h"
+
+#define SLOTS_MIN 1024u
+#define MIX	  0x9fb21c651e98df25ULL
+
+struct table {
+	uint32_t mask;
+	uint32_t pad;
+	struct function *slot[]; /* atomic */
+};
+
+static struct table *table; /* atomic */
+static uint64_t seed;	    /* set before the first table */
+
+/* Writers'. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t count;
+static size_t text_bytes;
+
+/* The two that are always there, as long as their longest text. */
+#define ANONYMOUS "[anonymous]"
+#define OTHER	  "[more functions]"
+
+union fixed {
+	struct function function;
+	char room[sizeof(struct function) + sizeof(OTHER) + 1];
+};
+
+static union fixed root, other;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* ---- hashes ---------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * MIX;
+	return hash ^ hash >> 32;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text, uint32_t bytes)
+{
+	uint64_t word;
+
+	for (; bytes >= sizeof(word); bytes -= (uint32_t)sizeof(word), text += sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		hash = mix(hash, word);
+	}
+	word = 0;
+	memcpy(&word, text, bytes);
+	/* With the length, so that zeroes at the end are not nothing. */
+	return mix(hash, word | (uint64_t)bytes << 56);
+}
+
+/* ---- the fixed two, and forks ---------------------------------------------------------------- */
+
+static void set_fixed(union fixed *fixed, const char *name, uint32_t flags)
+{
+	struct function *function = &fixed->function;
+
+	function->name_bytes = (uint32_t)strlen(name) + 1;
+	function->file_bytes = 1;
+	function->flags = flags;
+	strcpy(function->text, name);
+	function->text[function->name_bytes] = '\0';
+	function->space = region_space_new(1);
+}
+
+void function_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void function_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void prepare(void)
+{
+	set_fixed(&root, "[vm]", WIRE_FUNCTION_ROOT);
+	set_fixed(&other, OTHER, 0);
+	/* Names come from scripts: they shall not know which of them meet in one slot. */
+	seed = mix(clock_monotonic_ns(), (uintptr_t)&seed);
+	/* Before ours is taken: memory that lasts has a lock of its own, taken below it. */
+	trampoline_fork_register();
+	pthread_atfork(function_lock, function_unlock, function_unlock);
+}
+
+struct function *function_root(void)
+{
+	pthread_once(&once, prepare);
+	return &root.function;
+}
+
+struct function *function_other(void)
+{
+	pthread_once(&once, prepare);
+	return &other.function;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* What is looked for, as it would be kept. */
+struct key {
+	const char *name, *file;
+	uint32_t name_length, file_length;
+	uint32_t line;
+	uint64_t hash;
+};
+
+static struct key key_of(const struct flameprof_vm_frame *frame, struct function_file *before)
+{
+	struct key key = {
+		.name = frame->name && *frame->name ? frame->name : ANONYMOUS,
+		.file = frame->file ? frame->file : "",
+		.line = frame->line,
+	};
+
+	if (before->file != key.file) {
+		before->file = key.file;
+		before->bytes = (uint32_t)strnlen(key.file, FUNCTION_NAME_BYTES);
+		before->hash = hash_text(seed, key.file, before->bytes);
+	}
+	key.file_length = before->bytes;
+	key.name_length = (uint32_t)strnlen(key.name, FUNCTION_NAME_BYTES);
+	key.hash = mix(hash_text(before->hash, key.name, key.name_length), key.line);
+	return key;
+}
+
+static int is_it(const struct function *function, const struct key *key)
+{
+	return function->hash == key->hash && function->line == key->line &&
+	       function->name_bytes == key->name_length + 1 &&
+	       function->file_bytes == key->file_length + 1 &&
+	       !memcmp(function->text, key->name, key->name_length) &&
+	       !memcmp(function->text + function->name_bytes, key->file, key->file_length);
+}
+
+/* The function, or NULL with the slot it would have. */
+static struct function *look_up(struct table *in, const struct key *key, struct function ***slot)
+{
+	for (uint32_t at = (uint32_t)key->hash;; at++) {
+		struct function **here = &in->slot[at & in->mask];
+		struct function *function = __atomic_load_n(here, __ATOMIC_ACQUIRE);
+
+		if (!function || is_it(function, key)) {
+			*slot = here;
+			return function;
+		}
+	}
+}
+
+static int grow(void)
+{
+	struct table *now = __atomic_load_n(&table, __ATOMIC_RELAXED);
+	uint32_t slots = now ? 2 * (now->mask + 1) : SLOTS_MIN;
+	struct table *larger = (struct table *)lasting_room(
+		NULL, sizeof(*larger) + (size_t)slots * sizeof(larger->slot[0]));
+
+	if (!larger)
+		return -ENOMEM;
+	larger->mask = slots - 1;
+	for (uint32_t i = 0; now && i <= now->mask; i++) {
+		struct function *function = now->slot[i];
+		uint32_t at = function ? (uint32_t)function->hash : 0;
+
+		if (!function)
+			continue;
+		while (larger->slot[at & larger->mask])
+			at++;
+		larger->slot[at & larger->mask] = function;
+	}
+	__atomic_store_n(&table, larger, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static struct function *make(const struct key *key)
+{
+	size_t bytes = (size_t)key->name_length + 1 + key->file_length + 1;
+	struct function *function;
+
+	if (count == FUNCTIONS_MAX || bytes > FUNCTION_TEXT_MAX - text_bytes)
+		return NULL;
+	function = (struct function *)lasting_room(NULL, sizeof(*function) + bytes);
+	if (!function)
+		return NULL;
+	function->hash = key->hash;
+	function->line = key->line;
+	function->name_bytes = key->name_length + 1;
+	function->file_bytes = key->file_length + 1;
+	memcpy(function->text, key->name, key->name_length);
+	memcpy(function->text + function->name_bytes, key->file, key->file_length);
+	function->space = region_space_new(1);
+	count++;
+	text_bytes += bytes;
+	return function;
+}
+
+static struct function *insert(const struct key *key)
+{
+	struct table *now = __atomic_load_n(&table, __ATOMIC_RELAXED);
+	struct function *function = NULL;
+	struct function **slot;
+
+	if (!now || count >= now->mask / 2) {
+		/* One that is full to the half can take more, but look_up() needs an end. */
+		if (grow() && (!now || count >= now->mask / 4 * 3))
+			return NULL;
+		now = __atomic_load_n(&table, __ATOMIC_RELAXED);
+	}
+	function = look_up(now, key, &slot);
+	if (function)
+		return function;
+	function = make(key);
+	if (function)
+		__atomic_store_n(slot, function, __ATOMIC_RELEASE);
+	return function;
+}
+
+struct function *function_find(
+	const struct flameprof_vm_frame *frame, struct function_file *before)
+{
+	struct function *found = NULL;
+	struct function **slot;
+	struct table *now;
+	struct key key;
+
+	pthread_once(&once, prepare);
+	key = key_of(frame, before);
+	now = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+	if (now)
+		found = look_up(now, &key, &slot);
+	if (!found) {
+		function_lock();
+		found = insert(&key);
+		function_unlock();
+	}
+	return found ? found : &other.function;
+}
