@@ -15,8 +15,8 @@
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/stack.h"
 #include "libprof/sampler/tasks.h"
-
 #include "libprof/vmstack/function.h"
+
 #define TICK_MS	  100
 #define NS_PER_MS 1000000ULL
 
@@ -34,13 +34,13 @@ static void recycle_all(void)
 	sampler_ring_recycle(index);
 }
 
+/* Names that found the ring full come as soon as it is empty. */
 static void read_control(void)
 {
 	do
 		store_read_control(
 			session.catalogue, sampler.arena, sampler.slot_index, session.profile);
 	while (function_announce_waiting());
-/* Names that found the ring full come as soon as it is empty. */
 }
 
 static void add_batch(struct queue_item *item)
