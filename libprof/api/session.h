@@ -116,7 +116,6 @@ void session_wake(const uint32_t *word);
 /* @timeout_ms from now as a deadline. */
 uint64_t session_deadline(int timeout_ms);
 
-/* ---- worker.c ----------------------------------------------------------------------------------
 /* ---- start.c -----------------------------------------------------------------------------------
  */
 
@@ -126,6 +125,7 @@ uint64_t session_deadline(int timeout_ms);
  */
 struct sampler_thread *session_arm_self(struct sampler_thread *thread);
 
+/* ---- worker.c ----------------------------------------------------------------------------------
  */
 
 /* The worker thread's function. */
