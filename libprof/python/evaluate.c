@@ -12,12 +12,16 @@
 #include <internal/pycore_frame.h>
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "libprof/flameprof_stub.h"
 #include "libprof/python/name.h"
 #include "libprof/python/python.h"
 #include "libprof/python/stack.h"
+
+/* Kept out of evaluate(), which then saves no registers and needs hardly any stack. */
+#define RARE __attribute__((noinline, cold))
 
 /* Shares of threads that ran lately. */
 #define SHARES 64
@@ -35,6 +39,12 @@ static struct {
 static struct stack_share shares[SHARES];
 
 static PyObject *evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwing);
+
+/* What a code object keeps for others, by index. CPython's Objects/codeobject.c; in no header. */
+struct code_extra {
+	Py_ssize_t count;
+	void *item[];
+};
 
 typedef PyObject *evaluate_function(PyThreadState *, _PyInterpreterFrame *, int);
 
@@ -79,7 +89,7 @@ static PyObject *evaluate_adopted(PyThreadState *thread, _PyInterpreterFrame *fr
 }
 
 /* Interpreters that were made since we looked last. */
-static void adopt_interpreters(void)
+static RARE void adopt_interpreters(void)
 {
 	PyInterpreterState *interpreter = PyInterpreterState_Head();
 	PyInterpreterState *known = python.newest;
@@ -91,15 +101,36 @@ static void adopt_interpreters(void)
 			_PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate_adopted);
 }
 
+/*
+ * Keep @stub with @code. _PyCode_SetExtra() would make room for everybody who ever asked for an
+ * index, and everybody's function would then be called at the object's end, with NULL: functions
+ * that never kept anything here. So there is room for ours alone.
+ */
+static int keep_stub(PyCodeObject *code, void *stub)
+{
+	size_t bytes = offsetof(struct code_extra, item) + (size_t)(python.index + 1) * sizeof(void *);
+	struct code_extra *extra;
+
+	if (code->co_extra)
+		return _PyCode_SetExtra((PyObject *)code, python.index, stub);
+	extra = PyMem_Calloc(1, bytes);
+	if (!extra)
+		return -1;
+	extra->count = python.index + 1;
+	extra->item[python.index] = stub;
+	code->co_extra = extra;
+	return 0;
+}
+
 /* A stub for @code, kept with it; the plain evaluation where there is no memory. */
-static __attribute__((noinline)) evaluate_function *make_stub(PyCodeObject *code, PyObject *globals)
+static RARE evaluate_function *make_stub(PyCodeObject *code, PyObject *globals)
 {
 	flameprof_function *stub =
 		flameprof_stub_new(python.arena, name_of_code(code, globals), 0);
 	PyObject *type, *value, *traceback;
 
 	PyErr_Fetch(&type, &value, &traceback);
-	if (_PyCode_SetExtra((PyObject *)code, python.index, (void *)(uintptr_t)stub)) {
+	if (keep_stub(code, (void *)(uintptr_t)stub)) {
 		flameprof_stub_free(python.arena, stub);
 		stub = (flameprof_function *)_PyEval_EvalFrameDefault;
 	}
@@ -119,7 +150,7 @@ static int is_within(const struct stack_share *share, const PyThreadState *threa
 }
 
 /* The share is another thread's, or not known yet, or used up. */
-static PyObject *evaluate_shared(PyThreadState *thread, _PyInterpreterFrame *frame, int throwing)
+static RARE PyObject *evaluate_shared(PyThreadState *thread, _PyInterpreterFrame *frame, int throwing)
 {
 	struct stack_share *share = share_of(thread);
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -130,27 +161,18 @@ static PyObject *evaluate_shared(PyThreadState *thread, _PyInterpreterFrame *fra
 	return evaluate(thread, frame, throwing);
 }
 
-/*
- * Like make_stub() a function of its own: evaluate() gives no local's address away, so that it ends
- * in a jump and is not on the stack.
- */
-static __attribute__((noinline)) evaluate_function *stub_of(PyCodeObject *code)
-{
-	void *stub = NULL;
-
-	_PyCode_GetExtra((PyObject *)code, python.index, &stub);
-	return (evaluate_function *)(uintptr_t)stub;
-}
-
+/* Gives no local's address away, so that it ends in a jump to the stub and is not on the stack. */
 static PyObject *evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwing)
 {
-	evaluate_function *stub;
+	const struct code_extra *extra = frame->f_code->co_extra;
+	evaluate_function *stub = NULL;
 
 	if (PyInterpreterState_Head() != python.newest)
 		adopt_interpreters();
 	if (!is_within(share_of(thread), thread, (uintptr_t)__builtin_frame_address(0)))
 		return evaluate_shared(thread, frame, throwing);
-	stub = stub_of(frame->f_code);
+	if (extra && extra->count > python.index)
+		stub = (evaluate_function *)(uintptr_t)extra->item[python.index];
 	if (!stub)
 		stub = make_stub(frame->f_code, frame->f_globals);
 	return stub(thread, frame, throwing);
