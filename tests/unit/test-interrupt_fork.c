@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Forks of a process that ticks: the calling thread goes on in the child, with time of its own, and
+ * a child that only execs has no timer.
+ */
+#include "interrupt-fixture.h"
+
+#include <signal.h>
+
+#include "libprof/sampler/own_threads.h"
+
+static int enable(void **state)
+{
+	(void)state;
+	return flameprof_interrupt_enable(PERIOD_NS, count_calls, NULL);
+}
+
+static unsigned char flag;
+
+static void live_on(void)
+{
+	uint64_t begin_ns = now_ns();
+	uint32_t most;
+
+	CHILD_EXPECTS(interrupt.threads && !interrupt.threads->next);
+	CHILD_EXPECTS(timers_now(NULL) == 0);
+	pause_ms(3 * PERIOD_MS);
+	/* To the first safe point, where nothing has ticked. */
+	CHILD_EXPECTS(flag == 1);
+	flameprof_interrupt_check();
+	CHILD_EXPECTS(calls_seen == 0);
+	CHILD_EXPECTS(timers_now(NULL) == 1);
+	/* The time without a timer counts. */
+	await_ticks(3);
+	flameprof_interrupt_check();
+	most = (uint32_t)((now_ns() - begin_ns) / PERIOD_NS + 1);
+	CHILD_EXPECTS(calls_seen == 1 && ticks_seen >= 3 && ticks_seen <= most);
+	CHILD_EXPECTS(flameprof_interrupt_register(NULL) == -EALREADY);
+	CHILD_EXPECTS(flameprof_interrupt_unregister() == 0);
+	CHILD_EXPECTS(ticks_now() == 0);
+}
+
+static void *stay_registered(void *argument)
+{
+	assert_int_equal(flameprof_interrupt_register(NULL), 0);
+	while (!__atomic_load_n((uint32_t *)argument, __ATOMIC_ACQUIRE)) {
+		pause_ms(1);
+		flameprof_interrupt_check();
+	}
+	return NULL;
+}
+
+static void the_calling_thread_stays(void **state)
+{
+	uint32_t is_over = 0;
+	pthread_t others[4];
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&others[i], NULL, stay_registered, &is_over), 0);
+	assert_int_equal(flameprof_interrupt_register(&flag), 0);
+	while (registered_count() < 5)
+		pause_ms(1);
+	for (int i = 0; i < 20; i++) {
+		await_ticks(2);
+		forget_calls();
+		__atomic_store_n(&flag, 0, __ATOMIC_SEQ_CST);
+		in_child(live_on);
+	}
+	/* Nothing has happened to the parent. */
+	assert_int_equal(registered_count(), 5);
+	await_ticks(1);
+	assert_int_equal(flameprof_interrupt_unregister(), 0);
+	__atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 4; i++)
+		pthread_join(others[i], NULL);
+}
+
+static void register_anew(void)
+{
+	CHILD_EXPECTS(!interrupt.threads && timers_now(NULL) == 0 && ticks_now() == 0);
+	CHILD_EXPECTS(flameprof_interrupt_unregister() == -ESRCH);
+	CHILD_EXPECTS(flameprof_interrupt_register(NULL) == 0);
+	await_ticks(2);
+	CHILD_EXPECTS(flameprof_interrupt_enable(PERIOD_NS, count_calls, NULL) == -EALREADY);
+	CHILD_EXPECTS(flameprof_interrupt_unregister() == 0);
+}
+
+static void a_thread_without_ticks_has_none(void **state)
+{
+	uint32_t is_over = 0;
+	pthread_t other;
+
+	(void)state;
+	assert_int_equal(pthread_create(&other, NULL, stay_registered, &is_over), 0);
+	while (registered_count() < 1)
+		pause_ms(1);
+	for (int i = 0; i < 10; i++)
+		in_child(register_anew);
+	__atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
+	pthread_join(other, NULL);
+}
+
+static uint32_t times_told; /* atomic */
+
+static void tell(void *context)
+{
+	(void)context;
+	__atomic_fetch_add(&times_told, 1, __ATOMIC_RELAXED);
+}
+
+/* Nobody would look at the counter, so that the timer can't wait for that. */
+static void be_told(void)
+{
+	int tid = 0;
+
+	CHILD_EXPECTS(timers_now(&tid) == 1);
+	CHILD_EXPECTS(own_threads_have((uint32_t)tid));
+	__atomic_store_n(&times_told, 0, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&times_told, __ATOMIC_RELAXED) < 3)
+		pause_ms(1);
+	CHILD_EXPECTS(ticks_now() >= 3);
+}
+
+/* Sessions have a handler of their own, registered after ours. */
+static void who_is_called_is_called_in_the_child(void **state)
+{
+	struct flameprof_profile *profile = NULL;
+
+	(void)state;
+	assert_int_equal(flameprof_interrupt_register_call(tell, NULL), 0);
+	for (int i = 0; i < 10; i++)
+		in_child(be_told);
+	if (!is_emulated()) {
+		start_often();
+		for (int i = 0; i < 10; i++)
+			in_child(be_told);
+		assert_int_equal(flameprof_stop(&profile, PATIENCE_MS), 0);
+		flameprof_profile_free(profile);
+	}
+	assert_int_equal(flameprof_interrupt_unregister(), 0);
+}
+
+/* A child of the host's function is inside, too: its first safe point is after that. */
+static void fork_inside(void *context, uint32_t ticks)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	(void)context;
+	(void)ticks;
+	if (child) {
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		calls_seen++;
+		return;
+	}
+	alarm(PATIENCE_MS / 1000);
+	interrupt.function = count_calls;
+	calls_seen = 0;
+	flameprof_interrupt_check();
+	CHILD_EXPECTS(timers_now(NULL) == 0);
+	*(int *)context = 1;
+}
+
+static void the_function_may_fork(void **state)
+{
+	flameprof_interrupt_function *function = interrupt.function;
+	void *context = interrupt.context;
+	int is_child = 0;
+
+	(void)state;
+	interrupt.function = fork_inside;
+	interrupt.context = &is_child;
+	assert_int_equal(flameprof_interrupt_register(&flag), 0);
+	calls_seen = 0;
+	await_ticks(1);
+	flameprof_interrupt_check();
+	if (is_child) {
+		flameprof_interrupt_check();
+		await_ticks(1);
+		flameprof_interrupt_check();
+		CHILD_EXPECTS(calls_seen == 1);
+		_exit(0);
+	}
+	assert_int_equal(calls_seen, 1);
+	interrupt.function = function;
+	interrupt.context = context;
+	assert_int_equal(flameprof_interrupt_unregister(), 0);
+}
+
+/* A child of a child, both with their own time. */
+static void fork_again(void)
+{
+	flameprof_interrupt_check();
+	await_ticks(1);
+	forget_calls();
+	__atomic_store_n(&flag, 0, __ATOMIC_SEQ_CST);
+	in_child(live_on);
+	await_ticks(1);
+}
+
+static void children_fork(void **state)
+{
+	(void)state;
+	assert_int_equal(flameprof_interrupt_register(&flag), 0);
+	in_child(fork_again);
+	assert_int_equal(flameprof_interrupt_unregister(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_calling_thread_stays),
+		cmocka_unit_test(a_thread_without_ticks_has_none),
+		cmocka_unit_test(who_is_called_is_called_in_the_child),
+		cmocka_unit_test(the_function_may_fork),
+		cmocka_unit_test(children_fork),
+	};
+
+	return cmocka_run_group_tests(tests, enable, NULL);
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The timer's life, and threads that come and go under it: it rests when nobody is registered,
+ * leaves when nobody comes back, is never the last thread of a process, and writes to no thread
+ * that has ended, in whatever way.
+ */
+#include "interrupt-fixture.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "libprof/sampler/clock.h"
+#include "libprof/sampler/own_threads.h"
+
+static int enable(void **state)
+{
+	(void)state;
+	return flameprof_interrupt_enable(PERIOD_NS, count_calls, NULL);
+}
+
+static void tick_once(void)
+{
+	assert_int_equal(flameprof_interrupt_register(NULL), 0);
+	await_ticks(1);
+	assert_int_equal(flameprof_interrupt_unregister(), 0);
+}
+
+static unsigned switches_of(int tid)
+{
+	char path[64], line[128];
+	unsigned count = 0, value;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "voluntary_ctxt_switches: %u", &value) == 1 ||
+			sscanf(line, "nonvoluntary_ctxt_switches: %u", &value) == 1)
+			count += value;
+	fclose(file);
+	return count;
+}
+
+static void it_rests_when_nobody_is_registered(void **state)
+{
+	uint64_t used_ns;
+	unsigned switches;
+	int tid = 0;
+
+	(void)state;
+	tick_once();
+	assert_int_equal(timers_now(&tid), 1);
+	/* It finds nobody at its next turn, and then it rests. */
+	pause_ms(20 * PERIOD_MS);
+	switches = switches_of(tid);
+	used_ns = clock_cpu_ns(clock_of_thread(tid));
+	pause_ms(100 * PERIOD_MS);
+	assert_int_equal(switches_of(tid), switches);
+	assert_int_equal(clock_cpu_ns(clock_of_thread(tid)), used_ns);
+	/* Wakes up for who comes back. */
+	tick_once();
+	assert_int_equal(timers_now(&tid), 1);
+}
+
+static void it_leaves_when_nobody_comes_back(void **state)
+{
+	(void)state;
+	tick_once();
+	await_timers(0);
+	for (int i = 0; i < 3; i++) {
+		tick_once();
+		assert_int_equal(timers_now(NULL), 1);
+	}
+	await_timers(0);
+	tick_once();
+}
+
+static void it_is_one_of_our_own(void **state)
+{
+	char path[64], line[128];
+	uint64_t blocked = 0;
+	FILE *file;
+	int tid = 0;
+
+	(void)state;
+	assert_int_equal(flameprof_interrupt_register(NULL), 0);
+	assert_int_equal(timers_now(&tid), 1);
+	assert_true(own_threads_have((uint32_t)tid));
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		sscanf(line, "SigBlk: %lx", &blocked);
+	fclose(file);
+	/* But for what can't be blocked, and two of the C library's own. */
+	blocked |= 1ULL << (SIGKILL - 1) | 1ULL << (SIGSTOP - 1) | 3ULL << 31;
+	if (!is_emulated())
+		assert_int_equal(blocked, UINT64_MAX);
+	assert_int_equal(flameprof_interrupt_unregister(), 0);
+}
+
+/* ---- threads that end ------------------------------------------------------------------------ */
+
+static void *leave_registered(void *argument)
+{
+	assert_int_equal(flameprof_interrupt_register(NULL), 0);
+	await_ticks(1);
+	return argument;
+}
+
+static void *leave_by_system_call(void *argument)
+{
+	leave_registered(argument);
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+static void *wait_registered(void *argument)
+{
+	leave_registered(argument);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static pthread_key_t last_key;
+
+/* Behind every other destructor, where there is no further round. */
+static void register_at_the_end(void *value)
+{
+	intptr_t round = (intptr_t)value;
+
+	if (round < PTHREAD_DESTRUCTOR_ITERATIONS)
+		pthread_setspecific(last_key, (void *)(round + 1));
+	flameprof_interrupt_register(NULL);
+}
+
+static void *leave_registering(void *argument)
+{
+	(void)argument;
+	pthread_setspecific(last_key, (void *)1);
+	return NULL;
+}
+
+/* With a stack of its own that is gone once it has been joined. */
+static void run_thread(void *(*start)(void *), int cancels)
+{
+	const size_t bytes = 1 << 20;
+	pthread_attr_t attributes;
+	void *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *result = NULL;
+	pthread_t id;
+
+	assert_ptr_not_equal(stack, MAP_FAILED);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstack(&attributes, stack, bytes);
+	assert_int_equal(pthread_create(&id, &attributes, start, NULL), 0);
+	if (cancels) {
+		pause_ms(3 * PERIOD_MS);
+		pthread_cancel(id);
+	}
+	assert_int_equal(pthread_join(id, &result), 0);
+	assert_ptr_equal(result, cancels ? PTHREAD_CANCELED : NULL);
+	pthread_attr_destroy(&attributes);
+	munmap(stack, bytes);
+}
+
+static void threads_end_without_a_word(void **state)
+{
+	(void)state;
+	assert_int_equal(flameprof_interrupt_register(NULL), 0);
+	for (int i = 0; i < 20; i++) {
+		run_thread(leave_registered, 0);
+		run_thread(wait_registered, 1);
+		assert_int_equal(registered_count(), 1);
+	}
+	forget_calls();
+	await_ticks(3);
+	assert_int_equal(flameprof_interrupt_unregister(), 0);
+}
+
+/* Nothing of the C library's is run: the kernel's word is all there is. */
+static void threads_end_by_system_call(void **state)
+{
+	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
+
+	(void)state;
+	/* Has no lists of robust locks; and threads of its own end otherwise. */
+	if (is_emulated())
+		skip();
+	skip_under_tsan();
+	assert_int_equal(flameprof_interrupt_register(NULL), 0);
+	for (int i = 0; i < 50; i++)
+		run_thread(leave_by_system_call, 0);
+	while (registered_count() > 1 && now_ns() < until_ns)
+		pause_ms(1);
+	assert_int_equal(registered_count(), 1);
+	assert_int_equal(flameprof_interrupt_unregister(), 0);
+	/* The timer is not kept by them. */
+	await_timers(0);
+}
+
+static void threads_register_in_their_last_destructor(void **state)
+{
+	uint64_t until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
+
+	(void)state;
+	if (is_emulated())
+		skip();
+	skip_under_tsan();
+	assert_int_equal(pthread_key_create(&last_key, register_at_the_end), 0);
+	assert_int_equal(flameprof_interrupt_register(NULL), 0);
+	for (int i = 0; i < 20; i++)
+		run_thread(leave_registering, 0);
+	while (registered_count() > 1 && now_ns() < until_ns)
+		pause_ms(1);
+	assert_int_equal(registered_count(), 1);
+	assert_int_equal(flameprof_interrupt_unregister(), 0);
+	pthread_key_delete(last_key);
+}
+
+/* ---- processes that end with their last thread ----------------------------------------------- */
+
+static void at_end(void)
+{
+	/* The process's last words; the status tells on whose thread. */
+	_exit(own_threads_have((uint32_t)gettid()) ? 2 : 0);
+}
+
+static void *outlive_main(void *argument)
+{
+	pause_ms(20);
+	return leave_registered(argument);
+}
+
+static void main_ends_first(void)
+{
+	pthread_t id;
+
+	atexit(at_end);
+	CHILD_EXPECTS(!flameprof_interrupt_register(NULL));
+	CHILD_EXPECTS(!pthread_create(&id, NULL, outlive_main, NULL));
+	CHILD_EXPECTS(!pthread_detach(id));
+	pthread_exit(NULL);
+}
+
+static void main_ends_alone(void)
+{
+	atexit(at_end);
+	CHILD_EXPECTS(!flameprof_interrupt_register(NULL));
+	await_ticks(1);
+	CHILD_EXPECTS(!flameprof_interrupt_unregister());
+	pthread_exit(NULL);
+}
+
+static void main_ends_by_system_call(void)
+{
+	CHILD_EXPECTS(!flameprof_interrupt_register(NULL));
+	await_ticks(1);
+	syscall(SYS_exit, 0);
+}
+
+static void a_process_ends_with_its_last_thread(void **state)
+{
+	(void)state;
+	in_child(main_ends_first);
+	in_child(main_ends_alone);
+	if (!is_emulated())
+		in_child(main_ends_by_system_call);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+static void without_keys(void)
+{
+	pthread_key_t key;
+
+	while (!pthread_key_create(&key, NULL))
+		;
+	CHILD_EXPECTS(flameprof_interrupt_register(NULL) == -ENOMEM);
+	CHILD_EXPECTS(flameprof_interrupt_unregister() == -ESRCH);
+	CHILD_EXPECTS(flameprof_interrupt_enable(PERIOD_NS, count_calls, NULL) == 0);
+	CHILD_EXPECTS(timers_now(NULL) == 0);
+}
+
+struct block {
+	struct block *next;
+};
+
+/* Everything there is, in pieces of @bytes. */
+static struct block *take_all(struct block *blocks, size_t bytes)
+{
+	struct block *block;
+
+	while ((block = malloc(bytes))) {
+		block->next = blocks;
+		blocks = block;
+	}
+	return blocks;
+}
+
+/* Memory comes back piece by piece, until it is enough. */
+static void without_memory(void)
+{
+	struct block *blocks = NULL, *next;
+	struct rlimit none = {0, 0};
+	unsigned refused = 0;
+	pthread_key_t key;
+	int error;
+
+	/* The C library's room for values of the first keys needs no memory. */
+	for (int i = 0; i < 40; i++)
+		CHILD_EXPECTS(!pthread_key_create(&key, NULL));
+	CHILD_EXPECTS(flameprof_interrupt_enable(PERIOD_NS, count_calls, NULL) == 0);
+	CHILD_EXPECTS(!setrlimit(RLIMIT_AS, &none));
+	for (size_t bytes = 1 << 20; bytes >= 16; bytes /= 2)
+		blocks = take_all(blocks, bytes);
+	while ((error = flameprof_interrupt_register(NULL)) == -ENOMEM) {
+		CHILD_EXPECTS(flameprof_interrupt_unregister() == -ESRCH && !interrupt.threads);
+		next = blocks->next;
+		free(blocks);
+		blocks = next;
+		refused++;
+	}
+	/* Enough for the record; a thread has to be mapped. */
+	CHILD_EXPECTS(error == -EAGAIN && refused > 0);
+	CHILD_EXPECTS(flameprof_interrupt_unregister() == -ESRCH && !interrupt.threads);
+}
+
+static void what_is_missing_is_said(void **state)
+{
+	(void)state;
+	in_child(without_keys);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	if (!is_emulated())
+		in_child(without_memory);
+#endif
+}
+
+/* ---- all at once ----------------------------------------------------------------------------- */
+
+#define THREADS	 16
+#define STRESS_S 3
+
+static uint32_t ending; /* atomic */
+
+static void raise_flag(void *context)
+{
+	__atomic_store_n((unsigned char *)context, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Comes, has some ticks or none, goes. */
+static void *come_and_go(void *argument)
+{
+	uint64_t registered_ns = 0, *total = argument;
+	unsigned char flag = 0;
+
+	for (uint32_t turn = 0; !__atomic_load_n(&ending, __ATOMIC_ACQUIRE); turn++) {
+		uint64_t begin_ns = now_ns();
+		int error = turn % 3 ? flameprof_interrupt_register(&flag)
+				     : flameprof_interrupt_register_call(raise_flag, &flag);
+
+		assert_int_equal(error, 0);
+		ticks_seen = 0;
+		for (uint32_t checks = turn * 2654435761u >> 22; checks; checks--) {
+			flameprof_interrupt_check();
+			sched_yield();
+		}
+		flameprof_interrupt_check();
+		assert_int_equal(flameprof_interrupt_unregister(), 0);
+		registered_ns = now_ns() - begin_ns;
+		assert_true(ticks_seen <= registered_ns / PERIOD_NS + 1);
+		*total += ticks_seen;
+		__atomic_store_n(&flag, 0, __ATOMIC_SEQ_CST);
+		assert_int_equal(ticks_now(), 0);
+		if (turn % 8 == 0)
+			pause_ms(turn % 5);
+		assert_int_equal(__atomic_load_n(&flag, __ATOMIC_SEQ_CST), 0);
+	}
+	return NULL;
+}
+
+static void sixteen_threads_come_and_go(void **state)
+{
+	uint64_t totals[THREADS] = {0};
+	pthread_t threads[THREADS];
+
+	(void)state;
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, &totals[i]), 0);
+	pause_ms(STRESS_S * 1000);
+	__atomic_store_n(&ending, 1, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		assert_true(totals[i] > 0);
+	}
+	assert_int_equal(registered_count(), 0);
+	await_timers(0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest before[] = {
+		cmocka_unit_test(what_is_missing_is_said),
+	};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_rests_when_nobody_is_registered),
+		cmocka_unit_test(it_leaves_when_nobody_comes_back),
+		cmocka_unit_test(it_is_one_of_our_own),
+		cmocka_unit_test(threads_end_without_a_word),
+		cmocka_unit_test(threads_end_by_system_call),
+		cmocka_unit_test(threads_register_in_their_last_destructor),
+		cmocka_unit_test(a_process_ends_with_its_last_thread),
+		cmocka_unit_test(sixteen_threads_come_and_go),
+	};
+	int failed = cmocka_run_group_tests(before, NULL, NULL);
+
+	return failed + cmocka_run_group_tests(tests, enable, NULL);
+}
