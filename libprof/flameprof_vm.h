@@ -56,7 +56,8 @@ FLAMEPROF_API int flameprof_interrupt_enable(
  * @vm_flag  this byte is set to 1 after the counter was raised; a bool or the first byte of an int.
  *	     Cleared by nobody here. Borrowed until unregistered; NULL: there is none
  *
- * Returns 0; -EALREADY; -ENOMEM. Ticks begin with flameprof_interrupt_enable(), before or after.
+ * Returns 0; -EALREADY; -EAGAIN, -ENOMEM from the system. Ticks begin with
+ * flameprof_interrupt_enable(), before or after.
  */
 FLAMEPROF_API int flameprof_interrupt_register(unsigned char *vm_flag);
 
@@ -85,7 +86,7 @@ FLAMEPROF_API void flameprof_interrupt_take(void);
 
 static inline void flameprof_interrupt_check(void)
 {
-	if (__builtin_expect(flameprof_interrupt_ticks != 0, 0))
+	if (__builtin_expect(__atomic_load_n(&flameprof_interrupt_ticks, __ATOMIC_RELAXED) != 0, 0))
 		flameprof_interrupt_take();
 }
 
@@ -102,8 +103,8 @@ static inline void flameprof_interrupt_check(void)
  * @name       copied, as in flameprof_stub_new()
  * @signature  stack_words only; borrowed for the call; NULL: all arguments are in registers
  *
- * Returns the stub, or @original where there can be none: flameprof_intercept_status() says why.
- * NULL stays NULL.
+ * Returns the stub, or @original where there can be none: flameprof_intercept_status() says why,
+ * or FLAMEPROF_STUBS_WORK for a signature that no stub can have. NULL stays NULL.
  */
 FLAMEPROF_API flameprof_function *flameprof_intercept(flameprof_function *original, const char *name,
 	const struct flameprof_signature *signature);
@@ -111,7 +112,7 @@ FLAMEPROF_API flameprof_function *flameprof_intercept(flameprof_function *origin
 /* What @function stands for: the original of an intercept stub, else itself. Context: signal-safe. */
 FLAMEPROF_API flameprof_function *flameprof_intercept_original(flameprof_function *function);
 
-/* Context: signal-safe. */
+/* How it went the last time that a stub was asked for. Context: signal-safe. */
 FLAMEPROF_API enum flameprof_stub_status flameprof_intercept_status(void);
 
 /*
@@ -125,7 +126,7 @@ FLAMEPROF_API enum flameprof_stub_status flameprof_intercept_status(void);
  * @signatures  @n of them, or NULL: all arguments are in registers
  *
  * Returns how many entries were replaced; -EACCES where executable memory is refused, -EINVAL for a
- * signature that no stub can have, -ENOMEM.
+ * signature that no stub can have, -ENOMEM; -EBUSY between flameprof_arenas_suspend() and _resume().
  * Context: nobody else writes the table. Calls through it may be running.
  */
 FLAMEPROF_API int flameprof_intercept_table(flameprof_function ***table, size_t n,
@@ -134,7 +135,9 @@ FLAMEPROF_API int flameprof_intercept_table(flameprof_function ***table, size_t 
 /*
  * Put the originals back. A copy made by flameprof_intercept_table() is freed, and *@table is the
  * host's own again. Calls that are inside a stub return through it.
- * Returns how many entries were stubs.
+ * A table given again in its read-only form got the same copy: it goes with the last restore.
+ * Returns how many entries were stubs; -EACCES when the table can no longer be written, -EINVAL for
+ * a copy of another size: nothing is changed then.
  * Context: nobody else writes the table; nobody reads a copy any more.
  */
 FLAMEPROF_API int flameprof_intercept_restore(flameprof_function ***table, size_t n);

@@ -173,7 +173,9 @@ static void threads_end_without_a_word(void **state)
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
 	for (int i = 0; i < 20; i++) {
 		run_thread(leave_registered, 0);
-		run_thread(wait_registered, 1);
+		/* ThreadSanitizer sees no locks of a thread that was cancelled in a call. */
+		if (!UNDER_TSAN)
+			run_thread(wait_registered, 1);
 		assert_int_equal(registered_count(), 1);
 	}
 	forget_calls();
@@ -265,6 +267,8 @@ static void main_ends_by_system_call(void)
 static void a_process_ends_with_its_last_thread(void **state)
 {
 	(void)state;
+	/* Lets no child of a threaded process make threads. */
+	skip_under_tsan();
 	in_child(main_ends_first);
 	in_child(main_ends_alone);
 	if (!is_emulated())
@@ -284,6 +288,18 @@ static void without_keys(void)
 	CHILD_EXPECTS(flameprof_interrupt_enable(PERIOD_NS, count_calls, NULL) == 0);
 	CHILD_EXPECTS(timers_now(NULL) == 0);
 }
+
+/* Sanitizers end a program that runs out of memory. */
+#if UNDER_TSAN || defined(__SANITIZE_ADDRESS__)
+#define UNDER_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define UNDER_SANITIZER 1
+#endif
+#endif
+#ifndef UNDER_SANITIZER
+#define UNDER_SANITIZER 0
+#endif
 
 struct block {
 	struct block *next;
@@ -333,10 +349,8 @@ static void what_is_missing_is_said(void **state)
 {
 	(void)state;
 	in_child(without_keys);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	if (!is_emulated())
+	if (!is_emulated() && !UNDER_SANITIZER)
 		in_child(without_memory);
-#endif
 }
 
 /* ---- all at once ----------------------------------------------------------------------------- */
