@@ -76,6 +76,7 @@ struct session {
 	struct store_catalogue *catalogue;
 	struct flameprof_profile *profile;
 	uint64_t tick_ns; /* when the next look around is due */
+	uint32_t bell;	  /* what the doorbell was at the last turn that emptied the rings */
 };
 
 extern struct session session __attribute__((visibility("hidden")));

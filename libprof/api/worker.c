@@ -11,6 +11,7 @@
 #include "libprof/aggregator/loop.h"
 #include "libprof/api/session.h"
 #include "libprof/sampler/clock.h"
+#include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/own_signal.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/stack.h"
@@ -18,6 +19,8 @@
 #include "libprof/vmstack/function.h"
 
 #define TICK_MS	  100
+/* Where nobody tells of new threads: what one uses until it is found is lost. */
+#define LOOK_MS	  10
 #define NS_PER_MS 1000000ULL
 
 static void harvest_all(void)
@@ -93,6 +96,19 @@ static void look_around(uint64_t now_ns)
 		session_end_by_itself(FLAMEPROF_TIMEOUT);
 }
 
+/* The thread itself first; where its stack is when its handler has asked. */
+static void look_for_born(void)
+{
+	tasks_look();
+	stack_publish_seen();
+}
+
+/* Do interposers meet threads at their birth? */
+static int are_born_to_us(void)
+{
+	return libc_calls.watch_end != NULL;
+}
+
 static int is_ending(void *context)
 {
 	(void)context;
@@ -102,6 +118,7 @@ static int is_ending(void *context)
 static int turn(void *context, int is_last)
 {
 	uint64_t now_ns = clock_monotonic_ns();
+	uint32_t bell = __atomic_load_n(&sampler.slot->doorbell, __ATOMIC_ACQUIRE);
 
 	(void)context;
 	if (is_last) {
@@ -111,7 +128,14 @@ static int turn(void *context, int is_last)
 	} else if (now_ns >= session.tick_ns) {
 		look_around(now_ns);
 		session.tick_ns = now_ns + TICK_MS * NS_PER_MS;
+	} else {
+		if (!are_born_to_us())
+			look_for_born();
+		/* Woken for that alone: emptying rings this often makes many small batches. */
+		if (bell == session.bell)
+			return 0;
 	}
+	session.bell = bell;
 	read_control();
 	harvest_all();
 	take_all();
@@ -123,7 +147,7 @@ void *worker_main(void *argument)
 {
 	const struct loop loop = {
 		.doorbell = &sampler.slot->doorbell,
-		.tick_ms = TICK_MS,
+		.tick_ms = are_born_to_us() ? TICK_MS : LOOK_MS,
 		.is_ending = is_ending,
 		.turn = turn,
 	};

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
@@ -22,6 +23,19 @@
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static const char list_path[] = "/proc/self/task";
+
+/* Of a directory: its name, and its own ".". Each directory in it adds one. */
+#define LINKS_OF_EMPTY 2u
+
+/*
+ * One part in this many of a CPU is what looking for threads may take: a process of thousands has a
+ * long list, and one that makes and ends them a reason to read it at every look.
+ */
+#define REST_PER_LOOK 200u
+/* While the process has not used as much since the last look, nobody can have missed more. */
+#define IDLE_NS 2000000u
+
 /* The tids that are sampled, for one rescan: open addressing, index + 1 of the entry. */
 #define TABLE_SIZE (4u * WIRE_RINGS)
 
@@ -33,6 +47,9 @@ static struct table table;
 static uint32_t this_round;
 static uint32_t most_refused; /* threads that one rescan of this session found no ring for */
 static uint64_t refused_image;
+static uint32_t known_links; /* of the list when all that is in it was known; 0: it was not */
+static uint64_t rested_ns;   /* CLOCK_MONOTONIC: no other look before */
+static uint64_t looked_ns;   /* CPU time of the process at the last look */
 
 struct sampler_thread *tasks_arm_self(struct sampler_thread *thread)
 {
@@ -133,15 +150,27 @@ static int arm_other(uint32_t tid)
 	return 0;
 }
 
-/* One thread of the list. @begun is own_threads_begun() from before the list was read. */
-static int meet(uint32_t tid, uint32_t begun)
+/* What one rescan saw. */
+struct round {
+	uint32_t begun;	  /* own_threads_begun() from before the list was read */
+	uint32_t listed;  /* threads in the list */
+	uint32_t skipped; /* of them those that may be our own, and may be not */
+	uint32_t refused; /* there was no ring for them */
+};
+
+/* One thread of the list. Returns 0 or -EAGAIN, as arm_other(). */
+static int meet(uint32_t tid, struct round *round)
 {
 	struct sampler_thread *thread = table_find(tid);
 	uint64_t cpu_ns;
 
 	if (!thread) {
-		if (own_threads_have(tid) || !own_threads_are_known(begun))
+		if (own_threads_have(tid))
 			return 0;
+		if (!own_threads_are_known(round->begun)) {
+			round->skipped++;
+			return 0;
+		}
 		return arm_other(tid);
 	}
 	thread->round = this_round;
@@ -187,7 +216,7 @@ static void count_refused(uint32_t refused)
 	most_refused = refused;
 }
 
-static long read_list(int fd, uint32_t begun, uint32_t *refused)
+static long read_list(int fd, struct round *round)
 {
 	char room[4096] __attribute__((aligned(8)));
 	long n;
@@ -199,40 +228,95 @@ static long read_list(int fd, uint32_t begun, uint32_t *refused)
 			uint64_t tid;
 
 			at += entry->d_reclen;
-			if (!text_parse_number(&name, 10, '\0', INT32_MAX, &tid) &&
-				meet((uint32_t)tid, begun))
-				++*refused;
+			if (text_parse_number(&name, 10, '\0', INT32_MAX, &tid))
+				continue;
+			round->listed++;
+			if (meet((uint32_t)tid, round))
+				round->refused++;
 		}
 	}
 	return n;
 }
 
+/* The directories in the list and two, where the kernel counts them. 0: it does not tell. */
+static uint32_t count_links(void)
+{
+	struct stat list;
+
+	if (arch_syscall4(SYS_newfstatat, AT_FDCWD, list_path, &list, 0))
+		return 0;
+	return (uint32_t)list.st_nlink;
+}
+
 int tasks_rescan(void)
 {
-	uint32_t begun = own_threads_begun();
-	uint32_t refused = 0;
+	struct round round = {.begun = own_threads_begun()};
+	uint32_t links;
 	long fd, n;
 
 	/* Numbers of another namespace name other threads. */
 	if (sampler.namespaced)
 		return -ESRCH;
+	/* Before the list is read: who comes meanwhile makes the next look find another number. */
+	links = count_links();
 	fd = arch_syscall4(
-		SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+		SYS_openat, AT_FDCWD, list_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return (int)fd;
 	if (!++this_round)
 		this_round = 1;
 	own_threads_forget_dead();
 	table_fill();
-	n = read_list((int)fd, begun, &refused);
+	n = read_list((int)fd, &round);
 	arch_syscall1(SYS_close, fd);
 	if (n == 0)
 		bury_the_gone();
-	count_refused(refused);
+	count_refused(round.refused);
+	known_links = n || round.skipped || links != LINKS_OF_EMPTY + round.listed ? 0 : links;
 	return (int)n;
+}
+
+/* Is any of those that cannot tell its end gone, and its number perhaps another's? */
+static int is_anybody_gone(void)
+{
+	SAMPLER_FOR_EACH_RING(index)
+	{
+		struct sampler_thread *thread = &sampler_threads[index];
+		uint64_t cpu_ns;
+
+		if (!thread->is_foreign || !__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
+			continue;
+		cpu_ns = clock_cpu_ns(clock_of_thread(thread->tid));
+		if (!cpu_ns || cpu_ns < thread->seen_cpu_ns)
+			return 1;
+		thread->seen_cpu_ns = cpu_ns;
+	}
+	return 0;
+}
+
+int tasks_look(void)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t used_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID), cpu_ns;
+	int error = 0;
+
+	if (now_ns < rested_ns || used_ns - looked_ns < IDLE_NS)
+		return 0;
+	looked_ns = used_ns;
+	/* Not the time until it was done: others may have had the CPU. */
+	cpu_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+	/* As many as were known, and all of those: there is nobody else. */
+	if (!known_links || count_links() != known_links || is_anybody_gone())
+		error = tasks_rescan();
+	cpu_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	rested_ns = now_ns + cpu_ns * REST_PER_LOOK;
+	return error;
 }
 
 void tasks_reset_in_child(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	known_links = 0;
+	rested_ns = 0;
+	looked_ns = 0;
 }

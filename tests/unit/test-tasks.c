@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 
 #include "arch/syscall.h"
+#include "libprof/sampler/clock.h"
+#include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/stack.h"
 #include "libprof/sampler/tasks.h"
@@ -87,6 +89,43 @@ static void threads_of_a_raw_clone_are_found(void **state)
 		pause_ms(10);
 	assert_int_equal(diagnostics().threads, 1);
 	flameprof_stop(NULL, PATIENCE_MS);
+}
+
+/* Burns until it is sampled; how long it was not, in CPU time. */
+static void *burn_until_found(void *argument)
+{
+	int32_t tid = (int32_t)gettid();
+	uint64_t *unsampled_ns = argument;
+
+	while (!sampler_thread_find(tid) &&
+		clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID) < PATIENCE_MS * 1000000ULL)
+		;
+	*unsampled_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+	return NULL;
+}
+
+/* As in a program without interposers, each is born right after a look that found the one before. */
+static void threads_nobody_tells_of_are_found_soon(void **state)
+{
+	const struct libc_calls before = libc_calls;
+	unsigned soon = 0;
+
+	(void)state;
+	libc_calls.watch_end = NULL;
+	start_often();
+	for (int i = 0; i < 40; i++) {
+		uint64_t unsampled_ns = 0;
+		pthread_t id;
+
+		assert_int_equal(
+			libc_calls.pthread_create(&id, NULL, burn_until_found, &unsampled_ns), 0);
+		pthread_join(id, NULL);
+		soon += unsampled_ns < 30000000;
+	}
+	flameprof_stop(NULL, PATIENCE_MS);
+	libc_calls = before;
+	/* The worker may come late on a busy machine, but not to most of them. */
+	assert_in_range(soon, 30, 40);
 }
 
 static void *own_main(void *argument)
@@ -266,6 +305,7 @@ int main(void)
 		cmocka_unit_test_teardown(
 			threads_older_than_the_session_are_sampled, no_session_left),
 		cmocka_unit_test_teardown(threads_of_a_raw_clone_are_found, no_session_left),
+		cmocka_unit_test_teardown(threads_nobody_tells_of_are_found_soon, no_session_left),
 		cmocka_unit_test_teardown(own_threads_never_appear, no_session_left),
 		cmocka_unit_test_teardown(threads_that_end_give_their_rings_back, no_session_left),
 		cmocka_unit_test_teardown(stacks_of_foreign_threads_become_known, no_session_left),
