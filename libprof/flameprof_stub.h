@@ -210,7 +210,7 @@ FLAMEPROF_API unsigned flameprof_published(void);
 
 /* One stub, as flameprof_arenas_suspend() shows it. */
 struct flameprof_stub_record {
-	struct flameprof_arena *arena;
+	struct flameprof_arena *arena; /* NULL: of flameprof_intercept() */
 	const char *name;
 	uintptr_t payload;
 	flameprof_function *stub;   /* its address before; after _resume(): its address now */

@@ -35,6 +35,7 @@ struct flameprof_arena {
 	uint32_t chunks;
 	struct chunk *chunk[ARENA_CHUNKS_MAX]; /* atomic */
 	struct arena_suspended *suspended; /* image.c's */
+	struct flameprof_arena *next_intercept; /* intercept.c's */
 };
 
 #define ARENA_SLOT_BITS 20

@@ -12,6 +12,7 @@
 #include "libprof/trampoline/chunk.h"
 #include "libprof/trampoline/code.h"
 #include "libprof/trampoline/intercept.h"
+#include "libprof/trampoline/intercept_known.h"
 #include "libprof/trampoline/lasting.h"
 #include "libprof/trampoline/region.h"
 

@@ -11,6 +11,7 @@
 #include "libprof/trampoline/arena.h"
 #include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/intercept.h"
+#include "libprof/trampoline/intercept_known.h"
 #include "libprof/trampoline/lasting.h"
 
 /* Ended stubs of one arena, in the order of their slots. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the rest of the folder has to know of intercepts (libprof/flameprof_vm.h). Their stubs are
- * slots of ordinary arenas, one for each number of stack words, which hold the original as payload;
- * a table by original, name and words finds those there are.
+ * slots of ordinary arenas, one for each number of stack words, and have the original as payload.
  */
 #ifndef LIBPROF_TRAMPOLINE_INTERCEPT_H
 #define LIBPROF_TRAMPOLINE_INTERCEPT_H
@@ -29,17 +28,7 @@ int intercept_make(flameprof_function **out, flameprof_function *original, const
  */
 void intercept_prepare(struct arch_stub_shape *shape);
 
-/*
- * For image.c. The stubs of all intercept arenas have ended: forget where they were. And after they
- * were made again: know them again; one for which there is no memory is only not found again.
- * Context: nobody makes stubs meanwhile.
- */
-void intercept_forget_all(void);
-void intercept_remember(flameprof_function *stub, uint32_t stack_words);
-
-/* Hold the locks across fork(). Context: pthread_atfork handlers. */
-void intercept_fork_prepare(void);
-void intercept_fork_done(void);
+/* Hold the lock of the tables across fork(). Context: pthread_atfork handlers. */
 void intercept_table_fork_prepare(void);
 void intercept_table_fork_done(void);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stubs cost: a call beside a direct one, beside one by pointer and beside libffi's closure;
- * making one; finding one of 100,000; the first exception unwinding after 20,000 were made. The
- * sides of each comparison take turns; the lowest CPU time of each is printed, because what else
- * runs on the machine only adds. Nothing is asserted.
+ * What stubs cost: a call beside a direct one, beside one by pointer and beside libffi's closure,
+ * through intercepts with and without a tick that waits; making one; finding one of 100,000; the
+ * first exception unwinding after 20,000 were made. The sides of each comparison take turns; the
+ * lowest CPU time of each is printed, because what else runs on the machine only adds. Nothing is
+ * asserted.
  *
  * Built with frame pointers: without, compilers keep the loops' counters in the register that stubs
  * save and restore, and the loops wait for memory, as they do for every callee that has a frame.
@@ -24,10 +25,10 @@
 #define FFI 1
 #endif
 
-#include "libprof/flameprof_stub.h"
+#include "libprof/flameprof_vm.h"
 
 #define TURNS 31
-#define SIDES 8
+#define SIDES 9
 
 static double now_ns(void)
 {
@@ -83,6 +84,36 @@ static __attribute__((noinline)) uint64_t long_callee(uint64_t a, uint64_t b, ui
 		(now_ns() - start_ns_) / CALLS;                                                    \
 	})
 
+static double subtract(double a, double b)
+{
+	return a - b;
+}
+
+static double divide(double a, double b)
+{
+	return a / b;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of two sides that took turns: the middle one of all turns, and what eight of ten lie between. */
+static void print_spread(const char *title, const double *a, const double *b,
+	double (*relate)(double, double))
+{
+	double each[TURNS];
+
+	for (unsigned turn = 0; turn < TURNS; turn++)
+		each[turn] = relate(a[turn], b[turn]);
+	qsort(each, TURNS, sizeof(each[0]), compare);
+	printf("%-34s %8.2f  (%.2f to %.2f)\n", title, each[TURNS / 2], each[TURNS / 10],
+		each[TURNS - 1 - TURNS / 10]);
+}
+
 static flameprof_function *new_stub(enum flameprof_stub_kind kind, flameprof_function *target,
 	struct flameprof_signature signature)
 {
@@ -136,11 +167,18 @@ static void *new_closure(void)
 }
 #endif
 
+/* The host's function, with nothing in it: what a tick costs besides. */
+static void on_interrupt(void *context, uint32_t ticks)
+{
+	(void)context;
+	(void)ticks;
+}
+
 static void bench_calls(void)
 {
 	static const char *const names[SIDES] = {"direct call", "call by pointer", "call stub",
-		"bind stub", "libffi closure", "direct call, 14 arguments",
-		"call stub, 14 arguments (8 words)"};
+		"bind stub", "intercept stub, no tick", "intercept stub, a tick each time",
+		"libffi closure", "direct call, 14 arguments", "call stub, 14 arguments (8 words)"};
 	struct flameprof_signature words = {.stack_words = 8};
 	function *volatile pointer = callee;
 	function *stub = (function *)new_stub(FLAMEPROF_STUB_CALL, (flameprof_function *)callee,
@@ -150,9 +188,12 @@ static void bench_calls(void)
 	bound_function *closure = (bound_function *)new_closure();
 	long_function *with_words = (long_function *)new_stub(
 		FLAMEPROF_STUB_CALL, (flameprof_function *)long_callee, words);
+	function *intercept = (function *)flameprof_intercept(
+		(flameprof_function *)callee, "benchmark", NULL);
 	static double took[SIDES][TURNS];
 	double direct = 0;
 
+	flameprof_interrupt_enable(10000000000, on_interrupt, NULL);
 	for (unsigned turn = 0; turn < TURNS; turn++) {
 		function *by_pointer = pointer;
 
@@ -160,19 +201,23 @@ static void bench_calls(void)
 		took[1][turn] = TIME_CALLS(by_pointer(value_, 2, 3));
 		took[2][turn] = TIME_CALLS(stub(value_, 2, 3));
 		took[3][turn] = TIME_CALLS(bound(value_, 2));
-		took[4][turn] = closure ? TIME_CALLS(closure(value_, 2)) : 0;
-		took[5][turn] = TIME_CALLS(long_callee(LONG(value_)));
-		took[6][turn] = TIME_CALLS(with_words(LONG(value_)));
+		took[4][turn] = TIME_CALLS(intercept(value_, 2, 3));
+		took[5][turn] = TIME_CALLS((flameprof_interrupt_ticks = 1, intercept(value_, 2, 3)));
+		took[6][turn] = closure ? TIME_CALLS(closure(value_, 2)) : 0;
+		took[7][turn] = TIME_CALLS(long_callee(LONG(value_)));
+		took[8][turn] = TIME_CALLS(with_words(LONG(value_)));
 	}
-	for (unsigned side = 0; side < 7; side++) {
+	for (unsigned side = 0; side < SIDES; side++) {
 		double ns = lowest(took[side], TURNS);
 
-		if (side == 0 || side == 5)
+		if (side == 0 || side == 7)
 			direct = ns;
 		if (ns > 0)
 			printf("%-34s %8.2f ns  %+7.2f ns over direct\n", names[side], ns,
 				ns - direct);
 	}
+	print_spread("  intercept over direct, in ns", took[4], took[0], subtract);
+	print_spread("  intercept beside a call stub", took[4], took[2], divide);
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Intercept stubs as their host sees them: which there are, when the check runs and when it does
+ * not, what passes through, and what survives fork() and images.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/intercept-fixture.h"
+
+typedef uint64_t builtin(uint64_t);
+
+static uint32_t ticks_made;
+static unsigned calls;
+
+static __attribute__((noinline)) uint64_t triple(uint64_t a)
+{
+	calls++;
+	raise_ticks(ticks_made);
+	return 3 * a;
+}
+
+static __attribute__((noinline)) uint64_t quadruple(uint64_t a)
+{
+	return 4 * a;
+}
+
+#define TRIPLE	  ((flameprof_function *)triple)
+#define QUADRUPLE ((flameprof_function *)quadruple)
+
+static builtin *stub_of_triple(void)
+{
+	ticks_made = 0;
+	return (builtin *)fixture_stub(TRIPLE, "triple", 0);
+}
+
+static void test_the_same_again(void **state)
+{
+	struct flameprof_signature two = {.stack_words = 2}, same_two = {.stack_words = 2,
+		.integer_arguments = 3, .memory_result = 1};
+	flameprof_function *stub = (flameprof_function *)stub_of_triple();
+	flameprof_function *with_words = flameprof_intercept(TRIPLE, "triple", &two);
+
+	(void)state;
+	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", NULL), stub);
+	assert_ptr_equal(flameprof_intercept(stub, "triple", NULL), stub);
+	assert_ptr_equal(flameprof_intercept(stub, "another", &two), stub);
+	/* Of the signature only the stack words matter. */
+	assert_ptr_not_equal(with_words, stub);
+	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", &same_two), with_words);
+	assert_ptr_not_equal(flameprof_intercept(TRIPLE, "other", NULL), stub);
+	assert_ptr_not_equal(flameprof_intercept(QUADRUPLE, "triple", NULL), stub);
+	assert_null(flameprof_intercept(NULL, "triple", NULL));
+	assert_ptr_equal(flameprof_intercept_original(stub), TRIPLE);
+	assert_ptr_equal(flameprof_intercept_original(TRIPLE), TRIPLE);
+	assert_null(flameprof_intercept_original(NULL));
+	/* An address within a stub is no function. */
+	assert_ptr_equal(flameprof_intercept_original((flameprof_function *)((char *)stub + 4)),
+		(char *)stub + 4);
+}
+
+static void test_impossible_signatures(void **state)
+{
+	struct flameprof_signature most = {.stack_words = 64}, more = {.stack_words = 65};
+	struct flameprof_signature later = {.reserved = {0, 1}};
+
+	(void)state;
+	stub_of_triple();
+	assert_ptr_not_equal(flameprof_intercept(TRIPLE, "triple", &most), TRIPLE);
+	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", &more), TRIPLE);
+	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", &later), TRIPLE);
+	assert_int_equal(flameprof_intercept_status(), FLAMEPROF_STUBS_WORK);
+}
+
+static void test_names(void **state)
+{
+	static char lengthy[3 * FLAMEPROF_NAME_BYTES];
+	struct flameprof_code_info info;
+	flameprof_function *stub;
+
+	(void)state;
+	stub = (flameprof_function *)stub_of_triple();
+	assert_int_equal(flameprof_lookup((uintptr_t)stub + 9, &info), 0);
+	assert_int_equal(info.kind, FLAMEPROF_CODE_INTERCEPT);
+	assert_int_equal(info.start, (uintptr_t)stub);
+	assert_int_equal(info.payload, (uintptr_t)triple);
+	assert_string_equal(info.name, "triple");
+
+	stub = flameprof_intercept(TRIPLE, NULL, NULL);
+	assert_ptr_equal(flameprof_intercept(TRIPLE, "", NULL), stub);
+	assert_int_equal(flameprof_lookup((uintptr_t)stub, &info), 0);
+	assert_string_equal(info.name, "[anonymous]");
+
+	memset(lengthy, 'n', sizeof(lengthy) - 1);
+	stub = flameprof_intercept(TRIPLE, lengthy, NULL);
+	assert_ptr_equal(flameprof_intercept(TRIPLE, lengthy, NULL), stub);
+	assert_int_equal(flameprof_lookup((uintptr_t)stub, &info), 0);
+	assert_int_equal(strlen(info.name), FLAMEPROF_NAME_BYTES);
+	/* One letter less than what is kept is another name. */
+	lengthy[FLAMEPROF_NAME_BYTES - 1] = '\0';
+	assert_ptr_not_equal(flameprof_intercept(TRIPLE, lengthy, NULL), stub);
+}
+
+static void test_ticks_are_checked_once(void **state)
+{
+	builtin *stub = stub_of_triple();
+
+	(void)state;
+	fixture_begin(NULL);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(stub(5), 15);
+	assert_int_equal(checks, 0);
+	/* Several that came during one call are one check with their number. */
+	ticks_made = 5;
+	assert_int_equal(stub(5), 15);
+	assert_int_equal(checks, 1);
+	assert_int_equal(checked_ticks, 5);
+	ticks_made = 0;
+	stub(5);
+	assert_int_equal(checks, 1);
+	/* The highest of its bits counts as much as the lowest. */
+	raise_ticks(1u << 31);
+	stub(5);
+	assert_int_equal(checks, 2);
+	assert_int_equal(flameprof_interrupt_ticks, 0);
+}
+
+static builtin *recursing;
+
+static void call_intercepted(void)
+{
+	raise_ticks(1);
+	assert_int_equal(recursing(7), 21);
+	assert_int_equal(checks, 1);
+}
+
+static void test_no_check_within_a_check(void **state)
+{
+	(void)state;
+	recursing = stub_of_triple();
+	fixture_begin(call_intercepted);
+	ticks_made = 1;
+	assert_int_equal(recursing(5), 15);
+	assert_int_equal(checks, 1);
+	/* What came meanwhile is the next one's: two ticks were made in the check. */
+	in_check = NULL;
+	ticks_made = 0;
+	recursing(5);
+	assert_int_equal(checks, 2);
+	assert_int_equal(checked_ticks, 3);
+}
+
+static jmp_buf out;
+
+static void jump(void)
+{
+	raise_ticks(1);
+	longjmp(out, 1);
+}
+
+static void test_longjmp_passes(void **state)
+{
+	void (*stub)(void) = fixture_stub(jump, "jump", 3);
+
+	(void)state;
+	fixture_begin(NULL);
+	for (volatile int i = 0; i < 1000; i++) {
+		if (!setjmp(out)) {
+			stub();
+			fail();
+		}
+	}
+	assert_int_equal(checks, 0);
+	stub_of_triple()(1);
+	assert_int_equal(checked_ticks, 1000);
+}
+
+static struct flameprof_code_info in_the_check;
+static uintptr_t payload_in_the_check;
+
+/* Whose frame the stub's is: the check's caller's caller's ... by frame pointers. */
+static void look_around(void)
+{
+	uintptr_t *frame = __builtin_frame_address(0);
+
+	while (flameprof_lookup(frame[1], &in_the_check))
+		frame = (uintptr_t *)frame[0];
+	payload_in_the_check = *(uintptr_t *)(frame[0] + (uintptr_t)FLAMEPROF_STUB_PAYLOAD);
+}
+
+static void test_the_check_is_named(void **state)
+{
+	(void)state;
+	fixture_begin(look_around);
+	raise_ticks(1);
+	stub_of_triple()(1);
+	assert_int_equal(checks, 1);
+	assert_string_equal(in_the_check.name, "triple");
+	assert_int_equal(in_the_check.kind, FLAMEPROF_CODE_INTERCEPT);
+	assert_int_equal(payload_in_the_check, (uintptr_t)triple);
+}
+
+#define THREADS 16
+#define NAMES	300u
+
+static flameprof_function *made[THREADS][NAMES];
+
+static void *make_all(void *argument)
+{
+	flameprof_function **mine = argument;
+	char name[32];
+
+	for (unsigned i = 0; i < NAMES; i++) {
+		struct flameprof_signature words = {.stack_words = i % 3};
+
+		snprintf(name, sizeof(name), "of all threads %u", i);
+		mine[i] = flameprof_intercept(QUADRUPLE, name, &words);
+	}
+	return NULL;
+}
+
+static int count_named(void *context, const struct flameprof_stub_record *stub)
+{
+	*(unsigned *)context += !stub->arena && !strncmp(stub->name, "of all", 6);
+	return 0;
+}
+
+/* All get the same stubs, and there is no other that somebody made and nobody has. */
+static void test_many_threads(void **state)
+{
+	pthread_t threads[THREADS];
+	unsigned named = 0;
+
+	(void)state;
+	stub_of_triple();
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, make_all, made[i]), 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned i = 0; i < NAMES; i++) {
+		assert_int_equal(((builtin *)made[0][i])(i), 4 * i);
+		for (unsigned k = 0; k < THREADS; k++)
+			assert_ptr_equal(made[k][i], made[0][i]);
+	}
+	flameprof_arenas_suspend(count_named, &named);
+	flameprof_arenas_resume(NULL, NULL);
+	assert_int_equal(named, NAMES);
+}
+
+static int is_making;
+
+static void *make_on(void *argument)
+{
+	char name[32];
+
+	for (unsigned i = 0; __atomic_load_n(&is_making, __ATOMIC_RELAXED); i++) {
+		snprintf(name, sizeof(name), "%u", i % 5000);
+		flameprof_intercept(QUADRUPLE, name, NULL);
+	}
+	return argument;
+}
+
+static int use_in_child(builtin *stub)
+{
+	builtin *later = (builtin *)flameprof_intercept(QUADRUPLE, "of the child", NULL);
+
+	alarm(60);
+	fixture_begin(NULL);
+	raise_ticks(2);
+	return stub(3) != 9 || checked_ticks != 2 || later(2) != 8 || later == quadruple ||
+	       flameprof_intercept(TRIPLE, "triple", NULL) != (flameprof_function *)stub;
+}
+
+/* Also of a process in which another thread is in the middle of making one. */
+static void test_fork(void **state)
+{
+	builtin *stub = stub_of_triple();
+	pthread_t thread;
+	int status;
+
+	(void)state;
+	is_making = 1;
+	assert_int_equal(pthread_create(&thread, NULL, make_on, NULL), 0);
+	for (unsigned i = 0; i < 50; i++) {
+		pid_t child = fork();
+
+		assert_true(child >= 0);
+		if (!child)
+			_exit(use_in_child(stub));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+	__atomic_store_n(&is_making, 0, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+
+/* The host's memory, in which it keeps a function. */
+static flameprof_function *kept;
+static unsigned visits;
+
+static int forget(void *context, const struct flameprof_stub_record *stub)
+{
+	(void)context;
+	if (stub->stub != kept)
+		return 0;
+	assert_null(stub->arena);
+	assert_string_equal(stub->name, "triple");
+	assert_int_equal(stub->payload, (uintptr_t)triple);
+	assert_ptr_equal(stub->target, TRIPLE);
+	kept = stub->target;
+	visits++;
+	return 0;
+}
+
+static int learn(
+	void *context, const struct flameprof_stub_record *stub, flameprof_function *before)
+{
+	if (before == *(flameprof_function **)context) {
+		kept = stub->stub;
+		visits++;
+	}
+	return 0;
+}
+
+static void test_images(void **state)
+{
+	flameprof_function *before = kept = (flameprof_function *)stub_of_triple();
+
+	(void)state;
+	assert_int_equal(flameprof_arenas_suspend(forget, NULL), 0);
+	assert_int_equal(visits, 1);
+	assert_ptr_equal(kept, TRIPLE);
+	assert_int_equal(flameprof_intercept_status(), FLAMEPROF_STUBS_SUSPENDED);
+	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", NULL), TRIPLE);
+	assert_ptr_equal(flameprof_intercept(TRIPLE, "new", NULL), TRIPLE);
+	assert_ptr_equal(flameprof_intercept_original(before), before);
+	assert_int_equal(flameprof_arenas_resume(learn, &before), 0);
+	assert_int_equal(visits, 2);
+	assert_int_equal(flameprof_intercept_status(), FLAMEPROF_STUBS_WORK);
+	assert_ptr_not_equal(kept, TRIPLE);
+	assert_ptr_equal(flameprof_intercept_original(kept), TRIPLE);
+	/* Known as before, wherever it is now. */
+	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", NULL), kept);
+	fixture_begin(NULL);
+	ticks_made = 3;
+	assert_int_equal(((builtin *)kept)(4), 12);
+	assert_int_equal(checked_ticks, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_same_again),
+		cmocka_unit_test(test_impossible_signatures),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_ticks_are_checked_once),
+		cmocka_unit_test(test_no_check_within_a_check),
+		cmocka_unit_test(test_longjmp_passes),
+		cmocka_unit_test(test_the_check_is_named),
+		cmocka_unit_test(test_many_threads),
+		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_images),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
