@@ -28,8 +28,8 @@ int tasks_rescan(void);
 /*
  * The same if there may be new threads: the number of links of /proc/self/task, which is that of
  * threads and two (Linux, gVisor), is not what it was, or cannot tell; or one of those that were
- * armed from outside is gone. Costs a few system calls, one of them for each of those, and while the
- * process is idle a single one; never takes more than a two-hundredth of a CPU.
+ * armed from outside is gone. Costs a few system calls, one of them for each of those; while the
+ * process is idle, a single one. Never takes more than a two-hundredth of a CPU.
  * Returns and context as tasks_rescan().
  */
 int tasks_look(void);

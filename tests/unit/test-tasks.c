@@ -104,7 +104,7 @@ static void *burn_until_found(void *argument)
 	return NULL;
 }
 
-/* As in a program without interposers, each is born right after a look that found the one before. */
+/* As in a program without interposers. Each is born right after a look, which found another. */
 static void threads_nobody_tells_of_are_found_soon(void **state)
 {
 	const struct libc_calls before = libc_calls;
