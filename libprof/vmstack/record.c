@@ -113,8 +113,7 @@ static __attribute__((noinline)) int write_record(const struct stack *stack)
 
 	if (fit < stack->count)
 		return -ENOSPC;
-	/* Words that fill a record are the whole of it. */
-	if (stack->is_above && stack->count < sampler.max_depth)
+	if (stack->is_above && stack->end == WIRE_END_ROOT)
 		native_room = smaller(fit, WIRE_MAX_DEPTH) - stack->count;
 	sample = ring_begin(thread->ring, thread->data,
 		sizeof(*sample) + sizeof(uint64_t) * (stack->count + native_room));
@@ -122,7 +121,7 @@ static __attribute__((noinline)) int write_record(const struct stack *stack)
 		return -ENOSPC;
 	memcpy(sample + 1, stack->words, stack->count * sizeof(uint64_t));
 	sample->end = stack->end;
-	if (native_room && stack->end == WIRE_END_ROOT)
+	if (native_room)
 		native = add_native(stack, sample, native_room);
 	if (native < 0) {
 		__atomic_store_n(&thread->ring->writing, 0, __ATOMIC_RELAXED);
@@ -214,7 +213,9 @@ static int record_words(struct stack *stack, const struct flameprof_vm_frame *fr
 	}
 	stack->count = describe(frames, kept, stack->is_above, words);
 	stack->words = words;
-	stack->end = kept < n ? WIRE_END_DEPTH : WIRE_END_ROOT;
+	stack->end = kept < n || (stack->is_above && stack->count >= sampler.max_depth)
+		? WIRE_END_DEPTH
+		: WIRE_END_ROOT;
 	error = put(stack);
 	if (words != on_stack)
 		arch_syscall2(SYS_munmap, words, bytes);
