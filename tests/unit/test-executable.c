@@ -4,8 +4,6 @@
  * have. Stubs are made in the other way then, or programs run on without.
  */
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,13 +13,13 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "libprof/flameprof_stub.h"
+#include "tests/unit/deny-executable.h"
 
 typedef uintptr_t identity(uintptr_t);
 
@@ -114,34 +112,16 @@ static void test_never_writable_and_executable(void **state)
 	flameprof_arena_free(arena);
 }
 
-/* mprotect() to executable answers EACCES, as under PR_SET_MDWE; @memfd: memfd_create(), too. */
-static int deny(int memfd)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 2),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 2, 1),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, memfd ? SYS_memfd_create : 0xffff, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
-	};
-	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-
 #define CANNOT 99 /* the system has no such thing */
 
 static int seccomp_denies_mprotect(void)
 {
-	return deny(0) ? CANNOT : works();
+	return deny_executable(0) ? CANNOT : works();
 }
 
 static int seccomp_denies_all(void)
 {
-	return deny(1) ? CANNOT : is_plain(FLAMEPROF_STUBS_DENIED);
+	return deny_executable(1) ? CANNOT : is_plain(FLAMEPROF_STUBS_DENIED);
 }
 
 static int mdwe(void)
@@ -161,7 +141,7 @@ static int file_limit(void)
 	struct rlimit limit = {1000, 1000};
 
 	/* The memfd would be larger: no SIGXFSZ, please. */
-	if (deny(0))
+	if (deny_executable(0))
 		return CANNOT;
 	setrlimit(RLIMIT_FSIZE, &limit);
 	return is_plain(FLAMEPROF_STUBS_DENIED);
