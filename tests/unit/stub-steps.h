@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls through stubs of several shapes, stopped after every instruction: what the trap handler
- * sees of each. For tests that include it once, from one file, and walk the stack in step().
+ * sees of each, and of an intercept stub's slow half. For tests that include it once, from one file,
+ * and walk the stack in step().
  */
 #ifndef TESTS_UNIT_STUB_STEPS_H
 #define TESTS_UNIT_STUB_STEPS_H
@@ -11,8 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <ucontext.h>
+#include <unwind.h>
 
-#include "libprof/flameprof_stub.h"
+#include "arch/intercept.h"
+#include "libprof/flameprof_vm.h"
 
 #if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
 #define STEPS_WORK 1
@@ -21,6 +24,7 @@ enum step_place {
 	STEP_OUTSIDE, /* the caller, or what it calls besides */
 	STEP_IN_STUB,
 	STEP_IN_TARGET,
+	STEP_IN_SLOW, /* arch_intercept_slow() */
 };
 
 /* Supplied by the test: all registers are the interrupted code's. */
@@ -29,7 +33,7 @@ static void step(enum step_place place, const ucontext_t *context);
 static struct flameprof_arena *step_arena;
 static struct flameprof_code_info step_stub;
 static uint8_t step_seen[512]; /* offsets of the stub's instructions that were met */
-static unsigned steps_in_stub, steps_in_target;
+static unsigned steps_in_stub, steps_in_target, steps_in_slow;
 /* Where the stub returns to, read when it is entered; and the stack pointer then. */
 static uintptr_t step_return, step_sp;
 /* The frame pointer at that moment, which is the caller's. */
@@ -60,18 +64,25 @@ static void step_complain(const char *who, enum step_place place, const struct s
 {
 	if (step_complaints++ > 5)
 		return;
-	fprintf(stderr, "%s, %s:", who, place == STEP_IN_STUB ? "stub" : "target");
+	fprintf(stderr, "%s, %s:", who, (const char *const[]){"", "stub", "target", "slow"}[place]);
 	for (unsigned i = 0; i < stack->frames; i++)
 		fprintf(stderr, " %#lx", (unsigned long)stack->pc[i]);
 	fprintf(stderr, "; stub at %#lx\n", (unsigned long)step_stub.start);
 }
 
-/* [target,] stub, caller, and everything outside of it. */
+static int step_is_slow(uintptr_t pc)
+{
+	return _Unwind_FindEnclosingFunction((void *)(pc + 1)) == (void *)arch_intercept_slow;
+}
+
+/* [target or slow half,] stub, caller, and everything outside of it. */
 static int step_is_whole(enum step_place place, const struct step_stack *stack)
 {
 	unsigned at = 0;
 
 	if (place == STEP_IN_TARGET && stack->pc[at++] - (uintptr_t)step_target >= 512)
+		return 0;
+	if (place == STEP_IN_SLOW && !step_is_slow(stack->pc[at++]))
 		return 0;
 	if (stack->pc[at++] - step_stub.start >= step_stub.bytes)
 		return 0;
@@ -105,6 +116,9 @@ static void step_on_trap(int number, siginfo_t *info, void *argument)
 	} else if (pc - (uintptr_t)step_target < 512 && step_return) {
 		place = STEP_IN_TARGET;
 		steps_in_target++;
+	} else if (step_return && step_is_slow(pc)) {
+		place = STEP_IN_SLOW;
+		steps_in_slow++;
 	}
 	if (pc == step_stub.start) {
 		step_sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
@@ -134,21 +148,45 @@ static inline __attribute__((always_inline)) void step_end(void)
 			 ::: "memory", "cc");
 }
 
+enum step_kind {
+	STEP_CALL = FLAMEPROF_STUB_CALL,
+	STEP_BIND = FLAMEPROF_STUB_BIND,
+	STEP_INTERCEPT,
+	STEP_INTERCEPT_TICK, /* with a tick that waits */
+};
+
+/* Shapes, and how many instructions their stubs have. */
+struct step_shape {
+	enum step_kind kind;
+	struct flameprof_signature signature;
+	unsigned instructions;
+};
+
+static flameprof_function *step_new_stub(const struct step_shape *shape)
+{
+	flameprof_interrupt_ticks = shape->kind == STEP_INTERCEPT_TICK;
+	if (shape->kind >= STEP_INTERCEPT)
+		return flameprof_intercept(
+			(flameprof_function *)step_target, "stepped", &shape->signature);
+	if (flameprof_arena_new(&step_arena, (enum flameprof_stub_kind)shape->kind,
+		    (flameprof_function *)step_target, &shape->signature))
+		return NULL;
+	return flameprof_stub_new(step_arena, "stepped", 1);
+}
+
 /* Go through one call of a stub of this shape; returns how many of its instructions were met. */
-static __attribute__((noinline)) unsigned steps_through(
-	enum flameprof_stub_kind kind, const struct flameprof_signature *signature)
+static __attribute__((noinline)) unsigned steps_through(const struct step_shape *shape)
 {
 	struct sigaction action = {.sa_sigaction = step_on_trap, .sa_flags = SA_SIGINFO};
 	uint64_t (*stub)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
 		uint64_t);
 	unsigned met = 0;
 
-	if (flameprof_arena_new(&step_arena, kind, (flameprof_function *)step_target, signature))
+	stub = (__typeof__(stub))step_new_stub(shape);
+	if (flameprof_lookup((uintptr_t)stub, &step_stub))
 		return 0;
-	stub = (__typeof__(stub))flameprof_stub_new(step_arena, "stepped", 1);
-	flameprof_lookup((uintptr_t)stub, &step_stub);
 	memset(step_seen, 0, sizeof(step_seen));
-	steps_in_stub = steps_in_target = 0;
+	steps_in_stub = steps_in_target = steps_in_slow = 0;
 	sigaction(SIGTRAP, &action, NULL);
 	step_begin();
 	stub(1, 2, 3, 4, 5, 6, 7, 8);
@@ -158,20 +196,29 @@ static __attribute__((noinline)) unsigned steps_through(
 	return met;
 }
 
-/* Shapes, and how many instructions their stubs have. */
-static const struct step_shape {
-	enum flameprof_stub_kind kind;
-	struct flameprof_signature signature;
-	unsigned instructions;
-} step_shapes[] = {
-	{FLAMEPROF_STUB_CALL, {.stack_words = 0}, 8},
-	{FLAMEPROF_STUB_CALL, {.stack_words = 1}, 8},
-	{FLAMEPROF_STUB_CALL, {.stack_words = 2}, 10},
-	{FLAMEPROF_STUB_CALL, {.stack_words = 20}, 28},
-	{FLAMEPROF_STUB_BIND, {.stack_words = 0}, 14},
-	{FLAMEPROF_STUB_BIND, {.stack_words = 3, .integer_arguments = 9}, 16},
-	{FLAMEPROF_STUB_BIND, {.integer_arguments = 2, .memory_result = 1}, 10},
+static const struct step_shape step_shapes[] = {
+	{STEP_CALL, {.stack_words = 0}, 8},
+	{STEP_CALL, {.stack_words = 1}, 8},
+	{STEP_CALL, {.stack_words = 2}, 10},
+	{STEP_CALL, {.stack_words = 20}, 28},
+	{STEP_BIND, {.stack_words = 0}, 14},
+	{STEP_BIND, {.stack_words = 3, .integer_arguments = 9}, 16},
+	{STEP_BIND, {.integer_arguments = 2, .memory_result = 1}, 10},
+	{STEP_INTERCEPT, {.stack_words = 2}, 12},
+	{STEP_INTERCEPT, {.stack_words = 20}, 30},
+	{STEP_INTERCEPT_TICK, {.stack_words = 2}, 13},
+	{STEP_INTERCEPT_TICK, {.stack_words = 20}, 31},
 };
+
+/* All but endbr64, the last one and those of another way to save registers; each was met once. */
+#define STEP_SLOW_LEAST 50u
+
+static inline int step_slow_is_whole(const struct step_shape *shape)
+{
+	if (shape->kind == STEP_INTERCEPT_TICK)
+		return steps_in_slow >= STEP_SLOW_LEAST && !flameprof_interrupt_ticks;
+	return !steps_in_slow;
+}
 
 #define STEP_SHAPES (sizeof(step_shapes) / sizeof(step_shapes[0]))
 

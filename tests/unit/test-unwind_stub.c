@@ -57,9 +57,9 @@ static void test_every_shape(void **state)
 	for (unsigned i = 0; i < STEP_SHAPES; i++) {
 		const struct step_shape *shape = &step_shapes[i];
 
-		assert_int_equal(
-			steps_through(shape->kind, &shape->signature), shape->instructions);
+		assert_int_equal(steps_through(shape), shape->instructions);
 		assert_true(steps_in_target >= 8);
+		assert_true(step_slow_is_whole(shape));
 		assert_int_equal(step_complaints, 0);
 		step_outer_known = 0;
 		teardown(state);
