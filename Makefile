@@ -140,7 +140,8 @@ $(BUILD)/flags: $(BUILD)/dependencies FORCE
 FORCE:
 
 $(prof_objects): flags = $(prof_cflags)
-$(python_objects): flags = $(prof_cflags) -isystem $(PYTHON_HEADERS)
+python_cflags = $(prof_cflags) -isystem $(PYTHON_HEADERS)
+$(python_objects): flags = $(python_cflags)
 $(cli_objects) $(render_objects) $(san_objects): flags = $(cli_cflags)
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
@@ -442,6 +443,7 @@ comma := ,
 compile_commands.json: $(BUILD)/dependencies ## write the compilation database that editors and clang-tidy read
 	$(file >$@.part,[)
 	$(foreach source,$(filter %.c,$(prof_sources)),$(file >>$@.part,$(call compile_command,$(source),$(prof_cflags))$(comma)))
+	$(foreach source,$(python_sources),$(file >>$@.part,$(call compile_command,$(source),$(python_cflags))$(comma)))
 	$(foreach source,$(filter %.c,$(cli_sources) $(render_sources)) $(unit_sources),$(file >>$@.part,$(call compile_command,$(source),$(cli_cflags))$(comma)))
 	$(Q)sed '$$s/,$$//' $@.part > $@ && echo ']' >> $@ && rm $@.part
 

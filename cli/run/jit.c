@@ -55,8 +55,8 @@ static void tell_python(const struct gather *gather)
 		diag_info("hint: --jit=python did nothing: %s", why[i]);
 		return;
 	}
-	diag_info("hint: --jit=python did nothing: no process was a Python that lets others use its "
-		  "functions");
+	diag_info("hint: --jit=python did nothing: no process was a Python that lets others use "
+		  "its functions");
 }
 
 void jit_tell(const char *list, const struct gather *gather)

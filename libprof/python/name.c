@@ -106,8 +106,8 @@ static const char *component_before(const char *path, const char *end)
 }
 
 /*
- * The part of @path that @module, as "package.inner.module", accounts for. Folders are compared from
- * the last one on; the first that has another name ends it.
+ * The part of @path that @module, as "package.inner.module", accounts for. Folders are compared
+ * from the last one on; the first that has another name ends it.
  */
 static const char *shorten(const char *path, const char *module)
 {
