@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builtins go through intercept stubs: their frames are named "table.sort", and when they took longer
- * than a tick it is charged to them and not to what runs next. A plain C function is a value, and its
- * stub is another one that takes its place in the libraries' tables; a closure is an object, whose
- * code is exchanged inside of it.
+ * Builtins go through intercept stubs: their frames are named "table.sort", and when they took
+ * longer than a tick it is charged to them and not to what runs next. A plain C function is a
+ * value, and its stub is another one that takes its place in the libraries' tables; a closure is an
+ * object, whose code is exchanged inside of it.
  */
 #include "share/examples/lua/builtins.h"
 
@@ -67,8 +67,8 @@ static int is_closure(lua_State *L)
 }
 
 /*
- * `pairs` hands out the plain `next` by itself, and scripts may compare them; it does too little for
- * a frame of its own to matter.
+ * `pairs` hands out the plain `next` by itself, and scripts may compare them; it does too little
+ * for a frame of its own to matter.
  */
 static int stays(const char *name)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every Lua function has a frame of its own on the C stack. Lua's interpreter runs a call of one Lua
- * function by another in the same C frame: luaD_precall() prepares the call and hands it back. Ours
- * runs it here, through the function's stub, and then says what it says for a C function: all is done.
+ * Every Lua function has a frame of its own on the C stack. Lua's interpreter runs a call of one
+ * Lua function by another in the same C frame: luaD_precall() prepares the call and hands it back.
+ * Ours runs it here, through the function's stub, and then says what it says for a C function: all
+ * is done.
  *
  *	luaV_execute	the caller
  *	flamelua_call
  *	fib (script.lua:12)
  *	luaV_execute	the callee
  *
- * Lua's own count of C calls is left alone, so that its limit of 200 means what it means without us;
- * in its place the C stack is measured. Where it ends, calls are run in their caller's frame, as
- * plain Lua does, and a runaway recursion fails as it does there.
+ * Lua's own count of C calls is left alone, so that its limit of 200 means what it means without
+ * us; in its place the C stack is measured. Where it ends, calls are run in their caller's frame,
+ * as plain Lua does, and a runaway recursion fails as it does there.
  */
 #include "share/examples/lua/calls.h"
 
@@ -19,6 +20,7 @@
 
 #include "share/examples/lua/machine.h"
 #include "share/examples/lua/stubs.h"
+#include "share/examples/lua/ticks.h"
 
 /* Left to Lua and its C functions: 200 calls of the largest, string.gsub() with 2 KiB of locals. */
 #define ROOM_FOR_LUA_BYTES (1u << 20)
@@ -27,39 +29,57 @@
 
 __thread struct machine machine;
 
+static inline int has_room(void)
+{
+	return (uintptr_t)__builtin_frame_address(0) >= machine.stack_end;
+}
+
 /*
- * Run a prepared call that is FRESH. When it ends in a tail call the interpreter comes back here, out
- * of the stub it was called through, and the next function is run by its own stub in the same place:
- * the name on the stack is right and the stack no deeper, however many follow.
+ * Run a prepared call that is FRESH. When it ends in a tail call the interpreter comes back here,
+ * out of the stub it was called through, and the next function is run by its own stub in the same
+ * place: the name on the stack is right and the stack no deeper, however many follow.
  */
-__attribute__((noinline)) static struct lua_call *flamelua_call(
-	lua_State *L, struct lua_call *call)
+__attribute__((noinline)) struct lua_call *flamelua_call(lua_State *L, struct lua_call *call)
 {
 	for (;;) {
-		stub_of(L, call)(L, call);
+		run_call *run = stub_of(L, call);
+
+		safe_point(L);
+		run(L, call);
 		call = machine.tail;
 		if (__builtin_expect(!call, 1))
-			return NULL;
+			break;
 		machine.tail = NULL;
 	}
+	safe_point(L);
+	return NULL;
 }
 
 struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, int results)
 {
-	struct lua_call *call = __real_luaD_precall(L, function, results);
+	struct lua_call *call;
 
-	if (!call || !machine.nests)
+	if (!machine.nests)
+		return __real_luaD_precall(L, function, results);
+	/* For the intercept stub, when it is a C function. */
+	machine.state = L;
+	call = __real_luaD_precall(L, function, results);
+	if (!call) {
+		safe_point(L);
+		return NULL;
+	}
+	if (__builtin_expect(!has_room(), 0)) {
+		ticks_watch(call);
 		return call;
-	if (__builtin_expect((uintptr_t)__builtin_frame_address(0) < machine.stack_end, 0))
-		return call;
+	}
 	call->status |= LUA_CALL_FRESH;
 	return flamelua_call(L, call);
 }
 
 /*
- * The real one has put the callee in the caller's place, exactly as without us. The interpreter goes
- * on in the same C frame when told -1; told a number of results it takes the call for finished, ends
- * it (luaD_poscall() below, which must not) and, because the call is FRESH, returns.
+ * The real one has put the callee in the caller's place, exactly as without us. The interpreter
+ * goes on in the same C frame when told -1; told a number of results it takes the call for
+ * finished, ends it (luaD_poscall() below, which must not) and, because the call is FRESH, returns.
  */
 int __wrap_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_value *function,
 	int arguments, int delta)
@@ -83,18 +103,28 @@ void __wrap_luaD_poscall(lua_State *L, struct lua_call *call, int results)
 /* Calls from C: of lua_call() and the like, of metamethods, and to resume a coroutine. */
 void __wrap_luaV_execute(lua_State *L, struct lua_call *call)
 {
-	if (machine.nests)
-		flamelua_call(L, call);
-	else
+	if (!machine.nests)
 		__real_luaV_execute(L, call);
+	else if (has_begun(call) && has_room())
+		calls_resume(L, call);
+	else
+		flamelua_call(L, call);
+}
+
+/* Its finalizers are the last Lua code. */
+void __wrap_lua_close(lua_State *L)
+{
+	ticks_end();
+	stubs_keep();
+	__real_lua_close(L);
 }
 
 static int measure_stack(void)
 {
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0), start;
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0), start, half;
 	pthread_attr_t attributes;
 	void *lowest;
-	size_t bytes, reserved;
+	size_t bytes;
 	int error = pthread_getattr_np(pthread_self(), &attributes);
 
 	if (error)
@@ -106,8 +136,8 @@ static int measure_stack(void)
 	start = (uintptr_t)lowest;
 	if (here - start > MOST_FOR_US_BYTES)
 		start = here - MOST_FOR_US_BYTES;
-	reserved = ROOM_FOR_LUA_BYTES < (here - start) / 2 ? ROOM_FOR_LUA_BYTES : (here - start) / 2;
-	machine.stack_end = start + reserved;
+	half = (here - start) / 2;
+	machine.stack_end = start + (ROOM_FOR_LUA_BYTES < half ? ROOM_FOR_LUA_BYTES : half);
 	return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "share/examples/lua/options.h"
 #include "share/examples/lua/report.h"
 #include "share/examples/lua/script.h"
+#include "share/examples/lua/session.h"
 
 static struct flamelua_options options;
 
@@ -29,9 +30,13 @@ static void become_visible(lua_State *L)
 		fprintf(stderr, "flamelua: this Lua's inside is not known: no stubs\n");
 		return;
 	}
-	error = options.no_stubs ? 0 : calls_init();
-	if (error)
-		fprintf(stderr, "flamelua: no stubs: %s\n", strerror(-error));
+	if (!options.no_stubs) {
+		error = calls_init();
+		if (error)
+			fprintf(stderr, "flamelua: no stubs: %s\n", strerror(-error));
+		else
+			session_begin(&options);
+	}
 	if (!options.no_intercepts)
 		builtins_intercept(L);
 }
@@ -49,9 +54,10 @@ static int run(lua_State *L)
 int main(int argc, char **argv)
 {
 	lua_State *L;
-	int taken = options_parse(&argv, &options), succeeded;
+	char **all = argv;
+	int succeeded;
 
-	if (taken < 0)
+	if (options_parse(&argv, &options))
 		return EXIT_FAILURE;
 	if (options.help)
 		return EXIT_SUCCESS;
@@ -62,7 +68,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	lua_pushcfunction(L, run);
-	lua_pushinteger(L, argc - taken);
+	lua_pushinteger(L, argc - (int)(argv - all));
 	lua_pushlightuserdata(L, argv);
 	succeeded = report(L, lua_pcall(L, 2, 1, 0)) && lua_toboolean(L, -1);
 	lua_close(L);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares the layouts of internals.h with what Lua's public interface says of the same things, in a
- * call chain made for it. What is not alike is another Lua than the one these layouts are of.
+ * Compares the layouts of internals.h with what Lua's public interface says of the same things, in
+ * a call chain made for it. What is not alike is another Lua than the one these layouts are of.
  */
 #include "share/examples/lua/internals.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of Lua's inside flamelua looks at: the layouts of Lua 5.4.4 to 5.4.8, as far as they are read,
- * and the internal functions the linker diverts to us (the list is in wrapped.flags). Debian's headers
- * have neither. internals_check() compares the layouts with what the public API says.
+ * What of Lua's inside flamelua looks at: the layouts of Lua 5.4.4 to 5.4.8, as far as they are
+ * read, and the internal functions the linker diverts to us (the list is in wrapped.flags).
+ * Debian's headers have neither. internals_check() compares the layouts with what the public API
+ * says.
  */
 #ifndef FLAMELUA_INTERNALS_H
 #define FLAMELUA_INTERNALS_H
@@ -106,15 +107,15 @@ static inline int has_begun(const struct lua_call *call)
  */
 int internals_check(lua_State *L);
 
-/* ---- diverted by the linker: __wrap_ is ours, __real_ is Lua's --------------------------------- */
+/* ---- diverted by the linker: __wrap_ is ours, __real_ is Lua's ------------------------------- */
 
 /* Prepares a call of what is at @function; of C functions, also does it. NULL: it is done. */
 struct lua_call *__real_luaD_precall(lua_State *L, struct lua_value *function, int results);
 struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, int results);
 
 /*
- * The same in place of @call: -1 when it is now a call of another Lua function, else as many results
- * as the C function that was called had.
+ * The same in place of @call: -1 when it is now a call of another Lua function, else as many
+ * results as the C function that was called had.
  */
 int __real_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_value *function,
 	int arguments, int delta);
@@ -129,9 +130,35 @@ void __wrap_luaD_poscall(lua_State *L, struct lua_call *call, int results);
 void __real_luaV_execute(lua_State *L, struct lua_call *call);
 void __wrap_luaV_execute(lua_State *L, struct lua_call *call);
 
+/* Ends the instruction of the innermost call that a yield interrupted. Not diverted. */
+void luaV_finishOp(lua_State *L);
+
 /* A function's code is no longer used by anybody. */
 void __real_luaF_freeproto(lua_State *L, struct lua_proto *proto);
 void __wrap_luaF_freeproto(lua_State *L, struct lua_proto *proto);
+
+/*
+ * Runs hooks, before the instruction at @pc; resets the trap when there are none. Returns the trap.
+ */
+int __real_luaG_traceexec(lua_State *L, const uint32_t *pc);
+int __wrap_luaG_traceexec(lua_State *L, const uint32_t *pc);
+
+/* Closes variables down to @level. Up to Lua 5.4.4 there is no result, and nobody uses ours. */
+struct lua_value *__real_luaF_close(
+	lua_State *L, struct lua_value *level, int status, int may_yield);
+struct lua_value *__wrap_luaF_close(
+	lua_State *L, struct lua_value *level, int status, int may_yield);
+
+/* Frees some of the calls that are not active. */
+void __real_luaE_shrinkCI(lua_State *L);
+void __wrap_luaE_shrinkCI(lua_State *L);
+
+/* Frees a coroutine with all its calls. */
+void __real_luaE_freethread(lua_State *L, lua_State *coroutine);
+void __wrap_luaE_freethread(lua_State *L, lua_State *coroutine);
+
+int __real_lua_resume(lua_State *L, lua_State *from, int arguments, int *results);
+int __wrap_lua_resume(lua_State *L, lua_State *from, int arguments, int *results);
 
 void __real_lua_close(lua_State *L);
 void __wrap_lua_close(lua_State *L);

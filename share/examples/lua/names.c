@@ -8,25 +8,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A file by the path it was loaded by; other chunks as Lua's messages show them. */
-static const char *place_of(const lua_Debug *ar)
+static const char *name_of(const lua_Debug *ar)
 {
-	return ar->source[0] == '@' && ar->source[1] ? ar->source + 1 : ar->short_src;
+	if (!strcmp(ar->what, "main"))
+		return "main chunk";
+	return ar->name ? ar->name : "function";
 }
 
-void function_name(lua_State *L, struct lua_call *call, char out[FUNCTION_NAME_BYTES])
+void function_name(lua_State *L, struct lua_call *call, struct function_name *out)
 {
 	lua_Debug ar = {.i_ci = (struct CallInfo *)call};
-	const char *place;
+	const char *prefix;
 
 	lua_getinfo(L, "nS", &ar);
-	place = place_of(&ar);
-	if (!strcmp(ar.what, "main"))
-		snprintf(out, FUNCTION_NAME_BYTES, "main chunk (%s)", place);
-	else if (!ar.name)
-		snprintf(out, FUNCTION_NAME_BYTES, "function (%s:%d)", place, ar.linedefined);
-	else
-		snprintf(out, FUNCTION_NAME_BYTES, "%s%.128s (%s:%d)",
-			strcmp(ar.namewhat, "metamethod") ? "" : "__", ar.name, place,
-			ar.linedefined);
+	prefix = strcmp(ar.namewhat, "metamethod") ? "" : "__";
+	snprintf(out->name, sizeof(out->name), "%s%.120s", prefix, name_of(&ar));
+	/* A file by the path it was loaded by; other chunks as Lua's messages show them. */
+	snprintf(out->file, sizeof(out->file), "%.380s",
+		ar.source[0] == '@' && ar.source[1] ? ar.source + 1 : ar.short_src);
+	out->line = ar.linedefined;
 }

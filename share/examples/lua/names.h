@@ -5,13 +5,19 @@
 
 #include "share/examples/lua/internals.h"
 
-#define FUNCTION_NAME_BYTES 512
+#define FUNCTION_NAME_BYTES 128
+#define FUNCTION_FILE_BYTES 384
+
+struct function_name {
+	char name[FUNCTION_NAME_BYTES]; /* "fib", "main chunk", or "function" where there is none */
+	char file[FUNCTION_FILE_BYTES];
+	int line; /* 0: a whole chunk */
+};
 
 /*
- * "fib (script.lua:12)" for the Lua function of @call, by the name it is called by here;
- * "function (script.lua:12)" where it has none, "main chunk (script.lua)" for a file's.
+ * The Lua function of @call, by the name it is called by here.
  * Context: @call is active. Allocates nothing, raises no error.
  */
-void function_name(lua_State *L, struct lua_call *call, char out[FUNCTION_NAME_BYTES]);
+void function_name(lua_State *L, struct lua_call *call, struct function_name *out);
 
 #endif

@@ -10,10 +10,13 @@ static const char help[] =
 	"Run Lua scripts as lua5.4 does, with every Lua function on the C stack by its name.\n"
 	"  --no-stubs       call Lua functions as plain Lua does\n"
 	"  --no-intercepts  leave Lua's builtins as they are\n"
+	"  --vm-profile FILE  sample the Lua stack at safe points, into .svg .folded .pb ...\n"
+	"  --vm-stacks=beside|above  the same stacks into the picture of flamerun\n"
 	"  --help           this text\n"
 	"Lua's own: -e STAT  -l MODULE  -v  -E  -W  --  -\n";
 
-static int take(const char *word, struct flamelua_options *out)
+/* The options without a value. Returns 0 or -1: none of them. */
+static int take_switch(const char *word, struct flamelua_options *out)
 {
 	if (!strcmp(word, "--no-stubs"))
 		out->no_stubs = 1;
@@ -26,23 +29,62 @@ static int take(const char *word, struct flamelua_options *out)
 	return 0;
 }
 
+/* The value of @word if it is @option: behind '=', or the next word. *@words is at its last one. */
+static const char *value_of(const char *option, char ***words)
+{
+	const char *word = (*words)[0];
+	size_t bytes = strlen(option);
+
+	if (strncmp(word, option, bytes))
+		return NULL;
+	if (word[bytes] == '=')
+		return word + bytes + 1;
+	if (word[bytes] || !(*words)[1])
+		return NULL;
+	(*words)++;
+	return (*words)[0];
+}
+
+/* Returns 0 or -1: not ours, or not a value it can have. */
+static int take(char ***words, struct flamelua_options *out)
+{
+	const char *value;
+
+	if (!take_switch((*words)[0], out))
+		return 0;
+	value = value_of("--vm-profile", words);
+	if (value) {
+		out->vm_profile = value;
+		return value[0] ? 0 : -1;
+	}
+	value = value_of("--vm-stacks", words);
+	if (!value || (strcmp(value, "beside") && strcmp(value, "above")))
+		return -1;
+	out->vm_stacks = 1;
+	out->vm_place = strcmp(value, "above") ? FLAMEPROF_VM_BESIDE : FLAMEPROF_VM_ABOVE;
+	return 0;
+}
+
 int options_parse(char ***argv, struct flamelua_options *out)
 {
-	char **word = *argv;
-	int taken = 0;
+	char **last = *argv, *program = last[0];
 
 	*out = (struct flamelua_options){0};
-	while (word[1] && !strncmp(word[1], "--", 2) && word[1][2]) {
-		if (take(word[1], out)) {
-			fprintf(stderr, "%s: unrecognized option '%s'\n", (*argv)[0], word[1]);
+	while (last[1] && !strncmp(last[1], "--", 2) && last[1][2]) {
+		const char *word = *++last;
+
+		if (take(&last, out)) {
+			fprintf(stderr, "%s: cannot use option '%s'\n%s", program, word, help);
 			return -1;
 		}
-		word++;
-		taken++;
+	}
+	if (out->no_stubs && (out->vm_profile || out->vm_stacks)) {
+		fprintf(stderr, "%s: safe points are at the stubs of calls\n", program);
+		return -1;
 	}
 	if (out->help)
 		fputs(help, stdout);
-	word[0] = (*argv)[0];
-	*argv = word;
-	return taken;
+	last[0] = program;
+	*argv = last;
+	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of an error that nobody caught. The native stack is taken in the message handler, where
- * it still exists, and kept as text, since by the time of printing its functions may be gone.
+ * The report of an error that nobody caught. The native stack is taken in the message handler,
+ * where it still exists, and kept as text, since by the time of printing its functions may be gone.
  */
 #include "share/examples/lua/report.h"
 

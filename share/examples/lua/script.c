@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The front end of an interpreter: reads the words of the command line in the order lua5.4 does, and
- * runs what they name. Errors go to report.c.
+ * The front end of an interpreter: reads the words of the command line in the order lua5.4 does,
+ * and runs what they name. Errors go to report.c.
  */
 #include "share/examples/lua/script.h"
 

@@ -11,13 +11,17 @@
 /* Runs a prepared call, as luaV_execute() does. */
 typedef void run_call(lua_State *L, struct lua_call *call);
 
+/* The same for a call that waits for those inside it: flamelua_resume(). */
+typedef void run_resumed(lua_State *L, struct lua_call *call, struct lua_call *innermost);
+
 struct stub {
 	const struct lua_proto *proto; /* NULL: nobody's place in the table */
 	run_call *run;
-	run_call *resume; /* resumed.c's, NULL until it is needed */
+	run_resumed *resume; /* NULL until it is needed */
+	char *name;	  /* owned; its file lies behind its end */
 };
 
-/* A power of two places, at most half of them taken; looked into from where the address hashes to. */
+/* A power of two places, at most half of them taken; searched from where the address hashes to. */
 struct stub_table {
 	struct stub *places;
 	size_t mask, used;
@@ -27,7 +31,7 @@ extern __thread struct stub_table stub_table;
 
 static inline size_t stub_home(const struct lua_proto *proto, size_t mask)
 {
-	/* Code is allocated in blocks of 128 bytes: below the middle of the product nothing differs. */
+	/* Blocks of 128 bytes: the low bits of the product differ little. */
 	return (size_t)(((uintptr_t)proto >> 4) * 0x9e3779b97f4a7c15u >> 32) & mask;
 }
 
@@ -38,12 +42,27 @@ static inline size_t stub_home(const struct lua_proto *proto, size_t mask)
 int stubs_init(void);
 
 /*
- * The stub of @call's function, made now.
+ * From now on no stub is freed: a state is being closed, maybe by os.exit(), and functions go while
+ * their stubs are running.
+ */
+void stubs_keep(void);
+
+/*
+ * The stub of @call's function, found or made: borrowed until the next one is made, or freed.
+ * Returns NULL without memory.
+ */
+struct stub *stub_get(lua_State *L, struct lua_call *call);
+
+/*
+ * How to run @call, where the table does not tell.
  * Returns never NULL: what runs the call without a name where there can be no stub.
  */
 run_call *stub_make(lua_State *L, struct lua_call *call);
 
-/* The stub of @call's function. */
+/* How to resume @call: never NULL, a stub by the same name, or what it would call. */
+run_resumed *stub_resume(lua_State *L, struct lua_call *call);
+
+/* How to run @call. */
 static inline run_call *stub_of(lua_State *L, struct lua_call *call)
 {
 	const struct lua_proto *proto = proto_of(call);

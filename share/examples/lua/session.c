@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --vm-profile: a session that has no clock but Lua's safe points, written when the process ends,
+ * also by os.exit(). --vm-stacks: the same stacks in the picture of flamerun.
+ */
+#include "share/examples/lua/session.h"
+
+#include <flameprof_profile.h>
+#include <flameprof_vm.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "share/examples/lua/stacks.h"
+#include "share/examples/lua/ticks.h"
+
+#ifndef PERIOD_NS
+#define PERIOD_NS 10000000u
+#endif
+
+static const char *profile_path;
+static pid_t profiled; /* a child made by fork() writes nothing at its end */
+
+static int complain(const char *what, int error)
+{
+	if (error)
+		fprintf(stderr, "flamelua: %s: %s\n", what, strerror(-error));
+	return error;
+}
+
+static void write_profile(void)
+{
+	struct flameprof_profile *profile;
+
+	if (getpid() != profiled)
+		return;
+	if (complain("cannot end the profile", flameprof_stop(&profile, -1)))
+		return;
+	complain(profile_path, flameprof_profile_write(profile, profile_path));
+	flameprof_profile_free(profile);
+}
+
+void session_begin(const struct flamelua_options *options)
+{
+	struct flameprof_options profile = {.clock = FLAMEPROF_CLOCK_VM, .title = "flamelua"};
+
+	if (!options->vm_profile && !options->vm_stacks)
+		return;
+	flameprof_vm_stacks(options->vm_place);
+	if (complain("no ticks", ticks_init(PERIOD_NS, stacks_record)))
+		return;
+	if (!options->vm_profile || complain("no profile", flameprof_start(&profile)))
+		return;
+	profile_path = options->vm_profile;
+	profiled = getpid();
+	atexit(write_profile);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Walks Lua's list of calls. lua_getstack() begins at the innermost call for each level, so it
+ * would walk a deep stack a thousand times over.
+ */
+#include "share/examples/lua/stacks.h"
+
+#include <flameprof_vm.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "share/examples/lua/machine.h"
+#include "share/examples/lua/stubs.h"
+
+#define MOST_FRAMES 4096
+
+static struct flameprof_vm_frame frames[MOST_FRAMES];
+
+static void set_lua_frame(lua_State *L, struct lua_call *call, struct flameprof_vm_frame *out)
+{
+	struct stub *stub = stub_get(L, call);
+
+	*out = (struct flameprof_vm_frame){.name = "function"};
+	if (!stub)
+		return;
+	out->name = stub->name;
+	out->file = stub->name + strlen(stub->name) + 1;
+	out->line = (uint32_t)stub->proto->first_line;
+}
+
+static lua_CFunction code_of(const struct lua_call *call)
+{
+	if (call->function->tag == LUA_TAG_C_FUNCTION)
+		return call->function->of.function;
+	if (call->function->tag == LUA_TAG_C_CLOSURE)
+		return ((const struct lua_closure *)call->function->of.pointer)->of.function;
+	return NULL;
+}
+
+/* A builtin by the name of its stub, other functions in C by what the caller calls them. */
+static void set_c_frame(lua_State *L, struct lua_call *call, struct flameprof_vm_frame *out)
+{
+	struct flameprof_code_info code;
+	lua_Debug ar = {.i_ci = (struct CallInfo *)call};
+
+	*out = (struct flameprof_vm_frame){.name = "[C]"};
+	if (!flameprof_lookup((uintptr_t)code_of(call), &code)) {
+		out->name = code.name;
+		return;
+	}
+	lua_getinfo(L, "n", &ar);
+	if (ar.name)
+		out->name = ar.name;
+}
+
+/* The calls of one coroutine, or of the main state: all but what its list begins with. */
+static unsigned walk(lua_State *L, unsigned n)
+{
+	for (struct lua_call *call = L->call; call->previous && n < MOST_FRAMES;
+		call = call->previous, n++) {
+		if (call->status & LUA_CALL_C)
+			set_c_frame(L, call, &frames[n]);
+		else
+			set_lua_frame(L, call, &frames[n]);
+	}
+	return n;
+}
+
+void stacks_record(void *context, uint32_t ticks)
+{
+	const struct resumption *resumption = machine.resumption;
+	lua_State *L = machine.state;
+	unsigned n = 0;
+
+	(void)context;
+	while (L && n < MOST_FRAMES) {
+		n = walk(L, n);
+		L = resumption ? resumption->from : NULL;
+		resumption = resumption ? resumption->outer : NULL;
+	}
+	/* Outermost: what of flamelua called the script. */
+	if (n && !strcmp(frames[n - 1].name, "[C]"))
+		n--;
+	/* Nobody sampling, no memory, no room: the loss is counted where the stacks go. */
+	flameprof_record_vm_stack(frames, n, ticks);
+}
