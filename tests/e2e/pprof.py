@@ -98,6 +98,8 @@ class Profile:
                          for text in numbers(value)]
         self.mappings = {mapping[1]: self.texts[mapping.get(5, 0)] for mapping in all_of(3)}
         functions = {function[1]: self.texts[function.get(2, 0)] for function in all_of(5)}
+        files = {function[1]: self.texts[function.get(4, 0)] for function in all_of(5)}
+        self.lines = []  # (function, file, line), as the locations have them
         self.locations = {}
         self.location_mappings = {}
         for value in (value for number, value in every if number == 4):
@@ -107,6 +109,8 @@ class Profile:
             self.locations[whole[1]] = [functions[dict(fields(line))[1]] for number, line in parts
                                         if number == 4]
             self.location_mappings[whole[1]] = whole.get(2, 0)
+            for line in (dict(fields(line)) for number, line in parts if number == 4):
+                self.lines.append((functions[line[1]], files[line[1]], line.get(2, 0)))
         self.stacks = [self.stack(value) for number, value in every if number == 2]
 
     def stack(self, value):
