@@ -289,7 +289,8 @@ check-san: ## run the unit tests, and flamerun in the end-to-end tests, under AS
 # Threads against each other: what a program links, without the interposers, and the tests of sessions.
 # A handler runs where ThreadSanitizer lets it, at the next call it knows: what a handler does is
 # checked against other threads, not what it interrupts.
-tsan_tests := flush stop start tasks session scope interrupt interrupt_timer
+tsan_tests := flush stop start tasks session scope interrupt interrupt_timer vmstack_threads \
+	vmstack_function
 tsan_flags  = -fsanitize=thread $(if $(findstring clang,$(CC)),,-Wno-tsan) $(CFLAGS)
 .PHONY: check-tsan
 check-tsan: ## run the tests of sessions under ThreadSanitizer
@@ -361,6 +362,9 @@ $(BUILD)/bench/bench-aggregate: bench_libs = $(BUILD)/libcli.a $(BUILD)/librende
 
 $(BUILD)/bench/bench-stub: $(BUILD)/libprof.a
 $(BUILD)/bench/bench-stub: bench_libs = -fno-omit-frame-pointer $(BUILD)/libprof.a -lpthread -ldl
+
+$(BUILD)/bench/bench-vmstack: $(BUILD)/libprof.a
+$(BUILD)/bench/bench-vmstack: bench_libs = $(BUILD)/libprof.a -lpthread -ldl
 
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags
 	@mkdir -p $(@D)

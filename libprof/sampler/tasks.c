@@ -61,7 +61,8 @@ struct sampler_thread *tasks_arm_self(struct sampler_thread *thread)
 	if (before) {
 		sampler_thread_unclaim(thread);
 		thread = before;
-		thread->is_foreign = !libc_calls.watch_end;
+		/* A rescan may be looking at it. */
+		__atomic_store_n(&thread->is_foreign, !libc_calls.watch_end, __ATOMIC_RELAXED);
 	} else {
 		thread->is_foreign = !libc_calls.watch_end;
 		if (sampler_thread_arm(thread))
@@ -174,7 +175,7 @@ static int meet(uint32_t tid, struct round *round)
 		return arm_other(tid);
 	}
 	thread->round = this_round;
-	if (!thread->is_foreign)
+	if (!__atomic_load_n(&thread->is_foreign, __ATOMIC_RELAXED))
 		return 0;
 	cpu_ns = clock_cpu_ns(clock_of_thread((int32_t)tid));
 	if (cpu_ns >= thread->seen_cpu_ns) {

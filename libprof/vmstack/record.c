@@ -204,12 +204,10 @@ static int record_words(struct stack *stack, const struct flameprof_vm_frame *fr
 	int error;
 
 	if (kept >= WORDS_ON_STACK) {
-		long at = arch_syscall6(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		if (at < 0 && at > -4096)
+		words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+		if (words == MAP_FAILED)
 			return -ENOMEM;
-		words = (uint64_t *)at;
 	}
 	stack->count = describe(frames, kept, stack->is_above, words);
 	stack->words = words;
@@ -218,7 +216,7 @@ static int record_words(struct stack *stack, const struct flameprof_vm_frame *fr
 		: WIRE_END_ROOT;
 	error = put(stack);
 	if (words != on_stack)
-		arch_syscall2(SYS_munmap, words, bytes);
+		munmap(words, bytes);
 	return error;
 }
 
@@ -286,8 +284,10 @@ static int record(struct stack *stack, const struct flameprof_vm_frame *frames, 
 	stack->weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 	drop(weight - stack->weight);
 	error = record_words(stack, frames, n);
-	if (error == -ENOMEM)
+	if (error == -ENOMEM) {
 		drop(stack->weight);
+		__atomic_fetch_add(&sampler.dropped_samples, 1, __ATOMIC_RELAXED);
+	}
 	return error;
 }
 
