@@ -103,13 +103,11 @@ static void many_periods_come_as_one_call(void **state)
 
 	(void)state;
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
+	await_ticks(1);
 	begin_ns = now_ns();
+	forget_calls();
 	burn_ms(28 * PERIOD_MS);
 	/* The timer may be behind, where the machine does much else. */
-	await_ticks(28);
-	forget_calls();
-	begin_ns = now_ns();
-	burn_ms(28 * PERIOD_MS);
 	await_ticks(27);
 	flameprof_interrupt_check();
 	most = (now_ns() - begin_ns) / PERIOD_NS + 1;
@@ -126,8 +124,10 @@ static void no_period_is_lost(void **state)
 
 	(void)state;
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
-	forget_calls();
-	begin_ns = now_ns();
+	do {
+		begin_ns = now_ns();
+		forget_calls();
+	} while (now_ns() - begin_ns > PERIOD_NS / 4);
 	end_ns = begin_ns + 300 * PERIOD_NS;
 	while (now_ns() < end_ns || least_late > 1) {
 		uint32_t before = calls_seen;

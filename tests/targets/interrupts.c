@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * interrupts WHAT: a virtual machine that gets ticks. Linked with libflameprof.
+ *
+ *   count      a builtin of 55 ms and more between two safe points, at 10 ms ticks: says how many
+ *              calls of its function there were and how many ticks they had in all
+ *   busy       sixteen machines and a period of 100 us, so that the timer uses CPU time worth
+ *              samples; burn() and the machines' waiting is all that a profile may show
+ *   session    the same, sampled by itself: says whether the timer is among the threads of the
+ *              profile
+ *   signals    ticks, and signals that are not the timer's business: says how many went astray
+ *   fork       a child that comes to a safe point and one that execs
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libprof/flameprof.h"
+#include "libprof/flameprof_profile.h"
+#include "libprof/flameprof_vm.h"
+#include "tests/targets/spin.h"
+
+#define MACHINES 16
+
+static unsigned char flag;
+static uint64_t calls, ticks;
+
+static void on_ticks(void *context, uint32_t count)
+{
+	(void)context;
+	calls++;
+	ticks += count;
+}
+
+static void must(int error)
+{
+	if (!error)
+		return;
+	fprintf(stderr, "interrupts: %s\n", strerror(-error));
+	exit(1);
+}
+
+static uint64_t elapsed_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+BOX static void burn(uint64_t ns)
+{
+	uint64_t end_ns = elapsed_ns() + ns;
+
+	while (elapsed_ns() < end_ns)
+		spin(1);
+	KEEP_FRAME();
+}
+
+/* The thread of that name, and its CPU time; 0: there is none. */
+static int find_timer(uint64_t *used_ns)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	int tid = 0;
+
+	while ((entry = readdir(tasks))) {
+		char path[300], name[32] = "";
+		unsigned long long used = 0;
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		if (fgets(name, sizeof(name), file) && !strcmp(name, "flameprof\n"))
+			tid = atoi(entry->d_name);
+		fclose(file);
+		snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", entry->d_name);
+		file = fopen(path, "r");
+		if (file && fscanf(file, "%llu", &used) == 1 && tid == atoi(entry->d_name))
+			*used_ns = used;
+		if (file)
+			fclose(file);
+	}
+	closedir(tasks);
+	return tid;
+}
+
+static void count(void)
+{
+	uint64_t begin_ns = elapsed_ns();
+
+	must(flameprof_interrupt_enable(10000000, on_ticks, NULL));
+	must(flameprof_interrupt_register(&flag));
+	burn(55000000);
+	/* Where the machine does much else the timer may be behind. */
+	while (flameprof_interrupt_ticks < 5)
+		burn(1000000);
+	tell("flag", flag);
+	flameprof_interrupt_check();
+	tell("calls", calls);
+	tell("ticks", ticks);
+	tell("periods", (elapsed_ns() - begin_ns) / 10000000);
+	must(flameprof_interrupt_unregister());
+	tell("left", flameprof_interrupt_ticks);
+}
+
+static uint32_t is_over, machines_up;
+
+static void *machine(void *argument)
+{
+	must(flameprof_interrupt_register(NULL));
+	__atomic_fetch_add(&machines_up, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE))
+		usleep(20000);
+	return argument;
+}
+
+static void run_machines(void)
+{
+	uint64_t before_ns = 0, used_ns = 0, begin_ns;
+	pthread_t threads[MACHINES];
+
+	must(flameprof_interrupt_enable(100000, on_ticks, NULL));
+	for (int i = 0; i < MACHINES; i++)
+		must(-pthread_create(&threads[i], NULL, machine, NULL));
+	while (__atomic_load_n(&machines_up, __ATOMIC_SEQ_CST) < MACHINES)
+		usleep(1000);
+	find_timer(&before_ns);
+	begin_ns = elapsed_ns();
+	/* Until it has used what would be samples, however busy the computer is. */
+	do
+		burn(100000000);
+	while (find_timer(&used_ns) && used_ns - before_ns < 30000000 &&
+		elapsed_ns() - begin_ns < 60000000000);
+	tell("timer_ns", used_ns - before_ns);
+	__atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < MACHINES; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void session(void)
+{
+	const struct flameprof_options options = {
+		.rate = 1000, .clock = FLAMEPROF_CLOCK_ELAPSED};
+	struct flameprof_profile *profile = NULL;
+	struct flameprof_profile_info info;
+	struct flameprof_thread thread;
+	uint64_t seen = 0, used_ns;
+	int timer;
+
+	/* One that is older than the session, and has to be found by who lists threads. */
+	must(flameprof_interrupt_register(NULL));
+	must(flameprof_start(&options));
+	run_machines();
+	timer = find_timer(&used_ns);
+	must(flameprof_stop(&profile, -1));
+	for (uint32_t i = 0; !flameprof_profile_thread(profile, i, &thread); i++)
+		seen += (int)thread.tid == timer;
+	flameprof_profile_info(profile, &info);
+	tell("found", timer != 0);
+	tell("seen", seen);
+	tell("weight", info.weight);
+	flameprof_profile_free(profile);
+}
+
+static volatile sig_atomic_t handled_elsewhere;
+static pthread_t main_thread;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	handled_elsewhere |= !pthread_equal(pthread_self(), main_thread);
+}
+
+/* Blocked by the only thread of the program's, a signal to the process has to stay pending. */
+static unsigned find_pending(void)
+{
+	const struct timespec now = {0, 0};
+	unsigned lost = 0;
+
+	for (int signal = 1; signal <= SIGRTMAX; signal++) {
+		sigset_t set, before;
+
+		/* SIGPROF is shared with flamerun. */
+		if (signal == SIGKILL || signal == SIGSTOP || signal == SIGPROF ||
+			(signal > 31 && signal < SIGRTMIN))
+			continue;
+		sigemptyset(&set);
+		sigaddset(&set, signal);
+		sigprocmask(SIG_BLOCK, &set, &before);
+		kill(getpid(), signal);
+		usleep(500);
+		lost += sigtimedwait(&set, NULL, &now) != signal;
+		sigprocmask(SIG_SETMASK, &before, NULL);
+	}
+	return lost;
+}
+
+static void signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+	const struct timespec rest = {0, 300000000};
+
+	main_thread = pthread_self();
+	must(flameprof_interrupt_enable(1000000, on_ticks, NULL));
+	must(flameprof_interrupt_register(&flag));
+	tell("stolen", find_pending());
+	/* Ticks are no signals: nothing cuts a sleep short. */
+	tell("interrupted", nanosleep(&rest, NULL) != 0);
+	sigaction(SIGUSR1, &action, NULL);
+	for (int i = 0; i < 100; i++) {
+		kill(getpid(), SIGUSR1);
+		usleep(500);
+	}
+	tell("elsewhere", handled_elsewhere);
+	tell("ticks", flameprof_interrupt_ticks);
+}
+
+static void fork_both(void)
+{
+	uint64_t used_ns;
+	int status;
+	pid_t child;
+
+	must(flameprof_interrupt_enable(1000000, on_ticks, NULL));
+	must(flameprof_interrupt_register(&flag));
+	child = fork();
+	if (!child) {
+		tell("child_before", find_timer(&used_ns) != 0);
+		flameprof_interrupt_check();
+		tell("child_after", find_timer(&used_ns) != 0);
+		while (!calls)
+			flameprof_interrupt_check();
+		exit(0);
+	}
+	waitpid(child, &status, 0);
+	tell("child_status", (uint64_t)status);
+	child = fork();
+	if (!child) {
+		execlp("true", "true", NULL);
+		_exit(127);
+	}
+	waitpid(child, &status, 0);
+	tell("exec_status", (uint64_t)status);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "count";
+
+	if (!strcmp(what, "count"))
+		count();
+	else if (!strcmp(what, "busy"))
+		run_machines();
+	else if (!strcmp(what, "session"))
+		session();
+	else if (!strcmp(what, "signals"))
+		signals();
+	else if (!strcmp(what, "fork"))
+		fork_both();
+	else
+		return 2;
+	return 0;
+}
