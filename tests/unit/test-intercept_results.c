@@ -8,6 +8,9 @@
 #include <fenv.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#else
+#include <arm_sve.h>
+#include <sys/auxv.h>
 #endif
 
 #include "tests/unit/intercept-fixture.h"
@@ -67,6 +70,12 @@ static void clobber(void)
 }
 #else
 #define ORIGINAL static __attribute__((noinline))
+#define SVE	 __attribute__((target("+sve")))
+
+SVE static void clobber_sve(void)
+{
+	__asm__ volatile("pfalse p0.b\n\tpfalse p1.b\n\tmov z0.d, #-1" ::: "p0", "p1", "z0");
+}
 
 static void clobber(void)
 {
@@ -80,6 +89,8 @@ static void clobber(void)
 			 "movi v3.16b, #85\n\tmovi v4.16b, #85\n\tmovi v5.16b, #85\n\t"
 			 "movi v6.16b, #85\n\tmovi v7.16b, #85\n\tmovi v16.16b, #85" ::
 				 : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16");
+	if (getauxval(AT_HWCAP) & HWCAP_SVE)
+		clobber_sve();
 	feraiseexcept(FE_INEXACT | FE_DIVBYZERO);
 }
 #endif
@@ -303,12 +314,74 @@ ORIGINAL struct vectors vectors(double a)
 	return (struct vectors){{a, 1}, {a, 2}, {a, 3}, {a, 4}};
 }
 
+ORIGINAL SVE svint64_t scalable(int64_t a)
+{
+	raise_ticks(ticks_made);
+	return svindex_s64(a, 3);
+}
+
+ORIGINAL SVE svbool_t predicate(int64_t a)
+{
+	raise_ticks(ticks_made);
+	return svcmpgt_n_s64(svptrue_b64(), svindex_s64(0, 1), a);
+}
+
+/* Vectors as long as they may be: what the check's own code uses is only their first 16 bytes. */
+SVE static void check_sve(void)
+{
+	int64_t got[32];
+
+	WITH_AND_WITHOUT(scalable, 0, svst1_s64(svptrue_b64(), got, stub(5));
+			 for (unsigned i = 0; i < svcntd(); i++)
+				 assert_int_equal(got[i], 5 + 3 * i));
+	WITH_AND_WITHOUT(predicate, 0,
+			 assert_int_equal(svcntp_b64(svptrue_b64(), stub(0)), svcntd() - 1));
+}
+
 static void test_vectors(void **state)
 {
 	(void)state;
 	WITH_AND_WITHOUT(vectors, 0, struct vectors got = stub(5);
 			 assert_true(got.a[0] == 5 && got.a[1] == 1 && got.b[1] == 2 &&
 				     got.c[1] == 3 && got.d[0] == 5 && got.d[1] == 4));
+	if (getauxval(AT_HWCAP) & HWCAP_SVE)
+		check_sve();
+}
+
+#endif
+
+#if defined(__x86_64__)
+
+extern uint32_t arch_intercept_save_way, arch_intercept_save_bytes;
+
+/* As on older CPUs: xsave, which saves all of it elsewhere, and fxsave, which knows no AVX. */
+static void test_other_ways_to_save(void **state)
+{
+	uint32_t way = arch_intercept_save_way, bytes = arch_intercept_save_bytes;
+
+	if (!way)
+		skip();
+	arch_intercept_save_bytes = 4096;
+	arch_intercept_save_way = 1;
+	test_vectors(state);
+	for (int other = 1; other >= 0; other--) {
+		arch_intercept_save_way = (uint32_t)other;
+		test_integers(state);
+		test_floating_point(state);
+		test_long_double(state);
+		test_floating_point_state(state);
+		arch_intercept_save_bytes = 512;
+	}
+	arch_intercept_save_way = way;
+	arch_intercept_save_bytes = bytes;
+}
+
+#else
+
+static void test_other_ways_to_save(void **state)
+{
+	(void)state;
+	skip();
 }
 
 #endif
@@ -342,6 +415,7 @@ int main(void)
 		cmocka_unit_test(test_memory_result),
 		cmocka_unit_test(test_arguments_on_the_stack),
 		cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_other_ways_to_save),
 		cmocka_unit_test(test_errno_is_kept),
 	};
 

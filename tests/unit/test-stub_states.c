@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "arch/intercept.h"
+#include "libprof/flameprof_vm.h"
 #include "libprof/trampoline/region.h"
 
 #define UNWIND_READ(context, address, value) \
@@ -30,7 +32,8 @@
 struct machine {
 	uint64_t x[32]; /* x31 is sp */
 	uintptr_t pc;
-	int called; /* the target ran */
+	int called;  /* the target ran */
+	int checked; /* the slow half of an intercept's check ran */
 	int returned;
 };
 
@@ -82,6 +85,50 @@ static void call_target(void)
 	machine.called = 1;
 }
 
+/* After the original, whose result is there, with a tick that waits. */
+static void call_slow(void)
+{
+	assert_true(machine.called && flameprof_interrupt_ticks);
+	assert_int_equal(machine.x[0], 42);
+	assert_int_equal(machine.x[SP] % 16, 0);
+	machine.checked = 1;
+}
+
+static void call_function(uint64_t function)
+{
+	if (function == (uintptr_t)arch_intercept_slow) {
+		call_slow();
+		return;
+	}
+	assert_int_equal(function, (uintptr_t)target);
+	call_target();
+}
+
+/* Those of an intercept's check. Returns 0 for any other. */
+static int run_one_of_the_check(uint32_t code)
+{
+	uint64_t *x = machine.x;
+
+	if ((code & 0xffe00000) == 0xd2800000) { /* mov a, #number */
+		x[field(code, 0, 5)] = field(code, 5, 16);
+	} else if ((code & 0xffe00000) == 0xf2a00000) { /* movk a, #number, lsl #16 */
+		x[field(code, 0, 5)] = (x[field(code, 0, 5)] & ~0xffff0000ULL) |
+				       (uint64_t)field(code, 5, 16) << 16;
+	} else if ((code & 0xffffffe0) == 0xd53bd040) { /* mrs a, tpidr_el0 */
+		x[field(code, 0, 5)] = (uintptr_t)__builtin_thread_pointer();
+	} else if ((code & 0xffe0fc00) == 0xb8606800) { /* ldr w(a), [n, m] */
+		assert_int_equal(x[field(code, 5, 5)] + x[field(code, 16, 5)],
+			(uintptr_t)&flameprof_interrupt_ticks);
+		x[field(code, 0, 5)] = flameprof_interrupt_ticks;
+	} else if ((code & 0xff000000) == 0x34000000) { /* cbz w(a), label */
+		if (!(uint32_t)x[field(code, 0, 5)])
+			machine.pc += (uintptr_t)(4 * signed_field(code, 5, 19) - 4);
+	} else {
+		return 0;
+	}
+	return 1;
+}
+
 /* Run one instruction, of those that stubs are made of. */
 static void run_one(void)
 {
@@ -119,12 +166,11 @@ static void run_one(void)
 		x[field(code, 0, 5)] = x[field(code, 16, 5)];
 	} else if ((code & 0xfffffc1f) == 0xd63f0000) { /* blr n */
 		x[LR] = machine.pc;
-		assert_int_equal(x[field(code, 5, 5)], (uintptr_t)target);
-		call_target();
+		call_function(x[field(code, 5, 5)]);
 	} else if (code == 0xd65f03c0) { /* ret */
 		machine.pc = x[LR];
 		machine.returned = 1;
-	} else {
+	} else if (!run_one_of_the_check(code)) {
 		fail_msg("%#x is no instruction of stubs", code);
 	}
 }
@@ -147,16 +193,13 @@ static void check_state(const struct machine *start)
 	assert_false(walk.by_fp);
 }
 
-static unsigned run_stub(enum flameprof_stub_kind kind, struct flameprof_signature signature)
+static unsigned run_code(flameprof_function *stub)
 {
-	struct flameprof_arena *arena;
 	struct machine start;
 	unsigned instructions = 0;
 
-	bound = kind == FLAMEPROF_STUB_BIND;
-	assert_int_equal(flameprof_arena_new(&arena, kind, target, &signature), 0);
 	memset(&machine, 0, sizeof(machine));
-	machine.pc = (uintptr_t)flameprof_stub_new(arena, "s", PAYLOAD);
+	machine.pc = (uintptr_t)stub;
 	for (unsigned i = 0; i < 20; i++)
 		arguments[i] = 100 + i;
 	for (unsigned i = 0; i < 31; i++)
@@ -178,8 +221,45 @@ static unsigned run_stub(enum flameprof_stub_kind kind, struct flameprof_signatu
 	for (unsigned i = 19; i < 32; i++)
 		if (i != LR)
 			assert_int_equal(machine.x[i], start.x[i]);
+	return instructions;
+}
+
+static unsigned run_stub(enum flameprof_stub_kind kind, struct flameprof_signature signature)
+{
+	struct flameprof_arena *arena;
+	unsigned instructions;
+
+	bound = kind == FLAMEPROF_STUB_BIND;
+	assert_int_equal(flameprof_arena_new(&arena, kind, target, &signature), 0);
+	instructions = run_code(flameprof_stub_new(arena, "s", PAYLOAD));
 	flameprof_arena_free(arena);
 	return instructions;
+}
+
+static unsigned run_intercept(uint32_t ticks)
+{
+	struct flameprof_signature signature = {.stack_words = words_expected};
+	unsigned instructions;
+
+	bound = 0;
+	flameprof_interrupt_ticks = ticks;
+	instructions = run_code(flameprof_intercept(target, "s", &signature));
+	assert_int_equal(machine.checked, ticks != 0);
+	flameprof_interrupt_ticks = 0;
+	return instructions;
+}
+
+static void test_intercepts(void **state)
+{
+	(void)state;
+	integers_expected = 8;
+	words_expected = 0;
+	assert_int_equal(run_intercept(0), 14);
+	assert_int_equal(run_intercept(1), 16);
+	for (words_expected = 1; words_expected <= 12; words_expected++) {
+		assert_int_equal(run_intercept(0), 16 + 2 * words_expected);
+		assert_int_equal(run_intercept(1u << 31), 18 + 2 * words_expected);
+	}
 }
 
 static void test_every_shape(void **state)
@@ -222,12 +302,19 @@ static void test_every_shape(void **state)
 	skip();
 }
 
+static void test_intercepts(void **state)
+{
+	(void)state;
+	skip();
+}
+
 #endif
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_shape),
+		cmocka_unit_test(test_intercepts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
