@@ -21,6 +21,13 @@
 #define UNWIND_CFI_POINTER(address) ((const void *)(address))
 #endif
 
+/*
+ * Reads what stacks and rules lead to, which may be anything that is mapped and that others write
+ * meanwhile: what was read is checked, not trusted. A ThreadSanitizer that looked for races there
+ * would find some, and what it does to report one sets the errno that the handler left alone.
+ */
+#define CFI_READS_ANYTHING __attribute__((no_sanitize("thread")))
+
 struct cfi_bytes {
 	uintptr_t at;  /* next byte */
 	uintptr_t end; /* one past the last byte, >= at */
@@ -47,7 +54,7 @@ static inline bool cfi_skip(struct cfi_bytes *bytes, uint64_t count)
 	return true;
 }
 
-static inline uint8_t cfi_u8(struct cfi_bytes *bytes)
+CFI_READS_ANYTHING static inline uint8_t cfi_u8(struct cfi_bytes *bytes)
 {
 	uintptr_t at = bytes->at;
 
@@ -56,7 +63,7 @@ static inline uint8_t cfi_u8(struct cfi_bytes *bytes)
 	return ((const union cfi_number *)UNWIND_CFI_POINTER(at))->u8;
 }
 
-static inline uint16_t cfi_u16(struct cfi_bytes *bytes)
+CFI_READS_ANYTHING static inline uint16_t cfi_u16(struct cfi_bytes *bytes)
 {
 	uintptr_t at = bytes->at;
 
@@ -65,7 +72,7 @@ static inline uint16_t cfi_u16(struct cfi_bytes *bytes)
 	return ((const union cfi_number *)UNWIND_CFI_POINTER(at))->u16;
 }
 
-static inline uint32_t cfi_u32(struct cfi_bytes *bytes)
+CFI_READS_ANYTHING static inline uint32_t cfi_u32(struct cfi_bytes *bytes)
 {
 	uintptr_t at = bytes->at;
 
@@ -74,7 +81,7 @@ static inline uint32_t cfi_u32(struct cfi_bytes *bytes)
 	return ((const union cfi_number *)UNWIND_CFI_POINTER(at))->u32;
 }
 
-static inline uint64_t cfi_u64(struct cfi_bytes *bytes)
+CFI_READS_ANYTHING static inline uint64_t cfi_u64(struct cfi_bytes *bytes)
 {
 	uintptr_t at = bytes->at;
 

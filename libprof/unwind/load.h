@@ -26,7 +26,7 @@ struct unwind_memory {
 	void *context; /* the includer's, passed through */
 };
 
-static inline int unwind_load(
+CFI_READS_ANYTHING static inline int unwind_load(
 	const struct unwind_memory *memory, uintptr_t address, uintptr_t *value)
 {
 	const struct unwind_bounds *bounds = &memory->bounds;
