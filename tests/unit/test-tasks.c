@@ -91,16 +91,19 @@ static void threads_of_a_raw_clone_are_found(void **state)
 	flameprof_stop(NULL, PATIENCE_MS);
 }
 
-/* Burns until it is sampled; how long it was not, in CPU time. */
+struct newcomer {
+	uint32_t threads;      /* armed in this session when it was born */
+	uint64_t unsampled_ns; /* what it had used when there was one more */
+};
+
 static void *burn_until_found(void *argument)
 {
-	int32_t tid = (int32_t)gettid();
-	uint64_t *unsampled_ns = argument;
+	struct newcomer *newcomer = argument;
 
-	while (!sampler_thread_find(tid) &&
-		clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID) < PATIENCE_MS * 1000000ULL)
-		;
-	*unsampled_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+	do {
+		newcomer->unsampled_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+	} while (__atomic_load_n(&sampler.slot->threads, __ATOMIC_RELAXED) == newcomer->threads &&
+		 newcomer->unsampled_ns < PATIENCE_MS * 1000000ULL);
 	return NULL;
 }
 
@@ -114,18 +117,20 @@ static void threads_nobody_tells_of_are_found_soon(void **state)
 	libc_calls.watch_end = NULL;
 	start_often();
 	for (int i = 0; i < 40; i++) {
-		uint64_t unsampled_ns = 0;
+		struct newcomer newcomer = {
+			.threads = __atomic_load_n(&sampler.slot->threads, __ATOMIC_RELAXED)};
 		pthread_t id;
 
 		assert_int_equal(
-			libc_calls.pthread_create(&id, NULL, burn_until_found, &unsampled_ns), 0);
+			libc_calls.pthread_create(&id, NULL, burn_until_found, &newcomer), 0);
 		pthread_join(id, NULL);
-		soon += unsampled_ns < 30000000;
+		soon += newcomer.unsampled_ns < 30000000;
 	}
 	flameprof_stop(NULL, PATIENCE_MS);
 	libc_calls = before;
 	/* The worker may come late on a busy machine, but not to most of them. */
-	assert_in_range(soon, 30, 40);
+	if (!UNDER_TSAN)
+		assert_in_range(soon, 30, 40);
 }
 
 static void *own_main(void *argument)
