@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names for Python functions, where they were asked for: is there a CPython in the process whose
- * functions the extension can name? The extension is loaded before the program begins and nothing
- * else happens in processes without one. It is installed when CPython asks for its signals: the
- * interpreter exists then, and none of the user's code has run.
+ * functions the extension can name? The extension is loaded before the program begins, or when the
+ * program has loaded a CPython, and nothing else happens in processes without one. It is installed
+ * in calls that CPython makes when the interpreter exists and none of the user's code has run: it
+ * asks for its signals, and makes locks.
  *
  * No variable of Python's has to be set for that, so that isolated interpreters (-I, -E, -S) and
  * virtual environments get names too, and os.environ is what it was.
@@ -13,13 +14,16 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/preload/preload.h"
+#include "libprof/unwind/find_object.h"
 
 static python_install_function *install; /* atomic; NULL: nothing to be named */
+static uint32_t is_settled; /* atomic: there is a CPython, whether or not it gets names */
 static uint32_t is_named; /* atomic: counted already */
 
 static struct wire_arena *arena_if_asked(void)
@@ -56,7 +60,7 @@ void preload_python_find(void)
 	const unsigned long *version;
 	python_install_function *found;
 
-	if (!arena)
+	if (!arena || __atomic_load_n(&is_settled, __ATOMIC_RELAXED))
 		return;
 	version = dlsym(RTLD_DEFAULT, "Py_Version");
 	if (version && *version >= PYTHON_VERSION_FIRST && *version < PYTHON_VERSION_END) {
@@ -67,6 +71,8 @@ void preload_python_find(void)
 	} else if (version || dlsym(RTLD_DEFAULT, "Py_GetVersion")) {
 		refuse(arena, WIRE_PYTHON_VERSION);
 	}
+	if (version)
+		__atomic_store_n(&is_settled, 1, __ATOMIC_RELAXED);
 	/* The program shall not find an error of ours. */
 	dlerror();
 }
@@ -90,4 +96,34 @@ void preload_python_install(void)
 		__atomic_fetch_add(&arena->python_named, 1, __ATOMIC_RELAXED);
 	}
 	errno = saved_errno;
+}
+
+/*
+ * A CPython that was loaded later is found when it makes its first lock, as CPython does all through
+ * its start. A module that makes locks and brought none along is not looked at twice in a row.
+ */
+static void find_behind(uintptr_t caller)
+{
+	static uintptr_t seen; /* atomic: where the module of the last caller begins */
+	struct unwind_module module;
+	int saved_errno = errno;
+
+	if (!arena_if_asked() || unwind_find_object(caller, &module, NULL) ||
+		__atomic_exchange_n(&seen, module.start, __ATOMIC_RELAXED) == module.start)
+		return;
+	preload_python_find();
+	errno = saved_errno;
+}
+
+typedef int sem_init_fn(sem_t *, int, unsigned);
+
+PRELOAD_EXPORT int sem_init(sem_t *semaphore, int is_shared, unsigned value)
+{
+	static sem_init_fn *next;
+
+	if (!next)
+		next = (sem_init_fn *)preload_next("sem_init");
+	find_behind((uintptr_t)__builtin_return_address(0));
+	preload_python_install();
+	return next(semaphore, is_shared, value);
 }

@@ -26,7 +26,7 @@
 
 /* Guarded by the GIL, which all interpreters of 3.11 share, as is all that stands here. */
 static PyInterpreterState *first_interpreter; /* NULL: none is running */
-static PyInterpreterState *newest_interpreter;
+static int64_t newest_interpreter; /* its number */
 static struct stack_share shares[SHARES];
 
 static stubs_evaluate evaluate;
@@ -61,14 +61,15 @@ static PyObject *evaluate_adopted(PyThreadState *thread, _PyInterpreterFrame *fr
 	return from_now(thread, frame, throwing);
 }
 
+/* The list begins with the newest; the first one is its end. Numbers only grow. */
 static RARE void adopt_interpreters(void)
 {
 	PyInterpreterState *interpreter = PyInterpreterState_Head();
-	PyInterpreterState *known = newest_interpreter;
+	int64_t known = newest_interpreter;
 
-	newest_interpreter = interpreter;
-	while (interpreter && interpreter != known) {
-		if (interpreter != first_interpreter && is_plain(interpreter))
+	newest_interpreter = PyInterpreterState_GetID(interpreter);
+	while (interpreter && PyInterpreterState_GetID(interpreter) > known) {
+		if (is_plain(interpreter))
 			_PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate_adopted);
 		interpreter = PyInterpreterState_Next(interpreter);
 	}
@@ -102,7 +103,7 @@ static PyObject *evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int
 {
 	stubs_evaluate *stub;
 
-	if (PyInterpreterState_Head() != newest_interpreter)
+	if (PyInterpreterState_Head() != first_interpreter)
 		adopt_interpreters();
 	if (!is_within(share_of(thread), thread, (uintptr_t)__builtin_frame_address(0)))
 		return evaluate_shared(thread, frame, throwing);
@@ -138,7 +139,7 @@ int flamerun_python_install(void)
 	if (Py_AtExit(forget))
 		return -ENOMEM;
 	first_interpreter = thread->interp;
-	newest_interpreter = PyInterpreterState_Head();
+	newest_interpreter = PyInterpreterState_GetID(thread->interp);
 	_PyInterpreterState_SetEvalFrameFunc(thread->interp, evaluate);
 	return 0;
 }

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+#
+# flamerun --jit=python: which Python functions stand in the stacks, under what names, in which
+# processes. That nothing else changes is test_python_harmless.py's.
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+import profiled
+import pythons
+from pythons import needs_names
+
+pytestmark = needs_names
+
+# A script's own stacks; each line is callers and callees, outermost first.
+SHAPES = """
+<module> / main / Shapes.method / busy
+<module> / Shapes / busy
+main / Shapes.of_class / busy
+main / Shapes.static / busy
+main / Shapes.attribute / busy
+main / subscripts / Shapes.__getitem__ / busy
+main / Shapes.__exit__ / busy
+main / Shapes.Inner.method / busy
+main / generator / busy
+main / delegating / generator / busy
+main / thrown_into / busy
+Runner.run / asynchronous / coroutine / busy
+asynchronous / asynchronous_generator / busy
+asynchronous / asynchronous.<locals>.<listcomp> / busy
+decorator.<locals>.wrapper / decorated / busy
+main / closure / closure.<locals>.inner / busy
+main / handles / busy
+comprehends / comprehends.<locals>.<listcomp> / busy
+comprehends / comprehends.<locals>.<dictcomp> / busy
+comprehends / comprehends.<locals>.<genexpr> / busy
+main / größe / busy
+main / main.<locals>.<lambda> / busy
+main / <module> / executed / busy
+Thread._bootstrap / Thread.run / main.<locals>.<lambda> / busy
+"""
+
+BUSY = """
+import time
+def busy(seconds=0.1):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+"""
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory):
+    return pythons.profile(tmp_path_factory.mktemp("shapes"),
+                           profiled.TARGETS / "python_shapes.py")
+
+
+@pytest.mark.parametrize("shape", SHAPES.strip().splitlines())
+def test_every_shape_of_code_is_named(shapes, shape):
+    """40 ms each at 1000 Hz; that none of 40 looks falls there would be once in 10^17."""
+    assert shapes.status == 0
+    assert pythons.weight_of(shapes.folded, *shape.split(" / ")), shapes.folded.describe()
+
+
+def test_every_subscript_is_named(shapes):
+    """Not only those before the interpreter has made an instruction of its own for them."""
+    below = pythons.weight_of(shapes.folded, "subscripts", "busy")
+    named = pythons.weight_of(shapes.folded, "subscripts", "Shapes.__getitem__", "busy")
+    assert below > 200 and named == below
+
+
+def test_lines_are_those_of_the_code(shapes):
+    lines = profiled.TARGETS.joinpath("python_shapes.py").read_text(encoding="utf-8").splitlines()
+    checked = 0
+    for stack, _ in shapes.folded.stacks:
+        for match in map(pythons.FUNCTION.match, stack):
+            if match and match[2] == "python_shapes.py" and "<" not in match[1]:
+                line = lines[int(match[3]) - 1].strip()
+                assert line.startswith("@") or match[1].rpartition(".")[2] in line
+                checked += 1
+    assert checked > 50
+
+
+def test_without_the_option_there_is_nothing(tmp_path):
+    result = profiled.profile(tmp_path, pythons.PYTHON, "-c", BUSY + "busy()", clock_hz=1000)
+    assert not [stack for stack, _ in result.folded.stacks if pythons.functions(stack)]
+    mapped = profiled.profile(tmp_path, pythons.PYTHON, "-c", "print(open('/proc/self/maps').read())")
+    assert "libflameprof.so.1" in mapped.stdout and "flameprof-python" not in mapped.stdout
+
+
+def test_files_are_called_as_imported(tmp_path):
+    for path, text in {
+            "top/__init__.py": "from top.inner import module\ndef of_package(): module.deep()",
+            "top/inner/__init__.py": "",
+            "top/inner/module.py": BUSY + "def deep(): busy()",
+            "top/__main__.py": "import top\ndef entry(): top.of_package()\nentry()"}.items():
+        pythons.script(tmp_path, text, f"elsewhere/{path}")
+    pythons.script(tmp_path, "import sys\nsys.path.insert(0, sys.path[0] + '/elsewhere')\n"
+                   "import top\ntop.of_package()\nexec(compile('top.of_package()', 'a/b/c.py', 'exec'))\n")
+    result = pythons.profile(tmp_path, tmp_path / "script.py")
+    names = {name for stack, _ in result.folded.stacks for name in pythons.functions(stack)}
+    assert {("<module>", "script.py"), ("of_package", "top/__init__.py"), ("<module>", "c.py"),
+            ("deep", "top/inner/module.py")} <= names
+    result = subprocess.run(
+        [profiled.BUILD / "flamerun", "--jit=python", "-o", "m.folded", "--test-clock", "1000",
+         "--", pythons.PYTHON, "-m", "top"], cwd=tmp_path / "elsewhere", stderr=subprocess.PIPE,
+        check=False)
+    assert result.returncode == 0
+    assert "entry (top/__main__.py:2)" in (tmp_path / "elsewhere/m.folded").read_text()
+
+
+@pytest.mark.parametrize("words", [["-I"], ["-S"], ["-E"], ["-I", "-S", "-E", "-B"], ["-X", "dev"],
+                                   ["-OO"], ["-X", "faulthandler"], ["-u"]], ids=" ".join)
+def test_whatever_python_is_told(tmp_path, words):
+    result = pythons.profile(tmp_path, *words, "-c", BUSY + "busy()")
+    assert result.status == 0
+    assert pythons.weight_of(result.folded, "<module>", "busy")
+
+
+def test_virtual_environments(tmp_path):
+    subprocess.run([pythons.PYTHON, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    result = pythons.profile(tmp_path, "-c", BUSY + "busy()", python=tmp_path / "venv/bin/python")
+    assert pythons.weight_of(result.folded, "<module>", "busy")
+
+
+CHILDREN = {
+    "fork": "import os\npid = os.fork()\nif not pid: child(); os._exit(0)\nos.waitpid(pid, 0)",
+    "multiprocessing fork": "import multiprocessing as m\n"
+                            "p = m.get_context('fork').Process(target=child)\np.start(); p.join()",
+    "multiprocessing spawn": "import multiprocessing as m\nif __name__ == '__main__':\n"
+                             "    p = m.get_context('spawn').Process(target=child)\n"
+                             "    p.start(); p.join()",
+    "pool": "import concurrent.futures as f\nwith f.ProcessPoolExecutor(2) as pool:\n"
+            "    list(pool.map(child, [0.05, 0.05, 0.05, 0.05]))",
+    "subprocess": "import subprocess, sys\nif len(sys.argv) > 1: child(); sys.exit()\n"
+                  "subprocess.run([sys.executable, '-I', __file__, 'x'], check=True)",
+    "exec": "import os, sys\nif len(sys.argv) > 1: child(); sys.exit()\n"
+            "os.execv(sys.executable, [sys.executable, __file__, 'x'])",
+}
+
+
+@pytest.mark.parametrize("how", CHILDREN)
+def test_children(tmp_path, how):
+    path = pythons.script(tmp_path, BUSY + "def child(seconds=0.1): busy(seconds)\n" + CHILDREN[how])
+    result = pythons.profile(tmp_path, path)
+    assert result.status == 0, result.stderr
+    assert pythons.weight_of(result.folded, "child", "busy"), result.folded.describe()
+
+
+def test_interpreters_within_one_process(tmp_path):
+    text = BUSY + "CODE = '''" + BUSY + "\ndef within(): busy()\nwithin()'''\n" + """
+import _xxsubinterpreters as interpreters, threading
+for _ in range(3):
+    one = interpreters.create()
+    thread = threading.Thread(target=interpreters.run_string, args=(one, CODE))
+    thread.start(); thread.join()
+    interpreters.destroy(one)
+def after(): busy()
+after()
+"""
+    result = pythons.profile(tmp_path, pythons.script(tmp_path, text))
+    assert result.status == 0, result.stderr
+    assert pythons.weight_of(result.folded, "within", "busy") > 150
+    assert pythons.weight_of(result.folded, "after", "busy")
+
+
+EMBEDS = r"""
+#include <Python.h>
+#include <dlfcn.h>
+#define TEXT "import time\ndef inside():\n e = time.thread_time() + .1\n" \
+	" while time.thread_time() < e: pass\ninside()\n"
+int main(void)
+{
+#ifdef LATER
+	void *python = dlopen("libpython3.11.so.1.0", RTLD_NOW | RTLD_GLOBAL);
+	__typeof__(Py_InitializeEx) *begin = dlsym(python, "Py_InitializeEx");
+	__typeof__(PyRun_SimpleStringFlags) *run = dlsym(python, "PyRun_SimpleStringFlags");
+	__typeof__(Py_FinalizeEx) *end = dlsym(python, "Py_FinalizeEx");
+#else
+	__typeof__(Py_InitializeEx) *begin = Py_InitializeEx;
+	__typeof__(PyRun_SimpleStringFlags) *run = PyRun_SimpleStringFlags;
+	__typeof__(Py_FinalizeEx) *end = Py_FinalizeEx;
+#endif
+	for (int i = 0; i < 3; i++) {
+		begin(0); /* no signals */
+		if (run(TEXT, NULL) || end())
+			return 1;
+	}
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [["-lpython3.11"], ["-DLATER"]], ids=["linked", "loaded"])
+def test_programs_with_an_interpreter_in_them(tmp_path, flags):
+    """Three lives of it; 100 ms in each, so that two alone would be 200."""
+    source = tmp_path / "embeds.c"
+    source.write_text(EMBEDS)
+    built = subprocess.run(["gcc", "-o", tmp_path / "embeds", "-I/usr/include/python3.11", source,
+                            "-ldl", *flags], stderr=subprocess.PIPE, text=True, check=False)
+    if built.returncode:
+        pytest.skip("libpython3.11 is not there to link with: " + built.stderr[:200])
+    result = profiled.profile(tmp_path, tmp_path / "embeds", clock_hz=1000,
+                              options=["--jit=python"])
+    assert result.status == 0
+    assert pythons.weight_of(result.folded, "<module>", "inside") > 220
+
+
+def hint(tmp_path, *words, options=("--jit=python",)):
+    result = subprocess.run([profiled.BUILD / "flamerun", "-o", tmp_path / "x.folded", *options, "--",
+                             *words], stderr=subprocess.PIPE, text=True, check=True)
+    return [line for line in result.stderr.splitlines() if "--jit" in line]
+
+
+def test_it_is_said_when_nothing_was_named(tmp_path):
+    assert "no process was a Python" in hint(tmp_path, "true")[0]
+    assert "outside" in hint(tmp_path, "true", options=("--jit=python", "--outside"))[0]
+    assert hint(tmp_path, pythons.PYTHON, "-c", "") == []
+    assert hint(tmp_path, "true", options=("--jit=none",)) == []
+    # As installed without the extension.
+    shutil.copy(profiled.BUILD / "flamerun", tmp_path)
+    shutil.copy(profiled.BUILD / "libflameprof.so.1", tmp_path)
+    result = subprocess.run([tmp_path / "flamerun", "-o", tmp_path / "x.folded", "--jit=python", "--",
+                             pythons.PYTHON, "-c", "print(1)"], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, check=True)
+    assert result.stdout == "1\n" and "libflameprof-python3.11.so is not beside" in result.stderr
+
+
+def test_other_versions_run_as_they_are(tmp_path):
+    """A program that exports what a Python of another version would."""
+    source = tmp_path / "other.c"
+    source.write_text("const unsigned long Py_Version = 0x030c01f0;\nint main(void) { return 7; }\n")
+    subprocess.run(["gcc", "-rdynamic", "-o", tmp_path / "other", source], check=True)
+    result = subprocess.run([profiled.BUILD / "flamerun", "-o", tmp_path / "x.folded", "--jit=python",
+                             "--", tmp_path / "other"], stderr=subprocess.PIPE, text=True,
+                            check=False)
+    assert result.returncode == 7
+    assert "PYTHONPERFSUPPORT=1" in result.stderr
+
+
+def test_the_interpreters_own_functions_can_be_hidden(tmp_path):
+    """By the expression that the manual gives."""
+    manual = (pathlib.Path(profiled.ROOT) / "man/flamerun.1").read_text()
+    expression = manual.split(".Dl --hide '")[1].split("'")[0].replace("\\e", "\\")
+    path = profiled.TARGETS / "python_shapes.py"
+    result = pythons.profile(tmp_path, path, options=["--hide", expression])
+    assert pythons.weight_of(result.folded, "main", "Shapes.method", "busy"), (
+        result.stderr + result.folded.describe())
+    shown = [stack for stack, _ in result.folded.stacks if pythons.functions(stack)]
+    left = [name for stack in shown for name in stack[:-1] if "python3.11" in name or "Py" in name]
+    assert not [name for name in left if not pythons.FUNCTION.match(name)], set(left)
