@@ -362,6 +362,9 @@ $(BUILD)/bench/bench-aggregate: bench_libs = $(BUILD)/libcli.a $(BUILD)/librende
 $(BUILD)/bench/bench-stub: $(BUILD)/libprof.a
 $(BUILD)/bench/bench-stub: bench_libs = -fno-omit-frame-pointer $(BUILD)/libprof.a -lpthread -ldl
 
+$(BUILD)/bench/bench-interrupt: $(BUILD)/libprof.a
+$(BUILD)/bench/bench-interrupt: bench_libs = $(BUILD)/libprof.a -lpthread -ldl
+
 $(BUILD)/bench/bench-vmstack: $(BUILD)/libprof.a
 $(BUILD)/bench/bench-vmstack: bench_libs = $(BUILD)/libprof.a -lpthread -ldl
 
