@@ -35,9 +35,7 @@ struct reading {
 /* What virtual machines told comes behind what the clock counted, if the profile has it. */
 static void take_value(struct reading *reading, uint32_t type, uint64_t value)
 {
-	if (type == reading->type)
-		reading->value = (int64_t)value;
-	else if (type == reading->vm_type && !reading->value)
+	if (type == reading->type || (type == reading->vm_type && !reading->value))
 		reading->value = (int64_t)value;
 }
 

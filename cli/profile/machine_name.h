@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How functions of virtual machines are called in trees and pictures: "name (file:line)", in the
- * module "[vm]". Formats that have fields of their own for file and line get them out of that again,
- * so that they survive every way from one file to another.
+ * module "[vm]". Formats that have fields of their own for file and line get them out of that
+ * again, so that they survive every way from one file to another.
  */
 #ifndef CLI_PROFILE_MACHINE_NAME_H
 #define CLI_PROFILE_MACHINE_NAME_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table: open addressing, at most half full. Readers take no lock: slots only ever go from empty
- * to full, and a table that was outgrown stays as it is. Who misses something in it looks again
- * under the lock.
+ * The table: open addressing, at most half full. Readers take no lock: slots only ever go from
+ * empty to full, and a table that was outgrown stays as it is. Who misses something in it looks
+ * again under the lock.
  */
 #include "libprof/vmstack/function.h"
 

@@ -46,7 +46,7 @@ struct function_file {
 struct function *function_find(
 	const struct flameprof_vm_frame *frame, struct function_file *before);
 
-/* "[vm]", which stands below a machine's stacks, and what stands for functions beyond the ceiling. */
+/* "[vm]", which stands below a machine's stacks, and what stands for those beyond the ceiling. */
 struct function *function_root(void);
 struct function *function_other(void);
 
