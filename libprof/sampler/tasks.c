@@ -285,7 +285,8 @@ static int is_anybody_gone(void)
 		struct sampler_thread *thread = &sampler_threads[index];
 		uint64_t cpu_ns;
 
-		if (!thread->is_foreign || !__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
+		if (!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE) ||
+			!__atomic_load_n(&thread->is_foreign, __ATOMIC_RELAXED))
 			continue;
 		cpu_ns = clock_cpu_ns(clock_of_thread(thread->tid));
 		if (!cpu_ns || cpu_ns < thread->seen_cpu_ns)
