@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * For tests of what is published: a chain of three stubs, called one through the other, with a
- * function at its end; and the perf map of this process as lines.
+ * function at its end, or in the check of the last one, where they are intercepts; and the perf map
+ * of this process as lines.
  */
 #ifndef TESTS_UNIT_STUB_CHAIN_H
 #define TESTS_UNIT_STUB_CHAIN_H
@@ -17,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "libprof/flameprof_stub.h"
+#include "libprof/flameprof_vm.h"
 
 #define CHAIN 3
 
@@ -65,10 +66,49 @@ static inline void chain_drop(void)
 	chain_arena = NULL;
 }
 
-/* Call @leaf through the chain; CHAIN + 1 frames of chain_step() and CHAIN of stubs are below it. */
+static int (*chain_in_check)(void); /* the leaf is to be called there; else NULL */
+
+static inline void chain_on_interrupt(void *context, uint32_t ticks)
+{
+	int (*leaf)(void) = chain_in_check;
+
+	(void)context;
+	(void)ticks;
+	if (leaf)
+		leaf();
+}
+
+static inline int chain_raise(void)
+{
+	flameprof_interrupt_ticks = 1;
+	return 0;
+}
+
+/* The chain of intercept stubs instead, all of one original. They stay. */
+static inline void chain_make_intercepts(void)
+{
+	char name[] = "chain_0";
+
+	flameprof_interrupt_enable(10000000000, chain_on_interrupt, NULL);
+	for (unsigned i = 0; i < CHAIN; i++) {
+		name[6] = '0' + i;
+		chain_stub[i] = (chain_function *)flameprof_intercept(
+			(flameprof_function *)chain_step, name, NULL);
+		if (flameprof_intercept_status() == FLAMEPROF_STUBS_DENIED)
+			skip();
+		assert_ptr_not_equal(chain_stub[i], chain_step);
+	}
+}
+
+/*
+ * Call @leaf through the chain; CHAIN + 1 frames of chain_step() and CHAIN of stubs are below it.
+ * In the check the innermost chain_step() has returned.
+ */
 static inline int chain_call(int (*leaf)(void))
 {
-	chain_leaf = leaf;
+	chain_leaf = chain_in_check ? chain_raise : leaf;
+	if (chain_in_check)
+		chain_in_check = leaf;
 	return chain_step(0) - (CHAIN + 1);
 }
 

@@ -98,6 +98,26 @@ static void test_from_targets(void **state)
 	assert_true(is_complete(&last));
 }
 
+/* From what they intercept, and from the check. */
+static void test_from_intercepts(void **state)
+{
+	chain_function *before[CHAIN];
+
+	(void)state;
+	memcpy(before, chain_stub, sizeof(before));
+	chain_make_intercepts();
+	for (int checked = 0; checked < 2; checked++) {
+		chain_in_check = checked ? learn_frames : NULL;
+		call_chain(learn_frames);
+		last = (struct seen){0};
+		call_chain(walk);
+		assert_true(is_complete(&last));
+	}
+	chain_in_check = NULL;
+	memcpy(chain_stub, before, sizeof(before));
+	call_chain(learn_frames);
+}
+
 #if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
 
 static volatile unsigned steps, steps_complete;
@@ -218,6 +238,7 @@ int main(void)
 		cmocka_unit_test(test_untold),
 #endif
 		cmocka_unit_test(test_from_targets),
+		cmocka_unit_test(test_from_intercepts),
 #if defined(REG_EFL)
 		cmocka_unit_test(test_from_every_instruction),
 #endif

@@ -170,6 +170,29 @@ static void test_from_targets(void **state)
 	}
 }
 
+/* From what they intercept, and from the check. */
+static void test_from_intercepts(void **state)
+{
+	chain_function *before[CHAIN];
+
+	(void)state;
+	memcpy(before, chain_stub, sizeof(before));
+	chain_make_intercepts();
+	for (int checked = 0; checked < 2; checked++) {
+		chain_in_check = checked ? learn_frames : NULL;
+		call_chain(learn_frames);
+		for (unsigned i = 0; i < walkers_there; i++) {
+			walker = walkers[i];
+			last = (struct seen){0};
+			call_chain(walk);
+			assert_true(is_complete(&last));
+		}
+	}
+	chain_in_check = NULL;
+	memcpy(chain_stub, before, sizeof(before));
+	call_chain(learn_frames);
+}
+
 static int leaf_backtrace(void)
 {
 	void *pcs[64];
@@ -368,6 +391,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_from_targets),
+		cmocka_unit_test(test_from_intercepts),
 		cmocka_unit_test(test_backtrace),
 		cmocka_unit_test(test_code_of_the_host),
 		cmocka_unit_test(test_frames_of_others),
