@@ -63,8 +63,9 @@ static void the_calling_thread_stays(void **state)
 	while (registered_count() < 5)
 		pause_ms(1);
 	for (int i = 0; i < 20; i++) {
-		await_ticks(2);
 		forget_calls();
+		/* These are the parent's. */
+		await_ticks(2);
 		__atomic_store_n(&flag, 0, __ATOMIC_SEQ_CST);
 		forked_ns = now_ns();
 		in_child(live_on);
@@ -111,6 +112,8 @@ static void tell(void *context)
 	__atomic_fetch_add(&times_told, 1, __ATOMIC_RELAXED);
 }
 
+static int parents_timer;
+
 /* Nobody would look at the counter, so that the timer can't wait for that. */
 static void be_told(void)
 {
@@ -118,6 +121,7 @@ static void be_told(void)
 
 	CHILD_EXPECTS(timers_now(&tid) == 1);
 	CHILD_EXPECTS(own_threads_have((uint32_t)tid));
+	CHILD_EXPECTS(!own_threads_have((uint32_t)parents_timer));
 	__atomic_store_n(&times_told, 0, __ATOMIC_RELAXED);
 	while (__atomic_load_n(&times_told, __ATOMIC_RELAXED) < 3)
 		pause_ms(1);
@@ -131,6 +135,8 @@ static void who_is_called_is_called_in_the_child(void **state)
 
 	(void)state;
 	assert_int_equal(flameprof_interrupt_register_call(tell, NULL), 0);
+	assert_int_equal(timers_now(&parents_timer), 1);
+	assert_true(own_threads_have((uint32_t)parents_timer));
 	for (int i = 0; i < 10; i++)
 		in_child(be_told);
 	if (!is_emulated()) {
@@ -140,6 +146,35 @@ static void who_is_called_is_called_in_the_child(void **state)
 		assert_int_equal(flameprof_stop(&profile, PATIENCE_MS), 0);
 		flameprof_profile_free(profile);
 	}
+	assert_int_equal(flameprof_interrupt_unregister(), 0);
+}
+
+/* Outlives the thread that forked. */
+static void *see_it_go(void *argument)
+{
+	CHILD_EXPECTS(flameprof_interrupt_register(NULL) == 0);
+	while (registered_count() > 1)
+		pause_ms(1);
+	_exit(0);
+	return argument;
+}
+
+static void leave_by_system_call(void)
+{
+	pthread_t id;
+
+	CHILD_EXPECTS(!pthread_create(&id, NULL, see_it_go, NULL));
+	while (registered_count() < 2)
+		pause_ms(1);
+	syscall(SYS_exit, 1);
+}
+
+static void the_kernel_tells_of_the_childs_threads(void **state)
+{
+	(void)state;
+	assert_int_equal(flameprof_interrupt_register(NULL), 0);
+	for (int i = 0; i < 5; i++)
+		in_child(leave_by_system_call);
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
@@ -217,6 +252,7 @@ int main(void)
 		cmocka_unit_test(the_calling_thread_stays),
 		cmocka_unit_test(a_thread_without_ticks_has_none),
 		cmocka_unit_test(who_is_called_is_called_in_the_child),
+		cmocka_unit_test(the_kernel_tells_of_the_childs_threads),
 		cmocka_unit_test(the_function_may_fork),
 		cmocka_unit_test(children_fork),
 	};

@@ -70,9 +70,29 @@ static void it_rests_when_nobody_is_registered(void **state)
 	pause_ms(100 * PERIOD_MS);
 	assert_int_equal(switches_of(tid), switches);
 	assert_int_equal(clock_cpu_ns(clock_of_thread(tid)), used_ns);
-	/* Wakes up for who comes back. */
-	tick_once();
-	assert_int_equal(timers_now(&tid), 1);
+}
+
+/* Long before it would have left. */
+static void it_wakes_up_for_who_comes_back(void **state)
+{
+	uint64_t least_ns = UINT64_MAX;
+	int tid = 0, tid_again = 0;
+
+	(void)state;
+	for (int i = 0; i < 8 && least_ns > 300000000; i++) {
+		uint64_t begin_ns, took_ns;
+
+		tick_once();
+		pause_ms(20 * PERIOD_MS);
+		assert_int_equal(timers_now(&tid), 1);
+		begin_ns = now_ns();
+		tick_once();
+		took_ns = now_ns() - begin_ns;
+		least_ns = took_ns < least_ns ? took_ns : least_ns;
+		assert_int_equal(timers_now(&tid_again), 1);
+		assert_int_equal(tid, tid_again);
+	}
+	assert_true(least_ns <= 300000000);
 }
 
 static void it_leaves_when_nobody_comes_back(void **state)
@@ -192,6 +212,23 @@ static void threads_end_without_a_word(void **state)
 	forget_calls();
 	await_ticks(3);
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
+}
+
+/* Who ends last has the timer end, and does not wait until it would by itself. */
+static void the_last_thread_does_not_wait(void **state)
+{
+	uint64_t least_ns = UINT64_MAX;
+
+	(void)state;
+	for (int i = 0; i < 8 && least_ns > 300000000; i++) {
+		uint64_t begin_ns = now_ns(), took_ns;
+
+		run_thread(leave_registered, 0);
+		took_ns = now_ns() - begin_ns;
+		least_ns = took_ns < least_ns ? took_ns : least_ns;
+		assert_int_equal(timers_now(NULL), 0);
+	}
+	assert_true(least_ns <= 300000000);
 }
 
 /* Nothing of the C library's is run: the kernel's word is all there is. */
@@ -422,9 +459,11 @@ int main(void)
 	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_rests_when_nobody_is_registered),
+		cmocka_unit_test(it_wakes_up_for_who_comes_back),
 		cmocka_unit_test(it_leaves_when_nobody_comes_back),
 		cmocka_unit_test(it_is_one_of_our_own),
 		cmocka_unit_test(threads_end_without_a_word),
+		cmocka_unit_test(the_last_thread_does_not_wait),
 		cmocka_unit_test(threads_end_by_system_call),
 		cmocka_unit_test(threads_register_in_their_last_destructor),
 		cmocka_unit_test(a_process_ends_with_its_last_thread),
