@@ -132,7 +132,7 @@ $(BUILD)/dependencies:
 		tests/setup/probe.sh $(build_needs) && touch $@
 
 # Rewritten only when the flags change, so that objects follow their flags.
-flags_text = $(CC) | $(prof_cflags) | $(cli_cflags) | $(CFLAGS) | $(CPPFLAGS) | $(LDFLAGS)
+flags_text = $(CC) | $(prof_cflags) | $(python_cflags) | $(cli_cflags) | $(CFLAGS) | $(CPPFLAGS) | $(LDFLAGS)
 flags_line = printf '%s\n' '$(subst ','\'',$(flags_text))'
 $(BUILD)/flags: $(BUILD)/dependencies FORCE
 	@$(flags_line) | cmp -s - $@ || $(flags_line) > $@
@@ -140,7 +140,8 @@ $(BUILD)/flags: $(BUILD)/dependencies FORCE
 FORCE:
 
 $(prof_objects): flags = $(prof_cflags)
-python_cflags = $(prof_cflags) -isystem $(PYTHON_HEADERS)
+# CPython's headers would have us end the program where one of their assertions fails.
+python_cflags = $(prof_cflags) -DNDEBUG -isystem $(PYTHON_HEADERS)
 $(python_objects): flags = $(python_cflags)
 $(cli_objects) $(render_objects) $(san_objects): flags = $(cli_cflags)
 

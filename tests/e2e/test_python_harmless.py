@@ -34,6 +34,9 @@ for _ in generator(): break
 started = generator(); next(started)
 try: started.throw(KeyError("thrown"))
 except KeyError as error: print(repr(error))
+def never_begun(): yield 1
+try: never_begun().throw(KeyError("before its first line"))
+except KeyError as error: print(repr(error))
 print(sys.exc_info())
 """,
     "default recursion limit": """
