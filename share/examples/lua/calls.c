@@ -76,6 +76,14 @@ struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, i
 	return flamelua_call(L, call);
 }
 
+/* The caller's code, which is about to be gone, knows the name: as if this were no tail call. */
+static void name_tail_call(lua_State *L, struct lua_call *caller, struct lua_value *function)
+{
+	struct lua_call plain = {.function = function, .previous = caller};
+
+	stub_of(L, &plain);
+}
+
 /*
  * The real one has put the callee in the caller's place, exactly as without us. The interpreter
  * goes on in the same C frame when told -1; told a number of results it takes the call for
@@ -84,8 +92,11 @@ struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, i
 int __wrap_luaD_pretailcall(lua_State *L, struct lua_call *call, struct lua_value *function,
 	int arguments, int delta)
 {
-	int results = __real_luaD_pretailcall(L, call, function, arguments, delta);
+	int results;
 
+	if (machine.nests && function->tag == LUA_TAG_LUA_CLOSURE)
+		name_tail_call(L, call, function);
+	results = __real_luaD_pretailcall(L, call, function, arguments, delta);
 	if (results >= 0 || !machine.nests || !(call->status & LUA_CALL_FRESH))
 		return results;
 	/* The interpreter will take @delta off, as the real one already has. */

@@ -11,7 +11,8 @@
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "share/examples/lua/symbols.h"
 
 /* A recursion that ran away has thousands: its ends tell. */
 #define INNERMOST_FRAMES 40
@@ -27,25 +28,31 @@ void report_name(const char *program)
 		program_name = program;
 }
 
-static void print_frame(FILE *out, const struct flameprof_backtrace_frame *frame)
+static void print_frame(FILE *out, const struct symbols *symbols,
+	const struct flameprof_backtrace_frame *frame)
 {
+	const char *name = frame->is_code ? frame->code.name : symbols_find(symbols, frame->pc);
 	Dl_info info;
 
-	if (frame->is_code)
-		fprintf(out, "\n\t%s", frame->code.name);
-	else if (!dladdr((void *)frame->pc, &info) || !info.dli_fname)
-		fprintf(out, "\n\t[0x%" PRIxPTR "]", frame->pc);
-	else if (info.dli_sname)
-		fprintf(out, "\n\t%s", info.dli_sname);
+	if (!name && dladdr((void *)frame->pc, &info) && info.dli_fname) {
+		name = info.dli_sname;
+		if (!name) {
+			fprintf(out, "\n\t[%s+0x%" PRIxPTR "]", info.dli_fname,
+				frame->pc - (uintptr_t)info.dli_fbase);
+			return;
+		}
+	}
+	if (name)
+		fprintf(out, "\n\t%s", name);
 	else
-		fprintf(out, "\n\t[%s+0x%" PRIxPTR "]", info.dli_fname,
-			frame->pc - (uintptr_t)info.dli_fbase);
+		fprintf(out, "\n\t[0x%" PRIxPTR "]", frame->pc);
 }
 
 static void remember_native_stack(void)
 {
 	static struct flameprof_backtrace_frame frames[MOST_FRAMES];
 	unsigned n = flameprof_backtrace(NULL, frames, MOST_FRAMES);
+	struct symbols symbols;
 	size_t bytes;
 	FILE *out;
 
@@ -54,6 +61,7 @@ static void remember_native_stack(void)
 	out = open_memstream(&native_stack, &bytes);
 	if (!out)
 		return;
+	symbols_init(&symbols);
 	fprintf(out, "native stack:");
 	for (unsigned i = 0; i < n; i++) {
 		if (i == INNERMOST_FRAMES && n > INNERMOST_FRAMES + OUTERMOST_FRAMES) {
@@ -61,8 +69,9 @@ static void remember_native_stack(void)
 				n - INNERMOST_FRAMES - OUTERMOST_FRAMES);
 			i = n - OUTERMOST_FRAMES;
 		}
-		print_frame(out, &frames[i]);
+		print_frame(out, &symbols, &frames[i]);
 	}
+	symbols_release(&symbols);
 	fclose(out);
 }
 

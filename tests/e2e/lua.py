@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+#
+# Run scripts under flamelua (share/examples/lua) and under plain lua5.4.
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import library
+import profiled
+
+FLAMELUA = profiled.BUILD / "flamelua"
+SCRIPTS = profiled.TARGETS / "lua"
+ADDRESS = re.compile(r"0x[0-9a-f]+|builtin: [0-9a-f]+")
+
+needs_flamelua = pytest.mark.skipif(
+    not FLAMELUA.exists(), reason="flamelua is built where liblua5.4-dev is installed")
+needs_plain = pytest.mark.skipif(
+    not shutil.which("lua5.4"), reason="compares with lua5.4, which is not installed")
+
+
+class Ended:
+    """What a run left, with the differences taken out that there have to be."""
+
+    def __init__(self, result, program):
+        self.status = result.returncode
+        self.stdout = ADDRESS.sub("ADDRESS", result.stdout)
+        self.native = result.stderr.partition("native stack:\n")[2]
+        self.stderr = ADDRESS.sub("ADDRESS", result.stderr.partition("native stack:\n")[0])
+        self.stderr = self.stderr.replace(str(program), "lua")
+
+    def same(self):
+        return self.status, self.stdout, self.stderr
+
+
+def run(program, *words, cwd, stdin="", prefix=(), env=None):
+    command = [*prefix, program, *words]
+    result = subprocess.run([str(word) for word in command], cwd=cwd, input=stdin, text=True,
+                            errors="surrogateescape", stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, timeout=120, check=False,
+                            env=env or library.environment())
+    return Ended(result, program)
+
+
+def assert_same(*words, cwd, options=(), **more):
+    """@words mean the same to both; returns what flamelua's run left."""
+    plain = run("lua5.4", *words, cwd=cwd, **more)
+    ours = run(FLAMELUA, *options, *words, cwd=cwd, **more)
+    assert ours.same() == plain.same()
+    return ours

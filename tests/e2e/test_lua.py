@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+#
+# flamelua is lua5.4: the same output, messages and exit status, for scripts that go into the corners
+# of the language, where a call of a Lua function being a C call could be noticed.
+import os
+import re
+import resource
+import subprocess
+
+import pytest
+
+import library
+import lua
+
+pytestmark = [lua.needs_flamelua]
+
+SCRIPTS = sorted(path.name for path in lua.SCRIPTS.glob("*.lua"))
+# How flamelua may be started: each has its own way through calls.
+WAYS = {
+    "all": (),
+    "no-stubs": ("--no-stubs",),
+    "no-intercepts": ("--no-intercepts",),
+    "neither": ("--no-stubs", "--no-intercepts"),
+    "ticks": ("--vm-stacks=above",),
+}
+
+
+@lua.needs_plain
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_mean_the_same(script, way):
+    ended = lua.assert_same(script, cwd=lua.SCRIPTS, options=WAYS[way])
+    assert ended.stdout.count("\n") > 20
+
+
+@lua.needs_plain
+@pytest.mark.parametrize("stack", ["256", "unlimited"])
+@pytest.mark.parametrize("script", ["recursion.lua", "coroutines.lua"])
+def test_stacks_of_all_sizes(script, stack):
+    """Where the C stack ends, Lua functions are called without one."""
+    prefix = ("sh", "-c", f'ulimit -s {stack} && exec "$0" "$@"')
+    lua.assert_same(script, cwd=lua.SCRIPTS, prefix=prefix)
+
+
+@lua.needs_plain
+@pytest.mark.parametrize("words", [
+    ("-e", "os.exit(3)"),
+    ("-e", "os.exit(true)"),
+    ("-e", "os.exit(false, true)"),
+    ("-e", "local function f() os.exit(7, true) end setmetatable({}, {__gc = function() "
+           "print('collected') end}) coroutine.wrap(f)()"),
+    ("-e", "local c <close> = setmetatable({}, {__close = function() print('closed') end}) "
+           "os.exit(0, true)"),
+    ("-e", "error('text')"),
+    ("-e", "error('text', 0)"),
+    ("-e", "error({})"),
+    ("-e", "error(setmetatable({}, {__tostring = function() return 'object' end}))"),
+    ("-e", "error(nil)"),
+    ("-e", "error()"),
+    ("-e", "error(42)"),
+    ("-e", "coroutine.wrap(function() local x = nil + 1 end)()"),
+    ("-e", "print(1)", "-e", "print(2) x = = 3"),
+    ("-e", "os.execute('kill -9 $PPID')"),
+    ("-v",),
+    ("-v", "-e", "print(_VERSION)"),
+    ("-W", "-e", "warn('careful')"),
+    ("-l", "mod", "-e", "print(mod.value)"),
+    ("-l", "other=mod", "-e", "print(other.value, mod)"),
+    ("-l", "nosuchmodule"),
+    ("-E", "-e", "print(os.getenv('LUA_INIT'), initialised)"),
+    ("-e", "print(initialised)"),
+    ("args.lua",),
+    ("args.lua", "a", "b c", ""),
+    ("-e", "x = 1", "args.lua", "-e"),
+    ("--", "args.lua", "--", "x"),
+    ("-", "a", "b"),
+    ("-eprint('joined')", "-lmod"),
+    ("missing.lua",),
+    ("syntax.lua",),
+    ("bytes.lua",),
+])
+def test_command_lines_mean_the_same(tmp_path, words):
+    (tmp_path / "mod.lua").write_text("print(...) return {value = 'of mod'}")
+    (tmp_path / "args.lua").write_text(
+        "print(...) for i = -5, 5 do print(i, i <= 0 and arg[i] and '?' or arg[i]) end "
+        "print(arg[0], #arg, select('#', ...))")
+    (tmp_path / "syntax.lua").write_text("for i = 1, 2 do\nprint(i\nend")
+    (tmp_path / "bytes.lua").write_bytes(b"#!/usr/bin/lua\nprint('\xff\xfe')error('\xff')")
+    env = library.environment(LUA_INIT="initialised = 'yes'")
+    lua.assert_same(*words, cwd=tmp_path, stdin="print(..., arg[0], #arg)", env=env)
+
+
+@pytest.mark.parametrize("words", [("-x",), ("-e",), ("-l", "-v"), ("-vx",), ("--no-such-option",),
+                                   ("--vm-stacks=left", "-v"), ("--vm-profile",),
+                                   ("--no-stubs", "--vm-profile", "a.svg", "-v")])
+def test_wrong_words_are_refused(tmp_path, words):
+    ended = lua.run(lua.FLAMELUA, *words, cwd=tmp_path)
+    assert ended.status == 1
+    assert ended.stdout == "" and ended.stderr.startswith("lua: ")
+
+
+def test_interrupted_from_outside(tmp_path):
+    script = library.write(tmp_path, "endless.lua", "io.write('on\\n') io.flush() while true do end")
+    with subprocess.Popen([lua.FLAMELUA, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stdout.readline() == "on\n"
+        process.send_signal(2)
+        _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 1 and "interrupted!" in stderr
+
+
+def test_an_error_nobody_catches_shows_the_native_stack(tmp_path):
+    script = library.write(tmp_path, "fails.lua", """
+        local function inner(t) return t.x.y end
+        local function outer(t) local r = inner(t) return r end
+        local function compare(a, b) return outer({}) end
+        table.sort({1, 2, 3}, function(a, b) local r = compare(a, b) return r end)
+        """)
+    ended = lua.run(lua.FLAMELUA, script.name, cwd=tmp_path)
+    assert ended.status == 1
+    stub = re.compile(r"\.lua|table\.sort")
+    frames = [line.strip() for line in ended.native.splitlines()]
+    assert [frame for frame in frames if stub.search(frame)] == [
+        "inner (fails.lua:2)", "outer (fails.lua:3)", "function (fails.lua:5)", "table.sort",
+        "main chunk (fails.lua)"]  # compare() called outer() in its own place
+    assert "luaV_execute" in frames and "main" in frames
+    assert frames.index("inner (fails.lua:2)") == frames.index("luaV_execute") + 1
+
+
+def peak_kib(tmp_path, chunks):
+    """Of a run that makes and forgets as many functions, each with a name of its own."""
+    script = library.write(tmp_path, "load.lua", f"""
+        for i = 1, {chunks} do
+          load("local function f" .. i .. "() return 1 end return f" .. i .. "() + 1")()
+        end
+        for line in io.lines("/proc/self/status") do
+          if line:find("^VmHWM") then print(line:match("%d+")) end
+        end
+        """)
+    ended = lua.run(lua.FLAMELUA, script.name, cwd=tmp_path)
+    assert ended.status == 0, ended.stderr
+    return int(ended.stdout)
+
+
+def test_functions_that_are_gone_leave_nothing(tmp_path):
+    few, many = peak_kib(tmp_path, 10000), peak_kib(tmp_path, 100000)
+    assert many < few + 1024, (few, many)
+
+
+def test_modules_in_c(tmp_path):
+    """They find Lua in the program, and their functions are intercepted when they are loaded."""
+    if not os.path.exists("/usr/include/lua5.4/lua.h"):
+        pytest.skip("liblua5.4-dev is not installed")
+    source = library.write(tmp_path, "spinner.c", """
+        #include <lua.h>
+        #include <lauxlib.h>
+        static int spin(lua_State *L) { lua_pushinteger(L, 42); return 1; }
+        static int closure(lua_State *L) { lua_pushvalue(L, lua_upvalueindex(1)); return 1; }
+        static int fails(lua_State *L) { return luaL_error(L, "from C"); }
+        int luaopen_spinner(lua_State *L)
+        {
+            lua_newtable(L);
+            lua_pushcfunction(L, spin); lua_setfield(L, -2, "spin");
+            lua_pushinteger(L, 7); lua_pushcclosure(L, closure, 1); lua_setfield(L, -2, "closure");
+            lua_pushcfunction(L, fails); lua_setfield(L, -2, "fails");
+            return 1;
+        }
+        """)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-I/usr/include/lua5.4", "-o",
+                    tmp_path / "spinner.so", source], check=True)
+    env = library.environment(LUA_CPATH=f"{tmp_path}/?.so")
+    text = """
+        local s = require("spinner")
+        assert(require("spinner") == s and s.spin() == 42 and s.closure() == 7)
+        print(pcall(s.fails)) s.fails()
+        """
+    ended = lua.run(lua.FLAMELUA, "-e", text, cwd=tmp_path, env=env)
+    assert ended.stdout == "false\tfrom C\n" and ended.status == 1
+    frames = [line.strip() for line in ended.native.splitlines()]
+    assert frames.index("spinner.fails") < frames.index("main chunk ((command line))")
+
+
+def test_without_memory_for_the_last_stub(tmp_path):
+    """Under a limit of memory Lua's own error comes, and no crash."""
+    text = "local t = {} for i = 1, 1e7 do t[i] = assert(load('local x return function() end'))() t[i]() end"
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (128 << 20, 128 << 20))
+
+    result = subprocess.run([lua.FLAMELUA, "-e", text], cwd=tmp_path, preexec_fn=limit,
+                            stderr=subprocess.PIPE, timeout=120, text=True, check=False)
+    assert result.returncode == 1 and "not enough memory" in result.stderr
