@@ -256,3 +256,31 @@ def test_the_interpreters_own_functions_can_be_hidden(tmp_path):
     shown = [stack for stack, _ in result.folded.stacks if pythons.functions(stack)]
     left = [name for stack in shown for name in stack[:-1] if "python3.11" in name or "Py" in name]
     assert not [name for name in left if not pythons.FUNCTION.match(name)], set(left)
+
+
+def test_odd_names(tmp_path):
+    """Whatever a program calls its code. What cannot be text is '?', what is too long is cut."""
+    text = BUSY + r"""
+source = compile("end = time.thread_time() + 0.05\nwhile time.thread_time() < end: pass", "x", "exec")
+def named(name, **changed): exec(source.replace(**changed), {"time": time, "__name__": name})
+named("m", co_qualname="nul\0here", co_filename="/a/b.py")
+named("m", co_qualname="half \ud800 pair", co_filename="/a/\udcff.py")
+named("m", co_qualname="\u65e5\u672c \U0001f40d", co_filename="/a/n.py")
+named("m", co_qualname="long" * 2000, co_filename="/" + "deep/" * 2000 + "end.py")
+named("m", co_qualname="slash", co_filename="/a/b/")
+named("m", co_qualname="none", co_filename="")
+named(42, co_qualname="number", co_filename="/a/b.py")
+named("a.b", co_qualname="module", co_filename="/x/a/b.py")
+named("b.b", co_qualname="other", co_filename="/x/a/b.py")
+named(".....", co_qualname="dots", co_filename="/x/a/b.py")
+named("__init__", co_qualname="script", co_filename="/x/a/__init__.py")
+named("m", co_qualname="late", co_filename="a.py", co_firstlineno=2**31 - 1)
+"""
+    result = pythons.profile(tmp_path, pythons.script(tmp_path, text))
+    assert result.status == 0, result.stderr
+    leaves = {name for stack, _ in result.folded.stacks for name in stack}
+    for name in ("nul?here (b.py:1)", "half ? pair (\udcff.py:1)", "日本 🐍 (n.py:1)", "slash (:1)",
+                 "none (:1)", "number (b.py:1)", "module (a/b.py:1)", "other (b.py:1)",
+                 "dots (b.py:1)", "late (a.py:2147483647)"):
+        assert name in leaves, leaves
+    assert [name for name in leaves if name.startswith("longlong") and name.endswith("end.py:1)")]
