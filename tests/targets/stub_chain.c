@@ -5,7 +5,12 @@
  *	main -> outermost -> step -> middle -> step -> innermost -> step -> leaf
  *
  * where outermost, middle and innermost are stubs and step() is the target of all. Linked with
- * libflameprof. Arguments: what to publish (flameprof_publish), and what the leaf does:
+ * libflameprof. Arguments: what to publish (flameprof_publish), with 256 more for intercept stubs
+ * instead of call stubs, with 512 more for these and the leaf in the check of the innermost one:
+ *
+ *	... innermost -> arch_intercept_slow -> ... -> on_interrupt -> leaf
+ *
+ * and what the leaf does:
  *
  *	spin MS       works for so long
  *	stop          sleeps until it is killed; says "ready" first
@@ -22,12 +27,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libprof/flameprof_stub.h"
+#include "libprof/flameprof_vm.h"
+
+#define PUBLISH	   255
+#define INTERCEPTS (256 | 512)
+#define IN_CHECK   512
 
 typedef long step_function(int depth);
 
 static struct flameprof_arena *arena;
 static step_function *chain[3];
+static int mode;
 static const char *what;
 static long amount;
 static volatile unsigned long sink;
@@ -99,14 +109,38 @@ static __attribute__((noinline)) long leaf(void)
 	return sink != 1;
 }
 
+static void on_interrupt(void *context, uint32_t ticks)
+{
+	(void)context;
+	(void)ticks;
+	flameprof_interrupt_unregister();
+	leaf();
+	sink++;
+}
+
+/* Long enough for a tick, so that the stub that is returned to makes the check. */
+static __attribute__((noinline)) long wait_for_tick(void)
+{
+	flameprof_interrupt_enable(1000000, on_interrupt, NULL);
+	flameprof_interrupt_register(NULL);
+	while (!flameprof_interrupt_ticks)
+		sink++;
+	return 1;
+}
+
 static __attribute__((noinline)) long step(int depth)
 {
 	/* Something is left to do, so that the call is no jump. */
-	return (depth < 3 ? chain[depth](depth + 1) : leaf()) + 1;
+	if (depth < 3)
+		return chain[depth](depth + 1) + 1;
+	return (mode & IN_CHECK ? wait_for_tick() : leaf()) + 1;
 }
 
 static step_function *stub(const char *name, uintptr_t payload)
 {
+	if (mode & INTERCEPTS)
+		return (step_function *)flameprof_intercept(
+			(flameprof_function *)step, name, NULL);
 	return (step_function *)flameprof_stub_new(arena, name, payload);
 }
 
@@ -130,6 +164,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
+	mode = atoi(argv[1]);
 	what = argv[2];
 	amount = argc > 3 ? atol(argv[3]) : 0;
 	error = flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, (flameprof_function *)step, NULL);
@@ -137,7 +172,7 @@ int main(int argc, char **argv)
 		return 3;
 	/* One before, the others after: what exists is told, and what comes. */
 	chain[0] = stub("outermost", 1);
-	error = flameprof_publish((unsigned)atoi(argv[1]));
+	error = flameprof_publish((unsigned)(mode & PUBLISH));
 	printf("publish %d\n", error);
 	fflush(stdout);
 	if (!strcmp(what, "many")) {

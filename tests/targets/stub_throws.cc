@@ -2,13 +2,15 @@
 //
 // Exceptions through call stubs: main -> stub -> step -> stub -> step -> stub -> step -> throw, caught
 // in main and, for odd numbers, rethrown half way by a frame that cleans up. Needs no C++ library but
-// the one that throws, so that it can be linked with any. Argument: what to publish.
-// Prints the frames _Unwind_Backtrace() saw in the innermost call, and "caught N clean M".
+// the one that throws, so that it can be linked with any. Argument: what to publish, with 256 more
+// for intercept stubs, with a tick that waits each time: thrown through, they do not check.
+// Prints the frames _Unwind_Backtrace() saw in the innermost call, "caught N clean M", and how often
+// the check ran.
 #include <cstdio>
 #include <cstdlib>
 #include <unwind.h>
 
-#include "libprof/flameprof_stub.h"
+#include "libprof/flameprof_vm.h"
 
 typedef int step_function(int depth, int value);
 
@@ -16,6 +18,7 @@ static flameprof_arena *arena;
 static step_function *chain[3];
 static int cleaned;
 static int frames, in_stubs;
+static unsigned checks, ticks;
 
 namespace {
 struct cleaner {
@@ -33,6 +36,12 @@ static _Unwind_Reason_Code count(_Unwind_Context *context, void *)
 	return _URC_NO_REASON;
 }
 
+static void on_interrupt(void *, uint32_t count)
+{
+	checks++;
+	ticks += count;
+}
+
 static __attribute__((noinline)) int step(int depth, int value)
 {
 	cleaner here;
@@ -40,6 +49,7 @@ static __attribute__((noinline)) int step(int depth, int value)
 	if (depth == 3) {
 		if (!frames)
 			_Unwind_Backtrace(count, nullptr);
+		flameprof_interrupt_ticks = flameprof_interrupt_ticks + 1;
 		throw value;
 	}
 	if (depth == 1) {
@@ -72,16 +82,25 @@ int main(int argc, char **argv)
 		flameprof_arena_new(&arena, FLAMEPROF_STUB_CALL, (flameprof_function *)step, nullptr))
 		return 2;
 	// One before, the others after: what exists is told, and what comes.
+	int mode = atoi(argv[1]);
+	if (flameprof_interrupt_enable(10000000000, on_interrupt, nullptr))
+		return 4;
 	for (int i = 0; i < 3; i++) {
+		auto target = reinterpret_cast<flameprof_function *>(step);
 		chain[i] = reinterpret_cast<step_function *>(
-			flameprof_stub_new(arena, names[i], i));
-		if (!i && flameprof_publish((unsigned)atoi(argv[1])))
+			mode & 256 ? flameprof_intercept(target, names[i], nullptr)
+				   : flameprof_stub_new(arena, names[i], i));
+		if (!i && flameprof_publish((unsigned)mode & 255))
 			return 3;
 	}
 	for (int i = 0; i < 1000; i++)
 		sum += attempt(i);
 	printf("frames %d stubs %d\n", frames, in_stubs);
 	printf("caught %ld clean %d\n", sum, cleaned);
+	printf("checks %u", checks);
+	// One that returns makes up for all of them.
+	flameprof_interrupt_check();
+	printf(" then %u\n", ticks);
 	flameprof_arena_free(arena);
 	return 0;
 }

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+#
+# Other people's tools look at intercept stubs, while the original runs and while the check does: gdb,
+# perf, C++ exceptions, and flamerun itself. tests/targets/stub_chain.c says what has to be seen.
+import pytest
+
+import library
+import profiled
+from test_stub_tools import (CHAIN, GDB, JITDUMP, LLVM, PERF_MAP, UNWINDERS, build, chain, chain_fp,
+                             frames_of, gdb, leave_no_maps, perf, share_complete, throws, tool)
+
+INTERCEPTS, IN_CHECK = 256, 512
+SLOW = "arch_intercept_slow"
+
+__all__ = ["chain", "chain_fp", "gdb", "leave_no_maps", "perf", "tool"]
+
+
+def whole_in_check(stacks):
+    """The share of the work whose callers are the check's, then the chain up to main."""
+    there = {stack: count for stack, count in stacks.items() if "work" in stack}
+    assert sum(there.values()) > 20, stacks.most_common(5)
+    return sum(count for stack, count in there.items() if is_whole(stack)) / sum(there.values())
+
+
+def is_whole(stack):
+    inside = list(stack[stack.index("work"):])
+    if inside[:3] != ["work", "leaf", "on_interrupt"] or SLOW not in inside:
+        return False
+    outside = inside[inside.index(SLOW) + 1:]
+    return outside[:len(CHAIN)] == CHAIN
+
+
+def test_gdb_in_the_original(gdb, chain):
+    text = gdb("-ex", "break leaf", "-ex", "run", "-ex", "bt", "--args", chain, GDB + INTERCEPTS,
+               "spin", 1)
+    assert frames_of(text) == ["leaf", "step"] + CHAIN, text
+
+
+def test_gdb_in_the_check(gdb, chain):
+    text = gdb("-ex", "break leaf", "-ex", "run", "-ex", "bt", "--args", chain, GDB + IN_CHECK,
+               "spin", 1)
+    names = frames_of(text)
+    assert names[:2] == ["leaf", "on_interrupt"], text
+    assert names[names.index(SLOW) + 1:] == CHAIN, text
+    # Without being told it cannot: the test would prove nothing.
+    text = gdb("-ex", "break leaf", "-ex", "run", "-ex", "bt", "--args", chain, IN_CHECK, "spin", 1)
+    assert frames_of(text)[-len(CHAIN):] != CHAIN
+
+
+@pytest.mark.parametrize("published", [PERF_MAP, JITDUMP], ids=["map", "jitdump"])
+def test_perf_by_frame_pointers(tool, chain_fp, published):
+    tool.record("-g", chain_fp, published + INTERCEPTS, "spin", 500)
+    stacks = tool.stacks(published == JITDUMP)
+    assert share_complete(stacks, "work", ["leaf", "step"] + CHAIN) > 0.95
+
+
+@pytest.mark.parametrize("published", [PERF_MAP, JITDUMP], ids=["map", "jitdump"])
+def test_perf_by_frame_pointers_in_the_check(tool, chain_fp, published):
+    tool.record("-g", chain_fp, published + IN_CHECK, "spin", 500)
+    assert whole_in_check(tool.stacks(published == JITDUMP)) > 0.95
+
+
+def test_perf_by_call_frame_information(tool, chain):
+    tool.record("--call-graph", "dwarf", chain, JITDUMP + INTERCEPTS, "spin", 500)
+    assert share_complete(tool.stacks(True), "work", ["leaf", "step"] + CHAIN) > 0.95
+
+
+def test_perf_by_call_frame_information_in_the_check(tool, chain):
+    tool.record("--call-graph", "dwarf", chain, JITDUMP + IN_CHECK, "spin", 500)
+    assert whole_in_check(tool.stacks(True)) > 0.95
+
+
+# ---- exceptions ----------------------------------------------------------------------------------
+
+def assert_thrown(program):
+    result = throws(program, UNWINDERS + INTERCEPTS)
+    assert result.returncode == 0
+    assert "caught 500000 clean 3000" in result.stdout
+    assert "stubs 3" in result.stdout
+    # A tick waits each time, and nobody looks: not one of the stubs was returned to.
+    assert "checks 0 then 1000" in result.stdout
+    # Without being told nobody finds the handler.
+    assert throws(program, INTERCEPTS).returncode != 0
+
+
+def test_exceptions_by_libgcc(tmp_path):
+    assert_thrown(build(tmp_path, "stub_throws.cc"))
+
+
+def test_exceptions_by_llvm(tmp_path):
+    if not all(path.exists() for path in LLVM):
+        pytest.skip("no LLVM libunwind")
+    flags = (*profiled.PLAIN, "-nodefaultlibs", "-Wl,--no-as-needed", *LLVM, "-lc")
+    assert_thrown(build(tmp_path, "stub_throws.cc", flags=flags))
+
+
+# ---- flamerun ------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("mode", [INTERCEPTS, IN_CHECK], ids=["original", "check"])
+@pytest.mark.parametrize("link", ["shared", "archive"])
+def test_under_flamerun(tmp_path, mode, link):
+    """With the archive in the program it is flamerun's library that makes the stubs and ticks."""
+    program = library.build("stub_chain.c", tmp_path, link=link)
+    run = profiled.profile(tmp_path, program, str(mode), "spin", "1000")
+    assert run.status == 0, run.stderr
+    # The library's frames, those of the check, are left out; the archive's are the program's.
+    leaf = ["on_interrupt"] if mode == IN_CHECK else ["step"]
+    inward = tuple(CHAIN[::-1] + leaf + ["leaf", "work"])
+    seen = run.folded.where(lambda stack: tuple(
+        name for name in stack if name != "interrupt_call")[-len(inward):] == inward)
+    assert seen > 0.9 * run.folded.total, run.folded.describe()
