@@ -119,8 +119,8 @@ static int opens_arguments(const char *text, const char *at)
 		back--;
 	if ((size_t)(back - text) >= bytes && !memcmp(back - bytes, word, bytes))
 		return 0;
-	/* "<lambda()>" and Rust's "<T as Trait>::f" are names, not arguments. */
-	return at > text && at[-1] != ':' && at[-1] != ' ' && at[-1] != '(' && at[-1] != ',';
+	/* "<lambda()>", Rust's "<T as Trait>::f" and Python's "f.<locals>.g" are names. */
+	return at > text && !strchr(": (,.", at[-1]);
 }
 
 /* "a<b, c<d>>::e(f<g>)" to "a<…>::e(f<…>)". Text whose brackets do not match stays as it is. */

@@ -34,7 +34,7 @@ function opensArguments(name, i) {
 		back--;
 	if (name.slice(0, back).endsWith('operator'))
 		return false;
-	return i > 0 && !':( ,'.includes(name[i - 1]);
+	return i > 0 && !':( ,.'.includes(name[i - 1]);
 }
 
 /** A text and how wide it is up to each of its characters. */

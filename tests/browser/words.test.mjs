@@ -46,6 +46,7 @@ test('labels', () => {
 	assert.equal(labels.fit('\u{1f525}\u{1f525}\u{1f525}\u{1f525}', 18), '\u{1f525}\u{1f525}\u2026');
 	assert.equal(collapseArguments('a<b, c<d>>::e(f<g>)'), 'a<\u2026>::e(f<\u2026>)');
 	assert.equal(collapseArguments('operator<<(a<b)'), 'operator<<(a<b)');
+	assert.equal(collapseArguments('f.<locals>.<lambda>'), 'f.<locals>.<lambda>');
 });
 
 test('numbers', () => {

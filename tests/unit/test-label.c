@@ -98,6 +98,7 @@ static void test_fit_prefers_the_whole_then_no_arguments_then_a_cut(void **state
 	check_fit("std::vector<int, A<int>>::push(T<int>)", 16, "std::vector<" DOTS ">:" DOTS);
 	check_fit("operator<<(std::ostream<char>&)", 27, "operator<<(std::ostream<" DOTS ">" DOTS);
 	check_fit("f<(a->b), c>::operator-><int>()", 21, "f<" DOTS ">::operator-><" DOTS ">()");
+	check_fit("f.<locals>.<lambda>", 15, "f.<locals>.<la" DOTS);
 	check_fit("<A as B<C>>::run", 15, "<A as B<" DOTS ">>::r" DOTS);
 	check_fit("\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 3,
 		"\xe2\x82\xac\xe2\x82\xac" DOTS);
