@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,17 +66,20 @@ static void a_file_is_what_it_says(void **state)
 }
 
 static struct function *found[THREADS][NAMES];
+static uint32_t arrived[NAMES]; /* atomic */
 
+/* All at once for each name: who comes second finds it missing, and then made. */
 static void *find_all(void *argument)
 {
 	uintptr_t thread = (uintptr_t)argument;
 	char name[32];
 
 	for (uint32_t i = 0; i < NAMES; i++) {
-		uint32_t at = thread % 2 ? i : NAMES - 1 - i;
-
-		snprintf(name, sizeof(name), "concurrent %u", at);
-		found[thread][at] = find(name, "c.lua", at);
+		snprintf(name, sizeof(name), "concurrent %u", i);
+		__atomic_fetch_add(&arrived[i], 1, __ATOMIC_ACQ_REL);
+		while (__atomic_load_n(&arrived[i], __ATOMIC_ACQUIRE) < THREADS)
+			sched_yield();
+		found[thread][i] = find(name, "c.lua", i);
 	}
 	return NULL;
 }

@@ -6,6 +6,7 @@
 #include "tests/unit/vmstack-fixture.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 
 #define THREADS	 4
 #define SHAPES	 64
@@ -157,6 +158,65 @@ static void sessions_begin_and_end_meanwhile(void **state)
 	assert_int_equal(vm, recorded);
 }
 
+/* ---- a call held up in the middle, where it reads the host's memory -------------------------- */
+
+static char *held_page; /* the name of a frame; cannot be read until let_go */
+static uint32_t is_held, let_go, has_stopped; /* atomic */
+
+static void hold(int signal)
+{
+	(void)signal;
+	__atomic_store_n(&is_held, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&let_go, __ATOMIC_ACQUIRE))
+		pause_ms(1);
+	mprotect(held_page, 4096, PROT_READ);
+}
+
+static void *record_held(void *argument)
+{
+	const struct flameprof_vm_frame frame = {held_page, NULL, 0};
+
+	(void)argument;
+	return (void *)(intptr_t)flameprof_record_vm_stack(&frame, 1, 1);
+}
+
+static void *stop_meanwhile(void *argument)
+{
+	uint64_t weight = stop_weight();
+
+	(void)argument;
+	__atomic_store_n(&has_stopped, 1, __ATOMIC_RELEASE);
+	return (void *)(uintptr_t)weight;
+}
+
+static void the_end_waits_for_a_call_under_way(void **state)
+{
+	struct sigaction action = {.sa_handler = hold}, before;
+	pthread_t recorder, stopper;
+	void *error, *weight;
+
+	(void)state;
+	/* It keeps signals of other threads back. */
+	skip_under_tsan();
+	held_page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sigaction(SIGSEGV, &action, &before);
+	assert_int_equal(flameprof_start(&only_vm), 0);
+	assert_int_equal(pthread_create(&recorder, NULL, record_held, NULL), 0);
+	while (!__atomic_load_n(&is_held, __ATOMIC_ACQUIRE))
+		pause_ms(1);
+	assert_int_equal(pthread_create(&stopper, NULL, stop_meanwhile, NULL), 0);
+	pause_ms(200);
+	assert_false(__atomic_load_n(&has_stopped, __ATOMIC_ACQUIRE));
+	__atomic_store_n(&let_go, 1, __ATOMIC_RELEASE);
+	pthread_join(recorder, &error);
+	pthread_join(stopper, &weight);
+	sigaction(SIGSEGV, &before, NULL);
+	munmap(held_page, 4096);
+	/* The thread was no longer sampled when its words were complete. */
+	assert_int_equal((intptr_t)error, -ESRCH);
+	assert_int_equal((uintptr_t)weight, 0);
+}
+
 /* ---- on native frames ------------------------------------------------------------------------ */
 
 static __attribute__((noinline)) int record_from_here(unsigned n, uint32_t ticks)
@@ -261,6 +321,7 @@ int main(void)
 		TEST(the_depth_is_that_of_both),
 		TEST(no_frames_above_native_ones),
 		TEST(the_mask_is_kept),
+		TEST(the_end_waits_for_a_call_under_way),
 		TEST(sessions_begin_and_end_meanwhile),
 		TEST(handlers_and_records_do_not_mix),
 	};
