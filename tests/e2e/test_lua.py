@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# flamelua is lua5.4: the same output, messages and exit status, for scripts that go into the corners
-# of the language, where a call of a Lua function being a C call could be noticed.
+# flamelua is lua5.4: the same output, messages and exit status, for scripts that go into the
+# corners of the language, where a call of a Lua function being a C call could be noticed.
 import os
 import re
 import resource
@@ -100,7 +100,8 @@ def test_wrong_words_are_refused(tmp_path, words):
 
 
 def test_interrupted_from_outside(tmp_path):
-    script = library.write(tmp_path, "endless.lua", "io.write('on\\n') io.flush() while true do end")
+    script = library.write(tmp_path, "endless.lua",
+                           "io.write('on\\n') io.flush() while true do end")
     with subprocess.Popen([lua.FLAMELUA, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as process:
         assert process.stdout.readline() == "on\n"
@@ -182,7 +183,8 @@ def test_modules_in_c(tmp_path):
 
 def test_without_memory_for_the_last_stub(tmp_path):
     """Under a limit of memory Lua's own error comes, and no crash."""
-    text = "local t = {} for i = 1, 1e7 do t[i] = assert(load('local x return function() end'))() t[i]() end"
+    text = ("local t = {} for i = 1, 1e7 do "
+            "t[i] = assert(load('local x return function() end'))() t[i]() end")
 
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (128 << 20, 128 << 20))

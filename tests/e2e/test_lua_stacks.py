@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+#
+# Stacks in Lua's own terms, taken at safe points: what long builtins, loops without calls and
+# coroutines look like in them, alone and in flamerun's picture.
+import subprocess
+
+import pytest
+
+import folded
+import library
+import lua
+import pprof
+import profiled
+
+pytestmark = [lua.needs_flamelua]
+TICK_MS = 10
+SPIN = "local function spin(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end "
+
+
+def sampled(tmp_path, text, ending="folded"):
+    """Run @text with its own profile; returns the folded profile and what was printed."""
+    library.write(tmp_path, "script.lua", SPIN + text)
+    ended = lua.run(lua.FLAMELUA, "--vm-profile", f"out.{ending}", "script.lua", cwd=tmp_path)
+    assert ended.status == 0 and ended.stderr == "", ended.stderr
+    if ending != "folded":
+        return tmp_path / f"out.{ending}"
+    stacks = folded.Folded((tmp_path / "out.folded").read_text())
+    assert all(stack[0] == "[vm]" for stack, _ in stacks.stacks)
+    stacks.stacks = [(stack[1:], weight) for stack, weight in stacks.stacks]
+    return stacks, ended.stdout
+
+
+def test_a_long_builtin_is_one_sample_and_its_own(tmp_path):
+    """Nothing looks while it runs; when it returns, all its ticks are its own."""
+    stacks, _ = sampled(tmp_path, """
+        local function before() spin(10) end
+        local function after() spin(10) end
+        local function sleeps() os.execute("sleep 0.055") end
+        for i = 1, 4 do before() sleeps() after() end""")
+    whole = dict(stacks.stacks).get(("main chunk (script.lua)", "sleeps (script.lua:4)",
+                                     "os.execute"), 0)
+    assert whole >= 4 * 5, stacks.describe()
+    # Of the rest, at most what the machine took for itself.
+    assert whole > 0.8 * stacks.total, stacks.describe()
+
+
+def test_the_busy_builtin_is_charged_not_the_next(tmp_path):
+    stacks, _ = sampled(tmp_path, """
+        local parts = {}
+        for i = 1, 100 do parts[i] = "x" end
+        local function repeats() return string.rep("0123456789", 1e7) end
+        local function innocent() spin(5) end
+        for i = 1, 5 do repeats() innocent() end""")
+    charged = stacks.where(lambda stack: stack[-1] == "string.rep")
+    assert charged > 0.8 * stacks.total and charged > 5, stacks.describe()
+    assert stacks.below("innocent (script.lua:5)") <= 0.1 * stacks.total, stacks.describe()
+
+
+def test_loops_that_call_nothing_are_seen(tmp_path):
+    """Of every kind, with the collector at work, in a function, a coroutine, and after errors."""
+    stacks, _ = sampled(tmp_path, """
+        local function for_loop() local x = 0 for i = 1, 2e7 do x = x + i end end
+        local function while_loop() local i = 0 while i < 2e7 do i = i + 1 end end
+        local function goto_loop() local i = 0 ::top:: i = i + 1 if i < 2e7 then goto top end end
+        local function garbage() for i = 1, 2e6 do local t = {i} end end
+        local function in_coroutine() coroutine.wrap(function()
+          coroutine.yield() local x = 0 for i = 1, 2e7 do x = x + i end end)() end
+        local function after_error() pcall(error) local x = 0 for i = 1, 2e7 do x = x + i end end
+        for_loop() while_loop() goto_loop() garbage() after_error()
+        local co = coroutine.wrap(function()
+          coroutine.yield() local x = 0 for i = 1, 2e7 do x = x + i end end)
+        co() co()""")
+    main = "main chunk (script.lua)"
+    found = {stack: weight for stack, weight in stacks.stacks}
+    for name in ("for_loop (script.lua:2)", "while_loop (script.lua:3)", "goto_loop (script.lua:4)",
+                 "garbage (script.lua:5)", "after_error (script.lua:8)"):
+        assert found.get((main, name), 0) >= 3, (name, stacks.describe())
+    assert found.get((main, "co", "function (script.lua:10)"), 0) >= 3, stacks.describe()
+
+
+def test_ticks_are_the_time_that_passed(tmp_path):
+    stacks, printed = sampled(tmp_path, """
+        local function elapsed() local f = io.open("/proc/uptime") local t = f:read("n") f:close()
+          return t end
+        local begin = elapsed()
+        while elapsed() - begin < 1.5 do spin(1e5) end
+        print(elapsed() - begin)""")
+    expected = float(printed) * 1000 / TICK_MS
+    assert 0.9 * expected - 3 <= stacks.total <= 1.1 * expected + 15, (stacks.total, expected)
+
+
+def test_files_and_lines_are_in_the_profile(tmp_path):
+    path = sampled(tmp_path, "local function work() spin(3e7) end work()", ending="pb")
+    profile = pprof.Profile(path)
+    by_name = {(name, file.rpartition("/")[2], line) for name, file, line in profile.lines}
+    assert ("spin", "script.lua", 1) in by_name, by_name
+    assert any(name == "main chunk" and file == "script.lua" for name, file, _ in by_name)
+
+
+def test_os_exit_writes_the_profile(tmp_path):
+    for how in ("os.exit(0)", "os.exit(0, true)", "coroutine.wrap(function() os.exit(true) end)()"):
+        stacks, _ = sampled(tmp_path, f"spin(2e7) {how}")
+        assert stacks.below("spin (script.lua:1)") >= 3, (how, stacks.describe())
+
+
+def test_a_child_writes_nothing(tmp_path):
+    stacks, printed = sampled(tmp_path, """
+        spin(2e7) local p = io.popen("echo from the child") io.write(p:read("a")) p:close()""")
+    assert printed == "from the child\n"
+    assert stacks.below("spin (script.lua:1)") >= 3
+
+
+@pytest.mark.parametrize("place", ["beside", "above"])
+def test_in_the_picture_of_flamerun(tmp_path, place):
+    script = library.write(tmp_path, "script.lua", SPIN + """
+        local function sleeps() os.execute("sleep 0.1") end
+        local function work() spin(4e7) end
+        work() for i = 1, 3 do sleeps() end""")
+    run = profiled.profile(tmp_path, lua.FLAMELUA, f"--vm-stacks={place}", script)
+    assert run.status == 0, run.stderr
+    stacks = [tuple(name.replace(f"({tmp_path}/", "(") for name in stack)
+              for stack, _ in run.folded.stacks]
+    asleep = ("main chunk (script.lua)", "sleeps (script.lua:2)", "os.execute")
+    if place == "beside":
+        # Below the process: the shell's is another one.
+        machine = [stack[stack.index("[vm]") + 1:] for stack in stacks if "[vm]" in stack]
+        assert asleep in machine, run.folded.describe()
+        assert ("main chunk (script.lua)", "work (script.lua:3)", "spin (script.lua:1)") in machine
+    else:
+        above = [stack for stack in stacks if stack[-3:] == asleep]
+        assert above and "main" in above[0][:-3], run.folded.describe()
+    # The native stacks are there as ever.
+    assert any("luaV_execute" in stack and stack[-1] != "os.execute" for stack in stacks)
+
+
+def test_flamerun_has_the_profiler(tmp_path):
+    """Under flamerun there is no session of its own: said, and the script runs."""
+    script = library.write(tmp_path, "script.lua", "print('ran')")
+    result = subprocess.run([profiled.BUILD / "flamerun", "-q", "-o", "a.folded", "--", lua.FLAMELUA,
+                             "--vm-profile", "b.folded", script], cwd=tmp_path, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    assert result.stdout == "ran\n"
+    assert "flamelua: no profile: Device or resource busy" in result.stderr
+    assert not (tmp_path / "b.folded").exists()
