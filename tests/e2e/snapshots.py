@@ -4,6 +4,7 @@
 # send it.
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -53,6 +54,25 @@ def wait_for(condition, timeout_s=30):
             return found
         time.sleep(0.02)
     raise AssertionError("timed out")
+
+
+def timers_of(program):
+    """The threads that its timers signal, not empty while a snapshot is taken."""
+    text = pathlib.Path(f"/proc/{program.process.pid}/timers").read_text()
+    return re.findall(r"notify: signal/tid\.(\d+)", text)
+
+
+def ask_until(program, condition):
+    """
+    A picture is there a moment before the next may be asked for: until then it is refused, with a
+    line on stderr.
+    """
+    def is_taken():
+        said = program.said()
+        program.ask()
+        wait_for(lambda: condition() or program.said() != said)
+        return condition()
+    wait_for(is_taken)
 
 
 def picture(program, pattern="*.folded"):

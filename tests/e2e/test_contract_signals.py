@@ -68,11 +68,13 @@ def test_a_signal_the_program_does_not_catch_ends_both_alike(flamerun, tmp_path,
 def test_terminated_by_timeout(flamerun, tmp_path):
     """timeout signals us, then our whole group: a program that tidies up is given the time."""
     script = 'trap "echo tidying; sleep 0.2; exit 9" TERM; echo up; while :; do sleep 0.05; done'
-    result = subprocess.run(["timeout", "--preserve-status", "0.5", flamerun, "-q", "--", "sh",
-                             "-c", script],
-                            cwd=tmp_path, stdout=subprocess.PIPE, text=True, timeout=60)
-    assert result.stdout.splitlines()[-1] == "tidying"
-    assert result.returncode == 9
+    with subprocess.Popen(["timeout", "--preserve-status", "600", flamerun, "-q", "--", "sh", "-c",
+                           script], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "up\n"
+        # It does then what it does when the time is over.
+        process.terminate()
+        assert process.stdout.read() == "tidying\n"
+    assert process.returncode == 9
     assert (tmp_path / "flame.svg").exists()
 
 

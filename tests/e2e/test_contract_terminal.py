@@ -11,6 +11,7 @@ import time
 import pytest
 
 import folded
+import outside
 from profiled import compile_target
 from terminal import INTERRUPT, QUIT, SUSPEND, Job
 
@@ -58,10 +59,10 @@ def test_a_key_is_delivered_once_and_the_program_goes_on(job, listener, key, num
 
 def test_profiling_goes_on_after_ctrl_c(job, listener, tmp_path):
     started = job("/usr/bin/env", "BUSY=1", listener, 2)
-    ready(started)
+    child = ready(started)
     started.press(INTERRUPT)
     assert started.said() == "got 2"
-    time.sleep(1.2)  # about 240 samples, fewer on a busy machine; without profiling none
+    outside.work(child, 0.3)  # about 60 samples; without profiling none
     started.press(b"\n")
     assert started.reported() == "exit 7"
     assert folded.Folded((tmp_path / "out.folded").read_text()).total > 20
@@ -69,8 +70,7 @@ def test_profiling_goes_on_after_ctrl_c(job, listener, tmp_path):
 
 def test_ctrl_c_that_ends_the_program_leaves_a_picture(job, listener, tmp_path):
     started = job("/usr/bin/env", "BUSY=1", listener)
-    ready(started)
-    time.sleep(0.5)
+    outside.work(ready(started), 0.1)
     started.press(INTERRUPT)
     assert started.reported() == "signal 2"
     assert folded.Folded((tmp_path / "out.folded").read_text()).total > 0

@@ -12,7 +12,8 @@ import time
 import pytest
 
 import library
-from snapshots import BUSY, LINKED, PYTHON, Program, picture, threads_of, wait_for
+from snapshots import (BUSY, LINKED, PYTHON, Program, ask_until, picture, threads_of, timers_of,
+                       wait_for)
 
 def test_python(tmp_path):
     settings = "duration=0.5:rate=997:output=%p-%t.folded"
@@ -31,15 +32,9 @@ def test_python(tmp_path):
         # The thread that takes the snapshot is in none.
         assert stacks.where(lambda stack: any("flameprof" in name for name in stack)) == 0
         assert program.said() == ""
-        # And once more, a second later by the name. The picture is there a moment before the next
-        # may be asked for: until then it is refused.
+        # And once more, a second later by the name.
         time.sleep(max(0, asked + 1.1 - time.time()))
-
-        def is_there_again():
-            program.ask()
-            time.sleep(0.7)
-            return len(list(tmp_path.glob("*.folded"))) > 1
-        wait_for(is_there_again)
+        ask_until(program, lambda: len(list(tmp_path.glob("*.folded"))) > 1)
         assert program.process.poll() is None
 
 
@@ -158,15 +153,13 @@ def test_reads_are_restarted(tmp_path):
 
 
 def test_its_thread_is_not_sampled(tmp_path):
-    settings = "duration=1:clock=elapsed:output=a.folded"
+    settings = "duration=600:clock=elapsed:output=a.folded"
     with Program(tmp_path, PYTHON, "-c", BUSY, settings=settings) as program:
         program.reads()
-        timers = pathlib.Path(f"/proc/{program.process.pid}/timers")
         program.ask()
-        wait_for(timers.read_text)
+        wait_for(lambda: timers_of(program))
         time.sleep(0.2)
-        notified = re.findall(r"notify: signal/tid\.(\d+)", timers.read_text())
-        assert notified == [str(program.process.pid)]
+        assert timers_of(program) == [str(program.process.pid)]
 
 
 def test_the_end_of_the_program_ends_the_snapshot(tmp_path):

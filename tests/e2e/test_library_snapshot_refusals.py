@@ -12,7 +12,8 @@ import time
 import pytest
 
 import library
-from snapshots import BUSY, LINKED, PYTHON, Program, threads_of, wait_for
+import outside
+from snapshots import BUSY, LINKED, PYTHON, Program, ask_until, threads_of, timers_of, wait_for
 
 LINE = re.compile(r"^flameprof: [^\n]*\n$")
 
@@ -22,7 +23,7 @@ def test_a_second_one_is_refused(tmp_path):
     with Program(tmp_path, PYTHON, "-c", BUSY, settings=settings) as program:
         program.reads()
         program.ask()
-        time.sleep(0.3)
+        wait_for(lambda: timers_of(program))
         program.ask()
         wait_for(program.said)
         assert not (tmp_path / "a.folded").exists()
@@ -32,8 +33,7 @@ def test_a_second_one_is_refused(tmp_path):
         assert program.said().count("\n") == 1
         # Nothing is left over: the next one works.
         os.remove(tmp_path / "a.folded")
-        program.ask()
-        wait_for((tmp_path / "a.folded").exists)
+        ask_until(program, (tmp_path / "a.folded").exists)
 
 
 @pytest.mark.parametrize("settings, about", [
@@ -193,8 +193,9 @@ def test_under_flamerun_it_is_refused(flamerun, tmp_path):
     with subprocess.Popen([flamerun, "-q", "-o", "all.folded", "--", PYTHON, "-c", code], env=env,
                           cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as process:
-        os.kill(int(process.stdout.readline()), signal.SIGUSR2)
-        time.sleep(0.5)
+        pid = int(process.stdout.readline())
+        os.kill(pid, signal.SIGUSR2)
+        outside.work(pid, 0.3)
         (tmp_path / "stop").touch()
         _, said = process.communicate(timeout=60)
     assert process.returncode == 0

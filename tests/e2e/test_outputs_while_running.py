@@ -64,7 +64,13 @@ def test_slow_drawing_is_announced(flamerun, tmp_path):
 
 
 def test_quick_drawing_is_not(flamerun, tmp_path):
-    text = on_terminal(flamerun, tmp_path, "render", "in", "-o", "slow.svg", delay_s=0)
+    for attempt in range(10):  # a busy machine may make it slow
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        started = time.monotonic()
+        text = on_terminal(flamerun, folder, "render", "in", "-o", "slow.svg", delay_s=0)
+        if time.monotonic() - started < 1:
+            break
     assert text == "flamerun: wrote 'slow.svg'\r\n"
 
 
