@@ -28,7 +28,9 @@ static double clock_ns(clockid_t clock)
 
 static int compare(const void *a, const void *b)
 {
-	return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+	const double *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
 }
 
 static double lowest(double *values, unsigned count)
@@ -188,9 +190,8 @@ static void bench_forks(int execs)
 		must(flameprof_interrupt_unregister());
 	}
 	base_us = middle(without, FORKS);
-	printf("%s %8.0f us; registered %+.1f us, and at a safe point %+.1f us\n",
-		execs ? "fork, exec, wait                   " : "fork, wait                         ",
-		base_us, middle(with, FORKS) - base_us, middle(checked, FORKS) - base_us);
+	printf("%-35s %8.0f us; registered %+.1f us, and at a safe point %+.1f us\n",
+		execs ? "fork, exec, wait" : "fork, wait", base_us, middle(with, FORKS) - base_us, middle(checked, FORKS) - base_us);
 }
 
 int main(void)

@@ -3,7 +3,8 @@
 #
 # What libflameprof may ask of the program it is a guest in, read from the built objects: it needs
 # only libc, has no thread-local storage but a counter for generated code, has no stack protector,
-# exports interposers unversioned and flameprof_* under FLAMEPROF_1; files marked ASYNC-SIGNAL-SAFE call nothing that could lock.
+# exports interposers unversioned and flameprof_* under FLAMEPROF_1; files marked ASYNC-SIGNAL-SAFE
+# call nothing that could lock.
 import glob
 import os
 import re
@@ -36,7 +37,8 @@ GDB = {"__jit_debug_descriptor", "__jit_debug_register_code"}
 # information.
 THREAD_LOCAL = "libprof/interrupt/ticks.c"
 THREAD_LOCAL_BYTES = 8
-STATIC_TLS = re.compile(r"R_X86_64_(GOTTPOFF|TPOFF\w*|DTPOFF32)|R_AARCH64_TLS((IE|LE)_\w+|_DTPREL\w*)")
+STATIC_TLS = re.compile(r"R_X86_64_(GOTTPOFF|TPOFF\w*|DTPOFF32)|"
+                        r"R_AARCH64_TLS((IE|LE)_\w+|_DTPREL\w*)")
 TLS = re.compile(r"R_(X86_64|AARCH64)_\w*(TLS|TPOFF|DTPMOD|DTPOFF|GOTTPOFF)\w*")
 
 

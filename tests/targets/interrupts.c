@@ -2,7 +2,7 @@
 /*
  * interrupts WHAT: a virtual machine that gets ticks. Linked with libflameprof.
  *
- *   count      a builtin of 55 ms and more between two safe points, at 10 ms ticks: says how many
+ *   count      builtins of 55 ms and more between safe points, at 10 ms ticks: says how many
  *              calls of its function there were and how many ticks they had in all
  *   busy       sixteen machines and a period of 100 us, so that the timer uses CPU time worth
  *              samples; burn() and the machines' waiting is all that a profile may show
@@ -91,19 +91,30 @@ static int find_timer(uint64_t *used_ns)
 	return tid;
 }
 
+/* Where the machine does much else the timer may be behind. */
+static void long_builtin(void)
+{
+	burn(55000000);
+	while (flameprof_interrupt_ticks < 5)
+		burn(1000000);
+}
+
+/* One builtin as it is, with a safe point after it, and one that is intercepted. */
 static void count(void)
 {
+	flameprof_function *stub = flameprof_intercept(long_builtin, "long_builtin", NULL);
 	uint64_t begin_ns = elapsed_ns();
 
 	must(flameprof_interrupt_enable(10000000, on_ticks, NULL));
 	must(flameprof_interrupt_register(&flag));
-	burn(55000000);
-	/* Where the machine does much else the timer may be behind. */
-	while (flameprof_interrupt_ticks < 5)
-		burn(1000000);
+	long_builtin();
 	tell("flag", flag);
 	flameprof_interrupt_check();
 	tell("calls", calls);
+	stub();
+	tell("stub_calls", calls - 1);
+	/* Whom nothing was left for. */
+	flameprof_interrupt_check();
 	tell("ticks", ticks);
 	tell("periods", (elapsed_ns() - begin_ns) / 10000000);
 	must(flameprof_interrupt_unregister());
@@ -147,14 +158,14 @@ static void run_machines(void)
 static void session(void)
 {
 	const struct flameprof_options options = {
-		.rate = 1000, .clock = FLAMEPROF_CLOCK_ELAPSED};
+		.rate = 1000, .clock = FLAMEPROF_CLOCK_CPU};
 	struct flameprof_profile *profile = NULL;
 	struct flameprof_profile_info info;
 	struct flameprof_thread thread;
 	uint64_t seen = 0, used_ns;
 	int timer;
 
-	/* One that is older than the session, and has to be found by who lists threads. */
+	/* What it can't be sampled for, with its signals blocked, would be credited. One that is older than the session, and has to be found by who lists threads. */
 	must(flameprof_interrupt_register(NULL));
 	must(flameprof_start(&options));
 	run_machines();
