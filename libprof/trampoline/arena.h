@@ -54,7 +54,8 @@ int arena_new(struct flameprof_arena **out, enum flameprof_code_kind kind,
 	const struct arch_stub_shape *shape, flameprof_function *target, flameprof_function *near);
 
 /* As flameprof_stub_new(), but NULL where there can be no stub. */
-flameprof_function *arena_new_stub(struct flameprof_arena *arena, const char *name, uintptr_t payload);
+flameprof_function *arena_new_stub(
+	struct flameprof_arena *arena, const char *name, uintptr_t payload);
 
 /*
  * A free slot, the caller's now: chunk in *@chunk. Makes a chunk when there is none left.

@@ -27,8 +27,8 @@ static struct copy *copies;
 
 /*
  * Asked of /proc/self/maps, because every other way of finding out writes, or is answered "yes" to
- * everything by an emulator (madvise(2)). Where there is no /proc the table counts as one that can't
- * be written, and is copied: that is always right.
+ * everything by an emulator (madvise(2)). Where there is no /proc the table counts as one that
+ * can't be written, and is copied: that is always right.
  */
 static int is_writable(flameprof_function **table, size_t n)
 {

@@ -17,7 +17,8 @@ static uintptr_t stub_address(const struct chunk *chunk, const struct region_slo
 	return chunk->region.start + (uintptr_t)(slot - chunk->slot) * chunk->region.stride;
 }
 
-flameprof_function *arena_new_stub(struct flameprof_arena *arena, const char *name, uintptr_t payload)
+flameprof_function *arena_new_stub(
+	struct flameprof_arena *arena, const char *name, uintptr_t payload)
 {
 	struct region_slot *slot;
 	struct chunk *chunk;

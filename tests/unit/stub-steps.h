@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls through stubs of several shapes, stopped after every instruction: what the trap handler
- * sees of each, and of an intercept stub's slow half. For tests that include it once, from one file,
- * and walk the stack in step().
+ * sees of each, and of an intercept stub's slow half. For tests that include it once, from one
+ * file, and walk the stack in step().
  */
 #ifndef TESTS_UNIT_STUB_STEPS_H
 #define TESTS_UNIT_STUB_STEPS_H
@@ -70,9 +70,10 @@ static void step_complain(const char *who, enum step_place place, const struct s
 	fprintf(stderr, "; stub at %#lx\n", (unsigned long)step_stub.start);
 }
 
-static int step_is_slow(uintptr_t pc)
+/* Call-frame information knows where functions begin, and so where others end. */
+static int step_is_in(uintptr_t pc, const void *function)
 {
-	return _Unwind_FindEnclosingFunction((void *)(pc + 1)) == (void *)arch_intercept_slow;
+	return _Unwind_FindEnclosingFunction((void *)(pc + 1)) == function;
 }
 
 /* [target or slow half,] stub, caller, and everything outside of it. */
@@ -80,9 +81,9 @@ static int step_is_whole(enum step_place place, const struct step_stack *stack)
 {
 	unsigned at = 0;
 
-	if (place == STEP_IN_TARGET && stack->pc[at++] - (uintptr_t)step_target >= 512)
+	if (place == STEP_IN_TARGET && !step_is_in(stack->pc[at++], step_target))
 		return 0;
-	if (place == STEP_IN_SLOW && !step_is_slow(stack->pc[at++]))
+	if (place == STEP_IN_SLOW && !step_is_in(stack->pc[at++], arch_intercept_slow))
 		return 0;
 	if (stack->pc[at++] - step_stub.start >= step_stub.bytes)
 		return 0;
@@ -113,10 +114,10 @@ static void step_on_trap(int number, siginfo_t *info, void *argument)
 		place = STEP_IN_STUB;
 		step_seen[pc - step_stub.start] = 1;
 		steps_in_stub++;
-	} else if (pc - (uintptr_t)step_target < 512 && step_return) {
+	} else if (step_return && step_is_in(pc, step_target)) {
 		place = STEP_IN_TARGET;
 		steps_in_target++;
-	} else if (step_return && step_is_slow(pc)) {
+	} else if (step_return && step_is_in(pc, arch_intercept_slow)) {
 		place = STEP_IN_SLOW;
 		steps_in_slow++;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stacks through a chain of intercept stubs, taken in what they intercept and in the check of the
- * innermost one: by frame pointers, by flameprof_backtrace() here and of an interrupted place, and by
- * the core that the sampler's handler has. Other unwinders: test-publish_unwinders.c and
+ * innermost one: by frame pointers, by flameprof_backtrace() here and of an interrupted place, and
+ * by the core that the sampler's handler has. Other unwinders: test-publish_unwinders.c and
  * test-publish_libunwind.c.
  */
 #include <pthread.h>

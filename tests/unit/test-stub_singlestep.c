@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks at every instruction of stubs and of what they call: our core by their information, by frame
- * pointers where the chain is whole, flameprof_backtrace(), and the C library's own unwinder once
- * it is told.
+ * Stacks at every instruction of stubs and of what they call: our core by their information, by
+ * frame pointers where the chain is whole, flameprof_backtrace(), and the C library's own unwinder
+ * once it is told.
  */
 #include <setjmp.h>
 #include <stdarg.h>
