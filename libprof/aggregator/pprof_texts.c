@@ -66,14 +66,14 @@ void pprof_texts_write(
 		[PPROF_TEXT_SAMPLES] = "samples",
 		[PPROF_TEXT_COUNT] = "count",
 		[PPROF_TEXT_CLOCK] = clocks[p->clock],
-		[PPROF_TEXT_VM_TIME] = PPROF_MACHINE_TIME,
 		[PPROF_TEXT_NANOSECONDS] = "nanoseconds",
 		[PPROF_TEXT_THREAD_ID] = "thread_id",
 		[PPROF_TEXT_THREAD] = "thread",
 		[PPROF_TEXT_GENERATED] = PPROF_GENERATED_FILE,
-		[PPROF_TEXT_MACHINE] = PPROF_MACHINE_FILE,
 		[PPROF_TEXT_UNSAMPLED] = "[unsampled]",
 		[PPROF_TEXT_NO_STACK] = "[no stack]",
+		[PPROF_TEXT_VM_TIME] = PPROF_MACHINE_TIME,
+		[PPROF_TEXT_MACHINE] = PPROF_MACHINE_FILE,
 	};
 
 	for (unsigned i = 0; i < PPROF_TEXT_TITLE; i++)

@@ -199,7 +199,8 @@ static void every_field_is_what_the_profile_says(void **state)
 	(void)state;
 	assert_int_equal(profile_write_pb(p, OUT), 0);
 	assert_texts((const char *[]){"", "samples", "count", "cpu", "nanoseconds", "thread_id",
-		"thread", "[generated code]", "[unsampled]", "[no stack]", "title: a title",
+		"thread", "[generated code]", "[unsampled]", "[no stack]", "vm", "[vm]",
+		"title: a title",
 		"dropped: 0", "/lib/a.so", "dead000f", "/bin/main", "", "[vdso]", "", "worker",
 		"worker", "Method; <one>", "mark: 1.500 10 phase two", NULL});
 	/* Sample types. */
@@ -207,14 +208,14 @@ static void every_field_is_what_the_profile_says(void **state)
 	assert_message(1, 1, "1=3 2=4 ");
 	assert_message(1, 2, NULL);
 	/* Mappings: the program first, one for each segment, one for generated code. */
-	assert_message(3, 0, "1=1 2=400000 3=500000 5=e 6=f ");
-	assert_message(3, 1, "1=2 2=8000 3=9000 4=1000 5=c 6=d ");
-	assert_message(3, 2, "1=3 2=a000 3=b000 4=5000 5=c 6=d ");
-	assert_message(3, 3, "1=4 2=10000 3=11000 5=10 6=11 ");
+	assert_message(3, 0, "1=1 2=400000 3=500000 5=10 6=11 ");
+	assert_message(3, 1, "1=2 2=8000 3=9000 4=1000 5=e 6=f ");
+	assert_message(3, 2, "1=3 2=a000 3=b000 4=5000 5=e 6=f ");
+	assert_message(3, 3, "1=4 2=10000 3=11000 5=12 6=13 ");
 	assert_message(3, 4, "1=5 2=66000 3=66010 5=7 7=1 ");
 	assert_message(3, 5, NULL);
 	/* Functions: the announced one, and what stands for no stack. */
-	assert_message(5, 0, "1=1 2=14 ");
+	assert_message(5, 0, "1=1 2=16 ");
 	assert_message(5, 1, "1=2 2=8 ");
 	assert_message(5, 2, "1=3 2=9 ");
 	assert_message(5, 3, NULL);
@@ -230,11 +231,11 @@ static void every_field_is_what_the_profile_says(void **state)
 	assert_message(4, 8, "1=9 4=[1=3 ] ");
 	assert_message(4, 9, NULL);
 	/* Samples leaf first; 5 ms each. */
-	assert_message(2, 0, "1=[2 1 ] 2=[2 e4e1c0 ] 3=[1=5 3=a ] 3=[1=6 2=12 ] ");
-	assert_message(2, 1, "1=[4 3 1 ] 2=[1 4c4b40 ] 3=[1=5 3=a ] 3=[1=6 2=12 ] ");
-	assert_message(2, 2, "1=[7 6 5 ] 2=[1 4c4b40 ] 3=[1=5 3=a ] 3=[1=6 2=12 ] ");
-	assert_message(2, 3, "1=[8 ] 2=[1 17d7840 ] 3=[1=5 3=a ] 3=[1=6 2=13 ] ");
-	assert_message(2, 4, "1=[9 ] 2=[1 4c4b40 ] 3=[1=5 3=a ] 3=[1=6 2=13 ] ");
+	assert_message(2, 0, "1=[2 1 ] 2=[2 e4e1c0 ] 3=[1=5 3=a ] 3=[1=6 2=14 ] ");
+	assert_message(2, 1, "1=[4 3 1 ] 2=[1 4c4b40 ] 3=[1=5 3=a ] 3=[1=6 2=14 ] ");
+	assert_message(2, 2, "1=[7 6 5 ] 2=[1 4c4b40 ] 3=[1=5 3=a ] 3=[1=6 2=14 ] ");
+	assert_message(2, 3, "1=[8 ] 2=[1 17d7840 ] 3=[1=5 3=a ] 3=[1=6 2=15 ] ");
+	assert_message(2, 4, "1=[9 ] 2=[1 4c4b40 ] 3=[1=5 3=a ] 3=[1=6 2=15 ] ");
 	assert_message(2, 5, NULL);
 	assert_message(11, 0, "1=3 2=4 ");
 	flameprof_profile_free(p);
@@ -252,6 +253,47 @@ static void elapsed_time_is_called_wall(void **state)
 	assert_string_equal(texts[3], "wall");
 	for (unsigned i = 0; texts[i]; i++)
 		free(texts[i]);
+	flameprof_profile_free(p);
+}
+
+/* Their time is a value of its own, their functions have files and lines, each file once. */
+static void machines_have_time_and_files(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	const struct names_code fib = {.space = 100, .bytes = 1, .line = 12};
+	const struct names_code chunk = {.space = 101, .bytes = 1, .line = 1};
+	const struct names_code builtin = {.space = 102, .bytes = 1};
+	struct batch_maker maker;
+
+	(void)state;
+	p->account.limit_bytes = MIB;
+	batch_begin(&maker, 10, "vm");
+	batch_add(&maker, 1, 1, FRAMES(0x1234));
+	batch_add(&maker, 1, 2, FRAMES(WIRE_FRAME(WIRE_MODULE_CODE, 102),
+		WIRE_FRAME(WIRE_MODULE_CODE, 100), WIRE_FRAME(WIRE_MODULE_CODE, 101)))->kind =
+		WIRE_KIND_VM;
+	batch_store(&maker, p);
+	assert_int_equal(names_add_function(&p->names, &p->account, &fib, "fib", "a.lua"), 0);
+	assert_int_equal(names_add_function(&p->names, &p->account, &chunk, "chunk", "a.lua"), 0);
+	assert_int_equal(names_add_function(&p->names, &p->account, &builtin, "rep", ""), 0);
+	assert_int_equal(profile_write_pb(p, OUT), 0);
+	assert_texts((const char *[]){"", "samples", "count", "cpu", "nanoseconds", "thread_id",
+		"thread", "[generated code]", "[unsampled]", "[no stack]", "vm", "[vm]",
+		"title: a title", "dropped: 0", "vm", "fib", "chunk", "rep", "a.lua", NULL});
+	assert_message(1, 2, "1=a 2=4 ");
+	assert_message(3, 0, "1=1 5=b 7=1 ");
+	assert_message(3, 1, NULL);
+	assert_message(5, 0, "1=1 2=f 4=12 ");
+	assert_message(5, 1, "1=2 2=10 4=12 ");
+	assert_message(5, 2, "1=3 2=11 ");
+	assert_message(4, 1, "1=2 2=1 4=[1=2 2=1 ] ");
+	assert_message(4, 2, "1=3 2=1 4=[1=1 2=c ] ");
+	assert_message(4, 3, "1=4 2=1 4=[1=3 ] ");
+	assert_message(2, 0, "1=[1 ] 2=[1 4c4b40 0 ] 3=[1=5 3=a ] 3=[1=6 2=e ] ");
+	assert_message(2, 1, "1=[4 3 2 ] 2=[1 0 989680 ] 3=[1=5 3=a ] 3=[1=6 2=e ] ");
+	p->clock = FLAMEPROF_CLOCK_VM;
+	assert_int_equal(profile_write_pb(p, OUT), 0);
+	assert_message(1, 2, NULL);
 	flameprof_profile_free(p);
 }
 
@@ -276,7 +318,7 @@ static void names_are_valid_utf8(void **state)
 		assert_int_equal(names_add_code(&p->names, &p->account, &code, names[i].raw), 0);
 		assert_int_equal(profile_write_pb(p, OUT), 0);
 		decode(OUT, texts);
-		assert_string_equal(texts[12], names[i].written);
+		assert_string_equal(texts[14], names[i].written);
 		for (unsigned t = 0; texts[t]; t++)
 			free(texts[t]);
 		flameprof_profile_free(p);
@@ -465,6 +507,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_is_what_the_profile_says),
 		cmocka_unit_test(elapsed_time_is_called_wall),
+		cmocka_unit_test(machines_have_time_and_files),
 		cmocka_unit_test(names_are_valid_utf8),
 		cmocka_unit_test(an_empty_profile_is_a_profile),
 		cmocka_unit_test(the_deepest_stack_fits),
