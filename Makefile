@@ -39,13 +39,16 @@ PYTEST     := pytest-3
 build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfutils/libdwfl.h \
 	libelf-dev:libelf.h libiberty-dev:libiberty/demangle.h zlib1g-dev:zlib.h \
 	liblzma-dev:lzma.h libinih-dev:ini.h libunwind-dev:libunwind.h
-build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need))))
+# Without it everything but the names of Python functions is built.
+python_package := libpython3-dev
+build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
+	$(python_package)
 test_packages  := libcmocka-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
 	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go musl-tools gdb \
 	gdb linux-perf libc++abi1-14 liblua5.4-dev lua5.4
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
-	libcmocka-dev
+	libcmocka-dev $(python_package)
 
 prefix      ?= /usr/local
 exec_prefix ?= $(prefix)
