@@ -85,6 +85,12 @@ def wait_until(condition, seconds=20):
         time.sleep(0.005)
 
 
+def send(pid, number):
+    """Signal @pid; a second one of this number is then another: two that are pending are one."""
+    os.kill(pid, number)
+    wait_until(lambda: not int(status_of(pid, "ShdPnd"), 16) & 1 << number - 1)
+
+
 def work(pid, seconds):
     """Wait until @pid has used another @seconds of CPU time."""
     start = cpu_s(pid)

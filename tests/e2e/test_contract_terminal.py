@@ -172,8 +172,7 @@ class Writing:
         assert select.select([self.fifo], [], [], 20)[0]
 
     def interrupt(self):
-        os.kill(self.process.pid, signal.SIGINT)
-        time.sleep(0.1)
+        outside.send(self.process.pid, signal.SIGINT)
 
     def drain(self):
         text = b""

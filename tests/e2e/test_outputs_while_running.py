@@ -16,6 +16,7 @@ import time
 
 import pytest
 
+import outside
 from folded import Folded
 from profiled import compile_target
 
@@ -143,7 +144,7 @@ def test_a_second_interrupt_ends_flamerun(flamerun, tmp_path):
                               stdout=subprocess.PIPE, text=True) as process:
             process.stdout.readline()
             assert select.select([reader], [], [], 30)[0], "it is writing"
-            process.send_signal(signal.SIGINT)
+            outside.send(process.pid, signal.SIGINT)
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(0.3)
             process.send_signal(signal.SIGINT)
