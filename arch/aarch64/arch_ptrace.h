@@ -41,4 +41,11 @@ static inline bool arch_regset_slept(const void *regset)
 	return result == -4 || (result <= -512 && result >= -516);
 }
 
+/* The kernel has decided before the stop, and the call's first argument is gone. */
+static inline bool arch_regset_restart(void *regset, bool is_young)
+{
+	(void)regset, (void)is_young;
+	return false;
+}
+
 #endif

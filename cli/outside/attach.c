@@ -12,6 +12,7 @@
 
 #include "cli/outside/procfs.h"
 #include "cli/outside/refusal.h"
+#include "cli/outside/look.h"
 #include "cli/outside/sample.h"
 #include "cli/run/process.h"
 
@@ -75,8 +76,8 @@ static long seize_listed(
 		if (!failed && !enroll(tracer, target, tids[i], were_there))
 			failed = -ENOMEM;
 		/* One that has gone meanwhile, or is about to, is no failure. */
-		if (failed && !*error && procfs_state(target->pid, tids[i]) &&
-			procfs_state(target->pid, tids[i]) != 'Z')
+		if (failed && !*error && procfs_state(target->pid, tids[i], NULL) &&
+			procfs_state(target->pid, tids[i], NULL) != 'Z')
 			*error = failed;
 		added += !failed;
 	}
@@ -168,7 +169,7 @@ void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 		struct tracee *next = tracees_next(&tracer->tracees, tracee);
 
 		if (tracee->target == target && tracee->tid != tid) {
-			sample_unask(tracer, tracee);
+			look_unask(tracer, tracee);
 			tracees_remove(&tracer->tracees, tracee);
 		}
 		tracee = next;
@@ -189,6 +190,6 @@ void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 		return;
 	tracee->counted_ns = tracees_look(tracee);
 	tracee->is_met = tracee->has_stack = false;
-	sample_unask(tracer, tracee);
+	look_unask(tracer, tracee);
 	sample_begin(tracer, tracee);
 }

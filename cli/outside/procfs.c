@@ -64,16 +64,14 @@ void procfs_comm(pid_t pid, pid_t tid, char out[WIRE_COMM_BYTES])
 	out[bytes > 0 ? strcspn(out, "\n") : 0] = '\0';
 }
 
-/* Field @number of stat, from 3 on: what is before can hold blanks. NULL when it has gone. */
-static const char *stat_field(pid_t pid, pid_t tid, unsigned number, char *text, size_t room)
+/*
+ * Field @number of stat, not below 3, in @text: what is before can hold blanks. NULL when it has
+ * gone.
+ */
+static const char *find_field(const char *text, unsigned number)
 {
-	char path[64];
-	const char *at;
+	const char *at = strrchr(text, ')');
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	if (read_whole(path, text, room) <= 0)
-		return NULL;
-	at = strrchr(text, ')');
 	for (unsigned field = 2; at && field < number; field++) {
 		at = strchr(at, ' ');
 		at = at ? at + 1 : NULL;
@@ -81,19 +79,37 @@ static const char *stat_field(pid_t pid, pid_t tid, unsigned number, char *text,
 	return at;
 }
 
-char procfs_state(pid_t pid, pid_t tid)
+static ssize_t read_stat(pid_t pid, pid_t tid, char *text, size_t room)
 {
-	char text[512];
-	const char *state = stat_field(pid, tid, 3, text, sizeof(text));
+	char path[64];
 
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	return read_whole(path, text, room);
+}
+
+static char parse_state(const char *text, int *cpu)
+{
+	const char *state = find_field(text, 3), *number = find_field(text, 39);
+
+	if (cpu)
+		*cpu = number ? atoi(number) : -1;
 	return state ? *state : 0;
+}
+
+char procfs_state(pid_t pid, pid_t tid, int *cpu)
+{
+	char text[1024];
+
+	return read_stat(pid, tid, text, sizeof(text)) > 0 ? parse_state(text, cpu) : 0;
 }
 
 uintptr_t procfs_stack_top(pid_t pid)
 {
+	const char *top = NULL;
 	char text[1024];
-	const char *top = stat_field(pid, pid, 28, text, sizeof(text));
 
+	if (read_stat(pid, pid, text, sizeof(text)) > 0)
+		top = find_field(text, 28);
 	return top ? strtoul(top, NULL, 10) : 0;
 }
 
@@ -121,26 +137,65 @@ long procfs_threads(pid_t pid, pid_t *tids, size_t room)
 	return count;
 }
 
-int procfs_clock_open(pid_t pid, pid_t tid)
+int procfs_open(pid_t pid, pid_t tid, const char *name)
 {
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-int procfs_clock_read(int clock, struct procfs_clock *out)
+/* From the beginning, up to @room - 1 bytes, ended by a NUL. Returns 0 or -errno. */
+static int read_again(int file, char *text, size_t room)
 {
-	char text[96], *at;
-	ssize_t bytes = pread(clock, text, sizeof(text) - 1, 0);
+	ssize_t bytes = pread(file, text, room - 1, 0);
 
 	if (bytes <= 0)
 		return bytes < 0 ? -errno : -ESRCH;
 	text[bytes] = '\0';
+	return 0;
+}
+
+int procfs_clock_read(int file, struct procfs_clock *out)
+{
+	char text[96], *at;
+	int error = read_again(file, text, sizeof(text));
+
+	if (error)
+		return error;
 	out->cpu_ns = strtoull(text, &at, 10);
 	out->waited_ns = strtoull(at, &at, 10);
 	out->turns = strtoull(at, NULL, 10);
 	return 0;
+}
+
+/* What is behind @key, a line's beginning, in the text of status; "" when it is not there. */
+static const char *value_of(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	at = at ? at + strlen(key) : "";
+	return at + strspn(at, ":\t ");
+}
+
+int procfs_switches_read(int file, struct procfs_switches *out)
+{
+	char text[4096];
+	int error = read_again(file, text, sizeof(text));
+
+	if (error)
+		return error;
+	out->state = *value_of(text, "\nState");
+	out->sleeps = strtol(value_of(text, "\nvoluntary_ctxt_switches"), NULL, 10);
+	out->pushes = strtol(value_of(text, "\nnonvoluntary_ctxt_switches"), NULL, 10);
+	return 0;
+}
+
+char procfs_state_read(int file, int *cpu)
+{
+	char text[1024];
+
+	return read_again(file, text, sizeof(text)) ? 0 : parse_state(text, cpu);
 }

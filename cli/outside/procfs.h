@@ -23,8 +23,11 @@ int procfs_link(pid_t pid, const char *name, char out[PATH_MAX]);
 /* The name of thread @tid of @pid, "" when it has gone. */
 void procfs_comm(pid_t pid, pid_t tid, char out[WIRE_COMM_BYTES]);
 
-/* The state of thread @tid of @pid: 'R', 'S', ...; 0 when it has gone. */
-char procfs_state(pid_t pid, pid_t tid);
+/*
+ * The state of thread @tid of @pid: 'R', 'S', ...; 0 when it has gone. @cpu, when not NULL, gets
+ * the CPU it is on, waits for or was last on.
+ */
+char procfs_state(pid_t pid, pid_t tid, int *cpu);
 
 /* Where the kernel began the stack of @pid's main thread, 0 when it does not say. */
 uintptr_t procfs_stack_top(pid_t pid);
@@ -34,8 +37,8 @@ uintptr_t procfs_stack_top(pid_t pid);
  */
 long procfs_threads(pid_t pid, pid_t *tids, size_t room);
 
-/* Open the file that tells a thread's CPU time. Returns an owned descriptor or -errno. */
-int procfs_clock_open(pid_t pid, pid_t tid);
+/* Open /proc/@pid/task/@tid/@name to be read many times. Returns an owned descriptor or -errno. */
+int procfs_open(pid_t pid, pid_t tid, const char *name);
 
 /* What the scheduler says of a thread. */
 struct procfs_clock {
@@ -44,7 +47,20 @@ struct procfs_clock {
 	uint64_t turns;	    /* times it was given a CPU */
 };
 
-/* Read what procfs_clock_open() opened. Returns 0 or -errno with *@out as it was. */
-int procfs_clock_read(int clock, struct procfs_clock *out);
+/* Read "schedstat". Returns 0 or -errno with *@out as it was. */
+int procfs_clock_read(int file, struct procfs_clock *out);
+
+/* How often a thread went off its CPU. */
+struct procfs_switches {
+	char state;  /* as procfs_state() */
+	long sleeps; /* because it had nothing to do */
+	long pushes; /* against its will */
+};
+
+/* Read "status". Returns 0 or -errno with *@out as it was. */
+int procfs_switches_read(int file, struct procfs_switches *out);
+
+/* Read "stat": procfs_state(). */
+char procfs_state_read(int file, int *cpu);
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "cli/outside/attach.h"
+#include "cli/outside/look.h"
 #include "cli/outside/sample.h"
 #include "cli/run/process.h"
 
@@ -52,7 +53,7 @@ static void after_death(struct tracer *tracer, pid_t tid)
 	if (!tracee)
 		return;
 	target = tracee->target;
-	sample_unask(tracer, tracee);
+	look_unask(tracer, tracee);
 	tracees_remove(&tracer->tracees, tracee);
 	if (target->threads)
 		return;

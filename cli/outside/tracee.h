@@ -11,25 +11,30 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cli/outside/procfs.h"
+
 struct target;
 
 struct tracee {
 	struct tracee *next; /* in the same bucket */
 	pid_t tid;
-	struct target *target; /* borrowed */
-	int clock;	       /* procfs_clock_open(), or -1 */
-	uint64_t cpu_ns;       /* CPU time when it was last looked at */
-	uint64_t waited_ns;    /* time it had waited for a CPU then, before it last got one */
-	uint64_t asked_waited_ns; /* and when it was asked to stop */
-	uint64_t asked_since_ns;  /* when we were woken to ask */
-	uint64_t turns;		  /* times it had been given a CPU when it was last looked at */
-	uint64_t asked_turns;	  /* and when it was asked to stop */
-	uint64_t counted_ns;   /* CPU time (with --wall, time) when it was last counted */
-	uint64_t owed_ns;      /* what did not make a whole sample then */
-	uint64_t asked_ns;     /* when it was asked to stop, 0: it was not */
-	long switches; /* times it had gone to sleep when its stack was taken; -1: no stack */
-	bool has_stack;	       /* a sample with frames was sent */
-	bool is_met;	       /* its records were sent */
+	struct target *target;	     /* borrowed */
+	int clock, stat, status;     /* descriptors of files of /proc, -1: not open */
+	struct procfs_clock used;    /* when it was last looked at */
+	struct procfs_switches seen; /* and looked at closely; .pushes -1: it was not */
+	bool has_slept;		     /* between the last two close looks */
+	int cpu;		     /* where it was then, -1: not known */
+	uint32_t round;		     /* of looks that it was in last */
+	struct procfs_clock asked;   /* when it was asked to stop */
+	uint64_t asked_ns;	     /* when that was, 0: it was not */
+	uint64_t asked_since_ns;     /* and when we were woken, or got the CPU, for it */
+	bool is_pushed;		     /* it seemed to be on our CPU then */
+	unsigned tries;		     /* times it was asked though it was not */
+	uint64_t counted_ns;	     /* CPU time (with --wall, time) when it was last counted */
+	uint64_t owed_ns;	     /* what did not make a whole sample then */
+	long switches;		     /* sleeps when its stack was taken; -1: no stack */
+	bool has_stack;		     /* a sample with frames was sent */
+	bool is_met;		     /* its records were sent */
 };
 
 #define TRACEES_BUCKETS 1024u
@@ -47,6 +52,13 @@ struct tracee *tracees_add(struct tracees *tracees, pid_t tid, struct target *ta
 
 /* Bring what @tracee says of its use of the CPU up to now. Returns its CPU time. */
 uint64_t tracees_look(struct tracee *tracee);
+
+/*
+ * Its state now: 'R', 'S', ...; 0 when it has gone. tracees_count() brings tracee->seen up to now,
+ * tracees_locate() tracee->cpu.
+ */
+char tracees_count(struct tracee *tracee);
+char tracees_locate(struct tracee *tracee);
 
 /* Forget @tracee, which is freed. */
 void tracees_remove(struct tracees *tracees, struct tracee *tracee);

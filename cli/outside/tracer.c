@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli/outside/attach.h"
+#include "cli/outside/look.h"
 #include "cli/outside/procfs.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/stops.h"
@@ -27,6 +27,7 @@
 #define NS_PER_S 1000000000ULL
 
 #define LOOKS_PER_PERIOD 4
+#define LOOK_NS_MIN	 100000ULL
 
 uint64_t tracer_random(struct tracer *tracer, uint64_t limit)
 {
@@ -61,8 +62,8 @@ static bool obey(struct tracer *tracer)
 		tracer->is_finished = true;
 		return true;
 	}
-	answer.error = attach_process(
-		tracer, command.pid, command.kind == COMMAND_AWAIT, &answer.message);
+	answer.error =
+		attach_process(tracer, command.pid, command.kind == COMMAND_AWAIT, &answer.message);
 	send(tracer->config.commands, &answer, sizeof(answer), MSG_NOSIGNAL);
 	return true;
 }
@@ -80,8 +81,8 @@ static void conclude(struct tracer *tracer)
 		sample_settle(tracer, target);
 		target_end(target, &tracer->shared, false, false);
 	}
-	outbox_put(&tracer->shared.outbox, RECORD_TOTALS, &tracer->totals,
-		sizeof(tracer->totals), NULL, 0);
+	outbox_put(&tracer->shared.outbox, RECORD_TOTALS, &tracer->totals, sizeof(tracer->totals),
+		NULL, 0);
 }
 
 /*
@@ -90,40 +91,34 @@ static void conclude(struct tracer *tracer)
  */
 static uint64_t next_tick(struct tracer *tracer, uint64_t now_ns)
 {
-	uint64_t mean_ns = tracer->period_ns / LOOKS_PER_PERIOD;
+	unsigned places = tracer->place.wanted ? tracer->place.wanted : 1;
+	uint64_t mean_ns = tracer->period_ns / LOOKS_PER_PERIOD / places;
+
+	if (mean_ns < LOOK_NS_MIN)
+		mean_ns = LOOK_NS_MIN;
 
 	return now_ns + mean_ns / 2 + tracer_random(tracer, mean_ns);
-}
-
-/*
- * Those whose stop has just been told are held while we wait for a CPU as well: before others,
- * where that is allowed.
- */
-static void hurry(struct tracer *tracer)
-{
-	const struct sched_param lowest = {.sched_priority = 1};
-
-	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest))
-		setpriority(PRIO_PROCESS, 0, -20);
-	tracer->own_clock = procfs_clock_open(getpid(), gettid());
 }
 
 /* Sleep until @tick_ns, a stop or a command. */
 static void rest(struct tracer *tracer, struct pollfd files[2], uint64_t tick_ns)
 {
-	struct procfs_clock before, after;
+	struct procfs_clock clock;
 	uint64_t now_ns = watch_now_ns();
 	uint64_t left_ns = tick_ns > now_ns ? tick_ns - now_ns : 0;
-	struct timespec patience = {.tv_sec = (time_t)(left_ns / NS_PER_S),
-		.tv_nsec = (long)(left_ns % NS_PER_S)};
+	struct timespec patience = {
+		.tv_sec = (time_t)(left_ns / NS_PER_S), .tv_nsec = (long)(left_ns % NS_PER_S)};
 	struct signalfd_siginfo info;
 
-	bool is_known = !procfs_clock_read(tracer->own_clock, &before);
-
+	place_go(&tracer->place);
 	ppoll(files, 2, &patience, NULL);
-	tracer->woken_ns = watch_now_ns();
-	if (is_known && !procfs_clock_read(tracer->own_clock, &after))
-		tracer->woken_ns -= after.waited_ns - before.waited_ns;
+	tracer->on_ns = tracer->woken_ns = watch_now_ns();
+	if (!procfs_clock_read(tracer->own_clock, &clock)) {
+		/* What the kernel says now is how it was when we went off the CPU. */
+		tracer->ran_ns = clock.cpu_ns - tracer->own.cpu_ns;
+		tracer->woken_ns -= clock.waited_ns - tracer->own.waited_ns;
+		tracer->own = clock;
+	}
 	while (read(files[0].fd, &info, sizeof(info)) > 0)
 		;
 }
@@ -136,11 +131,12 @@ static void *trace(void *argument)
 	sigset_t children;
 	struct pollfd files[2];
 
-	hurry(tracer);
+	place_init(&tracer->place);
+	tracer->own_clock = procfs_open(getpid(), gettid(), "schedstat");
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
-	files[0] = (struct pollfd){.fd = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC),
-		.events = POLLIN};
+	files[0] = (struct pollfd){
+		.fd = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC), .events = POLLIN};
 	files[1] = (struct pollfd){.fd = tracer->config.commands, .events = POLLIN};
 	/* Ends when it is told to, when nobody listens any more, and when nothing is left. */
 	while (!tracer->is_finished && !(had_targets && !tracer->targets)) {
@@ -153,9 +149,10 @@ static void *trace(void *argument)
 		had_targets |= tracer->targets != NULL;
 		now_ns = watch_now_ns();
 		if (now_ns >= tick_ns) {
-			sample_tick(tracer);
+			look_round(tracer);
 			tick_ns = next_tick(tracer, now_ns);
-		} else if (!tracer->asked) {
+		}
+		if (!tracer->asked) {
 			sample_upkeep(tracer);
 			if (outbox_flush(&tracer->shared.outbox) < 0)
 				break;

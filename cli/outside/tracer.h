@@ -17,14 +17,16 @@
 
 #include "cli/diag.h"
 #include "cli/outside/memory.h"
+#include "cli/outside/place.h"
+#include "cli/outside/procfs.h"
 #include "cli/outside/record.h"
 #include "cli/outside/target.h"
 #include "cli/outside/tracee.h"
 
 struct tracer_config {
 	uint32_t rate_hz;
-	bool wall;   /* sample threads that sleep, too */
-	bool follow; /* and children */
+	bool wall;    /* sample threads that sleep, too */
+	bool follow;  /* and children */
 	int commands; /* socket of datagrams: struct command in, struct command_answer out */
 	int records;  /* pipe, non-blocking */
 };
@@ -54,9 +56,15 @@ struct tracer {
 	struct target *targets;
 	struct target_shared shared;
 	struct record_totals totals;
-	int own_clock;	   /* procfs_clock_open() of the tracing thread, or -1 */
-	unsigned asked;	   /* threads that were asked to stop and have not yet */
-	uint64_t woken_ns; /* when the stops at hand began, at the latest */
+	int own_clock;	 /* the tracing thread's "schedstat", or -1 */
+	unsigned asked;	 /* threads that were asked to stop and have not yet */
+	uint32_t round;	 /* of looks */
+	unsigned pushed; /* threads in it that may have been on our CPU */
+	struct place place;
+	uint64_t on_ns;		 /* when we last got a CPU */
+	uint64_t ran_ns;	 /* for how long we had it the time before */
+	struct procfs_clock own; /* of the tracing thread, when it got the CPU */
+	uint64_t woken_ns;	 /* when the stops at hand began, at the latest */
 	struct memory memory;
 	uint64_t frames[WIRE_MAX_DEPTH];
 	uint64_t other_frames[WIRE_MAX_DEPTH]; /* of a second way of walking */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whom to stop for a sample, and whether it was running when we came.
+ *
+ * By the CPU clock a sample is due when a thread has used a period of CPU time, and is taken at the
+ * first look that finds it running. Looks come at random, and the next one is on the CPU of a
+ * thread that is due (place.h): when we wake up there it is pushed off, and its stack is that of
+ * this very moment. So each moment it runs is as likely as any other; and a sample weighs what the
+ * thread used since the one before.
+ *
+ * Candidates are those that lost their CPU against their will since the look before; which of them
+ * was on our CPU is known when it stops. A thread that had been woken up and waited for its turn is
+ * none. Kernels that let a call finish before they let us run move what we see to its end; and what
+ * goes to sleep then is not seen. It is the same for timers in the thread itself.
+ *
+ * Who may not go before others (priorities are for root) gets a CPU late now and then, when a
+ * thread has slept before: the first 50 us after its sleep are then seen too rarely.
+ *
+ * Threads that sleep are left alone, whatever they used before: stopping one breaks off its system
+ * call, and not every call can be restarted.
+ *
+ * Context: the tracing thread.
+ */
+#ifndef CLI_OUTSIDE_LOOK_H
+#define CLI_OUTSIDE_LOOK_H
+
+#include <stdbool.h>
+
+#include "cli/outside/tracer.h"
+
+/* Look at every thread, ask those to stop whose stacks are wanted, choose where to look next. */
+void look_round(struct tracer *tracer);
+
+/*
+ * Was @tracee, which was asked and is stopped with @regset (of registers), on a CPU when we came to
+ * look at it?
+ */
+bool look_was_running(const struct tracer *tracer, const struct tracee *tracee, const void *regset);
+
+/* @tracee is not going to stop any more, or has been forgotten about. */
+void look_unask(struct tracer *tracer, struct tracee *tracee);
+
+#endif

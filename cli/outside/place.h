@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * On which CPU the tracing thread waits for its next look: on that of a thread whose sample is due.
+ * Waking up there pushes that thread off in the middle of what it does, as a timer's interrupt
+ * would, and nothing of it runs until it has been asked to stop. From another CPU a stop takes some
+ * ten microseconds to arrive, in which a server has finished its request and sleeps: the beginning
+ * of every burst of work would be seen too rarely.
+ *
+ * Context: the tracing thread.
+ */
+#ifndef CLI_OUTSIDE_PLACE_H
+#define CLI_OUTSIDE_PLACE_H
+
+#include <sched.h>
+#include <stdbool.h>
+
+struct place {
+	cpu_set_t allowed; /* where we may be: what we were started with */
+	int cpu;	   /* the one we are on, -1: anywhere */
+	int next;	   /* the one to wait on, -1: nobody is to be pushed off */
+	unsigned wanted;   /* CPUs at which somebody is due: the more, the more often we look */
+	cpu_set_t wanting;
+};
+
+/* Ahead of others where that is allowed: who waits for us is held. */
+void place_init(struct place *place);
+
+/* A new round: nobody is known to be due. */
+void place_begin(struct place *place);
+
+/*
+ * Somebody is due on @cpu (-1: unknown). @draw is a random number: all CPUs asked for in a round
+ * have equal chances.
+ */
+void place_want(struct place *place, int cpu, unsigned draw);
+
+/* Go to where the next look is to be. If that is forbidden, we are anywhere: place->cpu is -1. */
+void place_go(struct place *place);
+
+/* May we wait on @cpu at all? */
+bool place_reaches(const struct place *place, int cpu);
+
+/* Off the CPU where we are in somebody's way, when there is another one: before long work. */
+void place_aside(struct place *place);
+
+#endif
