@@ -294,7 +294,7 @@ check-san: ## run the unit tests, and flamerun in the end-to-end tests, under AS
 # A handler runs where ThreadSanitizer lets it, at the next call it knows: what a handler does is
 # checked against other threads, not what it interrupts.
 tsan_tests := flush stop start tasks session scope interrupt interrupt_timer vmstack_threads \
-	vmstack_function
+	vmstack_function intercept intercept_table
 tsan_flags  = -fsanitize=thread $(if $(findstring clang,$(CC)),,-Wno-tsan) $(CFLAGS)
 .PHONY: check-tsan
 check-tsan: ## run the tests of sessions under ThreadSanitizer

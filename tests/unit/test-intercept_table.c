@@ -354,11 +354,11 @@ static void test_memfd(void **state)
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define OWN_ALLOCATOR 1
 #endif
 #endif
-#if defined(__SANITIZE_ADDRESS__) || !defined(__GLIBC__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
 #define OWN_ALLOCATOR 1
 #endif
 
