@@ -164,7 +164,9 @@ struct wire_slot {
 	uint64_t dropped;    /* ring full */
 	uint64_t paused;     /* delivered while the program had asked to be left out */
 	uint64_t late_threads; /* threads of this image without ring or timer */
-	uint64_t control_dropped; /* records that found the control ring full */
+	/* Records that found the control ring full; names of machines' functions may come later, and
+	 * are taken out again. */
+	uint64_t control_dropped;
 	uint64_t handler_ns; /* time spent in the handler, extrapolated from every 16th call */
 	uint64_t vm_dropped; /* as dropped and paused, of WIRE_KIND_VM */
 	uint64_t vm_paused;
