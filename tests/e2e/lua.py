@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Run scripts under flamelua (share/examples/lua) and under plain lua5.4.
+import pathlib
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import profiled
 
 FLAMELUA = profiled.BUILD / "flamelua"
 SCRIPTS = profiled.TARGETS / "lua"
+HEADERS = pathlib.Path("/usr/include/lua5.4/lua.h")
 ADDRESS = re.compile(r"0x[0-9a-f]+|builtin: [0-9a-f]+")
 
 needs_flamelua = pytest.mark.skipif(
@@ -41,6 +43,26 @@ def run(program, *words, cwd, stdin="", prefix=(), env=None):
                             stderr=subprocess.PIPE, timeout=120, check=False,
                             env=env or library.environment())
     return Ended(result, program)
+
+
+def module(folder, name, source):
+    """Build a module for require() into @folder, of C code with `static int call(lua_State *)`."""
+    if not HEADERS.exists():
+        pytest.skip("liblua5.4-dev is not installed")
+    path = library.write(folder, f"{name}.c", f"""
+        #include <lua.h>
+        #include <lauxlib.h>
+        {source}
+        int luaopen_{name}(lua_State *L)
+        {{
+            lua_newtable(L);
+            lua_pushcfunction(L, call); lua_setfield(L, -2, "call");
+            lua_pushinteger(L, 7); lua_pushcclosure(L, call, 1); lua_setfield(L, -2, "closure");
+            return 1;
+        }}
+        """)
+    subprocess.run(["gcc", "-shared", "-fPIC", f"-I{HEADERS.parent}", "-o", folder / f"{name}.so",
+                    path], check=True)
 
 
 def assert_same(*words, cwd, options=(), **more):

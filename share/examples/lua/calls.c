@@ -41,17 +41,22 @@ static inline int has_room(void)
  */
 __attribute__((noinline)) struct lua_call *flamelua_call(lua_State *L, struct lua_call *call)
 {
+	const struct lua_proto *proto = NULL;
+
 	for (;;) {
 		run_call *run = stub_of(L, call);
 
-		safe_point(L);
+		safe_point(L, call->previous, proto);
+		proto = proto_of(call);
+		ticks_watch(call);
 		run(L, call);
 		call = machine.tail;
 		if (__builtin_expect(!call, 1))
 			break;
 		machine.tail = NULL;
 	}
-	safe_point(L);
+	safe_point(L, L->call, proto);
+	ticks_watch(L->call);
 	return NULL;
 }
 
@@ -65,7 +70,7 @@ struct lua_call *__wrap_luaD_precall(lua_State *L, struct lua_value *function, i
 	machine.state = L;
 	call = __real_luaD_precall(L, function, results);
 	if (!call) {
-		safe_point(L);
+		ticks_watch(L->call);
 		return NULL;
 	}
 	if (__builtin_expect(!has_room(), 0)) {

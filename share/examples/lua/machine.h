@@ -23,6 +23,8 @@ struct machine {
 	struct lua_call *tail; /* flamelua_call() is to run this in place of what returns to it */
 	lua_State *state;      /* that runs now: the main one, or a coroutine */
 	struct resumption *resumption; /* of that; NULL: it is no coroutine */
+	struct lua_call *at;	       /* whose ticks are being taken; NULL: the innermost call's */
+	const struct lua_proto *ended; /* called by that, and ended: the ticks' own. NULL: none */
 	struct lua_call *watched;      /* ticks.h: atomic, written by this thread alone */
 	pthread_mutex_t lock;	       /* ticks.h */
 };

@@ -45,7 +45,7 @@ void flamelua_resume(lua_State *L, struct lua_call *call, struct lua_call *inner
 	flamelua_enter(L, call->next, innermost);
 	/* As Lua does before it goes on with a call that was interrupted in an instruction. */
 	luaV_finishOp(L);
-	safe_point(L);
+	ticks_watch(call);
 	__real_luaV_execute(L, call);
 }
 

@@ -16,10 +16,8 @@
 
 static struct flameprof_vm_frame frames[MOST_FRAMES];
 
-static void set_lua_frame(lua_State *L, struct lua_call *call, struct flameprof_vm_frame *out)
+static void set_lua_frame(const struct stub *stub, struct flameprof_vm_frame *out)
 {
-	struct stub *stub = stub_get(L, call);
-
 	*out = (struct flameprof_vm_frame){.name = "function"};
 	if (!stub)
 		return;
@@ -53,15 +51,14 @@ static void set_c_frame(lua_State *L, struct lua_call *call, struct flameprof_vm
 		out->name = ar.name;
 }
 
-/* The calls of one coroutine, or of the main state: all but what its list begins with. */
-static unsigned walk(lua_State *L, unsigned n)
+/* @call and its callers in its coroutine or the main state: all but what the list begins with. */
+static unsigned walk(lua_State *L, struct lua_call *call, unsigned n)
 {
-	for (struct lua_call *call = L->call; call->previous && n < MOST_FRAMES;
-		call = call->previous, n++) {
+	for (; call->previous && n < MOST_FRAMES; call = call->previous, n++) {
 		if (call->status & LUA_CALL_C)
 			set_c_frame(L, call, &frames[n]);
 		else
-			set_lua_frame(L, call, &frames[n]);
+			set_lua_frame(stub_get(L, call), &frames[n]);
 	}
 	return n;
 }
@@ -73,11 +70,11 @@ void stacks_record(void *context, uint32_t ticks)
 	unsigned n = 0;
 
 	(void)context;
-	while (L && n < MOST_FRAMES) {
-		n = walk(L, n);
-		L = resumption ? resumption->from : NULL;
-		resumption = resumption ? resumption->outer : NULL;
-	}
+	if (machine.ended)
+		set_lua_frame(stub_table_find(&stub_table, machine.ended), &frames[n++]);
+	n = walk(L, machine.at ? machine.at : L->call, n);
+	for (; resumption && resumption->from; resumption = resumption->outer)
+		n = walk(resumption->from, resumption->from->call, n);
 	/* Outermost: what of flamelua called the script. */
 	if (n && !strcmp(frames[n - 1].name, "[C]"))
 		n--;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The table of stubs.h: open addressing, and what follows a place that is freed moves up, so that
- * millions of short-lived functions leave nothing behind.
- */
+/* Makes stubs when functions are called for the first time, frees them with the functions. */
 #include "share/examples/lua/stubs.h"
 
 #include <errno.h>
@@ -13,8 +10,6 @@
 
 #include "share/examples/lua/calls.h"
 #include "share/examples/lua/names.h"
-
-#define FIRST_PLACES 1024
 
 __thread struct stub_table stub_table;
 
@@ -35,38 +30,7 @@ int stubs_init(void)
 		return error;
 	if (flameprof_arena_status(arena) == FLAMEPROF_STUBS_DENIED)
 		return -ENOTSUP;
-	stub_table.places = calloc(FIRST_PLACES, sizeof(*stub_table.places));
-	if (!stub_table.places)
-		return -ENOMEM;
-	stub_table.mask = FIRST_PLACES - 1;
-	return 0;
-}
-
-static struct stub *find(const struct lua_proto *proto)
-{
-	for (size_t i = stub_home(proto, stub_table.mask);; i++) {
-		struct stub *stub = &stub_table.places[i & stub_table.mask];
-
-		if (!stub->proto || stub->proto == proto)
-			return stub;
-	}
-}
-
-static int grow(void)
-{
-	struct stub_table old = stub_table;
-	size_t places = (old.mask + 1) * 2;
-	struct stub *bigger = calloc(places, sizeof(*bigger));
-
-	if (!bigger)
-		return -ENOMEM;
-	stub_table.places = bigger;
-	stub_table.mask = places - 1;
-	for (size_t i = 0; i <= old.mask; i++)
-		if (old.places[i].proto)
-			*find(old.places[i].proto) = old.places[i];
-	free(old.places);
-	return 0;
+	return stub_table_init(&stub_table);
 }
 
 /* Name and file in one block. Returns NULL without memory. */
@@ -98,22 +62,21 @@ static flameprof_function *new_stub(struct flameprof_arena *from, const struct s
 struct stub *stub_get(lua_State *L, struct lua_call *call)
 {
 	const struct lua_proto *proto = proto_of(call);
-	struct stub *stub = find(proto);
+	struct stub *stub = stub_table_find(&stub_table, proto);
 	struct function_name function;
 	char *name;
 
-	if (stub->proto)
+	if (stub)
 		return stub;
-	if (stub_table.used * 2 > stub_table.mask && grow())
-		return NULL;
 	function_name(L, call, &function);
 	name = keep_name(&function);
-	if (!name)
+	stub = name ? stub_table_add(&stub_table, proto) : NULL;
+	if (!stub) {
+		free(name);
 		return NULL;
-	stub = find(proto);
-	*stub = (struct stub){.proto = proto, .name = name};
+	}
+	stub->name = name;
 	stub->run = (run_call *)new_stub(arena, stub);
-	stub_table.used++;
 	return stub;
 }
 
@@ -135,35 +98,17 @@ run_resumed *stub_resume(lua_State *L, struct lua_call *call)
 	return stub->resume;
 }
 
-static void forget(struct stub *stub)
-{
-	size_t mask = stub_table.mask, hole = (size_t)(stub - stub_table.places);
-
-	stub_table.used--;
-	for (size_t i = hole;;) {
-		i = (i + 1) & mask;
-		if (!stub_table.places[i].proto)
-			break;
-		/* What begins to look behind the hole does not look into it. */
-		size_t home = stub_home(stub_table.places[i].proto, mask);
-
-		if (((i - home) & mask) < ((i - hole) & mask))
-			continue;
-		stub_table.places[hole] = stub_table.places[i];
-		hole = i;
-	}
-	stub_table.places[hole] = (struct stub){0};
-}
-
 void __wrap_luaF_freeproto(lua_State *L, struct lua_proto *proto)
 {
-	struct stub *stub = stub_table.places && !is_closing ? find(proto) : NULL;
+	struct stub *stub = NULL;
 
-	if (stub && stub->proto) {
+	if (stub_table.places && !is_closing)
+		stub = stub_table_find(&stub_table, proto);
+	if (stub) {
 		flameprof_stub_free(arena, (flameprof_function *)stub->run);
 		flameprof_stub_free(resuming_arena, (flameprof_function *)stub->resume);
 		free(stub->name);
-		forget(stub);
+		stub_table_remove(&stub_table, stub);
 	}
 	__real_luaF_freeproto(L, proto);
 }

@@ -7,33 +7,9 @@
 #define FLAMELUA_STUBS_H
 
 #include "share/examples/lua/internals.h"
-
-/* Runs a prepared call, as luaV_execute() does. */
-typedef void run_call(lua_State *L, struct lua_call *call);
-
-/* The same for a call that waits for those inside it: flamelua_resume(). */
-typedef void run_resumed(lua_State *L, struct lua_call *call, struct lua_call *innermost);
-
-struct stub {
-	const struct lua_proto *proto; /* NULL: nobody's place in the table */
-	run_call *run;
-	run_resumed *resume; /* NULL until it is needed */
-	char *name;	  /* owned; its file lies behind its end */
-};
-
-/* A power of two places, at most half of them taken; searched from where the address hashes to. */
-struct stub_table {
-	struct stub *places;
-	size_t mask, used;
-};
+#include "share/examples/lua/stub_table.h"
 
 extern __thread struct stub_table stub_table;
-
-static inline size_t stub_home(const struct lua_proto *proto, size_t mask)
-{
-	/* Blocks of 128 bytes: the low bits of the product differ little. */
-	return (size_t)(((uintptr_t)proto >> 4) * 0x9e3779b97f4a7c15u >> 32) & mask;
-}
 
 /*
  * Begin to make stubs.
@@ -67,7 +43,7 @@ static inline run_call *stub_of(lua_State *L, struct lua_call *call)
 {
 	const struct lua_proto *proto = proto_of(call);
 
-	for (size_t i = stub_home(proto, stub_table.mask);; i++) {
+	for (size_t i = stub_table_home(&stub_table, proto);; i++) {
 		const struct stub *stub = &stub_table.places[i & stub_table.mask];
 
 		if (__builtin_expect(stub->proto == proto, 1))

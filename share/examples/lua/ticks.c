@@ -26,14 +26,19 @@ static void unwatch(void)
 	pthread_mutex_unlock(&machine.lock);
 }
 
+void ticks_take(lua_State *L, struct lua_call *call, const struct lua_proto *ended)
+{
+	machine.state = L;
+	machine.at = call;
+	machine.ended = ended;
+	flameprof_interrupt_take();
+	machine.at = NULL;
+	machine.ended = NULL;
+}
+
 int __wrap_luaG_traceexec(lua_State *L, const uint32_t *pc)
 {
-	if (flameprof_interrupt_ticks) {
-		/* As the real one does before it calls a hook: the current line is told from it. */
-		L->call->u.lua.pc = pc + 1;
-		machine.state = L;
-		flameprof_interrupt_take();
-	}
+	safe_point(L, L->call, NULL);
 	return __real_luaG_traceexec(L, pc);
 }
 
@@ -83,6 +88,7 @@ int __wrap_lua_resume(lua_State *L, lua_State *from, int arguments, int *results
 	int status;
 
 	machine.resumption = &resumption;
+	machine.state = L;
 	status = __real_lua_resume(L, from, arguments, results);
 	machine.resumption = resumption.outer;
 	machine.state = state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Safe points: where the thread that runs Lua looks whether ticks wait. It does so at calls of and
- * returns to Lua functions and, by intercept stubs, after builtins. For loops that call nothing a
+ * returns from Lua functions and, by intercept stubs, after builtins. For loops that call nothing a
  * tick sets the trap of the innermost call, which the interpreter looks at when it jumps back: it
  * then calls luaG_traceexec(), and that one is ours.
  *
@@ -36,6 +36,9 @@ int ticks_init(uint64_t period_ns, flameprof_interrupt_function *function);
 /* No more ticks. */
 void ticks_end(void);
 
+/* Ticks wait: safe_point(). */
+void ticks_take(lua_State *L, struct lua_call *call, const struct lua_proto *ended);
+
 static inline void ticks_watch(struct lua_call *call)
 {
 	int is_ours = (call->status & (LUA_CALL_C | LUA_CALL_FRESH)) == LUA_CALL_FRESH;
@@ -43,12 +46,15 @@ static inline void ticks_watch(struct lua_call *call)
 	__atomic_store_n(&machine.watched, is_ours ? call : NULL, __ATOMIC_RELAXED);
 }
 
-/* The innermost call of @L is about to run, or runs again. */
-static inline void safe_point(lua_State *L)
+/*
+ * One function takes over from another, and ticks that wait are for the one that ran until now:
+ * that of @call, a call of @L; or a function called by it that has ended, @ended (NULL: none),
+ * whose call is no more.
+ */
+static inline void safe_point(lua_State *L, struct lua_call *call, const struct lua_proto *ended)
 {
-	machine.state = L;
-	ticks_watch(L->call);
-	flameprof_interrupt_check();
+	if (__builtin_expect(__atomic_load_n(&flameprof_interrupt_ticks, __ATOMIC_RELAXED) != 0, 0))
+		ticks_take(L, call, ended);
 }
 
 #endif
