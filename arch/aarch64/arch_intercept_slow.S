@@ -119,4 +119,14 @@ arch_intercept_slow:
 	.cfi_endproc
 	.size	arch_intercept_slow, . - arch_intercept_slow
 
+#ifdef __ARM_FEATURE_BTI_DEFAULT
+	/* Indirect calls land on bti: the linker keeps the library guarded when all objects say so. */
+	.section .note.gnu.property, "a"
+	.p2align 3
+	.word	4, 16, 5	/* bytes of the name, of the rest, NT_GNU_PROPERTY_TYPE_0 */
+	.asciz	"GNU"
+	.word	0xc0000000, 4	/* GNU_PROPERTY_AARCH64_FEATURE_1_AND */
+	.word	1, 0		/* BTI */
+#endif
+
 	.section .note.GNU-stack, "", %progbits

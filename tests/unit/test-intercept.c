@@ -204,6 +204,29 @@ static void test_the_check_is_named(void **state)
 	assert_int_equal(payload_in_the_check, (uintptr_t)triple);
 }
 
+/*
+ * Functions of libraries that are far apart have stubs near them, and there may be more of them than
+ * there are arenas.
+ */
+static void test_far_originals(void **state)
+{
+	struct flameprof_signature words = {.stack_words = 5};
+	unsigned near = 0;
+
+	(void)state;
+	stub_of_triple();
+	for (uintptr_t i = 1; i <= 40; i++) {
+		flameprof_function *original = (flameprof_function *)(i << 36 | 1u << 30);
+		flameprof_function *stub = flameprof_intercept(original, "far", &words);
+
+		assert_ptr_not_equal(stub, original);
+		assert_ptr_equal(flameprof_intercept_original(stub), original);
+		assert_ptr_equal(flameprof_intercept(original, "far", &words), stub);
+		near += (uintptr_t)stub >> 32 == (uintptr_t)original >> 32;
+	}
+	assert_in_range(near, 12, 40);
+}
+
 #define THREADS 16
 #define NAMES	300u
 
@@ -326,9 +349,28 @@ static int learn(
 	return 0;
 }
 
+/* What the slow half has learnt of the CPU; another name on each. */
+extern uint32_t arch_intercept_save_bytes __attribute__((weak));
+extern uint32_t arch_intercept_save_sve __attribute__((weak));
+
+/* As if the image went on on a machine that has less, and back here. Returns what to compare. */
+static uint32_t forget_the_cpu(int forget_it)
+{
+	uint32_t *learnt = &arch_intercept_save_bytes ? &arch_intercept_save_bytes
+						      : &arch_intercept_save_sve;
+	uint32_t before = *learnt;
+
+	if (forget_it)
+		*learnt = 77;
+	return before;
+}
+
 static void test_images(void **state)
 {
 	flameprof_function *before = kept = (flameprof_function *)stub_of_triple();
+	flameprof_function *entry[2] = {TRIPLE, QUADRUPLE}, **table = entry;
+	static const char *const names[2] = {"triple", "quadruple"};
+	uint32_t learnt = forget_the_cpu(0);
 
 	(void)state;
 	assert_int_equal(flameprof_arenas_suspend(forget, NULL), 0);
@@ -338,8 +380,12 @@ static void test_images(void **state)
 	assert_ptr_equal(flameprof_intercept(TRIPLE, "triple", NULL), TRIPLE);
 	assert_ptr_equal(flameprof_intercept(TRIPLE, "new", NULL), TRIPLE);
 	assert_ptr_equal(flameprof_intercept_original(before), before);
+	assert_int_equal(flameprof_intercept_table(&table, 2, names, NULL), -EBUSY);
+	assert_ptr_equal(entry[0], TRIPLE);
+	forget_the_cpu(1);
 	assert_int_equal(flameprof_arenas_resume(learn, &before), 0);
 	assert_int_equal(visits, 2);
+	assert_int_equal(forget_the_cpu(0), learnt);
 	assert_int_equal(flameprof_intercept_status(), FLAMEPROF_STUBS_WORK);
 	assert_ptr_not_equal(kept, TRIPLE);
 	assert_ptr_equal(flameprof_intercept_original(kept), TRIPLE);
@@ -361,6 +407,7 @@ int main(void)
 		cmocka_unit_test(test_no_check_within_a_check),
 		cmocka_unit_test(test_longjmp_passes),
 		cmocka_unit_test(test_the_check_is_named),
+		cmocka_unit_test(test_far_originals),
 		cmocka_unit_test(test_many_threads),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_images),
