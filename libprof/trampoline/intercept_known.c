@@ -28,7 +28,7 @@ static uint64_t hash_of(flameprof_function *original, const char *name, uint32_t
 	uint64_t hash = 0xcbf29ce484222325u ^ (uintptr_t)original ^ (uint64_t)stack_words << 56;
 
 	hash *= 0x100000001b3u;
-	for (size_t i = 0; name[i] && i < FLAMEPROF_NAME_BYTES; i++)
+	for (size_t i = 0; i < FLAMEPROF_NAME_BYTES && name[i]; i++)
 		hash = (hash ^ (uint8_t)name[i]) * 0x100000001b3u;
 	return hash ^ hash >> 32;
 }

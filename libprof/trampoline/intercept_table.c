@@ -98,7 +98,7 @@ static struct copy *take_copy(flameprof_function **source, size_t n)
 	if (copy && copy->n != n)
 		copy = NULL;
 	if (!copy) {
-		copy = malloc(sizeof(*copy) + n * sizeof(copy->entry[0]));
+		copy = malloc(sizeof(*copy) + n * sizeof(flameprof_function *));
 		if (!copy)
 			return NULL;
 		*copy = (struct copy){.next = copies, .source = source, .n = n};
