@@ -13,7 +13,7 @@
 #include "arch/go.h"
 #include "cli/symbols/gopclntab.h"
 
-#define BYTES_MAX     (1u << 30)
+#define BYTES_MAX     (1u << 28) /* functions may share rows, so that little says much */
 #define STACK_MAX     (1 << 30) /* no frame of Go's is larger */
 #define FDE_HEAD      17u	/* length, CIE pointer, start, length, augmentation */
 #define ROW_BYTES_MAX (ARCH_GO_RULES_MAX + 5u)

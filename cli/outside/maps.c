@@ -85,7 +85,10 @@ static char *copy_path(const char *from, size_t bytes)
 	return path;
 }
 
-/* "start-end perms offset major:minor inode   path". Lines of another shape are passed over. */
+/*
+ * "start-end perms offset major:minor inode   path". Lines of another shape, and those out of
+ * order, are passed over.
+ */
 static int add_line(struct maps *maps, const char *line, size_t bytes)
 {
 	struct mapping mapping = {0};
@@ -95,6 +98,9 @@ static int add_line(struct maps *maps, const char *line, size_t bytes)
 	if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu%n", &mapping.start, &mapping.end, permissions,
 		    &mapping.offset, &mapping.major, &mapping.minor, &mapping.inode, &at) != 7 ||
 		(size_t)at > bytes)
+		return 0;
+	if (mapping.start >= mapping.end ||
+		(maps->count && mapping.start < maps->list[maps->count - 1].end))
 		return 0;
 	mapping.is_code = permissions[2] == 'x';
 	while ((size_t)at < bytes && line[at] == ' ')
@@ -115,19 +121,13 @@ static int add_line(struct maps *maps, const char *line, size_t bytes)
 	return 0;
 }
 
-int maps_read(struct maps *maps, pid_t pid)
+int maps_parse(struct maps *maps, char *text)
 {
-	struct maps fresh = {0};
-	char *text = NULL;
-	int error = read_text(pid, &text);
+	struct maps fresh = {.hash = hash_text(text)};
+	int error = 0;
 
-	if (error)
-		return error;
-	fresh.hash = hash_text(text);
-	if (maps->count && fresh.hash == maps->hash) {
-		free(text);
+	if (maps->count && fresh.hash == maps->hash)
 		return 0;
-	}
 	for (char *line = text; *line && !error;) {
 		size_t bytes = strcspn(line, "\n");
 		bool is_ended = line[bytes] == '\n';
@@ -136,7 +136,6 @@ int maps_read(struct maps *maps, pid_t pid)
 		error = add_line(&fresh, line, bytes);
 		line += bytes + is_ended;
 	}
-	free(text);
 	if (error) {
 		maps_release(&fresh);
 		return error;
@@ -144,6 +143,18 @@ int maps_read(struct maps *maps, pid_t pid)
 	maps_release(maps);
 	*maps = fresh;
 	return 1;
+}
+
+int maps_read(struct maps *maps, pid_t pid)
+{
+	char *text = NULL;
+	int changed, error = read_text(pid, &text);
+
+	if (error)
+		return error;
+	changed = maps_parse(maps, text);
+	free(text);
+	return changed;
 }
 
 void maps_release(struct maps *maps)

@@ -29,6 +29,9 @@ struct maps {
  * Returns 1 when they changed, 0 when they did not, or -errno with @maps as it was.
  */
 int maps_read(struct maps *maps, pid_t pid);
+
+/* The same from @text, which is changed. Returns 1, 0 or -ENOMEM. */
+int maps_parse(struct maps *maps, char *text);
 void maps_release(struct maps *maps);
 
 /* The mapping that holds @address, or NULL. */

@@ -49,6 +49,16 @@ static Elf_Data *find_section(const struct elfimage *image)
 	return NULL;
 }
 
+/* Looked for once: a table may say that it has many names and hold one long one without an end. */
+static uint64_t find_names_end(const struct gopclntab *table)
+{
+	uint64_t end = table->size;
+
+	while (end > table->names && table->bytes[end - 1])
+		end--;
+	return end;
+}
+
 int gopclntab_open(struct gopclntab *table, const struct elfimage *image)
 {
 	const Elf_Data *data = find_section(image);
@@ -76,6 +86,7 @@ int gopclntab_open(struct gopclntab *table, const struct elfimage *image)
 	if (found.functions > found.size || found.names > found.size || found.rows > found.size ||
 		found.count >= (found.size - found.functions) / 8)
 		return -ENOTSUP;
+	found.names_end = find_names_end(&found);
 	*table = found;
 	return 0;
 }
@@ -90,8 +101,7 @@ int gopclntab_function(
 	uint8_t flags;
 
 	if (index >= table->count || description > table->size ||
-		table->size - description <= table->flag_at || name >= table->size ||
-		!memchr(table->bytes + name, 0, table->size - name))
+		table->size - description <= table->flag_at || name >= table->names_end)
 		return -EBADMSG;
 	flags = table->bytes[description + table->flag_at];
 	*out = (struct gopclntab_function){

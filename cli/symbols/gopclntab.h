@@ -20,6 +20,7 @@ struct gopclntab {
 	uint64_t size;
 	uint64_t text;	  /* ELF virtual address that functions count from */
 	uint64_t names;	  /* offsets of the parts */
+	uint64_t names_end; /* behind the last byte that ends one */
 	uint64_t rows;
 	uint64_t functions;
 	uint64_t count;

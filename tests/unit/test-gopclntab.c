@@ -37,10 +37,15 @@ static void make(uint8_t bytes[160])
 
 static struct gopclntab table_of(const uint8_t *bytes, uint64_t size)
 {
+	uint64_t names_end = size;
+
+	while (names_end && bytes[names_end - 1])
+		names_end--;
 	return (struct gopclntab){.bytes = bytes,
 		.size = size,
 		.text = TEXT,
 		.names = 0,
+		.names_end = names_end,
 		.rows = 16,
 		.functions = 32,
 		.count = 2,
@@ -67,6 +72,10 @@ static void test_functions(void **state)
 	assert_int_equal(function.end, TEXT + 0x60);
 	assert_true(function.is_outermost);
 	assert_true(gopclntab_function(&table, 2, &function) < 0);
+	/* A name that begins where none ends any more. */
+	table.names_end = 7;
+	assert_int_equal(gopclntab_function(&table, 0, &function), 0);
+	assert_true(gopclntab_function(&table, 1, &function) < 0);
 }
 
 static void test_rows(void **state)
@@ -121,11 +130,12 @@ static void test_every_byte_changed(void **state)
 	for (unsigned size = 0; size <= 160; size++) {
 		for (unsigned i = 0; i < size * sizeof(values); i++) {
 			uint8_t whole[160], *bytes = malloc(size);
-			struct gopclntab table = table_of(bytes, size);
+			struct gopclntab table;
 
 			make(whole);
 			memcpy(bytes, whole, size);
 			bytes[i / sizeof(values)] = values[i % sizeof(values)];
+			table = table_of(bytes, size);
 			walk_all(&table);
 			free(bytes);
 		}

@@ -92,12 +92,31 @@ static void test_a_process_that_is_gone(void **state)
 	maps_release(&maps);
 }
 
+static void test_lines_that_are_wrong(void **state)
+{
+	char text[] = "1000-2000 r-xp 00000000 08:01 7 /a\\012b\n"
+		      "1800-3000 r-xp 00000000 08:01 7 /overlaps\n"
+		      "5000-4000 r-xp 00000000 08:01 7 /turned\n"
+		      "nothing\n"
+		      "3000-4000 rw-p 00000000 00:00 0";
+	struct maps maps = {0};
+
+	(void)state;
+	assert_int_equal(maps_parse(&maps, text), 1);
+	assert_int_equal(maps.count, 2);
+	assert_string_equal(maps.list[0].path, "/a\nb");
+	assert_ptr_equal(maps_find(&maps, 0x3fff), &maps.list[1]);
+	assert_null(maps_find(&maps, 0x2000));
+	maps_release(&maps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_finds_what_is_mapped),
 		cmocka_unit_test(test_tells_whether_it_changed),
 		cmocka_unit_test(test_a_process_that_is_gone),
+		cmocka_unit_test(test_lines_that_are_wrong),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
