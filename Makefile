@@ -305,11 +305,11 @@ check-tsan: ## run the tests of sessions under ThreadSanitizer
 	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 $(BUILD)/liblinked.a: $(filter-out $(BUILD)/obj/libprof/preload/%,$(prof_objects))
-$(BUILD)/tests/linked/%: tests/unit/%.c $(BUILD)/liblinked.a
+$(BUILD)/tests/linked/%: tests/unit/%.c tests/setup/tsan.c $(BUILD)/liblinked.a
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(base_cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< \
-		$(BUILD)/liblinked.a $(LDFLAGS) -lcmocka -lpthread -ldl
+		tests/setup/tsan.c $(BUILD)/liblinked.a $(LDFLAGS) -lcmocka -lpthread -ldl
 
 export_build = TEST_BUILD='$(abspath $(BUILD))'
 .PHONY: check-e2e
