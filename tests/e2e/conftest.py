@@ -4,6 +4,7 @@
 # FLAMERUN: the program to test, else the one in TEST_BUILD.
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
 
@@ -19,6 +20,10 @@ def pytest_configure(config):
     for name in ("XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "SOURCE_DATE_EPOCH", "BROWSER", "DISPLAY",
                  "WAYLAND_DISPLAY"):
         os.environ.pop(name, None)
+    # In the background of a shell, or under nohup(1), these are ignored, and by all children.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     config.home = tempfile.TemporaryDirectory(prefix="flamerun-home.")
     # Another user's flamerun looks in there, too.
     os.chmod(config.home.name, 0o755)
