@@ -131,12 +131,28 @@ static int yama_scope(void)
 	return atoi(text);
 }
 
-static bool same_namespace(pid_t pid, const char *name)
+/* Are we in a user namespace that has not all users of the machine as they are? */
+static bool is_confined(void)
+{
+	unsigned long inside = 1, outside = 1, count = 0;
+	FILE *map = fopen("/proc/self/uid_map", "re");
+
+	if (!map)
+		return false;
+	if (fscanf(map, "%lu %lu %lu", &inside, &outside, &count) != 3)
+		count = 0;
+	fclose(map);
+	return inside != 0 || outside != 0 || count < UINT32_MAX;
+}
+
+/* Who may not trace it may not see its namespaces; from a smaller one it is a larger one, then. */
+static bool shares_user_namespace(pid_t pid)
 {
 	char theirs[PATH_MAX], ours[PATH_MAX];
 
-	return procfs_link(pid, name, theirs) || procfs_link(getpid(), name, ours) ||
-	       !strcmp(theirs, ours);
+	if (procfs_link(pid, "ns/user", theirs))
+		return !is_confined();
+	return procfs_link(getpid(), "ns/user", ours) || !strcmp(theirs, ours);
 }
 
 static void name_user(uid_t uid, char *out, size_t bytes)
@@ -149,74 +165,80 @@ static void name_user(uid_t uid, char *out, size_t bytes)
 		snprintf(out, bytes, "uid %u", (unsigned)uid);
 }
 
-static int explain_yama(int scope, const char *who, struct diag_message *message)
+static void gather_facts(pid_t pid, struct refusal_facts *facts)
 {
-	switch (scope) {
-	case 1:
-		diag_fail(message, -EPERM,
-			"cannot trace process %s: kernel.yama.ptrace_scope is 1, only its "
-			"ancestors may",
-			who);
+	uid_t uid = (uid_t)procfs_number(pid, "Uid");
+	struct stat status;
+	char path[64];
+
+	*facts = (struct refusal_facts){.pid = pid,
+		.is_root = geteuid() == 0,
+		.is_ours = uid == geteuid(),
+		.yama_scope = yama_scope(),
+		.shares_user_namespace = shares_user_namespace(pid)};
+	describe(pid, facts->who, sizeof(facts->who));
+	name_user(uid, facts->user, sizeof(facts->user));
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	facts->is_private = !stat(path, &status) && status.st_uid != uid;
+}
+
+static int explain_yama(const struct refusal_facts *facts, struct diag_message *message)
+{
+	static const char *const who_may[] = {
+		"only its ancestors may", "only root may", "nobody may"};
+	int scope = facts->yama_scope;
+
+	diag_fail(message, -EPERM, "cannot trace process %s: kernel.yama.ptrace_scope is %d, %s",
+		facts->who, scope, who_may[scope > 3 ? 2 : scope - 1]);
+	if (scope == 1)
 		diag_fail_hint(message,
 			"sudo flamerun -p ...; or for everybody, until the next boot: "
 			"sudo sysctl kernel.yama.ptrace_scope=0");
-		break;
-	case 2:
-		diag_fail(message, -EPERM,
-			"cannot trace process %s: kernel.yama.ptrace_scope is 2, only root may",
-			who);
+	else if (scope == 2)
 		diag_fail_hint(message, "sudo flamerun -p ...");
-		break;
-	default:
-		diag_fail(message, -EPERM,
-			"cannot trace process %s: kernel.yama.ptrace_scope is %d, nobody may", who,
-			scope);
+	else
 		diag_fail_hint(message, "that lasts until the next boot; without tracing: "
-			"flamerun -- PROGRAM");
-	}
+					"flamerun -- PROGRAM");
 	return -EPERM;
 }
 
-static int explain_permission(pid_t pid, const char *who, struct diag_message *message)
+int refusal_of_permission(const struct refusal_facts *facts, struct diag_message *message)
 {
-	uid_t uid = (uid_t)procfs_number(pid, "Uid");
-	char path[64], user[64];
-	struct stat status;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	name_user(uid, user, sizeof(user));
-	if (geteuid() != 0 && uid != geteuid()) {
-		diag_fail(message, -EPERM, "process %s belongs to %s", who, user);
-		diag_fail_hint(
-			message, "run flamerun as %s, or as root: sudo flamerun -p ...", user);
+	if (!facts->is_root && !facts->is_ours) {
+		diag_fail(message, -EPERM, "process %s belongs to %s", facts->who, facts->user);
+		diag_fail_hint(message, "run flamerun as %s, or as root: sudo flamerun -p ...",
+			facts->user);
 		return -EPERM;
 	}
-	if (geteuid() != 0 && !stat(path, &status) && status.st_uid != uid) {
+	if (!facts->is_root && facts->is_private) {
 		diag_fail(message, -EPERM,
 			"process %s keeps its memory to itself: it changed its privileges, or "
 			"asked for it",
-			who);
+			facts->who);
 		diag_fail_hint(message, "root may trace it: sudo flamerun -p ...");
 		return -EPERM;
 	}
-	if (yama_scope())
-		return explain_yama(yama_scope(), who, message);
-	if (!same_namespace(pid, "ns/user")) {
-		diag_fail(message, -EPERM, "process %s is in another user namespace", who);
-		diag_fail_hint(message, "run flamerun as root of the machine, or inside of it: "
-			"nsenter -U -t %d ...", (int)pid);
+	/* Root of the machine is only kept off by the scope that nobody gets past. */
+	if (facts->yama_scope > 0 && (!facts->is_root || facts->yama_scope > 2))
+		return explain_yama(facts, message);
+	if (!facts->shares_user_namespace) {
+		diag_fail(message, -EPERM, "process %s is in another user namespace", facts->who);
+		diag_fail_hint(message,
+			"run flamerun as root of the machine, or inside of it: "
+			"nsenter -U -t %d ...",
+			(int)facts->pid);
 		return -EPERM;
 	}
-	diag_fail(message, -EPERM, "the system does not let us trace process %s", who);
+	diag_fail(message, -EPERM, "the system does not let us trace process %s", facts->who);
 	diag_fail_hint(message, "capabilities it has and we lack, a container without "
-		"--cap-add=SYS_PTRACE, a security module?");
+				"--cap-add=SYS_PTRACE, a security module?");
 	return -EPERM;
 }
 
 int refusal_explain(pid_t pid, int error, struct diag_message *message)
 {
 	struct diag_message foreseen = {0};
-	char who[64];
+	struct refusal_facts facts;
 
 	/* It may have ended, or found a tracer, since it was looked at. */
 	if (refusal_foresee(pid, &foreseen)) {
@@ -224,11 +246,12 @@ int refusal_explain(pid_t pid, int error, struct diag_message *message)
 			*message = foreseen;
 		return error;
 	}
-	describe(pid, who, sizeof(who));
+	gather_facts(pid, &facts);
 	if (error == -EPERM || error == -EACCES)
-		return explain_permission(pid, who, message);
+		return refusal_of_permission(&facts, message);
 	if (error == -ENOSYS)
-		return diag_fail(
-			message, error, "cannot trace process %s: ptrace(2) is not there", who);
-	return diag_fail(message, error, "cannot trace process %s: %s", who, strerror(-error));
+		return diag_fail(message, error, "cannot trace process %s: ptrace(2) is not there",
+			facts.who);
+	return diag_fail(
+		message, error, "cannot trace process %s: %s", facts.who, strerror(-error));
 }

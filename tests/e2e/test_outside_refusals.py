@@ -4,6 +4,8 @@
 # and status 125.
 import os
 import pathlib
+import platform
+import struct
 import subprocess
 import time
 
@@ -128,3 +130,71 @@ def test_a_debugger_is_named(tmp_path, sleeper):
         gdb.wait()
     assert "(gdb)" in first
     assert os.path.exists(f"/proc/{sleeper.pid}")
+
+
+def namespaces(*options):
+    """unshare with @options, where namespaces may be made."""
+    command = ["unshare", *options]
+    if subprocess.run([*command, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("no such namespaces here")
+    return command
+
+
+@pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
+def test_from_inside_a_user_namespace(tmp_path):
+    """Root in there, and the same user, but not of the namespace the process is in."""
+    inside = outside.as_nobody(*namespaces("-U", "-r"))
+    with outside.running(*outside.as_nobody("sleep", "600")) as process:
+        outside.wait_until(lambda: "sleep" in pathlib.Path(
+            f"/proc/{process.pid}/comm").read_text())
+        first, hint = refuse("/", process.pid, *inside)
+    assert "is in another user namespace" in first and "as root of the machine" in hint
+
+
+@pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+def test_a_container_from_the_outside(tmp_path):
+    """Its processes have other numbers in there: ours is the one to give."""
+    program = outside.profiled.compile_target("split.c", tmp_path)
+    with outside.running(*namespaces("-p", "-f", "--mount-proc"), program, "600000") as container:
+        def child():
+            return pathlib.Path(f"/proc/{container.pid}/task/{container.pid}/children").read_text()
+        outside.wait_until(child)
+        pid = int(child())
+        outside.work(pid, 0.05)
+        assert (pathlib.Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split()[1]) == "1"
+        run = outside.attach(tmp_path, pid, "-r", "250", seconds=1)
+        assert run.status == 0 and run.folded.below("heavy") > 0
+        os.kill(pid, 9)
+
+
+def test_a_number_of_the_outside_in_a_container(tmp_path, sleeper):
+    first, hint = refuse(tmp_path, sleeper.pid, *namespaces("-p", "-f", "--mount-proc"))
+    assert first == f"flamerun: there is no process {sleeper.pid}"
+    assert "inside a container" in hint
+
+
+# 32-bit x86: pause() for ever.
+PAUSE = bytes([0xb8, 29, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7])
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="a program of this CPU's 32 bits")
+def test_a_32_bit_program(tmp_path):
+    program = tmp_path / "pause32"
+    base, start = 0x08048000, 52 + 32
+    program.write_bytes(
+        struct.pack("<4s5B7xHHIIIIIHHHHHH", b"\x7fELF", 1, 1, 1, 0, 0, 2, 3, 1, base + start, 52, 0,
+                    0, 52, 32, 1, 0, 0, 0) +
+        struct.pack("<8I", 1, 0, base, base, start + len(PAUSE), start + len(PAUSE), 5, 4096) +
+        PAUSE)
+    program.chmod(0o755)
+    try:
+        process = subprocess.Popen([program])
+    except OSError:
+        pytest.skip("the kernel runs no 32-bit programs")
+    try:
+        first, hint = refuse(tmp_path, process.pid)
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+    assert "is a 32-bit program" in first and "perf record" in hint
