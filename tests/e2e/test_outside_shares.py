@@ -59,3 +59,118 @@ def test_bursts(tmp_path, threads, flags):
     for name, time_ns in truth.items():
         folded.assert_share(part, part.below(name), time_ns / sum(truth.values()), looks, name)
     assert run.folded.below("rest") <= 1.25 * rest * run.folded.total
+
+
+def assert_alike(inside, without, least=0.02):
+    """Where the time of two runs ends, functions with @least of it."""
+    names = {name for run in (inside, without) for stack, weight in run.stacks
+             for name in stack[-1:] if run.self(name) >= least * run.total}
+    assert names, inside.describe()
+    looks = (inside.total * 0.8, without.total * DISTINCT)
+    for name in names:
+        assert_same(inside.self(name) / inside.total, without.self(name) / without.total, looks,
+                    name)
+
+
+PYTHON = """
+import json, re, resource, zlib
+rows = [{"name": f"n{i}", "value": i * 1.5, "list": list(range(20))} for i in range(300)]
+pattern = re.compile(r"(n\\d+).*?(\\d+\\.\\d)")
+def spent():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+while spent() < 6:
+    text = json.dumps(rows)
+    json.loads(text)
+    pattern.findall(text)
+    sorted(range(5000), key=lambda x: -x)
+    zlib.crc32(text.encode())
+"""
+
+
+def test_python(tmp_path):
+    """Not of one shape, and seen alike; all of its time is there."""
+    runs = [profile(tmp_path, "/usr/bin/python3", "-c", PYTHON, rate_hz=250, options=options)
+            for options in ([], ["--outside"])]
+    for run in runs:
+        assert run.status == 0
+        assert run.folded.total == pytest.approx(6 * 250, rel=0.1)
+    assert_alike(runs[0].folded, runs[1].folded)
+
+
+def test_a_running_python_and_the_kernels_books(tmp_path):
+    script = PYTHON.replace("spent() < 6", "True")
+    with outside.running("/usr/bin/python3", "-c", script) as process:
+        outside.work(process.pid, 0.2)
+        before = outside.cpu_s(process.pid)
+        flamerun = outside.background(tmp_path, process.pid, "-r", "250")
+        attached = outside.cpu_s(process.pid)
+        outside.work(process.pid, 3)
+        ending = outside.cpu_s(process.pid)
+        status, stderr = outside.end(flamerun)
+        after = outside.cpu_s(process.pid)
+    assert status == 0, stderr
+    total = folded.Folded((tmp_path / "b.folded").read_text()).total
+    assert 250 * (ending - attached) - 3 <= total <= 250 * (after - before) + 3
+
+
+@needs_priority
+def test_two_hundred_threads(tmp_path):
+    """From inside and from outside; and as much time as the kernel says."""
+    program = compile_target("bursts.c", tmp_path)
+    parts = []
+    for options in ([], ["--outside"]):
+        run = profile(tmp_path, program, "200", "8000", rate_hz=250, options=options)
+        all_s = sum(time_ns for name, time_ns in run.truth.items() if name != "eintr") / 1e9
+        # Each thread's last part of a sample is a coin of its own.
+        assert abs(run.folded.total - 250 * all_s) <= 5 * math.sqrt(200 / 6) + 0.02 * 250 * all_s
+        parts.append(part_of(run.folded, ("first", "middle", "last")))
+    looks = (parts[0].total * 0.8, parts[1].total * DISTINCT)
+    for name in ("first", "middle", "last"):
+        assert_same(parts[0].below(name) / parts[0].total, parts[1].below(name) / parts[1].total,
+                    looks, name)
+
+
+@contextlib.contextmanager
+def redis_under_load(tmp_path, *command):
+    """redis-server, started by @command if there is one, its process number, clients all the time."""
+    path = tmp_path / "redis.sock"
+    server = [*map(str, command), "redis-server", "--port", "0", "--unixsocket", str(path), "--save",
+              "", "--daemonize", "no"]
+    load = f"while redis-benchmark -s {path} -q -n 100000 -c 20 -t set,get,lpush; do :; done"
+    with outside.running(*server, stdout=subprocess.DEVNULL) as process:
+        outside.wait_until(path.exists)
+        pid = process.pid
+        if command:
+            children = outside.pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            pid = next(int(child) for child in children if "redis" in outside.pathlib.Path(
+                f"/proc/{child}/comm").read_text())
+        with outside.running("sh", "-c", load, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, start_new_session=True) as clients:
+            outside.work(pid, 0.1)
+            try:
+                yield process, pid
+            finally:
+                outside.os.killpg(clients.pid, outside.signal.SIGKILL)
+
+
+@needs_priority
+@pytest.mark.skipif(not shutil.which("redis-benchmark"), reason="no redis-server with its tools")
+def test_redis_under_load(tmp_path):
+    """It sleeps after each handful of requests: some ten thousand times a second."""
+    seconds, profiles = 4, []
+    with redis_under_load(tmp_path, outside.FLAMERUN, "-q", "-r", "250", "-o",
+                          tmp_path / "inside.folded", "--") as (process, pid):
+        outside.work(pid, seconds)
+        outside.os.kill(pid, outside.signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+    profiles.append(folded.Folded((tmp_path / "inside.folded").read_text()))
+    (tmp_path / "redis.sock").unlink(missing_ok=True)
+    with redis_under_load(tmp_path) as (process, pid):
+        flamerun = outside.background(tmp_path, pid, "-r", "250")
+        outside.work(pid, seconds)
+        status, stderr = outside.end(flamerun)
+        assert status == 0, stderr
+        assert process.poll() is None
+    profiles.append(folded.Folded((tmp_path / "b.folded").read_text()))
+    assert_alike(*profiles)
