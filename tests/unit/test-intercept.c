@@ -208,8 +208,8 @@ static void test_the_check_is_named(void **state)
 extern void __tsan_init(void) __attribute__((weak));
 
 /*
- * Functions of libraries that are far apart have stubs near them, and there may be more of them than
- * there are arenas.
+ * Functions of libraries that are far apart have stubs near them, and there may be more of them
+ * than there are arenas.
  */
 static void test_far_originals(void **state)
 {
