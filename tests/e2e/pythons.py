@@ -43,7 +43,10 @@ def script(folder, text, name="script.py"):
     return path
 
 
-def profile(folder, *words, options=(), clock_hz=1000, python=PYTHON, env=None):
-    """Run @words by Python under flamerun --jit=python."""
+def profile(folder, *words, options=(), clock_hz=300, python=PYTHON, env=None):
+    """
+    Run @words by Python under flamerun --jit=python. The rate is one at which a full ring lasts for
+    seconds: on a machine with much else to do nothing is dropped.
+    """
     return profiled.profile(folder, python, *words, clock_hz=clock_hz,
                             options=["--jit=python", *options], env=env)

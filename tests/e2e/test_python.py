@@ -59,7 +59,7 @@ def shapes(tmp_path_factory):
 
 @pytest.mark.parametrize("shape", SHAPES.strip().splitlines())
 def test_every_shape_of_code_is_named(shapes, shape):
-    """40 ms each at 1000 Hz; that none of 40 looks falls there would be once in 10^17."""
+    """40 ms of CPU time each, in which the clock ticks a dozen times at least."""
     assert shapes.status == 0
     assert pythons.weight_of(shapes.folded, *shape.split(" / ")), shapes.folded.describe()
 
@@ -68,7 +68,7 @@ def test_every_subscript_is_named(shapes):
     """Not only those before the interpreter has made an instruction of its own for them."""
     below = pythons.weight_of(shapes.folded, "subscripts", "busy")
     named = pythons.weight_of(shapes.folded, "subscripts", "Shapes.__getitem__", "busy")
-    assert below > 200 and named == below
+    assert below > 100 and named == below
 
 
 def test_lines_are_those_of_the_code(shapes):
