@@ -98,7 +98,7 @@ def test_builtins_by_name(tmp_path):
     stacks = script_stacks(run)
     main = ("main chunk (script.lua)",)
     compared = sum(weight for stack, weight in stacks.items()
-                   if stack == main + ("table.sort", "function (script.lua:2)"))
+                   if stack == main + ("table.sort", "less (script.lua:2)"))
     assert compared > 10, run.folded.describe()
     for builtin in ("table.sort", "string.upper", "string.find", "math.random"):
         assert stacks.get(main + (builtin,), 0) > 10, (builtin, run.folded.describe())
@@ -137,7 +137,7 @@ def test_a_coroutine_goes_on_through_what_ends(tmp_path):
         for i = 1, 300 do local co = coroutine.wrap(outer) co() co() end""")
     stacks = script_stacks(run)
     main, outer, spin = "main chunk (script.lua)", "function (script.lua:5)", "spin (script.lua:1)"
-    middle = "function (script.lua:4)"
+    middle = "middle (script.lua:4)"
     for expected in ((main, middle, "inner (script.lua:3)", spin),
                      (main, middle, "after (script.lua:2)", spin),
                      (main, middle, spin), (main, outer, spin)):
@@ -170,16 +170,16 @@ def test_after_errors_the_stack_is_what_it_was(tmp_path):
         local function again() local ok = xpcall(guard, print, 5) spin(3000) end
         for i = 1, 3000 do again() end""")
     main, again = "main chunk (script.lua)", "again (script.lua:4)"
-    guard, spin = "function (script.lua:3)", "spin (script.lua:1)"
+    guard, spin = "guard (script.lua:3)", "spin (script.lua:1)"
     stacks = script_stacks(run)
     for expected in ((main, again, "xpcall", guard, spin), (main, again, spin)):
         assert stacks.get(expected, 0) > 0.04 * run.folded.total, (expected, run.folded.describe())
-    fails = [stack for stack in stacks if "function (script.lua:2)" in stack]
+    fails = [stack for stack in stacks if "fails (script.lua:2)" in stack]
     for stack in fails:
-        at = stack.index("function (script.lua:2)")
+        at = stack.index("fails (script.lua:2)")
         assert stack[:at] == (main, again, "xpcall", guard, "pcall")
-        assert set(stack[at:]) <= {"function (script.lua:2)", spin, "error"}
-    assert max(stack.count("function (script.lua:2)") for stack in fails) == 6
+        assert set(stack[at:]) <= {"fails (script.lua:2)", spin, "error"}
+    assert max(stack.count("fails (script.lua:2)") for stack in fails) == 6
 
 
 def test_metamethods_and_loaded_chunks_have_names(tmp_path):
@@ -192,6 +192,22 @@ def test_metamethods_and_loaded_chunks_have_names(tmp_path):
     main, spin = "main chunk (script.lua)", "spin (script.lua:1)"
     for name in ("__index (script.lua:2)", "__add (script.lua:3)", "function (script.lua:1)"):
         assert stacks.get((main, name, spin), 0) > 0.2 * run.folded.total, run.folded.describe()
+
+
+def test_callbacks_are_called_what_they_are_where_they_are_passed(tmp_path):
+    run = profile(tmp_path, """
+        local function by_local(a, b) spin(1e3) return a < b end
+        local t = {9, 8, 7, 6, 5, 4, 3, 2, 1}
+        local function by_upvalue() local t = {9, 8, 7, 6, 5, 4, 3, 2, 1} table.sort(t, by_local) end
+        local function twice(s) spin(1e3) return s .. s end
+        for i = 1, 300 do
+          by_upvalue()
+          table.sort({9, 8, 7, 6, 5, 4}, function(a, b) spin(1e3) return a < b end)
+          for j = 1, 20 do ("x"):gsub("x", twice) end
+        end""")
+    names = {name for stack, _ in run.folded.stacks for name in stack if "(script.lua:" in name}
+    assert names == {"spin (script.lua:1)", "by_local (script.lua:2)", "by_upvalue (script.lua:4)",
+                     "twice (script.lua:5)", "function (script.lua:8)"}
 
 
 def test_functions_that_are_gone_keep_their_names(tmp_path):

@@ -16,8 +16,13 @@ struct function_name {
 
 /*
  * The Lua function of @call, by the name it is called by here.
+ *
+ * @is_beginning  the call has not begun: L's stack ends where it says, and for what C calls the
+ *                variables of the Lua function around it are searched. Uses two slots of the stack
+ *
  * Context: @call is active. Allocates nothing, raises no error.
  */
-void function_name(lua_State *L, struct lua_call *call, struct function_name *out);
+void function_name(
+	lua_State *L, struct lua_call *call, int is_beginning, struct function_name *out);
 
 #endif

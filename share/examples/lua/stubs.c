@@ -59,7 +59,7 @@ static flameprof_function *new_stub(struct flameprof_arena *from, const struct s
 	return flameprof_stub_new(from, text, (uintptr_t)stub->proto);
 }
 
-struct stub *stub_get(lua_State *L, struct lua_call *call)
+static struct stub *get(lua_State *L, struct lua_call *call, int is_beginning)
 {
 	const struct lua_proto *proto = proto_of(call);
 	struct stub *stub = stub_table_find(&stub_table, proto);
@@ -68,7 +68,7 @@ struct stub *stub_get(lua_State *L, struct lua_call *call)
 
 	if (stub)
 		return stub;
-	function_name(L, call, &function);
+	function_name(L, call, is_beginning, &function);
 	name = keep_name(&function);
 	stub = name ? stub_table_add(&stub_table, proto) : NULL;
 	if (!stub) {
@@ -80,16 +80,21 @@ struct stub *stub_get(lua_State *L, struct lua_call *call)
 	return stub;
 }
 
+struct stub *stub_get(lua_State *L, struct lua_call *call)
+{
+	return get(L, call, 0);
+}
+
 run_call *stub_make(lua_State *L, struct lua_call *call)
 {
-	struct stub *stub = stub_get(L, call);
+	const struct stub *stub = get(L, call, 1);
 
 	return stub ? stub->run : __real_luaV_execute;
 }
 
 run_resumed *stub_resume(lua_State *L, struct lua_call *call)
 {
-	struct stub *stub = stub_get(L, call);
+	struct stub *stub = get(L, call, 0);
 
 	if (!stub)
 		return flamelua_resume;

@@ -30,7 +30,7 @@ void stubs_keep(void);
 struct stub *stub_get(lua_State *L, struct lua_call *call);
 
 /*
- * How to run @call, where the table does not tell.
+ * How to run @call, which has not begun, where the table does not tell.
  * Returns never NULL: what runs the call without a name where there can be no stub.
  */
 run_call *stub_make(lua_State *L, struct lua_call *call);
@@ -38,7 +38,7 @@ run_call *stub_make(lua_State *L, struct lua_call *call);
 /* How to resume @call: never NULL, a stub by the same name, or what it would call. */
 run_resumed *stub_resume(lua_State *L, struct lua_call *call);
 
-/* How to run @call. */
+/* How to run @call, which is about to begin. */
 static inline run_call *stub_of(lua_State *L, struct lua_call *call)
 {
 	const struct lua_proto *proto = proto_of(call);
