@@ -56,8 +56,8 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 	struct header header;
 	unw_dyn_info_t table = {.format = UNW_INFO_FORMAT_REMOTE_TABLE};
 
-	if (target_find(context->walk->target, context->walk->shared, ip, &module, &object) ||
-		!object->header || object->cfi_end - object->header < sizeof(header))
+	if (stackwalk_find(context->walk, ip, &module, &object) || !object->header ||
+		object->cfi_end - object->header < sizeof(header))
 		return -UNW_ENOINFO;
 	memcpy(&header, object->cfi + (object->header - object->cfi_start), sizeof(header));
 	if (header.version != 1 || header.count_encoding != CFI_PTR_UDATA4 ||
@@ -135,7 +135,7 @@ static int put_frame(struct stackwalk *walk, uintptr_t ip, bool is_exact, uint64
 	uintptr_t pc = ip - !is_exact;
 	struct unwind_module module;
 
-	if (target_find(walk->target, walk->shared, pc, &module, NULL))
+	if (stackwalk_find(walk, pc, &module, NULL))
 		return -ENOENT;
 	*frame = WIRE_FRAME(module.number, pc - module.bias);
 	return 0;

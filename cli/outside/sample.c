@@ -91,7 +91,8 @@ static struct unwind_result take_stack(
 	arch_registers_from_regset(&registers, regset);
 	memory_begin(&tracer->memory, tracee->target->pid);
 	result = stackwalk_run(&walk, &registers, tracer->frames);
-	if (result.end != WIRE_END_LOST)
+	/* Where a register was taken for something else, memory may not be there. */
+	if (result.end != WIRE_END_LOST && result.end != WIRE_END_MEMORY)
 		return result;
 	other = fallback_run(&walk, &registers, tracer->other_frames);
 	if (other.frames <= result.frames)

@@ -53,17 +53,23 @@ static bool is_news(const struct stackwalk *walk, uintptr_t pc)
 	return !walk->is_remapped && (!mapping || !mapping->is_code);
 }
 
+int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_module *out,
+	const struct object **object)
+{
+	int error = target_find(walk->target, walk->shared, pc, out, object);
+
+	if (!error || !is_news(walk, pc))
+		return error;
+	walk->is_remapped = true;
+	target_remap(walk->target, walk->shared);
+	return target_find(walk->target, walk->shared, pc, out, object);
+}
+
 static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_module *out)
 {
-	struct stackwalk *walk = context;
 	const struct object *object = NULL;
-	int error = target_find(walk->target, walk->shared, pc, out, &object);
+	int error = stackwalk_find(context, pc, out, &object);
 
-	if (error && is_news(walk, pc)) {
-		walk->is_remapped = true;
-		target_remap(walk->target, walk->shared);
-		error = target_find(walk->target, walk->shared, pc, out, &object);
-	}
 	current.start = error ? 0 : out->cfi_start;
 	current.end = error ? 0 : out->cfi_end;
 	current.copy = error ? NULL : object->cfi;

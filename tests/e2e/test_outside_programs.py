@@ -2,6 +2,8 @@
 #
 # Programs that no library gets into, sampled from outside: what comes out, and that they notice
 # nothing.
+import pathlib
+import platform
 import re
 import shutil
 import signal
@@ -11,7 +13,7 @@ import pytest
 
 import folded
 import outside
-from profiled import PLAIN, compile_target, profile
+from profiled import PLAIN, TARGETS, compile_target, profile
 
 pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
@@ -78,6 +80,20 @@ def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
     assert run.folded.where(lambda s: "main" in s) >= least * run.folded.total
     if not compiler:
         assert run.folded.below("[incomplete stack]") == 0
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="its assembly")
+def test_frames_that_only_libunwind_gets_through(tmp_path):
+    """Their CFA is in a register that a callee may change, and has changed; it says where it was."""
+    source = pathlib.Path(TARGETS / "odd_registers.S")
+    program = compile_target("odd_registers.c", tmp_path, (*PLAIN, str(source)))
+    run = profile(tmp_path, program, "2000", rate_hz=250, options=["-v", "--outside"])
+    assert run.status == 0
+    walked = int(re.search(r"(\d+) stacks? walked by libunwind", run.stderr).group(1))
+    assert walked >= 200
+    whole = ("main", "odd_outer", "odd_inner", "odd_work")
+    assert run.folded.where(lambda s: s[-4:] == whole) >= 0.98 * run.folded.below("odd_work")
+    assert run.folded.below("odd_work") >= 0.95 * run.folded.total
 
 
 def test_exceptions_in_a_static_program(tmp_path):

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * odd_registers [MILLISECONDS]: main -> odd_outer -> odd_inner -> odd_work, where the two in the
+ * middle are of odd_registers.S.
+ * Truth: all time is in odd_work, but for some in main between the calls.
+ */
+#include "tests/targets/spin.h"
+
+void odd_outer(void);
+void odd_work(void);
+
+BOX void odd_work(void)
+{
+	spin(40);
+	KEEP_FRAME();
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t limit_ns = argument(argc, argv, 1, 1000) * 1000000ULL;
+
+	while (cpu_ns() < limit_ns)
+		odd_outer();
+	return 0;
+}
