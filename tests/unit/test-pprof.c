@@ -1,49 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The .pb: field by field against what the profile says, then as pprof itself reads it, whose own
- * arithmetic has to find this program's functions at the addresses given.
- */
-#include "tests/unit/aggregate-fixture.h"
+/* The .pb, field by field against what the profile says. */
+#include "tests/unit/pb-fixture.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include "libprof/aggregator/pages.h"
-#include "libprof/aggregator/pprof.h"
-#include "libprof/aggregator/profile.h"
-#include "libprof/aggregator/segments.h"
-
-#define MIB (1u << 20)
-#define OUT "out.pb" /* in a folder of its own */
-
-/* pprof without a network, a browser or a home. */
-#define PPROF "PPROF_TMPDIR=. HOME=. PPROF_BINARY_PATH=/nonexistent go tool pprof -symbolize=local "
-
-/* Standard output and error of @command, owned. */
-static char *run(const char *command)
-{
-	char *text = calloc(1, MIB);
-	FILE *out = popen(command, "r");
-
-	assert_non_null(out);
-	assert_true(fread(text, 1, MIB - 1, out) < MIB - 1);
-	pclose(out);
-	return text;
-}
-
-static void assert_has(const char *text, const char *what)
-{
-	if (!strstr(text, what))
-		fail_msg("no '%s' in:\n%s", what, text);
-}
-
-static int have_pprof(void)
-{
-	return system("command -v go >/dev/null && go tool -n pprof >/dev/null 2>&1") == 0;
-}
 
 /* ---- a reader of ten lines ------------------------------------------------------------- */
 
@@ -148,37 +108,6 @@ static void assert_message(uint32_t field, unsigned n, const char *expected)
 }
 
 /* ---- fields ---------------------------------------------------------------------------- */
-
-static struct flameprof_profile *small_profile(void)
-{
-	struct flameprof_profile *p = aggregate_profile(MIB);
-	struct names_module a = {.number = 1, .start = 0x7000, .end = 0xb000, .bias = 0x7000,
-		.build_id_bytes = 4, .build_id = {0xde, 0xad, 0x00, 0x0f}, .segments = 2,
-		.segment = {{0x8000, 0x9000, 0x1000}, {0xa000, 0xb000, 0x5000}}};
-	struct names_module b = {.number = 2, .start = 0x400000, .end = 0x500000,
-		.flags = WIRE_MODULE_MAIN};
-	struct names_module vdso = {.number = 3, .start = 0x10000, .end = 0x11000, .bias = 0x10000,
-		.flags = WIRE_MODULE_VDSO};
-	struct names_code code = {.space = 100, .bytes = 16, .start = 0x66000};
-	struct batch_maker maker;
-
-	p->account.limit_bytes = MIB;
-	batch_begin(&maker, 10, "worker");
-	batch_add(&maker, 1, 2, FRAMES(WIRE_FRAME(1, 0x1800), WIRE_FRAME(2, 0x400010)));
-	batch_add(&maker, 1, 1, FRAMES(WIRE_FRAME(WIRE_MODULE_CODE, 104), WIRE_FRAME(1, 0x3000),
-		WIRE_FRAME(2, 0x400010)));
-	batch_add(&maker, 1, 1, FRAMES(WIRE_FRAME(1, 0x2800), 0x1234, WIRE_FRAME(3, 0x10)));
-	batch_add(&maker, 1, 1, FRAMES(WIRE_FRAME(1, 0x1800), WIRE_FRAME(2, 0x400010)));
-	batch_add(&maker, 2, 5, NULL, 0)->kind = WIRE_KIND_CREDIT;
-	batch_add(&maker, 2, 1, NULL, 0)->end = WIRE_END_LOST;
-	batch_store(&maker, p);
-	assert_int_equal(names_add_module(&p->names, &p->account, &a, "/lib/a.so"), 0);
-	assert_int_equal(names_add_module(&p->names, &p->account, &b, "/bin/main"), 0);
-	assert_int_equal(names_add_module(&p->names, &p->account, &vdso, "linux-vdso.so.1"), 0);
-	assert_int_equal(names_add_code(&p->names, &p->account, &code, "Method; <one>"), 0);
-	assert_int_equal(profile_add_mark(p, 1500500, 10, "phase two"), 0);
-	return p;
-}
 
 static void assert_texts(const char *const *expected)
 {
@@ -386,122 +315,6 @@ static void failures_leave_no_file(void **state)
 	flameprof_profile_free(p);
 }
 
-/* ---- as pprof reads it ----------------------------------------------------------------- */
-
-static void pprof_reads_what_was_written(void **state)
-{
-	struct flameprof_profile *p;
-	char *text;
-
-	(void)state;
-	if (!have_pprof())
-		skip();
-	p = small_profile();
-	p->dropped_weight = 12;
-	assert_int_equal(profile_write_pb(p, OUT), 0);
-	text = run(PPROF "-raw " OUT " 2>&1");
-	assert_has(text, "Comment: title: a title");
-	assert_has(text, "Comment: dropped: 12");
-	assert_has(text, "Comment: mark: 1.500 10 phase two");
-	assert_has(text, "PeriodType: cpu nanoseconds");
-	assert_has(text, "Period: 5000000");
-	assert_has(text, "Duration: 1");
-	assert_has(text, "samples/count cpu/nanoseconds");
-	assert_has(text, "2   15000000: 1 2");
-	assert_has(text, "thread:[worker]");
-	assert_has(text, "thread_id:[10]");
-	assert_has(text, "0x66000/0x66010/0x0 [generated code]  [FN]");
-	assert_has(text, "0x8000/0x9000/0x1000 /lib/a.so dead000f");
-	free(text);
-	text = run(PPROF "-top " OUT " 2>&1");
-	assert_has(text, "Method; <one>");
-	assert_has(text, "[unsampled]");
-	free(text);
-	flameprof_profile_free(p);
-}
-
-int a_function_to_be_found(int x);
-__attribute__((noinline)) int a_function_to_be_found(int x)
-{
-	return x * 3 + 1;
-}
-
-/* The module of @address, filled in as the sampler would. */
-static int fill_module(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct names_module *module = context;
-	uint64_t address = module->start, low = UINT64_MAX, high = 0;
-
-	(void)size;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *s = &info->dlpi_phdr[i];
-		uint64_t at = info->dlpi_addr + s->p_vaddr;
-
-		if (s->p_type != PT_LOAD)
-			continue;
-		low = at < low ? at : low;
-		high = at + s->p_memsz > high ? at + s->p_memsz : high;
-	}
-	if (address < low || address >= high)
-		return 0;
-	module->start = low;
-	module->end = high;
-	module->bias = info->dlpi_addr;
-	segments_read(module);
-	return 1;
-}
-
-static void pprof_finds_functions_by_the_mappings(void **state)
-{
-	struct flameprof_profile *p;
-	struct names_module own = {.number = 1, .flags = WIRE_MODULE_MAIN};
-	uint64_t address = (uintptr_t)a_function_to_be_found + 3;
-	struct batch_maker maker;
-	char path[4096] = "";
-	char *text;
-
-	(void)state;
-	/* The emulator does not read a process's memory for it. */
-	if (!have_pprof() || getenv("TEST_EMULATED"))
-		skip();
-	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
-	p = aggregate_profile(MIB);
-	own.start = address;
-	assert_int_equal(dl_iterate_phdr(fill_module, &own), 1);
-	assert_int_equal(own.segments, 1);
-	batch_begin(&maker, 10, "worker");
-	batch_add(&maker, 1, 1, FRAMES(WIRE_FRAME(1, address - own.bias)));
-	batch_store(&maker, p);
-	assert_int_equal(names_add_module(&p->names, &p->account, &own, path), 0);
-	assert_int_equal(profile_write_pb(p, OUT), 0);
-	text = run(PPROF "-top " OUT " 2>&1");
-	assert_has(text, "a_function_to_be_found");
-	free(text);
-	assert_int_equal(a_function_to_be_found(1), 4);
-	flameprof_profile_free(p);
-}
-
-static int set_up(void **state)
-{
-	char *folder = strdup("/tmp/test-pprof.XXXXXX");
-
-	assert_non_null(mkdtemp(folder));
-	assert_int_equal(chdir(folder), 0);
-	*state = folder;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	char command[100];
-
-	assert_int_equal(chdir("/"), 0);
-	snprintf(command, sizeof(command), "rm -r %s", (char *)*state);
-	assert_int_equal(system(command), 0);
-	free(*state);
-	return pages_mapped_bytes != 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -512,8 +325,6 @@ int main(void)
 		cmocka_unit_test(an_empty_profile_is_a_profile),
 		cmocka_unit_test(the_deepest_stack_fits),
 		cmocka_unit_test(failures_leave_no_file),
-		cmocka_unit_test(pprof_reads_what_was_written),
-		cmocka_unit_test(pprof_finds_functions_by_the_mappings),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
