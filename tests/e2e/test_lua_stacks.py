@@ -74,7 +74,7 @@ def test_loops_that_call_nothing_are_seen(tmp_path):
     for name in ("for_loop (script.lua:2)", "while_loop (script.lua:3)", "goto_loop (script.lua:4)",
                  "garbage (script.lua:5)", "after_error (script.lua:6)"):
         assert found.get((main, name), 0) >= 3, (name, stacks.describe())
-    assert found.get((main, "co", "function (script.lua:8)"), 0) >= 3, stacks.describe()
+    assert found.get((main, "co", "function (script.lua:9)"), 0) >= 3, stacks.describe()
     # Seen where they are, not when they return.
     assert found.get((main,), 0) <= 0.1 * stacks.total, stacks.describe()
 
