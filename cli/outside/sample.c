@@ -24,10 +24,20 @@
 
 void sample_begin(struct tracer *tracer, struct tracee *tracee)
 {
+	struct target *target = tracee->target;
+
 	if (tracer->config.wall)
 		tracee->counted_ns = watch_now_ns();
-	/* A random part of a period, so that those that end early are counted as often as due. */
-	tracee->owed_ns = tracer_random(tracer, tracer->period_ns);
+	/*
+	 * A random part of a period, so that those that end early are counted as often as due; or
+	 * what one that ended left, so that chances of many do not add up.
+	 */
+	tracee->owed_ns =
+		target->spare_ns ? target->spare_ns : tracer_random(tracer, tracer->period_ns);
+	if (tracee->owed_ns >= tracer->period_ns)
+		tracee->owed_ns = tracer->period_ns - 1;
+	if (target->spare_ns)
+		target->spare_ns -= tracee->owed_ns;
 }
 
 /* Tell of @tracee before the first record that names it. */
@@ -175,6 +185,7 @@ void sample_last(struct tracer *tracer, struct tracee *tracee)
 	if (tracee->target->is_waiting)
 		return;
 	record.weight = due(tracer, tracee, sample_clock(tracer, tracee));
+	tracee->target->spare_ns += tracee->owed_ns;
 	put(tracer, tracee, &record);
 }
 

@@ -174,3 +174,17 @@ def test_redis_under_load(tmp_path):
         assert process.poll() is None
     profiles.append(folded.Folded((tmp_path / "b.folded").read_text()))
     assert_alike(*profiles)
+
+
+def test_threads_that_live_for_five_milliseconds(tmp_path):
+    """
+    At 49 a second three of four end before a sample is due: what they used adds up all the same, on
+    a stack of theirs if a look found one.
+    """
+    program = compile_target("short_threads.c", tmp_path)
+    run = profile(tmp_path, program, "600", rate_hz=49, options=["-v", "--outside"])
+    assert run.status == 0
+    due = float(re.search(r"(\d+) due ", run.stderr).group(1))
+    assert due >= 100
+    assert abs(run.folded.total - due) <= 6, run.stderr
+    assert run.folded.below("short_life") >= 0.4 * run.folded.total, run.folded.describe()
