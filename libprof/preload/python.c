@@ -99,8 +99,9 @@ void preload_python_install(void)
 }
 
 /*
- * A CPython that was loaded later is found when it makes its first lock, as CPython does all through
- * its start. A module that makes locks and brought none along is not looked at twice in a row.
+ * A CPython that was loaded later is found when it makes its first lock, as CPython does all
+ * through its start. A module that makes locks and brought none along is not looked at twice in a
+ * row.
  */
 static void find_behind(uintptr_t caller)
 {

@@ -92,12 +92,12 @@ def main():
             script.write_text(text + MEASURED)
             found = compare([PYTHON, script],
                             {"flamerun": [*under, "--", PYTHON, script],
-                             "flamerun --jit=python": [*under, "--jit=python", "--", PYTHON, script]},
-                            rounds)
+                             "flamerun --jit=python":
+                                 [*under, "--jit=python", "--", PYTHON, script]}, rounds)
             if LATER:
                 found.update(compare([LATER, script],
-                                     {"3.12 -X perf, without a profiler": [LATER, "-X", "perf", script]},
-                                     rounds))
+                                     {"3.12 -X perf, without a profiler":
+                                          [LATER, "-X", "perf", script]}, rounds))
             print(f" {what}")
             for way, values in found.items():
                 bench.row(way, bench.spread(values))
