@@ -32,7 +32,9 @@ extern "C" {
 /*
  * The host's function: @ticks periods have passed since this thread's last call of it. Runs on the
  * thread, between two steps of the machine or after a builtin: it may do what a builtin may, but
- * not throw, and no tick is taken while it runs on this thread.
+ * not throw or longjmp out, nor change the rounding mode, and no tick is taken while it runs on this
+ * thread. Registered threads therefore call no intercepted builtin in a signal handler or between
+ * vfork() and exec.
  */
 typedef void flameprof_interrupt_function(void *context, uint32_t ticks);
 
