@@ -197,8 +197,8 @@ def test_metamethods_and_loaded_chunks_have_names(tmp_path):
 def test_callbacks_are_called_what_they_are_where_they_are_passed(tmp_path):
     run = profile(tmp_path, """
         local function by_local(a, b) spin(1e3) return a < b end
-        local t = {9, 8, 7, 6, 5, 4, 3, 2, 1}
-        local function by_upvalue() local t = {9, 8, 7, 6, 5, 4, 3, 2, 1} table.sort(t, by_local) end
+
+        local function by_upvalue() table.sort({9, 8, 7, 6, 5, 4, 3, 2, 1}, by_local) end
         local function twice(s) spin(1e3) return s .. s end
         for i = 1, 300 do
           by_upvalue()

@@ -176,9 +176,10 @@ def test_in_the_picture_of_flamerun(tmp_path, place):
 def test_flamerun_has_the_profiler(tmp_path):
     """Under flamerun there is no session of its own: said, and the script runs."""
     script = library.write(tmp_path, "script.lua", "print('ran')")
-    result = subprocess.run([profiled.BUILD / "flamerun", "-q", "-o", "a.folded", "--",
-                             lua.FLAMELUA, "--vm-profile", "b.folded", script], cwd=tmp_path, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    command = [lua.FLAMELUA, "--vm-profile", "b.folded", script]
+    result = subprocess.run([profiled.BUILD / "flamerun", "-q", "-o", "a.folded", "--", *command],
+                            cwd=tmp_path, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, check=True)
     assert result.stdout == "ran\n"
     assert "flamelua: no profile: Device or resource busy" in result.stderr
     assert not (tmp_path / "b.folded").exists()

@@ -62,7 +62,8 @@ static uint64_t weight_on(
 
 static void check_builtin(builtin *original, uint64_t added)
 {
-	builtin *stub = (builtin *)flameprof_intercept((flameprof_function *)original, "slow", NULL);
+	flameprof_function *plain = (flameprof_function *)original;
+	builtin *stub = (builtin *)flameprof_intercept(plain, "slow", NULL);
 	struct flameprof_profile *profile;
 	uint64_t weight;
 

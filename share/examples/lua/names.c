@@ -25,7 +25,7 @@ static int is_named(lua_State *L, const char *name, const void *closure)
 	return same;
 }
 
-/* A local variable of @ar's function that holds @closure, else an upvalue. Returns NULL or its name. */
+/* A local variable of @ar's function that holds @closure, else an upvalue: its name, or NULL. */
 static const char *variable_with(lua_State *L, lua_Debug *ar, const void *closure)
 {
 	const char *name;
@@ -63,7 +63,8 @@ void function_name(
 
 	lua_getinfo(L, "nS", &ar);
 	name = ar.name;
-	if (!name && is_beginning && !has_begun(call) && (call->previous->status & LUA_CALL_C))
+	if (!name && is_beginning && !has_begun(call) &&
+		(call->previous->status & LUA_CALL_C))
 		name = name_around(L, call);
 	if (!strcmp(ar.what, "main"))
 		name = "main chunk";
