@@ -29,7 +29,8 @@ def sanitized(tmp_path_factory):
     program = tmp_path_factory.mktemp("sanitized") / "flamelua"
     subprocess.run(
         ["gcc", "-std=gnu11", "-g", "-O1", "-D_GNU_SOURCE", "-DPERIOD_NS=100000u",
-         "-static-libasan", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{profiled.ROOT}",
+         "-static-libasan", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+         f"-I{profiled.ROOT}",
          f"-I{library.HEADERS}", "-isystem", lua.HEADERS.parent, "-o", program,
          *sorted(SOURCES.glob("*.c")), library.ARCHIVE, f"@{SOURCES}/wrapped.flags", "-Wl,-E",
          "-Wl,--whole-archive", lua_archive(), "-Wl,--no-whole-archive", "-lm", "-ldl",
