@@ -5,8 +5,9 @@
  *
  * ARCH_REGSET_BYTES    how large the set is; a thread of another word size has another one
  * arch_registers_from_regset(struct arch_registers *, const void *regset)
- * arch_in_syscall(pid_t tid, const void *regset) -> bool
- *                      the stopped thread @tid is on its way out of a system call
+ * arch_syscall_number(pid_t tid, const void *regset) -> int
+ *                      of the system call that the stopped thread @tid is on its way out of; -1
+ *                      outside of any
  * arch_regset_slept(const void *regset) -> bool
  *                      and of one in which it was asleep, which stopping it broke off: the kernel
  *                      is going to restart it, or it says that it was interrupted
@@ -28,5 +29,10 @@
 #ifndef ARCH_REGSET_BYTES
 #error "arch_ptrace.h lacks a primitive"
 #endif
+
+static inline bool arch_in_syscall(pid_t tid, const void *regset)
+{
+	return arch_syscall_number(tid, regset) >= 0;
+}
 
 #endif

@@ -24,13 +24,13 @@ static inline void arch_registers_from_regset(
 }
 
 /* The number of the system call is in a set of its own, NT_ARM_SYSTEM_CALL; -1 outside of any. */
-static inline bool arch_in_syscall(pid_t tid, const void *regset)
+static inline int arch_syscall_number(pid_t tid, const void *regset)
 {
 	int number = -1;
 	struct iovec iov = {.iov_base = &number, .iov_len = sizeof(number)};
 
 	(void)regset;
-	return !ptrace(PTRACE_GETREGSET, tid, (void *)0x404, &iov) && number >= 0;
+	return ptrace(PTRACE_GETREGSET, tid, (void *)0x404, &iov) || number < 0 ? -1 : number;
 }
 
 /* x0: 4 is EINTR, 512 to 516 are the kernel's ERESTART... */

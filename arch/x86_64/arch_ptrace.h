@@ -27,10 +27,12 @@ static inline void arch_registers_from_regset(
 }
 
 /* orig_rax is -1 outside of system calls. */
-static inline bool arch_in_syscall(pid_t tid, const void *regset)
+static inline int arch_syscall_number(pid_t tid, const void *regset)
 {
+	int64_t number = ((const int64_t *)regset)[15];
+
 	(void)tid;
-	return ((const int64_t *)regset)[15] >= 0;
+	return number >= 0 && number <= INT32_MAX ? (int)number : -1;
 }
 
 /* 4 is EINTR, 512 to 516 are the kernel's ERESTART... */

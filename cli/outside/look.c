@@ -5,6 +5,7 @@
 #include "cli/outside/look.h"
 
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 
 #include "arch/ptrace.h"
 #include "cli/outside/procfs.h"
@@ -36,6 +37,39 @@ void look_unask(struct tracer *tracer, struct tracee *tracee)
 	tracee->asked_ns = 0;
 }
 
+/* Calls in which threads wait for something to do. */
+static bool is_wait(int number)
+{
+	static const int waits[] = {
+		SYS_futex,
+		SYS_epoll_pwait,
+		SYS_ppoll,
+		SYS_pselect6,
+		SYS_nanosleep,
+		SYS_clock_nanosleep,
+		SYS_rt_sigtimedwait,
+		SYS_rt_sigsuspend,
+		SYS_wait4,
+		SYS_waitid,
+		SYS_accept,
+		SYS_accept4,
+		SYS_semtimedop,
+		SYS_msgrcv,
+		SYS_io_getevents,
+#ifdef SYS_epoll_wait /* what younger CPUs leave to the calls above */
+		SYS_epoll_wait,
+		SYS_poll,
+		SYS_select,
+		SYS_pause,
+#endif
+	};
+
+	for (unsigned i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
+		if (waits[i] == number)
+			return true;
+	return false;
+}
+
 /* Is @at_ns @expected_ns, as exactly as our clock knows? */
 static bool is_at(uint64_t at_ns, uint64_t expected_ns)
 {
@@ -46,7 +80,8 @@ static bool is_at(uint64_t at_ns, uint64_t expected_ns)
  * Who waited for exactly as long as we had the CPU was pushed off by us, and came back when we
  * went: the kernel counts both at the same two switches. When others had the CPU before it came
  * back, our own clock must tell. But one that sleeps now and then may have been woken up just as
- * we came, and in a call it looks as if it was pushed on its way out: that is too uncertain.
+ * we came, and in a call that waits it looks as if it was pushed on its way out: that is too
+ * uncertain.
  *
  *	it runs | waits                                  | runs | stops
  *	        |<-- ran_ns: we -->|<-- perhaps others ->|
@@ -59,7 +94,7 @@ static bool was_pushed_by_us(
 
 	if (waited_ns + SAME_NS >= tracer->ran_ns && waited_ns <= tracer->ran_ns + SAME_NS)
 		return true;
-	if (tracee->has_slept && arch_in_syscall(tracee->tid, regset))
+	if (tracee->has_slept && is_wait(arch_syscall_number(tracee->tid, regset)))
 		return false;
 	return is_at(tracer->on_ns - waited_ns - (tracee->used.cpu_ns - tracee->asked.cpu_ns),
 		tracee->asked_since_ns);

@@ -84,7 +84,7 @@ def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="its assembly")
 def test_frames_that_only_libunwind_gets_through(tmp_path):
-    """Their CFA is in a register that a callee may change, and has changed; it says where it was."""
+    """The CFA is in a register that a callee may change, and has; it says where it was kept."""
     source = pathlib.Path(TARGETS / "odd_registers.S")
     program = compile_target("odd_registers.c", tmp_path, (*PLAIN, str(source)))
     run = profile(tmp_path, program, "2000", rate_hz=250, options=["-v", "--outside"])

@@ -161,7 +161,8 @@ def test_a_container_from_the_outside(tmp_path):
         outside.wait_until(child)
         pid = int(child())
         outside.work(pid, 0.05)
-        assert (pathlib.Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split()[1]) == "1"
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        assert status.split("NSpid:")[1].split()[1] == "1"
         run = outside.attach(tmp_path, pid, "-r", "250", seconds=1)
         assert run.status == 0 and run.folded.below("heavy") > 0
         os.kill(pid, 9)

@@ -133,11 +133,12 @@ def test_two_hundred_threads(tmp_path):
 
 @contextlib.contextmanager
 def redis_under_load(tmp_path, *command):
-    """redis-server, started by @command if there is one, its process number, clients all the time."""
+    """redis-server, started by @command if there is one, and its process number; with clients."""
     path = tmp_path / "redis.sock"
-    server = [*map(str, command), "redis-server", "--port", "0", "--unixsocket", str(path), "--save",
-              "", "--daemonize", "no"]
-    load = f"while redis-benchmark -s {path} -q -n 100000 -c 20 -t set,get,lpush; do :; done"
+    server = [*map(str, command), "redis-server", "--port", "0", "--unixsocket", str(path),
+              "--save", "", "--daemonize", "no"]
+    clients = f"redis-benchmark -s {path} -q -n 100000 -c 20 -t set,get,lpush"
+    load = f"while {clients}; do :; done"
     with outside.running(*server, stdout=subprocess.DEVNULL) as process:
         outside.wait_until(path.exists)
         pid = process.pid
@@ -146,12 +147,14 @@ def redis_under_load(tmp_path, *command):
             pid = next(int(child) for child in children if "redis" in outside.pathlib.Path(
                 f"/proc/{child}/comm").read_text())
         with outside.running("sh", "-c", load, stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL, start_new_session=True) as clients:
-            outside.work(pid, 0.1)
+                             stderr=subprocess.DEVNULL, start_new_session=True) as shell:
             try:
+                outside.work(pid, 0.1)
                 yield process, pid
             finally:
-                outside.os.killpg(clients.pid, outside.signal.SIGKILL)
+                outside.os.killpg(shell.pid, outside.signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    outside.os.kill(pid, outside.signal.SIGKILL)
 
 
 @needs_priority

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions with a convention of their own: frames are found by r11, which the ABI lets a callee
- * change. odd_inner changes it, and says where it has kept it; who only knows the registers that every
- * function has to preserve is lost there.
+ * change. odd_inner changes it, and says where it has kept it; who only knows the registers that
+ * every function has to preserve is lost there.
  *
  *	odd_outer: r11 = CFA, kept over the call by odd_inner
  */
