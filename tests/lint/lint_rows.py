@@ -51,8 +51,8 @@ def main():
     report = tree.Report()
     rows = 0
     for number, line in enumerate(tree.lines(PAGE), 1):
-        if re.match(r"\| [LINPS]\d", line):
-            rows += 1
+        if line.startswith("| "):
+            rows += bool(re.match(r"\| [LINPS]\d", line))
             check_row(report, number, line.replace(r"\|", ""))
     if not rows:
         report.error(PAGE, 0, "has no row of requirements")
