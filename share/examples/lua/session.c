@@ -5,6 +5,7 @@
  */
 #include "share/examples/lua/session.h"
 
+#include <errno.h>
 #include <flameprof_profile.h>
 #include <flameprof_vm.h>
 #include <stdio.h>
@@ -32,12 +33,19 @@ static int complain(const char *what, int error)
 static void write_profile(void)
 {
 	struct flameprof_profile *profile;
+	int error;
 
 	if (getpid() != profiled)
 		return;
 	if (complain("cannot end the profile", flameprof_stop(&profile, -1)))
 		return;
-	complain(profile_path, flameprof_profile_write(profile, profile_path));
+	error = flameprof_profile_write(profile, profile_path);
+	if (error == -ENOENT)
+		fprintf(stderr,
+			"flamelua: %s: no such folder, or no flamerun in PATH: then see %s.pb\n",
+			profile_path, profile_path);
+	else
+		complain(profile_path, error);
 	flameprof_profile_free(profile);
 }
 
