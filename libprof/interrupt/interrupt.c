@@ -119,9 +119,9 @@ static void set_up(void)
 		set_up_error = -pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-/* Statically linked programs have neither. */
+/* Statically linked programs have neither, and the linker warns of dlopen() in them by its name. */
 extern __typeof__(dladdr1) dladdr1 __attribute__((weak));
-extern __typeof__(dlopen) dlopen __attribute__((weak));
+extern __typeof__(dlsym) dlsym __attribute__((weak));
 
 /*
  * A plugin with a copy of the library may be closed while the timer runs in it, and its threads end
@@ -130,11 +130,15 @@ extern __typeof__(dlopen) dlopen __attribute__((weak));
 static void stay_loaded(void)
 {
 	struct link_map *map = NULL;
+	__typeof__(&dlopen) open;
 	Dl_info info;
 
-	if (dlopen && dladdr1 && dladdr1(&interrupt, &info, (void **)&map, RTLD_DL_LINKMAP) &&
-		map && map->l_name && map->l_name[0])
-		dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	if (!dlsym || !dladdr1 || !dladdr1(&interrupt, &info, (void **)&map, RTLD_DL_LINKMAP) ||
+		!map || !map->l_name || !map->l_name[0])
+		return;
+	open = (__typeof__(&dlopen))dlsym(RTLD_DEFAULT, "dlopen");
+	if (open)
+		open(map->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 /* Returns 0 once everything is there that a registered thread needs. */
