@@ -33,6 +33,16 @@ def machine(tmp_path):
     return tools
 
 
+def read_all(terminal):
+    """What the side without an end got: it comes in pieces, however long ago it was written."""
+    text = b""
+    try:
+        while True:
+            text += os.read(terminal, 65536)
+    except OSError:
+        return text
+
+
 @pytest.fixture
 def setup(machine):
     def call(*packages, answer=None, **variables):
@@ -45,7 +55,7 @@ def setup(machine):
         result = subprocess.run([PACKAGES, *packages], env=env, stdin=theirs, stderr=theirs,
                                 stdout=subprocess.PIPE, timeout=20)
         os.close(theirs)
-        result.stderr = os.read(ours, 65536).decode()
+        result.stderr = read_all(ours).decode()
         os.close(ours)
         return result
 
