@@ -314,7 +314,7 @@ $(BUILD)/tests/linked/%: tests/unit/%.c tests/setup/tsan.c $(BUILD)/liblinked.a
 export_build = TEST_BUILD='$(abspath $(BUILD))'
 .PHONY: check-e2e
 check-e2e: all examples ## run the end-to-end tests: flamerun over tests/targets
-	$(export_build) $(PYTEST) -q -p no:cacheprovider tests/e2e
+	$(export_build) $(if $(SAN),TEST_SANITIZED=1) $(PYTEST) -q -p no:cacheprovider tests/e2e
 
 .PHONY: check-container
 check-container: all ## the end-to-end tests as a user in a container has it

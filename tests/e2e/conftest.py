@@ -13,6 +13,24 @@ import pytest
 import profiled
 
 
+# Of the library, of what stands around a build: no flamerun is started there. SAN= sanitizes flamerun
+# alone, and these would be what they were without it.
+WITHOUT_FLAMERUN = {"test_lua.py", "test_lua_races.py", "test_setup_packages.py",
+                    "test_stub_tools.py"}
+
+
+def pytest_ignore_collect(collection_path):
+    if os.environ.get("TEST_SANITIZED") and collection_path.name in WITHOUT_FLAMERUN:
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.name in WITHOUT_FLAMERUN and {"flamerun", "run"} & set(item.fixturenames):
+            raise pytest.UsageError(f"{item.nodeid} starts flamerun, see WITHOUT_FLAMERUN")
+
+
 def pytest_configure(config):
     """What the person who runs the tests has set for their own flamerun is not for this one."""
     for name in [name for name in os.environ if name.startswith("FLAMERUN_")]:
