@@ -48,9 +48,10 @@ def test_it_samples_as_long_as_asked(tmp_path):
                               stdout=subprocess.PIPE).stdout
         weight, sampled_s = re.search(r"(\d+) samples of wall, [\d.]+ s in ([\d.]+) s",
                                       text).groups()
-        # The thread may be late to its end, and never early.
+        # The thread may be late to its end, and never early; what expired while the program was
+        # kept from the CPU, and was not delivered in the end, is missing.
         assert 1.5 <= float(sampled_s) < 3
-        assert 0.8 * 100 * float(sampled_s) <= int(weight) <= 1.05 * 100 * float(sampled_s) + 2
+        assert 0.5 * 100 * float(sampled_s) <= int(weight) <= 1.05 * 100 * float(sampled_s) + 2
         assert "started 20" in text
 
 
@@ -163,8 +164,8 @@ def test_its_thread_is_not_sampled(tmp_path):
 
 
 def test_the_end_of_the_program_ends_the_snapshot(tmp_path):
-    code = ("import time\nprint('ready', flush=True)\nend = time.time() + 1\n"
-            "while time.time() < end: sorted(range(1000))")
+    code = ("import time\nprint('ready', flush=True)\nend = time.process_time() + 0.5\n"
+            "while time.process_time() < end: sorted(range(1000))")
     with Program(tmp_path, PYTHON, "-c", code, settings="duration=600:output=a.folded") as program:
         program.reads()
         program.ask()
