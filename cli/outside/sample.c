@@ -29,15 +29,14 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee)
 	if (tracer->config.wall)
 		tracee->counted_ns = watch_now_ns();
 	/*
-	 * A random part of a period, so that those that end early are counted as often as due; or
-	 * what one that ended left, so that chances of many do not add up.
+	 * What threads that ended have left, or a random part of a period, on loan: of many threads
+	 * that end early as many are counted as are due, and chances do not add up.
 	 */
-	tracee->owed_ns =
-		target->spare_ns ? target->spare_ns : tracer_random(tracer, tracer->period_ns);
-	if (tracee->owed_ns >= tracer->period_ns)
-		tracee->owed_ns = tracer->period_ns - 1;
-	if (target->spare_ns)
-		target->spare_ns -= tracee->owed_ns;
+	if (!target->spare_ns)
+		tracee->owed_ns = tracer_random(tracer, tracer->period_ns);
+	else if (target->spare_ns > 0)
+		tracee->owed_ns = (uint64_t)target->spare_ns % tracer->period_ns;
+	target->spare_ns -= (int64_t)tracee->owed_ns;
 }
 
 /* Tell of @tracee before the first record that names it. */
@@ -181,11 +180,16 @@ void sample_upkeep(struct tracer *tracer)
 void sample_last(struct tracer *tracer, struct tracee *tracee)
 {
 	struct record_sample record = {.kind = WIRE_KIND_CREDIT};
+	struct target *target = tracee->target;
 
-	if (tracee->target->is_waiting)
+	if (target->is_waiting)
 		return;
 	record.weight = due(tracer, tracee, sample_clock(tracer, tracee));
-	tracee->target->spare_ns += tracee->owed_ns;
+	target->spare_ns += (int64_t)tracee->owed_ns;
+	if (target->spare_ns >= (int64_t)tracer->period_ns) {
+		target->spare_ns -= (int64_t)tracer->period_ns;
+		record.weight++;
+	}
 	put(tracer, tracee, &record);
 }
 

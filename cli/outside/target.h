@@ -30,7 +30,7 @@ struct target {
 	uint64_t start_cpu_ns;
 	uint64_t cpu_ns;     /* when it was last looked at */
 	uint64_t counted_ns; /* CPU time that is in samples */
-	uint64_t spare_ns;   /* what ended threads were owed: the next ones begin with it */
+	int64_t spare_ns;    /* what ended threads were owed, less what others began with */
 	uint64_t mapped_ns;  /* when the mappings were last read */
 	uint64_t scanned_ns; /* when new threads were last looked for */
 	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
