@@ -215,13 +215,13 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 		diag_info("hint: it used the CPU for %.0f ms of %.2f s; the time it waited is not "
 			  "sampled",
 			cpu_s * 1e3, (double)summary->duration_ns / NS_PER_S);
-	else if (books->due > (uint64_t)FEW_SAMPLES * (1 + summary->report->processes))
-		diag_info("hint: it held signals back, as under ThreadSanitizer: its CPU time "
-			  "stands on the last stack of each thread");
-	else
+	else if (books->due <= (uint64_t)FEW_SAMPLES * (1 + summary->report->processes))
 		diag_info("hint: it used the CPU for %.0f ms, too little for %" PRIu32
 			  " samples per second: let it do more, or the same many times over",
 			cpu_s * 1e3, profile_rate_hz(summary->profile));
+	else if (!summary->is_outside)
+		diag_info("hint: it held signals back, as under ThreadSanitizer: its CPU time "
+			  "stands on the last stack of each thread");
 }
 
 /* What the sampling cost the program. */
