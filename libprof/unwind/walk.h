@@ -103,13 +103,16 @@ static inline void unwind_enter_module(struct unwind_walk *walk, uintptr_t pc)
 		unwind_change_module(walk, pc);
 }
 
-/* Whether the code at the walk's pc returns from a signal handler, as the kernel calls them. */
+/*
+ * Whether the code at the walk's pc returns from a signal handler, as the kernel calls them. On a
+ * broken stack any number may be a pc, also one in a hole between a module's segments.
+ */
 static inline bool unwind_at_sigreturn(const struct unwind_walk *walk)
 {
-	struct cfi_bytes code = {
-		.at = walk->registers.r[ARCH_DWARF_PC], .end = walk->module.end};
+	uintptr_t code;
 
-	return code.at < code.end && cfi_u64(&code) == ARCH_SIGRETURN_WORD;
+	return !unwind_load(&walk->memory, walk->registers.r[ARCH_DWARF_PC], &code) &&
+	       code == ARCH_SIGRETURN_WORD;
 }
 
 static __attribute__((noinline)) uint64_t unwind_make_row(

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <sys/mman.h>
+
 #include "tests/unit/unwind-fixture.h"
 
 /* Generated code between two functions of a module. */
@@ -122,6 +124,23 @@ static void test_a_signal_frame_gives_all_registers(void **state)
 	check_frame(3, 0x87);
 }
 
+static void test_a_hole_between_segments_is_not_touched(void **state)
+{
+	void *hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(hole, MAP_FAILED);
+	ADD_FDE(0, 0x40, CFI_NOP);
+	finish();
+	assert_true((uintptr_t)hole > made.start);
+	made.end = (uintptr_t)hole + 4096;
+	registers.r[PC] = text;
+	registers.r[SP] = (uintptr_t)other_stack;
+	other_stack[0] = (uintptr_t)hole + 16;
+	assert_int_equal(walk().frames, 2);
+	munmap(hole, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +150,7 @@ int main(void)
 		cmocka_unit_test_setup(test_zeroes_end_a_chain_of_frame_pointers, setup),
 		cmocka_unit_test_setup(test_stacks_without_bounds_are_read_with_care, setup),
 		cmocka_unit_test_setup(test_a_signal_frame_gives_all_registers, setup),
+		cmocka_unit_test_setup(test_a_hole_between_segments_is_not_touched, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
