@@ -5,11 +5,10 @@
 
 #include "tests/unit/aggregate-fixture.h"
 
-#include <unistd.h>
-
 #include "libprof/aggregator/pages.h"
 #include "libprof/aggregator/pprof.h"
 #include "libprof/aggregator/profile.h"
+#include "tests/unit/own-folder.h"
 
 #define MIB (1u << 20)
 #define OUT "out.pb" /* in the folder */
@@ -51,25 +50,9 @@ static struct flameprof_profile *small_profile(void)
 	return p;
 }
 
-static int set_up(void **state)
+static int leave(void **state)
 {
-	char *folder = strdup("/tmp/test-pprof.XXXXXX");
-
-	assert_non_null(mkdtemp(folder));
-	assert_int_equal(chdir(folder), 0);
-	*state = folder;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	char command[100];
-
-	assert_int_equal(chdir("/"), 0);
-	snprintf(command, sizeof(command), "rm -r %s", (char *)*state);
-	assert_int_equal(system(command), 0);
-	free(*state);
-	return pages_mapped_bytes != 0;
+	return own_folder_leave(state) || pages_mapped_bytes;
 }
 
 #endif

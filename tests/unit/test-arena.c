@@ -13,13 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "libprof/flameprof_stub.h"
 #include "libprof/trampoline/arena.h"
+#include "tests/unit/in-child.h"
 
 typedef uintptr_t identity(uintptr_t);
 
@@ -327,19 +327,6 @@ static void test_arenas_of_many_threads(void **state)
 		pthread_join(threads[i], &wrong);
 		assert_null(wrong);
 	}
-}
-
-/* Run @body in a child; it answers 0 when all is well. */
-static int in_child(int (*body)(void))
-{
-	pid_t child = fork();
-	int status;
-
-	assert_true(child >= 0);
-	if (!child)
-		_exit(body());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 static struct flameprof_arena *inherited;

@@ -13,13 +13,13 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "libprof/flameprof_stub.h"
 #include "tests/unit/deny-executable.h"
+#include "tests/unit/in-child.h"
 
 typedef uintptr_t identity(uintptr_t);
 
@@ -33,19 +33,6 @@ static __attribute__((noinline)) uintptr_t same(uintptr_t value)
 static uintptr_t call(flameprof_function *stub, uintptr_t value)
 {
 	return ((identity *)stub)(value);
-}
-
-/* Run @body in a child; it answers 0 when all is well. */
-static int in_child(int (*body)(void))
-{
-	pid_t child = fork();
-	int status;
-
-	assert_true(child >= 0);
-	if (!child)
-		_exit(body());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 static int is_plain(enum flameprof_stub_status why)
@@ -112,8 +99,6 @@ static void test_never_writable_and_executable(void **state)
 	flameprof_arena_free(arena);
 }
 
-#define CANNOT 99 /* the system has no such thing */
-
 static int seccomp_denies_mprotect(void)
 {
 	return deny_executable(0) ? CANNOT : works();
@@ -173,15 +158,6 @@ static int address_limit(void)
 			       flameprof_arena_status(arena) == FLAMEPROF_STUBS_WORK
 		       ? 0
 		       : 40;
-}
-
-static void check_in_child(int (*body)(void))
-{
-	int status = in_child(body);
-
-	if (status == CANNOT)
-		skip();
-	assert_int_equal(status, 0);
 }
 
 static void test_denied_mprotect(void **state)

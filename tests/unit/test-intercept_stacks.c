@@ -8,25 +8,9 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "libprof/trampoline/region.h"
-#include "libprof/unwind/find_object.h"
-#include "libprof/unwind/memory.h"
 #include "tests/unit/stub-chain.h"
 
-static int find_module(uintptr_t pc, struct unwind_module *out)
-{
-	int error = unwind_find_object(pc, out, NULL);
-
-	if (error)
-		error = region_resolve(pc, 0, out);
-	/* Frames are to be addresses; the cache of rows works as ever. */
-	out->bias = 0;
-	return error;
-}
-
-#define UNWIND_READ(context, address, value) unwind_window_read(context, address, value)
-#define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), find_module(pc, out))
-#include "libprof/unwind/unwind_core.h"
+#include "tests/unit/own-core.h"
 
 #define ROOM 200
 

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/deny-executable.h"
+#include "tests/unit/in-child.h"
 #include "tests/unit/intercept-fixture.h"
 
 #define N 6u
@@ -282,8 +282,6 @@ static void test_calls_meanwhile(void **state)
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
-#define CANNOT 99 /* the system has no such thing */
-
 static int run_denied(void)
 {
 	flameprof_function **table = fresh();
@@ -324,21 +322,6 @@ static int run_in_memfd(void)
 }
 
 /* In a child that was made before any stub was: how an arena fails is asked for once. */
-static void check_in_child(int (*body)(void))
-{
-	pid_t child = fork();
-	int status;
-
-	assert_true(child >= 0);
-	if (!child)
-		_exit(body());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == CANNOT)
-		skip();
-	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
 static void test_denied(void **state)
 {
 	(void)state;

@@ -327,5 +327,5 @@ int main(void)
 		cmocka_unit_test(failures_leave_no_file),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, own_folder_enter, leave);
 }

@@ -129,5 +129,5 @@ int main(void)
 		cmocka_unit_test(pprof_finds_functions_by_the_mappings),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, own_folder_enter, leave);
 }

@@ -20,27 +20,7 @@
 #include <unistd.h>
 
 #include "libprof/aggregator/replace_file.h"
-
-static int set_up(void **state)
-{
-	char *folder = strdup("/tmp/test-replace_file.XXXXXX");
-
-	assert_non_null(mkdtemp(folder));
-	assert_int_equal(chdir(folder), 0);
-	*state = folder;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	char command[100];
-
-	assert_int_equal(chdir("/"), 0);
-	snprintf(command, sizeof(command), "rm -r %s", (char *)*state);
-	assert_int_equal(system(command), 0);
-	free(*state);
-	return 0;
-}
+#include "tests/unit/own-folder.h"
 
 static unsigned entries(void)
 {
@@ -198,7 +178,7 @@ static void a_full_disk_leaves_nothing(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, own_folder_enter, own_folder_leave)
 	const struct CMUnitTest tests[] = {
 		TEST(a_file_is_made_or_replaced),
 		TEST(a_failure_leaves_what_was_there),

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process can do once only, or survives by chance: done in a child of its own. */
+#ifndef TESTS_UNIT_IN_CHILD_H
+#define TESTS_UNIT_IN_CHILD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define CANNOT 99 /* the system has no such thing */
+
+/* Run @body in a child; it answers 0 when all is well. */
+static inline int in_child(int (*body)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child)
+		_exit(body());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+/* The same as a test, which is skipped for CANNOT. */
+static inline void check_in_child(int (*body)(void))
+{
+	int status = in_child(body);
+
+	if (status == CANNOT)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+#endif
