@@ -14,25 +14,6 @@
 #include "libprof/unwind/find_object.h"
 #include "libprof/unwind/memory.h"
 
-/*
- * Where process_vm_readv(2) is missing or refused. rt_sigprocmask(2) reads its set before it
- * refuses an unknown `how`, so it tells what can be read.
- */
-static int read_where_probed(uintptr_t address, uintptr_t *value)
-{
-	if (arch_syscall4(SYS_rt_sigprocmask, ~0, address, NULL, 8) != -EINVAL)
-		return -EFAULT;
-	*value = ((const union cfi_number *)address)->u64;
-	return 0;
-}
-
-static int read_word(void *context, uintptr_t address, uintptr_t *value)
-{
-	if (!unwind_window_read(context, address, value))
-		return 0;
-	return read_where_probed(address, value);
-}
-
 /* Nothing gets a number: frames are the addresses themselves. */
 static int find_module(uintptr_t pc, struct unwind_module *out)
 {
@@ -44,7 +25,7 @@ static int find_module(uintptr_t pc, struct unwind_module *out)
 	return error;
 }
 
-#define UNWIND_READ(context, address, value) read_word(context, address, value)
+#define UNWIND_READ(context, address, value) unwind_window_read(context, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), find_module(pc, out))
 #define UNWIND_ROWCACHE                      ((struct rowcache *)NULL)
 #include "libprof/unwind/unwind_core.h"

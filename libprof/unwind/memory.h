@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: one raw process_vm_readv(2), errno untouched. */
+/* ASYNC-SIGNAL-SAFE: raw system calls, errno untouched. */
 /*
  * The reader inside the process for memory outside the known stack bounds: other stacks, generated
  * code's. The kernel does the load, so that a wrong address is an answer and not a SIGSEGV. What
@@ -10,6 +10,7 @@
 #define LIBPROF_UNWIND_MEMORY_H
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -37,9 +38,21 @@ static inline void unwind_window_init(struct unwind_window *window, int pid)
 }
 
 /*
+ * Where process_vm_readv(2) is missing or refused, as container runtimes do. rt_sigprocmask(2) reads
+ * its set before it refuses an unknown `how`, so it tells what can be read.
+ */
+CFI_READS_ANYTHING static inline int unwind_read_where_probed(uintptr_t address, uintptr_t *value)
+{
+	if (arch_syscall4(SYS_rt_sigprocmask, ~0, address, NULL, 8) != -EINVAL)
+		return -EFAULT;
+	*value = ((const union cfi_number *)address)->u64;
+	return 0;
+}
+
+/*
  * Read one word that may not be there.
  *
- * Returns 0, or -EFAULT when it cannot be read, also where the system call is refused.
+ * Returns 0, or -EFAULT when it cannot be read.
  * Context: signal-safe.
  */
 static inline int unwind_window_read(
@@ -64,7 +77,7 @@ static inline int unwind_window_read(
 		window->base = address;
 		window->bytes = got > 0 ? (unsigned)got : 0;
 		if (window->bytes < sizeof(*value))
-			return -EFAULT;
+			return unwind_read_where_probed(address, value);
 	}
 	*value = ((const union cfi_number *)((const char *)window->words +
 					     (address - window->base)))

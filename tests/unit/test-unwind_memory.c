@@ -2,7 +2,6 @@
 /* Reading words of this process that may not be there, through the kernel. */
 #include <errno.h>
 #include <setjmp.h>
-#include <stdbool.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,26 +97,24 @@ static void test_neighbours_are_kept(void **state)
 {
 	(void)state;
 	check_word(10);
+	if (!window.bytes) /* qemu-user has no such system call */
+		skip();
 	pages[10 + UNWIND_WINDOW_WORDS - 1] = 1;
 	check_word(10 + UNWIND_WINDOW_WORDS - 1);
 }
 
-/* Containers refuse the system call, and qemu-user does not have it. */
-static bool readable(void)
+/* No process has this number: the system call fails, as it does where it is refused. */
+static void test_where_the_system_call_is_refused(void **state)
 {
-	uintptr_t word = 7, value;
-
-	unwind_window_init(&window, getpid());
-	return unwind_window_read(&window, (uintptr_t)&word, &value) == 0 && value == 7;
+	unwind_window_init(&window, -1);
+	test_every_word_up_to_the_end_of_the_page(state);
+	test_what_cannot_be_read(state);
+	test_words_at_any_alignment(state);
+	test_a_word_across_two_pages(state);
 }
 
 int main(void)
 {
-	if (!readable()) {
-		print_message("skipped: process_vm_readv is refused here\n");
-		return 0;
-	}
-
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_every_word_up_to_the_end_of_the_page, setup, teardown),
@@ -125,6 +122,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_words_at_any_alignment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_word_across_two_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_neighbours_are_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_where_the_system_call_is_refused, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
