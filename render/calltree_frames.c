@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "render/fnv.h"
+
 #define FRAMES_MAX  50000000u
 #define CHUNK_BYTES 65536u
 
@@ -35,18 +37,12 @@ char *calltree_keep(struct calltree *tree, const char *text)
 	return kept;
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash ^ 0xff;
-}
-
+/* 0xff stands where a text ends: "ab" in "c" is not "a" in "bc". */
 static uint64_t hash_frame(const struct calltree_frame *frame)
 {
-	uint64_t hash = hash_text(UINT64_C(0xcbf29ce484222325), frame->name);
+	uint64_t hash = fnv_text(FNV_BEGIN, frame->name) ^ 0xff;
 
-	return calltree_mix(hash_text(hash, frame->module) + (uint64_t)frame->kind);
+	return calltree_mix((fnv_text(hash, frame->module) ^ 0xff) + (uint64_t)frame->kind);
 }
 
 int calltree_frame_index_grow(struct calltree *tree)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "render/fnv.h"
 #include "render/palette_scheme.h"
 #include "render/picture.h"
 
@@ -58,10 +59,8 @@ unsigned palette_place(const struct palette *palette, uint32_t frame)
 
 static uint64_t hash_text(const char *text)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = fnv_text(FNV_BEGIN, text);
 
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
 	/* The low bits of this hash alone would tie the shade to the last letters. */
 	hash ^= hash >> 29;
 	hash *= UINT64_C(0xbf58476d1ce4e5b9);

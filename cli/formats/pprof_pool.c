@@ -5,25 +5,16 @@
 #include <string.h>
 
 #include "cli/formats/pprof_tables.h"
+#include "render/fnv.h"
 
 static int text_equal(const void *context, uint32_t item, const void *key)
 {
 	return !strcmp(((const struct pprof_pool *)context)->texts[item], key);
 }
 
-/* FNV-1a. */
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	while (*text)
-		hash = (hash ^ (uint8_t)*text++) * 0x100000001b3ULL;
-	return index_hash(hash, 0);
-}
-
 int pprof_pool_add(struct pprof_pool *pool, const char *text, uint32_t *number)
 {
-	uint64_t hash = hash_text(text);
+	uint64_t hash = index_hash(fnv_text(FNV_BEGIN, text), 0);
 	uint32_t at = index_find(&pool->index, hash, text_equal, pool, text);
 	int error;
 

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "render/fnv.h"
+
 #define TEXT_BYTES_MAX (64u << 20)
 
 /* The whole file, ended by a NUL. Returns 0 with *@text owned, or -errno. */
@@ -55,16 +57,6 @@ static int read_text(pid_t pid, char **text)
 	buffer[bytes] = '\0';
 	*text = buffer;
 	return 0;
-}
-
-/* FNV-1a. */
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
-	return hash;
 }
 
 /* The kernel writes a line's end inside of a name as \012, and nothing else that way. */
@@ -123,7 +115,7 @@ static int add_line(struct maps *maps, const char *line, size_t bytes)
 
 int maps_parse(struct maps *maps, char *text)
 {
-	struct maps fresh = {.hash = hash_text(text)};
+	struct maps fresh = {.hash = fnv_text(FNV_BEGIN, text)};
 	int error = 0;
 
 	if (maps->count && fresh.hash == maps->hash)

@@ -13,6 +13,7 @@
 #include "cli/symbols/demangle.h"
 #include "cli/symbols/module.h"
 #include "cli/symbols/symtab.h"
+#include "render/fnv.h"
 
 struct entry {
 	struct symbols_module module; /* path and build_id owned */
@@ -61,16 +62,6 @@ void symbols_free(struct symbols *symbols)
 void symbols_hurry_when(struct symbols *symbols, bool (*is_hurried)(void))
 {
 	symbols->is_hurried = is_hurried;
-}
-
-/* FNV-1a. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-	const uint8_t *byte = bytes;
-
-	for (size_t i = 0; i < count; i++)
-		hash = (hash ^ byte[i]) * 0x100000001b3ULL;
-	return hash;
 }
 
 static int same_module(const struct symbols_module *a, const struct symbols_module *b)
@@ -123,8 +114,8 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 
 	if (!wanted.build_id)
 		wanted.build_id_bytes = 0;
-	hash = hash_bytes(0xcbf29ce484222325ULL, wanted.path, strlen(wanted.path));
-	hash = hash_bytes(hash, wanted.build_id, wanted.build_id_bytes);
+	hash = fnv_text(FNV_BEGIN, wanted.path);
+	hash = fnv_bytes(hash, wanted.build_id, wanted.build_id_bytes);
 
 	int *bucket = &symbols->buckets[hash % BUCKETS];
 

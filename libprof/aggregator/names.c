@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "libprof/fnv.h"
+
 void names_release(struct names *names, struct pages_account *account)
 {
 	pages_release(account, &names->modules);
@@ -129,11 +131,7 @@ int names_add_code(struct names *names, struct pages_account *account,
 
 static uint32_t hash_text(const char *text)
 {
-	uint64_t hash = 0;
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
-	return lookup_hash(hash);
+	return lookup_hash(fnv_text(FNV_BEGIN, text, SIZE_MAX));
 }
 
 static uint32_t hash_file(const void *names, uint32_t number)

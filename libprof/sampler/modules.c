@@ -18,6 +18,7 @@
 #include <sys/auxv.h>
 
 #include "arch/syscall.h"
+#include "libprof/fnv.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/control.h"
 #include "libprof/sampler/sampler.h"
@@ -54,11 +55,7 @@ static struct {
 
 static uint64_t hash_name(const char *name)
 {
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (unsigned i = 0; name && name[i] && i < 512; i++)
-		hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3ULL;
-	return hash;
+	return fnv_text(FNV_BEGIN, name ? name : "", 512);
 }
 
 static uint32_t *bucket_of(uintptr_t start)

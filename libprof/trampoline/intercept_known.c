@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/fnv.h"
 #include "libprof/trampoline/arena.h"
 #include "libprof/trampoline/region.h"
 
@@ -22,14 +23,12 @@ static struct known *known;
 static size_t room; /* a power of two, or 0; less than 3/4 of it is used */
 static size_t count;
 
-/* FNV-1a. @name is hashed as far as stubs keep it. */
+/* @name is hashed as far as stubs keep it. */
 static uint64_t hash_of(flameprof_function *original, const char *name, uint32_t stack_words)
 {
-	uint64_t hash = 0xcbf29ce484222325u ^ (uintptr_t)original ^ (uint64_t)stack_words << 56;
+	uint64_t hash = FNV_BEGIN ^ (uintptr_t)original ^ (uint64_t)stack_words << 56;
 
-	hash *= 0x100000001b3u;
-	for (size_t i = 0; i < FLAMEPROF_NAME_BYTES && name[i]; i++)
-		hash = (hash ^ (uint8_t)name[i]) * 0x100000001b3u;
+	hash = fnv_text(hash * FNV_PRIME, name, FLAMEPROF_NAME_BYTES);
 	return hash ^ hash >> 32;
 }
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reads the text and nothing else. */
+/*
+ * FNV-1a of 64 bits, for tables found by a text. Source: Fowler, Noll and Vo, RFC 9923. What draws
+ * has its own in render/fnv.h: neither side includes the other's headers, and no value is exchanged.
+ */
+#ifndef LIBPROF_FNV_H
+#define LIBPROF_FNV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FNV_BEGIN 0xcbf29ce484222325ULL
+#define FNV_PRIME 0x100000001b3ULL
+
+/* @hash, FNV_BEGIN at first, continued by @text up to its end or @bytes_max, without its zero. */
+static inline uint64_t fnv_text(uint64_t hash, const char *text, size_t bytes_max)
+{
+	for (size_t i = 0; i < bytes_max && text[i]; i++)
+		hash = (hash ^ (unsigned char)text[i]) * FNV_PRIME;
+	return hash;
+}
+
+#endif
