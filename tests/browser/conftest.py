@@ -7,10 +7,12 @@ import subprocess
 
 import pytest
 
+from firefox import Firefox
 from webdriver import Browser
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAMERUN = os.environ.get("FLAMERUN", str(ROOT / "build" / "flamerun"))
+OPEN = {"chromium": Browser, "firefox": Firefox}[os.environ.get("BROWSER", "chromium")]
 
 # A tree whose every share is known: 1000 samples.
 KNOWN = """\
@@ -40,7 +42,7 @@ def known(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def browser():
-    with Browser() as one:
+    with OPEN() as one:
         yield one
 
 

@@ -60,13 +60,12 @@ def test_a_row_out_of_sight_is_scrolled_to(viewer, tmp_path):
 
 
 def test_a_low_window_still_shows_the_graph(viewer):
-    viewer.cdp("Emulation.setDeviceMetricsOverride", width=600, height=257, deviceScaleFactor=1,
-               mobile=False)
     try:
+        viewer.viewport(600, 257)
         viewer.wait("innerHeight === 257")
         viewer.wait("document.querySelector('canvas').clientHeight >= 90")
     finally:
-        viewer.cdp("Emulation.clearDeviceMetricsOverride")
+        viewer.resize_back()
 
 
 def test_enter_zooms_and_escape_backspace_and_zero_lead_out(viewer):
@@ -83,12 +82,12 @@ def test_enter_zooms_and_escape_backspace_and_zero_lead_out(viewer):
 
 
 def test_keys_of_the_browser_are_left_alone(viewer):
-    viewer.run("addEventListener('keydown', e => prevented = e.defaultPrevented)")
+    viewer.run("addEventListener('keydown', e => window.prevented = e.defaultPrevented)")
     for key, ours in [("Control+c", False), ("Control+d", False), ("Alt+ArrowLeft", False),
                       ("x", False), ("d", True), ("Control+f", True)]:
-        viewer.run("prevented = null")
+        viewer.run("window.prevented = null")
         press(viewer, key)
-        assert viewer.run("return prevented") is ours, key
+        assert viewer.run("return window.prevented") is ours, key
     assert not viewer.run("return document.querySelector('.search input').value")
 
 
@@ -125,6 +124,8 @@ def test_every_control_is_reached_by_tab_and_named(viewer):
     seen = []
     for _ in range(20):
         viewer.keys("Tab")
+        if not viewer.run("return document.hasFocus()"):
+            break  # on to what is the browser's own
         seen.append(viewer.run("""
             const at = document.activeElement || document.documentElement;
             const style = getComputedStyle(at.closest('.search input') ? at.parentNode : at);
@@ -159,10 +160,9 @@ def test_what_is_spoken(viewer):
 
 @pytest.fixture
 def clipboard(viewer):
-    viewer.cdp("Browser.grantPermissions",
-               permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    viewer.allow_clipboard(True)
     yield lambda: viewer.run("return navigator.clipboard.readText()")
-    viewer.cdp("Browser.resetPermissions")
+    viewer.allow_clipboard(False)
 
 
 def test_copying(viewer, clipboard):
@@ -180,7 +180,7 @@ def test_copying(viewer, clipboard):
 
 
 def test_copying_where_our_keys_may_not(viewer, clipboard):
-    viewer.run("refused = navigator.clipboard.writeText;"
+    viewer.run("window.refused = navigator.clipboard.writeText;"
                "Clipboard.prototype.writeText = () => Promise.reject(new Error('refused'))")
     press(viewer, "ArrowUp", "ArrowUp", "ArrowUp", "C")
     viewer.wait("document.querySelector('.toast.shown')")

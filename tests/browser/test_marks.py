@@ -104,19 +104,17 @@ def test_by_keys_alone(marks):
 
 
 def test_by_a_finger(marks):
-    marks.cdp("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    marks.fingers(True)
     try:
         for selector in ".bar .marks", ".mark:nth-child(4)":
             area = marks.run("return document.querySelector(arguments[0])"
                              ".getBoundingClientRect().toJSON()", selector)
             assert area["height"] >= 26
-            marks.cdp("Input.dispatchTouchEvent", type="touchStart", touchPoints=[
-                {"x": area["x"] + area["width"] / 2, "y": area["y"] + area["height"] / 2}])
-            marks.cdp("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+            marks.touch([(area["x"] + area["width"] / 2, area["y"] + area["height"] / 2)])
             marks.wait("document.querySelector('.dialog') || flamerun.total === 600")
         marks.wait("flamerun.total === 600")
     finally:
-        marks.cdp("Emulation.setTouchEmulationEnabled", enabled=False)
+        marks.fingers(False)
 
 
 def test_with_search_order_and_zoom(marks, marked):

@@ -13,9 +13,9 @@ from viewing import box, click, fact, middle, press, pixel, shares, text
 
 @pytest.fixture
 def touch(viewer):
-    viewer.cdp("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    viewer.fingers(True)
     yield viewer
-    viewer.cdp("Emulation.setTouchEmulationEnabled", enabled=False)
+    viewer.fingers(False)
 
 
 def test_the_first_tap_selects_and_the_second_zooms(touch):
@@ -75,8 +75,7 @@ def test_dragging_is_no_click(viewer):
 def test_wheel_with_control_zooms_where_the_pointer_is(viewer):
     x, y = middle(box(viewer, "parse"))
     for _ in range(3):
-        viewer.cdp("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-100,
-                   modifiers=2)
+        viewer.wheel(x, y, -100, held="Control")
     viewer.wait("location.hash.includes('span=')")
     b = box(viewer, "parse")
     assert b["left"] < x < b["right"] and b["right"] - b["left"] > 600
@@ -85,14 +84,14 @@ def test_wheel_with_control_zooms_where_the_pointer_is(viewer):
 def test_paper_gets_the_view_as_vectors(viewer):
     click(viewer, "Compile")
     viewer.keys("/", *"strcmp")
-    viewer.run("addEventListener('beforeprint', () => { printed = {"
+    viewer.run("addEventListener('beforeprint', () => { window.printed = {"
                "texts: [...document.querySelectorAll('#flamerun-print text')].map("
                "t => t.textContent),"
                "fills: [...document.querySelectorAll('#flamerun-print rect')].map("
                "r => r.getAttribute('fill')),"
                "box: document.documentElement.getAttribute('viewBox')} })")
     pdf = base64.b64decode(viewer.call("POST", "/print", {}))
-    printed = viewer.run("return printed")
+    printed = viewer.run("return window.printed")
     assert {"all: 1,000 samples", "main", "Compile", "emit", "strcmp", "write_out"} \
         <= set(printed["texts"])
     assert "parse" not in printed["texts"]
@@ -148,9 +147,8 @@ def test_nothing_moves_but_the_graph(viewer):
 @pytest.mark.parametrize("width,height,ratio", [
     (300, 500, 1), (300, 500, 2), (640, 480, 1), (1000, 700, 1), (2560, 1400, 1), (2560, 1400, 2)])
 def test_windows_of_any_size(viewer, width, height, ratio):
-    viewer.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height,
-               deviceScaleFactor=ratio, mobile=False)
     try:
+        viewer.viewport(width, height, ratio)
         viewer.wait(f"innerWidth === {width} && document.querySelector('canvas').width === "
                     f"{ratio} * document.querySelector('.scroller').clientWidth")
         viewer.keys("/", *"strcmp")
@@ -169,7 +167,7 @@ def test_windows_of_any_size(viewer, width, height, ratio):
         b = box(viewer, "write_out")
         assert pixel(viewer, (b["left"] + b["right"]) / 2, b["top"] + 3)[3] > 0
     finally:
-        viewer.cdp("Emulation.clearDeviceMetricsOverride")
+        viewer.resize_back()
 
 
 def test_details_tell_everything(viewer):

@@ -10,8 +10,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from conftest import KNOWN, render
-from webdriver import Browser
+from conftest import KNOWN, OPEN, render
 
 LONG = b"x" * 10000
 HOSTILE = {
@@ -174,7 +173,7 @@ def test_served_without_policy_it_is_interactive(browser, server):
 
 
 def test_without_javascript_the_static_picture_stays(known):
-    with Browser(scripts=False) as browser:
+    with OPEN(scripts=False) as browser:
         browser.open(known.as_uri())
         time.sleep(.5)
         assert browser.run(f"return {STATIC}")

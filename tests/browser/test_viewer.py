@@ -51,18 +51,18 @@ def test_reset_by_button_by_key_and_by_root(viewer):
 
 
 def test_zoom_moves_unless_motion_is_unwanted(viewer):
-    viewer.run("flamerun_frames = []; const tick = () => { flamerun_frames.push(flamerun.boxes.find("
+    viewer.run("window.flamerun_frames = []; const tick = () => { flamerun_frames.push(flamerun.boxes.find("
                "b => b.name === 'parse')?.right); requestAnimationFrame(tick); }; tick()")
     click(viewer, "parse")
     viewer.run("return new Promise(requestAnimationFrame)")
-    assert len(set(viewer.run("return flamerun_frames"))) > 3
+    assert len(set(viewer.run("return window.flamerun_frames"))) > 3
     viewer.keys("Escape")
     viewer.wait("!flamerun.animating")
     viewer.media(prefers_reduced_motion="reduce")
-    viewer.run("flamerun_frames = []")
+    viewer.run("window.flamerun_frames = []")
     click(viewer, "parse")
     viewer.run("return new Promise(requestAnimationFrame)")
-    assert len(set(viewer.run("return flamerun_frames"))) <= 2
+    assert len(set(viewer.run("return window.flamerun_frames"))) <= 2
 
 
 def test_tooltip_tells_name_samples_and_shares(viewer):
@@ -88,13 +88,11 @@ def test_the_picture_follows_the_window(viewer):
 
 
 def test_device_pixels_are_used(viewer):
-    viewer.call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
-        "width": 1000, "height": 700, "deviceScaleFactor": 2, "mobile": False}})
     try:
+        viewer.viewport(1000, 700, ratio=2)
         viewer.wait("document.querySelector('canvas').width === 2 * (1000 - 48)")
     finally:
-        viewer.call("POST", "/goog/cdp/execute",
-                    {"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}})
+        viewer.resize_back()
 
 
 def test_dark_by_preference(viewer):

@@ -141,8 +141,39 @@ class Browser:
                          {"type": "pointerUp", "button": 0}]}
             for i, path in enumerate(fingers)]})
 
+    def wheel(self, x, y, down, held):
+        """Turn the wheel by `down` CSS pixels, with a key held."""
+        pauses = [{"type": "pause", "duration": 0}] * 2
+        self.call("POST", "/actions", {"actions": [
+            {"type": "key", "id": "keyboard", "actions": [
+                {"type": "keyDown", "value": KEYS[held]}, *pauses[1:],
+                {"type": "keyUp", "value": KEYS[held]}]},
+            {"type": "wheel", "id": "wheel", "actions": [
+                *pauses[1:], {"type": "scroll", "x": round(x), "y": round(y), "deltaX": 0,
+                              "deltaY": down, "duration": 0, "origin": "viewport"}]}]})
+
+    def fingers(self, has):
+        """Whether the screen can be touched."""
+        self.cdp("Emulation.setTouchEmulationEnabled", enabled=has,
+                 **({"maxTouchPoints": 2} if has else {}))
+
     def resize(self, width, height):
         self.call("POST", "/window/rect", {"width": width, "height": height})
+
+    def viewport(self, width, height, ratio=1):
+        """Exactly so many CSS pixels, of `ratio` device pixels each, until resize_back()."""
+        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                 deviceScaleFactor=ratio, mobile=False)
+
+    def resize_back(self):
+        self.cdp("Emulation.clearDeviceMetricsOverride")
+
+    def allow_clipboard(self, allowed):
+        if allowed:
+            self.cdp("Browser.grantPermissions",
+                     permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        else:
+            self.cdp("Browser.resetPermissions")
 
     def media(self, **features):
         """Emulate media features: media(prefers_color_scheme="dark")."""
