@@ -22,6 +22,7 @@
 #include "libprof/api/snapshot_settings.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_threads.h"
+#include "libprof/sampler/stay_loaded.h"
 
 #define NAME_BYTES  24
 /* How long the end of the program waits for a picture. */
@@ -169,6 +170,7 @@ static void begin(const char *text)
 	error = start_thread();
 	if (!error)
 		error = watch_signal();
+	stay_loaded();
 	session_watch_forks();
 	if (!error)
 		error = -pthread_atfork(NULL, NULL, fork_child);

@@ -21,6 +21,7 @@
 #include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/stack.h"
+#include "libprof/sampler/stay_loaded.h"
 #include "libprof/sampler/tasks.h"
 #include "libprof/unwind/find_object.h"
 
@@ -245,6 +246,7 @@ int flameprof_start(const struct flameprof_options *options)
 		error = claim_phase();
 	if (error)
 		return error;
+	stay_loaded();
 	session_watch_forks();
 	pthread_once(&modules_once, modules_init);
 	error = begin(&settings);

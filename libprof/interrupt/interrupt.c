@@ -4,9 +4,7 @@
  */
 #include "libprof/interrupt/interrupt.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stddef.h>
 
 #include "libprof/interrupt/registry.h"
@@ -14,6 +12,7 @@
 #include "libprof/interrupt/timer.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_threads.h"
+#include "libprof/sampler/stay_loaded.h"
 #include "libprof/trampoline/elsewhere.h"
 
 #define PERIOD_NS_MIN 100000ULL
@@ -119,37 +118,12 @@ static void set_up(void)
 		set_up_error = -pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-/* Statically linked programs have neither, and the linker warns of dlopen() in them by its name. */
-extern __typeof__(dladdr1) dladdr1 __attribute__((weak));
-extern __typeof__(dlsym) dlsym __attribute__((weak));
-
-/*
- * A plugin with a copy of the library may be closed while the timer runs in it, and its threads end
- * later still. The shared library is never unloaded, and the program has no name.
- */
-static void stay_loaded(void)
-{
-	struct link_map *map = NULL;
-	__typeof__(&dlopen) open;
-	Dl_info info;
-
-	if (!dlsym || !dladdr1 || !dladdr1(&interrupt, &info, (void **)&map, RTLD_DL_LINKMAP) ||
-		!map || !map->l_name || !map->l_name[0])
-		return;
-	open = (__typeof__(&dlopen))dlsym(RTLD_DEFAULT, "dlopen");
-	if (open)
-		open(map->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
 /* Returns 0 once everything is there that a registered thread needs. */
 static int be_set_up(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	static uint32_t stays; /* atomic */
 
-	/* Not in there: a constructor that waits for `once` may hold the loader's lock. */
-	if (!__atomic_exchange_n(&stays, 1, __ATOMIC_RELAXED))
-		stay_loaded();
+	stay_loaded();
 	pthread_once(&once, set_up);
 	return set_up_error ? -ENOMEM : 0;
 }

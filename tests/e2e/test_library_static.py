@@ -113,6 +113,71 @@ def test_a_program_holds_the_library(compiler, link, flags, tmp_path):
     assert stacks.below("works") >= 0.75 * in_thread, stacks.describe()
 
 
+PLUGIN = """
+    #include "flameprof_profile.h"
+
+    __attribute__((visibility("default"))) int begin(void)
+    {
+        struct flameprof_options options = {.rate = 997};
+
+        return flameprof_start(&options);
+    }
+
+    __attribute__((visibility("default"))) int end(const char *path)
+    {
+        struct flameprof_profile *profile = NULL;
+        int error = flameprof_stop(&profile, -1);
+
+        if (error)
+            return error;
+        error = flameprof_profile_write(profile, path);
+        flameprof_profile_free(profile);
+        return error;
+    }
+"""
+
+CLOSES = BURN + """
+    #include <dlfcn.h>
+    #include <stdio.h>
+
+    __attribute__((noinline)) static void burn(void)
+    {
+        BURN(0.3);
+        __asm__ volatile("");
+    }
+
+    int main(int argc, char **argv)
+    {
+        void *plugin = dlopen(argv[1], RTLD_NOW);
+        int (*begin)(void) = plugin ? (int (*)(void))dlsym(plugin, "begin") : NULL;
+        int (*end)(const char *);
+
+        if (argc != 2 || !begin)
+            return 1;
+        printf("begin %d\\n", begin());
+        printf("close %d\\n", dlclose(plugin));
+        burn();
+        plugin = dlopen(argv[1], RTLD_NOW);
+        end = (int (*)(const char *))dlsym(plugin, "end");
+        printf("end %d\\n", end("plugin.folded"));
+        return 0;
+    }
+"""
+
+
+def test_a_plugin_is_closed_while_it_samples(tmp_path):
+    """Its handler and its worker go on: what they run must stay."""
+    source = library.write(tmp_path, "plugin.c", PLUGIN)
+    plugin = library.build(source, tmp_path, flags=(*profiled.PLAIN, "-shared", "-fPIC",
+                           "-fvisibility=hidden", "-Wl,--exclude-libs,ALL"), link="archive",
+                           output="plugin.so")
+    program = profiled.compile_target(library.write(tmp_path, "closes.c", CLOSES), tmp_path)
+    said = library.said(library.run(program, plugin, cwd=tmp_path))
+    assert said == {"begin": 0, "close": 0, "end": 0}
+    stacks = library.stacks(tmp_path / "plugin.folded")
+    assert stacks.below("burn") >= 0.9 * stacks.total, stacks.describe()
+
+
 def test_it_serves_cxx(tmp_path):
     program = library.build("scopes.cc", tmp_path, flags=("-O2", "-std=gnu++20"), link="static")
     said = library.said(library.run(program, "throw", cwd=tmp_path))
