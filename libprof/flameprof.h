@@ -63,7 +63,8 @@ struct flameprof_options {
 	unsigned depth FLAMEPROF_ZERO;
 	/* end a profiler that nobody stopped after this time [0: never] */
 	unsigned max_span_ms FLAMEPROF_ZERO;
-	/* what one thread may be ahead of the worker [90 KiB]; 4 KiB..90 KiB */
+	/* what one thread may be ahead of the worker [90 KiB]; 4 KiB..90 KiB. No stack has more
+	 * frames than fit, at 8 bytes each */
 	size_t ring_bytes FLAMEPROF_ZERO;
 	/* what may wait for the worker besides [16 MiB]; 1..1 GiB. A batch is at most an eighth of it */
 	size_t queue_bytes FLAMEPROF_ZERO;
@@ -88,7 +89,8 @@ struct flameprof_options {
  *
  * Returns 0; -EBUSY while the profiler runs or an ended one waits for flameprof_stop(), and under
  * flamerun; -EINVAL for an unknown clock, flag or a reserved field; -ENOSYS on a C library before
- * glibc 2.35; -EPERM when another profiler holds SIGPROF; -ENOMEM, -EAGAIN from the system.
+ * glibc 2.35; -EPERM when another profiler holds SIGPROF, or this process has forbidden itself
+ * system calls (seccomp(2)); -ENOMEM, -EAGAIN from the system.
  */
 FLAMEPROF_API int flameprof_start(const struct flameprof_options *options);
 
@@ -99,19 +101,21 @@ struct flameprof_profile;
  * committed before the call and none that is committed after its return; several callers are served
  * in order. A sample that had to be dropped is missing here and counted in the diagnostics.
  *
- * @profile     owned by the caller: flameprof_profile_free()
+ * @profile     owned by the caller: flameprof_profile_free(). NULL: it is thrown away
  * @timeout_ms  how long to wait; -1: without limit
  *
  * Returns 0; -ESRCH when the profiler does not run; -ETIMEDOUT; -ECANCELED when flameprof_stop() or
- * the profiler's own end came first; -ENOMEM; -EDEADLK on the profiler's worker thread. A failed call
- * has taken nothing: its samples are in the next profile.
+ * the profiler's own end came first; -ENOMEM, which ends sampling (FLAMEPROF_NO_MEMORY); -EDEADLK
+ * on the profiler's worker thread. A failed call has taken nothing: its samples are in the next
+ * profile.
  */
 FLAMEPROF_API int flameprof_flush(struct flameprof_profile **profile, int timeout_ms);
 
 /*
  * End sampling. Flushes that wait are woken with -ECANCELED at once.
  *
- * @profile  as in flameprof_flush(): all that no flush has taken. NULL: it is thrown away.
+ * @profile     as in flameprof_flush(): all that no flush has taken
+ * @timeout_ms  likewise
  *
  * Returns 0; -ESRCH when there is nothing to stop; -ETIMEDOUT: sampling has ended, the profile is
  * not ready yet and a further call fetches it; -EBUSY while another thread is stopping; -EDEADLK on

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was profiled: threads, stacks, samples with their times, modules, marks. A profile belongs to
- * its owner alone; it stays what it is when the profiler goes on or ends.
+ * What was profiled: threads, stacks, samples with their times, modules, marks. A profile belongs
+ * to its owner alone; it stays what it is when the profiler goes on or ends.
  *
  * Context: one thread at a time for each profile, not a signal handler. Pointers handed out are
  * valid until the profile is changed or freed. Indices out of range give -ERANGE.
@@ -110,8 +110,8 @@ FLAMEPROF_API int flameprof_profile_mark(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_mark *out);
 
 /*
- * Add everything in @from to @into: equal stacks of one thread become one. Threads of different runs
- * of the profiler are one when tid and name are the same, modules when file and place are.
+ * Add everything in @from to @into: equal stacks of one thread become one. Threads of different
+ * runs of the profiler are one when tid and name are the same, modules when file and place are.
  * Returns 0; -EINVAL when their periods or clocks differ, or they are the same profile; -ENOSPC at
  * @into's ceiling; -ENOMEM. A failed call leaves @into as it was.
  */
@@ -127,8 +127,8 @@ FLAMEPROF_API int flameprof_profile_merge(
  *             the library, where it was installed, or on PATH. It runs as a process of its own that
  *             the host's wait() and SIGCHLD never see.
  *
- * Returns 0; -EINVAL for another ending; -errno of the file; -ENOENT when there is no flamerun, -EIO
- * when it failed: then PATH.pb holds the profile, for `flamerun render PATH.pb -o PATH`.
+ * Returns 0; -EINVAL for another ending; -errno of the file; -ENOENT when there is no flamerun,
+ * -EIO when it failed: then PATH.pb holds the profile, for `flamerun render PATH.pb -o PATH`.
  */
 FLAMEPROF_API int flameprof_profile_write(const struct flameprof_profile *profile, const char *path);
 

@@ -12,9 +12,10 @@
  *   pthread_exit(), cancellation     at once in C++ and with -fexceptions, else at the thread's end
  *   exit() on any thread             among the functions of atexit()
  *   longjmp() over it                at the next scope, or call of flameprof_start(), _stop(),
- *                                    _flush(), _reset() or flameprof_scope_status() on the thread
- *                                    from a frame that has left the block; at the latest when the
- *                                    thread ends or exit() is called. Samples go on until then.
+ *                                    _flush(), _reset(), flameprof_scope_status() or _last() on
+ *                                    the thread from a frame that has left the block; at the
+ *                                    latest when the thread ends or exit() is called. Samples go
+ *                                    on until then.
  *
  * Nothing is written by _exit(), quick_exit(), exec, abort(), an exception that nobody catches, or
  * a signal that kills. A child made by fork() leaves the scope to its parent.

@@ -151,7 +151,8 @@ FLAMEPROF_API int flameprof_lookup(uintptr_t pc, struct flameprof_code_info *out
  *            the linker would put them into .eh_frame, ended by four zero bytes; borrowed until
  *            flameprof_code_remove()
  *
- * Returns 0, -EINVAL (empty, wraps), -EEXIST when it overlaps announced code, -ENOMEM.
+ * Returns 0; -EINVAL for no code, 4 GiB or more of it, what wraps, and an @eh_frame that is none or
+ * not about the code; -EEXIST when it overlaps announced code; -ENOMEM.
  */
 FLAMEPROF_API int flameprof_code_add(
 	const void *start, size_t bytes, const char *name, const void *eh_frame);
@@ -170,8 +171,8 @@ struct flameprof_backtrace_frame {
  *
  * @ucontext  as a signal handler gets it; NULL: from the caller of this function
  *
- * Returns how many frames were written, at most @room. Context: signal-safe, any thread; also in a
- * handler of SIGSEGV: reads what may not be mapped without faulting.
+ * Returns how many frames were written, at most @room and 4096. Context: signal-safe, any thread;
+ * also in a handler of SIGSEGV: reads what may not be mapped without faulting.
  */
 FLAMEPROF_API unsigned flameprof_backtrace(
 	const void *ucontext, struct flameprof_backtrace_frame *frames, unsigned room);
@@ -197,9 +198,10 @@ enum flameprof_publish {
  *
  * @what  enum flameprof_publish, or-ed; adds to what was asked for before
  *
- * Returns 0, or the error of the first that cannot be had; the others are on. -ENOENT: no such
- * library, or no such folder; -EEXIST: the file is there and not ours; -ENOTSUP: the tool does not
- * see all of it (perf's map: stubs in pages of a memfd, where other executable memory is refused).
+ * Returns 0; -EINVAL for an unknown tool, with nothing changed; or the error of the first that
+ * cannot be had: the others are on. -ENOENT: no such library, or no such folder; -EEXIST: the file
+ * is there and not ours; -ENOTSUP: the tool does not see all of it (perf's map: stubs in pages of a
+ * memfd, where other executable memory is refused); else -errno of the file, or -ENOMEM.
  */
 FLAMEPROF_API int flameprof_publish(unsigned what);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * For virtual machines that look at the clock at safe points of their own: ticks that count per
- * thread, intercept stubs that look after long builtins, too, and stacks in the machine's own terms.
+ * thread, intercept stubs that look after long builtins, too, and stacks in the machine's own
+ * terms.
  *
  *	tick            adds one to the counters of registered threads, then sets their flags
  *	safe point      flameprof_interrupt_check(): a counter that is not zero is taken, and the
@@ -32,9 +33,9 @@ extern "C" {
 /*
  * The host's function: @ticks periods have passed since this thread's last call of it. Runs on the
  * thread, between two steps of the machine or after a builtin: it may do what a builtin may, but
- * not throw or longjmp out, nor change the rounding mode, and no tick is taken while it runs on this
- * thread. Registered threads therefore call no intercepted builtin in a signal handler or between
- * vfork() and exec.
+ * not throw or longjmp out, nor change the rounding mode, and no tick is taken while it runs on
+ * this thread. Registered threads therefore call no intercepted builtin in a signal handler or
+ * between vfork() and exec.
  */
 typedef void flameprof_interrupt_function(void *context, uint32_t ticks);
 
@@ -128,7 +129,8 @@ FLAMEPROF_API enum flameprof_stub_status flameprof_intercept_status(void);
  * @signatures  @n of them, or NULL: all arguments are in registers
  *
  * Returns how many entries were replaced; -EACCES where executable memory is refused, -EINVAL for a
- * signature that no stub can have, -ENOMEM; -EBUSY between flameprof_arenas_suspend() and _resume().
+ * signature that no stub can have and where there is no table or are no names, -ENOMEM; -EBUSY
+ * between flameprof_arenas_suspend() and _resume().
  * Context: nobody else writes the table. Calls through it may be running.
  */
 FLAMEPROF_API int flameprof_intercept_table(flameprof_function ***table, size_t n,
@@ -139,7 +141,7 @@ FLAMEPROF_API int flameprof_intercept_table(flameprof_function ***table, size_t 
  * host's own again. Calls that are inside a stub return through it.
  * A table given again in its read-only form got the same copy: it goes with the last restore.
  * Returns how many entries were stubs; -EACCES when the table can no longer be written, -EINVAL for
- * a copy of another size: nothing is changed then.
+ * a copy of another size or no table: nothing is changed then.
  * Context: nobody else writes the table; nobody reads a copy any more.
  */
 FLAMEPROF_API int flameprof_intercept_restore(flameprof_function ***table, size_t n);
