@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/run/progress.h"
+#include "render/count_text.h"
 #include "render/transform.h"
 
 #define NOTHING_LEFT "no stacks are left by --root and --hide"
@@ -110,7 +110,7 @@ static int transform(const struct calltree *source, const struct transform_optio
 		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
 	calltree_free(*tree);
 	*tree = made;
-	progress_count(count, sizeof(count), left_out);
+	count_text(count, sizeof(count), left_out);
 	if (left_out)
 		diag_info("%s sample%s left out: %s", count, left_out == 1 ? "" : "s", why);
 	return 0;

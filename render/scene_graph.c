@@ -5,11 +5,12 @@
 #include "render/scene_graph.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "render/count_text.h"
 
 #define LABEL_PADDING_EM 0.45
 #define LABEL_DROP_EM	 0.364 /* from the middle of a box to the baseline */
@@ -40,28 +41,13 @@ double scene_graph_px(const struct scene *scene, const struct layout *layout)
 	return layout->rows * scene->style->row_px;
 }
 
-/* 1234567 as "1,234,567". */
-static void format_count(char *text, size_t bytes, uint64_t count)
-{
-	char digits[24];
-	int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
-	size_t used = 0;
-
-	for (int i = 0; i < length && used + 2 < bytes; i++) {
-		if (i && (length - i) % 3 == 0)
-			text[used++] = ',';
-		text[used++] = digits[i];
-	}
-	text[used] = '\0';
-}
-
 static void name_root(
 	char *name, size_t bytes, const struct calltree *tree, const struct style *style)
 {
 	double seconds = (double)calltree_total(tree) * (double)style->options->period_ns / 1e9;
 	char count[32], time[32] = "";
 
-	format_count(count, sizeof(count), calltree_total(tree));
+	count_text(count, sizeof(count), calltree_total(tree));
 	if (style->options->period_ns)
 		snprintf(time, sizeof(time), ", %.*f s", seconds < 10 ? 2 : (seconds < 100),
 			seconds);

@@ -23,6 +23,7 @@
 #include "cli/run/source.h"
 #include "cli/run/summary.h"
 #include "cli/run/watch.h"
+#include "render/count_text.h"
 
 #define FLUSH_MS       200
 #define TITLE_BYTES    160
@@ -158,7 +159,7 @@ static int name_tree(
 	char count[32];
 	int error;
 
-	progress_count(count, sizeof(count), profile_nodes(profile));
+	count_text(count, sizeof(count), profile_nodes(profile));
 	if (!drawing->still_runs)
 		progress_begin("naming %s addresses", count);
 	error = naming_build(&request, tree, report);

@@ -5,7 +5,6 @@
  */
 #include "cli/run/progress.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -121,18 +120,4 @@ void progress_end(void)
 	blank[0] = '\r';
 	blank[bytes + 1] = '\r';
 	diag_write(blank, bytes + 2);
-}
-
-void progress_count(char *text, size_t bytes, uint64_t count)
-{
-	char digits[24];
-	int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
-	size_t used = 0;
-
-	for (int i = 0; i < length && used + 2 < bytes; i++) {
-		if (i && (length - i) % 3 == 0)
-			text[used++] = ',';
-		text[used++] = digits[i];
-	}
-	text[used] = '\0';
 }

@@ -8,9 +8,6 @@
 #ifndef CLI_RUN_PROGRESS_H
 #define CLI_RUN_PROGRESS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 /*
  * Work begins: show "flamerun: <what> ..." in a second, if messages of this kind are wanted, stderr
  * is a terminal, and we are in its foreground. Never fails: without it the work is only silent.
@@ -19,8 +16,5 @@ void progress_begin(const char *format, ...) __attribute__((format(printf, 1, 2)
 
 /* Work is done: take the line back. Always after progress_begin(). */
 void progress_end(void);
-
-/* 1234567 as "1,234,567" into @text. */
-void progress_count(char *text, size_t bytes, uint64_t count);
 
 #endif

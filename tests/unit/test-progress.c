@@ -96,23 +96,6 @@ static void nobody_asked(void **state)
 	expect(0, LONG_US, "");
 }
 
-static void counts_have_commas(void **state)
-{
-	char text[32];
-
-	(void)state;
-	progress_count(text, sizeof(text), 0);
-	assert_string_equal(text, "0");
-	progress_count(text, sizeof(text), 999);
-	assert_string_equal(text, "999");
-	progress_count(text, sizeof(text), 1000);
-	assert_string_equal(text, "1,000");
-	progress_count(text, sizeof(text), UINT64_MAX);
-	assert_string_equal(text, "18,446,744,073,709,551,615");
-	progress_count(text, 4, 1234567);
-	assert_true(strlen(text) < 4);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,7 +103,6 @@ int main(void)
 		cmocka_unit_test(a_narrow_terminal_gets_what_fits),
 		cmocka_unit_test(short_work_is_not),
 		cmocka_unit_test(nobody_asked),
-		cmocka_unit_test(counts_have_commas),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
