@@ -9,6 +9,8 @@
 #include <sys/time.h>
 
 #include "arch/syscall.h"
+#include "libprof/at_start.h"
+#include "libprof/sanitizers.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/libc_calls.h"
@@ -29,19 +31,10 @@ struct kernel_action {
  * Is this library itself built with ThreadSanitizer? Its own handler would call the runtime then,
  * which must not be interrupted.
  */
-#if defined(__SANITIZE_THREAD__)
-#define IS_INSTRUMENTED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define IS_INSTRUMENTED 1
-#endif
-#endif
-#ifndef IS_INSTRUMENTED
-#define IS_INSTRUMENTED 0
-#endif
+#define IS_INSTRUMENTED UNDER_TSAN
 
-static int small_stacks; /* atomic */
-static uintptr_t installed; /* atomic: what the kernel calls since ours went in, 0 before */
+static AT_START int small_stacks; /* atomic */
+static AT_START uintptr_t installed; /* atomic: what the kernel calls since ours went in, 0 before */
 
 /* The kernel's own word, whatever stands before libc's. */
 static struct kernel_action kernel_action(void)

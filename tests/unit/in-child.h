@@ -14,16 +14,19 @@
 #include <cmocka.h>
 
 #define CANNOT 99 /* the system has no such thing */
+#define CHILD_LIFE_S 30
 
-/* Run @body in a child; it answers 0 when all is well. */
+/* Run @body in a child; it answers 0 when all is well. One that hangs ends by SIGALRM. */
 static inline int in_child(int (*body)(void))
 {
 	pid_t child = fork();
 	int status;
 
 	assert_true(child >= 0);
-	if (!child)
+	if (!child) {
+		alarm(CHILD_LIFE_S);
 		_exit(body());
+	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }

@@ -7,10 +7,10 @@
 
 #include <dirent.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "libprof/flameprof_vm.h"
 #include "libprof/interrupt/interrupt.h"
+#include "tests/unit/in-child.h"
 
 #define PERIOD_NS 2000000ULL
 #define PERIOD_MS (PERIOD_NS / 1000000)
@@ -100,25 +100,6 @@ static inline void await_timers(unsigned count)
 	while (timers_now(NULL) != count && now_ns() < until_ns)
 		pause_ms(5);
 	assert_int_equal(timers_now(NULL), count);
-}
-
-/*
- * Run @part in a child, where nothing has been enabled, and have its word for it. A child that
- * hangs ends by SIGALRM.
- */
-static inline void in_child(void (*part)(void))
-{
-	pid_t child = fork();
-	int status = -1;
-
-	assert_true(child >= 0);
-	if (!child) {
-		alarm(PATIENCE_MS / 1000);
-		part();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
 }
 
 /* In a child, where cmocka's assertions have nobody to tell. */

@@ -21,22 +21,12 @@
 #include "libprof/flameprof.h"
 #include "libprof/flameprof_profile.h"
 #include "libprof/sampler/sampler.h"
+#include "libprof/sanitizers.h"
 
 /*
  * ThreadSanitizer holds signals back until the thread makes a call it knows, hides who sent them,
  * and knows no threads but pthread_create's: what is about those can't be tested under it.
  */
-#if defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#endif
-#endif
-#ifndef UNDER_TSAN
-#define UNDER_TSAN 0
-#endif
-
 static inline void skip_under_tsan(void)
 {
 	if (UNDER_TSAN)

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "libprof/flameprof_stub.h"
+#include "libprof/sanitizers.h"
 #include "tests/unit/deny-executable.h"
 #include "tests/unit/in-child.h"
 
@@ -139,9 +140,8 @@ static int address_limit(void)
 	flameprof_function *stub;
 	int status;
 
-#ifdef __SANITIZE_ADDRESS__
-	return CANNOT; /* its runtime does not live in so little */
-#endif
+	if (UNDER_ASAN)
+		return CANNOT; /* its runtime does not live in so little */
 	if (getrlimit(RLIMIT_AS, &before))
 		return CANNOT;
 	limit = (struct rlimit){1 << 20, before.rlim_max};

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "libprof/sanitizers.h"
 #include "tests/unit/deny-executable.h"
 #include "tests/unit/in-child.h"
 #include "tests/unit/intercept-fixture.h"
@@ -336,16 +337,7 @@ static void test_memfd(void **state)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define OWN_ALLOCATOR 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-#define OWN_ALLOCATOR 1
-#endif
-
-#ifndef OWN_ALLOCATOR
+#if defined(__GLIBC__) && !UNDER_ASAN && !UNDER_TSAN
 
 static unsigned fail_in; /* the how manieth request from now on fails; 0: none does */
 static unsigned failed;

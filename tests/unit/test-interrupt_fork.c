@@ -19,7 +19,7 @@ static unsigned char flag;
 
 static uint64_t forked_ns; /* before that */
 
-static void live_on(void)
+static int live_on(void)
 {
 	uint32_t most;
 
@@ -39,6 +39,7 @@ static void live_on(void)
 	CHILD_EXPECTS(flameprof_interrupt_register(NULL) == -EALREADY);
 	CHILD_EXPECTS(flameprof_interrupt_unregister() == 0);
 	CHILD_EXPECTS(ticks_now() == 0);
+	return 0;
 }
 
 static void *stay_registered(void *argument)
@@ -68,7 +69,7 @@ static void the_calling_thread_stays(void **state)
 		await_ticks(2);
 		__atomic_store_n(&flag, 0, __ATOMIC_SEQ_CST);
 		forked_ns = now_ns();
-		in_child(live_on);
+		check_in_child(live_on);
 	}
 	/* Nothing has happened to the parent. */
 	assert_int_equal(registered_count(), 5);
@@ -79,7 +80,7 @@ static void the_calling_thread_stays(void **state)
 		pthread_join(others[i], NULL);
 }
 
-static void register_anew(void)
+static int register_anew(void)
 {
 	CHILD_EXPECTS(!interrupt.threads && timers_now(NULL) == 0 && ticks_now() == 0);
 	CHILD_EXPECTS(flameprof_interrupt_unregister() == -ESRCH);
@@ -87,6 +88,7 @@ static void register_anew(void)
 	await_ticks(2);
 	CHILD_EXPECTS(flameprof_interrupt_enable(PERIOD_NS, count_calls, NULL) == -EALREADY);
 	CHILD_EXPECTS(flameprof_interrupt_unregister() == 0);
+	return 0;
 }
 
 static void a_thread_without_ticks_has_none(void **state)
@@ -99,7 +101,7 @@ static void a_thread_without_ticks_has_none(void **state)
 	while (registered_count() < 1)
 		pause_ms(1);
 	for (int i = 0; i < 10; i++)
-		in_child(register_anew);
+		check_in_child(register_anew);
 	__atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
 	pthread_join(other, NULL);
 }
@@ -115,7 +117,7 @@ static void tell(void *context)
 static int parents_own; /* a thread */
 
 /* Nobody would look at the counter, so that the timer can't wait for that. */
-static void be_told(void)
+static int be_told(void)
 {
 	int tid = 0;
 
@@ -126,6 +128,7 @@ static void be_told(void)
 	while (__atomic_load_n(&times_told, __ATOMIC_RELAXED) < 3)
 		pause_ms(1);
 	CHILD_EXPECTS(ticks_now() >= 3);
+	return 0;
 }
 
 /* Sessions have a handler of their own, registered after ours. */
@@ -138,13 +141,13 @@ static void who_is_called_is_called_in_the_child(void **state)
 	assert_int_equal(timers_now(&parents_own), 1);
 	assert_true(own_threads_have((uint32_t)parents_own));
 	for (int i = 0; i < 10; i++)
-		in_child(be_told);
+		check_in_child(be_told);
 	if (!is_emulated()) {
 		start_often();
 		/* The worker came last, and has a number of its own. */
 		assert_int_equal(timers_now(&parents_own), 2);
 		for (int i = 0; i < 10; i++)
-			in_child(be_told);
+			check_in_child(be_told);
 		assert_int_equal(flameprof_stop(&profile, PATIENCE_MS), 0);
 		flameprof_profile_free(profile);
 	}
@@ -161,7 +164,7 @@ static void *see_it_go(void *argument)
 	return argument;
 }
 
-static void leave_by_system_call(void)
+static int leave_by_system_call(void)
 {
 	pthread_t id;
 
@@ -169,6 +172,7 @@ static void leave_by_system_call(void)
 	while (registered_count() < 2)
 		pause_ms(1);
 	syscall(SYS_exit, 1);
+	return 0;
 }
 
 static void the_kernel_tells_of_the_childs_threads(void **state)
@@ -176,7 +180,7 @@ static void the_kernel_tells_of_the_childs_threads(void **state)
 	(void)state;
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
 	for (int i = 0; i < 5; i++)
-		in_child(leave_by_system_call);
+		check_in_child(leave_by_system_call);
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
@@ -229,22 +233,23 @@ static void the_function_may_fork(void **state)
 }
 
 /* A child of a child, both with their own time. */
-static void fork_again(void)
+static int fork_again(void)
 {
 	flameprof_interrupt_check();
 	await_ticks(1);
 	forget_calls();
 	__atomic_store_n(&flag, 0, __ATOMIC_SEQ_CST);
 	forked_ns = now_ns();
-	in_child(live_on);
+	check_in_child(live_on);
 	await_ticks(1);
+	return 0;
 }
 
 static void children_fork(void **state)
 {
 	(void)state;
 	assert_int_equal(flameprof_interrupt_register(&flag), 0);
-	in_child(fork_again);
+	check_in_child(fork_again);
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 

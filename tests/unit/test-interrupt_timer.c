@@ -13,17 +13,6 @@
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_threads.h"
 
-#if UNDER_TSAN || defined(__SANITIZE_ADDRESS__)
-#define UNDER_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define UNDER_SANITIZER 1
-#endif
-#endif
-#ifndef UNDER_SANITIZER
-#define UNDER_SANITIZER 0
-#endif
-
 static int enable(void **state)
 {
 	(void)state;
@@ -258,7 +247,7 @@ static void threads_register_in_their_last_destructor(void **state)
 
 	(void)state;
 	/* Sanitizers are done with a thread by then. */
-	if (is_emulated() || UNDER_SANITIZER)
+	if (is_emulated() || UNDER_ASAN || UNDER_TSAN)
 		skip();
 	assert_int_equal(pthread_key_create(&last_key, register_at_the_end), 0);
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
@@ -285,7 +274,7 @@ static void *outlive_main(void *argument)
 	return leave_registered(argument);
 }
 
-static void main_ends_first(void)
+static int main_ends_first(void)
 {
 	pthread_t id;
 
@@ -296,7 +285,7 @@ static void main_ends_first(void)
 	pthread_exit(NULL);
 }
 
-static void main_ends_alone(void)
+static int main_ends_alone(void)
 {
 	atexit(at_end);
 	CHILD_EXPECTS(!flameprof_interrupt_register(NULL));
@@ -305,11 +294,12 @@ static void main_ends_alone(void)
 	pthread_exit(NULL);
 }
 
-static void main_ends_by_system_call(void)
+static int main_ends_by_system_call(void)
 {
 	CHILD_EXPECTS(!flameprof_interrupt_register(NULL));
 	await_ticks(1);
 	syscall(SYS_exit, 0);
+	return 0;
 }
 
 static void a_process_ends_with_its_last_thread(void **state)
@@ -318,15 +308,15 @@ static void a_process_ends_with_its_last_thread(void **state)
 	/* ThreadSanitizer lets no child make threads, and qemu none of a threaded process. */
 	skip_under_tsan();
 	await_timers(0);
-	in_child(main_ends_first);
-	in_child(main_ends_alone);
+	check_in_child(main_ends_first);
+	check_in_child(main_ends_alone);
 	if (!is_emulated())
-		in_child(main_ends_by_system_call);
+		check_in_child(main_ends_by_system_call);
 }
 
 /* ---- what is refused ------------------------------------------------------------------------- */
 
-static void without_keys(void)
+static int without_keys(void)
 {
 	pthread_key_t key;
 
@@ -336,6 +326,7 @@ static void without_keys(void)
 	CHILD_EXPECTS(flameprof_interrupt_unregister() == -ESRCH);
 	CHILD_EXPECTS(flameprof_interrupt_enable(PERIOD_NS, count_calls, NULL) == 0);
 	CHILD_EXPECTS(timers_now(NULL) == 0);
+	return 0;
 }
 
 struct block {
@@ -355,7 +346,7 @@ static struct block *take_all(struct block *blocks, size_t bytes)
 }
 
 /* Memory comes back piece by piece, until it is enough. */
-static void without_memory(void)
+static int without_memory(void)
 {
 	struct block *blocks = NULL, *next;
 	struct rlimit none = {0, 0};
@@ -380,15 +371,16 @@ static void without_memory(void)
 	/* Enough for the record; a thread has to be mapped. */
 	CHILD_EXPECTS(error == -EAGAIN && refused > 0);
 	CHILD_EXPECTS(flameprof_interrupt_unregister() == -ESRCH && !interrupt.threads);
+	return 0;
 }
 
 static void what_is_missing_is_said(void **state)
 {
 	(void)state;
-	in_child(without_keys);
+	check_in_child(without_keys);
 	/* Sanitizers end a program that runs out of memory. */
-	if (!is_emulated() && !UNDER_SANITIZER)
-		in_child(without_memory);
+	if (!is_emulated() && !UNDER_ASAN && !UNDER_TSAN)
+		check_in_child(without_memory);
 }
 
 /* ---- all at once ----------------------------------------------------------------------------- */
