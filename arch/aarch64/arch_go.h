@@ -10,19 +10,10 @@
 
 #include <stdint.h>
 
+#include "arch/leb.h"
+
 #define ARCH_GO_RA	  30
 #define ARCH_GO_RULES_MAX 32u
-
-static inline unsigned arch_go_leb(uint8_t *out, uint64_t value)
-{
-	unsigned count = 0;
-
-	do {
-		out[count++] = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-		value >>= 7;
-	} while (value);
-	return count;
-}
 
 static inline unsigned arch_go_rules(uint8_t *out, uint64_t bytes)
 {
@@ -30,12 +21,12 @@ static inline unsigned arch_go_rules(uint8_t *out, uint64_t bytes)
 
 	out[count++] = 0x0c; /* DW_CFA_def_cfa sp, bytes */
 	out[count++] = 31;
-	count += arch_go_leb(out + count, bytes);
+	count += arch_uleb(out + count, bytes);
 	if (bytes) {
 		out[count++] = 0x80 | 30; /* DW_CFA_offset x30, CFA - bytes */
-		count += arch_go_leb(out + count, bytes / 8);
+		count += arch_uleb(out + count, bytes / 8);
 		out[count++] = 0x80 | 29; /* DW_CFA_offset x29, CFA - bytes - 8 */
-		count += arch_go_leb(out + count, bytes / 8 + 1);
+		count += arch_uleb(out + count, bytes / 8 + 1);
 	} else {
 		out[count++] = 0x08; /* DW_CFA_same_value x30, x29 */
 		out[count++] = 30;

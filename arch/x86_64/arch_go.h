@@ -12,19 +12,10 @@
 
 #include <stdint.h>
 
+#include "arch/leb.h"
+
 #define ARCH_GO_RA	  16
 #define ARCH_GO_RULES_MAX 16u
-
-static inline unsigned arch_go_leb(uint8_t *out, uint64_t value)
-{
-	unsigned count = 0;
-
-	do {
-		out[count++] = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-		value >>= 7;
-	} while (value);
-	return count;
-}
 
 static inline unsigned arch_go_rules(uint8_t *out, uint64_t bytes)
 {
@@ -32,7 +23,7 @@ static inline unsigned arch_go_rules(uint8_t *out, uint64_t bytes)
 
 	out[count++] = 0x0c; /* DW_CFA_def_cfa rsp, bytes + 8 */
 	out[count++] = 7;
-	count += arch_go_leb(out + count, bytes + 8);
+	count += arch_uleb(out + count, bytes + 8);
 	out[count++] = 0x80 | 16; /* DW_CFA_offset return address, CFA - 8 */
 	out[count++] = 1;
 	if (bytes) {
