@@ -127,6 +127,14 @@ static inline void map_path(char path[64], pid_t pid)
 	snprintf(path, 64, "/tmp/perf-%d.map", (int)pid);
 }
 
+static inline void map_remove(pid_t pid)
+{
+	char path[64];
+
+	map_path(path, pid);
+	unlink(path);
+}
+
 /* All of the perf map of @pid; NULL if there is none. Owned by the caller. */
 static inline char *map_text(pid_t pid)
 {

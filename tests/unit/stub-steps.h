@@ -16,6 +16,7 @@
 
 #include "arch/intercept.h"
 #include "libprof/flameprof_vm.h"
+#include "tests/unit/trap-flag.h"
 
 #if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
 #define STEPS_WORK 1
@@ -129,26 +130,6 @@ static void step_on_trap(int number, siginfo_t *info, void *argument)
 	step(place, context);
 }
 
-static inline __attribute__((always_inline)) void step_begin(void)
-{
-	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t" /* spare the red zone */
-			 "pushfq\n\t"
-			 "orq $0x100, (%%rsp)\n\t"
-			 "popfq\n\t"
-			 "lea 128(%%rsp), %%rsp"
-			 ::: "memory", "cc");
-}
-
-static inline __attribute__((always_inline)) void step_end(void)
-{
-	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
-			 "pushfq\n\t"
-			 "andq $~0x100, (%%rsp)\n\t"
-			 "popfq\n\t"
-			 "lea 128(%%rsp), %%rsp"
-			 ::: "memory", "cc");
-}
-
 enum step_kind {
 	STEP_CALL = FLAMEPROF_STUB_CALL,
 	STEP_BIND = FLAMEPROF_STUB_BIND,
@@ -189,9 +170,9 @@ static __attribute__((noinline)) unsigned steps_through(const struct step_shape 
 	memset(step_seen, 0, sizeof(step_seen));
 	steps_in_stub = steps_in_target = steps_in_slow = 0;
 	sigaction(SIGTRAP, &action, NULL);
-	step_begin();
+	trap_flag_set();
 	stub(1, 2, 3, 4, 5, 6, 7, 8);
-	step_end();
+	trap_flag_clear();
 	for (unsigned i = 0; i < sizeof(step_seen); i++)
 		met += step_seen[i];
 	return met;

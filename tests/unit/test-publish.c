@@ -161,11 +161,8 @@ static void test_arena_ends(void **state)
 
 static int cleanup(void **state)
 {
-	char path[64];
-
 	(void)state;
-	map_path(path, getpid());
-	unlink(path);
+	map_remove(getpid());
 	return 0;
 }
 

@@ -10,24 +10,8 @@
 #include <ucontext.h>
 
 #include "libprof/trampoline/region.h"
-#include "tests/unit/stub-chain.h"
-
-struct seen {
-	int next;    /* the chain's stub that has to come next */
-	int wrong;   /* another one came */
-	int callers; /* the caller of call_chain() */
-	int frames;  /* from the innermost stub up to call_chain(), both counted */
-};
-
-static uintptr_t caller;
-static struct seen last;
-
-static __attribute__((noinline)) int call_chain(int (*leaf)(void))
-{
-	caller = (uintptr_t)__builtin_return_address(0);
-	/* Something is left to do, so that the call is no jump. */
-	return chain_call(leaf) + 1;
-}
+#include "tests/unit/chain-walk.h"
+#include "tests/unit/trap-flag.h"
 
 /* From @ucontext, of a handler, or NULL: from here. */
 static struct seen walk_from(ucontext_t *ucontext)
@@ -46,14 +30,8 @@ static struct seen walk_from(ucontext_t *ucontext)
 	}
 	do {
 		unw_get_reg(&cursor, UNW_REG_IP, &pc);
-
-		int index = chain_index(pc + is_exact);
-
+		look(&seen, pc, is_exact);
 		is_exact = 0;
-		if (index >= 0 && index != seen.next--)
-			seen.wrong++;
-		seen.callers += pc == caller;
-		seen.frames += seen.next < CHAIN - 1 && !seen.callers;
 	} while (unw_step(&cursor) > 0);
 	return seen;
 }
@@ -62,30 +40,6 @@ static int walk(void)
 {
 	last = walk_from(NULL);
 	return 0;
-}
-
-/*
- * How many frames there are: each stub's, each target's, and maybe call_chain()'s, as the compiler
- * has it. Learnt from a walk that begins in the last target, where the frame pointers lead.
- */
-static int chain_frames;
-
-static int learn_frames(void)
-{
-	uintptr_t *frame = __builtin_frame_address(0);
-	int counting = 0;
-
-	for (chain_frames = 0; frame[1] != caller; frame = (uintptr_t *)frame[0]) {
-		counting |= chain_index(frame[1]) >= 0;
-		chain_frames += counting;
-	}
-	return 0;
-}
-
-static int is_complete(const struct seen *seen)
-{
-	return !seen->wrong && seen->next == -1 && seen->callers == 1 &&
-		seen->frames == chain_frames;
 }
 
 static void test_from_targets(void **state)
@@ -138,17 +92,6 @@ static void on_step(int number, siginfo_t *info, void *argument)
 	steps_complete += is_complete(&seen);
 }
 
-static void set_trap(int on)
-{
-	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t" /* spare the red zone */
-			 "pushfq\n\t"
-			 "andq $~0x100, (%%rsp)\n\t"
-			 "orq %0, (%%rsp)\n\t"
-			 "popfq\n\t"
-			 "lea 128(%%rsp), %%rsp" ::"r"(on ? 0x100UL : 0UL)
-			 : "memory", "cc");
-}
-
 static int leaf_nothing(void)
 {
 	return 0;
@@ -162,9 +105,9 @@ static void step_through_stub(void)
 	stub_start = (uintptr_t)chain_stub[CHAIN - 1];
 	stub_end = stub_start + region_find(stub_start)->code_bytes;
 	sigaction(SIGTRAP, &action, &before);
-	set_trap(1);
+	trap_flag_set();
 	call_chain(leaf_nothing);
-	set_trap(0);
+	trap_flag_clear();
 	sigaction(SIGTRAP, &before, NULL);
 	/* endbr, push, mov, push, sub, call | leave, ret */
 	assert_int_equal(steps, 8);

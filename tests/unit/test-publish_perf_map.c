@@ -15,11 +15,8 @@ static int setup(void **state)
 
 static int cleanup(void **state)
 {
-	char path[64];
-
 	(void)state;
-	map_path(path, getpid());
-	unlink(path);
+	map_remove(getpid());
 	return 0;
 }
 

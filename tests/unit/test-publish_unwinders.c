@@ -12,7 +12,8 @@
 
 #include "arch/registers.h"
 #include "libprof/trampoline/region.h"
-#include "tests/unit/stub-chain.h"
+#include "tests/unit/chain-walk.h"
+#include "tests/unit/trap-flag.h"
 
 /*
  * LLVM libunwind's own calls. _Unwind_Backtrace() of a library that is loaded later would ask the
@@ -26,34 +27,6 @@ static struct {
 	int (*get_reg)(void *cursor, int reg, uintptr_t *value);
 	int (*set_reg)(void *cursor, int reg, uintptr_t value);
 } llvm;
-
-/* What a walk saw: stubs of the chain, in order from the innermost, and the caller of all. */
-struct seen {
-	int next;	 /* the chain's stub that has to come next */
-	int wrong;	 /* another one came */
-	int callers;	 /* the caller of call_chain() */
-	int frames;	 /* from the innermost stub up to call_chain(), both counted */
-};
-
-static uintptr_t caller;
-
-static __attribute__((noinline)) int call_chain(int (*leaf)(void))
-{
-	caller = (uintptr_t)__builtin_return_address(0);
-	/* Something is left to do, so that the call is no jump. */
-	return chain_call(leaf) + 1;
-}
-
-/* @is_exact: no call has left @pc; it was interrupted there. */
-static void look(struct seen *seen, uintptr_t pc, int is_exact)
-{
-	int index = chain_index(pc + !!is_exact);
-
-	if (index >= 0 && index != seen->next--)
-		seen->wrong++;
-	seen->callers += pc == caller;
-	seen->frames += seen->next < CHAIN - 1 && !seen->callers;
-}
 
 static _Unwind_Reason_Code on_frame(struct _Unwind_Context *context, void *argument)
 {
@@ -99,37 +72,12 @@ static void walk_llvm(struct seen *seen, const void *ucontext)
 static void (*const walkers[])(struct seen *, const void *) = {walk_libgcc, walk_llvm};
 static unsigned walkers_there = 1;
 static void (*walker)(struct seen *, const void *);
-static struct seen last;
 
 static int walk(void)
 {
 	last = (struct seen){.next = CHAIN - 1};
 	walker(&last, NULL);
 	return 0;
-}
-
-/*
- * How many frames there are: each stub's, each target's, and maybe call_chain()'s, as the compiler
- * has it. Learnt from a walk that begins in the last target, where the frame pointers lead.
- */
-static int chain_frames;
-
-static int learn_frames(void)
-{
-	uintptr_t *frame = __builtin_frame_address(0);
-	int counting = 0;
-
-	for (chain_frames = 0; frame[1] != caller; frame = (uintptr_t *)frame[0]) {
-		counting |= chain_index(frame[1]) >= 0;
-		chain_frames += counting;
-	}
-	return 0;
-}
-
-static int is_complete(const struct seen *seen)
-{
-	return !seen->wrong && seen->next == -1 && seen->callers == 1 &&
-		seen->frames == chain_frames;
 }
 
 static void find_llvm(void)
@@ -344,17 +292,6 @@ static void on_step(int number, siginfo_t *info, void *argument)
 	steps_complete += is_complete(&seen);
 }
 
-static void set_trap(int on)
-{
-	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t" /* spare the red zone */
-			 "pushfq\n\t"
-			 "andq $~0x100, (%%rsp)\n\t"
-			 "orq %0, (%%rsp)\n\t"
-			 "popfq\n\t"
-			 "lea 128(%%rsp), %%rsp" ::"r"(on ? 0x100UL : 0UL)
-			 : "memory", "cc");
-}
-
 static int leaf_nothing(void)
 {
 	return 0;
@@ -373,9 +310,9 @@ static void test_from_every_instruction(void **state)
 		walker = walkers[i];
 		steps = steps_complete = distinct_pcs = 0;
 		memset(pc_seen, 0, sizeof(pc_seen));
-		set_trap(1);
+		trap_flag_set();
 		call_chain(leaf_nothing);
-		set_trap(0);
+		trap_flag_clear();
 		/* endbr, push, mov, push, sub, call | leave, ret */
 		assert_int_equal(distinct_pcs, 8);
 		assert_int_equal(steps, 8);

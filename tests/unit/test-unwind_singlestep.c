@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/trap-flag.h"
 #include "tests/unit/unwind-oracle.h"
 
 #if defined(REG_EFL) /* the only trap flag user code can set itself is x86's */
@@ -50,26 +51,6 @@ static void on_step(int number, siginfo_t *info, void *argument)
 		oracle_print("core", &core);
 		oracle_print("libunwind", &libunwind);
 	}
-}
-
-static inline __attribute__((always_inline)) void trap_on(void)
-{
-	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t" /* spare the red zone */
-			 "pushfq\n\t"
-			 "orq $0x100, (%%rsp)\n\t"
-			 "popfq\n\t"
-			 "lea 128(%%rsp), %%rsp"
-			 ::: "memory", "cc");
-}
-
-static inline __attribute__((always_inline)) void trap_off(void)
-{
-	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
-			 "pushfq\n\t"
-			 "andq $~0x100, (%%rsp)\n\t"
-			 "popfq\n\t"
-			 "lea 128(%%rsp), %%rsp"
-			 ::: "memory", "cc");
 }
 
 static int setup(void **state)
@@ -110,9 +91,9 @@ static void test_qsort(void **state)
 	(void)state;
 	for (int i = 0; i < 32; i++)
 		numbers[i] = i * 7919 % 32;
-	trap_on();
+	trap_flag_set();
 	qsort(numbers, 32, sizeof(*numbers), compare);
-	trap_off();
+	trap_flag_clear();
 	check_steps(1000);
 }
 
@@ -122,10 +103,10 @@ static void test_number_formatting_and_parsing(void **state)
 	double value;
 
 	(void)state;
-	trap_on();
+	trap_flag_set();
 	snprintf(text, sizeof(text), "%s %.12g %d", "pi", 3.14159265358979, 42);
 	value = strtod(text + 3, NULL);
-	trap_off();
+	trap_flag_clear();
 	assert_true(value > 3.14 && value < 3.15);
 	check_steps(2000);
 }
@@ -136,12 +117,12 @@ static void test_copying_and_allocating(void **state)
 	char *volatile block;
 
 	(void)state;
-	trap_on();
+	trap_flag_set();
 	memcpy(to, from, sizeof(to));
 	block = malloc(100);
 	memset(block, 1, 100);
 	free(block);
-	trap_off();
+	trap_flag_clear();
 	check_steps(50);
 }
 
@@ -149,9 +130,9 @@ static void test_copying_and_allocating(void **state)
 static void test_lazy_binding(void **state)
 {
 	(void)state;
-	trap_on();
+	trap_flag_set();
 	(void)lrand48();
-	trap_off();
+	trap_flag_clear();
 	check_steps(20);
 }
 
@@ -160,9 +141,9 @@ static void test_vdso(void **state)
 	struct timespec now;
 
 	(void)state;
-	trap_on();
+	trap_flag_set();
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	trap_off();
+	trap_flag_clear();
 	check_steps(20);
 }
 
@@ -181,10 +162,10 @@ static __attribute__((noinline)) int jump(int depth)
 static void test_longjmp(void **state)
 {
 	(void)state;
-	trap_on();
+	trap_flag_set();
 	if (!setjmp(escape))
 		jump(3);
-	trap_off();
+	trap_flag_clear();
 	check_steps(40);
 }
 
@@ -202,9 +183,9 @@ static __attribute__((noinline)) int aligned(int count, int a, int b, int c, int
 static void test_over_aligned_frame(void **state)
 {
 	(void)state;
-	trap_on();
+	trap_flag_set();
 	(void)aligned(100, 1, 2, 3, 4, 5, 6);
-	trap_off();
+	trap_flag_clear();
 	/* After its leave instruction gcc still says that rbp is saved where rbp points. */
 	check_steps_but(10, 2);
 }
@@ -218,9 +199,9 @@ static void test_signal_delivery_and_return(void **state)
 {
 	(void)state;
 	signal(SIGUSR2, on_signal);
-	trap_on();
+	trap_flag_set();
 	raise(SIGUSR2);
-	trap_off();
+	trap_flag_clear();
 	check_steps(20);
 }
 
