@@ -3,7 +3,6 @@
 # FLAMERUN_SNAPSHOT on programs that know nothing of it: what a signal draws, of whom, and when.
 import pathlib
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +11,7 @@ import time
 import pytest
 
 import library
+import redises
 from snapshots import (BUSY, LINKED, PYTHON, Program, ask_until, picture, threads_of, timers_of,
                        wait_for)
 
@@ -55,12 +55,12 @@ def test_it_samples_as_long_as_asked(tmp_path):
         assert "started 20" in text
 
 
-@pytest.mark.skipif(not shutil.which("redis-server"), reason="no redis-server")
+@redises.needs_redis
 def test_redis(tmp_path):
     path = tmp_path / "redis"
     settings = f"duration=1:rate=500:output={tmp_path}/redis.folded"
-    with Program(tmp_path, "redis-server", "--port", "0", "--unixsocket", path, "--save", "",
-                 "--daemonize", "no", settings=settings) as program:
+    with Program(tmp_path, redises.server(tmp_path), "--port", "0", "--unixsocket", path, "--save",
+                 "", "--daemonize", "no", settings=settings) as program:
         wait_for(path.exists)
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))

@@ -6,13 +6,13 @@
 import contextlib
 import math
 import re
-import shutil
 import subprocess
 
 import pytest
 
 import folded
 import outside
+import redises
 from profiled import PLAIN, compile_target, profile
 
 pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
@@ -135,8 +135,8 @@ def test_two_hundred_threads(tmp_path):
 def redis_under_load(tmp_path, *command):
     """redis-server, started by @command if there is one, and its process number; with clients."""
     path = tmp_path / "redis.sock"
-    server = [*map(str, command), "redis-server", "--port", "0", "--unixsocket", str(path),
-              "--save", "", "--daemonize", "no"]
+    server = [*command, redises.server(tmp_path), "--port", "0", "--unixsocket", path, "--save", "",
+              "--daemonize", "no"]
     clients = f"redis-benchmark -s {path} -q -n 100000 -c 20 -t set,get,lpush"
     load = f"while {clients}; do :; done"
     with outside.running(*server, stdout=subprocess.DEVNULL) as process:
@@ -158,7 +158,7 @@ def redis_under_load(tmp_path, *command):
 
 
 @needs_priority
-@pytest.mark.skipif(not shutil.which("redis-benchmark"), reason="no redis-server with its tools")
+@redises.needs_redis
 def test_redis_under_load(tmp_path):
     """It sleeps after each handful of requests: some ten thousand times a second."""
     seconds, profiles = 4, []
