@@ -12,7 +12,7 @@ CROSS_COMPILE ?= $(ARCH)-linux-gnu-
 BUILD ?= build/$(ARCH)
 # The other CPU's libraries: what `make sysroot` unpacked, else what the cross compiler finds.
 SYSROOT ?= $(wildcard build/sysroot-$(ARCH))
-emulator = TEST_EMULATED=1 timeout -k 1 120 qemu-$(ARCH) -L $(SYSROOT)
+emulator = TEST_EMULATED=1 timeout -k 1 120 qemu-$(ARCH) -L $(abspath $(SYSROOT))
 endif
 BUILD ?= build
 emulator ?= timeout -k 1 300
@@ -48,7 +48,7 @@ test_packages  := libcmocka-dev python3 python3-pytest g++ binutils clang \
 	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go musl-tools \
 	gdb linux-perf libc++abi1-14 liblua5.4-dev lua5.4 redis-tools
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
-	libcmocka-dev $(python_package)
+	libcmocka-dev $(python_package) liblua5.4-dev
 
 prefix      ?= /usr/local
 exec_prefix ?= $(prefix)
@@ -324,10 +324,16 @@ check-container: all ## the end-to-end tests as a user in a container has it
 check-browser: all ## the picture's viewer in a headless browser
 	FLAMERUN='$(abspath $(PROGRAM))' $(PYTEST) -q -p no:cacheprovider tests/browser
 
+# Of the interpreter's tests a few: emulators are slow.
+.PHONY: check-lua
+check-lua: $(FLAMELUA)
+	$(export_build) TEST_EMULATOR='env $(emulator)' $(PYTEST) -q -p no:cacheprovider tests/e2e/test_lua.py \
+		-k 'scripts_mean_the_same and all or native_stack'
+
 .PHONY: check-aarch64
-check-aarch64: ## build everything for aarch64 and run its unit tests in qemu
+check-aarch64: ## build everything for aarch64, run its unit tests and an interpreter in qemu
 	+@$(MAKE) --no-print-directory sysroot ARCH=aarch64
-	+@$(MAKE) --no-print-directory ARCH=aarch64 WERROR=1 all check-unit
+	+@$(MAKE) --no-print-directory ARCH=aarch64 WERROR=1 all check-unit check-lua
 
 # What a fuzzer finds crash-free for a minute each; FUZZ_S= for longer.
 FUZZ_S ?= 60

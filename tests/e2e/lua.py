@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Run scripts under flamelua (share/examples/lua) and under plain lua5.4.
+import os
 import pathlib
 import re
 import shutil
@@ -14,6 +15,8 @@ import profiled
 FLAMELUA = profiled.BUILD / "flamelua"
 SCRIPTS = profiled.TARGETS / "lua"
 HEADERS = pathlib.Path("/usr/include/lua5.4/lua.h")
+# What runs a flamelua that is another CPU's.
+EMULATOR = os.environ.get("TEST_EMULATOR", "").split()
 ADDRESS = re.compile(r"0x[0-9a-f]+|builtin: [0-9a-f]+")
 
 needs_flamelua = pytest.mark.skipif(
@@ -37,7 +40,8 @@ class Ended:
 
 
 def run(program, *words, cwd, stdin="", prefix=(), env=None):
-    command = [*prefix, program, *words]
+    emulator = EMULATOR if program == FLAMELUA else []
+    command = [*prefix, *emulator, program, *words]
     result = subprocess.run([str(word) for word in command], cwd=cwd, input=stdin, text=True,
                             errors="surrogateescape", stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, timeout=120, check=False,
