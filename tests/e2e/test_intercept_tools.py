@@ -7,12 +7,12 @@ import pytest
 import library
 import profiled
 from test_stub_tools import (CHAIN, GDB, JITDUMP, LLVM, PERF_MAP, UNWINDERS, build, chain, chain_fp,
-                             frames_of, gdb, leave_no_maps, perf, share_complete, throws, tool)
+                             frames_of, gdb, perf, share_complete, throws, tool)
 
 INTERCEPTS, IN_CHECK = 256, 512
 SLOW = "arch_intercept_slow"
 
-__all__ = ["chain", "chain_fp", "gdb", "leave_no_maps", "perf", "tool"]
+__all__ = ["chain", "chain_fp", "gdb", "perf", "tool"]
 
 
 def whole_in_check(stacks):

@@ -40,16 +40,6 @@ def chain_fp(tmp_path_factory):
     return build(tmp_path_factory.mktemp("chain_fp"), flags=("-O2", "-fno-omit-frame-pointer"))
 
 
-@pytest.fixture(autouse=True)
-def leave_no_maps():
-    before = set(pathlib.Path("/tmp").glob("perf-*.map"))
-    yield
-    for path in set(pathlib.Path("/tmp").glob("perf-*.map")) - before:
-        pid = path.stem.split("-")[1]
-        if not os.path.exists(f"/proc/{pid}"):
-            path.unlink()
-
-
 # ---- gdb ---------------------------------------------------------------------------------------
 
 @pytest.fixture(scope="module")
@@ -157,11 +147,12 @@ def perf(tmp_path_factory):
 
 
 class Perf:
-    """perf in a folder of its own, and the stacks it sees."""
+    """perf in a folder of its own, and the stacks it sees; @pids of programs it did not look at."""
 
     def __init__(self, path, folder):
         self.path = path
         self.folder = folder
+        self.pids = set()
 
     def run(self, *words, **options):
         return subprocess.run([self.path, *map(str, words)], cwd=self.folder, text=True,
@@ -185,10 +176,19 @@ class Perf:
                   for block in blocks]
         return collections.Counter(stack for stack in stacks if stack)
 
+    def remove_maps(self):
+        """Of what was looked at: other tests have maps in /tmp, too, and read them yet."""
+        if (self.folder / "raw").exists():
+            self.pids.update(self.run("script", "-i", "raw", "-F", "pid").stdout.split())
+        for pid in self.pids:
+            pathlib.Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)
+
 
 @pytest.fixture
 def tool(perf, tmp_path):
-    return Perf(perf, tmp_path)
+    tool = Perf(perf, tmp_path)
+    yield tool
+    tool.remove_maps()
 
 
 def wait_for_child(pid):
@@ -261,6 +261,7 @@ def test_perf_of_a_fork_child(tool, chain_fp, published):
     """It is looked at alone: what its parent has published is out of perf's sight."""
     with subprocess.Popen([chain_fp, str(published), "fork", "60000"], cwd=tool.folder,
                           stdout=subprocess.DEVNULL) as process:
+        tool.pids.add(process.pid)
         child = wait_for_child(process.pid)
         try:
             tool.record("-g", "-p", child, "--", "sleep", 2)
