@@ -44,7 +44,8 @@ const char *const *format_names(void)
 	return names;
 }
 
-const struct format *format_named(const char *name)
+/* The format called @name ("svg"), or NULL. */
+static const struct format *format_named(const char *name)
 {
 	for (size_t i = 0; i < FORMAT_COUNT; i++)
 		if (!strcmp(formats[i].extension + 1, name))

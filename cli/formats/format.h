@@ -24,9 +24,6 @@ struct format {
 /* What the formats are called: "svg", ..., NULL at the end. */
 const char *const *format_names(void);
 
-/* The format called @name ("svg"), or NULL. */
-const struct format *format_named(const char *name);
-
 /*
  * The format that the name @path asks for by its extension; without a known one, the format called
  * @otherwise unless that is NULL. Names of devices cannot carry one: in /dev and /proc it is then

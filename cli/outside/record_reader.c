@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_S 1000000000ULL
-
 static void take_image(struct outside_intake *intake, const char *bytes)
 {
 	struct record_image record;
