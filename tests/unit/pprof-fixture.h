@@ -12,9 +12,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/formats/folded.h"
 #include "cli/formats/pprof.h"
 #include "cli/formats/protobuf.h"
+#include "tests/unit/folded-text.h"
 
 /* The profile being made, a message of it, and a message or list in that. */
 static struct bytes all, part, inner;
@@ -59,18 +59,6 @@ static struct calltree *read_all(const char *type, int wanted)
 	assert_non_null(strstr(message.text, "x.pb"));
 	calltree_free(tree);
 	return NULL;
-}
-
-static void check_tree(const struct calltree *tree, const char *wanted)
-{
-	char *written = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&written, &bytes);
-
-	assert_int_equal(folded_write(tree, out), 0);
-	fclose(out);
-	assert_string_equal(written, wanted);
-	free(written);
 }
 
 static const struct calltree_frame *frame_called(const struct calltree *tree, const char *name)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/formats/folded.h"
+#include "tests/unit/folded-text.h"
 
 static uint64_t bad, first_bad;
 
@@ -29,14 +29,8 @@ static struct calltree *read_bytes(const char *text, size_t length)
 static void check(const char *text, size_t length, const char *wanted)
 {
 	struct calltree *tree = read_bytes(text, length);
-	char *written = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&written, &bytes);
 
-	assert_int_equal(folded_write(tree, out), 0);
-	fclose(out);
-	assert_string_equal(written, wanted);
-	free(written);
+	check_tree(tree, wanted);
 	calltree_free(tree);
 }
 #define CHECK(text, wanted) check(text, sizeof(text) - 1, wanted)
@@ -95,9 +89,6 @@ static void test_hostile_bytes(void **state)
 static void test_names_with_separators_are_written_safely(void **state)
 {
 	struct calltree *tree = calltree_new();
-	char *written = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&written, &bytes);
 	uint32_t node = calltree_child(
 		tree, CALLTREE_ROOT, calltree_frame(tree, "a;b\nc", "", CALLTREE_NATIVE));
 
@@ -106,10 +97,7 @@ static void test_names_with_separators_are_written_safely(void **state)
 	calltree_add(
 		tree, calltree_child(tree, node, calltree_frame(tree, "", "", CALLTREE_JIT)), 2);
 	assert_int_equal(calltree_finish(tree), 0);
-	assert_int_equal(folded_write(tree, out), 0);
-	fclose(out);
-	assert_string_equal(written, "a:b c 1\na:b c;[empty] 2\n");
-	free(written);
+	check_tree(tree, "a:b c 1\na:b c;[empty] 2\n");
 	calltree_free(tree);
 }
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* For tests of trees: what one is as folded stacks. */
+#ifndef TESTS_UNIT_FOLDED_TEXT_H
+#define TESTS_UNIT_FOLDED_TEXT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "cli/formats/folded.h"
+
+/* @tree (finished) is @wanted. */
+static inline void check_tree(const struct calltree *tree, const char *wanted)
+{
+	char *written = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&written, &bytes);
+
+	assert_int_equal(folded_write(tree, out), 0);
+	fclose(out);
+	assert_string_equal(written, wanted);
+	free(written);
+}
+
+#endif
