@@ -81,6 +81,21 @@ static void describe(
 	section->sh_addralign = 1;
 }
 
+/* The stubs where they are: nothing of it is in the file. */
+static Elf64_Shdr text_section(const struct publish_gdb_part *part)
+{
+	return (Elf64_Shdr){
+		.sh_name = name_at[TEXT],
+		.sh_type = SHT_NOBITS,
+		.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+		.sh_addr = publish_slot_start(part->region, part->first),
+		.sh_size = part->region->kind == FLAMEPROF_CODE_HOST
+			? part->region->bytes
+			: (uint64_t)part->count * part->region->stride,
+		.sh_addralign = 1,
+	};
+}
+
 int publish_gdb_elf(struct publish_bytes *out, const struct publish_gdb_part *part)
 {
 	Elf64_Shdr section[SECTIONS] = {{0}};
@@ -90,16 +105,7 @@ int publish_gdb_elf(struct publish_bytes *out, const struct publish_gdb_part *pa
 	publish_bytes_extend(out, sizeof(Elf64_Ehdr));
 	for (unsigned i = 0; i < SECTIONS; i++)
 		section[i].sh_name = name_at[i];
-	section[TEXT] = (Elf64_Shdr){
-		.sh_name = name_at[TEXT],
-		.sh_type = SHT_NOBITS,
-		.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-		.sh_addr = publish_slot_start(part->region, part->first),
-		.sh_size = (uint64_t)part->count * part->region->stride,
-		.sh_addralign = 1,
-	};
-	if (part->region->kind == FLAMEPROF_CODE_HOST)
-		section[TEXT].sh_size = part->region->bytes;
+	section[TEXT] = text_section(part);
 
 	begin = out->used;
 	put_symbols(out, part);
