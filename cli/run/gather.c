@@ -219,7 +219,7 @@ static void finalize(struct gather *gather, uint32_t index, int release)
 	struct wire_slot *slot = wire_slot(gather->channel.arena, index);
 	struct known_slot *known = &gather->slots[index];
 	struct profile_totals *totals = profile_totals(gather->profile);
-	struct profile_image *image = profile_image_at(gather->profile, known->image);
+	struct profile_image *image;
 	uint32_t state = (uint32_t)__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff;
 
 	control_read_all(&gather->intake, index, known->image);
