@@ -5,12 +5,13 @@
  * pointer and frame pointer to the caller's. Rows that need another register are marked
  * COMPACT_COMPLEX and left to full_step.h.
  *
- *   63        48 47        32 31             8  7       5      4       3..0
- *   ra           fp           cfa               -    fp_at_fp  signal  kind
+ *   63        48 47        32 31             8    6       5      4       3..0
+ *   ra           fp           cfa            others  fp_at_fp  signal  kind
  *
  * ra and fp are where they are saved, as a signed offset from the CFA, cfa the CFA's offset from
  * its register; all in words. ra or fp 0: still in the register. fp_at_fp: fp counts from the frame
- * pointer instead, as in functions that align their stack.
+ * pointer instead, as in functions that align their stack. others: more registers are saved, and it
+ * is not known where; for COMPACT_BY_CODE alone.
  */
 #ifndef LIBPROF_UNWIND_COMPACT_ROW_H
 #define LIBPROF_UNWIND_COMPACT_ROW_H
@@ -36,10 +37,12 @@ enum compact_kind {
 	COMPACT_COMPLEX,   /* needs all registers */
 	COMPACT_NONE,      /* nothing covers this pc */
 	COMPACT_BROKEN,    /* what covers this pc cannot be used */
+	COMPACT_BY_CODE,   /* nothing covers it, but the code tells: CFA = sp + cfa */
 };
 
 #define COMPACT_SIGNAL   0x10u
 #define COMPACT_FP_AT_FP 0x20u
+#define COMPACT_OTHERS   0x40u
 
 static inline enum compact_kind compact_kind(uint64_t row)
 {
@@ -54,6 +57,11 @@ static inline bool compact_signal(uint64_t row)
 static inline bool compact_fp_at_fp(uint64_t row)
 {
 	return row & COMPACT_FP_AT_FP;
+}
+
+static inline bool compact_others(uint64_t row)
+{
+	return row & COMPACT_OTHERS;
 }
 
 /* Bytes, except that of a COMPACT_PLT row cfa is a count. */

@@ -195,12 +195,18 @@ static __attribute__((noinline)) int unwind_step_complex(struct unwind_walk *wal
 	walk->registers.r[ARCH_DWARF_FP] = anchor->fp;
 	walk->known = anchor->known;
 	walk->exact = anchor->exact;
+	walk->by_fp = false;
 	for (; !step && depth <= target; depth++) {
 		uintptr_t pc = unwind_lookup_pc(walk);
 
 		unwind_enter_module(walk, pc);
-		if (compact_kind(unwind_row(walk, pc)) == COMPACT_NONE)
+
+		uint64_t row = unwind_row(walk, pc);
+
+		if (compact_kind(row) == COMPACT_NONE)
 			step = unwind_step_fp(walk);
+		else if (compact_kind(row) == COMPACT_BY_CODE)
+			step = unwind_step_code(walk, row);
 		else
 			step = unwind_step_full(walk, pc);
 	}

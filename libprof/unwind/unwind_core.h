@@ -117,6 +117,8 @@ static inline int unwind_step(struct unwind_walk *walk, uint64_t row)
 		return unwind_step_complex(walk);
 	case COMPACT_NONE:
 		return unwind_step_fp(walk);
+	case COMPACT_BY_CODE:
+		return unwind_step_code(walk, row);
 	default:
 		return -ENOENT;
 	}

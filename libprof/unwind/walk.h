@@ -2,8 +2,9 @@
 /* ASYNC-SIGNAL-SAFE: plain loads, besides what the includer's UNWIND_* functions do. */
 /*
  * Where a walk stands, what holds at its pc, and the steps that need no call-frame information:
- * through a frame pointer, through a kernel signal frame. Steps by information are compact_step.h
- * and full_step.h; the loop around them is unwind_core.h, which says what an includer supplies.
+ * by what the code itself shows, through a frame pointer, through a kernel signal frame. Steps by
+ * information are unwind_core.h's and full_step.h's; the loop around them is in unwind_core.h,
+ * which says what an includer supplies.
  */
 #ifndef LIBPROF_UNWIND_WALK_H
 #define LIBPROF_UNWIND_WALK_H
@@ -15,6 +16,7 @@
 #include "arch/registers.h"
 #include "libprof/unwind/cfi_row.h"
 #include "libprof/unwind/cfi_run.h"
+#include "libprof/unwind/code_row.h"
 #include "libprof/unwind/compact_row.h"
 #include "libprof/unwind/load.h"
 #include "libprof/unwind/rowcache.h"
@@ -35,6 +37,9 @@ static struct rowcache unwind_rowcache;
 
 /* How far from the stack pointer a frame pointer may be on a stack whose bounds are unknown. */
 #define UNWIND_FP_REACH (1u << 20)
+
+/* What every step tells, as a set of bits by register. */
+#define UNWIND_KNOWN_ALWAYS (1ULL << ARCH_DWARF_PC | 1ULL << ARCH_DWARF_SP | 1ULL << ARCH_DWARF_FP)
 
 /* A zero frame pointer this close to the top of the stack ends the chain even in unknown code. */
 #define UNWIND_TOP_REACH 4096u
@@ -123,8 +128,10 @@ static __attribute__((noinline)) uint64_t unwind_make_row(
 
 	if ((error || row.signal) && unwind_at_sigreturn(walk))
 		return COMPACT_SIGRETURN;
+	if (error == -ENOENT)
+		return code_row(&walk->memory, walk->registers.r[ARCH_DWARF_PC], walk->exact);
 	if (error)
-		return error == -ENOENT ? COMPACT_NONE : COMPACT_BROKEN;
+		return COMPACT_BROKEN;
 	return compact_from_row(&walk->module, &row);
 }
 
@@ -135,8 +142,14 @@ static inline uint64_t unwind_row(const struct unwind_walk *walk, uintptr_t pc)
 	uint32_t number = walk->module.number;
 	uint64_t key, row;
 
+	/*
+	 * Code that may be replaced by other code is read each time. Behind a frame pointer that
+	 * would tell nothing: unwind_step_code().
+	 */
 	if (!walk->module.end)
-		return COMPACT_NONE;
+		return walk->by_fp ? COMPACT_NONE
+				   : code_row(&walk->memory, walk->registers.r[ARCH_DWARF_PC],
+					     walk->exact);
 	/* These two numbers do not stand for one module. */
 	if (!cache || number == WIRE_MODULE_NONE || number == WIRE_MODULE_OVER)
 		return unwind_make_row(walk, pc);
@@ -149,16 +162,18 @@ static inline uint64_t unwind_row(const struct unwind_walk *walk, uintptr_t pc)
 	return row;
 }
 
-/* Whether a frame record can be at @fp: aligned, not below the stack pointer, on the same stack. */
-static inline bool unwind_plausible_fp(const struct unwind_walk *walk, uintptr_t sp, uintptr_t fp)
+/* Whether @bytes at @address can be of a frame: aligned, not below sp, on the same stack. */
+static inline bool unwind_plausible(
+	const struct unwind_walk *walk, uintptr_t address, uintptr_t bytes)
 {
 	const struct unwind_bounds *bounds = &walk->memory.bounds;
+	uintptr_t sp = walk->registers.r[ARCH_DWARF_SP];
 
-	if ((fp & (sizeof(uintptr_t) - 1)) || fp < sp)
+	if ((address & (sizeof(uintptr_t) - 1)) || address < sp)
 		return false;
 	if (sp >= bounds->lo && sp < bounds->hi)
-		return fp < bounds->hi && bounds->hi - fp >= 2 * sizeof(uintptr_t);
-	return fp - sp <= UNWIND_FP_REACH;
+		return address <= bounds->hi && bounds->hi - address >= bytes;
+	return address - sp <= UNWIND_FP_REACH;
 }
 
 /*
@@ -183,7 +198,7 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 		/* In generated code a zero may be any value, in a module it is the start code's. */
 		return walk->module.end || on_top ? UNWIND_STEP_ROOT : -ENOENT;
 	}
-	if (!unwind_plausible_fp(walk, sp, fp))
+	if (!unwind_plausible(walk, fp, 2 * sizeof(uintptr_t)))
 		return -ENOENT;
 
 	int error = unwind_load(&walk->memory, fp, &caller_fp);
@@ -199,10 +214,43 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 	walk->registers.r[ARCH_DWARF_SP] = fp + 2 * sizeof(uintptr_t);
 	walk->registers.r[ARCH_DWARF_FP] = caller_fp;
 	/* Generated code keeps its own conventions about the rest. */
-	walk->known = unwind_register_bit(ARCH_DWARF_PC) | unwind_register_bit(ARCH_DWARF_SP) |
-		      unwind_register_bit(ARCH_DWARF_FP);
+	walk->known = UNWIND_KNOWN_ALWAYS;
 	walk->exact = false;
 	walk->by_fp = true;
+	return 0;
+}
+
+/*
+ * Step by a row that code_row() made. Where it cannot be right the frame pointer is asked. A frame
+ * found through a frame pointer has no exact stack pointer: its callee may have been one that takes
+ * its arguments away (V8's do), and what is added to the stack pointer counts from there.
+ */
+static inline int unwind_step_code(struct unwind_walk *walk, uint64_t row)
+{
+	uintptr_t cfa = walk->registers.r[ARCH_DWARF_SP] + (uintptr_t)compact_cfa(row);
+	uintptr_t fp = walk->registers.r[ARCH_DWARF_FP];
+	uintptr_t pc = walk->registers.r[ARCH_DWARF_RA];
+	int error = 0;
+
+	if (walk->by_fp || !unwind_plausible(walk, cfa, 0) ||
+		(!compact_ra(row) && !(walk->known & unwind_register_bit(ARCH_DWARF_RA))))
+		return unwind_step_fp(walk);
+	if (compact_ra(row))
+		error = unwind_load(&walk->memory, cfa + (uintptr_t)compact_ra(row), &pc);
+	if (!error && compact_fp(row))
+		error = unwind_load(&walk->memory, cfa + (uintptr_t)compact_fp(row), &fp);
+	if (error)
+		return error;
+	pc = arch_strip_pointer(pc);
+	if (!pc)
+		return UNWIND_STEP_ROOT;
+	walk->registers.r[ARCH_DWARF_PC] = pc;
+	walk->registers.r[ARCH_DWARF_SP] = cfa;
+	walk->registers.r[ARCH_DWARF_FP] = fp;
+	walk->known &= ARCH_CALL_KEEPS;
+	if (compact_others(row))
+		walk->known &= UNWIND_KNOWN_ALWAYS;
+	walk->exact = false;
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A made-up thread for tests of the walk: its registers, its stack, a module whose call-frame
- * information the test writes, and a second stack that only UNWIND_READ can see, as it sees the
- * module's code. Include it once, after cmocka.h.
+ * information the test writes, and what only UNWIND_READ can see: a second stack, the module's code,
+ * generated code. Include it once, after cmocka.h.
  */
 #ifndef TESTS_UNIT_UNWIND_FIXTURE_H
 #define TESTS_UNIT_UNWIND_FIXTURE_H
@@ -19,6 +19,11 @@ static unsigned reads, finds;
 static struct unwind_module made;
 static uintptr_t text; /* the module's code: IMAGE_CODE after its start */
 
+#define NO_MODULE       0x10000 /* generated code: in no module, read from here */
+#define GENERATED_BYTES 4096u
+
+static uint8_t generated[GENERATED_BYTES];
+
 static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value)
 {
 	uintptr_t index = (address - (uintptr_t)other_stack) / 8;
@@ -28,6 +33,12 @@ static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value
 		memcpy(value, (const void *)address, sizeof(*value));
 		return 0;
 	}
+	if (address >= NO_MODULE && address - NO_MODULE <= GENERATED_BYTES - sizeof(*value)) {
+		memcpy(value, generated + (address - NO_MODULE), sizeof(*value));
+		return 0;
+	}
+	if (address >= NO_MODULE - GENERATED_BYTES && address < NO_MODULE)
+		return -EFAULT;
 	reads++;
 	if (address < (uintptr_t)other_stack || index >= 96)
 		return -EFAULT;
@@ -52,8 +63,6 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 #define FP ARCH_DWARF_FP
 #define RA ARCH_DWARF_RA
 #define PC ARCH_DWARF_PC
-
-#define NO_MODULE 0x10000 /* generated code: in no module */
 
 static struct image image;
 /* What lies behind the stack proper is not readable at all. */
@@ -115,6 +124,7 @@ static int setup(void **state)
 	memset(image_room, 0, sizeof(image_room));
 	memset(stack_and_gap, 0, sizeof(stack_and_gap));
 	memset(other_stack, 0, sizeof(other_stack));
+	memset(generated, 0, sizeof(generated));
 	memset(&registers, 0, sizeof(registers));
 	memset(frames, 0, sizeof(frames));
 	reads = finds = 0;

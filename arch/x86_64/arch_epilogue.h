@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: works on the bytes it is given. */
+/*
+ * Ways out of functions on x86_64. Besides what compilers write it knows CPython's trampolines
+ * (Python/asm_trampoline.S), from their first instruction on,
+ *
+ *	f3 0f 1e fa		endbr64			where the C compiler has it
+ *	48 83 ec 08		sub    $8,%rsp
+ *	ff d1			call   *%rcx
+ *	48 83 c4 08		add    $8,%rsp
+ *	c3			ret
+ *
+ * and the JVM's question, before it returns, whether it should wait at a safepoint:
+ *
+ *	49 3b a7 xx xx xx xx	cmp    x(%r15),%rsp	or 49 3b 67 xx
+ *	0f 87 xx xx xx xx	ja     x
+ *
+ * `leave` and `mov %rbp,%rsp` are left to who follows frame pointers: that comes to the same.
+ * Source of the encodings: Intel SDM volume 2.
+ */
+#ifndef ARCH_X86_64_EPILOGUE_H
+#define ARCH_X86_64_EPILOGUE_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ARCH_CODE_BEFORE 1u
+
+struct arch_way_out {
+	const struct arch_code *code;
+	unsigned at;
+	int64_t sp; /* relative to the pc's */
+	int64_t fp; /* where the caller's was popped from, as sp; -1: nowhere */
+	bool others;
+};
+
+/* Whether the next @count bytes are those of @wanted, the first in the lowest byte. */
+static inline bool arch_next_is(const struct arch_way_out *out, uint32_t wanted, unsigned count)
+{
+	if (out->code->end - out->at < count)
+		return false;
+	for (unsigned i = 0; i < count; i++, wanted >>= 8)
+		if (out->code->bytes[out->at + i] != (wanted & 0xff))
+			return false;
+	return true;
+}
+
+/* The signed number of one or four bytes @offset behind the next byte; 0 when it is cut off. */
+static inline int32_t arch_next_number(
+	const struct arch_way_out *out, unsigned offset, unsigned bytes)
+{
+	const uint8_t *from = out->code->bytes + out->at + offset;
+
+	if (out->code->end - out->at < offset + bytes)
+		return 0;
+	if (bytes == 1)
+		return (int8_t)from[0];
+	return (int32_t)((uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
+			 (uint32_t)from[3] << 24);
+}
+
+/* Step over an instruction that is of no consequence for stack and frame pointer. */
+static inline bool arch_skip_plain(struct arch_way_out *out)
+{
+	static const struct {
+		uint32_t opcode;
+		uint8_t opcode_bytes, bytes;
+	} plain[] = {
+		{0x77f8c5, 3, 3},   /* vzeroupper */
+		{0x673b49, 3, 4},   /* cmp x(%r15),%rsp */
+		{0xa73b49, 3, 7},   /* the same, a long x */
+		{0x870f, 2, 6},	    /* ja */
+		{0xfa1e0ff3, 4, 4}, /* endbr64 */
+	};
+
+	for (unsigned i = 0; i < sizeof(plain) / sizeof(*plain); i++) {
+		if (!arch_next_is(out, plain[i].opcode, plain[i].opcode_bytes) ||
+			out->code->end - out->at < plain[i].bytes)
+			continue;
+		out->at += plain[i].bytes;
+		return true;
+	}
+	return false;
+}
+
+/* `add $x,%rsp`, and before the function has begun `sub $x,%rsp`. */
+static inline bool arch_skip_adjustment(struct arch_way_out *out)
+{
+	bool is_add = arch_next_is(out, 0xc48348, 3);
+	bool is_long = arch_next_is(out, 0xc48148, 3);
+	bool is_sub = out->code->exact && arch_next_is(out, 0xec8348, 3);
+	int32_t bytes = arch_next_number(out, 3, is_long ? 4 : 1);
+
+	if (!(is_add || is_long || is_sub) || bytes <= 0)
+		return false;
+	out->sp += is_sub ? -bytes : bytes;
+	out->at += is_long ? 7 : 4;
+	return true;
+}
+
+/* `call *%rcx`, or through another register, that has not been made yet. */
+static inline bool arch_skip_call(struct arch_way_out *out)
+{
+	unsigned rex = arch_next_is(out, 0x41, 1);
+	const uint8_t *next = out->code->bytes + out->at + rex;
+
+	if (!out->code->exact || out->code->end - out->at < rex + 2 || next[0] != 0xff ||
+		(next[1] & 0xf8) != 0xd0)
+		return false;
+	out->at += rex + 2;
+	return true;
+}
+
+static inline bool arch_skip_pop(struct arch_way_out *out)
+{
+	unsigned rex = arch_next_is(out, 0x41, 1);
+	uint8_t opcode;
+
+	if (out->code->end - out->at < rex + 1)
+		return false;
+	opcode = out->code->bytes[out->at + rex];
+	/* Not into rsp; and what code has yet to push is not there to be popped. */
+	if ((opcode & 0xf8) != 0x58 || (!rex && opcode == 0x5c) || out->sp < 0)
+		return false;
+	if (!rex && opcode == 0x5d)
+		out->fp = out->sp;
+	else
+		out->others = true;
+	out->sp += 8;
+	out->at += rex + 1;
+	return true;
+}
+
+/*
+ * Where a function that keeps frame pointers has not changed its caller's yet:
+ *
+ *	55		push   %rbp
+ *	48 89 e5	mov    %rsp,%rbp	or 48 8b ec
+ */
+static inline bool arch_at_entry(struct arch_way_out *out)
+{
+	bool pushed = !arch_next_is(out, 0x55, 1);
+
+	if (pushed && (!out->at || out->code->bytes[out->at - 1] != 0x55))
+		return false;
+	out->at += !pushed;
+
+	bool is_entry = arch_next_is(out, 0xe58948, 3) || arch_next_is(out, 0xec8b48, 3);
+
+	out->at -= !pushed;
+	if (!is_entry)
+		return false;
+	out->fp = pushed ? 0 : -1;
+	out->sp = pushed ? 8 : 0;
+	return true;
+}
+
+static inline int arch_find_epilogue(const struct arch_code *code, struct arch_epilogue *epilogue)
+{
+	struct arch_way_out out = {.code = code, .at = code->at, .fp = -1};
+	uint32_t arguments = 0; /* bytes that the return takes away besides its address */
+
+	while (arch_skip_plain(&out) || arch_skip_pop(&out) || arch_skip_adjustment(&out) ||
+		arch_skip_call(&out))
+		;
+	if (arch_next_is(&out, 0xc3, 1) || arch_next_is(&out, 0xc3f3, 2)) {
+		arguments = 0;
+	} else if (arch_next_is(&out, 0xc2, 1) && code->end - out.at >= 3) {
+		arguments = code->bytes[out.at + 1] | (uint32_t)code->bytes[out.at + 2] << 8;
+	} else {
+		out = (struct arch_way_out){.code = code, .at = code->at, .fp = -1};
+		if (!code->exact)
+			return -ENOENT;
+		while (arch_skip_plain(&out))
+			;
+		if (!arch_at_entry(&out))
+			return -ENOENT;
+	}
+	if (out.sp < 0 || out.sp > INT32_MAX)
+		return -ENOENT;
+	epilogue->ra = 8 + arguments;
+	epilogue->cfa = (uint32_t)out.sp + epilogue->ra;
+	epilogue->fp = out.fp < 0 ? 0 : epilogue->cfa - (uint32_t)out.fp;
+	epilogue->others = out.others;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Walks through code that nothing is known of but its bytes: trampolines, and what is none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/unwind-fixture.h"
+
+#if defined(__x86_64__)
+
+/* add $8,%rsp; ret. And pop %rbx; ret, which comes to the same but for rbx. */
+static const uint8_t way_out[] = {0x48, 0x83, 0xc4, 8, 0xc3};
+static const uint8_t popping[] = {0x5b, 0xc3};
+
+#elif defined(__aarch64__)
+
+#define I(word) (word) & 0xff, (word) >> 8 & 0xff, (word) >> 16 & 0xff, (word) >> 24
+
+/* ldp x29, x30, [sp], #16; ret. And ldp x19, x30 instead. */
+static const uint8_t way_out[] = {I(0xa8c17bfd), I(0xd65f03c0)};
+static const uint8_t popping[] = {I(0xa8c17bf3), I(0xd65f03c0)};
+
+#endif
+
+static void put_code(unsigned at, const uint8_t *code, unsigned bytes)
+{
+	memcpy(generated + at, code, bytes);
+}
+
+#define PUT_CODE(at, code) put_code(at, code, sizeof(code))
+
+/*
+ * From word @at of the stack: a trampoline that took two words and returns to @ra. The lower one is
+ * the frame pointer where trampolines keep it.
+ */
+static unsigned put_trampoline(unsigned at, uintptr_t ra)
+{
+	stack[at] = registers.r[FP];
+	stack[at + 1] = ra;
+	return at + 2;
+}
+
+/* Three times: a function that calls a trampoline that calls. No frame pointer says so. */
+static void test_nested_trampolines(void **state)
+{
+	unsigned at = 0;
+
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	registers.r[PC] = text + 4;
+	registers.r[FP] = 0x1234567; /* not the frame's: kept for who called */
+	for (unsigned i = 0; i < 3; i++) {
+		/* At any alignment the CPU has. */
+		PUT_CODE(0x100 * i + 0x24, way_out);
+		stack[at++] = NO_MODULE + 0x100 * i + 0x24;
+		at = put_trampoline(at, text + 0x10 + 4 * i);
+	}
+	stack[at] = text + 0x48;
+	check_end(walk(), 8, WIRE_END_ROOT);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(frames[2 * i + 1], WIRE_FRAME(0, NO_MODULE + 0x100 * i + 0x23));
+		check_frame(2 * i + 2, 0xf + 4 * i);
+	}
+	check_frame(7, 0x47);
+	assert_int_equal(reads, 0);
+}
+
+static void test_code_that_tells_nothing_is_left_to_the_frame_pointer(void **state)
+{
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	registers.r[PC] = text;
+	registers.r[FP] = (uintptr_t)(stack + 8);
+	stack[0] = NO_MODULE + 0x20;
+	stack[2] = text + 0x10; /* where the code, were it there, would return to */
+	stack[9] = text + 0x48;
+	for (unsigned i = 0; i < 2; i++) {
+		/* Once zeroes, once code that cannot be read. */
+		stack[0] = i ? NO_MODULE - 0x20 : NO_MODULE + 0x20;
+		check_end(walk(), 3, WIRE_END_ROOT);
+		assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x47) | WIRE_FRAME_BY_FP);
+	}
+	/* And the same with it. */
+	PUT_CODE(0x20, way_out);
+	stack[0] = NO_MODULE + 0x20;
+	stack[1] = registers.r[FP];
+	stack[3] = text + 0x48;
+	check_end(walk(), 4, WIRE_END_ROOT);
+	check_frame(2, 0xf);
+}
+
+/* The stack pointer of who calls is not known exactly behind a frame pointer. */
+static void test_not_behind_a_frame_pointer(void **state)
+{
+	(void)state;
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	PUT_CODE(0x20, way_out);
+	registers.r[PC] = NO_MODULE + 0x200;
+	registers.r[FP] = (uintptr_t)(stack + 2);
+	stack[2] = (uintptr_t)(stack + 12);
+	stack[3] = NO_MODULE + 0x20;
+	stack[4] = stack[2];
+	stack[5] = NO_MODULE + 0x300;
+	stack[13] = text + 0x48;
+	check_end(walk(), 3, WIRE_END_ROOT);
+	assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x47) | WIRE_FRAME_BY_FP);
+}
+
+/* A trampoline whose frame would not end on the stack that is walked. */
+static void test_not_beyond_the_stack(void **state)
+{
+	(void)state;
+	finish();
+	PUT_CODE(0x20, way_out);
+	registers.r[PC] = NO_MODULE + 0x20;
+	registers.r[FP] = 1;
+	registers.r[SP] = (uintptr_t)(stack + 63);
+	stack[64] = text;
+	check_end(walk(), 1, WIRE_END_LOST);
+	registers.r[SP] = (uintptr_t)stack + 4; /* not aligned */
+	check_end(walk(), 1, WIRE_END_LOST);
+	assert_int_equal(reads, 0);
+	registers.r[SP] = (uintptr_t)(stack + 62);
+	check_end(walk(), 1, WIRE_END_ROOT); /* returns to 0 */
+}
+
+/* Code of a module that its information leaves out; the row is remembered. */
+static void test_in_a_module(void **state)
+{
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	memcpy((void *)(text + 0x200), way_out, sizeof(way_out));
+	registers.r[PC] = text;
+	registers.r[FP] = 1;
+	stack[0] = text + 0x200;
+	put_trampoline(1, text + 0x48);
+	check_end(walk(), 3, WIRE_END_ROOT);
+	check_frame(1, 0x1ff);
+	check_frame(2, 0x47);
+	memset((void *)(text + 0x200), 0, sizeof(way_out));
+	check_end(walk(), 3, WIRE_END_ROOT);
+}
+
+/* Registers come through what pops none, so that a frame found by one of them is. */
+static void test_registers_behind_a_trampoline(void **state)
+{
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	ADD_FDE(0x40, 0x40, CFI_DEF_CFA, (uint8_t)kept, 16);
+	ADD_FDE(0x80, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	PUT_CODE(0x20, way_out);
+	registers.r[PC] = text;
+	registers.r[FP] = 1;
+	registers.r[kept] = (uintptr_t)(stack + 20);
+	stack[0] = NO_MODULE + 0x20;
+	put_trampoline(1, text + 0x48);
+	stack[21] = text + 0x88;
+	check_end(walk(), 4, WIRE_END_ROOT);
+	check_frame(2, 0x47);
+	check_frame(3, 0x87);
+	PUT_CODE(0x20, popping);
+	check_end(walk(), 3, WIRE_END_LOST);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_nested_trampolines, setup),
+		cmocka_unit_test_setup(
+			test_code_that_tells_nothing_is_left_to_the_frame_pointer, setup),
+		cmocka_unit_test_setup(test_not_behind_a_frame_pointer, setup),
+		cmocka_unit_test_setup(test_not_beyond_the_stack, setup),
+		cmocka_unit_test_setup(test_in_a_module, setup),
+		cmocka_unit_test_setup(test_registers_behind_a_trampoline, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
