@@ -93,6 +93,7 @@ int publish_file_open(
 		close(fd);
 		return error;
 	}
+	file->is_open = 1;
 	file->fd = fd;
 	file->error = 0;
 	file->used = 0;
@@ -102,9 +103,9 @@ int publish_file_open(
 
 void publish_file_drop(struct publish_file *file)
 {
-	if (file->fd >= 0)
+	if (file->is_open)
 		close(file->fd);
-	file->fd = -1;
+	file->is_open = 0;
 	file->used = 0;
 }
 

@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Zeroes are a file that is not open: in .data its buffer would cost every process pages. */
 struct publish_file {
-	int fd; /* -1: not open */
+	int is_open;
+	int fd;
 	int error; /* -errno of the first write that failed; nothing is written after it */
 	size_t unlimited; /* bytes that may be written before limits are looked at again */
 	size_t used;

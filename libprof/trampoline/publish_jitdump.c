@@ -46,7 +46,7 @@ struct unwinding {
 	uint64_t unwinding_size, eh_frame_hdr_size, mapped_size;
 };
 
-static struct publish_file dump = {.fd = -1};
+static struct publish_file dump;
 static void *marker; /* perf finds the file by this mapping */
 static size_t marker_bytes;
 static uint64_t code_index;
@@ -96,7 +96,7 @@ static int start(void)
 	char path[4096];
 	int error;
 
-	if (dump.fd >= 0)
+	if (dump.is_open)
 		return 0;
 	if (!folder || !*folder)
 		folder = ".";

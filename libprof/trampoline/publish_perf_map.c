@@ -16,14 +16,14 @@
 /* Longer names are cut: with the rest of the line they stay below what is written at once. */
 #define NAME_BYTES 2048
 
-static struct publish_file map = {.fd = -1};
+static struct publish_file map;
 static unsigned in_files; /* regions we were told of that are pages of a file */
 
 static int start(void)
 {
 	char path[64];
 
-	if (map.fd >= 0)
+	if (map.is_open)
 		return 0;
 	in_files = 0;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());

@@ -21,7 +21,7 @@
 
 static char folder[] = "/tmp/test-publish_file-XXXXXX";
 static char path[128], other[128];
-static struct publish_file file = {.fd = -1};
+static struct publish_file file;
 
 static int setup(void **state)
 {
@@ -71,7 +71,7 @@ static void append(enum publish_file_sharing sharing)
 	assert_int_equal(publish_file_open(&file, path, sharing), 0);
 	publish_file_put(&file, "mine\n", 5);
 	publish_file_close(&file);
-	assert_int_equal(file.fd, -1);
+	assert_false(file.is_open);
 }
 
 static void test_new(void **state)
@@ -112,7 +112,7 @@ static void test_left_by_the_past(void **state)
 static void assert_refused(void)
 {
 	assert_int_equal(publish_file_open(&file, path, PUBLISH_FILE_SHARED), -EEXIST);
-	assert_int_equal(file.fd, -1);
+	assert_false(file.is_open);
 	unlink(path);
 }
 
