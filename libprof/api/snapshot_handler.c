@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 #include "arch/syscall.h"
+#include "libprof/at_start.h"
 
-struct snapshot_requests snapshot_requests;
+AT_START struct snapshot_requests snapshot_requests;
 
 void snapshot_handler(int signal)
 {

@@ -2,6 +2,7 @@
 /*
  * Programs that forbid themselves system calls: from then on neither our timers, whose handler's
  * return is a system call, nor anything else of ours may run. Sampling of the process ends before.
+ * Programs that leave /proc behind: what it tells is asked for before.
  */
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -10,15 +11,34 @@
 #include <unistd.h>
 
 #include "libprof/preload/preload.h"
+#include "libprof/sampler/modules.h"
 
 typedef int prctl_fn(int, ...);
 typedef long syscall_fn(long, ...);
+typedef int chroot_fn(const char *);
 
 /* A null filter is a question whether filters exist, and is refused. */
 static void before_seccomp(unsigned long operation, unsigned long filter)
 {
 	if (operation == SECCOMP_SET_MODE_STRICT || (operation == SECCOMP_SET_MODE_FILTER && filter))
 		sampler_quit();
+}
+
+/* A vfork child changes its own root, and nothing of its parent's. */
+static void before_chroot(void)
+{
+	if (sampler_is_this_process())
+		modules_keep_path();
+}
+
+PRELOAD_EXPORT int chroot(const char *path)
+{
+	static chroot_fn *next;
+
+	before_chroot();
+	if (!next)
+		next = (chroot_fn *)preload_next("chroot");
+	return next(path);
 }
 
 PRELOAD_EXPORT int prctl(int option, ...)
@@ -52,6 +72,8 @@ PRELOAD_EXPORT long syscall(long number, ...)
 	va_end(list);
 	if (number == SYS_seccomp)
 		before_seccomp(a[0], a[2]);
+	if (number == SYS_chroot || number == SYS_pivot_root)
+		before_chroot();
 	if (!next)
 		next = (syscall_fn *)preload_next("syscall");
 	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);

@@ -179,8 +179,8 @@ static void connect_to(const struct channel *channel)
 
 	if (!arena)
 		return;
-	preload_resolve();
-	modules_init();
+	preload_make_key();
+	modules_find_program();
 	sampler.flamerun_pid = channel->flamerun_pid;
 	sampler.pipe_descriptor = channel->pipe_descriptor;
 	/* Before sampler.arena says that SIGPROF is ours: sigaction() answers for it from then on. */

@@ -14,8 +14,8 @@
 /* An interposer: visible, and without a symbol version (a version would disable it silently). */
 #define PRELOAD_EXPORT __attribute__((visibility("default")))
 
-/* Look up what is interposed and make the thread key. Context: the constructor. */
-void preload_resolve(void);
+/* What preload_thread() answers from. Context: the constructor, a thread about to be sampled. */
+void preload_make_key(void);
 
 /* Look up what _exit() calls. Context: not a handler. */
 void preload_resolve_exit(void);

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 
 #include "arch/syscall.h"
+#include "libprof/at_start.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/libc_calls.h"
@@ -38,7 +39,7 @@ static int is_ours(int signal)
 
 static int next_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old)
 {
-	static sigaction_fn *next;
+	static AT_START sigaction_fn *next;
 
 	if (!next)
 		next = (sigaction_fn *)preload_next("sigaction");

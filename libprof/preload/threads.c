@@ -10,6 +10,7 @@
 #include <threads.h>
 
 #include "arch/syscall.h"
+#include "libprof/at_start.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/tasks.h"
@@ -19,8 +20,8 @@ typedef int thrd_create_fn(thrd_t *, thrd_start_t, void *);
 
 static pthread_create_fn *next_pthread_create;
 static thrd_create_fn *next_thrd_create;
-static pthread_key_t thread_key;
-static int have_key;
+static AT_START pthread_key_t thread_key;
+static AT_START int have_key;
 
 #define GUARD_AND_SLACK_BYTES    (64UL << 10)
 
@@ -71,10 +72,8 @@ static void thread_ends(void *value)
 	errno = saved_errno;
 }
 
-void preload_resolve(void)
+void preload_make_key(void)
 {
-	next_pthread_create = (pthread_create_fn *)preload_next("pthread_create");
-	next_thrd_create = (thrd_create_fn *)preload_next("thrd_create");
 	if (!have_key)
 		have_key = !pthread_key_create(&thread_key, thread_ends);
 }
@@ -87,7 +86,7 @@ static int next_create(pthread_t *id, const pthread_attr_t *attributes, void *(*
 
 static void watch_end(struct sampler_thread *thread)
 {
-	preload_resolve();
+	preload_make_key();
 	preload_set_thread(thread);
 }
 

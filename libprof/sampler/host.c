@@ -10,6 +10,7 @@
 #include <ucontext.h>
 
 #include "arch/syscall.h"
+#include "libprof/at_start.h"
 #include "libprof/sampler/sampler.h"
 
 /*
@@ -18,9 +19,9 @@
  * before KEPT more have come.
  */
 #define KEPT 8u
-static struct sigaction kept[KEPT];
-static uint32_t claimed; /* atomic: writers take places in turn */
-static uint32_t current; /* atomic: the place published last */
+static AT_START struct sigaction kept[KEPT];
+static AT_START uint32_t claimed; /* atomic: writers take places in turn */
+static AT_START uint32_t current; /* atomic: the place published last */
 static uintptr_t between; /* atomic: see host_stands_between(); 0: nobody */
 
 void host_set(const struct sigaction *action)

@@ -18,6 +18,7 @@
 #include <sys/auxv.h>
 
 #include "arch/syscall.h"
+#include "libprof/at_start.h"
 #include "libprof/fnv.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/control.h"
@@ -43,15 +44,14 @@ static struct module_entry entries[MODULES_MAX];
 static uint32_t entry_count; /* atomic */
 static uint32_t buckets[MODULES_BUCKETS]; /* atomic: index + 1 of the newest entry */
 
-/*
- * The program itself, from its lowest to its highest segment. Its path is asked for early: /proc has
- * none any more once the main thread has ended.
- */
-static struct {
+/* The program itself, from its lowest to its highest segment. */
+static AT_START struct {
 	uintptr_t start;
 	uintptr_t end;
-	char path[PATH_MAX_BYTES];
 } program;
+
+static char program_path[PATH_MAX_BYTES];
+static uint32_t have_path; /* atomic: it is complete; whoever writes it again writes the same */
 
 static uint64_t hash_name(const char *name)
 {
@@ -137,7 +137,7 @@ static uint32_t absolute_path(const char *name, char *out, uint32_t size)
 static void publish(struct module_entry *entry, const struct link_map *map)
 {
 	const char *name = map && map->l_name ? map->l_name : "";
-	const char *path = name[0] ? name : program.path;
+	const char *path = name[0] ? name : program_path;
 	int is_vdso = hash_name(name) == hash_name("linux-vdso.so.1");
 	uint32_t build_id_bytes = 0;
 	const uint8_t *build_id = find_build_id(&entry->module, &build_id_bytes);
@@ -145,6 +145,8 @@ static void publish(struct module_entry *entry, const struct link_map *map)
 	struct wire_module *record;
 	char *data = wire_control_data(sampler.arena, sampler.slot_index);
 
+	if (!name[0])
+		modules_keep_path();
 	for (const char *c = path; *c && room < PATH_MAX_BYTES; c++)
 		room++;
 	room = (room + 7) & ~7u;
@@ -226,15 +228,22 @@ static uintptr_t program_bias(const ElfW(Phdr) *segments, unsigned long count)
 	return 0;
 }
 
-void modules_init(void)
+/* By way of the thread: the process's own link is empty once its main thread has ended. */
+void modules_keep_path(void)
+{
+	if (__atomic_load_n(&have_path, __ATOMIC_ACQUIRE))
+		return;
+	if (arch_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/thread-self/exe", program_path,
+		    PATH_MAX_BYTES - 1) > 0)
+		__atomic_store_n(&have_path, 1, __ATOMIC_RELEASE);
+}
+
+void modules_find_program(void)
 {
 	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
 	unsigned long count = getauxval(AT_PHNUM);
 	uintptr_t bias;
-	long n = arch_syscall4(
-		SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program.path, PATH_MAX_BYTES - 1);
 
-	program.path[n > 0 ? n : 0] = '\0';
 	if (!segments)
 		return;
 	bias = program_bias(segments, count);
@@ -249,6 +258,12 @@ void modules_init(void)
 		if (at + segments[i].p_memsz > program.end)
 			program.end = at + segments[i].p_memsz;
 	}
+}
+
+void modules_init(void)
+{
+	modules_find_program();
+	modules_keep_path();
 }
 
 /*

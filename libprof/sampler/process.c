@@ -12,10 +12,11 @@
 #include <string.h>
 
 #include "arch/syscall.h"
+#include "libprof/at_start.h"
 #include "libprof/aggregator/helper.h"
 #include "libprof/sampler/clock.h"
 
-struct sampler sampler;
+AT_START struct sampler sampler;
 
 /* Does our pid mean anything in the namespace /proc was mounted in? */
 static uint32_t is_namespaced(uint32_t pid)

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "libprof/at_start.h"
+
 const struct publisher *const publish_tools[PUBLISH_TOOLS] = {
 	&publisher_perf_map,
 	&publisher_jitdump,
@@ -22,7 +24,7 @@ struct known {
 };
 
 static struct known *all_known;
-static unsigned on; /* atomic; flags; written under the lock */
+static AT_START unsigned on; /* atomic; flags; written under the lock */
 
 unsigned publish_tell_flags(void)
 {

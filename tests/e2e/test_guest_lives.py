@@ -49,6 +49,23 @@ def test_an_image_in_another_root_is_not_told_of_the_library(tmp_path, others):
     assert run.stdout == expected
 
 
+@pytest.mark.parametrize("way", ["by-function", "by-syscall"])
+def test_names_of_a_program_that_leaves_proc_behind(program, tmp_path, way):
+    root = tmp_path / "root"
+    root.mkdir()
+    run = profile(tmp_path, program, "root-left", root, way, rate_hz=997)
+    if run.stdout.startswith("no chroot here"):
+        pytest.skip("chroot is refused")
+    assert run.stdout == "end\n"
+    assert run.folded.below("root_left") > 0.8 * run.folded.total
+
+
+def test_names_of_a_program_whose_main_thread_ended(program, tmp_path):
+    run = profile(tmp_path, program, "main-gone", rate_hz=997)
+    assert run.stdout == "end\n"
+    assert run.folded.below("goes_on") > 0.8 * run.folded.total
+
+
 def test_a_tracer_finds_no_helper(program, tmp_path):
     expected = alone(program, "any-child")
     run = profile(tmp_path, program, "any-child", clock_hz=5000)

@@ -167,6 +167,33 @@ static void other_root(char **words)
 	execl("/child", "child", "child", NULL);
 }
 
+/* /proc is gone before the program has a sample. */
+BOX static void root_left(const char *root, int by_syscall)
+{
+	if (by_syscall ? syscall(SYS_chroot, root) : chroot(root)) {
+		puts("no chroot here");
+		return;
+	}
+	spin(12000);
+	KEEP_FRAME();
+}
+
+BOX static void *goes_on(void *argument)
+{
+	spin(12000);
+	puts("end");
+	return argument;
+}
+
+/* The main thread ends before the first sample, and with it the process's links in /proc. */
+static void main_gone(void)
+{
+	pthread_t id;
+
+	pthread_create(&id, NULL, goes_on, NULL);
+	pthread_exit(NULL);
+}
+
 int main(int count, char **words)
 {
 	const char *what = count > 1 ? words[1] : "";
@@ -175,7 +202,11 @@ int main(int count, char **words)
 		printf("LD_PRELOAD: %s\n", getenv("LD_PRELOAD") ? getenv("LD_PRELOAD") : "none");
 		return 0;
 	}
-	if (strcmp(what, "new-pid-namespace")) /* the helper starts in there */
+	if (!strcmp(what, "root-left") && count > 3)
+		root_left(words[2], !strcmp(words[3], "by-syscall"));
+	else if (!strcmp(what, "main-gone"))
+		main_gone();
+	else if (strcmp(what, "new-pid-namespace")) /* the helper starts in there */
 		spin(6000);
 	if (!strcmp(what, "confined-by-prctl"))
 		confined(1);
@@ -199,7 +230,7 @@ int main(int count, char **words)
 		allocate(320);
 	else if (!strcmp(what, "other-root") && count > 2)
 		other_root(words + 2);
-	else
+	else if (strcmp(what, "root-left"))
 		return 2;
 	puts("end");
 	return 0;
