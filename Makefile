@@ -90,7 +90,10 @@ cli_cflags  = $(base_cflags) -fPIE $(SAN_FLAGS) $(package_cflags) \
 cli_libs    = $(package_libs) -lunwind-generic -liberty -lz -lm -lpthread
 
 python_sources := $(wildcard libprof/python/*.c)
-prof_sources   := $(filter-out $(python_sources),$(wildcard libprof/*.c libprof/*/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S))
+# What every process runs at its start lies together: the kernel maps code by sixteen pages a fault.
+at_start       := $(wildcard libprof/preload/*.c libprof/sampler/*.c)
+prof_sources   := $(at_start) $(filter-out $(at_start) $(python_sources),$(wildcard libprof/*.c libprof/*/*.c \
+	arch/$(ARCH)/*.c arch/$(ARCH)/*.S))
 cli_sources    := $(wildcard cli/*.c cli/*/*.c)
 render_sources := $(wildcard render/*.c render/*.S)
 viewer_sources := $(wildcard share/viewer/*.js share/viewer/*.css)
@@ -135,7 +138,7 @@ $(BUILD)/dependencies:
 		tests/setup/probe.sh $(build_needs) && touch $@
 
 # Rewritten only when the flags change, so that objects follow their flags.
-flags_text = $(CC) | $(prof_cflags) | $(python_cflags) | $(cli_cflags) | $(CFLAGS) | $(CPPFLAGS) | $(LDFLAGS)
+flags_text = $(CC) | $(prof_cflags) | $(binding) | $(python_cflags) | $(cli_cflags) | $(CFLAGS) | $(CPPFLAGS) | $(LDFLAGS)
 flags_line = printf '%s\n' '$(subst ','\'',$(flags_text))'
 $(BUILD)/flags: $(BUILD)/dependencies FORCE
 	@$(flags_line) | cmp -s - $@ || $(flags_line) > $@
@@ -143,6 +146,13 @@ $(BUILD)/flags: $(BUILD)/dependencies FORCE
 FORCE:
 
 $(prof_objects): flags = $(prof_cflags)
+# What handlers and interposers call of libc is looked up when the library is loaded, never in their
+# midst; all else at its first call: most images never come there, and each name costs every exec.
+# Not all compilers for aarch64 can tell the two apart.
+binding := $(if $(filter x86_64,$(ARCH)),lazy,now)
+bound_early := $(filter libprof/preload/%,$(prof_sources)) \
+	$(shell grep -l '^/\* ASYNC-SIGNAL-SAFE' $(filter %.c,$(prof_sources)))
+$(call objects,$(bound_early)): flags = $(prof_cflags) -fno-plt
 # CPython's headers would have us end the program where one of their assertions fails.
 python_cflags = $(prof_cflags) -DNDEBUG -isystem $(PYTHON_HEADERS)
 $(python_objects): flags = $(python_cflags)
@@ -162,7 +172,7 @@ $(BUILD)/obj/%.o: %.S $(BUILD)/flags
 $(LIBRARY): $(prof_objects) libprof/flameprof.map
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) -shared -o $@ $(prof_objects) -Wl,-soname,$(@F) -Wl,--version-script=libprof/flameprof.map \
-		-Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,noseparate-code -Wl,--no-undefined -Wl,--gc-sections $(LDFLAGS)
+		-Wl,-z,$(binding) -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,noseparate-code -Wl,--no-undefined -Wl,--gc-sections $(LDFLAGS)
 
 # CPython's functions are the process's own, whichever file has them.
 $(PYTHON_LIBRARY): $(python_objects) $(LIBRARY)
