@@ -19,12 +19,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/code.h"
+
 #define ARCH_CODE_BEFORE 4u
 
 #define ARCH_MOV_FP_SP 0x910003fdu
 
 struct arch_way_out {
-	int64_t sp;     /* relative to the pc's */
+	int64_t sp;	/* relative to the pc's */
 	int64_t fp, ra; /* where they were loaded from, as sp; -1: nowhere */
 	bool others;
 };

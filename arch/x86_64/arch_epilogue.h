@@ -25,6 +25,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/code.h"
+
 #define ARCH_CODE_BEFORE 1u
 
 struct arch_way_out {
