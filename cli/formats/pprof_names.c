@@ -8,6 +8,7 @@
 
 #include "cli/formats/pprof.h"
 #include "cli/formats/pprof_tables.h"
+#include "cli/profile/base_name.h"
 #include "cli/profile/machine_name.h"
 #include "cli/symbols/demangle.h"
 #include "libprof/pprof_fields.h"
@@ -20,13 +21,6 @@ struct line {
 
 /* Fewer digits than any build-id of a linker are something else: Go has texts of its own there. */
 #define BUILD_ID_MIN 8
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
 
 static const char *module_name(
 	const struct pprof_tables *tables, const struct pprof_mapping *mapping, char *out)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the frames of a profile are called in its tree. Each address of each module is looked up
+ * once: every profile node remembers the tree frame it became.
+ */
+#ifndef CLI_PROFILE_FRAME_NAMES_H
+#define CLI_PROFILE_FRAME_NAMES_H
+
+#include <stdint.h>
+
+#include "cli/profile/profile.h"
+#include "cli/symbols/symbols.h"
+#include "render/calltree.h"
+
+struct frame_names_image;
+
+/* Zero-initialise. */
+struct frame_names {
+	struct profile *profile;	  /* borrowed */
+	struct calltree *tree;		  /* borrowed; frames are added to it */
+	struct symbols *symbols;	  /* owned */
+	int64_t start_wall_s;		  /* older perf maps are somebody else's */
+	struct frame_names_image *images; /* owned; by profile image */
+	uint32_t *frames;		  /* owned; profile node -> tree frame */
+};
+
+/*
+ * Name frames of @profile, which must not grow meanwhile, in @tree.
+ * Returns 0 or -ENOMEM; frame_names_release() in either case.
+ */
+int frame_names_init(struct frame_names *names, struct profile *profile, struct calltree *tree,
+	int64_t start_wall_s);
+void frame_names_release(struct frame_names *names);
+
+/* The tree frame of profile node @node. Without memory the tree says so when it is finished. */
+uint32_t frame_names_of(struct frame_names *names, uint32_t node);
+
+/* The module that a frame's word names, or NULL for what is in none or in one never announced. */
+const struct profile_module *frame_names_module(const struct profile_image *image, uint64_t frame);
+
+#endif
