@@ -2,7 +2,8 @@
 /* ASYNC-SIGNAL-SAFE: reads the text and nothing else. */
 /*
  * FNV-1a of 64 bits, for tables found by a text. Source: Fowler, Noll and Vo, RFC 9923. What draws
- * has its own in render/fnv.h: neither side includes the other's headers, and no value is exchanged.
+ * has its own in render/fnv.h: neither side includes the other's headers, and no value is
+ * exchanged.
  */
 #ifndef LIBPROF_FNV_H
 #define LIBPROF_FNV_H

@@ -14,8 +14,8 @@
  *   CONTROL_..    WIRE_CONTROL_STRIDE bytes per slot: module records, many writers
  *   DATA_..       WIRE_DATA_STRIDE bytes per ring: sample records, one writer
  *
- * Who consumes what: control records are flamerun's alone. A sample ring is consumed by the helper of
- * its process while that runs, and by flamerun once the process and its helper are gone.
+ * Who consumes what: control records are flamerun's alone. A sample ring is consumed by the helper
+ * of its process while that runs, and by flamerun once the process and its helper are gone.
  */
 #ifndef LIBPROF_WIRE_H
 #define LIBPROF_WIRE_H
@@ -54,9 +54,9 @@
 #define WIRE_MODULE_NONE  0u      /* no module: JIT or anonymous code */
 #define WIRE_MODULE_MAX   0x7ffdu /* numbers 1..MAX are generations of modules, never reused */
 /*
- * Generated code whose owner announced it. The address is one in the code space: every piece of code
- * is given a stretch of its own there, never given twice, wherever it lies and whatever lay there
- * before. A struct wire_code tells the name.
+ * Generated code whose owner announced it. The address is one in the code space: every piece of
+ * code is given a stretch of its own there, never given twice, wherever it lies and whatever lay
+ * there before. A struct wire_code tells the name.
  */
 #define WIRE_MODULE_CODE  0x7ffeu
 #define WIRE_MODULE_OVER  0x7fffu /* more than MAX modules came and went: unnamed */

@@ -2,8 +2,8 @@
 /*
  * Stubs of aarch64. Source: AAPCS64 (calling sequence), Arm ARM (encodings).
  *
- * x16 and x17 are written, which linkers' own stubs between functions may use, and in bind stubs the
- * argument registers; x8 (where to put a result) and all results pass.
+ * x16 and x17 are written, which linkers' own stubs between functions may use, and in bind stubs
+ * the argument registers; x8 (where to put a result) and all results pass.
  *
  *	x29 + 32  the caller's words
  *	x29 + 16  payload

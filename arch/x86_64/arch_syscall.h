@@ -27,8 +27,8 @@ static inline long arch_spawn_vm(
 	stack[1] = argument;
 	stack[0] = (void *)entry;
 	/*
-	 * The child pops its entry and argument off the new stack, which leaves the stack pointer at
-	 * stack_top: 16-byte aligned before the call. rbp = 0 ends frame-pointer walks.
+	 * The child pops its entry and argument off the new stack, which leaves the stack pointer
+	 * at stack_top: 16-byte aligned before the call. rbp = 0 ends frame-pointer walks.
 	 */
 	register long r10 __asm__("r10") = 0;
 	register long r8 __asm__("r8") = 0;

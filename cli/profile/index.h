@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hash index over items the caller keeps in an array: it stores item numbers, the caller compares.
- * Open addressing, at most half full.
+ * A hash index over items the caller keeps in an array: it stores item numbers, the caller
+ * compares. Open addressing, at most half full.
  */
 #ifndef CLI_PROFILE_INDEX_H
 #define CLI_PROFILE_INDEX_H

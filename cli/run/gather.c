@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Following the process images of a run: which slots hold whom, who has ended, and when what is left
- * in their rings may be taken.
+ * Following the process images of a run: which slots hold whom, who has ended, and when what is
+ * left in their rings may be taken.
  */
 #include "cli/run/gather.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of outputs with gaps in them, filled when the run knows what goes there; libprof/gaps.h says
- * which there are. %p is the child's pid, %t the start of the run.
+ * Names of outputs with gaps in them, filled when the run knows what goes there; libprof/gaps.h
+ * says which there are. %p is the child's pid, %t the start of the run.
  */
 #ifndef CLI_RUN_PATTERN_H
 #define CLI_RUN_PATTERN_H

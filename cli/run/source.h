@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a run's samples come from: the library inside the program (gather.h), or a tracer outside of
- * it (outside.h). One of the two; what comes out of either is a profile.
+ * Where a run's samples come from: the library inside the program (gather.h), or a tracer outside
+ * of it (outside.h). One of the two; what comes out of either is a profile.
  *
  * Context: one thread.
  */

@@ -8,9 +8,9 @@
 #define LIBPROF_AGGREGATOR_HELPER_H
 
 /*
- * Start the helper unless it runs or cannot. In a process that samples itself slot->helper says from
- * the start that it runs: a worker thread stands in its place. Context: signal-safe, any thread,
- * SAMPLER_SIGNAL's process only.
+ * Start the helper unless it runs or cannot. In a process that samples itself slot->helper says
+ * from the start that it runs: a worker thread stands in its place. Context: signal-safe, any
+ * thread, SAMPLER_SIGNAL's process only.
  */
 void helper_start(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: runs in the helper, on memory the target gave nothing of. */
 /*
- * Stacks to nodes: a node is a frame below a parent node, numbered from 1 in order of creation; 0 is
- * the root. Fixed memory: when the table is full a new epoch begins and numbers start again.
+ * Stacks to nodes: a node is a frame below a parent node, numbered from 1 in order of creation; 0
+ * is the root. Fixed memory: when the table is full a new epoch begins and numbers start again.
  */
 #ifndef LIBPROF_AGGREGATOR_INTERN_H
 #define LIBPROF_AGGREGATOR_INTERN_H

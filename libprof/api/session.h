@@ -85,8 +85,8 @@ extern struct session session __attribute__((visibility("hidden")));
  */
 
 /*
- * Is the session this process's? A child of a raw clone has the parent's, and no worker. Is the caller
- * the worker? Context: signal-safe.
+ * Is the session this process's? A child of a raw clone has the parent's, and no worker. Is the
+ * caller the worker? Context: signal-safe.
  */
 int session_is_here(void);
 int session_is_worker(void);

@@ -34,8 +34,8 @@
 #define RING_WAKE_PART        4
 
 /*
- * The part of the stack that is known to be mapped, empty when sp lies on no stack we know. A thread
- * of which nothing is known shows once where its stack is: stack.c.
+ * The part of the stack that is known to be mapped, empty when sp lies on no stack we know. A
+ * thread of which nothing is known shows once where its stack is: stack.c.
  */
 static struct unwind_bounds bounds_of(struct sampler_thread *thread, uintptr_t sp)
 {

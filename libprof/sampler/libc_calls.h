@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the sampler calls of libc below the interposers of preload/, whose constructors set these where
- * they are linked. Until then, and without them, the names that the program itself would call stand
- * here: interposers pass on what is not theirs yet.
+ * What the sampler calls of libc below the interposers of preload/, whose constructors set these
+ * where they are linked. Until then, and without them, the names that the program itself would call
+ * stand here: interposers pass on what is not theirs yet.
  */
 #ifndef LIBPROF_SAMPLER_LIBC_CALLS_H
 #define LIBPROF_SAMPLER_LIBC_CALLS_H

@@ -212,8 +212,8 @@ static struct module_entry *add_entry(const struct unwind_module *module,
 }
 
 /*
- * How far from its ELF addresses the program lies, which has its table of @segments at that address.
- * Static programs have no segment for the table: linkers put it behind the ELF header.
+ * How far from its ELF addresses the program lies, which has its table of @segments at that
+ * address. Static programs have no segment for the table: linkers put it behind the ELF header.
  */
 static uintptr_t program_bias(const ElfW(Phdr) *segments, unsigned long count)
 {

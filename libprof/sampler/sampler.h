@@ -4,9 +4,9 @@
  * The sampler of one process: which slot it holds, which threads it samples, how they are armed.
  * Private to the target; only struct wire_* lies in the arena.
  *
- * Two hosts: under flamerun the arena is flamerun's and sampling lasts as long as the image; a process
- * that samples itself ("hosted") has an arena of its own, which stays mapped for good, and sessions
- * that begin and end, each with a slot and an image number of its own.
+ * Two hosts: under flamerun the arena is flamerun's and sampling lasts as long as the image; a
+ * process that samples itself ("hosted") has an arena of its own, which stays mapped for good, and
+ * sessions that begin and end, each with a slot and an image number of its own.
  *
  * Who writes: `sampler` is filled before the first timer is armed, again in a fork child, which has
  * one thread then, and at the start of each session, when no handler runs. A struct sampler_thread
@@ -150,8 +150,8 @@ struct sampler_thread *sampler_thread_find(int32_t tid);
 struct sampler_thread *sampler_thread_self(void);
 
 /*
- * As sampler_thread_arm() for another thread of the process, whose @tid and @clock they are. Its signal
- * mask is left alone. Context: any thread, not a handler.
+ * As sampler_thread_arm() for another thread of the process, whose @tid and @clock they are. Its
+ * signal mask is left alone. Context: any thread, not a handler.
  */
 int sampler_thread_arm_other(struct sampler_thread *thread, int32_t tid);
 
@@ -202,8 +202,8 @@ int sampler_is_quiet(void);
 void sampler_settle_all(void);
 
 /*
- * The last step, with the rings drained: give rings and slot back. A ring that somebody still relies
- * on is kept from everybody. Context: one thread, not a handler.
+ * The last step, with the rings drained: give rings and slot back. A ring that somebody still
+ * relies on is kept from everybody. Context: one thread, not a handler.
  */
 void sampler_end(void);
 
@@ -214,8 +214,8 @@ void sampler_ring_recycle(uint32_t index);
 void sampler_reset_in_child(void);
 
 /*
- * The entry whose timer sent @info, NULL for a stranger's signal. The timer may be one of an earlier
- * claim. Context: signal-safe.
+ * The entry whose timer sent @info, NULL for a stranger's signal. The timer may be one of an
+ * earlier claim. Context: signal-safe.
  */
 struct sampler_thread *sampler_thread_of(const siginfo_t *info);
 

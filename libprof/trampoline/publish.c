@@ -13,8 +13,8 @@
 #include "libprof/trampoline/publish_tell.h"
 
 /*
- * Protects the tools and what they know. Taken before region.c's lock, which replay needs; so nobody
- * comes here with that one held.
+ * Protects the tools and what they know. Taken before region.c's lock, which replay needs; so
+ * nobody comes here with that one held.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned ever; /* atomic: some tool was on, so that ends have to be told */

@@ -26,13 +26,14 @@ struct publisher {
 	/* Finds what the tool needs of other libraries; not under the lock: the loader has its own. */
 	void (*prepare)(void);
 	/*
-	 * Called at each request. Returns 0, PUBLISH_AFRESH, or -errno when the tool cannot be served
-	 * here.
+	 * Called at each request. Returns 0, PUBLISH_AFRESH, or -errno when the tool cannot be
+	 * served here.
 	 */
 	int (*start)(void);
 	/*
 	 * A region was made, all its slots filled with code. *@state, NULL at first, is the tool's
-	 * own for this region. Returns 0, PUBLISH_ENDED, or -errno: it hears of this region no more.
+	 * own for this region. Returns 0, PUBLISH_ENDED, or -errno: it hears of this region no
+	 * more.
 	 */
 	int (*add_region)(const struct region *region, void **state);
 	/* It and all its slots go; so does what *state pointed to. */

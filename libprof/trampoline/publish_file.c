@@ -116,9 +116,9 @@ void publish_file_close(struct publish_file *file)
 }
 
 /*
- * Would a write pass the limit on file sizes? The kernel would kill the host with SIGXFSZ. Where there
- * is no limit, which is nearly always, one that is set later is seen a little later: a line of a map
- * would cost half as much again otherwise.
+ * Would a write pass the limit on file sizes? The kernel would kill the host with SIGXFSZ. Where
+ * there is no limit, which is nearly always, one that is set later is seen a little later: a line
+ * of a map would cost half as much again otherwise.
  */
 static int passes_limit(struct publish_file *file, size_t count)
 {

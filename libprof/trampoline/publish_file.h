@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file that tools find by its name, which ends in our pid: opened so that nobody can make us write
- * elsewhere, and written in batches.
+ * A file that tools find by its name, which ends in our pid: opened so that nobody can make us
+ * write elsewhere, and written in batches.
  *
  * Context of all: under publish.c's lock.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * gdb's JIT interface: a list of ELF files in memory, and a function in which gdb has a breakpoint.
- * gdb reads a file when it is announced, or when it attaches; a file is never changed after that but
- * replaced. A region is told in parts of up to 64 slots, so that a new name costs a gdb that watches
- * one small file, and a gdb that attaches later need not read a file for each stub.
+ * gdb reads a file when it is announced, or when it attaches; a file is never changed after that
+ * but replaced. A region is told in parts of up to 64 slots, so that a new name costs a gdb that
+ * watches one small file, and a gdb that attaches later need not read a file for each stub.
  * Source: gdb's manual, "JIT Interface".
  */
 #include "libprof/trampoline/publish.h"
@@ -33,8 +33,8 @@ struct jit_descriptor {
 };
 
 /*
- * The names gdb looks for, in the dynamic symbol table since the rest may be stripped. Weak, so that
- * the copy of a host that links another compiler's (LLVM) is everybody's; the version they are
+ * The names gdb looks for, in the dynamic symbol table since the rest may be stripped. Weak, so
+ * that the copy of a host that links another compiler's (LLVM) is everybody's; the version they are
  * exported with keeps a library with a copy of its own from being given ours.
  */
 extern struct jit_descriptor __jit_debug_descriptor;

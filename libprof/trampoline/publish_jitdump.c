@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit-PID.dump in $JITDUMPDIR, else in the current folder: code, names and unwinding information with
- * times, of which `perf inject --jit` makes an ELF file for each piece of code.
+ * jit-PID.dump in $JITDUMPDIR, else in the current folder: code, names and unwinding information
+ * with times, of which `perf inject --jit` makes an ELF file for each piece of code.
  * Source: linux, tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.c.
  * How perf finds unwinding information: publish_jitdump_table.h.
  */

@@ -33,9 +33,9 @@ struct publish_jitdump_table {
 };
 
 /*
- * What perf reads as the region's .eh_frame: view.eh_frame_bytes from view.eh_frame, for the address
- * region->eh_frame. The host's may name personalities, which perf would look up in memory, so it is
- * written anew when the result is no longer than it was.
+ * What perf reads as the region's .eh_frame: view.eh_frame_bytes from view.eh_frame, for the
+ * address region->eh_frame. The host's may name personalities, which perf would look up in memory,
+ * so it is written anew when the result is no longer than it was.
  */
 struct publish_jitdump_frames {
 	struct region view;
@@ -50,8 +50,8 @@ void publish_jitdump_frames_release(struct publish_jitdump_frames *frames);
 /*
  * The table for the piece of @region's code of @bytes from @start on.
  *
- * Returns how many bytes of *@out belong behind the code, 0 for none: there is no information, it is
- * not understood, or there is no room.
+ * Returns how many bytes of *@out belong behind the code, 0 for none: there is no information, it
+ * is not understood, or there is no room.
  */
 size_t publish_jitdump_table_make(struct publish_jitdump_table *out, const struct region *region,
 	uintptr_t start, size_t bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a host that writes anywhere can do to the aggregator: a ring with any content, head and tail,
- * control records of any kind, batches changed after they were checked. What comes out must still be
- * a profile that can be read, merged and written.
+ * What a host that writes anywhere can do to the aggregator: a ring with any content, head and
+ * tail, control records of any kind, batches changed after they were checked. What comes out must
+ * still be a profile that can be read, merged and written.
  *
  * Input: 16 bytes of ring positions, 2 bytes how much is control records, those, the ring's bytes.
  */

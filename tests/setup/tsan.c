@@ -2,8 +2,8 @@
 /*
  * What ThreadSanitizer does not know of, in terms that it knows. Linked into what is checked by it.
  *
- * A mapping that moved lies where something else was before: the kernel's call says so to nobody, and
- * what threads did there is taken for a race with what is done now.
+ * A mapping that moved lies where something else was before: the kernel's call says so to nobody,
+ * and what threads did there is taken for a race with what is done now.
  */
 #include <string.h>
 #include <sys/mman.h>

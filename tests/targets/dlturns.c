@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlturns LIBRARY FUNCTION LIBRARY FUNCTION [MILLISECONDS]: two libraries take turns at one address.
- * Truth: each FUNCTION takes half of the time, and both were mapped at the same place: the last
- * line of output is "same" or "different".
+ * dlturns LIBRARY FUNCTION LIBRARY FUNCTION [MILLISECONDS]: two libraries take turns at one
+ * address. Truth: each FUNCTION takes half of the time, and both were mapped at the same place: the
+ * last line of output is "same" or "different".
  */
 #include <dlfcn.h>
 

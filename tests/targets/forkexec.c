@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forkexec [MILLISECONDS], called by its path: a process and four children that take turns: one forked, one forked that
- * executes this program again, one by vfork, one by posix_spawn.
- * Truth: parent_work, fork_work, exec_work, vfork_work and spawn_work take a fifth of the time each.
+ * forkexec [MILLISECONDS], called by its path: a process and four children that take turns: one
+ * forked, one forked that executes this program again, one by vfork, one by posix_spawn.
+ * Truth: parent_work, fork_work, exec_work, vfork_work and spawn_work take a fifth of the time
+ * each.
  */
 #include <spawn.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A virtual machine of three functions. For a given CPU time it runs "main chunk", which calls
- * "fib", which burns for a third of the time and calls the builtin "string.rep" for the rest; at its
- * safe points it takes ticks of 10 ms and records its stack. True distribution, in stacks of its
- * own: [vm];main chunk (script.lua:1);fib (script.lua:12), a third, and on that string.rep, two
+ * "fib", which burns for a third of the time and calls the builtin "string.rep" for the rest; at
+ * its safe points it takes ticks of 10 ms and records its stack. True distribution, in stacks of
+ * its own: [vm];main chunk (script.lua:1);fib (script.lua:12), a third, and on that string.rep, two
  * thirds of the ticks; natively all is in run_machine.
  *
  *	machine MS [above] [fork] [exec] [die] [scope=FILE] [clock=cpu|vm] [names=N]

@@ -17,8 +17,8 @@
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
 /*
- * @units of equal work: a chain of multiplications bound by latency, so that it takes as long at any
- * alignment. One unit is some 25 us at 3 GHz.
+ * @units of equal work: a chain of multiplications bound by latency, so that it takes as long at
+ * any alignment. One unit is some 25 us at 3 GHz.
  */
 __attribute__((always_inline)) static inline void spin(unsigned units)
 {

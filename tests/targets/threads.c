@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * threads [MILLISECONDS]: four threads, each in a function of its own, and a main thread that waits.
- * Truth: worker_0 to worker_3 do equal work, a quarter of the time each; main has next to none.
+ * threads [MILLISECONDS]: four threads, each in a function of its own, and a main thread that
+ * waits. Truth: worker_0 to worker_3 do equal work, a quarter of the time each; main has next to
+ * none.
  */
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The .pb as pprof itself reads it, whose own arithmetic has to find this program's functions at the
- * addresses given.
+ * The .pb as pprof itself reads it, whose own arithmetic has to find this program's functions at
+ * the addresses given.
  */
 #include "tests/unit/pb-fixture.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libgcc and LLVM libunwind walk through stubs from their targets and from every instruction of a
- * stub; what ends is taken back, while others unwind; the host's own code, registered by itself, too.
+ * stub; what ends is taken back, while others unwind; the host's own code, registered by itself,
+ * too.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -46,7 +47,8 @@ static void walk_libgcc(struct seen *seen, const void *ucontext)
 
 /*
  * LLVM's of version 14 takes every pc for a return address, also an interrupted one: what changes
- * at a pc is true for it behind that pc. So it begins in the interrupted frame, one byte further on.
+ * at a pc is true for it behind that pc. So it begins in the interrupted frame, one byte further
+ * on.
  */
 static void walk_llvm(struct seen *seen, const void *ucontext)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A SIGTRAP behind every instruction, on x86_64, whose programs can set the flag by themselves. Both
- * spare the red zone below the stack pointer.
+ * A SIGTRAP behind every instruction, on x86_64, whose programs can set the flag by themselves.
+ * Both spare the red zone below the stack pointer.
  */
 #ifndef TESTS_UNIT_TRAP_FLAG_H
 #define TESTS_UNIT_TRAP_FLAG_H
