@@ -34,16 +34,22 @@
 #define ALL_PAUSED  "no samples: the program was paused all the time"
 #define UNCONNECTED "no samples: flamerun's library did not start in this program"
 
-/* The command line, cut to what a title can hold. */
+/* The command line as one line, cut to what a title can hold, not within a character of UTF-8. */
 static void join(char out[TITLE_BYTES], char *const *argv)
 {
-	size_t at = 0;
+	size_t at = 0, cut = TITLE_BYTES - sizeof("...");
 
 	out[0] = '\0';
 	for (; *argv && at < TITLE_BYTES; argv++)
 		at += (size_t)snprintf(out + at, TITLE_BYTES - at, "%s%s", at ? " " : "", *argv);
-	if (at >= TITLE_BYTES)
-		strcpy(out + TITLE_BYTES - sizeof("..."), "...");
+	if (at >= TITLE_BYTES) {
+		while (cut > 0 && (out[cut] & 0xc0) == 0x80)
+			cut--;
+		strcpy(out + cut, "...");
+	}
+	for (; *out; out++)
+		if (strchr("\t\n\v\f\r", *out))
+			*out = ' ';
 }
 
 /* Nothing of ours ever ran in the program: say what that usually means. */

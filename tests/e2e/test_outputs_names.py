@@ -201,3 +201,11 @@ def test_an_empty_file_is_an_empty_picture(run, tmp_path):
     # What flamerun writes when nothing was sampled can be drawn.
     run("-q", "-o", "none.folded", "--", "true")
     assert run("render", "none.folded", "-o", "y.png").returncode == 0
+
+
+def test_the_title_is_one_line_of_whole_characters(run, tmp_path):
+    result = run("-o", "a.svg", "--", "sh", "-c", ": one\n: tw", "ä" * 80)
+    assert result.returncode == 0
+    text = (tmp_path / "a.svg").read_text("utf-8")
+    title = re.search(r'id="flamerun-title">([^<]+)<', text)[1]
+    assert title == "sh -c : one : tw " + "ä" * 69 + "..."
