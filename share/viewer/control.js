@@ -63,7 +63,12 @@ export class Control {
 			[search.previous, 'previous'], [search.next, 'next']]))
 			button.addEventListener('click', () => this.act(action));
 		page.scroller.addEventListener('scroll', () => viewer.scrolled(), {passive: true});
-		new ResizeObserver(() => viewer.resize()).observe(page.scroller);
+		new ResizeObserver(() => {
+			const {clientWidth, clientHeight} = page.scroller;
+			// At the beginning it tells the size there is.
+			if (clientWidth !== viewer.width || clientHeight !== viewer.height)
+				viewer.resize();
+		}).observe(page.scroller);
 		new ResizeObserver(() => showLastCrumb(page.crumbs)).observe(page.crumbs);
 		watchResolution(() => viewer.resize());
 		watchTheme(() => viewer.recolor());

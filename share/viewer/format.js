@@ -16,6 +16,8 @@ export function formatPercent(part, whole) {
 
 /** @param {number} seconds */
 export function formatSeconds(seconds) {
+	if (seconds === 0)
+		return '0\u202fs';
 	if (seconds < 1)
 		return `${(seconds * 1000).toFixed(seconds < 0.01 ? 2 : 0)}\u202fms`;
 	return `${seconds.toFixed(seconds < 10 ? 2 : seconds < 100 ? 1 : 0)}\u202fs`;

@@ -107,3 +107,20 @@ def test_dark_by_preference(viewer):
 
 def test_nothing_is_loaded_from_elsewhere(viewer):
     assert viewer.run("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_the_first_picture_is_drawn_once(viewer, known):
+    counts = viewer.cdp("Page.addScriptToEvaluateOnNewDocument", source="""
+        window.drawn = 0;
+        const clear = CanvasRenderingContext2D.prototype.clearRect;
+        CanvasRenderingContext2D.prototype.clearRect = function(...area) {
+            drawn++;
+            clear.apply(this, area);
+        };""")["identifier"]
+    try:
+        viewer.open(known.as_uri() + "?again")
+        viewer.wait("window.flamerun")
+        viewer.run("return new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+        assert viewer.run("return drawn") == 1
+    finally:
+        viewer.cdp("Page.removeScriptToEvaluateOnNewDocument", identifier=counts)

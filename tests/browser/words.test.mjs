@@ -53,6 +53,7 @@ test('numbers', () => {
 	assert.equal(formatPercent(1, 8), '12.5\u202f%');
 	assert.equal(formatPercent(1, 80), '1.25\u202f%');
 	assert.equal(formatPercent(0, 0), '0\u202f%');
+	assert.equal(formatSeconds(0), '0\u202fs');
 	assert.equal(formatSeconds(0.0042), '4.20\u202fms');
 	assert.equal(formatSeconds(61.23), '61.2\u202fs');
 });
