@@ -38,8 +38,8 @@ static void tell_python(const struct gather *gather)
 {
 	static const char *const why[] = {
 		[WIRE_PYTHON_VERSION] =
-			"the Python here is not 3.11; from 3.12 on PYTHONPERFSUPPORT=1 names "
-			"functions, their callers too if it was built with frame pointers",
+			"the Python here is not 3.11; from 3.12 on it names functions itself, "
+			"started as 'python3 -X perf' or with PYTHONPERFSUPPORT=1",
 		[WIRE_PYTHON_NO_EXTENSION] =
 			"libflameprof-python3.11.so is not beside libflameprof.so.1, or cannot be "
 			"loaded: it is built where the headers of Python 3.11 are (python3-dev)",

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+#
+# Generated code without call-frame information and without frame pointers: trampolines as CPython
+# from 3.12 on makes them (-X perf), and that Python itself where there is one.
+import collections
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+import outside
+import profiled
+import pythons
+
+SPINS = ("main", "py::outer", "outer", "py::middle", "middle", "py::leaf", "leaf")
+QUICK = ("main", "py::outer", "outer", "py::quick", "quick")
+
+
+def find_newer():
+    """A CPython from 3.12 on, or None. What is on the path may be a script that finds none."""
+    for name in (os.environ.get("PYTHON312"), "python3.12", "python3.13", "python3.14"):
+        path = name and shutil.which(name)
+        asked = [path, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]
+        if path and not subprocess.run(asked, check=False, stderr=subprocess.DEVNULL).returncode:
+            return path
+    return None
+
+
+NEWER = find_newer()
+
+needs_newer = pytest.mark.skipif(not NEWER, reason="no CPython from 3.12 on")
+
+NESTED = """
+import time
+def leaf(n):
+    total = 0
+    for i in range(n):
+        total += i * i % 7
+    return total
+class Shapes:
+    def method(self, depth):
+        return self.method(depth - 1) if depth else leaf(2000)
+def generated():
+    yield Shapes().method(3)
+def outer():
+    return sorted([2, 1], key=lambda value: sum(generated()))
+end = time.process_time() + SECONDS
+while time.process_time() < end:
+    outer()
+"""
+NESTED_WAY = ["<module>", "outer", "outer.<locals>.<lambda>", "generated", *["Shapes.method"] * 4,
+              "leaf"]
+
+
+def forget_map(pid):
+    pathlib.Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)
+
+
+def check_ways(folded, least):
+    """Every stack through a trampoline is one of the two ways, whole. Weights by leaf."""
+    leaves = collections.Counter()
+    for stack, weight in folded.stacks:
+        if any(name.startswith("py::") for name in stack):
+            assert "main" in stack, folded.describe()
+            way = stack[stack.index("main"):]
+            assert way in (SPINS[:len(way)], QUICK[:len(way)]), folded.describe()
+            leaves[way[-1]] += weight
+    assert sum(leaves.values()) >= least and leaves["leaf"] and leaves["quick"], folded.describe()
+    # At its first instructions and behind its call.
+    assert leaves["py::quick"], "no sample in a trampoline itself\n" + folded.describe()
+
+
+@pytest.mark.parametrize("flags", [profiled.PLAIN, ("-O2", "-fno-omit-frame-pointer")],
+                         ids=["plain", "frame-pointers"])
+def test_callers_of_trampolines(tmp_path, flags):
+    program = profiled.compile_target("trampolines.c", tmp_path, flags)
+    run = profiled.profile(tmp_path, program, "1", clock_hz=1000)
+    forget_map(run.truth["pid"])
+    assert run.status == 0
+    check_ways(run.folded, 500)
+
+
+def test_callers_of_trampolines_from_outside(tmp_path):
+    program = profiled.compile_target("trampolines.c", tmp_path)
+    with outside.running(program, "60") as process:
+        outside.wait_until(lambda: outside.cpu_s(process.pid) > 0)
+        run = outside.attach(tmp_path, process.pid, "-r", "500", seconds=2)
+    forget_map(process.pid)
+    check_ways(run.folded, 100)
+
+
+def check_python(folded):
+    """Where leaf is on the stack all its callers are, and nothing is lost."""
+    leaves = 0
+    for stack, weight in folded.stacks:
+        names = [name.split(":")[2] for name in stack if name.startswith("py::")]
+        if "leaf" in names:
+            leaves += weight
+            assert names == NESTED_WAY, folded.describe()
+            assert stack[0] == "_start", folded.describe()
+            assert "_PyEval_EvalFrameDefault" in stack, folded.describe()
+    assert leaves > folded.total / 2, folded.describe()
+    lost = folded.below("[incomplete stack]")
+    assert lost <= folded.total / 100, folded.describe()
+
+
+@needs_newer
+def test_python_names_its_functions(tmp_path):
+    path = pythons.script(tmp_path, "SECONDS = 1" + NESTED + "import os\nprint('pid', os.getpid())")
+    run = profiled.profile(tmp_path, NEWER, "-X", "perf", path, clock_hz=1000)
+    forget_map(run.truth["pid"])
+    check_python(run.folded)
+
+
+@needs_newer
+def test_python_names_its_functions_from_outside(tmp_path):
+    path = pythons.script(tmp_path, "SECONDS = 60" + NESTED)
+    with outside.running(NEWER, "-X", "perf", path) as process:
+        outside.wait_until(lambda: outside.cpu_s(process.pid) > 0.3)
+        run = outside.attach(tmp_path, process.pid, "-r", "300", seconds=2)
+    forget_map(process.pid)
+    check_python(run.folded)
+
+
+@needs_newer
+def test_what_to_do_is_said(tmp_path):
+    run = profiled.profile(tmp_path, NEWER, "-c", "pass", options=["--jit=python"])
+    hints = [line for line in run.stderr.splitlines() if "hint: --jit" in line]
+    assert len(hints) == 1 and "-X perf" in hints[0], run.stderr
