@@ -13,8 +13,9 @@
  * none. Kernels that let a call finish before they let us run move what we see to its end; and what
  * goes to sleep then is not seen. It is the same for timers in the thread itself.
  *
- * Who may not go before others (priorities are for root) gets a CPU late now and then, when a
- * thread has slept before: the first 50 us after its sleep are then seen too rarely.
+ * Who may not go before others (priorities are for root) still gets the CPU at once, because it
+ * mostly sleeps and asks for little. Where many threads want one, looking takes more than its fair
+ * share: it waits now and then, and the first 50 us after a sleep are seen somewhat too rarely.
  *
  * Threads that sleep are left alone, whatever they used before: stopping one breaks off its system
  * call, and not every call can be restarted.
