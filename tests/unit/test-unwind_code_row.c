@@ -99,19 +99,29 @@ static void test_code_that_tells_nothing_is_left_to_the_frame_pointer(void **sta
 /* The stack pointer of who calls is not known exactly behind a frame pointer. */
 static void test_not_behind_a_frame_pointer(void **state)
 {
+	unsigned leaf_reads;
+
 	(void)state;
 	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
 	finish();
 	PUT_CODE(0x20, way_out);
+	memcpy((void *)(text + 0x200), way_out, sizeof(way_out));
 	registers.r[PC] = NO_MODULE + 0x200;
 	registers.r[FP] = (uintptr_t)(stack + 2);
 	stack[2] = (uintptr_t)(stack + 12);
-	stack[3] = NO_MODULE + 0x20;
 	stack[4] = stack[2];
 	stack[5] = NO_MODULE + 0x300;
 	stack[13] = text + 0x48;
-	check_end(walk(), 3, WIRE_END_ROOT);
-	assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x47) | WIRE_FRAME_BY_FP);
+	walk_up_to(1);
+	leaf_reads = code_reads;
+	for (unsigned i = 0; i < 2; i++) {
+		/* Generated code, not even read; and a module's, remembered or not. */
+		code_reads = 0;
+		stack[3] = i ? text + 0x200 : NO_MODULE + 0x20;
+		check_end(walk(), 3, WIRE_END_ROOT);
+		assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x47) | WIRE_FRAME_BY_FP);
+		assert_int_equal(code_reads, leaf_reads);
+	}
 }
 
 /* A trampoline whose frame would not end on the stack that is walked. */

@@ -15,7 +15,7 @@
 
 /* One more stack besides the one in bounds, read word by word and counted. */
 static uintptr_t other_stack[96];
-static unsigned reads, finds;
+static unsigned reads, finds, code_reads;
 static struct unwind_module made;
 static uintptr_t text; /* the module's code: IMAGE_CODE after its start */
 
@@ -35,6 +35,7 @@ static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value
 	}
 	if (address >= NO_MODULE && address - NO_MODULE <= GENERATED_BYTES - sizeof(*value)) {
 		memcpy(value, generated + (address - NO_MODULE), sizeof(*value));
+		code_reads++;
 		return 0;
 	}
 	if (address >= NO_MODULE - GENERATED_BYTES && address < NO_MODULE)
@@ -127,7 +128,7 @@ static int setup(void **state)
 	memset(generated, 0, sizeof(generated));
 	memset(&registers, 0, sizeof(registers));
 	memset(frames, 0, sizeof(frames));
-	reads = finds = 0;
+	reads = finds = code_reads = 0;
 	kept = arch_cfi_reg(3);
 	registers.r[SP] = (uintptr_t)stack;
 	image_init(&image);
