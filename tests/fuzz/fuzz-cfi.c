@@ -25,10 +25,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct unwind_module fuzzed;
 
-/* Memory besides the stack is there at every other address, and says where it is. */
+/* Code is the module's. Other memory is there at every other address, and says where it is. */
 static inline int UNWIND_READ(void *context, uintptr_t address, uintptr_t *value)
 {
 	(void)context;
+	if (address >= fuzzed.start && address < fuzzed.end) {
+		if (fuzzed.end - address < sizeof(*value))
+			return -EFAULT;
+		memcpy(value, (const void *)address, sizeof(*value));
+		return 0;
+	}
 	if (address & 64)
 		return -EFAULT;
 	*value = address * 3;
