@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A made-up thread for tests of the walk: its registers, its stack, a module whose call-frame
- * information the test writes, and what only UNWIND_READ can see: a second stack, the module's code,
- * generated code. Include it once, after cmocka.h.
+ * information the test writes, and what only UNWIND_READ can see: a second stack, the module's
+ * code, generated code. Include it once, after cmocka.h.
  */
 #ifndef TESTS_UNIT_UNWIND_FIXTURE_H
 #define TESTS_UNIT_UNWIND_FIXTURE_H
