@@ -180,6 +180,7 @@ static void connect_to(const struct channel *channel)
 	if (!arena)
 		return;
 	preload_make_key();
+	preload_resolve_masks();
 	modules_find_program();
 	sampler.flamerun_pid = channel->flamerun_pid;
 	sampler.pipe_descriptor = channel->pipe_descriptor;

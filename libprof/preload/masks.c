@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "libprof/at_start.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/clock.h"
 
@@ -55,22 +56,27 @@ static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t 
 	return error;
 }
 
+static AT_START sigmask_fn *next_sigprocmask;
+static AT_START sigmask_fn *next_pthread_sigmask;
+
+void preload_resolve_masks(void)
+{
+	if (!next_sigprocmask)
+		next_sigprocmask = (sigmask_fn *)preload_next("sigprocmask");
+	if (!next_pthread_sigmask)
+		next_pthread_sigmask = (sigmask_fn *)preload_next("pthread_sigmask");
+}
+
 PRELOAD_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old_set)
 {
-	static sigmask_fn *next;
-
-	if (!next)
-		next = (sigmask_fn *)preload_next("sigprocmask");
-	return change_mask(next, how, set, old_set);
+	preload_resolve_masks();
+	return change_mask(next_sigprocmask, how, set, old_set);
 }
 
 PRELOAD_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old_set)
 {
-	static sigmask_fn *next;
-
-	if (!next)
-		next = (sigmask_fn *)preload_next("pthread_sigmask");
-	return change_mask(next, how, set, old_set);
+	preload_resolve_masks();
+	return change_mask(next_pthread_sigmask, how, set, old_set);
 }
 
 /* Waiting takes a signal without its handler: an expiry of ours is let go, its credit remains. */

@@ -17,6 +17,12 @@
 /* What preload_thread() answers from. Context: the constructor, a thread about to be sampled. */
 void preload_make_key(void);
 
+/*
+ * Look up what programs call in their handlers: a look-up there may wait for a lock, or free the text
+ * of an error that nobody asked for. Context: the constructor.
+ */
+void preload_resolve_masks(void);
+
 /* Look up what _exit() calls. Context: not a handler. */
 void preload_resolve_exit(void);
 
