@@ -331,7 +331,7 @@ check-container: all ## the end-to-end tests as a user in a container has it
 	$(export_build) CC='$(CC)' tests/e2e/container.sh
 
 .PHONY: check-browser
-check-browser: all ## the picture's viewer in a headless browser
+check-browser: all ## the picture's viewer in a headless browser: BROWSER=firefox for that one
 	FLAMERUN='$(abspath $(PROGRAM))' $(PYTEST) -q -p no:cacheprovider tests/browser
 
 # Of the interpreter's tests a few: emulators are slow.
