@@ -56,7 +56,7 @@ static int parse(struct options *options, int argc, char **argv, int index, cons
 /* A picture's lines of text would be taken for stacks wherever they end in a number. */
 static int refuse_picture(const char *path, struct diag_message *message)
 {
-	const struct format *format = format_of(path, NULL);
+	const struct format *format = format_by_ending(path);
 
 	if (!format || format_is_folded(format) || format_is_pprof(format))
 		return 0;
@@ -113,7 +113,7 @@ static int read_profile(struct input *input, FILE *in, const struct options *opt
 static int read_either(struct input *input, FILE *in, const struct options *options,
 	struct diag_message *message)
 {
-	const struct format *format = format_of(input->path, NULL);
+	const struct format *format = format_by_ending(input->path);
 	int first = getc(in);
 
 	if (first != EOF)

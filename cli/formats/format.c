@@ -53,11 +53,20 @@ static const struct format *format_named(const char *name)
 	return NULL;
 }
 
-const struct format *format_of(const char *path, const char *otherwise)
+const struct format *format_by_ending(const char *path)
 {
 	for (size_t i = 0; i < FORMAT_COUNT; i++)
 		if (ends_with(path, formats[i].extension))
 			return &formats[i];
+	return NULL;
+}
+
+const struct format *format_of(const char *path, const char *otherwise)
+{
+	const struct format *format = format_by_ending(path);
+
+	if (format)
+		return format;
 	if (otherwise)
 		return format_named(otherwise);
 	if (!strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6))

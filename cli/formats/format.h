@@ -24,10 +24,13 @@ struct format {
 /* What the formats are called: "svg", ..., NULL at the end. */
 const char *const *format_names(void);
 
+/* The format that the extension of @path is of, or NULL. */
+const struct format *format_by_ending(const char *path);
+
 /*
- * The format that the name @path asks for by its extension; without a known one, the format called
- * @otherwise unless that is NULL. Names of devices cannot carry one: in /dev and /proc it is then
- * SVG.
+ * The format in which to write @path: the one its extension asks for; without a known one, the
+ * format called @otherwise unless that is NULL. Names of devices cannot carry one: in /dev and
+ * /proc it is then SVG.
  * Returns NULL when none of this tells.
  */
 const struct format *format_of(const char *path, const char *otherwise);

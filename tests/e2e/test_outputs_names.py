@@ -181,6 +181,17 @@ def test_render_saves_what_came_through_a_pipe(run, tmp_path, stacks, full):
     assert sorted(saved_in(result).read_text().splitlines()) == sorted(STACKS.splitlines())
 
 
+@pytest.mark.parametrize("kind", ["folded", "pb.gz"])
+def test_render_reads_a_pipe_by_its_name(flamerun, run, tmp_path, stacks, kind):
+    """As shells have it in `flamerun render <(zcat stacks.gz)`."""
+    assert run("-q", "render", stacks, "-o", f"x.{kind}").returncode == 0
+    command = [flamerun, "-q", "render", "/dev/stdin", "-o", "y.folded"]
+    result = subprocess.run(command, cwd=tmp_path, input=(tmp_path / f"x.{kind}").read_bytes(),
+                            stderr=subprocess.PIPE)
+    assert result.returncode == 0, result.stderr
+    assert sorted((tmp_path / "y.folded").read_text().splitlines()) == sorted(STACKS.splitlines())
+
+
 def test_a_disk_that_is_full_everywhere(run, tmp_path):
     """The program lowers what files of flamerun can hold: neither output nor stacks fit."""
     result = run("-q", "-o", "x.folded", "--", "sh", "-c",
