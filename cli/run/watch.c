@@ -9,6 +9,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -103,6 +105,15 @@ out:
 	signals_take_continue();
 }
 
+/*
+ * A program that refuses to be debugged makes its parent its tracer, and each signal then stops it
+ * until that one lets it go on; ours come many times a second, so we do.
+ */
+static void let_go_on(pid_t child, int stop_signal)
+{
+	ptrace(PTRACE_CONT, child, NULL, (void *)(uintptr_t)stop_signal);
+}
+
 static void follow_changes(pid_t child)
 {
 	bool was_continued = false;
@@ -111,6 +122,8 @@ static void follow_changes(pid_t child)
 	while ((change = take_change(child, WSTOPPED | WCONTINUED, &stop_signal))) {
 		if (change == CLD_CONTINUED)
 			was_continued = true;
+		else if (change == CLD_TRAPPED)
+			let_go_on(child, stop_signal);
 		stopped_by = change == CLD_STOPPED ? stop_signal : 0;
 	}
 	if (signals_take_continue() && !was_continued)

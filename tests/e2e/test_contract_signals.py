@@ -3,8 +3,10 @@
 # What signals mean: those sent to flamerun by a process reach the program, once; what the program
 # inherits is what flamerun inherited.
 import os
+import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -161,3 +163,14 @@ def test_a_program_stopped_from_outside_does_not_stop_flamerun(flamerun, tmp_pat
     wait_for_state(session.child, "S")
     assert session.finish() == []
     assert session.process.returncode == 7
+
+
+def test_a_program_that_has_itself_traced_goes_on(run):
+    """Who refuses debuggers this way makes its parent the tracer, and signals would stop it."""
+    code = ("import ctypes, os, time\n"
+            "assert ctypes.CDLL(None).ptrace(0, 0, None, None) == 0\n"
+            "while time.process_time() < 0.5: pass\n"
+            "os._exit(7)\n")
+    result = run("-o", "x.folded", "--", sys.executable, "-c", code, timeout=30)
+    assert result.returncode == 7, result.stderr
+    assert int(re.search(r"(\d+) samples", result.stderr)[1]) > 50
