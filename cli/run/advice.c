@@ -176,6 +176,7 @@ static bool advise_nearest(const struct advice_request *request, struct diag_mes
 	unsigned left = NAMES_MAX;
 
 	nearest_begin(&nearest, request->program, strlen(request->program));
+	nearest_offer(&nearest, "render");
 	for (const char *at = request->path; at && *at; at += *at == ':') {
 		size_t bytes = strcspn(at, ":");
 
@@ -188,7 +189,7 @@ static bool advise_nearest(const struct advice_request *request, struct diag_mes
 		at += bytes;
 	}
 	if (nearest.best)
-		diag_fail_hint(message, "did you mean %s?", best);
+		diag_fail_hint(message, "did you mean %s?", nearest.best);
 	return nearest.best != NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -144,16 +145,26 @@ static const char *reason(int error)
 	return strerror(-error);
 }
 
+/* In some, as /proc, no file can be made; that is ENOENT, too. */
+static bool has_folder(const char *path)
+{
+	char folder[PATH_MAX];
+	int bytes = snprintf(folder, sizeof(folder), "%.*s", (int)replace_folder_bytes(path), path);
+
+	return bytes < (int)sizeof(folder) && !access(folder, F_OK);
+}
+
 /* Before anything has started: there is time to name another place. */
 static void refuse(const struct output *output, int error, struct diag_message *message)
 {
 	size_t folder_bytes = replace_folder_bytes(output->path);
 
 	diag_fail(message, error, "cannot write '%s': %s", output->path, reason(error));
-	if (error == -ENOENT && folder_bytes > 1)
+	if (error == -ENOENT && folder_bytes > 1 && !has_folder(output->path))
 		diag_fail_hint(message, "the folder comes first: mkdir -p '%.*s'",
 			(int)folder_bytes - 1, output->path);
-	else if (error == -EACCES || error == -EROFS || error == -EPERM)
+	else if ((error == -ENOENT && folder_bytes > 1) || error == -EACCES || error == -EROFS ||
+		 error == -EPERM)
 		diag_fail_hint(message, "-o names another place: -o /tmp/%s",
 			output->path + folder_bytes);
 }
