@@ -17,8 +17,8 @@
 /* @hash, FNV_BEGIN at first, continued by @text up to its end or @bytes_max, without its zero. */
 static inline uint64_t fnv_text(uint64_t hash, const char *text, size_t bytes_max)
 {
-	for (size_t i = 0; i < bytes_max && text[i]; i++)
-		hash = (hash ^ (unsigned char)text[i]) * FNV_PRIME;
+	for (; bytes_max && *text; bytes_max--, text++)
+		hash = (hash ^ (unsigned char)*text) * FNV_PRIME;
 	return hash;
 }
 
