@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 
 #include "arch/syscall.h"
+#include "libprof/at_start.h"
 #include "libprof/aggregator/intern.h"
 #include "libprof/aggregator/loop.h"
 #include "libprof/aggregator/message.h"
@@ -34,7 +35,7 @@
 
 static char helper_stack[HELPER_STACK_BYTES] __attribute__((aligned(16)));
 static struct message message;
-static struct intern *table;
+static AT_START struct intern *table; /* every fork child writes it */
 static int pipe_descriptor;
 
 static int parent_is_gone(void)

@@ -43,6 +43,15 @@ static inline uint64_t clock_cpu_ns(clockid_t clock)
 	return clock_from_timespec(&ts);
 }
 
+/*
+ * CLOCK_MONOTONIC by a system call. To a process or thread that begins, the page faults of the vDSO
+ * and of libc's way there are dearer.
+ */
+static inline uint64_t clock_monotonic_at_start_ns(void)
+{
+	return clock_cpu_ns(CLOCK_MONOTONIC);
+}
+
 /* The CPU clock of another thread of this process. Source: Linux include/linux/posix-timers_types.h. */
 static inline clockid_t clock_of_thread(int32_t tid)
 {

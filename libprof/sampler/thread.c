@@ -89,7 +89,7 @@ void sampler_thread_unclaim(struct sampler_thread *thread)
 
 uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid)
 {
-	uint64_t x = clock_monotonic_ns() ^ (uint64_t)tid << 32 ^ (uintptr_t)&x;
+	uint64_t x = clock_monotonic_at_start_ns() ^ (uint64_t)tid << 32 ^ (uintptr_t)&x;
 
 	x ^= x >> 33;
 	x *= 0xff51afd7ed558ccdULL;
@@ -206,7 +206,7 @@ static int arm(struct sampler_thread *thread, int32_t tid, clockid_t cpu_clock)
 	thread->number = __atomic_add_fetch(&sampler.slot->threads, 1, __ATOMIC_RELAXED);
 	ring->thread = thread->number;
 	ring->tid = (uint32_t)tid;
-	ring->start_ns = clock_monotonic_ns();
+	ring->start_ns = clock_monotonic_at_start_ns();
 	mark_ring(thread_index(thread), 1);
 	error = sampler.untimed_period_ns ? arm_without_timer(thread)
 					  : arm_timer(thread, cpu_clock);

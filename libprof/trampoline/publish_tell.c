@@ -24,16 +24,11 @@ struct known {
 };
 
 static struct known *all_known;
-static AT_START unsigned on; /* atomic; flags; written under the lock */
-
-unsigned publish_tell_flags(void)
-{
-	return __atomic_load_n(&on, __ATOMIC_RELAXED);
-}
+AT_START unsigned publish_tell_on;
 
 void publish_tell_turn_on(unsigned tool)
 {
-	__atomic_or_fetch(&on, publish_tools[tool]->flag, __ATOMIC_RELAXED);
+	__atomic_or_fetch(&publish_tell_on, publish_tools[tool]->flag, __ATOMIC_RELAXED);
 }
 
 int publish_tell_is_on(unsigned tool)
@@ -44,7 +39,7 @@ int publish_tell_is_on(unsigned tool)
 int publish_tell_heard(unsigned tool, int error)
 {
 	if (error == PUBLISH_ENDED)
-		__atomic_and_fetch(&on, ~publish_tools[tool]->flag, __ATOMIC_RELAXED);
+		__atomic_and_fetch(&publish_tell_on, ~publish_tools[tool]->flag, __ATOMIC_RELAXED);
 	return error;
 }
 

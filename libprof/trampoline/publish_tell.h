@@ -13,8 +13,13 @@
 enum { PUBLISH_TOOLS = 5 };
 extern const struct publisher *const publish_tools[PUBLISH_TOOLS];
 
-/* Flags of the tools that are on. Context: signal-safe. */
-unsigned publish_tell_flags(void);
+extern unsigned publish_tell_on __attribute__((visibility("hidden"))); /* atomic */
+
+/* Flags of the tools that are on. Every process asks when it ends. Context: signal-safe. */
+static inline unsigned publish_tell_flags(void)
+{
+	return __atomic_load_n(&publish_tell_on, __ATOMIC_RELAXED);
+}
 
 void publish_tell_turn_on(unsigned tool);
 int publish_tell_is_on(unsigned tool);
