@@ -194,11 +194,16 @@ static void add_weights(struct naming *naming, struct naming_report *report)
 		const struct profile_stack *stack = profile_stack_at(naming->profile, i);
 		uint32_t node = stack_node(naming, stack);
 
+		const struct calltree_frame *frame;
+
 		calltree_add(naming->tree, node, stack->weight);
-		if (!calltree_error(naming->tree) &&
-			calltree_frame_at(naming->tree, calltree_node_at(naming->tree, node)->frame)
-					->kind == CALLTREE_UNNAMED)
+		if (calltree_error(naming->tree))
+			continue;
+		frame = calltree_frame_at(naming->tree, calltree_node_at(naming->tree, node)->frame);
+		if (frame->kind == CALLTREE_UNNAMED)
 			report->unnamed_weight += stack->weight;
+		else if (frame->kind == CALLTREE_SYNTHETIC && stack->kind == WIRE_KIND_CREDIT)
+			report->unsampled_weight += stack->weight;
 	}
 }
 

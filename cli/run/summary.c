@@ -25,6 +25,11 @@
 /* Shares of the samples, in percent, above which something can be done about missing names. */
 #define UNNAMED_HINT 20.0
 
+/* As large a share in [unsampled], in percent, is spoken of, and of so many samples. */
+#define UNSAMPLED_HINT 10.0
+#define UNSAMPLED_OF   100
+#define HIGHER_HZ      997u
+
 /* A run that used less of the time than this was waiting: there is nothing to see of that. */
 #define IDLE_SHARE 0.05
 
@@ -201,6 +206,23 @@ static void print_unnamed(const struct summary *summary, const struct accounting
 		diag_info("hint: %s", nameless.remedy);
 }
 
+/* What threads and processes used that were gone, or not to be found, when samples were due. */
+static void print_unsampled(const struct summary *summary)
+{
+	uint64_t total = calltree_total(summary->tree);
+	double share = percent(summary->report->unsampled_weight, total);
+
+	if (share < UNSAMPLED_HINT || total < UNSAMPLED_OF)
+		return;
+	diag_info("%.1f %% is [unsampled]: used by threads and processes that ended before they were "
+		  "looked at",
+		share);
+	/* What a process used before its first instruction no rate shows. */
+	if (profile_totals(summary->profile)->threads > 2ULL * summary->report->processes &&
+		profile_rate_hz(summary->profile) < HIGHER_HZ)
+		diag_info("hint: a higher rate leaves less of it: -r %u", HIGHER_HZ);
+}
+
 /* Why there is nothing to see, or next to nothing. */
 static void print_scarcity(const struct summary *summary, const struct accounting *books)
 {
@@ -253,6 +275,7 @@ void summary_print(const struct summary *summary)
 	print_books(summary, &books);
 	print_losses(summary, &books);
 	print_unnamed(summary, &books);
+	print_unsampled(summary);
 	print_cost(summary);
 	print_hottest(summary->tree);
 	print_scarcity(summary, &books);

@@ -73,6 +73,7 @@ def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
     run = profile(tmp_path, program, "4000", rate_hz=250)
     assert run.status == 0
     assert run.stderr.count("it is sampled from outside") == 1
+    assert "is [unsampled]" not in run.stderr
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
     assert run.folded.total == pytest.approx(run.truth_s * 250, rel=0.05)
     # musl has no call-frame information: who is in one of its functions has no callers.
