@@ -60,6 +60,7 @@ static __attribute__((noinline)) void callee(void)
 
 	for (unsigned i = 0; i < 10; i++)
 		sum += i;
+	(void)sum;
 }
 
 static void step_through(const struct generated *generated)
