@@ -101,9 +101,14 @@ def check_objects(report, pairs):
 def check_binding(report, pairs):
     """
     The dynamic linker looks a name up at load time or at the first call, which saves all vector
-    registers besides: handlers, and interposers that handlers call, have no stack for that.
+    registers besides: handlers, and interposers that handlers call, have no stack for that. Names
+    of our own are not looked up at all.
     """
-    late = set(re.findall(r"_JU?MP_SLOT?\s+\w+\s+(\w+)", run("readelf", "-rW", LIBRARY)))
+    found = re.findall(r"_(GLOB_DAT|JU?MP_SLOT?)\s+\w+\s+(\w+)", run("readelf", "-rW", LIBRARY))
+    ours = {name.split("@")[0] for name, _ in symbols(LIBRARY, "-D", "--defined-only")}
+    for name in ours & {name for _, name in found} - GDB:
+        report.error(LIBRARY, 0, f"calls its own {name} by way of the host")
+    late = {name for kind, name in found if kind != "GLOB_DAT"}
     if re.search(r"FLAGS.*\bNOW\b", run("readelf", "-dW", LIBRARY)):
         return
     for path, obj in sorted(pairs.items()):
