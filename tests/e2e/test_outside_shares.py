@@ -214,6 +214,9 @@ def test_threads_that_live_for_five_milliseconds(tmp_path):
     assert due >= 100
     assert abs(run.folded.total - due) <= 6, run.stderr
     assert run.folded.below("short_life") >= 0.4 * run.folded.total, run.folded.describe()
-    share = float(re.search(r"([\d.]+) % is \[unsampled\]: used by threads", run.stderr).group(1))
-    assert share == pytest.approx(100 * run.folded.below("[unsampled]") / run.folded.total, abs=0.1)
-    assert "hint: a higher rate leaves less of it" in run.stderr
+    share = 100 * run.folded.below("[unsampled]") / run.folded.total
+    said = re.search(r"([\d.]+) % is \[unsampled\]: used by threads", run.stderr)
+    # A busy machine makes their lives longer, so that more of them are looked at.
+    assert bool(said) == (share >= 10), run.stderr
+    assert bool(said) == ("hint: a higher rate leaves less of it" in run.stderr)
+    assert not said or float(said.group(1)) == pytest.approx(share, abs=0.1)
