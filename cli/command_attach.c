@@ -36,6 +36,15 @@ struct attaching {
 	time_t started_wall_s;
 };
 
+/* A process can be attached to once. */
+static bool is_named(const struct attaching *attaching, pid_t pid)
+{
+	for (unsigned i = 0; i < attaching->count; i++)
+		if (attaching->pids[i] == pid)
+			return true;
+	return false;
+}
+
 /* "PID[,PID...]" */
 static int parse_pids(struct attaching *attaching, struct diag_message *message)
 {
@@ -56,7 +65,8 @@ static int parse_pids(struct attaching *attaching, struct diag_message *message)
 		}
 		if (attaching->count == PIDS_MAX)
 			return diag_fail(message, -EINVAL, "-p: at most %d processes", PIDS_MAX);
-		attaching->pids[attaching->count++] = (pid_t)pid;
+		if (!is_named(attaching, (pid_t)pid))
+			attaching->pids[attaching->count++] = (pid_t)pid;
 		if (!*end)
 			return 0;
 		at = end + 1;

@@ -3,6 +3,7 @@
 # flamerun -p: what it sees of a running process, and what the process sees of it.
 import re
 import signal
+import subprocess
 import time
 
 import pytest
@@ -56,6 +57,15 @@ def test_shares_and_totals(tmp_path, programs):
     books = re.search(r"(\d+) due .* = (\d+) sampled .* (\d+) credited", stderr)
     due, sampled, credited = map(int, books.groups())
     assert abs(due - sampled - credited) <= 2, stderr
+
+
+def test_a_process_named_twice_is_sampled_once(tmp_path, programs):
+    with outside.running(programs.split, "600000") as process:
+        result = subprocess.run(
+            [outside.FLAMERUN, "-p", f"{process.pid},{process.pid}", "-d", "0.2"], cwd=tmp_path,
+            text=True, stderr=subprocess.PIPE, timeout=60, check=False)
+        status, stderr = result.returncode, result.stderr
+    assert status == 0 and "1 process" in stderr, stderr
 
 
 def test_the_same_as_from_inside(tmp_path, programs):
