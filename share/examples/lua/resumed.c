@@ -10,8 +10,11 @@
  *	mid		flamelua_resume, waits
  *	leaf		luaV_execute, runs
  *
- * Calls of C functions are in nobody's frame again: what stands below the innermost of them is
- * shown when it goes on.
+ * Calls of C functions are in nobody's frame again. Only Lua's unroll() can go on with one, by
+ * finishCcall(), which is static, and not before what it called has returned to unroll(): a frame
+ * that waits in order to go on, as those above do, cannot stand below it. One that stands there to
+ * be seen could, if it returned to unroll() and was put back after each C call that ends, with all
+ * below. Instead, what stands below the innermost C call is shown when that goes on.
  */
 #include "share/examples/lua/calls.h"
 
