@@ -30,6 +30,9 @@
 #define UNSAMPLED_OF   100
 #define HIGHER_HZ      997u
 
+/* If more of the CPU time than this was not sampled, there are programs that could not be. */
+#define ELSEWHERE_SHARE 0.1
+
 /* A run that used less of the time than this was waiting: there is nothing to see of that. */
 #define IDLE_SHARE 0.05
 
@@ -133,7 +136,7 @@ static void print_losses(const struct summary *summary, const struct accounting 
 	print_loss(losses->lost_processes, "process", "processes",
 		"could not be sampled: too many at once");
 	print_loss(losses->unprofiled_execs, "process", "processes",
-		"went on unsampled: static, with privileges of its own, of another C library?");
+		"went on unsampled: static, of another C library, with other privileges?");
 	print_loss(losses->untimed, "sample", "samples", "without a time: too many to keep");
 	if (books->sampled && totals->ends[WIRE_END_ROOT] < books->sampled)
 		diag_info("%.1f %% of stacks are incomplete (%" PRIu64 " deeper than %u frames, %"
@@ -223,6 +226,16 @@ static void print_unsampled(const struct summary *summary)
 		diag_info("hint: a higher rate leaves less of it: -r %u", HIGHER_HZ);
 }
 
+/* CPU time that nobody could sample, other than for the reasons that are given: whose was it? */
+static bool is_elsewhere(const struct summary *summary, const struct accounting *books)
+{
+	const struct profile_losses *losses = &profile_totals(summary->profile)->losses;
+
+	return !summary->is_outside && !is_balanced(books) &&
+	       (double)accounting_total(books) < (1.0 - ELSEWHERE_SHARE) * (double)books->due &&
+	       !losses->late_threads && !losses->lost_processes && !losses->malformed;
+}
+
 /* Why there is nothing to see, or next to nothing. */
 static void print_scarcity(const struct summary *summary, const struct accounting *books)
 {
@@ -231,11 +244,16 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 
 	if (!books->sampled && books->paused)
 		diag_info("hint: it was paused all the time; flameprof_resume() begins");
-	if (summary->is_test_clock || books->sampled >= FEW_SAMPLES || books->paused)
+	if (summary->is_test_clock || summary->is_wall || books->paused)
 		return;
-	if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
+	if (is_elsewhere(summary, books))
+		diag_info("hint: a program that it started could not be sampled from within; "
+			  "--outside samples it, too");
+	else if (books->sampled >= FEW_SAMPLES)
+		return;
+	else if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
 		diag_info("hint: it used the CPU for %.0f ms of %.2f s; the time it waited is not "
-			  "sampled",
+			  "sampled, but with --wall",
 			cpu_s * 1e3, (double)summary->duration_ns / NS_PER_S);
 	else if (books->due <= (uint64_t)FEW_SAMPLES * (1 + summary->report->processes))
 		diag_info("hint: it used the CPU for %.0f ms, too little for %" PRIu32

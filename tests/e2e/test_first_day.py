@@ -186,7 +186,8 @@ def test_an_alias_is_named_as_one(run):
 def test_a_program_that_sleeps(run, tmp_path):
     result = run("sleep", "0.4")
     assert result.returncode == 0
-    assert re.search(r"^flamerun: hint: .* the time it waited is not sampled$", result.stderr, re.M)
+    assert re.search(r"^flamerun: hint: .* the time it waited is not sampled, "
+                     "but with --wall$", result.stderr, re.M)
     assert (tmp_path / "flame.svg").exists()
     assert "hint" not in run("-q", "sleep", "0.1").stderr
 
