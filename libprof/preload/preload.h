@@ -18,8 +18,8 @@
 void preload_make_key(void);
 
 /*
- * Look up what programs call in their handlers: a look-up there may wait for a lock, or free the text
- * of an error that nobody asked for. Context: the constructor.
+ * Look up what programs call in their handlers: a look-up there may wait for a lock, or free the
+ * text of an error that nobody asked for. Context: the constructor.
  */
 void preload_resolve_masks(void);
 
