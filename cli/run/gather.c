@@ -126,21 +126,24 @@ static uint64_t timeval_ns(struct timeval time)
 }
 
 /*
- * CPU time the kernel charged to the child and those it waited for, with the clocks of processes
- * that still run; without @usage what the images saw of it themselves.
+ * CPU time of all processes: what images used while they were sampled, or, with @usage, what the
+ * kernel charged to the child and those it waited for, with those that still run. That knows of
+ * programs that no library got into, but not of children that nobody waited for: the larger counts.
  */
 static uint64_t cpu_time_ns(struct gather *gather, const struct rusage *usage)
 {
-	uint64_t sum = usage ? timeval_ns(usage->ru_utime) + timeval_ns(usage->ru_stime) : 0;
+	uint64_t charged_ns = usage ? timeval_ns(usage->ru_utime) + timeval_ns(usage->ru_stime) : 0;
+	uint64_t seen_ns = 0;
 
 	for (uint32_t i = 0; i < profile_images(gather->profile); i++) {
 		const struct profile_image *image = profile_image_at(gather->profile, i);
-		uint64_t from_ns = usage ? 0 : image->start_cpu_ns;
 
-		if ((!usage || image->still_runs) && image->end_cpu_ns > from_ns)
-			sum += image->end_cpu_ns - from_ns;
+		if (image->end_cpu_ns > image->start_cpu_ns)
+			seen_ns += image->end_cpu_ns - image->start_cpu_ns;
+		if (usage && image->still_runs)
+			charged_ns += image->end_cpu_ns;
 	}
-	return sum;
+	return charged_ns > seen_ns ? charged_ns : seen_ns;
 }
 
 /* What is to become of the time that images used before they could be sampled. */

@@ -5,6 +5,9 @@ import subprocess
 
 import pytest
 
+import re
+import sys
+
 import folded
 from profiled import PLAIN, compile_target, profile
 
@@ -17,6 +20,18 @@ def test_children_of_every_kind(tmp_path):
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
     due = run.truth_s * run.rate_hz
     assert abs(run.folded.total - due) <= folded.SIGMAS * due ** 0.5 + 0.02 * due
+
+
+def test_a_child_that_nobody_waits_for(tmp_path):
+    """The kernel charges its CPU time to nobody; its samples are not too many for that."""
+    code = ("import os, time\n"
+            "mine_s = 0.9 if os.fork() else 0.5\n"
+            "while time.process_time() < mine_s: pass\n"
+            "os._exit(0)\n")
+    run = profile(tmp_path, sys.executable, "-c", code, options=["-v"])
+    due = int(re.search(r"(\d+) due ", run.stderr)[1])
+    assert due >= 0.95 * 1.4 * run.rate_hz
+    assert abs(run.folded.total - due) <= folded.SIGMAS * due ** 0.5
 
 
 def test_two_libraries_at_one_address(tmp_path):
