@@ -115,11 +115,13 @@ def test_go(tmp_path, flags):
                                     "GO111MODULE": "off"})
     run = profile(tmp_path, tmp_path / "split", "4000", rate_hz=250)
     assert run.status == 0
+    said = run.folded.describe() + "\n" + run.stderr
     share = run.folded.below("main.heavy") + run.folded.below("main.light")
-    assert share >= 0.95 * run.folded.total
+    assert share >= 0.95 * run.folded.total, said
     looks = folded.effective(run.folded.total, 250)
     folded.assert_share(run.folded, run.folded.below("main.heavy"), 2 / 3, looks, "main.heavy")
-    assert run.folded.where(lambda s: "runtime.main" in s and "main.main" in s) >= 0.95 * share
+    whole = run.folded.where(lambda s: "runtime.main" in s and "main.main" in s)
+    assert whole >= 0.95 * share, said
 
 
 @pytest.mark.parametrize("script, status", [("exit 3", 3), ("kill -TERM $$", -signal.SIGTERM),
