@@ -101,10 +101,13 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 		tracee = attach_born(tracer, tid);
 	if (!tracee)
 		return;
-	if (event == PTRACE_EVENT_STOP)
+	if (event == PTRACE_EVENT_STOP) {
 		on_stop(tracer, tracee, WSTOPSIG(status));
-	else
-		resume(tid, PTRACE_CONT, event ? 0 : WSTOPSIG(status));
+		return;
+	}
+	/* Any stop takes the place of the one that was asked for. Source: Linux kernel/signal.c. */
+	look_unask(tracer, tracee);
+	resume(tid, PTRACE_CONT, event ? 0 : WSTOPSIG(status));
 }
 
 void stops_take(struct tracer *tracer)

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* What a traced thread's stops do to what was asked of it. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/outside/stops.h"
+#include "cli/outside/target.h"
+#include "cli/outside/tracer.h"
+
+#define TURN_US  1000
+#define PATIENCE 5000 /* turns */
+
+static void take_stops_until(struct tracer *tracer, unsigned asked)
+{
+	for (unsigned i = 0; i < PATIENCE && tracer->asked != asked; i++) {
+		stops_take(tracer);
+		usleep(TURN_US);
+	}
+	assert_int_equal(tracer->asked, asked);
+}
+
+/*
+ * The kernel forgets PTRACE_INTERRUPT when the thread stops for anything else first: whoever was
+ * asked is asked again at the next look, not waited for.
+ */
+static void a_stop_for_a_signal_answers(void **state)
+{
+	struct tracer *tracer = calloc(1, sizeof(*tracer));
+	struct tracee *tracee;
+	pid_t child = fork();
+
+	(void)state;
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		signal(SIGURG, SIG_DFL); /* is ignored, but not by tracers */
+		for (;;)
+			pause();
+	}
+	if (ptrace(PTRACE_SEIZE, child, NULL, NULL)) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		free(tracer);
+		skip();
+	}
+	tracer->targets = target_new(child);
+	assert_non_null(tracer->targets);
+	tracer->targets->is_waiting = true;
+	tracee = tracees_add(&tracer->tracees, child, tracer->targets);
+	assert_non_null(tracee);
+	tracee->asked_ns = 1;
+	tracer->asked = 1;
+	kill(child, SIGURG);
+	take_stops_until(tracer, 0);
+	assert_int_equal(tracee->asked_ns, 0);
+	kill(child, SIGKILL);
+	for (unsigned i = 0; i < PATIENCE && tracer->targets; i++) {
+		stops_take(tracer);
+		usleep(TURN_US);
+	}
+	assert_null(tracer->targets); /* and the end is taken note of */
+	free(tracer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stop_for_a_signal_answers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
