@@ -17,6 +17,8 @@ import pythons
 SPINS = ("main", "py::outer", "outer", "py::middle", "middle", "py::leaf", "leaf")
 QUICK = ("main", "py::outer", "outer", "py::quick", "quick")
 
+needs_tracing = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+
 
 def find_newer():
     """A CPython from 3.12 on, or None. What is on the path may be a script that finds none."""
@@ -82,6 +84,7 @@ def test_callers_of_trampolines(tmp_path, flags):
     check_ways(run.folded, 500)
 
 
+@needs_tracing
 def test_callers_of_trampolines_from_outside(tmp_path):
     program = profiled.compile_target("trampolines.c", tmp_path)
     with outside.running(program, "60") as process:
@@ -114,6 +117,7 @@ def test_python_names_its_functions(tmp_path):
     check_python(run.folded)
 
 
+@needs_tracing
 @needs_newer
 def test_python_names_its_functions_from_outside(tmp_path):
     path = pythons.script(tmp_path, "SECONDS = 60" + NESTED)
