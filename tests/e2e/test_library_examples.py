@@ -97,6 +97,8 @@ def test_server_answers_and_draws_itself(tmp_path):
         assert server.process.poll() is None
     assert answers["bacon"] == "bacon"
     assert answers["stastaa"] == "stasta"
-    assert stacks.below("correct") > 0.5 * stacks.total, stacks.describe()
+    # The kernel takes more or less of a request that is answered so soon.
+    assert stacks.below("correct") > 0.25 * stacks.total, stacks.describe()
+    assert stacks.below("serve") > 0.9 * stacks.total, stacks.describe()
     assert {"serve", "correct", "may_be_nearer", "edit_distance"} <= \
         {name for stack, _ in stacks.stacks for name in stack}
