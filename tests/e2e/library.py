@@ -36,6 +36,13 @@ def build(source, folder, flags=profiled.PLAIN, link="shared", compiler=None, ou
     return program
 
 
+def plugin(folder, text):
+    """A plugin of @text that holds the archive, and shows nothing of it."""
+    flags = (*profiled.PLAIN, "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--exclude-libs,ALL")
+    return build(write(folder, "plugin.c", text), folder, flags=flags, link="archive",
+                 output="plugin.so")
+
+
 def write(folder, name, text):
     """@text as source @name in @folder."""
     path = pathlib.Path(folder) / name

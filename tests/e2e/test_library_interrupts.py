@@ -224,9 +224,6 @@ def test_a_library_opened_late(tmp_path):
 
 def test_a_plugin_that_is_closed(tmp_path):
     """The timer is in its code, and destructors of threads are."""
-    source = library.write(tmp_path, "plugin.c", PLUGIN)
-    plugin = library.build(source, tmp_path, flags=(*profiled.PLAIN, "-shared", "-fPIC",
-                           "-fvisibility=hidden", "-Wl,--exclude-libs,ALL"), link="archive",
-                           output="plugin.so")
+    plugin = library.plugin(tmp_path, PLUGIN)
     program = profiled.compile_target(library.write(tmp_path, "unloading.c", UNLOADING), tmp_path)
     assert library.said(library.run(program, plugin, cwd=tmp_path)) == {"well": 1}

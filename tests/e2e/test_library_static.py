@@ -167,10 +167,7 @@ CLOSES = BURN + """
 
 def test_a_plugin_is_closed_while_it_samples(tmp_path):
     """Its handler and its worker go on: what they run must stay."""
-    source = library.write(tmp_path, "plugin.c", PLUGIN)
-    plugin = library.build(source, tmp_path, flags=(*profiled.PLAIN, "-shared", "-fPIC",
-                           "-fvisibility=hidden", "-Wl,--exclude-libs,ALL"), link="archive",
-                           output="plugin.so")
+    plugin = library.plugin(tmp_path, PLUGIN)
     program = profiled.compile_target(library.write(tmp_path, "closes.c", CLOSES), tmp_path)
     said = library.said(library.run(program, plugin, cwd=tmp_path))
     assert said == {"begin": 0, "close": 0, "end": 0}
