@@ -193,7 +193,8 @@ def test_a_program_that_sleeps(run, tmp_path):
 
 
 def test_what_happens_after_the_duration_is_said(run, tmp_path):
-    result = run("-d", "0.2", "-o", "x.svg", "-o", "x.pdf", "--", "sleep", "0.5")
+    # At one sample per second of CPU, the millisecond a sleeper takes to begin stays without one.
+    result = run("-r", "1", "-d", "0.2", "-o", "x.svg", "-o", "x.pdf", "--", "sleep", "0.5")
     assert result.returncode == 0
     assert result.stderr.splitlines()[-1] == "flamerun: 'sleep' goes on, unsampled"
     text = subprocess.run(["pdftotext", "x.pdf", "-"], cwd=tmp_path, stdout=subprocess.PIPE,
