@@ -30,7 +30,7 @@ unsigned slots_live(const struct slots *slots)
 	unsigned live = begun > arrived ? begun - arrived : 0;
 
 	for (uint32_t i = 0; i < slots_high(slots); i++)
-		live += slots->known[i].image_id != 0;
+		live += slots->known[i].image_id != 0 && !slots->known[i].has_left;
 	return live;
 }
 
@@ -73,6 +73,7 @@ static void meet(struct slots *slots, uint32_t index)
 	known->pid = slot->pid;
 	known->namespaced = slot->namespaced;
 	known->superseded = 0;
+	known->has_left = 0;
 	known->cpu_ns = 0;
 	slots->connected++;
 	if (profile_error(slots->profile))
@@ -113,6 +114,13 @@ static void look_at_clock(struct known_slot *known)
 static int process_left(const struct known_slot *known)
 {
 	return known->superseded || (!known->namespaced && !process_is_running(known->pid));
+}
+
+/* Let the slot's helper look at what it has to do. */
+static void ring_doorbell(struct wire_slot *slot)
+{
+	__atomic_fetch_add(&slot->doorbell, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &slot->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 /* The image has ended and nobody else reads its rings: take all, free the slot if @release. */
@@ -167,7 +175,10 @@ static void step_slot(struct slots *slots, uint32_t index)
 		return;
 	control_read_all(slots->intake, index, known->image);
 	look_at_clock(known);
-	if (process_left(known) && !helper_is_active(known, slot)) {
+	known->has_left = (uint32_t)process_left(known);
+	if (known->has_left && helper_is_active(known, slot)) {
+		ring_doorbell(slot); /* nobody else tells it */
+	} else if (known->has_left) {
 		/* The helper's last words are in the pipe by now; they come before the rings. */
 		message_read_all(slots->intake, slots->pipe);
 		finalize(slots, index, 1);
@@ -185,12 +196,8 @@ void slots_step(struct slots *slots)
 
 void slots_ring_doorbells(struct slots *slots)
 {
-	for (uint32_t i = 0; i < slots_high(slots); i++) {
-		struct wire_slot *slot = wire_slot(slots->arena, i);
-
-		__atomic_fetch_add(&slot->doorbell, 1, __ATOMIC_RELEASE);
-		syscall(SYS_futex, &slot->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
-	}
+	for (uint32_t i = 0; i < slots_high(slots); i++)
+		ring_doorbell(wire_slot(slots->arena, i));
 }
 
 int slots_have_helpers(const struct slots *slots)

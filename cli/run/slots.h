@@ -21,6 +21,7 @@ struct known_slot {
 	uint32_t pid;
 	uint32_t namespaced; /* the pid means nothing to us: only the image can say it left */
 	uint32_t superseded; /* another image connected under the same pid */
+	uint32_t has_left;   /* the image ended; a helper may still be reading its rings */
 	uint64_t cpu_ns;     /* of the process when it was last looked at */
 };
 
