@@ -9,7 +9,17 @@ import termios
 import time
 import tty
 
+import outside
+
 INTERRUPT, QUIT, SUSPEND = b"\x03", b"\x1c", b"\x1a"
+
+
+def wait_until_it_reads(pid, program, seconds=60):
+    """Until @pid executes @program, and sleeps in it: no line has come yet."""
+    limit = time.monotonic() + seconds
+    while os.readlink(f"/proc/{pid}/exe") != program or outside.state_of(pid) != "S":
+        assert time.monotonic() < limit, f"{pid} does not wait in {program}"
+        time.sleep(0.005)
 
 
 class Job:
@@ -33,7 +43,7 @@ class Job:
             os.close(end)
         self.text = {self.out: "", self.news: ""}
 
-    def line(self, source, seconds=20):
+    def line(self, source, seconds=60):
         """The next line from self.out or self.news."""
         limit = time.monotonic() + seconds
         while "\n" not in self.text[source]:

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from terminal import wait_until_it_reads
+
 STACKS = "main;work 3\nmain;idle 1\n"
 
 
@@ -108,7 +110,7 @@ def test_devices_and_pipes_are_written_in_place(run, tmp_path):
     os.mkfifo(tmp_path / "fifo.folded")
     with subprocess.Popen(["cat", "fifo.folded"], cwd=tmp_path, stdout=subprocess.PIPE,
                           text=True) as reader:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while run("-q", "render", "in.folded", "-o", "fifo.folded").returncode:
             assert time.monotonic() < deadline  # cat has not opened it
             time.sleep(0.01)
@@ -118,10 +120,10 @@ def test_devices_and_pipes_are_written_in_place(run, tmp_path):
 def test_an_interrupted_render_leaves_nothing(flamerun, tmp_path):
     with subprocess.Popen([flamerun, "render", "-", "-o", "x.svg"], cwd=tmp_path,
                           stdin=subprocess.PIPE) as process:
-        time.sleep(0.2)
+        wait_until_it_reads(process.pid, flamerun)
         assert os.listdir(tmp_path) == []
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == -signal.SIGINT
+        assert process.wait(60) == -signal.SIGINT
     assert os.listdir(tmp_path) == []
 
 
@@ -131,7 +133,7 @@ def test_a_closed_stdout_does_not_end_the_run(flamerun, tmp_path):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         process.stderr.close()
-        assert process.wait(20) == 3
+        assert process.wait(60) == 3
     assert (tmp_path / "flame.svg").exists()
 
 

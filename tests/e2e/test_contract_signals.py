@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import outside
 from profiled import compile_target
 
 SENT = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1,
@@ -39,8 +40,13 @@ class Session:
 
     def finish(self):
         """Let the listener end. Returns the rest of its output."""
-        out, _ = self.process.communicate("\n", timeout=60)
-        return out.splitlines()
+        if self.process.poll() is None:
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
+        # Not communicate(), which leaves out what came together with a line that was read.
+        out = self.process.stdout.read().splitlines()
+        self.process.communicate(timeout=60)
+        return out
 
 
 def settle():
@@ -135,10 +141,8 @@ def test_blocked_signals_are_passed_on_all_the_same(flamerun, tmp_path, listener
     session = Session(flamerun, tmp_path, listener, signal.SIGTERM,
                       preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}))
     os.kill(session.process.pid, signal.SIGTERM)
-    settle()
-    with open(f"/proc/{session.child}/status", encoding="ascii") as status:
-        pending = [line for line in status if line.startswith("ShdPnd:")]
-    assert int(pending[0].split()[1], 16) & (1 << (signal.SIGTERM - 1))
+    outside.wait_until(lambda: int(outside.status_of(session.child, "ShdPnd"), 16) &
+                       1 << signal.SIGTERM - 1)
     session.finish()
     assert session.process.returncode == 7
 
@@ -149,7 +153,7 @@ def state_of(pid):
 
 
 def wait_for_state(pid, letter):
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + 60
     while state_of(pid) != letter:
         assert time.monotonic() < limit, f"{pid} is {state_of(pid)}, not {letter}"
         time.sleep(0.005)
@@ -174,6 +178,6 @@ def test_a_program_that_has_itself_traced_goes_on(run):
             "assert ctypes.CDLL(None).ptrace(0, 0, None, None) == 0\n"
             "while time.process_time() < 0.5: pass\n"
             "os._exit(7)\n")
-    result = run("-o", "x.folded", "--", sys.executable, "-c", code, timeout=30)
+    result = run("-o", "x.folded", "--", sys.executable, "-c", code)
     assert result.returncode == 7, result.stderr
     assert int(re.search(r"(\d+) samples", result.stderr)[1]) > 50

@@ -13,7 +13,7 @@ import pytest
 import folded
 import outside
 from profiled import compile_target
-from terminal import INTERRUPT, QUIT, SUSPEND, Job
+from terminal import INTERRUPT, QUIT, SUSPEND, Job, wait_until_it_reads
 
 
 @pytest.fixture(scope="session")
@@ -146,14 +146,14 @@ def test_the_terminal_goes_away(job, listener, tmp_path):
     os.close(started.master)
     started.master = -1
     text = b""
-    while select.select([started.out], [], [], 20)[0]:
+    while select.select([started.out], [], [], 60)[0]:
         data = os.read(started.out, 4096)
         if not data:
             break
         text += data
     # The listener's stdin ends with the terminal, perhaps before its own SIGHUP arrives.
     assert text.decode() in ("", f"got {int(signal.SIGHUP)}\n")
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 60
     while not (tmp_path / "out.folded").exists():
         assert time.monotonic() < limit
         time.sleep(0.01)
@@ -169,14 +169,14 @@ class Writing:
         self.process = subprocess.Popen([flamerun, "-q", "-o", fifo, "-o", "after.svg", "--", "sh",
                                          "-c", "exit 3"],
                                         cwd=folder)
-        assert select.select([self.fifo], [], [], 20)[0]
+        assert select.select([self.fifo], [], [], 60)[0]
 
     def interrupt(self):
         outside.send(self.process.pid, signal.SIGINT)
 
     def drain(self):
         text = b""
-        while select.select([self.fifo], [], [], 20)[0]:
+        while select.select([self.fifo], [], [], 60)[0]:
             data = os.read(self.fifo, 65536)
             if not data:
                 break
@@ -189,7 +189,7 @@ def test_after_the_end_one_interrupt_still_writes(flamerun, tmp_path):
     writing.interrupt()
     assert writing.process.poll() is None
     assert writing.drain().rstrip().endswith(b"</svg>")
-    assert writing.process.wait(20) == 3
+    assert writing.process.wait(60) == 3
     assert (tmp_path / "after.svg").exists()
 
 
@@ -197,7 +197,7 @@ def test_after_the_end_a_second_interrupt_ends_flamerun(flamerun, tmp_path):
     writing = Writing(flamerun, tmp_path)
     writing.interrupt()
     writing.interrupt()
-    assert writing.process.wait(20) == -signal.SIGINT
+    assert writing.process.wait(60) == -signal.SIGINT
     assert os.listdir(tmp_path) == ["slow.svg"]
 
 
@@ -205,7 +205,8 @@ def test_ctrl_z_while_rendering(flamerun, tmp_path):
     """No program of its own runs: the keys are flamerun's."""
     started = Job(tmp_path, flamerun, "render", "-")
     try:
-        time.sleep(0.2)
+        outside.wait_until(lambda: os.tcgetpgrp(started.master) not in (0, started.shell))
+        wait_until_it_reads(os.tcgetpgrp(started.master), flamerun)
         started.press(SUSPEND)
         assert started.reported() == f"stopped {int(signal.SIGTSTP)}"
         started.order("fg")
