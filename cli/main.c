@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/diag.h"
 #include "cli/options.h"
+#include "cli/own_stack.h"
 #include "cli/run/signals.h"
 
 /* First words that mean, or one day will mean, a command of ours and not a program. */
@@ -103,19 +104,39 @@ static struct ending dispatch(struct options *options, int argc, char **argv)
 	return fail(&message);
 }
 
-int main(int argc, char **argv)
-{
+struct invocation {
+	int argc;
+	char **argv;
 	struct options options;
 	struct ending ending;
+};
+
+static void obey(void *context)
+{
+	struct invocation *invocation = context;
+
+	invocation->ending = dispatch(&invocation->options, invocation->argc, invocation->argv);
+}
+
+int main(int argc, char **argv)
+{
+	struct invocation invocation = {.argc = argc, .argv = argv};
+	struct ending *ending = &invocation.ending;
+	struct diag_message message = {0};
+	int error;
 
 	signals_begin();
 	if (occupy_standard_descriptors())
 		exit(COMMAND_FAILED);
-	options_init(&options);
-	ending = dispatch(&options, argc, argv);
-	if (ending.signal) {
-		signals_die(ending.signal);
-		ending.status = 128 + ending.signal;
+	options_init(&invocation.options);
+	error = own_stack_call(obey, &invocation);
+	if (error) {
+		diag_fail(&message, error, "cannot start a thread: %s", strerror(-error));
+		*ending = fail(&message);
 	}
-	exit(ending.status);
+	if (ending->signal) {
+		signals_die(ending->signal);
+		ending->status = 128 + ending->signal;
+	}
+	exit(ending->status);
 }

@@ -22,6 +22,7 @@
 #include "cli/outside/procfs.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/stops.h"
+#include "cli/own_stack.h"
 #include "cli/run/watch.h"
 
 #define NS_PER_S 1000000000ULL
@@ -186,7 +187,7 @@ int tracer_main(const struct tracer_config *config)
 	tracer->period_ns = NS_PER_S / config->rate_hz;
 	tracer->random = watch_now_ns() * 0x9e3779b97f4a7c15ULL | 1;
 	tracer->shared.outbox.descriptor = config->records;
-	if (pthread_create(&thread, NULL, trace, tracer))
+	if (own_stack_thread(&thread, trace, tracer))
 		return EXIT_FAILURE;
 	pthread_join(thread, NULL);
 	flags = fcntl(config->records, F_GETFL);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads for the size of their stacks.
+ */
+#include "cli/own_stack.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+struct errand {
+	void (*call)(void *argument);
+	void *argument;
+	sigset_t mask;
+};
+
+int own_stack_thread(pthread_t *thread, void *(*start)(void *), void *argument)
+{
+	pthread_attr_t attributes;
+	int error = pthread_attr_init(&attributes);
+
+	if (error)
+		return -error;
+	error = pthread_attr_setstacksize(&attributes, OWN_STACK_BYTES);
+	if (!error)
+		error = pthread_create(thread, &attributes, start, argument);
+	pthread_attr_destroy(&attributes);
+	return -error;
+}
+
+static void *run_errand(void *argument)
+{
+	const struct errand *errand = argument;
+
+	pthread_sigmask(SIG_SETMASK, &errand->mask, NULL);
+	errand->call(errand->argument);
+	return NULL;
+}
+
+int own_stack_call(void (*call)(void *), void *argument)
+{
+	struct errand errand = {.call = call, .argument = argument};
+	struct rlimit limit;
+	pthread_t thread;
+	sigset_t all;
+	int error;
+
+	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= OWN_STACK_BYTES) {
+		call(argument);
+		return 0;
+	}
+	/* Handlers run where the work is done, as without a second thread. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &errand.mask);
+	error = own_stack_thread(&thread, run_errand, &errand);
+	if (!error)
+		pthread_join(thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &errand.mask, NULL);
+	return error;
+}
