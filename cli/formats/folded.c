@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folded stacks, in and out. Input may be anything: lines of any length, any bytes, weights with
- * decimals. What a line cannot say (module, kind) is guessed from the brackets this program writes.
+ * Folded stacks, in and out. Input may be anything: long lines, any bytes, weights with decimals.
+ * What a line cannot say (module, kind) is guessed from the brackets this program writes.
  */
 #include "cli/formats/folded.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/formats/folded_doubt.h"
+#include "cli/formats/lines.h"
 #include "render/preorder.h"
 
 /* A line above this would make the tree refuse the sum; it is the line that is wrong. */
@@ -101,14 +104,14 @@ static int add_stack(struct calltree *tree, char *stack, char *end, uint64_t wei
 	return 0;
 }
 
-/* @line has @length bytes and a NUL behind them. Returns 0 also for an empty line, or -EINVAL. */
+/* @line has @length bytes and a NUL behind them. Returns 1, 0 for an empty line, or -EINVAL. */
 static int read_line(struct calltree *tree, char *line, size_t length)
 {
 	char *end = line + length;
 	uint64_t weight;
 
-	for (char *nul = line; (nul = memchr(nul, '\0', (size_t)(end - nul)));)
-		*nul = ' ';
+	if (memchr(line, '\0', length))
+		return -EINVAL;
 	while (end > line && is_blank(end[-1]))
 		end--;
 	if (end == line)
@@ -123,32 +126,68 @@ static int read_line(struct calltree *tree, char *line, size_t length)
 
 	while (stop > line && is_blank(stop[-1]))
 		stop--;
-	return add_stack(tree, line, stop, weight);
+	return add_stack(tree, line, stop, weight) ? -EINVAL : 1;
 }
 
-int folded_read(struct calltree *tree, FILE *in, uint64_t *bad, uint64_t *first_bad)
+struct reading {
+	struct calltree *tree;
+	const char *name;
+	struct diag_message *message;
+	uint64_t number; /* of the line */
+	uint64_t stacks;
+	struct folded_bad bad;
+};
+
+/* Returns 0, or -ENODATA with the message filled. */
+static int take_line(struct reading *reading, char *line, size_t length)
 {
-	char *line = NULL;
-	size_t room = 0;
-	uint64_t number = 0, bad_lines = 0, first = 0;
-	ssize_t length;
+	struct folded_bad *bad = &reading->bad;
+	int error = 0, found;
 
-	errno = 0;
-	while (!calltree_error(tree) && (length = getline(&line, &room, in)) >= 0) {
-		number++;
-		if (read_line(tree, line, (size_t)length) && !bad_lines++)
-			first = number;
-		errno = 0;
-	}
-	int error = calltree_error(tree);
-
-	if (!error && !feof(in))
-		error = errno ? -errno : -EIO;
-	free(line);
+	if (++reading->number <= FOLDED_DOUBT_LINES)
+		error = folded_doubt_line(
+			line, length, reading->number, reading->name, reading->message);
 	if (error)
 		return error;
-	*bad = bad_lines;
-	*first_bad = first;
+	found = read_line(reading->tree, line, length);
+	if (found > 0)
+		reading->stacks++;
+	else if (found < 0 && !bad->count++)
+		bad->first = reading->number;
+	if (reading->stacks || bad->count < FOLDED_DOUBT_LINES)
+		return 0;
+	return folded_doubt_all(bad->count, bad->first, reading->name, reading->message);
+}
+
+static int fail(const struct reading *reading, int error)
+{
+	if (error == -EFBIG)
+		return diag_fail(reading->message, error,
+			"%s:%" PRIu64 ": a line of more than %u MiB", reading->name,
+			reading->number + 1, LINES_BYTES_MAX >> 20);
+	return diag_fail(
+		reading->message, error, "cannot read '%s': %s", reading->name, strerror(-error));
+}
+
+int folded_read(struct calltree *tree, FILE *in, const char *name, struct folded_bad *bad,
+	struct diag_message *message)
+{
+	struct reading reading = {.tree = tree, .name = name, .message = message};
+	struct lines lines = {.in = in};
+	size_t length;
+	char *line;
+	int error = 0, more = 1;
+
+	while (!error && !calltree_error(tree) && (more = lines_next(&lines, &line, &length)) > 0)
+		error = take_line(&reading, line, length);
+	lines_release(&lines);
+	if (error)
+		return error;
+	if (more < 0 || calltree_error(tree))
+		return fail(&reading, more < 0 ? more : calltree_error(tree));
+	if (reading.bad.count && !reading.stacks)
+		return folded_doubt_all(reading.bad.count, reading.bad.first, name, message);
+	*bad = reading.bad;
 	return 0;
 }
 

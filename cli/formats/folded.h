@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/diag.h"
 #include "render/calltree.h"
 
 /*
@@ -17,11 +18,20 @@
  */
 int folded_write(const struct calltree *tree, FILE *out);
 
+/* Lines that are not "stack weight" and were left out. */
+struct folded_bad {
+	uint64_t count;
+	uint64_t first; /* the number of the first one, from 1; 0: there was none */
+};
+
 /*
- * Add the stacks of @in to @tree (not finished by this). Lines that are not "stack weight" are
- * counted in *@bad, with the number of the first one in *@first_bad (from 1); lines of any length.
- * Returns 0, or -errno of reading, or -ENOMEM.
+ * Add the stacks of @in to @tree (not finished by this); @name is what @in is called in messages.
+ * Single lines that are no stacks are left out and counted in *@bad.
+ *
+ * Returns 0; or -errno with @message filled and the tree of no use: of reading, -ENOMEM, -EFBIG (a
+ * line that is too long for any stack), -ENODATA (certainly no folded stacks, see folded_doubt.h).
  */
-int folded_read(struct calltree *tree, FILE *in, uint64_t *bad, uint64_t *first_bad);
+int folded_read(struct calltree *tree, FILE *in, const char *name, struct folded_bad *bad,
+	struct diag_message *message);
 
 #endif

@@ -148,7 +148,8 @@ def test_render_counts_what_it_cannot_parse(run, tmp_path):
     (["render", "a", "b"], "render takes one file, not also 'b'"),
     (["render", "none.folded"], "cannot open 'none.folded': No such file or directory"),
     (["render", "."], "cannot read '.': Is a directory"),
-    (["render", "noise"], "'noise' has no folded stacks"),
+    (["render", "noise"], "noise:1: a NUL byte, where \"outer;inner weight\" was expected"),
+    (["render", "words"], "words:1: not \"outer;inner weight\""),
     (["render", "empty", "-r", "9"], "--rate means nothing to render: it runs no program"),
     (["-d", "9", "render", "empty"], "--duration means nothing to render: it runs no program"),
     (["render", "empty", "-o", "none/x.svg"],
@@ -157,7 +158,8 @@ def test_render_counts_what_it_cannot_parse(run, tmp_path):
 def test_render_refuses(run, tmp_path, words, message):
     (tmp_path / "empty").touch()
     (tmp_path / "noise").write_bytes(bytes(range(256)) * 4)
+    (tmp_path / "words").write_text("no weight here\n")
     result = run(*words)
     assert result.returncode == 125
     assert f"flamerun: {message}\n" in result.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "noise"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "noise", "words"]
