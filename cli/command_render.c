@@ -72,17 +72,8 @@ struct input {
 	const char *name; /* the same for messages */
 	struct calltree *tree;
 	struct pprof_facts facts; /* all zero for folded stacks */
-	uint64_t bad, first_bad;  /* lines that are no stacks */
+	struct folded_bad bad;
 };
-
-static int read_folded(struct input *input, FILE *in, struct diag_message *message)
-{
-	int error = folded_read(input->tree, in, &input->bad, &input->first_bad);
-
-	if (error)
-		diag_fail(message, error, "cannot read '%s': %s", input->name, strerror(-error));
-	return error;
-}
 
 /* The first byte made it likely; @is_sure: so did the name. */
 static int read_profile(struct input *input, FILE *in, const struct options *options, bool is_sure,
@@ -102,7 +93,7 @@ static int read_profile(struct input *input, FILE *in, const struct options *opt
 		error = diag_fail(message, -errno, "cannot read '%s': %s", input->name,
 			strerror(errno));
 	} else {
-		error = read_folded(input, text, message);
+		error = folded_read(input->tree, text, input->name, &input->bad, message);
 		fclose(text);
 	}
 	free(bytes);
@@ -125,19 +116,7 @@ static int read_either(struct input *input, FILE *in, const struct options *opti
 		return read_profile(input, in, options, true, message);
 	if (first == PPROF_FIRST_GZIP || first == PPROF_FIRST_PLAIN)
 		return read_profile(input, in, options, false, message);
-	return read_folded(input, in, message);
-}
-
-/* Nothing in it: as flamerun itself writes when a program was too short, or no stacks at all? */
-static int tell_empty(const struct input *input, struct diag_message *message)
-{
-	if (!input->bad) {
-		diag_info("'%s' is empty: nothing is in the picture", input->name);
-		return 0;
-	}
-	diag_fail(message, -ENODATA, "'%s' has no folded stacks", input->name);
-	diag_fail_hint(message, "each line is \"outer;inner weight\"");
-	return -ENODATA;
+	return folded_read(input->tree, in, input->name, &input->bad, message);
 }
 
 static int read_stacks(struct input *input, const struct options *options,
@@ -159,13 +138,16 @@ static int read_stacks(struct input *input, const struct options *options,
 	if (error)
 		return diag_fail(message, error, "cannot read '%s': %s", input->name,
 			strerror(-error));
-	if (input->bad)
+	if (input->bad.count)
 		diag_info("'%s': %" PRIu64
 			  " line%s not \"stack weight\" and left out, the first is "
 			  "line %" PRIu64,
-			input->name, input->bad, input->bad == 1 ? " is" : "s are",
-			input->first_bad);
-	return calltree_total(input->tree) ? 0 : tell_empty(input, message);
+			input->name, input->bad.count, input->bad.count == 1 ? " is" : "s are",
+			input->bad.first);
+	/* As flamerun itself writes it when a program was too short. */
+	if (!calltree_total(input->tree))
+		diag_info("'%s' is empty: nothing is in the picture", input->name);
+	return 0;
 }
 
 /* What a profile says of itself, below what the options say. */
@@ -186,11 +168,20 @@ static void describe(struct picture_options *picture, const struct pprof_facts *
 	picture->created_s = facts->created_s;
 }
 
-/* What came through a pipe and could not be written is gone with us, unless it is put somewhere. */
-static void rescue(const struct calltree *tree, struct diag_message *message)
+/*
+ * What came through a pipe and could not be written is gone with us, unless it is put somewhere.
+ * Not when all that failed is a reader that went away, as head(1) does: who ends a pipeline early
+ * wants no files from it.
+ */
+static void rescue(const struct input *input, const struct results_written *written,
+	struct diag_message *message)
 {
+	const struct calltree *tree = input->tree;
 	char path[PATH_MAX];
 
+	if (strcmp(input->path, "-") || written->has_stacks || !calltree_total(tree) ||
+		written->failed == written->unread)
+		return;
 	if (rescue_stacks(tree, path, message))
 		return;
 	diag_fail(message, -EIO, "the stacks are in '%s'", path);
@@ -213,8 +204,7 @@ static int draw(const struct options *options, const struct input *input,
 	results_write(results, shown ? shown : tree, &picture, true, &written);
 	calltree_free(shown);
 	if (written.failed) {
-		if (!strcmp(input->path, "-") && !written.has_stacks)
-			rescue(tree, message);
+		rescue(input, &written, message);
 		return -EIO; /* said already */
 	}
 	if (options->open && !written.show)

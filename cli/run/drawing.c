@@ -80,7 +80,7 @@ static void settle(const struct drawing *drawing, const struct calltree *tree,
 	struct diag_message message = {0};
 	char path[PATH_MAX];
 
-	if (written->failed && !written->has_stacks) {
+	if (written->failed && !written->has_stacks && calltree_total(tree)) {
 		if (rescue_stacks(tree, path, &message)) {
 			diag_report(&message);
 		} else {
@@ -185,8 +185,10 @@ unsigned drawing_make(const struct drawing *drawing, const struct rusage *usage)
 	if (!error)
 		error = name_tree(drawing, &tree, &report);
 	if (error)
-		diag_error("cannot draw: %s", strerror(-error));
-	else if (picture_settings_tree(tree, drawing->options, &shown, &message))
+		diag_fail(&message, error, "cannot draw: %s", strerror(-error));
+	else
+		error = picture_settings_tree(tree, drawing->options, &shown, &message);
+	if (error)
 		diag_report(&message);
 	else
 		failed = draw_tree(drawing, tree, shown ? shown : tree, &report);

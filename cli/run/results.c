@@ -141,10 +141,12 @@ void results_write(struct results *results, const struct calltree *tree,
 		const struct result *result = &results->list[i];
 		struct writing writing = {tree, picture, result->format};
 		struct diag_message message = {0};
+		int error = write_one(results, i, &writing, is_alone, &message);
 
-		if (write_one(results, i, &writing, is_alone, &message)) {
+		if (error) {
 			diag_report(&message);
 			written->failed++;
+			written->unread += error == -EPIPE;
 			continue;
 		}
 		if (format_is_folded(result->format) || format_is_pprof(result->format))

@@ -17,6 +17,7 @@ struct results;
 
 struct results_written {
 	unsigned failed;  /* outputs that could not be written */
+	unsigned unread;  /* of these: pipes whose reader had gone */
 	bool has_stacks;  /* one that could holds stacks: folded or pprof */
 	const char *show; /* the first SVG that could, for a browser, or NULL (borrowed) */
 };

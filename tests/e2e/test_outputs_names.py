@@ -69,7 +69,7 @@ def test_render_has_no_pid(run, tmp_path, stacks):
 
 def test_a_name_the_program_made_a_folder_of(run, tmp_path):
     """The last name is known when the program runs: what it does to it is reported at the end."""
-    result = run("-o", "a-%p.svg", "--", "sh", "-c", 'mkdir "a-$$.svg"; exit 3',
+    result = run("-o", "a-%p.svg", "--", "sh", "-c", 'mkdir "a-$$.svg"; ' + BUSY,
                  env=dict(os.environ, TMPDIR=str(tmp_path)))
     assert result.returncode == 3
     assert re.search(r"cannot write 'a-\d+\.svg': Is a directory\n", result.stderr)
@@ -151,7 +151,8 @@ def test_what_cannot_be_written_is_saved(run, tmp_path, full):
 
 def test_saved_in_tmp_when_tmpdir_does_not_work(run, tmp_path, full):
     for broken in (str(tmp_path / "none"), ""):
-        result = run("-q", "-o", full, "--", "true", env=dict(os.environ, TMPDIR=broken))
+        result = run("-q", "-o", full, "--", "sh", "-c", BUSY,
+                     env=dict(os.environ, TMPDIR=broken))
         saved = saved_in(result)
         saved.unlink()
         assert saved.parent == pathlib.Path("/tmp")
