@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define PREFIX          "flamerun: "
@@ -156,6 +157,34 @@ void diag_format(char *line, size_t bytes, const char *format, ...)
 	diag_disarm(line);
 }
 
+/* What is refused to us alone, by a limit that a shell or a service has set. */
+static const struct {
+	int error;
+	int resource;
+	char option; /* of ulimit */
+	unsigned unit;
+	const char *what;
+} limits[] = {
+	{-ENOMEM, RLIMIT_AS, 'v', 1024, "KiB of memory"},
+	{-ENOMEM, RLIMIT_DATA, 'd', 1024, "KiB of memory"},
+	{-EFBIG, RLIMIT_FSIZE, 'f', 1024, "KiB in a file"},
+	{-EMFILE, RLIMIT_NOFILE, 'n', 1, "open files"},
+};
+
+static void hint_at_limit(struct diag_message *message, int error)
+{
+	struct rlimit limit;
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (limits[i].error != error || getrlimit(limits[i].resource, &limit) ||
+			limit.rlim_cur == RLIM_INFINITY)
+			continue;
+		diag_fail_hint(message, "ulimit -%c allows no more than %llu %s", limits[i].option,
+			(unsigned long long)limit.rlim_cur / limits[i].unit, limits[i].what);
+		return;
+	}
+}
+
 int diag_fail(struct diag_message *message, int error, const char *format, ...)
 {
 	va_list arguments;
@@ -165,6 +194,7 @@ int diag_fail(struct diag_message *message, int error, const char *format, ...)
 		vsnprintf(message->text, sizeof(message->text), format, arguments);
 		va_end(arguments);
 		message->hint[0] = '\0';
+		hint_at_limit(message, error);
 	}
 	return error;
 }

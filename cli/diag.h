@@ -60,7 +60,10 @@ struct diag_message {
 	char hint[DIAG_TEXT_BYTES]; /* "" when there is none */
 };
 
-/* Fill @message (borrowed, may be NULL) and return @error (a negative errno) unchanged. */
+/*
+ * Fill @message (borrowed, may be NULL) and return @error (a negative errno) unchanged. Where a
+ * limit of the process explains the error, the hint is its value.
+ */
 int diag_fail(struct diag_message *message, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -36,11 +36,13 @@ uint64_t watch_now_ns(void)
 static void gather_some(const struct source *source)
 {
 	static bool told;
+	struct diag_message message;
 
 	if (!source || !source_step(source) || told)
 		return;
 	told = true;
-	diag_error("out of memory: not everything that is sampled can be kept");
+	diag_fail(&message, -ENOMEM, "out of memory: not everything that is sampled can be kept");
+	diag_report(&message);
 }
 
 /* Milliseconds until the next thing to do without being woken, -1 for ever. */

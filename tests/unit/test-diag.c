@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -170,6 +171,29 @@ static void messages_are_kept(void **state)
 	diag_fail_hint(NULL, "nobody asked");
 }
 
+static void limits_are_named(void **state)
+{
+	struct rlimit before, some;
+	struct diag_message message;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	some = before;
+	/* So much that nothing fails for it. */
+	some.rlim_cur = (rlim_t)1 << 46;
+	if (before.rlim_max < some.rlim_cur)
+		skip();
+	assert_int_equal(setrlimit(RLIMIT_AS, &some), 0);
+	assert_int_equal(diag_fail(&message, -ENOMEM, "out of memory"), -ENOMEM);
+	assert_string_equal(
+		message.hint, "ulimit -v allows no more than 68719476736 KiB of memory");
+	diag_fail(&message, -EIO, "something else");
+	assert_string_equal(message.hint, "");
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+	diag_fail(&message, -ENOMEM, "out of memory");
+	assert_null(strstr(message.hint, "ulimit -v"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +203,7 @@ int main(void)
 		cmocka_unit_test(long_messages_are_cut),
 		cmocka_unit_test(a_lost_stderr_hurts_nobody),
 		cmocka_unit_test(messages_are_kept),
+		cmocka_unit_test(limits_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
