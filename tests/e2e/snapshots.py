@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -54,6 +55,19 @@ def wait_for(condition, timeout_s=30):
             return found
         time.sleep(0.02)
     raise AssertionError("timed out")
+
+
+def connected(path):
+    """To a server's Unix socket: its file is there a moment before anybody listens."""
+    def client():
+        new = socket.socket(socket.AF_UNIX)
+        try:
+            new.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError):
+            new.close()
+            return None
+        return new
+    return wait_for(client)
 
 
 def timers_of(program):

@@ -97,7 +97,9 @@ def test_render_draws_it_again(run, tmp_path, recorded, name):
     with open(recorded / name, "rb") as file:
         assert render(run, tmp_path, "-", stdin=file)[0] == expected
     by_thread, _ = render(run, tmp_path, recorded / name, "--threads")
-    assert len({stack[0] for stack in by_thread}) == 5  # main has its start
+    # Four workers, and main if its start was long enough for a sample.
+    assert len({stack[0] for stack in by_thread}) == len(
+        {labels["thread"] for _, _, labels in Profile(recorded / "p.pb").stacks}) >= 4
     together = {}
     for stack, weight in by_thread.items():
         assert re.fullmatch(r"threads \(\d+/\d+\)", stack[0])

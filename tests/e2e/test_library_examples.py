@@ -3,7 +3,6 @@
 # The programs of share/examples that use the library do what their heads say. Built by
 # `make examples`, else here.
 import re
-import socket
 import subprocess
 import time
 
@@ -11,7 +10,7 @@ import pytest
 
 import library
 import profiled
-from snapshots import Program, wait_for
+from snapshots import Program, connected
 
 EXAMPLES = profiled.ROOT / "share" / "examples"
 
@@ -72,16 +71,14 @@ def test_batch_works_whatever_becomes_of_its_pictures(batch, tmp_path):
     assert library.stacks(tmp_path / "all.folded").below("by_cents")
 
 
-def ask_for(path, words, seconds):
-    until = time.monotonic() + seconds
+def ask_until(stream, words, is_over, patience_s=60):
+    until = time.monotonic() + patience_s
     answers = {}
-    with socket.socket(socket.AF_UNIX) as client:
-        client.connect(str(path))
-        stream = client.makefile("rw")
-        while time.monotonic() < until:
-            for word in words:
-                print(word, file=stream, flush=True)
-                answers[word] = stream.readline().strip()
+    while not answers or not is_over():
+        assert time.monotonic() < until, "it never was over"
+        for word in words:
+            print(word, file=stream, flush=True)
+            answers[word] = stream.readline().strip()
     return answers
 
 
@@ -89,10 +86,12 @@ def test_server_answers_and_draws_itself(tmp_path):
     path = tmp_path / "spelling"
     with Program(tmp_path, example("server", tmp_path), path, preload=False,
                  settings="duration=1.5:rate=500:output=a.folded") as server:
-        wait_for(path.exists)
-        server.ask()
-        answers = ask_for(path, ["bacan", "bacon", "stastaa", "zzzz"], 2)
-        stacks = library.stacks(wait_for(lambda: list(tmp_path.glob("a.folded")))[0])
+        with connected(path) as client, client.makefile("rw") as stream:
+            ask_until(stream, ["bacan"], lambda: True)  # begun with its dictionary
+            server.ask()
+            answers = ask_until(stream, ["bacan", "bacon", "stastaa", "zzzz"],
+                                (tmp_path / "a.folded").exists)
+        stacks = library.stacks(tmp_path / "a.folded")
         assert server.said() == ""
         assert server.process.poll() is None
     assert answers["bacon"] == "bacon"

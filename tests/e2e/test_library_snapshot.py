@@ -4,19 +4,19 @@
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import time
 
 import pytest
 
 import library
+import outside
 import redises
-from snapshots import (BUSY, LINKED, PYTHON, Program, ask_until, picture, threads_of, timers_of,
-                       wait_for)
+from snapshots import (BUSY, LINKED, PYTHON, Program, ask_until, connected, picture, threads_of,
+                       timers_of, wait_for)
 
 def test_python(tmp_path):
-    settings = "duration=0.5:rate=997:output=%p-%t.folded"
+    settings = "duration=1:rate=997:output=%p-%t.folded"
     with Program(tmp_path, PYTHON, "-c", BUSY, settings=settings) as program:
         program.reads()
         before = time.time()
@@ -50,8 +50,8 @@ def test_it_samples_as_long_as_asked(tmp_path):
                                       text).groups()
         # The thread may be late to its end, and never early; what expired while the program was
         # kept from the CPU, and was not delivered in the end, is missing.
-        assert 1.5 <= float(sampled_s) < 3
-        assert 0.5 * 100 * float(sampled_s) <= int(weight) <= 1.05 * 100 * float(sampled_s) + 2
+        assert 1.5 <= float(sampled_s) < 10
+        assert 0.3 * 100 * float(sampled_s) <= int(weight) <= 1.05 * 100 * float(sampled_s) + 2
         assert "started 20" in text
 
 
@@ -61,9 +61,7 @@ def test_redis(tmp_path):
     settings = f"duration=1:rate=500:output={tmp_path}/redis.folded"
     with Program(tmp_path, redises.server(tmp_path), "--port", "0", "--unixsocket", path, "--save",
                  "", "--daemonize", "no", settings=settings) as program:
-        wait_for(path.exists)
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(str(path))
+        with connected(path) as client:
             program.ask()
             until = time.monotonic() + 1.2
             loop = b"for i=1,20000 do redis.call('set', 'k'..(i%100), i) end return 7"
@@ -82,7 +80,7 @@ def test_redis(tmp_path):
 
 def test_fork_children_take_their_own(tmp_path):
     server = library.build("prefork.c", tmp_path)
-    settings = "duration=0.4:rate=997:output=%p.folded"
+    settings = "duration=1:rate=997:output=%p.folded"
     with Program(tmp_path, server, 2, settings=settings) as program:
         pids = [int(program.reads()) for _ in range(3)]
         for pid in pids[1:] + pids[:1]:
@@ -94,14 +92,14 @@ def test_fork_children_take_their_own(tmp_path):
             assert stacks.below(mine) >= 0.9 * stacks.total > 0, stacks.describe()
             assert stacks.below(other) == 0
         program.process.stdin.close()
-        assert program.process.wait(10) == 0
+        assert program.process.wait(60) == 0
         assert program.said() == ""
 
 
 @pytest.mark.parametrize("name, number", [("USR1", signal.SIGUSR1), ("SIGWINCH", signal.SIGWINCH),
                                           ("RTMIN+5", signal.SIGRTMIN + 5)])
 def test_other_signals(name, number, tmp_path):
-    settings = f"signal={name}:duration=0.2:output=a.folded"
+    settings = f"signal={name}:duration=1:output=a.folded"
     with Program(tmp_path, PYTHON, "-c", BUSY, settings=settings) as program:
         program.reads()
         program.ask(number)
@@ -164,19 +162,22 @@ def test_its_thread_is_not_sampled(tmp_path):
 
 
 def test_the_end_of_the_program_ends_the_snapshot(tmp_path):
-    code = ("import time\nprint('ready', flush=True)\nend = time.process_time() + 0.5\n"
-            "while time.process_time() < end: sorted(range(1000))")
-    with Program(tmp_path, PYTHON, "-c", code, settings="duration=600:output=a.folded") as program:
+    code = BUSY.replace("True:", "not os.path.exists('stop'):")
+    with Program(tmp_path, PYTHON, "-c", "import os\n" + code,
+                 settings="duration=600:rate=200:output=a.folded") as program:
         program.reads()
         program.ask()
+        wait_for(lambda: timers_of(program))
+        outside.work(program.process.pid, 0.3)
+        (tmp_path / "stop").touch()
         assert program.process.wait(30) == 0
-        assert library.stacks(tmp_path / "a.folded").total > 20
+        assert library.stacks(tmp_path / "a.folded").total > 40
         assert program.said() == ""
 
 
 def test_a_program_that_leaves_its_folder(tmp_path):
     code = "import os\nos.chdir('/')\nprint('ready', flush=True)\nwhile True: sorted(range(1000))"
-    settings = "duration=0.2:output=a.folded"
+    settings = "duration=1:output=a.folded"
     with Program(tmp_path, PYTHON, "-c", code, settings=settings) as program:
         program.reads()
         program.ask()
@@ -189,7 +190,7 @@ def test_a_program_that_leaves_its_folder(tmp_path):
 def test_programs_that_link_it(link, preload, tmp_path):
     source = library.write(tmp_path, "linked.c", LINKED)
     program = library.build(source, tmp_path, link=link)
-    with Program(tmp_path, program, settings="duration=0.3:rate=997:output=a.folded",
+    with Program(tmp_path, program, settings="duration=1:rate=997:output=a.folded",
                  preload=preload) as linked:
         linked.reads()
         # One copy of the library takes snapshots, even if there are two.

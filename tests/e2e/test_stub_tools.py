@@ -192,7 +192,7 @@ def tool(perf, tmp_path):
 
 
 def wait_for_child(pid):
-    for _ in range(100):
+    for _ in range(1000):
         children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         if children:
             return int(children[0])

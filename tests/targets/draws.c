@@ -96,6 +96,7 @@ int main(int argc, char **argv)
 	sigset_t before_mask, after_mask;
 	pthread_t waiter;
 	unsigned before;
+	pid_t child;
 
 	if (!profile)
 		return 1;
@@ -106,14 +107,17 @@ int main(int argc, char **argv)
 	before = descriptors();
 	if (pthread_create(&waiter, NULL, wait_for_any, NULL))
 		return 1;
-	if (fork() == 0) {
+	child = fork();
+	if (!child) {
 		sleep_ms(50);
 		_exit(0);
 	}
 	for (int i = 1; i < argc; i++)
 		printf("%s %d\n", argv[i], flameprof_profile_write(profile, argv[i]));
-	/* The child has ended by then. */
 	sleep_ms(300);
+	/* Until it has ended and was waited for: on a busy computer it may come to that late. */
+	while (!kill(child, 0))
+		sleep_ms(1);
 	__atomic_store_n(&stop_waiting, 1, __ATOMIC_RELEASE);
 	pthread_join(waiter, NULL);
 	sigaction(SIGCHLD, NULL, &after);

@@ -134,7 +134,7 @@ static void *machine(void *argument)
 
 static void run_machines(void)
 {
-	uint64_t before_ns = 0, used_ns = 0, begin_ns;
+	uint64_t before_ns = 0, used_ns = 0, begin_ns, burnt_ns;
 	pthread_t threads[MACHINES];
 
 	must(flameprof_interrupt_enable(100000, on_ticks, NULL));
@@ -144,11 +144,13 @@ static void run_machines(void)
 		usleep(1000);
 	find_timer(&before_ns);
 	begin_ns = elapsed_ns();
-	/* Until it has used what would be samples, however busy the computer is. */
-	do
+	burnt_ns = cpu_ns();
+	/* Until it and we have used what would be samples, however busy the computer is. */
+	do {
 		burn(100000000);
-	while (find_timer(&used_ns) && used_ns - before_ns < 30000000 &&
-		elapsed_ns() - begin_ns < 60000000000);
+		find_timer(&used_ns);
+	} while ((used_ns - before_ns < 30000000 || cpu_ns() - burnt_ns < 100000000) &&
+		 elapsed_ns() - begin_ns < 60000000000);
 	tell("timer_ns", used_ns - before_ns);
 	__atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < MACHINES; i++)
@@ -230,6 +232,9 @@ static void signals(void)
 		usleep(500);
 	}
 	tell("elsewhere", handled_elsewhere);
+	/* The timer may have to wait for a CPU. */
+	while (!flameprof_interrupt_ticks)
+		usleep(500);
 	tell("ticks", flameprof_interrupt_ticks);
 }
 

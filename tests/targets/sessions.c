@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that profiles itself, linked with libflameprof. Each case prints what it found and ends
- * with 0, or says on stderr which line found something else.
+ * sessions CASE [shared]: a program that profiles itself, linked with libflameprof in some way, or
+ * with the shared library. Each case prints what it found and ends with 0, or says on stderr which
+ * line found something else.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -60,6 +61,26 @@ static uint64_t stop(void)
 	return take(profile);
 }
 
+/* CPU time of @thread. */
+static double used_s(pthread_t thread)
+{
+	struct timespec ts = {0, 0};
+	clockid_t clock;
+
+	CHECK(!pthread_getcpuclockid(thread, &clock));
+	clock_gettime(clock, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* For so long of CPU time, which is the same on a busy computer. */
+static __attribute__((noinline)) void work(double seconds)
+{
+	double until = used_s(pthread_self()) + seconds;
+
+	while (used_s(pthread_self()) < until)
+		;
+}
+
 /* One life: what is asked for is what there is. */
 static void life(void)
 {
@@ -91,13 +112,13 @@ static void guest(void)
 
 static __attribute__((noinline)) void burn_seen(void)
 {
-	burn(0.4);
+	work(0.4);
 	__asm__ volatile(""); /* no tail call */
 }
 
 static __attribute__((noinline)) void burn_unseen(void)
 {
-	burn(0.4);
+	work(0.4);
 	__asm__ volatile(""); /* no tail call */
 }
 
@@ -143,6 +164,10 @@ static void threads(void)
 	for (int i = 2; i < 4; i++)
 		CHECK(!pthread_create(&ids[i], NULL, older, (void *)&end));
 	burn(0.5);
+	/* Each has had its turns, and the worker the time to find it. */
+	for (int i = 0; i < 4; i++)
+		while (used_s(ids[i]) < 0.2)
+			burn(0.01);
 	CHECK(!flameprof_stop(&profile, -1));
 	flameprof_profile_info(profile, &info);
 	CHECK(info.threads == 5);
@@ -194,6 +219,7 @@ static void replaced(void)
 }
 
 static volatile sig_atomic_t own_signals;
+static int is_interposed; /* does the library stand between the program and the kernel? */
 
 static void own_handler(int number)
 {
@@ -220,6 +246,10 @@ static void another(void)
 		burn(0.3);
 	setitimer(ITIMER_PROF, &none, NULL);
 	CHECK(own_signals > 20);
+	/* The worker looks ten times a second, or when it is given the time. */
+	for (double until = now_s() + 30;
+		!is_interposed && flameprof_status() == FLAMEPROF_RUNNING && now_s() < until;)
+		burn(0.01);
 	status = flameprof_status();
 	CHECK(status == FLAMEPROF_RUNNING || status == FLAMEPROF_SIGNAL_LOST);
 	printf("%s\n", status == FLAMEPROF_RUNNING ? "shared" : "lost");
@@ -251,6 +281,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+	is_interposed = argc > 2 && !strcmp(argv[2], "shared");
 	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (!strcmp(argv[1], cases[i].name)) {
 			cases[i].run();
