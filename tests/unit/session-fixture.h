@@ -59,6 +59,23 @@ static inline void burn_ms(unsigned ms)
 		;
 }
 
+static inline uint64_t own_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* As much of a CPU, however long others have it: signals are for who runs. */
+static inline void burn_cpu_ms(unsigned ms)
+{
+	uint64_t until_ns = own_cpu_ns() + ms * 1000000ULL;
+
+	while (own_cpu_ns() < until_ns)
+		;
+}
+
 static inline void pause_ms(unsigned ms)
 {
 	struct timespec rest = {ms / 1000, ms % 1000 * 1000000L};
@@ -123,6 +140,16 @@ static inline uint64_t take_weight(struct flameprof_profile *profile)
 	return weight;
 }
 
+/*
+ * Hold up the worker by the lock it needs for every batch, with something in a ring of which it is
+ * to make one: what it had begun before it can still end. Until session.counts_lock is unlocked.
+ */
+static inline void hold_worker_up(void)
+{
+	pthread_mutex_lock(&session.counts_lock);
+	burn_ms(5);
+}
+
 static inline uint64_t flush_weight(void)
 {
 	struct flameprof_profile *profile = NULL;
@@ -154,6 +181,17 @@ static inline uint64_t dropped_weight(const struct flameprof_diagnostics *diagno
 	for (unsigned i = 0; i < FLAMEPROF_DROPS; i++)
 		weight += diagnostics->dropped[i].weight;
 	return weight;
+}
+
+/*
+ * What the session has dropped since this was last asked: a worker that comes late finds rings that
+ * were full.
+ */
+static inline uint64_t dropped_meanwhile(void)
+{
+	struct flameprof_diagnostics counts = diagnostics();
+
+	return dropped_weight(&counts);
 }
 
 /* Expiries that reached a handler in this session, told by the handlers themselves. */

@@ -129,16 +129,18 @@ static void *call_at_random(void *argument)
 	return NULL;
 }
 
-/* Does anything still move? A deadlock shows as a number that stays. */
+/* Does anything still move? A deadlock shows as a number that stays; a busy machine goes on. */
 static void watch(unsigned seconds)
 {
 	uint64_t before = 0;
 
 	for (unsigned second = 0; second < seconds; second++) {
-		uint64_t now;
+		uint64_t now = before, until_ns = now_ns() + PATIENCE_MS * 1000000ULL;
 
-		pause_ms(1000);
-		now = __atomic_load_n(&calls_done, __ATOMIC_RELAXED);
+		while (now == before && now_ns() < until_ns) {
+			pause_ms(1000);
+			now = __atomic_load_n(&calls_done, __ATOMIC_RELAXED);
+		}
 		assert_int_not_equal(now, before);
 		before = now;
 	}
@@ -185,8 +187,9 @@ static void the_profiler_is_as_good_as_new(void **state)
 	}
 	session_disarm();
 	truth = delivered();
-	assert_int_equal(taken + stop_weight(), truth);
-	assert_true(truth > 50);
+	taken += stop_weight();
+	assert_int_equal(taken + dropped_meanwhile(), truth);
+	assert_true(taken > 50);
 }
 
 int main(void)
