@@ -159,7 +159,8 @@ static void test_arena_ends(void **state)
 	chain_drop();
 }
 
-static int cleanup(void **state)
+/* Also what a process left that had our number before. */
+static int remove_map(void **state)
 {
 	(void)state;
 	map_remove(getpid());
@@ -178,5 +179,5 @@ int main(void)
 		cmocka_unit_test(test_arena_ends),
 	};
 
-	return cmocka_run_group_tests_name("publish", tests, NULL, cleanup);
+	return cmocka_run_group_tests_name("publish", tests, remove_map, remove_map);
 }
