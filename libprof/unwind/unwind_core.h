@@ -84,16 +84,9 @@ static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
 		error = unwind_load(&walk->memory, cfa + (uintptr_t)compact_fp(row), &caller_fp);
 	if (error)
 		return error;
-	pc = arch_strip_pointer(pc);
-	if (!pc)
-		return UNWIND_STEP_ROOT;
-	walk->registers.r[ARCH_DWARF_PC] = pc;
-	walk->registers.r[ARCH_DWARF_SP] = cfa;
-	walk->registers.r[ARCH_DWARF_FP] = caller_fp;
-	walk->known &= ARCH_CALL_KEEPS;
+	error = unwind_arrive(walk, pc, cfa, caller_fp);
 	walk->exact = compact_signal(row);
-	walk->by_fp = false;
-	return 0;
+	return error;
 }
 
 /* From the frame at walk->depth, for which @row holds, to its caller. */

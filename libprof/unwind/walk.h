@@ -177,6 +177,25 @@ static inline bool unwind_plausible(
 }
 
 /*
+ * The end of every step but the full one: go to the caller, which called from @pc and whose stack
+ * and frame pointer these are. Returns 0, or UNWIND_STEP_ROOT where there is none.
+ */
+static inline int unwind_arrive(
+	struct unwind_walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t fp)
+{
+	pc = arch_strip_pointer(pc);
+	if (!pc)
+		return UNWIND_STEP_ROOT;
+	walk->registers.r[ARCH_DWARF_PC] = pc;
+	walk->registers.r[ARCH_DWARF_SP] = sp;
+	walk->registers.r[ARCH_DWARF_FP] = fp;
+	walk->known &= ARCH_CALL_KEEPS;
+	walk->exact = false;
+	walk->by_fp = false;
+	return 0;
+}
+
+/*
  * Step through the record a frame pointer points at, for code without call-frame information:
  *
  *	fp + 0   the caller's frame pointer
@@ -207,17 +226,13 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 		error = unwind_load(&walk->memory, fp + sizeof(uintptr_t), &pc);
 	if (error)
 		return error;
-	pc = arch_strip_pointer(pc);
-	if (!pc)
-		return caller_fp ? -ENOENT : UNWIND_STEP_ROOT;
-	walk->registers.r[ARCH_DWARF_PC] = pc;
-	walk->registers.r[ARCH_DWARF_SP] = fp + 2 * sizeof(uintptr_t);
-	walk->registers.r[ARCH_DWARF_FP] = caller_fp;
+	if (!arch_strip_pointer(pc) && caller_fp)
+		return -ENOENT;
 	/* Generated code keeps its own conventions about the rest. */
 	walk->known = UNWIND_KNOWN_ALWAYS;
-	walk->exact = false;
+	error = unwind_arrive(walk, pc, fp + 2 * sizeof(uintptr_t), caller_fp);
 	walk->by_fp = true;
-	return 0;
+	return error;
 }
 
 /*
@@ -241,17 +256,9 @@ static inline int unwind_step_code(struct unwind_walk *walk, uint64_t row)
 		error = unwind_load(&walk->memory, cfa + (uintptr_t)compact_fp(row), &fp);
 	if (error)
 		return error;
-	pc = arch_strip_pointer(pc);
-	if (!pc)
-		return UNWIND_STEP_ROOT;
-	walk->registers.r[ARCH_DWARF_PC] = pc;
-	walk->registers.r[ARCH_DWARF_SP] = cfa;
-	walk->registers.r[ARCH_DWARF_FP] = fp;
-	walk->known &= ARCH_CALL_KEEPS;
 	if (compact_others(row))
 		walk->known &= UNWIND_KNOWN_ALWAYS;
-	walk->exact = false;
-	return 0;
+	return unwind_arrive(walk, pc, cfa, fp);
 }
 
 /* Step from a signal handler's return address to what the signal interrupted. */
