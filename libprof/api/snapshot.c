@@ -167,10 +167,11 @@ static void begin(const char *text)
 		return;
 	tzset(); /* the thread's localtime_r() need not look at the environment */
 	snapshot_signal_name(signal_name, settings.signal);
+	/* The thread, the handler and the fork handlers outlive a dlclose(). */
+	stay_loaded();
 	error = start_thread();
 	if (!error)
 		error = watch_signal();
-	stay_loaded();
 	session_watch_forks();
 	if (!error)
 		error = -pthread_atfork(NULL, NULL, fork_child);
