@@ -19,7 +19,7 @@
 
 #include "libprof/flameprof_stub.h"
 #include "libprof/sanitizers.h"
-#include "tests/unit/deny-executable.h"
+#include "tests/unit/deny.h"
 #include "tests/unit/in-child.h"
 
 typedef uintptr_t identity(uintptr_t);

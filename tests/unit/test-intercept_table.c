@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "libprof/sanitizers.h"
-#include "tests/unit/deny-executable.h"
+#include "tests/unit/deny.h"
 #include "tests/unit/in-child.h"
 #include "tests/unit/intercept-fixture.h"
 

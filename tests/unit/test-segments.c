@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "libprof/aggregator/segments.h"
-#include "tests/unit/deny-call.h"
+#include "tests/unit/deny.h"
 #include "tests/unit/in-child.h"
 
 /* What segments_read() makes of this program and libc is what the kernel says. */
