@@ -20,6 +20,7 @@
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/record.h"
 #include "libprof/sampler/ring.h"
+#include "libprof/sampler/thread.h"
 #include "libprof/unwind/memory.h"
 
 #define UNWIND_READ(context, address, value)   unwind_window_read(context, address, value)
@@ -200,8 +201,8 @@ void sampler_handler(int signal, siginfo_t *info, void *context)
 		return;
 	}
 	/* Before `active` is looked at: who clears that waits for those who saw it set. */
-	__atomic_fetch_add(&thread->users, 1, __ATOMIC_SEQ_CST);
+	thread_use(thread);
 	if (__atomic_load_n(&thread->active, __ATOMIC_SEQ_CST) && is_of_this_claim(thread, info))
 		take_sample(thread, info->si_overrun, context);
-	__atomic_fetch_sub(&thread->users, 1, __ATOMIC_RELEASE);
+	thread_let_go(thread);
 }

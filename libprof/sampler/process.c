@@ -2,7 +2,7 @@
 /* ASYNC-SIGNAL-SAFE: sampler_leave() runs on exit paths of any kind. */
 /*
  * The process's place in the arena: claiming a slot, leaving it, and forgetting the parent's in a
- * fork child. Threads are in thread.c.
+ * fork child. Threads are in thread.c and settle.c.
  */
 #include "libprof/sampler/sampler.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: sampler_thread_owed() runs on exit paths of any kind. */
+/* ASYNC-SIGNAL-SAFE: handlers look threads up. */
 /*
- * Threads: claiming a ring, arming the timer, settling what is owed at the end.
+ * Threads while they live: claiming a ring, arming and disarming the timer. Their ends are in
+ * settle.c.
  */
 #include "libprof/sampler/sampler.h"
 
@@ -10,30 +11,10 @@
 #include <string.h>
 
 #include "arch/syscall.h"
-#include "libprof/aggregator/helper.h"
 #include "libprof/sampler/clock.h"
-#include "libprof/sampler/modules.h"
-#include "libprof/sampler/ring.h"
+#include "libprof/sampler/thread.h"
 
 struct sampler_thread sampler_threads[WIRE_RINGS];
-
-/* Rings that wait to be drained before the helper is worth starting for their sake. */
-#define RETIRED_BEFORE_HELPER 32
-
-static void mark_ring(unsigned index, int held)
-{
-	uint64_t bit = 1ULL << index % 64;
-
-	if (held)
-		__atomic_fetch_or(&sampler.rings[index / 64], bit, __ATOMIC_RELEASE);
-	else
-		__atomic_fetch_and(&sampler.rings[index / 64], ~bit, __ATOMIC_RELEASE);
-}
-
-static unsigned thread_index(const struct sampler_thread *thread)
-{
-	return (unsigned)(thread - sampler_threads);
-}
 
 struct sampler_thread *sampler_thread_try_claim(void)
 {
@@ -51,7 +32,7 @@ struct sampler_thread *sampler_thread_try_claim(void)
 		uint64_t seen = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);
 
 		if (seen & 3 || !__atomic_compare_exchange_n(&ring->owner, &seen, owner, 0,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		sampler_raise_high(&arena->rings_high, i + 1);
 		__atomic_store_n(&arena->rings_hint, i + 1, __ATOMIC_RELAXED);
@@ -103,7 +84,7 @@ uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid)
 static int is_current(const struct sampler_thread *thread)
 {
 	return __atomic_load_n(&sampler.on, __ATOMIC_SEQ_CST) &&
-		__atomic_load_n(&sampler.image, __ATOMIC_RELAXED) == thread->image;
+	       __atomic_load_n(&sampler.image, __ATOMIC_RELAXED) == thread->image;
 }
 
 static struct timespec to_timespec(uint64_t ns)
@@ -183,23 +164,12 @@ int sampler_thread_disarm(struct sampler_thread *thread)
 	return 1;
 }
 
-/* Keep the entry, or know that it is kept: nobody gives its ring away meanwhile. */
-static void use(struct sampler_thread *thread)
-{
-	__atomic_fetch_add(&thread->users, 1, __ATOMIC_SEQ_CST);
-}
-
-static void let_go(struct sampler_thread *thread)
-{
-	__atomic_fetch_sub(&thread->users, 1, __ATOMIC_RELEASE);
-}
-
 static int arm(struct sampler_thread *thread, int32_t tid, clockid_t cpu_clock)
 {
 	struct wire_ring *ring = thread->ring;
 	int error = -ECANCELED;
 
-	use(thread);
+	thread_use(thread);
 	if (!is_current(thread))
 		goto out;
 	thread->tid = tid;
@@ -207,18 +177,18 @@ static int arm(struct sampler_thread *thread, int32_t tid, clockid_t cpu_clock)
 	ring->thread = thread->number;
 	ring->tid = (uint32_t)tid;
 	ring->start_ns = clock_monotonic_at_start_ns();
-	mark_ring(thread_index(thread), 1);
+	thread_mark_ring(thread_index(thread), 1);
 	error = sampler.untimed_period_ns ? arm_without_timer(thread)
 					  : arm_timer(thread, cpu_clock);
 	if (error)
-		mark_ring(thread_index(thread), 0);
+		thread_mark_ring(thread_index(thread), 0);
 	/* Another thread that is no longer there is not one that came too late. */
 	if (error && error != -ECANCELED && !(thread->is_foreign && error == -EINVAL))
 		__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
 out:
 	if (error)
 		sampler_thread_unclaim(thread);
-	let_go(thread);
+	thread_let_go(thread);
 	return error;
 }
 
@@ -249,7 +219,8 @@ struct sampler_thread *sampler_thread_find(int32_t tid)
 			struct sampler_thread *thread =
 				&sampler_threads[word * 64 + (unsigned)__builtin_ctzll(bits)];
 
-			if (thread->tid == tid && __atomic_load_n(&thread->active, __ATOMIC_RELAXED))
+			if (thread->tid == tid &&
+				__atomic_load_n(&thread->active, __ATOMIC_RELAXED))
 				return thread;
 		}
 	}
@@ -259,135 +230,4 @@ struct sampler_thread *sampler_thread_find(int32_t tid)
 struct sampler_thread *sampler_thread_self(void)
 {
 	return sampler_thread_find((int32_t)arch_syscall0(SYS_gettid));
-}
-
-uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_ns)
-{
-	uint64_t delivered = __atomic_load_n(&thread->delivered, __ATOMIC_RELAXED);
-	uint64_t due;
-
-	if (!thread->has_timer || ((const struct wire_arena *)sampler.arena)->clock_hz || cpu_ns < thread->first_ns)
-		return 0;
-	due = 1 + (cpu_ns - thread->first_ns) / sampler.period_ns;
-	return due > delivered ? due - delivered : 0;
-}
-
-/* Where a thread that was never sampled spent its time, as far as is known: below its start. */
-static uint16_t start_frames(const struct sampler_thread *thread, uint64_t *frames)
-{
-	uintptr_t start = (uintptr_t)thread->start;
-	struct unwind_module module;
-
-	if (!start || thread->delivered || modules_find(start, &module))
-		return 0;
-	frames[0] = WIRE_FRAME_UNSAMPLED;
-	frames[1] = WIRE_FRAME(module.number, start - module.bias);
-	return 2;
-}
-
-static void write_credit(struct sampler_thread *thread, uint64_t weight)
-{
-	struct wire_sample *sample =
-		ring_begin(thread->ring, thread->data, sizeof(*sample) + 2 * sizeof(uint64_t));
-
-	if (!sample) {
-		__atomic_fetch_add(&sampler.slot->dropped, weight, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&sampler.dropped_samples, 1, __ATOMIC_RELAXED);
-		return;
-	}
-	sample->frames = start_frames(thread, (uint64_t *)(sample + 1));
-	sample->bytes = (uint32_t)(sizeof(*sample) + sample->frames * sizeof(uint64_t));
-	sample->thread = thread->number;
-	sample->time_ns = clock_monotonic_ns();
-	sample->weight = (uint32_t)weight;
-	sample->kind = WIRE_KIND_CREDIT;
-	sample->end = WIRE_END_ROOT;
-	ring_commit(thread->ring, sample->bytes);
-	__atomic_fetch_add(&sampler.slot->credited, weight, __ATOMIC_RELAXED);
-}
-
-/* Settle what @thread, disarmed, is owed after @cpu_ns. Nobody else writes its ring. */
-static void credit(struct sampler_thread *thread, uint64_t cpu_ns)
-{
-	uint64_t owed = sampler_thread_owed(thread, cpu_ns);
-
-	if (!owed)
-		return;
-	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED))
-		__atomic_fetch_add(&sampler.slot->paused, owed, __ATOMIC_RELAXED);
-	else
-		write_credit(thread, owed);
-}
-
-/* What is in the ring of a thread that ended is still to be taken. */
-static void retire_ring(struct sampler_thread *thread)
-{
-	thread->ring->exit_credit = 0;
-	if (!ring_fill(thread->ring)) {
-		mark_ring(thread_index(thread), 0);
-		sampler_thread_unclaim(thread);
-		return;
-	}
-	__atomic_store_n(&thread->ring->owner, thread->image << 2 | WIRE_RING_RETIRED,
-		__ATOMIC_RELEASE);
-	if (__atomic_add_fetch(&sampler.retired, 1, __ATOMIC_RELAXED) > RETIRED_BEFORE_HELPER)
-		helper_start();
-}
-
-void sampler_thread_retire(struct sampler_thread *thread)
-{
-	uint64_t mask = 1ULL << (SAMPLER_SIGNAL - 1);
-
-	/* In a program that samples itself the entry may be another's since a session ended. */
-	if (!sampler_is_this_process() || thread->tid != (int32_t)arch_syscall0(SYS_gettid) ||
-		!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
-		return;
-	/* For good: a signal that is already pending must not find a ring given to another thread. */
-	if (thread->has_timer)
-		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
-	use(thread);
-	if (sampler_thread_disarm(thread)) {
-		credit(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
-		arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, thread->ring->comm);
-		retire_ring(thread);
-	}
-	let_go(thread);
-}
-
-void sampler_thread_bury(struct sampler_thread *thread, uint64_t cpu_ns)
-{
-	use(thread);
-	if (sampler_thread_disarm(thread)) {
-		credit(thread, cpu_ns);
-		retire_ring(thread);
-	}
-	let_go(thread);
-}
-
-void sampler_settle_all(void)
-{
-	SAMPLER_FOR_EACH_RING(index) {
-		struct sampler_thread *thread = &sampler_threads[index];
-
-		if (!thread->is_cut || __atomic_load_n(&thread->users, __ATOMIC_ACQUIRE))
-			continue;
-		thread->is_cut = 0;
-		credit(thread, clock_cpu_ns(clock_of_thread(thread->tid)));
-	}
-}
-
-void sampler_ring_recycle(uint32_t index)
-{
-	struct wire_ring *ring = wire_ring(sampler.arena, index);
-	uint64_t retired = sampler.image << 2 | WIRE_RING_RETIRED;
-
-	if (__atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE) != retired ||
-		__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) !=
-			__atomic_load_n(&ring->tail, __ATOMIC_RELAXED))
-		return;
-	mark_ring(index, 0);
-	__atomic_fetch_sub(&sampler.retired, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
-	__atomic_store_n(
-		&((struct wire_arena *)sampler.arena)->rings_hint, index, __ATOMIC_RELAXED);
 }
