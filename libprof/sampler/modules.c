@@ -10,7 +10,6 @@
  */
 #include "libprof/sampler/modules.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -20,6 +19,7 @@
 #include "arch/syscall.h"
 #include "libprof/at_start.h"
 #include "libprof/fnv.h"
+#include "libprof/sampler/build_id.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/control.h"
 #include "libprof/sampler/sampler.h"
@@ -63,59 +63,6 @@ static uint32_t *bucket_of(uintptr_t start)
 	return &buckets[(start >> 12) * 0x9e3779b1u >> 24 & (MODULES_BUCKETS - 1)];
 }
 
-/* Is [address, address + bytes) inside the module's mapped range? */
-static int covers(const struct unwind_module *module, uintptr_t address, uint64_t bytes)
-{
-	return address >= module->start && address < module->end &&
-		bytes <= module->end - address;
-}
-
-/* Look through one PT_NOTE segment for NT_GNU_BUILD_ID. */
-static const uint8_t *note_build_id(uintptr_t at, uintptr_t end, uint32_t *bytes)
-{
-	while (end - at >= sizeof(ElfW(Nhdr))) {
-		const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
-		uint64_t name = ((uint64_t)note->n_namesz + 3) & ~3ULL;
-		uint64_t desc = ((uint64_t)note->n_descsz + 3) & ~3ULL;
-
-		at += sizeof(*note);
-		if (name + desc > end - at)
-			return NULL;
-		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-			*(const uint32_t *)at == 0x00554e47 /* "GNU" */ && note->n_descsz >= 8) {
-			*bytes = note->n_descsz;
-			return (const uint8_t *)(at + name);
-		}
-		at += name + desc;
-	}
-	return NULL;
-}
-
-/* The build-id of a mapped module, or NULL. */
-static const uint8_t *find_build_id(const struct unwind_module *module, uint32_t *bytes)
-{
-	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
-	const ElfW(Phdr) *segments;
-
-	if (!covers(module, module->start, sizeof(*header)) ||
-		*(const uint32_t *)header != 0x464c457f /* "\177ELF" */ ||
-		header->e_phentsize != sizeof(*segments) ||
-		header->e_phoff + (uint64_t)header->e_phnum * sizeof(*segments) > WIRE_PAGE)
-		return NULL;
-	segments = (const ElfW(Phdr) *)(module->start + header->e_phoff);
-	for (unsigned i = 0; i < header->e_phnum; i++) {
-		uintptr_t at = module->bias + segments[i].p_vaddr;
-
-		if (segments[i].p_type != PT_NOTE || at % 4 ||
-			!covers(module, at, segments[i].p_memsz))
-			continue;
-		const uint8_t *id = note_build_id(at, at + segments[i].p_memsz, bytes);
-		if (id)
-			return id;
-	}
-	return NULL;
-}
-
 /* The absolute path of @name into @out; "" when it can't be told. Returns bytes with the NUL. */
 static uint32_t absolute_path(const char *name, char *out, uint32_t size)
 {
@@ -140,7 +87,7 @@ static void publish(struct module_entry *entry, const struct link_map *map)
 	const char *path = name[0] ? name : program_path;
 	int is_vdso = hash_name(name) == hash_name("linux-vdso.so.1");
 	uint32_t build_id_bytes = 0;
-	const uint8_t *build_id = find_build_id(&entry->module, &build_id_bytes);
+	const uint8_t *build_id = build_id_find(&entry->module, &build_id_bytes);
 	uint32_t room = sizeof(struct wire_module) + 512;
 	struct wire_module *record;
 	char *data = wire_control_data(sampler.arena, sampler.slot_index);
@@ -158,8 +105,9 @@ static void publish(struct module_entry *entry, const struct link_map *map)
 	record->end = entry->module.end;
 	record->bias = entry->module.bias;
 	record->time_ns = clock_monotonic_ns();
-	record->flags = (is_vdso ? WIRE_MODULE_VDSO : 0) | (name[0] ? 0 : WIRE_MODULE_MAIN) |
-		(covers(&entry->module, (uintptr_t)modules_find, 1) ? WIRE_MODULE_SELF : 0);
+	record->flags = (is_vdso ? WIRE_MODULE_VDSO : 0) | (name[0] ? 0 : WIRE_MODULE_MAIN);
+	if (unwind_module_covers(&entry->module, (uintptr_t)modules_find, 1))
+		record->flags |= WIRE_MODULE_SELF;
 	if (build_id_bytes > WIRE_BUILD_ID_MAX)
 		build_id_bytes = WIRE_BUILD_ID_MAX;
 	record->build_id_bytes = build_id_bytes;
@@ -199,7 +147,7 @@ static struct module_entry *add_entry(const struct unwind_module *module,
 	entry->module = *module;
 	entry->module.number = index + 1;
 	entry->dynamic = map ? map->l_ld : NULL;
-	build_id = find_build_id(module, &bytes);
+	build_id = build_id_find(module, &bytes);
 	entry->build_id = (const uint64_t *)build_id;
 	entry->build_id_head = build_id ? *entry->build_id : 0;
 	entry->name_hash = hash_name(map ? map->l_name : NULL);

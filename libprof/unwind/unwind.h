@@ -26,6 +26,13 @@ struct unwind_module {
 	uintptr_t row_bias;
 };
 
+/* Does [@address, @address + @bytes) lie in the module's mapped range? */
+static inline int unwind_module_covers(
+	const struct unwind_module *module, uintptr_t address, uint64_t bytes)
+{
+	return address >= module->start && address < module->end && bytes <= module->end - address;
+}
+
 static inline uintptr_t unwind_cfi_start(const struct unwind_module *module)
 {
 	return module->cfi_end ? module->cfi_start : module->start;
