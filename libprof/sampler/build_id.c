@@ -35,6 +35,7 @@ const uint8_t *build_id_find(const struct unwind_module *module, uint32_t *bytes
 	if (!unwind_module_covers(module, module->start, sizeof(*header)) ||
 		*(const uint32_t *)header != 0x464c457f /* "\177ELF" */ ||
 		header->e_phentsize != sizeof(*segments) ||
+		header->e_phoff > WIRE_PAGE ||
 		header->e_phoff + (uint64_t)header->e_phnum * sizeof(*segments) > WIRE_PAGE)
 		return NULL;
 	segments = (const ElfW(Phdr) *)(module->start + header->e_phoff);
