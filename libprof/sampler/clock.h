@@ -58,4 +58,10 @@ static inline clockid_t clock_of_thread(int32_t tid)
 	return (clockid_t)((~(uint32_t)tid << 3) | 6);
 }
 
+/* Is @tid a thread of this process that has not ended? */
+static inline int clock_of_thread_runs(uint32_t tid)
+{
+	return clock_cpu_ns(clock_of_thread((int32_t)tid)) != 0;
+}
+
 #endif

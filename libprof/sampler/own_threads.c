@@ -35,11 +35,6 @@ int own_threads_have(uint32_t tid)
 	return 0;
 }
 
-static int is_alive(uint32_t tid)
-{
-	return clock_cpu_ns(clock_of_thread((int32_t)tid)) != 0;
-}
-
 /* Its id stays until the kernel has forgotten it: a thread is in the list a little longer than
  * alive. */
 static int remember_own(uint32_t tid)
@@ -47,7 +42,7 @@ static int remember_own(uint32_t tid)
 	for (unsigned i = 0; i < OWN_THREADS_MAX; i++) {
 		uint32_t seen = __atomic_load_n(&own_tids[i], __ATOMIC_RELAXED);
 
-		if ((!seen || !is_alive(seen)) &&
+		if ((!seen || !clock_of_thread_runs(seen)) &&
 			__atomic_compare_exchange_n(
 				&own_tids[i], &seen, tid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return 0;
@@ -60,7 +55,7 @@ void own_threads_forget_dead(void)
 	for (unsigned i = 0; i < OWN_THREADS_MAX; i++) {
 		uint32_t seen = __atomic_load_n(&own_tids[i], __ATOMIC_RELAXED);
 
-		if (seen && !is_alive(seen))
+		if (seen && !clock_of_thread_runs(seen))
 			__atomic_compare_exchange_n(
 				&own_tids[i], &seen, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	}

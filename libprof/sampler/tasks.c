@@ -74,11 +74,6 @@ struct sampler_thread *tasks_arm_self(struct sampler_thread *thread)
 	return thread;
 }
 
-static int is_alive(uint32_t tid)
-{
-	return clock_cpu_ns(clock_of_thread((int32_t)tid)) != 0;
-}
-
 static unsigned hash_tid(uint32_t tid)
 {
 	return (tid * 0x9e3779b1u) >> 20 & (TABLE_SIZE - 1);
@@ -200,7 +195,7 @@ static void bury_the_gone(void)
 			thread->round == this_round)
 			continue;
 		/* Armed while the list was read, perhaps. The kernel knows. */
-		if (!is_alive((uint32_t)thread->tid))
+		if (!clock_of_thread_runs((uint32_t)thread->tid))
 			sampler_thread_bury(thread, thread->seen_cpu_ns);
 	}
 }
