@@ -17,9 +17,13 @@ static inline uint64_t clock_from_timespec(const struct timespec *ts)
 
 /*
  * Somebody stands between us and libc, whose clock_gettime() may do more than a handler or the
- * helper can bear: a sanitizer's keeps books about its thread and runs signals that it kept.
+ * helper can bear: a sanitizer's keeps books about its thread and runs signals that it kept. Another
+ * may tell of other times.
  */
 extern int clock_asks_kernel __attribute__((visibility("hidden"))); /* atomic */
+
+/* Find out whether that is so. Context: signal-safe; before the first sample. */
+void clock_learn(void);
 
 /* CLOCK_MONOTONIC in nanoseconds; libc's call, which the vDSO answers without a system call. */
 static inline uint64_t clock_monotonic_ns(void)

@@ -11,7 +11,6 @@
 #include "arch/syscall.h"
 #include "libprof/at_start.h"
 #include "libprof/sanitizers.h"
-#include "libprof/sampler/clock.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/sampler.h"
@@ -73,7 +72,6 @@ static void go_past(struct sigaction *action)
 	kernel = kernel_action();
 	if (kernel.handler != (uintptr_t)handle_kept)
 		host_stands_between(kernel.handler);
-	__atomic_store_n(&clock_asks_kernel, 1, __ATOMIC_RELAXED);
 	kernel.handler = (uintptr_t)sampler_handler;
 	kernel.flags &= ~(unsigned long)(SA_RESTART | SA_ONSTACK | SA_NODEFER | SA_RESETHAND);
 	kernel.flags |= (unsigned int)action->sa_flags;

@@ -85,6 +85,7 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	else
 		sampler.namespaced = is_namespaced(pid);
 	slot->namespaced = sampler.namespaced;
+	clock_learn();
 	slot->start_ns = clock_monotonic_at_start_ns();
 	slot->start_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (exe)
