@@ -41,9 +41,6 @@ static struct rowcache unwind_rowcache;
 /* What every step tells, as a set of bits by register. */
 #define UNWIND_KNOWN_ALWAYS (1ULL << ARCH_DWARF_PC | 1ULL << ARCH_DWARF_SP | 1ULL << ARCH_DWARF_FP)
 
-/* A zero frame pointer this close to the top of the stack ends the chain even in unknown code. */
-#define UNWIND_TOP_REACH 4096u
-
 /* The last frame all of whose known registers are known: full_step.h starts again from here. */
 struct unwind_anchor {
 	uintptr_t pc;
@@ -206,17 +203,15 @@ static inline int unwind_arrive(
  */
 static inline int unwind_step_fp(struct unwind_walk *walk)
 {
-	uintptr_t sp = walk->registers.r[ARCH_DWARF_SP];
 	uintptr_t fp = walk->registers.r[ARCH_DWARF_FP];
 	uintptr_t caller_fp, pc;
 
-	if (fp == 0) {
-		bool on_top = sp < walk->memory.bounds.hi &&
-			      walk->memory.bounds.hi - sp <= UNWIND_TOP_REACH;
-
-		/* In generated code a zero may be any value, in a module it is the start code's. */
-		return walk->module.end || on_top ? UNWIND_STEP_ROOT : -ENOENT;
-	}
+	/*
+	 * Start code has a zero there when it calls. Elsewhere the register may have any value: JIT
+	 * compilers and hand-written loops use it as they use others.
+	 */
+	if (fp == 0)
+		return walk->module.end && !walk->exact ? UNWIND_STEP_ROOT : -ENOENT;
 	if (!unwind_plausible(walk, fp, 2 * sizeof(uintptr_t)))
 		return -ENOENT;
 

@@ -74,12 +74,25 @@ static void test_zeroes_end_a_chain_of_frame_pointers(void **state)
 	registers.r[PC] = NO_MODULE;
 	registers.r[FP] = (uintptr_t)(stack + 32); /* a record of zeroes */
 	check_end(walk(), 1, WIRE_END_ROOT);
-	registers.r[FP] = 0; /* near the top of the stack */
-	check_end(walk(), 1, WIRE_END_ROOT);
-	registers.r[SP] = (uintptr_t)other_stack; /* not known to be */
+}
+
+/* A zero in the register alone is no end but where start code called. */
+static void test_a_zero_frame_pointer(void **state)
+{
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	finish();
+	registers.r[PC] = text;
+	stack[0] = text + 0x80; /* a module's, not covered */
+	check_end(walk(), 2, WIRE_END_ROOT);
+	stack[0] = NO_MODULE + 0x80; /* any JIT's, right below the top of the stack, too */
+	registers.r[SP] = (uintptr_t)(stack + 62);
+	stack[62] = stack[0];
+	check_end(walk(), 2, WIRE_END_LOST);
+	registers.r[PC] = NO_MODULE + 0x80;
 	check_end(walk(), 1, WIRE_END_LOST);
-	registers.r[PC] = text; /* start code of a module, not covered */
-	check_end(walk(), 1, WIRE_END_ROOT);
+	registers.r[PC] = text + 0x80; /* a leaf, as in hand-written loops */
+	check_end(walk(), 1, WIRE_END_LOST);
 }
 
 static void test_stacks_without_bounds_are_read_with_care(void **state)
@@ -148,6 +161,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_leaf_in_generated_code, setup),
 		cmocka_unit_test_setup(test_frame_pointers_that_are_none, setup),
 		cmocka_unit_test_setup(test_zeroes_end_a_chain_of_frame_pointers, setup),
+		cmocka_unit_test_setup(test_a_zero_frame_pointer, setup),
 		cmocka_unit_test_setup(test_stacks_without_bounds_are_read_with_care, setup),
 		cmocka_unit_test_setup(test_a_signal_frame_gives_all_registers, setup),
 		cmocka_unit_test_setup(test_a_hole_between_segments_is_not_touched, setup),
