@@ -340,6 +340,9 @@ struct wire_node_sample {
 #define WIRE_DATA_OFFSET    (WIRE_CONTROL_OFFSET + (uint64_t)WIRE_SLOTS * WIRE_CONTROL_STRIDE)
 #define WIRE_ARENA_BYTES    (WIRE_DATA_OFFSET + (uint64_t)WIRE_RINGS * WIRE_DATA_STRIDE)
 
+/* A limit on the address space is the program's to use up: the arena takes at most this part. */
+#define WIRE_ARENA_SHARE 16
+
 _Static_assert(sizeof(struct wire_slot) <= WIRE_SLOT_STRIDE, "a slot fits its stride");
 _Static_assert(sizeof(struct wire_ring) == 192, "ring descriptors keep their shape");
 _Static_assert(WIRE_RING_SPAN + WIRE_RECORD_MAX <= WIRE_DATA_STRIDE, "the slack holds a record");

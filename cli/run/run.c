@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -79,6 +80,20 @@ static int open_outside(struct run *run, struct diag_message *message)
 	return outside_open(&run->source.outside, &config, message);
 }
 
+/* The library leaves all of a small address space to the program; the tracer has its own. */
+static void consider_memory(struct preflight *program, const char *name)
+{
+	struct rlimit limit;
+
+	if (program->by_tracer || getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+		limit.rlim_cur / WIRE_ARENA_SHARE >= WIRE_ARENA_BYTES)
+		return;
+	program->by_tracer = true;
+	snprintf(program->why, sizeof(program->why),
+		"'%s' has no memory to share, %llu KiB by ulimit -v", name,
+		(unsigned long long)limit.rlim_cur / 1024);
+}
+
 /* Everything that can be refused. Returns 0, or the exit status with @message filled. */
 static int prepare(struct run *run, struct diag_message *message)
 {
@@ -89,6 +104,7 @@ static int prepare(struct run *run, struct diag_message *message)
 
 	if (error)
 		return preflight_status(error);
+	consider_memory(&run->program, run->argv[0]);
 	run->is_outside = run->program.by_tracer || options->outside || options->wall;
 	error = results_open(&run->results, options, true, message);
 	if (error)

@@ -44,18 +44,13 @@ static int parse_channel(const char *text, struct channel *out)
 	return 0;
 }
 
-/*
- * A limit on the address space is the program's to use up: the arena may take this much of it. The
- * rest of the time a page is mapped, to count the process that goes without.
- */
-#define SHARE_OF_ADDRESS_SPACE 16
-
+/* Under a limit on the address space only a page, to count the process that goes without. */
 static size_t bytes_to_map(void)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-		limit.rlim_cur / SHARE_OF_ADDRESS_SPACE >= WIRE_ARENA_BYTES)
+		limit.rlim_cur / WIRE_ARENA_SHARE >= WIRE_ARENA_BYTES)
 		return WIRE_ARENA_BYTES;
 	return WIRE_PAGE;
 }
