@@ -34,6 +34,7 @@ struct attaching {
 	int doorbell;
 	uint64_t started_ns;
 	time_t started_wall_s;
+	bool are_stopped; /* all of them, when we came */
 };
 
 /* A process can be attached to once. */
@@ -73,6 +74,18 @@ static int parse_pids(struct attaching *attaching, struct diag_message *message)
 	}
 }
 
+/* Each of them, by a signal, or by us who found it so. */
+static bool are_stopped(const struct attaching *attaching)
+{
+	for (unsigned i = 0; i < attaching->count; i++) {
+		char state = procfs_state(attaching->pids[i], attaching->pids[i], NULL);
+
+		if (state != 'T' && state != 't')
+			return false;
+	}
+	return true;
+}
+
 static int prepare(struct attaching *attaching, struct diag_message *message)
 {
 	const struct options *options = attaching->options;
@@ -96,6 +109,7 @@ static int prepare(struct attaching *attaching, struct diag_message *message)
 	attaching->started_ns = watch_now_ns();
 	attaching->started_wall_s = time(NULL);
 	procfs_comm(attaching->pids[0], attaching->pids[0], attaching->comm);
+	attaching->are_stopped = are_stopped(attaching);
 	for (unsigned i = 0; i < attaching->count && !error; i++)
 		error = outside_attach(
 			attaching->source.outside, attaching->pids[i], false, message);
@@ -152,6 +166,7 @@ static unsigned draw(struct attaching *attaching)
 		.started_ns = attaching->started_ns,
 		.ended_ns = watch_now_ns(),
 		.started_wall_s = attaching->started_wall_s,
+		.is_stopped = attaching->are_stopped && are_stopped(attaching),
 	};
 
 	if (attaching->count == 1)

@@ -118,6 +118,8 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 		.duration_ns = drawing->ended_ns - drawing->started_ns,
 		.is_test_clock = options->test_clock_hz || options->wall,
 		.is_wall = options->wall != 0,
+		.is_attached = options->pids != NULL,
+		.is_stopped = drawing->is_stopped,
 		.is_outside = drawing->source->outside != NULL,
 	};
 	char title[TITLE_BYTES], subtitle[SUBTITLE_BYTES];

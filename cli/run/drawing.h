@@ -25,6 +25,7 @@ struct drawing {
 	uint64_t ended_ns; /* the program's end, or the deadline */
 	time_t started_wall_s;
 	bool still_runs; /* the program, while the picture is drawn */
+	bool is_stopped; /* what was attached to, from beginning to end */
 };
 
 /*

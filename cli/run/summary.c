@@ -134,7 +134,7 @@ static void print_losses(const struct summary *summary, const struct accounting 
 		"of modules, code or marks lost: names may be missing");
 	print_loss(losses->late_threads, "thread", "threads", "could not be sampled");
 	print_loss(losses->lost_processes, "process", "processes",
-		"could not be sampled: too many at once");
+		"could not be sampled: too many at once, or their memory is limited (ulimit -v)");
 	print_loss(losses->unprofiled_execs, "process", "processes",
 		"went on unsampled: static, of another C library, with other privileges?");
 	print_loss(losses->untimed, "sample", "samples", "without a time: too many to keep");
@@ -251,14 +251,18 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 			  "--outside samples it, too");
 	else if (books->sampled >= FEW_SAMPLES)
 		return;
+	else if (summary->is_stopped)
+		diag_info("hint: it is stopped, as by Ctrl-Z: kill -CONT lets it go on");
 	else if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
 		diag_info("hint: it used the CPU for %.0f ms of %.2f s; the time it waited is not "
 			  "sampled, but with --wall",
 			cpu_s * 1e3, (double)summary->duration_ns / NS_PER_S);
 	else if (books->due <= (uint64_t)FEW_SAMPLES * (1 + summary->report->processes))
 		diag_info("hint: it used the CPU for %.0f ms, too little for %" PRIu32
-			  " samples per second: let it do more, or the same many times over",
-			cpu_s * 1e3, profile_rate_hz(summary->profile));
+			  " samples per second: %s",
+			cpu_s * 1e3, profile_rate_hz(summary->profile),
+			summary->is_attached ? "sample it for longer, or more often: -r 997"
+					     : "let it do more, or the same many times over");
 	else if (!summary->is_outside)
 		diag_info("hint: it held signals back, as under ThreadSanitizer: its CPU time "
 			  "stands on the last stack of each thread");
