@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -190,6 +191,7 @@ static int start(pid_t *child, const struct launch_request *request, char *const
 {
 	int report[2], gate[2];
 	int error = open_channels(report, gate);
+	struct rlimit limit;
 	int refusal;
 
 	if (error)
@@ -222,6 +224,9 @@ static int start(pid_t *child, const struct launch_request *request, char *const
 	return preflight_status(error);
 fail:
 	diag_fail(message, error, "cannot start a process: %s", strerror(-error));
+	if (error == -EAGAIN && !getrlimit(RLIMIT_NPROC, &limit))
+		diag_fail_hint(message, "ulimit -u allows no more than %llu processes",
+			(unsigned long long)limit.rlim_cur);
 	return COMMAND_FAILED;
 }
 

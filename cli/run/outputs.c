@@ -163,8 +163,7 @@ static void refuse(const struct output *output, int error, struct diag_message *
 	if (error == -ENOENT && folder_bytes > 1 && !has_folder(output->path))
 		diag_fail_hint(message, "the folder comes first: mkdir -p '%.*s'",
 			(int)folder_bytes - 1, output->path);
-	else if ((error == -ENOENT && folder_bytes > 1) || error == -EACCES || error == -EROFS ||
-		 error == -EPERM)
+	else if (error == -ENOENT || error == -EACCES || error == -EROFS || error == -EPERM)
 		diag_fail_hint(message, "-o names another place: -o /tmp/%s",
 			output->path + folder_bytes);
 }

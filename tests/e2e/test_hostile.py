@@ -2,9 +2,13 @@
 #
 # Places and inputs that nobody wished for: each gets its picture, or one clear line and its status.
 import os
+import pathlib
+import re
 import resource
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -16,11 +20,16 @@ BURN = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 3"
 STACKS = "main;work 3\nmain;idle 1\n"
 
 
+UNDER_LIMITS = pytest.mark.skipif("TEST_SANITIZED" in os.environ,
+                                  reason="a sanitizer needs memory, descriptors, a process")
+
+
 def limit(kind, amount):
     """For preexec_fn: no more than @amount of @kind, and no way back."""
     return lambda: resource.setrlimit(kind, (amount, amount))
 
 
+@UNDER_LIMITS
 @pytest.mark.parametrize("words", [
     [],
     pytest.param(["--outside"], marks=pytest.mark.skipif(outside.IS_CONFINED,
@@ -38,6 +47,7 @@ def test_a_little_stack(run, tmp_path, words):
     assert Folded((tmp_path / "x.folded").read_text()).total > 0
 
 
+@UNDER_LIMITS
 def test_a_little_stack_and_signals(flamerun, tmp_path):
     """What the thread with the stack is asked while it draws, it answers as ever."""
     os.mkfifo(tmp_path / "slow.folded")
@@ -141,12 +151,88 @@ def test_render_draws_none_of_its_own_pictures(run, tmp_path):
     assert not (tmp_path / "flame.svg").exists()
 
 
-def test_a_limit_on_memory_is_named(run, tmp_path):
-    mib = 100
-    result = run("-o", "x.svg", "--", "touch", "started",
-                 preexec_fn=limit(resource.RLIMIT_AS, mib << 20))
+@UNDER_LIMITS
+def test_without_memory_to_share_it_is_sampled_from_outside(run, tmp_path):
+    """The library would take too much of the program's address space; the tracer takes none."""
+    if outside.IS_CONFINED:
+        pytest.skip("nobody may trace here")
+    result = run("-o", "x.folded", "--", "sh", "-c", f"ulimit -v; {BURN}",
+                 preexec_fn=limit(resource.RLIMIT_AS, 800 << 20))
+    assert (result.returncode, result.stdout) == (3, f"{800 << 10}\n")
+    assert result.stderr.splitlines()[0] == (
+        f"flamerun: 'sh' has no memory to share, {800 << 10} KiB by ulimit -v: it is sampled from "
+        "outside")
+    assert Folded((tmp_path / "x.folded").read_text()).total > 0
+
+
+def test_a_program_that_limits_its_own_memory(run):
+    result = run("--", "sh", "-c", 'ulimit -v 800000; exec sh -c "$1"', "sh", BURN)
+    assert result.returncode == 3
+    assert re.search(r"^flamerun: 1 process could not be sampled: .*\(ulimit -v\)$", result.stderr,
+                     re.M), result.stderr
+
+
+@UNDER_LIMITS
+def test_a_limit_on_processes_is_named(flamerun):
+    # A folder that others may enter, as pytest's are not.
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        shutil.copy(flamerun, f"{folder}/flamerun")
+        shutil.copy(pathlib.Path(flamerun).parent / "libflameprof.so.1", folder)
+        user = {"user": 65534, "group": 65534, "extra_groups": []} if outside.IS_ROOT else {}
+        result = subprocess.run([f"{folder}/flamerun", "-o", "/dev/null", "--", "true"], text=True,
+                                stderr=subprocess.PIPE, timeout=60, **user,
+                                preexec_fn=limit(resource.RLIMIT_NPROC, 0))
     assert result.returncode == 125
-    assert result.stderr.splitlines() == [
-        "flamerun: cannot set up the channel to the program: Cannot allocate memory",
-        f"flamerun: hint: ulimit -v allows no more than {mib << 10} KiB of memory"]
+    assert result.stderr == (
+        "flamerun: cannot start a process: Resource temporarily unavailable\n"
+        "flamerun: hint: ulimit -u allows no more than 0 processes\n")
+
+
+@UNDER_LIMITS
+def test_a_limit_on_open_files_is_named(run, tmp_path):
+    result = run("--", "touch", "started", preexec_fn=limit(resource.RLIMIT_NOFILE, 8))
+    assert result.returncode == 125
+    assert result.stderr == ("flamerun: cannot start a process: Too many open files\n"
+                             "flamerun: hint: ulimit -n allows no more than 8 open files\n")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_is_gone(flamerun, tmp_path):
+    """Before the program starts there is time for another name, after it for other places."""
+    (tmp_path / "tmp").mkdir()
+    environment = dict(os.environ, TMPDIR=str(tmp_path / "tmp"))
+    before, after = "rmdir ../gone; exec \"$@\" true", "exec \"$@\" sh -c \"rmdir ../gone; $0\""
+    results = []
+    for script in (before, after):
+        (tmp_path / "gone").mkdir()
+        results.append(subprocess.run(["sh", "-c", script, BURN, flamerun, "-q"], text=True,
+                                      cwd=tmp_path / "gone", env=environment, timeout=60,
+                                      stderr=subprocess.PIPE))
+    assert [result.returncode for result in results] == [125, 3]
+    for result in results:
+        assert result.stderr.startswith(
+            "flamerun: cannot write 'flame.svg': No such file or directory\n")
+    assert results[0].stderr.endswith("hint: -o names another place: -o /tmp/flame.svg\n")
+    saved, = os.listdir(tmp_path / "tmp")
+    assert f"the stacks are in '{tmp_path}/tmp/{saved}'\n" in results[1].stderr
+
+
+@pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+def test_attached_to_what_does_little(run):
+    def said(pid, *words):
+        result = run("-p", pid, "-d", "0.3", "-o", "/dev/null", *words)
+        assert result.returncode == 0
+        return re.findall(r"^flamerun: hint: (.*)$", result.stderr, re.M)
+
+    with outside.running("sleep", "60") as process:
+        outside.wait_until(lambda: outside.state_of(process.pid) == "S")
+        hint, = said(process.pid)
+        assert hint.endswith("the time it waited is not sampled, but with --wall")
+        process.send_signal(signal.SIGSTOP)
+        outside.wait_until(lambda: outside.state_of(process.pid) == "T")
+        hint, = said(process.pid)
+        assert hint == "it is stopped, as by Ctrl-Z: kill -CONT lets it go on"
+        assert outside.state_of(process.pid) == "T"
+    with outside.running("sh", "-c", "while :; do :; done") as process:
+        assert "sample it for longer, or more often: -r 997" in said(process.pid, "-r", "5")[-1]
