@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+import outside
 import profiled
 
 README = (profiled.ROOT / "README.md").read_text()
@@ -51,7 +52,7 @@ def desk(tmp_path, flamerun):
                           BROWSER=str(tmp_path / "bin" / "browser"))
 
 
-def wait_for(path, seconds=20):
+def wait_for(path, seconds=60):
     limit = time.monotonic() + seconds
     while not path.exists():
         assert time.monotonic() < limit, f"{path} does not come"
@@ -184,7 +185,8 @@ def test_an_alias_is_named_as_one(run):
 
 
 def test_a_program_that_sleeps(run, tmp_path):
-    result = run("sleep", "0.4")
+    # A twentieth of that is far more than it needs to begin, on a machine that is slow just then.
+    result = run("sleep", "1.5")
     assert result.returncode == 0
     assert re.search(r"^flamerun: hint: .* the time it waited is not sampled, "
                      "but with --wall$", result.stderr, re.M)
@@ -192,18 +194,25 @@ def test_a_program_that_sleeps(run, tmp_path):
     assert "hint" not in run("-q", "sleep", "0.1").stderr
 
 
-def test_what_happens_after_the_duration_is_said(run, tmp_path):
-    # At one sample per second of CPU, the millisecond a sleeper takes to begin stays without one.
-    result = run("-r", "1", "-d", "0.2", "-o", "x.svg", "-o", "x.pdf", "--", "sleep", "0.5")
-    assert result.returncode == 0
-    assert result.stderr.splitlines()[-1] == "flamerun: 'sleep' goes on, unsampled"
+def test_what_happens_after_the_duration_is_said(flamerun, tmp_path):
+    os.mkfifo(tmp_path / "end")
+    with outside.running(flamerun, "-r", "1", "-d", "0.2", "-o", "x.svg", "-o", "x.pdf", "--", "cat",
+                         "end", cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        outside.wait_until((tmp_path / "x.pdf").exists)
+        (tmp_path / "end").write_text("")
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert said.splitlines()[-1] == "flamerun: 'cat' goes on, unsampled"
     text = subprocess.run(["pdftotext", "x.pdf", "-"], cwd=tmp_path, stdout=subprocess.PIPE,
                           text=True, check=True).stdout
-    assert "no samples: what waits" in text
+    # At this rate the millisecond it took to begin has a sample once in a thousand times.
+    assert ("no samples: what waits" in text) == (re.search(r"(\d+) samples? at 1 Hz", text)[1] == "0")
 
 
 def test_a_program_that_ends_at_once(run):
-    result = run("-r", "10", "sh", "-c", BURN)
+    # More than a twentieth of the time, however late its turns come; fewer than 20 samples.
+    burn = "import time\nwhile time.process_time() < 0.5: pass"
+    result = run("-r", "10", "python3", "-c", burn)
     assert result.returncode == 0
     assert re.search(r"^flamerun: hint: .*too little for 10 samples per second", result.stderr,
                      re.M), result.stderr

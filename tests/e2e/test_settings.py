@@ -217,7 +217,7 @@ def test_a_projects_file_does_no_harm(run, home, work):
 def test_what_is_no_file(run, home, work):
     """A FIFO nobody writes to: neither waited for nor read."""
     os.mkfifo(work / "fifo")
-    result = run("--config", "fifo", "--show-config", cwd=work, env=home[0], timeout=10)
+    result = run("--config", "fifo", "--show-config", cwd=work, env=home[0])
     assert result.returncode == 125
     assert result.stderr == "flamerun: cannot read 'fifo': it is not a regular file\n"
     home[1].mkdir()

@@ -49,11 +49,11 @@ def setup(machine):
         env = {"PATH": f"{machine}:/usr/bin:/bin", **variables}
         if answer is None:
             return subprocess.run([PACKAGES, *packages], env=env, stdin=subprocess.DEVNULL, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20)
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
         ours, theirs = pty.openpty()
         os.write(ours, answer)
         result = subprocess.run([PACKAGES, *packages], env=env, stdin=theirs, stderr=theirs,
-                                stdout=subprocess.PIPE, timeout=20)
+                                stdout=subprocess.PIPE, timeout=60)
         os.close(theirs)
         result.stderr = read_all(ours).decode()
         os.close(ours)
@@ -133,7 +133,7 @@ def test_failure_is_a_failure(setup, machine):
 def test_a_build_names_what_is_missing(tmp_path):
     env = dict(os.environ, CC="gcc", PKG_CONFIG="sh")
     result = subprocess.run([PROBE, "libc6-dev:stdio.h", "libnone-dev:none/none.h"], env=env,
-                            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20)
+                            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
     assert result.returncode == 1
     assert result.stderr == ("flamerun: missing none: apt-get install libnone-dev\n"
                              "flamerun: hint: apt-get install libnone-dev\n")
@@ -142,7 +142,7 @@ def test_a_build_names_what_is_missing(tmp_path):
 def test_a_build_names_a_missing_compiler():
     env = dict(os.environ, CC="aarch64-linux-gnu-gcc-none", PKG_CONFIG="no-such-pkg-config -x")
     result = subprocess.run([PROBE], env=env, text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, timeout=20)
+                            stderr=subprocess.PIPE, timeout=60)
     assert result.returncode == 1
     assert "missing the compiler aarch64-linux-gnu-gcc-none" in result.stderr
     assert "missing no-such-pkg-config: apt-get install pkg-config" in result.stderr
