@@ -30,7 +30,7 @@ function facts({viewer}) {
 		zoomed: () => name(viewer.zoomed),
 		selected: () => name(viewer.selected),
 		hovered: () => name(viewer.hovered),
-		animating: () => viewer.camera.moving,
+		animating: () => viewer.camera.moving || viewer.frameRequest !== 0,
 		bottomUp: () => viewer.bottomUp,
 		icicle: () => viewer.icicle,
 		nodes: () => viewer.tree.nodes,

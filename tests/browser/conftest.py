@@ -52,5 +52,7 @@ def viewer(browser, known):
     browser.resize(1280, 900)
     browser.media(prefers_color_scheme="light", prefers_reduced_motion="no-preference")
     browser.open(known.as_uri())
-    browser.wait("window.flamerun")
+    # The window is made wider or narrower when the browser gets round to it.
+    browser.wait("window.flamerun && flamerun.boxes.some("
+                 "b => b.row === 0 && b.right - b.left === 1280 - 48)")
     return browser

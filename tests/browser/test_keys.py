@@ -165,6 +165,9 @@ def clipboard(viewer):
     viewer.allow_clipboard(False)
 
 
+TOAST = "document.querySelector('.toast').textContent"
+
+
 def test_copying(viewer, clipboard):
     viewer.pointer(*middle(box(viewer, "write_out")))
     viewer.wait("flamerun.hovered === 'write_out'")
@@ -172,10 +175,12 @@ def test_copying(viewer, clipboard):
     viewer.wait("document.querySelector('.toast.shown')")
     assert clipboard() == "write_out"
     press(viewer, "C")
+    viewer.wait(f"{TOAST} === 'Copied a stack of 4'")
     assert clipboard() == "main\nCompile\nemit\nwrite_out"
     viewer.pointer(3, 3)
     press(viewer, "b", "ArrowUp", "ArrowUp", "ArrowUp", "C")
     assert fact(viewer, "selected") == "emit"
+    viewer.wait(f"{TOAST} === 'Copied a stack of 2'")
     assert clipboard() == "emit\nstrcmp"
 
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from viewing import box, click, middle, pixel, shares
+from viewing import box, click, middle, pixel, press, shares
 
 
 def test_boxes_have_their_shares(viewer):
@@ -53,16 +53,18 @@ def test_reset_by_button_by_key_and_by_root(viewer):
 def test_zoom_moves_unless_motion_is_unwanted(viewer):
     viewer.run("window.flamerun_frames = []; const tick = () => { flamerun_frames.push(flamerun.boxes.find("
                "b => b.name === 'parse')?.right); requestAnimationFrame(tick); }; tick()")
-    click(viewer, "parse")
-    viewer.run("return new Promise(requestAnimationFrame)")
-    assert len(set(viewer.run("return window.flamerun_frames"))) > 3
-    viewer.keys("Escape")
-    viewer.wait("!flamerun.animating")
+
+    def places():
+        viewer.run("window.flamerun_frames = []")
+        click(viewer, "parse")
+        viewer.run("return new Promise(requestAnimationFrame)")
+        seen = len(set(viewer.run("return window.flamerun_frames")))
+        press(viewer, "Escape")
+        return seen
+    # A machine that does something else in the middle of a zoom shows its end only.
+    assert any(places() > 3 for _ in range(20))
     viewer.media(prefers_reduced_motion="reduce")
-    viewer.run("window.flamerun_frames = []")
-    click(viewer, "parse")
-    viewer.run("return new Promise(requestAnimationFrame)")
-    assert len(set(viewer.run("return window.flamerun_frames"))) <= 2
+    assert places() <= 2
 
 
 def test_tooltip_tells_name_samples_and_shares(viewer):
@@ -80,9 +82,8 @@ def test_the_picture_follows_the_window(viewer):
     before = box(viewer, "all")
     assert before["right"] - before["left"] == viewer.run("return innerWidth") - 48
     viewer.resize(700, 500)
-    viewer.wait("innerWidth <= 700")
-    after = box(viewer, "all")
-    assert after["right"] - after["left"] == viewer.run("return innerWidth") - 48
+    viewer.wait("innerWidth <= 700 && flamerun.boxes.some("
+                "b => b.row === 0 && b.right - b.left === innerWidth - 48)")
     assert shares(viewer)[1, "main"] == pytest.approx(.9)
     assert viewer.run("return document.documentElement.scrollWidth <= innerWidth")
 

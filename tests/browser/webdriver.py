@@ -16,6 +16,7 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--remote-debugging-pipe",  # needs no name service, and no port
 ]
+PATIENCE_S = 60  # with a browser that hangs; a busy machine may need much of it
 # https://www.w3.org/TR/webdriver2/#keyboard-actions
 KEYS = {"Backspace": "\ue003", "Tab": "\ue004", "Enter": "\ue007", "Shift": "\ue008",
         "Control": "\ue009", "Alt": "\ue00a", "Escape": "\ue00c", "End": "\ue010",
@@ -67,7 +68,7 @@ class Browser:
             shutil.rmtree(self.data, ignore_errors=True)
 
     def _wait_for_driver(self):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 if self.call("GET", "/status")["ready"]:
@@ -85,7 +86,7 @@ class Browser:
             data=None if body is None else json.dumps(body).encode(),
             headers={"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise RuntimeError(error.read().decode()) from None
@@ -97,7 +98,7 @@ class Browser:
         """The value of a script's `return`."""
         return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
-    def wait(self, expression, seconds=20):
+    def wait(self, expression, seconds=PATIENCE_S):
         """Until a JavaScript expression holds. Returns its value."""
         deadline = time.monotonic() + seconds
         while True:
