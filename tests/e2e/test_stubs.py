@@ -55,7 +55,7 @@ def test_methods_by_name(tmp_path, link):
 
 def test_deep_recursion(tmp_path):
     program = library.build("stubs.c", tmp_path)
-    run = profiled.profile(tmp_path, program, "1500", "500", clock_hz=1000)
+    run = profiled.profile(tmp_path, program, "1500", "500", rate_hz=250)
     assert run.status == 0, run.stderr
     check_shape(run, 500)
 
