@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 #include <ucontext.h>
 
 #include "arch/syscall.h"
@@ -49,6 +50,22 @@ static void set_mask(uint64_t mask)
 }
 
 /*
+ * While a timer's signal is pending the kernel drops any other of that number: expiries of ours are
+ * let go, their credit remains. A signal of the program's own that waits already stands for both.
+ */
+static void make_way(int signal, siginfo_t *info)
+{
+	const uint64_t only = 1ULL << (signal - 1);
+	const struct timespec now = {0, 0};
+	siginfo_t pending;
+
+	while (arch_syscall4(SYS_rt_sigtimedwait, &only, &pending, &now, sizeof(only)) == signal) {
+		if (!sampler_thread_of(&pending))
+			*info = pending;
+	}
+}
+
+/*
  * The thread only believes that it blocks the signal. Now that there is one, block it in earnest
  * and send it again: it stays pending, or finds a thread that waits for it.
  */
@@ -56,6 +73,7 @@ static void postpone(int signal, siginfo_t *info, ucontext_t *context)
 {
 	long pid = arch_syscall0(SYS_getpid);
 
+	make_way(signal, info);
 	*mask_word(&context->uc_sigmask) |= 1ULL << (signal - 1);
 	if (info->si_code == SI_TKILL)
 		arch_syscall4(SYS_rt_tgsigqueueinfo, pid, arch_syscall0(SYS_gettid), signal, info);
