@@ -14,8 +14,7 @@
 #include "cli/formats/folded.h"
 #include "cli/run/replace.h"
 
-#define FALLBACK_FOLDER "/tmp"
-#define SUFFIX          ".folded"
+#define SUFFIX ".folded"
 
 static int write_stacks(void *context, FILE *file)
 {
@@ -41,19 +40,17 @@ static int write_in(const char *folder, const struct calltree *tree, char path[P
 
 int rescue_stacks(const struct calltree *tree, char path[PATH_MAX], struct diag_message *message)
 {
-	const char *folder = getenv("TMPDIR");
+	const char *const folders[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
 	char written[PATH_MAX];
 	int error = -ENOENT;
 
-	if (folder && *folder)
-		error = write_in(folder, tree, written);
-	if (error) {
-		folder = FALLBACK_FOLDER;
-		error = write_in(folder, tree, written);
-	}
+	for (size_t i = 0; error && i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (folders[i] && *folders[i])
+			error = write_in(folders[i], tree, written);
 	if (error)
-		return diag_fail(message, error, "cannot save the stacks in '%s' either: %s",
-			folder, strerror(-error));
+		return diag_fail(message, error,
+			"cannot save the stacks either, not even in '%s': %s",
+			folders[sizeof(folders) / sizeof(folders[0]) - 1], strerror(-error));
 	strcpy(path, written);
 	return 0;
 }

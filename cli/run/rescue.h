@@ -12,8 +12,9 @@
 #include "render/calltree.h"
 
 /*
- * Write @tree (finished) as folded stacks to a new file "flamerun-XXXXXX.folded" in $TMPDIR, or in
- * /tmp when that is not set or cannot be written.
+ * Write @tree (finished) as folded stacks to a new file "flamerun-XXXXXX.folded" in $TMPDIR, or
+ * where that is not set or has no room for it, in /tmp, /var/tmp or, as memory may be what is left,
+ * in /dev/shm.
  *
  * Returns 0 and its name in @path, or -errno with @message filled and nothing left behind.
  */

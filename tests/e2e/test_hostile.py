@@ -104,6 +104,35 @@ def test_a_run_without_samples_has_nothing_to_save(run, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def in_other_mounts(run, script, words, **options):
+    """@words of flamerun behind @script, which may mount what it likes."""
+    if not outside.IS_ROOT or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+        pytest.skip("no mounts here")
+    flamerun = run("--version").args[0]
+    return subprocess.run(["unshare", "-m", "sh", "-ec", f"{script}; exec \"$@\"", "sh", flamerun,
+                           *words], text=True, timeout=60, stderr=subprocess.PIPE, check=False,
+                          **options)
+
+
+def test_where_stacks_are_saved_when_tmp_is_full(run, tmp_path, flamerun):
+    if flamerun.startswith("/tmp/"):
+        pytest.skip("it would be hidden")
+    result = in_other_mounts(run, "mount -t tmpfs -o ro none /tmp",
+                             ["-q", "-o", "/dev/full", "--", "sh", "-c", BURN], cwd=tmp_path,
+                             env=dict(os.environ, TMPDIR="/none"))
+    assert result.returncode == 3
+    saved = pathlib.Path(re.search(r"the stacks are in '(/var/tmp/.*)'", result.stderr)[1])
+    assert Folded(saved.read_text()).total > 0
+    saved.unlink()
+
+
+def test_without_dev_null(run, tmp_path):
+    """It stands in for standard descriptors that came closed."""
+    result = in_other_mounts(run, "mount -t tmpfs none /dev; exec 0<&-", ["--", "true"], cwd=tmp_path)
+    assert result.returncode == 125
+    assert result.stderr == "flamerun: cannot open '/dev/null': No such file or directory\n"
+
+
 def test_a_reader_that_goes_away_gets_no_file(flamerun, tmp_path):
     """What comes through a pipe and cannot be written is saved, but not for who has seen enough."""
     stacks = "".join(f"main;f{i} 1\n" for i in range(100000))
