@@ -29,7 +29,7 @@ static int occupy_standard_descriptors(void)
 		if (fcntl(descriptor, F_GETFD) >= 0)
 			continue;
 		if (open("/dev/null", mode | O_CLOEXEC) != descriptor)
-			return -EBADF;
+			return -errno;
 	}
 	return 0;
 }
@@ -118,22 +118,29 @@ static void obey(void *context)
 	invocation->ending = dispatch(&invocation->options, invocation->argc, invocation->argv);
 }
 
+/* Returns 0, or -errno with @message filled. */
+static int start(struct invocation *invocation, struct diag_message *message)
+{
+	int error = occupy_standard_descriptors();
+
+	if (error)
+		return diag_fail(message, error, "cannot open '/dev/null': %s", strerror(-error));
+	error = own_stack_call(obey, invocation);
+	if (error)
+		diag_fail(message, error, "cannot start a thread: %s", strerror(-error));
+	return error;
+}
+
 int main(int argc, char **argv)
 {
 	struct invocation invocation = {.argc = argc, .argv = argv};
 	struct ending *ending = &invocation.ending;
 	struct diag_message message = {0};
-	int error;
 
 	signals_begin();
-	if (occupy_standard_descriptors())
-		exit(COMMAND_FAILED);
 	options_init(&invocation.options);
-	error = own_stack_call(obey, &invocation);
-	if (error) {
-		diag_fail(&message, error, "cannot start a thread: %s", strerror(-error));
+	if (start(&invocation, &message))
 		*ending = fail(&message);
-	}
 	if (ending->signal) {
 		signals_die(ending->signal);
 		ending->status = 128 + ending->signal;
