@@ -185,7 +185,7 @@ static void untell_llvm(const struct region *region, struct state *known)
 		publish_cfi_each(region, llvm_tell_fde, &llvm_remove_fde);
 }
 
-/* Before version 13, libgcc sorts all it was told of when it looks for anything the first time. */
+/* Before version 13, libgcc goes through all it was told of when it looks for anything next. */
 static const void *section_for_libgcc(const struct region *region)
 {
 	return region->brief_frame ? region->brief_frame : region->eh_frame;
@@ -194,6 +194,7 @@ static const void *section_for_libgcc(const struct region *region)
 static int add_region(const struct region *region, void **state)
 {
 	struct state *known = *state;
+	void *bases[3];
 
 	/* Code with frame pointers only: nothing these unwinders could be told. */
 	if (!region->eh_frame)
@@ -207,6 +208,9 @@ static int add_region(const struct region *region, void **state)
 			continue;
 		register_frame[kind](section_for_libgcc(region));
 		known->told |= 1u << kind;
+		/* It sorts now, not while the first exception waits. */
+		if (kind == LIBGCC && find_fde)
+			find_fde((const void *)region->start, bases);
 	}
 	if ((told & ~known->told & 1u << LLVM) && !tell_llvm(region, known))
 		known->told |= 1u << LLVM;
