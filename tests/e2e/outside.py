@@ -37,11 +37,10 @@ def running(*command, **options):
 
 
 def attach(folder, pid, *options, seconds=2):
-    """flamerun -p @pid for @seconds (None: until it ends) into @folder."""
+    """flamerun -p @pid for @seconds into @folder."""
     out = pathlib.Path(folder) / "attached.folded"
-    limit = [] if seconds is None else ["-d", str(seconds)]
-    result = subprocess.run([FLAMERUN, "-v", "-p", str(pid), *limit, "-o", out, *options],
-                            text=True, stderr=subprocess.PIPE, timeout=120, check=False)
+    result = subprocess.run([FLAMERUN, "-v", "-p", str(pid), "-d", str(seconds), "-o", out,
+                             *options], text=True, stderr=subprocess.PIPE, timeout=120, check=False)
     assert out.exists(), result.stderr
     return Attached(result, out)
 
@@ -54,6 +53,12 @@ def background(folder, pid, *options):
     assert "Ctrl-C" in line, line
     wait_until(lambda: tracer_of(pid) > 0)
     return process
+
+
+def end_of(flamerun):
+    """Wait for a flamerun whose targets have ended, or are about to: status, stderr."""
+    _, stderr = flamerun.communicate(timeout=60)
+    return flamerun.returncode, stderr
 
 
 def status_of(pid, name):
@@ -78,7 +83,7 @@ def cpu_s(pid):
                for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
-def wait_until(condition, seconds=20):
+def wait_until(condition, seconds=60):
     limit = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < limit, "it never came true"
@@ -94,13 +99,12 @@ def send(pid, number):
 def work(pid, seconds):
     """Wait until @pid has used another @seconds of CPU time."""
     start = cpu_s(pid)
-    wait_until(lambda: cpu_s(pid) - start >= seconds, 60)
+    wait_until(lambda: cpu_s(pid) - start >= seconds, 120)
 
 
 def end(process, number=signal.SIGINT):
     process.send_signal(number)
-    _, stderr = process.communicate(timeout=60)
-    return process.returncode, stderr
+    return end_of(process)
 
 
 def as_nobody(*command):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # flamerun -p: what it sees of a running process, and what the process sees of it.
+import contextlib
 import re
 import signal
 import subprocess
@@ -34,6 +35,14 @@ def programs(tmp_path_factory):
         idle = compile_target(folder / "idle.c", folder)
 
     return Programs
+
+
+@contextlib.contextmanager
+def resting(programs):
+    """The program that waits for ever, and does."""
+    with outside.running(programs.idle) as process:
+        outside.wait_until(lambda: outside.state_of(process.pid) == "S")
+        yield process
 
 
 def test_shares_and_totals(tmp_path, programs):
@@ -87,35 +96,32 @@ def test_threads_that_come_later(tmp_path, programs):
 
 
 def test_a_sleeper_is_left_alone(tmp_path, programs):
-    with outside.running(programs.idle) as process:
-        time.sleep(0.1)
+    with resting(programs) as process:
         run = outside.attach(tmp_path, process.pid, seconds=0.5)
         assert process.poll() is None
     assert run.status == 0 and run.folded.total == 0
     assert "held for" not in run.stderr
 
 
-def read_outside(text):
+def ended(process):
+    """End a program of outside.c. Returns what it said."""
+    process.terminate()
+    # It does not end while it waits for a signal that never comes.
+    text, _ = process.communicate(timeout=60)
+    assert process.returncode == 7
     return dict(line.split(" ", 1) for line in text.splitlines())
 
 
 def test_nothing_is_noticed_over_many_rounds(tmp_path, programs):
     """Attached to and let go of again and again: no call broken off, no signal lost or doubled."""
-    with outside.running(programs.outside, "4000") as process:
-        rounds = 0
+    with outside.running(programs.outside) as process:
         outside.work(process.pid, 0.05)
-        limit = time.monotonic() + 120
-        while process.poll() is None:
-            assert time.monotonic() < limit, "it waits for a signal that never comes"
-            run = outside.subprocess.run(
+        for _ in range(40):
+            run = subprocess.run(
                 [outside.FLAMERUN, "-q", "-r", "997", "-d", "0.03", "-p", str(process.pid), "-o",
-                 tmp_path / "r.folded"], stderr=outside.subprocess.PIPE, text=True, timeout=60,
-                check=False)
-            assert run.returncode == 0 or process.poll() is not None or outside.state_of(
-                process.pid) == "Z", run.stderr
-            rounds += 1
-        said = read_outside(process.stdout.read())
-    assert process.returncode == 7 and rounds >= 20
+                 tmp_path / "r.folded"], stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+            assert run.returncode == 0, run.stderr
+        said = ended(process)
     assert said["eintr"] == "0"
     handled, sent = said["signals"].split(" of ")
     assert handled == sent and int(sent) > 20
@@ -129,23 +135,22 @@ def test_nothing_is_noticed_over_many_rounds(tmp_path, programs):
 @pytest.mark.parametrize("rate", ["49", "4000"])
 def test_killed_flamerun_lets_go(tmp_path, programs, rate):
     """At 4000 a second it is as likely as not killed while it holds the target."""
-    with outside.running(programs.outside, "1500") as process:
+    with outside.running(programs.outside) as process:
         outside.work(process.pid, 0.02)
-        while process.poll() is None and outside.cpu_s(process.pid) < 1.2:
+        for _ in range(12):
             flamerun = outside.background(tmp_path, process.pid, "-r", rate)
             time.sleep(0.05)
             outside.end(flamerun, signal.SIGKILL)
             outside.wait_until(lambda: outside.tracer_of(process.pid) == 0)
             outside.work(process.pid, 0.02)
-        said = read_outside(process.communicate(timeout=60)[0])
-    assert process.returncode == 7
+        said = ended(process)
     assert said["eintr"] == "0"
     assert len(set(said["signals"].split(" of "))) == 1
 
 
 def test_interrupt_ends_it_and_draws(tmp_path, programs):
     with outside.running(programs.split, "600000") as process:
-        flamerun = outside.background(tmp_path, process.pid)
+        flamerun = outside.background(tmp_path, process.pid, "-r", "197")
         outside.work(process.pid, 0.3)
         status, stderr = outside.end(flamerun)
         assert process.poll() is None
@@ -154,11 +159,14 @@ def test_interrupt_ends_it_and_draws(tmp_path, programs):
 
 
 def test_ends_with_the_process(tmp_path, programs):
-    with outside.running(programs.split, "500") as process:
-        run = outside.attach(tmp_path, process.pid, "-r", "197", seconds=None)
-        assert process.wait(timeout=20) == 0
-    assert run.status == 0
-    assert 10 < run.folded.total <= 0.55 * 197
+    with outside.running(programs.split, "2000") as process:
+        flamerun = outside.background(tmp_path, process.pid, "-r", "197")
+        attached = outside.cpu_s(process.pid)
+        status, stderr = outside.end_of(flamerun)
+        assert process.wait(timeout=60) == 0
+    assert status == 0, stderr
+    total = folded.Folded((tmp_path / "b.folded").read_text()).total
+    assert 197 * (2.0 - attached) - 3 <= total <= 197 * 2.1
 
 
 def test_a_stopped_process_stays_stopped(tmp_path, programs):
@@ -171,7 +179,8 @@ def test_a_stopped_process_stays_stopped(tmp_path, programs):
         assert outside.state_of(process.pid) in "Tt"
         status, stderr = outside.end(flamerun)
         assert status == 0, stderr
-        assert outside.state_of(process.pid) == "T"
+        # Who is let go of takes a moment to stop by itself.
+        outside.wait_until(lambda: outside.state_of(process.pid) == "T")
         before = outside.cpu_s(process.pid)
         time.sleep(0.1)
         assert outside.cpu_s(process.pid) == before
@@ -202,7 +211,8 @@ def test_children_with_follow(tmp_path):
         flamerun = outside.background(tmp_path, process.pid, "--follow", "-r", "997")
         process.stdin.write("\n")
         process.stdin.flush()
-        assert flamerun.wait(timeout=60) == 0
+        status, stderr = outside.end_of(flamerun)
+        assert status == 0, stderr
     text = (tmp_path / "b.folded").read_text()
     assert "forkexec" in text, text
 
@@ -212,8 +222,9 @@ def test_a_process_that_is_killed(tmp_path, programs):
         flamerun = outside.background(tmp_path, process.pid, "-r", "997")
         outside.work(process.pid, 0.3)
         process.kill()
-        assert process.wait(timeout=20) == -signal.SIGKILL
-        assert flamerun.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == -signal.SIGKILL
+        status, stderr = outside.end_of(flamerun)
+        assert status == 0, stderr
     assert "main;heavy" in (tmp_path / "b.folded").read_text()
 
 
@@ -226,13 +237,17 @@ def test_several_processes(tmp_path, programs):
 
 
 def test_wall_counts_sleepers_where_they_sleep(tmp_path, programs):
-    with outside.running(programs.idle) as process:
-        time.sleep(0.1)
-        run = outside.attach(tmp_path, process.pid, "--wall", "-r", "97", seconds=2)
-    # It samples a little longer where it gets no CPU to end.
-    seconds = float(re.search(r"samples? in ([\d.]+) s", run.stderr).group(1))
-    assert seconds >= 1.9
-    assert run.folded.total == pytest.approx(seconds * 97, abs=20)
-    assert run.folded.below("rest") >= 0.9 * run.folded.total
-    stops = int(re.search(r"(\d+) stops?", run.stderr).group(1))
+    with resting(programs) as process:
+        before = time.monotonic()
+        flamerun = outside.background(tmp_path, process.pid, "--wall", "-r", "97")
+        attached = time.monotonic()
+        time.sleep(2)
+        ending = time.monotonic()
+        status, stderr = outside.end(flamerun)
+        after = time.monotonic()
+    assert status == 0, stderr
+    stacks = folded.Folded((tmp_path / "b.folded").read_text())
+    assert 97 * (ending - attached) - 3 <= stacks.total <= 97 * (after - before) + 3
+    assert stacks.below("rest") >= 0.9 * stacks.total
+    stops = int(re.search(r"(\d+) stops?", stderr).group(1))
     assert stops < 20, "a sleeper is stopped once for each sleep"

@@ -7,7 +7,6 @@ import pathlib
 import platform
 import struct
 import subprocess
-import time
 
 import pytest
 
@@ -123,7 +122,6 @@ def test_a_debugger_is_named(tmp_path, sleeper):
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         outside.wait_until(lambda: outside.tracer_of(sleeper.pid) > 0)
-        time.sleep(0.2)
         first, _ = refuse(tmp_path, sleeper.pid)
     finally:
         gdb.kill()

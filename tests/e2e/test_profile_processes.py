@@ -24,9 +24,15 @@ def test_children_of_every_kind(tmp_path):
 
 def test_a_child_that_nobody_waits_for(tmp_path):
     """The kernel charges its CPU time to nobody; its samples are not too many for that."""
+    # The parent reads until the child, which has the other end, is gone; else the run might be over
+    # before the child is.
     code = ("import os, time\n"
-            "mine_s = 0.9 if os.fork() else 0.5\n"
-            "while time.process_time() < mine_s: pass\n"
+            "gone, held = os.pipe()\n"
+            "child = os.fork()\n"
+            "if child:\n"
+            "    os.close(held)\n"
+            "    os.read(gone, 1)\n"
+            "while time.process_time() < (0.9 if child else 0.5): pass\n"
             "os._exit(0)\n")
     run = profile(tmp_path, sys.executable, "-c", code, options=["-v"])
     due = int(re.search(r"(\d+) due ", run.stderr)[1])
@@ -42,7 +48,8 @@ def test_two_libraries_at_one_address(tmp_path):
         libraries += [path, name]
     run = profile(tmp_path, compile_target("dlturns.c", tmp_path), *libraries, "4000", rate_hz=997)
     assert run.status == 0
-    assert run.stdout.endswith("same\n"), "the libraries did not share an address: nothing was tested"
+    same, turns = map(int, re.search(r"^same (\d+) of (\d+)$", run.stdout, re.M).groups())
+    assert same >= 0.9 * turns, "the libraries did not share an address: nothing was tested"
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
 
 
@@ -70,6 +77,7 @@ def test_what_runs_unsampled_is_told(tmp_path):
         pytest.skip("no static C library here")
     for script in (f"exec {program}", f"{program}; exit $?"):
         run = profile(tmp_path, "sh", "-c", script)
-        assert run.status == 3 and run.folded.total <= 2
+        # The shell's beginning may be sampled; the half second is not.
+        assert run.status == 3 and run.folded.total <= 0.1 * 0.5 * run.rate_hz
         assert "hint: a program that it started could not be sampled from within" in run.stderr
         assert "ThreadSanitizer" not in run.stderr and "too little" not in run.stderr
