@@ -16,7 +16,8 @@ static int make_room(struct lines *lines)
 	size_t room = lines->room ? lines->room * 2 : FIRST_BYTES;
 	char *text;
 
-	memmove(lines->text, lines->text + lines->at, lines->used - lines->at);
+	if (lines->at)
+		memmove(lines->text, lines->text + lines->at, lines->used - lines->at);
 	lines->used -= lines->at;
 	lines->at = 0;
 	if (lines->room > lines->used + 1)
@@ -54,10 +55,10 @@ int lines_next(struct lines *lines, char **line, size_t *bytes)
 
 	for (;;) {
 		size_t have = lines->used - lines->at;
-		char *start = lines->text + lines->at;
-		char *end =
-			have > searched ? memchr(start + searched, '\n', have - searched) : NULL;
+		char *end = NULL;
 
+		if (have > searched)
+			end = memchr(lines->text + lines->at + searched, '\n', have - searched);
 		if (!end) {
 			searched = have;
 			got = read_more(lines);
@@ -65,12 +66,11 @@ int lines_next(struct lines *lines, char **line, size_t *bytes)
 				continue;
 			if (got < 0 || !have)
 				return (int)got;
-			start = lines->text + lines->at;
-			end = start + have;
+			end = lines->text + lines->at + have;
 		}
 		*end = '\0';
-		*line = start;
-		*bytes = (size_t)(end - start);
+		*line = lines->text + lines->at;
+		*bytes = (size_t)(end - *line);
 		lines->at += *bytes + (lines->at + *bytes < lines->used);
 		return 1;
 	}
