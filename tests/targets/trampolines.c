@@ -48,7 +48,7 @@ static __attribute__((noinline)) uint64_t quick(uint64_t number)
 
 static __attribute__((noinline)) uint64_t middle(uint64_t rounds)
 {
-	return leaf_way.call(rounds, 0, 0, leaf) + 1;
+	return leaf_way.call(4 * rounds, 0, 0, leaf) + 1;
 }
 
 static __attribute__((noinline)) uint64_t outer(uint64_t rounds)
