@@ -11,28 +11,36 @@ import tempfile
 import pytest
 
 import profiled
+import reach
 
 
-# Of the library, of what stands around a build: no flamerun is started there. SAN= sanitizes flamerun
-# alone, and these would be what they were without it.
-WITHOUT_FLAMERUN = {"test_lua.py", "test_lua_races.py", "test_setup_packages.py",
-                    "test_stub_tools.py"}
+# How the tests may be run besides: with a flamerun built with sanitizers, as a container's user.
+WAYS = ("sanitized", "confined")
 
 
-def pytest_ignore_collect(collection_path):
-    if os.environ.get("TEST_SANITIZED") and collection_path.name in WITHOUT_FLAMERUN:
-        return True
-    return None
+def is_same(item, way):
+    """Does the test prove nothing in this way that it does not prove anyway?"""
+    marks = {word for mark in item.iter_markers("same_if") for word in mark.args}
+    assert marks <= set(WAYS), f"{item.nodeid}: same_if has none but {WAYS}"
+    # SAN= sanitizes flamerun alone: nothing changes for who does not start it. What a program lets
+    # flamerun draw is a profile like others, but where somebody reads the picture, which is a PDF.
+    return way in marks or way == "sanitized" and not any(
+        word in said for said in reach.words_of_test(item) for word in ("flamerun", "pdf"))
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.path.name in WITHOUT_FLAMERUN and {"flamerun", "run"} & set(item.fixturenames):
-            raise pytest.UsageError(f"{item.nodeid} starts flamerun, see WITHOUT_FLAMERUN")
+def pytest_collection_modifyitems(config, items):
+    same = []
+    for way in WAYS:
+        if os.environ.get(f"TEST_{way.upper()}"):
+            same += [item for item in items if is_same(item, way)]
+    config.hook.pytest_deselected(items=same)
+    items[:] = [item for item in items if item not in same]
 
 
 def pytest_configure(config):
     """What the person who runs the tests has set for their own flamerun is not for this one."""
+    config.addinivalue_line("markers", f"same_if(way, ...): what is claimed is the same if {WAYS}, "
+                            "and not asked again")
     for name in [name for name in os.environ if name.startswith("FLAMERUN_")]:
         del os.environ[name]
     for name in ("XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "SOURCE_DATE_EPOCH", "BROWSER", "DISPLAY",

@@ -11,6 +11,8 @@ import pytest
 import pixels
 from profiled import compile_target
 
+pytestmark = pytest.mark.same_if("confined")
+
 FORMATS = ("svg", "png", "pdf")
 STACKS = ("main;parse;lex;next 40\nmain;parse;lex 10\nmain;emit;write 20\nmain;emit 10\n"
           + "".join(f"main;tiny{i} 1\n" for i in range(20)))

@@ -77,6 +77,7 @@ def test_a_process_named_twice_is_sampled_once(tmp_path, programs):
     assert status == 0 and "1 process" in stderr, stderr
 
 
+@pytest.mark.same_if("sanitized")
 def test_the_same_as_from_inside(tmp_path, programs):
     inside = profile(tmp_path, programs.split, "4000", rate_hz=250)
     without = profile(tmp_path, programs.split, "4000", rate_hz=250, options=["--outside"])
@@ -89,6 +90,7 @@ def test_the_same_as_from_inside(tmp_path, programs):
     assert without.folded.total == pytest.approx(inside.folded.total, rel=0.05)
 
 
+@pytest.mark.same_if("sanitized")
 def test_threads_that_come_later(tmp_path, programs):
     run = profile(tmp_path, programs.threads, "8000", rate_hz=250, options=["--outside"])
     assert len(run.truth) == 4

@@ -43,6 +43,7 @@ def assert_same(one, other, looks, what):
         f"{what}: {one:.3f} and {other:.3f} differ by {abs(one - other) / sigma:.1f} sigma")
 
 
+@pytest.mark.same_if("sanitized")
 @needs_priority
 @pytest.mark.parametrize("threads, flags", [(1, ()), (8, ()), (200, ()), (8, ("-static",))],
                          ids=["one", "eight", "two-hundred", "static"])
@@ -64,6 +65,7 @@ def test_bursts(tmp_path, threads, flags):
     assert run.folded.below("rest") <= 1.25 * rest * run.folded.total
 
 
+@pytest.mark.same_if("sanitized")
 def test_bursts_without_privileges():
     """Who may not go before others is not woken up late, either, or together with the target."""
     with tempfile.TemporaryDirectory() as name:
@@ -111,6 +113,7 @@ while spent() < 6:
 """
 
 
+@pytest.mark.same_if("sanitized")
 def test_python(tmp_path):
     """Not of one shape, and seen alike; all of its time is there."""
     runs = [profile(tmp_path, "/usr/bin/python3", "-c", PYTHON, rate_hz=250, options=options)
@@ -121,6 +124,7 @@ def test_python(tmp_path):
     assert_alike(runs[0].folded, runs[1].folded)
 
 
+@pytest.mark.same_if("sanitized")
 def test_a_running_python_and_the_kernels_books(tmp_path):
     script = PYTHON.replace("spent() < 6", "True")
     with outside.running("/usr/bin/python3", "-c", script) as process:
@@ -180,6 +184,7 @@ def redis_under_load(tmp_path, *command):
                     outside.os.kill(pid, outside.signal.SIGKILL)
 
 
+@pytest.mark.same_if("sanitized")
 @needs_priority
 @redises.needs_redis
 def test_redis_under_load(tmp_path):

@@ -12,6 +12,7 @@ import folded
 from profiled import PLAIN, compile_target, profile
 
 
+@pytest.mark.same_if("sanitized")
 def test_children_of_every_kind(tmp_path):
     run = profile(tmp_path, compile_target("forkexec.c", tmp_path), "9000", rate_hz=250)
     assert run.status == 0
@@ -40,6 +41,7 @@ def test_a_child_that_nobody_waits_for(tmp_path):
     assert abs(run.folded.total - due) <= folded.SIGMAS * due ** 0.5
 
 
+@pytest.mark.same_if("confined")
 def test_two_libraries_at_one_address(tmp_path):
     libraries = []
     for name in ("turn_a", "turn_b"):

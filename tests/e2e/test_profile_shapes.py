@@ -15,6 +15,7 @@ def test_split_by_cpu_clock(tmp_path):
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
 
 
+@pytest.mark.same_if("sanitized", "confined")
 def test_weights_follow_the_rate_above_the_tick(tmp_path):
     """997 a second are asked for: the kernel delivers fewer signals, the weights make up for it."""
     run = profile(tmp_path, compile_target("split.c", tmp_path), "4000", rate_hz=997)
@@ -34,6 +35,7 @@ BUILDS = {
 }
 
 
+@pytest.mark.same_if("sanitized", "confined")
 @pytest.mark.parametrize("flags", BUILDS.values(), ids=BUILDS.keys())
 def test_split_however_it_was_built(tmp_path, flags):
     run = profile(tmp_path, compile_target("split.c", tmp_path, flags), "4000", rate_hz=997)
@@ -75,6 +77,7 @@ def test_recursion_deeper_than_a_stack_may_be(tmp_path):
     assert deep >= 0.5 * run.folded.total
 
 
+@pytest.mark.same_if("sanitized")
 def test_threads_share_equally(tmp_path):
     run = profile(tmp_path, compile_target("threads.c", tmp_path), "8000", rate_hz=250)
     assert len(run.truth) == 4

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 
+import pytest
 
 import folded
 from profiled import compile_target, profile
@@ -23,6 +24,7 @@ def functions(program):
     return found
 
 
+@pytest.mark.same_if("confined")
 def test_addresses_of_a_stripped_program(tmp_path):
     twin = compile_target("split.c", tmp_path)
     program = tmp_path / "bare"
@@ -49,6 +51,7 @@ def test_addresses_of_a_stripped_program(tmp_path):
     assert run.folded.below("heavy") == 0 and run.folded.below("main") == 0
 
 
+@pytest.mark.same_if("confined")
 def test_names_from_a_debug_file_beside(tmp_path):
     program = compile_target("split.c", tmp_path, ("-O2", "-g"))
     debug = tmp_path / "split.debug"

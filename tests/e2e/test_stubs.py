@@ -44,6 +44,7 @@ def check_shape(run, depth):
     assert 0.8 * depth < max(depths) <= depth and min(depths) < 0.2 * depth
 
 
+@pytest.mark.same_if("sanitized", "confined")
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_methods_by_name(tmp_path, link):
     program = library.build("stubs.c", tmp_path, link=link)
@@ -60,6 +61,7 @@ def test_deep_recursion(tmp_path):
     check_shape(run, 500)
 
 
+@pytest.mark.same_if("confined")
 def test_names_of_stubs_that_are_gone(tmp_path):
     """Other stubs in the same places: each life's samples keep the names of that life."""
     program = library.build("stubs.c", tmp_path)
