@@ -74,6 +74,9 @@ static int start_tracer(struct outside *outside, const struct outside_config *co
 	if (!outside->tracer) {
 		/* SIGKILL, which lets the targets go, also when flamerun is killed. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* With its own copy of our ends it would never see that we have gone. */
+		close(commands[0]);
+		close(records[0]);
 		if (getppid() == parent)
 			become_tracer(config, commands[1], records[1]);
 		_exit(EXIT_FAILURE);

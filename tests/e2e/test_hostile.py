@@ -15,6 +15,7 @@ import pytest
 
 import outside
 from folded import Folded
+from profiled import compile_target
 
 BURN = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 3"
 STACKS = "main;work 3\nmain;idle 1\n"
@@ -102,6 +103,18 @@ def test_a_run_without_samples_has_nothing_to_save(run, tmp_path):
     assert "No space left on device" in result.stderr
     assert "the stacks are in" not in result.stderr
     assert os.listdir(tmp_path) == []
+
+
+@UNDER_LIMITS
+@pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+def test_few_open_files_from_outside(run, tmp_path):
+    """What the tracing process does not need it does not keep: stacks are whole, and have names."""
+    program = compile_target("split.c", tmp_path)
+    result = run("-r", "200", "--outside", "-o", "x.folded", "--", program, "200",
+                 preexec_fn=limit(resource.RLIMIT_NOFILE, 11))
+    assert result.returncode == 0
+    stacks = Folded((tmp_path / "x.folded").read_text())
+    assert stacks.below("main") > 0.5 * stacks.total > 0, result.stderr
 
 
 def in_other_mounts(run, script, words, **options):
