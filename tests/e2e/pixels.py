@@ -3,6 +3,8 @@
 # Pictures of any format as pixels, two for each CSS pixel, by the programs that others view them
 # with: librsvg for SVG, poppler for PDF. PNG is read here (what flamerun and librsvg write: eight
 # bits, not interlaced).
+import itertools
+import operator
 import struct
 import subprocess
 import zlib
@@ -34,22 +36,37 @@ class Pixels:
 
 
 def unfilter(kind, line, above, step):
-    """One line of PNG, undone in place (PNG specification, clause 9)."""
-    for i, byte in enumerate(line):
-        left = line[i - step] if i >= step else 0
-        up = above[i]
+    """One line of PNG, undone in place (PNG specification, clause 9), one colour after the other."""
+    for colour in range(step):
+        mine, over = line[colour::step], above[colour::step]
         if kind == 1:
-            byte += left
+            done = itertools.accumulate(mine)
         elif kind == 2:
-            byte += up
-        elif kind == 3:
-            byte += (left + up) // 2
-        elif kind == 4:
-            corner = above[i - step] if i >= step else 0
-            near = sorted((abs(left + up - corner - value), order, value)
-                          for order, value in enumerate((left, up, corner)))
-            byte += near[0][2]
-        line[i] = byte & 255
+            done = map(operator.add, mine, over)
+        else:
+            done = along(mine, over, average if kind == 3 else nearest)
+        line[colour::step] = bytes(byte & 255 for byte in done)
+
+
+def along(mine, over, predict):
+    """From left to right, each byte by what is already there."""
+    left = corner = 0
+    for byte, up in zip(mine, over):
+        left = byte + predict(left, up, corner) & 255
+        corner = up
+        yield left
+
+
+def average(left, up, _):
+    return (left + up) // 2
+
+
+def nearest(left, up, corner):
+    base = left + up - corner
+    by_left, by_up, by_corner = abs(base - left), abs(base - up), abs(base - corner)
+    if by_left <= by_up and by_left <= by_corner:
+        return left
+    return up if by_up <= by_corner else corner
 
 
 def from_png(data):

@@ -67,7 +67,7 @@ def test_names_of_a_program_whose_main_thread_ended(program, tmp_path):
 
 
 def test_a_tracer_finds_no_helper(program, tmp_path):
-    expected = alone(program, "any-child")
+    expected = alone(program, "any-child", "0")
     run = profile(tmp_path, program, "any-child", clock_hz=500)
     assert run.stdout == expected.stdout
     assert run.status == expected.returncode

@@ -90,9 +90,9 @@ def test_a_run(split, tmp_path):
 
 def test_a_root_for_each_thread(tmp_path):
     threads = compile_target("threads.c", tmp_path)
-    run = profile(tmp_path, threads, clock_hz=1000, options=("--threads",))
+    run = profile(tmp_path, threads, "400", clock_hz=1000, options=("--threads",))
     roots = {stack[0] for stack, _ in run.folded.stacks}
     named = {root for root in roots if re.fullmatch(r".+ \(\d+/\d+\)", root)}
     assert len(named) >= 2, roots
-    without = profile(tmp_path, threads, clock_hz=1000)
+    without = profile(tmp_path, threads, "400", clock_hz=1000)
     assert not any(re.fullmatch(r".+ \(\d+/\d+\)", stack[0]) for stack, _ in without.folded.stacks)

@@ -99,7 +99,7 @@ def test_a_root_for_each_thread(run, tmp_path):
     outputs = [word for name in FORMATS for word in ("-o", f"x.{name}")]
     for words, shown in (((), False), (("--threads",), True)):
         result = run("-q", "--test-clock", "1000", "--width", "1600", *outputs, *words, "--",
-                     "./threads")
+                     "./threads", "400")
         assert result.returncode == 0, result.stderr
         text = pixels.output_of("pdftotext", tmp_path / "x.pdf", "-").decode()
         assert bool(re.search(r"threads \(\d+/\d+\)", text)) == shown

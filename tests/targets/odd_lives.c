@@ -131,8 +131,8 @@ static void dumped(void)
 	printf("a core dump holds more than 1 MB of shared memory: %d\n", kb > 1024);
 }
 
-/* Children of any kind: there is none. */
-static void any_child(void)
+/* Children of any kind: there is none, also after @turns of work. */
+static void any_child(unsigned turns)
 {
 	spin(12000);
 	for (int i = 0; i < 2; i++) {
@@ -140,7 +140,7 @@ static void any_child(void)
 		printf("child %d, errno %d\n", child, errno);
 		child = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | __WCLONE);
 		printf("child %d, errno %d\n", child, errno);
-		for (int j = 0; j < 10; j++)
+		for (unsigned j = 0; j < turns; j++)
 			spin(12000);
 	}
 }
@@ -223,7 +223,7 @@ int main(int count, char **words)
 	else if (!strcmp(what, "dumped"))
 		dumped();
 	else if (!strcmp(what, "any-child"))
-		any_child();
+		any_child(argument(count, words, 2, 10));
 	else if (!strcmp(what, "allocate"))
 		allocate(64);
 	else if (!strcmp(what, "allocate-more"))
