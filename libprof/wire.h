@@ -10,7 +10,7 @@
  *
  *   +0            struct wire_arena          header: settings, counters
  *   SLOTS_OFFSET  struct wire_slot  [SLOTS]  one per process image
- *   RINGS_OFFSET  struct wire_ring  [RINGS]  one per sampled thread
+ *   behind them   struct wire_ring  [RINGS]  one per sampled thread, two beside each slot
  *   CONTROL_..    WIRE_CONTROL_STRIDE bytes per slot: module records, many writers
  *   DATA_..       WIRE_DATA_STRIDE bytes per ring: sample records, one writer
  *
@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 3
+#define WIRE_VERSION 4
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<pipe descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
@@ -333,17 +333,25 @@ struct wire_node_sample {
 };
 
 /* ---- geometry -------------------------------------------------------------------------------- */
+/*
+ * A process that begins claims a slot and a ring, mostly of the same number: they share a page.
+ *
+ *   +0                     +RING_PLACE                 +SLOT_STRIDE
+ *   | struct wire_slot ... | ring i | ring i + SLOTS | |
+ */
 #define WIRE_SLOT_STRIDE    1024u
+#define WIRE_RING_PLACE     640u
 #define WIRE_SLOTS_OFFSET   WIRE_PAGE
-#define WIRE_RINGS_OFFSET   (WIRE_SLOTS_OFFSET + WIRE_SLOTS * WIRE_SLOT_STRIDE)
-#define WIRE_CONTROL_OFFSET (WIRE_RINGS_OFFSET + WIRE_RINGS * sizeof(struct wire_ring))
+#define WIRE_CONTROL_OFFSET (WIRE_SLOTS_OFFSET + WIRE_SLOTS * WIRE_SLOT_STRIDE)
 #define WIRE_DATA_OFFSET    (WIRE_CONTROL_OFFSET + (uint64_t)WIRE_SLOTS * WIRE_CONTROL_STRIDE)
 #define WIRE_ARENA_BYTES    (WIRE_DATA_OFFSET + (uint64_t)WIRE_RINGS * WIRE_DATA_STRIDE)
 
 /* A limit on the address space is the program's to use up: the arena takes at most this part. */
 #define WIRE_ARENA_SHARE 16
 
-_Static_assert(sizeof(struct wire_slot) <= WIRE_SLOT_STRIDE, "a slot fits its stride");
+_Static_assert(sizeof(struct wire_slot) <= WIRE_RING_PLACE, "a slot ends before the rings");
+_Static_assert(WIRE_RING_PLACE + WIRE_RINGS / WIRE_SLOTS * sizeof(struct wire_ring) <=
+		       WIRE_SLOT_STRIDE, "its rings end before the next slot");
 _Static_assert(sizeof(struct wire_ring) == 192, "ring descriptors keep their shape");
 _Static_assert(WIRE_RING_SPAN + WIRE_RECORD_MAX <= WIRE_DATA_STRIDE, "the slack holds a record");
 _Static_assert(sizeof(struct wire_sample) == 24, "sample header");
@@ -362,7 +370,9 @@ static inline unsigned wire_slot_index(const void *arena, const struct wire_slot
 
 static inline struct wire_ring *wire_ring(void *arena, unsigned ring)
 {
-	return (struct wire_ring *)((char *)arena + WIRE_RINGS_OFFSET) + ring;
+	struct wire_slot *slot = wire_slot(arena, ring % WIRE_SLOTS);
+
+	return (struct wire_ring *)((char *)slot + WIRE_RING_PLACE) + ring / WIRE_SLOTS;
 }
 
 static inline char *wire_control_data(void *arena, unsigned slot)
