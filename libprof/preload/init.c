@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/syscall.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/own_signal.h"
@@ -49,7 +50,8 @@ static size_t bytes_to_map(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	if (arch_syscall4(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) ||
+		limit.rlim_cur == RLIM_INFINITY ||
 		limit.rlim_cur / WIRE_ARENA_SHARE >= WIRE_ARENA_BYTES)
 		return WIRE_ARENA_BYTES;
 	return WIRE_PAGE;
@@ -67,33 +69,45 @@ static int is_arena(struct wire_arena *arena, size_t bytes, uint64_t cookie)
 	return 0;
 }
 
-/* Map the arena if the descriptor named in the environment really is this run's. */
+/* Is @fd, which somebody may have put there instead, a file of an arena's size for good? */
+static int is_sealed(int fd)
+{
+	struct stat status;
+
+	return !arch_syscall2(SYS_fstat, fd, &status) && S_ISREG(status.st_mode) &&
+	       (uint64_t)status.st_size == WIRE_ARENA_BYTES &&
+	       arch_syscall2(SYS_fcntl, fd, F_GET_SEALS) >= F_SEAL_SHRINK;
+}
+
+/*
+ * Map the arena if the descriptor named in the environment really is this run's. By system calls:
+ * the dynamic linker would look each of libc's functions up, in every image.
+ */
 static void *map_arena(const struct channel *channel)
 {
 	size_t bytes = bytes_to_map();
 	char path[TEXT_DESCRIPTOR_PATH_BYTES];
-	struct stat status;
-	void *arena = MAP_FAILED;
+	long at = -EBADF;
 	int fd;
 
 	text_descriptor_path(path, channel->flamerun_pid, channel->arena_descriptor);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = (int)arch_syscall4(
+		SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0)
 		return NULL;
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode) &&
-		(uint64_t)status.st_size == WIRE_ARENA_BYTES &&
-		fcntl(fd, F_GET_SEALS) >= F_SEAL_SHRINK)
-		arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (arena == MAP_FAILED)
+	if (is_sealed(fd))
+		at = arch_syscall6(
+			SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	arch_syscall1(SYS_close, fd);
+	if (at < 0)
 		return NULL;
-	if (!is_arena(arena, bytes, channel->cookie)) {
-		munmap(arena, bytes);
+	if (!is_arena((struct wire_arena *)at, bytes, channel->cookie)) {
+		arch_syscall2(SYS_munmap, at, bytes);
 		return NULL;
 	}
 	/* A core dump would hold it all, and make the pages that nobody ever touched. */
-	madvise(arena, bytes, MADV_DONTDUMP);
-	return arena;
+	arch_syscall3(SYS_madvise, at, bytes, MADV_DONTDUMP);
+	return (void *)at;
 }
 
 static void arm_main_thread(void)
@@ -192,7 +206,7 @@ static void connect_to(const struct channel *channel)
 	pthread_atfork(fork_prepare, NULL, fork_child);
 	return;
 out:
-	munmap(arena, WIRE_ARENA_BYTES);
+	arch_syscall2(SYS_munmap, arena, WIRE_ARENA_BYTES);
 }
 
 __attribute__((constructor(101))) static void start(void)

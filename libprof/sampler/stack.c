@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "libprof/sampler/stack.h"
 
+#include <stddef.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 
+#include "arch/syscall.h"
 #include "libprof/sampler/maps.h"
 #include "libprof/sampler/sampler.h"
 
@@ -16,7 +18,8 @@ uintptr_t stack_main_bytes(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur > MAIN_STACK_TRUSTED_BYTES)
+	if (arch_syscall4(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit) ||
+		limit.rlim_cur > MAIN_STACK_TRUSTED_BYTES)
 		return MAIN_STACK_TRUSTED_BYTES;
 	return limit.rlim_cur;
 }
