@@ -168,10 +168,11 @@ $(BUILD)/obj/%.o: %.S $(BUILD)/flags
 	@$(if $(V),,echo "  AS      $<")
 	$(Q)$(CC) $(flags) -I$(BUILD) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# One segment for code and constants: every exec'd image maps and touches fewer pages.
+# One segment for code and constants: every exec'd image maps and touches fewer pages. The compiler's
+# start files would have the dynamic linker look four names up, three of them in vain.
 $(LIBRARY): $(prof_objects) libprof/flameprof.map libprof/shared_with_host.map
 	@$(if $(V),,echo "  LD      $@")
-	$(Q)$(CC) $(sysroot_flags) -shared -o $@ $(prof_objects) -Wl,-soname,$(@F) -Wl,--version-script=libprof/flameprof.map \
+	$(Q)$(CC) $(sysroot_flags) -shared -nostartfiles -o $@ $(prof_objects) -Wl,-soname,$(@F) -Wl,--version-script=libprof/flameprof.map \
 		-Wl,--dynamic-list=libprof/shared_with_host.map -Wl,-z,$(binding) -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,noseparate-code -Wl,--no-undefined -Wl,--gc-sections $(LDFLAGS)
 
 # CPython's functions are the process's own, whichever file has them.

@@ -23,6 +23,10 @@
 #include "libprof/sampler/stack.h"
 #include "libprof/sampler/text.h"
 
+/* How atexit() and pthread_atfork() know this library; start files, where linked, have it, too. */
+extern void *__dso_handle __attribute__((weak, visibility("hidden")));
+void *__dso_handle = &__dso_handle;
+
 struct channel {
 	uint32_t flamerun_pid;
 	uint32_t arena_descriptor;
