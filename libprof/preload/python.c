@@ -19,10 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/at_start.h"
 #include "libprof/preload/preload.h"
 #include "libprof/unwind/find_object.h"
 
-static python_install_function *install; /* atomic; NULL: nothing to be named */
+static AT_START python_install_function *install; /* atomic; NULL: nothing to be named */
 static uint32_t is_settled; /* atomic: there is a CPython, whether or not it gets names */
 static uint32_t is_named; /* atomic: counted already */
 

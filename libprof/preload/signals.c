@@ -30,7 +30,7 @@ int __sigaction(int, const struct sigaction *restrict, struct sigaction *restric
 #define HANDLER_STACK_BYTES  4096
 #define FRAME_BYTES_AT_LEAST 2048
 
-static uint64_t masked_by_us; /* atomic: signals whose sa_mask was given SAMPLER_SIGNAL */
+static AT_START uint64_t masked_by_us; /* atomic: signals whose sa_mask was given SAMPLER_SIGNAL */
 
 static int is_ours(int signal)
 {
