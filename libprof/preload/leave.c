@@ -27,7 +27,7 @@ typedef void exit_fn(int);
 /* The kernel's entry and mask as the program believes them to be: the next image inherits both. */
 static int give_back(void)
 {
-	uint64_t mask = 1ULL << (SAMPLER_SIGNAL - 1);
+	uint64_t mask = SAMPLER_SIGNAL_BIT;
 	const struct sampler_thread *thread = preload_thread();
 	int is_held = thread && __atomic_load_n(&thread->held, __ATOMIC_RELAXED);
 	struct sigaction action;
@@ -42,7 +42,7 @@ static int give_back(void)
 
 static void take_again(void)
 {
-	uint64_t mask = 1ULL << (SAMPLER_SIGNAL - 1);
+	uint64_t mask = SAMPLER_SIGNAL_BIT;
 
 	own_signal_retake();
 	arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));

@@ -31,7 +31,7 @@ static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t 
 {
 	/* A program that samples itself has its masks as it wants them. */
 	struct sampler_thread *thread = sampler.hosted ? NULL : preload_thread();
-	int is_asked = set && sigismember(set, SAMPLER_SIGNAL) == 1;
+	int is_asked = set && (*sampler_mask(set) & SAMPLER_SIGNAL_BIT) != 0;
 	sigset_t copy;
 	uint32_t held;
 	int error;
@@ -42,7 +42,7 @@ static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t 
 	held = thread->held;
 	if (is_asked && how != SIG_UNBLOCK) {
 		copy = *set;
-		sigdelset(&copy, SAMPLER_SIGNAL);
+		*sampler_mask(&copy) &= ~SAMPLER_SIGNAL_BIT;
 		set = &copy;
 	}
 	/* Before the call: what is pending may be delivered in it. */
@@ -52,7 +52,7 @@ static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t 
 	if (error)
 		__atomic_store_n(&thread->held, held, __ATOMIC_RELAXED);
 	else if (old_set && held)
-		sigaddset(old_set, SAMPLER_SIGNAL);
+		*sampler_mask(old_set) |= SAMPLER_SIGNAL_BIT;
 	return error;
 }
 

@@ -67,7 +67,7 @@ static int change_action(int signal, const struct sigaction *new_action, struct 
 	uint64_t bit = signal > 0 && signal <= 64 ? 1ULL << (signal - 1) : 0;
 	uint64_t masked = __atomic_load_n(&masked_by_us, __ATOMIC_RELAXED) & bit;
 	int is_nested = new_action && new_action->sa_flags & SA_ONSTACK &&
-		!sigismember(&new_action->sa_mask, SAMPLER_SIGNAL);
+		!(*sampler_mask(&new_action->sa_mask) & SAMPLER_SIGNAL_BIT);
 	struct sigaction copy;
 	int error;
 
@@ -76,12 +76,12 @@ static int change_action(int signal, const struct sigaction *new_action, struct 
 	if (new_action)
 		copy = *new_action;
 	if (is_nested)
-		sigaddset(&copy.sa_mask, SAMPLER_SIGNAL);
+		*sampler_mask(&copy.sa_mask) |= SAMPLER_SIGNAL_BIT;
 	error = next_sigaction(signal, new_action ? &copy : NULL, old);
 	if (error)
 		return error;
 	if (old && masked)
-		sigdelset(&old->sa_mask, SAMPLER_SIGNAL);
+		*sampler_mask(&old->sa_mask) &= ~SAMPLER_SIGNAL_BIT;
 	if (is_nested)
 		__atomic_fetch_or(&masked_by_us, bit, __ATOMIC_RELAXED);
 	else if (new_action)
@@ -147,10 +147,9 @@ SIGNAL_FUNCTION(__sysv_signal, (int)SA_RESETHAND | SA_NODEFER)
 
 static int change_mask(int how)
 {
-	sigset_t set;
+	sigset_t set = {0};
 
-	sigemptyset(&set);
-	sigaddset(&set, SAMPLER_SIGNAL);
+	*sampler_mask(&set) = SAMPLER_SIGNAL_BIT;
 	return sigprocmask(how, &set, NULL);
 }
 
@@ -170,7 +169,7 @@ PRELOAD_EXPORT sighandler_t sigset(int number, sighandler_t handler)
 		return SIG_ERR;
 	sigprocmask(SIG_BLOCK, NULL, &blocked);
 	change_mask(handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK);
-	return sigismember(&blocked, SAMPLER_SIGNAL) ? SIG_HOLD : before.sa_handler;
+	return *sampler_mask(&blocked) & SAMPLER_SIGNAL_BIT ? SIG_HOLD : before.sa_handler;
 }
 
 PRELOAD_EXPORT int sigignore(int number)

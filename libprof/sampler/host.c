@@ -38,12 +38,6 @@ void host_get(struct sigaction *out)
 	*out = kept[__atomic_load_n(&current, __ATOMIC_ACQUIRE)];
 }
 
-/* The kernel's part of a mask: signals 1 to 64. */
-static uint64_t *mask_word(const sigset_t *set)
-{
-	return (uint64_t *)(uintptr_t)set;
-}
-
 static void set_mask(uint64_t mask)
 {
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
@@ -74,7 +68,7 @@ static void postpone(int signal, siginfo_t *info, ucontext_t *context)
 	long pid = arch_syscall0(SYS_getpid);
 
 	make_way(signal, info);
-	*mask_word(&context->uc_sigmask) |= 1ULL << (signal - 1);
+	*sampler_mask(&context->uc_sigmask) |= 1ULL << (signal - 1);
 	if (info->si_code == SI_TKILL)
 		arch_syscall4(SYS_rt_tgsigqueueinfo, pid, arch_syscall0(SYS_gettid), signal, info);
 	else
@@ -98,7 +92,7 @@ static void die(int signal)
 /* The program's handler under the mask it would have had. */
 static void call(const struct sigaction *action, int signal, siginfo_t *info, ucontext_t *context)
 {
-	uint64_t mask = *mask_word(&context->uc_sigmask) | *mask_word(&action->sa_mask);
+	uint64_t mask = *sampler_mask(&context->uc_sigmask) | *sampler_mask(&action->sa_mask);
 
 	if (!(action->sa_flags & SA_NODEFER))
 		mask |= 1ULL << (signal - 1);

@@ -20,7 +20,8 @@
 
 #include "libprof/wire.h"
 
-#define SAMPLER_SIGNAL SIGPROF
+#define SAMPLER_SIGNAL     SIGPROF
+#define SAMPLER_SIGNAL_BIT (1ULL << (SAMPLER_SIGNAL - 1)) /* in the kernel's masks */
 
 /* A timer's cookie: the address of its struct sampler_thread below, the claim's generation above. */
 #define SAMPLER_COOKIE_BITS 48
@@ -100,6 +101,15 @@ static inline void sampler_raise_high(uint32_t *high, uint32_t value)
 	while (seen < value && !__atomic_compare_exchange_n(high, &seen, value, 0, __ATOMIC_RELAXED,
 				       __ATOMIC_RELAXED))
 		;
+}
+
+/*
+ * The kernel's part of a mask: signals 1 to 64. Each of libc's functions on masks would be looked
+ * up by every image.
+ */
+static inline uint64_t *sampler_mask(const sigset_t *set)
+{
+	return (uint64_t *)(uintptr_t)set;
 }
 
 /* The entries of the bitmap's bits, one after the other. */

@@ -94,7 +94,7 @@ static void retire_ring(struct sampler_thread *thread)
 
 void sampler_thread_retire(struct sampler_thread *thread)
 {
-	uint64_t mask = 1ULL << (SAMPLER_SIGNAL - 1);
+	uint64_t mask = SAMPLER_SIGNAL_BIT;
 
 	/* In a program that samples itself the entry may be another's since a session ended. */
 	if (!sampler_is_this_process() || thread->tid != (int32_t)arch_syscall0(SYS_gettid) ||

@@ -146,7 +146,7 @@ static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 /* A thread is sampled whatever it blocks; what it believes is kept for when it asks. */
 static void unblock(struct sampler_thread *thread)
 {
-	uint64_t mask = 1ULL << (SAMPLER_SIGNAL - 1), before = 0;
+	uint64_t mask = SAMPLER_SIGNAL_BIT, before = 0;
 
 	arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &before, sizeof(before));
 	if (!(before & mask))
