@@ -59,6 +59,6 @@ def profile(folder, *command, rate_hz=197, clock_hz=None, options=(), env=None):
     if clock_hz:
         clock = ["--test-clock", str(clock_hz)]
     result = subprocess.run([flamerun, "-o", out, *clock, *options, "--", *command], text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=120)
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=300)
     assert out.exists(), result.stderr
     return Profiled(result, out.read_text(errors="surrogateescape"), clock_hz or rate_hz)

@@ -35,11 +35,11 @@ def part_of(stacks, names):
     return part
 
 
-def assert_same(one, other, looks, what):
-    """Two shares, of @looks coin tosses each, differ by less than 5 sigma."""
+def assert_same(one, other, looks, what, drift=0):
+    """Two shares, of @looks coin tosses each, differ by less than 5 sigma and @drift."""
     middle = (one * looks[0] + other * looks[1]) / sum(looks)
     sigma = math.sqrt(middle * (1 - middle) * (1 / looks[0] + 1 / looks[1]))
-    assert abs(one - other) <= folded.SIGMAS * sigma, (
+    assert abs(one - other) <= folded.SIGMAS * sigma + drift, (
         f"{what}: {one:.3f} and {other:.3f} differ by {abs(one - other) / sigma:.1f} sigma")
 
 
@@ -86,15 +86,18 @@ def test_bursts_without_privileges():
         assert 0.2 < part.below(function) / part.total < 0.5, stacks.describe()
 
 
-def assert_alike(inside, without, least=0.02):
-    """Where the time of two runs ends, functions with @least of it."""
+def assert_alike(inside, without, drift, least=0.02):
+    """
+    Where the time of two runs ends, functions with @least of it. The runs themselves differ, too:
+    by @drift, where others want the CPU and the caches in one of them.
+    """
     names = {name for run in (inside, without) for stack, weight in run.stacks
              for name in stack[-1:] if run.self(name) >= least * run.total}
     assert names, inside.describe()
     looks = (inside.total * 0.8, without.total * DISTINCT)
     for name in names:
         assert_same(inside.self(name) / inside.total, without.self(name) / without.total, looks,
-                    name)
+                    name, drift)
 
 
 PYTHON = """
@@ -121,7 +124,7 @@ def test_python(tmp_path):
     for run in runs:
         assert run.status == 0
         assert run.folded.total == pytest.approx(6 * 250, rel=0.1)
-    assert_alike(runs[0].folded, runs[1].folded)
+    assert_alike(runs[0].folded, runs[1].folded, 0.03)
 
 
 @pytest.mark.same_if("sanitized")
@@ -204,7 +207,8 @@ def test_redis_under_load(tmp_path):
         assert status == 0, stderr
         assert process.poll() is None
     profiles.append(folded.Folded((tmp_path / "b.folded").read_text()))
-    assert_alike(*profiles)
+    # The longer it waits for a CPU, the more requests it finds, and the less it sleeps.
+    assert_alike(*profiles, 0.1)
 
 
 def test_threads_that_live_for_five_milliseconds(tmp_path):
