@@ -20,7 +20,8 @@ typedef int chroot_fn(const char *);
 /* A null filter is a question whether filters exist, and is refused. */
 static void before_seccomp(unsigned long operation, unsigned long filter)
 {
-	if (operation == SECCOMP_SET_MODE_STRICT || (operation == SECCOMP_SET_MODE_FILTER && filter))
+	if (operation == SECCOMP_SET_MODE_STRICT ||
+		(operation == SECCOMP_SET_MODE_FILTER && filter))
 		sampler_quit();
 }
 

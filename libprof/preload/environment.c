@@ -2,7 +2,8 @@
 /*
  * What an exec'd image inherits of us. Where it could not load the library the dynamic linker would
  * complain on the program's stderr, and where system calls are forbidden our start could kill it:
- * there our entry is taken out of LD_PRELOAD. May run in a vfork child: memory comes from the caller.
+ * there our entry is taken out of LD_PRELOAD. May run in a vfork child: memory comes from the
+ * caller.
  */
 #include <fcntl.h>
 #include <link.h>

@@ -197,7 +197,7 @@ static void connect_to(const struct channel *channel)
 	modules_find_program();
 	sampler.flamerun_pid = channel->flamerun_pid;
 	sampler.pipe_descriptor = channel->pipe_descriptor;
-	/* Before sampler.arena says that SIGPROF is ours: sigaction() answers for it from then on. */
+	/* Before sampler.arena says that SIGPROF is ours: sigaction() answers for it then. */
 	if (own_signal_take())
 		goto out;
 	sampler.paused = !!((struct wire_arena *)arena)->start_paused;

@@ -111,7 +111,8 @@ PRELOAD_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 	return stayed(&leaving, next(fd, argv, leaving.envp));
 }
 
-PRELOAD_EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
+PRELOAD_EXPORT int execveat(
+	int fd, const char *path, char *const argv[], char *const envp[], int flags)
 {
 	static execveat_fn *next;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Signal masks: a sampled thread never blocks our signal for long, and never notices. What it asked
- * for is kept in struct sampler_thread and told when it asks; host.c honours it once a SIGPROF of the
- * program's own comes.
+ * for is kept in struct sampler_thread and told when it asks; host.c honours it once a SIGPROF of
+ * the program's own comes.
  */
 #include <errno.h>
 #include <signal.h>
@@ -73,7 +73,8 @@ PRELOAD_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *
 	return change_mask(next_sigprocmask, how, set, old_set);
 }
 
-PRELOAD_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old_set)
+PRELOAD_EXPORT int pthread_sigmask(
+	int how, const sigset_t *restrict set, sigset_t *restrict old_set)
 {
 	preload_resolve_masks();
 	return change_mask(next_pthread_sigmask, how, set, old_set);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * SIGPROF stays ours while the program believes that it is its own: what it asks for is kept and
- * given back. A program that resets every signal at start, as node and shells do, would otherwise be
- * killed by our timer. What concerns masks is in masks.c.
+ * given back. A program that resets every signal at start, as node and shells do, would otherwise
+ * be killed by our timer. What concerns masks is in masks.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -89,8 +89,8 @@ static int change_action(int signal, const struct sigaction *new_action, struct 
 	return 0;
 }
 
-PRELOAD_EXPORT int sigaction(
-	int signal, const struct sigaction *restrict new_action, struct sigaction *restrict old_action)
+PRELOAD_EXPORT int sigaction(int signal, const struct sigaction *restrict new_action,
+	struct sigaction *restrict old_action)
 {
 	struct sigaction asked;
 
@@ -107,8 +107,8 @@ PRELOAD_EXPORT int sigaction(
 	return 0;
 }
 
-PRELOAD_EXPORT int __sigaction(
-	int signal, const struct sigaction *restrict new_action, struct sigaction *restrict old_action)
+PRELOAD_EXPORT int __sigaction(int signal, const struct sigaction *restrict new_action,
+	struct sigaction *restrict old_action)
 {
 	return sigaction(signal, new_action, old_action);
 }

@@ -81,7 +81,9 @@ void preload_make_key(void)
 static int next_create(pthread_t *id, const pthread_attr_t *attributes, void *(*start)(void *),
 	void *argument)
 {
-	return ((pthread_create_fn *)preload_next("pthread_create"))(id, attributes, start, argument);
+	pthread_create_fn *next = (pthread_create_fn *)preload_next("pthread_create");
+
+	return next(id, attributes, start, argument);
 }
 
 static void watch_end(struct sampler_thread *thread)

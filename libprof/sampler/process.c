@@ -114,7 +114,8 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 
 int sampler_is_this_process(void)
 {
-	return __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && !__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) &&
+	return __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) &&
+		!__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) &&
 		(uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
 }
 
@@ -127,7 +128,8 @@ int sampler_owns_signal(void)
 
 static void set_state(enum wire_slot_state state)
 {
-	__atomic_store_n(&sampler.slot->state, (uint64_t)sampler.pid << 8 | state, __ATOMIC_RELEASE);
+	__atomic_store_n(
+		&sampler.slot->state, (uint64_t)sampler.pid << 8 | state, __ATOMIC_RELEASE);
 }
 
 /* What each thread is owed now, kept in its ring until samples that still come settle it. */
