@@ -73,8 +73,8 @@ def test_a_little_stack_and_signals(flamerun, tmp_path):
 
 @pytest.mark.parametrize("words, status", [
     (["--", "true"], 0),
-    (["-o", "x.svg", "-o", "x.png", "-o", "x.pdf", "-o", "x.folded", "-o", "x.pb.gz", "--", "sh", "-c",
-      BURN], 3),
+    (["-o", "x.svg", "-o", "x.png", "-o", "x.pdf", "-o", "x.folded", "-o", "x.pb.gz", "--",
+      "sh", "-c", BURN], 3),
     (["-o", "/dev/full", "-o", "x.folded", "--", "sh", "-c", BURN], 3),
     (["--", "sh", "-c", "kill -9 $$"], -9),
     (["-d", "0.1", "--", "sleep", "0.2"], 0),
@@ -141,7 +141,8 @@ def test_where_stacks_are_saved_when_tmp_is_full(run, tmp_path, flamerun):
 
 def test_without_dev_null(run, tmp_path):
     """It stands in for standard descriptors that came closed."""
-    result = in_other_mounts(run, "mount -t tmpfs none /dev; exec 0<&-", ["--", "true"], cwd=tmp_path)
+    result = in_other_mounts(run, "mount -t tmpfs none /dev; exec 0<&-", ["--", "true"],
+                             cwd=tmp_path)
     assert result.returncode == 125
     assert result.stderr == "flamerun: cannot open '/dev/null': No such file or directory\n"
 
