@@ -34,7 +34,10 @@ static int has_room(const struct wire_slot *slot, uint32_t bytes)
 	return head - tail + 2 * bytes + ROOM_FOR_OTHERS <= WIRE_CONTROL_BYTES;
 }
 
-/* Returns 1 when the ring has it. */
+/*
+ * Returns 1 when the ring has it. Under function_lock(): the ring is read in order, and who is
+ * interrupted between the two steps keeps back what others announced behind it.
+ */
 static int put(struct function *function)
 {
 	uint32_t text_bytes = function->name_bytes + function->file_bytes;
@@ -53,8 +56,9 @@ static int put(struct function *function)
 	record->name_bytes = function->name_bytes;
 	record->file_bytes = function->file_bytes;
 	memcpy(record->name, function->text, text_bytes);
-	__atomic_store_n(&function->published, sampler.image, __ATOMIC_RELEASE);
 	control_commit(&record->control, bytes, WIRE_CONTROL_FUNCTION);
+	/* Now others may write stacks that have it. */
+	__atomic_store_n(&function->published, sampler.image, __ATOMIC_RELEASE);
 	return 1;
 }
 
@@ -63,9 +67,9 @@ static int is_published(const struct function *function)
 	return __atomic_load_n(&function->published, __ATOMIC_ACQUIRE) == sampler.image;
 }
 
+/* Under function_lock(). */
 static void wait_in_list(struct function *function)
 {
-	function_lock();
 	if (waiting_image != sampler.image) {
 		waiting_image = sampler.image;
 		waiting = NULL;
@@ -77,7 +81,6 @@ static void wait_in_list(struct function *function)
 		__atomic_store_n(&has_waiting, 1, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&sampler.slot->control_dropped, 1, __ATOMIC_RELAXED);
 	}
-	function_unlock();
 }
 
 /* In a process that samples itself the worker empties the ring. */
@@ -91,8 +94,10 @@ void function_announce(struct function *function)
 {
 	if (is_published(function))
 		return;
-	if (!put(function))
+	function_lock();
+	if (!is_published(function) && !put(function))
 		wait_in_list(function);
+	function_unlock();
 	wake_reader(sampler.slot);
 }
 
