@@ -36,7 +36,7 @@ class Pixels:
 
 
 def unfilter(kind, line, above, step):
-    """One line of PNG, undone in place (PNG specification, clause 9), one colour after the other."""
+    """One line of PNG, undone in place (PNG specification, clause 9), colour by colour."""
     for colour in range(step):
         mine, over = line[colour::step], above[colour::step]
         if kind == 1:

@@ -44,7 +44,7 @@ def globals_of(function, code):
 
 
 def words_of(functions):
-    """All names and strings that @functions can come to; what they say of themselves is not meant."""
+    """All names and strings that @functions can come to, but for what they say of themselves."""
     words, left, seen = set(), list(functions), set()
     while left:
         value = inspect.unwrap(left.pop())
