@@ -48,7 +48,7 @@ def check_shape(run, depth):
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_methods_by_name(tmp_path, link):
     program = library.build("stubs.c", tmp_path, link=link)
-    run = profiled.profile(tmp_path, program, "8000")
+    run = profiled.profile(tmp_path, program, "6000")
     assert run.status == 0, run.stderr
     check_shape(run, 30)
     check_shares(run)
