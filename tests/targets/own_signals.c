@@ -150,13 +150,16 @@ static void interval_timer(void)
 {
 	struct sigaction action = {.sa_handler = count};
 	struct itimerval timer = {{0, 10000}, {0, 10000}};
+	uint64_t start_ns = cpu_ns(), due;
 
 	sigaction(SIGPROF, &action, NULL);
 	setitimer(ITIMER_PROF, &timer, NULL);
 	spin(24000);
 	timer = (struct itimerval){0};
 	setitimer(ITIMER_PROF, &timer, NULL);
-	puts(caught >= 30 && caught <= 90 ? "as many as asked for" : "too few or too many");
+	due = (cpu_ns() - start_ns) / 10000000;
+	puts(2u * caught >= due && 2u * caught <= 3 * due ? "as many as asked for"
+							  : "too few or too many");
 }
 
 static void caught_once(void)
