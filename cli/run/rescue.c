@@ -41,7 +41,7 @@ static int write_in(const char *folder, const struct calltree *tree, char path[P
 int rescue_stacks(const struct calltree *tree, char path[PATH_MAX], struct diag_message *message)
 {
 	const char *const folders[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
-	char written[PATH_MAX];
+	char written[PATH_MAX] = "";
 	int error = -ENOENT;
 
 	for (size_t i = 0; error && i < sizeof(folders) / sizeof(folders[0]); i++)

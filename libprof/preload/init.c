@@ -103,7 +103,7 @@ static void *map_arena(const struct channel *channel)
 		at = arch_syscall6(
 			SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	arch_syscall1(SYS_close, fd);
-	if (at < 0)
+	if (at <= 0)
 		return NULL;
 	if (!is_arena((struct wire_arena *)at, bytes, channel->cookie)) {
 		arch_syscall2(SYS_munmap, at, bytes);
