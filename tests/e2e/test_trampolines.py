@@ -86,10 +86,11 @@ def test_callers_of_trampolines(tmp_path, flags):
 
 @needs_tracing
 def test_callers_of_trampolines_from_outside(tmp_path):
+    """Until it ends, which it does after so much CPU time, however long that takes."""
     program = profiled.compile_target("trampolines.c", tmp_path)
-    with outside.running(program, "60") as process:
+    with outside.running(program, "2") as process:
         outside.wait_until(lambda: outside.cpu_s(process.pid) > 0)
-        run = outside.attach(tmp_path, process.pid, "-r", "500", seconds=2)
+        run = outside.attach(tmp_path, process.pid, "-r", "500", seconds=100)
     forget_map(process.pid)
     check_ways(run.folded, 100)
 
@@ -120,10 +121,10 @@ def test_python_names_its_functions(tmp_path):
 @needs_tracing
 @needs_newer
 def test_python_names_its_functions_from_outside(tmp_path):
-    path = pythons.script(tmp_path, "SECONDS = 60" + NESTED)
+    path = pythons.script(tmp_path, "SECONDS = 3" + NESTED)
     with outside.running(NEWER, "-X", "perf", path) as process:
         outside.wait_until(lambda: outside.cpu_s(process.pid) > 0.3)
-        run = outside.attach(tmp_path, process.pid, "-r", "300", seconds=2)
+        run = outside.attach(tmp_path, process.pid, "-r", "300", seconds=100)
     forget_map(process.pid)
     check_python(run.folded)
 
