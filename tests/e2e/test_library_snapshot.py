@@ -27,7 +27,7 @@ def test_python(tmp_path):
         assert match and int(match.group(1)) == program.process.pid
         asked = time.mktime(time.strptime(match.group(2), "%Y%m%d-%H%M%S"))
         assert abs(asked - before) < 30
-        assert stacks.total > 50
+        assert stacks.total > 10  # it may have had the CPU for as many ms only
         assert stacks.where(lambda stack: any("Py" in name for name in stack)) > 0.9 * stacks.total
         # The thread that takes the snapshot is in none.
         assert stacks.where(lambda stack: any("flameprof" in name for name in stack)) == 0
