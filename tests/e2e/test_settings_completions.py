@@ -108,7 +108,7 @@ class Shell:
         self.text = ""
         self.wait("ready> ")
 
-    def wait(self, what, seconds=20):
+    def wait(self, what, seconds=60):
         limit = time.monotonic() + seconds
         while what not in self.text:
             left = limit - time.monotonic()
@@ -148,7 +148,7 @@ def test_fish(place, typed, expected):
     result = subprocess.run(
         ["fish", "--no-config", "-c",
          f"source {COMPLETIONS}/flamerun.fish; complete -C 'flamerun {typed}'"],
-        cwd=place, env=environment(place), stdout=subprocess.PIPE, text=True, timeout=30,
+        cwd=place, env=environment(place), stdout=subprocess.PIPE, text=True, timeout=60,
         check=True)
     offered = [line.split("\t")[0] for line in result.stdout.splitlines()]
     if expected == typed.split():  # nothing of ours behind the program
