@@ -18,7 +18,7 @@
 #include "cli/run/jit.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
-#include "cli/run/source.h"
+#include "cli/gather/gather.h"
 #include "cli/run/watch.h"
 
 #define PIDS_MAX  256
@@ -29,7 +29,7 @@ struct attaching {
 	pid_t pids[PIDS_MAX];
 	unsigned count;
 	char comm[WIRE_COMM_BYTES]; /* of the first */
-	struct source source;
+	struct gather *gather;
 	struct results *results;
 	int doorbell;
 	uint64_t started_ns;
@@ -89,7 +89,8 @@ static bool are_stopped(const struct attaching *attaching)
 static int prepare(struct attaching *attaching, struct diag_message *message)
 {
 	const struct options *options = attaching->options;
-	const struct outside_config config = {
+	const struct gather_config config = {
+		.outside = true,
 		.rate_hz = outside_rate_hz(options),
 		.wall = options->wall != 0,
 		.follow = options->follow != 0,
@@ -101,7 +102,7 @@ static int prepare(struct attaching *attaching, struct diag_message *message)
 	if (error)
 		return error;
 	signals_guard();
-	error = outside_open(&attaching->source.outside, &config, message);
+	error = gather_open(&attaching->gather, &config, message);
 	attaching->doorbell = error ? -1 : signals_catch();
 	if (!error && attaching->doorbell < 0)
 		error = diag_fail(message, attaching->doorbell, "cannot catch signals: %s",
@@ -111,8 +112,8 @@ static int prepare(struct attaching *attaching, struct diag_message *message)
 	procfs_comm(attaching->pids[0], attaching->pids[0], attaching->comm);
 	attaching->are_stopped = are_stopped(attaching);
 	for (unsigned i = 0; i < attaching->count && !error; i++)
-		error = outside_attach(
-			attaching->source.outside, attaching->pids[i], false, message);
+		error = gather_attach(
+			attaching->gather, attaching->pids[i], false, message);
 	return error;
 }
 
@@ -139,15 +140,14 @@ static void follow(struct attaching *attaching)
 	while (!signals_asked() && patience_ms(deadline_ns)) {
 		struct pollfd files[] = {
 			{.fd = attaching->doorbell, .events = POLLIN},
-			{.fd = source_descriptor(&attaching->source), .events = POLLIN},
+			{.fd = gather_descriptor(attaching->gather), .events = POLLIN},
 		};
 
-		/* A negative descriptor: all targets have ended. */
-		if (files[1].fd < 0)
+		if (gather_has_ended(attaching->gather))
 			break;
 		poll(files, 2, patience_ms(deadline_ns)); /* EINTR is as good as the doorbell */
 		signals_drain();
-		if (source_step(&attaching->source))
+		if (gather_step(attaching->gather))
 			break; /* out of memory: what there is can be drawn */
 	}
 	signals_stop_passing();
@@ -159,7 +159,7 @@ static unsigned draw(struct attaching *attaching)
 	char *words[] = {title, NULL};
 	const struct drawing drawing = {
 		.options = attaching->options,
-		.source = &attaching->source,
+		.gather = attaching->gather,
 		.results = attaching->results,
 		.words = words,
 		.program = title,
@@ -194,7 +194,7 @@ struct ending command_attach(const struct options *options)
 			ending.status = COMMAND_FAILED;
 		jit_tell(options->jit, NULL);
 	}
-	source_release(&attaching.source);
+	gather_free(attaching.gather);
 	results_free(attaching.results);
 	return ending;
 }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the target and flamerun say to each other: the arena both map, and the messages on the pipe.
- * The only header cli/ and libprof/ share. Nothing here allocates, locks or calls anything.
+ * What the target and flamerun say to each other: the arena both map. Nothing here allocates, locks
+ * or calls anything. Reading it is wire_control.h and wire_drain.h.
  *
- * Everything in the arena can be written by the target at any time. flamerun copies a value out
- * once, then checks the copy; it never trusts an index, a size or a string from here.
+ * Everything in the arena can be written by any process of the run at any time. Whoever reads
+ * copies a value out once, then checks the copy; no index, size or string from here is trusted.
  *
  * The arena, one sealed memfd made by flamerun:
  *
- *   +0            struct wire_arena          header: settings, counters
- *   SLOTS_OFFSET  struct wire_slot  [SLOTS]  one per process image
- *   behind them   struct wire_ring  [RINGS]  one per sampled thread, two beside each slot
- *   CONTROL_..    WIRE_CONTROL_STRIDE bytes per slot: module records, many writers
- *   DATA_..       WIRE_DATA_STRIDE bytes per ring: sample records, one writer
+ *   +0            struct wire_arena           header: settings, counters
+ *   SLOTS_OFFSET  struct wire_slot  [SLOTS]   one per process image
+ *   behind them   struct wire_ring  [RINGS]   one per sampled thread, two beside each slot
+ *   BLOCKS_OFFSET struct wire_block [BLOCKS]  who has which block of the pool
+ *   CONTROL_..    WIRE_CONTROL_BYTES per slot: module records, many writers
+ *   POOL_OFFSET   arena.blocks times WIRE_BLOCK_BYTES: sample records, one writer per block
  *
- * Who consumes what: control records are flamerun's alone. A sample ring is consumed by the helper
- * of its process while that runs, and by flamerun once the process and its helper are gone.
+ * Who reads: one reader for the life of the arena, flamerun's collector, or the worker of a process
+ * that profiles itself. It takes records out of the rings of living and dead processes alike.
  */
 #ifndef LIBPROF_WIRE_H
 #define LIBPROF_WIRE_H
@@ -23,17 +24,18 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 4
+#define WIRE_VERSION 5
 
-/* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<pipe descriptor>:<cookie in hex> */
+/* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
 
 #define WIRE_SLOTS          512
 #define WIRE_RINGS          1024
 #define WIRE_MAX_DEPTH      4096u
 #define WIRE_CONTROL_BYTES  32768u
-#define WIRE_DATA_STRIDE    131072u
-#define WIRE_CONTROL_STRIDE WIRE_CONTROL_BYTES
+#define WIRE_BLOCK_BYTES    65536u
+#define WIRE_BLOCKS_MAX     4096u
+#define WIRE_BLOCKS_MIN     512u /* for stacks of thousands of frames */
 #define WIRE_PAGE           4096u
 #define WIRE_COMM_BYTES     16
 #define WIRE_EXE_BYTES      256
@@ -103,17 +105,20 @@ struct wire_arena {
 	uint32_t start_paused; /* processes record nothing until they say so */
 	uint32_t jit;	       /* enum wire_jit, or-ed: whose functions are to be named */
 	uint64_t cookie;      /* proves that an opened descriptor is this run's arena */
-	uint32_t closing;     /* flamerun sets to 1: stop sampling, flush, end the helper */
+	uint32_t closing;     /* flamerun sets to 1: stop sampling */
 	uint32_t clock_hz;    /* test-only clock: CLOCK_MONOTONIC at this rate; 0 = CPU clock */
-	uint64_t pipe_device; /* what the pipe's descriptor must turn out to be */
-	uint64_t pipe_inode;
+	uint32_t blocks;      /* in the pool; whoever maps the arena checks it against its size */
+	/* Futex, bumped to wake the reader: a ring fills, the pool or the slots run low. */
+	uint32_t doorbell;
 	uint64_t next_image;  /* atomic: the last image id given out */
 	uint32_t slots_high;  /* atomic: one past the highest slot ever claimed */
 	uint32_t rings_high;  /* atomic: one past the highest ring ever claimed */
-	/* Where to look for a free one first: searching from 0 would touch a page for every few. Set
-	 * behind the one taken, and back to one given up; out of range means 0. */
+	/* The lowest that may be free: searching from 0 would look at all that are taken, and what
+	 * was touched before is used again first. wire_hint(). */
 	uint32_t slots_hint;
 	uint32_t rings_hint;
+	uint32_t blocks_high; /* atomic: one past the highest block ever claimed */
+	uint32_t blocks_hint;
 	uint32_t forks_begun; /* atomic: by the parents; more than arrived: a child is on its way */
 	uint32_t forks_arrived; /* atomic: by the children, whether or not they found a slot */
 	/* A loss that has no slot to be counted in; atomic, only ever grows. */
@@ -132,14 +137,6 @@ enum wire_slot_state {
 	WIRE_SLOT_EXIT = 4, /* its exit was seen from inside; may still run for a while */
 };
 
-enum wire_helper_state {
-	WIRE_HELPER_NONE = 0,
-	WIRE_HELPER_STARTING = 1,
-	WIRE_HELPER_RUNNING = 2,
-	WIRE_HELPER_GONE = 3,   /* ended after draining */
-	WIRE_HELPER_FAILED = 4, /* could not start: rings only */
-};
-
 struct wire_slot {
 	uint64_t state;      /* pid << 8 | enum wire_slot_state; FREE by CAS only by a claimer's success
 			      * or by flamerun after draining */
@@ -152,16 +149,14 @@ struct wire_slot {
 	uint64_t start_ns;   /* CLOCK_MONOTONIC */
 	uint64_t start_cpu_ns; /* CPU time the process had used when sampling began */
 	uint64_t end_cpu_ns; /* CPU time of the process when it left (EXEC, EXIT), else 0 */
-	uint32_t doorbell;   /* futex: bumped to wake the helper */
-	uint32_t helper;     /* enum wire_helper_state */
-	uint32_t helper_pid;
 	uint32_t threads;    /* threads ever sampled */
+	uint32_t pad;
 	/* Written by handlers and exit paths of this image, atomic, only ever grow. Units: samples by
 	 * weight. delivered = expirations that reached a handler. */
 	uint64_t delivered;
 	uint64_t overruns;   /* part of delivered that came as timer overruns */
 	uint64_t credited;   /* due at a thread's end and never delivered */
-	uint64_t dropped;    /* ring full */
+	uint64_t dropped;    /* no block was free, or the thread too far ahead */
 	uint64_t paused;     /* delivered while the program had asked to be left out */
 	uint64_t late_threads; /* threads of this image without ring or timer */
 	/* Records that found the control ring full; names of machines' functions may come later, and
@@ -171,12 +166,12 @@ struct wire_slot {
 	uint64_t vm_dropped; /* as dropped and paused, of WIRE_KIND_VM */
 	uint64_t vm_paused;
 	uint64_t control_head; /* atomic: reserved up to here */
-	uint64_t control_tail; /* flamerun writes */
+	uint64_t control_tail; /* the reader writes */
 	char exe[WIRE_EXE_BYTES]; /* AT_EXECFN, NUL-terminated, cut at the front when longer */
 	char comm[WIRE_COMM_BYTES];
 };
 
-/* ---- rings ------------------------------------------------------------------------------------ */
+/* ---- rings and blocks ------------------------------------------------------------------------ */
 enum wire_ring_state {
 	WIRE_RING_FREE = 0,
 	WIRE_RING_OWNED = 1,
@@ -184,31 +179,51 @@ enum wire_ring_state {
 };
 
 /*
- * Positions are bytes ever written, never reset, not even when the ring changes hands: {ring, from,
- * to} names a piece of history once. Records never wrap: one that begins below WIRE_RING_SPAN may
- * reach into the slack behind it.
+ * A ring is a list of blocks of the pool. Its thread claims a block when it has a record and none
+ * to put it in, or when the record does not fit what is left of its block; the reader gives back
+ * what it has drained, the newest block, too, when nobody writes to it. A thread that was not
+ * sampled since the last look has no block.
  *
- *   data: |<----------- WIRE_RING_SPAN ----------->|<- slack, one largest record ->|
- *   a record at position p lies at offset p % WIRE_RING_SPAN
+ *   first ─▶ | record | record | .... |─next─▶ | record | record |              |
+ *                                     end                        ▲ head
+ *
+ * head is one word: the newest block and how far it is written, or 0 for none. The thread alone
+ * changes it, but for the reader's step from a drained block to none, by compare-and-swap: the
+ * thread sets WIRE_HEAD_WRITING by compare-and-swap, too, before it writes.
  */
-#define WIRE_RECORD_MAX (sizeof(struct wire_sample) + 8 * WIRE_MAX_DEPTH)
-#define WIRE_RING_SPAN  (WIRE_DATA_STRIDE - 36864u)
+#define WIRE_HEAD_WRITING     (1ULL << 63) /* still set after a kill: a record is torn */
+#define WIRE_HEAD(block, end) ((uint64_t)((block) + 1) << 32 | (uint32_t)(end))
+#define WIRE_HEAD_BLOCK(head) ((uint32_t)((head) >> 32 & 0x7fffffff) - 1) /* head is not 0 */
+#define WIRE_HEAD_END(head)   ((uint32_t)(head))
 
 struct wire_ring {
 	uint64_t owner;  /* image << 2 | enum wire_ring_state, by CAS; image is cut to 62 bits */
 	uint32_t slot;
 	uint32_t thread; /* number within the image, from 1; never reused in it */
 	uint32_t tid;
-	uint32_t writing; /* 1 while a record is being written: still set after a kill = torn */
+	uint32_t first;  /* block + 1; written before head stops being 0 */
 	uint64_t start_ns;
 	char comm[WIRE_COMM_BYTES];
 	uint64_t exit_credit; /* due and not delivered when the process left; on the last stack */
 	uint64_t pad0;
-	uint64_t head; /* owner thread's handler writes, release */
-	uint64_t pad1[7];
-	uint64_t tail; /* consumer writes, release */
+	uint64_t head;    /* atomic, release: see above */
+	uint64_t written; /* bytes ever committed by this owner; the thread writes */
+	uint64_t pad1[6];
+	uint64_t taken; /* of these, given back; the reader writes */
 	uint64_t pad2[7];
 };
+
+/* Of one block of the pool. */
+struct wire_block {
+	uint64_t owner; /* WIRE_BLOCK_OWNER by CAS from 0, free; 0 again by the reader alone */
+	uint32_t next;  /* block + 1 that the ring goes on with, 0: none yet; release, after end */
+	uint32_t end;   /* how far it is written, once there is a next one */
+};
+
+/* Tells a block whose claimer died before it was in the list from others. */
+#define WIRE_BLOCK_OWNER(image, ring) ((uint64_t)(image) << 12 | ((uint64_t)(ring) + 1))
+
+#define WIRE_RECORD_MAX (sizeof(struct wire_sample) + 8 * WIRE_MAX_DEPTH)
 
 /* A record in a sample ring: this, then frames (innermost first). */
 struct wire_sample {
@@ -237,7 +252,7 @@ enum wire_control_type {
  */
 struct wire_control {
 	uint32_t word; /* bytes << 8 | enum wire_control_type; bytes is a multiple of 8 */
-	uint32_t pad;
+	uint32_t reserved; /* bytes, written first: how long a hole is whose writer was killed */
 };
 
 #define WIRE_BUILD_ID_MAX 32
@@ -291,47 +306,6 @@ struct wire_mark {
 	char name[];
 };
 
-/* ---- messages on the pipe --------------------------------------------------------------------
- *
- * One write(2) of at most WIRE_MESSAGE_MAX bytes (PIPE_BUF, so atomic): header, then `nodes`
- * struct wire_node, then `samples` struct wire_node_sample. Node numbers start at 1 in each epoch
- * and count up in order of their definition; 0 is the root.
- */
-#define WIRE_MESSAGE_MAX   4096u
-#define WIRE_MESSAGE_MAGIC 0x464c4d31u /* "1MLF" */
-
-struct wire_message {
-	uint32_t magic;
-	uint32_t bytes; /* whole message */
-	uint64_t image;
-	uint32_t slot;
-	uint32_t ring;
-	uint64_t from; /* the piece of the ring this message accounts for; from == to: nodes only */
-	uint64_t to;
-	uint32_t epoch; /* a new one forgets all nodes of the image */
-	uint32_t first_node; /* number of the first node defined here */
-	uint16_t nodes;
-	uint16_t samples;
-	uint32_t tid;
-	char comm[WIRE_COMM_BYTES];
-};
-
-struct wire_node {
-	uint64_t frame;
-	uint32_t parent;
-	uint32_t pad;
-};
-
-struct wire_node_sample {
-	uint64_t time_ns;
-	uint32_t node; /* 0: no stack */
-	uint32_t weight;
-	uint32_t thread;
-	uint8_t kind;
-	uint8_t end;
-	uint16_t pad;
-};
-
 /* ---- geometry -------------------------------------------------------------------------------- */
 /*
  * A process that begins claims a slot and a ring, mostly of the same number: they share a page.
@@ -342,9 +316,9 @@ struct wire_node_sample {
 #define WIRE_SLOT_STRIDE    1024u
 #define WIRE_RING_PLACE     640u
 #define WIRE_SLOTS_OFFSET   WIRE_PAGE
-#define WIRE_CONTROL_OFFSET (WIRE_SLOTS_OFFSET + WIRE_SLOTS * WIRE_SLOT_STRIDE)
-#define WIRE_DATA_OFFSET    (WIRE_CONTROL_OFFSET + (uint64_t)WIRE_SLOTS * WIRE_CONTROL_STRIDE)
-#define WIRE_ARENA_BYTES    (WIRE_DATA_OFFSET + (uint64_t)WIRE_RINGS * WIRE_DATA_STRIDE)
+#define WIRE_BLOCKS_OFFSET  (WIRE_SLOTS_OFFSET + WIRE_SLOTS * WIRE_SLOT_STRIDE)
+#define WIRE_CONTROL_OFFSET (WIRE_BLOCKS_OFFSET + WIRE_BLOCKS_MAX * (unsigned)sizeof(struct wire_block))
+#define WIRE_POOL_OFFSET    (WIRE_CONTROL_OFFSET + (uint64_t)WIRE_SLOTS * WIRE_CONTROL_BYTES)
 
 /* A limit on the address space is the program's to use up: the arena takes at most this part. */
 #define WIRE_ARENA_SHARE 16
@@ -353,9 +327,38 @@ _Static_assert(sizeof(struct wire_slot) <= WIRE_RING_PLACE, "a slot ends before 
 _Static_assert(WIRE_RING_PLACE + WIRE_RINGS / WIRE_SLOTS * sizeof(struct wire_ring) <=
 		       WIRE_SLOT_STRIDE, "its rings end before the next slot");
 _Static_assert(sizeof(struct wire_ring) == 192, "ring descriptors keep their shape");
-_Static_assert(WIRE_RING_SPAN + WIRE_RECORD_MAX <= WIRE_DATA_STRIDE, "the slack holds a record");
+_Static_assert(WIRE_RECORD_MAX <= WIRE_BLOCK_BYTES, "a block holds the largest record");
+_Static_assert(WIRE_RINGS < 1u << 12, "a ring's number fits beside an image's");
+_Static_assert(WIRE_POOL_OFFSET % WIRE_PAGE == 0, "blocks begin on pages");
 _Static_assert(sizeof(struct wire_sample) == 24, "sample header");
-_Static_assert(sizeof(struct wire_node) == 16 && sizeof(struct wire_node_sample) == 24, "nodes");
+
+/* Number @index is free again. Who takes one sets the hint behind it. */
+static inline void wire_hint(uint32_t *hint, uint32_t index)
+{
+	if (index < __atomic_load_n(hint, __ATOMIC_RELAXED))
+		__atomic_store_n(hint, index, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t wire_arena_bytes(uint32_t blocks)
+{
+	return WIRE_POOL_OFFSET + (uint64_t)blocks * WIRE_BLOCK_BYTES;
+}
+
+/*
+ * How many blocks let @cpus CPUs lose nothing for half a second without a reader, at @rate_hz and
+ * 100 frames a stack: what all samples take together, and the rest of a block for each thread that
+ * may have had one of them. Blocks that nobody claims are never touched.
+ */
+static inline uint32_t wire_pool_blocks(uint32_t cpus, uint32_t rate_hz)
+{
+	uint64_t samples = (uint64_t)cpus * rate_hz / 2 + 1;
+	uint64_t bytes = samples * (sizeof(struct wire_sample) + 100 * sizeof(uint64_t));
+	uint64_t blocks = bytes / WIRE_BLOCK_BYTES + (samples < WIRE_RINGS ? samples : WIRE_RINGS);
+
+	if (blocks < WIRE_BLOCKS_MIN)
+		return WIRE_BLOCKS_MIN;
+	return blocks < WIRE_BLOCKS_MAX ? (uint32_t)blocks : WIRE_BLOCKS_MAX;
+}
 
 static inline struct wire_slot *wire_slot(void *arena, unsigned slot)
 {
@@ -377,12 +380,17 @@ static inline struct wire_ring *wire_ring(void *arena, unsigned ring)
 
 static inline char *wire_control_data(void *arena, unsigned slot)
 {
-	return (char *)arena + WIRE_CONTROL_OFFSET + (uint64_t)slot * WIRE_CONTROL_STRIDE;
+	return (char *)arena + WIRE_CONTROL_OFFSET + (uint64_t)slot * WIRE_CONTROL_BYTES;
 }
 
-static inline char *wire_ring_data(void *arena, unsigned ring)
+static inline struct wire_block *wire_block(void *arena, uint32_t block)
 {
-	return (char *)arena + WIRE_DATA_OFFSET + (uint64_t)ring * WIRE_DATA_STRIDE;
+	return (struct wire_block *)((char *)arena + WIRE_BLOCKS_OFFSET) + block;
+}
+
+static inline char *wire_block_data(void *arena, uint32_t block)
+{
+	return (char *)arena + WIRE_POOL_OFFSET + (uint64_t)block * WIRE_BLOCK_BYTES;
 }
 
 #endif

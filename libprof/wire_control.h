@@ -33,6 +33,7 @@ enum wire_control_step {
 	WIRE_CONTROL_EMPTY,	/* nothing complete is there */
 	WIRE_CONTROL_TAKEN,	/* @record is one */
 	WIRE_CONTROL_SKIPPED,	/* padding, or a record that says nothing sensible; go on */
+	WIRE_CONTROL_HOLE,	/* a record that its writer did not live to finish; go on */
 	WIRE_CONTROL_DAMAGED,	/* the ring cannot be read any further */
 };
 
@@ -104,6 +105,45 @@ static inline enum wire_control_step wire_control_take(
 	memset(ring + offset, 0, bytes);
 	__atomic_store_n(&slot->control_tail, tail + bytes, __ATOMIC_RELEASE);
 	return is_whole ? WIRE_CONTROL_TAKEN : WIRE_CONTROL_SKIPPED;
+}
+
+/*
+ * Where wire_control_take() finds nothing more: pass over a record that was reserved and never
+ * finished. Returns WIRE_CONTROL_HOLE, or WIRE_CONTROL_EMPTY when there is none or its length is
+ * not known. Context: the ring's one reader; all its writers are dead.
+ */
+static inline enum wire_control_step wire_control_skip_hole(
+	struct wire_slot *slot, char *ring, struct wire_control_record *record)
+{
+	uint64_t tail = __atomic_load_n(&slot->control_tail, __ATOMIC_RELAXED);
+	uint64_t head = __atomic_load_n(&slot->control_head, __ATOMIC_ACQUIRE);
+	uint32_t offset = (uint32_t)(tail % WIRE_CONTROL_BYTES) & ~7u;
+	uint32_t bytes = ((const struct wire_control *)(ring + offset))->reserved;
+
+	if (head - tail > WIRE_CONTROL_BYTES || bytes > head - tail || bytes % 8 ||
+		bytes < sizeof(struct wire_control) || bytes > WIRE_CONTROL_BYTES - offset)
+		return WIRE_CONTROL_EMPTY;
+	memset(ring + offset, 0, bytes);
+	record->bytes = bytes;
+	__atomic_store_n(&slot->control_tail, tail + bytes, __ATOMIC_RELEASE);
+	return WIRE_CONTROL_HOLE;
+}
+
+/*
+ * Leave the ring as the next owner of the slot expects it. Returns 1 when something in it could not
+ * be read. Context: as above.
+ */
+static inline int wire_control_reset(struct wire_slot *slot, char *ring)
+{
+	uint64_t head = __atomic_load_n(&slot->control_head, __ATOMIC_ACQUIRE);
+
+	if (head == __atomic_load_n(&slot->control_tail, __ATOMIC_RELAXED))
+		return 0;
+	memset(ring, 0, WIRE_CONTROL_BYTES);
+	/* A place that records can begin at, whatever the head says. */
+	__atomic_store_n(&slot->control_head, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->control_tail, 0, __ATOMIC_RELEASE);
+	return 1;
 }
 
 #endif

@@ -14,7 +14,7 @@
 #include "cli/outside/refusal.h"
 #include "cli/outside/look.h"
 #include "cli/outside/sample.h"
-#include "cli/run/process.h"
+#include "cli/gather/process.h"
 
 #define THREADS_FIRST 256
 

@@ -10,7 +10,7 @@
 #include "arch/ptrace.h"
 #include "cli/outside/procfs.h"
 #include "cli/outside/sample.h"
-#include "cli/run/process.h"
+#include "cli/gather/process.h"
 #include "cli/run/watch.h"
 
 #define SAME_NS	    500ULL  /* on the scheduler's clock */

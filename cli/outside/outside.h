@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sampling from outside, as flamerun sees it: a tracing process (tracer.h) that is told whom to
- * attach to, and whose records become a profile. For what cannot be injected: running processes,
+ * attach to, and writes records to the run's pipe. For what cannot be injected: running processes,
  * static programs, those of other C libraries.
  *
  * Context: one thread.
@@ -17,7 +17,6 @@
 
 struct options;
 struct outside;
-struct profile;
 
 #define OUTSIDE_RATE_HZ 49 /* when nobody asked for another one */
 
@@ -25,6 +24,8 @@ struct outside_config {
 	uint32_t rate_hz;
 	bool wall;
 	bool follow; /* children too */
+	int pipe;    /* its writing end, non-blocking; borrowed for the call */
+	uint32_t key;
 };
 
 /* The rate that @options ask for; from outside a lower one is the rule. */
@@ -57,28 +58,10 @@ pid_t outside_tracer(const struct outside *outside);
 int outside_attach(
 	struct outside *outside, pid_t pid, bool from_exec, struct diag_message *message);
 
-/* To poll for POLLIN; end of file when all targets have ended. Owned by @outside. */
-int outside_descriptor(const struct outside *outside);
+/* Does the tracing process still run? */
+bool outside_is_alive(const struct outside *outside);
 
-/* Take in what there is; never waits. Returns 0 or -ENOMEM (what was gathered stays). */
-int outside_step(struct outside *outside);
-
-/* Process images that are sampled and not known to have ended; 0 when the tracer has ended. */
-unsigned outside_live(const struct outside *outside);
-
-/* Was anybody ever sampled? */
-bool outside_connected(const struct outside *outside);
-
-/*
- * End of sampling: let go of all targets, take what is left. After this only outside_profile(),
- * outside_cost() and outside_free() make sense.
- * Returns 0 or -ENOMEM.
- */
-int outside_finish(struct outside *outside);
-
-/* Owned by @outside. */
-struct profile *outside_profile(struct outside *outside);
-
-void outside_cost(const struct outside *outside, struct outside_cost *cost);
+/* End of sampling: it lets go of all targets, and its stream of records ends. Does not wait. */
+void outside_finish(struct outside *outside);
 
 #endif

@@ -16,7 +16,7 @@
 #include "cli/outside/look.h"
 #include "cli/outside/procfs.h"
 #include "cli/outside/stackwalk.h"
-#include "cli/run/process.h"
+#include "cli/gather/process.h"
 #include "cli/run/watch.h"
 
 #define REMAP_NS     1000000000ULL
@@ -43,7 +43,7 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee)
 static void meet(struct tracer *tracer, struct tracee *tracee)
 {
 	struct record_thread record = {
-		.image = tracee->target->image, .tid = (uint32_t)tracee->tid};
+		.image = tracee->target->image, .number = (uint32_t)tracee->tid, .tid = (uint32_t)tracee->tid};
 
 	if (tracee->is_met)
 		return;
@@ -72,7 +72,7 @@ static void put(struct tracer *tracer, struct tracee *tracee, struct record_samp
 		return;
 	meet(tracer, tracee);
 	record->image = tracee->target->image;
-	record->tid = (uint32_t)tracee->tid;
+	record->thread = (uint32_t)tracee->tid;
 	record->time_ns = watch_now_ns();
 	if (outbox_put(&tracer->shared.outbox, RECORD_SAMPLE, record, sizeof(*record),
 		    tracer->frames, record->frames * sizeof(tracer->frames[0])))

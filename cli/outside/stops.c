@@ -13,7 +13,7 @@
 #include "cli/outside/attach.h"
 #include "cli/outside/look.h"
 #include "cli/outside/sample.h"
-#include "cli/run/process.h"
+#include "cli/gather/process.h"
 
 static void resume(pid_t tid, int request, int signal)
 {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/outside/procfs.h"
-#include "cli/run/process.h"
+#include "cli/gather/process.h"
 #include "cli/run/watch.h"
 
 #define VDSO_NAME "[vdso]"

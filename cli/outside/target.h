@@ -13,7 +13,7 @@
 
 #include "cli/outside/maps.h"
 #include "cli/outside/object.h"
-#include "cli/outside/outbox.h"
+#include "cli/gather/outbox.h"
 #include "libprof/unwind/unwind.h"
 
 /* A stretch of code that belongs to an object. */

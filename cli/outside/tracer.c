@@ -6,7 +6,6 @@
 #include "cli/outside/tracer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -73,6 +72,7 @@ static bool obey(struct tracer *tracer)
 static void conclude(struct tracer *tracer)
 {
 	struct tracee *tracee = NULL;
+	struct record end;
 
 	while ((tracee = tracees_next(&tracer->tracees, tracee)))
 		sample_last(tracer, tracee);
@@ -84,6 +84,7 @@ static void conclude(struct tracer *tracer)
 	}
 	outbox_put(&tracer->shared.outbox, RECORD_TOTALS, &tracer->totals, sizeof(tracer->totals),
 		NULL, 0);
+	outbox_put(&tracer->shared.outbox, RECORD_END, &end, sizeof(end), NULL, 0);
 }
 
 /*
@@ -178,7 +179,6 @@ int tracer_main(const struct tracer_config *config)
 {
 	struct tracer *tracer = calloc(1, sizeof(*tracer));
 	pthread_t thread;
-	int flags;
 
 	if (!tracer)
 		return EXIT_FAILURE;
@@ -186,13 +186,14 @@ int tracer_main(const struct tracer_config *config)
 	tracer->config = *config;
 	tracer->period_ns = NS_PER_S / config->rate_hz;
 	tracer->random = watch_now_ns() * 0x9e3779b97f4a7c15ULL | 1;
-	tracer->shared.outbox.descriptor = config->records;
+	tracer->shared.outbox.descriptor = config->pipe;
+	tracer->shared.outbox.source = RECORD_TRACER;
+	tracer->shared.outbox.key = config->key;
+	tracer->shared.images = RECORD_TRACER_IMAGES;
 	if (own_stack_thread(&thread, trace, tracer))
 		return EXIT_FAILURE;
 	pthread_join(thread, NULL);
-	flags = fcntl(config->records, F_GETFL);
-	fcntl(config->records, F_SETFL, flags & ~O_NONBLOCK);
-	outbox_flush(&tracer->shared.outbox);
+	outbox_finish(&tracer->shared.outbox);
 	tracees_release(&tracer->tracees);
 	while (tracer->targets) {
 		struct target *target = tracer->targets;

@@ -19,7 +19,7 @@
 #include "cli/outside/memory.h"
 #include "cli/outside/place.h"
 #include "cli/outside/procfs.h"
-#include "cli/outside/record.h"
+#include "cli/gather/record.h"
 #include "cli/outside/target.h"
 #include "cli/outside/tracee.h"
 
@@ -28,7 +28,8 @@ struct tracer_config {
 	bool wall;    /* sample threads that sleep, too */
 	bool follow;  /* and children */
 	int commands; /* socket of datagrams: struct command in, struct command_answer out */
-	int records;  /* pipe, non-blocking */
+	int pipe;     /* non-blocking */
+	uint32_t key; /* of the records there */
 };
 
 enum command_kind {

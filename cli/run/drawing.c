@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "cli/diag.h"
+#include "cli/gather/gather.h"
 #include "cli/options.h"
 #include "cli/outside/outside.h"
 #include "cli/picture_settings.h"
@@ -20,12 +21,10 @@
 #include "cli/run/rescue.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
-#include "cli/run/source.h"
 #include "cli/run/summary.h"
 #include "cli/run/watch.h"
 #include "render/count_text.h"
 
-#define FLUSH_MS       200
 #define TITLE_BYTES    160
 #define SUBTITLE_BYTES 256
 #define NS_PER_S       1000000000u
@@ -97,9 +96,9 @@ static void settle(const struct drawing *drawing, const struct calltree *tree,
 /* What is said where nothing is to be seen; NULL: nothing special. */
 static const char *empty_text(const struct drawing *drawing, const struct calltree *shown)
 {
-	if (!source_connected(drawing->source))
+	if (!gather_connected(drawing->gather))
 		return UNCONNECTED;
-	if (!calltree_total(shown) && profile_totals(source_profile(drawing->source))->paused)
+	if (!calltree_total(shown) && profile_totals(gather_profile(drawing->gather))->paused)
 		return ALL_PAUSED;
 	if (picture_settings_empty(drawing->options, shown) || calltree_total(shown))
 		return picture_settings_empty(drawing->options, shown);
@@ -112,7 +111,7 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 {
 	const struct options *options = drawing->options;
 	struct summary summary = {
-		.profile = source_profile(drawing->source),
+		.profile = gather_profile(drawing->gather),
 		.tree = shown,
 		.report = report,
 		.duration_ns = drawing->ended_ns - drawing->started_ns,
@@ -120,7 +119,6 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 		.is_wall = options->wall != 0,
 		.is_attached = options->pids != NULL,
 		.is_stopped = drawing->is_stopped,
-		.is_outside = drawing->source->outside != NULL,
 	};
 	char title[TITLE_BYTES], subtitle[SUBTITLE_BYTES];
 	struct picture_options picture = {
@@ -134,8 +132,7 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 	struct results_written written;
 	struct picture_mark *marks = NULL;
 
-	if (summary.is_outside)
-		outside_cost(drawing->source->outside, &summary.cost);
+	summary.is_outside = gather_cost(drawing->gather, &summary.cost);
 	join(title, drawing->words);
 	/* Without memory for marks the picture has none. */
 	marks_make(summary.profile, &marks, &picture.mark_count);
@@ -147,7 +144,7 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 	tell_effort(drawing->ended_ns);
 	settle(drawing, tree, &written);
 	summary.tree = tree;
-	if (source_connected(drawing->source))
+	if (gather_connected(drawing->gather))
 		summary_print(&summary);
 	else
 		tell_unconnected(drawing->program);
@@ -157,7 +154,7 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 static int name_tree(
 	const struct drawing *drawing, struct calltree **tree, struct naming_report *report)
 {
-	struct profile *profile = source_profile(drawing->source);
+	struct profile *profile = gather_profile(drawing->gather);
 	const struct naming_request request = {
 		.profile = profile,
 		/* What runs already may have written its perf map long ago. */
@@ -183,7 +180,7 @@ unsigned drawing_make(const struct drawing *drawing, const struct rusage *usage)
 	unsigned failed = drawing->options->outputs.count;
 	int error;
 
-	error = source_finish(drawing->source, signals_hurry() ? 0 : FLUSH_MS, usage);
+	error = gather_finish(drawing->gather, usage);
 	if (!error)
 		error = name_tree(drawing, &tree, &report);
 	if (error)

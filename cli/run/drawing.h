@@ -10,14 +10,14 @@
 #include <sys/resource.h>
 #include <time.h>
 
+struct gather;
 struct options;
 struct results;
-struct source;
 
 /* Everything is borrowed. */
 struct drawing {
 	const struct options *options;
-	const struct source *source;
+	struct gather *gather;
 	struct results *results;
 	char *const *words;  /* the command line, for the title; NULL at the end */
 	const char *program; /* what it is called in messages */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/diag.h"
-#include "cli/run/gather.h"
+#include "cli/gather/gather.h"
 #include "libprof/wire.h"
 
 static const char *const names[] = {"none", "python", NULL};

@@ -15,16 +15,16 @@
 #include <time.h>
 
 #include "cli/command.h"
+#include "cli/gather/channel.h"
+#include "cli/gather/gather.h"
 #include "cli/outside/outside.h"
 #include "cli/run/drawing.h"
-#include "cli/run/gather.h"
 #include "cli/run/jit.h"
 #include "cli/run/launch.h"
 #include "cli/run/library.h"
 #include "cli/run/preflight.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
-#include "cli/run/source.h"
 #include "cli/run/watch.h"
 #include "libprof/wire.h"
 
@@ -37,7 +37,7 @@ struct run {
 	struct library library;
 	struct results *results;
 	bool is_outside; /* sampled by a tracer, not by a library inside */
-	struct source source;
+	struct gather *gather;
 	struct watch watch;
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
@@ -53,40 +53,39 @@ static int find_library(struct library *library, struct diag_message *message)
 	return error ? error : library_find(library, folder, message);
 }
 
-static int open_inside(struct run *run, struct diag_message *message)
+static int open_gather(struct run *run, struct diag_message *message)
 {
 	const struct options *options = run->options;
-	const struct gather_config config = {
+	struct gather_config config = {
 		.rate_hz = options->rate_hz,
 		.test_clock_hz = options->test_clock_hz,
 		.start_paused = options->start_paused != 0,
 		.jit = jit_mask(options->jit),
 	};
-	int error = find_library(&run->library, message);
+	int error = 0;
 
-	return error ? error : gather_open(&run->source.gather, &config, message);
-}
-
-static int open_outside(struct run *run, struct diag_message *message)
-{
-	const struct outside_config config = {
-		.rate_hz = outside_rate_hz(run->options),
-		.wall = run->options->wall != 0,
-		.follow = true,
-	};
-
+	if (run->is_outside)
+		config = (struct gather_config){
+			.rate_hz = outside_rate_hz(options),
+			.outside = true,
+			.wall = options->wall != 0,
+			.follow = true,
+		};
+	else
+		error = find_library(&run->library, message);
 	if (run->program.by_tracer)
 		diag_info("%s: it is sampled from outside", run->program.why);
-	return outside_open(&run->source.outside, &config, message);
+	return error ? error : gather_open(&run->gather, &config, message);
 }
 
 /* The library leaves all of a small address space to the program; the tracer has its own. */
-static void consider_memory(struct preflight *program, const char *name)
+static void consider_memory(struct preflight *program, const char *name, uint32_t rate_hz)
 {
 	struct rlimit limit;
 
 	if (program->by_tracer || getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-		limit.rlim_cur / WIRE_ARENA_SHARE >= WIRE_ARENA_BYTES)
+		limit.rlim_cur / WIRE_ARENA_SHARE >=
+			wire_arena_bytes(channel_blocks(rate_hz)))
 		return;
 	program->by_tracer = true;
 	snprintf(program->why, sizeof(program->why),
@@ -104,7 +103,8 @@ static int prepare(struct run *run, struct diag_message *message)
 
 	if (error)
 		return preflight_status(error);
-	consider_memory(&run->program, run->argv[0]);
+	consider_memory(&run->program, run->argv[0],
+		options->test_clock_hz ? options->test_clock_hz : options->rate_hz);
 	run->is_outside = run->program.by_tracer || options->outside || options->wall;
 	error = results_open(&run->results, options, true, message);
 	if (error)
@@ -114,14 +114,14 @@ static int prepare(struct run *run, struct diag_message *message)
 		diag_info("another flamerun is running this one: '%s' will be in this one's "
 			  "picture only",
 			run->argv[0]);
-	if (run->is_outside ? open_outside(run, message) : open_inside(run, message))
+	if (open_gather(run, message))
 		return COMMAND_FAILED;
 	return 0;
 }
 
 static int attach(void *context, pid_t child, struct diag_message *message)
 {
-	return outside_attach(context, child, true, message);
+	return gather_attach(context, child, true, message);
 }
 
 /* Returns 0, or the exit status with @message filled. */
@@ -132,11 +132,11 @@ static int start(struct run *run, struct diag_message *message)
 
 	if (run->is_outside) {
 		request.admit = attach;
-		request.context = run->source.outside;
-		request.tracer = outside_tracer(run->source.outside);
+		request.context = run->gather;
+		request.tracer = gather_tracer(run->gather);
 	} else {
 		request.library = run->library.path;
-		request.channel = gather_environment(run->source.gather);
+		request.channel = gather_environment(run->gather);
 	}
 	run->started_ns = watch_now_ns();
 	run->started_wall_s = time(NULL);
@@ -153,7 +153,7 @@ static int start(struct run *run, struct diag_message *message)
 	if (!status)
 		signals_pass_to(run->watch.child);
 	signals_release();
-	run->watch.source = &run->source;
+	run->watch.gather = run->gather;
 	if (!status)
 		results_name_child(run->results, run->watch.child);
 	return status;
@@ -164,7 +164,7 @@ static void draw(struct run *run, const struct rusage *usage)
 {
 	const struct drawing drawing = {
 		.options = run->options,
-		.source = &run->source,
+		.gather = run->gather,
 		.results = run->results,
 		.words = run->argv,
 		.program = run->argv[0],
@@ -176,7 +176,7 @@ static void draw(struct run *run, const struct rusage *usage)
 
 	run->drawn = true;
 	drawing_make(&drawing, usage);
-	jit_tell(run->options->jit, run->source.gather);
+	jit_tell(run->options->jit, run->is_outside ? NULL : run->gather);
 }
 
 static void follow(struct run *run)
@@ -187,7 +187,7 @@ static void follow(struct run *run)
 		run->ended_ns = watch_now_ns();
 		draw(run, NULL);
 		diag_info("'%s' goes on, unsampled", run->argv[0]);
-		run->watch.source = NULL;
+		run->watch.gather = NULL;
 		run->watch.deadline_ns = 0;
 	}
 	if (run->drawn)
@@ -222,7 +222,7 @@ struct ending command_run(const struct options *options, char **argv)
 		follow(&run);
 		ending = ending_of(run.watch.wait_status);
 	}
-	source_release(&run.source);
+	gather_free(run.gather);
 	results_free(run.results);
 	library_abandon();
 	return ending;

@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "cli/diag.h"
+#include "cli/gather/gather.h"
 #include "cli/run/signals.h"
-#include "cli/run/source.h"
 
-#define TICK_MS        50 /* gather.h asks for a step at least that often */
+#define TICK_MS        50 /* the pipe is read when it says so, and the terminal looked after */
 #define GRACE_TICK_MS  5
 #define CONTINUE_TRIES 10
 #define NS_PER_MS      1000000u
@@ -33,12 +33,13 @@ uint64_t watch_now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-static void gather_some(const struct source *source)
+/* @error: of gathering. */
+static void tell_once(int error)
 {
 	static bool told;
 	struct diag_message message;
 
-	if (!source || !source_step(source) || told)
+	if (!error || told)
 		return;
 	told = true;
 	diag_fail(&message, -ENOMEM, "out of memory: not everything that is sampled can be kept");
@@ -48,7 +49,7 @@ static void gather_some(const struct source *source)
 /* Milliseconds until the next thing to do without being woken, -1 for ever. */
 static int patience_ms(const struct watch *watch)
 {
-	int patience = watch->source ? TICK_MS : -1;
+	int patience = watch->gather ? TICK_MS : -1;
 	uint64_t now_ns = watch_now_ns(), left_ms;
 
 	if (!watch->deadline_ns)
@@ -65,7 +66,7 @@ static void sleep_until_something(const struct watch *watch, int patience)
 {
 	struct pollfd files[] = {
 		{.fd = watch->doorbell, .events = POLLIN},
-		{.fd = watch->source ? source_descriptor(watch->source) : -1, .events = POLLIN},
+		{.fd = watch->gather ? gather_descriptor(watch->gather) : -1, .events = POLLIN},
 	};
 
 	poll(files, 2, patience); /* EINTR is as good as the doorbell */
@@ -168,7 +169,8 @@ enum watch_event watch(struct watch *watch)
 {
 	for (;;) {
 		sleep_until_something(watch, patience_ms(watch));
-		gather_some(watch->source);
+		if (watch->gather)
+			tell_once(gather_step(watch->gather));
 		follow_changes(watch->child);
 		reap_orphans(watch->child);
 		if (reap(watch))
@@ -182,10 +184,10 @@ unsigned watch_descendants(const struct watch *watch, unsigned limit_ms)
 {
 	uint64_t limit_ns = watch_now_ns() + (uint64_t)limit_ms * NS_PER_MS;
 
-	gather_some(watch->source);
-	while (source_live(watch->source) && watch_now_ns() < limit_ns && !signals_hurry()) {
+	tell_once(gather_look(watch->gather));
+	while (gather_live(watch->gather) && watch_now_ns() < limit_ns && !signals_hurry()) {
 		sleep_until_something(watch, GRACE_TICK_MS);
-		gather_some(watch->source);
+		tell_once(gather_look(watch->gather));
 	}
-	return source_live(watch->source);
+	return gather_live(watch->gather);
 }

@@ -10,12 +10,12 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-struct source;
+struct gather;
 
 struct watch {
 	pid_t child;
 	int doorbell;          /* of signals_catch(); borrowed */
-	const struct source *source; /* borrowed; NULL: only wait */
+	struct gather *gather; /* borrowed; NULL: only wait */
 	uint64_t deadline_ns;  /* CLOCK_MONOTONIC; 0: none */
 	/* Filled at the end. */
 	int wait_status;

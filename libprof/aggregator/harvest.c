@@ -11,90 +11,77 @@
 /* One block: item, batch, records. */
 #define HEADERS_BYTES (sizeof(struct queue_item) + sizeof(struct batch))
 
-void harvest_begin(struct harvest *h, void *arena, uint32_t index, uint64_t until_ns)
+int harvest_begin(struct harvest *h, struct wire_drain *drain, uint32_t index, uint64_t image,
+	uint64_t until_ns)
 {
-	struct wire_ring *ring = wire_ring(arena, index);
-	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
-
-	*h = (struct harvest){
-		.ring = ring,
-		.data = wire_ring_data(arena, index),
-		.index = index,
-		.until_ns = until_ns,
-		.head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE),
-		.from = tail,
-		.wrap = tail,
-		.to = tail,
-	};
+	*h = (struct harvest){.drain = drain, .until_ns = until_ns};
+	return wire_drain_begin(drain, index, &h->look) && h->look.owner >> 2 == image;
 }
 
-static int is_whole(const struct wire_sample *sample, uint64_t rest)
+/* Bytes from the reader's place to the end of what is written in its block. */
+static uint32_t look_limit(const struct harvest *h)
 {
-	return sample->frames <= WIRE_MAX_DEPTH &&
-		sample->bytes == sizeof(*sample) + 8u * sample->frames && sample->bytes <= rest;
-}
+	uint32_t limit = wire_drain_limit(h->drain, &h->look);
+	uint32_t at = h->drain->place[h->look.index].at;
 
-/* Give up what lies between @h->to and the head: no record's begin can be found there any more. */
-static void skip_damaged(struct harvest *h)
-{
-	h->damaged_bytes = h->head - h->to;
-	h->to = h->head;
-	harvest_give_back(h);
+	return limit <= WIRE_BLOCK_BYTES && limit > at ? limit - at : 0;
 }
 
 int harvest_measure(struct harvest *h, size_t batch_bytes)
 {
-	uint64_t turn = (h->to / WIRE_RING_SPAN + 1) * WIRE_RING_SPAN;
+	uint64_t before = h->look.taken;
 	struct wire_sample sample;
-	int damaged = h->head - h->to > WIRE_RING_SPAN;
+	enum wire_drain_step step = wire_drain_next(h->drain, &h->look, &sample);
+	uint32_t limit;
 
-	h->from = h->to;
-	h->wrap = 0;
+	h->bytes = 0;
 	h->samples = 0;
 	h->weight = 0;
-	while (!damaged && h->to != h->head) {
-		memcpy(&sample, h->data + h->to % WIRE_RING_SPAN, sizeof(sample));
-		damaged = !is_whole(&sample, h->head - h->to);
-		if (damaged || sample.time_ns > h->until_ns ||
-			h->to - h->from + sample.bytes > batch_bytes)
-			break;
-		h->to += sample.bytes;
+	if (step == WIRE_DRAIN_DAMAGED)
+		h->damaged_bytes = h->look.taken - before;
+	if (step != WIRE_DRAIN_RECORD)
+		return 0;
+	h->records = wire_drain_frames(h->drain, &h->look) - sizeof(sample);
+	limit = look_limit(h);
+	while (wire_sample_is_whole(&sample, limit - h->bytes) && sample.time_ns <= h->until_ns &&
+		h->bytes + sample.bytes <= batch_bytes) {
+		h->bytes += sample.bytes;
 		h->samples++;
 		h->weight += sample.weight;
-		if (h->to >= turn && !h->wrap)
-			h->wrap = h->to;
+		if (limit - h->bytes < sizeof(sample))
+			break;
+		memcpy(&sample, h->records + h->bytes, sizeof(sample));
 	}
-	if (!h->wrap)
-		h->wrap = h->to;
-	if (damaged && h->from == h->to)
-		skip_damaged(h);
 	return h->samples != 0;
 }
 
 size_t harvest_block_bytes(const struct harvest *h)
 {
-	return pages_round(HEADERS_BYTES + (h->to - h->from));
+	return pages_round(HEADERS_BYTES + h->bytes);
 }
 
 void harvest_copy(const struct harvest *h, struct queue_item *item)
 {
+	const struct wire_ring *ring = wire_ring(h->drain->arena, h->look.index);
 	struct batch *batch = (struct batch *)(item + 1);
-	size_t first_bytes = h->wrap - h->from;
 
 	item->kind = QUEUE_BATCH;
 	item->batch = batch;
-	batch->tid = h->ring->tid;
-	batch->ring = h->index;
-	batch->image = __atomic_load_n(&h->ring->owner, __ATOMIC_RELAXED) >> 2;
-	batch->bytes = (uint32_t)(h->to - h->from);
-	memcpy(batch->comm, h->ring->comm, sizeof(batch->comm));
+	batch->tid = ring->tid;
+	batch->ring = h->look.index;
+	batch->image = h->look.owner >> 2;
+	batch->bytes = h->bytes;
+	memcpy(batch->comm, ring->comm, sizeof(batch->comm));
 	batch->comm[sizeof(batch->comm) - 1] = '\0';
-	memcpy(batch->records, h->data + h->from % WIRE_RING_SPAN, first_bytes);
-	memcpy(batch->records + first_bytes, h->data + h->wrap % WIRE_RING_SPAN, h->to - h->wrap);
+	memcpy(batch->records, h->records, h->bytes);
 }
 
 void harvest_give_back(struct harvest *h)
 {
-	h->from = h->to;
-	__atomic_store_n(&h->ring->tail, h->to, __ATOMIC_RELEASE);
+	wire_drain_skip(h->drain, &h->look, h->bytes);
+}
+
+void harvest_end(struct harvest *h)
+{
+	wire_drain_end(h->drain, &h->look);
 }

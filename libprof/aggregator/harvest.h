@@ -14,25 +14,27 @@
 
 #include "libprof/aggregator/queue.h"
 
-/* Positions are the ring's (wire.h). */
 struct harvest {
-	struct wire_ring *ring;
-	const char *data;
-	uint32_t index;
+	struct wire_drain *drain;
+	struct wire_drain_look look;
 	uint64_t until_ns;
-	uint64_t head;
-	/* The piece measured last: records from..to; those from `wrap` on lie at the start. */
-	uint64_t from, wrap, to;
+	/* The piece measured last: records that lie one behind the other in a block. */
+	const char *records;
+	uint32_t bytes;
 	uint64_t samples, weight;
-	uint64_t damaged_bytes; /* at the end, skipped */
+	uint64_t damaged_bytes; /* given up */
 };
 
-/* Begin with ring number @index, which holds what it holds now. */
-void harvest_begin(struct harvest *h, void *arena, uint32_t index, uint64_t until_ns);
+/*
+ * Begin with ring number @index, which holds what it holds now. Returns 0 when it is not one of
+ * @image's.
+ */
+int harvest_begin(struct harvest *h, struct wire_drain *drain, uint32_t index, uint64_t image,
+	uint64_t until_ns);
 
 /*
  * Measure the next piece: as many records as fit into @batch_bytes and are not later than the
- * boundary. Returns 0 when there is none; what follows a damaged record has been given back then.
+ * boundary. Returns 0 when there is none; what follows a damaged record has been given up then.
  */
 int harvest_measure(struct harvest *h, size_t batch_bytes);
 
@@ -42,7 +44,10 @@ size_t harvest_block_bytes(const struct harvest *h);
 /* Make the piece a batch in @item, a block of at least harvest_block_bytes(). */
 void harvest_copy(const struct harvest *h, struct queue_item *item);
 
-/* The ring may use the piece's bytes again. */
+/* The piece is done with. */
 void harvest_give_back(struct harvest *h);
+
+/* The ring may use again what was given back. */
+void harvest_end(struct harvest *h);
 
 #endif

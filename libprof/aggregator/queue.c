@@ -15,13 +15,16 @@
 
 #define NS_PER_MS 1000000ULL
 
-int queue_init(struct queue *queue, size_t limit_bytes, uint32_t *doorbell)
+int queue_init(
+	struct queue *queue, size_t limit_bytes, void *arena, uint32_t blocks, uint64_t image)
 {
 	*queue = (struct queue){
 		.limit_bytes = limit_bytes,
 		.batch_bytes =
 			limit_bytes / 8 > WIRE_RECORD_MAX ? limit_bytes / 8 : WIRE_RECORD_MAX,
-		.doorbell = doorbell,
+		.image = image,
+		.doorbell = &((struct wire_arena *)arena)->doorbell,
+		.drain = {.arena = arena, .blocks = blocks},
 	};
 	return -pthread_mutex_init(&queue->lock, NULL);
 }
@@ -137,13 +140,13 @@ static int keep_block(struct queue *queue, struct queue_item *item)
 }
 
 /* Lock held. Returns bytes taken out of the ring; *@queued becomes 1 when a batch was queued. */
-static size_t harvest(
-	struct queue *queue, void *arena, uint32_t ring, uint64_t until_ns, int *queued)
+static size_t harvest(struct queue *queue, uint32_t ring, uint64_t until_ns, int *queued)
 {
 	struct harvest h;
 	size_t bytes = 0;
 
-	harvest_begin(&h, arena, ring, until_ns);
+	if (!harvest_begin(&h, &queue->drain, ring, queue->image, until_ns))
+		return 0;
 	while (harvest_measure(&h, queue->batch_bytes)) {
 		size_t block = harvest_block_bytes(&h);
 		struct queue_item *item = get_block(queue, block);
@@ -160,31 +163,56 @@ static size_t harvest(
 			queue->counters.dropped_batches++;
 			queue->counters.dropped_samples += h.samples;
 			queue->counters.dropped_weight += h.weight;
-			queue->counters.dropped_bytes += h.to - h.from;
+			queue->counters.dropped_bytes += h.bytes;
 		}
-		bytes += h.to - h.from;
+		bytes += h.bytes;
 		harvest_give_back(&h);
 	}
+	harvest_end(&h);
 	queue->counters.damaged_samples += h.damaged_bytes != 0;
 	queue->counters.damaged_bytes += h.damaged_bytes;
 	return bytes + h.damaged_bytes;
 }
 
-size_t queue_harvest(struct queue *queue, void *arena, uint32_t ring, uint64_t until_ns)
+/* Lock held. */
+static size_t harvest_all(struct queue *queue, uint64_t until_ns, int *queued)
+{
+	const struct wire_arena *arena = queue->drain.arena;
+	uint32_t high = __atomic_load_n(&arena->rings_high, __ATOMIC_ACQUIRE);
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < high && i < WIRE_RINGS; i++)
+		bytes += harvest(queue, i, until_ns, queued);
+	return bytes;
+}
+
+size_t queue_harvest(struct queue *queue, uint32_t ring, uint64_t until_ns)
 {
 	int queued = 0;
 	size_t bytes;
 
 	pthread_mutex_lock(&queue->lock);
-	bytes = harvest(queue, arena, ring, until_ns, &queued);
+	bytes = harvest(queue, ring, until_ns, &queued);
 	pthread_mutex_unlock(&queue->lock);
 	if (queued)
 		ring_doorbell(queue);
 	return bytes;
 }
 
-int queue_add_barrier(
-	struct queue *queue, void *arena, const uint64_t *rings, struct barrier *barrier)
+size_t queue_harvest_all(struct queue *queue, uint64_t until_ns)
+{
+	int queued = 0;
+	size_t bytes;
+
+	pthread_mutex_lock(&queue->lock);
+	bytes = harvest_all(queue, until_ns, &queued);
+	pthread_mutex_unlock(&queue->lock);
+	if (queued)
+		ring_doorbell(queue);
+	return bytes;
+}
+
+int queue_add_barrier(struct queue *queue, struct barrier *barrier)
 {
 	int queued = 0;
 
@@ -198,13 +226,7 @@ int queue_add_barrier(
 	/* Under the lock, so that boundaries rise in the order of the barriers. */
 	barrier->boundary_ns = clock_monotonic_ns();
 	set_state(barrier, BARRIER_WAITING);
-	for (uint32_t word = 0; word < WIRE_RINGS / 64; word++) {
-		uint64_t bits = __atomic_load_n(&rings[word], __ATOMIC_ACQUIRE);
-
-		for (; bits; bits &= bits - 1)
-			harvest(queue, arena, word * 64 + (uint32_t)__builtin_ctzll(bits),
-				barrier->boundary_ns, &queued);
-	}
+	harvest_all(queue, barrier->boundary_ns, &queued);
 	append(queue, &barrier->item);
 	pthread_mutex_unlock(&queue->lock);
 	ring_doorbell(queue);

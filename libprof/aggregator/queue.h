@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libprof/wire.h"
+#include "libprof/wire_drain.h"
 
 struct flameprof_profile;
 
@@ -78,8 +78,10 @@ struct queue_counters {
 struct queue {
 	size_t limit_bytes;
 	size_t batch_bytes; /* an eighth of the limit, at least one largest record */
+	uint64_t image;	    /* whose rings are read */
 	uint32_t *doorbell; /* futex of whoever takes; rung when something was queued */
 	pthread_mutex_t lock;
+	struct wire_drain drain;
 	struct queue_item *first, *last;
 	size_t pending_bytes; /* waiting and taken, whole pages, headers included */
 	/* Blocks of batches that are done, kept for the next: a new one costs a page fault for
@@ -90,8 +92,12 @@ struct queue {
 	int stopped; /* new barriers are refused */
 };
 
-/* Returns 0. @doorbell is borrowed for the queue's life. */
-int queue_init(struct queue *queue, size_t limit_bytes, uint32_t *doorbell);
+/*
+ * To read the rings of @image in @arena (borrowed for the queue's life), whose pool has @blocks.
+ * Returns 0.
+ */
+int queue_init(
+	struct queue *queue, size_t limit_bytes, void *arena, uint32_t blocks, uint64_t image);
 /* Throws away what still waits; barriers are cancelled. Nobody is in another call of this queue. */
 void queue_release(struct queue *queue);
 
@@ -102,16 +108,16 @@ void queue_release(struct queue *queue);
  * damaged. Never blocks on anything but the lock.
  * Returns bytes moved, dropped or damaged.
  */
-size_t queue_harvest(struct queue *queue, void *arena, uint32_t ring, uint64_t until_ns);
+size_t queue_harvest(struct queue *queue, uint32_t ring, uint64_t until_ns);
+/* The same for every ring of the image. */
+size_t queue_harvest_all(struct queue *queue, uint64_t until_ns);
 
 /*
- * Harvest the rings of the bitmap @rings (WIRE_RINGS bits, read atomically) up to now, then queue
- * @barrier behind them, in one step as seen by other barriers. @barrier is all zero but for `next`,
- * and stays where it is until queue_wait() returns.
+ * Harvest all rings up to now, then queue @barrier behind them, in one step as seen by other
+ * barriers. @barrier is all zero but for `next`, and stays where it is until queue_wait() returns.
  * Returns 0, or -ECANCELED when the queue was stopped: nothing was queued.
  */
-int queue_add_barrier(struct queue *queue, void *arena, const uint64_t *rings,
-	struct barrier *barrier);
+int queue_add_barrier(struct queue *queue, struct barrier *barrier);
 
 /*
  * Wait for @barrier at most @timeout_ms (-1: without limit).

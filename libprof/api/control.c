@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "arch/syscall.h"
-#include "libprof/aggregator/helper.h"
 #include "libprof/api/injected.h"
 #include "libprof/api/session.h"
 #include "libprof/flameprof.h"
@@ -61,7 +60,7 @@ static void wake_reader(struct wire_slot *slot)
 	uint64_t tail = __atomic_load_n(&slot->control_tail, __ATOMIC_RELAXED);
 
 	if (sampler.hosted && head - tail > WIRE_CONTROL_BYTES / 4)
-		helper_wake();
+		sampler_wake_reader(sampler.arena);
 }
 
 static int put_mark(const char *name)

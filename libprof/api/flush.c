@@ -29,7 +29,7 @@ static int rotate(struct flameprof_profile **out, int timeout_ms)
 		goto out;
 	}
 	barrier.boundary_ns = clock_monotonic_ns();
-	error = queue_add_barrier(&session.queue, sampler.arena, sampler.rings, &barrier);
+	error = queue_add_barrier(&session.queue, &barrier);
 	if (!error)
 		error = queue_wait(&barrier, timeout_ms);
 	if (error)

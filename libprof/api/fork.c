@@ -23,7 +23,7 @@ static void reset_in_child(void)
 	if (!sampler.hosted)
 		return;
 	if (is_arena_copied)
-		madvise(sampler.arena, WIRE_ARENA_BYTES, MADV_DONTNEED);
+		madvise(sampler.arena, wire_arena_bytes(sampler.blocks), MADV_DONTNEED);
 	sampler_reset_in_child();
 	tasks_reset_in_child();
 	/* Our handler is in the child's kernel entry, too. */

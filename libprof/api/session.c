@@ -12,7 +12,6 @@
 #include <time.h>
 
 #include "arch/syscall.h"
-#include "libprof/aggregator/helper.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/sampler.h"
 
@@ -90,7 +89,7 @@ void session_end_by_itself(enum flameprof_status reason)
 		    &session.status, &running, reason, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(&session.ending, 1, __ATOMIC_RELEASE);
-	helper_wake();
+	sampler_wake_reader(sampler.arena);
 }
 
 int session_wait(const uint32_t *word, uint32_t seen, uint64_t deadline_ns)

@@ -9,7 +9,6 @@
 
 /* The ranges of flameprof.h; 0 stands for the default. */
 #define RATE_DEFAULT_HZ	      197u
-#define RATE_MAX_HZ	      10000u
 #define RING_BYTES_MIN	      ((size_t)4 << 10)
 #define RING_BYTES_MAX	      ((size_t)90 << 10)
 #define QUEUE_BYTES_DEFAULT   ((size_t)16 << 20)
@@ -48,7 +47,7 @@ int settings_from_options(struct settings *settings, const struct flameprof_opti
 	if (has_unknown(options))
 		return -EINVAL;
 	*settings = (struct settings){
-		.rate_hz = (unsigned)in_range(options->rate, RATE_DEFAULT_HZ, 1, RATE_MAX_HZ),
+		.rate_hz = (unsigned)in_range(options->rate, RATE_DEFAULT_HZ, 1, SETTINGS_RATE_MAX_HZ),
 		.clock = options->clock,
 		.depth = (unsigned)in_range(options->depth, WIRE_MAX_DEPTH, 1, WIRE_MAX_DEPTH),
 		.max_span_ms = options->max_span_ms,

@@ -10,6 +10,8 @@
 
 #include "libprof/flameprof.h"
 
+#define SETTINGS_RATE_MAX_HZ 10000u
+
 struct settings {
 	unsigned rate_hz;
 	enum flameprof_clock clock;

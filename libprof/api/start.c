@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 
 #include "arch/syscall.h"
@@ -33,19 +34,22 @@
  */
 static int map_arena(void)
 {
+	uint32_t blocks = wire_pool_blocks((uint32_t)get_nprocs(), SETTINGS_RATE_MAX_HZ);
+	size_t bytes = wire_arena_bytes(blocks);
 	void *arena;
 
 	if (sampler.arena)
 		return 0;
-	arena = mmap(NULL, WIRE_ARENA_BYTES, PROT_READ | PROT_WRITE,
+	arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (arena == MAP_FAILED)
 		return -ENOMEM;
-	madvise(arena, WIRE_ARENA_BYTES, MADV_DONTDUMP);
+	madvise(arena, bytes, MADV_DONTDUMP);
 	/* A first sample must not clear two megabytes. */
-	madvise(arena, WIRE_ARENA_BYTES, MADV_NOHUGEPAGE);
+	madvise(arena, bytes, MADV_NOHUGEPAGE);
 	/* A fork child has no use for what is in it, and no session either. */
-	session.is_arena_copied = madvise(arena, WIRE_ARENA_BYTES, MADV_WIPEONFORK) != 0;
+	session.is_arena_copied = madvise(arena, bytes, MADV_WIPEONFORK) != 0;
+	sampler.blocks = blocks;
 	__atomic_store_n(&sampler.hosted, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&sampler.arena, arena, __ATOMIC_RELEASE);
 	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
@@ -192,7 +196,8 @@ static void arm_this_thread(void)
 
 static int begin_worker(const struct settings *settings)
 {
-	int error = queue_init(&session.queue, settings->queue_bytes, &sampler.slot->doorbell);
+	int error = queue_init(&session.queue, settings->queue_bytes, sampler.arena, sampler.blocks,
+		sampler.image);
 
 	if (error)
 		return error;
@@ -226,7 +231,7 @@ static int begin(const struct settings *settings)
 	if (!error)
 		return 0;
 	session_quiesce();
-	sampler_end();
+	sampler_end(&session.queue.drain);
 out:
 	clean_up();
 	return error;

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#include "libprof/aggregator/helper.h"
 #include "libprof/api/scope.h"
 #include "libprof/api/session.h"
 #include "libprof/sampler/sampler.h"
@@ -59,11 +58,11 @@ static int wait_for_all(uint64_t deadline_ns)
 static void shrink_arena(void)
 {
 	const struct wire_arena *arena = sampler.arena;
-	size_t bytes =
-		(size_t)__atomic_load_n(&arena->rings_high, __ATOMIC_RELAXED) * WIRE_DATA_STRIDE;
+	uint32_t high = __atomic_load_n(&arena->blocks_high, __ATOMIC_RELAXED);
 
-	if (bytes <= (size_t)WIRE_RINGS * WIRE_DATA_STRIDE)
-		madvise(wire_ring_data(sampler.arena, 0), bytes, MADV_DONTNEED);
+	if (high <= sampler.blocks)
+		madvise(wire_block_data(sampler.arena, 0), (size_t)high * WIRE_BLOCK_BYTES,
+			MADV_DONTNEED);
 }
 
 static struct flameprof_profile *finish(void)
@@ -78,7 +77,7 @@ static struct flameprof_profile *finish(void)
 	session.catalogue = NULL;
 	diagnostics_end();
 	queue_release(&session.queue);
-	sampler_end();
+	sampler_end(&session.queue.drain);
 	shrink_arena();
 	return profile;
 }
@@ -100,7 +99,7 @@ int flameprof_stop(struct flameprof_profile **out, int timeout_ms)
 	session_disarm();
 	queue_stop(&session.queue);
 	__atomic_store_n(&session.ending, 1, __ATOMIC_RELEASE);
-	helper_wake();
+	sampler_wake_reader(sampler.arena);
 	error = wait_for_all(deadline_ns);
 	if (error) {
 		unclaim(0);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker: one thread of the profiler's own that empties the rings into the profile. It runs the
- * loop the helper runs under flamerun; the handlers ring the same bell.
+ * The worker: one thread of the profiler's own that empties the rings into the profile, as flamerun's
+ * collector does for the programs it runs; the handlers ring the same bell.
  */
 #include <errno.h>
+#include <linux/futex.h>
 #include <stddef.h>
 #include <time.h>
 
 #include "arch/syscall.h"
-#include "libprof/aggregator/loop.h"
 #include "libprof/api/session.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/libc_calls.h"
@@ -22,20 +22,6 @@
 /* Where nobody tells of new threads: what one uses until it is found is lost. */
 #define LOOK_MS	  10
 #define NS_PER_MS 1000000ULL
-
-static void harvest_all(void)
-{
-	SAMPLER_FOR_EACH_RING(index)
-	queue_harvest(&session.queue, sampler.arena, index, UINT64_MAX);
-}
-
-static void recycle_all(void)
-{
-	if (!__atomic_load_n(&sampler.retired, __ATOMIC_RELAXED))
-		return;
-	SAMPLER_FOR_EACH_RING(index)
-	sampler_ring_recycle(index);
-}
 
 /* Names that found the ring full come as soon as it is empty. */
 static void read_control(void)
@@ -109,18 +95,11 @@ static int are_born_to_us(void)
 	return libc_calls.watch_end != NULL;
 }
 
-static int is_ending(void *context)
-{
-	(void)context;
-	return (int)__atomic_load_n(&session.ending, __ATOMIC_ACQUIRE);
-}
-
-static int turn(void *context, int is_last)
+/* @bell: what the doorbell was before. */
+static void turn(uint32_t bell, int is_last)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	uint32_t bell = __atomic_load_n(&sampler.slot->doorbell, __ATOMIC_ACQUIRE);
 
-	(void)context;
 	if (is_last) {
 		/* Flushes have nothing to wait for: what they would get is the stop's. */
 		queue_stop(&session.queue);
@@ -133,27 +112,37 @@ static int turn(void *context, int is_last)
 			look_for_born();
 		/* Woken for that alone: emptying rings this often makes many small batches. */
 		if (bell == session.bell)
-			return 0;
+			return;
 	}
 	session.bell = bell;
 	read_control();
-	harvest_all();
+	queue_harvest_all(&session.queue, UINT64_MAX);
 	take_all();
-	recycle_all();
-	return 0;
+}
+
+/* Empty the rings, sleep until the doorbell rings or a tick is over, once more after the end. */
+static void run(void)
+{
+	uint32_t *doorbell = &((struct wire_arena *)sampler.arena)->doorbell;
+	long tick_ms = are_born_to_us() ? TICK_MS : LOOK_MS;
+	struct timespec tick = {0, tick_ms * (long)NS_PER_MS};
+	int is_last;
+
+	do {
+		uint32_t bell = __atomic_load_n(doorbell, __ATOMIC_ACQUIRE);
+
+		/* Before the turn: what came before the end is then seen. */
+		is_last = (int)__atomic_load_n(&session.ending, __ATOMIC_ACQUIRE);
+		turn(bell, is_last);
+		if (!is_last)
+			arch_syscall4(SYS_futex, doorbell, FUTEX_WAIT, bell, &tick);
+	} while (!is_last);
 }
 
 void *worker_main(void *argument)
 {
-	const struct loop loop = {
-		.doorbell = &sampler.slot->doorbell,
-		.tick_ms = are_born_to_us() ? TICK_MS : LOOK_MS,
-		.is_ending = is_ending,
-		.turn = turn,
-	};
-
 	__atomic_store_n(&session.worker_tid, (int32_t)arch_syscall0(SYS_gettid), __ATOMIC_RELEASE);
-	loop_run(&loop);
+	run();
 	read_control();
 	store_end(session.profile, clock_monotonic_ns());
 	diagnostics_worker_ends();

@@ -30,57 +30,63 @@ void *__dso_handle = &__dso_handle;
 struct channel {
 	uint32_t flamerun_pid;
 	uint32_t arena_descriptor;
-	uint32_t pipe_descriptor;
 	uint64_t cookie;
 };
 
 static int parse_channel(const char *text, struct channel *out)
 {
-	uint64_t pid, arena, pipe;
+	uint64_t pid, arena;
 
 	if (text_parse_number(&text, 10, ':', INT32_MAX, &pid) ||
 		text_parse_number(&text, 10, ':', INT32_MAX, &arena) ||
-		text_parse_number(&text, 10, ':', INT32_MAX, &pipe) ||
 		text_parse_number(&text, 16, '\0', UINT64_MAX, &out->cookie))
 		return -EINVAL;
 	out->flamerun_pid = (uint32_t)pid;
 	out->arena_descriptor = (uint32_t)arena;
-	out->pipe_descriptor = (uint32_t)pipe;
 	return 0;
 }
 
 /* Under a limit on the address space only a page, to count the process that goes without. */
-static size_t bytes_to_map(void)
+static size_t bytes_to_map(uint64_t arena_bytes)
 {
 	struct rlimit limit;
 
 	if (arch_syscall4(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) ||
-		limit.rlim_cur == RLIM_INFINITY ||
-		limit.rlim_cur / WIRE_ARENA_SHARE >= WIRE_ARENA_BYTES)
-		return WIRE_ARENA_BYTES;
+		limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur / WIRE_ARENA_SHARE >= arena_bytes)
+		return arena_bytes;
 	return WIRE_PAGE;
 }
 
-/* Is this @bytes of a living run's arena, all of it? Counts the process when it is only a part. */
-static int is_arena(struct wire_arena *arena, size_t bytes, uint64_t cookie)
+/*
+ * Is this @bytes of a living run's arena, of @arena_bytes? Counts the process when it is only a
+ * part.
+ */
+static int is_arena(
+	struct wire_arena *arena, size_t bytes, uint64_t arena_bytes, uint64_t cookie)
 {
+	uint32_t blocks = arena->blocks;
+
 	if (arena->magic != WIRE_MAGIC || arena->version != WIRE_VERSION ||
-		arena->cookie != cookie || !arena->rate_hz || arena->closing)
+		arena->cookie != cookie || !arena->rate_hz || arena->closing || !blocks ||
+		blocks > WIRE_BLOCKS_MAX || wire_arena_bytes(blocks) != arena_bytes)
 		return 0;
-	if (bytes == WIRE_ARENA_BYTES)
+	sampler.blocks = blocks;
+	if (bytes == arena_bytes)
 		return 1;
 	__atomic_fetch_add(&arena->lost_processes, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 
-/* Is @fd, which somebody may have put there instead, a file of an arena's size for good? */
-static int is_sealed(int fd)
+/* The size of @fd, which somebody may have put there instead, if it keeps it for good, else 0. */
+static uint64_t sealed_bytes(int fd)
 {
 	struct stat status;
 
-	return !arch_syscall2(SYS_fstat, fd, &status) && S_ISREG(status.st_mode) &&
-	       (uint64_t)status.st_size == WIRE_ARENA_BYTES &&
-	       arch_syscall2(SYS_fcntl, fd, F_GET_SEALS) >= F_SEAL_SHRINK;
+	if (arch_syscall2(SYS_fstat, fd, &status) || !S_ISREG(status.st_mode) ||
+		(uint64_t)status.st_size < wire_arena_bytes(1) ||
+		arch_syscall2(SYS_fcntl, fd, F_GET_SEALS) < F_SEAL_SHRINK)
+		return 0;
+	return (uint64_t)status.st_size;
 }
 
 /*
@@ -89,8 +95,9 @@ static int is_sealed(int fd)
  */
 static void *map_arena(const struct channel *channel)
 {
-	size_t bytes = bytes_to_map();
 	char path[TEXT_DESCRIPTOR_PATH_BYTES];
+	uint64_t arena_bytes;
+	size_t bytes = 0;
 	long at = -EBADF;
 	int fd;
 
@@ -99,13 +106,16 @@ static void *map_arena(const struct channel *channel)
 		SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0)
 		return NULL;
-	if (is_sealed(fd))
+	arena_bytes = sealed_bytes(fd);
+	if (arena_bytes) {
+		bytes = bytes_to_map(arena_bytes);
 		at = arch_syscall6(
 			SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	}
 	arch_syscall1(SYS_close, fd);
 	if (at <= 0)
 		return NULL;
-	if (!is_arena((struct wire_arena *)at, bytes, channel->cookie)) {
+	if (!is_arena((struct wire_arena *)at, bytes, arena_bytes, channel->cookie)) {
 		arch_syscall2(SYS_munmap, at, bytes);
 		return NULL;
 	}
@@ -195,8 +205,6 @@ static void connect_to(const struct channel *channel)
 	preload_make_key();
 	preload_resolve_masks();
 	modules_find_program();
-	sampler.flamerun_pid = channel->flamerun_pid;
-	sampler.pipe_descriptor = channel->pipe_descriptor;
 	/* Before sampler.arena says that SIGPROF is ours: sigaction() answers for it then. */
 	if (own_signal_take())
 		goto out;
@@ -210,7 +218,7 @@ static void connect_to(const struct channel *channel)
 	pthread_atfork(fork_prepare, NULL, fork_child);
 	return;
 out:
-	arch_syscall2(SYS_munmap, arena, WIRE_ARENA_BYTES);
+	arch_syscall2(SYS_munmap, arena, wire_arena_bytes(sampler.blocks));
 }
 
 __attribute__((constructor(101))) static void start(void)

@@ -30,6 +30,7 @@ struct wire_control *control_reserve(struct wire_slot *slot, char *data, uint32_
 		if (!__atomic_compare_exchange_n(&slot->control_head, &head, head + take, 0,
 			    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
+		__atomic_store_n(&record->reserved, take, __ATOMIC_RELAXED);
 		if (take == bytes)
 			return record;
 		control_commit(record, rest, WIRE_CONTROL_PAD);

@@ -14,7 +14,6 @@
 
 #include "arch/registers.h"
 #include "arch/syscall.h"
-#include "libprof/aggregator/helper.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/modules.h"
@@ -27,12 +26,8 @@
 #define UNWIND_FIND_MODULE(context, pc, out)   ((void)(context), modules_find(pc, out))
 #include "libprof/unwind/unwind_core.h"
 
-/* A process that never commits this many samples is read by flamerun from its rings. */
-#define SAMPLES_BEFORE_HELPER 32
 /* Every so many calls of a thread its name is read again and the handler's time is taken. */
-#define CALLS_PER_CHECK       16
-/* A ring filled to this part of what it may hold gets its reader woken early. */
-#define RING_WAKE_PART        4
+#define CALLS_PER_CHECK 16
 
 /*
  * The part of the stack that is known to be mapped, empty when sp lies on no stack we know. A
@@ -54,15 +49,6 @@ static struct unwind_bounds bounds_of(struct sampler_thread *thread, uintptr_t s
 	return bounds;
 }
 
-unsigned record_frames_that_fit(const struct sampler_thread *thread)
-{
-	uint64_t room = sampler.ring_bytes - ring_fill(thread->ring);
-
-	return room > sizeof(struct wire_sample) && room <= sampler.ring_bytes
-		? (unsigned)((room - sizeof(struct wire_sample)) / sizeof(uint64_t))
-		: 0;
-}
-
 struct unwind_result record_walk(struct sampler_thread *thread,
 	const struct arch_registers *registers, uint64_t *frames, unsigned room)
 {
@@ -73,37 +59,41 @@ struct unwind_result record_walk(struct sampler_thread *thread,
 	return unwind_walk(registers, &bounds, frames, room, &window);
 }
 
-/* Fill in and commit one record. Returns 0, or -ENOSPC when it does not fit. */
+/*
+ * Fill in and commit one record. A stack that does not fit what is left of the thread's block is
+ * walked once more, into a new one. Returns 0, or -ENOSPC: counted.
+ */
 static int record_stack(struct sampler_thread *thread, const void *ucontext, uint32_t weight)
 {
-	unsigned max_frames = record_frames_that_fit(thread);
+	uint32_t least = record_bytes(1), room;
 	struct arch_registers registers;
 	struct unwind_result result;
 	struct wire_sample *sample;
+	unsigned fit;
 
-	if (!max_frames)
-		return -ENOSPC;
-	if (max_frames > sampler.max_depth)
-		max_frames = sampler.max_depth;
-	sample = ring_begin(thread->ring, thread->data, sizeof(*sample) + 8ULL * max_frames);
-	if (!sample)
-		return -ENOSPC;
 	arch_registers_from_ucontext(&registers, ucontext);
-	result = record_walk(thread, &registers, (uint64_t *)(sample + 1), max_frames);
-	if (result.end == WIRE_END_DEPTH && max_frames < sampler.max_depth) {
-		__atomic_store_n(&thread->ring->writing, 0, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&sampler.dropped_bytes,
-			sizeof(*sample) + result.frames * sizeof(uint64_t), __ATOMIC_RELAXED);
-		return -ENOSPC;
+	for (;;) {
+		sample = ring_begin(thread, least, &room);
+		if (!sample) {
+			record_dropped(least);
+			return -ENOSPC;
+		}
+		fit = record_frames(room);
+		if (fit > sampler.max_depth)
+			fit = sampler.max_depth;
+		result = record_walk(thread, &registers, (uint64_t *)(sample + 1), fit);
+		if (result.end != WIRE_END_DEPTH || fit == sampler.max_depth)
+			break;
+		least = record_bytes(result.frames + 1);
 	}
-	sample->bytes = (uint32_t)sizeof(*sample) + 8 * result.frames;
+	sample->bytes = record_bytes(result.frames);
 	sample->thread = thread->number;
 	sample->time_ns = clock_monotonic_ns();
 	sample->weight = weight;
 	sample->frames = (uint16_t)result.frames;
 	sample->kind = WIRE_KIND_CPU;
 	sample->end = (uint8_t)result.end;
-	ring_commit(thread->ring, sample->bytes);
+	ring_commit(thread, sample->bytes);
 	return 0;
 }
 
@@ -124,32 +114,21 @@ static void check_now_and_then(struct sampler_thread *thread)
 		sampler_thread_disarm(thread);
 }
 
-void record_done(struct sampler_thread *thread, int is_full)
+void record_dropped(uint32_t bytes)
 {
-	uint64_t samples = __atomic_add_fetch(&sampler.samples, 1, __ATOMIC_RELAXED);
-
-	if (is_full)
-		__atomic_fetch_add(&sampler.dropped_samples, 1, __ATOMIC_RELAXED);
-	if (samples == SAMPLES_BEFORE_HELPER || is_full ||
-		ring_fill(thread->ring) > sampler.ring_bytes / RING_WAKE_PART) {
-		helper_start();
-		helper_wake();
-	}
+	__atomic_fetch_add(&sampler.dropped_samples, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&sampler.dropped_bytes, bytes, __ATOMIC_RELAXED);
+	sampler_wake_reader(sampler.arena);
 }
 
 static void record(struct sampler_thread *thread, const void *ucontext, uint32_t weight)
 {
 	struct wire_slot *slot = sampler.slot;
-	int is_full;
 
-	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED)) {
+	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED))
 		__atomic_fetch_add(&slot->paused, weight, __ATOMIC_RELAXED);
-		return;
-	}
-	is_full = record_stack(thread, ucontext, weight) != 0;
-	if (is_full)
+	else if (record_stack(thread, ucontext, weight))
 		__atomic_fetch_add(&slot->dropped, weight, __ATOMIC_RELAXED);
-	record_done(thread, is_full);
 }
 
 static void take_sample(struct sampler_thread *thread, int overrun, const void *ucontext)

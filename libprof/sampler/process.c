@@ -8,15 +8,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "arch/syscall.h"
 #include "libprof/at_start.h"
-#include "libprof/aggregator/helper.h"
 #include "libprof/sampler/clock.h"
 
 AT_START struct sampler sampler;
+
+void sampler_wake_reader(struct wire_arena *arena)
+{
+	__atomic_fetch_add(&arena->doorbell, 1, __ATOMIC_RELEASE);
+	arch_syscall3(SYS_futex, &arena->doorbell, FUTEX_WAKE, INT_MAX);
+}
 
 /* Does our pid mean anything in the namespace /proc was mounted in? */
 static uint32_t is_namespaced(uint32_t pid)
@@ -47,6 +54,8 @@ static struct wire_slot *claim_slot(void *arena, uint32_t pid, uint32_t *index)
 			    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 			sampler_raise_high(&header->slots_high, i + 1);
 			__atomic_store_n(&header->slots_hint, i + 1, __ATOMIC_RELAXED);
+			if (i >= WIRE_SLOTS / 4 * 3)
+				sampler_wake_reader(arena);
 			*index = i;
 			return slot;
 		}
@@ -70,11 +79,10 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	struct wire_arena *header = arena;
 	uint32_t pid = (uint32_t)arch_syscall0(SYS_getpid);
 	struct wire_slot *slot = claim_slot(arena, pid, &sampler.slot_index);
+	uint64_t claimed = (uint64_t)pid << 8 | WIRE_SLOT_CLAIMED;
 
-	if (!slot) {
-		__atomic_fetch_add(&header->lost_processes, 1, __ATOMIC_RELAXED);
-		return -ENOSPC;
-	}
+	if (!slot)
+		goto lost;
 	slot->image = __atomic_add_fetch(&header->next_image, 1, __ATOMIC_RELAXED);
 	slot->parent_image = parent_image;
 	slot->pid = pid;
@@ -91,12 +99,10 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	if (exe)
 		copy_tail(slot->exe, sizeof(slot->exe), exe);
 	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, slot->comm);
-	if (sampler.hosted)
-		slot->helper = WIRE_HELPER_RUNNING;
 	if (!sampler.max_depth)
 		sampler.max_depth = WIRE_MAX_DEPTH;
 	if (!sampler.ring_bytes)
-		sampler.ring_bytes = WIRE_RING_SPAN;
+		sampler.ring_bytes = UINT32_MAX;
 	/* Signal-safe calls may read these between two sessions, where they stay the same. */
 	if (sampler.arena != arena)
 		sampler.arena = arena;
@@ -107,9 +113,15 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	sampler.period_ns = sampler.untimed_period_ns
 		? sampler.untimed_period_ns
 		: CLOCK_NS_PER_S / (header->clock_hz ? header->clock_hz : header->rate_hz);
-	__atomic_store_n(&slot->state, (uint64_t)pid << 8 | WIRE_SLOT_LIVE, __ATOMIC_RELEASE);
+	/* Whoever was stopped so long that it was thought dead has lost the slot. */
+	if (!__atomic_compare_exchange_n(&slot->state, &claimed,
+		    (uint64_t)pid << 8 | WIRE_SLOT_LIVE, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		goto lost;
 	__atomic_store_n(&sampler.on, 1, __ATOMIC_SEQ_CST);
 	return 0;
+lost:
+	__atomic_fetch_add(&header->lost_processes, 1, __ATOMIC_RELAXED);
+	return -ENOSPC;
 }
 
 int sampler_is_this_process(void)
@@ -156,8 +168,6 @@ void sampler_leave(enum wire_slot_state state)
 	sampler.slot->end_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	note_credits(1);
 	set_state(state);
-	if (state == WIRE_SLOT_EXEC)
-		helper_wake();
 }
 
 void sampler_stay(void)
@@ -188,32 +198,42 @@ void sampler_disarm_all(void)
 			sampler_threads[index].is_cut = 1;
 }
 
+static uint32_t rings_high(void)
+{
+	const struct wire_arena *arena = sampler.arena;
+	uint32_t high = __atomic_load_n(&arena->rings_high, __ATOMIC_ACQUIRE);
+
+	return high < WIRE_RINGS ? high : WIRE_RINGS;
+}
+
 int sampler_is_quiet(void)
 {
 	if (__atomic_load_n(&sampler.markers, __ATOMIC_SEQ_CST))
 		return 0;
-	SAMPLER_FOR_EACH_RING(index)
-		if (__atomic_load_n(&sampler_threads[index].users, __ATOMIC_SEQ_CST))
+	for (uint32_t i = 0; i < rings_high(); i++)
+		if (__atomic_load_n(&sampler_threads[i].users, __ATOMIC_SEQ_CST))
 			return 0;
 	return 1;
 }
 
-void sampler_end(void)
+void sampler_end(struct wire_drain *drain)
 {
 	struct wire_slot *slot = sampler.slot;
 	char *control = wire_control_data(sampler.arena, sampler.slot_index);
 
-	SAMPLER_FOR_EACH_RING(index)
-		if (!__atomic_load_n(&sampler_threads[index].users, __ATOMIC_ACQUIRE))
-			__atomic_store_n(&wire_ring(sampler.arena, index)->owner, WIRE_RING_FREE,
-				__ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < rings_high(); i++) {
+		uint64_t owner = __atomic_load_n(&wire_ring(sampler.arena, i)->owner, __ATOMIC_ACQUIRE);
+
+		if (owner >> 2 == sampler.image && owner & 3 &&
+			!__atomic_load_n(&sampler_threads[i].users, __ATOMIC_ACQUIRE))
+			wire_drain_release(drain, i, owner);
+	}
 	for (unsigned word = 0; word < WIRE_RINGS / 64; word++)
 		__atomic_store_n(&sampler.rings[word], 0, __ATOMIC_RELEASE);
-	sampler.samples = 0;
-	sampler.retired = 0;
 	memset(control, 0, WIRE_CONTROL_BYTES);
 	memset((char *)slot + sizeof(slot->state), 0, sizeof(*slot) - sizeof(slot->state));
 	__atomic_store_n(&slot->state, WIRE_SLOT_FREE, __ATOMIC_RELEASE);
+	wire_hint(&((struct wire_arena *)sampler.arena)->slots_hint, sampler.slot_index);
 }
 
 void sampler_reset_in_child(void)
@@ -225,8 +245,5 @@ void sampler_reset_in_child(void)
 	}
 	for (unsigned word = 0; word < WIRE_RINGS / 64; word++)
 		sampler.rings[word] = 0;
-	sampler.samples = 0;
-	sampler.retired = 0;
 	sampler.markers = 0;
-	helper_forget();
 }

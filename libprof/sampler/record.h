@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: the handler's own steps. */
 /*
- * Filling a sample ring, for the handler and for what a thread records by itself. A ring has one
- * writer: outside of the handler signals are blocked from ring_begin() to ring_commit().
+ * What the handler and what a thread records by itself have in common. A ring has one writer:
+ * outside of the handler signals are blocked from ring_begin() to ring_commit().
  */
 #ifndef LIBPROF_SAMPLER_RECORD_H
 #define LIBPROF_SAMPLER_RECORD_H
@@ -13,8 +13,16 @@
 #include "libprof/sampler/sampler.h"
 #include "libprof/unwind/unwind.h"
 
-/* How many frames one record can have next to what the reader has not taken yet. */
-unsigned record_frames_that_fit(const struct sampler_thread *thread);
+/* What a record of so many frames takes, and how many one in @room bytes has room for. */
+static inline uint32_t record_bytes(unsigned frames)
+{
+	return (uint32_t)(sizeof(struct wire_sample) + frames * sizeof(uint64_t));
+}
+
+static inline unsigned record_frames(uint32_t room)
+{
+	return (unsigned)((room - sizeof(struct wire_sample)) / sizeof(uint64_t));
+}
 
 /*
  * The calling thread's native stack from @registers on, innermost first, at most @room frames;
@@ -23,7 +31,7 @@ unsigned record_frames_that_fit(const struct sampler_thread *thread);
 struct unwind_result record_walk(struct sampler_thread *thread,
 	const struct arch_registers *registers, uint64_t *frames, unsigned room);
 
-/* A record was written, or dropped when @is_full: count it, and wake the reader in time. */
-void record_done(struct sampler_thread *thread, int is_full);
+/* A record of @bytes found no room: count it, and wake the reader. */
+void record_dropped(uint32_t bytes);
 
 #endif

@@ -1,46 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: the writing side of a sample ring. */
 /*
- * One writer (the owning thread's handler), one reader. Records are built in place: begin, fill,
- * commit. A writer killed in between leaves `writing` set and the head where it was.
+ * One writer, the thread itself: its handler, or with all signals blocked what it records by itself.
+ * Records are built in place: begin, fill, commit. A writer killed in between leaves
+ * WIRE_HEAD_WRITING set and the head's end where it was. The layout is in wire.h.
+ *
+ * Context of all: signal-safe, the thread that owns the ring.
  */
 #ifndef LIBPROF_SAMPLER_RING_H
 #define LIBPROF_SAMPLER_RING_H
 
-#include <stddef.h>
 #include <stdint.h>
 
-#include "libprof/wire.h"
+#include "libprof/sampler/sampler.h"
 
 /*
- * Begin a record of up to @bytes. Returns where to build it, or NULL when the reader is behind.
- * Context: signal-safe; only the owning thread.
+ * Begin a record that needs @least bytes (at most WIRE_RECORD_MAX), and may have up to what *@room
+ * gets. May be called again instead of a commit, for one that needs more.
+ *
+ * Returns where to build it, or NULL: no block is free, or the thread is further ahead of the
+ * reader than sampler.ring_bytes. Nothing was begun then.
  */
-static inline struct wire_sample *ring_begin(struct wire_ring *ring, char *data, uint64_t bytes)
-{
-	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
-	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+struct wire_sample *ring_begin(struct sampler_thread *thread, uint32_t least, uint32_t *room);
 
-	if (head + bytes - tail > WIRE_RING_SPAN)
-		return NULL;
-	__atomic_store_n(&ring->writing, 1, __ATOMIC_RELAXED);
-	return (struct wire_sample *)(data + head % WIRE_RING_SPAN);
-}
+/* Publish the record begun, @bytes long: a multiple of 8, at most the room there was. */
+void ring_commit(struct sampler_thread *thread, uint32_t bytes);
 
-/* Publish the record begun, @bytes long (a multiple of 8, at most what was asked for). */
-static inline void ring_commit(struct wire_ring *ring, uint32_t bytes)
-{
-	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+/* There will be no record after all, if one was begun. */
+void ring_abandon(struct sampler_thread *thread);
 
-	__atomic_store_n(&ring->head, head + bytes, __ATOMIC_RELEASE);
-	__atomic_store_n(&ring->writing, 0, __ATOMIC_RELAXED);
-}
-
-/* Bytes committed and not yet consumed. */
-static inline uint64_t ring_fill(const struct wire_ring *ring)
-{
-	return __atomic_load_n(&ring->head, __ATOMIC_RELAXED) -
-		__atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
-}
+/* Has the ring nothing for the reader, and no block? Then it may be given away at once. */
+int ring_is_empty(const struct sampler_thread *thread);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: state that handlers, exit paths and the helper share. */
+/* ASYNC-SIGNAL-SAFE: state that handlers and exit paths share. */
 /*
  * The sampler of one process: which slot it holds, which threads it samples, how they are armed.
  * Private to the target; only struct wire_* lies in the arena.
@@ -18,7 +18,7 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "libprof/wire.h"
+#include "libprof/wire_drain.h"
 
 #define SAMPLER_SIGNAL     SIGPROF
 #define SAMPLER_SIGNAL_BIT (1ULL << (SAMPLER_SIGNAL - 1)) /* in the kernel's masks */
@@ -31,7 +31,6 @@ struct sampler_thread {
 	uint32_t generation; /* atomic: of the claim; a timer's signal tells which it was made for */
 	uint32_t users;      /* atomic: handlers and others that rely on this entry right now */
 	struct wire_ring *ring;
-	char *data;       /* the ring's bytes */
 	uint64_t image;   /* of the session it was claimed in */
 	uint32_t active;  /* atomic: 1 while the timer may fire; who sets it to 0 deletes the timer */
 	uint32_t is_cut;  /* sampler_disarm_all() did, and what it is owed is not yet settled */
@@ -63,6 +62,7 @@ struct sampler_thread {
 
 struct sampler {
 	void *arena; /* NULL: never sampled; stays mapped */
+	uint32_t blocks; /* in its pool, checked when it was mapped */
 	struct wire_slot *slot; /* atomic outside handlers */
 	uint32_t slot_index;
 	uint32_t pid;
@@ -77,16 +77,12 @@ struct sampler {
 	/* Not 0: no timers, and this is the period. Set before sampler_start(). */
 	uint64_t untimed_period_ns;
 	uint32_t max_depth;  /* frames kept of a stack */
-	uint32_t ring_bytes; /* what a thread may be ahead of the reader, at most WIRE_RING_SPAN */
-	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings this image holds */
-	uint64_t samples; /* atomic: records committed, to decide when the helper is worth starting */
-	uint32_t retired; /* atomic: rings retired and not yet drained */
+	uint32_t ring_bytes; /* what a thread may be ahead of the reader; 0 becomes: without limit */
+	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings of threads this image samples */
 	/* Atomic, only ever grow within an image: what slot->dropped counts by weight. */
 	uint64_t dropped_samples;
 	uint64_t dropped_bytes; /* as far as the stacks were walked */
 	uint64_t dropped_marks;
-	uint32_t flamerun_pid; /* as named in the environment */
-	uint32_t pipe_descriptor;
 	uint32_t quit; /* atomic: 1 once the process must not be noticed any more */
 };
 
@@ -118,6 +114,9 @@ static inline uint64_t *sampler_mask(const sigset_t *set)
 		for (uint64_t bits_ = __atomic_load_n(&sampler.rings[word_], __ATOMIC_ACQUIRE); \
 			bits_ && (index = word_ * 64 + (uint32_t)__builtin_ctzll(bits_), 1);   \
 			bits_ &= bits_ - 1)
+
+/* Have flamerun, or the worker, look at the rings now. Context: signal-safe, any thread. */
+void sampler_wake_reader(struct wire_arena *arena);
 
 /*
  * Claim a slot in the mapped arena for the calling process, whose handler is installed, and let
@@ -212,13 +211,10 @@ int sampler_is_quiet(void);
 void sampler_settle_all(void);
 
 /*
- * The last step, with the rings drained: give rings and slot back. A ring that somebody still
- * relies on is kept from everybody. Context: one thread, not a handler.
+ * The last step, with the rings drained by @drain: give rings and slot back. A ring that somebody
+ * still relies on is kept from everybody. Context: one thread, not a handler.
  */
-void sampler_end(void);
-
-/* Give a drained ring whose thread ended back to everybody. Context: who drains it. */
-void sampler_ring_recycle(uint32_t index);
+void sampler_end(struct wire_drain *drain);
 
 /* Forget the parent's threads in a fork child; the slot stays the parent's until sampler_start. */
 void sampler_reset_in_child(void);

@@ -9,14 +9,11 @@
 #include <stddef.h>
 
 #include "arch/syscall.h"
-#include "libprof/aggregator/helper.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/modules.h"
+#include "libprof/sampler/record.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/thread.h"
-
-/* Rings that wait to be drained before the helper is worth starting for their sake. */
-#define RETIRED_BEFORE_HELPER 32
 
 uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_ns)
 {
@@ -45,8 +42,8 @@ static uint16_t start_frames(const struct sampler_thread *thread, uint64_t *fram
 
 static void write_credit(struct sampler_thread *thread, uint64_t weight)
 {
-	struct wire_sample *sample =
-		ring_begin(thread->ring, thread->data, sizeof(*sample) + 2 * sizeof(uint64_t));
+	uint32_t room;
+	struct wire_sample *sample = ring_begin(thread, record_bytes(2), &room);
 
 	if (!sample) {
 		__atomic_fetch_add(&sampler.slot->dropped, weight, __ATOMIC_RELAXED);
@@ -54,13 +51,13 @@ static void write_credit(struct sampler_thread *thread, uint64_t weight)
 		return;
 	}
 	sample->frames = start_frames(thread, (uint64_t *)(sample + 1));
-	sample->bytes = (uint32_t)(sizeof(*sample) + sample->frames * sizeof(uint64_t));
+	sample->bytes = record_bytes(sample->frames);
 	sample->thread = thread->number;
 	sample->time_ns = clock_monotonic_ns();
 	sample->weight = (uint32_t)weight;
 	sample->kind = WIRE_KIND_CREDIT;
 	sample->end = WIRE_END_ROOT;
-	ring_commit(thread->ring, sample->bytes);
+	ring_commit(thread, sample->bytes);
 	__atomic_fetch_add(&sampler.slot->credited, weight, __ATOMIC_RELAXED);
 }
 
@@ -81,15 +78,12 @@ static void credit(struct sampler_thread *thread, uint64_t cpu_ns)
 static void retire_ring(struct sampler_thread *thread)
 {
 	thread->ring->exit_credit = 0;
-	if (!ring_fill(thread->ring)) {
-		thread_mark_ring(thread_index(thread), 0);
+	thread_mark_ring(thread_index(thread), 0);
+	if (ring_is_empty(thread))
 		sampler_thread_unclaim(thread);
-		return;
-	}
-	__atomic_store_n(
-		&thread->ring->owner, thread->image << 2 | WIRE_RING_RETIRED, __ATOMIC_RELEASE);
-	if (__atomic_add_fetch(&sampler.retired, 1, __ATOMIC_RELAXED) > RETIRED_BEFORE_HELPER)
-		helper_start();
+	else
+		__atomic_store_n(&thread->ring->owner, thread->image << 2 | WIRE_RING_RETIRED,
+			__ATOMIC_RELEASE);
 }
 
 void sampler_thread_retire(struct sampler_thread *thread)
@@ -133,20 +127,4 @@ void sampler_settle_all(void)
 		thread->is_cut = 0;
 		credit(thread, clock_cpu_ns(clock_of_thread(thread->tid)));
 	}
-}
-
-void sampler_ring_recycle(uint32_t index)
-{
-	struct wire_arena *arena = sampler.arena;
-	struct wire_ring *ring = wire_ring(arena, index);
-	uint64_t retired = sampler.image << 2 | WIRE_RING_RETIRED;
-
-	if (__atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE) != retired ||
-		__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) !=
-			__atomic_load_n(&ring->tail, __ATOMIC_RELAXED))
-		return;
-	thread_mark_ring(index, 0);
-	__atomic_fetch_sub(&sampler.retired, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
-	__atomic_store_n(&arena->rings_hint, index, __ATOMIC_RELAXED);
 }

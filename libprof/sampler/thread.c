@@ -36,14 +36,16 @@ struct sampler_thread *sampler_thread_try_claim(void)
 			continue;
 		sampler_raise_high(&arena->rings_high, i + 1);
 		__atomic_store_n(&arena->rings_hint, i + 1, __ATOMIC_RELAXED);
+		if (i >= WIRE_RINGS / 4 * 3)
+			sampler_wake_reader(arena);
 		__atomic_fetch_add(&thread->generation, 1, __ATOMIC_RELEASE);
 		memset(&thread->ring, 0, sizeof(*thread) - offsetof(struct sampler_thread, ring));
 		thread->ring = ring;
 		thread->image = owner >> 2;
-		thread->data = wire_ring_data(sampler.arena, i);
 		ring->slot = sampler.slot_index;
 		ring->exit_credit = 0;
-		ring->writing = 0;
+		ring->written = 0;
+		ring->taken = 0;
 		ring->tid = 0;
 		ring->thread = 0;
 		return thread;
@@ -65,7 +67,7 @@ void sampler_thread_unclaim(struct sampler_thread *thread)
 	struct wire_arena *arena = sampler.arena;
 
 	__atomic_store_n(&thread->ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
-	__atomic_store_n(&arena->rings_hint, thread_index(thread), __ATOMIC_RELAXED);
+	wire_hint(&arena->rings_hint, thread_index(thread));
 }
 
 uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid)

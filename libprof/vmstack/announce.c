@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "libprof/aggregator/helper.h"
 #include "libprof/sampler/control.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/vmstack/function.h"
@@ -87,7 +86,7 @@ static void wait_in_list(struct function *function)
 static void wake_reader(const struct wire_slot *slot)
 {
 	if (sampler.hosted && !has_room(slot, WIRE_CONTROL_BYTES / 4))
-		helper_wake();
+		sampler_wake_reader(sampler.arena);
 }
 
 void function_announce(struct function *function)

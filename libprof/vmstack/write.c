@@ -50,8 +50,8 @@ static unsigned smaller(unsigned a, unsigned b)
 }
 
 /*
- * Native frames behind the words of @sample, of which the ring has room for @room.
- * Returns how many, or -ENOSPC when the ring is too full for all of them.
+ * Native frames behind the words of @sample, whose record has room for @room.
+ * Returns how many, or -ENOSPC when that is too small for all of them.
  */
 static int add_native(const struct vm_stack *stack, struct wire_sample *sample, unsigned room)
 {
@@ -73,38 +73,38 @@ static int add_native(const struct vm_stack *stack, struct wire_sample *sample, 
 	return (int)smaller(count, most);
 }
 
-/* All signals are blocked: the handler is not at the ring, and nobody longjmps out of it. */
+/*
+ * All signals are blocked: the handler is not at the ring, and nobody longjmps out of it. A stack
+ * that does not fit what is left of the thread's block is written once more, into a new one.
+ */
 static __attribute__((noinline)) int write_record(const struct vm_stack *stack)
 {
 	struct sampler_thread *thread = stack->thread;
-	unsigned fit = record_frames_that_fit(thread);
-	unsigned native_room = 0;
+	uint32_t least = record_bytes(stack->count), room;
 	struct wire_sample *sample;
-	int native = 0;
+	int native;
 
-	if (fit < stack->count)
-		return -ENOSPC;
-	if (stack->is_above && stack->end == WIRE_END_ROOT)
-		native_room = smaller(fit, WIRE_MAX_DEPTH) - stack->count;
-	sample = ring_begin(thread->ring, thread->data,
-		sizeof(*sample) + sizeof(uint64_t) * (stack->count + native_room));
-	if (!sample)
-		return -ENOSPC;
-	memcpy(sample + 1, stack->words, stack->count * sizeof(uint64_t));
-	sample->end = stack->end;
-	if (native_room)
-		native = add_native(stack, sample, native_room);
-	if (native < 0) {
-		__atomic_store_n(&thread->ring->writing, 0, __ATOMIC_RELAXED);
-		return native;
-	}
+	do {
+		unsigned fit;
+
+		sample = ring_begin(thread, least, &room);
+		if (!sample)
+			return -ENOSPC;
+		fit = smaller(record_frames(room), WIRE_MAX_DEPTH) - stack->count;
+		memcpy(sample + 1, stack->words, stack->count * sizeof(uint64_t));
+		sample->end = stack->end;
+		native = 0;
+		if (stack->is_above && stack->end == WIRE_END_ROOT && fit)
+			native = add_native(stack, sample, fit);
+		least = record_bytes(stack->count + fit + 1);
+	} while (native < 0);
 	sample->frames = (uint16_t)(stack->count + (unsigned)native);
-	sample->bytes = (uint32_t)(sizeof(*sample) + sizeof(uint64_t) * sample->frames);
+	sample->bytes = record_bytes(sample->frames);
 	sample->thread = thread->number;
 	sample->time_ns = clock_monotonic_ns();
 	sample->weight = stack->weight;
 	sample->kind = WIRE_KIND_VM;
-	ring_commit(thread->ring, sample->bytes);
+	ring_commit(thread, sample->bytes);
 	return 0;
 }
 
@@ -121,12 +121,8 @@ int vm_stack_write(const struct vm_stack *stack)
 		error = write_record(stack);
 	if (error == -ENOSPC) {
 		__atomic_fetch_add(&sampler.slot->vm_dropped, stack->weight, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&sampler.dropped_bytes,
-			sizeof(struct wire_sample) + stack->count * sizeof(uint64_t),
-			__ATOMIC_RELAXED);
+		record_dropped(record_bytes(stack->count));
 	}
-	if (error != -ESRCH)
-		record_done(thread, error != 0);
 	__atomic_fetch_sub(&thread->users, 1, __ATOMIC_RELEASE);
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 	return error;

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "cli/outside/intake.h"
-#include "cli/outside/outbox.h"
+#include "cli/gather/outbox.h"
 
 #define RECORDS 20000u
 

@@ -2,7 +2,7 @@
 /*
  * /proc and the kernel's process clocks.
  */
-#include "cli/run/process.h"
+#include "cli/gather/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

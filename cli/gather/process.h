@@ -2,8 +2,8 @@
 /*
  * What can be seen of somebody else's process by its pid.
  */
-#ifndef CLI_RUN_PROCESS_H
-#define CLI_RUN_PROCESS_H
+#ifndef CLI_GATHER_PROCESS_H
+#define CLI_GATHER_PROCESS_H
 
 #include <stdint.h>
 

@@ -2,9 +2,10 @@
 /*
  * A buffer that is emptied from the front and moved down when it is asked for more room.
  */
-#include "cli/outside/outbox.h"
+#include "cli/gather/outbox.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,21 +53,49 @@ int outbox_put(struct outbox *outbox, enum record_type type, void *head, size_t 
 	return 0;
 }
 
+/* One frame. The kernel takes all of it or nothing. Returns bytes of records, or -errno. */
+static long write_frame(const struct outbox *outbox)
+{
+	size_t bytes = outbox->to - outbox->from;
+	struct frame frame = {.key = outbox->key, .source = (uint16_t)outbox->source};
+	char piece[PIPE_BUF];
+	ssize_t done;
+
+	if (bytes > FRAME_BYTES_MAX)
+		bytes = FRAME_BYTES_MAX;
+	frame.bytes = (uint16_t)bytes;
+	memcpy(piece, &frame, sizeof(frame));
+	memcpy(piece + sizeof(frame), outbox->bytes + outbox->from, bytes);
+	do {
+		done = write(outbox->descriptor, piece, sizeof(frame) + bytes);
+	} while (done < 0 && errno == EINTR);
+	return done < 0 ? -errno : (long)bytes;
+}
+
 long outbox_flush(struct outbox *outbox)
 {
 	while (outbox->from < outbox->to) {
-		ssize_t done = write(outbox->descriptor, outbox->bytes + outbox->from,
-			outbox->to - outbox->from);
+		long done = write_frame(outbox);
 
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0 && errno == EAGAIN)
+		if (done == -EAGAIN)
 			break;
 		if (done < 0)
-			return -errno;
+			return done;
 		outbox->from += (size_t)done;
 	}
 	return (long)(outbox->to - outbox->from);
+}
+
+int outbox_finish(struct outbox *outbox)
+{
+	long left;
+
+	while ((left = outbox_flush(outbox)) > 0) {
+		struct pollfd pipe = {.fd = outbox->descriptor, .events = POLLOUT};
+
+		poll(&pipe, 1, -1);
+	}
+	return (int)left;
 }
 
 void outbox_release(struct outbox *outbox)

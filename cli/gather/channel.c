@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The arena is sealed against shrinking before anybody else sees it: a target could otherwise
+ * truncate it and have the reader killed by SIGBUS.
+ */
+#include "cli/gather/channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define DESCRIPTOR_FLOOR 3
+
+int channel_above_stdio(int fd)
+{
+	int moved;
+
+	if (fd < 0 || fd >= DESCRIPTOR_FLOOR)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
+	close(fd);
+	return moved;
+}
+
+uint32_t channel_blocks(uint32_t rate_hz)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return wire_pool_blocks(cpus > 0 ? (uint32_t)cpus : 1, rate_hz);
+}
+
+static int make_arena(struct channel *channel)
+{
+	size_t bytes = wire_arena_bytes(channel->blocks);
+	int fd = channel_above_stdio(memfd_create("flamerun", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+
+	if (fd < 0)
+		return -errno;
+	channel->arena_descriptor = fd;
+	if (ftruncate(fd, (off_t)bytes) ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return -errno;
+	channel->arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (channel->arena == MAP_FAILED) {
+		channel->arena = NULL;
+		return -errno;
+	}
+	return 0;
+}
+
+static int fill_header(struct channel *channel, uint32_t rate_hz, uint32_t clock_hz)
+{
+	struct wire_arena *arena = channel->arena;
+
+	if (getrandom(&arena->cookie, sizeof(arena->cookie), 0) != sizeof(arena->cookie))
+		return -EIO;
+	arena->rate_hz = rate_hz;
+	arena->clock_hz = clock_hz;
+	arena->blocks = channel->blocks;
+	arena->version = WIRE_VERSION;
+	arena->magic = WIRE_MAGIC;
+	/* Targets reach it through our /proc entry: nothing of ours is in their table. */
+	snprintf(channel->environment, sizeof(channel->environment), WIRE_ENV "=%d:%d:%llx",
+		(int)getpid(), channel->arena_descriptor, (unsigned long long)arena->cookie);
+	return 0;
+}
+
+int channel_init(
+	struct channel *channel, uint32_t rate_hz, uint32_t clock_hz, struct diag_message *message)
+{
+	int error;
+
+	*channel = (struct channel){
+		.arena_descriptor = -1,
+		.blocks = channel_blocks(clock_hz ? clock_hz : rate_hz),
+	};
+	error = make_arena(channel);
+	if (!error)
+		error = fill_header(channel, rate_hz, clock_hz);
+	if (error) {
+		diag_fail(message, error, "cannot set up the channel to the program: %s",
+			strerror(-error));
+		if (error == -EFBIG)
+			diag_fail_hint(message,
+				"the shell's limit on the size of files must be at least %u MiB: "
+				"ulimit -f unlimited",
+				(unsigned)(wire_arena_bytes(channel->blocks) >> 20) + 1);
+		channel_release(channel);
+	}
+	return error;
+}
+
+void channel_release(struct channel *channel)
+{
+	if (channel->arena)
+		munmap(channel->arena, wire_arena_bytes(channel->blocks));
+	if (channel->arena_descriptor >= 0)
+		close(channel->arena_descriptor);
+	*channel = (struct channel){.arena_descriptor = -1};
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The arena, as flamerun makes it, and how targets find it. Reading it is collector.h.
+ */
+#ifndef CLI_GATHER_CHANNEL_H
+#define CLI_GATHER_CHANNEL_H
+
+#include <stdint.h>
+
+#include "cli/diag.h"
+#include "libprof/wire.h"
+
+struct channel {
+	struct wire_arena *arena; /* wire_arena_bytes(blocks), shared with every target */
+	uint32_t blocks;
+	int arena_descriptor;
+	char environment[128]; /* WIRE_ENV=... */
+};
+
+/* How many blocks an arena for @rate_hz has on this machine. */
+uint32_t channel_blocks(uint32_t rate_hz);
+
+/*
+ * Make the arena. @clock_hz: 0, or the rate of the test-only clock.
+ * Returns 0, or -errno with @message filled and nothing to release.
+ */
+int channel_init(struct channel *channel, uint32_t rate_hz, uint32_t clock_hz,
+	struct diag_message *message);
+void channel_release(struct channel *channel);
+
+/* @fd, or a copy in its place: the lowest descriptors are the target's business. -1 as is. */
+int channel_above_stdio(int fd);
+
+#endif

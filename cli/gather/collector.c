@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A round: meet who came and see who left, drain every ring, then let those go who had left before
+ * their rings were drained. Everything read from the arena may be a lie, and may change while it is
+ * read: it is copied, and the copy is checked.
+ */
+#include "cli/gather/collector.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/gather/outbox.h"
+#include "cli/gather/process.h"
+#include "cli/own_stack.h"
+#include "libprof/wire_control.h"
+#include "libprof/wire_drain.h"
+
+#define TICK_MS 50
+/* When the pipe is full, and at least so long between rounds: a bell may ring all the time. */
+#define RETRY_MS  2
+#define NS_PER_MS 1000000ULL
+#define NS_PER_S  1000000000ULL
+/* What waits for the pipe's reader may be so much; beyond it samples stay in their rings. */
+#define BACKLOG_BYTES (OUTBOX_BYTES_MAX / 2)
+/* A slot whose claimer has not filled it in by then, and is gone, is free again. */
+#define CLAIM_NS (2 * NS_PER_S)
+
+/* Our notes on a slot. */
+struct known_slot {
+	uint64_t image; /* 0: nobody we have met */
+	uint32_t pid;
+	uint32_t namespaced; /* the pid means nothing to us: only the image can say it left */
+	bool superseded; /* another image connected under the same pid */
+	bool has_left;
+	uint64_t cpu_ns; /* of the process when it was last looked at */
+	uint64_t dropped, malformed; /* by us */
+	uint64_t claim; /* its state word when it was first seen claimed */
+	uint64_t claimed_ns;
+};
+
+/* Our notes on a ring: which thread of whom was told of. */
+struct known_thread {
+	uint64_t image;
+	uint32_t number;
+	char comm[WIRE_COMM_BYTES];
+};
+
+struct collector {
+	struct wire_arena *arena;
+	pthread_t thread;
+	uint64_t asked; /* atomic: by flamerun */
+	uint32_t finishing; /* atomic */
+	uint32_t abandoned; /* atomic: nobody reads the pipe any more */
+	/* The thread's own. */
+	uint64_t answered;
+	struct outbox outbox;
+	struct wire_drain drain;
+	struct known_slot slots[WIRE_SLOTS];
+	struct known_thread threads[WIRE_RINGS];
+	struct wire_control_record control;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static uint32_t slots_high(const struct collector *c)
+{
+	uint32_t high = __atomic_load_n(&c->arena->slots_high, __ATOMIC_ACQUIRE);
+
+	return high < WIRE_SLOTS ? high : WIRE_SLOTS;
+}
+
+static uint32_t rings_high(const struct collector *c)
+{
+	uint32_t high = __atomic_load_n(&c->arena->rings_high, __ATOMIC_ACQUIRE);
+
+	return high < WIRE_RINGS ? high : WIRE_RINGS;
+}
+
+static int put(struct collector *c, enum record_type type, void *head, size_t bytes)
+{
+	return outbox_put(&c->outbox, type, head, bytes, NULL, 0);
+}
+
+/* ---- control records ------------------------------------------------------------------------- */
+
+static void put_module(struct collector *c, uint64_t image, const struct wire_module *module)
+{
+	struct record_module record = {
+		.image = image,
+		.start = module->start,
+		.end = module->end,
+		.number = module->number,
+		.flags = module->flags,
+		.build_id_bytes = module->build_id_bytes,
+	};
+
+	memcpy(record.build_id, module->build_id, sizeof(record.build_id));
+	outbox_put(&c->outbox, RECORD_MODULE, &record, offsetof(struct record_module, path),
+		module->path, strlen(module->path) + 1);
+}
+
+static void put_code(struct collector *c, uint64_t image, const struct wire_code *code)
+{
+	struct record_code record = {.image = image, .space = code->space, .bytes = code->bytes};
+
+	outbox_put(&c->outbox, RECORD_CODE, &record, sizeof(record), code->name,
+		strlen(code->name) + 1);
+}
+
+static void put_function(struct collector *c, uint64_t image, const struct wire_function *function)
+{
+	struct record_function record = {
+		.image = image,
+		.space = function->space,
+		.line = function->line,
+		.flags = function->flags,
+	};
+	const char *file = function->name + function->name_bytes;
+	char text[WIRE_CONTROL_RECORD_MAX];
+	size_t name_bytes = strlen(function->name) + 1, file_bytes = strlen(file) + 1;
+
+	memcpy(text, function->name, name_bytes);
+	memcpy(text + name_bytes, file, file_bytes);
+	outbox_put(&c->outbox, RECORD_FUNCTION, &record, sizeof(record), text,
+		name_bytes + file_bytes);
+}
+
+static void put_mark(struct collector *c, uint64_t image, const struct wire_mark *mark)
+{
+	struct record_mark record = {.image = image, .time_ns = mark->time_ns, .tid = mark->tid};
+
+	outbox_put(&c->outbox, RECORD_MARK, &record, sizeof(record), mark->name,
+		strlen(mark->name) + 1);
+}
+
+static void put_control(struct collector *c, uint64_t image)
+{
+	const struct wire_control_record *record = &c->control;
+
+	switch (record->type) {
+	case WIRE_CONTROL_MODULE:
+		return put_module(c, image, &record->module);
+	case WIRE_CONTROL_CODE:
+		return put_code(c, image, &record->code);
+	case WIRE_CONTROL_FUNCTION:
+		return put_function(c, image, &record->function);
+	case WIRE_CONTROL_MARK:
+		return put_mark(c, image, &record->mark);
+	default:
+		return;
+	}
+}
+
+/* @is_over: the image writes no more; what it left half written is passed over and counted. */
+static void read_control(struct collector *c, uint32_t index, bool is_over)
+{
+	struct wire_slot *slot = wire_slot(c->arena, index);
+	char *ring = wire_control_data(c->arena, index);
+	struct known_slot *known = &c->slots[index];
+
+	/* At most one ringful: writers may be as fast as we are. */
+	for (uint32_t taken = 0; taken < WIRE_CONTROL_BYTES; taken += c->control.bytes) {
+		enum wire_control_step step = wire_control_take(slot, ring, &c->control);
+
+		if (step == WIRE_CONTROL_EMPTY && is_over)
+			step = wire_control_skip_hole(slot, ring, &c->control);
+		if (step == WIRE_CONTROL_EMPTY)
+			break;
+		if (step == WIRE_CONTROL_TAKEN)
+			put_control(c, known->image);
+		else if (step != WIRE_CONTROL_SKIPPED)
+			known->malformed++;
+		if (step == WIRE_CONTROL_DAMAGED)
+			break;
+	}
+	if (is_over)
+		known->malformed += wire_control_reset(slot, ring) != 0;
+}
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+/* Copy a string of the arena so that it ends. */
+static void copy_text(char *out, const char *from, size_t size)
+{
+	memcpy(out, from, size);
+	out[size - 1] = '\0';
+}
+
+/* A new image under a pid ends the one that had it before: exec, or a pid used again. */
+static void supersede(struct collector *c, uint32_t slot, uint32_t pid)
+{
+	for (uint32_t i = 0; i < slots_high(c); i++)
+		if (i != slot && c->slots[i].image && c->slots[i].pid == pid &&
+			!c->slots[i].namespaced)
+			c->slots[i].superseded = true;
+}
+
+static void meet(struct collector *c, uint32_t index)
+{
+	const struct wire_slot *slot = wire_slot(c->arena, index);
+	struct known_slot *known = &c->slots[index];
+	struct record_image record = {
+		.id = __atomic_load_n(&slot->image, __ATOMIC_ACQUIRE),
+		.parent = slot->parent_image,
+		.start_ns = slot->start_ns,
+		.cpu_ns = slot->start_cpu_ns,
+		.pid = slot->pid,
+		.ppid = slot->ppid,
+	};
+
+	if (!record.id || record.id >= RECORD_TRACER_IMAGES)
+		return;
+	*known = (struct known_slot){
+		.image = record.id, .pid = record.pid, .namespaced = slot->namespaced};
+	copy_text(record.exe, slot->exe, sizeof(record.exe));
+	copy_text(record.comm, slot->comm, sizeof(record.comm));
+	put(c, RECORD_IMAGE, &record, sizeof(record));
+	if (!known->namespaced)
+		supersede(c, index, known->pid);
+}
+
+/* A process that was killed while it claimed its slot has nothing in it yet. */
+static void look_at_claim(struct collector *c, uint32_t index, uint64_t state)
+{
+	struct wire_slot *slot = wire_slot(c->arena, index);
+	struct known_slot *known = &c->slots[index];
+
+	if (known->claim != state) {
+		known->claim = state;
+		known->claimed_ns = now_ns();
+		return;
+	}
+	if (now_ns() - known->claimed_ns < CLAIM_NS || process_is_running((uint32_t)(state >> 8)))
+		return;
+	if (!__atomic_compare_exchange_n(&slot->state, &state, WIRE_SLOT_FREE, 0, __ATOMIC_ACQ_REL,
+		    __ATOMIC_RELAXED))
+		return;
+	__atomic_fetch_add(&c->arena->lost_processes, 1, __ATOMIC_RELAXED);
+	wire_hint(&c->arena->slots_hint, index);
+}
+
+static void look_at_slot(struct collector *c, uint32_t index)
+{
+	const struct wire_slot *slot = wire_slot(c->arena, index);
+	struct known_slot *known = &c->slots[index];
+	uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
+	uint64_t cpu_ns;
+
+	if ((state & 0xff) == WIRE_SLOT_CLAIMED)
+		look_at_claim(c, index, state);
+	if ((state & 0xff) < WIRE_SLOT_LIVE || (state & 0xff) > WIRE_SLOT_EXIT)
+		return;
+	if (!known->image)
+		meet(c, index);
+	if (!known->image)
+		return;
+	read_control(c, index, false);
+	/* A killed process can't say what it used; this is what we saw last. */
+	cpu_ns = known->namespaced || known->superseded ? 0 : process_cpu_ns(known->pid);
+	if (cpu_ns)
+		known->cpu_ns = cpu_ns;
+	known->has_left = known->superseded ||
+			  (!known->namespaced && !process_is_running(known->pid));
+}
+
+/* ---- rings ----------------------------------------------------------------------------------- */
+
+/* The notes on the image that has the ring, NULL when nobody we have met has. */
+static struct known_slot *slot_of(struct collector *c, const struct wire_drain_look *look)
+{
+	uint32_t slot = wire_ring(c->arena, look->index)->slot;
+
+	return slot < WIRE_SLOTS && c->slots[slot].image &&
+			       (c->slots[slot].image & ~0ULL >> 2) == look->owner >> 2
+		? &c->slots[slot]
+		: NULL;
+}
+
+/* Tell of a thread when there is something new. */
+static void put_thread(struct collector *c, uint32_t index, uint64_t image)
+{
+	const struct wire_ring *ring = wire_ring(c->arena, index);
+	struct known_thread *known = &c->threads[index];
+	struct record_thread record = {.image = image, .number = ring->thread, .tid = ring->tid};
+
+	copy_text(record.comm, ring->comm, sizeof(record.comm));
+	if (known->image == image && known->number == record.number &&
+		!memcmp(known->comm, record.comm, sizeof(known->comm)))
+		return;
+	known->image = image;
+	known->number = record.number;
+	memcpy(known->comm, record.comm, sizeof(known->comm));
+	put(c, RECORD_THREAD, &record, sizeof(record));
+}
+
+static void put_sample(struct collector *c, struct known_slot *known,
+	const struct wire_sample *sample, const char *frames)
+{
+	struct record_sample record = {
+		.image = known->image,
+		.time_ns = sample->time_ns,
+		.thread = sample->thread,
+		.weight = sample->weight,
+		.frames = sample->frames,
+		.kind = sample->kind,
+		.end = sample->end,
+	};
+
+	if (outbox_put(&c->outbox, RECORD_SAMPLE, &record, sizeof(record), frames,
+		    sample->frames * sizeof(uint64_t)))
+		known->dropped += sample->weight;
+}
+
+static void drain_ring(struct collector *c, uint32_t index)
+{
+	struct wire_drain_look look;
+	struct wire_sample sample;
+	enum wire_drain_step step;
+	struct known_slot *known;
+
+	if (!wire_drain_begin(&c->drain, index, &look))
+		return;
+	known = slot_of(c, &look);
+	if (!known)
+		return;
+	if (look.head)
+		put_thread(c, index, known->image);
+	while ((step = wire_drain_next(&c->drain, &look, &sample)) == WIRE_DRAIN_RECORD) {
+		put_sample(c, known, &sample, wire_drain_frames(&c->drain, &look));
+		wire_drain_skip(&c->drain, &look, sample.bytes);
+	}
+	known->malformed += step == WIRE_DRAIN_DAMAGED;
+	wire_drain_end(&c->drain, &look);
+}
+
+/* The credit noted when the process began to leave, on the thread's last stack. */
+static void put_exit_credit(struct collector *c, struct known_slot *known, uint32_t index)
+{
+	const struct wire_ring *ring = wire_ring(c->arena, index);
+	uint64_t owed = __atomic_load_n(&ring->exit_credit, __ATOMIC_ACQUIRE);
+	const struct wire_sample sample = {
+		.thread = ring->thread,
+		.weight = (uint32_t)owed,
+		.kind = WIRE_KIND_CREDIT,
+		.end = WIRE_END_ROOT,
+	};
+
+	if (owed && owed <= UINT32_MAX)
+		put_sample(c, known, &sample, NULL);
+}
+
+/* What the rings of an image still say that is over, and that they are free, if @release. */
+static uint32_t end_rings(struct collector *c, struct known_slot *known, bool release)
+{
+	uint32_t torn = 0;
+
+	for (uint32_t i = 0; i < rings_high(c); i++) {
+		struct wire_drain_look look;
+
+		if (!wire_drain_begin(&c->drain, i, &look) || slot_of(c, &look) != known)
+			continue;
+		put_exit_credit(c, known, i);
+		if (release)
+			torn += (uint32_t)wire_drain_release(&c->drain, i, look.owner);
+	}
+	return torn;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+/* The image is over, its rings are drained; or, without @release, we let go of it as it is. */
+static void end_image(struct collector *c, uint32_t index, bool release)
+{
+	struct wire_slot *slot = wire_slot(c->arena, index);
+	struct known_slot *known = &c->slots[index];
+	uint64_t end_cpu_ns = slot->end_cpu_ns;
+	struct record_image_end record = {
+		.image = known->image,
+		.cpu_ns = end_cpu_ns ? end_cpu_ns : known->cpu_ns,
+		.has_ended = release,
+		.still_runs = !release && !known->namespaced && !known->superseded &&
+			      process_is_running(known->pid),
+		.left_by_exec = (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) ==
+				WIRE_SLOT_EXEC,
+	};
+
+	read_control(c, index, release);
+	record.torn = end_rings(c, known, release);
+	record.threads = slot->threads;
+	record.late_threads = slot->late_threads;
+	record.delivered = slot->delivered;
+	record.overruns = slot->overruns;
+	record.paused = slot->paused;
+	record.dropped = slot->dropped + known->dropped;
+	record.vm_dropped = slot->vm_dropped;
+	record.control_dropped = slot->control_dropped;
+	record.malformed = known->malformed;
+	record.handler_ns = slot->handler_ns;
+	put(c, RECORD_IMAGE_END, &record, sizeof(record));
+	*known = (struct known_slot){0};
+	if (!release)
+		return;
+	/* Positions of the control ring go on; the rest starts afresh with the next claimer. */
+	memset(&slot->image, 0,
+		offsetof(struct wire_slot, control_head) - offsetof(struct wire_slot, image));
+	memset(slot->exe, 0, sizeof(slot->exe));
+	memset(slot->comm, 0, sizeof(slot->comm));
+	__atomic_store_n(&slot->state, WIRE_SLOT_FREE, __ATOMIC_RELEASE);
+	wire_hint(&c->arena->slots_hint, index);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static void round_of(struct collector *c)
+{
+	/* The reader of the pipe is far behind: the arena has room for this, too. */
+	bool is_late = c->outbox.to - c->outbox.from > BACKLOG_BYTES;
+
+	for (uint32_t i = 0; i < slots_high(c); i++)
+		look_at_slot(c, i);
+	for (uint32_t i = 0; i < rings_high(c) && !is_late; i++)
+		drain_ring(c, i);
+	for (uint32_t i = 0; i < slots_high(c) && !is_late; i++)
+		if (c->slots[i].image && c->slots[i].has_left)
+			end_image(c, i, true);
+}
+
+static void answer(struct collector *c, uint64_t asked)
+{
+	struct record_round record = {.number = asked};
+
+	if (c->answered != asked && !put(c, RECORD_ROUND, &record, sizeof(record)))
+		c->answered = asked;
+}
+
+static void conclude(struct collector *c)
+{
+	struct record end;
+
+	if (__atomic_load_n(&c->abandoned, __ATOMIC_ACQUIRE))
+		return;
+	outbox_finish(&c->outbox);
+	round_of(c);
+	for (uint32_t i = 0; i < slots_high(c); i++)
+		if (c->slots[i].image)
+			end_image(c, i, false);
+	put(c, RECORD_END, &end, sizeof(end));
+	outbox_finish(&c->outbox);
+}
+
+static void wait_for(struct collector *c, uint32_t bell, uint64_t ms)
+{
+	struct timespec patience = {.tv_nsec = (long)(ms * NS_PER_MS)};
+
+	syscall(SYS_futex, &c->arena->doorbell, FUTEX_WAIT, bell, &patience, NULL, 0);
+}
+
+static void *collect(void *argument)
+{
+	const struct timespec pause = {.tv_nsec = RETRY_MS * (long)NS_PER_MS};
+	struct collector *c = argument;
+
+	pthread_setname_np(pthread_self(), "collector");
+	while (!__atomic_load_n(&c->finishing, __ATOMIC_ACQUIRE)) {
+		uint32_t bell = __atomic_load_n(&c->arena->doorbell, __ATOMIC_ACQUIRE);
+		uint64_t asked = __atomic_load_n(&c->asked, __ATOMIC_ACQUIRE);
+		uint64_t began_ns = now_ns();
+		long left;
+
+		round_of(c);
+		answer(c, asked);
+		left = outbox_flush(&c->outbox);
+		wait_for(c, bell, left ? RETRY_MS : TICK_MS);
+		if (now_ns() - began_ns < RETRY_MS * NS_PER_MS &&
+			__atomic_load_n(&c->asked, __ATOMIC_ACQUIRE) == asked)
+			nanosleep(&pause, NULL);
+	}
+	conclude(c);
+	return NULL;
+}
+
+int collector_start(struct collector **out, const struct collector_config *config)
+{
+	struct collector *c = calloc(1, sizeof(*c));
+	sigset_t all, mask;
+	int error;
+
+	if (!c)
+		return -ENOMEM;
+	c->arena = config->arena;
+	c->drain.arena = config->arena;
+	c->drain.blocks = config->blocks;
+	c->outbox.descriptor = config->pipe;
+	c->outbox.source = RECORD_COLLECTOR;
+	c->outbox.key = config->key;
+	/* Signals are for the rest of flamerun. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	error = own_stack_thread(&c->thread, collect, c);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	if (error) {
+		free(c);
+		return error;
+	}
+	*out = c;
+	return 0;
+}
+
+static void wake(struct collector *c)
+{
+	__atomic_fetch_add(&c->arena->doorbell, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &c->arena->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+uint64_t collector_ask(struct collector *c)
+{
+	uint64_t asked = __atomic_add_fetch(&c->asked, 1, __ATOMIC_ACQ_REL);
+
+	wake(c);
+	return asked;
+}
+
+void collector_finish(struct collector *c)
+{
+	__atomic_store_n(&c->finishing, 1, __ATOMIC_RELEASE);
+	wake(c);
+}
+
+void collector_free(struct collector *c)
+{
+	if (!c)
+		return;
+	/* Only one that was not asked to finish still looks. */
+	__atomic_store_n(&c->abandoned, 1, __ATOMIC_RELEASE);
+	collector_finish(c);
+	pthread_join(c->thread, NULL);
+	outbox_release(&c->outbox);
+	free(c);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The arena's one reader: a thread of flamerun that drains the rings of all processes of a run,
+ * living or dead, follows who comes and goes, and writes what it took to the pipe as checked records
+ * (record.h). It shares no profile with the rest of flamerun and goes on while that draws.
+ *
+ * A thread, not a process: what it knows of a pid must be true of flamerun's children.
+ */
+#ifndef CLI_GATHER_COLLECTOR_H
+#define CLI_GATHER_COLLECTOR_H
+
+#include <stdint.h>
+
+#include "libprof/wire.h"
+
+struct collector;
+
+struct collector_config {
+	struct wire_arena *arena; /* borrowed, as the descriptor */
+	uint32_t blocks;
+	int pipe; /* its writing end, non-blocking */
+	uint32_t key;
+};
+
+/* Returns 0 and an owned object whose thread runs, or -errno. */
+int collector_start(struct collector **out, const struct collector_config *config);
+
+/*
+ * Ask it to look at everything now. Returns the number that RECORD_ROUND will have when it has.
+ * Context: any thread, one at a time.
+ */
+uint64_t collector_ask(struct collector *collector);
+
+/*
+ * Ask it to finish: it takes what there is, tells of those who still run as they are, and ends its
+ * stream. Sampling has been ended (wire_arena.closing). Somebody must read the pipe meanwhile.
+ */
+void collector_finish(struct collector *collector);
+
+/* Ends the thread, at once if it was not asked to finish. NULL is fine. */
+void collector_free(struct collector *collector);
+
+#endif

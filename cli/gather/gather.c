@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pipe's reader and those who write to it as one object, from the start of a run to its last
+ * sample.
+ */
+#include "cli/gather/gather.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/gather/channel.h"
+#include "cli/gather/collector.h"
+#include "cli/gather/intake.h"
+#include "cli/outside/outside.h"
+#include "cli/profile/accounting.h"
+#include "cli/profile/profile.h"
+
+#define NS_PER_S 1000000000ULL
+/* A look takes milliseconds; a machine without a free CPU gets this much longer. */
+#define LOOK_MS	   1000
+#define LOOK_TRIES 20
+
+struct gather {
+	struct channel channel;
+	struct intake *intake;
+	struct collector *collector; /* NULL: nobody is sampled from inside */
+	struct outside *outside;     /* NULL: nobody is sampled from outside */
+};
+
+static int open_inside(
+	struct gather *gather, const struct gather_config *config, struct diag_message *message)
+{
+	struct collector_config collector = {
+		.pipe = intake_writer(gather->intake),
+		.key = intake_key(gather->intake),
+	};
+	int error = channel_init(
+		&gather->channel, config->rate_hz, config->test_clock_hz, message);
+
+	if (error)
+		return error;
+	gather->channel.arena->start_paused = config->start_paused;
+	gather->channel.arena->jit = config->jit;
+	collector.arena = gather->channel.arena;
+	collector.blocks = gather->channel.blocks;
+	error = collector_start(&gather->collector, &collector);
+	return error ? diag_fail(message, error, "cannot start a thread: %s", strerror(-error)) : 0;
+}
+
+static int open_outside(
+	struct gather *gather, const struct gather_config *config, struct diag_message *message)
+{
+	const struct outside_config outside = {
+		.rate_hz = config->rate_hz,
+		.wall = config->wall,
+		.follow = config->follow,
+		.pipe = intake_writer(gather->intake),
+		.key = intake_key(gather->intake),
+	};
+
+	return outside_open(&gather->outside, &outside, message);
+}
+
+int gather_open(
+	struct gather **out, const struct gather_config *config, struct diag_message *message)
+{
+	struct gather *gather = calloc(1, sizeof(*gather));
+	int error = -ENOMEM;
+
+	if (gather) {
+		gather->channel.arena_descriptor = -1;
+		error = intake_open(&gather->intake,
+			config->test_clock_hz ? config->test_clock_hz : config->rate_hz);
+	}
+	if (error) {
+		diag_fail(message, error, "cannot set up the profile: %s", strerror(-error));
+		goto out;
+	}
+	error = config->outside ? open_outside(gather, config, message)
+				: open_inside(gather, config, message);
+out:
+	if (error)
+		gather_free(gather);
+	else
+		*out = gather;
+	return error;
+}
+
+void gather_free(struct gather *gather)
+{
+	if (!gather)
+		return;
+	collector_free(gather->collector);
+	outside_free(gather->outside);
+	intake_free(gather->intake);
+	channel_release(&gather->channel);
+	free(gather);
+}
+
+const char *gather_environment(const struct gather *gather)
+{
+	return gather->channel.environment;
+}
+
+pid_t gather_tracer(const struct gather *gather)
+{
+	return gather->outside ? outside_tracer(gather->outside) : -1;
+}
+
+int gather_attach(struct gather *gather, pid_t pid, bool from_exec, struct diag_message *message)
+{
+	return outside_attach(gather->outside, pid, from_exec, message);
+}
+
+int gather_descriptor(const struct gather *gather)
+{
+	return intake_descriptor(gather->intake);
+}
+
+struct profile *gather_profile(struct gather *gather)
+{
+	return intake_profile(gather->intake);
+}
+
+bool gather_connected(const struct gather *gather)
+{
+	return intake_state(gather->intake)->images_met != 0;
+}
+
+uint32_t gather_python(const struct gather *gather, uint32_t refused[WIRE_PYTHON_REFUSALS])
+{
+	const struct wire_arena *arena = gather->channel.arena;
+
+	for (unsigned i = 0; i < WIRE_PYTHON_REFUSALS; i++)
+		refused[i] = arena ? __atomic_load_n(&arena->python_refused[i], __ATOMIC_RELAXED) : 0;
+	return arena ? __atomic_load_n(&arena->python_named, __ATOMIC_RELAXED) : 0;
+}
+
+unsigned gather_live(const struct gather *gather)
+{
+	const struct wire_arena *arena = gather->channel.arena;
+	uint32_t arrived, begun;
+
+	if (gather_has_ended(gather))
+		return 0;
+	if (!arena)
+		return intake_state(gather->intake)->live;
+	arrived = __atomic_load_n(&arena->forks_arrived, __ATOMIC_ACQUIRE);
+	begun = __atomic_load_n(&arena->forks_begun, __ATOMIC_ACQUIRE);
+	return intake_state(gather->intake)->live + (begun > arrived ? begun - arrived : 0);
+}
+
+/* Has @source said its last word, or nobody is there to say it? */
+static bool has_ended(const struct gather *gather, enum record_source source)
+{
+	const struct intake_state *state = intake_state(gather->intake);
+
+	if (source == RECORD_COLLECTOR)
+		return !gather->collector || state->has_ended[source];
+	return !gather->outside || state->has_ended[source] || !outside_is_alive(gather->outside);
+}
+
+bool gather_has_ended(const struct gather *gather)
+{
+	return gather->outside && has_ended(gather, RECORD_TRACER);
+}
+
+int gather_step(struct gather *gather)
+{
+	return intake_read(gather->intake);
+}
+
+int gather_look(struct gather *gather)
+{
+	uint64_t asked = gather->collector ? collector_ask(gather->collector) : 0;
+	int error = gather_step(gather);
+
+	for (int i = 0; i < LOOK_TRIES && intake_state(gather->intake)->round < asked; i++) {
+		intake_wait(gather->intake, LOOK_MS);
+		error = gather_step(gather);
+	}
+	return error;
+}
+
+static uint64_t timeval_ns(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_usec * 1000;
+}
+
+/*
+ * CPU time of all processes: what images used while they were sampled, or, with @usage, what the
+ * kernel charged to the child and those it waited for, with those that still run. That knows of
+ * programs that no library got into, but not of children that nobody waited for: the larger counts.
+ */
+static uint64_t cpu_time_ns(struct gather *gather, const struct rusage *usage)
+{
+	struct profile *profile = gather_profile(gather);
+	uint64_t charged_ns = usage ? timeval_ns(usage->ru_utime) + timeval_ns(usage->ru_stime) : 0;
+	uint64_t seen_ns = 0;
+
+	for (uint32_t i = 0; i < profile_images(profile); i++) {
+		const struct profile_image *image = profile_image_at(profile, i);
+
+		if (image->end_cpu_ns > image->start_cpu_ns)
+			seen_ns += image->end_cpu_ns - image->start_cpu_ns;
+		if (usage && image->still_runs)
+			charged_ns += image->end_cpu_ns;
+	}
+	return charged_ns > seen_ns ? charged_ns : seen_ns;
+}
+
+/* What is to become of the time that images used before they could be sampled. */
+static enum accounting_start start_of(const struct wire_arena *arena)
+{
+	if (arena->clock_hz)
+		return ACCOUNTING_START_IGNORED;
+	return arena->start_paused ? ACCOUNTING_START_PAUSED : ACCOUNTING_START_CREDITED;
+}
+
+int gather_finish(struct gather *gather, const struct rusage *usage)
+{
+	struct wire_arena *arena = gather->channel.arena;
+	struct profile *profile = gather_profile(gather);
+	struct profile_totals *totals = profile_totals(profile);
+	int error;
+
+	if (arena)
+		__atomic_store_n(&arena->closing, 1, __ATOMIC_RELEASE);
+	if (gather->collector)
+		collector_finish(gather->collector);
+	if (gather->outside)
+		outside_finish(gather->outside);
+	error = gather_step(gather);
+	while (!has_ended(gather, RECORD_COLLECTOR) || !has_ended(gather, RECORD_TRACER)) {
+		intake_wait(gather->intake, LOOK_MS);
+		error = gather_step(gather);
+	}
+	/* What a tracer wrote that is now gone. */
+	error = gather_step(gather);
+	if (!error && arena)
+		error = accounting_settle(profile, start_of(arena));
+	totals->cpu_ns = cpu_time_ns(gather, arena ? usage : NULL);
+	if (arena)
+		totals->losses.lost_processes =
+			__atomic_load_n(&arena->lost_processes, __ATOMIC_RELAXED);
+	return error;
+}
+
+bool gather_cost(const struct gather *gather, struct outside_cost *cost)
+{
+	const struct record_totals *totals = &intake_state(gather->intake)->totals;
+
+	cost->stops = totals->stops;
+	cost->held_ns = totals->held_ns;
+	cost->fallbacks = totals->fallbacks;
+	return gather->outside != NULL;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A run's samples, from wherever they come into one profile: out of the arena that injected
+ * libraries write to, by the collector; from outside, by the tracing process. Both write to one
+ * pipe, which is read here. What the child's life needs (fork, signals, status) is not here: see
+ * launch.h.
+ *
+ * Context: one thread.
+ */
+#ifndef CLI_GATHER_GATHER_H
+#define CLI_GATHER_GATHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "cli/diag.h"
+#include "libprof/wire.h"
+
+struct gather;
+struct outside_cost;
+struct profile;
+
+struct gather_config {
+	uint32_t rate_hz;
+	bool outside; /* sampled by a tracer, not by a library inside */
+	/* Inside. */
+	uint32_t test_clock_hz; /* 0: CPU clock */
+	bool start_paused;	/* processes record nothing until they say so */
+	uint32_t jit;		/* enum wire_jit, or-ed: whose functions are to be named */
+	/* Outside. */
+	bool wall;
+	bool follow; /* children too */
+};
+
+/*
+ * Make the arena and the pipe and start who writes to it. Returns 0 and an owned object in *@out, or
+ * -errno with @message filled.
+ */
+int gather_open(struct gather **out, const struct gather_config *config,
+	struct diag_message *message);
+void gather_free(struct gather *gather); /* NULL is fine */
+
+/*
+ * The environment an injected target needs: "FLAMERUN_CHANNEL=..." Owned by @gather; the descriptor
+ * it names is close-on-exec in flamerun and is reached through /proc/<our pid>/fd.
+ */
+const char *gather_environment(const struct gather *gather);
+
+/* The tracing process: who it traces may have to allow it, prctl(2), PR_SET_PTRACER. */
+pid_t gather_tracer(const struct gather *gather);
+
+/* As outside_attach(). */
+int gather_attach(struct gather *gather, pid_t pid, bool from_exec, struct diag_message *message);
+
+/* To poll for POLLIN. Owned by @gather. */
+int gather_descriptor(const struct gather *gather);
+
+/* Take in what there is; never blocks. Returns 0, or -ENOMEM (the run goes on). */
+int gather_step(struct gather *gather);
+
+/* The same after everybody who writes has looked at everything once more. */
+int gather_look(struct gather *gather);
+
+/* Has any process been sampled or connected yet? */
+bool gather_connected(const struct gather *gather);
+
+/* Process images that are here or on their way: forks that have begun and not arrived. */
+unsigned gather_live(const struct gather *gather);
+
+/* Will nothing come any more? Only the tracer can tell, when all its targets have ended. */
+bool gather_has_ended(const struct gather *gather);
+
+/*
+ * How many processes had names for their Python functions. @refused gets how many had a Python and
+ * not, by enum wire_python_refusal.
+ */
+uint32_t gather_python(const struct gather *gather, uint32_t refused[WIRE_PYTHON_REFUSALS]);
+
+/*
+ * End of sampling: let go of all processes, take what is left. @usage is what the kernel says the
+ * child and its descendants used, NULL when it still runs. After this only gather_profile(),
+ * gather_cost() and gather_free() make sense.
+ * Returns 0 or -ENOMEM.
+ */
+int gather_finish(struct gather *gather, const struct rusage *usage);
+
+/* What was gathered; owned by @gather. */
+struct profile *gather_profile(struct gather *gather);
+
+/* What sampling from outside cost. Returns false when there was none. */
+bool gather_cost(const struct gather *gather, struct outside_cost *cost);
+
+#endif

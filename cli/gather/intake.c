@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One function for each kind of record, behind one check of each.
+ */
+#include "cli/gather/intake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "cli/gather/channel.h"
+
+#define READ_BYTES (1u << 16)
+#define PIPE_BYTES (1 << 20) /* as much as an unprivileged process may ask for */
+
+/* A source's records as they arrive, cut at any byte. */
+struct stream {
+	size_t count;
+	/* One record that is not yet whole, and a frame behind it. */
+	char bytes[RECORD_BYTES_MAX + PIPE_BUF];
+};
+
+/* The last stack of a thread, for samples that say "the same again". */
+struct last_stack {
+	uint32_t node; /* 0: none yet; the profile's first node is an image's root */
+	uint8_t end;
+};
+
+struct intake {
+	struct profile *profile;
+	int pipe_read, pipe_write;
+	uint32_t key;
+	struct intake_state state;
+	struct last_stack *last; /* by profile thread */
+	uint32_t last_room;
+	size_t partial;
+	char pipe_bytes[READ_BYTES + PIPE_BUF];
+	struct stream streams[RECORD_SOURCES];
+};
+
+static int open_pipe(struct intake *intake)
+{
+	int ends[2];
+
+	if (getrandom(&intake->key, sizeof(intake->key), 0) != sizeof(intake->key))
+		return -EIO;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	intake->pipe_read = channel_above_stdio(ends[0]);
+	intake->pipe_write = channel_above_stdio(ends[1]);
+	if (intake->pipe_read < 0 || intake->pipe_write < 0)
+		return -EMFILE;
+	fcntl(intake->pipe_read, F_SETPIPE_SZ, PIPE_BYTES);
+	return 0;
+}
+
+int intake_open(struct intake **out, uint32_t rate_hz)
+{
+	struct intake *intake = calloc(1, sizeof(*intake));
+	int error = -ENOMEM;
+
+	if (!intake)
+		return -ENOMEM;
+	intake->pipe_read = intake->pipe_write = -1;
+	intake->profile = profile_new(rate_hz);
+	if (intake->profile)
+		error = open_pipe(intake);
+	if (error)
+		intake_free(intake);
+	else
+		*out = intake;
+	return error;
+}
+
+void intake_free(struct intake *intake)
+{
+	if (!intake)
+		return;
+	if (intake->pipe_read >= 0)
+		close(intake->pipe_read);
+	if (intake->pipe_write >= 0)
+		close(intake->pipe_write);
+	profile_free(intake->profile);
+	free(intake->last);
+	free(intake);
+}
+
+int intake_writer(const struct intake *intake)
+{
+	return intake->pipe_write;
+}
+
+uint32_t intake_key(const struct intake *intake)
+{
+	return intake->key;
+}
+
+int intake_descriptor(const struct intake *intake)
+{
+	return intake->pipe_read;
+}
+
+const struct intake_state *intake_state(const struct intake *intake)
+{
+	return &intake->state;
+}
+
+struct profile *intake_profile(const struct intake *intake)
+{
+	return intake->profile;
+}
+
+void intake_wait(const struct intake *intake, int timeout_ms)
+{
+	struct pollfd pipe = {.fd = intake->pipe_read, .events = POLLIN};
+
+	poll(&pipe, 1, timeout_ms);
+}
+
+static struct profile_losses *losses(struct intake *intake)
+{
+	return &profile_totals(intake->profile)->losses;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static struct profile_image *image_of(struct intake *intake, uint64_t id, uint32_t *index)
+{
+	uint32_t at = profile_image(intake->profile, id);
+
+	if (profile_error(intake->profile))
+		return NULL;
+	if (index)
+		*index = at;
+	return profile_image_at(intake->profile, at);
+}
+
+/* A forked child runs its parent's program. */
+static void inherit_name(struct intake *intake, const struct record_image *record)
+{
+	char exe[WIRE_EXE_BYTES];
+	const struct profile_image *parent = image_of(intake, record->parent, NULL);
+	struct profile_image *image;
+
+	if (!parent)
+		return;
+	memcpy(exe, parent->exe, sizeof(exe));
+	image = image_of(intake, record->id, NULL);
+	if (image)
+		memcpy(image->exe, exe, sizeof(exe));
+}
+
+static void take_image(struct intake *intake, struct record_image *record)
+{
+	struct profile_image *image = image_of(intake, record->id, NULL);
+
+	if (!image)
+		return;
+	record->exe[sizeof(record->exe) - 1] = '\0';
+	record->comm[sizeof(record->comm) - 1] = '\0';
+	image->parent = record->parent;
+	image->pid = record->pid;
+	image->ppid = record->ppid;
+	image->start_ns = record->start_ns;
+	image->start_cpu_ns = record->cpu_ns;
+	memcpy(image->exe, record->exe, sizeof(image->exe));
+	memcpy(image->comm, record->comm, sizeof(image->comm));
+	if (!image->exe[0] && record->parent)
+		inherit_name(intake, record);
+	intake->state.live++;
+	intake->state.images_met++;
+}
+
+static void take_module(struct intake *intake, const struct record_module *record)
+{
+	struct profile_module module = {
+		.path = (char *)(uintptr_t)record->path, /* copied */
+		.build_id_bytes = record->build_id_bytes,
+		.flags = record->flags,
+		.start = record->start,
+		.end = record->end,
+	};
+	uint32_t image;
+
+	if (record->build_id_bytes > WIRE_BUILD_ID_MAX || !image_of(intake, record->image, &image))
+		return;
+	memcpy(module.build_id, record->build_id, sizeof(module.build_id));
+	profile_add_module(intake->profile, image, record->number, &module);
+}
+
+/* What a program says beyond all bounds is a loss like that of a record that found no room. */
+static void count_words(struct intake *intake, int error)
+{
+	if (error)
+		losses(intake)->control_dropped++;
+}
+
+static void take_code(struct intake *intake, const struct record_code *record)
+{
+	uint32_t image;
+
+	if (image_of(intake, record->image, &image))
+		count_words(intake, announced_add_code(profile_announced(intake->profile), image,
+					    record->space, record->bytes, record->name));
+}
+
+static void take_function(struct intake *intake, const struct record_function *record)
+{
+	const char *file = record->name + strlen(record->name) + 1;
+	enum announced_kind kind =
+		record->flags & WIRE_FUNCTION_ROOT ? ANNOUNCED_ROOT : ANNOUNCED_FUNCTION;
+	uint32_t image;
+
+	if (file < (const char *)record + record->record.bytes &&
+		image_of(intake, record->image, &image))
+		count_words(intake,
+			announced_add_function(profile_announced(intake->profile), image,
+				record->space, kind, record->name, file, record->line));
+}
+
+static void take_mark(struct intake *intake, const struct record_mark *record)
+{
+	uint32_t image;
+
+	if (image_of(intake, record->image, &image))
+		count_words(intake, announced_add_mark(profile_announced(intake->profile),
+					    &(struct announced_mark){
+						    .time_ns = record->time_ns,
+						    .image = image,
+						    .tid = record->tid,
+						    .text = (char *)(uintptr_t)record->name,
+					    }));
+}
+
+static void take_thread(struct intake *intake, const struct record_thread *record)
+{
+	uint32_t image;
+
+	if (image_of(intake, record->image, &image))
+		profile_thread(
+			intake->profile, image, record->number, record->tid, record->comm);
+}
+
+static struct last_stack *last_of(struct intake *intake, uint32_t thread)
+{
+	if (thread >= intake->last_room) {
+		uint32_t room = (thread + 256) & ~255u;
+		struct last_stack *more = realloc(intake->last, room * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		memset(more + intake->last_room, 0, (room - intake->last_room) * sizeof(*more));
+		intake->last = more;
+		intake->last_room = room;
+	}
+	return &intake->last[thread];
+}
+
+static void take_sample(struct intake *intake, const struct record_sample *record)
+{
+	struct profile_stack stack = {.kind = record->kind, .end = record->end};
+	const struct profile_image *image;
+	struct last_stack *last;
+	uint32_t index, root;
+
+	image = image_of(intake, record->image, &index);
+	if (!image)
+		return;
+	root = image->root;
+	/* What belongs to no thread is told as the main thread's. */
+	stack.thread = profile_thread(
+		intake->profile, index, record->thread ? record->thread : image->pid, 0, NULL);
+	last = last_of(intake, stack.thread);
+	if (!last || profile_error(intake->profile))
+		return;
+	stack.node = root;
+	for (uint32_t i = record->frames; i-- > 0;)
+		stack.node = profile_node(intake->profile, stack.node, record->frame[i]);
+	if (record->frames && (record->kind == WIRE_KIND_CPU || record->kind == WIRE_KIND_OFF))
+		*last = (struct last_stack){stack.node, stack.end};
+	/* A stack for what may be credited later. */
+	if (!record->weight)
+		return;
+	if (!record->frames && record->thread && last->node) {
+		stack.node = last->node;
+		stack.end = last->end;
+	}
+	profile_add(intake->profile, &stack, record->time_ns, record->weight);
+	if (record->image >= RECORD_TRACER_IMAGES && record->kind != WIRE_KIND_CREDIT)
+		profile_totals(intake->profile)->delivered += record->weight;
+}
+
+static void take_image_end(struct intake *intake, const struct record_image_end *record)
+{
+	struct profile_totals *totals = profile_totals(intake->profile);
+	struct profile_image *image = image_of(intake, record->image, NULL);
+
+	if (!image)
+		return;
+	image->end_cpu_ns = record->cpu_ns;
+	image->ended = record->has_ended != 0;
+	image->still_runs = record->still_runs != 0;
+	image->left_by_exec = record->left_by_exec != 0;
+	totals->threads += record->threads;
+	totals->delivered += record->delivered;
+	totals->overruns += record->overruns;
+	totals->paused += record->paused;
+	totals->handler_ns += record->handler_ns;
+	totals->losses.dropped += record->dropped;
+	totals->losses.vm_dropped += record->vm_dropped;
+	totals->losses.control_dropped += record->control_dropped;
+	totals->losses.late_threads += record->late_threads;
+	totals->losses.torn += record->torn;
+	totals->losses.malformed += record->malformed;
+	if (intake->state.live)
+		intake->state.live--;
+}
+
+static void take_totals(struct intake *intake, const struct record_totals *record)
+{
+	struct profile_totals *totals = profile_totals(intake->profile);
+
+	intake->state.totals = *record;
+	totals->threads += record->threads;
+	totals->handler_ns += record->held_ns;
+	totals->losses.dropped += record->dropped;
+	totals->losses.late_threads += record->late_threads;
+}
+
+/* Bytes that a record of @type has at least, 0: there is no such type; *@text: a text follows. */
+static size_t least_bytes(uint32_t type, int *text)
+{
+	*text = type == RECORD_MODULE || type == RECORD_CODE || type == RECORD_FUNCTION ||
+		type == RECORD_MARK;
+	switch (type) {
+	case RECORD_IMAGE:
+		return sizeof(struct record_image);
+	case RECORD_MODULE:
+		return offsetof(struct record_module, path);
+	case RECORD_CODE:
+		return offsetof(struct record_code, name);
+	case RECORD_FUNCTION:
+		return offsetof(struct record_function, name);
+	case RECORD_MARK:
+		return offsetof(struct record_mark, name);
+	case RECORD_THREAD:
+		return sizeof(struct record_thread);
+	case RECORD_SAMPLE:
+		return sizeof(struct record_sample);
+	case RECORD_IMAGE_END:
+		return sizeof(struct record_image_end);
+	case RECORD_TOTALS:
+		return sizeof(struct record_totals);
+	case RECORD_ROUND:
+		return sizeof(struct record_round);
+	case RECORD_END:
+		return sizeof(struct record);
+	default:
+		return 0;
+	}
+}
+
+/* Is the whole record at @record one that says something sensible? */
+static int is_sound(const struct record *record)
+{
+	const struct record_sample *sample = (const struct record_sample *)record;
+	int has_text;
+	size_t least = least_bytes(record->type, &has_text);
+
+	if (!least || record->bytes < least)
+		return 0;
+	if (has_text)
+		return record->bytes > least && !((const char *)record)[record->bytes - 1];
+	if (record->type != RECORD_SAMPLE)
+		return 1;
+	return sample->frames <= WIRE_MAX_DEPTH && sample->kind < WIRE_KIND_COUNT &&
+	       sample->end < WIRE_END_COUNT &&
+	       record->bytes == sizeof(*sample) + sample->frames * sizeof(uint64_t);
+}
+
+static void take_record(struct intake *intake, enum record_source source, struct record *record)
+{
+	if (!is_sound(record)) {
+		losses(intake)->malformed++;
+		return;
+	}
+	/* Without memory there is nothing more to gather, but an end is still one. */
+	if (profile_error(intake->profile) && record->type < RECORD_ROUND)
+		return;
+	switch (record->type) {
+	case RECORD_IMAGE:
+		return take_image(intake, (struct record_image *)record);
+	case RECORD_MODULE:
+		return take_module(intake, (const struct record_module *)record);
+	case RECORD_CODE:
+		return take_code(intake, (const struct record_code *)record);
+	case RECORD_FUNCTION:
+		return take_function(intake, (const struct record_function *)record);
+	case RECORD_MARK:
+		return take_mark(intake, (const struct record_mark *)record);
+	case RECORD_THREAD:
+		return take_thread(intake, (const struct record_thread *)record);
+	case RECORD_SAMPLE:
+		return take_sample(intake, (const struct record_sample *)record);
+	case RECORD_IMAGE_END:
+		return take_image_end(intake, (const struct record_image_end *)record);
+	case RECORD_TOTALS:
+		return take_totals(intake, (const struct record_totals *)record);
+	case RECORD_ROUND:
+		intake->state.round = ((const struct record_round *)record)->number;
+		break;
+	case RECORD_END:
+		intake->state.has_ended[source] = true;
+		break;
+	}
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+/* Take the whole records at the stream's front, and move what is left there. */
+static void take_records(struct intake *intake, enum record_source source)
+{
+	struct stream *stream = &intake->streams[source];
+	size_t at = 0;
+
+	while (stream->count - at >= sizeof(struct record)) {
+		struct record *record = (struct record *)(stream->bytes + at);
+
+		if (record->bytes < sizeof(*record) || record->bytes % 8 ||
+			record->bytes > RECORD_BYTES_MAX) {
+			/* Where the next one begins cannot be told. */
+			losses(intake)->malformed++;
+			stream->count = 0;
+			return;
+		}
+		if (record->bytes > stream->count - at)
+			break;
+		take_record(intake, source, record);
+		at += record->bytes;
+	}
+	memmove(stream->bytes, stream->bytes + at, stream->count - at);
+	stream->count -= at;
+}
+
+static void take_frame(struct intake *intake, const struct frame *frame, const char *bytes)
+{
+	struct stream *stream = &intake->streams[frame->source];
+
+	/* There is room: less than one record is left of what came before. */
+	memcpy(stream->bytes + stream->count, bytes, frame->bytes);
+	stream->count += frame->bytes;
+	take_records(intake, (enum record_source)frame->source);
+}
+
+/* Take the whole frames of @count bytes. Returns how many bytes that were. */
+static size_t take_frames(struct intake *intake, const char *bytes, size_t count)
+{
+	size_t at = 0;
+	bool is_ours = true;
+
+	while (count - at >= sizeof(struct frame)) {
+		struct frame frame;
+
+		memcpy(&frame, bytes + at, sizeof(frame));
+		if (frame.key != intake->key || frame.source >= RECORD_SOURCES ||
+			frame.bytes > FRAME_BYTES_MAX) {
+			/* Somebody else's bytes end anywhere; they are counted as one. */
+			losses(intake)->malformed += is_ours;
+			is_ours = false;
+			at++;
+			continue;
+		}
+		if (frame.bytes > count - at - sizeof(frame))
+			break;
+		is_ours = true;
+		take_frame(intake, &frame, bytes + at + sizeof(frame));
+		at += sizeof(frame) + frame.bytes;
+	}
+	return at;
+}
+
+int intake_read(struct intake *intake)
+{
+	for (;;) {
+		ssize_t got = read(
+			intake->pipe_read, intake->pipe_bytes + intake->partial, READ_BYTES);
+		size_t count, taken;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		count = intake->partial + (size_t)got;
+		taken = take_frames(intake, intake->pipe_bytes, count);
+		memmove(intake->pipe_bytes, intake->pipe_bytes + taken, count - taken);
+		intake->partial = count - taken;
+	}
+	return profile_error(intake->profile);
+}

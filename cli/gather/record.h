@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the collector and the tracing process tell flamerun, over one pipe. A record is `bytes` long,
+ * a multiple of eight; texts in it end with a NUL.
+ *
+ * On the pipe records travel in frames, each written in one piece that the kernel does not mix with
+ * others: struct frame, then a stretch of its source's stream of records. Programs of the run could
+ * open the pipe; the key, which only flamerun's own processes know, tells their bytes from ours.
+ */
+#ifndef CLI_GATHER_RECORD_H
+#define CLI_GATHER_RECORD_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "libprof/wire.h"
+
+enum record_source { RECORD_COLLECTOR, RECORD_TRACER, RECORD_SOURCES };
+
+struct frame {
+	uint32_t key;
+	uint16_t source; /* enum record_source */
+	uint16_t bytes;	 /* behind this, at most FRAME_BYTES_MAX */
+};
+#define FRAME_BYTES_MAX (PIPE_BUF - sizeof(struct frame))
+
+enum record_type {
+	RECORD_IMAGE = 1,
+	RECORD_MODULE,
+	RECORD_CODE,
+	RECORD_FUNCTION,
+	RECORD_MARK,
+	RECORD_THREAD,
+	RECORD_SAMPLE,
+	RECORD_IMAGE_END,
+	RECORD_TOTALS,
+	RECORD_ROUND,
+	RECORD_END /* of the stream: no fields */
+};
+
+struct record {
+	uint32_t bytes;
+	uint32_t type; /* enum record_type */
+};
+
+/* The largest: a control record's text, or a stack. */
+#define RECORD_BYTES_MAX 65536u
+
+/* Numbers of images that the tracer gives begin here: the arena counts from 1. */
+#define RECORD_TRACER_IMAGES (1ULL << 61)
+
+struct record_image {
+	struct record record;
+	uint64_t id; /* never used again */
+	uint64_t parent; /* the forking image, 0: none */
+	uint64_t start_ns;
+	uint64_t cpu_ns; /* used before we looked */
+	uint32_t pid, ppid;
+	char exe[WIRE_EXE_BYTES]; /* "": as its parent's */
+	char comm[WIRE_COMM_BYTES];
+};
+
+struct record_module {
+	struct record record;
+	uint64_t image;
+	uint64_t start, end;
+	uint32_t number;
+	uint32_t flags; /* WIRE_MODULE_* */
+	uint32_t build_id_bytes;
+	uint8_t build_id[WIRE_BUILD_ID_MAX];
+	char path[];
+};
+
+/* Generated code, as struct wire_code. */
+struct record_code {
+	struct record record;
+	uint64_t image;
+	uint64_t space, bytes;
+	char name[];
+};
+
+/* As struct wire_function. */
+struct record_function {
+	struct record record;
+	uint64_t image;
+	uint64_t space;
+	uint32_t line, flags;
+	char name[]; /* then, behind its NUL, the file */
+};
+
+struct record_mark {
+	struct record record;
+	uint64_t image;
+	uint64_t time_ns;
+	uint32_t tid, pad;
+	char name[];
+};
+
+struct record_thread {
+	struct record record;
+	uint64_t image;
+	uint32_t number; /* within the image */
+	uint32_t tid;
+	char comm[WIRE_COMM_BYTES];
+};
+
+struct record_sample {
+	struct record record;
+	uint64_t image;
+	uint64_t time_ns;
+	uint32_t thread; /* its number; 0: no thread's, on the image's root */
+	uint32_t weight; /* 0: only a stack to go back to */
+	uint32_t frames; /* 0: on the thread's previous stack */
+	uint8_t kind;    /* enum wire_kind */
+	uint8_t end;     /* enum wire_end */
+	uint16_t pad;
+	uint64_t frame[]; /* innermost first */
+};
+
+/* Counts are in samples by weight, as in struct wire_slot; the tracer has none of an image's own. */
+struct record_image_end {
+	struct record record;
+	uint64_t image;
+	uint64_t cpu_ns;
+	uint32_t has_ended; /* else we let go of it */
+	uint32_t still_runs;
+	uint32_t left_by_exec;
+	uint32_t torn; /* records */
+	uint64_t threads, late_threads;
+	uint64_t delivered, overruns, paused, dropped, vm_dropped;
+	uint64_t control_dropped, malformed; /* records */
+	uint64_t handler_ns;
+};
+
+/* Of the tracer, at its end. */
+struct record_totals {
+	struct record record;
+	uint64_t stops;   /* times a thread was stopped for a sample */
+	uint64_t held_ns; /* from its stop, or what woke us for it, until it was let go */
+	uint64_t dropped; /* samples that found no memory, by weight */
+	uint64_t threads;
+	uint64_t late_threads; /* threads that could not be traced */
+	uint64_t fallbacks;	   /* walks that libunwind brought further */
+};
+
+/* The collector has looked at everything since it was asked to for the @number-th time. */
+struct record_round {
+	struct record record;
+	uint64_t number;
+};
+
+#endif

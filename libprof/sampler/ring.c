@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: called by the handler. */
+/*
+ * Blocks are claimed by one compare-and-swap and come back by the reader alone, so a claim needs no
+ * lock and a block no history. What is read from the arena, which others can write, is checked
+ * before it is used as an index.
+ */
+#include "libprof/sampler/ring.h"
+
+#include <stddef.h>
+
+#include "libprof/sampler/thread.h"
+
+/* A thread that has this much waiting is worth a look before the next is due. */
+#define WAKE_BYTES (WIRE_BLOCK_BYTES / 4)
+
+/* Bytes committed and not given back. */
+static uint64_t waiting_bytes(const struct wire_ring *ring)
+{
+	return __atomic_load_n(&ring->written, __ATOMIC_RELAXED) -
+	       __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Returns block + 1, or 0 when there is none. The lowest free one is taken, so its number says about
+ * how many are taken; a ring may have as many as are left, so that one thread with deep stacks and
+ * no reader leaves half of the pool to the others.
+ */
+static uint32_t claim_block(const struct sampler_thread *thread)
+{
+	uint64_t own = waiting_bytes(thread->ring) / WIRE_BLOCK_BYTES;
+	struct wire_arena *arena = sampler.arena;
+	uint64_t owner = WIRE_BLOCK_OWNER(thread->image, thread_index(thread));
+	uint32_t first = __atomic_load_n(&arena->blocks_hint, __ATOMIC_RELAXED);
+
+	for (uint32_t n = 0; n < sampler.blocks; n++) {
+		uint32_t i = (uint32_t)(((uint64_t)first + n) % sampler.blocks);
+		struct wire_block *block = wire_block(arena, i);
+		uint64_t nobody = 0;
+
+		if (own > sampler.blocks - i)
+			break;
+		if (__atomic_load_n(&block->owner, __ATOMIC_RELAXED) ||
+			!__atomic_compare_exchange_n(&block->owner, &nobody, owner, 0,
+				__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		block->next = 0;
+		block->end = 0;
+		sampler_raise_high(&arena->blocks_high, i + 1);
+		__atomic_store_n(&arena->blocks_hint, i + 1, __ATOMIC_RELAXED);
+		if (i >= sampler.blocks / 4 * 3)
+			sampler_wake_reader(sampler.arena);
+		return i + 1;
+	}
+	return 0;
+}
+
+/* What of @bytes the thread may write by what its reader has not taken yet. */
+static uint32_t allowed_bytes(const struct wire_ring *ring, uint32_t bytes)
+{
+	uint64_t waiting = waiting_bytes(ring);
+	uint64_t allowed = waiting < sampler.ring_bytes ? sampler.ring_bytes - waiting : 0;
+
+	return allowed < bytes ? (uint32_t)allowed : bytes;
+}
+
+/* Is @head one that this thread can have left? */
+static int is_sound(uint64_t head)
+{
+	return head && WIRE_HEAD_BLOCK(head) < sampler.blocks &&
+	       WIRE_HEAD_END(head) <= WIRE_BLOCK_BYTES;
+}
+
+/* The head with WIRE_HEAD_WRITING, the reader kept off; 0 when the thread has no block. */
+static uint64_t take_head(struct wire_ring *ring)
+{
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+
+	if (is_sound(head) && (head & WIRE_HEAD_WRITING ||
+				      __atomic_compare_exchange_n(&ring->head, &head,
+					      head | WIRE_HEAD_WRITING, 0, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED)))
+		return head | WIRE_HEAD_WRITING;
+	return 0;
+}
+
+/* Go on in another block. Returns the new head, or 0 with everything as it was. */
+static uint64_t enter_block(struct sampler_thread *thread, uint64_t head)
+{
+	struct wire_ring *ring = thread->ring;
+	uint32_t claimed = claim_block(thread);
+
+	if (!claimed)
+		return 0;
+	if (head) {
+		struct wire_block *full = wire_block(sampler.arena, WIRE_HEAD_BLOCK(head));
+
+		__atomic_store_n(&full->end, WIRE_HEAD_END(head), __ATOMIC_RELAXED);
+		__atomic_store_n(&full->next, claimed, __ATOMIC_RELEASE);
+		sampler_wake_reader(sampler.arena);
+	} else {
+		__atomic_store_n(&ring->first, claimed, __ATOMIC_RELAXED);
+	}
+	head = WIRE_HEAD(claimed - 1, 0) | WIRE_HEAD_WRITING;
+	__atomic_store_n(&ring->head, head, __ATOMIC_RELEASE);
+	return head;
+}
+
+struct wire_sample *ring_begin(struct sampler_thread *thread, uint32_t least, uint32_t *room)
+{
+	struct wire_ring *ring = thread->ring;
+	uint64_t head;
+
+	if (allowed_bytes(ring, least) < least) {
+		ring_abandon(thread);
+		return NULL;
+	}
+	head = take_head(ring);
+	if (!head || WIRE_BLOCK_BYTES - WIRE_HEAD_END(head) < least) {
+		uint64_t entered = enter_block(thread, head);
+
+		if (!entered) {
+			ring_abandon(thread);
+			return NULL;
+		}
+		head = entered;
+	}
+	*room = allowed_bytes(ring, WIRE_BLOCK_BYTES - WIRE_HEAD_END(head));
+	return (struct wire_sample *)(wire_block_data(sampler.arena, WIRE_HEAD_BLOCK(head)) +
+				      WIRE_HEAD_END(head));
+}
+
+void ring_commit(struct sampler_thread *thread, uint32_t bytes)
+{
+	struct wire_ring *ring = thread->ring;
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+	uint64_t before = waiting_bytes(ring);
+	uint64_t wake_bytes = sampler.hosted ? sampler.ring_bytes / 4 : WAKE_BYTES;
+
+	__atomic_store_n(&ring->written,
+		__atomic_load_n(&ring->written, __ATOMIC_RELAXED) + bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->head, (head + bytes) & ~WIRE_HEAD_WRITING, __ATOMIC_RELEASE);
+	if (before <= wake_bytes && before + bytes > wake_bytes)
+		sampler_wake_reader(sampler.arena);
+}
+
+void ring_abandon(struct sampler_thread *thread)
+{
+	struct wire_ring *ring = thread->ring;
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+
+	/* Else it is the reader's to change. */
+	if (head & WIRE_HEAD_WRITING)
+		__atomic_store_n(&ring->head, head & ~WIRE_HEAD_WRITING, __ATOMIC_RELEASE);
+}
+
+int ring_is_empty(const struct sampler_thread *thread)
+{
+	return !__atomic_load_n(&thread->ring->head, __ATOMIC_ACQUIRE);
+}

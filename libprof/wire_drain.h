@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Draining sample rings: one record at a time is copied out and checked, in the copy; what was
+ * taken is given back. flamerun's collector does it for every process of a run, living or dead, and
+ * the worker of a process that profiles itself for its own. Neither believes what is in the arena:
+ * where the reader stands in each ring is in memory of its own.
+ *
+ *	if (wire_drain_begin(drain, ring, &look)) {
+ *		while (wire_drain_next(drain, &look, &sample) == WIRE_DRAIN_RECORD) {
+ *			... sample, wire_drain_frames(drain, &look) ...
+ *			wire_drain_skip(drain, &look, sample.bytes);
+ *		}
+ *		wire_drain_end(drain, &look);
+ *	}
+ *
+ * Context: the arena's one reader.
+ */
+#ifndef LIBPROF_WIRE_DRAIN_H
+#define LIBPROF_WIRE_DRAIN_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "libprof/wire.h"
+
+/* Where the reader stands in a ring. */
+struct wire_drain_place {
+	uint32_t block; /* + 1; 0: in none, the ring begins with its `first` */
+	uint32_t at;
+};
+
+struct wire_drain {
+	void *arena;
+	uint32_t blocks; /* in the pool, as the reader itself knows */
+	struct wire_drain_place place[WIRE_RINGS];
+};
+
+/* A ring as it is now: what is committed later is for another look. */
+struct wire_drain_look {
+	uint32_t index;
+	uint64_t owner; /* wire_ring.owner; never a free one */
+	uint64_t head;
+	uint64_t taken; /* bytes, in this look */
+};
+
+enum wire_drain_step {
+	WIRE_DRAIN_EMPTY,
+	WIRE_DRAIN_RECORD,
+	WIRE_DRAIN_DAMAGED, /* what was left of the ring has been given up */
+};
+
+/* Is @sample, of a record that may reach over @rest bytes, one that says something sensible? */
+static inline int wire_sample_is_whole(const struct wire_sample *sample, uint64_t rest)
+{
+	return rest >= sizeof(*sample) && sample->frames <= WIRE_MAX_DEPTH &&
+	       sample->bytes == sizeof(*sample) + 8u * sample->frames && sample->bytes <= rest &&
+	       sample->kind < WIRE_KIND_COUNT && sample->end < WIRE_END_COUNT;
+}
+
+static inline void wire_block_free(void *arena, uint32_t block)
+{
+	struct wire_arena *header = (struct wire_arena *)arena;
+
+	__atomic_store_n(&wire_block(arena, block)->owner, 0, __ATOMIC_RELEASE);
+	wire_hint(&header->blocks_hint, block);
+}
+
+/* Does ring @index of @owner's image have @block? */
+static inline int wire_drain_has_block(
+	const struct wire_drain *drain, uint32_t index, uint64_t owner, uint32_t block)
+{
+	return block < drain->blocks &&
+	       __atomic_load_n(&wire_block(drain->arena, block)->owner, __ATOMIC_ACQUIRE) ==
+		       WIRE_BLOCK_OWNER(owner >> 2, index);
+}
+
+/*
+ * Look at ring @index. Returns 0 when it is nobody's, or changes hands in this moment.
+ */
+static inline int wire_drain_begin(
+	const struct wire_drain *drain, uint32_t index, struct wire_drain_look *look)
+{
+	const struct wire_ring *ring = wire_ring(drain->arena, index);
+	uint64_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
+
+	look->index = index;
+	look->owner = owner;
+	look->head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	look->taken = 0;
+	return (owner & 3) && __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE) == owner;
+}
+
+/* Free the blocks below the high mark that belong to @index of @owner's image, but for @kept. */
+static inline void wire_drain_free_blocks(
+	const struct wire_drain *drain, uint32_t index, uint64_t owner, uint32_t kept)
+{
+	const struct wire_arena *header = (const struct wire_arena *)drain->arena;
+	uint32_t high = __atomic_load_n(&header->blocks_high, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < high && i < drain->blocks; i++)
+		if (i != kept && wire_drain_has_block(drain, index, owner, i))
+			wire_block_free(drain->arena, i);
+}
+
+/* Nothing more can be told apart up to the head: go on there. */
+static inline enum wire_drain_step wire_drain_give_up(
+	struct wire_drain *drain, struct wire_drain_look *look)
+{
+	struct wire_drain_place *place = &drain->place[look->index];
+	struct wire_ring *ring = wire_ring(drain->arena, look->index);
+	uint32_t block = WIRE_HEAD_BLOCK(look->head);
+
+	look->taken = __atomic_load_n(&ring->written, __ATOMIC_RELAXED) -
+		      __atomic_load_n(&ring->taken, __ATOMIC_RELAXED);
+	if (WIRE_HEAD_END(look->head) <= WIRE_BLOCK_BYTES &&
+		wire_drain_has_block(drain, look->index, look->owner, block)) {
+		*place = (struct wire_drain_place){block + 1, WIRE_HEAD_END(look->head)};
+		wire_drain_free_blocks(drain, look->index, look->owner, block);
+		return WIRE_DRAIN_DAMAGED;
+	}
+	/* Not even that: the thread begins anew with a block of its own. */
+	*place = (struct wire_drain_place){0, 0};
+	__atomic_compare_exchange_n(
+		&ring->head, &look->head, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	wire_drain_free_blocks(drain, look->index, look->owner, UINT32_MAX);
+	look->head = 0;
+	return WIRE_DRAIN_DAMAGED;
+}
+
+/* Into the next block of the list, the one before it is free then. Returns 0 or -1: there is none. */
+static inline int wire_drain_move(struct wire_drain *drain, const struct wire_drain_look *look)
+{
+	struct wire_drain_place *place = &drain->place[look->index];
+	uint32_t next = place->block
+		? __atomic_load_n(&wire_block(drain->arena, place->block - 1)->next, __ATOMIC_ACQUIRE)
+		: __atomic_load_n(&wire_ring(drain->arena, look->index)->first, __ATOMIC_RELAXED);
+
+	if (!next || next == place->block ||
+		!wire_drain_has_block(drain, look->index, look->owner, next - 1))
+		return -1;
+	if (place->block)
+		wire_block_free(drain->arena, place->block - 1);
+	*place = (struct wire_drain_place){next, 0};
+	return 0;
+}
+
+/* How far the block that the reader is in is written, as seen by @look. */
+static inline uint32_t wire_drain_limit(
+	const struct wire_drain *drain, const struct wire_drain_look *look)
+{
+	uint32_t block = drain->place[look->index].block - 1;
+
+	return block == WIRE_HEAD_BLOCK(look->head)
+		? WIRE_HEAD_END(look->head)
+		: __atomic_load_n(&wire_block(drain->arena, block)->end, __ATOMIC_RELAXED);
+}
+
+/*
+ * The oldest record that was not taken: its head comes into @sample, checked; its frames are
+ * wire_drain_frames(). Blocks before its own have been given back.
+ */
+static inline enum wire_drain_step wire_drain_next(
+	struct wire_drain *drain, struct wire_drain_look *look, struct wire_sample *sample)
+{
+	struct wire_drain_place *place = &drain->place[look->index];
+
+	for (uint32_t turns = 0; look->head && turns <= drain->blocks; turns++) {
+		uint32_t limit = 0;
+
+		if (place->block)
+			limit = wire_drain_limit(drain, look);
+		if (limit > WIRE_BLOCK_BYTES || place->at > limit)
+			break;
+		if (place->at < limit) {
+			memcpy(sample, wire_block_data(drain->arena, place->block - 1) + place->at,
+				sizeof(*sample));
+			if (!wire_sample_is_whole(sample, limit - place->at))
+				break;
+			return WIRE_DRAIN_RECORD;
+		}
+		if (place->block && place->block - 1 == WIRE_HEAD_BLOCK(look->head))
+			return WIRE_DRAIN_EMPTY;
+		if (wire_drain_move(drain, look))
+			break;
+	}
+	return look->head ? wire_drain_give_up(drain, look) : WIRE_DRAIN_EMPTY;
+}
+
+/* The frames of the record that wire_drain_next() told of; they may change under the reader. */
+static inline const char *wire_drain_frames(
+	const struct wire_drain *drain, const struct wire_drain_look *look)
+{
+	const struct wire_drain_place *place = &drain->place[look->index];
+
+	return wire_block_data(drain->arena, place->block - 1) + place->at +
+	       sizeof(struct wire_sample);
+}
+
+/* The record of @bytes was taken. */
+static inline void wire_drain_skip(
+	struct wire_drain *drain, struct wire_drain_look *look, uint32_t bytes)
+{
+	drain->place[look->index].at += bytes;
+	look->taken += bytes;
+}
+
+/*
+ * The thread may have the bytes again: also the newest block, if all of it was taken and nobody
+ * writes to it. A ring whose thread has ended is free then.
+ */
+static inline void wire_drain_end(struct wire_drain *drain, const struct wire_drain_look *look)
+{
+	struct wire_arena *header = (struct wire_arena *)drain->arena;
+	struct wire_drain_place *place = &drain->place[look->index];
+	struct wire_ring *ring = wire_ring(drain->arena, look->index);
+	uint64_t head = look->head;
+
+	if (look->taken)
+		__atomic_store_n(&ring->taken,
+			__atomic_load_n(&ring->taken, __ATOMIC_RELAXED) + look->taken,
+			__ATOMIC_RELEASE);
+	if (place->block && head == WIRE_HEAD(place->block - 1, place->at) &&
+		__atomic_compare_exchange_n(
+			&ring->head, &head, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		wire_block_free(drain->arena, place->block - 1);
+		*place = (struct wire_drain_place){0, 0};
+	}
+	if ((look->owner & 3) != WIRE_RING_RETIRED || place->block ||
+		__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE))
+		return;
+	__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
+	wire_hint(&header->rings_hint, look->index);
+}
+
+/*
+ * Ring @index is nobody's any more, with all that it still holds: its owner is gone.
+ * Returns 1 when a record was being written.
+ */
+static inline int wire_drain_release(struct wire_drain *drain, uint32_t index, uint64_t owner)
+{
+	struct wire_arena *header = (struct wire_arena *)drain->arena;
+	struct wire_ring *ring = wire_ring(drain->arena, index);
+	uint64_t head = __atomic_exchange_n(&ring->head, 0, __ATOMIC_ACQ_REL);
+
+	/* Also one whose claimer died before the list had it. */
+	wire_drain_free_blocks(drain, index, owner, UINT32_MAX);
+	drain->place[index] = (struct wire_drain_place){0, 0};
+	__atomic_store_n(&ring->exit_credit, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
+	wire_hint(&header->rings_hint, index);
+	return (head & WIRE_HEAD_WRITING) != 0;
+}
+
+#endif
