@@ -110,6 +110,7 @@ static inline enum wire_drain_step wire_drain_give_up(
 	struct wire_ring *ring = wire_ring(drain->arena, look->index);
 	uint32_t block = WIRE_HEAD_BLOCK(look->head);
 
+	/* All that is waiting: with what this look has taken before. */
 	look->taken = __atomic_load_n(&ring->written, __ATOMIC_RELAXED) -
 		      __atomic_load_n(&ring->taken, __ATOMIC_RELAXED);
 	if (WIRE_HEAD_END(look->head) <= WIRE_BLOCK_BYTES &&

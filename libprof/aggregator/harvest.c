@@ -37,8 +37,10 @@ int harvest_measure(struct harvest *h, size_t batch_bytes)
 	h->bytes = 0;
 	h->samples = 0;
 	h->weight = 0;
-	if (step == WIRE_DRAIN_DAMAGED)
+	if (step == WIRE_DRAIN_DAMAGED) {
+		h->is_damaged = 1;
 		h->damaged_bytes = h->look.taken - before;
+	}
 	if (step != WIRE_DRAIN_RECORD)
 		return 0;
 	h->records = wire_drain_frames(h->drain, &h->look) - sizeof(sample);

@@ -22,6 +22,7 @@ struct harvest {
 	const char *records;
 	uint32_t bytes;
 	uint64_t samples, weight;
+	int is_damaged;		/* a record made no sense: */
 	uint64_t damaged_bytes; /* given up */
 };
 

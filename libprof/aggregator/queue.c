@@ -169,7 +169,7 @@ static size_t harvest(struct queue *queue, uint32_t ring, uint64_t until_ns, int
 		harvest_give_back(&h);
 	}
 	harvest_end(&h);
-	queue->counters.damaged_samples += h.damaged_bytes != 0;
+	queue->counters.damaged_samples += (uint64_t)h.is_damaged;
 	queue->counters.damaged_bytes += h.damaged_bytes;
 	return bytes + h.damaged_bytes;
 }

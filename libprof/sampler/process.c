@@ -221,10 +221,12 @@ void sampler_end(struct wire_drain *drain)
 	struct wire_slot *slot = sampler.slot;
 	char *control = wire_control_data(sampler.arena, sampler.slot_index);
 
+	/* One claimed for a thread that has not begun yet is given back by that. */
 	for (uint32_t i = 0; i < rings_high(); i++) {
-		uint64_t owner = __atomic_load_n(&wire_ring(sampler.arena, i)->owner, __ATOMIC_ACQUIRE);
+		const struct wire_ring *ring = wire_ring(sampler.arena, i);
+		uint64_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
 
-		if (owner >> 2 == sampler.image && owner & 3 &&
+		if (owner >> 2 == sampler.image && owner & 3 && ring->tid &&
 			!__atomic_load_n(&sampler_threads[i].users, __ATOMIC_ACQUIRE))
 			wire_drain_release(drain, i, owner);
 	}

@@ -18,6 +18,7 @@
 
 #define ROUNDS	 9
 #define REPLAYS	 5 /* of the recording, in a steady round */
+#define IMAGE	 7ULL
 #define RING	 0
 #define GIB	 (1ULL << 30)
 #define CEILING	 (256u << 20)
@@ -145,19 +146,22 @@ static void peer_free(struct peer *peer)
 /* As the handler would. Returns the index of the first that did not fit. */
 static size_t fill_ring(const struct recording *recording, size_t from)
 {
-	struct wire_ring *ring = wire_ring(arena, RING);
+	struct sampler_thread *thread = &sampler_threads[RING];
+	uint32_t room;
 
+	thread->ring = wire_ring(arena, RING);
+	thread->image = IMAGE;
 	for (; from < recording->count; from++) {
 		const struct recorded *r = recording->samples[from];
 		uint32_t bytes = (uint32_t)sizeof(struct wire_sample) + 8 * r->frames;
-		struct wire_sample *sample = ring_begin(ring, wire_ring_data(arena, RING), bytes);
+		struct wire_sample *sample = ring_begin(thread, bytes, &room);
 
 		if (!sample)
 			break;
 		*sample = (struct wire_sample){.bytes = bytes, .thread = 1, .time_ns = r->time_ns,
 			.weight = 1, .frames = (uint16_t)r->frames};
 		memcpy(sample + 1, r->frame, 8 * r->frames);
-		ring_commit(ring, bytes);
+		ring_commit(thread, bytes);
 	}
 	return from;
 }
@@ -193,10 +197,9 @@ static struct timing replay(
 	const struct recording *recording, unsigned passes, consume_fn *consume, void *context)
 {
 	struct timing timing = {0, 0};
-	uint32_t doorbell = 0;
-	struct queue queue;
+	static struct queue queue;
 
-	queue_init(&queue, 16 << 20, &doorbell);
+	queue_init(&queue, 16 << 20, arena, WIRE_BLOCKS_MIN, IMAGE);
 	for (unsigned pass = 0; pass < passes; pass++) {
 		for (size_t at = 0; at < recording->count;) {
 			struct queue_item *item;
@@ -204,7 +207,7 @@ static struct timing replay(
 
 			at = fill_ring(recording, at);
 			before = now_ns();
-			queue_harvest(&queue, arena, RING, UINT64_MAX);
+			queue_harvest(&queue, RING, UINT64_MAX);
 			item = queue_take(&queue);
 			middle = now_ns();
 			timing.harvest_ns += middle - before;
@@ -230,7 +233,7 @@ static void measure(const struct recording *recording, unsigned round, size_t *b
 {
 	double samples = (double)recording->count;
 	struct flameprof_profile *profile = new_profile(4 * GIB);
-	char *kept = malloc(WIRE_DATA_STRIDE);
+	char *kept = malloc(WIRE_BLOCK_BYTES);
 	struct peer peer = {0};
 	struct timing timing;
 
@@ -318,7 +321,11 @@ int main(int argc, char **argv)
 		printf("no stacks: needs g++ and %s\n", library);
 		return 0;
 	}
-	arena = calloc(1, WIRE_ARENA_BYTES);
+	arena = calloc(1, wire_arena_bytes(WIRE_BLOCKS_MIN));
+	sampler.arena = arena;
+	sampler.blocks = WIRE_BLOCKS_MIN;
+	sampler.ring_bytes = WIRE_BLOCK_BYTES; /* one batch at a time */
+	wire_ring(arena, RING)->owner = IMAGE << 2 | WIRE_RING_OWNED;
 	for (unsigned round = 0; round < ROUNDS; round++)
 		measure(&recording, round, bytes);
 	report(&recording, bytes);

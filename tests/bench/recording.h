@@ -100,7 +100,7 @@ static int recording_make(struct recording *recording, const char *library)
 		gather_step(gather);
 		usleep(10000);
 	}
-	gather_finish(gather, 500, NULL);
+	gather_finish(gather, NULL);
 	recording_take(recording, gather_profile(gather));
 	gather_free(gather);
 	return recording->count ? 0 : -1;

@@ -4,7 +4,8 @@
  * tail, control records of any kind, batches changed after they were checked. What comes out must
  * still be a profile that can be read, merged and written.
  *
- * Input: 16 bytes of ring positions, 2 bytes how much is control records, those, the ring's bytes.
+ * Input: 16 bytes of what the ring and its blocks are said to be, 2 bytes how much is control
+ * records, those, the bytes of two blocks.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 #define SLOT	    1
 #define RING	    2
 #define LIMIT_BYTES (4u << 20)
+#define BLOCKS	    3
+#define IMAGE	    7ULL
 
 static void *arena;
 
@@ -34,11 +37,10 @@ static void harvest(struct flameprof_profile *profile)
 	struct store_result result = {0};
 	struct flameprof_profile_info info;
 	struct queue_item *item;
-	uint32_t doorbell = 0;
-	struct queue queue;
+	static struct queue queue;
 
-	queue_init(&queue, LIMIT_BYTES, &doorbell);
-	queue_harvest(&queue, arena, RING, UINT64_MAX);
+	queue_init(&queue, LIMIT_BYTES, arena, BLOCKS, IMAGE);
+	queue_harvest(&queue, RING, UINT64_MAX);
 	while ((item = queue_take(&queue))) {
 		/* The copy is the host's memory, too. */
 		item->batch->records[item->batch->bytes / 2] ^= (char)item->batch->bytes;
@@ -61,6 +63,24 @@ static void read_all(const struct flameprof_profile *profile)
 			abort();
 }
 
+/* Mostly the bytes given, now and then something wild. */
+static void set_ring(const uint64_t positions[2], uint32_t size)
+{
+	struct wire_ring *ring = wire_ring(arena, RING);
+	uint32_t last = size > WIRE_BLOCK_BYTES, end = size - last * WIRE_BLOCK_BYTES;
+
+	((struct wire_arena *)arena)->rings_high = WIRE_RINGS;
+	((struct wire_arena *)arena)->blocks_high = BLOCKS;
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		*wire_block(arena, i) = (struct wire_block){WIRE_BLOCK_OWNER(IMAGE, RING),
+			(uint32_t)(positions[0] >> 8 * i & 3), WIRE_BLOCK_BYTES};
+	if (!(positions[0] & 1))
+		wire_block(arena, 0)->next = 2;
+	ring->owner = IMAGE << 2 | WIRE_RING_OWNED;
+	ring->first = positions[0] & 1 ? (uint32_t)positions[0] >> 2 : 1;
+	ring->head = positions[1] & 1 ? positions[1] : WIRE_HEAD(last, end);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct store_catalogue *catalogue = store_catalogue_new();
@@ -69,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint16_t control_bytes;
 
 	if (!arena)
-		arena = calloc(1, WIRE_ARENA_BYTES);
+		arena = calloc(1, wire_arena_bytes(BLOCKS));
 	if (size >= sizeof(positions) + sizeof(control_bytes)) {
 		memcpy(positions, data, sizeof(positions));
 		memcpy(&control_bytes, data + sizeof(positions), sizeof(control_bytes));
@@ -81,11 +101,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		wire_slot(arena, SLOT)->control_tail = 0;
 		data += control_bytes;
 		size -= control_bytes;
-		size = size > WIRE_RING_SPAN ? WIRE_RING_SPAN : size;
-		memcpy(wire_ring_data(arena, RING), data, size);
-		/* Mostly the bytes given, now and then something wild. */
-		wire_ring(arena, RING)->tail = positions[0] & 1 ? positions[0] : 0;
-		wire_ring(arena, RING)->head = positions[1] & 1 ? positions[1] : size;
+		size = size > 2 * WIRE_BLOCK_BYTES ? 2 * WIRE_BLOCK_BYTES : size;
+		memcpy(wire_block_data(arena, 0), data, size);
+		set_ring(positions, (uint32_t)size);
 	}
 	store_read_control(catalogue, arena, SLOT, profile);
 	harvest(profile);

@@ -4,50 +4,67 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/profile/marks.h"
-#include "cli/run/intake.h"
+#include "libprof/wire_control.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Every text of a record that was taken ends inside of it. */
+static void check(const struct wire_control_record *record)
+{
+	switch (record->type) {
+	case WIRE_CONTROL_MODULE:
+		if (strlen(record->module.path) >= record->bytes)
+			abort();
+		break;
+	case WIRE_CONTROL_CODE:
+		if (strlen(record->code.name) >= record->bytes)
+			abort();
+		break;
+	case WIRE_CONTROL_FUNCTION:
+		if (strlen(record->function.name) +
+				strlen(record->function.name + record->function.name_bytes) >=
+			record->bytes)
+			abort();
+		break;
+	case WIRE_CONTROL_MARK:
+		if (strlen(record->mark.name) >= record->bytes)
+			abort();
+		break;
+	default:
+		abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static char *arena;
-	struct profile *profile = profile_new(197);
-	struct picture_mark *marks;
-	struct intake intake;
-	uint32_t image, count;
-	uint64_t tail = 0;
+	static struct wire_control_record record;
+	static struct wire_slot slot;
+	static char ring[WIRE_CONTROL_BYTES];
+	uint64_t positions[2] = {0};
 
-	if (!arena)
-		arena = calloc(1, WIRE_ARENA_BYTES);
-	if (!arena || !profile || intake_init(&intake, arena, profile))
-		abort();
-	image = profile_image(profile, 1);
-	if (size >= sizeof(tail)) {
-		memcpy(&tail, data, sizeof(tail));
-		data += sizeof(tail);
-		size -= sizeof(tail);
+	if (size >= sizeof(positions)) {
+		memcpy(positions, data, sizeof(positions));
+		data += sizeof(positions);
+		size -= sizeof(positions);
 	}
 	size = size > WIRE_CONTROL_BYTES ? WIRE_CONTROL_BYTES : size;
-	memset(wire_control_data(arena, 0), 0, WIRE_CONTROL_BYTES);
-	wire_slot(arena, 0)->control_tail = tail;
+	memset(ring, 0, sizeof(ring));
+	slot.control_tail = positions[0];
+	slot.control_head = positions[0] + positions[1];
 	for (size_t i = 0; i < size; i++)
-		wire_control_data(arena, 0)[(tail + i) % WIRE_CONTROL_BYTES] = (char)data[i];
-	control_read_all(&intake, 0, image);
-	for (uint64_t address = 0; address < 256; address++) {
-		const char *name = announced_code_name(
-			profile_announced(profile), image, address << (address & 31));
+		ring[(positions[0] + i) % WIRE_CONTROL_BYTES] = (char)data[i];
+	for (;;) {
+		enum wire_control_step step = wire_control_take(&slot, ring, &record);
 
-		if (name && !name[0])
-			abort();
+		if (step == WIRE_CONTROL_EMPTY)
+			step = wire_control_skip_hole(&slot, ring, &record);
+		if (step == WIRE_CONTROL_TAKEN)
+			check(&record);
+		if (step == WIRE_CONTROL_EMPTY || step == WIRE_CONTROL_DAMAGED)
+			break;
 	}
-	if (marks_make(profile, &marks, &count))
+	wire_control_reset(&slot, ring);
+	if (slot.control_head != slot.control_tail)
 		abort();
-	for (uint32_t i = 1; i < count; i++)
-		if (marks[i].time_ns < marks[i - 1].time_ns)
-			abort();
-	free(marks);
-	intake_release(&intake);
-	profile_free(profile);
 	return 0;
 }

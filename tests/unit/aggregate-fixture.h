@@ -22,13 +22,54 @@
 
 #define AGGREGATE_IMAGE 7ULL
 
+/* What one thread may have waiting: within one block. */
+#define AGGREGATE_RING_BYTES (60u << 10)
+
+/* An arena for the writing side, which this process becomes. Freed with free(). */
+static inline void *aggregate_arena(void)
+{
+	struct wire_arena *arena = calloc(1, wire_arena_bytes(WIRE_BLOCKS_MIN));
+
+	arena->blocks = WIRE_BLOCKS_MIN;
+	sampler.arena = arena;
+	sampler.blocks = WIRE_BLOCKS_MIN;
+	sampler.ring_bytes = AGGREGATE_RING_BYTES;
+	sampler.hosted = 0;
+	return arena;
+}
+
+/* The thread that writes ring @index, which is claimed for AGGREGATE_IMAGE if it is free. */
+static inline struct sampler_thread *aggregate_thread(uint32_t index)
+{
+	struct sampler_thread *thread = &sampler_threads[index];
+	struct wire_arena *arena = sampler.arena;
+	struct wire_ring *ring = wire_ring(arena, index);
+
+	thread->ring = ring;
+	thread->image = AGGREGATE_IMAGE;
+	if (!ring->owner) {
+		ring->tid = 100 + index;
+		ring->owner = AGGREGATE_IMAGE << 2 | WIRE_RING_OWNED;
+		ring->written = ring->taken = 0;
+		snprintf(ring->comm, sizeof(ring->comm), "thread %u", index);
+		sampler_raise_high(&arena->rings_high, index + 1);
+	}
+	return thread;
+}
+
+/* Bytes that wait for the reader. */
+static inline uint64_t ring_waiting(void *arena, uint32_t index)
+{
+	return wire_ring(arena, index)->written - wire_ring(arena, index)->taken;
+}
+
 /* Push a stack of @n frames, leaf first, into ring @index. Returns 0, -1 when it is full. */
-static inline int ring_push_at(void *arena, uint32_t index, uint64_t time_ns, uint32_t weight,
+static inline int ring_push_at(uint32_t index, uint64_t time_ns, uint32_t weight,
 	const uint64_t *frames, unsigned n)
 {
-	struct wire_ring *ring = wire_ring(arena, index);
-	uint32_t bytes = (uint32_t)sizeof(struct wire_sample) + 8 * n;
-	struct wire_sample *sample = ring_begin(ring, wire_ring_data(arena, index), bytes);
+	uint32_t bytes = (uint32_t)sizeof(struct wire_sample) + 8 * n, room;
+	struct sampler_thread *thread = aggregate_thread(index);
+	struct wire_sample *sample = ring_begin(thread, bytes, &room);
 
 	if (!sample)
 		return -1;
@@ -40,12 +81,7 @@ static inline int ring_push_at(void *arena, uint32_t index, uint64_t time_ns, ui
 		.frames = (uint16_t)n,
 	};
 	memcpy(sample + 1, frames, 8 * n);
-	if (!ring->tid) {
-		ring->tid = 100 + index;
-		ring->owner = AGGREGATE_IMAGE << 2 | WIRE_RING_OWNED;
-		snprintf(ring->comm, sizeof(ring->comm), "thread %u", index);
-	}
-	ring_commit(ring, bytes);
+	ring_commit(thread, bytes);
 	return 0;
 }
 

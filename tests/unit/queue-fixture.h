@@ -14,18 +14,18 @@
 
 struct fixture {
 	void *arena;
-	uint32_t doorbell;
+	uint32_t *doorbell;
 	struct queue queue;
-	uint64_t rings[WIRE_RINGS / 64];
 };
 
 static inline int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	f->arena = calloc(1, WIRE_ARENA_BYTES);
-	assert_int_equal(queue_init(&f->queue, 8 * MIB, &f->doorbell), 0);
-	f->rings[0] = 0xf;
+	f->arena = aggregate_arena();
+	f->doorbell = &((struct wire_arena *)f->arena)->doorbell;
+	assert_int_equal(queue_init(&f->queue, 8 * MIB, f->arena, WIRE_BLOCKS_MIN, AGGREGATE_IMAGE),
+		0);
 	*state = f;
 	return 0;
 }
@@ -44,7 +44,8 @@ static inline int tear_down(void **state)
 static inline void limit(struct fixture *f, size_t bytes)
 {
 	queue_release(&f->queue);
-	assert_int_equal(queue_init(&f->queue, bytes, &f->doorbell), 0);
+	assert_int_equal(
+		queue_init(&f->queue, bytes, f->arena, WIRE_BLOCKS_MIN, AGGREGATE_IMAGE), 0);
 }
 
 /* Samples in a batch; what they say must be @first, @first + 1, ... */
@@ -63,13 +64,13 @@ static inline unsigned count_batch(const struct batch *batch, uint64_t first)
 	return n;
 }
 
-static inline void push(struct fixture *f, uint32_t ring, uint64_t time_ns, unsigned depth)
+static inline void push(uint32_t ring, uint64_t time_ns, unsigned depth)
 {
 	uint64_t frames[WIRE_MAX_DEPTH];
 
 	for (unsigned i = 0; i < depth; i++)
 		frames[i] = time_ns * 10000 + i;
-	assert_int_equal(ring_push_at(f->arena, ring, time_ns, 2, frames, depth), 0);
+	assert_int_equal(ring_push_at(ring, time_ns, 2, frames, depth), 0);
 }
 
 static inline struct queue_item *take_batch(struct fixture *f)
@@ -81,12 +82,12 @@ static inline struct queue_item *take_batch(struct fixture *f)
 	return item;
 }
 
-static inline void fill_ring(struct fixture *f, uint32_t ring, unsigned *samples, unsigned *bytes)
+static inline void fill_ring(uint32_t ring, unsigned *samples, unsigned *bytes)
 {
 	uint64_t frames[100] = {0};
 
 	*samples = *bytes = 0;
-	while (!ring_push_at(f->arena, ring, 1 + *samples, 3, frames, 100)) {
+	while (!ring_push_at(ring, 1 + *samples, 3, frames, 100)) {
 		++*samples;
 		*bytes += 824;
 	}

@@ -1,54 +1,57 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs say of themselves: through the control ring, to names, marks and ceilings. */
+/* What programs say of themselves: names, marks and ceilings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
 
 #include "cli/profile/announced.h"
 #include "cli/profile/marks.h"
 #include "cli/profile/naming.h"
-#include "tests/unit/intake-fixture.h"
 
-#define SLOT 5
+struct fixture {
+	struct profile *profile;
+	uint32_t image;
+};
 
-static struct wire_control *reserve(struct fixture *fixture, size_t fixed, const char *text,
-	uint32_t *bytes)
+static int set_up(void **state)
 {
-	struct wire_control *record;
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
-	*bytes = (uint32_t)(fixed + strlen(text) + 1 + 7) & ~7u;
-	record = control_reserve(wire_slot(fixture->arena, SLOT),
-		wire_control_data(fixture->arena, SLOT), *bytes);
-	assert_non_null(record);
-	memset(record + 1, 0, *bytes - sizeof(*record));
-	return record;
+	fixture->profile = profile_new(197);
+	fixture->image = profile_image(fixture->profile, 1);
+	*state = fixture;
+	return 0;
 }
 
-static void say_code(struct fixture *fixture, uint64_t space, uint64_t size, const char *name)
+static int tear_down(void **state)
 {
-	uint32_t bytes;
-	struct wire_code *code = (struct wire_code *)reserve(
-		fixture, offsetof(struct wire_code, name), name, &bytes);
+	struct fixture *fixture = *state;
 
-	code->space = space;
-	code->bytes = size;
-	code->name_bytes = (uint32_t)strlen(name) + 1;
-	memcpy(code->name, name, code->name_bytes);
-	control_commit(&code->control, bytes, WIRE_CONTROL_CODE);
-	control_read_all(&fixture->intake, SLOT, fixture->image);
+	profile_free(fixture->profile);
+	free(fixture);
+	return 0;
 }
 
-static void say_mark(
-	struct fixture *fixture, uint64_t time_ns, const char *name, uint32_t name_bytes)
+static int say_code(struct fixture *fixture, uint64_t space, uint64_t size, const char *name)
 {
-	uint32_t bytes;
-	struct wire_mark *mark = (struct wire_mark *)reserve(
-		fixture, offsetof(struct wire_mark, name), name, &bytes);
+	return announced_add_code(profile_announced(fixture->profile), fixture->image, space, size,
+		name);
+}
 
-	mark->time_ns = time_ns;
-	mark->tid = 77;
-	mark->name_bytes = name_bytes;
-	memcpy(mark->name, name, strlen(name) + 1);
-	control_commit(&mark->control, bytes, WIRE_CONTROL_MARK);
-	control_read_all(&fixture->intake, SLOT, fixture->image);
+static int say_mark(struct fixture *fixture, uint64_t time_ns, const char *name)
+{
+	const struct announced_mark mark = {.time_ns = time_ns,
+		.image = fixture->image,
+		.tid = 77,
+		.text = (char *)(uintptr_t)name};
+
+	return announced_add_mark(profile_announced(fixture->profile), &mark);
 }
 
 static const char *name_at(struct fixture *fixture, uint64_t address)
@@ -88,7 +91,6 @@ static void test_odd_code_is_harmless(void **state)
 	assert_null(name_at(fixture, 300));
 	say_code(fixture, UINT64_MAX - 1, UINT64_MAX, "at the end");
 	assert_string_equal(name_at(fixture, UINT64_MAX), "at the end");
-	assert_int_equal(profile_totals(fixture->profile)->losses.control_dropped, 0);
 }
 
 /* A stack of a function of a file, which calls generated code that has a name, then some that has
@@ -134,9 +136,9 @@ static void test_marks_are_sorted_and_count_from_the_first_sample(void **state)
 	struct profile_stack stack = {
 		.node = profile_image_at(fixture->profile, fixture->image)->root};
 
-	say_mark(fixture, 9000, "late", 5);
-	say_mark(fixture, 6000, "soon", 5);
-	say_mark(fixture, 10, "before all", 11);
+	say_mark(fixture, 9000, "late");
+	say_mark(fixture, 6000, "soon");
+	say_mark(fixture, 10, "before all");
 	profile_add(fixture->profile, &stack, 5000, 1);
 	assert_int_equal(marks_make(fixture->profile, &marks, &count), 0);
 	assert_int_equal(count, 3);
@@ -149,32 +151,18 @@ static void test_marks_are_sorted_and_count_from_the_first_sample(void **state)
 	free(marks);
 }
 
-static void test_lies_about_lengths(void **state)
-{
-	struct fixture *fixture = *state;
-	struct announced *announced = profile_announced(fixture->profile);
-
-	say_mark(fixture, 1, "text", 0);
-	say_mark(fixture, 1, "text", 100);
-	say_mark(fixture, 1, "text", UINT32_MAX);
-	assert_int_equal(announced->mark_count, 0);
-	say_mark(fixture, 1, "text", 2); /* cut, and ended there */
-	assert_int_equal(announced->mark_count, 1);
-	assert_string_equal(announced->marks[0].text, "t");
-}
-
 static void test_ceilings(void **state)
 {
 	struct fixture *fixture = *state;
 	struct announced *announced = profile_announced(fixture->profile);
 
 	announced->text_bytes = ANNOUNCED_TEXT_MAX - 8;
-	say_code(fixture, 100, 50, "12345678"); /* and its NUL */
+	/* and its NUL */
+	assert_int_equal(say_code(fixture, 100, 50, "12345678"), -ENOSPC);
 	assert_null(name_at(fixture, 100));
-	say_mark(fixture, 1, "12345678", 9);
+	assert_int_equal(say_mark(fixture, 1, "12345678"), -ENOSPC);
 	assert_int_equal(announced->mark_count, 0);
-	assert_int_equal(profile_totals(fixture->profile)->losses.control_dropped, 2);
-	say_code(fixture, 100, 50, "1234567");
+	assert_int_equal(say_code(fixture, 100, 50, "1234567"), 0);
 	assert_string_equal(name_at(fixture, 100), "1234567");
 	for (uint32_t i = 0; i < ANNOUNCED_MARKS_MAX; i++) {
 		announced->text_bytes = 0;
@@ -194,7 +182,6 @@ int main(void)
 		TEST(test_odd_code_is_harmless),
 		TEST(test_frames_get_the_names),
 		TEST(test_marks_are_sorted_and_count_from_the_first_sample),
-		TEST(test_lies_about_lengths),
 		TEST(test_ceilings),
 	};
 

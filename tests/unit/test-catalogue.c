@@ -27,7 +27,7 @@ static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	f->arena = calloc(1, WIRE_ARENA_BYTES);
+	f->arena = calloc(1, wire_arena_bytes(1));
 	f->catalogue = store_catalogue_new();
 	f->profile = aggregate_profile(MIB);
 	*state = f;

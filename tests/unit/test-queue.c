@@ -19,11 +19,11 @@ static void a_barrier_harvests_partial_batches_first(void **state)
 	struct barrier barrier = {0};
 	struct queue_item *item;
 
-	push(f, 0, 1, 3);
-	push(f, 3, 1, 3);
-	assert_int_equal(queue_add_barrier(&f->queue, f->arena, f->rings, &barrier), 0);
-	push(f, 0, clock_monotonic_ns(), 3);
-	queue_harvest(&f->queue, f->arena, 0, NEVER);
+	push(0, 1, 3);
+	push(3, 1, 3);
+	assert_int_equal(queue_add_barrier(&f->queue, &barrier), 0);
+	push(0, clock_monotonic_ns(), 3);
+	queue_harvest(&f->queue, 0, NEVER);
 	item = take_batch(f);
 	assert_int_equal(item->batch->ring, 0);
 	queue_done(&f->queue, item);
@@ -49,9 +49,9 @@ static void a_record_later_than_the_boundary_stays(void **state)
 	struct barrier barrier = {0};
 
 	/* As if its handler had read the clock after the flush did. */
-	push(f, 0, clock_monotonic_ns() + 1000000000000, 3);
-	assert_int_equal(queue_add_barrier(&f->queue, f->arena, f->rings, &barrier), 0);
-	assert_int_equal(ring_fill(wire_ring(f->arena, 0)), 48);
+	push(0, clock_monotonic_ns() + 1000000000000, 3);
+	assert_int_equal(queue_add_barrier(&f->queue, &barrier), 0);
+	assert_int_equal(ring_waiting(f->arena, 0), 48);
 	assert_int_equal(queue_wait(&barrier, 0), -ETIMEDOUT);
 }
 
@@ -62,9 +62,9 @@ static void items_come_first_in_first_out(void **state)
 	struct queue_item *item;
 
 	for (unsigned i = 0; i < 3; i++) {
-		push(f, 0, i, 3);
-		queue_harvest(&f->queue, f->arena, 0, NEVER);
-		queue_add_barrier(&f->queue, f->arena, f->rings, &barriers[i]);
+		push(0, i, 3);
+		queue_harvest(&f->queue, 0, NEVER);
+		queue_add_barrier(&f->queue, &barriers[i]);
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		item = take_batch(f);
@@ -88,10 +88,10 @@ static void a_ceiling_of_one_byte_drops_everything(void **state)
 	unsigned samples, bytes;
 
 	limit(f, 1);
-	fill_ring(f, 0, &samples, &bytes);
+	fill_ring(0, &samples, &bytes);
 	/* The flush succeeds; that its batch was dropped is for the counters to say. */
-	assert_int_equal(queue_add_barrier(&f->queue, f->arena, f->rings, &barrier), 0);
-	assert_int_equal(ring_fill(wire_ring(f->arena, 0)), 0);
+	assert_int_equal(queue_add_barrier(&f->queue, &barrier), 0);
+	assert_int_equal(ring_waiting(f->arena, 0), 0);
 	item = queue_take(&f->queue);
 	assert_int_equal(item->kind, QUEUE_BARRIER);
 	queue_answer(item, 0, NULL);
@@ -110,7 +110,7 @@ static void a_barrier_given_up_is_nobodys(void **state)
 	uint64_t before_ns;
 
 	for (unsigned i = 0; i < 3; i++)
-		queue_add_barrier(&f->queue, f->arena, f->rings, &barriers[i]);
+		queue_add_barrier(&f->queue, &barriers[i]);
 	before_ns = clock_monotonic_ns();
 	assert_int_equal(queue_wait(&barriers[1], 20), -ETIMEDOUT);
 	assert_true(clock_monotonic_ns() - before_ns >= 20000000);
@@ -119,8 +119,8 @@ static void a_barrier_given_up_is_nobodys(void **state)
 	assert_int_equal(queue_wait(&barriers[2], 0), -ETIMEDOUT);
 	memset(&barriers[2], 0xff, sizeof(barriers[2]));
 	assert_null(queue_take(&f->queue));
-	push(f, 0, 1, 3);
-	queue_harvest(&f->queue, f->arena, 0, NEVER);
+	push(0, 1, 3);
+	queue_harvest(&f->queue, 0, NEVER);
 	queue_done(&f->queue, take_batch(f));
 }
 
@@ -136,21 +136,21 @@ static void stop_wakes_who_waits_and_refuses_more(void **state)
 	pthread_t threads[4];
 	void *result;
 
-	queue_add_barrier(&f->queue, f->arena, f->rings, &taken);
+	queue_add_barrier(&f->queue, &taken);
 	struct queue_item *item = queue_take(&f->queue);
 	for (unsigned i = 0; i < 4; i++) {
-		queue_add_barrier(&f->queue, f->arena, f->rings, &barriers[i]);
+		queue_add_barrier(&f->queue, &barriers[i]);
 		pthread_create(&threads[i], NULL, wait_without_limit, &barriers[i]);
 	}
-	push(f, 0, 1, 3);
-	queue_harvest(&f->queue, f->arena, 0, NEVER);
+	push(0, 1, 3);
+	queue_harvest(&f->queue, 0, NEVER);
 	usleep(1000);
 	queue_stop(&f->queue);
 	for (unsigned i = 0; i < 4; i++) {
 		pthread_join(threads[i], &result);
 		assert_int_equal((intptr_t)result, -ECANCELED);
 	}
-	assert_int_equal(queue_add_barrier(&f->queue, f->arena, f->rings, &late), -ECANCELED);
+	assert_int_equal(queue_add_barrier(&f->queue, &late), -ECANCELED);
 	/* What the worker has begun it ends; what was queued besides is not lost. */
 	queue_answer(item, 0, NULL);
 	assert_int_equal(queue_wait(&taken, 0), 0);
@@ -196,8 +196,7 @@ static void *race_flush(void *argument)
 
 	for (unsigned i = 0; i < 3000; i++) {
 		struct barrier barrier = {0};
-		int error = queue_add_barrier(
-			&race->f->queue, race->f->arena, race->f->rings, &barrier);
+		int error = queue_add_barrier(&race->f->queue, &barrier);
 
 		if (!error)
 			error = queue_wait(&barrier, next_random(&random) % 3 ? 0 : -1);
@@ -225,15 +224,15 @@ static void barriers_are_served_or_given_up_and_never_both(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		pthread_create(&flushers[i], NULL, race_flush, &race);
 	for (unsigned i = 0; i < 20000; i++) {
-		pushed += !ring_push_at(f->arena, 0, 1, 1, FRAMES(1, 2, 3));
+		pushed += !ring_push_at(0, 1, 1, FRAMES(1, 2, 3));
 		if (i % 100 == 0)
-			queue_harvest(&f->queue, f->arena, 0, NEVER);
+			queue_harvest(&f->queue, 0, NEVER);
 		if (i == 19000)
 			queue_stop(&f->queue);
 	}
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(flushers[i], NULL);
-	queue_harvest(&f->queue, f->arena, 0, NEVER);
+	queue_harvest(&f->queue, 0, NEVER);
 	__atomic_store_n(&race.stop, 1, __ATOMIC_RELEASE);
 	pthread_join(worker, NULL);
 	assert_int_equal(race.taken, pushed);

@@ -31,7 +31,7 @@ static void target(void)
 static int setup(void **state)
 {
 	(void)state;
-	sampler.arena = calloc(1, WIRE_ARENA_BYTES);
+	sampler.arena = calloc(1, wire_arena_bytes(1));
 	sampler.slot_index = SLOT;
 	sampler.slot = wire_slot(sampler.arena, SLOT);
 	sampler.image = 77;

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes on the run's pipe: as records in frames that have the key, and between them as they are.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/gather/intake.h"
+#include "cli/profile/naming.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The first byte of each piece says how long it is, and whether it comes in a frame. */
+static void write_piece(struct intake *intake, const uint8_t **data, size_t *size)
+{
+	struct {
+		struct frame frame;
+		char bytes[256];
+	} piece;
+	size_t bytes = (*data)[0] | 7u, head = sizeof(piece.frame);
+	int is_framed = (*data)[0] & 7;
+
+	bytes = bytes > *size - 1 ? *size - 1 : bytes;
+	piece.frame = (struct frame){.key = intake_key(intake),
+		.source = is_framed & 1,
+		.bytes = (uint16_t)bytes};
+	memcpy(piece.bytes, *data + 1, bytes);
+	if (write(intake_writer(intake), is_framed ? (char *)&piece : piece.bytes,
+		    is_framed ? head + bytes : bytes) < 0)
+		abort();
+	*data += 1 + bytes;
+	*size -= 1 + bytes;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct naming_request request = {0};
+	struct naming_report report;
+	struct intake *intake;
+	struct calltree *tree;
+
+	if (intake_open(&intake, 197))
+		abort();
+	while (size > 1) {
+		write_piece(intake, &data, &size);
+		intake_read(intake);
+	}
+	request.profile = intake_profile(intake);
+	if (!naming_build(&request, &tree, &report))
+		calltree_free(tree);
+	intake_free(intake);
+	return 0;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records through the pipe: from two sources at once, read by nobody for a while, cut anywhere, with
+ * somebody else's bytes in between; and what each of them does to the profile.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/gather/intake.h"
+#include "cli/gather/outbox.h"
+
+#define RECORDS 20000u
+
+struct fixture {
+	struct intake *intake;
+	struct outbox boxes[RECORD_SOURCES];
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_int_equal(intake_open(&f->intake, 197), 0);
+	for (unsigned i = 0; i < RECORD_SOURCES; i++)
+		f->boxes[i] = (struct outbox){.descriptor = intake_writer(f->intake),
+			.source = (enum record_source)i,
+			.key = intake_key(f->intake)};
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < RECORD_SOURCES; i++)
+		outbox_release(&f->boxes[i]);
+	intake_free(f->intake);
+	free(f);
+	return 0;
+}
+
+static void put_image(struct outbox *box, uint64_t id, uint32_t pid)
+{
+	struct record_image image = {.id = id, .pid = pid, .comm = "seven"};
+
+	assert_int_equal(outbox_put(box, RECORD_IMAGE, &image, sizeof(image), NULL, 0), 0);
+}
+
+static void put_sample(
+	struct outbox *box, uint64_t image, uint32_t thread, uint32_t weight, uint32_t frames)
+{
+	uint64_t frame[WIRE_MAX_DEPTH];
+	struct record_sample record = {.image = image,
+		.thread = thread,
+		.weight = weight,
+		.frames = frames,
+		.kind = frames ? WIRE_KIND_CPU : WIRE_KIND_CREDIT,
+		.end = WIRE_END_ROOT};
+
+	for (uint32_t i = 0; i < frames; i++)
+		frame[i] = WIRE_FRAME(1, 0x10 * (frames - i));
+	assert_int_equal(outbox_put(box, RECORD_SAMPLE, &record, sizeof(record), frame,
+				 frames * sizeof(frame[0])), 0);
+}
+
+static uint64_t total_weight(struct profile *profile)
+{
+	uint64_t weight = 0;
+
+	for (uint32_t i = 0; i < profile_stacks(profile); i++)
+		weight += profile_stack_at(profile, i)->weight;
+	return weight;
+}
+
+static uint64_t malformed(const struct fixture *f)
+{
+	return profile_totals(intake_profile(f->intake))->losses.malformed;
+}
+
+/* Both fill the pipe at once, with records smaller and larger than what is written in one piece. */
+static void two_sources_and_a_late_reader_lose_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct profile *profile = intake_profile(f->intake);
+	long left = 1;
+
+	put_image(&f->boxes[0], 1, 7);
+	put_image(&f->boxes[1], RECORD_TRACER_IMAGES + 1, 8);
+	for (uint32_t i = 0; i < RECORDS; i++) {
+		put_sample(&f->boxes[0], 1, 7, 1, 1 + i % 30);
+		put_sample(&f->boxes[1], RECORD_TRACER_IMAGES + 1, 8, 2, i % 100 ? 3 : WIRE_MAX_DEPTH);
+		if (i % 10 == 0)
+			assert_true(outbox_flush(&f->boxes[i % 20 / 10]) >= 0);
+	}
+	assert_true(outbox_flush(&f->boxes[0]) > 0);
+	for (int i = 0; left && i < 1000000; i++) {
+		assert_int_equal(intake_read(f->intake), 0);
+		left = outbox_flush(&f->boxes[0]) + outbox_flush(&f->boxes[1]);
+	}
+	assert_int_equal(intake_read(f->intake), 0);
+	assert_int_equal(total_weight(profile), 3 * RECORDS);
+	assert_int_equal(profile_samples(profile), 2 * RECORDS);
+	assert_int_equal(malformed(f), 0);
+	assert_int_equal(intake_state(f->intake)->live, 2);
+}
+
+static void what_others_write_is_passed_over(void **state)
+{
+	struct fixture *f = *state;
+	char garbage[77];
+
+	memset(garbage, 0xa5, sizeof(garbage));
+	put_image(&f->boxes[0], 1, 7);
+	put_sample(&f->boxes[0], 1, 7, 1, 900); /* two frames */
+	assert_int_equal(outbox_flush(&f->boxes[0]), 0);
+	assert_int_equal(write(intake_writer(f->intake), garbage, sizeof(garbage)), sizeof(garbage));
+	put_sample(&f->boxes[0], 1, 7, 1, 900);
+	assert_int_equal(outbox_flush(&f->boxes[0]), 0);
+	assert_int_equal(intake_read(f->intake), 0);
+	assert_int_equal(total_weight(intake_profile(f->intake)), 2);
+	assert_int_equal(malformed(f), 1);
+}
+
+static void what_is_no_record_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct record_sample sample = {.image = 1, .thread = 1, .weight = 1, .frames = 5};
+	struct record_module module = {.image = 1, .number = 1};
+	struct record_mark mark = {.image = 1};
+	struct outbox *box = &f->boxes[0];
+
+	/* Fewer frames than it says, a module whose path does not end, a type nobody knows. */
+	assert_int_equal(outbox_put(box, RECORD_SAMPLE, &sample, sizeof(sample), NULL, 0), 0);
+	assert_int_equal(outbox_put(box, RECORD_MODULE, &module, sizeof(module), "12345678", 8), 0);
+	assert_int_equal(outbox_put(box, (enum record_type)77, &mark, sizeof(mark), NULL, 0), 0);
+	sample.frames = 0;
+	sample.kind = WIRE_KIND_COUNT;
+	assert_int_equal(outbox_put(box, RECORD_SAMPLE, &sample, sizeof(sample), NULL, 0), 0);
+	assert_int_equal(outbox_flush(box), 0);
+	assert_int_equal(intake_read(f->intake), 0);
+	assert_int_equal(malformed(f), 4);
+	assert_int_equal(profile_images(intake_profile(f->intake)), 0);
+	/* One whose length is a lie ends what can be told apart, until the next frame. */
+	put_image(box, 1, 7);
+	((struct record *)(box->bytes + box->from))->bytes = 12;
+	assert_int_equal(outbox_flush(box), 0);
+	put_image(box, 2, 8);
+	assert_int_equal(outbox_flush(box), 0);
+	assert_int_equal(intake_read(f->intake), 0);
+	assert_int_equal(malformed(f), 5);
+	assert_int_equal(intake_state(f->intake)->images_met, 1);
+}
+
+/* A stack of weight 0 is none yet; credit goes on it, and without one on the image. */
+static void credit_goes_on_the_last_stack_of_its_thread(void **state)
+{
+	struct fixture *f = *state;
+	struct profile *profile = intake_profile(f->intake);
+	const struct profile_stack *stack;
+
+	put_image(&f->boxes[0], 1, 7);
+	put_sample(&f->boxes[0], 1, 7, 0, 3);
+	outbox_flush(&f->boxes[0]);
+	intake_read(f->intake);
+	assert_int_equal(profile_stacks(profile), 0);
+	put_sample(&f->boxes[0], 1, 7, 5, 0);
+	put_sample(&f->boxes[0], 1, 8, 2, 0);
+	outbox_flush(&f->boxes[0]);
+	intake_read(f->intake);
+	assert_int_equal(profile_stacks(profile), 2);
+	stack = profile_stack_at(profile, 0);
+	assert_int_equal(stack->weight, 5);
+	assert_int_equal(profile_node_at(profile, stack->node)->frame, WIRE_FRAME(1, 0x30));
+	stack = profile_stack_at(profile, 1);
+	assert_int_equal(stack->weight, 2);
+	assert_int_equal(profile_node_at(profile, stack->node)->parent, UINT32_MAX);
+}
+
+static void what_waits_has_a_ceiling(void **state)
+{
+	struct fixture *f = *state;
+	struct record_totals record = {0};
+	char *tail = calloc(1, OUTBOX_BYTES_MAX / 4);
+	unsigned taken = 0;
+
+	while (taken < 8 && !outbox_put(&f->boxes[0], RECORD_TOTALS, &record, sizeof(record), tail,
+				    OUTBOX_BYTES_MAX / 4))
+		taken++;
+	assert_in_range(taken, 1, 3);
+	free(tail);
+}
+
+static void a_pipe_that_nobody_reads_is_an_error(void **state)
+{
+	struct fixture *f = *state;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	signal(SIGPIPE, SIG_IGN); /* the tracer has it blocked */
+	close(ends[0]);
+	f->boxes[0].descriptor = ends[1];
+	put_image(&f->boxes[0], 1, 7);
+	assert_true(outbox_flush(&f->boxes[0]) < 0);
+	assert_true(outbox_finish(&f->boxes[0]) < 0);
+	close(ends[1]);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(two_sources_and_a_late_reader_lose_nothing),
+		TEST(what_others_write_is_passed_over),
+		TEST(what_is_no_record_is_counted),
+		TEST(credit_goes_on_the_last_stack_of_its_thread),
+		TEST(what_waits_has_a_ceiling),
+		TEST(a_pipe_that_nobody_reads_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
