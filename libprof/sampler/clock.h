@@ -16,9 +16,9 @@ static inline uint64_t clock_from_timespec(const struct timespec *ts)
 }
 
 /*
- * Somebody stands between us and libc, whose clock_gettime() may do more than a handler or the
- * helper can bear: a sanitizer's keeps books about its thread and runs signals that it kept. Another
- * may tell of other times.
+ * Somebody stands between us and libc, whose clock_gettime() may do more than a handler can bear: a
+ * sanitizer's keeps books about its thread and runs signals that it kept. Another may tell of other
+ * times.
  */
 extern int clock_asks_kernel __attribute__((visibility("hidden"))); /* atomic */
 

@@ -265,32 +265,3 @@ def test_descendants_that_go_on(run):
     os.kill(int(result.stdout), signal.SIGKILL)  # nobody waited for it: it is still there
     assert result.returncode == 3
     assert "flamerun: 1 process it started still runs" in result.stderr
-
-
-def helper_of(program):
-    """The process that reads the program's rings, or None."""
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            words = stat.read_text(errors="replace").split()
-        except OSError:  # it has ended
-            continue
-        if words[1] == "(flameprof)" and words[3] == program:
-            return int(words[0])
-    return None
-
-
-def test_a_late_helper_is_no_program(flamerun, tmp_path):
-    """What goes on after the program's end is ours: stopped here, slow on a busy machine."""
-    code = "import os, time\nwhile time.process_time() < 0.5: pass\nprint(os.getpid())\ninput()"
-    with outside.running(flamerun, "-r", "997", "-o", "x.folded", "--", "/usr/bin/python3", "-uSc",
-                         code, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as run:
-        program = run.stdout.readline().strip()
-        outside.wait_until(lambda: helper_of(program))
-        helper = helper_of(program)
-        os.kill(helper, signal.SIGSTOP)
-        outside.wait_until(lambda: outside.state_of(helper) == "T")
-        _, said = run.communicate("\n", timeout=60)
-        os.kill(helper, signal.SIGKILL)
-    assert run.returncode == 0
-    assert "still run" not in said
-    assert folded.Folded((tmp_path / "x.folded").read_text()).total > 400, "its rings were read"

@@ -66,12 +66,12 @@ def test_names_of_a_program_whose_main_thread_ended(program, tmp_path):
     assert run.folded.below("goes_on") > 0.8 * run.folded.total
 
 
-def test_a_tracer_finds_no_helper(program, tmp_path):
+def test_a_tracer_finds_no_child_of_ours(program, tmp_path):
     expected = alone(program, "any-child", "0")
     run = profile(tmp_path, program, "any-child", clock_hz=500)
     assert run.stdout == expected.stdout
     assert run.status == expected.returncode
-    # More than a ring holds, seconds of it: flamerun took samples while the program ran.
+    # More than the pool holds, seconds of it: flamerun took samples while the program ran.
     assert run.folded.total > 1500
     assert "rings were full" not in run.stderr
 

@@ -206,7 +206,7 @@ int main(int count, char **words)
 		root_left(words[2], !strcmp(words[3], "by-syscall"));
 	else if (!strcmp(what, "main-gone"))
 		main_gone();
-	else if (strcmp(what, "new-pid-namespace")) /* the helper starts in there */
+	else if (strcmp(what, "new-pid-namespace")) /* nothing of ours may be its first process */
 		spin(6000);
 	if (!strcmp(what, "confined-by-prctl"))
 		confined(1);
