@@ -46,7 +46,7 @@ build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(sub
 test_packages  := libcmocka-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
 	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go musl-tools \
-	gdb linux-perf libc++abi1-14 liblua5.4-dev lua5.4 redis-tools
+	gdb valgrind linux-perf libc++abi1-14 liblua5.4-dev lua5.4 redis-tools
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	libcmocka-dev $(python_package) liblua5.4-dev
 

@@ -11,9 +11,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define DESCRIPTOR_FLOOR 3
+/* A small limit on the address space makes the pool smaller, but not useless. */
+#define CHANNEL_BLOCKS_MIN 64
 
 int channel_above_stdio(int fd)
 {
@@ -29,8 +32,18 @@ int channel_above_stdio(int fd)
 uint32_t channel_blocks(uint32_t rate_hz)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint32_t blocks = wire_pool_blocks(cpus > 0 ? (uint32_t)cpus : 1, rate_hz);
+	struct rlimit limit;
+	uint64_t share;
 
-	return wire_pool_blocks(cpus > 0 ? (uint32_t)cpus : 1, rate_hz);
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return blocks;
+	share = limit.rlim_cur / WIRE_ARENA_SHARE;
+	if (share < wire_arena_bytes(CHANNEL_BLOCKS_MIN))
+		return 0;
+	while (wire_arena_bytes(blocks) > share)
+		blocks--;
+	return blocks;
 }
 
 static int make_arena(struct channel *channel)

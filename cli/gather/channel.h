@@ -17,7 +17,10 @@ struct channel {
 	char environment[128]; /* WIRE_ENV=... */
 };
 
-/* How many blocks an arena for @rate_hz has on this machine. */
+/*
+ * How many blocks an arena for @rate_hz has on this machine, under the limit on the address space
+ * that the program inherits from us. 0: that leaves no room for one.
+ */
 uint32_t channel_blocks(uint32_t rate_hz);
 
 /*

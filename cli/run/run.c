@@ -83,9 +83,7 @@ static void consider_memory(struct preflight *program, const char *name, uint32_
 {
 	struct rlimit limit;
 
-	if (program->by_tracer || getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-		limit.rlim_cur / WIRE_ARENA_SHARE >=
-			wire_arena_bytes(channel_blocks(rate_hz)))
+	if (program->by_tracer || channel_blocks(rate_hz) || getrlimit(RLIMIT_AS, &limit))
 		return;
 	program->by_tracer = true;
 	snprintf(program->why, sizeof(program->why),

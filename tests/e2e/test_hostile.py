@@ -200,16 +200,25 @@ def test_without_memory_to_share_it_is_sampled_from_outside(run, tmp_path):
     if outside.IS_CONFINED:
         pytest.skip("nobody may trace here")
     result = run("-r", "997", "-o", "x.folded", "--", "sh", "-c", f"ulimit -v; {BURN}",
-                 preexec_fn=limit(resource.RLIMIT_AS, 800 << 20))
-    assert (result.returncode, result.stdout) == (3, f"{800 << 10}\n")
+                 preexec_fn=limit(resource.RLIMIT_AS, 300 << 20))
+    assert (result.returncode, result.stdout) == (3, f"{300 << 10}\n")
     assert result.stderr.splitlines()[0] == (
-        f"flamerun: 'sh' has no memory to share, {800 << 10} KiB by ulimit -v: it is sampled from "
+        f"flamerun: 'sh' has no memory to share, {300 << 10} KiB by ulimit -v: it is sampled from "
         "outside")
     assert Folded((tmp_path / "x.folded").read_text()).total > 0
 
 
+@UNDER_LIMITS
+def test_a_small_limit_makes_a_small_pool(run, tmp_path):
+    result = run("-v", "-r", "997", "-o", "x.folded", "--", "sh", "-c", f"ulimit -v; {BURN}",
+                 preexec_fn=limit(resource.RLIMIT_AS, 600 << 20))
+    assert (result.returncode, result.stdout) == (3, f"{600 << 10}\n")
+    assert "from outside" not in result.stderr and " 0 dropped " in result.stderr
+    assert Folded((tmp_path / "x.folded").read_text()).total > 0
+
+
 def test_a_program_that_limits_its_own_memory(run):
-    result = run("--", "sh", "-c", 'ulimit -v 800000; exec sh -c "$1"', "sh", BURN)
+    result = run("--", "sh", "-c", 'ulimit -v 300000; exec sh -c "$1"', "sh", BURN)
     assert result.returncode == 3
     assert re.search(r"^flamerun: 1 process could not be sampled: .*\(ulimit -v\)$", result.stderr,
                      re.M), result.stderr
