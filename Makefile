@@ -108,6 +108,7 @@ python_objects := $(call objects,$(python_sources))
 cli_objects    := $(call objects,$(cli_sources))
 render_objects := $(call objects,$(render_sources))
 main_object    := $(BUILD)/obj/cli/main.o
+asked_by_both  := $(call objects,libprof/preload/elf_program.c)
 unit_tests     := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(unit_sources))
 LIBRARY        := $(BUILD)/libflameprof.so.$(ABI)
 PROGRAM        := $(BUILD)/flamerun
@@ -213,7 +214,8 @@ $(BUILD)/%.a:
 	@$(if $(V),,echo "  AR      $@")
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
+# Of the library it takes what both ask, file by file: from an archive it would get the interposers.
+$(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a $(asked_by_both)
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) -pie $(SAN_FLAGS) $(san_link) -o $@ $^ -Wl,-z,now -Wl,-z,relro $(LDFLAGS) $(cli_libs)
 

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Headers, segments and the dynamic section of a file that nobody has loaded, some at a time: read by
+ * raw system calls into the caller's stack.
+ */
+#include "libprof/preload/elf_program.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "arch/syscall.h"
+
+#define PROGRAM_HEADERS_BYTES_MAX 65536 /* the kernel takes no more */
+#define DYNAMIC_ENTRIES_MAX	  4096
+#define SEGMENTS_AT_ONCE	  16
+#define ENTRIES_AT_ONCE		  32
+#define LOADER_TAIL_BYTES	  32
+
+/* Our own ELF header: what a program must look like to hold a library of ours. */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+struct file {
+	int descriptor;
+	ElfW(Ehdr) header;
+	ElfW(Phdr) segments[SEGMENTS_AT_ONCE]; /* numbers @first to @first + @count - 1 */
+	unsigned first, count;
+};
+
+/* What the dynamic section says. */
+struct dynamic {
+	int has_soname, is_pie, has_needed;
+	uint64_t needed;  /* the first one's offset in the strings */
+	uint64_t strings; /* address of these in the unmoved image */
+};
+
+static int read_at(int descriptor, void *out, size_t bytes, uint64_t offset)
+{
+	if (offset > INT64_MAX - bytes ||
+		arch_syscall4(SYS_pread64, descriptor, out, bytes, offset) != (long)bytes)
+		return -ENOEXEC;
+	return 0;
+}
+
+/* Segment @i of e_phnum; NULL when it cannot be read. */
+static const ElfW(Phdr) *segment_at(struct file *file, unsigned i)
+{
+	const ElfW(Ehdr) *header = &file->header;
+	unsigned count = header->e_phnum - i;
+
+	if (i - file->first < file->count)
+		return &file->segments[i - file->first];
+	if (count > SEGMENTS_AT_ONCE)
+		count = SEGMENTS_AT_ONCE;
+	file->count = 0;
+	if (header->e_phoff > INT64_MAX - PROGRAM_HEADERS_BYTES_MAX ||
+		read_at(file->descriptor, file->segments, count * sizeof(*file->segments),
+			header->e_phoff + i * sizeof(*file->segments)))
+		return NULL;
+	file->first = i;
+	file->count = count;
+	return file->segments;
+}
+
+/* As far as it can be read: the kernel, which starts the program, does not read it at all. */
+static void read_dynamic(const struct file *file, const ElfW(Phdr) *segment, struct dynamic *out)
+{
+	uint64_t count = segment->p_filesz / sizeof(ElfW(Dyn)), offset = segment->p_offset;
+	ElfW(Dyn) entries[ENTRIES_AT_ONCE];
+
+	for (uint64_t i = 0; i < count && i < DYNAMIC_ENTRIES_MAX; i++) {
+		const ElfW(Dyn) *entry = &entries[i % ENTRIES_AT_ONCE];
+		uint64_t rest = count - i < ENTRIES_AT_ONCE ? count - i : ENTRIES_AT_ONCE;
+
+		if (entry == entries && (offset > INT64_MAX / 2 ||
+						read_at(file->descriptor, entries,
+							rest * sizeof(*entries),
+							offset + i * sizeof(*entries))))
+			return;
+		switch (entry->d_tag) {
+		case DT_NULL:
+			return;
+		case DT_NEEDED:
+			out->needed = out->has_needed ? out->needed : entry->d_un.d_val;
+			out->has_needed = 1;
+			break;
+		case DT_STRTAB:
+			out->strings = entry->d_un.d_ptr;
+			break;
+		case DT_SONAME:
+			out->has_soname = 1;
+			break;
+		case DT_FLAGS_1:
+			out->is_pie = !!(entry->d_un.d_val & DF_1_PIE);
+			break;
+		}
+	}
+}
+
+/* The name of the first library needed; its end may be cut off, and "" is one not to be read. */
+static void read_needed(struct file *file, const struct dynamic *dynamic, char *out, size_t bytes)
+{
+	out[0] = '\0';
+	for (unsigned i = 0; i < file->header.e_phnum && dynamic->has_needed; i++) {
+		const ElfW(Phdr) *segment = segment_at(file, i);
+		uint64_t into = segment ? dynamic->strings - segment->p_vaddr : 0;
+		long have;
+
+		if (!segment)
+			return;
+		if (segment->p_type != PT_LOAD || into >= segment->p_filesz)
+			continue;
+		if (dynamic->needed > UINT32_MAX || segment->p_offset > INT64_MAX / 2 ||
+			into > INT64_MAX / 4)
+			return;
+		/* The strings may end with the file. */
+		have = arch_syscall4(SYS_pread64, file->descriptor, out, bytes - 1,
+			segment->p_offset + into + dynamic->needed);
+		out[have > 0 ? have : 0] = '\0';
+		return;
+	}
+}
+
+/* Other C libraries: with ours, which needs glibc, their programs would not start. */
+static int is_others(const char *loader)
+{
+	static const char others[][12] = {"ld-musl", "ld-uClibc", "linker"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strncmp(loader, others[i], strlen(others[i])))
+			return 1;
+	return 0;
+}
+
+static int read_loader(const struct file *file, const ElfW(Phdr) *segment, struct elf_program *out)
+{
+	char tail[LOADER_TAIL_BYTES];
+	uint64_t bytes = segment->p_filesz;
+	size_t kept = bytes < sizeof(tail) ? bytes : sizeof(tail), base = 0;
+
+	if (bytes < 2 || bytes > PATH_MAX || segment->p_offset > INT64_MAX / 2 ||
+		read_at(file->descriptor, tail, kept, segment->p_offset + bytes - kept) ||
+		tail[kept - 1])
+		return -ENOEXEC;
+	for (size_t i = 0; i < kept; i++)
+		if (tail[i] == '/')
+			base = i + 1;
+	out->loader_offset = segment->p_offset;
+	out->loader_bytes = bytes;
+	out->kind = is_others(tail + base) ? ELF_PROGRAM_OTHER_LIBC : ELF_PROGRAM_DYNAMIC;
+	return 0;
+}
+
+static int read_segments(struct file *file, struct elf_program *out, struct dynamic *dynamic)
+{
+	for (unsigned i = 0; i < file->header.e_phnum; i++) {
+		const ElfW(Phdr) *segment = segment_at(file, i);
+		int error = segment ? 0 : -ENOEXEC;
+
+		if (!error && segment->p_type == PT_INTERP && !out->loader_bytes)
+			error = read_loader(file, segment, out);
+		else if (!error && segment->p_type == PT_DYNAMIC)
+			read_dynamic(file, segment, dynamic);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+int elf_program_read(int descriptor, struct elf_program *out)
+{
+	static const char runtimes[][20] = {"libasan.so", "libclang_rt.asan"};
+	struct file file = {.descriptor = descriptor};
+	struct dynamic dynamic = {0};
+	const ElfW(Ehdr) *header = &file.header, *ours = &__ehdr_start;
+
+	*out = (struct elf_program){.kind = ELF_PROGRAM_OTHER_CPU};
+	/* All that the two word sizes have in common; a file of 52 bytes can be a whole header. */
+	if (read_at(descriptor, &file.header, offsetof(ElfW(Ehdr), e_version), 0) ||
+		memcmp(header->e_ident, ELFMAG, SELFMAG))
+		return -ENOEXEC;
+	out->word_class = header->e_ident[EI_CLASS];
+	out->byte_order = header->e_ident[EI_DATA];
+	out->machine = header->e_machine;
+	if (out->word_class != ours->e_ident[EI_CLASS] ||
+		out->byte_order != ours->e_ident[EI_DATA] || out->machine != ours->e_machine)
+		return 0;
+	if (read_at(descriptor, &file.header, sizeof(file.header), 0) ||
+		(header->e_type != ET_EXEC && header->e_type != ET_DYN) ||
+		header->e_phentsize != sizeof(ElfW(Phdr)) || !header->e_phnum ||
+		header->e_phnum * sizeof(ElfW(Phdr)) > PROGRAM_HEADERS_BYTES_MAX ||
+		read_segments(&file, out, &dynamic))
+		return -ENOEXEC;
+	/* ld.so is a shared object, not marked as a (static) position independent executable. */
+	if (!out->loader_bytes)
+		out->kind = header->e_type == ET_DYN && dynamic.has_soname && !dynamic.is_pie
+			? ELF_PROGRAM_LOADER
+			: ELF_PROGRAM_STATIC;
+	read_needed(&file, &dynamic, out->sanitizer, sizeof(out->sanitizer));
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (!strncmp(out->sanitizer, runtimes[i], strlen(runtimes[i])))
+			return 0;
+	out->sanitizer[0] = '\0';
+	return 0;
+}
+
+/* As its asan_linux.cpp has it: verify_asan_link_order turns the check off. */
+int elf_program_takes_any_order(const char *options)
+{
+	static const char flag[] = "verify_asan_link_order=";
+	int takes = 0;
+
+	while (options && (options = strstr(options, flag))) {
+		options += strlen(flag);
+		takes = *options == '0' || *options == 'n' || *options == 'f';
+	}
+	return takes;
+}
