@@ -97,6 +97,21 @@ enum wire_python_refusal {
 	WIRE_PYTHON_REFUSALS
 };
 
+/* Why an exec'd image goes without the library, as seen at its exec. */
+enum wire_unprofiled {
+	WIRE_UNPROFILED_NONE = 0,
+	WIRE_UNPROFILED_CLEARED,     /* its environment has neither LD_PRELOAD nor WIRE_ENV */
+	WIRE_UNPROFILED_REPLACED,    /* LD_PRELOAD lacks the library, which could not be put back */
+	WIRE_UNPROFILED_STATIC,
+	WIRE_UNPROFILED_OTHER_LIBC,
+	WIRE_UNPROFILED_OTHER_CPU,   /* or word size */
+	WIRE_UNPROFILED_SANITIZED,   /* AddressSanitizer takes no library before its own */
+	WIRE_UNPROFILED_PRIVILEGED,  /* set-uid or set-gid: the loader ignores LD_PRELOAD */
+	WIRE_UNPROFILED_UNREACHABLE, /* the library cannot be read there: another root, another user */
+	WIRE_UNPROFILED_CONFINED,    /* it had forbidden itself system calls */
+	WIRE_UNPROFILED_CAUSES
+};
+
 /* ---- arena header ---------------------------------------------------------------------------- */
 struct wire_arena {
 	uint64_t magic;
@@ -126,6 +141,7 @@ struct wire_arena {
 	/* Processes whose Python functions get names, and what else was found; atomic, only grow. */
 	uint32_t python_named;
 	uint32_t python_refused[WIRE_PYTHON_REFUSALS];
+	uint32_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* atomic: images by cause; 0 is unused */
 };
 
 /* ---- process slots --------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Headers, segments and the dynamic section of a file that nobody has loaded, some at a time: read by
- * raw system calls into the caller's stack.
+ * Headers, segments and the dynamic section of a file that nobody has loaded, some at a time: read
+ * by raw system calls into the caller's stack.
  */
 #include "libprof/preload/elf_program.h"
 

@@ -1,22 +1,64 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an exec'd image inherits of us. Where it could not load the library the dynamic linker would
- * complain on the program's stderr, and where system calls are forbidden our start could kill it:
- * there our entry is taken out of LD_PRELOAD. May run in a vfork child: memory comes from the
- * caller.
+ * What an exec'd image inherits of us. A script that replaces LD_PRELOAD wants another library in,
+ * not ours out: ours comes back, behind it. Where it would complain, kill the program, or could not
+ * be loaded, it is taken out. Whoever hands over neither of our variables cleared the environment
+ * on purpose: that one stays as it is. Why an image goes without us is counted.
+ *
+ * May run in a handler or a vfork child: memory comes from the caller's stack, and what is read is
+ * read by system calls.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "arch/syscall.h"
+#include "libprof/at_start.h"
+#include "libprof/preload/elf_program.h"
 #include "libprof/preload/preload.h"
 #include "libprof/unwind/find_object.h"
 
 #define PRELOAD_VARIABLE "LD_PRELOAD="
-#define PRELOAD_PREFIX   (sizeof(PRELOAD_VARIABLE) - 1)
-#define SEPARATORS       " :"
+#define PRELOAD_PREFIX	 (sizeof(PRELOAD_VARIABLE) - 1)
+#define CHANNEL_VARIABLE WIRE_ENV "="
+#define CHANNEL_BYTES	 96 /* three numbers of 32 bits, one of 64 */
+#define SEPARATORS	 " :"
+
+/* A thread's stack may have 16 KiB, a handler's less. Beyond some 900 variables nothing changes. */
+#define ROOM_BYTES 8192
+
+#define FIRST_BYTES	 256 /* BINPRM_BUF_SIZE: what the kernel reads of a file to judge it */
+#define INTERPRETERS_MAX 5
+#define SHELL		 "/bin/sh" /* runs text without "#!", as execvp() has it */
+
+/* The variable that makes an image one of the run, as we got it; "": this process is in none. */
+static AT_START char channel[CHANNEL_BYTES];
+
+void preload_keep_channel(const char *value)
+{
+	size_t bytes = strlen(value) + 1;
+
+	if (bytes > sizeof(channel) - strlen(CHANNEL_VARIABLE))
+		return;
+	memcpy(channel, CHANNEL_VARIABLE, strlen(CHANNEL_VARIABLE));
+	memcpy(channel + strlen(CHANNEL_VARIABLE), value, bytes);
+}
+
+/* NULL: there is no run that an image could be part of. */
+static const char *channel_of_run(void)
+{
+	const struct wire_arena *arena = sampler.arena;
+
+	return channel[0] && !(arena && arena->closing) ? channel : NULL;
+}
 
 const char *preload_library_path(void)
 {
@@ -28,73 +70,329 @@ const char *preload_library_path(void)
 	return map->l_name;
 }
 
-static char *find_preload(char *const *environment)
+/* Of several, ld.so reads the last. */
+static char *find_variable(char *const *environment, const char *name)
 {
+	char *found = NULL;
+
 	for (; environment && *environment; environment++)
-		if (!strncmp(*environment, PRELOAD_VARIABLE, PRELOAD_PREFIX))
-			return *environment;
-	return NULL;
+		if (!strncmp(*environment, name, strlen(name)))
+			found = *environment;
+	return found;
 }
 
-size_t preload_environment_bytes(char *const *environment)
+/* The next entry of LD_PRELOAD's value, NULL at the end; *@at goes behind it. */
+static const char *next_entry(const char **at, size_t *bytes)
 {
-	const char *path = preload_library_path();
-	const char *variable = find_preload(environment);
-	size_t count = 1;
+	const char *entry = *at + strspn(*at, SEPARATORS);
 
-	if (!path || !variable || !strstr(variable, path))
-		return 0;
-	if (!__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) &&
-		!arch_syscall3(SYS_faccessat, AT_FDCWD, path, R_OK))
-		return 0;
-	for (; *environment; environment++)
-		count++;
-	return count * sizeof(*environment) + strlen(variable) + 1;
+	*bytes = strcspn(entry, SEPARATORS);
+	*at = entry + *bytes;
+	return *bytes ? entry : NULL;
 }
 
-/* LD_PRELOAD without the entry @path. Returns how many entries are left. */
-static unsigned drop_entry(char *out, const char *variable, const char *path)
+static int is_library(const char *entry, size_t bytes, const char *library)
 {
-	size_t path_bytes = strlen(path);
+	return strlen(library) == bytes && !memcmp(entry, library, bytes);
+}
+
+static int lists_library(const char *variable, const char *library)
+{
+	const char *at = variable ? variable + PRELOAD_PREFIX : "", *entry;
+	size_t bytes;
+
+	while ((entry = next_entry(&at, &bytes)))
+		if (is_library(entry, bytes, library))
+			return 1;
+	return 0;
+}
+
+/* ---- what is to become of it ----------------------------------------------------------------- */
+
+/* Would the library do harm there, or have the dynamic linker say that it cannot load it? */
+static int is_harmful(int found)
+{
+	return found > 0 && found != WIRE_UNPROFILED_STATIC && found != WIRE_UNPROFILED_PRIVILEGED;
+}
+
+static size_t room_for(const struct preload_handover *handover)
+{
+	size_t slots = 3, bytes = PRELOAD_PREFIX + 1;
+
+	for (char *const *at = handover->given; at && *at; at++)
+		slots++;
+	if (handover->variable)
+		bytes = strlen(handover->variable) + 1;
+	return slots * sizeof(char *) + bytes + 1 + strlen(handover->library);
+}
+
+void preload_decide(struct preload_handover *handover, char *const *environment,
+	const char *library, const char *run, int found)
+{
+	char *variable = find_variable(environment, PRELOAD_VARIABLE);
+	const char *told = find_variable(environment, CHANNEL_VARIABLE);
+	int is_there = lists_library(variable, library);
+
+	*handover = (struct preload_handover){
+		.given = environment, .variable = variable, .library = library};
+	handover->is_dropped = is_there && is_harmful(found);
+	if (found > 0)
+		handover->cause = (enum wire_unprofiled)found;
+	else if (run && !variable && !told)
+		handover->cause = WIRE_UNPROFILED_CLEARED;
+	else if (run && told && strncmp(told, run, CHANNEL_BYTES))
+		return; /* another run's, whose flamerun saw to it */
+	else if (run && !is_there && found < 0) /* it might do harm */
+		handover->cause = WIRE_UNPROFILED_REPLACED;
+	else if (run) {
+		handover->is_added = !is_there;
+		handover->channel = told ? NULL : run;
+	}
+	if (!handover->is_dropped && !handover->is_added && !handover->channel)
+		return;
+	handover->bytes = room_for(handover);
+	if (handover->bytes <= ROOM_BYTES)
+		return;
+	handover->bytes = 0;
+	if (!handover->cause)
+		handover->cause = WIRE_UNPROFILED_REPLACED;
+}
+
+/* LD_PRELOAD without the library. Returns how many entries are left. */
+static unsigned drop_library(char *out, const struct preload_handover *handover)
+{
+	const char *at = handover->variable + PRELOAD_PREFIX, *entry;
 	unsigned kept = 0;
+	size_t bytes;
 
-	memcpy(out, variable, PRELOAD_PREFIX);
+	memcpy(out, PRELOAD_VARIABLE, PRELOAD_PREFIX);
 	out += PRELOAD_PREFIX;
-	for (variable += PRELOAD_PREFIX; *variable;) {
-		size_t n = strcspn(variable, SEPARATORS);
-
-		if (n && (n != path_bytes || memcmp(variable, path, n))) {
-			if (kept++)
-				*out++ = ':';
-			memcpy(out, variable, n);
-			out += n;
-		}
-		variable += n;
-		variable += strspn(variable, SEPARATORS);
+	while ((entry = next_entry(&at, &bytes))) {
+		if (is_library(entry, bytes, handover->library))
+			continue;
+		if (kept++)
+			*out++ = ':';
+		memcpy(out, entry, bytes);
+		out += bytes;
 	}
 	*out = '\0';
 	return kept;
 }
 
-char **preload_environment(char *const *environment, void *room)
+/* LD_PRELOAD as it is, and the library behind it: an allocator stays the first. */
+static void add_library(char *out, const struct preload_handover *handover)
 {
-	const char *path = preload_library_path();
-	char *variable = find_preload(environment);
-	char **out = room;
-	size_t count = 0;
-	char *text;
+	const char *old = handover->variable ? handover->variable : PRELOAD_VARIABLE;
+	size_t bytes = strlen(old);
 
-	while (environment[count])
-		count++;
-	text = (char *)(out + count + 1);
-	if (!drop_entry(text, variable, path))
-		text = NULL;
-	for (; *environment; environment++) {
-		if (*environment != variable)
-			*out++ = *environment;
+	memcpy(out, old, bytes);
+	out += bytes;
+	if (bytes > PRELOAD_PREFIX)
+		*out++ = ':';
+	memcpy(out, handover->library, strlen(handover->library) + 1);
+}
+
+char *const *preload_environment(const struct preload_handover *handover, void *room)
+{
+	char *text = (char *)room + handover->bytes;
+	char **out = room;
+
+	if (!room)
+		return handover->given;
+	if (handover->is_added) {
+		text -= (handover->variable ? strlen(handover->variable) : PRELOAD_PREFIX) +
+			strlen(handover->library) + 2;
+		add_library(text, handover);
+	} else if (handover->is_dropped) {
+		text -= strlen(handover->variable) + 1;
+		if (!drop_library(text, handover))
+			text = NULL;
+	} else {
+		text = handover->variable;
+	}
+	for (char *const *at = handover->given; at && *at; at++) {
+		if (*at != handover->variable)
+			*out++ = *at;
 		else if (text)
 			*out++ = text;
 	}
+	if (handover->is_added && !handover->variable)
+		*out++ = text;
+	if (handover->channel)
+		*out++ = (char *)(uintptr_t)handover->channel;
 	*out = NULL;
 	return room;
+}
+
+/* ---- the file that will run ------------------------------------------------------------------ */
+
+/* Does the kernel give the program other ids than ours? The loader ignores LD_PRELOAD then. */
+static int changes_ids(int descriptor, const struct stat *status)
+{
+	mode_t group = S_ISGID | S_IXGRP; /* without x it once meant mandatory locking */
+	struct statfs mount;
+
+	if (!((status->st_mode & S_ISUID) && (long)status->st_uid != arch_syscall0(SYS_getuid)) &&
+		!((status->st_mode & group) == group &&
+			(long)status->st_gid != arch_syscall0(SYS_getgid)))
+		return 0;
+	return arch_syscall6(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) != 1 &&
+	       (arch_syscall2(SYS_fstatfs, descriptor, &mount) || !(mount.f_flags & ST_NOSUID));
+}
+
+static int judge(const struct elf_program *program, char *const *environment)
+{
+	static const char options[] = "ASAN_OPTIONS=";
+	const char *variable;
+
+	switch (program->kind) {
+	case ELF_PROGRAM_STATIC:
+		return WIRE_UNPROFILED_STATIC;
+	case ELF_PROGRAM_OTHER_LIBC:
+		return WIRE_UNPROFILED_OTHER_LIBC;
+	case ELF_PROGRAM_OTHER_CPU:
+		return WIRE_UNPROFILED_OTHER_CPU;
+	default:
+		break;
+	}
+	if (!program->sanitizer[0])
+		return 0;
+	variable = find_variable(environment, options);
+	return elf_program_takes_any_order(variable ? variable + strlen(options) : NULL)
+		? 0
+		: WIRE_UNPROFILED_SANITIZED;
+}
+
+/* The interpreter that the @bytes bytes at @first name after "#!"; what no "#!" begins is text. */
+static const char *interpreter_of(char *first, long bytes)
+{
+	char *name = first + 2;
+	size_t length;
+
+	first[bytes] = '\0';
+	if (first[0] != '#' || first[1] != '!')
+		return SHELL;
+	name += strspn(name, " \t");
+	length = strcspn(name, " \t\n");
+	if (!length || name + length == first + FIRST_BYTES)
+		return NULL;
+	name[length] = '\0';
+	return name;
+}
+
+/*
+ * What keeps the library out of @file, below @directory, or out of its interpreter: enum
+ * wire_unprofiled, 0 for nothing; -errno when nobody can tell. Only regular files are opened.
+ */
+static int look_at(int directory, const char *file, char *const *environment)
+{
+	char first[FIRST_BYTES + 1];
+
+	for (int depth = 0; file && depth <= INTERPRETERS_MAX; depth++) {
+		struct elf_program program;
+		struct stat status;
+		long descriptor = arch_syscall4(
+			SYS_newfstatat, directory, file, &status, AT_EMPTY_PATH);
+		int is_open = 0, answer;
+		long bytes;
+
+		if (descriptor < 0 || !S_ISREG(status.st_mode))
+			return -EACCES;
+		descriptor = arch_syscall4(SYS_openat, directory, file, O_RDONLY | O_CLOEXEC, 0);
+		if (descriptor == -ENOENT && directory >= 0) { /* fexecve(): it is the directory */
+			descriptor = directory;
+			is_open = 1;
+		}
+		if (descriptor < 0)
+			return (int)descriptor;
+		answer = elf_program_read((int)descriptor, &program);
+		bytes = answer ? arch_syscall4(SYS_pread64, descriptor, first, FIRST_BYTES, 0) : 0;
+		if (!answer)
+			answer = judge(&program, environment);
+		if (!answer && changes_ids((int)descriptor, &status))
+			answer = WIRE_UNPROFILED_PRIVILEGED;
+		if (!is_open)
+			arch_syscall1(SYS_close, descriptor);
+		if (answer >= 0)
+			return answer;
+		if (bytes < 0)
+			return (int)bytes;
+		file = interpreter_of(first, bytes);
+		directory = AT_FDCWD;
+	}
+	return -ENOEXEC;
+}
+
+/* The same for a name without '/', as far as one can tell without running what is found. */
+static int look_along_path(const char *file, char *const *environment)
+{
+	const char *path = getenv("PATH");
+	int answer = -ENOENT;
+	char *candidate;
+
+	path = path ? path : "/bin:/usr/bin";
+	if (strlen(path) + strlen(file) > PATH_MAX)
+		return -ENAMETOOLONG;
+	candidate = __builtin_alloca(strlen(path) + strlen(file) + 2);
+	for (;; path++) {
+		size_t bytes = strcspn(path, ":");
+
+		memcpy(candidate, path, bytes);
+		candidate[bytes] = '/';
+		memcpy(candidate + bytes + !!bytes, file, strlen(file) + 1);
+		if (!arch_syscall3(SYS_faccessat, AT_FDCWD, candidate, X_OK))
+			answer = look_at(AT_FDCWD, candidate, environment);
+		path += bytes;
+		if (answer >= 0 || !*path)
+			return answer;
+	}
+}
+
+int preload_find_obstacle(char *const *environment, int directory, const char *file)
+{
+	if (directory != PRELOAD_ALONG_PATH)
+		return look_at(directory, file, environment);
+	if (strchr(file, '/'))
+		return look_at(AT_FDCWD, file, environment);
+	return look_along_path(file, environment);
+}
+
+static uint32_t *counter_of(const struct preload_handover *handover)
+{
+	struct wire_arena *arena = sampler.arena;
+
+	return handover->is_counted && arena ? &arena->unprofiled[handover->cause] : NULL;
+}
+
+void preload_hand_over(struct preload_handover *handover, char *const *environment,
+	int directory, const char *file)
+{
+	const char *library = preload_library_path(), *run = channel_of_run();
+	uint32_t *counter;
+	int found;
+
+	*handover = (struct preload_handover){.given = environment};
+	if (!library ||
+		(!run && !lists_library(find_variable(environment, PRELOAD_VARIABLE), library)))
+		return;
+	/* Where system calls are forbidden one more may be the end. */
+	if (__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED))
+		found = WIRE_UNPROFILED_CONFINED;
+	else
+		found = preload_find_obstacle(environment, directory, file);
+	if (!is_harmful(found) && arch_syscall3(SYS_faccessat, AT_FDCWD, library, R_OK))
+		found = WIRE_UNPROFILED_UNREACHABLE;
+	preload_decide(handover, environment, library, run, found);
+	handover->is_counted = run && handover->cause;
+	counter = counter_of(handover);
+	if (counter)
+		__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+void preload_take_back(const struct preload_handover *handover)
+{
+	uint32_t *counter = counter_of(handover);
+
+	if (counter)
+		__atomic_fetch_sub(counter, 1, __ATOMIC_RELAXED);
 }

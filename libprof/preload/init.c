@@ -196,12 +196,13 @@ static void fork_child(void)
 	__atomic_fetch_add(&arena->forks_arrived, 1, __ATOMIC_RELEASE);
 }
 
-static void connect_to(const struct channel *channel)
+static void connect_to(const struct channel *channel, const char *text)
 {
 	void *arena = map_arena(channel);
 
 	if (!arena)
 		return;
+	preload_keep_channel(text);
 	preload_make_key();
 	preload_resolve_masks();
 	modules_find_program();
@@ -229,7 +230,7 @@ __attribute__((constructor(101))) static void start(void)
 
 	/* A process that runs with other rights than its caller is not ours to look into. */
 	if (text && !getauxval(AT_SECURE) && !parse_channel(text, &channel))
-		connect_to(&channel);
+		connect_to(&channel, text);
 	errno = saved_errno;
 }
 

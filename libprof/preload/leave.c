@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ways out of an image that libc lets us see: the exec family and _exit. Each notes what the
- * threads are owed before the kernel takes it away. libc's own system(), popen() and posix_spawn()
- * never come through here, nor need they: their children leave the parent's image alone.
+ * threads are owed before the kernel takes it away. posix_spawn() leaves the image alone, and only
+ * what its child inherits is looked at; programs linked before glibc 2.15 lose the older version,
+ * which ran text without "#!" by the shell. libc's own system() and popen() never come through
+ * here: the shell they start gets the environment as it is.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -22,6 +26,8 @@ typedef int execve_fn(const char *, char *const[], char *const[]);
 typedef int execvpe_fn(const char *, char *const[], char *const[]);
 typedef int fexecve_fn(int, char *const[], char *const[]);
 typedef int execveat_fn(int, const char *, char *const[], char *const[], int);
+typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *,
+	const posix_spawnattr_t *, char *const[], char *const[]);
 typedef void exit_fn(int);
 
 /* The kernel's entry and mask as the program believes them to be: the next image inherits both. */
@@ -48,20 +54,17 @@ static void take_again(void)
 	arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));
 }
 
-/* What each way of exec is called with; the environment may have to lose us. */
+/* What each way of exec has to undo when it fails. */
 struct leaving {
-	char *const *envp;
+	struct preload_handover handover;
 	int was_given_back;
 };
 
-static struct leaving leave(char *const *envp, void *room)
+static void leave(struct leaving *leaving)
 {
-	struct leaving leaving = {.envp = room ? preload_environment(envp, room) : envp};
-
 	sampler_leave(WIRE_SLOT_EXEC);
-	if (__atomic_load_n(&sampler.owns_signal, __ATOMIC_ACQUIRE) && !sampler.quit)
-		leaving.was_given_back = give_back();
-	return leaving;
+	leaving->was_given_back = __atomic_load_n(&sampler.owns_signal, __ATOMIC_ACQUIRE) &&
+				  !sampler.quit && give_back();
 }
 
 /* What an exec that failed returns to: the same result and errno. */
@@ -72,54 +75,61 @@ static int stayed(const struct leaving *leaving, int result)
 	if (leaving->was_given_back)
 		take_again();
 	sampler_stay();
+	preload_take_back(&leaving->handover);
 	errno = saved_errno;
 	return result;
 }
 
 /* In the caller's frame: a vfork child must not allocate. */
-#define LEAVE(envp)                                                          \
-	size_t bytes = preload_environment_bytes(envp);                      \
-	struct leaving leaving = leave(envp, bytes ? __builtin_alloca(bytes) : NULL)
+#define HAND_OVER(handover, directory, file, envp)                           \
+	preload_hand_over(handover, envp, directory, file);                  \
+	envp = preload_environment(                                          \
+		handover, (handover)->bytes ? __builtin_alloca((handover)->bytes) : NULL)
 
-PRELOAD_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+#define LEAVE(directory, file, envp)                                         \
+	struct leaving leaving;                                              \
+	HAND_OVER(&leaving.handover, directory, file, envp);                 \
+	leave(&leaving)
+
+PRELOAD_EXPORT int execve(const char *path, char *const argv[], char *const *envp)
 {
 	static execve_fn *next;
 
 	if (!next)
 		next = (execve_fn *)preload_next("execve");
-	LEAVE(envp);
-	return stayed(&leaving, next(path, argv, leaving.envp));
+	LEAVE(AT_FDCWD, path, envp);
+	return stayed(&leaving, next(path, argv, envp));
 }
 
-PRELOAD_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+PRELOAD_EXPORT int execvpe(const char *file, char *const argv[], char *const *envp)
 {
 	static execvpe_fn *next;
 
 	if (!next)
 		next = (execvpe_fn *)preload_next("execvpe");
-	LEAVE(envp);
-	return stayed(&leaving, next(file, argv, leaving.envp));
+	LEAVE(PRELOAD_ALONG_PATH, file, envp);
+	return stayed(&leaving, next(file, argv, envp));
 }
 
-PRELOAD_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+PRELOAD_EXPORT int fexecve(int fd, char *const argv[], char *const *envp)
 {
 	static fexecve_fn *next;
 
 	if (!next)
 		next = (fexecve_fn *)preload_next("fexecve");
-	LEAVE(envp);
-	return stayed(&leaving, next(fd, argv, leaving.envp));
+	LEAVE(fd, "", envp);
+	return stayed(&leaving, next(fd, argv, envp));
 }
 
 PRELOAD_EXPORT int execveat(
-	int fd, const char *path, char *const argv[], char *const envp[], int flags)
+	int fd, const char *path, char *const argv[], char *const *envp, int flags)
 {
 	static execveat_fn *next;
 
 	if (!next)
 		next = (execveat_fn *)preload_next("execveat");
-	LEAVE(envp);
-	return stayed(&leaving, next(fd, path, argv, leaving.envp, flags));
+	LEAVE(fd, path, envp);
+	return stayed(&leaving, next(fd, path, argv, envp, flags));
 }
 
 PRELOAD_EXPORT int execv(const char *path, char *const argv[])
@@ -176,6 +186,33 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 	char **envp = va_arg(list, char **);
 	va_end(list);
 	return execve(path, argv, envp);
+}
+
+/* The child execs inside libc, which returns when it has, or an error and no child. */
+#define SPAWN(name, directory)                                               \
+	static spawn_fn *next;                                               \
+	struct preload_handover handover;                                    \
+	int error;                                                           \
+	if (!next)                                                           \
+		next = (spawn_fn *)preload_next(name);                       \
+	HAND_OVER(&handover, directory, file, envp);                         \
+	error = next(pid, file, actions, attributes, argv, envp);            \
+	if (error)                                                           \
+		preload_take_back(&handover);                                \
+	return error
+
+PRELOAD_EXPORT int posix_spawn(pid_t *pid, const char *file,
+	const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+	char *const *argv, char *const *envp)
+{
+	SPAWN("posix_spawn", AT_FDCWD);
+}
+
+PRELOAD_EXPORT int posix_spawnp(pid_t *pid, const char *file,
+	const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+	char *const *argv, char *const *envp)
+{
+	SPAWN("posix_spawnp", PRELOAD_ALONG_PATH);
 }
 
 static exit_fn *next_exit;

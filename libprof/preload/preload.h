@@ -48,16 +48,53 @@ void preload_python_find(void);
  */
 void preload_python_install(void);
 
-/*
- * The bytes preload_environment() needs to take this library out of @environment, 0 when an image
- * exec'd with it can load the library and use it. Context: any thread, a vfork child.
- */
-size_t preload_environment_bytes(char *const *environment);
+/* What an exec'd image is handed, and why it will go without the library. */
+struct preload_handover {
+	char *const *given;	    /* the environment, borrowed; may be NULL */
+	char *variable;		    /* its LD_PRELOAD, the one that ld.so reads; NULL: none */
+	const char *library;	    /* ours, borrowed */
+	int is_added, is_dropped;   /* the library, to or from @variable */
+	const char *channel;	    /* the other variable where it is missing; borrowed, or NULL */
+	size_t bytes;		    /* preload_environment() needs; 0: @given stays as it is */
+	enum wire_unprofiled cause; /* 0: nothing keeps the library out */
+	int is_counted;
+};
+
+/* For @directory: the file is looked for along PATH, as execvp() does. */
+#define PRELOAD_ALONG_PATH (-1000)
 
 /*
- * A copy of @environment in @room, of preload_environment_bytes(), whose LD_PRELOAD lacks this
- * library. Borrows the strings of @environment. Context: as above.
+ * Decide what an image exec'd from @file (relative to @directory, which may be AT_FDCWD; "": it is
+ * open at @directory) with @environment is to be handed, and count why it goes without us.
+ * Borrows the environment. Context: any thread, a handler, a vfork child; 3 KB of stack and PATH's.
  */
-char **preload_environment(char *const *environment, void *room);
+void preload_hand_over(struct preload_handover *handover, char *const *environment,
+	int directory, const char *file);
+
+/*
+ * The environment to be handed over: @given, or a copy of its pointers in @room, of
+ * @handover->bytes. Context: as above.
+ */
+char *const *preload_environment(const struct preload_handover *handover, void *room);
+
+/* The exec failed: nobody went without us. Context: as above. */
+void preload_take_back(const struct preload_handover *handover);
+
+/*
+ * What the program in @file has against the library (enum wire_unprofiled, 0 for nothing), or its
+ * interpreter if it is a script. Returns -errno where nothing can be said. Context: as above.
+ */
+int preload_find_obstacle(char *const *environment, int directory, const char *file);
+
+/*
+ * The decision alone, about a @library of any name. @run: the variable of the run this process is
+ * in, NULL: it is in none. @found: the program's obstacle.
+ * Context: as above.
+ */
+void preload_decide(struct preload_handover *handover, char *const *environment,
+	const char *library, const char *run, int found);
+
+/* Remember WIRE_ENV's @value, borrowed for the call: this process is in a run. */
+void preload_keep_channel(const char *value);
 
 #endif

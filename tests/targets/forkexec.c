@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forkexec [MILLISECONDS], called by its path: a process and four children that take turns: one
- * forked, one forked that executes this program again, one by vfork, one by posix_spawn.
+ * forkexec [MILLISECONDS [NAME=VALUE]], called by its path: a process and four children that take
+ * turns: one forked, one forked that executes this program again, one by vfork, one by posix_spawn.
+ * Those executed have the variable in their environment.
  * Truth: parent_work, fork_work, exec_work, vfork_work and spawn_work take a fifth of the time
  * each.
  */
@@ -83,7 +84,7 @@ int main(int argc, char **argv)
 		vfork_work(number);
 	else if (argc == 3 && !strcmp(argv[1], "spawn"))
 		spawn_work(number);
-	else
+	else if (argc < 3 || !putenv(argv[2]))
 		return parent(argv[0], argument(argc, argv, 1, 5000) * 40 / 5);
 	return 0;
 }
