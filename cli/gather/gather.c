@@ -218,6 +218,15 @@ static enum accounting_start start_of(const struct wire_arena *arena)
 	return arena->start_paused ? ACCOUNTING_START_PAUSED : ACCOUNTING_START_CREDITED;
 }
 
+/* What no record tells: processes without a slot, images without the library. */
+static void count_unsampled(const struct wire_arena *arena, struct profile_losses *losses)
+{
+	losses->lost_processes = __atomic_load_n(&arena->lost_processes, __ATOMIC_RELAXED);
+	for (int cause = 0; cause < WIRE_UNPROFILED_CAUSES; cause++)
+		losses->unprofiled[cause] =
+			__atomic_load_n(&arena->unprofiled[cause], __ATOMIC_RELAXED);
+}
+
 int gather_finish(struct gather *gather, const struct rusage *usage)
 {
 	struct wire_arena *arena = gather->channel.arena;
@@ -242,8 +251,7 @@ int gather_finish(struct gather *gather, const struct rusage *usage)
 		error = accounting_settle(profile, start_of(arena));
 	totals->cpu_ns = cpu_time_ns(gather, arena ? usage : NULL);
 	if (arena)
-		totals->losses.lost_processes =
-			__atomic_load_n(&arena->lost_processes, __ATOMIC_RELAXED);
+		count_unsampled(arena, &totals->losses);
 	return error;
 }
 

@@ -27,12 +27,8 @@ static int by_pid_then_start(const void *a, const void *b)
 	return x->image < y->image ? -1 : x->image > y->image;
 }
 
-/*
- * Per image: CPU time of the same process under the image it had before its exec. Counts in
- * @unprofiled the images that left by an exec after which nobody connected.
- */
-static void follow_execs(struct profile *profile, struct turn *turns, uint64_t *covered_ns,
-	uint64_t *unprofiled)
+/* Per image: CPU time of the same process under the image it had before its exec. */
+static void follow_execs(struct profile *profile, struct turn *turns, uint64_t *covered_ns)
 {
 	uint32_t count = profile_images(profile);
 
@@ -49,8 +45,6 @@ static void follow_execs(struct profile *profile, struct turn *turns, uint64_t *
 
 		if (image->left_by_exec && followed)
 			covered_ns[turns[i + 1].image] = image->end_cpu_ns;
-		else if (image->left_by_exec)
-			++*unprofiled;
 	}
 }
 
@@ -88,8 +82,7 @@ int accounting_settle(struct profile *profile, enum accounting_start start)
 	int error = turns && covered_ns ? 0 : -ENOMEM;
 
 	if (!error)
-		follow_execs(profile, turns, covered_ns,
-			&profile_totals(profile)->losses.unprofiled_execs);
+		follow_execs(profile, turns, covered_ns);
 	for (uint32_t i = 0; i < count && !error && start != ACCOUNTING_START_IGNORED; i++)
 		credit_start(profile, i, covered_ns[i], period_ns, start, &owed_ns);
 	free(turns);

@@ -82,7 +82,7 @@ struct profile_losses {
 	uint64_t control_dropped; /* records of modules, code or marks, counted in records */
 	uint64_t late_threads;    /* threads that could not be sampled */
 	uint64_t lost_processes;  /* processes that found no slot */
-	uint64_t unprofiled_execs; /* images that never connected after an exec */
+	uint64_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* images exec'd without the library */
 	uint64_t untimed;         /* samples whose times were not kept */
 };
 

@@ -55,9 +55,7 @@ static void join(char out[TITLE_BYTES], char *const *argv)
 static void tell_unconnected(const char *program)
 {
 	diag_error("no samples: flamerun's library did not start in '%s'", program);
-	diag_hint(
-		"it cannot follow a program that clears its environment, changes its root, or runs "
-		"other programs only with privileges");
+	diag_hint("--outside samples programs without it");
 }
 
 /* What the run cost on our side. */

@@ -117,6 +117,29 @@ static void print_loss(uint64_t count, const char *one, const char *many, const 
 		diag_info("%" PRIu64 " %s %s", count, plural(count, one, many), what);
 }
 
+/* What the library saw when it was left behind. */
+static void print_unprofiled(const struct profile_losses *losses)
+{
+	static const char *const causes[WIRE_UNPROFILED_CAUSES] = {
+		[WIRE_UNPROFILED_CLEARED] = "environment cleared",
+		[WIRE_UNPROFILED_REPLACED] = "LD_PRELOAD replaced, and it could not be put back",
+		[WIRE_UNPROFILED_STATIC] = "statically linked",
+		[WIRE_UNPROFILED_OTHER_LIBC] = "of another C library than glibc",
+		[WIRE_UNPROFILED_OTHER_CPU] = "made for another CPU or word size",
+		[WIRE_UNPROFILED_SANITIZED] = "built with AddressSanitizer",
+		[WIRE_UNPROFILED_PRIVILEGED] = "set-user-id or set-group-id",
+		[WIRE_UNPROFILED_UNREACHABLE] = "another root or user, who cannot read it",
+		[WIRE_UNPROFILED_CONFINED] = "system calls forbidden before (seccomp)",
+	};
+
+	for (int cause = 1; cause < WIRE_UNPROFILED_CAUSES; cause++)
+		if (losses->unprofiled[cause])
+			diag_info("%" PRIu64 " %s started without flamerun's library: %s",
+				losses->unprofiled[cause],
+				plural(losses->unprofiled[cause], "program", "programs"),
+				causes[cause]);
+}
+
 static void print_losses(const struct summary *summary, const struct accounting *books)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
@@ -135,8 +158,7 @@ static void print_losses(const struct summary *summary, const struct accounting 
 	print_loss(losses->late_threads, "thread", "threads", "could not be sampled");
 	print_loss(losses->lost_processes, "process", "processes",
 		"could not be sampled: too many at once, or their memory is limited (ulimit -v)");
-	print_loss(losses->unprofiled_execs, "process", "processes",
-		"went on unsampled: static, of another C library, with other privileges?");
+	print_unprofiled(losses);
 	print_loss(losses->untimed, "sample", "samples", "without a time: too many to keep");
 	if (books->sampled && totals->ends[WIRE_END_ROOT] < books->sampled)
 		diag_info("%.1f %% of stacks are incomplete (%" PRIu64 " deeper than %u frames, %"

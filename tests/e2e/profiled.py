@@ -12,6 +12,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TEST_BUILD", ROOT / "build"))
 TARGETS = ROOT / "tests" / "targets"
 
+# Of programs that use glibc.
+LOADER = {"x86_64": "/lib64/ld-linux-x86-64.so.2",
+          "aarch64": "/lib/ld-linux-aarch64.so.1"}[os.uname().machine]
+
 # As a distribution builds: optimised, no frame pointers, symbols but no debug information.
 PLAIN = ("-O2", "-fomit-frame-pointer")
 

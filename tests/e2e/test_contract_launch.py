@@ -13,9 +13,7 @@ import pytest
 
 import folded
 import outside
-
-LOADER = {"x86_64": "/lib64/ld-linux-x86-64.so.2",
-          "aarch64": "/lib/ld-linux-aarch64.so.1"}[os.uname().machine]
+from profiled import LOADER
 
 
 def alone_and_profiled(flamerun, folder, *command, **options):

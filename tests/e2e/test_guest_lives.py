@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from profiled import compile_target, profile
+from profiled import LOADER, compile_target, profile
 
 CASES = ["confined-by-prctl", "confined-by-syscall", "new-pid-namespace", "raw-fork", "no-timers",
          "fork-refused", "dumped"]
@@ -47,6 +47,52 @@ def test_an_image_in_another_root_is_not_told_of_the_library(tmp_path, others):
     run = profile(tmp_path, program, "other-root", root, rate_hz=997, env=env)
     assert run.folded.total > 30, "it was not sampled: nothing was tested"
     assert run.stdout == expected
+
+
+def test_a_replaced_preload_keeps_the_library(tmp_path):
+    """By fork and exec, by vfork, by posix_spawn."""
+    program = compile_target("forkexec.c", tmp_path)
+    run = profile(tmp_path, program, "2000", "LD_PRELOAD=libm.so.6", rate_hz=997)
+    assert run.status == 0 and len(run.truth) == 5
+    for name, time_ns in run.truth.items():
+        due = time_ns * run.rate_hz / 1e9
+        assert due > 100, "too short to tell"
+        assert abs(run.folded.below(name) - due) < 0.5 * due
+    assert "without flamerun's library" not in run.stderr
+
+
+@pytest.mark.parametrize("command, said", [
+    (["env", "-i", "env"], "environment cleared"),
+    (["env", "LD_PRELOAD=libm.so.6", "/bin/sh", "-c", "echo ${LD_PRELOAD%:*}"], None)])
+def test_what_a_changed_environment_is_like(tmp_path, command, said):
+    run = profile(tmp_path, *command)
+    expected = alone(*command)
+    assert (run.stdout, run.status) == (expected.stdout, expected.returncode)
+    if said:
+        assert f"1 program started without flamerun's library: {said}\n" in run.stderr
+    else:
+        assert "without flamerun's library" not in run.stderr
+
+
+@pytest.mark.parametrize("kind", ["another C library", "AddressSanitizer"])
+@pytest.mark.parametrize("before", ["", "LD_PRELOAD= "])
+def test_programs_that_the_library_would_end(tmp_path, kind, before):
+    """Below a shell; with our preload in the environment or put out of it."""
+    flags = ["-O2", "-fsanitize=address"]
+    if kind == "another C library":
+        # glibc's loader under another's name: it would load what the other one trips over.
+        loader = tmp_path / "ld-musl.so.1"
+        loader.symlink_to(LOADER)
+        flags = ["-O2", f"-Wl,--dynamic-linker={loader}"]
+    try:
+        program = compile_target("odd_lives.c", tmp_path, flags)
+    except subprocess.CalledProcessError:
+        pytest.skip("no runtime of this kind here")
+    command = ["sh", "-c", f"{before}{program} child; exit $?"]
+    run = profile(tmp_path, *command)
+    assert "LD_PRELOAD" in run.stdout and run.stdout == alone(*command).stdout
+    assert run.status == 0
+    assert "1 program started without flamerun's library: " in run.stderr and kind in run.stderr
 
 
 @pytest.mark.parametrize("way", ["by-function", "by-syscall"])

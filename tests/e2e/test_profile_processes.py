@@ -81,5 +81,6 @@ def test_what_runs_unsampled_is_told(tmp_path):
         run = profile(tmp_path, "sh", "-c", script)
         # The shell's beginning may be sampled; the half second is not.
         assert run.status == 3 and run.folded.total <= 0.1 * 0.5 * run.rate_hz
+        assert "1 program started without flamerun's library: statically linked\n" in run.stderr
         assert "hint: a program that it started could not be sampled from within" in run.stderr
         assert "ThreadSanitizer" not in run.stderr and "too little" not in run.stderr
