@@ -285,7 +285,7 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 			cpu_s * 1e3, profile_rate_hz(summary->profile),
 			summary->is_attached ? "sample it for longer, or more often: -r 997"
 					     : "let it do more, or the same many times over");
-	else if (!summary->is_outside)
+	else if (!summary->is_outside && !totals->losses.late_threads)
 		diag_info("hint: it held signals back, as under ThreadSanitizer: its CPU time "
 			  "stands on the last stack of each thread");
 }
