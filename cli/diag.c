@@ -169,6 +169,7 @@ static const struct {
 	{-ENOMEM, RLIMIT_DATA, 'd', 1024, "KiB of memory"},
 	{-EFBIG, RLIMIT_FSIZE, 'f', 1024, "KiB in a file"},
 	{-EMFILE, RLIMIT_NOFILE, 'n', 1, "open files"},
+	{-EAGAIN, RLIMIT_NPROC, 'u', 1, "processes"},
 };
 
 static void hint_at_limit(struct diag_message *message, int error)

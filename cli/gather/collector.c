@@ -374,6 +374,7 @@ static uint32_t end_rings(struct collector *c, struct known_slot *known, bool re
 
 		if (!wire_drain_begin(&c->drain, i, &look) || slot_of(c, &look) != known)
 			continue;
+		put_thread(c, i, known->image);
 		put_exit_credit(c, known, i);
 		if (release)
 			torn += (uint32_t)wire_drain_release(&c->drain, i, look.owner);

@@ -191,7 +191,6 @@ static int start(pid_t *child, const struct launch_request *request, char *const
 {
 	int report[2], gate[2];
 	int error = open_channels(report, gate);
-	struct rlimit limit;
 	int refusal;
 
 	if (error)
@@ -224,9 +223,6 @@ static int start(pid_t *child, const struct launch_request *request, char *const
 	return preflight_status(error);
 fail:
 	diag_fail(message, error, "cannot start a process: %s", strerror(-error));
-	if (error == -EAGAIN && !getrlimit(RLIMIT_NPROC, &limit))
-		diag_fail_hint(message, "ulimit -u allows no more than %llu processes",
-			(unsigned long long)limit.rlim_cur);
 	return COMMAND_FAILED;
 }
 

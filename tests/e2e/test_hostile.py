@@ -237,7 +237,7 @@ def test_a_limit_on_processes_is_named(flamerun):
                                 preexec_fn=limit(resource.RLIMIT_NPROC, 0))
     assert result.returncode == 125
     assert result.stderr == (
-        "flamerun: cannot start a process: Resource temporarily unavailable\n"
+        "flamerun: cannot start a thread: Resource temporarily unavailable\n"
         "flamerun: hint: ulimit -u allows no more than 0 processes\n")
 
 
