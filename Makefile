@@ -107,8 +107,12 @@ prof_objects   := $(call objects,$(prof_sources))
 python_objects := $(call objects,$(python_sources))
 cli_objects    := $(call objects,$(cli_sources))
 render_objects := $(call objects,$(render_sources))
+# What of the library is flamerun's, too: compiled as flamerun is, file by file, as the guest's archive
+# would bring the interposers along.
+shared_sources := $(wildcard libprof/pprof/*.c) libprof/aggregator/lookup.c libprof/aggregator/pages.c \
+	libprof/preload/elf_program.c
+shared_objects := $(patsubst %,$(BUILD)/obj/flamerun/%.o,$(basename $(shared_sources)))
 main_object    := $(BUILD)/obj/cli/main.o
-asked_by_both  := $(call objects,libprof/preload/elf_program.c)
 unit_tests     := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(unit_sources))
 LIBRARY        := $(BUILD)/libflameprof.so.$(ABI)
 PROGRAM        := $(BUILD)/flamerun
@@ -159,11 +163,16 @@ $(call objects,$(bound_early)): flags = $(prof_cflags) -fno-plt
 # CPython's headers would have us end the program where one of their assertions fails.
 python_cflags = $(prof_cflags) -DNDEBUG -isystem $(PYTHON_HEADERS)
 $(python_objects): flags = $(python_cflags)
-$(cli_objects) $(render_objects) $(san_objects): flags = $(cli_cflags)
+$(cli_objects) $(render_objects) $(shared_objects) $(san_objects): flags = $(cli_cflags)
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  CC      $<")
+	$(Q)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/flamerun/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  CC      $< (flamerun)")
 	$(Q)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.o: %.S $(BUILD)/flags
@@ -208,14 +217,13 @@ $(PKGCONFIG_FILE): FORCE
 	@printenv pkgconfig_text | cmp -s - $@ || printenv pkgconfig_text > $@
 
 $(BUILD)/librender.a: $(render_objects)
-$(BUILD)/libcli.a: $(filter-out $(main_object),$(cli_objects))
+$(BUILD)/libcli.a: $(filter-out $(main_object),$(cli_objects)) $(shared_objects)
 $(BUILD)/libprof.a: $(prof_objects)
 $(BUILD)/%.a:
 	@$(if $(V),,echo "  AR      $@")
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# Of the library it takes what both ask, file by file: from an archive it would get the interposers.
-$(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a $(asked_by_both)
+$(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) -pie $(SAN_FLAGS) $(san_link) -o $@ $^ -Wl,-z,now -Wl,-z,relro $(LDFLAGS) $(cli_libs)
 
@@ -491,4 +499,4 @@ help: ## list the targets
 		while IFS='|' read -r target text; do printf '  make %-22s %s\n' "$$target" "$$text"; done
 	@echo "settings: V=1 DEBUG=1 WERROR=1 SAN=address,undefined ARCH=aarch64 CC= CFLAGS= prefix= DESTDIR= YES=1"
 
--include $(prof_objects:.o=.d) $(python_objects:.o=.d) $(cli_objects:.o=.d) $(render_objects:.o=.d) $(unit_tests:=.d)
+-include $(prof_objects:.o=.d) $(shared_objects:.o=.d) $(python_objects:.o=.d) $(cli_objects:.o=.d) $(render_objects:.o=.d) $(unit_tests:=.d)

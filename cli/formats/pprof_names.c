@@ -11,7 +11,7 @@
 #include "cli/profile/base_name.h"
 #include "cli/profile/machine_name.h"
 #include "cli/symbols/demangle.h"
-#include "libprof/pprof_fields.h"
+#include "libprof/pprof/fields.h"
 
 /* One of the lines of a location. */
 struct line {

@@ -13,7 +13,7 @@
 
 #include "cli/formats/pprof_tables.h"
 #include "cli/formats/pprof_threads.h"
-#include "libprof/pprof_fields.h"
+#include "libprof/pprof/fields.h"
 
 #define TYPE_BYTES 64
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "cli/formats/pprof.h"
-#include "libprof/pprof_fields.h"
+#include "libprof/pprof/fields.h"
 
 _Static_assert(PPROF_TYPES_MAX == sizeof(((struct pprof_tables *)0)->types) /
 					  sizeof(struct pprof_type), "one number");

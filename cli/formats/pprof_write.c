@@ -16,7 +16,7 @@
 #include "cli/formats/pprof_shares.h"
 #include "cli/formats/protobuf.h"
 #include "cli/profile/machine_name.h"
-#include "libprof/pprof_fields.h"
+#include "libprof/pprof/fields.h"
 
 #define NS_PER_S    1000000000u
 #define GZIP_WINDOW (15 + 16)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libprof/pprof_fields.h"
+#include "libprof/pprof/fields.h"
 #include "render/calltree.h"
 
 #define MACHINE_MODULE PPROF_MACHINE_FILE

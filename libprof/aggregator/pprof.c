@@ -11,7 +11,7 @@
 #include "libprof/aggregator/profile.h"
 #include "libprof/aggregator/protobuf_out.h"
 #include "libprof/aggregator/replace_file.h"
-#include "libprof/pprof_fields.h"
+#include "libprof/pprof/fields.h"
 
 /* Places and functions behind those of the profile, for samples that have no frames. */
 enum { EXTRA_UNSAMPLED = 1, EXTRA_NO_STACK = 2, EXTRAS = 2 };

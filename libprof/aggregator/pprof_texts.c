@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "libprof/aggregator/pprof.h"
-#include "libprof/pprof_fields.h"
+#include "libprof/pprof/fields.h"
 
 #define COMMENT_BYTES 1024
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The numbers of pprof's fields, for the library that writes profiles and for flamerun, which reads
- * and writes them. Source: profile.proto of github.com/google/pprof.
+ * A pprof profile: the numbers of its fields, and what our profiles say that profile.proto has no
+ * field for. Source: https://github.com/google/pprof/blob/main/proto/profile.proto
  */
 #ifndef LIBPROF_PPROF_FIELDS_H
 #define LIBPROF_PPROF_FIELDS_H
@@ -36,10 +36,23 @@ enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LIN
 enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
 
+/*
+ * Sample types: samples/count, then cpu/nanoseconds (wall/nanoseconds of elapsed time). What
+ * virtual machines told is time of a type of its own, each stack having one of the two.
+ */
+#define PPROF_MACHINE_TIME "vm"
+
 /* Mappings of what lies in no file: announced code, functions of virtual machines. */
 #define PPROF_GENERATED_FILE "[generated code]"
 #define PPROF_MACHINE_FILE   "[vm]"
-/* The sample type of stacks that virtual machines told. */
-#define PPROF_MACHINE_TIME "vm"
+
+/* Labels: a name and a number. Others' profiles have them, too. */
+#define PPROF_THREAD	"thread"
+#define PPROF_THREAD_ID "thread_id"
+
+/* What a comment begins with; one comment for each. */
+#define PPROF_COMMENT_TITLE   "title: "
+#define PPROF_COMMENT_DROPPED "dropped: " /* then the weight of what is missing */
+#define PPROF_COMMENT_MARK    "mark: "	  /* then milliseconds.microseconds, thread and text */
 
 #endif

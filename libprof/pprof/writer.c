@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The messages of a profile. The table of texts comes last, as only then all are known.
+ */
+#include "libprof/pprof/writer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NS_PER_S 1000000000ULL
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+/* The number of @head followed by @bytes of @tail. */
+static uint32_t text_of(
+	struct pprof_writer *writer, const char *head, const char *tail, size_t bytes)
+{
+	uint32_t number = 0;
+
+	if (!writer->out.error)
+		writer->out.error = texts_add(&writer->texts, head, tail, bytes, &number);
+	return number;
+}
+
+uint32_t pprof_put_text(struct pprof_writer *writer, const char *text)
+{
+	return text_of(writer, "", text, SIZE_MAX);
+}
+
+uint32_t pprof_put_text_part(struct pprof_writer *writer, const char *text, size_t bytes)
+{
+	return text_of(writer, "", text, bytes);
+}
+
+/* How many bytes the valid UTF-8 character at @s has, 0 when there is none. Source: RFC 3629. */
+static unsigned utf8_bytes(const uint8_t *s)
+{
+	unsigned n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+
+	if ((s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4)
+		return 0;
+	for (unsigned i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Too long a form, a surrogate, beyond the last character. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+		(s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+/* proto3 demands UTF-8 of strings; strict readers refuse a whole file for one that is none. */
+static void make_valid(char *text)
+{
+	for (unsigned n; *text; text += n ? n : 1) {
+		n = utf8_bytes((const uint8_t *)text);
+		if (!n)
+			*text = '?';
+	}
+}
+
+static void put_texts(struct pprof_writer *writer)
+{
+	for (uint32_t i = 0; i < writer->texts.count; i++) {
+		char *text = texts_at(&writer->texts, i);
+
+		make_valid(text);
+		protobuf_put_bytes(&writer->out, PROFILE_STRING, text, strlen(text));
+	}
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+void pprof_writer_begin(struct pprof_writer *writer, protobuf_sink *sink, void *context)
+{
+	*writer = (struct pprof_writer){.out = {.sink = sink, .context = context}};
+	pprof_put_text(writer, ""); /* number 0, as the format wants it */
+	/* Looked up once, not for each sample. */
+	writer->thread = pprof_put_text(writer, PPROF_THREAD);
+	writer->thread_id = pprof_put_text(writer, PPROF_THREAD_ID);
+}
+
+int pprof_writer_end(struct pprof_writer *writer)
+{
+	int error;
+
+	put_texts(writer);
+	error = protobuf_finish(&writer->out);
+	texts_release(&writer->texts);
+	return error;
+}
+
+static void put_type(
+	struct pprof_writer *writer, uint32_t field, const char *type, const char *unit)
+{
+	size_t begun = protobuf_begin(&writer->out, field);
+
+	protobuf_put_number(&writer->out, TYPE_TYPE, pprof_put_text(writer, type));
+	protobuf_put_number(&writer->out, TYPE_UNIT, pprof_put_text(writer, unit));
+	protobuf_end(&writer->out, begun);
+}
+
+void pprof_put_sample_type(struct pprof_writer *writer, const char *type, const char *unit)
+{
+	put_type(writer, PROFILE_SAMPLE_TYPE, type, unit);
+}
+
+void pprof_put_period(struct pprof_writer *writer, const char *type, uint64_t period_ns)
+{
+	put_type(writer, PROFILE_PERIOD_TYPE, type, "nanoseconds");
+	protobuf_put_number(&writer->out, PROFILE_PERIOD, period_ns);
+	protobuf_put_number(&writer->out, PROFILE_DEFAULT_TYPE, pprof_put_text(writer, type));
+}
+
+void pprof_put_times(struct pprof_writer *writer, int64_t start_s, uint64_t duration_ns)
+{
+	if (start_s > 0)
+		protobuf_put_number(
+			&writer->out, PROFILE_TIME_NANOS, (uint64_t)start_s * NS_PER_S);
+	protobuf_put_number(&writer->out, PROFILE_DURATION_NANOS, duration_ns);
+}
+
+static void put_comment(struct pprof_writer *writer, const char *head, const char *tail)
+{
+	protobuf_put_number(
+		&writer->out, PROFILE_COMMENT, text_of(writer, head, tail, SIZE_MAX));
+}
+
+void pprof_put_title(struct pprof_writer *writer, const char *title)
+{
+	if (*title)
+		put_comment(writer, PPROF_COMMENT_TITLE, title);
+}
+
+void pprof_put_dropped(struct pprof_writer *writer, uint64_t weight)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%" PRIu64, weight);
+	if (weight)
+		put_comment(writer, PPROF_COMMENT_DROPPED, number);
+}
+
+void pprof_put_mark(
+	struct pprof_writer *writer, uint64_t time_ns, uint32_t tid, const char *text)
+{
+	char head[64];
+	uint64_t us = time_ns / 1000;
+
+	snprintf(head, sizeof(head), PPROF_COMMENT_MARK "%" PRIu64 ".%03u %" PRIu32 " ", us / 1000,
+		(unsigned)(us % 1000), tid);
+	put_comment(writer, head, text);
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+uint32_t pprof_put_mapping(struct pprof_writer *writer, const struct pprof_mapping_fields *mapping)
+{
+	struct protobuf_out *out = &writer->out;
+	size_t begun = protobuf_begin(out, PROFILE_MAPPING);
+
+	protobuf_put_number(out, MAPPING_ID, ++writer->mappings);
+	protobuf_put_number(out, MAPPING_START, mapping->start);
+	protobuf_put_number(out, MAPPING_LIMIT, mapping->limit);
+	protobuf_put_number(out, MAPPING_OFFSET, mapping->offset);
+	protobuf_put_number(out, MAPPING_FILE, pprof_put_text(writer, mapping->file));
+	protobuf_put_number(out, MAPPING_BUILD_ID, pprof_put_text(writer, mapping->build_id));
+	protobuf_put_number(out, MAPPING_HAS_FUNCTIONS, mapping->has_functions != 0);
+	protobuf_end(out, begun);
+	return writer->mappings;
+}
+
+uint32_t pprof_put_function(
+	struct pprof_writer *writer, uint32_t name, uint32_t system_name, uint32_t file)
+{
+	struct protobuf_out *out = &writer->out;
+	size_t begun = protobuf_begin(out, PROFILE_FUNCTION);
+
+	protobuf_put_number(out, FUNCTION_ID, ++writer->functions);
+	protobuf_put_number(out, FUNCTION_NAME, name);
+	protobuf_put_number(out, FUNCTION_SYSTEM_NAME, system_name);
+	protobuf_put_number(out, FUNCTION_FILE, file);
+	protobuf_end(out, begun);
+	return writer->functions;
+}
+
+uint32_t pprof_put_location(struct pprof_writer *writer, uint32_t mapping, uint64_t address,
+	uint32_t function, uint64_t line)
+{
+	struct protobuf_out *out = &writer->out;
+	size_t begun = protobuf_begin(out, PROFILE_LOCATION), inner;
+
+	protobuf_put_number(out, LOCATION_ID, ++writer->locations);
+	protobuf_put_number(out, LOCATION_MAPPING, mapping);
+	protobuf_put_number(out, LOCATION_ADDRESS, address);
+	if (function) {
+		inner = protobuf_begin(out, LOCATION_LINE);
+		protobuf_put_number(out, LINE_FUNCTION, function);
+		protobuf_put_number(out, LINE_LINE, line);
+		protobuf_end(out, inner);
+	}
+	protobuf_end(out, begun);
+	return writer->locations;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+void pprof_begin_sample(struct pprof_writer *writer)
+{
+	writer->sample = protobuf_begin(&writer->out, PROFILE_SAMPLE);
+	writer->stack = protobuf_begin(&writer->out, SAMPLE_LOCATION);
+}
+
+void pprof_sample_location(struct pprof_writer *writer, uint32_t location)
+{
+	protobuf_put_varint(&writer->out, location);
+}
+
+static void put_label(struct pprof_writer *writer, uint32_t key, uint32_t field, uint64_t value)
+{
+	size_t begun;
+
+	if (!value)
+		return;
+	begun = protobuf_begin(&writer->out, SAMPLE_LABEL);
+	protobuf_put_number(&writer->out, LABEL_KEY, key);
+	protobuf_put_number(&writer->out, field, value);
+	protobuf_end(&writer->out, begun);
+}
+
+void pprof_end_sample(struct pprof_writer *writer, const uint64_t *values, unsigned count,
+	const char *thread, uint32_t tid)
+{
+	struct protobuf_out *out = &writer->out;
+	size_t begun;
+
+	protobuf_end(out, writer->stack);
+	begun = protobuf_begin(out, SAMPLE_VALUE);
+	for (unsigned i = 0; i < count; i++)
+		protobuf_put_varint(out, values[i]);
+	protobuf_end(out, begun);
+	put_label(writer, writer->thread_id, LABEL_NUMBER, tid);
+	put_label(writer, writer->thread, LABEL_STRING, pprof_put_text(writer, thread));
+	protobuf_end(out, writer->sample);
+}

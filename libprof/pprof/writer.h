@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A pprof profile, part by part, onto a sink: what a program wrote of itself and what flamerun
+ * recorded come out of this alike. Whoever writes decides what is a function, a location, a sample;
+ * here are their numbers, the table of texts and the form of each message. fields.h says what our
+ * profiles have beyond profile.proto.
+ *
+ * Nothing needs a check at each step: the first failure is kept, and pprof_writer_end() tells.
+ * Context: one thread at a time, not a signal handler.
+ */
+#ifndef LIBPROF_PPROF_WRITER_H
+#define LIBPROF_PPROF_WRITER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/pprof/fields.h"
+#include "libprof/pprof/protobuf.h"
+#include "libprof/pprof/texts.h"
+
+/* Private but for where it lies. */
+struct pprof_writer {
+	struct protobuf_out out;
+	struct texts texts;
+	uint32_t thread, thread_id;		 /* texts */
+	uint32_t mappings, functions, locations; /* written so far */
+	size_t sample, stack;			 /* begun in `out` */
+};
+
+/* Begin a profile in @writer, whatever that holds. @sink is given @context with each piece. */
+void pprof_writer_begin(struct pprof_writer *writer, protobuf_sink *sink, void *context);
+
+/*
+ * Write what is left, the texts, and give all memory back; also after a failure, which may have
+ * left a part of a profile in the sink. Returns 0, -ENOMEM, -ENOSPC for too many texts, or what the
+ * sink returned.
+ */
+int pprof_writer_end(struct pprof_writer *writer);
+
+/* The number of a text, of its first @bytes bytes. Bytes that are no UTF-8 are written as '?'. */
+uint32_t pprof_put_text(struct pprof_writer *writer, const char *text);
+uint32_t pprof_put_text_part(struct pprof_writer *writer, const char *text, size_t bytes);
+
+/* Values of samples stand in the order of these. */
+void pprof_put_sample_type(struct pprof_writer *writer, const char *type, const char *unit);
+/* What lies between samples, in which type; that one is shown when nobody asks for another. */
+void pprof_put_period(struct pprof_writer *writer, const char *type, uint64_t period_ns);
+
+void pprof_put_times(struct pprof_writer *writer, int64_t start_s, uint64_t duration_ns);
+
+/* Comments: nothing for an empty title and for a weight of 0. @time_ns counts from the start. */
+void pprof_put_title(struct pprof_writer *writer, const char *title);
+void pprof_put_dropped(struct pprof_writer *writer, uint64_t weight);
+void pprof_put_mark(
+	struct pprof_writer *writer, uint64_t time_ns, uint32_t tid, const char *text);
+
+/* What is 0 or "" is not known. */
+struct pprof_mapping_fields {
+	uint64_t start, limit, offset;
+	const char *file, *build_id; /* in hex */
+	int has_functions;	     /* its locations have their names here */
+};
+
+/*
+ * Each returns the number of what it wrote, counting from 1. The first mapping is the program, says
+ * the format. Functions' arguments are numbers of texts, 0 for none; readers take a name apart as
+ * C++'s where its @system_name is the same.
+ */
+uint32_t pprof_put_mapping(struct pprof_writer *writer, const struct pprof_mapping_fields *mapping);
+uint32_t pprof_put_function(
+	struct pprof_writer *writer, uint32_t name, uint32_t system_name, uint32_t file);
+uint32_t pprof_put_location(struct pprof_writer *writer, uint32_t mapping, uint64_t address,
+	uint32_t function, uint64_t line);
+
+/*
+ * One sample: begin, its locations from the leaf on, end with a value for each sample type.
+ * @thread "" and @tid 0: not known.
+ */
+void pprof_begin_sample(struct pprof_writer *writer);
+void pprof_sample_location(struct pprof_writer *writer, uint32_t location);
+void pprof_end_sample(struct pprof_writer *writer, const uint64_t *values, unsigned count,
+	const char *thread, uint32_t tid);
+
+#endif
