@@ -1,271 +1,301 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages of a pprof profile, but for its texts.
+ * What of a profile becomes which part of a pprof one: modules' segments are mappings, distinct
+ * frames locations, announced code functions, and each stack of a thread is a sample.
  */
 #include "libprof/aggregator/pprof.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
 
-#include "libprof/aggregator/pprof_places.h"
-#include "libprof/aggregator/pprof_texts.h"
 #include "libprof/aggregator/profile.h"
-#include "libprof/aggregator/protobuf_out.h"
 #include "libprof/aggregator/replace_file.h"
-#include "libprof/pprof/fields.h"
+#include "libprof/pprof/writer.h"
 
-/* Places and functions behind those of the profile, for samples that have no frames. */
-enum { EXTRA_UNSAMPLED = 1, EXTRA_NO_STACK = 2, EXTRAS = 2 };
-
-#define NS_PER_S      1000000000ULL
-
-struct writer {
+/* The memory is the writer's, not on the profile's account. */
+struct writing {
 	const struct flameprof_profile *profile;
-	struct pprof_places places;
-	uint32_t *first_mapping; /* by module: the number of its first mapping */
-	size_t first_mapping_bytes;
-	uint32_t mappings; /* written so far */
+	struct flameprof_profile_info info;
+	struct pprof_writer writer;
+	struct pages_account account;
+	struct pages first_mapping; /* uint32_t by module */
 	uint32_t generated_mapping, machine_mapping;
-	int has_both_times; /* of the clock and of virtual machines */
-	uint64_t locations[WIRE_MAX_DEPTH];
-	struct protobuf_out out;
+	/* Distinct frames have the numbers of their locations. */
+	struct pages nodes; /* uint32_t by number: the first node that has the frame */
+	struct pages numbers; /* uint32_t by node */
+	struct lookup frames;
+	uint32_t unsampled, no_stack; /* locations */
+	int has_both_times;	      /* of the clock and of virtual machines */
+	int descriptor;
 };
 
-/* ---- mappings -------------------------------------------------------------------------------- */
-
-static uint32_t write_mapping(struct writer *w, const struct names_segment *segment, uint32_t file,
-	uint32_t build_id, int has_functions)
+/* protobuf_sink */
+static int write_whole(void *context, const void *bytes, size_t count)
 {
-	uint32_t id = ++w->mappings;
+	const struct writing *w = context;
 
-	protobuf_message_number(&w->out, MAPPING_ID, id);
-	protobuf_message_number(&w->out, MAPPING_START, segment->start);
-	protobuf_message_number(&w->out, MAPPING_LIMIT, segment->end);
-	protobuf_message_number(&w->out, MAPPING_OFFSET, segment->file_offset);
-	protobuf_message_number(&w->out, MAPPING_FILE, file);
-	protobuf_message_number(&w->out, MAPPING_BUILD_ID, build_id);
-	protobuf_message_number(&w->out, MAPPING_HAS_FUNCTIONS, has_functions);
-	protobuf_message_end(&w->out, PROFILE_MAPPING);
-	return id;
+	for (const char *at = bytes; count;) {
+		ssize_t n = write(w->descriptor, at, count);
+
+		if (n > 0) {
+			at += n;
+			count -= (size_t)n;
+		} else if (n == 0 || errno != EINTR) {
+			return n ? -errno : -EIO;
+		}
+	}
+	return 0;
 }
+
+/* ---- mappings and functions ------------------------------------------------------------------ */
 
 /* One mapping for each executable segment; for the whole where they are not known. */
-static void write_module(struct writer *w, uint32_t index)
+static void write_module(struct writing *w, uint32_t index)
 {
 	const struct names_module *module = names_module(&w->profile->names, index);
-	struct names_segment whole = {module->start, module->end, 0};
-	uint32_t file = pprof_text_of_path(w->profile, index);
-	uint32_t build_id = pprof_text_of_build_id(w->profile, index);
+	int is_vdso = (module->flags & WIRE_MODULE_VDSO) != 0;
+	char hex[2 * WIRE_BUILD_ID_MAX + 1] = "";
+	struct pprof_mapping_fields fields = {
+		.start = module->start,
+		.limit = module->end,
+		.file = is_vdso ? "[vdso]" : names_string(&w->profile->names, module->path),
+		.build_id = hex,
+	};
+	uint32_t *first = (uint32_t *)w->first_mapping.at + index;
 
-	w->first_mapping[index] = w->mappings + 1;
+	for (uint32_t i = 0; i < module->build_id_bytes; i++)
+		snprintf(hex + 2 * i, 3, "%02x", module->build_id[i]);
 	if (!module->segments)
-		write_mapping(w, &whole, file, build_id, 0);
-	for (uint32_t i = 0; i < module->segments; i++)
-		write_mapping(w, &module->segment[i], file, build_id, 0);
+		*first = pprof_put_mapping(&w->writer, &fields);
+	for (uint32_t i = 0; i < module->segments; i++) {
+		uint32_t mapping;
+
+		fields.start = module->segment[i].start;
+		fields.limit = module->segment[i].end;
+		fields.offset = module->segment[i].file_offset;
+		mapping = pprof_put_mapping(&w->writer, &fields);
+		*first = i ? *first : mapping;
+	}
 }
 
-/* One mapping around all announced code, and one for what is none. */
-static void write_generated(struct writer *w)
+/* The program itself comes first. */
+static void write_modules(struct writing *w)
 {
 	const struct names *names = &w->profile->names;
-	struct names_segment around = {UINT64_MAX, 0, 0}, nowhere = {0, 0, 0};
-	uint32_t functions = 0;
+
+	for (int is_main = 1; is_main >= 0; is_main--)
+		for (uint32_t i = 0; i < names->module_count; i++)
+			if (is_main == !!(names_module(names, i)->flags & WIRE_MODULE_MAIN))
+				write_module(w, i);
+}
+
+/*
+ * Functions, numbered as the code is; one mapping around all announced code, and one for machines'
+ * functions. Without system names: readers would take names apart as if they were C++'s.
+ */
+static void write_announced(struct writing *w)
+{
+	const struct names *names = &w->profile->names;
+	struct pprof_mapping_fields around = {.start = UINT64_MAX, .file = PPROF_GENERATED_FILE,
+		.build_id = "", .has_functions = 1};
+	uint32_t machine_functions = 0;
 
 	for (uint32_t i = 0; i < names->code_count; i++) {
 		const struct names_code *code = names_code(names, i);
 
+		pprof_put_function(&w->writer,
+			pprof_put_text(&w->writer, names_string(names, code->name)), 0,
+			pprof_put_text(&w->writer, names_file(names, code->file)));
 		if (names_code_is_function(code)) {
-			functions++;
+			machine_functions++;
 			continue;
 		}
 		if (code->start < around.start)
 			around.start = code->start;
-		if (code->start + code->bytes > around.end)
-			around.end = code->start + code->bytes;
+		if (code->start + code->bytes > around.limit)
+			around.limit = code->start + code->bytes;
 	}
-	if (functions < names->code_count)
-		w->generated_mapping =
-			write_mapping(w, &around, PPROF_TEXT_GENERATED, PPROF_TEXT_EMPTY, 1);
-	if (functions)
-		w->machine_mapping =
-			write_mapping(w, &nowhere, PPROF_TEXT_MACHINE, PPROF_TEXT_EMPTY, 1);
+	if (machine_functions < names->code_count)
+		w->generated_mapping = pprof_put_mapping(&w->writer, &around);
+	if (machine_functions)
+		w->machine_mapping = pprof_put_mapping(&w->writer,
+			&(struct pprof_mapping_fields){
+				.file = PPROF_MACHINE_FILE, .build_id = "", .has_functions = 1});
 }
 
-/* The program itself comes first: pprof takes the first mapping for it. */
-static void write_mappings(struct writer *w)
-{
-	const struct names *names = &w->profile->names;
+/* ---- locations ------------------------------------------------------------------------------- */
 
-	for (uint32_t i = 0; i < names->module_count; i++)
-		if (names_module(names, i)->flags & WIRE_MODULE_MAIN)
-			write_module(w, i);
-	for (uint32_t i = 0; i < names->module_count; i++)
-		if (!(names_module(names, i)->flags & WIRE_MODULE_MAIN))
-			write_module(w, i);
-	write_generated(w);
+static uint64_t frame_at(const struct writing *w, uint32_t number)
+{
+	uint32_t node = ((const uint32_t *)w->nodes.at)[number];
+
+	return profile_node_frame(profile_node(w->profile, node));
+}
+
+/* lookup_hash_fn */
+static uint32_t hash_frame(const void *owner, uint32_t number)
+{
+	return lookup_hash(frame_at(owner, number));
+}
+
+/* The number of @node's frame, a new one if no node before had it. There is room. */
+static uint32_t number_frame(struct writing *w, uint32_t node)
+{
+	uint64_t frame = profile_node_frame(profile_node(w->profile, node));
+	struct lookup_probe probe = lookup_begin(&w->frames, lookup_hash(frame));
+	uint32_t number;
+
+	while ((number = lookup_next(&w->frames, &probe)))
+		if (frame_at(w, number) == frame)
+			return number;
+	number = w->frames.count + 1;
+	((uint32_t *)w->nodes.at)[number] = node;
+	lookup_put(&w->frames, &probe, number);
+	return number;
+}
+
+/* In order of appearance. Returns 0 or -errno of memory. */
+static int number_frames(struct writing *w)
+{
+	size_t bytes = (w->profile->node_count + 1ULL) * sizeof(uint32_t);
+	int error = pages_reserve(&w->account, &w->numbers, bytes);
+
+	if (!error)
+		error = pages_reserve(&w->account, &w->nodes, bytes);
+	for (uint32_t node = 1; !error && node <= w->profile->node_count; node++) {
+		error = lookup_reserve(&w->frames, &w->account, 1, hash_frame, w);
+		if (!error)
+			((uint32_t *)w->numbers.at)[node] = number_frame(w, node);
+	}
+	return error;
 }
 
 /* The mapping that @address of a module lies in, 0 when it lies in none. */
-static uint32_t mapping_of(const struct writer *w, uint32_t index, uint64_t address)
+static uint32_t mapping_of(const struct writing *w, uint32_t index, uint64_t address)
 {
 	const struct names_module *module = names_module(&w->profile->names, index);
+	uint32_t first = ((const uint32_t *)w->first_mapping.at)[index];
 
 	if (!module->segments)
-		return w->first_mapping[index];
+		return first;
 	for (uint32_t i = 0; i < module->segments; i++)
 		if (address >= module->segment[i].start && address < module->segment[i].end)
-			return w->first_mapping[index] + i;
+			return first + i;
 	return 0;
 }
 
-/* ---- functions, locations, samples ----------------------------------------------------------- */
-
-/* Without a system_name: where that is the same, pprof takes the name apart as if it were C++'s. */
-static void write_function(struct writer *w, uint32_t id, uint32_t text, uint32_t file)
+static void write_locations(struct writing *w)
 {
-	protobuf_message_number(&w->out, FUNCTION_ID, id);
-	protobuf_message_number(&w->out, FUNCTION_NAME, text);
-	protobuf_message_number(&w->out, FUNCTION_FILE, file);
-	protobuf_message_end(&w->out, PROFILE_FUNCTION);
-}
-
-static void write_functions(struct writer *w)
-{
-	const struct names *names = &w->profile->names;
-	uint32_t count = names->code_count;
-
-	for (uint32_t i = 0; i < count; i++)
-		write_function(w, i + 1, pprof_text_of_code(w->profile, i),
-			pprof_text_of_file(w->profile, names_code(names, i)->file));
-	write_function(w, count + EXTRA_UNSAMPLED, PPROF_TEXT_UNSAMPLED, PPROF_TEXT_EMPTY);
-	write_function(w, count + EXTRA_NO_STACK, PPROF_TEXT_NO_STACK, PPROF_TEXT_EMPTY);
-}
-
-static void write_location(
-	struct writer *w, uint32_t id, uint32_t mapping, uint64_t address, uint32_t function,
-	uint32_t line)
-{
-	protobuf_message_number(&w->out, LOCATION_ID, id);
-	protobuf_message_number(&w->out, LOCATION_MAPPING, mapping);
-	protobuf_message_number(&w->out, LOCATION_ADDRESS, address);
-	if (function)
-		protobuf_message_pair(
-			&w->out, LOCATION_LINE, LINE_FUNCTION, function, LINE_LINE, line);
-	protobuf_message_end(&w->out, PROFILE_LOCATION);
-}
-
-static void write_locations(struct writer *w)
-{
-	const struct names *names = &w->profile->names;
-	uint32_t count = w->places.count;
-
-	for (uint32_t i = 1; i <= count; i++) {
-		uint64_t word = pprof_places_frame(&w->places, i);
+	for (uint32_t i = 1; i <= w->frames.count; i++) {
+		uint64_t word = frame_at(w, i);
 		struct flameprof_frame frame = profile_frame(w->profile, word);
+		uint32_t mapping = 0, function = 0;
 
-		if (frame.name)
-			write_location(w, i,
-				frame.address ? w->generated_mapping : w->machine_mapping,
-				frame.address, names_find_code(names, WIRE_FRAME_ADDRESS(word)),
-				frame.line);
-		else if (frame.module != FLAMEPROF_NONE)
-			write_location(w, i, mapping_of(w, frame.module, frame.address),
-				frame.address, 0, 0);
-		else
-			write_location(w, i, 0, frame.address, 0, 0);
+		if (frame.name) {
+			mapping = frame.address ? w->generated_mapping : w->machine_mapping;
+			function = names_find_code(&w->profile->names, WIRE_FRAME_ADDRESS(word));
+		} else if (frame.module != FLAMEPROF_NONE) {
+			mapping = mapping_of(w, frame.module, frame.address);
+		}
+		pprof_put_location(&w->writer, mapping, frame.address, function, frame.line);
 	}
-	write_location(w, count + EXTRA_UNSAMPLED, 0, 0, names->code_count + EXTRA_UNSAMPLED, 0);
-	write_location(w, count + EXTRA_NO_STACK, 0, 0, names->code_count + EXTRA_NO_STACK, 0);
 }
 
-static void write_sample(struct writer *w, const struct profile_stack *stack)
+/* What stands for a stack without frames. Returns its location. */
+static uint32_t write_synthetic(struct writing *w, const char *name)
 {
-	const struct flameprof_profile *p = w->profile;
-	const struct profile_thread *thread = profile_thread(p, stack->thread);
+	uint32_t text = pprof_put_text(&w->writer, name);
+	uint32_t function = pprof_put_function(&w->writer, text, 0, 0);
+
+	return pprof_put_location(&w->writer, 0, 0, function, 0);
+}
+
+/* ---- samples and the whole ------------------------------------------------------------------- */
+
+static void write_sample(struct writing *w, const struct profile_stack *stack)
+{
+	const struct profile_thread *thread = profile_thread(w->profile, stack->thread);
 	int is_second = w->has_both_times && stack->kind == WIRE_KIND_VM;
 	uint64_t values[3] = {stack->samples, 0, 0};
-	uint32_t n = 0;
 
-	values[1 + is_second] = stack->weight * p->period_ns;
-	for (uint32_t node = stack->node; node; node = profile_node(p, node)->parent)
-		w->locations[n++] = pprof_places_number(
-			&w->places, profile_node_frame(profile_node(p, node)));
-	if (!n)
-		w->locations[n++] = w->places.count + (stack->kind == WIRE_KIND_CREDIT
-			? EXTRA_UNSAMPLED : EXTRA_NO_STACK);
-	protobuf_message_numbers(&w->out, SAMPLE_LOCATION, w->locations, n);
-	protobuf_message_numbers(&w->out, SAMPLE_VALUE, values, 2 + (unsigned)w->has_both_times);
-	protobuf_message_pair(&w->out, SAMPLE_LABEL, LABEL_KEY, PPROF_TEXT_THREAD_ID, LABEL_NUMBER,
+	values[1 + is_second] = stack->weight * w->info.period_ns;
+	pprof_begin_sample(&w->writer);
+	for (uint32_t node = stack->node; node; node = profile_node(w->profile, node)->parent)
+		pprof_sample_location(&w->writer, ((const uint32_t *)w->numbers.at)[node]);
+	if (!stack->node)
+		pprof_sample_location(&w->writer,
+			stack->kind == WIRE_KIND_CREDIT ? w->unsampled : w->no_stack);
+	pprof_end_sample(&w->writer, values, w->has_both_times ? 3 : 2, thread->name,
 		thread->key.tid);
-	if (thread->name[0])
-		protobuf_message_pair(&w->out, SAMPLE_LABEL, LABEL_KEY, PPROF_TEXT_THREAD,
-			LABEL_STRING, pprof_text_of_thread(p, stack->thread));
-	protobuf_message_end(&w->out, PROFILE_SAMPLE);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
-
-static void write_type(struct writer *w, uint32_t field, uint32_t type, uint32_t unit)
+static void write_types(struct writing *w)
 {
-	protobuf_message_number(&w->out, TYPE_TYPE, type);
-	protobuf_message_number(&w->out, TYPE_UNIT, unit);
-	protobuf_message_end(&w->out, field);
+	static const char *const clocks[] = {
+		[FLAMEPROF_CLOCK_CPU] = "cpu",
+		[FLAMEPROF_CLOCK_ELAPSED] = "wall",
+		[FLAMEPROF_CLOCK_VM] = PPROF_MACHINE_TIME,
+	};
+	const char *clock = clocks[w->info.clock];
+
+	pprof_put_sample_type(&w->writer, "samples", "count");
+	pprof_put_sample_type(&w->writer, clock, "nanoseconds");
+	w->has_both_times = w->info.vm_weight && w->info.clock != FLAMEPROF_CLOCK_VM;
+	if (w->has_both_times)
+		pprof_put_sample_type(&w->writer, PPROF_MACHINE_TIME, "nanoseconds");
+	pprof_put_period(&w->writer, clock, w->info.period_ns);
 }
 
-static void write_comments(struct writer *w)
+static void write_facts(struct writing *w)
 {
-	if (w->profile->title)
-		protobuf_out_number(&w->out, PROFILE_COMMENT, PPROF_TEXT_TITLE);
-	if (w->profile->dropped_weight)
-		protobuf_out_number(&w->out, PROFILE_COMMENT, PPROF_TEXT_DROPPED);
-	for (uint32_t i = 0; i < w->profile->mark_count; i++)
-		protobuf_out_number(&w->out, PROFILE_COMMENT, pprof_text_of_mark(w->profile, i));
+	const struct flameprof_profile_info *info = &w->info;
+	struct flameprof_mark mark;
+
+	pprof_put_times(&w->writer, info->start_wall_s,
+		info->end_ns > info->start_ns ? info->end_ns - info->start_ns : 0);
+	pprof_put_title(&w->writer, info->title);
+	pprof_put_dropped(&w->writer, w->profile->dropped_weight);
+	for (uint32_t i = 0; !flameprof_profile_mark(w->profile, i, &mark); i++)
+		pprof_put_mark(&w->writer,
+			mark.time_ns > info->start_ns ? mark.time_ns - info->start_ns : 0,
+			mark.tid, mark.name);
 }
 
 /* replace_file_fn */
 static int write_all(void *context, int descriptor)
 {
-	struct writer *w = context;
-	const struct flameprof_profile *p = w->profile;
+	struct writing *w = context;
 
-	w->out.descriptor = descriptor;
-	write_type(w, PROFILE_SAMPLE_TYPE, PPROF_TEXT_SAMPLES, PPROF_TEXT_COUNT);
-	write_type(w, PROFILE_SAMPLE_TYPE, PPROF_TEXT_CLOCK, PPROF_TEXT_NANOSECONDS);
-	w->has_both_times = p->vm_weight && p->clock != FLAMEPROF_CLOCK_VM;
-	if (w->has_both_times)
-		write_type(w, PROFILE_SAMPLE_TYPE, PPROF_TEXT_VM_TIME, PPROF_TEXT_NANOSECONDS);
-	write_mappings(w);
-	write_functions(w);
+	w->descriptor = descriptor;
+	pprof_writer_begin(&w->writer, write_whole, w);
+	write_types(w);
+	write_facts(w);
+	write_modules(w);
+	write_announced(w);
 	write_locations(w);
-	for (uint32_t i = 0; i < p->stack_count; i++)
-		write_sample(w, profile_stack(p, i));
-	pprof_texts_write(p, &w->out, PROFILE_STRING);
-	protobuf_out_number(&w->out, PROFILE_TIME_NANOS, (uint64_t)p->start_wall_s * NS_PER_S);
-	protobuf_out_number(&w->out, PROFILE_DURATION_NANOS,
-		p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0);
-	write_type(w, PROFILE_PERIOD_TYPE, PPROF_TEXT_CLOCK, PPROF_TEXT_NANOSECONDS);
-	protobuf_out_number(&w->out, PROFILE_PERIOD, p->period_ns);
-	write_comments(w);
-	protobuf_out_number(&w->out, PROFILE_DEFAULT_TYPE, PPROF_TEXT_CLOCK);
-	return protobuf_out_flush(&w->out);
+	w->unsampled = write_synthetic(w, "[unsampled]");
+	w->no_stack = write_synthetic(w, "[no stack]");
+	for (uint32_t i = 0; i < w->info.stacks; i++)
+		write_sample(w, profile_stack(w->profile, i));
+	return pprof_writer_end(&w->writer);
 }
 
-int profile_write_pb(const struct flameprof_profile *p, const char *path)
+int profile_write_pb(const struct flameprof_profile *profile, const char *path)
 {
-	struct writer *w = pages_new(sizeof(*w));
+	struct writing w = {.profile = profile, .account = {.limit_bytes = SIZE_MAX}};
 	int error;
 
-	if (!w)
-		return -ENOMEM;
-	w->profile = p;
-	w->first_mapping_bytes = (p->names.module_count + 1) * sizeof(uint32_t);
-	w->first_mapping = pages_new(w->first_mapping_bytes);
-	error = w->first_mapping ? pprof_places_init(&w->places, p) : -ENOMEM;
-	if (error)
-		goto out;
-	error = replace_file(path, write_all, w);
-out:
-	pprof_places_release(&w->places);
-	pages_free(w->first_mapping, w->first_mapping_bytes);
-	pages_free(w, sizeof(*w));
+	flameprof_profile_info(profile, &w.info);
+	error = pages_reserve(
+		&w.account, &w.first_mapping, (w.info.modules + 1ULL) * sizeof(uint32_t));
+	if (!error)
+		error = number_frames(&w);
+	if (!error)
+		error = replace_file(path, write_all, &w);
+	pages_release(&w.account, &w.first_mapping);
+	pages_release(&w.account, &w.nodes);
+	pages_release(&w.account, &w.numbers);
+	pages_release(&w.account, &w.frames.slots);
 	return error;
 }
