@@ -1,108 +1,132 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call tree as a pprof profile: the table of texts last, as only then all are known. What is
- * equal in stack and thread is one sample.
+ * A call tree as a pprof profile: each frame is a function and its location, each module a mapping,
+ * and what is equal in stack and thread one sample. Packed by gzip on its way out, or not.
  */
 #include "cli/formats/pprof.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "cli/formats/pprof_pool.h"
-#include "cli/formats/pprof_shares.h"
-#include "cli/formats/protobuf.h"
 #include "cli/profile/machine_name.h"
-#include "libprof/pprof/fields.h"
+#include "libprof/pprof/writer.h"
 
-#define NS_PER_S    1000000000u
 #define GZIP_WINDOW (15 + 16)
+#define NO_THREAD   UINT32_MAX
 
-struct writer {
+struct writing {
 	const struct calltree *tree;
 	const struct picture_options *options;
-	struct bytes out;
-	struct bytes part, inner; /* messages being collected */
-	struct pprof_pool pool;	  /* of texts */
-	bool has_vm;		  /* of virtual machines: their time is a type of its own */
+	struct pprof_writer writer;
+	struct texts modules; /* their numbers + 1 are those of their mappings */
+	bool has_vm;	      /* of virtual machines: their time is a type of its own */
 	int error;
+	FILE *out;
+	z_stream *packer; /* NULL: plain */
 };
 
-/* The number of @text. */
-static uint64_t text_of(struct writer *writer, const char *text)
-{
-	uint32_t number = 0;
-	int error = pprof_pool_add(&writer->pool, text, &number);
+/* ---- sinks ----------------------------------------------------------------------------------- */
 
-	if (error && !writer->error)
-		writer->error = error;
-	return number;
+/* protobuf_sink */
+static int write_plain(void *context, const void *bytes, size_t count)
+{
+	const struct writing *w = context;
+
+	errno = 0;
+	if (fwrite(bytes, 1, count, w->out) == count)
+		return 0;
+	return errno ? -errno : -EIO;
 }
 
-static void put_type(struct writer *writer, uint32_t number, const char *type, const char *unit)
+static int pack(struct writing *w, const void *bytes, size_t count, int flush)
 {
-	protobuf_put_number(&writer->part, 1, text_of(writer, type));
-	protobuf_put_number(&writer->part, 2, text_of(writer, unit));
-	protobuf_put_message(&writer->out, number, &writer->part);
+	uint8_t piece[16384];
+	int status = Z_OK, error = 0;
+
+	w->packer->next_in = (uint8_t *)(uintptr_t)bytes;
+	w->packer->avail_in = (uInt)count;
+	do {
+		w->packer->next_out = piece;
+		w->packer->avail_out = sizeof(piece);
+		status = deflate(w->packer, flush);
+		error = write_plain(w, piece, sizeof(piece) - w->packer->avail_out);
+	} while (!error && status == Z_OK && !w->packer->avail_out);
+	return error;
 }
 
-static const char *count_name(const struct writer *writer)
+/* protobuf_sink */
+static int write_packed(void *context, const void *bytes, size_t count)
 {
-	const char *name = writer->options->count_name;
+	const uint8_t *at = bytes;
+	int error = 0;
 
-	return name && *name ? name : "samples";
+	while (count && !error) {
+		size_t part = count < UINT32_MAX / 2 ? count : UINT32_MAX / 2;
+
+		error = pack(context, at, part, Z_NO_FLUSH);
+		at += part;
+		count -= part;
+	}
+	return error;
 }
 
-static void put_types(struct writer *writer)
+/* ---- types, facts ---------------------------------------------------------------------------- */
+
+static void put_types(struct writing *w)
 {
-	const struct picture_options *options = writer->options;
-	const char *name = count_name(writer);
+	const struct picture_options *options = w->options;
+	const char *name = options->count_name && *options->count_name
+		? options->count_name : "samples";
 
 	if (options->period_ns == 1) { /* the weights are times themselves, of whatever kind */
-		put_type(writer, PROFILE_SAMPLE_TYPE, "time", "nanoseconds");
+		pprof_put_sample_type(&w->writer, "time", "nanoseconds");
 		return;
 	}
-	put_type(writer, PROFILE_SAMPLE_TYPE, name, strcmp(name, "bytes") ? "count" : "bytes");
+	pprof_put_sample_type(&w->writer, name, strcmp(name, "bytes") ? "count" : "bytes");
 	if (!options->period_ns)
 		return;
-	put_type(writer, PROFILE_SAMPLE_TYPE, "cpu", "nanoseconds");
-	writer->has_vm = machine_weight(writer->tree) != 0;
-	if (writer->has_vm)
-		put_type(writer, PROFILE_SAMPLE_TYPE, PPROF_MACHINE_TIME, "nanoseconds");
-	put_type(writer, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
-	protobuf_put_number(&writer->out, PROFILE_PERIOD, options->period_ns);
-	protobuf_put_number(&writer->out, PROFILE_DEFAULT_TYPE, text_of(writer, "cpu"));
+	pprof_put_sample_type(&w->writer, "cpu", "nanoseconds");
+	w->has_vm = machine_weight(w->tree) != 0;
+	if (w->has_vm)
+		pprof_put_sample_type(&w->writer, PPROF_MACHINE_TIME, "nanoseconds");
+	pprof_put_period(&w->writer, "cpu", options->period_ns);
 }
 
-/* A mapping for each module: mapping_of[number of its name]. */
-struct mappings {
-	uint64_t *of;
-	uint64_t count;
-};
-
-static uint64_t put_mapping(struct writer *writer, struct mappings *mappings, const char *module)
+static void put_facts(struct writing *w)
 {
-	uint64_t name = text_of(writer, module);
+	const struct picture_options *options = w->options;
 
-	if (!*module || writer->error)
-		return 0;
-	if (!mappings->of[name]) {
-		mappings->of[name] = ++mappings->count;
-		protobuf_put_number(&writer->part, 1, mappings->count);
-		protobuf_put_number(&writer->part, 5, name);
-		protobuf_put_number(&writer->part, MAPPING_HAS_FUNCTIONS, 1);
-		protobuf_put_message(&writer->out, PROFILE_MAPPING, &writer->part);
+	pprof_put_times(&w->writer, options->created_s, options->duration_ns);
+	pprof_put_title(&w->writer, options->title ? options->title : "");
+	for (uint32_t i = 0; i < options->mark_count; i++) {
+		const struct picture_mark *mark = &options->marks[i];
+
+		pprof_put_mark(&w->writer, mark->time_ns, mark->tid, mark->text);
 	}
-	return mappings->of[name];
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+/* The mapping of @module, made when it is new; 0 for no module. */
+static uint32_t mapping_of(struct writing *w, const char *module)
+{
+	uint32_t known = w->modules.count, number = 0;
+
+	if (!*module || w->error)
+		return 0;
+	w->error = texts_add(&w->modules, module, "", 0, &number);
+	if (!w->error && number == known)
+		pprof_put_mapping(&w->writer, &(struct pprof_mapping_fields){
+			.file = module, .build_id = "", .has_functions = 1});
+	return number + 1;
 }
 
 /* The first mapping is to be the program's: where main() is, or what the title begins with. */
-static const char *program_module(const struct writer *writer)
+static const char *program_module(const struct writing *w)
 {
-	const char *title = writer->options->title ? writer->options->title : "";
+	const char *title = w->options->title ? w->options->title : "";
 	size_t bytes = strcspn(title, " :");
 	const char *slash = memrchr(title, '/', bytes);
 	const char *titled = "";
@@ -111,8 +135,8 @@ static const char *program_module(const struct writer *writer)
 		bytes -= (size_t)(slash + 1 - title);
 		title = slash + 1;
 	}
-	for (uint32_t i = 0; i < calltree_frames(writer->tree); i++) {
-		const struct calltree_frame *frame = calltree_frame_at(writer->tree, i);
+	for (uint32_t i = 0; i < calltree_frames(w->tree); i++) {
+		const struct calltree_frame *frame = calltree_frame_at(w->tree, i);
 
 		if (!strcmp(frame->name, "main") && *frame->module)
 			return frame->module;
@@ -122,204 +146,153 @@ static const char *program_module(const struct writer *writer)
 	return titled;
 }
 
-/* The function of frame @id; a virtual machine's has its file and @line in fields of their own. */
-static void put_function(
-	struct writer *writer, uint32_t id, const struct calltree_frame *frame, uint64_t *line)
+/* A virtual machine's function has its file and line in fields of their own. */
+static void put_frame(struct writing *w, const struct calltree_frame *frame)
 {
-	struct machine_name parts;
-	char *name = NULL, *file = NULL;
-	uint64_t number;
+	const char *name = *frame->name ? frame->name : "[empty]";
+	struct machine_name parts = {.name_bytes = SIZE_MAX, .file = ""};
+	uint32_t text, file, mapping, function;
 
-	*line = 0;
-	if (machine_name_is_of(frame) && machine_name_split(frame->name, &parts)) {
-		name = strndup(frame->name, parts.name_bytes);
-		file = strndup(parts.file, parts.file_bytes);
-		*line = parts.line;
-		if (!name || !file)
-			writer->error = -ENOMEM;
-	}
-	number = text_of(writer, name ? name : *frame->name ? frame->name : "[empty]");
-	protobuf_put_number(&writer->part, FUNCTION_ID, id);
-	protobuf_put_number(&writer->part, FUNCTION_NAME, number);
-	protobuf_put_number(&writer->part, FUNCTION_SYSTEM_NAME, number);
-	protobuf_put_number(&writer->part, FUNCTION_FILE, file ? text_of(writer, file) : 0);
-	protobuf_put_message(&writer->out, PROFILE_FUNCTION, &writer->part);
-	free(name);
-	free(file);
+	if (machine_name_is_of(frame))
+		machine_name_split(name, &parts);
+	text = pprof_put_text_part(&w->writer, name, parts.name_bytes);
+	file = pprof_put_text_part(&w->writer, parts.file, parts.file_bytes);
+	mapping = mapping_of(w, frame->module);
+	function = pprof_put_function(&w->writer, text, text, file);
+	pprof_put_location(&w->writer, mapping, 0, function, parts.line);
 }
 
-static void put_frames(struct writer *writer)
+/* The location of frame N is number N + 1. */
+static void put_frames(struct writing *w)
 {
-	uint32_t frames = calltree_frames(writer->tree);
-	struct mappings mappings = {0};
-
-	for (uint32_t i = 0; i < frames; i++)
-		text_of(writer, calltree_frame_at(writer->tree, i)->module);
-	mappings.of = calloc((size_t)writer->pool.count + 1, sizeof(*mappings.of));
-	if (!mappings.of) {
-		writer->error = -ENOMEM;
-		return;
-	}
-	put_mapping(writer, &mappings, program_module(writer));
-	for (uint32_t i = 0; i < frames && !writer->error; i++) {
-		const struct calltree_frame *frame = calltree_frame_at(writer->tree, i);
-		uint64_t mapping = put_mapping(writer, &mappings, frame->module);
-		uint64_t line;
-
-		put_function(writer, i + 1, frame, &line);
-		protobuf_put_number(&writer->inner, LINE_FUNCTION, i + 1);
-		protobuf_put_number(&writer->inner, LINE_LINE, line);
-		protobuf_put_number(&writer->part, 1, i + 1);
-		protobuf_put_number(&writer->part, 2, mapping);
-		protobuf_put_message(&writer->part, 4, &writer->inner);
-		protobuf_put_message(&writer->out, PROFILE_LOCATION, &writer->part);
-	}
-	free(mappings.of);
+	mapping_of(w, program_module(w));
+	for (uint32_t i = 0; i < calltree_frames(w->tree); i++)
+		put_frame(w, calltree_frame_at(w->tree, i));
 }
 
-static void put_values(struct writer *writer, const struct pprof_share *share)
-{
-	uint64_t period_ns = writer->options->period_ns;
-	uint32_t leaf = calltree_node_at(writer->tree, share->node)->frame;
-	bool is_vm = writer->has_vm && machine_name_is_of(calltree_frame_at(writer->tree, leaf));
+/* ---- samples --------------------------------------------------------------------------------- */
 
-	bytes_varint(&writer->inner, share->weight);
-	if (period_ns > 1)
-		bytes_varint(&writer->inner, is_vm ? 0 : share->weight * period_ns);
-	if (writer->has_vm)
-		bytes_varint(&writer->inner, is_vm ? share->weight * period_ns : 0);
-	protobuf_put_message(&writer->part, SAMPLE_VALUE, &writer->inner);
+/* What one thread has of a node's own weight. */
+struct share {
+	uint32_t node;
+	uint32_t thread; /* NO_THREAD: nobody's */
+	uint64_t weight; /* > 0 */
+};
+
+static int by_node_then_thread(const void *left, const void *right)
+{
+	const struct share *a = left, *b = right;
+
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	return a->thread < b->thread ? -1 : a->thread > b->thread;
 }
 
-static void put_sample(struct writer *writer, const struct pprof_share *share)
+/*
+ * What the tree's samples say, never more than the node has; the rest is nobody's. Into @shares,
+ * which has a place for each sample and each node; @rest has a place for each node. Returns how
+ * many it took.
+ */
+static size_t collect(const struct calltree *tree, struct share *shares, uint64_t *rest)
 {
-	const char *thread = share->thread == PPROF_NO_THREAD
-		? NULL
-		: calltree_thread_at(writer->tree, share->thread);
+	uint32_t nodes = calltree_nodes(tree);
+	size_t count = 0;
 
+	for (uint32_t i = 0; i < nodes; i++)
+		rest[i] = calltree_node_at(tree, i)->self;
+	for (size_t i = 0; i < calltree_samples(tree); i++) {
+		const struct calltree_sample *sample = calltree_sample_at(tree, i);
+		uint64_t weight = rest[sample->node];
+
+		if (weight > sample->weight)
+			weight = sample->weight;
+		rest[sample->node] -= weight;
+		if (weight)
+			shares[count++] = (struct share){sample->node, sample->thread, weight};
+	}
+	for (uint32_t i = 0; i < nodes; i++)
+		if (rest[i])
+			shares[count++] = (struct share){i, NO_THREAD, rest[i]};
+	return count;
+}
+
+static void put_sample(struct writing *w, const struct share *share)
+{
+	uint64_t period_ns = w->options->period_ns, values[3] = {share->weight};
+	uint32_t leaf = calltree_node_at(w->tree, share->node)->frame;
+	bool is_vm = w->has_vm && machine_name_is_of(calltree_frame_at(w->tree, leaf));
+	const char *thread = share->thread == NO_THREAD
+		? NULL : calltree_thread_at(w->tree, share->thread);
+
+	values[1 + is_vm] = share->weight * period_ns;
+	pprof_begin_sample(&w->writer);
 	for (uint32_t node = share->node; node != CALLTREE_ROOT;
-		node = calltree_node_at(writer->tree, node)->parent)
-		bytes_varint(&writer->inner, calltree_node_at(writer->tree, node)->frame + 1ULL);
-	protobuf_put_message(&writer->part, 1, &writer->inner);
-	put_values(writer, share);
-	if (thread) {
-		protobuf_put_number(&writer->inner, 1, text_of(writer, "thread"));
-		protobuf_put_number(&writer->inner, 2, text_of(writer, thread));
-		protobuf_put_message(&writer->part, 3, &writer->inner);
-	}
-	protobuf_put_message(&writer->out, PROFILE_SAMPLE, &writer->part);
+		node = calltree_node_at(w->tree, node)->parent)
+		pprof_sample_location(
+			&w->writer, calltree_node_at(w->tree, node)->frame + 1);
+	pprof_end_sample(&w->writer, values, period_ns > 1 ? 2 + w->has_vm : 1,
+		thread ? thread : "", 0);
 }
 
-/* A comment made by asprintf(), which said it has @bytes bytes. */
-static int put_comment(struct writer *writer, char *comment, int bytes)
+static int put_samples(struct writing *w)
 {
-	if (bytes < 0)
-		return -ENOMEM;
-	protobuf_put_number(&writer->out, PROFILE_COMMENT, text_of(writer, comment));
-	free(comment);
-	return 0;
-}
+	uint32_t nodes = calltree_nodes(w->tree);
+	uint64_t *rest = calloc(nodes, sizeof(*rest));
+	struct share *shares = calloc(calltree_samples(w->tree) + nodes, sizeof(*shares));
+	int error = rest && shares ? 0 : -ENOMEM;
+	size_t count = error ? 0 : collect(w->tree, shares, rest);
 
-static int put_comments(struct writer *writer)
-{
-	const struct picture_options *options = writer->options;
-	char *made = NULL;
-	int error = 0, bytes;
+	free(rest);
+	if (count)
+		qsort(shares, count, sizeof(*shares), by_node_then_thread);
+	for (size_t i = 0; i < count; i++) {
+		struct share whole = shares[i];
 
-	if (options->title && *options->title) {
-		bytes = asprintf(&made, PPROF_COMMENT_TITLE "%s", options->title);
-		error = put_comment(writer, made, bytes);
+		while (i + 1 < count && !by_node_then_thread(&whole, &shares[i + 1]))
+			whole.weight += shares[++i].weight;
+		put_sample(w, &whole);
 	}
-	for (uint32_t i = 0; i < options->mark_count && !error; i++) {
-		const struct picture_mark *mark = &options->marks[i];
-		uint64_t us = mark->time_ns / 1000;
-
-		bytes = asprintf(&made, PPROF_COMMENT_MARK "%" PRIu64 ".%03u %" PRIu32 " %s",
-			us / 1000, (unsigned)(us % 1000), mark->tid, mark->text);
-		error = put_comment(writer, made, bytes);
-	}
+	free(shares);
 	return error;
 }
 
-static int build(struct writer *writer)
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static int write_profile(struct writing *w, protobuf_sink *sink)
 {
-	const struct picture_options *options = writer->options;
-	struct pprof_share *shares = NULL;
-	size_t share_count = 0;
 	int error;
 
-	text_of(writer, ""); /* number 0, as the format wants it */
-	put_types(writer);
-	if (options->created_s > 0)
-		protobuf_put_number(&writer->out, PROFILE_TIME_NANOS,
-			(uint64_t)options->created_s * NS_PER_S);
-	protobuf_put_number(&writer->out, PROFILE_DURATION_NANOS, options->duration_ns);
-	error = put_comments(writer);
-	put_frames(writer);
-	if (!error)
-		error = writer->error ? writer->error
-				      : pprof_share_out(writer->tree, &shares, &share_count);
-	for (size_t i = 0; i < share_count && !error; i++)
-		put_sample(writer, &shares[i]);
-	free(shares);
-	for (uint32_t i = 0; i < writer->pool.count; i++)
-		protobuf_put_text(&writer->out, PROFILE_STRING, writer->pool.texts[i]);
-	if (!error)
-		error = writer->error ? writer->error : writer->out.error;
-	return error;
-}
-
-/* Without name and time, so that equal profiles are equal files. */
-static int deflate_to(const struct bytes *bytes, FILE *out)
-{
-	z_stream stream = {.next_in = bytes->data, .avail_in = 0};
-	size_t left = bytes->used;
-	uint8_t piece[65536] = {0};
-	int status = Z_OK;
-
-	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 9,
-		    Z_DEFAULT_STRATEGY) != Z_OK)
-		return -ENOMEM;
-	while (status != Z_STREAM_END && !ferror(out)) {
-		if (!stream.avail_in) {
-			stream.avail_in = left > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uInt)left;
-			left -= stream.avail_in;
-		}
-		stream.next_out = piece;
-		stream.avail_out = sizeof(piece);
-		status = deflate(&stream, left ? Z_NO_FLUSH : Z_FINISH);
-		fwrite(piece, 1, sizeof(piece) - stream.avail_out, out);
-	}
-	deflateEnd(&stream);
-	return 0;
-}
-
-static int write_profile(const struct calltree *tree, const struct picture_options *options,
-	FILE *out, bool is_packed)
-{
-	struct writer writer = {.tree = tree, .options = options};
-	int error = build(&writer);
-
-	errno = 0;
-	if (!error && is_packed)
-		error = deflate_to(&writer.out, out);
-	else if (!error)
-		fwrite(writer.out.data, 1, writer.out.used, out);
-	if (!error && ferror(out))
-		error = errno ? -errno : -EIO;
-	bytes_release(&writer.out);
-	bytes_release(&writer.part);
-	bytes_release(&writer.inner);
-	pprof_pool_release(&writer.pool);
-	return error;
+	pprof_writer_begin(&w->writer, sink, w);
+	put_types(w);
+	put_facts(w);
+	put_frames(w);
+	if (!w->error)
+		w->error = put_samples(w);
+	error = pprof_writer_end(&w->writer);
+	texts_release(&w->modules);
+	return w->error ? w->error : error;
 }
 
 int pprof_write(const struct calltree *tree, const struct picture_options *options, FILE *out)
 {
-	return write_profile(tree, options, out, false);
+	struct writing w = {.tree = tree, .options = options, .out = out};
+
+	return write_profile(&w, write_plain);
 }
 
+/* Without name and time, so that equal profiles are equal files. */
 int pprof_write_gz(const struct calltree *tree, const struct picture_options *options, FILE *out)
 {
-	return write_profile(tree, options, out, true);
+	z_stream packer = {.avail_in = 0};
+	struct writing w = {.tree = tree, .options = options, .out = out, .packer = &packer};
+	int error;
+
+	if (deflateInit2(&packer, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 9,
+		    Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	error = write_profile(&w, write_packed);
+	if (!error)
+		error = pack(&w, "", 0, Z_FINISH);
+	deflateEnd(&packer);
+	return error;
 }
