@@ -30,11 +30,6 @@
 /* Of a name; the rest is cut off. */
 #define PPROF_NAME_BYTES 4096u
 
-/* What a comment of a profile of libflameprof's begins with; one comment for each. */
-#define PPROF_COMMENT_TITLE "title: "
-#define PPROF_COMMENT_DROPPED "dropped: " /* then the weight of what is missing */
-#define PPROF_COMMENT_MARK  "mark: " /* then milliseconds.microseconds, thread and text */
-
 /* What a profile says about itself, for a picture. */
 struct pprof_facts {
 	char title[256];    /* "" when it has none */

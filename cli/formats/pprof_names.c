@@ -23,27 +23,30 @@ struct line {
 #define BUILD_ID_MIN 8
 
 static const char *module_name(
-	const struct pprof_tables *tables, const struct pprof_mapping *mapping, char *out)
+	const struct pprof_tables *tables, const struct pprof_mapping *mapping)
 {
-	return mapping ? base_name(pprof_text(tables, mapping->file, out, PPROF_NAME_BYTES)) : "";
+	return mapping ? base_name(pprof_text(tables, mapping->file)) : "";
 }
 
 /* Code of no file, where other code has one, was made by the program. libflameprof says it so. */
 static int is_generated(const struct pprof_tables *tables, const struct pprof_mapping *mapping)
 {
-	char file[32];
-
-	return mapping ? !strcmp(pprof_text(tables, mapping->file, file, sizeof(file)),
-				 PPROF_GENERATED_FILE)
-		       : tables->mapping_count != 0;
+	return mapping ? !strcmp(pprof_text(tables, mapping->file), PPROF_GENERATED_FILE)
+		       : tables->mappings.count != 0;
 }
 
 static int is_machine(const struct pprof_tables *tables, const struct pprof_mapping *mapping)
 {
-	char file[32];
+	return mapping && !strcmp(pprof_text(tables, mapping->file), PPROF_MACHINE_FILE);
+}
 
-	return mapping && !strcmp(pprof_text(tables, mapping->file, file, sizeof(file)),
-				  PPROF_MACHINE_FILE);
+/* What the profile calls @function, "" when it does not. */
+static const char *name_of(
+	const struct pprof_tables *tables, const struct pprof_function *function)
+{
+	const char *name = function ? pprof_text(tables, function->name) : "";
+
+	return *name || !function ? name : pprof_text(tables, function->system_name);
 }
 
 /* "[module+0x12]" is unnamed code, any other "[...]" something that is no function. */
@@ -60,17 +63,14 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 	const struct pprof_function *function, const struct pprof_mapping *mapping,
 	enum calltree_frame_kind kind)
 {
-	char name[PPROF_NAME_BYTES], module[PPROF_NAME_BYTES];
+	const char *name = name_of(tables, function);
 	char *demangled = NULL;
 	uint32_t frame;
 
-	pprof_text(tables, function->name, name, sizeof(name));
-	if (!name[0])
-		pprof_text(tables, function->system_name, name, sizeof(name));
 	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
 		demangled = demangle_name(name);
-	frame = calltree_frame(tree, demangled ? demangled : name,
-		module_name(tables, mapping, module), kind_of(name, kind));
+	frame = calltree_frame(tree, demangled ? demangled : name, module_name(tables, mapping),
+		kind_of(name, kind));
 	free(demangled);
 	return frame;
 }
@@ -79,26 +79,14 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 static uint32_t frame_of_machine(
 	const struct pprof_tables *tables, struct calltree *tree, const struct line *line)
 {
-	char name[PPROF_NAME_BYTES], file[PPROF_NAME_BYTES];
+	const char *name = pprof_text(tables, line->function->name);
 	uint32_t number = line->number > UINT32_MAX ? 0 : (uint32_t)line->number;
-	char *whole;
-	uint32_t frame;
-
-	pprof_text(tables, line->function->name, name, sizeof(name));
-	pprof_text(tables, line->function->file, file, sizeof(file));
-	whole = machine_name_make(name, file, number);
-	frame = calltree_frame(tree, whole ? whole : name, MACHINE_MODULE,
+	char *whole = machine_name_make(name, pprof_text(tables, line->function->file), number);
+	uint32_t frame = calltree_frame(tree, whole ? whole : name, MACHINE_MODULE,
 		strcmp(name, MACHINE_MODULE) ? CALLTREE_JIT : CALLTREE_SYNTHETIC);
+
 	free(whole);
 	return frame;
-}
-
-static int is_named(const struct pprof_tables *tables, const struct pprof_function *function)
-{
-	char text[2];
-
-	return function && (*pprof_text(tables, function->name, text, sizeof(text)) ||
-				   *pprof_text(tables, function->system_name, text, sizeof(text)));
 }
 
 static uint32_t frame_of_function(const struct pprof_tables *tables, struct calltree *tree,
@@ -126,16 +114,7 @@ static uint32_t frame_of_function(const struct pprof_tables *tables, struct call
 
 static int add_frame(struct pprof_tables *tables, uint32_t frame)
 {
-	uint32_t *more = pprof_grow(
-		tables->frames, tables->frame_count, &tables->frame_room, sizeof(*more));
-	int error = pprof_grow_error(tables->frame_count);
-
-	if (!more)
-		return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
-			error == -E2BIG ? "too many inlined functions" : strerror(-error));
-	tables->frames = more;
-	tables->frames[tables->frame_count++] = frame;
-	return 0;
+	return pprof_append(tables, &tables->frames, &frame, sizeof(frame));
 }
 
 /* The functions of @location's lines, innermost first. Returns how many, or -EBADMSG. */
@@ -198,23 +177,21 @@ static size_t parse_build_id(const char *text, uint8_t id[64])
 /* Find the file of @mapping and where its addresses lie. Returns its handle, or -1. */
 static int open_mapping(struct pprof_tables *tables, struct pprof_mapping *mapping)
 {
-	char path[PPROF_NAME_BYTES], text[160];
+	const char *path = pprof_text(tables, mapping->file);
 	uint8_t id[64];
 	struct symbols_module module = {.path = path, .build_id = id};
 	uint64_t address;
 
-	if (mapping->handle != -2)
+	if (mapping->handle != PPROF_NOT_ASKED)
 		return mapping->handle;
 	mapping->handle = -1;
 	mapping->bias = mapping->start - mapping->offset;
-	pprof_text(tables, mapping->file, path, sizeof(path));
 	if (!tables->symbols)
 		tables->symbols = symbols_new();
 	if (!tables->symbols || !path[0])
 		return -1;
 	module.is_vdso = !strcmp(path, "[vdso]") || !strncmp(path, "linux-vdso", 10);
-	module.build_id_bytes = parse_build_id(
-		pprof_text(tables, mapping->build_id, text, sizeof(text)), id);
+	module.build_id_bytes = parse_build_id(pprof_text(tables, mapping->build_id), id);
 	if (!module.build_id_bytes)
 		module.build_id = NULL;
 	mapping->handle = symbols_add_module(tables->symbols, &module);
@@ -227,9 +204,8 @@ static int open_mapping(struct pprof_tables *tables, struct pprof_mapping *mappi
 static uint32_t frame_of_address(struct pprof_tables *tables, struct calltree *tree,
 	const struct pprof_location *location, struct pprof_mapping *mapping)
 {
-	char file[PPROF_NAME_BYTES], text[PPROF_NAME_BYTES + 32];
-	const char *module =
-		is_generated(tables, mapping) ? "" : module_name(tables, mapping, file);
+	const char *module = is_generated(tables, mapping) ? "" : module_name(tables, mapping);
+	char text[PPROF_NAME_BYTES + 32];
 	struct symbols_name name;
 	uint64_t address;
 	int handle;
@@ -252,7 +228,7 @@ int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
 {
 	struct pprof_mapping *mapping = NULL;
 	struct line lines[PPROF_LINES_MAX];
-	uint32_t first = tables->frame_count;
+	uint32_t first = tables->frames.count;
 	int count, named = 0, error = 0;
 
 	if (location->mapping) {
@@ -265,14 +241,14 @@ int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
 	if (count < 0)
 		return count;
 	for (int i = 0; i < count; i++)
-		named += is_named(tables, lines[i].function);
+		named += !!*name_of(tables, lines[i].function);
 	for (int i = 0; named && i < count && !error; i++)
-		error = add_frame(tables, is_named(tables, lines[i].function)
+		error = add_frame(tables, *name_of(tables, lines[i].function)
 			? frame_of_function(tables, tree, &lines[i], mapping, i + 1 < count)
 			: calltree_frame(tree, "[unknown function]", "", CALLTREE_UNNAMED));
 	if (!named)
 		error = add_frame(tables, frame_of_address(tables, tree, location, mapping));
-	location->frame_count = tables->frame_count - first;
+	location->frame_count = tables->frames.count - first;
 	location->first_frame = first;
 	return error;
 }
@@ -295,11 +271,10 @@ static const char *why_unnamed(
 void pprof_report_unnamed(const struct pprof_tables *tables)
 {
 	const struct pprof_mapping *worst = NULL;
-	char file[PPROF_NAME_BYTES];
 	uint32_t files = 0;
 
-	for (uint32_t i = 0; i < tables->mapping_count; i++) {
-		const struct pprof_mapping *mapping = &tables->mappings[i];
+	for (uint32_t i = 0; i < tables->mappings.count; i++) {
+		const struct pprof_mapping *mapping = pprof_mapping_at(tables, i);
 
 		files += mapping->unnamed != 0;
 		if (mapping->unnamed && (!worst || mapping->unnamed > worst->unnamed))
@@ -307,8 +282,8 @@ void pprof_report_unnamed(const struct pprof_tables *tables)
 	}
 	if (!worst)
 		return;
-	pprof_text(tables, worst->file, file, sizeof(file));
 	diag_info("'%s': %" PRIu64 " address%s in '%.200s' without a name: %s%s", tables->name,
-		worst->unnamed, worst->unnamed == 1 ? "" : "es", file, why_unnamed(tables, worst),
+		worst->unnamed, worst->unnamed == 1 ? "" : "es",
+		pprof_text(tables, worst->file), why_unnamed(tables, worst),
 		files > 1 ? "; likewise in other files" : "");
 }

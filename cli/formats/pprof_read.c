@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Second pass over a profile: its samples become stacks of the tree. They are read twice, because
- * only all values together tell whether they are whole periods, which is what "samples" are.
+ * A profile into a tree: its samples become stacks, their labels threads, and what it says about
+ * itself facts for a picture. Samples are read twice, because only all values together tell whether
+ * they are whole periods, which is what "samples" are.
  */
 #include "cli/formats/pprof.h"
 
@@ -10,16 +11,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/formats/pprof_tables.h"
-#include "cli/formats/pprof_threads.h"
+#include "cli/profile/base_name.h"
+#include "cli/profile/marks.h"
 #include "libprof/pprof/fields.h"
+#include "libprof/pprof/texts.h"
 
-#define TYPE_BYTES 64
+#define NS_PER_S    1000000000
+#define TYPE_BYTES  63 /* shown of a type's name */
+#define LABEL_BYTES 255 /* kept of a label */
 
 struct reading {
 	struct pprof_tables tables;
-	struct pprof_pool threads;
+	struct texts threads; /* those known so far, by what the tree calls them */
 	struct calltree *tree;
 	uint32_t type;	      /* index of the sample type taken */
 	uint32_t vm_type;     /* of that added to it: each stack has one of both; or type_count */
@@ -31,6 +37,8 @@ struct reading {
 	uint32_t depth;
 	int64_t value; /* of the sample at hand */
 };
+
+/* ---- samples --------------------------------------------------------------------------------- */
 
 /* What virtual machines told comes behind what the clock counted, if the profile has it. */
 static void take_value(struct reading *reading, uint32_t type, uint64_t value)
@@ -100,8 +108,88 @@ static int place(struct reading *reading, const uint8_t *at, uint32_t *node)
 			return error;
 		for (uint32_t line = location->frame_count; line-- > 0;)
 			*node = calltree_child(reading->tree, *node,
-				tables->frames[location->first_frame + line]);
+				((const uint32_t *)tables->frames.items.at)
+					[location->first_frame + line]);
 	}
+	return 0;
+}
+
+/* What the labels of one sample say. */
+struct identity {
+	const char *name, *id; /* "": nothing */
+	char number[24];       /* which id may be */
+};
+
+static int is_one_of(const char *key, const char *const *names)
+{
+	while (*names && strcmp(key, *names))
+		names++;
+	return *names != NULL;
+}
+
+/* As profilers write them. */
+static int read_label(const struct pprof_tables *tables, struct protobuf label,
+	struct identity *identity)
+{
+	static const char *const names[] = {PPROF_THREAD, "thread_name", "thread name", NULL};
+	static const char *const ids[] = {PPROF_THREAD_ID, "thread id", "tid", NULL};
+	uint64_t numbers[LABEL_NUMBER + 1] = {0};
+	struct protobuf_field field;
+	const char *key, *text;
+	int more;
+
+	while ((more = protobuf_next(&label, &field)) > 0)
+		if (field.number <= LABEL_NUMBER)
+			numbers[field.number] = field.value;
+	if (more)
+		return pprof_damaged(tables, label.at, "a damaged label");
+	key = pprof_text(tables, numbers[LABEL_KEY]);
+	text = pprof_text(tables, numbers[LABEL_STRING]);
+	if (is_one_of(key, names) && *text) {
+		identity->name = text;
+	} else if (is_one_of(key, ids) && *text) {
+		identity->id = text;
+	} else if (is_one_of(key, ids) && numbers[LABEL_NUMBER]) {
+		snprintf(identity->number, sizeof(identity->number), "%" PRId64,
+			(int64_t)numbers[LABEL_NUMBER]);
+		identity->id = identity->number;
+	}
+	return 0;
+}
+
+/*
+ * Find the thread that @sample names. Returns 0 and its number, a new one being made known to the
+ * tree, PPROF_UNSET when the sample names none; or -errno with the message filled.
+ */
+static int find_thread(struct reading *reading, struct protobuf sample, uint32_t *thread)
+{
+	const struct pprof_tables *tables = &reading->tables;
+	struct identity identity = {"", "", ""};
+	char text[2 * LABEL_BYTES + 16];
+	uint32_t known = reading->threads.count;
+	struct protobuf_field field;
+	int error = 0;
+
+	/* The sample itself was read before: it has no damage. */
+	while (!error && protobuf_next(&sample, &field) > 0)
+		if (field.number == SAMPLE_LABEL && field.type == PROTOBUF_BYTES)
+			error = read_label(tables, field.bytes, &identity);
+	if (error)
+		return error;
+	*thread = PPROF_UNSET;
+	if (!*identity.name && !*identity.id)
+		return 0;
+	if (!*identity.id)
+		snprintf(text, sizeof(text), "%.*s", LABEL_BYTES, identity.name);
+	else
+		snprintf(text, sizeof(text), "%.*s (%.*s)", LABEL_BYTES,
+			*identity.name ? identity.name : "thread", LABEL_BYTES, identity.id);
+	error = texts_add(&reading->threads, text, "", 0, thread);
+	if (error)
+		return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
+			error == -ENOSPC ? "too many threads" : strerror(-error));
+	if (*thread == known)
+		calltree_thread(reading->tree, *thread, text);
 	return 0;
 }
 
@@ -132,8 +220,7 @@ static int add(struct reading *reading, struct protobuf message)
 	weight = (uint64_t)reading->value / reading->divisor;
 	error = place(reading, message.at, &node);
 	if (!error)
-		error = pprof_threads_find(
-			&reading->threads, &reading->tables, message, reading->tree, &thread);
+		error = find_thread(reading, message, &thread);
 	if (error)
 		return error;
 	calltree_add(reading->tree, node, weight);
@@ -161,28 +248,28 @@ static int each_sample(
 	return error;
 }
 
+/* ---- types and units ------------------------------------------------------------------------- */
+
 /* "cpu" or "cpu/nanoseconds". */
 static bool is_called(const struct pprof_tables *tables, const struct pprof_type *type,
 	const char *wanted)
 {
-	char name[TYPE_BYTES], unit[TYPE_BYTES];
-	size_t bytes;
+	const char *name = pprof_text(tables, type->type);
+	size_t bytes = strlen(name);
 
-	pprof_text(tables, type->type, name, sizeof(name));
-	pprof_text(tables, type->unit, unit, sizeof(unit));
-	bytes = strlen(name);
 	return !strncmp(wanted, name, bytes) &&
-	       (!wanted[bytes] || (wanted[bytes] == '/' && !strcmp(wanted + bytes + 1, unit)));
+		(!wanted[bytes] || (wanted[bytes] == '/' &&
+			!strcmp(wanted + bytes + 1, pprof_text(tables, type->unit))));
 }
 
 static int refuse_type(const struct pprof_tables *tables, const char *wanted)
 {
-	char names[400] = "", name[TYPE_BYTES];
+	char names[400] = "";
 	size_t at = 0;
 
 	for (uint32_t i = 0; i < tables->type_count && at < sizeof(names); i++)
-		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", i ? ", " : "",
-			pprof_text(tables, tables->types[i].type, name, sizeof(name)));
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%.*s", i ? ", " : "",
+			TYPE_BYTES, pprof_text(tables, tables->types[i].type));
 	diag_fail(tables->message, -EINVAL, "'%s' has no sample type '%s'", tables->name, wanted);
 	diag_fail_hint(tables->message, "it has %s", names);
 	return -EINVAL;
@@ -195,11 +282,10 @@ static int refuse_type(const struct pprof_tables *tables, const char *wanted)
 static uint32_t find_vm_type(const struct reading *reading)
 {
 	const struct pprof_tables *tables = &reading->tables;
-	char text[PPROF_NAME_BYTES];
 
-	for (uint32_t i = 0; i < tables->mapping_count; i++) {
-		pprof_text(tables, tables->mappings[i].file, text, sizeof(text));
-		if (strcmp(text, PPROF_MACHINE_FILE))
+	for (uint32_t i = 0; i < tables->mappings.count; i++) {
+		if (strcmp(pprof_text(tables, pprof_mapping_at(tables, i)->file),
+			    PPROF_MACHINE_FILE))
 			continue;
 		for (uint32_t type = reading->type + 1; type < tables->type_count; type++)
 			if (is_called(tables, &tables->types[type],
@@ -212,11 +298,10 @@ static uint32_t find_vm_type(const struct reading *reading)
 static int choose_type(struct reading *reading, const char *wanted)
 {
 	const struct pprof_tables *tables = &reading->tables;
-	char text[TYPE_BYTES];
+	const char *text = pprof_text(tables, tables->default_type);
 
 	reading->type = tables->type_count - 1;
-	pprof_text(tables, tables->default_type, text, sizeof(text));
-	if (!wanted && !text[0])
+	if (!wanted && !*text)
 		return 0;
 	for (uint32_t i = 0; i < tables->type_count; i++)
 		if (is_called(tables, &tables->types[i], wanted ? wanted : text)) {
@@ -242,20 +327,10 @@ static uint64_t unit_ns(const char *unit)
 	return 0;
 }
 
-static bool same_text(const struct pprof_tables *tables, uint64_t a, uint64_t b)
-{
-	char left[TYPE_BYTES], right[TYPE_BYTES];
-
-	return !strcmp(pprof_text(tables, a, left, sizeof(left)),
-		pprof_text(tables, b, right, sizeof(right)));
-}
-
 /* The period in nanoseconds, 0 when it is no time. */
 static uint64_t period_ns_of(const struct pprof_tables *tables)
 {
-	char text[TYPE_BYTES];
-	uint64_t unit = unit_ns(
-		pprof_text(tables, tables->period_type.unit, text, sizeof(text)));
+	uint64_t unit = unit_ns(pprof_text(tables, tables->period_type.unit));
 
 	return unit && (int64_t)tables->period > 0 && tables->period < INT64_MAX / unit
 		? tables->period * unit
@@ -270,19 +345,18 @@ static int choose_unit(struct reading *reading, struct pprof_facts *facts)
 {
 	const struct pprof_tables *tables = &reading->tables;
 	const struct pprof_type *type = &tables->types[reading->type];
+	const char *unit = pprof_text(tables, type->unit), *name = pprof_text(tables, type->type);
 	uint64_t period_ns = period_ns_of(tables);
-	char unit[TYPE_BYTES], name[TYPE_BYTES];
 	int error = 0;
 
 	reading->divisor = 1;
-	pprof_text(tables, type->unit, unit, sizeof(unit));
-	pprof_text(tables, type->type, name, sizeof(name));
 	facts->period_ns = unit_ns(unit);
-	strcpy(facts->count_name, !strcmp(unit, "count") ? name : unit);
+	snprintf(facts->count_name, sizeof(facts->count_name), "%.*s", TYPE_BYTES,
+		!strcmp(unit, "count") ? name : unit);
 	if (!strcmp(unit, "count") && !strcmp(name, "samples"))
 		facts->period_ns = period_ns;
 	reading->is_whole = unit_ns(unit) && period_ns &&
-			    same_text(tables, type->unit, tables->period_type.unit);
+		!strcmp(unit, pprof_text(tables, tables->period_type.unit));
 	if (reading->is_whole)
 		error = each_sample(reading, look);
 	if (error || !reading->is_whole)
@@ -292,6 +366,131 @@ static int choose_unit(struct reading *reading, struct pprof_facts *facts)
 	strcpy(facts->count_name, "samples");
 	return 0;
 }
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+/* Where there is no other: the first mapping is the program's, as a rule of the format. */
+static void make_title(
+	struct pprof_facts *facts, const struct pprof_tables *tables, const char *type)
+{
+	const char *file = tables->mappings.count
+		? base_name(pprof_text(tables, pprof_mapping_at(tables, 0)->file)) : "";
+
+	if (*file)
+		snprintf(facts->title, sizeof(facts->title), "%.150s: %.*s", file, TYPE_BYTES,
+			type);
+}
+
+/* "12 samples of cpu, 0.12 s in 2.00 s" */
+static void tell(struct pprof_facts *facts, const char *type, uint64_t weight)
+{
+	char *out = facts->subtitle;
+	size_t room = sizeof(facts->subtitle);
+	size_t at = (size_t)snprintf(out, room, "%" PRIu64 " %s", weight, facts->count_name);
+
+	if (strncmp(type, facts->count_name, TYPE_BYTES))
+		at += (size_t)snprintf(out + at, room - at, " of %.*s", TYPE_BYTES, type);
+	if (facts->period_ns > 1)
+		at += (size_t)snprintf(out + at, room - at, ", %.2f s",
+			(double)weight * (double)facts->period_ns / NS_PER_S);
+	if (facts->duration_ns)
+		snprintf(out + at, room - at, " in %.2f s", (double)facts->duration_ns / NS_PER_S);
+}
+
+/* "started 2001-09-09 01:46:40, 12 dropped" */
+static void note(struct pprof_facts *facts, uint64_t dropped)
+{
+	char *out = facts->notes;
+	size_t room = sizeof(facts->notes), at = 0;
+	time_t created_s = (time_t)facts->created_s;
+	struct tm local;
+
+	if (facts->created_s > 0 && localtime_r(&created_s, &local))
+		at = strftime(out, room, "started %Y-%m-%d %H:%M:%S", &local);
+	if (dropped)
+		snprintf(out + at, room - at, "%s%" PRIu64 " dropped", at ? ", " : "", dropped);
+}
+
+/* "12.345 678 text": milliseconds, thread, text. False when it is none. */
+static bool parse_mark(const char *text, struct picture_mark *mark)
+{
+	unsigned long long ms;
+	unsigned us;
+	int used = 0;
+
+	if (sscanf(text, "%18llu.%3u %" SCNu32 "%n", &ms, &us, &mark->tid, &used) != 3 ||
+		text[used] != ' ')
+		return false;
+	mark->time_ns = (ms * 1000 + us) * 1000;
+	mark->text = text + used + 1;
+	return ms < INT64_MAX / 1000000;
+}
+
+/* What stands behind @start in @text, NULL when it does not begin so. */
+static const char *behind(const char *text, const char *start)
+{
+	size_t bytes = strlen(start);
+
+	return strncmp(text, start, bytes) ? NULL : text + bytes;
+}
+
+/* The first title, the first weight dropped, and all marks. Returns 0 or -ENOMEM. */
+static int read_comments(
+	struct pprof_facts *facts, const struct pprof_tables *tables, uint64_t *dropped)
+{
+	const uint64_t *comments = tables->comments.items.at;
+
+	facts->marks = calloc(tables->comments.count + 1ULL, sizeof(*facts->marks));
+	if (!facts->marks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < tables->comments.count; i++) {
+		const char *text = pprof_text(tables, comments[i]), *found;
+		struct picture_mark *mark = &facts->marks[facts->mark_count];
+
+		if ((found = behind(text, PPROF_COMMENT_TITLE)) && !facts->title[0])
+			snprintf(facts->title, sizeof(facts->title), "%.250s", found);
+		if ((found = behind(text, PPROF_COMMENT_DROPPED)) && !*dropped)
+			*dropped = strtoull(found, NULL, 10);
+		found = behind(text, PPROF_COMMENT_MARK);
+		if (!found || !parse_mark(found, mark))
+			continue;
+		mark->text = strdup(mark->text);
+		if (!mark->text)
+			return -ENOMEM;
+		facts->mark_count++;
+	}
+	marks_sort(facts->marks, facts->mark_count);
+	return 0;
+}
+
+/* All but the unit, which is known already. Returns 0, or -ENOMEM with the message filled. */
+static int find_facts(const struct reading *reading, struct pprof_facts *facts)
+{
+	const struct pprof_tables *tables = &reading->tables;
+	const char *type = pprof_text(tables, tables->types[reading->type].type);
+	uint64_t dropped = 0;
+	int error = read_comments(facts, tables, &dropped);
+
+	if ((int64_t)tables->duration_ns > 0)
+		facts->duration_ns = tables->duration_ns;
+	facts->created_s = (int64_t)tables->time_ns / NS_PER_S;
+	if (!facts->title[0])
+		make_title(facts, tables, type);
+	tell(facts, type, reading->weight);
+	note(facts, dropped);
+	return error ? diag_fail(tables->message, error, "out of memory") : 0;
+}
+
+void pprof_facts_release(struct pprof_facts *facts)
+{
+	for (uint32_t i = 0; i < facts->mark_count; i++)
+		free((char *)(uintptr_t)facts->marks[i].text);
+	free(facts->marks);
+	facts->marks = NULL;
+	facts->mark_count = 0;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 int pprof_read(struct calltree *tree, const void *bytes, size_t count, const char *name,
 	const char *type, struct pprof_facts *facts, struct diag_message *message)
@@ -321,7 +520,7 @@ int pprof_read(struct calltree *tree, const void *bytes, size_t count, const cha
 		error = each_sample(&reading, add);
 	if (error)
 		goto out;
-	error = pprof_facts_fill(facts, &reading.tables, reading.type, reading.weight);
+	error = find_facts(&reading, facts);
 	if (reading.negative)
 		diag_info("'%s': %" PRIu64 " sample%s less than nothing, as in the difference of "
 			  "two profiles, and left out",
@@ -329,7 +528,7 @@ int pprof_read(struct calltree *tree, const void *bytes, size_t count, const cha
 	pprof_report_unnamed(&reading.tables);
 out:
 	pprof_tables_release(&reading.tables);
-	pprof_pool_release(&reading.threads);
+	texts_release(&reading.threads);
 	free(reading.ids);
 	return error;
 }

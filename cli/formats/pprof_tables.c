@@ -1,17 +1,143 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * First pass over a profile. Its fields may come in any order, so samples are read only when
- * everything they refer to is known.
+ * A profile's bytes, and what its fields say. They may come in any order, so samples are read only
+ * when everything they refer to is known: here are all but those. Nothing is believed: bytes are
+ * never more than PPROF_BYTES_MAX whatever a file promises, and damage is named with its place.
  */
 #include "cli/formats/pprof_tables.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
 
-#include "cli/formats/pprof.h"
 #include "libprof/pprof/fields.h"
+#include "render/bytes.h"
 
-_Static_assert(PPROF_TYPES_MAX == sizeof(((struct pprof_tables *)0)->types) /
-					  sizeof(struct pprof_type), "one number");
+#define PIECE	 65536u
+#define GZIP_ANY (15 + 16) /* inflateInit2(): largest window, gzip header wanted */
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+/* All that @in has. Returns 0, -EFBIG, -ENOMEM or -errno of reading. */
+static int read_all(FILE *in, struct bytes *out)
+{
+	char piece[PIECE];
+	size_t got;
+
+	errno = 0;
+	while ((got = fread(piece, 1, sizeof(piece), in)) > 0) {
+		bytes_put(out, piece, got);
+		if (out->error)
+			return out->error;
+		if (out->used > PPROF_BYTES_MAX)
+			return -EFBIG;
+	}
+	return ferror(in) ? (errno ? -errno : -EIO) : 0;
+}
+
+/* Returns 0, -EFBIG, -ENOMEM; -ENODATA when it ends early, -EBADMSG with *@used at the damage. */
+static int inflate_all(const struct bytes *packed, struct bytes *out, size_t *used)
+{
+	z_stream stream = {.next_in = packed->data, .avail_in = (uInt)packed->used};
+	uint8_t piece[PIECE];
+	int status, error = 0;
+
+	if (inflateInit2(&stream, GZIP_ANY) != Z_OK)
+		return -ENOMEM;
+	do {
+		stream.next_out = piece;
+		stream.avail_out = sizeof(piece);
+		status = inflate(&stream, Z_NO_FLUSH);
+		bytes_put(out, piece, sizeof(piece) - stream.avail_out);
+		if (out->error)
+			error = out->error;
+		else if (out->used > PPROF_BYTES_MAX)
+			error = -EFBIG;
+		else if (status == Z_MEM_ERROR)
+			error = -ENOMEM;
+		else if (status == Z_STREAM_END && stream.avail_in)
+			status = inflateReset(&stream);
+		else if (status != Z_OK && status != Z_STREAM_END)
+			error = status == Z_BUF_ERROR ? -ENODATA : -EBADMSG;
+	} while (!error && status != Z_STREAM_END);
+	*used = packed->used - stream.avail_in;
+	inflateEnd(&stream);
+	return error;
+}
+
+static int inflate_in_place(struct bytes *all, const char *name, struct diag_message *message)
+{
+	struct bytes inflated = {0};
+	size_t used = 0;
+	int error = inflate_all(all, &inflated, &used);
+
+	bytes_release(error ? &inflated : all);
+	if (!error)
+		*all = inflated;
+	if (error != -EBADMSG && error != -ENODATA)
+		return error;
+	return diag_fail(message, -EBADMSG, "cannot read '%s': its gzip data %s at byte %zu", name,
+		error == -ENODATA ? "ends" : "is damaged", used);
+}
+
+int pprof_load(FILE *in, const char *name, void **bytes, size_t *count,
+	struct diag_message *message)
+{
+	struct bytes all = {0};
+	int error = read_all(in, &all);
+
+	if (!error && all.used >= 2 && all.data[0] == PPROF_FIRST_GZIP && all.data[1] == 0x8b)
+		error = inflate_in_place(&all, name, message);
+	if (error) {
+		bytes_release(&all);
+		if (error == -EFBIG)
+			return diag_fail(message, error,
+				"cannot read '%s': it holds more than %u MiB", name,
+				PPROF_BYTES_MAX >> 20);
+		if (error == -EBADMSG)
+			return error;
+		return diag_fail(message, error, "cannot read '%s': %s", name, strerror(-error));
+	}
+	/* Never NULL, also for no bytes at all. */
+	*bytes = all.data ? all.data : calloc(1, 1);
+	if (!*bytes)
+		return diag_fail(message, -ENOMEM, "out of memory");
+	*count = all.used;
+	return 0;
+}
+
+/* Of a Profile's fields 1 to 14, those that are messages or texts. */
+static bool is_message(uint32_t number)
+{
+	return (number >= PROFILE_SAMPLE_TYPE && number <= PROFILE_STRING) ||
+		number == PROFILE_PERIOD_TYPE;
+}
+
+static bool is_field_of_profile(const struct protobuf_field *field)
+{
+	if (field->number > PROFILE_DEFAULT_TYPE)
+		return true;
+	/* Lists of numbers may be packed. */
+	return field->type == (is_message(field->number) ? PROTOBUF_BYTES : PROTOBUF_VARINT) ||
+		(field->number == PROFILE_COMMENT && field->type == PROTOBUF_BYTES);
+}
+
+bool pprof_is_profile(const void *bytes, size_t count)
+{
+	struct protobuf in = {bytes, (const uint8_t *)bytes + count};
+	struct protobuf_field field;
+	int more;
+
+	if (!count)
+		return false;
+	while ((more = protobuf_next(&in, &field)) > 0)
+		if (!is_field_of_profile(&field))
+			return false;
+	return !more;
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 int pprof_damaged(const struct pprof_tables *tables, const uint8_t *at, const char *what)
 {
@@ -19,61 +145,66 @@ int pprof_damaged(const struct pprof_tables *tables, const uint8_t *at, const ch
 		tables->name, what, (size_t)(at - tables->start));
 }
 
-void *pprof_grow(void *array, uint32_t count, uint32_t *room, size_t item_bytes)
+/* Have @bytes in @array, as there is to be one thing more behind @count others. */
+static int reserve(
+	struct pprof_tables *tables, struct pages *array, uint32_t count, size_t bytes)
 {
-	uint32_t larger = *room ? *room * 2 : 64;
-	void *moved;
+	int error = count < PPROF_ITEMS_MAX ? pages_reserve(&tables->account, array, bytes)
+					    : -E2BIG;
 
-	if (count < *room)
-		return array;
-	if (larger > PPROF_ITEMS_MAX)
-		return NULL;
-	moved = reallocarray(array, larger, item_bytes);
-	if (moved)
-		*room = larger;
-	return moved;
+	return !error ? 0
+		      : diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
+				error == -E2BIG ? "too many parts" : strerror(-error));
 }
 
-/* A place for one more @field of @tables, zeroed; NULL when there is none. */
-#define APPEND(tables, field)                                                                     \
-	(((tables)->grown = pprof_grow((tables)->field##s, (tables)->field##_count,               \
-		  &(tables)->field##_room, sizeof(*(tables)->field##s)))                          \
-			? ((tables)->field##s = (tables)->grown,                                  \
-				  memset(&(tables)->field##s[(tables)->field##_count++], 0,       \
-					  sizeof(*(tables)->field##s)))                           \
-			: NULL)
-
-/* Say why there was no place for item number @count. */
-static int refuse(const struct pprof_tables *tables, uint32_t count)
+int pprof_append(
+	struct pprof_tables *tables, struct pprof_table *table, const void *item, size_t bytes)
 {
-	int error = pprof_grow_error(count);
+	int error = reserve(tables, &table->items, table->count, (table->count + 1ULL) * bytes);
 
-	return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
-		error == -E2BIG ? "too many parts" : strerror(-error));
+	if (!error)
+		memcpy((char *)table->items.at + table->count++ * bytes, item, bytes);
+	return error;
 }
 
-/* Store the numbers of @message into @numbers[field]; fields from @count on are skipped. */
+static int add_text(struct pprof_tables *tables, struct protobuf text)
+{
+	uint32_t start = (uint32_t)tables->text_used;
+	size_t most = PPROF_NAME_BYTES - 1, whole = protobuf_left(&text);
+	size_t bytes = strnlen((const char *)text.at, whole < most ? whole : most);
+	int error;
+
+	error = reserve(tables, &tables->text_bytes, tables->texts.count, start + bytes + 1);
+	if (error)
+		return error;
+	/* What is new is zero, and ends it. */
+	memcpy((char *)tables->text_bytes.at + start, text.at, bytes);
+	tables->text_used += bytes + 1;
+	return pprof_append(tables, &tables->texts, &start, sizeof(start));
+}
+
+/* Fields whose numbers are wanted are all below this. */
+#define NUMBERS 8
+
+/* Store the numbers of @message into @numbers[field]. */
 static int read_numbers(const struct pprof_tables *tables, struct protobuf message,
-	uint64_t *numbers, uint32_t count, const char *what)
+	uint64_t numbers[NUMBERS], const char *what)
 {
 	struct protobuf_field field;
 	int more;
 
-	while ((more = protobuf_next(&message, &field)) > 0) {
-		if (field.number >= count)
-			continue;
-		if (field.type == PROTOBUF_VARINT)
+	while ((more = protobuf_next(&message, &field)) > 0)
+		if (field.number < NUMBERS && field.type == PROTOBUF_VARINT)
 			numbers[field.number] = field.value;
-	}
 	return more ? pprof_damaged(tables, message.at, what) : 0;
 }
 
 static int add_type(struct pprof_tables *tables, struct protobuf message, struct pprof_type *out)
 {
-	uint64_t numbers[3] = {0};
-	int error = read_numbers(tables, message, numbers, 3, "a damaged sample type");
+	uint64_t numbers[NUMBERS] = {0};
+	int error = read_numbers(tables, message, numbers, "a damaged sample type");
 
-	*out = (struct pprof_type){numbers[1], numbers[2]};
+	*out = (struct pprof_type){numbers[TYPE_TYPE], numbers[TYPE_UNIT]};
 	return error;
 }
 
@@ -86,82 +217,67 @@ static int add_sample_type(struct pprof_tables *tables, struct protobuf message)
 
 static int add_mapping(struct pprof_tables *tables, struct protobuf message)
 {
-	struct pprof_mapping *mapping;
-	uint64_t numbers[7] = {0};
-	int error = read_numbers(tables, message, numbers, 7, "a damaged mapping");
+	uint64_t numbers[NUMBERS] = {0};
+	int error = read_numbers(tables, message, numbers, "a damaged mapping");
+	const struct pprof_mapping mapping = {
+		.id = numbers[MAPPING_ID],
+		.start = numbers[MAPPING_START],
+		.limit = numbers[MAPPING_LIMIT],
+		.offset = numbers[MAPPING_OFFSET],
+		.file = numbers[MAPPING_FILE],
+		.build_id = numbers[MAPPING_BUILD_ID],
+		.handle = PPROF_NOT_ASKED,
+	};
 
-	if (error)
-		return error;
-	mapping = APPEND(tables, mapping);
-	if (!mapping)
-		return refuse(tables, tables->mapping_count);
-	*mapping = (struct pprof_mapping){.id = numbers[1], .start = numbers[2],
-		.limit = numbers[3], .offset = numbers[4], .file = numbers[5],
-		.build_id = numbers[6], .handle = -2};
-	return mapping->id ? 0 : pprof_damaged(tables, message.at, "a mapping without an id");
+	if (!error && !mapping.id)
+		error = pprof_damaged(tables, message.at, "a mapping without an id");
+	return error ? error : pprof_append(tables, &tables->mappings, &mapping, sizeof(mapping));
 }
 
 static int add_function(struct pprof_tables *tables, struct protobuf message)
 {
-	struct pprof_function *function;
-	uint64_t numbers[FUNCTION_FILE + 1] = {0};
-	int error = read_numbers(
-		tables, message, numbers, FUNCTION_FILE + 1, "a damaged function");
-
-	if (error)
-		return error;
-	function = APPEND(tables, function);
-	if (!function)
-		return refuse(tables, tables->function_count);
-	*function = (struct pprof_function){
+	uint64_t numbers[NUMBERS] = {0};
+	int error = read_numbers(tables, message, numbers, "a damaged function");
+	const struct pprof_function function = {
 		.id = numbers[FUNCTION_ID],
 		.name = numbers[FUNCTION_NAME],
 		.system_name = numbers[FUNCTION_SYSTEM_NAME],
 		.file = numbers[FUNCTION_FILE],
+		.last = {{.frame = PPROF_UNSET}, {.frame = PPROF_UNSET}},
 	};
-	function->last[0].frame = function->last[1].frame = PPROF_UNSET;
-	return function->id ? 0 : pprof_damaged(tables, message.at, "a function without an id");
+
+	if (!error && !function.id)
+		error = pprof_damaged(tables, message.at, "a function without an id");
+	return error ? error
+		     : pprof_append(tables, &tables->functions, &function, sizeof(function));
 }
 
 static int add_location(struct pprof_tables *tables, struct protobuf message)
 {
-	struct pprof_location *location;
-	uint64_t numbers[4] = {0};
-	int error = read_numbers(tables, message, numbers, 4, "a damaged location");
+	uint64_t numbers[NUMBERS] = {0};
+	int error = read_numbers(tables, message, numbers, "a damaged location");
+	const struct pprof_location location = {
+		.id = numbers[LOCATION_ID],
+		.mapping = numbers[LOCATION_MAPPING],
+		.address = numbers[LOCATION_ADDRESS],
+		.message = message,
+		.first_frame = PPROF_UNSET,
+	};
 
-	if (error)
-		return error;
-	location = APPEND(tables, location);
-	if (!location)
-		return refuse(tables, tables->location_count);
-	*location = (struct pprof_location){.id = numbers[1], .mapping = numbers[2],
-		.address = numbers[3], .message = message, .first_frame = PPROF_UNSET};
-	return location->id ? 0 : pprof_damaged(tables, message.at, "a location without an id");
-}
-
-static int add_text(struct pprof_tables *tables, struct protobuf bytes)
-{
-	struct protobuf *text = APPEND(tables, text);
-
-	if (!text)
-		return refuse(tables, tables->text_count);
-	*text = bytes;
-	return 0;
+	if (!error && !location.id)
+		error = pprof_damaged(tables, message.at, "a location without an id");
+	return error ? error
+		     : pprof_append(tables, &tables->locations, &location, sizeof(location));
 }
 
 static int add_comments(
 	struct pprof_tables *tables, struct protobuf_field field, const uint8_t *at)
 {
-	uint64_t *comment, text;
+	uint64_t text;
 	int more, error = 0;
 
-	while (!error && (more = protobuf_number(&field, &text)) > 0) {
-		comment = APPEND(tables, comment);
-		if (comment)
-			*comment = text;
-		else
-			error = refuse(tables, tables->comment_count);
-	}
+	while (!error && (more = protobuf_number(&field, &text)) > 0)
+		error = pprof_append(tables, &tables->comments, &text, sizeof(text));
 	return error || !more ? error : pprof_damaged(tables, at, "damaged comments");
 }
 
@@ -188,12 +304,9 @@ static int add_message(struct pprof_tables *tables, const struct protobuf_field 
 static int add_field(struct pprof_tables *tables, const struct protobuf_field *field,
 	const uint8_t *at)
 {
-	bool is_message = (field->number >= PROFILE_SAMPLE_TYPE && field->number <= PROFILE_STRING) ||
-			  field->number == PROFILE_PERIOD_TYPE;
-
 	if (field->number == PROFILE_COMMENT)
 		return add_comments(tables, *field, at);
-	if (is_message)
+	if (is_message(field->number))
 		return field->type == PROTOBUF_BYTES
 			? add_message(tables, field)
 			: pprof_damaged(tables, at, "something that is no pprof field");
@@ -217,48 +330,35 @@ static int by_id(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Put items that begin with their id in its order. Returns 0, or -EBADMSG when two share one. */
-static int sort_by_id(const struct pprof_tables *tables, void *items, uint32_t count, size_t bytes,
+/*
+ * Put items, which begin with their id, in its order. Returns 0, or -EBADMSG when two share one.
+ */
+static int sort_by_id(const struct pprof_tables *tables, struct pprof_table *table, size_t bytes,
 	const char *what)
 {
+	char *items = table->items.at;
 	int is_sorted = 1;
 
-	for (uint32_t i = 1; i < count && is_sorted; i++)
-		is_sorted = by_id((char *)items + (i - 1) * bytes, (char *)items + i * bytes) < 0;
+	for (uint32_t i = 1; i < table->count && is_sorted; i++)
+		is_sorted = by_id(items + (i - 1) * bytes, items + i * bytes) < 0;
 	if (is_sorted)
 		return 0;
-	qsort(items, count, bytes, by_id);
-	for (uint32_t i = 1; i < count; i++)
-		if (!by_id((char *)items + (i - 1) * bytes, (char *)items + i * bytes))
+	qsort(items, table->count, bytes, by_id);
+	for (uint32_t i = 1; i < table->count; i++)
+		if (!by_id(items + (i - 1) * bytes, items + i * bytes))
 			return diag_fail(tables->message, -EBADMSG,
 				"cannot read '%s': it has two %s with one id", tables->name, what);
 	return 0;
 }
 
-static const void *find(const void *items, uint32_t count, size_t bytes, uint64_t id)
+void *pprof_find(const struct pprof_table *table, size_t bytes, uint64_t id)
 {
+	char *items = table->items.at;
+
 	/* As a rule ids count from 1. */
-	if (id - 1 < count && !by_id(&id, (const char *)items + (id - 1) * bytes))
-		return (const char *)items + (id - 1) * bytes;
-	return count ? bsearch(&id, items, count, bytes, by_id) : NULL;
-}
-
-struct pprof_mapping *pprof_mapping(const struct pprof_tables *tables, uint64_t id)
-{
-	return (struct pprof_mapping *)find(
-		tables->mappings, tables->mapping_count, sizeof(*tables->mappings), id);
-}
-
-struct pprof_function *pprof_function(const struct pprof_tables *tables, uint64_t id)
-{
-	return (struct pprof_function *)find(
-		tables->functions, tables->function_count, sizeof(*tables->functions), id);
-}
-
-struct pprof_location *pprof_location(const struct pprof_tables *tables, uint64_t id)
-{
-	return (struct pprof_location *)find(
-		tables->locations, tables->location_count, sizeof(*tables->locations), id);
+	if (id - 1 < table->count && !by_id(&id, items + (id - 1) * bytes))
+		return items + (id - 1) * bytes;
+	return table->count ? bsearch(&id, items, table->count, bytes, by_id) : NULL;
 }
 
 int pprof_tables_read(struct pprof_tables *tables)
@@ -267,6 +367,7 @@ int pprof_tables_read(struct pprof_tables *tables)
 	struct protobuf_field field;
 	int error = 0, more = 0;
 
+	tables->account.limit_bytes = SIZE_MAX;
 	tables->start = in.at;
 	for (const uint8_t *at = in.at; !error && (more = protobuf_next(&in, &field)) > 0;
 		at = in.at)
@@ -278,38 +379,24 @@ int pprof_tables_read(struct pprof_tables *tables)
 			"cannot read '%s': a pprof profile has a type of samples, this has none",
 			tables->name);
 	if (!error)
-		error = sort_by_id(tables, tables->mappings, tables->mapping_count,
-			sizeof(*tables->mappings), "mappings");
+		error = sort_by_id(
+			tables, &tables->mappings, sizeof(struct pprof_mapping), "mappings");
 	if (!error)
-		error = sort_by_id(tables, tables->functions, tables->function_count,
-			sizeof(*tables->functions), "functions");
+		error = sort_by_id(
+			tables, &tables->functions, sizeof(struct pprof_function), "functions");
 	if (!error)
-		error = sort_by_id(tables, tables->locations, tables->location_count,
-			sizeof(*tables->locations), "locations");
+		error = sort_by_id(
+			tables, &tables->locations, sizeof(struct pprof_location), "locations");
 	return error;
 }
 
 void pprof_tables_release(struct pprof_tables *tables)
 {
-	free(tables->texts);
-	free(tables->mappings);
-	free(tables->functions);
-	free(tables->locations);
-	free(tables->comments);
-	free(tables->frames);
+	struct pprof_table *const all[] = {&tables->texts, &tables->mappings, &tables->functions,
+		&tables->locations, &tables->comments, &tables->frames};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		pages_release(&tables->account, &all[i]->items);
+	pages_release(&tables->account, &tables->text_bytes);
 	symbols_free(tables->symbols);
-}
-
-const char *pprof_text(const struct pprof_tables *tables, uint64_t text, char *out, size_t room)
-{
-	size_t bytes = 0;
-
-	if (text < tables->text_count) {
-		bytes = protobuf_left(&tables->texts[text]);
-		if (bytes >= room)
-			bytes = room - 1;
-		memcpy(out, tables->texts[text].at, bytes);
-	}
-	out[bytes] = '\0';
-	return out;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Profiles made field by field, and what reading them gives. */
+/* What reading a profile gives. */
 #ifndef TESTS_UNIT_PPROF_FIXTURE_H
 #define TESTS_UNIT_PPROF_FIXTURE_H
 
@@ -13,21 +13,11 @@
 #include <cmocka.h>
 
 #include "cli/formats/pprof.h"
-#include "cli/formats/protobuf.h"
 #include "tests/unit/folded-text.h"
 
-/* The profile being made, a message of it, and a message or list in that. */
-static struct bytes all, part, inner;
 /* What the last reading told. */
 static struct pprof_facts facts;
 static struct diag_message message;
-
-static int set_up(void **state)
-{
-	(void)state;
-	all.used = part.used = inner.used = 0;
-	return 0;
-}
 
 static int tear_down(void **state)
 {
@@ -36,22 +26,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static inline void fixture_release(void)
-{
-	bytes_release(&all);
-	bytes_release(&part);
-	bytes_release(&inner);
-}
-
-/* Read `all`. Returns the finished tree, NULL when that fails as @wanted says. */
-static struct calltree *read_all(const char *type, int wanted)
+/* Returns the finished tree, NULL when reading fails as @wanted says. */
+static struct calltree *read_bytes(const void *bytes, size_t count, const char *type, int wanted)
 {
 	struct calltree *tree = calltree_new();
 
 	message = (struct diag_message){0};
 	pprof_facts_release(&facts);
-	assert_int_equal(
-		pprof_read(tree, all.data, all.used, "x.pb", type, &facts, &message), wanted);
+	assert_int_equal(pprof_read(tree, bytes, count, "x.pb", type, &facts, &message), wanted);
 	if (!wanted) {
 		assert_int_equal(calltree_finish(tree), 0);
 		return tree;
@@ -80,7 +62,5 @@ static inline int load(const void *data, size_t bytes, void **out, size_t *count
 	fclose(in);
 	return error;
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 #endif

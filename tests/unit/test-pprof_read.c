@@ -4,6 +4,12 @@
 
 #include <errno.h>
 
+#include "libprof/pprof/fields.h"
+#include "libprof/pprof/protobuf.h"
+
+/* The profile being made: without a sink all of it stays in the buffer. */
+static struct protobuf_out all;
+
 /* Texts of every profile made here, by number. */
 static const char *const texts[] = {"", "samples", "count", "cpu", "nanoseconds", "space", "bytes",
 	"outer", "inner", "_ZN3abc3defEv", "/lib/libx.so", "thread", "worker", "tid", "[cold]",
@@ -11,74 +17,74 @@ static const char *const texts[] = {"", "samples", "count", "cpu", "nanoseconds"
 enum { NONE, SAMPLES, COUNT, CPU, NS, SPACE, BYTES, OUTER, INNER, MANGLED, FILE_X, THREAD, WORKER,
 	TID, COLD, TITLE, MARK, GENERATED, COMPILED };
 
-static void put_type(uint32_t field, uint64_t type, uint64_t unit)
+/* A message in @field whose own fields count from 1; those that are 0 are left out. */
+#define PUT(field, ...)                                                                            \
+	put_message(field, (const uint64_t[]){__VA_ARGS__},                                        \
+		sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+static void put_message(uint32_t field, const uint64_t *numbers, unsigned count)
 {
-	protobuf_put_number(&part, 1, type);
-	protobuf_put_number(&part, 2, unit);
-	protobuf_put_message(&all, field, &part);
-}
+	size_t begun = protobuf_begin(&all, field);
 
-static void put_function(uint64_t id, uint64_t name)
-{
-	protobuf_put_number(&part, 1, id);
-	protobuf_put_number(&part, 2, name);
-	protobuf_put_message(&all, 5, &part);
-}
-
-static void put_mapping(uint64_t id, uint64_t file)
-{
-	protobuf_put_number(&part, 1, id);
-	protobuf_put_number(&part, 2, 0x10000);
-	protobuf_put_number(&part, 3, 0x20000);
-	protobuf_put_number(&part, 5, file);
-	protobuf_put_message(&all, 3, &part);
+	for (unsigned i = 0; i < count; i++)
+		protobuf_put_number(&all, i + 1, numbers[i]);
+	protobuf_end(&all, begun);
 }
 
 /* @lines: functions, innermost first, 0 at the end; NULL: none. */
 static void put_location(uint64_t id, uint64_t mapping, uint64_t address, const uint64_t *lines)
 {
-	protobuf_put_number(&part, 1, id);
-	protobuf_put_number(&part, 2, mapping);
-	protobuf_put_number(&part, 3, address);
-	for (; lines && *lines; lines++) {
-		protobuf_put_number(&inner, 1, *lines);
-		protobuf_put_message(&part, 4, &inner);
-	}
-	protobuf_put_message(&all, 4, &part);
+	size_t begun = protobuf_begin(&all, PROFILE_LOCATION);
+
+	protobuf_put_number(&all, LOCATION_ID, id);
+	protobuf_put_number(&all, LOCATION_MAPPING, mapping);
+	protobuf_put_number(&all, LOCATION_ADDRESS, address);
+	for (; lines && *lines; lines++)
+		PUT(LOCATION_LINE, *lines);
+	protobuf_end(&all, begun);
 }
 #define LIST(...) ((const uint64_t[]){__VA_ARGS__, 0})
 
 static void put_packed(uint32_t field, const uint64_t *numbers, unsigned count)
 {
+	size_t begun = protobuf_begin(&all, field);
+
 	for (unsigned i = 0; i < count; i++)
-		bytes_varint(&inner, numbers[i]);
-	protobuf_put_message(&part, field, &inner);
+		protobuf_put_varint(&all, numbers[i]);
+	protobuf_end(&all, begun);
 }
 
-/* Locations innermost first, 0 at the end, and values; labels are in `part` already. */
-static void put_sample(const uint64_t *locations, const uint64_t *values, unsigned types)
+/* Locations innermost first, 0 at the end, and values; then labels may follow. */
+static size_t begin_sample(const uint64_t *locations, const uint64_t *values, unsigned types)
 {
+	size_t begun = protobuf_begin(&all, PROFILE_SAMPLE);
 	unsigned depth = 0;
 
 	while (locations[depth])
 		depth++;
-	put_packed(1, locations, depth);
-	put_packed(2, values, types);
-	protobuf_put_message(&all, 2, &part);
+	put_packed(SAMPLE_LOCATION, locations, depth);
+	put_packed(SAMPLE_VALUE, values, types);
+	return begun;
 }
 
-static void put_label(uint64_t key, uint64_t text, uint64_t number)
+static void put_sample(const uint64_t *locations, const uint64_t *values, unsigned types)
 {
-	protobuf_put_number(&inner, 1, key);
-	protobuf_put_number(&inner, 2, text);
-	protobuf_put_number(&inner, 3, number);
-	protobuf_put_message(&part, 3, &inner);
+	protobuf_end(&all, begin_sample(locations, values, types));
+}
+
+static void put_text(uint32_t field, const char *text)
+{
+	protobuf_put_bytes(&all, field, text, strlen(text));
 }
 
 static void put_texts(void)
 {
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		protobuf_put_text(&all, 6, texts[i]);
+		put_text(PROFILE_STRING, texts[i]);
+}
+
+static struct calltree *read_all(const char *type, int wanted)
+{
+	return read_bytes(all.buffer.at, all.used, type, wanted);
 }
 
 static void check(const char *type, const char *wanted)
@@ -92,10 +98,10 @@ static void check(const char *type, const char *wanted)
 /* At location 3 one function is inlined in the other. */
 static void put_program(void)
 {
-	put_mapping(1, FILE_X);
-	put_function(1, OUTER);
-	put_function(2, INNER);
-	put_function(3, MANGLED);
+	PUT(PROFILE_MAPPING, 1, 0x10000, 0x20000, 0, FILE_X);
+	PUT(PROFILE_FUNCTION, 1, OUTER);
+	PUT(PROFILE_FUNCTION, 2, INNER);
+	PUT(PROFILE_FUNCTION, 3, MANGLED);
 	put_location(1, 1, 0x10010, LIST(1));
 	put_location(2, 1, 0x10020, LIST(2));
 	put_location(3, 1, 0x10030, LIST(2, 1));
@@ -105,8 +111,8 @@ static void put_program(void)
 static void test_values_and_types(void **state)
 {
 	(void)state;
-	put_type(1, SAMPLES, COUNT);
-	put_type(1, SPACE, BYTES);
+	PUT(PROFILE_SAMPLE_TYPE, SAMPLES, COUNT);
+	PUT(PROFILE_SAMPLE_TYPE, SPACE, BYTES);
 	put_program();
 	put_sample(LIST(2, 1), (const uint64_t[]){3, 4096}, 2);
 	put_sample(LIST(1), (const uint64_t[]){1, 0}, 2);
@@ -122,7 +128,7 @@ static void test_values_and_types(void **state)
 	read_all("spac", -EINVAL);
 	assert_string_equal(message.hint, "it has samples, space");
 	read_all("space/count", -EINVAL);
-	protobuf_put_number(&all, 14, SAMPLES);
+	protobuf_put_number(&all, PROFILE_DEFAULT_TYPE, SAMPLES);
 	check(NULL, "outer 1\nouter;inner 4\n"); /* the one it names */
 	check("space", "outer;inner 4106\n");
 }
@@ -132,11 +138,11 @@ static void test_whole_periods_are_samples(void **state)
 	size_t before;
 
 	(void)state;
-	put_type(1, SAMPLES, COUNT);
-	put_type(1, CPU, NS);
-	put_type(11, CPU, NS);
-	protobuf_put_number(&all, 12, 10000000);
-	protobuf_put_number(&all, 10, 2000000000);
+	PUT(PROFILE_SAMPLE_TYPE, SAMPLES, COUNT);
+	PUT(PROFILE_SAMPLE_TYPE, CPU, NS);
+	PUT(PROFILE_PERIOD_TYPE, CPU, NS);
+	protobuf_put_number(&all, PROFILE_PERIOD, 10000000);
+	protobuf_put_number(&all, PROFILE_DURATION_NANOS, 2000000000);
 	put_program();
 	put_sample(LIST(1), (const uint64_t[]){2, 20000000}, 2);
 	put_texts();
@@ -162,7 +168,7 @@ static void test_inlined_and_mangled_names(void **state)
 	struct calltree *tree;
 
 	(void)state;
-	put_type(1, SAMPLES, COUNT);
+	PUT(PROFILE_SAMPLE_TYPE, SAMPLES, COUNT);
 	put_program();
 	put_sample(LIST(4, 3), LIST(5), 1);
 	put_texts();
@@ -179,11 +185,11 @@ static void test_code_without_names(void **state)
 	struct calltree *tree;
 
 	(void)state;
-	put_type(1, SAMPLES, COUNT);
+	PUT(PROFILE_SAMPLE_TYPE, SAMPLES, COUNT);
 	put_program();
-	put_mapping(2, GENERATED);
-	put_function(5, COMPILED);
-	put_function(6, COLD);
+	PUT(PROFILE_MAPPING, 2, 0x10000, 0x20000, 0, GENERATED);
+	PUT(PROFILE_FUNCTION, 5, COMPILED);
+	PUT(PROFILE_FUNCTION, 6, COLD);
 	put_location(5, 1, 0x10123, NULL);
 	put_location(6, 0, 0x999, NULL);
 	put_location(7, 2, 0, LIST(5));
@@ -202,19 +208,24 @@ static void test_code_without_names(void **state)
 static void test_threads(void **state)
 {
 	struct calltree *tree;
+	size_t begun;
 
 	(void)state;
-	put_type(1, SAMPLES, COUNT);
+	PUT(PROFILE_SAMPLE_TYPE, SAMPLES, COUNT);
 	put_program();
-	put_label(THREAD, WORKER, 0);
-	put_sample(LIST(1), LIST(2), 1);
-	put_label(THREAD, WORKER, 0);
-	put_label(TID, 0, 77);
-	put_sample(LIST(1), LIST(3), 1);
-	put_label(TID, 0, 78);
-	put_sample(LIST(1), (const uint64_t[]){UINT64_C(5000000000)}, 1);
-	put_label(TID, 0, 78);
-	put_sample(LIST(2), LIST(1), 1);
+	begun = begin_sample(LIST(1), LIST(2), 1);
+	PUT(SAMPLE_LABEL, THREAD, WORKER, 0);
+	protobuf_end(&all, begun);
+	begun = begin_sample(LIST(1), LIST(3), 1);
+	PUT(SAMPLE_LABEL, THREAD, WORKER, 0);
+	PUT(SAMPLE_LABEL, TID, 0, 77);
+	protobuf_end(&all, begun);
+	begun = begin_sample(LIST(1), (const uint64_t[]){UINT64_C(5000000000)}, 1);
+	PUT(SAMPLE_LABEL, TID, 0, 78);
+	protobuf_end(&all, begun);
+	begun = begin_sample(LIST(2), LIST(1), 1);
+	PUT(SAMPLE_LABEL, TID, 0, 78);
+	protobuf_end(&all, begun);
 	put_sample(LIST(2), LIST(4), 1);
 	put_texts();
 	tree = read_all(NULL, 0);
@@ -231,12 +242,10 @@ static void test_threads(void **state)
 static void test_title_and_marks(void **state)
 {
 	(void)state;
-	put_type(1, SAMPLES, COUNT);
-	protobuf_put_number(&all, 13, MARK);
-	bytes_varint(&inner, TITLE); /* packed */
-	bytes_varint(&inner, OUTER);
-	protobuf_put_message(&all, 13, &inner);
-	protobuf_put_number(&all, 9, UINT64_C(1700000000000000000));
+	PUT(PROFILE_SAMPLE_TYPE, SAMPLES, COUNT);
+	protobuf_put_number(&all, PROFILE_COMMENT, MARK);
+	put_packed(PROFILE_COMMENT, LIST(TITLE, OUTER), 2);
+	protobuf_put_number(&all, PROFILE_TIME_NANOS, UINT64_C(1700000000000000000));
 	put_texts();
 	check(NULL, "");
 	assert_string_equal(facts.title, "the title");
@@ -250,26 +259,29 @@ static void test_title_and_marks(void **state)
 /* Fields may come in any order, ids be any numbers, lists not be packed, fields be unknown. */
 static void test_odd_but_right(void **state)
 {
+	size_t begun;
+
 	(void)state;
 	put_texts();
-	protobuf_put_number(&part, 1, 7);
-	protobuf_put_number(&part, 1, UINT64_MAX);
-	protobuf_put_number(&part, 2, 5);
-	protobuf_put_number(&part, 99, 5);
-	protobuf_put_message(&all, 2, &part);
+	begun = protobuf_begin(&all, PROFILE_SAMPLE);
+	protobuf_put_number(&all, SAMPLE_LOCATION, 7);
+	protobuf_put_number(&all, SAMPLE_LOCATION, UINT64_MAX);
+	protobuf_put_number(&all, SAMPLE_VALUE, 5);
+	protobuf_put_number(&all, 99, 5);
+	protobuf_end(&all, begun);
 	put_location(UINT64_MAX, 0, 0, LIST(900));
 	put_location(7, 0, 0, LIST(3));
-	put_function(900, OUTER);
-	put_function(3, INNER);
-	protobuf_put_text(&all, 99, "unknown");
-	put_type(1, SAMPLES, COUNT);
+	PUT(PROFILE_FUNCTION, 900, OUTER);
+	PUT(PROFILE_FUNCTION, 3, INNER);
+	put_text(99, "unknown");
+	PUT(PROFILE_SAMPLE_TYPE, SAMPLES, COUNT);
 	check(NULL, "outer;inner 5\n");
 }
 
 static void test_negative_values_are_left_out(void **state)
 {
 	(void)state;
-	put_type(1, SAMPLES, COUNT);
+	PUT(PROFILE_SAMPLE_TYPE, SAMPLES, COUNT);
 	put_program();
 	put_sample(LIST(1), (const uint64_t[]){(uint64_t)-3}, 1);
 	put_sample(LIST(2), LIST(2), 1);
@@ -290,7 +302,7 @@ static void test_damage_is_named(void **state)
 	(void)state;
 	put_texts();
 	check_damage("this has none");
-	put_type(1, SAMPLES, COUNT);
+	PUT(PROFILE_SAMPLE_TYPE, SAMPLES, COUNT);
 	put_program();
 	good = all.used;
 	put_sample(LIST(9), LIST(1), 1);
@@ -307,7 +319,7 @@ static void test_damage_is_named(void **state)
 	put_sample(LIST(9), LIST(1), 1);
 	check_damage("a function that is not there");
 	all.used = good;
-	put_function(1, INNER);
+	PUT(PROFILE_FUNCTION, 1, INNER);
 	check_damage("two functions with one id");
 	all.used = good;
 	put_location(0, 1, 0, NULL);
@@ -318,18 +330,19 @@ static void test_damage_is_named(void **state)
 static void test_every_cut_and_every_flip(void **state)
 {
 	uint8_t whole[2048];
-	size_t bytes;
+	size_t bytes, begun;
 	unsigned refused = 0;
 
 	(void)state;
-	put_type(1, SAMPLES, COUNT);
+	PUT(PROFILE_SAMPLE_TYPE, SAMPLES, COUNT);
 	put_program();
-	put_label(THREAD, WORKER, 3);
-	put_sample(LIST(4, 3, 2), LIST(5), 1);
+	begun = begin_sample(LIST(4, 3, 2), LIST(5), 1);
+	PUT(SAMPLE_LABEL, THREAD, WORKER, 3);
+	protobuf_end(&all, begun);
 	put_texts();
 	bytes = all.used;
 	assert_true(bytes < sizeof(whole));
-	memcpy(whole, all.data, bytes);
+	memcpy(whole, all.buffer.at, bytes);
 	for (size_t i = 0; i < bytes * 9; i++) {
 		size_t length = i < bytes ? i : bytes;
 		struct calltree *tree = calltree_new();
@@ -350,15 +363,24 @@ static void test_every_cut_and_every_flip(void **state)
 static void test_profiles_are_told_from_text(void **state)
 {
 	(void)state;
-	put_type(1, SAMPLES, COUNT);
+	PUT(PROFILE_SAMPLE_TYPE, SAMPLES, COUNT);
 	put_program();
 	put_texts();
-	assert_true(pprof_is_profile(all.data, all.used));
-	assert_false(pprof_is_profile(all.data, all.used - 1));
+	assert_true(pprof_is_profile(all.buffer.at, all.used));
+	assert_false(pprof_is_profile(all.buffer.at, all.used - 1));
 	assert_false(pprof_is_profile("\nmain;work 5\n", 13));
 	assert_false(pprof_is_profile("\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", 15));
 	assert_false(pprof_is_profile("", 0));
 }
+
+static int set_up(void **state)
+{
+	(void)state;
+	all.used = 0;
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
@@ -377,6 +399,6 @@ int main(void)
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	fixture_release();
+	protobuf_finish(&all);
 	return failed;
 }

@@ -28,22 +28,27 @@ static struct calltree *grow(void)
 	return tree;
 }
 
-/* Into `all`, as read_all() wants it. */
+/* What was written, and unpacked if it was packed. */
+static void *loaded;
+static size_t loaded_bytes;
+
+static struct calltree *read_back(const char *type)
+{
+	return read_bytes(loaded, loaded_bytes, type, 0);
+}
+
 static void write_tree(const struct picture_options *options, bool is_packed)
 {
 	struct calltree *tree = grow();
 	char *written = NULL;
 	size_t bytes;
-	void *loaded;
 	FILE *out = open_memstream(&written, &bytes);
 
 	assert_int_equal((is_packed ? pprof_write_gz : pprof_write)(tree, options, out), 0);
 	fclose(out);
 	assert_int_equal(!memcmp(written, "\x1f\x8b", 2), is_packed);
-	assert_int_equal(load(written, bytes, &loaded, &bytes), 0);
-	all.used = 0;
-	bytes_put(&all, loaded, bytes);
 	free(loaded);
+	assert_int_equal(load(written, bytes, &loaded, &loaded_bytes), 0);
 	free(written);
 	calltree_free(tree);
 }
@@ -71,8 +76,8 @@ static void test_there_and_back(void **state)
 		struct calltree *tree;
 
 		write_tree(&options, is_packed);
-		assert_true(pprof_is_profile(all.data, all.used));
-		tree = read_all(NULL, 0);
+		assert_true(pprof_is_profile(loaded, loaded_bytes));
+		tree = read_back(NULL);
 		check_tree(tree, "[unsampled] 1\nmain 5\nmain;f: \"x\" 7\n");
 		assert_string_equal(frame_called(tree, "f;\n\"x\"")->module, "lib.so");
 		assert_int_equal(frame_called(tree, "[unsampled]")->kind, CALLTREE_SYNTHETIC);
@@ -94,7 +99,7 @@ static void test_the_program_comes_first(void **state)
 {
 	(void)state;
 	write_tree(&(struct picture_options){0}, false);
-	calltree_free(read_all(NULL, 0));
+	calltree_free(read_back(NULL));
 	assert_string_equal(facts.title, "prog: samples");
 }
 
@@ -102,13 +107,13 @@ static void test_counts_and_times(void **state)
 {
 	(void)state;
 	write_tree(&(struct picture_options){.count_name = "misses"}, false);
-	calltree_free(read_all("misses/count", 0));
+	calltree_free(read_back("misses/count"));
 	assert_string_equal(facts.count_name, "misses");
 	assert_int_equal(facts.period_ns, 0);
 	write_tree(&(struct picture_options){.count_name = "bytes"}, false);
-	calltree_free(read_all("bytes/bytes", 0));
+	calltree_free(read_back("bytes/bytes"));
 	write_tree(&(struct picture_options){.count_name = "nanoseconds", .period_ns = 1}, false);
-	calltree_free(read_all(NULL, 0));
+	calltree_free(read_back(NULL));
 	assert_int_equal(facts.period_ns, 1);
 }
 
@@ -126,7 +131,7 @@ static void test_a_full_disk_is_an_error(void **state)
 	calltree_free(tree);
 }
 
-/* ---- gzip ------------------------------------------------------------------------------------- */
+/* ---- gzip ------------------------------------------------------------------------------------ */
 
 /* @bytes zeroes, up to a MiB, as a gzip file. Returns the size of it in @out (malloc). */
 static size_t zip_zeroes(size_t bytes, uint8_t **out)
@@ -146,16 +151,16 @@ static void test_gzip(void **state)
 {
 	uint8_t *packed;
 	size_t bytes = zip_zeroes(100000, &packed), count;
-	void *loaded;
+	void *unpacked;
 
 	(void)state;
-	assert_int_equal(load(packed, bytes, &loaded, &count), 0);
+	assert_int_equal(load(packed, bytes, &unpacked, &count), 0);
 	assert_int_equal(count, 100000);
-	free(loaded);
-	assert_int_equal(load(packed, bytes - 9, &loaded, &count), -EBADMSG);
+	free(unpacked);
+	assert_int_equal(load(packed, bytes - 9, &unpacked, &count), -EBADMSG);
 	assert_non_null(strstr(message.text, "data ends at byte"));
 	packed[bytes - 6] ^= 0xff; /* of the checksum */
-	assert_int_equal(load(packed, bytes, &loaded, &count), -EBADMSG);
+	assert_int_equal(load(packed, bytes, &unpacked, &count), -EBADMSG);
 	assert_non_null(strstr(message.text, "is damaged at byte"));
 	free(packed);
 }
@@ -167,15 +172,15 @@ static void test_a_bomb_is_refused(void **state)
 	uint8_t *packed;
 	size_t bytes = zip_zeroes(1 << 20, &packed), count;
 	uint8_t *bomb = malloc(bytes * (times + 1));
-	void *loaded;
+	void *unpacked;
 
 	(void)state;
 	for (unsigned i = 0; i <= times; i++)
 		memcpy(bomb + i * bytes, packed, bytes);
-	assert_int_equal(load(bomb, bytes * 3, &loaded, &count), 0);
+	assert_int_equal(load(bomb, bytes * 3, &unpacked, &count), 0);
 	assert_int_equal(count, 3 << 20);
-	free(loaded);
-	assert_int_equal(load(bomb, bytes * (times + 1), &loaded, &count), -EFBIG);
+	free(unpacked);
+	assert_int_equal(load(bomb, bytes * (times + 1), &unpacked, &count), -EFBIG);
 	assert_non_null(strstr(message.text, "more than 512 MiB"));
 	free(bomb);
 	free(packed);
@@ -184,15 +189,15 @@ static void test_a_bomb_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_there_and_back),
-		TEST(test_the_program_comes_first),
-		TEST(test_counts_and_times),
-		TEST(test_a_full_disk_is_an_error),
-		TEST(test_gzip),
-		TEST(test_a_bomb_is_refused),
+		cmocka_unit_test_teardown(test_there_and_back, tear_down),
+		cmocka_unit_test_teardown(test_the_program_comes_first, tear_down),
+		cmocka_unit_test_teardown(test_counts_and_times, tear_down),
+		cmocka_unit_test_teardown(test_a_full_disk_is_an_error, tear_down),
+		cmocka_unit_test_teardown(test_gzip, tear_down),
+		cmocka_unit_test_teardown(test_a_bomb_is_refused, tear_down),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	fixture_release();
+	free(loaded);
 	return failed;
 }
