@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 5
+#define WIRE_VERSION 6
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
@@ -64,6 +64,11 @@
 #define WIRE_MODULE_OVER  0x7fffu /* more than MAX modules came and went: unnamed */
 /* Not a place in code: the innermost frame of credit whose stack was never seen. */
 #define WIRE_FRAME_UNSAMPLED WIRE_FRAME(WIRE_MODULE_OVER, 1)
+/* Nor are these, of flamerun's own: what the kernel did before an image's first instruction, after
+ * its last, and after those of children that it cannot tell apart. */
+#define WIRE_FRAME_EXEC	     WIRE_FRAME(WIRE_MODULE_OVER, 2)
+#define WIRE_FRAME_EXIT	     WIRE_FRAME(WIRE_MODULE_OVER, 3)
+#define WIRE_FRAME_EXIT_OF_CHILDREN WIRE_FRAME(WIRE_MODULE_OVER, 4)
 
 /* How a stack ended. */
 enum wire_end {
@@ -163,8 +168,19 @@ struct wire_slot {
 	uint32_t namespaced; /* pid means nothing to flamerun */
 	uint32_t error;      /* errno that made the library turn itself off, else 0 */
 	uint64_t start_ns;   /* CLOCK_MONOTONIC */
-	uint64_t start_cpu_ns; /* CPU time the process had used when sampling began */
+	uint64_t start_cpu_ns; /* CPU time the process had used when its first thread was armed */
 	uint64_t end_cpu_ns; /* CPU time of the process when it left (EXEC, EXIT), else 0 */
+	/* CPU time of its threads from each one's arming on: of those that ended (atomic), and of the
+	 * others when the process left. */
+	uint64_t ended_threads_ns;
+	uint64_t live_threads_ns;
+	/* Of children it had waited for, and of theirs, when it left: CPU time, and the resident
+	 * memory of the largest. */
+	uint64_t children_ns;
+	uint64_t children_kib;
+	uint64_t after_leave; /* atomic: weight delivered after that, beyond what was owed then */
+	uint32_t left_paused; /* nothing was being recorded when it left */
+	uint32_t went_on;     /* it did not leave: it only ceased to be sampled */
 	uint32_t threads;    /* threads ever sampled */
 	uint32_t pad;
 	/* Written by handlers and exit paths of this image, atomic, only ever grow. Units: samples by

@@ -218,7 +218,6 @@ static void meet(struct collector *c, uint32_t index)
 		.id = __atomic_load_n(&slot->image, __ATOMIC_ACQUIRE),
 		.parent = slot->parent_image,
 		.start_ns = slot->start_ns,
-		.cpu_ns = slot->start_cpu_ns,
 		.pid = slot->pid,
 		.ppid = slot->ppid,
 	};
@@ -392,7 +391,15 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	uint64_t end_cpu_ns = slot->end_cpu_ns;
 	struct record_image_end record = {
 		.image = known->image,
+		.start_cpu_ns = slot->start_cpu_ns,
 		.cpu_ns = end_cpu_ns ? end_cpu_ns : known->cpu_ns,
+		.threads_ns = slot->ended_threads_ns + slot->live_threads_ns,
+		.children_ns = slot->children_ns,
+		.children_kib = slot->children_kib,
+		.after_leave = slot->after_leave,
+		.told_end = end_cpu_ns != 0,
+		.left_paused = slot->left_paused,
+		.went_on = slot->went_on,
 		.has_ended = release,
 		.still_runs = !release && !known->namespaced && !known->superseded &&
 			      process_is_running(known->pid),

@@ -166,7 +166,7 @@ static void take_image(struct intake *intake, struct record_image *record)
 	image->pid = record->pid;
 	image->ppid = record->ppid;
 	image->start_ns = record->start_ns;
-	image->start_cpu_ns = record->cpu_ns;
+	image->from_outside = record->id >= RECORD_TRACER_IMAGES;
 	memcpy(image->exe, record->exe, sizeof(image->exe));
 	memcpy(image->comm, record->comm, sizeof(image->comm));
 	if (!image->exe[0] && record->parent)
@@ -301,7 +301,16 @@ static void take_image_end(struct intake *intake, const struct record_image_end 
 
 	if (!image)
 		return;
+	image->start_cpu_ns = record->start_cpu_ns;
 	image->end_cpu_ns = record->cpu_ns;
+	image->threads_ns = record->threads_ns;
+	image->children_ns = record->children_ns;
+	image->children_kib = record->children_kib;
+	image->after_leave = record->after_leave;
+	image->unrecorded = record->dropped + record->paused;
+	image->told_end = record->told_end != 0;
+	image->left_paused = record->left_paused != 0;
+	image->went_on = record->went_on != 0;
 	image->ended = record->has_ended != 0;
 	image->still_runs = record->still_runs != 0;
 	image->left_by_exec = record->left_by_exec != 0;

@@ -54,7 +54,6 @@ struct record_image {
 	uint64_t id; /* never used again */
 	uint64_t parent; /* the forking image, 0: none */
 	uint64_t start_ns;
-	uint64_t cpu_ns; /* used before we looked */
 	uint32_t pid, ppid;
 	char exe[WIRE_EXE_BYTES]; /* "": as its parent's */
 	char comm[WIRE_COMM_BYTES];
@@ -121,11 +120,17 @@ struct record_sample {
 struct record_image_end {
 	struct record record;
 	uint64_t image;
-	uint64_t cpu_ns;
+	uint64_t start_cpu_ns; /* of the process, used before we looked */
+	uint64_t cpu_ns;       /* when it left, or was last seen */
+	/* As in struct wire_slot; the tracer does not know them. */
+	uint64_t threads_ns, children_ns, children_kib, after_leave;
+	uint32_t told_end; /* the image itself did, and these are its words */
+	uint32_t left_paused, went_on;
 	uint32_t has_ended; /* else we let go of it */
 	uint32_t still_runs;
 	uint32_t left_by_exec;
 	uint32_t torn; /* records */
+	uint32_t pad;
 	uint64_t threads, late_threads;
 	uint64_t delivered, overruns, paused, dropped, vm_dropped;
 	uint64_t control_dropped, malformed; /* records */

@@ -65,7 +65,6 @@ void target_announce(struct target *target, struct target_shared *shared, uint64
 	target->stack_top = procfs_stack_top(target->pid);
 	memset(target->announced, 0, sizeof(target->announced));
 	record.start_ns = target->start_ns;
-	record.cpu_ns = target->start_cpu_ns;
 	if (!procfs_link(target->pid, "exe", exe))
 		copy_name(record.exe, sizeof(record.exe), exe);
 	procfs_comm(target->pid, target->pid, record.comm);
@@ -185,6 +184,7 @@ void target_end(struct target *target, struct target_shared *shared, bool has_en
 {
 	struct record_image_end record = {
 		.image = target->image,
+		.start_cpu_ns = target->start_cpu_ns,
 		.cpu_ns = target->cpu_ns,
 		.has_ended = has_ended,
 		.left_by_exec = left_by_exec,

@@ -34,7 +34,17 @@ struct profile_image {
 	uint32_t pid, ppid; /* in its own pid namespace */
 	uint32_t root;     /* node: the image itself, above all its stacks */
 	uint64_t start_ns;
-	uint64_t start_cpu_ns, end_cpu_ns; /* end: 0 when it was killed */
+	uint64_t start_cpu_ns, end_cpu_ns; /* of the process; end: when it left or was last seen */
+	/* What the image itself told when it left, if it did. */
+	uint64_t threads_ns;  /* CPU time that its threads used while they were sampled */
+	uint64_t children_ns; /* CPU time of children that it had waited for, and of theirs */
+	uint64_t children_kib; /* resident memory of the largest of them */
+	uint64_t after_leave;  /* weight sampled after it left, beyond what was credited then */
+	uint64_t unrecorded;   /* weight delivered and not sampled: dropped or paused */
+	int from_outside; /* by a tracer, which came when it ran already */
+	int told_end;
+	int left_paused;
+	int went_on; /* unsampled, after it had told its end */
 	char exe[WIRE_EXE_BYTES];
 	char comm[WIRE_COMM_BYTES];
 	struct profile_module *modules; /* by number */
@@ -90,6 +100,7 @@ struct profile_totals {
 	uint64_t delivered; /* expirations that reached a handler */
 	uint64_t overruns;  /* of these, delivered as overruns */
 	uint64_t credited;  /* due at an end and never delivered */
+	uint64_t exec, exit; /* of these, used before and after what could be sampled */
 	uint64_t paused;    /* due while the program had asked to be left out */
 	uint64_t handler_ns;
 	uint64_t threads; /* that were to be sampled, whether or not a sample came */

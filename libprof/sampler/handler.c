@@ -105,6 +105,8 @@ static void settle_exit_credit(struct wire_ring *ring, uint64_t weight)
 	if (owed)
 		__atomic_store_n(&ring->exit_credit, owed > weight ? owed - weight : 0,
 			__ATOMIC_RELAXED);
+	if (owed < weight && sampler.slot->end_cpu_ns)
+		__atomic_fetch_add(&sampler.slot->after_leave, weight - owed, __ATOMIC_RELAXED);
 }
 
 static void check_now_and_then(struct sampler_thread *thread)

@@ -38,7 +38,8 @@ struct sampler_thread {
 	int32_t tid;
 	int32_t timer;    /* kernel timer id */
 	uint32_t has_timer;
-	uint64_t first_ns; /* thread CPU time of the first expiry */
+	uint64_t armed_ns; /* thread CPU time when it was armed */
+	uint64_t first_ns; /* and of the first expiry */
 	uint64_t delivered; /* atomic: expirations that reached the handler */
 	uint64_t calls;    /* of the handler */
 	/* Atomic, high end written last: lowest address known to be mapped, one past the highest;

@@ -66,6 +66,9 @@ static void credit(struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	uint64_t owed = sampler_thread_owed(thread, cpu_ns);
 
+	if (cpu_ns > thread->armed_ns)
+		__atomic_fetch_add(&sampler.slot->ended_threads_ns, cpu_ns - thread->armed_ns,
+			__ATOMIC_RELAXED);
 	if (!owed)
 		return;
 	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED))

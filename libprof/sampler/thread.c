@@ -133,7 +133,8 @@ static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 	thread->has_timer = 1;
 	spec.it_interval = to_timespec(sampler.period_ns);
 	spec.it_value = to_timespec(phase_ns);
-	thread->first_ns = clock_cpu_ns(cpu_clock) + phase_ns;
+	thread->armed_ns = clock_cpu_ns(cpu_clock);
+	thread->first_ns = thread->armed_ns + phase_ns;
 	/* Against sampler_disarm_all(), which clears `on` first: one of us sees the other. */
 	__atomic_store_n(&thread->active, 1, __ATOMIC_SEQ_CST);
 	if (is_current(thread))
@@ -176,6 +177,9 @@ static int arm(struct sampler_thread *thread, int32_t tid, clockid_t cpu_clock)
 		goto out;
 	thread->tid = tid;
 	thread->number = __atomic_add_fetch(&sampler.slot->threads, 1, __ATOMIC_RELAXED);
+	/* Up to here an image's beginning: the timer sees what comes. */
+	if (thread->number == 1)
+		sampler.slot->start_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	ring->thread = thread->number;
 	ring->tid = (uint32_t)tid;
 	ring->start_ns = clock_monotonic_at_start_ns();
