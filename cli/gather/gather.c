@@ -16,7 +16,6 @@
 #include "cli/profile/accounting.h"
 #include "cli/profile/profile.h"
 
-#define NS_PER_S 1000000000ULL
 /* A look takes milliseconds; a machine without a free CPU gets this much longer. */
 #define LOOK_MS	   1000
 #define LOOK_TRIES 20
@@ -183,31 +182,18 @@ int gather_look(struct gather *gather)
 	return error;
 }
 
-static uint64_t timeval_ns(struct timeval time)
+/* What images used while they were sampled: the tracer's books are of that alone. */
+static uint64_t seen_ns(struct profile *profile)
 {
-	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_usec * 1000;
-}
-
-/*
- * CPU time of all processes: what images used while they were sampled, or, with @usage, what the
- * kernel charged to the child and those it waited for, with those that still run. That knows of
- * programs that no library got into, but not of children that nobody waited for: the larger counts.
- */
-static uint64_t cpu_time_ns(struct gather *gather, const struct rusage *usage)
-{
-	struct profile *profile = gather_profile(gather);
-	uint64_t charged_ns = usage ? timeval_ns(usage->ru_utime) + timeval_ns(usage->ru_stime) : 0;
-	uint64_t seen_ns = 0;
+	uint64_t ns = 0;
 
 	for (uint32_t i = 0; i < profile_images(profile); i++) {
 		const struct profile_image *image = profile_image_at(profile, i);
 
 		if (image->end_cpu_ns > image->start_cpu_ns)
-			seen_ns += image->end_cpu_ns - image->start_cpu_ns;
-		if (usage && image->still_runs)
-			charged_ns += image->end_cpu_ns;
+			ns += image->end_cpu_ns - image->start_cpu_ns;
 	}
-	return charged_ns > seen_ns ? charged_ns : seen_ns;
+	return ns;
 }
 
 /* What is to become of the time that images used before they could be sampled. */
@@ -227,7 +213,7 @@ static void count_unsampled(const struct wire_arena *arena, struct profile_losse
 			__atomic_load_n(&arena->unprofiled[cause], __ATOMIC_RELAXED);
 }
 
-int gather_finish(struct gather *gather, const struct rusage *usage)
+int gather_finish(struct gather *gather, const struct accounting_child *child)
 {
 	struct wire_arena *arena = gather->channel.arena;
 	struct profile *profile = gather_profile(gather);
@@ -248,10 +234,11 @@ int gather_finish(struct gather *gather, const struct rusage *usage)
 	/* What a tracer wrote that is now gone. */
 	error = gather_step(gather);
 	if (!error && arena)
-		error = accounting_settle(profile, start_of(arena));
-	totals->cpu_ns = cpu_time_ns(gather, arena ? usage : NULL);
+		error = accounting_settle(profile, start_of(arena), child);
 	if (arena)
 		count_unsampled(arena, &totals->losses);
+	else
+		totals->cpu_ns = seen_ns(profile);
 	return error;
 }
 

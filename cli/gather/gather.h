@@ -12,12 +12,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "cli/diag.h"
 #include "libprof/wire.h"
 
+struct accounting_child;
 struct gather;
 struct outside_cost;
 struct profile;
@@ -79,12 +79,12 @@ bool gather_has_ended(const struct gather *gather);
 uint32_t gather_python(const struct gather *gather, uint32_t refused[WIRE_PYTHON_REFUSALS]);
 
 /*
- * End of sampling: let go of all processes, take what is left. @usage is what the kernel says the
- * child and its descendants used, NULL when it still runs. After this only gather_profile(),
+ * End of sampling: let go of all processes, take what is left. @child is what the kernel says of
+ * our child, NULL when it still runs. After this only gather_profile(),
  * gather_cost() and gather_free() make sense.
  * Returns 0 or -ENOMEM.
  */
-int gather_finish(struct gather *gather, const struct rusage *usage);
+int gather_finish(struct gather *gather, const struct accounting_child *child);
 
 /* What was gathered; owned by @gather. */
 struct profile *gather_profile(struct gather *gather);

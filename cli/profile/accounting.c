@@ -1,99 +1,436 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU time is what the kernel says; everything else is counted in samples.
+ * CPU time is what the kernel says; everything else is counted in samples. Each process is held
+ * against what its parent was charged for it, the last to begin first.
  */
 #include "cli/profile/accounting.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/profile/processes.h"
 
 #define NS_PER_S 1000000000ULL
+#define NOBODY	 PROCESSES_NOBODY
 
-/* An image among those of its pid. */
-struct turn {
-	uint32_t pid;
-	uint32_t image;
-	uint64_t start_ns;
+/*
+ * More than this an exit does not take: ten times what was measured, 0.04 ms for /bin/true and
+ * 0.1 us for a page of 4 KiB.
+ */
+#define EXIT_NS	    500000ULL
+#define EXIT_KIB_NS 250ULL
+
+/* The processes that one image made, but for those that still run. */
+struct family {
+	uint32_t first_child; /* a process, or NOBODY */
+	uint64_t below_ns;    /* what they and theirs used, as far as it was told */
+	uint32_t exits;	      /* how many ends are not told of in that, and */
+	uint32_t kills;	      /* how many of them came before the process could tell anything */
+	bool is_mixed;	      /* they have several names */
+	bool holds_strangers; /* some of them went on without us */
 };
 
-static int by_pid_then_start(const void *a, const void *b)
-{
-	const struct turn *x = a, *y = b;
+enum box { BOX_UNSAMPLED, BOX_EXEC, BOX_EXIT, BOX_COUNT };
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return x->image < y->image ? -1 : x->image > y->image;
+struct settling {
+	struct profile *profile;
+	const struct accounting_child *child;
+	enum accounting_start start;
+	uint64_t period_ns;
+	uint64_t tick_ns; /* the kernel looks at timers so often */
+	struct processes processes;
+	struct family *families;   /* by image */
+	uint32_t *next_sibling;	   /* by process */
+	uint64_t *unexplained_ns;  /* by process: charged to it or below for whom we do not know */
+	uint64_t *weight;	   /* by image: of its samples and credits */
+	uint64_t *last_ns;	   /* by image: the last moment it was seen */
+	/* Remainders are carried to the next, so that many short lives add up. */
+	uint64_t owed_ns[BOX_COUNT];
+	uint64_t charged_ns; /* to the child, or what still runs used */
+	uint64_t charged_unexplained_ns; /* part of it, for processes that we do not know */
+	uint64_t missing_ns; /* used by processes of which we do not know who waited for them */
+};
+
+static const struct profile_image *last_of(
+	const struct settling *settling, const struct process *process)
+{
+	return processes_image(&settling->processes, process, process->count - 1);
 }
 
-/* Per image: CPU time of the same process under the image it had before its exec. */
-static void follow_execs(struct profile *profile, struct turn *turns, uint64_t *covered_ns)
+static void weigh_images(struct settling *settling)
 {
-	uint32_t count = profile_images(profile);
+	struct profile *profile = settling->profile;
 
-	for (uint32_t i = 0; i < count; i++)
-		turns[i] = (struct turn){
-			.pid = profile_image_at(profile, i)->pid,
-			.image = i,
-			.start_ns = profile_image_at(profile, i)->start_ns,
-		};
-	qsort(turns, count, sizeof(*turns), by_pid_then_start);
-	for (uint32_t i = 0; i < count; i++) {
-		const struct profile_image *image = profile_image_at(profile, turns[i].image);
-		int followed = i + 1 < count && turns[i + 1].pid == turns[i].pid;
+	for (uint32_t i = 0; i < profile_stacks(profile); i++) {
+		const struct profile_stack *stack = profile_stack_at(profile, i);
 
-		if (image->left_by_exec && followed)
-			covered_ns[turns[i + 1].image] = image->end_cpu_ns;
+		if (stack->kind == WIRE_KIND_CPU || stack->kind == WIRE_KIND_CREDIT)
+			settling->weight[profile_node_at(profile, stack->node)->image] +=
+				stack->weight;
+	}
+	for (uint32_t i = 0; i < settling->processes.image_count; i++)
+		settling->last_ns[i] = profile_image_at(profile, i)->start_ns;
+	for (size_t i = 0; i < profile_samples(profile); i++) {
+		const struct profile_sample *sample = profile_sample_at(profile, i);
+		uint32_t node = profile_stack_at(profile, sample->stack)->node;
+		uint64_t *last_ns = &settling->last_ns[profile_node_at(profile, node)->image];
+
+		if (sample->time_ns > *last_ns)
+			*last_ns = sample->time_ns;
 	}
 }
 
-/* One image's share; a remainder is carried to the next, so that many short lives add up. */
-static void credit_start(struct profile *profile, uint32_t index, uint64_t covered_ns,
-	uint64_t period_ns, enum accounting_start start, uint64_t *owed_ns)
+/* Credit @ns of @index's in @box; @frame is 0 for what has no name of its own. */
+static void credit(struct settling *settling, enum box box, uint64_t frame, uint32_t index,
+	uint64_t ns, bool is_paused)
 {
-	const struct profile_image *image = profile_image_at(profile, index);
-	struct profile_stack stack = {
-		.node = image->root,
-		.end = WIRE_END_ROOT,
-		.kind = WIRE_KIND_CREDIT,
-	};
+	struct profile_totals *totals = profile_totals(settling->profile);
+	const struct profile_image *image = profile_image_at(settling->profile, index);
+	struct profile_stack stack = {.end = WIRE_END_ROOT, .kind = WIRE_KIND_CREDIT};
+	uint64_t weight;
+
+	if (settling->start == ACCOUNTING_START_IGNORED)
+		return;
+	settling->owed_ns[box] += ns;
+	weight = settling->owed_ns[box] / settling->period_ns;
+	settling->owed_ns[box] %= settling->period_ns;
+	if (!weight)
+		return;
+	if (is_paused) {
+		totals->paused += weight;
+		return;
+	}
+	stack.node = frame ? profile_node(settling->profile, image->root, frame) : image->root;
+	stack.thread = profile_thread(settling->profile, index, 1, 0, NULL);
+	profile_add(settling->profile, &stack,
+		box == BOX_EXIT ? settling->last_ns[index] : image->start_ns, weight);
+	totals->exec += box == BOX_EXEC ? weight : 0;
+	totals->exit += box == BOX_EXIT ? weight : 0;
+}
+
+/* What image @at of @process used before it could be sampled, and its threads beside that. */
+static void credit_image(struct settling *settling, const struct process *process, uint32_t at)
+{
+	const struct profile_image *image = processes_image(&settling->processes, process, at);
+	const struct profile_image *before =
+		at ? processes_image(&settling->processes, process, at - 1) : NULL;
+	uint32_t index = settling->processes.images[process->first + at];
+	uint64_t covered_ns = before ? before->end_cpu_ns : 0;
+	uint64_t seen_ns = image->start_cpu_ns + image->threads_ns;
+	bool is_exec = !image->parent && !image->from_outside && (!before || before->left_by_exec);
 
 	if (image->start_cpu_ns > covered_ns)
-		*owed_ns += image->start_cpu_ns - covered_ns;
-	if (*owed_ns < period_ns)
-		return;
-	if (start == ACCOUNTING_START_PAUSED && !image->parent) {
-		profile_totals(profile)->paused += *owed_ns / period_ns;
-	} else {
-		stack.thread = profile_thread(profile, index, 1, 0, NULL);
-		profile_add(profile, &stack, image->start_ns, *owed_ns / period_ns);
-	}
-	*owed_ns %= period_ns;
+		credit(settling, is_exec ? BOX_EXEC : BOX_UNSAMPLED, is_exec ? WIRE_FRAME_EXEC : 0,
+			index, image->start_cpu_ns - covered_ns,
+			settling->start == ACCOUNTING_START_PAUSED && !image->parent);
+	if (image->told_end && image->end_cpu_ns > seen_ns)
+		credit(settling, BOX_UNSAMPLED, 0, index, image->end_cpu_ns - seen_ns,
+			image->left_paused);
 }
 
-int accounting_settle(struct profile *profile, enum accounting_start start)
+static uint64_t exit_limit_ns(uint64_t kib)
 {
-	uint32_t count = profile_images(profile);
-	uint64_t period_ns = NS_PER_S / profile_rate_hz(profile);
-	uint64_t owed_ns = period_ns / 2;
-	struct turn *turns = calloc(count + 1, sizeof(*turns));
-	uint64_t *covered_ns = calloc(count + 1, sizeof(*covered_ns));
-	int error = turns && covered_ns ? 0 : -ENOMEM;
+	return EXIT_NS + kib * EXIT_KIB_NS;
+}
 
-	if (!error)
-		follow_execs(profile, turns, covered_ns);
-	for (uint32_t i = 0; i < count && !error && start != ACCOUNTING_START_IGNORED; i++)
-		credit_start(profile, i, covered_ns[i], period_ns, start, &owed_ns);
-	free(turns);
-	free(covered_ns);
-	return error;
+/* What may be lost of a killed process: the samples since the last tick, and a part of a period. */
+static uint64_t kill_limit_ns(const struct settling *settling)
+{
+	return settling->tick_ns + settling->period_ns;
+}
+
+/*
+ * CPU time of @process up to its last instruction. One that was killed could not tell; its samples
+ * do, unless it kept them away: then its clock as it was last seen is more than an exit away.
+ */
+static uint64_t used_ns(
+	const struct settling *settling, const struct process *process, uint64_t kib)
+{
+	const struct profile_image *image = last_of(settling, process);
+	uint64_t weight = settling->weight[processes_last(&settling->processes, process)];
+	uint64_t counted_ns =
+		image->start_cpu_ns + (weight + image->unrecorded) * settling->period_ns;
+
+	if (image->told_end)
+		return image->end_cpu_ns + image->after_leave * settling->period_ns;
+	if (image->still_runs ||
+		image->end_cpu_ns > counted_ns + exit_limit_ns(kib) + kill_limit_ns(settling))
+		return image->end_cpu_ns;
+	return counted_ns;
+}
+
+/* flamerun's own: the first that had its pid. */
+static bool is_child(const struct settling *settling, const struct process *process)
+{
+	return settling->child && process->pid == settling->child->pid &&
+	       (process == settling->processes.list || process[-1].pid != process->pid);
+}
+
+/*
+ * What killed processes used since the kernel last looked at them, on average half a tick. @ns is
+ * what there is; returns how much of it that was.
+ */
+static uint64_t credit_kill(struct settling *settling, const struct process *process, uint64_t ns)
+{
+	const struct profile_image *image = last_of(settling, process);
+
+	if (image->told_end)
+		return 0;
+	if (ns > settling->tick_ns / 2)
+		ns = settling->tick_ns / 2;
+	credit(settling, BOX_UNSAMPLED, 0, processes_last(&settling->processes, process), ns,
+		image->left_paused);
+	return ns;
+}
+
+/* The ends of the children of image @index, @ns in all. */
+static void credit_exits(struct settling *settling, uint32_t index, uint64_t ns)
+{
+	const struct family *family = &settling->families[index];
+	uint32_t count = 0;
+
+	for (uint32_t i = family->first_child; i != NOBODY; i = settling->next_sibling[i], count++)
+		ns -= credit_kill(settling, &settling->processes.list[i], ns);
+	if (family->is_mixed) {
+		credit(settling, BOX_EXIT, WIRE_FRAME_EXIT_OF_CHILDREN, index, ns,
+			profile_image_at(settling->profile, index)->left_paused);
+		return;
+	}
+	for (uint32_t i = family->first_child; i != NOBODY;
+		i = settling->next_sibling[i], count--) {
+		const struct process *child = &settling->processes.list[i];
+
+		credit(settling, BOX_EXIT, WIRE_FRAME_EXIT,
+			processes_last(&settling->processes, child), ns / count,
+			last_of(settling, child)->left_paused);
+		ns -= ns / count;
+	}
+}
+
+/*
+ * Hold what image @index was charged for children against what they told. Returns what is neither
+ * theirs nor their ends': whose it is we do not know.
+ */
+static uint64_t settle_family(
+	struct settling *settling, uint32_t index, uint64_t rest_ns, uint64_t kib)
+{
+	const struct family *family = &settling->families[index];
+
+	if (!family->exits || family->holds_strangers ||
+		rest_ns > family->exits * exit_limit_ns(kib) +
+				  family->kills * kill_limit_ns(settling))
+		return rest_ns;
+	credit_exits(settling, index, rest_ns);
+	return 0;
+}
+
+/*
+ * The families of a process's images, one after the other; an image tells what was charged so far
+ * when it leaves. @last is what the kernel said of all at the end, NULL: only the image can. What
+ * is charged beyond what is known of adds to *@ns, which gets CPU time of all of them.
+ */
+static void settle_families(struct settling *settling, uint32_t number,
+	const struct accounting_child *last, uint64_t *ns)
+{
+	const struct process *process = &settling->processes.list[number];
+	uint64_t charged_ns = 0, waiting_ns = 0;
+
+	for (uint32_t at = 0; at < process->count; at++) {
+		const struct profile_image *image =
+			processes_image(&settling->processes, process, at);
+		uint32_t index = settling->processes.images[process->first + at];
+		bool is_last = last && at + 1 == process->count && !processes_went_on(image);
+		uint64_t sum_ns = is_last ? last->children_ns : image->children_ns;
+		uint64_t more_ns = sum_ns > charged_ns ? sum_ns - charged_ns : 0, rest_ns;
+
+		/* Some of these may be waited for by the next image. */
+		waiting_ns += settling->families[index].below_ns;
+		*ns += settling->families[index].below_ns;
+		if (!is_last && !image->told_end)
+			break;
+		rest_ns = more_ns > waiting_ns ? more_ns - waiting_ns : 0;
+		waiting_ns -= more_ns - rest_ns;
+		charged_ns += more_ns;
+		*ns += rest_ns;
+		settling->unexplained_ns[number] += settle_family(
+			settling, index, rest_ns, is_last ? last->max_kib : image->children_kib);
+	}
+	if (last && last->children_ns > charged_ns)
+		settling->unexplained_ns[number] += last->children_ns - charged_ns;
+}
+
+static const char *name_of(const struct settling *settling, uint32_t number)
+{
+	const struct profile_image *image =
+		last_of(settling, &settling->processes.list[number]);
+
+	return image->exe[0] ? image->exe : image->comm;
+}
+
+/* Process @number, whose end its parent has waited for, if anybody has, used @ns with its own. */
+static void tell_parent(struct settling *settling, uint32_t number, uint64_t ns)
+{
+	const struct process *process = &settling->processes.list[number];
+	const struct profile_image *image = last_of(settling, process);
+	struct family *family = &settling->families[process->parent];
+	const struct family *own =
+		&settling->families[processes_last(&settling->processes, process)];
+
+	family->is_mixed |= family->first_child != NOBODY &&
+			    strcmp(name_of(settling, family->first_child),
+				    name_of(settling, number)) != 0;
+	settling->next_sibling[number] = family->first_child;
+	family->first_child = number;
+	family->below_ns += ns;
+	family->exits++;
+	family->holds_strangers |= processes_went_on(image);
+	settling->unexplained_ns[settling->processes.process_of[process->parent]] +=
+		settling->unexplained_ns[number];
+	if (image->told_end)
+		return;
+	/* Nobody has told of the ends below it yet: what its parent was charged has them, too. */
+	family->kills += 1 + own->kills;
+	family->exits += own->exits;
+	family->is_mixed |= own->exits != 0;
+	family->holds_strangers |= own->holds_strangers;
+}
+
+/* flamerun's own child: the kernel has said everything of it. */
+static void settle_child(struct settling *settling, uint32_t number)
+{
+	const struct process *process = &settling->processes.list[number];
+	const struct accounting_child *child = settling->child;
+	const struct profile_image *image = last_of(settling, process);
+	uint64_t own_ns = used_ns(settling, process, child->max_kib);
+	uint64_t families_ns = 0, rest_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
+
+	settle_families(settling, number, child, &families_ns);
+	settling->charged_unexplained_ns += settling->unexplained_ns[number];
+	/* Children that nobody waited for. */
+	if (families_ns > child->children_ns)
+		settling->charged_ns += families_ns - child->children_ns;
+	if (processes_went_on(image) ||
+		(!image->told_end &&
+			rest_ns > exit_limit_ns(child->max_kib) + kill_limit_ns(settling)))
+		return;
+	rest_ns -= credit_kill(settling, process, rest_ns);
+	credit(settling, BOX_EXIT, WIRE_FRAME_EXIT, processes_last(&settling->processes, process),
+		rest_ns, image->left_paused);
+}
+
+/* The memory of the largest child that the parent of @process waited for, 0 where nobody told. */
+static uint64_t kib_around(const struct settling *settling, const struct process *process)
+{
+	uint32_t parent = process->parent;
+
+	if (parent == NOBODY)
+		return 0;
+	return is_child(settling, &settling->processes.list[settling->processes.process_of[parent]])
+		       ? settling->child->max_kib
+		       : profile_image_at(settling->profile, parent)->children_kib;
+}
+
+static void settle_process(struct settling *settling, uint32_t number)
+{
+	const struct process *process = &settling->processes.list[number];
+	uint64_t ns = used_ns(settling, process, kib_around(settling, process));
+
+	settle_families(settling, number, NULL, &ns);
+	/* What still runs nobody has waited for. */
+	if (last_of(settling, process)->still_runs)
+		settling->charged_ns += ns;
+	else if (process->parent == NOBODY)
+		settling->missing_ns += ns;
+	else
+		tell_parent(settling, number, ns);
+}
+
+static void settle_all(struct settling *settling)
+{
+	struct profile_totals *totals = profile_totals(settling->profile);
+	bool is_met = false;
+
+	if (settling->child)
+		settling->charged_ns = settling->child->cpu_ns + settling->child->children_ns;
+	for (uint32_t i = settling->processes.count; i-- > 0;) {
+		uint32_t number = settling->processes.by_start[i];
+		const struct process *process = &settling->processes.list[number];
+
+		if (is_child(settling, process)) {
+			is_met = true;
+			settle_child(settling, number);
+		} else {
+			settle_process(settling, number);
+		}
+	}
+	if (settling->child && !is_met)
+		settling->charged_unexplained_ns = settling->charged_ns;
+	totals->cpu_ns = settling->charged_ns;
+	/* Who is charged for and not known may be who is known and not charged for. */
+	if (settling->missing_ns > settling->charged_unexplained_ns)
+		totals->cpu_ns += settling->missing_ns - settling->charged_unexplained_ns;
+}
+
+static int settling_init(struct settling *settling)
+{
+	struct timespec tick = {0};
+	size_t count;
+
+	if (processes_find(&settling->processes, settling->profile))
+		return -ENOMEM;
+	count = settling->processes.image_count + (size_t)1;
+	settling->families = calloc(count, sizeof(*settling->families));
+	settling->next_sibling = calloc(count, sizeof(*settling->next_sibling));
+	settling->unexplained_ns = calloc(count, sizeof(*settling->unexplained_ns));
+	settling->weight = calloc(count, sizeof(*settling->weight));
+	settling->last_ns = calloc(count, sizeof(*settling->last_ns));
+	if (!settling->families || !settling->next_sibling || !settling->unexplained_ns ||
+		!settling->weight || !settling->last_ns)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		settling->families[i].first_child = NOBODY;
+	for (int box = 0; box < BOX_COUNT; box++)
+		settling->owed_ns[box] = settling->period_ns / 2;
+	/* That clock goes on at ticks. */
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	settling->tick_ns = (uint64_t)tick.tv_nsec;
+	return 0;
+}
+
+int accounting_settle(struct profile *profile, enum accounting_start start,
+	const struct accounting_child *child)
+{
+	struct settling settling = {
+		.profile = profile,
+		.child = child,
+		.start = start,
+		.period_ns = NS_PER_S / profile_rate_hz(profile),
+	};
+	int error = settling_init(&settling);
+
+	if (!error) {
+		weigh_images(&settling);
+		settle_all(&settling);
+		for (uint32_t i = 0; i < settling.processes.count; i++)
+			for (uint32_t at = 0; at < settling.processes.list[i].count; at++)
+				credit_image(&settling, &settling.processes.list[i], at);
+	}
+	processes_release(&settling.processes);
+	free(settling.families);
+	free(settling.next_sibling);
+	free(settling.unexplained_ns);
+	free(settling.weight);
+	free(settling.last_ns);
+	return error ? error : profile_error(profile);
 }
 
 uint64_t accounting_total(const struct accounting *accounting)
 {
-	return accounting->sampled + accounting->credited + accounting->dropped + accounting->torn +
-	       accounting->paused;
+	return accounting->sampled + accounting->credited + accounting->exec + accounting->exit +
+	       accounting->dropped + accounting->torn + accounting->paused;
 }
 
 void accounting_of(struct profile *profile, struct accounting *out)
@@ -103,7 +440,9 @@ void accounting_of(struct profile *profile, struct accounting *out)
 	*out = (struct accounting){
 		.due = (uint64_t)((double)totals->cpu_ns * profile_rate_hz(profile) / NS_PER_S + 0.5),
 		.overruns = totals->overruns,
-		.credited = totals->credited,
+		.credited = totals->credited - totals->exec - totals->exit,
+		.exec = totals->exec,
+		.exit = totals->exit,
 		.dropped = totals->losses.dropped,
 		.torn = totals->losses.torn,
 		.paused = totals->paused,

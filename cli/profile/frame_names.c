@@ -130,6 +130,23 @@ static uint32_t name_code(struct frame_names *names, uint32_t image_index, uint6
 		code->kind == ANNOUNCED_ROOT ? CALLTREE_SYNTHETIC : CALLTREE_JIT);
 }
 
+/* What stands for CPU time and is no place in code; NULL: it is one. */
+static const char *name_of_time(uint64_t frame)
+{
+	switch (frame) {
+	case WIRE_FRAME_UNSAMPLED:
+		return "[unsampled]";
+	case WIRE_FRAME_EXEC:
+		return "[exec]";
+	case WIRE_FRAME_EXIT:
+		return "[exit]";
+	case WIRE_FRAME_EXIT_OF_CHILDREN:
+		return "[exit of children]";
+	default:
+		return NULL;
+	}
+}
+
 uint32_t frame_names_of(struct frame_names *names, uint32_t node_index)
 {
 	const struct profile_node *node = profile_node_at(names->profile, node_index);
@@ -139,9 +156,9 @@ uint32_t frame_names_of(struct frame_names *names, uint32_t node_index)
 	if (names->frames[node_index] != UNSET)
 		return names->frames[node_index];
 	module = frame_names_module(image, node->frame);
-	if (node->frame == WIRE_FRAME_UNSAMPLED)
-		names->frames[node_index] =
-			calltree_frame(names->tree, "[unsampled]", "", CALLTREE_SYNTHETIC);
+	if (name_of_time(node->frame))
+		names->frames[node_index] = calltree_frame(
+			names->tree, name_of_time(node->frame), "", CALLTREE_SYNTHETIC);
 	else if (module)
 		names->frames[node_index] = name_in_module(names, node->image, module, node->frame);
 	else if (WIRE_FRAME_MODULE(node->frame) == WIRE_MODULE_NONE)

@@ -186,6 +186,15 @@ static void place_processes(struct naming *naming)
 	}
 }
 
+/* Credit that is on no stack: the image's own, or below where its thread began. */
+static int is_unsampled(const struct naming *naming, const struct profile_stack *stack)
+{
+	const struct profile_node *node = profile_node_at(naming->profile, stack->node);
+
+	return stack->kind == WIRE_KIND_CREDIT &&
+	       (node->parent == UINT32_MAX || node->frame == WIRE_FRAME_UNSAMPLED);
+}
+
 static void add_weights(struct naming *naming, struct naming_report *report)
 {
 	uint32_t count = profile_stacks(naming->profile);
@@ -202,7 +211,7 @@ static void add_weights(struct naming *naming, struct naming_report *report)
 		frame = calltree_frame_at(naming->tree, calltree_node_at(naming->tree, node)->frame);
 		if (frame->kind == CALLTREE_UNNAMED)
 			report->unnamed_weight += stack->weight;
-		else if (frame->kind == CALLTREE_SYNTHETIC && stack->kind == WIRE_KIND_CREDIT)
+		else if (is_unsampled(naming, stack))
 			report->unsampled_weight += stack->weight;
 	}
 }

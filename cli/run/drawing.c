@@ -170,7 +170,7 @@ static int name_tree(
 	return error;
 }
 
-unsigned drawing_make(const struct drawing *drawing, const struct rusage *usage)
+unsigned drawing_make(const struct drawing *drawing, const struct accounting_child *child)
 {
 	struct diag_message message = {0};
 	struct naming_report report;
@@ -178,7 +178,7 @@ unsigned drawing_make(const struct drawing *drawing, const struct rusage *usage)
 	unsigned failed = drawing->options->outputs.count;
 	int error;
 
-	error = gather_finish(drawing->gather, usage);
+	error = gather_finish(drawing->gather, child);
 	if (!error)
 		error = name_tree(drawing, &tree, &report);
 	if (error)

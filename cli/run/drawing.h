@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <time.h>
 
+struct accounting_child;
 struct gather;
 struct options;
 struct results;
@@ -29,10 +29,10 @@ struct drawing {
 };
 
 /*
- * End the gathering, name, draw, report. @usage is what the kernel says the program used, NULL
+ * End the gathering, name, draw, report. @child is what the kernel says of the program, NULL
  * while it still runs.
  * Returns how many outputs could not be written; all of them when there was nothing to write.
  */
-unsigned drawing_make(const struct drawing *drawing, const struct rusage *usage);
+unsigned drawing_make(const struct drawing *drawing, const struct accounting_child *child);
 
 #endif

@@ -157,8 +157,8 @@ static int start(struct run *run, struct diag_message *message)
 	return status;
 }
 
-/* @usage: NULL while the program still runs. */
-static void draw(struct run *run, const struct rusage *usage)
+/* @child: NULL while the program still runs. */
+static void draw(struct run *run, const struct accounting_child *child)
 {
 	const struct drawing drawing = {
 		.options = run->options,
@@ -169,11 +169,11 @@ static void draw(struct run *run, const struct rusage *usage)
 		.started_ns = run->started_ns,
 		.ended_ns = run->ended_ns,
 		.started_wall_s = run->started_wall_s,
-		.still_runs = !usage,
+		.still_runs = !child,
 	};
 
 	run->drawn = true;
-	drawing_make(&drawing, usage);
+	drawing_make(&drawing, child);
 	jit_tell(run->options->jit, run->is_outside ? NULL : run->gather);
 }
 
@@ -195,7 +195,7 @@ static void follow(struct run *run)
 	if (still)
 		diag_info("%u process%s it started still run%s and will not be profiled further",
 			still, still == 1 ? "" : "es", still == 1 ? "s" : "");
-	draw(run, &run->watch.usage);
+	draw(run, &run->watch.used);
 }
 
 static struct ending ending_of(int wait_status)

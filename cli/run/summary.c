@@ -94,16 +94,16 @@ static bool is_balanced(const struct accounting *books)
 static void print_books(const struct summary *summary, const struct accounting *books)
 {
 	double due = (double)books->due;
-	char line[256];
+	char line[320];
 
 	if (summary->is_test_clock)
 		return;
 	snprintf(line, sizeof(line),
 		"%" PRIu64 " due (CPU time x %" PRIu32 " Hz) = %" PRIu64 " sampled (%" PRIu64
-		" by overrun) + %" PRIu64 " credited + %" PRIu64 " dropped + %" PRIu64
-		" torn + %" PRIu64 " paused, off by %+.1f %%",
+		" by overrun) + %" PRIu64 " credited + %" PRIu64 " exec + %" PRIu64 " exit + %" PRIu64
+		" dropped + %" PRIu64 " torn + %" PRIu64 " paused, off by %+.1f %%",
 		books->due, profile_rate_hz(summary->profile), books->sampled, books->overruns,
-		books->credited, books->dropped, books->torn, books->paused,
+		books->credited, books->exec, books->exit, books->dropped, books->torn, books->paused,
 		due > 0 ? 100.0 * ((double)accounting_total(books) - due) / due : 0.0);
 	if (is_balanced(books))
 		diag_verbose("%s", line);

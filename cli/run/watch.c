@@ -11,12 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/diag.h"
 #include "cli/gather/gather.h"
+#include "cli/gather/process.h"
 #include "cli/run/signals.h"
 
 #define TICK_MS        50 /* the pipe is read when it says so, and the terminal looked after */
@@ -152,16 +154,34 @@ static void reap_orphans(pid_t child)
 	}
 }
 
-/* Reap the child if it has ended. Its pid stays taken until nothing is passed on to it any more. */
+static uint64_t timeval_ns(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_usec * 1000;
+}
+
+/*
+ * Reap the child if it has ended. Only before can its own CPU time be told from its children's. Its
+ * pid stays taken until nothing is passed on to it any more.
+ */
 static bool reap(struct watch *watch)
 {
 	siginfo_t info = {0};
+	struct rusage usage = {0};
+	uint64_t own_ns, all_ns;
 
 	if (waitid(P_PID, (id_t)watch->child, &info, WEXITED | WNOWAIT | WNOHANG) || !info.si_pid)
 		return false;
 	signals_stop_passing();
-	while (wait4(watch->child, &watch->wait_status, 0, &watch->usage) < 0 && errno == EINTR)
+	own_ns = process_cpu_ns((uint32_t)watch->child);
+	while (wait4(watch->child, &watch->wait_status, 0, &usage) < 0 && errno == EINTR)
 		;
+	all_ns = timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
+	watch->used = (struct accounting_child){
+		.pid = (uint32_t)watch->child,
+		.cpu_ns = own_ns,
+		.children_ns = all_ns > own_ns ? all_ns - own_ns : 0,
+		.max_kib = (uint64_t)usage.ru_maxrss,
+	};
 	return true;
 }
 

@@ -7,8 +7,9 @@
 #define CLI_RUN_WATCH_H
 
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
+
+#include "cli/profile/accounting.h"
 
 struct gather;
 
@@ -19,7 +20,7 @@ struct watch {
 	uint64_t deadline_ns;  /* CLOCK_MONOTONIC; 0: none */
 	/* Filled at the end. */
 	int wait_status;
-	struct rusage usage; /* of the child and those it waited for */
+	struct accounting_child used; /* what the kernel says of it */
 };
 
 enum watch_event { WATCH_ENDED, WATCH_DEADLINE };

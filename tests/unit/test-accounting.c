@@ -1,48 +1,120 @@
 /* SPDX-License-Identifier: MIT */
-/* The books: what images used before they could be sampled, and what was left out on purpose. */
+/* The books: what the kernel used before and after what could be sampled, and whose box that is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "cli/profile/accounting.h"
 
-#define MS 1000000ull
+#define MS  1000000ull
+#define OWN 100 /* the pid of flamerun's own child in all trees here */
+
+/* An image that told its end. Times in ms: of its process when it began and when it left. */
+struct life {
+	uint64_t id, parent; /* image ids */
+	uint32_t pid, ppid;
+	uint64_t born, start, end;
+	uint64_t children; /* of those it waited for */
+	const char *exe;
+};
+
+static struct profile_image *live(struct profile *profile, const struct life *life)
+{
+	struct profile_image *image =
+		profile_image_at(profile, profile_image(profile, life->id));
+
+	image->parent = life->parent;
+	image->pid = life->pid;
+	image->ppid = life->ppid;
+	image->start_ns = life->born * MS;
+	image->start_cpu_ns = life->start * MS;
+	image->end_cpu_ns = life->end * MS;
+	image->threads_ns = (life->end - life->start) * MS;
+	image->children_ns = life->children * MS;
+	image->told_end = 1;
+	image->ended = 1;
+	snprintf(image->exe, sizeof(image->exe), "%s", life->exe ? life->exe : "/bin/it");
+	return image;
+}
+
+/* Weight that was credited below image @id as @frame, 0: as nothing in particular. */
+static uint64_t below(struct profile *profile, uint64_t id, uint64_t frame)
+{
+	uint32_t image = profile_image(profile, id);
+	uint64_t weight = 0;
+
+	for (uint32_t i = 0; i < profile_stacks(profile); i++) {
+		const struct profile_stack *stack = profile_stack_at(profile, i);
+		const struct profile_node *node = profile_node_at(profile, stack->node);
+
+		if (node->image == image && stack->kind == WIRE_KIND_CREDIT &&
+			(frame ? node->frame == frame : node->parent == UINT32_MAX))
+			weight += stack->weight;
+	}
+	return weight;
+}
+
+static void sample(struct profile *profile, uint64_t id, uint64_t weight)
+{
+	uint32_t image = profile_image(profile, id);
+	struct profile_stack stack = {
+		.node = profile_node(profile, profile_image_at(profile, image)->root,
+			WIRE_FRAME(WIRE_MODULE_NONE, 4096)),
+		.thread = profile_thread(profile, image, 1, 0, NULL),
+		.end = WIRE_END_ROOT,
+		.kind = WIRE_KIND_CPU,
+	};
+
+	profile_add(profile, &stack, 1, weight);
+}
+
+static struct accounting settle(
+	struct profile *profile, enum accounting_start start, const struct accounting_child *child)
+{
+	struct accounting books;
+
+	assert_int_equal(accounting_settle(profile, start, child), 0);
+	accounting_of(profile, &books);
+	return books;
+}
+
+/* The kernel's word on flamerun's own child, in ms. */
+static struct accounting_child child_of(uint64_t cpu, uint64_t children)
+{
+	return (struct accounting_child){.pid = OWN, .cpu_ns = cpu * MS,
+		.children_ns = children * MS, .max_kib = 16384};
+}
 
 /* An exec'd image and its fork child, which used 100 ms and 10 ms before they were sampled. */
 static struct profile *make(void)
 {
 	struct profile *profile = profile_new(1000);
-	uint32_t first = profile_image(profile, 1), second = profile_image(profile, 2);
 
-	profile_image_at(profile, first)->pid = 10;
-	profile_image_at(profile, first)->start_cpu_ns = 100 * MS;
-	profile_image_at(profile, second)->pid = 11;
-	profile_image_at(profile, second)->parent = 1;
-	profile_image_at(profile, second)->start_cpu_ns = 10 * MS;
-	profile_totals(profile)->cpu_ns = 500 * MS;
+	live(profile, &(struct life){.id = 1, .pid = OWN, .born = 1, .start = 100, .end = 390});
+	live(profile, &(struct life){
+		.id = 2, .parent = 1, .pid = 11, .ppid = OWN, .born = 2, .start = 10, .end = 110});
 	return profile;
-}
-
-static struct accounting settle(struct profile *profile, enum accounting_start start)
-{
-	struct accounting books;
-
-	assert_int_equal(accounting_settle(profile, start), 0);
-	accounting_of(profile, &books);
-	return books;
 }
 
 static void test_a_start_is_credited(void **state)
 {
 	struct profile *profile = make();
-	struct accounting books = settle(profile, ACCOUNTING_START_CREDITED);
+	struct accounting_child child = child_of(390, 110);
+	struct accounting books = settle(profile, ACCOUNTING_START_CREDITED, &child);
 
 	(void)state;
 	assert_int_equal(books.due, 500);
-	assert_int_equal(books.credited, 110);
-	assert_int_equal(books.paused, 0);
+	assert_int_equal(books.exec, 100);
+	assert_int_equal(below(profile, 1, WIRE_FRAME_EXEC), 100);
+	/* A fork is no exec. */
+	assert_int_equal(books.credited, 10);
+	assert_int_equal(below(profile, 2, 0), 10);
+	assert_int_equal(books.exit, 0);
 	assert_int_equal(accounting_total(&books), 110);
 	profile_free(profile);
 }
@@ -51,24 +123,68 @@ static void test_a_start_is_credited(void **state)
 static void test_a_paused_start_is_left_out(void **state)
 {
 	struct profile *profile = make();
+	struct accounting_child child = child_of(390, 110);
 	struct accounting books;
 
 	(void)state;
 	profile_totals(profile)->paused = 7;
-	books = settle(profile, ACCOUNTING_START_PAUSED);
+	books = settle(profile, ACCOUNTING_START_PAUSED, &child);
 	assert_int_equal(books.credited, 10);
 	assert_int_equal(books.paused, 107);
 	assert_int_equal(accounting_total(&books), 117);
 	profile_free(profile);
 }
 
+/* Who left while paused leaves no exit either. */
+static void test_a_paused_end_is_left_out(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(440, 110);
+	struct accounting books;
+
+	(void)state;
+	profile_image_at(profile, profile_image(profile, 1))->left_paused = 1;
+	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	assert_int_equal(books.exit, 0);
+	assert_int_equal(books.paused, 50);
+	profile_free(profile);
+}
+
 static void test_no_start_by_another_clock(void **state)
 {
 	struct profile *profile = make();
-	struct accounting books = settle(profile, ACCOUNTING_START_IGNORED);
+	struct accounting_child child = child_of(440, 120);
+	struct accounting books = settle(profile, ACCOUNTING_START_IGNORED, &child);
 
 	(void)state;
 	assert_int_equal(accounting_total(&books), 0);
+	profile_free(profile);
+}
+
+/* The tracer comes to programs that run already. */
+static void test_what_ran_before_the_tracer_came_is_no_exec(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(390, 110);
+	struct accounting books;
+
+	(void)state;
+	profile_image_at(profile, profile_image(profile, 1))->from_outside = 1;
+	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	assert_int_equal(books.exec, 0);
+	assert_int_equal(below(profile, 1, 0), 100);
+	profile_free(profile);
+}
+
+/* Half a period and more is one sample. */
+static void test_credit_is_rounded(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(390, 110);
+
+	(void)state;
+	profile_image_at(profile, profile_image(profile, 1))->start_cpu_ns = 6 * MS / 10;
+	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).exec, 1);
 	profile_free(profile);
 }
 
@@ -76,17 +192,274 @@ static void test_no_start_by_another_clock(void **state)
 static void test_an_exec_is_followed(void **state)
 {
 	struct profile *profile = make();
-	uint32_t first = profile_image(profile, 1), third = profile_image(profile, 3);
+	struct accounting_child child = child_of(440, 110);
 	struct accounting books;
 
 	(void)state;
-	profile_image_at(profile, first)->left_by_exec = 1;
-	profile_image_at(profile, first)->end_cpu_ns = 300 * MS;
-	profile_image_at(profile, third)->pid = 10;
-	profile_image_at(profile, third)->start_ns = 5;
-	profile_image_at(profile, third)->start_cpu_ns = 320 * MS;
-	books = settle(profile, ACCOUNTING_START_CREDITED);
-	assert_int_equal(books.credited, 130);
+	profile_image_at(profile, profile_image(profile, 1))->left_by_exec = 1;
+	live(profile, &(struct life){.id = 3, .pid = OWN, .born = 5, .start = 410, .end = 430});
+	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	assert_int_equal(below(profile, 1, WIRE_FRAME_EXEC), 100);
+	assert_int_equal(below(profile, 3, WIRE_FRAME_EXEC), 20);
+	assert_int_equal(below(profile, 3, WIRE_FRAME_EXIT), 10);
+	assert_int_equal(books.due, 550);
+	profile_free(profile);
+}
+
+/* An image that left by an exec and was not seen again did not exit then. */
+static void test_who_went_on_did_not_exit(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(391, 110);
+	struct accounting books;
+
+	(void)state;
+	profile_image_at(profile, profile_image(profile, 1))->left_by_exec = 1;
+	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	assert_int_equal(books.exit, 0);
+	profile_free(profile);
+}
+
+/* The end of a child is known from what its parent was charged for it. */
+static void test_an_exit_is_the_only_childs(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(390, 111);
+	struct accounting books;
+
+	(void)state;
+	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	assert_int_equal(books.exit, 1);
+	assert_int_equal(below(profile, 2, WIRE_FRAME_EXIT), 1);
+	assert_int_equal(below(profile, 1, WIRE_FRAME_EXIT), 0);
+	profile_free(profile);
+}
+
+/* Each image's children are held against what was charged until it left. */
+static void test_families_of_an_exec_chain(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(440, 110 + 2 + 20 + 4);
+
+	(void)state;
+	profile_image_at(profile, profile_image(profile, 1))->left_by_exec = 1;
+	profile_image_at(profile, profile_image(profile, 1))->children_ns = 112 * MS;
+	profile_image_at(profile, profile_image(profile, 1))->children_kib = child.max_kib;
+	live(profile, &(struct life){.id = 3, .pid = OWN, .born = 5, .start = 390, .end = 440});
+	live(profile, &(struct life){.id = 4, .pid = 12, .ppid = OWN, .born = 6, .end = 20,
+		.exe = "/bin/other"});
+	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).exit, 6);
+	assert_int_equal(below(profile, 2, WIRE_FRAME_EXIT), 2);
+	assert_int_equal(below(profile, 4, WIRE_FRAME_EXIT), 4);
+	profile_free(profile);
+}
+
+/* A child of the first image that the second waits for is not twice anybody's. */
+static void test_a_child_across_an_exec(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(440, 112);
+	struct accounting books;
+
+	(void)state;
+	profile_image_at(profile, profile_image(profile, 1))->left_by_exec = 1;
+	live(profile, &(struct life){.id = 3, .pid = OWN, .born = 5, .start = 390, .end = 440});
+	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	assert_int_equal(books.due, 552);
+	assert_int_equal(books.exit, 0);
+	profile_free(profile);
+}
+
+/* A sum for children of several names is not shared out among them. */
+static void test_exits_of_several_names_are_the_parents(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(390, 133);
+
+	(void)state;
+	live(profile, &(struct life){.id = 3, .pid = 12, .ppid = OWN, .born = 3, .start = 1,
+		.end = 21, .exe = "/bin/other"});
+	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).exit, 2);
+	assert_int_equal(below(profile, 1, WIRE_FRAME_EXIT_OF_CHILDREN), 2);
+	assert_int_equal(below(profile, 1, WIRE_FRAME_EXIT), 0);
+	assert_int_equal(below(profile, 2, WIRE_FRAME_EXIT), 0);
+	assert_int_equal(below(profile, 3, WIRE_FRAME_EXIT), 0);
+	profile_free(profile);
+}
+
+/* Two thousand short processes add up to what they used, each too short for a sample. */
+static void test_short_lives_add_up(void **state)
+{
+	struct profile *profile = profile_new(1000);
+	struct accounting_child child = child_of(0, 0);
+	struct accounting books;
+
+	(void)state;
+	live(profile, &(struct life){.id = 1, .pid = OWN, .born = 1, .end = 50});
+	for (uint32_t i = 0; i < 2000; i++) {
+		struct profile_image *image = live(profile, &(struct life){
+			.id = 2 + i, .pid = 1000 + i, .ppid = OWN, .born = 2 + i});
+
+		image->start_cpu_ns = MS / 4;
+		image->end_cpu_ns = MS / 2;
+		image->threads_ns = MS / 5;
+	}
+	child.cpu_ns = 50 * MS;
+	child.children_ns = 2000 * (MS / 2 + MS / 10);
+	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	assert_int_equal(books.due, 1250);
+	assert_int_equal(books.exec, 500);
+	assert_int_equal(books.exit, 200);
+	/* What the clocks of its threads do not cover is neither. */
+	assert_int_equal(books.credited, 100);
+	profile_free(profile);
+}
+
+/* A sum that no exits can make: somebody was not sampled, and the books are to say so. */
+static void test_a_stranger_is_no_exit(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(390, 610);
+	struct accounting books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+
+	(void)state;
+	assert_int_equal(books.due, 1000);
+	assert_int_equal(books.exit, 0);
+	profile_free(profile);
+}
+
+/* Nor is a little more, if one of the children was seen to go on. */
+static void test_a_known_stranger_is_no_exit(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(390, 111);
+
+	(void)state;
+	profile_image_at(profile, profile_image(profile, 2))->went_on = 1;
+	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).exit, 0);
+	profile_free(profile);
+}
+
+/* In ms, as the books round it. */
+static uint64_t half_a_tick(void)
+{
+	struct timespec tick;
+
+	assert_int_equal(clock_getres(CLOCK_MONOTONIC_COARSE, &tick), 0);
+	return (uint64_t)(tick.tv_nsec / 2 + 500000) / MS;
+}
+
+/* One that was killed told nothing: its samples do, and its parent's sum. */
+static void test_who_was_killed(void **state)
+{
+	struct profile *profile = make();
+	struct profile_image *killed = profile_image_at(profile, profile_image(profile, 2));
+	struct accounting_child child = child_of(390, 118);
+	struct accounting books;
+
+	(void)state;
+	killed->told_end = 0;
+	killed->end_cpu_ns = 118 * MS; /* seen while it died */
+	killed->unrecorded = 40;
+	sample(profile, 2, 60);
+	profile_totals(profile)->losses.dropped = 40;
+	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	/* 118 less 10 + 40 + 60, and half a tick in which nobody looked. */
+	assert_int_equal(books.exit + below(profile, 2, 0), 8 + 10);
+	assert_int_equal(books.exit, 8 - half_a_tick());
+	assert_int_equal(books.due, 508);
+	profile_free(profile);
+}
+
+/* Signals held back to the last: its clock says what it used, and another's exit remains. */
+static void test_a_killed_one_without_samples(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(390, 138);
+
+	(void)state;
+	profile_image_at(profile, profile_image(profile, 2))->told_end = 0;
+	live(profile,
+		&(struct life){.id = 3, .pid = 12, .ppid = OWN, .born = 3, .start = 10, .end = 20});
+	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).exit,
+		8 - half_a_tick());
+	profile_free(profile);
+}
+
+/* Samples after the last word are not time after the last instruction. */
+static void test_samples_after_leaving(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(440, 110);
+
+	(void)state;
+	profile_image_at(profile, profile_image(profile, 1))->after_leave = 20;
+	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).exit, 30);
+	profile_free(profile);
+}
+
+/* Children that nobody waited for are charged to nobody, and were due all the same. */
+static void test_nobody_waited(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(390, 0);
+
+	(void)state;
+	live(profile, &(struct life){
+		.id = 3, .pid = 12, .ppid = 7, .born = 3, .start = 10, .end = 60});
+	profile_image_at(profile, profile_image(profile, 3))->children_ns = 40 * MS;
+	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).due, 600);
+	profile_free(profile);
+}
+
+/* What nobody we know waited for may be what somebody was charged for. */
+static void test_a_grandchild_of_a_stranger(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(390, 200);
+
+	(void)state;
+	live(profile, &(struct life){.id = 3, .pid = 12, .ppid = 7, .born = 3, .end = 80});
+	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).due, 590);
+	profile_free(profile);
+	/* As far as it goes. */
+	profile = make();
+	live(profile, &(struct life){.id = 3, .pid = 12, .ppid = 7, .born = 3, .end = 100});
+	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).due, 600);
+	profile_free(profile);
+}
+
+/* Without a word of the kernel's, while it still runs, what was seen counts. */
+static void test_it_still_runs(void **state)
+{
+	struct profile *profile = make();
+	struct profile_image *image = profile_image_at(profile, profile_image(profile, 1));
+	struct accounting books;
+
+	(void)state;
+	image->told_end = 0;
+	image->still_runs = 1;
+	sample(profile, 1, 300); /* a little more than its clock, by chance */
+	books = settle(profile, ACCOUNTING_START_CREDITED, NULL);
+	assert_int_equal(books.due, 500);
+	assert_int_equal(books.exit, 0);
+	profile_free(profile);
+}
+
+/* A pid that is used again is another process's, and its children are whose they were. */
+static void test_a_pid_is_used_again(void **state)
+{
+	struct profile *profile = make();
+	struct accounting_child child = child_of(390, 112);
+	struct accounting books;
+
+	(void)state;
+	live(profile, &(struct life){.id = 3, .pid = OWN, .ppid = 1, .born = 9, .end = 30});
+	live(profile, &(struct life){.id = 4, .pid = 13, .ppid = OWN, .born = 10, .end = 5});
+	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	assert_int_equal(books.due, 537);
+	assert_int_equal(below(profile, 2, WIRE_FRAME_EXIT), 2);
+	assert_int_equal(below(profile, 4, WIRE_FRAME_EXIT), 0);
 	profile_free(profile);
 }
 
@@ -95,8 +468,26 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_start_is_credited),
 		cmocka_unit_test(test_a_paused_start_is_left_out),
+		cmocka_unit_test(test_a_paused_end_is_left_out),
 		cmocka_unit_test(test_no_start_by_another_clock),
+		cmocka_unit_test(test_what_ran_before_the_tracer_came_is_no_exec),
+		cmocka_unit_test(test_credit_is_rounded),
 		cmocka_unit_test(test_an_exec_is_followed),
+		cmocka_unit_test(test_who_went_on_did_not_exit),
+		cmocka_unit_test(test_an_exit_is_the_only_childs),
+		cmocka_unit_test(test_families_of_an_exec_chain),
+		cmocka_unit_test(test_a_child_across_an_exec),
+		cmocka_unit_test(test_exits_of_several_names_are_the_parents),
+		cmocka_unit_test(test_short_lives_add_up),
+		cmocka_unit_test(test_a_stranger_is_no_exit),
+		cmocka_unit_test(test_a_known_stranger_is_no_exit),
+		cmocka_unit_test(test_who_was_killed),
+		cmocka_unit_test(test_a_killed_one_without_samples),
+		cmocka_unit_test(test_samples_after_leaving),
+		cmocka_unit_test(test_nobody_waited),
+		cmocka_unit_test(test_a_grandchild_of_a_stranger),
+		cmocka_unit_test(test_it_still_runs),
+		cmocka_unit_test(test_a_pid_is_used_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
