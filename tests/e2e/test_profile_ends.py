@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+#
+# CPU time that the kernel uses for a program before its first instruction and after its last, and
+# books that hold it: against what the kernel charged to flamerun's own parent, and against what the
+# programs measured of themselves.
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+import folded
+from profiled import BUILD, compile_target
+
+# What is credited in whole samples: each kind of credit may lack or have half of one.
+ROUNDING = 3
+BOOKS = re.compile(r"(\d+) due .* = (\d+) sampled .* \+ (\d+) credited \+ (\d+) exec \+ "
+                   r"(\d+) exit \+ (\d+) dropped \+ (\d+) torn \+ (\d+) paused")
+
+
+class Held:
+    """One run below us: its books, and the samples that were due by what the kernel charged us."""
+
+    def __init__(self, folder, *command, rate_hz=997):
+        out = folder / "held.folded"
+        process = subprocess.Popen(
+            [BUILD / "flamerun", "-v", "-r", str(rate_hz), "-o", out, "--", *command],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.stdout, self.stderr = process.stdout.read(), process.stderr.read()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        # flamerun's own clock, as long as it is there: the rest was the program's.
+        own_s = time.clock_gettime(~process.pid << 3 | 2)
+        _, self.status, usage = os.wait4(process.pid, 0)
+        process.returncode = self.status
+        self.outside = (usage.ru_utime + usage.ru_stime - own_s) * rate_hz
+        (self.due, self.sampled, self.credited, self.exec, self.exit, *lost) = map(
+            int, BOOKS.search(self.stderr).groups())
+        self.total = self.sampled + self.credited + self.exec + self.exit + sum(lost)
+        self.folded = folded.Folded(out.read_text())
+
+    def assert_held(self):
+        """Within 2 %, or three deviations of what was counted at random moments."""
+        off = abs(self.total - self.outside)
+        by_chance = 3 * (self.sampled + self.credited) ** 0.5
+        assert off <= max(0.02 * self.outside, by_chance) + ROUNDING, self.stderr
+
+    @property
+    def truth(self):
+        return {name: int(ns) for name, ns in re.findall(r"^(\w+) (\d+)$", self.stdout, re.M)}
+
+
+@pytest.mark.same_if("sanitized")
+def test_memory_that_is_freed_at_the_end(tmp_path):
+    program = compile_target("ends.c", tmp_path)
+    told = subprocess.run([program, "free", "1500"], capture_output=True, text=True, check=True)
+    freeing = int(told.stdout.split()[1]) * 997 / 1e9
+    assert freeing > 4 * ROUNDING, "memory is freed too fast here to be measured"
+    kept = Held(tmp_path, program, "keep", "1500")
+    assert 0.5 * freeing <= kept.exit <= 2 * freeing
+    assert kept.folded.self("[exit]") == kept.exit
+    # One thread is sampled as exactly as its timer counts.
+    assert abs(kept.total - kept.outside) <= 0.002 * kept.outside + ROUNDING, kept.stderr
+    # Who frees it while it can be sampled is.
+    freed = Held(tmp_path, program, "free", "1500")
+    assert freed.exit <= 0.1 * freeing + 1
+    assert freed.folded.where(lambda s: "munmap" in s[-1]) >= 0.5 * freeing
+
+
+@pytest.mark.same_if("sanitized")
+@pytest.mark.parametrize("mode", ("fork", "vfork", "spawn"))
+def test_a_storm_of_processes(tmp_path, mode):
+    program = compile_target("ends.c", tmp_path)
+    # Below a shell: what the parent was charged it has to tell itself.
+    run = Held(tmp_path, "sh", "-c", f"{program} {mode} 400; :")
+    run.assert_held()
+    samples = {name: ns * 997 / 1e9 for name, ns in run.truth.items()}
+    # From exec to main the children are nobody else's; some of it is sampled, in our constructor.
+    assert 0.75 * samples["before"] <= run.exec + run.folded.below("[unsampled]")
+    assert run.exec <= 1.02 * samples["before"] + ROUNDING
+    assert 0.5 * samples["after"] - ROUNDING <= run.exit <= 1.5 * samples["after"] + ROUNDING
+    assert run.folded.below("[exit of children]") == 0
+
+
+def test_threads_begin_and_end(tmp_path):
+    """What threads use before and after what is theirs is in the books, too."""
+    run = Held(tmp_path, compile_target("ends.c", tmp_path), "threads", "4000")
+    run.assert_held()
+    outside = run.truth["outside"] * 997 / 1e9
+    assert outside > 4 * ROUNDING
+    # Below their function stands what was due to them in it and came after their end.
+    unsampled = run.folded.where(lambda s: s[-1] == "[unsampled]" and "measure" not in s)
+    assert 0.4 * outside - ROUNDING <= unsampled <= 1.2 * outside + ROUNDING
+
+
+def test_work_after_the_last_destructor(tmp_path):
+    """The library has told by then what the process used; what is still sampled is not the kernel's."""
+    run = Held(tmp_path, compile_target("ends.c", tmp_path), "flush", "400")
+    assert run.folded.below("late_work") >= 0.8 * 0.4 * 997
+    assert run.exit <= 0.05 * run.outside
+    run.assert_held()
+
+
+@pytest.mark.same_if("sanitized")
+def test_ends_of_several_names(tmp_path):
+    """What one parent was charged for several programs is not shared out among them."""
+    program = compile_target("ends.c", tmp_path)
+    other = compile_target("idle.c", tmp_path)
+    script = f"{program} keep 500; {other}; {program} keep 500; :"
+    run = Held(tmp_path, "sh", "-c", script)
+    assert run.exit >= ROUNDING
+    assert run.folded.where(lambda s: s[-2:] == ("sh", "[exit of children]")) >= 0.5 * run.exit
+    assert run.folded.where(lambda s: s[-2:] == ("ends", "[exit]")) == 0
+    assert abs(run.total - run.outside) <= 0.01 * run.outside + ROUNDING, run.stderr
+
+
+@pytest.mark.same_if("sanitized")
+def test_who_is_killed_ends_in_its_box(tmp_path):
+    program = compile_target("ends.c", tmp_path)
+    told = subprocess.run([program, "free", "1000"], capture_output=True, text=True, check=True)
+    freeing = int(told.stdout.split()[1]) * 997 / 1e9
+    # Its last samples may be lost with it: not more than two ticks are at stake here.
+    assert freeing > 2 * 10
+    run = Held(tmp_path, "sh", "-c", f"{program} kill 1000; :")
+    exit_ = run.folded.where(lambda s: s[-2:] == ("ends", "[exit]"))
+    assert 0.5 * freeing <= exit_ <= 2 * freeing, run.stderr
+    assert run.folded.below("[exit of children]") == 0
