@@ -4,8 +4,8 @@
  */
 #include <errno.h>
 
-#include "libprof/aggregator/names.h"
-#include "libprof/aggregator/profile.h"
+#include "libprof/profile/names.h"
+#include "libprof/profile/profile.h"
 #include "libprof/aggregator/segments.h"
 #include "libprof/aggregator/store.h"
 #include "libprof/wire_control.h"

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "libprof/aggregator/pages.h"
+#include "libprof/profile/pages.h"
 
 /* One block: item, batch, records. */
 #define HEADERS_BYTES (sizeof(struct queue_item) + sizeof(struct batch))

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "libprof/aggregator/profile.h"
+#include "libprof/profile/profile.h"
 #include "libprof/aggregator/replace_file.h"
 #include "libprof/pprof/writer.h"
 

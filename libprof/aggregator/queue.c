@@ -10,7 +10,7 @@
 
 #include "arch/syscall.h"
 #include "libprof/aggregator/harvest.h"
-#include "libprof/aggregator/pages.h"
+#include "libprof/profile/pages.h"
 #include "libprof/sampler/clock.h"
 
 #define NS_PER_MS 1000000ULL

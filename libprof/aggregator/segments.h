@@ -6,7 +6,7 @@
 #ifndef LIBPROF_AGGREGATOR_SEGMENTS_H
 #define LIBPROF_AGGREGATOR_SEGMENTS_H
 
-#include "libprof/aggregator/names.h"
+#include "libprof/profile/names.h"
 
 /*
  * Fill in @module's segments from the headers at module->start, checked; none when there are no

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libprof/aggregator/profile.h"
+#include "libprof/profile/profile.h"
 
 /* The stack interned before the one at hand: its nodes are in profile->path. */
 struct previous {

@@ -4,7 +4,7 @@
  */
 #include <stddef.h>
 
-#include "libprof/aggregator/profile.h"
+#include "libprof/profile/profile.h"
 #include "libprof/api/scope.h"
 #include "libprof/api/session.h"
 #include "libprof/flameprof_profile.h"

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libprof/aggregator/pages.h"
+#include "libprof/profile/pages.h"
 
 enum protobuf_type {
 	PROTOBUF_VARINT = 0,

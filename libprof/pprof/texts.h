@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libprof/aggregator/lookup.h"
+#include "libprof/profile/lookup.h"
 
 /* All zero is an empty table. */
 struct texts {

@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <time.h>
 
-#include "libprof/aggregator/pages.h"
+#include "libprof/profile/pages.h"
 #include "libprof/aggregator/queue.h"
 #include "libprof/aggregator/store.h"
 #include "libprof/sampler/ring.h"

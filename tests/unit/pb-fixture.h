@@ -5,9 +5,9 @@
 
 #include "tests/unit/aggregate-fixture.h"
 
-#include "libprof/aggregator/pages.h"
+#include "libprof/profile/pages.h"
 #include "libprof/aggregator/pprof.h"
-#include "libprof/aggregator/profile.h"
+#include "libprof/profile/profile.h"
 #include "tests/unit/own-folder.h"
 
 #define MIB (1u << 20)

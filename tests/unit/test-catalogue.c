@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "libprof/aggregator/pages.h"
-#include "libprof/aggregator/profile.h"
+#include "libprof/profile/pages.h"
+#include "libprof/profile/profile.h"
 #include "libprof/sampler/control.h"
 
 #define SLOT 3

@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-#include "libprof/aggregator/pages.h"
-#include "libprof/aggregator/profile.h"
+#include "libprof/profile/pages.h"
+#include "libprof/profile/profile.h"
 
 #define MIB (1u << 20)
 

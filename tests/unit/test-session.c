@@ -6,7 +6,7 @@
  */
 #include "session-fixture.h"
 
-#include "libprof/aggregator/pages.h"
+#include "libprof/profile/pages.h"
 
 #define THREADS 16
 

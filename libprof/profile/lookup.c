@@ -2,7 +2,7 @@
 /*
  * Growing a table: twice the slots, all entries put anew.
  */
-#include "libprof/aggregator/lookup.h"
+#include "libprof/profile/lookup.h"
 
 #include <errno.h>
 #include <string.h>

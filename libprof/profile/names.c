@@ -2,7 +2,7 @@
 /*
  * The tables of names.
  */
-#include "libprof/aggregator/names.h"
+#include "libprof/profile/names.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  *
  * Context: any thread, not a handler; an account and its arrays belong to one thread at a time.
  */
-#ifndef LIBPROF_AGGREGATOR_PAGES_H
-#define LIBPROF_AGGREGATOR_PAGES_H
+#ifndef LIBPROF_PROFILE_PAGES_H
+#define LIBPROF_PROFILE_PAGES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -14,12 +14,12 @@
  *
  * Nothing is ever removed.
  */
-#ifndef LIBPROF_AGGREGATOR_LOOKUP_H
-#define LIBPROF_AGGREGATOR_LOOKUP_H
+#ifndef LIBPROF_PROFILE_LOOKUP_H
+#define LIBPROF_PROFILE_LOOKUP_H
 
 #include <stdint.h>
 
-#include "libprof/aggregator/pages.h"
+#include "libprof/profile/pages.h"
 
 #define LOOKUP_BITS_MAX 30
 

@@ -3,7 +3,7 @@
  * Mappings. Arrays grow by mremap(2): it moves page tables, not bytes, and needs no address space
  * reserved ahead, which RLIMIT_AS and strict overcommit would charge the host for.
  */
-#include "libprof/aggregator/pages.h"
+#include "libprof/profile/pages.h"
 
 #include <errno.h>
 #include <sys/mman.h>

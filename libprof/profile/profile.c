@@ -3,7 +3,7 @@
  * A profile's tables: making them, finding and adding entries, cutting them back. What a sample
  * does to them is store.c, what a reader sees of them profile_read.c.
  */
-#include "libprof/aggregator/profile.h"
+#include "libprof/profile/profile.h"
 
 #include <errno.h>
 #include <string.h>

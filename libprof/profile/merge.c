@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libprof/aggregator/profile.h"
+#include "libprof/profile/profile.h"
 
 /* From numbers there to numbers here. Memory of its own, not on a profile's account. */
 struct merge {

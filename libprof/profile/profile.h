@@ -8,15 +8,15 @@
  * How a frame was found (WIRE_FRAME_BY_FP) is left out: it is the same place in code. Node 0 and
  * string 0 are none. Everything is an array of `struct pages`, all on one account.
  */
-#ifndef LIBPROF_AGGREGATOR_PROFILE_H
-#define LIBPROF_AGGREGATOR_PROFILE_H
+#ifndef LIBPROF_PROFILE_PROFILE_H
+#define LIBPROF_PROFILE_PROFILE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libprof/aggregator/lookup.h"
-#include "libprof/aggregator/names.h"
-#include "libprof/aggregator/pages.h"
+#include "libprof/profile/lookup.h"
+#include "libprof/profile/names.h"
+#include "libprof/profile/pages.h"
 #include "libprof/flameprof_profile.h"
 #include "libprof/wire.h"
 

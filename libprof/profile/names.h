@@ -5,13 +5,13 @@
  *
  * Context: one thread at a time. Memory is on the account given, always the same for one table.
  */
-#ifndef LIBPROF_AGGREGATOR_NAMES_H
-#define LIBPROF_AGGREGATOR_NAMES_H
+#ifndef LIBPROF_PROFILE_NAMES_H
+#define LIBPROF_PROFILE_NAMES_H
 
 #include <stdint.h>
 
-#include "libprof/aggregator/lookup.h"
-#include "libprof/aggregator/pages.h"
+#include "libprof/profile/lookup.h"
+#include "libprof/profile/pages.h"
 #include "libprof/wire.h"
 
 /* Executable segments kept of a module; more are rare. */

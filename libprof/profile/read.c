@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "libprof/aggregator/profile.h"
+#include "libprof/profile/profile.h"
 
 void flameprof_profile_info(
 	const struct flameprof_profile *p, struct flameprof_profile_info *out)
