@@ -11,11 +11,11 @@ import tree
 # flamerun is made of, too; those stand on nothing else of the guest's.
 ALLOWED = {
     "cli": ("cli/", "render/", "libprof/wire.h", "libprof/wire_control.h", "libprof/wire_drain.h",
-            "libprof/gaps.h", "libprof/pprof/", "libprof/preload/elf_program.h",
-            "libprof/unwind/", "arch/"),
+            "libprof/gaps.h", "libprof/pprof/", "libprof/profile/",
+            "libprof/preload/elf_program.h", "libprof/unwind/", "arch/"),
     "render": ("render/",),
-    "libprof/pprof": ("libprof/pprof/", "libprof/aggregator/lookup.h",
-                      "libprof/aggregator/pages.h", "libprof/fnv.h"),
+    "libprof/pprof": ("libprof/pprof/", "libprof/profile/lookup.h",
+                      "libprof/profile/pages.h", "libprof/fnv.h"),
     "libprof": ("libprof/", "arch/"),
     "arch": ("arch/",),
 }
