@@ -385,8 +385,8 @@ bench: all $(bench_programs) ## measure against alternatives, side by side; asse
 	@for b in $(bench_programs); do echo "  BENCH   $$b"; $$b || exit 1; done
 	@for b in $(wildcard tests/bench/bench*.py); do echo "  BENCH   $$b"; BUILD='$(BUILD)' $(PYTHON) $$b || exit 1; done
 
-$(BUILD)/bench/bench-picture: $(BUILD)/librender.a
-$(BUILD)/bench/bench-picture: bench_libs = $(BUILD)/librender.a $(package_libs) -lz -lm
+$(BUILD)/bench/bench-picture: $(BUILD)/librender.a $(BUILD)/libcli.a
+$(BUILD)/bench/bench-picture: bench_libs = $(BUILD)/librender.a $(BUILD)/libcli.a $(package_libs) -lz -lm
 
 $(BUILD)/bench/bench-aggregate: tests/bench/recording.h $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a
 $(BUILD)/bench/bench-aggregate: bench_libs = $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(cli_libs)

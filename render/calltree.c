@@ -12,19 +12,30 @@
 /* Sums stay exact in the viewer's doubles, and nothing here can wrap. */
 #define WEIGHT_MAX ((UINT64_C(1) << 53) - 1)
 
-static uint64_t hash_node(const struct calltree_node *node)
+void *calltree_grow(struct calltree *tree, void *array, size_t count, size_t *room, size_t size)
 {
-	return calltree_mix((uint64_t)node->parent << 32 | node->frame);
+	size_t wanted = *room ? *room * 2 : 64;
+
+	if (count < *room)
+		return array;
+	array = reallocarray(array, wanted, size);
+	if (array)
+		*room = wanted;
+	else
+		calltree_poison(tree, -ENOMEM);
+	return array;
 }
 
-static int node_index_grow(struct calltree *tree)
+static uint32_t hash_of(uint32_t parent, uint32_t frame)
 {
-	int grown = calltree_index_grow(&tree->node_index, tree->node_count);
+	return lookup_hash((uint64_t)parent << 32 ^ frame * 0x9e3779b97f4a7c15ULL);
+}
 
-	if (grown == 1)
-		for (uint32_t i = 1; i < tree->node_count; i++)
-			calltree_index_put(&tree->node_index, hash_node(&tree->nodes[i]), i);
-	return grown < 0 ? grown : 0;
+static uint32_t hash_node(const void *tree, uint32_t number)
+{
+	const struct calltree_node *node = &((const struct calltree *)tree)->nodes[number];
+
+	return hash_of(node->parent, node->frame);
 }
 
 static uint32_t add_node(struct calltree *tree, uint32_t parent, uint32_t frame)
@@ -52,8 +63,9 @@ struct calltree *calltree_new(void)
 
 	if (!tree)
 		return NULL;
+	tree->account.limit_bytes = SIZE_MAX;
 	add_node(tree, CALLTREE_ROOT, 0);
-	if (tree->error || node_index_grow(tree) || calltree_frame_index_grow(tree)) {
+	if (tree->error) {
 		calltree_free(tree);
 		return NULL;
 	}
@@ -72,14 +84,15 @@ void calltree_free(struct calltree *tree)
 	free(tree->frames);
 	free(tree->threads);
 	free(tree->samples);
-	free(tree->node_index.places);
-	free(tree->frame_index.places);
+	pages_release(&tree->account, &tree->node_lookup.slots);
+	pages_release(&tree->account, &tree->frame_lookup.slots);
 	free(tree);
 }
 
 uint32_t calltree_child(struct calltree *tree, uint32_t parent, uint32_t frame)
 {
-	struct calltree_node wanted = {.parent = parent, .frame = frame};
+	struct lookup_probe probe;
+	uint32_t number;
 
 	if (tree->error)
 		return CALLTREE_ROOT;
@@ -87,22 +100,17 @@ uint32_t calltree_child(struct calltree *tree, uint32_t parent, uint32_t frame)
 		calltree_poison(tree, -EINVAL);
 		return CALLTREE_ROOT;
 	}
-	if (node_index_grow(tree)) {
+	if (lookup_reserve(&tree->node_lookup, &tree->account, 1, hash_node, tree)) {
 		calltree_poison(tree, -ENOMEM);
 		return CALLTREE_ROOT;
 	}
-	uint32_t at = (uint32_t)hash_node(&wanted) & tree->node_index.mask;
-
-	for (; tree->node_index.places[at]; at = (at + 1) & tree->node_index.mask) {
-		uint32_t number = tree->node_index.places[at] - 1;
-
+	probe = lookup_begin(&tree->node_lookup, hash_of(parent, frame));
+	while ((number = lookup_next(&tree->node_lookup, &probe)))
 		if (tree->nodes[number].parent == parent && tree->nodes[number].frame == frame)
 			return number;
-	}
-	uint32_t number = add_node(tree, parent, frame);
-
+	number = add_node(tree, parent, frame);
 	if (!tree->error)
-		tree->node_index.places[at] = number + 1;
+		lookup_put(&tree->node_lookup, &probe, number);
 	return number;
 }
 

@@ -38,21 +38,16 @@ char *calltree_keep(struct calltree *tree, const char *text)
 }
 
 /* 0xff stands where a text ends: "ab" in "c" is not "a" in "bc". */
-static uint64_t hash_frame(const struct calltree_frame *frame)
+static uint32_t hash_of(const struct calltree_frame *frame)
 {
 	uint64_t hash = fnv_text(FNV_BEGIN, frame->name) ^ 0xff;
 
-	return calltree_mix((fnv_text(hash, frame->module) ^ 0xff) + (uint64_t)frame->kind);
+	return lookup_hash((fnv_text(hash, frame->module) ^ 0xff) + (uint64_t)frame->kind);
 }
 
-int calltree_frame_index_grow(struct calltree *tree)
+static uint32_t hash_frame(const void *tree, uint32_t number)
 {
-	int grown = calltree_index_grow(&tree->frame_index, tree->frame_count);
-
-	if (grown == 1)
-		for (uint32_t i = 0; i < tree->frame_count; i++)
-			calltree_index_put(&tree->frame_index, hash_frame(&tree->frames[i]), i);
-	return grown < 0 ? grown : 0;
+	return hash_of(&((const struct calltree *)tree)->frames[number - 1]);
 }
 
 static int same_frame(const struct calltree_frame *a, const struct calltree_frame *b)
@@ -90,6 +85,8 @@ uint32_t calltree_frame(
 	struct calltree *tree, const char *name, const char *module, enum calltree_frame_kind kind)
 {
 	struct calltree_frame wanted = {.name = name, .module = module, .kind = kind};
+	struct lookup_probe probe;
+	uint32_t number;
 
 	if (tree->error)
 		return 0;
@@ -97,23 +94,17 @@ uint32_t calltree_frame(
 		calltree_poison(tree, -EINVAL);
 		return 0;
 	}
-	if (calltree_frame_index_grow(tree)) {
+	if (lookup_reserve(&tree->frame_lookup, &tree->account, 1, hash_frame, tree)) {
 		calltree_poison(tree, -ENOMEM);
 		return 0;
 	}
-	uint64_t hash = hash_frame(&wanted);
-	uint32_t at = (uint32_t)hash & tree->frame_index.mask;
-
-	for (; tree->frame_index.places[at]; at = (at + 1) & tree->frame_index.mask) {
-		uint32_t number = tree->frame_index.places[at] - 1;
-
-		if (same_frame(&tree->frames[number], &wanted))
-			return number;
-	}
-	uint32_t number = add_frame(tree, &wanted);
-
+	probe = lookup_begin(&tree->frame_lookup, hash_of(&wanted));
+	while ((number = lookup_next(&tree->frame_lookup, &probe)))
+		if (same_frame(&tree->frames[number - 1], &wanted))
+			return number - 1;
+	number = add_frame(tree, &wanted);
 	if (!tree->error)
-		tree->frame_index.places[at] = number + 1;
+		lookup_put(&tree->frame_lookup, &probe, number + 1);
 	return number;
 }
 

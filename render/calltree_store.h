@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How a call tree lies in memory, for the files that build it: nodes and frames in growing arrays,
- * found again through open hash tables of their numbers. Everyone else sees render/calltree.h.
+ * found again through lookups of their numbers. Everyone else sees render/calltree.h.
  */
 #ifndef RENDER_CALLTREE_STORE_H
 #define RENDER_CALLTREE_STORE_H
@@ -9,13 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libprof/profile/lookup.h"
 #include "render/calltree.h"
-
-/* Numbers + 1 by hash; 0 is an empty place. Never more than half full. */
-struct calltree_index {
-	uint32_t *places;
-	uint32_t mask;
-};
 
 /* Names live in chunks that never move, so that readers may keep pointers. */
 struct calltree_chunk {
@@ -36,8 +31,9 @@ struct calltree {
 	uint32_t frame_count, frame_room;
 	uint32_t thread_count, thread_room;
 	size_t sample_count, sample_room;
-	struct calltree_index node_index;
-	struct calltree_index frame_index;
+	struct pages_account account; /* of the lookups */
+	struct lookup node_lookup;    /* by their numbers: the root, 0, is not in it */
+	struct lookup frame_lookup;   /* by their numbers + 1 */
 	struct calltree_chunk *chunks;
 	const char *last_module; /* modules repeat in runs: one compare saves most copies */
 };
@@ -48,15 +44,6 @@ static inline void calltree_poison(struct calltree *tree, int error)
 		tree->error = error;
 }
 
-static inline uint64_t calltree_mix(uint64_t hash)
-{
-	hash ^= hash >> 32;
-	hash *= UINT64_C(0xd6e8feb86659fd93);
-	hash ^= hash >> 32;
-	hash *= UINT64_C(0xd6e8feb86659fd93);
-	return hash ^ hash >> 32;
-}
-
 /*
  * Room for one more element of @size bytes after @count; doubles. Returns the array, or NULL with
  * @tree poisoned and @array as it was.
@@ -65,17 +52,5 @@ void *calltree_grow(struct calltree *tree, void *array, size_t count, size_t *ro
 
 /* Keep @text as long as @tree. Returns the copy, or NULL with @tree poisoned. */
 char *calltree_keep(struct calltree *tree, const char *text);
-
-/* Enter @number, which is not in yet. There is room: calltree_index_grow() came before. */
-void calltree_index_put(struct calltree_index *index, uint64_t hash, uint32_t number);
-
-/*
- * Make room for element @count. Returns 1 when the table was replaced by an empty one of twice the
- * size (the caller puts everything back), 0 when there was room, -ENOMEM.
- */
-int calltree_index_grow(struct calltree_index *index, uint32_t count);
-
-/* Make room for one more frame in the index. Returns 0 or -ENOMEM. */
-int calltree_frame_index_grow(struct calltree *tree);
 
 #endif

@@ -13,7 +13,7 @@ ALLOWED = {
     "cli": ("cli/", "render/", "libprof/wire.h", "libprof/wire_control.h", "libprof/wire_drain.h",
             "libprof/gaps.h", "libprof/pprof/", "libprof/profile/",
             "libprof/preload/elf_program.h", "libprof/unwind/", "arch/"),
-    "render": ("render/",),
+    "render": ("render/", "libprof/profile/lookup.h"),
     "libprof/pprof": ("libprof/pprof/", "libprof/profile/lookup.h",
                       "libprof/profile/pages.h", "libprof/fnv.h"),
     "libprof": ("libprof/", "arch/"),
