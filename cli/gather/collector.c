@@ -116,7 +116,10 @@ static void put_module(struct collector *c, uint64_t image, const struct wire_mo
 
 static void put_code(struct collector *c, uint64_t image, const struct wire_code *code)
 {
-	struct record_code record = {.image = image, .space = code->space, .bytes = code->bytes};
+	struct record_code record = {.image = image,
+		.space = code->space,
+		.bytes = code->bytes,
+		.start = code->start};
 
 	outbox_put(&c->outbox, RECORD_CODE, &record, sizeof(record), code->name,
 		strlen(code->name) + 1);

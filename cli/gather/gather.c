@@ -14,7 +14,7 @@
 #include "cli/gather/intake.h"
 #include "cli/outside/outside.h"
 #include "cli/profile/accounting.h"
-#include "cli/profile/profile.h"
+#include "libprof/profile/profile.h"
 
 /* A look takes milliseconds; a machine without a free CPU gets this much longer. */
 #define LOOK_MS	   1000
@@ -117,7 +117,7 @@ int gather_descriptor(const struct gather *gather)
 	return intake_descriptor(gather->intake);
 }
 
-struct profile *gather_profile(struct gather *gather)
+struct flameprof_profile *gather_profile(struct gather *gather)
 {
 	return intake_profile(gather->intake);
 }
@@ -183,11 +183,11 @@ int gather_look(struct gather *gather)
 }
 
 /* What images used while they were sampled: the tracer's books are of that alone. */
-static uint64_t seen_ns(struct profile *profile)
+static uint64_t seen_ns(struct flameprof_profile *profile)
 {
 	uint64_t ns = 0;
 
-	for (uint32_t i = 0; i < profile_images(profile); i++) {
+	for (uint32_t i = 0; i < profile->image_count; i++) {
 		const struct profile_image *image = profile_image_at(profile, i);
 
 		if (image->end_cpu_ns > image->start_cpu_ns)
@@ -216,7 +216,7 @@ static void count_unsampled(const struct wire_arena *arena, struct profile_losse
 int gather_finish(struct gather *gather, const struct accounting_child *child)
 {
 	struct wire_arena *arena = gather->channel.arena;
-	struct profile *profile = gather_profile(gather);
+	struct flameprof_profile *profile = gather_profile(gather);
 	struct profile_totals *totals = profile_totals(profile);
 	int error;
 

@@ -20,7 +20,7 @@
 struct accounting_child;
 struct gather;
 struct outside_cost;
-struct profile;
+struct flameprof_profile;
 
 struct gather_config {
 	uint32_t rate_hz;
@@ -87,7 +87,7 @@ uint32_t gather_python(const struct gather *gather, uint32_t refused[WIRE_PYTHON
 int gather_finish(struct gather *gather, const struct accounting_child *child);
 
 /* What was gathered; owned by @gather. */
-struct profile *gather_profile(struct gather *gather);
+struct flameprof_profile *gather_profile(struct gather *gather);
 
 /* What sampling from outside cost. Returns false when there was none. */
 bool gather_cost(const struct gather *gather, struct outside_cost *cost);

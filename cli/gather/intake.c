@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "cli/gather/channel.h"
+#include "libprof/wire_drain.h"
 
+#define NS_PER_S   1000000000ULL
 #define READ_BYTES (1u << 16)
 #define PIPE_BYTES (1 << 20) /* as much as an unprivileged process may ask for */
 
@@ -24,19 +26,11 @@ struct stream {
 	char bytes[RECORD_BYTES_MAX + PIPE_BUF];
 };
 
-/* The last stack of a thread, for samples that say "the same again". */
-struct last_stack {
-	uint32_t node; /* 0: none yet; the profile's first node is an image's root */
-	uint8_t end;
-};
-
 struct intake {
-	struct profile *profile;
+	struct flameprof_profile *profile;
 	int pipe_read, pipe_write;
 	uint32_t key;
 	struct intake_state state;
-	struct last_stack *last; /* by profile thread */
-	uint32_t last_room;
 	size_t partial;
 	char pipe_bytes[READ_BYTES + PIPE_BUF];
 	struct stream streams[RECORD_SOURCES];
@@ -66,7 +60,8 @@ int intake_open(struct intake **out, uint32_t rate_hz)
 	if (!intake)
 		return -ENOMEM;
 	intake->pipe_read = intake->pipe_write = -1;
-	intake->profile = profile_new(rate_hz);
+	intake->profile =
+		profile_new(&(struct profile_config){.period_ns = NS_PER_S / rate_hz});
 	if (intake->profile)
 		error = open_pipe(intake);
 	if (error)
@@ -85,7 +80,6 @@ void intake_free(struct intake *intake)
 	if (intake->pipe_write >= 0)
 		close(intake->pipe_write);
 	profile_free(intake->profile);
-	free(intake->last);
 	free(intake);
 }
 
@@ -109,7 +103,7 @@ const struct intake_state *intake_state(const struct intake *intake)
 	return &intake->state;
 }
 
-struct profile *intake_profile(const struct intake *intake)
+struct flameprof_profile *intake_profile(const struct intake *intake)
 {
 	return intake->profile;
 }
@@ -177,8 +171,8 @@ static void take_image(struct intake *intake, struct record_image *record)
 
 static void take_module(struct intake *intake, const struct record_module *record)
 {
-	struct profile_module module = {
-		.path = (char *)(uintptr_t)record->path, /* copied */
+	struct names_module module = {
+		.number = record->number,
 		.build_id_bytes = record->build_id_bytes,
 		.flags = record->flags,
 		.start = record->start,
@@ -189,7 +183,7 @@ static void take_module(struct intake *intake, const struct record_module *recor
 	if (record->build_id_bytes > WIRE_BUILD_ID_MAX || !image_of(intake, record->image, &image))
 		return;
 	memcpy(module.build_id, record->build_id, sizeof(module.build_id));
-	profile_add_module(intake->profile, image, record->number, &module);
+	profile_add_module(intake->profile, image, &module, record->path);
 }
 
 /* What a program says beyond all bounds is a loss like that of a record that found no room. */
@@ -201,39 +195,32 @@ static void count_words(struct intake *intake, int error)
 
 static void take_code(struct intake *intake, const struct record_code *record)
 {
+	const struct names_code code = {
+		.space = record->space, .bytes = record->bytes, .start = record->start};
 	uint32_t image;
 
 	if (image_of(intake, record->image, &image))
-		count_words(intake, announced_add_code(profile_announced(intake->profile), image,
-					    record->space, record->bytes, record->name));
+		count_words(intake,
+			profile_add_code(intake->profile, image, &code, record->name, ""));
 }
 
 static void take_function(struct intake *intake, const struct record_function *record)
 {
+	const struct names_code code = {
+		.space = record->space, .bytes = 1, .line = record->line, .flags = record->flags};
 	const char *file = record->name + strlen(record->name) + 1;
-	enum announced_kind kind =
-		record->flags & WIRE_FUNCTION_ROOT ? ANNOUNCED_ROOT : ANNOUNCED_FUNCTION;
 	uint32_t image;
 
 	if (file < (const char *)record + record->record.bytes &&
 		image_of(intake, record->image, &image))
 		count_words(intake,
-			announced_add_function(profile_announced(intake->profile), image,
-				record->space, kind, record->name, file, record->line));
+			profile_add_code(intake->profile, image, &code, record->name, file));
 }
 
 static void take_mark(struct intake *intake, const struct record_mark *record)
 {
-	uint32_t image;
-
-	if (image_of(intake, record->image, &image))
-		count_words(intake, announced_add_mark(profile_announced(intake->profile),
-					    &(struct announced_mark){
-						    .time_ns = record->time_ns,
-						    .image = image,
-						    .tid = record->tid,
-						    .text = (char *)(uintptr_t)record->name,
-					    }));
+	count_words(intake,
+		profile_add_mark(intake->profile, record->time_ns, record->tid, record->name));
 }
 
 static void take_thread(struct intake *intake, const struct record_thread *record)
@@ -245,51 +232,40 @@ static void take_thread(struct intake *intake, const struct record_thread *recor
 			intake->profile, image, record->number, record->tid, record->comm);
 }
 
-static struct last_stack *last_of(struct intake *intake, uint32_t thread)
+/* As its ring had it, but for its thread. */
+static struct wire_sample sample_of(const struct record_sample *record)
 {
-	if (thread >= intake->last_room) {
-		uint32_t room = (thread + 256) & ~255u;
-		struct last_stack *more = realloc(intake->last, room * sizeof(*more));
+	const uint32_t beyond_head = sizeof(*record) - sizeof(struct wire_sample);
 
-		if (!more)
-			return NULL;
-		memset(more + intake->last_room, 0, (room - intake->last_room) * sizeof(*more));
-		intake->last = more;
-		intake->last_room = room;
-	}
-	return &intake->last[thread];
+	return (struct wire_sample){
+		.bytes = record->record.bytes - beyond_head,
+		.thread = record->thread,
+		.time_ns = record->time_ns,
+		.weight = record->weight,
+		.frames = record->frames > UINT16_MAX ? UINT16_MAX : (uint16_t)record->frames,
+		.kind = record->kind,
+		.end = record->end,
+	};
 }
 
 static void take_sample(struct intake *intake, const struct record_sample *record)
 {
-	struct profile_stack stack = {.kind = record->kind, .end = record->end};
+	static const uint64_t unsampled[] = {WIRE_FRAME_UNSAMPLED};
+	struct wire_sample sample = sample_of(record);
+	const uint64_t *frames = record->frame;
 	const struct profile_image *image;
-	struct last_stack *last;
-	uint32_t index, root;
+	uint32_t index;
 
 	image = image_of(intake, record->image, &index);
 	if (!image)
 		return;
-	root = image->root;
-	/* What belongs to no thread is told as the main thread's. */
-	stack.thread = profile_thread(
-		intake->profile, index, record->thread ? record->thread : image->pid, 0, NULL);
-	last = last_of(intake, stack.thread);
-	if (!last || profile_error(intake->profile))
-		return;
-	stack.node = root;
-	for (uint32_t i = record->frames; i-- > 0;)
-		stack.node = profile_node(intake->profile, stack.node, record->frame[i]);
-	if (record->frames && (record->kind == WIRE_KIND_CPU || record->kind == WIRE_KIND_OFF))
-		*last = (struct last_stack){stack.node, stack.end};
-	/* A stack for what may be credited later. */
-	if (!record->weight)
-		return;
-	if (!record->frames && record->thread && last->node) {
-		stack.node = last->node;
-		stack.end = last->end;
+	/* What belongs to no thread is told as the main thread's, and on no stack of its. */
+	if (!record->thread) {
+		sample.thread = image->pid;
+		sample.frames = 1;
+		frames = unsampled;
 	}
-	profile_add(intake->profile, &stack, record->time_ns, record->weight);
+	profile_add(intake->profile, index, &sample, frames);
 	if (record->image >= RECORD_TRACER_IMAGES && record->kind != WIRE_KIND_CREDIT)
 		profile_totals(intake->profile)->delivered += record->weight;
 }
@@ -376,7 +352,7 @@ static size_t least_bytes(uint32_t type, int *text)
 /* Is the whole record at @record one that says something sensible? */
 static int is_sound(const struct record *record)
 {
-	const struct record_sample *sample = (const struct record_sample *)record;
+	struct wire_sample sample;
 	int has_text;
 	size_t least = least_bytes(record->type, &has_text);
 
@@ -386,9 +362,8 @@ static int is_sound(const struct record *record)
 		return record->bytes > least && !((const char *)record)[record->bytes - 1];
 	if (record->type != RECORD_SAMPLE)
 		return 1;
-	return sample->frames <= WIRE_MAX_DEPTH && sample->kind < WIRE_KIND_COUNT &&
-	       sample->end < WIRE_END_COUNT &&
-	       record->bytes == sizeof(*sample) + sample->frames * sizeof(uint64_t);
+	sample = sample_of((const struct record_sample *)record);
+	return wire_sample_is_whole(&sample, sample.bytes);
 }
 
 static void take_record(struct intake *intake, enum record_source source, struct record *record)

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "cli/gather/record.h"
-#include "cli/profile/profile.h"
+#include "libprof/profile/profile.h"
 
 struct intake;
 
@@ -44,6 +44,6 @@ struct intake_state {
 const struct intake_state *intake_state(const struct intake *intake);
 
 /* Owned by @intake. */
-struct profile *intake_profile(const struct intake *intake);
+struct flameprof_profile *intake_profile(const struct intake *intake);
 
 #endif

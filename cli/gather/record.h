@@ -74,7 +74,7 @@ struct record_module {
 struct record_code {
 	struct record record;
 	uint64_t image;
-	uint64_t space, bytes;
+	uint64_t space, bytes, start;
 	char name[];
 };
 

@@ -36,7 +36,7 @@ struct family {
 enum box { BOX_UNSAMPLED, BOX_EXEC, BOX_EXIT, BOX_COUNT };
 
 struct settling {
-	struct profile *profile;
+	struct flameprof_profile *profile;
 	const struct accounting_child *child;
 	enum accounting_start start;
 	uint64_t period_ns;
@@ -62,34 +62,35 @@ static const struct profile_image *last_of(
 
 static void weigh_images(struct settling *settling)
 {
-	struct profile *profile = settling->profile;
+	struct flameprof_profile *profile = settling->profile;
 
-	for (uint32_t i = 0; i < profile_stacks(profile); i++) {
+	for (uint32_t i = 0; i < profile->stack_count; i++) {
 		const struct profile_stack *stack = profile_stack_at(profile, i);
 
 		if (stack->kind == WIRE_KIND_CPU || stack->kind == WIRE_KIND_CREDIT)
-			settling->weight[profile_node_at(profile, stack->node)->image] +=
-				stack->weight;
+			settling->weight[profile_stack_image(profile, stack)] += stack->weight;
 	}
 	for (uint32_t i = 0; i < settling->processes.image_count; i++)
 		settling->last_ns[i] = profile_image_at(profile, i)->start_ns;
-	for (size_t i = 0; i < profile_samples(profile); i++) {
-		const struct profile_sample *sample = profile_sample_at(profile, i);
-		uint32_t node = profile_stack_at(profile, sample->stack)->node;
-		uint64_t *last_ns = &settling->last_ns[profile_node_at(profile, node)->image];
+	for (uint64_t i = 0; i < profile->sample_count; i++) {
+		const struct flameprof_sample *sample = profile_sample_at(profile, i);
+		const struct profile_stack *stack = profile_stack_at(profile, sample->stack);
+		uint64_t *last_ns = &settling->last_ns[profile_stack_image(profile, stack)];
 
 		if (sample->time_ns > *last_ns)
 			*last_ns = sample->time_ns;
 	}
 }
 
-/* Credit @ns of @index's in @box; @frame is 0 for what has no name of its own. */
+/* Credit @ns of @index's in @box, as @frame. */
 static void credit(struct settling *settling, enum box box, uint64_t frame, uint32_t index,
 	uint64_t ns, bool is_paused)
 {
 	struct profile_totals *totals = profile_totals(settling->profile);
-	const struct profile_image *image = profile_image_at(settling->profile, index);
-	struct profile_stack stack = {.end = WIRE_END_ROOT, .kind = WIRE_KIND_CREDIT};
+	struct wire_sample sample = {.thread = 1,
+		.frames = 1,
+		.kind = WIRE_KIND_CREDIT,
+		.end = WIRE_END_ROOT};
 	uint64_t weight;
 
 	if (settling->start == ACCOUNTING_START_IGNORED)
@@ -103,10 +104,10 @@ static void credit(struct settling *settling, enum box box, uint64_t frame, uint
 		totals->paused += weight;
 		return;
 	}
-	stack.node = frame ? profile_node(settling->profile, image->root, frame) : image->root;
-	stack.thread = profile_thread(settling->profile, index, 1, 0, NULL);
-	profile_add(settling->profile, &stack,
-		box == BOX_EXIT ? settling->last_ns[index] : image->start_ns, weight);
+	sample.time_ns = box == BOX_EXIT ? settling->last_ns[index]
+					 : profile_image_at(settling->profile, index)->start_ns;
+	sample.weight = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
+	profile_add(settling->profile, index, &sample, &frame);
 	totals->exec += box == BOX_EXEC ? weight : 0;
 	totals->exit += box == BOX_EXIT ? weight : 0;
 }
@@ -123,12 +124,13 @@ static void credit_image(struct settling *settling, const struct process *proces
 	bool is_exec = !image->parent && !image->from_outside && (!before || before->left_by_exec);
 
 	if (image->start_cpu_ns > covered_ns)
-		credit(settling, is_exec ? BOX_EXEC : BOX_UNSAMPLED, is_exec ? WIRE_FRAME_EXEC : 0,
-			index, image->start_cpu_ns - covered_ns,
+		credit(settling, is_exec ? BOX_EXEC : BOX_UNSAMPLED,
+			is_exec ? WIRE_FRAME_EXEC : WIRE_FRAME_UNSAMPLED, index,
+			image->start_cpu_ns - covered_ns,
 			settling->start == ACCOUNTING_START_PAUSED && !image->parent);
 	if (image->told_end && image->end_cpu_ns > seen_ns)
-		credit(settling, BOX_UNSAMPLED, 0, index, image->end_cpu_ns - seen_ns,
-			image->left_paused);
+		credit(settling, BOX_UNSAMPLED, WIRE_FRAME_UNSAMPLED, index,
+			image->end_cpu_ns - seen_ns, image->left_paused);
 }
 
 static uint64_t exit_limit_ns(uint64_t kib)
@@ -181,8 +183,8 @@ static uint64_t credit_kill(struct settling *settling, const struct process *pro
 		return 0;
 	if (ns > settling->tick_ns / 2)
 		ns = settling->tick_ns / 2;
-	credit(settling, BOX_UNSAMPLED, 0, processes_last(&settling->processes, process), ns,
-		image->left_paused);
+	credit(settling, BOX_UNSAMPLED, WIRE_FRAME_UNSAMPLED,
+		processes_last(&settling->processes, process), ns, image->left_paused);
 	return ns;
 }
 
@@ -400,14 +402,14 @@ static int settling_init(struct settling *settling)
 	return 0;
 }
 
-int accounting_settle(struct profile *profile, enum accounting_start start,
+int accounting_settle(struct flameprof_profile *profile, enum accounting_start start,
 	const struct accounting_child *child)
 {
 	struct settling settling = {
 		.profile = profile,
 		.child = child,
 		.start = start,
-		.period_ns = NS_PER_S / profile_rate_hz(profile),
+		.period_ns = profile->period_ns,
 	};
 	int error = settling_init(&settling);
 
@@ -433,7 +435,7 @@ uint64_t accounting_total(const struct accounting *accounting)
 	       accounting->dropped + accounting->torn + accounting->paused;
 }
 
-void accounting_of(struct profile *profile, struct accounting *out)
+void accounting_of(struct flameprof_profile *profile, struct accounting *out)
 {
 	const struct profile_totals *totals = profile_totals(profile);
 

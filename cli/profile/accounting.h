@@ -23,7 +23,7 @@
 
 #include <stdint.h>
 
-#include "cli/profile/profile.h"
+#include "libprof/profile/profile.h"
 
 struct accounting {
 	uint64_t due;      /* CPU time x rate */
@@ -65,12 +65,12 @@ struct accounting_child {
  * @child  NULL while it still runs; borrowed.
  * Call once, after everything was gathered. Returns 0 or -ENOMEM.
  */
-int accounting_settle(struct profile *profile, enum accounting_start start,
+int accounting_settle(struct flameprof_profile *profile, enum accounting_start start,
 	const struct accounting_child *child);
 
 /* All of the above but overruns, to be held against due. */
 uint64_t accounting_total(const struct accounting *accounting);
 
-void accounting_of(struct profile *profile, struct accounting *out);
+void accounting_of(struct flameprof_profile *profile, struct accounting *out);
 
 #endif

@@ -15,79 +15,63 @@
 #define UNSET UINT32_MAX
 
 struct frame_names_image {
-	int *handles; /* symbols handle by module number; -1: not asked yet */
 	struct perfmap *perfmap;
 	int perfmap_asked;
 };
 
-int frame_names_init(struct frame_names *names, struct profile *profile, struct calltree *tree,
-	int64_t start_wall_s)
+int frame_names_init(struct frame_names *names, struct flameprof_profile *profile,
+	struct calltree *tree, int64_t start_wall_s)
 {
-	size_t frames_bytes = (profile_nodes(profile) + (size_t)1) * sizeof(*names->frames);
+	size_t frames_bytes = (profile->node_count + (size_t)1) * sizeof(*names->frames);
+	size_t handles_bytes = (profile->names.module_count + (size_t)1) * sizeof(*names->handles);
 
 	*names = (struct frame_names){
 		.profile = profile, .tree = tree, .start_wall_s = start_wall_s};
 	names->symbols = symbols_new();
-	names->images = calloc(profile_images(profile) + (size_t)1, sizeof(*names->images));
+	names->images = calloc(profile->image_count + (size_t)1, sizeof(*names->images));
 	names->frames = malloc(frames_bytes);
-	if (!names->symbols || !names->images || !names->frames)
+	names->handles = malloc(handles_bytes);
+	if (!names->symbols || !names->images || !names->frames || !names->handles)
 		return -ENOMEM;
 	memset(names->frames, 0xff, frames_bytes);
+	memset(names->handles, 0xff, handles_bytes);
 	return 0;
 }
 
 void frame_names_release(struct frame_names *names)
 {
-	for (uint32_t i = 0; names->images && i < profile_images(names->profile); i++) {
-		free(names->images[i].handles);
+	for (uint32_t i = 0; names->images && i < names->profile->image_count; i++)
 		perfmap_free(names->images[i].perfmap);
-	}
 	free(names->images);
+	free(names->handles);
 	free(names->frames);
 	symbols_free(names->symbols);
 }
 
-const struct profile_module *frame_names_module(const struct profile_image *image, uint64_t frame)
+/* The symbols handle of a module, asked once. */
+static int handle_of(struct frame_names *names, uint32_t index)
 {
-	uint32_t number = WIRE_FRAME_MODULE(frame);
+	const struct names_module *module = names_module(&names->profile->names, index);
+	const struct profile_image *image = profile_image_at(names->profile, module->image);
 
-	if (number >= image->module_count || !image->modules[number].path)
-		return NULL;
-	return &image->modules[number];
-}
-
-/* The symbols handle of a module, asked once per image. */
-static int handle_of(struct frame_names *names, uint32_t image_index, uint32_t number)
-{
-	const struct profile_image *image = profile_image_at(names->profile, image_index);
-	const struct profile_module *module = &image->modules[number];
-	struct frame_names_image *about = &names->images[image_index];
-
-	if (!about->handles) {
-		about->handles = malloc(image->module_count * sizeof(*about->handles));
-		if (!about->handles)
-			return -ENOMEM;
-		for (uint32_t i = 0; i < image->module_count; i++)
-			about->handles[i] = -1;
-	}
-	if (about->handles[number] < 0)
-		about->handles[number] = symbols_add_module(names->symbols,
+	if (names->handles[index] < 0)
+		names->handles[index] = symbols_add_module(names->symbols,
 			&(struct symbols_module){
-				.path = module->path,
+				.path = names_string(&names->profile->names, module->path),
 				.build_id = module->build_id_bytes ? module->build_id : NULL,
 				.build_id_bytes = module->build_id_bytes,
 				.pid = image->ended ? 0 : image->pid,
 				.is_vdso = (module->flags & WIRE_MODULE_VDSO) != 0,
 			});
-	return about->handles[number];
+	return names->handles[index];
 }
 
-static uint32_t name_in_module(struct frame_names *names, uint32_t image_index,
-	const struct profile_module *module, uint64_t frame)
+static uint32_t name_in_module(struct frame_names *names, uint32_t index, uint64_t frame)
 {
-	int handle = handle_of(names, image_index, WIRE_FRAME_MODULE(frame));
+	const struct names_module *module = names_module(&names->profile->names, index);
+	int handle = handle_of(names, index);
 	uint64_t address = WIRE_FRAME_ADDRESS(frame);
-	const char *short_name = base_name(module->path);
+	const char *short_name = base_name(names_string(&names->profile->names, module->path));
 	struct symbols_name name;
 	char text[512];
 
@@ -118,16 +102,30 @@ static uint32_t name_jit(struct frame_names *names, uint32_t image_index, uint64
 	return calltree_frame(names->tree, "[unknown code]", "", CALLTREE_UNNAMED);
 }
 
-static uint32_t name_code(struct frame_names *names, uint32_t image_index, uint64_t frame)
+static uint32_t name_machine(struct frame_names *names, const struct names *words,
+	const struct names_code *code)
 {
-	const struct announced_code *code = announced_at(
-		profile_announced(names->profile), image_index, WIRE_FRAME_ADDRESS(frame));
+	char *name = machine_name_make(names_string(words, code->name),
+		names_file(words, code->file), code->line);
+	uint32_t frame = calltree_frame(names->tree, name ? name : names_string(words, code->name),
+		MACHINE_MODULE,
+		code->flags & WIRE_FUNCTION_ROOT ? CALLTREE_SYNTHETIC : CALLTREE_JIT);
+
+	free(name);
+	return frame;
+}
+
+static uint32_t name_code(struct frame_names *names, uint32_t image, uint64_t frame)
+{
+	const struct names *words = profile_words(names->profile, image);
+	const struct names_code *code =
+		profile_code_at(names->profile, image, WIRE_FRAME_ADDRESS(frame));
 
 	if (!code)
 		return calltree_frame(names->tree, "[unknown code]", "", CALLTREE_UNNAMED);
-	return calltree_frame(names->tree, code->name,
-		code->kind == ANNOUNCED_CODE ? "" : MACHINE_MODULE,
-		code->kind == ANNOUNCED_ROOT ? CALLTREE_SYNTHETIC : CALLTREE_JIT);
+	if (names_code_is_function(code))
+		return name_machine(names, words, code);
+	return calltree_frame(names->tree, names_string(words, code->name), "", CALLTREE_JIT);
 }
 
 /* What stands for CPU time and is no place in code; NULL: it is one. */
@@ -147,26 +145,27 @@ static const char *name_of_time(uint64_t frame)
 	}
 }
 
-uint32_t frame_names_of(struct frame_names *names, uint32_t node_index)
+static uint32_t name(struct frame_names *names, uint32_t image, uint64_t frame)
 {
-	const struct profile_node *node = profile_node_at(names->profile, node_index);
-	const struct profile_image *image = profile_image_at(names->profile, node->image);
-	const struct profile_module *module;
+	uint32_t number = WIRE_FRAME_MODULE(frame);
+	uint32_t known = names_find_module(&names->profile->names, image, number);
 
-	if (names->frames[node_index] != UNSET)
-		return names->frames[node_index];
-	module = frame_names_module(image, node->frame);
-	if (name_of_time(node->frame))
-		names->frames[node_index] = calltree_frame(
-			names->tree, name_of_time(node->frame), "", CALLTREE_SYNTHETIC);
-	else if (module)
-		names->frames[node_index] = name_in_module(names, node->image, module, node->frame);
-	else if (WIRE_FRAME_MODULE(node->frame) == WIRE_MODULE_NONE)
-		names->frames[node_index] = name_jit(names, node->image, node->frame);
-	else if (WIRE_FRAME_MODULE(node->frame) == WIRE_MODULE_CODE)
-		names->frames[node_index] = name_code(names, node->image, node->frame);
-	else
-		names->frames[node_index] =
-			calltree_frame(names->tree, "[unknown module]", "", CALLTREE_UNNAMED);
-	return names->frames[node_index];
+	if (name_of_time(frame))
+		return calltree_frame(
+			names->tree, name_of_time(frame), "", CALLTREE_SYNTHETIC);
+	if (known)
+		return name_in_module(names, known - 1, frame);
+	if (number == WIRE_MODULE_NONE)
+		return name_jit(names, image, frame);
+	if (number == WIRE_MODULE_CODE)
+		return name_code(names, image, frame);
+	return calltree_frame(names->tree, "[unknown module]", "", CALLTREE_UNNAMED);
+}
+
+uint32_t frame_names_of(struct frame_names *names, uint32_t image, uint32_t node)
+{
+	if (names->frames[node] == UNSET)
+		names->frames[node] = name(names, image,
+			profile_node_frame(profile_node_at(names->profile, node)));
+	return names->frames[node];
 }

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "cli/profile/profile.h"
+#include "libprof/profile/profile.h"
 #include "cli/symbols/symbols.h"
 #include "render/calltree.h"
 
@@ -16,10 +16,11 @@ struct frame_names_image;
 
 /* Zero-initialise. */
 struct frame_names {
-	struct profile *profile;	  /* borrowed */
+	struct flameprof_profile *profile;	  /* borrowed */
 	struct calltree *tree;		  /* borrowed; frames are added to it */
 	struct symbols *symbols;	  /* owned */
 	int64_t start_wall_s;		  /* older perf maps are somebody else's */
+	int *handles; /* owned; by module: symbols handle, -1: not asked yet */
 	struct frame_names_image *images; /* owned; by profile image */
 	uint32_t *frames;		  /* owned; profile node -> tree frame */
 };
@@ -28,14 +29,14 @@ struct frame_names {
  * Name frames of @profile, which must not grow meanwhile, in @tree.
  * Returns 0 or -ENOMEM; frame_names_release() in either case.
  */
-int frame_names_init(struct frame_names *names, struct profile *profile, struct calltree *tree,
-	int64_t start_wall_s);
+int frame_names_init(struct frame_names *names, struct flameprof_profile *profile,
+	struct calltree *tree, int64_t start_wall_s);
 void frame_names_release(struct frame_names *names);
 
-/* The tree frame of profile node @node. Without memory the tree says so when it is finished. */
-uint32_t frame_names_of(struct frame_names *names, uint32_t node);
-
-/* The module that a frame's word names, or NULL for what is in none or in one never announced. */
-const struct profile_module *frame_names_module(const struct profile_image *image, uint64_t frame);
+/*
+ * The tree frame of profile node @node, below @image's root. Without memory the tree says so when
+ * it is finished.
+ */
+uint32_t frame_names_of(struct frame_names *names, uint32_t image, uint32_t node);
 
 #endif

@@ -23,28 +23,27 @@ void marks_sort(struct picture_mark *marks, uint32_t count)
 		qsort(marks, count, sizeof(*marks), by_time);
 }
 
-int marks_make(struct profile *profile, struct picture_mark **marks, uint32_t *count)
+int marks_make(struct flameprof_profile *profile, struct picture_mark **marks, uint32_t *count)
 {
-	const struct announced *announced = profile_announced(profile);
-	uint64_t start_ns = profile_start_ns(profile);
+	uint64_t start_ns = profile_first_ns(profile);
 	struct picture_mark *made = NULL;
 
-	if (announced->mark_count) {
-		made = calloc(announced->mark_count, sizeof(*made));
+	if (profile->mark_count) {
+		made = calloc(profile->mark_count, sizeof(*made));
 		if (!made)
 			return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < announced->mark_count; i++) {
-		const struct announced_mark *mark = &announced->marks[i];
+	for (uint32_t i = 0; i < profile->mark_count; i++) {
+		const struct profile_mark *mark = profile_mark_at(profile, i);
 
 		made[i] = (struct picture_mark){
 			.time_ns = mark->time_ns > start_ns ? mark->time_ns - start_ns : 0,
 			.tid = mark->tid,
-			.text = mark->text,
+			.text = names_string(&profile->names, mark->name),
 		};
 	}
-	marks_sort(made, announced->mark_count);
+	marks_sort(made, profile->mark_count);
 	*marks = made;
-	*count = announced->mark_count;
+	*count = profile->mark_count;
 	return 0;
 }

@@ -19,7 +19,7 @@
 enum prefix { PREFIX_NONE, PREFIX_DEEP, PREFIX_INCOMPLETE, PREFIX_COUNT };
 
 struct naming {
-	struct profile *profile;
+	struct flameprof_profile *profile;
 	struct calltree *tree;
 	struct frame_names names;
 	uint32_t *process_nodes;       /* profile image -> tree node above its stacks */
@@ -51,35 +51,38 @@ static uint32_t prefix_node(struct naming *naming, uint32_t image, enum prefix p
 	return calltree_child(naming->tree, process, prefix_frame(naming, prefix));
 }
 
-/* A frame of the injected library: a wrapper that the program did not ask for. */
-static int is_ours(struct naming *naming, uint32_t node_index)
+static uint64_t frame_of(const struct naming *naming, uint32_t node)
 {
-	const struct profile_node *node = profile_node_at(naming->profile, node_index);
-	const struct profile_module *module =
-		frame_names_module(profile_image_at(naming->profile, node->image), node->frame);
-
-	return module && module->flags & WIRE_MODULE_SELF;
+	return profile_node_frame(profile_node_at(naming->profile, node));
 }
 
-static int is_machine_root(struct naming *naming, uint32_t node_index)
+/* A frame of the injected library: a wrapper that the program did not ask for. */
+static int is_ours(const struct naming *naming, uint32_t image, uint32_t node)
 {
-	const struct profile_node *node = profile_node_at(naming->profile, node_index);
-	const struct announced_code *code;
+	const struct names *names = &naming->profile->names;
+	uint32_t known =
+		names_find_module(names, image, WIRE_FRAME_MODULE(frame_of(naming, node)));
 
-	if (WIRE_FRAME_MODULE(node->frame) != WIRE_MODULE_CODE ||
-		profile_node_at(naming->profile, node->parent)->parent != UINT32_MAX)
+	return known && names_module(names, known - 1)->flags & WIRE_MODULE_SELF;
+}
+
+static int is_machine_root(const struct naming *naming, uint32_t image, uint32_t node)
+{
+	uint64_t frame = frame_of(naming, node);
+	const struct names_code *code;
+
+	if (WIRE_FRAME_MODULE(frame) != WIRE_MODULE_CODE)
 		return 0;
-	code = announced_at(profile_announced(naming->profile), node->image,
-		WIRE_FRAME_ADDRESS(node->frame));
-	return code && code->kind == ANNOUNCED_ROOT;
+	code = profile_code_at(naming->profile, image, WIRE_FRAME_ADDRESS(frame));
+	return code && code->flags & WIRE_FUNCTION_ROOT;
 }
 
 /* The tree node of a machine's root: what its stacks lack is missing above it, not below. */
-static uint32_t prefix_below(struct naming *naming, uint32_t root, enum prefix prefix)
+static uint32_t prefix_below(
+	struct naming *naming, uint32_t image, uint32_t root, enum prefix prefix)
 {
-	uint32_t image = profile_node_at(naming->profile, root)->image;
 	uint32_t node = calltree_child(naming->tree, naming->process_nodes[image],
-		frame_names_of(&naming->names, root));
+		frame_names_of(&naming->names, image, root));
 
 	return prefix == PREFIX_NONE
 		? node
@@ -87,33 +90,29 @@ static uint32_t prefix_below(struct naming *naming, uint32_t root, enum prefix p
 }
 
 /*
- * The tree node of a profile node, our own wrappers left out: climb to the first one known, then
+ * The tree node of a stack's leaf, our own wrappers left out: climb to the first one known, then
  * build downwards.
  */
-static uint32_t tree_node(struct naming *naming, uint32_t leaf, enum prefix prefix)
+static uint32_t tree_node(struct naming *naming, uint32_t image,
+	const struct profile_stack *stack, enum prefix prefix)
 {
 	uint32_t *nodes = naming->nodes[prefix];
-	uint32_t path[WIRE_MAX_DEPTH + 1];
-	uint32_t n = 0, at = leaf, node;
+	uint32_t root = profile_image_at(naming->profile, image)->root;
+	uint32_t path[WIRE_MAX_DEPTH];
+	uint32_t n = 0, at = stack->node, node;
 
-	while (nodes[at] == UNSET && n <= WIRE_MAX_DEPTH) {
-		uint32_t parent = profile_node_at(naming->profile, at)->parent;
-
-		if (parent == UINT32_MAX) {
-			nodes[at] = prefix_node(
-				naming, profile_node_at(naming->profile, at)->image, prefix);
-			break;
-		}
+	while (nodes[at] == UNSET && n < stack->frames) {
 		path[n++] = at;
-		at = parent;
+		at = profile_node_at(naming->profile, at)->parent;
 	}
-	node = nodes[at] == UNSET ? CALLTREE_ROOT : nodes[at];
-	while (n-- > 0) {
-		if (is_machine_root(naming, path[n]))
-			node = prefix_below(naming, path[n], prefix);
-		else if (!is_ours(naming, path[n]))
-			node = calltree_child(
-				naming->tree, node, frame_names_of(&naming->names, path[n]));
+	if (nodes[at] == UNSET)
+		nodes[at] = prefix_node(naming, image, prefix);
+	for (node = nodes[at]; n-- > 0; at = path[n]) {
+		if (at == root && is_machine_root(naming, image, path[n]))
+			node = prefix_below(naming, image, path[n], prefix);
+		else if (!is_ours(naming, image, path[n]))
+			node = calltree_child(naming->tree, node,
+				frame_names_of(&naming->names, image, path[n]));
 		nodes[path[n]] = node;
 	}
 	return node;
@@ -134,18 +133,19 @@ static enum prefix prefix_of(const struct profile_stack *stack)
 /* Where the weight of a stack goes; credit that has no stack is said to be what it is. */
 static uint32_t stack_node(struct naming *naming, const struct profile_stack *stack)
 {
-	uint32_t image = profile_node_at(naming->profile, stack->node)->image;
+	uint32_t image = profile_stack_image(naming->profile, stack);
 	uint32_t node;
 
-	if (profile_node_at(naming->profile, stack->node)->parent == UINT32_MAX)
+	if (!stack->frames)
 		return calltree_child(naming->tree, naming->process_nodes[image],
 			calltree_frame(naming->tree,
 				stack->kind == WIRE_KIND_CREDIT ? "[unsampled]" : "[no stack]", "",
 				CALLTREE_SYNTHETIC));
-	node = tree_node(naming, stack->node, prefix_of(stack));
+	node = tree_node(naming, image, stack, prefix_of(stack));
 	/* What our own code costs is not hidden. */
-	return is_ours(naming, stack->node)
-		? calltree_child(naming->tree, node, frame_names_of(&naming->names, stack->node))
+	return is_ours(naming, image, stack->node)
+		? calltree_child(naming->tree, node,
+			  frame_names_of(&naming->names, image, stack->node))
 		: node;
 }
 
@@ -153,13 +153,13 @@ static void name_threads(struct naming *naming)
 {
 	char text[96];
 
-	for (uint32_t i = 0; i < profile_threads(naming->profile); i++) {
+	for (uint32_t i = 0; i < naming->profile->thread_count; i++) {
 		const struct profile_thread *thread = profile_thread_at(naming->profile, i);
 		const struct profile_image *image =
 			profile_image_at(naming->profile, thread->image);
 
 		snprintf(text, sizeof(text), "%s (%u/%u)",
-			thread->comm[0] ? thread->comm : "?", image->pid, thread->tid);
+			thread->name[0] ? thread->name : "?", image->pid, thread->tid);
 		calltree_thread(naming->tree, i, text);
 	}
 }
@@ -170,13 +170,13 @@ static void place_processes(struct naming *naming)
 	const char *first = NULL;
 	int several = 0;
 
-	for (uint32_t i = 0; i < profile_images(naming->profile); i++) {
+	for (uint32_t i = 0; i < naming->profile->image_count; i++) {
 		const char *name = image_name(profile_image_at(naming->profile, i));
 
 		several |= first && strcmp(first, name) != 0;
 		first = first ? first : name;
 	}
-	for (uint32_t i = 0; i < profile_images(naming->profile); i++) {
+	for (uint32_t i = 0; i < naming->profile->image_count; i++) {
 		const char *name = image_name(profile_image_at(naming->profile, i));
 
 		naming->process_nodes[i] = several
@@ -189,15 +189,13 @@ static void place_processes(struct naming *naming)
 /* Credit that is on no stack: the image's own, or below where its thread began. */
 static int is_unsampled(const struct naming *naming, const struct profile_stack *stack)
 {
-	const struct profile_node *node = profile_node_at(naming->profile, stack->node);
-
 	return stack->kind == WIRE_KIND_CREDIT &&
-	       (node->parent == UINT32_MAX || node->frame == WIRE_FRAME_UNSAMPLED);
+	       (!stack->frames || frame_of(naming, stack->node) == WIRE_FRAME_UNSAMPLED);
 }
 
 static void add_weights(struct naming *naming, struct naming_report *report)
 {
-	uint32_t count = profile_stacks(naming->profile);
+	uint32_t count = naming->profile->stack_count;
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct profile_stack *stack = profile_stack_at(naming->profile, i);
@@ -218,10 +216,10 @@ static void add_weights(struct naming *naming, struct naming_report *report)
 
 static void add_samples(struct naming *naming)
 {
-	uint64_t start_ns = profile_start_ns(naming->profile);
+	uint64_t start_ns = profile_first_ns(naming->profile);
 
-	for (size_t i = 0; i < profile_samples(naming->profile); i++) {
-		const struct profile_sample *sample = profile_sample_at(naming->profile, i);
+	for (uint64_t i = 0; i < naming->profile->sample_count; i++) {
+		const struct flameprof_sample *sample = profile_sample_at(naming->profile, i);
 		const struct profile_stack *stack =
 			profile_stack_at(naming->profile, sample->stack);
 
@@ -240,14 +238,14 @@ static void add_samples(struct naming *naming)
 
 static int naming_init(struct naming *naming, const struct naming_request *request)
 {
-	size_t nodes_bytes = (profile_nodes(request->profile) + (size_t)1) * sizeof(uint32_t);
+	size_t nodes_bytes = (request->profile->node_count + (size_t)1) * sizeof(uint32_t);
 
 	naming->profile = request->profile;
 	naming->tree = calltree_new();
 	if (!naming->tree)
 		return -ENOMEM;
 	naming->process_nodes =
-		calloc(profile_images(naming->profile) + (size_t)1, sizeof(uint32_t));
+		calloc(naming->profile->image_count + (size_t)1, sizeof(uint32_t));
 	if (!naming->process_nodes)
 		return -ENOMEM;
 	for (int prefix = 0; prefix < PREFIX_COUNT; prefix++) {
@@ -276,7 +274,7 @@ int naming_build(
 	int error = naming_init(&naming, request);
 
 	*report = (struct naming_report){
-		.processes = profile_images(request->profile),
+		.processes = request->profile->image_count,
 	};
 	if (error)
 		goto out;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/profile/profile.h"
+#include "libprof/profile/profile.h"
 #include "render/calltree.h"
 
 struct naming_report {
@@ -18,7 +18,7 @@ struct naming_report {
 };
 
 struct naming_request {
-	struct profile *profile; /* borrowed */
+	struct flameprof_profile *profile; /* borrowed */
 	int64_t start_wall_s;	 /* when the run began (seconds since the epoch): older perf maps
 				    are somebody else's */
 	bool (*is_hurried)(void); /* asked while naming: leave out what is slow. NULL: nobody is */

@@ -120,16 +120,16 @@ static void find_parents(struct processes *processes)
 	}
 }
 
-int processes_find(struct processes *out, struct profile *profile)
+int processes_find(struct processes *out, struct flameprof_profile *profile)
 {
 	size_t count;
 
 	/* So that nothing asked for later makes one more. */
-	for (uint32_t i = 0; i < profile_images(profile); i++)
+	for (uint32_t i = 0; i < profile->image_count; i++)
 		if (profile_image_at(profile, i)->parent)
 			profile_image(profile, profile_image_at(profile, i)->parent);
 	out->profile = profile;
-	out->image_count = profile_images(profile);
+	out->image_count = profile->image_count;
 	count = out->image_count + (size_t)1;
 	out->list = calloc(count, sizeof(*out->list));
 	out->images = calloc(count, sizeof(*out->images));

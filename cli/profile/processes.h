@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "cli/profile/profile.h"
+#include "libprof/profile/profile.h"
 
 #define PROCESSES_NOBODY UINT32_MAX
 
@@ -18,7 +18,7 @@ struct process {
 };
 
 struct processes {
-	struct profile *profile; /* borrowed */
+	struct flameprof_profile *profile; /* borrowed */
 	struct process *list;	 /* by pid, then start */
 	uint32_t count;
 	uint32_t *images;     /* by pid, then start */
@@ -28,7 +28,7 @@ struct processes {
 };
 
 /* Zero-initialise. Returns 0, or -ENOMEM with *@out to be released all the same. */
-int processes_find(struct processes *out, struct profile *profile);
+int processes_find(struct processes *out, struct flameprof_profile *profile);
 void processes_release(struct processes *processes);
 
 /* The images of @process, 0 to count - 1, and the last of them. */

@@ -152,7 +152,7 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 static int name_tree(
 	const struct drawing *drawing, struct calltree **tree, struct naming_report *report)
 {
-	struct profile *profile = gather_profile(drawing->gather);
+	struct flameprof_profile *profile = gather_profile(drawing->gather);
 	const struct naming_request request = {
 		.profile = profile,
 		/* What runs already may have written its perf map long ago. */
@@ -162,7 +162,7 @@ static int name_tree(
 	char count[32];
 	int error;
 
-	count_text(count, sizeof(count), profile_nodes(profile));
+	count_text(count, sizeof(count), profile->node_count);
 	if (!drawing->still_runs)
 		progress_begin("naming %s addresses", count);
 	error = naming_build(&request, tree, report);

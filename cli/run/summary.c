@@ -70,7 +70,7 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 /* Time that passed is no part of the books, which hold samples against CPU time. */
 static void print_machines(const struct summary *summary)
 {
-	uint64_t vm = profile_totals(summary->profile)->vm;
+	uint64_t vm = summary->profile->vm_weight;
 
 	if (vm)
 		diag_info("besides, %.2f s of elapsed time in stacks that virtual machines told",

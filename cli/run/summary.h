@@ -11,11 +11,11 @@
 
 #include "cli/outside/outside.h"
 #include "cli/profile/naming.h"
-#include "cli/profile/profile.h"
+#include "libprof/profile/profile.h"
 #include "render/calltree.h"
 
 struct summary {
-	struct profile *profile;
+	struct flameprof_profile *profile;
 	const struct calltree *tree; /* finished */
 	const struct naming_report *report;
 	uint64_t duration_ns; /* of the run, by the clock on the wall */

@@ -73,7 +73,8 @@ static int take_code(struct store_catalogue *catalogue, const struct wire_code *
 
 static int take_function(struct store_catalogue *catalogue, const struct wire_function *record)
 {
-	const struct names_code code = {.space = record->space, .bytes = 1, .line = record->line};
+	const struct names_code code = {
+		.space = record->space, .bytes = 1, .line = record->line, .flags = record->flags};
 
 	return names_add_function(&catalogue->names, &catalogue->account, &code, record->name,
 		record->name + record->name_bytes);
@@ -126,10 +127,10 @@ unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint
 
 static int resolve_module(struct flameprof_profile *p, const struct names *names, uint32_t number)
 {
-	uint32_t known = names_find_module(names, number);
+	uint32_t known = names_find_module(names, 0, number);
 	const struct names_module *module = known ? names_module(names, known - 1) : NULL;
 
-	if (!module || names_find_module(&p->names, number))
+	if (!module || names_find_module(&p->names, 0, number))
 		return 0;
 	return names_add_module(
 		&p->names, &p->account, module, names_string(names, module->path));
@@ -150,7 +151,7 @@ int store_resolve(struct flameprof_profile *p, const struct store_catalogue *cat
 {
 	p->account.limit_bytes = p->limit_bytes;
 	for (uint32_t i = 1; i <= p->node_count; i++) {
-		uint64_t frame = profile_node_frame(profile_node(p, i));
+		uint64_t frame = profile_node_frame(profile_node_at(p, i));
 		uint32_t number = WIRE_FRAME_MODULE(frame);
 		int error;
 

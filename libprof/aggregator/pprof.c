@@ -130,7 +130,7 @@ static uint64_t frame_at(const struct writing *w, uint32_t number)
 {
 	uint32_t node = ((const uint32_t *)w->nodes.at)[number];
 
-	return profile_node_frame(profile_node(w->profile, node));
+	return profile_node_frame(profile_node_at(w->profile, node));
 }
 
 /* lookup_hash_fn */
@@ -142,7 +142,7 @@ static uint32_t hash_frame(const void *owner, uint32_t number)
 /* The number of @node's frame, a new one if no node before had it. There is room. */
 static uint32_t number_frame(struct writing *w, uint32_t node)
 {
-	uint64_t frame = profile_node_frame(profile_node(w->profile, node));
+	uint64_t frame = profile_node_frame(profile_node_at(w->profile, node));
 	struct lookup_probe probe = lookup_begin(&w->frames, lookup_hash(frame));
 	uint32_t number;
 
@@ -215,19 +215,19 @@ static uint32_t write_synthetic(struct writing *w, const char *name)
 
 static void write_sample(struct writing *w, const struct profile_stack *stack)
 {
-	const struct profile_thread *thread = profile_thread(w->profile, stack->thread);
+	const struct profile_thread *thread = profile_thread_at(w->profile, stack->thread);
 	int is_second = w->has_both_times && stack->kind == WIRE_KIND_VM;
 	uint64_t values[3] = {stack->samples, 0, 0};
 
 	values[1 + is_second] = stack->weight * w->info.period_ns;
 	pprof_begin_sample(&w->writer);
-	for (uint32_t node = stack->node; node; node = profile_node(w->profile, node)->parent)
+	for (uint32_t node = stack->node; node; node = profile_node_at(w->profile, node)->parent)
 		pprof_sample_location(&w->writer, ((const uint32_t *)w->numbers.at)[node]);
 	if (!stack->node)
 		pprof_sample_location(&w->writer,
 			stack->kind == WIRE_KIND_CREDIT ? w->unsampled : w->no_stack);
 	pprof_end_sample(&w->writer, values, w->has_both_times ? 3 : 2, thread->name,
-		thread->key.tid);
+		thread->tid);
 }
 
 static void write_types(struct writing *w)
@@ -277,7 +277,7 @@ static int write_all(void *context, int descriptor)
 	w->unsampled = write_synthetic(w, "[unsampled]");
 	w->no_stack = write_synthetic(w, "[no stack]");
 	for (uint32_t i = 0; i < w->info.stacks; i++)
-		write_sample(w, profile_stack(w->profile, i));
+		write_sample(w, profile_stack_at(w->profile, i));
 	return pprof_writer_end(&w->writer);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of a profile: how the worker fills it. Reading, merging and writing are
- * libprof/flameprof_profile.h.
+ * How the worker of a process that profiles itself fills its profiles: with batches, and with what
+ * control records tell. Reading, merging and writing are libprof/flameprof_profile.h.
  *
  * A profile's memory comes from the kernel by mmap, never from the host's malloc; all of it counts
  * against one ceiling.
@@ -13,15 +13,8 @@
 #include <stdint.h>
 
 #include "libprof/aggregator/queue.h"
-#include "libprof/flameprof_profile.h"
+#include "libprof/profile/profile.h"
 #include "libprof/wire.h"
-
-struct store_config {
-	uint64_t period_ns;
-	enum flameprof_clock clock;
-	size_t limit_bytes;
-	const char *title; /* copied */
-};
 
 /* What batches did to the profile, added to what is there; weights in periods. */
 struct store_result {
@@ -31,9 +24,6 @@ struct store_result {
 	uint64_t ends[FLAMEPROF_ENDS];
 	uint64_t vm_samples, vm_weight; /* of samples and weight, what virtual machines told */
 };
-
-/* Returns an owned, empty profile or NULL. Context: any thread, not a handler. */
-struct flameprof_profile *store_new(const struct store_config *config);
 
 /* The span the profile stands for; set when it begins and when it is handed over. */
 void store_begin(struct flameprof_profile *profile, uint64_t start_ns, int64_t start_wall_s);

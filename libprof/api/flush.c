@@ -21,7 +21,7 @@ static int rotate(struct flameprof_profile **out, int timeout_ms)
 	error = session_enter();
 	if (error)
 		return error;
-	barrier.next = store_new(&session.config);
+	barrier.next = profile_new(&session.config);
 	if (!barrier.next) {
 		/* What was recorded must not be lost for want of a place for what comes. */
 		session_end_by_itself(FLAMEPROF_NO_MEMORY);

@@ -63,7 +63,7 @@ struct session {
 
 	/* Written before the worker begins, read by all. */
 	struct queue queue;
-	struct store_config config;
+	struct profile_config config;
 	char title[SESSION_TITLE_BYTES];
 	uint64_t end_ns; /* CLOCK_MONOTONIC: max_span_ms is over; 0: never */
 	pthread_t worker;

@@ -108,13 +108,13 @@ static int prepare(const struct settings *settings)
 	if (error)
 		return error;
 	settings_title(settings, session.title);
-	session.config = (struct store_config){
+	session.config = (struct profile_config){
 		.period_ns = period_ns_of(settings),
 		.clock = settings->clock,
 		.limit_bytes = settings->profile_bytes,
 		.title = session.title,
 	};
-	session.profile = store_new(&session.config);
+	session.profile = profile_new(&session.config);
 	session.catalogue = store_catalogue_new();
 	return session.profile && session.catalogue ? 0 : -ENOMEM;
 }

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One profile into another. First everything gets a place there, with no weight yet; that may fail
+ * One profile into another, both of a process that profiles itself. First everything gets a place there, with no weight yet; that may fail
  * and is taken back. Then the weights are added, which cannot.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "libprof/profile/profile.h"
+#include "libprof/profile/tables.h"
 
 /* From numbers there to numbers here. Memory of its own, not on a profile's account. */
 struct merge {
 	struct flameprof_profile *into;
 	const struct flameprof_profile *from;
+	struct pages_account account; /* of the next one */
+	struct lookup threads_by_tid; /* of those that are here before anything is added */
 	uint16_t *modules; /* by number */
 	uint32_t *nodes;   /* by number */
 	uint32_t *hashes;  /* by number: of the path to it, here */
@@ -19,26 +21,31 @@ struct merge {
 	uint32_t *stacks;  /* by index: index + 1 */
 };
 
-static size_t modules_bytes(const struct merge *m)
+#define MODULES_BYTES ((WIRE_MODULE_MAX + 1) * sizeof(uint16_t))
+
+static uint32_t tid_hash(const void *owner, uint32_t number)
 {
-	return m->from->names.module_of.bytes + sizeof(uint16_t);
+	return lookup_hash(profile_thread_at(owner, number - 1)->tid);
 }
 
 static int merge_init(struct merge *m, struct flameprof_profile *into,
 	const struct flameprof_profile *from)
 {
-	*m = (struct merge){.into = into, .from = from};
-	m->modules = pages_new(modules_bytes(m));
+	*m = (struct merge){.into = into, .from = from, .account = {.limit_bytes = SIZE_MAX}};
+	m->modules = pages_new(MODULES_BYTES);
 	m->nodes = pages_new(((size_t)from->node_count + 1) * sizeof(uint32_t));
 	m->hashes = pages_new(((size_t)from->node_count + 1) * sizeof(uint32_t));
 	m->threads = pages_new(((size_t)from->thread_count + 1) * sizeof(uint32_t));
 	m->stacks = pages_new(((size_t)from->stack_count + 1) * sizeof(uint32_t));
-	return m->modules && m->nodes && m->hashes && m->threads && m->stacks ? 0 : -ENOMEM;
+	if (!m->modules || !m->nodes || !m->hashes || !m->threads || !m->stacks)
+		return -ENOMEM;
+	return lookup_reserve(&m->threads_by_tid, &m->account, into->thread_count, tid_hash, into);
 }
 
 static void merge_release(struct merge *m)
 {
-	pages_free(m->modules, modules_bytes(m));
+	pages_release(&m->account, &m->threads_by_tid.slots);
+	pages_free(m->modules, MODULES_BYTES);
 	pages_free(m->nodes, ((size_t)m->from->node_count + 1) * sizeof(uint32_t));
 	pages_free(m->hashes, ((size_t)m->from->node_count + 1) * sizeof(uint32_t));
 	pages_free(m->threads, ((size_t)m->from->thread_count + 1) * sizeof(uint32_t));
@@ -60,10 +67,10 @@ static int same_module(const struct merge *m, const struct names_module *here,
 /* A number that no module here has: @wanted, or the first that is free. 0: there is none. */
 static uint32_t free_number(const struct names *names, uint32_t wanted)
 {
-	if (!names_find_module(names, wanted))
+	if (!names_find_module(names, 0, wanted))
 		return wanted;
 	for (uint32_t number = 1; number <= WIRE_MODULE_MAX; number++)
-		if (!names_find_module(names, number))
+		if (!names_find_module(names, 0, number))
 			return number;
 	return 0;
 }
@@ -116,7 +123,7 @@ static uint64_t translate(const struct merge *m, uint64_t frame)
 	if (number == WIRE_MODULE_NONE || number > WIRE_MODULE_MAX)
 		return frame;
 	/* Not known there: it must not become one that is known here. */
-	number = names_find_module(&m->from->names, number) ? m->modules[number] : WIRE_MODULE_OVER;
+	number = names_find_module(&m->from->names, 0, number) ? m->modules[number] : WIRE_MODULE_OVER;
 	return WIRE_FRAME(number, WIRE_FRAME_ADDRESS(frame));
 }
 
@@ -126,7 +133,7 @@ static int place_nodes(struct merge *m)
 {
 	/* Parents have lower numbers than their children. */
 	for (uint32_t i = 1; i <= m->from->node_count; i++) {
-		const struct profile_node *there = profile_node(m->from, i);
+		const struct profile_node *there = profile_node_at(m->from, i);
 		uint64_t frame = translate(m, profile_node_frame(there));
 		uint32_t parent = m->nodes[there->parent];
 		uint32_t hash = profile_path_hash(m->hashes[there->parent], frame);
@@ -144,20 +151,44 @@ static int place_nodes(struct merge *m)
 	return 0;
 }
 
+/*
+ * The first here of another run of the profiler that has its tid and name: the same thread as far as
+ * can be told. Index + 1, 0 when there is none.
+ */
+static uint32_t find_thread_of_other_run(
+	const struct merge *m, const struct profile_thread *there)
+{
+	struct lookup_probe probe = lookup_begin(&m->threads_by_tid, lookup_hash(there->tid));
+	uint32_t found;
+
+	while ((found = lookup_next(&m->threads_by_tid, &probe))) {
+		const struct profile_thread *here = profile_thread_at(m->into, found - 1);
+
+		if (here->tid == there->tid && here->key.image != there->key.image &&
+			!memcmp(here->name, there->name, WIRE_COMM_BYTES))
+			break;
+	}
+	return found;
+}
+
 static int place_threads(struct merge *m)
 {
+	lookup_rebuild(&m->threads_by_tid, m->into->thread_count, tid_hash, m->into);
 	for (uint32_t i = 0; i < m->from->thread_count; i++) {
-		const struct profile_thread *there = profile_thread(m->from, i);
+		const struct profile_thread *there = profile_thread_at(m->from, i);
 		uint32_t here = profile_find_thread(m->into, &there->key);
 		int error;
 
 		if (!here)
-			here = profile_find_thread_of_other_run(m->into, &there->key, there->name);
+			here = find_thread_of_other_run(m, there);
 		if (!here) {
 			error = profile_reserve_thread(m->into);
 			if (error)
 				return error;
-			here = profile_commit_thread(m->into, &there->key, there->name);
+			here = profile_commit_thread(m->into, &there->key, 0);
+			profile_thread_at(m->into, here - 1)->tid = there->tid;
+			memcpy(profile_thread_at(m->into, here - 1)->name, there->name,
+				WIRE_COMM_BYTES);
 		}
 		m->threads[i] = here;
 	}
@@ -167,7 +198,7 @@ static int place_threads(struct merge *m)
 static int place_stacks(struct merge *m)
 {
 	for (uint32_t i = 0; i < m->from->stack_count; i++) {
-		struct profile_stack stack = *profile_stack(m->from, i);
+		struct profile_stack stack = *profile_stack_at(m->from, i);
 		int error;
 
 		stack.path_hash = m->hashes[stack.node];
@@ -192,7 +223,7 @@ static int place_marks(struct merge *m)
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < m->from->mark_count; i++) {
-		const struct profile_mark *mark = profile_mark(m->from, i);
+		const struct profile_mark *mark = profile_mark_at(m->from, i);
 
 		error = profile_add_mark(m->into, mark->time_ns, mark->tid,
 			names_string(&m->from->names, mark->name));
@@ -200,10 +231,20 @@ static int place_marks(struct merge *m)
 	return error;
 }
 
+/* One image takes all that was sampled in the other. */
+static int place_image(struct merge *m)
+{
+	if (m->into->image_count || !m->from->image_count)
+		return 0;
+	return profile_begin_run(m->into, profile_image_at(m->from, 0)->id);
+}
+
 static int place_all(struct merge *m)
 {
-	int error = place_names(m);
+	int error = place_image(m);
 
+	if (!error)
+		error = place_names(m);
 	if (!error)
 		error = place_nodes(m);
 	if (!error)
@@ -222,14 +263,14 @@ static int place_all(struct merge *m)
 static void add_weights(struct merge *m)
 {
 	for (uint32_t i = 0; i < m->from->stack_count; i++) {
-		struct profile_stack *here = profile_stack(m->into, m->stacks[i] - 1);
+		struct profile_stack *here = profile_stack_at(m->into, m->stacks[i] - 1);
 
-		here->weight += profile_stack(m->from, i)->weight;
-		here->samples += profile_stack(m->from, i)->samples;
+		here->weight += profile_stack_at(m->from, i)->weight;
+		here->samples += profile_stack_at(m->from, i)->samples;
 	}
 	for (uint32_t i = 0; i < m->from->thread_count; i++)
-		profile_thread(m->into, m->threads[i] - 1)->weight +=
-			profile_thread(m->from, i)->weight;
+		profile_thread_at(m->into, m->threads[i] - 1)->weight +=
+			profile_thread_at(m->from, i)->weight;
 	m->into->weight += m->from->weight;
 	m->into->vm_weight += m->from->vm_weight;
 	m->into->dropped_weight += m->from->dropped_weight;
@@ -260,12 +301,12 @@ static void add_samples(struct merge *m)
 static void sort_marks(struct flameprof_profile *p, uint32_t first)
 {
 	for (uint32_t i = first; i < p->mark_count; i++) {
-		struct profile_mark mark = *profile_mark(p, i);
+		struct profile_mark mark = *profile_mark_at(p, i);
 		uint32_t at = i;
 
-		for (; at && profile_mark(p, at - 1)->time_ns > mark.time_ns; at--)
-			*profile_mark(p, at) = *profile_mark(p, at - 1);
-		*profile_mark(p, at) = mark;
+		for (; at && profile_mark_at(p, at - 1)->time_ns > mark.time_ns; at--)
+			*profile_mark_at(p, at) = *profile_mark_at(p, at - 1);
+		*profile_mark_at(p, at) = mark;
 	}
 }
 
@@ -287,7 +328,8 @@ int flameprof_profile_merge(struct flameprof_profile *into, const struct flamepr
 	size_t undo_bytes;
 	int error;
 
-	if (into == from || into->period_ns != from->period_ns || into->clock != from->clock)
+	if (into == from || into->period_ns != from->period_ns || into->clock != from->clock ||
+		into->image_count > 1 || from->image_count > 1)
 		return -EINVAL;
 	before = profile_counts(into);
 	undo_bytes = ((size_t)before.nodes + 1) * sizeof(*undo);

@@ -12,7 +12,7 @@
 void names_release(struct names *names, struct pages_account *account)
 {
 	pages_release(account, &names->modules);
-	pages_release(account, &names->module_of);
+	pages_release(account, &names->module_lookup.slots);
 	pages_release(account, &names->codes);
 	pages_release(account, &names->files);
 	pages_release(account, &names->file_lookup.slots);
@@ -41,19 +41,54 @@ int names_add_string(
 	return 0;
 }
 
+static uint32_t module_key_hash(uint32_t image, uint32_t number)
+{
+	return lookup_hash((uint64_t)image << 32 | number);
+}
+
+static uint32_t hash_module(const void *owner, uint32_t number)
+{
+	const struct names_module *module = names_module(owner, number - 1);
+
+	return module_key_hash(module->image, module->number);
+}
+
+static uint32_t find_module(const struct names *names, uint32_t image, uint32_t number,
+	struct lookup_probe *probe)
+{
+	uint32_t found;
+
+	*probe = lookup_begin(&names->module_lookup, module_key_hash(image, number));
+	while ((found = lookup_next(&names->module_lookup, probe))) {
+		const struct names_module *module = names_module(names, found - 1);
+
+		if (module->number == number && module->image == image)
+			break;
+	}
+	return found;
+}
+
+uint32_t names_find_module(const struct names *names, uint32_t image, uint32_t number)
+{
+	struct lookup_probe probe;
+
+	return find_module(names, image, number, &probe);
+}
+
 int names_add_module(struct names *names, struct pages_account *account,
 	const struct names_module *module, const char *path)
 {
 	size_t count = names->module_count;
+	struct lookup_probe probe;
 	uint32_t path_offset;
 	int error;
 
 	if (!module->number || module->number > WIRE_MODULE_MAX ||
 		module->build_id_bytes > WIRE_BUILD_ID_MAX || module->segments > NAMES_SEGMENTS)
 		return -EINVAL;
-	if (names_find_module(names, module->number))
+	if (names_find_module(names, module->image, module->number))
 		return 0;
-	error = pages_reserve(account, &names->module_of, (module->number + 1) * sizeof(uint16_t));
+	error = lookup_reserve(&names->module_lookup, account, 1, hash_module, names);
 	if (!error)
 		error = pages_reserve(
 			account, &names->modules, (count + 1) * sizeof(struct names_module));
@@ -61,18 +96,17 @@ int names_add_module(struct names *names, struct pages_account *account,
 		error = names_add_string(names, account, path, &path_offset);
 	if (error)
 		return error;
+	find_module(names, module->image, module->number, &probe);
 	*names_module(names, names->module_count) = *module;
 	names_module(names, names->module_count)->path = path_offset;
-	((uint16_t *)names->module_of.at)[module->number] = (uint16_t)++names->module_count;
+	lookup_put(&names->module_lookup, &probe, ++names->module_count);
 	return 0;
 }
 
 void names_cut_modules(struct names *names, uint32_t count)
 {
-	uint16_t *module_of = names->module_of.at;
-
-	while (names->module_count > count)
-		module_of[names_module(names, --names->module_count)->number] = 0;
+	names->module_count = count;
+	lookup_rebuild(&names->module_lookup, count, hash_module, names);
 }
 
 /* How many stretches begin at or below @space. */

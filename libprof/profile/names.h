@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What frames mean: the modules and the announced code they lie in, as control records told. The
- * catalogue of a run has all of them, a profile those that its stacks name.
+ * What frames mean: the modules and the announced code they lie in, as control records told. A
+ * profile of many images has the modules of all in one table; code spaces are each image's own, and
+ * so are the tables of them. The catalogue of a process that profiles itself has all that was
+ * announced, a profile of it what its stacks name.
  *
  * Context: one thread at a time. Memory is on the account given, always the same for one table.
  */
@@ -29,8 +31,8 @@ struct names_module {
 	uint32_t path; /* offset in strings */
 	uint32_t build_id_bytes;
 	uint8_t build_id[WIRE_BUILD_ID_MAX];
-	uint32_t segments; /* 0: its program headers could not be read */
-	uint32_t pad;
+	uint32_t segments; /* 0: its program headers could not be read, or nobody tried */
+	uint32_t image;	   /* index of the profile, 0 where there is one image */
 	struct names_segment segment[NAMES_SEGMENTS];
 };
 
@@ -41,14 +43,14 @@ struct names_code {
 	uint32_t name;	/* offset in strings */
 	uint32_t file;	/* number of its file, 0: none */
 	uint32_t line;	/* 0: none */
-	uint32_t pad;
+	uint32_t flags; /* WIRE_FUNCTION_* */
 };
 
 /* All zero is an empty table. */
 struct names {
 	struct pages modules; /* struct names_module, in order of addition */
 	uint32_t module_count;
-	struct pages module_of; /* uint16_t by number: index + 1, 0: not known */
+	struct lookup module_lookup; /* by image and number */
 	struct pages codes;	/* struct names_code, by space, none overlaps another */
 	uint32_t code_count;
 	struct pages files; /* uint32_t by number - 1: offset in strings, each file once */
@@ -86,13 +88,8 @@ static inline const char *names_file(const struct names *names, uint32_t number)
 	return number ? names_string(names, ((const uint32_t *)names->files.at)[number - 1]) : "";
 }
 
-/* Index + 1 of the module with @number, 0 when it is not known. */
-static inline uint32_t names_find_module(const struct names *names, uint32_t number)
-{
-	return number < names->module_of.bytes / sizeof(uint16_t)
-		? ((const uint16_t *)names->module_of.at)[number]
-		: 0;
-}
+/* Index + 1 of the module with @number of @image, 0 when it is not known. */
+uint32_t names_find_module(const struct names *names, uint32_t image, uint32_t number);
 
 /* Index + 1 of the code that has @space in its stretch, 0 when none is known. */
 uint32_t names_find_code(const struct names *names, uint64_t space);

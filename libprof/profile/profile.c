@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A profile's tables: making them, finding and adding entries, cutting them back. What a sample
- * does to them is store.c, what a reader sees of them profile_read.c.
+ * does to them is add.c, what the library's users read of them read.c.
  */
-#include "libprof/profile/profile.h"
-
 #include <errno.h>
 #include <string.h>
 
-#include "libprof/aggregator/store.h"
+#include "libprof/profile/tables.h"
 
-/* Kept back of a profile's memory for what store_resolve() adds. */
+/* Kept back of a profile's memory for the names of what is in it. */
 #define NAMES_DIVISOR	16
 #define NAMES_BYTES_MIN 16384u
 
@@ -23,14 +21,18 @@ static size_t for_samples(size_t limit_bytes)
 	return limit_bytes > names ? limit_bytes - names : 0;
 }
 
-struct flameprof_profile *store_new(const struct store_config *config)
+struct flameprof_profile *profile_new(const struct profile_config *config)
 {
 	struct flameprof_profile *p = pages_new(sizeof(*p));
+	int is_limited = config->limit_bytes != 0;
 
 	if (!p)
 		return NULL;
-	p->limit_bytes = config->limit_bytes;
-	p->account.limit_bytes = for_samples(config->limit_bytes);
+	p->limit_bytes = is_limited ? config->limit_bytes : SIZE_MAX;
+	p->times_max = is_limited ? UINT64_MAX : PROFILE_TIMES_MAX;
+	p->words_max = is_limited ? SIZE_MAX : PROFILE_WORDS_MAX;
+	p->marks_max = is_limited ? UINT32_MAX : PROFILE_MARKS_MAX;
+	p->account.limit_bytes = for_samples(p->limit_bytes);
 	p->account.used_bytes = pages_round(sizeof(*p));
 	p->period_ns = config->period_ns;
 	p->clock = config->clock;
@@ -40,22 +42,6 @@ struct flameprof_profile *store_new(const struct store_config *config)
 	return p;
 }
 
-void store_begin(struct flameprof_profile *p, uint64_t start_ns, int64_t start_wall_s)
-{
-	p->start_ns = start_ns;
-	p->start_wall_s = start_wall_s;
-}
-
-void store_end(struct flameprof_profile *p, uint64_t end_ns)
-{
-	p->end_ns = end_ns;
-}
-
-size_t store_bytes(const struct flameprof_profile *p)
-{
-	return p->account.used_bytes;
-}
-
 void flameprof_profile_free(struct flameprof_profile *p)
 {
 	struct pages_account *account;
@@ -63,6 +49,15 @@ void flameprof_profile_free(struct flameprof_profile *p)
 	if (!p)
 		return;
 	account = &p->account;
+	for (uint32_t i = 0; i < p->image_count; i++) {
+		struct pages *words = &profile_image_at(p, i)->words;
+
+		if (words->at)
+			names_release(words->at, account);
+		pages_release(account, words);
+	}
+	pages_release(account, &p->images);
+	pages_release(account, &p->image_lookup.slots);
 	pages_release(account, &p->nodes);
 	pages_release(account, &p->node_lookup.slots);
 	pages_release(account, &p->stacks);
@@ -85,6 +80,67 @@ static int reserve(struct flameprof_profile *p, struct pages *array, size_t byte
 	return error ? error : lookup_reserve(lookup, &p->account, more, hash, p);
 }
 
+/* ---- images ---------------------------------------------------------------------------------- */
+
+static uint32_t image_hash(const void *owner, uint32_t number)
+{
+	return lookup_hash(profile_image_at(owner, number - 1)->id);
+}
+
+/* All others have a root that is a node. Its word is no frame's. */
+static void commit_root(struct flameprof_profile *p, struct profile_image *image, uint32_t index)
+{
+	image->root_hash = profile_path_hash(0, index);
+	image->root = profile_commit_node(p, 0, WIRE_FRAME_BY_FP | index, image->root_hash);
+}
+
+static int reserve_image(struct flameprof_profile *p)
+{
+	size_t bytes = ((size_t)p->image_count + 1) * sizeof(struct profile_image);
+	int error = reserve(p, &p->images, bytes, &p->image_lookup, 1, image_hash);
+
+	return error || !p->image_count ? error : profile_reserve_nodes(p, 1);
+}
+
+uint32_t profile_image(struct flameprof_profile *p, uint64_t id)
+{
+	uint32_t hash = lookup_hash(id), found;
+	struct lookup_probe probe = lookup_begin(&p->image_lookup, hash);
+	struct profile_image *image;
+	int error;
+
+	while ((found = lookup_next(&p->image_lookup, &probe)))
+		if (profile_image_at(p, found - 1)->id == id)
+			return found - 1;
+	error = reserve_image(p);
+	if (error) {
+		profile_fail(p, error);
+		return 0;
+	}
+	probe = lookup_begin(&p->image_lookup, hash);
+	while (lookup_next(&p->image_lookup, &probe))
+		;
+	image = profile_image_at(p, p->image_count);
+	image->id = id;
+	if (p->image_count)
+		commit_root(p, image, p->image_count);
+	lookup_put(&p->image_lookup, &probe, ++p->image_count);
+	return p->image_count - 1;
+}
+
+int profile_begin_run(struct flameprof_profile *p, uint64_t id)
+{
+	if (!p->image_count)
+		profile_image(p, id);
+	if (!p->image_count)
+		return p->error;
+	/* Nobody looks for it by its id: it is the only one. */
+	if (profile_image_at(p, 0)->id != id)
+		p->last_thread = 0;
+	profile_image_at(p, 0)->id = id;
+	return 0;
+}
+
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* Paths are hashed in the order of numbers: the parent's hash is there. */
@@ -96,7 +152,7 @@ struct path_hasher {
 static uint32_t node_hash(const void *owner, uint32_t number)
 {
 	const struct path_hasher *hasher = owner;
-	const struct profile_node *node = profile_node(hasher->profile, number);
+	const struct profile_node *node = profile_node_at(hasher->profile, number);
 
 	hasher->hashes[number] =
 		profile_path_hash(hasher->hashes[node->parent], profile_node_frame(node));
@@ -140,7 +196,7 @@ int profile_reserve_nodes(struct flameprof_profile *p, uint32_t n)
 
 static uint32_t stack_hash(const void *owner, uint32_t number)
 {
-	return profile_stack_hash(profile_stack(owner, number - 1));
+	return profile_stack_hash(profile_stack_at(owner, number - 1));
 }
 
 uint32_t profile_find_stack(const struct flameprof_profile *p, const struct profile_stack *key)
@@ -149,7 +205,7 @@ uint32_t profile_find_stack(const struct flameprof_profile *p, const struct prof
 	uint32_t number;
 
 	while ((number = lookup_next(&p->stack_lookup, &probe))) {
-		const struct profile_stack *stack = profile_stack(p, number - 1);
+		const struct profile_stack *stack = profile_stack_at(p, number - 1);
 
 		if (stack->node == key->node && stack->thread == key->thread &&
 			stack->kind == key->kind && stack->end == key->end)
@@ -171,22 +227,21 @@ uint32_t profile_commit_stack(struct flameprof_profile *p, const struct profile_
 
 	while (lookup_next(&p->stack_lookup, &probe))
 		;
-	*profile_stack(p, p->stack_count) = *stack;
+	*profile_stack_at(p, p->stack_count) = *stack;
 	lookup_put(&p->stack_lookup, &probe, ++p->stack_count);
 	return p->stack_count;
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* By tid alone, so that threads that share one are found together. */
 static uint32_t thread_key_hash(const struct profile_thread_key *key)
 {
-	return lookup_hash(key->tid);
+	return lookup_hash(key->image << 32 ^ key->image >> 32 ^ key->number);
 }
 
 static uint32_t thread_hash(const void *owner, uint32_t number)
 {
-	return thread_key_hash(&profile_thread(owner, number - 1)->key);
+	return thread_key_hash(&profile_thread_at(owner, number - 1)->key);
 }
 
 uint32_t profile_find_thread(
@@ -196,26 +251,9 @@ uint32_t profile_find_thread(
 	uint32_t found;
 
 	while ((found = lookup_next(&p->thread_lookup, &probe))) {
-		const struct profile_thread_key *other = &profile_thread(p, found - 1)->key;
+		const struct profile_thread_key *other = &profile_thread_at(p, found - 1)->key;
 
-		if (other->tid == key->tid && other->number == key->number &&
-			other->image == key->image)
-			break;
-	}
-	return found;
-}
-
-uint32_t profile_find_thread_of_other_run(const struct flameprof_profile *p,
-	const struct profile_thread_key *key, const char *name)
-{
-	struct lookup_probe probe = lookup_begin(&p->thread_lookup, thread_key_hash(key));
-	uint32_t found;
-
-	while ((found = lookup_next(&p->thread_lookup, &probe))) {
-		const struct profile_thread *other = profile_thread(p, found - 1);
-
-		if (other->key.tid == key->tid && other->key.image != key->image &&
-			!memcmp(other->name, name, WIRE_COMM_BYTES))
+		if (other->number == key->number && other->image == key->image)
 			break;
 	}
 	return found;
@@ -229,20 +267,43 @@ int profile_reserve_thread(struct flameprof_profile *p)
 }
 
 uint32_t profile_commit_thread(
-	struct flameprof_profile *p, const struct profile_thread_key *key, const char *name)
+	struct flameprof_profile *p, const struct profile_thread_key *key, uint32_t image)
 {
 	struct lookup_probe probe = lookup_begin(&p->thread_lookup, thread_key_hash(key));
-	struct profile_thread *thread = profile_thread(p, p->thread_count);
 
 	while (lookup_next(&p->thread_lookup, &probe))
 		;
-	*thread = (struct profile_thread){.key = *key};
-	memcpy(thread->name, name, WIRE_COMM_BYTES - 1);
+	*profile_thread_at(p, p->thread_count) =
+		(struct profile_thread){.key = *key, .image = image};
 	lookup_put(&p->thread_lookup, &probe, ++p->thread_count);
 	return p->thread_count;
 }
 
-/* ---- samples, marks -------------------------------------------------------------------------- */
+uint32_t profile_thread(struct flameprof_profile *p, uint32_t image, uint32_t number, uint32_t tid,
+	const char *comm)
+{
+	const struct profile_thread_key key = {profile_image_at(p, image)->id, number};
+	uint32_t found = profile_find_thread(p, &key);
+	struct profile_thread *thread;
+	int error;
+
+	if (!found) {
+		error = profile_reserve_thread(p);
+		if (error) {
+			profile_fail(p, error);
+			return 0;
+		}
+		found = profile_commit_thread(p, &key, image);
+	}
+	thread = profile_thread_at(p, found - 1);
+	if (tid)
+		thread->tid = tid;
+	if (comm && comm[0])
+		memcpy(thread->name, comm, WIRE_COMM_BYTES - 1);
+	return found - 1;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
 
 int profile_reserve_samples(struct flameprof_profile *p, uint64_t n)
 {
@@ -251,21 +312,6 @@ int profile_reserve_samples(struct flameprof_profile *p, uint64_t n)
 	if (count > UINT32_MAX)
 		return -ENOSPC;
 	return pages_reserve(&p->account, &p->samples, count * sizeof(struct flameprof_sample));
-}
-
-int profile_add_mark(
-	struct flameprof_profile *p, uint64_t time_ns, uint32_t tid, const char *name)
-{
-	size_t bytes = ((size_t)p->mark_count + 1) * sizeof(struct profile_mark);
-	uint32_t offset;
-	int error = pages_reserve(&p->account, &p->marks, bytes);
-
-	if (!error)
-		error = names_add_string(&p->names, &p->account, name, &offset);
-	if (error)
-		return error;
-	*profile_mark(p, p->mark_count++) = (struct profile_mark){time_ns, tid, offset};
-	return 0;
 }
 
 /* ---- going back ------------------------------------------------------------------------------ */
@@ -293,6 +339,9 @@ void profile_cut(
 	p->thread_count = counts->threads;
 	p->mark_count = counts->marks;
 	p->sample_count = counts->samples;
+	p->path_depth = 0;
+	p->path_stack = 0;
+	p->last_thread = 0;
 	names_cut_modules(&p->names, counts->modules);
 	lookup_rebuild(&p->node_lookup, p->node_count, node_hash, &hasher);
 	lookup_rebuild(&p->stack_lookup, p->stack_count, stack_hash, p);

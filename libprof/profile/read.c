@@ -33,10 +33,10 @@ int flameprof_profile_thread(
 
 	if (index >= p->thread_count)
 		return -ERANGE;
-	thread = profile_thread(p, index);
+	thread = profile_thread_at(p, index);
 	*out = (struct flameprof_thread){
 		.name = thread->name,
-		.tid = thread->key.tid,
+		.tid = thread->tid,
 		.weight = thread->weight,
 	};
 	return 0;
@@ -68,7 +68,7 @@ int flameprof_profile_stack(
 
 	if (index >= p->stack_count)
 		return -ERANGE;
-	stack = profile_stack(p, index);
+	stack = profile_stack_at(p, index);
 	*out = (struct flameprof_stack){
 		.thread = stack->thread,
 		.frames = stack->frames,
@@ -103,7 +103,7 @@ struct flameprof_frame profile_frame(const struct flameprof_profile *p, uint64_t
 			frame.line = code->line;
 		}
 	} else {
-		known = names_find_module(&p->names, number);
+		known = names_find_module(&p->names, 0, number);
 		if (known) {
 			frame.module = known - 1;
 			frame.address = names_module(&p->names, known - 1)->bias + address;
@@ -120,10 +120,10 @@ int flameprof_profile_frames(const struct flameprof_profile *p, uint32_t index,
 
 	if (index >= p->stack_count)
 		return -ERANGE;
-	stack = profile_stack(p, index);
+	stack = profile_stack_at(p, index);
 	number = stack->node;
 	for (unsigned i = 0; i < room && number; i++) {
-		const struct profile_node *node = profile_node(p, number);
+		const struct profile_node *node = profile_node_at(p, number);
 
 		frames[i] = profile_frame(p, profile_node_frame(node));
 		number = node->parent;
@@ -147,11 +147,33 @@ int flameprof_profile_mark(
 
 	if (index >= p->mark_count)
 		return -ERANGE;
-	mark = profile_mark(p, index);
+	mark = profile_mark_at(p, index);
 	*out = (struct flameprof_mark){
 		.time_ns = mark->time_ns,
 		.tid = mark->tid,
 		.name = names_string(&p->names, mark->name),
 	};
 	return 0;
+}
+
+const struct names_code *profile_code_at(
+	const struct flameprof_profile *p, uint32_t image, uint64_t address)
+{
+	const struct names *words = profile_words(p, image);
+	uint32_t known = words ? names_find_code(words, address) : 0;
+
+	return known ? names_code(words, known - 1) : NULL;
+}
+
+uint64_t profile_first_ns(const struct flameprof_profile *p)
+{
+	uint64_t first_ns = UINT64_MAX;
+
+	for (uint64_t i = 0; i < p->sample_count; i++) {
+		uint64_t time_ns = profile_sample_at(p, i)->time_ns;
+
+		if (time_ns && time_ns < first_ns)
+			first_ns = time_ns;
+	}
+	return first_ns;
 }

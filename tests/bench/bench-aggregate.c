@@ -224,9 +224,9 @@ static struct timing replay(
 
 static struct flameprof_profile *new_profile(size_t limit_bytes)
 {
-	struct store_config config = {.period_ns = 1, .limit_bytes = limit_bytes};
+	struct profile_config config = {.period_ns = 1, .limit_bytes = limit_bytes};
 
-	return store_new(&config);
+	return profile_new(&config);
 }
 
 static void measure(const struct recording *recording, unsigned round, size_t *bytes)

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/profile/profile.h"
+#include "libprof/profile/profile.h"
 #include "cli/gather/gather.h"
 #include "libprof/wire.h"
 
@@ -61,21 +61,21 @@ static void recording_child(const struct gather *gather, const char *library)
 	_exit(127);
 }
 
-static void recording_take(struct recording *recording, struct profile *profile)
+static void recording_take(struct recording *recording, struct flameprof_profile *profile)
 {
-	recording->count = profile_samples(profile);
+	recording->count = profile->sample_count;
 	recording->samples = calloc(recording->count, sizeof(recording->samples[0]));
 	for (size_t i = 0; i < recording->count; i++) {
-		const struct profile_sample *sample = profile_sample_at(profile, i);
+		const struct flameprof_sample *sample = profile_sample_at(profile, i);
 		const struct profile_stack *stack = profile_stack_at(profile, sample->stack);
 		struct recorded *r = malloc(sizeof(*r) + 8 * WIRE_MAX_DEPTH);
 
 		r->time_ns = sample->time_ns;
 		r->frames = 0;
-		for (const struct profile_node *n = profile_node_at(profile, stack->node);
-			n->parent != UINT32_MAX && r->frames < WIRE_MAX_DEPTH;
-			n = profile_node_at(profile, n->parent))
-			r->frame[r->frames++] = n->frame;
+		for (uint32_t node = stack->node; r->frames < stack->frames;
+			node = profile_node_at(profile, node)->parent)
+			r->frame[r->frames++] =
+				profile_node_frame(profile_node_at(profile, node));
 		recording->frames += r->frames;
 		recording->samples[i] = realloc(r, sizeof(*r) + 8 * r->frames);
 	}

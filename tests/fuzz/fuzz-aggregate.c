@@ -26,10 +26,10 @@ static void *arena;
 
 static struct flameprof_profile *new_profile(void)
 {
-	struct store_config config = {
+	struct profile_config config = {
 		.period_ns = 1, .limit_bytes = LIMIT_BYTES, .title = "\xff fuzz"};
 
-	return store_new(&config);
+	return profile_new(&config);
 }
 
 static void harvest(struct flameprof_profile *profile)

@@ -16,6 +16,8 @@ ALLOWED = {
     "render": ("render/", "libprof/profile/lookup.h"),
     "libprof/pprof": ("libprof/pprof/", "libprof/profile/lookup.h",
                       "libprof/profile/pages.h", "libprof/fnv.h"),
+    "libprof/profile": ("libprof/profile/", "libprof/flameprof_profile.h", "libprof/wire.h",
+                        "libprof/fnv.h"),
     "libprof": ("libprof/", "arch/"),
     "arch": ("arch/",),
 }

@@ -140,12 +140,12 @@ static inline struct store_result batch_store(
 
 static inline struct flameprof_profile *aggregate_profile(size_t limit_bytes)
 {
-	struct store_config config = {
+	struct profile_config config = {
 		.period_ns = 5000000,
 		.limit_bytes = limit_bytes,
 		.title = "a title",
 	};
-	struct flameprof_profile *profile = store_new(&config);
+	struct flameprof_profile *profile = profile_new(&config);
 
 	assert_non_null(profile);
 	store_begin(profile, 500, 1700000000);

@@ -8,7 +8,7 @@
 #include "tests/unit/aggregate-fixture.h"
 
 #include "libprof/profile/pages.h"
-#include "libprof/profile/profile.h"
+#include "libprof/profile/tables.h"
 
 #define MIB (1u << 20)
 
@@ -69,8 +69,8 @@ static inline void assert_adds_up(const struct flameprof_profile *p)
 	/* No node is there for nothing. */
 	uint8_t *used = calloc(1, p->node_count + 1);
 	for (uint32_t i = 0; i < p->stack_count; i++)
-		for (uint32_t n = profile_stack(p, i)->node; n && !used[n];
-			n = profile_node(p, n)->parent)
+		for (uint32_t n = profile_stack_at(p, i)->node; n && !used[n];
+			n = profile_node_at(p, n)->parent)
 			used[n] = 1;
 	for (uint32_t n = 1; n <= p->node_count; n++)
 		assert_int_equal(used[n], 1);

@@ -23,7 +23,7 @@ struct life {
 	const char *exe;
 };
 
-static struct profile_image *live(struct profile *profile, const struct life *life)
+static struct profile_image *live(struct flameprof_profile *profile, const struct life *life)
 {
 	struct profile_image *image =
 		profile_image_at(profile, profile_image(profile, life->id));
@@ -43,38 +43,40 @@ static struct profile_image *live(struct profile *profile, const struct life *li
 }
 
 /* Weight that was credited below image @id as @frame, 0: as nothing in particular. */
-static uint64_t below(struct profile *profile, uint64_t id, uint64_t frame)
+static uint64_t below(struct flameprof_profile *profile, uint64_t id, uint64_t frame)
 {
 	uint32_t image = profile_image(profile, id);
 	uint64_t weight = 0;
 
-	for (uint32_t i = 0; i < profile_stacks(profile); i++) {
+	for (uint32_t i = 0; i < profile->stack_count; i++) {
 		const struct profile_stack *stack = profile_stack_at(profile, i);
 		const struct profile_node *node = profile_node_at(profile, stack->node);
 
-		if (node->image == image && stack->kind == WIRE_KIND_CREDIT &&
-			(frame ? node->frame == frame : node->parent == UINT32_MAX))
+		if (profile_stack_image(profile, stack) == image &&
+			stack->kind == WIRE_KIND_CREDIT &&
+			profile_node_frame(node) == (frame ? frame : WIRE_FRAME_UNSAMPLED))
 			weight += stack->weight;
 	}
 	return weight;
 }
 
-static void sample(struct profile *profile, uint64_t id, uint64_t weight)
+static void sample(struct flameprof_profile *profile, uint64_t id, uint64_t weight)
 {
 	uint32_t image = profile_image(profile, id);
-	struct profile_stack stack = {
-		.node = profile_node(profile, profile_image_at(profile, image)->root,
-			WIRE_FRAME(WIRE_MODULE_NONE, 4096)),
-		.thread = profile_thread(profile, image, 1, 0, NULL),
-		.end = WIRE_END_ROOT,
-		.kind = WIRE_KIND_CPU,
-	};
+	const uint64_t frame = WIRE_FRAME(WIRE_MODULE_NONE, 4096);
 
-	profile_add(profile, &stack, 1, weight);
+	profile_add(profile, image,
+		&(struct wire_sample){.thread = 1,
+			.time_ns = 1,
+			.weight = (uint32_t)weight,
+			.frames = 1,
+			.kind = WIRE_KIND_CPU,
+			.end = WIRE_END_ROOT},
+		&frame);
 }
 
 static struct accounting settle(
-	struct profile *profile, enum accounting_start start, const struct accounting_child *child)
+	struct flameprof_profile *profile, enum accounting_start start, const struct accounting_child *child)
 {
 	struct accounting books;
 
@@ -91,9 +93,9 @@ static struct accounting_child child_of(uint64_t cpu, uint64_t children)
 }
 
 /* An exec'd image and its fork child, which used 100 ms and 10 ms before they were sampled. */
-static struct profile *make(void)
+static struct flameprof_profile *make(void)
 {
-	struct profile *profile = profile_new(1000);
+	struct flameprof_profile *profile = profile_new(&(struct profile_config){.period_ns = MS});
 
 	live(profile, &(struct life){.id = 1, .pid = OWN, .born = 1, .start = 100, .end = 390});
 	live(profile, &(struct life){
@@ -103,7 +105,7 @@ static struct profile *make(void)
 
 static void test_a_start_is_credited(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 110);
 	struct accounting books = settle(profile, ACCOUNTING_START_CREDITED, &child);
 
@@ -122,7 +124,7 @@ static void test_a_start_is_credited(void **state)
 /* A fork child goes on as its parent was: only what is exec'd starts paused. */
 static void test_a_paused_start_is_left_out(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 110);
 	struct accounting books;
 
@@ -138,7 +140,7 @@ static void test_a_paused_start_is_left_out(void **state)
 /* Who left while paused leaves no exit either. */
 static void test_a_paused_end_is_left_out(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(440, 110);
 	struct accounting books;
 
@@ -152,7 +154,7 @@ static void test_a_paused_end_is_left_out(void **state)
 
 static void test_no_start_by_another_clock(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(440, 120);
 	struct accounting books = settle(profile, ACCOUNTING_START_IGNORED, &child);
 
@@ -164,7 +166,7 @@ static void test_no_start_by_another_clock(void **state)
 /* The tracer comes to programs that run already. */
 static void test_what_ran_before_the_tracer_came_is_no_exec(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 110);
 	struct accounting books;
 
@@ -179,7 +181,7 @@ static void test_what_ran_before_the_tracer_came_is_no_exec(void **state)
 /* Half a period and more is one sample. */
 static void test_credit_is_rounded(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 110);
 
 	(void)state;
@@ -191,7 +193,7 @@ static void test_credit_is_rounded(void **state)
 /* What the process had used under its image before counts for that one. */
 static void test_an_exec_is_followed(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(440, 110);
 	struct accounting books;
 
@@ -209,7 +211,7 @@ static void test_an_exec_is_followed(void **state)
 /* An image that left by an exec and was not seen again did not exit then. */
 static void test_who_went_on_did_not_exit(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(391, 110);
 	struct accounting books;
 
@@ -223,7 +225,7 @@ static void test_who_went_on_did_not_exit(void **state)
 /* The end of a child is known from what its parent was charged for it. */
 static void test_an_exit_is_the_only_childs(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 111);
 	struct accounting books;
 
@@ -238,7 +240,7 @@ static void test_an_exit_is_the_only_childs(void **state)
 /* Each image's children are held against what was charged until it left. */
 static void test_families_of_an_exec_chain(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(440, 110 + 2 + 20 + 4);
 
 	(void)state;
@@ -257,7 +259,7 @@ static void test_families_of_an_exec_chain(void **state)
 /* A child of the first image that the second waits for is not twice anybody's. */
 static void test_a_child_across_an_exec(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(440, 112);
 	struct accounting books;
 
@@ -273,7 +275,7 @@ static void test_a_child_across_an_exec(void **state)
 /* A sum for children of several names is not shared out among them. */
 static void test_exits_of_several_names_are_the_parents(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 133);
 
 	(void)state;
@@ -290,7 +292,7 @@ static void test_exits_of_several_names_are_the_parents(void **state)
 /* Two thousand short processes add up to what they used, each too short for a sample. */
 static void test_short_lives_add_up(void **state)
 {
-	struct profile *profile = profile_new(1000);
+	struct flameprof_profile *profile = profile_new(&(struct profile_config){.period_ns = MS});
 	struct accounting_child child = child_of(0, 0);
 	struct accounting books;
 
@@ -318,7 +320,7 @@ static void test_short_lives_add_up(void **state)
 /* A sum that no exits can make: somebody was not sampled, and the books are to say so. */
 static void test_a_stranger_is_no_exit(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 610);
 	struct accounting books = settle(profile, ACCOUNTING_START_CREDITED, &child);
 
@@ -331,7 +333,7 @@ static void test_a_stranger_is_no_exit(void **state)
 /* Nor is a little more, if one of the children was seen to go on. */
 static void test_a_known_stranger_is_no_exit(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 111);
 
 	(void)state;
@@ -352,7 +354,7 @@ static uint64_t half_a_tick(void)
 /* One that was killed told nothing: its samples do, and its parent's sum. */
 static void test_who_was_killed(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct profile_image *killed = profile_image_at(profile, profile_image(profile, 2));
 	struct accounting_child child = child_of(390, 118);
 	struct accounting books;
@@ -374,7 +376,7 @@ static void test_who_was_killed(void **state)
 /* Signals held back to the last: its clock says what it used, and another's exit remains. */
 static void test_a_killed_one_without_samples(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 138);
 
 	(void)state;
@@ -389,7 +391,7 @@ static void test_a_killed_one_without_samples(void **state)
 /* Samples after the last word are not time after the last instruction. */
 static void test_samples_after_leaving(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(440, 110);
 
 	(void)state;
@@ -401,7 +403,7 @@ static void test_samples_after_leaving(void **state)
 /* Children that nobody waited for are charged to nobody, and were due all the same. */
 static void test_nobody_waited(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 0);
 
 	(void)state;
@@ -415,7 +417,7 @@ static void test_nobody_waited(void **state)
 /* What nobody we know waited for may be what somebody was charged for. */
 static void test_a_grandchild_of_a_stranger(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 200);
 
 	(void)state;
@@ -432,7 +434,7 @@ static void test_a_grandchild_of_a_stranger(void **state)
 /* Without a word of the kernel's, while it still runs, what was seen counts. */
 static void test_it_still_runs(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct profile_image *image = profile_image_at(profile, profile_image(profile, 1));
 	struct accounting books;
 
@@ -449,7 +451,7 @@ static void test_it_still_runs(void **state)
 /* A pid that is used again is another process's, and its children are whose they were. */
 static void test_a_pid_is_used_again(void **state)
 {
-	struct profile *profile = make();
+	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 112);
 	struct accounting books;
 

@@ -73,11 +73,11 @@ static void put_sample(
 				 frames * sizeof(frame[0])), 0);
 }
 
-static uint64_t total_weight(struct profile *profile)
+static uint64_t total_weight(struct flameprof_profile *profile)
 {
 	uint64_t weight = 0;
 
-	for (uint32_t i = 0; i < profile_stacks(profile); i++)
+	for (uint32_t i = 0; i < profile->stack_count; i++)
 		weight += profile_stack_at(profile, i)->weight;
 	return weight;
 }
@@ -91,7 +91,7 @@ static uint64_t malformed(const struct fixture *f)
 static void two_sources_and_a_late_reader_lose_nothing(void **state)
 {
 	struct fixture *f = *state;
-	struct profile *profile = intake_profile(f->intake);
+	struct flameprof_profile *profile = intake_profile(f->intake);
 	long left = 1;
 
 	put_image(&f->boxes[0], 1, 7);
@@ -109,7 +109,7 @@ static void two_sources_and_a_late_reader_lose_nothing(void **state)
 	}
 	assert_int_equal(intake_read(f->intake), 0);
 	assert_int_equal(total_weight(profile), 3 * RECORDS);
-	assert_int_equal(profile_samples(profile), 2 * RECORDS);
+	assert_int_equal(profile->sample_count, 2 * RECORDS);
 	assert_int_equal(malformed(f), 0);
 	assert_int_equal(intake_state(f->intake)->live, 2);
 }
@@ -149,7 +149,7 @@ static void what_is_no_record_is_counted(void **state)
 	assert_int_equal(outbox_flush(box), 0);
 	assert_int_equal(intake_read(f->intake), 0);
 	assert_int_equal(malformed(f), 4);
-	assert_int_equal(profile_images(intake_profile(f->intake)), 0);
+	assert_int_equal(intake_profile(f->intake)->image_count, 0);
 	/* One whose length is a lie ends what can be told apart, until the next frame. */
 	put_image(box, 1, 7);
 	((struct record *)(box->bytes + box->from))->bytes = 12;
@@ -165,25 +165,26 @@ static void what_is_no_record_is_counted(void **state)
 static void credit_goes_on_the_last_stack_of_its_thread(void **state)
 {
 	struct fixture *f = *state;
-	struct profile *profile = intake_profile(f->intake);
+	struct flameprof_profile *profile = intake_profile(f->intake);
 	const struct profile_stack *stack;
 
 	put_image(&f->boxes[0], 1, 7);
 	put_sample(&f->boxes[0], 1, 7, 0, 3);
 	outbox_flush(&f->boxes[0]);
 	intake_read(f->intake);
-	assert_int_equal(profile_stacks(profile), 0);
+	assert_int_equal(profile->stack_count, 0);
 	put_sample(&f->boxes[0], 1, 7, 5, 0);
 	put_sample(&f->boxes[0], 1, 8, 2, 0);
 	outbox_flush(&f->boxes[0]);
 	intake_read(f->intake);
-	assert_int_equal(profile_stacks(profile), 2);
+	assert_int_equal(profile->stack_count, 2);
 	stack = profile_stack_at(profile, 0);
 	assert_int_equal(stack->weight, 5);
-	assert_int_equal(profile_node_at(profile, stack->node)->frame, WIRE_FRAME(1, 0x30));
+	assert_int_equal(profile_node_frame(profile_node_at(profile, stack->node)),
+		WIRE_FRAME(1, 0x30));
 	stack = profile_stack_at(profile, 1);
 	assert_int_equal(stack->weight, 2);
-	assert_int_equal(profile_node_at(profile, stack->node)->parent, UINT32_MAX);
+	assert_int_equal(stack->frames, 0);
 }
 
 static void what_waits_has_a_ceiling(void **state)

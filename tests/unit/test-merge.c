@@ -185,7 +185,7 @@ static void threads_of_two_runs_are_told_by_tid_and_name(void **state)
 	assert_int_equal(flameprof_profile_merge(a, b), 0);
 	assert_int_equal(a->thread_count, 2);
 	assert_int_equal(a->stack_count, 2);
-	assert_int_equal(profile_stack(a, 0)->weight, 2);
+	assert_int_equal(profile_stack_at(a, 0)->weight, 2);
 	flameprof_profile_free(a);
 	flameprof_profile_free(b);
 }

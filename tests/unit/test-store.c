@@ -97,13 +97,13 @@ static void stacks_with_one_hash_stay_apart(void **state)
 	assert_int_equal(p->stack_count, 7);
 	assert_int_equal(p->node_count, 10);
 	for (unsigned i = 0; i < 3; i++) {
-		const struct profile_stack *stack = profile_stack(p, i ? 1 + 2 * i : 0);
-		const struct profile_node *node = profile_node(p, stack->node);
+		const struct profile_stack *stack = profile_stack_at(p, i ? 1 + 2 * i : 0);
+		const struct profile_node *node = profile_node_at(p, stack->node);
 
-		assert_int_equal(stack->path_hash, profile_stack(p, 0)->path_hash);
+		assert_int_equal(stack->path_hash, profile_stack_at(p, 0)->path_hash);
 		assert_int_equal(stack->samples, 2);
 		assert_int_equal(profile_node_frame(node), 7);
-		node = profile_node(p, profile_node(p, node->parent)->parent);
+		node = profile_node_at(p, profile_node_at(p, node->parent)->parent);
 		assert_int_equal(profile_node_frame(node), others[i]);
 	}
 	flameprof_profile_free(p);
@@ -200,12 +200,12 @@ static void samples_keep_their_times(void **state)
 	(void)state;
 	batch_begin(&maker, 10, "worker");
 	for (unsigned i = 0; i < 100; i++)
-		batch_add(&maker, 1, i, FRAMES(1 + i % 3));
+		batch_add(&maker, 1, 1 + i, FRAMES(1 + i % 3));
 	batch_store(&maker, p);
 	for (unsigned i = 0; i < 100; i++) {
 		assert_int_equal(flameprof_profile_sample(p, i, &sample), 0);
 		assert_int_equal(sample.time_ns, 1000 + i);
-		assert_int_equal(sample.weight, i);
+		assert_int_equal(sample.weight, 1 + i);
 		assert_int_equal(sample.stack, i % 3);
 	}
 	assert_int_equal(flameprof_profile_sample(p, 100, &sample), -ERANGE);
@@ -278,9 +278,9 @@ static void assert_found_again(const struct flameprof_profile *p)
 	uint32_t *hashes = calloc(p->node_count + 1, sizeof(*hashes));
 
 	for (uint32_t i = 0; i < p->stack_count; i++)
-		assert_int_equal(profile_find_stack(p, profile_stack(p, i)), i + 1);
+		assert_int_equal(profile_find_stack(p, profile_stack_at(p, i)), i + 1);
 	for (uint32_t i = 1; i <= p->node_count; i++) {
-		const struct profile_node *node = profile_node(p, i);
+		const struct profile_node *node = profile_node_at(p, i);
 		uint64_t frame = profile_node_frame(node);
 
 		hashes[i] = profile_path_hash(hashes[node->parent], frame);
@@ -288,7 +288,7 @@ static void assert_found_again(const struct flameprof_profile *p)
 	}
 	for (uint32_t i = 0; i < p->stack_count; i++)
 		assert_int_equal(
-			profile_stack(p, i)->path_hash, hashes[profile_stack(p, i)->node]);
+			profile_stack_at(p, i)->path_hash, hashes[profile_stack_at(p, i)->node]);
 	free(hashes);
 }
 
@@ -317,15 +317,15 @@ static void many_random_stacks_come_back(void **state)
 			assert_int_equal(flameprof_profile_sample(p, at, &sample), 0);
 			assert_int_equal(sample.weight, s->weight);
 			assert_int_equal(
-				profile_thread(p, stack_at(p, sample.stack).thread)->key.number,
+				profile_thread_at(p, stack_at(p, sample.stack).thread)->key.number,
 				s->thread);
 			assert_int_equal(
 				flameprof_profile_frames(p, sample.stack, got, 64), s->frames);
-			uint32_t node = profile_stack(p, sample.stack)->node;
+			uint32_t node = profile_stack_at(p, sample.stack)->node;
 			for (unsigned i = 0; i < s->frames;
-				i++, node = profile_node(p, node)->parent)
+				i++, node = profile_node_at(p, node)->parent)
 				assert_int_equal(
-					profile_node_frame(profile_node(p, node)), frames[i]);
+					profile_node_frame(profile_node_at(p, node)), frames[i]);
 			assert_int_equal(node, 0);
 			o += s->bytes;
 		}

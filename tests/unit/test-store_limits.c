@@ -92,12 +92,12 @@ static void failing_memory_costs_samples_and_nothing_else(void **state)
 
 	(void)state;
 	for (uint32_t n = 1; n <= 200; n++) {
-		struct store_config config = {.period_ns = 1, .limit_bytes = 8 * MIB, .title = "t"};
+		struct profile_config config = {.period_ns = 1, .limit_bytes = 8 * MIB, .title = "t"};
 		struct flameprof_profile *p;
 		uint64_t random = 7, added = 0;
 
 		pages_fail_in = n;
-		p = store_new(&config);
+		p = profile_new(&config);
 		if (!p) {
 			assert_int_equal(n, 1);
 			continue;

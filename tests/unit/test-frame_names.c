@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs say of themselves: names, marks and ceilings. */
+/* What programs say of themselves: names, marks and ceilings, and what frames are called by it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,12 +10,11 @@
 
 #include <cmocka.h>
 
-#include "cli/profile/announced.h"
 #include "cli/profile/marks.h"
 #include "cli/profile/naming.h"
 
 struct fixture {
-	struct profile *profile;
+	struct flameprof_profile *profile;
 	uint32_t image;
 };
 
@@ -23,7 +22,7 @@ static int set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
-	fixture->profile = profile_new(197);
+	fixture->profile = profile_new(&(struct profile_config){.period_ns = 5000000});
 	fixture->image = profile_image(fixture->profile, 1);
 	*state = fixture;
 	return 0;
@@ -40,24 +39,26 @@ static int tear_down(void **state)
 
 static int say_code(struct fixture *fixture, uint64_t space, uint64_t size, const char *name)
 {
-	return announced_add_code(profile_announced(fixture->profile), fixture->image, space, size,
-		name);
+	const struct names_code code = {.space = space, .bytes = size, .start = 0x1000};
+
+	return profile_add_code(fixture->profile, fixture->image, &code, name, "");
 }
 
 static int say_mark(struct fixture *fixture, uint64_t time_ns, const char *name)
 {
-	const struct announced_mark mark = {.time_ns = time_ns,
-		.image = fixture->image,
-		.tid = 77,
-		.text = (char *)(uintptr_t)name};
+	return profile_add_mark(fixture->profile, time_ns, 77, name);
+}
 
-	return announced_add_mark(profile_announced(fixture->profile), &mark);
+static const char *name_in(struct fixture *fixture, uint32_t image, uint64_t address)
+{
+	const struct names_code *code = profile_code_at(fixture->profile, image, address);
+
+	return code ? names_string(profile_words(fixture->profile, image), code->name) : NULL;
 }
 
 static const char *name_at(struct fixture *fixture, uint64_t address)
 {
-	return announced_code_name(
-		profile_announced(fixture->profile), fixture->image, address);
+	return name_in(fixture, fixture->image, address);
 }
 
 static void test_code_is_found_by_its_stretch(void **state)
@@ -74,23 +75,30 @@ static void test_code_is_found_by_its_stretch(void **state)
 	assert_string_equal(name_at(fixture, 349), "third");
 	say_code(fixture, 150, 1, "second"); /* after the first question */
 	assert_string_equal(name_at(fixture, 150), "second");
-	assert_null(announced_code_name(
-		profile_announced(fixture->profile), fixture->image + 1, 100));
+	/* The same place in another process is another. */
+	fixture->image = profile_image(fixture->profile, 2);
+	assert_null(name_at(fixture, 100));
+	say_code(fixture, 100, 50, "its own");
+	assert_string_equal(name_at(fixture, 149), "its own");
+	assert_string_equal(name_in(fixture, 0, 149), "first");
 }
 
 static void test_odd_code_is_harmless(void **state)
 {
 	struct fixture *fixture = *state;
 
-	say_code(fixture, 100, 50, "old");
-	say_code(fixture, 100, 50, "new");
-	assert_string_equal(name_at(fixture, 120), "new");
-	say_code(fixture, 200, 0, "no bytes");
-	say_code(fixture, 300, 9, "");
+	assert_int_equal(say_code(fixture, 100, 50, "old"), 0);
+	assert_int_equal(say_code(fixture, 100, 50, "new"), 0);
+	assert_string_equal(name_at(fixture, 120), "old");
+	assert_int_equal(say_code(fixture, 200, 0, "no bytes"), 0);
+	assert_int_equal(say_code(fixture, 300, 9, ""), 0);
 	assert_null(name_at(fixture, 200));
 	assert_null(name_at(fixture, 300));
-	say_code(fixture, UINT64_MAX - 1, UINT64_MAX, "at the end");
-	assert_string_equal(name_at(fixture, UINT64_MAX), "at the end");
+	assert_int_equal(say_code(fixture, UINT64_MAX - 1, UINT64_MAX, "beyond the end"), -EINVAL);
+	assert_null(name_at(fixture, UINT64_MAX));
+	assert_int_equal(say_code(fixture, 90, 11, "into another"), -EINVAL);
+	assert_null(name_at(fixture, 99));
+	assert_int_equal(profile_error(fixture->profile), 0);
 }
 
 /* A stack of a function of a file, which calls generated code that has a name, then some that has
@@ -101,17 +109,13 @@ static void test_frames_get_the_names(void **state)
 	const struct naming_request request = {.profile = fixture->profile};
 	struct naming_report report;
 	struct calltree *tree;
-	struct profile_stack stack = {.kind = WIRE_KIND_CPU};
-	const char comm[WIRE_COMM_BYTES] = "worker";
+	const struct wire_sample sample = {
+		.thread = 1, .time_ns = 1000, .weight = 3, .frames = 2};
+	const uint64_t frames[] = {
+		WIRE_FRAME(WIRE_MODULE_CODE, 9999), WIRE_FRAME(WIRE_MODULE_CODE, 4100)};
 
 	say_code(fixture, 4096, 64, "lambda (x)");
-	stack.thread = profile_thread(fixture->profile, fixture->image, 1, 9, comm);
-	stack.node = profile_node(fixture->profile,
-		profile_image_at(fixture->profile, fixture->image)->root,
-		WIRE_FRAME(WIRE_MODULE_CODE, 4100));
-	stack.node = profile_node(
-		fixture->profile, stack.node, WIRE_FRAME(WIRE_MODULE_CODE, 9999));
-	profile_add(fixture->profile, &stack, 1000, 3);
+	assert_int_equal(profile_add(fixture->profile, fixture->image, &sample, frames), 0);
 	assert_int_equal(naming_build(&request, &tree, &report), 0);
 	assert_int_equal(calltree_nodes(tree), 3);
 	const struct calltree_frame *outer =
@@ -133,13 +137,12 @@ static void test_marks_are_sorted_and_count_from_the_first_sample(void **state)
 	struct fixture *fixture = *state;
 	struct picture_mark *marks;
 	uint32_t count;
-	struct profile_stack stack = {
-		.node = profile_image_at(fixture->profile, fixture->image)->root};
+	const struct wire_sample sample = {.thread = 1, .time_ns = 5000, .weight = 1};
 
 	say_mark(fixture, 9000, "late");
 	say_mark(fixture, 6000, "soon");
 	say_mark(fixture, 10, "before all");
-	profile_add(fixture->profile, &stack, 5000, 1);
+	profile_add(fixture->profile, fixture->image, &sample, NULL);
 	assert_int_equal(marks_make(fixture->profile, &marks, &count), 0);
 	assert_int_equal(count, 3);
 	assert_string_equal(marks[0].text, "before all");
@@ -154,23 +157,23 @@ static void test_marks_are_sorted_and_count_from_the_first_sample(void **state)
 static void test_ceilings(void **state)
 {
 	struct fixture *fixture = *state;
-	struct announced *announced = profile_announced(fixture->profile);
+	struct flameprof_profile *profile = fixture->profile;
 
-	announced->text_bytes = ANNOUNCED_TEXT_MAX - 8;
-	/* and its NUL */
+	/* and its NUL, and that of no file */
+	profile->words_bytes = PROFILE_WORDS_MAX - sizeof(struct names_code) - 9;
 	assert_int_equal(say_code(fixture, 100, 50, "12345678"), -ENOSPC);
 	assert_null(name_at(fixture, 100));
-	assert_int_equal(say_mark(fixture, 1, "12345678"), -ENOSPC);
-	assert_int_equal(announced->mark_count, 0);
 	assert_int_equal(say_code(fixture, 100, 50, "1234567"), 0);
 	assert_string_equal(name_at(fixture, 100), "1234567");
-	for (uint32_t i = 0; i < ANNOUNCED_MARKS_MAX; i++) {
-		announced->text_bytes = 0;
-		assert_int_equal(announced_add_mark(announced,
-			&(struct announced_mark){.text = announced->codes[0].name}), 0);
-	}
-	assert_int_equal(announced_add_mark(announced,
-		&(struct announced_mark){.text = announced->codes[0].name}), -ENOSPC);
+	profile->words_bytes = PROFILE_WORDS_MAX - sizeof(struct profile_mark) - 8;
+	assert_int_equal(say_mark(fixture, 1, "12345678"), -ENOSPC);
+	assert_int_equal(profile->mark_count, 0);
+	assert_int_equal(say_mark(fixture, 1, "1234567"), 0);
+	profile->words_bytes = 0;
+	for (uint32_t i = 1; i < PROFILE_MARKS_MAX; i++)
+		assert_int_equal(say_mark(fixture, 1, "m"), 0);
+	assert_int_equal(say_mark(fixture, 1, "m"), -ENOSPC);
+	assert_int_equal(profile_error(profile), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

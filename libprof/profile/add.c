@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples into a profile. A thread's stacks mostly differ from one sample to the next at the leaf
+ * side alone, so that the outer frames they share are compared, not looked up.
+ */
+#include "libprof/profile/tables.h"
+
+/* What a sample needs, found or still to be made. */
+struct place {
+	const struct profile_image *image;
+	uint32_t thread; /* index + 1, 0: to be made */
+	uint32_t depth;	 /* frames found, from the outermost; the rest is missing */
+	uint32_t node;	 /* the last one found */
+	uint32_t stack;	 /* index + 1, 0: to be made */
+	struct profile_stack key;
+};
+
+/* How many outermost frames are those of the stack added last. */
+static uint32_t shared_frames(
+	const struct flameprof_profile *p, uint32_t root, const uint64_t *frames, uint32_t n)
+{
+	const struct profile_step *path = p->path.at;
+	uint32_t most = n < p->path_depth ? n : p->path_depth;
+	uint32_t i = 0;
+
+	if (root != p->path_root)
+		return 0;
+	while (i < most && path[i].frame == (frames[n - 1 - i] & ~WIRE_FRAME_BY_FP))
+		i++;
+	return i;
+}
+
+/* The frames from @depth on into @path, and the hashes of the paths to them. Returns the last. */
+static uint32_t hash_path(struct profile_step *path, uint32_t root_hash, const uint64_t *frames,
+	uint32_t n, uint32_t depth)
+{
+	uint32_t hash = depth ? path[depth - 1].hash : root_hash;
+
+	for (; depth < n; depth++) {
+		path[depth].frame = frames[n - 1 - depth] & ~WIRE_FRAME_BY_FP;
+		hash = profile_path_hash(hash, path[depth].frame);
+		path[depth].hash = hash;
+	}
+	return hash;
+}
+
+static uint32_t node_at_depth(const struct flameprof_profile *p, const struct place *place,
+	uint32_t depth)
+{
+	return depth ? ((const struct profile_step *)p->path.at)[depth - 1].node
+		     : place->image->root;
+}
+
+/* Is @leaf the end of the path? The nodes below @depth are known; those above come into it. */
+static int is_path_to(const struct flameprof_profile *p, const struct place *place, uint32_t leaf,
+	uint32_t depth)
+{
+	struct profile_step *path = p->path.at;
+	uint32_t n = place->key.frames, node = leaf;
+
+	while (n > depth && node) {
+		const struct profile_node *at = profile_node_at(p, node);
+
+		if (profile_node_frame(at) != path[--n].frame)
+			return 0;
+		path[n].node = node;
+		node = at->parent;
+	}
+	return n == depth && node == node_at_depth(p, place, depth);
+}
+
+/* The stack that was sampled before, found without a look at the table of nodes. */
+static uint32_t find_whole(
+	const struct flameprof_profile *p, const struct place *place, uint32_t depth)
+{
+	const struct profile_stack *key = &place->key;
+	struct lookup_probe probe = lookup_begin(&p->stack_lookup, profile_stack_hash(key));
+	uint32_t number;
+
+	while ((number = lookup_next(&p->stack_lookup, &probe))) {
+		const struct profile_stack *stack = profile_stack_at(p, number - 1);
+
+		if (stack->path_hash == key->path_hash && stack->thread == key->thread &&
+			stack->kind == key->kind && stack->end == key->end &&
+			stack->frames == key->frames && is_path_to(p, place, stack->node, depth))
+			break;
+	}
+	return number;
+}
+
+/* Slots first, then the nodes they lead to: each round waits for memory once, not once a frame. */
+static void prefetch_nodes(const struct flameprof_profile *p, uint32_t n, uint32_t depth)
+{
+	const struct profile_step *path = p->path.at;
+
+	if (!p->node_count)
+		return;
+	for (uint32_t i = depth; i < n; i++)
+		lookup_prefetch(&p->node_lookup, path[i].hash);
+	for (uint32_t i = depth; i < n; i++)
+		__builtin_prefetch(
+			profile_node_at(p, lookup_guess(&p->node_lookup, path[i].hash)));
+}
+
+/* Go down from the root as far as there are nodes. */
+static void find_nodes(const struct flameprof_profile *p, struct place *place, uint32_t depth)
+{
+	struct profile_step *path = p->path.at;
+	uint32_t n = place->key.frames, node = node_at_depth(p, place, depth);
+
+	prefetch_nodes(p, n, depth);
+	for (; depth < n; depth++) {
+		uint32_t child = profile_find_node(p, node, path[depth].frame, path[depth].hash);
+
+		if (!child)
+			break;
+		path[depth].node = node = child;
+	}
+	place->depth = depth;
+	place->node = node;
+}
+
+static void find_thread(
+	struct flameprof_profile *p, uint32_t image, uint32_t number, struct place *place)
+{
+	const struct profile_thread_key key = {place->image->id, number};
+	const struct profile_thread *last =
+		p->last_thread ? profile_thread_at(p, p->last_thread - 1) : NULL;
+
+	if (!last || last->image != image || last->key.number != number)
+		p->last_thread = profile_find_thread(p, &key);
+	place->thread = p->last_thread;
+	if (place->thread)
+		place->key.thread = place->thread - 1;
+}
+
+/* A sample without frames goes where the thread was seen last. */
+static void find_last(const struct flameprof_profile *p, struct place *place)
+{
+	const struct profile_thread *thread =
+		place->thread ? profile_thread_at(p, place->thread - 1) : NULL;
+
+	place->node = place->image->root;
+	place->key.path_hash = place->image->root_hash;
+	if (thread && thread->last_frames) {
+		place->node = thread->last_node;
+		place->key.path_hash = thread->last_hash;
+		place->key.frames = thread->last_frames;
+		place->key.end = thread->last_end;
+	}
+	place->depth = place->key.frames;
+	place->key.node = place->node;
+	if (place->thread)
+		place->stack = profile_find_stack(p, &place->key);
+}
+
+/* The stack of the sample before, the same in all. */
+static int is_same_again(const struct flameprof_profile *p, const struct place *place)
+{
+	const struct profile_stack *stack;
+
+	if (!p->path_stack)
+		return 0;
+	stack = profile_stack_at(p, p->path_stack - 1);
+	return stack->thread == place->key.thread && stack->kind == place->key.kind &&
+	       stack->end == place->key.end;
+}
+
+/* A stack of its own: most were sampled before, or share most of their frames with one that was. */
+static void find_frames(
+	const struct flameprof_profile *p, const uint64_t *frames, struct place *place)
+{
+	uint32_t n = place->key.frames;
+	uint32_t depth = shared_frames(p, place->image->root, frames, n);
+
+	place->key.path_hash = hash_path(p->path.at, place->image->root_hash, frames, n, depth);
+	if (place->thread && depth == n && p->path_depth == n && is_same_again(p, place))
+		place->stack = p->path_stack;
+	else if (place->thread)
+		place->stack = find_whole(p, place, depth);
+	if (place->stack) {
+		place->depth = n;
+		place->node = profile_stack_at(p, place->stack - 1)->node;
+		return;
+	}
+	find_nodes(p, place, depth);
+}
+
+/* All that is missing, or nothing. */
+static int reserve(
+	struct flameprof_profile *p, const struct wire_sample *sample, const struct place *place)
+{
+	uint32_t missing = place->key.frames - place->depth;
+	int error = 0;
+
+	if (sample->weight && p->sample_count < p->times_max)
+		error = profile_reserve_samples(p, 1);
+	if (!error && missing)
+		error = profile_reserve_nodes(p, missing);
+	if (!error && !place->thread)
+		error = profile_reserve_thread(p);
+	if (!error && sample->weight && !place->stack)
+		error = profile_reserve_stack(p);
+	return error;
+}
+
+static void commit_path(struct flameprof_profile *p, struct place *place)
+{
+	struct profile_step *path = p->path.at;
+
+	for (; place->depth < place->key.frames; place->depth++) {
+		struct profile_step *step = &path[place->depth];
+
+		step->node = profile_commit_node(p, place->node, step->frame, step->hash);
+		place->node = step->node;
+	}
+	place->key.node = place->node;
+}
+
+/* The stack, what counts it, and the time while there is room for times. */
+static void commit_weight(
+	struct flameprof_profile *p, const struct wire_sample *sample, struct place *place)
+{
+	struct profile_stack *stack;
+
+	if (!place->stack)
+		place->stack = profile_commit_stack(p, &place->key);
+	stack = profile_stack_at(p, place->stack - 1);
+	stack->samples += stack->samples != UINT32_MAX;
+	stack->weight += sample->weight;
+	profile_thread_at(p, place->thread - 1)->weight += sample->weight;
+	p->weight += sample->weight;
+	if (sample->kind == WIRE_KIND_VM)
+		p->vm_weight += sample->weight;
+	else if (sample->kind == WIRE_KIND_CREDIT)
+		p->totals.credited += sample->weight;
+	else
+		p->totals.ends[stack->end] += sample->weight;
+	if (p->sample_count < p->times_max)
+		((struct flameprof_sample *)p->samples.at)[p->sample_count++] =
+			(struct flameprof_sample){
+				.time_ns = sample->time_ns,
+				.stack = place->stack - 1,
+				.weight = sample->weight,
+			};
+	else
+		p->totals.losses.untimed++;
+}
+
+static void commit(struct flameprof_profile *p, uint32_t image, const struct wire_sample *sample,
+	struct place *place)
+{
+	struct profile_thread *thread;
+
+	commit_path(p, place);
+	if (!place->thread) {
+		const struct profile_thread_key key = {place->image->id, sample->thread};
+
+		place->thread = p->last_thread = profile_commit_thread(p, &key, image);
+		place->key.thread = place->thread - 1;
+	}
+	thread = profile_thread_at(p, place->thread - 1);
+	if (sample->kind == WIRE_KIND_CPU || sample->kind == WIRE_KIND_OFF) {
+		thread->last_node = place->node;
+		thread->last_hash = place->key.path_hash;
+		thread->last_frames = place->key.frames;
+		thread->last_end = place->key.end;
+	}
+	if (sample->weight)
+		commit_weight(p, sample, place);
+	if (sample->frames) {
+		p->path_depth = sample->frames;
+		p->path_root = place->image->root;
+		p->path_stack = place->stack;
+	}
+}
+
+int profile_add(struct flameprof_profile *p, uint32_t image, const struct wire_sample *sample,
+	const uint64_t *frames)
+{
+	struct place place = {
+		.image = profile_image_at(p, image),
+		.key = {.frames = sample->frames, .kind = sample->kind, .end = sample->end},
+	};
+	int error = pages_reserve(
+		&p->account, &p->path, sample->frames * sizeof(struct profile_step));
+
+	if (error)
+		goto out;
+	find_thread(p, image, sample->thread, &place);
+	if (sample->frames)
+		find_frames(p, frames, &place);
+	else
+		find_last(p, &place);
+	error = reserve(p, sample, &place);
+	if (error) {
+		/* The path was walked for a stack that is not there now. */
+		p->path_depth = 0;
+		p->path_stack = 0;
+		goto out;
+	}
+	commit(p, image, sample, &place);
+out:
+	return profile_fail(p, error);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables of a profile, as those who fill it see them: profile.c, add.c, merge.c. Find first,
+ * reserve what is missing, then commit: whatever does not fit changes nothing. Finding leaves its
+ * place in the lookup; a reservation in between may move it.
+ *
+ * Reservations return 0, -ENOSPC at the ceiling, -ENOMEM; commits cannot fail.
+ */
+#ifndef LIBPROF_PROFILE_TABLES_H
+#define LIBPROF_PROFILE_TABLES_H
+
+#include <stdint.h>
+
+#include "libprof/profile/profile.h"
+
+/* Remember the first failure to keep something. Returns @error. */
+static inline int profile_fail(struct flameprof_profile *p, int error)
+{
+	if (!p->error)
+		p->error = error;
+	return error;
+}
+
+/*
+ * Nodes are looked up by a hash of the whole path to them, so that all of a stack's slots can be
+ * fetched at once, before the first parent is known. 0 is that of node 0.
+ */
+static inline uint32_t profile_path_hash(uint32_t parent_hash, uint64_t frame)
+{
+	return lookup_hash((frame & ~WIRE_FRAME_BY_FP) ^ (uint64_t)parent_hash << 32);
+}
+
+/* The child of @parent with @frame, whose path has @hash; 0 when there is none. */
+static inline uint32_t profile_find_node(
+	const struct flameprof_profile *p, uint32_t parent, uint64_t frame, uint32_t hash)
+{
+	struct lookup_probe probe = lookup_begin(&p->node_lookup, hash);
+	uint32_t number;
+
+	frame &= ~WIRE_FRAME_BY_FP;
+	while ((number = lookup_next(&p->node_lookup, &probe))) {
+		const struct profile_node *node = profile_node_at(p, number);
+
+		if (node->parent == parent && profile_node_frame(node) == frame)
+			break;
+	}
+	return number;
+}
+
+int profile_reserve_nodes(struct flameprof_profile *p, uint32_t n);
+
+/* There is none yet; @frame without WIRE_FRAME_BY_FP, unless it is a root. */
+static inline uint32_t profile_commit_node(
+	struct flameprof_profile *p, uint32_t parent, uint64_t frame, uint32_t hash)
+{
+	struct lookup_probe probe = lookup_begin(&p->node_lookup, hash);
+
+	while (lookup_next(&p->node_lookup, &probe))
+		;
+	lookup_put(&p->node_lookup, &probe, ++p->node_count);
+	*profile_node_at(p, p->node_count) = (struct profile_node){
+		.parent = parent,
+		.frame_low = (uint32_t)frame,
+		.frame_high = (uint32_t)(frame >> 32),
+	};
+	return p->node_count;
+}
+
+static inline uint32_t profile_stack_hash(const struct profile_stack *key)
+{
+	uint64_t shape = (uint64_t)key->kind << 4 | key->end;
+
+	return lookup_hash((key->path_hash | (uint64_t)key->thread << 32) ^ shape << 40);
+}
+
+/* Index + 1, 0 when there is none. Of @key: thread, node, path_hash, kind, end. */
+uint32_t profile_find_stack(const struct flameprof_profile *p, const struct profile_stack *key);
+int profile_reserve_stack(struct flameprof_profile *p);
+uint32_t profile_commit_stack(struct flameprof_profile *p, const struct profile_stack *stack);
+
+/* Index + 1, 0 when there is none. */
+uint32_t profile_find_thread(
+	const struct flameprof_profile *p, const struct profile_thread_key *key);
+int profile_reserve_thread(struct flameprof_profile *p);
+uint32_t profile_commit_thread(
+	struct flameprof_profile *p, const struct profile_thread_key *key, uint32_t image);
+
+int profile_reserve_samples(struct flameprof_profile *p, uint64_t n);
+
+/* Forget what came after these counts were taken. Cannot fail. */
+struct profile_counts {
+	uint32_t nodes, stacks, threads, modules, marks;
+	uint64_t samples;
+};
+struct profile_counts profile_counts(const struct flameprof_profile *p);
+/* @hashes: room for counts->nodes + 1 numbers. */
+void profile_cut(
+	struct flameprof_profile *p, const struct profile_counts *counts, uint32_t *hashes);
+
+#endif
