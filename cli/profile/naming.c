@@ -24,6 +24,7 @@ struct naming {
 	struct frame_names names;
 	uint32_t *process_nodes;       /* profile image -> tree node above its stacks */
 	uint32_t *nodes[PREFIX_COUNT]; /* profile node -> tree node */
+	uint32_t *stacks;	       /* profile stack -> tree node */
 };
 
 static const char *image_name(const struct profile_image *image)
@@ -199,8 +200,7 @@ static void add_weights(struct naming *naming, struct naming_report *report)
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct profile_stack *stack = profile_stack_at(naming->profile, i);
-		uint32_t node = stack_node(naming, stack);
-
+		uint32_t node = naming->stacks[i] = stack_node(naming, stack);
 		const struct calltree_frame *frame;
 
 		calltree_add(naming->tree, node, stack->weight);
@@ -226,7 +226,7 @@ static void add_samples(struct naming *naming)
 		calltree_sample(naming->tree,
 			&(struct calltree_sample){
 				.time_ns = sample->time_ns > start_ns ? sample->time_ns - start_ns : 0,
-				.node = stack_node(naming, stack),
+				.node = naming->stacks[sample->stack],
 				.weight = sample->weight,
 				.thread = stack->thread,
 				.kind = stack->kind == WIRE_KIND_CREDIT ? CALLTREE_CREDIT
@@ -248,6 +248,9 @@ static int naming_init(struct naming *naming, const struct naming_request *reque
 		calloc(naming->profile->image_count + (size_t)1, sizeof(uint32_t));
 	if (!naming->process_nodes)
 		return -ENOMEM;
+	naming->stacks = malloc((naming->profile->stack_count + (size_t)1) * sizeof(uint32_t));
+	if (!naming->stacks)
+		return -ENOMEM;
 	for (int prefix = 0; prefix < PREFIX_COUNT; prefix++) {
 		naming->nodes[prefix] = malloc(nodes_bytes);
 		if (!naming->nodes[prefix])
@@ -262,6 +265,7 @@ static void naming_release(struct naming *naming)
 {
 	frame_names_release(&naming->names);
 	free(naming->process_nodes);
+	free(naming->stacks);
 	for (int prefix = 0; prefix < PREFIX_COUNT; prefix++)
 		free(naming->nodes[prefix]);
 	calltree_free(naming->tree);
