@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A profile of several processes: whose module a frame's number means, what a thread's last stack
+ * is, what is kept of more samples than there is room for times. One process is test-store.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include "cli/profile/naming.h"
+#include "libprof/profile/profile.h"
+
+static struct flameprof_profile *new_profile(void)
+{
+	return profile_new(&(struct profile_config){.period_ns = 5000000});
+}
+
+static void add(struct flameprof_profile *p, uint32_t image, struct wire_sample sample,
+	const uint64_t *frames, unsigned n)
+{
+	sample.frames = (uint16_t)n;
+	assert_int_equal(profile_add(p, image, &sample, frames), 0);
+}
+
+#define FRAMES(...) (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8
+
+static void add_module(struct flameprof_profile *p, uint32_t image, const char *path)
+{
+	const struct names_module module = {.number = 1, .start = 0x1000, .end = 0x2000};
+
+	assert_int_equal(profile_add_module(p, image, &module, path), 0);
+}
+
+static const struct calltree_frame *frame_of(const struct calltree *tree, uint32_t node)
+{
+	return calltree_frame_at(tree, calltree_node_at(tree, node)->frame);
+}
+
+/* The same words in two processes are two places, and each has the name of its own module. */
+static void images_keep_their_frames(void **state)
+{
+	struct flameprof_profile *p = new_profile();
+	uint32_t first = profile_image(p, 70), second = profile_image(p, 71);
+	const struct naming_request request = {.profile = p};
+	struct naming_report report;
+	struct calltree *tree;
+
+	(void)state;
+	strcpy(profile_image_at(p, first)->exe, "/bin/one");
+	strcpy(profile_image_at(p, second)->exe, "/bin/two");
+	assert_int_equal(profile_image(p, 71), second);
+	add_module(p, first, "/nowhere/a.so");
+	add_module(p, second, "/nowhere/b.so");
+	for (unsigned round = 0; round < 2; round++) {
+		add(p, first, (struct wire_sample){.thread = 1, .weight = 1},
+			FRAMES(WIRE_FRAME(1, 0x20), WIRE_FRAME(1, 0x10)));
+		add(p, second, (struct wire_sample){.thread = 1, .weight = 2},
+			FRAMES(WIRE_FRAME(1, 0x20), WIRE_FRAME(1, 0x10)));
+		/* A word that is the second's root but for how it was found. */
+		add(p, first, (struct wire_sample){.thread = 1, .weight = 4},
+			FRAMES(WIRE_FRAME(1, 0x20), WIRE_FRAME_BY_FP | second));
+	}
+	assert_int_equal(p->stack_count, 3);
+	assert_int_equal(p->thread_count, 2);
+	assert_int_equal(profile_stack_at(p, 0)->weight, 2);
+	assert_int_equal(profile_stack_at(p, 1)->weight, 4);
+	assert_int_equal(profile_stack_at(p, 2)->weight, 8);
+	assert_int_equal(profile_stack_image(p, profile_stack_at(p, 1)), second);
+	assert_int_equal(naming_build(&request, &tree, &report), 0);
+	assert_int_equal(report.processes, 2);
+	assert_string_equal(frame_of(tree, 1)->name, "one");
+	assert_int_equal(calltree_node_at(tree, 1)->total, 10);
+	assert_string_equal(frame_of(tree, 2)->name, "two");
+	assert_string_equal(frame_of(tree, 4)->name, "[a.so+0x20]");
+	assert_int_equal(calltree_node_at(tree, 4)->total, 2);
+	assert_string_equal(frame_of(tree, 6)->name, "[b.so+0x20]");
+	assert_int_equal(calltree_node_at(tree, 6)->total, 4);
+	calltree_free(tree);
+	profile_free(p);
+}
+
+static void many_images_are_found_again(void **state)
+{
+	struct flameprof_profile *p = new_profile();
+
+	(void)state;
+	for (unsigned round = 0; round < 2; round++) {
+		for (uint64_t id = 1; id <= 5000; id++) {
+			uint32_t image = profile_image(p, id << 20);
+
+			assert_int_equal(image, id - 1);
+			add(p, image, (struct wire_sample){.thread = 1, .weight = 1},
+				FRAMES(3, 2, 1));
+		}
+	}
+	assert_int_equal(p->stack_count, 5000);
+	assert_int_equal(p->thread_count, 5000);
+	assert_int_equal(p->sample_count, 10000);
+	/* The first image's root is node 0, all others have one of their own. */
+	assert_int_equal(p->node_count, 4 * 5000 - 1);
+	assert_int_equal(profile_error(p), 0);
+	profile_free(p);
+}
+
+static void a_thread_is_its_number_whatever_it_is_called(void **state)
+{
+	struct flameprof_profile *p = new_profile();
+	const char first[WIRE_COMM_BYTES] = "first", unended[WIRE_COMM_BYTES] = "sixteen letters.";
+	uint32_t image = profile_image(p, 1);
+	uint32_t thread;
+
+	(void)state;
+	add(p, image, (struct wire_sample){.thread = 9, .weight = 1}, FRAMES(1));
+	thread = profile_thread(p, image, 9, 77, first);
+	assert_int_equal(profile_thread(p, image, 9, 0, NULL), thread);
+	assert_string_equal(profile_thread_at(p, thread)->name, "first");
+	profile_thread(p, image, 9, 0, unended);
+	assert_string_equal(profile_thread_at(p, thread)->name, "sixteen letters");
+	assert_int_equal(profile_thread_at(p, thread)->tid, 77);
+	assert_int_equal(p->thread_count, 1);
+	profile_free(p);
+}
+
+/* Time off the CPU and credit go back to it, even when it counted for nothing itself. */
+static void the_last_stack_may_be_without_weight(void **state)
+{
+	struct flameprof_profile *p = new_profile();
+	uint32_t image = profile_image(p, 1);
+	struct wire_sample off = {.thread = 1, .weight = 3, .kind = WIRE_KIND_OFF};
+	struct wire_sample credit = {.thread = 1, .weight = 4, .kind = WIRE_KIND_CREDIT};
+
+	(void)state;
+	add(p, image, off, NULL, 0);
+	add(p, image, (struct wire_sample){.thread = 1, .end = WIRE_END_LOST}, FRAMES(2, 1));
+	assert_int_equal(p->stack_count, 1);
+	assert_int_equal(p->sample_count, 1);
+	add(p, image, off, NULL, 0);
+	add(p, image, credit, NULL, 0);
+	/* A stack of credit's own is none to go back to. */
+	add(p, image, credit, FRAMES(WIRE_FRAME_UNSAMPLED));
+	add(p, image, credit, NULL, 0);
+	assert_int_equal(p->stack_count, 4);
+	assert_int_equal(profile_stack_at(p, 0)->frames, 0);
+	for (unsigned i = 1; i < 3; i++) {
+		assert_int_equal(profile_stack_at(p, i)->frames, 2);
+		assert_int_equal(profile_stack_at(p, i)->end, WIRE_END_LOST);
+		assert_int_equal(profile_stack_at(p, i)->node, 2);
+	}
+	assert_int_equal(profile_stack_at(p, 2)->weight, 8);
+	assert_int_equal(profile_totals(p)->credited, 12);
+	assert_int_equal(profile_totals(p)->ends[WIRE_END_LOST], 3);
+	profile_free(p);
+}
+
+static void later_samples_count_without_their_times(void **state)
+{
+	struct flameprof_profile *p = new_profile();
+	uint32_t image = profile_image(p, 1);
+
+	(void)state;
+	p->times_max = 100;
+	for (uint64_t i = 0; i < 250; i++)
+		add(p, image, (struct wire_sample){.thread = 1, .time_ns = 900 - i, .weight = 2},
+			FRAMES(i % 2));
+	assert_int_equal(p->sample_count, 100);
+	assert_int_equal(p->weight, 500);
+	assert_int_equal(profile_stack_at(p, 1)->weight, 250);
+	assert_int_equal(profile_stack_at(p, 1)->samples, 125);
+	assert_int_equal(profile_totals(p)->losses.untimed, 150);
+	assert_int_equal(profile_first_ns(p), 801);
+	profile_free(p);
+}
+
+static void profiles_of_several_processes_are_not_merged(void **state)
+{
+	struct flameprof_profile *one = new_profile(), *two = new_profile();
+
+	(void)state;
+	profile_image(one, 1);
+	profile_image(two, 1);
+	assert_int_equal(flameprof_profile_merge(one, two), 0);
+	profile_image(two, 2);
+	assert_int_equal(flameprof_profile_merge(one, two), -EINVAL);
+	assert_int_equal(flameprof_profile_merge(two, one), -EINVAL);
+	profile_free(one);
+	profile_free(two);
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	const struct names_module module = {.number = 1};
+	unsigned failed = 0;
+
+	(void)state;
+	for (uint32_t n = 1; n < 40; n++) {
+		struct flameprof_profile *p = new_profile();
+
+		pages_fail_in = n;
+		for (uint64_t id = 1; id < 400 && !profile_error(p); id++) {
+			uint32_t image = profile_image(p, id);
+			struct wire_sample sample = {.thread = 1, .weight = 1, .frames = 1};
+
+			if (!profile_error(p))
+				profile_add(p, image, &sample, &(const uint64_t){id});
+			if (!profile_error(p))
+				profile_add_module(p, image, &module, "/some/where");
+		}
+		failed += profile_error(p) == -ENOMEM;
+		assert_int_equal(profile_error(p) ? pages_fail_in : 0, 0);
+		pages_fail_in = 0;
+		profile_free(p);
+		assert_int_equal(pages_mapped_bytes, 0);
+	}
+	assert_true(failed > 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(images_keep_their_frames),
+		cmocka_unit_test(many_images_are_found_again),
+		cmocka_unit_test(a_thread_is_its_number_whatever_it_is_called),
+		cmocka_unit_test(the_last_stack_may_be_without_weight),
+		cmocka_unit_test(later_samples_count_without_their_times),
+		cmocka_unit_test(profiles_of_several_processes_are_not_merged),
+		cmocka_unit_test(without_memory_it_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
