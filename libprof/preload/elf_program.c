@@ -211,11 +211,12 @@ int elf_program_read(int descriptor, struct elf_program *out)
 int elf_program_takes_any_order(const char *options)
 {
 	static const char flag[] = "verify_asan_link_order=";
+	const char *at = options ? strstr(options, flag) : NULL;
 	int takes = 0;
 
-	while (options && (options = strstr(options, flag))) {
-		options += strlen(flag);
-		takes = *options == '0' || *options == 'n' || *options == 'f';
+	for (; at; at = strstr(at, flag)) {
+		at += strlen(flag);
+		takes = *at == '0' || *at == 'n' || *at == 'f';
 	}
 	return takes;
 }

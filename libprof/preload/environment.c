@@ -42,14 +42,20 @@
 /* The variable that makes an image one of the run, as we got it; "": this process is in none. */
 static AT_START char channel[CHANNEL_BYTES];
 
+/* Copy @bytes of @text. Returns where they end. */
+static char *append(char *out, const char *text, size_t bytes)
+{
+	memcpy(out, text, bytes);
+	return out + bytes;
+}
+
 void preload_keep_channel(const char *value)
 {
 	size_t bytes = strlen(value) + 1;
 
 	if (bytes > sizeof(channel) - strlen(CHANNEL_VARIABLE))
 		return;
-	memcpy(channel, CHANNEL_VARIABLE, strlen(CHANNEL_VARIABLE));
-	memcpy(channel + strlen(CHANNEL_VARIABLE), value, bytes);
+	append(append(channel, CHANNEL_VARIABLE, strlen(CHANNEL_VARIABLE)), value, bytes);
 }
 
 /* NULL: there is no run that an image could be part of. */
@@ -165,15 +171,13 @@ static unsigned drop_library(char *out, const struct preload_handover *handover)
 	unsigned kept = 0;
 	size_t bytes;
 
-	memcpy(out, PRELOAD_VARIABLE, PRELOAD_PREFIX);
-	out += PRELOAD_PREFIX;
+	out = append(out, PRELOAD_VARIABLE, PRELOAD_PREFIX);
 	while ((entry = next_entry(&at, &bytes))) {
 		if (is_library(entry, bytes, handover->library))
 			continue;
 		if (kept++)
 			*out++ = ':';
-		memcpy(out, entry, bytes);
-		out += bytes;
+		out = append(out, entry, bytes);
 	}
 	*out = '\0';
 	return kept;
@@ -185,20 +189,20 @@ static void add_library(char *out, const struct preload_handover *handover)
 	const char *old = handover->variable ? handover->variable : PRELOAD_VARIABLE;
 	size_t bytes = strlen(old);
 
-	memcpy(out, old, bytes);
-	out += bytes;
+	out = append(out, old, bytes);
 	if (bytes > PRELOAD_PREFIX)
 		*out++ = ':';
-	memcpy(out, handover->library, strlen(handover->library) + 1);
+	append(out, handover->library, strlen(handover->library) + 1);
 }
 
 char *const *preload_environment(const struct preload_handover *handover, void *room)
 {
-	char *text = (char *)room + handover->bytes;
 	char **out = room;
+	char *text;
 
 	if (!room)
 		return handover->given;
+	text = (char *)room + handover->bytes;
 	if (handover->is_added) {
 		text -= (handover->variable ? strlen(handover->variable) : PRELOAD_PREFIX) +
 			strlen(handover->library) + 2;
