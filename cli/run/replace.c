@@ -28,11 +28,47 @@ size_t replace_folder_bytes(const char *path)
 }
 
 /*
- * Make an empty file beside @target, named ".<name>.XXXXXX". The kernel gives it the mode that
- * umask and the folder's default ACL leave.
+ * A file in @target's folder that has no name yet, so that nothing is left of it when we are killed.
+ * The kernel gives it the mode that umask and the folder's default ACL leave.
+ * Returns its descriptor, or -1 where that is not possible, or could not be named later.
+ */
+static int create_unnamed(const char *target)
+{
+	size_t bytes = replace_folder_bytes(target);
+	char folder[PATH_MAX], link[32];
+	int descriptor;
+
+	if (bytes >= sizeof(folder))
+		return -1;
+	snprintf(folder, sizeof(folder), "%.*s", bytes ? (int)bytes : 1, bytes ? target : ".");
+	descriptor = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	if (descriptor < 0)
+		return -1;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
+	if (!access(link, F_OK))
+		return descriptor;
+	close(descriptor);
+	return -1;
+}
+
+/* Give @unnamed the name, or make an empty file of it for -1. Returns a descriptor, or -errno. */
+static int enter(int unnamed, const char *name)
+{
+	char link[32];
+
+	if (unnamed < 0) {
+		unnamed = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		return unnamed < 0 ? -errno : unnamed;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", unnamed);
+	return linkat(AT_FDCWD, link, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? -errno : unnamed;
+}
+
+/*
+ * Have a file beside @target, named ".<name>.XXXXXX": @unnamed, or for -1 a new, empty one.
  * Returns its descriptor and its name in @name, or -errno.
  */
-static int create_beside(const char *target, char name[PATH_MAX])
+static int create_beside(int unnamed, const char *target, char name[PATH_MAX])
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
 	size_t folder = replace_folder_bytes(target);
@@ -51,9 +87,9 @@ static int create_beside(const char *target, char name[PATH_MAX])
 			target + folder, suffix);
 		if (bytes >= PATH_MAX)
 			return -ENAMETOOLONG;
-		descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-		if (descriptor >= 0 || errno != EEXIST)
-			return descriptor >= 0 ? descriptor : -errno;
+		descriptor = enter(unnamed, name);
+		if (descriptor != -EEXIST)
+			return descriptor;
 	}
 	return -EEXIST;
 }
@@ -61,7 +97,7 @@ static int create_beside(const char *target, char name[PATH_MAX])
 int replace_prove(const char *target)
 {
 	char name[PATH_MAX];
-	int descriptor = create_beside(target, name);
+	int descriptor = create_beside(-1, target, name);
 
 	if (descriptor < 0)
 		return descriptor;
@@ -137,15 +173,22 @@ static int copy_over(int from, const char *target)
 
 int replace_write(const char *target, replace_writer writer, void *context)
 {
-	int descriptor = create_beside(target, temporary);
+	int unnamed = create_unnamed(target);
+	int descriptor = unnamed < 0 ? create_beside(-1, target, temporary) : unnamed;
 	int error;
 
 	if (descriptor < 0)
 		return descriptor;
-	temporary_exists = 1;
+	temporary_exists = unnamed < 0;
 	error = replace_fill(descriptor, writer, context);
-	if (!error) {
+	if (!error)
 		inherit(descriptor, target);
+	if (!error && unnamed >= 0) {
+		error = create_beside(unnamed, target, temporary);
+		temporary_exists = error >= 0;
+		error = error < 0 ? error : 0;
+	}
+	if (!error) {
 		if (!rename(temporary, target))
 			temporary_exists = 0;
 		else
