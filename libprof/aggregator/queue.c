@@ -186,20 +186,7 @@ static size_t harvest_all(struct queue *queue, uint64_t until_ns, int *queued)
 	return bytes;
 }
 
-size_t queue_harvest(struct queue *queue, uint32_t ring, uint64_t until_ns)
-{
-	int queued = 0;
-	size_t bytes;
-
-	pthread_mutex_lock(&queue->lock);
-	bytes = harvest(queue, ring, until_ns, &queued);
-	pthread_mutex_unlock(&queue->lock);
-	if (queued)
-		ring_doorbell(queue);
-	return bytes;
-}
-
-size_t queue_harvest_all(struct queue *queue, uint64_t until_ns)
+size_t queue_harvest(struct queue *queue, uint64_t until_ns)
 {
 	int queued = 0;
 	size_t bytes;

@@ -102,15 +102,13 @@ int queue_init(
 void queue_release(struct queue *queue);
 
 /*
- * Move what @ring holds, up to the first record later than @until_ns, into batches, and give the
- * bytes back to the ring. A batch that would pass the ceiling, or for which the kernel has no
- * memory, is dropped. Behind a damaged record nothing can be told apart: the rest is counted as
- * damaged. Never blocks on anything but the lock.
+ * Move what each ring of the image holds, up to the first record later than @until_ns, into
+ * batches, and give the bytes back to the ring. A batch that would pass the ceiling, or for which
+ * the kernel has no memory, is dropped. Behind a damaged record nothing can be told apart: the rest
+ * is counted as damaged. Never blocks on anything but the lock.
  * Returns bytes moved, dropped or damaged.
  */
-size_t queue_harvest(struct queue *queue, uint32_t ring, uint64_t until_ns);
-/* The same for every ring of the image. */
-size_t queue_harvest_all(struct queue *queue, uint64_t until_ns);
+size_t queue_harvest(struct queue *queue, uint64_t until_ns);
 
 /*
  * Harvest all rings up to now, then queue @barrier behind them, in one step as seen by other

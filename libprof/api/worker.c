@@ -116,7 +116,7 @@ static void turn(uint32_t bell, int is_last)
 	}
 	session.bell = bell;
 	read_control();
-	queue_harvest_all(&session.queue, UINT64_MAX);
+	queue_harvest(&session.queue, UINT64_MAX);
 	take_all();
 }
 

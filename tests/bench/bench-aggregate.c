@@ -207,7 +207,7 @@ static struct timing replay(
 
 			at = fill_ring(recording, at);
 			before = now_ns();
-			queue_harvest(&queue, RING, UINT64_MAX);
+			queue_harvest(&queue, UINT64_MAX);
 			item = queue_take(&queue);
 			middle = now_ns();
 			timing.harvest_ns += middle - before;
@@ -326,6 +326,7 @@ int main(int argc, char **argv)
 	sampler.blocks = WIRE_BLOCKS_MIN;
 	sampler.ring_bytes = WIRE_BLOCK_BYTES; /* one batch at a time */
 	wire_ring(arena, RING)->owner = IMAGE << 2 | WIRE_RING_OWNED;
+	((struct wire_arena *)arena)->rings_high = RING + 1;
 	for (unsigned round = 0; round < ROUNDS; round++)
 		measure(&recording, round, bytes);
 	report(&recording, bytes);

@@ -40,7 +40,7 @@ static void harvest(struct flameprof_profile *profile)
 	static struct queue queue;
 
 	queue_init(&queue, LIMIT_BYTES, arena, BLOCKS, IMAGE);
-	queue_harvest(&queue, RING, UINT64_MAX);
+	queue_harvest(&queue, UINT64_MAX);
 	while ((item = queue_take(&queue))) {
 		/* The copy is the host's memory, too. */
 		item->batch->records[item->batch->bytes / 2] ^= (char)item->batch->bytes;

@@ -12,7 +12,7 @@ static void a_batch_is_what_the_ring_held(void **state)
 
 	for (unsigned i = 1; i <= 10; i++)
 		push(2, i, i);
-	assert_int_equal(queue_harvest(&f->queue, 2, NEVER), 10 * 24 + 55 * 8);
+	assert_int_equal(queue_harvest(&f->queue, NEVER), 10 * 24 + 55 * 8);
 	assert_int_equal(ring_waiting(f->arena, 2), 0);
 	assert_int_equal(*f->doorbell, 1);
 	item = take_batch(f);
@@ -25,7 +25,7 @@ static void a_batch_is_what_the_ring_held(void **state)
 	queue_done(&f->queue, item);
 	assert_int_equal(f->queue.pending_bytes, 0);
 	assert_null(queue_take(&f->queue));
-	assert_int_equal(queue_harvest(&f->queue, 2, NEVER), 0);
+	assert_int_equal(queue_harvest(&f->queue, NEVER), 0);
 	assert_int_equal(*f->doorbell, 1);
 }
 
@@ -44,7 +44,7 @@ static void records_survive_the_way_through_many_blocks(void **state)
 
 			push(0, ++written, depth);
 		}
-		queue_harvest(&f->queue, 0, NEVER);
+		queue_harvest(&f->queue, NEVER);
 		for (struct queue_item *item; (item = queue_take(&f->queue));) {
 			for (uint32_t at = 0; at < item->batch->bytes;) {
 				const struct wire_sample *s =
@@ -70,14 +70,14 @@ static void a_boundary_is_exact(void **state)
 
 	for (unsigned i = 1; i <= 10; i++)
 		push(0, i, 3);
-	queue_harvest(&f->queue, 0, 7);
+	queue_harvest(&f->queue, 7);
 	item = take_batch(f);
 	assert_int_equal(count_batch(item->batch, 1), 7);
 	queue_done(&f->queue, item);
 	assert_int_equal(ring_waiting(f->arena, 0), 3 * 48);
-	queue_harvest(&f->queue, 0, 7);
+	queue_harvest(&f->queue, 7);
 	assert_null(queue_take(&f->queue));
-	queue_harvest(&f->queue, 0, NEVER);
+	queue_harvest(&f->queue, NEVER);
 	item = take_batch(f);
 	assert_int_equal(count_batch(item->batch, 8), 3);
 	queue_done(&f->queue, item);
@@ -93,7 +93,7 @@ static void the_ceiling_drops_the_newest_batch_whole(void **state)
 	limit(f, 256 * 1024);
 	for (unsigned turn = 0; turn < 10; turn++) {
 		fill_ring(0, &samples, &bytes);
-		assert_int_equal(queue_harvest(&f->queue, 0, NEVER), bytes);
+		assert_int_equal(queue_harvest(&f->queue, NEVER), bytes);
 		assert_int_equal(ring_waiting(f->arena, 0), 0);
 		assert_true(f->queue.pending_bytes <= 256 * 1024);
 	}
@@ -131,12 +131,12 @@ static void a_taken_batch_counts_until_it_is_done(void **state)
 
 	limit(f, 110 * 1024);
 	fill_ring(0, &samples, &bytes);
-	queue_harvest(&f->queue, 0, NEVER);
+	queue_harvest(&f->queue, NEVER);
 	queue_counters_take(&f->queue, &counters);
 	assert_int_equal(counters.dropped_batches, 0);
 	item = take_batch(f);
 	fill_ring(0, &samples, &bytes);
-	queue_harvest(&f->queue, 0, NEVER);
+	queue_harvest(&f->queue, NEVER);
 	queue_counters_take(&f->queue, &counters);
 	assert_true(counters.dropped_batches > 0);
 	queue_done(&f->queue, item);
@@ -151,7 +151,7 @@ static void blocks_are_used_again_and_bounded(void **state)
 	limit(f, 2 * MIB);
 	for (unsigned turn = 0; turn < 2; turn++) {
 		fill_ring(0, &samples, &bytes);
-		queue_harvest(&f->queue, 0, NEVER);
+		queue_harvest(&f->queue, NEVER);
 		items[turn] = take_batch(f);
 		/* What the first round wrote is not in the second's way. */
 		assert_int_equal(count_batch(items[turn]->batch, 1), samples);
@@ -161,14 +161,14 @@ static void blocks_are_used_again_and_bounded(void **state)
 	assert_true(f->queue.spare_bytes > 0);
 	/* A small batch does not take a large block. */
 	push(0, 1, 3);
-	queue_harvest(&f->queue, 0, NEVER);
+	queue_harvest(&f->queue, NEVER);
 	item = take_batch(f);
 	assert_ptr_not_equal(item, items[0]);
 	assert_true(f->queue.pending_bytes < 3 * 65536);
 	queue_done(&f->queue, item);
 	for (unsigned turn = 0; turn < 10; turn++) {
 		fill_ring(0, &samples, &bytes);
-		queue_harvest(&f->queue, 0, NEVER);
+		queue_harvest(&f->queue, NEVER);
 	}
 	while ((item = queue_take(&f->queue)))
 		queue_done(&f->queue, item);
@@ -184,7 +184,7 @@ static void without_memory_batches_are_dropped_and_counted(void **state)
 
 	push(0, 1, 3);
 	pages_fail_in = 1;
-	assert_int_equal(queue_harvest(&f->queue, 0, NEVER), 48);
+	assert_int_equal(queue_harvest(&f->queue, NEVER), 48);
 	queue_counters_take(&f->queue, &counters);
 	assert_int_equal(counters.dropped_samples, 1);
 	assert_int_equal(f->queue.pending_bytes, 0);
@@ -212,7 +212,7 @@ static void damage_is_skipped_and_counted(void **state)
 		case 3: bad->frames = 13; bad->bytes = 24 + 8 * 13; break; /* beyond the head */
 		case 4: bad->bytes = 0xffffffff; break;
 		}
-		assert_int_equal(queue_harvest(&f->queue, 0, NEVER), 3 * 48);
+		assert_int_equal(queue_harvest(&f->queue, NEVER), 3 * 48);
 		struct queue_item *item = take_batch(f);
 		assert_int_equal(count_batch(item->batch, 1), 1);
 		queue_done(&f->queue, item);
@@ -221,7 +221,7 @@ static void damage_is_skipped_and_counted(void **state)
 		assert_int_equal(counters.damaged_bytes, 2 * 48);
 		/* The ring goes on. */
 		push(0, 9, 3);
-		queue_harvest(&f->queue, 0, NEVER);
+		queue_harvest(&f->queue, NEVER);
 		item = take_batch(f);
 		assert_int_equal(count_batch(item->batch, 9), 1);
 		queue_done(&f->queue, item);
@@ -235,12 +235,12 @@ static void a_wild_head_is_survived(void **state)
 
 	aggregate_thread(0);
 	wire_ring(f->arena, 0)->head = 1ULL << 60;
-	queue_harvest(&f->queue, 0, NEVER);
+	queue_harvest(&f->queue, NEVER);
 	queue_counters_take(&f->queue, &counters);
 	assert_int_equal(counters.damaged_samples, 1);
 	assert_null(queue_take(&f->queue));
 	push(0, 1, 3);
-	assert_int_equal(queue_harvest(&f->queue, 0, NEVER), 48);
+	assert_int_equal(queue_harvest(&f->queue, NEVER), 48);
 }
 
 int main(void)

@@ -23,7 +23,7 @@ static void a_barrier_harvests_partial_batches_first(void **state)
 	push(3, 1, 3);
 	assert_int_equal(queue_add_barrier(&f->queue, &barrier), 0);
 	push(0, clock_monotonic_ns(), 3);
-	queue_harvest(&f->queue, 0, NEVER);
+	queue_harvest(&f->queue, NEVER);
 	item = take_batch(f);
 	assert_int_equal(item->batch->ring, 0);
 	queue_done(&f->queue, item);
@@ -63,7 +63,7 @@ static void items_come_first_in_first_out(void **state)
 
 	for (unsigned i = 0; i < 3; i++) {
 		push(0, i, 3);
-		queue_harvest(&f->queue, 0, NEVER);
+		queue_harvest(&f->queue, NEVER);
 		queue_add_barrier(&f->queue, &barriers[i]);
 	}
 	for (unsigned i = 0; i < 3; i++) {
@@ -120,7 +120,7 @@ static void a_barrier_given_up_is_nobodys(void **state)
 	memset(&barriers[2], 0xff, sizeof(barriers[2]));
 	assert_null(queue_take(&f->queue));
 	push(0, 1, 3);
-	queue_harvest(&f->queue, 0, NEVER);
+	queue_harvest(&f->queue, NEVER);
 	queue_done(&f->queue, take_batch(f));
 }
 
@@ -143,7 +143,7 @@ static void stop_wakes_who_waits_and_refuses_more(void **state)
 		pthread_create(&threads[i], NULL, wait_without_limit, &barriers[i]);
 	}
 	push(0, 1, 3);
-	queue_harvest(&f->queue, 0, NEVER);
+	queue_harvest(&f->queue, NEVER);
 	usleep(1000);
 	queue_stop(&f->queue);
 	for (unsigned i = 0; i < 4; i++) {
@@ -226,13 +226,13 @@ static void barriers_are_served_or_given_up_and_never_both(void **state)
 	for (unsigned i = 0; i < 20000; i++) {
 		pushed += !ring_push_at(0, 1, 1, FRAMES(1, 2, 3));
 		if (i % 100 == 0)
-			queue_harvest(&f->queue, 0, NEVER);
+			queue_harvest(&f->queue, NEVER);
 		if (i == 19000)
 			queue_stop(&f->queue);
 	}
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(flushers[i], NULL);
-	queue_harvest(&f->queue, 0, NEVER);
+	queue_harvest(&f->queue, NEVER);
 	__atomic_store_n(&race.stop, 1, __ATOMIC_RELEASE);
 	pthread_join(worker, NULL);
 	assert_int_equal(race.taken, pushed);
