@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cli/run/library.h"
@@ -86,10 +87,39 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	errno = saved_errno;
 }
 
+/*
+ * The first real-time signals are libc's: its sigaction() does not know of them, and with our first
+ * thread it catches one. A program may inherit that they are ignored all the same.
+ */
+#define LIBC_SIGNAL 32
+#define LIBC_SIGNALS 2
+static bool ignores[LIBC_SIGNALS];
+
+/* struct sigaction as the kernel has it: handler, flags, restorer, mask. */
+static void keep_libc_signals(void)
+{
+	for (int i = 0; i < LIBC_SIGNALS; i++) {
+		uintptr_t action[4] = {0};
+
+		ignores[i] = !syscall(SYS_rt_sigaction, LIBC_SIGNAL + i, NULL, action, 8) &&
+			     action[0] == (uintptr_t)SIG_IGN;
+	}
+}
+
+static void restore_libc_signals(void)
+{
+	const uintptr_t ignore[4] = {(uintptr_t)SIG_IGN};
+
+	for (int i = 0; i < LIBC_SIGNALS; i++)
+		if (ignores[i])
+			syscall(SYS_rt_sigaction, LIBC_SIGNAL + i, ignore, NULL, 8);
+}
+
 void signals_begin(void)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 
+	keep_libc_signals();
 	sigprocmask(SIG_SETMASK, NULL, &inherited_mask);
 	for (int signal = 1; signal < NSIG; signal++)
 		sigaction(signal, NULL, &inherited[signal]);
@@ -172,6 +202,7 @@ void signals_restore(void)
 {
 	for (int signal = 1; signal < NSIG; signal++)
 		sigaction(signal, &inherited[signal], NULL);
+	restore_libc_signals();
 	sigprocmask(SIG_SETMASK, &inherited_mask, NULL);
 }
 
