@@ -156,6 +156,7 @@ enum wire_slot_state {
 	WIRE_SLOT_LIVE = 2,
 	WIRE_SLOT_EXEC = 3, /* about to exec: back to LIVE if that fails */
 	WIRE_SLOT_EXIT = 4, /* its exit was seen from inside; may still run for a while */
+	WIRE_SLOT_GONE = 5, /* from EXEC, by flamerun: another program runs there, without us */
 };
 
 struct wire_slot {

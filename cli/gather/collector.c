@@ -39,7 +39,7 @@ struct known_slot {
 	uint64_t image; /* 0: nobody we have met */
 	uint32_t pid;
 	uint32_t namespaced; /* the pid means nothing to us: only the image can say it left */
-	bool superseded; /* another image connected under the same pid */
+	bool superseded; /* another image runs under the same pid */
 	bool has_left;
 	uint64_t cpu_ns; /* of the process when it was last looked at */
 	uint64_t dropped, malformed; /* by us */
@@ -265,7 +265,7 @@ static void look_at_slot(struct collector *c, uint32_t index)
 
 	if ((state & 0xff) == WIRE_SLOT_CLAIMED)
 		look_at_claim(c, index, state);
-	if ((state & 0xff) < WIRE_SLOT_LIVE || (state & 0xff) > WIRE_SLOT_EXIT)
+	if ((state & 0xff) < WIRE_SLOT_LIVE || (state & 0xff) > WIRE_SLOT_GONE)
 		return;
 	if (!known->image)
 		meet(c, index);
@@ -273,6 +273,7 @@ static void look_at_slot(struct collector *c, uint32_t index)
 		return;
 	read_control(c, index, false);
 	/* A killed process can't say what it used; this is what we saw last. */
+	known->superseded |= (state & 0xff) == WIRE_SLOT_GONE;
 	cpu_ns = known->namespaced || known->superseded ? 0 : process_cpu_ns(known->pid);
 	if (cpu_ns)
 		known->cpu_ns = cpu_ns;
@@ -392,6 +393,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	struct wire_slot *slot = wire_slot(c->arena, index);
 	struct known_slot *known = &c->slots[index];
 	uint64_t end_cpu_ns = slot->end_cpu_ns;
+	uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff;
 	struct record_image_end record = {
 		.image = known->image,
 		.start_cpu_ns = slot->start_cpu_ns,
@@ -406,8 +408,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		.has_ended = release,
 		.still_runs = !release && !known->namespaced && !known->superseded &&
 			      process_is_running(known->pid),
-		.left_by_exec = (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) ==
-				WIRE_SLOT_EXEC,
+		.left_by_exec = state == WIRE_SLOT_EXEC || state == WIRE_SLOT_GONE,
 	};
 
 	read_control(c, index, release);

@@ -24,8 +24,28 @@ struct gather {
 	struct channel channel;
 	struct intake *intake;
 	struct collector *collector; /* NULL: nobody is sampled from inside */
-	struct outside *outside;     /* NULL: nobody is sampled from outside */
+	/* NULL: nobody is sampled from outside. With a collector it is for strangers, and finds them. */
+	struct outside *outside;
 };
+
+/*
+ * Programs without the library: their CPU time goes to a run's books, so it has to have passed as it
+ * does there, and none of them could ever say that it wants to be sampled. Without a tracing process
+ * they are not sampled.
+ */
+static void open_for_strangers(struct gather *gather, const struct gather_config *config)
+{
+	const struct outside_config outside = {
+		.rate_hz = config->rate_hz,
+		.pipe = intake_writer(gather->intake),
+		.key = intake_key(gather->intake),
+		.arena = gather->channel.arena,
+		.arena_descriptor = gather->channel.arena_descriptor,
+	};
+
+	if (!config->test_clock_hz && !config->start_paused)
+		outside_open(&gather->outside, &outside, NULL);
+}
 
 static int open_inside(
 	struct gather *gather, const struct gather_config *config, struct diag_message *message)
@@ -43,6 +63,7 @@ static int open_inside(
 	gather->channel.arena->jit = config->jit;
 	collector.arena = gather->channel.arena;
 	collector.blocks = gather->channel.blocks;
+	open_for_strangers(gather, config);
 	error = collector_start(&gather->collector, &collector);
 	return error ? diag_fail(message, error, "cannot start a thread: %s", strerror(-error)) : 0;
 }
@@ -162,7 +183,7 @@ static bool has_ended(const struct gather *gather, enum record_source source)
 
 bool gather_has_ended(const struct gather *gather)
 {
-	return gather->outside && has_ended(gather, RECORD_TRACER);
+	return !gather->collector && has_ended(gather, RECORD_TRACER);
 }
 
 int gather_step(struct gather *gather)
@@ -249,5 +270,10 @@ bool gather_cost(const struct gather *gather, struct outside_cost *cost)
 	cost->stops = totals->stops;
 	cost->held_ns = totals->held_ns;
 	cost->fallbacks = totals->fallbacks;
-	return gather->outside != NULL;
+	return !gather->collector;
+}
+
+const struct intake_refusal *gather_refusals(const struct gather *gather)
+{
+	return intake_state(gather->intake)->refusals;
 }

@@ -19,6 +19,7 @@
 
 struct accounting_child;
 struct gather;
+struct intake_refusal;
 struct outside_cost;
 struct flameprof_profile;
 
@@ -89,7 +90,13 @@ int gather_finish(struct gather *gather, const struct accounting_child *child);
 /* What was gathered; owned by @gather. */
 struct flameprof_profile *gather_profile(struct gather *gather);
 
-/* What sampling from outside cost. Returns false when there was none. */
+/*
+ * What sampling from outside cost. Returns false where processes are sampled from within, but for
+ * some that no library got into.
+ */
 bool gather_cost(const struct gather *gather, struct outside_cost *cost);
+
+/* Why programs could not be sampled from outside, either: INTAKE_REFUSALS reasons. */
+const struct intake_refusal *gather_refusals(const struct gather *gather);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -290,6 +291,7 @@ static void take_image_end(struct intake *intake, const struct record_image_end 
 	image->ended = record->has_ended != 0;
 	image->still_runs = record->still_runs != 0;
 	image->left_by_exec = record->left_by_exec != 0;
+	image->unsampled = record->unsampled != 0;
 	totals->threads += record->threads;
 	totals->delivered += record->delivered;
 	totals->overruns += record->overruns;
@@ -316,11 +318,24 @@ static void take_totals(struct intake *intake, const struct record_totals *recor
 	totals->losses.late_threads += record->late_threads;
 }
 
+static void take_refusal(struct intake *intake, const struct record_refusal *record)
+{
+	for (int i = 0; i < INTAKE_REFUSALS; i++) {
+		struct intake_refusal *refusal = &intake->state.refusals[i];
+
+		if (refusal->programs)
+			continue;
+		refusal->programs = record->programs;
+		snprintf(refusal->text, sizeof(refusal->text), "%s", record->text);
+		return;
+	}
+}
+
 /* Bytes that a record of @type has at least, 0: there is no such type; *@text: a text follows. */
 static size_t least_bytes(uint32_t type, int *text)
 {
 	*text = type == RECORD_MODULE || type == RECORD_CODE || type == RECORD_FUNCTION ||
-		type == RECORD_MARK;
+		type == RECORD_MARK || type == RECORD_REFUSAL;
 	switch (type) {
 	case RECORD_IMAGE:
 		return sizeof(struct record_image);
@@ -340,6 +355,8 @@ static size_t least_bytes(uint32_t type, int *text)
 		return sizeof(struct record_image_end);
 	case RECORD_TOTALS:
 		return sizeof(struct record_totals);
+	case RECORD_REFUSAL:
+		return offsetof(struct record_refusal, text);
 	case RECORD_ROUND:
 		return sizeof(struct record_round);
 	case RECORD_END:
@@ -394,6 +411,8 @@ static void take_record(struct intake *intake, enum record_source source, struct
 		return take_image_end(intake, (const struct record_image_end *)record);
 	case RECORD_TOTALS:
 		return take_totals(intake, (const struct record_totals *)record);
+	case RECORD_REFUSAL:
+		return take_refusal(intake, (const struct record_refusal *)record);
 	case RECORD_ROUND:
 		intake->state.round = ((const struct record_round *)record)->number;
 		break;

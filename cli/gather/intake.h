@@ -33,6 +33,13 @@ int intake_read(struct intake *intake);
 /* Sleep until there is something to read, at most @timeout_ms. */
 void intake_wait(const struct intake *intake, int timeout_ms);
 
+/* Programs that could not be sampled, for the same reason. */
+#define INTAKE_REFUSALS 8
+struct intake_refusal {
+	uint64_t programs; /* 0: no such reason */
+	char text[256];	   /* of the first */
+};
+
 /* What has been read so far. */
 struct intake_state {
 	bool has_ended[RECORD_SOURCES]; /* the stream has */
@@ -40,6 +47,7 @@ struct intake_state {
 	uint64_t images_met; /* ever */
 	uint64_t round;	     /* of the last RECORD_ROUND */
 	struct record_totals totals;
+	struct intake_refusal refusals[INTAKE_REFUSALS];
 };
 const struct intake_state *intake_state(const struct intake *intake);
 

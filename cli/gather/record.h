@@ -34,6 +34,7 @@ enum record_type {
 	RECORD_SAMPLE,
 	RECORD_IMAGE_END,
 	RECORD_TOTALS,
+	RECORD_REFUSAL,
 	RECORD_ROUND,
 	RECORD_END /* of the stream: no fields */
 };
@@ -122,15 +123,15 @@ struct record_image_end {
 	uint64_t image;
 	uint64_t start_cpu_ns; /* of the process, used before we looked */
 	uint64_t cpu_ns;       /* when it left, or was last seen */
-	/* As in struct wire_slot; the tracer does not know them. */
+	/* As in struct wire_slot; of these the tracer knows the first. */
 	uint64_t threads_ns, children_ns, children_kib, after_leave;
-	uint32_t told_end; /* the image itself did, and these are its words */
+	uint32_t told_end; /* the image itself did, and these are its words, or it was traced */
 	uint32_t left_paused, went_on;
 	uint32_t has_ended; /* else we let go of it */
 	uint32_t still_runs;
 	uint32_t left_by_exec;
 	uint32_t torn; /* records */
-	uint32_t pad;
+	uint32_t unsampled; /* all of it is one credit: it was short, or nobody might look */
 	uint64_t threads, late_threads;
 	uint64_t delivered, overruns, paused, dropped, vm_dropped;
 	uint64_t control_dropped, malformed; /* records */
@@ -146,6 +147,13 @@ struct record_totals {
 	uint64_t threads;
 	uint64_t late_threads; /* threads that could not be traced */
 	uint64_t fallbacks;	   /* walks that libunwind brought further */
+};
+
+/* Of the tracer, at its end: programs that it may not look into, for one reason. */
+struct record_refusal {
+	struct record record;
+	uint64_t programs;
+	char text[]; /* of the first */
 };
 
 /* The collector has looked at everything since it was asked to for the @number-th time. */

@@ -14,6 +14,7 @@
 #include "cli/outside/refusal.h"
 #include "cli/outside/look.h"
 #include "cli/outside/sample.h"
+#include "cli/outside/strangers.h"
 #include "cli/gather/process.h"
 
 #define THREADS_FIRST 256
@@ -85,17 +86,8 @@ static long seize_listed(
 	return added;
 }
 
-static void abandon(struct tracer *tracer, struct target *target)
-{
-	struct target **at = &tracer->targets;
-
-	while (*at != target)
-		at = &(*at)->next;
-	*at = target->next;
-	target_free(target);
-}
-
-int attach_process(struct tracer *tracer, pid_t pid, bool is_waiting, struct diag_message *message)
+int attach_process(struct tracer *tracer, pid_t pid, bool is_waiting, uint64_t start_cpu_ns,
+	struct diag_message *message)
 {
 	struct target *target;
 	int error = refusal_foresee(pid, message);
@@ -108,17 +100,17 @@ int attach_process(struct tracer *tracer, pid_t pid, bool is_waiting, struct dia
 	target->is_waiting = is_waiting;
 	target->next = tracer->targets;
 	tracer->targets = target;
-	if (!is_waiting)
-		target_announce(target, &tracer->shared, 0);
 	/* Threads make threads while we look: until a look finds none. */
 	while (seize_listed(tracer, target, true, &error) > 0)
 		;
 	if (!target->threads) {
-		abandon(tracer, target);
+		tracer_remove_target(tracer, target);
 		return refusal_explain(pid, error ? error : -ESRCH, message);
 	}
-	if (!is_waiting)
+	if (!is_waiting) {
+		target_announce(target, &tracer->shared, 0, start_cpu_ns);
 		target_remap(target, &tracer->shared);
+	}
 	return 0;
 }
 
@@ -139,8 +131,7 @@ static struct target *adopt(struct tracer *tracer, pid_t pid)
 		return NULL;
 	target->next = tracer->targets;
 	tracer->targets = target;
-	target_announce(target, &tracer->shared, parent ? parent->image : 0);
-	target->start_cpu_ns = 0;
+	target_announce(target, &tracer->shared, parent ? parent->image : 0, 0);
 	target_remap(target, &tracer->shared);
 	return target;
 }
@@ -160,11 +151,28 @@ struct tracee *attach_born(struct tracer *tracer, pid_t tid)
 	return tracee;
 }
 
-void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
+void attach_settle(struct tracer *tracer, struct target *target)
+{
+	sample_settle(tracer, target);
+	target_end(target, &tracer->shared, true, true);
+}
+
+void attach_let_go(struct tracer *tracer, struct tracee *tracee, int signal)
+{
+	struct target *target = tracee->target;
+
+	look_unask(tracer, tracee);
+	ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)signal);
+	tracees_remove(&tracer->tracees, tracee);
+	if (!target->threads)
+		tracer_remove_target(tracer, target);
+}
+
+/* All threads of @target but @tid have ended, some of them without a word. */
+static void forget_others(struct tracer *tracer, const struct target *target, pid_t tid)
 {
 	struct tracee *tracee = tracees_next(&tracer->tracees, NULL);
 
-	/* Of the others some have ended without a word; of none there will be more to sample. */
 	while (tracee) {
 		struct tracee *next = tracees_next(&tracer->tracees, tracee);
 
@@ -174,14 +182,31 @@ void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 		}
 		tracee = next;
 	}
-	if (!target->is_waiting) {
-		sample_settle(tracer, target);
-		target_end(target, &tracer->shared, true, true);
+}
+
+void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
+{
+	struct tracee *tracee;
+
+	forget_others(tracer, target, tid);
+	target->cpu_ns = process_cpu_ns((uint32_t)target->pid);
+	if (!target->is_waiting)
+		attach_settle(tracer, target);
+	if (tracer->strangers) {
+		strangers_exec(tracer, target->pid, target->cpu_ns);
+		tracee = tracees_find(&tracer->tracees, tid);
+		if (tracee)
+			attach_let_go(tracer, tracee, 0);
+		else {
+			ptrace(PTRACE_DETACH, tid, NULL, NULL);
+			tracer_remove_target(tracer, target);
+		}
+		return;
 	}
 	target->is_waiting = false;
 	maps_release(&target->maps);
 	target->range_count = 0;
-	target_announce(target, &tracer->shared, 0);
+	target_announce(target, &tracer->shared, 0, target->cpu_ns);
 	target_remap(target, &tracer->shared);
 	tracee = tracees_find(&tracer->tracees, tid);
 	if (!tracee)

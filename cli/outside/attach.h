@@ -13,9 +13,11 @@
 
 /*
  * Attach to every thread of @pid; none is stopped. @is_waiting: it is sampled from its exec on.
+ * @start_cpu_ns: CPU time of the process that is not its image's.
  * Returns 0, or -errno with @message filled, and nothing is attached.
  */
-int attach_process(struct tracer *tracer, pid_t pid, bool is_waiting, struct diag_message *message);
+int attach_process(struct tracer *tracer, pid_t pid, bool is_waiting, uint64_t start_cpu_ns,
+	struct diag_message *message);
 
 /* Attach to the threads of @target that have appeared since. */
 void attach_new_threads(struct tracer *tracer, struct target *target);
@@ -26,7 +28,16 @@ void attach_new_threads(struct tracer *tracer, struct target *target);
  */
 struct tracee *attach_born(struct tracer *tracer, pid_t tid);
 
-/* @target has exec'd: its only thread is @tid now. */
+/*
+ * @target has exec'd: its only thread is @tid now, and stopped. It is sampled further, or, if it
+ * was found as a stranger, let go, and what it runs now is to be found again.
+ */
 void attach_exec(struct tracer *tracer, struct target *target, pid_t tid);
+
+/* The image of @target is over: tell what it used by target->cpu_ns, and that it left. */
+void attach_settle(struct tracer *tracer, struct target *target);
+
+/* Let go of @tracee, which is stopped, with @signal for it, or 0. Its target goes with the last. */
+void attach_let_go(struct tracer *tracer, struct tracee *tracee, int signal);
 
 #endif

@@ -10,6 +10,7 @@
 #include "arch/ptrace.h"
 #include "cli/outside/procfs.h"
 #include "cli/outside/sample.h"
+#include "cli/outside/strangers.h"
 #include "cli/gather/process.h"
 #include "cli/run/watch.h"
 
@@ -183,10 +184,12 @@ static void look_by_wall(struct tracer *tracer, struct tracee *tracee)
 		sample_again(tracer, tracee);
 }
 
-static void look_at_target(const struct tracer *tracer, struct target *target)
+static void look_at_target(struct tracer *tracer, struct target *target)
 {
 	uint64_t cpu_ns = process_cpu_ns((uint32_t)target->pid);
 
+	if (target->is_waiting || strangers_have_library(tracer, target))
+		return;
 	target->is_idle = !tracer->config.wall && cpu_ns == target->cpu_ns;
 	if (cpu_ns)
 		target->cpu_ns = cpu_ns;

@@ -35,6 +35,8 @@ static void become_tracer(const struct outside_config *config, int commands)
 	const struct tracer_config tracer = {.rate_hz = config->rate_hz,
 		.wall = config->wall,
 		.follow = config->follow,
+		.arena = config->arena,
+		.arena_descriptor = config->arena_descriptor,
 		.commands = commands,
 		.pipe = config->pipe,
 		.key = config->key};

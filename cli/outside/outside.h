@@ -17,6 +17,7 @@
 
 struct options;
 struct outside;
+struct wire_arena;
 
 #define OUTSIDE_RATE_HZ 49 /* when nobody asked for another one */
 
@@ -24,6 +25,9 @@ struct outside_config {
 	uint32_t rate_hz;
 	bool wall;
 	bool follow; /* children too */
+	/* Of a run whose strangers are to be found, borrowed; NULL: whom to trace is said. */
+	struct wire_arena *arena;
+	int arena_descriptor;
 	int pipe;    /* its writing end, non-blocking; borrowed for the call */
 	uint32_t key;
 };

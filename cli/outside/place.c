@@ -34,11 +34,16 @@ static void shorten_slice(void)
 	syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
+void place_anywhere(struct place *place)
+{
+	*place = (struct place){.cpu = -1, .next = -1};
+}
+
 void place_init(struct place *place)
 {
 	const struct sched_param lowest = {.sched_priority = 1};
 
-	*place = (struct place){.cpu = -1, .next = -1};
+	place_anywhere(place);
 	if (sched_getaffinity(0, sizeof(place->allowed), &place->allowed))
 		CPU_ZERO(&place->allowed);
 	/*

@@ -22,6 +22,9 @@ struct place {
 	cpu_set_t wanting;
 };
 
+/* Before that: anywhere, like anybody. */
+void place_anywhere(struct place *place);
+
 /* Ahead of others where that is allowed: who waits for us is held. */
 void place_init(struct place *place);
 

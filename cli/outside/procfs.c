@@ -113,6 +113,49 @@ uintptr_t procfs_stack_top(pid_t pid)
 	return top ? strtoul(top, NULL, 10) : 0;
 }
 
+int procfs_birth(pid_t pid, struct procfs_birth *out)
+{
+	const char *state, *parent, *start;
+	char path[64], text[1024];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (read_whole(path, text, sizeof(text)) <= 0)
+		return -ESRCH;
+	state = find_field(text, 3);
+	parent = find_field(text, 4);
+	start = find_field(text, 22);
+	if (!state || !parent || !start)
+		return -ESRCH;
+	out->state = *state;
+	out->ppid = (pid_t)strtol(parent, NULL, 10);
+	out->start_ticks = strtoull(start, NULL, 10);
+	return 0;
+}
+
+pid_t procfs_inner_pid(pid_t pid)
+{
+	char path[64], text[4096], *at;
+	long inner = pid;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (read_whole(path, text, sizeof(text)) <= 0 || !(at = strstr(text, "\nNSpid:")))
+		return pid;
+	/* From the outermost that we know to the innermost. */
+	at += strlen("\nNSpid:");
+	for (char *end; *at == '\t' || *at == ' '; at = end)
+		inner = strtol(at, &end, 10);
+	return (pid_t)inner;
+}
+
+long procfs_newest_pid(void)
+{
+	char text[128], *at;
+
+	if (read_whole("/proc/loadavg", text, sizeof(text)) <= 0 || !(at = strrchr(text, ' ')))
+		return -1;
+	return strtol(at, NULL, 10);
+}
+
 long procfs_threads(pid_t pid, pid_t *tids, size_t room)
 {
 	char path[64];

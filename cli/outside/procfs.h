@@ -29,6 +29,22 @@ void procfs_comm(pid_t pid, pid_t tid, char out[WIRE_COMM_BYTES]);
  */
 char procfs_state(pid_t pid, pid_t tid, int *cpu);
 
+/* Whose child a process is, and when it began. */
+struct procfs_birth {
+	pid_t ppid;
+	uint64_t start_ticks; /* since the boot; with the pid it is never given again */
+	char state;	      /* as procfs_state() */
+};
+
+/* Returns 0, or -ESRCH with *@out as it was. */
+int procfs_birth(pid_t pid, struct procfs_birth *out);
+
+/* What @pid is to itself, in the innermost of its pid namespaces; @pid when that cannot be told. */
+pid_t procfs_inner_pid(pid_t pid);
+
+/* The pid that was given out last in our namespace; -1: not known. Threads have some, too. */
+long procfs_newest_pid(void);
+
 /* Where the kernel began the stack of @pid's main thread, 0 when it does not say. */
 uintptr_t procfs_stack_top(pid_t pid);
 

@@ -13,22 +13,13 @@
 #include "cli/outside/attach.h"
 #include "cli/outside/look.h"
 #include "cli/outside/sample.h"
+#include "cli/outside/strangers.h"
 #include "cli/gather/process.h"
 
 static void resume(pid_t tid, int request, int signal)
 {
 	/* It fails when the thread was killed meanwhile, which a later status tells. */
 	ptrace(request, tid, NULL, (void *)(intptr_t)signal);
-}
-
-static void remove_target(struct tracer *tracer, struct target *target)
-{
-	struct target **at = &tracer->targets;
-
-	while (*at != target)
-		at = &(*at)->next;
-	*at = target->next;
-	target_free(target);
 }
 
 /* @tid is a zombie, not yet reaped: its clocks can still be read. */
@@ -60,7 +51,7 @@ static void after_death(struct tracer *tracer, pid_t tid)
 	sample_settle(tracer, target);
 	if (!target->is_waiting)
 		target_end(target, &tracer->shared, true, false);
-	remove_target(tracer, target);
+	tracer_remove_target(tracer, target);
 }
 
 static bool is_job_control(int signal)
@@ -85,6 +76,7 @@ static void on_exec(struct tracer *tracer, pid_t tid)
 
 	if (target)
 		attach_exec(tracer, target, tid);
+	/* Of one that was let go this says that there is nobody. */
 	resume(tid, PTRACE_CONT, 0);
 }
 
@@ -101,6 +93,10 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 		tracee = attach_born(tracer, tid);
 	if (!tracee)
 		return;
+	if (tracer->strangers && strangers_have_library(tracer, tracee->target)) {
+		attach_let_go(tracer, tracee, event ? 0 : WSTOPSIG(status));
+		return;
+	}
 	if (event == PTRACE_EVENT_STOP) {
 		on_stop(tracer, tracee, WSTOPSIG(status));
 		return;

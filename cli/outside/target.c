@@ -47,7 +47,8 @@ static void copy_name(char *out, size_t room, const char *name)
 	memcpy(out, name, bytes + 1);
 }
 
-void target_announce(struct target *target, struct target_shared *shared, uint64_t parent)
+void target_announce(struct target *target, struct target_shared *shared, uint64_t parent,
+	uint64_t start_cpu_ns)
 {
 	struct record_image record = {
 		.id = ++shared->images,
@@ -59,8 +60,7 @@ void target_announce(struct target *target, struct target_shared *shared, uint64
 
 	target->image = record.id;
 	target->start_ns = watch_now_ns();
-	target->start_cpu_ns = process_cpu_ns((uint32_t)target->pid);
-	target->cpu_ns = target->start_cpu_ns;
+	target->start_cpu_ns = target->cpu_ns = start_cpu_ns;
 	target->counted_ns = 0;
 	target->stack_top = procfs_stack_top(target->pid);
 	memset(target->announced, 0, sizeof(target->announced));
@@ -186,8 +186,13 @@ void target_end(struct target *target, struct target_shared *shared, bool has_en
 		.image = target->image,
 		.start_cpu_ns = target->start_cpu_ns,
 		.cpu_ns = target->cpu_ns,
+		.threads_ns = target->cpu_ns > target->start_cpu_ns
+				      ? target->cpu_ns - target->start_cpu_ns
+				      : 0,
+		.told_end = has_ended,
 		.has_ended = has_ended,
 		.left_by_exec = left_by_exec,
+		.still_runs = !has_ended && process_is_running((uint32_t)target->pid),
 	};
 
 	outbox_put(&shared->outbox, RECORD_IMAGE_END, &record, sizeof(record), NULL, 0);

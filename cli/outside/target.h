@@ -34,9 +34,12 @@ struct target {
 	uint64_t mapped_ns;  /* when the mappings were last read */
 	uint64_t scanned_ns; /* when new threads were last looked for */
 	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
-	bool is_waiting;     /* for its exec: what runs until then is flamerun's own */
+	/* Nothing of it is counted: until its exec it is flamerun's own, or a library of ours is in
+	 * it by now and it is to be let go. */
+	bool is_waiting;
 	bool is_idle;	     /* it used nothing since the last look */
 	unsigned threads;    /* of it that are traced */
+	uint64_t arena_images; /* wire_arena.next_image when it was last looked for there */
 	struct maps maps;
 	struct target_range *ranges; /* by address */
 	unsigned range_count;
@@ -56,9 +59,10 @@ void target_free(struct target *target); /* NULL is fine */
 
 /*
  * Announce an image of @target: at the start, and after an exec. @parent: the image it was forked
- * from, or 0.
+ * from, or 0. @start_cpu_ns: CPU time of the process that is not this image's.
  */
-void target_announce(struct target *target, struct target_shared *shared, uint64_t parent);
+void target_announce(struct target *target, struct target_shared *shared, uint64_t parent,
+	uint64_t start_cpu_ns);
 
 /* Read the mappings again. Costs what opening new files costs: best while nobody is held. */
 void target_remap(struct target *target, struct target_shared *shared);

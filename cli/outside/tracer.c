@@ -21,6 +21,8 @@
 #include "cli/outside/procfs.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/stops.h"
+#include "cli/outside/strangers.h"
+#include "cli/gather/process.h"
 #include "cli/own_stack.h"
 #include "cli/run/watch.h"
 
@@ -47,6 +49,17 @@ struct target *tracer_find_target(const struct tracer *tracer, pid_t pid)
 	return target;
 }
 
+void tracer_remove_target(struct tracer *tracer, struct target *target)
+{
+	struct target **at = &tracer->targets;
+
+	while (*at != target)
+		at = &(*at)->next;
+	*at = target->next;
+	strangers_ended(tracer, target->pid);
+	target_free(target);
+}
+
 /* Returns false when flamerun has closed its end. */
 static bool obey(struct tracer *tracer)
 {
@@ -62,8 +75,8 @@ static bool obey(struct tracer *tracer)
 		tracer->is_finished = true;
 		return true;
 	}
-	answer.error =
-		attach_process(tracer, command.pid, command.kind == COMMAND_AWAIT, &answer.message);
+	answer.error = attach_process(tracer, command.pid, command.kind == COMMAND_AWAIT,
+		process_cpu_ns((uint32_t)command.pid), &answer.message);
 	send(tracer->config.commands, &answer, sizeof(answer), MSG_NOSIGNAL);
 	return true;
 }
@@ -82,6 +95,8 @@ static void conclude(struct tracer *tracer)
 		sample_settle(tracer, target);
 		target_end(target, &tracer->shared, false, false);
 	}
+	if (tracer->strangers)
+		strangers_conclude(tracer);
 	outbox_put(&tracer->shared.outbox, RECORD_TOTALS, &tracer->totals, sizeof(tracer->totals),
 		NULL, 0);
 	outbox_put(&tracer->shared.outbox, RECORD_END, &end, sizeof(end), NULL, 0);
@@ -125,15 +140,35 @@ static void rest(struct tracer *tracer, struct pollfd files[2], uint64_t tick_ns
 		;
 }
 
+/* Whatever is to be done now. Returns when there will be more. */
+static uint64_t look(struct tracer *tracer, uint64_t *tick_ns, uint64_t *strangers_ns)
+{
+	uint64_t now_ns = watch_now_ns();
+
+	if (tracer->strangers && now_ns >= *strangers_ns)
+		*strangers_ns = strangers_look(tracer, now_ns);
+	/* Nobody makes way for us while there is nobody to sample. */
+	if (tracer->targets && !tracer->is_placed) {
+		place_init(&tracer->place);
+		tracer->is_placed = true;
+	}
+	if (now_ns >= *tick_ns) {
+		look_round(tracer);
+		*tick_ns = next_tick(tracer, now_ns);
+	}
+	if (!tracer->strangers)
+		return *tick_ns;
+	return tracer->targets && *tick_ns < *strangers_ns ? *tick_ns : *strangers_ns;
+}
+
 static void *trace(void *argument)
 {
 	struct tracer *tracer = argument;
-	uint64_t tick_ns = next_tick(tracer, watch_now_ns());
+	uint64_t tick_ns = next_tick(tracer, watch_now_ns()), strangers_ns = 0, next_ns = 0;
 	bool had_targets = false;
 	sigset_t children;
 	struct pollfd files[2];
 
-	place_init(&tracer->place);
 	tracer->own_clock = procfs_open(getpid(), gettid(), "schedstat");
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
@@ -141,19 +176,14 @@ static void *trace(void *argument)
 		.fd = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC), .events = POLLIN};
 	files[1] = (struct pollfd){.fd = tracer->config.commands, .events = POLLIN};
 	/* Ends when it is told to, when nobody listens any more, and when nothing is left. */
-	while (!tracer->is_finished && !(had_targets && !tracer->targets)) {
-		uint64_t now_ns;
-
-		rest(tracer, files, tick_ns);
+	while (!tracer->is_finished &&
+		!(had_targets && !tracer->targets && !tracer->strangers)) {
+		rest(tracer, files, next_ns);
 		stops_take(tracer);
 		if (files[1].revents && !obey(tracer))
 			break;
 		had_targets |= tracer->targets != NULL;
-		now_ns = watch_now_ns();
-		if (now_ns >= tick_ns) {
-			look_round(tracer);
-			tick_ns = next_tick(tracer, now_ns);
-		}
+		next_ns = look(tracer, &tick_ns, &strangers_ns);
 		if (!tracer->asked) {
 			sample_upkeep(tracer);
 			if (outbox_flush(&tracer->shared.outbox) < 0)
@@ -190,6 +220,9 @@ int tracer_main(const struct tracer_config *config)
 	tracer->shared.outbox.source = RECORD_TRACER;
 	tracer->shared.outbox.key = config->key;
 	tracer->shared.images = RECORD_TRACER_IMAGES;
+	place_anywhere(&tracer->place);
+	if (config->arena)
+		tracer->strangers = strangers_new(config->arena, config->arena_descriptor);
 	if (own_stack_thread(&thread, trace, tracer))
 		return EXIT_FAILURE;
 	pthread_join(thread, NULL);
@@ -201,6 +234,7 @@ int tracer_main(const struct tracer_config *config)
 		tracer->targets = target->next;
 		target_free(target);
 	}
+	strangers_free(tracer->strangers);
 	objects_release(&tracer->shared.objects);
 	outbox_release(&tracer->shared.outbox);
 	free(tracer);

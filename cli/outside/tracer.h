@@ -27,6 +27,8 @@ struct tracer_config {
 	uint32_t rate_hz;
 	bool wall;    /* sample threads that sleep, too */
 	bool follow;  /* and children */
+	struct wire_arena *arena; /* of a run whose strangers are to be found; NULL: of none */
+	int arena_descriptor;
 	int commands; /* socket of datagrams: struct command in, struct command_answer out */
 	int pipe;     /* non-blocking */
 	uint32_t key; /* of the records there */
@@ -55,6 +57,7 @@ struct tracer {
 	bool is_finished;
 	struct tracees tracees;
 	struct target *targets;
+	struct strangers *strangers; /* NULL: whom to trace is said by commands */
 	struct target_shared shared;
 	struct record_totals totals;
 	int own_clock;	 /* the tracing thread's "schedstat", or -1 */
@@ -62,6 +65,7 @@ struct tracer {
 	uint32_t round;	 /* of looks */
 	unsigned pushed; /* threads in it that may have been on our CPU */
 	struct place place;
+	bool is_placed; /* place_init() has been called */
 	uint64_t on_ns;		 /* when we last got a CPU */
 	uint64_t ran_ns;	 /* for how long we had it the time before */
 	struct procfs_clock own; /* of the tracing thread, when it got the CPU */
@@ -78,5 +82,8 @@ int tracer_main(const struct tracer_config *config);
 uint64_t tracer_random(struct tracer *tracer, uint64_t limit);
 
 struct target *tracer_find_target(const struct tracer *tracer, pid_t pid);
+
+/* None of its threads is traced any more: forget and free @target. */
+void tracer_remove_target(struct tracer *tracer, struct target *target);
 
 #endif

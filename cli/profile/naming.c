@@ -131,12 +131,32 @@ static enum prefix prefix_of(const struct profile_stack *stack)
 	}
 }
 
+/* Credit that is on no stack: the image's own, or below where its thread began. */
+static int is_unsampled(const struct naming *naming, const struct profile_stack *stack)
+{
+	return stack->kind == WIRE_KIND_CREDIT &&
+	       (!stack->frames || frame_of(naming, stack->node) == WIRE_FRAME_UNSAMPLED);
+}
+
+/* Whose weight is on no stack, and has a name all the same: nobody could look into it. */
+static uint32_t unsampled_frame(struct naming *naming, const struct profile_image *image)
+{
+	char text[WIRE_EXE_BYTES + 16];
+
+	snprintf(text, sizeof(text), "[unsampled: %s]", image_name(image));
+	return calltree_frame(naming->tree, text, "", CALLTREE_SYNTHETIC);
+}
+
 /* Where the weight of a stack goes; credit that has no stack is said to be what it is. */
 static uint32_t stack_node(struct naming *naming, const struct profile_stack *stack)
 {
 	uint32_t image = profile_stack_image(naming->profile, stack);
+	const struct profile_image *of = profile_image_at(naming->profile, image);
 	uint32_t node;
 
+	if (is_unsampled(naming, stack) && of->unsampled)
+		return calltree_child(
+			naming->tree, naming->process_nodes[image], unsampled_frame(naming, of));
 	if (!stack->frames)
 		return calltree_child(naming->tree, naming->process_nodes[image],
 			calltree_frame(naming->tree,
@@ -185,13 +205,6 @@ static void place_processes(struct naming *naming)
 				  calltree_frame(naming->tree, name, "", CALLTREE_PROCESS))
 			: CALLTREE_ROOT;
 	}
-}
-
-/* Credit that is on no stack: the image's own, or below where its thread began. */
-static int is_unsampled(const struct naming *naming, const struct profile_stack *stack)
-{
-	return stack->kind == WIRE_KIND_CREDIT &&
-	       (!stack->frames || frame_of(naming, stack->node) == WIRE_FRAME_UNSAMPLED);
 }
 
 static void add_weights(struct naming *naming, struct naming_report *report)

@@ -131,6 +131,7 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 	struct picture_mark *marks = NULL;
 
 	summary.is_outside = gather_cost(drawing->gather, &summary.cost);
+	summary.refusals = gather_refusals(drawing->gather);
 	join(title, drawing->words);
 	/* Without memory for marks the picture has none. */
 	marks_make(summary.profile, &marks, &picture.mark_count);

@@ -108,11 +108,10 @@ static char **shell_arguments(const char *file, char *const *argv)
 }
 
 /* In the child: say that we are there, go on when told to. Whoever is not told ends. */
-static void await_admission(int gate, pid_t tracer)
+static void await_admission(int gate)
 {
 	char word = 0;
 
-	prctl(PR_SET_PTRACER, (unsigned long)tracer, 0, 0, 0); /* refused where nothing forbids it */
 	if (write(gate, &word, 1) != 1 || read(gate, &word, 1) != 1)
 		_exit(COMMAND_FAILED);
 }
@@ -198,8 +197,10 @@ static int start(pid_t *child, const struct launch_request *request, char *const
 	*child = fork();
 	if (!*child) {
 		close(gate[0]);
+		if (request->tracer > 0) /* refused where nothing forbids to trace */
+			prctl(PR_SET_PTRACER, (unsigned long)request->tracer, 0, 0, 0);
 		if (request->admit)
-			await_admission(gate[1], request->tracer);
+			await_admission(gate[1]);
 		become(request->program->path, request->argv, shell_argv, environment, report[1]);
 	}
 	error = *child < 0 ? -errno : 0;

@@ -21,7 +21,7 @@ struct launch_request {
 	 */
 	int (*admit)(void *context, pid_t child, struct diag_message *message);
 	void *context;
-	pid_t tracer; /* is allowed to trace the program; 0: nobody */
+	pid_t tracer; /* is allowed to trace the program; 0 or less: nobody */
 };
 
 /*

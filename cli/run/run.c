@@ -125,13 +125,16 @@ static int attach(void *context, pid_t child, struct diag_message *message)
 /* Returns 0, or the exit status with @message filled. */
 static int start(struct run *run, struct diag_message *message)
 {
-	struct launch_request request = {.program = &run->program, .argv = run->argv};
+	struct launch_request request = {
+		.program = &run->program,
+		.argv = run->argv,
+		.tracer = gather_tracer(run->gather),
+	};
 	int status;
 
 	if (run->is_outside) {
 		request.admit = attach;
 		request.context = run->gather;
-		request.tracer = gather_tracer(run->gather);
 	} else {
 		request.library = run->library.path;
 		request.channel = gather_environment(run->gather);

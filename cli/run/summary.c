@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "cli/diag.h"
+#include "cli/gather/intake.h"
 #include "cli/profile/accounting.h"
 #include "cli/profile/machine_name.h"
 #include "cli/run/nameless.h"
@@ -30,7 +31,7 @@
 #define UNSAMPLED_OF   100
 #define HIGHER_HZ      997u
 
-/* If more of the CPU time than this was not sampled, there are programs that could not be. */
+/* If more of the CPU time than this is nobody's, there are programs that were never seen. */
 #define ELSEWHERE_SHARE 0.1
 
 /* A run that used less of the time than this was waiting: there is nothing to see of that. */
@@ -157,8 +158,14 @@ static void print_losses(const struct summary *summary, const struct accounting 
 		"of modules, code or marks lost: names may be missing");
 	print_loss(losses->late_threads, "thread", "threads", "could not be sampled");
 	print_loss(losses->lost_processes, "process", "processes",
-		"could not be sampled: too many at once, or their memory is limited (ulimit -v)");
+		"had no room for flamerun's library: too many at once, or their memory is limited "
+		"(ulimit -v)");
 	print_unprofiled(losses);
+	for (int i = 0; i < INTAKE_REFUSALS && summary->refusals[i].programs; i++)
+		diag_info("%" PRIu64 " %s could not be sampled from outside, either: %s",
+			summary->refusals[i].programs,
+			plural(summary->refusals[i].programs, "program", "programs"),
+			summary->refusals[i].text);
 	print_loss(losses->untimed, "sample", "samples", "without a time: too many to keep");
 	if (books->sampled && totals->ends[WIRE_END_ROOT] < books->sampled)
 		diag_info("%.1f %% of stacks are incomplete (%" PRIu64 " deeper than %u frames, %"
@@ -239,8 +246,8 @@ static void print_unsampled(const struct summary *summary)
 
 	if (share < UNSAMPLED_HINT || total < UNSAMPLED_OF)
 		return;
-	diag_info("%.1f %% is [unsampled]: used by threads and processes that ended before they were "
-		  "looked at",
+	diag_info("%.1f %% is [unsampled]: used by threads and processes before they were looked at, or "
+		  "by those that were over by then",
 		share);
 	/* What a process used before its first instruction no rate shows. */
 	if (profile_totals(summary->profile)->threads > 2ULL * summary->report->processes &&
@@ -248,7 +255,7 @@ static void print_unsampled(const struct summary *summary)
 		diag_info("hint: a higher rate leaves less of it: -r %u", HIGHER_HZ);
 }
 
-/* CPU time that nobody could sample, other than for the reasons that are given: whose was it? */
+/* Is there CPU time in no process that was seen, other than for the reasons that are given? */
 static bool is_elsewhere(const struct summary *summary, const struct accounting *books)
 {
 	const struct profile_losses *losses = &profile_totals(summary->profile)->losses;
@@ -269,9 +276,11 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 	if (summary->is_test_clock || summary->is_wall || books->paused)
 		return;
 	if (is_elsewhere(summary, books))
-		diag_info("hint: a program that it started could not be sampled from within; "
-			  "--outside samples it, too");
-	else if (books->sampled >= FEW_SAMPLES)
+		diag_info("%.2f s of CPU time were used by programs without flamerun's library, unseen",
+			(double)(books->due - accounting_total(books)) /
+				profile_rate_hz(summary->profile));
+	else if (books->sampled >= FEW_SAMPLES ||
+		 2 * summary->report->unsampled_weight > calltree_total(summary->tree))
 		return;
 	else if (summary->is_stopped)
 		diag_info("hint: it is stopped, as by Ctrl-Z: kill -CONT lets it go on");

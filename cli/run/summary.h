@@ -14,6 +14,8 @@
 #include "libprof/profile/profile.h"
 #include "render/calltree.h"
 
+struct intake_refusal;
+
 struct summary {
 	struct flameprof_profile *profile;
 	const struct calltree *tree; /* finished */
@@ -23,8 +25,9 @@ struct summary {
 	bool is_wall;	      /* sleep is sampled as well */
 	bool is_attached;     /* to what ran already */
 	bool is_stopped;      /* it was, from beginning to end */
-	bool is_outside;      /* sampled from outside: */
+	bool is_outside;      /* all of it was sampled from outside */
 	struct outside_cost cost;
+	const struct intake_refusal *refusals; /* INTAKE_REFUSALS; borrowed */
 };
 
 /* Print samples, rate, threads, processes, losses with the reconciliation, the hottest functions. */

@@ -65,6 +65,7 @@ struct profile_image {
 	uint8_t went_on; /* unsampled, after it had told its end */
 	uint8_t left_by_exec;
 	uint8_t ended;
+	uint8_t unsampled;  /* nobody could look into it: all of it is credit, on no stack */
 	uint8_t still_runs; /* end_cpu_ns is of the moment when the gathering ended */
 };
 

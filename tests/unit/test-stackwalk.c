@@ -80,7 +80,7 @@ static int set_up(void **state)
 	}
 	fixture->shared.outbox.descriptor = -1;
 	fixture->target = target_new(fixture->child);
-	target_announce(fixture->target, &fixture->shared, 0);
+	target_announce(fixture->target, &fixture->shared, 0, 0);
 	target_remap(fixture->target, &fixture->shared);
 	memory_begin(&fixture->memory, fixture->child);
 	return 0;

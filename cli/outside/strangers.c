@@ -1,0 +1,703 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A table of all processes that were seen, of the run or not, by pid. New ones come from the slots
+ * of the arena and from the list of /proc; there is no cheaper way that all kernels have, so the
+ * time for it is rationed.
+ */
+#include "cli/outside/strangers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/gather/process.h"
+#include "cli/outside/attach.h"
+#include "cli/outside/maps.h"
+#include "cli/outside/procfs.h"
+#include "cli/outside/tracer.h"
+#include "cli/profile/base_name.h"
+#include "cli/run/watch.h"
+
+#define NS_PER_MS 1000000ULL
+
+/* A library of ours is there after some milliseconds of CPU time. */
+#define YOUTH_NS (50 * NS_PER_MS)
+/* By then one that sleeps most of the time is no longer on its way, either. */
+#define PATIENCE_NS (1000 * NS_PER_MS)
+/* Who used less may have had the library after all, between two looks. */
+#define TOLD_NS	    (10 * NS_PER_MS)
+#define LOOK_NS	    (50 * NS_PER_MS)
+/*
+ * While there are some that may end without a word: what they used since the last look is not
+ * known.
+ */
+#define LOOK_NS_MIN (10 * NS_PER_MS)
+#define BUSY_NS	    (1000 * NS_PER_MS)
+
+/* Where the newest pid is not told, the list is read this often. */
+#define LIST_NS (500 * NS_PER_MS)
+
+/* Reading /proc may take this part of a core, and at once what was not used for so long. */
+#define SCAN_SHARE    200
+#define SCAN_SAVED_NS (25 * (int64_t)NS_PER_MS)
+
+/* Address spaces of sanitizers: the shadow takes an eighth of all there is. */
+#define SANITIZED_KIB (12L << 30)
+
+/* As the kernel shows what channel.c makes. */
+#define ARENA_PATH    "/memfd:flamerun"
+#define ANCESTORS_MAX 64
+
+#define BUCKETS	    1024u
+#define REASONS	    8
+#define COMM_OR_EXE 64
+
+enum kin {
+	KIN_NONE,    /* no descendant of flamerun's */
+	KIN_YOUNG,   /* one that may still turn out to have the library */
+	KIN_LIBRARY, /* it has: there is a slot of its own */
+	KIN_INNER,   /* it has, and a pid of its own that its slot knows */
+	KIN_TRACED,
+	KIN_REFUSED, /* nobody may look into it */
+	KIN_ENDED    /* there until somebody asks for its status; what it used has been told */
+};
+
+struct stranger {
+	struct stranger *next; /* in the same bucket */
+	pid_t pid, ppid;
+	enum kin kin;
+	uint64_t start_ticks; /* tells it from others that had, or will have, the pid */
+	uint32_t scan;	      /* that it was listed in last */
+	uint32_t look;	      /* in which there was a slot of its own */
+	uint32_t slot;
+	bool is_leaving; /* that slot's image is about to exec, or has */
+	bool is_inner;	 /* in a pid namespace below ours */
+	/* The program that it runs now, as far as it is a stranger. */
+	uint64_t since_ns;
+	uint64_t begin_cpu_ns; /* of the process when that began */
+	uint64_t cpu_ns;       /* when it was last looked at */
+	char name[COMM_OR_EXE];
+};
+
+struct strangers {
+	struct wire_arena *arena;
+	dev_t arena_device;
+	ino_t arena_inode;
+	pid_t root, self;
+	uint64_t start_ticks; /* ours: who was there before is not of this run */
+	struct stranger *bucket[BUCKETS];
+	uint32_t scan, look;
+	uint64_t now_ns;  /* when that look began */
+	uint64_t busy_ns; /* when there was last somebody to look at soon again */
+	long newest_pid;     /* when the list was last read */
+	uint64_t listed_ns;  /* and when that was */
+	int64_t saved_ns;    /* of CPU time for scanning */
+	uint64_t saved_at_ns;
+	uint64_t owed_ns; /* credit that made no whole sample yet */
+	struct {
+		int error;
+		uint64_t programs;
+		char text[DIAG_TEXT_BYTES];
+	} reasons[REASONS];
+};
+
+struct strangers *strangers_new(struct wire_arena *arena, int arena_descriptor)
+{
+	struct strangers *s = calloc(1, sizeof(*s));
+	struct procfs_birth birth = {0};
+	struct stat status;
+
+	if (!s || fstat(arena_descriptor, &status) || procfs_birth(getpid(), &birth)) {
+		free(s);
+		return NULL;
+	}
+	s->arena = arena;
+	s->arena_device = status.st_dev;
+	s->arena_inode = status.st_ino;
+	s->self = getpid();
+	s->root = getppid();
+	s->start_ticks = birth.start_ticks;
+	s->saved_ns = SCAN_SAVED_NS;
+	return s;
+}
+
+void strangers_free(struct strangers *s)
+{
+	for (unsigned i = 0; s && i < BUCKETS; i++)
+		while (s->bucket[i]) {
+			struct stranger *next = s->bucket[i]->next;
+
+			free(s->bucket[i]);
+			s->bucket[i] = next;
+		}
+	free(s);
+}
+
+static struct stranger *find(const struct strangers *s, pid_t pid)
+{
+	struct stranger *stranger = s->bucket[(unsigned)pid % BUCKETS];
+
+	while (stranger && stranger->pid != pid)
+		stranger = stranger->next;
+	return stranger;
+}
+
+/* Returns NULL without memory: it is looked for again. */
+static struct stranger *add(struct strangers *s, pid_t pid, enum kin kin, uint64_t start_ticks)
+{
+	struct stranger **bucket = &s->bucket[(unsigned)pid % BUCKETS];
+	struct stranger *stranger = calloc(1, sizeof(*stranger));
+
+	if (!stranger)
+		return NULL;
+	*stranger = (struct stranger){.next = *bucket,
+		.pid = pid,
+		.kin = kin,
+		.start_ticks = start_ticks,
+		.scan = s->scan,
+		.since_ns = s->now_ns};
+	*bucket = stranger;
+	return stranger;
+}
+
+/* ---- what is told ---------------------------------------------------------------------------- */
+
+/* The file that it runs, or, where that may not be asked, what the kernel calls it. */
+static void read_name(pid_t pid, char name[COMM_OR_EXE])
+{
+	char exe[PATH_MAX], comm[WIRE_COMM_BYTES];
+
+	if (!procfs_link(pid, "exe", exe)) {
+		snprintf(name, COMM_OR_EXE, "%.*s", COMM_OR_EXE - 1, base_name(exe));
+		return;
+	}
+	procfs_comm(pid, pid, comm);
+	if (comm[0])
+		strcpy(name, comm);
+}
+
+/* Nobody sampled what @stranger used until @end_cpu_ns. Many that use little make one sample. */
+static void tell_unsampled(
+	struct tracer *tracer, const struct stranger *stranger, uint64_t end_cpu_ns, bool goes_on)
+{
+	struct strangers *s = tracer->strangers;
+	struct outbox *outbox = &tracer->shared.outbox;
+	uint64_t begin_ns = stranger->begin_cpu_ns;
+	uint64_t used_ns = end_cpu_ns > begin_ns ? end_cpu_ns - begin_ns : 0;
+	struct record_image image = {.id = tracer->shared.images + 1,
+		.pid = (uint32_t)stranger->pid,
+		.ppid = (uint32_t)stranger->ppid,
+		.start_ns = stranger->since_ns};
+	struct record_sample credit = {.image = image.id,
+		.time_ns = watch_now_ns(),
+		.kind = WIRE_KIND_CREDIT,
+		.weight = (uint32_t)((s->owed_ns + used_ns) / tracer->period_ns)};
+	struct record_image_end end = {.image = image.id,
+		.start_cpu_ns = stranger->begin_cpu_ns,
+		.cpu_ns = end_cpu_ns,
+		.has_ended = 1,
+		.unsampled = 1,
+		.left_by_exec = goes_on,
+		.still_runs = !goes_on && process_is_running((uint32_t)stranger->pid)};
+
+	s->owed_ns = (s->owed_ns + used_ns) % tracer->period_ns;
+	if (!credit.weight)
+		return;
+	tracer->shared.images++;
+	memcpy(image.exe, stranger->name, sizeof(stranger->name));
+	outbox_put(outbox, RECORD_IMAGE, &image, sizeof(image), NULL, 0);
+	if (outbox_put(outbox, RECORD_SAMPLE, &credit, sizeof(credit), NULL, 0))
+		tracer->totals.dropped += credit.weight;
+	outbox_put(outbox, RECORD_IMAGE_END, &end, sizeof(end), NULL, 0);
+}
+
+/* @stranger has gone, or we have. */
+static void tell_end(struct tracer *tracer, const struct stranger *stranger, uint64_t end_cpu_ns)
+{
+	bool is_certain = !stranger->is_inner && end_cpu_ns >= stranger->begin_cpu_ns + TOLD_NS;
+
+	if (stranger->kin == KIN_REFUSED || (stranger->kin == KIN_YOUNG && is_certain))
+		tell_unsampled(tracer, stranger, end_cpu_ns, false);
+}
+
+static void note_reason(struct strangers *s, int error, const char *text)
+{
+	int i = 0;
+
+	while (i < REASONS - 1 && s->reasons[i].programs && s->reasons[i].error != error)
+		i++;
+	s->reasons[i].error = error;
+	if (!s->reasons[i].programs++)
+		snprintf(s->reasons[i].text, sizeof(s->reasons[i].text), "%s", text);
+}
+
+/* ---- whom a library is in -------------------------------------------------------------------- */
+
+static uint32_t slots_high(const struct wire_arena *arena)
+{
+	uint32_t high = __atomic_load_n(&arena->slots_high, __ATOMIC_ACQUIRE);
+
+	return high < WIRE_SLOTS ? high : WIRE_SLOTS;
+}
+
+static bool is_image(uint64_t state)
+{
+	return (state & 0xff) >= WIRE_SLOT_CLAIMED && (state & 0xff) <= WIRE_SLOT_EXIT;
+}
+
+/*
+ * A slot of @pid's, or of who is @inner to itself in a pid namespace below ours; 0: of nobody.
+ * Two such namespaces may have the same numbers: then one is taken for the other, and not traced.
+ */
+static const struct wire_slot *slot_of(const struct strangers *s, pid_t pid, pid_t inner)
+{
+	for (uint32_t i = 0; i < slots_high(s->arena); i++) {
+		const struct wire_slot *slot = wire_slot(s->arena, i);
+		uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
+
+		if (is_image(state) && (pid_t)(state >> 8) == (slot->namespaced ? inner : pid))
+			return slot;
+	}
+	return NULL;
+}
+
+/* What @pid is to itself, when that is another number, else 0. */
+static pid_t inner_pid(pid_t pid)
+{
+	pid_t inner = procfs_inner_pid(pid);
+
+	return inner != pid ? inner : 0;
+}
+
+bool strangers_have_library(struct tracer *tracer, struct target *target)
+{
+	const struct strangers *s = tracer->strangers;
+	const struct wire_slot *slot;
+	uint64_t images, cpu_ns;
+
+	if (!s || target->is_waiting)
+		return target->is_waiting;
+	/* A slot is claimed before its image has a number, and has one before it says how much CPU
+	 * time was used: what was counted until now is not counted there. */
+	images = __atomic_load_n(&s->arena->next_image, __ATOMIC_ACQUIRE);
+	if (images == target->arena_images)
+		return false;
+	target->arena_images = images;
+	slot = slot_of(s, target->pid, inner_pid(target->pid));
+	if (!slot)
+		return false;
+	cpu_ns = (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_CLAIMED
+			 ? 0
+			 : slot->start_cpu_ns;
+	target->cpu_ns = process_cpu_ns((uint32_t)target->pid);
+	if (cpu_ns > target->start_cpu_ns && cpu_ns < target->cpu_ns)
+		target->cpu_ns = cpu_ns;
+	attach_settle(tracer, target);
+	target->is_waiting = true;
+	return true;
+}
+
+/* Note which processes have slots now. */
+static void look_at_slots(struct strangers *s)
+{
+	for (uint32_t i = 0; i < slots_high(s->arena); i++) {
+		const struct wire_slot *slot = wire_slot(s->arena, i);
+		uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
+		bool is_leaving = (state & 0xff) == WIRE_SLOT_EXEC;
+		struct stranger *stranger;
+
+		if (!is_image(state) || slot->namespaced)
+			continue;
+		stranger = find(s, (pid_t)(state >> 8));
+		if (!stranger)
+			stranger = add(s, (pid_t)(state >> 8), KIN_LIBRARY, 0);
+		/* What it became counts, not what it was. */
+		if (!stranger || (stranger->look == s->look && is_leaving))
+			continue;
+		stranger->look = s->look;
+		stranger->slot = i;
+		stranger->is_leaving = is_leaving;
+	}
+}
+
+/* ---- who is there ---------------------------------------------------------------------------- */
+
+struct listed {
+	pid_t pid;
+	struct procfs_birth birth;
+};
+
+/* Processes that are in /proc and were not before, their number in *@count; owned, or NULL. */
+static struct listed *list_new(struct strangers *s, size_t *count)
+{
+	struct listed *list = NULL;
+	size_t room = 0;
+	const struct dirent *entry;
+	DIR *folder = opendir("/proc");
+
+	*count = 0;
+	while (folder && (entry = readdir(folder))) {
+		long pid = strtol(entry->d_name, NULL, 10);
+		struct stranger *known = pid > 0 && pid <= INT_MAX ? find(s, (pid_t)pid) : NULL;
+
+		if (known)
+			known->scan = s->scan;
+		if (known || pid <= 0 || pid > INT_MAX)
+			continue;
+		if (*count == room) {
+			size_t more = room ? 2 * room : 64;
+			struct listed *larger = realloc(list, more * sizeof(*larger));
+
+			if (!larger)
+				break;
+			list = larger;
+			room = more;
+		}
+		list[*count].pid = (pid_t)pid;
+		*count += !procfs_birth((pid_t)pid, &list[*count].birth);
+	}
+	if (folder)
+		closedir(folder);
+	return list;
+}
+
+static bool is_family(const struct strangers *s, const struct listed *listed)
+{
+	const struct stranger *parent = find(s, listed->birth.ppid);
+
+	if (listed->pid == s->self || listed->birth.start_ticks < s->start_ticks)
+		return false;
+	return listed->birth.ppid == s->root || (parent && parent->kin != KIN_NONE);
+}
+
+static void add_family(struct strangers *s, const struct listed *listed)
+{
+	/* One that has ended before it was seen may have had the library. */
+	enum kin kin = listed->birth.state == 'Z' ? KIN_ENDED : KIN_YOUNG;
+	struct stranger *stranger = add(s, listed->pid, kin, listed->birth.start_ticks);
+
+	if (stranger)
+		stranger->is_inner = inner_pid(listed->pid) != 0;
+}
+
+/* Children may come before their parents, where numbers began anew between them. */
+static void add_new(struct strangers *s, struct listed *list, size_t count)
+{
+	bool is_any = true;
+
+	while (is_any) {
+		is_any = false;
+		for (size_t i = 0; i < count; i++) {
+			if (!list[i].pid || !is_family(s, &list[i]))
+				continue;
+			add_family(s, &list[i]);
+			list[i].pid = 0;
+			is_any = true;
+		}
+	}
+	for (size_t i = 0; i < count; i++)
+		if (list[i].pid)
+			add(s, list[i].pid, KIN_NONE, list[i].birth.start_ticks);
+}
+
+static bool is_over(struct strangers *s, struct stranger *stranger)
+{
+	struct procfs_birth birth;
+
+	if (stranger->scan != s->scan)
+		return true;
+	/* Another one may have the pid of one that is remembered. */
+	return stranger->kin == KIN_ENDED && !procfs_birth(stranger->pid, &birth) &&
+	       birth.start_ticks != stranger->start_ticks;
+}
+
+static void forget_gone(struct tracer *tracer)
+{
+	struct strangers *s = tracer->strangers;
+
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		struct stranger **at = &s->bucket[i];
+
+		while (*at) {
+			struct stranger *stranger = *at;
+
+			if (!is_over(s, stranger)) {
+				at = &stranger->next;
+				continue;
+			}
+			tell_end(tracer, stranger, stranger->cpu_ns);
+			*at = stranger->next;
+			free(stranger);
+		}
+	}
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * 1000 * NS_PER_MS + (uint64_t)time.tv_nsec;
+}
+
+/* Has nobody come since the list was read? */
+static bool is_same(struct strangers *s)
+{
+	long newest = procfs_newest_pid();
+	bool is_same = newest > 0 && newest == s->newest_pid && s->now_ns - s->listed_ns < LIST_NS;
+
+	s->newest_pid = newest;
+	return is_same;
+}
+
+/* Read the list of processes, if there is time left for it. */
+static void scan(struct tracer *tracer)
+{
+	struct strangers *s = tracer->strangers;
+	uint64_t before_ns = own_cpu_ns();
+	struct listed *list;
+	size_t count;
+
+	if (s->saved_at_ns)
+		s->saved_ns += (int64_t)((s->now_ns - s->saved_at_ns) / SCAN_SHARE);
+	s->saved_at_ns = s->now_ns;
+	if (s->saved_ns > SCAN_SAVED_NS)
+		s->saved_ns = SCAN_SAVED_NS;
+	if (s->saved_ns <= 0 || (s->listed_ns && s->now_ns - s->listed_ns < LOOK_NS) || is_same(s))
+		return;
+	s->listed_ns = s->now_ns;
+	place_aside(&tracer->place);
+	s->scan++;
+	list = list_new(s, &count);
+	add_new(s, list, count);
+	free(list);
+	forget_gone(tracer);
+	s->saved_ns -= (int64_t)(own_cpu_ns() - before_ns);
+}
+
+/* ---- what becomes of them -------------------------------------------------------------------- */
+
+static void begin_program(const struct strangers *s, struct stranger *stranger, uint64_t cpu_ns)
+{
+	stranger->kin = KIN_YOUNG;
+	stranger->since_ns = s->now_ns;
+	stranger->begin_cpu_ns = stranger->cpu_ns = cpu_ns;
+	stranger->name[0] = '\0';
+}
+
+enum arena { ARENA_OURS = 1, ARENA_OTHER = 2 };
+
+/* Whose arenas are in its memory? Of enum arena, or-ed, or -errno: nobody may look. */
+static int find_arena(const struct strangers *s, pid_t pid)
+{
+	struct maps maps = {0};
+	int error = maps_read(&maps, pid);
+	int found = 0;
+
+	for (unsigned i = 0; i < maps.count; i++) {
+		const struct mapping *mapping = &maps.list[i];
+
+		if (mapping->inode == s->arena_inode &&
+			makedev(mapping->major, mapping->minor) == s->arena_device)
+			found |= ARENA_OURS;
+		else if (!strncmp(mapping->path, ARENA_PATH, strlen(ARENA_PATH)))
+			found |= ARENA_OTHER;
+	}
+	maps_release(&maps);
+	return error < 0 ? error : found;
+}
+
+/* What looks for leaks at its end stops itself for that, and fails if it is traced. */
+static int check_sanitizer(pid_t pid, struct diag_message *message)
+{
+	if (procfs_number(pid, "VmSize") < SANITIZED_KIB)
+		return 0;
+	return diag_fail(message, -ENOTSUP,
+		"a program built with a sanitizer may fail under a tracer");
+}
+
+/* Is @pid, or who started it, of another flamerun's run, which looks for strangers like us? */
+static bool is_of_another(const struct strangers *s, pid_t pid)
+{
+	struct procfs_birth birth;
+
+	for (int i = 0; i < ANCESTORS_MAX && pid != s->root && pid > 1; i++) {
+		int arena = find_arena(s, pid);
+
+		if (arena > 0 && arena & ARENA_OTHER)
+			return true;
+		if (procfs_birth(pid, &birth))
+			break;
+		pid = birth.ppid;
+	}
+	return false;
+}
+
+static void try_to_trace(struct tracer *tracer, struct stranger *stranger)
+{
+	struct strangers *s = tracer->strangers;
+	struct diag_message message = {0};
+	int error = is_of_another(s, stranger->pid)
+			    ? diag_fail(&message, -EEXIST, "another flamerun samples it")
+			    : check_sanitizer(stranger->pid, &message);
+
+	if (!error)
+		error = attach_process(
+			tracer, stranger->pid, false, stranger->begin_cpu_ns, &message);
+	if (error == -ESRCH)
+		return; /* its last look told what it used */
+	stranger->kin = error ? KIN_REFUSED : KIN_TRACED;
+	if (error)
+		note_reason(s, error, message.text);
+}
+
+/* It has used enough: is it a stranger? */
+static void decide(struct tracer *tracer, struct stranger *stranger)
+{
+	struct strangers *s = tracer->strangers;
+	pid_t pid = stranger->pid;
+	bool is_leaving = stranger->look == s->look && stranger->is_leaving;
+	int arena = find_arena(s, pid);
+	bool has_ours = arena > 0 && arena & ARENA_OURS;
+
+	if (is_leaving && has_ours)
+		return; /* its exec takes long */
+	if (stranger->is_inner && has_ours && slot_of(s, 0, inner_pid(pid))) {
+		stranger->kin = KIN_INNER;
+		return;
+	}
+	if (is_leaving && arena >= 0) {
+		uint64_t state = (uint64_t)pid << 8 | WIRE_SLOT_EXEC;
+
+		/* The collector may free it: nobody is left who could come back to it. */
+		__atomic_compare_exchange_n(&wire_slot(s->arena, stranger->slot)->state, &state,
+			(uint64_t)pid << 8 | WIRE_SLOT_GONE, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	}
+	try_to_trace(tracer, stranger);
+}
+
+static void look_at_young(struct tracer *tracer, struct stranger *stranger)
+{
+	uint64_t cpu_ns = process_cpu_ns((uint32_t)stranger->pid);
+	struct procfs_birth birth;
+	uint64_t used_ns;
+
+	if (cpu_ns <= stranger->cpu_ns || procfs_birth(stranger->pid, &birth))
+		return; /* it sleeps, or has gone */
+	if (stranger->start_ticks && birth.start_ticks != stranger->start_ticks)
+		stranger->kin = KIN_ENDED;
+	stranger->start_ticks = birth.start_ticks;
+	stranger->ppid = birth.ppid;
+	/* What ended since the last look may have had the library meanwhile. */
+	if (stranger->kin == KIN_ENDED || birth.state == 'Z')
+		return;
+	stranger->cpu_ns = cpu_ns;
+	used_ns = cpu_ns > stranger->begin_cpu_ns ? cpu_ns - stranger->begin_cpu_ns : 0;
+	read_name(stranger->pid, stranger->name);
+	if (used_ns < YOUTH_NS &&
+		tracer->strangers->now_ns - stranger->since_ns < PATIENCE_NS)
+		tracer->strangers->busy_ns = tracer->strangers->now_ns;
+	else
+		decide(tracer, stranger);
+}
+
+/* One that nobody may look into, or that has the library, is another one after an exec. */
+static void look_at_settled(struct tracer *tracer, struct stranger *stranger)
+{
+	uint64_t cpu_ns = process_cpu_ns((uint32_t)stranger->pid);
+	char name[COMM_OR_EXE] = "";
+
+	if (cpu_ns <= stranger->cpu_ns)
+		return;
+	read_name(stranger->pid, name);
+	if (name[0] && strcmp(name, stranger->name)) {
+		if (stranger->kin == KIN_REFUSED)
+			tell_unsampled(tracer, stranger, stranger->cpu_ns, true);
+		begin_program(tracer->strangers, stranger, stranger->cpu_ns);
+	}
+	stranger->cpu_ns = cpu_ns;
+	if (stranger->kin == KIN_REFUSED)
+		tracer->strangers->busy_ns = tracer->strangers->now_ns;
+}
+
+/* There is a slot of its own. */
+static void look_at_library(struct tracer *tracer, struct stranger *stranger)
+{
+	struct strangers *s = tracer->strangers;
+	const struct wire_slot *slot = wire_slot(s->arena, stranger->slot);
+
+	if (!stranger->is_leaving) {
+		/* What it used before belongs to the image that it has now, unless it was another
+		 * program. */
+		if (stranger->kin == KIN_REFUSED)
+			tell_unsampled(tracer, stranger, stranger->cpu_ns, true);
+		stranger->kin = KIN_LIBRARY;
+	} else if (stranger->kin == KIN_LIBRARY || stranger->kin == KIN_NONE) {
+		begin_program(s, stranger, slot->end_cpu_ns);
+	}
+}
+
+uint64_t strangers_look(struct tracer *tracer, uint64_t now_ns)
+{
+	struct strangers *s = tracer->strangers;
+
+	s->look++;
+	s->now_ns = now_ns;
+	look_at_slots(s);
+	scan(tracer);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct stranger *each = s->bucket[i]; each; each = each->next) {
+			if (each->look == s->look)
+				look_at_library(tracer, each);
+			else if (each->kin == KIN_LIBRARY)
+				begin_program(s, each, process_cpu_ns((uint32_t)each->pid));
+			if (each->kin == KIN_YOUNG)
+				look_at_young(tracer, each);
+			else if (each->kin == KIN_REFUSED || each->kin == KIN_INNER)
+				look_at_settled(tracer, each);
+		}
+	return now_ns + (now_ns - s->busy_ns < BUSY_NS ? LOOK_NS_MIN : LOOK_NS);
+}
+
+void strangers_exec(struct tracer *tracer, pid_t pid, uint64_t cpu_ns)
+{
+	struct stranger *stranger = find(tracer->strangers, pid);
+
+	if (stranger)
+		begin_program(tracer->strangers, stranger, cpu_ns);
+}
+
+void strangers_ended(struct tracer *tracer, pid_t pid)
+{
+	struct stranger *stranger = tracer->strangers ? find(tracer->strangers, pid) : NULL;
+
+	if (stranger && stranger->kin == KIN_TRACED)
+		stranger->kin = KIN_ENDED;
+}
+
+void strangers_conclude(struct tracer *tracer)
+{
+	struct strangers *s = tracer->strangers;
+
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct stranger *each = s->bucket[i]; each; each = each->next) {
+			uint64_t cpu_ns = process_cpu_ns((uint32_t)each->pid);
+
+			tell_end(tracer, each, cpu_ns > each->cpu_ns ? cpu_ns : each->cpu_ns);
+		}
+	for (int i = 0; i < REASONS; i++) {
+		struct record_refusal record = {.programs = s->reasons[i].programs};
+
+		if (record.programs)
+			outbox_put(&tracer->shared.outbox, RECORD_REFUSAL, &record, sizeof(record),
+				s->reasons[i].text, strlen(s->reasons[i].text) + 1);
+	}
+}
