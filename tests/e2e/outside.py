@@ -4,14 +4,84 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
 
+import pytest
+
 import folded
 import profiled
+from profiled import PLAIN
 
 FLAMERUN = profiled.BUILD / "flamerun"
+
+
+# split.c in another language.
+GO = """
+package main
+
+import ("fmt"; "os"; "strconv"; "syscall"; "time")
+
+//go:noinline
+func spin(units int) uint64 {
+	x := uint64(units)
+	for i := 0; i < 20000*units; i++ { x = x*6364136223846793005 + 1442695040888963407 }
+	return x
+}
+
+//go:noinline
+func heavy(units int) uint64 { return spin(2*units) + 1 }
+
+//go:noinline
+func light(units int) uint64 { return spin(units) + 1 }
+
+func cpu() time.Duration {
+	var usage syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func main() {
+	ms, _ := strconv.Atoi(os.Args[1])
+	var sum uint64
+	var heavy_ns, light_ns time.Duration
+	for heavy_ns+light_ns < time.Duration(ms)*time.Millisecond {
+		start := cpu()
+		sum += heavy(400)
+		middle := cpu()
+		sum += light(400)
+		light_ns += cpu() - middle
+		heavy_ns += middle - start
+	}
+	fmt.Println("done", sum != 0)
+	fmt.Println("main.heavy", int64(heavy_ns))
+	fmt.Println("main.light", int64(light_ns))
+}
+"""
+
+
+def need(tool):
+    if not shutil.which(tool):
+        pytest.skip(f"no {tool} here")
+
+
+def build_go(folder, flags=()):
+    need("go")
+    (folder / "split.go").write_text(GO)
+    subprocess.run(["go", "build", *flags, "-o", folder / "split", folder / "split.go"], check=True,
+                   env={**os.environ, "GOCACHE": str(folder / "cache"), "GO111MODULE": "off"})
+    return folder / "split"
+
+
+# What no library gets into: flags, compiler.
+BUILDS = {
+    "static": (PLAIN + ("-static",), None),
+    "static-pie": (PLAIN + ("-static-pie",), None),
+    "musl": (PLAIN, "musl-gcc"),
+    "musl-static": (PLAIN + ("-static",), "musl-gcc"),
+}
 
 
 class Attached:

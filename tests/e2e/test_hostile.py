@@ -220,8 +220,8 @@ def test_a_small_limit_makes_a_small_pool(run, tmp_path):
 def test_a_program_that_limits_its_own_memory(run):
     result = run("--", "sh", "-c", 'ulimit -v 300000; exec sh -c "$1"', "sh", BURN)
     assert result.returncode == 3
-    assert re.search(r"^flamerun: 1 process could not be sampled: .*\(ulimit -v\)$", result.stderr,
-                     re.M), result.stderr
+    assert re.search(r"^flamerun: 1 process had no room for flamerun's library: .*\(ulimit -v\)$",
+                     result.stderr, re.M), result.stderr
 
 
 @UNDER_LIMITS

@@ -17,65 +17,10 @@ from profiled import PLAIN, TARGETS, compile_target, profile
 
 pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
-GO = """
-package main
 
-import ("fmt"; "os"; "strconv"; "syscall"; "time")
-
-//go:noinline
-func spin(units int) uint64 {
-	x := uint64(units)
-	for i := 0; i < 20000*units; i++ { x = x*6364136223846793005 + 1442695040888963407 }
-	return x
-}
-
-//go:noinline
-func heavy(units int) uint64 { return spin(2*units) + 1 }
-
-//go:noinline
-func light(units int) uint64 { return spin(units) + 1 }
-
-func cpu() time.Duration {
-	var usage syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-func main() {
-	ms, _ := strconv.Atoi(os.Args[1])
-	var sum uint64
-	var heavy_ns, light_ns time.Duration
-	for heavy_ns+light_ns < time.Duration(ms)*time.Millisecond {
-		start := cpu()
-		sum += heavy(400)
-		middle := cpu()
-		sum += light(400)
-		light_ns += cpu() - middle
-		heavy_ns += middle - start
-	}
-	fmt.Println("done", sum != 0)
-	fmt.Println("main.heavy", int64(heavy_ns))
-	fmt.Println("main.light", int64(light_ns))
-}
-"""
-
-
-def need(tool):
-    if not shutil.which(tool):
-        pytest.skip(f"no {tool} here")
-
-
-BUILDS = {
-    "static": (PLAIN + ("-static",), None),
-    "static-pie": (PLAIN + ("-static-pie",), None),
-    "musl": (PLAIN, "musl-gcc"),
-    "musl-static": (PLAIN + ("-static",), "musl-gcc"),
-}
-
-
-@pytest.mark.parametrize("flags, compiler", BUILDS.values(), ids=BUILDS.keys())
+@pytest.mark.parametrize("flags, compiler", outside.BUILDS.values(), ids=outside.BUILDS.keys())
 def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
-    need(compiler or "gcc")
+    outside.need(compiler or "gcc")
     program = compile_target("split.c", tmp_path, flags, compiler=compiler)
     run = profile(tmp_path, program, "4000", rate_hz=250)
     assert run.status == 0
@@ -115,12 +60,7 @@ def test_exceptions_in_a_static_program(tmp_path):
 @pytest.mark.parametrize("flags", [[], ["-ldflags", "-s -w"]], ids=["plain", "stripped"])
 def test_go(tmp_path, flags):
     """The work is in a function that takes no stack: its caller is seen all the same."""
-    need("go")
-    (tmp_path / "split.go").write_text(GO)
-    subprocess.run(["go", "build", *flags, "-o", tmp_path / "split", tmp_path / "split.go"],
-                   check=True, env={**outside.os.environ, "GOCACHE": str(tmp_path / "cache"),
-                                    "GO111MODULE": "off"})
-    run = profile(tmp_path, tmp_path / "split", "4000", rate_hz=250)
+    run = profile(tmp_path, outside.build_go(tmp_path, flags), "4000", rate_hz=250)
     assert run.status == 0
     said = run.folded.describe() + "\n" + run.stderr
     share = run.folded.below("main.heavy") + run.folded.below("main.light")

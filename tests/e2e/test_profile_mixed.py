@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+#
+# Programs that no library gets into, started by one that has it: in one picture, in one account.
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+import folded
+import outside
+import profiled
+from profiled import PLAIN, compile_target, profile
+
+needs_trace = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+
+STATIC = PLAIN + ("-static",)
+# The environment as a program that starts others may clear it.
+BARE = "env -u LD_PRELOAD -u FLAMERUN_CHANNEL "
+# CPU time of a stranger that nobody looks at, with a round of looks to find it: half of it, but for
+# machines on which everything waits.
+EARLY_S = 0.05
+
+
+def below_shell(folder, script, **options):
+    run = profile(folder, "sh", "-c", script, options=["-v"], **options)
+    assert run.status == 0, run.stderr
+    return run
+
+
+def assert_books(run, truth_s, strangers=1):
+    """Everything was counted, and once: by the kernel's sum and by what the programs say."""
+    due = int(re.search(r"(\d+) due ", run.stderr)[1])
+    said = f"{run.folded.describe()}\n{run.stderr}"
+    # What is due is counted, not drawn: but for what the tracer's threads owe when it lets go.
+    assert abs(run.folded.total - due) <= 4 + 0.02 * due + strangers ** 0.5, said
+    assert run.folded.total >= truth_s * run.rate_hz - 4, said
+
+
+def assert_early(run, name, strangers=1):
+    early = run.folded.where(lambda s: s[0] == name and s[-1] == "[unsampled]")
+    assert early <= strangers * 2 * EARLY_S * run.rate_hz + 3, run.folded.describe()
+
+
+def build_stranger(kind, folder):
+    if kind == "go":
+        return outside.build_go(folder)
+    flags, compiler = outside.BUILDS[kind]
+    outside.need(compiler or "gcc")
+    return compile_target("split.c", folder, flags, compiler=compiler)
+
+
+@needs_trace
+@pytest.mark.same_if("sanitized")
+@pytest.mark.parametrize("script", ["exec {}", "{}; :"], ids=["exec", "fork"])
+@pytest.mark.parametrize("kind", [*outside.BUILDS, "go"])
+def test_a_program_of_another_kind(tmp_path, kind, script):
+    program = build_stranger(kind, tmp_path)
+    run = below_shell(tmp_path, script.format(f"{program} 4000"), rate_hz=250)
+    assert_books(run, run.truth_s)
+    assert_early(run, "split")
+    assert "hint" not in run.stderr and "could not" not in run.stderr, run.stderr
+    if kind != "go":
+        folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    whole = sum(run.folded.below(name) for name in run.truth)
+    assert whole >= (run.truth_s - 2 * EARLY_S) * run.rate_hz * 0.93, run.folded.describe()
+
+
+@needs_trace
+def test_a_preload_that_was_taken_away(tmp_path):
+    """And beside it one that has it: both are sampled, and have their shares."""
+    program = compile_target("strange.c", tmp_path)
+    run = below_shell(tmp_path, f"{BARE}{program} before 2000; {program} private 2000", rate_hz=250)
+    assert_books(run, run.truth_s)
+    early = run.folded.below("[unsampled]")
+    assert early <= 2 * EARLY_S * 250 + 4, run.folded.describe()
+    # The first 50 ms are in no function.
+    truth = dict(run.truth)
+    truth["before_work"] -= early * 1e9 / 250
+    folded.assert_truth(run.folded, truth, run.rate_hz)
+
+
+@needs_trace
+def test_a_stranger_that_becomes_one_of_us(tmp_path):
+    static = compile_target("strange.c", tmp_path, STATIC, output="static")
+    dynamic = compile_target("split.c", tmp_path)
+    run = below_shell(tmp_path, f"{static} before 1000 {dynamic} 2000", rate_hz=250)
+    assert_books(run, run.truth_s)
+    assert_early(run, "static")
+    names = {stack[0] for stack, _ in run.folded.stacks if "before_work" in stack}
+    assert names == {"static"}
+    assert run.folded.where(lambda s: s[0] == "split" and "main" in s) >= 0.93 * 2.0 * 250
+
+
+@needs_trace
+def test_a_library_that_comes_late(tmp_path):
+    """
+    A constructor runs for half a second before ours: the tracer samples that, and not one moment of
+    what comes after it.
+    """
+    source = tmp_path / "late.c"
+    source.write_text('#include "tests/targets/spin.h"\n'
+                      "BOX void late_work(void) { while (cpu_ns() < 500000000) spin(20); }\n"
+                      "__attribute__((constructor)) static void begin(void) { late_work(); }\n")
+    library = tmp_path / "liblate.so"
+    subprocess.run(["gcc", "-D_GNU_SOURCE", "-O2", f"-I{profiled.ROOT}", "-shared", "-fPIC", "-o",
+                    library, source], check=True)
+    program = compile_target("split.c", tmp_path, (*PLAIN, "-Wl,--no-as-needed", str(library)))
+    run = below_shell(tmp_path, f"{program} 2000; :", rate_hz=250)
+    assert_books(run, run.truth_s + 0.5)
+    late = run.folded.below("late_work")
+    assert 0.3 * 250 <= late <= 0.5 * 250 + 3, run.folded.describe()
+    known = run.folded.below("heavy") + run.folded.below("light")
+    assert abs(known - run.truth_s * 250) <= 3 + 0.03 * run.truth_s * 250, run.folded.describe()
+
+
+@needs_trace
+def test_a_vfork_child(tmp_path):
+    program = compile_target("strange.c", tmp_path)
+    run = profile(tmp_path, program, "vfork", "1500", options=["-v"], rate_hz=250)
+    assert run.status == 0
+    assert_books(run, run.truth_s)
+    early = run.folded.below("[unsampled]")
+    truth = dict(run.truth)
+    truth["child_work"] -= early * 1e9 / 250
+    assert early <= 2 * EARLY_S * 250 + 4, run.folded.describe()
+    folded.assert_truth(run.folded, truth, run.rate_hz)
+
+
+@needs_trace
+@pytest.mark.same_if("sanitized")
+def test_many_short_ones(tmp_path):
+    """
+    They end before anybody attaches. Who was seen stands under its name with what was seen of it,
+    and nothing is there twice.
+    """
+    program = compile_target("strange.c", tmp_path, STATIC)
+    run = below_shell(tmp_path, f"for i in $(seq 200); do {program} before 30; done >/dev/null")
+    due = int(re.search(r"(\d+) due ", run.stderr)[1])
+    assert due >= 0.95 * 200 * 0.03 * run.rate_hz
+    seen = run.folded.below("[unsampled: strange]")
+    assert 0.2 * due <= seen, run.folded.describe()
+    assert run.folded.total <= due + 4, run.folded.describe()
+
+
+@needs_trace
+def test_many_at_once(tmp_path):
+    program = compile_target("strange.c", tmp_path, STATIC)
+    run = below_shell(tmp_path, f"for i in $(seq 24); do {program} before 250 & done; wait")
+    assert_books(run, 24 * 0.25, 24)
+    assert run.folded.below("before_work") >= 0.5 * run.folded.total, run.folded.describe()
+
+
+@pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
+@pytest.mark.same_if("sanitized")
+def test_who_may_not_be_traced(tmp_path):
+    """Under its name with all that it used, but for a last moment, and the rule is told."""
+    tmp_path.chmod(0o777)
+    for folder in tmp_path.parents[:2]:
+        folder.chmod(0o755)
+    program = compile_target("strange.c", tmp_path, STATIC)
+    result = subprocess.run(
+        outside.as_nobody(outside.FLAMERUN, "-v", "-o", tmp_path / "x.folded", "--", "sh", "-c",
+                          f"{program} private 1000; {program} before 1000"),
+        text=True, capture_output=True, check=True, timeout=120)
+    run = profiled.Profiled(result, (tmp_path / "x.folded").read_text(), 197)
+    unsampled = run.folded.below("[unsampled: strange]")
+    if outside.IS_CONFINED:
+        assert abs(unsampled - 2 * 197) <= 0.05 * 2 * 197
+        assert "2 programs could not be sampled from outside" in run.stderr
+    else:
+        assert abs(unsampled - 197) <= 0.05 * 197
+        assert re.search(r"1 program could not be sampled from outside, either: process \d+ "
+                         r"\(strange\) keeps its memory to itself", run.stderr), run.stderr
+
+
+@needs_trace
+def test_leaks_are_found_untraced(tmp_path):
+    """LeakSanitizer ends a program with an error when it cannot trace it itself."""
+    program = compile_target("strange.c", tmp_path, (*PLAIN, "-fsanitize=address"))
+    run = below_shell(tmp_path, f"{BARE}{program} before 1000")
+    assert "LeakSanitizer" not in run.stderr
+    assert abs(run.folded.below("[unsampled: strange]") - 197) <= 0.15 * 197, run.folded.describe()
+    assert "sanitizer" in run.stderr
+
+
+@needs_trace
+def test_pids_of_a_namespace_of_their_own(tmp_path):
+    """A process with the library is known by its slot, whatever its number is there."""
+    if subprocess.run(["unshare", "-pf", "true"]).returncode:
+        pytest.skip("no namespaces here")
+    dynamic = compile_target("split.c", tmp_path)
+    static = compile_target("strange.c", tmp_path, STATIC)
+    run = below_shell(tmp_path, f"unshare -pf sh -c '{dynamic} 1500; {static} before 1500'")
+    assert_books(run, run.truth_s)
+    assert run.folded.below("before_work") >= 0.85 * 1.5 * 197
+    assert run.folded.where(lambda s: s[0] == "split" and s[-1].startswith("[unsampled")) <= 5
+
+
+def start(folder, program, *options):
+    """A flamerun with a traced stranger: both processes' numbers, and the flamerun."""
+    path = folder / "pid"
+    script = f"{program} before 600000 & echo $! >{path}.new; mv {path}.new {path}; wait"
+    flamerun = subprocess.Popen([outside.FLAMERUN, "-v", "-o", folder / "x.folded", *options, "--",
+                                 "sh", "-c", script], text=True, stderr=subprocess.PIPE)
+    outside.wait_until(path.exists)
+    pid = int(path.read_text())
+    outside.wait_until(lambda: outside.tracer_of(pid) > 0)
+    return flamerun, pid, outside.tracer_of(pid)
+
+
+@needs_trace
+@pytest.mark.parametrize("how", ["deadline", "kill"])
+def test_the_stranger_goes_on(tmp_path, how):
+    program = compile_target("strange.c", tmp_path, STATIC)
+    flamerun, pid, tracer = start(tmp_path, program, *["-d", "3"] * (how == "deadline"))
+    try:
+        if how == "kill":
+            flamerun.kill()
+            flamerun.wait()
+        outside.wait_until(lambda: outside.tracer_of(pid) == 0)
+        outside.wait_until(lambda: not os.path.exists(f"/proc/{tracer}")
+                           or outside.state_of(tracer) == "Z")
+        outside.work(pid, 0.1)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        flamerun.communicate()
+    if how == "deadline":
+        run = folded.Folded((tmp_path / "x.folded").read_text())
+        assert run.below("before_work") >= 0.8 * run.total > 0

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * strange before MILLISECONDS [FILE ARGUMENT...]: uses that much, then runs FILE in its place.
+ * strange private MILLISECONDS: asks to be looked into by nobody.
+ * strange vfork MILLISECONDS: a vfork child, and its parent after it.
+ * Truth: the functions below, as told.
+ */
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/targets/spin.h"
+
+static uint64_t use(uint64_t limit_ns)
+{
+	uint64_t start = cpu_ns();
+
+	while (cpu_ns() - start < limit_ns)
+		spin(20);
+	return cpu_ns() - start;
+}
+
+/* What follows the call keeps their frames, and differs so that they stay different functions. */
+BOX static uint64_t before_work(uint64_t limit_ns)
+{
+	return use(limit_ns) + 1;
+}
+
+BOX static uint64_t private_work(uint64_t limit_ns)
+{
+	return use(limit_ns) + 2;
+}
+
+BOX static uint64_t child_work(uint64_t limit_ns)
+{
+	return use(limit_ns) + 3;
+}
+
+BOX static uint64_t parent_work(uint64_t limit_ns)
+{
+	return use(limit_ns) + 4;
+}
+
+static void with_child(uint64_t limit_ns)
+{
+	volatile uint64_t child_ns = 0;
+	pid_t child = vfork();
+
+	if (!child) {
+		child_ns = child_work(limit_ns);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	tell("child_work", child_ns);
+	tell("parent_work", parent_work(limit_ns));
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t limit_ns = argument(argc, argv, 2, 1000) * 1000000ULL;
+
+	if (argc < 3)
+		return 2;
+	if (!strcmp(argv[1], "vfork"))
+		with_child(limit_ns);
+	if (!strcmp(argv[1], "private")) {
+		prctl(PR_SET_DUMPABLE, 0);
+		tell("private_work", private_work(limit_ns));
+	}
+	if (!strcmp(argv[1], "before"))
+		tell("before_work", before_work(limit_ns));
+	fflush(stdout);
+	if (argc > 3)
+		execv(argv[3], argv + 3);
+	return argc > 3;
+}
