@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The collector's thread over an arena that this process writes as targets would: who comes, who is
+ * gone, and claims that nobody lived to use.
+ */
+#include "tests/unit/aggregate-fixture.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/gather/collector.h"
+#include "cli/gather/intake.h"
+
+struct fixture {
+	struct wire_arena *arena;
+	struct intake *intake;
+	struct collector *collector;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct collector_config config = {.blocks = WIRE_BLOCKS_MIN};
+
+	f->arena = aggregate_arena();
+	assert_int_equal(intake_open(&f->intake, 1000000), 0);
+	config.arena = f->arena;
+	config.pipe = intake_writer(f->intake);
+	config.key = intake_key(f->intake);
+	assert_int_equal(collector_start(&f->collector, &config), 0);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	collector_free(f->collector);
+	intake_free(f->intake);
+	free(f->arena);
+	free(f);
+	return 0;
+}
+
+/* After a look at everything. */
+static const struct intake_state *look(struct fixture *f)
+{
+	uint64_t asked = collector_ask(f->collector);
+
+	while (intake_state(f->intake)->round < asked) {
+		intake_wait(f->intake, 1000);
+		assert_int_equal(intake_read(f->intake), 0);
+	}
+	return intake_state(f->intake);
+}
+
+static pid_t dead_process(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return pid;
+}
+
+static void claim(struct fixture *f, unsigned slot, pid_t pid, enum wire_slot_state state)
+{
+	wire_slot(f->arena, slot)->state = (uint64_t)pid << 8 | state;
+	f->arena->slots_high = slot + 1;
+}
+
+static void live(struct fixture *f, unsigned slot, pid_t pid, uint64_t image)
+{
+	wire_slot(f->arena, slot)->image = image;
+	wire_slot(f->arena, slot)->pid = (uint32_t)pid;
+	claim(f, slot, pid, WIRE_SLOT_LIVE);
+}
+
+static void a_claim_whose_claimer_died_is_given_up(void **state)
+{
+	struct fixture *f = *state;
+	struct wire_slot *dead = wire_slot(f->arena, 0), *alive = wire_slot(f->arena, 1);
+
+	claim(f, 0, dead_process(), WIRE_SLOT_CLAIMED);
+	claim(f, 1, getpid(), WIRE_SLOT_CLAIMED);
+	look(f);
+	assert_int_equal(dead->state & 0xff, WIRE_SLOT_CLAIMED); /* it may have been now */
+	for (int i = 0; i < 600 && __atomic_load_n(&dead->state, __ATOMIC_ACQUIRE); i++)
+		usleep(10000);
+	assert_int_equal(dead->state, WIRE_SLOT_FREE);
+	assert_int_equal(alive->state & 0xff, WIRE_SLOT_CLAIMED);
+	assert_int_equal(f->arena->lost_processes, 1);
+}
+
+/* Its samples come before its end, whoever is alive; a living one's stay its own. */
+static void who_is_gone_is_told_with_all_that_it_left(void **state)
+{
+	struct fixture *f = *state;
+	struct flameprof_profile *profile = intake_profile(f->intake);
+
+	/* The fixture's rings are image 7's. */
+	live(f, 0, dead_process(), AGGREGATE_IMAGE);
+	live(f, 1, getpid(), 8);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(ring_push_at(0, 1000 + i, 2, FRAMES(1, 2, 3)), 0);
+	look(f);
+	look(f);
+	assert_int_equal(intake_state(f->intake)->images_met, 2);
+	assert_int_equal(intake_state(f->intake)->live, 1);
+	assert_int_equal(profile->sample_count, 100);
+	assert_int_equal(profile->weight, 200);
+	assert_int_equal(wire_slot(f->arena, 0)->state, WIRE_SLOT_FREE);
+	assert_int_equal(wire_ring(f->arena, 0)->owner, WIRE_RING_FREE);
+	assert_int_equal(wire_slot(f->arena, 1)->state & 0xff, WIRE_SLOT_LIVE);
+}
+
+/* A ring that says a slot it is not of belongs to nobody that is known. */
+static void rings_of_strangers_are_left_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	live(f, 0, getpid(), 9);
+	assert_int_equal(ring_push_at(0, 1, 1, FRAMES(1, 2, 3)), 0);
+	look(f);
+	look(f);
+	assert_int_equal(intake_profile(f->intake)->sample_count, 0);
+	assert_int_equal(ring_waiting(f->arena, 0), 24 + 3 * 8);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(a_claim_whose_claimer_died_is_given_up),
+		TEST(who_is_gone_is_told_with_all_that_it_left),
+		TEST(rings_of_strangers_are_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
