@@ -4,8 +4,10 @@
 # books that hold it: against what the kernel charged to flamerun's own parent, and against what the
 # programs measured of themselves.
 import os
+import pathlib
 import re
 import subprocess
+import threading
 import time
 
 import pytest
@@ -19,6 +21,35 @@ BOOKS = re.compile(r"(\d+) due .* = (\d+) sampled .* \+ (\d+) credited \+ (\d+) 
                    r"(\d+) exit \+ (\d+) dropped \+ (\d+) torn \+ (\d+) paused")
 
 
+class Tracer(threading.Thread):
+    """The CPU time of a flamerun's tracing process, which flamerun's parent is charged as well."""
+
+    def __init__(self, flamerun):
+        super().__init__(daemon=True)
+        self.flamerun, self.cpu_s = flamerun, 0
+        self.start()
+
+    def find(self):
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                words = stat.read_text(errors="replace").split()
+            except OSError:  # it has ended
+                continue
+            if words[1] == "(flamerun)" and int(words[3]) == self.flamerun:
+                return int(words[0])
+        return None
+
+    def run(self):
+        tracer = None
+        while os.path.exists(f"/proc/{self.flamerun}"):
+            tracer = tracer or self.find()
+            try:
+                self.cpu_s = time.clock_gettime(~tracer << 3 | 2) if tracer else 0
+            except OSError:
+                break
+            time.sleep(0.002)
+
+
 class Held:
     """One run below us: its books, and the samples that were due by what the kernel charged us."""
 
@@ -27,13 +58,15 @@ class Held:
         process = subprocess.Popen(
             [BUILD / "flamerun", "-v", "-r", str(rate_hz), "-o", out, "--", *command],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        tracer = Tracer(process.pid)
         self.stdout, self.stderr = process.stdout.read(), process.stderr.read()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         # flamerun's own clock, as long as it is there: the rest was the program's.
         own_s = time.clock_gettime(~process.pid << 3 | 2)
         _, self.status, usage = os.wait4(process.pid, 0)
         process.returncode = self.status
-        self.outside = (usage.ru_utime + usage.ru_stime - own_s) * rate_hz
+        tracer.join()
+        self.outside = (usage.ru_utime + usage.ru_stime - own_s - tracer.cpu_s) * rate_hz
         (self.due, self.sampled, self.credited, self.exec, self.exit, *lost) = map(
             int, BOOKS.search(self.stderr).groups())
         self.total = self.sampled + self.credited + self.exec + self.exit + sum(lost)
