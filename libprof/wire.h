@@ -372,6 +372,21 @@ static inline void wire_hint(uint32_t *hint, uint32_t index)
 		__atomic_store_n(hint, index, __ATOMIC_RELAXED);
 }
 
+/* How many slots and rings, from the first, were ever claimed: others are not worth a look. */
+static inline uint32_t wire_slots_high(const struct wire_arena *arena)
+{
+	uint32_t high = __atomic_load_n(&arena->slots_high, __ATOMIC_ACQUIRE);
+
+	return high < WIRE_SLOTS ? high : WIRE_SLOTS;
+}
+
+static inline uint32_t wire_rings_high(const struct wire_arena *arena)
+{
+	uint32_t high = __atomic_load_n(&arena->rings_high, __ATOMIC_ACQUIRE);
+
+	return high < WIRE_RINGS ? high : WIRE_RINGS;
+}
+
 static inline uint64_t wire_arena_bytes(uint32_t blocks)
 {
 	return WIRE_POOL_OFFSET + (uint64_t)blocks * WIRE_BLOCK_BYTES;

@@ -77,20 +77,6 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-static uint32_t slots_high(const struct collector *c)
-{
-	uint32_t high = __atomic_load_n(&c->arena->slots_high, __ATOMIC_ACQUIRE);
-
-	return high < WIRE_SLOTS ? high : WIRE_SLOTS;
-}
-
-static uint32_t rings_high(const struct collector *c)
-{
-	uint32_t high = __atomic_load_n(&c->arena->rings_high, __ATOMIC_ACQUIRE);
-
-	return high < WIRE_RINGS ? high : WIRE_RINGS;
-}
-
 static int put(struct collector *c, enum record_type type, void *head, size_t bytes)
 {
 	return outbox_put(&c->outbox, type, head, bytes, NULL, 0);
@@ -207,7 +193,7 @@ static void copy_text(char *out, const char *from, size_t size)
 /* A new image under a pid ends the one that had it before: exec, or a pid used again. */
 static void supersede(struct collector *c, uint32_t slot, uint32_t pid)
 {
-	for (uint32_t i = 0; i < slots_high(c); i++)
+	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
 		if (i != slot && c->slots[i].image && c->slots[i].pid == pid &&
 			!c->slots[i].namespaced)
 			c->slots[i].superseded = true;
@@ -372,7 +358,7 @@ static uint32_t end_rings(struct collector *c, struct known_slot *known, bool re
 {
 	uint32_t torn = 0;
 
-	for (uint32_t i = 0; i < rings_high(c); i++) {
+	for (uint32_t i = 0; i < wire_rings_high(c->arena); i++) {
 		struct wire_drain_look look;
 
 		if (!wire_drain_begin(&c->drain, i, &look) || slot_of(c, &look) != known)
@@ -443,11 +429,11 @@ static void round_of(struct collector *c)
 	/* The reader of the pipe is far behind: the arena has room for this, too. */
 	bool is_late = c->outbox.to - c->outbox.from > BACKLOG_BYTES;
 
-	for (uint32_t i = 0; i < slots_high(c); i++)
+	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
 		look_at_slot(c, i);
-	for (uint32_t i = 0; i < rings_high(c) && !is_late; i++)
+	for (uint32_t i = 0; i < wire_rings_high(c->arena) && !is_late; i++)
 		drain_ring(c, i);
-	for (uint32_t i = 0; i < slots_high(c) && !is_late; i++)
+	for (uint32_t i = 0; i < wire_slots_high(c->arena) && !is_late; i++)
 		if (c->slots[i].image && c->slots[i].has_left)
 			end_image(c, i, true);
 }
@@ -468,7 +454,7 @@ static void conclude(struct collector *c)
 		return;
 	outbox_finish(&c->outbox);
 	round_of(c);
-	for (uint32_t i = 0; i < slots_high(c); i++)
+	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
 		if (c->slots[i].image)
 			end_image(c, i, false);
 	put(c, RECORD_END, &end, sizeof(end));

@@ -241,13 +241,6 @@ static void note_reason(struct strangers *s, int error, const char *text)
 
 /* ---- whom a library is in -------------------------------------------------------------------- */
 
-static uint32_t slots_high(const struct wire_arena *arena)
-{
-	uint32_t high = __atomic_load_n(&arena->slots_high, __ATOMIC_ACQUIRE);
-
-	return high < WIRE_SLOTS ? high : WIRE_SLOTS;
-}
-
 static bool is_image(uint64_t state)
 {
 	return (state & 0xff) >= WIRE_SLOT_CLAIMED && (state & 0xff) <= WIRE_SLOT_EXIT;
@@ -259,7 +252,7 @@ static bool is_image(uint64_t state)
  */
 static const struct wire_slot *slot_of(const struct strangers *s, pid_t pid, pid_t inner)
 {
-	for (uint32_t i = 0; i < slots_high(s->arena); i++) {
+	for (uint32_t i = 0; i < wire_slots_high(s->arena); i++) {
 		const struct wire_slot *slot = wire_slot(s->arena, i);
 		uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
 
@@ -308,7 +301,7 @@ bool strangers_have_library(struct tracer *tracer, struct target *target)
 /* Note which processes have slots now. */
 static void look_at_slots(struct strangers *s)
 {
-	for (uint32_t i = 0; i < slots_high(s->arena); i++) {
+	for (uint32_t i = 0; i < wire_slots_high(s->arena); i++) {
 		const struct wire_slot *slot = wire_slot(s->arena, i);
 		uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
 		bool is_leaving = (state & 0xff) == WIRE_SLOT_EXEC;

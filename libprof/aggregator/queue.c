@@ -12,6 +12,7 @@
 #include "libprof/aggregator/harvest.h"
 #include "libprof/profile/pages.h"
 #include "libprof/sampler/clock.h"
+#include "libprof/sampler/sampler.h"
 
 #define NS_PER_MS 1000000ULL
 
@@ -23,7 +24,6 @@ int queue_init(
 		.batch_bytes =
 			limit_bytes / 8 > WIRE_RECORD_MAX ? limit_bytes / 8 : WIRE_RECORD_MAX,
 		.image = image,
-		.doorbell = &((struct wire_arena *)arena)->doorbell,
 		.drain = {.arena = arena, .blocks = blocks},
 	};
 	return -pthread_mutex_init(&queue->lock, NULL);
@@ -39,12 +39,6 @@ static void finish(struct barrier *barrier, enum barrier_state state)
 {
 	set_state(barrier, state);
 	arch_syscall3(SYS_futex, &barrier->state, FUTEX_WAKE_PRIVATE, INT32_MAX);
-}
-
-static void ring_doorbell(struct queue *queue)
-{
-	__atomic_fetch_add(queue->doorbell, 1, __ATOMIC_RELEASE);
-	arch_syscall3(SYS_futex, queue->doorbell, FUTEX_WAKE, 1);
 }
 
 /* Lock held. */
@@ -177,11 +171,10 @@ static size_t harvest(struct queue *queue, uint32_t ring, uint64_t until_ns, int
 /* Lock held. */
 static size_t harvest_all(struct queue *queue, uint64_t until_ns, int *queued)
 {
-	const struct wire_arena *arena = queue->drain.arena;
-	uint32_t high = __atomic_load_n(&arena->rings_high, __ATOMIC_ACQUIRE);
+	uint32_t high = wire_rings_high(queue->drain.arena);
 	size_t bytes = 0;
 
-	for (uint32_t i = 0; i < high && i < WIRE_RINGS; i++)
+	for (uint32_t i = 0; i < high; i++)
 		bytes += harvest(queue, i, until_ns, queued);
 	return bytes;
 }
@@ -195,7 +188,7 @@ size_t queue_harvest(struct queue *queue, uint64_t until_ns)
 	bytes = harvest_all(queue, until_ns, &queued);
 	pthread_mutex_unlock(&queue->lock);
 	if (queued)
-		ring_doorbell(queue);
+		sampler_wake_reader(queue->drain.arena);
 	return bytes;
 }
 
@@ -216,7 +209,7 @@ int queue_add_barrier(struct queue *queue, struct barrier *barrier)
 	harvest_all(queue, barrier->boundary_ns, &queued);
 	append(queue, &barrier->item);
 	pthread_mutex_unlock(&queue->lock);
-	ring_doorbell(queue);
+	sampler_wake_reader(queue->drain.arena);
 	return 0;
 }
 

@@ -79,7 +79,6 @@ struct queue {
 	size_t limit_bytes;
 	size_t batch_bytes; /* an eighth of the limit, at least one largest record */
 	uint64_t image;	    /* whose rings are read */
-	uint32_t *doorbell; /* futex of whoever takes; rung when something was queued */
 	pthread_mutex_t lock;
 	struct wire_drain drain;
 	struct queue_item *first, *last;

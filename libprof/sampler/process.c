@@ -230,19 +230,11 @@ void sampler_disarm_all(void)
 			sampler_threads[index].is_cut = 1;
 }
 
-static uint32_t rings_high(void)
-{
-	const struct wire_arena *arena = sampler.arena;
-	uint32_t high = __atomic_load_n(&arena->rings_high, __ATOMIC_ACQUIRE);
-
-	return high < WIRE_RINGS ? high : WIRE_RINGS;
-}
-
 int sampler_is_quiet(void)
 {
 	if (__atomic_load_n(&sampler.markers, __ATOMIC_SEQ_CST))
 		return 0;
-	for (uint32_t i = 0; i < rings_high(); i++)
+	for (uint32_t i = 0; i < wire_rings_high(sampler.arena); i++)
 		if (__atomic_load_n(&sampler_threads[i].users, __ATOMIC_SEQ_CST))
 			return 0;
 	return 1;
@@ -254,7 +246,7 @@ void sampler_end(struct wire_drain *drain)
 	char *control = wire_control_data(sampler.arena, sampler.slot_index);
 
 	/* One claimed for a thread that has not begun yet is given back by that. */
-	for (uint32_t i = 0; i < rings_high(); i++) {
+	for (uint32_t i = 0; i < wire_rings_high(sampler.arena); i++) {
 		const struct wire_ring *ring = wire_ring(sampler.arena, i);
 		uint64_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
 
