@@ -231,7 +231,8 @@ def test_functions_that_are_gone_keep_their_names(tmp_path):
           f = nil
           collectgarbage()
         end""")
-    found = {name for stack, _ in run.folded.stacks for name in stack if "(part" in name}
+    # Not the chunks that make them: a look may fall into one of those, too.
+    found = {name for stack, _ in run.folded.stacks for name in stack if name.startswith("f (part")}
     assert found == {f"f (part{i}:1)" for i in range(1, 41)}
 
 
