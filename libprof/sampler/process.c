@@ -94,7 +94,9 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	else
 		sampler.namespaced = is_namespaced(pid);
 	slot->namespaced = sampler.namespaced;
-	clock_learn();
+	/* A child of ours has our libc; asking the loader again would cost it some page faults. */
+	if (!parent_image)
+		clock_learn();
 	slot->start_ns = clock_monotonic_at_start_ns();
 	if (exe)
 		copy_tail(slot->exe, sizeof(slot->exe), exe);
