@@ -195,7 +195,8 @@ void functions_free(struct functions *functions)
 	free(functions);
 }
 
-int functions_find(const struct functions *functions, uint64_t address, uint64_t *start)
+/* How many begin at @address or before. */
+static size_t count_before(const struct functions *functions, uint64_t address)
 {
 	size_t low = 0, high = functions->count;
 
@@ -207,8 +208,24 @@ int functions_find(const struct functions *functions, uint64_t address, uint64_t
 		else
 			high = middle;
 	}
-	if (!low || address >= functions->extents[low - 1].end)
+	return low;
+}
+
+int functions_find(const struct functions *functions, uint64_t address, uint64_t *start)
+{
+	size_t before = count_before(functions, address);
+
+	if (!before || address >= functions->extents[before - 1].end)
 		return -ENOENT;
-	*start = functions->extents[low - 1].start;
+	*start = functions->extents[before - 1].start;
 	return 0;
+}
+
+uint64_t functions_end(const struct functions *functions, uint64_t address)
+{
+	size_t before = count_before(functions, address);
+
+	if (before && address < functions->extents[before - 1].end)
+		return functions->extents[before - 1].end;
+	return before < functions->count ? functions->extents[before].start : UINT64_MAX;
 }

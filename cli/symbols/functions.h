@@ -25,4 +25,10 @@ void functions_free(struct functions *functions); /* NULL is fine */
 /* Returns 0 with the start of the function that covers @address in *@start, or -ENOENT. */
 int functions_find(const struct functions *functions, uint64_t address, uint64_t *start);
 
+/*
+ * Where the function that covers @address ends; of code that none covers, where the next begins.
+ * UINT64_MAX when there is none.
+ */
+uint64_t functions_end(const struct functions *functions, uint64_t address);
+
 #endif

@@ -165,6 +165,25 @@ static int show(struct symtab *table, struct symtab_symbol *symbol)
 	return shown ? 0 : -ENOMEM;
 }
 
+static const struct functions *functions_of(struct entry *entry)
+{
+	if (!entry->functions && !entry->functions_failed)
+		entry->functions_failed =
+			module_read_functions(&entry->module, &entry->functions) != 0;
+	return entry->functions;
+}
+
+/* A symbol without a size ends where call-frame information says that its function does. */
+static void settle_size(struct entry *entry, struct symtab_symbol *symbol)
+{
+	const struct functions *functions = functions_of(entry);
+	uint64_t end = functions ? functions_end(functions, symbol->start) : UINT64_MAX;
+
+	if (end < symbol->end)
+		symbol->end = end;
+	symbol->is_unsized = 0;
+}
+
 int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct symbols_name *out)
 {
 	if (handle < 0 || handle >= symbols->count)
@@ -187,6 +206,10 @@ int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct
 
 	if (!symbol)
 		return -ENOENT;
+	if (symbol->is_unsized)
+		settle_size(entry, symbol);
+	if (address >= symbol->end)
+		return -ENOENT;
 
 	int error = show(entry->table, symbol);
 
@@ -198,15 +221,12 @@ int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct
 
 int symbols_function(struct symbols *symbols, int handle, uint64_t address, uint64_t *start)
 {
-	struct entry *entry;
+	const struct functions *functions;
 
 	if (handle < 0 || handle >= symbols->count)
 		return -ENOENT;
-	entry = &symbols->entries[handle];
-	if (!entry->functions && !entry->functions_failed)
-		entry->functions_failed =
-			module_read_functions(&entry->module, &entry->functions) != 0;
-	return entry->functions ? functions_find(entry->functions, address, start) : -ENOENT;
+	functions = functions_of(&symbols->entries[handle]);
+	return functions ? functions_find(functions, address, start) : -ENOENT;
 }
 
 int symbols_offset_address(

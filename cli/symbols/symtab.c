@@ -207,17 +207,23 @@ static int settle_aliases(
 {
 	uint64_t start = keys[from].start;
 	uint64_t end = start;
+	uint8_t is_unsized = 0;
 
 	for (size_t i = from; i < to; i++)
 		if (table->symbols[keys[i].symbol].end > end)
 			end = table->symbols[keys[i].symbol].end;
 	if (end == start && covered)
 		return 0;
-	if (end == start)
-		end = to < table->count ? keys[to].start : UINT64_MAX;
+	if (end == start) {
+		is_unsized = 1;
+		end = start + SYMTAB_UNSIZED_BYTES;
+		if (to < table->count && keys[to].start < end)
+			end = keys[to].start;
+	}
 	for (size_t i = from; i < to; i++) {
 		struct symtab_symbol *symbol = &table->symbols[keys[i].symbol];
 
+		symbol->is_unsized = is_unsized;
 		if (symbol->end == start)
 			symbol->end = end < symbol->limit ? end : symbol->limit;
 	}

@@ -17,6 +17,12 @@ struct symtab;
 /* Symbols beyond this are not taken: larger than any program known, small enough for memory. */
 #define SYMTAB_MAX (8u << 20)
 
+/*
+ * How far a symbol without a size reaches at the most. Assemblers write such; in a stripped file
+ * the next name may be a whole library of code away.
+ */
+#define SYMTAB_UNSIZED_BYTES 4096u
+
 /* The better of two aliases has the higher rank; the bits order by importance. */
 #define SYMTAB_RANK_LOCAL    0u
 #define SYMTAB_RANK_IFUNC    1u /* what callers call; its resolver has the same address */
@@ -32,6 +38,7 @@ struct symtab_symbol {
 	uint64_t resolver; /* without a name: called as the symbol that covers this address */
 	char *shown;	   /* what the reader sees, made at the first look-up; owned by the table */
 	uint8_t rank;	   /* SYMTAB_RANK_* */
+	uint8_t is_unsized; /* `end` is a guess, which others may know to be too far */
 	uint8_t is_plt;
 };
 
@@ -61,8 +68,8 @@ size_t symtab_count(const struct symtab *table);
 /*
  * Sort and settle who answers for which address. Innermost wins: of the symbols that cover an
  * address the one that starts last, of those the highest rank, of those the first added. A symbol
- * without a size takes the size of an alias at its address; else it reaches to the next symbol or
- * its limit; inside a symbol that has a size it is only a label and is dropped.
+ * without a size takes the size of an alias at its address; else it reaches to the next symbol, its
+ * limit or SYMTAB_UNSIZED_BYTES, whichever is nearest; inside a symbol that has a size it is only a label and is dropped.
  * Returns 0 or -ENOMEM.
  */
 int symtab_finish(struct symtab *table);

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 import folded
-from profiled import compile_target, profile
+from profiled import PLAIN, compile_target, profile
 
 
 def functions(program):
@@ -60,3 +60,13 @@ def test_names_from_a_debug_file_beside(tmp_path):
     subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", program], check=True)
     run = profile(tmp_path, program, "4000", rate_hz=997)
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
+
+
+@pytest.mark.same_if("confined")
+def test_a_symbol_without_a_size_ends_somewhere(tmp_path):
+    """At the next function that call-frame information knows, or where no routine is that long."""
+    program = compile_target("unsized.c", tmp_path, (*PLAIN, "-fno-toplevel-reorder"))
+    subprocess.run(["strip", "--keep-symbol=near", program], check=True)
+    run = profile(tmp_path, program, "4800", rate_hz=250)
+    near = run.truth["near"] / sum(run.truth.values())
+    folded.assert_share(run.folded, run.folded.self("near"), near, run.folded.total, "near")

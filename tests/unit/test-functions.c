@@ -82,6 +82,21 @@ static void nobody_owns_what_is_no_code(void **state)
 	functions_free(functions);
 }
 
+static void an_end_is_a_functions_own_or_the_next_ones_begin(void **state)
+{
+	struct functions *functions = own_functions();
+	uint64_t begin = here((void *)(uintptr_t)first), end = functions_end(functions, begin);
+	uint64_t start, gap = functions_end(functions, 0);
+
+	(void)state;
+	assert_in_range(end, begin + 5, begin + 64);
+	assert_int_equal(functions_end(functions, end - 1), end);
+	assert_int_equal(functions_find(functions, gap, &start), 0);
+	assert_int_equal(start, gap);
+	assert_int_equal(functions_end(functions, UINT64_MAX), UINT64_MAX);
+	functions_free(functions);
+}
+
 static void a_broken_section_is_survived(void **state)
 {
 	FILE *file = fopen("/proc/self/exe", "rb");
@@ -136,6 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_byte_belongs_to_its_function),
 		cmocka_unit_test(nobody_owns_what_is_no_code),
+		cmocka_unit_test(an_end_is_a_functions_own_or_the_next_ones_begin),
 		cmocka_unit_test(a_broken_section_is_survived),
 		cmocka_unit_test(a_module_answers_by_handle),
 	};

@@ -125,6 +125,23 @@ static void test_symbols_without_size(void **state)
 	symtab_free(table);
 }
 
+static void test_no_size_is_no_endless_size(void **state)
+{
+	struct symtab_symbol last = {
+		.start = 4096, .end = 4096, .limit = 1u << 20, .name = "by an assembler"};
+	struct symtab *table = symtab_new();
+
+	(void)state;
+	add(table, 500, 10, "sized", FUNCTION);
+	assert_int_equal(symtab_add(table, &last), 0);
+	assert_int_equal(symtab_finish(table), 0);
+	assert_false(symtab_find(table, 500)->is_unsized);
+	expect(table, 4096 + SYMTAB_UNSIZED_BYTES - 1, "by an assembler");
+	assert_true(symtab_find(table, 4096)->is_unsized);
+	expect(table, 4096 + SYMTAB_UNSIZED_BYTES, NULL);
+	symtab_free(table);
+}
+
 static void test_impossible_sizes_end_at_the_section(void **state)
 {
 	struct symtab *table = symtab_new();
@@ -213,6 +230,7 @@ int main(void)
 		cmocka_unit_test(test_innermost_wins),
 		cmocka_unit_test(test_alias_ranks),
 		cmocka_unit_test(test_symbols_without_size),
+		cmocka_unit_test(test_no_size_is_no_endless_size),
 		cmocka_unit_test(test_impossible_sizes_end_at_the_section),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_random_against_oracle),
