@@ -14,7 +14,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "cli/outside/maps.h"
+#include "cli/gather/maps.h"
 #include "libprof/wire.h"
 
 #define OBJECT_LOADS_MAX 32

@@ -20,7 +20,7 @@
 
 #include "cli/gather/process.h"
 #include "cli/outside/attach.h"
-#include "cli/outside/maps.h"
+#include "cli/gather/maps.h"
 #include "cli/outside/procfs.h"
 #include "cli/outside/tracer.h"
 #include "cli/profile/base_name.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/outside/maps.h"
+#include "cli/gather/maps.h"
 #include "cli/outside/object.h"
 #include "cli/gather/outbox.h"
 #include "libprof/unwind/unwind.h"

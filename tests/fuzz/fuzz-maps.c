@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/outside/maps.h"
+#include "cli/gather/maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "cli/outside/maps.h"
+#include "cli/gather/maps.h"
 
 static void test_finds_what_is_mapped(void **state)
 {

@@ -2,7 +2,7 @@
 /*
  * Reading and parsing /proc/PID/maps.
  */
-#include "cli/outside/maps.h"
+#include "cli/gather/maps.h"
 
 #include <errno.h>
 #include <fcntl.h>

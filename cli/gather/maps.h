@@ -2,8 +2,8 @@
 /*
  * /proc/PID/maps as a sorted table. Source: proc(5).
  */
-#ifndef CLI_OUTSIDE_MAPS_H
-#define CLI_OUTSIDE_MAPS_H
+#ifndef CLI_GATHER_MAPS_H
+#define CLI_GATHER_MAPS_H
 
 #include <stdbool.h>
 #include <stdint.h>
