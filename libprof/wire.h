@@ -305,6 +305,7 @@ struct wire_module {
 };
 #define WIRE_MODULE_MAIN 1u
 #define WIRE_MODULE_VDSO 2u
+#define WIRE_MODULE_MAPPED 8u /* flamerun's: mapped by the program, frames there have no module */
 #define WIRE_MODULE_SELF 4u /* this library: its wrappers are no part of the program's stacks */
 
 /* Generated code, announced before the first sample in it. */

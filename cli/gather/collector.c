@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/gather/mappings.h"
 #include "cli/gather/outbox.h"
 #include "cli/gather/process.h"
 #include "cli/own_stack.h"
@@ -43,6 +44,7 @@ struct known_slot {
 	bool has_left;
 	uint64_t cpu_ns; /* of the process when it was last looked at */
 	uint64_t dropped, malformed; /* by us */
+	struct mappings mappings;
 	uint64_t claim; /* its state word when it was first seen claimed */
 	uint64_t claimed_ns;
 };
@@ -263,6 +265,9 @@ static void look_at_slot(struct collector *c, uint32_t index)
 	cpu_ns = known->namespaced || known->superseded ? 0 : process_cpu_ns(known->pid);
 	if (cpu_ns)
 		known->cpu_ns = cpu_ns;
+	if (!known->namespaced && !known->superseded)
+		mappings_look(
+			&known->mappings, known->pid, known->image, now_ns(), &c->outbox);
 	known->has_left = known->superseded ||
 			  (!known->namespaced && !process_is_running(known->pid));
 }
@@ -310,6 +315,7 @@ static void put_sample(struct collector *c, struct known_slot *known,
 		.end = sample->end,
 	};
 
+	mappings_want(&known->mappings, frames, sample->frames);
 	if (outbox_put(&c->outbox, RECORD_SAMPLE, &record, sizeof(record), frames,
 		    sample->frames * sizeof(uint64_t)))
 		known->dropped += sample->weight;

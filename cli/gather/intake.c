@@ -178,6 +178,8 @@ static void take_module(struct intake *intake, const struct record_module *recor
 		.flags = record->flags,
 		.start = record->start,
 		.end = record->end,
+		.segments = 1,
+		.segment = {{record->start, record->end, record->file_offset}},
 	};
 	uint32_t image;
 

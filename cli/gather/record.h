@@ -64,6 +64,7 @@ struct record_module {
 	struct record record;
 	uint64_t image;
 	uint64_t start, end;
+	uint64_t file_offset; /* of the start, with WIRE_MODULE_MAPPED */
 	uint32_t number;
 	uint32_t flags; /* WIRE_MODULE_* */
 	uint32_t build_id_bytes;

@@ -35,6 +35,9 @@ int frame_names_init(struct frame_names *names, struct flameprof_profile *profil
 		return -ENOMEM;
 	memset(names->frames, 0xff, frames_bytes);
 	memset(names->handles, 0xff, handles_bytes);
+	for (uint32_t i = 0; i < profile->names.module_count; i++)
+		names->has_mapped |=
+			(names_module(&profile->names, i)->flags & WIRE_MODULE_MAPPED) != 0;
 	return 0;
 }
 
@@ -48,16 +51,48 @@ void frame_names_release(struct frame_names *names)
 	symbols_free(names->symbols);
 }
 
+/* Index + 1 of the module of @image that has @address mapped, 0 when none is known. */
+static uint32_t find_mapped(const struct frame_names *names, uint32_t image, uint64_t address)
+{
+	const struct names *table = &names->profile->names;
+
+	for (uint32_t i = 0; names->has_mapped && i < table->module_count; i++) {
+		const struct names_module *module = names_module(table, i);
+
+		if (module->flags & WIRE_MODULE_MAPPED && module->image == image &&
+			address >= module->start && address < module->end)
+			return i + 1;
+	}
+	return 0;
+}
+
+/* A file that the loader mapped, too, was identified then. */
+static const struct names_module *identified(
+	const struct names *table, const struct names_module *module)
+{
+	const char *path = names_string(table, module->path);
+
+	for (uint32_t i = 0; module->flags & WIRE_MODULE_MAPPED && i < table->module_count; i++) {
+		const struct names_module *other = names_module(table, i);
+
+		if (other->image == module->image && !(other->flags & WIRE_MODULE_MAPPED) &&
+			!strcmp(names_string(table, other->path), path))
+			return other;
+	}
+	return module;
+}
+
 /* The symbols handle of a module, asked once. */
 static int handle_of(struct frame_names *names, uint32_t index)
 {
-	const struct names_module *module = names_module(&names->profile->names, index);
+	const struct names *table = &names->profile->names;
+	const struct names_module *module = identified(table, names_module(table, index));
 	const struct profile_image *image = profile_image_at(names->profile, module->image);
 
 	if (names->handles[index] < 0)
 		names->handles[index] = symbols_add_module(names->symbols,
 			&(struct symbols_module){
-				.path = names_string(&names->profile->names, module->path),
+				.path = names_string(table, module->path),
 				.build_id = module->build_id_bytes ? module->build_id : NULL,
 				.build_id_bytes = module->build_id_bytes,
 				.pid = image->ended ? 0 : image->pid,
@@ -85,12 +120,31 @@ static uint32_t name_in_module(struct frame_names *names, uint32_t index, uint64
 	return calltree_frame(names->tree, text, short_name, CALLTREE_UNNAMED);
 }
 
+/* Code that the program mapped from a file: where the file has it is asked once. */
+static uint32_t name_mapped(struct frame_names *names, uint32_t index, uint64_t frame)
+{
+	struct names_module *module = names_module(&names->profile->names, index);
+	uint64_t at = WIRE_FRAME_ADDRESS(frame), address;
+
+	if (!module->bias) {
+		if (symbols_offset_address(names->symbols, handle_of(names, index),
+			    at - module->start + module->segment[0].file_offset, &address))
+			return calltree_frame(
+				names->tree, "[unknown code]", "", CALLTREE_UNNAMED);
+		module->bias = at - address;
+	}
+	return name_in_module(names, index, WIRE_FRAME(module->number, at - module->bias));
+}
+
 static uint32_t name_jit(struct frame_names *names, uint32_t image_index, uint64_t frame)
 {
 	const struct profile_image *image = profile_image_at(names->profile, image_index);
 	struct frame_names_image *about = &names->images[image_index];
+	uint32_t mapped = find_mapped(names, image_index, WIRE_FRAME_ADDRESS(frame));
 	const char *name;
 
+	if (mapped)
+		return name_mapped(names, mapped - 1, frame);
 	if (!about->perfmap_asked) {
 		about->perfmap_asked = 1;
 		if (perfmap_open(&about->perfmap, image->pid, names->start_wall_s))

@@ -6,6 +6,7 @@
 #ifndef CLI_PROFILE_FRAME_NAMES_H
 #define CLI_PROFILE_FRAME_NAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "libprof/profile/profile.h"
@@ -20,6 +21,7 @@ struct frame_names {
 	struct calltree *tree;		  /* borrowed; frames are added to it */
 	struct symbols *symbols;	  /* owned */
 	int64_t start_wall_s;		  /* older perf maps are somebody else's */
+	bool has_mapped;		  /* is any module WIRE_MODULE_MAPPED? */
 	int *handles; /* owned; by module: symbols handle, -1: not asked yet */
 	struct frame_names_image *images; /* owned; by profile image */
 	uint32_t *frames;		  /* owned; profile node -> tree frame */

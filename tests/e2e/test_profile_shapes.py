@@ -100,3 +100,15 @@ def test_idle_program_gives_a_picture(tmp_path):
     assert run.status == 7
     assert run.folded.total <= 1
     assert out.read_text().lstrip().startswith(("<?xml", "<svg"))
+
+
+def test_code_that_the_program_mapped_itself(tmp_path):
+    """From a file, as V8 its built-ins, it has its names; a copy in memory is nobody's."""
+    run = profile(tmp_path, compile_target("mapped.c", tmp_path), "3200", rate_hz=250)
+    assert run.status == 0
+    mapped = run.truth["mapped_work"] / sum(run.truth.values())
+    folded.assert_share(run.folded, run.folded.self("mapped_work"), mapped, run.folded.total,
+                        "mapped_work")
+    copied = run.folded.self("[unknown code]")
+    folded.assert_share(run.folded, copied, 1 - mapped, run.folded.total, "[unknown code]")
+    assert run.folded.self("copied_work") == 0

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mapped MS: MS of CPU time in `mapped_work`, which runs in a second mapping of the program's file,
+ * then half as much in `copied_work`, of which there is only a copy in memory of nobody's. V8 does
+ * the first with its built-in functions, JIT compilers do the second.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/targets/spin.h"
+
+typedef void work_fn(unsigned units);
+
+#define PAGE 4096
+
+/* On a page of its own, and never called where the loader put it. */
+__attribute__((noinline, noclone, aligned(PAGE))) static void mapped_work(unsigned units)
+{
+	spin(units);
+}
+
+__attribute__((noinline, noclone, aligned(PAGE))) static void copied_work(unsigned units)
+{
+	spin(units);
+}
+
+/* The offset in the program's file of @address, by the kernel's list. */
+static unsigned long offset_of(const void *address)
+{
+	unsigned long at = (unsigned long)address, start, end, offset;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 && at >= start &&
+			at < end) {
+			fclose(maps);
+			return at - start + offset;
+		}
+	abort();
+}
+
+static uint64_t time_of(work_fn *work, uint64_t ns)
+{
+	uint64_t begin = cpu_ns();
+
+	while (cpu_ns() - begin < ns)
+		work(spin_random(10, 50));
+	return cpu_ns() - begin;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t ns = argument(argc, argv, 1, 2000) * 1000000ULL;
+	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	void *mapped = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, file,
+		(off_t)offset_of((void *)(uintptr_t)mapped_work));
+	void *copied = mmap(
+		NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (mapped == MAP_FAILED || copied == MAP_FAILED)
+		return 2;
+	memcpy(copied, (void *)(uintptr_t)copied_work, PAGE);
+	__builtin___clear_cache(copied, (char *)copied + PAGE);
+	if (mprotect(copied, PAGE, PROT_READ | PROT_EXEC))
+		return 2;
+	tell("mapped_work", time_of((work_fn *)(uintptr_t)mapped, ns));
+	tell("copied_work", time_of((work_fn *)(uintptr_t)copied, ns / 2));
+	return 0;
+}
