@@ -80,25 +80,28 @@ static bool is_at(uint64_t at_ns, uint64_t expected_ns)
 /*
  * Who waited for exactly as long as we had the CPU was pushed off by us, and came back when we
  * went: the kernel counts both at the same two switches. When others had the CPU before it came
- * back, our own clock must tell. But one that sleeps now and then may have been woken up just as
- * we came, and in a call that waits it looks as if it was pushed on its way out: that is too
- * uncertain.
+ * back, or it went on at once on another that was idle, our own clock must tell: who waited and ran
+ * for all the time since we came has not begun to wait before. But one that sleeps now and then may
+ * have been woken up just as we came, and in a call that waits it looks as if it was pushed on its
+ * way out: that is too uncertain.
  *
  *	it runs | waits                                  | runs | stops
  *	        |<-- ran_ns: we -->|<-- perhaps others ->|
- *	        asked_since_ns                                  on_ns
+ *	        asked_since_ns          asked_ns                   now
  */
 static bool was_pushed_by_us(
 	const struct tracer *tracer, const struct tracee *tracee, const void *regset)
 {
 	uint64_t waited_ns = tracee->used.waited_ns - tracee->asked.waited_ns;
+	uint64_t ran_ns = tracee->used.cpu_ns - tracee->asked.cpu_ns, began_ns;
 
 	if (waited_ns + SAME_NS >= tracer->ran_ns && waited_ns <= tracer->ran_ns + SAME_NS)
 		return true;
-	if (tracee->has_slept && is_wait(arch_syscall_number(tracee->tid, regset)))
-		return false;
-	return is_at(tracer->on_ns - waited_ns - (tracee->used.cpu_ns - tracee->asked.cpu_ns),
-		tracee->asked_since_ns);
+	if (tracee->has_slept)
+		return !is_wait(arch_syscall_number(tracee->tid, regset)) &&
+		       is_at(tracer->on_ns - waited_ns - ran_ns, tracee->asked_since_ns);
+	began_ns = tracee->asked_since_ns + waited_ns + ran_ns;
+	return began_ns + BEFORE_NS >= tracee->asked_ns && began_ns <= watch_now_ns() + AFTER_NS;
 }
 
 /*
