@@ -20,6 +20,31 @@ struct arch_code {
 	bool exact; /* the pc is about to run: the function may not have begun, or not called yet */
 };
 
+/* Code that may be read piece by piece: addresses [start, end). */
+struct arch_text {
+	uintptr_t start, end;
+	int (*read_word)(const void *context, uintptr_t address, uintptr_t *word); /* 0 or -errno */
+	const void *context;
+};
+
+/* Read what is there of @room bytes of code at @address. Returns how many. */
+static inline unsigned arch_text_read(
+	const struct arch_text *source, uintptr_t address, uint8_t *bytes, unsigned room)
+{
+	uintptr_t word;
+	unsigned count = 0;
+
+	while (count < room && address >= source->start && address < source->end) {
+		unsigned skip = (unsigned)(address & (sizeof(word) - 1));
+
+		if (source->read_word(source->context, address - skip, &word))
+			break;
+		for (; skip < sizeof(word) && count < room && address < source->end; skip++, address++)
+			bytes[count++] = (uint8_t)(word >> 8 * skip);
+	}
+	return count;
+}
+
 /* Offsets in bytes. */
 struct arch_epilogue {
 	uint32_t cfa; /* from the stack pointer to the CFA, the caller's stack pointer */

@@ -9,6 +9,10 @@
  *                      what it knows every byte of: what is found is what the CPU will do unless it
  *                      branches before, and a branch does not change what is on the stack already.
  *                      Returns 0, or -ENOENT: anything else than a way out. Context: signal-safe.
+ * arch_follow_code(const struct arch_text *source, uintptr_t pc, struct arch_epilogue *out) -> int
+ *                      the same from anywhere in a function, over whatever instructions, past
+ *                      branches that need not be taken: for code that nobody writes anew, since it
+ *                      takes long. Returns and context as above.
  */
 #ifndef ARCH_EPILOGUE_H
 #define ARCH_EPILOGUE_H
@@ -16,6 +20,7 @@
 #include "arch/code.h"
 
 #include <arch_epilogue.h>
+#include <arch_follow.h>
 
 #ifndef ARCH_CODE_BEFORE
 #error "arch_epilogue.h lacks a primitive"

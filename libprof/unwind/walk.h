@@ -120,13 +120,19 @@ static inline bool unwind_at_sigreturn(const struct unwind_walk *walk)
 static __attribute__((noinline)) uint64_t unwind_make_row(
 	const struct unwind_walk *walk, uintptr_t pc)
 {
+	uintptr_t at = walk->registers.r[ARCH_DWARF_PC];
 	struct cfi_row row;
 	int error = cfi_find_row(&walk->module, pc, &row);
+	uint64_t by_code;
 
 	if ((error || row.signal) && unwind_at_sigreturn(walk))
 		return COMPACT_SIGRETURN;
-	if (error == -ENOENT)
-		return code_row(&walk->memory, walk->registers.r[ARCH_DWARF_PC], walk->exact);
+	if (error == -ENOENT) {
+		by_code = code_row(&walk->memory, at, walk->exact);
+		return by_code != COMPACT_NONE ? by_code
+			: code_row_in_module(
+				&walk->memory, at, walk->module.start, walk->module.end);
+	}
 	if (error)
 		return COMPACT_BROKEN;
 	return compact_from_row(&walk->module, &row);

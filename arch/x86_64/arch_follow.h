@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: works on what it is given. */
+/*
+ * x86_64 instructions, as far as that: how long they are, and what they do to stack pointer, frame
+ * pointer and the way on. Whatever writes the stack pointer in a way that is not known here, or
+ * goes where only a register knows, is ARCH_EFFECT_UNKNOWN: nobody guesses. Where a function
+ * returns, its caller's frame pointer is in its register again (System V ABI 3.2.1): the last that
+ * wrote it there is where it was.
+ * Source of the encodings: Intel SDM volume 2, chapters 2 and 5 and appendix A.
+ */
+#ifndef ARCH_X86_64_FOLLOW_H
+#define ARCH_X86_64_FOLLOW_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/code.h"
+
+enum arch_effect {
+	ARCH_EFFECT_UNKNOWN,
+	ARCH_EFFECT_NONE,
+	ARCH_EFFECT_SP,	     /* `value` is added to it */
+	ARCH_EFFECT_PUSH_FP,
+	ARCH_EFFECT_POP_FP,
+	ARCH_EFFECT_LOAD_FP, /* from `value` above the stack pointer */
+	ARCH_EFFECT_SAVE_FP, /* to there */
+	ARCH_EFFECT_LOSE_FP, /* another value is written to it */
+	ARCH_EFFECT_JUMP,    /* always; by `value` from the next instruction */
+	ARCH_EFFECT_CALL,    /* as a jump */
+	ARCH_EFFECT_RETURN,  /* and takes `value` bytes of arguments away */
+};
+
+struct arch_instruction {
+	enum arch_effect effect;
+	unsigned bytes;
+	int32_t value;
+};
+
+/* An instruction as it is taken apart. */
+struct arch_decoder {
+	const uint8_t *at;
+	unsigned room, next; /* bytes there, and which is next; beyond `room`: it is cut off */
+	bool is_short;	     /* 0x66: of two bytes */
+	bool is_repeated;    /* 0xf3 */
+	bool is_wide, has_rex, r, x, b;
+	bool is_vector;	     /* VEX or EVEX */
+	unsigned second;     /* their second operand */
+	unsigned map, opcode;
+	unsigned mod, reg, rm;
+	uint8_t sib;
+	int32_t displacement;
+};
+
+#define ARCH_SP 4u
+#define ARCH_FP 5u
+
+static inline unsigned arch_next_byte(struct arch_decoder *d)
+{
+	return d->next < d->room ? d->at[d->next++] : (d->next = d->room + 1, 0);
+}
+
+/* The signed number of @bytes bytes that is next; 0 when it is cut off. */
+static inline int64_t arch_next_signed(struct arch_decoder *d, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		value |= (uint64_t)arch_next_byte(d) << 8 * i;
+	return bytes ? (int64_t)(value << (64 - 8 * bytes)) >> (64 - 8 * bytes) : 0;
+}
+
+static inline void arch_read_vex(struct arch_decoder *d, unsigned prefix)
+{
+	unsigned first = arch_next_byte(d), last = first;
+
+	d->is_vector = true;
+	d->r = !(first & 0x80);
+	d->map = 1;
+	if (prefix != 0xc5) {
+		d->x = !(first & 0x40);
+		d->b = !(first & 0x20);
+		d->map = first & 0x1f;
+		last = arch_next_byte(d);
+	}
+	d->is_repeated = (last & 3) == 2;
+	d->second = ~last >> 3 & 15;
+	if (prefix == 0x62) {
+		/* Two bits never differ, else it is none. */
+		if ((first & 8) || !(last & 4))
+			d->map = 0;
+		d->map &= 7;
+		arch_next_byte(d);
+	}
+	if (!d->map)
+		d->map = 31;
+	d->opcode = arch_next_byte(d);
+}
+
+static inline void arch_read_opcode(struct arch_decoder *d)
+{
+	unsigned byte = arch_next_byte(d);
+
+	for (;; byte = arch_next_byte(d)) {
+		if (byte == 0x66)
+			d->is_short = true;
+		else if (byte == 0xf3)
+			d->is_repeated = true;
+		else if (byte != 0xf2 && byte != 0xf0 && byte != 0x2e && byte != 0x36 &&
+			 byte != 0x3e && byte != 0x26 && byte != 0x64 && byte != 0x65)
+			break;
+	}
+	if ((byte & 0xf0) == 0x40) {
+		d->has_rex = true;
+		d->is_wide = byte & 8;
+		d->r = byte & 4;
+		d->x = byte & 2;
+		d->b = byte & 1;
+		byte = arch_next_byte(d);
+	}
+	if (byte == 0xc4 || byte == 0xc5 || byte == 0x62) {
+		arch_read_vex(d, byte);
+		return;
+	}
+	if (byte == 0x0f) {
+		byte = arch_next_byte(d);
+		d->map = byte == 0x38 ? 2 : byte == 0x3a ? 3 : 1;
+		if (d->map > 1)
+			byte = arch_next_byte(d);
+	}
+	d->opcode = byte;
+}
+
+/* Which of the @count pairs at @ranges, first and last, hold @opcode? */
+static inline bool arch_is_in(const uint8_t (*ranges)[2], unsigned count, unsigned opcode)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (opcode >= ranges[i][0] && opcode <= ranges[i][1])
+			return true;
+	return false;
+}
+
+#define ARCH_IN(opcode, ...)                                                                       \
+	arch_is_in((const uint8_t[][2]){__VA_ARGS__},                                              \
+		sizeof((const uint8_t[][2]){__VA_ARGS__}) / 2, opcode)
+
+/* Opcodes that do not exist in 64-bit mode, that only the kernel may use, and rare ones. */
+static inline bool arch_is_strange(const struct arch_decoder *d)
+{
+	switch (d->map) {
+	case 0:
+		return ARCH_IN(d->opcode, {0x06, 0x07}, {0x0e, 0x0e}, {0x16, 0x17}, {0x1e, 0x1f},
+			{0x27, 0x27}, {0x2f, 0x2f}, {0x37, 0x37}, {0x3f, 0x3f}, {0x60, 0x62},
+			{0x67, 0x67}, {0x82, 0x82}, {0x9a, 0x9b}, {0xc4, 0xc5}, {0xc8, 0xcf},
+			{0xd4, 0xd6}, {0xe4, 0xe7}, {0xea, 0xea}, {0xec, 0xf4}, {0xfa, 0xfb});
+	case 1:
+		return !d->is_vector && ARCH_IN(d->opcode, {0x04, 0x04}, {0x07, 0x07}, {0x0a, 0x0c},
+			{0x0f, 0x0f}, {0x20, 0x27}, {0x34, 0x37}, {0x39, 0x39}, {0x3b, 0x3f},
+			{0x78, 0x79}, {0xa6, 0xa7}, {0xaa, 0xaa}, {0xb9, 0xb9}, {0xff, 0xff});
+	case 2:
+	case 3:
+		return false;
+	default: /* of the younger maps only those of half-precision numbers */
+		return !d->is_vector || (d->map != 5 && d->map != 6);
+	}
+}
+
+static inline bool arch_has_modrm(const struct arch_decoder *d)
+{
+	if (d->map == 1 && d->is_vector)
+		return d->opcode != 0x77;
+	if (d->map == 1)
+		return !ARCH_IN(d->opcode, {0x05, 0x0b}, {0x0e, 0x0e}, {0x30, 0x37}, {0x77, 0x77},
+			{0x80, 0x8f}, {0xa0, 0xa2}, {0xa8, 0xaa}, {0xc8, 0xcf});
+	if (d->map)
+		return true;
+	return d->opcode < 0x40 ? (d->opcode & 7) < 4
+				: ARCH_IN(d->opcode, {0x63, 0x63}, {0x69, 0x69}, {0x6b, 0x6b},
+					  {0x80, 0x8f}, {0xc0, 0xc1}, {0xc6, 0xc7}, {0xd0, 0xd3},
+					  {0xd8, 0xdf}, {0xf6, 0xf7}, {0xfe, 0xff});
+}
+
+static inline unsigned arch_immediate_bytes(const struct arch_decoder *d)
+{
+	unsigned whole = d->is_short ? 2 : 4;
+
+	if (d->map == 3)
+		return 1;
+	if (d->map == 1 && !d->is_vector && ARCH_IN(d->opcode, {0x80, 0x8f}))
+		return 4;
+	if (d->map == 1)
+		return ARCH_IN(d->opcode, {0x70, 0x73}, {0xc2, 0xc2}, {0xc4, 0xc6}) ||
+		       (!d->is_vector &&
+			       ARCH_IN(d->opcode, {0xa4, 0xa4}, {0xac, 0xac}, {0xba, 0xba}));
+	if (d->map)
+		return 0;
+	if (d->opcode < 0x40)
+		return (d->opcode & 7) == 4 ? 1 : (d->opcode & 7) == 5 ? whole : 0;
+	if (d->opcode == 0xf6 || d->opcode == 0xf7)
+		return d->reg > 1 ? 0 : d->opcode == 0xf6 ? 1 : whole;
+	if (ARCH_IN(d->opcode, {0xb8, 0xbf}))
+		return d->is_wide ? 8 : whole;
+	if (ARCH_IN(d->opcode, {0xa0, 0xa3}))
+		return 8;
+	if (d->opcode == 0xe8 || d->opcode == 0xe9)
+		return 4;
+	if (ARCH_IN(d->opcode, {0x68, 0x69}, {0x81, 0x81}, {0xa9, 0xa9}, {0xc7, 0xc7}))
+		return whole;
+	if (d->opcode == 0xc2)
+		return 2;
+	return ARCH_IN(d->opcode, {0x6a, 0x6b}, {0x70, 0x80}, {0x83, 0x83}, {0xa8, 0xa8},
+		{0xb0, 0xb7}, {0xc0, 0xc1}, {0xc6, 0xc6}, {0xe0, 0xe3}, {0xeb, 0xeb});
+}
+
+static inline void arch_read_modrm(struct arch_decoder *d)
+{
+	unsigned byte = arch_next_byte(d), bytes = 0;
+
+	d->mod = byte >> 6;
+	d->reg = byte >> 3 & 7;
+	d->rm = byte & 7;
+	if (d->mod != 3 && d->rm == 4)
+		d->sib = (uint8_t)arch_next_byte(d);
+	if (d->mod == 2 || (!d->mod && (d->rm == 5 || (d->rm == 4 && (d->sib & 7) == 5))))
+		bytes = 4;
+	else if (d->mod == 1)
+		bytes = 1;
+	d->displacement = (int32_t)arch_next_signed(d, bytes);
+}
+
+/* May the instruction write the register in its `reg`, in its `rm`? */
+static inline bool arch_writes_reg(const struct arch_decoder *d)
+{
+	if (d->is_vector)
+		return d->map == 1 ? ARCH_IN(d->opcode, {0x2c, 0x2d}, {0x50, 0x50}, {0x78, 0x79},
+					     {0x93, 0x93}, {0xc5, 0xc5}, {0xd7, 0xd7})
+				   : d->map > 3 || d->opcode >= 0xf0;
+	switch (d->map) {
+	case 0:
+		return d->opcode < 0x38 ? (d->opcode & 7) < 4 && d->opcode & 2
+					: ARCH_IN(d->opcode, {0x63, 0x63}, {0x69, 0x69},
+						  {0x6b, 0x6b}, {0x86, 0x87}, {0x8a, 0x8b},
+						  {0x8d, 0x8d});
+	case 1:
+		return ARCH_IN(d->opcode, {0x02, 0x03}, {0x2c, 0x2d}, {0x40, 0x50}, {0xaf, 0xaf},
+			{0xb2, 0xb2}, {0xb4, 0xb8}, {0xbc, 0xc1}, {0xc5, 0xc5}, {0xd7, 0xd7});
+	default:
+		return d->map == 2 && d->opcode >= 0xf0;
+	}
+}
+
+static inline bool arch_writes_rm(const struct arch_decoder *d)
+{
+	switch (d->map) {
+	case 0:
+		return d->opcode < 0x38
+			? (d->opcode & 7) < 2
+			: (ARCH_IN(d->opcode, {0x80, 0x83}) && d->reg != 7) ||
+				  ARCH_IN(d->opcode, {0x86, 0x89}, {0x8c, 0x8c}, {0x8f, 0x8f},
+					  {0xc0, 0xc1}, {0xc6, 0xc7}, {0xd0, 0xd3}, {0xfe, 0xfe}) ||
+				  (ARCH_IN(d->opcode, {0xf6, 0xf7}) && d->reg / 2 == 1) ||
+				  (d->opcode == 0xff && d->reg < 2);
+	case 1:
+		if (d->opcode == 0x7e)
+			return !d->is_repeated;
+		return !d->is_vector && ARCH_IN(d->opcode, {0x90, 0x9f}, {0xa4, 0xa5}, {0xab, 0xad},
+						{0xb0, 0xb1}, {0xb3, 0xb3}, {0xba, 0xbb},
+						{0xc0, 0xc1}, {0xc7, 0xc7});
+	case 3:
+		return ARCH_IN(d->opcode, {0x14, 0x17});
+	default:
+		return false;
+	}
+}
+
+/* May it write @wanted, which is one of the first eight registers? */
+static inline bool arch_writes(const struct arch_decoder *d, unsigned wanted)
+{
+	bool is_swap = !d->is_vector && d->map == 1 && ARCH_IN(d->opcode, {0xc8, 0xcf});
+
+	if (is_swap || (!d->map && ARCH_IN(d->opcode, {0x90, 0x97}, {0xb0, 0xbf})))
+		return (d->opcode & 7) == wanted && !d->b;
+	if (d->is_vector && d->map == 2 && d->opcode >= 0xf0 && d->second == wanted)
+		return true;
+	return (arch_writes_reg(d) && d->reg == wanted && !d->r) ||
+	       (arch_writes_rm(d) && d->mod == 3 && d->rm == wanted && !d->b);
+}
+
+/* Is its operand in memory x(%rsp)? */
+static inline bool arch_is_above_sp(const struct arch_decoder *d)
+{
+	return d->mod != 3 && d->rm == 4 && d->sib == 0x24 && !d->x && !d->b;
+}
+
+/* `add $x,%rsp` or `sub $x,%rsp` */
+static inline bool arch_is_adjustment(const struct arch_decoder *d)
+{
+	return !d->map && (d->opcode == 0x81 || d->opcode == 0x83) && d->is_wide && d->mod == 3 &&
+	       d->rm == ARCH_SP && !d->b && (d->reg == 0 || d->reg == 5);
+}
+
+static inline enum arch_effect arch_effect_of(
+	const struct arch_decoder *d, int64_t immediate, int32_t *value)
+{
+	unsigned opcode = d->map == 0 ? d->opcode : d->map == 1 ? 0x100 + d->opcode : ~0u;
+
+	*value = 0;
+	if (!d->map && d->is_wide && !d->r && arch_is_above_sp(d)) {
+		*value = d->displacement;
+		if (d->opcode == 0x8d && d->reg == ARCH_SP)
+			return ARCH_EFFECT_SP;
+		if (d->opcode == 0x8b && d->reg == ARCH_FP)
+			return ARCH_EFFECT_LOAD_FP;
+		if (d->opcode == 0x89 && d->reg == ARCH_FP)
+			return ARCH_EFFECT_SAVE_FP;
+	}
+	if (arch_is_adjustment(d)) {
+		*value = (int32_t)(d->reg ? -immediate : immediate);
+		return ARCH_EFFECT_SP;
+	}
+	if (d->is_vector)
+		opcode = ~0u;
+	switch (opcode) {
+	case 0x50 ... 0x57: /* push */
+	case 0x68:
+	case 0x6a:
+	case 0x9c:
+	case 0x1a0:
+	case 0x1a8:
+		*value = -8;
+		if (d->is_short)
+			return ARCH_EFFECT_UNKNOWN;
+		return opcode == 0x55 && !d->b ? ARCH_EFFECT_PUSH_FP : ARCH_EFFECT_SP;
+	case 0x58 ... 0x5f: /* pop */
+		*value = 8;
+		if (d->is_short || (opcode == 0x5c && !d->b))
+			return ARCH_EFFECT_UNKNOWN;
+		return opcode == 0x5d && !d->b ? ARCH_EFFECT_POP_FP : ARCH_EFFECT_SP;
+	case 0x9d:
+	case 0x1a1:
+	case 0x1a9:
+	case 0x8f:
+		*value = 8;
+		return d->is_short || (opcode == 0x8f && d->mod == 3)
+			? ARCH_EFFECT_UNKNOWN
+			: ARCH_EFFECT_SP;
+	case 0xff:
+		*value = -8;
+		if (d->reg == 6)
+			return d->is_short ? ARCH_EFFECT_UNKNOWN : ARCH_EFFECT_SP;
+		if (d->reg > 1)
+			return ARCH_EFFECT_UNKNOWN;
+		break;
+	case 0xc2:
+		*value = (int32_t)(immediate & 0xffff);
+		return ARCH_EFFECT_RETURN;
+	case 0xc3:
+		return ARCH_EFFECT_RETURN;
+	case 0xe8:
+		*value = (int32_t)immediate;
+		return ARCH_EFFECT_CALL;
+	case 0xe9:
+	case 0xeb:
+		*value = (int32_t)immediate;
+		return ARCH_EFFECT_JUMP;
+	}
+	if (arch_writes(d, ARCH_SP))
+		return ARCH_EFFECT_UNKNOWN;
+	return arch_writes(d, ARCH_FP) ? ARCH_EFFECT_LOSE_FP : ARCH_EFFECT_NONE;
+}
+
+/* The instruction at @at, of whose bytes @room are there. */
+static inline struct arch_instruction arch_decode(const uint8_t *at, unsigned room)
+{
+	struct arch_decoder d = {.at = at, .room = room < 15 ? room : 15};
+	struct arch_instruction out = {ARCH_EFFECT_UNKNOWN, 0, 0};
+	int64_t immediate;
+
+	arch_read_opcode(&d);
+	if (arch_is_strange(&d))
+		return out;
+	if (arch_has_modrm(&d))
+		arch_read_modrm(&d);
+	/* Else it is another prefix, of AMD's. */
+	if (!d.map && d.opcode == 0x8f && d.reg)
+		return out;
+	immediate = arch_next_signed(&d, arch_immediate_bytes(&d));
+	if (d.next > d.room)
+		return out;
+	out.bytes = d.next;
+	out.effect = arch_effect_of(&d, immediate, &out.value);
+	return out;
+}
+
+/* The longest way that is gone: hand-written loops are unrolled to some KiB. */
+#define ARCH_FOLLOW_INSTRUCTIONS 4000u
+/* Subroutines in subroutines, which have to be seen to return. */
+#define ARCH_FOLLOW_CALLS  2u
+#define ARCH_FOLLOW_WINDOW 64u
+
+/* A way through code: what it has done to the registers, relative to where it began. */
+struct arch_way {
+	const struct arch_text *source;
+	unsigned *left; /* instructions */
+	uintptr_t from; /* of what is in `bytes` */
+	unsigned have;
+	uint8_t bytes[ARCH_FOLLOW_WINDOW];
+	int64_t sp;
+	/* Where the register's value was when the way began; -1: in the register. */
+	int64_t fp;
+	bool is_lost; /* the way has written another value to it */
+	/* The way has put the register's value there, and this is where that was; else INT64_MAX. */
+	int64_t saved, saved_fp;
+};
+
+static inline struct arch_instruction arch_way_next(struct arch_way *way, uintptr_t pc)
+{
+	if (pc < way->from || pc - way->from + 15 > way->have) {
+		way->from = pc;
+		way->have = arch_text_read(way->source, pc, way->bytes, sizeof(way->bytes));
+	}
+	return arch_decode(way->bytes + (pc - way->from),
+		way->have > pc - way->from ? way->have - (unsigned)(pc - way->from) : 0);
+}
+
+static inline void arch_way_frame_pointer(
+	struct arch_way *way, const struct arch_instruction *instruction)
+{
+	int64_t at = way->sp + instruction->value;
+
+	switch (instruction->effect) {
+	case ARCH_EFFECT_PUSH_FP:
+		way->sp = at;
+		/* fall through */
+	case ARCH_EFFECT_SAVE_FP:
+		way->saved = way->is_lost ? INT64_MAX : at;
+		way->saved_fp = way->fp;
+		break;
+	case ARCH_EFFECT_POP_FP:
+		at = way->sp;
+		way->sp += 8;
+		/* fall through */
+	case ARCH_EFFECT_LOAD_FP:
+		way->fp = at == way->saved ? way->saved_fp : at;
+		way->is_lost = at < 0 && at != way->saved;
+		break;
+	case ARCH_EFFECT_LOSE_FP:
+		way->is_lost = true;
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * Follow @way from @pc to its return. Returns how many bytes of arguments that takes away, or
+ * -ENOENT.
+ */
+static int arch_way_out_of(struct arch_way *way, uintptr_t pc, unsigned calls)
+{
+	while (*way->left) {
+		struct arch_instruction instruction = arch_way_next(way, pc);
+		struct arch_way inner = {
+			.source = way->source, .left = way->left, .fp = -1, .saved = INT64_MAX};
+		int taken;
+
+		--*way->left;
+		pc += instruction.bytes;
+		switch (instruction.effect) {
+		case ARCH_EFFECT_UNKNOWN:
+			return -ENOENT;
+		case ARCH_EFFECT_SP:
+			way->sp += instruction.value;
+			break;
+		case ARCH_EFFECT_JUMP:
+			pc += (uintptr_t)(intptr_t)instruction.value;
+			break;
+		case ARCH_EFFECT_CALL:
+			if (calls == ARCH_FOLLOW_CALLS)
+				return -ENOENT;
+			taken = arch_way_out_of(
+				&inner, pc + (uintptr_t)(intptr_t)instruction.value, calls + 1);
+			if (taken < 0 || inner.sp)
+				return -ENOENT;
+			way->sp += taken;
+			way->is_lost |= inner.is_lost || inner.fp >= 0;
+			break;
+		case ARCH_EFFECT_RETURN:
+			return instruction.value;
+		default:
+			arch_way_frame_pointer(way, &instruction);
+		}
+	}
+	return -ENOENT;
+}
+
+static inline int arch_follow_code(
+	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)
+{
+	unsigned left = ARCH_FOLLOW_INSTRUCTIONS;
+	struct arch_way way = {.source = source, .left = &left, .fp = -1, .saved = INT64_MAX};
+	int taken = arch_way_out_of(&way, pc, 0);
+
+	if (taken < 0 || way.is_lost || way.sp < 0 || way.sp > INT32_MAX / 2 || (way.sp & 7))
+		return -ENOENT;
+	epilogue->ra = 8 + (uint32_t)taken;
+	epilogue->cfa = (uint32_t)way.sp + epilogue->ra;
+	epilogue->fp = way.fp < 0 ? 0 : epilogue->cfa - (uint32_t)way.fp;
+	epilogue->others = true;
+	return 0;
+}
+
+#endif

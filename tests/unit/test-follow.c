@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ways out of functions over any instructions: held against the call-frame information of some
+ * libraries, which says at every instruction where the caller's registers are, and against what is
+ * no code.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "arch/epilogue.h"
+#include "libprof/unwind/cfi_run.h"
+#include "libprof/unwind/find_object.h"
+
+#if defined(__x86_64__)
+
+static int load(const void *context, uintptr_t address, uintptr_t *word)
+{
+	(void)context;
+	memcpy(word, (const void *)address, sizeof(*word));
+	return 0;
+}
+
+struct sum {
+	unsigned long functions, places, found;
+};
+
+static bool is_offset(const struct cfi_row *row, unsigned slot, int32_t *value)
+{
+	int32_t rule = row->rules.register_rule[slot];
+
+	*value = cfi_rule_value(rule);
+	return cfi_rule_kind(rule) == CFI_RULE_OFFSET;
+}
+
+static void compare(const struct unwind_module *module, uintptr_t pc, struct sum *sum)
+{
+	const struct arch_text text = {module->start, module->end, load, NULL};
+	struct arch_epilogue found;
+	struct cfi_row row;
+	int32_t saved;
+
+	if (cfi_find_row(module, pc, &row) || row.signal || row.rules.cfa_expression ||
+		row.rules.cfa_reg != ARCH_DWARF_SP)
+		return;
+	sum->places++;
+	if (arch_follow_code(&text, pc, &found))
+		return;
+	sum->found++;
+	if ((int32_t)found.cfa != row.rules.cfa_value)
+		print_error("%#lx: CFA %u, by information %d\n",
+			(unsigned long)(pc - module->bias), found.cfa, row.rules.cfa_value);
+	assert_int_equal(found.cfa, row.rules.cfa_value);
+	assert_int_equal(found.ra, 8);
+	if (!found.fp)
+		return;
+	if (!is_offset(&row, arch_cfi_slot(ARCH_DWARF_FP), &saved) || saved != -(int32_t)found.fp)
+		print_error("%#lx: fp at %u, by information %d\n",
+			(unsigned long)(pc - module->bias), found.fp, saved);
+	assert_true(is_offset(&row, arch_cfi_slot(ARCH_DWARF_FP), &saved));
+	assert_int_equal(found.fp, -saved);
+}
+
+static bool is_padding(const uint8_t *code)
+{
+	static const uint8_t forms[][2] = {{0x0f, 0x1f}, {0x66, 0x90}, {0x66, 0x0f}, {0x66, 0x66},
+		{0x66, 0x2e}};
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (!memcmp(code, forms[i], 2))
+			return true;
+	return code[0] == 0x90 || code[0] == 0xcc;
+}
+
+/* Of the instructions [@pc, @end), but for those behind a way out that fill up to the next. */
+static void compare_function(
+	const struct unwind_module *module, uintptr_t pc, uintptr_t end, struct sum *sum)
+{
+	bool goes_on = true;
+
+	while (pc < end) {
+		struct arch_instruction instruction =
+			arch_decode((const uint8_t *)pc, (unsigned)(end - pc));
+		bool is_filler = !goes_on && is_padding((const uint8_t *)pc);
+
+		if (!is_filler) {
+			compare(module, pc, sum);
+			goes_on = instruction.effect != ARCH_EFFECT_JUMP &&
+				  instruction.effect != ARCH_EFFECT_CALL && /* of abort() */
+				  instruction.effect != ARCH_EFFECT_RETURN &&
+				  instruction.effect != ARCH_EFFECT_UNKNOWN;
+		}
+		if (!instruction.bytes)
+			break;
+		pc += instruction.bytes;
+	}
+}
+
+/* The table of .eh_frame_hdr as linkers write it: pairs of numbers relative to its begin. */
+static void compare_module(const void *address, struct sum *sum)
+{
+	struct unwind_module module;
+	const uint8_t *header;
+	uint32_t count;
+
+	assert_int_equal(unwind_find_object((uintptr_t)address, &module, NULL), 0);
+	header = (const uint8_t *)module.eh_frame_hdr;
+	assert_int_equal(header[3], 0x3b);
+	memcpy(&count, header + 8, sizeof(count));
+	for (uint32_t i = 0; i + 1 < count; i++) {
+		int32_t start, next;
+		uintptr_t pc, end;
+
+		memcpy(&start, header + 12 + 8 * i, sizeof(start));
+		memcpy(&next, header + 20 + 8 * i, sizeof(next));
+		pc = (uintptr_t)header + (uintptr_t)(intptr_t)start;
+		end = (uintptr_t)header + (uintptr_t)(intptr_t)next;
+		sum->functions++;
+		compare_function(&module, pc, end, sum);
+	}
+}
+
+static void it_says_what_call_frame_information_says(void **state)
+{
+	/* Of compilers. glibc's own multiplication pushes without saying so. */
+	static const char *const libraries[][2] = {{"libcairo.so.2", "cairo_create"},
+		{"libdw.so.1", "dwarf_begin"}, {"libelf.so.1", "elf_begin"}, {"libz.so.1", "inflate"},
+		{"liblzma.so.5", "lzma_code"}, {"libm.so.6", "sin"}};
+	struct sum sum = {0};
+
+	(void)state;
+	compare_module((void *)(uintptr_t)compare_module, &sum);
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		void *library = dlopen(libraries[i][0], RTLD_NOW);
+
+		assert_non_null(library);
+		compare_module(dlsym(library, libraries[i][1]), &sum);
+		dlclose(library);
+	}
+	print_message("%lu functions, %lu places, %lu ways found\n", sum.functions, sum.places,
+		sum.found);
+	assert_true(sum.found > 10000 && sum.found > sum.places / 5);
+}
+
+struct form {
+	const char *what;
+	uint8_t code[32];
+	unsigned bytes;
+	struct arch_epilogue epilogue;
+};
+
+#define CODE(...) {__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
+
+static int follow(const struct form *form, struct arch_epilogue *out)
+{
+	uint64_t words[5] = {0};
+	const struct arch_text text = {
+		(uintptr_t)words, (uintptr_t)words + form->bytes, load, NULL};
+
+	memcpy(words, form->code, form->bytes);
+	return arch_follow_code(&text, (uintptr_t)words, out);
+}
+
+static void a_frame_pointer_is_where_it_was(void **state)
+{
+	static const struct form forms[] = {
+		{"xor %ebp,%ebp; pop %rbp; ret", CODE(0x31, 0xed, 0x5d, 0xc3), {16, 8, 16, true}},
+		{"mov 8(%rsp),%rbp; add $24,%rsp; ret",
+			CODE(0x48, 0x8b, 0x6c, 0x24, 8, 0x48, 0x83, 0xc4, 24, 0xc3),
+			{32, 8, 24, true}},
+		{"pop %rbp; push %rbp; nop; pop %rbp; ret: a tail call into another function",
+			CODE(0x5d, 0x55, 0x90, 0x5d, 0xc3), {16, 8, 16, true}},
+		{"push %rbp; xor %ebp,%ebp; pop %rbp; ret: it is still in its register",
+			CODE(0x55, 0x31, 0xed, 0x5d, 0xc3), {8, 8, 0, true}},
+		{"mov %rbp,-8(%rsp); mov %rbx,%rbp; mov -8(%rsp),%rbp; ret",
+			CODE(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x48, 0x89, 0xdd, 0x48, 0x8b, 0x6c, 0x24,
+				0xf8, 0xc3),
+			{8, 8, 0, true}},
+		{"call to a ret; pop %rbp; ret", CODE(0xe8, 2, 0, 0, 0, 0x5d, 0xc3, 0xc3),
+			{16, 8, 16, true}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct arch_epilogue found = {0};
+
+		print_message("%s\n", forms[i].what);
+		assert_int_equal(follow(&forms[i], &found), 0);
+		assert_memory_equal(&found, &forms[i].epilogue, sizeof(found));
+	}
+}
+
+static void what_is_not_sure_is_not_said(void **state)
+{
+	static const struct form none[] = {
+		{"leave; ret", CODE(0xc9, 0xc3), {0}},
+		{"mov %rbp,%rsp; ret", CODE(0x48, 0x89, 0xec, 0xc3), {0}},
+		{"and $-32,%rsp; ret", CODE(0x48, 0x83, 0xe4, 0xe0, 0xc3), {0}},
+		{"lea (%rsp,%rax,8),%rsp; ret", CODE(0x48, 0x8d, 0x24, 0xc4, 0xc3), {0}},
+		{"mov 8(%rsp),%rsp; ret", CODE(0x48, 0x8b, 0x64, 0x24, 8, 0xc3), {0}},
+		{"xchg %rax,%rsp; ret", CODE(0x48, 0x94, 0xc3), {0}},
+		{"pop %rsp; ret", CODE(0x5c, 0xc3), {0}},
+		{"xor %ebp,%ebp; ret", CODE(0x31, 0xed, 0xc3), {0}},
+		{"call *%rax; ret", CODE(0xff, 0xd0, 0xc3), {0}},
+		{"jmp *%rax", CODE(0xff, 0xe0), {0}},
+		{"call to itself", CODE(0xe8, 0xfb, 0xff, 0xff, 0xff, 0xc3), {0}},
+		{"jmp to itself", CODE(0xeb, 0xfe), {0}},
+		{"jmp out of all code", CODE(0xe9, 0, 0, 0, 0x40), {0}},
+		{"a return below its address", CODE(0x50, 0xc3), {0}},
+		{"pop %rbp of the way's own push of something else", CODE(0x50, 0x5d, 0xc3), {0}},
+		{"ud2; int3; hlt", CODE(0x0f, 0x0b, 0xc3), {0}},
+		{"int3", CODE(0xcc, 0xc3), {0}},
+		{"hlt", CODE(0xf4, 0xc3), {0}},
+		{"vpperm, another prefix of that byte",
+			CODE(0x8f, 0xe8, 0xf8, 0xa3, 0x2a, 0x10, 0xc3), {0}},
+		{"cut off", CODE(0x48, 0x83, 0xc4), {0}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		struct arch_epilogue found;
+
+		print_message("%s\n", none[i].what);
+		assert_int_equal(follow(&none[i], &found), -ENOENT);
+	}
+}
+
+/* Any bytes: what is read lies in the text, and there is an end. */
+static void any_bytes_have_an_end(void **state)
+{
+	unsigned found = 0;
+
+	(void)state;
+	srand(1);
+	for (unsigned n = 0; n < 20000; n++) {
+		struct form form = {.bytes = 1 + (unsigned)rand() % 32};
+		struct arch_epilogue out;
+
+		for (unsigned i = 0; i < form.bytes; i++)
+			form.code[i] = (uint8_t)(rand() >> 7);
+		if (rand() % 2)
+			form.code[form.bytes - 1] = 0xc3;
+		found += !follow(&form, &out);
+	}
+	assert_in_range(found, 100, 15000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_frame_pointer_is_where_it_was),
+		cmocka_unit_test(what_is_not_sure_is_not_said),
+		cmocka_unit_test(any_bytes_have_an_end),
+		cmocka_unit_test(it_says_what_call_frame_information_says),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+
+int main(void)
+{
+	return 0; /* left to who follows frame pointers: arch_follow.h */
+}
+
+#endif
