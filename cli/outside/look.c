@@ -170,21 +170,37 @@ static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 }
 
 /*
- * With --wall: a thread that has not run since its stack was taken still has it. After the stop it
- * went to sleep once more, which is no news.
+ * Is the stack that was taken last still the thread's? After the stop it went to sleep once more, in
+ * the same place if it did not do anything else: then the number of its sleeps tells.
  */
+static bool is_where_it_was(struct tracee *tracee)
+{
+	long switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
+	struct procfs_place place;
+
+	if (!tracee->has_stack || tracee->switches < 0 || switches < 0)
+		return false;
+	if (tracee->is_settled)
+		return switches == tracee->switches;
+	if (switches > tracee->switches + 1 ||
+		procfs_place(tracee->target->pid, tracee->tid, &place) ||
+		place.sp != tracee->place.sp || place.pc != tracee->place.pc ||
+		procfs_number(tracee->tid, "voluntary_ctxt_switches") != switches)
+		return false;
+	tracee->switches = switches;
+	tracee->is_settled = true;
+	return true;
+}
+
+/* With --wall: a thread that has not run since its stack was taken still has it. */
 static void look_by_wall(struct tracer *tracer, struct tracee *tracee)
 {
-	long switches;
-
 	if (tracee->owed_ns + (watch_now_ns() - tracee->counted_ns) < tracer->period_ns)
 		return;
-	switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
-	if (tracees_locate(tracee) == 'R' || !tracee->has_stack || tracee->switches < 0 ||
-		switches > tracee->switches + 1)
-		ask(tracer, tracee);
-	else
+	if (is_where_it_was(tracee) && tracees_locate(tracee) != 'R')
 		sample_again(tracer, tracee);
+	else
+		ask(tracer, tracee);
 }
 
 static void look_at_target(struct tracer *tracer, struct target *target)

@@ -41,6 +41,26 @@ long procfs_number(pid_t id, const char *name)
 	return at ? strtol(at + strlen(key), NULL, 10) : -1;
 }
 
+int procfs_place(pid_t pid, pid_t tid, struct procfs_place *out)
+{
+	char path[64], text[512];
+	char *pc, *sp;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+	if (read_whole(path, text, sizeof(text)) <= 0)
+		return -EAGAIN;
+	/* The last two of the line; "running" is alone there. */
+	pc = strrchr(text, ' ');
+	if (!pc)
+		return -EAGAIN;
+	*pc = '\0';
+	sp = strrchr(text, ' ');
+	if (!sp)
+		return -EAGAIN;
+	*out = (struct procfs_place){strtoull(sp, NULL, 16), strtoull(pc + 1, NULL, 16)};
+	return 0;
+}
+
 int procfs_link(pid_t pid, const char *name, char out[PATH_MAX])
 {
 	char path[64];

@@ -76,6 +76,17 @@ struct procfs_switches {
 /* Read "status". Returns 0 or -errno with *@out as it was. */
 int procfs_switches_read(int file, struct procfs_switches *out);
 
+/* Where a thread that sleeps will go on. */
+struct procfs_place {
+	uint64_t sp, pc;
+};
+
+/*
+ * Of thread @tid of @pid. Returns 0, or -EAGAIN: it runs, is about to, or nobody may know; *@out is
+ * as it was then. Who may trace the thread may ask; it does not notice.
+ */
+int procfs_place(pid_t pid, pid_t tid, struct procfs_place *out);
+
 /* Read "stat": procfs_state(). */
 char procfs_state_read(int file, int *cpu);
 

@@ -111,6 +111,18 @@ static struct unwind_result take_stack(
 	return other;
 }
 
+/* Where the stopped thread is, for looks that want to know whether it still is there. */
+static void note_place(struct tracee *tracee, const void *regset)
+{
+	struct arch_registers registers;
+
+	arch_registers_from_regset(&registers, regset);
+	tracee->switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
+	tracee->place = (struct procfs_place){
+		registers.r[ARCH_DWARF_SP], registers.r[ARCH_DWARF_PC]};
+	tracee->is_settled = false;
+}
+
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal)
 {
 	uint64_t regset[ARCH_REGSET_BYTES / 8];
@@ -138,7 +150,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 		arch_regset_restart(regset, !tracer->config.wall))
 		ptrace(PTRACE_SETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov);
 	if (tracer->config.wall)
-		tracee->switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
+		note_place(tracee, regset);
 	ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
 	tracer->totals.stops++;
 	/* Whom we pushed off did not run in our turn before this one, either. */

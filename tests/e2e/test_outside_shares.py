@@ -229,3 +229,12 @@ def test_threads_that_live_for_five_milliseconds(tmp_path):
     assert bool(said) == (share >= 10), run.stderr
     assert bool(said) == ("hint: a higher rate leaves less of it" in run.stderr)
     assert not said or float(said.group(1)) == pytest.approx(share, abs=0.1)
+
+
+def test_sleeps_follow_each_other(tmp_path):
+    """A stop late in one sleep is followed by the next, and that has another stack."""
+    run = profile(tmp_path, compile_target("sleeps.c", tmp_path), "2600", rate_hz=997,
+                  options=["--wall"])
+    truth = run.truth["short_sleep"] / sum(run.truth.values())
+    seen = run.folded.below("short_sleep") / run.folded.total
+    assert abs(seen - truth) <= 0.03, run.folded.describe()
