@@ -413,6 +413,8 @@ int accounting_settle(struct flameprof_profile *profile, enum accounting_start s
 	};
 	int error = settling_init(&settling);
 
+	if (child)
+		profile_totals(profile)->pushed = child->pushed;
 	if (!error) {
 		weigh_images(&settling);
 		settle_all(&settling);

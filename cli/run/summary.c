@@ -265,6 +265,15 @@ static bool is_elsewhere(const struct summary *summary, const struct accounting 
 	       !losses->late_threads && !losses->lost_processes && !losses->malformed;
 }
 
+/* The kernel looks at timers of CPU time at its tick, and at those of who runs then. */
+static bool was_crowded_out(const struct summary *summary, const struct accounting *books)
+{
+	return !summary->is_outside && books->sampled < FEW_SAMPLES &&
+	       books->sampled + books->credited >= FEW_SAMPLES / 2 &&
+	       books->sampled < books->credited &&
+	       profile_totals(summary->profile)->pushed > books->due;
+}
+
 /* Why there is nothing to see, or next to nothing. */
 static void print_scarcity(const struct summary *summary, const struct accounting *books)
 {
@@ -279,6 +288,11 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 		diag_info("%.2f s of CPU time were used by programs without flamerun's library, unseen",
 			(double)(books->due - accounting_total(books)) /
 				profile_rate_hz(summary->profile));
+	else if (was_crowded_out(summary, books))
+		diag_info("hint: other programs took the CPU from it %" PRIu64
+			  " times, and few of its timers were seen: its CPU time stands on the last "
+			  "stack of each thread; a machine with less to do shows more",
+			totals->pushed);
 	else if (books->sampled >= FEW_SAMPLES ||
 		 2 * summary->report->unsampled_weight > calltree_total(summary->tree))
 		return;
@@ -288,13 +302,14 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 		diag_info("hint: it used the CPU for %.0f ms of %.2f s; the time it waited is not "
 			  "sampled, but with --wall",
 			cpu_s * 1e3, (double)summary->duration_ns / NS_PER_S);
-	else if (books->due <= (uint64_t)FEW_SAMPLES * (1 + summary->report->processes))
+	else if (books->due < (uint64_t)FEW_SAMPLES * summary->report->processes)
 		diag_info("hint: it used the CPU for %.0f ms, too little for %" PRIu32
 			  " samples per second: %s",
 			cpu_s * 1e3, profile_rate_hz(summary->profile),
 			summary->is_attached ? "sample it for longer, or more often: -r 997"
 					     : "let it do more, or the same many times over");
-	else if (!summary->is_outside && !totals->losses.late_threads)
+	else if (!summary->is_outside && !totals->losses.late_threads &&
+		 books->sampled < books->credited)
 		diag_info("hint: it held signals back, as under ThreadSanitizer: its CPU time "
 			  "stands on the last stack of each thread");
 }

@@ -181,6 +181,7 @@ static bool reap(struct watch *watch)
 		.cpu_ns = own_ns,
 		.children_ns = all_ns > own_ns ? all_ns - own_ns : 0,
 		.max_kib = (uint64_t)usage.ru_maxrss,
+		.pushed = (uint64_t)usage.ru_nivcsw,
 	};
 	return true;
 }

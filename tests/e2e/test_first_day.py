@@ -218,6 +218,14 @@ def test_a_program_that_ends_at_once(run):
                      re.M), result.stderr
 
 
+def test_a_tenth_of_a_second_is_something(run):
+    """A score of samples are due then, of which each may be credited instead."""
+    burn = "import time\nwhile time.process_time() < 0.104: pass"
+    for _ in range(3):
+        result = run("python3", "-c", burn)
+        assert "too little" not in result.stderr, result.stderr
+
+
 def test_the_books_are_for_who_asks(run):
     for words, shown in ((["-q"], False), ([], False), (["-v"], True)):
         result = run(*words, "--", "sh", "-c", BURN)
