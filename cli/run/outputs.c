@@ -14,46 +14,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40 /* as many as the kernel follows */
-
 struct output {
-	const char *path;      /* as it was given; borrowed */
-	char target[PATH_MAX]; /* behind all symbolic links */
-	int in_place;          /* descriptor, or -1: write a temporary file, then rename */
-	bool is_renamed;       /* not proven yet under its last name */
+	const char *path; /* as it was given; borrowed */
+	int in_place;     /* descriptor, or -1: write a temporary file, then rename */
+	bool is_file;     /* a regular one, or none yet: what follows tells which */
+	bool is_renamed;  /* not proven yet under its last name */
+	dev_t device;
+	ino_t folder;
+	char name[NAME_MAX + 1];
 };
 
 struct outputs {
 	unsigned count;
 	struct output list[];
 };
-
-/*
- * Follow symbolic links at the end of @path, also one that points to nothing yet.
- * Returns 0 and the name behind them in @target, or -errno.
- */
-static int follow_links(const char *path, char target[PATH_MAX])
-{
-	char link[PATH_MAX];
-
-	if (strlen(path) >= PATH_MAX)
-		return -ENAMETOOLONG;
-	strcpy(target, path);
-	for (int i = 0; i < LINKS_MAX; i++) {
-		ssize_t bytes = readlink(target, link, sizeof(link) - 1);
-		size_t keep = replace_folder_bytes(target);
-
-		if (bytes < 0) /* no link, or nothing there: opening it will tell */
-			return errno == EINVAL || errno == ENOENT ? 0 : -errno;
-		link[bytes] = '\0';
-		if (link[0] == '/')
-			keep = 0;
-		if (keep + (size_t)bytes >= PATH_MAX)
-			return -ENAMETOOLONG;
-		strcpy(target + keep, link);
-	}
-	return -ELOOP;
-}
 
 /* /dev/stdout, /dev/fd/N and the like name a descriptor we have: its number, or -1. */
 static int named_descriptor(const char *path)
@@ -92,49 +66,62 @@ static int duplicate(int descriptor)
  * O_NONBLOCK only for the open: a FIFO that nobody reads is an error now, not a wait before the
  * program starts.
  */
-static int open_in_place(const char *path)
+static int open_in_place(const struct followed *target)
 {
-	int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int descriptor = followed_open(target, O_WRONLY);
 
-	if (descriptor < 0)
-		return -errno;
-	fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+	if (descriptor >= 0)
+		fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
 	return descriptor;
+}
+
+static int prove_target(struct output *output, const struct followed *target)
+{
+	int stay = target->open_flags ? AT_SYMLINK_NOFOLLOW : 0;
+	struct stat folder, now;
+	int exists = !fstatat(target->folder, target->name, &now, stay);
+	int error;
+
+	if (exists && !S_ISREG(now.st_mode))
+		return output->in_place = open_in_place(target);
+	if (fstat(target->folder, &folder))
+		return -errno;
+	output->is_file = true;
+	output->device = folder.st_dev;
+	output->folder = folder.st_ino;
+	strcpy(output->name, target->name);
+	if (exists && faccessat(target->folder, target->name, W_OK, 0))
+		return -errno;
+	error = replace_prove(target);
+	return error && exists ? output->in_place = open_in_place(target) : error;
 }
 
 static int prove(struct output *output)
 {
 	int descriptor = named_descriptor(output->path);
-	struct stat now;
+	struct followed target;
 	int error;
 
 	if (descriptor >= 0)
 		return output->in_place = duplicate(descriptor);
-	if (!stat(output->path, &now) && !S_ISREG(now.st_mode)) {
-		if (S_ISDIR(now.st_mode))
-			return -EISDIR;
-		return output->in_place = open_in_place(output->path);
-	}
-	error = follow_links(output->path, output->target);
+	error = follow_links(output->path, &target);
 	if (error)
 		return error;
-	if (!access(output->target, F_OK)) {
-		if (access(output->target, W_OK))
-			return -errno;
-		error = replace_prove(output->target);
-		return error ? output->in_place = open_in_place(output->target) : 0;
-	}
-	if (!output->target[replace_folder_bytes(output->target)])
-		return output->target[0] ? -EISDIR : -ENOENT;
-	return replace_prove(output->target);
+	error = prove_target(output, &target);
+	followed_release(&target);
+	return error;
 }
 
 /* Two names of one file: the second would silently replace the first. */
 static bool repeated(const struct outputs *outputs, const struct output *output)
 {
-	for (unsigned i = 0; i < outputs->count; i++)
-		if (output->target[0] && !strcmp(outputs->list[i].target, output->target))
+	for (unsigned i = 0; output->is_file && i < outputs->count; i++) {
+		const struct output *other = &outputs->list[i];
+
+		if (other->is_file && other->device == output->device &&
+			other->folder == output->folder && !strcmp(other->name, output->name))
 			return true;
+	}
 	return false;
 }
 
@@ -142,30 +129,53 @@ static const char *reason(int error)
 {
 	if (error == -ENXIO)
 		return "nobody reads from it";
+	if (error == -FOLLOW_ANOTHERS)
+		return "another user laid the link or file into a folder that all may write to";
 	return strerror(-error);
+}
+
+/* How much of @path is its folder, the last slash included. */
+static size_t folder_bytes_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
 /* In some, as /proc, no file can be made; that is ENOENT, too. */
 static bool has_folder(const char *path)
 {
 	char folder[PATH_MAX];
-	int bytes = snprintf(folder, sizeof(folder), "%.*s", (int)replace_folder_bytes(path), path);
+	int bytes = snprintf(folder, sizeof(folder), "%.*s", (int)folder_bytes_of(path), path);
 
 	return bytes < (int)sizeof(folder) && !access(folder, F_OK);
 }
 
-/* Before anything has started: there is time to name another place. */
-static void refuse(const struct output *output, int error, struct diag_message *message)
+/* Returns @error as an errno. */
+static int fail(const struct output *output, int error, struct diag_message *message)
 {
-	size_t folder_bytes = replace_folder_bytes(output->path);
+	int result = error == -FOLLOW_ANOTHERS ? -EACCES : error;
 
-	diag_fail(message, error, "cannot write '%s': %s", output->path, reason(error));
+	return diag_fail(
+		message, result, "cannot write '%s': %s", output->path, reason(error));
+}
+
+/* Before anything has started: there is time to name another place. */
+static int refuse(const struct output *output, int error, struct diag_message *message)
+{
+	size_t folder_bytes = folder_bytes_of(output->path);
+	int result = fail(output, error, message);
+
 	if (error == -ENOENT && folder_bytes > 1 && !has_folder(output->path))
 		diag_fail_hint(message, "the folder comes first: mkdir -p '%.*s'",
 			(int)folder_bytes - 1, output->path);
+	else if (error == -FOLLOW_ANOTHERS)
+		diag_fail_hint(message, "-o names another place: -o ~/%s",
+			output->path + folder_bytes);
 	else if (error == -ENOENT || error == -EACCES || error == -EROFS || error == -EPERM)
 		diag_fail_hint(message, "-o names another place: -o /tmp/%s",
 			output->path + folder_bytes);
+	return result;
 }
 
 int outputs_open(struct outputs **out, const char *const *paths, unsigned count,
@@ -183,7 +193,7 @@ int outputs_open(struct outputs **out, const char *const *paths, unsigned count,
 		output->in_place = -1;
 		error = prove(output);
 		if (error < 0) {
-			refuse(output, error, message);
+			error = refuse(output, error, message);
 			outputs_free(outputs);
 			return error;
 		}
@@ -222,7 +232,28 @@ bool outputs_is_file(const struct outputs *outputs, unsigned index)
 	struct stat now;
 
 	return output->in_place < 0 ||
-	       (output->target[0] && !fstat(output->in_place, &now) && S_ISREG(now.st_mode));
+	       (output->is_file && !fstat(output->in_place, &now) && S_ISREG(now.st_mode));
+}
+
+static int write_in_place(const struct output *output, replace_writer writer, void *context)
+{
+	/* Devices and pipes have no length to cut; a shared stdout is appended to. */
+	if (output->is_file && ftruncate(output->in_place, 0))
+		return -errno;
+	return replace_fill(output->in_place, writer, context);
+}
+
+/* Followed anew: the program may have made its folders anew, or laid links. */
+static int write_file(const struct output *output, replace_writer writer, void *context)
+{
+	struct followed target;
+	int error = follow_links(output->path, &target);
+
+	if (error)
+		return error;
+	error = replace_write(&target, writer, context);
+	followed_release(&target);
+	return error;
 }
 
 int outputs_write(struct outputs *outputs, unsigned index, replace_writer writer, void *context,
@@ -231,22 +262,8 @@ int outputs_write(struct outputs *outputs, unsigned index, replace_writer writer
 	struct output *output = &outputs->list[index];
 	int error = output->is_renamed ? prove(output) : 0;
 
-	if (error < 0) {
-		/* what a program has made of the name meanwhile */
-	} else if (output->in_place >= 0) {
-		struct stat now;
-
-		/* Devices and pipes have no length to cut; a shared stdout is appended to. */
-		if (output->target[0] && !fstat(output->in_place, &now) && S_ISREG(now.st_mode) &&
-			ftruncate(output->in_place, 0))
-			error = -errno;
-		else
-			error = replace_fill(output->in_place, writer, context);
-	} else {
-		error = replace_write(output->target, writer, context);
-	}
-	if (error < 0)
-		return diag_fail(message, error, "cannot write '%s': %s", output->path,
-			reason(error));
-	return 0;
+	if (error >= 0)
+		error = output->in_place >= 0 ? write_in_place(output, writer, context)
+					      : write_file(output, writer, context);
+	return error < 0 ? fail(output, error, message) : 0;
 }

@@ -6,9 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,32 +14,21 @@
 #define TEMPORARY_TRIES 100
 #define COPY_BYTES      65536
 
-/* The temporary file there is right now, "" when there is none. Read by replace_abandon(). */
-static char temporary[PATH_MAX];
+/* The temporary file there is right now, and its folder. Read by replace_abandon(). */
+static int temporary_folder;
+static char temporary[NAME_MAX + 1];
 static volatile sig_atomic_t temporary_exists;
-
-size_t replace_folder_bytes(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? (size_t)(slash - path) + 1 : 0;
-}
 
 /*
  * A file in @target's folder that has no name yet, so that nothing is left of it when we are killed.
  * The kernel gives it the mode that umask and the folder's default ACL leave.
  * Returns its descriptor, or -1 where that is not possible, or could not be named later.
  */
-static int create_unnamed(const char *target)
+static int create_unnamed(const struct followed *target)
 {
-	size_t bytes = replace_folder_bytes(target);
-	char folder[PATH_MAX], link[32];
-	int descriptor;
+	int descriptor = openat(target->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	char link[32];
 
-	if (bytes >= sizeof(folder))
-		return -1;
-	snprintf(folder, sizeof(folder), "%.*s", bytes ? (int)bytes : 1, bytes ? target : ".");
-	descriptor = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
 	if (descriptor < 0)
 		return -1;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
@@ -52,63 +39,60 @@ static int create_unnamed(const char *target)
 }
 
 /* Give @unnamed the name, or make an empty file of it for -1. Returns a descriptor, or -errno. */
-static int enter(int unnamed, const char *name)
+static int enter(int unnamed, int folder, const char *name)
 {
 	char link[32];
 
 	if (unnamed < 0) {
-		unnamed = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		unnamed = openat(
+			folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 		return unnamed < 0 ? -errno : unnamed;
 	}
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", unnamed);
-	return linkat(AT_FDCWD, link, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? -errno : unnamed;
+	return linkat(AT_FDCWD, link, folder, name, AT_SYMLINK_FOLLOW) ? -errno : unnamed;
 }
 
 /*
  * Have a file beside @target, named ".<name>.XXXXXX": @unnamed, or for -1 a new, empty one.
  * Returns its descriptor and its name in @name, or -errno.
  */
-static int create_beside(int unnamed, const char *target, char name[PATH_MAX])
+static int create_beside(int unnamed, const struct followed *target, char name[NAME_MAX + 1])
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
-	size_t folder = replace_folder_bytes(target);
 
 	for (int i = 0; i < TEMPORARY_TRIES; i++) {
 		unsigned char random[6];
 		char suffix[sizeof(random) + 1] = "";
-		int descriptor, bytes;
+		int descriptor;
 
 		if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 			return -EIO;
 		for (size_t j = 0; j < sizeof(random); j++)
 			suffix[j] = letters[random[j] % 32];
 		/* 200: what is added stays within the 255 bytes a name may have. */
-		bytes = snprintf(name, PATH_MAX, "%.*s.%.200s.%s", (int)folder, target,
-			target + folder, suffix);
-		if (bytes >= PATH_MAX)
-			return -ENAMETOOLONG;
-		descriptor = enter(unnamed, name);
+		snprintf(name, NAME_MAX + 1, ".%.200s.%s", target->name, suffix);
+		descriptor = enter(unnamed, target->folder, name);
 		if (descriptor != -EEXIST)
 			return descriptor;
 	}
 	return -EEXIST;
 }
 
-int replace_prove(const char *target)
+int replace_prove(const struct followed *target)
 {
-	char name[PATH_MAX];
+	char name[NAME_MAX + 1];
 	int descriptor = create_beside(-1, target, name);
 
 	if (descriptor < 0)
 		return descriptor;
 	close(descriptor);
-	return unlink(name) ? -errno : 0;
+	return unlinkat(target->folder, name, 0) ? -errno : 0;
 }
 
 void replace_abandon(void)
 {
 	if (temporary_exists)
-		unlink(temporary);
+		unlinkat(temporary_folder, temporary, 0);
 }
 
 int replace_fill(int descriptor, replace_writer writer, void *context)
@@ -135,11 +119,12 @@ int replace_fill(int descriptor, replace_writer writer, void *context)
 }
 
 /* A replaced file keeps its mode, and its owner where we may give files away. */
-static void inherit(int descriptor, const char *target)
+static void inherit(int descriptor, const struct followed *target)
 {
 	struct stat old, new;
 
-	if (stat(target, &old) || fstat(descriptor, &new))
+	if (fstatat(target->folder, target->name, &old, AT_SYMLINK_NOFOLLOW) ||
+		!S_ISREG(old.st_mode) || fstat(descriptor, &new))
 		return;
 	if (old.st_uid != new.st_uid || old.st_gid != new.st_gid)
 		if (fchown(descriptor, old.st_uid, old.st_gid))
@@ -148,16 +133,18 @@ static void inherit(int descriptor, const char *target)
 }
 
 /* A target that rename cannot replace (a mount point, a sticky folder) is overwritten. */
-static int copy_over(int from, const char *target)
+static int copy_over(int from, const struct followed *target)
 {
 	static char bytes[COPY_BYTES];
-	int to = open(target, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	int to = followed_open(target, O_WRONLY);
 	off_t at = 0;
 	ssize_t have;
 	int error = 0;
 
 	if (to < 0)
-		return -errno;
+		return to;
+	if (ftruncate(to, 0))
+		error = -errno;
 	while (!error && (have = pread(from, bytes, sizeof(bytes), at)) != 0) {
 		ssize_t put = have < 0 ? -1 : write(to, bytes, (size_t)have);
 
@@ -171,12 +158,13 @@ static int copy_over(int from, const char *target)
 	return error;
 }
 
-int replace_write(const char *target, replace_writer writer, void *context)
+int replace_write(const struct followed *target, replace_writer writer, void *context)
 {
 	int unnamed = create_unnamed(target);
-	int descriptor = unnamed < 0 ? create_beside(-1, target, temporary) : unnamed;
-	int error;
+	int descriptor, error;
 
+	temporary_folder = target->folder;
+	descriptor = unnamed < 0 ? create_beside(-1, target, temporary) : unnamed;
 	if (descriptor < 0)
 		return descriptor;
 	temporary_exists = unnamed < 0;
@@ -189,13 +177,12 @@ int replace_write(const char *target, replace_writer writer, void *context)
 		error = error < 0 ? error : 0;
 	}
 	if (!error) {
-		if (!rename(temporary, target))
+		if (!renameat(target->folder, temporary, target->folder, target->name))
 			temporary_exists = 0;
 		else
 			error = copy_over(descriptor, target);
 	}
-	if (temporary_exists)
-		unlink(temporary);
+	replace_abandon();
 	temporary_exists = 0;
 	close(descriptor);
 	return error;

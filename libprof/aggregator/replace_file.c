@@ -6,16 +6,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "libprof/follow_links.h"
 
 #define TRIES	   100
 #define NAME_BYTES 200 /* of the name kept: with what is added it stays within 255 */
@@ -24,32 +23,27 @@
  * Make an empty file beside @target, ".<name>.XXXXXXXX".
  * Returns its descriptor and its name in @name, or -errno.
  */
-static int create_beside(const char *target, char name[PATH_MAX])
+static int create_beside(const struct followed *target, char name[NAME_MAX + 1])
 {
-	const char *slash = strrchr(target, '/');
-	int folder = slash ? (int)(slash - target) + 1 : 0;
-
 	for (int i = 0; i < TRIES; i++) {
 		uint32_t random;
-		int fd, n;
+		int fd;
 
 		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
 			random = (uint32_t)clock() * 2654435761u + (uint32_t)(getpid() + i);
-		n = snprintf(name, PATH_MAX, "%.*s.%.*s.%08x", folder, target, NAME_BYTES,
-			target + folder, random);
-		if (n >= PATH_MAX)
-			return -ENAMETOOLONG;
-		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		snprintf(name, NAME_MAX + 1, ".%.*s.%08x", NAME_BYTES, target->name, random);
+		fd = openat(target->folder, name,
+			O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 		if (fd >= 0 || errno != EEXIST)
 			return fd >= 0 ? fd : -errno;
 	}
 	return -EEXIST;
 }
 
-static int write_and_rename(
-	const char *target, const struct stat *old, replace_file_fn *write, void *context)
+static int write_and_rename(const struct followed *target, const struct stat *old,
+	replace_file_fn *write, void *context)
 {
-	char name[PATH_MAX];
+	char name[NAME_MAX + 1];
 	int fd = create_beside(target, name);
 	int error;
 
@@ -62,21 +56,21 @@ static int write_and_rename(
 	/* Some disks say "full" only now. */
 	if (close(fd) && !error)
 		error = -errno;
-	if (!error && rename(name, target))
+	if (!error && renameat(target->folder, name, target->folder, target->name))
 		error = -errno;
 	if (error)
-		unlink(name);
+		unlinkat(target->folder, name, 0);
 	return error;
 }
 
-static int write_directly(const char *path, replace_file_fn *write, void *context)
+static int write_directly(const struct followed *target, replace_file_fn *write, void *context)
 {
 	/* Not waiting for a pipe to be opened for reading, but for room in it. */
-	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int fd = followed_open(target, O_WRONLY);
 	int error;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	error = fcntl(fd, F_SETFL, 0) ? -errno : write(context, fd);
 	if (close(fd) && !error)
 		error = -errno;
@@ -85,17 +79,20 @@ static int write_directly(const char *path, replace_file_fn *write, void *contex
 
 static int replace(const char *path, replace_file_fn *write, void *context)
 {
-	char target[PATH_MAX];
+	struct followed target;
 	struct stat old;
-	int exists = !stat(path, &old);
+	int error = follow_links(path, &target);
+	int exists;
 
-	if (exists && S_ISDIR(old.st_mode))
-		return -EISDIR;
-	if (exists && !S_ISREG(old.st_mode))
-		return write_directly(path, write, context);
-	if (exists && !realpath(path, target))
-		return -errno;
-	return write_and_rename(exists ? target : path, exists ? &old : NULL, write, context);
+	if (!error) {
+		exists = !fstatat(target.folder, target.name, &old,
+			target.open_flags ? AT_SYMLINK_NOFOLLOW : 0);
+		error = exists && !S_ISREG(old.st_mode)
+			? write_directly(&target, write, context)
+			: write_and_rename(&target, exists ? &old : NULL, write, context);
+		followed_release(&target);
+	}
+	return error == -FOLLOW_ANOTHERS ? -EACCES : error;
 }
 
 int replace_file(const char *path, replace_file_fn *write, void *context)

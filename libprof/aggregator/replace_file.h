@@ -10,9 +10,11 @@
 typedef int replace_file_fn(void *context, int descriptor);
 
 /*
- * Have @write make what @path names, symbolic links followed. The host is not signalled when a file
- * grows beyond its limit or a pipe's reader is gone: that is an error as any other.
- * Returns 0, or -errno: what was there is untouched, and nothing else is left behind.
+ * Have @write make what @path names, symbolic links followed as libprof/follow_links.h has it. The
+ * host is not signalled when a file grows beyond its limit or a pipe's reader is gone: that is an
+ * error as any other.
+ * Returns 0, or -errno: what was there is untouched, and nothing else is left behind. -EACCES also
+ * for what another user may have laid there.
  * Context: any thread, not a handler.
  */
 int replace_file(const char *path, replace_file_fn *write, void *context);

@@ -81,6 +81,34 @@ def test_links_and_the_umask(run, tmp_path):
     assert stat.S_IMODE((tmp_path / "there/target.svg").stat().st_mode) == 0o640
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes links of somebody else's")
+def test_a_link_that_another_user_laid(run, tmp_path):
+    """In a sticky folder for all, whatever fs.protected_symlinks is: before the program, and after."""
+    shared, victim = tmp_path / "shared", tmp_path / "victim.svg"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    victim.write_text("old")
+    os.symlink("../victim.svg", shared / "x.svg")
+    os.symlink("..", shared / "folder")
+    for link in ("x.svg", "folder"):
+        os.chown(shared / link, 65534, 65534, follow_symlinks=False)
+    for path in ("shared/x.svg", "shared/folder/victim.svg"):
+        result = run("-o", path, "--", "touch", "started")
+        assert result.returncode == 125
+        assert result.stderr.splitlines()[0] == (
+            f"flamerun: cannot write '{path}': another user laid the link or file into a folder "
+            "that all may write to")
+    assert not (tmp_path / "started").exists()
+    lay = "import os; os.rename('shared/x.svg', 'shared/y.svg')"
+    result = run("-o", "shared/y.svg", "--", "/usr/bin/python3", "-c", lay)
+    assert result.returncode == 0
+    assert "cannot write 'shared/y.svg': another user" in result.stderr
+    assert victim.read_text() == "old"
+    os.chown(shared / "y.svg", 0, 0, follow_symlinks=False)
+    assert run("-q", "-o", "shared/y.svg", "--", "true").returncode == 0
+    assert victim.read_text().rstrip().endswith("</svg>")
+
+
 def test_a_failed_start_leaves_the_old_file(run, tmp_path):
     (tmp_path / "x.svg").write_text("old")
     assert run("-o", "x.svg", "--", "./none").returncode == 127

@@ -76,6 +76,9 @@ static int write_text(void *context, FILE *file)
 	return fputs(context, file) < 0 ? -errno : 0;
 }
 
+/* Of this folder below /tmp: an emulator has another root where a path begins with one. */
+#define FROM_ROOT "../.."
+
 static struct outputs *open_one(const char *path)
 {
 	struct outputs *outputs = NULL;
@@ -208,6 +211,58 @@ static void one_file_twice_is_refused(void **state)
 	assert_non_null(strstr(message.text, "b.svg"));
 }
 
+/* Also under two names of its folder. */
+static void one_file_by_two_ways_is_refused(void **state)
+{
+	const char *const paths[] = {"a.svg", "there/../a.svg"};
+	struct outputs *outputs = NULL;
+
+	(void)state;
+	mkdir("there", 0755);
+	assert_int_equal(outputs_open(&outputs, paths, 2, &message), -EINVAL);
+}
+
+/* A link or file of somebody else's where everybody may lay one, before the run and in it. */
+static void traps_are_refused(void **state)
+{
+	struct outputs *outputs;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* only root makes links of somebody else's */
+	mkdir("shared", 0777);
+	chmod("shared", 01777);
+	put("victim", "old", 0600);
+	assert_int_equal(symlink("../victim", "shared/x.svg"), 0);
+	assert_int_equal(lchown("shared/x.svg", 65534, 65534), 0);
+	refuse("shared/x.svg", -EACCES);
+	assert_non_null(strstr(message.text, "another user"));
+	outputs = open_one("shared/y.svg");
+	assert_int_equal(rename("shared/x.svg", "shared/y.svg"), 0);
+	assert_int_equal(outputs_write(outputs, 0, write_text, (void *)"new", &message), -EACCES);
+	outputs_free(outputs);
+	expect_file("victim", "old");
+	put("shared/z.svg", "laid", 0666);
+	assert_int_equal(chown("shared/z.svg", 65534, 65534), 0);
+	refuse("shared/z.svg", -EACCES);
+	expect_file("shared/z.svg", "laid");
+}
+
+/* A folder that the program makes anew is the one that is meant. */
+static void a_folder_made_anew(void **state)
+{
+	struct outputs *outputs;
+
+	(void)state;
+	mkdir("there", 0755);
+	outputs = open_one("there/x.svg");
+	assert_int_equal(rename("there", "gone"), 0);
+	mkdir("there", 0755);
+	assert_int_equal(outputs_write(outputs, 0, write_text, (void *)"new", &message), 0);
+	outputs_free(outputs);
+	expect_file("there/x.svg", "new");
+}
+
 static int fail_midway(void *context, FILE *file)
 {
 	(void)context;
@@ -232,7 +287,7 @@ static void a_failure_leaves_the_old_file(void **state)
 
 static void a_full_disk_is_noticed_though_the_writer_did_not(void **state)
 {
-	struct outputs *outputs = open_one("/dev/full");
+	struct outputs *outputs = open_one(FROM_ROOT "/dev/full");
 
 	(void)state;
 	assert_int_equal(outputs_write(outputs, 0, write_text, (void *)"x", &message), -ENOSPC);
@@ -336,6 +391,9 @@ int main(void)
 		IN_FOLDER(what_cannot_be_written_is_refused),
 		IN_FOLDER(long_names_have_room),
 		IN_FOLDER(one_file_twice_is_refused),
+		IN_FOLDER(one_file_by_two_ways_is_refused),
+		IN_FOLDER(traps_are_refused),
+		IN_FOLDER(a_folder_made_anew),
 		IN_FOLDER(a_failure_leaves_the_old_file),
 		IN_FOLDER(a_full_disk_is_noticed_though_the_writer_did_not),
 		IN_FOLDER(what_is_half_written_goes),

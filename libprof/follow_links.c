@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The walk. Each component is opened with O_PATH, which has no effect on it and cannot be exchanged
+ * afterwards: what is judged is what is entered, and a link that is judged is the one that is read.
+ */
+#include "libprof/follow_links.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define LINKS_MAX 40 /* as many as the kernel follows */
+
+enum step {
+	STEP_ON = 0,
+	STEP_THERE = 1,
+};
+
+struct walk {
+	int folder;
+	int open_flags;
+	unsigned links;
+	char name[NAME_MAX + 1]; /* the component at hand */
+	char rest[PATH_MAX];	 /* what comes behind it: "" or from a slash on */
+};
+
+static int open_entry(int folder, const char *name, int flags)
+{
+	int fd = openat(folder, name, O_PATH | O_CLOEXEC | flags);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int enter(struct walk *walk, int folder)
+{
+	if (folder < 0)
+		return folder;
+	if (walk->folder >= 0)
+		close(walk->folder);
+	walk->folder = folder;
+	return STEP_ON;
+}
+
+/* Can only those whom the caller trusts have laid @entry into @folder for it to find? */
+static int is_trusted(int folder, const struct stat *entry)
+{
+	const mode_t for_all = S_ISVTX | S_IWOTH;
+	struct stat status;
+
+	if (fstat(folder, &status))
+		return 0;
+	/* The kernel asks for the fsuid; to learn that takes a call that sandboxes may not know. */
+	return (status.st_mode & for_all) != for_all || entry->st_uid == status.st_uid ||
+	       entry->st_uid == geteuid();
+}
+
+static int may_write(int folder, const struct stat *entry)
+{
+	return (!S_ISREG(entry->st_mode) && !S_ISFIFO(entry->st_mode)) || is_trusted(folder, entry);
+}
+
+/* Put the first component of what is left into `name`, "" when none is left. */
+static int take_name(struct walk *walk)
+{
+	size_t slashes = strspn(walk->rest, "/");
+	size_t bytes = strcspn(walk->rest + slashes, "/");
+
+	if (bytes > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(walk->name, walk->rest + slashes, bytes);
+	walk->name[bytes] = '\0';
+	memmove(walk->rest, walk->rest + slashes + bytes, strlen(walk->rest + slashes + bytes) + 1);
+	return 0;
+}
+
+/* Go on with the text of @link in front of what is left. */
+static int read_link(struct walk *walk, int link)
+{
+	size_t rest_bytes = strlen(walk->rest) + 1;
+	char text[PATH_MAX];
+	ssize_t bytes = readlinkat(link, "", text, sizeof(text));
+
+	if (bytes <= 0)
+		return bytes ? -errno : -ENOENT;
+	if ((size_t)bytes > sizeof(walk->rest) - rest_bytes)
+		return -ENAMETOOLONG;
+	memmove(walk->rest + bytes, walk->rest, rest_bytes);
+	memcpy(walk->rest, text, (size_t)bytes);
+	return text[0] == '/' ? enter(walk, open_entry(AT_FDCWD, "/", O_DIRECTORY)) : STEP_ON;
+}
+
+/*
+ * The text of a link in /proc is no path to what it names, if that has a path at all. Nobody lays
+ * links there: the kernel follows it to a folder, and to what is to be written in place. A file is
+ * looked for by its name, to be replaced.
+ */
+static int follow_in_proc(struct walk *walk, int link)
+{
+	struct stat status;
+
+	if (*walk->rest)
+		return enter(walk, open_entry(walk->folder, walk->name, O_DIRECTORY));
+	if (fstatat(walk->folder, walk->name, &status, 0))
+		return -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
+	if (S_ISREG(status.st_mode))
+		return status.st_nlink ? read_link(walk, link) : -ENOENT;
+	walk->open_flags = 0;
+	return STEP_THERE;
+}
+
+static int judge_link(struct walk *walk, int link, const struct stat *status)
+{
+	struct statfs mount;
+
+	if (++walk->links > LINKS_MAX)
+		return -ELOOP;
+	if (!is_trusted(walk->folder, status))
+		return -FOLLOW_ANOTHERS;
+	if (!fstatfs(link, &mount) && mount.f_type == PROC_SUPER_MAGIC)
+		return follow_in_proc(walk, link);
+	return read_link(walk, link);
+}
+
+/* What to do about @entry, which `name` is. */
+static int judge(struct walk *walk, int entry)
+{
+	struct stat status;
+
+	if (fstat(entry, &status))
+		return -errno;
+	if (S_ISLNK(status.st_mode))
+		return judge_link(walk, entry, &status);
+	if (*walk->rest)
+		return -ENOTDIR;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
+	return may_write(walk->folder, &status) ? STEP_THERE : -FOLLOW_ANOTHERS;
+}
+
+static int step(struct walk *walk)
+{
+	int error = take_name(walk), entry;
+
+	if (error)
+		return error;
+	if (!walk->name[0])
+		return -EISDIR;
+	if (*walk->rest) {
+		/* Says that it wants a folder: one that is mounted when somebody asks for it is. */
+		entry = open_entry(walk->folder, walk->name, O_NOFOLLOW | O_DIRECTORY);
+		if (entry != -ENOTDIR)
+			return enter(walk, entry);
+	}
+	entry = open_entry(walk->folder, walk->name, O_NOFOLLOW);
+	if (entry < 0)
+		return entry == -ENOENT && !*walk->rest ? STEP_THERE : entry;
+	error = judge(walk, entry);
+	close(entry);
+	return error;
+}
+
+int follow_links(const char *path, struct followed *out)
+{
+	struct walk walk = {.folder = -1, .open_flags = O_NOFOLLOW};
+	int error;
+
+	if (!*path)
+		return -ENOENT;
+	if (strlen(path) >= sizeof(walk.rest))
+		return -ENAMETOOLONG;
+	strcpy(walk.rest, path);
+	error = enter(&walk, open_entry(AT_FDCWD, *path == '/' ? "/" : ".", O_DIRECTORY));
+	while (error == STEP_ON)
+		error = step(&walk);
+	if (error == STEP_THERE) {
+		out->folder = walk.folder;
+		out->open_flags = walk.open_flags;
+		memcpy(out->name, walk.name, sizeof(out->name));
+		return 0;
+	}
+	if (walk.folder >= 0)
+		close(walk.folder);
+	return error;
+}
+
+void followed_release(struct followed *place)
+{
+	close(place->folder);
+}
+
+int followed_open(const struct followed *place, int flags)
+{
+	flags |= place->open_flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+	int fd = openat(place->folder, place->name, flags);
+	struct stat status;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status) || !may_write(place->folder, &status)) {
+		close(fd);
+		return -FOLLOW_ANOTHERS;
+	}
+	return fd;
+}
