@@ -4,7 +4,8 @@
  * or calls anything. Reading it is wire_control.h and wire_drain.h.
  *
  * Everything in the arena can be written by any process of the run at any time. Whoever reads
- * copies a value out once, then checks the copy; no index, size or string from here is trusted.
+ * copies a value out once, by an atomic load or wire_copy(), then checks the copy; no index, size or
+ * string from here is trusted, flamerun's or the library's.
  *
  * The arena, one sealed memfd made by flamerun:
  *
@@ -21,13 +22,19 @@
 #ifndef LIBPROF_WIRE_H
 #define LIBPROF_WIRE_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 6
+#define WIRE_VERSION 7
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
+
+/* A bit of the cookie, which nobody can change in another's environment: sampled by `clock_hz`. */
+#define WIRE_COOKIE_ELAPSED 1ULL
+#define WIRE_RATE_MAX_HZ    10000u
 
 #define WIRE_SLOTS          512
 #define WIRE_RINGS          1024
@@ -124,7 +131,8 @@ struct wire_arena {
 	uint32_t rate_hz;     /* flamerun writes before the fork */
 	uint32_t start_paused; /* processes record nothing until they say so */
 	uint32_t jit;	       /* enum wire_jit, or-ed: whose functions are to be named */
-	uint64_t cookie;      /* proves that an opened descriptor is this run's arena */
+	/* Proves that an opened descriptor is this run's arena; WIRE_COOKIE_ELAPSED where it is so. */
+	uint64_t cookie;
 	uint32_t closing;     /* flamerun sets to 1: stop sampling */
 	uint32_t clock_hz;    /* test-only clock: CLOCK_MONOTONIC at this rate; 0 = CPU clock */
 	uint32_t blocks;      /* in the pool; whoever maps the arena checks it against its size */
@@ -365,6 +373,13 @@ _Static_assert(WIRE_RECORD_MAX <= WIRE_BLOCK_BYTES, "a block holds the largest r
 _Static_assert(WIRE_RINGS < 1u << 12, "a ring's number fits beside an image's");
 _Static_assert(WIRE_POOL_OFFSET % WIRE_PAGE == 0, "blocks begin on pages");
 _Static_assert(sizeof(struct wire_sample) == 24, "sample header");
+
+/* What was copied is what is checked: the compiler must not look at the arena once more. */
+static inline void wire_copy(void *out, const void *from, size_t bytes)
+{
+	memcpy(out, from, bytes);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
 
 /* Number @index is free again. Who takes one sets the hint behind it. */
 static inline void wire_hint(uint32_t *hint, uint32_t index)

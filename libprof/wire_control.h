@@ -98,7 +98,7 @@ static inline enum wire_control_step wire_control_take(
 	record->type = (enum wire_control_type)(word & 0xff);
 	record->bytes = bytes;
 	if (bytes <= WIRE_CONTROL_RECORD_MAX && record->type != WIRE_CONTROL_PAD) {
-		memcpy(record->raw, ring + offset, bytes);
+		wire_copy(record->raw, ring + offset, bytes);
 		is_whole = wire_control_is_whole(record);
 	}
 	/* Writers count on zeroes where no record is. */
@@ -118,7 +118,8 @@ static inline enum wire_control_step wire_control_skip_hole(
 	uint64_t tail = __atomic_load_n(&slot->control_tail, __ATOMIC_RELAXED);
 	uint64_t head = __atomic_load_n(&slot->control_head, __ATOMIC_ACQUIRE);
 	uint32_t offset = (uint32_t)(tail % WIRE_CONTROL_BYTES) & ~7u;
-	uint32_t bytes = ((const struct wire_control *)(ring + offset))->reserved;
+	const struct wire_control *hole = (const struct wire_control *)(ring + offset);
+	uint32_t bytes = __atomic_load_n(&hole->reserved, __ATOMIC_RELAXED);
 
 	if (head - tail > WIRE_CONTROL_BYTES || bytes > head - tail || bytes % 8 ||
 		bytes < sizeof(struct wire_control) || bytes > WIRE_CONTROL_BYTES - offset)

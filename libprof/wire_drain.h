@@ -165,7 +165,10 @@ static inline enum wire_drain_step wire_drain_next(
 {
 	struct wire_drain_place *place = &drain->place[look->index];
 
-	for (uint32_t turns = 0; look->head && turns <= drain->blocks; turns++) {
+	/* More than the pool holds comes only from blocks that somebody strings together anew. */
+	for (uint32_t turns = 0; look->head && turns <= drain->blocks &&
+				 look->taken <= (uint64_t)drain->blocks * WIRE_BLOCK_BYTES;
+		turns++) {
 		uint32_t limit = 0;
 
 		if (place->block)
@@ -173,7 +176,8 @@ static inline enum wire_drain_step wire_drain_next(
 		if (limit > WIRE_BLOCK_BYTES || place->at > limit)
 			break;
 		if (place->at < limit) {
-			memcpy(sample, wire_block_data(drain->arena, place->block - 1) + place->at,
+			wire_copy(sample,
+				wire_block_data(drain->arena, place->block - 1) + place->at,
 				sizeof(*sample));
 			if (!wire_sample_is_whole(sample, limit - place->at))
 				break;

@@ -71,6 +71,8 @@ static int fill_header(struct channel *channel, uint32_t rate_hz, uint32_t clock
 
 	if (getrandom(&arena->cookie, sizeof(arena->cookie), 0) != sizeof(arena->cookie))
 		return -EIO;
+	arena->cookie &= ~WIRE_COOKIE_ELAPSED;
+	arena->cookie |= clock_hz ? WIRE_COOKIE_ELAPSED : 0;
 	arena->rate_hz = rate_hz;
 	arena->clock_hz = clock_hz;
 	arena->blocks = channel->blocks;

@@ -188,7 +188,7 @@ static void read_control(struct collector *c, uint32_t index, bool is_over)
 /* Copy a string of the arena so that it ends. */
 static void copy_text(char *out, const char *from, size_t size)
 {
-	memcpy(out, from, size);
+	wire_copy(out, from, size);
 	out[size - 1] = '\0';
 }
 
@@ -277,7 +277,8 @@ static void look_at_slot(struct collector *c, uint32_t index)
 /* The notes on the image that has the ring, NULL when nobody we have met has. */
 static struct known_slot *slot_of(struct collector *c, const struct wire_drain_look *look)
 {
-	uint32_t slot = wire_ring(c->arena, look->index)->slot;
+	uint32_t slot =
+		__atomic_load_n(&wire_ring(c->arena, look->index)->slot, __ATOMIC_RELAXED);
 
 	return slot < WIRE_SLOTS && c->slots[slot].image &&
 			       (c->slots[slot].image & ~0ULL >> 2) == look->owner >> 2

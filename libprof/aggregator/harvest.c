@@ -52,7 +52,7 @@ int harvest_measure(struct harvest *h, size_t batch_bytes)
 		h->weight += sample.weight;
 		if (limit - h->bytes < sizeof(sample))
 			break;
-		memcpy(&sample, h->records + h->bytes, sizeof(sample));
+		wire_copy(&sample, h->records + h->bytes, sizeof(sample));
 	}
 	return h->samples != 0;
 }

@@ -130,7 +130,6 @@ static void clean_up(void)
 /* From here on threads may be claimed, and born ones are. */
 static int begin_sampling(const struct settings *settings)
 {
-	struct wire_arena *arena = sampler.arena;
 	uint64_t now_ns = clock_monotonic_ns();
 	int is_untimed = settings->clock == FLAMEPROF_CLOCK_VM;
 	int error;
@@ -138,9 +137,9 @@ static int begin_sampling(const struct settings *settings)
 	error = is_untimed ? 0 : own_signal_take();
 	if (error)
 		return error;
-	sampler.untimed_period_ns = is_untimed ? session.config.period_ns : 0;
-	arena->rate_hz = settings->rate_hz;
-	arena->clock_hz = settings->clock == FLAMEPROF_CLOCK_ELAPSED ? settings->rate_hz : 0;
+	sampler.period_ns = session.config.period_ns;
+	sampler.is_untimed = (uint32_t)is_untimed;
+	sampler.is_elapsed = settings->clock == FLAMEPROF_CLOCK_ELAPSED;
 	sampler.max_depth = settings->depth;
 	sampler.ring_bytes = (uint32_t)settings->ring_bytes;
 	sampler.dropped_samples = 0;
@@ -150,7 +149,7 @@ static int begin_sampling(const struct settings *settings)
 	/* Before the first thread can be armed. */
 	session.end_ns = settings->max_span_ms ? now_ns + settings->max_span_ms * NS_PER_MS : 0;
 	store_begin(session.profile, now_ns, (int64_t)time(NULL));
-	return sampler_start(arena, 0, NULL);
+	return sampler_start(sampler.arena, 0, NULL);
 }
 
 /* Known from the first sample on: where the kernel must not read for us, it would be cut short. */

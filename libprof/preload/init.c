@@ -17,6 +17,7 @@
 
 #include "arch/syscall.h"
 #include "libprof/preload/preload.h"
+#include "libprof/sampler/clock.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/own_signal.h"
 #include "libprof/sampler/sampler.h"
@@ -58,17 +59,34 @@ static size_t bytes_to_map(uint64_t arena_bytes)
 }
 
 /*
+ * How time is told, read once. Any process of the run may have changed it: that may be another rate,
+ * but not timers that go on while threads sleep, which would break their calls off.
+ */
+static int learn_clock(const struct wire_arena *arena, uint64_t cookie)
+{
+	int is_elapsed = (cookie & WIRE_COOKIE_ELAPSED) != 0;
+	uint32_t rate_hz = __atomic_load_n(
+		is_elapsed ? &arena->clock_hz : &arena->rate_hz, __ATOMIC_RELAXED);
+
+	if (!rate_hz || rate_hz > WIRE_RATE_MAX_HZ)
+		return -EINVAL;
+	sampler.period_ns = CLOCK_NS_PER_S / rate_hz;
+	sampler.is_elapsed = (uint32_t)is_elapsed;
+	return 0;
+}
+
+/*
  * Is this @bytes of a living run's arena, of @arena_bytes? Counts the process when it is only a
  * part.
  */
 static int is_arena(
 	struct wire_arena *arena, size_t bytes, uint64_t arena_bytes, uint64_t cookie)
 {
-	uint32_t blocks = arena->blocks;
+	uint32_t blocks = __atomic_load_n(&arena->blocks, __ATOMIC_RELAXED);
 
 	if (arena->magic != WIRE_MAGIC || arena->version != WIRE_VERSION ||
-		arena->cookie != cookie || !arena->rate_hz || arena->closing || !blocks ||
-		blocks > WIRE_BLOCKS_MAX || wire_arena_bytes(blocks) != arena_bytes)
+		arena->cookie != cookie || arena->closing || !blocks || blocks > WIRE_BLOCKS_MAX ||
+		wire_arena_bytes(blocks) != arena_bytes || learn_clock(arena, cookie))
 		return 0;
 	sampler.blocks = blocks;
 	if (bytes == arena_bytes)
@@ -81,10 +99,10 @@ static int is_arena(
 static uint64_t sealed_bytes(int fd)
 {
 	struct stat status;
+	long seals = arch_syscall2(SYS_fcntl, fd, F_GET_SEALS);
 
-	if (arch_syscall2(SYS_fstat, fd, &status) || !S_ISREG(status.st_mode) ||
-		(uint64_t)status.st_size < wire_arena_bytes(1) ||
-		arch_syscall2(SYS_fcntl, fd, F_GET_SEALS) < F_SEAL_SHRINK)
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || arch_syscall2(SYS_fstat, fd, &status) ||
+		!S_ISREG(status.st_mode) || (uint64_t)status.st_size < wire_arena_bytes(1))
 		return 0;
 	return (uint64_t)status.st_size;
 }

@@ -69,6 +69,7 @@ static int record_stack(struct sampler_thread *thread, const void *ucontext, uin
 	struct arch_registers registers;
 	struct unwind_result result;
 	struct wire_sample *sample;
+	uint32_t bytes;
 	unsigned fit;
 
 	arch_registers_from_ucontext(&registers, ucontext);
@@ -86,14 +87,15 @@ static int record_stack(struct sampler_thread *thread, const void *ucontext, uin
 			break;
 		least = record_bytes(result.frames + 1);
 	}
-	sample->bytes = record_bytes(result.frames);
+	bytes = record_bytes(result.frames);
+	sample->bytes = bytes;
 	sample->thread = thread->number;
 	sample->time_ns = clock_monotonic_ns();
 	sample->weight = weight;
 	sample->frames = (uint16_t)result.frames;
 	sample->kind = WIRE_KIND_CPU;
 	sample->end = (uint8_t)result.end;
-	ring_commit(thread, sample->bytes);
+	ring_commit(thread, bytes);
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "arch/syscall.h"
 #include "libprof/at_start.h"
 #include "libprof/sampler/clock.h"
+#include "libprof/sampler/thread.h"
 
 AT_START struct sampler sampler;
 
@@ -78,19 +79,21 @@ static void copy_tail(char *out, size_t size, const char *text)
 int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 {
 	struct wire_arena *header = arena;
-	uint32_t pid = (uint32_t)arch_syscall0(SYS_getpid);
+	uint32_t pid = (uint32_t)arch_syscall0(SYS_getpid), ppid;
 	struct wire_slot *slot = claim_slot(arena, pid, &sampler.slot_index);
-	uint64_t claimed = (uint64_t)pid << 8 | WIRE_SLOT_CLAIMED;
+	uint64_t claimed = (uint64_t)pid << 8 | WIRE_SLOT_CLAIMED, image;
 
 	if (!slot)
 		goto lost;
-	slot->image = __atomic_add_fetch(&header->next_image, 1, __ATOMIC_RELAXED);
+	image = __atomic_add_fetch(&header->next_image, 1, __ATOMIC_RELAXED);
+	slot->image = image;
 	slot->parent_image = parent_image;
 	slot->pid = pid;
-	slot->ppid = (uint32_t)arch_syscall0(SYS_getppid);
+	ppid = (uint32_t)arch_syscall0(SYS_getppid);
+	slot->ppid = ppid;
 	/* A child of ours stays in our namespace, unless it was born as the first of a new one. */
 	if (parent_image)
-		sampler.namespaced |= slot->ppid == 0;
+		sampler.namespaced |= ppid == 0;
 	else
 		sampler.namespaced = is_namespaced(pid);
 	slot->namespaced = sampler.namespaced;
@@ -111,10 +114,7 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	if (sampler.pid != pid)
 		sampler.pid = pid;
 	__atomic_store_n(&sampler.slot, slot, __ATOMIC_RELEASE);
-	__atomic_store_n(&sampler.image, slot->image, __ATOMIC_RELAXED);
-	sampler.period_ns = sampler.untimed_period_ns
-		? sampler.untimed_period_ns
-		: CLOCK_NS_PER_S / (header->clock_hz ? header->clock_hz : header->rate_hz);
+	__atomic_store_n(&sampler.image, image, __ATOMIC_RELAXED);
 	/* Whoever was stopped so long that it was thought dead has lost the slot. */
 	if (!__atomic_compare_exchange_n(&slot->state, &claimed,
 		    (uint64_t)pid << 8 | WIRE_SLOT_LIVE, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
@@ -252,9 +252,11 @@ void sampler_end(struct wire_drain *drain)
 		const struct wire_ring *ring = wire_ring(sampler.arena, i);
 		uint64_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
 
-		if (owner >> 2 == sampler.image && owner & 3 && ring->tid &&
-			!__atomic_load_n(&sampler_threads[i].users, __ATOMIC_ACQUIRE))
-			wire_drain_release(drain, i, owner);
+		if (owner >> 2 != sampler.image || !(owner & 3) || !ring->tid ||
+			__atomic_load_n(&sampler_threads[i].users, __ATOMIC_ACQUIRE))
+			continue;
+		thread_give_entry_back(&sampler_threads[i]);
+		wire_drain_release(drain, i, owner);
 	}
 	for (unsigned word = 0; word < WIRE_RINGS / 64; word++)
 		__atomic_store_n(&sampler.rings[word], 0, __ATOMIC_RELEASE);
@@ -267,11 +269,13 @@ void sampler_end(struct wire_drain *drain)
 void sampler_reset_in_child(void)
 {
 	__atomic_store_n(&sampler.on, 0, __ATOMIC_RELEASE);
-	SAMPLER_FOR_EACH_RING(index) {
+	/* All, not only those that are sampled: one may have been about to begin or to end. */
+	SAMPLER_FOR_EACH(sampler.met, index) {
 		sampler_threads[index].active = 0;
 		sampler_threads[index].users = 0;
+		sampler_threads[index].is_claimed = 0;
 	}
 	for (unsigned word = 0; word < WIRE_RINGS / 64; word++)
-		sampler.rings[word] = 0;
+		sampler.rings[word] = sampler.met[word] = 0;
 	sampler.markers = 0;
 }

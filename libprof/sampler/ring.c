@@ -2,8 +2,8 @@
 /* ASYNC-SIGNAL-SAFE: called by the handler. */
 /*
  * Blocks are claimed by one compare-and-swap and come back by the reader alone, so a claim needs no
- * lock and a block no history. What is read from the arena, which others can write, is checked
- * before it is used as an index.
+ * lock and a block no history. What is read from the arena, which others can write, is copied once,
+ * and the copy is checked before it is an index or a length.
  */
 #include "libprof/sampler/ring.h"
 
@@ -55,20 +55,19 @@ static uint32_t claim_block(const struct sampler_thread *thread)
 	return 0;
 }
 
-/* What of @bytes the thread may write by what its reader has not taken yet. */
-static uint32_t allowed_bytes(const struct wire_ring *ring, uint32_t bytes)
+/* What the thread may write by what its reader has not taken yet. */
+static uint32_t allowed_bytes(const struct wire_ring *ring)
 {
 	uint64_t waiting = waiting_bytes(ring);
-	uint64_t allowed = waiting < sampler.ring_bytes ? sampler.ring_bytes - waiting : 0;
 
-	return allowed < bytes ? (uint32_t)allowed : bytes;
+	return waiting < sampler.ring_bytes ? sampler.ring_bytes - (uint32_t)waiting : 0;
 }
 
 /* Is @head one that this thread can have left? */
 static int is_sound(uint64_t head)
 {
 	return head && WIRE_HEAD_BLOCK(head) < sampler.blocks &&
-	       WIRE_HEAD_END(head) <= WIRE_BLOCK_BYTES;
+	       WIRE_HEAD_END(head) <= WIRE_BLOCK_BYTES && WIRE_HEAD_END(head) % 8 == 0;
 }
 
 /* The head with WIRE_HEAD_WRITING, the reader kept off; 0 when the thread has no block. */
@@ -109,9 +108,10 @@ static uint64_t enter_block(struct sampler_thread *thread, uint64_t head)
 struct wire_sample *ring_begin(struct sampler_thread *thread, uint32_t least, uint32_t *room)
 {
 	struct wire_ring *ring = thread->ring;
+	uint32_t allowed = allowed_bytes(ring), rest;
 	uint64_t head;
 
-	if (allowed_bytes(ring, least) < least) {
+	if (allowed < least) {
 		ring_abandon(thread);
 		return NULL;
 	}
@@ -125,7 +125,9 @@ struct wire_sample *ring_begin(struct sampler_thread *thread, uint32_t least, ui
 		}
 		head = entered;
 	}
-	*room = allowed_bytes(ring, WIRE_BLOCK_BYTES - WIRE_HEAD_END(head));
+	/* Neither is less than @least, whatever the arena says by now: frames are counted by it. */
+	rest = WIRE_BLOCK_BYTES - WIRE_HEAD_END(head);
+	*room = allowed < rest ? allowed : rest;
 	return (struct wire_sample *)(wire_block_data(sampler.arena, WIRE_HEAD_BLOCK(head)) +
 				      WIRE_HEAD_END(head));
 }

@@ -27,9 +27,10 @@
 #define SAMPLER_COOKIE_BITS 48
 
 struct sampler_thread {
-	/* These two outlive a claim: a signal of an earlier one may still be on its way. */
+	/* These outlive a claim: a signal of an earlier one may still be on its way. */
 	uint32_t generation; /* atomic: of the claim; a timer's signal tells which it was made for */
 	uint32_t users;      /* atomic: handlers and others that rely on this entry right now */
+	uint32_t is_claimed; /* atomic: whatever the arena says of the ring, the entry is in use */
 	struct wire_ring *ring;
 	uint64_t image;   /* of the session it was claimed in */
 	uint32_t active;  /* atomic: 1 while the timer may fire; who sets it to 0 deletes the timer */
@@ -74,12 +75,14 @@ struct sampler {
 	uint32_t owns_signal; /* atomic: our handler is the kernel's entry, the program's in host.c */
 	uint32_t namespaced; /* pid means nothing where /proc was mounted */
 	uint64_t image;
+	/* How time is told: set before sampler_start(), the same in fork children. */
 	uint64_t period_ns;
-	/* Not 0: no timers, and this is the period. Set before sampler_start(). */
-	uint64_t untimed_period_ns;
+	uint32_t is_untimed; /* no timers: only what threads tell is recorded */
+	uint32_t is_elapsed; /* timers of CLOCK_MONOTONIC, whatever CPU time passes */
 	uint32_t max_depth;  /* frames kept of a stack */
 	uint32_t ring_bytes; /* what a thread may be ahead of the reader; 0 becomes: without limit */
 	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings of threads this image samples */
+	uint64_t met[WIRE_RINGS / 64];   /* the same: entries that were ever claimed */
 	/* Atomic, only ever grow within an image: what slot->dropped counts by weight. */
 	uint64_t dropped_samples;
 	uint64_t dropped_bytes; /* as far as the stacks were walked */
@@ -90,14 +93,19 @@ struct sampler {
 extern struct sampler sampler __attribute__((visibility("hidden")));
 extern struct sampler_thread sampler_threads[WIRE_RINGS] __attribute__((visibility("hidden")));
 
-/* Raise one of the arena's high-water marks to at least @value. Context: signal-safe. */
+/*
+ * Raise one of the arena's high-water marks to at least @value. Whoever is in the way has raised it,
+ * so there is no need to try more often than it can rise; a liar would keep us here for ever.
+ * Context: signal-safe.
+ */
 static inline void sampler_raise_high(uint32_t *high, uint32_t value)
 {
 	uint32_t seen = __atomic_load_n(high, __ATOMIC_RELAXED);
 
-	while (seen < value && !__atomic_compare_exchange_n(high, &seen, value, 0, __ATOMIC_RELAXED,
-				       __ATOMIC_RELAXED))
-		;
+	for (uint32_t tries = 0; seen < value && tries < WIRE_BLOCKS_MAX; tries++)
+		if (__atomic_compare_exchange_n(
+			    high, &seen, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return;
 }
 
 /*
@@ -109,19 +117,21 @@ static inline uint64_t *sampler_mask(const sigset_t *set)
 	return (uint64_t *)(uintptr_t)set;
 }
 
-/* The entries of the bitmap's bits, one after the other. */
-#define SAMPLER_FOR_EACH_RING(index)                                                           \
+/* The entries of a bitmap's bits, one after the other. */
+#define SAMPLER_FOR_EACH(bitmap, index)                                                        \
 	for (uint32_t word_ = 0, index; word_ < WIRE_RINGS / 64; word_++)                      \
-		for (uint64_t bits_ = __atomic_load_n(&sampler.rings[word_], __ATOMIC_ACQUIRE); \
+		for (uint64_t bits_ = __atomic_load_n(&(bitmap)[word_], __ATOMIC_ACQUIRE);     \
 			bits_ && (index = word_ * 64 + (uint32_t)__builtin_ctzll(bits_), 1);   \
 			bits_ &= bits_ - 1)
+#define SAMPLER_FOR_EACH_RING(index) SAMPLER_FOR_EACH(sampler.rings, index)
 
 /* Have flamerun, or the worker, look at the rings now. Context: signal-safe, any thread. */
 void sampler_wake_reader(struct wire_arena *arena);
 
 /*
  * Claim a slot in the mapped arena for the calling process, whose handler is installed, and let
- * threads be claimed. Depth and ring_bytes have their defaults unless they were set before.
+ * threads be claimed. How time is told was set before; depth and ring_bytes have their defaults
+ * unless they were.
  * @parent_image  the image that forked this one, 0 after an exec.
  * @exe           the program's path, NULL: as the parent's.
  * Returns 0, or -ENOSPC (no slot; counted).

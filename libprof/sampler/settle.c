@@ -17,11 +17,10 @@
 
 uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_ns)
 {
-	const struct wire_arena *arena = sampler.arena;
 	uint64_t delivered = __atomic_load_n(&thread->delivered, __ATOMIC_RELAXED);
 	uint64_t due;
 
-	if (!thread->has_timer || arena->clock_hz || cpu_ns < thread->first_ns)
+	if (!thread->has_timer || sampler.is_elapsed || cpu_ns < thread->first_ns)
 		return 0;
 	due = 1 + (cpu_ns - thread->first_ns) / sampler.period_ns;
 	return due > delivered ? due - delivered : 0;
@@ -42,7 +41,8 @@ static uint16_t start_frames(const struct sampler_thread *thread, uint64_t *fram
 
 static void write_credit(struct sampler_thread *thread, uint64_t weight)
 {
-	uint32_t room;
+	uint32_t room, bytes;
+	uint16_t frames;
 	struct wire_sample *sample = ring_begin(thread, record_bytes(2), &room);
 
 	if (!sample) {
@@ -50,14 +50,16 @@ static void write_credit(struct sampler_thread *thread, uint64_t weight)
 		__atomic_fetch_add(&sampler.dropped_samples, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	sample->frames = start_frames(thread, (uint64_t *)(sample + 1));
-	sample->bytes = record_bytes(sample->frames);
+	frames = start_frames(thread, (uint64_t *)(sample + 1));
+	bytes = record_bytes(frames);
+	sample->frames = frames;
+	sample->bytes = bytes;
 	sample->thread = thread->number;
 	sample->time_ns = clock_monotonic_ns();
 	sample->weight = (uint32_t)weight;
 	sample->kind = WIRE_KIND_CREDIT;
 	sample->end = WIRE_END_ROOT;
-	ring_commit(thread, sample->bytes);
+	ring_commit(thread, bytes);
 	__atomic_fetch_add(&sampler.slot->credited, weight, __ATOMIC_RELAXED);
 }
 
@@ -82,11 +84,13 @@ static void retire_ring(struct sampler_thread *thread)
 {
 	thread->ring->exit_credit = 0;
 	thread_mark_ring(thread_index(thread), 0);
-	if (ring_is_empty(thread))
+	if (ring_is_empty(thread)) {
 		sampler_thread_unclaim(thread);
-	else
-		__atomic_store_n(&thread->ring->owner, thread->image << 2 | WIRE_RING_RETIRED,
-			__ATOMIC_RELEASE);
+		return;
+	}
+	__atomic_store_n(&thread->ring->owner, thread->image << 2 | WIRE_RING_RETIRED,
+		__ATOMIC_RELEASE);
+	thread_give_entry_back(thread);
 }
 
 void sampler_thread_retire(struct sampler_thread *thread)

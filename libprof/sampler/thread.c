@@ -31,9 +31,13 @@ struct sampler_thread *sampler_thread_try_claim(void)
 		struct sampler_thread *thread = &sampler_threads[i];
 		uint64_t seen = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);
 
-		if (seen & 3 || !__atomic_compare_exchange_n(&ring->owner, &seen, owner, 0,
-					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (seen & 3 || !thread_take_entry(thread))
 			continue;
+		if (!__atomic_compare_exchange_n(&ring->owner, &seen, owner, 0, __ATOMIC_ACQ_REL,
+			    __ATOMIC_RELAXED)) {
+			thread_give_entry_back(thread);
+			continue;
+		}
 		sampler_raise_high(&arena->rings_high, i + 1);
 		__atomic_store_n(&arena->rings_hint, i + 1, __ATOMIC_RELAXED);
 		if (i >= WIRE_RINGS / 4 * 3)
@@ -68,6 +72,7 @@ void sampler_thread_unclaim(struct sampler_thread *thread)
 
 	__atomic_store_n(&thread->ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
 	wire_hint(&arena->rings_hint, thread_index(thread));
+	thread_give_entry_back(thread);
 }
 
 uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid)
@@ -115,8 +120,7 @@ static int arm_without_timer(struct sampler_thread *thread)
 
 static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 {
-	const struct wire_arena *arena = sampler.arena;
-	clockid_t clock = arena->clock_hz ? CLOCK_MONOTONIC : cpu_clock;
+	clockid_t clock = sampler.is_elapsed ? CLOCK_MONOTONIC : cpu_clock;
 	uint64_t phase_ns = sampler_random_phase_ns(sampler.period_ns, (uint32_t)thread->tid);
 	struct sigevent event;
 	struct itimerspec spec;
@@ -184,8 +188,7 @@ static int arm(struct sampler_thread *thread, int32_t tid, clockid_t cpu_clock)
 	ring->tid = (uint32_t)tid;
 	ring->start_ns = clock_monotonic_at_start_ns();
 	thread_mark_ring(thread_index(thread), 1);
-	error = sampler.untimed_period_ns ? arm_without_timer(thread)
-					  : arm_timer(thread, cpu_clock);
+	error = sampler.is_untimed ? arm_without_timer(thread) : arm_timer(thread, cpu_clock);
 	if (error)
 		thread_mark_ring(thread_index(thread), 0);
 	/* Another thread that is no longer there is not one that came too late. */

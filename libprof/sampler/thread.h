@@ -36,4 +36,24 @@ static inline void thread_mark_ring(unsigned index, int held)
 		__atomic_fetch_and(&sampler.rings[index / 64], ~bit, __ATOMIC_RELEASE);
 }
 
+/*
+ * Take the entry for this process, before its ring. Others can write to the arena that a ring is
+ * free which we have: its entry says whose start routine runs in which thread, and who writes.
+ * Returns 0 when it is taken.
+ */
+static inline int thread_take_entry(struct sampler_thread *thread)
+{
+	unsigned index = thread_index(thread);
+
+	if (__atomic_exchange_n(&thread->is_claimed, 1, __ATOMIC_ACQUIRE))
+		return 0;
+	__atomic_fetch_or(&sampler.met[index / 64], 1ULL << index % 64, __ATOMIC_RELEASE);
+	return 1;
+}
+
+static inline void thread_give_entry_back(struct sampler_thread *thread)
+{
+	__atomic_store_n(&thread->is_claimed, 0, __ATOMIC_RELEASE);
+}
+
 #endif

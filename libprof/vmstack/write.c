@@ -80,8 +80,9 @@ static int add_native(const struct vm_stack *stack, struct wire_sample *sample, 
 static __attribute__((noinline)) int write_record(const struct vm_stack *stack)
 {
 	struct sampler_thread *thread = stack->thread;
-	uint32_t least = record_bytes(stack->count), room;
+	uint32_t least = record_bytes(stack->count), room, bytes;
 	struct wire_sample *sample;
+	unsigned frames;
 	int native;
 
 	do {
@@ -98,13 +99,15 @@ static __attribute__((noinline)) int write_record(const struct vm_stack *stack)
 			native = add_native(stack, sample, fit);
 		least = record_bytes(stack->count + fit + 1);
 	} while (native < 0);
-	sample->frames = (uint16_t)(stack->count + (unsigned)native);
-	sample->bytes = record_bytes(sample->frames);
+	frames = stack->count + (unsigned)native;
+	bytes = record_bytes(frames);
+	sample->frames = (uint16_t)frames;
+	sample->bytes = bytes;
 	sample->thread = thread->number;
 	sample->time_ns = clock_monotonic_ns();
 	sample->weight = stack->weight;
 	sample->kind = WIRE_KIND_VM;
-	ring_commit(thread, sample->bytes);
+	ring_commit(thread, bytes);
 	return 0;
 }
 

@@ -116,6 +116,18 @@ def test_few_open_files_from_outside(run, tmp_path):
     assert stacks.below("main") > 0.5 * stacks.total > 0, result.stderr
 
 
+def test_a_program_that_lies_to_the_others(run, tmp_path):
+    """Any of a run's programs can write where all of them leave their samples: it harms nobody."""
+    liar = compile_target("liar.c", tmp_path)
+    work = subprocess.run([liar, "work"], text=True, check=True, stdout=subprocess.PIPE).stdout
+    result = run("-r", "997", "-o", "x.folded", "--", "sh", "-c", """
+        "$0" lie > said & liar=$!
+        until grep -q lying said; do kill -0 $liar || exit 98; sleep 0.01; done
+        "$0" work && "$0" work && "$0" work; status=$?
+        kill $liar; exit $status""", liar)
+    assert (result.returncode, result.stdout) == (0, 3 * work), result.stderr
+
+
 def in_other_mounts(run, script, words, **options):
     """@words of flamerun behind @script, which may mount what it likes."""
     if not outside.IS_ROOT or subprocess.run(["unshare", "-m", "true"], check=False).returncode:

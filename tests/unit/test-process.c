@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* What a fork child takes over of its parent's sampler: nothing that somebody there was about to do. */
+#include <errno.h>
+
+#include "tests/unit/aggregate-fixture.h"
+
+#include "libprof/sampler/thread.h"
+
+static int set_up(void **state)
+{
+	memset(&sampler, 0, sizeof(sampler));
+	memset(sampler_threads, 0, sizeof(sampler_threads));
+	sampler.period_ns = 5000000;
+	*state = aggregate_arena();
+	assert_int_equal(sampler_start(*state, 0, "a program"), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	memset(&sampler, 0, sizeof(sampler));
+	free(*state);
+	return 0;
+}
+
+/*
+ * A thread that begins or ends relies on its entry while it is in none of the lists: in the child it
+ * is not there to let go.
+ */
+static void entries_are_nobodys(void **state)
+{
+	struct sampler_thread *beginning = sampler_thread_try_claim();
+	struct sampler_thread *ending = sampler_thread_try_claim();
+	struct sampler_thread *sampled = sampler_thread_try_claim();
+
+	thread_use(beginning);
+	thread_use(ending);
+	sampler_thread_unclaim(ending);
+	thread_use(sampled);
+	sampled->active = 1;
+	thread_mark_ring(thread_index(sampled), 1);
+	assert_int_equal(sampler_is_quiet(), 0);
+	sampler_reset_in_child();
+	assert_int_equal(sampler_is_quiet(), 1);
+	assert_int_equal(sampled->active, 0);
+	assert_null(sampler_thread_find(sampled->tid));
+	assert_int_equal(sampler_start(*state, sampler.image, NULL), 0);
+	assert_int_equal(sampler.period_ns, 5000000);
+	/* What the parent has of the rings stays its own. */
+	for (int i = 0; i < 8; i++) {
+		struct sampler_thread *claimed = sampler_thread_try_claim();
+
+		assert_non_null(claimed);
+		assert_ptr_not_equal(claimed, beginning);
+		assert_ptr_not_equal(claimed, sampled);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(entries_are_nobodys, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
