@@ -30,7 +30,7 @@ enum flameprof_status flameprof_status(void)
 {
 	if (injected_is_there())
 		return injected.status();
-	if (!sampler.hosted)
+	if (!sampler_is_hosted())
 		return sampler_is_this_process() ? FLAMEPROF_UNDER_FLAMERUN : FLAMEPROF_STOPPED;
 	return (enum flameprof_status)__atomic_load_n(&session.status, __ATOMIC_ACQUIRE);
 }
@@ -59,7 +59,7 @@ static void wake_reader(struct wire_slot *slot)
 	uint64_t head = __atomic_load_n(&slot->control_head, __ATOMIC_RELAXED);
 	uint64_t tail = __atomic_load_n(&slot->control_tail, __ATOMIC_RELAXED);
 
-	if (sampler.hosted && head - tail > WIRE_CONTROL_BYTES / 4)
+	if (sampler_is_hosted() && head - tail > WIRE_CONTROL_BYTES / 4)
 		sampler_wake_reader(sampler.arena);
 }
 

@@ -20,7 +20,7 @@ static void reset_in_child(void)
 {
 	int is_arena_copied = session.is_arena_copied;
 
-	if (!sampler.hosted)
+	if (!sampler_is_hosted())
 		return;
 	if (is_arena_copied)
 		madvise(sampler.arena, wire_arena_bytes(sampler.blocks), MADV_DONTNEED);

@@ -36,7 +36,8 @@ int session_is_worker(void)
 
 int session_is_here(void)
 {
-	return sampler.hosted && (uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
+	return sampler_is_hosted() &&
+	       (uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
 }
 
 int session_enter(void)

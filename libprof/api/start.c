@@ -50,9 +50,10 @@ static int map_arena(void)
 	/* A fork child has no use for what is in it, and no session either. */
 	session.is_arena_copied = madvise(arena, bytes, MADV_WIPEONFORK) != 0;
 	sampler.blocks = blocks;
-	__atomic_store_n(&sampler.hosted, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&sampler.arena, arena, __ATOMIC_RELEASE);
+	/* Whoever sees `hosted` reads the pid; whoever sees the arena reads all. */
 	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
+	__atomic_store_n(&sampler.hosted, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&sampler.arena, arena, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -65,7 +66,7 @@ static int check_process(void)
 		return -ENOSYS;
 	/* Another thread may be about to make an arena of ours. */
 	if (injected_is_there() || (__atomic_load_n(&sampler.arena, __ATOMIC_ACQUIRE) &&
-					   !__atomic_load_n(&sampler.hosted, __ATOMIC_RELAXED)))
+					   !sampler_is_hosted()))
 		return -EBUSY;
 	/* System calls are forbidden to it, and a handler's return is one. */
 	return sampler.quit ? -EPERM : 0;

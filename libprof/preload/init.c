@@ -157,7 +157,7 @@ static void fork_prepare(void)
 {
 	struct wire_arena *arena = sampler.arena;
 
-	if (sampler.hosted || !arena || sampler.quit)
+	if (sampler_is_hosted() || !arena || sampler.quit)
 		return;
 	/* Found once here, instead of once by each child. */
 	preload_resolve_exit();
@@ -174,7 +174,7 @@ PRELOAD_EXPORT pid_t fork(void)
 	if (!next)
 		next = (pid_t (*)(void))preload_next("fork");
 	child = next();
-	if (child < 0 && arena && !sampler.hosted && sampler_is_this_process())
+	if (child < 0 && arena && !sampler_is_hosted() && sampler_is_this_process())
 		__atomic_fetch_sub(&arena->forks_begun, 1, __ATOMIC_RELEASE);
 	return child;
 }
@@ -208,7 +208,7 @@ static void fork_child(void)
 {
 	struct wire_arena *arena = sampler.arena;
 
-	if (sampler.hosted || !arena || sampler.quit)
+	if (sampler_is_hosted() || !arena || sampler.quit)
 		return;
 	begin_in_child(arena);
 	__atomic_fetch_add(&arena->forks_arrived, 1, __ATOMIC_RELEASE);

@@ -30,7 +30,7 @@ static uint32_t held_after(int how, int is_asked, uint32_t held)
 static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t *old_set)
 {
 	/* A program that samples itself has its masks as it wants them. */
-	struct sampler_thread *thread = sampler.hosted ? NULL : preload_thread();
+	struct sampler_thread *thread = sampler_is_hosted() ? NULL : preload_thread();
 	int is_asked = set && (*sampler_mask(set) & SAMPLER_SIGNAL_BIT) != 0;
 	sigset_t copy;
 	uint32_t held;

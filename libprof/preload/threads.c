@@ -35,7 +35,7 @@ struct sampler_thread *preload_thread(void)
 	struct sampler_thread *thread = have_key ? pthread_getspecific(thread_key) : NULL;
 
 	/* Sessions of a program that samples itself end, and their entries get other owners. */
-	if (thread && sampler.hosted && thread->tid != (int32_t)arch_syscall0(SYS_gettid))
+	if (thread && sampler_is_hosted() && thread->tid != (int32_t)arch_syscall0(SYS_gettid))
 		return NULL;
 	return thread;
 }
@@ -49,7 +49,7 @@ void preload_set_thread(struct sampler_thread *thread)
 void preload_arm(struct sampler_thread *thread)
 {
 	/* One that can't be armed has been given back: at its end it may be another thread's. */
-	if (sampler.hosted)
+	if (sampler_is_hosted())
 		thread = tasks_arm_self(thread);
 	else if (sampler_thread_arm(thread))
 		thread = NULL;
@@ -63,7 +63,7 @@ static void thread_ends(void *value)
 	struct sampler_thread *thread = value;
 	int saved_errno = errno;
 
-	if (sampler.hosted && thread->tid != (int32_t)arch_syscall0(SYS_gettid))
+	if (sampler_is_hosted() && thread->tid != (int32_t)arch_syscall0(SYS_gettid))
 		return;
 	if (++thread->exits < PTHREAD_DESTRUCTOR_ITERATIONS)
 		pthread_setspecific(thread_key, thread);
@@ -146,7 +146,7 @@ static void prepare(struct sampler_thread *thread, const pthread_attr_t *attribu
 	thread->start = start;
 	thread->argument = argument;
 	thread->stack_hi = bytes;
-	thread->held = creator && !sampler.hosted ? creator->held : 0;
+	thread->held = creator && !sampler_is_hosted() ? creator->held : 0;
 }
 
 PRELOAD_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attributes,

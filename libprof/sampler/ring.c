@@ -137,7 +137,7 @@ void ring_commit(struct sampler_thread *thread, uint32_t bytes)
 	struct wire_ring *ring = thread->ring;
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
 	uint64_t before = waiting_bytes(ring);
-	uint64_t wake_bytes = sampler.hosted ? sampler.ring_bytes / 4 : WAKE_BYTES;
+	uint64_t wake_bytes = sampler_is_hosted() ? sampler.ring_bytes / 4 : WAKE_BYTES;
 
 	__atomic_store_n(&ring->written,
 		__atomic_load_n(&ring->written, __ATOMIC_RELAXED) + bytes, __ATOMIC_RELAXED);

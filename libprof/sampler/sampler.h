@@ -69,7 +69,7 @@ struct sampler {
 	uint32_t slot_index;
 	uint32_t pid;
 	uint32_t on;     /* atomic: threads may be claimed and armed */
-	uint32_t hosted; /* the process samples itself; never changes back */
+	uint32_t hosted; /* atomic: the process samples itself; never changes back */
 	uint32_t paused; /* atomic: what expires is counted and not recorded */
 	uint32_t markers; /* atomic: calls that write records, of marks and others, under way */
 	uint32_t owns_signal; /* atomic: our handler is the kernel's entry, the program's in host.c */
@@ -92,6 +92,15 @@ struct sampler {
 
 extern struct sampler sampler __attribute__((visibility("hidden")));
 extern struct sampler_thread sampler_threads[WIRE_RINGS] __attribute__((visibility("hidden")));
+
+/*
+ * Does the process sample itself? Its pid and its pool's size are there when it does.
+ * Context: signal-safe.
+ */
+static inline int sampler_is_hosted(void)
+{
+	return __atomic_load_n(&sampler.hosted, __ATOMIC_ACQUIRE) != 0;
+}
 
 /*
  * Raise one of the arena's high-water marks to at least @value. Whoever is in the way has raised it,

@@ -208,7 +208,7 @@ int sampler_thread_arm(struct sampler_thread *thread)
 	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, thread->ring->comm);
 	error = arm(thread, (int32_t)arch_syscall0(SYS_gettid), CLOCK_THREAD_CPUTIME_ID);
 	/* A program that samples itself has its masks as it wants them. */
-	if (!error && !sampler.hosted)
+	if (!error && !sampler_is_hosted())
 		unblock(thread);
 	return error;
 }

@@ -85,7 +85,7 @@ static void wait_in_list(struct function *function)
 /* In a process that samples itself the worker empties the ring. */
 static void wake_reader(const struct wire_slot *slot)
 {
-	if (sampler.hosted && !has_room(slot, WIRE_CONTROL_BYTES / 4))
+	if (sampler_is_hosted() && !has_room(slot, WIRE_CONTROL_BYTES / 4))
 		sampler_wake_reader(sampler.arena);
 }
 

@@ -94,7 +94,7 @@ static struct sampler_thread *this_thread(void)
 {
 	struct sampler_thread *thread = sampler_thread_self();
 
-	if (thread || !sampler.hosted || own_threads_have((uint32_t)arch_syscall0(SYS_gettid)))
+	if (thread || !sampler_is_hosted() || own_threads_have((uint32_t)arch_syscall0(SYS_gettid)))
 		return thread;
 	thread = sampler_thread_try_claim();
 	return thread ? session_arm_self(thread) : NULL;

@@ -192,9 +192,41 @@ static void the_profiler_is_as_good_as_new(void **state)
 	assert_true(taken > 50);
 }
 
+static uint32_t asked; /* atomic */
+
+/* What takes no lock while there is no profiler. */
+static void *ask(void *argument)
+{
+	while (!__atomic_load_n(&ending, __ATOMIC_RELAXED)) {
+		flameprof_status();
+		flameprof_active();
+		flameprof_flush(NULL, 0);
+		flameprof_mark("asked");
+		__atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
+	}
+	return argument;
+}
+
+/* ThreadSanitizer sees what the first start publishes before it is all there. */
+static void the_first_start_beside_others(void **state)
+{
+	pthread_t asking;
+
+	(void)state;
+	assert_int_equal(pthread_create(&asking, NULL, ask, NULL), 0);
+	while (!__atomic_load_n(&asked, __ATOMIC_RELAXED))
+		;
+	assert_int_equal(flameprof_start(NULL), 0);
+	assert_int_equal(flameprof_stop(NULL, -1), 0);
+	__atomic_store_n(&ending, 1, __ATOMIC_RELAXED);
+	pthread_join(asking, NULL);
+	__atomic_store_n(&ending, 0, __ATOMIC_RELAXED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(the_first_start_beside_others, no_session_left),
 		cmocka_unit_test_teardown(sixteen_threads_call_everything, no_session_left),
 		cmocka_unit_test_teardown(the_profiler_is_as_good_as_new, no_session_left),
 	};
