@@ -70,6 +70,12 @@ sysroot_flags := $(if $(SYSROOT),--sysroot=$(abspath $(SYSROOT)))
 base_cflags := $(sysroot_flags) -std=gnu11 -g $(OPTIMIZE) $(WARNINGS) -fno-omit-frame-pointer -fvisibility=hidden \
 	-I. -Iarch/$(ARCH) -D_GNU_SOURCE -DFLAMERUN_VERSION='"$(VERSION)"'
 
+# What is preloaded into programs that are not sanitized themselves cannot be, and ThreadSanitizer without
+# the library has little to look at.
+ifneq ($(findstring thread,$(SAN)),)
+$(error SAN=thread would leave libflameprof without ThreadSanitizer: make check-tsan, or for a program \
+	that links it make BUILD=build/tsan CFLAGS=-fsanitize=thread build/tsan/libflameprof.a)
+endif
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
 # The runtime inside the program: gcc's shared one insists on coming before every LD_PRELOAD.
 san_link    := $(if $(findstring clang,$(CC)),,$(if $(findstring address,$(SAN)),-static-libasan) \

@@ -97,6 +97,15 @@ def test_the_makefile_has_the_readmes_targets():
                 assert re.search(rf"^{word}:", makefile, re.M), word
 
 
+@pytest.mark.same_if("confined")
+def test_a_half_sanitized_build_is_refused():
+    """ThreadSanitizer without the library, whose threads are to be checked."""
+    result = subprocess.run(["make", "-n", "SAN=thread", "all"], cwd=profiled.ROOT, text=True,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert result.returncode == 2
+    assert "make check-tsan" in result.stderr
+
+
 @pytest.mark.parametrize("page", ["README.md", "man/flamerun.1"])
 def test_every_option_that_is_named_exists(flamerun, page):
     text = (profiled.ROOT / page).read_text()
