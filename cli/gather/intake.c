@@ -231,7 +231,7 @@ static void take_thread(struct intake *intake, const struct record_thread *recor
 	uint32_t image;
 
 	if (image_of(intake, record->image, &image))
-		profile_thread(
+		profile_name_thread(
 			intake->profile, image, record->number, record->tid, record->comm);
 }
 

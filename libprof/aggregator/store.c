@@ -67,7 +67,7 @@ void store_add_batch(
 		}
 		count(result, sample, 0);
 		if (named != sample->thread)
-			profile_thread(p, 0, sample->thread, batch->tid, batch->comm);
+			profile_name_thread(p, 0, sample->thread, batch->tid, batch->comm);
 		named = sample->thread;
 	}
 }

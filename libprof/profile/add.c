@@ -8,7 +8,10 @@
 /* What a sample needs, found or still to be made. */
 struct place {
 	const struct profile_image *image;
+	uint32_t number; /* of the thread that has the weight, within the image */
 	uint32_t thread; /* index + 1, 0: to be made */
+	struct profile_thread *recent; /* what is remembered of one that is no entry; NULL: nothing */
+	int is_unshown; /* it will not be one: the times that tell of threads are used up */
 	uint32_t depth;	 /* frames found, from the outermost; the rest is missing */
 	uint32_t node;	 /* the last one found */
 	uint32_t stack;	 /* index + 1, 0: to be made */
@@ -120,25 +123,41 @@ static void find_nodes(const struct flameprof_profile *p, struct place *place, u
 	place->node = node;
 }
 
-static void find_thread(
-	struct flameprof_profile *p, uint32_t image, uint32_t number, struct place *place)
+static void find_thread(struct flameprof_profile *p, uint32_t image,
+	const struct wire_sample *sample, struct place *place)
 {
-	const struct profile_thread_key key = {place->image->id, number};
+	uint32_t number = place->number = sample->thread;
+	struct profile_thread_key key = {place->image->id, number};
 	const struct profile_thread *last =
 		p->last_thread ? profile_thread_at(p, p->last_thread - 1) : NULL;
 
 	if (!last || last->image != image || last->key.number != number)
 		p->last_thread = profile_find_thread(p, &key);
 	place->thread = p->last_thread;
+	if (!place->thread) {
+		place->recent = profile_find_recent(p, &key);
+		place->is_unshown = sample->weight && !profile_keeps_times(p);
+	}
+	if (place->is_unshown) {
+		place->number = key.number = 0;
+		place->thread = profile_find_thread(p, &key);
+	}
 	if (place->thread)
 		place->key.thread = place->thread - 1;
+}
+
+/* What is known of the thread itself, NULL for nothing. */
+static struct profile_thread *thread_of(
+	const struct flameprof_profile *p, const struct place *place)
+{
+	return place->thread && !place->is_unshown ? profile_thread_at(p, place->thread - 1)
+						   : place->recent;
 }
 
 /* A sample without frames goes where the thread was seen last. */
 static void find_last(const struct flameprof_profile *p, struct place *place)
 {
-	const struct profile_thread *thread =
-		place->thread ? profile_thread_at(p, place->thread - 1) : NULL;
+	const struct profile_thread *thread = thread_of(p, place);
 
 	place->node = place->image->root;
 	place->key.path_hash = place->image->root_hash;
@@ -186,6 +205,12 @@ static void find_frames(
 	find_nodes(p, place, depth);
 }
 
+/* Was the thread looked at? */
+static int is_seen(const struct wire_sample *sample)
+{
+	return sample->kind == WIRE_KIND_CPU || sample->kind == WIRE_KIND_OFF;
+}
+
 /* All that is missing, or nothing. */
 static int reserve(
 	struct flameprof_profile *p, const struct wire_sample *sample, const struct place *place)
@@ -193,12 +218,15 @@ static int reserve(
 	uint32_t missing = place->key.frames - place->depth;
 	int error = 0;
 
-	if (sample->weight && p->sample_count < p->times_max)
+	if (sample->weight && profile_keeps_times(p))
 		error = profile_reserve_samples(p, 1);
 	if (!error && missing)
 		error = profile_reserve_nodes(p, missing);
-	if (!error && !place->thread)
+	if (!error && !place->thread && sample->weight)
 		error = profile_reserve_thread(p);
+	if (!error && is_seen(sample) && !thread_of(p, place) &&
+		(place->is_unshown || !sample->weight))
+		error = profile_reserve_recent(p);
 	if (!error && sample->weight && !place->stack)
 		error = profile_reserve_stack(p);
 	return error;
@@ -236,7 +264,7 @@ static void commit_weight(
 		p->totals.credited += sample->weight;
 	else
 		p->totals.ends[stack->end] += sample->weight;
-	if (p->sample_count < p->times_max)
+	if (profile_keeps_times(p))
 		((struct flameprof_sample *)p->samples.at)[p->sample_count++] =
 			(struct flameprof_sample){
 				.time_ns = sample->time_ns,
@@ -247,20 +275,33 @@ static void commit_weight(
 		p->totals.losses.untimed++;
 }
 
+/* What was remembered of it becomes the entry's. */
+static void commit_thread(struct flameprof_profile *p, uint32_t image, struct place *place)
+{
+	const struct profile_thread_key key = {place->image->id, place->number};
+
+	place->thread = profile_commit_thread(p, &key, image);
+	place->key.thread = place->thread - 1;
+	if (place->is_unshown)
+		return;
+	p->last_thread = place->thread;
+	if (place->recent)
+		*profile_thread_at(p, place->thread - 1) = *place->recent;
+}
+
 static void commit(struct flameprof_profile *p, uint32_t image, const struct wire_sample *sample,
 	struct place *place)
 {
-	struct profile_thread *thread;
-
 	commit_path(p, place);
-	if (!place->thread) {
-		const struct profile_thread_key key = {place->image->id, sample->thread};
+	if (!place->thread && sample->weight)
+		commit_thread(p, image, place);
+	if (is_seen(sample)) {
+		struct profile_thread *thread = thread_of(p, place);
 
-		place->thread = p->last_thread = profile_commit_thread(p, &key, image);
-		place->key.thread = place->thread - 1;
-	}
-	thread = profile_thread_at(p, place->thread - 1);
-	if (sample->kind == WIRE_KIND_CPU || sample->kind == WIRE_KIND_OFF) {
+		if (!thread)
+			thread = profile_commit_recent(p,
+				&(struct profile_thread_key){place->image->id, sample->thread},
+				image);
 		thread->last_node = place->node;
 		thread->last_hash = place->key.path_hash;
 		thread->last_frames = place->key.frames;
@@ -287,7 +328,7 @@ int profile_add(struct flameprof_profile *p, uint32_t image, const struct wire_s
 
 	if (error)
 		goto out;
-	find_thread(p, image, sample->thread, &place);
+	find_thread(p, image, sample, &place);
 	if (sample->frames)
 		find_frames(p, frames, &place);
 	else

@@ -68,6 +68,7 @@ void flameprof_profile_free(struct flameprof_profile *p)
 	names_release(&p->names, account);
 	pages_release(account, &p->marks);
 	pages_release(account, &p->path);
+	pages_release(account, &p->recent);
 	pages_free(p, sizeof(*p));
 }
 
@@ -279,28 +280,63 @@ uint32_t profile_commit_thread(
 	return p->thread_count;
 }
 
-uint32_t profile_thread(struct flameprof_profile *p, uint32_t image, uint32_t number, uint32_t tid,
+/*
+ * Programs may start threads for ever, and most are over before anything of them is kept: these would
+ * be as many entries. What has to be known of them while they last is kept in a table of one size,
+ * by their numbers, which are given in turn: a thread is forgotten when so many have come since.
+ */
+#define RECENT_THREADS 16384u
+
+static struct profile_thread *recent_place(
+	const struct flameprof_profile *p, const struct profile_thread_key *key)
+{
+	uint32_t place = (key->number + lookup_hash(key->image)) % RECENT_THREADS;
+
+	return (struct profile_thread *)p->recent.at + place;
+}
+
+struct profile_thread *profile_find_recent(
+	const struct flameprof_profile *p, const struct profile_thread_key *key)
+{
+	struct profile_thread *recent = p->recent.at ? recent_place(p, key) : NULL;
+
+	return recent && recent->key.image == key->image && recent->key.number == key->number
+		? recent
+		: NULL;
+}
+
+int profile_reserve_recent(struct flameprof_profile *p)
+{
+	return pages_reserve(
+		&p->account, &p->recent, RECENT_THREADS * sizeof(struct profile_thread));
+}
+
+struct profile_thread *profile_commit_recent(
+	struct flameprof_profile *p, const struct profile_thread_key *key, uint32_t image)
+{
+	struct profile_thread *recent = recent_place(p, key);
+
+	*recent = (struct profile_thread){.key = *key, .image = image};
+	return recent;
+}
+
+void profile_name_thread(struct flameprof_profile *p, uint32_t image, uint32_t number, uint32_t tid,
 	const char *comm)
 {
 	const struct profile_thread_key key = {profile_image_at(p, image)->id, number};
 	uint32_t found = profile_find_thread(p, &key);
-	struct profile_thread *thread;
-	int error;
+	struct profile_thread *thread =
+		found ? profile_thread_at(p, found - 1) : profile_find_recent(p, &key);
 
-	if (!found) {
-		error = profile_reserve_thread(p);
-		if (error) {
-			profile_fail(p, error);
-			return 0;
-		}
-		found = profile_commit_thread(p, &key, image);
+	if (!thread) {
+		if (profile_fail(p, profile_reserve_recent(p)))
+			return;
+		thread = profile_commit_recent(p, &key, image);
 	}
-	thread = profile_thread_at(p, found - 1);
 	if (tid)
 		thread->tid = tid;
 	if (comm && comm[0])
 		memcpy(thread->name, comm, WIRE_COMM_BYTES - 1);
-	return found - 1;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */

@@ -94,7 +94,10 @@ struct profile_step {
 	uint32_t hash; /* of the path to it */
 };
 
-/* Distinct by both of these: a tid that is used again is another thread. */
+/*
+ * Distinct by both of these: a tid that is used again is another thread. Number 0 is all of an image
+ * of which no sample has a time: nothing of theirs is shown but their stacks.
+ */
 struct profile_thread_key {
 	uint64_t image; /* its id */
 	uint32_t number; /* within it; in struct wire_sample */
@@ -198,6 +201,7 @@ struct flameprof_profile {
 	uint32_t path_root;  /* the node it hangs from */
 	uint32_t path_stack; /* index + 1 of the stack that it is, 0: of none */
 	uint32_t last_thread; /* index + 1 of the thread looked up last */
+	struct pages recent;  /* struct profile_thread: of those that are no entries, see profile.c */
 };
 
 /* ---- making and filling ------------------------------------------------------------------------
@@ -228,10 +232,10 @@ uint32_t profile_image(struct flameprof_profile *p, uint64_t id);
 int profile_begin_run(struct flameprof_profile *p, uint64_t id);
 
 /*
- * The index of thread @number of @image, made if needed; 0 when that fails. @tid (0: unknown) and
- * @comm (WIRE_COMM_BYTES; NULL or empty: unknown) are remembered.
+ * Remember @tid (0: unknown) and @comm (WIRE_COMM_BYTES; NULL or empty: unknown) of thread @number of
+ * @image. It becomes an entry with its first sample that has a weight and a time.
  */
-uint32_t profile_thread(struct flameprof_profile *p, uint32_t image, uint32_t number, uint32_t tid,
+void profile_name_thread(struct flameprof_profile *p, uint32_t image, uint32_t number, uint32_t tid,
 	const char *comm);
 
 /*

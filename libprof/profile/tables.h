@@ -85,6 +85,22 @@ int profile_reserve_thread(struct flameprof_profile *p);
 uint32_t profile_commit_thread(
 	struct flameprof_profile *p, const struct profile_thread_key *key, uint32_t image);
 
+/*
+ * What is remembered of a thread that is no entry, NULL for nothing; an empty one in its place, for
+ * which profile_reserve_recent() has made room.
+ */
+struct profile_thread *profile_find_recent(
+	const struct flameprof_profile *p, const struct profile_thread_key *key);
+int profile_reserve_recent(struct flameprof_profile *p);
+struct profile_thread *profile_commit_recent(
+	struct flameprof_profile *p, const struct profile_thread_key *key, uint32_t image);
+
+/* Will the time of one more sample be kept? */
+static inline int profile_keeps_times(const struct flameprof_profile *p)
+{
+	return p->sample_count < p->times_max;
+}
+
 int profile_reserve_samples(struct flameprof_profile *p, uint64_t n);
 
 /* Forget what came after these counts were taken. Cannot fail. */

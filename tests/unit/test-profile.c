@@ -113,16 +113,15 @@ static void a_thread_is_its_number_whatever_it_is_called(void **state)
 	struct flameprof_profile *p = new_profile();
 	const char first[WIRE_COMM_BYTES] = "first", unended[WIRE_COMM_BYTES] = "sixteen letters.";
 	uint32_t image = profile_image(p, 1);
-	uint32_t thread;
 
 	(void)state;
 	add(p, image, (struct wire_sample){.thread = 9, .weight = 1}, FRAMES(1));
-	thread = profile_thread(p, image, 9, 77, first);
-	assert_int_equal(profile_thread(p, image, 9, 0, NULL), thread);
-	assert_string_equal(profile_thread_at(p, thread)->name, "first");
-	profile_thread(p, image, 9, 0, unended);
-	assert_string_equal(profile_thread_at(p, thread)->name, "sixteen letters");
-	assert_int_equal(profile_thread_at(p, thread)->tid, 77);
+	profile_name_thread(p, image, 9, 77, first);
+	profile_name_thread(p, image, 9, 0, NULL);
+	assert_string_equal(profile_thread_at(p, 0)->name, "first");
+	profile_name_thread(p, image, 9, 0, unended);
+	assert_string_equal(profile_thread_at(p, 0)->name, "sixteen letters");
+	assert_int_equal(profile_thread_at(p, 0)->tid, 77);
 	assert_int_equal(p->thread_count, 1);
 	profile_free(p);
 }
@@ -177,6 +176,77 @@ static void later_samples_count_without_their_times(void **state)
 	profile_free(p);
 }
 
+/* Of one without a sample nothing is shown; what is known of it waits for its first one. */
+static void threads_without_samples_are_no_entries(void **state)
+{
+	static const unsigned marks[] = {20000, 200000};
+	const char name[WIRE_COMM_BYTES] = "late";
+	struct flameprof_profile *p = new_profile();
+	uint32_t image = profile_image(p, 1);
+	size_t used[2];
+	unsigned number = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		for (; number < marks[i]; number++) {
+			profile_name_thread(p, image, number + 1, 1000 + number, name);
+			add(p, image, (struct wire_sample){.thread = number + 1}, FRAMES(2, 1));
+		}
+		used[i] = p->account.used_bytes;
+	}
+	assert_int_equal(p->thread_count, 0);
+	assert_int_equal(used[0], used[1]);
+	add(p, image, (struct wire_sample){.thread = number, .weight = 3, .kind = WIRE_KIND_OFF},
+		NULL, 0);
+	assert_int_equal(p->thread_count, 1);
+	assert_string_equal(profile_thread_at(p, 0)->name, "late");
+	assert_int_equal(profile_thread_at(p, 0)->tid, 999 + number);
+	assert_int_equal(profile_stack_at(p, 0)->frames, 2);
+	assert_int_equal(profile_stack_at(p, 0)->weight, 3);
+	assert_int_equal(profile_error(p), 0);
+	profile_free(p);
+}
+
+/* It is by the times that samples tell their threads. Each has a stack and credit on it. */
+static void later_threads_are_no_entries_either(void **state)
+{
+	static const unsigned marks[] = {20000, 200000};
+	const char name[WIRE_COMM_BYTES] = "a name";
+	struct flameprof_profile *p = new_profile();
+	uint32_t image = profile_image(p, 1);
+	uint64_t on_stack = 0;
+	size_t used[2];
+	unsigned number = 0;
+
+	(void)state;
+	p->times_max = 100;
+	for (unsigned i = 0; i < 2; i++) {
+		for (; number < marks[i]; number++) {
+			struct wire_sample sample = {.thread = number + 1, .weight = 1};
+
+			profile_name_thread(p, image, number + 1, 1000 + number, name);
+			add(p, image, sample, FRAMES(number % 7, 1));
+			sample.kind = WIRE_KIND_CREDIT;
+			add(p, image, sample, NULL, 0);
+		}
+		used[i] = p->account.used_bytes;
+	}
+	assert_int_equal(used[0], used[1]);
+	assert_int_equal(p->sample_count, 100);
+	assert_int_equal(p->thread_count, 51);
+	assert_int_equal(p->stack_count, 100 + 14);
+	for (uint32_t i = 0; i < p->stack_count; i++) {
+		const struct profile_stack *stack = profile_stack_at(p, i);
+
+		assert_int_equal(stack->frames, 2);
+		on_stack += stack->weight;
+	}
+	assert_int_equal(on_stack, 2 * number);
+	assert_int_equal(p->weight, 2 * number);
+	assert_int_equal(profile_error(p), 0);
+	profile_free(p);
+}
+
 static void profiles_of_several_processes_are_not_merged(void **state)
 {
 	struct flameprof_profile *one = new_profile(), *two = new_profile();
@@ -228,6 +298,8 @@ int main(void)
 		cmocka_unit_test(a_thread_is_its_number_whatever_it_is_called),
 		cmocka_unit_test(the_last_stack_may_be_without_weight),
 		cmocka_unit_test(later_samples_count_without_their_times),
+		cmocka_unit_test(threads_without_samples_are_no_entries),
+		cmocka_unit_test(later_threads_are_no_entries_either),
 		cmocka_unit_test(profiles_of_several_processes_are_not_merged),
 		cmocka_unit_test(without_memory_it_says_so),
 	};
