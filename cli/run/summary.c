@@ -14,6 +14,7 @@
 #include "cli/gather/intake.h"
 #include "cli/profile/accounting.h"
 #include "cli/profile/machine_name.h"
+#include "cli/run/kernel_config.h"
 #include "cli/run/nameless.h"
 
 #define HOTTEST  5
@@ -333,6 +334,14 @@ static void print_cost(const struct summary *summary)
 			plural(cost->fallbacks, "stack", "stacks"));
 }
 
+/* What it may have changed for the program, where that is certain. */
+static void print_harm(const struct summary *summary)
+{
+	if (!summary->is_outside && !summary->is_test_clock && kernel_breaks_off_calls())
+		diag_info("calls that sleep may have said EINTR: this kernel was built without "
+			  "CONFIG_POSIX_CPU_TIMERS_TASK_WORK");
+}
+
 void summary_print(const struct summary *summary)
 {
 	struct accounting books;
@@ -347,6 +356,7 @@ void summary_print(const struct summary *summary)
 	print_cost(summary);
 	print_hottest(summary->tree);
 	print_scarcity(summary, &books);
+	print_harm(summary);
 }
 
 void summary_subtitle(const struct summary *summary, char *out, size_t size)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# SIGPROF, masks and alternate stacks of a program stay its own, sampled by either clock.
+# SIGPROF, masks and alternate stacks of a program stay its own, sampled by either clock, and calls
+# that sleep are broken off on no kernel that is not named for it.
+import os
 import subprocess
 
 import pytest
@@ -36,3 +38,20 @@ def test_signals_are_the_programs_own(program, tmp_path, case, clock):
     assert run.folded.total > 100, "it was not sampled: nothing was tested"
     assert run.stdout == alone.stdout
     assert run.status == alone.returncode
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/config.gz"), reason="this kernel does not tell")
+@pytest.mark.parametrize("configuration, is_said", [
+    ("CONFIG_HZ=250\n", True),
+    ("CONFIG_HZ=250\nCONFIG_POSIX_CPU_TIMERS_TASK_WORK=y\n", False)])
+def test_a_kernel_that_breaks_off_calls_is_told(flamerun, tmp_path, configuration, is_said):
+    """One that sends a CPU timer's signal in the midst of a call, if it tells so itself."""
+    told = tmp_path / "config"
+    told.write_text(configuration)
+    inside = f"mount --bind {told} /proc/config.gz || exit 99; exec {flamerun} -- true"
+    result = subprocess.run(["unshare", "-m", "sh", "-c", inside], cwd=tmp_path, text=True,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    if result.returncode in (1, 99):
+        pytest.skip("no mounts here")
+    assert result.returncode == 0
+    assert ("may have said EINTR" in result.stderr.splitlines()[-1]) == is_said
