@@ -32,8 +32,13 @@
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
 
-/* A bit of the cookie, which nobody can change in another's environment: sampled by `clock_hz`. */
+/*
+ * Bits of the cookie, which nobody can change in another's environment, for what changes how programs
+ * run: sampled by `clock_hz`; Python functions get names.
+ */
 #define WIRE_COOKIE_ELAPSED 1ULL
+#define WIRE_COOKIE_PYTHON  2ULL
+#define WIRE_COOKIE_BITS    3ULL
 #define WIRE_RATE_MAX_HZ    10000u
 
 #define WIRE_SLOTS          512
@@ -130,8 +135,8 @@ struct wire_arena {
 	uint32_t version;
 	uint32_t rate_hz;     /* flamerun writes before the fork */
 	uint32_t start_paused; /* processes record nothing until they say so */
-	uint32_t jit;	       /* enum wire_jit, or-ed: whose functions are to be named */
-	/* Proves that an opened descriptor is this run's arena; WIRE_COOKIE_ELAPSED where it is so. */
+	uint32_t pad;
+	/* Proves that an opened descriptor is this run's arena; WIRE_COOKIE_* where it is so. */
 	uint64_t cookie;
 	uint32_t closing;     /* flamerun sets to 1: stop sampling */
 	uint32_t clock_hz;    /* test-only clock: CLOCK_MONOTONIC at this rate; 0 = CPU clock */

@@ -65,14 +65,16 @@ static int make_arena(struct channel *channel)
 	return 0;
 }
 
-static int fill_header(struct channel *channel, uint32_t rate_hz, uint32_t clock_hz)
+static int fill_header(
+	struct channel *channel, uint32_t rate_hz, uint32_t clock_hz, uint32_t jit)
 {
 	struct wire_arena *arena = channel->arena;
 
 	if (getrandom(&arena->cookie, sizeof(arena->cookie), 0) != sizeof(arena->cookie))
 		return -EIO;
-	arena->cookie &= ~WIRE_COOKIE_ELAPSED;
+	arena->cookie &= ~WIRE_COOKIE_BITS;
 	arena->cookie |= clock_hz ? WIRE_COOKIE_ELAPSED : 0;
+	arena->cookie |= jit & WIRE_JIT_PYTHON ? WIRE_COOKIE_PYTHON : 0;
 	arena->rate_hz = rate_hz;
 	arena->clock_hz = clock_hz;
 	arena->blocks = channel->blocks;
@@ -84,8 +86,8 @@ static int fill_header(struct channel *channel, uint32_t rate_hz, uint32_t clock
 	return 0;
 }
 
-int channel_init(
-	struct channel *channel, uint32_t rate_hz, uint32_t clock_hz, struct diag_message *message)
+int channel_init(struct channel *channel, uint32_t rate_hz, uint32_t clock_hz, uint32_t jit,
+	struct diag_message *message)
 {
 	int error;
 
@@ -95,7 +97,7 @@ int channel_init(
 	};
 	error = make_arena(channel);
 	if (!error)
-		error = fill_header(channel, rate_hz, clock_hz);
+		error = fill_header(channel, rate_hz, clock_hz, jit);
 	if (error) {
 		diag_fail(message, error, "cannot set up the channel to the program: %s",
 			strerror(-error));

@@ -24,10 +24,10 @@ struct channel {
 uint32_t channel_blocks(uint32_t rate_hz);
 
 /*
- * Make the arena. @clock_hz: 0, or the rate of the test-only clock.
+ * Make the arena. @clock_hz: 0, or the rate of the test-only clock; @jit: enum wire_jit, or-ed.
  * Returns 0, or -errno with @message filled and nothing to release.
  */
-int channel_init(struct channel *channel, uint32_t rate_hz, uint32_t clock_hz,
+int channel_init(struct channel *channel, uint32_t rate_hz, uint32_t clock_hz, uint32_t jit,
 	struct diag_message *message);
 void channel_release(struct channel *channel);
 

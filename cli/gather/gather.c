@@ -54,13 +54,12 @@ static int open_inside(
 		.pipe = intake_writer(gather->intake),
 		.key = intake_key(gather->intake),
 	};
-	int error = channel_init(
-		&gather->channel, config->rate_hz, config->test_clock_hz, message);
+	int error = channel_init(&gather->channel, config->rate_hz, config->test_clock_hz,
+		config->jit, message);
 
 	if (error)
 		return error;
 	gather->channel.arena->start_paused = config->start_paused;
-	gather->channel.arena->jit = config->jit;
 	collector.arena = gather->channel.arena;
 	collector.blocks = gather->channel.blocks;
 	open_for_strangers(gather, config);

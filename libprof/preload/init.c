@@ -59,10 +59,11 @@ static size_t bytes_to_map(uint64_t arena_bytes)
 }
 
 /*
- * How time is told, read once. Any process of the run may have changed it: that may be another rate,
- * but not timers that go on while threads sleep, which would break their calls off.
+ * How time is told, read once, and what is to be named. Any process of the run may have changed what
+ * the arena says: that may be another rate, but not timers that go on while threads sleep, which would
+ * break their calls off.
  */
-static int learn_clock(const struct wire_arena *arena, uint64_t cookie)
+static int learn_settings(const struct wire_arena *arena, uint64_t cookie)
 {
 	int is_elapsed = (cookie & WIRE_COOKIE_ELAPSED) != 0;
 	uint32_t rate_hz = __atomic_load_n(
@@ -72,6 +73,7 @@ static int learn_clock(const struct wire_arena *arena, uint64_t cookie)
 		return -EINVAL;
 	sampler.period_ns = CLOCK_NS_PER_S / rate_hz;
 	sampler.is_elapsed = (uint32_t)is_elapsed;
+	sampler.jit = cookie & WIRE_COOKIE_PYTHON ? WIRE_JIT_PYTHON : 0;
 	return 0;
 }
 
@@ -86,7 +88,7 @@ static int is_arena(
 
 	if (arena->magic != WIRE_MAGIC || arena->version != WIRE_VERSION ||
 		arena->cookie != cookie || arena->closing || !blocks || blocks > WIRE_BLOCKS_MAX ||
-		wire_arena_bytes(blocks) != arena_bytes || learn_clock(arena, cookie))
+		wire_arena_bytes(blocks) != arena_bytes || learn_settings(arena, cookie))
 		return 0;
 	sampler.blocks = blocks;
 	if (bytes == arena_bytes)

@@ -31,7 +31,7 @@ static struct wire_arena *arena_if_asked(void)
 {
 	struct wire_arena *arena = sampler.arena;
 
-	return arena && !sampler_is_hosted() && arena->jit & WIRE_JIT_PYTHON ? arena : NULL;
+	return arena && !sampler_is_hosted() && sampler.jit & WIRE_JIT_PYTHON ? arena : NULL;
 }
 
 static void refuse(struct wire_arena *arena, enum wire_python_refusal why)

@@ -78,6 +78,7 @@ struct sampler {
 	/* How time is told: set before sampler_start(), the same in fork children. */
 	uint64_t period_ns;
 	uint32_t is_untimed; /* no timers: only what threads tell is recorded */
+	uint32_t jit;        /* enum wire_jit, or-ed: whose functions are to be named */
 	uint32_t is_elapsed; /* timers of CLOCK_MONOTONIC, whatever CPU time passes */
 	uint32_t max_depth;  /* frames kept of a stack */
 	uint32_t ring_bytes; /* what a thread may be ahead of the reader; 0 becomes: without limit */
