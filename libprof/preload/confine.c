@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "libprof/preload/preload.h"
+#include "libprof/sampler/clock.h"
 #include "libprof/sampler/modules.h"
 
 typedef int prctl_fn(int, ...);
@@ -23,6 +24,16 @@ static void before_seccomp(unsigned long operation, unsigned long filter)
 	if (operation == SECCOMP_SET_MODE_STRICT ||
 		(operation == SECCOMP_SET_MODE_FILTER && filter))
 		sampler_quit();
+}
+
+static void before_prctl(unsigned long option, const unsigned long a[4])
+{
+	if (option == PR_SET_SECCOMP)
+		before_seccomp(a[0] == SECCOMP_MODE_STRICT ? SECCOMP_SET_MODE_STRICT
+							   : SECCOMP_SET_MODE_FILTER,
+			a[0] == SECCOMP_MODE_STRICT ? 0 : a[1]);
+	else if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
+		clock_ask_kernel();
 }
 
 /* A vfork child changes its own root, and nothing of its parent's. */
@@ -52,10 +63,7 @@ PRELOAD_EXPORT int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
-	if (option == PR_SET_SECCOMP)
-		before_seccomp(a[0] == SECCOMP_MODE_STRICT ? SECCOMP_SET_MODE_STRICT
-							   : SECCOMP_SET_MODE_FILTER,
-			a[0] == SECCOMP_MODE_STRICT ? 0 : a[1]);
+	before_prctl((unsigned int)option, a);
 	if (!next)
 		next = (prctl_fn *)preload_next("prctl");
 	return next(option, a[0], a[1], a[2], a[3]);
@@ -71,6 +79,8 @@ PRELOAD_EXPORT long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
+	if (number == SYS_prctl)
+		before_prctl(a[0], a + 1);
 	if (number == SYS_seccomp)
 		before_seccomp(a[0], a[2]);
 	if (number == SYS_chroot || number == SYS_pivot_root)

@@ -18,12 +18,19 @@ static inline uint64_t clock_from_timespec(const struct timespec *ts)
 /*
  * Somebody stands between us and libc, whose clock_gettime() may do more than a handler can bear: a
  * sanitizer's keeps books about its thread and runs signals that it kept. Another may tell of other
- * times.
+ * times. Or a thread may not read the time stamp counter, which the vDSO does.
  */
 extern int clock_asks_kernel __attribute__((visibility("hidden"))); /* atomic */
 
 /* Find out whether that is so. Context: signal-safe; before the first sample. */
 void clock_learn(void);
+
+/*
+ * A thread is about to be kept from the counter. That is each thread's own, and that of those it
+ * makes; asking the kernel in all of them, and for good, costs a system call for each sample.
+ * Context: signal-safe.
+ */
+void clock_ask_kernel(void);
 
 /* CLOCK_MONOTONIC in nanoseconds; libc's call, which the vDSO answers without a system call. */
 static inline uint64_t clock_monotonic_ns(void)
