@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Raw system calls: no errno, no cancellation point, no libc. Chosen by include path:
- * arch/<cpu>/arch_syscall.h supplies arch_syscall6() and arch_spawn_vm().
+ * arch/<cpu>/arch_syscall.h supplies ARCH_AUDIT, arch_syscall6() and arch_spawn_vm().
  */
 #ifndef ARCH_SYSCALL_H
 #define ARCH_SYSCALL_H

@@ -3,6 +3,11 @@
 #ifndef ARCH_AARCH64_SYSCALL_H
 #define ARCH_AARCH64_SYSCALL_H
 
+#include <linux/audit.h>
+
+/* Whose numbers these are, as seccomp filters see it. */
+#define ARCH_AUDIT AUDIT_ARCH_AARCH64
+
 static inline __attribute__((always_inline)) long arch_syscall6(
 	long nr, long a, long b, long c, long d, long e, long f)
 {

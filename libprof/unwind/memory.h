@@ -23,7 +23,8 @@
 
 /* The reader context of one walk; lives on the handler's stack. */
 struct unwind_window {
-	int pid; /* as this process sees itself, set by the owner */
+	/* As this process sees itself, set by the owner; 0: process_vm_readv(2) is not called. */
+	int pid;
 	unsigned bytes; /* valid ones in words; 0: none yet */
 	uintptr_t base;
 	uintptr_t words[UNWIND_WINDOW_WORDS];
@@ -71,8 +72,9 @@ static inline int unwind_window_read(
 
 		struct iovec local = {.iov_base = window->words, .iov_len = bytes};
 		struct iovec remote = {.iov_base = (void *)address, .iov_len = bytes};
-		long got = arch_syscall6(SYS_process_vm_readv, window->pid, (long)&local, 1,
-			(long)&remote, 1, 0);
+		long got = !window->pid ? 0
+					: arch_syscall6(SYS_process_vm_readv, window->pid,
+						  (long)&local, 1, (long)&remote, 1, 0);
 
 		window->base = address;
 		window->bytes = got > 0 ? (unsigned)got : 0;

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: interposers of calls that programs may make anywhere use it. */
+/*
+ * The program is run on values some of which are not known. A jump that depends on one goes both
+ * ways, and both have to end well. Jumps only go forward, so every way ends.
+ */
+#include "libprof/sampler/filter.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+
+#include "arch/syscall.h"
+
+/* Filters of browsers and containers take some hundred steps a call and rarely part. */
+#define STEPS_MAX 20000u
+#define WAYS_MAX  16u
+
+#define UNKNOWN_A (1u << BPF_MEMWORDS)
+#define UNKNOWN_X (2u << BPF_MEMWORDS)
+
+struct registers {
+	uint32_t a, x;
+	uint32_t memory[BPF_MEMWORDS];
+	uint32_t unknown; /* bit i: memory[i]; UNKNOWN_A, UNKNOWN_X */
+};
+
+struct run {
+	struct filter *filter;
+	const struct filter_call *call;
+	uint32_t steps;
+};
+
+int filter_open(struct filter *filter, uintptr_t program, int pid)
+{
+	uintptr_t length, code;
+
+	unwind_window_init(&filter->window, pid);
+	if (unwind_window_read(&filter->window, program, &length) ||
+		unwind_window_read(&filter->window,
+			program + offsetof(struct sock_fprog, filter), &code))
+		return -EFAULT;
+	filter->code = code;
+	filter->has_holes = 0;
+	filter->length = (uint16_t)length;
+	return 0;
+}
+
+static int read_instruction(struct filter *filter, uint64_t at, struct sock_filter *out)
+{
+	uintptr_t word;
+
+	_Static_assert(sizeof(*out) == sizeof(word), "an instruction is a word");
+	if (at >= filter->length)
+		return 0;
+	if (unwind_window_read(&filter->window, filter->code + at * sizeof(*out), &word)) {
+		filter->has_holes = 1;
+		return 0;
+	}
+	__builtin_memcpy(out, &word, sizeof(*out));
+	return 1;
+}
+
+/* The word at @offset of the call's struct seccomp_data. Returns 0 when it is not known. */
+static int load_data(const struct filter_call *call, uint32_t offset, uint32_t *out)
+{
+	const uint32_t arguments = offsetof(struct seccomp_data, args);
+	uint32_t argument = (offset - arguments) / sizeof(uint64_t);
+
+	if (offset == offsetof(struct seccomp_data, nr))
+		*out = call->number;
+	else if (offset == offsetof(struct seccomp_data, arch))
+		*out = ARCH_AUDIT;
+	else if (offset < arguments || !(call->known >> argument & 1))
+		return 0;
+	else /* both CPUs have the lower half first */
+		*out = (uint32_t)(call->args[argument] >> (offset % sizeof(uint64_t) ? 32 : 0));
+	return 1;
+}
+
+static void mark(struct registers *registers, uint32_t what, int is_known)
+{
+	registers->unknown = is_known ? registers->unknown & ~what : registers->unknown | what;
+}
+
+/* Returns 0 for what a filter cannot do. */
+static int load(const struct run *run, const struct sock_filter *at, struct registers *registers)
+{
+	int into_x = BPF_CLASS(at->code) == BPF_LDX;
+	uint32_t *out = into_x ? &registers->x : &registers->a;
+	uint32_t what = into_x ? UNKNOWN_X : UNKNOWN_A;
+	int is_known = 1;
+
+	switch (BPF_MODE(at->code)) {
+	case BPF_IMM:
+		*out = at->k;
+		break;
+	case BPF_LEN:
+		*out = sizeof(struct seccomp_data);
+		break;
+	case BPF_MEM:
+		if (at->k >= BPF_MEMWORDS)
+			return 0;
+		*out = registers->memory[at->k];
+		is_known = !(registers->unknown >> at->k & 1);
+		break;
+	case BPF_ABS:
+		if (into_x || at->k % sizeof(*out) || at->k >= sizeof(struct seccomp_data))
+			return 0;
+		is_known = load_data(run->call, at->k, out);
+		break;
+	default:
+		return 0;
+	}
+	mark(registers, what, is_known);
+	return 1;
+}
+
+static int store(const struct sock_filter *at, struct registers *registers)
+{
+	int from_x = BPF_CLASS(at->code) == BPF_STX;
+
+	if (at->k >= BPF_MEMWORDS)
+		return 0;
+	registers->memory[at->k] = from_x ? registers->x : registers->a;
+	mark(registers, 1u << at->k,
+		!(registers->unknown & (from_x ? UNKNOWN_X : UNKNOWN_A)));
+	return 1;
+}
+
+static int compute(const struct sock_filter *at, struct registers *registers)
+{
+	uint32_t by = BPF_SRC(at->code) == BPF_X ? registers->x : at->k, a = registers->a;
+
+	if (BPF_SRC(at->code) == BPF_X && BPF_OP(at->code) != BPF_NEG &&
+		registers->unknown & UNKNOWN_X)
+		registers->unknown |= UNKNOWN_A;
+	switch (BPF_OP(at->code)) {
+	case BPF_ADD:
+		a += by;
+		break;
+	case BPF_SUB:
+		a -= by;
+		break;
+	case BPF_MUL:
+		a *= by;
+		break;
+	case BPF_DIV: /* by zero: the call is killed */
+		if (!by || registers->unknown & UNKNOWN_A)
+			return 0;
+		a /= by;
+		break;
+	case BPF_AND:
+		a &= by;
+		break;
+	case BPF_OR:
+		a |= by;
+		break;
+	case BPF_XOR:
+		a ^= by;
+		break;
+	case BPF_LSH:
+		a <<= by & 31;
+		break;
+	case BPF_RSH:
+		a >>= by & 31;
+		break;
+	case BPF_NEG:
+		a = -a;
+		break;
+	default:
+		return 0;
+	}
+	registers->a = a;
+	return 1;
+}
+
+static int move(const struct sock_filter *at, struct registers *registers)
+{
+	if (BPF_MISCOP(at->code) == BPF_TAX) {
+		registers->x = registers->a;
+		mark(registers, UNKNOWN_X, !(registers->unknown & UNKNOWN_A));
+	} else {
+		registers->a = registers->x;
+		mark(registers, UNKNOWN_A, !(registers->unknown & UNKNOWN_X));
+	}
+	return 1;
+}
+
+static int execute(const struct run *run, const struct sock_filter *at,
+	struct registers *registers)
+{
+	switch (BPF_CLASS(at->code)) {
+	case BPF_LD:
+	case BPF_LDX:
+		return load(run, at, registers);
+	case BPF_ST:
+	case BPF_STX:
+		return store(at, registers);
+	case BPF_ALU:
+		return compute(at, registers);
+	case BPF_MISC:
+		return move(at, registers);
+	default:
+		return 0;
+	}
+}
+
+/* Does the conditional jump @at jump? Returns -1 when that is not known. */
+static int jumps(const struct sock_filter *at, const struct registers *registers)
+{
+	int by_x = BPF_SRC(at->code) == BPF_X;
+	uint32_t with = by_x ? registers->x : at->k;
+
+	if (registers->unknown & (UNKNOWN_A | (by_x ? UNKNOWN_X : 0)))
+		return -1;
+	switch (BPF_OP(at->code)) {
+	case BPF_JEQ:
+		return registers->a == with;
+	case BPF_JGT:
+		return registers->a > with;
+	case BPF_JGE:
+		return registers->a >= with;
+	default:
+		return (registers->a & with) != 0;
+	}
+}
+
+static int is_allowed(const struct sock_filter *at, const struct registers *registers)
+{
+	uint32_t verdict = BPF_RVAL(at->code) == BPF_A ? registers->a : at->k;
+
+	if (BPF_RVAL(at->code) == BPF_A && registers->unknown & UNKNOWN_A)
+		return 0;
+	return (verdict & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ALLOW;
+}
+
+/* From instruction @next on, with @registers, @ways deep in jumps that went both ways. */
+static int ends_well(
+	struct run *run, uint64_t next, const struct registers *begin, unsigned ways)
+{
+	struct registers registers = *begin;
+	struct sock_filter at;
+	int taken;
+
+	for (;; next++) {
+		if (!run->steps || !read_instruction(run->filter, next, &at))
+			return 0;
+		run->steps--;
+		if (BPF_CLASS(at.code) == BPF_RET)
+			return is_allowed(&at, &registers);
+		if (BPF_CLASS(at.code) != BPF_JMP) {
+			if (!execute(run, &at, &registers))
+				return 0;
+			continue;
+		}
+		if (BPF_OP(at.code) == BPF_JA) {
+			next += at.k;
+			continue;
+		}
+		taken = jumps(&at, &registers);
+		if (taken < 0) {
+			if (ways == WAYS_MAX ||
+				!ends_well(run, next + 1 + at.jt, &registers, ways + 1))
+				return 0;
+			taken = 0;
+		}
+		next += taken ? at.jt : at.jf;
+	}
+}
+
+int filter_allows(struct filter *filter, const struct filter_call *call)
+{
+	/* Accumulator, index and memory begin as zeros. */
+	struct registers registers = {0};
+	struct run run = {.filter = filter, .call = call, .steps = STEPS_MAX};
+
+	return ends_well(&run, 0, &registers, 0);
+}
