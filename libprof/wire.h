@@ -125,8 +125,17 @@ enum wire_unprofiled {
 	WIRE_UNPROFILED_SANITIZED,   /* AddressSanitizer takes no library before its own */
 	WIRE_UNPROFILED_PRIVILEGED,  /* set-uid or set-gid: the loader ignores LD_PRELOAD */
 	WIRE_UNPROFILED_UNREACHABLE, /* the library cannot be read there: another root, another user */
-	WIRE_UNPROFILED_CONFINED,    /* it had forbidden itself system calls */
+	WIRE_UNPROFILED_CONFINED,    /* whoever ran it had forbidden itself system calls */
 	WIRE_UNPROFILED_CAUSES
+};
+
+/* Why an image that goes on is no longer sampled from inside. */
+enum wire_quit {
+	WIRE_QUIT_NONE = 0,
+	WIRE_QUIT_STRICT, /* seccomp's strict mode */
+	WIRE_QUIT_CALLS,  /* a seccomp filter */
+	WIRE_QUIT_DISPATCH, /* its system calls are its own handler's: syscall user dispatch */
+	WIRE_QUIT_CAUSES
 };
 
 /* ---- arena header ---------------------------------------------------------------------------- */
@@ -169,7 +178,9 @@ enum wire_slot_state {
 	WIRE_SLOT_LIVE = 2,
 	WIRE_SLOT_EXEC = 3, /* about to exec: back to LIVE if that fails */
 	WIRE_SLOT_EXIT = 4, /* its exit was seen from inside; may still run for a while */
-	WIRE_SLOT_GONE = 5, /* from EXEC, by flamerun: another program runs there, without us */
+	/* What runs there now does so without us: from EXEC, by flamerun, when it is another program;
+	 * from EXIT, by an image that quit. */
+	WIRE_SLOT_GONE = 5,
 };
 
 struct wire_slot {
@@ -194,7 +205,7 @@ struct wire_slot {
 	uint64_t children_kib;
 	uint64_t after_leave; /* atomic: weight delivered after that, beyond what was owed then */
 	uint32_t left_paused; /* nothing was being recorded when it left */
-	uint32_t went_on;     /* it did not leave: it only ceased to be sampled */
+	uint32_t quit;       /* enum wire_quit: it did not leave, it only ceased to be sampled */
 	uint32_t threads;    /* threads ever sampled */
 	uint32_t pad;
 	/* Written by handlers and exit paths of this image, atomic, only ever grow. Units: samples by

@@ -397,11 +397,11 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		.after_leave = slot->after_leave,
 		.told_end = end_cpu_ns != 0,
 		.left_paused = slot->left_paused,
-		.went_on = slot->went_on,
+		.quit = slot->quit,
 		.has_ended = release,
 		.still_runs = !release && !known->namespaced && !known->superseded &&
 			      process_is_running(known->pid),
-		.left_by_exec = state == WIRE_SLOT_EXEC || state == WIRE_SLOT_GONE,
+		.left_by_exec = !slot->quit && (state == WIRE_SLOT_EXEC || state == WIRE_SLOT_GONE),
 	};
 
 	read_control(c, index, release);

@@ -289,7 +289,7 @@ static void take_image_end(struct intake *intake, const struct record_image_end 
 	image->unrecorded = record->dropped + record->paused;
 	image->told_end = record->told_end != 0;
 	image->left_paused = record->left_paused != 0;
-	image->went_on = record->went_on != 0;
+	image->went_on = record->quit != 0;
 	image->ended = record->has_ended != 0;
 	image->still_runs = record->still_runs != 0;
 	image->left_by_exec = record->left_by_exec != 0;
@@ -303,6 +303,8 @@ static void take_image_end(struct intake *intake, const struct record_image_end 
 	totals->losses.vm_dropped += record->vm_dropped;
 	totals->losses.control_dropped += record->control_dropped;
 	totals->losses.late_threads += record->late_threads;
+	if (record->quit && record->quit < WIRE_QUIT_CAUSES)
+		totals->losses.quit[record->quit]++;
 	totals->losses.torn += record->torn;
 	totals->losses.malformed += record->malformed;
 	if (intake->state.live)

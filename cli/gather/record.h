@@ -127,7 +127,8 @@ struct record_image_end {
 	/* As in struct wire_slot; of these the tracer knows the first. */
 	uint64_t threads_ns, children_ns, children_kib, after_leave;
 	uint32_t told_end; /* the image itself did, and these are its words, or it was traced */
-	uint32_t left_paused, went_on;
+	uint32_t left_paused;
+	uint32_t quit; /* enum wire_quit */
 	uint32_t has_ended; /* else we let go of it */
 	uint32_t still_runs;
 	uint32_t left_by_exec;

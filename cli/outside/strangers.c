@@ -611,6 +611,12 @@ static void look_at_settled(struct tracer *tracer, struct stranger *stranger)
 	if (cpu_ns <= stranger->cpu_ns)
 		return;
 	read_name(stranger->pid, name);
+	/* The library quit. */
+	if (stranger->kin == KIN_INNER &&
+		!slot_of(tracer->strangers, 0, inner_pid(stranger->pid))) {
+		begin_program(tracer->strangers, stranger, stranger->cpu_ns);
+		return;
+	}
 	if (name[0] && strcmp(name, stranger->name)) {
 		if (stranger->kin == KIN_REFUSED)
 			tell_unsampled(tracer, stranger, stranger->cpu_ns, true);

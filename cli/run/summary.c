@@ -142,6 +142,28 @@ static void print_unprofiled(const struct profile_losses *losses)
 				causes[cause]);
 }
 
+/* Who forbade itself what sampling needs. */
+static void print_confined(const struct profile_losses *losses)
+{
+	static const char *const causes[WIRE_QUIT_CAUSES] = {
+		[WIRE_QUIT_STRICT] = "seccomp's strict mode forbids a signal handler's return",
+		[WIRE_QUIT_CALLS] = "a seccomp filter may forbid a signal handler's return",
+		[WIRE_QUIT_DISPATCH] = "its system calls are its own (syscall user dispatch)",
+	};
+	uint64_t all = 0;
+
+	for (int cause = 1; cause < WIRE_QUIT_CAUSES; cause++) {
+		all += losses->quit[cause];
+		if (losses->quit[cause])
+			diag_info("%" PRIu64 " %s on without flamerun's library: %s",
+				losses->quit[cause],
+				plural(losses->quit[cause], "process went", "processes went"),
+				causes[cause]);
+	}
+	if (all)
+		diag_info("hint: --outside samples such programs from their start");
+}
+
 static void print_losses(const struct summary *summary, const struct accounting *books)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
@@ -162,6 +184,7 @@ static void print_losses(const struct summary *summary, const struct accounting 
 		"had no room for flamerun's library: too many at once, or their memory is limited "
 		"(ulimit -v)");
 	print_unprofiled(losses);
+	print_confined(losses);
 	for (int i = 0; i < INTAKE_REFUSALS && summary->refusals[i].programs; i++)
 		diag_info("%" PRIu64 " %s could not be sampled from outside, either: %s",
 			summary->refusals[i].programs,

@@ -182,11 +182,13 @@ static void begin(const char *text)
 /* Cut a snapshot short, so that what it has is drawn. */
 __attribute__((destructor(103))) static void finish(void)
 {
-	uint64_t until_ns = clock_monotonic_ns() + EXIT_WAIT_S * CLOCK_NS_PER_S;
+	uint64_t until_ns;
 
-	if (snapshot_requests.pid != (int32_t)getpid() ||
-		!__atomic_load_n(&is_busy, __ATOMIC_ACQUIRE))
+	/* A program that takes none may have forbidden itself all calls. */
+	if (!__atomic_load_n(&is_busy, __ATOMIC_ACQUIRE) ||
+		snapshot_requests.pid != (int32_t)getpid())
 		return;
+	until_ns = clock_monotonic_ns() + EXIT_WAIT_S * CLOCK_NS_PER_S;
 	__atomic_store_n(&is_ending, 1, __ATOMIC_RELEASE);
 	snapshot_handler(settings.signal);
 	while (__atomic_load_n(&is_busy, __ATOMIC_ACQUIRE))

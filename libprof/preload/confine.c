@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that forbid themselves system calls: from then on neither our timers, whose handler's
- * return is a system call, nor anything else of ours may run. Sampling of the process ends before.
+ * Programs that forbid themselves what sampling uses: system calls, of which a handler's return is
+ * one, and the counter that the clock is read from. Sampling goes on without, or ends before.
  * Programs that leave /proc behind: what it tells is asked for before.
  */
 #include <linux/seccomp.h>
@@ -18,36 +18,43 @@ typedef int prctl_fn(int, ...);
 typedef long syscall_fn(long, ...);
 typedef int chroot_fn(const char *);
 
+/*
+ * While /proc can be asked. A vfork child that changes its root changes its own, and nothing of its
+ * parent's.
+ */
+static void keep_path(void)
+{
+	if (sampler_is_this_process())
+		modules_keep_path();
+}
+
 /* A null filter is a question whether filters exist, and is refused. */
 static void before_seccomp(unsigned long operation, unsigned long filter)
 {
-	if (operation == SECCOMP_SET_MODE_STRICT ||
-		(operation == SECCOMP_SET_MODE_FILTER && filter))
-		sampler_quit();
+	if (operation == SECCOMP_SET_MODE_STRICT)
+		sampler_quit(WIRE_QUIT_STRICT);
+	else if (operation == SECCOMP_SET_MODE_FILTER && filter)
+		sampler_quit(WIRE_QUIT_CALLS);
 }
 
 static void before_prctl(unsigned long option, const unsigned long a[4])
 {
-	if (option == PR_SET_SECCOMP)
-		before_seccomp(a[0] == SECCOMP_MODE_STRICT ? SECCOMP_SET_MODE_STRICT
-							   : SECCOMP_SET_MODE_FILTER,
-			a[0] == SECCOMP_MODE_STRICT ? 0 : a[1]);
+	if (option == PR_SET_SECCOMP && a[0] == SECCOMP_MODE_STRICT)
+		before_seccomp(SECCOMP_SET_MODE_STRICT, 0);
+	else if (option == PR_SET_SECCOMP)
+		before_seccomp(SECCOMP_SET_MODE_FILTER, a[1]);
 	else if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
 		clock_ask_kernel();
-}
-
-/* A vfork child changes its own root, and nothing of its parent's. */
-static void before_chroot(void)
-{
-	if (sampler_is_this_process())
-		modules_keep_path();
+	/* Of one thread; but which calls of others it catches its program may change at any time. */
+	else if (option == PR_SET_SYSCALL_USER_DISPATCH && a[0] != PR_SYS_DISPATCH_OFF)
+		sampler_quit(WIRE_QUIT_DISPATCH);
 }
 
 PRELOAD_EXPORT int chroot(const char *path)
 {
 	static chroot_fn *next;
 
-	before_chroot();
+	keep_path();
 	if (!next)
 		next = (chroot_fn *)preload_next("chroot");
 	return next(path);
@@ -84,7 +91,7 @@ PRELOAD_EXPORT long syscall(long number, ...)
 	if (number == SYS_seccomp)
 		before_seccomp(a[0], a[2]);
 	if (number == SYS_chroot || number == SYS_pivot_root)
-		before_chroot();
+		keep_path();
 	if (!next)
 		next = (syscall_fn *)preload_next("syscall");
 	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);

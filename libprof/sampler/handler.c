@@ -188,4 +188,6 @@ void sampler_handler(int signal, siginfo_t *info, void *context)
 	if (__atomic_load_n(&thread->active, __ATOMIC_SEQ_CST) && is_of_this_claim(thread, info))
 		take_sample(thread, info->si_overrun, context);
 	thread_let_go(thread);
+	if (__atomic_load_n(&sampler.quit, __ATOMIC_SEQ_CST))
+		sampler_leave_slot();
 }

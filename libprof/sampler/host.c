@@ -38,8 +38,11 @@ void host_get(struct sigaction *out)
 	*out = kept[__atomic_load_n(&current, __ATOMIC_ACQUIRE)];
 }
 
+/* An image that quit may have forbidden itself this, too: its handler runs with all blocked. */
 static void set_mask(uint64_t mask)
 {
+	if (__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED))
+		return;
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
@@ -108,7 +111,8 @@ static void call(const struct sigaction *action, int signal, siginfo_t *info, uc
 
 static void act(int signal, siginfo_t *info, ucontext_t *context, uintptr_t first)
 {
-	const struct sampler_thread *thread = sampler_thread_self();
+	const struct sampler_thread *thread =
+		__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) ? NULL : sampler_thread_self();
 	struct sigaction action;
 
 	if (thread && __atomic_load_n(&thread->held, __ATOMIC_RELAXED)) {

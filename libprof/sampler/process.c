@@ -193,14 +193,18 @@ static void note_children(void)
 	slot->children_kib = (uint64_t)usage.ru_maxrss;
 }
 
-void sampler_leave(enum wire_slot_state state)
+static void leave(enum wire_slot_state state)
 {
-	if (!sampler_is_this_process())
-		return;
 	note_children();
 	sampler.slot->end_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	note_threads();
 	set_state(state);
+}
+
+void sampler_leave(enum wire_slot_state state)
+{
+	if (sampler_is_this_process())
+		leave(state);
 }
 
 void sampler_stay(void)
@@ -212,16 +216,32 @@ void sampler_stay(void)
 	set_state(WIRE_SLOT_LIVE);
 }
 
-void sampler_quit(void)
+static void quit(enum wire_quit cause)
 {
-	if (!sampler_is_this_process())
+	if (__atomic_exchange_n(&sampler.quit, 1, __ATOMIC_SEQ_CST))
 		return;
-	sampler.slot->went_on = 1;
-	sampler_leave(WIRE_SLOT_EXIT);
+	sampler.slot->quit = cause;
+	leave(WIRE_SLOT_EXIT);
+	__atomic_store_n(&sampler.on, 0, __ATOMIC_SEQ_CST);
 	SAMPLER_FOR_EACH_RING(index)
-		if (sampler_thread_disarm(&sampler_threads[index]))
-			__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&sampler.quit, 1, __ATOMIC_RELEASE);
+		sampler_thread_disarm(&sampler_threads[index]);
+	sampler_leave_slot();
+}
+
+void sampler_quit(enum wire_quit cause)
+{
+	if (sampler_is_this_process())
+		quit(cause);
+}
+
+void sampler_leave_slot(void)
+{
+	uint64_t left = (uint64_t)sampler.pid << 8 | WIRE_SLOT_EXIT;
+
+	if (!sampler.hosted && sampler_is_quiet())
+		__atomic_compare_exchange_n(&sampler.slot->state, &left,
+			(uint64_t)sampler.pid << 8 | WIRE_SLOT_GONE, 0, __ATOMIC_ACQ_REL,
+			__ATOMIC_RELAXED);
 }
 
 void sampler_disarm_all(void)

@@ -135,7 +135,7 @@ static inline uint64_t *sampler_mask(const sigset_t *set)
 			bits_ &= bits_ - 1)
 #define SAMPLER_FOR_EACH_RING(index) SAMPLER_FOR_EACH(sampler.rings, index)
 
-/* Have flamerun, or the worker, look at the rings now. Context: signal-safe, any thread. */
+/* Have flamerun, or the worker, look at the rings now. Context: signal-safe, no vfork child. */
 void sampler_wake_reader(struct wire_arena *arena);
 
 /*
@@ -214,10 +214,17 @@ void sampler_leave(enum wire_slot_state state);
 void sampler_stay(void);
 
 /*
- * Stop for good, silently: the process is about to forbid itself system calls, and a handler's
- * return is one. What it used is noted as at an exit. Context: any thread, not a handler.
+ * Stop for good, silently, for @cause: the process is about to forbid itself what sampling needs.
+ * What it used is noted as at an exit. Whoever samples from outside may have it then.
+ * Context: any thread, not a handler.
  */
-void sampler_quit(void);
+void sampler_quit(enum wire_quit cause);
+
+/*
+ * The last one out of an image that quit leaves its slot to whoever samples from outside.
+ * Context: signal-safe; the caller relies on no entry any more.
+ */
+void sampler_leave_slot(void);
 
 /*
  * Disarm every thread and refuse new ones; the rings keep what they hold and stay claimed. Handlers

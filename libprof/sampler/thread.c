@@ -59,8 +59,12 @@ struct sampler_thread *sampler_thread_try_claim(void)
 
 struct sampler_thread *sampler_thread_claim(void)
 {
-	struct sampler_thread *thread = sampler_thread_try_claim();
+	struct sampler_thread *thread;
 
+	/* A child that libc did not make has its parent's rings in its memory. */
+	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) || !sampler_is_this_process())
+		return NULL;
+	thread = sampler_thread_try_claim();
 	if (!thread && __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE))
 		__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
 	return thread;
@@ -69,9 +73,12 @@ struct sampler_thread *sampler_thread_claim(void)
 void sampler_thread_unclaim(struct sampler_thread *thread)
 {
 	struct wire_arena *arena = sampler.arena;
+	uint64_t owner = thread->image << 2 | WIRE_RING_OWNED;
 
-	__atomic_store_n(&thread->ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
-	wire_hint(&arena->rings_hint, thread_index(thread));
+	/* It may be another's by now, where this image has quit. */
+	if (__atomic_compare_exchange_n(&thread->ring->owner, &owner, WIRE_RING_FREE, 0,
+		    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		wire_hint(&arena->rings_hint, thread_index(thread));
 	thread_give_entry_back(thread);
 }
 

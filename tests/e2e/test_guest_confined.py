@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 #
-# Programs that forbid themselves what sampling uses: none is hurt, and what they do afterwards is in
-# the picture, or a line says why not.
+# Programs that forbid themselves what sampling uses: none is hurt, and what they do afterwards is
+# in the picture, or a line says why not.
 import os
 import subprocess
 
 import pytest
 
+import outside
 from profiled import ROOT, PLAIN, compile_target, profile
 
 RATE_HZ = 250
@@ -47,3 +48,30 @@ def test_without_the_time_stamp_counter(program, tmp_path, how):
     run = run_both(program, tmp_path, "tsc", how)
     assert_sampled(run, "before")
     assert_sampled(run, "after")
+
+
+def assert_books(run, *functions):
+    """All that was used is in the picture, under whatever name."""
+    due = sum(run.truth[function] for function in functions) * RATE_HZ / 1e9
+    assert run.folded.total > 0.9 * due - 4, run.folded.describe() + run.stderr
+
+
+WENT_ON = "1 process went on without flamerun's library: "
+OUTSIDE = "hint: --outside samples such programs from their start\n"
+
+
+def test_system_calls_of_its_own(program, tmp_path):
+    run = run_both(program, tmp_path, "dispatch")
+    assert f"{WENT_ON}its system calls are its own" in run.stderr and OUTSIDE in run.stderr
+    assert_sampled(run, "before")
+    assert_books(run, "before", "dispatch")
+    if not outside.IS_CONFINED:
+        assert run.folded.below("dispatch") > 0
+
+
+@pytest.mark.parametrize("how", ["prctl", "syscall"])
+def test_filters(program, tmp_path, how):
+    run = run_both(program, tmp_path, "filter", how, "rt_sigreturn")
+    assert f"{WENT_ON}a seccomp filter" in run.stderr and OUTSIDE in run.stderr
+    assert_sampled(run, "before")
+    assert_books(run, "before", "after")

@@ -5,8 +5,9 @@
  *
  *   tsc HOW                 the time stamp counter; HOW: prctl, syscall, thread, fork
  *   dispatch                system calls are dispatched to its own SIGSYS handler
+ *   at-once HOW CALL        as the next, with exec, before it does anything
  *   filter HOW CALL [THEN]  a seccomp filter kills for CALL ("none": for nothing); HOW: prctl,
- *                           syscall, instruction; THEN: threads, fork, exec
+ *                           syscall, instruction, nowhere; THEN: threads, fork, exec, signal
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -27,6 +28,7 @@
 #define THREADS 4
 
 static int is_untimed; /* clocks are what is forbidden */
+static unsigned units = UNITS; /* afterwards */
 
 BOX static void before(void)
 {
@@ -38,7 +40,7 @@ BOX static void after(void)
 {
 	uint64_t begin_ns = is_untimed ? 0 : cpu_ns();
 
-	spin(UNITS);
+	spin(units);
 	if (is_untimed)
 		puts("after");
 	else
@@ -116,7 +118,7 @@ static void catch_call(int number)
 	caught++;
 }
 
-static void dispatch(void)
+BOX static void dispatch(void)
 {
 	enum { CALLS = 200 };
 	uint64_t begin_ns = cpu_ns();
@@ -128,7 +130,7 @@ static void dispatch(void)
 	}
 	for (unsigned i = 1; i <= CALLS; i++) {
 		selector = SYSCALL_DISPATCH_FILTER_BLOCK;
-		spin(UNITS / CALLS);
+		spin(6 * UNITS / CALLS);
 		arch_syscall0(1000);
 		if (caught != i || selector != SYSCALL_DISPATCH_FILTER_ALLOW) {
 			printf("in turn %u: caught %u\n", i, caught);
@@ -149,6 +151,7 @@ static const struct {
 	{"getpid", SYS_getpid},
 	{"getrusage", SYS_getrusage},
 	{"gettid", SYS_gettid},
+	{"openat", SYS_openat},
 	{"prctl", SYS_prctl},
 	{"process_vm_readv", SYS_process_vm_readv},
 	{"readlinkat", SYS_readlinkat},
@@ -179,11 +182,36 @@ static long forbid_call(const char *how, unsigned number)
 
 	is_untimed = number == SYS_clock_gettime;
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (!strcmp(how, "nowhere")) {
+		struct sock_fprog nowhere = {4, (struct sock_filter *)16};
+
+		printf("%d", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, 16));
+		printf(" %d", errno == EFAULT);
+		errno = 0;
+		printf(" %d", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &nowhere));
+		printf(" %d\n", errno == EFAULT);
+		return 0;
+	}
 	if (!strcmp(how, "prctl"))
 		return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 	if (!strcmp(how, "syscall"))
 		return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+	/* Nothing inside can see it: flamerun needs some time. */
+	units = 6 * UNITS;
 	return arch_syscall3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+static void note_signal(int number)
+{
+	(void)number;
+	caught++;
+}
+
+static void with_signal(void)
+{
+	raise(SIGPROF);
+	after();
+	printf("caught: %u\n", caught);
 }
 
 static void in_threads(void)
@@ -205,18 +233,24 @@ int main(int count, char **words)
 		after();
 		return 0;
 	}
+	/* By one that is too young for a sample. */
+	if (!strcmp(what, "at-once") && count > 3 && !forbid_call(how, number_of(words[3])))
+		in_image(words[0]);
 	before();
 	if (!strcmp(what, "tsc")) {
 		forbid_counter(how);
 	} else if (!strcmp(what, "dispatch")) {
 		dispatch();
 	} else if (!strcmp(what, "filter") && count > 3) {
+		signal(SIGPROF, note_signal);
 		if (forbid_call(how, number_of(words[3])))
 			puts("no such thing here");
 		else if (!strcmp(then, "threads"))
 			in_threads();
 		else if (!strcmp(then, "fork"))
 			in_child();
+		else if (!strcmp(then, "signal"))
+			with_signal();
 		else if (!strcmp(then, "exec"))
 			in_image(words[0]);
 		else

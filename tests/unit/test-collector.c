@@ -10,6 +10,7 @@
 
 #include "cli/gather/collector.h"
 #include "cli/gather/intake.h"
+#include "libprof/profile/profile.h"
 
 struct fixture {
 	struct wire_arena *arena;
@@ -116,6 +117,29 @@ static void who_is_gone_is_told_with_all_that_it_left(void **state)
 	assert_int_equal(wire_slot(f->arena, 1)->state & 0xff, WIRE_SLOT_LIVE);
 }
 
+/* An image that quit goes on without us: its slot is for others, its process still runs. */
+static void a_slot_that_was_left_is_free(void **state)
+{
+	struct fixture *f = *state;
+	struct flameprof_profile *profile = intake_profile(f->intake);
+
+	live(f, 0, getpid(), AGGREGATE_IMAGE);
+	assert_int_equal(ring_push_at(0, 1, 1, FRAMES(1, 2, 3)), 0);
+	look(f);
+	wire_slot(f->arena, 0)->quit = WIRE_QUIT_DISPATCH;
+	claim(f, 0, getpid(), WIRE_SLOT_EXIT);
+	look(f);
+	assert_int_equal(intake_state(f->intake)->live, 1);
+	claim(f, 0, getpid(), WIRE_SLOT_GONE);
+	look(f);
+	look(f);
+	assert_int_equal(intake_state(f->intake)->live, 0);
+	assert_int_equal(wire_slot(f->arena, 0)->state, WIRE_SLOT_FREE);
+	assert_int_equal(profile_totals(profile)->losses.quit[WIRE_QUIT_DISPATCH], 1);
+	assert_true(profile_image_at(profile, 0)->went_on);
+	assert_false(profile_image_at(profile, 0)->left_by_exec);
+}
+
 /* A ring that says a slot it is not of belongs to nobody that is known. */
 static void rings_of_strangers_are_left_alone(void **state)
 {
@@ -135,6 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_claim_whose_claimer_died_is_given_up),
 		TEST(who_is_gone_is_told_with_all_that_it_left),
+		TEST(a_slot_that_was_left_is_free),
 		TEST(rings_of_strangers_are_left_alone),
 	};
 
