@@ -133,7 +133,8 @@ enum wire_unprofiled {
 enum wire_quit {
 	WIRE_QUIT_NONE = 0,
 	WIRE_QUIT_STRICT, /* seccomp's strict mode */
-	WIRE_QUIT_CALLS,  /* a seccomp filter */
+	WIRE_QUIT_RETURN, /* a seccomp filter forbids a handler's return, */
+	WIRE_QUIT_CALLS,  /* or another call that nothing goes without */
 	WIRE_QUIT_DISPATCH, /* its system calls are its own handler's: syscall user dispatch */
 	WIRE_QUIT_CAUSES
 };
@@ -169,6 +170,7 @@ struct wire_arena {
 	uint32_t python_named;
 	uint32_t python_refused[WIRE_PYTHON_REFUSALS];
 	uint32_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* atomic: images by cause; 0 is unused */
+	uint32_t confined_processes; /* atomic: forked where a filter forbids to begin */
 };
 
 /* ---- process slots --------------------------------------------------------------------------- */
@@ -207,6 +209,7 @@ struct wire_slot {
 	uint32_t left_paused; /* nothing was being recorded when it left */
 	uint32_t quit;       /* enum wire_quit: it did not leave, it only ceased to be sampled */
 	uint32_t threads;    /* threads ever sampled */
+	uint32_t confined_threads; /* atomic: begun where a filter forbids to sample them */
 	uint32_t pad;
 	/* Written by handlers and exit paths of this image, atomic, only ever grow. Units: samples by
 	 * weight. delivered = expirations that reached a handler. */

@@ -408,6 +408,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	record.torn = end_rings(c, known, release);
 	record.threads = slot->threads;
 	record.late_threads = slot->late_threads;
+	record.confined_threads = slot->confined_threads;
 	record.delivered = slot->delivered;
 	record.overruns = slot->overruns;
 	record.paused = slot->paused;

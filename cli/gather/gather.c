@@ -228,6 +228,8 @@ static enum accounting_start start_of(const struct wire_arena *arena)
 static void count_unsampled(const struct wire_arena *arena, struct profile_losses *losses)
 {
 	losses->lost_processes = __atomic_load_n(&arena->lost_processes, __ATOMIC_RELAXED);
+	losses->confined_processes =
+		__atomic_load_n(&arena->confined_processes, __ATOMIC_RELAXED);
 	for (int cause = 0; cause < WIRE_UNPROFILED_CAUSES; cause++)
 		losses->unprofiled[cause] =
 			__atomic_load_n(&arena->unprofiled[cause], __ATOMIC_RELAXED);

@@ -303,6 +303,7 @@ static void take_image_end(struct intake *intake, const struct record_image_end 
 	totals->losses.vm_dropped += record->vm_dropped;
 	totals->losses.control_dropped += record->control_dropped;
 	totals->losses.late_threads += record->late_threads;
+	totals->losses.confined_threads += record->confined_threads;
 	if (record->quit && record->quit < WIRE_QUIT_CAUSES)
 		totals->losses.quit[record->quit]++;
 	totals->losses.torn += record->torn;

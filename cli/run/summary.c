@@ -131,7 +131,8 @@ static void print_unprofiled(const struct profile_losses *losses)
 		[WIRE_UNPROFILED_SANITIZED] = "built with AddressSanitizer",
 		[WIRE_UNPROFILED_PRIVILEGED] = "set-user-id or set-group-id",
 		[WIRE_UNPROFILED_UNREACHABLE] = "another root or user, who cannot read it",
-		[WIRE_UNPROFILED_CONFINED] = "system calls forbidden before (seccomp)",
+		[WIRE_UNPROFILED_CONFINED] =
+			"by one that had forbidden itself system calls (seccomp)",
 	};
 
 	for (int cause = 1; cause < WIRE_UNPROFILED_CAUSES; cause++)
@@ -147,10 +148,12 @@ static void print_confined(const struct profile_losses *losses)
 {
 	static const char *const causes[WIRE_QUIT_CAUSES] = {
 		[WIRE_QUIT_STRICT] = "seccomp's strict mode forbids a signal handler's return",
-		[WIRE_QUIT_CALLS] = "a seccomp filter may forbid a signal handler's return",
+		[WIRE_QUIT_RETURN] = "a seccomp filter forbids rt_sigreturn, a signal handler's end",
+		[WIRE_QUIT_CALLS] = "a seccomp filter forbids getpid, gettid, rt_sigprocmask or "
+				    "clock_gettime",
 		[WIRE_QUIT_DISPATCH] = "its system calls are its own (syscall user dispatch)",
 	};
-	uint64_t all = 0;
+	uint64_t all = losses->confined_threads + losses->confined_processes;
 
 	for (int cause = 1; cause < WIRE_QUIT_CAUSES; cause++) {
 		all += losses->quit[cause];
@@ -160,6 +163,10 @@ static void print_confined(const struct profile_losses *losses)
 				plural(losses->quit[cause], "process went", "processes went"),
 				causes[cause]);
 	}
+	print_loss(losses->confined_threads, "thread", "threads",
+		"could not be sampled: a seccomp filter forbids timers");
+	print_loss(losses->confined_processes, "fork", "forks",
+		"began without flamerun's library: a seccomp filter forbids timers");
 	if (all)
 		diag_info("hint: --outside samples such programs from their start");
 }

@@ -12,6 +12,7 @@
 
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/clock.h"
+#include "libprof/sampler/confined.h"
 #include "libprof/sampler/modules.h"
 
 typedef int prctl_fn(int, ...);
@@ -28,26 +29,30 @@ static void keep_path(void)
 		modules_keep_path();
 }
 
-/* A null filter is a question whether filters exist, and is refused. */
-static void before_seccomp(unsigned long operation, unsigned long filter)
+/* A null filter is a question whether filters exist, and is refused. Returns 1 for a filter that
+ * is counted on. */
+static int before_seccomp(unsigned long operation, unsigned long filter)
 {
 	if (operation == SECCOMP_SET_MODE_STRICT)
 		sampler_quit(WIRE_QUIT_STRICT);
 	else if (operation == SECCOMP_SET_MODE_FILTER && filter)
-		sampler_quit(WIRE_QUIT_CALLS);
+		return confined_by(filter);
+	return 0;
 }
 
-static void before_prctl(unsigned long option, const unsigned long a[4])
+/* Returns as before_seccomp(). */
+static int before_prctl(unsigned long option, const unsigned long a[4])
 {
 	if (option == PR_SET_SECCOMP && a[0] == SECCOMP_MODE_STRICT)
-		before_seccomp(SECCOMP_SET_MODE_STRICT, 0);
-	else if (option == PR_SET_SECCOMP)
-		before_seccomp(SECCOMP_SET_MODE_FILTER, a[1]);
-	else if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
+		return before_seccomp(SECCOMP_SET_MODE_STRICT, 0);
+	if (option == PR_SET_SECCOMP)
+		return before_seccomp(SECCOMP_SET_MODE_FILTER, a[1]);
+	if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
 		clock_ask_kernel();
 	/* Of one thread; but which calls of others it catches its program may change at any time. */
-	else if (option == PR_SET_SYSCALL_USER_DISPATCH && a[0] != PR_SYS_DISPATCH_OFF)
+	if (option == PR_SET_SYSCALL_USER_DISPATCH && a[0] != PR_SYS_DISPATCH_OFF)
 		sampler_quit(WIRE_QUIT_DISPATCH);
+	return 0;
 }
 
 PRELOAD_EXPORT int chroot(const char *path)
@@ -64,35 +69,44 @@ PRELOAD_EXPORT int prctl(int option, ...)
 {
 	static prctl_fn *next;
 	unsigned long a[4];
+	int is_filter, result;
 	va_list list;
 
 	va_start(list, option);
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
-	before_prctl((unsigned int)option, a);
+	is_filter = before_prctl((unsigned int)option, a);
 	if (!next)
 		next = (prctl_fn *)preload_next("prctl");
-	return next(option, a[0], a[1], a[2], a[3]);
+	result = next(option, a[0], a[1], a[2], a[3]);
+	if (is_filter && result < 0)
+		confined_was_refused();
+	return result;
 }
 
 PRELOAD_EXPORT long syscall(long number, ...)
 {
 	static syscall_fn *next;
 	unsigned long a[6];
+	int is_filter = 0;
 	va_list list;
+	long result;
 
 	va_start(list, number);
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
 	if (number == SYS_prctl)
-		before_prctl(a[0], a + 1);
+		is_filter = before_prctl(a[0], a + 1);
 	if (number == SYS_seccomp)
-		before_seccomp(a[0], a[2]);
+		is_filter = before_seccomp(a[0], a[2]);
 	if (number == SYS_chroot || number == SYS_pivot_root)
 		keep_path();
 	if (!next)
 		next = (syscall_fn *)preload_next("syscall");
-	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	result = next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (is_filter && result < 0)
+		confined_was_refused();
+	return result;
 }

@@ -361,6 +361,13 @@ int preload_find_obstacle(char *const *environment, int directory, const char *f
 	return look_along_path(file, environment);
 }
 
+/* May this process not do what it likes? */
+static int is_confined(void)
+{
+	return __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&sampler.filters, __ATOMIC_RELAXED);
+}
+
 static uint32_t *counter_of(const struct preload_handover *handover)
 {
 	struct wire_arena *arena = sampler.arena;
@@ -379,8 +386,8 @@ void preload_hand_over(struct preload_handover *handover, char *const *environme
 	if (!library ||
 		(!run && !lists_library(find_variable(environment, PRELOAD_VARIABLE), library)))
 		return;
-	/* Where system calls are forbidden one more may be the end. */
-	if (__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED))
+	/* Where system calls are forbidden one more may be the end, and the image inherits filters. */
+	if (is_confined())
 		found = WIRE_UNPROFILED_CONFINED;
 	else
 		found = preload_find_obstacle(environment, directory, file);

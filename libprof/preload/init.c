@@ -18,6 +18,7 @@
 #include "arch/syscall.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/clock.h"
+#include "libprof/sampler/confined.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/own_signal.h"
 #include "libprof/sampler/sampler.h"
@@ -181,6 +182,17 @@ PRELOAD_EXPORT pid_t fork(void)
 	return child;
 }
 
+/* Where a filter keeps it from that the child is counted. */
+static int may_begin(struct wire_arena *arena)
+{
+	if (arena->closing)
+		return 0;
+	if (confined_may(CONFINED_THREADS))
+		return 1;
+	__atomic_fetch_add(&arena->confined_processes, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
 static void begin_in_child(void *arena)
 {
 	uint64_t parent = sampler.image;
@@ -192,8 +204,7 @@ static void begin_in_child(void *arena)
 	preload_set_thread(NULL);
 	sampler_reset_in_child();
 	sampler.arena = NULL;
-	if (((struct wire_arena *)arena)->closing ||
-		sampler_start(arena, parent, NULL)) {
+	if (!may_begin(arena) || sampler_start(arena, parent, NULL)) {
 		__atomic_store_n(&sampler.owns_signal, 0, __ATOMIC_RELEASE);
 		return;
 	}

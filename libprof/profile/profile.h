@@ -132,6 +132,8 @@ struct profile_losses {
 	uint64_t control_dropped; /* records of modules, code or marks, counted in records */
 	uint64_t late_threads;    /* threads that could not be sampled */
 	uint64_t lost_processes;  /* processes that found no slot */
+	uint64_t confined_threads; /* that began where a seccomp filter forbids to sample them */
+	uint64_t confined_processes; /* the same of forks */
 	uint64_t quit[WIRE_QUIT_CAUSES]; /* images no longer sampled from inside, by cause */
 	uint64_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* images exec'd without the library */
 	uint64_t untimed;         /* samples whose times were not kept */

@@ -15,6 +15,7 @@
 #include "arch/registers.h"
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
+#include "libprof/sampler/confined.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/record.h"
@@ -55,7 +56,7 @@ struct unwind_result record_walk(struct sampler_thread *thread,
 	struct unwind_bounds bounds = bounds_of(thread, registers->r[ARCH_DWARF_SP]);
 	struct unwind_window window;
 
-	unwind_window_init(&window, (int)sampler.pid);
+	unwind_window_init(&window, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0);
 	return unwind_walk(registers, &bounds, frames, room, &window);
 }
 
@@ -113,7 +114,7 @@ static void settle_exit_credit(struct wire_ring *ring, uint64_t weight)
 
 static void check_now_and_then(struct sampler_thread *thread)
 {
-	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, thread->ring->comm);
+	sampler_read_name(thread->ring->comm);
 	if (__atomic_load_n(&((struct wire_arena *)sampler.arena)->closing, __ATOMIC_RELAXED))
 		sampler_thread_disarm(thread);
 }

@@ -21,6 +21,7 @@
 #include "libprof/fnv.h"
 #include "libprof/sampler/build_id.h"
 #include "libprof/sampler/clock.h"
+#include "libprof/sampler/confined.h"
 #include "libprof/sampler/control.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/trampoline/region.h"
@@ -68,7 +69,7 @@ static uint32_t absolute_path(const char *name, char *out, uint32_t size)
 {
 	long n = 0;
 
-	if (name[0] && name[0] != '/') {
+	if (name[0] && name[0] != '/' && confined_may(CONFINED_PATHS)) {
 		n = arch_syscall2(SYS_getcwd, out, size);
 		n = n > 0 ? n - 1 : 0;
 		if (n > 0 && n + 1 < (long)size)
@@ -179,7 +180,7 @@ static uintptr_t program_bias(const ElfW(Phdr) *segments, unsigned long count)
 /* By way of the thread: the process's own link is empty once its main thread has ended. */
 void modules_keep_path(void)
 {
-	if (__atomic_load_n(&have_path, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&have_path, __ATOMIC_ACQUIRE) || !confined_may(CONFINED_PATHS))
 		return;
 	if (arch_syscall4(SYS_readlinkat, AT_FDCWD, "/proc/thread-self/exe", program_path,
 		    PATH_MAX_BYTES - 1) > 0)

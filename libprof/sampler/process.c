@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/prctl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,6 +18,7 @@
 #include "arch/syscall.h"
 #include "libprof/at_start.h"
 #include "libprof/sampler/clock.h"
+#include "libprof/sampler/confined.h"
 #include "libprof/sampler/thread.h"
 
 AT_START struct sampler sampler;
@@ -24,7 +26,15 @@ AT_START struct sampler sampler;
 void sampler_wake_reader(struct wire_arena *arena)
 {
 	__atomic_fetch_add(&arena->doorbell, 1, __ATOMIC_RELEASE);
-	arch_syscall3(SYS_futex, &arena->doorbell, FUTEX_WAKE, INT_MAX);
+	/* Who samples itself waits for its worker, whatever was forbidden. */
+	if (sampler.hosted || confined_may(CONFINED_WAKING))
+		arch_syscall3(SYS_futex, &arena->doorbell, FUTEX_WAKE, INT_MAX);
+}
+
+void sampler_read_name(char comm[WIRE_COMM_BYTES])
+{
+	if (confined_may(CONFINED_NAMES))
+		arch_syscall2(SYS_prctl, PR_GET_NAME, comm);
 }
 
 /* Does our pid mean anything in the namespace /proc was mounted in? */
@@ -103,7 +113,7 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	slot->start_ns = clock_monotonic_at_start_ns();
 	if (exe)
 		copy_tail(slot->exe, sizeof(slot->exe), exe);
-	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, slot->comm);
+	sampler_read_name(slot->comm);
 	if (!sampler.max_depth)
 		sampler.max_depth = WIRE_MAX_DEPTH;
 	if (!sampler.ring_bytes)
@@ -193,11 +203,14 @@ static void note_children(void)
 	slot->children_kib = (uint64_t)usage.ru_maxrss;
 }
 
+/* One that may not tell what it used leaves as if it were killed. */
 static void leave(enum wire_slot_state state)
 {
-	note_children();
-	sampler.slot->end_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
-	note_threads();
+	if (confined_may(CONFINED_ENDS)) {
+		note_children();
+		sampler.slot->end_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+		note_threads();
+	}
 	set_state(state);
 }
 
@@ -225,6 +238,9 @@ static void quit(enum wire_quit cause)
 	__atomic_store_n(&sampler.on, 0, __ATOMIC_SEQ_CST);
 	SAMPLER_FOR_EACH_RING(index)
 		sampler_thread_disarm(&sampler_threads[index]);
+	/* Handlers that are under way make no more calls, either. */
+	if (!sampler.hosted)
+		__atomic_store_n(&sampler.forbidden, CONFINED_ALL, __ATOMIC_RELAXED);
 	sampler_leave_slot();
 }
 

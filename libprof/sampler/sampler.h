@@ -89,6 +89,8 @@ struct sampler {
 	uint64_t dropped_bytes; /* as far as the stacks were walked */
 	uint64_t dropped_marks;
 	uint32_t quit; /* atomic: 1 once the process must not be noticed any more */
+	uint32_t forbidden; /* atomic: enum confined_part, or-ed; only grows */
+	uint32_t filters;   /* atomic: seccomp filters that are known */
 };
 
 extern struct sampler sampler __attribute__((visibility("hidden")));
@@ -225,6 +227,9 @@ void sampler_quit(enum wire_quit cause);
  * Context: signal-safe; the caller relies on no entry any more.
  */
 void sampler_leave_slot(void);
+
+/* The calling thread's name into @comm, where it may be asked for. Context: signal-safe. */
+void sampler_read_name(char comm[WIRE_COMM_BYTES]);
 
 /*
  * Disarm every thread and refuse new ones; the rings keep what they hold and stay claimed. Handlers

@@ -107,7 +107,7 @@ void sampler_thread_retire(struct sampler_thread *thread)
 	thread_use(thread);
 	if (sampler_thread_disarm(thread)) {
 		credit(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
-		arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, thread->ring->comm);
+		sampler_read_name(thread->ring->comm);
 		retire_ring(thread);
 	}
 	thread_let_go(thread);

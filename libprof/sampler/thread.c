@@ -12,6 +12,7 @@
 
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
+#include "libprof/sampler/confined.h"
 #include "libprof/sampler/thread.h"
 
 struct sampler_thread sampler_threads[WIRE_RINGS];
@@ -64,6 +65,10 @@ struct sampler_thread *sampler_thread_claim(void)
 	/* A child that libc did not make has its parent's rings in its memory. */
 	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) || !sampler_is_this_process())
 		return NULL;
+	if (!confined_may(CONFINED_THREADS)) {
+		__atomic_fetch_add(&sampler.slot->confined_threads, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
 	thread = sampler_thread_try_claim();
 	if (!thread && __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE))
 		__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
@@ -173,7 +178,7 @@ int sampler_thread_disarm(struct sampler_thread *thread)
 {
 	if (!__atomic_exchange_n(&thread->active, 0, __ATOMIC_SEQ_CST))
 		return 0;
-	if (thread->has_timer)
+	if (thread->has_timer && confined_may(CONFINED_TIMERS))
 		arch_syscall1(SYS_timer_delete, thread->timer);
 	return 1;
 }
@@ -212,7 +217,7 @@ int sampler_thread_arm(struct sampler_thread *thread)
 {
 	int error;
 
-	arch_syscall2(SYS_prctl, 16 /* PR_GET_NAME */, thread->ring->comm);
+	sampler_read_name(thread->ring->comm);
 	error = arm(thread, (int32_t)arch_syscall0(SYS_gettid), CLOCK_THREAD_CPUTIME_ID);
 	/* A program that samples itself has its masks as it wants them. */
 	if (!error && !sampler_is_hosted())

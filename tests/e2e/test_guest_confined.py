@@ -69,9 +69,65 @@ def test_system_calls_of_its_own(program, tmp_path):
         assert run.folded.below("dispatch") > 0
 
 
+# What a filter forbids that sampling does without.
+@pytest.mark.parametrize("call", ["none", "futex", "getrusage", "prctl", "process_vm_readv",
+                                  "readlinkat", "timer_create", "timer_delete", "timer_settime"])
 @pytest.mark.parametrize("how", ["prctl", "syscall"])
-def test_filters(program, tmp_path, how):
-    run = run_both(program, tmp_path, "filter", how, "rt_sigreturn")
-    assert f"{WENT_ON}a seccomp filter" in run.stderr and OUTSIDE in run.stderr
+def test_filters_that_leave_what_it_takes(program, tmp_path, how, call):
+    run = run_both(program, tmp_path, "filter", how, call)
+    assert "flamerun's library" not in run.stderr
+    assert_sampled(run, "before", 0.9)
+    assert_sampled(run, "after", 0.9)
+
+
+@pytest.mark.parametrize("call, said", [
+    ("clock_gettime", "a seccomp filter forbids getpid, gettid, rt_sigprocmask or clock_gettime"),
+    ("getpid", "a seccomp filter forbids getpid"), ("gettid", "a seccomp filter forbids getpid"),
+    ("rt_sigprocmask", "a seccomp filter forbids getpid"),
+    ("rt_sigreturn", "a seccomp filter forbids rt_sigreturn")])
+def test_filters_that_do_not(program, tmp_path, call, said):
+    run = run_both(program, tmp_path, "filter", "prctl", call)
+    assert f"{WENT_ON}{said}" in run.stderr and OUTSIDE in run.stderr
     assert_sampled(run, "before")
+    if "after" in run.truth:
+        assert_books(run, "before", "after")
+
+
+@pytest.mark.parametrize("call", ["none", "clock_gettime", "rt_sigprocmask"])
+def test_its_own_signal_under_a_filter(program, tmp_path, call):
+    run = run_both(program, tmp_path, "filter", "prctl", call, "signal")
+    assert "caught: 1\n" in run.stdout
+
+
+def test_a_filter_that_is_nowhere(program, tmp_path):
+    """First the whole of it, then its code: the kernel refuses them, and sampling goes on."""
+    run = run_both(program, tmp_path, "filter", "nowhere", "none", "threads")
+    assert "-1 1 -1 1\n" in run.stdout
+    assert "flamerun's library" not in run.stderr
+    assert_sampled(run, "after", 0.9)
+
+
+@pytest.mark.parametrize("then, said", [
+    ("threads", "4 threads could not be sampled: a seccomp filter forbids timers"),
+    ("fork", "1 fork began without flamerun's library: a seccomp filter forbids timers")])
+def test_beginnings_under_a_filter(program, tmp_path, then, said):
+    run = run_both(program, tmp_path, "filter", "prctl", "none", then)
+    assert "seccomp" not in run.stderr
+    assert_sampled(run, "after", 0.9)
+    run = run_both(program, tmp_path, "filter", "prctl", "timer_create", then)
+    assert said in run.stderr and OUTSIDE in run.stderr
+
+
+@pytest.mark.parametrize("how", ["prctl", "syscall"])
+@pytest.mark.parametrize("call", ["none", "getpid", "prctl", "readlinkat"])
+def test_images_that_inherit_a_filter(program, tmp_path, how, call):
+    run = run_both(program, tmp_path, "filter", how, call, "exec")
+    assert "1 program started without flamerun's library: by one that had forbidden" in run.stderr
     assert_books(run, "before", "after")
+
+
+@pytest.mark.parametrize("how", ["prctl", "syscall"])
+def test_images_of_one_that_was_never_sampled(program, tmp_path, how):
+    run = run_both(program, tmp_path, "at-once", how, "prctl")
+    assert "1 program started without flamerun's library: by one that had forbidden" in run.stderr
+    assert_books(run, "after")

@@ -126,7 +126,7 @@ static void a_slot_that_was_left_is_free(void **state)
 	live(f, 0, getpid(), AGGREGATE_IMAGE);
 	assert_int_equal(ring_push_at(0, 1, 1, FRAMES(1, 2, 3)), 0);
 	look(f);
-	wire_slot(f->arena, 0)->quit = WIRE_QUIT_DISPATCH;
+	wire_slot(f->arena, 0)->quit = WIRE_QUIT_RETURN;
 	claim(f, 0, getpid(), WIRE_SLOT_EXIT);
 	look(f);
 	assert_int_equal(intake_state(f->intake)->live, 1);
@@ -135,7 +135,7 @@ static void a_slot_that_was_left_is_free(void **state)
 	look(f);
 	assert_int_equal(intake_state(f->intake)->live, 0);
 	assert_int_equal(wire_slot(f->arena, 0)->state, WIRE_SLOT_FREE);
-	assert_int_equal(profile_totals(profile)->losses.quit[WIRE_QUIT_DISPATCH], 1);
+	assert_int_equal(profile_totals(profile)->losses.quit[WIRE_QUIT_RETURN], 1);
 	assert_true(profile_image_at(profile, 0)->went_on);
 	assert_false(profile_image_at(profile, 0)->left_by_exec);
 }
