@@ -134,7 +134,8 @@ enum wire_quit {
 	WIRE_QUIT_NONE = 0,
 	WIRE_QUIT_STRICT, /* seccomp's strict mode */
 	WIRE_QUIT_RETURN, /* a seccomp filter forbids a handler's return, */
-	WIRE_QUIT_CALLS,  /* or another call that nothing goes without */
+	WIRE_QUIT_CALLS,  /* another call that nothing goes without, */
+	WIRE_QUIT_UNSEEN, /* or may forbid it: nobody saw it come */
 	WIRE_QUIT_DISPATCH, /* its system calls are its own handler's: syscall user dispatch */
 	WIRE_QUIT_CAUSES
 };
@@ -170,6 +171,7 @@ struct wire_arena {
 	uint32_t python_named;
 	uint32_t python_refused[WIRE_PYTHON_REFUSALS];
 	uint32_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* atomic: images by cause; 0 is unused */
+	uint32_t filters; /* seccomp filters that flamerun is under, and everybody with it */
 	uint32_t confined_processes; /* atomic: forked where a filter forbids to begin */
 };
 
@@ -210,7 +212,8 @@ struct wire_slot {
 	uint32_t quit;       /* enum wire_quit: it did not leave, it only ceased to be sampled */
 	uint32_t threads;    /* threads ever sampled */
 	uint32_t confined_threads; /* atomic: begun where a filter forbids to sample them */
-	uint32_t pad;
+	uint32_t filters; /* atomic: of seccomp, that it has or is about to, as far as it knows */
+	uint32_t has_unseen; /* atomic, by flamerun: it has more of them */
 	/* Written by handlers and exit paths of this image, atomic, only ever grow. Units: samples by
 	 * weight. delivered = expirations that reached a handler. */
 	uint64_t delivered;
@@ -263,7 +266,7 @@ struct wire_ring {
 	uint32_t tid;
 	uint32_t first;  /* block + 1; written before head stops being 0 */
 	uint64_t start_ns;
-	char comm[WIRE_COMM_BYTES];
+	char comm[WIRE_COMM_BYTES]; /* when it began and ended; in between its handler may look again */
 	uint64_t exit_credit; /* due and not delivered when the process left; on the last stack */
 	uint64_t pad0;
 	uint64_t head;    /* atomic, release: see above */

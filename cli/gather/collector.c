@@ -21,11 +21,14 @@
 #include "cli/gather/mappings.h"
 #include "cli/gather/outbox.h"
 #include "cli/gather/process.h"
+#include "cli/outside/procfs.h"
 #include "cli/own_stack.h"
 #include "libprof/wire_control.h"
 #include "libprof/wire_drain.h"
 
 #define TICK_MS 50
+/* The kernel is asked for the name of a thread that is being sampled so often. */
+#define COMM_NS (100 * NS_PER_MS)
 /* When the pipe is full, and at least so long between rounds: a bell may ring all the time. */
 #define RETRY_MS  2
 #define NS_PER_MS 1000000ULL
@@ -34,6 +37,8 @@
 #define BACKLOG_BYTES (OUTBOX_BYTES_MAX / 2)
 /* A slot whose claimer has not filled it in by then, and is gone, is free again. */
 #define CLAIM_NS (2 * NS_PER_S)
+/* A process is asked for new seccomp filters when it has used so much: it takes some 10 us. */
+#define FILTERS_NS (20 * NS_PER_MS)
 
 /* Our notes on a slot. */
 struct known_slot {
@@ -43,6 +48,7 @@ struct known_slot {
 	bool superseded; /* another image runs under the same pid */
 	bool has_left;
 	uint64_t cpu_ns; /* of the process when it was last looked at */
+	uint64_t filters_cpu_ns; /* the same for seccomp filters */
 	uint64_t dropped, malformed; /* by us */
 	struct mappings mappings;
 	uint64_t claim; /* its state word when it was first seen claimed */
@@ -54,6 +60,8 @@ struct known_thread {
 	uint64_t image;
 	uint32_t number;
 	char comm[WIRE_COMM_BYTES];
+	char said[WIRE_COMM_BYTES]; /* by the thread itself, as it begins and ends */
+	uint64_t asked_ns;	    /* when the kernel was asked last */
 };
 
 struct collector {
@@ -244,9 +252,23 @@ static void look_at_claim(struct collector *c, uint32_t index, uint64_t state)
 	wire_hint(&c->arena->slots_hint, index);
 }
 
+/* One that came by an instruction of the program's own is not seen inside, where looking is a call. */
+static void look_for_filters(struct wire_slot *slot, struct known_slot *known)
+{
+	uint32_t filters;
+
+	if (known->cpu_ns - known->filters_cpu_ns < FILTERS_NS)
+		return;
+	known->filters_cpu_ns = known->cpu_ns;
+	filters = process_filters(known->pid);
+	/* Afterwards: there it is counted before it comes. */
+	if (filters > __atomic_load_n(&slot->filters, __ATOMIC_ACQUIRE))
+		__atomic_store_n(&slot->has_unseen, 1, __ATOMIC_RELAXED);
+}
+
 static void look_at_slot(struct collector *c, uint32_t index)
 {
-	const struct wire_slot *slot = wire_slot(c->arena, index);
+	struct wire_slot *slot = wire_slot(c->arena, index);
 	struct known_slot *known = &c->slots[index];
 	uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
 	uint64_t cpu_ns;
@@ -263,8 +285,11 @@ static void look_at_slot(struct collector *c, uint32_t index)
 	/* A killed process can't say what it used; this is what we saw last. */
 	known->superseded |= (state & 0xff) == WIRE_SLOT_GONE;
 	cpu_ns = known->namespaced || known->superseded ? 0 : process_cpu_ns(known->pid);
-	if (cpu_ns)
+	if (cpu_ns) {
 		known->cpu_ns = cpu_ns;
+		if ((state & 0xff) == WIRE_SLOT_LIVE)
+			look_for_filters(slot, known);
+	}
 	if (!known->namespaced && !known->superseded)
 		mappings_look(
 			&known->mappings, known->pid, known->image, now_ns(), &c->outbox);
@@ -286,19 +311,44 @@ static struct known_slot *slot_of(struct collector *c, const struct wire_drain_l
 		: NULL;
 }
 
+/*
+ * What the kernel calls a thread by now: its handler does not ask, for that is a system call. After
+ * an exec that is another program's name; the image says before that it is about to.
+ */
+static void read_comm(struct collector *c, const struct known_slot *slot,
+	struct known_thread *known, uint32_t tid, char *comm)
+{
+	const struct wire_slot *image = wire_slot(c->arena, (uint32_t)(slot - c->slots));
+	char now[WIRE_COMM_BYTES] = "";
+
+	if (slot->namespaced || slot->superseded || now_ns() - known->asked_ns < COMM_NS)
+		return;
+	known->asked_ns = now_ns();
+	procfs_comm((pid_t)slot->pid, (pid_t)tid, now);
+	if (now[0] && (__atomic_load_n(&image->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_LIVE)
+		memcpy(comm, now, sizeof(now));
+}
+
 /* Tell of a thread when there is something new. */
-static void put_thread(struct collector *c, uint32_t index, uint64_t image)
+static void put_thread(struct collector *c, uint32_t index, const struct known_slot *slot)
 {
 	const struct wire_ring *ring = wire_ring(c->arena, index);
 	struct known_thread *known = &c->threads[index];
-	struct record_thread record = {.image = image, .number = ring->thread, .tid = ring->tid};
+	struct record_thread record = {
+		.image = slot->image, .number = ring->thread, .tid = ring->tid};
+	char said[WIRE_COMM_BYTES];
+	bool is_new = known->image != record.image || known->number != record.number;
 
-	copy_text(record.comm, ring->comm, sizeof(record.comm));
-	if (known->image == image && known->number == record.number &&
-		!memcmp(known->comm, record.comm, sizeof(known->comm)))
+	if (is_new)
+		*known = (struct known_thread){.image = record.image, .number = record.number};
+	copy_text(said, ring->comm, sizeof(said));
+	memcpy(record.comm, known->comm, sizeof(record.comm));
+	if (is_new || memcmp(known->said, said, sizeof(said)))
+		memcpy(record.comm, said, sizeof(said));
+	memcpy(known->said, said, sizeof(said));
+	read_comm(c, slot, known, record.tid, record.comm);
+	if (!is_new && !memcmp(known->comm, record.comm, sizeof(known->comm)))
 		return;
-	known->image = image;
-	known->number = record.number;
 	memcpy(known->comm, record.comm, sizeof(known->comm));
 	put(c, RECORD_THREAD, &record, sizeof(record));
 }
@@ -335,7 +385,7 @@ static void drain_ring(struct collector *c, uint32_t index)
 	if (!known)
 		return;
 	if (look.head)
-		put_thread(c, index, known->image);
+		put_thread(c, index, known);
 	while ((step = wire_drain_next(&c->drain, &look, &sample)) == WIRE_DRAIN_RECORD) {
 		put_sample(c, known, &sample, wire_drain_frames(&c->drain, &look));
 		wire_drain_skip(&c->drain, &look, sample.bytes);
@@ -370,7 +420,7 @@ static uint32_t end_rings(struct collector *c, struct known_slot *known, bool re
 
 		if (!wire_drain_begin(&c->drain, i, &look) || slot_of(c, &look) != known)
 			continue;
-		put_thread(c, i, known->image);
+		put_thread(c, i, known);
 		put_exit_credit(c, known, i);
 		if (release)
 			torn += (uint32_t)wire_drain_release(&c->drain, i, look.owner);

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/outside/procfs.h"
+
 #define NS_PER_S 1000000000ULL
 
 /*
@@ -57,4 +59,13 @@ uint64_t process_cpu_ns(uint32_t pid)
 	if (clock_getcpuclockid((pid_t)pid, &clock) || clock_gettime(clock, &ts))
 		return 0;
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+uint32_t process_filters(uint32_t pid)
+{
+	long filters = procfs_number((pid_t)pid, "Seccomp_filters");
+
+	if (filters < 0)
+		filters = procfs_number((pid_t)pid, "Seccomp") > 0;
+	return (uint32_t)filters;
 }

@@ -47,6 +47,11 @@ static int before_prctl(unsigned long option, const unsigned long a[4])
 		return before_seccomp(SECCOMP_SET_MODE_STRICT, 0);
 	if (option == PR_SET_SECCOMP)
 		return before_seccomp(SECCOMP_SET_MODE_FILTER, a[1]);
+	/* Filters come next. */
+	if (option == PR_SET_NO_NEW_PRIVS) {
+		confined_expect();
+		keep_path();
+	}
 	if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
 		clock_ask_kernel();
 	/* Of one thread; but which calls of others it catches its program may change at any time. */

@@ -24,6 +24,7 @@
 #include "libprof/at_start.h"
 #include "libprof/preload/elf_program.h"
 #include "libprof/preload/preload.h"
+#include "libprof/sampler/confined.h"
 #include "libprof/unwind/find_object.h"
 
 #define PRELOAD_VARIABLE "LD_PRELOAD="
@@ -361,11 +362,11 @@ int preload_find_obstacle(char *const *environment, int directory, const char *f
 	return look_along_path(file, environment);
 }
 
-/* May this process not do what it likes? */
+/* May this process not do what it likes, as far as it is known? */
 static int is_confined(void)
 {
 	return __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) ||
-	       __atomic_load_n(&sampler.filters, __ATOMIC_RELAXED);
+	       __atomic_load_n(&sampler.filters, __ATOMIC_RELAXED) > sampler.filters_at_start;
 }
 
 static uint32_t *counter_of(const struct preload_handover *handover)
@@ -380,20 +381,23 @@ void preload_hand_over(struct preload_handover *handover, char *const *environme
 {
 	const char *library = preload_library_path(), *run = channel_of_run();
 	uint32_t *counter;
-	int found;
+	int found, is_unseen;
 
 	*handover = (struct preload_handover){.given = environment};
 	if (!library ||
 		(!run && !lists_library(find_variable(environment, PRELOAD_VARIABLE), library)))
 		return;
 	/* Where system calls are forbidden one more may be the end, and the image inherits filters. */
-	if (is_confined())
+	is_unseen = !is_confined() && __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) &&
+		    confined_before_exec();
+	if (is_unseen || is_confined())
 		found = WIRE_UNPROFILED_CONFINED;
 	else
 		found = preload_find_obstacle(environment, directory, file);
 	if (!is_harmful(found) && arch_syscall3(SYS_faccessat, AT_FDCWD, library, R_OK))
 		found = WIRE_UNPROFILED_UNREACHABLE;
 	preload_decide(handover, environment, library, run, found);
+	handover->is_unseen = is_unseen;
 	handover->is_counted = run && handover->cause;
 	counter = counter_of(handover);
 	if (counter)

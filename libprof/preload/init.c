@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -160,7 +161,7 @@ static void fork_prepare(void)
 {
 	struct wire_arena *arena = sampler.arena;
 
-	if (sampler_is_hosted() || !arena || sampler.quit)
+	if (sampler_is_hosted() || !arena || sampler.quit || confined_by_unseen())
 		return;
 	/* Found once here, instead of once by each child. */
 	preload_resolve_exit();
@@ -227,12 +228,31 @@ static void fork_child(void)
 	__atomic_fetch_add(&arena->forks_arrived, 1, __ATOMIC_RELEASE);
 }
 
+/* Is the image under a filter that came between flamerun and it? Nobody knows what that forbids. */
+static int is_confined(struct wire_arena *arena)
+{
+	uint32_t with_flamerun = arena->filters;
+
+	if (arch_syscall1(SYS_prctl, PR_GET_SECCOMP) <= 0)
+		return 0;
+	/* Where nobody can count them they are taken for flamerun's. */
+	if (with_flamerun && confined_count() <= (int)with_flamerun) {
+		sampler.filters = sampler.filters_at_start = with_flamerun;
+		return 0;
+	}
+	__atomic_fetch_add(
+		&arena->unprofiled[WIRE_UNPROFILED_CONFINED], 1, __ATOMIC_RELAXED);
+	return 1;
+}
+
 static void connect_to(const struct channel *channel, const char *text)
 {
 	void *arena = map_arena(channel);
 
 	if (!arena)
 		return;
+	if (is_confined(arena))
+		goto out;
 	preload_keep_channel(text);
 	preload_make_key();
 	preload_resolve_masks();

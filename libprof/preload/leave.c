@@ -62,6 +62,11 @@ struct leaving {
 
 static void leave(struct leaving *leaving)
 {
+	leaving->was_given_back = 0;
+	if (leaving->handover.is_unseen) {
+		sampler_leave_untold(WIRE_SLOT_EXEC);
+		return;
+	}
 	sampler_leave(WIRE_SLOT_EXEC);
 	leaving->was_given_back = __atomic_load_n(&sampler.owns_signal, __ATOMIC_ACQUIRE) &&
 				  !sampler.quit && give_back();

@@ -58,6 +58,7 @@ struct preload_handover {
 	size_t bytes;		    /* preload_environment() needs; 0: @given stays as it is */
 	enum wire_unprofiled cause; /* 0: nothing keeps the library out */
 	int is_counted;
+	int is_unseen; /* the process has a seccomp filter that nobody saw: no calls any more */
 };
 
 /* For @directory: the file is looked for along PATH, as execvp() does. */

@@ -6,8 +6,11 @@
  */
 #include "libprof/sampler/confined.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/prctl.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -48,7 +51,11 @@ static const struct {
 	{CONFINED_ENDS, {SYS_clock_gettime, FIRST(CLOCK_PROCESS_CPUTIME_ID)}},
 	{CONFINED_ENDS, {SYS_clock_gettime, ANY, {0}}}, /* of other threads */
 	{CONFINED_ENDS, {SYS_getrusage, FIRST((uint64_t)RUSAGE_CHILDREN)}},
+	{CONFINED_LOOKS, {SYS_prctl, FIRST(PR_GET_SECCOMP)}},
 };
+
+static int is_elsewhere; /* atomic: see confined_elsewhere() */
+static int is_expected;	 /* atomic: see confined_expect() */
 
 /* Returns why sampling has to end, and else what is forbidden of parts in *@forbidden. */
 static enum wire_quit judge(struct filter *filter, uint32_t *forbidden)
@@ -72,13 +79,15 @@ int confined_by(uintptr_t program)
 	uint32_t forbidden;
 	enum wire_quit cause;
 
-	if (!sampler_is_this_process())
+	if (!sampler_is_this_process()) {
+		__atomic_store_n(&is_elsewhere, 1, __ATOMIC_RELAXED);
 		return 0;
+	}
 	/* What the kernel cannot read either comes to nothing. */
 	if (filter_open(&filter, program, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0))
 		return 0;
 	/* The worker of a program that samples itself makes calls of all kinds. */
-	cause = sampler.hosted ? WIRE_QUIT_CALLS : judge(&filter, &forbidden);
+	cause = sampler_is_hosted() ? WIRE_QUIT_CALLS : judge(&filter, &forbidden);
 	if (filter.has_holes)
 		return 0;
 	if (cause) {
@@ -87,11 +96,91 @@ int confined_by(uintptr_t program)
 	}
 	modules_keep_path();
 	__atomic_fetch_or(&sampler.forbidden, forbidden, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&sampler.filters, 1, __ATOMIC_RELAXED);
+	sampler.slot->filters = __atomic_add_fetch(&sampler.filters, 1, __ATOMIC_RELAXED);
 	return 1;
 }
 
 void confined_was_refused(void)
 {
-	__atomic_fetch_sub(&sampler.filters, 1, __ATOMIC_RELAXED);
+	sampler.slot->filters = __atomic_sub_fetch(&sampler.filters, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- filters that nobody saw ----------------------------------------------------------------- */
+
+/* The number behind @key in the calling thread's status, -errno. */
+static int read_status(const char *key)
+{
+	char chunk[256];
+	size_t found = 0, bytes = strlen(key);
+	int number = -ENOENT, is_over = 0;
+	long fd = arch_syscall4(
+		SYS_openat, AT_FDCWD, "/proc/thread-self/status", O_RDONLY | O_CLOEXEC, 0);
+	long n;
+
+	if (fd < 0)
+		return (int)fd;
+	while (!is_over && (n = arch_syscall3(SYS_read, fd, chunk, sizeof(chunk))) > 0) {
+		for (long i = 0; i < n && !is_over; i++) {
+			if (found < bytes) {
+				found = chunk[i] == key[found] ? found + 1 : chunk[i] == key[0];
+				number = found == bytes ? 0 : number;
+			} else if (chunk[i] == '\n') {
+				is_over = 1;
+			} else {
+				number = number * 10 + (chunk[i] - '0');
+			}
+		}
+	}
+	arch_syscall1(SYS_close, fd);
+	return number;
+}
+
+int confined_count(void)
+{
+	int count = read_status("\nSeccomp_filters:\t");
+
+	/* Linux before 5.9. */
+	return count == -ENOENT ? read_status("\nSeccomp:\t") > 0 : count;
+}
+
+/* Sessions of a program's own begin by its call: it knows what it forbade itself. */
+static int is_told(void)
+{
+	return !sampler_is_hosted() && __atomic_load_n(&sampler.slot->has_unseen, __ATOMIC_RELAXED);
+}
+
+int confined_by_unseen(void)
+{
+	if (is_told())
+		return 1;
+	return !sampler_is_hosted() && !__atomic_load_n(&sampler.filters, __ATOMIC_RELAXED) &&
+	       confined_may(CONFINED_LOOKS) && arch_syscall1(SYS_prctl, PR_GET_SECCOMP) > 0;
+}
+
+int confined_before_exec(void)
+{
+	if (is_told())
+		return 1;
+	if (!sampler_is_hosted() && (sampler.slot->delivered ||
+				       __atomic_load_n(&is_expected, __ATOMIC_RELAXED)))
+		return confined_count() > (int)__atomic_load_n(&sampler.filters, __ATOMIC_RELAXED);
+	return confined_by_unseen();
+}
+
+void confined_expect(void)
+{
+	__atomic_store_n(&is_expected, 1, __ATOMIC_RELAXED);
+}
+
+int confined_elsewhere(void)
+{
+	return __atomic_load_n(&is_elsewhere, __ATOMIC_RELAXED);
+}
+
+int confined_is_told(void)
+{
+	/* A fork child has its parent's slot until it has one. */
+	if (__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && is_told())
+		sampler_quit_unseen();
+	return __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) != 0;
 }

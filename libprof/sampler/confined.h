@@ -2,7 +2,7 @@
 /* ASYNC-SIGNAL-SAFE: a look at one word. */
 /*
  * Which system calls seccomp filters have left to this process, as far as sampling makes them. A
- * filter is asked before it comes.
+ * filter that is seen before it comes is asked; one that nobody saw ends sampling at the next look.
  */
 #ifndef LIBPROF_SAMPLER_CONFINED_H
 #define LIBPROF_SAMPLER_CONFINED_H
@@ -21,7 +21,8 @@ enum confined_part {
 	CONFINED_THREADS = 1 << 4, /* that begin */
 	CONFINED_TIMERS = 1 << 5,  /* given back: they go with their thread */
 	CONFINED_ENDS = 1 << 6,	   /* told: the process leaves as if it were killed */
-	CONFINED_ALL = (1 << 7) - 1
+	CONFINED_LOOKS = 1 << 7,   /* of ours for filters that nobody saw */
+	CONFINED_ALL = (1 << 8) - 1
 };
 
 /* May all of @parts be done? Context: signal-safe. */
@@ -39,5 +40,41 @@ int confined_by(uintptr_t program);
 
 /* The kernel refused that filter. What it would forbid is left out all the same. */
 void confined_was_refused(void);
+
+/*
+ * Has flamerun told of a filter that nobody saw? Then sampling ends, without another system call.
+ * Returns 1 if it has ended, now or before. Context: the handler, or known to be this process.
+ */
+int confined_is_told(void);
+
+/*
+ * Has the calling thread a filter that nobody saw? Unless flamerun has told of it this takes a
+ * call, which it may forbid; where others are known it does not tell. Then nothing that takes calls
+ * is to be done; the handler, which is sure to be this process's, ends sampling.
+ * Context: signal-safe, also a vfork child.
+ */
+int confined_by_unseen(void);
+
+/*
+ * The same by way of a file, as what is exec'd opens files, too. Only in one that had a sample, or
+ * where filters are to be expected: most forks exec at once, and this takes microseconds.
+ * Context: as above.
+ */
+int confined_before_exec(void);
+
+/* It gives up privileges that no filter may come before. Context: signal-safe. */
+void confined_expect(void);
+
+/*
+ * Has a child that libc did not make, or a vfork child, installed one that was seen? Its memory is,
+ * or is like, this process's. Context: as above.
+ */
+int confined_elsewhere(void);
+
+/*
+ * How many filters the calling thread has; where the kernel does not count them, whether it has.
+ * -errno when nobody can tell. Context: signal-safe.
+ */
+int confined_count(void);
 
 #endif

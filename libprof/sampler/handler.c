@@ -23,11 +23,19 @@
 #include "libprof/sampler/thread.h"
 #include "libprof/unwind/memory.h"
 
-#define UNWIND_READ(context, address, value)   unwind_window_read(context, address, value)
+/* The first word of a walk that no known stack has: it takes a call. */
+static int read_elsewhere(struct unwind_window *window, uintptr_t address, uintptr_t *value)
+{
+	if (!window->base && confined_is_told())
+		return -EFAULT;
+	return unwind_window_read(window, address, value);
+}
+
+#define UNWIND_READ(context, address, value)   read_elsewhere(context, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out)   ((void)(context), modules_find(pc, out))
 #include "libprof/unwind/unwind_core.h"
 
-/* Every so many calls of a thread its name is read again and the handler's time is taken. */
+/* Every so many calls of a thread the handler's time is taken. */
 #define CALLS_PER_CHECK 16
 
 /*
@@ -114,7 +122,11 @@ static void settle_exit_credit(struct wire_ring *ring, uint64_t weight)
 
 static void check_now_and_then(struct sampler_thread *thread)
 {
-	sampler_read_name(thread->ring->comm);
+	if (confined_is_told())
+		return;
+	/* Else flamerun asks for it. */
+	if (sampler_is_hosted() || sampler.namespaced)
+		sampler_read_name(thread->ring->comm);
 	if (__atomic_load_n(&((struct wire_arena *)sampler.arena)->closing, __ATOMIC_RELAXED))
 		sampler_thread_disarm(thread);
 }

@@ -93,8 +93,10 @@ static void publish(struct module_entry *entry, const struct link_map *map)
 	struct wire_module *record;
 	char *data = wire_control_data(sampler.arena, sampler.slot_index);
 
-	if (!name[0])
+	if (!name[0] && !__atomic_load_n(&have_path, __ATOMIC_ACQUIRE)) {
+		confined_is_told();
 		modules_keep_path();
+	}
 	for (const char *c = path; *c && room < PATH_MAX_BYTES; c++)
 		room++;
 	room = (room + 7) & ~7u;

@@ -27,7 +27,7 @@ void sampler_wake_reader(struct wire_arena *arena)
 {
 	__atomic_fetch_add(&arena->doorbell, 1, __ATOMIC_RELEASE);
 	/* Who samples itself waits for its worker, whatever was forbidden. */
-	if (sampler.hosted || confined_may(CONFINED_WAKING))
+	if (sampler_is_hosted() || (confined_may(CONFINED_WAKING) && !confined_is_told()))
 		arch_syscall3(SYS_futex, &arena->doorbell, FUTEX_WAKE, INT_MAX);
 }
 
@@ -111,6 +111,7 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	if (!parent_image)
 		clock_learn();
 	slot->start_ns = clock_monotonic_at_start_ns();
+	slot->filters = sampler.filters;
 	if (exe)
 		copy_tail(slot->exe, sizeof(slot->exe), exe);
 	sampler_read_name(slot->comm);
@@ -214,9 +215,21 @@ static void leave(enum wire_slot_state state)
 	set_state(state);
 }
 
+/*
+ * Should it be a vfork child that did that to itself, its parent's slot says so while that runs:
+ * nothing comes of it.
+ */
+void sampler_leave_untold(enum wire_slot_state state)
+{
+	if (__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && !confined_elsewhere())
+		set_state(state);
+}
+
 void sampler_leave(enum wire_slot_state state)
 {
-	if (sampler_is_this_process())
+	if (__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && confined_by_unseen())
+		sampler_leave_untold(state);
+	else if (sampler_is_this_process())
 		leave(state);
 }
 
@@ -239,7 +252,7 @@ static void quit(enum wire_quit cause)
 	SAMPLER_FOR_EACH_RING(index)
 		sampler_thread_disarm(&sampler_threads[index]);
 	/* Handlers that are under way make no more calls, either. */
-	if (!sampler.hosted)
+	if (!sampler_is_hosted())
 		__atomic_store_n(&sampler.forbidden, CONFINED_ALL, __ATOMIC_RELAXED);
 	sampler_leave_slot();
 }
@@ -250,11 +263,17 @@ void sampler_quit(enum wire_quit cause)
 		quit(cause);
 }
 
+void sampler_quit_unseen(void)
+{
+	__atomic_store_n(&sampler.forbidden, CONFINED_ALL, __ATOMIC_RELAXED);
+	quit(WIRE_QUIT_UNSEEN);
+}
+
 void sampler_leave_slot(void)
 {
 	uint64_t left = (uint64_t)sampler.pid << 8 | WIRE_SLOT_EXIT;
 
-	if (!sampler.hosted && sampler_is_quiet())
+	if (!sampler_is_hosted() && sampler_is_quiet())
 		__atomic_compare_exchange_n(&sampler.slot->state, &left,
 			(uint64_t)sampler.pid << 8 | WIRE_SLOT_GONE, 0, __ATOMIC_ACQ_REL,
 			__ATOMIC_RELAXED);

@@ -91,6 +91,7 @@ struct sampler {
 	uint32_t quit; /* atomic: 1 once the process must not be noticed any more */
 	uint32_t forbidden; /* atomic: enum confined_part, or-ed; only grows */
 	uint32_t filters;   /* atomic: seccomp filters that are known */
+	uint32_t filters_at_start; /* of them, those that flamerun is under, too */
 };
 
 extern struct sampler sampler __attribute__((visibility("hidden")));
@@ -212,6 +213,9 @@ uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_n
  */
 void sampler_leave(enum wire_slot_state state);
 
+/* The same under a seccomp filter that nobody saw: nothing is asked of the kernel. */
+void sampler_leave_untold(enum wire_slot_state state);
+
 /* The exec failed: life goes on. */
 void sampler_stay(void);
 
@@ -221,6 +225,12 @@ void sampler_stay(void);
  * Context: any thread, not a handler.
  */
 void sampler_quit(enum wire_quit cause);
+
+/*
+ * The same where it has done so, nobody knows how much of it: no other system call is made, and
+ * what it used is not noted. Context: signal-safe, but not a vfork child.
+ */
+void sampler_quit_unseen(void);
 
 /*
  * The last one out of an image that quit leaves its slot to whoever samples from outside.

@@ -10,6 +10,7 @@
 
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
+#include "libprof/sampler/confined.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/record.h"
 #include "libprof/sampler/ring.h"
@@ -97,6 +98,9 @@ void sampler_thread_retire(struct sampler_thread *thread)
 {
 	uint64_t mask = SAMPLER_SIGNAL_BIT;
 
+	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) ||
+		confined_by_unseen())
+		return;
 	/* In a program that samples itself the entry may be another's since a session ended. */
 	if (!sampler_is_this_process() || thread->tid != (int32_t)arch_syscall0(SYS_gettid) ||
 		!__atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))

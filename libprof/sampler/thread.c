@@ -63,7 +63,8 @@ struct sampler_thread *sampler_thread_claim(void)
 	struct sampler_thread *thread;
 
 	/* A child that libc did not make has its parent's rings in its memory. */
-	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) || !sampler_is_this_process())
+	if (!__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) || confined_by_unseen() ||
+		!sampler_is_this_process())
 		return NULL;
 	if (!confined_may(CONFINED_THREADS)) {
 		__atomic_fetch_add(&sampler.slot->confined_threads, 1, __ATOMIC_RELAXED);

@@ -5,12 +5,15 @@
  */
 #include "tests/unit/aggregate-fixture.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/gather/collector.h"
 #include "cli/gather/intake.h"
+#include "cli/gather/process.h"
 #include "libprof/profile/profile.h"
+#include "tests/unit/deny.h"
 
 struct fixture {
 	struct wire_arena *arena;
@@ -117,6 +120,59 @@ static void who_is_gone_is_told_with_all_that_it_left(void **state)
 	assert_int_equal(wire_slot(f->arena, 1)->state & 0xff, WIRE_SLOT_LIVE);
 }
 
+/* Works under one more seccomp filter than its parent, until it is killed; 0: none is had here. */
+static pid_t filtered_process(void)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	int ready[2];
+	char is_filtered = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		is_filtered = !deny_by(&allow, 1);
+		if (write(ready[1], &is_filtered, 1) != 1)
+			_exit(1);
+		for (volatile int i = 0;; i++)
+			;
+	}
+	assert_int_equal(read(ready[0], &is_filtered, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	if (is_filtered)
+		return pid;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+static void filters_that_nobody_saw_are_told_of(void **state)
+{
+	struct fixture *f = *state;
+	struct wire_slot *unseen = wire_slot(f->arena, 0), *seen = wire_slot(f->arena, 1);
+	pid_t pids[2] = {filtered_process(), filtered_process()};
+
+	if (!pids[0])
+		skip();
+	unseen->filters = process_filters((uint32_t)getpid());
+	seen->filters = unseen->filters + 1;
+	live(f, 0, pids[0], 7);
+	live(f, 1, pids[1], 8);
+	/* They are asked when they have used some CPU time. */
+	while (process_cpu_ns((uint32_t)pids[0]) < 100000000 ||
+		process_cpu_ns((uint32_t)pids[1]) < 100000000)
+		usleep(10000);
+	look(f);
+	look(f);
+	assert_int_equal(unseen->has_unseen, 1);
+	assert_int_equal(seen->has_unseen, 0);
+	for (int i = 0; i < 2; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+}
+
 /* An image that quit goes on without us: its slot is for others, its process still runs. */
 static void a_slot_that_was_left_is_free(void **state)
 {
@@ -126,7 +182,7 @@ static void a_slot_that_was_left_is_free(void **state)
 	live(f, 0, getpid(), AGGREGATE_IMAGE);
 	assert_int_equal(ring_push_at(0, 1, 1, FRAMES(1, 2, 3)), 0);
 	look(f);
-	wire_slot(f->arena, 0)->quit = WIRE_QUIT_RETURN;
+	wire_slot(f->arena, 0)->quit = WIRE_QUIT_UNSEEN;
 	claim(f, 0, getpid(), WIRE_SLOT_EXIT);
 	look(f);
 	assert_int_equal(intake_state(f->intake)->live, 1);
@@ -135,7 +191,7 @@ static void a_slot_that_was_left_is_free(void **state)
 	look(f);
 	assert_int_equal(intake_state(f->intake)->live, 0);
 	assert_int_equal(wire_slot(f->arena, 0)->state, WIRE_SLOT_FREE);
-	assert_int_equal(profile_totals(profile)->losses.quit[WIRE_QUIT_RETURN], 1);
+	assert_int_equal(profile_totals(profile)->losses.quit[WIRE_QUIT_UNSEEN], 1);
 	assert_true(profile_image_at(profile, 0)->went_on);
 	assert_false(profile_image_at(profile, 0)->left_by_exec);
 }
@@ -159,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_claim_whose_claimer_died_is_given_up),
 		TEST(who_is_gone_is_told_with_all_that_it_left),
+		TEST(filters_that_nobody_saw_are_told_of),
 		TEST(a_slot_that_was_left_is_free),
 		TEST(rings_of_strangers_are_left_alone),
 	};
