@@ -35,6 +35,14 @@ static int open_entry(int folder, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
+/* An emulator may answer "/" with a root of its own, as qemu-user's -L does. */
+static int open_root(void)
+{
+	int root = open_entry(AT_FDCWD, "/proc/self/root", O_DIRECTORY);
+
+	return root < 0 ? open_entry(AT_FDCWD, "/", O_DIRECTORY) : root;
+}
+
 static int enter(struct walk *walk, int folder)
 {
 	if (folder < 0)
@@ -90,7 +98,7 @@ static int read_link(struct walk *walk, int link)
 		return -ENAMETOOLONG;
 	memmove(walk->rest + bytes, walk->rest, rest_bytes);
 	memcpy(walk->rest, text, (size_t)bytes);
-	return text[0] == '/' ? enter(walk, open_entry(AT_FDCWD, "/", O_DIRECTORY)) : STEP_ON;
+	return text[0] == '/' ? enter(walk, open_root()) : STEP_ON;
 }
 
 /*
@@ -175,7 +183,8 @@ int follow_links(const char *path, struct followed *out)
 	if (strlen(path) >= sizeof(walk.rest))
 		return -ENAMETOOLONG;
 	strcpy(walk.rest, path);
-	error = enter(&walk, open_entry(AT_FDCWD, *path == '/' ? "/" : ".", O_DIRECTORY));
+	error = enter(&walk,
+		*path == '/' ? open_root() : open_entry(AT_FDCWD, ".", O_DIRECTORY));
 	while (error == STEP_ON)
 		error = step(&walk);
 	if (error == STEP_THERE) {
