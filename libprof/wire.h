@@ -81,6 +81,8 @@
 #define WIRE_FRAME_EXEC	     WIRE_FRAME(WIRE_MODULE_OVER, 2)
 #define WIRE_FRAME_EXIT	     WIRE_FRAME(WIRE_MODULE_OVER, 3)
 #define WIRE_FRAME_EXIT_OF_CHILDREN WIRE_FRAME(WIRE_MODULE_OVER, 4)
+/* A handler of the program's in which nobody could look. */
+#define WIRE_FRAME_SIGNAL_HANDLER WIRE_FRAME(WIRE_MODULE_OVER, 5)
 
 /* How a stack ended. */
 enum wire_end {

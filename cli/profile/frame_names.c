@@ -194,6 +194,8 @@ static const char *name_of_time(uint64_t frame)
 		return "[exit]";
 	case WIRE_FRAME_EXIT_OF_CHILDREN:
 		return "[exit of children]";
+	case WIRE_FRAME_SIGNAL_HANDLER:
+		return "[signal handler]";
 	default:
 		return NULL;
 	}

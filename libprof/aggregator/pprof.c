@@ -185,6 +185,12 @@ static uint32_t mapping_of(const struct writing *w, uint32_t index, uint64_t add
 	return 0;
 }
 
+/* A function of a @name that is no place in code. Returns its number. */
+static uint32_t put_synthetic(struct writing *w, const char *name)
+{
+	return pprof_put_function(&w->writer, pprof_put_text(&w->writer, name), 0, 0);
+}
+
 static void write_locations(struct writing *w)
 {
 	for (uint32_t i = 1; i <= w->frames.count; i++) {
@@ -197,6 +203,9 @@ static void write_locations(struct writing *w)
 			function = names_find_code(&w->profile->names, WIRE_FRAME_ADDRESS(word));
 		} else if (frame.module != FLAMEPROF_NONE) {
 			mapping = mapping_of(w, frame.module, frame.address);
+		} else if (word == WIRE_FRAME_SIGNAL_HANDLER) {
+			function = put_synthetic(w, "[signal handler]");
+			frame.address = 0;
 		}
 		pprof_put_location(&w->writer, mapping, frame.address, function, frame.line);
 	}
@@ -205,10 +214,7 @@ static void write_locations(struct writing *w)
 /* What stands for a stack without frames. Returns its location. */
 static uint32_t write_synthetic(struct writing *w, const char *name)
 {
-	uint32_t text = pprof_put_text(&w->writer, name);
-	uint32_t function = pprof_put_function(&w->writer, text, 0, 0);
-
-	return pprof_put_location(&w->writer, 0, 0, function, 0);
+	return pprof_put_location(&w->writer, 0, 0, put_synthetic(w, name), 0);
 }
 
 /* ---- samples and the whole ------------------------------------------------------------------- */

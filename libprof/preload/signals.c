@@ -12,6 +12,7 @@
 #include "arch/syscall.h"
 #include "libprof/at_start.h"
 #include "libprof/preload/preload.h"
+#include "libprof/sampler/guard.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/own_signal.h"
@@ -29,8 +30,6 @@ int __sigaction(int, const struct sigaction *restrict, struct sigaction *restric
 /* What the handler may take of an alternate stack, next to the kernel's frame. */
 #define HANDLER_STACK_BYTES  4096
 #define FRAME_BYTES_AT_LEAST 2048
-
-static AT_START uint64_t masked_by_us; /* atomic: signals whose sa_mask was given SAMPLER_SIGNAL */
 
 static int is_ours(int signal)
 {
@@ -57,36 +56,11 @@ static void ask(const struct sigaction *action)
 	own_signal_retake();
 }
 
-/*
- * A handler on an alternate stack has room for itself, not for ours on top of it: it runs with our
- * signal blocked. Which handlers have the signal in their mask because of us is remembered, to
- * show the program what it set.
- */
+/* Another library's constructor may come here before ours has run. */
 static int change_action(int signal, const struct sigaction *new_action, struct sigaction *old)
 {
-	uint64_t bit = signal > 0 && signal <= 64 ? 1ULL << (signal - 1) : 0;
-	uint64_t masked = __atomic_load_n(&masked_by_us, __ATOMIC_RELAXED) & bit;
-	int is_nested = new_action && new_action->sa_flags & SA_ONSTACK &&
-		!(*sampler_mask(&new_action->sa_mask) & SAMPLER_SIGNAL_BIT);
-	struct sigaction copy;
-	int error;
-
-	if ((!is_nested && !masked) || !bit || !sampler_is_this_process())
-		return next_sigaction(signal, new_action, old);
-	if (new_action)
-		copy = *new_action;
-	if (is_nested)
-		*sampler_mask(&copy.sa_mask) |= SAMPLER_SIGNAL_BIT;
-	error = next_sigaction(signal, new_action ? &copy : NULL, old);
-	if (error)
-		return error;
-	if (old && masked)
-		*sampler_mask(&old->sa_mask) &= ~SAMPLER_SIGNAL_BIT;
-	if (is_nested)
-		__atomic_fetch_or(&masked_by_us, bit, __ATOMIC_RELAXED);
-	else if (new_action)
-		__atomic_fetch_and(&masked_by_us, ~bit, __ATOMIC_RELAXED);
-	return 0;
+	set_libc_calls();
+	return guard_sigaction(signal, new_action, old);
 }
 
 PRELOAD_EXPORT int sigaction(int signal, const struct sigaction *restrict new_action,
@@ -136,7 +110,7 @@ static sighandler_t change_handler(sighandler_t handler, int flags)
 			return change_handler(handler, flags);               \
 		if (!next)                                                   \
 			next = (signal_fn *)preload_next(#name);             \
-		return next(number, handler);                                \
+		return guard_told(number, next(number, handler));            \
 	}
 
 SIGNAL_FUNCTION(signal, SA_RESTART)
@@ -162,7 +136,7 @@ PRELOAD_EXPORT sighandler_t sigset(int number, sighandler_t handler)
 	if (!is_ours(number)) {
 		if (!next)
 			next = (signal_fn *)preload_next("sigset");
-		return next(number, handler);
+		return guard_told(number, next(number, handler));
 	}
 	host_get(&before);
 	if (handler != SIG_HOLD && change_handler(handler, 0) == SIG_ERR)

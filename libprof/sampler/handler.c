@@ -12,10 +12,12 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "arch/handler.h"
 #include "arch/registers.h"
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/confined.h"
+#include "libprof/sampler/guard.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/record.h"
@@ -37,6 +39,8 @@ static int read_elsewhere(struct unwind_window *window, uintptr_t address, uintp
 
 /* Every so many calls of a thread the handler's time is taken. */
 #define CALLS_PER_CHECK 16
+
+#define CARRIES_MAX 32
 
 /*
  * The part of the stack that is known to be mapped, empty when sp lies on no stack we know. A
@@ -68,30 +72,41 @@ struct unwind_result record_walk(struct sampler_thread *thread,
 	return unwind_walk(registers, &bounds, frames, room, &window);
 }
 
-/*
- * Fill in and commit one record. A stack that does not fit what is left of the thread's block is
- * walked once more, into a new one. Returns 0, or -ENOSPC: counted.
- */
-static int record_stack(struct sampler_thread *thread, const void *ucontext, uint32_t weight)
+/* What a guard lets in before a handler begins: time was spent where that one's signal came. */
+static void leave_guard(struct arch_registers *registers)
 {
+	if (registers->r[ARCH_DWARF_PC] == (uintptr_t)arch_handler_unblocked)
+		arch_registers_from_ucontext(
+			registers, (const void *)registers->r[ARCH_UNBLOCK_UCONTEXT]);
+}
+
+/*
+ * Fill in and commit a record of the stack that begins at @registers, or of @alone where that is
+ * not 0. A stack that does not fit what is left of the thread's block is walked once more, into a
+ * new one. Returns 0, or -ENOSPC: counted.
+ */
+static int record_stack(struct sampler_thread *thread, const struct arch_registers *registers,
+	uint64_t alone, uint32_t weight)
+{
+	struct unwind_result result = {.frames = 1, .end = WIRE_END_ROOT};
 	uint32_t least = record_bytes(1), room;
-	struct arch_registers registers;
-	struct unwind_result result;
 	struct wire_sample *sample;
 	uint32_t bytes;
 	unsigned fit;
 
-	arch_registers_from_ucontext(&registers, ucontext);
 	for (;;) {
 		sample = ring_begin(thread, least, &room);
 		if (!sample) {
 			record_dropped(least);
 			return -ENOSPC;
 		}
+		*(uint64_t *)(sample + 1) = alone;
+		if (alone)
+			break;
 		fit = record_frames(room);
 		if (fit > sampler.max_depth)
 			fit = sampler.max_depth;
-		result = record_walk(thread, &registers, (uint64_t *)(sample + 1), fit);
+		result = record_walk(thread, registers, (uint64_t *)(sample + 1), fit);
 		if (result.end != WIRE_END_DEPTH || fit == sampler.max_depth)
 			break;
 		least = record_bytes(result.frames + 1);
@@ -138,30 +153,69 @@ void record_dropped(uint32_t bytes)
 	sampler_wake_reader(sampler.arena);
 }
 
-static void record(struct sampler_thread *thread, const void *ucontext, uint32_t weight)
+static void record(struct sampler_thread *thread, const struct arch_registers *registers,
+	uint64_t alone, uint32_t weight)
 {
 	struct wire_slot *slot = sampler.slot;
 
+	if (!weight)
+		return;
 	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED))
 		__atomic_fetch_add(&slot->paused, weight, __ATOMIC_RELAXED);
-	else if (record_stack(thread, ucontext, weight))
+	else if (record_stack(thread, registers, alone, weight))
 		__atomic_fetch_add(&slot->dropped, weight, __ATOMIC_RELAXED);
+}
+
+/*
+ * Take from @weight what became due in handlers with our signal blocked, and return that. Behind
+ * such a handler the rest says nothing of the place: it was due before the handler began, and waits
+ * for the next sample, which comes at any place. Not for ever: where handlers begin at the kernel's
+ * ticks no other sample comes, and the place is as good as any.
+ */
+static uint32_t take_handlers(struct sampler_thread *thread,
+	const struct arch_registers *registers, uint32_t *weight)
+{
+	int waits = guard_is_behind(thread, registers) && thread->carries < CARRIES_MAX;
+	uint32_t handlers = *weight;
+
+	if (handlers > thread->handler_weight)
+		handlers = (uint32_t)thread->handler_weight;
+	thread->handler_weight -= handlers;
+	*weight -= handlers;
+	thread->carries = waits ? thread->carries + 1 : 0;
+	thread->carried = waits ? *weight : 0;
+	*weight -= thread->carried;
+	return handlers;
+}
+
+static void record_all(struct sampler_thread *thread, uint32_t weight, const void *ucontext)
+{
+	struct arch_registers registers;
+	uint32_t handlers, total;
+
+	arch_registers_from_ucontext(&registers, ucontext);
+	leave_guard(&registers);
+	weight += thread->carried;
+	handlers = take_handlers(thread, &registers, &weight);
+	total = weight + handlers;
+	__atomic_store_n(&thread->delivered, thread->delivered + total, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&sampler.slot->delivered, total, __ATOMIC_RELAXED);
+	settle_exit_credit(thread->ring, total);
+	record(thread, NULL, WIRE_FRAME_SIGNAL_HANDLER, handlers);
+	record(thread, &registers, 0, weight);
 }
 
 static void take_sample(struct sampler_thread *thread, int overrun, const void *ucontext)
 {
 	struct wire_slot *slot = sampler.slot;
-	uint32_t weight = 1 + (uint32_t)(overrun > 0 ? overrun : 0);
+	uint32_t overruns = (uint32_t)(overrun > 0 ? overrun : 0);
 	/* Not the first call: what it costs to meet every module for the first time is no measure. */
 	int timed = thread->calls++ % CALLS_PER_CHECK == CALLS_PER_CHECK / 2;
 	uint64_t before_ns = timed ? clock_monotonic_ns() : 0;
 
-	__atomic_store_n(&thread->delivered, thread->delivered + weight, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&slot->delivered, weight, __ATOMIC_RELAXED);
-	if (weight > 1)
-		__atomic_fetch_add(&slot->overruns, weight - 1, __ATOMIC_RELAXED);
-	settle_exit_credit(thread->ring, weight);
-	record(thread, ucontext, weight);
+	if (overruns)
+		__atomic_fetch_add(&slot->overruns, overruns, __ATOMIC_RELAXED);
+	record_all(thread, 1 + overruns, ucontext);
 	if (timed) {
 		check_now_and_then(thread);
 		__atomic_fetch_add(&slot->handler_ns,

@@ -12,6 +12,7 @@
 
 #include "arch/syscall.h"
 #include "libprof/at_start.h"
+#include "libprof/sampler/guard.h"
 #include "libprof/sampler/sampler.h"
 
 /*
@@ -115,7 +116,8 @@ static void act(int signal, siginfo_t *info, ucontext_t *context, uintptr_t firs
 		__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) ? NULL : sampler_thread_self();
 	struct sigaction action;
 
-	if (thread && __atomic_load_n(&thread->held, __ATOMIC_RELAXED)) {
+	if ((thread && __atomic_load_n(&thread->held, __ATOMIC_RELAXED)) ||
+		guard_is_holding(context)) {
 		postpone(signal, info, context);
 		return;
 	}

@@ -53,6 +53,14 @@ struct sampler_thread {
 	uint32_t has_vm_phase; /* its own thread's, as is the next */
 	uint64_t vm_rest_ns;   /* elapsed time told by a virtual machine and not yet recorded */
 	uint32_t held;     /* atomic: the program believes that it blocks SAMPLER_SIGNAL here */
+	/* Its own, of handlers of the program's that ran with SAMPLER_SIGNAL blocked: what became due
+	 * in them; where the last one returned to, sp 0: nowhere; what waits for another place, and how
+	 * often it has. */
+	uint64_t handler_weight;
+	uintptr_t handled_sp;
+	uintptr_t handled_pc;
+	uint32_t carried;
+	uint32_t carries;
 	uint32_t exits;    /* TSD destructor rounds seen */
 	void *(*start)(void *); /* what pthread_create was asked to run */
 	void *argument;

@@ -19,7 +19,7 @@ sighandler_t bsd_signal(int number, sighandler_t handler);
 sighandler_t __sysv_signal(int number, sighandler_t handler);
 
 static volatile sig_atomic_t caught;
-static jmp_buf outside;
+static sigjmp_buf outside;
 
 static void count(int number)
 {
@@ -80,6 +80,130 @@ static void handler_on_small_stack(void)
 	sigaction(SIGUSR1, NULL, &seen);
 	printf("mask of the handler holds SIGPROF: %d\n", sigismember(&seen.sa_mask, SIGPROF));
 	raise(SIGUSR1);
+}
+
+/* A handler that fills what its stack has left, @room bytes of it in all. */
+static volatile size_t room, used;
+
+static void measure(int number)
+{
+	stack_t stack;
+
+	sigaltstack(NULL, &stack);
+	used = (size_t)((char *)stack.ss_sp + stack.ss_size - (char *)__builtin_frame_address(0));
+	count(number);
+}
+
+/* Few use more than a part of a large one. */
+static void fill(int number)
+{
+	size_t bytes = room < 24576 ? room - 768 : 12288;
+	volatile char *rest = __builtin_alloca(bytes);
+
+	for (size_t i = 0; i < bytes; i += 64)
+		rest[i] = (char)number;
+	spin(2000);
+	caught += rest[0] == (char)number;
+}
+
+static void handler_with_room(const char *bytes)
+{
+	struct sigaction action = {.sa_handler = measure, .sa_flags = SA_ONSTACK};
+
+	alternate_stack(49152);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	room = strtoul(bytes, NULL, 10);
+	alternate_stack(room + used);
+	action.sa_handler = fill;
+	sigaction(SIGUSR1, &action, NULL);
+	for (int i = 0; i < 8; i++) {
+		spin(200);
+		raise(SIGUSR1);
+	}
+	printf("%zu bytes were enough %d times\n", room, caught);
+}
+
+static void fault_handler(int number)
+{
+	spin(30);
+	count(number);
+	siglongjmp(outside, 1);
+}
+
+/* As interpreters do that find out what memory is there. */
+static void faults(void)
+{
+	struct sigaction action = {.sa_handler = fault_handler, .sa_flags = SA_ONSTACK};
+	int *volatile nowhere = NULL;
+
+	alternate_stack(16384);
+	sigaction(SIGSEGV, &action, NULL);
+	for (int i = 0; i < 300; i++)
+		if (!sigsetjmp(outside, 1))
+			*nowhere = i;
+	printf("%d faults\n", caught);
+	alternate_stack(57344);
+	for (int i = 0; i < 300; i++)
+		if (!sigsetjmp(outside, 1))
+			*nowhere = i;
+	printf("%d faults\n", caught);
+}
+
+/* A SIGPROF of the program's own, sent in a handler that blocks it, waits for its end. */
+static void send_and_work(int number)
+{
+	raise(SIGPROF);
+	spin(12000);
+	printf("caught in the handler of %d: %d\n", number, caught);
+}
+
+static void sent_in_handler(void)
+{
+	struct sigaction action = {.sa_handler = send_and_work, .sa_flags = SA_ONSTACK};
+
+	signal(SIGPROF, count);
+	alternate_stack(57344);
+	sigfillset(&action.sa_mask);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	printf("caught behind it: %d\n", caught);
+}
+
+static void show(const char *what, sighandler_t handler)
+{
+	printf("%s: %s\n", what,
+		handler == count     ? "count"
+		: handler == leap    ? "leap"
+		: handler == SIG_DFL ? "default"
+				     : "another");
+}
+
+/* What was there before, as each of the functions that set a handler tells it. */
+static void told(void)
+{
+	struct sigaction action = {.sa_handler = count, .sa_flags = SA_ONSTACK}, before;
+
+	alternate_stack(57344);
+	sigaction(SIGUSR1, &action, NULL);
+	show("signal", signal(SIGUSR1, leap));
+	show("signal", signal(SIGUSR1, SIG_DFL));
+	sigaction(SIGUSR1, &action, NULL);
+	show("bsd_signal", bsd_signal(SIGUSR1, leap));
+	sigaction(SIGUSR1, &action, NULL);
+	show("ssignal", ssignal(SIGUSR1, leap));
+	sigaction(SIGUSR1, &action, NULL);
+	show("sysv_signal", __sysv_signal(SIGUSR1, leap));
+	sigaction(SIGUSR1, &action, NULL);
+	show("sigset", sigset(SIGUSR1, leap));
+	sigaction(SIGUSR1, &action, NULL);
+	siginterrupt(SIGUSR1, 0);
+	raise(SIGUSR1);
+	sigaction(SIGUSR1, NULL, &before);
+	show("sigaction", before.sa_handler);
+	printf("flags %x, SIGPROF %d, caught %d\n", (unsigned)before.sa_flags,
+		sigismember(&before.sa_mask, SIGPROF), caught);
+	spin(12000);
 }
 
 static void blocked(void)
@@ -209,6 +333,14 @@ int main(int count_of_words, char **words)
 		spin(12000);
 	} else if (!strcmp(what, "on-small-stack"))
 		handler_on_small_stack();
+	else if (!strncmp(what, "room-", 5))
+		handler_with_room(what + 5);
+	else if (!strcmp(what, "faults"))
+		faults();
+	else if (!strcmp(what, "sent-in-handler"))
+		sent_in_handler();
+	else if (!strcmp(what, "told"))
+		told();
 	else if (!strcmp(what, "blocked"))
 		blocked();
 	else if (!strcmp(what, "waited-for"))

@@ -166,6 +166,22 @@ static void every_field_is_what_the_profile_says(void **state)
 	flameprof_profile_free(p);
 }
 
+static void handlers_left_alone_have_a_name(void **state)
+{
+	struct flameprof_profile *p = small_profile();
+	struct batch_maker maker;
+
+	(void)state;
+	batch_begin(&maker, 10, "worker");
+	batch_add(&maker, 1, 3, FRAMES(WIRE_FRAME_SIGNAL_HANDLER));
+	batch_store(&maker, p);
+	write_pb(p);
+	assert_message(5, 1, "1=2 2='[signal handler]' ");
+	assert_message(4, 7, "1=8 4=[1=2 ] ");
+	assert_message(2, 5, "1=[8 ] 2=[1 e4e1c0 ]" OF("worker"));
+	flameprof_profile_free(p);
+}
+
 static void elapsed_time_is_called_wall(void **state)
 {
 	struct flameprof_profile *p = small_profile();
@@ -307,6 +323,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_is_what_the_profile_says),
+		cmocka_unit_test(handlers_left_alone_have_a_name),
 		cmocka_unit_test(elapsed_time_is_called_wall),
 		cmocka_unit_test(machines_have_time_and_files),
 		cmocka_unit_test(names_are_valid_utf8),

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: registers and one raw system call. */
+/*
+ * Handlers of aarch64. Source: Linux arch/arm64/kernel/signal.c, setup_return():
+ *
+ *	sp -> siginfo (128 bytes), ucontext, further records, x29 -> frame record
+ *	x0 signal   x1 siginfo, x2 ucontext with SA_SIGINFO only   x30 return address
+ */
+#ifndef ARCH_AARCH64_HANDLER_H
+#define ARCH_AARCH64_HANDLER_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+#include "arch/registers.h"
+
+#define ARCH_UNBLOCK_UCONTEXT 19
+
+static inline __attribute__((always_inline)) void arch_handler_unblock(
+	const uint64_t *set, const void *ucontext)
+{
+	register long x0 __asm__("x0") = SIG_UNBLOCK;
+	register const uint64_t *x1 __asm__("x1") = set;
+	register long x2 __asm__("x2") = 0;
+	register long x3 __asm__("x3") = sizeof(*set);
+	register long x8 __asm__("x8") = SYS_rt_sigprocmask;
+	register const void *x19 __asm__("x19") = ucontext;
+
+	__asm__ volatile("svc #0\n\t"
+			 ".globl arch_handler_unblocked\n\t"
+			 ".hidden arch_handler_unblocked\n"
+			 "arch_handler_unblocked:"
+			 : "+r"(x0)
+			 : "r"(x1), "r"(x2), "r"(x3), "r"(x8), "r"(x19)
+			 : "memory", "cc");
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the kernel enters signal handlers. Chosen by include path: arch/<cpu>/arch_handler.h supplies
+ * everything named below; a missing piece is an #error.
+ */
+#ifndef ARCH_HANDLER_H
+#define ARCH_HANDLER_H
+
+#include <stdint.h>
+
+#include "arch/registers.h"
+
+#include <arch_handler.h>
+
+/*
+ * arch_handler_unblock(const uint64_t *set, const void *ucontext)
+ *                      Unblock the signals in @set. One that is pending is delivered at
+ *                      arch_handler_unblocked, with @ucontext in register ARCH_UNBLOCK_UCONTEXT.
+ *                      To be called in one place of the program. Context: signal-safe.
+ */
+extern const char arch_handler_unblocked[] __attribute__((visibility("hidden")));
+
+#if !defined(ARCH_UNBLOCK_UCONTEXT)
+#error "arch_handler.h lacks a primitive"
+#endif
+
+#endif

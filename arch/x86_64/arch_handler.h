@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: registers and one raw system call. */
+/*
+ * Handlers of x86_64. Source: Linux arch/x86/kernel/signal_64.c, x64_setup_rt_frame():
+ *
+ *	rsp -> return address, ucontext, siginfo
+ *	rdi signal   rsi siginfo   rdx ucontext   rax 0
+ */
+#ifndef ARCH_X86_64_HANDLER_H
+#define ARCH_X86_64_HANDLER_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+#include "arch/registers.h"
+
+#define ARCH_UNBLOCK_UCONTEXT 3 /* rbx */
+
+static inline __attribute__((always_inline)) void arch_handler_unblock(
+	const uint64_t *set, const void *ucontext)
+{
+	long result = SYS_rt_sigprocmask;
+	register long r10 __asm__("r10") = sizeof(*set);
+
+	__asm__ volatile("syscall\n\t"
+			 ".globl arch_handler_unblocked\n\t"
+			 ".hidden arch_handler_unblocked\n"
+			 "arch_handler_unblocked:"
+			 : "+a"(result)
+			 : "D"((long)SIG_UNBLOCK), "S"(set), "d"(0L), "r"(r10), "b"(ucontext)
+			 : "rcx", "r11", "memory", "cc");
+}
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * handlers CASE BYTES [MILLISECONDS]: time in handlers of the program's own. BYTES of alternate
+ * stack; 0: none, and handlers that do not ask for one.
+ *
+ * shares: twice as much in a handler, in_handler, as in normal, both below main. Truth: told.
+ * together: a handler that does nothing begins whenever a sample is due. Truth: no time in it.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/targets/spin.h"
+
+static volatile unsigned units;
+static uint64_t normal_ns;
+static volatile uint64_t handler_ns;
+static volatile sig_atomic_t caught;
+
+BOX static void normal(void)
+{
+	spin(units);
+	KEEP_FRAME();
+}
+
+BOX static void in_handler(void)
+{
+	spin(2 * units);
+	KEEP_FRAME();
+}
+
+static void work(int number)
+{
+	uint64_t start = cpu_ns();
+
+	(void)number;
+	in_handler();
+	handler_ns += cpu_ns() - start;
+}
+
+static void count(int number)
+{
+	(void)number;
+	caught++;
+}
+
+static void set_handler(void (*handler)(int), size_t bytes)
+{
+	struct sigaction action = {.sa_handler = handler, .sa_flags = bytes ? SA_ONSTACK : 0};
+	stack_t stack = {.ss_sp = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		.ss_size = bytes};
+
+	if (bytes)
+		sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+}
+
+static void shares(uint64_t limit_ns)
+{
+	while (normal_ns + handler_ns < limit_ns) {
+		uint64_t start = cpu_ns();
+
+		units = spin_random(20, 200);
+		normal();
+		normal_ns += cpu_ns() - start;
+		raise(SIGUSR1);
+	}
+	tell("in_handler", handler_ns);
+	tell("normal", normal_ns);
+}
+
+static uint64_t change_mask(int how, uint64_t set)
+{
+	uint64_t before = 0;
+
+	syscall(SYS_rt_sigprocmask, how, &set, &before, sizeof(set));
+	return before;
+}
+
+/* Both signals wait until both are let in, by the kernel's word. */
+static void together(uint64_t limit_ns)
+{
+	uint64_t both = 1ULL << (SIGUSR1 - 1) | 1ULL << (SIGPROF - 1);
+
+	while (cpu_ns() < limit_ns) {
+		uint64_t pending = 0;
+
+		change_mask(SIG_BLOCK, both);
+		while (!(pending & 1ULL << (SIGPROF - 1)) && cpu_ns() < limit_ns) {
+			units = 4;
+			normal();
+			syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+		}
+		raise(SIGUSR1);
+		change_mask(SIG_UNBLOCK, both);
+	}
+	printf("caught %d\n", caught);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t limit_ns = argument(argc, argv, 3, 4000) * 1000000ULL;
+	int is_shares = argc > 2 && !strcmp(argv[1], "shares");
+
+	set_handler(is_shares ? work : count, argument(argc, argv, 2, 0));
+	if (is_shares)
+		shares(limit_ns);
+	else
+		together(limit_ns);
+	return 0;
+}
