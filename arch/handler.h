@@ -13,6 +13,12 @@
 #include <arch_handler.h>
 
 /*
+ * ARCH_HANDLER_SETS    bit n set: the kernel gives register n a value of its own before a handler's
+ *                      first instruction; the others are still those of what was interrupted
+ * arch_handler_ucontext(const struct arch_registers *) -> uintptr_t
+ *                      where the ucontext lies if the registers are those of a handler's first
+ *                      instruction, which is not proved by that; 0: they are not.
+ *                      Context: signal-safe.
  * arch_handler_unblock(const uint64_t *set, const void *ucontext)
  *                      Unblock the signals in @set. One that is pending is delivered at
  *                      arch_handler_unblocked, with @ucontext in register ARCH_UNBLOCK_UCONTEXT.
@@ -20,7 +26,7 @@
  */
 extern const char arch_handler_unblocked[] __attribute__((visibility("hidden")));
 
-#if !defined(ARCH_UNBLOCK_UCONTEXT)
+#if !defined(ARCH_HANDLER_SETS) || !defined(ARCH_UNBLOCK_UCONTEXT)
 #error "arch_handler.h lacks a primitive"
 #endif
 

@@ -15,6 +15,25 @@
 
 #include "arch/registers.h"
 
+#define ARCH_HANDLER_SETS                                                                    \
+	(1ULL << 0 | 1ULL << 1 | 1ULL << 2 | 1ULL << ARCH_DWARF_FP | 1ULL << ARCH_DWARF_RA | \
+		1ULL << ARCH_DWARF_SP | 1ULL << ARCH_DWARF_PC)
+
+/* Between them lie siginfo and ucontext, and vector registers as long as there are. */
+#define ARCH_HANDLER_FRAME_MIN 1024u
+#define ARCH_HANDLER_FRAME_MAX (128u << 10)
+
+static inline uintptr_t arch_handler_ucontext(const struct arch_registers *registers)
+{
+	uintptr_t sp = registers->r[ARCH_DWARF_SP];
+	uintptr_t bytes = registers->r[ARCH_DWARF_FP] - sp;
+
+	return registers->r[0] - 1 < 64 && bytes >= ARCH_HANDLER_FRAME_MIN &&
+			       bytes <= ARCH_HANDLER_FRAME_MAX
+		       ? sp + ARCH_SIGRETURN_UCONTEXT
+		       : 0;
+}
+
 #define ARCH_UNBLOCK_UCONTEXT 19
 
 static inline __attribute__((always_inline)) void arch_handler_unblock(

@@ -15,6 +15,20 @@
 
 #include "arch/registers.h"
 
+/* rax 0, rdx 1, rsi 4, rdi 5, rsp, pc */
+#define ARCH_HANDLER_SETS                                                        \
+	(1ULL << 0 | 1ULL << 1 | 1ULL << 4 | 1ULL << 5 | 1ULL << ARCH_DWARF_SP | \
+		1ULL << ARCH_DWARF_PC)
+
+static inline uintptr_t arch_handler_ucontext(const struct arch_registers *registers)
+{
+	uintptr_t ucontext = registers->r[ARCH_DWARF_SP] + 8;
+
+	return registers->r[1] == ucontext && registers->r[4] > ucontext && !registers->r[0]
+		       ? ucontext
+		       : 0;
+}
+
 #define ARCH_UNBLOCK_UCONTEXT 3 /* rbx */
 
 static inline __attribute__((always_inline)) void arch_handler_unblock(

@@ -40,6 +40,9 @@ static int read_elsewhere(struct unwind_window *window, uintptr_t address, uintp
 /* Every so many calls of a thread the handler's time is taken. */
 #define CALLS_PER_CHECK 16
 
+/* So many handlers that have just begun are looked behind. */
+#define SIGNALS_AT_ONCE 8
+
 #define CARRIES_MAX 32
 
 /*
@@ -72,12 +75,36 @@ struct unwind_result record_walk(struct sampler_thread *thread,
 	return unwind_walk(registers, &bounds, frames, room, &window);
 }
 
-/* What a guard lets in before a handler begins: time was spent where that one's signal came. */
-static void leave_guard(struct arch_registers *registers)
+/*
+ * A signal that comes together with another finds the thread before the first instruction of that
+ * one's handler, or where a guard lets it in. Nothing was done there yet: time was spent where the
+ * other signal interrupted the thread. Returns 1 and its registers, or 0.
+ */
+static int leave_begun_handler(struct sampler_thread *thread, struct arch_registers *registers)
 {
-	if (registers->r[ARCH_DWARF_PC] == (uintptr_t)arch_handler_unblocked)
-		arch_registers_from_ucontext(
-			registers, (const void *)registers->r[ARCH_UNBLOCK_UCONTEXT]);
+	struct unwind_window window;
+	struct unwind_memory memory = {.context = &window};
+	struct arch_registers before;
+	uintptr_t ucontext;
+
+	if (registers->r[ARCH_DWARF_PC] == (uintptr_t)arch_handler_unblocked) {
+		ucontext = registers->r[ARCH_UNBLOCK_UCONTEXT];
+		arch_registers_from_ucontext(registers, (const void *)ucontext);
+		return 1;
+	}
+	ucontext = arch_handler_ucontext(registers);
+	if (!ucontext)
+		return 0;
+	unwind_window_init(&window, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0);
+	memory.bounds = bounds_of(thread, registers->r[ARCH_DWARF_SP]);
+	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++) {
+		if (unwind_load(&memory, ucontext + arch_ucontext_offset(reg), &before.r[reg]))
+			return 0;
+		if (!(ARCH_HANDLER_SETS >> reg & 1) && before.r[reg] != registers->r[reg])
+			return 0;
+	}
+	*registers = before;
+	return 1;
 }
 
 /*
@@ -194,7 +221,8 @@ static void record_all(struct sampler_thread *thread, uint32_t weight, const voi
 	uint32_t handlers, total;
 
 	arch_registers_from_ucontext(&registers, ucontext);
-	leave_guard(&registers);
+	for (int i = 0; i < SIGNALS_AT_ONCE && leave_begun_handler(thread, &registers); i++)
+		;
 	weight += thread->carried;
 	handlers = take_handlers(thread, &registers, &weight);
 	total = weight + handlers;
