@@ -86,9 +86,10 @@ static long seize_listed(
 	return added;
 }
 
-int attach_process(struct tracer *tracer, pid_t pid, bool is_waiting, uint64_t start_cpu_ns,
-	struct diag_message *message)
+int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since,
+	uint64_t start_cpu_ns, struct diag_message *message)
 {
+	bool is_waiting = since == ATTACH_EXEC;
 	struct target *target;
 	int error = refusal_foresee(pid, message);
 
@@ -101,7 +102,7 @@ int attach_process(struct tracer *tracer, pid_t pid, bool is_waiting, uint64_t s
 	target->next = tracer->targets;
 	tracer->targets = target;
 	/* Threads make threads while we look: until a look finds none. */
-	while (seize_listed(tracer, target, true, &error) > 0)
+	while (seize_listed(tracer, target, since != ATTACH_BIRTH, &error) > 0)
 		;
 	if (!target->threads) {
 		tracer_remove_target(tracer, target);

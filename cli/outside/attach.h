@@ -11,13 +11,19 @@
 
 #include "cli/outside/tracer.h"
 
+enum attach_since {
+	ATTACH_NOW,
+	ATTACH_BIRTH, /* its first stack stands for what its threads have used until then, too */
+	ATTACH_EXEC,  /* the next one: until then it is not sampled */
+};
+
 /*
- * Attach to every thread of @pid; none is stopped. @is_waiting: it is sampled from its exec on.
+ * Attach to every thread of @pid; none is stopped. @since: from when on samples count.
  * @start_cpu_ns: CPU time of the process that is not its image's.
  * Returns 0, or -errno with @message filled, and nothing is attached.
  */
-int attach_process(struct tracer *tracer, pid_t pid, bool is_waiting, uint64_t start_cpu_ns,
-	struct diag_message *message);
+int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since,
+	uint64_t start_cpu_ns, struct diag_message *message);
 
 /* Attach to the threads of @target that have appeared since. */
 void attach_new_threads(struct tracer *tracer, struct target *target);

@@ -9,11 +9,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/kcmp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,6 +76,7 @@ struct stranger {
 	struct stranger *next; /* in the same bucket */
 	pid_t pid, ppid;
 	enum kin kin;
+	bool is_vforked; /* runs on its parent's memory, with nobody else */
 	uint64_t start_ticks; /* tells it from others that had, or will have, the pid */
 	uint32_t scan;	      /* that it was listed in last */
 	uint32_t look;	      /* in which there was a slot of its own */
@@ -543,8 +546,9 @@ static void try_to_trace(struct tracer *tracer, struct stranger *stranger)
 			    : check_sanitizer(stranger->pid, &message);
 
 	if (!error)
-		error = attach_process(
-			tracer, stranger->pid, false, stranger->begin_cpu_ns, &message);
+		error = attach_process(tracer, stranger->pid,
+			stranger->is_vforked ? ATTACH_BIRTH : ATTACH_NOW, stranger->begin_cpu_ns,
+			&message);
 	if (error == -ESRCH)
 		return; /* its last look told what it used */
 	stranger->kin = error ? KIN_REFUSED : KIN_TRACED;
@@ -577,6 +581,16 @@ static void decide(struct tracer *tracer, struct stranger *stranger)
 	try_to_trace(tracer, stranger);
 }
 
+/*
+ * No library will come to a vfork child, which has its parent's; what it is in the midst of is all
+ * that it has done. Where the kernel does not say, it is old enough in a while.
+ */
+static bool is_vforked(const struct stranger *stranger)
+{
+	return !stranger->begin_cpu_ns &&
+	       !syscall(SYS_kcmp, stranger->pid, stranger->ppid, KCMP_VM, 0, 0);
+}
+
 static void look_at_young(struct tracer *tracer, struct stranger *stranger)
 {
 	uint64_t cpu_ns = process_cpu_ns((uint32_t)stranger->pid);
@@ -595,7 +609,8 @@ static void look_at_young(struct tracer *tracer, struct stranger *stranger)
 	stranger->cpu_ns = cpu_ns;
 	used_ns = cpu_ns > stranger->begin_cpu_ns ? cpu_ns - stranger->begin_cpu_ns : 0;
 	read_name(stranger->pid, stranger->name);
-	if (used_ns < YOUTH_NS &&
+	stranger->is_vforked = used_ns >= TOLD_NS && is_vforked(stranger);
+	if (!stranger->is_vforked && used_ns < YOUTH_NS &&
 		tracer->strangers->now_ns - stranger->since_ns < PATIENCE_NS)
 		tracer->strangers->busy_ns = tracer->strangers->now_ns;
 	else

@@ -75,7 +75,8 @@ static bool obey(struct tracer *tracer)
 		tracer->is_finished = true;
 		return true;
 	}
-	answer.error = attach_process(tracer, command.pid, command.kind == COMMAND_AWAIT,
+	answer.error = attach_process(tracer, command.pid,
+		command.kind == COMMAND_AWAIT ? ATTACH_EXEC : ATTACH_NOW,
 		process_cpu_ns((uint32_t)command.pid), &answer.message);
 	send(tracer->config.commands, &answer, sizeof(answer), MSG_NOSIGNAL);
 	return true;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Programs that no library gets into, started by one that has it: in one picture, in one account.
+import ctypes
 import os
 import re
 import signal
@@ -115,8 +116,15 @@ def test_a_library_that_comes_late(tmp_path):
     assert abs(known - run.truth_s * 250) <= 3 + 0.03 * run.truth_s * 250, run.folded.describe()
 
 
+def may_compare_processes():
+    """kcmp(2), which some containers forbid where they allow ptrace(2)."""
+    number = {"x86_64": 312, "aarch64": 272}[os.uname().machine]
+    return ctypes.CDLL(None).syscall(number, os.getpid(), os.getpid(), 1, 0, 0) == 0
+
+
 @needs_trace
 def test_a_vfork_child(tmp_path):
+    """It is known for one as soon as it is seen: what it used before is on its first stack."""
     program = compile_target("strange.c", tmp_path)
     run = profile(tmp_path, program, "vfork", "1500", options=["-v"], rate_hz=250)
     assert run.status == 0
@@ -124,7 +132,8 @@ def test_a_vfork_child(tmp_path):
     early = run.folded.below("[unsampled]")
     truth = dict(run.truth)
     truth["child_work"] -= early * 1e9 / 250
-    assert early <= 2 * EARLY_S * 250 + 4, run.folded.describe()
+    limit = 0 if may_compare_processes() else 2 * EARLY_S * 250
+    assert early <= limit + 4, run.folded.describe()
     folded.assert_truth(run.folded, truth, run.rate_hz)
 
 
