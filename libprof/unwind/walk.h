@@ -199,6 +199,28 @@ static inline int unwind_arrive(
 }
 
 /*
+ * Does code that nothing covers have a frame pointer into another stack? Go runs C and parts of
+ * itself on a stack of the thread's: runtime.asmcgocall and runtime.systemstack, whose frame pointer
+ * is still their caller's. That register may be anything else in code of other kinds, so there the
+ * record has to lead further out, and to code of the same module that nothing covers either.
+ */
+static inline bool unwind_switches_stack(const struct unwind_walk *walk)
+{
+	const struct unwind_module *module = &walk->module;
+	uintptr_t fp = walk->registers.r[ARCH_DWARF_FP];
+	uintptr_t caller_fp, pc;
+	struct cfi_row row;
+
+	if (!module->end || walk->exact || (fp & (sizeof(uintptr_t) - 1)) ||
+		unwind_load(&walk->memory, fp, &caller_fp) ||
+		unwind_load(&walk->memory, fp + sizeof(uintptr_t), &pc))
+		return false;
+	pc = arch_strip_pointer(pc);
+	return caller_fp > fp && caller_fp - fp <= UNWIND_FP_REACH && pc > module->start &&
+	       pc < module->end && cfi_find_row(module, pc - 1, &row) == -ENOENT;
+}
+
+/*
  * Step through the record a frame pointer points at, for code without call-frame information:
  *
  *	fp + 0   the caller's frame pointer
@@ -218,7 +240,7 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 	 */
 	if (fp == 0)
 		return walk->module.end && !walk->exact ? UNWIND_STEP_ROOT : -ENOENT;
-	if (!unwind_plausible(walk, fp, 2 * sizeof(uintptr_t)))
+	if (!unwind_plausible(walk, fp, 2 * sizeof(uintptr_t)) && !unwind_switches_stack(walk))
 		return -ENOENT;
 
 	int error = unwind_load(&walk->memory, fp, &caller_fp);

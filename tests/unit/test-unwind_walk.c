@@ -137,6 +137,52 @@ static void test_a_signal_frame_gives_all_registers(void **state)
 	check_frame(3, 0x87);
 }
 
+/* A C function at text, called on the thread's stack by code that lives on another one. */
+static void call_from_another_stack(uintptr_t caller)
+{
+	registers.r[PC] = text;
+	stack[0] = text + 0x200;
+	registers.r[FP] = (uintptr_t)(other_stack + 4);
+	other_stack[4] = (uintptr_t)(other_stack + 8);
+	other_stack[5] = caller;
+	other_stack[8] = 0;
+	other_stack[9] = 0;
+}
+
+static void test_c_below_go(void **state)
+{
+	(void)state;
+	ADD_FDE(0, 0x40, CFI_NOP);
+	ADD_FDE(0x40, 0x40, CFI_UNDEFINED, RA);
+	finish();
+	call_from_another_stack(text + 0x300);
+	check_end(walk(), 3, WIRE_END_ROOT);
+	check_frame(1, 0x1ff);
+	assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x2ff) | WIRE_FRAME_BY_FP);
+	/* Go's own function there, which has a frame. */
+	call_from_another_stack(text + 0x300);
+	registers.r[PC] = text + 0x100;
+	registers.r[FP] = (uintptr_t)(stack + 4);
+	stack[4] = (uintptr_t)(other_stack + 4);
+	stack[5] = text + 0x200;
+	check_end(walk(), 3, WIRE_END_ROOT);
+	assert_int_equal(frames[2], WIRE_FRAME(9, IMAGE_CODE + 0x2ff) | WIRE_FRAME_BY_FP);
+	/* Assembler that uses the register as others, in a library of C. */
+	call_from_another_stack(text + 0x20);
+	check_end(walk(), 2, WIRE_END_LOST);
+	call_from_another_stack(NO_MODULE + 0x20);
+	check_end(walk(), 2, WIRE_END_LOST);
+	call_from_another_stack(text + 0x300);
+	other_stack[4] = (uintptr_t)(other_stack + 2); /* no frame further out */
+	check_end(walk(), 2, WIRE_END_LOST);
+	call_from_another_stack(text + 0x300);
+	registers.r[FP] += 4;
+	check_end(walk(), 2, WIRE_END_LOST);
+	call_from_another_stack(text + 0x300);
+	registers.r[PC] = text + 0x200; /* in its midst: the register is in use */
+	check_end(walk(), 1, WIRE_END_LOST);
+}
+
 static void test_a_hole_between_segments_is_not_touched(void **state)
 {
 	void *hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -164,6 +210,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_zero_frame_pointer, setup),
 		cmocka_unit_test_setup(test_stacks_without_bounds_are_read_with_care, setup),
 		cmocka_unit_test_setup(test_a_signal_frame_gives_all_registers, setup),
+		cmocka_unit_test_setup(test_c_below_go, setup),
 		cmocka_unit_test_setup(test_a_hole_between_segments_is_not_touched, setup),
 	};
 
