@@ -149,8 +149,8 @@ static void print_confined(const struct profile_losses *losses)
 	static const char *const causes[WIRE_QUIT_CAUSES] = {
 		[WIRE_QUIT_STRICT] = "seccomp's strict mode forbids a signal handler's return",
 		[WIRE_QUIT_RETURN] = "a seccomp filter forbids rt_sigreturn, a signal handler's end",
-		[WIRE_QUIT_CALLS] = "a seccomp filter forbids getpid, gettid, rt_sigprocmask or "
-				    "clock_gettime",
+		[WIRE_QUIT_CALLS] =
+			"a seccomp filter forbids getpid, gettid, rt_sigprocmask or clock_gettime",
 		[WIRE_QUIT_UNSEEN] = "a seccomp filter came unseen, not by way of libc",
 		[WIRE_QUIT_DISPATCH] = "its system calls are its own (syscall user dispatch)",
 	};
