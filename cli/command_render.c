@@ -146,7 +146,8 @@ static int read_stacks(struct input *input, const struct options *options,
 			input->bad.first);
 	/* As flamerun itself writes it when a program was too short. */
 	if (!calltree_total(input->tree))
-		diag_info("'%s' is empty: nothing is in the picture", input->name);
+		diag_info("'%s' %s: nothing is in the picture", input->name,
+			input->bad.stacks ? "has only counts of 0" : "is empty");
 	return 0;
 }
 

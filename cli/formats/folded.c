@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Folded stacks, in and out. Input may be anything: long lines, any bytes, weights with decimals.
- * What a line cannot say (module, kind) is guessed from the brackets this program writes.
+ * What a line cannot say (module, kind) is guessed from the brackets this program writes. Of
+ * decimals a line keeps the whole, and what is left goes on to the next: the sum is right.
  */
 #include "cli/formats/folded.h"
 
@@ -14,7 +15,7 @@
 #include "cli/formats/lines.h"
 #include "render/preorder.h"
 
-/* A line above this would make the tree refuse the sum; it is the line that is wrong. */
+/* No sum above this is exact in the picture, whose numbers are JavaScript's. */
 #define WEIGHT_MAX (UINT64_C(1) << 52)
 
 static int is_blank(char c)
@@ -27,29 +28,31 @@ static int is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* "12", "12.5", ".5": rounded to the nearest. Returns 0, or -EINVAL for anything else. */
-static int parse_weight(const char *text, const char *end, uint64_t *weight)
+#define BILLION 1000000000u
+
+struct weight {
+	uint64_t whole;
+	uint64_t billionths;
+};
+
+/* "12", "12.5", ".5". Returns 0, -EINVAL for anything else, -ERANGE for what is too large. */
+static int parse_weight(const char *text, const char *end, struct weight *weight)
 {
-	uint64_t value = 0;
 	const char *digits = text;
 
-	for (; text < end && is_digit(*text); text++) {
-		value = value * 10 + (uint64_t)(*text - '0');
-		if (value > WEIGHT_MAX)
-			return -EINVAL;
-	}
+	*weight = (struct weight){0, 0};
+	for (; text < end && is_digit(*text); text++)
+		if (weight->whole <= WEIGHT_MAX)
+			weight->whole = weight->whole * 10 + (uint64_t)(*text - '0');
 	if (text < end && *text == '.') {
 		digits++;
 		text++;
-		if (text < end && is_digit(*text) && *text >= '5')
-			value++;
-		while (text < end && is_digit(*text))
-			text++;
+		for (uint64_t unit = BILLION / 10; text < end && is_digit(*text); text++, unit /= 10)
+			weight->billionths += unit * (uint64_t)(*text - '0');
 	}
 	if (text != end || text == digits)
 		return -EINVAL;
-	*weight = value;
-	return 0;
+	return weight->whole > WEIGHT_MAX ? -ERANGE : 0;
 }
 
 /* "[module+0x12]" is unnamed code, any other "[...]" is ours, "_[j]" marks compiled code. */
@@ -104,29 +107,19 @@ static int add_stack(struct calltree *tree, char *stack, char *end, uint64_t wei
 	return 0;
 }
 
-/* @line has @length bytes and a NUL behind them. Returns 1, 0 for an empty line, or -EINVAL. */
-static int read_line(struct calltree *tree, char *line, size_t length)
+/* Where the last word of [@line, @end) begins. */
+static char *last_word(char *line, char *end)
 {
-	char *end = line + length;
-	uint64_t weight;
+	while (end > line && !is_blank(end[-1]))
+		end--;
+	return end;
+}
 
-	if (memchr(line, '\0', length))
-		return -EINVAL;
+static char *without_blanks(const char *line, char *end)
+{
 	while (end > line && is_blank(end[-1]))
 		end--;
-	if (end == line)
-		return 0;
-	char *number = end;
-
-	while (number > line && !is_blank(number[-1]))
-		number--;
-	if (number == line || parse_weight(number, end, &weight))
-		return -EINVAL;
-	char *stop = number;
-
-	while (stop > line && is_blank(stop[-1]))
-		stop--;
-	return add_stack(tree, line, stop, weight) ? -EINVAL : 1;
+	return end;
 }
 
 struct reading {
@@ -134,27 +127,63 @@ struct reading {
 	const char *name;
 	struct diag_message *message;
 	uint64_t number; /* of the line */
-	uint64_t stacks;
+	uint64_t doubles; /* stacks with two counts */
+	uint64_t billionths; /* left of the weights by now */
 	struct folded_bad bad;
 };
+
+/*
+ * @line has @length bytes and a NUL behind them. Returns 1, 0 for an empty line, or -EINVAL or
+ * -ERANGE for its weight.
+ */
+static int read_line(struct reading *reading, char *line, size_t length)
+{
+	char *end = without_blanks(line, line + length);
+	char *number = last_word(line, end), *stop = without_blanks(line, number), *other;
+	struct weight weight, ignored;
+	int error;
+
+	if (memchr(line, '\0', length))
+		return -EINVAL;
+	if (end == line)
+		return 0;
+	error = number == line ? -EINVAL : parse_weight(number, end, &weight);
+	if (error)
+		return error;
+	other = last_word(line, stop);
+	reading->doubles += other > line && !parse_weight(other, stop, &ignored);
+	reading->billionths += weight.billionths;
+	weight.whole += reading->billionths / BILLION;
+	reading->billionths %= BILLION;
+	return add_stack(reading->tree, line, stop, weight.whole) ? -EINVAL : 1;
+}
 
 /* Returns 0, or -ENODATA with the message filled. */
 static int take_line(struct reading *reading, char *line, size_t length)
 {
+	static const char byte_order_mark[] = "\xef\xbb\xbf";
 	struct folded_bad *bad = &reading->bad;
 	int error = 0, found;
 
+	if (!reading->number && !strncmp(line, byte_order_mark, 3)) {
+		line += 3;
+		length -= 3;
+	}
 	if (++reading->number <= FOLDED_DOUBT_LINES)
 		error = folded_doubt_line(
 			line, length, reading->number, reading->name, reading->message);
 	if (error)
 		return error;
-	found = read_line(reading->tree, line, length);
+	found = read_line(reading, line, length);
+	if (found == -ERANGE)
+		return diag_fail(reading->message, -ERANGE,
+			"%s:%" PRIu64 ": a count above %" PRIu64, reading->name, reading->number,
+			WEIGHT_MAX);
 	if (found > 0)
-		reading->stacks++;
+		bad->stacks++;
 	else if (found < 0 && !bad->count++)
 		bad->first = reading->number;
-	if (reading->stacks || bad->count < FOLDED_DOUBT_LINES)
+	if (bad->stacks || bad->count < FOLDED_DOUBT_LINES)
 		return 0;
 	return folded_doubt_all(bad->count, bad->first, reading->name, reading->message);
 }
@@ -185,8 +214,10 @@ int folded_read(struct calltree *tree, FILE *in, const char *name, struct folded
 		return error;
 	if (more < 0 || calltree_error(tree))
 		return fail(&reading, more < 0 ? more : calltree_error(tree));
-	if (reading.bad.count && !reading.stacks)
+	if (reading.bad.count && !reading.bad.stacks)
 		return folded_doubt_all(reading.bad.count, reading.bad.first, name, message);
+	if (reading.doubles && reading.doubles == reading.bad.stacks)
+		return folded_doubt_doubles(name, message);
 	*bad = reading.bad;
 	return 0;
 }

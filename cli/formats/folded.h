@@ -20,6 +20,7 @@ int folded_write(const struct calltree *tree, FILE *out);
 
 /* Lines that are not "stack weight" and were left out. */
 struct folded_bad {
+	uint64_t stacks; /* that were taken, also those of no weight */
 	uint64_t count;
 	uint64_t first; /* the number of the first one, from 1; 0: there was none */
 };
@@ -29,7 +30,8 @@ struct folded_bad {
  * Single lines that are no stacks are left out and counted in *@bad.
  *
  * Returns 0; or -errno with @message filled and the tree of no use: of reading, -ENOMEM, -EFBIG (a
- * line that is too long for any stack), -ENODATA (certainly no folded stacks, see folded_doubt.h).
+ * line that is too long for any stack), -ERANGE (a count that is too large), -ENODATA (certainly no
+ * folded stacks, see folded_doubt.h).
  */
 int folded_read(struct calltree *tree, FILE *in, const char *name, struct folded_bad *bad,
 	struct diag_message *message);

@@ -74,3 +74,11 @@ int folded_doubt_all(
 				"stackcollapse-perf.pl");
 	return -ENODATA;
 }
+
+int folded_doubt_doubles(const char *name, struct diag_message *message)
+{
+	diag_fail(message, -ENODATA,
+		"%s: two counts in every line, as difffolded.pl writes to compare two runs", name);
+	diag_fail_hint(message, "sed -E 's/ [0-9.]+$//' FILE | flamerun render - draws the first");
+	return -ENODATA;
+}

@@ -30,4 +30,9 @@ int folded_doubt_line(const char *line, size_t bytes, uint64_t number, const cha
 int folded_doubt_all(
 	uint64_t count, uint64_t number, const char *name, struct diag_message *message);
 
+/*
+ * Of @name each line that is a stack ends with two numbers. Returns -ENODATA with @message filled.
+ */
+int folded_doubt_doubles(const char *name, struct diag_message *message);
+
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Folded stacks: good lines, bad lines, hostile lines, and back again. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,8 +47,12 @@ static void test_lines_merge_and_sort(void **state)
 static void test_weights(void **state)
 {
 	(void)state;
-	CHECK("a 1.4\nb 1.5\nc .5\nd 2.\n", "a 1\nb 2\nc 1\nd 2\n");
+	/* 5.4 in all */
+	CHECK("a 1.4\nb 1.5\nc .5\nd 2.\n", "a 1\nb 1\nc 1\nd 2\n");
 	assert_int_equal(bad.count, 0);
+	CHECK("a .3\na .3\na .3\na .1\nb 7\n", "a 1\nb 7\n");
+	CHECK("a .0000000019999\nb 1.999999999\n", "b 2\n");
+	CHECK("a 4503599627370496\n", "a 4503599627370496\n");
 	CHECK("a 0\nb 1\n", "b 1\n");
 	assert_int_equal(bad.count, 0);
 }
@@ -55,10 +60,52 @@ static void test_weights(void **state)
 static void test_bad_lines_are_counted(void **state)
 {
 	(void)state;
-	CHECK("a 1\n\nno weight\n12\n 5\n; 5\na -1\na 1e3\na .\nb 18446744073709551616\na 1x\n",
+	CHECK("a 1\n\nno weight\n12\n 5\n; 5\na -1\na 1e3\na .\na 1x\n",
 		"a 1\n");
-	assert_int_equal(bad.count, 9);
+	assert_int_equal(bad.count, 8);
 	assert_int_equal(bad.first, 3);
+}
+
+static int refused(const char *text, const char *wanted)
+{
+	struct calltree *tree = calltree_new();
+	FILE *in = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+	struct diag_message message = {0};
+	int error = folded_read(tree, in, "in", &bad, &message);
+
+	fclose(in);
+	calltree_free(tree);
+	if (error)
+		assert_non_null(strstr(message.text, wanted));
+	return error;
+}
+
+static void test_counts_that_no_picture_holds_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(refused("a 1\nb 4503599627370497\n", "in:2: a count above"), -ERANGE);
+	assert_int_equal(refused("b 18446744073709551616\n", "in:1: a count above"), -ERANGE);
+	assert_int_equal(refused("b 18446744073709551616.5e\n", "in:1: not"), -ENODATA);
+}
+
+static void test_two_counts_are_a_comparison(void **state)
+{
+	(void)state;
+	assert_int_equal(refused("a;b 5 7\na;c 0 1\n", "two counts in every line"), -ENODATA);
+	assert_int_equal(refused("a;b 5.5 7\n", "two counts in every line"), -ENODATA);
+	/* A name may end in a number. */
+	CHECK("a;worker 5 7\na;b 1\n", "a;b 1\na;worker 5 7\n");
+	CHECK("5 7\n", "5 7\n");
+}
+
+static void test_a_byte_order_mark_is_no_name(void **state)
+{
+	(void)state;
+	CHECK("\xef\xbb\xbf"
+	      "a;b 1\n\xef\xbb\xbf"
+	      "a 2\n",
+		"a;b 1\n\xef\xbb\xbf"
+		"a 2\n");
 }
 
 static void test_sums_do_not_wrap(void **state)
@@ -150,6 +197,9 @@ int main(void)
 		cmocka_unit_test(test_lines_merge_and_sort),
 		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_bad_lines_are_counted),
+		cmocka_unit_test(test_counts_that_no_picture_holds_are_refused),
+		cmocka_unit_test(test_two_counts_are_a_comparison),
+		cmocka_unit_test(test_a_byte_order_mark_is_no_name),
 		cmocka_unit_test(test_sums_do_not_wrap),
 		cmocka_unit_test(test_hostile_bytes),
 		cmocka_unit_test(test_names_with_separators_are_written_safely),
