@@ -17,7 +17,7 @@
 
 static const char head[] =
 	"usage: flamerun [option...] [@preset] [--] program [argument...]\n"
-	"       flamerun render stacks.folded [option...]\n"
+	"       flamerun -p PIDS [option...];  flamerun render stacks.folded [option...]\n"
 	"Run a program and draw a flame graph of where it spent its time.\n";
 
 static const char tail[] =

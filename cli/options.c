@@ -266,8 +266,8 @@ int options_parse(
 		}
 		if (word[0] == '@')
 			error = take_preset(options, word, message);
-		else if (word[1] == '-')
-			error = parse_long(options, word + 2, next, &used, message);
+		else if (word[1] == '-' || !strcmp(word, "-help")) /* as programs of X have it */
+			error = parse_long(options, word + 1 + (word[1] == '-'), next, &used, message);
 		else
 			error = parse_shorts(options, word + 1, next, &used, message);
 		if (error)

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/formats/format.h"
 #include "cli/nearest.h"
 
 /* A folder of the path may be a network's: no more than this many names are compared in all. */
@@ -213,4 +214,27 @@ void advice_give(const struct advice_request *request, int error, struct diag_me
 			shell + 1, word);
 	else
 		diag_fail_hint(message, "no folder of PATH has it");
+}
+
+/* What @argument, with @next behind it, gives to -o; NULL: it does not. */
+static const char *output_of(const char *argument, const char *next)
+{
+	if (!strcmp(argument, "-o") || !strcmp(argument, "--output"))
+		return next;
+	if (!strncmp(argument, "--output=", strlen("--output=")))
+		return argument + strlen("--output=");
+	return !strncmp(argument, "-o", 2) ? argument + 2 : NULL;
+}
+
+void advise_outputs(char *const *argv)
+{
+	for (char *const *at = argv + 1; *at; at++) {
+		const char *path = output_of(*at, at[1]);
+
+		if (!path || !format_by_ending(path) || !access(path, F_OK))
+			continue;
+		diag_info("hint: '-o %s' went to '%s': options for flamerun stand before the program",
+			path, argv[0]);
+		return;
+	}
 }

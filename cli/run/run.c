@@ -18,6 +18,7 @@
 #include "cli/gather/channel.h"
 #include "cli/gather/gather.h"
 #include "cli/outside/outside.h"
+#include "cli/run/advice.h"
 #include "cli/run/drawing.h"
 #include "cli/run/jit.h"
 #include "cli/run/launch.h"
@@ -199,6 +200,7 @@ static void follow(struct run *run)
 		diag_info("%u process%s it started still run%s and will not be profiled further",
 			still, still == 1 ? "" : "es", still == 1 ? "s" : "");
 	draw(run, &run->watch.used);
+	advise_outputs(run->argv);
 }
 
 static struct ending ending_of(int wait_status)

@@ -15,6 +15,7 @@ def test_help_and_version(run, tmp_path):
     result = run("--help")
     assert result.returncode == 0 and result.stderr == ""
     assert result.stdout.startswith("usage: flamerun [option...] [@preset] [--] program ")
+    assert run("-help").stdout == result.stdout
     lines = result.stdout.splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 80
     for path in ("-h", "-qh", "render --help", "render x -h"):

@@ -243,6 +243,17 @@ def test_a_tenth_of_a_second_is_something(run):
         assert "too little" not in result.stderr, result.stderr
 
 
+def test_an_output_behind_the_program(run, tmp_path):
+    """It is the program's, and flamerun says so unless the program made the file."""
+    for words in (["-o", "x.svg"], ["-ox.svg"], ["--output=x.svg"], ["--output", "x.svg"]):
+        assert "hint: '-o x.svg' went to 'true'" in run("true", *words).stderr
+    (tmp_path / "x.svg").touch()
+    assert "went to" not in run("true", "-o", "x.svg").stderr
+    assert "went to" not in run("true", "-o", "x.c").stderr
+    assert "went to" not in run("true", "-o").stderr
+    assert "went to" not in run("-q", "true", "-o", "y.svg").stderr
+
+
 def test_the_books_are_for_who_asks(run):
     for words, shown in ((["-q"], False), ([], False), (["-v"], True)):
         result = run(*words, "--", "sh", "-c", BURN)
