@@ -416,6 +416,7 @@ int accounting_settle(struct flameprof_profile *profile, enum accounting_start s
 	if (child)
 		profile_totals(profile)->pushed = child->pushed;
 	if (!error) {
+		profile_totals(profile)->processes = settling.processes.count;
 		weigh_images(&settling);
 		settle_all(&settling);
 		for (uint32_t i = 0; i < settling.processes.count; i++)

@@ -289,9 +289,10 @@ int naming_build(
 {
 	struct naming naming = {0};
 	int error = naming_init(&naming, request);
+	uint32_t processes = profile_totals(request->profile)->processes;
 
 	*report = (struct naming_report){
-		.processes = request->profile->image_count,
+		.processes = processes ? processes : request->profile->image_count,
 	};
 	if (error)
 		goto out;

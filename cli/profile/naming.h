@@ -14,7 +14,7 @@
 struct naming_report {
 	uint64_t unnamed_weight;   /* samples whose innermost frame has no name */
 	uint64_t unsampled_weight; /* time of threads and processes that is on no stack of theirs */
-	uint32_t processes;	   /* images that were sampled or met */
+	uint32_t processes;	   /* that were sampled or met */
 };
 
 struct naming_request {

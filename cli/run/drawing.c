@@ -143,6 +143,7 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 	tell_effort(drawing->ended_ns);
 	settle(drawing, tree, &written);
 	summary.tree = tree;
+	summary.shown = options->reverse ? tree : shown;
 	if (gather_connected(drawing->gather))
 		summary_print(&summary);
 	else

@@ -51,11 +51,20 @@ static const char *plural(uint64_t n, const char *one, const char *many)
 	return n == 1 ? one : many;
 }
 
+/* The thread that executes another program is one, before and after. */
+static uint64_t count_threads(const struct summary *summary)
+{
+	uint64_t threads = profile_totals(summary->profile)->threads;
+	uint64_t execs = summary->profile->image_count - summary->report->processes;
+
+	return threads >= execs + summary->report->processes ? threads - execs : threads;
+}
+
 static void print_rate(const struct summary *summary, const struct accounting *books)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
-	uint64_t threads = profile_totals(summary->profile)->threads;
+	uint64_t threads = count_threads(summary);
 	uint32_t processes = summary->report->processes;
 	char rate[48] = "";
 
@@ -282,7 +291,7 @@ static void print_unsampled(const struct summary *summary)
 		  "by those that were over by then",
 		share);
 	/* What a process used before its first instruction no rate shows. */
-	if (profile_totals(summary->profile)->threads > 2ULL * summary->report->processes &&
+	if (count_threads(summary) > 2ULL * summary->report->processes &&
 		profile_rate_hz(summary->profile) < HIGHER_HZ)
 		diag_info("hint: a higher rate leaves less of it: -r %u", HIGHER_HZ);
 }
@@ -385,7 +394,7 @@ void summary_print(const struct summary *summary)
 	print_unnamed(summary, &books);
 	print_unsampled(summary);
 	print_cost(summary);
-	print_hottest(summary->tree);
+	print_hottest(summary->shown);
 	print_scarcity(summary, &books);
 	print_harm(summary);
 }
@@ -394,7 +403,7 @@ void summary_subtitle(const struct summary *summary, char *out, size_t size)
 {
 	uint64_t vm = machine_weight(summary->tree);
 	uint64_t samples = calltree_total(summary->tree) - vm;
-	uint64_t threads = profile_totals(summary->profile)->threads;
+	uint64_t threads = count_threads(summary);
 	uint32_t processes = summary->report->processes;
 	char told[64] = "";
 

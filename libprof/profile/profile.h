@@ -148,6 +148,7 @@ struct profile_totals {
 	uint64_t paused;    /* due while the program had asked to be left out */
 	uint64_t handler_ns;
 	uint64_t threads; /* that were to be sampled, whether or not a sample came */
+	uint32_t processes; /* images that follow each other by exec are one; 0: nobody counted */
 	uint64_t pushed;    /* times that others took the CPU from them; 0: not known */
 	uint64_t cpu_ns;    /* CPU time of all images, from the kernel where it is known */
 	uint64_t ends[WIRE_END_COUNT]; /* weight by how the stack ended; credit, vm not counted */

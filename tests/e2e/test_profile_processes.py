@@ -21,6 +21,14 @@ def test_children_of_every_kind(tmp_path):
     assert abs(run.folded.total - due) <= folded.SIGMAS * due ** 0.5 + 0.02 * due
 
 
+def test_an_exec_makes_no_process(tmp_path):
+    program = compile_target("split.c", tmp_path)
+    run = profile(tmp_path, "sh", "-c", f"exec sh -c 'exec {program} 200'")
+    assert "; 1 thread, 1 process\n" in run.stderr
+    run = profile(tmp_path, "sh", "-c", f"{program} 200; exec {program} 200")
+    assert "; 2 threads, 2 processes\n" in run.stderr
+
+
 def test_a_child_that_nobody_waits_for(tmp_path):
     """The kernel charges its CPU time to nobody; its samples are not too many for that."""
     # The parent reads until the child, which has the other end, is gone; else the run might be over
