@@ -50,7 +50,7 @@ enum flameprof_clock {
 	 * None: no timers and no signals, only what flameprof_record_vm_stack() brings. A period is
 	 * one of flameprof_interrupt_enable(); `rate` counts only when that comes later.
 	 */
-	FLAMEPROF_CLOCK_VM = 2,
+	FLAMEPROF_CLOCK_VM = 2
 };
 
 /* All zero is a good choice: each 0 stands for the default. */
@@ -133,7 +133,7 @@ enum flameprof_status {
 	FLAMEPROF_TIMEOUT = 3,	/* max_span_ms is over: the profile waits for flameprof_stop() */
 	FLAMEPROF_NO_MEMORY = 4, /* no memory for another profile: as above */
 	FLAMEPROF_UNDER_FLAMERUN = 5, /* flamerun samples this process */
-	FLAMEPROF_SIGNAL_LOST = 6, /* the program took SIGPROF for itself: as TIMEOUT */
+	FLAMEPROF_SIGNAL_LOST = 6 /* the program took SIGPROF for itself: as TIMEOUT */
 };
 
 /* Context: signal-safe, any thread. */
@@ -179,7 +179,7 @@ enum flameprof_end {
 };
 
 /* Since the last call, or since flameprof_start(). Weights are in periods of the clock. */
-struct flameprof_diagnostics {
+struct flameprof_counters {
 	uint64_t recorded_samples;
 	uint64_t recorded_weight;
 	uint64_t paused_weight; /* left out between pause and resume */
@@ -202,7 +202,7 @@ struct flameprof_diagnostics {
  * Read and reset. Values survive flameprof_stop() and are cleared by flameprof_start().
  * Returns 0, or -ESRCH when the profiler never ran in this process.
  */
-FLAMEPROF_API int flameprof_diagnostics(struct flameprof_diagnostics *out);
+FLAMEPROF_API int flameprof_diagnostics(struct flameprof_counters *out);
 
 #ifdef __cplusplus
 }

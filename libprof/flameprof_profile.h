@@ -22,7 +22,7 @@ FLAMEPROF_API void flameprof_profile_free(struct flameprof_profile *profile);
 
 #define FLAMEPROF_NONE UINT32_MAX
 
-struct flameprof_profile_info {
+struct flameprof_profile_summary {
 	const char *title;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	int64_t start_wall_s;	   /* seconds since the epoch */
@@ -35,7 +35,7 @@ struct flameprof_profile_info {
 };
 
 FLAMEPROF_API void flameprof_profile_info(
-	const struct flameprof_profile *profile, struct flameprof_profile_info *out);
+	const struct flameprof_profile *profile, struct flameprof_profile_summary *out);
 
 struct flameprof_thread {
 	const char *name;

@@ -71,7 +71,7 @@ enum flameprof_scope_exit {
 	FLAMEPROF_SCOPE_BLOCK = 0,   /* the block's end, an exception, flameprof_scope_end() */
 	FLAMEPROF_SCOPE_THREAD = 1,  /* its thread ended */
 	FLAMEPROF_SCOPE_PROCESS = 2, /* exit() */
-	FLAMEPROF_SCOPE_LEFT = 3,    /* longjmp() */
+	FLAMEPROF_SCOPE_LEFT = 3    /* longjmp() */
 };
 
 /* What the picture says below its title, as numbers. */

@@ -69,7 +69,7 @@ struct flameprof_signature {
 /* How the stubs of an arena call: as they were called, or with the payload prepended. */
 enum flameprof_stub_kind {
 	FLAMEPROF_STUB_CALL = 0,
-	FLAMEPROF_STUB_BIND = 1, /* target(payload, arguments...) */
+	FLAMEPROF_STUB_BIND = 1 /* target(payload, arguments...) */
 };
 
 struct flameprof_arena;
@@ -79,7 +79,7 @@ enum flameprof_stub_status {
 	FLAMEPROF_STUBS_WORK = 0,
 	FLAMEPROF_STUBS_DENIED = 1,    /* executable memory is refused: SELinux, seccomp, PR_SET_MDWE */
 	FLAMEPROF_STUBS_NO_MEMORY = 2,
-	FLAMEPROF_STUBS_SUSPENDED = 3, /* between flameprof_arenas_suspend() and _resume() */
+	FLAMEPROF_STUBS_SUSPENDED = 3 /* between flameprof_arenas_suspend() and _resume() */
 };
 
 /*
@@ -122,7 +122,7 @@ enum flameprof_code_kind {
 	FLAMEPROF_CODE_CALL_STUB = 0,
 	FLAMEPROF_CODE_BIND_STUB = 1,
 	FLAMEPROF_CODE_HOST = 2, /* flameprof_code_add() */
-	FLAMEPROF_CODE_INTERCEPT = 3,
+	FLAMEPROF_CODE_INTERCEPT = 3
 };
 
 struct flameprof_code_info {
@@ -188,7 +188,7 @@ enum flameprof_publish {
 	FLAMEPROF_PUBLISH_JITDUMP = 2,
 	FLAMEPROF_PUBLISH_GDB = 4,
 	FLAMEPROF_PUBLISH_UNWINDERS = 8, /* libgcc or LLVM libunwind: exceptions through stubs */
-	FLAMEPROF_PUBLISH_LIBUNWIND = 16, /* nongnu libunwind, where the host has it loaded */
+	FLAMEPROF_PUBLISH_LIBUNWIND = 16 /* nongnu libunwind, where the host has it loaded */
 };
 
 /*

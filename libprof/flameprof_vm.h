@@ -87,7 +87,7 @@ extern FLAMEPROF_API __thread volatile uint32_t flameprof_interrupt_ticks
  */
 FLAMEPROF_API void flameprof_interrupt_take(void);
 
-static inline void flameprof_interrupt_check(void)
+static __inline__ void flameprof_interrupt_check(void)
 {
 	if (__builtin_expect(__atomic_load_n(&flameprof_interrupt_ticks, __ATOMIC_RELAXED) != 0, 0))
 		flameprof_interrupt_take();
@@ -169,7 +169,7 @@ enum flameprof_vm_place {
 	/* On a root of their own, "[vm]", beside what the thread's native samples say. */
 	FLAMEPROF_VM_BESIDE = 0,
 	/* On the native frames of the thread, up to the caller of flameprof_record_vm_stack(). */
-	FLAMEPROF_VM_ABOVE = 1,
+	FLAMEPROF_VM_ABOVE = 1
 };
 
 /* For all threads; FLAMEPROF_VM_BESIDE before the first call. Context: signal-safe. */

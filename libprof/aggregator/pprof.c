@@ -16,7 +16,7 @@
 /* The memory is the writer's, not on the profile's account. */
 struct writing {
 	const struct flameprof_profile *profile;
-	struct flameprof_profile_info info;
+	struct flameprof_profile_summary info;
 	struct pprof_writer writer;
 	struct pages_account account;
 	struct pages first_mapping; /* uint32_t by module */
@@ -255,7 +255,7 @@ static void write_types(struct writing *w)
 
 static void write_facts(struct writing *w)
 {
-	const struct flameprof_profile_info *info = &w->info;
+	const struct flameprof_profile_summary *info = &w->info;
 	struct flameprof_mark mark;
 
 	pprof_put_times(&w->writer, info->start_wall_s,

@@ -33,7 +33,7 @@ static void collect_worker(clockid_t clock)
 /* Lock held, as for all of these. */
 static void collect_sampler(void)
 {
-	struct flameprof_diagnostics *counts = &session.counts;
+	struct flameprof_counters *counts = &session.counts;
 	struct session_seen *seen = &session.seen;
 	const struct wire_slot *slot = sampler.slot;
 	int32_t worker = __atomic_load_n(&session.worker_tid, __ATOMIC_RELAXED);
@@ -55,7 +55,7 @@ static void collect_sampler(void)
 
 static void collect_queue(void)
 {
-	struct flameprof_diagnostics *counts = &session.counts;
+	struct flameprof_counters *counts = &session.counts;
 	struct queue_counters queue;
 
 	queue_counters_take(&session.queue, &queue);
@@ -90,7 +90,7 @@ void diagnostics_begin(void)
 
 void diagnostics_add(const struct store_result *result)
 {
-	struct flameprof_diagnostics *counts = &session.counts;
+	struct flameprof_counters *counts = &session.counts;
 
 	pthread_mutex_lock(&session.counts_lock);
 	counts->recorded_samples += result->samples;
@@ -124,7 +124,7 @@ void diagnostics_end(void)
 	pthread_mutex_unlock(&session.counts_lock);
 }
 
-int flameprof_diagnostics(struct flameprof_diagnostics *out)
+int flameprof_diagnostics(struct flameprof_counters *out)
 {
 	int error = 0;
 

@@ -24,7 +24,7 @@ static uint64_t dropped_weight(void)
 int scope_write(const char *path, struct flameprof_scope_report *report)
 {
 	struct flameprof_profile *profile = NULL;
-	struct flameprof_profile_info info;
+	struct flameprof_profile_summary info;
 	int error = flameprof_stop(&profile, -1);
 
 	if (error)

@@ -58,7 +58,7 @@ struct session {
 	pthread_mutex_t counts_lock;
 	int has_counts;	 /* there was a session */
 	int is_counting; /* the sampler's and the queue's counters are this session's */
-	struct flameprof_diagnostics counts; /* since they were read */
+	struct flameprof_counters counts; /* since they were read */
 	struct session_seen seen;
 
 	/* Written before the worker begins, read by all. */

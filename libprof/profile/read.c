@@ -7,9 +7,9 @@
 #include "libprof/profile/profile.h"
 
 void flameprof_profile_info(
-	const struct flameprof_profile *p, struct flameprof_profile_info *out)
+	const struct flameprof_profile *p, struct flameprof_profile_summary *out)
 {
-	*out = (struct flameprof_profile_info){
+	*out = (struct flameprof_profile_summary){
 		.title = names_string(&p->names, p->title),
 		.start_ns = p->start_ns,
 		.end_ns = p->end_ns,

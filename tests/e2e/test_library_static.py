@@ -59,7 +59,7 @@ SELF = BURN + """
     {
         struct flameprof_options options = {.rate = 997};
         struct flameprof_profile *profile = NULL;
-        struct flameprof_profile_info info;
+        struct flameprof_profile_summary info;
         pthread_t thread;
         int error = flameprof_start(&options);
 

@@ -35,7 +35,7 @@ static struct flameprof_profile *new_profile(void)
 static void harvest(struct flameprof_profile *profile)
 {
 	struct store_result result = {0};
-	struct flameprof_profile_info info;
+	struct flameprof_profile_summary info;
 	struct queue_item *item;
 	static struct queue queue;
 

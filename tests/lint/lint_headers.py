@@ -36,12 +36,15 @@ def main():
             outside = ["-isystem", PYTHON]
         languages = [CC + FLAGS + outside + ["-w", "-fsyntax-only", "-x", "c", "-"]]
         if path.startswith(PUBLIC):
-            for standard in ("c99", "c2x"):
-                languages.append(CC + ["-I.", f"-std={standard}", "-Wall", "-Wextra", "-pedantic",
-                                       "-Werror", "-fsyntax-only", "-x", "c", "-"])
+            strict = ["-Wall", "-Wextra", "-Wshadow", "-pedantic", "-Werror", "-fsyntax-only"]
+            # C of 1989 as compilers have it: with long long and macros of many arguments.
+            old = ["-Wno-long-long", "-Wno-variadic-macros"]
+            for standard, more in (("c89", old), ("c99", []), ("c2x", [])):
+                languages.append(
+                    CC + ["-I.", f"-std={standard}", *strict, *more, "-x", "c", "-"])
             for standard in ("c++11", "c++20"):
-                languages.append(["g++", "-I.", f"-std={standard}", "-Wall", "-Wextra", "-pedantic",
-                                  "-Werror", "-fsyntax-only", "-x", "c++", "-"])
+                languages.append(
+                    ["g++", "-I.", f"-std={standard}", *strict, "-x", "c++", "-"])
         for command in languages:
             fine, output = compiles(path, command)
             if not fine:

@@ -21,7 +21,7 @@ LIST = "tests/lint/api-surface.txt"
 MANUAL = "man/libflameprof.3"
 HEADERS = sorted(os.path.relpath(path, tree.ROOT)
                  for path in glob.glob(os.path.join(tree.ROOT, "libprof", "flameprof*.h")))
-INLINE = "static inline"
+INLINE = "static __inline__"
 
 
 def run(*command, **options):

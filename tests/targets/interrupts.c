@@ -162,7 +162,7 @@ static void session(void)
 	const struct flameprof_options options = {
 		.rate = 1000, .clock = FLAMEPROF_CLOCK_CPU};
 	struct flameprof_profile *profile = NULL;
-	struct flameprof_profile_info info;
+	struct flameprof_profile_summary info;
 	struct flameprof_thread thread;
 	uint64_t seen = 0, used_ns;
 	int timer;

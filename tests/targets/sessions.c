@@ -46,7 +46,7 @@ static __attribute__((noinline)) void burn(double seconds)
 
 static uint64_t take(struct flameprof_profile *profile)
 {
-	struct flameprof_profile_info info;
+	struct flameprof_profile_summary info;
 
 	flameprof_profile_info(profile, &info);
 	flameprof_profile_free(profile);
@@ -154,7 +154,7 @@ static void threads(void)
 {
 	struct flameprof_profile *profile = NULL;
 	struct flameprof_thread thread;
-	struct flameprof_profile_info info;
+	struct flameprof_profile_summary info;
 	volatile int end = 0;
 	pthread_t ids[4];
 

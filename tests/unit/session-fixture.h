@@ -123,9 +123,9 @@ static inline void start_often(void)
 	assert_int_equal(flameprof_start(&often), 0);
 }
 
-static inline struct flameprof_profile_info info_of(const struct flameprof_profile *profile)
+static inline struct flameprof_profile_summary info_of(const struct flameprof_profile *profile)
 {
-	struct flameprof_profile_info info;
+	struct flameprof_profile_summary info;
 
 	flameprof_profile_info(profile, &info);
 	return info;
@@ -166,15 +166,15 @@ static inline uint64_t stop_weight(void)
 	return take_weight(profile);
 }
 
-static inline struct flameprof_diagnostics diagnostics(void)
+static inline struct flameprof_counters diagnostics(void)
 {
-	struct flameprof_diagnostics out;
+	struct flameprof_counters out;
 
 	assert_int_equal(flameprof_diagnostics(&out), 0);
 	return out;
 }
 
-static inline uint64_t dropped_weight(const struct flameprof_diagnostics *diagnostics)
+static inline uint64_t dropped_weight(const struct flameprof_counters *diagnostics)
 {
 	uint64_t weight = 0;
 
@@ -189,7 +189,7 @@ static inline uint64_t dropped_weight(const struct flameprof_diagnostics *diagno
  */
 static inline uint64_t dropped_meanwhile(void)
 {
-	struct flameprof_diagnostics counts = diagnostics();
+	struct flameprof_counters counts = diagnostics();
 
 	return dropped_weight(&counts);
 }

@@ -20,9 +20,9 @@ static inline struct flameprof_stack stack_at(const struct flameprof_profile *p,
 	return stack;
 }
 
-static inline struct flameprof_profile_info info_of(const struct flameprof_profile *p)
+static inline struct flameprof_profile_summary info_of(const struct flameprof_profile *p)
 {
-	struct flameprof_profile_info info;
+	struct flameprof_profile_summary info;
 
 	flameprof_profile_info(p, &info);
 	return info;

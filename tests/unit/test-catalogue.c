@@ -121,7 +121,7 @@ static unsigned read_control(struct fixture *f)
 
 static uint32_t count_modules(const struct fixture *f)
 {
-	struct flameprof_profile_info info;
+	struct flameprof_profile_summary info;
 
 	flameprof_profile_info(f->profile, &info);
 	return info.modules;

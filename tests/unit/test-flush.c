@@ -6,7 +6,7 @@
  */
 static void assert_in_span(const struct flameprof_profile *profile, int is_only_thread)
 {
-	struct flameprof_profile_info info = info_of(profile);
+	struct flameprof_profile_summary info = info_of(profile);
 	struct flameprof_sample sample;
 
 	for (uint64_t i = 0; i < info.samples; i++) {
@@ -54,7 +54,7 @@ static void a_flush_has_what_was_committed_and_no_more(void **state)
 
 static void totals_over_many_flushes_and_stop_are_what_was_delivered(void **state)
 {
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	struct burner burners[3];
 	uint64_t taken = 0, truth;
 
@@ -148,7 +148,7 @@ static void several_callers_share_the_time_between_them(void **state)
 	}
 	qsort(callers, CALLERS, sizeof(callers[0]), by_start);
 	for (int i = 0; i < CALLERS; i++) {
-		struct flameprof_profile_info info = info_of(callers[i].profile);
+		struct flameprof_profile_summary info = info_of(callers[i].profile);
 
 		assert_in_span(callers[i].profile, 0);
 		if (i)
@@ -214,7 +214,7 @@ static void without_a_profiler_there_is_nothing_to_flush(void **state)
 static void what_happens_in_a_pause_is_counted_and_left_out(void **state)
 {
 	struct flameprof_options options = often;
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	uint64_t paused, recorded, truth;
 
 	(void)state;

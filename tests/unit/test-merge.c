@@ -40,7 +40,7 @@ static char *text_of(const struct flameprof_profile *p)
 	char *text;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
-	struct flameprof_profile_info info;
+	struct flameprof_profile_summary info;
 	struct flameprof_frame frames[64];
 	struct flameprof_thread thread;
 	struct flameprof_module module;

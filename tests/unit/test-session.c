@@ -76,7 +76,7 @@ static void *nothing(void *argument)
 
 static void call(struct caller *caller, uint32_t which)
 {
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	pthread_t id;
 
 	switch (which) {

@@ -117,7 +117,7 @@ static unsigned deepest_with(const struct flameprof_options *options, unsigned l
 static void depth_is_what_was_asked_for(void **state)
 {
 	struct flameprof_options options = often;
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 
 	(void)state;
 	skip_under_tsan();
@@ -138,7 +138,7 @@ static void depth_is_what_was_asked_for(void **state)
 static void a_ring_holds_what_it_may(void **state)
 {
 	struct flameprof_options options = often;
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	uint64_t truth, recorded;
 
 	(void)state;
@@ -162,7 +162,7 @@ static void a_ring_holds_what_it_may(void **state)
 static void a_ceiling_of_one_byte_drops_all_and_counts(void **state)
 {
 	struct flameprof_options options = often;
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	uint64_t truth, high_water;
 
 	(void)state;
@@ -196,7 +196,7 @@ static void a_ceiling_of_one_byte_drops_all_and_counts(void **state)
 static int live_with_failure(uint32_t nth)
 {
 	struct flameprof_profile *profile = NULL;
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	uint64_t taken = 0, truth;
 	int error, was_refused;
 

@@ -128,7 +128,7 @@ static void a_forgotten_profiler_ends(void **state)
 
 static void starts_again_a_hundred_times(void **state)
 {
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	struct burner burner;
 	uint64_t truth;
 

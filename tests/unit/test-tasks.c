@@ -180,7 +180,7 @@ static void *short_life(void *argument)
 /* Their rings come back, and what was in them is not lost. */
 static void threads_that_end_give_their_rings_back(void **state)
 {
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	uint64_t truth, recorded;
 
 	(void)state;
@@ -241,7 +241,7 @@ static void only_a_stack_with_its_control_block_is_believed(void **state)
 static int live_as_child(void)
 {
 	struct flameprof_profile *profile = NULL;
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 
 	if (flameprof_active() || flameprof_status() != FLAMEPROF_STOPPED)
 		return 2;

@@ -62,7 +62,7 @@ static void without_a_clock_there_are_no_signals(void **state)
 
 static void a_stack_comes_back_as_it_was(void **state)
 {
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	struct flameprof_profile *profile;
 
 	(void)state;
@@ -145,7 +145,7 @@ static void too_deep_a_stack_keeps_its_inner_frames(void **state)
 {
 	static const unsigned depths[] = {4094, 4095, 4096, 4097, 100000};
 	struct flameprof_vm_frame *frames = calloc(100000, sizeof(*frames));
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	struct flameprof_profile *profile;
 
 	(void)state;
@@ -208,7 +208,7 @@ static void a_stack_without_frames_is_the_machines(void **state)
 
 static void nobody_samples(void **state)
 {
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 
 	(void)state;
 	assert_int_equal(flameprof_record_vm_stack(three, 3, 1), -ESRCH);
@@ -228,7 +228,7 @@ static void nobody_samples(void **state)
 static void the_most_ticks_there_are(void **state)
 {
 	const struct flameprof_options finest = {.rate = 10000, .flags = FLAMEPROF_START_PAUSED};
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	struct flameprof_profile *profile;
 
 	(void)state;
@@ -296,7 +296,7 @@ static void a_full_ring_is_counted(void **state)
 {
 	struct flameprof_options tight = only_vm;
 	struct flameprof_vm_frame frames[200];
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	uint64_t told = 0, refused = 0;
 
 	(void)state;
@@ -327,7 +327,7 @@ static void *record_without_ring(void *argument)
 static void a_thread_without_ring_is_counted(void **state)
 {
 	static struct sampler_thread *claimed[WIRE_RINGS];
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	unsigned count = 0;
 	pthread_t id;
 

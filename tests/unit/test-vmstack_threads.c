@@ -97,7 +97,7 @@ static void handlers_and_records_do_not_mix(void **state)
 	const struct flameprof_options options = {
 		.rate = 1000, .clock = FLAMEPROF_CLOCK_ELAPSED, .queue_bytes = 1 << 30};
 	uint64_t vm = 0, native = 0, until_ns;
-	struct flameprof_diagnostics counts;
+	struct flameprof_counters counts;
 	struct flameprof_profile *profile;
 	pthread_t ids[THREADS];
 
