@@ -36,7 +36,7 @@
 #define ELSEWHERE_SHARE 0.1
 
 /* A run that used less of the time than this was waiting: there is nothing to see of that. */
-#define IDLE_SHARE 0.05
+#define IDLE_SHARE 0.1
 
 /* Below so many samples shares are chance. */
 #define FEW_SAMPLES 20
@@ -320,6 +320,8 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
+	bool is_few = books->sampled < FEW_SAMPLES &&
+		      2 * summary->report->unsampled_weight <= calltree_total(summary->tree);
 
 	if (!books->sampled && books->paused)
 		diag_info("hint: it was paused all the time; flameprof_resume() begins");
@@ -334,22 +336,20 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 			  " times, and few of its timers were seen: its CPU time stands on the last "
 			  "stack of each thread; a machine with less to do shows more",
 			totals->pushed);
-	else if (books->sampled >= FEW_SAMPLES ||
-		 2 * summary->report->unsampled_weight > calltree_total(summary->tree))
-		return;
-	else if (summary->is_stopped)
+	else if (is_few && summary->is_stopped)
 		diag_info("hint: it is stopped, as by Ctrl-Z: kill -CONT lets it go on");
-	else if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
+	else if ((is_few || books->sampled >= FEW_SAMPLES) &&
+		 cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
 		diag_info("hint: it used the CPU for %.0f ms of %.2f s; the time it waited is not "
 			  "sampled, but with --wall",
 			cpu_s * 1e3, (double)summary->duration_ns / NS_PER_S);
-	else if (books->due < (uint64_t)FEW_SAMPLES * summary->report->processes)
+	else if (is_few && books->due < (uint64_t)FEW_SAMPLES * summary->report->processes)
 		diag_info("hint: it used the CPU for %.0f ms, too little for %" PRIu32
 			  " samples per second: %s",
 			cpu_s * 1e3, profile_rate_hz(summary->profile),
 			summary->is_attached ? "sample it for longer, or more often: -r 997"
 					     : "let it do more, or the same many times over");
-	else if (!summary->is_outside && !totals->losses.late_threads &&
+	else if (is_few && !summary->is_outside && !totals->losses.late_threads &&
 		 books->sampled < books->credited)
 		diag_info("hint: it held signals back, as under ThreadSanitizer: its CPU time "
 			  "stands on the last stack of each thread");

@@ -203,6 +203,18 @@ def test_a_program_that_sleeps(run, tmp_path):
     assert "hint" not in run("-q", "sleep", "0.1").stderr
 
 
+def test_a_program_that_mostly_sleeps(run):
+    """A hundred samples look like an answer, and are one for a twentieth of the time only."""
+    script = """if True:
+        import time
+        while time.process_time() < 0.15: pass
+        time.sleep(2.5)"""
+    for rate in ("97", "997"):
+        result = run("-r", rate, "/usr/bin/python3", "-c", script)
+        assert re.search(r"^flamerun: hint: it used the CPU for \d+ ms of [\d.]+ s; the time it "
+                         "waited is not sampled, but with --wall$", result.stderr, re.M)
+
+
 def test_what_happens_after_the_duration_is_said(flamerun, tmp_path):
     os.mkfifo(tmp_path / "end")
     with outside.running(flamerun, "-r", "1", "-d", "0.2", "-o", "x.svg", "-o", "x.pdf", "--", "cat",
