@@ -338,8 +338,7 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 			totals->pushed);
 	else if (is_few && summary->is_stopped)
 		diag_info("hint: it is stopped, as by Ctrl-Z: kill -CONT lets it go on");
-	else if ((is_few || books->sampled >= FEW_SAMPLES) &&
-		 cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
+	else if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
 		diag_info("hint: it used the CPU for %.0f ms of %.2f s; the time it waited is not "
 			  "sampled, but with --wall",
 			cpu_s * 1e3, (double)summary->duration_ns / NS_PER_S);
