@@ -69,7 +69,8 @@ size_t symtab_count(const struct symtab *table);
  * Sort and settle who answers for which address. Innermost wins: of the symbols that cover an
  * address the one that starts last, of those the highest rank, of those the first added. A symbol
  * without a size takes the size of an alias at its address; else it reaches to the next symbol, its
- * limit or SYMTAB_UNSIZED_BYTES, whichever is nearest; inside a symbol that has a size it is only a label and is dropped.
+ * limit or SYMTAB_UNSIZED_BYTES, whichever is nearest; inside a symbol that has a size it is only a
+ * label and is dropped.
  * Returns 0 or -ENOMEM.
  */
 int symtab_finish(struct symtab *table);
