@@ -366,7 +366,9 @@ static void put_sample(struct collector *c, struct known_slot *known,
 		.end = sample->end,
 	};
 
-	mappings_want(&known->mappings, frames, sample->frames);
+	/* What a walk ended at, short of the root, may be no address of code. */
+	mappings_want(&known->mappings, frames,
+		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
 	if (outbox_put(&c->outbox, RECORD_SAMPLE, &record, sizeof(record), frames,
 		    sample->frames * sizeof(uint64_t)))
 		known->dropped += sample->weight;

@@ -120,7 +120,11 @@ static uint32_t name_in_module(struct frame_names *names, uint32_t index, uint64
 	return calltree_frame(names->tree, text, short_name, CALLTREE_UNNAMED);
 }
 
-/* Code that the program mapped from a file: where the file has it is asked once. */
+/*
+ * Code that the program mapped from a file: where the file has it is asked once. Of what is no
+ * program or library, as the files in memory that JIT compilers map twice, nothing is mapped.
+ * Returns UNSET then.
+ */
 static uint32_t name_mapped(struct frame_names *names, uint32_t index, uint64_t frame)
 {
 	struct names_module *module = names_module(&names->profile->names, index);
@@ -128,9 +132,10 @@ static uint32_t name_mapped(struct frame_names *names, uint32_t index, uint64_t 
 
 	if (!module->bias) {
 		if (symbols_offset_address(names->symbols, handle_of(names, index),
-			    at - module->start + module->segment[0].file_offset, &address))
-			return calltree_frame(
-				names->tree, "[unknown code]", "", CALLTREE_UNNAMED);
+			    at - module->start + module->segment[0].file_offset, &address)) {
+			module->end = module->start;
+			return UNSET;
+		}
 		module->bias = at - address;
 	}
 	return name_in_module(names, index, WIRE_FRAME(module->number, at - module->bias));
@@ -141,10 +146,11 @@ static uint32_t name_jit(struct frame_names *names, uint32_t image_index, uint64
 	const struct profile_image *image = profile_image_at(names->profile, image_index);
 	struct frame_names_image *about = &names->images[image_index];
 	uint32_t mapped = find_mapped(names, image_index, WIRE_FRAME_ADDRESS(frame));
+	uint32_t in_file = mapped ? name_mapped(names, mapped - 1, frame) : UNSET;
 	const char *name;
 
-	if (mapped)
-		return name_mapped(names, mapped - 1, frame);
+	if (in_file != UNSET)
+		return in_file;
 	if (!about->perfmap_asked) {
 		about->perfmap_asked = 1;
 		if (perfmap_open(&about->perfmap, image->pid, names->start_wall_s))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Programs of known shape: the profile has the shares they measured of themselves.
+import pathlib
 import re
 
 import pytest
@@ -112,3 +113,13 @@ def test_code_that_the_program_mapped_itself(tmp_path):
     copied = run.folded.self("[unknown code]")
     folded.assert_share(run.folded, copied, 1 - mapped, run.folded.total, "[unknown code]")
     assert run.folded.self("copied_work") == 0
+
+
+def test_generated_code_in_a_file_in_memory(tmp_path):
+    """Such a file says nothing of its functions, but the perf map does."""
+    run = profile(tmp_path, compile_target("mapped.c", tmp_path), "1000", "map", rate_hz=250)
+    pathlib.Path(re.search(r"^map: (\S+)$", run.stderr, re.M)[1]).unlink()
+    assert run.status == 0
+    told = run.truth["copied_work"] / 1e9 * 250
+    assert abs(run.folded.self("told_work") - told) <= 0.2 * told + 3, run.folded.describe()
+    assert run.folded.self("[unknown code]") == 0
