@@ -412,8 +412,12 @@ static void put_exit_credit(struct collector *c, struct known_slot *known, uint3
 		put_sample(c, known, &sample, NULL);
 }
 
-/* What the rings of an image still say that is over, and that they are free, if @release. */
-static uint32_t end_rings(struct collector *c, struct known_slot *known, bool release)
+/*
+ * What the rings of an image still say that is over, and that they are free, if @release. @threads
+ * gets how many threads had not ended.
+ */
+static uint32_t end_rings(
+	struct collector *c, struct known_slot *known, bool release, uint32_t *threads)
 {
 	uint32_t torn = 0;
 
@@ -424,6 +428,7 @@ static uint32_t end_rings(struct collector *c, struct known_slot *known, bool re
 			continue;
 		put_thread(c, i, known);
 		put_exit_credit(c, known, i);
+		++*threads;
 		if (release)
 			torn += (uint32_t)wire_drain_release(&c->drain, i, look.owner);
 	}
@@ -457,7 +462,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	};
 
 	read_control(c, index, release);
-	record.torn = end_rings(c, known, release);
+	record.torn = end_rings(c, known, release, &record.live_threads);
 	record.threads = slot->threads;
 	record.late_threads = slot->late_threads;
 	record.confined_threads = slot->confined_threads;

@@ -287,6 +287,7 @@ static void take_image_end(struct intake *intake, const struct record_image_end 
 	image->children_kib = record->children_kib;
 	image->after_leave = record->after_leave;
 	image->unrecorded = record->dropped + record->paused;
+	image->live_threads = record->live_threads;
 	image->told_end = record->told_end != 0;
 	image->left_paused = record->left_paused != 0;
 	image->went_on = record->quit != 0;

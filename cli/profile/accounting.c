@@ -22,13 +22,14 @@
  */
 #define EXIT_NS	    500000ULL
 #define EXIT_KIB_NS 250ULL
+#define EXIT_SPREAD 10
 
 /* The processes that one image made, but for those that still run. */
 struct family {
 	uint32_t first_child; /* a process, or NOBODY */
 	uint64_t below_ns;    /* what they and theirs used, as far as it was told */
 	uint32_t exits;	      /* how many ends are not told of in that, and */
-	uint32_t kills;	      /* how many of them came before the process could tell anything */
+	uint64_t kills;	      /* how many threads ended before their process could tell anything */
 	bool is_mixed;	      /* they have several names */
 	bool holds_strangers; /* some of them went on without us */
 };
@@ -138,10 +139,21 @@ static uint64_t exit_limit_ns(uint64_t kib)
 	return EXIT_NS + kib * EXIT_KIB_NS;
 }
 
-/* What may be lost of a killed process: the samples since the last tick, and a part of a period. */
-static uint64_t kill_limit_ns(const struct settling *settling)
+/* Threads that ended with a process before it could tell anything; a tracer knows of no number. */
+static uint64_t killed_threads(const struct profile_image *image)
 {
-	return settling->tick_ns + settling->period_ns;
+	return image->live_threads > 1 ? image->live_threads : 1;
+}
+
+/*
+ * What may be lost of @threads killed ones: of one that runs on the samples since the last tick, and
+ * a part of a period; several that come and go may each be missed by some ticks.
+ */
+static uint64_t kill_limit_ns(const struct settling *settling, uint64_t threads)
+{
+	uint64_t ticks = threads > 1 ? 3 : 1;
+
+	return threads * (ticks * settling->tick_ns + settling->period_ns);
 }
 
 /*
@@ -159,7 +171,8 @@ static uint64_t used_ns(
 	if (image->told_end)
 		return image->end_cpu_ns + image->after_leave * settling->period_ns;
 	if (image->still_runs ||
-		image->end_cpu_ns > counted_ns + exit_limit_ns(kib) + kill_limit_ns(settling))
+		image->end_cpu_ns > counted_ns + exit_limit_ns(kib) +
+					    kill_limit_ns(settling, killed_threads(image)))
 		return image->end_cpu_ns;
 	return counted_ns;
 }
@@ -172,30 +185,39 @@ static bool is_child(const struct settling *settling, const struct process *proc
 }
 
 /*
- * What killed processes used since the kernel last looked at them, on average half a tick. @ns is
- * what there is; returns how much of it that was.
+ * What a killed process used since the kernel last looked at its threads. Of one that runs on that is
+ * half a tick on average; of several it is all that their end did not take, which is what an exit of
+ * @kib took where it was measured. @ns is what there is; returns how much of it that was.
  */
-static uint64_t credit_kill(struct settling *settling, const struct process *process, uint64_t ns)
+static uint64_t credit_kill(
+	struct settling *settling, const struct process *process, uint64_t kib, uint64_t ns)
 {
 	const struct profile_image *image = last_of(settling, process);
+	uint64_t threads, limit_ns, exit_ns = exit_limit_ns(kib) / EXIT_SPREAD;
 
 	if (image->told_end)
 		return 0;
-	if (ns > settling->tick_ns / 2)
-		ns = settling->tick_ns / 2;
+	threads = killed_threads(image);
+	limit_ns = settling->tick_ns / 2;
+	if (threads > 1) {
+		limit_ns = kill_limit_ns(settling, threads);
+		ns -= ns < exit_ns ? ns : exit_ns;
+	}
+	if (ns > limit_ns)
+		ns = limit_ns;
 	credit(settling, BOX_UNSAMPLED, WIRE_FRAME_UNSAMPLED,
 		processes_last(&settling->processes, process), ns, image->left_paused);
 	return ns;
 }
 
 /* The ends of the children of image @index, @ns in all. */
-static void credit_exits(struct settling *settling, uint32_t index, uint64_t ns)
+static void credit_exits(struct settling *settling, uint32_t index, uint64_t kib, uint64_t ns)
 {
 	const struct family *family = &settling->families[index];
 	uint32_t count = 0;
 
 	for (uint32_t i = family->first_child; i != NOBODY; i = settling->next_sibling[i], count++)
-		ns -= credit_kill(settling, &settling->processes.list[i], ns);
+		ns -= credit_kill(settling, &settling->processes.list[i], kib, ns);
 	if (family->is_mixed) {
 		credit(settling, BOX_EXIT, WIRE_FRAME_EXIT_OF_CHILDREN, index, ns,
 			profile_image_at(settling->profile, index)->left_paused);
@@ -223,9 +245,9 @@ static uint64_t settle_family(
 
 	if (!family->exits || family->holds_strangers ||
 		rest_ns > family->exits * exit_limit_ns(kib) +
-				  family->kills * kill_limit_ns(settling))
+				  kill_limit_ns(settling, family->kills))
 		return rest_ns;
-	credit_exits(settling, index, rest_ns);
+	credit_exits(settling, index, kib, rest_ns);
 	return 0;
 }
 
@@ -294,7 +316,7 @@ static void tell_parent(struct settling *settling, uint32_t number, uint64_t ns)
 	if (image->told_end)
 		return;
 	/* Nobody has told of the ends below it yet: what its parent was charged has them, too. */
-	family->kills += 1 + own->kills;
+	family->kills += killed_threads(image) + own->kills;
 	family->exits += own->exits;
 	family->is_mixed |= own->exits != 0;
 	family->holds_strangers |= own->holds_strangers;
@@ -316,9 +338,10 @@ static void settle_child(struct settling *settling, uint32_t number)
 		settling->charged_ns += families_ns - child->children_ns;
 	if (processes_went_on(image) ||
 		(!image->told_end &&
-			rest_ns > exit_limit_ns(child->max_kib) + kill_limit_ns(settling)))
+			rest_ns > exit_limit_ns(child->max_kib) +
+					  kill_limit_ns(settling, killed_threads(image))))
 		return;
-	rest_ns -= credit_kill(settling, process, rest_ns);
+	rest_ns -= credit_kill(settling, process, child->max_kib, rest_ns);
 	credit(settling, BOX_EXIT, WIRE_FRAME_EXIT, processes_last(&settling->processes, process),
 		rest_ns, image->left_paused);
 }

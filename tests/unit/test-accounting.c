@@ -373,6 +373,25 @@ static void test_who_was_killed(void **state)
 	profile_free(profile);
 }
 
+/* Each thread of one that was killed kept a part; what an exit takes is known. */
+static void test_a_killed_one_with_threads(void **state)
+{
+	struct flameprof_profile *profile = make();
+	struct profile_image *killed = profile_image_at(profile, profile_image(profile, 2));
+	struct accounting_child child = child_of(390, 10 + 60 + 34);
+	struct accounting books;
+
+	(void)state;
+	killed->told_end = 0;
+	killed->live_threads = 8;
+	sample(profile, 2, 60);
+	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	/* Of 16 MiB: 0.45 ms. */
+	assert_in_range(books.exit, 0, 1);
+	assert_int_equal(books.exit + below(profile, 2, 0), 34 + 10);
+	profile_free(profile);
+}
+
 /* Signals held back to the last: its clock says what it used, and another's exit remains. */
 static void test_a_killed_one_without_samples(void **state)
 {
@@ -484,6 +503,7 @@ int main(void)
 		cmocka_unit_test(test_a_stranger_is_no_exit),
 		cmocka_unit_test(test_a_known_stranger_is_no_exit),
 		cmocka_unit_test(test_who_was_killed),
+		cmocka_unit_test(test_a_killed_one_with_threads),
 		cmocka_unit_test(test_a_killed_one_without_samples),
 		cmocka_unit_test(test_samples_after_leaving),
 		cmocka_unit_test(test_nobody_waited),
