@@ -35,9 +35,11 @@ static int give_back(void)
 {
 	uint64_t mask = SAMPLER_SIGNAL_BIT;
 	const struct sampler_thread *thread = preload_thread();
-	int is_held = thread && __atomic_load_n(&thread->held, __ATOMIC_RELAXED);
+	int is_held = thread && sampler_is_held(thread);
 	struct sigaction action;
 
+	if (!__atomic_load_n(&sampler.owns_signal, __ATOMIC_ACQUIRE) || sampler.quit)
+		return 0;
 	host_get(&action);
 	if (action.sa_handler == SIG_IGN)
 		own_signal_give_back();
@@ -68,8 +70,7 @@ static void leave(struct leaving *leaving)
 		return;
 	}
 	sampler_leave(WIRE_SLOT_EXEC);
-	leaving->was_given_back = __atomic_load_n(&sampler.owns_signal, __ATOMIC_ACQUIRE) &&
-				  !sampler.quit && give_back();
+	leaving->was_given_back = give_back();
 }
 
 /* What an exec that failed returns to: the same result and errno. */
@@ -193,15 +194,21 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 	return execve(path, argv, envp);
 }
 
-/* The child execs inside libc, which returns when it has, or an error and no child. */
+/*
+ * The child execs inside libc, which returns when it has, or an error and no child. It inherits from
+ * the kernel, not from what the program believes.
+ */
 #define SPAWN(name, directory)                                               \
 	static spawn_fn *next;                                               \
 	struct preload_handover handover;                                    \
-	int error;                                                           \
+	int was_given_back, error;                                           \
 	if (!next)                                                           \
 		next = (spawn_fn *)preload_next(name);                       \
 	HAND_OVER(&handover, directory, file, envp);                         \
+	was_given_back = give_back();                                        \
 	error = next(pid, file, actions, attributes, argv, envp);            \
+	if (was_given_back)                                                  \
+		take_again();                                                \
 	if (error)                                                           \
 		preload_take_back(&handover);                                \
 	return error

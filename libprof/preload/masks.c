@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "arch/syscall.h"
 #include "libprof/at_start.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/clock.h"
@@ -27,6 +28,27 @@ static uint32_t held_after(int how, int is_asked, uint32_t held)
 	return how == SIG_SETMASK ? (uint32_t)is_asked : held;
 }
 
+/*
+ * A vfork child's own mask is the kernel's business, since nothing samples it; only what it got from
+ * its parent's is believed, until it says what it wants.
+ */
+static int change_childs_mask(sigmask_fn *next, struct sampler_thread *thread, int how,
+	const sigset_t *set, sigset_t *old_set)
+{
+	int is_held = sampler_is_held(thread);
+	int is_asked = set && (*sampler_mask(set) & SAMPLER_SIGNAL_BIT) != 0;
+	int error = next(how, set, old_set);
+
+	if (error || !is_held)
+		return error;
+	if (set && (is_asked || how == SIG_SETMASK))
+		__atomic_store_n(
+			&thread->unheld_pid, (uint32_t)arch_syscall0(SYS_getpid), __ATOMIC_RELAXED);
+	if (old_set)
+		*sampler_mask(old_set) |= SAMPLER_SIGNAL_BIT;
+	return 0;
+}
+
 static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t *old_set)
 {
 	/* A program that samples itself has its masks as it wants them. */
@@ -36,9 +58,10 @@ static int change_mask(sigmask_fn *next, int how, const sigset_t *set, sigset_t 
 	uint32_t held;
 	int error;
 
-	if (!thread || (!is_asked && !thread->held) || !thread->active ||
-		!sampler_is_this_process())
+	if (!thread || (!is_asked && !thread->held) || !thread->active)
 		return next(how, set, old_set);
+	if (!sampler_is_this_process())
+		return change_childs_mask(next, thread, how, set, old_set);
 	held = thread->held;
 	if (is_asked && how != SIG_UNBLOCK) {
 		copy = *set;

@@ -116,8 +116,7 @@ static void act(int signal, siginfo_t *info, ucontext_t *context, uintptr_t firs
 		__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) ? NULL : sampler_thread_self();
 	struct sigaction action;
 
-	if ((thread && __atomic_load_n(&thread->held, __ATOMIC_RELAXED)) ||
-		guard_is_holding(context)) {
+	if ((thread && sampler_is_held(thread)) || guard_is_holding(context)) {
 		postpone(signal, info, context);
 		return;
 	}

@@ -144,6 +144,13 @@ int sampler_is_this_process(void)
 		(uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
 }
 
+int sampler_is_held(const struct sampler_thread *thread)
+{
+	return __atomic_load_n(&thread->held, __ATOMIC_RELAXED) &&
+	       __atomic_load_n(&thread->unheld_pid, __ATOMIC_RELAXED) !=
+		       (uint32_t)arch_syscall0(SYS_getpid);
+}
+
 int sampler_owns_signal(void)
 {
 	return __atomic_load_n(&sampler.owns_signal, __ATOMIC_ACQUIRE) &&

@@ -53,6 +53,7 @@ struct sampler_thread {
 	uint32_t has_vm_phase; /* its own thread's, as is the next */
 	uint64_t vm_rest_ns;   /* elapsed time told by a virtual machine and not yet recorded */
 	uint32_t held;     /* atomic: the program believes that it blocks SAMPLER_SIGNAL here */
+	uint32_t unheld_pid; /* a vfork child, which shares this memory and set its mask itself */
 	/* Its own, of handlers of the program's that ran with SAMPLER_SIGNAL blocked: what became due
 	 * in them; where the last one returned to, sp 0: nowhere; what waits for another place, and how
 	 * often it has. */
@@ -168,6 +169,12 @@ int sampler_is_this_process(void);
 
 /* Is the kernel's entry for SAMPLER_SIGNAL ours in this process? Context: signal-safe. */
 int sampler_owns_signal(void);
+
+/*
+ * Does the caller, whose thread in the parent @thread is should it be a vfork child, only believe that
+ * it blocks SAMPLER_SIGNAL? Context: signal-safe, a vfork child.
+ */
+int sampler_is_held(const struct sampler_thread *thread);
 
 /*
  * Claim a ring for a thread that will be made. Returns NULL when there is none (counted) or the

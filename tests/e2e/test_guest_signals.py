@@ -13,7 +13,8 @@ pytestmark = pytest.mark.same_if("sanitized")
 
 CASES = ["reset-signal", "reset-bsd_signal", "reset-ssignal", "reset-sysv_signal", "reset-sigset",
          "reset-sigaction", "small-stack", "on-small-stack", "blocked", "waited-for", "leaps-out",
-         "interval-timer", "caught-once", "ignored-by-child", "blocked-in-child", "faults",
+         "interval-timer", "caught-once", "ignored-by-child", "blocked-in-child",
+         "masks-of-children", "faults",
          "sent-in-handler", "told", *(f"room-{kib * 1024}" for kib in (4, 6, 8, 12, 32))]
 # What burns nothing under its own signals need not be sampled often.
 CLOCKS = {"cpu": {"rate_hz": 997}, "monotonic": {"clock_hz": 5000}}

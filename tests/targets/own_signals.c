@@ -7,13 +7,17 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tests/targets/spin.h"
+
+extern char **environ;
 
 sighandler_t bsd_signal(int number, sighandler_t handler);
 sighandler_t __sysv_signal(int number, sighandler_t handler);
@@ -176,6 +180,7 @@ static void show(const char *what, sighandler_t handler)
 		handler == count     ? "count"
 		: handler == leap    ? "leap"
 		: handler == SIG_DFL ? "default"
+		: handler == SIG_IGN ? "ignored"
 				     : "another");
 }
 
@@ -322,9 +327,90 @@ static void blocked_in_child(void)
 	execlp("sh", "sh", "-c", "kill -PROF $$; echo alive", NULL);
 }
 
+static char *self;
+
+/* Run ourselves to show the mask that came through an exec. */
+static void show_mask(const char *how)
+{
+	fflush(stdout);
+	execl(self, self, "masked", how, NULL);
+	_exit(9);
+}
+
+static int is_blocked(void)
+{
+	sigset_t mask;
+
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	return sigismember(&mask, SIGPROF);
+}
+
+static void spawn(const char *how, const sigset_t *mask)
+{
+	char *words[] = {self, (char *)"masked", (char *)how, NULL};
+	posix_spawnattr_t attributes;
+	pid_t child;
+
+	posix_spawnattr_init(&attributes);
+	if (mask) {
+		posix_spawnattr_setsigmask(&attributes, mask);
+		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	}
+	fflush(stdout);
+	posix_spawn(&child, self, NULL, &attributes, words, environ);
+	posix_spawnattr_destroy(&attributes);
+	waitpid(child, NULL, 0);
+}
+
+/* Who blocks everything around vfork() hands its child the mask from before, as Python does. */
+static void masks_of_children(void)
+{
+	static sigset_t all, none, before;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	spin(12000);
+	if (!vfork())
+		show_mask("as in the parent");
+	wait(NULL);
+	if (!vfork()) {
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		show_mask("after vfork and SIG_SETMASK");
+	}
+	wait(NULL);
+	if (!vfork()) {
+		sigprocmask(SIG_UNBLOCK, &all, NULL);
+		show_mask("after vfork and SIG_UNBLOCK");
+	}
+	wait(NULL);
+	if (!fork()) {
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		show_mask("after fork and SIG_SETMASK");
+	}
+	wait(NULL);
+	spawn("spawned", NULL);
+	spawn("spawned with a mask", &before);
+	printf("still blocked in the parent: %d\n", is_blocked());
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (!vfork()) {
+		sigprocmask(SIG_BLOCK, &all, NULL);
+		show_mask("after vfork and SIG_BLOCK");
+	}
+	wait(NULL);
+	spawn("spawned", NULL);
+	spawn("spawned with a mask", &all);
+	printf("still not blocked in the parent: %d\n", is_blocked());
+	signal(SIGPROF, SIG_IGN);
+	spawn("spawned, ignoring it", NULL);
+	show("in the parent", signal(SIGPROF, SIG_DFL));
+}
+
 int main(int count_of_words, char **words)
 {
 	const char *what = count_of_words > 1 ? words[1] : "";
+
+	self = words[0];
 
 	if (!strncmp(what, "reset-", 6))
 		reset(what + 6);
@@ -355,6 +441,12 @@ int main(int count_of_words, char **words)
 		ignored_by_child();
 	else if (!strcmp(what, "blocked-in-child"))
 		blocked_in_child();
+	else if (!strcmp(what, "masks-of-children"))
+		masks_of_children();
+	else if (!strcmp(what, "masked")) {
+		printf("%s: %d\n", words[2], is_blocked());
+		show("handler", signal(SIGPROF, SIG_DFL));
+	}
 	else
 		return 2;
 	puts("end");
