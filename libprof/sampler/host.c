@@ -64,19 +64,54 @@ static void make_way(int signal, siginfo_t *info)
 }
 
 /*
+ * The main thread alone may send again what kill() or the kernel sent. For others it becomes a kill()
+ * of our own, and who sent it is kept; it is one signal, since the kernel keeps no second one.
+ */
+static struct {
+	uint32_t state; /* atomic: enum relay_state */
+	pid_t pid;	/* a fork child has no pending signals, but this memory */
+	siginfo_t info;
+} relay;
+enum relay_state { RELAY_EMPTY, RELAY_BUSY, RELAY_FULL };
+
+static void relay_by_kill(pid_t pid, int signal, const siginfo_t *info)
+{
+	if (__atomic_exchange_n(&relay.state, RELAY_BUSY, __ATOMIC_ACQUIRE) != RELAY_BUSY) {
+		relay.pid = pid;
+		relay.info = *info;
+		__atomic_store_n(&relay.state, RELAY_FULL, __ATOMIC_RELEASE);
+	}
+	arch_syscall2(SYS_kill, pid, signal);
+}
+
+/* What @info said before relay_by_kill(), if it comes from there. */
+static void take_relayed(siginfo_t *info)
+{
+	uint32_t full = RELAY_FULL;
+
+	if (info->si_code != SI_USER || info->si_pid != (pid_t)arch_syscall0(SYS_getpid) ||
+		!__atomic_compare_exchange_n(&relay.state, &full, RELAY_BUSY, 0, __ATOMIC_ACQUIRE,
+			__ATOMIC_RELAXED))
+		return;
+	if (relay.pid == info->si_pid)
+		*info = relay.info;
+	__atomic_store_n(&relay.state, RELAY_EMPTY, __ATOMIC_RELEASE);
+}
+
+/*
  * The thread only believes that it blocks the signal. Now that there is one, block it in earnest
  * and send it again: it stays pending, or finds a thread that waits for it.
  */
 static void postpone(int signal, siginfo_t *info, ucontext_t *context)
 {
-	long pid = arch_syscall0(SYS_getpid);
+	pid_t pid = (pid_t)arch_syscall0(SYS_getpid);
 
 	make_way(signal, info);
 	*sampler_mask(&context->uc_sigmask) |= 1ULL << (signal - 1);
 	if (info->si_code == SI_TKILL)
 		arch_syscall4(SYS_rt_tgsigqueueinfo, pid, arch_syscall0(SYS_gettid), signal, info);
-	else
-		arch_syscall3(SYS_rt_sigqueueinfo, pid, signal, info);
+	else if (arch_syscall3(SYS_rt_sigqueueinfo, pid, signal, info))
+		relay_by_kill(pid, signal, info);
 }
 
 /* Die of it as without us: it is pending until our handler returns. */
@@ -116,6 +151,7 @@ static void act(int signal, siginfo_t *info, ucontext_t *context, uintptr_t firs
 		__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) ? NULL : sampler_thread_self();
 	struct sigaction action;
 
+	take_relayed(info);
 	if ((thread && sampler_is_held(thread)) || guard_is_holding(context)) {
 		postpone(signal, info, context);
 		return;

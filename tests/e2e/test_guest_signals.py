@@ -14,7 +14,7 @@ pytestmark = pytest.mark.same_if("sanitized")
 CASES = ["reset-signal", "reset-bsd_signal", "reset-ssignal", "reset-sysv_signal", "reset-sigset",
          "reset-sigaction", "small-stack", "on-small-stack", "blocked", "waited-for", "leaps-out",
          "interval-timer", "caught-once", "ignored-by-child", "blocked-in-child",
-         "masks-of-children", "faults",
+         "blocked-in-all", "masks-of-children", "faults",
          "sent-in-handler", "told", *(f"room-{kib * 1024}" for kib in (4, 6, 8, 12, 32))]
 # What burns nothing under its own signals need not be sampled often.
 CLOCKS = {"cpu": {"rate_hz": 997}, "monotonic": {"clock_hz": 5000}}
@@ -27,7 +27,7 @@ def program(tmp_path_factory):
 
 # The kernel keeps one SIGPROF at most: one the program sends itself while one of ours waits is lost.
 # At the CPU clock's rate that is one in thousands, at 5 kHz on a busy machine one in ten.
-SEND_THEMSELVES = {"blocked", "waited-for", "leaps-out", "caught-once", "sent-in-handler"}
+SEND_THEMSELVES = {"blocked", "blocked-in-all", "waited-for", "leaps-out", "caught-once", "sent-in-handler"}
 RUNS = [(case, clock) for case in CASES for clock in CLOCKS
         if clock == "cpu" or case not in SEND_THEMSELVES]
 

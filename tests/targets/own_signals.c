@@ -327,6 +327,59 @@ static void blocked_in_child(void)
 	execlp("sh", "sh", "-c", "kill -PROF $$; echo alive", NULL);
 }
 
+static volatile int code, is_from_child;
+static volatile pid_t child;
+
+static void note(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	code = info->si_code;
+	is_from_child = child && info->si_pid == child;
+	count(number);
+}
+
+static void *spin_blocked(void *mask)
+{
+	pthread_sigmask(SIG_SETMASK, mask, NULL);
+	for (;;)
+		spin(100);
+	return NULL;
+}
+
+/* Sent to the process while all its threads block it, of which one is not the main one. */
+static void blocked_in_all(void)
+{
+	struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO};
+	struct itimerval once = {.it_value = {0, 1000}};
+	sigset_t all, pending;
+	pthread_t other;
+
+	sigaction(SIGPROF, &action, NULL);
+	sigfillset(&all);
+	pthread_create(&other, NULL, spin_blocked, &all);
+	for (int way = 0; way < 3; way++) {
+		sigprocmask(SIG_BLOCK, &all, NULL);
+		spin(1000);
+		if (way == 0) {
+			kill(getpid(), SIGPROF);
+		} else if (way == 1) {
+			child = fork();
+			if (!child) {
+				kill(getppid(), SIGPROF);
+				_exit(0);
+			}
+			waitpid(child, NULL, 0);
+		} else {
+			setitimer(ITIMER_PROF, &once, NULL);
+		}
+		spin(4000);
+		sigpending(&pending);
+		printf("pending %d", sigismember(&pending, SIGPROF));
+		sigprocmask(SIG_UNBLOCK, &all, NULL);
+		printf(", caught %d, code %d, from the child %d\n", caught, code, is_from_child);
+	}
+}
+
 static char *self;
 
 /* Run ourselves to show the mask that came through an exec. */
@@ -441,6 +494,8 @@ int main(int count_of_words, char **words)
 		ignored_by_child();
 	else if (!strcmp(what, "blocked-in-child"))
 		blocked_in_child();
+	else if (!strcmp(what, "blocked-in-all"))
+		blocked_in_all();
 	else if (!strcmp(what, "masks-of-children"))
 		masks_of_children();
 	else if (!strcmp(what, "masked")) {
