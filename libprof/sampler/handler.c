@@ -40,6 +40,12 @@ static int read_elsewhere(struct unwind_window *window, uintptr_t address, uintp
 /* Every so many calls of a thread the handler's time is taken. */
 #define CALLS_PER_CHECK 16
 
+/*
+ * Whatever took longer was interrupted: other threads had the CPU meanwhile. The thread's CPU clock
+ * would leave them out, but takes a system call, and a filter that nobody saw may kill for that.
+ */
+#define INTERRUPTED_NS 250000
+
 /* So many handlers that have just begun are looked behind. */
 #define SIGNALS_AT_ONCE 8
 
@@ -245,9 +251,13 @@ static void take_sample(struct sampler_thread *thread, int overrun, const void *
 		__atomic_fetch_add(&slot->overruns, overruns, __ATOMIC_RELAXED);
 	record_all(thread, 1 + overruns, ucontext);
 	if (timed) {
+		uint64_t call_ns = clock_monotonic_ns() - before_ns;
+
+		if (call_ns <= INTERRUPTED_NS)
+			thread->call_ns = call_ns;
+		__atomic_fetch_add(
+			&slot->handler_ns, thread->call_ns * CALLS_PER_CHECK, __ATOMIC_RELAXED);
 		check_now_and_then(thread);
-		__atomic_fetch_add(&slot->handler_ns,
-			(clock_monotonic_ns() - before_ns) * CALLS_PER_CHECK, __ATOMIC_RELAXED);
 	}
 }
 

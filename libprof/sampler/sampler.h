@@ -43,6 +43,7 @@ struct sampler_thread {
 	uint64_t first_ns; /* and of the first expiry */
 	uint64_t delivered; /* atomic: expirations that reached the handler */
 	uint64_t calls;    /* of the handler */
+	uint64_t call_ns;  /* what one took when that was last measured */
 	/* Atomic, high end written last: lowest address known to be mapped, one past the highest;
 	 * 0 while unknown. */
 	uintptr_t stack_lo;

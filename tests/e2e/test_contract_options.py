@@ -90,7 +90,16 @@ def test_quiet_normal_and_verbose(run):
     for text in (normal, verbose):
         assert "flamerun: wrote 'flame.svg'\n" in text
         assert all(line.startswith("flamerun: ") for line in text.splitlines())
-        assert ("was spent taking samples\n" in text) == (text == verbose)
+        assert ("MiB at most\n" in text) == (text == verbose)
+
+
+def test_the_cost_has_two_digits(run, tmp_path):
+    """A thread's ninth sample is the first that is measured: `true` has none."""
+    line = r"flamerun: (\S+) % of the CPU time was spent taking samples\n"
+    assert not re.search(line, run("-v", "--", "true").stderr)
+    program = profiled.compile_target("recursion.c", tmp_path)
+    said = re.search(line, run("-v", "-r", "997", "--", program, "1000").stderr)
+    assert re.fullmatch(r"[1-9]\d+|[1-9]\.\d|0\.0*[1-9]\d", said[1])
 
 
 def test_duration(run, tmp_path):
