@@ -279,11 +279,19 @@ static void print_unnamed(const struct summary *summary, const struct accounting
 		diag_info("hint: %s", nameless.remedy);
 }
 
+/* Would a higher rate bring @samples where so much of the CPU was used? */
+static bool would_show(const struct summary *summary, double cpu_ns, unsigned samples)
+{
+	return profile_rate_hz(summary->profile) < HIGHER_HZ &&
+	       cpu_ns * HIGHER_HZ >= samples * NS_PER_S;
+}
+
 /* What threads and processes used that were gone, or not to be found, when samples were due. */
 static void print_unsampled(const struct summary *summary)
 {
 	uint64_t total = calltree_total(summary->tree);
 	double share = percent(summary->report->unsampled_weight, total);
+	uint64_t threads = count_threads(summary);
 
 	if (share < UNSAMPLED_HINT || total < UNSAMPLED_OF)
 		return;
@@ -291,8 +299,9 @@ static void print_unsampled(const struct summary *summary)
 		  "by those that were over by then",
 		share);
 	/* What a process used before its first instruction no rate shows. */
-	if (count_threads(summary) > 2ULL * summary->report->processes &&
-		profile_rate_hz(summary->profile) < HIGHER_HZ)
+	if (threads > 2ULL * summary->report->processes &&
+		would_show(summary, (double)profile_totals(summary->profile)->cpu_ns /
+					    (double)threads, 1))
 		diag_info("hint: a higher rate leaves less of it: -r %u", HIGHER_HZ);
 }
 
@@ -346,8 +355,10 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 		diag_info("hint: it used the CPU for %.0f ms, too little for %" PRIu32
 			  " samples per second: %s",
 			cpu_s * 1e3, profile_rate_hz(summary->profile),
-			summary->is_attached ? "sample it for longer, or more often: -r 997"
-					     : "let it do more, or the same many times over");
+			!summary->is_attached ? "let it do more, or the same many times over"
+			: would_show(summary, cpu_s * NS_PER_S, FEW_SAMPLES)
+				? "sample it for longer, or more often: -r 997"
+				: "sample it for longer");
 	else if (is_few && !summary->is_outside && !totals->losses.late_threads &&
 		 books->sampled < books->credited)
 		diag_info("hint: it held signals back, as under ThreadSanitizer: its CPU time "

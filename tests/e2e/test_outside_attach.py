@@ -68,6 +68,18 @@ def test_shares_and_totals(tmp_path, programs):
     assert abs(due - sampled - credited) <= 2, stderr
 
 
+def test_no_rate_is_advised_that_would_not_help(tmp_path, programs):
+    """Below a fiftieth of a second there are no 20 samples at 997 a second, either."""
+    with outside.running(programs.split, "600000") as process:
+        outside.work(process.pid, 0.05)
+        result = subprocess.run([outside.FLAMERUN, "-d", "0.01", "-o", tmp_path / "x.folded", "-p",
+                                 str(process.pid)], stderr=subprocess.PIPE, text=True, check=True)
+    said = re.search(r"used the CPU for (\d+) ms, too little for 49 .*: (.*)", result.stderr)
+    # A machine with much else to do may look for longer, or give it no turn.
+    if said and int(said[1]) < 20:
+        assert said[2] == "sample it for longer"
+
+
 def test_a_process_named_twice_is_sampled_once(tmp_path, programs):
     with outside.running(programs.split, "600000") as process:
         result = subprocess.run(

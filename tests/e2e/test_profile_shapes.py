@@ -94,6 +94,13 @@ def test_short_threads_are_credited(tmp_path):
     assert abs(run.folded.total - due) <= folded.SIGMAS * sigma + 0.02 * due
 
 
+def test_a_higher_rate_is_advised_where_it_would_help(tmp_path):
+    """Threads that live for less than a millisecond have no sample at 997 a second, either."""
+    run = profile(tmp_path, compile_target("short_threads.c", tmp_path), "4000", "150")
+    assert "is [unsampled]: used by threads" in run.stderr
+    assert "higher rate" not in run.stderr
+
+
 def test_idle_program_gives_a_picture(tmp_path):
     out = tmp_path / "idle.svg"
     # At one sample per second of CPU its beginning has none.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * short_threads [THREADS]: threads that live for some 5 ms of CPU time, one after the other.
+ * short_threads [THREADS [MICROSECONDS]]: threads that live for some 5 ms of CPU time, or as long as
+ * is said, one after the other.
  * Truth: all time is in short_life; the kernel delivers little more than half of what is due to
  * threads that short, so most of the rest must come as credit.
  */
@@ -8,13 +9,13 @@
 
 #include "tests/targets/spin.h"
 
-static uint64_t spent_ns;
+static uint64_t spent_ns, life_ns = 5000000;
 
 BOX static void short_life(void)
 {
 	uint64_t start = cpu_ns();
 
-	while (cpu_ns() - start < 5000000)
+	while (cpu_ns() - start < life_ns)
 		spin(4);
 }
 
@@ -29,6 +30,8 @@ static void *run(void *unused)
 int main(int argc, char **argv)
 {
 	unsigned threads = argument(argc, argv, 1, 600);
+
+	life_ns = 1000ULL * argument(argc, argv, 2, 5000);
 
 	for (unsigned i = 0; i < threads; i++) {
 		pthread_t thread;
