@@ -118,7 +118,7 @@ static void write_setting(const struct options *options, const struct options_ro
 		if (value || origin->rank != OPTIONS_BUILT_IN)
 			write_origin(origin, out);
 		else
-			fputs("not set\n", out);
+			fprintf(out, "built-in %s\n", row->fallback ? row->fallback : "(none)");
 		free(value);
 	}
 }

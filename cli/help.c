@@ -51,7 +51,7 @@ static void write_line(const struct options_row *row, FILE *out)
 		fprintf(out, "\n%*s", TEXT_COLUMN, "");
 		line += bytes + 1;
 	}
-	if (row->fallback)
+	if (options_has_default(row))
 		fprintf(out, " [%s]", row->fallback);
 	fputc('\n', out);
 }

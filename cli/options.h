@@ -121,7 +121,7 @@ struct options_row {
 	enum options_kind kind;
 	double min, max; /* numbers: range; SWITCH: on and off; FLAG: min is the value stored */
 	const char *const *(*names)(void); /* CHOICE, CHOICES: NULL at the end */
-	const char *fallback;
+	const char *fallback; /* a value, or in parentheses what holds without; NULL: neither */
 	const char *text; /* of a listing row: the group's title, or NULL */
 	enum options_completion completion;
 	enum options_commands commands;
@@ -138,6 +138,12 @@ const char *const *options_grounds(void);
 
 /* The row of that name, or NULL. */
 const struct options_row *options_find(const char *name, size_t bytes);
+
+/* Has @row a value where nobody gave one? */
+static inline bool options_has_default(const struct options_row *row)
+{
+	return row->fallback && row->fallback[0] != '(';
+}
 
 /* Fill @options with the table's defaults. */
 void options_init(struct options *options);

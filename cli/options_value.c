@@ -305,7 +305,8 @@ void options_init(struct options *options)
 	memset(options, 0, sizeof(*options));
 	options->level = DIAG_NORMAL;
 	for (size_t i = 0; i < options_row_count; i++)
-		if (options_rows[i].fallback && options_rows[i].kind != OPTIONS_KIND_OUTPUT)
+		if (options_has_default(&options_rows[i]) &&
+			options_rows[i].kind != OPTIONS_KIND_OUTPUT)
 			options_store(options, &options_rows[i], options_rows[i].fallback,
 				&built_in, NULL);
 }

@@ -79,7 +79,7 @@ def check_manual(report, rows):
         if head not in listed:
             report.error(path, 1, f"has no '{head}'")
             continue
-        wanted = limits(row) + names(row) + ([row["default"]] if row["default"] else [])
+        wanted = limits(row) + names(row) + ([row["default"]] if has_default(row) else [])
         for word in missing_words(wanted, listed[head]):
             report.error(path, 1, f"'{head}' does not say {word}")
     known = {f"-{row['name']}" for row in rows}
@@ -87,6 +87,10 @@ def check_manual(report, rows):
         for name in re.findall(r"Fl (-[\w-]+)", head):
             if name not in known:
                 report.error(path, 1, f"there is no -{name}")
+
+
+def has_default(row):
+    return row["default"] and row["default"][0] != "("
 
 
 def check_settings_manual(report, rows):
@@ -110,7 +114,7 @@ def check_sample(report, rows):
         report.error(path, 1, "has other settings: " + " ".join(match[1] for match in given))
     values = {match[1]: match[2] for match in given}
     for row in rows:
-        if row["default"] and values.get(row["name"]) != row["default"]:
+        if has_default(row) and values.get(row["name"]) != row["default"]:
             report.error(path, 1, f"the default of {row['name']} is {row['default']}")
         if row["name"] == "palette" and missing_words(names(row), text_of(path)):
             report.error(path, 1, "does not name every palette")
