@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files need their debug symbols, runtimes that make code must be asked to write down its names.
+ * Files need their symbols, runtimes that make code must be asked to write down its names.
  */
 #include "cli/run/nameless.h"
 
@@ -8,6 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "cli/profile/base_name.h"
+#include "cli/run/distribution.h"
+
+#define RELEASE "/etc/os-release"
+#define RELEASE_OF_VENDOR "/usr/lib/os-release" /* where an administrator has removed the other */
 
 struct weighed {
 	const char *module; /* "" for code of no file */
@@ -70,7 +77,35 @@ static const char *runtime_remedy(const struct calltree *tree)
 	return "a runtime that writes /tmp/perf-PID.map names what it compiles";
 }
 
-void nameless_find(struct nameless *out, const struct calltree *tree)
+/* The path of the file that pictures call @module; NULL: it is none that is here. */
+static const char *path_of(const struct names *names, const char *module)
+{
+	for (uint32_t i = 0; i < names->module_count; i++) {
+		const char *path = names_string(names, names_module(names, i)->path);
+
+		if (!strcmp(base_name(path), module) && path[0] == '/' && !access(path, F_OK))
+			return path;
+	}
+	return NULL;
+}
+
+static void file_remedy(struct nameless *out, const char *module, const char *path)
+{
+	const char *release = access(RELEASE, R_OK) ? RELEASE_OF_VENDOR : RELEASE;
+	const char *servers = getenv("DEBUGINFOD_URLS");
+	char command[sizeof(out->remedy) - 32];
+
+	if (!path || !distribution_has(path)) {
+		snprintf(out->remedy, sizeof(out->remedy),
+			"a build of %.200s that keeps its symbols would name them", module);
+		return;
+	}
+	distribution_symbols_command(
+		command, sizeof(command), release, path, servers && *servers);
+	snprintf(out->remedy, sizeof(out->remedy), "for their names: %s", command);
+}
+
+void nameless_find(struct nameless *out, const struct calltree *tree, const struct names *names)
 {
 	struct weighed *of = calloc((size_t)calltree_frames(tree) + 1, sizeof(*of));
 	struct weighed worst = {0};
@@ -80,8 +115,7 @@ void nameless_find(struct nameless *out, const struct calltree *tree)
 		worst = heaviest(tree, of);
 	if (worst.self && worst.module[0]) {
 		snprintf(out->where, sizeof(out->where), "%.200s", worst.module);
-		snprintf(out->remedy, sizeof(out->remedy),
-			"the debug symbols of %.200s would name them", worst.module);
+		file_remedy(out, worst.module, path_of(names, worst.module));
 	} else if (worst.self) {
 		snprintf(out->where, sizeof(out->where), "code made while the program ran");
 		snprintf(out->remedy, sizeof(out->remedy), "%s", runtime_remedy(tree));

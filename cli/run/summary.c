@@ -272,7 +272,7 @@ static void print_unnamed(const struct summary *summary, const struct accounting
 		diag_verbose("%.1f %% of samples have no function name", unnamed);
 		return;
 	}
-	nameless_find(&nameless, summary->tree);
+	nameless_find(&nameless, summary->tree, &summary->profile->names);
 	diag_info("%.1f %% of samples have no function name%s%s", unnamed,
 		nameless.where[0] ? ", most of them in " : "", nameless.where);
 	if (nameless.remedy[0])

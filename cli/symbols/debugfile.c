@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -65,18 +66,45 @@ static int try_roots(const struct search *search, const char *path, int linked)
 	return error ? try_candidate(search, path, 0, linked) : 0;
 }
 
-static int try_build_id(const struct search *search)
+static int try_build_id(const struct search *search, const char *hex)
 {
 	char path[sizeof(DEBUG_ROOT) + 2 * BUILD_ID_MAX + 32];
-	size_t at;
+
+	snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2);
+	return try_roots(search, path, 0);
+}
+
+/* What debuginfod's clients have fetched for this user. Source: debuginfod_find_debuginfo(3). */
+static int try_fetched(const struct search *search, const char *hex)
+{
+	static const struct {
+		const char *variable, *below;
+	} places[] = {{"DEBUGINFOD_CACHE_PATH", ""}, {"XDG_CACHE_HOME", "/debuginfod_client"},
+		{"HOME", "/.cache/debuginfod_client"}};
+	char path[PATH_BYTES];
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		const char *folder = getenv(places[i].variable);
+		int bytes = snprintf(path, sizeof(path), "%s%s/%s/debuginfo", folder ? folder : "",
+			places[i].below, hex);
+
+		if (folder && bytes > 0 && (size_t)bytes < sizeof(path) &&
+			!try_candidate(search, path, 0, 0))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/* Where a build-id alone tells the name. */
+static int try_id(const struct search *search)
+{
+	char hex[2 * BUILD_ID_MAX + 1];
 
 	if (search->id_bytes < 2 || search->id_bytes > BUILD_ID_MAX)
 		return -ENOENT;
-	at = (size_t)snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%02x/", search->id[0]);
-	for (size_t i = 1; i < search->id_bytes; i++, at += 2)
-		snprintf(path + at, sizeof(path) - at, "%02x", search->id[i]);
-	snprintf(path + at, sizeof(path) - at, ".debug");
-	return try_roots(search, path, 0);
+	for (size_t i = 0; i < search->id_bytes; i++)
+		snprintf(hex + 2 * i, 3, "%02x", search->id[i]);
+	return try_build_id(search, hex) ? try_fetched(search, hex) : 0;
 }
 
 /* The name in .gnu_debuglink and its checksum; NULL when there is none that is a plain file name.
@@ -131,7 +159,7 @@ int debugfile_open(
 	char link[64], real[PATH_BYTES];
 
 	search.id_bytes = elfimage_build_id(image, &search.id);
-	if (!try_build_id(&search))
+	if (!try_id(&search))
 		return 0;
 
 	const char *name = read_link(image, &search.crc);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where distributions and people put the symbols they strip: build-id folders and debug links, as
- * gdb's manual has them ("Debugging Information in Separate Files"). Never asks a network.
+ * gdb's manual has them ("Debugging Information in Separate Files"), and what debuginfod's clients
+ * have fetched. Never asks a network.
  *
  * Context: one thread.
  */

@@ -279,7 +279,7 @@ def test_missing_names_come_with_what_would_help(run, tmp_path):
     subprocess.run(["gcc", "-O1", "-s", "-o", tmp_path / "stripped", source], check=True)
     result = run("./stripped")
     assert re.search(r"% of samples have no function name, most of them in stripped\n"
-                     r"flamerun: hint: the debug symbols of stripped would name them\n",
+                     r"flamerun: hint: a build of stripped that keeps its symbols would name them\n",
                      result.stderr)
     hot = [line for line in result.stderr.splitlines() if "%  [stripped+0x" in line]
     assert hot and hot[0].count("[stripped") == 1, "said once"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * short_threads [THREADS [MICROSECONDS]]: threads that live for some 5 ms of CPU time, or as long as
- * is said, one after the other.
+ * short_threads [THREADS [MICROSECONDS]]: threads that live for some 5 ms of CPU time, or as long
+ * as is said, one after the other.
  * Truth: all time is in short_life; the kernel delivers little more than half of what is due to
  * threads that short, so most of the rest must come as credit.
  */

@@ -287,12 +287,47 @@ static void test_below_another_root(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* As debuginfod-find leaves it. */
+static void test_fetched(void **state)
+{
+	uint8_t id[64];
+	char hex[129];
+	size_t bytes = read_build_id("lib.so", id);
+
+	(void)state;
+	for (size_t i = 0; i < bytes; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	fixture_run("strip -o fetched.so lib.so && mkdir -p cache/%s home/.cache && "
+		    "objcopy --only-keep-debug lib.so cache/%s/debuginfo && "
+		    "ln -sfn ../../cache home/.cache/debuginfod_client && "
+		    "ln -sfn cache debuginfod_client",
+		hex, hex);
+
+	unsetenv("DEBUGINFOD_CACHE_PATH");
+	unsetenv("XDG_CACHE_HOME");
+	setenv("HOME", "/nowhere", 1);
+	expect_file("fetched.so", SYMBOLS_DYNSYM, "exported", NULL);
+	setenv("HOME", fixture_path("home"), 1);
+	expect_file("fetched.so", SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	setenv("HOME", "/nowhere", 1);
+	setenv("XDG_CACHE_HOME", fixture_folder, 1);
+	expect_file("fetched.so", SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	unsetenv("XDG_CACHE_HOME");
+	setenv("DEBUGINFOD_CACHE_PATH", fixture_path("cache"), 1);
+	expect_file("fetched.so", SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	/* Another file's. */
+	fixture_run("cp other.so cache/%s/debuginfo", hex);
+	expect_file("fetched.so", SYMBOLS_DYNSYM, "exported", NULL);
+	unsetenv("DEBUGINFOD_CACHE_PATH");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_table),
 		cmocka_unit_test(test_stripped),
 		cmocka_unit_test(test_debug_link),
+		cmocka_unit_test(test_fetched),
 		cmocka_unit_test(test_debug_link_checksum),
 		cmocka_unit_test(test_compressed_symbols),
 		cmocka_unit_test(test_compressed_bomb),

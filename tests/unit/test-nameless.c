@@ -18,8 +18,10 @@ struct line {
 	uint64_t weight;
 };
 
+static const struct names empty;
+
 /* Each line is a stack of one frame. */
-static struct nameless find(const struct line *lines)
+static struct nameless find(const struct line *lines, const struct names *names)
 {
 	struct calltree *tree = calltree_new();
 	struct nameless found;
@@ -31,7 +33,7 @@ static struct nameless find(const struct line *lines)
 				calltree_frame(tree, lines->name, lines->module, lines->kind)),
 			lines->weight);
 	assert_int_equal(calltree_finish(tree), 0);
-	nameless_find(&found, tree);
+	nameless_find(&found, tree, names);
 	calltree_free(tree);
 	return found;
 }
@@ -41,11 +43,35 @@ static void the_module_with_most_of_them(void **state)
 	const struct line lines[] = {{"[a+1]", "a", CALLTREE_UNNAMED, 3},
 		{"[b+1]", "b", CALLTREE_UNNAMED, 4}, {"[a+2]", "a", CALLTREE_UNNAMED, 2},
 		{"named", "c", CALLTREE_NATIVE, 90}, {NULL, NULL, 0, 0}};
-	struct nameless found = find(lines);
+	struct nameless found = find(lines, &empty);
 
 	(void)state;
 	assert_string_equal(found.where, "a");
-	assert_string_equal(found.remedy, "the debug symbols of a would name them");
+	assert_string_equal(found.remedy, "a build of a that keeps its symbols would name them");
+}
+
+/* A file that every system has, one that is no longer there. */
+static void what_would_name_it(void **state)
+{
+	static const struct {
+		const char *path, *name, *remedy;
+	} cases[] = {{"/bin/sh", "sh", "for their names: "},
+		{"/usr/bin/none", "none", "a build of none"}, {"bin/sh", "sh", "a build of sh"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct line lines[] = {
+			{"[x+1]", cases[i].name, CALLTREE_UNNAMED, 3}, {NULL, NULL, 0, 0}};
+		const struct names_module module = {.number = 1, .start = 1, .end = 2};
+		struct pages_account account = {.limit_bytes = SIZE_MAX};
+		struct names names = {0};
+		struct nameless found;
+
+		assert_int_equal(names_add_module(&names, &account, &module, cases[i].path), 0);
+		found = find(lines, &names);
+		assert_memory_equal(found.remedy, cases[i].remedy, strlen(cases[i].remedy));
+		names_release(&names, &account);
+	}
 }
 
 static void code_of_no_file(void **state)
@@ -61,7 +87,7 @@ static void code_of_no_file(void **state)
 		const struct line lines[] = {{"[unknown code]", "", CALLTREE_UNNAMED, 3},
 			{"main", cases[i].module, CALLTREE_NATIVE, 1},
 			{"[x+1]", "x", CALLTREE_UNNAMED, 2}, {NULL, NULL, 0, 0}};
-		struct nameless found = find(lines);
+		struct nameless found = find(lines, &empty);
 
 		assert_string_equal(found.where, "code made while the program ran");
 		assert_non_null(strstr(found.remedy, cases[i].word));
@@ -72,7 +98,7 @@ static void none(void **state)
 {
 	const struct line lines[] = {{"named", "c", CALLTREE_NATIVE, 90},
 		{"[a+1]", "a", CALLTREE_UNNAMED, 0}, {NULL, NULL, 0, 0}};
-	struct nameless found = find(lines);
+	struct nameless found = find(lines, &empty);
 
 	(void)state;
 	assert_string_equal(found.where, "");
@@ -83,6 +109,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_module_with_most_of_them),
+		cmocka_unit_test(what_would_name_it),
 		cmocka_unit_test(code_of_no_file),
 		cmocka_unit_test(none),
 	};
