@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <regex.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,16 +58,33 @@ void picture_settings(const struct options *options, struct picture_options *pic
 /* Expressions of which one is enough. */
 struct expressions {
 	regex_t regex[OPTIONS_LIST_MAX];
+	bool of_module[OPTIONS_LIST_MAX]; /* too */
 	unsigned count;
 };
+
+/*
+ * Functions without names are called "[libz.so.1+0x1234]". What is written to match those is to
+ * match the others of the module, which have names once its debug symbols are installed.
+ */
+static bool is_of_module(const char *expression)
+{
+	return !strncmp(expression + (*expression == '^'), "\\[", strlen("\\["));
+}
 
 static int matches(const struct calltree_frame *frame, void *context)
 {
 	const struct expressions *expressions = context;
+	char module[NAME_MAX + 3] = "";
 
-	for (unsigned i = 0; i < expressions->count; i++)
-		if (!regexec(&expressions->regex[i], frame->name, 0, NULL, 0))
+	if (*frame->module)
+		snprintf(module, sizeof(module), "[%s]", frame->module);
+	for (unsigned i = 0; i < expressions->count; i++) {
+		const regex_t *regex = &expressions->regex[i];
+
+		if (!regexec(regex, frame->name, 0, NULL, 0) ||
+			(expressions->of_module[i] && !regexec(regex, module, 0, NULL, 0)))
 			return 1;
+	}
 	return 0;
 }
 
@@ -92,6 +111,7 @@ static int expressions_init(struct expressions *expressions, const char *name,
 			return diag_fail(message, error == REG_ESPACE ? -ENOMEM : -EINVAL,
 				"--%s '%s': %s", name, list->item[i], why);
 		}
+		expressions->of_module[i] = is_of_module(list->item[i]);
 		expressions->count++;
 	}
 	return 0;

@@ -89,6 +89,15 @@ def test_a_run(split, tmp_path):
         assert said == names, run.stderr
 
 
+def test_a_module(split, tmp_path):
+    """As functions without names are written, and all functions of it are meant."""
+    for expression, is_shown in (("^\\[split\\]", False), ("\\[sp", False), ("split", True),
+                                 ("^[[]split", True)):
+        run = profile(tmp_path, split, "400", clock_hz=1000, options=("--hide", expression))
+        assert bool(run.folded.below("heavy")) == is_shown
+        assert run.folded.total, "what the library's functions have is left"
+
+
 def test_a_root_for_each_thread(tmp_path):
     threads = compile_target("threads.c", tmp_path)
     run = profile(tmp_path, threads, "400", clock_hz=1000, options=("--threads",))
