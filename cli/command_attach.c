@@ -31,6 +31,7 @@ struct attaching {
 	char comm[WIRE_COMM_BYTES]; /* of the first */
 	struct gather *gather;
 	struct results *results;
+	struct jit_watch jit;
 	int doorbell;
 	uint64_t started_ns;
 	time_t started_wall_s;
@@ -136,6 +137,8 @@ static void follow(struct attaching *attaching)
 	uint64_t deadline_ns =
 		options->duration_ns ? attaching->started_ns + options->duration_ns : 0;
 
+	attaching->jit = (struct jit_watch){
+		.options = options, .gather = attaching->gather, .is_outside = true};
 	signals_attend();
 	while (!signals_asked() && patience_ms(deadline_ns)) {
 		struct pollfd files[] = {
@@ -149,6 +152,7 @@ static void follow(struct attaching *attaching)
 		signals_drain();
 		if (gather_step(attaching->gather))
 			break; /* out of memory: what there is can be drawn */
+		jit_look(&attaching->jit, watch_now_ns());
 	}
 	signals_stop_passing();
 }
@@ -192,7 +196,7 @@ struct ending command_attach(const struct options *options)
 		follow(&attaching);
 		if (draw(&attaching))
 			ending.status = COMMAND_FAILED;
-		jit_tell(options->jit, NULL);
+		jit_tell(&attaching.jit);
 	}
 	gather_free(attaching.gather);
 	results_free(attaching.results);

@@ -39,6 +39,7 @@ struct run {
 	struct results *results;
 	bool is_outside; /* sampled by a tracer, not by a library inside */
 	struct gather *gather;
+	struct jit_watch jit;
 	struct watch watch;
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
@@ -155,7 +156,14 @@ static int start(struct run *run, struct diag_message *message)
 	if (!status)
 		signals_pass_to(run->watch.child);
 	signals_release();
+	run->jit = (struct jit_watch){
+		.options = run->options,
+		.gather = run->gather,
+		.program = run->watch.child,
+		.is_outside = run->is_outside,
+	};
 	run->watch.gather = run->gather;
+	run->watch.jit = &run->jit;
 	if (!status)
 		results_name_child(run->results, run->watch.child);
 	return status;
@@ -178,7 +186,7 @@ static void draw(struct run *run, const struct accounting_child *child)
 
 	run->drawn = true;
 	drawing_make(&drawing, child);
-	jit_tell(run->options->jit, run->is_outside ? NULL : run->gather);
+	jit_tell(&run->jit);
 }
 
 static void follow(struct run *run)

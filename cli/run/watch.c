@@ -19,6 +19,7 @@
 #include "cli/diag.h"
 #include "cli/gather/gather.h"
 #include "cli/gather/process.h"
+#include "cli/run/jit.h"
 #include "cli/run/signals.h"
 
 #define TICK_MS        50 /* the pipe is read when it says so, and the terminal looked after */
@@ -190,8 +191,10 @@ enum watch_event watch(struct watch *watch)
 {
 	for (;;) {
 		sleep_until_something(watch, patience_ms(watch));
-		if (watch->gather)
+		if (watch->gather) {
 			tell_once(gather_step(watch->gather));
+			jit_look(watch->jit, watch_now_ns());
+		}
 		follow_changes(watch->child);
 		reap_orphans(watch->child);
 		if (reap(watch))

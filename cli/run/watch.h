@@ -12,11 +12,13 @@
 #include "cli/profile/accounting.h"
 
 struct gather;
+struct jit_watch;
 
 struct watch {
 	pid_t child;
 	int doorbell;          /* of signals_catch(); borrowed */
 	struct gather *gather; /* borrowed; NULL: only wait */
+	struct jit_watch *jit; /* borrowed; looks while there is a gather */
 	uint64_t deadline_ns;  /* CLOCK_MONOTONIC; 0: none */
 	/* Filled at the end. */
 	int wait_status;

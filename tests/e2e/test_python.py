@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+import outside
 import profiled
 import pythons
 from pythons import needs_names
@@ -217,6 +218,53 @@ def hint(tmp_path, *words, options=("--jit=python",)):
     result = subprocess.run([profiled.BUILD / "flamerun", "-o", tmp_path / "x.folded", *options, "--",
                              *words], stderr=subprocess.PIPE, text=True, check=True)
     return [line for line in result.stderr.splitlines() if "--jit" in line]
+
+
+NAMELESS = "flamerun: hint: Python's functions have names "
+
+
+def test_it_is_said_while_it_runs_that_names_are_missing(tmp_path):
+    """And not at the end of a server's life."""
+    script = "import os\nwhile not os.path.exists('told'): pass"
+    with open(tmp_path / "said", "wb") as said, outside.running(
+            profiled.BUILD / "flamerun", "-o", "x.folded", "--", pythons.PYTHON, "-c", script,
+            cwd=tmp_path, stderr=said) as process:
+        outside.wait_until(lambda: NAMELESS in (tmp_path / "said").read_text())
+        (tmp_path / "told").touch()
+        assert process.wait(timeout=60) == 0
+    assert (tmp_path / "said").read_text().count(NAMELESS + "with --jit=python\n") == 1
+
+
+@pytest.mark.parametrize("words", [["-q"], ["--jit=none"], ["--jit=python"]])
+def test_it_is_not_said_to_who_knows(tmp_path, words):
+    result = subprocess.run([profiled.BUILD / "flamerun", "-o", tmp_path / "x.folded", *words, "--",
+                             pythons.PYTHON, "-c", "sum(range(10000000))"],
+                            stderr=subprocess.PIPE, text=True, check=True)
+    assert NAMELESS not in result.stderr
+
+
+@pytest.mark.parametrize("version, has_map, said", [
+    ("3.12", False, NAMELESS + "when it is started as 'python3 -X perf'"), ("3.12", True, None),
+    ("3.9", False, "the functions of Python 3.9 have no names; those of 3.11 have"),
+    ("3.x", False, None)])
+def test_what_names_each_version(tmp_path, version, has_map, said):
+    """By its name, and whether it writes down its functions'."""
+    source = tmp_path / "python.c"
+    source.write_text("""
+        #include <stdio.h>
+        #include <unistd.h>
+        int main(int argc, char **argv)
+        {
+            char path[40];
+            snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+            if (argc > 1) fclose(fopen(path, "w")); else unlink(path);
+            for (volatile unsigned i = 0; i < 300000000; i++);
+            puts(path);
+        }""")
+    program = profiled.compile_target(source, tmp_path, output="python" + version)
+    result = profiled.profile(tmp_path, program, *["map"] * has_map)
+    pathlib.Path(result.stdout.strip()).unlink(missing_ok=True)
+    assert said in result.stderr if said else "Python" not in result.stderr
 
 
 def test_it_is_said_when_nothing_was_named(tmp_path):
