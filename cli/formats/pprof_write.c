@@ -2,6 +2,10 @@
 /*
  * A call tree as a pprof profile: each frame is a function and its location, each module a mapping,
  * and what is equal in stack and thread one sample. Packed by gzip on its way out, or not.
+ *
+ * Locations have no addresses: a frame of the tree is all of a function, whatever addresses samples
+ * found in it, and a tree that was read or cut has none at all. One location for each address takes
+ * a tree that keeps them apart. libprof/aggregator/pprof.c writes such profiles, before any names.
  */
 #include "cli/formats/pprof.h"
 
