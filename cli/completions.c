@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the completion scripts share: the walk over the table, and which shell has which script.
+ * Completion scripts for shells, each made by going through the table of options. For bash it is a
+ * function that walks the words up to the cursor; for zsh one specification for each option, for
+ * _arguments; for fish a 'complete' for each option, while there is no program yet.
  */
 #include "cli/completions.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
-#include "cli/completions_shell.h"
+#include "cli/options.h"
 
-const char *const *completions_shells(void)
-{
-	static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+/*
+ * Prints the presets of the usual files as @NAME, in every shell: sh -c has the one way to say
+ * "this variable, else that". As for flamerun itself a name that is not absolute counts for none.
+ */
+#define LIST_PRESETS                                                                               \
+	"sh -c 'case $XDG_CONFIG_HOME in /*) user=$XDG_CONFIG_HOME ;; *) user=~/.config ;; esac\n" \
+	"\t\texec sed -n \"s/^[[:blank:]]*\\[preset  *\\([^]]*\\)\\].*/@\\1/p\" \\\n"              \
+	"\t\t\t/etc/flamerun.ini \"$user/flamerun/flamerun.ini\" .flamerun.ini' 2>/dev/null"
 
-	return shells;
-}
+typedef void row_fn(const struct options_row *row, FILE *out);
 
-void completions_each(completions_each_fn *each, FILE *out)
+/* Call @each with every row of the table that is not hidden. */
+static void each_row(row_fn *each, FILE *out)
 {
 	for (size_t i = 0; i < options_row_count; i++) {
 		if (options_rows[i].long_name)
@@ -26,13 +34,15 @@ void completions_each(completions_each_fn *each, FILE *out)
 	}
 }
 
-void completions_choices(const struct options_row *row, const char *between, FILE *out)
+/* The names a CHOICE has, with @between between them. */
+static void write_choices(const struct options_row *row, const char *between, FILE *out)
 {
 	for (const char *const *name = row->names(); *name; name++)
 		fprintf(out, "%s%s", name == row->names() ? "" : between, *name);
 }
 
-void completions_text(const struct options_row *row, FILE *out)
+/* The first line of the text, without a colon at its end; in single quotes' safety. */
+static void write_text(const struct options_row *row, FILE *out)
 {
 	size_t bytes = strcspn(row->text, "\n");
 
@@ -43,26 +53,330 @@ void completions_text(const struct options_row *row, FILE *out)
 			fputc(row->text[i], out);
 }
 
-void completions_letter_with_value(const struct options_row *row, FILE *out)
+/* The row's letter, if it has one and takes a value; if it has one and takes none. */
+static void letter_with_value(const struct options_row *row, FILE *out)
 {
 	if (row->argument && row->short_name)
 		fputc(row->short_name, out);
 }
 
-void completions_letter_of_switch(const struct options_row *row, FILE *out)
+static void letter_of_switch(const struct options_row *row, FILE *out)
 {
 	if (!row->argument && row->short_name)
 		fputc(row->short_name, out);
 }
 
+/* ---- bash ---------------------------------------------------------------------------------------- */
+
+static void bash_long(const struct options_row *row, FILE *out)
+{
+	fprintf(out, " --%s", row->long_name);
+}
+
+static void bash_negated(const struct options_row *row, FILE *out)
+{
+	if (row->kind == OPTIONS_KIND_SWITCH)
+		fprintf(out, " --no-%s", row->long_name);
+}
+
+static void bash_with_value(const struct options_row *row, FILE *out)
+{
+	if (row->argument)
+		fprintf(out, "--%s|", row->long_name);
+}
+
+/* "-o", and behind at most one letter that takes no value: behind more nobody looks for help. */
+static void bash_letters(FILE *out)
+{
+	fputs("-[", out);
+	each_row(letter_with_value, out);
+	fputs("]|-[", out);
+	each_row(letter_of_switch, out);
+	fputs("][", out);
+	each_row(letter_with_value, out);
+	fputs("]", out);
+}
+
+static void bash_value(const struct options_row *row, FILE *out)
+{
+	if (!row->argument || row->completion == OPTIONS_COMPLETE_NONE)
+		return;
+	fprintf(out, "\t--%s", row->long_name);
+	if (row->short_name)
+		fprintf(out, "|-%c", row->short_name);
+	if (row->completion == OPTIONS_COMPLETE_FILE) {
+		fputs(") __flamerun_files \"$2\" ;;\n", out);
+		return;
+	}
+	fputs(") COMPREPLY=($(compgen -W '", out);
+	write_choices(row, " ", out);
+	fputs("' -- \"$2\")) ;;\n", out);
+}
+
+static void bash_helpers(FILE *out)
+{
+	fputs("# SPDX-License-Identifier: MIT\n"
+	      "# bash completion for flamerun. Written by: flamerun --completions bash\n"
+	      "\n"
+	      "__flamerun_files()\n{\n"
+	      "\tcompopt -o filenames 2>/dev/null\n"
+	      "\tmapfile -t COMPREPLY < <(compgen -f -- \"$1\")\n}\n"
+	      "\n"
+	      "__flamerun_presets()\n{\n"
+	      "\t" LIST_PRESETS "\n}\n"
+	      "\n"
+	      "# The value $2 of option $1.\n"
+	      "__flamerun_value()\n{\n\tcase $1 in\n",
+		out);
+	each_row(bash_value, out);
+	fputs("\tesac\n}\n"
+	      "\n"
+	      "# The program at word $1 and its arguments, as for sudo.\n"
+	      "__flamerun_program()\n{\n"
+	      "\tif declare -F _command_offset >/dev/null; then\n"
+	      "\t\t_command_offset \"$1\"\n"
+	      "\telif [ \"$COMP_CWORD\" -eq \"$1\" ]; then\n"
+	      "\t\tmapfile -t COMPREPLY < <(compgen -c -- \"${COMP_WORDS[COMP_CWORD]}\")\n"
+	      "\telse\n\t\t__flamerun_files \"${COMP_WORDS[COMP_CWORD]}\"\n\tfi\n}\n"
+	      "\n",
+		out);
+}
+
+/* Where among the words are we? */
+static void bash_walk(FILE *out)
+{
+	fputs("_flamerun()\n{\n"
+	      "\tlocal current=${COMP_WORDS[COMP_CWORD]} pending='' rendering='' i word\n"
+	      "\tCOMPREPLY=()\n"
+	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+	      "\t\tword=${COMP_WORDS[i]}\n"
+	      "\t\t# \"--rate=99\" comes as three words.\n"
+	      "\t\tif [[ $word == '=' ]]; then\n\t\t\tcontinue\n"
+	      "\t\telif [[ $pending ]]; then\n\t\t\tpending=''\n\t\t\tcontinue\n\t\tfi\n"
+	      "\t\tcase $word in\n"
+	      "\t\t--) [[ $rendering ]] || { __flamerun_program $((i + 1)); return; } ;;\n"
+	      "\t\t",
+		out);
+	each_row(bash_with_value, out);
+	bash_letters(out);
+	fputs(") pending=$word ;;\n", out);
+	fputs("\t\t-*) ;;\n"
+	      "\t\t@) ((i++)) ;; # \"@name\" comes as two\n"
+	      "\t\t@*) ;;\n"
+	      "\t\trender) rendering=1 ;;\n"
+	      "\t\t*) [[ $rendering ]] || { __flamerun_program \"$i\"; return; } ;;\n"
+	      "\t\tesac\n"
+	      "\tdone\n",
+		out);
+}
+
+static void write_bash(FILE *out)
+{
+	bash_helpers(out);
+	bash_walk(out);
+	fputs("\t[[ $current == '=' ]] && current=''\n"
+	      "\tif [[ $pending ]]; then\n"
+	      "\t\t[[ $pending == --* ]] || pending=-${pending: -1}\n"
+	      "\t\t__flamerun_value \"$pending\" \"$current\"\n"
+	      "\telif [[ $current == --no-* ]]; then\n"
+	      "\t\tCOMPREPLY=($(compgen -W '--no-config",
+		out);
+	each_row(bash_negated, out);
+	fputs("' -- \"$current\"))\n"
+	      "\telif [[ $current == -* ]]; then\n"
+	      "\t\tCOMPREPLY=($(compgen -W '",
+		out);
+	each_row(bash_long, out);
+	fputs("' -- \"$current\"))\n"
+	      "\telif [[ $rendering ]]; then\n"
+	      "\t\t__flamerun_files \"$current\"\n"
+	      "\telif [[ $current == @* || ${COMP_WORDS[COMP_CWORD - 1]} == @ ]]; then\n"
+	      "\t\tCOMPREPLY=($(compgen -W \"$(__flamerun_presets)\" -- \"@${current#@}\"))\n"
+	      "\telse\n"
+	      "\t\t__flamerun_program \"$COMP_CWORD\"\n"
+	      "\t\t[[ render == \"$current\"* ]] && COMPREPLY+=(render)\n"
+	      "\tfi\n}\n"
+	      "complete -F _flamerun flamerun\n",
+		out);
+}
+
+/* ---- zsh ----------------------------------------------------------------------------------------- */
+
+static void zsh_option(const struct options_row *row, FILE *out)
+{
+	bool repeats = row->kind == OPTIONS_KIND_OUTPUT;
+
+	fputs("\t\t", out);
+	if (row->short_name && repeats)
+		fprintf(out, "\\*{-%c+,--%s=}'[", row->short_name, row->long_name);
+	else if (row->short_name)
+		fprintf(out, "'(-%c --%s)'{-%c%s,--%s%s}'[", row->short_name, row->long_name,
+			row->short_name, row->argument ? "+" : "", row->long_name,
+			row->argument ? "=" : "");
+	else
+		fprintf(out, "'--%s%s[", row->long_name, row->argument ? "=" : "");
+	write_text(row, out);
+	fputc(']', out);
+	if (row->argument)
+		fprintf(out, ":%s:", row->argument);
+	if (row->completion == OPTIONS_COMPLETE_FILE) {
+		fputs("_files", out);
+	} else if (row->completion == OPTIONS_COMPLETE_NAMES) {
+		fputc('(', out);
+		write_choices(row, " ", out);
+		fputc(')', out);
+	} else if (row->argument) {
+		fputc(' ', out);
+	}
+	fputs("'\n", out);
+	if (row->kind == OPTIONS_KIND_SWITCH)
+		fprintf(out, "\t\t'--no-%s[undo --%s]'\n", row->long_name, row->long_name);
+}
+
+static void write_zsh(FILE *out)
+{
+	fputs("#compdef flamerun\n"
+	      "# SPDX-License-Identifier: MIT\n"
+	      "# zsh completion for flamerun. Written by: flamerun --completions zsh\n"
+	      "\n"
+	      "_flamerun()\n{\n"
+	      "\tlocal curcontext=\"$curcontext\" state line\n"
+	      "\tlocal -a options\n"
+	      "\toptions=(\n",
+		out);
+	each_row(zsh_option, out);
+	fputs("\t)\n"
+	      "\t_arguments -s -S -A '-*' $options '*:: :->operands' && return\n"
+	      "\t[[ $state == operands ]] || return 1\n"
+	      "\tif [[ $words[1] == @* ]] && (( CURRENT > 1 )); then\n"
+	      "\t\twords[1]=flamerun\n"
+	      "\t\t_flamerun\n"
+	      "\telif [[ $words[1] == render ]] && (( CURRENT > 1 )); then\n"
+	      "\t\t_arguments -s -S $options '*:stacks:_files'\n"
+	      "\telif [[ $words[1] == @* ]]; then\n"
+	      "\t\tcompadd -- $(" LIST_PRESETS ")\n"
+	      "\telif (( CURRENT == 1 )); then\n"
+	      "\t\t_alternative 'commands:command:(render)' 'programs:program:_command_names -e' "
+	      "\\\n"
+	      "\t\t\t'files:file:_files'\n"
+	      "\telse\n"
+	      "\t\t_normal\n"
+	      "\tfi\n}\n"
+	      "\n"
+	      "_flamerun \"$@\"\n",
+		out);
+}
+
+/* ---- fish ---------------------------------------------------------------------------------------- */
+
+static void fish_option(const struct options_row *row, FILE *out)
+{
+	fputs("complete -c flamerun -n 'not __flamerun_program'", out);
+	if (row->short_name)
+		fprintf(out, " -s %c", row->short_name);
+	fprintf(out, " -l %s", row->long_name);
+	if (row->completion == OPTIONS_COMPLETE_FILE) {
+		fputs(" -r -F", out);
+	} else if (row->completion == OPTIONS_COMPLETE_NAMES) {
+		fputs(" -x -a '", out);
+		write_choices(row, " ", out);
+		fputc('\'', out);
+	} else if (row->argument) {
+		fputs(" -x", out);
+	}
+	fputs(" -d '", out);
+	write_text(row, out);
+	fputs("'\n", out);
+	if (row->kind == OPTIONS_KIND_SWITCH)
+		fprintf(out,
+			"complete -c flamerun -n 'not __flamerun_program' -l no-%s "
+			"-d 'undo --%s'\n",
+			row->long_name, row->long_name);
+}
+
+static void fish_with_value(const struct options_row *row, FILE *out)
+{
+	if (row->argument)
+		fprintf(out, " --%s", row->long_name);
+}
+
+/* Where among the words are we? */
+static void fish_walk(FILE *out)
+{
+	fputs("# SPDX-License-Identifier: MIT\n"
+	      "# fish completion for flamerun. Written by: flamerun --completions fish\n"
+	      "\n"
+	      "# Is the program already among the words? Leaves it and its arguments in\n"
+	      "# __flamerun_words.\n"
+	      "function __flamerun_program\n"
+	      "\tset -l words (commandline -opc)\n"
+	      "\tset -g __flamerun_words\n"
+	      "\tset -l i 2\n"
+	      "\twhile test $i -le (count $words)\n"
+	      "\t\tset -l word $words[$i]\n"
+	      "\t\tset i (math $i + 1)\n"
+	      "\t\tif test \"$word\" = --\n"
+	      "\t\t\tset -g __flamerun_words $words[$i..]\n"
+	      "\t\t\treturn 0\n"
+	      "\t\telse if contains -- \"$word\"",
+		out);
+	each_row(fish_with_value, out);
+	fputs("; or string match -qr -- '^-[", out);
+	each_row(letter_of_switch, out);
+	fputs("]*[", out);
+	each_row(letter_with_value, out);
+	fputs("]$' \"$word\"\n"
+	      "\t\t\tset i (math $i + 1)\n"
+	      "\t\telse if string match -qr -- '^[-@]' \"$word\"; or test \"$word\" = render\n"
+	      "\t\t\ttest \"$word\" = render; and return 1\n"
+	      "\t\telse\n"
+	      "\t\t\tset -g __flamerun_words $word $words[$i..]\n"
+	      "\t\t\treturn 0\n"
+	      "\t\tend\n"
+	      "\tend\n"
+	      "\treturn 1\n"
+	      "end\n"
+	      "\n",
+		out);
+}
+
+static void write_fish(FILE *out)
+{
+	fish_walk(out);
+	fputs("function __flamerun_presets\n"
+	      "\t" LIST_PRESETS "\n"
+	      "end\n"
+	      "\n"
+	      "function __flamerun_complete_program\n"
+	      "\tset -l line (string escape -- $__flamerun_words)\n"
+	      "\tcomplete -C (string join ' ' -- $line (commandline -ct))\n"
+	      "end\n"
+	      "\n"
+	      "complete -c flamerun -n 'not __flamerun_program' -a render -d 'draw folded stacks'\n"
+	      "complete -c flamerun -n 'not __flamerun_program' -a '(__flamerun_presets)' "
+	      "-d preset\n"
+	      "complete -c flamerun -n 'not __flamerun_program; and not contains render "
+	      "(commandline -opc)' -a '(__fish_complete_command)'\n"
+	      "complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'\n",
+		out);
+	each_row(fish_option, out);
+}
+
+const char *const *completions_shells(void)
+{
+	static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+
+	return shells;
+}
+
 int completions_write(const char *shell, FILE *out)
 {
 	if (!strcmp(shell, "bash"))
-		completions_bash(out);
+		write_bash(out);
 	else if (!strcmp(shell, "zsh"))
-		completions_zsh(out);
+		write_zsh(out);
 	else
-		completions_fish(out);
+		write_fish(out);
 	errno = 0;
 	if (fflush(out) || ferror(out))
 		return errno ? -errno : -EIO;
