@@ -40,17 +40,32 @@ extern "C" {
 typedef void flameprof_interrupt_function(void *context, uint32_t ticks);
 
 /*
- * Begin to tick, once in a process. The timer is a thread of the profiler's own, which no profile
- * shows; it rests while no thread is registered. Time is elapsed time: periods that it was late are
- * added to the next tick.
+ * Begin to tick, for all threads that are registered without a function of their own. A process has
+ * one such period and function at a time: a machine that may share it with others, as a plugin does,
+ * registers its threads by flameprof_interrupt_register_with() and does without. The timer is a
+ * thread of the profiler's own, which no profile shows; it rests while nobody gets ticks. Time is
+ * elapsed time: periods that it was late are added to the next tick.
  *
  * @period_ns  100 us..10 s
  * @function   with @context as its first argument
  *
- * Returns 0; -EALREADY, with nothing changed; -EINVAL; -EAGAIN, -ENOMEM from the system.
+ * Returns 0; -EALREADY when ticks are enabled, -EBUSY while another thread disables them, with
+ * nothing changed; -EINVAL for a period out of range or no function; -EAGAIN, -ENOMEM from the
+ * system.
  */
 FLAMEPROF_API int flameprof_interrupt_enable(
 	uint64_t period_ns, flameprof_interrupt_function *function, void *context);
+
+/*
+ * End what flameprof_interrupt_enable() began; it may be called again, with other values. When this
+ * returns, no thread is in the function, and none will call it. Waits for threads that are inside:
+ * the caller holds nothing that the function waits for. Threads stay registered; ticks that waited
+ * for them are forgotten, and those with a function of their own go on.
+ *
+ * Returns 0; -ESRCH when ticks are not enabled; -EBUSY while another thread disables them; -EDEADLK
+ * from within the function, with nothing changed.
+ */
+FLAMEPROF_API int flameprof_interrupt_disable(void);
 
 /*
  * The calling thread gets ticks from now on. In a child made by fork() the calling thread stays
@@ -59,19 +74,47 @@ FLAMEPROF_API int flameprof_interrupt_enable(
  * @vm_flag  this byte is set to 1 after the counter was raised; a bool or the first byte of an int.
  *	     Cleared by nobody here. Borrowed until unregistered; NULL: there is none
  *
- * Returns 0; -EALREADY; -EAGAIN, -ENOMEM from the system. Ticks begin with
- * flameprof_interrupt_enable(), before or after.
+ * Returns 0; -EALREADY when the thread is registered, whoever did it; -EAGAIN, -ENOMEM from the
+ * system. Ticks begin with flameprof_interrupt_enable(), before or after.
  */
 FLAMEPROF_API int flameprof_interrupt_register(unsigned char *vm_flag);
 
 /*
  * The same for machines whose flag is not one byte in one place: @tick is called on the timer's
  * thread instead. It must not wait and must not call flameprof_*.
+ *
+ * Returns as flameprof_interrupt_register().
  */
 FLAMEPROF_API int flameprof_interrupt_register_call(void (*tick)(void *context), void *context);
 
-/* No ticks for the calling thread: its counter is cleared, its flag no longer written. Returns 0 or
- * -ESRCH. */
+/* What a thread registers with. Zero: as flameprof_interrupt_register(NULL). */
+struct flameprof_interrupt_options {
+	/* Of this thread alone, from now on, whether ticks are enabled or not. 0, NULL: those of
+	 * flameprof_interrupt_enable(). */
+	uint64_t period_ns;
+	flameprof_interrupt_function *function;
+	void *context;
+	unsigned char *vm_flag; /* as flameprof_interrupt_register() has it */
+	void (*tick)(void *context); /* likewise flameprof_interrupt_register_call() */
+	void *tick_context;
+	uint64_t reserved[4]; /* zero */
+};
+
+/*
+ * The same with all there is. A machine that registers its threads with a function of their own
+ * disturbs no other machine of the process and is not disturbed; a thread runs one machine. Once its
+ * threads are unregistered nobody calls the function any more.
+ *
+ * Returns as flameprof_interrupt_register(); -EINVAL for a period out of range, a period or context
+ * without a function, and what is reserved.
+ */
+FLAMEPROF_API int flameprof_interrupt_register_with(
+	const struct flameprof_interrupt_options *options);
+
+/*
+ * No ticks for the calling thread: its counter is cleared, its flag no longer written.
+ * Returns 0, or -ESRCH when it is not registered.
+ */
 FLAMEPROF_API int flameprof_interrupt_unregister(void);
 
 /*
@@ -150,7 +193,8 @@ FLAMEPROF_API int flameprof_intercept_restore(flameprof_function ***table, size_
  *
  * Shown as "name (file:line)". In a profile they are elapsed time, told in its periods, whatever
  * its clock is (struct flameprof_stack, is_vm); what is left of a period goes to the thread's next
- * stack. With FLAMEPROF_CLOCK_VM, started after flameprof_interrupt_enable(), a tick is a period.
+ * stack. With FLAMEPROF_CLOCK_VM a tick of who calls flameprof_start() is a period, where ticks are
+ * enabled by then or the thread has its own.
  */
 
 /*
@@ -177,7 +221,7 @@ FLAMEPROF_API void flameprof_vm_stacks(enum flameprof_vm_place place);
 
 /*
  * Record a stack of the machine's, to this process's profiler or to flamerun. It is elapsed time:
- * @ticks periods of flameprof_interrupt_enable().
+ * @ticks periods of the calling thread's own, or of flameprof_interrupt_enable().
  *
  * @frames  innermost first, a builtin that was running as the first; copied. Of more than the
  *	    profile's depth (4096, "[vm]" included) the outermost are left out, and counted as a
@@ -186,9 +230,9 @@ FLAMEPROF_API void flameprof_vm_stacks(enum flameprof_vm_place place);
  * @ticks   as the host's function gets them; 0 records nothing
  *
  * Returns 0, also while less than a period has come together; -ESRCH when nobody samples this
- * process, or it is paused: counted; -EINVAL before flameprof_interrupt_enable(); -ENOSPC when the
- * sample had to be dropped, because the thread's ring is full or there is none for it: counted;
- * -ENOMEM, likewise.
+ * process, or it is paused: counted; -EINVAL where there is no such period, and for @n without
+ * @frames; -ENOSPC when the sample had to be dropped, because the thread's ring is full or there is
+ * none for it: counted; -ENOMEM, likewise.
  */
 FLAMEPROF_API int flameprof_record_vm_stack(
 	const struct flameprof_vm_frame *frames, unsigned n, uint32_t ticks);

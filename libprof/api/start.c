@@ -96,7 +96,7 @@ static void set_phase(enum session_phase phase, enum flameprof_status status)
 /* Ticks are whole units of weight where nothing else is recorded. */
 static uint64_t period_ns_of(const struct settings *settings)
 {
-	uint64_t tick_ns = settings->clock == FLAMEPROF_CLOCK_VM ? interrupt_period_ns() : 0;
+	uint64_t tick_ns = settings->clock == FLAMEPROF_CLOCK_VM ? interrupt_period_here_ns() : 0;
 
 	return tick_ns ? tick_ns : CLOCK_NS_PER_S / settings->rate_hz;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of a host: enable, register, unregister; the end of a thread and of a fork's parent.
+ * The calls of a host: enable, disable, register, unregister; the end of a thread and of a fork's
+ * parent.
  */
 #include "libprof/interrupt/interrupt.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "libprof/interrupt/registry.h"
 #include "libprof/interrupt/ticks.h"
@@ -21,6 +23,7 @@
 static pthread_key_t key; /* what a thread has: its interrupt_thread, or `was_registered` */
 static struct interrupt_thread was_registered;
 static int set_up_error;
+static int has_key; /* atomic */
 
 static struct interrupt_thread *registered(void)
 {
@@ -29,23 +32,60 @@ static struct interrupt_thread *registered(void)
 	return thread == &was_registered ? NULL : thread;
 }
 
+struct interrupt_thread *interrupt_here(void)
+{
+	return __atomic_load_n(&has_key, __ATOMIC_ACQUIRE) ? registered() : NULL;
+}
+
+uint64_t interrupt_period_here_ns(void)
+{
+	const struct interrupt_thread *thread = interrupt_here();
+
+	return thread && thread->function ? thread->period_ns : interrupt_period_ns();
+}
+
+/* Two copies of the library: the other copy has the ticks, this one the host's function. */
+static void pass_on(void *context, uint32_t ticks)
+{
+	(void)context;
+	interrupt_call(ticks);
+}
+
 /* Two copies of the library: the counter and the flag here follow the other copy's. */
 static void follow(void *thread)
 {
 	registry_raise(thread, 1);
 }
 
-static int begin_ticks(struct interrupt_thread *thread)
+static int begin_elsewhere(struct interrupt_thread *thread, uint64_t period_ns)
 {
-	int error;
+	const struct flameprof_interrupt_options options = {
+		.period_ns = period_ns,
+		.function = thread->function ? pass_on : NULL,
+		.tick = follow,
+		.tick_context = thread,
+	};
 
-	if (elsewhere.flameprof_interrupt_register_call)
-		return elsewhere.flameprof_interrupt_register_call(follow, thread);
+	return elsewhere.flameprof_interrupt_register_with(&options);
+}
+
+/* @period_ns  its own, with a function */
+static int begin_ticks(struct interrupt_thread *thread, uint64_t period_ns)
+{
+	uint64_t now_ns;
+	int error = 0;
+
+	if (elsewhere.flameprof_interrupt_register_with)
+		return begin_elsewhere(thread, period_ns);
 	pthread_mutex_lock(&interrupt.lock);
-	if (interrupt.period_ns)
-		thread->periods = registry_periods(clock_monotonic_ns());
+	now_ns = clock_monotonic_ns();
+	if (thread->function)
+		registry_begin(thread, now_ns, period_ns, now_ns);
+	else if (interrupt.function)
+		registry_begin(thread, interrupt.begin_ns, interrupt.period_ns, now_ns);
 	registry_add(thread);
-	error = timer_need();
+	if (thread->period_ns)
+		error = timer_need(thread->due_ns);
 	if (error)
 		registry_remove(thread);
 	pthread_mutex_unlock(&interrupt.lock);
@@ -71,6 +111,8 @@ static void thread_ends(void *value)
 
 	if (value != &was_registered)
 		end_ticks(value);
+	/* One that was cancelled in the host's function. */
+	interrupt_leave();
 	timer_end_unneeded();
 	errno = saved_errno;
 }
@@ -95,11 +137,15 @@ static void fork_child(void)
 
 	timer_forget_in_child();
 	registry_keep_in_child(elsewhere.flameprof_interrupt_take ? NULL : thread);
-	if (interrupt.threads && interrupt.period_ns) {
-		thread->periods = registry_periods(clock_monotonic_ns());
+	interrupt_stay_inside_in_child();
+	/* Who was disabling it is not here. */
+	if (!interrupt.function)
+		__atomic_store_n(&interrupt.period_ns, 0, __ATOMIC_RELAXED);
+	if (interrupt.threads && thread->period_ns) {
+		registry_skip(thread, clock_monotonic_ns());
 		interrupt_ticks_clear();
 		if (thread->tick) {
-			timer_need();
+			timer_need(thread->due_ns);
 		} else {
 			interrupt_ticks_mark();
 			if (thread->flag)
@@ -116,6 +162,7 @@ static void set_up(void)
 	set_up_error = -pthread_key_create(&key, thread_ends);
 	if (!set_up_error)
 		set_up_error = -pthread_atfork(fork_prepare, fork_parent, fork_child);
+	__atomic_store_n(&has_key, !set_up_error, __ATOMIC_RELEASE);
 }
 
 /* Returns 0 once everything is there that a registered thread needs. */
@@ -128,11 +175,29 @@ static int be_set_up(void)
 	return set_up_error ? -ENOMEM : 0;
 }
 
-static int add(unsigned char *flag, void (*tick)(void *context), void *context)
+static int is_period(uint64_t period_ns)
+{
+	return period_ns >= PERIOD_NS_MIN && period_ns <= PERIOD_NS_MAX;
+}
+
+static int check_options(const struct flameprof_interrupt_options *options)
+{
+	static const struct flameprof_interrupt_options zero;
+
+	if (!options || memcmp(options->reserved, zero.reserved, sizeof(zero.reserved)))
+		return -EINVAL;
+	if (options->function)
+		return is_period(options->period_ns) ? 0 : -EINVAL;
+	return options->period_ns || options->context ? -EINVAL : 0;
+}
+
+int flameprof_interrupt_register_with(const struct flameprof_interrupt_options *options)
 {
 	struct interrupt_thread *thread, *before;
-	int error = be_set_up();
+	int error = check_options(options);
 
+	if (!error)
+		error = be_set_up();
 	if (error)
 		return error;
 	if (registered())
@@ -142,14 +207,16 @@ static int add(unsigned char *flag, void (*tick)(void *context), void *context)
 	if (!thread)
 		return -ENOMEM;
 	thread->ticks = interrupt_ticks_here();
-	thread->flag = flag;
-	thread->tick = tick;
-	thread->context = context;
+	thread->flag = options->vm_flag;
+	thread->tick = options->tick;
+	thread->tick_context = options->tick_context;
+	thread->function = options->function;
+	thread->context = options->context;
 	interrupt_ticks_clear();
 	error = -pthread_setspecific(key, thread);
 	if (error)
 		goto out;
-	error = begin_ticks(thread);
+	error = begin_ticks(thread, options->period_ns);
 	if (!error)
 		return 0;
 	pthread_setspecific(key, before);
@@ -160,12 +227,14 @@ out:
 
 int flameprof_interrupt_register(unsigned char *vm_flag)
 {
-	return add(vm_flag, NULL, NULL);
+	return flameprof_interrupt_register_with(
+		&(struct flameprof_interrupt_options){.vm_flag = vm_flag});
 }
 
 int flameprof_interrupt_register_call(void (*tick)(void *context), void *context)
 {
-	return add(NULL, tick, context);
+	return flameprof_interrupt_register_with(
+		&(struct flameprof_interrupt_options){.tick = tick, .tick_context = context});
 }
 
 int flameprof_interrupt_unregister(void)
@@ -180,17 +249,12 @@ int flameprof_interrupt_unregister(void)
 	return 0;
 }
 
-/* Two copies of the library: the other copy has the ticks, this one the host's function. */
-static void pass_on(void *context, uint32_t ticks)
-{
-	(void)context;
-	interrupt_call(ticks);
-}
-
 static int set_function(flameprof_interrupt_function *function, void *context)
 {
 	if (interrupt.function)
 		return -EALREADY;
+	if (interrupt.period_ns)
+		return -EBUSY;
 	interrupt.context = context;
 	__atomic_store_n(&interrupt.function, function, __ATOMIC_RELEASE);
 	return 0;
@@ -201,7 +265,7 @@ int flameprof_interrupt_enable(
 {
 	int error;
 
-	if (period_ns < PERIOD_NS_MIN || period_ns > PERIOD_NS_MAX || !function)
+	if (!is_period(period_ns) || !function)
 		return -EINVAL;
 	pthread_mutex_lock(&interrupt.lock);
 	error = set_function(function, context);
@@ -212,9 +276,11 @@ int flameprof_interrupt_enable(
 	} else {
 		interrupt.begin_ns = clock_monotonic_ns();
 		__atomic_store_n(&interrupt.period_ns, period_ns, __ATOMIC_RELAXED);
-		error = timer_need();
+		registry_begin_all(interrupt.begin_ns);
+		error = timer_need(registry_due_ns());
 	}
 	if (error) {
+		registry_end_all();
 		__atomic_store_n(&interrupt.period_ns, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&interrupt.function, NULL, __ATOMIC_RELAXED);
 	}
@@ -223,12 +289,61 @@ out:
 	return error;
 }
 
+/* No thread gets ticks for the function of all any more, nor finds it. Returns 0 or -errno. */
+static int clear_function(void)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&interrupt.lock);
+	if (!interrupt.function)
+		error = interrupt.period_ns ? -EBUSY : -ESRCH;
+	else if (interrupt_is_inside())
+		error = -EDEADLK;
+	if (!error) {
+		__atomic_store_n(&interrupt.function, NULL, __ATOMIC_SEQ_CST);
+		registry_end_all();
+	}
+	pthread_mutex_unlock(&interrupt.lock);
+	return error;
+}
+
+/* Two copies of the library: when the other one calls no more, nobody calls our function. */
+static int disable_elsewhere(void)
+{
+	int error = -ESRCH;
+
+	if (__atomic_load_n(&interrupt.function, __ATOMIC_ACQUIRE))
+		error = elsewhere.flameprof_interrupt_disable();
+	if (!error)
+		__atomic_store_n(&interrupt.function, NULL, __ATOMIC_SEQ_CST);
+	return error;
+}
+
+int flameprof_interrupt_disable(void)
+{
+	int error;
+
+	if (elsewhere.flameprof_interrupt_disable)
+		return disable_elsewhere();
+	error = clear_function();
+	if (error)
+		return error;
+	/* Without the lock: who is inside may register, unregister and fork. */
+	interrupt_wait_until_outside();
+	pthread_mutex_lock(&interrupt.lock);
+	/* What the function told of its ticks could be converted until now. */
+	__atomic_store_n(&interrupt.period_ns, 0, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&interrupt.lock);
+	timer_end_unneeded();
+	return 0;
+}
+
 int interrupt_begin_in_child(void)
 {
 	int error;
 
 	pthread_mutex_lock(&interrupt.lock);
-	error = timer_need();
+	error = timer_need(registry_due_ns());
 	pthread_mutex_unlock(&interrupt.lock);
 	return error;
 }

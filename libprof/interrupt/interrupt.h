@@ -22,8 +22,11 @@ struct interrupt_thread {
 	volatile uint32_t *ticks; /* atomic; raised by the timer, taken by the thread */
 	unsigned char *flag;	  /* atomic; NULL: none */
 	void (*tick)(void *context); /* NULL: none */
-	void *context;
-	uint64_t periods; /* as many of the timer's have been counted */
+	void *tick_context;
+	flameprof_interrupt_function *function; /* its own; NULL: that of all */
+	void *context;				/* the function's */
+	uint64_t period_ns; /* its own, or that of all; 0: it gets no ticks now */
+	uint64_t due_ns;    /* of its next tick, with a period */
 	/*
 	 * Robust, locked by the thread for as long as it is registered: where a thread ends without
 	 * libc, by a system call, the kernel says so here before anybody can learn that it ended.
@@ -37,10 +40,19 @@ struct interrupt {
 	pthread_mutex_t lock;
 	struct interrupt_thread *threads;
 	struct interrupt_thread *spare; /* a fork child's, of threads it does not have */
+	/*
+	 * Of flameprof_interrupt_enable(), for threads without their own. A period without a
+	 * function: flameprof_interrupt_disable() waits for those who are inside.
+	 */
 	uint64_t begin_ns;		/* periods are counted from here */
 	uint64_t period_ns;		/* atomic; 0: not enabled */
 	void *context;			/* before `function` */
 	flameprof_interrupt_function *function; /* atomic; NULL: not enabled */
+	/*
+	 * Atomic, futex: threads that may call `function`. Each adds itself before it takes ticks
+	 * and looks for the function; who clears that then waits for 0.
+	 */
+	uint32_t inside;
 };
 
 extern struct interrupt interrupt __attribute__((visibility("hidden")));
@@ -50,6 +62,12 @@ static inline uint64_t interrupt_period_ns(void)
 {
 	return __atomic_load_n(&interrupt.period_ns, __ATOMIC_RELAXED);
 }
+
+/* The calling thread, or NULL: not registered. Context: any thread, not a handler. */
+struct interrupt_thread *interrupt_here(void);
+
+/* The period of ticks that the calling thread gets, else that of all; 0: none. Context: likewise. */
+uint64_t interrupt_period_here_ns(void);
 
 /*
  * A fork child is at a safe point: let its timer begin. Returns 0 or -errno: no ticks then.

@@ -55,12 +55,6 @@ void registry_thread_free(struct interrupt_thread *thread)
 	free(thread);
 }
 
-uint64_t registry_periods(uint64_t now_ns)
-{
-	return now_ns > interrupt.begin_ns ? (now_ns - interrupt.begin_ns) / interrupt.period_ns
-					   : 0;
-}
-
 void registry_add(struct interrupt_thread *thread)
 {
 	thread->next = interrupt.threads;
@@ -75,6 +69,47 @@ void registry_remove(struct interrupt_thread *thread)
 		link = &(*link)->next;
 	if (*link)
 		*link = thread->next;
+}
+
+void registry_skip(struct interrupt_thread *thread, uint64_t now_ns)
+{
+	if (now_ns >= thread->due_ns)
+		thread->due_ns += ((now_ns - thread->due_ns) / thread->period_ns + 1) *
+			thread->period_ns;
+}
+
+void registry_begin(
+	struct interrupt_thread *thread, uint64_t begin_ns, uint64_t period_ns, uint64_t now_ns)
+{
+	thread->period_ns = period_ns;
+	thread->due_ns = begin_ns + period_ns;
+	registry_skip(thread, now_ns);
+}
+
+void registry_begin_all(uint64_t now_ns)
+{
+	for (struct interrupt_thread *at = interrupt.threads; at; at = at->next)
+		if (!at->function)
+			registry_begin(at, interrupt.begin_ns, interrupt.period_ns, now_ns);
+}
+
+int registry_is_ticking(void)
+{
+	const struct interrupt_thread *at = interrupt.threads;
+
+	while (at && !at->period_ns)
+		at = at->next;
+	return at != NULL;
+}
+
+uint64_t registry_due_ns(void)
+{
+	uint64_t due_ns = UINT64_MAX;
+
+	for (const struct interrupt_thread *at = interrupt.threads; at; at = at->next)
+		if (at->period_ns && at->due_ns < due_ns)
+			due_ns = at->due_ns;
+	return due_ns;
 }
 
 /*
@@ -103,27 +138,67 @@ void registry_raise(struct interrupt_thread *thread, uint32_t ticks)
 	if (thread->flag)
 		__atomic_store_n(thread->flag, 1, __ATOMIC_SEQ_CST);
 	if (thread->tick)
-		thread->tick(thread->context);
+		thread->tick(thread->tick_context);
 }
 
-void registry_tick(uint64_t now_ns)
+static void raise_due(struct interrupt_thread *thread, uint64_t now_ns)
 {
-	uint64_t periods = registry_periods(now_ns);
+	uint64_t due_ns = thread->due_ns, ticks;
+
+	if (now_ns < due_ns)
+		return;
+	registry_skip(thread, now_ns);
+	ticks = (thread->due_ns - due_ns) / thread->period_ns;
+	registry_raise(thread, ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX);
+}
+
+/* Off the list when it has ended. Returns whether it has. */
+static int bury_ended(struct interrupt_thread **link)
+{
+	struct interrupt_thread *thread = *link;
+
+	if (!has_ended(thread))
+		return 0;
+	*link = thread->next;
+	bury(thread);
+	return 1;
+}
+
+uint64_t registry_tick(uint64_t now_ns)
+{
+	struct interrupt_thread **link = &interrupt.threads;
+	uint64_t due_ns = UINT64_MAX;
+
+	while (*link) {
+		struct interrupt_thread *thread = *link;
+
+		if (bury_ended(link))
+			continue;
+		link = &thread->next;
+		if (!thread->period_ns)
+			continue;
+		raise_due(thread, now_ns);
+		if (thread->due_ns < due_ns)
+			due_ns = thread->due_ns;
+	}
+	return due_ns;
+}
+
+void registry_end_all(void)
+{
 	struct interrupt_thread **link = &interrupt.threads;
 
 	while (*link) {
 		struct interrupt_thread *thread = *link;
-		uint64_t ticks = periods - thread->periods;
 
-		if (has_ended(thread)) {
-			*link = thread->next;
-			bury(thread);
+		if (bury_ended(link))
 			continue;
-		}
-		thread->periods = periods;
-		if (ticks)
-			registry_raise(thread, ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX);
 		link = &thread->next;
+		if (thread->function)
+			continue;
+		thread->period_ns = 0;
+		/* What waits was counted in periods that nobody knows any more. */
+		__atomic_store_n(thread->ticks, 0, __ATOMIC_SEQ_CST);
 	}
 }
 

@@ -21,14 +21,29 @@ void registry_thread_free(struct interrupt_thread *thread);
 void registry_add(struct interrupt_thread *thread);
 void registry_remove(struct interrupt_thread *thread);
 
-/* Periods that have passed at @now_ns. Enabled only. */
-uint64_t registry_periods(uint64_t now_ns);
+/* @thread gets ticks at whole periods since @begin_ns, those after @now_ns. */
+void registry_begin(
+	struct interrupt_thread *thread, uint64_t begin_ns, uint64_t period_ns, uint64_t now_ns);
+
+/* Periods of @thread that have ended by @now_ns give no ticks. Context: it gets ticks. */
+void registry_skip(struct interrupt_thread *thread, uint64_t now_ns);
+
+/* The period of all is to be had, or not any more: threads without their own begin or end. */
+void registry_begin_all(uint64_t now_ns);
+void registry_end_all(void);
+
+/* Does anybody get ticks? */
+int registry_is_ticking(void);
+
+/* When the first tick of anybody is due; UINT64_MAX: nobody gets any. */
+uint64_t registry_due_ns(void);
 
 /*
  * Give each thread the periods that it has not had by @now_ns: its counter is raised, up to
  * UINT32_MAX, then its flag. Threads that have ended unseen come off the list.
+ * Returns as registry_due_ns().
  */
-void registry_tick(uint64_t now_ns);
+uint64_t registry_tick(uint64_t now_ns);
 
 /* Raise @thread's counter, then its flag. Context: the thread is alive. */
 void registry_raise(struct interrupt_thread *thread, uint32_t ticks);

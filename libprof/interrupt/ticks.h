@@ -34,7 +34,21 @@ void interrupt_ticks_mark(void);
  */
 void interrupt_take(void);
 
-/* Call the host's function on this thread; while it runs no tick is taken. */
+/*
+ * Call the host's function on this thread, its own or that of all; while it runs no tick is taken.
+ */
 void interrupt_call(uint32_t ticks);
+
+/* Is the calling thread one that may be in the function of all? interrupt.inside counts it. */
+int interrupt_is_inside(void);
+
+/* It is not any more; nothing happens for one that is not. */
+void interrupt_leave(void);
+
+/* In a fork child: the calling thread is what it was, and the only one. */
+void interrupt_stay_inside_in_child(void);
+
+/* Wait until no thread is inside. Context: interrupt.function is NULL; the lock is not held. */
+void interrupt_wait_until_outside(void);
 
 #endif

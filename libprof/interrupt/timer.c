@@ -2,10 +2,10 @@
 /*
  * The timer's thread. It sleeps on a futex, the bell, until an absolute time of CLOCK_MONOTONIC:
  *
- *   RUNS      ticks at each whole period since flameprof_interrupt_enable()
+ *   RUNS      ticks whenever the next is due for anybody; the bell: one is due before that
  *     │  ▲
  *     ▼  │ bell
- *   RUNS, is_resting: nobody is registered
+ *   RUNS, resting: nobody gets ticks
  *     │ after REST_NS
  *     ▼
  *   ENDED     the thread has left, to be joined by whoever needs the next one
@@ -37,7 +37,7 @@ static struct {
 	enum timer_state state;
 	pthread_t id; /* in RUNS and ENDED */
 	uint32_t generation; /* a thread of another one leaves at once */
-	int is_resting;
+	uint64_t wakes_ns;   /* for ticks; UINT64_MAX: it rests. 0: it is not there yet */
 	uint32_t bell; /* atomic, futex */
 } timer;
 
@@ -69,12 +69,10 @@ static int turn(uint32_t generation, uint64_t *rest_end_ns, uint64_t *deadline_n
 
 	if (generation != timer.generation)
 		return 0;
-	registry_tick(now_ns);
-	timer.is_resting = !interrupt.threads;
-	if (interrupt.threads) {
+	timer.wakes_ns = registry_tick(now_ns);
+	if (timer.wakes_ns != UINT64_MAX) {
 		*rest_end_ns = 0;
-		*deadline_ns = interrupt.begin_ns +
-			(registry_periods(now_ns) + 1) * interrupt.period_ns;
+		*deadline_ns = timer.wakes_ns;
 		return 1;
 	}
 	if (*rest_end_ns && now_ns >= *rest_end_ns) {
@@ -114,21 +112,21 @@ static void join(pthread_t id)
 	pthread_setcancelstate(before, NULL);
 }
 
-int timer_need(void)
+int timer_need(uint64_t due_ns)
 {
 	int error;
 
-	if (!interrupt.period_ns || !interrupt.threads)
+	if (due_ns == UINT64_MAX)
 		return 0;
 	if (timer.state == RUNS) {
-		if (timer.is_resting)
+		if (due_ns < timer.wakes_ns)
 			ring();
 		return 0;
 	}
 	if (timer.state == ENDED)
 		join(timer.id);
 	timer.state = NONE;
-	timer.is_resting = 0;
+	timer.wakes_ns = 0;
 	error = own_threads_begin(
 		&timer.id, NULL, timer_main, (void *)(uintptr_t)timer.generation);
 	if (!error)
@@ -141,7 +139,7 @@ void timer_end_unneeded(void)
 	pthread_t id;
 
 	pthread_mutex_lock(&interrupt.lock);
-	if (interrupt.threads || timer.state == NONE) {
+	if (registry_is_ticking() || timer.state == NONE) {
 		pthread_mutex_unlock(&interrupt.lock);
 		return;
 	}

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timer: a thread that is there while threads are registered and ticks enabled, and a little
+ * The timer: a thread that is there while threads are registered that get ticks, and a little
  * longer, resting, for those that come back.
  */
 #ifndef LIBPROF_INTERRUPT_TIMER_H
 #define LIBPROF_INTERRUPT_TIMER_H
 
-/*
- * See to it that there is a timer when one is needed.
- * Returns 0 or -errno. Context: interrupt.lock is held.
- */
-int timer_need(void);
+#include <stdint.h>
 
 /*
- * A thread ends: end the timer, too, when nobody is registered, and wait for that. A process ends
- * with its last thread, and the timer must not be it. Context: interrupt.lock is not held.
+ * See to it that there is a timer which wakes up by @due_ns; UINT64_MAX: none is needed.
+ * Returns 0 or -errno. Context: interrupt.lock is held.
+ */
+int timer_need(uint64_t due_ns);
+
+/*
+ * End the timer when nobody gets ticks, and wait for that. Whenever a thread ends, because a process
+ * ends with its last thread, and the timer must not be it. Context: interrupt.lock is not held.
  */
 void timer_end_unneeded(void);
 

@@ -33,7 +33,8 @@
 	X(flameprof_arenas_suspend)                                                                \
 	X(flameprof_arenas_resume)                                                                 \
 	X(flameprof_interrupt_enable)                                                              \
-	X(flameprof_interrupt_register_call)                                                       \
+	X(flameprof_interrupt_disable)                                                             \
+	X(flameprof_interrupt_register_with)                                                       \
 	X(flameprof_interrupt_unregister)                                                          \
 	X(flameprof_interrupt_take)                                                              \
 	X(flameprof_vm_stacks)                                                                   \

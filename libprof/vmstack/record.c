@@ -169,7 +169,7 @@ int flameprof_record_vm_stack(
 
 	if (elsewhere.flameprof_record_vm_stack)
 		return elsewhere.flameprof_record_vm_stack(frames, n, ticks);
-	tick_ns = interrupt_period_ns();
+	tick_ns = interrupt_period_here_ns();
 	if (!tick_ns || (n && !frames))
 		return -EINVAL;
 	if (!ticks)

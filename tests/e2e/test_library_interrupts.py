@@ -2,6 +2,8 @@
 #
 # Ticks for virtual machines, in every way the library gets into a program: which counter the
 # program reads, which no profile may show the timer, and that it is nobody's business.
+import errno
+
 import pytest
 
 import library
@@ -78,6 +80,13 @@ def test_signals_are_the_programs(linked, tmp_path, link, way):
     said = run(linked[link], "signals", way, tmp_path)
     assert (said["stolen"], said["interrupted"], said["elsewhere"]) == (0, 0, 0)
     assert said["ticks"] > 0
+
+
+@pytest.mark.parametrize("link,way", WAYS)
+def test_ticks_end_and_begin_anew(linked, tmp_path, link, way):
+    """For nobody, another function and the thread's own, whichever copy of the library ticks."""
+    said = run(linked[link], "again", way, tmp_path)
+    assert said == {"timers": 0, "twice": errno.ESRCH, "calls": 0, "others": 0}
 
 
 @pytest.mark.parametrize("link,way", WAYS)

@@ -9,6 +9,7 @@
  *   session    the same, sampled by itself: says whether the timer is among the threads of the
  *              profile
  *   signals    ticks, and signals that are not the timer's business: says how many went astray
+ *   again      ticks that end, and begin anew for another function, then for the thread's own
  *   fork       a child that comes to a safe point and one that execs
  */
 #include <dirent.h>
@@ -238,6 +239,48 @@ static void signals(void)
 	tell("ticks", flameprof_interrupt_ticks);
 }
 
+static void add_ticks(void *context, uint32_t count)
+{
+	*(uint64_t *)context += count;
+}
+
+static void await_ticks_in(uint64_t *sum)
+{
+	uint64_t before = *sum;
+
+	while (*sum == before) {
+		usleep(500);
+		flameprof_interrupt_check();
+	}
+}
+
+static void again(void)
+{
+	uint64_t others = 0, own = 0;
+	const struct flameprof_interrupt_options options = {
+		.period_ns = 1000000, .function = add_ticks, .context = &own};
+
+	must(flameprof_interrupt_enable(1000000, on_ticks, NULL));
+	must(flameprof_interrupt_register(&flag));
+	while (!flameprof_interrupt_ticks)
+		usleep(500);
+	must(flameprof_interrupt_disable());
+	flameprof_interrupt_check();
+	tell("timers", (uint64_t)find_timer(&others) != 0);
+	others = 0;
+	must(flameprof_interrupt_enable(2000000, add_ticks, &others));
+	await_ticks_in(&others);
+	must(flameprof_interrupt_unregister());
+	must(flameprof_interrupt_register_with(&options));
+	others = 0;
+	await_ticks_in(&own);
+	must(flameprof_interrupt_disable());
+	tell("twice", (uint64_t)-flameprof_interrupt_disable());
+	await_ticks_in(&own);
+	tell("calls", calls);
+	tell("others", others);
+}
+
 static void fork_both(void)
 {
 	uint64_t used_ns;
@@ -278,6 +321,8 @@ int main(int argc, char **argv)
 		session();
 	else if (!strcmp(what, "signals"))
 		signals();
+	else if (!strcmp(what, "again"))
+		again();
 	else if (!strcmp(what, "fork"))
 		fork_both();
 	else
