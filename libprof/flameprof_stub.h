@@ -48,8 +48,8 @@ typedef void flameprof_function(void);
  * bind stub moves all of them.
  *
  * A stub that knows of more stack words than there are copies what lies above; one that knows of
- * fewer hands on garbage. Targets with a variable number of arguments are called with at most so
- * many.
+ * fewer hands on garbage: FLAMEPROF_SIGNATURE() counts them (flameprof_signature.h). Targets with a
+ * variable number of arguments are called with at most so many.
  */
 struct flameprof_signature {
 	unsigned stack_words; /* 8-byte words of arguments the target gets on the stack; up to 64 */
@@ -58,8 +58,9 @@ struct flameprof_signature {
 	 * those on the stack included, structures of two words and __int128 as two; and whether the
 	 * result is returned in memory the caller points to. Where the last register's argument has
 	 * to move to the stack it comes before all that is there: nothing that is passed on the
-	 * stack anyway (large structures, long double) may precede it, and no pair may be torn by
-	 * the move.
+	 * stack anyway (large structures, long double) may precede it, nothing that is aligned to
+	 * 16 bytes may follow on the stack, and no pair may be torn by the move. On aarch64 there
+	 * may be no __int128 at all.
 	 */
 	unsigned integer_arguments;
 	unsigned memory_result;

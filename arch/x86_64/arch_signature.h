@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Source: System V AMD64 ABI 3.2.3, "Parameter Passing". */
+#ifndef ARCH_X86_64_SIGNATURE_H
+#define ARCH_X86_64_SIGNATURE_H
+
+#define ARCH_CALL_PAIRS_MOVE 1
+#define ARCH_CALL_INTEGERS   6u
+#define ARCH_CALL_VECTORS    8u
+
+/* Smaller ones may be, too: with members that are not aligned, or an object of C++. */
+static inline int arch_call_result(struct arch_call *call, const struct arch_type *type)
+{
+	int is_memory = type->kind == ARCH_TYPE_AGGREGATE && type->bytes > 16;
+
+	if (is_memory || type->kind == ARCH_TYPE_AGGREGATE ||
+		type->kind == ARCH_TYPE_OBJECT)
+		call->integers = 1;
+	return is_memory;
+}
+
+/* INTEGER, SSE, both, or MEMORY; larger ones are MEMORY, but for objects' addresses. */
+static inline void arch_call_aggregate(struct arch_call *call, const struct arch_type *type)
+{
+	unsigned words = type->bytes > 8 ? 2 : 1;
+
+	arch_call_push(call, type);
+	if (type->bytes > 16 && type->kind != ARCH_TYPE_OBJECT)
+		return;
+	arch_call_use(&call->integers, words, ARCH_CALL_INTEGERS);
+	arch_call_use(&call->vectors, words, ARCH_CALL_VECTORS);
+}
+
+static inline void arch_call_argument(struct arch_call *call, const struct arch_type *type)
+{
+	unsigned words = type->bytes > 8 ? 2 : 1;
+
+	switch (type->kind) {
+	case ARCH_TYPE_INTEGER:
+		call->integer_words += words;
+		call->has_pair |= words > 1;
+		if (!arch_call_take(&call->integers, words, ARCH_CALL_INTEGERS))
+			arch_call_spill(call, type);
+		break;
+	case ARCH_TYPE_REAL:
+	case ARCH_TYPE_COMPLEX:
+		/* A complex float is one register, a real of 16 bytes, too. */
+		if (type->kind == ARCH_TYPE_REAL)
+			words = 1;
+		if (!arch_call_take(&call->vectors, words, ARCH_CALL_VECTORS))
+			arch_call_push(call, type);
+		break;
+	case ARCH_TYPE_AGGREGATE:
+	case ARCH_TYPE_OBJECT:
+		arch_call_aggregate(call, type);
+		break;
+	default: /* long double, complex or not: MEMORY */
+		arch_call_push(call, type);
+	}
+}
+
+#endif

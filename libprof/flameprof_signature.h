@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * struct flameprof_signature from a function's type, instead of counted by hand:
+ *
+ *	struct flameprof_signature signature = FLAMEPROF_SIGNATURE(eval, int, struct vm *, double);
+ *
+ * In C of 2011, with GNU extensions or without, and in C++ of 2011.
+ */
+#ifndef FLAMEPROF_SIGNATURE_H
+#define FLAMEPROF_SIGNATURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "flameprof_stub.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As far as passing it goes. */
+enum flameprof_type_kind {
+	FLAMEPROF_TYPE_VOID = 0,
+	FLAMEPROF_TYPE_INTEGER = 1, /* and pointers, enumerations, bool */
+	FLAMEPROF_TYPE_REAL = 2,    /* floating point but for the next */
+	FLAMEPROF_TYPE_LONG_DOUBLE = 3,
+	FLAMEPROF_TYPE_COMPLEX = 4, /* of float and double */
+	FLAMEPROF_TYPE_COMPLEX_LONG_DOUBLE = 5,
+	FLAMEPROF_TYPE_AGGREGATE = 6, /* structures, unions and whatever else there is */
+	FLAMEPROF_TYPE_OBJECT = 7     /* an aggregate of C++ that may be passed by its address */
+};
+
+/* A type in a word: how it is passed hangs on its kind, alignment and size, all in bytes. */
+#define FLAMEPROF_TYPE_WORD(kind, alignment, bytes)                                                \
+	((uint64_t)(kind) | (uint64_t)(alignment) << 8 | (uint64_t)(bytes) << 24)
+
+/*
+ * The signature of a function with these types, for stubs of every kind.
+ *
+ * `stack_words` is exact where all types are scalar or larger than 64 bytes, else a bound from
+ * above: what an aggregate consists of is not known, so it counts where it may be, in registers and
+ * on the stack. Words too many are read above the caller's arguments, and handed on to nobody: not
+ * from the outermost frame of a stack that ends less than that above it.
+ *
+ * Bind stubs have to know more: where an aggregate of at most 64 bytes is among the types, or the
+ * payload can't be put before the others (struct flameprof_signature), `integer_arguments` is
+ * FLAMEPROF_SIGNATURE_UNKNOWN, and bind stubs are refused.
+ *
+ * @result     FLAMEPROF_TYPE_WORD()
+ * @arguments  @count of them, those of kind FLAMEPROF_TYPE_VOID are none; borrowed for the call
+ *
+ * Returns the signature. One that no stub can have, of more than 64 words or types aligned to more
+ * than 16 bytes, is refused with -EINVAL by who gets it. Context: signal-safe.
+ */
+FLAMEPROF_API struct flameprof_signature flameprof_signature_of(
+	uint64_t result, const uint64_t *arguments, size_t count);
+
+#define FLAMEPROF_SIGNATURE_UNKNOWN (~0u)
+
+#ifdef __cplusplus
+}
+#endif
+
+/*
+ * FLAMEPROF_SIGNATURE(function, result, argument, ...): flameprof_signature_of() for the type of
+ * @function, which has to be the one told: else it does not compile. Without arguments: void. In C
+ * there may be 16; functions with a variable number have none that could be told.
+ */
+#if defined(__cplusplus) && __cplusplus >= 201103L
+
+template <typename type> struct flameprof_type_of {
+	static constexpr unsigned kind =
+		__is_class(type) || __is_union(type)
+			? (__is_trivially_copyable(type) ? FLAMEPROF_TYPE_AGGREGATE
+							 : FLAMEPROF_TYPE_OBJECT)
+		: __builtin_classify_type(*static_cast<type *>(nullptr)) == 8 ? FLAMEPROF_TYPE_REAL
+		: __is_enum(type) || (__builtin_classify_type(*static_cast<type *>(nullptr)) >= 1 &&
+			__builtin_classify_type(*static_cast<type *>(nullptr)) <= 5)
+			? FLAMEPROF_TYPE_INTEGER
+			: FLAMEPROF_TYPE_AGGREGATE;
+	static constexpr uint64_t word = FLAMEPROF_TYPE_WORD(kind, alignof(type), sizeof(type));
+};
+
+template <typename type> struct flameprof_type_of<const type> : flameprof_type_of<type> {};
+template <typename type> struct flameprof_type_of<volatile type> : flameprof_type_of<type> {};
+template <typename type> struct flameprof_type_of<const volatile type> : flameprof_type_of<type> {};
+template <typename type> struct flameprof_type_of<type &> : flameprof_type_of<void *> {};
+template <typename type> struct flameprof_type_of<type &&> : flameprof_type_of<void *> {};
+
+template <> struct flameprof_type_of<void> {
+	static constexpr uint64_t word = 0;
+};
+
+template <> struct flameprof_type_of<long double> {
+	static constexpr uint64_t word = FLAMEPROF_TYPE_WORD(
+		FLAMEPROF_TYPE_LONG_DOUBLE, alignof(long double), sizeof(long double));
+};
+
+__extension__ template <> struct flameprof_type_of<__complex__ float> {
+	static constexpr uint64_t word = FLAMEPROF_TYPE_WORD(FLAMEPROF_TYPE_COMPLEX, 4, 8);
+};
+
+__extension__ template <> struct flameprof_type_of<__complex__ double> {
+	static constexpr uint64_t word = FLAMEPROF_TYPE_WORD(FLAMEPROF_TYPE_COMPLEX, 8, 16);
+};
+
+__extension__ template <> struct flameprof_type_of<__complex__ long double> {
+	static constexpr uint64_t word =
+		FLAMEPROF_TYPE_WORD(FLAMEPROF_TYPE_COMPLEX_LONG_DOUBLE, 16, 32);
+};
+
+template <typename result, typename... arguments>
+inline flameprof_signature flameprof_signature_for(result (*)(arguments...))
+{
+	const uint64_t words[] = {0, flameprof_type_of<arguments>::word...};
+
+	return flameprof_signature_of(
+		flameprof_type_of<result>::word, words, sizeof...(arguments) + 1);
+}
+
+#define FLAMEPROF_SIGNATURE(function, result, ...)                                                 \
+	flameprof_signature_for(static_cast<__typeof__(result) (*)(__VA_ARGS__)>(function))
+
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+
+/* To be asked for its size and kind: @type, but for void, which has none. */
+#define FLAMEPROF_TYPE_SAMPLE(type)                                                                \
+	(*_Generic((__typeof__(type) *)0,                                                          \
+		void *: (char *)0,                                                                 \
+		default: (__typeof__(type) *)0))
+
+#define FLAMEPROF_TYPE_IS(type, other) __builtin_types_compatible_p(__typeof__(type), other)
+
+/* The numbers are gcc's typeclass.h: 1 to 5 integers, enumerations, bool and pointers, 8 reals. */
+#define FLAMEPROF_TYPE_KIND(type)                                                                  \
+	(FLAMEPROF_TYPE_IS(type, void)			    ? FLAMEPROF_TYPE_VOID                  \
+	 : FLAMEPROF_TYPE_IS(type, long double)		    ? FLAMEPROF_TYPE_LONG_DOUBLE           \
+	 : FLAMEPROF_TYPE_IS(type, long double _Complex) ? FLAMEPROF_TYPE_COMPLEX_LONG_DOUBLE      \
+	 : FLAMEPROF_TYPE_IS(type, double _Complex) || FLAMEPROF_TYPE_IS(type, float _Complex)     \
+		 ? FLAMEPROF_TYPE_COMPLEX                                                          \
+	 : __builtin_classify_type(FLAMEPROF_TYPE_SAMPLE(type)) == 8 ? FLAMEPROF_TYPE_REAL         \
+	 : __builtin_classify_type(FLAMEPROF_TYPE_SAMPLE(type)) >= 1 &&                            \
+			 __builtin_classify_type(FLAMEPROF_TYPE_SAMPLE(type)) <= 5                 \
+		 ? FLAMEPROF_TYPE_INTEGER                                                          \
+		 : FLAMEPROF_TYPE_AGGREGATE)
+
+#define FLAMEPROF_TYPE_OF(type)                                                                    \
+	__extension__ FLAMEPROF_TYPE_WORD(FLAMEPROF_TYPE_KIND(type),                               \
+		__alignof__(FLAMEPROF_TYPE_SAMPLE(type)), sizeof(FLAMEPROF_TYPE_SAMPLE(type)))
+
+/* Those of sixteen types, with void for those there are not; a seventeenth is none. */
+#define FLAMEPROF_TYPES_OF(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, more, ...)              \
+	FLAMEPROF_TYPE_OF(a), FLAMEPROF_TYPE_OF(b), FLAMEPROF_TYPE_OF(c), FLAMEPROF_TYPE_OF(d),    \
+		FLAMEPROF_TYPE_OF(e), FLAMEPROF_TYPE_OF(f), FLAMEPROF_TYPE_OF(g),                  \
+		FLAMEPROF_TYPE_OF(h), FLAMEPROF_TYPE_OF(i), FLAMEPROF_TYPE_OF(j),                  \
+		FLAMEPROF_TYPE_OF(k), FLAMEPROF_TYPE_OF(l), FLAMEPROF_TYPE_OF(m),                  \
+		FLAMEPROF_TYPE_OF(n), FLAMEPROF_TYPE_OF(o), FLAMEPROF_TYPE_OF(p),                  \
+		FLAMEPROF_TYPE_ASSERT(                                                             \
+			FLAMEPROF_TYPE_IS(more, void), "FLAMEPROF_SIGNATURE: more than 16 arguments")
+
+/* A zero, if @condition holds. */
+#define FLAMEPROF_TYPE_ASSERT(condition, text)                                                     \
+	(0 * sizeof(struct {                                                                       \
+		int member;                                                                        \
+		_Static_assert(condition, text);                                                   \
+	}))
+
+#define FLAMEPROF_SIGNATURE(function, result, ...)                                                 \
+	flameprof_signature_of(FLAMEPROF_TYPE_OF(result) +                                         \
+			FLAMEPROF_TYPE_ASSERT(FLAMEPROF_TYPE_IS(*(function),                       \
+						      __typeof__(result)(__VA_ARGS__)),            \
+				"FLAMEPROF_SIGNATURE: the function has another type"),             \
+		(const uint64_t[]){FLAMEPROF_TYPES_OF(__VA_ARGS__, void, void, void, void, void,   \
+			void, void, void, void, void, void, void, void, void, void, void, void)},  \
+		16)
+
+#endif
+
+#endif
