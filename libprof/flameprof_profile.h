@@ -43,6 +43,7 @@ struct flameprof_thread {
 	uint64_t weight;
 };
 
+/* Returns 0 or -ERANGE. */
 FLAMEPROF_API int flameprof_profile_thread(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_thread *out);
 
@@ -54,6 +55,7 @@ struct flameprof_module {
 	uintptr_t bias;	      /* address in the process - address in the file's ELF headers */
 };
 
+/* Returns 0 or -ERANGE. */
 FLAMEPROF_API int flameprof_profile_module(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_module *out);
 
@@ -68,6 +70,7 @@ struct flameprof_stack {
 	int is_vm;     /* from flameprof_record_vm_stack(): elapsed time, whatever the clock is */
 };
 
+/* Returns 0 or -ERANGE. */
 FLAMEPROF_API int flameprof_profile_stack(
 	const struct flameprof_profile *profile, uint32_t index, struct flameprof_stack *out);
 
@@ -96,7 +99,7 @@ struct flameprof_sample {
 	uint32_t weight;
 };
 
-/* In the order of recording of each thread. */
+/* In the order of recording of each thread. Returns 0 or -ERANGE. */
 FLAMEPROF_API int flameprof_profile_sample(
 	const struct flameprof_profile *profile, uint64_t index, struct flameprof_sample *out);
 
@@ -127,8 +130,10 @@ FLAMEPROF_API int flameprof_profile_merge(
  *             the library, where it was installed, or on PATH. It runs as a process of its own that
  *             the host's wait() and SIGCHLD never see.
  *
- * Returns 0; -EINVAL for another ending; -errno of the file; -ENOENT when there is no flamerun,
- * -EIO when it failed: then PATH.pb holds the profile, for `flamerun render PATH.pb -o PATH`.
+ * Returns 0; -EINVAL for another ending; -ENOENT when there is no flamerun, -EIO when it failed:
+ * then PATH.pb holds the profile, for `flamerun render PATH.pb -o PATH`; -EACCES also where another
+ * user laid the file, or a link on the way to it, into a sticky folder; -ENAMETOOLONG,
+ * -ENOMEM, and -errno of the file.
  */
 FLAMEPROF_API int flameprof_profile_write(const struct flameprof_profile *profile, const char *path);
 

@@ -61,8 +61,8 @@ FLAMEPROF_API int flameprof_scope_end(struct flameprof_scope *scope);
 
 /*
  * Returns 0 while the scope runs and when it ended well; why it did not begin (-EBUSY: the profiler
- * was running); or why there is no picture, as from flameprof_stop() and flameprof_profile_write(),
- * -ESRCH in a child made by fork() and once later scopes have ended.
+ * was running), as flameprof_scope_begin(); or why there is no picture, as flameprof_stop() and
+ * flameprof_profile_write(); -ESRCH in a child made by fork() and once later scopes have ended.
  */
 FLAMEPROF_API int flameprof_scope_status(const struct flameprof_scope *scope);
 

@@ -50,7 +50,7 @@ enum flameprof_type_kind {
  * @arguments  @count of them, those of kind FLAMEPROF_TYPE_VOID are none; borrowed for the call
  *
  * Returns the signature. One that no stub can have, of more than 64 words or types aligned to more
- * than 16 bytes, is refused with -EINVAL by who gets it. Context: signal-safe.
+ * than 16 bytes, is refused by who gets it. Context: signal-safe.
  */
 FLAMEPROF_API struct flameprof_signature flameprof_signature_of(
 	uint64_t result, const uint64_t *arguments, size_t count);
