@@ -28,8 +28,9 @@ struct flameprof_profile_summary {
 	int64_t start_wall_s;	   /* seconds since the epoch */
 	uint64_t period_ns;	   /* one unit of weight */
 	enum flameprof_clock clock;
-	uint64_t weight;  /* of all samples */
-	uint64_t vm_weight; /* of it, what flameprof_record_vm_stack() brought: elapsed time */
+	uint64_t weight;    /* of what the clock counted; with FLAMEPROF_CLOCK_VM the same as: */
+	uint64_t vm_weight; /* what flameprof_record_vm_stack() brought. Else it is another time
+			       than the clock's: not to be added to it */
 	uint64_t samples; /* records; each has a time and a stack */
 	uint32_t threads, stacks, modules, marks;
 };
@@ -40,7 +41,7 @@ FLAMEPROF_API void flameprof_profile_info(
 struct flameprof_thread {
 	const char *name;
 	uint32_t tid;
-	uint64_t weight;
+	uint64_t weight; /* of what the clock counted */
 };
 
 /* Returns 0 or -ERANGE. */

@@ -223,7 +223,8 @@ static void write_sample(struct writing *w, const struct profile_stack *stack)
 {
 	const struct profile_thread *thread = profile_thread_at(w->profile, stack->thread);
 	int is_second = w->has_both_times && stack->kind == WIRE_KIND_VM;
-	uint64_t values[3] = {stack->samples, 0, 0};
+	/* Counts of both times would be a sum of what cannot be added. */
+	uint64_t values[3] = {is_second ? 0 : stack->samples, 0, 0};
 
 	values[1 + is_second] = stack->weight * w->info.period_ns;
 	pprof_begin_sample(&w->writer);

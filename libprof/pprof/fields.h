@@ -38,7 +38,8 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 
 /*
  * Sample types: samples/count, then cpu/nanoseconds (wall/nanoseconds of elapsed time). What
- * virtual machines told is time of a type of its own, each stack having one of the two.
+ * virtual machines told is time of a type of its own behind them, each stack having one of the two,
+ * and none of the counted samples where there is a clock.
  */
 #define PPROF_MACHINE_TIME "vm"
 

@@ -249,6 +249,8 @@ static void commit_path(struct flameprof_profile *p, struct place *place)
 static void commit_weight(
 	struct flameprof_profile *p, const struct wire_sample *sample, struct place *place)
 {
+	/* Where machines tell beside a clock theirs is another time, and in no sum with its. */
+	int is_other = sample->kind == WIRE_KIND_VM && p->clock != FLAMEPROF_CLOCK_VM;
 	struct profile_stack *stack;
 
 	if (!place->stack)
@@ -256,8 +258,10 @@ static void commit_weight(
 	stack = profile_stack_at(p, place->stack - 1);
 	stack->samples += stack->samples != UINT32_MAX;
 	stack->weight += sample->weight;
-	profile_thread_at(p, place->thread - 1)->weight += sample->weight;
-	p->weight += sample->weight;
+	if (!is_other) {
+		profile_thread_at(p, place->thread - 1)->weight += sample->weight;
+		p->weight += sample->weight;
+	}
 	if (sample->kind == WIRE_KIND_VM)
 		p->vm_weight += sample->weight;
 	else if (sample->kind == WIRE_KIND_CREDIT)

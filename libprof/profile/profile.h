@@ -168,8 +168,8 @@ struct flameprof_profile {
 	uint32_t title; /* offset in names.strings */
 	uint64_t start_ns, end_ns;
 	int64_t start_wall_s;
-	uint64_t weight;
-	uint64_t vm_weight; /* of it, that of WIRE_KIND_VM */
+	uint64_t weight;    /* of what the clock counts */
+	uint64_t vm_weight; /* of WIRE_KIND_VM, no part of it but with FLAMEPROF_CLOCK_VM */
 	uint64_t dropped_weight; /* what is missing, as far as whoever took the profile knew */
 	struct profile_totals totals;
 

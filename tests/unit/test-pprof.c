@@ -225,7 +225,7 @@ static void machines_have_time_and_files(void **state)
 	assert_message(4, 2, "1=3 2=1 4=[1=1 2=c ] ");
 	assert_message(4, 3, "1=4 2=1 4=[1=3 ] ");
 	assert_message(2, 0, "1=[1 ] 2=[1 4c4b40 0 ]" OF("main"));
-	assert_message(2, 1, "1=[4 3 2 ] 2=[1 0 989680 ]" OF("main"));
+	assert_message(2, 1, "1=[4 3 2 ] 2=[0 0 989680 ]" OF("main"));
 	p->clock = FLAMEPROF_CLOCK_VM;
 	write_pb(p);
 	assert_message(1, 2, NULL);
