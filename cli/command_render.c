@@ -70,7 +70,7 @@ static int refuse_picture(const char *path, struct diag_message *message)
 struct input {
 	const char *path;
 	const char *name; /* the same for messages */
-	struct calltree *tree;
+	struct calltree *tree, *other; /* of another kind of time; empty where there is none */
 	struct pprof_facts facts; /* all zero for folded stacks */
 	struct folded_bad bad;
 };
@@ -89,6 +89,9 @@ static int read_profile(struct input *input, FILE *in, const struct options *opt
 	if (is_sure || pprof_is_profile(bytes, count)) {
 		error = pprof_read(input->tree, bytes, count, input->name, options->sample_type,
 			&input->facts, message);
+		if (!error && input->facts.other_name[0])
+			error = pprof_read_other(input->other, bytes, count, input->name,
+				&input->facts, message);
 	} else if (!(text = fmemopen(bytes, count, "r"))) {
 		error = diag_fail(message, -errno, "cannot read '%s': %s", input->name,
 			strerror(errno));
@@ -135,6 +138,8 @@ static int read_stacks(struct input *input, const struct options *options,
 	if (error)
 		return error;
 	error = calltree_finish(input->tree);
+	if (!error)
+		error = calltree_finish(input->other);
 	if (error)
 		return diag_fail(message, error, "cannot read '%s': %s", input->name,
 			strerror(-error));
@@ -144,6 +149,9 @@ static int read_stacks(struct input *input, const struct options *options,
 			  "line %" PRIu64,
 			input->name, input->bad.count, input->bad.count == 1 ? " is" : "s are",
 			input->bad.first);
+	if (calltree_total(input->other) && !options->sample_type)
+		diag_info("'%s' has time of another kind as well: --sample-type %s draws it",
+			input->name, input->facts.other_name);
 	/* As flamerun itself writes it when a program was too short. */
 	if (!calltree_total(input->tree))
 		diag_info("'%s' %s: nothing is in the picture", input->name,
@@ -162,6 +170,8 @@ static void describe(struct picture_options *picture, const struct pprof_facts *
 		picture->notes = facts->notes;
 	if (facts->count_name[0])
 		picture->count_name = facts->count_name;
+	if (facts->time_name[0])
+		picture->time_name = facts->time_name;
 	picture->marks = facts->marks;
 	picture->mark_count = facts->mark_count;
 	picture->period_ns = facts->period_ns;
@@ -194,16 +204,24 @@ static int draw(const struct options *options, const struct input *input,
 	const struct calltree *tree = input->tree;
 	struct picture_options picture = {0};
 	struct results_written written;
-	struct calltree *shown = NULL;
-	int error = picture_settings_tree(tree, options, &shown, message);
+	struct calltree *shown = NULL, *other = NULL;
+	int error = picture_settings_tree(tree, options, "", &shown, message);
 
-	if (error)
+	if (!error && calltree_total(input->other))
+		error = picture_settings_tree(
+			input->other, options, input->facts.other_name, &other, message);
+	if (error) {
+		calltree_free(shown);
 		return error;
+	}
 	picture.empty = picture_settings_empty(options, shown ? shown : tree);
 	describe(&picture, &input->facts);
+	picture.other = other ? other : calltree_total(input->other) ? input->other : NULL;
+	picture.other_name = input->facts.other_name;
 	picture_settings(options, &picture);
 	results_write(results, shown ? shown : tree, &picture, true, &written);
 	calltree_free(shown);
+	calltree_free(other);
 	if (written.failed) {
 		rescue(input, &written, message);
 		return -EIO; /* said already */
@@ -215,11 +233,11 @@ static int draw(const struct options *options, const struct input *input,
 
 static int render(const struct options *options, const char *path, struct diag_message *message)
 {
-	struct input input = {.path = path, .tree = calltree_new()};
+	struct input input = {.path = path, .tree = calltree_new(), .other = calltree_new()};
 	struct results *results = NULL;
 	int error;
 
-	if (!input.tree) {
+	if (!input.tree || !input.other) {
 		error = diag_fail(message, -ENOMEM, "out of memory");
 		goto out;
 	}
@@ -234,6 +252,7 @@ static int render(const struct options *options, const char *path, struct diag_m
 out:
 	results_free(results);
 	pprof_facts_release(&input.facts);
+	calltree_free(input.other);
 	calltree_free(input.tree);
 	return error;
 }

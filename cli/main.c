@@ -12,6 +12,7 @@
 #include "cli/diag.h"
 #include "cli/options.h"
 #include "cli/own_stack.h"
+#include "cli/run/drawing.h"
 #include "cli/run/signals.h"
 
 /* First words that mean, or one day will mean, a command of ours and not a program. */
@@ -54,12 +55,7 @@ static struct ending run(struct options *options, char **argv)
 {
 	struct diag_message message = {0};
 
-	if (options->render_only) {
-		diag_fail(&message, -EINVAL, "--%s means nothing here: it is for flamerun render",
-			options->render_only);
-		return fail(&message);
-	}
-	if (command_settle(options, &message))
+	if (command_settle(options, &message) || drawing_check(options, &message))
 		return fail(&message);
 	return options->pids ? command_attach(options) : command_run(options, argv);
 }

@@ -71,8 +71,6 @@ static int take(struct options *options, const struct options_row *row, const ch
 
 	if (row->commands == OPTIONS_FOR_RUN)
 		options->run_only = row->long_name;
-	if (row->commands == OPTIONS_FOR_RENDER)
-		options->render_only = row->long_name;
 	if (options->completions && options->action == OPTIONS_RUN)
 		options->action = OPTIONS_COMPLETIONS;
 	return error;

@@ -53,7 +53,8 @@ struct options {
 	struct options_list hide;    /* extended regular expressions; empty: nothing is hidden */
 	struct options_list root;    /* likewise; empty: whole stacks */
 	const char *format;	      /* one of format_names(); NULL: by the outputs' names */
-	const char *sample_type;      /* of a pprof profile; NULL: the profile's default */
+	const char *sample_type;      /* which values are drawn; NULL: a clock's, or those that a
+					 pprof profile names */
 	const char *palette;	      /* one of palette_names(); NULL: the default one */
 	const char *ground;	      /* "light" or "dark" */
 	const char *title;	      /* NULL: none was given */
@@ -86,7 +87,6 @@ struct options {
 	const char *preset;   /* "NAME" of @NAME, or NULL */
 	bool ended_by_dashes; /* "--" was seen */
 	const char *run_only; /* last option that only makes sense when profiling, or NULL */
-	const char *render_only; /* likewise when a file is drawn */
 	struct options_origin origins[OPTIONS_ROWS_MAX]; /* of the field of each row */
 };
 
@@ -108,7 +108,7 @@ enum options_completion {
 	OPTIONS_COMPLETE_FILE,
 	OPTIONS_COMPLETE_NAMES
 };
-enum options_commands { OPTIONS_FOR_ANY, OPTIONS_FOR_RUN, OPTIONS_FOR_RENDER };
+enum options_commands { OPTIONS_FOR_ANY, OPTIONS_FOR_RUN };
 enum options_from { OPTIONS_FROM_COMMAND, OPTIONS_FROM_USER, OPTIONS_FROM_PROJECT };
 enum options_listing { OPTIONS_LINES, OPTIONS_NAMES, OPTIONS_NOWHERE };
 

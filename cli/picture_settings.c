@@ -119,7 +119,7 @@ static int expressions_init(struct expressions *expressions, const char *name,
 
 /* One transformation, its loss reported as @why. *@tree is replaced: NULL at first, then owned. */
 static int transform(const struct calltree *source, const struct transform_options *wanted,
-	const char *why, struct calltree **tree, struct diag_message *message)
+	const char *of, const char *why, struct calltree **tree, struct diag_message *message)
 {
 	struct calltree *made;
 	uint64_t left_out = 0;
@@ -132,13 +132,14 @@ static int transform(const struct calltree *source, const struct transform_optio
 	*tree = made;
 	count_text(count, sizeof(count), left_out);
 	if (left_out)
-		diag_info("%s sample%s left out: %s", count, left_out == 1 ? "" : "s", why);
+		diag_info("%s sample%s%s%s left out: %s", count, left_out == 1 ? "" : "s",
+			*of ? " of " : "", of, why);
 	return 0;
 }
 
 /* In two steps, so that each can say what it left out. */
 static int begin_at_root(const struct calltree *source, const struct options_list *list,
-	struct calltree **tree, struct diag_message *message)
+	const char *of, struct calltree **tree, struct diag_message *message)
 {
 	struct transform_options wanted = {.root = matches};
 	struct expressions expressions;
@@ -147,13 +148,13 @@ static int begin_at_root(const struct calltree *source, const struct options_lis
 	if (error)
 		return error;
 	wanted.root_context = &expressions;
-	error = transform(source, &wanted, "no frame of theirs matches --root", tree, message);
+	error = transform(source, &wanted, of, "no frame of theirs matches --root", tree, message);
 	expressions_release(&expressions);
 	return error;
 }
 
 static int reshape(const struct calltree *source, const struct options *options,
-	struct calltree **tree, struct diag_message *message)
+	const char *of, struct calltree **tree, struct diag_message *message)
 {
 	struct transform_options wanted = {
 		.by_thread = options->threads != 0, .reverse = options->reverse != 0};
@@ -164,21 +165,21 @@ static int reshape(const struct calltree *source, const struct options *options,
 		return error;
 	wanted.hide = expressions.count ? matches : NULL;
 	wanted.hide_context = &expressions;
-	error = transform(source, &wanted, "all their frames are hidden", tree, message);
+	error = transform(source, &wanted, of, "all their frames are hidden", tree, message);
 	expressions_release(&expressions);
 	return error;
 }
 
 int picture_settings_tree(const struct calltree *tree, const struct options *options,
-	struct calltree **shown, struct diag_message *message)
+	const char *of, struct calltree **shown, struct diag_message *message)
 {
 	struct calltree *made = NULL;
 	int error = 0;
 
 	if (options->root.count)
-		error = begin_at_root(tree, &options->root, &made, message);
+		error = begin_at_root(tree, &options->root, of, &made, message);
 	if (!error && (options->hide.count || options->threads || options->reverse))
-		error = reshape(tree, options, &made, message);
+		error = reshape(tree, options, of, &made, message);
 	if (error)
 		calltree_free(made);
 	else

@@ -18,13 +18,13 @@ void picture_settings(const struct options *options, struct picture_options *pic
 
 /*
  * Make the tree that @options want shown from @tree (finished, borrowed): --root, --hide, --threads
- * and --reverse. What leaves is reported by its weight.
+ * and --reverse. What leaves is reported by its weight, as samples @of something unless that is "".
  *
  * Returns 0 and an owned tree in *@shown, NULL when nothing was asked for and @tree itself is it;
  * or -errno with @message filled.
  */
 int picture_settings_tree(const struct calltree *tree, const struct options *options,
-	struct calltree **shown, struct diag_message *message);
+	const char *of, struct calltree **shown, struct diag_message *message);
 
 /* What an empty picture says when the options left nothing to show; NULL when they did not. */
 const char *picture_settings_empty(const struct options *options, const struct calltree *shown);

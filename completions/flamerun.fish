@@ -42,7 +42,7 @@ complete -c flamerun -n 'not __flamerun_program; and not contains render (comman
 complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'
 complete -c flamerun -n 'not __flamerun_program' -s o -l output -r -F -d 'write the graph here, more than one if repeated'
 complete -c flamerun -n 'not __flamerun_program' -l format -x -a 'svg png pdf folded pb.gz pb' -d 'format for - and for names that tell none'
-complete -c flamerun -n 'not __flamerun_program' -l sample-type -x -d 'which values of a pprof profile to draw'
+complete -c flamerun -n 'not __flamerun_program' -l sample-type -x -d 'which values to draw: of a run cpu or vm, or those of a pprof profile'
 complete -c flamerun -n 'not __flamerun_program' -l open -d 'open the picture when it is written'
 complete -c flamerun -n 'not __flamerun_program' -l no-open -d 'undo --open'
 complete -c flamerun -n 'not __flamerun_program' -l palette -x -a 'hot mem io aqua java js perl red green blue yellow purple orange by-module cividis okabe-ito' -d 'colours: hot, by-module, ... see flamerun(1)'

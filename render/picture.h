@@ -57,8 +57,15 @@ struct picture_options {
 	enum picture_direction direction;
 	enum picture_ground ground;
 	int is_reversed;      /* the tree was merged from the leaf: said in the picture */
-	uint64_t period_ns;   /* CPU time one unit of weight stands for; 0: unknown (weights are
+	uint64_t period_ns;   /* time one unit of weight stands for; 0: unknown (weights are
 				 counts) */
+	const char *time_name; /* which time that is; NULL: "cpu", of single nanoseconds "time" */
+	/*
+	 * Stacks with time of another kind, in the same periods; NULL: none. What the two weigh is
+	 * never added up: a picture shows the tree alone, a profile can hold both.
+	 */
+	const struct calltree *other;
+	const char *other_name; /* which time that is */
 	uint64_t duration_ns; /* of the run; 0: unknown */
 	const struct picture_mark *marks; /* in order of time */
 	uint32_t mark_count;

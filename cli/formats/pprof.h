@@ -36,7 +36,9 @@ struct pprof_facts {
 	char subtitle[256];
 	char notes[128];     /* "" when there is nothing to note */
 	char count_name[64]; /* what one unit of weight is called */
-	uint64_t period_ns;  /* CPU time of one unit of weight; 0: it is no time */
+	char time_name[64];  /* which time it is; "" when it is none */
+	char other_name[8];  /* type of time of another kind, each stack having one; "": none */
+	uint64_t period_ns;  /* time of one unit of weight; 0: it is no time */
 	uint64_t duration_ns;
 	int64_t created_s; /* since the epoch; 0: unknown */
 	struct picture_mark *marks; /* owned, texts and all */
@@ -76,9 +78,16 @@ int pprof_read(struct calltree *tree, const void *bytes, size_t count, const cha
 	const char *type, struct pprof_facts *facts, struct diag_message *message);
 
 /*
+ * The same once more for what facts->other_name names, counted in the units of @facts, which
+ * pprof_read() filled. What it reported is not reported again.
+ */
+int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, const char *name,
+	const struct pprof_facts *facts, struct diag_message *message);
+
+/*
  * Write @tree (finished): a function for each frame, a label "thread" where it is known; file and
  * line of functions of virtual machines. With options->period_ns there are two sample types,
- * samples/count and cpu/nanoseconds, and a third, vm/nanoseconds, for what such machines told.
+ * samples/count and cpu/nanoseconds, and with options->other a third. The tree's is the default.
  * Returns 0, or -errno of @out, or -ENOMEM.
  */
 int pprof_write(const struct calltree *tree, const struct picture_options *options, FILE *out);

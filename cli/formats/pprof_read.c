@@ -28,7 +28,6 @@ struct reading {
 	struct texts threads; /* those known so far, by what the tree calls them */
 	struct calltree *tree;
 	uint32_t type;	      /* index of the sample type taken */
-	uint32_t vm_type;     /* of that added to it: each stack has one of both; or type_count */
 	uint64_t divisor;     /* units of the type in one unit of weight */
 	bool is_whole;	      /* all values are multiples of the period */
 	uint64_t weight;      /* of all samples */
@@ -39,13 +38,6 @@ struct reading {
 };
 
 /* ---- samples --------------------------------------------------------------------------------- */
-
-/* What virtual machines told comes behind what the clock counted, if the profile has it. */
-static void take_value(struct reading *reading, uint32_t type, uint64_t value)
-{
-	if (type == reading->type || (type == reading->vm_type && !reading->value))
-		reading->value = (int64_t)value;
-}
 
 /* Read the stack and the value of one Sample. */
 static int read_sample(struct reading *reading, struct protobuf message)
@@ -60,7 +52,8 @@ static int read_sample(struct reading *reading, struct protobuf message)
 	while ((more = protobuf_next(&in, &field)) > 0) {
 		while (field.number == SAMPLE_VALUE &&
 			(inner = protobuf_number(&field, &number)) > 0)
-			take_value(reading, values++, number);
+			if (values++ == reading->type)
+				reading->value = (int64_t)number;
 		while (field.number == SAMPLE_LOCATION &&
 			(inner = protobuf_number(&field, &number)) > 0) {
 			if (reading->depth == PPROF_DEPTH_MAX)
@@ -275,24 +268,23 @@ static int refuse_type(const struct pprof_tables *tables, const char *wanted)
 	return -EINVAL;
 }
 
-/*
- * A profile of libflameprof's or flamerun's may have "cpu" (or "wall") and "vm". Without a wish all
- * that it has is shown.
- */
-static uint32_t find_vm_type(const struct reading *reading)
+/* Two types of time at which a stack has one of both, as in profiles of ours; else @out is "". */
+static void find_other(const struct reading *reading, char out[8])
 {
 	const struct pprof_tables *tables = &reading->tables;
+	const char *const clocks[] = {"cpu/nanoseconds", "wall/nanoseconds"};
 
-	for (uint32_t i = 0; i < tables->mappings.count; i++) {
-		if (strcmp(pprof_text(tables, pprof_mapping_at(tables, i)->file),
-			    PPROF_MACHINE_FILE))
+	for (uint32_t type = 1; type < tables->type_count; type++) {
+		const struct pprof_type *pair = &tables->types[type - 1];
+
+		if (!is_called(tables, &pair[1], PPROF_MACHINE_TIME "/nanoseconds"))
 			continue;
-		for (uint32_t type = reading->type + 1; type < tables->type_count; type++)
-			if (is_called(tables, &tables->types[type],
-				    PPROF_MACHINE_TIME "/nanoseconds"))
-				return type;
+		for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+			if (is_called(tables, pair, clocks[i]) && reading->type + 1 >= type &&
+				reading->type <= type)
+				snprintf(out, 8, "%s", reading->type == type
+					? pprof_text(tables, pair->type) : PPROF_MACHINE_TIME);
 	}
-	return tables->type_count;
 }
 
 static int choose_type(struct reading *reading, const char *wanted)
@@ -353,8 +345,13 @@ static int choose_unit(struct reading *reading, struct pprof_facts *facts)
 	facts->period_ns = unit_ns(unit);
 	snprintf(facts->count_name, sizeof(facts->count_name), "%.*s", TYPE_BYTES,
 		!strcmp(unit, "count") ? name : unit);
-	if (!strcmp(unit, "count") && !strcmp(name, "samples"))
+	if (!strcmp(unit, "count") && !strcmp(name, "samples")) {
 		facts->period_ns = period_ns;
+		type += period_ns && reading->type + 1 < tables->type_count; /* their times */
+	}
+	snprintf(facts->time_name, sizeof(facts->time_name), "%.*s", TYPE_BYTES,
+		unit_ns(pprof_text(tables, type->unit)) ? pprof_text(tables, type->type) : "");
+	find_other(reading, facts->other_name);
 	reading->is_whole = unit_ns(unit) && period_ns &&
 		!strcmp(unit, pprof_text(tables, tables->period_type.unit));
 	if (reading->is_whole)
@@ -394,7 +391,10 @@ static void tell(struct pprof_facts *facts, const char *type, uint64_t weight)
 		at += (size_t)snprintf(out + at, room - at, ", %.2f s",
 			(double)weight * (double)facts->period_ns / NS_PER_S);
 	if (facts->duration_ns)
-		snprintf(out + at, room - at, " in %.2f s", (double)facts->duration_ns / NS_PER_S);
+		at += (size_t)snprintf(out + at, room - at, " in %.2f s",
+			(double)facts->duration_ns / NS_PER_S);
+	if (facts->other_name[0])
+		snprintf(out + at, room - at, "; others with --sample-type %s", facts->other_name);
 }
 
 /* "started 2001-09-09 01:46:40, 12 dropped" */
@@ -492,8 +492,9 @@ void pprof_facts_release(struct pprof_facts *facts)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-int pprof_read(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const char *type, struct pprof_facts *facts, struct diag_message *message)
+/* @is_other: facts are those of the first reading, for which the unit was chosen. */
+static int read_type(struct calltree *tree, const void *bytes, size_t count, const char *name,
+	const char *type, bool is_other, struct pprof_facts *facts, struct diag_message *message)
 {
 	struct reading reading = {
 		.tables = {.whole = {bytes, (const uint8_t *)bytes + count}, .name = name,
@@ -502,7 +503,6 @@ int pprof_read(struct calltree *tree, const void *bytes, size_t count, const cha
 	};
 	int error = -ENOMEM;
 
-	*facts = (struct pprof_facts){0};
 	reading.ids = malloc(PPROF_DEPTH_MAX * sizeof(*reading.ids));
 	if (!reading.ids) {
 		diag_fail(message, error, "out of memory");
@@ -511,14 +511,13 @@ int pprof_read(struct calltree *tree, const void *bytes, size_t count, const cha
 	error = pprof_tables_read(&reading.tables);
 	if (!error)
 		error = choose_type(&reading, type);
-	if (!error)
-		reading.vm_type =
-			type ? reading.tables.type_count : find_vm_type(&reading);
-	if (!error)
+	if (is_other)
+		reading.divisor = facts->period_ns;
+	else if (!error)
 		error = choose_unit(&reading, facts);
 	if (!error)
 		error = each_sample(&reading, add);
-	if (error)
+	if (error || is_other)
 		goto out;
 	error = find_facts(&reading, facts);
 	if (reading.negative)
@@ -531,4 +530,19 @@ out:
 	texts_release(&reading.threads);
 	free(reading.ids);
 	return error;
+}
+
+int pprof_read(struct calltree *tree, const void *bytes, size_t count, const char *name,
+	const char *type, struct pprof_facts *facts, struct diag_message *message)
+{
+	*facts = (struct pprof_facts){0};
+	return read_type(tree, bytes, count, name, type, false, facts, message);
+}
+
+int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, const char *name,
+	const struct pprof_facts *facts, struct diag_message *message)
+{
+	struct pprof_facts same = *facts;
+
+	return read_type(tree, bytes, count, name, facts->other_name, true, &same, message);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call tree as a pprof profile: each frame is a function and its location, each module a mapping,
- * and what is equal in stack and thread one sample. Packed by gzip on its way out, or not.
+ * A call tree as a pprof profile, or two whose times are of two kinds: each frame is a function and
+ * its location, each module a mapping, and what is equal in stack and thread one sample. Packed by
+ * gzip on its way out, or not.
  *
  * Locations have no addresses: a frame of the tree is all of a function, whatever addresses samples
  * found in it, and a tree that was read or cut has none at all. One location for each address takes
@@ -20,12 +21,24 @@
 #define GZIP_WINDOW (15 + 16)
 #define NO_THREAD   UINT32_MAX
 
-struct writing {
+/* Stacks, and which time theirs is. */
+struct measure {
 	const struct calltree *tree;
+	const char *name;
+};
+
+struct writing {
 	const struct picture_options *options;
 	struct pprof_writer writer;
 	struct texts modules; /* their numbers + 1 are those of their mappings */
-	bool has_vm;	      /* of virtual machines: their time is a type of its own */
+	/* Values of a sample: its count, unless all are times, then the time of each measure. */
+	struct measure measures[2];
+	const char *shown; /* the name of the one that readers show first */
+	unsigned measure_count, values;
+	bool has_counts;
+	const struct calltree *tree; /* of the measure that is being written */
+	unsigned measure;
+	uint32_t locations; /* before those of this tree's frames */
 	int error;
 	FILE *out;
 	z_stream *packer; /* NULL: plain */
@@ -78,24 +91,37 @@ static int write_packed(void *context, const void *bytes, size_t count)
 
 /* ---- types, facts ---------------------------------------------------------------------------- */
 
+/* What a clock counted, then what virtual machines told, whichever the tree is. */
+static void find_measures(struct writing *w, const struct calltree *tree)
+{
+	const struct picture_options *options = w->options;
+	const char *name = options->time_name ? options->time_name
+		: options->period_ns == 1     ? "time"
+					      : "cpu";
+	struct measure own = {tree, name}, other = {options->other, options->other_name};
+	bool is_second = options->other && !strcmp(name, PPROF_MACHINE_TIME);
+
+	w->measure_count = options->other && options->period_ns ? 2 : 1;
+	w->measures[is_second] = own;
+	w->measures[!is_second] = other;
+	w->has_counts = options->period_ns != 1;
+	w->values = w->has_counts + (options->period_ns ? w->measure_count : 0);
+	w->shown = name;
+}
+
 static void put_types(struct writing *w)
 {
 	const struct picture_options *options = w->options;
 	const char *name = options->count_name && *options->count_name
 		? options->count_name : "samples";
 
-	if (options->period_ns == 1) { /* the weights are times themselves, of whatever kind */
-		pprof_put_sample_type(&w->writer, "time", "nanoseconds");
-		return;
-	}
-	pprof_put_sample_type(&w->writer, name, strcmp(name, "bytes") ? "count" : "bytes");
-	if (!options->period_ns)
-		return;
-	pprof_put_sample_type(&w->writer, "cpu", "nanoseconds");
-	w->has_vm = machine_weight(w->tree) != 0;
-	if (w->has_vm)
-		pprof_put_sample_type(&w->writer, PPROF_MACHINE_TIME, "nanoseconds");
-	pprof_put_period(&w->writer, "cpu", options->period_ns);
+	if (w->has_counts)
+		pprof_put_sample_type(
+			&w->writer, name, strcmp(name, "bytes") ? "count" : "bytes");
+	for (unsigned i = 0; options->period_ns && i < w->measure_count; i++)
+		pprof_put_sample_type(&w->writer, w->measures[i].name, "nanoseconds");
+	if (options->period_ns > 1)
+		pprof_put_period(&w->writer, w->shown, options->period_ns);
 }
 
 static void put_facts(struct writing *w)
@@ -139,8 +165,8 @@ static const char *program_module(const struct writing *w)
 		bytes -= (size_t)(slash + 1 - title);
 		title = slash + 1;
 	}
-	for (uint32_t i = 0; i < calltree_frames(w->tree); i++) {
-		const struct calltree_frame *frame = calltree_frame_at(w->tree, i);
+	for (uint32_t i = 0; i < calltree_frames(w->measures[0].tree); i++) {
+		const struct calltree_frame *frame = calltree_frame_at(w->measures[0].tree, i);
 
 		if (!strcmp(frame->name, "main") && *frame->module)
 			return frame->module;
@@ -166,10 +192,9 @@ static void put_frame(struct writing *w, const struct calltree_frame *frame)
 	pprof_put_location(&w->writer, mapping, 0, function, parts.line);
 }
 
-/* The location of frame N is number N + 1. */
+/* The location of frame N is number N + 1, behind those of the tree before. */
 static void put_frames(struct writing *w)
 {
-	mapping_of(w, program_module(w));
 	for (uint32_t i = 0; i < calltree_frames(w->tree); i++)
 		put_frame(w, calltree_frame_at(w->tree, i));
 }
@@ -222,20 +247,21 @@ static size_t collect(const struct calltree *tree, struct share *shares, uint64_
 
 static void put_sample(struct writing *w, const struct share *share)
 {
-	uint64_t period_ns = w->options->period_ns, values[3] = {share->weight};
-	uint32_t leaf = calltree_node_at(w->tree, share->node)->frame;
-	bool is_vm = w->has_vm && machine_name_is_of(calltree_frame_at(w->tree, leaf));
+	uint64_t period_ns = w->options->period_ns, values[3] = {0};
 	const char *thread = share->thread == NO_THREAD
 		? NULL : calltree_thread_at(w->tree, share->thread);
 
-	values[1 + is_vm] = share->weight * period_ns;
+	/* Counts of both would be a sum of what cannot be added. */
+	if (!w->measure)
+		values[0] = share->weight;
+	if (period_ns)
+		values[w->has_counts + w->measure] = share->weight * period_ns;
 	pprof_begin_sample(&w->writer);
 	for (uint32_t node = share->node; node != CALLTREE_ROOT;
 		node = calltree_node_at(w->tree, node)->parent)
-		pprof_sample_location(
-			&w->writer, calltree_node_at(w->tree, node)->frame + 1);
-	pprof_end_sample(&w->writer, values, period_ns > 1 ? 2 + w->has_vm : 1,
-		thread ? thread : "", 0);
+		pprof_sample_location(&w->writer,
+			w->locations + calltree_node_at(w->tree, node)->frame + 1);
+	pprof_end_sample(&w->writer, values, w->values, thread ? thread : "", 0);
 }
 
 static int put_samples(struct writing *w)
@@ -262,16 +288,27 @@ static int put_samples(struct writing *w)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static int write_profile(struct writing *w, protobuf_sink *sink)
+static void put_measure(struct writing *w, unsigned measure)
+{
+	w->measure = measure;
+	w->tree = w->measures[measure].tree;
+	put_frames(w);
+	if (!w->error)
+		w->error = put_samples(w);
+	w->locations += calltree_frames(w->tree);
+}
+
+static int write_profile(struct writing *w, const struct calltree *tree, protobuf_sink *sink)
 {
 	int error;
 
 	pprof_writer_begin(&w->writer, sink, w);
+	find_measures(w, tree);
 	put_types(w);
 	put_facts(w);
-	put_frames(w);
-	if (!w->error)
-		w->error = put_samples(w);
+	mapping_of(w, program_module(w));
+	for (unsigned i = 0; !w->error && i < w->measure_count; i++)
+		put_measure(w, i);
 	error = pprof_writer_end(&w->writer);
 	texts_release(&w->modules);
 	return w->error ? w->error : error;
@@ -279,22 +316,22 @@ static int write_profile(struct writing *w, protobuf_sink *sink)
 
 int pprof_write(const struct calltree *tree, const struct picture_options *options, FILE *out)
 {
-	struct writing w = {.tree = tree, .options = options, .out = out};
+	struct writing w = {.options = options, .out = out};
 
-	return write_profile(&w, write_plain);
+	return write_profile(&w, tree, write_plain);
 }
 
 /* Without name and time, so that equal profiles are equal files. */
 int pprof_write_gz(const struct calltree *tree, const struct picture_options *options, FILE *out)
 {
 	z_stream packer = {.avail_in = 0};
-	struct writing w = {.tree = tree, .options = options, .out = out, .packer = &packer};
+	struct writing w = {.options = options, .out = out, .packer = &packer};
 	int error;
 
 	if (deflateInit2(&packer, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 9,
 		    Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
-	error = write_profile(&w, write_packed);
+	error = write_profile(&w, tree, write_packed);
 	if (!error)
 		error = pack(&w, "", 0, Z_FINISH);
 	deflateEnd(&packer);

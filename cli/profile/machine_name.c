@@ -58,16 +58,3 @@ bool machine_name_is_of(const struct calltree_frame *frame)
 {
 	return !strcmp(frame->module, MACHINE_MODULE);
 }
-
-uint64_t machine_weight(const struct calltree *tree)
-{
-	uint64_t weight = 0;
-
-	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
-		const struct calltree_node *node = calltree_node_at(tree, i);
-
-		if (node->self && machine_name_is_of(calltree_frame_at(tree, node->frame)))
-			weight += node->self;
-	}
-	return weight;
-}

@@ -36,7 +36,4 @@ bool machine_name_split(const char *text, struct machine_name *out);
 /* Is @frame a virtual machine's, its root included? */
 bool machine_name_is_of(const struct calltree_frame *frame);
 
-/* The weight of @tree, finished, that was told by virtual machines: of stacks that end in them. */
-uint64_t machine_weight(const struct calltree *tree);
-
 #endif

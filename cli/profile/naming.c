@@ -24,7 +24,8 @@ struct naming {
 	struct frame_names names;
 	uint32_t *process_nodes;       /* profile image -> tree node above its stacks */
 	uint32_t *nodes[PREFIX_COUNT]; /* profile node -> tree node */
-	uint32_t *stacks;	       /* profile stack -> tree node */
+	uint32_t *stacks;	       /* profile stack -> tree node, UNSET: of the other kind */
+	bool is_machine;
 };
 
 static const char *image_name(const struct profile_image *image)
@@ -213,9 +214,13 @@ static void add_weights(struct naming *naming, struct naming_report *report)
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct profile_stack *stack = profile_stack_at(naming->profile, i);
-		uint32_t node = naming->stacks[i] = stack_node(naming, stack);
 		const struct calltree_frame *frame;
+		uint32_t node;
 
+		naming->stacks[i] = UNSET;
+		if ((stack->kind == WIRE_KIND_VM) != naming->is_machine)
+			continue;
+		node = naming->stacks[i] = stack_node(naming, stack);
 		calltree_add(naming->tree, node, stack->weight);
 		if (calltree_error(naming->tree))
 			continue;
@@ -236,6 +241,8 @@ static void add_samples(struct naming *naming)
 		const struct profile_stack *stack =
 			profile_stack_at(naming->profile, sample->stack);
 
+		if (naming->stacks[sample->stack] == UNSET)
+			continue;
 		calltree_sample(naming->tree,
 			&(struct calltree_sample){
 				.time_ns = sample->time_ns > start_ns ? sample->time_ns - start_ns : 0,
@@ -254,6 +261,7 @@ static int naming_init(struct naming *naming, const struct naming_request *reque
 	size_t nodes_bytes = (request->profile->node_count + (size_t)1) * sizeof(uint32_t);
 
 	naming->profile = request->profile;
+	naming->is_machine = request->is_machine;
 	naming->tree = calltree_new();
 	if (!naming->tree)
 		return -ENOMEM;

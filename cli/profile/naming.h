@@ -21,11 +21,13 @@ struct naming_request {
 	struct flameprof_profile *profile; /* borrowed */
 	int64_t start_wall_s;	 /* when the run began (seconds since the epoch): older perf maps
 				    are somebody else's */
+	bool is_machine;	 /* what virtual machines told instead of what a clock counted */
 	bool (*is_hurried)(void); /* asked while naming: leave out what is slow. NULL: nobody is */
 };
 
 /*
- * Name every stack of the profile and build the tree. A root frame per process name stands above
+ * Name the stacks of the profile that have one kind of time and build their tree: CPU time, or with
+ * --wall elapsed time, by a clock, and what virtual machines told are never in one. A root frame per process name stands above
  * the stacks when there is more than one name. Stacks that did not reach their root hang below
  * "[incomplete stack]" or "[deeper than N frames]".
  *

@@ -4,6 +4,7 @@
  */
 #include "cli/run/drawing.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 #include "cli/run/signals.h"
 #include "cli/run/summary.h"
 #include "cli/run/watch.h"
+#include "libprof/pprof/fields.h"
 #include "render/count_text.h"
 
 #define TITLE_BYTES    160
@@ -31,6 +33,7 @@
 
 #define ALL_IDLE    "no samples: what waits or ends at once uses too little of the CPU to be seen"
 #define ALL_PAUSED  "no samples: the program was paused all the time"
+#define ALL_UNTOLD  "no samples: no virtual machine told of its stacks"
 #define UNCONNECTED "no samples: flamerun's library did not start in this program"
 
 /* The command line as one line, cut to what a title can hold, not within a character of UTF-8. */
@@ -91,8 +94,44 @@ static void settle(const struct drawing *drawing, const struct calltree *tree,
 		diag_report(&message);
 }
 
+/* What the run's clock counts is called as in pprof profiles. */
+static const char *clock_name(const struct options *options)
+{
+	return options->wall ? "wall" : "cpu";
+}
+
+static bool is_machine(const char *type)
+{
+	return !strcmp(type, PPROF_MACHINE_TIME);
+}
+
+int drawing_check(const struct options *options, struct diag_message *message)
+{
+	const char *type = options->sample_type, *clock = clock_name(options);
+
+	if (!type || !strcmp(type, clock) || is_machine(type))
+		return 0;
+	diag_fail(message, -EINVAL, "a run has no sample type '%s'", type);
+	diag_fail_hint(message, "it has %s, and " PPROF_MACHINE_TIME
+		" where virtual machines tell their stacks", clock);
+	return -EINVAL;
+}
+
+/* Time of one kind. */
+struct named {
+	struct calltree *tree;
+	struct calltree *reshaped; /* what the options made of it; NULL: nothing */
+	struct naming_report report;
+};
+
+static const struct calltree *shown_of(const struct named *named)
+{
+	return named->reshaped ? named->reshaped : named->tree;
+}
+
 /* What is said where nothing is to be seen; NULL: nothing special. */
-static const char *empty_text(const struct drawing *drawing, const struct calltree *shown)
+static const char *empty_text(
+	const struct drawing *drawing, const struct calltree *shown, bool is_machine)
 {
 	if (!gather_connected(drawing->gather))
 		return UNCONNECTED;
@@ -100,18 +139,32 @@ static const char *empty_text(const struct drawing *drawing, const struct calltr
 		return ALL_PAUSED;
 	if (picture_settings_empty(drawing->options, shown) || calltree_total(shown))
 		return picture_settings_empty(drawing->options, shown);
-	return ALL_IDLE;
+	return is_machine ? ALL_UNTOLD : ALL_IDLE;
 }
 
-/* @shown is @tree, or what the options made of it. */
-static unsigned draw_tree(const struct drawing *drawing, const struct calltree *tree,
-	const struct calltree *shown, const struct naming_report *report)
+/* The one that was asked for; else what a clock counted, unless that is nothing. */
+static bool draws_machine(
+	const struct options *options, const struct named *clock, const struct named *machine)
+{
+	if (options->sample_type)
+		return is_machine(options->sample_type);
+	return calltree_total(machine->tree) && !calltree_total(clock->tree);
+}
+
+/* What is drawn, and said of it, is of one kind; the other one is beside it in profiles. */
+static unsigned draw_trees(
+	const struct drawing *drawing, const struct named *clock, const struct named *machine)
 {
 	const struct options *options = drawing->options;
+	bool is_vm = draws_machine(options, clock, machine);
+	const struct named *drawn = is_vm ? machine : clock, *other = is_vm ? clock : machine;
+	const struct calltree *shown = shown_of(drawn);
 	struct summary summary = {
 		.profile = gather_profile(drawing->gather),
-		.tree = shown,
-		.report = report,
+		.tree = clock->tree,
+		.shown = shown,
+		.shows_machines = is_vm,
+		.report = &clock->report,
 		.duration_ns = drawing->ended_ns - drawing->started_ns,
 		.is_test_clock = options->test_clock_hz || options->wall,
 		.is_wall = options->wall != 0,
@@ -122,8 +175,11 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 	struct picture_options picture = {
 		.title = title,
 		.subtitle = subtitle,
-		.empty = empty_text(drawing, shown),
+		.empty = empty_text(drawing, shown, is_vm),
 		.period_ns = NS_PER_S / profile_rate_hz(summary.profile),
+		.time_name = is_vm ? PPROF_MACHINE_TIME : clock_name(options),
+		.other = calltree_total(other->tree) ? shown_of(other) : NULL,
+		.other_name = is_vm ? clock_name(options) : PPROF_MACHINE_TIME,
 		.duration_ns = summary.duration_ns,
 		.created_s = drawing->started_wall_s,
 	};
@@ -141,9 +197,9 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 	results_write(drawing->results, shown, &picture, !drawing->still_runs, &written);
 	free(marks);
 	tell_effort(drawing->ended_ns);
-	settle(drawing, tree, &written);
-	summary.tree = tree;
-	summary.shown = options->reverse ? tree : shown;
+	settle(drawing, drawn->tree, &written);
+	if (options->reverse)
+		summary.shown = drawn->tree;
 	if (gather_connected(drawing->gather))
 		summary_print(&summary);
 	else
@@ -151,47 +207,54 @@ static unsigned draw_tree(const struct drawing *drawing, const struct calltree *
 	return written.failed;
 }
 
-static int name_tree(
-	const struct drawing *drawing, struct calltree **tree, struct naming_report *report)
+/* Name and reshape what is of one kind. Returns 0, or -errno with @message filled. */
+static int name_kind(const struct drawing *drawing, bool is_vm, struct named *named,
+	struct diag_message *message)
 {
-	struct flameprof_profile *profile = gather_profile(drawing->gather);
 	const struct naming_request request = {
-		.profile = profile,
+		.profile = gather_profile(drawing->gather),
 		/* What runs already may have written its perf map long ago. */
 		.start_wall_s = drawing->options->pids ? 0 : drawing->started_wall_s,
+		.is_machine = is_vm,
 		.is_hurried = signals_hurry,
 	};
 	char count[32];
 	int error;
 
-	count_text(count, sizeof(count), profile->node_count);
+	count_text(count, sizeof(count), request.profile->node_count);
 	if (!drawing->still_runs)
 		progress_begin("naming %s addresses", count);
-	error = naming_build(&request, tree, report);
+	error = naming_build(&request, &named->tree, &named->report);
 	progress_end();
-	return error;
+	if (error)
+		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
+	if (is_vm && !calltree_total(named->tree))
+		return 0;
+	return picture_settings_tree(named->tree, drawing->options,
+		is_vm ? PPROF_MACHINE_TIME : "", &named->reshaped, message);
 }
 
 unsigned drawing_make(const struct drawing *drawing, const struct accounting_child *child)
 {
 	struct diag_message message = {0};
-	struct naming_report report;
-	struct calltree *tree = NULL, *shown = NULL;
+	struct named clock = {.tree = NULL}, machine = {.tree = NULL};
 	unsigned failed = drawing->options->outputs.count;
 	int error;
 
 	error = gather_finish(drawing->gather, child);
-	if (!error)
-		error = name_tree(drawing, &tree, &report);
 	if (error)
 		diag_fail(&message, error, "cannot draw: %s", strerror(-error));
 	else
-		error = picture_settings_tree(tree, drawing->options, &shown, &message);
+		error = name_kind(drawing, false, &clock, &message);
+	if (!error)
+		error = name_kind(drawing, true, &machine, &message);
 	if (error)
 		diag_report(&message);
 	else
-		failed = draw_tree(drawing, tree, shown ? shown : tree, &report);
-	calltree_free(shown);
-	calltree_free(tree);
+		failed = draw_trees(drawing, &clock, &machine);
+	calltree_free(machine.reshaped);
+	calltree_free(machine.tree);
+	calltree_free(clock.reshaped);
+	calltree_free(clock.tree);
 	return failed;
 }

@@ -9,10 +9,19 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "cli/diag.h"
+
 struct accounting_child;
 struct gather;
 struct options;
 struct results;
+
+/*
+ * Will a run with @options (finished) have the sample type they want? Time that a clock counted is
+ * "cpu", or "wall" with --wall; what virtual machines tell is "vm". Returns 0, or -EINVAL with
+ * @message filled.
+ */
+int drawing_check(const struct options *options, struct diag_message *message);
 
 /* Everything is borrowed. */
 struct drawing {

@@ -13,9 +13,9 @@
 #include "cli/diag.h"
 #include "cli/gather/intake.h"
 #include "cli/profile/accounting.h"
-#include "cli/profile/machine_name.h"
 #include "cli/run/kernel_config.h"
 #include "cli/run/nameless.h"
+#include "libprof/pprof/fields.h"
 
 #define HOTTEST  5
 #define NS_PER_S 1e9
@@ -84,8 +84,10 @@ static void print_machines(const struct summary *summary)
 	uint64_t vm = summary->profile->vm_weight;
 
 	if (vm)
-		diag_info("besides, %.2f s of elapsed time in stacks that virtual machines told",
-			(double)vm / profile_rate_hz(summary->profile));
+		diag_info("besides, %.2f s of elapsed time in stacks that virtual machines told: %s",
+			(double)vm / profile_rate_hz(summary->profile),
+			summary->shows_machines ? "that is what is drawn"
+						: "--sample-type " PPROF_MACHINE_TIME " draws it");
 }
 
 /*
@@ -421,22 +423,27 @@ void summary_print(const struct summary *summary)
 
 void summary_subtitle(const struct summary *summary, char *out, size_t size)
 {
-	uint64_t vm = machine_weight(summary->tree);
-	uint64_t samples = calltree_total(summary->tree) - vm;
+	uint64_t weight = calltree_total(summary->shown), vm = summary->profile->vm_weight;
+	uint32_t rate_hz = profile_rate_hz(summary->profile);
+	double cpu_s = (double)profile_totals(summary->profile)->cpu_ns / NS_PER_S;
+	double duration_s = (double)summary->duration_ns / NS_PER_S;
 	uint64_t threads = count_threads(summary);
 	uint32_t processes = summary->report->processes;
-	char told[64] = "";
+	char shown[96], other[96] = "";
 
-	if (vm)
-		snprintf(told, sizeof(told), ", %.2f s told by virtual machines",
-			(double)vm / profile_rate_hz(summary->profile));
-	snprintf(out, size,
-		"%" PRIu64 " %s at %" PRIu32 " Hz, %.2f s of CPU in %.2f s, %" PRIu64 " %s, %" PRIu32
-		" %s%s",
-		samples, plural(samples, "sample", "samples"),
-		profile_rate_hz(summary->profile),
-		(double)profile_totals(summary->profile)->cpu_ns / NS_PER_S,
-		(double)summary->duration_ns / NS_PER_S, threads,
-		plural(threads, "thread", "threads"), processes,
-		plural(processes, "process", "processes"), told);
+	if (summary->shows_machines) {
+		snprintf(shown, sizeof(shown), "%.2f s told by virtual machines",
+			(double)weight / rate_hz);
+		snprintf(other, sizeof(other), "; besides, %.2f s of CPU", cpu_s);
+	} else {
+		snprintf(shown, sizeof(shown), "%" PRIu64 " %s at %" PRIu32 " Hz, %.2f s of CPU",
+			weight, plural(weight, "sample", "samples"), rate_hz, cpu_s);
+		if (vm)
+			snprintf(other, sizeof(other),
+				"; besides, %.2f s told by virtual machines (--sample-type "
+				PPROF_MACHINE_TIME ")", (double)vm / rate_hz);
+	}
+	snprintf(out, size, "%s in %.2f s, %" PRIu64 " %s, %" PRIu32 " %s%s", shown, duration_s,
+		threads, plural(threads, "thread", "threads"), processes,
+		plural(processes, "process", "processes"), other);
 }

@@ -18,8 +18,9 @@ struct intake_refusal;
 
 struct summary {
 	struct flameprof_profile *profile;
-	const struct calltree *tree;  /* finished */
-	const struct calltree *shown; /* what the options left of it, if not from the inside out */
+	const struct calltree *tree;  /* of all that the clock counted, finished */
+	const struct calltree *shown; /* the picture's, or all of it that was not turned inside out */
+	bool shows_machines;	      /* that is what virtual machines told */
 	const struct naming_report *report;
 	uint64_t duration_ns; /* of the run, by the clock on the wall */
 	int is_test_clock;    /* rates are not of CPU time: nothing to reconcile */

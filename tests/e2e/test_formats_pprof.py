@@ -142,7 +142,7 @@ def test_sample_types(run, tmp_path):
     assert not (tmp_path / "x.svg").exists()
     result = run("--sample-type", "space", "--", "true")
     assert result.returncode == 125
-    assert "it is for flamerun render" in result.stderr
+    assert "a run has no sample type 'space'" in result.stderr
 
 
 def layout_of(program, name):

@@ -3,6 +3,7 @@
 # Stacks that a virtual machine tells of itself: their shapes and weights under flamerun and in
 # sessions, in every format, beside books that know nothing of them. Weights are those of ticks,
 # which the machine counts, so that nothing here depends on how busy the computer is.
+import json
 import re
 import subprocess
 
@@ -23,10 +24,49 @@ def is_vm(stack):
     return FIB[0] in stack
 
 
+# The stacks in a picture's data, as the viewer reads them.
+DECODE = """
+import {readFileSync} from 'node:fs';
+const {default: viewer} = await import(process.argv[1]);
+const text = readFileSync(process.argv[2], 'utf8');
+const pieces = [...text.matchAll(/<piece[^>]*>([^<]*)<\\/piece>/g)].map(match => match[1]);
+const profile = viewer.readProfile(viewer.readColumns(await viewer.unpack(pieces)));
+const {frame, self, parent} = profile.tree;
+const stack = node => node ? [...stack(parent[node]), profile.name(frame[node])] : [];
+console.log(JSON.stringify([...self.keys()].filter(node => self[node])
+	.map(node => [stack(node), self[node]])));
+"""
+
+
+def drawn(picture):
+    viewer = profiled.ROOT / "tests" / "browser" / "viewer.mjs"
+    out = subprocess.run(["node", "--input-type=module", "-e", DECODE, viewer, picture], check=True,
+                         text=True, stdout=subprocess.PIPE).stdout
+    return {tuple(stack): weight for stack, weight in json.loads(out)}
+
+
+def flamerun(*words):
+    return subprocess.run([profiled.BUILD / "flamerun", *words], check=True, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def of_type(folder, profile, kind):
+    """What @profile has of the sample type @kind, None: of the one it shows first."""
+    out = folder / f"{kind}-of-it.folded"
+    chosen = ["--sample-type", kind] if kind else []
+    flamerun("-q", "render", profile, "-o", out, *chosen)
+    return folded.Folded(out.read_text())
+
+
 def machine(folder, *words, link="shared", options=(), status=0):
+    """run.folded is what is drawn by default, run.told what the machine told in the same run."""
     program = library.build("machine.c", folder, link=link)
-    run = profiled.profile(folder, program, *words, options=options)
+    profile = folder / "run.pb.gz"
+    run = profiled.profile(folder, program, *words, options=("-o", profile, *options))
     assert run.status == status, run.stderr
+    run.told = of_type(folder, profile, "vm")
+    assert not any(is_vm(stack) or "[vm]" in stack for stack, _ in run.folded.stacks)
+    assert all(is_vm(stack) for stack, _ in run.told.stacks), run.told.describe()
     return run
 
 
@@ -46,82 +86,132 @@ def check_beside(stacks):
 def test_beside(tmp_path, link):
     """Also where the program has a copy of the library of its own."""
     run = machine(tmp_path, "1000", link=link)
-    check_beside(run.folded)
-    check_weight(run.folded.where(is_vm), run.truth["ticks"])
+    check_beside(run.told)
+    check_weight(run.told.total, run.truth["ticks"])
     assert run.truth["refused"] == 0
-    assert not any("[vm]" in stack for stack, _ in run.folded.stacks if not is_vm(stack))
-    assert run.folded.where(lambda stack: not is_vm(stack) and "run_machine" in stack) > 0
+    assert run.folded.below("run_machine") > 0
 
 
 def test_above(tmp_path):
     run = machine(tmp_path, "1000", "above")
-    stacks = [(stack, weight) for stack, weight in run.folded.stacks if is_vm(stack)]
-    for stack, _ in stacks:
+    for stack, _ in run.told.stacks:
         at = stack.index(FIB[0])
         assert stack[at:] in (FIB, (*FIB, "string.rep")), stack
         # Up to the caller; the library's own frames are no part of the program.
         assert stack[at - 2:at] == ("run_machine", "on_ticks"), stack
         assert "main" in stack[:at] and "[vm]" not in stack, stack
-    check_weight(sum(weight for _, weight in stacks), run.truth["ticks"])
+    check_weight(run.told.total, run.truth["ticks"])
 
 
 def test_books_hold_cpu_time_alone(tmp_path):
     run = machine(tmp_path, "1000", options=("-v",))
     sampled, credited = map(int, BOOKS.search(run.stderr).groups())
-    assert sampled + credited == run.folded.where(lambda stack: not is_vm(stack))
+    assert sampled + credited == run.folded.total
     told = float(re.search(r"besides, ([0-9.]+) s of elapsed time", run.stderr).group(1))
     assert abs(told - run.truth["ticks"] * TICK_S) <= 1 / RATE_HZ + 0.005
 
 
-def test_only_them_or_all_but_them(tmp_path):
-    """The recipes of the manual."""
-    run = machine(tmp_path, "700", options=("--root", r"\[vm\]"))
-    check_beside(run.folded)
-    check_weight(run.folded.total, run.truth["ticks"])
+@pytest.mark.parametrize("place", ["beside", "above"])
+def test_no_sum_of_two_times(tmp_path, place):
+    """Every total and percentage is of the one kind of time that is shown, in each output."""
     program = library.build("machine.c", tmp_path)
-    profile = tmp_path / "run.pb.gz"
-    result = subprocess.run([profiled.BUILD / "flamerun", "-q", "-o", profile, "--", program,
-                             "700", "above"], check=True, text=True, stdout=subprocess.PIPE)
-    ticks = library.said(result)["ticks"]
-    for kind, wanted in (("cpu", False), ("vm", True)):
-        out = tmp_path / f"{kind}.folded"
-        subprocess.run([profiled.BUILD / "flamerun", "render", profile, "-o", out,
-                        "--sample-type", kind], check=True)
-        stacks = folded.Folded(out.read_text())
-        assert stacks.total > 0
-        assert all(is_vm(stack) == wanted for stack, _ in stacks.stacks), stacks.describe()
-        if wanted:
-            check_weight(stacks.total, ticks)
+    outputs = [tmp_path / f"run.{ending}" for ending in ("folded", "svg", "pb.gz", "pdf")]
+    for kind, other in (("cpu", "vm"), ("vm", "cpu")):
+        result = flamerun("--sample-type", kind, *(word for out in outputs for word in ("-o", out)),
+                          "--", program, "700", *(["above"] if place == "above" else []))
+        stacks = folded.Folded(outputs[0].read_text())
+        assert all(is_vm(stack) == (kind == "vm") for stack, _ in stacks.stacks), stacks.describe()
+        if kind == "vm":
+            check_weight(stacks.total, library.said(result)["ticks"])
+        # The file has both, each in its own column, and the chosen one is its default.
+        profile = pprof.Profile(outputs[2])
+        names = [name for name, _ in profile.types]
+        assert names == ["samples", "cpu", "vm"]
+        assert {bool(values[1]) + bool(values[2]) for _, values, _ in profile.stacks} == {1}
+        assert all(bool(values[0]) == bool(values[1]) for _, values, _ in profile.stacks)
+        assert of_type(tmp_path, outputs[2], None).stacks == stacks.stacks
+        besides = of_type(tmp_path, outputs[2], other)
+        assert all(is_vm(stack) == (other == "vm") for stack, _ in besides.stacks)
+        assert besides.total > 0
+        # The summary's shares.
+        shares = re.findall(r"^flamerun: +([0-9.]+) %  (.+?) \[", result.stderr, re.M)
+        assert len(shares) >= 2
+        for share, name in shares:
+            assert abs(float(share) - 100 * stacks.self(name) / stacks.total) <= 0.051, name
+        assert f"told: {'that is what is drawn' if kind == 'vm' else '--sample-type vm'}" in \
+            result.stderr
+        # The picture's boxes and its words.
+        assert drawn(outputs[1]) == dict(stacks.stacks)
+        text = re.search("<desc[^>]*>([^<]*)", outputs[1].read_text()).group(1)
+        told = re.search(r"[0-9.]+ s told by virtual machines", text)
+        clock = re.search(r"[0-9.]+ s of CPU", text)
+        assert (clock.start() < told.start()) == (kind == "cpu"), text
+        assert ("(--sample-type vm)" in text) == (kind == "cpu"), text
+        text = subprocess.run(["pdftotext", outputs[3], "-"], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+        assert re.search(rf"all: {stacks.total:,} samples", text), text
+        assert ("main chunk" in text) == (kind == "vm"), text
+
+
+def test_what_is_not_asked_for_is_told_of(tmp_path):
+    """A profile with two kinds of time is drawn as its default, and says what else it has."""
+    run = machine(tmp_path, "700")
+    result = flamerun("render", tmp_path / "run.pb.gz", "-o", tmp_path / "out.svg")
+    assert "time of another kind as well: --sample-type vm draws it" in result.stderr
+    assert "--sample-type vm" in (tmp_path / "out.svg").read_text()
+    assert of_type(tmp_path, tmp_path / "run.pb.gz", None).stacks == run.folded.stacks
+    result = flamerun("render", tmp_path / "run.pb.gz", "-o", tmp_path / "out.svg",
+                      "--sample-type", "vm")
+    assert "another kind" not in result.stderr
+
+
+def test_a_run_has_two_sample_types(tmp_path):
+    def ask(*words):
+        command = [profiled.BUILD / "flamerun", *words, "--", "touch", tmp_path / "ran"]
+        return subprocess.run(command, cwd=tmp_path, text=True, stderr=subprocess.PIPE)
+
+    for words, hint in ((("--sample-type", "space"), "cpu"), (("--sample-type", "wall"), "cpu"),
+                        (("--wall", "--sample-type", "cpu"), "wall")):
+        result = ask(*words)
+        assert result.returncode == 125
+        assert f"a run has no sample type '{words[-1]}'" in result.stderr
+        assert f"it has {hint}, and vm" in result.stderr
+    assert not (tmp_path / "ran").exists()
+    # Nobody told anything: an empty picture that says so.
+    assert ask("--sample-type", "vm", "-o", "out.pdf").returncode == 0
+    text = subprocess.run(["pdftotext", tmp_path / "out.pdf", "-"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    assert "no virtual machine told of its stacks" in text
 
 
 def test_fork_child_names_its_own(tmp_path):
     run = machine(tmp_path, "500", "fork")
-    check_beside(run.folded)
-    check_weight(run.folded.where(is_vm), run.truth["ticks"] + run.truth["child_ticks"], 2)
+    check_beside(run.told)
+    check_weight(run.told.total, run.truth["ticks"] + run.truth["child_ticks"], 2)
     assert run.truth["child_ticks"] >= 20
 
 
 def test_after_exec(tmp_path):
     run = machine(tmp_path, "500", "exec")
-    check_beside(run.folded)
+    check_beside(run.told)
     both = sum(int(ticks) for ticks in re.findall(r"^ticks (\d+)$", run.stdout, re.M))
     assert run.stdout.count("ticks ") == 2
-    check_weight(run.folded.where(is_vm), both, 2)
+    check_weight(run.told.total, both, 2)
 
 
 def test_killed(tmp_path):
     """What was recorded has its names, whoever is killed."""
     run = machine(tmp_path, "500", "die", status=-9)
-    check_beside(run.folded)
-    check_weight(run.folded.where(is_vm), run.truth["ticks"])
+    check_beside(run.told)
+    check_weight(run.told.total, run.truth["ticks"])
 
 
 def test_a_flood_of_names(tmp_path):
     """Some hundred new functions a tick are more than flamerun reads in time; they come later."""
     run = machine(tmp_path, "600", "names=300")
-    named = {name for stack, _ in run.folded.stacks for name in stack if name.startswith("made ")}
+    named = {name for stack, _ in run.told.stacks for name in stack if name.startswith("made ")}
     assert len(named) >= 300 * 10
-    assert run.folded.where(lambda stack: "[unknown code]" in stack) == 0 or \
+    assert run.told.below("[unknown code]") == 0 or \
         "names may be missing" in run.stderr
 
 
@@ -142,11 +232,11 @@ def test_pprof_has_files_and_lines(tmp_path, writer):
     for names, values, _ in profile.stacks:
         assert (values[2] > 0) == ("main chunk" in names), names
         assert (values[1] > 0) != (values[2] > 0), (names, values)
+        assert (values[0] > 0) == (values[1] > 0), (names, values)
     told = sum(values[2] for _, values, _ in profile.stacks)
     check_weight(told / 1e9 * RATE_HZ, ticks)
-    out = tmp_path / "again.folded"
-    subprocess.run([profiled.BUILD / "flamerun", "render", path, "-o", out], check=True)
-    check_beside(folded.Folded(out.read_text()))
+    check_beside(of_type(tmp_path, path, "vm"))
+    assert not any(map(is_vm, dict(of_type(tmp_path, path, None).stacks)))
     # And through flamerun's own writer once more.
     again = tmp_path / "again.pb"
     subprocess.run([profiled.BUILD / "flamerun", "render", path, "-o", again], check=True)

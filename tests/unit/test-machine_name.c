@@ -67,32 +67,12 @@ static void other_names_stay_whole(void **state)
 		assert_false(machine_name_split(names[i], &parts));
 }
 
-static void weight_is_that_of_stacks_that_end_in_machines(void **state)
-{
-	struct calltree *tree = calltree_new();
-	uint32_t native = calltree_frame(tree, "main", "a.out", CALLTREE_NATIVE);
-	uint32_t machine = calltree_frame(tree, "fib", MACHINE_MODULE, CALLTREE_JIT);
-	uint32_t root = calltree_frame(tree, "[vm]", MACHINE_MODULE, CALLTREE_SYNTHETIC);
-	uint32_t at = calltree_child(tree, CALLTREE_ROOT, native);
-
-	(void)state;
-	calltree_add(tree, at, 1);
-	calltree_add(tree, calltree_child(tree, at, machine), 10);
-	at = calltree_child(tree, CALLTREE_ROOT, root);
-	calltree_add(tree, at, 100);
-	calltree_add(tree, calltree_child(tree, at, machine), 1000);
-	assert_int_equal(calltree_finish(tree), 0);
-	assert_int_equal(machine_weight(tree), 1110);
-	calltree_free(tree);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_made_of_what_is_known),
 		cmocka_unit_test(parts_come_back),
 		cmocka_unit_test(other_names_stay_whole),
-		cmocka_unit_test(weight_is_that_of_stacks_that_end_in_machines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

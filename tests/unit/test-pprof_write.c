@@ -37,9 +37,9 @@ static struct calltree *read_back(const char *type)
 	return read_bytes(loaded, loaded_bytes, type, 0);
 }
 
-static void write_tree(const struct picture_options *options, bool is_packed)
+static void write_owned(
+	struct calltree *tree, const struct picture_options *options, bool is_packed)
 {
-	struct calltree *tree = grow();
 	char *written = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&written, &bytes);
@@ -51,6 +51,11 @@ static void write_tree(const struct picture_options *options, bool is_packed)
 	assert_int_equal(load(written, bytes, &loaded, &loaded_bytes), 0);
 	free(written);
 	calltree_free(tree);
+}
+
+static void write_tree(const struct picture_options *options, bool is_packed)
+{
+	write_owned(grow(), options, is_packed);
 }
 
 static void check_threads(const struct calltree *tree)
@@ -115,6 +120,60 @@ static void test_counts_and_times(void **state)
 	write_tree(&(struct picture_options){.count_name = "nanoseconds", .period_ns = 1}, false);
 	calltree_free(read_back(NULL));
 	assert_int_equal(facts.period_ns, 1);
+}
+
+/* What is in the tree of the other time; both are counted in the same periods. */
+static void check_other(const char *wanted)
+{
+	struct calltree *other = calltree_new();
+
+	assert_int_equal(
+		pprof_read_other(other, loaded, loaded_bytes, "x.pb", &facts, &message), 0);
+	assert_int_equal(calltree_finish(other), 0);
+	check_tree(other, wanted);
+	calltree_free(other);
+}
+
+static void check_types(const char *type, const char *wanted)
+{
+	struct calltree *tree = read_back(type);
+
+	check_tree(tree, wanted);
+	calltree_free(tree);
+}
+
+/* Whichever is shown: no value of any type has weights of both. */
+static void test_two_times_are_never_one(void **state)
+{
+	static const char native[] = "[unsampled] 1\nmain 5\nmain;f: \"x\" 7\n";
+	static const char told[] = "[vm];rep 20\n";
+
+	(void)state;
+	for (int vm_is_shown = 0; vm_is_shown < 2; vm_is_shown++) {
+		struct calltree *machine = calltree_new(), *clock = grow();
+		uint32_t root = calltree_frame(machine, "[vm]", "[vm]", CALLTREE_SYNTHETIC);
+		uint32_t rep = calltree_frame(machine, "rep", "[vm]", CALLTREE_JIT);
+		struct picture_options options = {.period_ns = 5000,
+			.time_name = vm_is_shown ? "vm" : "wall",
+			.other = vm_is_shown ? clock : machine,
+			.other_name = vm_is_shown ? "wall" : "vm"};
+
+		calltree_add(machine, calltree_child(machine,
+			calltree_child(machine, CALLTREE_ROOT, root), rep), 20);
+		assert_int_equal(calltree_finish(machine), 0);
+		write_owned(vm_is_shown ? machine : clock, &options, false);
+		calltree_free(vm_is_shown ? clock : machine);
+		check_types(NULL, vm_is_shown ? told : native);
+		assert_string_equal(facts.other_name, vm_is_shown ? "wall" : "vm");
+		check_types("samples/count", native);
+		assert_string_equal(facts.time_name, "wall");
+		check_types("vm/nanoseconds", told);
+		assert_int_equal(facts.period_ns, 5000);
+		assert_string_equal(facts.other_name, "wall");
+		check_other(native);
+		check_types("wall/nanoseconds", native);
+		check_other(told);
+	}
 }
 
 static void test_a_full_disk_is_an_error(void **state)
@@ -192,6 +251,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_there_and_back, tear_down),
 		cmocka_unit_test_teardown(test_the_program_comes_first, tear_down),
 		cmocka_unit_test_teardown(test_counts_and_times, tear_down),
+		cmocka_unit_test_teardown(test_two_times_are_never_one, tear_down),
 		cmocka_unit_test_teardown(test_a_full_disk_is_an_error, tear_down),
 		cmocka_unit_test_teardown(test_gzip, tear_down),
 		cmocka_unit_test_teardown(test_a_bomb_is_refused, tear_down),

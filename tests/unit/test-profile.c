@@ -85,6 +85,42 @@ static void images_keep_their_frames(void **state)
 	profile_free(p);
 }
 
+/* Time that virtual machines told and the clock's are two trees, and each has what is its own. */
+static void times_of_two_kinds_are_two_trees(void **state)
+{
+	struct flameprof_profile *p = new_profile();
+	uint32_t image = profile_image(p, 70);
+
+	(void)state;
+	strcpy(profile_image_at(p, image)->exe, "/bin/one");
+	add_module(p, image, "/nowhere/a.so");
+	add(p, image, (struct wire_sample){.thread = 1, .weight = 3},
+		FRAMES(WIRE_FRAME(1, 0x20)));
+	add(p, image, (struct wire_sample){.thread = 1, .weight = 40, .kind = WIRE_KIND_VM},
+		FRAMES(WIRE_FRAME(1, 0x30)));
+	/* The place alone does not tell. */
+	add(p, image, (struct wire_sample){.thread = 1, .weight = 500, .kind = WIRE_KIND_VM},
+		FRAMES(WIRE_FRAME(1, 0x20)));
+	assert_int_equal(p->weight, 3);
+	assert_int_equal(p->vm_weight, 540);
+	assert_int_equal(profile_thread_at(p, 0)->weight, 3);
+	for (int is_machine = 0; is_machine < 2; is_machine++) {
+		const struct naming_request request = {.profile = p, .is_machine = is_machine};
+		struct naming_report report;
+		struct calltree *tree;
+		uint64_t sampled = 0;
+
+		assert_int_equal(naming_build(&request, &tree, &report), 0);
+		assert_int_equal(calltree_total(tree), is_machine ? 540 : 3);
+		assert_int_equal(report.unnamed_weight, is_machine ? 540 : 3);
+		for (size_t i = 0; i < calltree_samples(tree); i++)
+			sampled += calltree_sample_at(tree, i)->weight;
+		assert_int_equal(sampled, is_machine ? 540 : 3);
+		calltree_free(tree);
+	}
+	profile_free(p);
+}
+
 static void many_images_are_found_again(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -294,6 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(images_keep_their_frames),
+		cmocka_unit_test(times_of_two_kinds_are_two_trees),
 		cmocka_unit_test(many_images_are_found_again),
 		cmocka_unit_test(a_thread_is_its_number_whatever_it_is_called),
 		cmocka_unit_test(the_last_stack_may_be_without_weight),
