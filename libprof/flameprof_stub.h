@@ -95,6 +95,15 @@ enum flameprof_stub_status {
 FLAMEPROF_API int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind kind,
 	flameprof_function *target, const struct flameprof_signature *signature);
 
+/*
+ * The target only drags itself through the stacks, as an evaluator does whose functions have the
+ * stubs: leave its frame out where it stands directly above a stub of @arena. Its own time becomes
+ * the stub's, and what it calls stands on the stub; that is so in flamerun's pictures and in pprof
+ * profiles, not for debuggers and perf. Leave it be where the target ends in calls of others in its
+ * own place (tail calls): their frame would be left out. Context: before the first stub.
+ */
+FLAMEPROF_API void flameprof_arena_hide_target(struct flameprof_arena *arena);
+
 /* All stubs of the arena end; none may be running or be called any more. NULL is fine. */
 FLAMEPROF_API void flameprof_arena_free(struct flameprof_arena *arena);
 

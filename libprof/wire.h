@@ -346,10 +346,11 @@ struct wire_code {
 	uint64_t space; /* WIRE_MODULE_CODE address of its first byte */
 	uint64_t bytes;
 	uint64_t start; /* where it lies in memory */
-	uint32_t pad;
+	uint32_t flags; /* WIRE_CODE_* */
 	uint32_t name_bytes; /* name follows, NUL included */
 	char name[];
 };
+#define WIRE_CODE_HIDES_TARGET 2u /* the frame above its own is to be left out */
 
 /* A function of a virtual machine's language: no code, but one place in the code space. */
 struct wire_function {

@@ -115,7 +115,8 @@ static void put_code(struct collector *c, uint64_t image, const struct wire_code
 	struct record_code record = {.image = image,
 		.space = code->space,
 		.bytes = code->bytes,
-		.start = code->start};
+		.start = code->start,
+		.flags = code->flags};
 
 	outbox_put(&c->outbox, RECORD_CODE, &record, sizeof(record), code->name,
 		strlen(code->name) + 1);

@@ -199,7 +199,11 @@ static void count_words(struct intake *intake, int error)
 static void take_code(struct intake *intake, const struct record_code *record)
 {
 	const struct names_code code = {
-		.space = record->space, .bytes = record->bytes, .start = record->start};
+		.space = record->space,
+		.bytes = record->bytes,
+		.start = record->start,
+		.flags = record->flags,
+	};
 	uint32_t image;
 
 	if (image_of(intake, record->image, &image))

@@ -77,6 +77,7 @@ struct record_code {
 	struct record record;
 	uint64_t image;
 	uint64_t space, bytes, start;
+	uint32_t flags, pad;
 	char name[];
 };
 

@@ -112,7 +112,8 @@ static uint32_t tree_node(struct naming *naming, uint32_t image,
 	for (node = nodes[at]; n-- > 0; at = path[n]) {
 		if (at == root && is_machine_root(naming, image, path[n]))
 			node = prefix_below(naming, image, path[n], prefix);
-		else if (!is_ours(naming, image, path[n]))
+		else if (!is_ours(naming, image, path[n]) &&
+			!profile_is_hidden(naming->profile, image, path[n]))
 			node = calltree_child(naming->tree, node,
 				frame_names_of(&naming->names, image, path[n]));
 		nodes[path[n]] = node;

@@ -66,6 +66,7 @@ static int take_code(struct store_catalogue *catalogue, const struct wire_code *
 		.space = record->space,
 		.bytes = record->bytes,
 		.start = record->start,
+		.flags = record->flags,
 	};
 
 	return names_add_code(&catalogue->names, &catalogue->account, &code, record->name);

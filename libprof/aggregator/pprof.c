@@ -229,7 +229,9 @@ static void write_sample(struct writing *w, const struct profile_stack *stack)
 	values[1 + is_second] = stack->weight * w->info.period_ns;
 	pprof_begin_sample(&w->writer);
 	for (uint32_t node = stack->node; node; node = profile_node_at(w->profile, node)->parent)
-		pprof_sample_location(&w->writer, ((const uint32_t *)w->numbers.at)[node]);
+		if (!profile_is_hidden(w->profile, 0, node))
+			pprof_sample_location(
+				&w->writer, ((const uint32_t *)w->numbers.at)[node]);
 	if (!stack->node)
 		pprof_sample_location(&w->writer,
 			stack->kind == WIRE_KIND_CREDIT ? w->unsampled : w->no_stack);

@@ -43,7 +43,7 @@ struct names_code {
 	uint32_t name;	/* offset in strings */
 	uint32_t file;	/* number of its file, 0: none */
 	uint32_t line;	/* 0: none */
-	uint32_t flags; /* WIRE_FUNCTION_* */
+	uint32_t flags; /* WIRE_FUNCTION_*, WIRE_CODE_* */
 };
 
 /* All zero is an empty table. */

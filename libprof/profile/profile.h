@@ -343,6 +343,11 @@ static inline const struct names *profile_words(const struct flameprof_profile *
 }
 
 /* What is at @address of @image's code space, or NULL. */
+/*
+ * Is @node of @image the target that a stub above which it stands hides? Context: any thread.
+ */
+int profile_is_hidden(const struct flameprof_profile *p, uint32_t image, uint32_t node);
+
 const struct names_code *profile_code_at(
 	const struct flameprof_profile *p, uint32_t image, uint64_t address);
 

@@ -165,6 +165,19 @@ const struct names_code *profile_code_at(
 	return known ? names_code(words, known - 1) : NULL;
 }
 
+int profile_is_hidden(const struct flameprof_profile *p, uint32_t image, uint32_t node)
+{
+	const struct profile_node *of = profile_node_at(p, node);
+	uint64_t below = profile_node_frame(profile_node_at(p, of->parent));
+	const struct names_code *stub;
+
+	if (!of->parent || WIRE_FRAME_MODULE(below) != WIRE_MODULE_CODE ||
+		WIRE_FRAME_MODULE(profile_node_frame(of)) == WIRE_MODULE_CODE)
+		return 0;
+	stub = profile_code_at(p, image, WIRE_FRAME_ADDRESS(below));
+	return stub && stub->flags & WIRE_CODE_HIDES_TARGET;
+}
+
 uint64_t profile_first_ns(const struct flameprof_profile *p)
 {
 	uint64_t first_ns = UINT64_MAX;

@@ -276,6 +276,19 @@ void flameprof_arena_free(struct flameprof_arena *arena)
 	free(arena);
 }
 
+void flameprof_arena_hide_target(struct flameprof_arena *arena)
+{
+	if (elsewhere.flameprof_arena_hide_target) {
+		elsewhere.flameprof_arena_hide_target(arena);
+		return;
+	}
+	pthread_mutex_lock(&arena->lock);
+	arena->hides_target = 1;
+	for (uint32_t i = 0; i < arena->chunks; i++)
+		__atomic_store_n(&arena->chunk[i]->region.hides_target, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&arena->lock);
+}
+
 enum flameprof_stub_status flameprof_arena_status(const struct flameprof_arena *arena)
 {
 	if (elsewhere.flameprof_arena_status)

@@ -21,6 +21,7 @@ struct flameprof_arena {
 	flameprof_function *target; /* what the stubs' shared word holds */
 	flameprof_function *near;   /* where the code is put, because the stubs call there */
 	enum flameprof_code_kind kind;
+	int hides_target;
 	struct arch_stub_shape shape;
 	struct arch_stub_template stub;
 	uint32_t status; /* atomic: enum flameprof_stub_status */

@@ -125,7 +125,7 @@ static void write_code(void *context, uint8_t *room)
 }
 
 static void describe(struct chunk *chunk, const struct emit_plan *plan,
-	enum flameprof_code_kind kind, int of_file)
+	const struct flameprof_arena *arena, int of_file)
 {
 	uintptr_t start = (uintptr_t)chunk - chunk->code_room;
 	struct region *region = &chunk->region;
@@ -133,7 +133,8 @@ static void describe(struct chunk *chunk, const struct emit_plan *plan,
 	region_change_begin(region);
 	region->start = start;
 	region->bytes = plan->code_bytes;
-	region->kind = kind;
+	region->kind = arena->kind;
+	region->hides_target = arena->hides_target;
 	region->stride = plan->stride;
 	region->code_bytes = plan->stub->code_bytes;
 	region->slots = plan->slots;
@@ -176,7 +177,7 @@ int chunk_new(struct chunk **out, uint32_t slots, struct flameprof_arena *arena)
 	chunk->target = arena->target;
 	chunk->arena = arena;
 	chunk->used = 0;
-	describe(chunk, plan, arena->kind, of_file);
+	describe(chunk, plan, arena, of_file);
 	*out = chunk;
 	return 0;
 }

@@ -15,6 +15,7 @@
  */
 #define ELSEWHERE_FUNCTIONS(X)                                                                     \
 	X(flameprof_arena_new)                                                                     \
+	X(flameprof_arena_hide_target)                                                             \
 	X(flameprof_arena_free)                                                                    \
 	X(flameprof_arena_status)                                                                  \
 	X(flameprof_stub_new)                                                                      \

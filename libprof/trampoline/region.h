@@ -41,6 +41,7 @@ struct region {
 	uint32_t code_bytes; /* of a stub */
 	uint32_t slots;	     /* 1 for a host's code */
 	int of_file;	     /* pages of a memfd, not anonymous memory */
+	int hides_target;    /* the frame above a stub's is to be left out */
 	struct region_slot *slot;
 	/*
 	 * Where the unwinder's cache has the rows of one stub's code, which all stubs of the region
@@ -99,6 +100,7 @@ struct region_stub {
 	enum flameprof_code_kind kind;
 	uintptr_t eh_frame_hdr, cfi_start, cfi_end;
 	uint64_t row_space;
+	int hides_target;
 };
 
 /* The stub @pc lies in. Returns 0, or -ENOENT. Context: signal-safe. */

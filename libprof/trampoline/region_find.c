@@ -110,6 +110,7 @@ static int read_slot(const struct region *region, uintptr_t pc, struct region_st
 	out->cfi_start = LOAD(region->cfi_start);
 	out->cfi_end = LOAD(region->cfi_end);
 	out->row_space = LOAD(region->row_space);
+	out->hides_target = LOAD(region->hides_target);
 	out->space = __atomic_load_n(&out->slot->space, __ATOMIC_ACQUIRE);
 	out->name = LOAD(out->slot->name);
 	out->payload = LOAD(out->slot->payload);

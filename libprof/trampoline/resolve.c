@@ -30,7 +30,7 @@ static void announce(const struct region_stub *stub, uint64_t image)
 	record->space = stub->space;
 	record->bytes = stub->bytes;
 	record->start = stub->start;
-	record->pad = 0;
+	record->flags = stub->hides_target ? WIRE_CODE_HIDES_TARGET : 0;
 	record->name_bytes = lasting_copy(stub->name, record->name, name_bytes);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&stub->slot->space, __ATOMIC_RELAXED) == stub->space)

@@ -5,9 +5,9 @@
  *
  *	$ flamerun -o machine.svg -- ./machine
  *
- * The picture has each function twice. By its native frame, a stub's: chunk, mix and count are all
- * eval() to the CPU, but stand under their names, with the C they call above them. And below [vm],
- * as the machine tells its stack at safe points, with files and lines.
+ * The picture has each function by its native frame, a stub's: chunk, mix and count are all eval() to
+ * the CPU, but stand under their names, with the C they call above them. With --sample-type vm it is
+ * what the machine itself tells of its stack at safe points, with files and lines.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -167,6 +167,8 @@ static int make_stubs(void)
 	int error = flameprof_arena_new(&arena, FLAMEPROF_STUB_BIND, (flameprof_function *)eval,
 		&signature);
 
+	if (!error)
+		flameprof_arena_hide_target(arena); /* eval() says nothing that the names don't */
 	for (size_t i = 0; !error && i < FUNCTIONS; i++) {
 		/* Calls eval(&functions[i], ...) with what it is called with. */
 		functions[i].call = (long (*)(struct machine *, long))flameprof_stub_new(

@@ -103,32 +103,31 @@ def test_server_answers_and_draws_itself(tmp_path):
         {name for stack, _ in stacks.stacks for name in stack}
 
 
-def test_the_machines_functions_have_their_shares(tmp_path):
+@pytest.mark.parametrize("clock,type_of_it,names", [
+    ("cpu", "cpu", ("mix", "count")),
+    ("elapsed", "vm", ("mix (program.vm:5)", "count (program.vm:9)"))])
+def test_the_machines_functions_have_their_shares(tmp_path, clock, type_of_it, names):
     """By their native frames and by the stacks that it tells, as by its own clocks."""
-    run = profiled.profile(tmp_path, example("machine", tmp_path), "2000")
+    run = profiled.profile(tmp_path, example("machine", tmp_path), "2000",
+                           options=["--sample-type", type_of_it])
     assert run.status == 0, run.stderr
     said = library.said(run)
-
-    def is_told(stack):
-        return "[vm]" in stack
-
-    def is_native(stack):
-        return not is_told(stack)
-
-    for clock, kind, names in (("cpu", is_native, ("mix", "count")),
-                               ("elapsed", is_told, ("mix (program.vm:5)", "count (program.vm:9)"))):
-        mix, count = (run.folded.where(lambda stack, name=name: kind(stack) and name in stack)
-                      for name in names)
-        times = [said[f"{name}_{clock}_ns"] for name in ("mix", "count")]
-        share = times[0] / sum(times)
-        assert 0.1 < share < 0.9 and mix + count >= 100, (share, mix, count)
-        # At least that many looks: a CPU clock is looked at at each tick of the kernel, 100 Hz.
-        looks = min(mix + count, sum(times) / 1e7)
-        sigma = (share * (1 - share) / looks) ** 0.5
-        assert abs(mix / (mix + count) - share) <= 5 * sigma, (clock, mix, count, share)
-    shapes = {stack for stack, _ in run.folded.stacks if is_told(stack)}
-    chunk = ("[vm]", "chunk (program.vm:1)")
-    assert {(*chunk, "mix (program.vm:5)"), (*chunk, "count (program.vm:9)", "collatz")} <= shapes
-    # The builtin stands natively on the function that calls it, under both of its names.
-    assert run.folded.where(lambda stack: is_native(stack) and "collatz" in stack and
-                            stack.index("chunk") < stack.index("count") < stack.index("collatz"))
+    mix, count = (run.folded.where(lambda stack, name=name: name in stack) for name in names)
+    times = [said[f"{name}_{clock}_ns"] for name in ("mix", "count")]
+    share = times[0] / sum(times)
+    assert 0.1 < share < 0.9 and mix + count >= 100, (share, mix, count)
+    # At least that many looks: a CPU clock is looked at at each tick of the kernel, 100 Hz.
+    looks = min(mix + count, sum(times) / 1e7)
+    sigma = (share * (1 - share) / looks) ** 0.5
+    assert abs(mix / (mix + count) - share) <= 5 * sigma, (mix, count, share)
+    if type_of_it == "vm":
+        chunk = ("[vm]", "chunk (program.vm:1)")
+        assert {(*chunk, names[0]), (*chunk, names[1], "collatz")} <= \
+            {stack for stack, _ in run.folded.stacks}
+        return
+    # The builtin stands on the function that calls it, under both of its names, and so does what
+    # eval() itself did.
+    assert run.folded.where(lambda stack: "collatz" in stack and stack.index("chunk") <
+                            stack.index("count") < stack.index("collatz"))
+    assert not run.folded.where(lambda stack: "eval" in stack)
+    assert run.folded.where(lambda stack: stack[-1] == "mix") > mix * 0.9

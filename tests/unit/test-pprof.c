@@ -232,6 +232,29 @@ static void machines_have_time_and_files(void **state)
 	flameprof_profile_free(p);
 }
 
+/* Of what stands on a stub that hides its target only the target itself is left out. */
+static void hidden_targets_have_no_frame(void **state)
+{
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	const uint64_t main_frame = WIRE_FRAME(WIRE_MODULE_NONE, 4096);
+	const uint64_t eval = WIRE_FRAME(WIRE_MODULE_NONE, 8192);
+	const uint64_t callee = WIRE_FRAME(WIRE_MODULE_NONE, 12288);
+	struct names_code code = {
+		.space = 100, .bytes = 16, .start = 65536, .flags = WIRE_CODE_HIDES_TARGET};
+	struct batch_maker maker;
+
+	(void)state;
+	assert_int_equal(names_add_code(&p->names, &p->account, &code, "stub"), 0);
+	batch_begin(&maker, 10, "worker");
+	batch_add(&maker, 1, 1, FRAMES(callee, eval, WIRE_FRAME(WIRE_MODULE_CODE, 104), main_frame));
+	batch_add(&maker, 1, 2, FRAMES(eval, WIRE_FRAME(WIRE_MODULE_CODE, 104), eval, main_frame));
+	batch_store(&maker, p);
+	write_pb(p);
+	assert_message(2, 0, "1=[4 2 1 ] 2=[1 4c4b40 ]" OF("worker"));
+	assert_message(2, 1, "1=[2 3 1 ] 2=[1 989680 ]" OF("worker"));
+	flameprof_profile_free(p);
+}
+
 static void names_are_valid_utf8(void **state)
 {
 	static const struct {
@@ -326,6 +349,7 @@ int main(void)
 		cmocka_unit_test(handlers_left_alone_have_a_name),
 		cmocka_unit_test(elapsed_time_is_called_wall),
 		cmocka_unit_test(machines_have_time_and_files),
+		cmocka_unit_test(hidden_targets_have_no_frame),
 		cmocka_unit_test(names_are_valid_utf8),
 		cmocka_unit_test(an_empty_profile_is_a_profile),
 		cmocka_unit_test(the_deepest_stack_fits),
