@@ -20,6 +20,7 @@
 #define PUSHED_MAX  4u /* asked in one round: one of them was on the CPU when we came */
 #define TRIES_MAX   3u /* to get a first stack of a thread that is not due */
 #define PERIODS_MAX 8u /* of CPU time, without a look that found it running */
+#define RESTS_MAX   16u /* looks at which it had not run since the one before */
 
 static void ask(struct tracer *tracer, struct tracee *tracee)
 {
@@ -121,14 +122,24 @@ bool look_was_running(const struct tracer *tracer, const struct tracee *tracee, 
 
 /*
  * Bring @tracee's count up to now. Was it on our CPU until we woke up there? At the first look
- * since it became due that is not known, and is no.
+ * since it became due that is not known, and is no. It may have been woken up on another CPU than
+ * it was on before, and have gone on on another when we came: one of the two has to be ours.
  */
 static bool was_pushed(const struct tracer *tracer, struct tracee *tracee)
 {
-	bool is_candidate = tracee->seen.pushes >= 0 && tracee->cpu == tracer->place.cpu;
 	long before = tracee->seen.pushes;
+	int cpu = tracee->cpu;
 
-	return tracees_count(tracee) == 'R' && is_candidate && tracee->seen.pushes > before;
+	if (tracees_count(tracee) != 'R' || before < 0 || tracee->seen.pushes <= before)
+		return false;
+	tracees_locate(tracee);
+	return cpu == tracer->place.cpu || tracee->cpu == tracer->place.cpu;
+}
+
+/* The next look may be where @tracee was last. */
+static void want(struct tracer *tracer, const struct tracee *tracee)
+{
+	place_want(&tracer->place, tracee->cpu, (unsigned)tracer_random(tracer, 1u << 16));
 }
 
 /*
@@ -136,6 +147,9 @@ static bool was_pushed(const struct tracer *tracer, struct tracee *tracee)
  * And once earlier: threads that live for less than a period are credited with what they used at
  * their end, and that is to go on a stack of theirs. One that can't be pushed off, because we may
  * not go where it runs or never get a CPU before it sleeps, is stopped wherever it runs.
+ *
+ * One that sleeps is waited for on its CPU, too, for some time: were we to go there only when it
+ * was seen running, of threads that work by turns we would hardly see how their turns begin.
  */
 static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 {
@@ -151,8 +165,12 @@ static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 		tracee->seen.pushes = -1;
 		return;
 	}
-	if (tracee->seen.pushes >= 0 && now_ns == before_ns && !is_new)
-		return; /* it has not run since */
+	if (tracee->seen.pushes >= 0 && now_ns == before_ns && !is_new) {
+		if (tracee->rests++ < RESTS_MAX)
+			want(tracer, tracee);
+		return;
+	}
+	tracee->rests = 0;
 	tracee->is_pushed = was_pushed(tracer, tracee) && is_due;
 	if (tracee->is_pushed) {
 		if (tracer->pushed++ < PUSHED_MAX)
@@ -165,7 +183,7 @@ static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 		tracee->tries++;
 		ask(tracer, tracee);
 	} else {
-		place_want(&tracer->place, tracee->cpu, (unsigned)tracer_random(tracer, 1u << 16));
+		want(tracer, tracee);
 	}
 }
 

@@ -4,9 +4,9 @@
  *
  * By the CPU clock a sample is due when a thread has used a period of CPU time, and is taken at the
  * first look that finds it running. Looks come at random, and the next one is on the CPU of a
- * thread that is due (place.h): when we wake up there it is pushed off, and its stack is that of
- * this very moment. So each moment it runs is as likely as any other; and a sample weighs what the
- * thread used since the one before.
+ * thread that is due (place.h), whether it runs just now or not: when we wake up there it is pushed
+ * off, and its stack is that of this very moment. So each moment it runs is as likely as any other;
+ * and a sample weighs what the thread used since the one before.
  *
  * Candidates are those that lost their CPU against their will since the look before; which of them
  * was on our CPU is known when it stops. A thread that had been woken up and waited for its turn is

@@ -29,6 +29,7 @@ struct tracee {
 	uint64_t asked_ns;	     /* when that was, 0: it was not */
 	uint64_t asked_since_ns;     /* and when we were woken, or got the CPU, for it */
 	bool is_pushed;		     /* it seemed to be on our CPU then */
+	unsigned rests;		     /* looks since it was last found to have run */
 	unsigned tries;		     /* times it was asked though it was not */
 	uint64_t counted_ns;	     /* CPU time (with --wall, time) when it was last counted */
 	uint64_t owed_ns;	     /* what did not make a whole sample then */
