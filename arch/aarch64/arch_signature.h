@@ -7,6 +7,8 @@
 #define ARCH_CALL_INTEGERS   8u
 #define ARCH_CALL_VECTORS    8u
 
+#include "arch/signature.h"
+
 /* x8 points to it, which passes no arguments. */
 static inline int arch_call_result(struct arch_call *call, const struct arch_type *type)
 {

@@ -7,6 +7,8 @@
 #define ARCH_CALL_INTEGERS   6u
 #define ARCH_CALL_VECTORS    8u
 
+#include "arch/signature.h"
+
 /* Smaller ones may be, too: with members that are not aligned, or an object of C++. */
 static inline int arch_call_result(struct arch_call *call, const struct arch_type *type)
 {

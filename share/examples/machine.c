@@ -20,7 +20,7 @@
 
 #define TICK_NS	 1000000
 #define SOURCE	 "program.vm"
-#define DEPTH	 16 /* that is told of the machine's stack */
+#define DEPTH	 16 /* of the machine's stack: its program needs two */
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
@@ -41,19 +41,14 @@ struct function {
 	uint64_t cpu_ns, elapsed_ns;
 };
 
-/* One call that has not returned. */
-struct frame {
-	const struct function *function;
-	const struct frame *caller;
-};
-
 struct builtin {
 	const char *name;
 	long (*call)(long value);
 };
 
 struct machine {
-	const struct frame *innermost;
+	const struct function *stack[DEPTH]; /* calls that have not returned */
+	unsigned depth;
 	const struct builtin *inside; /* NULL: in none */
 };
 
@@ -110,11 +105,10 @@ static long call_builtin(const struct builtin *builtin, struct machine *machine,
 
 static long eval(const struct function *function, struct machine *machine, long value)
 {
-	const struct frame frame = {function, machine->innermost};
 	const struct instruction *at = function->code;
 	long rounds = 1;
 
-	machine->innermost = &frame;
+	machine->stack[machine->depth++] = function;
 	for (; at->operation != RETURN; at++) {
 		switch (at->operation) {
 		case ADD:
@@ -136,7 +130,7 @@ static long eval(const struct function *function, struct machine *machine, long 
 		/* The safe point: while no tick waits, one comparison. */
 		flameprof_interrupt_check();
 	}
-	machine->innermost = frame.caller;
+	machine->depth--;
 	return value;
 }
 
@@ -146,14 +140,14 @@ static long eval(const struct function *function, struct machine *machine, long 
 static void on_ticks(void *context, uint32_t ticks)
 {
 	const struct machine *machine = context;
-	struct flameprof_vm_frame frames[DEPTH];
+	struct flameprof_vm_frame frames[DEPTH + 1];
 	unsigned count = 0;
 
 	if (machine->inside)
 		frames[count++] = (struct flameprof_vm_frame){machine->inside->name, NULL, 0};
-	for (const struct frame *at = machine->innermost; at && count < DEPTH; at = at->caller)
+	for (unsigned at = machine->depth; at-- > 0;)
 		frames[count++] = (struct flameprof_vm_frame){
-			at->function->name, SOURCE, at->function->line};
+			machine->stack[at]->name, SOURCE, machine->stack[at]->line};
 	/* Without flamerun and without flameprof_start() nobody wants to know: -ESRCH. */
 	flameprof_record_vm_stack(frames, count, ticks);
 }
@@ -184,7 +178,7 @@ static int make_stubs(void)
 int main(int argc, char **argv)
 {
 	uint64_t until_ns = 1000000 * strtoull(argc > 1 ? argv[1] : "1000", NULL, 10);
-	struct machine machine = {NULL, NULL};
+	struct machine machine = {{NULL}, 0, NULL};
 	/* Its own period and function: no other machine of the process is disturbed. */
 	const struct flameprof_interrupt_options ticks = {
 		.period_ns = TICK_NS, .function = on_ticks, .context = &machine};
