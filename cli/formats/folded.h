@@ -18,6 +18,9 @@
  */
 int folded_write(const struct calltree *tree, FILE *out);
 
+/* A file of which none of so many lines is a stack has none. */
+#define FOLDED_DOUBT_LINES 100
+
 /* Lines that are not "stack weight" and were left out. */
 struct folded_bad {
 	uint64_t stacks; /* that were taken, also those of no weight */
@@ -31,7 +34,8 @@ struct folded_bad {
  *
  * Returns 0; or -errno with @message filled and the tree of no use: of reading, -ENOMEM, -EFBIG (a
  * line that is too long for any stack), -ERANGE (a count that is too large), -ENODATA (certainly no
- * folded stacks, see folded_doubt.h).
+ * folded stacks). Nearly any text could be some; that is said of the file's first lines only, so that
+ * a damaged end costs only itself.
  */
 int folded_read(struct calltree *tree, FILE *in, const char *name, struct folded_bad *bad,
 	struct diag_message *message);

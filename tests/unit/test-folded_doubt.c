@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "cli/formats/folded.h"
-#include "cli/formats/folded_doubt.h"
 
 static struct diag_message message;
 static struct folded_bad bad;
