@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,111 @@
 #include "cli/run/admission.h"
 #include "cli/run/advice.h"
 #include "cli/run/privilege.h"
-#include "cli/run/walk.h"
+
+#define FIRST_BYTES 256 /* BINPRM_BUF_SIZE: what the kernel reads of a file to judge it */
+
+struct executable {
+	int directory;	     /* what relative names are relative to */
+	char file[PATH_MAX]; /* at the end: the ELF file, or the one that is the cause of an error
+			      */
+	char first[FIRST_BYTES + 1];	    /* its beginning */
+	char env_argument[FIRST_BYTES + 1]; /* what "#!/usr/bin/env ..." was given, or "" */
+};
+
+#define INTERPRETERS_MAX 5
+
+/*
+ * Read the beginning of executable->file, which must be executable.
+ * Returns how many bytes, or -errno as execve() would. -EBADF: executable but not readable.
+ */
+static int read_first(struct executable *executable)
+{
+	/* With equal ids plain access() says the same; some sandboxes refuse faccessat2(). */
+	int how = getuid() == geteuid() && getgid() == getegid() ? 0 : AT_EACCESS;
+	struct stat status;
+	ssize_t bytes;
+	int descriptor;
+
+	if (fstatat(executable->directory, executable->file, &status, 0))
+		return -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(status.st_mode))
+		return -EACCES;
+	if (faccessat(executable->directory, executable->file, X_OK, how))
+		return -errno;
+	descriptor = openat(executable->directory, executable->file, O_RDONLY | O_CLOEXEC);
+	if (descriptor < 0)
+		return errno == EACCES ? -EBADF : -errno;
+	bytes = read(descriptor, executable->first, FIRST_BYTES);
+	close(descriptor);
+	if (bytes < 0)
+		return -EIO;
+	memset(executable->first + bytes, 0, sizeof(executable->first) - (size_t)bytes);
+	return (int)bytes;
+}
+
+/*
+ * Split "#! interpreter argument" as the kernel does: one argument, blanks around it cut off.
+ * Returns 0 with executable->file set to the interpreter, or -ENOEXEC.
+ */
+static int take_interpreter(struct executable *executable)
+{
+	char *line = executable->first + 2;
+	char *name = line + strspn(line, " \t");
+	char *newline = strchr(line, '\n');
+	size_t name_bytes, bytes;
+	const char *base, *argument;
+
+	if (newline)
+		*newline = '\0';
+	name_bytes = strcspn(name, " \t");
+	/* A line that fills the kernel's buffer may have lost the end of its interpreter's name. */
+	if (!name_bytes || (!newline && name + name_bytes == executable->first + FIRST_BYTES))
+		return -ENOEXEC;
+	argument = name + name_bytes + strspn(name + name_bytes, " \t");
+	bytes = strlen(argument);
+	while (bytes && strchr(" \t", argument[bytes - 1]))
+		bytes--;
+	memcpy(executable->file, name, name_bytes);
+	executable->file[name_bytes] = '\0';
+	base = strrchr(executable->file, '/');
+	base = base ? base + 1 : executable->file;
+	if (!strcmp(base, "env"))
+		snprintf(executable->env_argument, sizeof(executable->env_argument), "%.*s",
+			(int)bytes, argument);
+	return 0;
+}
+
+/*
+ * Go from @file, relative to @directory. @executable need not be initialised.
+ *
+ * Returns 0 at an ELF file or at one that can be executed but not read; -ENOEXEC when the kernel
+ * knows no way to run it; otherwise -errno, as execve() would (-EISDIR for a folder).
+ */
+static int follow_interpreters(struct executable *executable, int directory, const char *file)
+{
+	executable->directory = directory;
+	executable->env_argument[0] = '\0';
+	if (strlen(file) >= sizeof(executable->file))
+		return -ENAMETOOLONG;
+	strcpy(executable->file, file);
+	for (int depth = 0; depth <= INTERPRETERS_MAX; depth++) {
+		int bytes = read_first(executable);
+		int error;
+
+		if (bytes < 0)
+			return bytes == -EBADF ? 0 : bytes;
+		if (bytes >= 4 && !memcmp(executable->first, "\177ELF", 4))
+			return 0;
+		if (bytes < 2 || memcmp(executable->first, "#!", 2))
+			return -ENOEXEC;
+		error = take_interpreter(executable);
+		if (error)
+			return error;
+	}
+	return -ELOOP;
+}
 
 #define STATUS_CANNOT_RUN 126
 #define STATUS_NOT_FOUND  127
@@ -34,14 +139,15 @@ int preflight_status(int error)
 	}
 }
 
-/* execvp()'s verdict on one candidate: like walk_from(), but text is run by the shell. */
-static int try_file(struct walk *walk, struct preflight *out, int directory, const char *file)
+/* execvp()'s verdict on one candidate: like follow_interpreters(), but text is run by the shell. */
+static int try_file(
+	struct executable *executable, struct preflight *out, int directory, const char *file)
 {
-	int error = walk_from(walk, directory, file);
+	int error = follow_interpreters(executable, directory, file);
 
 	out->by_shell = error == -ENOEXEC;
 	if (out->by_shell)
-		error = walk_from(walk, directory, PREFLIGHT_SHELL);
+		error = follow_interpreters(executable, directory, PREFLIGHT_SHELL);
 	strcpy(out->path, file);
 	return error;
 }
@@ -53,7 +159,8 @@ static bool search_goes_on(int error)
 	       error == -ESTALE || error == -ENODEV || error == -ETIMEDOUT;
 }
 
-static int search(struct walk *walk, struct preflight *out, const struct preflight_request *request)
+static int search(struct executable *executable, struct preflight *out,
+	const struct preflight_request *request)
 {
 	char standard[256] = "/bin:/usr/bin";
 	const char *at = request->path;
@@ -71,7 +178,7 @@ static int search(struct walk *walk, struct preflight *out, const struct preflig
 		if (bytes + 1 + strlen(request->program) < sizeof(file)) {
 			snprintf(file, sizeof(file), "%.*s%s%s", (int)bytes, at, bytes ? "/" : "",
 				request->program);
-			error = try_file(walk, out, request->directory, file);
+			error = try_file(executable, out, request->directory, file);
 		}
 		if (!search_goes_on(error))
 			return error;
@@ -83,20 +190,22 @@ static int search(struct walk *walk, struct preflight *out, const struct preflig
 	}
 }
 
-static int find(struct walk *walk, struct preflight *out, const struct preflight_request *request)
+static int find(struct executable *executable, struct preflight *out,
+	const struct preflight_request *request)
 {
 	if (!request->program[0])
 		return -ENOENT;
 	if (strlen(request->program) >= PATH_MAX)
 		return -ENAMETOOLONG;
 	if (strchr(request->program, '/'))
-		return try_file(walk, out, request->directory, request->program);
-	return search(walk, out, request);
+		return try_file(executable, out, request->directory, request->program);
+	return search(executable, out, request);
 }
 
-static int admit(const struct walk *walk, struct preflight *out, struct diag_message *message)
+static int admit(
+	const struct executable *executable, struct preflight *out, struct diag_message *message)
 {
-	int descriptor = openat(walk->directory, walk->file, O_RDONLY | O_CLOEXEC);
+	int descriptor = openat(executable->directory, executable->file, O_RDONLY | O_CLOEXEC);
 	struct diag_message reason = {0};
 	struct privilege_self self;
 	enum admission_way way;
@@ -105,7 +214,7 @@ static int admit(const struct walk *walk, struct preflight *out, struct diag_mes
 	if (descriptor < 0)
 		return 0; /* executable but not readable: nothing can be said about it */
 	privilege_read_self(&self);
-	error = admission_check(descriptor, walk->file, &self, &way, &reason);
+	error = admission_check(descriptor, executable->file, &self, &way, &reason);
 	close(descriptor);
 	if (error == -ENOTSUP && way == ADMISSION_OUTSIDE) {
 		out->by_tracer = true;
@@ -121,7 +230,7 @@ static int admit(const struct walk *walk, struct preflight *out, struct diag_mes
  * The program "#!/usr/bin/env [-S] program" will look up, copied to @program: "" when it takes more
  * than cutting at blanks to know it.
  */
-static void env_program(const char *argument, char program[WALK_FIRST_BYTES + 1])
+static void env_program(const char *argument, char program[FIRST_BYTES + 1])
 {
 	const char *word = argument;
 
@@ -146,16 +255,16 @@ static void env_program(const char *argument, char program[WALK_FIRST_BYTES + 1]
 }
 
 /* env itself reports what it cannot find; only what it would run, we could not enter, counts. */
-static int admit_behind_env(const struct walk *walk, struct preflight *out,
+static int admit_behind_env(const struct executable *executable, struct preflight *out,
 	const struct preflight_request *request, struct diag_message *message)
 {
 	struct preflight_request behind = *request;
-	struct walk *next = malloc(sizeof(*next));
+	struct executable *next = malloc(sizeof(*next));
 	struct preflight *found = malloc(sizeof(*found));
-	char program[WALK_FIRST_BYTES + 1];
+	char program[FIRST_BYTES + 1];
 	int error = 0;
 
-	env_program(walk->env_argument, program);
+	env_program(executable->env_argument, program);
 	behind.program = program;
 	if (!next || !found)
 		error = diag_fail(message, -ENOMEM, "out of memory");
@@ -167,7 +276,7 @@ static int admit_behind_env(const struct walk *walk, struct preflight *out,
 }
 
 /* The sentence for a program that cannot be executed, with the interpreter if that is the cause. */
-static int explain(int error, const struct walk *walk, const struct preflight *out,
+static int explain(int error, const struct executable *executable, const struct preflight *out,
 	const struct preflight_request *request, struct diag_message *message)
 {
 	const struct advice_request advice = {.program = request->program,
@@ -175,10 +284,10 @@ static int explain(int error, const struct walk *walk, const struct preflight *o
 		.shell = getenv("SHELL"),
 		.directory = request->directory};
 
-	if (walk->file[0] && out->path[0] && strcmp(walk->file, out->path)) {
+	if (executable->file[0] && out->path[0] && strcmp(executable->file, out->path)) {
 		diag_fail(message, error, "cannot run '%s': its interpreter '%s': %s",
-			request->program, walk->file, strerror(-error));
-		if (error == -ENOENT && strchr(walk->file, '\r'))
+			request->program, executable->file, strerror(-error));
+		if (error == -ENOENT && strchr(executable->file, '\r'))
 			diag_fail_hint(message,
 				"its first line ends as on Windows: sed -i 's/\\r$//' '%s'",
 				out->path);
@@ -193,25 +302,25 @@ int preflight(struct preflight *out, const struct preflight_request *request,
 	struct diag_message *message)
 {
 	struct preflight *found = calloc(1, sizeof(*found));
-	struct walk *walk = calloc(1, sizeof(*walk));
+	struct executable *executable = calloc(1, sizeof(*executable));
 	int error;
 
-	if (!found || !walk) {
+	if (!found || !executable) {
 		error = diag_fail(message, -ENOMEM, "out of memory");
 		goto out;
 	}
-	error = find(walk, found, request);
+	error = find(executable, found, request);
 	if (error) {
-		explain(error, walk, found, request, message);
+		explain(error, executable, found, request, message);
 		goto out;
 	}
-	error = admit(walk, found, message);
-	if (!error && walk->env_argument[0])
-		error = admit_behind_env(walk, found, request, message);
+	error = admit(executable, found, message);
+	if (!error && executable->env_argument[0])
+		error = admit_behind_env(executable, found, request, message);
 	if (!error)
 		*out = *found;
 out:
-	free(walk);
+	free(executable);
 	free(found);
 	return error;
 }

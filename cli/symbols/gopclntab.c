@@ -8,7 +8,11 @@
 #include "cli/symbols/gopclntab.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "cli/symbols/elfimage.h"
+#include "cli/symbols/symtab.h"
 
 #define MAGIC_118 0xfffffff0u
 #define MAGIC_120 0xfffffff1u
@@ -149,4 +153,39 @@ int gopclntab_row(const struct gopclntab *table, uint64_t *at, struct gopclntab_
 	row->bytes += (int32_t)(change & 1 ? ~(change >> 1) : change >> 1);
 	row->end += (uint64_t)length * table->quantum;
 	return 0;
+}
+
+int gosyms_add(struct symtab *table, const struct elfimage *image)
+{
+	struct gopclntab functions;
+	int added = 0;
+	char *names;
+
+	if (gopclntab_open(&functions, image))
+		return 0;
+	names = malloc(functions.size - functions.names);
+	if (!names)
+		return -ENOMEM;
+	memcpy(names, functions.bytes + functions.names, functions.size - functions.names);
+	if (symtab_keep(table, names)) {
+		free(names);
+		return -ENOMEM;
+	}
+	for (uint64_t i = 0; i < functions.count; i++) {
+		struct gopclntab_function function;
+		struct symtab_symbol symbol = {.rank = SYMTAB_RANK_FUNCTION};
+		int error;
+
+		if (gopclntab_function(&functions, i, &function))
+			continue;
+		symbol.start = function.start;
+		symbol.end = symbol.limit = function.end;
+		symbol.name = names +
+			(function.name - (const char *)functions.bytes - functions.names);
+		error = symtab_add(table, &symbol);
+		if (error == -ENOMEM)
+			return error;
+		added += !error;
+	}
+	return added;
 }

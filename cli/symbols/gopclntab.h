@@ -58,4 +58,12 @@ int gopclntab_function(
  */
 int gopclntab_row(const struct gopclntab *table, uint64_t *at, struct gopclntab_row *row);
 
+struct symtab;
+
+/*
+ * Add the functions that @image's table knows to @table, which keeps its own copy
+ * of the names. Returns how many were added (0: no such table, or a broken one), or -ENOMEM.
+ */
+int gosyms_add(struct symtab *table, const struct elfimage *image);
+
 #endif

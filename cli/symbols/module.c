@@ -14,7 +14,7 @@
 #include "cli/symbols/debugfile.h"
 #include "cli/symbols/elfimage.h"
 #include "cli/symbols/elfsyms.h"
-#include "cli/symbols/gosyms.h"
+#include "cli/symbols/gopclntab.h"
 #include "cli/symbols/minidebug.h"
 #include "cli/symbols/plt.h"
 #include "cli/symbols/vdso.h"

@@ -11,7 +11,6 @@
 #include "cli/outside/cfi_table.h"
 #include "cli/outside/go_cfi.h"
 #include "cli/symbols/gopclntab.h"
-#include "cli/symbols/gosyms.h"
 #include "cli/symbols/symtab.h"
 
 #define VADDR 0x400000u
