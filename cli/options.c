@@ -276,7 +276,7 @@ int options_parse(
 	return 0;
 }
 
-/* ---- what takes all settings ------------------------------------------------------------------ */
+/* ---- what takes all settings ----------------------------------------------------------------- */
 
 static bool is_folder(const char *path)
 {

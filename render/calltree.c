@@ -1,18 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call tree's nodes and their weights. A parent is always older than its children, which is
- * what lets every pass over the tree be a loop instead of a recursion.
+ * The call tree: nodes and their weights, frames, threads and the samples' times, in growing
+ * arrays, found again through lookups of their numbers. A parent is always older than its children,
+ * which is what lets every pass over the tree be a loop instead of a recursion.
  */
-#include "render/calltree_store.h"
+#include "render/calltree.h"
 
 #include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "libprof/profile/lookup.h"
+#include "render/fnv.h"
+
+/* Names live in chunks that never move, so that readers may keep pointers. */
+struct calltree_chunk {
+	struct calltree_chunk *next;
+	size_t used;
+	size_t size;
+	char bytes[];
+};
+
+struct calltree {
+	int error;
+	uint64_t weight;
+	struct calltree_node *nodes;
+	struct calltree_frame *frames;
+	const char **threads;
+	struct calltree_sample *samples;
+	uint32_t node_count, node_room;
+	uint32_t frame_count, frame_room;
+	uint32_t thread_count, thread_room;
+	size_t sample_count, sample_room;
+	struct pages_account account; /* of the lookups */
+	struct lookup node_lookup;    /* by their numbers: the root, 0, is not in it */
+	struct lookup frame_lookup;   /* by their numbers + 1 */
+	struct calltree_chunk *chunks;
+	const char *last_module; /* modules repeat in runs: one compare saves most copies */
+};
+
+static void poison(struct calltree *tree, int error)
+{
+	if (!tree->error)
+		tree->error = error;
+}
 
 #define NODES_MAX 50000000u
 /* Sums stay exact in the viewer's doubles, and nothing here can wrap. */
 #define WEIGHT_MAX ((UINT64_C(1) << 53) - 1)
 
-void *calltree_grow(struct calltree *tree, void *array, size_t count, size_t *room, size_t size)
+/*
+ * Room for one more element of @size bytes after @count; doubles. Returns the array, or NULL with
+ * @tree poisoned and @array as it was.
+ */
+static void *grow(struct calltree *tree, void *array, size_t count, size_t *room, size_t size)
 {
 	size_t wanted = *room ? *room * 2 : 64;
 
@@ -22,11 +65,11 @@ void *calltree_grow(struct calltree *tree, void *array, size_t count, size_t *ro
 	if (array)
 		*room = wanted;
 	else
-		calltree_poison(tree, -ENOMEM);
+		poison(tree, -ENOMEM);
 	return array;
 }
 
-static uint32_t hash_of(uint32_t parent, uint32_t frame)
+static uint32_t hash_child(uint32_t parent, uint32_t frame)
 {
 	return lookup_hash((uint64_t)parent << 32 ^ frame * 0x9e3779b97f4a7c15ULL);
 }
@@ -35,7 +78,7 @@ static uint32_t hash_node(const void *tree, uint32_t number)
 {
 	const struct calltree_node *node = &((const struct calltree *)tree)->nodes[number];
 
-	return hash_of(node->parent, node->frame);
+	return hash_child(node->parent, node->frame);
 }
 
 static uint32_t add_node(struct calltree *tree, uint32_t parent, uint32_t frame)
@@ -43,11 +86,11 @@ static uint32_t add_node(struct calltree *tree, uint32_t parent, uint32_t frame)
 	size_t room = tree->node_room;
 
 	if (tree->node_count >= NODES_MAX) {
-		calltree_poison(tree, -E2BIG);
+		poison(tree, -E2BIG);
 		return CALLTREE_ROOT;
 	}
 	struct calltree_node *nodes =
-		calltree_grow(tree, tree->nodes, tree->node_count, &room, sizeof(*nodes));
+		grow(tree, tree->nodes, tree->node_count, &room, sizeof(*nodes));
 
 	if (!nodes)
 		return CALLTREE_ROOT;
@@ -97,14 +140,14 @@ uint32_t calltree_child(struct calltree *tree, uint32_t parent, uint32_t frame)
 	if (tree->error)
 		return CALLTREE_ROOT;
 	if (parent >= tree->node_count || frame >= tree->frame_count) {
-		calltree_poison(tree, -EINVAL);
+		poison(tree, -EINVAL);
 		return CALLTREE_ROOT;
 	}
 	if (lookup_reserve(&tree->node_lookup, &tree->account, 1, hash_node, tree)) {
-		calltree_poison(tree, -ENOMEM);
+		poison(tree, -ENOMEM);
 		return CALLTREE_ROOT;
 	}
-	probe = lookup_begin(&tree->node_lookup, hash_of(parent, frame));
+	probe = lookup_begin(&tree->node_lookup, hash_child(parent, frame));
 	while ((number = lookup_next(&tree->node_lookup, &probe)))
 		if (tree->nodes[number].parent == parent && tree->nodes[number].frame == frame)
 			return number;
@@ -119,9 +162,9 @@ void calltree_add(struct calltree *tree, uint32_t node, uint64_t weight)
 	if (tree->error)
 		return;
 	if (node >= tree->node_count) {
-		calltree_poison(tree, -EINVAL);
+		poison(tree, -EINVAL);
 	} else if (weight > WEIGHT_MAX - tree->weight) {
-		calltree_poison(tree, -EOVERFLOW);
+		poison(tree, -EOVERFLOW);
 	} else {
 		tree->nodes[node].self += weight;
 		tree->weight += weight;
@@ -157,4 +200,184 @@ const struct calltree_node *calltree_node_at(const struct calltree *tree, uint32
 uint64_t calltree_total(const struct calltree *tree)
 {
 	return tree->weight;
+}
+
+/* ---- frames -----------------------------------------------------------------------------------
+ */
+
+#define FRAMES_MAX  50000000u
+#define CHUNK_BYTES 65536u
+
+/* Keep @text as long as @tree. Returns the copy, or NULL with @tree poisoned. */
+static char *keep_text(struct calltree *tree, const char *text)
+{
+	size_t bytes = strlen(text) + 1;
+	struct calltree_chunk *chunk = tree->chunks;
+
+	if (!chunk || chunk->size - chunk->used < bytes) {
+		size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+
+		chunk = malloc(sizeof(*chunk) + size);
+		if (!chunk) {
+			poison(tree, -ENOMEM);
+			return NULL;
+		}
+		chunk->next = tree->chunks;
+		chunk->used = 0;
+		chunk->size = size;
+		tree->chunks = chunk;
+	}
+	char *kept = memcpy(chunk->bytes + chunk->used, text, bytes);
+
+	chunk->used += bytes;
+	return kept;
+}
+
+/* 0xff stands where a text ends: "ab" in "c" is not "a" in "bc". */
+static uint32_t hash_of_frame(const struct calltree_frame *frame)
+{
+	uint64_t hash = fnv_text(FNV_BEGIN, frame->name) ^ 0xff;
+
+	return lookup_hash((fnv_text(hash, frame->module) ^ 0xff) + (uint64_t)frame->kind);
+}
+
+static uint32_t hash_frame(const void *tree, uint32_t number)
+{
+	return hash_of_frame(&((const struct calltree *)tree)->frames[number - 1]);
+}
+
+static int same_frame(const struct calltree_frame *a, const struct calltree_frame *b)
+{
+	return a->kind == b->kind && !strcmp(a->name, b->name) && !strcmp(a->module, b->module);
+}
+
+static uint32_t add_frame(struct calltree *tree, const struct calltree_frame *wanted)
+{
+	size_t room = tree->frame_room;
+	struct calltree_frame frame = *wanted;
+
+	if (tree->frame_count >= FRAMES_MAX) {
+		poison(tree, -E2BIG);
+		return 0;
+	}
+	struct calltree_frame *frames =
+		grow(tree, tree->frames, tree->frame_count, &room, sizeof(*frames));
+
+	if (!frames)
+		return 0;
+	tree->frames = frames;
+	tree->frame_room = (uint32_t)room;
+	if (!tree->last_module || strcmp(tree->last_module, wanted->module))
+		tree->last_module = keep_text(tree, wanted->module);
+	frame.module = tree->last_module;
+	frame.name = keep_text(tree, wanted->name);
+	if (!frame.module || !frame.name)
+		return 0;
+	frames[tree->frame_count] = frame;
+	return tree->frame_count++;
+}
+
+uint32_t calltree_frame(
+	struct calltree *tree, const char *name, const char *module, enum calltree_frame_kind kind)
+{
+	struct calltree_frame wanted = {.name = name, .module = module, .kind = kind};
+	struct lookup_probe probe;
+	uint32_t number;
+
+	if (tree->error)
+		return 0;
+	if ((unsigned)kind >= CALLTREE_KINDS) {
+		poison(tree, -EINVAL);
+		return 0;
+	}
+	if (lookup_reserve(&tree->frame_lookup, &tree->account, 1, hash_frame, tree)) {
+		poison(tree, -ENOMEM);
+		return 0;
+	}
+	probe = lookup_begin(&tree->frame_lookup, hash_of_frame(&wanted));
+	while ((number = lookup_next(&tree->frame_lookup, &probe)))
+		if (same_frame(&tree->frames[number - 1], &wanted))
+			return number - 1;
+	number = add_frame(tree, &wanted);
+	if (!tree->error)
+		lookup_put(&tree->frame_lookup, &probe, number + 1);
+	return number;
+}
+
+uint32_t calltree_frames(const struct calltree *tree)
+{
+	return tree->frame_count;
+}
+
+const struct calltree_frame *calltree_frame_at(const struct calltree *tree, uint32_t frame)
+{
+	return &tree->frames[frame];
+}
+
+#define THREADS_MAX 10000000u
+
+/* ---- threads and samples ----------------------------------------------------------------------
+ */
+
+void calltree_thread(struct calltree *tree, uint32_t thread, const char *name)
+{
+	if (tree->error)
+		return;
+	if (thread >= THREADS_MAX) {
+		poison(tree, -E2BIG);
+		return;
+	}
+	if (thread >= tree->thread_room) {
+		uint32_t room = thread + thread / 2 + 16;
+		const char **threads = reallocarray(tree->threads, room, sizeof(*threads));
+
+		if (!threads) {
+			poison(tree, -ENOMEM);
+			return;
+		}
+		memset(threads + tree->thread_room, 0,
+			(room - tree->thread_room) * sizeof(*threads));
+		tree->threads = threads;
+		tree->thread_room = room;
+	}
+	tree->threads[thread] = keep_text(tree, name);
+	if (thread >= tree->thread_count)
+		tree->thread_count = thread + 1;
+}
+
+void calltree_sample(struct calltree *tree, const struct calltree_sample *sample)
+{
+	if (tree->error)
+		return;
+	if (sample->node >= tree->node_count) {
+		poison(tree, -EINVAL);
+		return;
+	}
+	struct calltree_sample *samples =
+		grow(tree, tree->samples, tree->sample_count, &tree->sample_room, sizeof(*samples));
+
+	if (!samples)
+		return;
+	tree->samples = samples;
+	samples[tree->sample_count++] = *sample;
+}
+
+uint32_t calltree_threads(const struct calltree *tree)
+{
+	return tree->thread_count;
+}
+
+size_t calltree_samples(const struct calltree *tree)
+{
+	return tree->sample_count;
+}
+
+const char *calltree_thread_at(const struct calltree *tree, uint32_t thread)
+{
+	return thread < tree->thread_count ? tree->threads[thread] : NULL;
+}
+
+const struct calltree_sample *calltree_sample_at(const struct calltree *tree, size_t sample)
+{
+	return &tree->samples[sample];
 }
