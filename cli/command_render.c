@@ -17,7 +17,6 @@
 #include "cli/formats/pprof.h"
 #include "cli/picture_settings.h"
 #include "cli/run/opener.h"
-#include "cli/run/rescue.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
 
@@ -193,7 +192,7 @@ static void rescue(const struct input *input, const struct results_written *writ
 	if (strcmp(input->path, "-") || written->has_stacks || !calltree_total(tree) ||
 		written->failed == written->unread)
 		return;
-	if (rescue_stacks(tree, path, message))
+	if (results_rescue(tree, path, message))
 		return;
 	diag_fail(message, -EIO, "the stacks are in '%s'", path);
 }

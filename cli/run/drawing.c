@@ -19,7 +19,6 @@
 #include "cli/profile/naming.h"
 #include "cli/run/opener.h"
 #include "cli/run/progress.h"
-#include "cli/run/rescue.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
 #include "cli/run/summary.h"
@@ -81,7 +80,7 @@ static void settle(const struct drawing *drawing, const struct calltree *tree,
 	char path[PATH_MAX];
 
 	if (written->failed && !written->has_stacks && calltree_total(tree)) {
-		if (rescue_stacks(tree, path, &message)) {
+		if (results_rescue(tree, path, &message)) {
 			diag_report(&message);
 		} else {
 			diag_error("the stacks are in '%s'", path);

@@ -1,23 +1,216 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where outputs go: links followed, devices and pipes opened, the rest proven and later replaced.
+ * Where outputs go: links followed, devices and pipes opened, the rest proven and later replaced:
+ * written beside it under another name, then renamed over it. At most one is under way. How a path
+ * leads to a file is libprof/follow_links.h.
  */
 #include "cli/run/outputs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/follow_links.h"
+
+/* ---- replacing one regular file -------------------------------------------------------------- */
+
+#define TEMPORARY_TRIES 100
+#define COPY_BYTES	65536
+
+/* The temporary file there is right now, and its folder. Read by outputs_abandon(). */
+static int temporary_folder;
+static char temporary[NAME_MAX + 1];
+static volatile sig_atomic_t temporary_exists;
+
+/*
+ * A file in @target's folder that has no name yet, so that nothing is left of it when we are
+ * killed. The kernel gives it the mode that umask and the folder's default ACL leave. Returns its
+ * descriptor, or -1 where that is not possible, or could not be named later.
+ */
+static int create_unnamed(const struct followed *target)
+{
+	int descriptor = openat(target->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	char link[32];
+
+	if (descriptor < 0)
+		return -1;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
+	if (!access(link, F_OK))
+		return descriptor;
+	close(descriptor);
+	return -1;
+}
+
+/* Give @unnamed the name, or make an empty file of it for -1. Returns a descriptor, or -errno. */
+static int enter(int unnamed, int folder, const char *name)
+{
+	char link[32];
+
+	if (unnamed < 0) {
+		unnamed = openat(
+			folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		return unnamed < 0 ? -errno : unnamed;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", unnamed);
+	return linkat(AT_FDCWD, link, folder, name, AT_SYMLINK_FOLLOW) ? -errno : unnamed;
+}
+
+/*
+ * Have a file beside @target, named ".<name>.XXXXXX": @unnamed, or for -1 a new, empty one.
+ * Returns its descriptor and its name in @name, or -errno.
+ */
+static int create_beside(int unnamed, const struct followed *target, char name[NAME_MAX + 1])
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
+
+	for (int i = 0; i < TEMPORARY_TRIES; i++) {
+		unsigned char random[6];
+		char suffix[sizeof(random) + 1] = "";
+		int descriptor;
+
+		if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+			return -EIO;
+		for (size_t j = 0; j < sizeof(random); j++)
+			suffix[j] = letters[random[j] % 32];
+		/* 200: what is added stays within the 255 bytes a name may have. */
+		snprintf(name, NAME_MAX + 1, ".%.200s.%s", target->name, suffix);
+		descriptor = enter(unnamed, target->folder, name);
+		if (descriptor != -EEXIST)
+			return descriptor;
+	}
+	return -EEXIST;
+}
+
+/* Can a file be made beside @target? It is gone again when this returns. Returns 0 or -errno. */
+static int prove_replaceable(const struct followed *target)
+{
+	char name[NAME_MAX + 1];
+	int descriptor = create_beside(-1, target, name);
+
+	if (descriptor < 0)
+		return descriptor;
+	close(descriptor);
+	return unlinkat(target->folder, name, 0) ? -errno : 0;
+}
+
+void outputs_abandon(void)
+{
+	if (temporary_exists)
+		unlinkat(temporary_folder, temporary, 0);
+}
+
+int outputs_fill(int descriptor, outputs_writer writer, void *context)
+{
+	int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	FILE *file;
+	int error;
+
+	if (copy < 0)
+		return -errno;
+	file = fdopen(copy, "w");
+	if (!file) {
+		error = -errno;
+		close(copy);
+		return error;
+	}
+	error = writer(context, file);
+	/* A stream that failed earlier says so here; some disks say "full" only at close. */
+	if (ferror(file) && !error)
+		error = -EIO;
+	if (fclose(file) && (!error || error == -EIO))
+		error = -errno;
+	return error;
+}
+
+/* A replaced file keeps its mode, and its owner where we may give files away. */
+static void inherit(int descriptor, const struct followed *target)
+{
+	struct stat old, new;
+
+	if (fstatat(target->folder, target->name, &old, AT_SYMLINK_NOFOLLOW) ||
+		!S_ISREG(old.st_mode) || fstat(descriptor, &new))
+		return;
+	if (old.st_uid != new.st_uid || old.st_gid != new.st_gid)
+		if (fchown(descriptor, old.st_uid, old.st_gid))
+			return; /* somebody else's mode is not for our file */
+	fchmod(descriptor, old.st_mode & 0777);
+}
+
+/* A target that rename cannot replace (a mount point, a sticky folder) is overwritten. */
+static int copy_over(int from, const struct followed *target)
+{
+	static char bytes[COPY_BYTES];
+	int to = followed_open(target, O_WRONLY);
+	off_t at = 0;
+	ssize_t have;
+	int error = 0;
+
+	if (to < 0)
+		return to;
+	if (ftruncate(to, 0))
+		error = -errno;
+	while (!error && (have = pread(from, bytes, sizeof(bytes), at)) != 0) {
+		ssize_t put = have < 0 ? -1 : write(to, bytes, (size_t)have);
+
+		if (put < 0)
+			error = -errno;
+		else
+			at += put;
+	}
+	if (close(to) && !error)
+		error = -errno;
+	return error;
+}
+
+/*
+ * Write @target anew: see outputs_write() for modes. What a rename cannot replace is overwritten
+ * once the content is complete.
+ * Returns 0, -FOLLOW_ANOTHERS or -errno; @target is then what it was, unless overwriting it failed.
+ */
+static int replace_target(const struct followed *target, outputs_writer writer, void *context)
+{
+	int unnamed = create_unnamed(target);
+	int descriptor, error;
+
+	temporary_folder = target->folder;
+	descriptor = unnamed < 0 ? create_beside(-1, target, temporary) : unnamed;
+	if (descriptor < 0)
+		return descriptor;
+	temporary_exists = unnamed < 0;
+	error = outputs_fill(descriptor, writer, context);
+	if (!error)
+		inherit(descriptor, target);
+	if (!error && unnamed >= 0) {
+		error = create_beside(unnamed, target, temporary);
+		temporary_exists = error >= 0;
+		error = error < 0 ? error : 0;
+	}
+	if (!error) {
+		if (!renameat(target->folder, temporary, target->folder, target->name))
+			temporary_exists = 0;
+		else
+			error = copy_over(descriptor, target);
+	}
+	outputs_abandon();
+	temporary_exists = 0;
+	close(descriptor);
+	return error;
+}
+
+/* ---- the outputs of a command ---------------------------------------------------------------- */
+
 struct output {
 	const char *path; /* as it was given; borrowed */
-	int in_place;     /* descriptor, or -1: write a temporary file, then rename */
-	bool is_file;     /* a regular one, or none yet: what follows tells which */
+	int in_place;	  /* descriptor, or -1: write a temporary file, then rename */
+	bool is_file;	  /* a regular one, or none yet: what follows tells which */
 	bool is_renamed;  /* not proven yet under its last name */
 	dev_t device;
 	ino_t folder;
@@ -92,7 +285,7 @@ static int prove_target(struct output *output, const struct followed *target)
 	strcpy(output->name, target->name);
 	if (exists && faccessat(target->folder, target->name, W_OK, 0))
 		return -errno;
-	error = replace_prove(target);
+	error = prove_replaceable(target);
 	return error && exists ? output->in_place = open_in_place(target) : error;
 }
 
@@ -156,8 +349,7 @@ static int fail(const struct output *output, int error, struct diag_message *mes
 {
 	int result = error == -FOLLOW_ANOTHERS ? -EACCES : error;
 
-	return diag_fail(
-		message, result, "cannot write '%s': %s", output->path, reason(error));
+	return diag_fail(message, result, "cannot write '%s': %s", output->path, reason(error));
 }
 
 /* Before anything has started: there is time to name another place. */
@@ -170,11 +362,11 @@ static int refuse(const struct output *output, int error, struct diag_message *m
 		diag_fail_hint(message, "the folder comes first: mkdir -p '%.*s'",
 			(int)folder_bytes - 1, output->path);
 	else if (error == -FOLLOW_ANOTHERS)
-		diag_fail_hint(message, "-o names another place: -o ~/%s",
-			output->path + folder_bytes);
+		diag_fail_hint(
+			message, "-o names another place: -o ~/%s", output->path + folder_bytes);
 	else if (error == -ENOENT || error == -EACCES || error == -EROFS || error == -EPERM)
-		diag_fail_hint(message, "-o names another place: -o /tmp/%s",
-			output->path + folder_bytes);
+		diag_fail_hint(
+			message, "-o names another place: -o /tmp/%s", output->path + folder_bytes);
 	return result;
 }
 
@@ -235,28 +427,28 @@ bool outputs_is_file(const struct outputs *outputs, unsigned index)
 	       (output->is_file && !fstat(output->in_place, &now) && S_ISREG(now.st_mode));
 }
 
-static int write_in_place(const struct output *output, replace_writer writer, void *context)
+static int write_in_place(const struct output *output, outputs_writer writer, void *context)
 {
 	/* Devices and pipes have no length to cut; a shared stdout is appended to. */
 	if (output->is_file && ftruncate(output->in_place, 0))
 		return -errno;
-	return replace_fill(output->in_place, writer, context);
+	return outputs_fill(output->in_place, writer, context);
 }
 
 /* Followed anew: the program may have made its folders anew, or laid links. */
-static int write_file(const struct output *output, replace_writer writer, void *context)
+static int write_file(const struct output *output, outputs_writer writer, void *context)
 {
 	struct followed target;
 	int error = follow_links(output->path, &target);
 
 	if (error)
 		return error;
-	error = replace_write(&target, writer, context);
+	error = replace_target(&target, writer, context);
 	followed_release(&target);
 	return error;
 }
 
-int outputs_write(struct outputs *outputs, unsigned index, replace_writer writer, void *context,
+int outputs_write(struct outputs *outputs, unsigned index, outputs_writer writer, void *context,
 	struct diag_message *message)
 {
 	struct output *output = &outputs->list[index];

@@ -10,9 +10,12 @@
 #define CLI_RUN_OUTPUTS_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "cli/diag.h"
-#include "cli/run/replace.h"
+
+/* Writes one file's content to @file. Returns 0 or -errno. */
+typedef int (*outputs_writer)(void *context, FILE *file);
 
 struct outputs;
 
@@ -46,7 +49,16 @@ void outputs_free(struct outputs *outputs);
  * Returns 0, or -errno with @message filled; a regular file that was to be replaced is then still
  * what it was.
  */
-int outputs_write(struct outputs *outputs, unsigned index, replace_writer writer, void *context,
+int outputs_write(struct outputs *outputs, unsigned index, outputs_writer writer, void *context,
 	struct diag_message *message);
+
+/* Call @writer with a stream on @descriptor, which stays open. Returns 0 or -errno. */
+int outputs_fill(int descriptor, outputs_writer writer, void *context);
+
+/*
+ * Remove the half-written file, if there is one right now.
+ * Context: signal-safe; the process ends after it.
+ */
+void outputs_abandon(void);
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef CLI_RUN_RESULTS_H
 #define CLI_RUN_RESULTS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -42,5 +43,16 @@ void results_name_child(struct results *results, pid_t child);
  */
 void results_write(struct results *results, const struct calltree *tree,
 	const struct picture_options *picture, bool is_alone, struct results_written *written);
+
+/*
+ * When an output could not be written, a run that may have taken hours is not thrown away.
+ *
+ * Write @tree (finished) as folded stacks to a new file "flamerun-XXXXXX.folded" in $TMPDIR, or
+ * where that is not set or has no room for it, in /tmp, /var/tmp or, as memory may be what is left,
+ * in /dev/shm.
+ *
+ * Returns 0 and its name in @path, or -errno with @message filled and nothing left behind.
+ */
+int results_rescue(const struct calltree *tree, char path[PATH_MAX], struct diag_message *message);
 
 #endif

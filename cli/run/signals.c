@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cli/run/library.h"
-#include "cli/run/replace.h"
+#include "cli/run/outputs.h"
 
 enum phase { PHASE_BEFORE = 0, PHASE_RUNNING, PHASE_ATTENDING, PHASE_ENDED };
 
@@ -76,7 +76,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 			phase = PHASE_ENDED;
 	} else if (fatal(signal) && inherited[signal].sa_handler != SIG_IGN) {
 		if (phase == PHASE_BEFORE || hurries++) {
-			replace_abandon();
+			outputs_abandon();
 			library_abandon();
 			signals_die(signal);
 		}

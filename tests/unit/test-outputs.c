@@ -299,7 +299,7 @@ static int abandon_midway(void *context, FILE *file)
 	fputs("half", file);
 	fflush(file);
 	*(int *)context = entries();
-	replace_abandon();
+	outputs_abandon();
 	*((int *)context + 1) = entries();
 	return -EINTR;
 }
@@ -318,7 +318,7 @@ static void what_is_half_written_goes(void **state)
 	assert_int_equal(counts[1], 0);
 	outputs_free(outputs);
 	put("innocent", "", 0644);
-	replace_abandon();
+	outputs_abandon();
 	assert_int_equal(entries(), 1);
 }
 
