@@ -12,13 +12,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/gather/gather.h"
+#include "cli/gather/procfs.h"
 #include "cli/outside/outside.h"
-#include "cli/outside/procfs.h"
 #include "cli/run/drawing.h"
 #include "cli/run/jit.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
-#include "cli/gather/gather.h"
 #include "cli/run/watch.h"
 
 #define PIDS_MAX  256

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "cli/gather/process.h"
+#include "cli/gather/procfs.h"
 
 #define DESCRIPTOR_FLOOR 3
 /* A small limit on the address space makes the pool smaller, but not useless. */
@@ -80,7 +80,7 @@ static int fill_header(
 	arena->rate_hz = rate_hz;
 	arena->clock_hz = clock_hz;
 	arena->blocks = channel->blocks;
-	arena->filters = process_filters((uint32_t)getpid());
+	arena->filters = procfs_filters((uint32_t)getpid());
 	arena->version = WIRE_VERSION;
 	arena->magic = WIRE_MAGIC;
 	/* Targets reach it through our /proc entry: nothing of ours is in their table. */

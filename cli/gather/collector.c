@@ -20,8 +20,7 @@
 
 #include "cli/gather/mappings.h"
 #include "cli/gather/outbox.h"
-#include "cli/gather/process.h"
-#include "cli/outside/procfs.h"
+#include "cli/gather/procfs.h"
 #include "cli/own_stack.h"
 #include "libprof/wire_control.h"
 #include "libprof/wire_drain.h"
@@ -244,7 +243,7 @@ static void look_at_claim(struct collector *c, uint32_t index, uint64_t state)
 		known->claimed_ns = now_ns();
 		return;
 	}
-	if (now_ns() - known->claimed_ns < CLAIM_NS || process_is_running((uint32_t)(state >> 8)))
+	if (now_ns() - known->claimed_ns < CLAIM_NS || procfs_is_running((uint32_t)(state >> 8)))
 		return;
 	if (!__atomic_compare_exchange_n(&slot->state, &state, WIRE_SLOT_FREE, 0, __ATOMIC_ACQ_REL,
 		    __ATOMIC_RELAXED))
@@ -261,7 +260,7 @@ static void look_for_filters(struct wire_slot *slot, struct known_slot *known)
 	if (known->cpu_ns - known->filters_cpu_ns < FILTERS_NS)
 		return;
 	known->filters_cpu_ns = known->cpu_ns;
-	filters = process_filters(known->pid);
+	filters = procfs_filters(known->pid);
 	/* Afterwards: there it is counted before it comes. */
 	if (filters > __atomic_load_n(&slot->filters, __ATOMIC_ACQUIRE))
 		__atomic_store_n(&slot->has_unseen, 1, __ATOMIC_RELAXED);
@@ -285,7 +284,7 @@ static void look_at_slot(struct collector *c, uint32_t index)
 	read_control(c, index, false);
 	/* A killed process can't say what it used; this is what we saw last. */
 	known->superseded |= (state & 0xff) == WIRE_SLOT_GONE;
-	cpu_ns = known->namespaced || known->superseded ? 0 : process_cpu_ns(known->pid);
+	cpu_ns = known->namespaced || known->superseded ? 0 : procfs_cpu_ns(known->pid);
 	if (cpu_ns) {
 		known->cpu_ns = cpu_ns;
 		if ((state & 0xff) == WIRE_SLOT_LIVE)
@@ -295,7 +294,7 @@ static void look_at_slot(struct collector *c, uint32_t index)
 		mappings_look(
 			&known->mappings, known->pid, known->image, now_ns(), &c->outbox);
 	known->has_left = known->superseded ||
-			  (!known->namespaced && !process_is_running(known->pid));
+			  (!known->namespaced && !procfs_is_running(known->pid));
 }
 
 /* ---- rings ----------------------------------------------------------------------------------- */
@@ -458,7 +457,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		.quit = slot->quit,
 		.has_ended = release,
 		.still_runs = !release && !known->namespaced && !known->superseded &&
-			      process_is_running(known->pid),
+			      procfs_is_running(known->pid),
 		.left_by_exec = !slot->quit && (state == WIRE_SLOT_EXEC || state == WIRE_SLOT_GONE),
 	};
 

@@ -10,12 +10,11 @@
 #include <string.h>
 #include <sys/ptrace.h>
 
-#include "cli/outside/procfs.h"
-#include "cli/outside/refusal.h"
+#include "cli/gather/procfs.h"
 #include "cli/outside/look.h"
+#include "cli/outside/refusal.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/strangers.h"
-#include "cli/gather/process.h"
 
 #define THREADS_FIRST 256
 
@@ -190,7 +189,7 @@ void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 	struct tracee *tracee;
 
 	forget_others(tracer, target, tid);
-	target->cpu_ns = process_cpu_ns((uint32_t)target->pid);
+	target->cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
 	if (!target->is_waiting)
 		attach_settle(tracer, target);
 	if (tracer->strangers) {

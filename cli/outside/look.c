@@ -8,10 +8,9 @@
 #include <sys/syscall.h>
 
 #include "arch/ptrace.h"
-#include "cli/outside/procfs.h"
+#include "cli/gather/procfs.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/strangers.h"
-#include "cli/gather/process.h"
 #include "cli/run/watch.h"
 
 #define SAME_NS	    500ULL  /* on the scheduler's clock */
@@ -223,7 +222,7 @@ static void look_by_wall(struct tracer *tracer, struct tracee *tracee)
 
 static void look_at_target(struct tracer *tracer, struct target *target)
 {
-	uint64_t cpu_ns = process_cpu_ns((uint32_t)target->pid);
+	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
 
 	if (target->is_waiting || strangers_have_library(tracer, target))
 		return;

@@ -11,12 +11,11 @@
 #include <sys/uio.h>
 
 #include "arch/ptrace.h"
+#include "cli/gather/procfs.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/fallback.h"
 #include "cli/outside/look.h"
-#include "cli/outside/procfs.h"
 #include "cli/outside/stackwalk.h"
-#include "cli/gather/process.h"
 #include "cli/run/watch.h"
 
 #define REMAP_NS     1000000000ULL

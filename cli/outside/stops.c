@@ -10,11 +10,11 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "cli/gather/procfs.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/look.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/strangers.h"
-#include "cli/gather/process.h"
 
 static void resume(pid_t tid, int request, int signal)
 {
@@ -31,7 +31,7 @@ static void before_death(struct tracer *tracer, pid_t tid)
 	if (!tracee)
 		return;
 	sample_last(tracer, tracee);
-	cpu_ns = process_cpu_ns((uint32_t)tracee->target->pid);
+	cpu_ns = procfs_cpu_ns((uint32_t)tracee->target->pid);
 	if (cpu_ns)
 		tracee->target->cpu_ns = cpu_ns;
 }

@@ -20,10 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/gather/process.h"
-#include "cli/outside/attach.h"
 #include "cli/gather/maps.h"
-#include "cli/outside/procfs.h"
+#include "cli/gather/procfs.h"
+#include "cli/outside/attach.h"
 #include "cli/outside/tracer.h"
 #include "cli/profile/base_name.h"
 #include "cli/run/watch.h"
@@ -209,7 +208,7 @@ static void tell_unsampled(
 		.has_ended = 1,
 		.unsampled = 1,
 		.left_by_exec = goes_on,
-		.still_runs = !goes_on && process_is_running((uint32_t)stranger->pid)};
+		.still_runs = !goes_on && procfs_is_running((uint32_t)stranger->pid)};
 
 	s->owed_ns = (s->owed_ns + used_ns) % tracer->period_ns;
 	if (!credit.weight)
@@ -293,7 +292,7 @@ bool strangers_have_library(struct tracer *tracer, struct target *target)
 	cpu_ns = (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_CLAIMED
 			 ? 0
 			 : slot->start_cpu_ns;
-	target->cpu_ns = process_cpu_ns((uint32_t)target->pid);
+	target->cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
 	if (cpu_ns > target->start_cpu_ns && cpu_ns < target->cpu_ns)
 		target->cpu_ns = cpu_ns;
 	attach_settle(tracer, target);
@@ -593,7 +592,7 @@ static bool is_vforked(const struct stranger *stranger)
 
 static void look_at_young(struct tracer *tracer, struct stranger *stranger)
 {
-	uint64_t cpu_ns = process_cpu_ns((uint32_t)stranger->pid);
+	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)stranger->pid);
 	struct procfs_birth birth;
 	uint64_t used_ns;
 
@@ -620,7 +619,7 @@ static void look_at_young(struct tracer *tracer, struct stranger *stranger)
 /* One that nobody may look into, or that has the library, is another one after an exec. */
 static void look_at_settled(struct tracer *tracer, struct stranger *stranger)
 {
-	uint64_t cpu_ns = process_cpu_ns((uint32_t)stranger->pid);
+	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)stranger->pid);
 	char name[COMM_OR_EXE] = "";
 
 	if (cpu_ns <= stranger->cpu_ns)
@@ -672,7 +671,7 @@ uint64_t strangers_look(struct tracer *tracer, uint64_t now_ns)
 			if (each->look == s->look)
 				look_at_library(tracer, each);
 			else if (each->kin == KIN_LIBRARY)
-				begin_program(s, each, process_cpu_ns((uint32_t)each->pid));
+				begin_program(s, each, procfs_cpu_ns((uint32_t)each->pid));
 			if (each->kin == KIN_YOUNG)
 				look_at_young(tracer, each);
 			else if (each->kin == KIN_REFUSED || each->kin == KIN_INNER)
@@ -703,7 +702,7 @@ void strangers_conclude(struct tracer *tracer)
 
 	for (unsigned i = 0; i < BUCKETS; i++)
 		for (struct stranger *each = s->bucket[i]; each; each = each->next) {
-			uint64_t cpu_ns = process_cpu_ns((uint32_t)each->pid);
+			uint64_t cpu_ns = procfs_cpu_ns((uint32_t)each->pid);
 
 			tell_end(tracer, each, cpu_ns > each->cpu_ns ? cpu_ns : each->cpu_ns);
 		}

@@ -11,8 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/outside/procfs.h"
-#include "cli/gather/process.h"
+#include "cli/gather/procfs.h"
 #include "cli/run/watch.h"
 
 #define VDSO_NAME "[vdso]"
@@ -192,7 +191,7 @@ void target_end(struct target *target, struct target_shared *shared, bool has_en
 		.told_end = has_ended,
 		.has_ended = has_ended,
 		.left_by_exec = left_by_exec,
-		.still_runs = !has_ended && process_is_running((uint32_t)target->pid),
+		.still_runs = !has_ended && procfs_is_running((uint32_t)target->pid),
 	};
 
 	outbox_put(&shared->outbox, RECORD_IMAGE_END, &record, sizeof(record), NULL, 0);

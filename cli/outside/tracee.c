@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/outside/procfs.h"
+#include "cli/gather/procfs.h"
 #include "cli/outside/target.h"
 
 #define KEPT_MAX 768 /* highest descriptor: limits of 1024 are common */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/outside/procfs.h"
+#include "cli/gather/procfs.h"
 
 struct target;
 

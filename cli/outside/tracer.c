@@ -16,13 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/gather/procfs.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/look.h"
-#include "cli/outside/procfs.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/stops.h"
 #include "cli/outside/strangers.h"
-#include "cli/gather/process.h"
 #include "cli/own_stack.h"
 #include "cli/run/watch.h"
 
@@ -77,7 +76,7 @@ static bool obey(struct tracer *tracer)
 	}
 	answer.error = attach_process(tracer, command.pid,
 		command.kind == COMMAND_AWAIT ? ATTACH_EXEC : ATTACH_NOW,
-		process_cpu_ns((uint32_t)command.pid), &answer.message);
+		procfs_cpu_ns((uint32_t)command.pid), &answer.message);
 	send(tracer->config.commands, &answer, sizeof(answer), MSG_NOSIGNAL);
 	return true;
 }

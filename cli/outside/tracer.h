@@ -16,10 +16,10 @@
 #include <sys/types.h>
 
 #include "cli/diag.h"
+#include "cli/gather/procfs.h"
+#include "cli/gather/record.h"
 #include "cli/outside/memory.h"
 #include "cli/outside/place.h"
-#include "cli/outside/procfs.h"
-#include "cli/gather/record.h"
 #include "cli/outside/target.h"
 #include "cli/outside/tracee.h"
 

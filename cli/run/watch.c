@@ -18,7 +18,7 @@
 
 #include "cli/diag.h"
 #include "cli/gather/gather.h"
-#include "cli/gather/process.h"
+#include "cli/gather/procfs.h"
 #include "cli/run/jit.h"
 #include "cli/run/signals.h"
 
@@ -173,7 +173,7 @@ static bool reap(struct watch *watch)
 	if (waitid(P_PID, (id_t)watch->child, &info, WEXITED | WNOWAIT | WNOHANG) || !info.si_pid)
 		return false;
 	signals_stop_passing();
-	own_ns = process_cpu_ns((uint32_t)watch->child);
+	own_ns = procfs_cpu_ns((uint32_t)watch->child);
 	while (wait4(watch->child, &watch->wait_status, 0, &usage) < 0 && errno == EINTR)
 		;
 	all_ns = timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);

@@ -11,7 +11,7 @@
 
 #include "cli/gather/collector.h"
 #include "cli/gather/intake.h"
-#include "cli/gather/process.h"
+#include "cli/gather/procfs.h"
 #include "libprof/profile/profile.h"
 #include "tests/unit/deny.h"
 
@@ -155,13 +155,13 @@ static void filters_that_nobody_saw_are_told_of(void **state)
 
 	if (!pids[0])
 		skip();
-	unseen->filters = process_filters((uint32_t)getpid());
+	unseen->filters = procfs_filters((uint32_t)getpid());
 	seen->filters = unseen->filters + 1;
 	live(f, 0, pids[0], 7);
 	live(f, 1, pids[1], 8);
 	/* They are asked when they have used some CPU time. */
-	while (process_cpu_ns((uint32_t)pids[0]) < 100000000 ||
-		process_cpu_ns((uint32_t)pids[1]) < 100000000)
+	while (procfs_cpu_ns((uint32_t)pids[0]) < 100000000 ||
+		procfs_cpu_ns((uint32_t)pids[1]) < 100000000)
 		usleep(10000);
 	look(f);
 	look(f);

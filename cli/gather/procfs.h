@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small files of /proc about processes and threads. Source: proc(5).
+ * What can be seen of somebody else's process by its pid: small files of /proc, and its clock.
+ * Source: proc(5).
  *
  * Context: any thread.
  */
-#ifndef CLI_OUTSIDE_PROCFS_H
-#define CLI_OUTSIDE_PROCFS_H
+#ifndef CLI_GATHER_PROCFS_H
+#define CLI_GATHER_PROCFS_H
 
 #include <limits.h>
 #include <stddef.h>
@@ -89,5 +90,17 @@ int procfs_place(pid_t pid, pid_t tid, struct procfs_place *out);
 
 /* Read "stat": procfs_state(). */
 char procfs_state_read(int file, int *cpu);
+
+/* Does @pid still run? A zombie does not, unless only its main thread is one. */
+int procfs_is_running(uint32_t pid);
+
+/* CPU time of @pid by now in nanoseconds, 0 when it can't be told. */
+uint64_t procfs_cpu_ns(uint32_t pid);
+
+/*
+ * How many seccomp filters the main thread of @pid has; Linux before 5.9 says only whether.
+ * 0 when it can't be told.
+ */
+uint32_t procfs_filters(uint32_t pid);
 
 #endif
