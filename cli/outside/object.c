@@ -4,17 +4,273 @@
  */
 #include "cli/outside/object.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/types.h>
 #include <unistd.h>
 
+#include "cli/outside/cfi_table.h"
+#include "cli/outside/go_cfi.h"
 #include "cli/outside/memory.h"
-#include "cli/outside/object_read.h"
+#include "cli/symbols/elfimage.h"
 #include "cli/symbols/regular.h"
+#include "libprof/unwind/dwarf.h"
+
+struct object_source {
+	int descriptor; /* of the file, borrowed; or -1: */
+	pid_t pid;
+	uintptr_t base; /* where the file's first byte is mapped */
+	uintptr_t bias; /* filled in once the headers are known */
+};
+
+#define HEADERS_MAX	512u
+#define NOTES_BYTES_MAX 65536u
+#define CFI_BYTES_MAX	(256u << 20)
+#define NOTE_BUILD_ID	3u /* NT_GNU_BUILD_ID */
+
+/* ---- from where the bytes are ---------------------------------------------------------------- */
+
+static int read_file(int descriptor, void *out, uint64_t bytes, uint64_t offset)
+{
+	while (bytes) {
+		ssize_t got;
+
+		if (offset > INT64_MAX)
+			return -EBADMSG;
+		got = pread(descriptor, out, bytes, (off_t)offset);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return -EBADMSG;
+		out = (char *)out + got;
+		offset += (uint64_t)got;
+		bytes -= (uint64_t)got;
+	}
+	return 0;
+}
+
+static int read_headers(
+	const struct object_source *source, void *out, uint64_t bytes, uint64_t offset)
+{
+	if (source->descriptor >= 0)
+		return read_file(source->descriptor, out, bytes, offset);
+	return memory_copy(source->pid, source->base + offset, out, bytes);
+}
+
+/* @bytes at @vaddr, all in one segment of @object. */
+static int read_vaddr(const struct object *object, const struct object_source *source, void *out,
+	uint64_t bytes, uint64_t vaddr)
+{
+	for (unsigned i = 0; i < object->load_count; i++) {
+		const struct object_load *load = &object->loads[i];
+
+		if (vaddr < load->vaddr || vaddr - load->vaddr > load->bytes ||
+			bytes > load->bytes - (vaddr - load->vaddr))
+			continue;
+		if (source->descriptor >= 0)
+			return read_file(source->descriptor, out, bytes,
+				load->offset + (vaddr - load->vaddr));
+		return memory_copy(source->pid, source->bias + vaddr, out, bytes);
+	}
+	return -EBADMSG;
+}
+
+static void find_build_id(struct object *object, const char *notes, uint64_t bytes)
+{
+	uint64_t at = 0;
+
+	while (bytes - at >= sizeof(ElfW(Nhdr))) {
+		ElfW(Nhdr) note;
+		uint64_t name, description;
+
+		memcpy(&note, notes + at, sizeof(note));
+		name = at + sizeof(note);
+		description = name + ((note.n_namesz + 3ULL) & ~3ULL);
+		if (description > bytes || note.n_descsz > bytes - description)
+			return;
+		if (note.n_type == NOTE_BUILD_ID && note.n_namesz == 4 &&
+			!memcmp(notes + name, "GNU", 4) && note.n_descsz <= WIRE_BUILD_ID_MAX) {
+			memcpy(object->build_id, notes + description, note.n_descsz);
+			object->build_id_bytes = note.n_descsz;
+			return;
+		}
+		at = description + ((note.n_descsz + 3ULL) & ~3ULL);
+		if (at > bytes)
+			return;
+	}
+}
+
+static void read_notes(
+	struct object *object, const struct object_source *source, const ElfW(Phdr) * segment)
+{
+	char *notes;
+
+	if (object->build_id_bytes || segment->p_filesz > NOTES_BYTES_MAX)
+		return;
+	notes = malloc(segment->p_filesz + 1);
+	if (notes && !read_vaddr(object, source, notes, segment->p_filesz, segment->p_vaddr))
+		find_build_id(object, notes, segment->p_filesz);
+	free(notes);
+}
+
+/*
+ * Copy from the header or the information, whichever comes first, to the end of the segment that
+ * holds both: nothing but the section headers, which nobody maps, would say where it ends.
+ */
+static void read_cfi(
+	struct object *object, const struct object_source *source, const ElfW(Phdr) * segment)
+{
+	uint64_t header = segment->p_vaddr, frames;
+	struct {
+		uint8_t version, frame_encoding, count_encoding, table_encoding;
+		int32_t frame_offset;
+	} head;
+	const struct object_load *load = object->loads;
+
+	if (read_vaddr(object, source, &head, sizeof(head), header) || head.version != 1)
+		return;
+	while (header < load->vaddr || header - load->vaddr >= load->bytes)
+		load++;
+	frames = header + 4 + (uint64_t)(int64_t)head.frame_offset;
+	if (head.frame_encoding != (CFI_PTR_PCREL | CFI_PTR_SDATA4) || frames < load->vaddr)
+		frames = load->vaddr;
+	object->cfi_start = frames < header ? frames : header;
+	object->cfi_end = load->vaddr + load->bytes;
+	if (object->cfi_end - object->cfi_start > CFI_BYTES_MAX)
+		return;
+	object->cfi = malloc(object->cfi_end - object->cfi_start);
+	if (!object->cfi)
+		return;
+	if (!read_vaddr(object, source, object->cfi, object->cfi_end - object->cfi_start,
+		    object->cfi_start)) {
+		object->header = header;
+		return;
+	}
+	free(object->cfi);
+	object->cfi = NULL;
+}
+
+static int add_load(struct object *object, const ElfW(Phdr) * segment)
+{
+	struct object_load load = {segment->p_vaddr, segment->p_offset, segment->p_filesz};
+
+	if (object->load_count == OBJECT_LOADS_MAX || load.vaddr > UINT64_MAX - load.bytes ||
+		load.offset > INT64_MAX || load.bytes > INT64_MAX)
+		return -EBADMSG;
+	object->loads[object->load_count++] = load;
+	return 0;
+}
+
+static int read_segments(struct object *object, struct object_source *source,
+	const ElfW(Phdr) * segments, unsigned count)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < count && !error; i++)
+		if (segments[i].p_type == PT_LOAD)
+			error = add_load(object, &segments[i]);
+	if (error || !object->load_count)
+		return -EBADMSG;
+	source->bias = source->base - (object->loads[0].vaddr - object->loads[0].offset);
+	for (unsigned i = 0; i < count; i++) {
+		if (segments[i].p_type == PT_NOTE)
+			read_notes(object, source, &segments[i]);
+		if (segments[i].p_type == PT_GNU_EH_FRAME && !object->cfi)
+			read_cfi(object, source, &segments[i]);
+	}
+	return 0;
+}
+
+static void take_frames(struct object *object, const char *frames, uint64_t bytes, uint64_t vaddr)
+{
+	uint64_t all;
+
+	if (cfi_table_make(frames, bytes, vaddr, &object->cfi, &all, &object->header))
+		return;
+	object->cfi_start = vaddr;
+	object->cfi_end = vaddr + all;
+}
+
+/* An address at which nothing of the object lies, in reach of everything that does. */
+static uint64_t free_vaddr(const struct object *object)
+{
+	const struct object_load *last = &object->loads[object->load_count - 1];
+
+	return ((last->vaddr + last->bytes) | 0xfffffff) + 1;
+}
+
+/*
+ * Static programs have call-frame information, but no header that would lead to it. Those of Go
+ * have another kind of it.
+ */
+static void read_sections(struct object *object, int descriptor)
+{
+	struct elfimage image;
+	GElf_Shdr header;
+	Elf_Scn *section;
+	const Elf_Data *data;
+	uint64_t bytes, vaddr = free_vaddr(object);
+	char *frames;
+	int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+
+	if (own < 0)
+		return;
+	if (elfimage_init(&image, own)) {
+		close(own);
+		return;
+	}
+	section = elfimage_section(&image, ".eh_frame", &header);
+	data = section && header.sh_flags & SHF_ALLOC ? elfimage_data(section, &header) : NULL;
+	if (data && data->d_buf && header.sh_addr < INT64_MAX && data->d_size < CFI_BYTES_MAX) {
+		take_frames(object, data->d_buf, data->d_size, header.sh_addr);
+	} else if (!go_cfi_make(&image, vaddr, &frames, &bytes)) {
+		take_frames(object, frames, bytes, vaddr);
+		free(frames);
+	}
+	elfimage_close(&image);
+}
+
+/* Our own ELF header: what an object must look like to be unwound by us. */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+/*
+ * Fill the segments, the build-id and the call-frame information of @object (zeroed) from @source.
+ * Returns 0; -ENOEXEC when it is no ELF file of ours; -EBADMSG when it is broken; -EFAULT; or
+ * -ENOMEM. What is filled in then is to be freed all the same.
+ */
+static int read_object(struct object *object, struct object_source *source)
+{
+	ElfW(Ehdr) header;
+	ElfW(Phdr) * segments;
+	int error = read_headers(source, &header, sizeof(header), 0);
+
+	if (error)
+		return error;
+	if (memcmp(header.e_ident, __ehdr_start.e_ident, EI_VERSION) ||
+		header.e_machine != __ehdr_start.e_machine ||
+		header.e_phentsize != sizeof(*segments) || header.e_phnum > HEADERS_MAX)
+		return -ENOEXEC;
+	segments = malloc((header.e_phnum + 1) * sizeof(*segments));
+	if (!segments)
+		return -ENOMEM;
+	error = read_headers(source, segments, header.e_phnum * sizeof(*segments), header.e_phoff);
+	if (!error)
+		error = read_segments(object, source, segments, header.e_phnum);
+	free(segments);
+	if (!error && !object->header && source->descriptor >= 0)
+		read_sections(object, source->descriptor);
+	return error;
+}
+
+/* ---- the objects that are known -------------------------------------------------------------- */
 
 static void object_free(struct object *object)
 {
@@ -39,8 +295,8 @@ static int open_mapped(pid_t pid, const struct mapping *mapping, struct stat *st
 	return -1;
 }
 
-static bool is_same(const struct object *object, const struct mapping *mapping,
-	const struct timespec *changed)
+static bool is_same(
+	const struct object *object, const struct mapping *mapping, const struct timespec *changed)
 {
 	return object->inode == mapping->inode && object->major == mapping->major &&
 	       object->minor == mapping->minor && !strcmp(object->path, mapping->path) &&
@@ -66,8 +322,8 @@ static int keep(struct objects *objects, struct object *object)
 	return 0;
 }
 
-static struct object *make(pid_t pid, const struct mapping *mapping, const struct mapping *first,
-	int descriptor)
+static struct object *make(
+	pid_t pid, const struct mapping *mapping, const struct mapping *first, int descriptor)
 {
 	struct object_source source = {.descriptor = descriptor, .pid = pid};
 	struct object *object = calloc(1, sizeof(*object));
@@ -81,15 +337,15 @@ static struct object *make(pid_t pid, const struct mapping *mapping, const struc
 	if (descriptor < 0 && !first)
 		goto fail;
 	source.base = first ? first->start : 0;
-	if (object->path && !object_read(object, &source))
+	if (object->path && !read_object(object, &source))
 		return object;
 fail:
 	object_free(object);
 	return NULL;
 }
 
-const struct object *objects_find(struct objects *objects, pid_t pid,
-	const struct mapping *mapping, const struct mapping *first)
+const struct object *objects_find(struct objects *objects, pid_t pid, const struct mapping *mapping,
+	const struct mapping *first)
 {
 	struct stat status = {0};
 	struct object *object = NULL;
