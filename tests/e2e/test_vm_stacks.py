@@ -111,6 +111,7 @@ def test_books_hold_cpu_time_alone(tmp_path):
     assert abs(told - run.truth["ticks"] * TICK_S) <= 1 / RATE_HZ + 0.005
 
 
+@pytest.mark.same_if("confined")
 @pytest.mark.parametrize("place", ["beside", "above"])
 def test_no_sum_of_two_times(tmp_path, place):
     """Every total and percentage is of the one kind of time that is shown, in each output."""
