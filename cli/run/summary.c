@@ -252,12 +252,13 @@ static void print_hottest(const struct calltree *tree)
 		diag_info("hottest functions by self time:");
 	for (uint32_t i = 0; i < HOTTEST && i < frames && hot[i].self; i++) {
 		const struct calltree_frame *frame = calltree_frame_at(tree, hot[i].frame);
-		/* "[libz.so.1+0x12]" says it already */
+		/* "[libz.so.1+0x12]" says it already; a machine's module is called "[vm]" */
 		bool is_placed = frame->module[0] && frame->kind != CALLTREE_UNNAMED;
+		bool is_bare = is_placed && frame->module[0] != '[';
 
-		diag_info("  %5.1f %%  %.160s%s%s%s", percent(hot[i].self, calltree_total(tree)),
-			frame->name, is_placed ? " [" : "", is_placed ? frame->module : "",
-			is_placed ? "]" : "");
+		diag_info("  %5.1f %%  %.160s%s%s%s%s", percent(hot[i].self, calltree_total(tree)),
+			frame->name, is_placed ? " " : "", is_bare ? "[" : "",
+			is_placed ? frame->module : "", is_bare ? "]" : "");
 	}
 	free(hot);
 }
