@@ -2,6 +2,7 @@
 /*
  * flamerun -p: sample processes that run already, and leave them running.
  */
+#include "cli/clock.h"
 #include "cli/command.h"
 
 #include <errno.h>
@@ -108,7 +109,7 @@ static int prepare(struct attaching *attaching, struct diag_message *message)
 	if (!error && attaching->doorbell < 0)
 		error = diag_fail(message, attaching->doorbell, "cannot catch signals: %s",
 			strerror(-attaching->doorbell));
-	attaching->started_ns = watch_now_ns();
+	attaching->started_ns = clock_now_ns();
 	attaching->started_wall_s = time(NULL);
 	procfs_comm(attaching->pids[0], attaching->pids[0], attaching->comm);
 	attaching->are_stopped = are_stopped(attaching);
@@ -121,7 +122,7 @@ static int prepare(struct attaching *attaching, struct diag_message *message)
 /* Milliseconds until @deadline_ns, -1 without one. */
 static int patience_ms(uint64_t deadline_ns)
 {
-	uint64_t now_ns = watch_now_ns(), left_ms;
+	uint64_t now_ns = clock_now_ns(), left_ms;
 
 	if (!deadline_ns)
 		return -1;
@@ -152,7 +153,7 @@ static void follow(struct attaching *attaching)
 		signals_drain();
 		if (gather_step(attaching->gather))
 			break; /* out of memory: what there is can be drawn */
-		jit_look(&attaching->jit, watch_now_ns());
+		jit_look(&attaching->jit, clock_now_ns());
 	}
 	signals_stop_passing();
 }
@@ -168,7 +169,7 @@ static unsigned draw(struct attaching *attaching)
 		.words = words,
 		.program = title,
 		.started_ns = attaching->started_ns,
-		.ended_ns = watch_now_ns(),
+		.ended_ns = clock_now_ns(),
 		.started_wall_s = attaching->started_wall_s,
 		.is_stopped = attaching->are_stopped && are_stopped(attaching),
 	};

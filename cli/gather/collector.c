@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/gather/mappings.h"
 #include "cli/gather/outbox.h"
 #include "cli/gather/procfs.h"
@@ -77,14 +78,6 @@ struct collector {
 	struct known_thread threads[WIRE_RINGS];
 	struct wire_control_record control;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 static int put(struct collector *c, enum record_type type, void *head, size_t bytes)
 {
@@ -240,10 +233,10 @@ static void look_at_claim(struct collector *c, uint32_t index, uint64_t state)
 
 	if (known->claim != state) {
 		known->claim = state;
-		known->claimed_ns = now_ns();
+		known->claimed_ns = clock_now_ns();
 		return;
 	}
-	if (now_ns() - known->claimed_ns < CLAIM_NS || procfs_is_running((uint32_t)(state >> 8)))
+	if (clock_now_ns() - known->claimed_ns < CLAIM_NS || procfs_is_running((uint32_t)(state >> 8)))
 		return;
 	if (!__atomic_compare_exchange_n(&slot->state, &state, WIRE_SLOT_FREE, 0, __ATOMIC_ACQ_REL,
 		    __ATOMIC_RELAXED))
@@ -292,7 +285,7 @@ static void look_at_slot(struct collector *c, uint32_t index)
 	}
 	if (!known->namespaced && !known->superseded)
 		mappings_look(
-			&known->mappings, known->pid, known->image, now_ns(), &c->outbox);
+			&known->mappings, known->pid, known->image, clock_now_ns(), &c->outbox);
 	known->has_left = known->superseded ||
 			  (!known->namespaced && !procfs_is_running(known->pid));
 }
@@ -321,9 +314,9 @@ static void read_comm(struct collector *c, const struct known_slot *slot,
 	const struct wire_slot *image = wire_slot(c->arena, (uint32_t)(slot - c->slots));
 	char now[WIRE_COMM_BYTES] = "";
 
-	if (slot->namespaced || slot->superseded || now_ns() - known->asked_ns < COMM_NS)
+	if (slot->namespaced || slot->superseded || clock_now_ns() - known->asked_ns < COMM_NS)
 		return;
-	known->asked_ns = now_ns();
+	known->asked_ns = clock_now_ns();
 	procfs_comm((pid_t)slot->pid, (pid_t)tid, now);
 	if (now[0] && (__atomic_load_n(&image->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_LIVE)
 		memcpy(comm, now, sizeof(now));
@@ -542,14 +535,14 @@ static void *collect(void *argument)
 	while (!__atomic_load_n(&c->finishing, __ATOMIC_ACQUIRE)) {
 		uint32_t bell = __atomic_load_n(&c->arena->doorbell, __ATOMIC_ACQUIRE);
 		uint64_t asked = __atomic_load_n(&c->asked, __ATOMIC_ACQUIRE);
-		uint64_t began_ns = now_ns();
+		uint64_t began_ns = clock_now_ns();
 		long left;
 
 		round_of(c);
 		answer(c, asked);
 		left = outbox_flush(&c->outbox);
 		wait_for(c, bell, left ? RETRY_MS : TICK_MS);
-		if (now_ns() - began_ns < RETRY_MS * NS_PER_MS &&
+		if (clock_now_ns() - began_ns < RETRY_MS * NS_PER_MS &&
 			__atomic_load_n(&c->asked, __ATOMIC_ACQUIRE) == asked)
 			nanosleep(&pause, NULL);
 	}

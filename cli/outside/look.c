@@ -8,10 +8,10 @@
 #include <sys/syscall.h>
 
 #include "arch/ptrace.h"
+#include "cli/clock.h"
 #include "cli/gather/procfs.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/strangers.h"
-#include "cli/run/watch.h"
 
 #define SAME_NS	    500ULL  /* on the scheduler's clock */
 #define BEFORE_NS   8000ULL /* how well moments are known on ours: measured */
@@ -24,7 +24,7 @@
 static void ask(struct tracer *tracer, struct tracee *tracee)
 {
 	tracer->asked++;
-	tracee->asked_ns = watch_now_ns();
+	tracee->asked_ns = clock_now_ns();
 	tracee->asked = tracee->used;
 	tracee->asked_since_ns = tracee->is_pushed ? tracer->on_ns : tracer->woken_ns;
 	if (ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
@@ -101,7 +101,7 @@ static bool was_pushed_by_us(
 		return !is_wait(arch_syscall_number(tracee->tid, regset)) &&
 		       is_at(tracer->on_ns - waited_ns - ran_ns, tracee->asked_since_ns);
 	began_ns = tracee->asked_since_ns + waited_ns + ran_ns;
-	return began_ns + BEFORE_NS >= tracee->asked_ns && began_ns <= watch_now_ns() + AFTER_NS;
+	return began_ns + BEFORE_NS >= tracee->asked_ns && began_ns <= clock_now_ns() + AFTER_NS;
 }
 
 /*
@@ -212,7 +212,7 @@ static bool is_where_it_was(struct tracee *tracee)
 /* With --wall: a thread that has not run since its stack was taken still has it. */
 static void look_by_wall(struct tracer *tracer, struct tracee *tracee)
 {
-	if (tracee->owed_ns + (watch_now_ns() - tracee->counted_ns) < tracer->period_ns)
+	if (tracee->owed_ns + (clock_now_ns() - tracee->counted_ns) < tracer->period_ns)
 		return;
 	if (is_where_it_was(tracee) && tracees_locate(tracee) != 'R')
 		sample_again(tracer, tracee);

@@ -11,12 +11,12 @@
 #include <sys/uio.h>
 
 #include "arch/ptrace.h"
+#include "cli/clock.h"
 #include "cli/gather/procfs.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/fallback.h"
 #include "cli/outside/look.h"
 #include "cli/outside/stackwalk.h"
-#include "cli/run/watch.h"
 
 #define REMAP_NS     1000000000ULL
 #define MANY_THREADS 32 /* looking for new ones takes long */
@@ -26,7 +26,7 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee)
 	struct target *target = tracee->target;
 
 	if (tracer->config.wall)
-		tracee->counted_ns = watch_now_ns();
+		tracee->counted_ns = clock_now_ns();
 	/*
 	 * What threads that ended have left, or a random part of a period, on loan: of many threads
 	 * that end early as many are counted as are due, and chances do not add up.
@@ -72,7 +72,7 @@ static void put(struct tracer *tracer, struct tracee *tracee, struct record_samp
 	meet(tracer, tracee);
 	record->image = tracee->target->image;
 	record->thread = (uint32_t)tracee->tid;
-	record->time_ns = watch_now_ns();
+	record->time_ns = clock_now_ns();
 	if (outbox_put(&tracer->shared.outbox, RECORD_SAMPLE, record, sizeof(*record),
 		    tracer->frames, record->frames * sizeof(tracer->frames[0])))
 		tracer->totals.dropped += record->weight;
@@ -84,7 +84,7 @@ uint64_t sample_clock(const struct tracer *tracer, struct tracee *tracee)
 {
 	uint64_t cpu_ns = tracees_look(tracee);
 
-	return tracer->config.wall ? watch_now_ns() : cpu_ns;
+	return tracer->config.wall ? clock_now_ns() : cpu_ns;
 }
 
 /* Stack of a stopped thread into tracer->frames. */
@@ -155,7 +155,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	/* Whom we pushed off did not run in our turn before this one, either. */
 	begun_ns = tracee->asked_ns > tracer->woken_ns ? tracee->asked_ns : tracer->woken_ns;
 	tracer->totals.held_ns +=
-		watch_now_ns() - begun_ns + (tracee->is_pushed && ran ? tracer->ran_ns : 0);
+		clock_now_ns() - begun_ns + (tracee->is_pushed && ran ? tracer->ran_ns : 0);
 	look_unask(tracer, tracee);
 	put(tracer, tracee, &record);
 }
@@ -164,13 +164,13 @@ void sample_again(struct tracer *tracer, struct tracee *tracee)
 {
 	struct record_sample record = {.kind = WIRE_KIND_OFF};
 
-	record.weight = due(tracer, tracee, watch_now_ns());
+	record.weight = due(tracer, tracee, clock_now_ns());
 	put(tracer, tracee, &record);
 }
 
 void sample_upkeep(struct tracer *tracer)
 {
-	uint64_t now_ns = watch_now_ns();
+	uint64_t now_ns = clock_now_ns();
 
 	for (struct target *target = tracer->targets; target; target = target->next) {
 		if (target->is_idle || target->is_waiting)
@@ -207,7 +207,7 @@ void sample_last(struct tracer *tracer, struct tracee *tracee)
 void sample_settle(struct tracer *tracer, struct target *target)
 {
 	struct record_sample record = {
-		.image = target->image, .time_ns = watch_now_ns(), .kind = WIRE_KIND_CREDIT};
+		.image = target->image, .time_ns = clock_now_ns(), .kind = WIRE_KIND_CREDIT};
 	uint64_t used_ns, weight;
 
 	if (tracer->config.wall || target->is_waiting)

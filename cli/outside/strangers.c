@@ -20,12 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/gather/maps.h"
 #include "cli/gather/procfs.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/tracer.h"
 #include "cli/profile/base_name.h"
-#include "cli/run/watch.h"
 
 #define NS_PER_MS 1000000ULL
 
@@ -199,7 +199,7 @@ static void tell_unsampled(
 		.ppid = (uint32_t)stranger->ppid,
 		.start_ns = stranger->since_ns};
 	struct record_sample credit = {.image = image.id,
-		.time_ns = watch_now_ns(),
+		.time_ns = clock_now_ns(),
 		.kind = WIRE_KIND_CREDIT,
 		.weight = (uint32_t)((s->owed_ns + used_ns) / tracer->period_ns)};
 	struct record_image_end end = {.image = image.id,

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/gather/procfs.h"
-#include "cli/run/watch.h"
 
 #define VDSO_NAME "[vdso]"
 
@@ -58,7 +58,7 @@ void target_announce(struct target *target, struct target_shared *shared, uint64
 	char exe[PATH_MAX];
 
 	target->image = record.id;
-	target->start_ns = watch_now_ns();
+	target->start_ns = clock_now_ns();
 	target->start_cpu_ns = target->cpu_ns = start_cpu_ns;
 	target->counted_ns = 0;
 	target->stack_top = procfs_stack_top(target->pid);
@@ -106,7 +106,7 @@ void target_remap(struct target *target, struct target_shared *shared)
 {
 	struct target_range *ranges;
 
-	target->mapped_ns = watch_now_ns();
+	target->mapped_ns = clock_now_ns();
 	if (maps_read(&target->maps, target->pid) <= 0)
 		return;
 	ranges = malloc((target->maps.count + 1) * sizeof(*ranges));

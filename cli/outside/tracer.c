@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/gather/procfs.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/look.h"
@@ -23,7 +24,6 @@
 #include "cli/outside/stops.h"
 #include "cli/outside/strangers.h"
 #include "cli/own_stack.h"
-#include "cli/run/watch.h"
 
 #define NS_PER_S 1000000000ULL
 
@@ -121,7 +121,7 @@ static uint64_t next_tick(struct tracer *tracer, uint64_t now_ns)
 static void rest(struct tracer *tracer, struct pollfd files[2], uint64_t tick_ns)
 {
 	struct procfs_clock clock;
-	uint64_t now_ns = watch_now_ns();
+	uint64_t now_ns = clock_now_ns();
 	uint64_t left_ns = tick_ns > now_ns ? tick_ns - now_ns : 0;
 	struct timespec patience = {
 		.tv_sec = (time_t)(left_ns / NS_PER_S), .tv_nsec = (long)(left_ns % NS_PER_S)};
@@ -129,7 +129,7 @@ static void rest(struct tracer *tracer, struct pollfd files[2], uint64_t tick_ns
 
 	place_go(&tracer->place);
 	ppoll(files, 2, &patience, NULL);
-	tracer->on_ns = tracer->woken_ns = watch_now_ns();
+	tracer->on_ns = tracer->woken_ns = clock_now_ns();
 	if (!procfs_clock_read(tracer->own_clock, &clock)) {
 		/* What the kernel says now is how it was when we went off the CPU. */
 		tracer->ran_ns = clock.cpu_ns - tracer->own.cpu_ns;
@@ -143,7 +143,7 @@ static void rest(struct tracer *tracer, struct pollfd files[2], uint64_t tick_ns
 /* Whatever is to be done now. Returns when there will be more. */
 static uint64_t look(struct tracer *tracer, uint64_t *tick_ns, uint64_t *strangers_ns)
 {
-	uint64_t now_ns = watch_now_ns();
+	uint64_t now_ns = clock_now_ns();
 
 	if (tracer->strangers && now_ns >= *strangers_ns)
 		*strangers_ns = strangers_look(tracer, now_ns);
@@ -164,7 +164,7 @@ static uint64_t look(struct tracer *tracer, uint64_t *tick_ns, uint64_t *strange
 static void *trace(void *argument)
 {
 	struct tracer *tracer = argument;
-	uint64_t tick_ns = next_tick(tracer, watch_now_ns()), strangers_ns = 0, next_ns = 0;
+	uint64_t tick_ns = next_tick(tracer, clock_now_ns()), strangers_ns = 0, next_ns = 0;
 	bool had_targets = false;
 	sigset_t children;
 	struct pollfd files[2];
@@ -215,7 +215,7 @@ int tracer_main(const struct tracer_config *config)
 	raise_limit();
 	tracer->config = *config;
 	tracer->period_ns = NS_PER_S / config->rate_hz;
-	tracer->random = watch_now_ns() * 0x9e3779b97f4a7c15ULL | 1;
+	tracer->random = clock_now_ns() * 0x9e3779b97f4a7c15ULL | 1;
 	tracer->shared.outbox.descriptor = config->pipe;
 	tracer->shared.outbox.source = RECORD_TRACER;
 	tracer->shared.outbox.key = config->key;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "cli/clock.h"
 #include "cli/diag.h"
 #include "cli/gather/gather.h"
 #include "cli/options.h"
@@ -22,7 +23,6 @@
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
 #include "cli/run/summary.h"
-#include "cli/run/watch.h"
 #include "libprof/pprof/fields.h"
 #include "render/count_text.h"
 
@@ -68,7 +68,7 @@ static void tell_effort(uint64_t ended_ns)
 	if (getrusage(RUSAGE_SELF, &usage))
 		return;
 	diag_verbose("%.3f s from the program's end to the last picture, %.1f MiB at most",
-		(double)(watch_now_ns() - ended_ns) / NS_PER_S,
+		(double)(clock_now_ns() - ended_ns) / NS_PER_S,
 		(double)usage.ru_maxrss / 1024);
 }
 

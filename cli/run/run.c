@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/gather/channel.h"
 #include "cli/gather/gather.h"
@@ -141,7 +142,7 @@ static int start(struct run *run, struct diag_message *message)
 		request.library = run->library.path;
 		request.channel = gather_environment(run->gather);
 	}
-	run->started_ns = watch_now_ns();
+	run->started_ns = clock_now_ns();
 	run->started_wall_s = time(NULL);
 	if (run->options->duration_ns)
 		run->watch.deadline_ns = run->started_ns + run->options->duration_ns;
@@ -194,7 +195,7 @@ static void follow(struct run *run)
 	unsigned still;
 
 	while (watch(&run->watch) == WATCH_DEADLINE) {
-		run->ended_ns = watch_now_ns();
+		run->ended_ns = clock_now_ns();
 		draw(run, NULL);
 		diag_info("'%s' goes on, unsampled", run->argv[0]);
 		run->watch.gather = NULL;
@@ -202,7 +203,7 @@ static void follow(struct run *run)
 	}
 	if (run->drawn)
 		return;
-	run->ended_ns = watch_now_ns();
+	run->ended_ns = clock_now_ns();
 	still = watch_descendants(&run->watch, DESCENDANTS_MS);
 	if (still)
 		diag_info("%u process%s it started still run%s and will not be profiled further",

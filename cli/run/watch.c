@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/diag.h"
 #include "cli/gather/gather.h"
 #include "cli/gather/procfs.h"
@@ -27,14 +28,6 @@
 #define CONTINUE_TRIES 10
 #define NS_PER_MS      1000000u
 #define NS_PER_S       1000000000u
-
-uint64_t watch_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 /* @error: of gathering. */
 static void tell_once(int error)
@@ -53,7 +46,7 @@ static void tell_once(int error)
 static int patience_ms(const struct watch *watch)
 {
 	int patience = watch->gather ? TICK_MS : -1;
-	uint64_t now_ns = watch_now_ns(), left_ms;
+	uint64_t now_ns = clock_now_ns(), left_ms;
 
 	if (!watch->deadline_ns)
 		return patience;
@@ -193,23 +186,23 @@ enum watch_event watch(struct watch *watch)
 		sleep_until_something(watch, patience_ms(watch));
 		if (watch->gather) {
 			tell_once(gather_step(watch->gather));
-			jit_look(watch->jit, watch_now_ns());
+			jit_look(watch->jit, clock_now_ns());
 		}
 		follow_changes(watch->child);
 		reap_orphans(watch->child);
 		if (reap(watch))
 			return WATCH_ENDED;
-		if (watch->deadline_ns && watch_now_ns() >= watch->deadline_ns)
+		if (watch->deadline_ns && clock_now_ns() >= watch->deadline_ns)
 			return WATCH_DEADLINE;
 	}
 }
 
 unsigned watch_descendants(const struct watch *watch, unsigned limit_ms)
 {
-	uint64_t limit_ns = watch_now_ns() + (uint64_t)limit_ms * NS_PER_MS;
+	uint64_t limit_ns = clock_now_ns() + (uint64_t)limit_ms * NS_PER_MS;
 
 	tell_once(gather_look(watch->gather));
-	while (gather_live(watch->gather) && watch_now_ns() < limit_ns && !signals_hurry()) {
+	while (gather_live(watch->gather) && clock_now_ns() < limit_ns && !signals_hurry()) {
 		sleep_until_something(watch, GRACE_TICK_MS);
 		tell_once(gather_look(watch->gather));
 	}

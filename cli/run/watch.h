@@ -39,6 +39,4 @@ enum watch_event watch(struct watch *watch);
  */
 unsigned watch_descendants(const struct watch *watch, unsigned limit_ms);
 
-uint64_t watch_now_ns(void);
-
 #endif
