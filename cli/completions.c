@@ -362,13 +362,6 @@ static void write_fish(FILE *out)
 	each_row(fish_option, out);
 }
 
-const char *const *completions_shells(void)
-{
-	static const char *const shells[] = {"bash", "zsh", "fish", NULL};
-
-	return shells;
-}
-
 int completions_write(const char *shell, FILE *out)
 {
 	if (!strcmp(shell, "bash"))

@@ -8,10 +8,7 @@
 
 #include <stdio.h>
 
-/* The shells, NULL at the end. */
-const char *const *completions_shells(void);
-
-/* Write the script for @shell, one of completions_shells(). Returns 0 or -errno of @out. */
+/* Write the script for @shell, one of options_shells(). Returns 0 or -errno of @out. */
 int completions_write(const char *shell, FILE *out);
 
 #endif

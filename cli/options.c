@@ -1,39 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The options table and the reading of a command line. What a value may be is options_value.c's.
+ * The table of options, what the value of each may be, and which one counts. A value is checked
+ * alike wherever it comes from, and stored in the row's field unless something of a higher rank is
+ * there: so the command line can be read first, to learn which files to read.
+ *
+ * Regular expressions are compiled where they are given, so that a mistake is told before anything
+ * runs. Those whose repeats would make glibc's regcomp() take all memory are refused.
  */
 #include "cli/options.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <math.h>
+#include <regex.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "cli/completions.h"
 #include "cli/formats/format.h"
-#include "cli/habits.h"
 #include "cli/nearest.h"
-#include "cli/run/jit.h"
 #include "render/picture.h"
 
-#define UINT(low, high)    OPTIONS_KIND_UINT, low, high, NULL
+#define NS_PER_S 1000000000.0
+/* More than a century, and far below what 64 bits of nanoseconds hold. */
+#define DURATION_MAX_S 4000000000.0
+#define SUBJECT_BYTES  256
+/* glibc's regcomp copies what is repeated: a few nested repeats take all memory. */
+#define EXPRESSION_BYTES_MAX  1000
+#define EXPRESSION_COPIES_MAX 1000
+#define EXPRESSION_WHY_BYTES  160
+
+#define UINT(low, high)	   OPTIONS_KIND_UINT, low, high, NULL
 #define DECIMAL(low, high) OPTIONS_KIND_DECIMAL, low, high, NULL
-#define SECONDS            OPTIONS_KIND_SECONDS, 0, 0, NULL
-#define TEXT               OPTIONS_KIND_TEXT, 0, 0, NULL
-#define REGEX              OPTIONS_KIND_REGEX, 0, 0, NULL
-#define CHOICE(names)      OPTIONS_KIND_CHOICE, 0, 0, names
-#define CHOICES(names)     OPTIONS_KIND_CHOICES, 0, 0, names
-#define SWITCH(on, off)    OPTIONS_KIND_SWITCH, on, off, NULL
-#define FLAG(value)        OPTIONS_KIND_FLAG, value, value, NULL
-#define OUTPUT             OPTIONS_KIND_OUTPUT, 0, 0, NULL
+#define SECONDS		   OPTIONS_KIND_SECONDS, 0, 0, NULL
+#define TEXT		   OPTIONS_KIND_TEXT, 0, 0, NULL
+#define REGEX		   OPTIONS_KIND_REGEX, 0, 0, NULL
+#define CHOICE(names)	   OPTIONS_KIND_CHOICE, 0, 0, names
+#define CHOICES(names)	   OPTIONS_KIND_CHOICES, 0, 0, names
+#define SWITCH(on, off)	   OPTIONS_KIND_SWITCH, on, off, NULL
+#define FLAG(value)	   OPTIONS_KIND_FLAG, value, value, NULL
+#define OUTPUT		   OPTIONS_KIND_OUTPUT, 0, 0, NULL
 
 #define OPTIONS_GROUP(title) {.long_name = NULL, .text = title, .listing = OPTIONS_LINES},
 #define OPTIONS_BRIEF(title) {.long_name = NULL, .text = title, .listing = OPTIONS_NAMES},
-#define OPTIONS_HIDDEN       {.long_name = NULL, .text = NULL, .listing = OPTIONS_NOWHERE},
-#define OPTION(letter, name, value, member, type, initial, help, complete, which, where)          \
-	{letter, name, value, offsetof(struct options, member), type, initial, help,              \
-		OPTIONS_COMPLETE_##complete, OPTIONS_FOR_##which, OPTIONS_FROM_##where,           \
+#define OPTIONS_HIDDEN	     {.long_name = NULL, .text = NULL, .listing = OPTIONS_NOWHERE},
+#define OPTION(letter, name, value, member, type, initial, help, complete, which, where) \
+	{letter, name, value, offsetof(struct options, member), type, initial, help,     \
+		OPTIONS_COMPLETE_##complete, OPTIONS_FOR_##which, OPTIONS_FROM_##where,  \
 		OPTIONS_LINES},
 
 const struct options_row options_rows[] = {
@@ -44,13 +56,25 @@ const size_t options_row_count = sizeof(options_rows) / sizeof(options_rows[0]);
 _Static_assert(sizeof(options_rows) / sizeof(options_rows[0]) <= OPTIONS_ROWS_MAX,
 	"struct options has a place for the origin of every row");
 
-static const struct options_origin command_line = {.rank = OPTIONS_COMMAND_LINE};
-
 const char *const *options_grounds(void)
 {
 	static const char *const grounds[] = {"light", "dark", NULL};
 
 	return grounds;
+}
+
+const char *const *options_runtimes(void)
+{
+	static const char *const runtimes[] = {"none", "python", NULL};
+
+	return runtimes;
+}
+
+const char *const *options_shells(void)
+{
+	static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+
+	return shells;
 }
 
 const struct options_row *options_find(const char *name, size_t bytes)
@@ -64,248 +88,371 @@ const struct options_row *options_find(const char *name, size_t bytes)
 	return NULL;
 }
 
-/* An option from the command line: also notes which commands it belongs to. */
-static int take(struct options *options, const struct options_row *row, const char *value,
-	struct diag_message *message)
-{
-	int error = options_store(options, row, value, &command_line, message);
+/* ---- regular expressions --------------------------------------------------------------------- */
 
-	if (row->commands == OPTIONS_FOR_RUN)
-		options->run_only = row->long_name;
-	if (options->completions && options->action == OPTIONS_RUN)
-		options->action = OPTIONS_COMPLETIONS;
+/*
+ * At most how often something in @text is copied, as if all repeats were nested. An interval makes
+ * as many copies as it allows; "x+" is "xx*" to glibc, which matters where x repeats itself.
+ */
+static double copies_in(const char *text)
+{
+	double product = 1;
+
+	for (const char *at = text; *at; at++) {
+		double most = 1;
+
+		if (*at == '+' && at > text && strchr(")+*?}", at[-1]))
+			product *= 2;
+		if (*at != '{')
+			continue;
+		for (at++; *at >= '0' && *at <= '9'; at++)
+			most = fmax(most, strtod(at, NULL));
+		if (*at == ',')
+			for (at++; *at >= '0' && *at <= '9'; at++)
+				most = fmax(most, strtod(at, NULL));
+		product *= most;
+		at--;
+	}
+	return product;
+}
+
+/* Is what @bytes of @text are an expression? Else its regcomp() error is in @why unless NULL. */
+static int compile_expression(const char *text, size_t bytes, char *why, size_t size)
+{
+	char part[EXPRESSION_BYTES_MAX + 1];
+	regex_t regex;
+	int error;
+
+	memcpy(part, text, bytes);
+	part[bytes] = '\0';
+	error = regcomp(&regex, part, REG_EXTENDED | REG_NOSUB);
+	if (!error)
+		regfree(&regex);
+	else if (why)
+		regerror(error, &regex, why, size);
 	return error;
 }
 
-/* A long option as it may be typed: the row's name, or "no-" and a switch's. */
-struct spelling {
-	const struct options_row *row;
-	bool negated;
-	char name[40];
-};
-
-/* Spelling number @i, two for each row. False when there is no such one. */
-static bool spelling_at(struct spelling *spelling, size_t i)
+/*
+ * Returns 0, or -EINVAL with what is wrong in @why, to be followed by the expression itself:
+ * "Unmatched ( or \( at character 3 of". The mistake is behind the longest beginning that is an
+ * expression by itself.
+ */
+static int check_expression(const char *text, char why[EXPRESSION_WHY_BYTES])
 {
-	const struct options_row *row = &options_rows[i / 2];
+	size_t bytes = strlen(text), good = bytes;
+	char error[EXPRESSION_WHY_BYTES - 40];
 
-	spelling->row = row;
-	spelling->negated = i % 2;
-	if (!row->long_name || (spelling->negated && row->kind != OPTIONS_KIND_SWITCH))
-		return false;
-	snprintf(spelling->name, sizeof(spelling->name), "%s%s", spelling->negated ? "no-" : "",
-		row->long_name);
-	return true;
+	if (bytes > EXPRESSION_BYTES_MAX) {
+		snprintf(why, EXPRESSION_WHY_BYTES, "more than %d bytes in", EXPRESSION_BYTES_MAX);
+		return -EINVAL;
+	}
+	if (copies_in(text) > EXPRESSION_COPIES_MAX) {
+		snprintf(why, EXPRESSION_WHY_BYTES, "more than %d repeats by '{}' and '+' in",
+			EXPRESSION_COPIES_MAX);
+		return -EINVAL;
+	}
+	if (!compile_expression(text, bytes, error, sizeof(error)))
+		return 0;
+	do
+		good--;
+	while (good && compile_expression(text, good, NULL, 0));
+	snprintf(why, EXPRESSION_WHY_BYTES, "%s at character %zu of", error, good + 1);
+	return -EINVAL;
 }
 
-/* Options that --help does not show are neither abbreviated nor suggested. */
-static size_t first_hidden(void)
+/* ---- what a value may be --------------------------------------------------------------------- */
+
+/* A checked value on its way to a field. */
+struct checked {
+	double number;
+	uint64_t duration_ns;
+	const char *text;
+};
+
+/* What a value is checked for, and where to complain. */
+struct check {
+	const struct options_row *row;
+	const char *subject; /* "--rate", "FLAMERUN_RATE", "/etc/flamerun.ini:3: rate" */
+	const char *value;
+	struct diag_message *message;
+};
+
+static void name_subject(char subject[SUBJECT_BYTES], const struct options_row *row,
+	const struct options_origin *origin)
+{
+	if (origin->line)
+		snprintf(subject, SUBJECT_BYTES, "%s:%u: %s", origin->place, origin->line,
+			row->long_name);
+	else
+		snprintf(subject, SUBJECT_BYTES, "%s%s", origin->place ? "" : "--",
+			origin->place ? origin->place : row->long_name);
+}
+
+static int check_uint(const struct check *check, struct checked *checked)
+{
+	const char *value = check->value;
+	char *end;
+	unsigned long number;
+
+	errno = 0;
+	number = strtoul(value, &end, 10);
+	/* strtoul takes blanks and signs; a leading digit rules them out. */
+	if (value[0] < '0' || value[0] > '9' || *end || errno || (double)number < check->row->min ||
+		(double)number > check->row->max)
+		return diag_fail(check->message, -EINVAL,
+			"%s wants a whole number from %g to %g, not '%s'", check->subject,
+			check->row->min, check->row->max, value);
+	checked->number = (double)number;
+	return 0;
+}
+
+/* Only plain decimals: strtod also takes "inf", "nan", "0x1p3" and signs. */
+static bool is_decimal(const char *value, double *number)
+{
+	char *end;
+
+	*number = strtod(value, &end);
+	return value[0] && !value[strspn(value, "0123456789.")] && !*end;
+}
+
+static int check_decimal(const struct check *check, struct checked *checked)
+{
+	if (!is_decimal(check->value, &checked->number) || checked->number < check->row->min ||
+		checked->number > check->row->max)
+		return diag_fail(check->message, -EINVAL,
+			"%s wants a number from %g to %g, not '%s'", check->subject,
+			check->row->min, check->row->max, check->value);
+	return 0;
+}
+
+static int check_seconds(const struct check *check, struct checked *checked)
+{
+	double seconds;
+
+	if (is_decimal(check->value, &seconds) && seconds <= DURATION_MAX_S)
+		checked->duration_ns = (uint64_t)llround(seconds * NS_PER_S);
+	if (!checked->duration_ns)
+		return diag_fail(check->message, -EINVAL,
+			"%s wants seconds, more than 0 (2 or 0.5), not '%s'", check->subject,
+			check->value);
+	return 0;
+}
+
+static int check_choice(const struct check *check, struct checked *checked)
+{
+	const char *const *names = check->row->names();
+	char all[sizeof(check->message->hint)] = "";
+	struct nearest nearest;
+	size_t at = 0;
+
+	nearest_begin(&nearest, check->value, strlen(check->value));
+	for (; *names; names++) {
+		if (!strcmp(check->value, *names)) {
+			checked->text = *names;
+			return 0;
+		}
+		nearest_offer(&nearest, *names);
+		if (at < sizeof(all))
+			at += (size_t)snprintf(all + at, sizeof(all) - at, " %s", *names);
+	}
+	diag_fail(check->message, -EINVAL, "%s has no '%s'", check->subject, check->value);
+	if (nearest.best)
+		diag_fail_hint(check->message, "did you mean %s?", nearest.best);
+	else
+		diag_fail_hint(check->message, "it has%s", all);
+	return -EINVAL;
+}
+
+/* Each of the words between commas is one of the names. */
+static int check_choices(const struct check *check, struct checked *checked)
+{
+	const char *at = check->value;
+
+	for (;;) {
+		char word[SUBJECT_BYTES];
+		size_t bytes = strcspn(at, ",");
+		struct check one = *check;
+		int error;
+
+		snprintf(word, sizeof(word), "%.*s", (int)(bytes < sizeof(word) ? bytes : 0), at);
+		one.value = word;
+		error = check_choice(&one, checked);
+		if (error)
+			return error;
+		if (!at[bytes])
+			break;
+		at += bytes + 1;
+	}
+	checked->text = check->value;
+	return 0;
+}
+
+static int check_regex(const struct check *check, struct checked *checked)
+{
+	char why[EXPRESSION_WHY_BYTES];
+
+	/* Every name has the empty match: taken for none at all, which takes back another one. */
+	checked->text = check->value[0] ? check->value : NULL;
+	if (!checked->text || !check_expression(check->value, why))
+		return 0;
+	return diag_fail(check->message, -EINVAL, "%s: %s '%s'", check->subject, why, check->value);
+}
+
+static int check_switch(const struct check *check, struct checked *checked)
+{
+	static const char *const words[][2] = {
+		{"yes", "no"}, {"true", "false"}, {"on", "off"}, {"1", "0"}};
+
+	checked->number = check->row->min;
+	if (!check->value)
+		return 0;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!strcmp(check->value, words[i][0]))
+			return 0;
+		checked->number = check->row->max;
+		if (!strcmp(check->value, words[i][1]))
+			return 0;
+		checked->number = check->row->min;
+	}
+	return diag_fail(check->message, -EINVAL, "%s wants yes or no, not '%s'", check->subject,
+		check->value);
+}
+
+static int check_value(const struct check *check, struct checked *checked)
+{
+	checked->text = check->value;
+	switch (check->row->kind) {
+	case OPTIONS_KIND_UINT:
+		return check_uint(check, checked);
+	case OPTIONS_KIND_DECIMAL:
+		return check_decimal(check, checked);
+	case OPTIONS_KIND_SECONDS:
+		return check_seconds(check, checked);
+	case OPTIONS_KIND_REGEX:
+		return check_regex(check, checked);
+	case OPTIONS_KIND_CHOICE:
+		return check_choice(check, checked);
+	case OPTIONS_KIND_CHOICES:
+		return check_choices(check, checked);
+	case OPTIONS_KIND_SWITCH:
+		return check_switch(check, checked);
+	case OPTIONS_KIND_FLAG:
+		checked->number = check->row->min;
+		return 0;
+	case OPTIONS_KIND_OUTPUT:
+		if (!check->value[0])
+			return diag_fail(
+				check->message, -EINVAL, "%s wants a file's name", check->subject);
+		return 0;
+	case OPTIONS_KIND_TEXT:
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* ---- what is stored -------------------------------------------------------------------------- */
+
+/* @first: what is there is of a lower rank. An @item of NULL takes back what is there. */
+static int add_item(
+	struct options_list *list, bool first, const char *item, const struct check *check)
+{
+	unsigned count = first || !item ? 0 : list->count;
+
+	if (count == OPTIONS_LIST_MAX)
+		return diag_fail(check->message, -EINVAL, "%s was given more than %d times",
+			check->subject, OPTIONS_LIST_MAX);
+	if (item)
+		list->item[count++] = item;
+	list->count = count;
+	return 0;
+}
+
+static int put(struct options *options, const struct check *check, const struct checked *checked,
+	bool first)
+{
+	void *field = (char *)options + check->row->field;
+
+	switch (check->row->kind) {
+	case OPTIONS_KIND_SWITCH:
+		/* "verbose = no" does not end --quiet, which has the same field. */
+		if (checked->number != check->row->min &&
+			*(uint32_t *)field != (uint32_t)check->row->min)
+			return 0;
+		*(uint32_t *)field = (uint32_t)checked->number;
+		return 0;
+	case OPTIONS_KIND_UINT:
+	case OPTIONS_KIND_FLAG:
+		*(uint32_t *)field = (uint32_t)checked->number;
+		return 0;
+	case OPTIONS_KIND_DECIMAL:
+		*(double *)field = checked->number;
+		return 0;
+	case OPTIONS_KIND_SECONDS:
+		*(uint64_t *)field = checked->duration_ns;
+		return 0;
+	case OPTIONS_KIND_TEXT:
+	case OPTIONS_KIND_CHOICE:
+	case OPTIONS_KIND_CHOICES:
+		*(const char **)field = checked->text;
+		return 0;
+	case OPTIONS_KIND_REGEX:
+	case OPTIONS_KIND_OUTPUT:
+		return add_item(field, first, checked->text, check);
+	}
+	return -EINVAL;
+}
+
+/* Several rows may share a field (--quiet and --verbose): its origin is kept by the first one. */
+static size_t origin_index(const struct options_row *row)
 {
 	size_t i = 0;
 
-	while (i < options_row_count &&
-		(options_rows[i].long_name || options_rows[i].listing != OPTIONS_NOWHERE))
+	while (!options_rows[i].long_name || options_rows[i].field != row->field)
 		i++;
 	return i;
 }
 
-static int unknown_long(struct diag_message *message, const char *word, size_t bytes)
+const struct options_origin *options_origin(
+	const struct options *options, const struct options_row *row)
 {
-	struct spelling spelling;
-	struct nearest nearest;
-	char best[sizeof(spelling.name)] = "";
-
-	nearest_begin(&nearest, word, bytes);
-	for (size_t i = 0; i < 2 * first_hidden(); i++) {
-		const char *before = nearest.best;
-		unsigned distance = nearest.distance;
-
-		if (!spelling_at(&spelling, i))
-			continue;
-		nearest_offer(&nearest, spelling.name);
-		if (nearest.best && (!before || nearest.distance < distance))
-			strcpy(best, spelling.name);
-		if (nearest.best)
-			nearest.best = best;
-	}
-	diag_fail(message, -EINVAL, "unknown option '--%.*s'", bytes > 400 ? 400 : (int)bytes,
-		word);
-	if (nearest.best)
-		diag_fail_hint(message, "did you mean --%s?", best);
-	else
-		diag_fail_hint(message, "%s", habits_hint(word, bytes));
-	return -EINVAL;
+	return &options->origins[origin_index(row)];
 }
 
-static int ambiguous(struct diag_message *message, const char *word, size_t bytes)
+static bool same_place(const struct options_origin *a, const struct options_origin *b)
 {
-	char names[sizeof(message->hint)] = "";
-	struct spelling spelling;
-	size_t at = 0;
-
-	for (size_t i = 0; i < 2 * first_hidden(); i++)
-		if (spelling_at(&spelling, i) && !strncmp(spelling.name, word, bytes) &&
-			at < sizeof(names))
-			at += (size_t)snprintf(
-				names + at, sizeof(names) - at, " --%s", spelling.name);
-	diag_fail(message, -EINVAL, "option '--%.*s' is ambiguous", (int)bytes, word);
-	diag_fail_hint(message, "it may be%s", names);
-	return -EINVAL;
+	return a->rank == b->rank &&
+	       (a->place == b->place || (a->place && b->place && !strcmp(a->place, b->place)));
 }
 
-/* The option that @bytes of @word name or abbreviate. */
-static int find_spelling(struct spelling *found, const char *word, size_t bytes,
-	struct diag_message *message)
+int options_store(struct options *options, const struct options_row *row, const char *value,
+	const struct options_origin *origin, struct diag_message *message)
 {
-	struct spelling spelling;
-	size_t matches = 0;
+	struct options_origin *known = &options->origins[origin_index(row)];
+	char subject[SUBJECT_BYTES];
+	const struct check check = {row, subject, value, message};
+	struct checked checked = {0};
+	int error;
 
-	for (size_t i = 0; i < 2 * options_row_count; i++) {
-		if (!spelling_at(&spelling, i) || strncmp(spelling.name, word, bytes))
-			continue;
-		if (!spelling.name[bytes]) {
-			*found = spelling;
-			return 0;
-		}
-		if (i >= 2 * first_hidden())
-			continue;
-		*found = spelling;
-		matches++;
-	}
-	if (!matches || !bytes)
-		return unknown_long(message, word, bytes);
-	return matches > 1 ? ambiguous(message, word, bytes) : 0;
-}
-
-/* @word behind "--"; @next is the following word or NULL. *@used tells whether that was taken. */
-static int parse_long(struct options *options, const char *word, const char *next, bool *used,
-	struct diag_message *message)
-{
-	size_t bytes = strcspn(word, "=");
-	const char *value = word[bytes] ? word + bytes + 1 : NULL;
-	struct spelling found;
-	int error = find_spelling(&found, word, bytes, message);
-
-	if (error)
+	name_subject(subject, row, origin);
+	error = check_value(&check, &checked);
+	if (error || origin->rank < known->rank)
 		return error;
-	if (!found.row->argument && value)
-		return diag_fail(message, -EINVAL, "--%s takes no value", found.name);
-	if (found.negated)
-		return take(options, found.row, "no", message);
-	if (found.row->argument && !value) {
-		if (!next)
-			return diag_fail(message, -EINVAL, "--%s wants %s", found.name,
-				found.row->argument);
-		value = next;
-		*used = true;
-	}
-	return take(options, found.row, value, message);
-}
-
-static const struct options_row *find_short(char letter)
-{
-	for (size_t i = 0; i < options_row_count; i++)
-		if (letter && options_rows[i].short_name == letter)
-			return &options_rows[i];
-	return NULL;
-}
-
-/* @word behind "-": letters, the last of which may have its value attached or in @next. */
-static int parse_shorts(struct options *options, const char *word, const char *next, bool *used,
-	struct diag_message *message)
-{
-	int error = 0;
-
-	for (; *word && !error; word++) {
-		const struct options_row *row = find_short(*word);
-
-		if (!row) {
-			diag_fail(message, -EINVAL, "unknown option '-%c'", *word);
-			diag_fail_hint(message, "%s", habits_hint(word, 1));
-			return -EINVAL;
-		}
-		if (!row->argument) {
-			error = take(options, row, NULL, message);
-			continue;
-		}
-		if (word[1])
-			return take(options, row, word + 1, message);
-		if (!next)
-			return diag_fail(message, -EINVAL, "-%c wants %s", *word, row->argument);
-		*used = true;
-		return take(options, row, next, message);
-	}
+	error = put(options, &check, &checked, !same_place(known, origin));
+	if (!error)
+		*known = *origin;
 	return error;
 }
 
-static int take_preset(struct options *options, const char *word, struct diag_message *message)
+void options_init(struct options *options)
 {
-	if (options->preset)
-		return diag_fail(message, -EINVAL, "two presets, '@%s' and '%s'", options->preset,
-			word);
-	options->preset = word + 1;
-	return 0;
-}
+	static const struct options_origin built_in = {.rank = OPTIONS_BUILT_IN};
 
-int options_parse(
-	struct options *options, int argc, char **argv, int *index, struct diag_message *message)
-{
-	while (*index < argc) {
-		const char *word = argv[*index];
-		const char *next = *index + 1 < argc ? argv[*index + 1] : NULL;
-		bool used = false;
-		int error;
-
-		if ((word[0] != '-' && word[0] != '@') || !word[1])
-			return 0;
-		++*index;
-		if (!strcmp(word, "--")) {
-			options->ended_by_dashes = true;
-			return 0;
-		}
-		if (word[0] == '@')
-			error = take_preset(options, word, message);
-		else if (word[1] == '-' || !strcmp(word, "-help")) /* as programs of X have it */
-			error = parse_long(options, word + 1 + (word[1] == '-'), next, &used, message);
-		else
-			error = parse_shorts(options, word + 1, next, &used, message);
-		if (error)
-			return error;
-		*index += used;
-	}
-	return 0;
-}
-
-/* ---- what takes all settings ----------------------------------------------------------------- */
-
-static bool is_folder(const char *path)
-{
-	struct stat status;
-
-	return path[strlen(path) - 1] == '/' || (!stat(path, &status) && S_ISDIR(status.st_mode));
-}
-
-static int refuse_folder(const char *path, struct diag_message *message)
-{
-	bool is_open = path[strlen(path) - 1] == '/';
-
-	diag_fail(message, -EISDIR, "cannot write '%s': it is a folder", path);
-	diag_fail_hint(message, "name a file in it: -o '%s%sflame.svg'", path, is_open ? "" : "/");
-	return -EINVAL;
-}
-
-int options_finish(struct options *options, struct diag_message *message)
-{
+	memset(options, 0, sizeof(*options));
+	options->level = DIAG_NORMAL;
 	for (size_t i = 0; i < options_row_count; i++)
-		if (options_rows[i].kind == OPTIONS_KIND_OUTPUT && !options->outputs.count)
-			options->outputs.item[options->outputs.count++] = options_rows[i].fallback;
-	/* Whether "-" can be written at all comes before its format: results_open() tells. */
-	for (unsigned i = 0; i < options->outputs.count; i++) {
-		const char *path = options->outputs.item[i];
-
-		if (strcmp(path, "-") && !format_of(path, options->format))
-			return is_folder(path) ? refuse_folder(path, message)
-					       : format_unknown(path, message);
-	}
-	return 0;
+		if (options_has_default(&options_rows[i]) &&
+			options_rows[i].kind != OPTIONS_KIND_OUTPUT)
+			options_store(options, &options_rows[i], options_rows[i].fallback,
+				&built_in, NULL);
 }

@@ -2,7 +2,7 @@
 /*
  * The settings, made from the one table in options.def, and the command line. Parsing stops at the
  * first word that is not an option, as POSIX has it, so that a program's own options are never
- * taken for ours. Where else a setting can come from is settings.h's.
+ * taken for ours. Where else a setting can come from is config.h's.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -47,7 +47,7 @@ struct options_list {
 	unsigned count;
 };
 
-/* Strings are borrowed: from argv, the environment, the table or struct settings. */
+/* Strings are borrowed: from argv, the environment, the table or struct config. */
 struct options {
 	struct options_list outputs; /* empty: the default, see options_finish() */
 	struct options_list hide;    /* extended regular expressions; empty: nothing is hidden */
@@ -72,7 +72,7 @@ struct options {
 	uint32_t open;
 	uint32_t rate_hz;
 	uint32_t start_paused;
-	const char *jit; /* names of jit_names(), commas between */
+	const char *jit; /* names of options_runtimes(), commas between */
 	const char *pids; /* "PID[,PID...]" to attach to, or NULL */
 	uint32_t follow;
 	uint32_t outside;
@@ -133,8 +133,13 @@ struct options_row {
 extern const struct options_row options_rows[];
 extern const size_t options_row_count;
 
-/* What the picture can stand on: "light", "dark", NULL. */
+/*
+ * Names that a value may be, NULL at the end: what the picture can stand on, the runtimes of --jit
+ * ("none" first), shells that completions are written for.
+ */
 const char *const *options_grounds(void);
+const char *const *options_runtimes(void);
+const char *const *options_shells(void);
 
 /* The row of that name, or NULL. */
 const struct options_row *options_find(const char *name, size_t bytes);

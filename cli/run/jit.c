@@ -22,16 +22,10 @@
 /* So long after its first sample a CPython has what names it will have. */
 #define PATIENCE_NS 1000000000u
 
-static const char *const names[] = {"none", "python", NULL};
-static const uint32_t bits[] = {0, WIRE_JIT_PYTHON};
-
-const char *const *jit_names(void)
-{
-	return names;
-}
-
 uint32_t jit_mask(const char *list)
 {
+	static const uint32_t bits[] = {0, WIRE_JIT_PYTHON};
+	const char *const *names = options_runtimes();
 	uint32_t mask = 0;
 
 	while (*list) {

@@ -13,10 +13,7 @@
 struct gather;
 struct options;
 
-/* The words of --jit, "none" first, NULL at the end. */
-const char *const *jit_names(void);
-
-/* The enum wire_jit bits of @list: words of jit_names() with commas between; others are ignored. */
+/* The enum wire_jit bits of @list: words of options_runtimes() with commas between; others are ignored. */
 uint32_t jit_mask(const char *list);
 
 /* What is said of runtimes without names, once. */

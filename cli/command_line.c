@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading a command line: long and short options, abbreviations, presets, and what is told to
+ * somebody who gave one that does not exist. What a value may be is options.c's.
+ */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/formats/format.h"
+#include "cli/nearest.h"
+
+static const struct options_origin command_line = {.rank = OPTIONS_COMMAND_LINE};
+
+/* perf, samply, py-spy, cargo flamegraph, flamegraph.pl and async-profiler, as people type them. */
+static const struct {
+	const char *option, *hint;
+} habits[] = {
+	{"F", "the rate is -r, --rate HZ"},
+	{"V", "flamerun --version"},
+	{"call-graph", "stacks are always recorded"},
+	{"colors", "colours are --palette NAME"},
+	{"freq", "the rate is -r, --rate HZ"},
+	{"frequency", "the rate is -r, --rate HZ"},
+	{"g", "stacks are always recorded"},
+	{"inverted", "--icicle lets the boxes hang, --reverse merges from the innermost function"},
+	{"minwidth", "the least width of a box is --min-width PX"},
+};
+
+/*
+ * What to tell somebody who gave the option of @bytes at @word, without its dashes, which flamerun
+ * does not have. Never NULL; a constant.
+ */
+static const char *habit_hint(const char *word, size_t bytes)
+{
+	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
+		if (strlen(habits[i].option) == bytes && !memcmp(habits[i].option, word, bytes))
+			return habits[i].hint;
+	return "flamerun --help lists the options";
+}
+
+/* An option from the command line: also notes which commands it belongs to. */
+static int take(struct options *options, const struct options_row *row, const char *value,
+	struct diag_message *message)
+{
+	int error = options_store(options, row, value, &command_line, message);
+
+	if (row->commands == OPTIONS_FOR_RUN)
+		options->run_only = row->long_name;
+	if (options->completions && options->action == OPTIONS_RUN)
+		options->action = OPTIONS_COMPLETIONS;
+	return error;
+}
+
+/* A long option as it may be typed: the row's name, or "no-" and a switch's. */
+struct spelling {
+	const struct options_row *row;
+	bool negated;
+	char name[40];
+};
+
+/* Spelling number @i, two for each row. False when there is no such one. */
+static bool spelling_at(struct spelling *spelling, size_t i)
+{
+	const struct options_row *row = &options_rows[i / 2];
+
+	spelling->row = row;
+	spelling->negated = i % 2;
+	if (!row->long_name || (spelling->negated && row->kind != OPTIONS_KIND_SWITCH))
+		return false;
+	snprintf(spelling->name, sizeof(spelling->name), "%s%s", spelling->negated ? "no-" : "",
+		row->long_name);
+	return true;
+}
+
+/* Options that --help does not show are neither abbreviated nor suggested. */
+static size_t first_hidden(void)
+{
+	size_t i = 0;
+
+	while (i < options_row_count &&
+		(options_rows[i].long_name || options_rows[i].listing != OPTIONS_NOWHERE))
+		i++;
+	return i;
+}
+
+static int unknown_long(struct diag_message *message, const char *word, size_t bytes)
+{
+	struct spelling spelling;
+	struct nearest nearest;
+	char best[sizeof(spelling.name)] = "";
+
+	nearest_begin(&nearest, word, bytes);
+	for (size_t i = 0; i < 2 * first_hidden(); i++) {
+		const char *before = nearest.best;
+		unsigned distance = nearest.distance;
+
+		if (!spelling_at(&spelling, i))
+			continue;
+		nearest_offer(&nearest, spelling.name);
+		if (nearest.best && (!before || nearest.distance < distance))
+			strcpy(best, spelling.name);
+		if (nearest.best)
+			nearest.best = best;
+	}
+	diag_fail(
+		message, -EINVAL, "unknown option '--%.*s'", bytes > 400 ? 400 : (int)bytes, word);
+	if (nearest.best)
+		diag_fail_hint(message, "did you mean --%s?", best);
+	else
+		diag_fail_hint(message, "%s", habit_hint(word, bytes));
+	return -EINVAL;
+}
+
+static int ambiguous(struct diag_message *message, const char *word, size_t bytes)
+{
+	char names[sizeof(message->hint)] = "";
+	struct spelling spelling;
+	size_t at = 0;
+
+	for (size_t i = 0; i < 2 * first_hidden(); i++)
+		if (spelling_at(&spelling, i) && !strncmp(spelling.name, word, bytes) &&
+			at < sizeof(names))
+			at += (size_t)snprintf(
+				names + at, sizeof(names) - at, " --%s", spelling.name);
+	diag_fail(message, -EINVAL, "option '--%.*s' is ambiguous", (int)bytes, word);
+	diag_fail_hint(message, "it may be%s", names);
+	return -EINVAL;
+}
+
+/* The option that @bytes of @word name or abbreviate. */
+static int find_spelling(
+	struct spelling *found, const char *word, size_t bytes, struct diag_message *message)
+{
+	struct spelling spelling;
+	size_t matches = 0;
+
+	for (size_t i = 0; i < 2 * options_row_count; i++) {
+		if (!spelling_at(&spelling, i) || strncmp(spelling.name, word, bytes))
+			continue;
+		if (!spelling.name[bytes]) {
+			*found = spelling;
+			return 0;
+		}
+		if (i >= 2 * first_hidden())
+			continue;
+		*found = spelling;
+		matches++;
+	}
+	if (!matches || !bytes)
+		return unknown_long(message, word, bytes);
+	return matches > 1 ? ambiguous(message, word, bytes) : 0;
+}
+
+/* @word behind "--"; @next is the following word or NULL. *@used tells whether that was taken. */
+static int parse_long(struct options *options, const char *word, const char *next, bool *used,
+	struct diag_message *message)
+{
+	size_t bytes = strcspn(word, "=");
+	const char *value = word[bytes] ? word + bytes + 1 : NULL;
+	struct spelling found;
+	int error = find_spelling(&found, word, bytes, message);
+
+	if (error)
+		return error;
+	if (!found.row->argument && value)
+		return diag_fail(message, -EINVAL, "--%s takes no value", found.name);
+	if (found.negated)
+		return take(options, found.row, "no", message);
+	if (found.row->argument && !value) {
+		if (!next)
+			return diag_fail(
+				message, -EINVAL, "--%s wants %s", found.name, found.row->argument);
+		value = next;
+		*used = true;
+	}
+	return take(options, found.row, value, message);
+}
+
+static const struct options_row *find_short(char letter)
+{
+	for (size_t i = 0; i < options_row_count; i++)
+		if (letter && options_rows[i].short_name == letter)
+			return &options_rows[i];
+	return NULL;
+}
+
+/* @word behind "-": letters, the last of which may have its value attached or in @next. */
+static int parse_shorts(struct options *options, const char *word, const char *next, bool *used,
+	struct diag_message *message)
+{
+	int error = 0;
+
+	for (; *word && !error; word++) {
+		const struct options_row *row = find_short(*word);
+
+		if (!row) {
+			diag_fail(message, -EINVAL, "unknown option '-%c'", *word);
+			diag_fail_hint(message, "%s", habit_hint(word, 1));
+			return -EINVAL;
+		}
+		if (!row->argument) {
+			error = take(options, row, NULL, message);
+			continue;
+		}
+		if (word[1])
+			return take(options, row, word + 1, message);
+		if (!next)
+			return diag_fail(message, -EINVAL, "-%c wants %s", *word, row->argument);
+		*used = true;
+		return take(options, row, next, message);
+	}
+	return error;
+}
+
+static int take_preset(struct options *options, const char *word, struct diag_message *message)
+{
+	if (options->preset)
+		return diag_fail(
+			message, -EINVAL, "two presets, '@%s' and '%s'", options->preset, word);
+	options->preset = word + 1;
+	return 0;
+}
+
+int options_parse(
+	struct options *options, int argc, char **argv, int *index, struct diag_message *message)
+{
+	while (*index < argc) {
+		const char *word = argv[*index];
+		const char *next = *index + 1 < argc ? argv[*index + 1] : NULL;
+		bool used = false;
+		int error;
+
+		if ((word[0] != '-' && word[0] != '@') || !word[1])
+			return 0;
+		++*index;
+		if (!strcmp(word, "--")) {
+			options->ended_by_dashes = true;
+			return 0;
+		}
+		if (word[0] == '@')
+			error = take_preset(options, word, message);
+		else if (word[1] == '-' || !strcmp(word, "-help")) /* as programs of X have it */
+			error = parse_long(
+				options, word + 1 + (word[1] == '-'), next, &used, message);
+		else
+			error = parse_shorts(options, word + 1, next, &used, message);
+		if (error)
+			return error;
+		*index += used;
+	}
+	return 0;
+}
+
+/* ---- what takes all settings ----------------------------------------------------------------- */
+
+static bool is_folder(const char *path)
+{
+	struct stat status;
+
+	return path[strlen(path) - 1] == '/' || (!stat(path, &status) && S_ISDIR(status.st_mode));
+}
+
+static int refuse_folder(const char *path, struct diag_message *message)
+{
+	bool is_open = path[strlen(path) - 1] == '/';
+
+	diag_fail(message, -EISDIR, "cannot write '%s': it is a folder", path);
+	diag_fail_hint(message, "name a file in it: -o '%s%sflame.svg'", path, is_open ? "" : "/");
+	return -EINVAL;
+}
+
+int options_finish(struct options *options, struct diag_message *message)
+{
+	for (size_t i = 0; i < options_row_count; i++)
+		if (options_rows[i].kind == OPTIONS_KIND_OUTPUT && !options->outputs.count)
+			options->outputs.item[options->outputs.count++] = options_rows[i].fallback;
+	/* Whether "-" can be written at all comes before its format: results_open() tells. */
+	for (unsigned i = 0; i < options->outputs.count; i++) {
+		const char *path = options->outputs.item[i];
+
+		if (strcmp(path, "-") && !format_of(path, options->format))
+			return is_folder(path) ? refuse_folder(path, message)
+					       : format_unknown(path, message);
+	}
+	return 0;
+}
