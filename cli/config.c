@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where settings come from, lowest rank first: the system's file, the user's, the project's, the
- * environment. The ranks settle what counts, so the order of reading does not matter.
+ * environment. The ranks decide what counts, so the order of reading does not matter.
+ *
+ * inih splits a file's lines; we feed them to it, because its own reader cuts them at 200 bytes,
+ * loses count of them then, and takes a directory for an empty file.
+ *
+ * A project's file may come with a checkout, so it can change a picture and nothing else: no file's
+ * name, nothing that is started. In files that were found, not named, an unknown key is a warning
+ * (they may be for another version), a bad value always an error.
  */
 #include "cli/config.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <ini.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +27,41 @@
 #define SETTINGS_FILE  "flamerun.ini"
 #define PROJECT_FILE   "." SETTINGS_FILE
 #define VARIABLE_START "FLAMERUN_"
+
+#define FILE_BYTES_MAX (1u << 20)
+/* What inih keeps of a section's name (MAX_SECTION less its NUL). */
+#define SECTION_BYTES_MAX 49
+#define PRESET_PREFIX	  "preset "
+
+/* ---- strings that are kept ------------------------------------------------------------------- */
+
+const char *config_keep(struct config_strings *strings, const char *text)
+{
+	char **items = reallocarray(strings->items, strings->count + 1, sizeof(*items));
+
+	if (!items)
+		return NULL;
+	strings->items = items;
+	items[strings->count] = strdup(text);
+	return items[strings->count] ? items[strings->count++] : NULL;
+}
+
+static void release_strings(struct config_strings *strings)
+{
+	for (size_t i = 0; i < strings->count; i++)
+		free(strings->items[i]);
+	free(strings->items);
+}
+
+void config_release(struct config *config)
+{
+	release_strings(&config->kept);
+	release_strings(&config->warnings);
+	release_strings(&config->presets);
+	*config = (struct config){0};
+}
+
+/* ---- where files are ------------------------------------------------------------------------- */
 
 static char *join(const char *folder, const char *name)
 {
@@ -86,6 +130,280 @@ void config_places_release(struct config_places *places)
 	free(places->user);
 	free(places->project);
 }
+
+/* ---- one file -------------------------------------------------------------------------------- */
+
+struct reading {
+	struct config *config;
+	struct options *options;
+	struct options other; /* takes what presets that were not asked for say */
+	const struct config_source *source;
+	struct diag_message *message;
+	FILE *in;
+	char *line;
+	size_t capacity; /* of line */
+	size_t bytes;	 /* read so far */
+	unsigned number; /* of the line, from 1 */
+	/* The value of a line too long for inih's buffer, within line; NULL: inih has all of it. */
+	const char *long_value;
+	int error;
+};
+
+static int out_of_memory(struct reading *reading)
+{
+	reading->error = diag_fail(reading->message, -ENOMEM, "out of memory");
+	return 0;
+}
+
+static int broken(struct reading *reading, const char *what)
+{
+	reading->error = diag_fail(reading->message, -EINVAL, "%s:%u: %s", reading->source->path,
+		reading->number, what);
+	return 0;
+}
+
+/* Where inih would see a comment begin in @text: at a ';' behind a blank. Else its end. */
+static char *comment_in(char *text)
+{
+	bool was_blank = false;
+
+	for (; *text && !(was_blank && *text == ';'); text++)
+		was_blank = isspace((unsigned char)*text);
+	return text;
+}
+
+static char *trimmed(char *text)
+{
+	char *end = text + strlen(text);
+
+	while (end > text && isspace((unsigned char)end[-1]))
+		*--end = '\0';
+	while (isspace((unsigned char)*text))
+		text++;
+	return text;
+}
+
+/* Put a stand-in of the long line @text into @buffer and keep its value aside. */
+static void shorten(struct reading *reading, char *text, char *buffer, size_t size)
+{
+	char *value = text + strcspn(text, "=:");
+	size_t name_bytes = (size_t)(value - text);
+
+	strcpy(buffer, "\n");
+	if (strchr(";#", *text))
+		return;
+	if (!*value || name_bytes + sizeof("=\n") > size || comment_in(text) < value) {
+		broken(reading, "this is not 'name = value'");
+		return;
+	}
+	*value++ = '\0';
+	*comment_in(value) = '\0';
+	reading->long_value = trimmed(value);
+	snprintf(buffer, size, "%s=\n", text);
+}
+
+/*
+ * The next line for inih, once for each physical one. Blanks in front are left out: to inih they
+ * would make the line a continuation of the one before.
+ */
+static char *next_line(char *buffer, int size, void *stream)
+{
+	struct reading *reading = stream;
+	ssize_t bytes;
+	char *text;
+
+	reading->long_value = NULL;
+	if (reading->error)
+		return NULL;
+	errno = 0;
+	bytes = getline(&reading->line, &reading->capacity, reading->in);
+	if (bytes < 0) {
+		if (!feof(reading->in))
+			reading->error = diag_fail(reading->message, errno ? -errno : -EIO,
+				"cannot read '%s': %s", reading->source->path, strerror(errno));
+		return NULL;
+	}
+	reading->number++;
+	reading->bytes += (size_t)bytes;
+	text = reading->line;
+	if (memchr(text, '\0', (size_t)bytes))
+		broken(reading, "this is not text");
+	else if (reading->bytes > FILE_BYTES_MAX)
+		broken(reading, "the file is too long (more than 1 MiB)");
+	if (reading->number == 1 && !strncmp(text, "\xef\xbb\xbf", 3))
+		text += 3;
+	text = trimmed(text);
+	if (*text == '[' && strcspn(text + 1, "]") > SECTION_BYTES_MAX)
+		broken(reading, "the section's name is too long");
+	if (reading->error)
+		return NULL;
+	if (strlen(text) + sizeof("\n") > (size_t)size)
+		shorten(reading, text, buffer, (size_t)size);
+	else
+		snprintf(buffer, (size_t)size, "%s\n", text);
+	return reading->error ? NULL : buffer;
+}
+
+/* Something that is not known here; @near: what may have been meant, or NULL. */
+static int stray(struct reading *reading, const char *what, const char *name, const char *near)
+{
+	struct diag_message said = {0};
+
+	diag_fail(
+		&said, 0, "%s:%u: %s '%.100s'", reading->source->path, reading->number, what, name);
+	if (reading->source->is_required) {
+		reading->error = diag_fail(reading->message, -EINVAL, "%s", said.text);
+		if (near)
+			diag_fail_hint(reading->message, "did you mean %s?", near);
+		return 0;
+	}
+	if (near) {
+		size_t at = strlen(said.text);
+
+		snprintf(said.text + at, sizeof(said.text) - at, " (did you mean %s?)", near);
+	}
+	return config_keep(&reading->config->warnings, said.text) ? 1 : out_of_memory(reading);
+}
+
+static int unknown_key(struct reading *reading, const char *name)
+{
+	struct nearest nearest;
+
+	nearest_begin(&nearest, name, strlen(name));
+	for (size_t i = 0; i < options_row_count; i++)
+		if (options_rows[i].long_name && options_rows[i].from != OPTIONS_FROM_COMMAND)
+			nearest_offer(&nearest, options_rows[i].long_name);
+	return stray(reading, "there is no setting", name, nearest.best);
+}
+
+/* Whose settings a section holds. Returns 1, or what the handler is to return. */
+static int enter(struct reading *reading, const char *section, struct options **options,
+	enum options_rank *rank)
+{
+	const char *name = section + strlen(PRESET_PREFIX);
+	struct config *config = reading->config;
+
+	*options = reading->options;
+	*rank = reading->source->rank;
+	if (!*section)
+		return 1;
+	if (strncmp(section, PRESET_PREFIX, strlen(PRESET_PREFIX))) {
+		*options = NULL;
+		return stray(reading, "there is no section", section, NULL);
+	}
+	while (*name == ' ')
+		name++;
+	if (!config_keep(&config->presets, name))
+		return out_of_memory(reading);
+	*rank = OPTIONS_PRESET;
+	if (reading->options->preset && !strcmp(reading->options->preset, name))
+		config->has_preset = true;
+	else
+		*options = &reading->other;
+	return 1;
+}
+
+/* inih's handler: 1 when the line is good. */
+static int take(void *user, const char *section, const char *name, const char *value)
+{
+	struct reading *reading = user;
+	const struct options_row *row = options_find(name, strlen(name));
+	struct options_origin origin = {.place = reading->source->path, .line = reading->number};
+	struct options *options;
+	int good;
+
+	if (reading->error)
+		return 0;
+	good = enter(reading, section, &options, &origin.rank);
+	if (!good || !options)
+		return good;
+	if (!row)
+		return unknown_key(reading, name);
+	if (row->from == OPTIONS_FROM_COMMAND)
+		return stray(reading, "only the command line can say", name, NULL);
+	if (row->from != OPTIONS_FROM_PROJECT && reading->source->rank == OPTIONS_PROJECT_FILE)
+		return stray(reading, "a project's file may not say", name, NULL);
+	value = config_keep(
+		&reading->config->kept, reading->long_value ? reading->long_value : value);
+	if (!value)
+		return out_of_memory(reading);
+	reading->error = options_store(options, row, value, &origin, reading->message);
+	return !reading->error;
+}
+
+int config_read(struct config *config, struct options *options, const struct config_source *source,
+	FILE *in, struct diag_message *message)
+{
+	struct reading *reading = calloc(1, sizeof(*reading));
+	int line, error;
+
+	if (!reading)
+		return diag_fail(message, -ENOMEM, "out of memory");
+	reading->config = config;
+	reading->options = options;
+	reading->source = source;
+	reading->message = message;
+	reading->in = in;
+	options_init(&reading->other);
+	line = ini_parse_stream(next_line, reading, take, reading);
+	if (line < 0 && !reading->error)
+		out_of_memory(reading);
+	/* inih names the first bad line; one that we did not complain about was not for take(). */
+	if (line > 0 && (!reading->error || (unsigned)line < reading->number)) {
+		reading->number = (unsigned)line;
+		broken(reading, "this is not 'name = value'");
+	}
+	error = reading->error;
+	free(reading->line);
+	free(reading);
+	return error;
+}
+
+static int check_file(
+	int descriptor, const struct config_source *source, struct diag_message *message)
+{
+	struct stat status;
+
+	if (fstat(descriptor, &status))
+		return diag_fail(
+			message, -errno, "cannot read '%s': %s", source->path, strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return diag_fail(message, S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL,
+			"cannot read '%s': it is %s", source->path,
+			S_ISDIR(status.st_mode) ? "a directory" : "not a regular file");
+	if (source->rank != OPTIONS_PROJECT_FILE)
+		return 0;
+	if (status.st_uid != geteuid() && status.st_uid)
+		return diag_fail(message, -EPERM, "'%s' is not read: it belongs to somebody else",
+			source->path);
+	if (status.st_mode & S_IWOTH)
+		return diag_fail(message, -EPERM, "'%s' is not read: everybody can write to it",
+			source->path);
+	return 0;
+}
+
+int config_open(const struct config_source *source, FILE **out, struct diag_message *message)
+{
+	/* Not to wait for a FIFO's writer, nor to take a terminal. */
+	int descriptor = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int error;
+
+	if (descriptor < 0)
+		return diag_fail(
+			message, -errno, "cannot read '%s': %s", source->path, strerror(errno));
+	error = check_file(descriptor, source, message);
+	if (!error) {
+		*out = fdopen(descriptor, "r");
+		if (*out)
+			return 0;
+		error = diag_fail(
+			message, -errno, "cannot read '%s': %s", source->path, strerror(errno));
+	}
+	close(descriptor);
+	return error;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /*
  * Read a file if it is there. One that was not asked for and cannot be read is no reason not to
@@ -185,8 +503,8 @@ static int load_environment(
 	return 0;
 }
 
-static int check_preset(const struct config *config, const struct options *options,
-	struct diag_message *message)
+static int check_preset(
+	const struct config *config, const struct options *options, struct diag_message *message)
 {
 	struct nearest nearest;
 
@@ -199,8 +517,8 @@ static int check_preset(const struct config *config, const struct options *optio
 	if (nearest.best)
 		diag_fail_hint(message, "did you mean @%s?", nearest.best);
 	else
-		diag_fail_hint(message, "to run a program of that name: flamerun -- @%s",
-			options->preset);
+		diag_fail_hint(
+			message, "to run a program of that name: flamerun -- @%s", options->preset);
 	return -EINVAL;
 }
 
@@ -214,19 +532,4 @@ int config_load(struct config *config, struct options *options, const struct con
 	if (!error)
 		error = check_preset(config, options, message);
 	return error;
-}
-
-static void release_strings(struct config_strings *strings)
-{
-	for (size_t i = 0; i < strings->count; i++)
-		free(strings->items[i]);
-	free(strings->items);
-}
-
-void config_release(struct config *config)
-{
-	release_strings(&config->kept);
-	release_strings(&config->warnings);
-	release_strings(&config->presets);
-	*config = (struct config){0};
 }

@@ -65,8 +65,6 @@ int config_load(struct config *config, struct options *options, const struct con
 	struct diag_message *message);
 void config_release(struct config *config);
 
-/* ---- one file: config_file.c ---- */
-
 /*
  * Open the settings file @path for reading: a regular file; of a project, one that belongs to the
  * user or root and that not everybody can write to.
