@@ -11,10 +11,8 @@
 #include <sys/ptrace.h>
 
 #include "cli/gather/procfs.h"
-#include "cli/outside/look.h"
 #include "cli/outside/refusal.h"
 #include "cli/outside/sample.h"
-#include "cli/outside/strangers.h"
 
 #define THREADS_FIRST 256
 
@@ -25,6 +23,25 @@ static int seize(const struct tracer *tracer, pid_t tid)
 	if (tracer->config.follow)
 		options |= PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
 	return ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) ? -errno : 0;
+}
+
+struct target *attach_find(const struct tracer *tracer, pid_t pid)
+{
+	struct target *target = tracer->targets;
+
+	while (target && target->pid != pid)
+		target = target->next;
+	return target;
+}
+
+void attach_forget(struct tracer *tracer, struct target *target)
+{
+	struct target **at = &tracer->targets;
+
+	while (*at != target)
+		at = &(*at)->next;
+	*at = target->next;
+	target_free(target);
 }
 
 /* Attached: keep books on it. Those born later owe us all that they used. */
@@ -61,8 +78,7 @@ static pid_t *list_threads(pid_t pid, long *count)
 }
 
 /* One look through the list. Returns how many were new; *@error of the first that refused. */
-static long seize_listed(
-	struct tracer *tracer, struct target *target, bool were_there, int *error)
+static long seize_listed(struct tracer *tracer, struct target *target, bool were_there, int *error)
 {
 	long count, added = 0;
 	pid_t *tids = list_threads(target->pid, &count);
@@ -85,8 +101,8 @@ static long seize_listed(
 	return added;
 }
 
-int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since,
-	uint64_t start_cpu_ns, struct diag_message *message)
+int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since, uint64_t start_cpu_ns,
+	struct diag_message *message)
 {
 	bool is_waiting = since == ATTACH_EXEC;
 	struct target *target;
@@ -104,7 +120,7 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since,
 	while (seize_listed(tracer, target, since != ATTACH_BIRTH, &error) > 0)
 		;
 	if (!target->threads) {
-		tracer_remove_target(tracer, target);
+		attach_forget(tracer, target);
 		return refusal_explain(pid, error ? error : -ESRCH, message);
 	}
 	if (!is_waiting) {
@@ -123,8 +139,7 @@ void attach_new_threads(struct tracer *tracer, struct target *target)
 
 static struct target *adopt(struct tracer *tracer, pid_t pid)
 {
-	const struct target *parent =
-		tracer_find_target(tracer, (pid_t)procfs_number(pid, "PPid"));
+	const struct target *parent = attach_find(tracer, (pid_t)procfs_number(pid, "PPid"));
 	struct target *target = target_new(pid);
 
 	if (!target)
@@ -139,7 +154,7 @@ static struct target *adopt(struct tracer *tracer, pid_t pid)
 struct tracee *attach_born(struct tracer *tracer, pid_t tid)
 {
 	pid_t pid = (pid_t)procfs_number(tid, "Tgid");
-	struct target *target = pid > 0 ? tracer_find_target(tracer, pid) : NULL;
+	struct target *target = pid > 0 ? attach_find(tracer, pid) : NULL;
 	struct tracee *tracee = NULL;
 
 	if (!target && pid == tid && tracer->config.follow)
@@ -159,13 +174,9 @@ void attach_settle(struct tracer *tracer, struct target *target)
 
 void attach_let_go(struct tracer *tracer, struct tracee *tracee, int signal)
 {
-	struct target *target = tracee->target;
-
-	look_unask(tracer, tracee);
+	sample_unask(tracer, tracee);
 	ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)signal);
 	tracees_remove(&tracer->tracees, tracee);
-	if (!target->threads)
-		tracer_remove_target(tracer, target);
 }
 
 /* All threads of @target but @tid have ended, some of them without a word. */
@@ -177,7 +188,7 @@ static void forget_others(struct tracer *tracer, const struct target *target, pi
 		struct tracee *next = tracees_next(&tracer->tracees, tracee);
 
 		if (tracee->target == target && tracee->tid != tid) {
-			look_unask(tracer, tracee);
+			sample_unask(tracer, tracee);
 			tracees_remove(&tracer->tracees, tracee);
 		}
 		tracee = next;
@@ -186,23 +197,16 @@ static void forget_others(struct tracer *tracer, const struct target *target, pi
 
 void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 {
-	struct tracee *tracee;
-
 	forget_others(tracer, target, tid);
 	target->cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
 	if (!target->is_waiting)
 		attach_settle(tracer, target);
-	if (tracer->strangers) {
-		strangers_exec(tracer, target->pid, target->cpu_ns);
-		tracee = tracees_find(&tracer->tracees, tid);
-		if (tracee)
-			attach_let_go(tracer, tracee, 0);
-		else {
-			ptrace(PTRACE_DETACH, tid, NULL, NULL);
-			tracer_remove_target(tracer, target);
-		}
-		return;
-	}
+}
+
+void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid)
+{
+	struct tracee *tracee;
+
 	target->is_waiting = false;
 	maps_release(&target->maps);
 	target->range_count = 0;
@@ -215,6 +219,6 @@ void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 		return;
 	tracee->counted_ns = tracees_look(tracee);
 	tracee->is_met = tracee->has_stack = false;
-	look_unask(tracer, tracee);
+	sample_unask(tracer, tracee);
 	sample_begin(tracer, tracee);
 }

@@ -35,15 +35,22 @@ void attach_new_threads(struct tracer *tracer, struct target *target);
 struct tracee *attach_born(struct tracer *tracer, pid_t tid);
 
 /*
- * @target has exec'd: its only thread is @tid now, and stopped. It is sampled further, or, if it
- * was found as a stranger, let go, and what it runs now is to be found again.
+ * @target has exec'd: its only thread is @tid now, and stopped. The image that was is over.
+ * attach_next_image() goes on with what it runs now.
  */
 void attach_exec(struct tracer *tracer, struct target *target, pid_t tid);
+void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid);
 
 /* The image of @target is over: tell what it used by target->cpu_ns, and that it left. */
 void attach_settle(struct tracer *tracer, struct target *target);
 
-/* Let go of @tracee, which is stopped, with @signal for it, or 0. Its target goes with the last. */
+/* Let go of @tracee, which is stopped, with @signal for it, or 0, and free it. */
 void attach_let_go(struct tracer *tracer, struct tracee *tracee, int signal);
+
+/* The target of that pid, or NULL. */
+struct target *attach_find(const struct tracer *tracer, pid_t pid);
+
+/* None of its threads is traced any more: forget and free @target. */
+void attach_forget(struct tracer *tracer, struct target *target);
 
 #endif

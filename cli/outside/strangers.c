@@ -680,17 +680,17 @@ uint64_t strangers_look(struct tracer *tracer, uint64_t now_ns)
 	return now_ns + (now_ns - s->busy_ns < BUSY_NS ? LOOK_NS_MIN : LOOK_NS);
 }
 
-void strangers_exec(struct tracer *tracer, pid_t pid, uint64_t cpu_ns)
+void strangers_exec(struct strangers *s, pid_t pid, uint64_t cpu_ns)
 {
-	struct stranger *stranger = find(tracer->strangers, pid);
+	struct stranger *stranger = find(s, pid);
 
 	if (stranger)
-		begin_program(tracer->strangers, stranger, cpu_ns);
+		begin_program(s, stranger, cpu_ns);
 }
 
-void strangers_ended(struct tracer *tracer, pid_t pid)
+void strangers_ended(struct strangers *s, pid_t pid)
 {
-	struct stranger *stranger = tracer->strangers ? find(tracer->strangers, pid) : NULL;
+	struct stranger *stranger = find(s, pid);
 
 	if (stranger && stranger->kin == KIN_TRACED)
 		stranger->kin = KIN_ENDED;

@@ -37,10 +37,10 @@ uint64_t strangers_look(struct tracer *tracer, uint64_t now_ns);
 bool strangers_have_library(struct tracer *tracer, struct target *target);
 
 /* @pid has exec'd and was let go; it had used @cpu_ns by then. */
-void strangers_exec(struct tracer *tracer, pid_t pid, uint64_t cpu_ns);
+void strangers_exec(struct strangers *s, pid_t pid, uint64_t cpu_ns);
 
 /* @pid is not traced any more. */
-void strangers_ended(struct tracer *tracer, pid_t pid);
+void strangers_ended(struct strangers *s, pid_t pid);
 
 /* Sampling is over: say what those used that were not traced, and why they were not. */
 void strangers_conclude(struct tracer *tracer);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop of the tracing process: commands, ticks, stops. It runs in a thread, whose end lets go
- * of all tracees at once; what was recorded is written after that, when waiting harms nobody.
+ * The tracing process: its loop of commands, ticks and stops, and what the kernel tells it: signals
+ * on their way, execs, births and deaths. Everything but our own stops goes on as if nobody had
+ * looked. Source of the wait statuses: ptrace(2).
+ *
+ * The loop runs in a thread, whose end lets go of all tracees at once; what was recorded is written
+ * after that, when waiting harms nobody.
  */
 #include "cli/outside/tracer.h"
 
@@ -9,19 +13,20 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/clock.h"
 #include "cli/gather/procfs.h"
 #include "cli/outside/attach.h"
-#include "cli/outside/look.h"
 #include "cli/outside/sample.h"
-#include "cli/outside/stops.h"
 #include "cli/outside/strangers.h"
 #include "cli/own_stack.h"
 
@@ -30,34 +35,160 @@
 #define LOOKS_PER_PERIOD 4
 #define LOOK_NS_MIN	 100000ULL
 
-uint64_t tracer_random(struct tracer *tracer, uint64_t limit)
+#define REMAP_NS     1000000000ULL
+#define MANY_THREADS 32 /* looking for new ones takes long */
+
+/* ---- what the kernel tells ------------------------------------------------------------------- */
+
+/* None of its threads is traced any more. */
+static void remove_target(struct tracer *tracer, struct target *target)
 {
-	/* xorshift64 */
-	tracer->random ^= tracer->random << 13;
-	tracer->random ^= tracer->random >> 7;
-	tracer->random ^= tracer->random << 17;
-	return tracer->random % limit;
+	if (tracer->strangers)
+		strangers_ended(tracer->strangers, target->pid);
+	attach_forget(tracer, target);
 }
 
-struct target *tracer_find_target(const struct tracer *tracer, pid_t pid)
+/* Let go of @tracee, which is stopped, with @signal for it, or 0. Its target goes with the last. */
+static void let_go(struct tracer *tracer, struct tracee *tracee, int signal)
 {
-	struct target *target = tracer->targets;
+	struct target *target = tracee->target;
 
-	while (target && target->pid != pid)
-		target = target->next;
-	return target;
+	attach_let_go(tracer, tracee, signal);
+	if (!target->threads)
+		remove_target(tracer, target);
 }
 
-void tracer_remove_target(struct tracer *tracer, struct target *target)
+static void resume(pid_t tid, int request, int signal)
 {
-	struct target **at = &tracer->targets;
-
-	while (*at != target)
-		at = &(*at)->next;
-	*at = target->next;
-	strangers_ended(tracer, target->pid);
-	target_free(target);
+	/* It fails when the thread was killed meanwhile, which a later status tells. */
+	ptrace(request, tid, NULL, (void *)(intptr_t)signal);
 }
+
+/* @tid is a zombie, not yet reaped: its clocks can still be read. */
+static void before_death(struct tracer *tracer, pid_t tid)
+{
+	struct tracee *tracee = tracees_find(&tracer->tracees, tid);
+	uint64_t cpu_ns;
+
+	if (!tracee)
+		return;
+	sample_last(tracer, tracee);
+	cpu_ns = procfs_cpu_ns((uint32_t)tracee->target->pid);
+	if (cpu_ns)
+		tracee->target->cpu_ns = cpu_ns;
+}
+
+static void after_death(struct tracer *tracer, pid_t tid)
+{
+	struct tracee *tracee = tracees_find(&tracer->tracees, tid);
+	struct target *target;
+
+	if (!tracee)
+		return;
+	target = tracee->target;
+	sample_unask(tracer, tracee);
+	tracees_remove(&tracer->tracees, tracee);
+	if (target->threads)
+		return;
+	sample_settle(tracer, target);
+	if (!target->is_waiting)
+		target_end(target, &tracer->shared, true, false);
+	remove_target(tracer, target);
+}
+
+static bool is_job_control(int signal)
+{
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
+/* A stop of ours, a birth, or a stop of the whole process, which has to go on being one. */
+static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
+{
+	int request = is_job_control(signal) ? PTRACE_LISTEN : PTRACE_CONT;
+
+	if (tracee->asked_ns)
+		sample_stopped(tracer, tracee, request, 0);
+	else
+		resume(tracee->tid, request, 0);
+}
+
+/*
+ * It is sampled further, or, if it was found as a stranger, let go: what it runs now may have the
+ * library, and is to be found again if it has not.
+ */
+static void on_exec(struct tracer *tracer, pid_t tid)
+{
+	struct target *target = attach_find(tracer, tid);
+	struct tracee *tracee;
+
+	if (target)
+		attach_exec(tracer, target, tid);
+	if (target && tracer->strangers) {
+		strangers_exec(tracer->strangers, target->pid, target->cpu_ns);
+		tracee = tracees_find(&tracer->tracees, tid);
+		if (tracee) {
+			let_go(tracer, tracee, 0);
+		} else {
+			ptrace(PTRACE_DETACH, tid, NULL, NULL);
+			remove_target(tracer, target);
+		}
+	} else if (target) {
+		attach_next_image(tracer, target, tid);
+	}
+	/* Of one that was let go this says that there is nobody. */
+	resume(tid, PTRACE_CONT, 0);
+}
+
+static void on_status(struct tracer *tracer, pid_t tid, int status)
+{
+	struct tracee *tracee = tracees_find(&tracer->tracees, tid);
+	int event = status >> 16;
+
+	if (event == PTRACE_EVENT_EXEC) {
+		on_exec(tracer, tid);
+		return;
+	}
+	if (!tracee)
+		tracee = attach_born(tracer, tid);
+	if (!tracee)
+		return;
+	if (tracer->strangers && strangers_have_library(tracer, tracee->target)) {
+		let_go(tracer, tracee, event ? 0 : WSTOPSIG(status));
+		return;
+	}
+	if (event == PTRACE_EVENT_STOP) {
+		on_stop(tracer, tracee, WSTOPSIG(status));
+		return;
+	}
+	/* Any stop takes the place of the one that was asked for. Source: Linux kernel/signal.c. */
+	sample_unask(tracer, tracee);
+	resume(tid, PTRACE_CONT, event ? 0 : WSTOPSIG(status));
+}
+
+void tracer_take_stops(struct tracer *tracer)
+{
+	siginfo_t info = {0};
+	int status;
+
+	while (!waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | __WALL | WNOHANG | WNOWAIT) &&
+		info.si_pid) {
+		pid_t tid = info.si_pid;
+		bool is_dead = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
+			       info.si_code == CLD_DUMPED;
+
+		if (is_dead)
+			before_death(tracer, tid);
+		if (waitpid(tid, &status, __WALL | WNOHANG) != tid)
+			return;
+		if (WIFSTOPPED(status))
+			on_status(tracer, tid, status);
+		else
+			after_death(tracer, tid);
+		info.si_pid = 0;
+	}
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 /* Returns false when flamerun has closed its end. */
 static bool obey(struct tracer *tracer)
@@ -153,12 +284,35 @@ static uint64_t look(struct tracer *tracer, uint64_t *tick_ns, uint64_t *strange
 		tracer->is_placed = true;
 	}
 	if (now_ns >= *tick_ns) {
-		look_round(tracer);
+		for (struct target *target = tracer->targets; target; target = target->next)
+			strangers_have_library(tracer, target);
+		sample_round(tracer);
 		*tick_ns = next_tick(tracer, now_ns);
 	}
 	if (!tracer->strangers)
 		return *tick_ns;
 	return tracer->targets && *tick_ns < *strangers_ns ? *tick_ns : *strangers_ns;
+}
+
+/* Look for new threads and new mappings, now and then: while nobody is held or about to be. */
+static void look_for_news(struct tracer *tracer)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	for (struct target *target = tracer->targets; target; target = target->next) {
+		if (target->is_idle || target->is_waiting)
+			continue;
+		if (now_ns - target->scanned_ns >= tracer->period_ns) {
+			target->scanned_ns = now_ns;
+			if (target->threads > MANY_THREADS)
+				place_aside(&tracer->place);
+			attach_new_threads(tracer, target);
+		}
+		if (now_ns - target->mapped_ns > REMAP_NS) {
+			place_aside(&tracer->place);
+			target_remap(target, &tracer->shared);
+		}
+	}
 }
 
 static void *trace(void *argument)
@@ -176,16 +330,15 @@ static void *trace(void *argument)
 		.fd = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC), .events = POLLIN};
 	files[1] = (struct pollfd){.fd = tracer->config.commands, .events = POLLIN};
 	/* Ends when it is told to, when nobody listens any more, and when nothing is left. */
-	while (!tracer->is_finished &&
-		!(had_targets && !tracer->targets && !tracer->strangers)) {
+	while (!tracer->is_finished && !(had_targets && !tracer->targets && !tracer->strangers)) {
 		rest(tracer, files, next_ns);
-		stops_take(tracer);
+		tracer_take_stops(tracer);
 		if (files[1].revents && !obey(tracer))
 			break;
 		had_targets |= tracer->targets != NULL;
 		next_ns = look(tracer, &tick_ns, &strangers_ns);
 		if (!tracer->asked) {
-			sample_upkeep(tracer);
+			look_for_news(tracer);
 			if (outbox_flush(&tracer->shared.outbox) < 0)
 				break;
 		}

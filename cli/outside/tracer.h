@@ -78,12 +78,17 @@ struct tracer {
 /* The process's life; returns its exit status. Signals are blocked, all of them. */
 int tracer_main(const struct tracer_config *config);
 
+/* Take all stops that there are. Never waits. Context: the tracing thread. */
+void tracer_take_stops(struct tracer *tracer);
+
 /* A number that nobody can be in step with, below @limit (not 0). */
-uint64_t tracer_random(struct tracer *tracer, uint64_t limit);
-
-struct target *tracer_find_target(const struct tracer *tracer, pid_t pid);
-
-/* None of its threads is traced any more: forget and free @target. */
-void tracer_remove_target(struct tracer *tracer, struct target *target);
+static inline uint64_t tracer_random(struct tracer *tracer, uint64_t limit)
+{
+	/* xorshift64 */
+	tracer->random ^= tracer->random << 13;
+	tracer->random ^= tracer->random >> 7;
+	tracer->random ^= tracer->random << 17;
+	return tracer->random % limit;
+}
 
 #endif

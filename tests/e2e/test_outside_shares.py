@@ -100,7 +100,7 @@ def test_bursts_without_privileges():
     assert "eintr 0\n" in result.stdout
     part = part_of(stacks, ("first", "middle", "last"))
     assert part.total > 500
-    # Of a third each; where many want the CPU the first is seen too rarely, see cli/outside/look.h.
+    # Of a third each; where many want the CPU the first is seen too rarely, see cli/outside/sample.h.
     for function in ("first", "middle", "last"):
         assert 0.2 < part.below(function) / part.total < 0.5, stacks.describe()
 
