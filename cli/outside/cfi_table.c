@@ -1,14 +1,165 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One pass over the records, by the unwinder's own reader, then a sort. Source of the layout: LSB
- * Core, "The .eh_frame_hdr section".
+ * Tables: one pass over the records, by the unwinder's own reader, then a sort, for static programs,
+ * which are linked without .eh_frame_hdr. Source of the layout: LSB Core, "The .eh_frame_hdr section".
+ *
+ * Go programs: one CIE, then an FDE for each function, a row for each stretch of code that has equally
+ * much stack in use. Frame pointers alone lose the caller of every function that takes no stack, and
+ * those are the small ones that inner loops are made of. Source of the layout: LSB Core, "Exception
+ * Frames".
  */
 #include "cli/outside/cfi_table.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "arch/go.h"
+#include "cli/symbols/elfimage.h"
+#include "cli/symbols/gopclntab.h"
+
+/* ---- what Go knows --------------------------------------------------------------------------- */
+
+#define BYTES_MAX     (1u << 28) /* functions may share rows, so that little says much */
+#define STACK_MAX     (1 << 30)	 /* no frame of Go's is larger */
+#define FDE_HEAD      17u	 /* length, CIE pointer, start, length, augmentation */
+#define ROW_BYTES_MAX (ARCH_GO_RULES_MAX + 5u)
+
+struct buffer {
+	char *bytes;
+	uint64_t count, room;
+	uint64_t vaddr;
+};
+
+static int make_room(struct buffer *buffer, uint64_t more)
+{
+	uint64_t room = buffer->room ? buffer->room : 1u << 16;
+	char *larger;
+
+	if (buffer->room - buffer->count >= more)
+		return 0;
+	while (room - buffer->count < more)
+		room *= 2;
+	larger = room <= BYTES_MAX ? realloc(buffer->bytes, room) : NULL;
+	if (!larger)
+		return -ENOMEM;
+	buffer->bytes = larger;
+	buffer->room = room;
+	return 0;
+}
+
+static void put_u32(struct buffer *buffer, uint64_t value)
+{
+	uint32_t word = (uint32_t)value;
+
+	memcpy(buffer->bytes + buffer->count, &word, sizeof(word));
+	buffer->count += sizeof(word);
+}
+
+/* Close the record that began at @start: pad it with DW_CFA_nop, say its length. */
+static void close_record(struct buffer *buffer, uint64_t start)
+{
+	uint32_t length;
+
+	while ((buffer->count - start) % 8)
+		buffer->bytes[buffer->count++] = 0;
+	length = (uint32_t)(buffer->count - start - sizeof(length));
+	memcpy(buffer->bytes + start, &length, sizeof(length));
+}
+
+static int put_cie(struct buffer *buffer)
+{
+	/* version 1, "zR", code alignment 1, data alignment -8, return address, pcrel sdata4 */
+	static const char head[] = {1, 'z', 'R', 0, 1, 0x78, ARCH_GO_RA, 1, 0x1b};
+
+	if (make_room(buffer, 64))
+		return -ENOMEM;
+	put_u32(buffer, 0);
+	put_u32(buffer, 0);
+	memcpy(buffer->bytes + buffer->count, head, sizeof(head));
+	buffer->count += sizeof(head);
+	buffer->count += arch_go_rules((uint8_t *)buffer->bytes + buffer->count, 0);
+	close_record(buffer, 0);
+	return 0;
+}
+
+static void put_rules(struct buffer *buffer, uint64_t advance, uint64_t stack)
+{
+	if (advance) {
+		buffer->bytes[buffer->count++] = 0x04; /* DW_CFA_advance_loc4 */
+		put_u32(buffer, advance);
+	}
+	buffer->count += arch_go_rules((uint8_t *)buffer->bytes + buffer->count, stack);
+}
+
+static int put_rows(struct buffer *buffer, const struct gopclntab *table,
+	const struct gopclntab_function *function)
+{
+	struct gopclntab_row row = {.end = function->start, .bytes = -1};
+	uint64_t at = function->row, begun = function->start, told = function->start;
+
+	while (!gopclntab_row(table, &at, &row) && row.end > begun && row.end <= function->end &&
+		row.bytes >= 0 && row.bytes < STACK_MAX) {
+		if (make_room(buffer, ROW_BYTES_MAX + 8))
+			return -ENOMEM;
+		put_rules(buffer, begun - told, (uint64_t)row.bytes);
+		told = begun;
+		begun = row.end;
+	}
+	return 0;
+}
+
+static int put_fde(struct buffer *buffer, const struct gopclntab *table,
+	const struct gopclntab_function *function)
+{
+	uint64_t start = buffer->count;
+
+	if (make_room(buffer, FDE_HEAD + 16))
+		return -ENOMEM;
+	put_u32(buffer, 0);
+	put_u32(buffer, buffer->count); /* back to the CIE at 0 */
+	put_u32(buffer, function->start - (buffer->vaddr + buffer->count));
+	put_u32(buffer, function->end - function->start);
+	buffer->bytes[buffer->count++] = 0;
+	if (function->is_outermost) {
+		buffer->bytes[buffer->count++] = 0x07; /* DW_CFA_undefined */
+		buffer->bytes[buffer->count++] = ARCH_GO_RA;
+	} else if (put_rows(buffer, table, function)) {
+		return -ENOMEM;
+	}
+	close_record(buffer, start);
+	return 0;
+}
+
+int go_cfi_make(const struct elfimage *image, uint64_t vaddr, char **frames, uint64_t *bytes)
+{
+	struct buffer buffer = {.vaddr = vaddr};
+	struct gopclntab table;
+	int error;
+
+	if (gopclntab_open(&table, image))
+		return -ENOENT;
+	error = put_cie(&buffer);
+	for (uint64_t i = 0; i < table.count && !error; i++) {
+		struct gopclntab_function function;
+
+		/* Who changes stacks is stepped over by frame pointers. */
+		if (!gopclntab_function(&table, i, &function) &&
+			(function.is_outermost || !function.switches_stack))
+			error = put_fde(&buffer, &table, &function);
+	}
+	if (error) {
+		free(buffer.bytes);
+		return error;
+	}
+	*frames = buffer.bytes;
+	*bytes = buffer.count;
+	return 0;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /* The copy that is being read, and where it belongs. */
 static struct {
@@ -16,7 +167,7 @@ static struct {
 	uintptr_t start;
 } reading;
 
-#define UNWIND_CFI_POINTER(address) ((const void *)(reading.copy + ((address) - reading.start)))
+#define UNWIND_CFI_POINTER(address) ((const void *)(reading.copy + ((address)-reading.start)))
 
 #include "libprof/unwind/cfi.h"
 

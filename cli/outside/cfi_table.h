@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A search table for call-frame information that came without one: static programs are linked
- * without .eh_frame_hdr.
+ * Call-frame information for code that has none, or none that can be searched: so the unwinding core
+ * knows of neither.
  *
  * Context: one thread.
  */
@@ -10,7 +10,10 @@
 
 #include <stdint.h>
 
+#include "cli/symbols/elfimage.h"
+
 /*
+ * A search table for information that came without one.
  * Copy @bytes of .eh_frame at @frames, which belongs at ELF virtual address @vaddr, and put a table
  * behind them as .eh_frame_hdr has it. Records that are broken end the list.
  *
@@ -24,5 +27,13 @@
  */
 int cfi_table_make(const char *frames, uint64_t bytes, uint64_t vaddr, char **copy,
 	uint64_t *copy_bytes, uint64_t *header);
+
+/*
+ * Make .eh_frame, of what the runtime knows itself, for the functions in @image's Go table, to be at ELF virtual address @vaddr, which
+ * is at most 2 GiB from them.
+ * Returns 0 with an owned buffer in *@frames and its size in *@bytes; -ENOENT when @image has no
+ * such table; or -ENOMEM.
+ */
+int go_cfi_make(const struct elfimage *image, uint64_t vaddr, char **frames, uint64_t *bytes);
 
 #endif

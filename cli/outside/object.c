@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "cli/outside/cfi_table.h"
-#include "cli/outside/go_cfi.h"
 #include "cli/outside/memory.h"
 #include "cli/symbols/elfimage.h"
 #include "cli/symbols/regular.h"

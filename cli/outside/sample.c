@@ -15,7 +15,6 @@
 #include "cli/clock.h"
 #include "cli/gather/procfs.h"
 #include "cli/outside/stackwalk.h"
-#include "cli/outside/fallback.h"
 
 #define SAME_NS	    500ULL  /* on the scheduler's clock */
 #define BEFORE_NS   8000ULL /* how well moments are known on ours: measured */

@@ -37,4 +37,11 @@ int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_module *o
 struct unwind_result stackwalk_run(
 	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames);
 
+/*
+ * As stackwalk_run(). Returns .frames 0 when libunwind is no better off: it does not reach the
+ * outermost frame, or passes through what is no code.
+ */
+struct unwind_result fallback_run(
+	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One process that is sampled from outside: where its code lies and what has been said about it.
+ * What is sampled from outside: processes, where their code lies and what has been said about it; and
+ * their threads that we are attached to, by thread id.
  *
  * Context: one thread.
  */
@@ -12,8 +13,9 @@
 #include <sys/types.h>
 
 #include "cli/gather/maps.h"
-#include "cli/outside/object.h"
 #include "cli/gather/outbox.h"
+#include "cli/gather/procfs.h"
+#include "cli/outside/object.h"
 #include "libprof/unwind/unwind.h"
 
 /* A stretch of code that belongs to an object. */
@@ -25,7 +27,7 @@ struct target_range {
 struct target {
 	struct target *next;
 	pid_t pid;
-	uint64_t image;    /* as in the records */
+	uint64_t image;	   /* as in the records */
 	uint64_t start_ns; /* CLOCK_MONOTONIC, when we began to look */
 	uint64_t start_cpu_ns;
 	uint64_t cpu_ns;     /* when it was last looked at */
@@ -37,8 +39,8 @@ struct target {
 	/* Nothing of it is counted: until its exec it is flamerun's own, or a library of ours is in
 	 * it by now and it is to be let go. */
 	bool is_waiting;
-	bool is_idle;	     /* it used nothing since the last look */
-	unsigned threads;    /* of it that are traced */
+	bool is_idle;	       /* it used nothing since the last look */
+	unsigned threads;      /* of it that are traced */
 	uint64_t arena_images; /* wire_arena.next_image when it was last looked for there */
 	struct maps maps;
 	struct target_range *ranges; /* by address */
@@ -75,7 +77,66 @@ int target_find(struct target *target, struct target_shared *shared, uintptr_t p
 	struct unwind_module *out, const struct object **object);
 
 /* The image is over, or our interest in it: say what it used. */
-void target_end(struct target *target, struct target_shared *shared, bool has_ended,
-	bool left_by_exec);
+void target_end(
+	struct target *target, struct target_shared *shared, bool has_ended, bool left_by_exec);
+
+struct target;
+
+struct tracee {
+	struct tracee *next; /* in the same bucket */
+	pid_t tid;
+	struct target *target;	     /* borrowed */
+	int clock, stat, status;     /* descriptors of files of /proc, -1: not open */
+	struct procfs_clock used;    /* when it was last looked at */
+	struct procfs_switches seen; /* and looked at closely; .pushes -1: it was not */
+	bool has_slept;		     /* between the last two close looks */
+	int cpu;		     /* where it was then, -1: not known */
+	uint32_t round;		     /* of looks that it was in last */
+	struct procfs_clock asked;   /* when it was asked to stop */
+	uint64_t asked_ns;	     /* when that was, 0: it was not */
+	uint64_t asked_since_ns;     /* and when we were woken, or got the CPU, for it */
+	bool is_pushed;		     /* it seemed to be on our CPU then */
+	unsigned rests;		     /* looks since it was last found to have run */
+	unsigned tries;		     /* times it was asked though it was not */
+	uint64_t counted_ns;	     /* CPU time (with --wall, time) when it was last counted */
+	uint64_t owed_ns;	     /* what did not make a whole sample then */
+	long switches;		     /* sleeps when its stack was taken; -1: no stack */
+	struct procfs_place place;   /* with --wall: of that stack */
+	bool is_settled;	     /* it was seen asleep there since, with that many sleeps */
+	bool has_stack;		     /* a sample with frames was sent */
+	bool is_met;		     /* its records were sent */
+};
+
+#define TRACEES_BUCKETS 1024u
+
+struct tracees {
+	struct tracee *bucket[TRACEES_BUCKETS];
+	unsigned count;
+};
+
+/* The thread @tid, or NULL. */
+struct tracee *tracees_find(const struct tracees *tracees, pid_t tid);
+
+/* Add @tid, a thread of @target. Returns it, or NULL without memory. */
+struct tracee *tracees_add(struct tracees *tracees, pid_t tid, struct target *target);
+
+/* Bring what @tracee says of its use of the CPU up to now. Returns its CPU time. */
+uint64_t tracees_look(struct tracee *tracee);
+
+/*
+ * Its state now: 'R', 'S', ...; 0 when it has gone. tracees_count() brings tracee->seen up to now,
+ * tracees_locate() tracee->cpu.
+ */
+char tracees_count(struct tracee *tracee);
+
+char tracees_locate(struct tracee *tracee);
+
+/* Forget @tracee, which is freed. */
+void tracees_remove(struct tracees *tracees, struct tracee *tracee);
+
+void tracees_release(struct tracees *tracees);
+
+/* The one after @tracee in an order that removing keeps; the first after NULL; NULL at the end. */
+struct tracee *tracees_next(const struct tracees *tracees, const struct tracee *tracee);
 
 #endif

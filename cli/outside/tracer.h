@@ -21,7 +21,6 @@
 #include "cli/outside/memory.h"
 #include "cli/outside/place.h"
 #include "cli/outside/target.h"
-#include "cli/outside/tracee.h"
 
 struct tracer_config {
 	uint32_t rate_hz;

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "cli/outside/cfi_table.h"
-#include "cli/outside/go_cfi.h"
 #include "cli/symbols/gopclntab.h"
 #include "cli/symbols/symtab.h"
 

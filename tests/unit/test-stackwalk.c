@@ -20,7 +20,6 @@
 #include <cmocka.h>
 
 #include "arch/ptrace.h"
-#include "cli/outside/fallback.h"
 #include "cli/outside/stackwalk.h"
 
 #define DEPTH 30u
