@@ -20,7 +20,6 @@
 #include "cli/outside/cfi_table.h"
 #include "cli/outside/memory.h"
 #include "cli/symbols/elfimage.h"
-#include "cli/symbols/regular.h"
 #include "libprof/unwind/dwarf.h"
 
 struct object_source {

@@ -1,16 +1,93 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening ELF files nobody vouches for. See the header for what is promised.
+ * Opening files nobody vouches for. Names are opened with O_PATH first, which has no effect on what they
+ * name; only when that is a regular file is it opened for reading, through the same descriptor, so that
+ * nothing can be exchanged in between.
+ *
+ * A few kilobytes of .gnu_debugdata's xz can unpack to anything: memory is capped twice, for the decoder
+ * and for what comes out. The vDSO has no file: its symbols are read from the copy in our own address
+ * space, which is the target's when the build-ids agree.
  */
 #include "cli/symbols/elfimage.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <lzma.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cli/symbols/regular.h"
+/* ---- files that somebody else named ---------------------------------------------------------- */
+
+static int open_below(const char *folder, const char *path, int open_flags, uint64_t resolve)
+{
+	struct open_how how = {.flags = (uint64_t)open_flags, .resolve = resolve};
+	int at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (at < 0)
+		return -errno;
+
+	int fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
+
+	/* Kernels before 5.6 and seccomp filters of containers: links may then lead astray, which
+	 * a build-id finds out. */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
+		while (*path == '/')
+			path++;
+		fd = openat(at, path, open_flags);
+	}
+	if (fd < 0)
+		fd = -errno;
+	close(at);
+	return fd;
+}
+
+static int open_name(const char *path, uint32_t pid, unsigned flags)
+{
+	const int open_flags = O_PATH | O_CLOEXEC | (flags & REGULAR_NO_LINK ? O_NOFOLLOW : 0);
+	char folder[64];
+
+	if (!pid) {
+		int fd = open(path, open_flags);
+
+		return fd < 0 ? -errno : fd;
+	}
+	snprintf(folder, sizeof(folder), "/proc/%u/%s", pid, path[0] == '/' ? "root" : "cwd");
+	return open_below(folder, path, open_flags, path[0] == '/' ? RESOLVE_IN_ROOT : 0);
+}
+
+int regular_open(const char *path, uint32_t pid, unsigned flags)
+{
+	char link[64];
+	struct stat status;
+	int result;
+	int name = open_name(path, pid, flags);
+
+	if (name < 0)
+		return name;
+	if (fstat(name, &status)) {
+		result = -errno;
+		goto out;
+	}
+	if (!S_ISREG(status.st_mode)) {
+		result = S_ISLNK(status.st_mode) ? -ELOOP : -EINVAL;
+		goto out;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", name);
+	result = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (result < 0)
+		result = -errno;
+out:
+	close(name);
+	return result;
+}
+
+/* ---- ELF ------------------------------------------------------------------------------------- */
 
 #define NOTES_MAX (1u << 20) /* bytes of one note segment looked through */
 
@@ -195,4 +272,101 @@ Elf_Data *elfimage_data(Elf_Scn *section, const GElf_Shdr *header)
 	Elf_Data *data = elf_getdata(section, NULL);
 
 	return data && data->d_buf && data->d_size ? data : NULL;
+}
+
+/* ---- compressed symbols ---------------------------------------------------------------------- */
+
+#define DECODER_MAX_BYTES (128u << 20)
+#define FIRST_BYTES	  (256u << 10)
+
+/* Decode all of @stream's input into *@memory. Returns 0, -EBADMSG or -ENOMEM. */
+static int unpack(lzma_stream *stream, char **memory, size_t *bytes)
+{
+	size_t room = 0;
+	lzma_ret state = LZMA_OK;
+
+	while (state == LZMA_OK) {
+		if (!stream->avail_out) {
+			size_t more = room ? room * 2 : FIRST_BYTES;
+			char *longer = more > MINIDEBUG_MAX_BYTES ? NULL : realloc(*memory, more);
+
+			if (!longer)
+				return more > MINIDEBUG_MAX_BYTES ? -EBADMSG : -ENOMEM;
+			*memory = longer;
+			stream->next_out = (uint8_t *)longer + room;
+			stream->avail_out = more - room;
+			room = more;
+		}
+		state = lzma_code(stream, LZMA_FINISH);
+	}
+	*bytes = room - stream->avail_out;
+	if (state == LZMA_STREAM_END)
+		return 0;
+	return state == LZMA_MEM_ERROR ? -ENOMEM : -EBADMSG;
+}
+
+int minidebug_open(struct elfimage *mini, const struct elfimage *image)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = elfimage_section(image, ".gnu_debugdata", &header);
+	Elf_Data *packed = section ? elfimage_data(section, &header) : NULL;
+	lzma_stream stream = LZMA_STREAM_INIT;
+	char *memory = NULL;
+	size_t bytes = 0;
+	int error;
+
+	if (!packed)
+		return -ENOENT;
+	if (lzma_stream_decoder(&stream, DECODER_MAX_BYTES, 0) != LZMA_OK)
+		return -ENOMEM;
+	stream.next_in = packed->d_buf;
+	stream.avail_in = packed->d_size;
+	error = unpack(&stream, &memory, &bytes);
+	lzma_end(&stream);
+	if (!error && elfimage_init_memory(mini, memory, bytes))
+		error = -EBADMSG;
+	if (error)
+		free(memory);
+	return error;
+}
+
+/* ---- our own vDSO ---------------------------------------------------------------------------- */
+
+/* The end of our mapping that begins at @start, 0 when it cannot be told. */
+static unsigned long mapping_end(unsigned long start)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned long end = 0;
+
+	while (maps && !end && fgets(line, sizeof(line), maps)) {
+		unsigned long from, to;
+
+		if (sscanf(line, "%lx-%lx", &from, &to) == 2 && from == start)
+			end = to;
+	}
+	if (maps)
+		fclose(maps);
+	return end;
+}
+
+int vdso_open(struct elfimage *image)
+{
+	unsigned long start = getauxval(AT_SYSINFO_EHDR);
+	unsigned long end = start ? mapping_end(start) : 0;
+
+	if (end <= start)
+		return -ENOENT;
+
+	char *copy = malloc(end - start);
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, (const void *)start, end - start);
+
+	int error = elfimage_init_memory(image, copy, end - start);
+
+	if (error)
+		free(copy);
+	return error;
 }

@@ -2,7 +2,8 @@
 /*
  * An ELF file opened for reading its tables, safely: nothing but regular files, nothing mapped (a
  * file cut short while it is read gives an error, not SIGBUS), every size capped before libelf
- * sees it. 64-bit little-endian only: what flamerun profiles.
+ * sees it. 64-bit little-endian only: what flamerun profiles. Two that are in no file of their own can
+ * be had, too: MiniDebugInfo, and the vDSO.
  *
  * Context: one thread.
  */
@@ -33,7 +34,8 @@ int elfimage_init(struct elfimage *image, int fd);
 /* The same of @bytes bytes at @memory (from malloc); on success the image owns them. */
 int elfimage_init_memory(struct elfimage *image, char *memory, size_t bytes);
 
-/* The same of the regular file @path as process @pid (0: we) sees it; see regular_open(). */
+/* The same of the regular file @path as process @pid (0: we) sees it; see
+ * regular_open(). */
 int elfimage_open(struct elfimage *image, const char *path, uint32_t pid);
 
 void elfimage_close(struct elfimage *image);
@@ -55,5 +57,36 @@ Elf_Scn *elfimage_section(const struct elfimage *image, const char *name, GElf_S
  * read. Owned by the image.
  */
 Elf_Data *elfimage_data(Elf_Scn *section, const GElf_Shdr *header);
+
+/* Opening files that somebody else named, without ever waiting or disturbing what is there. */
+
+/* In @flags: the last part of the path must not be a symbolic link (-ELOOP). */
+#define REGULAR_NO_LINK 1u
+
+/*
+ * Open @path for reading if it is a regular file; a FIFO or device is not even touched. With @pid,
+ * as that process sees it: an absolute path below its root, absolute links included; a relative one
+ * from its working directory. 0: as we see it.
+ * Returns an owned descriptor, -EINVAL when it is something else, or -errno.
+ */
+int regular_open(const char *path, uint32_t pid, unsigned flags);
+
+/* No more than this is unpacked. */
+#define MINIDEBUG_MAX_BYTES (256u << 20)
+
+/*
+ * MiniDebugInfo: a small ELF file with the symbols that .dynsym lacks, xz-compressed in the section
+ * .gnu_debugdata. Fedora and its relatives ship every binary so.
+ * Unpack the embedded file of @image. Returns 0 and an image to be closed by the caller; -ENOENT
+ * when there is none, -EBADMSG when it is broken or too large; or -ENOMEM.
+ */
+int minidebug_open(struct elfimage *mini, const struct elfimage *image);
+
+/*
+ * Returns 0 and an image of a copy of our vDSO, to be closed by the caller; -ENOENT when we have
+ * none; -ENOEXEC; or -ENOMEM.
+ * Context: any thread.
+ */
+int vdso_open(struct elfimage *image);
 
 #endif

@@ -2,12 +2,32 @@
 /*
  * Reading symbol sections. Indexes and offsets come from the file and are checked here; libelf
  * checks the sections themselves.
+ *
+ * Linkage tables: the code of an entry says which slot it jumps through, the relocations say which
+ * symbol fills that slot. Linkers lay entries out in many ways (lazy, -z now, IBT, BTI, bnd), but each
+ * ends in an indirect jump through its slot, and that is all that is looked for.
+ *
+ *   x86_64, .plt              ff 25 <slot - next>    jmp *slot(%rip)
+ *                             68 <number>            push $number    of the relocation in .rela.plt
+ *                             e9 <...>               jmp .plt
+ *   x86_64, .plt with IBT     f3 0f 1e fa            endbr64
+ *                             68 <number>            push $number
+ *                             f2 e9 <...>            bnd jmp .plt         (bnd: older linkers)
+ *   x86_64, .plt.sec          f3 0f 1e fa            endbr64
+ *                             f2 ff 25 <slot - next> bnd jmp *slot(%rip)
+ *   aarch64                   d503245f               bti c           (with BTI)
+ *                             adrp x16, slot page
+ *                             ldr  x17, [x16, slot offset]
+ *                             add  x16, x16, slot offset
+ *                             br   x17
  */
 #include "cli/symbols/elfsyms.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- symbol sections ------------------------------------------------------------------------- */
 
 /* One section's address range, when it holds code. */
 struct code {
@@ -208,4 +228,280 @@ out:
 	free(reader.strings);
 	free(reader.code);
 	return result;
+}
+
+/* ---- procedure linkage tables ---------------------------------------------------------------- */
+
+#define SLOTS_MAX (1u << 20)
+
+/* What a slot is filled with. */
+struct slot {
+	uint64_t address;
+	uint64_t resolver; /* of an IFUNC without a name here, else 0 */
+	const char *name;  /* in struct plt's strings; NULL with a resolver */
+};
+
+struct plt {
+	struct symtab *table;
+	const struct elfimage *image;
+	int aarch64;
+	struct slot *slots; /* sorted by address once all are in */
+	size_t count;
+	size_t room;
+	struct slot *jumps; /* the relocations of .rela.plt in their order, for `push $number` */
+	size_t jumps_count;
+	char *strings;
+	size_t strings_bytes;
+	size_t dynsym; /* section number */
+	Elf_Data *symbols;
+	int added;
+};
+
+static int open_dynsym(struct plt *plt)
+{
+	GElf_Shdr header, strings;
+	Elf_Scn *section = elfimage_section(plt->image, ".dynsym", &header);
+	Elf_Scn *names = section ? elf_getscn(plt->image->elf, header.sh_link) : NULL;
+
+	if (!names || header.sh_entsize != sizeof(Elf64_Sym) || !gelf_getshdr(names, &strings))
+		return 0;
+
+	Elf_Data *text = elfimage_data(names, &strings);
+
+	plt->symbols = elfimage_data(section, &header);
+	if (!text || !plt->symbols)
+		return 0;
+	plt->dynsym = elf_ndxscn(section);
+	plt->strings = malloc(text->d_size + 1);
+	if (!plt->strings)
+		return -ENOMEM;
+	memcpy(plt->strings, text->d_buf, text->d_size);
+	plt->strings[text->d_size] = '\0';
+	plt->strings_bytes = text->d_size;
+	return 1;
+}
+
+/* What @relocation puts into its slot. Returns 0 when it is of no kind that a PLT uses. */
+static int read_relocation(
+	const struct plt *plt, const GElf_Rela *relocation, int with_symbols, struct slot *out)
+{
+	uint64_t type = GELF_R_TYPE(relocation->r_info);
+	uint64_t number = GELF_R_SYM(relocation->r_info);
+	GElf_Sym symbol;
+
+	*out = (struct slot){.address = relocation->r_offset};
+	if (type == (plt->aarch64 ? R_AARCH64_IRELATIVE : R_X86_64_IRELATIVE)) {
+		out->resolver = (uint64_t)relocation->r_addend;
+		return out->resolver != 0;
+	}
+	if (type != (plt->aarch64 ? R_AARCH64_JUMP_SLOT : R_X86_64_JUMP_SLOT) &&
+		type != (plt->aarch64 ? R_AARCH64_GLOB_DAT : R_X86_64_GLOB_DAT))
+		return 0;
+	if (!with_symbols || number > INT32_MAX ||
+		!gelf_getsym(plt->symbols, (int)number, &symbol) ||
+		symbol.st_name >= plt->strings_bytes)
+		return 0;
+	out->name = plt->strings + symbol.st_name;
+	return out->name[0] != '\0';
+}
+
+static int add_slot(struct plt *plt, const struct slot *slot)
+{
+	if (plt->count == plt->room) {
+		size_t room = plt->room ? plt->room * 2 : 256;
+		struct slot *slots = reallocarray(plt->slots, room, sizeof(*slots));
+
+		if (!slots)
+			return -ENOMEM;
+		plt->slots = slots;
+		plt->room = room;
+	}
+	plt->slots[plt->count++] = *slot;
+	return 0;
+}
+
+/* Take the slots of one relocation section; @jumps: it is .rela.plt, keep their order too. */
+static int read_relocations(struct plt *plt, Elf_Scn *section, const GElf_Shdr *header, int jumps)
+{
+	Elf_Data *data = elfimage_data(section, header);
+	int with_symbols = plt->symbols && header->sh_link == plt->dynsym;
+
+	if (!data || header->sh_entsize != sizeof(Elf64_Rela))
+		return 0;
+
+	size_t count = data->d_size / sizeof(Elf64_Rela);
+
+	if (jumps && count <= SLOTS_MAX && !plt->jumps) {
+		plt->jumps = calloc(count, sizeof(*plt->jumps));
+		if (!plt->jumps)
+			return -ENOMEM;
+		plt->jumps_count = count;
+	}
+	for (size_t i = 0; i < count && plt->count < SLOTS_MAX; i++) {
+		GElf_Rela relocation;
+		struct slot slot;
+
+		if (!gelf_getrela(data, (int)i, &relocation) ||
+			!read_relocation(plt, &relocation, with_symbols, &slot))
+			continue;
+		if (jumps && i < plt->jumps_count)
+			plt->jumps[i] = slot;
+		if (add_slot(plt, &slot))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int compare_slots(const void *left, const void *right)
+{
+	const struct slot *a = left;
+	const struct slot *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static int read_slots(struct plt *plt)
+{
+	GElf_Shdr header;
+	Elf_Scn *jumps = elfimage_section(plt->image, ".rela.plt", &header);
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(plt->image->elf, section)))
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA &&
+			(header.sh_flags & SHF_ALLOC) &&
+			read_relocations(plt, section, &header, section == jumps))
+			return -ENOMEM;
+	if (plt->count)
+		qsort(plt->slots, plt->count, sizeof(*plt->slots), compare_slots);
+	return 0;
+}
+
+static const struct slot *find_slot(const struct plt *plt, uint64_t address)
+{
+	struct slot key = {.address = address};
+
+	return plt->count ? bsearch(&key, plt->slots, plt->count, sizeof(key), compare_slots)
+			  : NULL;
+}
+
+static int add_entry(struct plt *plt, const struct slot *slot, uint64_t start, uint64_t end)
+{
+	struct symtab_symbol symbol = {
+		.start = start,
+		.end = end,
+		.limit = end,
+		.name = slot->name,
+		.resolver = slot->resolver,
+		.rank = SYMTAB_RANK_LOCAL,
+		.is_plt = 1,
+	};
+	int error = symtab_add(plt->table, &symbol);
+
+	plt->added += !error;
+	return error == -ENOMEM ? error : 0;
+}
+
+/* The slot that the x86_64 entry of @bytes bytes at @code, address @start, belongs to, or NULL. */
+static const struct slot *decode_x86_64(
+	const struct plt *plt, const uint8_t *code, size_t bytes, uint64_t start)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	size_t at = bytes >= 8 && !memcmp(code, endbr64, sizeof(endbr64)) ? sizeof(endbr64) : 0;
+	int32_t operand;
+
+	if (at < bytes && code[at] == 0xf2)
+		at++;
+	if (at + 6 <= bytes && code[at] == 0xff && code[at + 1] == 0x25) {
+		memcpy(&operand, code + at + 2, sizeof(operand));
+		return find_slot(plt, start + at + 6 + (uint64_t)(int64_t)operand);
+	}
+	if (at + 5 <= bytes && code[at] == 0x68) {
+		memcpy(&operand, code + at + 1, sizeof(operand));
+		if (operand >= 0 && (uint32_t)operand < plt->jumps_count &&
+			plt->jumps[operand].address)
+			return &plt->jumps[operand];
+	}
+	return NULL;
+}
+
+static int add_x86_64(struct plt *plt, const uint8_t *code, size_t bytes, const GElf_Shdr *header,
+	const char *name)
+{
+	/* .plt.got has 8-byte entries unless endbr64 makes them longer; the others have 16. */
+	size_t entry = !strcmp(name, ".plt.got") && header->sh_entsize == 8 ? 8 : 16;
+
+	for (size_t at = 0; at + entry <= bytes; at += entry) {
+		uint64_t start = header->sh_addr + at;
+		const struct slot *slot = decode_x86_64(plt, code + at, entry, start);
+
+		if (slot && add_entry(plt, slot, start, start + entry))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_aarch64(struct plt *plt, const uint8_t *code, size_t bytes, uint64_t start)
+{
+	const uint32_t bti_c = 0xd503245f;
+	uint32_t words[5]; /* before, adrp, ldr, add, br */
+
+	for (size_t at = 4; at + 16 <= bytes; at += 4) {
+		memcpy(words, code + at - 4, sizeof(words));
+		if ((words[1] & 0x9f00001f) != 0x90000010 ||	 /* adrp x16 */
+			(words[2] & 0xffc003ff) != 0xf9400211 || /* ldr x17, [x16, #] */
+			words[4] != 0xd61f0220)			 /* br x17 */
+			continue;
+
+		uint64_t pages = (words[1] >> 5 & 0x7ffff) << 2 | (words[1] >> 29 & 3);
+		int64_t offset = (int64_t)(pages << 43) >> 31; /* 21 bits signed, times 4096 */
+		uint64_t page = (start + at) & ~(uint64_t)4095;
+		uint64_t target = page + (uint64_t)offset + (words[2] >> 10 & 0xfff) * 8;
+		const struct slot *slot = find_slot(plt, target);
+		uint64_t entry = start + at - (words[0] == bti_c ? 4 : 0);
+
+		if (slot && add_entry(plt, slot, entry, start + at + 16))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_section(struct plt *plt, const char *name)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = elfimage_section(plt->image, name, &header);
+	Elf_Data *data = section ? elfimage_data(section, &header) : NULL;
+
+	if (!data)
+		return 0;
+	return plt->aarch64 ? add_aarch64(plt, data->d_buf, data->d_size, header.sh_addr)
+			    : add_x86_64(plt, data->d_buf, data->d_size, &header, name);
+}
+
+int plt_add(struct symtab *table, const struct elfimage *image)
+{
+	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got"};
+	struct plt plt = {.table = table, .image = image};
+	GElf_Ehdr header;
+	int error;
+
+	if (!gelf_getehdr(image->elf, &header) ||
+		(header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64))
+		return 0;
+	plt.aarch64 = header.e_machine == EM_AARCH64;
+	error = open_dynsym(&plt);
+	if (error < 0)
+		goto out;
+	error = read_slots(&plt);
+	if (!error && plt.strings) {
+		error = symtab_keep(table, plt.strings);
+		if (!error)
+			plt.strings = NULL;
+	}
+	for (size_t i = 0; !error && i < sizeof(sections) / sizeof(*sections); i++)
+		error = add_section(&plt, sections[i]);
+out:
+	free(plt.strings);
+	free(plt.slots);
+	free(plt.jumps);
+	return error ? error : plt.added;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From an ELF symbol section to a symtab: which symbols are functions, what they are worth, where
- * their section ends. No policy about which file to read.
+ * From an ELF file to a symtab: which symbols are functions, what they are worth, where their section
+ * ends; and the entries of procedure linkage tables, which no symbol table lists. No policy about which
+ * file to read.
  */
 #ifndef CLI_SYMBOLS_ELFSYMS_H
 #define CLI_SYMBOLS_ELFSYMS_H
@@ -16,5 +17,11 @@
  * Returns how many were added (0: no such section, or a broken one), or -ENOMEM.
  */
 int elfsyms_add(struct symtab *table, const struct elfimage *image, GElf_Word type);
+
+/*
+ * Add the entries of .plt, .plt.sec and .plt.got of @image (x86_64 or aarch64) to @table.
+ * Returns how many were added, or -ENOMEM.
+ */
+int plt_add(struct symtab *table, const struct elfimage *image);
 
 #endif

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/symbols/regular.h"
+#include "cli/symbols/elfimage.h"
 
 #define PIECE_NONE UINT32_MAX
 

@@ -6,7 +6,7 @@
  *	clang-14 -g -O1 -std=gnu11 -D_GNU_SOURCE -I. \
  *		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
  *		-o fuzz-symbols tests/fuzz/fuzz-symbols.c \
- *		cli/symbols/{demangle,elfimage,elfsyms,minidebug,plt,regular,symtab}.c \
+ *		cli/symbols/{demangle,elfimage,elfsyms,symtab}.c \
  *		-lelf -llzma -liberty -lz
  *	mkdir corpus && cp some-small.so corpus && ./fuzz-symbols -max_total_time=60 corpus
  */
@@ -17,8 +17,6 @@
 #include "cli/symbols/demangle.h"
 #include "cli/symbols/elfimage.h"
 #include "cli/symbols/elfsyms.h"
-#include "cli/symbols/minidebug.h"
-#include "cli/symbols/plt.h"
 #include "cli/symbols/symtab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

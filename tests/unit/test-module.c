@@ -22,7 +22,6 @@
 #include <cmocka.h>
 
 #include "cli/symbols/elfimage.h"
-#include "cli/symbols/minidebug.h"
 #include "cli/symbols/module.h"
 #include "tests/unit/elf_fixture.h"
 

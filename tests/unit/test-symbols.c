@@ -19,7 +19,6 @@
 
 #include "cli/symbols/elfimage.h"
 #include "cli/symbols/symbols.h"
-#include "cli/symbols/vdso.h"
 #include "tests/unit/elf_fixture.h"
 
 static void test_handles(void **state)
