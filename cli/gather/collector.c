@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "cli/clock.h"
-#include "cli/gather/mappings.h"
+#include "cli/gather/maps.h"
 #include "cli/gather/outbox.h"
 #include "cli/gather/procfs.h"
 #include "cli/own_stack.h"

@@ -1,17 +1,191 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU time is what the kernel says; everything else is counted in samples. Each process is held
- * against what its parent was charged for it, the last to begin first.
+ * CPU time is what the kernel says; everything else is counted in samples. Each process is held against
+ * what its parent was charged for it, the last to begin first. Each image tells its CPU time and its
+ * children's when it leaves; the rest of what a parent was charged is what the kernel did after a last
+ * instruction. A rest that is too large for that holds a program that was not sampled, and stays in the
+ * difference of the books.
+ *
+ * Which images were one process, one after the other, and whose child that was, is told by pids and
+ * starts, which the kernel gives again only after a while; by numbers of images where one forked the
+ * other.
  */
 #include "cli/profile/accounting.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "cli/profile/processes.h"
+#define PROCESSES_NOBODY UINT32_MAX
+
+struct process {
+	uint32_t pid;
+	uint32_t first, count; /* its images, in processes.images, in their order */
+	uint32_t parent;       /* the image that it was made by, or PROCESSES_NOBODY we know */
+};
+
+struct processes {
+	struct flameprof_profile *profile; /* borrowed */
+	struct process *list;		   /* by pid, then start */
+	uint32_t count;
+	uint32_t *images; /* by pid, then start */
+	uint32_t image_count;
+	uint32_t *by_start;   /* numbers of processes: parents come before their children */
+	uint32_t *process_of; /* image -> its process */
+};
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+static const struct profile_image *image_at(const struct processes *processes, uint32_t image)
+{
+	return profile_image_at(processes->profile, image);
+}
+
+/* The images of @process, 0 to count - 1, and the last of them. */
+static struct profile_image *processes_image(
+	const struct processes *processes, const struct process *process, uint32_t at)
+{
+	return profile_image_at(processes->profile, processes->images[process->first + at]);
+}
+
+static uint32_t processes_last(const struct processes *processes, const struct process *process)
+{
+	return processes->images[process->first + process->count - 1];
+}
+
+/* It left by an exec, or may not be sampled any more; whether or not it was seen again. */
+static int processes_went_on(const struct profile_image *image)
+{
+	return image->left_by_exec || image->went_on;
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_pid_then_start(const void *a, const void *b, void *processes)
+{
+	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	const struct profile_image *x = image_at(processes, i), *y = image_at(processes, j);
+
+	if (x->pid != y->pid)
+		return compare(x->pid, y->pid);
+	return x->start_ns != y->start_ns ? compare(x->start_ns, y->start_ns) : compare(i, j);
+}
+
+static uint64_t start_of(const struct processes *processes, uint32_t process)
+{
+	return processes_image(processes, &processes->list[process], 0)->start_ns;
+}
+
+static int by_start(const void *a, const void *b, void *processes)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int order = compare(start_of(processes, x), start_of(processes, y));
+
+	return order ? order : compare(x, y);
+}
+
+/* Does @image follow @before in the same process? */
+static int follows(const struct profile_image *image, const struct profile_image *before)
+{
+	return image->pid == before->pid && !image->parent && processes_went_on(before);
+}
+
+static void join_images(struct processes *processes)
+{
+	for (uint32_t i = 0; i < processes->image_count; i++)
+		processes->images[i] = i;
+	qsort_r(processes->images, processes->image_count, sizeof(*processes->images),
+		by_pid_then_start, processes);
+	for (uint32_t i = 0; i < processes->image_count; i++) {
+		const struct profile_image *image = image_at(processes, processes->images[i]);
+
+		if (!i || !follows(image, image_at(processes, processes->images[i - 1])))
+			processes->list[processes->count++] = (struct process){
+				.pid = image->pid, .first = i, .parent = PROCESSES_NOBODY};
+		processes->list[processes->count - 1].count++;
+		processes->process_of[processes->images[i]] = processes->count - 1;
+	}
+	for (uint32_t i = 0; i < processes->count; i++)
+		processes->by_start[i] = i;
+	qsort_r(processes->by_start, processes->count, sizeof(*processes->by_start), by_start,
+		processes);
+}
+
+/* The last image with @pid that began before @before_ns. */
+static uint32_t find_image(const struct processes *processes, uint32_t pid, uint64_t before_ns)
+{
+	uint32_t low = 0, high = processes->image_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct profile_image *image = image_at(processes, processes->images[middle]);
+
+		if (image->pid < pid || (image->pid == pid && image->start_ns < before_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && image_at(processes, processes->images[low - 1])->pid == pid
+		       ? processes->images[low - 1]
+		       : PROCESSES_NOBODY;
+}
+
+static void find_parents(struct processes *processes)
+{
+	for (uint32_t i = 0; i < processes->count; i++) {
+		struct process *process = &processes->list[i];
+		const struct profile_image *image = processes_image(processes, process, 0);
+
+		if (image->parent)
+			process->parent = profile_image(processes->profile, image->parent);
+		else if (image->ppid)
+			process->parent = find_image(processes, image->ppid, image->start_ns);
+		if (process->parent != PROCESSES_NOBODY &&
+			start_of(processes, processes->process_of[process->parent]) >=
+				image->start_ns)
+			process->parent = PROCESSES_NOBODY;
+	}
+}
+
+/* Zero-initialise. Returns 0, or -ENOMEM with *@out to be released all the same. */
+static int processes_find(struct processes *out, struct flameprof_profile *profile)
+{
+	size_t count;
+
+	/* So that nothing asked for later makes one more. */
+	for (uint32_t i = 0; i < profile->image_count; i++)
+		if (profile_image_at(profile, i)->parent)
+			profile_image(profile, profile_image_at(profile, i)->parent);
+	out->profile = profile;
+	out->image_count = profile->image_count;
+	count = out->image_count + (size_t)1;
+	out->list = calloc(count, sizeof(*out->list));
+	out->images = calloc(count, sizeof(*out->images));
+	out->by_start = calloc(count, sizeof(*out->by_start));
+	out->process_of = calloc(count, sizeof(*out->process_of));
+	if (!out->list || !out->images || !out->by_start || !out->process_of ||
+		profile_error(profile))
+		return -ENOMEM;
+	join_images(out);
+	find_parents(out);
+	return 0;
+}
+
+static void processes_release(struct processes *processes)
+{
+	free(processes->list);
+	free(processes->images);
+	free(processes->by_start);
+	free(processes->process_of);
+}
+
+/* ---- the books ------------------------------------------------------------------------------- */
 
 #define NS_PER_S 1000000000ULL
 #define NOBODY	 PROCESSES_NOBODY
@@ -34,7 +208,12 @@ struct family {
 	bool holds_strangers; /* some of them went on without us */
 };
 
-enum box { BOX_UNSAMPLED, BOX_EXEC, BOX_EXIT, BOX_COUNT };
+enum box {
+	BOX_UNSAMPLED,
+	BOX_EXEC,
+	BOX_EXIT,
+	BOX_COUNT
+};
 
 struct settling {
 	struct flameprof_profile *profile;
@@ -43,14 +222,14 @@ struct settling {
 	uint64_t period_ns;
 	uint64_t tick_ns; /* the kernel looks at timers so often */
 	struct processes processes;
-	struct family *families;   /* by image */
-	uint32_t *next_sibling;	   /* by process */
-	uint64_t *unexplained_ns;  /* by process: charged to it or below for whom we do not know */
-	uint64_t *weight;	   /* by image: of its samples and credits */
-	uint64_t *last_ns;	   /* by image: the last moment it was seen */
+	struct family *families;  /* by image */
+	uint32_t *next_sibling;	  /* by process */
+	uint64_t *unexplained_ns; /* by process: charged to it or below for whom we do not know */
+	uint64_t *weight;	  /* by image: of its samples and credits */
+	uint64_t *last_ns;	  /* by image: the last moment it was seen */
 	/* Remainders are carried to the next, so that many short lives add up. */
 	uint64_t owed_ns[BOX_COUNT];
-	uint64_t charged_ns; /* to the child, or what still runs used */
+	uint64_t charged_ns;		 /* to the child, or what still runs used */
 	uint64_t charged_unexplained_ns; /* part of it, for processes that we do not know */
 	uint64_t missing_ns; /* used by processes of which we do not know who waited for them */
 };
@@ -88,10 +267,8 @@ static void credit(struct settling *settling, enum box box, uint64_t frame, uint
 	uint64_t ns, bool is_paused)
 {
 	struct profile_totals *totals = profile_totals(settling->profile);
-	struct wire_sample sample = {.thread = 1,
-		.frames = 1,
-		.kind = WIRE_KIND_CREDIT,
-		.end = WIRE_END_ROOT};
+	struct wire_sample sample = {
+		.thread = 1, .frames = 1, .kind = WIRE_KIND_CREDIT, .end = WIRE_END_ROOT};
 	uint64_t weight;
 
 	if (settling->start == ACCOUNTING_START_IGNORED)
@@ -146,8 +323,8 @@ static uint64_t killed_threads(const struct profile_image *image)
 }
 
 /*
- * What may be lost of @threads killed ones: of one that runs on the samples since the last tick, and
- * a part of a period; several that come and go may each be missed by some ticks.
+ * What may be lost of @threads killed ones: of one that runs on the samples since the last tick,
+ * and a part of a period; several that come and go may each be missed by some ticks.
  */
 static uint64_t kill_limit_ns(const struct settling *settling, uint64_t threads)
 {
@@ -185,8 +362,9 @@ static bool is_child(const struct settling *settling, const struct process *proc
 }
 
 /*
- * What a killed process used since the kernel last looked at its threads. Of one that runs on that is
- * half a tick on average; of several it is all that their end did not take, which is what an exit of
+ * What a killed process used since the kernel last looked at its threads. Of one that runs on that
+ * is half a tick on average; of several it is all that their end did not take, which is what an
+ * exit of
  * @kib took where it was measured. @ns is what there is; returns how much of it that was.
  */
 static uint64_t credit_kill(
@@ -244,8 +422,8 @@ static uint64_t settle_family(
 	const struct family *family = &settling->families[index];
 
 	if (!family->exits || family->holds_strangers ||
-		rest_ns > family->exits * exit_limit_ns(kib) +
-				  kill_limit_ns(settling, family->kills))
+		rest_ns >
+			family->exits * exit_limit_ns(kib) + kill_limit_ns(settling, family->kills))
 		return rest_ns;
 	credit_exits(settling, index, kib, rest_ns);
 	return 0;
@@ -288,8 +466,7 @@ static void settle_families(struct settling *settling, uint32_t number,
 
 static const char *name_of(const struct settling *settling, uint32_t number)
 {
-	const struct profile_image *image =
-		last_of(settling, &settling->processes.list[number]);
+	const struct profile_image *image = last_of(settling, &settling->processes.list[number]);
 
 	return image->exe[0] ? image->exe : image->comm;
 }
@@ -303,9 +480,9 @@ static void tell_parent(struct settling *settling, uint32_t number, uint64_t ns)
 	const struct family *own =
 		&settling->families[processes_last(&settling->processes, process)];
 
-	family->is_mixed |= family->first_child != NOBODY &&
-			    strcmp(name_of(settling, family->first_child),
-				    name_of(settling, number)) != 0;
+	family->is_mixed |=
+		family->first_child != NOBODY &&
+		strcmp(name_of(settling, family->first_child), name_of(settling, number)) != 0;
 	settling->next_sibling[number] = family->first_child;
 	family->first_child = number;
 	family->below_ns += ns;
@@ -466,7 +643,8 @@ void accounting_of(struct flameprof_profile *profile, struct accounting *out)
 	const struct profile_totals *totals = profile_totals(profile);
 
 	*out = (struct accounting){
-		.due = (uint64_t)((double)totals->cpu_ns * profile_rate_hz(profile) / NS_PER_S + 0.5),
+		.due = (uint64_t)((double)totals->cpu_ns * profile_rate_hz(profile) / NS_PER_S +
+				  0.5),
 		.overruns = totals->overruns,
 		.credited = totals->credited - totals->exec - totals->exit,
 		.exec = totals->exec,

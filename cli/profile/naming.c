@@ -1,22 +1,282 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which frames stand above each other: profile nodes are placed outermost first, and every node
- * remembers the tree node it became.
+ * Which frames stand above each other, and what they are called: names out of symbol tables, perf maps,
+ * and what programs said of their own code. Profile nodes are placed outermost first, and every node
+ * remembers the tree node it became; each address of each module is looked up once.
+ *
+ * Code without a name is shown by function, not by address: .eh_frame stays in stripped files, and its
+ * entries tell where the function around an address begins, so that [liblzma.so.5+0x15ae0] is one box
+ * however many places in it were sampled. Code without even that is shown by its address.
  */
 #include "cli/profile/naming.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/profile/base_name.h"
-#include "cli/profile/frame_names.h"
+#include "cli/profile/machine_name.h"
+#include "cli/symbols/perfmap.h"
+#include "cli/symbols/symbols.h"
+
+struct frame_names_image;
+
+/* Zero-initialise. */
+struct frame_names {
+	struct flameprof_profile *profile; /* borrowed */
+	struct calltree *tree;		   /* borrowed; frames are added to it */
+	struct symbols *symbols;	   /* owned */
+	int64_t start_wall_s;		   /* older perf maps are somebody else's */
+	bool has_mapped;		   /* is any module WIRE_MODULE_MAPPED? */
+	int *handles;			   /* owned; by module: symbols handle, -1: not asked yet */
+	struct frame_names_image *images;  /* owned; by profile image */
+	uint32_t *frames;		   /* owned; profile node -> tree frame */
+};
+
+/* ---- one frame ------------------------------------------------------------------------------- */
+
+#define UNSET UINT32_MAX
+
+struct frame_names_image {
+	struct perfmap *perfmap;
+	int perfmap_asked;
+};
+
+/*
+ * Name frames of @profile, which must not grow meanwhile, in @tree.
+ * Returns 0 or -ENOMEM; frame_names_release() in either case.
+ */
+static int frame_names_init(struct frame_names *names, struct flameprof_profile *profile,
+	struct calltree *tree, int64_t start_wall_s)
+{
+	size_t frames_bytes = (profile->node_count + (size_t)1) * sizeof(*names->frames);
+	size_t handles_bytes = (profile->names.module_count + (size_t)1) * sizeof(*names->handles);
+
+	*names = (struct frame_names){
+		.profile = profile, .tree = tree, .start_wall_s = start_wall_s};
+	names->symbols = symbols_new();
+	names->images = calloc(profile->image_count + (size_t)1, sizeof(*names->images));
+	names->frames = malloc(frames_bytes);
+	names->handles = malloc(handles_bytes);
+	if (!names->symbols || !names->images || !names->frames || !names->handles)
+		return -ENOMEM;
+	memset(names->frames, 0xff, frames_bytes);
+	memset(names->handles, 0xff, handles_bytes);
+	for (uint32_t i = 0; i < profile->names.module_count; i++)
+		names->has_mapped |=
+			(names_module(&profile->names, i)->flags & WIRE_MODULE_MAPPED) != 0;
+	return 0;
+}
+
+static void frame_names_release(struct frame_names *names)
+{
+	for (uint32_t i = 0; names->images && i < names->profile->image_count; i++)
+		perfmap_free(names->images[i].perfmap);
+	free(names->images);
+	free(names->handles);
+	free(names->frames);
+	symbols_free(names->symbols);
+}
+
+/* Index + 1 of the module of @image that has @address mapped, 0 when none is known. */
+static uint32_t find_mapped(const struct frame_names *names, uint32_t image, uint64_t address)
+{
+	const struct names *table = &names->profile->names;
+
+	for (uint32_t i = 0; names->has_mapped && i < table->module_count; i++) {
+		const struct names_module *module = names_module(table, i);
+
+		if (module->flags & WIRE_MODULE_MAPPED && module->image == image &&
+			address >= module->start && address < module->end)
+			return i + 1;
+	}
+	return 0;
+}
+
+/* A file that the loader mapped, too, was identified then. */
+static const struct names_module *identified(
+	const struct names *table, const struct names_module *module)
+{
+	const char *path = names_string(table, module->path);
+
+	for (uint32_t i = 0; module->flags & WIRE_MODULE_MAPPED && i < table->module_count; i++) {
+		const struct names_module *other = names_module(table, i);
+
+		if (other->image == module->image && !(other->flags & WIRE_MODULE_MAPPED) &&
+			!strcmp(names_string(table, other->path), path))
+			return other;
+	}
+	return module;
+}
+
+/* The symbols handle of a module, asked once. */
+static int handle_of(struct frame_names *names, uint32_t index)
+{
+	const struct names *table = &names->profile->names;
+	const struct names_module *module = identified(table, names_module(table, index));
+	const struct profile_image *image = profile_image_at(names->profile, module->image);
+
+	if (names->handles[index] < 0)
+		names->handles[index] = symbols_add_module(names->symbols,
+			&(struct symbols_module){
+				.path = names_string(table, module->path),
+				.build_id = module->build_id_bytes ? module->build_id : NULL,
+				.build_id_bytes = module->build_id_bytes,
+				.pid = image->ended ? 0 : image->pid,
+				.is_vdso = (module->flags & WIRE_MODULE_VDSO) != 0,
+			});
+	return names->handles[index];
+}
+
+static uint32_t name_in_module(struct frame_names *names, uint32_t index, uint64_t frame)
+{
+	const struct names_module *module = names_module(&names->profile->names, index);
+	int handle = handle_of(names, index);
+	uint64_t address = WIRE_FRAME_ADDRESS(frame);
+	const char *short_name = base_name(names_string(&names->profile->names, module->path));
+	struct symbols_name name;
+	char text[512];
+
+	if (module->flags & WIRE_MODULE_VDSO)
+		short_name = "[vdso]";
+	if (handle >= 0 && !symbols_lookup(names->symbols, handle, address, &name))
+		return calltree_frame(names->tree, name.name, short_name, CALLTREE_NATIVE);
+	/* By the function's start, where that can be told: one box a function, not one a call. */
+	symbols_function(names->symbols, handle, address, &address);
+	snprintf(text, sizeof(text), "[%.400s+0x%" PRIx64 "]", short_name, address);
+	return calltree_frame(names->tree, text, short_name, CALLTREE_UNNAMED);
+}
+
+/*
+ * Code that the program mapped from a file: where the file has it is asked once. Of what is no
+ * program or library, as the files in memory that JIT compilers map twice, nothing is mapped.
+ * Returns UNSET then.
+ */
+static uint32_t name_mapped(struct frame_names *names, uint32_t index, uint64_t frame)
+{
+	struct names_module *module = names_module(&names->profile->names, index);
+	uint64_t at = WIRE_FRAME_ADDRESS(frame), address;
+
+	if (!module->bias) {
+		if (symbols_offset_address(names->symbols, handle_of(names, index),
+			    at - module->start + module->segment[0].file_offset, &address)) {
+			module->end = module->start;
+			return UNSET;
+		}
+		module->bias = at - address;
+	}
+	return name_in_module(names, index, WIRE_FRAME(module->number, at - module->bias));
+}
+
+static uint32_t name_jit(struct frame_names *names, uint32_t image_index, uint64_t frame)
+{
+	const struct profile_image *image = profile_image_at(names->profile, image_index);
+	struct frame_names_image *about = &names->images[image_index];
+	uint32_t mapped = find_mapped(names, image_index, WIRE_FRAME_ADDRESS(frame));
+	uint32_t in_file = mapped ? name_mapped(names, mapped - 1, frame) : UNSET;
+	const char *name;
+
+	if (in_file != UNSET)
+		return in_file;
+	if (!about->perfmap_asked) {
+		about->perfmap_asked = 1;
+		if (perfmap_open(&about->perfmap, image->pid, names->start_wall_s))
+			about->perfmap = NULL;
+	}
+	name = about->perfmap ? perfmap_lookup(about->perfmap, WIRE_FRAME_ADDRESS(frame)) : NULL;
+	if (name)
+		return calltree_frame(names->tree, name, "", CALLTREE_JIT);
+	return calltree_frame(names->tree, "[unknown code]", "", CALLTREE_UNNAMED);
+}
+
+static uint32_t name_machine(
+	struct frame_names *names, const struct names *words, const struct names_code *code)
+{
+	char *name = machine_name_make(
+		names_string(words, code->name), names_file(words, code->file), code->line);
+	uint32_t frame = calltree_frame(names->tree, name ? name : names_string(words, code->name),
+		MACHINE_MODULE,
+		code->flags & WIRE_FUNCTION_ROOT ? CALLTREE_SYNTHETIC : CALLTREE_JIT);
+
+	free(name);
+	return frame;
+}
+
+static uint32_t name_code(struct frame_names *names, uint32_t image, uint64_t frame)
+{
+	const struct names *words = profile_words(names->profile, image);
+	const struct names_code *code =
+		profile_code_at(names->profile, image, WIRE_FRAME_ADDRESS(frame));
+
+	if (!code)
+		return calltree_frame(names->tree, "[unknown code]", "", CALLTREE_UNNAMED);
+	if (names_code_is_function(code))
+		return name_machine(names, words, code);
+	return calltree_frame(names->tree, names_string(words, code->name), "", CALLTREE_JIT);
+}
+
+/* What stands for CPU time and is no place in code; NULL: it is one. */
+static const char *name_of_time(uint64_t frame)
+{
+	switch (frame) {
+	case WIRE_FRAME_UNSAMPLED:
+		return "[unsampled]";
+	case WIRE_FRAME_EXEC:
+		return "[exec]";
+	case WIRE_FRAME_EXIT:
+		return "[exit]";
+	case WIRE_FRAME_EXIT_OF_CHILDREN:
+		return "[exit of children]";
+	case WIRE_FRAME_SIGNAL_HANDLER:
+		return "[signal handler]";
+	default:
+		return NULL;
+	}
+}
+
+static uint32_t name(struct frame_names *names, uint32_t image, uint64_t frame)
+{
+	uint32_t number = WIRE_FRAME_MODULE(frame);
+	uint32_t known = names_find_module(&names->profile->names, image, number);
+
+	if (name_of_time(frame))
+		return calltree_frame(names->tree, name_of_time(frame), "", CALLTREE_SYNTHETIC);
+	if (known)
+		return name_in_module(names, known - 1, frame);
+	if (number == WIRE_MODULE_NONE)
+		return name_jit(names, image, frame);
+	if (number == WIRE_MODULE_CODE)
+		return name_code(names, image, frame);
+	return calltree_frame(names->tree, "[unknown module]", "", CALLTREE_UNNAMED);
+}
+
+/*
+ * The tree frame of profile node @node, below @image's root. Without memory the tree says so when
+ * it is finished.
+ */
+static uint32_t frame_names_of(struct frame_names *names, uint32_t image, uint32_t node)
+{
+	if (names->frames[node] == UNSET)
+		names->frames[node] = name(
+			names, image, profile_node_frame(profile_node_at(names->profile, node)));
+	return names->frames[node];
+}
+
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 #define UNSET UINT32_MAX
 
 /* What stands between a process and a stack that did not reach its root. */
-enum prefix { PREFIX_NONE, PREFIX_DEEP, PREFIX_INCOMPLETE, PREFIX_COUNT };
+enum prefix {
+	PREFIX_NONE,
+	PREFIX_DEEP,
+	PREFIX_INCOMPLETE,
+	PREFIX_COUNT
+};
 
 struct naming {
 	struct flameprof_profile *profile;
@@ -62,8 +322,7 @@ static uint64_t frame_of(const struct naming *naming, uint32_t node)
 static int is_ours(const struct naming *naming, uint32_t image, uint32_t node)
 {
 	const struct names *names = &naming->profile->names;
-	uint32_t known =
-		names_find_module(names, image, WIRE_FRAME_MODULE(frame_of(naming, node)));
+	uint32_t known = names_find_module(names, image, WIRE_FRAME_MODULE(frame_of(naming, node)));
 
 	return known && names_module(names, known - 1)->flags & WIRE_MODULE_SELF;
 }
@@ -87,16 +346,16 @@ static uint32_t prefix_below(
 		frame_names_of(&naming->names, image, root));
 
 	return prefix == PREFIX_NONE
-		? node
-		: calltree_child(naming->tree, node, prefix_frame(naming, prefix));
+		       ? node
+		       : calltree_child(naming->tree, node, prefix_frame(naming, prefix));
 }
 
 /*
  * The tree node of a stack's leaf, our own wrappers left out: climb to the first one known, then
  * build downwards.
  */
-static uint32_t tree_node(struct naming *naming, uint32_t image,
-	const struct profile_stack *stack, enum prefix prefix)
+static uint32_t tree_node(struct naming *naming, uint32_t image, const struct profile_stack *stack,
+	enum prefix prefix)
 {
 	uint32_t *nodes = naming->nodes[prefix];
 	uint32_t root = profile_image_at(naming->profile, image)->root;
@@ -113,9 +372,9 @@ static uint32_t tree_node(struct naming *naming, uint32_t image,
 		if (at == root && is_machine_root(naming, image, path[n]))
 			node = prefix_below(naming, image, path[n], prefix);
 		else if (!is_ours(naming, image, path[n]) &&
-			!profile_is_hidden(naming->profile, image, path[n]))
-			node = calltree_child(naming->tree, node,
-				frame_names_of(&naming->names, image, path[n]));
+			 !profile_is_hidden(naming->profile, image, path[n]))
+			node = calltree_child(
+				naming->tree, node, frame_names_of(&naming->names, image, path[n]));
 		nodes[path[n]] = node;
 	}
 	return node;
@@ -167,9 +426,9 @@ static uint32_t stack_node(struct naming *naming, const struct profile_stack *st
 	node = tree_node(naming, image, stack, prefix_of(stack));
 	/* What our own code costs is not hidden. */
 	return is_ours(naming, image, stack->node)
-		? calltree_child(naming->tree, node,
-			  frame_names_of(&naming->names, image, stack->node))
-		: node;
+		       ? calltree_child(naming->tree, node,
+				 frame_names_of(&naming->names, image, stack->node))
+		       : node;
 }
 
 static void name_threads(struct naming *naming)
@@ -181,8 +440,8 @@ static void name_threads(struct naming *naming)
 		const struct profile_image *image =
 			profile_image_at(naming->profile, thread->image);
 
-		snprintf(text, sizeof(text), "%s (%u/%u)",
-			thread->name[0] ? thread->name : "?", image->pid, thread->tid);
+		snprintf(text, sizeof(text), "%s (%u/%u)", thread->name[0] ? thread->name : "?",
+			image->pid, thread->tid);
 		calltree_thread(naming->tree, i, text);
 	}
 }
@@ -202,10 +461,10 @@ static void place_processes(struct naming *naming)
 	for (uint32_t i = 0; i < naming->profile->image_count; i++) {
 		const char *name = image_name(profile_image_at(naming->profile, i));
 
-		naming->process_nodes[i] = several
-			? calltree_child(naming->tree, CALLTREE_ROOT,
-				  calltree_frame(naming->tree, name, "", CALLTREE_PROCESS))
-			: CALLTREE_ROOT;
+		naming->process_nodes[i] =
+			several ? calltree_child(naming->tree, CALLTREE_ROOT,
+					  calltree_frame(naming->tree, name, "", CALLTREE_PROCESS))
+				: CALLTREE_ROOT;
 	}
 }
 
@@ -225,7 +484,8 @@ static void add_weights(struct naming *naming, struct naming_report *report)
 		calltree_add(naming->tree, node, stack->weight);
 		if (calltree_error(naming->tree))
 			continue;
-		frame = calltree_frame_at(naming->tree, calltree_node_at(naming->tree, node)->frame);
+		frame = calltree_frame_at(
+			naming->tree, calltree_node_at(naming->tree, node)->frame);
 		if (frame->kind == CALLTREE_UNNAMED)
 			report->unnamed_weight += stack->weight;
 		else if (is_unsampled(naming, stack))
@@ -246,12 +506,13 @@ static void add_samples(struct naming *naming)
 			continue;
 		calltree_sample(naming->tree,
 			&(struct calltree_sample){
-				.time_ns = sample->time_ns > start_ns ? sample->time_ns - start_ns : 0,
+				.time_ns =
+					sample->time_ns > start_ns ? sample->time_ns - start_ns : 0,
 				.node = naming->stacks[sample->stack],
 				.weight = sample->weight,
 				.thread = stack->thread,
 				.kind = stack->kind == WIRE_KIND_CREDIT ? CALLTREE_CREDIT
-					: stack->kind == WIRE_KIND_OFF  ? CALLTREE_OFF_CPU
+					: stack->kind == WIRE_KIND_OFF	? CALLTREE_OFF_CPU
 									: CALLTREE_ON_CPU,
 			});
 	}
@@ -266,8 +527,7 @@ static int naming_init(struct naming *naming, const struct naming_request *reque
 	naming->tree = calltree_new();
 	if (!naming->tree)
 		return -ENOMEM;
-	naming->process_nodes =
-		calloc(naming->profile->image_count + (size_t)1, sizeof(uint32_t));
+	naming->process_nodes = calloc(naming->profile->image_count + (size_t)1, sizeof(uint32_t));
 	if (!naming->process_nodes)
 		return -ENOMEM;
 	naming->stacks = malloc((naming->profile->stack_count + (size_t)1) * sizeof(uint32_t));

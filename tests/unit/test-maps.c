@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our own mappings, read and asked.
+ * * Our own mappings, read and asked.
+ * Code outside of all modules, looked up in a process's mappings: this one's.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -110,6 +111,112 @@ static void test_lines_that_are_wrong(void **state)
 	maps_release(&maps);
 }
 
+/* ---- mappings ---------- */
+
+#define MS 1000000ULL
+
+struct given {
+	struct mappings mappings;
+	struct outbox outbox;
+	uint64_t now_ns;
+};
+
+static void want(struct given *given, const void *address)
+{
+	const uint64_t frames[] = {
+		WIRE_FRAME(3, 0x1000), WIRE_FRAME(WIRE_MODULE_NONE, (uintptr_t)address)};
+
+	mappings_want(&given->mappings, (const char *)frames, 2);
+}
+
+/* Look, and how many modules were told of in all. */
+static uint32_t look_after(struct given *given, uint64_t ms)
+{
+	given->now_ns += ms * MS;
+	mappings_look(
+		&given->mappings, (uint32_t)getpid(), 7, given->now_ns, &given->outbox);
+	return given->mappings.told;
+}
+
+static int begin(void **state)
+{
+	struct given *given = calloc(1, sizeof(*given));
+
+	given->now_ns = 1000 * MS;
+	*state = given;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct given *given = *state;
+
+	outbox_release(&given->outbox);
+	free(given);
+	return 0;
+}
+
+static void code_of_a_file_is_told_once(void **state)
+{
+	struct given *given = *state;
+	const struct record_module *record;
+	char path[4096] = "";
+
+	assert_int_equal(look_after(given, 0), 0);
+	want(given, (void *)(uintptr_t)want);
+	assert_int_equal(look_after(given, 0), 1);
+	record = (const struct record_module *)(given->outbox.bytes + given->outbox.from);
+	assert_int_equal(record->record.type, RECORD_MODULE);
+	assert_int_equal(record->image, 7);
+	assert_int_equal(record->number, WIRE_MODULE_MAX);
+	assert_int_equal(record->flags, WIRE_MODULE_MAPPED);
+	assert_in_range((uintptr_t)want, record->start, record->end - 1);
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	assert_string_equal(record->path, path);
+	/* Another function of the same mapping is known. */
+	want(given, (void *)(uintptr_t)begin);
+	assert_int_equal(given->mappings.wanted, 0);
+	assert_int_equal(look_after(given, 10000), 1);
+	/* Another file's is not, and is looked up at once: the last look was worth it. */
+	want(given, (void *)(uintptr_t)getpid);
+	assert_int_equal(look_after(given, 0), 2);
+}
+
+static void looks_that_find_nothing_become_rare(void **state)
+{
+	struct given *given = *state;
+	void *nothing = malloc(1 << 20); /* a mapping of nobody's, and no code */
+
+	want(given, nothing);
+	assert_int_equal(look_after(given, 0), 0);
+	want(given, (char *)nothing + 4096);
+	assert_int_equal(given->mappings.wanted, 0);
+	want(given, (void *)(uintptr_t)want);
+	assert_int_equal(look_after(given, 49), 0);
+	assert_int_equal(look_after(given, 1), 1);
+	for (uint64_t ms = 50; ms <= 6400; ms *= 2) {
+		want(given, (void *)(uintptr_t)(ms * 8)); /* where nothing is mapped at all */
+		assert_int_equal(look_after(given, 10000), 1);
+		want(given, (void *)(uintptr_t)(ms * 8));
+		assert_int_not_equal(given->mappings.wanted, 0);
+		look_after(given, given->mappings.wait_ms - 1);
+		assert_int_not_equal(given->mappings.wanted, 0);
+		given->mappings.wanted = 0;
+	}
+	assert_int_equal(given->mappings.wait_ms, 3200);
+	free(nothing);
+}
+
+static void who_may_not_be_looked_into_has_none(void **state)
+{
+	struct given *given = *state;
+
+	want(given, (void *)(uintptr_t)want);
+	mappings_look(&given->mappings, INT32_MAX, 7, given->now_ns, &given->outbox);
+	assert_int_equal(given->mappings.told, 0);
+	assert_int_equal(given->mappings.wanted, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -117,6 +224,9 @@ int main(void)
 		cmocka_unit_test(test_tells_whether_it_changed),
 		cmocka_unit_test(test_a_process_that_is_gone),
 		cmocka_unit_test(test_lines_that_are_wrong),
+		cmocka_unit_test_setup_teardown(code_of_a_file_is_told_once, begin, end),
+		cmocka_unit_test_setup_teardown(looks_that_find_nothing_become_rare, begin, end),
+		cmocka_unit_test_setup_teardown(who_may_not_be_looked_into_has_none, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
