@@ -566,10 +566,13 @@ int naming_build(
 	if (error)
 		goto out;
 	symbols_hurry_when(naming.names.symbols, request->is_hurried);
-	place_processes(&naming);
-	add_weights(&naming, report);
-	add_samples(&naming);
-	name_threads(&naming);
+	/* Most runs have no virtual machine's time: their tree of it is empty without a look. */
+	if (!request->is_machine || request->profile->vm_weight) {
+		place_processes(&naming);
+		add_weights(&naming, report);
+		add_samples(&naming);
+		name_threads(&naming);
+	}
 	error = calltree_finish(naming.tree);
 	if (error)
 		goto out;
