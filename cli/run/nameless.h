@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the samples without a function's name are, and what would name them.
+ * Where the samples without a function's name are, and what would name them: also for files that came
+ * with this distribution.
  */
 #ifndef CLI_RUN_NAMELESS_H
 #define CLI_RUN_NAMELESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "libprof/profile/names.h"
 #include "render/calltree.h"
@@ -15,5 +19,17 @@ struct nameless {
 
 /* Fill @out from @tree (borrowed, finished), whose modules are those of @names (borrowed). */
 void nameless_find(struct nameless *out, const struct calltree *tree, const struct names *names);
+
+/* Is the file at @path (absolute) one that a distribution brings, by the folder it is in? */
+bool distribution_has(const char *path);
+
+/*
+ * Write the command that brings the symbols of the distribution's file at @path (absolute) to where
+ * flamerun finds them, into @out: of a package where its name is sure, else by debuginfod(8).
+ * @release  the system's os-release(5). One that cannot be read is of no distribution known.
+ * @has_servers  DEBUGINFOD_URLS is set.
+ */
+void distribution_symbols_command(
+	char *out, size_t size, const char *release, const char *path, bool has_servers);
 
 #endif

@@ -16,7 +16,6 @@
 #include "cli/command.h"
 #include "cli/run/admission.h"
 #include "cli/run/advice.h"
-#include "cli/run/privilege.h"
 
 #define FIRST_BYTES 256 /* BINPRM_BUF_SIZE: what the kernel reads of a file to judge it */
 

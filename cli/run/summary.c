@@ -4,24 +4,75 @@
  */
 #include "cli/run/summary.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <zlib.h>
 
 #include "cli/diag.h"
 #include "cli/gather/intake.h"
 #include "cli/profile/accounting.h"
-#include "cli/run/kernel_config.h"
 #include "cli/run/nameless.h"
 #include "libprof/pprof/fields.h"
 
-#define HOTTEST  5
+/* ---- what the kernel was built with ---------------------------------------------------------- */
+
+#define IN_TASK_WORK "CONFIG_POSIX_CPU_TIMERS_TASK_WORK"
+/* All kernels have it: a file without it is another, or cut short. */
+#define IN_ALL	   "CONFIG_HZ="
+#define LINE_BYTES 1024
+
+/* The kernel's own copy of its configuration, or the one that its package has in /boot. */
+int kernel_config_has(const char *path, const char *option)
+{
+	size_t bytes = strlen(option);
+	bool has_option = false, is_whole = false;
+	char line[LINE_BYTES];
+	gzFile in = gzopen(path, "rbe"); /* reads what is not compressed, too */
+
+	if (!in)
+		return -ENOENT;
+	while (gzgets(in, line, sizeof(line))) {
+		is_whole |= !strncmp(line, IN_ALL, strlen(IN_ALL));
+		has_option |= !strncmp(line, option, bytes) && !strcmp(line + bytes, "=y\n");
+	}
+	/* A checksum that fails says so here. */
+	if (gzclose(in) != Z_OK || !is_whole)
+		return -ENOENT;
+	return has_option;
+}
+
+/*
+ * Is it certain that a CPU timer may break off a call that is about to sleep? Without
+ * CONFIG_POSIX_CPU_TIMERS_TASK_WORK (Linux 5.9) its signal is sent from the tick, in the midst of the
+ * thread's system call; with it on the way out of that. Where nobody tells, nothing is certain.
+ */
+static bool kernel_breaks_off_calls(void)
+{
+	int answer = kernel_config_has("/proc/config.gz", IN_TASK_WORK);
+	char path[PATH_MAX];
+	struct utsname names;
+
+	if (answer < 0 && !uname(&names)) {
+		snprintf(path, sizeof(path), "/boot/config-%s", names.release);
+		answer = kernel_config_has(path, IN_TASK_WORK);
+	}
+	return !answer;
+}
+
+/* ---- the last lines -------------------------------------------------------------------------- */
+
+#define HOTTEST	 5
 #define NS_PER_S 1e9
 
-#define BALANCE_SHARE   0.02
-#define BALANCE_SIGMA   4.0
+#define BALANCE_SHARE	0.02
+#define BALANCE_SIGMA	4.0
 #define BALANCE_SAMPLES 8.0
 
 /* Shares of the samples, in percent, above which something can be done about missing names. */
@@ -84,7 +135,8 @@ static void print_machines(const struct summary *summary)
 	uint64_t vm = summary->profile->vm_weight;
 
 	if (vm)
-		diag_info("besides, %.2f s of elapsed time in stacks that virtual machines told: %s",
+		diag_info(
+			"besides, %.2f s of elapsed time in stacks that virtual machines told: %s",
 			(double)vm / profile_rate_hz(summary->profile),
 			summary->shows_machines ? "that is what is drawn"
 						: "--sample-type " PPROF_MACHINE_TIME " draws it");
@@ -99,8 +151,8 @@ static bool is_balanced(const struct accounting *books)
 	double off = (double)accounting_total(books) - (double)books->due;
 	double due = (double)books->due;
 
-	return fabs(off) <= fmax(BALANCE_SAMPLES,
-				    fmax(BALANCE_SHARE * due, BALANCE_SIGMA * sqrt(due)));
+	return fabs(off) <=
+	       fmax(BALANCE_SAMPLES, fmax(BALANCE_SHARE * due, BALANCE_SIGMA * sqrt(due)));
 }
 
 /* For who wants to check the profiler; for everybody when they do not balance. */
@@ -113,10 +165,12 @@ static void print_books(const struct summary *summary, const struct accounting *
 		return;
 	snprintf(line, sizeof(line),
 		"%" PRIu64 " due (CPU time x %" PRIu32 " Hz) = %" PRIu64 " sampled (%" PRIu64
-		" by overrun) + %" PRIu64 " credited + %" PRIu64 " exec + %" PRIu64 " exit + %" PRIu64
-		" dropped + %" PRIu64 " torn + %" PRIu64 " paused, off by %+.1f %%",
+		" by overrun) + %" PRIu64 " credited + %" PRIu64 " exec + %" PRIu64
+		" exit + %" PRIu64 " dropped + %" PRIu64 " torn + %" PRIu64
+		" paused, off by %+.1f %%",
 		books->due, profile_rate_hz(summary->profile), books->sampled, books->overruns,
-		books->credited, books->exec, books->exit, books->dropped, books->torn, books->paused,
+		books->credited, books->exec, books->exit, books->dropped, books->torn,
+		books->paused,
 		due > 0 ? 100.0 * ((double)accounting_total(books) - due) / due : 0.0);
 	if (is_balanced(books))
 		diag_verbose("%s", line);
@@ -159,7 +213,8 @@ static void print_confined(const struct profile_losses *losses)
 {
 	static const char *const causes[WIRE_QUIT_CAUSES] = {
 		[WIRE_QUIT_STRICT] = "seccomp's strict mode forbids a signal handler's return",
-		[WIRE_QUIT_RETURN] = "a seccomp filter forbids rt_sigreturn, a signal handler's end",
+		[WIRE_QUIT_RETURN] =
+			"a seccomp filter forbids rt_sigreturn, a signal handler's end",
 		[WIRE_QUIT_CALLS] =
 			"a seccomp filter forbids getpid, gettid, rt_sigprocmask or clock_gettime",
 		[WIRE_QUIT_UNSEEN] = "a seccomp filter came unseen, not by way of libc",
@@ -211,8 +266,8 @@ static void print_losses(const struct summary *summary, const struct accounting 
 			summary->refusals[i].text);
 	print_loss(losses->untimed, "sample", "samples", "without a time: too many to keep");
 	if (books->sampled && totals->ends[WIRE_END_ROOT] < books->sampled)
-		diag_info("%.1f %% of stacks are incomplete (%" PRIu64 " deeper than %u frames, %"
-			  PRIu64 " lost, %" PRIu64 " unreadable)",
+		diag_info("%.1f %% of stacks are incomplete (%" PRIu64
+			  " deeper than %u frames, %" PRIu64 " lost, %" PRIu64 " unreadable)",
 			100.0 - percent(totals->ends[WIRE_END_ROOT], books->sampled),
 			totals->ends[WIRE_END_DEPTH], WIRE_MAX_DEPTH, totals->ends[WIRE_END_LOST],
 			totals->ends[WIRE_END_MEMORY]);
@@ -265,8 +320,7 @@ static void print_hottest(const struct calltree *tree)
 
 static void print_unnamed(const struct summary *summary, const struct accounting *books)
 {
-	double unnamed =
-		percent(summary->report->unnamed_weight, calltree_total(summary->tree));
+	double unnamed = percent(summary->report->unnamed_weight, calltree_total(summary->tree));
 	struct nameless nameless = {0};
 
 	if (!books->sampled)
@@ -298,13 +352,14 @@ static void print_unsampled(const struct summary *summary)
 
 	if (share < UNSAMPLED_HINT || total < UNSAMPLED_OF)
 		return;
-	diag_info("%.1f %% is [unsampled]: used by threads and processes before they were looked at, or "
+	diag_info("%.1f %% is [unsampled]: used by threads and processes before they were looked "
+		  "at, or "
 		  "by those that were over by then",
 		share);
 	/* What a process used before its first instruction no rate shows. */
 	if (threads > 2ULL * summary->report->processes &&
-		would_show(summary, (double)profile_totals(summary->profile)->cpu_ns /
-					    (double)threads, 1))
+		would_show(summary,
+			(double)profile_totals(summary->profile)->cpu_ns / (double)threads, 1))
 		diag_info("hint: a higher rate leaves less of it: -r %u", HIGHER_HZ);
 }
 
@@ -340,13 +395,15 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 	if (summary->is_test_clock || summary->is_wall || books->paused)
 		return;
 	if (is_elsewhere(summary, books))
-		diag_info("%.2f s of CPU time were used by programs without flamerun's library, unseen",
+		diag_info("%.2f s of CPU time were used by programs without flamerun's library, "
+			  "unseen",
 			(double)(books->due - accounting_total(books)) /
 				profile_rate_hz(summary->profile));
 	else if (was_crowded_out(summary, books))
-		diag_info("hint: other programs took the CPU from it %" PRIu64
-			  " times, and few of its timers were seen: its CPU time stands on the last "
-			  "stack of each thread; a machine with less to do shows more",
+		diag_info(
+			"hint: other programs took the CPU from it %" PRIu64
+			" times, and few of its timers were seen: its CPU time stands on the last "
+			"stack of each thread; a machine with less to do shows more",
 			totals->pushed);
 	else if (is_few && summary->is_stopped)
 		diag_info("hint: it is stopped, as by Ctrl-Z: kill -CONT lets it go on");
@@ -368,7 +425,8 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 			  "stands on the last stack of each thread");
 }
 
-/* The decimals that show two digits of @value: 18, 1.8, 0.018. What is counted by chance has no more. */
+/* The decimals that show two digits of @value: 18, 1.8, 0.018. What is counted by chance has no
+ * more. */
 static int two_digits(double value)
 {
 	double place = value > 0 ? floor(log10(value)) : 0;
@@ -441,8 +499,9 @@ void summary_subtitle(const struct summary *summary, char *out, size_t size)
 			weight, plural(weight, "sample", "samples"), rate_hz, cpu_s);
 		if (vm)
 			snprintf(other, sizeof(other),
-				"; besides, %.2f s told by virtual machines (--sample-type "
-				PPROF_MACHINE_TIME ")", (double)vm / rate_hz);
+				"; besides, %.2f s told by virtual machines "
+				"(--sample-type " PPROF_MACHINE_TIME ")",
+				(double)vm / rate_hz);
 	}
 	snprintf(out, size, "%s in %.2f s, %" PRIu64 " %s, %" PRIu32 " %s%s", shown, duration_s,
 		threads, plural(threads, "thread", "threads"), processes,

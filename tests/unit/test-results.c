@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cli/run/pattern.h"
+#include "cli/run/results.h"
 
 static char filled[PATH_MAX];
 static struct diag_message message;
