@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reads the text and nothing else. */
 /*
- * FNV-1a of 64 bits, for tables found by a text. Source: Fowler, Noll and Vo, RFC 9923. What draws
- * has its own in render/fnv.h: neither side includes the other's headers, and no value is
- * exchanged.
+ * FNV-1a of 64 bits, for tables found by a text and for colours. Source: Fowler, Noll and Vo, RFC
+ * 9923. Its low bits hang on the last bytes: whoever uses few bits mixes them first. Colours of
+ * pictures depend on its values.
  */
 #ifndef LIBPROF_FNV_H
 #define LIBPROF_FNV_H
@@ -19,6 +19,16 @@ static inline uint64_t fnv_text(uint64_t hash, const char *text, size_t bytes_ma
 {
 	for (; bytes_max && *text; bytes_max--, text++)
 		hash = (hash ^ (unsigned char)*text) * FNV_PRIME;
+	return hash;
+}
+
+/* The same, continued by @count bytes. */
+static inline uint64_t fnv_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+	const uint8_t *byte = bytes;
+
+	for (size_t i = 0; i < count; i++)
+		hash = (hash ^ byte[i]) * FNV_PRIME;
 	return hash;
 }
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/fnv.h"
 #include "libprof/profile/lookup.h"
-#include "render/fnv.h"
 
 /* Names live in chunks that never move, so that readers may keep pointers. */
 struct calltree_chunk {
@@ -236,9 +236,9 @@ static char *keep_text(struct calltree *tree, const char *text)
 /* 0xff stands where a text ends: "ab" in "c" is not "a" in "bc". */
 static uint32_t hash_of_frame(const struct calltree_frame *frame)
 {
-	uint64_t hash = fnv_text(FNV_BEGIN, frame->name) ^ 0xff;
+	uint64_t hash = fnv_text(FNV_BEGIN, frame->name, SIZE_MAX) ^ 0xff;
 
-	return lookup_hash((fnv_text(hash, frame->module) ^ 0xff) + (uint64_t)frame->kind);
+	return lookup_hash((fnv_text(hash, frame->module, SIZE_MAX) ^ 0xff) + (uint64_t)frame->kind);
 }
 
 static uint32_t hash_frame(const void *tree, uint32_t number)

@@ -1,22 +1,277 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the tables of render/palette_schemes.c to colours, and from frames to places among them.
+ * From a frame to the class of colours it belongs to, the palettes, and from both to colours.
+ *
+ * Folded text from other profilers says with suffixes where a frame ran: _[k] kernel, _[j] compiled
+ * at run time, _[i] inlined there.
+ *
+ * Colours depend on names alone, but for by-module. There the heaviest modules choose their hue
+ * first: with hashes alone, two of five modules would often look the same.
  */
 #include "render/palette.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/fnv.h"
-#include "render/palette_scheme.h"
+#include "libprof/fnv.h"
 #include "render/picture.h"
 
 #define SCHEMES_MAX 32u
 
 /* Hues for modules are given out in rounds, each of hues as far apart as can be. */
 #define MODULE_ROUNDS 3u
+
+/* ---- classes of frames ----------------------------------------------------------------------- */
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static int begins_with_any(const char *name, const char *const *starts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(name, starts[i], strlen(starts[i])))
+			return 1;
+	return 0;
+}
+
+static int is_word_character(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
+}
+
+/* @ending (".js") somewhere in @name and not the beginning of a longer word (".json"). */
+static int has_ending(const char *name, const char *ending)
+{
+	for (const char *at = name; (at = strstr(at, ending)); at++)
+		if (!is_word_character(at[strlen(ending)]))
+			return 1;
+	return 0;
+}
+
+static int is_function(const struct calltree_frame *frame)
+{
+	return frame->kind == CALLTREE_NATIVE || frame->kind == CALLTREE_JIT ||
+	       frame->kind == CALLTREE_INLINE;
+}
+
+/* The class a suffix says, or PALETTE_CLASSES. */
+static enum palette_class by_suffix(const char *name)
+{
+	size_t length = strlen(name);
+
+	if (length < 4 || name[length - 4] != '_' || name[length - 3] != '[' ||
+		name[length - 1] != ']')
+		return PALETTE_CLASSES;
+	switch (name[length - 2]) {
+	case 'k':
+		return PALETTE_KERNEL;
+	case 'j':
+		return PALETTE_GUEST;
+	case 'i':
+		return PALETTE_BUILTIN;
+	default:
+		return PALETTE_CLASSES;
+	}
+}
+
+/* What is left of the functions when the language's own are known. */
+static enum palette_class by_native_name(const char *name)
+{
+	return strstr(name, "::") ? PALETTE_CXX : (enum palette_class)CALLTREE_NATIVE;
+}
+
+static enum palette_class palette_by_kind(const struct calltree_frame *frame)
+{
+	return (enum palette_class)frame->kind;
+}
+
+static enum palette_class palette_by_module(const struct calltree_frame *frame)
+{
+	if (is_function(frame) || frame->kind == CALLTREE_UNNAMED)
+		return frame->module[0] ? PALETTE_MODULE : (enum palette_class)CALLTREE_NATIVE;
+	return (enum palette_class)frame->kind;
+}
+
+enum palette_class palette_java(const struct calltree_frame *frame)
+{
+	static const char *const packages[] = {"java", "javax", "jdk", "sun", "com", "org", "net",
+		"io", "scala", "kotlin", "clojure", "groovy"};
+	static const char *const made[] = {"Interpreter", "StubRoutines", "vtable ", "itable ",
+		"I2C/C2I", "~", "Stub::", "MethodHandle", "call_stub"};
+	const char *name = frame->name + (frame->name[0] == 'L');
+	enum palette_class class = by_suffix(frame->name);
+
+	if (!is_function(frame))
+		return (enum palette_class)frame->kind;
+	if (class != PALETTE_CLASSES)
+		return class;
+	if (frame->kind == CALLTREE_JIT)
+		return begins_with_any(frame->name, made, COUNT(made)) ? PALETTE_BUILTIN
+								       : PALETTE_GUEST;
+	/* com/example/Main.run and com.example.Main.run; neither is how C names a function. */
+	for (size_t i = 0; i < COUNT(packages); i++) {
+		size_t length = strlen(packages[i]);
+
+		if (!strncmp(name, packages[i], length) &&
+			(name[length] == '/' || name[length] == '.'))
+			return PALETTE_GUEST;
+	}
+	return by_native_name(frame->name);
+}
+
+enum palette_class palette_js(const struct calltree_frame *frame)
+{
+	static const char *const scripts[] = {
+		"JS:", "LazyCompile:", "Function:", "Script:", "Eval:"};
+	static const char *const made[] = {
+		"Builtin:", "Builtins_", "BytecodeHandler:", "Stub:", "RegExp:", "Handler:"};
+	enum palette_class class = by_suffix(frame->name);
+
+	if (!is_function(frame))
+		return (enum palette_class)frame->kind;
+	if (class != PALETTE_CLASSES)
+		return class;
+	if (begins_with_any(frame->name, made, COUNT(made)))
+		return PALETTE_BUILTIN;
+	if (frame->kind == CALLTREE_JIT || begins_with_any(frame->name, scripts, COUNT(scripts)) ||
+		has_ending(frame->name, ".js") || has_ending(frame->name, ".mjs") ||
+		has_ending(frame->name, ".cjs") || has_ending(frame->name, ".ts"))
+		return PALETTE_GUEST;
+	return by_native_name(frame->name);
+}
+
+enum palette_class palette_perl(const struct calltree_frame *frame)
+{
+	/* How perl's own source names what carries out a script. */
+	static const char *const own[] = {"Perl", "perl_", "S_", "XS_"};
+	enum palette_class class = by_suffix(frame->name);
+
+	if (!is_function(frame))
+		return (enum palette_class)frame->kind;
+	if (class != PALETTE_CLASSES)
+		return class;
+	if (frame->kind == CALLTREE_JIT || begins_with_any(frame->name, own, COUNT(own)) ||
+		strstr(frame->name, "Perl") || has_ending(frame->name, ".pl") ||
+		has_ending(frame->name, ".pm"))
+		return PALETTE_GUEST;
+	return by_native_name(frame->name);
+}
+
+/* ---- the palettes ---------------------------------------------------------------------------- */
+
+/*
+ * Numbers are OKLCH, where equal steps look equal: all shades of a family carry the same text colour
+ * with the same contrast.
+ */
+
+/* clang-format off: the numbers are read in columns. */
+
+/* As light as text on them allows. */
+#define DARK {0.44, 0.51}
+
+/* The same in every palette: greys for what has no name and for merged boxes ... */
+#define GREYS \
+	[CALLTREE_UNNAMED]   = {1, 4, { 60,  60}, {0.012, 0.012}, {0.80, 0.86}, {0.42, 0.48}, 0}, \
+	[CALLTREE_SYNTHETIC] = {1, 4, {255, 255}, {0.028, 0.028}, {0.80, 0.86}, {0.42, 0.48}, 0}, \
+	[PALETTE_ROOT]       = {1, 1, {260, 260}, {0.008, 0.008}, {0.90, 0.90}, {0.36, 0.36}, 0}, \
+	[PALETTE_MERGED]     = {1, 1, { 80,  80}, {0.014, 0.014}, {0.85, 0.85}, {0.38, 0.38}, 0}
+
+/* ... and blue greys for processes and threads. */
+#define NO_FUNCTIONS \
+	GREYS, \
+	[CALLTREE_PROCESS]   = {2, 2, {250, 275}, {0.055, 0.055}, {0.80, 0.84}, {0.43, 0.47}, 0}, \
+	[CALLTREE_THREAD]    = {2, 2, {205, 225}, {0.050, 0.050}, {0.82, 0.86}, {0.43, 0.47}, 0}
+
+/* All functions of one range of hues, inlined ones paler. */
+#define RANGE(hue_from, hue_to, chroma, light_from, light_to) { \
+	NO_FUNCTIONS, \
+	[CALLTREE_NATIVE] = {8, 4, {hue_from, hue_to}, {chroma, chroma}, \
+			     {light_from, light_to}, DARK, 0}, \
+	[CALLTREE_JIT]    = {8, 4, {hue_from, hue_to}, {chroma, chroma}, \
+			     {light_from, light_to}, DARK, 0}, \
+	[CALLTREE_INLINE] = {6, 1, {hue_from, hue_to}, {(chroma) * 0.62, (chroma) * 0.62}, \
+			     {(light_to) + 0.04, (light_to) + 0.04}, {0.43, 0.43}, 0}, \
+}
+
+/*
+ * What users of such palettes know: green is the language's, aqua its engine's, yellow C++, orange
+ * the kernel's, red the rest.
+ */
+#define LANGUAGE { \
+	NO_FUNCTIONS, \
+	[CALLTREE_NATIVE] = {4, 4, { 18,  36}, {0.115, 0.115}, {0.745, 0.81}, DARK, 0}, \
+	[PALETTE_GUEST]   = {4, 4, {132, 152}, {0.125, 0.125}, {0.79,  0.86}, DARK, 0}, \
+	[PALETTE_BUILTIN] = {3, 4, {192, 212}, {0.085, 0.085}, {0.80,  0.86}, DARK, 0}, \
+	[PALETTE_CXX]     = {3, 4, { 92, 104}, {0.125, 0.125}, {0.85,  0.90}, DARK, 0}, \
+	[PALETTE_KERNEL]  = {3, 4, { 56,  68}, {0.130, 0.130}, {0.78,  0.83}, DARK, 0}, \
+}
+
+const struct palette_scheme palette_schemes[] = {
+	{"hot", palette_by_kind, {
+		NO_FUNCTIONS,
+		[CALLTREE_NATIVE] = {8, 4, { 34,  84}, {0.112, 0.112}, {0.765, 0.835},
+				     {0.45, 0.52}, 0.05},
+		[CALLTREE_JIT]    = {6, 4, {130, 172}, {0.095, 0.095}, {0.79, 0.86},
+				     {0.45, 0.52}, 0},
+		[CALLTREE_INLINE] = {8, 2, { 40,  84}, {0.072, 0.072}, {0.845, 0.88},
+				     {0.42, 0.47}, 0.03},
+	}},
+	{"mem",    palette_by_kind, RANGE(138, 184, 0.105, 0.775, 0.845)},
+	{"io",     palette_by_kind, RANGE(258, 292, 0.090, 0.735, 0.805)},
+	{"aqua",   palette_by_kind, RANGE(188, 222, 0.085, 0.780, 0.850)},
+	{"java",   palette_java, LANGUAGE},
+	{"js",     palette_js, LANGUAGE},
+	{"perl",   palette_perl, LANGUAGE},
+	{"red",    palette_by_kind, RANGE( 18,  34, 0.125, 0.725, 0.800)},
+	{"green",  palette_by_kind, RANGE(126, 150, 0.135, 0.780, 0.850)},
+	{"blue",   palette_by_kind, RANGE(232, 258, 0.095, 0.740, 0.820)},
+	{"yellow", palette_by_kind, RANGE( 90, 108, 0.135, 0.845, 0.905)},
+	{"purple", palette_by_kind, RANGE(306, 330, 0.105, 0.745, 0.815)},
+	{"orange", palette_by_kind, RANGE( 52,  72, 0.130, 0.770, 0.840)},
+	{"by-module", palette_by_module, {
+		NO_FUNCTIONS,
+		[CALLTREE_NATIVE] = { 1, 4, {80,  80}, {0.035, 0.035}, {0.84,  0.89}, DARK, 0},
+		[PALETTE_MODULE]  = {18, 3, {30, 370}, {0.095, 0.095}, {0.785, 0.85}, DARK, 0},
+	}},
+	/*
+	 * Blue through grey to yellow, rising in lightness: the axis that is left to eyes without
+	 * red or green cones, after the colour map cividis (Nuñez, Anderton, Renslow 2018).
+	 */
+	{"cividis", palette_by_kind, {
+		NO_FUNCTIONS,
+		[CALLTREE_NATIVE] = {10, 3, {88, 88}, {-0.085, 0.125}, {0.715, 0.755},
+				     {0.42, 0.46}, 0.12},
+		[CALLTREE_JIT]    = { 6, 3, {88, 88}, {-0.085, 0.125}, {0.715, 0.755},
+				     {0.42, 0.46}, 0.12},
+		[CALLTREE_INLINE] = { 4, 3, {88, 88}, {-0.045, 0.070}, {0.80, 0.83},
+				     {0.40, 0.43}, 0.06},
+	}},
+	/*
+	 * A hue for each kind of code, from the set of eight by Okabe and Ito (2002): orange to
+	 * yellow, bluish green, reddish purple for inlined code, sky blue and blue for threads and
+	 * processes; kept apart by lightness too.
+	 */
+	{"okabe-ito", palette_by_kind, {
+		GREYS,
+		[CALLTREE_NATIVE]  = {6, 4, { 62, 100}, {0.135, 0.135}, {0.77, 0.81}, DARK, 0.08},
+		[CALLTREE_JIT]     = {2, 4, {162, 170}, {0.115, 0.115}, {0.68, 0.72},
+				      {0.38, 0.42}, 0},
+		[CALLTREE_INLINE]  = {2, 4, {345, 352}, {0.095, 0.095}, {0.72, 0.76},
+				      {0.45, 0.49}, 0},
+		[CALLTREE_THREAD]  = {1, 4, {232, 232}, {0.095, 0.095}, {0.74, 0.80},
+				      {0.43, 0.48}, 0},
+		[CALLTREE_PROCESS] = {1, 4, {248, 248}, {0.110, 0.110}, {0.68, 0.72},
+				      {0.40, 0.44}, 0},
+	}},
+	{NULL, NULL, {{0}}},
+};
+
+/* clang-format on */
+
+/* ---- places and colours ---------------------------------------------------------------------- */
 
 static unsigned family_size(const struct palette_family *family)
 {
@@ -59,7 +314,7 @@ unsigned palette_place(const struct palette *palette, uint32_t frame)
 
 static uint64_t hash_text(const char *text)
 {
-	uint64_t hash = fnv_text(FNV_BEGIN, text);
+	uint64_t hash = fnv_text(FNV_BEGIN, text, SIZE_MAX);
 
 	/* The low bits of this hash alone would tie the shade to the last letters. */
 	hash ^= hash >> 29;

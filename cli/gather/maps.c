@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "cli/gather/record.h"
-#include "render/fnv.h"
+#include "libprof/fnv.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -119,7 +119,7 @@ static int add_line(struct maps *maps, const char *line, size_t bytes)
 
 int maps_parse(struct maps *maps, char *text)
 {
-	struct maps fresh = {.hash = fnv_text(FNV_BEGIN, text)};
+	struct maps fresh = {.hash = fnv_text(FNV_BEGIN, text, SIZE_MAX)};
 	int error = 0;
 
 	if (maps->count && fresh.hash == maps->hash)

@@ -13,7 +13,7 @@
 #include "cli/symbols/demangle.h"
 #include "cli/symbols/module.h"
 #include "cli/symbols/symtab.h"
-#include "render/fnv.h"
+#include "libprof/fnv.h"
 
 struct entry {
 	struct symbols_module module; /* path and build_id owned */
@@ -114,7 +114,7 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 
 	if (!wanted.build_id)
 		wanted.build_id_bytes = 0;
-	hash = fnv_text(FNV_BEGIN, wanted.path);
+	hash = fnv_text(FNV_BEGIN, wanted.path, SIZE_MAX);
 	hash = fnv_bytes(hash, wanted.build_id, wanted.build_id_bytes);
 
 	int *bucket = &symbols->buckets[hash % BUCKETS];

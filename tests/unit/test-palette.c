@@ -13,7 +13,6 @@
 #include <math.h>
 
 #include "render/palette.h"
-#include "render/palette_scheme.h"
 #include "render/picture.h"
 
 static double linear(uint8_t value)
