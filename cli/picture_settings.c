@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/count_text.h"
+#include "render/label.h"
 #include "render/transform.h"
 
 #define NOTHING_LEFT "no stacks are left by --root and --hide"

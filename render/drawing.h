@@ -1,18 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tree made ready to be drawn, and the way from there to a stream that all formats of one cairo
- * surface go.
+ * A scene on a cairo surface, the same for every format; and the way from a tree to a stream that all
+ * formats of one cairo surface go.
  */
 #ifndef RENDER_DRAWING_H
 #define RENDER_DRAWING_H
 
 #include <cairo.h>
+#include <stdio.h>
 
+#include "render/calltree.h"
 #include "render/picture.h"
-#include "render/preorder.h"
 #include "render/scene.h"
-#include "render/sink.h"
 #include "render/style.h"
+
+enum draw_text {
+	DRAW_TEXT,
+	DRAW_NO_TEXT
+};
+
+/* Where cairo writes: a stream, with the error it met first. */
+struct sink {
+	FILE *out; /* borrowed */
+	int error; /* 0 or -errno of @out */
+};
+
+/*
+ * Draw @scene (borrowed) on @surface (borrowed, not finished by this), @scale device pixels per CSS
+ * pixel. Only strokes, lines of text and nothing that clips or groups: viewers without masks show
+ * the same. Returns 0, or -ENOMEM or -EIO.
+ */
+int draw_scene(
+	const struct scene *scene, cairo_surface_t *surface, double scale, enum draw_text text);
+
+/* A cairo_write_func_t; @closure is a struct sink. */
+cairo_status_t sink_write(void *closure, const unsigned char *bytes, unsigned int length);
 
 struct drawing {
 	struct style style;

@@ -49,7 +49,6 @@
 #include <stdio.h>
 
 #include "render/calltree.h"
-#include "render/preorder.h"
 #include "render/style.h"
 
 enum embed_tag {

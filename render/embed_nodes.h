@@ -8,7 +8,6 @@
 
 #include "render/bytes.h"
 #include "render/calltree.h"
-#include "render/preorder.h"
 
 /*
  * Append the column to @column. Everything is borrowed; @preorder is of @tree. Returns 0 or

@@ -5,7 +5,29 @@
  */
 #include "render/label.h"
 
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+void count_text(char *text, size_t bytes, uint64_t count)
+{
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
+	size_t used = 0;
+
+	for (int i = 0; i < length && used + 2 < bytes; i++) {
+		if (i && (length - i) % 3 == 0)
+			text[used++] = ',';
+		text[used++] = digits[i];
+	}
+	text[used] = '\0';
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 #define ELLIPSIS       "\xe2\x80\xa6"
 #define ELLIPSIS_BYTES 3u

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text that may be shown: any bytes made into clean UTF-8, and names made short enough for a box.
+ * Text that may be shown: any bytes made into clean UTF-8, names made short enough for a box, and large
+ * numbers as people read them.
  */
 #ifndef RENDER_LABEL_H
 #define RENDER_LABEL_H
@@ -35,5 +36,8 @@ double label_width_px(const char *text, const struct label_measure *measure);
  */
 size_t label_fit(
 	char *fitted, const char *name, double width_px, const struct label_measure *measure);
+
+/* 1234567 as "1,234,567" into @text, cut to @bytes with its zero. */
+void count_text(char *text, size_t bytes, uint64_t count);
 
 #endif

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "render/calltree.h"
-#include "render/preorder.h"
 
 enum layout_kind {
 	LAYOUT_NODE = 0,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/count_text.h"
+#include "render/label.h"
 #include "render/layout.h"
 
 /* ---- the graph ------------------------------------------------------------------------------- */

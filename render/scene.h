@@ -11,7 +11,6 @@
 #include "render/calltree.h"
 #include "render/font.h"
 #include "render/layout.h"
-#include "render/preorder.h"
 #include "render/style.h"
 
 struct scene_box {

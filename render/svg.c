@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "render/bytes.h"
-#include "render/draw.h"
 #include "render/drawing.h"
 #include "render/embed.h"
 #include "render/svg_paths.h"

@@ -15,7 +15,7 @@
 
 #include "cli/diag.h"
 #include "cli/formats/lines.h"
-#include "render/preorder.h"
+#include "render/calltree.h"
 
 /* ---- what is certainly none ------------------------------------------------------------------ */
 

@@ -24,7 +24,7 @@
 #include "cli/run/signals.h"
 #include "cli/run/summary.h"
 #include "libprof/pprof/fields.h"
-#include "render/count_text.h"
+#include "render/label.h"
 
 #define TITLE_BYTES    160
 #define SUBTITLE_BYTES 256

@@ -12,7 +12,6 @@
 #include <errno.h>
 
 #include "render/calltree.h"
-#include "render/preorder.h"
 
 static uint32_t child(struct calltree *tree, uint32_t parent, const char *name)
 {

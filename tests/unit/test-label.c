@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Text from strangers becomes clean UTF-8 and fits its box. */
+/*
+ * Text from strangers becomes clean UTF-8 and fits its box.
+ * Large numbers with commas, and in too little room.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,6 +127,39 @@ static void test_fit_survives_length(void **state)
 	free(name);
 }
 
+/* ---- count text ---------- */
+
+static void counts_have_commas(void **state)
+{
+	char text[32];
+
+	(void)state;
+	count_text(text, sizeof(text), 0);
+	assert_string_equal(text, "0");
+	count_text(text, sizeof(text), 999);
+	assert_string_equal(text, "999");
+	count_text(text, sizeof(text), 1000);
+	assert_string_equal(text, "1,000");
+	count_text(text, sizeof(text), 1234567);
+	assert_string_equal(text, "1,234,567");
+	count_text(text, sizeof(text), UINT64_MAX);
+	assert_string_equal(text, "18,446,744,073,709,551,615");
+}
+
+static void what_has_no_room_is_cut(void **state)
+{
+	char text[32];
+
+	(void)state;
+	for (size_t bytes = 1; bytes < 10; bytes++) {
+		memset(text, 'x', sizeof(text));
+		count_text(text, bytes, 1234567);
+		assert_true(strlen(text) < bytes);
+		assert_memory_equal(text, "1,234,567", strlen(text));
+		assert_int_equal(text[bytes], 'x');
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +167,8 @@ int main(void)
 		cmocka_unit_test(test_clean_cuts_between_code_points),
 		cmocka_unit_test(test_fit_prefers_the_whole_then_no_arguments_then_a_cut),
 		cmocka_unit_test(test_fit_survives_length),
+		cmocka_unit_test(counts_have_commas),
+		cmocka_unit_test(what_has_no_room_is_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
