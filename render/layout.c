@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "render/array.h"
+
 /* The run of narrow boxes at the end of a row that is not drawn yet. */
 struct run {
 	uint64_t from, to; /* weights; from == to: none */
@@ -39,15 +41,8 @@ static int add_box(struct pass *pass, const struct layout_box *box)
 
 	if (layout->count >= pass->limits->boxes)
 		return -E2BIG;
-	if (layout->count == layout->room) {
-		uint32_t room = layout->room ? layout->room * 2 : 256;
-		struct layout_box *boxes = reallocarray(layout->boxes, room, sizeof(*boxes));
-
-		if (!boxes)
-			return -ENOMEM;
-		layout->boxes = boxes;
-		layout->room = room;
-	}
+	if (ARRAY_GROW(layout->boxes, layout->count, layout->room, 256))
+		return -ENOMEM;
 	layout->boxes[layout->count++] = *box;
 	if (box->row >= layout->rows)
 		layout->rows = box->row + 1;

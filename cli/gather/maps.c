@@ -14,6 +14,7 @@
 
 #include "cli/gather/record.h"
 #include "libprof/fnv.h"
+#include "render/array.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -101,15 +102,8 @@ static int add_line(struct maps *maps, const char *line, size_t bytes)
 	mapping.is_code = permissions[2] == 'x';
 	while ((size_t)at < bytes && line[at] == ' ')
 		at++;
-	if (maps->count == maps->room) {
-		unsigned room = maps->room ? maps->room * 2 : 64;
-		struct mapping *more = realloc(maps->list, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		maps->list = more;
-		maps->room = room;
-	}
+	if (ARRAY_GROW(maps->list, maps->count, maps->room, 64))
+		return -ENOMEM;
 	mapping.path = copy_path(line + at, bytes - (size_t)at);
 	if (!mapping.path)
 		return -ENOMEM;

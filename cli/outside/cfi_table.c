@@ -19,6 +19,7 @@
 #include "arch/go.h"
 #include "cli/symbols/elfimage.h"
 #include "cli/symbols/gopclntab.h"
+#include "render/array.h"
 
 /* ---- what Go knows --------------------------------------------------------------------------- */
 
@@ -185,15 +186,8 @@ struct list {
 
 static int add(struct list *list, const struct entry *entry)
 {
-	if (list->count == list->room) {
-		uint64_t room = list->room ? list->room * 2 : 1024;
-		struct entry *more = realloc(list->entry, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		list->entry = more;
-		list->room = room;
-	}
+	if (ARRAY_GROW(list->entry, list->count, list->room, 1024))
+		return -ENOMEM;
 	list->entry[list->count++] = *entry;
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "cli/outside/memory.h"
 #include "cli/symbols/elfimage.h"
 #include "libprof/unwind/dwarf.h"
+#include "render/array.h"
 
 struct object_source {
 	int descriptor; /* of the file, borrowed; or -1: */
@@ -306,15 +307,8 @@ static int keep(struct objects *objects, struct object *object)
 {
 	if (objects->count == WIRE_MODULE_MAX)
 		return -E2BIG;
-	if (objects->count == objects->room) {
-		unsigned room = objects->room ? objects->room * 2 : 64;
-		struct object **more = realloc(objects->list, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		objects->list = more;
-		objects->room = room;
-	}
+	if (ARRAY_GROW(objects->list, objects->count, objects->room, 64))
+		return -ENOMEM;
 	objects->list[objects->count++] = object;
 	object->number = objects->count;
 	return 0;

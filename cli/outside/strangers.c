@@ -26,6 +26,7 @@
 #include "cli/outside/attach.h"
 #include "cli/outside/tracer.h"
 #include "cli/profile/base_name.h"
+#include "render/array.h"
 
 #define NS_PER_MS 1000000ULL
 
@@ -347,15 +348,8 @@ static struct listed *list_new(struct strangers *s, size_t *count)
 			known->scan = s->scan;
 		if (known || pid <= 0 || pid > INT_MAX)
 			continue;
-		if (*count == room) {
-			size_t more = room ? 2 * room : 64;
-			struct listed *larger = realloc(list, more * sizeof(*larger));
-
-			if (!larger)
-				break;
-			list = larger;
-			room = more;
-		}
+		if (ARRAY_GROW(list, *count, room, 64))
+			break;
 		list[*count].pid = (pid_t)pid;
 		*count += !procfs_birth((pid_t)pid, &list[*count].birth);
 	}

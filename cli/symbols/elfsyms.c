@@ -27,6 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "render/array.h"
+
 /* ---- symbol sections ------------------------------------------------------------------------- */
 
 /* One section's address range, when it holds code. */
@@ -307,15 +309,8 @@ static int read_relocation(
 
 static int add_slot(struct plt *plt, const struct slot *slot)
 {
-	if (plt->count == plt->room) {
-		size_t room = plt->room ? plt->room * 2 : 256;
-		struct slot *slots = reallocarray(plt->slots, room, sizeof(*slots));
-
-		if (!slots)
-			return -ENOMEM;
-		plt->slots = slots;
-		plt->room = room;
-	}
+	if (ARRAY_GROW(plt->slots, plt->count, plt->room, 256))
+		return -ENOMEM;
 	plt->slots[plt->count++] = *slot;
 	return 0;
 }

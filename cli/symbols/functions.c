@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "render/array.h"
+
 #define FUNCTIONS_MAX (8u << 20)
 
 /* Bytes of a pointer by the low bits of its encoding; 0: of no fixed size, not used here. */
@@ -99,15 +101,8 @@ static int add_extent(struct functions *functions, uint64_t start, uint64_t end)
 {
 	if (end <= start || functions->count >= FUNCTIONS_MAX)
 		return 0;
-	if (functions->count == functions->room) {
-		size_t room = functions->room ? functions->room * 2 : 1024;
-		struct extent *more = reallocarray(functions->extents, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		functions->extents = more;
-		functions->room = room;
-	}
+	if (ARRAY_GROW(functions->extents, functions->count, functions->room, 1024))
+		return -ENOMEM;
 	functions->extents[functions->count++] = (struct extent){start, end};
 	return 0;
 }

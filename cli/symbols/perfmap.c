@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/symbols/elfimage.h"
+#include "render/array.h"
 
 #define PIECE_NONE UINT32_MAX
 
@@ -117,15 +118,8 @@ static int add_line(struct perfmap *map, char *line)
 		return 0;
 	if (!*at || !size || start + size < start)
 		return 0;
-	if (map->lines_count == map->lines_room) {
-		size_t room = map->lines_room ? map->lines_room * 2 : 1024;
-		struct line *lines = reallocarray(map->lines, room, sizeof(*lines));
-
-		if (!lines)
-			return -ENOMEM;
-		map->lines = lines;
-		map->lines_room = room;
-	}
+	if (ARRAY_GROW(map->lines, map->lines_count, map->lines_room, 1024))
+		return -ENOMEM;
 	map->lines[map->lines_count++] =
 		(struct line){start, start + size, (uint32_t)(strip_tier(line, at) - map->text)};
 	return 0;

@@ -14,6 +14,7 @@
 #include "cli/symbols/module.h"
 #include "cli/symbols/symtab.h"
 #include "libprof/fnv.h"
+#include "render/array.h"
 
 struct entry {
 	struct symbols_module module; /* path and build_id owned */
@@ -92,21 +93,6 @@ static int copy_module(struct symbols_module *to, const struct symbols_module *f
 	return 0;
 }
 
-static int make_room(struct symbols *symbols)
-{
-	if (symbols->count < symbols->room)
-		return 0;
-
-	int room = symbols->room ? symbols->room * 2 : 64;
-	struct entry *entries = reallocarray(symbols->entries, (size_t)room, sizeof(*entries));
-
-	if (!entries)
-		return -ENOMEM;
-	symbols->entries = entries;
-	symbols->room = room;
-	return 0;
-}
-
 int symbols_add_module(struct symbols *symbols, const struct symbols_module *module)
 {
 	struct symbols_module wanted = *module;
@@ -129,7 +115,7 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 			entry->module.pid = wanted.pid;
 		return i;
 	}
-	if (make_room(symbols))
+	if (ARRAY_GROW(symbols->entries, symbols->count, symbols->room, 64))
 		return -ENOMEM;
 
 	struct entry *added = &symbols->entries[symbols->count];
