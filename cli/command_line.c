@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/diag.h"
 #include "cli/formats/format.h"
-#include "cli/nearest.h"
 
 static const struct options_origin command_line = {.rank = OPTIONS_COMMAND_LINE};
 

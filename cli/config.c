@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/nearest.h"
+#include "cli/diag.h"
 
 #define SETTINGS_FILE  "flamerun.ini"
 #define PROJECT_FILE   "." SETTINGS_FILE

@@ -2,7 +2,7 @@
 /*
  * The only place that prints for flamerun. Every message is one write(2) to stderr, begins with
  * "flamerun: ", and has control bytes replaced, so that nothing from a profile or a command line
- * reaches a terminal unescaped.
+ * reaches a terminal unescaped. And, for hints, which known word a mistyped one may have meant.
  */
 #ifndef CLI_DIAG_H
 #define CLI_DIAG_H
@@ -73,5 +73,23 @@ void diag_fail_hint(struct diag_message *message, const char *format, ...)
 
 /* Print what diag_fail() collected: the error, then the hint if any. */
 void diag_report(const struct diag_message *message);
+
+/* ---- a mistyped word -------------------------------------------------------------------------- */
+
+struct nearest {
+	const char *word; /* mistyped, borrowed */
+	size_t bytes;
+	const char *best; /* borrowed from what was offered; NULL: nothing is near */
+	unsigned distance;
+};
+
+/* Begin to look for what the @bytes of @word may mean. */
+void nearest_begin(struct nearest *nearest, const char *word, size_t bytes);
+
+/*
+ * Consider @candidate. It is near when a third of its letters or fewer, but at least one, would
+ * have to be typed otherwise; the first of equally near ones stays.
+ */
+void nearest_offer(struct nearest *nearest, const char *candidate);
 
 #endif

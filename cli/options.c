@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/diag.h"
 #include "cli/formats/format.h"
-#include "cli/nearest.h"
 #include "render/picture.h"
 
 #define NS_PER_S 1000000000.0

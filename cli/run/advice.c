@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/diag.h"
 #include "cli/formats/format.h"
-#include "cli/nearest.h"
 
 /* A folder of the path may be a network's: no more than this many names are compared in all. */
 #define NAMES_MAX 50000

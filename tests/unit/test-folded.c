@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Folded stacks: good lines, bad lines, hostile lines, and back again. */
+/*
+ * Folded stacks: good lines, bad lines, hostile lines, and back again.
+ * Lines of a stream: whole ones across every buffer's end, and one that has no end.
+ * What is certainly no folded stacks, and what could be.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "cli/formats/folded.h"
 #include "tests/unit/folded-text.h"
 
 static struct folded_bad bad;
@@ -191,6 +196,201 @@ static void test_a_full_disk_is_an_error(void **state)
 	calltree_free(tree);
 }
 
+/* ---- lines ---------- */
+
+static char *line;
+static size_t bytes;
+
+static void check_next(struct lines *lines, const char *wanted, size_t wanted_bytes)
+{
+	assert_int_equal(lines_next(lines, &line, &bytes), 1);
+	assert_int_equal(bytes, wanted_bytes);
+	assert_memory_equal(line, wanted, wanted_bytes + 1);
+}
+
+static void every_line_comes(void **state)
+{
+	char text[] = "one\n\n\0two\0\nlast";
+	struct lines lines = {.in = fmemopen(text, sizeof(text) - 1, "r")};
+
+	(void)state;
+	check_next(&lines, "one", 3);
+	check_next(&lines, "", 0);
+	check_next(&lines, "\0two\0", 5);
+	check_next(&lines, "last", 4);
+	assert_int_equal(lines_next(&lines, &line, &bytes), 0);
+	assert_int_equal(lines_next(&lines, &line, &bytes), 0);
+	fclose(lines.in);
+	lines_release(&lines);
+}
+
+static void nothing_has_no_lines(void **state)
+{
+	struct lines lines = {.in = fopen("/dev/null", "r")};
+
+	(void)state;
+	assert_int_equal(lines_next(&lines, &line, &bytes), 0);
+	fclose(lines.in);
+	lines_release(&lines);
+}
+
+/* Lengths on both sides of where the buffer ends, and of where it grows. */
+static void lines_of_many_lengths(void **state)
+{
+	const size_t first = 65000, last = 67000, step = 7;
+	char *text = malloc(last * ((last - first) / step + 2)), *at = text;
+
+	(void)state;
+	for (size_t length = first; length < last; length += step) {
+		memset(at, 'a' + (int)(length % 26), length);
+		at[length] = '\n';
+		at += length + 1;
+	}
+	struct lines lines = {.in = fmemopen(text, (size_t)(at - text), "r")};
+
+	for (size_t length = first; length < last; length += step) {
+		assert_int_equal(lines_next(&lines, &line, &bytes), 1);
+		assert_int_equal(bytes, length);
+		assert_int_equal(line[0], 'a' + (int)(length % 26));
+		assert_int_equal(line[length - 1], 'a' + (int)(length % 26));
+		assert_int_equal(line[length], '\0');
+	}
+	assert_int_equal(lines_next(&lines, &line, &bytes), 0);
+	fclose(lines.in);
+	lines_release(&lines);
+	free(text);
+}
+
+static void a_line_without_end_is_given_up(void **state)
+{
+	struct lines lines = {.in = fopen("/dev/zero", "r")};
+
+	(void)state;
+	assert_int_equal(lines_next(&lines, &line, &bytes), -EFBIG);
+	assert_true(lines.room <= 2 * LINES_BYTES_MAX);
+	fclose(lines.in);
+	lines_release(&lines);
+}
+
+static void failures_are_told(void **state)
+{
+	struct lines lines = {.in = fopen("/", "r")};
+
+	(void)state;
+	assert_int_equal(lines_next(&lines, &line, &bytes), -EISDIR);
+	fclose(lines.in);
+	lines_release(&lines);
+}
+
+/* ---- folded doubt ---------- */
+
+static struct diag_message message;
+static struct folded_bad doubted;
+
+/* What folded_read() says of these bytes. */
+static int read_doubtful(const char *text, size_t length)
+{
+	struct calltree *tree = calltree_new();
+	FILE *in = fmemopen((void *)(uintptr_t)text, length, "r");
+	int error;
+
+	message = (struct diag_message){0};
+	doubted = (struct folded_bad){0};
+	error = folded_read(tree, in, "x", &doubted, &message);
+	fclose(in);
+	calltree_free(tree);
+	return error;
+}
+#define READ(text) read_doubtful(text, sizeof(text) - 1)
+
+static void other_files_are_named(void **state)
+{
+	(void)state;
+	assert_int_equal(READ("\x89PNG\r\n\x1a\n"), -ENODATA);
+	assert_string_equal(
+		message.text, "x:1: a PNG picture, where \"outer;inner weight\" was expected");
+	assert_int_equal(READ("<?xml version=\"1.0\"?>\na 1\n"), -ENODATA);
+	assert_non_null(strstr(message.text, "x:1: an SVG picture or other XML"));
+	assert_non_null(strstr(message.hint, "-o run.folded"));
+	assert_int_equal(READ("%PDF-1.7\n12 0 obj 1\n"), -ENODATA);
+	assert_int_equal(READ("PERFILE2\x68\0\0"), -ENODATA);
+	assert_non_null(strstr(message.text, "a recording of perf"));
+	assert_non_null(strstr(message.hint, "perf script | stackcollapse-perf.pl"));
+	assert_int_equal(READ("\x7f"
+			      "ELF\2\1\1"),
+		-ENODATA);
+	assert_int_equal(READ("\x1f\x8b\x08 1\n"), -ENODATA);
+	assert_int_equal(READ("{\"nodes\": [\n1\n"), -ENODATA);
+	assert_non_null(strstr(message.text, "JSON"));
+	assert_string_equal(message.hint, "");
+}
+
+static void functions_may_be_called_alike(void **state)
+{
+	(void)state;
+	assert_int_equal(READ("<svg::Node as Clone>::clone;f 1\n"), 0);
+	assert_int_equal(READ("{closure#0};f 1\n"), 0);
+	assert_int_equal(READ("[unsampled] 3\n"), 0);
+	assert_int_equal(READ("PERFILE 3\n"), 0);
+	assert_int_equal(READ("%P 3\n"), 0);
+	/* Only beginnings tell. */
+	assert_int_equal(READ("main 1\n<?xml version=\"1.0\"?>\n"), 0);
+	assert_int_equal(doubted.count, 1);
+}
+
+static void bytes_that_no_text_has(void **state)
+{
+	char late[4 * FOLDED_DOUBT_LINES + 16] = "";
+	size_t length = 0;
+
+	(void)state;
+	assert_int_equal(READ("a 1\nb\0 2\n"), -ENODATA);
+	assert_string_equal(
+		message.text, "x:2: a NUL byte, where \"outer;inner weight\" was expected");
+	for (; length < 4 * FOLDED_DOUBT_LINES; length += 4)
+		memcpy(late + length, "a 1\n", 4);
+	/* As a crash of the machine leaves the end of a file. */
+	assert_int_equal(read_doubtful(late, sizeof(late)), 0);
+	assert_int_equal(doubted.count, 1);
+	assert_int_equal(doubted.first, FOLDED_DOUBT_LINES + 1);
+}
+
+static void lines_that_are_no_stacks(void **state)
+{
+	char text[3 * FOLDED_DOUBT_LINES + 32] = "\n";
+	size_t length = 1;
+
+	(void)state;
+	assert_int_equal(READ("some words\n"), -ENODATA);
+	assert_string_equal(message.text, "x:1: not \"outer;inner weight\"");
+	assert_int_equal(READ("\nsome\nwords\n\n"), -ENODATA);
+	assert_string_equal(message.text,
+		"x:2: not \"outer;inner weight\", nor is any other of its first 2 lines");
+	for (unsigned i = 1; i < FOLDED_DOUBT_LINES; i++, length += 3)
+		memcpy(text + length, "no\n", 3);
+	/* One line less than it takes, then a stack: the file is believed. */
+	strcpy(text + length, "a 1\nno\nno\n");
+	assert_int_equal(read_doubtful(text, strlen(text)), 0);
+	assert_int_equal(doubted.count, FOLDED_DOUBT_LINES + 1);
+	assert_int_equal(doubted.first, 2);
+	strcpy(text + length, "no\na 1\n");
+	assert_int_equal(read_doubtful(text, strlen(text)), -ENODATA);
+	assert_string_equal(message.text,
+		"x:2: not \"outer;inner weight\", nor is any other of its first 100 lines");
+}
+
+static void a_line_without_end(void **state)
+{
+	struct calltree *tree = calltree_new();
+	FILE *in = fopen("/dev/zero", "r");
+
+	(void)state;
+	assert_int_equal(folded_read(tree, in, "x", &doubted, &message), -EFBIG);
+	assert_string_equal(message.text, "x:1: a line of more than 64 MiB");
+	fclose(in);
+	calltree_free(tree);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +406,16 @@ int main(void)
 		cmocka_unit_test(test_long_lines_and_depth),
 		cmocka_unit_test(test_kinds_come_back_from_brackets),
 		cmocka_unit_test(test_a_full_disk_is_an_error),
+		cmocka_unit_test(every_line_comes),
+		cmocka_unit_test(nothing_has_no_lines),
+		cmocka_unit_test(lines_of_many_lengths),
+		cmocka_unit_test(a_line_without_end_is_given_up),
+		cmocka_unit_test(failures_are_told),
+		cmocka_unit_test(other_files_are_named),
+		cmocka_unit_test(functions_may_be_called_alike),
+		cmocka_unit_test(bytes_that_no_text_has),
+		cmocka_unit_test(lines_that_are_no_stacks),
+		cmocka_unit_test(a_line_without_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
