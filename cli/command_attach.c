@@ -13,10 +13,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/gather/gather.h"
 #include "cli/gather/procfs.h"
 #include "cli/outside/outside.h"
 #include "cli/run/drawing.h"
+#include "cli/run/gather.h"
 #include "cli/run/jit.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"

@@ -12,12 +12,12 @@
 
 #include "cli/clock.h"
 #include "cli/diag.h"
-#include "cli/gather/gather.h"
 #include "cli/options.h"
 #include "cli/outside/outside.h"
 #include "cli/picture_settings.h"
 #include "cli/profile/marks.h"
 #include "cli/profile/naming.h"
+#include "cli/run/gather.h"
 #include "cli/run/opener.h"
 #include "cli/run/progress.h"
 #include "cli/run/results.h"

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "cli/diag.h"
-#include "cli/gather/gather.h"
 #include "cli/options.h"
 #include "cli/profile/base_name.h"
+#include "cli/run/gather.h"
 #include "libprof/profile/profile.h"
 #include "libprof/wire.h"
 

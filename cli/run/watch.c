@@ -18,8 +18,8 @@
 
 #include "cli/clock.h"
 #include "cli/diag.h"
-#include "cli/gather/gather.h"
 #include "cli/gather/procfs.h"
+#include "cli/run/gather.h"
 #include "cli/run/jit.h"
 #include "cli/run/signals.h"
 

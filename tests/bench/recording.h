@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "libprof/profile/profile.h"
-#include "cli/gather/gather.h"
+#include "cli/run/gather.h"
 #include "libprof/wire.h"
 
 /* Of the test-only clock: several samples where the kernel's tick would give one. */

@@ -3,7 +3,7 @@
  * The pipe's reader and those who write to it as one object, from the start of a run to its last
  * sample.
  */
-#include "cli/gather/gather.h"
+#include "cli/run/gather.h"
 
 #include <errno.h>
 #include <stdlib.h>

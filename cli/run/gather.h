@@ -7,8 +7,8 @@
  *
  * Context: one thread.
  */
-#ifndef CLI_GATHER_GATHER_H
-#define CLI_GATHER_GATHER_H
+#ifndef CLI_RUN_GATHER_H
+#define CLI_RUN_GATHER_H
 
 #include <stdbool.h>
 #include <stdint.h>
