@@ -18,9 +18,9 @@
 #include "cli/run/drawing.h"
 #include "cli/run/gather.h"
 #include "cli/run/jit.h"
+#include "cli/run/launch.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
-#include "cli/run/watch.h"
 
 #define PIDS_MAX  256
 #define NS_PER_MS 1000000u

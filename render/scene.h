@@ -9,7 +9,6 @@
 #include <stddef.h>
 
 #include "render/calltree.h"
-#include "render/font.h"
 #include "render/layout.h"
 #include "render/style.h"
 

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starting the program, with the library preloaded and everything else as flamerun got it.
+ * A child of ours: starting the program, with the library preloaded and everything else as flamerun got
+ * it; and from its start to its end the loop that gathers while waiting, and what its stops and
+ * continuations mean for us.
  */
 #ifndef CLI_RUN_LAUNCH_H
 #define CLI_RUN_LAUNCH_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "cli/diag.h"
+#include "cli/profile/accounting.h"
 #include "cli/run/preflight.h"
+
+struct gather;
+struct jit_watch;
 
 struct launch_request {
 	const struct preflight *program;
@@ -39,5 +46,32 @@ int launch(pid_t *child, const struct launch_request *request, struct diag_messa
  */
 char **launch_environment(char *const *base, const char *library, const char *channel);
 void launch_environment_free(char **environment);
+
+/* ---- from its start to its end ---------------------------------------------------------------- */
+
+struct watch {
+	pid_t child;
+	int doorbell;          /* of signals_catch(); borrowed */
+	struct gather *gather; /* borrowed; NULL: only wait */
+	struct jit_watch *jit; /* borrowed; looks while there is a gather */
+	uint64_t deadline_ns;  /* CLOCK_MONOTONIC; 0: none */
+	/* Filled at the end. */
+	int wait_status;
+	struct accounting_child used; /* what the kernel says of it */
+};
+
+enum watch_event { WATCH_ENDED, WATCH_DEADLINE };
+
+/*
+ * Gather until the child has ended and is reaped (signals are no longer passed on then), or the
+ * deadline has come. May be called again after a deadline, with another one or none.
+ */
+enum watch_event watch(struct watch *watch);
+
+/*
+ * After the end: go on gathering while descendants run, at most @limit_ms and not when somebody is
+ * in a hurry. Returns how many still run.
+ */
+unsigned watch_descendants(const struct watch *watch, unsigned limit_ms);
 
 #endif

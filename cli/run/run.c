@@ -27,7 +27,6 @@
 #include "cli/run/preflight.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
-#include "cli/run/watch.h"
 #include "libprof/wire.h"
 
 #define DESCENDANTS_MS 100
