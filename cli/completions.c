@@ -66,7 +66,7 @@ static void letter_of_switch(const struct options_row *row, FILE *out)
 		fputc(row->short_name, out);
 }
 
-/* ---- bash ---------------------------------------------------------------------------------------- */
+/* ---- bash ------------------------------------------------------------------------------------ */
 
 static void bash_long(const struct options_row *row, FILE *out)
 {
@@ -200,7 +200,7 @@ static void write_bash(FILE *out)
 		out);
 }
 
-/* ---- zsh ----------------------------------------------------------------------------------------- */
+/* ---- zsh ------------------------------------------------------------------------------------- */
 
 static void zsh_option(const struct options_row *row, FILE *out)
 {
@@ -267,7 +267,7 @@ static void write_zsh(FILE *out)
 		out);
 }
 
-/* ---- fish ---------------------------------------------------------------------------------------- */
+/* ---- fish ------------------------------------------------------------------------------------ */
 
 static void fish_option(const struct options_row *row, FILE *out)
 {

@@ -35,7 +35,8 @@
 
 /* ---- strings that are kept ------------------------------------------------------------------- */
 
-const char *config_keep(struct config_strings *strings, const char *text)
+/* Keep a copy of @text. Returns it, or NULL without memory. */
+static const char *config_keep(struct config_strings *strings, const char *text)
 {
 	char **items = reallocarray(strings->items, strings->count + 1, sizeof(*items));
 
@@ -382,7 +383,12 @@ static int check_file(
 	return 0;
 }
 
-int config_open(const struct config_source *source, FILE **out, struct diag_message *message)
+/*
+ * Open the settings file @path for reading: a regular file; of a project, one that belongs to the
+ * user or root and that not everybody can write to.
+ * Returns 0 with *@out to be closed, or -errno with @message filled (-ENOENT when there is none).
+ */
+static int config_open(const struct config_source *source, FILE **out, struct diag_message *message)
 {
 	/* Not to wait for a FIFO's writer, nor to take a terminal. */
 	int descriptor = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

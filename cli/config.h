@@ -66,21 +66,11 @@ int config_load(struct config *config, struct options *options, const struct con
 void config_release(struct config *config);
 
 /*
- * Open the settings file @path for reading: a regular file; of a project, one that belongs to the
- * user or root and that not everybody can write to.
- * Returns 0 with *@out to be closed, or -errno with @message filled (-ENOENT when there is none).
- */
-int config_open(const struct config_source *source, FILE **out, struct diag_message *message);
-
-/*
  * Read settings from @in (borrowed) into @options. Keys that do not exist, or that a file of this
  * rank may not set, are an error in a required file and else a warning.
  * Returns 0, or -errno with @message filled: "file:line: what".
  */
 int config_read(struct config *config, struct options *options, const struct config_source *source,
 	FILE *in, struct diag_message *message);
-
-/* Keep a copy of @text. Returns it, or NULL without memory. */
-const char *config_keep(struct config_strings *strings, const char *text);
 
 #endif

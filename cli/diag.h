@@ -74,7 +74,7 @@ void diag_fail_hint(struct diag_message *message, const char *format, ...)
 /* Print what diag_fail() collected: the error, then the hint if any. */
 void diag_report(const struct diag_message *message);
 
-/* ---- a mistyped word -------------------------------------------------------------------------- */
+/* ---- a mistyped word ------------------------------------------------------------------------- */
 
 struct nearest {
 	const char *word; /* mistyped, borrowed */

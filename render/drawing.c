@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only code that draws, what comes before and after it for all formats, and the formats that cairo
- * writes whole: one page of PDF, as large as the picture, whose text can be selected and searched; and
- * PNG, at two device pixels per CSS pixel where that fits, so that text stays readable on the screens of
- * today.
+ * The only code that draws, what comes before and after it for all formats, and the formats that
+ * cairo writes whole: one page of PDF, as large as the picture, whose text can be selected and
+ * searched; and PNG, at two device pixels per CSS pixel where that fits, so that text stays
+ * readable on the screens of today.
  *
- * All boxes of one colour are one path: a tenth of the elements. A box is a line as thick as the box is
- * high, not a rectangle: two numbers instead of four, and the same pixels.
+ * All boxes of one colour are one path: a tenth of the elements. A box is a line as thick as the
+ * box is high, not a rectangle: two numbers instead of four, and the same pixels.
  */
 #include "render/drawing.h"
 
@@ -99,7 +99,14 @@ int draw_scene(
 
 /* ---- where cairo writes ---------------------------------------------------------------------- */
 
-cairo_status_t sink_write(void *closure, const unsigned char *bytes, unsigned int length)
+/* Where cairo writes: a stream, with the error it met first. */
+struct sink {
+	FILE *out; /* borrowed */
+	int error; /* 0 or -errno of @out */
+};
+
+/* A cairo_write_func_t; @closure is a struct sink. */
+static cairo_status_t sink_write(void *closure, const unsigned char *bytes, unsigned int length)
 {
 	struct sink *sink = closure;
 
@@ -112,6 +119,15 @@ cairo_status_t sink_write(void *closure, const unsigned char *bytes, unsigned in
 }
 
 /* ---- from a tree to a stream ----------------------------------------------------------------- */
+
+struct drawing_format {
+	/* Returns an owned surface for @drawing that may write to @sink, and its *@scale in units
+	 * of the surface per CSS pixel. */
+	cairo_surface_t *(*surface_new)(
+		const struct drawing *drawing, struct sink *sink, double *scale);
+	/* What was drawn goes to @sink. */
+	cairo_status_t (*surface_write)(cairo_surface_t *surface, struct sink *sink);
+};
 
 int drawing_init(struct drawing *drawing, const struct calltree *tree,
 	const struct picture_options *options, const char *note)
@@ -137,7 +153,8 @@ void drawing_release(struct drawing *drawing)
 	style_release(&drawing->style);
 }
 
-int drawing_write(const struct calltree *tree, const struct picture_options *options,
+/* Write @tree in one @format; parameters and what it returns as in render/picture.h. */
+static int drawing_write(const struct calltree *tree, const struct picture_options *options,
 	const struct drawing_format *format, FILE *out)
 {
 	struct drawing drawing;

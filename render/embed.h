@@ -15,33 +15,33 @@
  * the code, of which four bytes are looked at first. The width begins as 2^30 - 1; the code is
  * always below it.
  *   equal parts (start, size, total): part = width / total; the code / part lies in
- *	[start, start + size); code -= start * part; width = size * part. Whenever width < 2^22,
- *	both get 8 bits longer.
+ * [start, start + size); code -= start * part; width = size * part. Whenever width < 2^22,
+ * both get 8 bits longer.
  *   a number below a limit: with the fewest low bits s that leave (limit - 1) >> s < 2^16, its
- *	high part of ((limit - 1) >> s) + 1 equal parts, then, if s, its low part of 2^s.
+ * high part of ((limit - 1) >> s) + 1 equal parts, then, if s, its low part of 2^s.
  *   a bit by a chance: chance kept in [32, 65504], bound = (width >> 12) * (chance >> 4); a one
- *	below the bound, which is the new width, else a zero, and both lose the bound. A chance
- *	begins at 32768 after 0 bits seen and learns: chance += (target - chance) * step >> 15
- *	with a step of 65536 / (2 * seen + 3), target 65535 or 0; seen goes up to 250. Divisions
- *	are of whole numbers, shifts round down.
+ * below the bound, which is the new width, else a zero, and both lose the bound. A chance
+ * begins at 32768 after 0 bits seen and learns: chance += (target - chance) * step >> 15
+ * with a step of 65536 / (2 * seen + 3), target 65535 or 0; seen goes up to 250. Divisions
+ * are of whole numbers, shifts round down.
  *   a bit by two chances, an own and a shared one: as by the chance
- *	shared + ((own - shared) * trust >> 15) with a trust of 65536 * seen / (2 * seen + 3),
- *	seen being the own one's, which goes up to 60 only. Both learn.
+ * shared + ((own - shared) * trust >> 15) with a trust of 65536 * seen / (2 * seen + 3),
+ * seen being the own one's, which goes up to 60 only. Both learn.
  *
  * For every node in order, f being its frame:
  *   1. Has it weight of its own? By a chance of f's, and one. Then the weight: bit by bit (a chance
- *	for each place) whether it is longer than 1, 2, ... bits, at most 64; below its leading
- *	one three bits by chances for length and bits before, the rest of two equal parts.
+ * for each place) whether it is longer than 1, 2, ... bits, at most 64; below its leading
+ * one three bits by chances for length and bits before, the rest of two equal parts.
  *   2. Its children by number, before each and after the last: is there one more? By chances for
- *	{has it weight, min(children so far, 2)}, an own one of f's, the shared one also for
- *	whether there are callees left of f. These are frames seen as children of f, in order of
- *	number, the first EMBED_CALLEES_MAX that came, each with how many times it came; left are
- *	those above the last child. Then if any are left: is it one of them? By a chance for
- *	{min(callees left, EMBED_KNOWN_MAX), min(log2 of their times, EMBED_TIMES_LOG_MAX)}. If
- *	so, which, each having as many equal parts as times; else its number less the lowest
- *	possible, below frames less that. What was learned from this node counts from the next
- *	one on. When f's times reach EMBED_TIMES_MAX at the begin of a node, each is halved,
- *	rounded up.
+ * {has it weight, min(children so far, 2)}, an own one of f's, the shared one also for
+ * whether there are callees left of f. These are frames seen as children of f, in order of
+ * number, the first EMBED_CALLEES_MAX that came, each with how many times it came; left are
+ * those above the last child. Then if any are left: is it one of them? By a chance for
+ * {min(callees left, EMBED_KNOWN_MAX), min(log2 of their times, EMBED_TIMES_LOG_MAX)}. If
+ * so, which, each having as many equal parts as times; else its number less the lowest
+ * possible, below frames less that. What was learned from this node counts from the next
+ * one on. When f's times reach EMBED_TIMES_MAX at the begin of a node, each is halved,
+ * rounded up.
  */
 #ifndef RENDER_EMBED_H
 #define RENDER_EMBED_H

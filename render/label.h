@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text that may be shown: any bytes made into clean UTF-8, names made short enough for a box, and large
- * numbers as people read them.
+ * Text that may be shown: any bytes made into clean UTF-8, names made short enough for a box, and
+ * large numbers as people read them.
  */
 #ifndef RENDER_LABEL_H
 #define RENDER_LABEL_H

@@ -209,7 +209,8 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 	[PALETTE_KERNEL]  = {3, 4, { 56,  68}, {0.130, 0.130}, {0.78,  0.83}, DARK, 0}, \
 }
 
-const struct palette_scheme palette_schemes[] = {
+/* The default is the first; one with a NULL name ends them. */
+static const struct palette_scheme palette_schemes[] = {
 	{"hot", palette_by_kind, {
 		NO_FUNCTIONS,
 		[CALLTREE_NATIVE] = {8, 4, { 34,  84}, {0.112, 0.112}, {0.765, 0.835},

@@ -53,9 +53,6 @@ struct palette_scheme {
 	struct palette_family families[PALETTE_CLASSES];
 };
 
-/* The default is the first; one with a NULL name ends them. */
-extern const struct palette_scheme palette_schemes[];
-
 /* Classes of frames by what users of each language know. */
 enum palette_class palette_java(const struct calltree_frame *frame);
 enum palette_class palette_js(const struct calltree_frame *frame);

@@ -2,8 +2,8 @@
 /*
  * /proc/PID/maps as a sorted table (source: proc(5)), and code that a process mapped from files by
  * itself: V8 maps its built-in functions from node's file a second time. The library in the process
- * knows only what the dynamic linker loaded; what is sampled elsewhere is looked up here, and told as a
- * module.
+ * knows only what the dynamic linker loaded; what is sampled elsewhere is looked up here, and told
+ * as a module.
  *
  * Context: one thread.
  */

@@ -3,8 +3,8 @@
  * PTRACE_SEIZE: it stops nobody and changes nothing about how signals and stops look to others.
  * PTRACE_O_EXITKILL is not set: when we end, they live.
  *
- * Where the kernel refuses, /proc is asked which of the rules it was; the answer to EPERM alone names
- * none.
+ * Where the kernel refuses, /proc is asked which of the rules it was; the answer to EPERM alone
+ * names none.
  */
 #include "cli/outside/attach.h"
 

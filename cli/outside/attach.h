@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Getting hold of processes and their threads; and why one cannot be had, in words: which rule said no,
- * and what would allow it. Rules: ptrace(2), "Ptrace access mode checking"; the kernel's
+ * Getting hold of processes and their threads; and why one cannot be had, in words: which rule said
+ * no, and what would allow it. Rules: ptrace(2), "Ptrace access mode checking"; the kernel's
  * Documentation/admin-guide/LSM/Yama.rst.
  *
  * Context: the tracing thread.
@@ -55,7 +55,7 @@ struct target *attach_find(const struct tracer *tracer, pid_t pid);
 /* None of its threads is traced any more: forget and free @target. */
 void attach_forget(struct tracer *tracer, struct target *target);
 
-/* ---- why not ---------------------------------------------------------------------------------- */
+/* ---- why not --------------------------------------------------------------------------------- */
 
 /* What the rules go by. */
 struct refusal_facts {

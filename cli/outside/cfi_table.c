@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables: one pass over the records, by the unwinder's own reader, then a sort, for static programs,
- * which are linked without .eh_frame_hdr. Source of the layout: LSB Core, "The .eh_frame_hdr section".
+ * Tables: one pass over the records, by the unwinder's own reader, then a sort, for static
+ * programs, which are linked without .eh_frame_hdr. Source of the layout: LSB Core, "The
+ * .eh_frame_hdr section".
  *
- * Go programs: one CIE, then an FDE for each function, a row for each stretch of code that has equally
- * much stack in use. Frame pointers alone lose the caller of every function that takes no stack, and
- * those are the small ones that inner loops are made of. Source of the layout: LSB Core, "Exception
- * Frames".
+ * Go programs: one CIE, then an FDE for each function, a row for each stretch of code that has
+ * equally much stack in use. Frame pointers alone lose the caller of every function that takes no
+ * stack, and those are the small ones that inner loops are made of. Source of the layout: LSB Core,
+ * "Exception Frames".
  */
 #include "cli/outside/cfi_table.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinding core from outside. Call-frame information is read from the object's copy: a mapped file
- * that is cut short would end us. What the core knows of it are addresses in the target, so the copy of
- * the module it is in at the moment is kept at hand.
+ * The unwinding core from outside. Call-frame information is read from the object's copy: a mapped
+ * file that is cut short would end us. What the core knows of it are addresses in the target, so
+ * the copy of the module it is in at the moment is kept at hand.
  *
- * nongnu libunwind comes second: it walks only where our core is lost or finds no memory, and counts only
- * if it reaches the root. It runs every kind of call-frame instruction and remembers nothing, so it is
- * slower. Its accessors are ours: those of libunwind-ptrace ask the kernel for every word, and find no
- * information in static programs.
+ * nongnu libunwind comes second: it walks only where our core is lost or finds no memory, and
+ * counts only if it reaches the root. It runs every kind of call-frame instruction and remembers
+ * nothing, so it is slower. Its accessors are ours: those of libunwind-ptrace ask the kernel for
+ * every word, and find no information in static programs.
  */
 #include "cli/outside/stackwalk.h"
 
@@ -63,7 +63,11 @@ static bool is_news(const struct stackwalk *walk, uintptr_t pc)
 	return !walk->is_remapped && (!mapping || !mapping->is_code);
 }
 
-int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_module *out,
+/*
+ * target_find() of @pc; the mappings are read again, once in a walk, when @pc is in none that is
+ * known. Returns 0 or -ENOENT.
+ */
+static int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_module *out,
 	const struct object **object)
 {
 	int error = target_find(walk->target, walk->shared, pc, out, object);

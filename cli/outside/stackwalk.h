@@ -25,13 +25,6 @@ struct stackwalk {
 };
 
 /*
- * target_find() of @pc; the mappings are read again, once in a walk, when @pc is in none that is
- * known. Returns 0 or -ENOENT.
- */
-int stackwalk_find(struct stackwalk *walk, uintptr_t pc, struct unwind_module *out,
-	const struct object **object);
-
-/*
  * @frames  gets WIRE_FRAMEs, innermost first; room for WIRE_MAX_DEPTH
  */
 struct unwind_result stackwalk_run(

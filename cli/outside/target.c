@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Targets: ranges made of mappings, records made of ranges. Threads are in a hash table with chains.
+ * Targets: ranges made of mappings, records made of ranges. Threads are in a hash table with
+ * chains.
  */
 #include "cli/outside/target.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is sampled from outside: processes, where their code lies and what has been said about it; and
- * their threads that we are attached to, by thread id.
+ * What is sampled from outside: processes, where their code lies and what has been said about it;
+ * and their threads that we are attached to, by thread id.
  *
  * Context: one thread.
  */

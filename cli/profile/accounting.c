@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU time is what the kernel says; everything else is counted in samples. Each process is held against
- * what its parent was charged for it, the last to begin first. Each image tells its CPU time and its
- * children's when it leaves; the rest of what a parent was charged is what the kernel did after a last
- * instruction. A rest that is too large for that holds a program that was not sampled, and stays in the
- * difference of the books.
+ * CPU time is what the kernel says; everything else is counted in samples. Each process is held
+ * against what its parent was charged for it, the last to begin first. Each image tells its CPU
+ * time and its children's when it leaves; the rest of what a parent was charged is what the kernel
+ * did after a last instruction. A rest that is too large for that holds a program that was not
+ * sampled, and stays in the difference of the books.
  *
  * Which images were one process, one after the other, and whose child that was, is told by pids and
- * starts, which the kernel gives again only after a while; by numbers of images where one forked the
- * other.
+ * starts, which the kernel gives again only after a while; by numbers of images where one forked
+ * the other.
  */
 #include "cli/profile/accounting.h"
 

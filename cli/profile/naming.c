@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which frames stand above each other, and what they are called: names out of symbol tables, perf maps,
- * and what programs said of their own code. Profile nodes are placed outermost first, and every node
- * remembers the tree node it became; each address of each module is looked up once.
+ * Which frames stand above each other, and what they are called: names out of symbol tables, perf
+ * maps, and what programs said of their own code. Profile nodes are placed outermost first, and
+ * every node remembers the tree node it became; each address of each module is looked up once.
  *
- * Code without a name is shown by function, not by address: .eh_frame stays in stripped files, and its
- * entries tell where the function around an address begins, so that [liblzma.so.5+0x15ae0] is one box
- * however many places in it were sampled. Code without even that is shown by its address.
+ * Code without a name is shown by function, not by address: .eh_frame stays in stripped files, and
+ * its entries tell where the function around an address begins, so that [liblzma.so.5+0x15ae0] is
+ * one box however many places in it were sampled. Code without even that is shown by its address.
  */
 #include "cli/profile/naming.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Set-id bits and file capabilities, as the kernel weighs them at exec; and what an ELF file's headers
- * say about LD_PRELOAD (elf_program.h), in words.
+ * Set-id bits and file capabilities, as the kernel weighs them at exec; and what an ELF file's
+ * headers say about LD_PRELOAD (elf_program.h), in words.
  *
- * AddressSanitizer is refused, not worked around: its shared runtime ends a program in which another
- * library was loaded first, and setting ASAN_OPTIONS ourselves, or preloading the runtime, would change
- * the program and all its children. The person decides.
+ * AddressSanitizer is refused, not worked around: its shared runtime ends a program in which
+ * another library was loaded first, and setting ASAN_OPTIONS ourselves, or preloading the runtime,
+ * would change the program and all its children. The person decides.
  */
 #include "cli/run/admission.h"
 

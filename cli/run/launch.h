@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A child of ours: starting the program, with the library preloaded and everything else as flamerun got
- * it; and from its start to its end the loop that gathers while waiting, and what its stops and
+ * A child of ours: starting the program, with the library preloaded and everything else as flamerun
+ * got it; and from its start to its end the loop that gathers while waiting, and what its stops and
  * continuations mean for us.
  */
 #ifndef CLI_RUN_LAUNCH_H
@@ -47,7 +47,7 @@ int launch(pid_t *child, const struct launch_request *request, struct diag_messa
 char **launch_environment(char *const *base, const char *library, const char *channel);
 void launch_environment_free(char **environment);
 
-/* ---- from its start to its end ---------------------------------------------------------------- */
+/* ---- from its start to its end --------------------------------------------------------------- */
 
 struct watch {
 	pid_t child;

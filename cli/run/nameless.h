@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the samples without a function's name are, and what would name them: also for files that came
- * with this distribution.
+ * Where the samples without a function's name are, and what would name them: also for files that
+ * came with this distribution.
  */
 #ifndef CLI_RUN_NAMELESS_H
 #define CLI_RUN_NAMELESS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The outputs of one command, from the words on the command line to what is written; what the gaps of
- * their names mean to a run, and what is said of those that mean nothing.
+ * The outputs of one command, from the words on the command line to what is written; what the gaps
+ * of their names mean to a run, and what is said of those that mean nothing.
  */
 #include "cli/run/results.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Outputs meet formats: one call tree, written to every output that was asked for, under names that may
- * have gaps, filled when the run knows what goes there; libprof/gaps.h says which there are. %p is the
- * child's pid, %t the start of the run. How a file is written is outputs.h's.
+ * Outputs meet formats: one call tree, written to every output that was asked for, under names that
+ * may have gaps, filled when the run knows what goes there; libprof/gaps.h says which there are. %p
+ * is the child's pid, %t the start of the run. How a file is written is outputs.h's.
  */
 #ifndef CLI_RUN_RESULTS_H
 #define CLI_RUN_RESULTS_H
@@ -17,7 +17,7 @@
 #include "render/calltree.h"
 #include "render/picture.h"
 
-/* ---- gaps of names ---------------------------------------------------------------------------- */
+/* ---- gaps of names --------------------------------------------------------------------------- */
 
 struct pattern_values {
 	pid_t child;      /* 0: not known yet, "%p" is left as it is */
@@ -38,7 +38,7 @@ int pattern_fill(char out[PATH_MAX], const char *pattern, const struct pattern_v
 /* Does @pattern depend on the child's pid? */
 bool pattern_has_child(const char *pattern);
 
-/* ---- outputs ---------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 struct results;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening files nobody vouches for. Names are opened with O_PATH first, which has no effect on what they
- * name; only when that is a regular file is it opened for reading, through the same descriptor, so that
- * nothing can be exchanged in between.
+ * Opening files nobody vouches for. Names are opened with O_PATH first, which has no effect on what
+ * they name; only when that is a regular file is it opened for reading, through the same
+ * descriptor, so that nothing can be exchanged in between.
  *
- * A few kilobytes of .gnu_debugdata's xz can unpack to anything: memory is capped twice, for the decoder
- * and for what comes out. The vDSO has no file: its symbols are read from the copy in our own address
- * space, which is the target's when the build-ids agree.
+ * A few kilobytes of .gnu_debugdata's xz can unpack to anything: memory is capped twice, for the
+ * decoder and for what comes out. The vDSO has no file: its symbols are read from the copy in our
+ * own address space, which is the target's when the build-ids agree.
  */
 #include "cli/symbols/elfimage.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An ELF file opened for reading its tables, safely: nothing but regular files, nothing mapped (a
- * file cut short while it is read gives an error, not SIGBUS), every size capped before libelf
- * sees it. 64-bit little-endian only: what flamerun profiles. Two that are in no file of their own can
+ * file cut short while it is read gives an error, not SIGBUS), every size capped before libelf sees
+ * it. 64-bit little-endian only: what flamerun profiles. Two that are in no file of their own can
  * be had, too: MiniDebugInfo, and the vDSO.
  *
  * Context: one thread.

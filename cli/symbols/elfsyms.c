@@ -4,8 +4,8 @@
  * checks the sections themselves.
  *
  * Linkage tables: the code of an entry says which slot it jumps through, the relocations say which
- * symbol fills that slot. Linkers lay entries out in many ways (lazy, -z now, IBT, BTI, bnd), but each
- * ends in an indirect jump through its slot, and that is all that is looked for.
+ * symbol fills that slot. Linkers lay entries out in many ways (lazy, -z now, IBT, BTI, bnd), but
+ * each ends in an indirect jump through its slot, and that is all that is looked for.
  *
  *   x86_64, .plt              ff 25 <slot - next>    jmp *slot(%rip)
  *                             68 <number>            push $number    of the relocation in .rela.plt

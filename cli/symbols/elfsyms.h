@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From an ELF file to a symtab: which symbols are functions, what they are worth, where their section
- * ends; and the entries of procedure linkage tables, which no symbol table lists. No policy about which
- * file to read.
+ * From an ELF file to a symtab: which symbols are functions, what they are worth, where their
+ * section ends; and the entries of procedure linkage tables, which no symbol table lists. No policy
+ * about which file to read.
  */
 #ifndef CLI_SYMBOLS_ELFSYMS_H
 #define CLI_SYMBOLS_ELFSYMS_H

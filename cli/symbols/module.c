@@ -5,10 +5,10 @@
  * The path may have been replaced, deleted or lie in another root by now, so several places are
  * tried and the build-id decides. Without a build-id the first file found is believed.
  *
- * Symbols that distributions and people strip are in build-id folders and behind debug links, as gdb's
- * manual has them ("Debugging Information in Separate Files"), and where debuginfod's clients have
- * fetched them. libdwfl does not look for them, because no network is ever asked and the target's root
- * comes first; the unit tests compare our names with libdwfl's.
+ * Symbols that distributions and people strip are in build-id folders and behind debug links, as
+ * gdb's manual has them ("Debugging Information in Separate Files"), and where debuginfod's clients
+ * have fetched them. libdwfl does not look for them, because no network is ever asked and the
+ * target's root comes first; the unit tests compare our names with libdwfl's.
  */
 #include "cli/symbols/module.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parsing perf maps, and flattening their lines into pieces that do not overlap.
- * Whether a file is trusted is decided first: /tmp is everybody's, and it may be an older process's
- * of the same number, another user's, or no file at all.
+ * Parsing perf maps, and flattening their lines into pieces that do not overlap. Whether a file is
+ * trusted is decided first: /tmp is everybody's, and it may be an older process's of the same
+ * number, another user's, or no file at all.
  */
 #include "cli/symbols/perfmap.h"
 

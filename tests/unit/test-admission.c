@@ -246,7 +246,7 @@ static void damaged_dynamic_sections_are_static_programs(void **state)
 	refused(&program, "statically linked");
 }
 
-/* ---- privilege ---------- */
+/* ---- privilege ------------------------------------------------------------------------------- */
 
 #define NOBODY   65534
 #define EMULATED 2 /* the kernel cannot run us: we are in an emulator */

@@ -321,7 +321,7 @@ static int end_all(void **state)
 	return system(strcat(command, folder));
 }
 
-/* ---- config file ---------- */
+/* ---- config file ----------------------------------------------------------------------------- */
 
 /* Read @bytes of @text as if they were the file f.ini. */
 static int read_bytes(const char *text, size_t bytes, enum options_rank rank, bool is_required)

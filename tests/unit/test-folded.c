@@ -196,7 +196,7 @@ static void test_a_full_disk_is_an_error(void **state)
 	calltree_free(tree);
 }
 
-/* ---- lines ---------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static char *line;
 static size_t bytes;
@@ -282,7 +282,7 @@ static void failures_are_told(void **state)
 	lines_release(&lines);
 }
 
-/* ---- folded doubt ---------- */
+/* ---- folded doubt ---------------------------------------------------------------------------- */
 
 static struct diag_message message;
 static struct folded_bad doubted;

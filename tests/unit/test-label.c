@@ -127,7 +127,7 @@ static void test_fit_survives_length(void **state)
 	free(name);
 }
 
-/* ---- count text ---------- */
+/* ---- count text ------------------------------------------------------------------------------ */
 
 static void counts_have_commas(void **state)
 {

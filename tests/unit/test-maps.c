@@ -111,7 +111,7 @@ static void test_lines_that_are_wrong(void **state)
 	maps_release(&maps);
 }
 
-/* ---- mappings ---------- */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 #define MS 1000000ULL
 

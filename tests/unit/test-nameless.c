@@ -108,7 +108,7 @@ static void none(void **state)
 	assert_string_equal(found.remedy, "");
 }
 
-/* ---- distribution ---------- */
+/* ---- distribution ---------------------------------------------------------------------------- */
 
 #define DEBIAN	"NAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\nID=debian\n"
 #define MINT	"ID_LIKE=\"ubuntu debian\"\nNAME=\"Linux Mint\"\nID=linuxmint\n"
