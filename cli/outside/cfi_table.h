@@ -29,8 +29,8 @@ int cfi_table_make(const char *frames, uint64_t bytes, uint64_t vaddr, char **co
 	uint64_t *copy_bytes, uint64_t *header);
 
 /*
- * Make .eh_frame, of what the runtime knows itself, for the functions in @image's Go table, to be at ELF virtual address @vaddr, which
- * is at most 2 GiB from them.
+ * Make .eh_frame, of what the runtime knows itself, for the functions in @image's Go table, to be at
+ * ELF virtual address @vaddr, which is at most 2 GiB from them.
  * Returns 0 with an owned buffer in *@frames and its size in *@bytes; -ENOENT when @image has no
  * such table; or -ENOMEM.
  */
