@@ -23,8 +23,7 @@ struct executable {
 	int directory;	     /* what relative names are relative to */
 	char file[PATH_MAX]; /* at the end: the ELF file, or the one that is the cause of an error
 			      */
-	char first[FIRST_BYTES + 1];	    /* its beginning */
-	char env_argument[FIRST_BYTES + 1]; /* what "#!/usr/bin/env ..." was given, or "" */
+	char first[FIRST_BYTES + 1]; /* its beginning */
 };
 
 #define INTERPRETERS_MAX 5
@@ -61,34 +60,20 @@ static int read_first(struct executable *executable)
 }
 
 /*
- * Split "#! interpreter argument" as the kernel does: one argument, blanks around it cut off.
- * Returns 0 with executable->file set to the interpreter, or -ENOEXEC.
+ * Cut the interpreter's name out of "#! interpreter argument" as the kernel does.
+ * Returns 0 with executable->file set to it, or -ENOEXEC.
  */
-static int take_interpreter(struct executable *executable)
+static int read_interpreter(struct executable *executable)
 {
 	char *line = executable->first + 2;
 	char *name = line + strspn(line, " \t");
-	char *newline = strchr(line, '\n');
-	size_t name_bytes, bytes;
-	const char *base, *argument;
+	size_t name_bytes = strcspn(name, " \t\n");
 
-	if (newline)
-		*newline = '\0';
-	name_bytes = strcspn(name, " \t");
 	/* A line that fills the kernel's buffer may have lost the end of its interpreter's name. */
-	if (!name_bytes || (!newline && name + name_bytes == executable->first + FIRST_BYTES))
+	if (!name_bytes || name + name_bytes == executable->first + FIRST_BYTES)
 		return -ENOEXEC;
-	argument = name + name_bytes + strspn(name + name_bytes, " \t");
-	bytes = strlen(argument);
-	while (bytes && strchr(" \t", argument[bytes - 1]))
-		bytes--;
 	memcpy(executable->file, name, name_bytes);
 	executable->file[name_bytes] = '\0';
-	base = strrchr(executable->file, '/');
-	base = base ? base + 1 : executable->file;
-	if (!strcmp(base, "env"))
-		snprintf(executable->env_argument, sizeof(executable->env_argument), "%.*s",
-			(int)bytes, argument);
 	return 0;
 }
 
@@ -101,7 +86,6 @@ static int take_interpreter(struct executable *executable)
 static int follow_interpreters(struct executable *executable, int directory, const char *file)
 {
 	executable->directory = directory;
-	executable->env_argument[0] = '\0';
 	if (strlen(file) >= sizeof(executable->file))
 		return -ENAMETOOLONG;
 	strcpy(executable->file, file);
@@ -115,7 +99,7 @@ static int follow_interpreters(struct executable *executable, int directory, con
 			return 0;
 		if (bytes < 2 || memcmp(executable->first, "#!", 2))
 			return -ENOEXEC;
-		error = take_interpreter(executable);
+		error = read_interpreter(executable);
 		if (error)
 			return error;
 	}
@@ -225,55 +209,6 @@ static int admit(
 	return error;
 }
 
-/*
- * The program "#!/usr/bin/env [-S] program" will look up, copied to @program: "" when it takes more
- * than cutting at blanks to know it.
- */
-static void env_program(const char *argument, char program[FIRST_BYTES + 1])
-{
-	const char *word = argument;
-
-	program[0] = '\0';
-	if (strpbrk(argument, "\"'\\$"))
-		return;
-	if (!strncmp(word, "-S", 2))
-		word += 2;
-	while (*(word += strspn(word, " \t"))) {
-		size_t bytes = strcspn(word, " \t");
-
-		/* An option might take the next word as its value. */
-		if (word[0] == '-')
-			return;
-		if (!memchr(word, '=', bytes)) {
-			memcpy(program, word, bytes);
-			program[bytes] = '\0';
-			return;
-		}
-		word += bytes;
-	}
-}
-
-/* env itself reports what it cannot find; only what it would run, we could not enter, counts. */
-static int admit_behind_env(const struct executable *executable, struct preflight *out,
-	const struct preflight_request *request, struct diag_message *message)
-{
-	struct preflight_request behind = *request;
-	struct executable *next = malloc(sizeof(*next));
-	struct preflight *found = malloc(sizeof(*found));
-	char program[FIRST_BYTES + 1];
-	int error = 0;
-
-	env_program(executable->env_argument, program);
-	behind.program = program;
-	if (!next || !found)
-		error = diag_fail(message, -ENOMEM, "out of memory");
-	else if (program[0] && !find(next, found, &behind))
-		error = admit(next, out, message);
-	free(next);
-	free(found);
-	return error == -ENOEXEC ? 0 : error;
-}
-
 /* The sentence for a program that cannot be executed, with the interpreter if that is the cause. */
 static int explain(int error, const struct executable *executable, const struct preflight *out,
 	const struct preflight_request *request, struct diag_message *message)
@@ -314,8 +249,6 @@ int preflight(struct preflight *out, const struct preflight_request *request,
 		goto out;
 	}
 	error = admit(executable, found, message);
-	if (!error && executable->env_argument[0])
-		error = admit_behind_env(executable, found, request, message);
 	if (!error)
 		*out = *found;
 out:

@@ -239,39 +239,6 @@ static void a_program_beside_us_is_pointed_out(void **state)
 	assert_non_null(strstr(message.hint, "'./here'"));
 }
 
-static void what_is_behind_env_is_looked_at(void **state)
-{
-	static const char *const lines[] = {
-		"#!/usr/bin/env broken\n",
-		"#!/usr/bin/env -S broken -x\n",
-		"#!/usr/bin/env -Sbroken\n",
-		"#!/usr/bin/env -S A=1 B=2 broken\n",
-	};
-	static const char *const unknown[] = {
-		"#!/usr/bin/env none\n",
-		"#!/usr/bin/env -S \"broken\"\n",
-		"#!/usr/bin/env -S -i broken\n",
-		"#!/usr/bin/env\n",
-		"#!/usr/bin/env -S\n",
-	};
-	/* A 32-bit header is enough to be refused. */
-	char header[64] = "\177ELF\1\1\1";
-	int descriptor = openat(directory, "broken", O_WRONLY | O_CREAT, 0755);
-
-	(void)state;
-	assert_int_equal(write(descriptor, header, sizeof(header)), sizeof(header));
-	close(descriptor);
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		put("script", lines[i], 0755);
-		assert_int_equal(ask("./script", "."), -ENOTSUP);
-		assert_non_null(strstr(message.text, "broken"));
-	}
-	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
-		put("script", unknown[i], 0755);
-		assert_int_equal(ask("./script", "."), 0);
-	}
-}
-
 static void statuses(void **state)
 {
 	(void)state;
@@ -294,7 +261,6 @@ int main(void)
 		IN_FOLDER(interpreters_nest_as_deep_as_the_kernel_has_it),
 		IN_FOLDER(a_first_line_can_be_too_long),
 		IN_FOLDER(a_program_beside_us_is_pointed_out),
-		IN_FOLDER(what_is_behind_env_is_looked_at),
 		cmocka_unit_test(statuses),
 	};
 
