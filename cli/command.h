@@ -43,10 +43,17 @@ struct ending command_render(struct options *options, int argc, char **argv, int
  */
 int command_settle(struct options *options, struct diag_message *message);
 
-/* Write every setting of @options (finished) and its origin. Returns 0 or -errno of @out. */
-int command_write_settings(const struct options *options, FILE *out);
-
 /* Answer -h, --version, --show-config or --completions, as @options say, on standard output. */
 struct ending command_tell(struct options *options);
+
+/* Write the help, made from the options table, to @out. Returns 0 or -errno of @out. */
+int help_write(FILE *out);
+
+/*
+ * Write the completion script for @shell, one of options_shells(), made from the options table.
+ * Those in completions/ are what `make completions` wrote; tests/lint/lint_settings.py holds them
+ * to it. Returns 0 or -errno of @out.
+ */
+int completions_write(const char *shell, FILE *out);
 
 #endif

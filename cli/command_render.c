@@ -16,7 +16,6 @@
 #include "cli/formats/format.h"
 #include "cli/formats/pprof.h"
 #include "cli/picture_settings.h"
-#include "cli/run/opener.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
 

@@ -4,7 +4,7 @@
  * function that walks the words up to the cursor; for zsh one specification for each option, for
  * _arguments; for fish a 'complete' for each option, while there is no program yet.
  */
-#include "cli/completions.h"
+#include "cli/command.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "arch/registers.h"
-#include "cli/outside/memory.h"
+#include "cli/outside/object.h"
 #include "cli/outside/target.h"
 #include "libprof/unwind/unwind.h"
 

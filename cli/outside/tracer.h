@@ -18,7 +18,7 @@
 #include "cli/diag.h"
 #include "cli/gather/procfs.h"
 #include "cli/gather/record.h"
-#include "cli/outside/memory.h"
+#include "cli/outside/object.h"
 #include "cli/outside/place.h"
 #include "cli/outside/target.h"
 

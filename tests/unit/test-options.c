@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "cli/formats/format.h"
-#include "cli/help.h"
+#include "cli/command.h"
 #include "cli/options.h"
 #include "render/picture.h"
 

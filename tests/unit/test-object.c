@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "cli/outside/memory.h"
+#include "cli/outside/object.h"
 
 /* Three pages, the last of which cannot be read. */
 static char *make_pages(void)
