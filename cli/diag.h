@@ -41,13 +41,6 @@ void diag_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* Is there anybody who reads what diag_info() says? */
 bool diag_wants_info(void);
 
-/* "flamerun: <text>" into @line (@bytes), made harmless, without a line's end: for progress.c. */
-void diag_format(char *line, size_t bytes, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/* Write what diag_format() made, or what takes it back. One write(2), failures are dropped. */
-void diag_write(const char *text, size_t bytes);
-
 /*
  * A caller-owned place for one error's detail, filled where it is known and printed at the top.
  * Zero-initialise. Below cli/main.c and the commands nothing prints: functions return -errno and
@@ -91,5 +84,22 @@ void nearest_begin(struct nearest *nearest, const char *word, size_t bytes);
  * have to be typed otherwise; the first of equally near ones stays.
  */
 void nearest_offer(struct nearest *nearest, const char *candidate);
+
+/* ---- what takes long ------------------------------------------------------------------------- */
+
+/*
+ * One line that says what takes so long, on a terminal only, and gone when it is done. Work that
+ * takes less than a second is not worth a word. One thread, one piece of work at a time; nothing
+ * else is printed in between.
+ */
+
+/*
+ * Work begins: show "flamerun: <what> ..." in a second, if messages of this kind are wanted, stderr
+ * is a terminal, and we are in its foreground. Never fails: without it the work is only silent.
+ */
+void progress_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Work is done: take the line back. Always after progress_begin(). */
+void progress_end(void);
 
 #endif

@@ -20,8 +20,8 @@
 
 #include "cli/clock.h"
 #include "cli/gather/maps.h"
-#include "cli/gather/outbox.h"
 #include "cli/gather/procfs.h"
+#include "cli/gather/record.h"
 #include "cli/own_stack.h"
 #include "libprof/wire_control.h"
 #include "libprof/wire_drain.h"

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/gather/outbox.h"
+#include "cli/gather/record.h"
 
 struct mapping {
 	uintptr_t start, end;

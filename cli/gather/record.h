@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the collector and the tracing process tell flamerun, over one pipe. A record is `bytes` long,
- * a multiple of eight; texts in it end with a NUL.
+ * What the collector and the tracing process tell flamerun, over one pipe. A record is `bytes`
+ * long, a multiple of eight; texts in it end with a NUL.
  *
  * On the pipe records travel in frames, each written in one piece that the kernel does not mix with
  * others: struct frame, then a stretch of its source's stream of records. Programs of the run could
@@ -166,5 +166,38 @@ struct record_round {
 	struct record record;
 	uint64_t number;
 };
+
+/* ---- the writing end ------------------------------------------------------------------------- */
+
+/*
+ * Records on their way to the reader of the pipe. Writing never waits: while the tracing process
+ * waited, every signal of its targets would wait with it, and while the collector waited, rings
+ * would fill. What is not taken in time stays in memory, up to a ceiling.
+ *
+ * Context: one thread.
+ */
+#define OUTBOX_BYTES_MAX (64u << 20)
+
+struct outbox {
+	int descriptor; /* non-blocking; borrowed */
+	enum record_source source;
+	uint32_t key;
+	char *bytes;
+	size_t from, to, room; /* [from, to) is still to be written */
+};
+
+/*
+ * Append a record: @head (@head_bytes, begins with struct record, whose size is filled in), then
+ * @tail. Returns 0, or -ENOMEM with nothing appended.
+ */
+int outbox_put(struct outbox *outbox, enum record_type type, void *head, size_t head_bytes,
+	const void *tail, size_t tail_bytes);
+
+/* Write what the pipe takes now. Returns bytes left, or -errno: nobody reads any more. */
+long outbox_flush(struct outbox *outbox);
+
+/* Write everything, however long the reader takes. Returns 0 or -errno as above. */
+int outbox_finish(struct outbox *outbox);
+void outbox_release(struct outbox *outbox);
 
 #endif

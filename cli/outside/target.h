@@ -13,8 +13,8 @@
 #include <sys/types.h>
 
 #include "cli/gather/maps.h"
-#include "cli/gather/outbox.h"
 #include "cli/gather/procfs.h"
+#include "cli/gather/record.h"
 #include "cli/outside/object.h"
 #include "libprof/unwind/unwind.h"
 

@@ -18,7 +18,6 @@
 #include "cli/profile/marks.h"
 #include "cli/profile/naming.h"
 #include "cli/run/gather.h"
-#include "cli/run/progress.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
 #include "cli/run/summary.h"

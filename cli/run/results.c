@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/diag.h"
 #include "cli/formats/folded.h"
 #include "cli/formats/format.h"
 #include "cli/run/outputs.h"
-#include "cli/run/progress.h"
 #include "cli/run/signals.h"
 #include "libprof/gaps.h"
 #include "render/calltree.h"

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "cli/gather/intake.h"
-#include "cli/gather/outbox.h"
+#include "cli/gather/record.h"
 
 #define RECORDS 20000u
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A buffer that is emptied from the front and moved down when it is asked for more room.
+ * The writing end of the pipe: a buffer that is emptied from the front and moved down when it is
+ * asked for more room. Pieces that the kernel writes at once carry a key, so that nobody else's
+ * bytes count. The reading end is intake.c.
  */
-#include "cli/gather/outbox.h"
+#include "cli/gather/record.h"
 
 #include <errno.h>
 #include <poll.h>
