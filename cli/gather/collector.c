@@ -3,6 +3,15 @@
  * A round: meet who came and see who left, drain every ring, then let those go who had left before
  * their rings were drained. Everything read from the arena may be a lie, and may change while it is
  * read: it is copied, and the copy is checked.
+ *
+ * Rounds come every 50 ms, or when the doorbell rings: a ring has a quarter of a block waiting or
+ * enters another, or pool, rings or slots run low; never at an exit or exec, which it would make
+ * dearer.
+ *
+ * A seccomp filter that comes by an instruction of the program's own shows in Seccomp_filters
+ * alone. A look from inside takes calls, which the filter may forbid, and a descriptor, which other
+ * threads may notice: so it is looked for here, when a process has used 20 ms of CPU time, and its
+ * slot is told. Names of threads are asked for here, too, so that no handler has to.
  */
 #include "cli/gather/collector.h"
 
