@@ -19,8 +19,6 @@
 #include "libprof/fnv.h"
 #include "render/picture.h"
 
-#define SCHEMES_MAX 32u
-
 /* Hues for modules are given out in rounds, each of hues as far apart as can be. */
 #define MODULE_ROUNDS 3u
 
@@ -209,7 +207,7 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 	[PALETTE_KERNEL]  = {3, 4, { 56,  68}, {0.130, 0.130}, {0.78,  0.83}, DARK, 0}, \
 }
 
-/* The default is the first; one with a NULL name ends them. */
+/* The default is the first. */
 static const struct palette_scheme palette_schemes[] = {
 	{"hot", palette_by_kind, {
 		NO_FUNCTIONS,
@@ -267,7 +265,6 @@ static const struct palette_scheme palette_schemes[] = {
 		[CALLTREE_PROCESS] = {1, 4, {248, 248}, {0.110, 0.110}, {0.68, 0.72},
 				      {0.40, 0.44}, 0},
 	}},
-	{NULL, NULL, {{0}}},
 };
 
 /* clang-format on */
@@ -423,11 +420,12 @@ out:
 
 static const struct palette_scheme *find_scheme(const char *name)
 {
-	const struct palette_scheme *scheme = palette_schemes;
-
-	while (name && scheme->name && strcmp(scheme->name, name))
-		scheme++;
-	return scheme->name ? scheme : NULL;
+	if (!name)
+		return &palette_schemes[0];
+	for (size_t i = 0; i < COUNT(palette_schemes); i++)
+		if (!strcmp(palette_schemes[i].name, name))
+			return &palette_schemes[i];
+	return NULL;
 }
 
 int palette_init(struct palette *palette, const char *name, const struct calltree *tree)
@@ -465,9 +463,9 @@ void palette_release(struct palette *palette)
 
 const char *const *palette_names(void)
 {
-	static const char *names[SCHEMES_MAX + 1];
+	static const char *names[COUNT(palette_schemes) + 1];
 
-	for (unsigned i = 0; i < SCHEMES_MAX && palette_schemes[i].name; i++)
+	for (size_t i = 0; i < COUNT(palette_schemes); i++)
 		names[i] = palette_schemes[i].name;
 	return names;
 }
