@@ -7,7 +7,6 @@
 #ifndef CLI_DIAG_H
 #define CLI_DIAG_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 

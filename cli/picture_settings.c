@@ -5,7 +5,6 @@
 #include "cli/picture_settings.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <regex.h>
 #include <stdbool.h>

@@ -12,7 +12,6 @@
 
 #include <cairo-pdf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "render/label.h"

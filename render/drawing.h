@@ -7,7 +7,6 @@
 #define RENDER_DRAWING_H
 
 #include <cairo.h>
-#include <stdio.h>
 
 #include "render/calltree.h"
 #include "render/picture.h"

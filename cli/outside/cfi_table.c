@@ -12,7 +12,6 @@
 #include "cli/outside/cfi_table.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "cli/outside/place.h"
 
 #include <stdint.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

@@ -5,7 +5,6 @@
 #include "cli/outside/sample.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>

@@ -4,7 +4,6 @@
  * ended. What can fail on our side fails before the program starts; after that its status is ours,
  * whatever happens to the picture.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>

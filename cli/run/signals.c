@@ -5,7 +5,6 @@
 #include "cli/run/signals.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
