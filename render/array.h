@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Arrays that grow by doubling, from malloc: a pointer, how many elements are in use and for how
- * many there is room, in whatever structure and of whatever unsigned type.
+ * many there is room, in whatever structure and of whatever unsigned type. And sorted ones, looked
+ * through by halves.
  */
 #ifndef RENDER_ARRAY_H
 #define RENDER_ARRAY_H
@@ -25,5 +26,24 @@
 		}                                                                                  \
 		array_list_ ? 0 : -ENOMEM;                                                         \
 	}))
+
+/*
+ * How many of the @count elements of @list have at most @value in @field, by which they are sorted:
+ * the number of the first that has more. @list and @value are evaluated several times.
+ */
+#define ARRAY_UPTO(list, count, field, value)                                                      \
+	__extension__({                                                                            \
+		size_t array_low_ = 0, array_high_ = (count);                                      \
+                                                                                                   \
+		while (array_low_ < array_high_) {                                                 \
+			size_t array_middle_ = array_low_ + (array_high_ - array_low_) / 2;        \
+                                                                                                   \
+			if ((list)[array_middle_].field <= (value))                                \
+				array_low_ = array_middle_ + 1;                                    \
+			else                                                                       \
+				array_high_ = array_middle_;                                       \
+		}                                                                                  \
+		array_low_;                                                                        \
+	})
 
 #endif

@@ -157,19 +157,11 @@ void maps_release(struct maps *maps)
 
 const struct mapping *maps_find(const struct maps *maps, uintptr_t address)
 {
-	unsigned low = 0, high = maps->count;
+	size_t at = ARRAY_UPTO(maps->list, maps->count, end, address);
 
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (maps->list[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == maps->count || address < maps->list[low].start)
+	if (at == maps->count || address < maps->list[at].start)
 		return NULL;
-	return &maps->list[low];
+	return &maps->list[at];
 }
 
 /* ---- code that nobody told of ---------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 
 #include "cli/clock.h"
 #include "cli/gather/procfs.h"
+#include "render/array.h"
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
@@ -268,19 +269,10 @@ static void announce_module(
 int target_find(struct target *target, struct target_shared *shared, uintptr_t pc,
 	struct unwind_module *out, const struct object **object)
 {
-	unsigned low = 0, high = target->range_count;
-	const struct target_range *range;
+	size_t at = ARRAY_UPTO(target->ranges, target->range_count, end, pc);
+	const struct target_range *range = &target->ranges[at];
 
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (target->ranges[middle].end <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	range = &target->ranges[low];
-	if (low == target->range_count || pc < range->start)
+	if (at == target->range_count || pc < range->start)
 		return -ENOENT;
 	announce_module(target, shared, range);
 	*out = (struct unwind_module){

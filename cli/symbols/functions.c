@@ -193,17 +193,7 @@ void functions_free(struct functions *functions)
 /* How many begin at @address or before. */
 static size_t count_before(const struct functions *functions, uint64_t address)
 {
-	size_t low = 0, high = functions->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (functions->extents[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ARRAY_UPTO(functions->extents, functions->count, start, address);
 }
 
 int functions_find(const struct functions *functions, uint64_t address, uint64_t *start)

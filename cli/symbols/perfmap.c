@@ -261,20 +261,11 @@ void perfmap_free(struct perfmap *map)
 
 const char *perfmap_lookup(const struct perfmap *map, uint64_t address)
 {
-	size_t low = 0;
-	size_t high = map->pieces_count;
+	size_t before = ARRAY_UPTO(map->pieces, map->pieces_count, start, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (map->pieces[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || map->pieces[low - 1].name == PIECE_NONE)
+	if (!before || map->pieces[before - 1].name == PIECE_NONE)
 		return NULL;
-	return map->text + map->pieces[low - 1].name;
+	return map->text + map->pieces[before - 1].name;
 }
 
 /* Is the file of @status of this process? */

@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "render/array.h"
+
 #define PIECE_NONE UINT32_MAX
 
 /* From start up to the next piece's start, symbol number `symbol` answers. */
@@ -273,19 +275,9 @@ int symtab_finish(struct symtab *table)
 
 struct symtab_symbol *symtab_find(struct symtab *table, uint64_t address)
 {
-	size_t low = 0;
-	size_t high = table->pieces_count;
+	size_t before = ARRAY_UPTO(table->pieces, table->pieces_count, start, address);
 
-	/* The last piece that starts at or before the address. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->pieces[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || table->pieces[low - 1].symbol == PIECE_NONE)
+	if (!before || table->pieces[before - 1].symbol == PIECE_NONE)
 		return NULL;
-	return &table->symbols[table->pieces[low - 1].symbol];
+	return &table->symbols[table->pieces[before - 1].symbol];
 }
