@@ -8,8 +8,7 @@
 
 #include "cli/formats/pprof.h"
 #include "cli/formats/pprof_tables.h"
-#include "cli/profile/base_name.h"
-#include "cli/profile/machine_name.h"
+#include "cli/profile/picture_names.h"
 #include "cli/symbols/demangle.h"
 #include "libprof/pprof/fields.h"
 

@@ -14,8 +14,7 @@
 #include <time.h>
 
 #include "cli/formats/pprof_tables.h"
-#include "cli/profile/base_name.h"
-#include "cli/profile/marks.h"
+#include "cli/profile/picture_names.h"
 #include "libprof/pprof/fields.h"
 #include "libprof/pprof/texts.h"
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "cli/profile/machine_name.h"
+#include "cli/profile/picture_names.h"
 #include "libprof/pprof/writer.h"
 
 #define GZIP_WINDOW (15 + 16)

@@ -40,7 +40,7 @@
 #include "cli/gather/procfs.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/tracer.h"
-#include "cli/profile/base_name.h"
+#include "cli/profile/picture_names.h"
 #include "render/array.h"
 
 #define NS_PER_MS 1000000ULL

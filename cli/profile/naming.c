@@ -18,8 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/profile/base_name.h"
-#include "cli/profile/machine_name.h"
+#include "cli/profile/picture_names.h"
 #include "cli/symbols/perfmap.h"
 #include "cli/symbols/symbols.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guesses about a command that cannot be run, most certain first. A message ends in something to type:
- * what a beginner gets wrong is known in kinds, a word meant for the shell, for env or an interpreter,
- * another profiler's option (command_line.c), a mistyped name. tests/e2e/test_first_day.py types the
- * mistakes.
+ * Guesses about a command that cannot be run, most certain first. A message ends in something to
+ * type: what a beginner gets wrong is known in kinds, a word meant for the shell, for env or an
+ * interpreter, another profiler's option (command_line.c), a mistyped name.
+ * tests/e2e/test_first_day.py types the mistakes.
  */
 #include "cli/run/advice.h"
 

@@ -2,9 +2,9 @@
 /*
  * The end of a run: names for what was gathered, the pictures, and what is said about it all.
  *
- * A total of CPU time and of what virtual machines told is in no unit, so each is a tree of its own, on
- * which every option works by itself. Pictures and folded text show one, the clock's unless --sample-type
- * says otherwise; a pprof profile holds both in columns of their own.
+ * A total of CPU time and of what virtual machines told is in no unit, so each is a tree of its
+ * own, on which every option works by itself. Pictures and folded text show one, the clock's unless
+ * --sample-type says otherwise; a pprof profile holds both in columns of their own.
  */
 #ifndef CLI_RUN_DRAWING_H
 #define CLI_RUN_DRAWING_H

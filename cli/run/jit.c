@@ -14,7 +14,7 @@
 
 #include "cli/diag.h"
 #include "cli/options.h"
-#include "cli/profile/base_name.h"
+#include "cli/profile/picture_names.h"
 #include "cli/run/gather.h"
 #include "libprof/profile/profile.h"
 #include "libprof/wire.h"

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/profile/base_name.h"
+#include "cli/profile/picture_names.h"
 
 /* ---- what a distribution brings -------------------------------------------------------------- */
 

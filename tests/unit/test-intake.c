@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records through the pipe: from two sources at once, read by nobody for a while, cut anywhere, with
- * somebody else's bytes in between; and what each of them does to the profile.
+ * Records through the pipe: from two sources at once, read by nobody for a while, cut anywhere,
+ * with somebody else's bytes in between; and what each of them does to the profile.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "cli/profile/marks.h"
 #include "cli/profile/naming.h"
+#include "cli/profile/picture_names.h"
 
 struct fixture {
 	struct flameprof_profile *profile;

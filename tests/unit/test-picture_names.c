@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/profile/machine_name.h"
+#include "cli/profile/picture_names.h"
 
 static void assert_made(const char *expected, const char *name, const char *file, uint32_t line)
 {

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of virtual machines' functions, put together and taken apart. Programs say what time it is:
+ * marks that come before the first sample are at its time.
+ */
+#include "cli/profile/picture_names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *machine_name_make(const char *name, const char *file, uint32_t line)
+{
+	char *made = NULL;
+	int bytes;
+
+	if (!*file)
+		return strdup(name);
+	if (line)
+		bytes = asprintf(&made, "%s (%s:%" PRIu32 ")", name, file, line);
+	else
+		bytes = asprintf(&made, "%s (%s)", name, file);
+	return bytes < 0 ? NULL : made;
+}
+
+/* Where the last " (" of @text is, NULL without one. */
+static const char *last_open(const char *text)
+{
+	const char *found = NULL;
+
+	while ((text = strstr(text, " ("))) {
+		found = text;
+		text += 2;
+	}
+	return found;
+}
+
+bool machine_name_split(const char *text, struct machine_name *out)
+{
+	const char *open = last_open(text);
+	const char *colon = open ? strrchr(open, ':') : NULL;
+	unsigned long long line;
+	char *end;
+
+	if (!colon || open == text || colon == open + 2 || colon[1] < '0' || colon[1] > '9')
+		return false;
+	line = strtoull(colon + 1, &end, 10);
+	if (strcmp(end, ")") || line > UINT32_MAX)
+		return false;
+	*out = (struct machine_name){
+		.name_bytes = (size_t)(open - text),
+		.file = open + 2,
+		.file_bytes = (size_t)(colon - open - 2),
+		.line = (uint32_t)line,
+	};
+	return true;
+}
+
+bool machine_name_is_of(const struct calltree_frame *frame)
+{
+	return !strcmp(frame->module, MACHINE_MODULE);
+}
+
+/* ---- marks ----------------------------------------------------------------------------------- */
+
+static int by_time(const void *left, const void *right)
+{
+	const struct picture_mark *a = left, *b = right;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	return strcmp(a->text, b->text);
+}
+
+void marks_sort(struct picture_mark *marks, uint32_t count)
+{
+	if (count)
+		qsort(marks, count, sizeof(*marks), by_time);
+}
+
+int marks_make(struct flameprof_profile *profile, struct picture_mark **marks, uint32_t *count)
+{
+	uint64_t start_ns = profile_first_ns(profile);
+	struct picture_mark *made = NULL;
+
+	if (profile->mark_count) {
+		made = calloc(profile->mark_count, sizeof(*made));
+		if (!made)
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < profile->mark_count; i++) {
+		const struct profile_mark *mark = profile_mark_at(profile, i);
+
+		made[i] = (struct picture_mark){
+			.time_ns = mark->time_ns > start_ns ? mark->time_ns - start_ns : 0,
+			.tid = mark->tid,
+			.text = names_string(&profile->names, mark->name),
+		};
+	}
+	marks_sort(made, profile->mark_count);
+	*marks = made;
+	*count = profile->mark_count;
+	return 0;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How files, functions of virtual machines and the marks of a profile are called in pictures.
+ */
+#ifndef CLI_PROFILE_PICTURE_NAMES_H
+#define CLI_PROFILE_PICTURE_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "libprof/pprof/fields.h"
+#include "libprof/profile/profile.h"
+#include "render/calltree.h"
+#include "render/picture.h"
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* @path without its folders; whole when it ends in a slash. Points into it. */
+static inline const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* ---- functions of virtual machines ----------------------------------------------------------- */
+
+/*
+ * "name (file:line)", in the module "[vm]". Formats that have fields of their own for file and line
+ * get them out of that again, so that they survive every way from one file to another.
+ */
+#define MACHINE_MODULE PPROF_MACHINE_FILE
+
+/* Returns the whole, from malloc, or NULL without memory. @file "" and @line 0 are not known. */
+char *machine_name_make(const char *name, const char *file, uint32_t line);
+
+/* The parts of a name: lengths of name and file, which begins at @file. */
+struct machine_name {
+	size_t name_bytes;
+	const char *file;
+	size_t file_bytes;
+	uint32_t line;
+};
+
+/*
+ * Take "name (file:line)" apart at the last " (". Returns false for a name without both: it is the
+ * name as it is.
+ */
+bool machine_name_split(const char *text, struct machine_name *out);
+
+/* Is @frame a virtual machine's, its root included? */
+bool machine_name_is_of(const struct calltree_frame *frame);
+
+/* ---- marks ----------------------------------------------------------------------------------- */
+
+/*
+ * In order of time, counted from the first sample.
+ * Returns 0 and an array in *@marks (from malloc, NULL when there are none; texts are borrowed from
+ * @profile) and their *@count; or -ENOMEM. Context: one thread.
+ */
+int marks_make(struct flameprof_profile *profile, struct picture_mark **marks, uint32_t *count);
+
+/* Put @count marks in order of time. */
+void marks_sort(struct picture_mark *marks, uint32_t count);
+
+#endif
