@@ -1,18 +1,146 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Columns of the tree, one after the other: like values next to each other deflate to half of what
- * rows would. At most one column is in memory.
+ * The call tree's columns, one after the other, on their way through deflate and base64 into the
+ * document. At most one column is in memory.
  */
 #include "render/embed.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "render/bytes.h"
-#include "render/embed_nodes.h"
-#include "render/pack.h"
 #include "render/palette.h"
+
+/* ---- bytes to text --------------------------------------------------------------------------- */
+
+#define PIECE_OPEN  "<piece xmlns=\"urn:flamerun\">"
+#define PIECE_CLOSE "</piece>\n"
+
+/* Mail and some editors do not like lines of 1000 characters. */
+#define LINE_BYTES   720u
+#define BLOCK_BYTES  (LINE_BYTES * 64u)
+#define PIECE_BLOCKS 16u /* not quite 1 MiB of text */
+
+/* Deflate fills a block, which is whole lines: padding comes at the very end only. */
+_Static_assert(LINE_BYTES % 3 == 0, "a line ends where digits do");
+
+struct pack {
+	z_stream stream;
+	FILE *out;
+	unsigned blocks; /* in the piece being written */
+	int error;
+	uint8_t block[BLOCK_BYTES];
+};
+
+/* At most LINE_BYTES. */
+static void write_line(struct pack *pack, const uint8_t *data, size_t length)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char text[LINE_BYTES / 3 * 4 + 1];
+	size_t used = 0;
+
+	for (size_t i = 0; i < length; i += 3) {
+		size_t have = length - i < 3 ? length - i : 3;
+		uint32_t bits = (uint32_t)data[i] << 16 |
+				(have > 1 ? (uint32_t)data[i + 1] << 8 : 0) |
+				(have > 2 ? data[i + 2] : 0);
+
+		for (unsigned digit = 0; digit < 4; digit++)
+			text[used++] = digit > have ? '=' : digits[bits >> (18 - 6 * digit) & 63];
+	}
+	text[used++] = '\n';
+	errno = 0;
+	if (!pack->error && fwrite(text, 1, used, pack->out) != used)
+		pack->error = errno ? -errno : -EIO;
+}
+
+static void flush_block(struct pack *pack)
+{
+	size_t length = BLOCK_BYTES - pack->stream.avail_out;
+
+	if (length && !pack->blocks++)
+		fputs(PIECE_OPEN, pack->out);
+	for (size_t i = 0; i < length; i += LINE_BYTES)
+		write_line(
+			pack, pack->block + i, length - i < LINE_BYTES ? length - i : LINE_BYTES);
+	if (pack->blocks == PIECE_BLOCKS) {
+		fputs(PIECE_CLOSE, pack->out);
+		pack->blocks = 0;
+	}
+	pack->stream.next_out = pack->block;
+	pack->stream.avail_out = BLOCK_BYTES;
+}
+
+/* Begin; text goes to @out (borrowed). Returns an owned pack, or NULL without memory. */
+static struct pack *pack_new(FILE *out)
+{
+	struct pack *pack = calloc(1, sizeof(*pack));
+
+	if (!pack)
+		return NULL;
+	if (deflateInit2(&pack->stream, 6, Z_DEFLATED, MAX_WBITS, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
+		free(pack);
+		return NULL;
+	}
+	pack->out = out;
+	pack->stream.next_out = pack->block;
+	pack->stream.avail_out = BLOCK_BYTES;
+	return pack;
+}
+
+/* Append. Errors show in pack_finish(). */
+static void pack_put(struct pack *pack, const void *data, size_t length)
+{
+	const uint8_t *bytes = data;
+
+	while (length && !pack->error) {
+		/* zlib counts in unsigned int. */
+		uInt part = length > 1u << 30 ? 1u << 30 : (uInt)length;
+
+		pack->stream.next_in = (Bytef *)(uintptr_t)bytes;
+		pack->stream.avail_in = part;
+		while (pack->stream.avail_in && !pack->error) {
+			if (deflate(&pack->stream, Z_NO_FLUSH) != Z_OK)
+				pack->error = -EIO;
+			if (!pack->stream.avail_out)
+				flush_block(pack);
+		}
+		bytes += part;
+		length -= part;
+	}
+}
+
+/* Write what is left. Returns 0, or -errno of the stream. */
+static int pack_finish(struct pack *pack)
+{
+	int status = Z_OK;
+
+	while (!pack->error && status != Z_STREAM_END) {
+		status = deflate(&pack->stream, Z_FINISH);
+		if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
+			pack->error = -EIO;
+		if (!pack->stream.avail_out || status == Z_STREAM_END)
+			flush_block(pack);
+	}
+	if (pack->blocks)
+		fputs(PIECE_CLOSE, pack->out);
+	if (!pack->error && ferror(pack->out))
+		pack->error = -EIO;
+	return pack->error;
+}
+
+static void pack_free(struct pack *pack)
+{
+	if (!pack)
+		return;
+	deflateEnd(&pack->stream);
+	free(pack);
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
 
 struct writer {
 	const struct style *style;
@@ -185,11 +313,19 @@ static void write_frames(struct writer *writer)
 
 static void write_nodes(struct writer *writer)
 {
-	int error = embed_nodes(writer->tree, writer->preorder, &writer->column);
+	const struct preorder *preorder = writer->preorder;
+	struct bytes *column = &writer->column;
 
-	if (!writer->error)
-		writer->error = error;
-	end_column(writer, EMBED_NODES);
+	for (uint32_t at = 1; at < preorder->nodes; at++)
+		bytes_varint(column, preorder->depth[at - 1] + 1 - preorder->depth[at]);
+	end_column(writer, EMBED_NODE_UPS);
+	for (uint32_t at = 1; at < preorder->nodes; at++)
+		bytes_varint(column,
+			preorder->rank[calltree_node_at(writer->tree, preorder->order[at])->frame]);
+	end_column(writer, EMBED_NODE_FRAMES);
+	for (uint32_t at = 0; at < preorder->nodes; at++)
+		bytes_varint(column, calltree_node_at(writer->tree, preorder->order[at])->self);
+	end_column(writer, EMBED_NODE_WEIGHTS);
 }
 
 /* Where none has a time they only tell threads, to those who made the tree. */
@@ -271,8 +407,8 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	writer.error = number_modules(&writer);
 	if (writer.error)
 		goto out;
-	fputs("<metadata id=\"flamerun\" data-version=\"2\">\n", out);
-	writer.pack = pack_new(out, "<piece xmlns=\"urn:flamerun\">", "</piece>\n");
+	fputs("<metadata id=\"flamerun\" data-version=\"3\">\n", out);
+	writer.pack = pack_new(out);
 	if (!writer.pack) {
 		writer.error = -ENOMEM;
 		goto out;

@@ -2,8 +2,13 @@
 // @ts-check
 // From the metadata element to typed arrays. The format is described in render/embed.h.
 
-import {readNodes} from './nodes.js';
-import {unpack} from './unpack.js';
+/**
+ * In depth-first order, the root first.
+ * @typedef {object} Nodes
+ * @property {Uint32Array} frame the root's is the number behind the last
+ * @property {Float64Array} self weight of its own
+ * @property {Uint32Array} parent
+ */
 
 /**
  * @typedef {object} Profile
@@ -21,7 +26,7 @@ import {unpack} from './unpack.js';
  * @property {Uint32Array} frameKind
  * @property {Uint32Array} frameColor
  * @property {(frame: number) => string} name clean text of a frame's name
- * @property {import('./nodes.js').Nodes} tree
+ * @property {Nodes} tree
  * @property {string} countName what one unit of weight is called
  * @property {string[]} notes lines
  * @property {string} font family of the labels, "" for the viewer's own
@@ -46,7 +51,9 @@ const TAG = {
 	frameModules: 9,
 	frameKinds: 10,
 	frameColors: 11,
-	nodes: 12,
+	nodeUps: 12,
+	nodeFrames: 13,
+	nodeWeights: 14,
 	sampleTimes: 16,
 	sampleNodes: 17,
 	sampleWeights: 19,
@@ -72,6 +79,8 @@ function readVarint(bytes, at) {
 		if (byte < 128)
 			return value;
 		scale *= 128;
+		if (scale > 2 ** 63)
+			throw new RangeError('a number is too long');
 	}
 }
 
@@ -224,6 +233,33 @@ function readSamples(column, count, nodes) {
 	};
 }
 
+/**
+ * @param {Map<number, Uint8Array>} columns @param {number} nodes @param {number} frames
+ * @returns {Nodes}
+ */
+export function readNodes(columns, nodes, frames) {
+	if (!(nodes >= 1))
+		throw new RangeError('there is no root');
+	const self = readNumbers(columns.get(TAG.nodeWeights), nodes);
+	const ups = readNumbers(columns.get(TAG.nodeUps), nodes - 1);
+	const frame = new Uint32Array(nodes);
+	const parent = new Uint32Array(nodes);
+	frame.set(readNumbers(columns.get(TAG.nodeFrames), nodes - 1), 1);
+	frame[0] = frames;
+	for (let node = 1; node < nodes; node++) {
+		let above = node - 1;
+		for (let up = ups[node - 1]; up > 0; up--) {
+			if (above === 0)
+				throw new RangeError('a node above the root');
+			above = parent[above];
+		}
+		parent[node] = above;
+		if (frame[node] >= frames)
+			throw new RangeError('a node without a frame');
+	}
+	return {frame, self, parent};
+}
+
 /** @param {Map<number, Uint8Array>} columns @returns {Profile} */
 export function readProfile(columns) {
 	const decoder = new TextDecoder('utf-8', {ignoreBOM: true});
@@ -253,7 +289,7 @@ export function readProfile(columns) {
 		frameKind: whole(TAG.frameKinds, frames),
 		frameColor: whole(TAG.frameColors, frames),
 		name: nameReader(column(TAG.nameLengths), column(TAG.names), frames, decoder),
-		tree: readNodes(columns.get(TAG.nodes), nodes, frames),
+		tree: readNodes(columns, nodes, frames),
 		marks,
 		samples: readSamples(column, marks.length ? samples : 0, nodes),
 	};
@@ -263,9 +299,25 @@ export function readProfile(columns) {
 	return profile;
 }
 
+/** @param {string} text base64 @returns {any} bytes, as some versions of the types have them */
+function bytesOf(text) {
+	const characters = atob(text);
+	const bytes = new Uint8Array(characters.length);
+	for (let i = 0; i < bytes.length; i++)
+		bytes[i] = characters.charCodeAt(i);
+	return bytes;
+}
+
+/** @param {string[]} pieces of text @returns {Promise<Uint8Array>} what was packed */
+export async function unpack(pieces) {
+	const stream = new Blob(pieces.map(bytesOf)).stream()
+		.pipeThrough(new DecompressionStream('deflate'));
+	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
 /** @param {Element} metadata @returns {Promise<Profile>} */
 export async function decodeProfile(metadata) {
-	if (metadata.getAttribute('data-version') !== '2')
+	if (metadata.getAttribute('data-version') !== '3')
 		throw new Error('made by another version');
 	const pieces = Array.from(metadata.children, piece => piece.textContent || '');
 	return readProfile(readColumns(await unpack(pieces)));

@@ -48,8 +48,8 @@ export function timeText({from, to}) {
 
 /**
  * The nodes with weight of a stretch and those above them, in the same order.
- * @param {import('./nodes.js').Nodes} nodes @param {Samples} samples @param {Stretch} stretch
- * @returns {import('./nodes.js').Nodes}
+ * @param {import('./decode.js').Nodes} nodes @param {Samples} samples @param {Stretch} stretch
+ * @returns {import('./decode.js').Nodes}
  */
 export function nodesWithin({frame, parent}, samples, {from, to}) {
 	const self = new Float64Array(frame.length);

@@ -37,7 +37,7 @@ export const UNKNOWN = -2;
 
 /**
  * Nodes in depth-first order: the subtree of `i` is `i` to `end[i]`.
- * @param {import('./nodes.js').Nodes} nodes @returns {Tree}
+ * @param {import('./decode.js').Nodes} nodes @returns {Tree}
  */
 export function buildTree({frame, self, parent}) {
 	const nodes = self.length;

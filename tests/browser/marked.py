@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Pictures with marks, and with times or without: the data of one that is there, and more."""
 
+import base64
 import re
 import zlib
 
 NUMBERS, SAMPLE_TIMES, SAMPLE_NODES, SAMPLE_WEIGHTS, MARK_TIMES, MARK_TEXTS = 3, 16, 17, 19, 27, 28
-DIGITS = [chr(code) for code in range(33, 127) if chr(code) not in "&<>"]
 PIECE = re.compile(r"(<piece[^>]*>)([^<]*)(</piece>)")
 SAMPLES = 6  # place in NUMBERS
 
@@ -35,15 +35,7 @@ def _steps(values, signed):
 
 
 def _unpack(text):
-    digits = [DIGITS.index(one) for one in text if not one.isspace()]
-    bits = have = 0
-    for low, high in zip(digits[::2], digits[1::2]):
-        bits |= low + 91 * high << have
-        have += 13
-    if len(digits) % 2:
-        bits |= digits[-1] << have
-        have += 6
-    data, columns = zlib.decompressobj().decompress(bits.to_bytes(have // 8 + 1, "little")), {}
+    data, columns = zlib.decompress(base64.b64decode(text)), {}
     while data:
         tag, length = list(_read_varints(data[:12]))[:2]
         at = len(_varint(tag)) + len(_varint(length))
@@ -52,15 +44,9 @@ def _unpack(text):
 
 
 def _pack(columns):
-    data = zlib.compress(b"".join(
-        _varint(tag) + _varint(len(column)) + column for tag, column in columns.items()))
-    bits = int.from_bytes(data, "little")
-    text = []
-    for _ in range(0, 8 * len(data), 13):
-        text += [DIGITS[(bits & 8191) % 91], DIGITS[(bits & 8191) // 91]]
-        bits >>= 13
-    # What is left may be so little that one digit holds it: two would be a byte too many.
-    return "".join(text[:-1] if 0 < 8 * len(data) % 13 < 6 else text)
+    return base64.b64encode(zlib.compress(b"".join(
+        _varint(tag) + _varint(len(column)) + column
+        for tag, column in columns.items()))).decode()
 
 
 def mark(picture, output, marks, samples=()):

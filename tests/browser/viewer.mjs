@@ -5,7 +5,7 @@
 import {readFileSync} from 'node:fs';
 
 const FOLDER = new URL('../../share/viewer/', import.meta.url);
-const PURE = ['unpack.js', 'range.js', 'nodes.js', 'decode.js', 'tree.js', 'invert.js',
+const PURE = ['decode.js', 'tree.js', 'invert.js',
 	'layout.js', 'label.js', 'format.js', 'marks.js', 'search.js', 'camera.js', 'state.js', 'keys.js'];
 
 const order = readFileSync(new URL('order', FOLDER), 'utf8').trim().split('\n');

@@ -8,11 +8,69 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <zlib.h>
 
 #include "render/bytes.h"
 #include "render/embed.h"
 #include "render/style.h"
-#include "tests/unit/embed-reader.h"
+
+#define PIECE_OPEN "<piece xmlns=\"urn:flamerun\">"
+
+/* All pieces of @text as bytes; checks the size of pieces and lines. Returns an owned buffer. */
+static uint8_t *decode_pieces(const char *text, size_t *length, unsigned *pieces)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	uint8_t *data = malloc(strlen(text));
+
+	*length = *pieces = 0;
+	while ((text = strstr(text, PIECE_OPEN))) {
+		const char *begin = text += strlen(PIECE_OPEN), *line = text;
+		unsigned have = 0, padding = 0;
+		uint32_t bits = 0;
+
+		for (; *text != '<'; text++) {
+			const char *digit = strchr(digits, *text);
+
+			if (*text == '\n') {
+				assert_true(text > line && text - line < 990);
+				line = text + 1;
+				continue;
+			}
+			padding += *text == '=';
+			assert_true(*text == '=' ? have : digit && !padding);
+			bits = bits << 6 | (uint32_t)(*text == '=' ? 0 : digit - digits);
+			if (++have < 4)
+				continue;
+			for (unsigned i = 0; i < 3; i++)
+				data[(*length)++] = (uint8_t)(bits >> (16 - 8 * i));
+			bits = have = 0;
+		}
+		assert_true(!have && padding < 3);
+		*length -= padding;
+		assert_memory_equal(text, "</piece>", 8);
+		assert_in_range(text - begin, 1, 1 << 20);
+		++*pieces;
+	}
+	return data;
+}
+
+static uint8_t *unpack(uint8_t *data, size_t length, size_t *raw_length)
+{
+	const size_t room = 64u << 20;
+	uint8_t *raw = malloc(room);
+	z_stream stream = {.next_in = data,
+		.avail_in = (uInt)length,
+		.next_out = raw,
+		.avail_out = (uInt)room};
+
+	assert_int_equal(inflateInit(&stream), Z_OK);
+	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(stream.avail_in, 0);
+	*raw_length = stream.total_out;
+	inflateEnd(&stream);
+	return raw;
+}
 
 struct column {
 	const uint8_t *at, *end;
@@ -61,10 +119,10 @@ static struct embedded embed(struct calltree *tree, const struct picture_options
 	style_release(&style);
 	fclose(out);
 	preorder_release(&preorder);
-	assert_non_null(strstr(text, "<metadata id=\"flamerun\" data-version=\"2\">"));
-	uint8_t *data = reader_undigit(text, &length, &embedded.pieces);
+	assert_non_null(strstr(text, "<metadata id=\"flamerun\" data-version=\"3\">"));
+	uint8_t *data = decode_pieces(text, &length, &embedded.pieces);
 
-	embedded.raw = reader_inflate(data, length, &raw_length);
+	embedded.raw = unpack(data, length, &raw_length);
 	struct column all = {embedded.raw, embedded.raw + raw_length};
 
 	while (all.at < all.end) {
@@ -98,11 +156,38 @@ static void check_samples(struct column *columns)
 	assert_memory_equal(columns[EMBED_THREADS].at, "\0\6worker", 8);
 }
 
-static void check_nodes(const struct embedded *got, const struct reader_node *wanted,
-	uint32_t nodes, uint32_t frames)
+struct node {
+	uint32_t frame, parent;
+	uint64_t self;
+};
+
+/* Nothing may be left in their columns. Returns the owned nodes in order. */
+static struct node *read_nodes(struct embedded *got, uint32_t nodes, uint32_t frames)
 {
-	struct column column = got->columns[EMBED_NODES];
-	struct reader_node *read = reader_nodes(column.at, column.end, nodes, frames);
+	struct column *columns = got->columns;
+	struct node *read = calloc(nodes, sizeof(*read));
+
+	read[0] = (struct node){frames, 0, number(&columns[EMBED_NODE_WEIGHTS])};
+	for (uint32_t i = 1; i < nodes; i++) {
+		uint32_t parent = i - 1;
+
+		for (uint64_t up = number(&columns[EMBED_NODE_UPS]); up; up--) {
+			assert_int_not_equal(parent, 0);
+			parent = read[parent].parent;
+		}
+		read[i].parent = parent;
+		read[i].frame = (uint32_t)number(&columns[EMBED_NODE_FRAMES]);
+		read[i].self = number(&columns[EMBED_NODE_WEIGHTS]);
+	}
+	for (unsigned tag = EMBED_NODE_UPS; tag <= EMBED_NODE_WEIGHTS; tag++)
+		assert_ptr_equal(columns[tag].at, columns[tag].end);
+	return read;
+}
+
+static void check_nodes(
+	struct embedded *got, const struct node *wanted, uint32_t nodes, uint32_t frames)
+{
+	struct node *read = read_nodes(got, nodes, frames);
 
 	for (uint32_t i = 0; i < nodes; i++) {
 		assert_int_equal(read[i].frame, wanted[i].frame);
@@ -150,9 +235,8 @@ static void test_small_tree_comes_back(void **state)
 	assert_memory_equal(columns[EMBED_FRAME_MODULES].at, "\2\0\1", 3);
 	assert_memory_equal(columns[EMBED_FRAME_KINDS].at, "\0\5\1", 3);
 	check_nodes(&got,
-		(struct reader_node[]){
-			{3, 0, 0}, {0, 0, 0}, {2, 1, UINT64_C(1) << 40}, {1, 0, 300}},
-		4, 3);
+		(struct node[]){{3, 0, 0}, {0, 0, 0}, {2, 1, UINT64_C(1) << 40}, {1, 0, 300}}, 4,
+		3);
 	check_samples(columns);
 	free(got.raw);
 	calltree_free(tree);
@@ -225,7 +309,10 @@ static void test_samples_without_times_stay_out(void **state)
 /* Names nothing can make shorter than a piece: long ones, to have them without very many nodes. */
 static void test_large_data_comes_in_pieces(void **state)
 {
-	enum { FRAMES = 70000, WORDS = 6 };
+	enum {
+		FRAMES = 70000,
+		WORDS = 6
+	};
 	struct calltree *tree = calltree_new();
 	uint64_t random = 88172645463325252u, sum = 0;
 
@@ -247,8 +334,7 @@ static void test_large_data_comes_in_pieces(void **state)
 	struct embedded got = embed(tree, &(struct picture_options){0});
 
 	assert_true(got.pieces > 3);
-	struct column column = got.columns[EMBED_NODES];
-	struct reader_node *read = reader_nodes(column.at, column.end, FRAMES + 1, FRAMES);
+	struct node *read = read_nodes(&got, FRAMES + 1, FRAMES);
 
 	for (unsigned i = 0; i <= FRAMES; i++)
 		sum -= read[i].self;
@@ -258,7 +344,7 @@ static void test_large_data_comes_in_pieces(void **state)
 	calltree_free(tree);
 }
 
-/* A tree of programs: callees come again, some callers have very many, weights are of any size. */
+/* As of programs: callees come again, some callers have very many, weights are of any size. */
 static struct calltree *grow(unsigned seed, uint32_t nodes, uint32_t frames)
 {
 	struct calltree *tree = calltree_new();
@@ -294,14 +380,13 @@ static void test_trees_come_back(void **state)
 		struct preorder order;
 
 		assert_int_equal(preorder_init(&order, tree), 0);
-		struct reader_node *wanted = calloc(order.nodes, sizeof(*wanted));
+		struct node *wanted = calloc(order.nodes, sizeof(*wanted));
 
 		for (uint32_t at = 0; at < order.nodes; at++) {
 			const struct calltree_node *node = calltree_node_at(tree, order.order[at]);
 
-			wanted[at] =
-				(struct reader_node){at ? order.rank[node->frame] : order.frames,
-					at ? order.position[node->parent] : 0, node->self};
+			wanted[at] = (struct node){at ? order.rank[node->frame] : order.frames,
+				at ? order.position[node->parent] : 0, node->self};
 		}
 		check_nodes(&got, wanted, order.nodes, order.frames);
 		free(wanted);
