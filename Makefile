@@ -39,10 +39,14 @@ PYTEST     := pytest-3
 build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfutils/libdwfl.h \
 	libelf-dev:libelf.h libiberty-dev:libiberty/demangle.h zlib1g-dev:zlib.h \
 	liblzma-dev:lzma.h libinih-dev:ini.h libunwind-dev:libunwind.h
+# Bundles and minifies the viewer. What `make dist` packs brings the result along; without that folder
+# it is made anew.
+viewer_packed := $(wildcard share/viewer/packed)
+viewer_tool   := $(if $(viewer_packed),,esbuild)
 # Without it everything but the names of Python functions is built.
 python_package := libpython3-dev
 build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
-	$(python_package)
+	$(viewer_tool) $(python_package)
 test_packages  := libcmocka-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
 	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go musl-tools \
@@ -145,7 +149,7 @@ all: $(PROGRAM) $(LIBRARY) $(PYTHON_LIBRARY) $(ARCHIVE) $(PKGCONFIG_FILE) $(FLAM
 # Looked for once per build folder, before anything is compiled.
 $(BUILD)/dependencies:
 	@mkdir -p $(@D)
-	@CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' CPPFLAGS='$(sysroot_flags) $(CPPFLAGS)' \
+	@CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' TOOLS='$(viewer_tool)' CPPFLAGS='$(sysroot_flags) $(CPPFLAGS)' \
 		HINT='$(if $(CROSS_COMPILE),make sysroot ARCH=$(ARCH))' \
 		tests/setup/probe.sh $(build_needs) && touch $@
 
@@ -232,13 +236,15 @@ $(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) -pie $(SAN_FLAGS) $(san_link) -o $@ $^ -Wl,-z,now -Wl,-z,relro $(LDFLAGS) $(cli_libs)
 
-# The viewer's modules joined into one script, in the order of share/viewer/order.
-$(BUILD)/viewer.js: $(viewer_sources) share/viewer/order share/viewer/join.sed
+# The viewer as it stands in every picture, within CDATA: "]]>" would end that, and stands for "]] >",
+# since lint_viewer allows it in code only.
+$(BUILD)/viewer.js: entry = share/viewer/main.js --bundle --format=iife --target=es2020
+$(BUILD)/viewer.css: entry = share/viewer/viewer.css
+$(BUILD)/viewer.js $(BUILD)/viewer.css: $(viewer_sources) $(BUILD)/dependencies
 	@mkdir -p $(@D)
-	$(Q)cd share/viewer && sed -f join.sed $$(cat order) > $(abspath $@)
-$(BUILD)/viewer.css: share/viewer/join.sed $(wildcard share/viewer/*.css)
-	@mkdir -p $(@D)
-	$(Q)sed -f $^ > $@
+	@$(if $(V),,echo "  VIEWER  $@")
+	$(Q)$(if $(viewer_packed),cp $(viewer_packed)/$(@F) $@,esbuild $(entry) --minify --log-level=warning \
+		--outfile=$@ && sed -i 's/]]>/]] >/g' $@)
 $(BUILD)/obj/render/viewer.o: $(BUILD)/viewer.js $(BUILD)/viewer.css
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a \
@@ -474,10 +480,12 @@ uninstall: ## remove what install put there; give the same DESTDIR and prefix
 		$(foreach page,$(manuals),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 	rm -rf $(DESTDIR)$(docdir)
 
+dist_name := flamerun-$(VERSION)
 .PHONY: dist
-dist: ## pack the committed tree into build/flamerun-VERSION.tar.gz
-	@mkdir -p $(BUILD)
-	git archive --prefix=flamerun-$(VERSION)/ HEAD | gzip -n > $(BUILD)/flamerun-$(VERSION).tar.gz
+dist: $(BUILD)/viewer.js $(BUILD)/viewer.css ## pack the committed tree into build/flamerun-VERSION.tar.gz
+	@git diff --quiet HEAD -- share/viewer || { echo 'flamerun: share/viewer is not as committed' >&2; exit 1; }
+	git archive --prefix=$(dist_name)/share/viewer/packed/ $(^:%=--add-file=%) --prefix=$(dist_name)/ \
+		HEAD | gzip -n > $(BUILD)/$(dist_name).tar.gz
 
 # $(call compile_command,source,flags): one entry of the database, in JSON's quoting.
 json = $(subst ",\",$(subst \,\\,$(1)))

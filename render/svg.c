@@ -114,10 +114,9 @@ static void put_head(struct bytes *bytes, const struct style *style)
 
 static void put_script(struct bytes *bytes)
 {
-	bytes_text(bytes, "<script><![CDATA[\n// flamerun's viewer, MIT license\n(function () {\n"
-			  "'use strict';\n");
+	bytes_text(bytes, "<script><![CDATA[\n// flamerun's viewer, MIT license\n");
 	bytes_put(bytes, viewer_script, (size_t)(viewer_script_end - viewer_script));
-	bytes_text(bytes, "})();\n]]></script>\n");
+	bytes_text(bytes, "]]></script>\n");
 }
 
 static int write_out(struct bytes *bytes, FILE *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The two files the Makefile joined from share/viewer/, as bytes. */
+/* The two files the Makefile bundled from share/viewer/, as bytes. */
 	.section .rodata
 	.global viewer_script, viewer_script_end, viewer_style, viewer_style_end
 	.hidden viewer_script, viewer_script_end, viewer_style, viewer_style_end

@@ -1,41 +1,127 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The URL follows what is looked at, and what is looked at follows the URL.
+// What is looked at, as the fragment of the URL, so that it can be sent, reloaded and gone back to.
+// Only what differs from the file's own defaults is written:
+//
+//   #mark=2&zoom=1.1a.2f&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark
+//   #search=text&regex&case
 
-import {follow, pathTo} from './tree.js';
-import {formatState, parseState} from './state.js';
+import {formatPath, parsePath} from './navigate.js';
+import {follow, framesTo} from './tree.js';
+
+/**
+ * @typedef {object} Place
+ * @property {number} mark from which to the next is shown, 0 before the first, -1 all
+ * @property {number[]} path frames from the outermost box to the one zoomed into
+ * @property {{from: number, to: number} | null} span shares of all weight, when not the node's
+ * @property {'' | 'top-down' | 'bottom-up'} order
+ * @property {'' | 'flame' | 'icicle'} layout
+ * @property {'' | 'light' | 'dark'} theme
+ * @property {import('./search.js').Query} query
+ */
+
+/** @param {string} text */
+function decode(text) {
+	try {
+		return decodeURIComponent(text.replace(/\+/g, ' '));
+	} catch {
+		return '';
+	}
+}
+
+/** @param {string} text @returns {Place['span']} */
+function parseSpan(text) {
+	const [from, to] = text.split('-').map(Number);
+	return from >= 0 && from < to && to <= 1 ? {from, to} : null;
+}
+
+/** @template {string} T @param {string | undefined} text @param {T[]} known @returns {T | ''} */
+function oneOf(text, known) {
+	return known.find(one => one === text) || '';
+}
+
+/** Anything is understood as far as it makes sense. @param {string} fragment @returns {Place} */
+export function parsePlace(fragment) {
+	/** @type {Map<string, string>} */
+	const values = new Map();
+	for (const part of fragment.replace(/^#/, '').split('&')) {
+		const [key, ...rest] = part.split('=');
+		values.set(key, decode(rest.join('=')));
+	}
+	return {
+		mark: parseInt((values.get('mark') || '').match(/^\d+$/)?.[0] || '-1', 10),
+		path: parsePath(values.get('zoom') || ''),
+		span: parseSpan(values.get('span') || ''),
+		order: oneOf(values.get('order'), ['top-down', 'bottom-up']),
+		layout: oneOf(values.get('layout'), ['flame', 'icicle']),
+		theme: oneOf(values.get('theme'), ['light', 'dark']),
+		query: {
+			text: values.get('search') || '',
+			regex: values.has('regex'),
+			matchCase: values.has('case'),
+		},
+	};
+}
+
+/** @param {Place} place @returns {string} with its "#", or "" for the beginning */
+export function formatPlace({mark, path, span, order, layout, theme, query}) {
+	const parts = [];
+	if (mark >= 0)
+		parts.push(`mark=${mark}`);
+	if (path.length)
+		parts.push(`zoom=${formatPath(path)}`);
+	if (span)
+		parts.push(`span=${[span.from, span.to].map(n => n.toFixed(9)).join('-')}`);
+	if (order)
+		parts.push(`order=${order}`);
+	if (layout)
+		parts.push(`layout=${layout}`);
+	if (theme)
+		parts.push(`theme=${theme}`);
+	if (query.text)
+		parts.push(`search=${encodeURIComponent(query.text)}`);
+	if (query.regex)
+		parts.push('regex');
+	if (query.matchCase)
+		parts.push('case');
+	return parts.length ? `#${parts.join('&')}` : '';
+}
 
 export class Address {
-	/** @param {import('./control.js').Control} control */
-	constructor(control) {
-		this.control = control;
-		this.viewer = control.viewer;
+	/**
+	 * @param {import('./navigate.js').Navigator} navigator
+	 * @param {import('./search.js').SearchBox} searchBox
+	 */
+	constructor(navigator, searchBox) {
+		this.navigator = navigator;
+		this.searchBox = searchBox;
+		this.viewer = navigator.viewer;
+		this.state = navigator.state;
 		this.restoring = false;
 		window.addEventListener('hashchange', () => this.restore(false));
 	}
 
-	/** @returns {import('./state.js').State} */
-	state() {
-		const {viewer} = this;
-		const {tree, zoomed, profile, camera} = viewer;
+	/** @returns {Place} */
+	place() {
+		const {state} = this;
+		const {tree, profile} = state;
+		const {span} = this.viewer.camera;
 		const total = tree.total[0];
 		return {
-			mark: viewer.stretch,
-			path: pathTo(tree, zoomed).map(node => tree.frame[node]),
-			span: !viewer.free ? null
-				: {from: camera.span.from / total, to: camera.span.to / total},
-			order: viewer.bottomUp === profile.reversed ? ''
-				: viewer.bottomUp ? 'bottom-up' : 'top-down',
-			layout: viewer.icicle === profile.icicle ? ''
-				: viewer.icicle ? 'icicle' : 'flame',
-			theme: viewer.chosenTheme,
-			query: viewer.finder.query,
+			mark: state.stretch,
+			path: framesTo(tree, state.zoomed),
+			span: state.free ? {from: span.from / total, to: span.to / total} : null,
+			order: state.bottomUp === profile.reversed ? ''
+				: state.bottomUp ? 'bottom-up' : 'top-down',
+			layout: state.icicle === profile.icicle ? '' : state.icicle ? 'icicle' : 'flame',
+			theme: state.theme,
+			query: this.searchBox.finder.query,
 		};
 	}
 
-	/** Write the state into the URL. @param {boolean} [asNew] the Back button undoes it */
+	/** Write the place into the URL. @param {boolean} [asNew] the Back button undoes it */
 	keep(asNew = false) {
-		const fragment = formatState(this.state());
+		const fragment = formatPlace(this.place());
 		if (this.restoring || fragment === location.hash)
 			return;
 		try {
@@ -49,42 +135,44 @@ export class Address {
 	/** @param {boolean} first at the beginning */
 	restore(first) {
 		const fragment = location.hash;
-		if (!first && fragment === formatState(this.state()))
+		if (!first && fragment === formatPlace(this.place()))
 			return;
-		const {viewer, control} = this;
-		const {profile} = viewer;
-		const state = parseState(fragment);
+		const {viewer, state, navigator} = this;
+		const {profile} = state;
+		const place = parsePlace(fragment);
 		this.restoring = true;
-		if (state.theme !== viewer.chosenTheme)
-			control.choose(state.theme);
-		const bottomUp = state.order ? state.order === 'bottom-up' : profile.reversed;
-		if (first || bottomUp !== viewer.bottomUp)
-			control.reorder(bottomUp);
-		const stretch = viewer.stretches[state.mark]?.weight ? state.mark : -1;
-		if (stretch !== viewer.stretch)
-			control.showStretch(stretch);
-		const icicle = state.layout ? state.layout === 'icicle' : profile.icicle;
-		if (first || icicle !== viewer.icicle)
-			control.turn(icicle);
-		control.searchBox.fill(state.query);
-		this.restoreZoom(state, first);
+		if (place.theme !== state.theme) {
+			state.theme = place.theme;
+			viewer.recolor();
+		}
+		const bottomUp = place.order ? place.order === 'bottom-up' : profile.reversed;
+		if (first || bottomUp !== state.bottomUp)
+			navigator.reorder(bottomUp);
+		const stretch = state.stretches[place.mark]?.weight ? place.mark : -1;
+		if (stretch !== state.stretch)
+			navigator.showStretch(stretch);
+		const icicle = place.layout ? place.layout === 'icicle' : profile.icicle;
+		if (first || icicle !== state.icicle)
+			navigator.turn(icicle);
+		this.searchBox.fill(place.query);
+		this.restoreZoom(place, first);
 		viewer.page.spoken.textContent = '';
 		this.restoring = false;
 	}
 
-	/** @param {import('./state.js').State} state @param {boolean} first */
+	/** @param {Place} place @param {boolean} first */
 	restoreZoom({path, span}, first) {
-		const {viewer, control} = this;
-		const total = viewer.tree.total[0];
-		const node = follow(viewer.tree, path);
+		const {viewer, state, navigator} = this;
+		const total = state.tree.total[0];
+		const node = follow(state.tree, path);
 		if (first)
 			viewer.toRoot();
 		if (span)
-			control.navigator.freely(() =>
+			navigator.freely(() =>
 				viewer.camera.set({from: span.from * total, to: span.to * total}));
-		else if (node !== viewer.zoomed || viewer.free)
-			control.navigator.zoom(node, first);
+		else if (node !== state.zoomed || state.free)
+			navigator.fill(node, first);
 		if (first && node)
-			control.navigator.scrollTo(viewer.tree.depth[node]);
+			navigator.scrollTo(state.tree.depth[node]);
 	}
 }

@@ -35,8 +35,8 @@
  * @property {number} rowPx height of a row, the gap included
  * @property {number} fontPx size of the labels
  * @property {number} narrowestPx of a box drawn by itself
- * @property {import('./marks.js').Mark[]} marks in order of time
- * @property {import('./marks.js').Samples} samples none where there are no marks or no times
+ * @property {import('./tree.js').Mark[]} marks in order of time
+ * @property {import('./tree.js').Samples} samples none where there are no marks or no times
  */
 
 const TAG = {
@@ -88,7 +88,7 @@ function readVarint(bytes, at) {
  * Read exactly `count` varints. @param {Uint8Array | undefined} bytes @param {number} count
  * @returns {Float64Array}
  */
-export function readNumbers(bytes, count) {
+function readNumbers(bytes, count) {
 	if (!bytes || count > bytes.length)
 		throw new RangeError('a column is too short');
 	const numbers = new Float64Array(count);
@@ -207,7 +207,7 @@ function readSums(bytes, count, isSigned) {
 
 /**
  * @param {(tag: number) => Uint8Array} column @param {TextDecoder} decoder
- * @returns {import('./marks.js').Mark[]}
+ * @returns {import('./tree.js').Mark[]}
  */
 function readMarks(column, decoder) {
 	const bytes = column(TAG.markTimes);
@@ -219,7 +219,7 @@ function readMarks(column, decoder) {
 
 /**
  * @param {(tag: number) => Uint8Array} column @param {number} count @param {number} nodes
- * @returns {import('./marks.js').Samples}
+ * @returns {import('./tree.js').Samples}
  */
 function readSamples(column, count, nodes) {
 	const node = readSums(column(TAG.sampleNodes), count, true);

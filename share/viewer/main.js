@@ -1,41 +1,203 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // Takes over from the static picture when everything it needs is there; until then, and on any
-// failure, nothing of the picture is touched but that it is hidden for a moment.
+// failure, nothing of the picture is touched but that it is hidden for a moment. Here the parts are
+// put together: what a key, a button or a pointer does is said here and done by one of them.
 
+import {Address} from './address.js';
 import {decodeProfile} from './decode.js';
-import {hidePage, hideStatic} from './page.js';
-import {labelOf} from './describe.js';
+import {isDark, watchTheme} from './draw.js';
+import {actionOf, listenToPointers} from './input.js';
+import {Navigator, showLastCrumb} from './navigate.js';
+import {Clipboard, listenToPrinting} from './output.js';
+import {Sheet, Toast, openHelp, openMarks} from './overlay.js';
+import {buildPage, hidePage, hideStatic, showPage} from './page.js';
+import {Finder, SearchBox} from './search.js';
+import {Selection} from './selection.js';
+import {State} from './state.js';
+import {labelOf} from './text.js';
 import {Viewer} from './viewer.js';
-import {Control} from './control.js';
+
+/** @typedef {Record<string, () => any>} Actions by name; what returns false left it to the browser */
+
+/** Device pixels per CSS pixel can change without the window's size. @param {() => void} changed */
+function watchResolution(changed) {
+	matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`)
+		.addEventListener('change', () => {
+			changed();
+			watchResolution(changed);
+		}, {once: true});
+}
+
+/** @param {Viewer} viewer */
+function listenToWindow(viewer) {
+	const {page} = viewer;
+	page.scroller.addEventListener('scroll', () => viewer.scrolled(), {passive: true});
+	new ResizeObserver(() => {
+		const {clientWidth, clientHeight} = page.scroller;
+		// At the beginning it tells the size there is.
+		if (clientWidth !== viewer.width || clientHeight !== viewer.height)
+			viewer.resize();
+	}).observe(page.scroller);
+	new ResizeObserver(() => showLastCrumb(page.crumbs)).observe(page.crumbs);
+	watchResolution(() => viewer.resize());
+	watchTheme(() => viewer.recolor());
+	listenToPrinting(viewer);
+}
+
+/**
+ * @param {Viewer} viewer @param {Selection} selection @param {Navigator} navigator
+ */
+function listenToGestures(viewer, selection, navigator) {
+	listenToPointers(viewer.page.canvas, {
+		point: (x, y) => selection.point(x, y),
+		leave: () => selection.leave(),
+		click: (x, y) => navigator.pick(viewer.nodeUnder(x, y)),
+		tap: (x, y) => navigator.tap(viewer.nodeUnder(x, y)),
+		drag: dx => navigator.freely(() => viewer.camera.shift(-dx / viewer.width)),
+		pinch: (x, factor) => navigator.freely(() => viewer.camera.scaleAt(
+			(x - viewer.origin.left) / viewer.width, factor)),
+		end: () => navigator.endMove(),
+	});
+}
+
+/** @param {import('./page.js').Page} page @param {Sheet} sheet @param {Actions} actions */
+function listenToKeysAndButtons(page, sheet, actions) {
+	const {search} = page;
+	search.input.addEventListener('input', () => actions.search());
+	for (const [button, action] of /** @type {[HTMLElement, string][]} */ ([
+		[page.reset, 'reset'], [page.bottomUp, 'bottomUp'], [page.icicle, 'icicle'],
+		[page.dark, 'dark'], [page.help, 'help'], [page.marks, 'marks'],
+		[search.matchCase, 'matchCase'], [search.regex, 'regex'],
+		[search.previous, 'previous'], [search.next, 'next']]))
+		button.addEventListener('click', () => actions[action]());
+	window.addEventListener('keydown', event => {
+		if (event.isComposing)
+			return;
+		if (sheet.isOpen) {
+			sheet.onKey(event);
+			return;
+		}
+		const focus = document.activeElement;
+		const action = actionOf(event, focus === search.input ? 'field'
+			: focus?.localName === 'button' ? 'button' : '');
+		if (action && actions[action]() !== false)
+			event.preventDefault();
+	});
+}
+
+/**
+ * Build the page, show what the URL says, and listen from then on.
+ * @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile
+ */
+function start(svg, profile) {
+	const state = new State(profile);
+	const page = buildPage(svg, profile);
+	const finder = new Finder(state);
+	const viewer = new Viewer(page, state, finder);
+	const selection = new Selection(viewer);
+	const navigator = new Navigator(viewer, selection);
+	const searchBox = new SearchBox(page, finder);
+	const address = new Address(navigator, searchBox);
+	const sheet = new Sheet(page.ui);
+	const toast = new Toast(page);
+	const clipboard = new Clipboard(selection, text => toast.show(text));
+
+	/** @type {string[]} what was zoomed into before */
+	let before = [];
+	navigator.trail = () => [...before];
+	navigator.onMove = (asNew, trail) => {
+		before = trail;
+		searchBox.describe();
+		address.keep(asNew);
+	};
+	searchBox.onChange = () => {
+		viewer.draw();
+		address.keep();
+	};
+	const toMatch = (/** @type {1 | -1} */ step) => {
+		navigator.reach(finder.step(step), true);
+		searchBox.describe();
+	};
+	const showMarks = () => openMarks(sheet, state, stretch => navigator.showStretch(stretch));
+
+	showPage(page);
+	viewer.recolor();
+	viewer.resize();
+	viewer.toRoot();
+	selection.describe();
+	address.restore(true);
+	listenToWindow(viewer);
+	listenToGestures(viewer, selection, navigator);
+	/** Named as in input.js. */
+	listenToKeysAndButtons(page, sheet, {
+		left: () => navigator.walk(place => place.previous),
+		right: () => navigator.walk(place => place.next),
+		first: () => navigator.walk(place => place.siblings[0]),
+		last: () => navigator.walk(place => place.siblings[place.count - 1]),
+		up: () => navigator.climb(state.icicle),
+		down: () => navigator.climb(!state.icicle),
+		zoom: () => navigator.zoom(Math.max(selection.current, 0)),
+		escape: () => navigator.out(),
+		out: () => navigator.out(),
+		reset: () => navigator.reset(),
+		closer: () => navigator.scale(0.5),
+		farther: () => navigator.scale(2),
+		find: () => searchBox.focus(),
+		leaveField: () => searchBox.leave(),
+		search: () => searchBox.search(),
+		next: () => toMatch(1),
+		previous: () => toMatch(-1),
+		matchCase: () => searchBox.toggle(page.search.matchCase),
+		regex: () => searchBox.toggle(page.search.regex),
+		bottomUp: () => navigator.reorder(!state.bottomUp),
+		icicle: () => navigator.turn(!state.icicle),
+		dark: () => {
+			state.theme = isDark(state.theme) ? 'light' : 'dark';
+			viewer.recolor();
+			address.keep();
+		},
+		copyName: () => clipboard.copyName(),
+		copyStack: () => clipboard.copyStack(),
+		help: () => openHelp(sheet),
+		marks: () => state.stretches.length ? showMarks() : toast.show('No marks in here'),
+	});
+	viewer.release();
+	performance.mark('flamerun');
+	Object.defineProperty(window, 'flamerun', {value: facts(viewer, selection)});
+}
 
 /** Boxes on screen, in the window's pixels. @param {Viewer} viewer */
 function boxesShown(viewer) {
-	const {boxes, origin, profile} = viewer;
+	const {boxes, origin, state} = viewer;
 	return Array.from({length: boxes.count}, (_, i) => ({
-		name: boxes.merged[i] ? '' : labelOf(viewer, boxes.node[i]),
+		name: boxes.merged[i] ? '' : labelOf(state, boxes.node[i]),
 		merged: boxes.merged[i] === 1,
 		row: boxes.row[i],
 		left: origin.left + Math.max(boxes.left[i], 0),
 		right: origin.left + Math.min(boxes.right[i], viewer.width),
 		top: origin.top + viewer.topOf(boxes.row[i]),
-		height: profile.rowPx,
+		height: state.profile.rowPx,
 	}));
 }
 
-/** What tests and the curious may read. @param {Control} control */
-function facts({viewer}) {
-	const name = (/** @type {number} */ node) => node < 0 ? '' : labelOf(viewer, node);
+/**
+ * What tests and the curious may read.
+ * @param {Viewer} viewer @param {Selection} selection
+ */
+function facts(viewer, selection) {
+	const {state, finder, camera} = viewer;
+	const name = (/** @type {number} */ node) => node < 0 ? '' : labelOf(state, node);
 	const values = {
-		zoomed: () => name(viewer.zoomed),
-		selected: () => name(viewer.selected),
-		hovered: () => name(viewer.hovered),
-		animating: () => viewer.camera.moving || viewer.frameRequest !== 0,
-		bottomUp: () => viewer.bottomUp,
-		icicle: () => viewer.icicle,
-		nodes: () => viewer.tree.nodes,
-		total: () => viewer.tree.total[0],
-		matched: () => viewer.finder.shares(viewer.tree, viewer.zoomed),
+		zoomed: () => name(state.zoomed),
+		selected: () => name(selection.selected),
+		hovered: () => name(selection.hovered),
+		animating: () => camera.moving || viewer.frameRequest !== 0,
+		bottomUp: () => state.bottomUp,
+		icicle: () => state.icicle,
+		nodes: () => state.tree.nodes,
+		total: () => state.tree.total[0],
+		matched: () => finder.shares(),
 		boxes: () => boxesShown(viewer),
 	};
 	const made = {};
@@ -59,12 +221,7 @@ async function main() {
 			hidePage(svg);
 			return;
 		}
-		const viewer = new Viewer(svg, profile);
-		viewer.show();
-		const control = new Control(viewer);
-		viewer.release();
-		performance.mark('flamerun');
-		Object.defineProperty(window, 'flamerun', {value: facts(control)});
+		start(svg, profile);
 	} catch (error) {
 		hidePage(svg);
 		console.warn('flamerun: the picture stays static:', error);

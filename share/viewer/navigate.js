@@ -1,97 +1,325 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Where one is in the graph: zooming, selecting, walking by keys.
+// Where one is in the graph and how one gets elsewhere: the camera, zooming in and out, walking by
+// keys, another order, layout or part of the time, and the crumbs that tell the way.
 
-import {NONE, isWithin, pathTo, widestChild} from './tree.js';
-import {placeOf, sentence} from './describe.js';
+import {element} from './page.js';
+import {press} from './search.js';
+import {labelOf, nodeName, sentence, placeOf, timeText} from './text.js';
+import {NONE, follow, framesTo, isWithin, nodeCovering, pathTo, widestChild} from './tree.js';
 
+const ZOOM_MS = 300;
 const REVEALED_PX = 3;
+const MOST_CRUMBS = 40;
+
+// ---- the camera ----------------------------------------------------------------------------------
+
+/** @typedef {{from: number, to: number}} Span */
+
+/** Slow at both ends. @param {number} t 0 to 1 */
+export function ease(t) {
+	return t < 0.5 ? 4 * t ** 3 : 1 - (2 - 2 * t) ** 3 / 2;
+}
+
+/**
+ * Between two spans: the width by equal factors, as the eye sees a zoom, and the left edge so that
+ * what is common to both stays where it is.
+ * @param {Span} a @param {Span} b @param {number} t 0 to 1 @returns {Span}
+ */
+export function between(a, b, t) {
+	if (t <= 0 || t >= 1)
+		return t <= 0 ? {...a} : {...b};
+	const before = a.to - a.from;
+	const after = b.to - b.from;
+	const ratio = after / before;
+	if (Math.abs(ratio - 1) < 1e-6) {
+		const from = a.from + (b.from - a.from) * t;
+		return {from, to: from + before + (after - before) * t};
+	}
+	const width = before * ratio ** t;
+	const from = a.from + (b.from - a.from) * (width - before) / (after - before);
+	return {from, to: from + width};
+}
+
+export class Camera {
+	/** @param {number} total all weight @param {(moving: boolean) => void} changed */
+	constructor(total, changed) {
+		this.total = total;
+		this.changed = changed;
+		/** @type {Span} */
+		this.span = {from: 0, to: total};
+		this.request = 0;
+	}
+
+	get moving() {
+		return this.request !== 0;
+	}
+
+	/** @param {Span} span @param {boolean} [atOnce] */
+	go(span, atOnce = false) {
+		const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+		cancelAnimationFrame(this.request);
+		const begun = performance.now();
+		const from = {...this.span};
+		const step = (/** @type {number} */ now) => {
+			const done = still || atOnce ? 1
+				: Math.min(Math.max((now - begun) / ZOOM_MS, 0), 1);
+			this.span = between(from, span, ease(done));
+			this.request = done < 1 ? requestAnimationFrame(step) : 0;
+			this.changed(this.moving);
+		};
+		if (still || atOnce)
+			step(begun);
+		else
+			this.request = requestAnimationFrame(step);
+	}
+
+	/**
+	 * By hand, kept within all weight and above a width that doubles can still tell apart.
+	 * @param {Span} span
+	 */
+	set(span) {
+		cancelAnimationFrame(this.request);
+		this.request = 0;
+		const width = Math.min(Math.max(span.to - span.from, this.total * 1e-9),
+			this.total);
+		const from = Math.min(Math.max(span.from, 0), this.total - width);
+		this.span = {from, to: from + width};
+		this.changed(false);
+	}
+
+	/** @param {number} share of the window, 0 to 1, that stays @param {number} factor */
+	scaleAt(share, factor) {
+		const {from, to} = this.span;
+		const fixed = from + (to - from) * share;
+		const width = Math.min((to - from) * factor, this.total);
+		this.set({from: fixed - width * share, to: fixed + width * (1 - share)});
+	}
+
+	/** @param {number} share of the window */
+	shift(share) {
+		const {from, to} = this.span;
+		this.set({from: from + (to - from) * share, to: to + (to - from) * share});
+	}
+}
+
+// ---- the way there -------------------------------------------------------------------------------
+
+/**
+ * @param {string} name @param {boolean} leftOut @param {boolean} isCurrent
+ * @param {() => void} act
+ */
+function crumb(name, leftOut, isCurrent, act) {
+	const made = element('button', {type: 'button', class: 'crumb', title: name,
+		...isCurrent ? {'aria-current': 'true'} : {}},
+		[element('span', {}, [leftOut ? '\u2026' : name])]);
+	made.addEventListener('click', act);
+	return made;
+}
+
+/**
+ * @param {HTMLElement} nav @param {import('./state.js').State} state
+ * @param {(node: number) => void} zoom @param {() => void} leave the part of the time shown
+ */
+function fillCrumbs(nav, state, zoom, leave) {
+	const path = [0, ...pathTo(state.tree, state.zoomed)];
+	const shown = path.length > MOST_CRUMBS ? [0, ...path.slice(1 - MOST_CRUMBS)] : path;
+	const {part} = state;
+	const crumbs = shown.map((node, i) => {
+		const when = node === 0 && part ? `, ${timeText(part)}` : '';
+		const leftOut = i === 1 && shown.length < path.length;
+		return crumb(nodeName(state, node) + when, leftOut, node === state.zoomed,
+			() => zoom(node));
+	});
+	nav.replaceChildren(...part ? [crumb('all', false, false, leave)] : [], ...crumbs);
+	showLastCrumb(nav);
+}
+
+/** Where there is no room for all, the outermost ones are cut. @param {HTMLElement} nav */
+export function showLastCrumb(nav) {
+	nav.scrollLeft = nav.scrollWidth;
+	nav.classList.toggle('cut', nav.scrollWidth > nav.clientWidth);
+}
+
+// ---- going elsewhere -----------------------------------------------------------------------------
+
+/** Frames from the outermost box to one, as the URL has them. @param {number[]} frames */
+export function formatPath(frames) {
+	return frames.map(frame => frame.toString(36)).join('.');
+}
+
+/** As far as it makes sense. @param {string} text */
+export function parsePath(text) {
+	const path = text.split('.').map(digits => parseInt(digits, 36));
+	const wrong = path.findIndex(frame => !(frame >= 0));
+	return wrong < 0 ? path : path.slice(0, wrong);
+}
 
 export class Navigator {
-	/** @param {import('./viewer.js').Viewer} viewer */
-	constructor(viewer) {
+	/** @param {import('./viewer.js').Viewer} viewer @param {import('./selection.js').Selection} selection */
+	constructor(viewer, selection) {
 		this.viewer = viewer;
-		/** @type {number[]} nodes zoomed into before */
-		this.history = [];
-		/** Called after each zoom; asNew when the Back button is to undo it. */
-		this.changed = (/** @type {boolean} */ _asNew) => {};
-		viewer.onZoom = node => this.zoom(node);
+		this.selection = selection;
+		this.state = viewer.state;
+		this.page = viewer.page;
+		/**
+		 * What was zoomed into before what is shown, as in formatPath(). @type {() => string[]}
+		 */
+		this.trail = () => [];
+		/**
+		 * Called after each move. asNew: the Back button undoes it.
+		 * @type {(asNew: boolean, trail: string[]) => void}
+		 */
+		this.onMove = () => {};
 	}
 
 	/** A click. @param {number} node */
 	pick(node) {
 		if (node < 0)
 			return;
-		this.viewer.select(node);
+		this.selection.select(node);
 		this.zoom(node);
 	}
 
 	/** A finger: the first tap selects, the second one zooms. @param {number} node */
 	tap(node) {
-		if (node >= 0 && node === this.viewer.selected)
+		if (node >= 0 && node === this.selection.selected)
 			this.zoom(node);
 		else
-			this.viewer.select(node);
+			this.selection.select(node);
 	}
 
-	/** @param {number} node @param {boolean} [atOnce] without history and motion */
-	zoom(node, atOnce = false) {
-		const {viewer} = this;
-		const {tree} = viewer;
-		if (node !== viewer.zoomed && !atOnce)
-			this.history.push(viewer.zoomed);
-		viewer.zoomed = node;
-		viewer.free = false;
+	/** @param {number} node */
+	zoom(node) {
+		const {state} = this;
+		const trail = this.trail();
+		if (node !== state.zoomed)
+			trail.push(formatPath(framesTo(state.tree, state.zoomed)));
+		this.zoomAlong(node, trail);
+	}
+
+	/** @param {number} node @param {string[]} trail */
+	zoomAlong(node, trail) {
+		this.fill(node);
+		this.page.spoken.textContent = `Zoomed into ${sentence(this.state, node)}`;
+		this.onMove(true, trail);
+	}
+
+	/** Let a node fill the view; nobody is told. @param {number} node @param {boolean} [atOnce] */
+	fill(node, atOnce = false) {
+		const {viewer, state} = this;
+		const {tree} = state;
+		state.zoomed = node;
+		state.free = false;
 		viewer.camera.go(
 			{from: tree.from[node], to: tree.from[node] + tree.total[node]}, atOnce);
-		viewer.describeZoom();
-		if (!atOnce) {
-			viewer.page.spoken.textContent = `Zoomed into ${sentence(viewer, node)}`;
-			this.changed(true);
-		}
+		this.describe();
 	}
 
-	/** To what was zoomed into before and is around it. */
+	/** What fills the view has changed, or what that is called. */
+	describe() {
+		const {page, state} = this;
+		page.reset.disabled = state.zoomed === 0 && !state.free && !state.part;
+		fillCrumbs(page.crumbs, state, node => this.zoom(node), () => this.showStretch(-1));
+		this.selection.describeAnew();
+	}
+
+	/**
+	 * To what was zoomed into before and is around it. From a part of the time that is seen whole
+	 * the way out leads to all of it.
+	 */
 	out() {
-		const {viewer} = this;
-		let node = viewer.free ? viewer.zoomed : 0;
-		while (this.history.length && !viewer.free) {
-			const before = this.history.pop() || 0;
-			if (before !== viewer.zoomed &&
-				isWithin(viewer.tree, viewer.zoomed, before)) {
-				node = before;
-				break;
-			}
-		}
-		this.zoom(node);
-		this.history = this.history.filter(one => one !== node).slice(0, -1);
+		const {zoomed, free, part, tree} = this.state;
+		const trail = this.trail();
+		if (part && zoomed === 0 && !free)
+			return this.showStretch(-1);
+		if (free)
+			return this.zoomAlong(zoomed, trail);
+		const here = formatPath(framesTo(tree, zoomed));
+		let before = trail.pop();
+		while (before && !here.startsWith(`${before}.`))
+			before = trail.pop();
+		this.zoomAlong(follow(tree, parsePath(before || '')), trail);
+	}
+
+	/** To everything. */
+	reset() {
+		if (this.state.part)
+			this.showStretch(-1);
+		else
+			this.zoom(0);
+	}
+
+	/** @param {number} stretch one with weight, or -1 for all of the time */
+	showStretch(stretch) {
+		const {viewer, state} = this;
+		state.setStretch(stretch);
+		this.fill(0, true);
+		viewer.resize();
+		viewer.toRoot();
+		this.page.spoken.textContent = labelOf(state, 0);
+		this.onMove(true, []);
+	}
+
+	/** @param {boolean} bottomUp */
+	reorder(bottomUp) {
+		const {viewer, state, page} = this;
+		state.setOrder(bottomUp);
+		press(page.bottomUp, bottomUp);
+		viewer.toRoot();
+		this.fill(0, true);
+		page.spoken.textContent = bottomUp ? 'Bottom-up' : 'Top-down';
+		this.onMove(false, []);
+	}
+
+	/** @param {boolean} icicle */
+	turn(icicle) {
+		const {viewer, state, page} = this;
+		const {scroller} = page;
+		const mirrored = scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop;
+		state.icicle = icicle;
+		press(page.icicle, icicle);
+		scroller.scrollTop = mirrored;
+		viewer.scrolled();
+		viewer.draw();
+		this.selection.hover();
+		page.spoken.textContent = icicle ? 'Icicle: roots on top' : 'Flame: roots at the bottom';
+		this.onMove(false, this.trail());
 	}
 
 	/** Keep what moved the camera by hand consistent. @param {() => void} move */
 	freely(move) {
-		const {viewer} = this;
-		viewer.page.tooltip.style.display = 'none';
-		const before = viewer.camera.span;
+		const {viewer, state} = this;
+		const {camera} = viewer;
+		this.page.tooltip.style.display = 'none';
+		const before = camera.span;
 		move();
-		const {from, to} = viewer.camera.span;
+		const {from, to} = camera.span;
 		if (from === before.from && to === before.to)
 			return;
-		viewer.zoomed = viewer.covering();
-		const {tree, zoomed} = viewer;
-		viewer.free = from !== tree.from[zoomed] || to !== from + tree.total[zoomed];
-		viewer.describeZoom();
+		const {tree} = state;
+		const zoomed = nodeCovering(tree, from, to);
+		state.zoomed = zoomed;
+		state.free = from !== tree.from[zoomed] || to !== from + tree.total[zoomed];
+		this.describe();
 		viewer.draw();
+	}
+
+	/** What was moved by hand is where it is to stay. */
+	endMove() {
+		this.onMove(false, this.trail());
 	}
 
 	/** @param {number} factor */
 	scale(factor) {
 		const {viewer} = this;
-		const edges = viewer.selected >= 0 ? viewer.edgesOf(viewer.selected) : null;
+		const {selected} = this.selection;
+		const edges = selected >= 0 ? viewer.edgesOf(selected) : null;
 		const middle = edges
 			? (Math.max(edges.left, 0) + Math.min(edges.right, viewer.width)) / 2
 			: viewer.width / 2;
 		this.freely(() => viewer.camera.scaleAt(middle / viewer.width, factor));
-		this.changed(false);
+		this.endMove();
 	}
 
 	/**
@@ -99,23 +327,21 @@ export class Navigator {
 	 * @param {(place: ReturnType<typeof placeOf>) => number | undefined} choose
 	 */
 	walk(choose) {
-		const {viewer} = this;
-		if (viewer.selected < 0)
-			this.reach(viewer.zoomed);
+		const {selected} = this.selection;
+		if (selected < 0)
+			this.reach(this.state.zoomed);
 		else
-			this.reach(choose(placeOf(viewer, viewer.selected)) ?? viewer.selected);
+			this.reach(choose(placeOf(this.state, selected)) ?? selected);
 	}
 
 	/** To the widest child or to the parent. @param {boolean} down */
 	climb(down) {
-		const {viewer} = this;
-		const {tree, selected} = viewer;
+		const {tree, zoomed} = this.state;
+		const {selected} = this.selection;
 		if (selected < 0)
-			this.reach(viewer.zoomed);
-		else if (down)
-			this.reach(tree.parent[selected]);
+			this.reach(zoomed);
 		else
-			this.reach(widestChild(tree, selected));
+			this.reach(down ? tree.parent[selected] : widestChild(tree, selected));
 	}
 
 	/**
@@ -123,19 +349,18 @@ export class Navigator {
 	 * @param {number} node @param {boolean} [closely] so near that it is more than a line
 	 */
 	reach(node, closely = false) {
-		const {viewer} = this;
+		const {viewer, state, selection} = this;
 		if (node === NONE)
 			return;
-		viewer.pointer = null;
-		viewer.hover();
-		viewer.select(node);
+		selection.leave();
+		selection.select(node);
 		const edges = viewer.edgesOf(node);
 		const isLine = edges && edges.right - edges.left < REVEALED_PX;
 		if (!edges || (closely && isLine)) {
-			this.zoom(closely ? this.surroundings(node) : viewer.tree.parent[node]);
-			viewer.page.spoken.textContent = sentence(viewer, node);
+			this.zoom(closely ? this.surroundings(node) : state.tree.parent[node]);
+			this.page.spoken.textContent = sentence(state, node);
 		}
-		this.scrollTo(viewer.tree.depth[node]);
+		this.scrollTo(state.tree.depth[node]);
 	}
 
 	/**
@@ -143,7 +368,7 @@ export class Navigator {
 	 * show no more than is shown already. @param {number} node
 	 */
 	surroundings(node) {
-		const {tree, zoomed} = this.viewer;
+		const {tree, zoomed} = this.state;
 		let above = node;
 		while (above > 0 && tree.total[above] < 4 * tree.total[node])
 			above = tree.parent[above];
@@ -153,12 +378,13 @@ export class Navigator {
 	/** @param {number} row */
 	scrollTo(row) {
 		const {viewer} = this;
-		const {rowPx} = viewer.profile;
+		const {scroller} = this.page;
+		const {rowPx} = this.state.profile;
 		const top = viewer.topOf(row);
 		if (top < rowPx)
-			viewer.page.scroller.scrollTop += top - 3 * rowPx;
+			scroller.scrollTop += top - 3 * rowPx;
 		else if (top > viewer.height - 2 * rowPx)
-			viewer.page.scroller.scrollTop += top - viewer.height + 3 * rowPx;
+			scroller.scrollTop += top - viewer.height + 3 * rowPx;
 		viewer.scrolled();
 	}
 }

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Which frames are looked for, where they are, and how much of the time they cover.
+// The search: which frames are looked for, where they are, how much of the time they cover, which
+// match one is at; the field it is typed into, its buttons, and what they say was found.
 
+import {element} from './page.js';
+import {formatPercent} from './text.js';
 import {NONE, UNKNOWN, firstChild} from './tree.js';
+
+const MOST_MATCHES = 9999;
 
 /**
  * @typedef {object} Query
@@ -63,7 +68,7 @@ export function markStacks(tree, matches) {
  * By node, the first one from it on that matches; as many as there are nodes when none does.
  * @param {import('./tree.js').Tree} tree in depth-first order @param {Uint8Array} matches
  */
-export function nextMatches(tree, matches) {
+function nextMatches(tree, matches) {
 	const next = new Uint32Array(tree.nodes);
 	let found = tree.nodes;
 	for (let i = tree.nodes - 1; i >= 0; i--) {
@@ -100,4 +105,182 @@ export function outermostMatches(tree, matches, marks, most) {
 		i = next;
 	}
 	return found;
+}
+
+export class Finder {
+	/** @param {import('./state.js').State} state */
+	constructor(state) {
+		this.state = state;
+		/** @type {Query} */
+		this.query = {text: '', regex: false, matchCase: false};
+		this.error = '';
+		/** @type {Uint8Array | null} by frame */
+		this.matches = null;
+		/** @type {Uint8Array | null} by node of the base: a match is in its stack */
+		this.marks = null;
+		/** @type {Uint32Array | null} see nextMatches(), for boxes too narrow to be seen */
+		this.next = null;
+		/** @type {import('./tree.js').Tree | null} the base these are of */
+		this.base = null;
+		/** @type {number[] | null} nodes of the tree shown */
+		this.found = null;
+		this.at = -1;
+		state.onTree(() => this.forget());
+	}
+
+	/** @param {Query} query */
+	search(query) {
+		const {frames, name} = this.state.profile;
+		const {test, error} = compileQuery(query);
+		this.query = query;
+		this.error = error;
+		this.matches = test && matchFrames(frames, name, test);
+		this.markBase();
+	}
+
+	markBase() {
+		this.base = this.state.base;
+		this.marks = this.matches && markStacks(this.base, this.matches);
+		this.next = null;
+		this.found = null;
+		this.at = -1;
+	}
+
+	/** The tree shown is another one, and maybe the one below it. */
+	forget() {
+		if (this.base !== this.state.base)
+			this.markBase();
+		this.found = null;
+		this.at = -1;
+	}
+
+	/** Whose narrow boxes are asked about: null when nothing is looked for. */
+	markIn() {
+		const {matches, marks} = this;
+		const {base, tree} = this.state;
+		if (!matches || !marks)
+			return null;
+		this.next ||= nextMatches(base, matches);
+		const all = {frames: matches, stacks: marks, next: this.next};
+		return (/** @type {number} */ node) => tree.hasMatch(node, all);
+	}
+
+	/** Shares of everything and of what fills the view. */
+	shares() {
+		const {marks} = this;
+		const {tree, zoomed} = this.state;
+		if (!marks)
+			return {all: 0, view: 0};
+		const share = (/** @type {number} */ node) =>
+			tree.markedWeight(node, marks) / tree.total[node];
+		const all = share(0);
+		return {all, view: zoomed ? share(zoomed) : all};
+	}
+
+	list() {
+		if (!this.matches || !this.marks)
+			return [];
+		this.found ||= outermostMatches(
+			this.state.tree, this.matches, this.marks, MOST_MATCHES);
+		return this.found;
+	}
+
+	/**
+	 * The next match or the one before, round and round.
+	 * @param {1 | -1} step @returns {number} a node, -1 when nothing matches
+	 */
+	step(step) {
+		const found = this.list();
+		if (!found.length)
+			return -1;
+		this.at = this.at < 0 ? (step > 0 ? 0 : found.length - 1)
+			: (this.at + step + found.length) % found.length;
+		return found[this.at];
+	}
+
+	/** "3/17", or how many. */
+	countText() {
+		if (!this.matches)
+			return '';
+		const found = this.list();
+		const count = `${found.length}${found.length === MOST_MATCHES ? '+' : ''}`;
+		return this.at < 0 ? count : `${this.at + 1}/${count}`;
+	}
+}
+
+// ---- the field -----------------------------------------------------------------------------------
+
+/** @param {HTMLElement} button */
+function isPressed(button) {
+	return button.getAttribute('aria-pressed') === 'true';
+}
+
+/** @param {HTMLElement} button @param {boolean} pressed */
+export function press(button, pressed) {
+	button.setAttribute('aria-pressed', String(pressed));
+}
+
+export class SearchBox {
+	/** @param {import('./page.js').Page} page @param {Finder} finder */
+	constructor(page, finder) {
+		this.page = page;
+		this.finder = finder;
+		/** Called when something else is looked for. */
+		this.onChange = () => {};
+	}
+
+	/** @param {Query} query */
+	fill({text, regex, matchCase}) {
+		const {search} = this.page;
+		search.input.value = text;
+		press(search.regex, regex);
+		press(search.matchCase, matchCase);
+		this.search();
+	}
+
+	/** @param {HTMLElement} button */
+	toggle(button) {
+		press(button, !isPressed(button));
+		this.search();
+	}
+
+	focus() {
+		this.page.search.input.focus();
+		this.page.search.input.select();
+	}
+
+	/** What the field and its buttons say; the view stays where it is. */
+	search() {
+		const {search} = this.page;
+		this.finder.search({text: search.input.value, regex: isPressed(search.regex),
+			matchCase: isPressed(search.matchCase)});
+		this.describe();
+		this.onChange();
+	}
+
+	leave() {
+		const {input} = this.page.search;
+		if (input.value) {
+			input.value = '';
+			this.search();
+		} else {
+			input.blur();
+			this.page.canvas.focus({preventScroll: true});
+		}
+	}
+
+	describe() {
+		const {page, finder} = this;
+		const {error, matches} = finder;
+		const shares = finder.shares();
+		const text = [`${formatPercent(shares.all, 1)} of all`];
+		if (finder.state.zoomed)
+			text.unshift(`${formatPercent(shares.view, 1)} of view`);
+		page.matched.replaceChildren(...error ? [error] : matches
+			? ['Matched ', element('b', {}, [text.join(' \u00b7 ')])] : []);
+		page.matched.classList.toggle('wrong', Boolean(error));
+		page.search.input.setAttribute('aria-invalid', String(Boolean(error)));
+		page.search.count.textContent = finder.countText();
+		page.search.previous.disabled = page.search.next.disabled = !finder.list().length;
+	}
 }

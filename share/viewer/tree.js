@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The tree every other file walks, by parent, first child and next sibling; and the one built from
-// the columns. Children may be found only when asked for: see invert.js.
+// The tree every other file walks, by parent, first child and next sibling; the one built from the
+// columns, and the one of what was sampled between two marks. Children may be found only when asked
+// for: see invert.js.
 
 /**
  * Node 0 is the root. A node's children follow each other from left to right.
@@ -122,6 +123,11 @@ export function pathTo(tree, node) {
 	return path.reverse();
 }
 
+/** Their frames. @param {Tree} tree @param {number} node */
+export function framesTo(tree, node) {
+	return pathTo(tree, node).map(one => tree.frame[one]);
+}
+
 /** @param {Tree} tree @param {number} node @param {number} ancestor */
 export function isWithin(tree, node, ancestor) {
 	while (tree.depth[node] > tree.depth[ancestor])
@@ -170,4 +176,69 @@ export function nodeAt(tree, depth, weight) {
 		return -1;
 	const node = nodeCovering(tree, weight, weight, depth);
 	return tree.depth[node] === depth ? node : -1;
+}
+
+// ---- parts of the time ---------------------------------------------------------------------------
+
+/** @typedef {{us: number, text: string}} Mark in microseconds since the beginning */
+/** @typedef {{us: Float64Array, node: Uint32Array, weight: Float64Array}} Samples in any order */
+
+/**
+ * The time from a mark to the next one.
+ * @typedef {object} Stretch
+ * @property {string} text of the mark
+ * @property {number} from microseconds, included
+ * @property {number} to not included
+ * @property {number} weight sampled in it
+ */
+
+/**
+ * One more than there are marks: number 0 is what was before the first.
+ * @param {Mark[]} marks in order of time @param {Samples} samples @returns {Stretch[]}
+ */
+export function stretchesOf(marks, samples) {
+	if (!marks.length)
+		return [];
+	const before = {us: -Infinity, text: `before ${marks[0].text}`};
+	const stretches = [before, ...marks].map(({us, text}, i) =>
+		({text, from: us, to: i < marks.length ? marks[i].us : Infinity, weight: 0}));
+	samples.us.forEach((us, i) => {
+		let first = 0;
+		for (let last = marks.length; first < last;) {
+			const middle = first + last >> 1;
+			if (marks[middle].us <= us)
+				first = middle + 1;
+			else
+				last = middle;
+		}
+		stretches[first].weight += samples.weight[i];
+	});
+	return stretches;
+}
+
+/**
+ * The nodes with weight of a stretch and those above them, in the same order: a tree of its own, so
+ * that everything that works on a tree works on it.
+ * @param {import('./decode.js').Nodes} nodes @param {Samples} samples @param {Stretch} stretch
+ * @returns {import('./decode.js').Nodes}
+ */
+export function nodesWithin({frame, parent}, samples, {from, to}) {
+	const self = new Float64Array(frame.length);
+	samples.us.forEach((us, i) => {
+		if (us >= from && us < to)
+			self[samples.node[i]] += samples.weight[i];
+	});
+	const kept = Uint8Array.from(self, (weight, node) => weight > 0 || node === 0 ? 1 : 0);
+	for (let node = frame.length - 1; node > 0; node--)
+		if (kept[node])
+			kept[parent[node]] = 1;
+	const place = new Uint32Array(frame.length);
+	for (let node = 1; node < frame.length; node++)
+		place[node] = place[node - 1] + kept[node - 1];
+	const isKept = (/** @type {any} */ _, /** @type {number} */ node) => kept[node] === 1;
+	return {
+		frame: frame.filter(isKept),
+		self: self.filter(isKept),
+		parent: parent.filter(isKept).map(node => place[node]),
+	};
 }

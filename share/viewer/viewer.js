@@ -1,50 +1,29 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The interactive picture: what is shown, and drawing it. What a person does to it: control.js.
+// The graph on the canvas: which boxes are drawn in which colours, and which place of the window is
+// which box. Who wants to know that it was drawn or has another size is told.
 
-import {buildTree, nodeAt, nodeCovering} from './tree.js';
-import {invertTree} from './invert.js';
-import {nodesWithin, stretchesOf} from './marks.js';
-import {BoxList, snapLeft, snapWidth, visibleBoxes} from './layout.js';
-import {Camera} from './camera.js';
-import {ABOVE, PLAIN, Painter, UNMATCHED} from './draw.js';
-import {buildPage, showPage} from './page.js';
-import {applyTheme} from './theme.js';
-import {labelOf, sentence} from './describe.js';
-import {fillDetails, fillTooltip, placeTooltip} from './details.js';
-import {fillCrumbs} from './crumbs.js';
-import {Finder} from './finder.js';
+import {BoxList, visibleBoxes} from './layout.js';
+import {ABOVE, PLAIN, Painter, UNMATCHED, applyTheme} from './draw.js';
+import {Camera} from './navigate.js';
+import {labelOf} from './text.js';
+import {nodeAt} from './tree.js';
 
 /** What finding out children may cost of a frame; the next frame goes on. */
 const EXPANDING_MS = 5;
 
 export class Viewer {
-	/** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile */
-	constructor(svg, profile) {
-		this.profile = profile;
-		/** @type {import('./tree.js').Tree} */
-		this.base = this.whole = buildTree(profile.tree);
-		this.stretches = stretchesOf(profile.marks, profile.samples);
-		this.stretch = -1;  // the one shown, -1 for all of the time
-		/** @type {import('./tree.js').Tree | null} */
-		this.inverted = null;
-		this.tree = this.base;
-		this.finder = new Finder(profile, this.base);
-		this.page = buildPage(svg, profile);
-		this.painter = new Painter(this.page.canvas, profile);
-		this.camera = new Camera(this.tree.total[0], moving => this.moved(moving));
+	/**
+	 * @param {import('./page.js').Page} page @param {import('./state.js').State} state
+	 * @param {import('./search.js').Finder} finder
+	 */
+	constructor(page, state, finder) {
+		this.page = page;
+		this.state = state;
+		this.finder = finder;
+		this.painter = new Painter(page.canvas, state.profile);
+		this.camera = new Camera(state.tree.total[0], moving => this.moved(moving));
 		this.boxes = new BoxList();
-		this.icicle = profile.icicle;
-		this.bottomUp = profile.reversed;
-		/** @type {'' | 'light' | 'dark'} */
-		this.chosenTheme = '';
-		this.zoomed = 0;
-		this.free = false;  // the camera shows no node's span but one chosen by hand
-		this.hovered = -1;
-		this.selected = -1;
-		this.described = -2;
-		/** @type {{x: number, y: number} | null} */
-		this.pointer = null;
 		this.origin = {left: 0, top: 0};
 		this.width = 0;
 		this.height = 0;
@@ -52,16 +31,12 @@ export class Viewer {
 		this.frameRequest = 0;
 		/** Until everything is in place: nothing is drawn twice before it is seen once. */
 		this.held = true;
-		this.onZoom = (/** @type {number} */ _node) => {};
-		this.onAllTime = () => {};
-	}
-
-	show() {
-		showPage(this.page);
-		this.recolor();
-		this.resize();
-		this.toRoot();
-		this.describe();
+		this.onDrawn = () => {};
+		this.onStill = () => {};
+		this.onResized = () => {};
+		state.onTree(() => {
+			this.camera.total = state.tree.total[0];
+		});
 	}
 
 	/** From now on what changes is drawn. */
@@ -71,8 +46,7 @@ export class Viewer {
 	}
 
 	recolor() {
-		this.theme = applyTheme(this.page, this.profile, this.chosenTheme);
-		this.painter.dress(this.theme);
+		this.painter.dress(applyTheme(this.page, this.state.profile, this.state.theme));
 		this.draw();
 	}
 
@@ -80,20 +54,20 @@ export class Viewer {
 		const {scroller, sheet} = this.page;
 		if (!scroller.clientWidth)
 			return;
-		const {rowPx} = this.profile;
+		const {tree, profile, icicle} = this.state;
 		const fromEnd = scroller.scrollHeight - this.height - this.scrollTop;
-		sheet.style.height = `${this.tree.rows * rowPx}px`;
+		sheet.style.height = `${tree.rows * profile.rowPx}px`;
 		this.width = scroller.clientWidth;
 		this.height = Math.max(scroller.clientHeight, 1);
 		this.painter.resize(this.width, this.height);
 		// A flame stands on its root: that end stays.
-		if (!this.icicle)
+		if (!icicle)
 			scroller.scrollTop =
 				scroller.scrollHeight - this.height - Math.max(fromEnd, 0);
 		const area = scroller.getBoundingClientRect();
 		this.origin = {left: area.left, top: area.top};
 		this.scrolled();
-		this.leave();
+		this.onResized();
 		this.draw();
 	}
 
@@ -105,22 +79,23 @@ export class Viewer {
 	/** Scroll to where the root is. */
 	toRoot() {
 		const {scroller} = this.page;
-		scroller.scrollTop = this.icicle ? 0 : scroller.scrollHeight;
+		scroller.scrollTop = this.state.icicle ? 0 : scroller.scrollHeight;
 		this.scrollTop = scroller.scrollTop;
 		this.redraw();
 	}
 
 	/** Top edge of a row within the canvas. @param {number} row */
 	topOf(row) {
-		const {rowPx} = this.profile;
-		const rows = this.icicle ? row : this.tree.rows - 1 - row;
-		return rows * rowPx - this.scrollTop;
+		const {tree, profile, icicle} = this.state;
+		const rows = icicle ? row : tree.rows - 1 - row;
+		return rows * profile.rowPx - this.scrollTop;
 	}
 
 	/** @param {number} y within the canvas */
 	rowAt(y) {
-		const rows = Math.floor((y + this.scrollTop) / this.profile.rowPx);
-		return this.icicle ? rows : this.tree.rows - 1 - rows;
+		const {tree, profile, icicle} = this.state;
+		const rows = Math.floor((y + this.scrollTop) / profile.rowPx);
+		return icicle ? rows : tree.rows - 1 - rows;
 	}
 
 	redraw() {
@@ -132,23 +107,25 @@ export class Viewer {
 		this.frameRequest = 0;
 		if (!this.width || this.held)
 			return;
+		const {state} = this;
 		const ends = [this.rowAt(0), this.rowAt(this.height)];
-		const complete = visibleBoxes(this.tree, {...this.camera.span, width: this.width,
+		const complete = visibleBoxes(state.tree, {...this.camera.span, width: this.width,
 			firstRow: Math.max(Math.min(...ends), 0), lastRow: Math.max(...ends),
-			narrowest: this.profile.narrowestPx,
-			isMarked: this.finder.markIn(this.tree),
+			narrowest: state.profile.narrowestPx,
+			isMarked: this.finder.markIn(),
 			until: performance.now() + EXPANDING_MS}, this.boxes);
 		this.painter.draw(this.boxes, i => this.groupOf(this.boxes, i),
-			row => this.topOf(row), node => labelOf(this, node), this.width);
-		this.placeFrames();
+			row => this.topOf(row), node => labelOf(state, node), this.width);
+		this.onDrawn();
 		if (!complete && !this.camera.moving)
 			this.redraw();
 	}
 
 	/** @param {BoxList} boxes @param {number} i */
 	groupOf({node, merged, marked}, i) {
-		const {profile, tree, painter, finder} = this;
-		const {matches} = finder;
+		const {painter} = this;
+		const {profile, tree, zoomed} = this.state;
+		const {matches} = this.finder;
 		if (merged[i])
 			return marked[i] ? painter.group(-1, PLAIN)
 				: painter.group(profile.mergedColor, matches ? UNMATCHED : PLAIN);
@@ -156,7 +133,7 @@ export class Viewer {
 		if (matches && node[i] > 0 && matches[frame])
 			return painter.group(-1, PLAIN);
 		const place = node[i] === 0 ? profile.rootColor : profile.frameColor[frame];
-		const above = tree.depth[node[i]] < tree.depth[this.zoomed];
+		const above = tree.depth[node[i]] < tree.depth[zoomed];
 		return painter.group(place, matches ? UNMATCHED : above ? ABOVE : PLAIN);
 	}
 
@@ -165,7 +142,7 @@ export class Viewer {
 		this.page.ui.classList.toggle('moving', moving);
 		this.draw();
 		if (!moving)
-			this.hover();
+			this.onStill();
 	}
 
 	/** @param {number} x @param {number} y in the window @returns {number} -1 for none */
@@ -176,124 +153,16 @@ export class Viewer {
 			return -1;
 		const {from, to} = this.camera.span;
 		const row = this.rowAt(down);
-		return row < 0 ? -1 : nodeAt(this.tree, row, from + share * (to - from));
-	}
-
-	/** Find out anew what is under the pointer: it or the picture has moved. */
-	hover() {
-		this.hovered = this.pointer ? this.nodeUnder(this.pointer.x, this.pointer.y) : -1;
-		const {tooltip, canvas, ui} = this.page;
-		canvas.classList.toggle('over', this.hovered >= 0);
-		tooltip.style.display = this.hovered >= 0 ? 'block' : 'none';
-		if (this.pointer && this.hovered >= 0) {
-			fillTooltip(tooltip, this, this.hovered);
-			placeTooltip(tooltip, ui, this.pointer);
-		}
-		this.placeFrames();
-		this.describe();
-	}
-
-	leave() {
-		this.pointer = null;
-		this.hover();
-	}
-
-	/** What keys and the line at the bottom are about. */
-	get current() {
-		return this.hovered >= 0 ? this.hovered : this.selected;
-	}
-
-	/** Write the line at the bottom, if it would say something else. */
-	describe() {
-		if (this.described === this.current)
-			return;
-		this.described = this.current;
-		fillDetails(this.page.details, this, this.current);
-	}
-
-	/** The frames around what is pointed at and what is selected. */
-	placeFrames() {
-		this.frameAround(this.page.outline, this.hovered);
-		this.frameAround(this.page.ring, this.selected);
-	}
-
-	/** @param {HTMLElement} frame @param {number} node */
-	frameAround(frame, node) {
-		const span = node < 0 ? null : this.edgesOf(node);
-		frame.style.display = span ? 'block' : 'none';
-		if (!span)
-			return;
-		const {left, right} = span;
-		const inner = snapLeft(left, right, this.width);
-		const x = Math.max(inner - 1, 0);
-		const end = inner + Math.max(snapWidth(left, right, this.width), 1) + 1;
-		const y = this.topOf(this.tree.depth[node]) - 1;
-		frame.style.width = `${Math.min(end, this.width) - x}px`;
-		frame.style.height = `${this.profile.rowPx + 1}px`;
-		frame.style.transform = `translate(${x}px,${y}px)`;
+		return row < 0 ? -1 : nodeAt(this.state.tree, row, from + share * (to - from));
 	}
 
 	/** In CSS pixels within the canvas, null when out of sight. @param {number} node */
 	edgesOf(node) {
 		const {from, to} = this.camera.span;
 		const scale = this.width / (to - from);
-		const left = (this.tree.from[node] - from) * scale;
-		const right = left + this.tree.total[node] * scale;
+		const {tree} = this.state;
+		const left = (tree.from[node] - from) * scale;
+		const right = left + tree.total[node] * scale;
 		return right <= 0 || left >= this.width ? null : {left, right};
-	}
-
-	/** @param {number} node -1 for none */
-	select(node) {
-		this.selected = node;
-		if (node >= 0)
-			this.page.spoken.textContent = sentence(this, node);
-		this.placeFrames();
-		this.describe();
-	}
-
-	/** What fills the view has changed, or what that is called. */
-	describeZoom() {
-		const {page, zoomed} = this;
-		page.reset.disabled = zoomed === 0 && !this.free && !this.part;
-		fillCrumbs(page.crumbs, this, node => this.onZoom(node), () => this.onAllTime());
-		this.described = -2;
-		this.describe();
-	}
-
-	/** The deepest node that covers all that is seen. */
-	covering() {
-		const {from, to} = this.camera.span;
-		return nodeCovering(this.tree, from, to);
-	}
-
-	/** @param {boolean} bottomUp */
-	setOrder(bottomUp) {
-		this.bottomUp = bottomUp;
-		if (bottomUp !== this.profile.reversed)
-			this.inverted ||= invertTree(this.base);
-		this.tree = bottomUp !== this.profile.reversed && this.inverted || this.base;
-		this.zoomed = 0;
-		this.free = false;
-		this.selected = this.hovered = -1;
-		this.finder.forget();
-	}
-
-	/** The part of the time shown, if not all. */
-	get part() {
-		return this.stretches[this.stretch];
-	}
-
-	/** Needs a zoom and resize() afterwards. @param {number} stretch one with weight, or -1 */
-	setStretch(stretch) {
-		const {profile, finder} = this;
-		this.stretch = stretch;
-		this.base = this.part
-			? buildTree(nodesWithin(profile.tree, profile.samples, this.part))
-			: this.whole;
-		this.inverted = null;
-		this.camera.total = this.base.total[0];
-		this.setOrder(this.bottomUp);
-		finder.base = this.base;
-		finder.search(finder.query);
 	}
 }

@@ -9,10 +9,8 @@ import {join} from 'node:path';
 import test from 'node:test';
 import {deflateSync} from 'node:zlib';
 
-import viewer, {randomStacks} from './viewer.mjs';
+import {buildTree, childrenOf, cleanText, randomStacks, readColumns, readNodes, readProfile, unpack} from './viewer.mjs';
 
-const {buildTree, childrenOf, cleanText, readColumns, readNodes, readProfile, unpack} =
-	viewer;
 const PROGRAM = process.env.FLAMERUN
 	|| new URL('../../build/flamerun', import.meta.url).pathname;
 const [UPS, FRAMES, WEIGHTS] = [12, 13, 14];

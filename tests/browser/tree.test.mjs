@@ -4,11 +4,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import viewer, {randomStacks, treeOf} from './viewer.mjs';
-
-const {NONE, BoxList, buildTree, childrenOf, follow, invertTree, isWithin, nodeAt, nodeCovering,
-	nodesWithin, pathTo, snapLeft, snapWidth, sortedPlaces, stretchesOf, timeText, visibleBoxes,
-	widestChild} = viewer;
+import {NONE, BoxList, buildTree, childrenOf, follow, invertTree, isWithin, nodeAt, nodeCovering,
+	nodesWithin, pathTo, randomStacks, snapLeft, snapWidth, sortedPlaces, stretchesOf, timeText,
+	treeOf, visibleBoxes, widestChild} from './viewer.mjs';
 
 const STACKS = {
 	'main;parse;read;cmp': 100, 'main;parse;read': 100, 'main;parse;find': 100,
@@ -34,7 +32,7 @@ const restOf = (tree, node) => childrenOf(tree, node).reduce(
 
 test('a tree gives back its stacks', () => {
 	for (const stacks of [STACKS, randomStacks(1, 200)]) {
-		const made = treeOf(viewer, stacks);
+		const made = treeOf(stacks);
 		assert.deepEqual(sorted(stacksOf(made, (tree, node) => tree.self[node])), sorted(stacks));
 		assert.deepEqual(sorted(stacksOf(made, restOf)), sorted(stacks));
 	}
@@ -47,7 +45,7 @@ function sorted(stacks) {
 test('an inverted tree has the same stacks from their other end', () => {
 	for (let seed = 1; seed < 20; seed++) {
 		const stacks = randomStacks(seed, 20 * seed);
-		const {tree, frames} = treeOf(viewer, stacks);
+		const {tree, frames} = treeOf(stacks);
 		const inverted = {tree: invertTree(tree), frames};
 		const turned = Object.fromEntries(Object.entries(stacks)
 			.map(([stack, weight]) => [stack.split(';').reverse().join(';'), weight]));
@@ -56,7 +54,7 @@ test('an inverted tree has the same stacks from their other end', () => {
 });
 
 test('children of an inverted tree lie side by side, the heaviest first', () => {
-	const {tree} = treeOf(viewer, randomStacks(7, 300));
+	const {tree} = treeOf(randomStacks(7, 300));
 	const inverted = invertTree(tree);
 	for (let node = 0; node < inverted.nodes; node++) {
 		let from = inverted.from[node];
@@ -75,7 +73,7 @@ test('children of an inverted tree lie side by side, the heaviest first', () => 
 });
 
 test('an inverted tree is built only where one looks', () => {
-	const {tree} = treeOf(viewer, randomStacks(3, 2000));
+	const {tree} = treeOf(randomStacks(3, 2000));
 	const inverted = invertTree(tree);
 	assert.equal(inverted.nodes, 1);
 	childrenOf(inverted, 0);
@@ -92,7 +90,7 @@ test('both ways of sorting agree', () => {
 });
 
 test('finding nodes', () => {
-	const {tree, frames} = treeOf(viewer, STACKS);
+	const {tree, frames} = treeOf(STACKS);
 	const names = node => pathTo(tree, node).map(one => frames[tree.frame[one]]).join(';');
 	assert.equal(names(nodeAt(tree, 3, 0)), 'main;compile;emit');
 	assert.equal(nodeAt(tree, 3, 550), NONE);  // compile's own time
@@ -117,7 +115,7 @@ function seen(tree, view) {
 }
 
 test('boxes are where their weight is', () => {
-	const {tree} = treeOf(viewer, STACKS);
+	const {tree} = treeOf(STACKS);
 	const boxes = seen(tree, {from: 0, to: 1000, width: 500});
 	assert.equal(boxes.length, 12);
 	for (const box of boxes) {
@@ -127,7 +125,7 @@ test('boxes are where their weight is', () => {
 });
 
 test('what is beside the view, above or below it, is left out', () => {
-	const {tree, frames} = treeOf(viewer, STACKS);
+	const {tree, frames} = treeOf(STACKS);
 	const parse = follow(tree, [frames.indexOf('main'), frames.indexOf('parse')]);
 	const view = {from: tree.from[parse], to: tree.from[parse] + tree.total[parse], width: 300};
 	assert.equal(seen(tree, view).length, 6);
@@ -138,7 +136,7 @@ test('narrow neighbours are one box, and their weight is not lost', () => {
 	const stacks = {};
 	for (let i = 0; i < 1000; i++)
 		stacks[`main;f${i}`] = 1;
-	const {tree} = treeOf(viewer, stacks);
+	const {tree} = treeOf(stacks);
 	const row = seen(tree, {from: 0, to: 1000, width: 100}).filter(box => box.row === 2);
 	assert.equal(row.length, 1);
 	assert.equal(row[0].merged, 1);
@@ -147,7 +145,7 @@ test('narrow neighbours are one box, and their weight is not lost', () => {
 });
 
 test('what takes too long is asked for again', () => {
-	const inverted = invertTree(treeOf(viewer, randomStacks(5, 100)).tree);
+	const inverted = invertTree(treeOf(randomStacks(5, 100)).tree);
 	const view = {from: 0, to: inverted.total[0], width: 1000, firstRow: 0, lastRow: 99,
 		narrowest: 0.5};
 	const boxes = new BoxList();
@@ -173,7 +171,7 @@ function samplesOf(tree) {
 }
 
 test('stretches between marks part the samples', () => {
-	const {tree, frames} = treeOf(viewer, randomStacks(11, 150));
+	const {tree, frames} = treeOf(randomStacks(11, 150));
 	const samples = samplesOf(tree);
 	const marks = [0, 100, 100, 350, 999, 1000].map((us, i) => ({us, text: `m${i}`}));
 	const stretches = stretchesOf(marks, samples);

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The viewer's files as one script, joined as the Makefile joins them: any node can read it so,
-// and what is tested is what is shipped. Only the files that need no document.
+// What of the viewer needs no document, and trees to try it on.
 
-import {readFileSync} from 'node:fs';
+export * from '../../share/viewer/address.js';
+export * from '../../share/viewer/decode.js';
+export * from '../../share/viewer/input.js';
+export * from '../../share/viewer/invert.js';
+export * from '../../share/viewer/layout.js';
+export * from '../../share/viewer/navigate.js';
+export * from '../../share/viewer/search.js';
+export * from '../../share/viewer/text.js';
+export * from '../../share/viewer/tree.js';
 
-const FOLDER = new URL('../../share/viewer/', import.meta.url);
-const PURE = ['decode.js', 'tree.js', 'invert.js',
-	'layout.js', 'label.js', 'format.js', 'marks.js', 'search.js', 'camera.js', 'state.js', 'keys.js'];
-
-const order = readFileSync(new URL('order', FOLDER), 'utf8').trim().split('\n');
-const source = order.filter(name => PURE.includes(name))
-	.map(name => readFileSync(new URL(name, FOLDER), 'utf8')).join('\n')
-	.replace(/^import .*$/gm, '');
-const names = [...source.matchAll(/^export (?:async )?(?:function|class|const) (\w+)/gm)]
-	.map(match => match[1]);
-
-export default new Function(
-	`'use strict';${source.replace(/^export /gm, '')}\nreturn {${names.join(', ')}};`)();
+import {buildTree} from '../../share/viewer/tree.js';
 
 /** A tree from stacks: {'a;b': 3}. Frames are numbered by name, siblings follow that order. */
-export function treeOf(viewer, stacks) {
+export function treeOf(stacks) {
 	const frames = [...new Set(Object.keys(stacks).flatMap(stack => stack.split(';')))].sort();
 	const root = {self: 0, children: new Map()};
 	for (const [stack, weight] of Object.entries(stacks)) {
@@ -42,7 +37,7 @@ export function treeOf(viewer, stacks) {
 		}
 	};
 	visit(root, 0);
-	const tree = viewer.buildTree({frame: Uint32Array.from(columns.frame),
+	const tree = buildTree({frame: Uint32Array.from(columns.frame),
 		self: Float64Array.from(columns.self), parent: Uint32Array.from(columns.parent)});
 	return {tree, frames};
 }

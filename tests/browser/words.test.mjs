@@ -4,10 +4,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import viewer, {treeOf} from './viewer.mjs';
-
-const {KEYS, Labels, between, collapseArguments, compileQuery, ease, formatPercent, formatSeconds,
-	formatState, invertTree, markStacks, matchFrames, outermostMatches, parseState} = viewer;
+import {KEYS, Labels, between, collapseArguments, compileQuery, ease, formatPercent, formatPlace,
+	formatSeconds, invertTree, markStacks, matchFrames, outermostMatches,
+	parsePlace, treeOf} from './viewer.mjs';
 
 const query = (text, regex = false, matchCase = false) => ({text, regex, matchCase});
 
@@ -24,7 +23,7 @@ test('queries', () => {
 });
 
 test('matches are counted once, in either order', () => {
-	const {tree, frames} = treeOf(viewer,
+	const {tree, frames} = treeOf(
 		{'a;b;a': 5, 'a;c': 7, 'd;a': 11, 'd;e;a;a': 13, 'd': 17});
 	const matches = matchFrames(frames.length, i => frames[i], name => name === 'a');
 	const marks = markStacks(tree, matches);
@@ -79,13 +78,13 @@ test('a zoom ends where it should and keeps what both spans share in sight', () 
 test('the state goes into a fragment and comes back', () => {
 	const state = {mark: 3, path: [1, 46, 0], span: {from: 0.25, to: 0.5}, order: 'bottom-up',
 		layout: 'icicle', theme: 'dark', query: query('a&b=c #%+ \u00fc', true, true)};
-	assert.deepEqual(parseState(formatState(state)), state);
+	assert.deepEqual(parsePlace(formatPlace(state)), state);
 	const none = {mark: -1, path: [], span: null, order: '', layout: '', theme: '', query: query('')};
-	assert.equal(formatState(none), '');
+	assert.equal(formatPlace(none), '');
 	for (const nonsense of ['', '#', '#&&=&', '#zoom=&span=-&order=x&theme', '#span=0.5-0.2',
 		'#search=%', '#span=NaN-NaN', '#mark=-2', '#mark=1e3', '#mark=x'])
-		assert.deepEqual(parseState(nonsense), none, nonsense);
-	assert.deepEqual(parseState('#zoom=1.z.-4.2').path, [1, 35]);
+		assert.deepEqual(parsePlace(nonsense), none, nonsense);
+	assert.deepEqual(parsePlace('#zoom=1.z.-4.2').path, [1, 35]);
 });
 
 test('no key is listed twice', () => {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Is there what a build needs? Called before the first compilation of a build folder as
-#   CC='...' PKG_CONFIG='...' [HINT='...'] probe.sh PACKAGE:HEADER...
+#   CC='...' PKG_CONFIG='...' [TOOLS='...'] [HINT='...'] probe.sh PACKAGE:HEADER...
 # Names everything that is missing with its Debian package, and installs nothing.
 set -u
 
@@ -50,6 +50,10 @@ if ! command -v "$compiler" >/dev/null 2>&1; then
 fi
 tool=$(command_of "$PKG_CONFIG")
 command -v "$tool" >/dev/null 2>&1 || missing "$tool" pkg-config
+
+for tool in ${TOOLS:-}; do
+	command -v "$tool" >/dev/null 2>&1 || missing "$tool" "$tool"
+done
 
 for entry in "$@"; do
 	header=${entry#*:}

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The current view as vectors, for paper: made before printing, removed after it.
+// What leaves the picture: the current view as vectors, for paper, made before printing and removed
+// after it; and names and stacks, for the clipboard.
 
-import {labelOf, sentence} from './describe.js';
 import {labelPlace} from './draw.js';
-import {svgElement} from './icons.js';
-import {Labels} from './label.js';
-import {timeText} from './marks.js';
-import {fillWindow} from './page.js';
 import {BoxList, snapLeft, snapWidth, visibleBoxes} from './layout.js';
+import {fillWindow, svgElement} from './page.js';
+import {Labels, labelOf, nodeName, sentence, timeText} from './text.js';
+import {pathTo} from './tree.js';
+
+// ---- paper ---------------------------------------------------------------------------------------
 
 const WIDTH = 1200;
 const MARGIN = 24;
@@ -17,12 +18,12 @@ const HEAD = 62;
 const MOST_ROWS = 44;
 
 /**
- * @typedef {object} Sheet
+ * @typedef {object} Paper
  * @property {string} title
  * @property {string[]} lines below the title
  * @property {string[]} notes below the graph
  * @property {import('./tree.js').Tree} tree
- * @property {import('./camera.js').Span} span
+ * @property {import('./navigate.js').Span} span
  * @property {number} firstRow on screen, counted from the root
  * @property {boolean} icicle
  * @property {number} rowPx
@@ -44,47 +45,47 @@ function text(content, x, y, attributes = {}) {
 	return made;
 }
 
-/** @param {Sheet} sheet @returns {{group: SVGElement, width: number, height: number}} */
-export function printView(sheet) {
-	const {tree, rowPx, fontPx} = sheet;
+/** @param {Paper} paper @returns {{group: SVGElement, width: number, height: number}} */
+function printView(paper) {
+	const {tree, rowPx, fontPx} = paper;
 	const inner = WIDTH - 2 * MARGIN;
 	const boxes = new BoxList();
-	const view = {...sheet.span, width: inner, narrowest: sheet.narrowestPx,
-		isMarked: sheet.isMarked};
+	const view = {...paper.span, width: inner, narrowest: paper.narrowestPx,
+		isMarked: paper.isMarked};
 	visibleBoxes(tree, {...view, firstRow: 0, lastRow: tree.rows}, boxes);
 	const all = highestRow(boxes) + 1;
-	const first = all > MOST_ROWS ? Math.min(sheet.firstRow, all - MOST_ROWS) : 0;
+	const first = all > MOST_ROWS ? Math.min(paper.firstRow, all - MOST_ROWS) : 0;
 	const rows = Math.min(all, MOST_ROWS);
 	if (rows < all) {
 		visibleBoxes(tree, {...view, firstRow: first, lastRow: first + rows - 1}, boxes);
-		sheet.lines.push(`Rows ${first + 1} to ${first + rows} of ${all}`);
+		paper.lines.push(`Rows ${first + 1} to ${first + rows} of ${all}`);
 	}
-	const top = HEAD + 18 * Math.max(sheet.lines.length - 1, 0);
-	const {labels, place} = printLabels(sheet);
+	const top = HEAD + 18 * Math.max(paper.lines.length - 1, 0);
+	const {labels, place} = printLabels(paper);
 	const group = /** @type {SVGElement} */ (svgElement('g', {id: 'flamerun-print',
-		'font-family': sheet.family, 'font-size': String(fontPx)}));
-	group.append(text(sheet.title, MARGIN, 36, {'font-size': '17', 'font-weight': 'bold'}));
-	sheet.lines.forEach((line, i) =>
+		'font-family': paper.family, 'font-size': String(fontPx)}));
+	group.append(text(paper.title, MARGIN, 36, {'font-size': '17', 'font-weight': 'bold'}));
+	paper.lines.forEach((line, i) =>
 		group.append(text(line, MARGIN, 54 + 18 * i,
 			{'font-size': '12', fill: '#59636e'})));
 	for (let i = 0; i < boxes.count; i++) {
 		const up = boxes.row[i] - first;
-		const row = sheet.icicle ? up : rows - 1 - up;
+		const row = paper.icicle ? up : rows - 1 - up;
 		const x = MARGIN + snapLeft(boxes.left[i], boxes.right[i], inner);
 		const width = snapWidth(boxes.left[i], boxes.right[i], inner);
-		const {fill, ink} = sheet.colorsOf(boxes, i);
+		const {fill, ink} = paper.colorsOf(boxes, i);
 		const y = top + row * rowPx;
 		group.append(svgElement('rect', {x: x.toFixed(2), y: String(y),
 			width: width.toFixed(2), height: String(rowPx - 1), fill}));
 		const label = boxes.merged[i] || width < 24 ? ''
-			: labels.fit(sheet.nameOf(boxes.node[i]), width - 2 * place.x);
+			: labels.fit(paper.nameOf(boxes.node[i]), width - 2 * place.x);
 		if (label)
 			group.append(text(label, x + place.x, y + place.y, {fill: ink}));
 	}
 	const end = top + rows * rowPx;
-	sheet.notes.forEach((line, i) =>
+	paper.notes.forEach((line, i) =>
 		group.append(text(line, MARGIN, end + 20 + 16 * i, {fill: '#59636e'})));
-	return {group, width: WIDTH, height: end + 24 + 16 * sheet.notes.length};
+	return {group, width: WIDTH, height: end + 24 + 16 * paper.notes.length};
 }
 
 /** @param {BoxList} boxes */
@@ -95,7 +96,7 @@ function highestRow(boxes) {
 	return highest;
 }
 
-/** @param {Sheet} sheet */
+/** @param {Paper} paper */
 function printLabels({rowPx, fontPx, family}) {
 	const context = document.createElementNS('http://www.w3.org/1999/xhtml', 'canvas');
 	const measuring = /** @type {HTMLCanvasElement} */ (context).getContext('2d');
@@ -108,23 +109,24 @@ function printLabels({rowPx, fontPx, family}) {
 
 /**
  * The view as it is, always on white.
- * @param {import('./viewer.js').Viewer} viewer @returns {Sheet}
+ * @param {import('./viewer.js').Viewer} viewer @returns {Paper}
  */
-function sheetOf(viewer) {
-	const {profile, tree, camera, icicle, finder, page, zoomed} = viewer;
+function paperOf(viewer) {
+	const {state, camera, finder, page} = viewer;
+	const {profile, tree, icicle, zoomed, part} = state;
 	const lines = [profile.subtitle];
-	if (viewer.part)
-		lines.push(`${viewer.part.text}: ${timeText(viewer.part)}`);
+	if (part)
+		lines.push(`${part.text}: ${timeText(part)}`);
 	if (zoomed)
-		lines.push(`Zoomed into ${sentence(viewer, zoomed)}`);
+		lines.push(`Zoomed into ${sentence(state, zoomed)}`);
 	if (finder.matches)
 		lines.push(`\u201c${finder.query.text}\u201d: ${page.matched.textContent}`);
 	return {
 		...profile, lines, tree, span: camera.span, icicle,
-		isMarked: finder.markIn(tree),
+		isMarked: finder.markIn(),
 		firstRow: Math.max(viewer.rowAt(icicle ? 0 : viewer.height - 1), 0),
 		family: profile.font || getComputedStyle(page.ui).fontFamily,
-		nameOf: node => labelOf(viewer, node),
+		nameOf: node => labelOf(state, node),
 		colorsOf: ({node, merged, marked}, i) => {
 			const frame = tree.frame[node[i]];
 			const isMatch = merged[i] ? marked[i]
@@ -142,7 +144,7 @@ function sheetOf(viewer) {
 export function listenToPrinting(viewer) {
 	const {svg} = viewer.page;
 	window.addEventListener('beforeprint', () => {
-		const {group, width, height} = printView(sheetOf(viewer));
+		const {group, width, height} = printView(paperOf(viewer));
 		svg.querySelector('#flamerun-print')?.remove();
 		svg.insertBefore(group, viewer.page.object);
 		svg.classList.add('flamerun-printing');
@@ -154,4 +156,63 @@ export function listenToPrinting(viewer) {
 		fillWindow(svg);
 		viewer.resize();
 	});
+}
+
+// ---- the clipboard -------------------------------------------------------------------------------
+
+/** Copying by our keys, and by the browser's own where ours are not allowed: over plain http. */
+export class Clipboard {
+	/**
+	 * @param {import('./selection.js').Selection} selection
+	 * @param {(text: string) => void} say what came of it
+	 */
+	constructor(selection, say) {
+		this.selection = selection;
+		this.state = selection.state;
+		this.say = say;
+		this.refused = '';
+		document.addEventListener('copy', event => {
+			const field = document.activeElement?.localName === 'input';
+			if (field || String(window.getSelection()) || !event.clipboardData)
+				return;
+			event.clipboardData.setData('text/plain',
+				this.refused || nodeName(this.state, this.subject));
+			this.refused = '';
+			event.preventDefault();
+		});
+	}
+
+	/** What is copied: the box pointed at or selected, else the one that fills the view. */
+	get subject() {
+		const {current} = this.selection;
+		return current >= 0 ? current : this.state.zoomed;
+	}
+
+	copyName() {
+		const name = nodeName(this.state, this.subject);
+		return this.write(name, `Copied ${name}`);
+	}
+
+	/** Callers first, whichever way the tree was merged. */
+	copyStack() {
+		const {state} = this;
+		const path = pathTo(state.tree, this.subject).map(one => nodeName(state, one));
+		if (state.bottomUp)
+			path.reverse();
+		return this.write(path.join('\n'), `Copied a stack of ${path.length}`);
+	}
+
+	/** @param {string} text @param {string} done what to say then */
+	async write(text, done) {
+		this.refused = '';
+		try {
+			await navigator.clipboard.writeText(text);
+			this.say(done);
+		} catch {
+			this.refused = text;
+			// The browser's own copying tells only what has the focus.
+			this.selection.page.canvas.focus({preventScroll: true});
+			this.say('Not allowed here; press Ctrl+C now');
+		}
+	}
 }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// What comes over the picture: one sheet at a time, with the keys or the marks, and toasts.
+
+import {KEYS} from './input.js';
+import {element, icon} from './page.js';
+import {formatPercent, formatSeconds} from './text.js';
+
+/** By key, how far the focus moves through the sheet's buttons. @type {Record<string, number>} */
+const FOCUS_STEPS = {Tab: 1, ArrowDown: 1, ArrowUp: -1};
+const TOAST_MS = 1600;
+
+/** A sheet: while it is open nothing else can be reached. */
+export class Sheet {
+	/** @param {HTMLElement} ui */
+	constructor(ui) {
+		this.ui = ui;
+		/** @type {HTMLElement | null} */
+		this.veil = null;
+		this.key = '';
+		/** @type {any} what had the focus before */
+		this.before = null;
+	}
+
+	get isOpen() {
+		return this.veil !== null;
+	}
+
+	/**
+	 * @param {string} title @param {string} key that closes it as well
+	 * @param {Node[]} content
+	 */
+	open(title, key, content) {
+		const close = element('button', {type: 'button', class: 'close',
+			'title': 'Close  (Esc)', 'aria-label': 'Close'}, [icon('close')]);
+		const veil = element('div', {class: 'veil'}, [
+			element('div', {class: 'dialog', role: 'dialog', 'aria-modal': 'true',
+				'aria-label': title}, [
+				element('div', {class: 'dialog-head'}, [
+					element('h2', {}, [title]), close]),
+				...content])]);
+		this.before = document.activeElement;
+		this.key = key;
+		this.veil = veil;
+		veil.addEventListener('click', (/** @type {any} */ event) => {
+			if (event.target === veil || close.contains(event.target))
+				this.close();
+		});
+		veil.addEventListener('keydown', (/** @type {any} */ event) => this.step(event));
+		this.ui.append(veil);
+		(veil.querySelector('[aria-current]') || close).focus();
+	}
+
+	/** @param {KeyboardEvent} event */
+	step(event) {
+		const step = event.key === 'Tab' && event.shiftKey ? -1 : FOCUS_STEPS[event.key];
+		if (!step || !this.veil)
+			return;
+		/** @type {HTMLElement[]} */
+		const buttons = [...this.veil.querySelectorAll('button:not([disabled])')]
+			.map(button => /** @type {any} */ (button));
+		const at = buttons.findIndex(button => button === document.activeElement);
+		buttons[(at + step + buttons.length) % buttons.length].focus();
+		event.preventDefault();
+	}
+
+	/** A key while it is open. @param {KeyboardEvent} event */
+	onKey(event) {
+		if (event.key !== 'Escape' && event.key !== this.key)
+			return;
+		this.close();
+		event.preventDefault();
+	}
+
+	close() {
+		this.veil?.remove();
+		this.veil = null;
+		this.before?.focus?.();
+	}
+}
+
+/** @param {Sheet} sheet */
+export function openHelp(sheet) {
+	const rows = KEYS.map(key => element('tr', {}, [
+		element('th', {scope: 'row'},
+			key.shown.split(' ').map(one => element('kbd', {}, [one]))),
+		element('td', {}, [key.text])]));
+	sheet.open('Keys', '?', [element('table', {}, rows)]);
+}
+
+// A program may make a million of them.
+const MOST_MARKS = 1000;
+
+/**
+ * @param {import('./tree.js').Stretch} stretch @param {number} all weight
+ * @param {boolean} isShown
+ */
+function markRow({text, from, weight}, all, isShown) {
+	const cells = [
+		element('span', {class: 'when'}, [from < 0 ? '' : formatSeconds(from / 1e6)]),
+		element('span', {class: 'text', title: text}, [text])];
+	if (!all)
+		return element('div', {class: 'mark'}, cells);
+	cells.push(element('span', {class: 'share'}, [formatPercent(weight, all)]));
+	return element('button', {type: 'button', class: 'mark', ...weight ? {} : {disabled: ''},
+		...isShown ? {'aria-current': 'true'} : {}}, cells);
+}
+
+/**
+ * @param {Sheet} sheet @param {import('./state.js').State} state
+ * @param {(stretch: number) => void} choose called with what to show from now on
+ */
+export function openMarks(sheet, {stretches, stretch}, choose) {
+	const all = stretches.reduce((sum, {weight}) => sum + weight, 0);
+	const rows = stretches.slice(0, MOST_MARKS + 1).map((one, i) => {
+		const row = markRow(one, all, i === stretch);
+		row.addEventListener('click', () => {
+			if (!all)
+				return;
+			sheet.close();
+			choose(i);
+		});
+		return row;
+	});
+	// What was before the first mark is only worth a line when something was.
+	if (!stretches[0].weight)
+		rows.shift();
+	const more = stretches.length - 1 - MOST_MARKS;
+	sheet.open('Marks', 'm', [
+		element('p', {}, [all ? 'From each mark to the next: choose what to show.'
+			: 'The samples of this picture have no times.']),
+		element('div', {class: 'marks-list'}, rows),
+		...more > 0 ? [element('p', {}, [`and ${more} more`])] : []]);
+}
+
+export class Toast {
+	/** @param {import('./page.js').Page} page */
+	constructor(page) {
+		this.page = page;
+		this.timer = 0;
+	}
+
+	/** @param {string} text */
+	show(text) {
+		const {toast, spoken} = this.page;
+		toast.textContent = spoken.textContent = text;
+		toast.classList.add('shown');
+		clearTimeout(this.timer);
+		this.timer = window.setTimeout(() => toast.classList.remove('shown'), TOAST_MS);
+	}
+}

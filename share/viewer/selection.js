@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// The box that is pointed at and the one that is selected: the frames around them, the tooltip at
+// the pointer and the line at the bottom, which does not move.
+
+import {snapLeft, snapWidth} from './layout.js';
+import {element} from './page.js';
+import {counted, cpuTime, formatPercent, nodeName, originOf, sentence, sharesOf} from './text.js';
+
+const HINT = 'Click a box to zoom \u00b7 / to search \u00b7 ? for all keys';
+
+/** What no node is: the line at the bottom is to be written anew. */
+const NOTHING_SAID = -2;
+
+export class Selection {
+	/** @param {import('./viewer.js').Viewer} viewer */
+	constructor(viewer) {
+		this.viewer = viewer;
+		this.page = viewer.page;
+		this.state = viewer.state;
+		this.hovered = -1;
+		this.selected = -1;
+		this.described = NOTHING_SAID;
+		/** @type {{x: number, y: number} | null} in the window's pixels */
+		this.pointer = null;
+		this.state.onTree(() => {
+			this.selected = this.hovered = -1;
+		});
+		viewer.onDrawn = () => this.placeFrames();
+		viewer.onStill = () => this.hover();
+		viewer.onResized = () => this.leave();
+	}
+
+	/** What keys and the line at the bottom are about. */
+	get current() {
+		return this.hovered >= 0 ? this.hovered : this.selected;
+	}
+
+	/** @param {number} x @param {number} y in the window's pixels */
+	point(x, y) {
+		this.pointer = {x, y};
+		if (!this.viewer.camera.moving)
+			this.hover();
+	}
+
+	leave() {
+		this.pointer = null;
+		this.hover();
+	}
+
+	/** Find out anew what is under the pointer: it or the picture has moved. */
+	hover() {
+		const {viewer, pointer} = this;
+		const {tooltip, canvas, ui} = this.page;
+		this.hovered = pointer ? viewer.nodeUnder(pointer.x, pointer.y) : -1;
+		canvas.classList.toggle('over', this.hovered >= 0);
+		tooltip.style.display = this.hovered >= 0 ? 'block' : 'none';
+		if (pointer && this.hovered >= 0) {
+			fillTooltip(tooltip, this.state, this.hovered);
+			placeTooltip(tooltip, ui, pointer);
+		}
+		this.placeFrames();
+		this.describe();
+	}
+
+	/** @param {number} node -1 for none */
+	select(node) {
+		this.selected = node;
+		if (node >= 0)
+			this.page.spoken.textContent = sentence(this.state, node);
+		this.placeFrames();
+		this.describe();
+	}
+
+	/** Write the line at the bottom, if it would say something else. */
+	describe() {
+		if (this.described === this.current)
+			return;
+		this.described = this.current;
+		fillDetails(this.page.details, this.state, this.current);
+	}
+
+	/** What is said of a node has changed. */
+	describeAnew() {
+		this.described = NOTHING_SAID;
+		this.describe();
+	}
+
+	placeFrames() {
+		this.frameAround(this.page.outline, this.hovered);
+		this.frameAround(this.page.ring, this.selected);
+	}
+
+	/** @param {HTMLElement} frame @param {number} node */
+	frameAround(frame, node) {
+		const {viewer, state} = this;
+		const edges = node < 0 ? null : viewer.edgesOf(node);
+		frame.style.display = edges ? 'block' : 'none';
+		if (!edges)
+			return;
+		const {left, right} = edges;
+		const inner = snapLeft(left, right, viewer.width);
+		const x = Math.max(inner - 1, 0);
+		const end = inner + Math.max(snapWidth(left, right, viewer.width), 1) + 1;
+		const y = viewer.topOf(state.tree.depth[node]) - 1;
+		frame.style.width = `${Math.min(end, viewer.width) - x}px`;
+		frame.style.height = `${state.profile.rowPx + 1}px`;
+		frame.style.transform = `translate(${x}px,${y}px)`;
+	}
+}
+
+/** @param {string} title @param {string[]} cells */
+function row(title, cells) {
+	return element('tr', {}, [element('th', {scope: 'row'}, [title]),
+		...cells.map(cell => element('td', {}, [cell]))]);
+}
+
+/**
+ * @param {HTMLElement} tooltip @param {import('./state.js').State} state
+ * @param {number} node
+ */
+function fillTooltip(tooltip, state, node) {
+	const {tree} = state;
+	const weightRow = (/** @type {string} */ title, /** @type {number} */ weight) => {
+		const cells = [counted(state, weight), formatPercent(weight, tree.total[0])];
+		const time = cpuTime(state, weight);
+		return row(title, time ? [...cells, time] : cells);
+	};
+	const shares = sharesOf(state, node);
+	const table = element('table', {}, [
+		weightRow('Total', tree.total[node]),
+		weightRow('Self', tree.self[node]),
+		...shares.view ? [row('Of view', ['', shares.view])] : [],
+		...shares.parent ? [row('Of parent', ['', shares.parent])] : [],
+	]);
+	const origin = originOf(state, node);
+	tooltip.replaceChildren(
+		element('div', {class: 'name'}, [nodeName(state, node)]),
+		...origin ? [element('div', {class: 'module'}, [origin])] : [],
+		table);
+}
+
+/**
+ * Below the pointer, or above it where there is no room; always whole within `ui`.
+ * @param {HTMLElement} tooltip @param {HTMLElement} ui @param {{x: number, y: number}} pointer
+ */
+function placeTooltip(tooltip, ui, pointer) {
+	const rightmost = ui.clientWidth - tooltip.offsetWidth - 12;
+	const below = pointer.y + 18;
+	const above = pointer.y - tooltip.offsetHeight - 12;
+	const fits = below + tooltip.offsetHeight < ui.clientHeight - 8;
+	const x = Math.max(12, Math.min(pointer.x + 14, rightmost));
+	const y = Math.max(8, fits ? below : above);
+	tooltip.style.transform = `translate(${x}px,${y}px)`;
+}
+
+/** @param {string} label @param {string[]} values */
+function fact(label, ...values) {
+	return element('span', {class: 'fact'}, [element('span', {class: 'label'}, [label]), ' ',
+		values.filter(Boolean).join(' \u00b7 ')]);
+}
+
+/**
+ * @param {HTMLElement} details @param {import('./state.js').State} state
+ * @param {number} node -1 for none
+ */
+function fillDetails(details, state, node) {
+	if (node < 0) {
+		const {notes} = state.profile;
+		details.replaceChildren(element('div', {class: 'hint'}, [HINT]),
+			element('div', {class: 'hint'}, [notes.join(' \u00b7 ')]));
+		details.lastElementChild?.setAttribute('title', notes.join('\n'));
+		return;
+	}
+	const {tree} = state;
+	const shares = sharesOf(state, node);
+	const origin = originOf(state, node);
+	const name = nodeName(state, node);
+	details.replaceChildren(
+		element('div', {class: 'what'}, [
+			element('span', {class: 'name', title: name}, [name]),
+			element('span', {class: 'module', title: origin}, [origin])]),
+		element('div', {class: 'facts'}, [
+			fact('Total', counted(state, tree.total[node]),
+				cpuTime(state, tree.total[node])),
+			fact('Self', counted(state, tree.self[node]),
+				cpuTime(state, tree.self[node])),
+			fact('Of all', shares.all),
+			...shares.view ? [fact('Of view', shares.view)] : [],
+			...shares.parent ? [fact('Of parent', shares.parent)] : [],
+		]));
+}

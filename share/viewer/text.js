@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// What is written: numbers as people read them, what there is to say about a node, and names cut to
+// fit into a box.
+
+import {childrenOf, isWithin} from './tree.js';
+
+// ---- numbers -------------------------------------------------------------------------------------
+
+/** @param {number} count */
+function formatCount(count) {
+	return count.toLocaleString('en-US');
+}
+
+/** @param {number} part @param {number} whole */
+export function formatPercent(part, whole) {
+	const percent = whole > 0 ? 100 * part / whole : 0;
+	const digits = percent === 0 || percent === 100 ? 0 : percent < 10 ? 2 : 1;
+	return `${percent.toFixed(digits)}\u202f%`;
+}
+
+/** @param {number} seconds */
+export function formatSeconds(seconds) {
+	if (seconds === 0)
+		return '0\u202fs';
+	if (seconds < 1)
+		return `${(seconds * 1000).toFixed(seconds < 0.01 ? 2 : 0)}\u202fms`;
+	return `${seconds.toFixed(seconds < 10 ? 2 : seconds < 100 ? 1 : 0)}\u202fs`;
+}
+
+/** @param {import('./tree.js').Stretch} stretch */
+export function timeText({from, to}) {
+	const [begin, end] = [from, to].map(us => formatSeconds(us / 1e6));
+	return from < 0 ? `to ${end}` : to === Infinity ? `from ${begin}` : `${begin} to ${end}`;
+}
+
+// ---- nodes ---------------------------------------------------------------------------------------
+
+/** @typedef {import('./state.js').State} State */
+
+const KINDS = ['', 'compiled at run time', 'no symbol', '', 'process', 'thread', 'inlined'];
+
+/** @param {State} state @param {number} node */
+export function nodeName({profile, tree, part}, node) {
+	return node > 0 ? profile.name(tree.frame[node]) || '(no name)' : part?.text || 'all';
+}
+
+/** "3.05 s", or "" when nobody knows. @param {State} state @param {number} weight */
+export function cpuTime({profile}, weight) {
+	return profile.periodNs ? formatSeconds(weight * profile.periodNs / 1e9) : '';
+}
+
+/** @param {State} state @param {number} weight */
+export function counted({profile}, weight) {
+	const name = profile.countName;
+	return `${formatCount(weight)} ${weight === 1 ? name.replace(/([^s])s$/, '$1') : name}`;
+}
+
+/** What is written into a box. @param {State} state @param {number} node */
+export function labelOf(state, node) {
+	if (node > 0)
+		return nodeName(state, node);
+	const total = state.tree.total[0];
+	const time = cpuTime(state, total);
+	return `${nodeName(state, node)}: ${counted(state, total)}${time && ', '}${time}`;
+}
+
+/** Module and kind; "" when nothing is known. @param {State} state @param {number} node */
+export function originOf({profile, tree}, node) {
+	if (node === 0)
+		return '';
+	const frame = tree.frame[node];
+	return [profile.modules[profile.frameModule[frame]], KINDS[profile.frameKind[frame]]]
+		.filter(Boolean).join(' \u00b7 ');
+}
+
+/**
+ * Shares of a node's weight. Of the view only where it is part of it.
+ * @param {State} state @param {number} node
+ */
+export function sharesOf({tree, zoomed}, node) {
+	const weight = tree.total[node];
+	return {
+		all: formatPercent(weight, tree.total[0]),
+		view: zoomed > 0 && isWithin(tree, node, zoomed)
+			? formatPercent(weight, tree.total[zoomed]) : '',
+		parent: node > 0 ? formatPercent(weight, tree.total[tree.parent[node]]) : '',
+	};
+}
+
+/** Its place among its siblings. @param {State} state @param {number} node */
+export function placeOf({tree}, node) {
+	const siblings = node > 0 ? childrenOf(tree, tree.parent[node]) : [0];
+	const index = siblings.indexOf(node);
+	return {index, count: siblings.length, previous: siblings[index - 1],
+		next: siblings[index + 1], siblings};
+}
+
+/** For the ear: name, share, place. @param {State} state @param {number} node */
+export function sentence(state, node) {
+	const {index, count} = placeOf(state, node);
+	const place = node > 0 ? `, ${index + 1} of ${count}` : '';
+	const share = sharesOf(state, node).all.replace('\u202f', ' ');
+	return `${nodeName(state, node)}, ${share}${place}`;
+}
+
+// ---- names that fit ------------------------------------------------------------------------------
+
+// The same rules as render/label.c.
+
+const ELLIPSIS = '\u2026';
+const FEWEST_CHARACTERS = 2;
+
+/**
+ * "a<b, c<d>>::e(f<g>)" to "a<\u2026>::e(f<\u2026>)"; unchanged when the brackets do not match.
+ * @param {string} name
+ */
+export function collapseArguments(name) {
+	let collapsed = '';
+	let depth = 0;
+	for (let i = 0; i < name.length; i++) {
+		const c = name[i];
+		if (c === '<' && (depth || opensArguments(name, i))) {
+			if (!depth++)
+				collapsed += '<' + ELLIPSIS;
+			continue;
+		}
+		if (c === '>' && depth && name[i - 1] !== '-')
+			depth--;
+		if (!depth)
+			collapsed += c;
+	}
+	return depth ? name : collapsed;
+}
+
+/** @param {string} name @param {number} i */
+function opensArguments(name, i) {
+	let back = i;
+	while (back > 0 && name[back - 1] === '<')
+		back--;
+	if (name.slice(0, back).endsWith('operator'))
+		return false;
+	return i > 0 && !':( ,.'.includes(name[i - 1]);
+}
+
+/** A text and how wide it is up to each of its characters. */
+class Measured {
+	/** @param {string} text @param {(character: string) => number} measure */
+	constructor(text, measure) {
+		const characters = [...text];
+		this.text = text;
+		this.ends = new Uint32Array(characters.length + 1);  // in code units
+		this.widths = new Float64Array(characters.length + 1);
+		characters.forEach((character, i) => {
+			this.ends[i + 1] = this.ends[i] + character.length;
+			this.widths[i + 1] = this.widths[i] + measure(character);
+		});
+	}
+
+	get width() {
+		return this.widths[this.widths.length - 1];
+	}
+
+	/** How many characters fit. @param {number} width */
+	fitting(width) {
+		let low = 0;
+		let high = this.widths.length - 1;
+		while (low < high) {
+			const middle = (low + high + 1) >> 1;
+			if (this.widths[middle] <= width)
+				low = middle;
+			else
+				high = middle - 1;
+		}
+		return low;
+	}
+}
+
+/** Names and their widths in one font, remembered. */
+export class Labels {
+	/** @param {(character: string) => number} measure one character's width */
+	constructor(measure) {
+		/** @type {Map<string, number>} */
+		const widths = new Map();
+		/** @type {(character: string) => number} */
+		this.measure = character => {
+			let width = widths.get(character);
+			if (width === undefined)
+				widths.set(character, width = measure(character));
+			return width;
+		};
+		/** @type {Map<string, {whole: Measured, short: Measured | null}>} */
+		this.known = new Map();
+	}
+
+	/**
+	 * @param {string} name @param {number} width
+	 * @returns {string} "" when nothing useful fits
+	 */
+	fit(name, width) {
+		let known = this.known.get(name);
+		if (!known)
+			this.known.set(name,
+				known = {whole: new Measured(name, this.measure), short: null});
+		if (known.whole.width <= width)
+			return name;
+		const short = known.short ||= new Measured(collapseArguments(name), this.measure);
+		if (short.width <= width)
+			return short.text;
+		const keep = short.fitting(width - this.measure(ELLIPSIS));
+		if (keep < FEWEST_CHARACTERS)
+			return '';
+		return short.text.slice(0, short.ends[keep]) + ELLIPSIS;
+	}
+}
