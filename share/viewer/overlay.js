@@ -15,15 +15,13 @@ export class Sheet {
 	/** @param {HTMLElement} ui */
 	constructor(ui) {
 		this.ui = ui;
-		/** @type {HTMLElement | null} */
-		this.veil = null;
+		/** @type {HTMLDialogElement | null} */
+		this.dialog = null;
 		this.key = '';
-		/** @type {any} what had the focus before */
-		this.before = null;
 	}
 
 	get isOpen() {
-		return this.veil !== null;
+		return this.dialog !== null;
 	}
 
 	/**
@@ -33,49 +31,50 @@ export class Sheet {
 	open(title, key, content) {
 		const close = element('button', {type: 'button', class: 'close',
 			'title': 'Close  (Esc)', 'aria-label': 'Close'}, [icon('close')]);
-		const veil = element('div', {class: 'veil'}, [
-			element('div', {class: 'dialog', role: 'dialog', 'aria-modal': 'true',
-				'aria-label': title}, [
+		const dialog = element('dialog', {class: 'dialog', 'aria-label': title}, [
+			element('div', {class: 'dialog-body'}, [
 				element('div', {class: 'dialog-head'}, [
 					element('h2', {}, [title]), close]),
 				...content])]);
-		this.before = document.activeElement;
 		this.key = key;
-		this.veil = veil;
-		veil.addEventListener('click', (/** @type {any} */ event) => {
-			if (event.target === veil || close.contains(event.target))
+		this.dialog = dialog;
+		dialog.addEventListener('click', (/** @type {any} */ event) => {
+			// All of the dialog but its edge is its body: else the click was outside.
+			if (event.target === dialog || close.contains(event.target))
 				this.close();
 		});
-		veil.addEventListener('keydown', (/** @type {any} */ event) => this.step(event));
-		this.ui.append(veil);
-		(veil.querySelector('[aria-current]') || close).focus();
-	}
-
-	/** @param {KeyboardEvent} event */
-	step(event) {
-		const step = event.key === 'Tab' && event.shiftKey ? -1 : FOCUS_STEPS[event.key];
-		if (!step || !this.veil)
-			return;
-		/** @type {HTMLElement[]} */
-		const buttons = [...this.veil.querySelectorAll('button:not([disabled])')]
-			.map(button => /** @type {any} */ (button));
-		const at = buttons.findIndex(button => button === document.activeElement);
-		buttons[(at + step + buttons.length) % buttons.length].focus();
-		event.preventDefault();
+		dialog.addEventListener('cancel', () => this.close());
+		this.ui.append(dialog);
+		dialog.showModal();
+		(dialog.querySelector('[aria-current]') || close).focus();
 	}
 
 	/** A key while it is open. @param {KeyboardEvent} event */
 	onKey(event) {
-		if (event.key !== 'Escape' && event.key !== this.key)
+		const step = event.key === 'Tab' && event.shiftKey ? -1 : FOCUS_STEPS[event.key];
+		if (event.key === 'Escape' || event.key === this.key)
+			this.close();
+		else if (step)
+			this.moveFocus(step);
+		else
 			return;
-		this.close();
 		event.preventDefault();
 	}
 
+	/** Round and round: a browser's own Tab leads out of the page. @param {number} step */
+	moveFocus(step) {
+		/** @type {HTMLElement[]} */
+		const buttons = [...this.dialog?.querySelectorAll('button:not([disabled])') || []]
+			.map(button => /** @type {any} */ (button));
+		const at = buttons.findIndex(button => button === document.activeElement);
+		buttons[(at + step + buttons.length) % buttons.length].focus();
+	}
+
+	/** The focus goes back to where it was. */
 	close() {
-		this.veil?.remove();
-		this.veil = null;
-		this.before?.focus?.();
+		this.dialog?.close();
+		this.dialog?.remove();
+		this.dialog = null;
 	}
 }
 

@@ -120,6 +120,19 @@ def test_the_sheet_of_keys(viewer):
     assert viewer.run("return document.activeElement.className") == "help"
 
 
+def test_nothing_below_a_sheet_is_reached(viewer):
+    b = box(viewer, "main")
+    place = b["left"] + 20, middle(b)[1]  # beside the sheet
+    press(viewer, "?")
+    viewer.pointer(*place)
+    assert not fact(viewer, "hovered")
+    viewer.run("document.querySelector('.icicle').focus()")
+    assert viewer.run("return document.activeElement.className") == "close"
+    viewer.pointer(*place, click=True)  # outside of the sheet closes it, and does nothing else
+    viewer.wait("!document.querySelector('.dialog')")
+    assert fact(viewer, "zoomed").startswith("all")
+
+
 def test_every_control_is_reached_by_tab_and_named(viewer):
     seen = []
     for _ in range(20):
