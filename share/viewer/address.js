@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What is looked at, as the fragment of the URL, so that it can be sent, reloaded and gone back to.
-// Only what differs from the file's own defaults is written:
+// What is looked at, as the fragment of the URL, so that it can be sent, reloaded and gone back to;
+// and the browser's history, the only one there is. Only what differs from the file's own defaults
+// is written:
 //
 //   #mark=2&zoom=1.1a.2f&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark
 //   #search=text&regex&case
 
 import {formatPath, parsePath} from './navigate.js';
 import {follow, framesTo} from './tree.js';
+
+/** Browsers keep only so much with an entry of the history. */
+const LONGEST_TRAIL = 100;
 
 /**
  * @typedef {object} Place
@@ -101,6 +105,12 @@ export class Address {
 		window.addEventListener('hashchange', () => this.restore(false));
 	}
 
+	/** @returns {string[]} what was zoomed into before, as the entry of the history has it */
+	trail() {
+		const trail = history.state?.trail;
+		return Array.isArray(trail) ? trail.map(String) : [];
+	}
+
 	/** @returns {Place} */
 	place() {
 		const {state} = this;
@@ -119,14 +129,18 @@ export class Address {
 		};
 	}
 
-	/** Write the place into the URL. @param {boolean} [asNew] the Back button undoes it */
-	keep(asNew = false) {
+	/**
+	 * Write the place into the URL.
+	 * @param {boolean} [asNew] the Back button undoes it @param {string[]} [trail]
+	 */
+	keep(asNew = false, trail = this.trail()) {
 		const fragment = formatPlace(this.place());
 		if (this.restoring || fragment === location.hash)
 			return;
 		try {
 			const url = fragment || location.pathname + location.search;
-			history[asNew ? 'pushState' : 'replaceState'](null, '', url);
+			history[asNew ? 'pushState' : 'replaceState'](
+				{trail: trail.slice(-LONGEST_TRAIL)}, '', url);
 		} catch {
 			// Some documents may not: data: URLs, sandboxes, many changes at a time.
 		}

@@ -103,13 +103,10 @@ function start(svg, profile) {
 	const toast = new Toast(page);
 	const clipboard = new Clipboard(selection, text => toast.show(text));
 
-	/** @type {string[]} what was zoomed into before */
-	let before = [];
-	navigator.trail = () => [...before];
+	navigator.trail = () => address.trail();
 	navigator.onMove = (asNew, trail) => {
-		before = trail;
 		searchBox.describe();
-		address.keep(asNew);
+		address.keep(asNew, trail);
 	};
 	searchBox.onChange = () => {
 		viewer.draw();

@@ -163,7 +163,8 @@ export class Navigator {
 		this.state = viewer.state;
 		this.page = viewer.page;
 		/**
-		 * What was zoomed into before what is shown, as in formatPath(). @type {() => string[]}
+		 * What was zoomed into before what is shown, as in formatPath(): the browser's history keeps
+		 * it with the entry, so that Back and a reload have it, too. @type {() => string[]}
 		 */
 		this.trail = () => [];
 		/**

@@ -150,6 +150,21 @@ def test_back_and_forward(viewer):
     viewer.wait("flamerun.zoomed === 'Compile' && !flamerun.animating")
 
 
+def test_the_way_out_is_kept_by_the_browser(viewer):
+    click(viewer, "main")
+    click(viewer, "emit")
+    viewer.run("window.isBefore = true; location.reload()")
+    viewer.wait("!window.isBefore && window.flamerun && flamerun.zoomed === 'emit'")
+    press(viewer, "Escape")
+    assert fact(viewer, "zoomed") == "main"
+    viewer.call("POST", "/back", {})
+    viewer.wait("flamerun.zoomed === 'emit' && !flamerun.animating")
+    press(viewer, "Escape")
+    assert fact(viewer, "zoomed") == "main"
+    press(viewer, "Escape")
+    assert fact(viewer, "zoomed").startswith("all")
+
+
 def test_an_edited_fragment_is_followed(viewer):
     press(viewer, "i")
     viewer.run("location.hash = '#search=emit&theme=dark'")
