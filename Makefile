@@ -88,14 +88,16 @@ san_objects := $(if $(SAN),$(BUILD)/obj/tests/setup/leaks.o)
 
 # The guest: position independent, no stack protector, no thread-local storage, nothing but libc.
 prof_cflags := $(base_cflags) -fPIC -fno-stack-protector -fno-exceptions -fasynchronous-unwind-tables \
-	-ffunction-sections -DFLAMERUN_BINDIR='"$(bindir)"'
+	-ffunction-sections
 cli_packages := cairo libdw libelf liblzma inih
 # Asked once and only when something is compiled: `make help` works without pkg-config.
 ask_packages = $(shell $(PKG_CONFIG) $(1) $(cli_packages))
 package_cflags = $(eval package_cflags := $$(call ask_packages,--cflags))$(package_cflags)
 package_libs   = $(eval package_libs := $$(call ask_packages,--libs))$(package_libs)
-cli_cflags  = $(base_cflags) -fPIE $(SAN_FLAGS) $(package_cflags) \
-	-DFLAMERUN_LIBDIR='"$(libdir)"' -DFLAMERUN_SYSCONFDIR='"$(sysconfdir)"'
+cli_cflags  = $(base_cflags) -fPIE $(SAN_FLAGS) $(package_cflags)
+# Where things get installed stands in the few files that name it: another prefix compiles those alone.
+path_flags  = -DFLAMERUN_BINDIR='"$(bindir)"' -DFLAMERUN_LIBDIR='"$(libdir)"' \
+	-DFLAMERUN_SYSCONFDIR='"$(sysconfdir)"'
 # Of libunwind the part that walks other processes.
 cli_libs    = $(package_libs) -lunwind-generic -liberty -lz -lm -lpthread
 
@@ -154,10 +156,12 @@ $(BUILD)/dependencies:
 		tests/setup/probe.sh $(build_needs) && touch $@
 
 # Rewritten only when the flags change, so that objects follow their flags.
+quoted = '$(subst ','\'',$(1))'
 flags_text = $(CC) | $(prof_cflags) | $(binding) | $(python_cflags) | $(cli_cflags) | $(CFLAGS) | $(CPPFLAGS) | $(LDFLAGS)
-flags_line = printf '%s\n' '$(subst ','\'',$(flags_text))'
-$(BUILD)/flags: $(BUILD)/dependencies FORCE
-	@$(flags_line) | cmp -s - $@ || $(flags_line) > $@
+$(BUILD)/flags: text = $(flags_text)
+$(BUILD)/paths: text = $(path_flags)
+$(BUILD)/flags $(BUILD)/paths: $(BUILD)/dependencies FORCE
+	@printf '%s\n' $(call quoted,$(text)) | cmp -s - $@ || printf '%s\n' $(call quoted,$(text)) > $@
 .PHONY: FORCE
 FORCE:
 
@@ -173,6 +177,9 @@ $(call objects,$(bound_early)): flags = $(prof_cflags) -fno-plt
 python_cflags = $(prof_cflags) -DNDEBUG -isystem $(PYTHON_HEADERS)
 $(python_objects): flags = $(python_cflags)
 $(cli_objects) $(render_objects) $(shared_objects) $(san_objects): flags = $(cli_cflags)
+path_objects := $(call objects,$(shell grep -lE 'FLAMERUN_(BIN|LIB|SYSCONF)DIR' $(prof_sources) $(cli_sources)))
+$(path_objects): flags += $(path_flags)
+$(path_objects): $(BUILD)/paths
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -251,7 +258,7 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(san_objects) $(BUILD)/libcli.a $(BUILD)/
 		$(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
-	$(Q)$(CC) $(cli_cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< $(san_objects) $(san_link) \
+	$(Q)$(CC) $(cli_cflags) $(path_flags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< $(san_objects) $(san_link) \
 		$(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(LDFLAGS) $(cli_libs) -lcmocka -ldl \
 		$(unit_libs)
 
@@ -490,7 +497,7 @@ dist: $(BUILD)/viewer.js $(BUILD)/viewer.css ## pack the committed tree into bui
 # $(call compile_command,source,flags): one entry of the database, in JSON's quoting.
 json = $(subst ",\",$(subst \,\\,$(1)))
 define compile_command
-{"directory": "$(CURDIR)", "file": "$(1)", "command": "$(call json,$(CC) $(2) $(CPPFLAGS) $(CFLAGS) -c $(1))"}
+{"directory": "$(CURDIR)", "file": "$(1)", "command": "$(call json,$(CC) $(2) $(path_flags) $(CPPFLAGS) $(CFLAGS) -c $(1))"}
 endef
 comma := ,
 # Written by make itself: as one command it would be longer than a shell takes.

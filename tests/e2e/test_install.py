@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+#
+# What `make install` does, with a compiler that only writes down what it is asked: how
+# long a build takes does not matter here, but what gets built when, and with which tools.
+import os
+import re
+import subprocess
+
+import pytest
+
+from profiled import ROOT
+
+pytestmark = [
+    pytest.mark.skipif(not (ROOT / "Makefile").exists() or "TEST_CONFINED" in os.environ,
+                       reason="needs the sources and their tools"),
+    pytest.mark.skipif("TEST_SANITIZED" in os.environ, reason="asked without sanitizers"),
+]
+
+# Writes what it is asked for; each call that compiles is a line.
+COMPILER = """#!/bin/sh
+for word; do
+    case $before in -o) out=$word ;; esac
+    case $word in *.c | *.S) source=$word ;; esac
+    before=$word
+done
+[ -n "$out" ] || exit 0
+echo "${source:-$out}" >> "$COMPILED"
+: > "$out"
+"""
+# ar rcs ARCHIVE ..., objcopy --option FILE
+ARCHIVER = '#!/bin/sh\n[ "$1" != rcs ] || { echo "$2" >> "$COMPILED"; : > "$2"; }\n'
+
+
+@pytest.fixture
+def tools(tmp_path):
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    for name, text in ("cc", COMPILER), ("ar", ARCHIVER), ("objcopy", ARCHIVER):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def make(tools, tmp_path):
+    """Run make in @folder; returns what was compiled and linked for it."""
+    def call(*words, folder=ROOT, **variables):
+        log = tmp_path / "compiled"
+        log.write_text("")
+        # Not what the make that runs this test was told.
+        env = {name: value for name, value in os.environ.items()
+               if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        result = subprocess.run(
+            ["make", "-s", f"CC={tools}/cc", f"AR={tools}/ar", f"OBJCOPY={tools}/objcopy",
+             f"BUILD={tmp_path}/build", *words], cwd=folder, timeout=300, text=True,
+            env={**env, "COMPILED": str(log), **variables},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert result.returncode == 0, result.stdout
+        return log.read_text().splitlines()
+    return call
+
+
+def names_a_folder(source):
+    return re.search(r"FLAMERUN_(BIN|LIB|SYSCONF)DIR", (ROOT / source).read_text("utf-8"))
+
+
+def test_installing_builds_nothing_anew(make, tmp_path):
+    assert len(make("all")) > 100
+    stage = f"DESTDIR={tmp_path}/stage"
+    assert make(stage, "install") == []
+    # Another prefix is compiled into the few files that name it.
+    again = [one for one in make(stage, "prefix=/elsewhere", "install") if one.endswith(".c")]
+    assert 0 < len(again) < 6 and all(names_a_folder(one) for one in again), again
+    assert make(stage, "prefix=/elsewhere", "install") == []
+    for prefix in "/usr/local", "/elsewhere":
+        make(stage, f"prefix={prefix}", "uninstall")
+    assert not [path for path in (tmp_path / "stage").rglob("*") if not path.is_dir()]
