@@ -49,7 +49,7 @@ build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(sub
 	$(viewer_tool) $(python_package)
 test_packages  := libcmocka-dev python3 python3-pytest g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
-	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc golang-go musl-tools \
+	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc man-db golang-go musl-tools \
 	gdb valgrind linux-perf libc++abi1-14 liblua5.4-dev lua5.4 redis-tools
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	libcmocka-dev $(python_package) liblua5.4-dev
@@ -457,6 +457,10 @@ bashcompdir ?= $(datarootdir)/bash-completion/completions
 zshcompdir  ?= $(datarootdir)/zsh/site-functions
 fishcompdir ?= $(datarootdir)/fish/vendor_completions.d
 manuals := $(wildcard man/*.[1-9])
+# Each function and macro has a page, which is the library's.
+man_links = $(shell sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.F[no] \([A-Za-z_]*\).*/\1.3/p' man/libflameprof.3)
+# What `man -k` searches, where man looks at all; a package's is made where that gets installed.
+index_manuals = @$(if $(DESTDIR),,case ":$$(manpath -q 2>/dev/null):" in (*:$(mandir):*) mandb -q $(mandir) ;; esac || :)
 .PHONY: install
 install: all $(PKGCONFIG_FILE) ## install under DESTDIR, prefix
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(docdir)
@@ -474,6 +478,8 @@ install: all $(PKGCONFIG_FILE) ## install under DESTDIR, prefix
 	$(INSTALL) -D -m 644 completions/flamerun.fish $(DESTDIR)$(fishcompdir)/flamerun.fish
 	$(foreach page,$(manuals),$(INSTALL) -D -m 644 $(page) \
 		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page));)
+	@for page in $(man_links); do ln -sf libflameprof.3 $(DESTDIR)$(mandir)/man3/$$page || exit 1; done
+	$(index_manuals)
 
 .PHONY: uninstall
 uninstall: ## remove what install put there; give the same DESTDIR and prefix
@@ -484,8 +490,10 @@ uninstall: ## remove what install put there; give the same DESTDIR and prefix
 		$(addprefix $(DESTDIR)$(includedir)/,$(notdir $(public_headers))) \
 		$(DESTDIR)$(bashcompdir)/flamerun $(DESTDIR)$(zshcompdir)/_flamerun \
 		$(DESTDIR)$(fishcompdir)/flamerun.fish \
-		$(foreach page,$(manuals),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
+		$(foreach page,$(manuals),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))) \
+		$(addprefix $(DESTDIR)$(mandir)/man3/,$(man_links))
 	rm -rf $(DESTDIR)$(docdir)
+	$(index_manuals)
 
 dist_name := flamerun-$(VERSION)
 .PHONY: dist

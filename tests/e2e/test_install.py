@@ -4,6 +4,7 @@
 # long a build takes does not matter here, but what gets built when, and with which tools.
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -75,3 +76,18 @@ def test_installing_builds_nothing_anew(make, tmp_path):
     for prefix in "/usr/local", "/elsewhere":
         make(stage, f"prefix={prefix}", "uninstall")
     assert not [path for path in (tmp_path / "stage").rglob("*") if not path.is_dir()]
+
+
+@pytest.mark.skipif(not shutil.which("mandb"), reason="no man-db")
+def test_manuals_are_found_by_what_they_are_about(make, tmp_path):
+    make(f"DESTDIR={tmp_path}/stage", "prefix=/usr", "install")
+    pages = tmp_path / "stage/usr/share/man"
+    # Without -c it trusts times of a second, and without -u it is about the system's.
+    subprocess.run(["mandb", "-q", "-c", "-u", pages], check=True, timeout=60)
+    found = subprocess.run(["man", "-M", pages, "-k", "flame"], check=True, text=True, timeout=60,
+                           stdout=subprocess.PIPE).stdout
+    for name in "flamerun (1)", "libflameprof (3)", "FLAMEPROF_SCOPE (3)", "flameprof_stub_new (3)":
+        assert re.search(rf"^{re.escape(name)} .*- ", found, re.M), found
+    where = subprocess.run(["man", "-M", pages, "-w", "FLAMEPROF_SCOPE"], check=True, text=True,
+                           timeout=60, stdout=subprocess.PIPE).stdout
+    assert "/man3/" in where
