@@ -499,8 +499,8 @@ dist_name := flamerun-$(VERSION)
 .PHONY: dist
 dist: $(BUILD)/viewer.js $(BUILD)/viewer.css ## pack the committed tree into build/flamerun-VERSION.tar.gz
 	@git diff --quiet HEAD -- share/viewer || { echo 'flamerun: share/viewer is not as committed' >&2; exit 1; }
-	git archive --prefix=$(dist_name)/share/viewer/packed/ $(^:%=--add-file=%) --prefix=$(dist_name)/ \
-		HEAD | gzip -n > $(BUILD)/$(dist_name).tar.gz
+	git archive --output=$(BUILD)/$(dist_name).tar.gz --prefix=$(dist_name)/share/viewer/packed/ \
+		$(^:%=--add-file=%) --prefix=$(dist_name)/ HEAD
 
 # $(call compile_command,source,flags): one entry of the database, in JSON's quoting.
 json = $(subst ",\",$(subst \,\\,$(1)))

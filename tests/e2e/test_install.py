@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# What `make install` does, with a compiler that only writes down what it is asked: how
+# What `make install` and `make dist` do, with a compiler that only writes down what it is asked: how
 # long a build takes does not matter here, but what gets built when, and with which tools.
 import os
 import re
@@ -91,3 +91,21 @@ def test_manuals_are_found_by_what_they_are_about(make, tmp_path):
     where = subprocess.run(["man", "-M", pages, "-w", "FLAMEPROF_SCOPE"], check=True, text=True,
                            timeout=60, stdout=subprocess.PIPE).stdout
     assert "/man3/" in where
+
+
+def test_what_is_packed_needs_neither_git_nor_esbuild(make, tools, tmp_path):
+    if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "share/viewer"], cwd=ROOT,
+                      stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("no git here, or a viewer that is not committed")
+    make("dist")
+    packed, = (tmp_path / "build").glob("flamerun-*.tar.gz")
+    subprocess.run(["tar", "-xzf", packed, "-C", tmp_path], check=True, timeout=60)
+    folder = tmp_path / packed.name[:-len(".tar.gz")]
+    for tool in "git", "esbuild":
+        (tools / tool).write_text(f"#!/bin/sh\necho {tool} >> {tmp_path}/called\nexit 127\n")
+        (tools / tool).chmod(0o755)
+    make(f"BUILD={tmp_path}/other", f"DESTDIR={tmp_path}/stage", "install", folder=folder,
+         PATH=f"{tools}:{os.environ['PATH']}")
+    assert not (tmp_path / "called").exists()
+    for name in "viewer.js", "viewer.css":
+        assert (tmp_path / "other" / name).read_bytes() == (tmp_path / "build" / name).read_bytes()

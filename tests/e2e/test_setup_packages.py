@@ -146,3 +146,12 @@ def test_a_build_names_a_missing_compiler():
     assert result.returncode == 1
     assert "missing the compiler aarch64-linux-gnu-gcc-none" in result.stderr
     assert "missing no-such-pkg-config: apt-get install pkg-config" in result.stderr
+
+
+def test_a_build_names_tools_that_are_missing():
+    env = dict(os.environ, CC="gcc", PKG_CONFIG="sh", TOOLS="sh none-such")
+    result = subprocess.run([PROBE], env=env, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, timeout=60)
+    assert (result.returncode, result.stderr) == (1, (
+        "flamerun: missing none-such: apt-get install none-such\n"
+        "flamerun: hint: apt-get install none-such\n"))
