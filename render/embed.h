@@ -16,20 +16,20 @@
  * nodes (a range coder that learns each function's callees) and a denser text (base 91), six hundred
  * lines together, were measured against this on what 997 Hz see of programs; bytes of the whole SVG:
  *
- *		nodes  range coder, base 91   columns, base64
- *   tar	   39		177408	       177415
- *   xz		   44		171297	       172249
- *   openssl	  175		201167	       201794
- *   git log	  240		220863	       221140
- *   cmake	  486		220030	       220787
- *   make	  818		207223	       208829
- *   node	  840		297795	       299435
- *   python3	 1132		258599	       259635
- *   g++	 4357		267889	       273077
- *   chromium	 5008		327062	       333437
- *   g++, deep	3282388		915513	       884608
+ *		  nodes   range coder, base 91   columns, base64
+ *   tar              39           140672             140679   +0.0 %
+ *   xz               44           134561             135513   +0.7 %
+ *   openssl         175           164431             165058   +0.4 %
+ *   git log         240           184127             184404   +0.2 %
+ *   cmake           486           183294             184051   +0.4 %
+ *   make            818           170487             172093   +0.9 %
+ *   node            840           261059             262699   +0.6 %
+ *   python3        1132           221863             222899   +0.5 %
+ *   g++            4357           231153             236341   +2.2 %
+ *   chromium       5008           290326             296701   +2.2 %
+ *   g++, deep   3282388           878777             847872   -3.5 %
  *
- * Of random trees of 100,000 nodes (bench-picture) the coder makes 10 to 24 % less, which no program
+ * Of random trees of 100,000 nodes (bench-picture) the coder makes 11 to 25 % less, which no program
  * is like; base 91 alone makes 1 % less of programs, 4 % of those.
  */
 #ifndef RENDER_EMBED_H

@@ -181,7 +181,7 @@ export class Painter {
 	}
 }
 
-// ---- colours -------------------------------------------------------------------------------------
+// ---- colours ------------------------------------------------------------------------------------
 
 // Light or dark: what the person chose here, else what the browser prefers. More contrast, or the
 // person's own few colours: what the browser says. The colours are in viewer.css and in the data.

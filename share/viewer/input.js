@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // From keys and pointers to what is meant by them: the keys as the sheet of keys lists them and as
-// they act; pointing, a click, a tap, dragging, pinching. Scrolling up and down stays the browser's.
+// they act; pointing, a click, a tap, dragging, pinching. Scrolling up and down is the browser's.
 
-// ---- keys ----------------------------------------------------------------------------------------
+// ---- keys ---------------------------------------------------------------------------------------
 
 /**
  * @typedef {object} Key
@@ -62,7 +62,7 @@ export function actionOf(event, within) {
 	return ACTIONS.get(key) || '';
 }
 
-// ---- pointers ------------------------------------------------------------------------------------
+// ---- pointers -----------------------------------------------------------------------------------
 
 const STILL_PX = 5;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // Takes over from the static picture when everything it needs is there; until then, and on any
-// failure, nothing of the picture is touched but that it is hidden for a moment. Here the parts are
-// put together: what a key, a button or a pointer does is said here and done by one of them.
+// failure, nothing of the picture is touched but that it is hidden for a moment. Data and script
+// stand before the picture: a browser parses that and lays nothing out. Here the parts are put
+// together: what a key, a button or a pointer does is said here and done by one of them.
 
 import {Address} from './address.js';
 import {decodeProfile} from './decode.js';
@@ -18,7 +19,7 @@ import {State} from './state.js';
 import {labelOf} from './text.js';
 import {Viewer} from './viewer.js';
 
-/** @typedef {Record<string, () => any>} Actions by name; what returns false left it to the browser */
+/** @typedef {Record<string, () => any>} Actions by name; false: left to the browser */
 
 /** Device pixels per CSS pixel can change without the window's size. @param {() => void} changed */
 function watchResolution(changed) {

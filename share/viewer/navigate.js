@@ -12,7 +12,7 @@ const ZOOM_MS = 300;
 const REVEALED_PX = 3;
 const MOST_CRUMBS = 40;
 
-// ---- the camera ----------------------------------------------------------------------------------
+// ---- the camera ---------------------------------------------------------------------------------
 
 /** @typedef {{from: number, to: number}} Span */
 
@@ -103,7 +103,7 @@ export class Camera {
 	}
 }
 
-// ---- the way there -------------------------------------------------------------------------------
+// ---- the way there ------------------------------------------------------------------------------
 
 /**
  * @param {string} name @param {boolean} leftOut @param {boolean} isCurrent
@@ -141,7 +141,7 @@ export function showLastCrumb(nav) {
 	nav.classList.toggle('cut', nav.scrollWidth > nav.clientWidth);
 }
 
-// ---- going elsewhere -----------------------------------------------------------------------------
+// ---- going elsewhere ----------------------------------------------------------------------------
 
 /** Frames from the outermost box to one, as the URL has them. @param {number[]} frames */
 export function formatPath(frames) {
@@ -156,7 +156,10 @@ export function parsePath(text) {
 }
 
 export class Navigator {
-	/** @param {import('./viewer.js').Viewer} viewer @param {import('./selection.js').Selection} selection */
+	/**
+	 * @param {import('./viewer.js').Viewer} viewer
+	 * @param {import('./selection.js').Selection} selection
+	 */
 	constructor(viewer, selection) {
 		this.viewer = viewer;
 		this.selection = selection;

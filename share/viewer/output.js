@@ -9,7 +9,7 @@ import {fillWindow, svgElement} from './page.js';
 import {Labels, labelOf, nodeName, sentence, timeText} from './text.js';
 import {pathTo} from './tree.js';
 
-// ---- paper ---------------------------------------------------------------------------------------
+// ---- paper --------------------------------------------------------------------------------------
 
 const WIDTH = 1200;
 const MARGIN = 24;
@@ -158,7 +158,7 @@ export function listenToPrinting(viewer) {
 	});
 }
 
-// ---- the clipboard -------------------------------------------------------------------------------
+// ---- the clipboard ------------------------------------------------------------------------------
 
 /** Copying by our keys, and by the browser's own where ours are not allowed: over plain http. */
 export class Clipboard {

@@ -5,7 +5,7 @@
 
 import {childrenOf, isWithin} from './tree.js';
 
-// ---- numbers -------------------------------------------------------------------------------------
+// ---- numbers ------------------------------------------------------------------------------------
 
 /** @param {number} count */
 function formatCount(count) {
@@ -34,7 +34,7 @@ export function timeText({from, to}) {
 	return from < 0 ? `to ${end}` : to === Infinity ? `from ${begin}` : `${begin} to ${end}`;
 }
 
-// ---- nodes ---------------------------------------------------------------------------------------
+// ---- nodes --------------------------------------------------------------------------------------
 
 /** @typedef {import('./state.js').State} State */
 
@@ -104,7 +104,7 @@ export function sentence(state, node) {
 	return `${nodeName(state, node)}, ${share}${place}`;
 }
 
-// ---- names that fit ------------------------------------------------------------------------------
+// ---- names that fit -----------------------------------------------------------------------------
 
 // The same rules as render/label.c.
 

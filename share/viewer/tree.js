@@ -178,7 +178,7 @@ export function nodeAt(tree, depth, weight) {
 	return tree.depth[node] === depth ? node : -1;
 }
 
-// ---- parts of the time ---------------------------------------------------------------------------
+// ---- parts of the time --------------------------------------------------------------------------
 
 /** @typedef {{us: number, text: string}} Mark in microseconds since the beginning */
 /** @typedef {{us: Float64Array, node: Uint32Array, weight: Float64Array}} Samples in any order */

@@ -9,7 +9,8 @@ import {join} from 'node:path';
 import test from 'node:test';
 import {deflateSync} from 'node:zlib';
 
-import {buildTree, childrenOf, cleanText, randomStacks, readColumns, readNodes, readProfile, unpack} from './viewer.mjs';
+import {buildTree, childrenOf, cleanText, randomStacks, readColumns, readNodes, readProfile,
+	unpack} from './viewer.mjs';
 
 const PROGRAM = process.env.FLAMERUN
 	|| new URL('../../build/flamerun', import.meta.url).pathname;

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A headless Chromium through chromedriver's own HTTP interface: W3C WebDriver, no library."""
+"""
+A headless Chromium through chromedriver's own HTTP interface: W3C WebDriver, no library.
+
+The tests speak to a browser, not to DevTools: windows, fingers, the wheel and the clipboard are its
+methods. Firefox has them by Marionette, and skips what it cannot be told.
+"""
 
 import base64
 import json
