@@ -60,9 +60,8 @@ static const char *contents(const char *path)
 	static char text[4096];
 	FILE *in = fopen(path, "r");
 
-	memset(text, 0, sizeof(text));
 	assert_non_null(in);
-	fread(text, 1, sizeof(text) - 1, in);
+	text[fread(text, 1, sizeof(text) - 1, in)] = '\0';
 	fclose(in);
 	return text;
 }
