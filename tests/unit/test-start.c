@@ -74,14 +74,18 @@ static void what_is_unknown_is_refused(void **state)
 	assert_int_equal(flameprof_status(), FLAMEPROF_STOPPED);
 }
 
+/* Samples from the way down may fill a small ring: it is emptied at the bottom. */
 static __attribute__((noinline)) void descend(unsigned depth)
 {
 	volatile char frame[16] = {0};
 
-	if (depth)
+	if (depth) {
 		descend(depth - 1);
-	else
+	} else {
 		burn_ms(20);
+		flush_weight();
+		burn_ms(20);
+	}
 	frame[0]++;
 }
 
