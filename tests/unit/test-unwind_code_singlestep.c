@@ -56,9 +56,9 @@ static void on_step(int number, siginfo_t *info, void *argument)
 
 static __attribute__((noinline)) void callee(void)
 {
-	volatile unsigned sum = 0;
+	volatile unsigned sum = 0, rounds = 10; /* no compiler unrolls it */
 
-	for (unsigned i = 0; i < 10; i++)
+	for (unsigned i = 0; i < rounds; i++)
 		sum += i;
 	(void)sum;
 }

@@ -334,8 +334,7 @@ static void *deeper_thread(void *argument)
 	int one = 1;
 
 	oracle_learn_bounds();
-	bsearch(&one, &one, 1, sizeof(one), from_bsearch);
-	return argument;
+	return bsearch(&one, &one, 1, sizeof(one), from_bsearch) ? argument : NULL;
 }
 
 static void test_everything_in_a_thread(void **state)
