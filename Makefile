@@ -104,7 +104,7 @@ cli_libs    = $(package_libs) -lunwind-generic -liberty -lz -lm -lpthread
 python_sources := $(wildcard libprof/python/*.c)
 # What every process runs at its start lies together: the kernel maps code by sixteen pages a fault.
 # Threads' entries come first: then those of the first threads share the page of initialised data.
-at_start       := libprof/sampler/thread.c
+at_start       := libprof/sampler/sampler.c
 at_start       += $(filter-out $(at_start),$(wildcard libprof/preload/*.c libprof/sampler/*.c))
 prof_sources   := $(at_start) $(filter-out $(at_start) $(python_sources),$(wildcard libprof/*.c libprof/*/*.c \
 	arch/$(ARCH)/*.c arch/$(ARCH)/*.S))

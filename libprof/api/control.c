@@ -13,7 +13,7 @@
 #include "libprof/api/session.h"
 #include "libprof/flameprof.h"
 #include "libprof/sampler/clock.h"
-#include "libprof/sampler/control.h"
+#include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
 
 const char *flameprof_version(void)

@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-#include "libprof/sampler/libc_calls.h"
+#include "libprof/sampler/own_threads.h"
 #include "libprof/trampoline/elsewhere.h"
 
 struct injected injected;

@@ -22,7 +22,6 @@
 #include "libprof/api/snapshot_settings.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_threads.h"
-#include "libprof/sampler/stay_loaded.h"
 
 #define NAME_BYTES  24
 /* How long the end of the program waits for a picture. */

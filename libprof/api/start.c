@@ -16,13 +16,10 @@
 #include "libprof/api/settings.h"
 #include "libprof/interrupt/interrupt.h"
 #include "libprof/sampler/clock.h"
-#include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/own_signal.h"
 #include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
-#include "libprof/sampler/stack.h"
-#include "libprof/sampler/stay_loaded.h"
 #include "libprof/sampler/tasks.h"
 #include "libprof/unwind/find_object.h"
 

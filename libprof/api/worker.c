@@ -11,10 +11,9 @@
 #include "arch/syscall.h"
 #include "libprof/api/session.h"
 #include "libprof/sampler/clock.h"
-#include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/own_signal.h"
+#include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
-#include "libprof/sampler/stack.h"
 #include "libprof/sampler/tasks.h"
 #include "libprof/vmstack/function.h"
 

@@ -14,7 +14,6 @@
 #include "libprof/interrupt/timer.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_threads.h"
-#include "libprof/sampler/stay_loaded.h"
 #include "libprof/trampoline/elsewhere.h"
 
 #define PERIOD_NS_MIN 100000ULL

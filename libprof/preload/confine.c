@@ -13,6 +13,7 @@
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/confined.h"
+#include "libprof/sampler/filter.h"
 #include "libprof/sampler/modules.h"
 
 typedef int prctl_fn(int, ...);

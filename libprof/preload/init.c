@@ -23,7 +23,7 @@
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/own_signal.h"
 #include "libprof/sampler/sampler.h"
-#include "libprof/sampler/stack.h"
+#include "libprof/sampler/tasks.h"
 #include "libprof/sampler/text.h"
 
 /* How atexit() and pthread_atfork() know this library; start files, where linked, have it, too. */

@@ -12,10 +12,9 @@
 #include "arch/syscall.h"
 #include "libprof/at_start.h"
 #include "libprof/preload/preload.h"
-#include "libprof/sampler/guard.h"
 #include "libprof/sampler/host.h"
-#include "libprof/sampler/libc_calls.h"
 #include "libprof/sampler/own_signal.h"
+#include "libprof/sampler/own_threads.h"
 
 typedef int sigaction_fn(int, const struct sigaction *, struct sigaction *);
 typedef sighandler_t signal_fn(int, sighandler_t);

@@ -12,7 +12,7 @@
 #include "arch/syscall.h"
 #include "libprof/at_start.h"
 #include "libprof/preload/preload.h"
-#include "libprof/sampler/libc_calls.h"
+#include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/tasks.h"
 
 typedef int pthread_create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);

@@ -32,20 +32,23 @@ static inline int confined_may(uint32_t parts)
 }
 
 /*
- * The filter at @program (struct sock_fprog, perhaps no such address) is about to come. Sampling
- * goes on without what it forbids, or ends.
- * Returns 1 when it goes on and counts on the filter. Context: any thread, not a handler.
+ * Has flamerun told of a filter that nobody saw? A session of the program's own begins by its call:
+ * it knows what it forbade itself. Context: signal-safe, sampling has begun.
  */
-int confined_by(uintptr_t program);
-
-/* The kernel refused that filter. What it would forbid is left out all the same. */
-void confined_was_refused(void);
+static inline int confined_is_unseen(void)
+{
+	return !sampler_is_hosted() && __atomic_load_n(&sampler.slot->has_unseen, __ATOMIC_RELAXED);
+}
 
 /*
- * Has flamerun told of a filter that nobody saw? Then sampling ends, without another system call.
- * Returns 1 if it has ended, now or before. Context: the handler, or known to be this process.
+ * The same, or has sampling ended? Then no call is to be made any more; the handler ends sampling.
+ * A fork child has its parent's slot until it has one. Context: signal-safe.
  */
-int confined_is_told(void);
+static inline int confined_is_told(void)
+{
+	return __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) ||
+	       (__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && confined_is_unseen());
+}
 
 /*
  * Has the calling thread a filter that nobody saw? Unless flamerun has told of it this takes a
@@ -70,6 +73,9 @@ void confined_expect(void);
  * or is like, this process's. Context: as above.
  */
 int confined_elsewhere(void);
+
+/* It has. */
+void confined_note_elsewhere(void);
 
 /*
  * How many filters the calling thread has; where the kernel does not count them, whether it has.

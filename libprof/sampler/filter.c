@@ -1,16 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: interposers of calls that programs may make anywhere use it. */
 /*
- * The program is run on values some of which are not known. A jump that depends on one goes both
- * ways, and both have to end well. Jumps only go forward, so every way ends.
+ * What a seccomp filter that is about to come will forbid. The program is run on values some of
+ * which are not known. A jump that depends on one goes both ways, and both have to end well.
+ * Jumps only go forward, so every way ends.
+ *
+ * A filter that libc is asked to install is a program at hand: it is run on each system call
+ * that sampling makes, before it comes. Names, wake-ups, far memory, timers given back and the
+ * account at the end are done without where they are forbidden; threads and forks that may not
+ * have a timer are counted. Where a handler may not return, sampling from inside ends and the
+ * slot is given up: who runs there is sampled from outside. What such a process execs goes
+ * without the library, since nobody there knows its filters.
  */
 #include "libprof/sampler/filter.h"
 
 #include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "arch/syscall.h"
+#include "libprof/sampler/confined.h"
+#include "libprof/sampler/modules.h"
 
 /* Filters of browsers and containers take some hundred steps a call and rarely part. */
 #define STEPS_MAX 20000u
@@ -276,4 +290,93 @@ int filter_allows(struct filter *filter, const struct filter_call *call)
 	struct run run = {.filter = filter, .call = call, .steps = STEPS_MAX};
 
 	return ends_well(&run, 0, &registers, 0);
+}
+
+/* ---- a filter that comes --------------------------------------------------------------------- */
+
+/*
+ * Every system call that sampling makes once it has begun stands here, with what of its arguments
+ * is the same each time. Filters are each thread's own; what one thread may not, none is asked to.
+ */
+#define ANY	    0
+#define FIRST(a)    1, {a}
+#define SECOND(b)   2, {0, b}
+
+/* Of rt_sigreturn alone, with a name of its own: programs know it by what it kills. */
+static const struct filter_call handlers_return = {SYS_rt_sigreturn, ANY, {0}};
+
+static const struct {
+	uint32_t part; /* 0: nothing goes without */
+	struct filter_call call;
+} calls[] = {
+	{0, {SYS_getpid, ANY, {0}}},
+	{0, {SYS_gettid, ANY, {0}}},
+	{0, {SYS_rt_sigprocmask, ANY, {0}}},
+	/* The vDSO may ask the kernel at any time. */
+	{0, {SYS_clock_gettime, FIRST(CLOCK_MONOTONIC)}},
+	{0, {SYS_clock_gettime, FIRST(CLOCK_THREAD_CPUTIME_ID)}},
+	{CONFINED_NAMES, {SYS_prctl, FIRST(PR_GET_NAME)}},
+	{CONFINED_WAKING, {SYS_futex, SECOND(FUTEX_WAKE)}},
+	{CONFINED_MEMORY, {SYS_process_vm_readv, ANY, {0}}},
+	{CONFINED_PATHS, {SYS_readlinkat, ANY, {0}}},
+	{CONFINED_PATHS, {SYS_getcwd, ANY, {0}}},
+	{CONFINED_THREADS, {SYS_timer_create, ANY, {0}}},
+	{CONFINED_THREADS, {SYS_timer_settime, ANY, {0}}},
+	/* A fork child's. */
+	{CONFINED_THREADS, {SYS_getppid, ANY, {0}}},
+	{CONFINED_THREADS, {SYS_prctl, FIRST(PR_GET_TSC)}},
+	{CONFINED_THREADS, {SYS_clock_gettime, FIRST(CLOCK_PROCESS_CPUTIME_ID)}},
+	{CONFINED_TIMERS, {SYS_timer_delete, ANY, {0}}},
+	{CONFINED_ENDS, {SYS_clock_gettime, FIRST(CLOCK_PROCESS_CPUTIME_ID)}},
+	{CONFINED_ENDS, {SYS_clock_gettime, ANY, {0}}}, /* of other threads */
+	{CONFINED_ENDS, {SYS_getrusage, FIRST((uint64_t)RUSAGE_CHILDREN)}},
+	{CONFINED_LOOKS, {SYS_prctl, FIRST(PR_GET_SECCOMP)}},
+};
+
+/* Returns why sampling has to end, and else what is forbidden of parts in *@forbidden. */
+static enum wire_quit judge(struct filter *filter, uint32_t *forbidden)
+{
+	*forbidden = 0;
+	if (!filter_allows(filter, &handlers_return))
+		return WIRE_QUIT_RETURN;
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		if (filter_allows(filter, &calls[i].call))
+			continue;
+		if (!calls[i].part)
+			return WIRE_QUIT_CALLS;
+		*forbidden |= calls[i].part;
+	}
+	return WIRE_QUIT_NONE;
+}
+
+int confined_by(uintptr_t program)
+{
+	struct filter filter;
+	uint32_t forbidden;
+	enum wire_quit cause;
+
+	if (!sampler_is_this_process()) {
+		confined_note_elsewhere();
+		return 0;
+	}
+	/* What the kernel cannot read either comes to nothing. */
+	if (filter_open(&filter, program, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0))
+		return 0;
+	/* The worker of a program that samples itself makes calls of all kinds. */
+	cause = sampler_is_hosted() ? WIRE_QUIT_CALLS : judge(&filter, &forbidden);
+	if (filter.has_holes)
+		return 0;
+	if (cause) {
+		sampler_quit(cause);
+		return 0;
+	}
+	modules_keep_path();
+	__atomic_fetch_or(&sampler.forbidden, forbidden, __ATOMIC_RELAXED);
+	sampler.slot->filters = __atomic_add_fetch(&sampler.filters, 1, __ATOMIC_RELAXED);
+	return 1;
+}
+
+void confined_was_refused(void)
+{
+	sampler.slot->filters = __atomic_sub_fetch(&sampler.filters, 1, __ATOMIC_RELAXED);
 }

@@ -39,4 +39,14 @@ int filter_open(struct filter *filter, uintptr_t program, int pid);
  */
 int filter_allows(struct filter *filter, const struct filter_call *call);
 
+/*
+ * The filter at @program (struct sock_fprog, perhaps no such address) is about to come. Sampling
+ * goes on without what it forbids, or ends.
+ * Returns 1 when it goes on and counts on the filter. Context: any thread, not a handler.
+ */
+int confined_by(uintptr_t program);
+
+/* The kernel refused that filter. What it would forbid is left out all the same. */
+void confined_was_refused(void);
+
 #endif

@@ -3,8 +3,18 @@
 /*
  * What happens at each expiry of a thread's timer: unwind into the ring, commit. Everything that
  * takes a system call is off the common path.
+ *
+ * What a sample takes is measured by the clock on the wall. The thread's own clock would leave
+ * out whoever had the CPU in between, but takes a system call in every sixteenth handler, and a
+ * filter that nobody saw yet may kill for that. What took longer than any handler does is not
+ * believed.
+ *
+ * Two signals at once are one place. The kernel enters the handler of the lower number, then
+ * ours before its first instruction. The registers are still those of what was interrupted but
+ * for a few, so the walk begins there: Go would show a third of its time where its handler sends
+ * threads to be preempted.
  */
-#include "libprof/sampler/sampler.h"
+#include "libprof/sampler/handler.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,18 +27,25 @@
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/confined.h"
-#include "libprof/sampler/guard.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/modules.h"
-#include "libprof/sampler/record.h"
 #include "libprof/sampler/ring.h"
-#include "libprof/sampler/thread.h"
+#include "libprof/sampler/sampler.h"
 #include "libprof/unwind/memory.h"
+
+/* From where flamerun has told of a filter that nobody saw no call is made any more. */
+static int end_if_told(void)
+{
+	if (!confined_is_told())
+		return 0;
+	sampler_quit_unseen();
+	return 1;
+}
 
 /* The first word of a walk that no known stack has: it takes a call. */
 static int read_elsewhere(struct unwind_window *window, uintptr_t address, uintptr_t *value)
 {
-	if (!window->base && confined_is_told())
+	if (!window->base && end_if_told())
 		return -EFAULT;
 	return unwind_window_read(window, address, value);
 }
@@ -53,7 +70,7 @@ static int read_elsewhere(struct unwind_window *window, uintptr_t address, uintp
 
 /*
  * The part of the stack that is known to be mapped, empty when sp lies on no stack we know. A
- * thread of which nothing is known shows once where its stack is: stack.c.
+ * thread of which nothing is known shows once where its stack is: tasks.c.
  */
 static struct unwind_bounds bounds_of(struct sampler_thread *thread, uintptr_t sp)
 {
@@ -170,7 +187,7 @@ static void settle_exit_credit(struct wire_ring *ring, uint64_t weight)
 
 static void check_now_and_then(struct sampler_thread *thread)
 {
-	if (confined_is_told())
+	if (end_if_told())
 		return;
 	/* Else flamerun asks for it. */
 	if (sampler_is_hosted() || sampler.namespaced)
@@ -259,17 +276,6 @@ static void take_sample(struct sampler_thread *thread, int overrun, const void *
 			&slot->handler_ns, thread->call_ns * CALLS_PER_CHECK, __ATOMIC_RELAXED);
 		check_now_and_then(thread);
 	}
-}
-
-struct sampler_thread *sampler_thread_of(const siginfo_t *info)
-{
-	uint64_t cookie = (uintptr_t)info->si_value.sival_ptr;
-	uint64_t at = (cookie & ((1ULL << SAMPLER_COOKIE_BITS) - 1)) - (uintptr_t)sampler_threads;
-
-	if (info->si_code != SI_TIMER || at >= sizeof(sampler_threads) ||
-		at % sizeof(sampler_threads[0]))
-		return NULL;
-	return &sampler_threads[at / sizeof(sampler_threads[0])];
 }
 
 /* Was the timer made for the claim that holds now? */

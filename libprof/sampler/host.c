@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: reachable from the handler. */
 /*
- * The program's own SIGPROF.
+ * What handlers the program has, and how ours and they get along.
+ *
+ * SIGPROF is shared, and one of a kind: the kernel keeps one pending SIGPROF, so a
+ * raise(SIGPROF) of the program's own in the microseconds between an expiry and its handler is
+ * lost. Timers of ours are queued beside it and never are.
+ *
+ * A guard stands before handlers on alternate stacks. Whether our handler fits on top of the
+ * program's shows when that begins, by the room left. Where it does the guard unblocks our
+ * signal and jumps on, so that no frame of ours is there; else our signal stays blocked, and
+ * what the clock says became due in the handler is "[signal handler]". What was due before it
+ * began goes to the next sample, which comes at no chosen place.
  */
 #include "libprof/sampler/host.h"
 
@@ -10,10 +20,248 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "arch/handler.h"
+#include "arch/registers.h"
 #include "arch/syscall.h"
 #include "libprof/at_start.h"
-#include "libprof/sampler/guard.h"
+#include "libprof/sampler/clock.h"
+#include "libprof/sampler/confined.h"
+#include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
+
+/* ---- handlers on alternate stacks ------------------------------------------------------------ */
+
+#define SIGNALS 64
+
+/*
+ * Enough for a handler of the program's, and for the kernel's frame and our handler on top of it.
+ * Go's signal stacks have 32 KiB, the kernel's frame for Go's handler included.
+ */
+#define ROOM_BYTES (24UL << 10)
+
+typedef void handler_fn(int, siginfo_t *, void *);
+
+/* What the program asked for beside the handler, where the kernel was given something else. */
+#define ASKED_SIGINFO 1u
+#define ASKED_MASK    2u /* SAMPLER_SIGNAL stays blocked */
+#define ASKED_US      4u /* we stand there since; 0 where another action followed */
+
+/*
+ * Written before the kernel's entry is: another thread's handler may begin at any time. Never
+ * cleared, as one may just have begun; a handler is one word, so none is torn.
+ */
+struct asked {
+	handler_fn *handler; /* atomic */
+	uint32_t kept;	     /* atomic: ASKED_* */
+};
+
+static struct asked asked[SIGNALS];
+static AT_START uint32_t is_any_masked; /* atomic: some handler asked for ASKED_MASK */
+
+/* May signals of ours come, and calls be made? Not in a process that forbade itself some. */
+static int is_sampling(void)
+{
+	return __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && !confined_is_told();
+}
+
+static int is_on(const stack_t *stack, uintptr_t sp)
+{
+	return sp - (uintptr_t)stack->ss_sp < stack->ss_size;
+}
+
+/* Can our handler run on top of the one that begins now, and may it? */
+static int is_open(const stack_t *alternate, uint32_t kept)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+
+	if (is_on(alternate, sp))
+		return sp - (uintptr_t)alternate->ss_sp >= ROOM_BYTES;
+	/* No alternate stack was set. What the program asked for is not told from here. */
+	return !(kept & ASKED_MASK);
+}
+
+static uint64_t owed_now(const struct sampler_thread *thread)
+{
+	return sampler_thread_owed(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
+}
+
+static uintptr_t register_in(const void *ucontext, unsigned number)
+{
+	return *(const uintptr_t *)((const char *)ucontext + arch_ucontext_offset(number));
+}
+
+/*
+ * The program's handler with our signal blocked. What is due and not delivered, by the clock, tells
+ * what became due in there: the kernel looks at timers at its ticks, and may not have noticed yet.
+ */
+static __attribute__((noinline)) void call_blocked(
+	handler_fn *handler, int signal, siginfo_t *info, void *context)
+{
+	struct sampler_thread *thread = sampler_thread_self();
+	uint64_t before = thread ? owed_now(thread) : 0, after;
+
+	handler(signal, info, context);
+	if (!thread || !is_sampling() || sampler_thread_self() != thread)
+		return;
+	after = owed_now(thread);
+	if (!after)
+		return;
+	if (after > before)
+		thread->handler_weight += after - before;
+	/* The handler may have changed where the thread goes on. */
+	thread->handled_pc = register_in(context, ARCH_DWARF_PC);
+	thread->handled_sp = register_in(context, ARCH_DWARF_SP);
+}
+
+/*
+ * What the kernel calls. The last step is a jump: unwinders of the program's, and handlers that
+ * look at their caller, find the kernel's frame there. A handler of one argument does not mind two
+ * more.
+ */
+static void enter(int signal, siginfo_t *info, void *context)
+{
+	static const uint64_t ours = SAMPLER_SIGNAL_BIT;
+	const struct asked *of = &asked[signal - 1];
+	handler_fn *handler = __atomic_load_n(&of->handler, __ATOMIC_ACQUIRE);
+	const ucontext_t *interrupted = context;
+
+	/* A thread that blocks it in earnest does so in its handlers, too. */
+	if (is_sampling() && !(*sampler_mask(&interrupted->uc_sigmask) & SAMPLER_SIGNAL_BIT)) {
+		if (!is_open(
+			    &interrupted->uc_stack, __atomic_load_n(&of->kept, __ATOMIC_RELAXED))) {
+			call_blocked(handler, signal, info, context);
+			return;
+		}
+		arch_handler_unblock(&ours, context);
+	}
+	handler(signal, info, context);
+}
+
+int guard_is_behind(struct sampler_thread *thread, const struct arch_registers *registers)
+{
+	int is_behind = thread->handled_sp &&
+			thread->handled_sp == registers->r[ARCH_DWARF_SP] &&
+			thread->handled_pc == registers->r[ARCH_DWARF_PC];
+
+	thread->handled_sp = 0;
+	return is_behind;
+}
+
+/*
+ * Is a SAMPLER_SIGNAL of the program's own, delivered at @ucontext, one that waits for the end of a
+ * handler of its own? True on an alternate stack if any handler there asked for that.
+ * Context: our handler.
+ */
+static int guard_is_holding(const void *ucontext)
+{
+	const ucontext_t *interrupted = ucontext;
+
+	return __atomic_load_n(&is_any_masked, __ATOMIC_RELAXED) &&
+	       is_on(&interrupted->uc_stack, register_in(ucontext, ARCH_DWARF_SP));
+}
+
+/* ---- what the program asks for and is told ----------------------------------------------------
+ */
+
+static int is_handler(const struct sigaction *action)
+{
+	return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
+}
+
+/* Is @action's handler to have us before it? */
+static int is_wanted(int signal, const struct sigaction *action)
+{
+	int is_masked = (*sampler_mask(&action->sa_mask) & SAMPLER_SIGNAL_BIT) != 0;
+
+	return signal > 0 && signal <= SIGNALS && action->sa_flags & SA_ONSTACK &&
+	       is_handler(action) &&
+	       /* A program that samples itself has its masks as it wants them. */
+	       !(sampler_is_hosted() && is_masked) && sampler_is_this_process();
+}
+
+static void set_asked(struct asked *of, handler_fn *handler, uint32_t kept)
+{
+	__atomic_store_n(&of->kept, kept, __ATOMIC_RELAXED);
+	__atomic_store_n(&of->handler, handler, __ATOMIC_RELEASE);
+}
+
+/* What the kernel is to be given instead of @action. */
+static struct sigaction with_us(struct asked *of, const struct sigaction *action)
+{
+	struct sigaction copy = *action;
+	uint32_t kept = ASKED_US;
+
+	if (action->sa_flags & SA_SIGINFO)
+		kept |= ASKED_SIGINFO;
+	if (*sampler_mask(&action->sa_mask) & SAMPLER_SIGNAL_BIT) {
+		kept |= ASKED_MASK;
+		__atomic_store_n(&is_any_masked, 1, __ATOMIC_RELAXED);
+	}
+	/* Who read the kernel's entry past us gives back what was there. */
+	if (action->sa_sigaction != enter)
+		set_asked(of, action->sa_sigaction, kept);
+	copy.sa_sigaction = enter;
+	copy.sa_flags |= SA_SIGINFO;
+	*sampler_mask(&copy.sa_mask) |= SAMPLER_SIGNAL_BIT;
+	return copy;
+}
+
+/* Make of the kernel's entry @old, set when @before was asked for, what the program knows. */
+static void tell(const struct asked *before, struct sigaction *old)
+{
+	int was_reset = old->sa_handler == SIG_DFL && old->sa_flags & (int)SA_RESETHAND &&
+			before->kept & ASKED_US;
+
+	if (old->sa_sigaction == enter)
+		old->sa_sigaction = before->handler;
+	else if (!was_reset)
+		return;
+	if (!(before->kept & ASKED_SIGINFO))
+		old->sa_flags &= ~SA_SIGINFO;
+	if (!(before->kept & ASKED_MASK))
+		*sampler_mask(&old->sa_mask) &= ~SAMPLER_SIGNAL_BIT;
+}
+
+sighandler_t guard_told(int signal, sighandler_t handler)
+{
+	struct sigaction action = {.sa_handler = handler};
+
+	if (action.sa_sigaction == enter)
+		action.sa_sigaction = __atomic_load_n(&asked[signal - 1].handler, __ATOMIC_RELAXED);
+	return action.sa_handler;
+}
+
+int guard_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+{
+	int is_with_us = action && is_wanted(signal, action);
+	struct asked before = {0}, *of = NULL;
+	struct sigaction copy;
+	int error;
+
+	if (signal > 0 && signal <= SIGNALS) {
+		of = &asked[signal - 1];
+		before.handler = __atomic_load_n(&of->handler, __ATOMIC_ACQUIRE);
+		before.kept = __atomic_load_n(&of->kept, __ATOMIC_RELAXED);
+	}
+	if (is_with_us) {
+		copy = with_us(of, action);
+		action = &copy;
+	}
+	error = libc_calls.sigaction(signal, action, old);
+	if (error) {
+		if (is_with_us)
+			set_asked(of, before.handler, before.kept);
+		return error;
+	}
+	if (old && of)
+		tell(&before, old);
+	/* A vfork child's entry is not its parent's. */
+	if (action && !is_with_us && before.kept & ASKED_US && sampler_is_this_process())
+		__atomic_store_n(&of->kept, before.kept & ~ASKED_US, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* ---- the program's own SIGPROF --------------------------------------------------------------- */
 
 /*
  * One thread may change the action while another's handler copies it, and a handler of one action
@@ -21,7 +269,7 @@
  * before KEPT more have come.
  */
 #define KEPT 8u
-static AT_START struct sigaction kept[KEPT];
+static AT_START struct sigaction actions[KEPT];
 static AT_START uint32_t claimed; /* atomic: writers take places in turn */
 static AT_START uint32_t current; /* atomic: the place published last */
 static uintptr_t between; /* atomic: see host_stands_between(); 0: nobody */
@@ -30,13 +278,13 @@ void host_set(const struct sigaction *action)
 {
 	uint32_t place = __atomic_add_fetch(&claimed, 1, __ATOMIC_RELAXED) % KEPT;
 
-	kept[place] = *action;
+	actions[place] = *action;
 	__atomic_store_n(&current, place, __ATOMIC_RELEASE);
 }
 
 void host_get(struct sigaction *out)
 {
-	*out = kept[__atomic_load_n(&current, __ATOMIC_ACQUIRE)];
+	*out = actions[__atomic_load_n(&current, __ATOMIC_ACQUIRE)];
 }
 
 /* An image that quit may have forbidden itself this, too: its handler runs with all blocked. */

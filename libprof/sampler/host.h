@@ -33,4 +33,36 @@ void host_stands_between(uintptr_t handler);
 /* As host_signal(), to the end. Context: @handler above, all signals blocked. */
 void host_signal_kept(int signal, siginfo_t *info, void *ucontext);
 
+/* ---- handlers on alternate stacks ------------------------------------------------------------ */
+/*
+ * The program's handlers that run on alternate stacks. Such a stack has room for the program's
+ * handler, and may have none for ours on top of it, however little that takes: the kernel's frame
+ * alone is kilobytes. How much is left shows only when a handler begins. So the kernel calls us,
+ * with our signal blocked; where there is room it is unblocked, and the program's handler goes on
+ * in our place, as if it had been called itself. Go's handlers, which block everything, are sampled
+ * like that, too.
+ *
+ * Where there is none our signal waits until the handler has returned, and what became due in there
+ * is noted in the thread's entry: the place to which the program then goes on did not use it.
+ */
+
+struct arch_registers;
+struct sampler_thread;
+
+/*
+ * sigaction(2) for any signal but SAMPLER_SIGNAL: handlers on alternate stacks get us before them,
+ * and the program is told what it asked for. Returns 0, or -1 with errno.
+ * Context: any thread, a handler, a vfork child.
+ */
+int guard_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
+
+/* What the program knows as @handler of @signal. Context: signal-safe. */
+sighandler_t guard_told(int signal, sighandler_t handler);
+
+/*
+ * Is what expired at @registers delivered where a handler that ran with our signal blocked has just
+ * returned to? Forgets it. Context: the thread's handler.
+ */
+int guard_is_behind(struct sampler_thread *thread, const struct arch_registers *registers);
+
 #endif

@@ -10,6 +10,7 @@
  */
 #include "libprof/sampler/modules.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -19,13 +20,62 @@
 #include "arch/syscall.h"
 #include "libprof/at_start.h"
 #include "libprof/fnv.h"
-#include "libprof/sampler/build_id.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/confined.h"
-#include "libprof/sampler/control.h"
+#include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/trampoline/region.h"
 #include "libprof/unwind/find_object.h"
+
+/* ---- build-ids ------------------------------------------------------------------------------- */
+
+/* Look through one PT_NOTE segment for NT_GNU_BUILD_ID. */
+static const uint8_t *in_notes(uintptr_t at, uintptr_t end, uint32_t *bytes)
+{
+	while (end - at >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+		uint64_t name = ((uint64_t)note->n_namesz + 3) & ~3ULL;
+		uint64_t desc = ((uint64_t)note->n_descsz + 3) & ~3ULL;
+
+		at += sizeof(*note);
+		if (name + desc > end - at)
+			return NULL;
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+			*(const uint32_t *)at == 0x00554e47 /* "GNU" */ && note->n_descsz >= 8) {
+			*bytes = note->n_descsz;
+			return (const uint8_t *)(at + name);
+		}
+		at += name + desc;
+	}
+	return NULL;
+}
+
+const uint8_t *build_id_find(const struct unwind_module *module, uint32_t *bytes)
+{
+	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
+	const ElfW(Phdr) *segments;
+
+	if (!unwind_module_covers(module, module->start, sizeof(*header)) ||
+		*(const uint32_t *)header != 0x464c457f /* "\177ELF" */ ||
+		header->e_phentsize != sizeof(*segments) ||
+		header->e_phoff > WIRE_PAGE ||
+		header->e_phoff + (uint64_t)header->e_phnum * sizeof(*segments) > WIRE_PAGE)
+		return NULL;
+	segments = (const ElfW(Phdr) *)(module->start + header->e_phoff);
+	for (unsigned i = 0; i < header->e_phnum; i++) {
+		uintptr_t at = module->bias + segments[i].p_vaddr;
+
+		if (segments[i].p_type != PT_NOTE || at % 4 ||
+			!unwind_module_covers(module, at, segments[i].p_memsz))
+			continue;
+		const uint8_t *id = in_notes(at, at + segments[i].p_memsz, bytes);
+		if (id)
+			return id;
+	}
+	return NULL;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
 
 #define MODULES_MAX     4096u
 #define MODULES_BUCKETS 256u
@@ -93,10 +143,8 @@ static void publish(struct module_entry *entry, const struct link_map *map)
 	struct wire_module *record;
 	char *data = wire_control_data(sampler.arena, sampler.slot_index);
 
-	if (!name[0] && !__atomic_load_n(&have_path, __ATOMIC_ACQUIRE)) {
-		confined_is_told();
+	if (!name[0] && !__atomic_load_n(&have_path, __ATOMIC_ACQUIRE) && !confined_is_told())
 		modules_keep_path();
-	}
 	for (const char *c = path; *c && room < PATH_MAX_BYTES; c++)
 		room++;
 	room = (room + 7) & ~7u;

@@ -11,6 +11,18 @@
 
 #include "libprof/unwind/unwind.h"
 
+/* ---- build-ids ------------------------------------------------------------------------------- */
+/* Which file a mapped module comes from, as its linker numbered it. */
+
+/*
+ * The build-id in the notes of mapped @module, of at least 8 bytes; how many goes to @bytes.
+ * Returns where it lies, while the module is loaded, or NULL for none.
+ * Context: signal-safe.
+ */
+const uint8_t *build_id_find(const struct unwind_module *module, uint32_t *bytes);
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
 /* Learn where the program lies. Context: the constructor, before the first modules_find(). */
 void modules_find_program(void);
 

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Our SIGPROF handler stays after the end, since a thread may block a pending expiry for ever.
+ * Where nothing is interposed a replaced handler is seen at the worker's tick and ends the
+ * session.
+ *
+ * The kernel calls our handler, whoever stands before libc. ThreadSanitizer's sigaction() keeps
+ * signals until the thread calls libc. Ours goes past it; the program's own SIGPROF does not,
+ * because its handler relies on being kept back.
+ */
 #include "libprof/sampler/own_signal.h"
 
 #include <errno.h>
@@ -12,11 +21,9 @@
 #include "libprof/at_start.h"
 #include "libprof/sanitizers.h"
 #include "libprof/sampler/host.h"
-#include "libprof/sampler/libc_calls.h"
+#include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/text.h"
-
-struct libc_calls libc_calls = {.sigaction = sigaction, .pthread_create = pthread_create};
 
 /* As the kernel has it, on every CPU of ours; libc adds flags and the restorer. */
 struct kernel_action {

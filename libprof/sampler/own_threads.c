@@ -5,17 +5,22 @@
  */
 #include "libprof/sampler/own_threads.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
-#include "libprof/sampler/libc_calls.h"
+#include "libprof/sampler/own_signal.h"
+
+struct libc_calls libc_calls = {.sigaction = sigaction, .pthread_create = pthread_create};
 
 #define OWN_THREADS_MAX 16
 #define OWN_STACK_BYTES (256u << 10)
@@ -152,4 +157,29 @@ uint32_t own_threads_begun(void)
 int own_threads_are_known(uint32_t begun)
 {
 	return __atomic_load_n(&own_begun, __ATOMIC_SEQ_CST) == begun;
+}
+
+/* ---- staying loaded -------------------------------------------------------------------------- */
+/* A plugin with a copy of the library may be closed while threads, timers and handlers are in it. */
+
+/* Statically linked programs have neither, and the linker warns of dlopen() in them by its name. */
+extern __typeof__(dladdr1) dladdr1 __attribute__((weak));
+extern __typeof__(dlsym) dlsym __attribute__((weak));
+
+void stay_loaded(void)
+{
+	static uint32_t stays; /* atomic */
+	struct link_map *map = NULL;
+	__typeof__(&dlopen) open;
+	Dl_info info;
+
+	if (__atomic_exchange_n(&stays, 1, __ATOMIC_RELAXED))
+		return;
+	/* The shared library is never unloaded, and the program has no name. */
+	if (!dlsym || !dladdr1 || !dladdr1(&stays, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
+		!map->l_name || !map->l_name[0])
+		return;
+	open = (__typeof__(&dlopen))dlsym(RTLD_DEFAULT, "dlopen");
+	if (open)
+		open(map->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }

@@ -6,6 +6,7 @@
 #define LIBPROF_SAMPLER_OWN_THREADS_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 
 /*
@@ -34,5 +35,33 @@ void own_threads_forget_dead(void);
  * handler of its own calls this before pthread_atfork(). Context: any thread, not a handler.
  */
 void own_threads_watch_forks(void);
+
+/* ---- staying loaded -------------------------------------------------------------------------- */
+/* Code that threads and handlers will still run is not unloaded. */
+
+/*
+ * Keep the library's code mapped until the process ends, also where it is part of a plugin that is
+ * closed. The first call does it. Context: any thread, not a handler and not under a lock of ours:
+ * a constructor that waits for that lock may hold the loader's.
+ */
+void stay_loaded(void);
+
+/* ---- calls of libc --------------------------------------------------------------------------- */
+/*
+ * What the sampler calls of libc below the interposers of preload/, whose constructors set these
+ * where they are linked. Until then, and without them, the names that the program itself would call
+ * stand here: interposers pass on what is not theirs yet.
+ */
+
+struct sampler_thread;
+
+struct libc_calls {
+	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
+	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	/* Make the calling thread's end known to the sampler; NULL without interposers. */
+	void (*watch_end)(struct sampler_thread *thread);
+};
+
+extern struct libc_calls libc_calls __attribute__((visibility("hidden")));
 
 #endif

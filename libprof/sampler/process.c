@@ -2,40 +2,19 @@
 /* ASYNC-SIGNAL-SAFE: sampler_leave() runs on exit paths of any kind. */
 /*
  * The process's place in the arena: claiming a slot, leaving it, and forgetting the parent's in a
- * fork child. Threads are in thread.c and settle.c.
+ * fork child. Threads are in thread.c.
  */
 #include "libprof/sampler/sampler.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <linux/prctl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "arch/syscall.h"
-#include "libprof/at_start.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/confined.h"
-#include "libprof/sampler/thread.h"
-
-AT_START struct sampler sampler;
-
-void sampler_wake_reader(struct wire_arena *arena)
-{
-	__atomic_fetch_add(&arena->doorbell, 1, __ATOMIC_RELEASE);
-	/* Who samples itself waits for its worker, whatever was forbidden. */
-	if (sampler_is_hosted() || (confined_may(CONFINED_WAKING) && !confined_is_told()))
-		arch_syscall3(SYS_futex, &arena->doorbell, FUTEX_WAKE, INT_MAX);
-}
-
-void sampler_read_name(char comm[WIRE_COMM_BYTES])
-{
-	if (confined_may(CONFINED_NAMES))
-		arch_syscall2(SYS_prctl, PR_GET_NAME, comm);
-}
 
 /* Does our pid mean anything in the namespace /proc was mounted in? */
 static uint32_t is_namespaced(uint32_t pid)
@@ -135,27 +114,6 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 lost:
 	__atomic_fetch_add(&header->lost_processes, 1, __ATOMIC_RELAXED);
 	return -ENOSPC;
-}
-
-int sampler_is_this_process(void)
-{
-	return __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) &&
-		!__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) &&
-		(uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
-}
-
-int sampler_is_held(const struct sampler_thread *thread)
-{
-	return __atomic_load_n(&thread->held, __ATOMIC_RELAXED) &&
-	       __atomic_load_n(&thread->unheld_pid, __ATOMIC_RELAXED) !=
-		       (uint32_t)arch_syscall0(SYS_getpid);
-}
-
-int sampler_owns_signal(void)
-{
-	return __atomic_load_n(&sampler.owns_signal, __ATOMIC_ACQUIRE) &&
-		!__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) &&
-		(uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
 }
 
 static void set_state(enum wire_slot_state state)

@@ -13,6 +13,9 @@
 #include <stdint.h>
 
 #include "libprof/sampler/sampler.h"
+#include "libprof/wire.h"
+
+/* ---- sample records -------------------------------------------------------------------------- */
 
 /*
  * Begin a record that needs @least bytes (at most WIRE_RECORD_MAX), and may have up to what *@room
@@ -31,5 +34,20 @@ void ring_abandon(struct sampler_thread *thread);
 
 /* Has the ring nothing for the reader, and no block? Then it may be given away at once. */
 int ring_is_empty(const struct sampler_thread *thread);
+
+/* ---- control records ------------------------------------------------------------------------- */
+
+/*
+ * Reserve @bytes (a multiple of 8, at most WIRE_CONTROL_BYTES / 2) in the control ring of @slot,
+ * whose data begins at @data. The caller fills everything behind struct wire_control, then calls
+ * control_commit().
+ *
+ * Returns the record, or NULL when flamerun is behind: counted in slot->control_dropped.
+ * Context: signal-safe, any thread; never waits.
+ */
+struct wire_control *control_reserve(struct wire_slot *slot, char *data, uint32_t bytes);
+
+/* Make a reserved record visible. */
+void control_commit(struct wire_control *record, uint32_t bytes, enum wire_control_type type);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "libprof/flameprof_stub.h"
-#include "libprof/sampler/control.h"
+#include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/lasting.h"

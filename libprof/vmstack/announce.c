@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "libprof/sampler/control.h"
+#include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/vmstack/function.h"
 #include "libprof/wire.h"

@@ -13,7 +13,7 @@
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/modules.h"
-#include "libprof/sampler/record.h"
+#include "libprof/sampler/handler.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
 

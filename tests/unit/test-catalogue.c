@@ -12,7 +12,7 @@
 
 #include "libprof/profile/pages.h"
 #include "libprof/profile/profile.h"
-#include "libprof/sampler/control.h"
+#include "libprof/sampler/ring.h"
 
 #define SLOT 3
 #define MIB  (1u << 20)

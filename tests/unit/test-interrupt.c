@@ -11,7 +11,7 @@
 #include "libprof/interrupt/registry.h"
 #include "libprof/interrupt/ticks.h"
 #include "libprof/interrupt/timer.h"
-#include "libprof/sampler/libc_calls.h"
+#include "libprof/sampler/own_threads.h"
 
 static int other_calls;
 

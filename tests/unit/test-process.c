@@ -4,7 +4,7 @@
 
 #include "tests/unit/aggregate-fixture.h"
 
-#include "libprof/sampler/thread.h"
+#include "libprof/sampler/sampler.h"
 
 static int set_up(void **state)
 {

@@ -10,8 +10,8 @@
 
 #include "tests/unit/aggregate-fixture.h"
 
-#include "libprof/sampler/control.h"
-#include "libprof/sampler/thread.h"
+#include "libprof/sampler/ring.h"
+#include "libprof/sampler/sampler.h"
 #include "libprof/wire_control.h"
 #include "libprof/wire_drain.h"
 

@@ -12,9 +12,8 @@
 
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
-#include "libprof/sampler/libc_calls.h"
+#include "libprof/sampler/own_signal.h"
 #include "libprof/sampler/own_threads.h"
-#include "libprof/sampler/stack.h"
 #include "libprof/sampler/tasks.h"
 
 /* Flush until thread @tid has come up. Returns its weight. */

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libprof/sampler/control.h"
+#include "libprof/sampler/ring.h"
 #include "libprof/vmstack/function.h"
 #include "libprof/wire_control.h"
 

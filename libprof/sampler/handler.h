@@ -4,8 +4,8 @@
  * What the handler and what a thread records by itself have in common. A ring has one writer:
  * outside of the handler signals are blocked from ring_begin() to ring_commit().
  */
-#ifndef LIBPROF_SAMPLER_RECORD_H
-#define LIBPROF_SAMPLER_RECORD_H
+#ifndef LIBPROF_SAMPLER_HANDLER_H
+#define LIBPROF_SAMPLER_HANDLER_H
 
 #include <stdint.h>
 

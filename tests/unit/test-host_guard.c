@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "libprof/sampler/guard.h"
+#include "libprof/sampler/host.h"
 #include "libprof/sampler/sampler.h"
 
 #define STACK_BYTES 65536

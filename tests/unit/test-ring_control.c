@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "libprof/sampler/control.h"
+#include "libprof/sampler/ring.h"
 #include "libprof/wire_control.h"
 
 #define MODULES 6001u

@@ -11,7 +11,7 @@
 #include <link.h>
 #include <string.h>
 
-#include "libprof/sampler/build_id.h"
+#include "libprof/sampler/modules.h"
 
 #define ID_BYTES 20u
 
