@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches into a session's profiles.
+ * Batches into a session's profiles, and what names their frames: the catalogue of modules and
+ * code that control records announce, and where modules' code was mapped from.
  */
 #include "libprof/aggregator/store.h"
 
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
+#include "arch/syscall.h"
+#include "libprof/profile/names.h"
 #include "libprof/profile/profile.h"
+#include "libprof/wire_control.h"
 #include "libprof/wire_drain.h"
 
 void store_begin(struct flameprof_profile *p, uint64_t start_ns, int64_t start_wall_s)
@@ -70,4 +80,235 @@ void store_add_batch(
 			profile_name_thread(p, 0, sample->thread, batch->tid, batch->comm);
 		named = sample->thread;
 	}
+}
+
+/* ---- where a module's code was mapped from --------------------------------------------------- */
+/*
+ * Reading a mapped module's program headers. It may be unmapped at any moment, so the kernel does
+ * the reading: it answers with an error where a load would be a fault.
+ */
+
+#define HEADERS_MAX 64
+
+/* Container runtimes refuse process_vm_readv(2), not this. */
+static int read_by_file(uint64_t address, void *to, size_t bytes)
+{
+	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+
+	ssize_t n = pread(fd, to, bytes, (off_t)address);
+
+	close(fd);
+	return n == (ssize_t)bytes;
+}
+
+static int read_memory(uint64_t address, void *to, size_t bytes)
+{
+	struct iovec local = {to, bytes};
+	struct iovec remote = {(void *)(uintptr_t)address, bytes};
+
+	long n = arch_syscall6(
+		SYS_process_vm_readv, getpid(), (long)&local, 1, (long)&remote, 1, 0);
+
+	return n == (long)bytes || read_by_file(address, to, bytes);
+}
+
+static int is_elf(const ElfW(Ehdr) *header)
+{
+	return !memcmp(header->e_ident, ELFMAG, SELFMAG) &&
+		header->e_phentsize == sizeof(ElfW(Phdr)) && header->e_phnum <= HEADERS_MAX;
+}
+
+static void add(struct names_module *module, const ElfW(Phdr) *segment)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t first = module->bias + segment->p_vaddr;
+
+	if (first < module->start || first >= module->end || !segment->p_filesz ||
+		segment->p_filesz > module->end - first ||
+		segment->p_vaddr % page != segment->p_offset % page)
+		return;
+	module->segment[module->segments++] = (struct names_segment){
+		.start = first & -page,
+		.end = (first + segment->p_filesz + page - 1) & -page,
+		.file_offset = segment->p_offset & -page,
+	};
+}
+
+void segments_read(struct names_module *module)
+{
+	ElfW(Phdr) segments[HEADERS_MAX];
+	ElfW(Ehdr) header;
+
+	module->segments = 0;
+	if (!read_memory(module->start, &header, sizeof(header)) || !is_elf(&header) ||
+		!read_memory(module->start + header.e_phoff, segments,
+			header.e_phnum * sizeof(segments[0])))
+		return;
+	for (unsigned i = 0; i < header.e_phnum && module->segments < NAMES_SEGMENTS; i++)
+		if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_X)
+			add(module, &segments[i]);
+}
+
+/* ---- the catalogue --------------------------------------------------------------------------- */
+/*
+ * The catalogue: what control records told, and handing to each profile what its stacks name.
+ */
+
+/* Modules take little; this is some 500,000 pieces of generated code. */
+#define CATALOGUE_BYTES_MAX (64u << 20)
+
+struct store_catalogue {
+	struct pages_account account;
+	struct names names;
+	uint64_t lost;
+	struct wire_control_record record; /* too large for any stack */
+};
+
+struct store_catalogue *store_catalogue_new(void)
+{
+	struct store_catalogue *catalogue = pages_new(sizeof(*catalogue));
+
+	if (catalogue)
+		catalogue->account.limit_bytes = CATALOGUE_BYTES_MAX;
+	return catalogue;
+}
+
+void store_catalogue_free(struct store_catalogue *catalogue)
+{
+	if (!catalogue)
+		return;
+	names_release(&catalogue->names, &catalogue->account);
+	pages_free(catalogue, sizeof(*catalogue));
+}
+
+uint64_t store_catalogue_lost(const struct store_catalogue *catalogue)
+{
+	return catalogue->lost;
+}
+
+static int take_module(struct store_catalogue *catalogue, const struct wire_module *record)
+{
+	struct names_module module = {
+		.number = record->number,
+		.flags = record->flags,
+		.start = record->start,
+		.end = record->end,
+		.bias = record->bias,
+		.build_id_bytes = record->build_id_bytes,
+	};
+
+	if (module.start >= module.end)
+		return -EINVAL;
+	memcpy(module.build_id, record->build_id, sizeof(module.build_id));
+	segments_read(&module);
+	return names_add_module(&catalogue->names, &catalogue->account, &module, record->path);
+}
+
+static int take_code(struct store_catalogue *catalogue, const struct wire_code *record)
+{
+	struct names_code code = {
+		.space = record->space,
+		.bytes = record->bytes,
+		.start = record->start,
+		.flags = record->flags,
+	};
+
+	return names_add_code(&catalogue->names, &catalogue->account, &code, record->name);
+}
+
+static int take_function(struct store_catalogue *catalogue, const struct wire_function *record)
+{
+	const struct names_code code = {
+		.space = record->space, .bytes = 1, .line = record->line, .flags = record->flags};
+
+	return names_add_function(&catalogue->names, &catalogue->account, &code, record->name,
+		record->name + record->name_bytes);
+}
+
+static int take_mark(struct flameprof_profile *profile, const struct wire_mark *record)
+{
+	return profile ? profile_add_mark(profile, record->time_ns, record->tid, record->name)
+		       : -ENOSPC;
+}
+
+static int take(struct store_catalogue *catalogue, struct flameprof_profile *profile)
+{
+	const struct wire_control_record *record = &catalogue->record;
+
+	switch (record->type) {
+	case WIRE_CONTROL_MODULE:
+		return take_module(catalogue, &record->module);
+	case WIRE_CONTROL_CODE:
+		return take_code(catalogue, &record->code);
+	case WIRE_CONTROL_FUNCTION:
+		return take_function(catalogue, &record->function);
+	case WIRE_CONTROL_MARK:
+		return take_mark(profile, &record->mark);
+	default:
+		return -EINVAL;
+	}
+}
+
+unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint32_t slot_index,
+	struct flameprof_profile *profile)
+{
+	struct wire_slot *slot = wire_slot(arena, slot_index);
+	char *ring = wire_control_data(arena, slot_index);
+	unsigned taken = 0;
+
+	/* At most one ringful: writers may be as fast as we are. */
+	for (uint32_t bytes = 0; bytes < WIRE_CONTROL_BYTES; bytes += catalogue->record.bytes) {
+		enum wire_control_step step = wire_control_take(slot, ring, &catalogue->record);
+
+		if (step == WIRE_CONTROL_EMPTY || step == WIRE_CONTROL_DAMAGED)
+			break;
+		if (step == WIRE_CONTROL_TAKEN) {
+			taken++;
+			catalogue->lost += take(catalogue, profile) != 0;
+		}
+	}
+	return taken;
+}
+
+static int resolve_module(struct flameprof_profile *p, const struct names *names, uint32_t number)
+{
+	uint32_t known = names_find_module(names, 0, number);
+	const struct names_module *module = known ? names_module(names, known - 1) : NULL;
+
+	if (!module || names_find_module(&p->names, 0, number))
+		return 0;
+	return names_add_module(
+		&p->names, &p->account, module, names_string(names, module->path));
+}
+
+static int resolve_code(struct flameprof_profile *p, const struct names *names, uint64_t space)
+{
+	uint32_t known = names_find_code(names, space);
+	const struct names_code *code = known ? names_code(names, known - 1) : NULL;
+
+	if (!code || names_find_code(&p->names, space))
+		return 0;
+	return names_add_function(&p->names, &p->account, code, names_string(names, code->name),
+		names_file(names, code->file));
+}
+
+int store_resolve(struct flameprof_profile *p, const struct store_catalogue *catalogue)
+{
+	p->account.limit_bytes = p->limit_bytes;
+	for (uint32_t i = 1; i <= p->node_count; i++) {
+		uint64_t frame = profile_node_frame(profile_node_at(p, i));
+		uint32_t number = WIRE_FRAME_MODULE(frame);
+		int error;
+
+		if (number == WIRE_MODULE_CODE)
+			error = resolve_code(p, &catalogue->names, WIRE_FRAME_ADDRESS(frame));
+		else
+			error = resolve_module(p, &catalogue->names, number);
+		if (error)
+			return error;
+	}
+	return 0;
 }

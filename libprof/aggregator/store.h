@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "libprof/aggregator/queue.h"
+#include "libprof/profile/names.h"
 #include "libprof/profile/profile.h"
 #include "libprof/wire.h"
 
@@ -61,5 +62,18 @@ uint64_t store_catalogue_lost(const struct store_catalogue *catalogue);
  * Returns 0, -ENOSPC at the profile's ceiling, -ENOMEM: what is missing has no name then.
  */
 int store_resolve(struct flameprof_profile *profile, const struct store_catalogue *catalogue);
+
+/* ---- where a module's code was mapped from --------------------------------------------------- */
+/*
+ * Where a module's code was mapped from, read from its program headers in memory: what symbolisers
+ * that know nothing but a mapping and a file need to do their sums.
+ */
+
+/*
+ * Fill in @module's segments from the headers at module->start, checked; none when there are no
+ * credible ones, or when the module has gone meanwhile.
+ * Context: any thread, not a handler.
+ */
+void segments_read(struct names_module *module);
 
 #endif

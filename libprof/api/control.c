@@ -16,6 +16,9 @@
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
 
+/* Here, so that nothing that asks it calls those who look for the other copy. */
+struct injected injected;
+
 const char *flameprof_version(void)
 {
 	return FLAMERUN_VERSION;

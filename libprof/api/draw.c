@@ -1,20 +1,229 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamerun as the library's draughtsman: names, demangling and drawing need libraries that a guest
- * must not bring along.
+ * From a profile to what flamerun makes of it: the profile is written to a file, flamerun is
+ * found and run beside the host on that.
+ *
+ * The library's pictures are flamerun's. A guest brings no symbol reader, demangler or zlib
+ * along: it writes pprof with addresses and build-ids, and flamerun names and draws. exec makes
+ * a child's exit signal SIGCHLD, so the program cannot be the host's child: a stand-in with exit
+ * signal 0 on the host's memory, which never execs, starts it and waits. Nothing of the host is
+ * copied, and no wait() and no handler of the host's sees it; only a wait for children of any
+ * kind (__WALL) does.
  */
 #include "libprof/api/draw.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "arch/syscall.h"
-#include "libprof/api/find_flamerun.h"
-#include "libprof/api/outsider.h"
+#include "libprof/aggregator/pprof.h"
+#include "libprof/flameprof_profile.h"
+
+/* ---- running a program beside the host ------------------------------------------------------- */
+/*
+ * Two processes on the host's memory. They have the thread pointer of the host's thread: raw system
+ * calls only, and nothing that looks at thread-local storage, errno included.
+ */
+
+#define STACK_BYTES 32768
+#define SIGNALS     64
+/* Where the kernel cannot close all descriptors in one call. */
+#define DESCRIPTORS 65536
+
+/* Mapped for one run, so that several threads may run one each. */
+struct outsider {
+	char stand_in_stack[STACK_BYTES] __attribute__((aligned(16)));
+	char program_stack[STACK_BYTES] __attribute__((aligned(16)));
+	const char *program;
+	const char *const *arguments;
+	char *const *environment;
+	int status; /* as wait4() has it; -1: it did not get that far */
+};
+
+static void leave(int status)
+{
+	for (;;)
+		arch_syscall1(SYS_exit_group, status);
+}
+
+/*
+ * A table of descriptors of our own with nothing in it. In one step where the kernel has it: a
+ * copy would hold the host's pipes open for a moment.
+ */
+static void drop_descriptors(void)
+{
+	if (arch_syscall3(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE)) {
+		if (arch_syscall1(SYS_unshare, CLONE_FILES))
+			leave(1);
+		for (int i = 0; i < DESCRIPTORS; i++)
+			arch_syscall1(SYS_close, i);
+	}
+	arch_syscall4(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
+	arch_syscall1(SYS_dup, 0);
+	arch_syscall1(SYS_dup, 0);
+}
+
+/* The handlers are a copy of the host's, and an ignored SIGCHLD would lose the program's status. */
+static void reset_signals(void)
+{
+	const uint64_t as_default[8] = {0}; /* at least a kernel's struct sigaction */
+
+	for (int i = 1; i <= SIGNALS; i++)
+		arch_syscall4(SYS_rt_sigaction, i, as_default, NULL, sizeof(uint64_t));
+}
+
+static void program_main(void *argument)
+{
+	const struct outsider *outsider = argument;
+	const uint64_t none = 0;
+
+	arch_syscall0(SYS_setsid);
+	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
+	arch_syscall3(SYS_execve, outsider->program, outsider->arguments, outsider->environment);
+	leave(127);
+}
+
+static void stand_in_main(void *argument)
+{
+	struct outsider *outsider = argument;
+	long pid, ended;
+	int status;
+
+	drop_descriptors();
+	reset_signals();
+	arch_syscall2(SYS_prctl, PR_SET_NAME, "flameprof");
+	/* Stopped until the program has left this memory, so that its stack is not ours to keep. */
+	pid = arch_spawn_vm(CLONE_VM | CLONE_VFORK | CLONE_UNTRACED | SIGCHLD,
+		outsider->program_stack + STACK_BYTES, program_main, outsider);
+	if (pid < 0)
+		leave(1);
+	do
+		ended = arch_syscall4(SYS_wait4, pid, &status, 0, NULL);
+	while (ended == -EINTR);
+	if (ended == pid)
+		__atomic_store_n(&outsider->status, status, __ATOMIC_RELEASE);
+	leave(0);
+}
+
+static long start(struct outsider *outsider)
+{
+	const uint64_t all = ~0ULL;
+	uint64_t before;
+	long pid;
+
+	/* Born with all signals blocked: the host's handlers must not run in it. */
+	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
+	pid = arch_spawn_vm(CLONE_VM | CLONE_FILES | CLONE_UNTRACED,
+		outsider->stand_in_stack + STACK_BYTES, stand_in_main, outsider);
+	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	return pid;
+}
+
+/* NULL without memory. */
+static struct outsider *make(void)
+{
+	long at = arch_syscall6(SYS_mmap, 0, sizeof(struct outsider), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return at < 0 && at > -4096 ? NULL : (struct outsider *)at;
+}
+
+int outsider_run(
+	const char *program, const char *const *arguments, char *const *environment)
+{
+	struct outsider *outsider = make();
+	long pid, ended;
+	int status;
+
+	if (!outsider)
+		return -ENOMEM;
+	outsider->program = program;
+	outsider->arguments = arguments;
+	outsider->environment = environment;
+	outsider->status = -1;
+	pid = start(outsider);
+	status = (int)pid;
+	if (pid < 0)
+		goto out;
+	do
+		ended = arch_syscall4(SYS_wait4, pid, NULL, __WALL, NULL);
+	while (ended == -EINTR);
+	/* When somebody else's wait found it, it has ended as well. */
+	status = __atomic_load_n(&outsider->status, __ATOMIC_ACQUIRE) ? -EIO : 0;
+out:
+	arch_syscall2(SYS_munmap, outsider, sizeof(*outsider));
+	return status;
+}
+
+/* ---- where flamerun is ----------------------------------------------------------------------- */
+/* A handful of places, the first that has an executable file of that name. */
+
+#define NAME "/flamerun"
+
+/* Is NAME in the folder that the first @bytes of @folder name? */
+static int try_folder(char out[PATH_MAX], const char *folder, size_t bytes)
+{
+	struct stat status;
+
+	if (!bytes || folder[0] != '/' || bytes > PATH_MAX - sizeof(NAME))
+		return -ENOENT;
+	memcpy(out, folder, bytes);
+	memcpy(out + bytes, NAME, sizeof(NAME));
+	return !stat(out, &status) && S_ISREG(status.st_mode) && !access(out, X_OK) ? 0 : -ENOENT;
+}
+
+static int try_beside(char out[PATH_MAX])
+{
+	const char *slash;
+	Dl_info info;
+
+	if (!dladdr((const void *)find_flamerun, &info) || !info.dli_fname)
+		return -ENOENT;
+	slash = strrchr(info.dli_fname, '/');
+	return slash ? try_folder(out, info.dli_fname, (size_t)(slash - info.dli_fname)) : -ENOENT;
+}
+
+static int try_path(char out[PATH_MAX])
+{
+	const char *path = getauxval(AT_SECURE) ? NULL : getenv("PATH");
+
+	while (path && *path) {
+		size_t bytes = strcspn(path, ":");
+
+		if (!try_folder(out, path, bytes))
+			return 0;
+		path += bytes + (path[bytes] == ':');
+	}
+	return -ENOENT;
+}
+
+int find_flamerun(char out[PATH_MAX])
+{
+	int saved = errno;
+	int error = try_beside(out);
+
+	if (error)
+		error = try_folder(out, FLAMERUN_BINDIR, strlen(FLAMERUN_BINDIR));
+	if (error)
+		error = try_path(out);
+	errno = saved;
+	return error;
+}
 
 #define LIBRARY	   "libflameprof.so"
 #define PRELOAD	   "LD_PRELOAD="
@@ -133,4 +342,48 @@ int draw(const char *profile, const char *path)
 	error = outsider_run(program, arguments, request->environment);
 	arch_syscall2(SYS_munmap, request, request->bytes);
 	return error == -EAGAIN ? -EIO : error;
+}
+
+/* ---- flameprof_profile_write() --------------------------------------------------------------- */
+/* Writing a profile: by the library itself, or by flamerun from what the library wrote. */
+
+#define ENDING_PB ".pb"
+
+static int ends_with(const char *text, const char *end)
+{
+	size_t text_bytes = strlen(text), end_bytes = strlen(end);
+
+	return text_bytes > end_bytes && !strcmp(text + text_bytes - end_bytes, end);
+}
+
+static int is_known(const char *path)
+{
+	static const char *const endings[] = {".svg", ".png", ".pdf", ".folded", ".pb.gz"};
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (ends_with(path, endings[i]))
+			return 1;
+	return 0;
+}
+
+int flameprof_profile_write(const struct flameprof_profile *profile, const char *path)
+{
+	size_t bytes = strlen(path);
+	char unnamed[PATH_MAX];
+	int error;
+
+	if (ends_with(path, ENDING_PB))
+		return profile_write_pb(profile, path);
+	if (!is_known(path))
+		return -EINVAL;
+	if (bytes > sizeof(unnamed) - sizeof(ENDING_PB))
+		return -ENAMETOOLONG;
+	memcpy(unnamed, path, bytes + 1);
+	memcpy(unnamed + bytes, ENDING_PB, sizeof(ENDING_PB));
+	error = profile_write_pb(profile, unnamed);
+	if (!error)
+		error = draw(unnamed, path);
+	if (!error)
+		arch_syscall3(SYS_unlinkat, AT_FDCWD, unnamed, 0);
+	return error;
 }

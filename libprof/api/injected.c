@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looking for the shared library from the copy inside a program.
+ * Looking for the shared library from the copy inside a program: for what a session is asked
+ * (injected.h), and for stubs, ticks and machine stacks (trampoline/elsewhere.h).
+ *
+ * The archive is one object with local hidden names, since a program may have its own
+ * ring_push(). Beside the injected library the archive's copy passes on pause, resume and marks,
+ * and start answers -EBUSY. Two copies of the library have one set of stubs and one timer.
  */
 #include "libprof/api/injected.h"
 
@@ -9,8 +14,6 @@
 
 #include "libprof/sampler/own_threads.h"
 #include "libprof/trampoline/elsewhere.h"
-
-struct injected injected;
 
 /* Statically linked programs have no other copy, and no use for what dlsym() brings along. */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
@@ -23,6 +26,21 @@ static void *find(const char *name, const void *own)
 	if (!found || found == own)
 		found = dlsym(RTLD_NEXT, name);
 	return found == own ? NULL : found;
+}
+
+#define FIND(name)                                                                                 \
+	found.name = (__typeof__(&name))find(#name, (const void *)name);                           \
+	missing |= !found.name;
+
+static void find_elsewhere(void)
+{
+	struct elsewhere found;
+	int missing = 0;
+
+	ELSEWHERE_FUNCTIONS(FIND)
+	/* One of another version, that lacks some, is not asked for any. */
+	if (!missing)
+		elsewhere = found;
 }
 
 static void find_all(void)
@@ -38,7 +56,7 @@ static void find_all(void)
 
 	if (all.active && all.status && all.pause && all.resume && all.mark)
 		injected = all;
-	elsewhere_find(find);
+	find_elsewhere();
 }
 
 /* Only the shared library sees threads end. It looks for nobody. */

@@ -12,10 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libprof/api/absolute.h"
+#include "libprof/api/draw.h"
 #include "libprof/api/session.h"
 #include "libprof/flameprof_profile.h"
-#include "libprof/flameprof_scope.h"
 #include "libprof/profile/profile.h"
 
 /* Of the profiler that was stopped last, unless the program took its diagnostics meanwhile. */
@@ -151,6 +150,34 @@ static void process_exits(void)
 	errno = saved_errno;
 }
 
+static int is_own(void)
+{
+	return running.ticket && pthread_equal(running.owner, pthread_self());
+}
+
+/* Below the frame of a running function nothing of its stack is alive. */
+static int is_left(uintptr_t frame)
+{
+	return is_own() && running.address < frame && frame < running.stack_end;
+}
+
+/*
+ * End the running scope, picture and all, if it lies in this thread's stack below @frame: its block
+ * has been left. One elsewhere may be alive for all we know, and is left alone.
+ * @frame  __builtin_frame_address(0) of the function the program called
+ * Context: any thread, not a handler, no lock held; waits as flameprof_scope_end().
+ */
+static void end_left(const void *frame)
+{
+	int saved_errno = errno;
+
+	pthread_mutex_lock(&lock);
+	if (is_left((uintptr_t)frame))
+		leave(FLAMEPROF_SCOPE_LEFT);
+	pthread_mutex_unlock(&lock);
+	errno = saved_errno;
+}
+
 static void fork_prepare(void)
 {
 	pthread_mutex_lock(&lock);
@@ -175,28 +202,7 @@ static void prepare(void)
 	have_owner_key = !pthread_key_create(&owner_key, thread_ends);
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 	atexit(process_exits);
-}
-
-static int is_own(void)
-{
-	return running.ticket && pthread_equal(running.owner, pthread_self());
-}
-
-/* Below the frame of a running function nothing of its stack is alive. */
-static int is_left(uintptr_t frame)
-{
-	return is_own() && running.address < frame && frame < running.stack_end;
-}
-
-void scope_end_left(const void *frame)
-{
-	int saved_errno = errno;
-
-	pthread_mutex_lock(&lock);
-	if (is_left((uintptr_t)frame))
-		leave(FLAMEPROF_SCOPE_LEFT);
-	pthread_mutex_unlock(&lock);
-	errno = saved_errno;
+	__atomic_store_n(&session_end_left_scope, end_left, __ATOMIC_RELEASE);
 }
 
 /* A scope in the same place is another turn of the block: the one before was left. */
@@ -293,7 +299,7 @@ int flameprof_scope_status(const struct flameprof_scope *scope)
 {
 	int status;
 
-	scope_end_left(__builtin_frame_address(0));
+	end_left(__builtin_frame_address(0));
 	pthread_mutex_lock(&lock);
 	status = status_of(scope->state);
 	pthread_mutex_unlock(&lock);
@@ -304,7 +310,7 @@ int flameprof_scope_last(struct flameprof_scope_report *out)
 {
 	int error = -ESRCH;
 
-	scope_end_left(__builtin_frame_address(0));
+	end_left(__builtin_frame_address(0));
 	pthread_mutex_lock(&lock);
 	if (last.ticket) {
 		*out = last.report;

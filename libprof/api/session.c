@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who may use the session, and how long: entering, leaving, ending, waiting. Its start and stop are
- * start.c and stop.c.
+ * What goes on in a session: entering, leaving, ending, waiting; its counters; flushes; fork
+ * children. Its start and stop are start_stop.c, its thread is worker.c.
  */
 #include "libprof/api/session.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/sampler.h"
+#include "libprof/sampler/tasks.h"
 
 #define NS_PER_MS 1000000ULL
 /*
@@ -27,6 +31,8 @@ struct session session = {
 	.end_lock = PTHREAD_MUTEX_INITIALIZER,
 	.counts_lock = PTHREAD_MUTEX_INITIALIZER,
 };
+
+void (*session_end_left_scope)(const void *frame);
 
 int session_is_worker(void)
 {
@@ -119,4 +125,233 @@ uint64_t session_deadline(int timeout_ms)
 	if (timeout_ms < 0)
 		return UINT64_MAX;
 	return clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+}
+
+/* ---- counters -------------------------------------------------------------------------------- */
+/*
+ * flameprof_diagnostics(): the counters of handlers, queue and worker as one struct, read and
+ * reset. Those of the handlers only grow; what they were when last read is remembered instead.
+ */
+
+/* How much *@counter grew since *@seen, which becomes what it is now. */
+static uint64_t growth(const uint64_t *counter, uint64_t *seen)
+{
+	uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED);
+	uint64_t grown = now - *seen;
+
+	*seen = now;
+	return grown;
+}
+
+/* Lock held. A clock that can't be read is the one of a worker that ended, and noted it before. */
+static void collect_worker(clockid_t clock)
+{
+	uint64_t worker_ns = clock_cpu_ns(clock);
+
+	if (worker_ns > session.seen.worker_ns)
+		session.counts.worker_ns += growth(&worker_ns, &session.seen.worker_ns);
+}
+
+/* Lock held, as for all of these. */
+static void collect_sampler(void)
+{
+	struct flameprof_counters *counts = &session.counts;
+	struct session_seen *seen = &session.seen;
+	const struct wire_slot *slot = sampler.slot;
+	int32_t worker = __atomic_load_n(&session.worker_tid, __ATOMIC_RELAXED);
+
+	counts->paused_weight += growth(&slot->paused, &seen->paused);
+	counts->paused_weight += growth(&slot->vm_paused, &seen->vm_paused);
+	counts->dropped[FLAMEPROF_DROP_RING].weight += growth(&slot->dropped, &seen->dropped);
+	counts->dropped[FLAMEPROF_DROP_RING].weight += growth(&slot->vm_dropped, &seen->vm_dropped);
+	counts->dropped[FLAMEPROF_DROP_RING].samples +=
+		growth(&sampler.dropped_samples, &seen->dropped_samples);
+	counts->dropped[FLAMEPROF_DROP_RING].bytes +=
+		growth(&sampler.dropped_bytes, &seen->dropped_bytes);
+	counts->dropped_marks += growth(&sampler.dropped_marks, &seen->dropped_marks);
+	counts->late_threads += growth(&slot->late_threads, &seen->late_threads);
+	counts->handler_ns += growth(&slot->handler_ns, &seen->handler_ns);
+	if (worker)
+		collect_worker(clock_of_thread(worker));
+}
+
+static void collect_queue(void)
+{
+	struct flameprof_counters *counts = &session.counts;
+	struct queue_counters queue;
+
+	queue_counters_take(&session.queue, &queue);
+	counts->dropped[FLAMEPROF_DROP_QUEUE].batches += queue.dropped_batches;
+	counts->dropped[FLAMEPROF_DROP_QUEUE].samples += queue.dropped_samples;
+	counts->dropped[FLAMEPROF_DROP_QUEUE].weight += queue.dropped_weight;
+	counts->dropped[FLAMEPROF_DROP_QUEUE].bytes += queue.dropped_bytes;
+	counts->dropped[FLAMEPROF_DROP_DAMAGED].samples += queue.damaged_samples;
+	counts->dropped[FLAMEPROF_DROP_DAMAGED].bytes += queue.damaged_bytes;
+	if (queue.high_water_bytes > counts->high_water_bytes)
+		counts->high_water_bytes = queue.high_water_bytes;
+}
+
+static uint64_t count_threads(void)
+{
+	uint64_t threads = 0;
+
+	SAMPLER_FOR_EACH_RING(index)
+	threads += !!__atomic_load_n(&sampler_threads[index].active, __ATOMIC_RELAXED);
+	return threads;
+}
+
+void diagnostics_begin(void)
+{
+	pthread_mutex_lock(&session.counts_lock);
+	memset(&session.counts, 0, sizeof(session.counts));
+	memset(&session.seen, 0, sizeof(session.seen));
+	session.has_counts = 1;
+	session.is_counting = 1;
+	pthread_mutex_unlock(&session.counts_lock);
+}
+
+void diagnostics_add(const struct store_result *result)
+{
+	struct flameprof_counters *counts = &session.counts;
+
+	pthread_mutex_lock(&session.counts_lock);
+	counts->recorded_samples += result->samples;
+	counts->recorded_weight += result->weight;
+	counts->vm_samples += result->vm_samples;
+	counts->vm_weight += result->vm_weight;
+	counts->dropped[FLAMEPROF_DROP_PROFILE].samples += result->full_samples;
+	counts->dropped[FLAMEPROF_DROP_PROFILE].weight += result->full_weight;
+	counts->dropped[FLAMEPROF_DROP_PROFILE].bytes += result->full_bytes;
+	counts->dropped[FLAMEPROF_DROP_DAMAGED].samples += result->damaged_samples;
+	counts->dropped[FLAMEPROF_DROP_DAMAGED].bytes += result->damaged_bytes;
+	for (unsigned end = 0; end < FLAMEPROF_ENDS; end++)
+		counts->ends[end] += result->ends[end];
+	pthread_mutex_unlock(&session.counts_lock);
+}
+
+void diagnostics_worker_ends(void)
+{
+	pthread_mutex_lock(&session.counts_lock);
+	collect_worker(CLOCK_THREAD_CPUTIME_ID);
+	__atomic_store_n(&session.worker_tid, 0, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&session.counts_lock);
+}
+
+void diagnostics_end(void)
+{
+	pthread_mutex_lock(&session.counts_lock);
+	collect_sampler();
+	collect_queue();
+	session.is_counting = 0;
+	pthread_mutex_unlock(&session.counts_lock);
+}
+
+int flameprof_diagnostics(struct flameprof_counters *out)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&session.counts_lock);
+	if (session.is_counting) {
+		collect_sampler();
+		collect_queue();
+		session.counts.threads = count_threads();
+	}
+	if (session.has_counts) {
+		*out = session.counts;
+		memset(&session.counts, 0, sizeof(session.counts));
+	} else {
+		error = -ESRCH;
+	}
+	pthread_mutex_unlock(&session.counts_lock);
+	return error;
+}
+
+/* ---- flush and reset ------------------------------------------------------------------------- */
+/*
+ * flameprof_flush() and flameprof_reset(): a barrier behind everything that was committed, and the
+ * wait for the worker to reach it.
+ */
+
+/* The profile up to now into *@out, owned by the caller. The worker goes on with an empty one. */
+static int rotate(struct flameprof_profile **out, int timeout_ms)
+{
+	struct barrier barrier = {.state = BARRIER_WAITING};
+	int error;
+
+	session_is_called(__builtin_frame_address(0));
+	error = session_enter();
+	if (error)
+		return error;
+	barrier.next = profile_new(&session.config);
+	if (!barrier.next) {
+		/* What was recorded must not be lost for want of a place for what comes. */
+		session_end_by_itself(FLAMEPROF_NO_MEMORY);
+		error = -ENOMEM;
+		goto out;
+	}
+	barrier.boundary_ns = clock_monotonic_ns();
+	error = queue_add_barrier(&session.queue, &barrier);
+	if (!error)
+		error = queue_wait(&barrier, timeout_ms);
+	if (error)
+		flameprof_profile_free(barrier.next);
+	else
+		*out = barrier.result;
+out:
+	session_leave();
+	return error;
+}
+
+int flameprof_flush(struct flameprof_profile **profile, int timeout_ms)
+{
+	return profile ? rotate(profile, timeout_ms) : flameprof_reset(timeout_ms);
+}
+
+int flameprof_reset(int timeout_ms)
+{
+	struct flameprof_profile *profile = NULL;
+	int error = rotate(&profile, timeout_ms);
+
+	flameprof_profile_free(profile);
+	return error;
+}
+
+/* ---- forks ----------------------------------------------------------------------------------- */
+/*
+ * A fork child of a program that samples itself is not sampled and has no worker: it begins as if
+ * the profiler had never been started. Nothing is locked before a fork, since a thread that waits
+ * in there would hold up the program; the child, which has one thread, makes all locks anew. What
+ * the parent's worker had in hand stays in the child's memory, shared with the parent's until
+ * written.
+ */
+
+static void reset_in_child(void)
+{
+	int is_arena_copied = session.is_arena_copied;
+
+	if (!sampler_is_hosted())
+		return;
+	if (is_arena_copied)
+		madvise(sampler.arena, wire_arena_bytes(sampler.blocks), MADV_DONTNEED);
+	sampler_reset_in_child();
+	tasks_reset_in_child();
+	/* Our handler is in the child's kernel entry, too. */
+	sampler.pid = (uint32_t)arch_syscall0(SYS_getpid);
+	memset(&session, 0, sizeof(session));
+	session.is_arena_copied = is_arena_copied;
+	session.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	session.end_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	session.counts_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+static void register_handlers(void)
+{
+	pthread_atfork(NULL, NULL, reset_in_child);
+}
+
+void session_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_handlers);
 }

@@ -20,6 +20,7 @@
 #define LIBPROF_API_SESSION_H
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "libprof/aggregator/queue.h"
@@ -44,7 +45,7 @@ struct session_seen {
 };
 
 struct session {
-	int is_arena_copied; /* the kernel does not empty a fork child's arena: fork.c does */
+	int is_arena_copied; /* the kernel does not empty a fork child's arena: we do */
 	uint32_t status; /* atomic: enum flameprof_status; what flameprof_status() answers */
 
 	pthread_mutex_t lock;
@@ -81,8 +82,7 @@ struct session {
 
 extern struct session session __attribute__((visibility("hidden")));
 
-/* ---- session.c ---------------------------------------------------------------------------------
- */
+/* ---- using it -------------------------------------------------------------------------------- */
 
 /*
  * Is the session this process's? A child of a raw clone has the parent's, and no worker. Is the
@@ -117,23 +117,27 @@ void session_wake(const uint32_t *word);
 /* @timeout_ms from now as a deadline. */
 uint64_t session_deadline(int timeout_ms);
 
-/* ---- start.c -----------------------------------------------------------------------------------
- */
-
 /*
- * Arm the calling thread with @thread, claimed. Returns the entry that samples it now, or NULL:
- * @thread has been given back. Context: the thread itself, not a handler.
+ * Ends the scope that longjmp() left behind: it still holds the profiler, and is ended before
+ * anybody else is told that it is busy. Set with the first scope; atomic, NULL until then.
+ * @frame  __builtin_frame_address(0) of the function that the program called
  */
-struct sampler_thread *session_arm_self(struct sampler_thread *thread);
+extern void (*session_end_left_scope)(const void *frame) __attribute__((visibility("hidden")));
 
-/* ---- worker.c ----------------------------------------------------------------------------------
- */
+static inline void session_is_called(const void *frame)
+{
+	void (*end_left)(const void *) = __atomic_load_n(&session_end_left_scope, __ATOMIC_ACQUIRE);
+
+	if (end_left)
+		end_left(frame);
+}
+
+/* ---- the worker ------------------------------------------------------------------------------ */
 
 /* The worker thread's function. */
 void *worker_main(void *argument);
 
-/* ---- diagnostics.c -----------------------------------------------------------------------------
- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 void diagnostics_begin(void);
 /* Add what became of one batch. Context: the worker. */
@@ -143,10 +147,31 @@ void diagnostics_worker_ends(void);
 /* Take over the counters of sampler, queue and worker for good, before those go. */
 void diagnostics_end(void);
 
-/* ---- fork.c ------------------------------------------------------------------------------------
- */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 /* From now on a fork child has a profiler that was never started. Context: any thread. */
 void session_watch_forks(void);
+
+/* ---- options --------------------------------------------------------------------------------- */
+/*
+ * struct flameprof_options with defaults put in and values brought into their ranges.
+ */
+
+#define SETTINGS_RATE_MAX_HZ 10000u
+
+struct settings {
+	unsigned rate_hz;
+	enum flameprof_clock clock;
+	unsigned depth;
+	unsigned max_span_ms;
+	size_t ring_bytes;
+	size_t queue_bytes;
+	size_t profile_bytes;
+	const char *title; /* borrowed from the options; NULL: the program's name */
+	uint32_t is_paused;
+};
+
+/* @options NULL: all defaults. Returns 0, or -EINVAL for what no clamping can mend. */
+int settings_from_options(struct settings *settings, const struct flameprof_options *options);
 
 #endif

@@ -430,3 +430,31 @@ unsigned stack_publish_seen(void)
 	maps_close(&maps);
 	return known;
 }
+
+/* ---- a thread that asks to be sampled -------------------------------------------------------- */
+
+/* Known from the first sample on: where the kernel must not read for us, it would be cut short. */
+static void publish_this_stack(struct sampler_thread *thread)
+{
+	pthread_attr_t attributes;
+	void *lo = NULL;
+	size_t bytes = 0;
+
+	if (pthread_getattr_np(pthread_self(), &attributes))
+		return;
+	if (!pthread_attr_getstack(&attributes, &lo, &bytes))
+		stack_publish_own(thread, (uintptr_t)lo, (uintptr_t)lo + bytes);
+	pthread_attr_destroy(&attributes);
+}
+
+struct sampler_thread *tasks_begin_self(struct sampler_thread *thread)
+{
+	if ((uint32_t)arch_syscall0(SYS_gettid) == sampler.pid)
+		stack_publish_main(thread);
+	else
+		publish_this_stack(thread);
+	thread = tasks_arm_self(thread);
+	if (thread && libc_calls.watch_end)
+		libc_calls.watch_end(thread);
+	return thread;
+}

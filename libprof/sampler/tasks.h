@@ -20,6 +20,11 @@
 struct sampler_thread *tasks_arm_self(struct sampler_thread *thread);
 
 /*
+ * The same with the bounds of its stack looked up, and its end watched where interposers can.
+ */
+struct sampler_thread *tasks_begin_self(struct sampler_thread *thread);
+
+/*
  * Look through /proc/self/task: arm threads that nobody armed, settle those that are gone.
  * Returns 0, or -errno when the list can't be read. Context: one thread at a time, not a handler.
  */

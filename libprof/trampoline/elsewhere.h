@@ -51,10 +51,4 @@ struct elsewhere {
 /* Written before the program's own code runs; read by all. */
 extern struct elsewhere elsewhere __attribute__((visibility("hidden")));
 
-/*
- * Look for the other copy's functions with @find, which gets a name and our own function of that
- * name and returns NULL when there is no other. Context: a constructor.
- */
-void elsewhere_find(void *(*find)(const char *name, const void *own));
-
 #endif

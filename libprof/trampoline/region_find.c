@@ -12,6 +12,9 @@
 #include "libprof/trampoline/region_tree.h"
 #include "libprof/wire.h"
 
+/* Here, so that nothing that asks it calls those who look for the other copy. */
+struct elsewhere elsewhere;
+
 /* The last of @count ascending words that is not above @address; 0 when all are. */
 static uint32_t last_not_above(const uintptr_t *word, uint32_t count, uintptr_t address)
 {

@@ -10,11 +10,11 @@
 
 #include "arch/registers.h"
 #include "arch/syscall.h"
-#include "libprof/api/session.h"
 #include "libprof/flameprof_vm.h"
 #include "libprof/interrupt/interrupt.h"
 #include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
+#include "libprof/sampler/tasks.h"
 #include "libprof/trampoline/elsewhere.h"
 #include "libprof/vmstack/function.h"
 #include "libprof/vmstack/write.h"
@@ -97,7 +97,7 @@ static struct sampler_thread *this_thread(void)
 	if (thread || !sampler_is_hosted() || own_threads_have((uint32_t)arch_syscall0(SYS_gettid)))
 		return thread;
 	thread = sampler_thread_try_claim();
-	return thread ? session_arm_self(thread) : NULL;
+	return thread ? tasks_begin_self(thread) : NULL;
 }
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue, an arena and what the tests of queue.c and harvest.c do to them.
+ * A queue, an arena and what the tests of queue.c do to them.
  */
 #ifndef TESTS_UNIT_QUEUE_FIXTURE_H
 #define TESTS_UNIT_QUEUE_FIXTURE_H

@@ -18,8 +18,6 @@
 #include <unistd.h>
 
 #include "libprof/api/draw.h"
-#include "libprof/api/find_flamerun.h"
-#include "libprof/api/outsider.h"
 
 extern char **environ;
 

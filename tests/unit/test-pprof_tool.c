@@ -7,7 +7,7 @@
 
 #include <link.h>
 
-#include "libprof/aggregator/segments.h"
+#include "libprof/aggregator/store.h"
 
 /* pprof without a network, a browser or a home. */
 #define PPROF "PPROF_TMPDIR=. HOME=. PPROF_BINARY_PATH=/nonexistent go tool pprof -symbolize=local "

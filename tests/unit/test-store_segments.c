@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "libprof/aggregator/segments.h"
+#include "libprof/aggregator/store.h"
 #include "tests/unit/deny.h"
 #include "tests/unit/in-child.h"
 

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flameprof_start(): settings, the process's own arena, the worker, and the timers of all threads.
+ * How a host starts and stops a session: options, the process's own arena, the worker, the
+ * timers of all threads; then disarm, wake the flushes, let the worker finish, take its profile.
+ *
+ * A process that samples itself has an arena of its own, mapped once and for good. A handler
+ * that a debugger holds up may look at it whenever it goes on; pages go back at each stop.
+ * Sessions have slots and image numbers of their own, so that modules are announced anew.
  */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
@@ -11,9 +17,7 @@
 
 #include "arch/syscall.h"
 #include "libprof/api/injected.h"
-#include "libprof/api/scope.h"
 #include "libprof/api/session.h"
-#include "libprof/api/settings.h"
 #include "libprof/interrupt/interrupt.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/modules.h"
@@ -22,6 +26,78 @@
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/tasks.h"
 #include "libprof/unwind/find_object.h"
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* The ranges of flameprof.h; 0 stands for the default. */
+#define RATE_DEFAULT_HZ	      197u
+#define RING_BYTES_MIN	      ((size_t)4 << 10)
+#define RING_BYTES_MAX	      ((size_t)90 << 10)
+#define QUEUE_BYTES_DEFAULT   ((size_t)16 << 20)
+#define QUEUE_BYTES_MAX	      ((size_t)1 << 30)
+#define PROFILE_BYTES_DEFAULT ((size_t)256 << 20)
+#define PROFILE_BYTES_MIN     ((size_t)64 << 10)
+#define PROFILE_BYTES_MAX     ((size_t)16 << 30)
+
+static size_t in_range(size_t value, size_t if_zero, size_t min, size_t max)
+{
+	if (!value)
+		return if_zero;
+	return value < min ? min : value > max ? max : value;
+}
+
+/* What a later version may give a meaning to must not be ignored by this one. */
+static int has_unknown(const struct flameprof_options *options)
+{
+	unsigned bits = options->flags & ~FLAMEPROF_START_PAUSED;
+
+	for (unsigned i = 0; i < sizeof(options->reserved) / sizeof(options->reserved[0]); i++)
+		bits |= options->reserved[i];
+	return bits ||
+	       (options->clock != FLAMEPROF_CLOCK_CPU &&
+		       options->clock != FLAMEPROF_CLOCK_ELAPSED &&
+		       options->clock != FLAMEPROF_CLOCK_VM);
+}
+
+int settings_from_options(struct settings *settings, const struct flameprof_options *options)
+{
+	static const struct flameprof_options defaults;
+	unsigned fits;
+
+	if (!options)
+		options = &defaults;
+	if (has_unknown(options))
+		return -EINVAL;
+	*settings = (struct settings){
+		.rate_hz = (unsigned)in_range(options->rate, RATE_DEFAULT_HZ, 1, SETTINGS_RATE_MAX_HZ),
+		.clock = options->clock,
+		.depth = (unsigned)in_range(options->depth, WIRE_MAX_DEPTH, 1, WIRE_MAX_DEPTH),
+		.max_span_ms = options->max_span_ms,
+		.ring_bytes = in_range(
+			options->ring_bytes, RING_BYTES_MAX, RING_BYTES_MIN, RING_BYTES_MAX),
+		.queue_bytes =
+			in_range(options->queue_bytes, QUEUE_BYTES_DEFAULT, 1, QUEUE_BYTES_MAX),
+		.profile_bytes = in_range(options->profile_bytes, PROFILE_BYTES_DEFAULT,
+			PROFILE_BYTES_MIN, PROFILE_BYTES_MAX),
+		.title = options->title,
+		.is_paused = !!(options->flags & FLAMEPROF_START_PAUSED),
+	};
+	/* A stack that fills the ring is cut, else it could never be recorded. */
+	fits = (unsigned)((settings->ring_bytes - sizeof(struct wire_sample)) / sizeof(uint64_t));
+	if (settings->depth > fits)
+		settings->depth = fits;
+	return 0;
+}
+
+/* The title into @out, at most SESSION_TITLE_BYTES with the NUL. */
+static void settings_title(const struct settings *settings, char *out)
+{
+	const char *title = settings->title ? settings->title : program_invocation_short_name;
+
+	snprintf(out, SESSION_TITLE_BYTES, "%s", title);
+}
+
+/* ---- flameprof_start() ----------------------------------------------------------------------- */
 
 #define NS_PER_MS 1000000ULL
 
@@ -150,32 +226,6 @@ static int begin_sampling(const struct settings *settings)
 	return sampler_start(sampler.arena, 0, NULL);
 }
 
-/* Known from the first sample on: where the kernel must not read for us, it would be cut short. */
-static void publish_stack(struct sampler_thread *thread)
-{
-	pthread_attr_t attributes;
-	void *lo = NULL;
-	size_t bytes = 0;
-
-	if (pthread_getattr_np(pthread_self(), &attributes))
-		return;
-	if (!pthread_attr_getstack(&attributes, &lo, &bytes))
-		stack_publish_own(thread, (uintptr_t)lo, (uintptr_t)lo + bytes);
-	pthread_attr_destroy(&attributes);
-}
-
-struct sampler_thread *session_arm_self(struct sampler_thread *thread)
-{
-	if ((uint32_t)arch_syscall0(SYS_gettid) == sampler.pid)
-		stack_publish_main(thread);
-	else
-		publish_stack(thread);
-	thread = tasks_arm_self(thread);
-	if (thread && libc_calls.watch_end)
-		libc_calls.watch_end(thread);
-	return thread;
-}
-
 /*
  * The calling thread is armed at once, whatever /proc can tell of the others; not the one that
  * takes snapshots.
@@ -188,7 +238,7 @@ static void arm_this_thread(void)
 		return;
 	thread = sampler_thread_claim();
 	if (thread)
-		session_arm_self(thread);
+		tasks_begin_self(thread);
 }
 
 static int begin_worker(const struct settings *settings)
@@ -241,7 +291,7 @@ int flameprof_start(const struct flameprof_options *options)
 	struct settings settings;
 	int error = settings_from_options(&settings, options);
 
-	scope_end_left(__builtin_frame_address(0));
+	session_is_called(__builtin_frame_address(0));
 	if (!error)
 		error = check_process();
 	if (!error)
@@ -255,4 +305,113 @@ int flameprof_start(const struct flameprof_options *options)
 	set_phase(
 		error ? SESSION_IDLE : SESSION_LIVE, error ? FLAMEPROF_STOPPED : FLAMEPROF_RUNNING);
 	return error;
+}
+
+/* ---- flameprof_stop() ------------------------------------------------------------------------ */
+/*
+ * flameprof_stop(): disarm, wake the flushes, let the worker finish, take its profile.
+ */
+
+/* One thread stops; what a timed-out one began the next goes on with. */
+static int claim(void)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&session.lock);
+	if (session.phase != SESSION_LIVE && session.phase != SESSION_STOPPING) {
+		error = -ESRCH;
+	} else if (session.has_stopper) {
+		error = -EBUSY;
+	} else {
+		session.phase = SESSION_STOPPING;
+		session.has_stopper = 1;
+		__atomic_store_n(&session.status, FLAMEPROF_STOPPING, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&session.lock);
+	return error;
+}
+
+static void unclaim(int is_stopped)
+{
+	pthread_mutex_lock(&session.lock);
+	session.has_stopper = 0;
+	if (is_stopped) {
+		session.phase = SESSION_IDLE;
+		__atomic_store_n(&session.status, FLAMEPROF_STOPPED, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&session.lock);
+}
+
+/* Nobody enters any more: the phase says so. Those who are in have been cancelled. */
+static int wait_for_all(uint64_t deadline_ns)
+{
+	uint32_t users;
+
+	while (!__atomic_load_n(&session.done, __ATOMIC_ACQUIRE))
+		if (session_wait(&session.done, 0, deadline_ns))
+			return -ETIMEDOUT;
+	while ((users = __atomic_load_n(&session.users, __ATOMIC_ACQUIRE)))
+		if (session_wait(&session.users, users, deadline_ns))
+			return -ETIMEDOUT;
+	return 0;
+}
+
+/* The rings' memory back to the kernel; what a held-up handler still writes there goes nowhere. */
+static void shrink_arena(void)
+{
+	const struct wire_arena *arena = sampler.arena;
+	uint32_t high = __atomic_load_n(&arena->blocks_high, __ATOMIC_RELAXED);
+
+	if (high <= sampler.blocks)
+		madvise(wire_block_data(sampler.arena, 0), (size_t)high * WIRE_BLOCK_BYTES,
+			MADV_DONTNEED);
+}
+
+static struct flameprof_profile *finish(void)
+{
+	struct flameprof_profile *profile = session.profile;
+
+	pthread_join(session.worker, NULL);
+	session.profile = NULL;
+	/* What has no name for want of memory is shown by its address. */
+	store_resolve(profile, session.catalogue);
+	store_catalogue_free(session.catalogue);
+	session.catalogue = NULL;
+	diagnostics_end();
+	queue_release(&session.queue);
+	sampler_end(&session.queue.drain);
+	shrink_arena();
+	return profile;
+}
+
+int flameprof_stop(struct flameprof_profile **out, int timeout_ms)
+{
+	uint64_t deadline_ns = session_deadline(timeout_ms);
+	struct flameprof_profile *profile;
+	int error;
+
+	session_is_called(__builtin_frame_address(0));
+	if (session_is_worker())
+		return -EDEADLK;
+	if (!session_is_here())
+		return -ESRCH;
+	error = claim();
+	if (error)
+		return error;
+	session_disarm();
+	queue_stop(&session.queue);
+	__atomic_store_n(&session.ending, 1, __ATOMIC_RELEASE);
+	sampler_wake_reader(sampler.arena);
+	error = wait_for_all(deadline_ns);
+	if (error) {
+		unclaim(0);
+		return error;
+	}
+	profile = finish();
+	unclaim(1);
+	if (out)
+		*out = profile;
+	else
+		flameprof_profile_free(profile);
+	return 0;
 }
