@@ -1,20 +1,188 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of a host: enable, disable, register, unregister; the end of a thread and of a fork's
- * parent.
+ * Ticks of the calling thread, and the calls of a host: enable, disable, register, unregister;
+ * the end of a thread and of a fork's parent.
+ *
+ * Ticks are counted in the thread. The counter and two words beside it are the library's only
+ * thread-local storage, static, so that generated code reads it in one instruction. The timer
+ * writes it under a lock, under which ending threads come off the list. A robust mutex, held
+ * while registered, tells of threads that end by a system call: the kernel marks it before a
+ * joiner can learn. Each thread remembers the period it was given last, so a late timer loses
+ * nothing.
+ *
+ * A fork child's timer begins at its first safe point, since most children only exec. A tick
+ * that is none brings the child there and is not told to the host. Who is called instead of
+ * flagged gets a timer at once.
+ *
+ * Two copies of the library have one timer. The program's copy registers with the shared one by
+ * a call that raises its own counter and flag; its safe points pass on. Stubs look at the shared
+ * copy's counter.
  */
 #include "libprof/interrupt/interrupt.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "libprof/interrupt/registry.h"
-#include "libprof/interrupt/ticks.h"
+#include "arch/syscall.h"
+#include "libprof/flameprof_vm.h"
 #include "libprof/interrupt/timer.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_threads.h"
 #include "libprof/trampoline/elsewhere.h"
+
+/* ---- ticks of the calling thread ------------------------------------------------------------- */
+/*
+ * What a thread keeps of interrupts for itself: the only thread-local storage of the library, 8
+ * bytes. Generated code reads the counter at a constant distance from the thread pointer, so it is
+ * static storage also where the library is opened late: glibc keeps room for that.
+ */
+
+#define STATIC_STORAGE __attribute__((tls_model("initial-exec")))
+
+__thread volatile uint32_t flameprof_interrupt_ticks;
+
+/* A program that exports a counter of its own stands before us; ours is the one under this name. */
+extern __thread volatile uint32_t own_ticks STATIC_STORAGE
+	__attribute__((alias("flameprof_interrupt_ticks"), visibility("hidden")));
+
+enum own_state {
+	INSIDE = 1, /* the host's function is running on this thread */
+	MARKED = 2, /* one of the ticks is interrupt_ticks_mark()'s */
+	COUNTED = 4, /* one of interrupt.inside */
+};
+
+static __thread uint32_t own_state STATIC_STORAGE;
+
+volatile uint32_t *interrupt_ticks_here(void)
+{
+	return &own_ticks;
+}
+
+intptr_t interrupt_ticks_offset(void)
+{
+	return (intptr_t)((uintptr_t)&own_ticks - (uintptr_t)__builtin_thread_pointer());
+}
+
+/* The calling thread's counter becomes 0, without a mark. */
+static void interrupt_ticks_clear(void)
+{
+	own_state &= ~(uint32_t)MARKED;
+	__atomic_store_n(&own_ticks, 0, __ATOMIC_RELAXED);
+}
+
+/*
+ * Bring the calling thread to its next safe point, where a tick that is none has
+ * interrupt_begin_in_child() called. Context: signal-safe.
+ */
+static void interrupt_ticks_mark(void)
+{
+	own_state |= MARKED;
+	__atomic_fetch_add(&own_ticks, 1, __ATOMIC_RELAXED);
+}
+
+static void enter(void)
+{
+	own_state |= COUNTED;
+	__atomic_fetch_add(&interrupt.inside, 1, __ATOMIC_SEQ_CST);
+}
+
+/* It is not any more; nothing happens for one that is not. */
+static void interrupt_leave(void)
+{
+	if (!(own_state & COUNTED))
+		return;
+	own_state &= ~(uint32_t)COUNTED;
+	if (__atomic_fetch_sub(&interrupt.inside, 1, __ATOMIC_SEQ_CST) == 1 &&
+		!__atomic_load_n(&interrupt.function, __ATOMIC_SEQ_CST))
+		arch_syscall3(SYS_futex, &interrupt.inside, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+/* Is the calling thread one that may be in the function of all? interrupt.inside counts it. */
+static int interrupt_is_inside(void)
+{
+	return (own_state & COUNTED) != 0;
+}
+
+/* In a fork child: the calling thread is what it was, and the only one. */
+static void interrupt_stay_inside_in_child(void)
+{
+	__atomic_store_n(&interrupt.inside, own_state & COUNTED ? 1 : 0, __ATOMIC_SEQ_CST);
+}
+
+/* Wait until no thread is inside. Context: interrupt.function is NULL; the lock is not held. */
+static void interrupt_wait_until_outside(void)
+{
+	uint32_t inside;
+
+	while ((inside = __atomic_load_n(&interrupt.inside, __ATOMIC_SEQ_CST)))
+		arch_syscall6(SYS_futex, (long)&interrupt.inside, FUTEX_WAIT_PRIVATE, (long)inside,
+			(long)NULL, 0, 0);
+}
+
+/*
+ * Call the host's function on this thread, its own or that of all; while it runs no tick is taken.
+ */
+static void interrupt_call(uint32_t ticks)
+{
+	const struct interrupt_thread *thread = interrupt_here();
+	flameprof_interrupt_function *function;
+	void *context = NULL;
+
+	if (thread && thread->function) {
+		function = thread->function;
+		context = thread->context;
+	} else {
+		function = __atomic_load_n(&interrupt.function, __ATOMIC_SEQ_CST);
+		/* Not written while we are inside and there is a function. */
+		if (function)
+			context = interrupt.context;
+	}
+	if (!function)
+		return;
+	own_state |= INSIDE;
+	function(context, ticks);
+	own_state &= ~(uint32_t)INSIDE;
+}
+
+void interrupt_take(void)
+{
+	int saved_errno = errno;
+	const struct interrupt_thread *thread;
+	uint32_t ticks;
+
+	if (own_state & INSIDE)
+		return;
+	thread = interrupt_here();
+	/* Before the ticks are taken, so that none of them comes to a function enabled later. */
+	if (!thread || !thread->function)
+		enter();
+	ticks = __atomic_exchange_n(&own_ticks, 0, __ATOMIC_ACQUIRE);
+	if (ticks && own_state & MARKED) {
+		own_state &= ~(uint32_t)MARKED;
+		ticks--;
+		interrupt_begin_in_child();
+	}
+	if (ticks)
+		interrupt_call(ticks);
+	interrupt_leave();
+	errno = saved_errno;
+}
+
+void flameprof_interrupt_take(void)
+{
+	if (!elsewhere.flameprof_interrupt_take) {
+		interrupt_take();
+	} else if (!(own_state & INSIDE)) {
+		/* The other copy has the ticks, ours only says that there are some. */
+		__atomic_store_n(&own_ticks, 0, __ATOMIC_SEQ_CST);
+		elsewhere.flameprof_interrupt_take();
+	}
+}
+
+/* ---- who gets ticks -------------------------------------------------------------------------- */
 
 #define PERIOD_NS_MIN 100000ULL
 #define PERIOD_NS_MAX (10 * CLOCK_NS_PER_S)

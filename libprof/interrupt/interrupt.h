@@ -16,6 +16,31 @@
 
 #include "libprof/flameprof_vm.h"
 
+/* ---- ticks of the calling thread ------------------------------------------------------------- */
+/*
+ * Ticks of the calling thread: flameprof_interrupt_ticks as the rest of the library gets at it.
+ */
+
+/*
+ * The counter of the calling thread, of this copy of the library, whatever name stands before it in
+ * the order of search. Stays where it is until the thread has ended. Context: signal-safe.
+ */
+volatile uint32_t *interrupt_ticks_here(void);
+
+/*
+ * Where that lies from the thread pointer, in bytes, the same for all threads: for generated code.
+ * Context: signal-safe.
+ */
+intptr_t interrupt_ticks_offset(void);
+
+/*
+ * flameprof_interrupt_take() of this copy of the library, whatever name stands before it: for
+ * generated code.
+ */
+void interrupt_take(void);
+
+/* ---- who gets ticks -------------------------------------------------------------------------- */
+
 /* One registered thread; kept in memory of the process, not of the thread. */
 struct interrupt_thread {
 	struct interrupt_thread *next;

@@ -24,7 +24,6 @@
 #include "libprof/sampler/confined.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
-#include "libprof/trampoline/region.h"
 #include "libprof/unwind/find_object.h"
 
 /* ---- build-ids ------------------------------------------------------------------------------- */
@@ -80,6 +79,8 @@ const uint8_t *build_id_find(const struct unwind_module *module, uint32_t *bytes
 #define MODULES_MAX     4096u
 #define MODULES_BUCKETS 256u
 #define PATH_MAX_BYTES  4096u
+
+modules_code_fn *modules_code;
 
 struct module_entry {
 	struct unwind_module module;
@@ -277,6 +278,13 @@ static void widen_to_program(uintptr_t pc, struct unwind_module *module)
 	module->end = program.end;
 }
 
+static int find_code(uintptr_t pc, int error, struct unwind_module *out)
+{
+	modules_code_fn *find = __atomic_load_n(&modules_code, __ATOMIC_ACQUIRE);
+
+	return find ? find(pc, 1, out) : error;
+}
+
 int modules_find(uintptr_t pc, struct unwind_module *out)
 {
 	const struct link_map *map;
@@ -285,7 +293,7 @@ int modules_find(uintptr_t pc, struct unwind_module *out)
 	int error = unwind_find_object(pc, out, &map);
 
 	if (error)
-		return region_resolve(pc, 1, out);
+		return find_code(pc, error, out);
 	widen_to_program(pc, out);
 	at = __atomic_load_n(bucket_of(out->start), __ATOMIC_ACQUIRE);
 	for (; at; at = entries[at - 1].next) {

@@ -43,4 +43,20 @@ void modules_init(void);
  */
 int modules_find(uintptr_t pc, struct unwind_module *out);
 
+/* ---- code of no module ----------------------------------------------------------------------- */
+
+/*
+ * The stub or generated code at @pc as the unwinder wants it: number WIRE_MODULE_CODE, bias such
+ * that pc - bias is its address in the code space. With @announce its name is in this image's
+ * control ring when the call returns.
+ * Returns 0, or -ENOENT. Context: signal-safe.
+ */
+typedef int modules_code_fn(uintptr_t pc, int announce, struct unwind_module *out);
+
+/*
+ * Who knows such code, if anybody does: trampoline/ puts itself here with its first piece. That is
+ * all the sampler sees of stubs and generated code. Atomic, NULL until then.
+ */
+extern modules_code_fn *modules_code __attribute__((visibility("hidden")));
+
 #endif

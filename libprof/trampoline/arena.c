@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * How a stub is made and ended: slots of an arena's chunks, and a stub in a slot.
+ *
+ * A stub is a slot of data. A chunk's code and call-frame information are written once, then
+ * executable; making a stub writes name, payload and an address in the code space, the address
+ * last, and it ends when that is 0. Whoever reads a slot meanwhile reads `space` before and
+ * after (region_find_stub()).
+ */
 #include "libprof/trampoline/arena.h"
 
 #include <errno.h>
@@ -6,8 +14,9 @@
 #include <string.h>
 
 #include "libprof/trampoline/elsewhere.h"
-#include "libprof/trampoline/fork.h"
+#include "libprof/trampoline/lasting.h"
 #include "libprof/trampoline/publish.h"
+#include "libprof/trampoline/region.h"
 
 /*
  * Code of an arena's first chunk, and of the largest ones; each is four times as large as the last.
@@ -22,7 +31,37 @@ _Static_assert(MOST_BYTES / ARCH_STUB_ALIGN <= 1u << ARENA_SLOT_BITS, "a slot's 
 _Static_assert(ARENA_CHUNKS_MAX <= 1u << (32 - ARENA_SLOT_BITS), "a chunk's number fits");
 
 static struct flameprof_arena *arenas;
+static int suspended; /* atomic: 1 between suspend and resume */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void hold(void)
+{
+	pthread_mutex_lock(&list_lock);
+	for (struct flameprof_arena *arena = arenas; arena; arena = arena->next)
+		pthread_mutex_lock(&arena->lock);
+}
+
+static void let_go(void)
+{
+	for (struct flameprof_arena *arena = arenas; arena; arena = arena->next)
+		pthread_mutex_unlock(&arena->lock);
+	pthread_mutex_unlock(&list_lock);
+}
+
+static void watch(void)
+{
+	/* Handlers that prepare run backwards: those of inner locks are registered first. */
+	chunk_watch_forks();
+	lasting_watch_forks();
+	pthread_atfork(hold, let_go, let_go);
+}
+
+static void watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch);
+}
 
 void arenas_lock(struct flameprof_arena **first)
 {
@@ -35,9 +74,14 @@ void arenas_unlock(void)
 	pthread_mutex_unlock(&list_lock);
 }
 
-struct flameprof_arena *arenas_held(void)
+int arenas_are_suspended(void)
 {
-	return arenas;
+	return __atomic_load_n(&suspended, __ATOMIC_RELAXED);
+}
+
+int arenas_suspend(int is_suspended)
+{
+	return __atomic_exchange_n(&suspended, is_suspended, __ATOMIC_RELAXED);
 }
 
 /* The slot that the low half of a list's word stands for. */
@@ -199,7 +243,7 @@ static void make_first_chunk(struct flameprof_arena *arena)
 {
 	int error;
 
-	if (image_is_suspended()) {
+	if (arenas_are_suspended()) {
 		arena_set_status(arena, FLAMEPROF_STUBS_SUSPENDED);
 		return;
 	}
@@ -217,7 +261,7 @@ int arena_new(struct flameprof_arena **out, enum flameprof_code_kind kind,
 	struct flameprof_arena *arena;
 	int error;
 
-	trampoline_fork_register();
+	watch_forks();
 	arena = calloc(1, sizeof(*arena));
 	if (!arena)
 		return -ENOMEM;
@@ -294,4 +338,84 @@ enum flameprof_stub_status flameprof_arena_status(const struct flameprof_arena *
 	if (elsewhere.flameprof_arena_status)
 		return elsewhere.flameprof_arena_status(arena);
 	return (enum flameprof_stub_status)__atomic_load_n(&arena->status, __ATOMIC_RELAXED);
+}
+
+/* ---- making and freeing stubs ---------------------------------------------------------------- */
+
+static uintptr_t stub_address(const struct chunk *chunk, const struct region_slot *slot)
+{
+	return chunk->region.start + (uintptr_t)(slot - chunk->slot) * chunk->region.stride;
+}
+
+flameprof_function *arena_new_stub(
+	struct flameprof_arena *arena, const char *name, uintptr_t payload)
+{
+	struct region_slot *slot;
+	struct chunk *chunk;
+	char *text;
+
+	if (flameprof_arena_status(arena) == FLAMEPROF_STUBS_SUSPENDED)
+		return NULL;
+	slot = arena_take_slot(arena, &chunk);
+	if (!slot)
+		return NULL;
+	text = (char *)slot->name;
+	/* What is written from here on may not be seen before the end of the slot's last stub. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	if (lasting_set_text(&text, name && *name ? name : ARENA_NO_NAME, FLAMEPROF_NAME_BYTES)) {
+		arena_give_slot(arena, chunk, slot);
+		return NULL;
+	}
+	__atomic_store_n(&slot->name, text, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->payload, payload, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->published, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->space, region_space_new(chunk->region.stride), __ATOMIC_RELEASE);
+	publish_add_slot(&chunk->region, (uint32_t)(slot - chunk->slot));
+	return (flameprof_function *)stub_address(chunk, slot);
+}
+
+flameprof_function *flameprof_stub_new(
+	struct flameprof_arena *arena, const char *name, uintptr_t payload)
+{
+	flameprof_function *stub;
+
+	if (elsewhere.flameprof_stub_new)
+		return elsewhere.flameprof_stub_new(arena, name, payload);
+	stub = arena_new_stub(arena, name, payload);
+	return stub ? stub : arena_plain(arena, payload);
+}
+
+/* The slot of the stub at @address, if it is one of @arena's. */
+static struct region_slot *find_slot(
+	struct flameprof_arena *arena, uintptr_t address, struct chunk **chunk)
+{
+	const struct region *region = region_find(address);
+	uintptr_t offset;
+
+	if (!region || region->kind == FLAMEPROF_CODE_HOST)
+		return NULL;
+	*chunk = region->owner;
+	offset = address - region->start;
+	if ((*chunk)->arena != arena || offset % region->stride)
+		return NULL;
+	return &(*chunk)->slot[offset / region->stride];
+}
+
+void flameprof_stub_free(struct flameprof_arena *arena, flameprof_function *stub)
+{
+	struct region_slot *slot;
+	struct chunk *chunk;
+
+	if (elsewhere.flameprof_stub_free) {
+		elsewhere.flameprof_stub_free(arena, stub);
+		return;
+	}
+	if (!stub || stub == arena->target)
+		return;
+	slot = find_slot(arena, (uintptr_t)stub, &chunk);
+	/* Freed twice: one of them gives the slot back. */
+	if (!slot || !__atomic_exchange_n(&slot->space, 0, __ATOMIC_ACQ_REL))
+		return;
+	publish_remove_slot(&chunk->region, (uint32_t)(slot - chunk->slot));
+	arena_give_slot(arena, chunk, slot);
 }

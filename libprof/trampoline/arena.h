@@ -37,6 +37,17 @@ struct flameprof_arena {
 	struct chunk *chunk[ARENA_CHUNKS_MAX]; /* atomic */
 	struct arena_suspended *suspended; /* image.c's */
 	struct flameprof_arena *next_intercept; /* intercept.c's */
+	const struct arena_owner *owner;	/* NULL: the host, by flameprof_arena_new() */
+};
+
+/* What whoever makes an arena's stubs of its own accord does when they end and come again. */
+struct arena_owner {
+	/* All stubs have ended: forget where they were. */
+	void (*forget)(void);
+	/* Their shape is to fit the CPU and the process that the image goes on in. */
+	void (*prepare)(struct arch_stub_shape *shape);
+	/* @stub is there again. */
+	void (*remember)(flameprof_function *stub, uint32_t stack_words);
 };
 
 #define ARENA_SLOT_BITS 20
@@ -81,13 +92,15 @@ static inline flameprof_function *arena_plain(
 
 void arena_set_status(struct flameprof_arena *arena, enum flameprof_stub_status status);
 
-/* Are the arenas between suspend and resume? image.c's. */
-int image_is_suspended(void);
+/*
+ * Are all arenas between suspend and resume? arenas_suspend() says whether from now on, and returns
+ * what was before. Context: any thread; image.c.
+ */
+int arenas_are_suspended(void);
+int arenas_suspend(int is_suspended);
 
 /* All arenas, from *@first on by `next`, until arenas_unlock(). */
 void arenas_lock(struct flameprof_arena **first);
 void arenas_unlock(void);
-/* The first one, for who holds the lock. */
-struct flameprof_arena *arenas_held(void);
 
 #endif

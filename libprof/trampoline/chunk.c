@@ -1,15 +1,284 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * A chunk of equal stubs in executable memory: where it lies, what is written into it, how it
+ * becomes executable.
+ *
+ * Where mprotect is refused the pages are a memfd's, where that is refused too the plain target
+ * comes back. Chunks go near their target: calls across 4 GiB cost 1.6 ns more. One large chunk
+ * is better than many small ones, because libgcc sorts all entries it was told of when it looks
+ * for anything.
+ */
 #include "libprof/trampoline/chunk.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "arch/stub.h"
 #include "libprof/trampoline/arena.h"
-#include "libprof/trampoline/emit.h"
-#include "libprof/trampoline/executable.h"
+#include "libprof/trampoline/region.h"
+
+/* ---- code and its unwinding information ------------------------------------------------------ */
+/*
+ * What a chunk's executable pages hold: equal stubs, and behind them their call-frame information,
+ * complete from the start. Making a stub later writes none of it.
+ *
+ *	code           stub, fill, stub, fill, ...        every `stride` bytes
+ *	.eh_frame_hdr  a search table, one entry a stub   at `header_at`
+ *	.eh_frame      one CIE, one FDE a stub, 0         at `frame_at`, up to `frame_end`
+ *	brief one      one CIE, one FDE for all, 0        at `brief_at`, up to `end_at`
+ *
+ * The data behind these pages has a word for each stub, its payload, and one for all, the target.
+ */
+
+/* Source: LSB Core, "Exception Frames" (.eh_frame, .eh_frame_hdr). */
+
+struct emit_plan {
+	const struct arch_stub_template *stub;
+	uint32_t slots;
+	uint32_t stride;
+	uint32_t code_bytes; /* of all stubs: slots * stride */
+	uint32_t header_at;
+	uint32_t frame_at;
+	uint32_t frame_end;
+	uint32_t brief_at; /* 0: there is none */
+	uint32_t end_at;
+	/* To be filled in by the caller, in bytes from the first stub: */
+	uint32_t target_at;
+	uint32_t payload_at; /* of the first stub; the others' follow every payload_stride bytes */
+	uint32_t payload_stride;
+};
+
+#define HEADER_BYTES 12u /* four encodings, where .eh_frame is, how many entries */
+#define ENTRY_BYTES  8u
+#define CIE_BYTES    ((8 + ARCH_STUB_CIE_BYTES + 7) & ~7u)
+#define BRIEF_FDE_BYTES ((FDE_FIXED + ARCH_STUB_BRIEF_MAX + 7) & ~7u)
+#define FDE_FIXED    17u /* length, CIE, first pc, range, length of the augmentation: none */
+
+static uint32_t fde_bytes(const struct arch_stub_template *stub)
+{
+	return (FDE_FIXED + stub->cfi_bytes + 7) & ~7u;
+}
+
+/* Bytes from one stub to the next. */
+static uint32_t emit_stride(const struct arch_stub_template *stub)
+{
+	return (REGION_STRIDE(stub->code_bytes) + ARCH_STUB_ALIGN - 1) & ~(ARCH_STUB_ALIGN - 1u);
+}
+
+/* How many bytes @slots stubs of @stub take, into @out. */
+static void emit_plan(const struct arch_stub_template *stub, uint32_t slots, struct emit_plan *out)
+{
+	uint8_t program[ARCH_STUB_BRIEF_MAX];
+
+	*out = (struct emit_plan){.stub = stub, .slots = slots, .stride = emit_stride(stub)};
+	out->code_bytes = slots * out->stride;
+	out->header_at = (out->code_bytes + 15) & ~15u;
+	out->frame_at = (out->header_at + HEADER_BYTES + ENTRY_BYTES * slots + 7) & ~7u;
+	out->frame_end = out->frame_at + CIE_BYTES + slots * fde_bytes(stub) + 4;
+	out->end_at = out->frame_end;
+	if (arch_stub_brief_cfi(stub, 0, out->stride, program)) {
+		out->brief_at = (out->frame_end + 7) & ~7u;
+		out->end_at = out->brief_at + CIE_BYTES + BRIEF_FDE_BYTES + 4;
+	}
+}
+
+static void put_u32(uint8_t *room, uint32_t at, uint32_t value)
+{
+	memcpy(room + at, &value, sizeof(value));
+}
+
+static void write_code(const struct emit_plan *plan, uint8_t *room)
+{
+	memset(room, ARCH_STUB_FILL, plan->code_bytes);
+	for (uint32_t i = 0; i < plan->slots; i++) {
+		uint32_t at = i * plan->stride;
+
+		arch_stub_place(plan->stub, room + at,
+			(int32_t)(plan->payload_at + i * plan->payload_stride - at),
+			(int32_t)(plan->target_at - at));
+	}
+}
+
+static void write_cie(uint8_t *room, uint32_t at)
+{
+	put_u32(room, at, CIE_BYTES - 4);
+	put_u32(room, at + 4, 0);
+	memcpy(room + at + 8, arch_stub_cie, ARCH_STUB_CIE_BYTES);
+}
+
+static void write_brief(const struct emit_plan *plan, uintptr_t start, uint8_t *room)
+{
+	uint32_t at = plan->brief_at + CIE_BYTES;
+
+	write_cie(room, plan->brief_at);
+	put_u32(room, at, BRIEF_FDE_BYTES - 4);
+	put_u32(room, at + 4, at + 4 - plan->brief_at);
+	put_u32(room, at + 8, 0 - (at + 8));
+	put_u32(room, at + 12, plan->code_bytes);
+	arch_stub_brief_cfi(plan->stub, start, plan->stride, room + at + FDE_FIXED);
+}
+
+static void write_fdes(const struct emit_plan *plan, uint8_t *room)
+{
+	uint32_t bytes = fde_bytes(plan->stub);
+	uint32_t at = plan->frame_at + CIE_BYTES;
+
+	for (uint32_t i = 0; i < plan->slots; i++, at += bytes) {
+		uint32_t code = i * plan->stride;
+
+		put_u32(room, at, bytes - 4);
+		put_u32(room, at + 4, at + 4 - plan->frame_at);
+		put_u32(room, at + 8, code - (at + 8));
+		put_u32(room, at + 12, plan->stub->code_bytes);
+		memcpy(room + at + FDE_FIXED, plan->stub->cfi, plan->stub->cfi_bytes);
+		put_u32(room, plan->header_at + HEADER_BYTES + ENTRY_BYTES * i,
+			code - plan->header_at);
+		put_u32(room, plan->header_at + HEADER_BYTES + ENTRY_BYTES * i + 4,
+			at - plan->header_at);
+	}
+}
+
+/* Write plan->end_at bytes to @room, to run at @start. */
+static void emit_write(const struct emit_plan *plan, uintptr_t start, uint8_t *room)
+{
+	/* Version; .eh_frame: pcrel | sdata4, count: udata4, table: datarel | sdata4. */
+	static const uint8_t encodings[] = {1, 0x1b, 0x03, 0x3b};
+
+	write_code(plan, room);
+	memset(room + plan->code_bytes, 0, plan->end_at - plan->code_bytes);
+	memcpy(room + plan->header_at, encodings, sizeof(encodings));
+	put_u32(room, plan->header_at + 4, plan->frame_at - (plan->header_at + 4));
+	put_u32(room, plan->header_at + 8, plan->slots);
+	write_cie(room, plan->frame_at);
+	write_fdes(plan, room);
+	if (plan->brief_at)
+		write_brief(plan, start, room);
+}
+
+/* ---- executable memory ----------------------------------------------------------------------- */
+/*
+ * Memory that is written once and then executed, never both at a time: private memory that is made
+ * executable when it is written, and where that is refused (prctl(PR_SET_MDWE), some policies of
+ * SELinux), a memfd that is written through one mapping and executed through another.
+ */
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010u /* linux 6.3: the sysctl vm.memfd_noexec wants it said */
+#endif
+
+static int replace(uintptr_t start, size_t bytes, int protection)
+{
+	void *memory = mmap((void *)start, bytes, protection,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	return memory == MAP_FAILED ? -errno : 0;
+}
+
+/* Other errors than that of memory all say that it is not to be. */
+static int refusal(int error)
+{
+	return error == ENOMEM ? -ENOMEM : -EACCES;
+}
+
+static int protect(uintptr_t start, size_t bytes)
+{
+	int extra = ARCH_STUB_PROT;
+
+	if (extra && !mprotect((void *)start, bytes, PROT_READ | PROT_EXEC | extra))
+		return 0;
+	return mprotect((void *)start, bytes, PROT_READ | PROT_EXEC) ? refusal(errno) : 0;
+}
+
+static int open_memfd(size_t bytes)
+{
+	struct rlimit limit;
+
+	/* A file that would pass the limit on its size is a SIGXFSZ. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < bytes) {
+		errno = EFBIG;
+		return -1;
+	}
+
+	int fd = memfd_create("flameprof-stubs", MFD_CLOEXEC | MFD_EXEC);
+
+	return fd < 0 && errno == EINVAL ? memfd_create("flameprof-stubs", MFD_CLOEXEC) : fd;
+}
+
+static int make_of_file(uintptr_t start, size_t bytes,
+	void (*write)(void *context, uint8_t *room), void *context)
+{
+	void *room = MAP_FAILED;
+	int fd = open_memfd(bytes);
+	int error = 0;
+
+	if (fd < 0)
+		return refusal(errno);
+	/* All its blocks now: one that is missing later would be a SIGBUS. */
+	error = posix_fallocate(fd, 0, (off_t)bytes);
+	if (error) {
+		error = error == ENOSPC ? -ENOMEM : refusal(error);
+		goto out;
+	}
+	room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (room == MAP_FAILED) {
+		error = refusal(errno);
+		goto out;
+	}
+	write(context, room);
+	if (mmap((void *)start, bytes, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		MAP_FAILED)
+		error = refusal(errno);
+out:
+	if (room != MAP_FAILED)
+		munmap(room, bytes);
+	close(fd);
+	return error;
+}
+
+/*
+ * Make [@start, @start + @bytes), pages that are the caller's to replace, executable code.
+ *
+ * @write    writes the code: @room is where to write to, @start where it will run
+ * @of_file  gets whether the pages are a memfd's
+ *
+ * Returns 0; -ENOMEM; -EACCES when executable memory is refused: the pages are readable and
+ * writable then.
+ */
+static int executable_make(uintptr_t start, size_t bytes,
+	void (*write)(void *context, uint8_t *room), void *context, int *of_file)
+{
+	int error = replace(start, bytes, PROT_READ | PROT_WRITE);
+
+	if (error)
+		return refusal(-error);
+	write(context, (uint8_t *)start);
+	error = protect(start, bytes);
+	*of_file = 0;
+	if (error == -EACCES) {
+		error = make_of_file(start, bytes, write, context);
+		*of_file = !error;
+	}
+	if (!error)
+		__builtin___clear_cache((char *)start, (char *)start + bytes);
+	return error;
+}
+
+/* Give the pages' memory back; the addresses stay ours and hold nothing. */
+static void executable_drop(uintptr_t start, size_t bytes)
+{
+	if (replace(start, bytes, PROT_NONE))
+		madvise((void *)start, bytes, MADV_DONTNEED);
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 #define APART	     (64u << 20)
 #define NEAR	     ((uintptr_t)1 << 30)
@@ -18,6 +287,30 @@
 static uintptr_t last_place; /* atomic: of the chunk mapped last */
 static struct chunk *pool; /* chunks without code */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void hold(void)
+{
+	pthread_mutex_lock(&pool_lock);
+}
+
+static void let_go(void)
+{
+	pthread_mutex_unlock(&pool_lock);
+}
+
+static void watch(void)
+{
+	/* Handlers that prepare run backwards: those of inner locks are registered first. */
+	region_watch_forks();
+	pthread_atfork(hold, let_go, let_go);
+}
+
+void chunk_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch);
+}
 
 static size_t round_to_pages(size_t bytes)
 {
@@ -117,7 +410,7 @@ struct writing {
 	uintptr_t start;
 };
 
-static void write_code(void *context, uint8_t *room)
+static void write_chunk(void *context, uint8_t *room)
 {
 	const struct writing *writing = context;
 
@@ -168,7 +461,7 @@ int chunk_new(struct chunk **out, uint32_t slots, struct flameprof_arena *arena)
 	if (!chunk)
 		return -ENOMEM;
 	writing.start = (uintptr_t)chunk - code_room;
-	error = executable_make(writing.start, code_room, write_code, &writing, &of_file);
+	error = executable_make(writing.start, code_room, write_chunk, &writing, &of_file);
 	if (error) {
 		executable_drop(writing.start, code_room);
 		give_to_pool(chunk);
@@ -186,14 +479,4 @@ void chunk_free(struct chunk *chunk)
 {
 	executable_drop((uintptr_t)chunk - chunk->code_room, chunk->code_room);
 	give_to_pool(chunk);
-}
-
-void chunk_fork_prepare(void)
-{
-	pthread_mutex_lock(&pool_lock);
-}
-
-void chunk_fork_done(void)
-{
-	pthread_mutex_unlock(&pool_lock);
 }

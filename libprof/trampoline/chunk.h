@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chunk of equal stubs: one mapping, pages of code and call-frame information (emit.h), then
+ * A chunk of equal stubs: one mapping, pages of code and call-frame information (chunk.c), then
  * pages of data that begin with struct chunk. Its addresses and its data are kept for ever, because
  * handlers read them without asking; its code goes when its arena does, and comes back, maybe
  * another, when an arena takes the chunk again.
  *
- *	start               executable: emit.h
+ *	start               executable: chunk.c
  *	start + code_room   struct chunk, slots
  */
 #ifndef LIBPROF_TRAMPOLINE_CHUNK_H
@@ -43,8 +43,11 @@ int chunk_new(struct chunk **out, uint32_t slots, struct flameprof_arena *arena)
 /* Take the code away and keep the rest for another arena; the region was removed before. */
 void chunk_free(struct chunk *chunk);
 
-/* Hold the pool's lock across fork(). Context: pthread_atfork handlers. */
-void chunk_fork_prepare(void);
-void chunk_fork_done(void);
+/*
+ * From now on no fork child finds our lock held by a thread that it does not have. To be called
+ * before the lock is taken first, and before others watch for a lock that they hold around it.
+ * Does its work once. Context: not a handler.
+ */
+void chunk_watch_forks(void);
 
 #endif

@@ -3,19 +3,150 @@
  * The host's own code. A struct code is never freed: its region is read by handlers; removed ones
  * are used again.
  */
-#include "libprof/trampoline/code.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/flameprof_stub.h"
 #include "libprof/trampoline/elsewhere.h"
-#include "libprof/trampoline/fork.h"
-#include "libprof/trampoline/frame_index.h"
 #include "libprof/trampoline/lasting.h"
 #include "libprof/trampoline/publish.h"
 #include "libprof/trampoline/region.h"
+#include "libprof/unwind/cfi.h"
+
+/* ---- an index for call-frame information ----------------------------------------------------- */
+/*
+ * An .eh_frame_hdr for a piece of .eh_frame that came without one. The host's bytes are checked
+ * here, once; later a handler follows the index without asking.
+ */
+
+/* Source: LSB Core, "Exception Frames". */
+
+struct frame_index {
+	uintptr_t cfi_start, cfi_end; /* what the index and all it leads to lie in */
+	uintptr_t eh_frame_hdr;
+	size_t eh_frame_bytes; /* with the four zero bytes that end it */
+};
+
+/* More is a wild pointer, not a function's information. */
+#define MOST_BYTES (256u << 20)
+
+/*
+ * Version; .eh_frame: absolute, count: udata8, table: absolute. The code and its information may be
+ * anywhere, too far for four bytes.
+ */
+static const uint8_t encodings[] = {1, CFI_PTR_ABSOLUTE, CFI_PTR_UDATA8, CFI_PTR_ABSOLUTE};
+
+struct entry {
+	uint64_t begin;
+	uint64_t fde;
+};
+
+/* The index itself begins with the encodings; what follows them is aligned like this. */
+struct header {
+	uint8_t pad[4];
+	uint8_t encoding[4];
+	uint64_t eh_frame;
+	uint64_t count;
+	struct entry entry[];
+};
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t left = ((const struct entry *)a)->begin, right = ((const struct entry *)b)->begin;
+
+	return left < right ? -1 : left > right;
+}
+
+/*
+ * Go through the records. The entries of those about [start, start + bytes) go to @entry, unless
+ * that is NULL. Returns how many there are, or -EINVAL; *@end gets where the section ends.
+ */
+static int64_t read_records(const struct unwind_module *module, uintptr_t start, size_t bytes,
+	struct entry *entry, uintptr_t *end)
+{
+	struct cfi_bytes at = {.at = module->cfi_start, .end = module->cfi_end};
+	int64_t count = 0;
+
+	for (;;) {
+		uintptr_t record = at.at;
+		uint64_t length = cfi_u32(&at);
+		struct cfi_bytes body = at;
+		struct cfi_fde fde;
+
+		if (!length && !at.error)
+			break;
+		if (length == 0xffffffff) {
+			length = cfi_u64(&at);
+			body = at;
+		}
+		if (!cfi_skip(&at, length))
+			return -EINVAL;
+		body.end = at.at;
+		/* Id 0 is a CIE: the FDEs that name it will read it. */
+		if (!(at.at - record == length + 4 ? cfi_u32(&body) : cfi_u64(&body)))
+			continue;
+		if (cfi_parse_fde(module, record, &fde) || fde.begin > fde.end)
+			return -EINVAL;
+		if (fde.begin < start || fde.begin - start >= bytes)
+			continue;
+		if (entry)
+			entry[count] = (struct entry){fde.begin, record};
+		count++;
+	}
+	*end = at.at;
+	return count;
+}
+
+/*
+ * Index the FDEs at @eh_frame.
+ *
+ * @table  memory of lasting.h that is the caller's to reuse, or NULL; becomes the index's
+ *
+ * Returns 0; -EINVAL when the bytes are no .eh_frame or none of it is about [start, start + bytes);
+ * -ENOMEM.
+ */
+static int frame_index_make(struct frame_index *out, char **table, const void *eh_frame,
+	uintptr_t start, size_t bytes)
+{
+	struct unwind_module module = {
+		.cfi_start = (uintptr_t)eh_frame,
+		.cfi_end = (uintptr_t)eh_frame + MOST_BYTES,
+	};
+	struct header *header;
+	uintptr_t table_end;
+	uintptr_t end;
+	int64_t count;
+
+	if (module.cfi_end < module.cfi_start)
+		module.cfi_end = UINTPTR_MAX;
+	count = read_records(&module, start, bytes, NULL, &end);
+	if (count <= 0)
+		return -EINVAL;
+	header = (struct header *)lasting_room(
+		*table, sizeof(*header) + (size_t)count * sizeof(header->entry[0]));
+	if (!header)
+		return -ENOMEM;
+	*table = (char *)header;
+	memcpy(header->encoding, encodings, sizeof(encodings));
+	header->eh_frame = (uintptr_t)eh_frame;
+	header->count = (uint64_t)count;
+	read_records(&module, start, bytes, header->entry, &end);
+	qsort(header->entry, (size_t)count, sizeof(header->entry[0]), compare);
+	table_end = (uintptr_t)&header->entry[count];
+	out->eh_frame_hdr = (uintptr_t)header->encoding;
+	out->eh_frame_bytes = end - (uintptr_t)eh_frame;
+	out->cfi_start = out->eh_frame_hdr < (uintptr_t)eh_frame ? out->eh_frame_hdr
+								 : (uintptr_t)eh_frame;
+	out->cfi_end = table_end > end ? table_end : end;
+	return 0;
+}
+
+/* ---- the host's own code --------------------------------------------------------------------- */
 
 struct code {
 	struct region region;
@@ -26,6 +157,31 @@ struct code {
 
 static struct code *unused;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* unused; and removals, one at a time */
+
+static void hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void let_go(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void watch(void)
+{
+	/* Handlers that prepare run backwards: those of inner locks are registered first. */
+	lasting_watch_forks();
+	region_watch_forks();
+	pthread_atfork(hold, let_go, let_go);
+}
+
+static void watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch);
+}
 
 static struct code *new_code(void)
 {
@@ -41,7 +197,7 @@ static struct code *take(void)
 {
 	struct code *code;
 
-	trampoline_fork_register();
+	watch_forks();
 	pthread_mutex_lock(&lock);
 	code = unused;
 	if (code)
@@ -139,14 +295,4 @@ int flameprof_code_remove(const void *start)
 	publish_remove_region(&code->region);
 	give(code);
 	return 0;
-}
-
-void code_fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void code_fork_done(void)
-{
-	pthread_mutex_unlock(&lock);
 }

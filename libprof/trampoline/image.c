@@ -10,8 +10,6 @@
 
 #include "libprof/trampoline/arena.h"
 #include "libprof/trampoline/elsewhere.h"
-#include "libprof/trampoline/intercept.h"
-#include "libprof/trampoline/intercept_known.h"
 #include "libprof/trampoline/lasting.h"
 
 /* Ended stubs of one arena, in the order of their slots. */
@@ -27,13 +25,6 @@ struct arena_suspended {
 
 typedef int (*resume_visitor)(void *context, const struct flameprof_stub_record *stub,
 	flameprof_function *before);
-
-static int suspended; /* atomic: 1 between suspend and resume */
-
-int image_is_suspended(void)
-{
-	return __atomic_load_n(&suspended, __ATOMIC_RELAXED);
-}
 
 /* No lock is held while others are called: nobody else uses arenas meanwhile. */
 static struct flameprof_arena *all_arenas(void)
@@ -144,7 +135,7 @@ int flameprof_arenas_suspend(
 
 	if (elsewhere.flameprof_arenas_suspend)
 		return elsewhere.flameprof_arenas_suspend(visit, context);
-	if (image_is_suspended())
+	if (arenas_are_suspended())
 		return -EALREADY;
 	for (arena = all_arenas(); arena && !error; arena = arena->next)
 		error = list_stubs(arena);
@@ -160,23 +151,24 @@ int flameprof_arenas_suspend(
 		drop_lists();
 		return error;
 	}
-	__atomic_store_n(&suspended, 1, __ATOMIC_RELAXED);
+	arenas_suspend(1);
 	for (arena = all_arenas(); arena; arena = arena->next) {
 		arena_set_status(arena, FLAMEPROF_STUBS_SUSPENDED);
 		arena_drop_chunks(arena);
 	}
-	intercept_forget_all();
+	for (arena = all_arenas(); arena; arena = arena->next)
+		if (arena->owner)
+			arena->owner->forget();
 	return 0;
 }
 
 static void make_again(struct flameprof_arena *arena)
 {
 	struct arena_suspended *list = arena->suspended;
-	int is_intercept = arena->kind == FLAMEPROF_CODE_INTERCEPT;
 
 	/* Another CPU may have other registers, another process the counter in another place. */
-	if (is_intercept) {
-		intercept_prepare(&arena->shape);
+	if (arena->owner) {
+		arena->owner->prepare(&arena->shape);
 		arch_stub_prepare(&arena->shape, &arena->stub);
 	}
 	for (size_t i = 0; list && i < list->count; i++) {
@@ -184,8 +176,8 @@ static void make_again(struct flameprof_arena *arena)
 
 		stub->before = stub->stub;
 		stub->stub = flameprof_stub_new(arena, stub->name, stub->payload);
-		if (is_intercept)
-			intercept_remember(stub->stub, arena->shape.stack_words);
+		if (arena->owner)
+			arena->owner->remember(stub->stub, arena->shape.stack_words);
 	}
 }
 
@@ -208,7 +200,7 @@ int flameprof_arenas_resume(resume_visitor visit, void *context)
 
 	if (elsewhere.flameprof_arenas_resume)
 		return elsewhere.flameprof_arenas_resume(visit, context);
-	if (!__atomic_exchange_n(&suspended, 0, __ATOMIC_RELAXED))
+	if (!arenas_suspend(0))
 		return -EALREADY;
 	for (struct flameprof_arena *arena = all_arenas(); arena; arena = arena->next) {
 		arena_set_status(arena, FLAMEPROF_STUBS_WORK);

@@ -23,6 +23,28 @@ struct slab {
 static struct slab *current; /* atomic */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* who makes the next slab */
 
+static void hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void let_go(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void watch(void)
+{
+	pthread_atfork(hold, let_go, let_go);
+}
+
+void lasting_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch);
+}
+
 static void *map(size_t bytes)
 {
 	void *memory = mmap(
@@ -108,14 +130,4 @@ int lasting_set_text(char **data, const char *text, size_t limit)
 	__atomic_store_n(&room[bytes], '\0', __ATOMIC_RELAXED);
 	*data = room;
 	return 0;
-}
-
-void lasting_fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void lasting_fork_done(void)
-{
-	pthread_mutex_unlock(&lock);
 }

@@ -70,8 +70,11 @@ static inline uint32_t lasting_text_bytes(const char *data)
 	return n + 1;
 }
 
-/* Hold the lock across fork(). Context: pthread_atfork handlers. */
-void lasting_fork_prepare(void);
-void lasting_fork_done(void);
+/*
+ * From now on no fork child finds our lock held by a thread that it does not have. To be called
+ * before the lock is taken first, and before others watch for a lock that they hold around it.
+ * Does its work once. Context: not a handler.
+ */
+void lasting_watch_forks(void);
 
 #endif

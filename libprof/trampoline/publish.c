@@ -1,16 +1,194 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which tools are told of generated code: the switch, the lock, replay of what exists when a tool
- * is asked for, and fork children.
+ * Who is told of generated code: the switch, the lock, replay of what exists when a tool is
+ * asked for, fork children. Each tool is a struct publisher in a file of its own:
+ * publish_perf_map.c and publish_jitdump.c for perf, publish_gdb.c, publish_unwinders.c for what
+ * throws exceptions, publish_libunwind.c.
  */
 #include "libprof/trampoline/publish.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 
+#include "libprof/at_start.h"
 #include "libprof/trampoline/elsewhere.h"
-#include "libprof/trampoline/fork.h"
-#include "libprof/trampoline/publish_tell.h"
+#include "libprof/trampoline/lasting.h"
+
+/* ---- telling --------------------------------------------------------------------------------- */
+/* What each tool was told of: the bits of struct known. */
+
+const struct publisher *const publish_tools[PUBLISH_TOOLS] = {
+	&publisher_perf_map,
+	&publisher_jitdump,
+	&publisher_gdb,
+	&publisher_unwinders,
+	&publisher_libunwind,
+};
+
+/* What region->published points to; made when the first tool hears of the region. */
+struct known {
+	struct known *next, **at; /* list of all: checkers of leaks do not look into regions */
+	void *state[PUBLISH_TOOLS];
+	uint8_t tools;	/* bit t: tool t knows the region */
+	uint8_t slot[]; /* bit t: it knows this slot */
+};
+
+static struct known *all_known;
+AT_START unsigned publish_tell_on;
+
+void publish_tell_turn_on(unsigned tool)
+{
+	__atomic_or_fetch(&publish_tell_on, publish_tools[tool]->flag, __ATOMIC_RELAXED);
+}
+
+int publish_tell_is_on(unsigned tool)
+{
+	return (publish_tell_flags() & publish_tools[tool]->flag) != 0;
+}
+
+/*
+ * What @tool answered. One that has ended is off from now on.
+ * Returns @error.
+ */
+static int publish_tell_heard(unsigned tool, int error)
+{
+	if (error == PUBLISH_ENDED)
+		__atomic_and_fetch(&publish_tell_on, ~publish_tools[tool]->flag, __ATOMIC_RELAXED);
+	return error;
+}
+
+static struct known *know(struct region *region)
+{
+	struct known *known = calloc(1, sizeof(*known) + region->slots);
+
+	if (!known)
+		return NULL;
+	known->next = all_known;
+	known->at = &all_known;
+	if (all_known)
+		all_known->at = &known->next;
+	all_known = known;
+	return region->published = known;
+}
+
+static void forget(struct region *region)
+{
+	struct known *known = region->published;
+
+	*known->at = known->next;
+	if (known->next)
+		known->next->at = known->at;
+	region->published = NULL;
+	free(known);
+}
+
+/* As above, of one slot of a region it knows. */
+static int publish_tell_slot(struct region *region, uint32_t slot, unsigned tool)
+{
+	const struct publisher *publisher = publish_tools[tool];
+	struct known *known = region->published;
+	uint8_t bit = 1u << tool;
+	int error = 0;
+
+	if (!publish_tell_is_on(tool) || !known || !(known->tools & bit) ||
+		(known->slot[slot] & bit))
+		return 0;
+	if (!__atomic_load_n(&region->slot[slot].space, __ATOMIC_ACQUIRE))
+		return 0;
+	if (publisher->add_slot)
+		error = publisher->add_slot(region, slot, known->state[tool]);
+	if (!error)
+		known->slot[slot] |= bit;
+	return publish_tell_heard(tool, error);
+}
+
+/*
+ * Tell @tool of a region and its slots with names, of those that it does not know.
+ * Returns 0, also when the tool is off, or the first error; goes on for all slots after one.
+ */
+static int publish_tell_region(struct region *region, unsigned tool)
+{
+	const struct publisher *publisher = publish_tools[tool];
+	struct known *known = region->published;
+	uint8_t bit = 1u << tool;
+	int first = 0;
+
+	if (!publish_tell_is_on(tool))
+		return 0;
+	if (!known)
+		known = know(region);
+	if (!known)
+		return -ENOMEM;
+	if (!(known->tools & bit)) {
+		if (publisher->add_region)
+			first = publisher->add_region(region, &known->state[tool]);
+		if (first)
+			return publish_tell_heard(tool, first);
+		known->tools |= bit;
+	}
+	for (uint32_t i = 0; i < region->slots; i++) {
+		int error = publish_tell_slot(region, i, tool);
+
+		if (!first)
+			first = error;
+	}
+	return first;
+}
+
+/* Tell all tools that know it, on or off, that it ends. */
+static void publish_tell_end_of_region(struct region *region)
+{
+	struct known *known = region->published;
+
+	if (!known)
+		return;
+	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
+		const struct publisher *publisher = publish_tools[tool];
+
+		if ((known->tools & 1u << tool) && publisher->remove_region)
+			publisher->remove_region(region, known->state[tool]);
+	}
+	forget(region);
+}
+
+void publish_tell_end_of_slot(struct region *region, uint32_t slot)
+{
+	struct known *known = region->published;
+
+	if (!known)
+		return;
+	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
+		const struct publisher *publisher = publish_tools[tool];
+
+		if ((known->slot[slot] & 1u << tool) && publisher->remove_slot)
+			publisher->remove_slot(region, slot, known->state[tool]);
+	}
+	known->slot[slot] = 0;
+}
+
+/* Let @tool know nothing of @region: it will be told again. */
+static void publish_tell_afresh(struct region *region, unsigned tool)
+{
+	struct known *known = region->published;
+	uint8_t others = ~(1u << tool);
+
+	if (!known)
+		return;
+	known->tools &= others;
+	for (uint32_t i = 0; i < region->slots; i++)
+		known->slot[i] &= others;
+}
+
+/* Returns 0 or the error of the tool; its batch is over. */
+static int publish_tell_flush(unsigned tool)
+{
+	const struct publisher *publisher = publish_tools[tool];
+
+	if (!publisher->flush || !publish_tell_is_on(tool))
+		return 0;
+	return publish_tell_heard(tool, publisher->flush());
+}
 
 /*
  * Protects the tools and what they know. Taken before region.c's lock, which replay needs; so
@@ -183,8 +361,9 @@ int flameprof_publish(unsigned what)
 	pthread_mutex_lock(&lock);
 	/* A fork that cannot be watched would leave children writing into our files. */
 	if (!fork_watched) {
-		/* Handlers that prepare run backwards: ours before those of the locks inside. */
-		trampoline_fork_register();
+		/* Handlers that prepare run backwards: those of inner locks are registered first. */
+		lasting_watch_forks();
+		region_watch_forks();
 		first = -pthread_atfork(before_fork, after_fork, in_fork_child);
 	}
 	fork_watched = !first;

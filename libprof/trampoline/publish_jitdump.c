@@ -2,12 +2,17 @@
 /*
  * jit-PID.dump in $JITDUMPDIR, else in the current folder: code, names and unwinding information
  * with times, of which `perf inject --jit` makes an ELF file for each piece of code.
+ *
+ * perf gets a stub's unwinding information in two pieces. It reads call-frame information
+ * through the ELF file it makes of each stub, and files that overlap cut each other. Only a
+ * search table of 24 bytes goes behind a stub's code; the chunk's .eh_frame is announced as a
+ * piece of its own. A stride of code + 24 bytes is enough.
+ *
  * Source: linux, tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.c.
- * How perf finds unwinding information: publish_jitdump_table.h.
  */
-#include "libprof/trampoline/publish.h"
-
 #include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +21,162 @@
 #include <unistd.h>
 
 #include "arch/stub.h"
+#include "libprof/trampoline/publish.h"
+#include "libprof/trampoline/publish_cfi.h"
 #include "libprof/trampoline/publish_file.h"
-#include "libprof/trampoline/publish_jitdump_table.h"
+#include "libprof/trampoline/region.h"
+#include "libprof/unwind/cfi.h"
+
+/* ---- the unwinding table of a record --------------------------------------------------------- */
+/*
+ * Unwinding information as perf finds it in a jitdump.
+ *
+ * perf takes a piece's file for what lies at the code's address and behind it, up to the end of the
+ * unwinding information; files that overlap cut each other short. So only the search table of one
+ * .eh_frame_hdr goes behind each stub's code, into its stride (REGION_STRIDE), and the .eh_frame of
+ * the region is announced once, as a piece of its own at the address where it is:
+ *
+ *	stub | table of one entry | fill ...  stub | table | fill ...      .eh_frame
+ *	             `-------------------------------------------------------^
+ */
+
+/* Search tables for perf. */
+
+/* FDEs of one piece of the host's code. */
+#define PUBLISH_JITDUMP_ENTRIES 16u
+
+/* An .eh_frame_hdr: pcrel | sdata4, udata4, datarel | sdata4. */
+struct publish_jitdump_table {
+	uint8_t version, frame_encoding, count_encoding, table_encoding;
+	int32_t frame;
+	uint32_t count;
+	struct {
+		int32_t begin, fde;
+	} entry[PUBLISH_JITDUMP_ENTRIES];
+};
+
+/*
+ * What perf reads as the region's .eh_frame: view.eh_frame_bytes from view.eh_frame, for the
+ * address region->eh_frame. The host's may name personalities, which perf would look up in memory,
+ * so it is written anew when the result is no longer than it was.
+ */
+struct publish_jitdump_frames {
+	struct region view;
+	uintptr_t shift; /* how far the view's pcs and records are from where perf sees them */
+	struct publish_bytes copy;
+};
+
+static void publish_jitdump_frames_init(
+	struct publish_jitdump_frames *frames, const struct region *region)
+{
+	uintptr_t end = region->start + region->bytes;
+	uintptr_t address = (uintptr_t)region->eh_frame;
+
+	*frames = (struct publish_jitdump_frames){.view = *region};
+	if (region->kind != FLAMEPROF_CODE_HOST ||
+		publish_cfi_write(&frames->copy, region, region->start, end, address) ||
+		frames->copy.used > region->eh_frame_bytes)
+		return;
+	frames->view.eh_frame = frames->copy.data;
+	frames->view.eh_frame_bytes = frames->copy.used;
+	frames->shift = (uintptr_t)frames->copy.data - address;
+}
+
+static void publish_jitdump_frames_release(struct publish_jitdump_frames *frames)
+{
+	free(frames->copy.data);
+}
+
+struct search {
+	uintptr_t origin; /* address the table counts from, as seen from what is read */
+	struct publish_jitdump_table *out;
+};
+
+/* Sorted by insertion: there is one, nearly always. */
+static int put_entry(void *context, const struct cfi_fde *fde)
+{
+	struct search *search = context;
+	struct publish_jitdump_table *out = search->out;
+	int64_t begin = fde->begin - search->origin, record = fde->record - search->origin;
+	uint32_t i = out->count;
+
+	if (i == PUBLISH_JITDUMP_ENTRIES)
+		return -E2BIG;
+	if (begin != (int32_t)begin || record != (int32_t)record)
+		return -ERANGE;
+	for (; i && out->entry[i - 1].begin > begin; i--)
+		out->entry[i] = out->entry[i - 1];
+	out->entry[i].begin = begin;
+	out->entry[i].fde = record;
+	out->count++;
+	return 0;
+}
+
+static int find_fdes(
+	const struct region *region, uintptr_t start, uintptr_t header, struct publish_jitdump_table *out)
+{
+	struct search search = {.origin = header, .out = out};
+	struct cfi_fde fde;
+	int error;
+
+	if (region->kind == FLAMEPROF_CODE_HOST) {
+		struct publish_jitdump_frames frames;
+
+		publish_jitdump_frames_init(&frames, region);
+		search.origin += frames.shift;
+		error = publish_cfi_each(&frames.view, put_entry, &search);
+		publish_jitdump_frames_release(&frames);
+	} else {
+		struct unwind_module chunk = {
+			.start = region->start,
+			.end = (uintptr_t)region->eh_frame + region->eh_frame_bytes,
+			.eh_frame_hdr = region->eh_frame_hdr,
+		};
+
+		error = cfi_find_fde(&chunk, start, &fde);
+		if (!error)
+			error = put_entry(&search, &fde);
+	}
+	return error;
+}
+
+/* Is there room for a table behind the code? A stub's is its own; behind the host's may be more. */
+static int has_room(const struct region *region, uintptr_t start, uintptr_t table_end)
+{
+	uintptr_t code_end = region->start + region->bytes;
+
+	if (region->kind != FLAMEPROF_CODE_HOST)
+		return table_end - start <= region->stride;
+	for (uintptr_t at = code_end; at < table_end; at += 8) {
+		if (region_find(at))
+			return 0;
+	}
+	return !region_find(table_end - 1);
+}
+
+/*
+ * The table for the piece of @region's code of @bytes from @start on.
+ *
+ * Returns how many bytes of *@out belong behind the code, 0 for none: there is no information, it
+ * is not understood, or there is no room.
+ */
+static size_t publish_jitdump_table_make(struct publish_jitdump_table *out,
+	const struct region *region,
+	uintptr_t start, size_t bytes)
+{
+	uintptr_t header = start + ((bytes + 7) & ~(size_t)7);
+	size_t used;
+
+	*out = (struct publish_jitdump_table){1, 0x1b, 0x03, 0x3b, .count = 0};
+	if (!region->eh_frame || !region->eh_frame_hdr ||
+		find_fdes(region, start, header, out) || !out->count)
+		return 0;
+	out->frame = (uintptr_t)region->eh_frame - (header + 4);
+	used = (offsetof(struct publish_jitdump_table, entry[out->count]) + 7) & ~(size_t)7;
+	return has_room(region, start, header + used) ? used : 0;
+}
+
+/* ---- jitdump --------------------------------------------------------------------------------- */
 
 #define MAGIC	  0x4a695444u
 #define VERSION	  1u

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nongnu libunwind, where the host has it loaded: one entry a region in its list of dynamic code.
- * The entry is of the format UNW_INFO_FORMAT_REMOTE_TABLE, which despite its name is the one that
- * unw_step() follows in its own process: the search table of an .eh_frame_hdr. Names it cannot
- * carry. Source: libunwind's libunwind-dynamic.h, src/mi/dyn-register.c,
+ * nongnu libunwind, where the host has it loaded: one entry a region in its list of dynamic
+ * code. The entry is of the format UNW_INFO_FORMAT_REMOTE_TABLE, which despite its name is the
+ * one that unw_step() follows in its own process: the search table of an .eh_frame_hdr. Names it
+ * cannot carry. Source: libunwind's libunwind-dynamic.h, src/mi/dyn-register.c,
  * src/dwarf/Gfind_proc_info-lsb.c.
  *
- * Versions 1.6 to 1.8 have a word more in their entries than those before and after, under the same
- * name of the library. Which it is, is found out before anything else is told: find_shift().
+ * libunwind is asked which layout it has. Versions 1.6 to 1.8 have a word more in their entries
+ * than those before and after, under the same name of the library. A procedure with two names is
+ * registered before anything else is told, and the name it answers tells the layout:
+ * find_shift().
  */
 #include "libprof/trampoline/publish.h"
 

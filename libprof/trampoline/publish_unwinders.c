@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinders that throw exceptions and answer backtrace(3): libgcc and LLVM libunwind. Each is
- * told of the call-frame information of a region, all of it at once: libgcc gets slow with many
- * registrations. Both may be loaded, and one more may be linked into the program.
+ * The unwinders that throw exceptions and answer backtrace(3): libgcc and LLVM libunwind. Each
+ * is told of the call-frame information of a region, all of it at once: libgcc sorts all its
+ * entries when it looks for anything, so it is asked for a stub as soon as it was told, not by
+ * the first exception. The entry's expressions ask the pc how far into its stub it is (x86_64;
+ * on aarch64 expressions cannot, and each stub has one). Both may be loaded, and one more may be
+ * linked into the program.
+ *
+ * Unwinders that were told stay loaded. libgcc is loaded when the host asks for unwinders, as
+ * glibc would at the first backtrace(). Libraries are looked up before the lock is taken: the
+ * loader's lock may be held by a constructor that makes stubs.
+ *
  * Source: libgcc's unwind-dw2-fde.c, LLVM's libunwind.cpp.
  */
 #include "libprof/trampoline/publish.h"

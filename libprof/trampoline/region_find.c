@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: the readers of the set of regions. */
+/*
+ * What lies at an address of generated code, found without a lock: for the walk in the handler,
+ * by way of modules_code, and for flameprof_lookup().
+ */
 #include <errno.h>
 #include <stddef.h>
 
@@ -9,7 +13,6 @@
 #include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/lasting.h"
 #include "libprof/trampoline/region.h"
-#include "libprof/trampoline/region_tree.h"
 #include "libprof/wire.h"
 
 /* Here, so that nothing that asks it calls those who look for the other copy. */

@@ -35,7 +35,7 @@ BEFORE_START = {
 GDB = {"__jit_debug_descriptor", "__jit_debug_register_code"}
 # The only thread-local storage; static, because generated code reads it. DTPOFF stands in debug
 # information.
-THREAD_LOCAL = "libprof/interrupt/ticks.c"
+THREAD_LOCAL = "libprof/interrupt/interrupt.c"
 THREAD_LOCAL_BYTES = 8
 STATIC_TLS = re.compile(r"R_X86_64_(GOTTPOFF|TPOFF\w*|DTPOFF32)|"
                         r"R_AARCH64_TLS((IE|LE)_\w+|_DTPREL\w*)")

@@ -8,8 +8,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-#include "libprof/interrupt/registry.h"
-#include "libprof/interrupt/ticks.h"
+#include "libprof/interrupt/interrupt.h"
 #include "libprof/interrupt/timer.h"
 #include "libprof/sampler/own_threads.h"
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "libprof/trampoline/region_tree.h"
+#include "libprof/trampoline/region.h"
 
 #define PLACES 3000u
 #define STEP   64u

@@ -3,8 +3,8 @@
  * What the rest of the folder has to know of intercepts (libprof/flameprof_vm.h). Their stubs are
  * slots of ordinary arenas, one for each number of stack words, and have the original as payload.
  */
-#ifndef LIBPROF_TRAMPOLINE_INTERCEPT_H
-#define LIBPROF_TRAMPOLINE_INTERCEPT_H
+#ifndef LIBPROF_INTERRUPT_INTERCEPT_H
+#define LIBPROF_INTERRUPT_INTERCEPT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,9 +27,5 @@ int intercept_make(flameprof_function **out, flameprof_function *original, const
  * and again where an image of the process goes on.
  */
 void intercept_prepare(struct arch_stub_shape *shape);
-
-/* Hold the lock of the tables across fork(). Context: pthread_atfork handlers. */
-void intercept_table_fork_prepare(void);
-void intercept_table_fork_done(void);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tables of functions, changed where they are or copied. Nothing is kept of a table that can be
- * written: what is a stub in it says so itself. A copy is one block of its own, which never moves
- * while anybody has it; the same table, given again, is not copied twice.
+ * written: what is a stub in it says so itself. A copy is one block of its own, which never
+ * moves while anybody has it; the same table, given again, is not copied twice.
+ *
+ * Whether a table can be written is asked of /proc/self/maps. Other ways write, or emulators
+ * answer yes to all. Where there is no answer the table is copied, which is always right.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,8 +14,7 @@
 
 #include "libprof/sampler/maps.h"
 #include "libprof/trampoline/elsewhere.h"
-#include "libprof/trampoline/fork.h"
-#include "libprof/trampoline/intercept.h"
+#include "libprof/interrupt/intercept.h"
 
 struct copy {
 	struct copy *next;
@@ -24,6 +26,28 @@ struct copy {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* copies, all of them */
 static struct copy *copies;
+
+static void hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void let_go(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void watch(void)
+{
+	pthread_atfork(hold, let_go, let_go);
+}
+
+static void watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch);
+}
 
 /*
  * Asked of /proc/self/maps, because every other way of finding out writes, or is answered "yes" to
@@ -115,7 +139,7 @@ static int put_into_copy(flameprof_function ***table, size_t n, flameprof_functi
 {
 	struct copy *copy;
 
-	trampoline_fork_register();
+	watch_forks();
 	pthread_mutex_lock(&lock);
 	copy = take_copy(*table, n);
 	for (size_t i = 0; copy && i < n; i++) {
@@ -204,7 +228,7 @@ int flameprof_intercept_restore(flameprof_function ***table, size_t n)
 		return 0;
 	if (!table || !*table || n > INT_MAX)
 		return -EINVAL;
-	trampoline_fork_register();
+	watch_forks();
 	count = count_stubs(*table, n);
 	answer = give_copy_back(table, n);
 	if (answer)
@@ -215,14 +239,4 @@ int flameprof_intercept_restore(flameprof_function ***table, size_t n)
 		if (intercept_find((*table)[i], &original))
 			store(&(*table)[i], original);
 	return count;
-}
-
-void intercept_table_fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void intercept_table_fork_done(void)
-{
-	pthread_mutex_unlock(&lock);
 }

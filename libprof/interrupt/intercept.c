@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Intercept stubs: how one is made and found again, one for each original, name and number of
+ * stack words, for the life of the process. A stub is made with no lock held, and one of two
+ * that were made for the same at the same time is freed again before anybody knows it.
+ *
+ * An intercept is a call stub with its payload as target; the slot's shared word is the slow
+ * half. The frame stays while the check runs, so every unwinder and flameprof_lookup() name the
+ * builtin there. Idle it costs what a call stub does. The counter's distance from the thread
+ * pointer is part of the code, and is learnt again on resume, as is the CPU.
+ *
+ * Intercepts never end, since a frame may be inside after the last pointer is gone. They are
+ * found again by original, name and stack words; a table that can be written is not remembered,
+ * because a stub says itself what it stands for.
+ */
+#include "libprof/interrupt/intercept.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/intercept.h"
+#include "libprof/flameprof_vm.h"
+#include "libprof/fnv.h"
+#include "libprof/interrupt/interrupt.h"
+#include "libprof/trampoline/arena.h"
+#include "libprof/trampoline/elsewhere.h"
+#include "libprof/trampoline/region.h"
+
+/* ---- which there are ------------------------------------------------------------------------- */
+/*
+ * Which intercept stubs there are, by original, name and stack words: a table of hashes and
+ * addresses, because all else lies in the stubs' slots. Its lock is held alone.
+ */
+
+/* What a stub is known by. */
+struct intercept_wanted {
+	flameprof_function *original;
+	const char *name; /* borrowed; what a stub without one has for NULL and "" */
+	uint32_t stack_words;
+	uint64_t hash;
+};
+
+#define LEAST_ROOM 64u
+
+/* Open addressing; all that is known of a stub but its hash lies in its slot. */
+struct known {
+	uint64_t hash;
+	flameprof_function *stub; /* NULL: nothing here */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* known, room, count */
+static struct known *known;
+static size_t room; /* a power of two, or 0; less than 3/4 of it is used */
+static size_t count;
+
+static void hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void let_go(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void watch(void)
+{
+	pthread_atfork(hold, let_go, let_go);
+}
+
+static void watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch);
+}
+
+/* @name is hashed as far as stubs keep it. */
+static uint64_t hash_of(flameprof_function *original, const char *name, uint32_t stack_words)
+{
+	uint64_t hash = FNV_BEGIN ^ (uintptr_t)original ^ (uint64_t)stack_words << 56;
+
+	hash = fnv_text(hash * FNV_PRIME, name, FLAMEPROF_NAME_BYTES);
+	return hash ^ hash >> 32;
+}
+
+static struct intercept_wanted intercept_wanted(
+	flameprof_function *original, const char *name, uint32_t words)
+{
+	struct intercept_wanted wanted = {original, name && *name ? name : ARENA_NO_NAME, words, 0};
+
+	wanted.hash = hash_of(original, wanted.name, words);
+	return wanted;
+}
+
+static uint32_t words_of(const struct region *region)
+{
+	return ((const struct chunk *)region->owner)->arena->shape.stack_words;
+}
+
+/* Stubs of intercepts do not end while this is asked: what is read of one is its own. */
+static int is_wanted(const struct known *entry, const struct intercept_wanted *wanted)
+{
+	struct region_stub stub;
+
+	return entry->hash == wanted->hash &&
+	       !region_find_stub((uintptr_t)entry->stub, &stub) &&
+	       stub.payload == (uintptr_t)wanted->original &&
+	       words_of(region_find((uintptr_t)entry->stub)) == wanted->stack_words &&
+	       !strncmp(stub.name, wanted->name, FLAMEPROF_NAME_BYTES);
+}
+
+/* The place of what is @wanted, or an empty one. Context: lock held, room not 0. */
+static struct known *place_of(const struct intercept_wanted *wanted)
+{
+	size_t at = wanted->hash & (room - 1);
+
+	while (known[at].stub && !is_wanted(&known[at], wanted))
+		at = (at + 1) & (room - 1);
+	return &known[at];
+}
+
+/* Room for one more. Returns 0 or -ENOMEM. Context: lock held. */
+static int make_room(void)
+{
+	size_t larger = room ? 2 * room : LEAST_ROOM;
+	struct known *entries;
+
+	if (4 * (count + 1) < 3 * room)
+		return 0;
+	entries = calloc(larger, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	for (size_t i = 0; i < room; i++) {
+		size_t at = known[i].hash & (larger - 1);
+
+		if (!known[i].stub)
+			continue;
+		while (entries[at].stub)
+			at = (at + 1) & (larger - 1);
+		entries[at] = known[i];
+	}
+	free(known);
+	known = entries;
+	room = larger;
+	return 0;
+}
+
+/*
+ * The stub that stands for what is @wanted; NULL: none does.
+ * @error  gets 0, or -ENOMEM where there is no room to add one
+ */
+static flameprof_function *intercept_known_find(const struct intercept_wanted *wanted, int *error)
+{
+	flameprof_function *stub = NULL;
+
+	pthread_mutex_lock(&lock);
+	*error = make_room();
+	if (room)
+		stub = place_of(wanted)->stub;
+	pthread_mutex_unlock(&lock);
+	return stub;
+}
+
+/*
+ * @stub shall stand for what is @wanted, unless another does already.
+ * Returns the one that does; NULL without memory.
+ */
+static flameprof_function *intercept_known_add(
+	const struct intercept_wanted *wanted, flameprof_function *stub)
+{
+	struct known *place = NULL;
+
+	pthread_mutex_lock(&lock);
+	if (!make_room()) {
+		place = place_of(wanted);
+		if (!place->stub) {
+			*place = (struct known){wanted->hash, stub};
+			count++;
+		}
+		stub = place->stub;
+	}
+	pthread_mutex_unlock(&lock);
+	return place ? stub : NULL;
+}
+
+/*
+ * For image.c. The stubs of all intercept arenas have ended: forget where they were. And after they
+ * were made again: know them again; one for which there is no memory is only not found again.
+ * Context: nobody makes stubs meanwhile.
+ */
+static void intercept_forget_all(void)
+{
+	pthread_mutex_lock(&lock);
+	if (room)
+		memset(known, 0, room * sizeof(*known));
+	count = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+static void intercept_remember(flameprof_function *stub, uint32_t stack_words)
+{
+	struct region_stub found;
+	struct intercept_wanted wanted;
+
+	if (region_find_stub((uintptr_t)stub, &found))
+		return;
+	wanted = intercept_wanted((flameprof_function *)found.payload, found.name, stack_words);
+	intercept_known_add(&wanted, stub);
+}
+
+/* ---- making them ----------------------------------------------------------------------------- */
+
+#define WORDS_MAX 64u
+
+/*
+ * How many arenas there may be for functions that are far from each other. CPUs predict a call and
+ * its return within 4 GiB better (chunk.c), and a builtin and the program may be in two libraries.
+ */
+#define FAR_MAX	  16u
+#define FAR_SHIFT 32
+
+static struct flameprof_arena *arenas; /* atomic; by next_intercept; they stay */
+static uint32_t status; /* atomic: enum flameprof_stub_status, of the last try to make a stub */
+
+void intercept_prepare(struct arch_stub_shape *shape)
+{
+	arch_intercept_prepare();
+	shape->ticks_at = interrupt_ticks_offset();
+}
+
+static const struct arena_owner owner = {
+	.forget = intercept_forget_all, .prepare = intercept_prepare, .remember = intercept_remember};
+
+static int is_near(const struct flameprof_arena *arena, flameprof_function *original)
+{
+	return (uintptr_t)arena->near >> FAR_SHIFT == (uintptr_t)original >> FAR_SHIFT;
+}
+
+/* An arena for so many words, near @original if there are not too many; NULL: there is none. */
+static struct flameprof_arena *find_arena(uint32_t words, flameprof_function *original)
+{
+	struct flameprof_arena *arena = __atomic_load_n(&arenas, __ATOMIC_ACQUIRE);
+	struct flameprof_arena *far = NULL;
+	unsigned fitting = 0;
+
+	for (; arena; arena = arena->next_intercept) {
+		if (arena->shape.stack_words != words)
+			continue;
+		if (is_near(arena, original))
+			return arena;
+		far = arena;
+		fitting++;
+	}
+	return fitting < FAR_MAX ? NULL : far;
+}
+
+/* Of two that are made at the same time both are used. */
+static int arena_for(struct flameprof_arena **out, uint32_t words, flameprof_function *original)
+{
+	struct arch_stub_shape shape = {.stack_words = words, .intercept = 1};
+	struct flameprof_arena *arena = find_arena(words, original);
+	int error;
+
+	if (!arena) {
+		intercept_prepare(&shape);
+		error = arena_new(&arena, FLAMEPROF_CODE_INTERCEPT, &shape,
+			(flameprof_function *)arch_intercept_slow, original);
+		if (error)
+			return error;
+		arena->owner = &owner;
+		arena->next_intercept = __atomic_load_n(&arenas, __ATOMIC_RELAXED);
+		while (!__atomic_compare_exchange_n(&arenas, &arena->next_intercept, arena, 0,
+			__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			;
+	}
+	*out = arena;
+	return 0;
+}
+
+static int error_of(enum flameprof_stub_status why)
+{
+	if (why == FLAMEPROF_STUBS_DENIED)
+		return -EACCES;
+	return why == FLAMEPROF_STUBS_SUSPENDED ? -EBUSY : -ENOMEM;
+}
+
+static int make_new(flameprof_function **out, const struct intercept_wanted *wanted)
+{
+	struct flameprof_arena *arena;
+	flameprof_function *stub, *first;
+	int error = arena_for(&arena, wanted->stack_words, wanted->original);
+
+	if (error)
+		return error;
+	stub = arena_new_stub(arena, wanted->name, (uintptr_t)wanted->original);
+	if (!stub)
+		return error_of(flameprof_arena_status(arena));
+	first = intercept_known_add(wanted, stub);
+	if (first != stub)
+		flameprof_stub_free(arena, stub);
+	*out = first;
+	return first ? 0 : -ENOMEM;
+}
+
+static void set_status(int error)
+{
+	enum flameprof_stub_status now = FLAMEPROF_STUBS_WORK;
+
+	if (error == -EACCES || error == -ENOTSUP)
+		now = FLAMEPROF_STUBS_DENIED;
+	else if (error == -EBUSY)
+		now = FLAMEPROF_STUBS_SUSPENDED;
+	else if (error)
+		now = FLAMEPROF_STUBS_NO_MEMORY;
+	__atomic_store_n(&status, now, __ATOMIC_RELAXED);
+}
+
+static int is_possible(const struct flameprof_signature *signature)
+{
+	static const struct flameprof_signature zero;
+
+	return !signature || (signature->stack_words <= WORDS_MAX &&
+		!memcmp(signature->reserved, zero.reserved, sizeof(zero.reserved)));
+}
+
+int intercept_find(flameprof_function *function, flameprof_function **original)
+{
+	struct region_stub stub;
+
+	if (region_find_stub((uintptr_t)function, &stub) ||
+		stub.kind != FLAMEPROF_CODE_INTERCEPT || stub.start != (uintptr_t)function)
+		return 0;
+	*original = (flameprof_function *)stub.payload;
+	return 1;
+}
+
+int intercept_make(flameprof_function **out, flameprof_function *original, const char *name,
+	const struct flameprof_signature *signature)
+{
+	struct intercept_wanted wanted = intercept_wanted(
+		original, name, signature ? signature->stack_words : 0);
+	flameprof_function *stub;
+	int error;
+
+	if (!is_possible(signature))
+		return -EINVAL;
+	if (!original || intercept_find(original, &stub)) {
+		*out = original;
+		return 0;
+	}
+	watch_forks();
+	stub = intercept_known_find(&wanted, &error);
+	if (stub)
+		error = 0;
+	else if (!error)
+		error = make_new(&stub, &wanted);
+	set_status(error);
+	if (!error)
+		*out = stub;
+	return error;
+}
+
+flameprof_function *flameprof_intercept(flameprof_function *original, const char *name,
+	const struct flameprof_signature *signature)
+{
+	flameprof_function *stub;
+
+	if (elsewhere.flameprof_intercept)
+		return elsewhere.flameprof_intercept(original, name, signature);
+	return intercept_make(&stub, original, name, signature) ? original : stub;
+}
+
+flameprof_function *flameprof_intercept_original(flameprof_function *function)
+{
+	flameprof_function *original;
+
+	if (elsewhere.flameprof_intercept_original)
+		return elsewhere.flameprof_intercept_original(function);
+	return intercept_find(function, &original) ? original : function;
+}
+
+enum flameprof_stub_status flameprof_intercept_status(void)
+{
+	enum flameprof_stub_status now;
+
+	if (elsewhere.flameprof_intercept_status)
+		return elsewhere.flameprof_intercept_status();
+	if (arenas_are_suspended())
+		return FLAMEPROF_STUBS_SUSPENDED;
+	now = __atomic_load_n(&status, __ATOMIC_RELAXED);
+	return now == FLAMEPROF_STUBS_SUSPENDED ? FLAMEPROF_STUBS_WORK : now;
+}
