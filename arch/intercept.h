@@ -7,7 +7,7 @@
 #define ARCH_INTERCEPT_H
 
 /*
- * Call interrupt_take() and leave every register a result may be in, of any calling
+ * Call what arch_intercept_prepare() was given and leave every register a result may be in, of any calling
  * convention of the CPU, as it was. Needs, besides what is called, up to 3 KiB of stack on x86_64
  * and 1.5 KiB on aarch64, there up to 8.7 KiB more for the vectors of SVE.
  *
@@ -16,9 +16,9 @@
 void arch_intercept_slow(void);
 
 /*
- * Learn what registers this CPU has. May be repeated, and has to be where an image of the process
- * goes on on another machine. Context: any thread.
+ * Learn what registers this CPU has, and that @take is to be called. May be repeated, and has to be
+ * where an image of the process goes on on another machine. Context: any thread.
  */
-void arch_intercept_prepare(void);
+void arch_intercept_prepare(void (*take)(void));
 
 #endif

@@ -22,6 +22,8 @@
 #define STATES_LAST	 7u
 
 /* Read by arch_intercept_slow(); atomic. */
+extern void (*arch_intercept_take)(void);
+void (*arch_intercept_take)(void);
 extern uint32_t arch_intercept_save_way, arch_intercept_save_mask, arch_intercept_save_bytes;
 uint32_t arch_intercept_save_way;		     /* 0 fxsave, 1 xsave, 2 xsavec */
 uint32_t arch_intercept_save_mask;
@@ -56,7 +58,7 @@ static uint32_t area_bytes(uint32_t states, int compact)
 	return bytes;
 }
 
-void arch_intercept_prepare(void)
+void arch_intercept_prepare(void (*take)(void))
 {
 	uint32_t eax, ebx, ecx, edx;
 	uint32_t way = 0, mask = 0, bytes = FXSAVE_BYTES;
@@ -67,6 +69,7 @@ void arch_intercept_prepare(void)
 		mask = enabled_states();
 		bytes = area_bytes(mask, way == 2);
 	}
+	__atomic_store_n(&arch_intercept_take, take, __ATOMIC_RELAXED);
 	__atomic_store_n(&arch_intercept_save_bytes, bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&arch_intercept_save_mask, mask, __ATOMIC_RELAXED);
 	__atomic_store_n(&arch_intercept_save_way, way, __ATOMIC_RELAXED);

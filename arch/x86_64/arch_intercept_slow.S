@@ -72,7 +72,7 @@ arch_intercept_slow:
 	/* An exception that waits there is the program's to meet, later, and not emms's. */
 	fnclex
 	emms
-	call	interrupt_take
+	call	*arch_intercept_take(%rip)
 	cmpl	$0, arch_intercept_save_way(%rip)
 	je	.Lfxrstor
 	movl	arch_intercept_save_mask(%rip), %eax

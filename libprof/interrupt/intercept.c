@@ -228,7 +228,7 @@ static uint32_t status; /* atomic: enum flameprof_stub_status, of the last try t
 
 void intercept_prepare(struct arch_stub_shape *shape)
 {
-	arch_intercept_prepare();
+	arch_intercept_prepare(interrupt_take);
 	shape->ticks_at = interrupt_ticks_offset();
 }
 
