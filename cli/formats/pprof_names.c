@@ -10,7 +10,7 @@
 #include "cli/formats/pprof_tables.h"
 #include "cli/profile/picture_names.h"
 #include "cli/symbols/demangle.h"
-#include "libprof/pprof/fields.h"
+#include "libprof/pprof/protobuf.h"
 
 /* One of the lines of a location. */
 struct line {

@@ -15,8 +15,8 @@
 
 #include "cli/formats/pprof_tables.h"
 #include "cli/profile/picture_names.h"
-#include "libprof/pprof/fields.h"
-#include "libprof/pprof/texts.h"
+#include "libprof/pprof/protobuf.h"
+#include "libprof/pprof/writer.h"
 
 #define NS_PER_S    1000000000
 #define TYPE_BYTES  63 /* shown of a type's name */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "libprof/pprof/fields.h"
+#include "libprof/pprof/protobuf.h"
 #include "render/bytes.h"
 
 #define PIECE	 65536u

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "libprof/pprof/fields.h"
+#include "libprof/pprof/protobuf.h"
 #include "libprof/profile/profile.h"
 #include "render/calltree.h"
 #include "render/picture.h"

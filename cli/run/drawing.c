@@ -21,7 +21,7 @@
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
 #include "cli/run/summary.h"
-#include "libprof/pprof/fields.h"
+#include "libprof/pprof/protobuf.h"
 #include "render/label.h"
 
 #define TITLE_BYTES    160

@@ -24,7 +24,7 @@
 #include "cli/gather/intake.h"
 #include "cli/profile/accounting.h"
 #include "cli/run/nameless.h"
-#include "libprof/pprof/fields.h"
+#include "libprof/pprof/protobuf.h"
 
 /* ---- what the kernel was built with ---------------------------------------------------------- */
 

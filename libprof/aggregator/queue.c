@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "arch/syscall.h"
-#include "libprof/profile/pages.h"
+#include "libprof/profile/lookup.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/sampler.h"
 

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "libprof/profile/lookup.h"
-#include "libprof/profile/pages.h"
 #include "libprof/wire.h"
 
 /* Executable segments kept of a module; more are rare. */

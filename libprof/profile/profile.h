@@ -23,7 +23,6 @@
 #include "libprof/flameprof_profile.h"
 #include "libprof/profile/lookup.h"
 #include "libprof/profile/names.h"
-#include "libprof/profile/pages.h"
 #include "libprof/wire.h"
 
 /* Without a ceiling of its own a profile keeps so many times, marks, and bytes of words. */

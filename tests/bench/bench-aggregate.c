@@ -10,9 +10,9 @@
 #include <limits.h>
 #include <time.h>
 
-#include "libprof/profile/pages.h"
 #include "libprof/aggregator/queue.h"
 #include "libprof/aggregator/store.h"
+#include "libprof/profile/lookup.h"
 #include "libprof/sampler/ring.h"
 #include "tests/bench/recording.h"
 

@@ -15,7 +15,7 @@ ALLOWED = {
             "libprof/profile/", "libprof/preload/elf_program.h", "libprof/unwind/", "arch/"),
     "render": ("render/", "libprof/profile/lookup.h", "libprof/fnv.h"),
     "libprof/pprof": ("libprof/pprof/", "libprof/profile/lookup.h",
-                      "libprof/profile/pages.h", "libprof/fnv.h"),
+                      "libprof/fnv.h"),
     "libprof/profile": ("libprof/profile/", "libprof/flameprof_profile.h", "libprof/wire.h",
                         "libprof/fnv.h"),
     "libprof": ("libprof/", "arch/"),

@@ -5,8 +5,8 @@
 
 #include "tests/unit/aggregate-fixture.h"
 
-#include "libprof/profile/pages.h"
 #include "libprof/aggregator/pprof.h"
+#include "libprof/profile/lookup.h"
 #include "libprof/profile/profile.h"
 #include "tests/unit/own-folder.h"
 

@@ -7,7 +7,7 @@
 
 #include "tests/unit/aggregate-fixture.h"
 
-#include "libprof/profile/pages.h"
+#include "libprof/profile/lookup.h"
 
 #define MIB   (1u << 20)
 #define NEVER UINT64_MAX

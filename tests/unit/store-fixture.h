@@ -7,7 +7,7 @@
 
 #include "tests/unit/aggregate-fixture.h"
 
-#include "libprof/profile/pages.h"
+#include "libprof/profile/lookup.h"
 #include "libprof/profile/tables.h"
 
 #define MIB (1u << 20)

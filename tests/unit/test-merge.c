@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "libprof/profile/pages.h"
+#include "libprof/profile/lookup.h"
 #include "libprof/profile/profile.h"
 
 #define MIB (1u << 20)

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "libprof/pprof/fields.h"
 #include "libprof/pprof/protobuf.h"
 
 /* ---- messages as text ------------------------------------------------------------------ */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "libprof/pprof/fields.h"
 #include "libprof/pprof/protobuf.h"
 
 /* The profile being made: without a sink all of it stays in the buffer. */

@@ -6,7 +6,7 @@
  */
 #include "session-fixture.h"
 
-#include "libprof/profile/pages.h"
+#include "libprof/profile/lookup.h"
 
 #define THREADS 16
 

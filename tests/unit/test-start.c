@@ -3,7 +3,7 @@
 #include "session-fixture.h"
 
 #include "libprof/api/session.h"
-#include "libprof/profile/pages.h"
+#include "libprof/profile/lookup.h"
 
 static struct settings settings_of(const struct flameprof_options *options)
 {

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "libprof/profile/pages.h"
+#include "libprof/profile/lookup.h"
 #include "libprof/profile/profile.h"
 #include "libprof/sampler/ring.h"
 

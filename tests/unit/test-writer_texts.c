@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Texts and their numbers, also while the table grows. */
-#include "libprof/pprof/texts.h"
+#include "libprof/pprof/writer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
