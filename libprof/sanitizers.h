@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Which sanitizers this file is compiled for: gcc and clang tell it in different ways. */
+/*
+ * Which sanitizers this file is compiled for: gcc and clang tell it in different ways.
+ *
+ * ThreadSanitizer does not see what walks read. A walk may read anything that is mapped;
+ * reporting a race symbolizes in the handler and sets errno. What reads a walk's words is
+ * exempt, nothing else.
+ */
 #ifndef LIBPROF_SANITIZERS_H
 #define LIBPROF_SANITIZERS_H
 

@@ -8,6 +8,11 @@
  *
  * No variable of Python's has to be set for that, so that isolated interpreters (-I, -E, -S) and
  * virtual environments get names too, and os.environ is what it was.
+ *
+ * Python is found from inside. The preloaded library loads the extension where CPython 3.11's
+ * symbols are and installs it from sigaction() or sem_init(), which CPython calls once its
+ * interpreter exists. No variable or path of Python's is used: -I, -S, -E, virtual and embedded
+ * interpreters work alike. Python from 3.12 on is not asked on its behalf.
  */
 #include "libprof/python/python.h"
 

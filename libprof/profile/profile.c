@@ -2,6 +2,18 @@
 /*
  * A profile's tables: making them, finding and adding entries, cutting them back. What a sample
  * does to them is add.c, what the library's users read of them read.c.
+ *
+ * A profile is a tree of nodes under path hashes. A stack sampled before is found by its path's
+ * hash and proved by walking up from its leaf. A new one fetches all its slots at once, because
+ * hashes do not wait for the parent's number. A node takes 12 bytes and a slot of 4, whose spare
+ * bits hold hash.
+ *
+ * A process image is a node above its stacks. Module numbers and code spaces are each image's
+ * own, so equal words of two images are two nodes. Modules of all images are in one table, names
+ * of code in one for each image: stretches come in rising order within an image only.
+ *
+ * Reserve, then commit: a sample that does not fit changes nothing. A sixteenth of a profile's
+ * memory is kept for names, so that a full profile still has them.
  */
 #include <errno.h>
 #include <string.h>

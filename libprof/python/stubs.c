@@ -2,6 +2,10 @@
 /*
  * Two arenas: the stubs of nearly all code objects call CPython's evaluation, those of __getitem__
  * come here first.
+ *
+ * A code object keeps its stub alone. _PyCode_SetExtra() makes room for all users, whose
+ * functions then are called with NULL; ours is allocated by hand. `__getitem__` gets function
+ * versions beyond 16 bits, so that 3.11 makes no instruction that runs it past us.
  */
 #include "libprof/python/stubs.h"
 

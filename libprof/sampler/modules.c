@@ -7,6 +7,11 @@
  * An address range alone does not identify a module: after dlclose another may lie there. The
  * entry's identity (dynamic section, build-id or name) is compared with what is mapped now, each
  * time a walk enters the module; that is two or three loads.
+ *
+ * A frame is one 64-bit word: module number and ELF address. The handler knows the module of
+ * every frame it unwinds, so it writes {module number, address - load bias} at once. Nobody
+ * downstream has to ask which module lay where at what time, and no interposed dlclose() is
+ * needed.
  */
 #include "libprof/sampler/modules.h"
 

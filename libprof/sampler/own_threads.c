@@ -2,6 +2,9 @@
 /*
  * Threads of the profiler's own: made with all signals blocked, remembered by their ids so that the
  * look through all threads passes them over.
+ *
+ * A copy of the library in a plugin keeps the plugin loaded, from the first session, snapshot or
+ * registered thread on. Handlers, workers and ends of threads run its code long after dlclose().
  */
 #include "libprof/sampler/own_threads.h"
 

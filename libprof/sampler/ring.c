@@ -4,6 +4,17 @@
  * Blocks are claimed by one compare-and-swap and come back by the reader alone, so a claim needs no
  * lock and a block no history. What is read from the arena, which others can write, is copied once,
  * and the copy is checked before it is an index or a length.
+ *
+ * Memory follows the machine: rings are lists of 64 KiB blocks out of one pool, claimed when a
+ * thread has a sample and given back when it is drained. Half a second without the reader loses
+ * nothing up to 100 frames on all CPUs. A block's owner is one word, written by its claim:
+ * whoever dies between claiming a block and saying so leaves a block that is found by that word
+ * when its image ends. No record lies in two blocks; a stack that does not fit the rest of one
+ * is walked again into the next.
+ *
+ * The reader looks every 50 ms. Its bell rings when a ring has a quarter of a block waiting,
+ * enters another, or pool, rings or slots run low; never at an exit or exec, which it would make
+ * dearer.
  */
 #include "libprof/sampler/ring.h"
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "arch/registers.h"
-#include "libprof/unwind/cfi_bytes.h"
+#include "libprof/unwind/cfi.h"
 #include "libprof/unwind/dwarf.h"
 #include "libprof/unwind/load.h"
 

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "libprof/unwind/cfi_bytes.h"
+#include "libprof/unwind/cfi.h"
 #include "libprof/unwind/unwind.h"
 
 #ifndef UNWIND_READ

@@ -5,6 +5,9 @@
  * code's. The kernel does the load, so that a wrong address is an answer and not a SIGSEGV. What
  * was read around an address is kept for the rest of the walk: the owner of a stack is the one
  * being walked, so its frames do not change meanwhile.
+ *
+ * That goes also where a sandbox refuses process_vm_readv(2), as container runtimes do:
+ * rt_sigprocmask(2) copies its set before it refuses, and so says whether a word can be read.
  */
 #ifndef LIBPROF_UNWIND_MEMORY_H
 #define LIBPROF_UNWIND_MEMORY_H
@@ -16,7 +19,7 @@
 #include <sys/uio.h>
 
 #include "arch/syscall.h"
-#include "libprof/unwind/cfi_bytes.h"
+#include "libprof/unwind/cfi.h"
 
 #define UNWIND_WINDOW_WORDS 32u
 #define UNWIND_WINDOW_PAGE  4096u

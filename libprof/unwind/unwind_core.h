@@ -10,7 +10,7 @@
  *   UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_module *out) -> int
  *       the module @pc lies in. Returns 0, or -ENOENT and the walk goes on by frame pointers.
  *
- * and may define UNWIND_ROWCACHE (walk.h) and UNWIND_CFI_POINTER (cfi_bytes.h).
+ * and may define UNWIND_ROWCACHE (walk.h) and UNWIND_CFI_POINTER (cfi.h).
  */
 #ifndef LIBPROF_UNWIND_UNWIND_CORE_H
 #define LIBPROF_UNWIND_UNWIND_CORE_H
@@ -20,11 +20,215 @@
 #include <stdint.h>
 
 #include "arch/registers.h"
+#include "libprof/unwind/cfi_run.h"
 #include "libprof/unwind/compact_row.h"
-#include "libprof/unwind/full_step.h"
+#include "libprof/unwind/expression.h"
 #include "libprof/unwind/load.h"
 #include "libprof/unwind/unwind.h"
 #include "libprof/unwind/walk.h"
+
+/* ---- steps that recover every register ------------------------------------------------------- */
+/*
+ * Steps that recover every register call-frame information tells of. Few frames need one: those
+ * whose CFA or return address hangs on another register than sp and fp. The walk goes without until
+ * it meets such a frame; then the frames since the anchor are gone through again, fully, and the
+ * anchor moves behind this one, so that no frame is stepped fully more than once.
+ */
+
+static inline int full_expression(const struct unwind_walk *walk, const struct cfi_row *row,
+	int32_t place, const uintptr_t *cfa, uintptr_t *value)
+{
+	struct expression_input input = {
+		.registers = &walk->registers, .known = walk->known, .memory = &walk->memory};
+	struct cfi_bytes bytes = cfi_expression(&walk->module, row, place);
+
+	return bytes.error ? bytes.error : expression_run(bytes, &input, cfa, value);
+}
+
+static inline int full_known(const struct unwind_walk *walk, unsigned reg, uintptr_t *value)
+{
+	if (reg >= ARCH_DWARF_REGS || !(walk->known & unwind_register_bit(reg)))
+		return -ENOENT;
+	*value = walk->registers.r[reg];
+	return 0;
+}
+
+static inline int full_cfa(
+	const struct unwind_walk *walk, const struct cfi_row *row, uintptr_t *cfa)
+{
+	const struct cfi_rules *rules = &row->rules;
+
+	if (rules->cfa_expression)
+		return full_expression(walk, row, rules->cfa_value, NULL, cfa);
+
+	int error = full_known(walk, rules->cfa_reg, cfa);
+
+	if (!error)
+		*cfa += (uintptr_t)(intptr_t)rules->cfa_value;
+	return error;
+}
+
+/*
+ * In functions that align their stack gcc goes on saying that the frame pointer is saved where it
+ * points after `leave` has restored it. It points out of this frame then, where nothing is saved.
+ */
+static inline bool full_fp_restored(const struct unwind_walk *walk, const struct cfi_row *row,
+	uintptr_t cfa, unsigned slot, uintptr_t address)
+{
+	return arch_cfi_reg(slot) == ARCH_DWARF_FP && !row->signal &&
+	       address == walk->registers.r[ARCH_DWARF_FP] &&
+	       (address < walk->registers.r[ARCH_DWARF_SP] || address >= cfa);
+}
+
+/* The caller's value of the register in @slot: 0, or -ENOENT when there is none. */
+static inline int full_register(const struct unwind_walk *walk, const struct cfi_row *row,
+	uintptr_t cfa, unsigned slot, uintptr_t *value)
+{
+	int32_t rule = row->rules.register_rule[slot];
+	int32_t operand = cfi_rule_value(rule);
+	uintptr_t address;
+	int error;
+
+	switch (cfi_rule_kind(rule)) {
+	case CFI_RULE_NONE:
+	case CFI_RULE_SAME:
+		/* The caller's stack pointer is the CFA unless a rule says otherwise. */
+		if (arch_cfi_reg(slot) != ARCH_DWARF_SP)
+			return full_known(walk, arch_cfi_reg(slot), value);
+		*value = cfa;
+		return 0;
+	case CFI_RULE_OFFSET:
+		return unwind_load(&walk->memory, cfa + (uintptr_t)(intptr_t)operand, value);
+	case CFI_RULE_VAL_OFFSET:
+		*value = cfa + (uintptr_t)(intptr_t)operand;
+		return 0;
+	case CFI_RULE_REGISTER:
+		return operand < 0 ? -EBADMSG : full_known(walk, (unsigned)operand, value);
+	case CFI_RULE_EXPRESSION:
+		error = full_expression(walk, row, operand, &cfa, &address);
+		if (error)
+			return error;
+		if (full_fp_restored(walk, row, cfa, slot, address))
+			return full_known(walk, ARCH_DWARF_FP, value);
+		return unwind_load(&walk->memory, address, value);
+	case CFI_RULE_VAL_EXPRESSION:
+		return full_expression(walk, row, operand, &cfa, value);
+	default:
+		return -ENOENT;
+	}
+}
+
+/* Whether the caller's register in @slot is simply not touched. */
+static inline bool full_untouched(const struct cfi_row *row, unsigned slot)
+{
+	enum cfi_rule_kind kind = cfi_rule_kind(row->rules.register_rule[slot]);
+
+	return kind == CFI_RULE_NONE || kind == CFI_RULE_SAME;
+}
+
+/*
+ * All caller's registers. @value gets those with a slot; the result's bit n says that register n
+ * could be told.
+ */
+static inline uint64_t full_registers(const struct unwind_walk *walk, const struct cfi_row *row,
+	uintptr_t cfa, uintptr_t value[ARCH_CFI_SLOTS])
+{
+	/*
+	 * What a callee may change still counts as the caller's: a row that needs such a register
+	 * at a call vouches for its callee. Libcrypto's assembler has its CFA in rax like that.
+	 */
+	uint64_t known = walk->known & ARCH_CALL_KEEPS;
+
+	for (unsigned slot = 0; slot < ARCH_CFI_SLOTS; slot++) {
+		unsigned reg = arch_cfi_reg(slot);
+
+		if (full_register(walk, row, cfa, slot, &value[slot])) {
+			known &= ~unwind_register_bit(reg);
+			value[slot] = 0;
+		} else if (!full_untouched(row, slot) || reg == ARCH_DWARF_SP) {
+			known |= unwind_register_bit(reg);
+		}
+	}
+	return known;
+}
+
+static __attribute__((noinline)) int unwind_step_full(struct unwind_walk *walk, uintptr_t pc)
+{
+	struct cfi_row row;
+	uintptr_t cfa, ra, value[ARCH_CFI_SLOTS];
+	int error = cfi_find_row(&walk->module, pc, &row);
+
+	if (error)
+		return error;
+	if (cfi_rule_kind(row.rules.register_rule[row.ra_slot]) == CFI_RULE_UNDEFINED)
+		return UNWIND_STEP_ROOT;
+	/* The pc itself is not a return address that stayed in its register. */
+	bool ra_kept = full_untouched(&row, row.ra_slot);
+
+	if (ra_kept && arch_cfi_reg(row.ra_slot) == ARCH_DWARF_PC)
+		return -ENOENT;
+	error = full_cfa(walk, &row, &cfa);
+	if (!error)
+		error = full_register(walk, &row, cfa, row.ra_slot, &ra);
+	if (error)
+		return error;
+
+	uint64_t known = full_registers(walk, &row, cfa, value);
+	uintptr_t sp = walk->registers.r[ARCH_DWARF_SP];
+	uintptr_t caller_sp = value[arch_cfi_slot(ARCH_DWARF_SP)];
+	bool ra_loaded = cfi_rule_kind(row.rules.register_rule[row.ra_slot]) == CFI_RULE_OFFSET;
+
+	if (!(known & unwind_register_bit(ARCH_DWARF_SP)))
+		return -ENOENT;
+	if (!row.signal && (caller_sp < sp || (caller_sp == sp && ra_loaded)))
+		return -ENOENT;
+	for (unsigned slot = 0; slot < ARCH_CFI_SLOTS; slot++)
+		walk->registers.r[arch_cfi_reg(slot)] = value[slot];
+	walk->registers.r[ARCH_DWARF_PC] = arch_strip_pointer(ra);
+	walk->known = known | unwind_register_bit(ARCH_DWARF_PC);
+	walk->exact = row.signal;
+	walk->by_fp = false;
+	return walk->registers.r[ARCH_DWARF_PC] ? 0 : UNWIND_STEP_ROOT;
+}
+
+/*
+ * Step from the frame at walk->depth with all registers; these are first brought up from the
+ * anchor.
+ *
+ * Returns 0, UNWIND_STEP_ROOT or -errno. Context: signal-safe.
+ */
+static __attribute__((noinline)) int unwind_step_complex(struct unwind_walk *walk)
+{
+	const struct unwind_anchor *anchor = &walk->anchor;
+	unsigned target = walk->depth;
+	unsigned depth = anchor->depth;
+	int step = 0;
+
+	walk->registers.r[ARCH_DWARF_PC] = anchor->pc;
+	walk->registers.r[ARCH_DWARF_SP] = anchor->sp;
+	walk->registers.r[ARCH_DWARF_FP] = anchor->fp;
+	walk->known = anchor->known;
+	walk->exact = anchor->exact;
+	walk->by_fp = false;
+	for (; !step && depth <= target; depth++) {
+		uintptr_t pc = unwind_lookup_pc(walk);
+
+		unwind_enter_module(walk, pc);
+
+		uint64_t row = unwind_row(walk, pc);
+
+		if (compact_kind(row) == COMPACT_NONE)
+			step = unwind_step_fp(walk);
+		else if (compact_kind(row) == COMPACT_BY_CODE)
+			step = unwind_step_code(walk, row);
+		else
+			step = unwind_step_full(walk, pc);
+	}
+	unwind_drop_anchor(walk, depth);
+	return step;
+}
+
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static inline int unwind_compact_cfa(
 	const struct unwind_walk *walk, uint64_t row, uintptr_t *cfa)

@@ -3,8 +3,20 @@
 /*
  * Where a walk stands, what holds at its pc, and the steps that need no call-frame information:
  * by what the code itself shows, through a frame pointer, through a kernel signal frame. Steps by
- * information are unwind_core.h's and full_step.h's; the loop around them is in unwind_core.h,
+ * information, and the loop around all of them, are in unwind_core.h,
  * which says what an includer supplies.
+ *
+ * Code that nothing covers tells its way out itself. CPython's trampolines and JIT compilers'
+ * code have no call-frame information, and often no frame pointer. From the pc the bytes are
+ * followed straight ahead: stack adjustments, pops, the return. Reaching it is what the CPU will
+ * do, so the caller is exact; an unknown byte leaves it to the frame pointer. Not behind a frame
+ * pointer: V8's functions take their arguments away when they return, so the stack pointer of
+ * such a frame is not known. A frame pointer of zero is an end only where a module's code has
+ * called: generated code uses the register for anything.
+ *
+ * C below Go is walked across two stacks. Go calls C on a stack of the thread's, and its frame
+ * pointer still leads to the goroutine's. A frame pointer that leaves the stack is followed
+ * where code that nothing covers called, to a record that leads to such code of the same module.
  */
 #ifndef LIBPROF_UNWIND_WALK_H
 #define LIBPROF_UNWIND_WALK_H
@@ -14,9 +26,7 @@
 #include <stdint.h>
 
 #include "arch/registers.h"
-#include "libprof/unwind/cfi_row.h"
 #include "libprof/unwind/cfi_run.h"
-#include "libprof/unwind/code_row.h"
 #include "libprof/unwind/compact_row.h"
 #include "libprof/unwind/load.h"
 #include "libprof/unwind/rowcache.h"
@@ -41,7 +51,7 @@ static struct rowcache unwind_rowcache;
 /* What every step tells, as a set of bits by register. */
 #define UNWIND_KNOWN_ALWAYS (1ULL << ARCH_DWARF_PC | 1ULL << ARCH_DWARF_SP | 1ULL << ARCH_DWARF_FP)
 
-/* The last frame all of whose known registers are known: full_step.h starts again from here. */
+/* The last frame all of whose known registers are known: a full step starts again from here. */
 struct unwind_anchor {
 	uintptr_t pc;
 	uintptr_t sp;
