@@ -90,4 +90,25 @@ void arch_stub_place(const struct arch_stub_template *stub, uint8_t *code, int32
 unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t start,
 	uint32_t stride, uint8_t *room);
 
+/* ---- the slow half of an intercept ----------------------------------------------------------- */
+/*
+ * The slow half of an intercept stub's check, in assembly: arch/<cpu>/arch_intercept_slow.S. It runs
+ * where the original has just returned, with results in registers that no ordinary call preserves.
+ */
+
+/*
+ * Call what arch_intercept_prepare() was given and leave every register a result may be in, of any
+ * calling convention of the CPU, as it was. Needs, besides what is called, up to 3 KiB of stack on x86_64
+ * and 1.5 KiB on aarch64, there up to 8.7 KiB more for the vectors of SVE.
+ *
+ * Context: generated code, after arch_intercept_prepare().
+ */
+void arch_intercept_slow(void);
+
+/*
+ * Learn what registers this CPU has, and that @take is to be called. May be repeated, and has to be
+ * where an image of the process goes on on another machine. Context: any thread.
+ */
+void arch_intercept_prepare(void (*take)(void));
+
 #endif

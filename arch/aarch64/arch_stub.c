@@ -14,7 +14,9 @@
 #include "arch/stub.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #define STACK_WORDS_MAX   64u
 #define INTEGER_REGISTERS 8u
@@ -206,4 +208,20 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 	(void)stride;
 	(void)room;
 	return 0;
+}
+
+/* ---- the slow half of an intercept ----------------------------------------------------------- */
+/* Whether arch_intercept_slow() has the vectors of SVE to save. */
+
+/* Read by arch_intercept_slow(); atomic. */
+extern void (*arch_intercept_take)(void);
+void (*arch_intercept_take)(void);
+extern uint32_t arch_intercept_save_sve;
+uint32_t arch_intercept_save_sve;
+
+void arch_intercept_prepare(void (*take)(void))
+{
+	__atomic_store_n(&arch_intercept_take, take, __ATOMIC_RELAXED);
+	__atomic_store_n(&arch_intercept_save_sve, (getauxval(AT_HWCAP) & HWCAP_SVE) != 0,
+		__ATOMIC_RELAXED);
 }

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/intercept.h"
+#include "arch/stub.h"
 #include "libprof/flameprof_vm.h"
 #include "libprof/fnv.h"
 #include "libprof/interrupt/interrupt.h"

@@ -14,7 +14,7 @@
 #include <ucontext.h>
 #include <unwind.h>
 
-#include "arch/intercept.h"
+#include "arch/stub.h"
 #include "libprof/flameprof_vm.h"
 #include "tests/unit/trap-flag.h"
 

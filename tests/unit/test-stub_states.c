@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "arch/intercept.h"
+#include "arch/stub.h"
 #include "libprof/flameprof_vm.h"
 #include "libprof/trampoline/region.h"
 
