@@ -250,17 +250,11 @@ struct sampler_thread *sampler_thread_of(const siginfo_t *info)
 
 struct sampler_thread *sampler_thread_find(int32_t tid)
 {
-	for (unsigned word = 0; word < WIRE_RINGS / 64; word++) {
-		uint64_t bits = __atomic_load_n(&sampler.rings[word], __ATOMIC_ACQUIRE);
+	SAMPLER_FOR_EACH_RING(index) {
+		struct sampler_thread *thread = &sampler_threads[index];
 
-		for (; bits; bits &= bits - 1) {
-			struct sampler_thread *thread =
-				&sampler_threads[word * 64 + (unsigned)__builtin_ctzll(bits)];
-
-			if (thread->tid == tid &&
-				__atomic_load_n(&thread->active, __ATOMIC_RELAXED))
-				return thread;
-		}
+		if (thread->tid == tid && __atomic_load_n(&thread->active, __ATOMIC_RELAXED))
+			return thread;
 	}
 	return NULL;
 }
