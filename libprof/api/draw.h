@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libprof/flameprof_scope.h"
+
 /* ---- running a program beside the host ------------------------------------------------------- */
 /*
  * Running a program beside the host, unseen by it:
@@ -83,5 +85,14 @@ static inline int absolute_path(char out[PATH_MAX], const char *path)
 	memcpy(out + folder_bytes, path, bytes);
 	return 0;
 }
+
+/* ---- of what a session recorded -------------------------------------------------------------- */
+
+/*
+ * Stop the profiler, then name, draw and write what it recorded to @path; fills in @report but for
+ * `left` and `error`. Returns 0 or what flameprof_stop() or flameprof_profile_write() returned.
+ * Context: any thread, not a handler, no lock held.
+ */
+int draw_session(const char *path, struct flameprof_scope_report *report);
 
 #endif

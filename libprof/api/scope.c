@@ -3,7 +3,7 @@
  * Scopes: which one runs, and every way it can be left. What describes the running scope lies here
  * and not in the block, whose memory longjmp() and exit() take away without a word.
  */
-#include "libprof/api/scope.h"
+#include "libprof/flameprof_scope.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,37 +16,6 @@
 #include "libprof/api/session.h"
 #include "libprof/flameprof_profile.h"
 #include "libprof/profile/profile.h"
-
-/* Of the profiler that was stopped last, unless the program took its diagnostics meanwhile. */
-static uint64_t dropped_weight(void)
-{
-	uint64_t weight = 0;
-
-	pthread_mutex_lock(&session.counts_lock);
-	for (unsigned cause = 0; cause < FLAMEPROF_DROPS; cause++)
-		weight += session.counts.dropped[cause].weight;
-	pthread_mutex_unlock(&session.counts_lock);
-	return weight;
-}
-
-int scope_write(const char *path, struct flameprof_scope_report *report)
-{
-	struct flameprof_profile *profile = NULL;
-	struct flameprof_profile_summary info;
-	int error = flameprof_stop(&profile, -1);
-
-	if (error)
-		return error;
-	flameprof_profile_info(profile, &info);
-	report->start_wall_s = info.start_wall_s;
-	report->elapsed_ns = info.end_ns - info.start_ns;
-	report->samples = info.samples;
-	report->weight = info.weight;
-	report->dropped_weight = profile->dropped_weight = dropped_weight();
-	error = flameprof_profile_write(profile, path);
-	flameprof_profile_free(profile);
-	return error;
-}
 
 /* A handler that interrupted us may call exit(): then the lock is never given back. */
 #define EXIT_LOCK_S 1
@@ -104,7 +73,7 @@ static void leave(enum flameprof_scope_exit way)
 	pthread_mutex_unlock(&lock);
 	if (have_owner_key && pthread_equal(left.owner, pthread_self()))
 		pthread_setspecific(owner_key, NULL);
-	report.error = scope_write(left.path, &report);
+	report.error = draw_session(left.path, &report);
 	free(left.path);
 	pthread_mutex_lock(&lock);
 	last.ticket = left.ticket;

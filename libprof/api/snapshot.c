@@ -28,7 +28,6 @@
 #include "arch/syscall.h"
 #include "libprof/api/draw.h"
 #include "libprof/api/injected.h"
-#include "libprof/api/scope.h"
 #include "libprof/api/session.h"
 #include "libprof/gaps.h"
 #include "libprof/sampler/clock.h"
@@ -419,7 +418,7 @@ static void take_snapshot(void)
 	}
 	while (clock_monotonic_ns() < until_ns && !__atomic_load_n(&is_ending, __ATOMIC_ACQUIRE))
 		refuse(wait_until(until_ns));
-	error = scope_write(path, &report);
+	error = draw_session(path, &report);
 	if (error)
 		say_not_written(error, path);
 	refuse(__atomic_exchange_n(&snapshot_requests.count, 0, __ATOMIC_ACQUIRE));

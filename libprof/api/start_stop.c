@@ -25,7 +25,7 @@
 #include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/tasks.h"
-#include "libprof/unwind/find_object.h"
+#include "libprof/unwind/memory.h"
 
 /* ---- options --------------------------------------------------------------------------------- */
 

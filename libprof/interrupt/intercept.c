@@ -13,7 +13,6 @@
  * found again by original, name and stack words; a table that can be written is not remembered,
  * because a stub says itself what it stands for.
  */
-#include "libprof/interrupt/intercept.h"
 
 #include <errno.h>
 #include <pthread.h>

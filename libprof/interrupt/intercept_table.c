@@ -12,9 +12,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "libprof/sampler/maps.h"
+#include "libprof/interrupt/interrupt.h"
+#include "libprof/sampler/text.h"
 #include "libprof/trampoline/elsewhere.h"
-#include "libprof/interrupt/intercept.h"
 
 struct copy {
 	struct copy *next;

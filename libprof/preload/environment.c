@@ -30,7 +30,7 @@
 #include "libprof/preload/elf_program.h"
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/confined.h"
-#include "libprof/unwind/find_object.h"
+#include "libprof/unwind/memory.h"
 
 #define PRELOAD_VARIABLE "LD_PRELOAD="
 #define PRELOAD_PREFIX	 (sizeof(PRELOAD_VARIABLE) - 1)

@@ -26,7 +26,7 @@
 
 #include "libprof/at_start.h"
 #include "libprof/preload/preload.h"
-#include "libprof/unwind/find_object.h"
+#include "libprof/unwind/memory.h"
 
 static AT_START python_install_function *install; /* atomic; NULL: nothing to be named */
 static uint32_t is_settled; /* atomic: there is a CPython, whether or not it gets names */

@@ -29,7 +29,7 @@
 #include "libprof/sampler/confined.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
-#include "libprof/unwind/find_object.h"
+#include "libprof/unwind/memory.h"
 
 /* ---- build-ids ------------------------------------------------------------------------------- */
 

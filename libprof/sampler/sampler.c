@@ -18,7 +18,7 @@
 #include "libprof/at_start.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/confined.h"
-#include "libprof/unwind/find_object.h"
+#include "libprof/unwind/memory.h"
 
 AT_START struct sampler sampler;
 struct sampler_thread sampler_threads[WIRE_RINGS];

@@ -20,7 +20,6 @@
 
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
-#include "libprof/sampler/maps.h"
 #include "libprof/sampler/own_signal.h"
 #include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"

@@ -11,7 +11,6 @@
 #include "libprof/flameprof_stub.h"
 #include "libprof/trampoline/elsewhere.h"
 #include "libprof/trampoline/region.h"
-#include "libprof/unwind/find_object.h"
 #include "libprof/unwind/memory.h"
 
 /* Nothing gets a number: frames are the addresses themselves. */

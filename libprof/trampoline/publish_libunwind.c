@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "arch/registers.h"
-#include "libprof/trampoline/publish_loaded.h"
 
 #define DYNAMIC	     0
 #define REMOTE_TABLE 2

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 
 #include "libprof/trampoline/publish_cfi.h"
-#include "libprof/trampoline/publish_loaded.h"
 #include "libprof/unwind/cfi.h"
 
 /* Kinds of unwinders; at most one of each is told. */

@@ -4,7 +4,6 @@
 #define TESTS_UNIT_OWN_CORE_H
 
 #include "libprof/trampoline/region.h"
-#include "libprof/unwind/find_object.h"
 #include "libprof/unwind/memory.h"
 
 static int find_module(uintptr_t pc, struct unwind_module *out)

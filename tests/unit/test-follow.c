@@ -18,7 +18,7 @@
 
 #include "arch/epilogue.h"
 #include "libprof/unwind/cfi_run.h"
-#include "libprof/unwind/find_object.h"
+#include "libprof/unwind/memory.h"
 
 #if defined(__x86_64__)
 

@@ -16,7 +16,6 @@
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
-#include "libprof/unwind/find_object.h"
 #include "libprof/unwind/memory.h"
 
 #define ORACLE_FRAMES  256
