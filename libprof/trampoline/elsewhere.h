@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stubs of a process that holds two copies of the library (libprof/api/injected.h): those of
+ * The stubs of a process that holds two copies of the library (libprof/session/injected.h): those of
  * the profiler's copy. The copy in the program passes on what it is asked.
  */
 #ifndef LIBPROF_TRAMPOLINE_ELSEWHERE_H

@@ -17,11 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libprof/api/session.h"
 #include "libprof/flameprof.h"
 #include "libprof/flameprof_profile.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sanitizers.h"
+#include "libprof/session/session.h"
 
 /*
  * ThreadSanitizer holds signals back until the thread makes a call it knows, hides who sent them,

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libprof/api/draw.h"
+#include "libprof/session/draw.h"
 
 extern char **environ;
 

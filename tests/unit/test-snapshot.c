@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "libprof/api/snapshot.h"
+#include "libprof/session/snapshot.h"
 
 static struct snapshot_settings settings;
 static char message[256];

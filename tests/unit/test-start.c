@@ -2,8 +2,8 @@
 /* What a session begins with: settings and their ranges, ceilings, memory that is refused. */
 #include "session-fixture.h"
 
-#include "libprof/api/session.h"
 #include "libprof/profile/lookup.h"
+#include "libprof/session/session.h"
 
 static struct settings settings_of(const struct flameprof_options *options)
 {

@@ -5,8 +5,8 @@
  * threads, forks and signals, and may be flamerun's: it is the profiler, and the copy in the
  * program passes on what it is asked.
  */
-#ifndef LIBPROF_API_INJECTED_H
-#define LIBPROF_API_INJECTED_H
+#ifndef LIBPROF_SESSION_INJECTED_H
+#define LIBPROF_SESSION_INJECTED_H
 
 #include "libprof/flameprof.h"
 

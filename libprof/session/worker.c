@@ -9,12 +9,12 @@
 #include <time.h>
 
 #include "arch/syscall.h"
-#include "libprof/api/session.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_signal.h"
 #include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/tasks.h"
+#include "libprof/session/session.h"
 #include "libprof/vmstack/function.h"
 
 #define TICK_MS	  100

@@ -7,8 +7,8 @@
  * The thread exists in programs that ask for snapshots and in no other. What goes wrong is one line
  * on stderr: the variable asked us to speak.
  */
-#ifndef LIBPROF_API_SNAPSHOT_H
-#define LIBPROF_API_SNAPSHOT_H
+#ifndef LIBPROF_SESSION_SNAPSHOT_H
+#define LIBPROF_SESSION_SNAPSHOT_H
 
 #include <limits.h>
 #include <signal.h>

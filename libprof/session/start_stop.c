@@ -16,8 +16,6 @@
 #include <time.h>
 
 #include "arch/syscall.h"
-#include "libprof/api/injected.h"
-#include "libprof/api/session.h"
 #include "libprof/interrupt/interrupt.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/modules.h"
@@ -25,6 +23,8 @@
 #include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/tasks.h"
+#include "libprof/session/injected.h"
+#include "libprof/session/session.h"
 #include "libprof/unwind/memory.h"
 
 /* ---- options --------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: the handler of the signal that asks for a snapshot. */
-#include "libprof/api/snapshot.h"
+#include "libprof/session/snapshot.h"
 
 #include <linux/futex.h>
 #include <stddef.h>

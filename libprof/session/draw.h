@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From a profile in a file to what flamerun makes of it. */
-#ifndef LIBPROF_API_DRAW_H
-#define LIBPROF_API_DRAW_H
+#ifndef LIBPROF_SESSION_DRAW_H
+#define LIBPROF_SESSION_DRAW_H
 
 #include <errno.h>
 #include <limits.h>

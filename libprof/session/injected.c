@@ -7,7 +7,7 @@
  * ring_push(). Beside the injected library the archive's copy passes on pause, resume and marks,
  * and start answers -EBUSY. Two copies of the library have one set of stubs and one timer.
  */
-#include "libprof/api/injected.h"
+#include "libprof/session/injected.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * What goes on in a session: entering, leaving, ending, waiting; its counters; flushes; fork
  * children. Its start and stop are start_stop.c, its thread is worker.c.
  */
-#include "libprof/api/session.h"
+#include "libprof/session/session.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -10,7 +10,7 @@
  * copied, and no wait() and no handler of the host's sees it; only a wait for children of any
  * kind (__WALL) does.
  */
-#include "libprof/api/draw.h"
+#include "libprof/session/draw.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,9 +32,9 @@
 
 #include "arch/syscall.h"
 #include "libprof/aggregator/pprof.h"
-#include "libprof/api/session.h"
 #include "libprof/flameprof_profile.h"
 #include "libprof/profile/profile.h"
+#include "libprof/session/session.h"
 
 /* ---- running a program beside the host ------------------------------------------------------- */
 /*

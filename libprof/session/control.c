@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "arch/syscall.h"
-#include "libprof/api/injected.h"
-#include "libprof/api/session.h"
 #include "libprof/flameprof.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
+#include "libprof/session/injected.h"
+#include "libprof/session/session.h"
 
 /* Here, so that nothing that asks it calls those who look for the other copy. */
 struct injected injected;

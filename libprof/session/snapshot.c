@@ -7,7 +7,7 @@
  * that set FLAMERUN_SNAPSHOT have one thread more, in fork children, too. The handler only
  * counts.
  */
-#include "libprof/api/snapshot.h"
+#include "libprof/session/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,12 +26,12 @@
 #include <unistd.h>
 
 #include "arch/syscall.h"
-#include "libprof/api/draw.h"
-#include "libprof/api/injected.h"
-#include "libprof/api/session.h"
 #include "libprof/gaps.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_threads.h"
+#include "libprof/session/draw.h"
+#include "libprof/session/injected.h"
+#include "libprof/session/session.h"
 
 /* ---- lines on stderr ------------------------------------------------------------------------- */
 /*

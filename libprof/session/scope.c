@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libprof/api/draw.h"
-#include "libprof/api/session.h"
 #include "libprof/flameprof_profile.h"
 #include "libprof/profile/profile.h"
+#include "libprof/session/draw.h"
+#include "libprof/session/session.h"
 
 /* A handler that interrupted us may call exit(): then the lock is never given back. */
 #define EXIT_LOCK_S 1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one profiler of a process that samples itself, inside libprof/api/: from flameprof_start() to
+ * The one profiler of a process that samples itself, inside libprof/session/: from flameprof_start() to
  * the end of flameprof_stop(). Nobody outside this folder includes this.
  *
  *   IDLE ──start──▶ STARTING ──▶ LIVE ──stop──▶ STOPPING ──▶ IDLE
@@ -16,8 +16,8 @@
  *   counts_lock  `counts` and what they were when last read; whether the sampler's are still there
  *   (queue.lock  in the queue)
  */
-#ifndef LIBPROF_API_SESSION_H
-#define LIBPROF_API_SESSION_H
+#ifndef LIBPROF_SESSION_SESSION_H
+#define LIBPROF_SESSION_SESSION_H
 
 #include <pthread.h>
 #include <stddef.h>
