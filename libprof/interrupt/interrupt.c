@@ -40,6 +40,15 @@
  * static storage also where the library is opened late: glibc keeps room for that.
  */
 
+/* The calling thread, or NULL: not registered. Context: any thread, not a handler. */
+static struct interrupt_thread *interrupt_here(void);
+
+/*
+ * A fork child is at a safe point: let its timer begin. Returns 0 or -errno: no ticks then.
+ * Context: any thread, not a handler; no lock held.
+ */
+static int interrupt_begin_in_child(void);
+
 #define STATIC_STORAGE __attribute__((tls_model("initial-exec")))
 
 __thread volatile uint32_t flameprof_interrupt_ticks;
@@ -199,7 +208,7 @@ static struct interrupt_thread *registered(void)
 	return thread == &was_registered ? NULL : thread;
 }
 
-struct interrupt_thread *interrupt_here(void)
+static struct interrupt_thread *interrupt_here(void)
 {
 	return __atomic_load_n(&has_key, __ATOMIC_ACQUIRE) ? registered() : NULL;
 }
@@ -505,7 +514,7 @@ int flameprof_interrupt_disable(void)
 	return 0;
 }
 
-int interrupt_begin_in_child(void)
+static int interrupt_begin_in_child(void)
 {
 	int error;
 

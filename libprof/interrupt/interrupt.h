@@ -90,17 +90,8 @@ static inline uint64_t interrupt_period_ns(void)
 	return __atomic_load_n(&interrupt.period_ns, __ATOMIC_RELAXED);
 }
 
-/* The calling thread, or NULL: not registered. Context: any thread, not a handler. */
-struct interrupt_thread *interrupt_here(void);
-
 /* The period of ticks that the calling thread gets, else that of all; 0: none. Context: likewise. */
 uint64_t interrupt_period_here_ns(void);
-
-/*
- * A fork child is at a safe point: let its timer begin. Returns 0 or -errno: no ticks then.
- * Context: any thread, not a handler; no lock held.
- */
-int interrupt_begin_in_child(void);
 
 /* ---- intercepts ------------------------------------------------------------------------------ */
 /*

@@ -54,9 +54,6 @@ struct sampler_thread;
 /* Publish the main thread's stack in @thread, which is it. Context: any thread, not a handler. */
 void stack_publish_main(struct sampler_thread *thread);
 
-/* Publish the calling thread's own bounds; its handler may run meanwhile. */
-void stack_publish_own(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi);
-
 /*
  * Look up the stacks that handlers have shown since the last call. Returns how many became known.
  * Context: one thread at a time, not a handler.

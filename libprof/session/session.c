@@ -46,7 +46,11 @@ int session_is_here(void)
 	       (uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
 }
 
-int session_enter(void)
+/*
+ * Count the caller among those who use the queue: it stays until session_leave().
+ * Returns 0, -ESRCH when the profiler does not run, -EDEADLK on the worker.
+ */
+static int session_enter(void)
 {
 	int error = -ESRCH;
 
@@ -64,7 +68,7 @@ int session_enter(void)
 	return error;
 }
 
-void session_leave(void)
+static void session_leave(void)
 {
 	__atomic_fetch_sub(&session.users, 1, __ATOMIC_ACQ_REL);
 	session_wake(&session.users);

@@ -91,13 +91,6 @@ extern struct session session __attribute__((visibility("hidden")));
 int session_is_here(void);
 int session_is_worker(void);
 
-/*
- * Count the caller among those who use the queue: it stays until session_leave().
- * Returns 0, -ESRCH when the profiler does not run, -EDEADLK on the worker.
- */
-int session_enter(void);
-void session_leave(void);
-
 /* End sampling and have the worker finish, for a reason that flameprof_status() tells. */
 void session_end_by_itself(enum flameprof_status reason);
 

@@ -184,7 +184,9 @@ static struct region_slot *take_freed(struct flameprof_arena *arena, struct chun
 	return slot;
 }
 
-void arena_give_slot(struct flameprof_arena *arena, struct chunk *chunk, struct region_slot *slot)
+/* @slot of @chunk, whose `space` is 0, is free again. */
+static void arena_give_slot(
+	struct flameprof_arena *arena, struct chunk *chunk, struct region_slot *slot)
 {
 	uint32_t low = (chunk->number << ARENA_SLOT_BITS | (uint32_t)(slot - chunk->slot)) + 1;
 	uint64_t head = __atomic_load_n(&arena->free_list, __ATOMIC_RELAXED);
@@ -269,7 +271,11 @@ static struct region_slot *take_from_next(
 	return slot;
 }
 
-struct region_slot *arena_take_slot(struct flameprof_arena *arena, struct chunk **chunk)
+/*
+ * A free slot, the caller's now: chunk in *@chunk. Makes a chunk when there is none left.
+ * Returns NULL when that fails; arena->status says why.
+ */
+static struct region_slot *arena_take_slot(struct flameprof_arena *arena, struct chunk **chunk)
 {
 	struct region_slot *slot = take_freed(arena, chunk);
 

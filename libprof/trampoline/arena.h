@@ -69,15 +69,6 @@ int arena_new(struct flameprof_arena **out, enum flameprof_code_kind kind,
 flameprof_function *arena_new_stub(
 	struct flameprof_arena *arena, const char *name, uintptr_t payload);
 
-/*
- * A free slot, the caller's now: chunk in *@chunk. Makes a chunk when there is none left.
- * Returns NULL when that fails; arena->status says why.
- */
-struct region_slot *arena_take_slot(struct flameprof_arena *arena, struct chunk **chunk);
-
-/* @slot of @chunk, whose `space` is 0, is free again. */
-void arena_give_slot(struct flameprof_arena *arena, struct chunk *chunk, struct region_slot *slot);
-
 /* End all stubs and give up all chunks. Context: nobody makes or frees stubs of the arena. */
 void arena_drop_chunks(struct flameprof_arena *arena);
 

@@ -16,9 +16,15 @@
 #include "libprof/trampoline/lasting.h"
 
 /* ---- telling --------------------------------------------------------------------------------- */
-/* What each tool was told of: the bits of struct known. */
+/*
+ * Telling each tool once: which tools there are, which are on, and what each knows. Under the lock,
+ * unless stated otherwise.
+ */
 
-const struct publisher *const publish_tools[PUBLISH_TOOLS] = {
+enum { PUBLISH_TOOLS = 5 };
+
+/* Tools are numbers below PUBLISH_TOOLS. */
+static const struct publisher *const publish_tools[PUBLISH_TOOLS] = {
 	&publisher_perf_map,
 	&publisher_jitdump,
 	&publisher_gdb,
@@ -35,14 +41,20 @@ struct known {
 };
 
 static struct known *all_known;
-AT_START unsigned publish_tell_on;
+static AT_START unsigned publish_tell_on; /* atomic */
 
-void publish_tell_turn_on(unsigned tool)
+/* Flags of the tools that are on. Every process asks when it ends. Context: signal-safe. */
+static inline unsigned publish_tell_flags(void)
+{
+	return __atomic_load_n(&publish_tell_on, __ATOMIC_RELAXED);
+}
+
+static void publish_tell_turn_on(unsigned tool)
 {
 	__atomic_or_fetch(&publish_tell_on, publish_tools[tool]->flag, __ATOMIC_RELAXED);
 }
 
-int publish_tell_is_on(unsigned tool)
+static int publish_tell_is_on(unsigned tool)
 {
 	return (publish_tell_flags() & publish_tools[tool]->flag) != 0;
 }
@@ -152,7 +164,7 @@ static void publish_tell_end_of_region(struct region *region)
 	forget(region);
 }
 
-void publish_tell_end_of_slot(struct region *region, uint32_t slot)
+static void publish_tell_end_of_slot(struct region *region, uint32_t slot)
 {
 	struct known *known = region->published;
 

@@ -13,30 +13,6 @@
 
 #include "libprof/trampoline/region.h"
 
-/* ---- telling --------------------------------------------------------------------------------- */
-/*
- * Telling each tool once: which tools there are, which are on, and what each knows. Tools are
- * numbers below PUBLISH_TOOLS.
- *
- * Context of all, unless stated otherwise: under publish.c's lock.
- */
-
-enum { PUBLISH_TOOLS = 5 };
-extern const struct publisher *const publish_tools[PUBLISH_TOOLS];
-
-extern unsigned publish_tell_on __attribute__((visibility("hidden"))); /* atomic */
-
-/* Flags of the tools that are on. Every process asks when it ends. Context: signal-safe. */
-static inline unsigned publish_tell_flags(void)
-{
-	return __atomic_load_n(&publish_tell_on, __ATOMIC_RELAXED);
-}
-
-void publish_tell_turn_on(unsigned tool);
-int publish_tell_is_on(unsigned tool);
-
-void publish_tell_end_of_slot(struct region *region, uint32_t slot);
-
 /* What add_*() and flush() answer when the tool cannot go on at all: it is turned off. */
 #define PUBLISH_ENDED (-EIO)
 

@@ -88,12 +88,16 @@ static void set_fixed(union fixed *fixed, const char *name, uint32_t flags)
 	function->space = region_space_new(1);
 }
 
-void function_lock(void)
+/*
+ * A lock that is held while lists and tables change; taken before memory is.
+ * Context: this folder's.
+ */
+static void function_lock(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-void function_unlock(void)
+static void function_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
 }

@@ -63,11 +63,4 @@ void function_announce(struct function *function);
  */
 unsigned function_announce_waiting(void);
 
-/*
- * A lock that is held while lists and tables change; taken before memory is.
- * Context: this folder's.
- */
-void function_lock(void);
-void function_unlock(void);
-
 #endif
