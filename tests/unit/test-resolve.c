@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "libprof/flameprof_stub.h"
+#include "libprof/sampler/modules.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/trampoline/region.h"
 
@@ -161,6 +162,21 @@ static void test_rows_are_shared_by_equal_code_only(void **state)
 	flameprof_arena_free(another);
 }
 
+/* The first region has put itself where a walk looks for code of no module. */
+static void test_a_walk_finds_stubs_behind_modules(void **state)
+{
+	uintptr_t stub = new_stub("found");
+	struct unwind_module module;
+
+	(void)state;
+	assert_int_equal(modules_find(stub + 20, &module), 0);
+	assert_int_equal(module.number, WIRE_MODULE_CODE);
+	assert_true(module.start == stub);
+	check_record(&module, "found");
+	assert_int_equal(modules_find((uintptr_t)target, &module), 0);
+	assert_int_not_equal(module.number, WIRE_MODULE_CODE);
+}
+
 static void test_full_ring_is_tried_again(void **state)
 {
 	uintptr_t stub = new_stub("late");
@@ -283,6 +299,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reuse_is_another_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_rows_are_shared_by_equal_code_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_walk_finds_stubs_behind_modules, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_ring_is_tried_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_are_never_torn, setup, teardown),
