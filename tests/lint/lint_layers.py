@@ -7,6 +7,10 @@ import re
 
 import tree
 
+# What stands below all of the library: what both sides say to each other, how variables lie, and
+# what its users include.
+GUEST = ("arch/", "libprof/wire", "libprof/at_start.h", "libprof/sanitizers.h", "libprof/fnv.h",
+         "libprof/flameprof")
 # folder -> what its include lines may begin with. libprof/ and arch/ are one guest, parts of which
 # flamerun is made of, too; those stand on nothing else of the guest's.
 ALLOWED = {
@@ -14,10 +18,21 @@ ALLOWED = {
             "libprof/fnv.h", "libprof/follow_links.h", "libprof/gaps.h", "libprof/pprof/",
             "libprof/profile/", "libprof/preload/elf_program.h", "libprof/unwind/", "arch/"),
     "render": ("render/", "libprof/profile/lookup.h", "libprof/fnv.h"),
-    "libprof/pprof": ("libprof/pprof/", "libprof/profile/lookup.h",
-                      "libprof/fnv.h"),
+    "libprof/pprof": ("libprof/pprof/", "libprof/profile/lookup.h", "libprof/fnv.h"),
     "libprof/profile": ("libprof/profile/", "libprof/flameprof_profile.h", "libprof/wire.h",
                         "libprof/fnv.h"),
+    # The library's floors, each standing on those before it. The sampler and what is preloaded know
+    # nothing of stubs, ticks and machine stacks: those register with the sampler.
+    "libprof/unwind": ("libprof/unwind/", "libprof/wire.h", "arch/"),
+    "libprof/sampler": ("libprof/sampler/", "libprof/unwind/", *GUEST),
+    "libprof/trampoline": ("libprof/trampoline/", "libprof/sampler/", "libprof/unwind/", *GUEST),
+    "libprof/interrupt": ("libprof/interrupt/", "libprof/trampoline/", "libprof/sampler/", *GUEST),
+    "libprof/vmstack": ("libprof/vmstack/", "libprof/interrupt/", "libprof/trampoline/",
+                        "libprof/sampler/", *GUEST),
+    "libprof/aggregator": ("libprof/aggregator/", "libprof/sampler/", "libprof/profile/",
+                           "libprof/pprof/", "libprof/follow_links.h", *GUEST),
+    "libprof/preload": ("libprof/preload/", "libprof/sampler/", "libprof/unwind/",
+                        "libprof/python/python.h", *GUEST),
     "libprof": ("libprof/", "arch/"),
     "arch": ("arch/",),
 }
