@@ -15,7 +15,7 @@ import tree
 
 BUILD = os.path.join(tree.ROOT, os.environ.get("BUILD", "build"))
 # What is linked together; names of one mean nothing in the other.
-LINKED = (("libprof", "arch"), ("render",))
+LINKED = (("libprof", "arch"), ("cli",), ("render",))
 DEFENCE = re.compile(r"^[ /*]*Calls back into ([\w/]+)(?:\.[chS])?: \S", re.M)
 
 
