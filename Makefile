@@ -321,11 +321,14 @@ check: ## install what the tests need, then run all of them
 	@YES='$(YES)' tests/setup/packages.sh $(build_packages) $(test_packages)
 	+@MAKE='$(MAKE) WERROR=1' JOBS='$(jobs)' tests/setup/checks.sh $(check_parts)
 
-.PHONY: check-unit
-check-unit: $(unit_tests) ## run the unit tests
-	@failed=; for t in $(unit_tests); do \
-		echo "  TEST    $$t"; $(emulator) $$t || failed="$$failed $$t"; \
-	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+# Each program is run by a target of its own, so that -j runs some side by side; what it said is in a log
+# beside it. None stops the others: make's last line counts what failed.
+unit_runs := $(unit_tests:=.log)
+.PHONY: check-unit $(unit_runs)
+check-unit: $(unit_runs) ## run the unit tests
+	@tests/setup/verdict.sh $^
+$(unit_runs): %.log: %
+	@$(emulator) $< >$@ 2>&1 || echo "flamerun: $< ended with status $$?" >>$@
 
 .PHONY: check-san
 check-san: ## run the unit tests, and flamerun in the end-to-end tests, under ASan and UBSan
@@ -339,11 +342,13 @@ tsan_tests := flush stop start tasks session scope interrupt interrupt_timer int
 tsan_flags  = -fsanitize=thread $(if $(findstring clang,$(CC)),,-Wno-tsan) $(CFLAGS)
 .PHONY: check-tsan
 check-tsan: ## run the tests of sessions under ThreadSanitizer
-	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CFLAGS='$(tsan_flags)' \
-		$(tsan_tests:%=$(BUILD)/tsan/tests/linked/test-%)
-	@failed=; for t in $(tsan_tests:%=$(BUILD)/tsan/tests/linked/test-%); do \
-		echo "  TEST    $$t"; timeout -k 1 300 $$t || failed="$$failed $$t"; \
-	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CFLAGS='$(tsan_flags)' check-linked
+linked_runs := $(tsan_tests:%=$(BUILD)/tests/linked/test-%.log)
+.PHONY: check-linked $(linked_runs)
+check-linked: $(linked_runs)
+	@tests/setup/verdict.sh $^
+$(linked_runs): %.log: %
+	@timeout -k 1 300 $< >$@ 2>&1 || echo "flamerun: $< ended with status $$?" >>$@
 
 $(BUILD)/liblinked.a: $(filter-out $(BUILD)/obj/libprof/preload/%,$(prof_objects))
 $(BUILD)/tests/linked/%: tests/unit/%.c tests/setup/tsan.c $(BUILD)/liblinked.a

@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# What the logs of cmocka programs, named as arguments, amount to: a line for each test that failed
+# and each program that did not end well, then the total. Exit status 1 when there was any.
+set -u
+
+awk '
+	FNR == 1 { programs++; stopped = 0 }
+	/^\[  PASSED  \] [0-9]+ test/ { passed += $4 }
+	/^\[  SKIPPED \] [0-9]+ test.*listed/ { skipped += $4 }
+	/^\[  FAILED  \] [0-9]+ test.*listed/ { failed += $4 }
+	/^\[ +(ERROR|LINE) +\]/ { print FILENAME ": " $0 }
+	/^\[  FAILED  \] / && !/listed/ && !seen[FILENAME, $4]++ { print FILENAME ": failed: " $4 }
+	/^flamerun: .* ended with status/ { ended++; print FILENAME ": " $0 }
+	END {
+		printf "%d passed, %d failed, %d skipped in %d programs\n", passed, failed, skipped, programs
+		exit failed || ended ? 1 : 0
+	}' "$@"
