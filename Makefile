@@ -47,7 +47,7 @@ viewer_tool   := $(if $(viewer_packed),,esbuild)
 python_package := libpython3-dev
 build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	$(viewer_tool) $(python_package)
-test_packages  := libcmocka-dev python3 python3-pytest g++ binutils clang \
+test_packages  := libcmocka-dev python3 python3-pytest python3-pytest-xdist g++ binutils clang \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
 	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc man-db golang-go musl-tools \
 	gdb valgrind linux-perf libc++abi1-14 liblua5.4-dev lua5.4 redis-tools
@@ -360,7 +360,7 @@ $(BUILD)/tests/linked/%: tests/unit/%.c tests/setup/tsan.c $(BUILD)/liblinked.a
 export_build = TEST_BUILD='$(abspath $(BUILD))'
 .PHONY: check-e2e
 check-e2e: all examples ## run the end-to-end tests: flamerun over tests/targets
-	$(export_build) $(if $(SAN),TEST_SANITIZED=1) $(PYTEST) -q -p no:cacheprovider tests/e2e
+	$(export_build) $(if $(SAN),TEST_SANITIZED=1) tests/setup/pytest.sh tests/e2e
 
 .PHONY: check-container
 check-container: all ## the end-to-end tests as a user in a container has it
@@ -368,7 +368,7 @@ check-container: all ## the end-to-end tests as a user in a container has it
 
 .PHONY: check-browser
 check-browser: all ## the picture's viewer in a headless browser: BROWSER=firefox for that one
-	FLAMERUN='$(abspath $(PROGRAM))' $(PYTEST) -q -p no:cacheprovider tests/browser
+	FLAMERUN='$(abspath $(PROGRAM))' tests/setup/pytest.sh tests/browser
 
 # Of the interpreter's tests a few: emulators are slow.
 .PHONY: check-lua

@@ -61,6 +61,15 @@ def pytest_unconfigure(config):
     config.home.cleanup()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def reachable(tmp_path_factory):
+    """Others go through the folders above a test's own: two, or three when tests run side by side."""
+    folder = tmp_path_factory.getbasetemp()
+    while folder.stat().st_uid == os.geteuid() and folder != pathlib.Path(tempfile.gettempdir()):
+        folder.chmod(0o755)
+        folder = folder.parent
+
+
 @pytest.fixture(scope="session")
 def flamerun():
     path = pathlib.Path(os.environ.get("FLAMERUN", profiled.BUILD / "flamerun")).resolve()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The end-to-end tests once more, as a user in a container has flamerun: copied to where another uid
-# reads it, and confined (see confine.c). TEST_BUILD and CC come from the Makefile; arguments go to
-# pytest.
+# reads it, and confined (see confine.c). TEST_BUILD and CC come from the Makefile; an argument says which tests,
+# see tests/setup/pytest.sh.
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -11,9 +11,10 @@ uid=65534
 place=$(mktemp -d /tmp/flamerun-container.XXXXXX)
 trap 'rm -rf "$place"' EXIT INT TERM
 
-mkdir "$place/build" "$place/home" "$place/tests"
+mkdir "$place/build" "$place/home" "$place/tests" "$place/tests/setup"
 cp -P "$TEST_BUILD/flamerun" "$TEST_BUILD"/libflameprof.* "$place/build/"
 cp -R "$root/tests/e2e" "$root/tests/targets" "$place/tests/"
+cp "$root/tests/setup/pytest.sh" "$place/tests/setup/"
 cp -R "$root/share" "$root/arch" "$root/cli" "$root/libprof" "$root/completions" "$root/man" "$root/Makefile" \
 	"$root/LICENSE" "$root"/*.md "$place/"
 ${CC:-gcc} -O2 -D_GNU_SOURCE -o "$place/confine" "$root/tests/e2e/confine.c"
@@ -26,5 +27,4 @@ chmod 755 "$place"
 
 cd "$place"
 PATH=/usr/local/bin:/usr/bin:/bin HOME=$place/home TMPDIR=$place/home TEST_BUILD=$place/build TEST_CONFINED=1 \
-	./confine "$uid" pytest-3 -q -p no:cacheprovider --basetemp="$place/home/pytest" \
-	"$@" tests/e2e
+	./confine "$uid" tests/setup/pytest.sh tests/e2e "$@"

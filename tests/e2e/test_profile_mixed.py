@@ -166,8 +166,6 @@ def test_many_at_once(tmp_path):
 def test_who_may_not_be_traced(tmp_path):
     """Under its name with all that it used, but for a last moment, and the rule is told."""
     tmp_path.chmod(0o777)
-    for folder in tmp_path.parents[:2]:
-        folder.chmod(0o755)
     program = compile_target("strange.c", tmp_path, STATIC)
     result = subprocess.run(
         outside.as_nobody(outside.FLAMERUN, "-v", "-o", tmp_path / "x.folded", "--", "sh", "-c",

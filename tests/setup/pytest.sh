@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The tests of a folder, as many side by side as there are processors where Debian's
+# python3-pytest-xdist is. pytest.sh FOLDER [MARKS]: only the tests that MARKS, an expression of
+# pytest's, takes.
+set -u
+
+if /usr/bin/python3 -c 'import xdist' 2>/dev/null; then
+	side_by_side="-n $(nproc)"
+else
+	side_by_side=
+	echo "no python3-pytest-xdist here: one test after the other"
+fi
+# shellcheck disable=SC2086 # words
+exec pytest-3 -p no:cacheprovider $side_by_side ${2:+-m "$2"} "$1"
