@@ -124,7 +124,8 @@ render_objects := $(call objects,$(render_sources))
 shared_sources := $(wildcard libprof/pprof/*.c libprof/profile/*.c) libprof/follow_links.c libprof/preload/elf_program.c
 shared_objects := $(patsubst %,$(BUILD)/obj/flamerun/%.o,$(basename $(shared_sources)))
 main_object    := $(BUILD)/obj/cli/main.o
-unit_tests     := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(unit_sources))
+UNIT           ?= %
+unit_tests     := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(filter $(UNIT:%=tests/unit/test-%.c),$(unit_sources)))
 LIBRARY        := $(BUILD)/libflameprof.so.$(ABI)
 PROGRAM        := $(BUILD)/flamerun
 # What names CPython's functions; only where that version's headers are.
@@ -325,7 +326,7 @@ check: ## install what the tests need, then run all of them
 # beside it. None stops the others: make's last line counts what failed.
 unit_runs := $(unit_tests:=.log)
 .PHONY: check-unit $(unit_runs)
-check-unit: $(unit_runs) ## run the unit tests
+check-unit: $(unit_runs) ## run the unit tests; UNIT='stub% elfimage' for some of them
 	@tests/setup/verdict.sh $^
 $(unit_runs): %.log: %
 	@$(emulator) $< >$@ 2>&1 || echo "flamerun: $< ended with status $$?" >>$@
