@@ -315,12 +315,20 @@ build/sysroot-$(ARCH).packages: FORCE
 	@echo '$(sysroot_packages)' | cmp -s - $@ || echo '$(sysroot_packages)' > $@
 
 # ---- checks --------------------------------------------------------------------------------------
-check_parts := lint check-unit check-san check-tsan check-e2e check-container check-browser check-aarch64
+# What there is to check, and about how many seconds it takes on two processors.
+check_parts := lint:75 check-unit:25 check-san:150 check-tsan:25 check-e2e:340 check-container:50 \
+	check-browser:30 check-aarch64:45
+# What a change needs of all there is; ALL=1, which is check-all's, takes the rest as well.
+some = $(if $(ALL),,$(1))
 
 .PHONY: check
-check: ## install what the tests need, then run all of them
+check: ## install what the tests need, then run those that every change needs
 	@YES='$(YES)' tests/setup/packages.sh $(build_packages) $(test_packages)
 	+@MAKE='$(MAKE) WERROR=1' JOBS='$(jobs)' tests/setup/checks.sh $(check_parts)
+
+.PHONY: check-all
+check-all: ## all of them in every way: sanitized, confined, emulated, built by clang; an hour
+	+@$(MAKE) --no-print-directory check ALL=1
 
 # Each program is run by a target of its own, so that -j runs some side by side; what it said is in a log
 # beside it. None stops the others: make's last line counts what failed.
@@ -331,9 +339,14 @@ check-unit: $(unit_runs) ## run the unit tests; UNIT='stub% elfimage' for some o
 $(unit_runs): %.log: %
 	@$(emulator) $< >$@ 2>&1 || echo "flamerun: $< ended with status $$?" >>$@
 
+# SAN= sanitizes flamerun, and of the library what is flamerun's, too.
+san_units := $(filter-out $(notdir $(basename $(filter-out $(shared_sources) $(render_sources),$(prof_sources)))) \
+	cfi% epilogue follow handler_cost intercept_% interrupt_% ring_hostile store_limits stub_% unwind_% vmstack%, \
+	$(unit_sources:tests/unit/test-%.c=%))
 .PHONY: check-san
 check-san: ## run the unit tests, and flamerun in the end-to-end tests, under ASan and UBSan
-	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined check-unit check-e2e
+	+@$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined \
+		UNIT='$(or $(call some,$(san_units)),%)' check-unit check-e2e
 
 # Threads against each other: what a program links, without the interposers, and the tests of sessions.
 # A handler runs where ThreadSanitizer lets it, at the next call it knows: what a handler does is
@@ -361,11 +374,11 @@ $(BUILD)/tests/linked/%: tests/unit/%.c tests/setup/tsan.c $(BUILD)/liblinked.a
 export_build = TEST_BUILD='$(abspath $(BUILD))'
 .PHONY: check-e2e
 check-e2e: all examples ## run the end-to-end tests: flamerun over tests/targets
-	$(export_build) $(if $(SAN),TEST_SANITIZED=1) tests/setup/pytest.sh tests/e2e
+	$(export_build) $(if $(SAN),TEST_SANITIZED=1) tests/setup/pytest.sh tests/e2e $(if $(SAN),$(call some,sanitized))
 
 .PHONY: check-container
 check-container: all ## the end-to-end tests as a user in a container has it
-	$(export_build) CC='$(CC)' tests/e2e/container.sh
+	$(export_build) CC='$(CC)' tests/e2e/container.sh $(call some,confined)
 
 .PHONY: check-browser
 check-browser: all ## the picture's viewer in a headless browser: BROWSER=firefox for that one

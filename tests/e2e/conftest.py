@@ -11,36 +11,22 @@ import tempfile
 import pytest
 
 import profiled
-import reach
 
 
-# How the tests may be run besides: with a flamerun built with sanitizers, as a container's user.
-WAYS = ("sanitized", "confined")
-
-
-def is_same(item, way):
-    """Does the test prove nothing in this way that it does not prove anyway?"""
-    marks = {word for mark in item.iter_markers("same_if") for word in mark.args}
-    assert marks <= set(WAYS), f"{item.nodeid}: same_if has none but {WAYS}"
-    # SAN= sanitizes flamerun alone: nothing changes for who does not start it. What a program lets
-    # flamerun draw is a profile like others, but where somebody reads the picture, which is a PDF.
-    return way in marks or way == "sanitized" and not any(
-        word in said for said in reach.words_of_test(item) for word in ("flamerun", "pdf"))
-
-
-def pytest_collection_modifyitems(config, items):
-    same = []
-    for way in WAYS:
-        if os.environ.get(f"TEST_{way.upper()}"):
-            same += [item for item in items if is_same(item, way)]
-    config.hook.pytest_deselected(items=same)
-    items[:] = [item for item in items if item not in same]
+# Besides plainly, tests are run by a flamerun built with sanitizers (TEST_SANITIZED), which is
+# another program and the same library, and as a container's user (TEST_CONFINED), who has other
+# rights. `make check` does so with those that are marked, `make check-all` with all.
+MARKS = {
+    "confined": "what is claimed depends on rights, system calls or processes that a container lacks",
+    "sanitized": "comes to code of flamerun's own, on a way that no other test goes as shortly",
+}
 
 
 def pytest_configure(config):
     """What the person who runs the tests has set for their own flamerun is not for this one."""
-    config.addinivalue_line("markers", f"same_if(way, ...): what is claimed is the same if {WAYS}, "
-                            "and not asked again")
+    for mark, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{mark}: {meaning}")
+    config.option.strict_markers = True
     for name in [name for name in os.environ if name.startswith("FLAMERUN_")]:
         del os.environ[name]
     for name in ("XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "SOURCE_DATE_EPOCH", "BROWSER", "DISPLAY",

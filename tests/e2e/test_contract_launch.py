@@ -15,6 +15,8 @@ import folded
 import outside
 from profiled import LOADER
 
+pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
+
 
 def alone_and_profiled(flamerun, folder, *command, **options):
     """Standard output of @command without and with flamerun."""

@@ -8,6 +8,8 @@ import pytest
 
 import profiled
 
+pytestmark = pytest.mark.sanitized
+
 TRY = "flamerun: hint: flamerun --help lists the options\n"
 
 

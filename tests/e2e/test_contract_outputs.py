@@ -12,6 +12,8 @@ import pytest
 
 from terminal import wait_until_it_reads
 
+pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
+
 STACKS = "main;work 3\nmain;idle 1\n"
 
 

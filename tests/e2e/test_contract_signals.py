@@ -16,6 +16,8 @@ import pytest
 import outside
 from profiled import compile_target
 
+pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
+
 SENT = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1,
         signal.SIGUSR2,
         signal.SIGALRM, signal.SIGCONT, signal.SIGWINCH, signal.SIGIO, signal.SIGTSTP,

@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
+
 ENDS = {
     "success": ["true"],
     "failure": ["false"],

@@ -15,6 +15,8 @@ import outside
 from profiled import compile_target
 from terminal import INTERRUPT, QUIT, SUSPEND, Job, wait_until_it_reads
 
+pytestmark = pytest.mark.sanitized
+
 
 @pytest.fixture(scope="session")
 def listener(tmp_path_factory):
@@ -68,6 +70,7 @@ def test_profiling_goes_on_after_ctrl_c(job, listener, tmp_path):
     assert folded.Folded((tmp_path / "out.folded").read_text()).total > 20
 
 
+@pytest.mark.confined
 def test_ctrl_c_that_ends_the_program_leaves_a_picture(job, listener, tmp_path):
     started = job("/usr/bin/env", "BUSY=1", listener)
     outside.work(ready(started), 0.1)
@@ -76,6 +79,7 @@ def test_ctrl_c_that_ends_the_program_leaves_a_picture(job, listener, tmp_path):
     assert folded.Folded((tmp_path / "out.folded").read_text()).total > 0
 
 
+@pytest.mark.confined
 def test_ctrl_z_and_fg(job, listener):
     started = job(listener, int(signal.SIGCONT))
     child = ready(started)

@@ -97,7 +97,6 @@ def test_the_makefile_has_the_readmes_targets():
                 assert re.search(rf"^{word}:", makefile, re.M), word
 
 
-@pytest.mark.same_if("confined")
 def test_a_half_sanitized_build_is_refused():
     """ThreadSanitizer without the library, whose threads are to be checked."""
     result = subprocess.run(["make", "-n", "SAN=thread", "all"], cwd=profiled.ROOT, text=True,
@@ -166,6 +165,8 @@ GUESSES = [
 ]
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 @pytest.mark.parametrize("words, status, hint", GUESSES, ids=[" ".join(g[0]) for g in GUESSES])
 def test_guesses(run, tmp_path, words, status, hint):
     put(tmp_path / "job.py", "import sys\n", 0o644)
@@ -186,6 +187,7 @@ def test_guesses(run, tmp_path, words, status, hint):
     assert sorted(tmp_path.iterdir()) == before, "nothing was run or written"
 
 
+@pytest.mark.sanitized
 def test_an_alias_is_named_as_one(run):
     for shell, hint in (("/bin/bash", "flamerun -- bash -ic 'll ...'"), ("/bin/dash", "PATH")):
         result = run("ll", env=dict(os.environ, SHELL=shell))
@@ -215,6 +217,7 @@ def test_a_program_that_mostly_sleeps(run):
                          "waited is not sampled, but with --wall$", result.stderr, re.M)
 
 
+@pytest.mark.sanitized
 def test_what_happens_after_the_duration_is_said(flamerun, tmp_path):
     os.mkfifo(tmp_path / "end")
     with outside.running(flamerun, "-r", "1", "-d", "0.2", "-o", "x.svg", "-o", "x.pdf", "--", "cat",
@@ -230,6 +233,7 @@ def test_what_happens_after_the_duration_is_said(flamerun, tmp_path):
     assert ("no samples: what waits" in text) == (re.search(r"(\d+) samples? at 1 Hz", text)[1] == "0")
 
 
+@pytest.mark.sanitized
 def test_a_program_that_ends_at_once(run):
     # More than a twentieth of the time, however late its turns come; fewer than 20 samples.
     burn = "import time\nwhile time.process_time() < 0.5: pass"
@@ -255,6 +259,7 @@ def test_a_tenth_of_a_second_is_something(run):
         assert "too little" not in result.stderr, result.stderr
 
 
+@pytest.mark.sanitized
 def test_an_output_behind_the_program(run, tmp_path):
     """It is the program's, and flamerun says so unless the program made the file."""
     for words in (["-o", "x.svg"], ["-ox.svg"], ["--output=x.svg"], ["--output", "x.svg"]):
@@ -272,6 +277,7 @@ def test_the_books_are_for_who_asks(run):
         assert (" due (CPU time x " in result.stderr) == shown
 
 
+@pytest.mark.sanitized
 def test_missing_names_come_with_what_would_help(run, tmp_path):
     source = put(tmp_path / "work.c", "static __attribute__((noinline)) void work(void)\n"
                  "{ for (volatile long i = 0; i < 300000000; i++); }\n"
@@ -285,6 +291,8 @@ def test_missing_names_come_with_what_would_help(run, tmp_path):
     assert hot and hot[0].count("[stripped") == 1, "said once"
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 def test_without_a_terminal_and_a_home(flamerun, tmp_path):
     result = subprocess.run([flamerun, "--", "sh", "-c", BURN], cwd=tmp_path, env={}, text=True,
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -294,6 +302,8 @@ def test_without_a_terminal_and_a_home(flamerun, tmp_path):
     assert (tmp_path / "flame.svg").exists()
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 def test_inside_another_flamerun(flamerun, run, tmp_path):
     result = run("-o", "outer.svg", flamerun, "-o", "inner.folded", "--", "sh", "-c", BURN)
     assert result.returncode == 0
@@ -303,6 +313,7 @@ def test_inside_another_flamerun(flamerun, run, tmp_path):
     assert "another flamerun" not in run("true").stderr
 
 
+@pytest.mark.sanitized
 def test_a_pipe_after_it(flamerun, tmp_path):
     """What the program prints, and nothing else, goes down the pipe, which may end early."""
     result = subprocess.run(["bash", "-c", '"$1" -- sh -c "seq 100000" | head -1; '

@@ -11,6 +11,8 @@ import tempfile
 
 import pytest
 
+pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
+
 
 def compiles(tmp_path, *flags):
     source = tmp_path / "hello.c"

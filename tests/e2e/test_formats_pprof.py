@@ -15,6 +15,8 @@ from folded import Folded
 from pprof import Maker, Profile
 from profiled import BUILD, compile_target
 
+pytestmark = pytest.mark.sanitized
+
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
@@ -43,6 +45,7 @@ def render(run, tmp_path, *words, **options):
     return stacks_of(tmp_path / "out.folded"), result.stderr
 
 
+@pytest.mark.confined
 def test_a_run_writes_what_it_draws(recorded):
     profile = Profile(recorded / "p.pb")
     assert profile.folded() == stacks_of(recorded / "p.folded")

@@ -61,6 +61,7 @@ WENT_ON = "1 process went on without flamerun's library: "
 OUTSIDE = "hint: --outside samples such programs from their start\n"
 
 
+@pytest.mark.confined
 def test_system_calls_of_its_own(program, tmp_path):
     run = run_both(program, tmp_path, "dispatch")
     assert f"{WENT_ON}its system calls are its own" in run.stderr and OUTSIDE in run.stderr
@@ -81,6 +82,7 @@ def test_filters_that_leave_what_it_takes(program, tmp_path, how, call):
     assert_sampled(run, "after", 0.9)
 
 
+@pytest.mark.confined
 @pytest.mark.parametrize("call, said", [
     ("clock_gettime", "a seccomp filter forbids getpid, gettid, rt_sigprocmask or clock_gettime"),
     ("getpid", "a seccomp filter forbids getpid"), ("gettid", "a seccomp filter forbids getpid"),
@@ -108,6 +110,7 @@ def test_a_filter_that_is_nowhere(program, tmp_path):
     assert_sampled(run, "after", 0.9)
 
 
+@pytest.mark.confined
 @pytest.mark.parametrize("then, said", [
     ("threads", "4 threads could not be sampled: a seccomp filter forbids timers"),
     ("fork", "1 fork began without flamerun's library: a seccomp filter forbids timers")])
@@ -146,6 +149,7 @@ def test_images_that_inherit_a_filter(program, tmp_path, how, call):
     assert_books(run, "before", "after")
 
 
+@pytest.mark.confined
 @pytest.mark.parametrize("how", ["prctl", "instruction"])
 def test_images_of_one_that_was_never_sampled(program, tmp_path, how):
     run = run_both(program, tmp_path, "at-once", how, "prctl")

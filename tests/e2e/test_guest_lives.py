@@ -8,6 +8,8 @@ import pytest
 
 from profiled import LOADER, compile_target, profile
 
+pytestmark = pytest.mark.confined
+
 CASES = ["confined-by-prctl", "confined-by-syscall", "new-pid-namespace", "raw-fork", "no-timers",
          "fork-refused", "dumped"]
 CLOCKS = {"cpu": {"rate_hz": 997}, "monotonic": {"clock_hz": 5000}}
@@ -49,6 +51,7 @@ def test_an_image_in_another_root_is_not_told_of_the_library(tmp_path, others):
     assert run.stdout == expected
 
 
+@pytest.mark.sanitized
 def test_a_replaced_preload_keeps_the_library(tmp_path):
     """By fork and exec, by vfork, by posix_spawn."""
     program = compile_target("forkexec.c", tmp_path)
@@ -98,6 +101,7 @@ def test_programs_that_the_library_would_end(tmp_path, kind, before):
     assert "1 program started without flamerun's library: " in run.stderr and kind in run.stderr
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("way", ["by-function", "by-syscall"])
 def test_names_of_a_program_that_leaves_proc_behind(program, tmp_path, way):
     root = tmp_path / "root"

@@ -9,8 +9,6 @@ import pytest
 
 from profiled import compile_target, profile
 
-pytestmark = pytest.mark.same_if("sanitized")
-
 CASES = ["reset-signal", "reset-bsd_signal", "reset-ssignal", "reset-sysv_signal", "reset-sigset",
          "reset-sigaction", "small-stack", "on-small-stack", "blocked", "waited-for", "leaps-out",
          "interval-timer", "caught-once", "ignored-by-child", "blocked-in-child",

@@ -17,6 +17,8 @@ import outside
 from folded import Folded
 from profiled import compile_target
 
+pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
+
 BURN = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 3"
 STACKS = "main;work 3\nmain;idle 1\n"
 

@@ -26,6 +26,8 @@ def shared(tmp_path_factory):
     return library.build("draws.c", tmp_path_factory.mktemp("draws"))
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 def test_every_format(program, tmp_path):
     names = ["s.pb", "s.svg", "s.png", "s.pdf", "s.folded", "s.pb.gz"]
     result = library.run(program, *names, cwd=tmp_path)
@@ -57,6 +59,7 @@ def test_names_are_taken_as_they_are(shared, tmp_path):
     assert [path.name for path in (tmp_path / "-o").iterdir()] == ["%p.folded"]
 
 
+@pytest.mark.confined
 def test_what_cannot_be_written(shared, tmp_path):
     result = library.run(shared, "s.txt", ".svg", "no/s.svg", "no/s.pb", cwd=tmp_path)
     assert library.said(result) == {"s.txt": -22, ".svg": -22, "no/s.svg": -2, "no/s.pb": -2,
@@ -112,6 +115,7 @@ def test_a_flamerun_that_fails(moved, tmp_path):
     assert [path.name for path in work.iterdir()] == ["s.svg.pb"]
 
 
+@pytest.mark.confined
 def test_under_a_tracer(shared, tmp_path, confined):
     if confined or not shutil.which("strace"):
         pytest.skip("nothing is traced here")

@@ -189,7 +189,6 @@ STANDARDS = [("gcc", "scopes.c", "c11"), ("clang", "scopes.c", "c11"), ("gcc", "
              ("g++", "scopes.cc", "c++20"), ("clang++", "scopes.cc", "c++20")]
 
 
-@pytest.mark.same_if("confined")
 @pytest.mark.parametrize("compiler, source, standard", STANDARDS)
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_it_compiles_silently_in(compiler, source, standard, level, tmp_path):

@@ -16,6 +16,8 @@ import outside
 import pprof
 from snapshots import BUSY, LINKED, PYTHON, Program, ask_until, threads_of, timers_of, wait_for
 
+pytestmark = pytest.mark.confined
+
 LINE = re.compile(r"^flameprof: [^\n]*\n$")
 
 

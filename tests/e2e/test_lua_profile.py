@@ -74,7 +74,6 @@ def test_recursion_is_as_deep_as_it_is(tmp_path):
             assert stack[outer + 1:inner] == ("luaV_execute", "flamelua_call")
 
 
-@pytest.mark.same_if("sanitized")
 def test_shares_are_true(tmp_path):
     run = profile(tmp_path, """
         local function light() spin(20e6) end

@@ -9,6 +9,8 @@ import pytest
 from folded import Folded
 from profiled import compile_target, profile
 
+pytestmark = pytest.mark.sanitized
+
 STACKS = "main;parse;lex 5\nmain;parse 3\nmain;emit;lex 2\nmain 1\nother;lex 4\n"
 CASES = [
     ([], {"main;parse;lex": 5, "main;parse": 3, "main;emit;lex": 2, "main": 1, "other;lex": 4}, ""),

@@ -12,6 +12,8 @@ import time
 
 import pytest
 
+pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
+
 STACKS = "main;work 3\nmain;idle 1\n"
 MAGIC = {"svg": b"<?xml", "png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-", "folded": b"main;"}
 

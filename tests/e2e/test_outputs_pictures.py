@@ -11,8 +11,6 @@ import pytest
 import pixels
 from profiled import compile_target
 
-pytestmark = pytest.mark.same_if("confined")
-
 FORMATS = ("svg", "png", "pdf")
 STACKS = ("main;parse;lex;next 40\nmain;parse;lex 10\nmain;emit;write 20\nmain;emit 10\n"
           + "".join(f"main;tiny{i} 1\n" for i in range(20)))
@@ -94,6 +92,7 @@ def test_every_option_of_the_picture_is_tried(flamerun):
     assert len(named) > 10 and named - {"--threads"} == {words[0] for words in OPTIONS}
 
 
+@pytest.mark.sanitized
 def test_a_root_for_each_thread(run, tmp_path):
     compile_target("threads.c", tmp_path)
     outputs = [word for name in FORMATS for word in ("-o", f"x.{name}")]
@@ -108,6 +107,7 @@ def test_a_root_for_each_thread(run, tmp_path):
             assert pictures["png"].difference(pictures[name]) < ALIKE, name
 
 
+@pytest.mark.sanitized
 def test_plain_ones_are_alike(draw):
     plain = draw()
     for name in ("svg", "pdf"):
@@ -135,6 +135,7 @@ def middle_of_the_boxes(picture):
     return sum(i * ink for i, ink in enumerate(inked)) / sum(inked) / len(rows)
 
 
+@pytest.mark.sanitized
 def test_icicle_hangs_from_the_widest_row(draw):
     for name in FORMATS:
         flame, icicle = draw()[name], draw("--icicle")[name]
@@ -148,6 +149,7 @@ def test_dark_ground(draw):
         assert max(corner(draw("--ground", "dark")[name])) < 64, name
 
 
+@pytest.mark.sanitized
 def test_palettes_change_hues(draw):
     for name in FORMATS:
         def warmth(words):
@@ -181,6 +183,7 @@ def read(draw, words):
     return pixels.output_of("pdftotext", draw.file(words, "pdf"), "-").decode()
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("option, text", [
     ("--title", "Another title"), ("--subtitle", "A line below it"),
     ("--notes", "Something to note\nin two lines"), ("--count-name", "cache misses"),
@@ -200,6 +203,7 @@ def test_names_in_a_pdf_can_be_selected(draw):
         assert name in words
 
 
+@pytest.mark.sanitized
 def test_hidden_and_cut_names_are_in_no_picture(draw):
     assert "emit" not in read(draw, ("--hide", "^emit$")).split()
     assert "write" in read(draw, ("--hide", "^emit$")).split()
@@ -217,6 +221,7 @@ def test_a_font_reaches_the_files(draw):
     assert re.search("serif", fonts, re.I), fonts
 
 
+@pytest.mark.sanitized
 def test_metadata(draw, flamerun, tmp_path):
     info = pixels.output_of("pdfinfo", draw.file(("--title", "Another title"), "pdf")).decode()
     assert re.search(r"^Title: +Another title$", info, re.M)
@@ -226,6 +231,7 @@ def test_metadata(draw, flamerun, tmp_path):
     assert root.find(f"{SVG}title").text == "Another title"
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("name", FORMATS)
 def test_source_date_epoch_and_equal_bytes(flamerun, tmp_path, name):
     (tmp_path / "in").write_text(STACKS)
@@ -246,6 +252,7 @@ def test_source_date_epoch_and_equal_bytes(flamerun, tmp_path, name):
         assert once(SOURCE_DATE_EPOCH="soon") == once()
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_run_takes_the_same_options(run, tmp_path, name):
     result = run("-q", "--no-config", "-o", f"x.{name}", "--width", "320", "--ground", "dark", "--",

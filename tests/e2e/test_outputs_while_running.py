@@ -20,6 +20,8 @@ import outside
 from folded import Folded
 from profiled import compile_target
 
+pytestmark = pytest.mark.sanitized
+
 SLOW_S = 1.6
 
 
@@ -120,6 +122,7 @@ def interrupted(flamerun, folder, program, interrupts):
     return Folded((folder / "x.folded").read_text())
 
 
+@pytest.mark.confined
 def test_an_interrupt_after_the_end_does_without_debug_files(flamerun, tmp_path, stripped):
     assert interrupted(flamerun, tmp_path, stripped, False).below("heavy") > 0
     for _ in range(10):  # a busy machine may not let us be in time
@@ -186,6 +189,7 @@ def ignored_by_children():
     return ignored & ~(1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
 
 
+@pytest.mark.confined
 def test_open(flamerun, tmp_path, browser):
     environment, seen = browser
     inherited = os.dup2(os.open(os.devnull, os.O_RDONLY), 77)

@@ -80,6 +80,7 @@ def test_no_rate_is_advised_that_would_not_help(tmp_path, programs):
         assert said[2] == "sample it for longer"
 
 
+@pytest.mark.sanitized
 def test_a_process_named_twice_is_sampled_once(tmp_path, programs):
     with outside.running(programs.split, "600000") as process:
         result = subprocess.run(
@@ -89,7 +90,6 @@ def test_a_process_named_twice_is_sampled_once(tmp_path, programs):
     assert status == 0 and "1 process" in stderr, stderr
 
 
-@pytest.mark.same_if("sanitized")
 def test_the_same_as_from_inside(tmp_path, programs):
     inside = profile(tmp_path, programs.split, "4000", rate_hz=250)
     without = profile(tmp_path, programs.split, "4000", rate_hz=250, options=["--outside"])
@@ -102,7 +102,6 @@ def test_the_same_as_from_inside(tmp_path, programs):
     assert without.folded.total == pytest.approx(inside.folded.total, rel=0.05)
 
 
-@pytest.mark.same_if("sanitized")
 def test_threads_that_come_later(tmp_path, programs):
     run = profile(tmp_path, programs.threads, "8000", rate_hz=250, options=["--outside"])
     assert len(run.truth) == 4
@@ -162,6 +161,7 @@ def test_killed_flamerun_lets_go(tmp_path, programs, rate):
     assert len(set(said["signals"].split(" of "))) == 1
 
 
+@pytest.mark.sanitized
 def test_interrupt_ends_it_and_draws(tmp_path, programs):
     with outside.running(programs.split, "600000") as process:
         flamerun = outside.background(tmp_path, process.pid, "-r", "197")
@@ -172,6 +172,7 @@ def test_interrupt_ends_it_and_draws(tmp_path, programs):
     assert "main;heavy" in (tmp_path / "b.folded").read_text()
 
 
+@pytest.mark.sanitized
 def test_ends_with_the_process(tmp_path, programs):
     with outside.running(programs.split, "2000") as process:
         flamerun = outside.background(tmp_path, process.pid, "-r", "197")
@@ -219,6 +220,7 @@ def test_stopped_and_continued_while_sampled(tmp_path, programs):
     assert status == 0, stderr
 
 
+@pytest.mark.sanitized
 def test_children_with_follow(tmp_path):
     forks = compile_target("forkexec.c", tmp_path)
     with outside.running("sh", "-c", f"read x; {forks}", stdin=outside.subprocess.PIPE) as process:
@@ -231,6 +233,7 @@ def test_children_with_follow(tmp_path):
     assert "forkexec" in text, text
 
 
+@pytest.mark.sanitized
 def test_a_process_that_is_killed(tmp_path, programs):
     with outside.running(programs.split, "600000") as process:
         flamerun = outside.background(tmp_path, process.pid, "-r", "997")
@@ -242,6 +245,7 @@ def test_a_process_that_is_killed(tmp_path, programs):
     assert "main;heavy" in (tmp_path / "b.folded").read_text()
 
 
+@pytest.mark.sanitized
 def test_several_processes(tmp_path, programs):
     with outside.running(programs.split, "600000") as one:
         with outside.running(programs.threads, "600000") as two:
@@ -250,6 +254,7 @@ def test_several_processes(tmp_path, programs):
     assert {stack[0] for stack, _ in run.folded.stacks} == {"split", "threads"}
 
 
+@pytest.mark.sanitized
 def test_wall_counts_sleepers_where_they_sleep(tmp_path, programs):
     with resting(programs) as process:
         before = time.monotonic()

@@ -18,6 +18,7 @@ from profiled import PLAIN, TARGETS, compile_target, profile
 pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("flags, compiler", outside.BUILDS.values(), ids=outside.BUILDS.keys())
 def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
     outside.need(compiler or "gcc")
@@ -35,6 +36,7 @@ def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
         assert run.folded.below("[incomplete stack]") == 0
 
 
+@pytest.mark.sanitized
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="its assembly")
 def test_frames_that_only_libunwind_gets_through(tmp_path):
     """The CFA is in a register that a callee may change, and has; it says where it was kept."""
@@ -57,6 +59,7 @@ def test_exceptions_in_a_static_program(tmp_path):
     assert run.folded.below("catcher") > 0
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("flags", [[], ["-ldflags", "-s -w"]], ids=["plain", "stripped"])
 def test_go(tmp_path, flags):
     """The work is in a function that takes no stack: its caller is seen all the same."""
@@ -74,6 +77,7 @@ def test_go(tmp_path, flags):
     assert whole >= 0.95 * share, said
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("script, status", [("exit 3", 3), ("kill -TERM $$", -signal.SIGTERM),
                                             ("kill -KILL $$", -signal.SIGKILL)])
 def test_the_status_is_the_programs(tmp_path, script, status):
@@ -82,6 +86,7 @@ def test_the_status_is_the_programs(tmp_path, script, status):
     assert result.returncode == status
 
 
+@pytest.mark.sanitized
 def test_standard_streams_are_the_programs(tmp_path):
     result = subprocess.run([outside.FLAMERUN, "-q", "--outside", "-o", tmp_path / "x.folded", "--",
                              "sh", "-c", "cat; echo error >&2"], input="through", text=True,
@@ -95,6 +100,7 @@ def test_not_found_is_still_127(tmp_path):
     assert result.returncode == 127
 
 
+@pytest.mark.sanitized
 def test_children_of_a_program_from_outside(tmp_path):
     forks = compile_target("forkexec.c", tmp_path, PLAIN + ("-static",))
     run = profile(tmp_path, forks, "2000", rate_hz=250)
@@ -105,6 +111,7 @@ def test_children_of_a_program_from_outside(tmp_path):
     assert int(books.group(2)) >= 5
 
 
+@pytest.mark.sanitized
 def test_signals_reach_the_program(tmp_path):
     program = compile_target("split.c", tmp_path, PLAIN + ("-static",))
     flamerun = subprocess.Popen([outside.FLAMERUN, "-q", "-o", tmp_path / "x.folded", "--", program,
@@ -136,6 +143,7 @@ def test_set_user_id_as_root_keeps_its_privileges(tmp_path, confined):
     assert "set-user-id" in result.stderr and "it is sampled from outside" in result.stderr
 
 
+@pytest.mark.sanitized
 def test_duration(tmp_path):
     program = compile_target("split.c", tmp_path, PLAIN + ("-static",))
     run = profile(tmp_path, program, "4000", rate_hz=250, options=["-d", "0.5"])

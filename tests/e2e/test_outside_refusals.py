@@ -12,6 +12,8 @@ import pytest
 
 import outside
 
+pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
+
 
 def refuse(tmp_path, pids, *command):
     result = subprocess.run([*command, str(outside.FLAMERUN), "-p", str(pids), "-d", "1", "-o",

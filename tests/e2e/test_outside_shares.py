@@ -44,7 +44,6 @@ def assert_same(one, other, looks, what, drift=0):
         f"{what}: {one:.3f} and {other:.3f} differ by {abs(one - other) / sigma:.1f} sigma")
 
 
-@pytest.mark.same_if("sanitized")
 @needs_priority
 @pytest.mark.parametrize("threads, flags", [(1, ()), (8, ()), (200, ()), (8, ("-static",))],
                          ids=["one", "eight", "two-hundred", "static"])
@@ -66,7 +65,6 @@ def test_bursts(tmp_path, threads, flags):
     assert run.folded.below("rest") <= 1.25 * rest * run.folded.total
 
 
-@pytest.mark.same_if("sanitized")
 @needs_priority
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 def test_turns(tmp_path):
@@ -84,7 +82,6 @@ def test_turns(tmp_path):
         assert 0.2 < part.below(name) / part.total < 0.5, run.folded.describe()
 
 
-@pytest.mark.same_if("sanitized")
 def test_bursts_without_privileges():
     """Who may not go before others is not woken up late, either, or together with the target."""
     with tempfile.TemporaryDirectory() as name:
@@ -135,7 +132,6 @@ while spent() < 6:
 """
 
 
-@pytest.mark.same_if("sanitized")
 def test_python(tmp_path):
     """Not of one shape, and seen alike; all of its time is there."""
     runs = [profile(tmp_path, "/usr/bin/python3", "-c", PYTHON, rate_hz=250, options=options)
@@ -146,7 +142,6 @@ def test_python(tmp_path):
     assert_alike(runs[0].folded, runs[1].folded, 0.03)
 
 
-@pytest.mark.same_if("sanitized")
 def test_a_running_python_and_the_kernels_books(tmp_path):
     script = PYTHON.replace("spent() < 6", "True")
     with outside.running("/usr/bin/python3", "-c", script) as process:
@@ -206,7 +201,6 @@ def redis_under_load(tmp_path, *command):
                     outside.os.kill(pid, outside.signal.SIGKILL)
 
 
-@pytest.mark.same_if("sanitized")
 @needs_priority
 @redises.needs_redis
 def test_redis_under_load(tmp_path):
@@ -230,6 +224,7 @@ def test_redis_under_load(tmp_path):
     assert_alike(*profiles, 0.1)
 
 
+@pytest.mark.sanitized
 def test_threads_that_live_for_five_milliseconds(tmp_path):
     """
     At 49 a second three of four end before a sample is due: what they used adds up all the same, on

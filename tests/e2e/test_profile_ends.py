@@ -83,7 +83,6 @@ class Held:
         return {name: int(ns) for name, ns in re.findall(r"^(\w+) (\d+)$", self.stdout, re.M)}
 
 
-@pytest.mark.same_if("sanitized")
 def test_memory_that_is_freed_at_the_end(tmp_path):
     program = compile_target("ends.c", tmp_path)
     told = subprocess.run([program, "free", "1500"], capture_output=True, text=True, check=True)
@@ -100,7 +99,7 @@ def test_memory_that_is_freed_at_the_end(tmp_path):
     assert freed.folded.where(lambda s: "munmap" in s[-1]) >= 0.5 * freeing
 
 
-@pytest.mark.same_if("sanitized")
+@pytest.mark.confined
 @pytest.mark.parametrize("mode", ("fork", "vfork", "spawn"))
 def test_a_storm_of_processes(tmp_path, mode):
     program = compile_target("ends.c", tmp_path)
@@ -115,6 +114,8 @@ def test_a_storm_of_processes(tmp_path, mode):
     assert run.folded.below("[exit of children]") == 0
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 def test_threads_begin_and_end(tmp_path):
     """What threads use before and after what is theirs is in the books, too."""
     run = Held(tmp_path, compile_target("ends.c", tmp_path), "threads", "4000")
@@ -126,6 +127,7 @@ def test_threads_begin_and_end(tmp_path):
     assert 0.4 * outside - ROUNDING <= unsampled <= 1.2 * outside + ROUNDING
 
 
+@pytest.mark.confined
 def test_work_after_the_last_destructor(tmp_path):
     """The library has told by then what the process used; what is still sampled is not the kernel's."""
     run = Held(tmp_path, compile_target("ends.c", tmp_path), "flush", "400")
@@ -134,7 +136,6 @@ def test_work_after_the_last_destructor(tmp_path):
     run.assert_held()
 
 
-@pytest.mark.same_if("sanitized")
 def test_ends_of_several_names(tmp_path):
     """What one parent was charged for several programs is not shared out among them."""
     program = compile_target("ends.c", tmp_path)
@@ -147,7 +148,6 @@ def test_ends_of_several_names(tmp_path):
     assert abs(run.total - run.outside) <= 0.01 * run.outside + ROUNDING, run.stderr
 
 
-@pytest.mark.same_if("sanitized")
 def test_who_is_killed_ends_in_its_box(tmp_path):
     program = compile_target("ends.c", tmp_path)
     told = subprocess.run([program, "free", "1000"], capture_output=True, text=True, check=True)

@@ -58,7 +58,6 @@ def program(tmp_path_factory):
     return compile_target("handlers.c", tmp_path_factory.mktemp("handlers"))
 
 
-@pytest.mark.same_if("sanitized", "confined")
 @pytest.mark.parametrize("bytes_", [0, 65536], ids=["no-alternate-stack", "with-room"])
 def test_handlers_are_sampled(program, tmp_path, bytes_):
     run = profile(tmp_path, program, "shares", str(bytes_), "4000", rate_hz=997)
@@ -70,7 +69,6 @@ def test_handlers_are_sampled(program, tmp_path, bytes_):
                             ) == run.folded.below("in_handler")
 
 
-@pytest.mark.same_if("sanitized", "confined")
 def test_without_room_they_have_a_box(program, tmp_path):
     run = profile(tmp_path, program, "shares", "12288", "4000", rate_hz=997)
     assert run.status == 0
@@ -83,7 +81,6 @@ def test_without_room_they_have_a_box(program, tmp_path):
 
 
 # What waits with the program's signal is let in by the handler's guard, or behind the handler.
-@pytest.mark.same_if("sanitized", "confined")
 @pytest.mark.parametrize("bytes_", [0, 65536, 12288])
 def test_one_that_only_begins_has_no_time(program, tmp_path, bytes_):
     run = profile(tmp_path, program, "together", str(bytes_), "1000", rate_hz=997)
@@ -93,7 +90,6 @@ def test_one_that_only_begins_has_no_time(program, tmp_path, bytes_):
     assert handled < 0.05 * run.folded.total, run.folded.describe()
 
 
-@pytest.mark.same_if("sanitized", "confined")
 def test_go_with_c(tmp_path):
     need("go")
     (tmp_path / "both.go").write_text(GO)

@@ -3,7 +3,11 @@
 # The guest harms nobody: what a program can see of itself is what it sees unprofiled.
 import subprocess
 
+import pytest
+
 from profiled import compile_target, profile
+
+pytestmark = pytest.mark.confined
 
 
 def test_nothing_is_seen_of_the_guest(tmp_path):

@@ -52,8 +52,8 @@ def build_stranger(kind, folder):
     return compile_target("split.c", folder, flags, compiler=compiler)
 
 
+@pytest.mark.confined
 @needs_trace
-@pytest.mark.same_if("sanitized")
 @pytest.mark.parametrize("script", ["exec {}", "{}; :"], ids=["exec", "fork"])
 @pytest.mark.parametrize("kind", [*outside.BUILDS, "go"])
 def test_a_program_of_another_kind(tmp_path, kind, script):
@@ -68,6 +68,8 @@ def test_a_program_of_another_kind(tmp_path, kind, script):
     assert whole >= (run.truth_s - 2 * EARLY_S) * run.rate_hz * 0.93, run.folded.describe()
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 @needs_trace
 def test_a_preload_that_was_taken_away(tmp_path):
     """And beside it one that has it: both are sampled, and have their shares."""
@@ -82,6 +84,8 @@ def test_a_preload_that_was_taken_away(tmp_path):
     folded.assert_truth(run.folded, truth, run.rate_hz)
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 @needs_trace
 def test_a_stranger_that_becomes_one_of_us(tmp_path):
     static = compile_target("strange.c", tmp_path, STATIC, output="static")
@@ -94,6 +98,8 @@ def test_a_stranger_that_becomes_one_of_us(tmp_path):
     assert run.folded.where(lambda s: s[0] == "split" and "main" in s) >= 0.93 * 2.0 * 250
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 @needs_trace
 def test_a_library_that_comes_late(tmp_path):
     """
@@ -122,6 +128,8 @@ def may_compare_processes():
     return ctypes.CDLL(None).syscall(number, os.getpid(), os.getpid(), 1, 0, 0) == 0
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 @needs_trace
 def test_a_vfork_child(tmp_path):
     """It is known for one as soon as it is seen: what it used before is on its first stack."""
@@ -137,8 +145,8 @@ def test_a_vfork_child(tmp_path):
     folded.assert_truth(run.folded, truth, run.rate_hz)
 
 
+@pytest.mark.confined
 @needs_trace
-@pytest.mark.same_if("sanitized")
 def test_many_short_ones(tmp_path):
     """
     They end before anybody attaches. Who was seen stands under its name with what was seen of it,
@@ -153,6 +161,7 @@ def test_many_short_ones(tmp_path):
     assert run.folded.total <= due + 4, run.folded.describe()
 
 
+@pytest.mark.sanitized
 @needs_trace
 def test_many_at_once(tmp_path):
     program = compile_target("strange.c", tmp_path, STATIC)
@@ -161,8 +170,8 @@ def test_many_at_once(tmp_path):
     assert run.folded.below("before_work") >= 0.5 * run.folded.total, run.folded.describe()
 
 
+@pytest.mark.confined
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
-@pytest.mark.same_if("sanitized")
 def test_who_may_not_be_traced(tmp_path):
     """Under its name with all that it used, but for a last moment, and the rule is told."""
     tmp_path.chmod(0o777)
@@ -182,6 +191,8 @@ def test_who_may_not_be_traced(tmp_path):
                          r"\(strange\) keeps its memory to itself", run.stderr), run.stderr
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 @needs_trace
 def test_leaks_are_found_untraced(tmp_path):
     """LeakSanitizer ends a program with an error when it cannot trace it itself."""
@@ -192,6 +203,8 @@ def test_leaks_are_found_untraced(tmp_path):
     assert "sanitizer" in run.stderr
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 @needs_trace
 def test_pids_of_a_namespace_of_their_own(tmp_path):
     """A process with the library is known by its slot, whatever its number is there."""
@@ -217,6 +230,8 @@ def start(folder, program, *options):
     return flamerun, pid, outside.tracer_of(pid)
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 @needs_trace
 @pytest.mark.parametrize("how", ["deadline", "kill"])
 def test_the_stranger_goes_on(tmp_path, how):

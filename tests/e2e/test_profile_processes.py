@@ -9,8 +9,9 @@ import pytest
 import folded
 from profiled import PLAIN, compile_target, profile
 
+pytestmark = pytest.mark.confined
 
-@pytest.mark.same_if("sanitized")
+
 def test_children_of_every_kind(tmp_path):
     run = profile(tmp_path, compile_target("forkexec.c", tmp_path), "9000", rate_hz=250)
     assert run.status == 0
@@ -21,6 +22,7 @@ def test_children_of_every_kind(tmp_path):
     assert abs(run.folded.total - due) <= folded.SIGMAS * due ** 0.5 + 0.02 * due
 
 
+@pytest.mark.sanitized
 def test_an_exec_makes_no_process(tmp_path):
     program = compile_target("split.c", tmp_path)
     run = profile(tmp_path, "sh", "-c", f"exec sh -c 'exec {program} 200'")
@@ -29,6 +31,7 @@ def test_an_exec_makes_no_process(tmp_path):
     assert "; 2 threads, 2 processes\n" in run.stderr
 
 
+@pytest.mark.sanitized
 def test_a_child_that_nobody_waits_for(tmp_path):
     """The kernel charges its CPU time to nobody; its samples are not too many for that."""
     # The parent reads until the child, which has the other end, is gone; else the run might be over
@@ -47,7 +50,7 @@ def test_a_child_that_nobody_waits_for(tmp_path):
     assert abs(run.folded.total - due) <= folded.SIGMAS * due ** 0.5
 
 
-@pytest.mark.same_if("confined")
+@pytest.mark.sanitized
 def test_two_libraries_at_one_address(tmp_path):
     libraries = []
     for name in ("turn_a", "turn_b"):

@@ -43,6 +43,8 @@ def test_half_a_second_without_a_reader_loses_nothing(stalled, tmp_path, threads
     assert abs(run.folded.total - due) <= folded.SIGMAS * due ** 0.5 + 0.01 * due
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 def test_what_does_not_fit_is_counted(stalled, tmp_path):
     """At ten thousand a second and thousands of frames there is an end to every pool."""
     run = profile(tmp_path, stalled, "one", "1500", "2", "4000", clock_hz=5000)
@@ -53,6 +55,8 @@ def test_what_does_not_fit_is_counted(stalled, tmp_path):
     assert run.folded.total > 300
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 def test_a_record_that_was_never_finished(stalled, tmp_path):
     """What comes behind it in the same slot has its names."""
     script = (f"{stalled} hole; for i in 1 2 3 4; do sleep 0.2; "
@@ -64,7 +68,6 @@ def test_a_record_that_was_never_finished(stalled, tmp_path):
     assert "1 record" in run.stderr or "made no sense" in run.stderr, run.stderr
 
 
-@pytest.mark.same_if("sanitized", "confined")
 @pytest.mark.parametrize("tool", ["none", "memcheck"])
 def test_under_valgrind(tmp_path, tool):
     if not shutil.which("valgrind"):
@@ -78,6 +81,8 @@ def test_under_valgrind(tmp_path, tool):
     assert run.folded.total > 100
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 def test_a_killed_program_leaves_all_it_sampled(tmp_path):
     """At any moment; what is said to be sampled is what is drawn."""
     program = compile_target("threads.c", tmp_path)
@@ -99,6 +104,8 @@ def test_a_killed_program_leaves_all_it_sampled(tmp_path):
         assert abs(drawn - due) <= folded.SIGMAS * max(due, 4) ** 0.5 + 0.02 * due, said
 
 
+@pytest.mark.sanitized
+@pytest.mark.confined
 def test_a_killed_flamerun_leaves_nothing_behind(stalled, tmp_path):
     before = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
     with subprocess.Popen([BUILD / "flamerun", "-r", "997", "-o", "k.svg", "--", "sh", "-c",

@@ -8,8 +8,6 @@ import pytest
 import folded
 from profiled import compile_target, profile
 
-pytestmark = pytest.mark.same_if("sanitized")
-
 FLAGS = ("-O1", "-g", "-fsanitize=thread")
 
 
@@ -24,7 +22,6 @@ def build(request, tmp_path):
     return one
 
 
-@pytest.mark.same_if("confined")
 def test_samples_come_when_they_are_due(build, tmp_path):
     run = profile(tmp_path, build("split.c"), "4000")
     assert run.status == 0 and "ThreadSanitizer" not in run.stderr

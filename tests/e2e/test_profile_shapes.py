@@ -16,7 +16,6 @@ def test_split_by_cpu_clock(tmp_path):
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
 
 
-@pytest.mark.same_if("sanitized", "confined")
 def test_weights_follow_the_rate_above_the_tick(tmp_path):
     """997 a second are asked for: the kernel delivers fewer signals, the weights make up for it."""
     run = profile(tmp_path, compile_target("split.c", tmp_path), "4000", rate_hz=997)
@@ -36,7 +35,6 @@ BUILDS = {
 }
 
 
-@pytest.mark.same_if("sanitized", "confined")
 @pytest.mark.parametrize("flags", BUILDS.values(), ids=BUILDS.keys())
 def test_split_however_it_was_built(tmp_path, flags):
     run = profile(tmp_path, compile_target("split.c", tmp_path, flags), "4000", rate_hz=997)
@@ -78,7 +76,6 @@ def test_recursion_deeper_than_a_stack_may_be(tmp_path):
     assert deep >= 0.5 * run.folded.total
 
 
-@pytest.mark.same_if("sanitized")
 def test_threads_share_equally(tmp_path):
     run = profile(tmp_path, compile_target("threads.c", tmp_path), "8000", rate_hz=250)
     assert len(run.truth) == 4
@@ -94,6 +91,7 @@ def test_short_threads_are_credited(tmp_path):
     assert abs(run.folded.total - due) <= folded.SIGMAS * sigma + 0.02 * due
 
 
+@pytest.mark.sanitized
 def test_a_higher_rate_is_advised_where_it_would_help(tmp_path):
     """Threads that live for less than a millisecond have no sample at 997 a second, either."""
     run = profile(tmp_path, compile_target("short_threads.c", tmp_path), "4000", "150")
@@ -110,6 +108,7 @@ def test_idle_program_gives_a_picture(tmp_path):
     assert out.read_text().lstrip().startswith(("<?xml", "<svg"))
 
 
+@pytest.mark.sanitized
 def test_code_that_the_program_mapped_itself(tmp_path):
     """From a file, as V8 its built-ins, it has its names; a copy in memory is nobody's."""
     run = profile(tmp_path, compile_target("mapped.c", tmp_path), "3200", rate_hz=250)
@@ -122,6 +121,7 @@ def test_code_that_the_program_mapped_itself(tmp_path):
     assert run.folded.self("copied_work") == 0
 
 
+@pytest.mark.sanitized
 def test_generated_code_in_a_file_in_memory(tmp_path):
     """Such a file says nothing of its functions, but the perf map does."""
     run = profile(tmp_path, compile_target("mapped.c", tmp_path), "1000", "map", rate_hz=250)

@@ -11,6 +11,8 @@ import pytest
 import folded
 from profiled import PLAIN, compile_target, profile
 
+pytestmark = pytest.mark.sanitized
+
 
 def functions(program):
     """[(start, end, name)] of the program's functions."""
@@ -25,7 +27,6 @@ def functions(program):
     return found
 
 
-@pytest.mark.same_if("confined")
 def test_addresses_of_a_stripped_program(tmp_path):
     twin = compile_target("split.c", tmp_path)
     program = tmp_path / "bare"
@@ -52,7 +53,6 @@ def test_addresses_of_a_stripped_program(tmp_path):
     assert run.folded.below("heavy") == 0 and run.folded.below("main") == 0
 
 
-@pytest.mark.same_if("confined")
 def test_names_from_a_debug_file_beside(tmp_path):
     program = compile_target("split.c", tmp_path, ("-O2", "-g"))
     debug = tmp_path / "split.debug"
@@ -63,7 +63,6 @@ def test_names_from_a_debug_file_beside(tmp_path):
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
 
 
-@pytest.mark.same_if("confined")
 def test_a_symbol_without_a_size_ends_somewhere(tmp_path):
     """At the next function that call-frame information knows, or where no routine is that long."""
     program = compile_target("unsized.c", tmp_path, (*PLAIN, "-fno-toplevel-reorder"))

@@ -223,6 +223,7 @@ def hint(tmp_path, *words, options=("--jit=python",)):
 NAMELESS = "flamerun: hint: Python's functions have names "
 
 
+@pytest.mark.sanitized
 def test_it_is_said_while_it_runs_that_names_are_missing(tmp_path):
     """And not at the end of a server's life."""
     script = "import os\nwhile not os.path.exists('told'): pass"
@@ -235,6 +236,7 @@ def test_it_is_said_while_it_runs_that_names_are_missing(tmp_path):
     assert (tmp_path / "said").read_text().count(NAMELESS + "with --jit=python\n") == 1
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("words", [["-q"], ["--jit=none"], ["--jit=python"]])
 def test_it_is_not_said_to_who_knows(tmp_path, words):
     result = subprocess.run([profiled.BUILD / "flamerun", "-o", tmp_path / "x.folded", *words, "--",
@@ -243,6 +245,7 @@ def test_it_is_not_said_to_who_knows(tmp_path, words):
     assert NAMELESS not in result.stderr
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("version, has_map, said", [
     ("3.12", False, NAMELESS + "when it is started as 'python3 -X perf'"), ("3.12", True, None),
     ("3.9", False, "the functions of Python 3.9 have no names; those of 3.11 have"),
@@ -267,6 +270,7 @@ def test_what_names_each_version(tmp_path, version, has_map, said):
     assert said in result.stderr if said else "Python" not in result.stderr
 
 
+@pytest.mark.sanitized
 def test_it_is_said_when_nothing_was_named(tmp_path):
     assert "no process was a Python" in hint(tmp_path, "true")[0]
     assert "outside" in hint(tmp_path, "true", options=("--jit=python", "--outside"))[0]
@@ -306,6 +310,7 @@ def test_the_interpreters_own_functions_can_be_hidden(tmp_path):
     assert not [name for name in left if not pythons.FUNCTION.match(name)], set(left)
 
 
+@pytest.mark.sanitized
 def test_odd_names(tmp_path):
     """Whatever a program calls its code. What cannot be text is '?', what is too long is cut."""
     text = BUSY + r"""

@@ -14,7 +14,7 @@ import profiled
 import pythons
 from pythons import needs_names
 
-pytestmark = [needs_names, pytest.mark.same_if("sanitized")]
+pytestmark = needs_names
 
 SCRIPTS = {
     "exceptions": """

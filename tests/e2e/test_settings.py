@@ -10,6 +10,8 @@ import shlex
 
 import pytest
 
+pytestmark = pytest.mark.sanitized
+
 GOLDENS = pathlib.Path(__file__).with_name("goldens")
 
 # One command line each; what is said goes into goldens/mistakes.txt.

@@ -15,8 +15,6 @@ import pytest
 import profiled
 
 # The flamerun that is completed is a script.
-pytestmark = pytest.mark.same_if("sanitized", "confined")
-
 COMPLETIONS = profiled.ROOT / "completions"
 BASH = """
 PS1='ready> '; HISTFILE=

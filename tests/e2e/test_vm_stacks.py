@@ -92,6 +92,7 @@ def test_beside(tmp_path, link):
     assert run.folded.below("run_machine") > 0
 
 
+@pytest.mark.sanitized
 def test_above(tmp_path):
     run = machine(tmp_path, "1000", "above")
     for stack, _ in run.told.stacks:
@@ -111,7 +112,6 @@ def test_books_hold_cpu_time_alone(tmp_path):
     assert abs(told - run.truth["ticks"] * TICK_S) <= 1 / RATE_HZ + 0.005
 
 
-@pytest.mark.same_if("confined")
 @pytest.mark.parametrize("place", ["beside", "above"])
 def test_no_sum_of_two_times(tmp_path, place):
     """Every total and percentage is of the one kind of time that is shown, in each output."""
@@ -154,6 +154,7 @@ def test_no_sum_of_two_times(tmp_path, place):
         assert ("main chunk" in text) == (kind == "vm"), text
 
 
+@pytest.mark.sanitized
 def test_what_is_not_asked_for_is_told_of(tmp_path):
     """A profile with two kinds of time is drawn as its default, and says what else it has."""
     run = machine(tmp_path, "700")
@@ -166,6 +167,7 @@ def test_what_is_not_asked_for_is_told_of(tmp_path):
     assert "another kind" not in result.stderr
 
 
+@pytest.mark.sanitized
 def test_a_run_has_two_sample_types(tmp_path):
     def ask(*words):
         command = [profiled.BUILD / "flamerun", *words, "--", "touch", tmp_path / "ran"]
@@ -185,6 +187,7 @@ def test_a_run_has_two_sample_types(tmp_path):
     assert "no virtual machine told of its stacks" in text
 
 
+@pytest.mark.sanitized
 def test_fork_child_names_its_own(tmp_path):
     run = machine(tmp_path, "500", "fork")
     check_beside(run.told)
@@ -200,6 +203,7 @@ def test_after_exec(tmp_path):
     check_weight(run.told.total, both, 2)
 
 
+@pytest.mark.sanitized
 def test_killed(tmp_path):
     """What was recorded has its names, whoever is killed."""
     run = machine(tmp_path, "500", "die", status=-9)
@@ -207,6 +211,7 @@ def test_killed(tmp_path):
     check_weight(run.told.total, run.truth["ticks"])
 
 
+@pytest.mark.sanitized
 def test_a_flood_of_names(tmp_path):
     """Some hundred new functions a tick are more than flamerun reads in time; they come later."""
     run = machine(tmp_path, "600", "names=300")
@@ -216,6 +221,7 @@ def test_a_flood_of_names(tmp_path):
         "names may be missing" in run.stderr
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("writer", ["flamerun", "library"])
 def test_pprof_has_files_and_lines(tmp_path, writer):
     program = library.build("machine.c", tmp_path)
@@ -255,6 +261,7 @@ def test_a_scope_without_a_clock(tmp_path, link):
     assert library.said(result)["refused"] == 0
 
 
+@pytest.mark.sanitized
 def test_a_picture_says_what_was_told(tmp_path):
     program = library.build("machine.c", tmp_path)
     out = tmp_path / "machine.svg"
