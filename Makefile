@@ -156,6 +156,9 @@ $(BUILD)/dependencies:
 		HINT='$(if $(CROSS_COMPILE),make sysroot ARCH=$(ARCH))' \
 		tests/setup/probe.sh $(build_needs) && touch $@
 
+# Where it is installed, what was compiled once is not compiled again.
+ccache := $(shell command -v ccache)
+
 # Rewritten only when the flags change, so that objects follow their flags.
 quoted = '$(subst ','\'',$(1))'
 flags_text = $(CC) | $(prof_cflags) | $(binding) | $(python_cflags) | $(cli_cflags) | $(CFLAGS) | $(CPPFLAGS) | $(LDFLAGS)
@@ -185,17 +188,17 @@ $(path_objects): $(BUILD)/paths
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  CC      $<")
-	$(Q)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(ccache) $(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/flamerun/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  CC      $< (flamerun)")
-	$(Q)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(ccache) $(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.o: %.S $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  AS      $<")
-	$(Q)$(CC) $(flags) -I$(BUILD) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(ccache) $(CC) $(flags) -I$(BUILD) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # One segment for code and constants: every exec'd image maps and touches fewer pages. The compiler's
 # start files would have the dynamic linker look four names up, three of them in vain.

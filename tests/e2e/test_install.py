@@ -52,8 +52,8 @@ def make(tools, tmp_path):
         env = {name: value for name, value in os.environ.items()
                if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
         result = subprocess.run(
-            ["make", "-s", f"CC={tools}/cc", f"AR={tools}/ar", f"OBJCOPY={tools}/objcopy",
-             f"BUILD={tmp_path}/build", *words], cwd=folder, timeout=300, text=True,
+            ["make", "-s", "ccache=", f"CC={tools}/cc", f"AR={tools}/ar",
+             f"OBJCOPY={tools}/objcopy", f"BUILD={tmp_path}/build", *words], cwd=folder, timeout=300, text=True,
             env={**env, "COMPILED": str(log), **variables},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert result.returncode == 0, result.stdout
