@@ -51,7 +51,7 @@ def test_shares_and_totals(tmp_path, programs):
         before = outside.cpu_s(process.pid)
         flamerun = outside.background(tmp_path, process.pid, "-v", "-r", "250")
         attached = outside.cpu_s(process.pid)
-        outside.work(process.pid, 4)
+        outside.work(process.pid, 2)
         ending = outside.cpu_s(process.pid)
         status, stderr = outside.end(flamerun)
         after = outside.cpu_s(process.pid)
@@ -91,8 +91,8 @@ def test_a_process_named_twice_is_sampled_once(tmp_path, programs):
 
 
 def test_the_same_as_from_inside(tmp_path, programs):
-    inside = profile(tmp_path, programs.split, "4000", rate_hz=250)
-    without = profile(tmp_path, programs.split, "4000", rate_hz=250, options=["--outside"])
+    inside = profile(tmp_path, programs.split, "1500", rate_hz=250)
+    without = profile(tmp_path, programs.split, "1500", rate_hz=250, options=["--outside"])
     assert without.status == 0
     for run in (inside, without):
         folded.assert_truth(run.folded, run.truth, run.rate_hz)
@@ -103,7 +103,7 @@ def test_the_same_as_from_inside(tmp_path, programs):
 
 
 def test_threads_that_come_later(tmp_path, programs):
-    run = profile(tmp_path, programs.threads, "8000", rate_hz=250, options=["--outside"])
+    run = profile(tmp_path, programs.threads, "6000", rate_hz=250, options=["--outside"])
     assert len(run.truth) == 4
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace he
 def test_split_that_cannot_be_injected(tmp_path, flags, compiler):
     outside.need(compiler or "gcc")
     program = compile_target("split.c", tmp_path, flags, compiler=compiler)
-    run = profile(tmp_path, program, "4000", rate_hz=250)
+    run = profile(tmp_path, program, "2000", rate_hz=250)
     assert run.status == 0
     assert run.stderr.count("it is sampled from outside") == 1
     assert "is [unsampled]" not in run.stderr
@@ -63,7 +63,7 @@ def test_exceptions_in_a_static_program(tmp_path):
 @pytest.mark.parametrize("flags", [[], ["-ldflags", "-s -w"]], ids=["plain", "stripped"])
 def test_go(tmp_path, flags):
     """The work is in a function that takes no stack: its caller is seen all the same."""
-    run = profile(tmp_path, outside.build_go(tmp_path, flags), "4000", rate_hz=250)
+    run = profile(tmp_path, outside.build_go(tmp_path, flags), "2000", rate_hz=250)
     assert run.status == 0
     said = run.folded.describe() + "\n" + run.stderr
     share = run.folded.below("main.heavy") + run.folded.below("main.light")

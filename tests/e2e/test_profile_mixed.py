@@ -58,10 +58,12 @@ def build_stranger(kind, folder):
 @pytest.mark.parametrize("kind", [*outside.BUILDS, "go"])
 def test_a_program_of_another_kind(tmp_path, kind, script):
     program = build_stranger(kind, tmp_path)
-    run = below_shell(tmp_path, script.format(f"{program} 4000"), rate_hz=250)
+    run = below_shell(tmp_path, script.format(f"{program} 1500"), rate_hz=250)
     assert_books(run, run.truth_s)
     assert_early(run, "split")
-    assert "hint" not in run.stderr and "could not" not in run.stderr, run.stderr
+    # Where many others want the CPU it is told that it waited for most of its time.
+    said = re.sub(r".*; the time it waited .*\n", "", run.stderr)
+    assert "hint" not in said and "could not" not in said, said
     if kind != "go":
         folded.assert_truth(run.folded, run.truth, run.rate_hz)
     whole = sum(run.folded.below(name) for name in run.truth)

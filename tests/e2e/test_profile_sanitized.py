@@ -23,7 +23,7 @@ def build(request, tmp_path):
 
 
 def test_samples_come_when_they_are_due(build, tmp_path):
-    run = profile(tmp_path, build("split.c"), "4000")
+    run = profile(tmp_path, build("split.c"), "2000", rate_hz=250)
     assert run.status == 0 and "ThreadSanitizer" not in run.stderr
     looks = folded.effective(run.folded.total, run.rate_hz)
     heavy = run.truth["heavy"] / sum(run.truth.values())

@@ -11,14 +11,14 @@ from profiled import PLAIN, ROOT, compile_target, profile
 
 
 def test_split_by_cpu_clock(tmp_path):
-    run = profile(tmp_path, compile_target("split.c", tmp_path), "5000")
+    run = profile(tmp_path, compile_target("split.c", tmp_path), "2000")
     assert run.status == 0
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
 
 
 def test_weights_follow_the_rate_above_the_tick(tmp_path):
     """997 a second are asked for: the kernel delivers fewer signals, the weights make up for it."""
-    run = profile(tmp_path, compile_target("split.c", tmp_path), "4000", rate_hz=997)
+    run = profile(tmp_path, compile_target("split.c", tmp_path), "2000", rate_hz=997)
     due = run.truth_s * 997
     assert run.folded.total == pytest.approx(due, rel=0.05)
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
@@ -37,7 +37,7 @@ BUILDS = {
 
 @pytest.mark.parametrize("flags", BUILDS.values(), ids=BUILDS.keys())
 def test_split_however_it_was_built(tmp_path, flags):
-    run = profile(tmp_path, compile_target("split.c", tmp_path, flags), "4000", rate_hz=997)
+    run = profile(tmp_path, compile_target("split.c", tmp_path, flags), "1200", rate_hz=997)
     assert run.status == 0
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
     assert run.folded.where(lambda s: "main" in s and "_start" in s) >= 0.99 * run.folded.total
@@ -77,7 +77,7 @@ def test_recursion_deeper_than_a_stack_may_be(tmp_path):
 
 
 def test_threads_share_equally(tmp_path):
-    run = profile(tmp_path, compile_target("threads.c", tmp_path), "8000", rate_hz=250)
+    run = profile(tmp_path, compile_target("threads.c", tmp_path), "6000", rate_hz=250)
     assert len(run.truth) == 4
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
 
