@@ -26,8 +26,9 @@ def shape(text):
 
 
 def run_both(program, folder, *words, **options):
-    """Run it alone and under flamerun: what is seen of it is the same."""
-    alone = subprocess.run([program, *words], text=True, stdout=subprocess.PIPE)
+    """Run it alone, in brief, and under flamerun: what is seen of it is the same."""
+    alone = subprocess.run([program, *words], text=True, stdout=subprocess.PIPE,
+                           env={**os.environ, "BRIEF": "1"})
     if "no such thing here" in alone.stdout:
         pytest.skip("the kernel has none")
     run = profile(folder, program, *words, rate_hz=RATE_HZ, options=["-v"], **options)
