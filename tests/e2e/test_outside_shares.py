@@ -17,7 +17,7 @@ import pytest
 import folded
 import outside
 import redises
-from profiled import PLAIN, compile_target, profile
+from profiled import compile_target, profile
 
 pytestmark = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
@@ -45,14 +45,13 @@ def assert_same(one, other, looks, what, drift=0):
 
 
 @needs_priority
-@pytest.mark.parametrize("threads, flags", [(1, ()), (8, ()), (200, ()), (8, ("-static",))],
-                         ids=["one", "eight", "two-hundred", "static"])
-def test_bursts(tmp_path, threads, flags):
+@pytest.mark.parametrize("threads", [1, 8])
+def test_bursts(tmp_path, threads):
     """
     Who looks late sees the beginning of 50 us of work too rarely, or its end. What rest uses is
     between its calls, where no sampler of this kind gets: less of it is seen, and never more.
     """
-    program = compile_target("bursts.c", tmp_path, PLAIN + flags)
+    program = compile_target("bursts.c", tmp_path)
     run = profile(tmp_path, program, str(threads), "9000", rate_hz=250, options=["-v", "--outside"])
     truth = run.truth
     assert truth.pop("eintr") == 0, "a call was broken off"
@@ -123,7 +122,7 @@ pattern = re.compile(r"(n\\d+).*?(\\d+\\.\\d)")
 def spent():
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
-while spent() < 6:
+while spent() < 4:
     text = json.dumps(rows)
     json.loads(text)
     pattern.findall(text)
@@ -138,12 +137,12 @@ def test_python(tmp_path):
             for options in ([], ["--outside"])]
     for run in runs:
         assert run.status == 0
-        assert run.folded.total == pytest.approx(6 * 250, rel=0.1)
+        assert run.folded.total == pytest.approx(4 * 250, rel=0.1)
     assert_alike(runs[0].folded, runs[1].folded, 0.03)
 
 
 def test_a_running_python_and_the_kernels_books(tmp_path):
-    script = PYTHON.replace("spent() < 6", "True")
+    script = PYTHON.replace("spent() < 4", "True")
     with outside.running("/usr/bin/python3", "-c", script) as process:
         outside.work(process.pid, 0.2)
         before = outside.cpu_s(process.pid)
@@ -164,7 +163,7 @@ def test_two_hundred_threads(tmp_path):
     program = compile_target("bursts.c", tmp_path)
     parts = []
     for options in ([], ["--outside"]):
-        run = profile(tmp_path, program, "200", "8000", rate_hz=250, options=options)
+        run = profile(tmp_path, program, "200", "6000", rate_hz=250, options=options)
         all_s = sum(time_ns for name, time_ns in run.truth.items() if name != "eintr") / 1e9
         # Each thread's last part of a sample is a coin of its own.
         assert abs(run.folded.total - 250 * all_s) <= 5 * math.sqrt(200 / 6) + 0.02 * 250 * all_s
@@ -205,7 +204,7 @@ def redis_under_load(tmp_path, *command):
 @redises.needs_redis
 def test_redis_under_load(tmp_path):
     """It sleeps after each handful of requests: some ten thousand times a second."""
-    seconds, profiles = 4, []
+    seconds, profiles = 2, []
     with redis_under_load(tmp_path, outside.FLAMERUN, "-q", "-r", "250", "-o",
                           tmp_path / "inside.folded", "--") as (process, pid):
         outside.work(pid, seconds)
