@@ -402,6 +402,21 @@ check-aarch64: ## build everything for aarch64, run its unit tests in qemu: stac
 	+@$(MAKE) --no-print-directory ARCH=aarch64 WERROR=1 UNIT='$(or $(call some,$(emulated_units)),%)' \
 		all check-unit $(if $(ALL),check-lua)
 
+# Which lines of all this are run: of the library's what its unit programs run, as what is put into other
+# people's programs must not write files there. Some tests fail of what gcov says on stderr.
+.PHONY: coverage
+coverage: ## count the lines that check-unit and check-e2e run, by folder
+	-+@$(MAKE) --no-print-directory BUILD=$(BUILD)/cov/unit CFLAGS=--coverage LDFLAGS=--coverage check-unit
+	-+@$(MAKE) --no-print-directory BUILD=$(BUILD)/cov/e2e SAN_FLAGS=--coverage check-e2e
+	tests/coverage.py $(BUILD)/cov/unit $(BUILD)/cov/e2e -o $(BUILD)/cov/lines
+
+# An hour and more for 200 of them.
+N    ?= 200
+SEED ?= 1
+.PHONY: mutants
+mutants: ## make N=200 small mistakes, chosen by SEED=1: what do the tests notice?
+	tests/mutants.py $(N) $(SEED)
+
 # What a fuzzer finds crash-free for a minute each; FUZZ_S= for longer.
 FUZZ_S ?= 60
 fuzzers := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))

@@ -1,0 +1,176 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+#
+# What do the tests notice? mutants.py N SEED: N small mistakes, one at a time, in lines of cli/ and
+# libprof/ that unit programs run; for each whether a test fails. The same N and SEED choose the same
+# mistakes in the same tree, so that a test that is taken out can be held against what it alone
+# noticed.
+#
+# It works in a copy below build/mutants, so that sources here stay as they are. A first build with
+# --coverage tells which unit programs run which line; of a mistake in that line only these are
+# linked anew, and run until one fails: seconds, where all programs would take minutes. What none of
+# them notices meets the end-to-end tests of its folder, as in END_TO_END, until one fails.
+#
+# A mistake that the compiler refuses is counted apart; one that changes nothing, of which a few in a
+# hundred are, looks like one that nobody notices: survivors are listed to be read.
+import collections
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TREE = ROOT / "build" / "mutants" / "tree"
+UNITS = "build/tests/unit"
+PROGRAMS = 12  # that run a line, the quickest first: more of them say little more
+UNIT_S, END_TO_END_S = 60, 300
+
+# Folder: what of tests/e2e goes there, the quickest first; of the first entry that fits.
+END_TO_END = (
+    ("cli/outside", "test_outside_refusals.py test_outside_attach.py test_outside_programs.py"),
+    ("cli/symbols", "test_profile_stripped.py test_profile_processes.py test_first_day.py"),
+    ("cli/formats", "test_outputs_filters.py test_formats_pprof.py test_vm_stacks.py"),
+    ("cli/gather", "test_profile_reader.py test_profile_ends.py test_profile_mixed.py"),
+    ("cli/profile", "test_profile_ends.py test_outputs_filters.py test_formats_pprof.py"),
+    ("cli", "test_contract_options.py test_contract_launch.py test_settings.py test_first_day.py "
+            "test_outputs_names.py test_hostile.py"),
+    ("libprof/api", "test_library_session.py test_library_scopes.py test_library_snapshot.py"),
+    ("libprof/aggregator", "test_library_session.py test_library_draws.py"),
+    ("libprof/trampoline", "test_stubs.py test_stub_tools.py test_trampolines.py"),
+    ("libprof/python", "test_python.py"),
+    ("libprof/interrupt", "test_library_interrupts.py test_lua_stacks.py"),
+    ("libprof/vmstack", "test_vm_stacks.py test_lua_stacks.py"),
+    ("libprof", "test_profile_shapes.py test_profile_processes.py test_guest_lives.py "
+                "test_guest_signals.py"),
+)
+
+# What a slip of the hand makes of a line: pattern, replacement.
+SLIPS = (
+    (r"(?<=[\w)\]] )<(?= )", "<="), (r"(?<=[\w)\]] )<=(?= )", "<"),
+    (r"(?<=[\w)\]] )>(?= )", ">="), (r"(?<=[\w)\]] )>=(?= )", ">"),
+    (r"==", "!="), (r"!=", "=="), (r"&&", "||"), (r"\|\|", "&&"),
+    (r"(?<=[( ])!(?=[\w(])", ""),
+    (r"(?<= )\+(?= )", "-"), (r"(?<=[\w)\]] )-(?= )", "+"),
+    (r"\+\+", "--"), (r"(?<= )\+=(?= )", "-="), (r"(?<= )-=(?= )", "+="),
+    (r"(?<!-)\b[1-9]\d{0,5}(?=[u;,) \]])", lambda match: str(int(match[0]) + 1)),
+    (r"(?<=return )-E[A-Z]+(?=;)", "0"),
+)
+
+
+def slips_of(line):
+    """All lines that @line could have been."""
+    code = re.sub(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])+\'|/\*.*?\*/', lambda m: " " * len(m[0]), line)
+    for pattern, replacement in SLIPS:
+        for match in re.finditer(pattern, code):
+            new = replacement(match) if callable(replacement) else replacement
+            yield line[:match.start()] + new + line[match.end():]
+    if re.fullmatch(r"\t+\w+\(.*\);", line):
+        yield "\t;"
+
+
+def make(*words, **more):
+    return subprocess.run(["make", "-s", f"-j{os.cpu_count()}", *words], cwd=TREE, check=False,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more).returncode
+
+
+def copy_tree():
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, text=True,
+                           check=True).stdout.split("\0")
+    for name in filter(None, files):
+        if (ROOT / name).exists():
+            (TREE / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, TREE / name)
+    return [pathlib.Path(name).stem for name in files if name.startswith("tests/unit/test-")
+            and name.endswith(".c")]
+
+
+def coverage(programs):
+    """{(file, line): programs that run it, the quickest first}"""
+    build = TREE / "build" / "coverage"
+    flags = [f"BUILD={build.relative_to(TREE)}", "CFLAGS=--coverage", "LDFLAGS=--coverage"]
+    assert not make(*flags, *(f"{build.relative_to(TREE)}/tests/unit/{name}" for name in programs))
+    took, runs = {}, collections.defaultdict(list)
+    for name in programs:
+        for path in build.rglob("*.gcda"):
+            path.unlink()
+        before = os.times()
+        took[name] = 0 if run([build / "tests/unit" / name], UNIT_S) else os.times()[4] - before[4]
+        paths = [str(path) for path in (build / "obj").rglob("*.gcda")]
+        if not paths or not took[name]:
+            continue  # it fails by itself: whatever it says later is no answer
+        text = subprocess.run(["gcov", "-j", "-t", *paths], cwd=TREE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, check=False).stdout
+        found = {(file["file"], line["line_number"]) for entry in text.splitlines()
+                 for file in json.loads(entry)["files"] for line in file["lines"] if line["count"]}
+        for where in found:
+            runs[where].append(name)
+    return {where: sorted(names, key=took.get) for where, names in runs.items()}
+
+
+def run(command, limit_s):
+    """Did it fail?"""
+    try:
+        return subprocess.run(command, cwd=TREE, timeout=limit_s, check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
+def who_notices(path, programs):
+    """The test that fails, None, or "compiler"."""
+    programs = programs[:PROGRAMS]
+    for name in programs:
+        if make(f"{UNITS}/{name}"):
+            return "compiler"
+        if run([f"{UNITS}/{name}"], UNIT_S):
+            return name
+    if make("all"):
+        return "compiler"
+    for test in next(tests for folder, tests in END_TO_END if path.startswith(folder)).split():
+        if run(["env", f"TEST_BUILD={TREE}/build", "pytest-3", "-q", "-x", "-p", "no:cacheprovider",
+                f"tests/e2e/{test}"], END_TO_END_S):
+            return test
+    return None
+
+
+def main():
+    count, seed = int(sys.argv[1]), int(sys.argv[2])
+    programs = copy_tree()
+    assert not make("all", "examples", *(f"{UNITS}/{name}" for name in programs)), "it does not build"
+    covered = coverage(programs)
+    mistakes = []
+    for path, number in sorted(covered):
+        if path.startswith(("cli/", "libprof/")) and path.endswith(".c"):
+            line = (TREE / path).read_text().split("\n")[number - 1]
+            mistakes += [(path, number, line, slip) for slip in slips_of(line) if slip != line]
+    tally = collections.defaultdict(collections.Counter)
+    survivors = []
+    for path, number, line, slip in random.Random(seed).sample(mistakes, min(count, len(mistakes))):
+        source = TREE / path
+        text = source.read_text()
+        lines = text.split("\n")
+        lines[number - 1] = slip
+        source.write_text("\n".join(lines))
+        noticed = who_notices(path, covered[path, number])
+        source.write_text(text)
+        kind = "not built" if noticed == "compiler" else "killed" if noticed else "survived"
+        tally[os.path.dirname(path)][kind] += 1
+        print(f"{kind:9} {path}:{number}: {line.strip()}  ->  {slip.strip()}"
+              f"{'  by ' + noticed if kind == 'killed' else ''}", flush=True)
+        if not noticed:
+            survivors.append(f"{path}:{number}: {line.strip()}  ->  {slip.strip()}")
+    make("all")
+    print(f"\n{'folder':24} killed survived not built")
+    for folder, kinds in sorted(tally.items()):
+        print(f"{folder:24} {kinds['killed']:6} {kinds['survived']:8} {kinds['not built']:9}")
+    print(f"{'all':24} " + " ".join(str(sum(kinds[kind] for kinds in tally.values()))
+                                    for kind in ("killed", "survived", "not built")))
+    print("\nsurvivors:", *survivors, sep="\n  ")
+
+
+main()
