@@ -33,13 +33,15 @@
 #include "libprof/sampler/sampler.h"
 #include "libprof/unwind/memory.h"
 
-/* From where flamerun has told of a filter that nobody saw no call is made any more. */
+/*
+ * From where flamerun has told of a filter that nobody saw no call is made any more. A sample that
+ * comes while sampling ends for another cause forbids nothing: timers are still to be deleted.
+ */
 static int end_if_told(void)
 {
-	if (!confined_is_told())
-		return 0;
-	sampler_quit_unseen();
-	return 1;
+	if (__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && confined_is_unseen())
+		sampler_quit_unseen();
+	return __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) != 0;
 }
 
 /* The first word of a walk that no known stack has: it takes a call. */
@@ -50,8 +52,8 @@ static int read_elsewhere(struct unwind_window *window, uintptr_t address, uintp
 	return unwind_window_read(window, address, value);
 }
 
-#define UNWIND_READ(context, address, value)   read_elsewhere(context, address, value)
-#define UNWIND_FIND_MODULE(context, pc, out)   ((void)(context), modules_find(pc, out))
+#define UNWIND_READ(context, address, value) read_elsewhere(context, address, value)
+#define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), modules_find(pc, out))
 #include "libprof/unwind/unwind_core.h"
 
 /* Every so many calls of a thread the handler's time is taken. */
@@ -179,8 +181,8 @@ static void settle_exit_credit(struct wire_ring *ring, uint64_t weight)
 	uint64_t owed = __atomic_load_n(&ring->exit_credit, __ATOMIC_RELAXED);
 
 	if (owed)
-		__atomic_store_n(&ring->exit_credit, owed > weight ? owed - weight : 0,
-			__ATOMIC_RELAXED);
+		__atomic_store_n(
+			&ring->exit_credit, owed > weight ? owed - weight : 0, __ATOMIC_RELAXED);
 	if (owed < weight && sampler.slot->end_cpu_ns)
 		__atomic_fetch_add(&sampler.slot->after_leave, weight - owed, __ATOMIC_RELAXED);
 }
@@ -222,8 +224,8 @@ static void record(struct sampler_thread *thread, const struct arch_registers *r
  * for the next sample, which comes at any place. Not for ever: where handlers begin at the kernel's
  * ticks no other sample comes, and the place is as good as any.
  */
-static uint32_t take_handlers(struct sampler_thread *thread,
-	const struct arch_registers *registers, uint32_t *weight)
+static uint32_t take_handlers(
+	struct sampler_thread *thread, const struct arch_registers *registers, uint32_t *weight)
 {
 	int waits = guard_is_behind(thread, registers) && thread->carries < CARRIES_MAX;
 	uint32_t handlers = *weight;
@@ -260,7 +262,8 @@ static void take_sample(struct sampler_thread *thread, int overrun, const void *
 {
 	struct wire_slot *slot = sampler.slot;
 	uint32_t overruns = (uint32_t)(overrun > 0 ? overrun : 0);
-	/* Not the first call: what it costs to meet every module for the first time is no measure. */
+	/* Not the first call: what it costs to meet every module for the first time is no measure.
+	 */
 	int timed = thread->calls++ % CALLS_PER_CHECK == CALLS_PER_CHECK / 2;
 	uint64_t before_ns = timed ? clock_monotonic_ns() : 0;
 

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What a fork child takes over of its parent's sampler: nothing that somebody there was about to do. */
+/* What a fork child takes over of its parent's sampler: nothing that somebody there was about to
+ * do. */
 #include <errno.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
 
 #include "tests/unit/aggregate-fixture.h"
 
+#include "libprof/sampler/confined.h"
 #include "libprof/sampler/sampler.h"
 
 static int set_up(void **state)
@@ -24,8 +29,8 @@ static int tear_down(void **state)
 }
 
 /*
- * A thread that begins or ends relies on its entry while it is in none of the lists: in the child it
- * is not there to let go.
+ * A thread that begins or ends relies on its entry while it is in none of the lists: in the child
+ * it is not there to let go.
  */
 static void entries_are_nobodys(void **state)
 {
@@ -56,10 +61,42 @@ static void entries_are_nobodys(void **state)
 	}
 }
 
+/* So many samples that everything is looked at that is only looked at now and then. */
+static void samples(const struct sampler_thread *thread)
+{
+	uintptr_t cookie = (uintptr_t)thread | (uintptr_t)thread->generation << SAMPLER_COOKIE_BITS;
+	siginfo_t info = {.si_code = SI_TIMER};
+	ucontext_t context;
+
+	info.si_value.sival_ptr = (void *)cookie;
+	assert_int_equal(getcontext(&context), 0);
+	for (int i = 0; i < 64; i++)
+		sampler_handler(SAMPLER_SIGNAL, &info, &context);
+}
+
+/* What ends sampling has timers to delete yet when a sample comes in between. */
+static void ends_are_not_forbidden_by_samples(void **state)
+{
+	struct sampler_thread *thread = sampler_thread_try_claim();
+
+	(void)state;
+	thread->tid = (int32_t)syscall(SYS_gettid);
+	thread->active = 1;
+	sampler.quit = 1;
+	samples(thread);
+	assert_true(thread->delivered >= 64);
+	assert_int_equal(sampler.forbidden, 0);
+	sampler.slot->has_unseen = 1;
+	samples(thread);
+	assert_int_equal(sampler.forbidden, CONFINED_ALL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(entries_are_nobodys, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			ends_are_not_forbidden_by_samples, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
