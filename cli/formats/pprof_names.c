@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * From locations to frames: the names a profile has, else those of the mapped file.
+ *
+ * A file gives names only while its build-id, where the profile has one, is that of the file that
+ * ran. Addresses are looked up through the segment that holds the mapping's file offset, which is
+ * right for mappings of single segments and of whole libraries alike.
  */
 #include <inttypes.h>
 #include <stdio.h>

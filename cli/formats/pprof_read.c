@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A profile into a tree: its samples become stacks, their labels threads, and what it says about
- * itself facts for a picture. Samples are read twice, because only all values together tell whether
- * they are whole periods, which is what "samples" are.
+ * itself facts for a picture.
+ *
+ * Weights are in what the profiler counted: when all values are whole periods they are samples, and
+ * the picture has samples and times; one that is not makes all of them times. Only all values
+ * together tell, so samples are read twice.
  */
 #include "cli/formats/pprof.h"
 

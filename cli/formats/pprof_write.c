@@ -7,6 +7,8 @@
  * Locations have no addresses: a frame of the tree is all of a function, whatever addresses samples
  * found in it, and a tree that was read or cut has none at all. One location for each address takes
  * a tree that keeps them apart. libprof/aggregator/pprof.c writes such profiles, before any names.
+ * Both decide what is a function, a location, a sample; numbers, texts and messages are made by the
+ * one writer of libprof/pprof/.
  */
 #include "cli/formats/pprof.h"
 

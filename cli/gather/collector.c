@@ -11,7 +11,8 @@
  * A seccomp filter that comes by an instruction of the program's own shows in Seccomp_filters
  * alone. A look from inside takes calls, which the filter may forbid, and a descriptor, which other
  * threads may notice: so it is looked for here, when a process has used 20 ms of CPU time, and its
- * slot is told. Names of threads are asked for here, too, so that no handler has to.
+ * slot is told. Until then, some 50 ms, such a filter may hit what begins or ends just then, or a
+ * sample that reads far memory. Names of threads are asked for here, too, so that no handler has to.
  */
 #include "cli/gather/collector.h"
 

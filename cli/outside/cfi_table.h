@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call-frame information for code that has none, or none that can be searched: so the unwinding
- * core knows of neither.
+ * Call-frame information for code that has none, or none that can be searched: Go's pclntab becomes
+ * .eh_frame, and what has no search table gets one. So the unwinding core knows of neither.
  *
  * Context: one thread.
  */

@@ -353,7 +353,8 @@ static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 
 /*
  * Is the stack that was taken last still the thread's? After the stop it went to sleep once more,
- * in the same place if it did not do anything else: then the number of its sleeps tells.
+ * in the same place if it did not do anything else: then the number of its sleeps tells. So a sleeper
+ * is stopped once per sleep.
  */
 static bool is_where_it_was(struct tracee *tracee)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The words of --jit, what is said when they did nothing, and when there are none and should be.
+ *
+ * Python from 3.12 on names its functions itself when it is started with -X perf. That is said and
+ * not done on its behalf: the program's environment stays its own.
  */
 #include "cli/run/jit.h"
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where outputs go: links followed, devices and pipes opened, the rest proven and later replaced:
- * written beside it under another name, then renamed over it. At most one is under way. How a path
- * leads to a file is libprof/follow_links.h.
+ * written beside it under another name, then renamed over it. At most one is under way.
+ *
+ * A rename needs the name behind all links, and a link that user space reads is none that the
+ * kernel refuses to follow: so links are followed, and judged, by libprof/follow_links.h, before
+ * the program starts and again when it has ended.
  */
 #include "cli/run/outputs.h"
 
