@@ -124,7 +124,8 @@ static const struct {
 	{"[{", "JSON", NULL},
 };
 
-static int refuse(const char *what, uint64_t number, const char *name, struct diag_message *message)
+static int refuse_line(
+	const char *what, uint64_t number, const char *name, struct diag_message *message)
 {
 	return diag_fail(message, -ENODATA, "%s:%" PRIu64 ": %s, where " EXPECTED " was expected",
 		name, number, what);
@@ -135,7 +136,7 @@ static int refuse(const char *what, uint64_t number, const char *name, struct di
  * Returns 0, or -ENODATA with @message filled: the beginning of another kind of file, or bytes that
  * no text has.
  */
-static int doubt_line(const char *line, size_t bytes, uint64_t number, const char *name,
+static int check_line(const char *line, size_t bytes, uint64_t number, const char *name,
 	struct diag_message *message)
 {
 	for (size_t i = 0; number == 1 && i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
@@ -143,19 +144,19 @@ static int doubt_line(const char *line, size_t bytes, uint64_t number, const cha
 
 		if (bytes < length || memcmp(line, beginnings[i].bytes, length))
 			continue;
-		refuse(beginnings[i].what, number, name, message);
+		refuse_line(beginnings[i].what, number, name, message);
 		if (beginnings[i].hint)
 			diag_fail_hint(message, "%s", beginnings[i].hint);
 		return -ENODATA;
 	}
-	return memchr(line, '\0', bytes) ? refuse("a NUL byte", number, name, message) : 0;
+	return memchr(line, '\0', bytes) ? refuse_line("a NUL byte", number, name, message) : 0;
 }
 
 /*
  * None of the first @count lines that are not empty was a stack; the first of them was the line
  * @number. Returns -ENODATA with @message filled.
  */
-static int doubt_all(
+static int refuse_all(
 	uint64_t count, uint64_t number, const char *name, struct diag_message *message)
 {
 	if (count == 1)
@@ -173,7 +174,7 @@ static int doubt_all(
 /*
  * Of @name each line that is a stack ends with two numbers. Returns -ENODATA with @message filled.
  */
-static int doubt_doubles(const char *name, struct diag_message *message)
+static int refuse_two_counts(const char *name, struct diag_message *message)
 {
 	diag_fail(message, -ENODATA,
 		"%s: two counts in every line, as difffolded.pl writes to compare two runs", name);
@@ -275,14 +276,14 @@ static int add_stack(struct calltree *tree, char *stack, char *end, uint64_t wei
 }
 
 /* Where the last word of [@line, @end) begins. */
-static char *last_word(char *line, char *end)
+static char *find_last_word(char *line, char *end)
 {
 	while (end > line && !is_blank(end[-1]))
 		end--;
 	return end;
 }
 
-static char *without_blanks(const char *line, char *end)
+static char *trim_blanks(const char *line, char *end)
 {
 	while (end > line && is_blank(end[-1]))
 		end--;
@@ -305,8 +306,8 @@ struct reading {
  */
 static int read_line(struct reading *reading, char *line, size_t length)
 {
-	char *end = without_blanks(line, line + length);
-	char *number = last_word(line, end), *stop = without_blanks(line, number), *other;
+	char *end = trim_blanks(line, line + length);
+	char *number = find_last_word(line, end), *stop = trim_blanks(line, number), *other;
 	struct weight weight, ignored;
 	int error;
 
@@ -317,7 +318,7 @@ static int read_line(struct reading *reading, char *line, size_t length)
 	error = number == line ? -EINVAL : parse_weight(number, end, &weight);
 	if (error)
 		return error;
-	other = last_word(line, stop);
+	other = find_last_word(line, stop);
 	reading->doubles += other > line && !parse_weight(other, stop, &ignored);
 	reading->billionths += weight.billionths;
 	weight.whole += reading->billionths / BILLION;
@@ -326,7 +327,7 @@ static int read_line(struct reading *reading, char *line, size_t length)
 }
 
 /* Returns 0, or -ENODATA with the message filled. */
-static int take_line(struct reading *reading, char *line, size_t length)
+static int add_line(struct reading *reading, char *line, size_t length)
 {
 	static const char byte_order_mark[] = "\xef\xbb\xbf";
 	struct folded_bad *bad = &reading->bad;
@@ -337,7 +338,7 @@ static int take_line(struct reading *reading, char *line, size_t length)
 		length -= 3;
 	}
 	if (++reading->number <= FOLDED_DOUBT_LINES)
-		error = doubt_line(line, length, reading->number, reading->name, reading->message);
+		error = check_line(line, length, reading->number, reading->name, reading->message);
 	if (error)
 		return error;
 	found = read_line(reading, line, length);
@@ -351,10 +352,10 @@ static int take_line(struct reading *reading, char *line, size_t length)
 		bad->first = reading->number;
 	if (bad->stacks || bad->count < FOLDED_DOUBT_LINES)
 		return 0;
-	return doubt_all(bad->count, bad->first, reading->name, reading->message);
+	return refuse_all(bad->count, bad->first, reading->name, reading->message);
 }
 
-static int fail(const struct reading *reading, int error)
+static int fail_read(const struct reading *reading, int error)
 {
 	if (error == -EFBIG)
 		return diag_fail(reading->message, error,
@@ -374,16 +375,16 @@ int folded_read(struct calltree *tree, FILE *in, const char *name, struct folded
 	int error = 0, more = 1;
 
 	while (!error && !calltree_error(tree) && (more = lines_next(&lines, &line, &length)) > 0)
-		error = take_line(&reading, line, length);
+		error = add_line(&reading, line, length);
 	lines_release(&lines);
 	if (error)
 		return error;
 	if (more < 0 || calltree_error(tree))
-		return fail(&reading, more < 0 ? more : calltree_error(tree));
+		return fail_read(&reading, more < 0 ? more : calltree_error(tree));
 	if (reading.bad.count && !reading.bad.stacks)
-		return doubt_all(reading.bad.count, reading.bad.first, name, message);
+		return refuse_all(reading.bad.count, reading.bad.first, name, message);
 	if (reading.doubles && reading.doubles == reading.bad.stacks)
-		return doubt_doubles(name, message);
+		return refuse_two_counts(name, message);
 	*bad = reading.bad;
 	return 0;
 }

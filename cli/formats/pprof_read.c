@@ -75,7 +75,7 @@ static int read_sample(struct reading *reading, struct protobuf message)
 }
 
 /* First reading of a sample: are the values whole periods? */
-static int look(struct reading *reading, struct protobuf message)
+static int check_whole(struct reading *reading, struct protobuf message)
 {
 	int error = read_sample(reading, message);
 
@@ -85,7 +85,7 @@ static int look(struct reading *reading, struct protobuf message)
 }
 
 /* The tree's node of the stack at hand. */
-static int place(struct reading *reading, const uint8_t *at, uint32_t *node)
+static int find_node(struct reading *reading, const uint8_t *at, uint32_t *node)
 {
 	struct pprof_tables *tables = &reading->tables;
 
@@ -189,7 +189,8 @@ static int find_thread(struct reading *reading, struct protobuf sample, uint32_t
 }
 
 /* Say whose @weight is; a sample of the tree holds 32 bits of it. */
-static void attribute(struct reading *reading, uint32_t node, uint32_t thread, uint64_t weight)
+static void add_thread_samples(
+	struct reading *reading, uint32_t node, uint32_t thread, uint64_t weight)
 {
 	while (weight && !calltree_error(reading->tree)) {
 		uint32_t part = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
@@ -200,7 +201,7 @@ static void attribute(struct reading *reading, uint32_t node, uint32_t thread, u
 	}
 }
 
-static int add(struct reading *reading, struct protobuf message)
+static int add_sample(struct reading *reading, struct protobuf message)
 {
 	uint32_t node, thread;
 	uint64_t weight;
@@ -213,7 +214,7 @@ static int add(struct reading *reading, struct protobuf message)
 		return 0;
 	}
 	weight = (uint64_t)reading->value / reading->divisor;
-	error = place(reading, message.at, &node);
+	error = find_node(reading, message.at, &node);
 	if (!error)
 		error = find_thread(reading, message, &thread);
 	if (error)
@@ -221,12 +222,12 @@ static int add(struct reading *reading, struct protobuf message)
 	calltree_add(reading->tree, node, weight);
 	reading->weight += weight;
 	if (thread != PPROF_UNSET)
-		attribute(reading, node, thread, weight);
+		add_thread_samples(reading, node, thread, weight);
 	return 0;
 }
 
-static int each_sample(
-	struct reading *reading, int (*take)(struct reading *reading, struct protobuf message))
+static int for_each_sample(
+	struct reading *reading, int (*visit)(struct reading *reading, struct protobuf message))
 {
 	struct protobuf in = reading->tables.whole;
 	struct protobuf_field field;
@@ -234,7 +235,7 @@ static int each_sample(
 
 	while (!error && protobuf_next(&in, &field) > 0) {
 		if (field.number == PROFILE_SAMPLE)
-			error = take(reading, field.bytes);
+			error = visit(reading, field.bytes);
 		if (!error && calltree_error(reading->tree))
 			error = diag_fail(reading->tables.message, calltree_error(reading->tree),
 				"cannot read '%s': %s", reading->tables.name,
@@ -357,7 +358,7 @@ static int choose_unit(struct reading *reading, struct pprof_facts *facts)
 	reading->is_whole = unit_ns(unit) && period_ns &&
 		!strcmp(unit, pprof_text(tables, tables->period_type.unit));
 	if (reading->is_whole)
-		error = each_sample(reading, look);
+		error = for_each_sample(reading, check_whole);
 	if (error || !reading->is_whole)
 		return error;
 	reading->divisor = tables->period;
@@ -381,7 +382,7 @@ static void make_title(
 }
 
 /* "12 samples of cpu, 0.12 s in 2.00 s" */
-static void tell(struct pprof_facts *facts, const char *type, uint64_t weight)
+static void write_subtitle(struct pprof_facts *facts, const char *type, uint64_t weight)
 {
 	char *out = facts->subtitle;
 	size_t room = sizeof(facts->subtitle);
@@ -400,7 +401,7 @@ static void tell(struct pprof_facts *facts, const char *type, uint64_t weight)
 }
 
 /* "started 2001-09-09 01:46:40, 12 dropped" */
-static void note(struct pprof_facts *facts, uint64_t dropped)
+static void write_notes(struct pprof_facts *facts, uint64_t dropped)
 {
 	char *out = facts->notes;
 	size_t room = sizeof(facts->notes), at = 0;
@@ -429,7 +430,7 @@ static bool parse_mark(const char *text, struct picture_mark *mark)
 }
 
 /* What stands behind @start in @text, NULL when it does not begin so. */
-static const char *behind(const char *text, const char *start)
+static const char *text_after(const char *text, const char *start)
 {
 	size_t bytes = strlen(start);
 
@@ -449,11 +450,11 @@ static int read_comments(
 		const char *text = pprof_text(tables, comments[i]), *found;
 		struct picture_mark *mark = &facts->marks[facts->mark_count];
 
-		if ((found = behind(text, PPROF_COMMENT_TITLE)) && !facts->title[0])
+		if ((found = text_after(text, PPROF_COMMENT_TITLE)) && !facts->title[0])
 			snprintf(facts->title, sizeof(facts->title), "%.250s", found);
-		if ((found = behind(text, PPROF_COMMENT_DROPPED)) && !*dropped)
+		if ((found = text_after(text, PPROF_COMMENT_DROPPED)) && !*dropped)
 			*dropped = strtoull(found, NULL, 10);
-		found = behind(text, PPROF_COMMENT_MARK);
+		found = text_after(text, PPROF_COMMENT_MARK);
 		if (!found || !parse_mark(found, mark))
 			continue;
 		mark->text = strdup(mark->text);
@@ -478,8 +479,8 @@ static int find_facts(const struct reading *reading, struct pprof_facts *facts)
 	facts->created_s = (int64_t)tables->time_ns / NS_PER_S;
 	if (!facts->title[0])
 		make_title(facts, tables, type);
-	tell(facts, type, reading->weight);
-	note(facts, dropped);
+	write_subtitle(facts, type, reading->weight);
+	write_notes(facts, dropped);
 	return error ? diag_fail(tables->message, error, "out of memory") : 0;
 }
 
@@ -518,7 +519,7 @@ static int read_type(struct calltree *tree, const void *bytes, size_t count, con
 	else if (!error)
 		error = choose_unit(&reading, facts);
 	if (!error)
-		error = each_sample(&reading, add);
+		error = for_each_sample(&reading, add_sample);
 	if (error || is_other)
 		goto out;
 	error = find_facts(&reading, facts);

@@ -146,7 +146,7 @@ int pprof_damaged(const struct pprof_tables *tables, const uint8_t *at, const ch
 }
 
 /* Have @bytes in @array, as there is to be one thing more behind @count others. */
-static int reserve(
+static int reserve_item(
 	struct pprof_tables *tables, struct pages *array, uint32_t count, size_t bytes)
 {
 	int error = count < PPROF_ITEMS_MAX ? pages_reserve(&tables->account, array, bytes)
@@ -160,7 +160,8 @@ static int reserve(
 int pprof_append(
 	struct pprof_tables *tables, struct pprof_table *table, const void *item, size_t bytes)
 {
-	int error = reserve(tables, &table->items, table->count, (table->count + 1ULL) * bytes);
+	int error =
+		reserve_item(tables, &table->items, table->count, (table->count + 1ULL) * bytes);
 
 	if (!error)
 		memcpy((char *)table->items.at + table->count++ * bytes, item, bytes);
@@ -174,7 +175,7 @@ static int add_text(struct pprof_tables *tables, struct protobuf text)
 	size_t bytes = strnlen((const char *)text.at, whole < most ? whole : most);
 	int error;
 
-	error = reserve(tables, &tables->text_bytes, tables->texts.count, start + bytes + 1);
+	error = reserve_item(tables, &tables->text_bytes, tables->texts.count, start + bytes + 1);
 	if (error)
 		return error;
 	/* What is new is zero, and ends it. */

@@ -59,7 +59,7 @@ static int write_plain(void *context, const void *bytes, size_t count)
 	return errno ? -errno : -EIO;
 }
 
-static int pack(struct writing *w, const void *bytes, size_t count, int flush)
+static int deflate_bytes(struct writing *w, const void *bytes, size_t count, int flush)
 {
 	uint8_t piece[16384];
 	int status = Z_OK, error = 0;
@@ -84,7 +84,7 @@ static int write_packed(void *context, const void *bytes, size_t count)
 	while (count && !error) {
 		size_t part = count < UINT32_MAX / 2 ? count : UINT32_MAX / 2;
 
-		error = pack(context, at, part, Z_NO_FLUSH);
+		error = deflate_bytes(context, at, part, Z_NO_FLUSH);
 		at += part;
 		count -= part;
 	}
@@ -224,7 +224,7 @@ static int by_node_then_thread(const void *left, const void *right)
  * which has a place for each sample and each node; @rest has a place for each node. Returns how
  * many it took.
  */
-static size_t collect(const struct calltree *tree, struct share *shares, uint64_t *rest)
+static size_t collect_shares(const struct calltree *tree, struct share *shares, uint64_t *rest)
 {
 	uint32_t nodes = calltree_nodes(tree);
 	size_t count = 0;
@@ -272,7 +272,7 @@ static int put_samples(struct writing *w)
 	uint64_t *rest = calloc(nodes, sizeof(*rest));
 	struct share *shares = calloc(calltree_samples(w->tree) + nodes, sizeof(*shares));
 	int error = rest && shares ? 0 : -ENOMEM;
-	size_t count = error ? 0 : collect(w->tree, shares, rest);
+	size_t count = error ? 0 : collect_shares(w->tree, shares, rest);
 
 	free(rest);
 	if (count)
@@ -335,7 +335,7 @@ int pprof_write_gz(const struct calltree *tree, const struct picture_options *op
 		return -ENOMEM;
 	error = write_profile(&w, tree, write_packed);
 	if (!error)
-		error = pack(&w, "", 0, Z_FINISH);
+		error = deflate_bytes(&w, "", 0, Z_FINISH);
 	deflateEnd(&packer);
 	return error;
 }
