@@ -51,7 +51,7 @@
 #define FILTERS_NS (20 * NS_PER_MS)
 
 /* Our notes on a slot. */
-struct known_slot {
+struct slot_notes {
 	uint64_t image; /* 0: nobody we have met */
 	uint32_t pid;
 	uint32_t namespaced; /* the pid means nothing to us: only the image can say it left */
@@ -66,11 +66,11 @@ struct known_slot {
 };
 
 /* Our notes on a ring: which thread of whom was told of. */
-struct known_thread {
+struct thread_notes {
 	uint64_t image;
 	uint32_t number;
 	char comm[WIRE_COMM_BYTES];
-	char said[WIRE_COMM_BYTES]; /* by the thread itself, as it begins and ends */
+	char ring_comm[WIRE_COMM_BYTES]; /* by the thread itself, as it begins and ends */
 	uint64_t asked_ns;	    /* when the kernel was asked last */
 };
 
@@ -84,12 +84,12 @@ struct collector {
 	uint64_t answered;
 	struct outbox outbox;
 	struct wire_drain drain;
-	struct known_slot slots[WIRE_SLOTS];
-	struct known_thread threads[WIRE_RINGS];
+	struct slot_notes slots[WIRE_SLOTS];
+	struct thread_notes threads[WIRE_RINGS];
 	struct wire_control_record control;
 };
 
-static int put(struct collector *c, enum record_type type, void *head, size_t bytes)
+static int put_record(struct collector *c, enum record_type type, void *head, size_t bytes)
 {
 	return outbox_put(&c->outbox, type, head, bytes, NULL, 0);
 }
@@ -173,7 +173,7 @@ static void read_control(struct collector *c, uint32_t index, bool is_over)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
 	char *ring = wire_control_data(c->arena, index);
-	struct known_slot *known = &c->slots[index];
+	struct slot_notes *notes = &c->slots[index];
 
 	/* At most one ringful: writers may be as fast as we are. */
 	for (uint32_t taken = 0; taken < WIRE_CONTROL_BYTES; taken += c->control.bytes) {
@@ -184,14 +184,14 @@ static void read_control(struct collector *c, uint32_t index, bool is_over)
 		if (step == WIRE_CONTROL_EMPTY)
 			break;
 		if (step == WIRE_CONTROL_TAKEN)
-			put_control(c, known->image);
+			put_control(c, notes->image);
 		else if (step != WIRE_CONTROL_SKIPPED)
-			known->malformed++;
+			notes->malformed++;
 		if (step == WIRE_CONTROL_DAMAGED)
 			break;
 	}
 	if (is_over)
-		known->malformed += wire_control_reset(slot, ring) != 0;
+		notes->malformed += wire_control_reset(slot, ring) != 0;
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
@@ -204,7 +204,7 @@ static void copy_text(char *out, const char *from, size_t size)
 }
 
 /* A new image under a pid ends the one that had it before: exec, or a pid used again. */
-static void supersede(struct collector *c, uint32_t slot, uint32_t pid)
+static void mark_superseded(struct collector *c, uint32_t slot, uint32_t pid)
 {
 	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
 		if (i != slot && c->slots[i].image && c->slots[i].pid == pid &&
@@ -212,10 +212,10 @@ static void supersede(struct collector *c, uint32_t slot, uint32_t pid)
 			c->slots[i].superseded = true;
 }
 
-static void meet(struct collector *c, uint32_t index)
+static void add_image(struct collector *c, uint32_t index)
 {
 	const struct wire_slot *slot = wire_slot(c->arena, index);
-	struct known_slot *known = &c->slots[index];
+	struct slot_notes *notes = &c->slots[index];
 	struct record_image record = {
 		.id = __atomic_load_n(&slot->image, __ATOMIC_ACQUIRE),
 		.parent = slot->parent_image,
@@ -226,27 +226,28 @@ static void meet(struct collector *c, uint32_t index)
 
 	if (!record.id || record.id >= RECORD_TRACER_IMAGES)
 		return;
-	*known = (struct known_slot){
+	*notes = (struct slot_notes){
 		.image = record.id, .pid = record.pid, .namespaced = slot->namespaced};
 	copy_text(record.exe, slot->exe, sizeof(record.exe));
 	copy_text(record.comm, slot->comm, sizeof(record.comm));
-	put(c, RECORD_IMAGE, &record, sizeof(record));
-	if (!known->namespaced)
-		supersede(c, index, known->pid);
+	put_record(c, RECORD_IMAGE, &record, sizeof(record));
+	if (!notes->namespaced)
+		mark_superseded(c, index, notes->pid);
 }
 
 /* A process that was killed while it claimed its slot has nothing in it yet. */
 static void look_at_claim(struct collector *c, uint32_t index, uint64_t state)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
-	struct known_slot *known = &c->slots[index];
+	struct slot_notes *notes = &c->slots[index];
 
-	if (known->claim != state) {
-		known->claim = state;
-		known->claimed_ns = clock_now_ns();
+	if (notes->claim != state) {
+		notes->claim = state;
+		notes->claimed_ns = clock_now_ns();
 		return;
 	}
-	if (clock_now_ns() - known->claimed_ns < CLAIM_NS || procfs_is_running((uint32_t)(state >> 8)))
+	if (clock_now_ns() - notes->claimed_ns < CLAIM_NS ||
+		procfs_is_running((uint32_t)(state >> 8)))
 		return;
 	if (!__atomic_compare_exchange_n(&slot->state, &state, WIRE_SLOT_FREE, 0, __ATOMIC_ACQ_REL,
 		    __ATOMIC_RELAXED))
@@ -256,14 +257,14 @@ static void look_at_claim(struct collector *c, uint32_t index, uint64_t state)
 }
 
 /* One that came by an instruction of the program's own is not seen inside, where looking is a call. */
-static void look_for_filters(struct wire_slot *slot, struct known_slot *known)
+static void look_for_filters(struct wire_slot *slot, struct slot_notes *notes)
 {
 	uint32_t filters;
 
-	if (known->cpu_ns - known->filters_cpu_ns < FILTERS_NS)
+	if (notes->cpu_ns - notes->filters_cpu_ns < FILTERS_NS)
 		return;
-	known->filters_cpu_ns = known->cpu_ns;
-	filters = procfs_filters(known->pid);
+	notes->filters_cpu_ns = notes->cpu_ns;
+	filters = procfs_filters(notes->pid);
 	/* Afterwards: there it is counted before it comes. */
 	if (filters > __atomic_load_n(&slot->filters, __ATOMIC_ACQUIRE))
 		__atomic_store_n(&slot->has_unseen, 1, __ATOMIC_RELAXED);
@@ -272,7 +273,7 @@ static void look_for_filters(struct wire_slot *slot, struct known_slot *known)
 static void look_at_slot(struct collector *c, uint32_t index)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
-	struct known_slot *known = &c->slots[index];
+	struct slot_notes *notes = &c->slots[index];
 	uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
 	uint64_t cpu_ns;
 
@@ -280,30 +281,30 @@ static void look_at_slot(struct collector *c, uint32_t index)
 		look_at_claim(c, index, state);
 	if ((state & 0xff) < WIRE_SLOT_LIVE || (state & 0xff) > WIRE_SLOT_GONE)
 		return;
-	if (!known->image)
-		meet(c, index);
-	if (!known->image)
+	if (!notes->image)
+		add_image(c, index);
+	if (!notes->image)
 		return;
 	read_control(c, index, false);
 	/* A killed process can't say what it used; this is what we saw last. */
-	known->superseded |= (state & 0xff) == WIRE_SLOT_GONE;
-	cpu_ns = known->namespaced || known->superseded ? 0 : procfs_cpu_ns(known->pid);
+	notes->superseded |= (state & 0xff) == WIRE_SLOT_GONE;
+	cpu_ns = notes->namespaced || notes->superseded ? 0 : procfs_cpu_ns(notes->pid);
 	if (cpu_ns) {
-		known->cpu_ns = cpu_ns;
+		notes->cpu_ns = cpu_ns;
 		if ((state & 0xff) == WIRE_SLOT_LIVE)
-			look_for_filters(slot, known);
+			look_for_filters(slot, notes);
 	}
-	if (!known->namespaced && !known->superseded)
+	if (!notes->namespaced && !notes->superseded)
 		mappings_look(
-			&known->mappings, known->pid, known->image, clock_now_ns(), &c->outbox);
-	known->has_left = known->superseded ||
-			  (!known->namespaced && !procfs_is_running(known->pid));
+			&notes->mappings, notes->pid, notes->image, clock_now_ns(), &c->outbox);
+	notes->has_left =
+		notes->superseded || (!notes->namespaced && !procfs_is_running(notes->pid));
 }
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
 /* The notes on the image that has the ring, NULL when nobody we have met has. */
-static struct known_slot *slot_of(struct collector *c, const struct wire_drain_look *look)
+static struct slot_notes *slot_of(struct collector *c, const struct wire_drain_look *look)
 {
 	uint32_t slot =
 		__atomic_load_n(&wire_ring(c->arena, look->index)->slot, __ATOMIC_RELAXED);
@@ -318,49 +319,49 @@ static struct known_slot *slot_of(struct collector *c, const struct wire_drain_l
  * What the kernel calls a thread by now: its handler does not ask, for that is a system call. After
  * an exec that is another program's name; the image says before that it is about to.
  */
-static void read_comm(struct collector *c, const struct known_slot *slot,
-	struct known_thread *known, uint32_t tid, char *comm)
+static void read_comm(struct collector *c, const struct slot_notes *slot,
+	struct thread_notes *notes, uint32_t tid, char *comm)
 {
 	const struct wire_slot *image = wire_slot(c->arena, (uint32_t)(slot - c->slots));
 	char now[WIRE_COMM_BYTES] = "";
 
-	if (slot->namespaced || slot->superseded || clock_now_ns() - known->asked_ns < COMM_NS)
+	if (slot->namespaced || slot->superseded || clock_now_ns() - notes->asked_ns < COMM_NS)
 		return;
-	known->asked_ns = clock_now_ns();
+	notes->asked_ns = clock_now_ns();
 	procfs_comm((pid_t)slot->pid, (pid_t)tid, now);
 	if (now[0] && (__atomic_load_n(&image->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_LIVE)
 		memcpy(comm, now, sizeof(now));
 }
 
 /* Tell of a thread when there is something new. */
-static void put_thread(struct collector *c, uint32_t index, const struct known_slot *slot)
+static void put_thread(struct collector *c, uint32_t index, const struct slot_notes *slot)
 {
 	const struct wire_ring *ring = wire_ring(c->arena, index);
-	struct known_thread *known = &c->threads[index];
+	struct thread_notes *notes = &c->threads[index];
 	struct record_thread record = {
 		.image = slot->image, .number = ring->thread, .tid = ring->tid};
-	char said[WIRE_COMM_BYTES];
-	bool is_new = known->image != record.image || known->number != record.number;
+	char ring_comm[WIRE_COMM_BYTES];
+	bool is_new = notes->image != record.image || notes->number != record.number;
 
 	if (is_new)
-		*known = (struct known_thread){.image = record.image, .number = record.number};
-	copy_text(said, ring->comm, sizeof(said));
-	memcpy(record.comm, known->comm, sizeof(record.comm));
-	if (is_new || memcmp(known->said, said, sizeof(said)))
-		memcpy(record.comm, said, sizeof(said));
-	memcpy(known->said, said, sizeof(said));
-	read_comm(c, slot, known, record.tid, record.comm);
-	if (!is_new && !memcmp(known->comm, record.comm, sizeof(known->comm)))
+		*notes = (struct thread_notes){.image = record.image, .number = record.number};
+	copy_text(ring_comm, ring->comm, sizeof(ring_comm));
+	memcpy(record.comm, notes->comm, sizeof(record.comm));
+	if (is_new || memcmp(notes->ring_comm, ring_comm, sizeof(ring_comm)))
+		memcpy(record.comm, ring_comm, sizeof(ring_comm));
+	memcpy(notes->ring_comm, ring_comm, sizeof(ring_comm));
+	read_comm(c, slot, notes, record.tid, record.comm);
+	if (!is_new && !memcmp(notes->comm, record.comm, sizeof(notes->comm)))
 		return;
-	memcpy(known->comm, record.comm, sizeof(known->comm));
-	put(c, RECORD_THREAD, &record, sizeof(record));
+	memcpy(notes->comm, record.comm, sizeof(notes->comm));
+	put_record(c, RECORD_THREAD, &record, sizeof(record));
 }
 
-static void put_sample(struct collector *c, struct known_slot *known,
+static void put_sample(struct collector *c, struct slot_notes *notes,
 	const struct wire_sample *sample, const char *frames)
 {
 	struct record_sample record = {
-		.image = known->image,
+		.image = notes->image,
 		.time_ns = sample->time_ns,
 		.thread = sample->thread,
 		.weight = sample->weight,
@@ -370,11 +371,11 @@ static void put_sample(struct collector *c, struct known_slot *known,
 	};
 
 	/* What a walk ended at, short of the root, may be no address of code. */
-	mappings_want(&known->mappings, frames,
+	mappings_request(&notes->mappings, frames,
 		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
 	if (outbox_put(&c->outbox, RECORD_SAMPLE, &record, sizeof(record), frames,
 		    sample->frames * sizeof(uint64_t)))
-		known->dropped += sample->weight;
+		notes->dropped += sample->weight;
 }
 
 static void drain_ring(struct collector *c, uint32_t index)
@@ -382,25 +383,25 @@ static void drain_ring(struct collector *c, uint32_t index)
 	struct wire_drain_look look;
 	struct wire_sample sample;
 	enum wire_drain_step step;
-	struct known_slot *known;
+	struct slot_notes *notes;
 
 	if (!wire_drain_begin(&c->drain, index, &look))
 		return;
-	known = slot_of(c, &look);
-	if (!known)
+	notes = slot_of(c, &look);
+	if (!notes)
 		return;
 	if (look.head)
-		put_thread(c, index, known);
+		put_thread(c, index, notes);
 	while ((step = wire_drain_next(&c->drain, &look, &sample)) == WIRE_DRAIN_RECORD) {
-		put_sample(c, known, &sample, wire_drain_frames(&c->drain, &look));
+		put_sample(c, notes, &sample, wire_drain_frames(&c->drain, &look));
 		wire_drain_skip(&c->drain, &look, sample.bytes);
 	}
-	known->malformed += step == WIRE_DRAIN_DAMAGED;
+	notes->malformed += step == WIRE_DRAIN_DAMAGED;
 	wire_drain_end(&c->drain, &look);
 }
 
 /* The credit noted when the process began to leave, on the thread's last stack. */
-static void put_exit_credit(struct collector *c, struct known_slot *known, uint32_t index)
+static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint32_t index)
 {
 	const struct wire_ring *ring = wire_ring(c->arena, index);
 	uint64_t owed = __atomic_load_n(&ring->exit_credit, __ATOMIC_ACQUIRE);
@@ -412,7 +413,7 @@ static void put_exit_credit(struct collector *c, struct known_slot *known, uint3
 	};
 
 	if (owed && owed <= UINT32_MAX)
-		put_sample(c, known, &sample, NULL);
+		put_sample(c, notes, &sample, NULL);
 }
 
 /*
@@ -420,17 +421,17 @@ static void put_exit_credit(struct collector *c, struct known_slot *known, uint3
  * gets how many threads had not ended.
  */
 static uint32_t end_rings(
-	struct collector *c, struct known_slot *known, bool release, uint32_t *threads)
+	struct collector *c, struct slot_notes *notes, bool release, uint32_t *threads)
 {
 	uint32_t torn = 0;
 
 	for (uint32_t i = 0; i < wire_rings_high(c->arena); i++) {
 		struct wire_drain_look look;
 
-		if (!wire_drain_begin(&c->drain, i, &look) || slot_of(c, &look) != known)
+		if (!wire_drain_begin(&c->drain, i, &look) || slot_of(c, &look) != notes)
 			continue;
-		put_thread(c, i, known);
-		put_exit_credit(c, known, i);
+		put_thread(c, i, notes);
+		put_exit_credit(c, notes, i);
 		++*threads;
 		if (release)
 			torn += (uint32_t)wire_drain_release(&c->drain, i, look.owner);
@@ -444,13 +445,13 @@ static uint32_t end_rings(
 static void end_image(struct collector *c, uint32_t index, bool release)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
-	struct known_slot *known = &c->slots[index];
+	struct slot_notes *notes = &c->slots[index];
 	uint64_t end_cpu_ns = slot->end_cpu_ns;
 	uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff;
 	struct record_image_end record = {
-		.image = known->image,
+		.image = notes->image,
 		.start_cpu_ns = slot->start_cpu_ns,
-		.cpu_ns = end_cpu_ns ? end_cpu_ns : known->cpu_ns,
+		.cpu_ns = end_cpu_ns ? end_cpu_ns : notes->cpu_ns,
 		.threads_ns = slot->ended_threads_ns + slot->live_threads_ns,
 		.children_ns = slot->children_ns,
 		.children_kib = slot->children_kib,
@@ -459,26 +460,26 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		.left_paused = slot->left_paused,
 		.quit = slot->quit,
 		.has_ended = release,
-		.still_runs = !release && !known->namespaced && !known->superseded &&
-			      procfs_is_running(known->pid),
+		.still_runs = !release && !notes->namespaced && !notes->superseded &&
+			      procfs_is_running(notes->pid),
 		.left_by_exec = !slot->quit && (state == WIRE_SLOT_EXEC || state == WIRE_SLOT_GONE),
 	};
 
 	read_control(c, index, release);
-	record.torn = end_rings(c, known, release, &record.live_threads);
+	record.torn = end_rings(c, notes, release, &record.live_threads);
 	record.threads = slot->threads;
 	record.late_threads = slot->late_threads;
 	record.confined_threads = slot->confined_threads;
 	record.delivered = slot->delivered;
 	record.overruns = slot->overruns;
 	record.paused = slot->paused;
-	record.dropped = slot->dropped + known->dropped;
+	record.dropped = slot->dropped + notes->dropped;
 	record.vm_dropped = slot->vm_dropped;
 	record.control_dropped = slot->control_dropped;
-	record.malformed = known->malformed;
+	record.malformed = notes->malformed;
 	record.handler_ns = slot->handler_ns;
-	put(c, RECORD_IMAGE_END, &record, sizeof(record));
-	*known = (struct known_slot){0};
+	put_record(c, RECORD_IMAGE_END, &record, sizeof(record));
+	*notes = (struct slot_notes){0};
 	if (!release)
 		return;
 	/* Positions of the control ring go on; the rest starts afresh with the next claimer. */
@@ -492,7 +493,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static void round_of(struct collector *c)
+static void run_round(struct collector *c)
 {
 	/* The reader of the pipe is far behind: the arena has room for this, too. */
 	bool is_late = c->outbox.to - c->outbox.from > BACKLOG_BYTES;
@@ -506,37 +507,37 @@ static void round_of(struct collector *c)
 			end_image(c, i, true);
 }
 
-static void answer(struct collector *c, uint64_t asked)
+static void answer_request(struct collector *c, uint64_t asked)
 {
 	struct record_round record = {.number = asked};
 
-	if (c->answered != asked && !put(c, RECORD_ROUND, &record, sizeof(record)))
+	if (c->answered != asked && !put_record(c, RECORD_ROUND, &record, sizeof(record)))
 		c->answered = asked;
 }
 
-static void conclude(struct collector *c)
+static void put_final_records(struct collector *c)
 {
 	struct record end;
 
 	if (__atomic_load_n(&c->abandoned, __ATOMIC_ACQUIRE))
 		return;
 	outbox_finish(&c->outbox);
-	round_of(c);
+	run_round(c);
 	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
 		if (c->slots[i].image)
 			end_image(c, i, false);
-	put(c, RECORD_END, &end, sizeof(end));
+	put_record(c, RECORD_END, &end, sizeof(end));
 	outbox_finish(&c->outbox);
 }
 
-static void wait_for(struct collector *c, uint32_t bell, uint64_t ms)
+static void wait_for_bell(struct collector *c, uint32_t bell, uint64_t ms)
 {
 	struct timespec patience = {.tv_nsec = (long)(ms * NS_PER_MS)};
 
 	syscall(SYS_futex, &c->arena->doorbell, FUTEX_WAIT, bell, &patience, NULL, 0);
 }
 
-static void *collect(void *argument)
+static void *run_collector(void *argument)
 {
 	const struct timespec pause = {.tv_nsec = RETRY_MS * (long)NS_PER_MS};
 	struct collector *c = argument;
@@ -548,15 +549,15 @@ static void *collect(void *argument)
 		uint64_t began_ns = clock_now_ns();
 		long left;
 
-		round_of(c);
-		answer(c, asked);
+		run_round(c);
+		answer_request(c, asked);
 		left = outbox_flush(&c->outbox);
-		wait_for(c, bell, left ? RETRY_MS : TICK_MS);
+		wait_for_bell(c, bell, left ? RETRY_MS : TICK_MS);
 		if (clock_now_ns() - began_ns < RETRY_MS * NS_PER_MS &&
 			__atomic_load_n(&c->asked, __ATOMIC_ACQUIRE) == asked)
 			nanosleep(&pause, NULL);
 	}
-	conclude(c);
+	put_final_records(c);
 	return NULL;
 }
 
@@ -577,7 +578,7 @@ int collector_start(struct collector **out, const struct collector_config *confi
 	/* Signals are for the rest of flamerun. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
-	error = own_stack_thread(&c->thread, collect, c);
+	error = own_stack_thread(&c->thread, run_collector, c);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	if (error) {
 		free(c);
@@ -587,7 +588,7 @@ int collector_start(struct collector **out, const struct collector_config *confi
 	return 0;
 }
 
-static void wake(struct collector *c)
+static void ring_doorbell(struct collector *c)
 {
 	__atomic_fetch_add(&c->arena->doorbell, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &c->arena->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -597,14 +598,14 @@ uint64_t collector_ask(struct collector *c)
 {
 	uint64_t asked = __atomic_add_fetch(&c->asked, 1, __ATOMIC_ACQ_REL);
 
-	wake(c);
+	ring_doorbell(c);
 	return asked;
 }
 
 void collector_finish(struct collector *c)
 {
 	__atomic_store_n(&c->finishing, 1, __ATOMIC_RELEASE);
-	wake(c);
+	ring_doorbell(c);
 }
 
 void collector_free(struct collector *c)

@@ -23,7 +23,7 @@
 /* A source's records as they arrive, cut at any byte. */
 struct stream {
 	size_t count;
-	/* One record that is not yet whole, and a frame behind it. */
+	/* One record that is not yet whole, and a piece behind it. */
 	char bytes[RECORD_BYTES_MAX + PIPE_BUF];
 };
 
@@ -116,7 +116,7 @@ void intake_wait(const struct intake *intake, int timeout_ms)
 	poll(&pipe, 1, timeout_ms);
 }
 
-static struct profile_losses *losses(struct intake *intake)
+static struct profile_losses *losses_of(struct intake *intake)
 {
 	return &profile_totals(intake->profile)->losses;
 }
@@ -149,7 +149,7 @@ static void inherit_name(struct intake *intake, const struct record_image *recor
 		memcpy(image->exe, exe, sizeof(exe));
 }
 
-static void take_image(struct intake *intake, struct record_image *record)
+static void read_image_record(struct intake *intake, struct record_image *record)
 {
 	struct profile_image *image = image_of(intake, record->id, NULL);
 
@@ -170,7 +170,7 @@ static void take_image(struct intake *intake, struct record_image *record)
 	intake->state.images_met++;
 }
 
-static void take_module(struct intake *intake, const struct record_module *record)
+static void read_module_record(struct intake *intake, const struct record_module *record)
 {
 	struct names_module module = {
 		.number = record->number,
@@ -190,13 +190,13 @@ static void take_module(struct intake *intake, const struct record_module *recor
 }
 
 /* What a program says beyond all bounds is a loss like that of a record that found no room. */
-static void count_words(struct intake *intake, int error)
+static void count_control_loss(struct intake *intake, int error)
 {
 	if (error)
-		losses(intake)->control_dropped++;
+		losses_of(intake)->control_dropped++;
 }
 
-static void take_code(struct intake *intake, const struct record_code *record)
+static void read_code_record(struct intake *intake, const struct record_code *record)
 {
 	const struct names_code code = {
 		.space = record->space,
@@ -207,11 +207,11 @@ static void take_code(struct intake *intake, const struct record_code *record)
 	uint32_t image;
 
 	if (image_of(intake, record->image, &image))
-		count_words(intake,
-			profile_add_code(intake->profile, image, &code, record->name, ""));
+		count_control_loss(
+			intake, profile_add_code(intake->profile, image, &code, record->name, ""));
 }
 
-static void take_function(struct intake *intake, const struct record_function *record)
+static void read_function_record(struct intake *intake, const struct record_function *record)
 {
 	const struct names_code code = {
 		.space = record->space, .bytes = 1, .line = record->line, .flags = record->flags};
@@ -220,17 +220,17 @@ static void take_function(struct intake *intake, const struct record_function *r
 
 	if (file < (const char *)record + record->record.bytes &&
 		image_of(intake, record->image, &image))
-		count_words(intake,
+		count_control_loss(intake,
 			profile_add_code(intake->profile, image, &code, record->name, file));
 }
 
-static void take_mark(struct intake *intake, const struct record_mark *record)
+static void read_mark_record(struct intake *intake, const struct record_mark *record)
 {
-	count_words(intake,
+	count_control_loss(intake,
 		profile_add_mark(intake->profile, record->time_ns, record->tid, record->name));
 }
 
-static void take_thread(struct intake *intake, const struct record_thread *record)
+static void read_thread_record(struct intake *intake, const struct record_thread *record)
 {
 	uint32_t image;
 
@@ -255,7 +255,7 @@ static struct wire_sample sample_of(const struct record_sample *record)
 	};
 }
 
-static void take_sample(struct intake *intake, const struct record_sample *record)
+static void read_sample_record(struct intake *intake, const struct record_sample *record)
 {
 	static const uint64_t unsampled[] = {WIRE_FRAME_UNSAMPLED};
 	struct wire_sample sample = sample_of(record);
@@ -277,7 +277,7 @@ static void take_sample(struct intake *intake, const struct record_sample *recor
 		profile_totals(intake->profile)->delivered += record->weight;
 }
 
-static void take_image_end(struct intake *intake, const struct record_image_end *record)
+static void read_image_end_record(struct intake *intake, const struct record_image_end *record)
 {
 	struct profile_totals *totals = profile_totals(intake->profile);
 	struct profile_image *image = image_of(intake, record->image, NULL);
@@ -317,7 +317,7 @@ static void take_image_end(struct intake *intake, const struct record_image_end 
 		intake->state.live--;
 }
 
-static void take_totals(struct intake *intake, const struct record_totals *record)
+static void read_totals_record(struct intake *intake, const struct record_totals *record)
 {
 	struct profile_totals *totals = profile_totals(intake->profile);
 
@@ -328,7 +328,7 @@ static void take_totals(struct intake *intake, const struct record_totals *recor
 	totals->losses.late_threads += record->late_threads;
 }
 
-static void take_refusal(struct intake *intake, const struct record_refusal *record)
+static void read_refusal_record(struct intake *intake, const struct record_refusal *record)
 {
 	for (int i = 0; i < INTAKE_REFUSALS; i++) {
 		struct intake_refusal *refusal = &intake->state.refusals[i];
@@ -342,7 +342,7 @@ static void take_refusal(struct intake *intake, const struct record_refusal *rec
 }
 
 /* Bytes that a record of @type has at least, 0: there is no such type; *@text: a text follows. */
-static size_t least_bytes(uint32_t type, int *text)
+static size_t min_record_bytes(uint32_t type, int *text)
 {
 	*text = type == RECORD_MODULE || type == RECORD_CODE || type == RECORD_FUNCTION ||
 		type == RECORD_MARK || type == RECORD_REFUSAL;
@@ -377,11 +377,11 @@ static size_t least_bytes(uint32_t type, int *text)
 }
 
 /* Is the whole record at @record one that says something sensible? */
-static int is_sound(const struct record *record)
+static int is_valid_record(const struct record *record)
 {
 	struct wire_sample sample;
 	int has_text;
-	size_t least = least_bytes(record->type, &has_text);
+	size_t least = min_record_bytes(record->type, &has_text);
 
 	if (!least || record->bytes < least)
 		return 0;
@@ -393,10 +393,10 @@ static int is_sound(const struct record *record)
 	return wire_sample_is_whole(&sample, sample.bytes);
 }
 
-static void take_record(struct intake *intake, enum record_source source, struct record *record)
+static void read_record(struct intake *intake, enum record_source source, struct record *record)
 {
-	if (!is_sound(record)) {
-		losses(intake)->malformed++;
+	if (!is_valid_record(record)) {
+		losses_of(intake)->malformed++;
 		return;
 	}
 	/* Without memory there is nothing more to gather, but an end is still one. */
@@ -404,25 +404,25 @@ static void take_record(struct intake *intake, enum record_source source, struct
 		return;
 	switch (record->type) {
 	case RECORD_IMAGE:
-		return take_image(intake, (struct record_image *)record);
+		return read_image_record(intake, (struct record_image *)record);
 	case RECORD_MODULE:
-		return take_module(intake, (const struct record_module *)record);
+		return read_module_record(intake, (const struct record_module *)record);
 	case RECORD_CODE:
-		return take_code(intake, (const struct record_code *)record);
+		return read_code_record(intake, (const struct record_code *)record);
 	case RECORD_FUNCTION:
-		return take_function(intake, (const struct record_function *)record);
+		return read_function_record(intake, (const struct record_function *)record);
 	case RECORD_MARK:
-		return take_mark(intake, (const struct record_mark *)record);
+		return read_mark_record(intake, (const struct record_mark *)record);
 	case RECORD_THREAD:
-		return take_thread(intake, (const struct record_thread *)record);
+		return read_thread_record(intake, (const struct record_thread *)record);
 	case RECORD_SAMPLE:
-		return take_sample(intake, (const struct record_sample *)record);
+		return read_sample_record(intake, (const struct record_sample *)record);
 	case RECORD_IMAGE_END:
-		return take_image_end(intake, (const struct record_image_end *)record);
+		return read_image_end_record(intake, (const struct record_image_end *)record);
 	case RECORD_TOTALS:
-		return take_totals(intake, (const struct record_totals *)record);
+		return read_totals_record(intake, (const struct record_totals *)record);
 	case RECORD_REFUSAL:
-		return take_refusal(intake, (const struct record_refusal *)record);
+		return read_refusal_record(intake, (const struct record_refusal *)record);
 	case RECORD_ROUND:
 		intake->state.round = ((const struct record_round *)record)->number;
 		break;
@@ -432,10 +432,10 @@ static void take_record(struct intake *intake, enum record_source source, struct
 	}
 }
 
-/* ---- frames ---------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* Take the whole records at the stream's front, and move what is left there. */
-static void take_records(struct intake *intake, enum record_source source)
+/* Read the whole records at the stream's front, and move what is left there. */
+static void read_records(struct intake *intake, enum record_source source)
 {
 	struct stream *stream = &intake->streams[source];
 	size_t at = 0;
@@ -446,52 +446,52 @@ static void take_records(struct intake *intake, enum record_source source)
 		if (record->bytes < sizeof(*record) || record->bytes % 8 ||
 			record->bytes > RECORD_BYTES_MAX) {
 			/* Where the next one begins cannot be told. */
-			losses(intake)->malformed++;
+			losses_of(intake)->malformed++;
 			stream->count = 0;
 			return;
 		}
 		if (record->bytes > stream->count - at)
 			break;
-		take_record(intake, source, record);
+		read_record(intake, source, record);
 		at += record->bytes;
 	}
 	memmove(stream->bytes, stream->bytes + at, stream->count - at);
 	stream->count -= at;
 }
 
-static void take_frame(struct intake *intake, const struct frame *frame, const char *bytes)
+static void read_piece(struct intake *intake, const struct pipe_head *head, const char *bytes)
 {
-	struct stream *stream = &intake->streams[frame->source];
+	struct stream *stream = &intake->streams[head->source];
 
 	/* There is room: less than one record is left of what came before. */
-	memcpy(stream->bytes + stream->count, bytes, frame->bytes);
-	stream->count += frame->bytes;
-	take_records(intake, (enum record_source)frame->source);
+	memcpy(stream->bytes + stream->count, bytes, head->bytes);
+	stream->count += head->bytes;
+	read_records(intake, (enum record_source)head->source);
 }
 
-/* Take the whole frames of @count bytes. Returns how many bytes that were. */
-static size_t take_frames(struct intake *intake, const char *bytes, size_t count)
+/* Read the whole pieces of @count bytes. Returns how many bytes that were. */
+static size_t read_pieces(struct intake *intake, const char *bytes, size_t count)
 {
 	size_t at = 0;
 	bool is_ours = true;
 
-	while (count - at >= sizeof(struct frame)) {
-		struct frame frame;
+	while (count - at >= sizeof(struct pipe_head)) {
+		struct pipe_head head;
 
-		memcpy(&frame, bytes + at, sizeof(frame));
-		if (frame.key != intake->key || frame.source >= RECORD_SOURCES ||
-			frame.bytes > FRAME_BYTES_MAX) {
+		memcpy(&head, bytes + at, sizeof(head));
+		if (head.key != intake->key || head.source >= RECORD_SOURCES ||
+			head.bytes > PIPE_PIECE_BYTES_MAX) {
 			/* Somebody else's bytes end anywhere; they are counted as one. */
-			losses(intake)->malformed += is_ours;
+			losses_of(intake)->malformed += is_ours;
 			is_ours = false;
 			at++;
 			continue;
 		}
-		if (frame.bytes > count - at - sizeof(frame))
+		if (head.bytes > count - at - sizeof(head))
 			break;
 		is_ours = true;
-		take_frame(intake, &frame, bytes + at + sizeof(frame));
-		at += sizeof(frame) + frame.bytes;
+		read_piece(intake, &head, bytes + at + sizeof(head));
+		at += sizeof(head) + head.bytes;
 	}
 	return at;
 }
@@ -508,7 +508,7 @@ int intake_read(struct intake *intake)
 		if (got <= 0)
 			break;
 		count = intake->partial + (size_t)got;
-		taken = take_frames(intake, intake->pipe_bytes, count);
+		taken = read_pieces(intake, intake->pipe_bytes, count);
 		memmove(intake->pipe_bytes, intake->pipe_bytes + taken, count - taken);
 		intake->partial = count - taken;
 	}

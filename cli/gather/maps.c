@@ -181,7 +181,7 @@ static int is_known(const struct mappings *mappings, uint64_t address)
 	return 0;
 }
 
-void mappings_want(struct mappings *mappings, const char *frames, uint32_t count)
+void mappings_request(struct mappings *mappings, const char *frames, uint32_t count)
 {
 	for (uint32_t i = 0; i < count && !mappings->wanted; i++) {
 		uint64_t frame;
@@ -193,7 +193,7 @@ void mappings_want(struct mappings *mappings, const char *frames, uint32_t count
 	}
 }
 
-static void tell(struct mappings *mappings, const struct mapping *mapping, uint64_t image,
+static void put_module(struct mappings *mappings, const struct mapping *mapping, uint64_t image,
 	struct outbox *outbox)
 {
 	struct record_module record = {
@@ -201,13 +201,13 @@ static void tell(struct mappings *mappings, const struct mapping *mapping, uint6
 		.start = mapping->start,
 		.end = mapping->end,
 		.file_offset = mapping->offset,
-		.number = WIRE_MODULE_MAX - mappings->told,
+		.number = WIRE_MODULE_MAX - mappings->announced,
 		.flags = WIRE_MODULE_MAPPED,
 	};
 
 	if (!outbox_put(outbox, RECORD_MODULE, &record, offsetof(struct record_module, path),
 		    mapping->path, strlen(mapping->path) + 1))
-		mappings->told++;
+		mappings->announced++;
 }
 
 void mappings_look(struct mappings *mappings, uint32_t pid, uint64_t image, uint64_t now_ns,
@@ -218,11 +218,11 @@ void mappings_look(struct mappings *mappings, uint32_t pid, uint64_t image, uint
 	struct maps maps = {0};
 	uint32_t at;
 
-	if (!wanted || mappings->told >= MODULES_MAX ||
-		now_ns - mappings->looked_ns < mappings->wait_ms * NS_PER_MS)
+	if (!wanted || mappings->announced >= MODULES_MAX ||
+		now_ns - mappings->read_ns < mappings->wait_ms * NS_PER_MS)
 		return;
 	mappings->wanted = 0;
-	mappings->looked_ns = now_ns;
+	mappings->read_ns = now_ns;
 	mappings->wait_ms = mappings->wait_ms ? 2 * mappings->wait_ms : WAIT_MS_MIN;
 	if (mappings->wait_ms > WAIT_MS_MAX)
 		mappings->wait_ms = WAIT_MS_MAX;
@@ -235,7 +235,7 @@ void mappings_look(struct mappings *mappings, uint32_t pid, uint64_t image, uint
 		mappings->known[at].end = mapping->end;
 	}
 	if (mapping && mapping->is_code && mapping->inode) {
-		tell(mappings, mapping, image, outbox);
+		put_module(mappings, mapping, image, outbox);
 		mappings->wait_ms = 0;
 	}
 	maps_release(&maps);

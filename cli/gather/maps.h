@@ -54,13 +54,13 @@ struct mappings {
 		uint64_t start, end;
 	} known[MAPPINGS_KNOWN]; /* looked up before; the oldest makes room */
 	uint32_t known_count;
-	uint32_t told;	  /* as modules */
+	uint32_t announced; /* as modules */
 	uint32_t wait_ms; /* between two looks; the longer, the less they found */
-	uint64_t looked_ns;
+	uint64_t read_ns;
 };
 
 /* Note the address of a frame without a module among the @count at @frames, any bytes. */
-void mappings_want(struct mappings *mappings, const char *frames, uint32_t count);
+void mappings_request(struct mappings *mappings, const char *frames, uint32_t count);
 
 /*
  * Look up what is wanted in process @pid, if it is time, and tell of a file's code there as a

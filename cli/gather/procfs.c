@@ -237,7 +237,7 @@ int procfs_clock_read(int file, struct procfs_clock *out)
 }
 
 /* What is behind @key, a line's beginning, in the text of status; "" when it is not there. */
-static const char *value_of(const char *text, const char *key)
+static const char *find_value(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
 
@@ -252,9 +252,9 @@ int procfs_switches_read(int file, struct procfs_switches *out)
 
 	if (error)
 		return error;
-	out->state = *value_of(text, "\nState");
-	out->sleeps = strtol(value_of(text, "\nvoluntary_ctxt_switches"), NULL, 10);
-	out->pushes = strtol(value_of(text, "\nnonvoluntary_ctxt_switches"), NULL, 10);
+	out->state = *find_value(text, "\nState");
+	out->sleeps = strtol(find_value(text, "\nvoluntary_ctxt_switches"), NULL, 10);
+	out->pushes = strtol(find_value(text, "\nnonvoluntary_ctxt_switches"), NULL, 10);
 	return 0;
 }
 

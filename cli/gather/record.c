@@ -55,21 +55,21 @@ int outbox_put(struct outbox *outbox, enum record_type type, void *head, size_t 
 	return 0;
 }
 
-/* One frame. The kernel takes all of it or nothing. Returns bytes of records, or -errno. */
-static long write_frame(const struct outbox *outbox)
+/* One piece. The kernel takes all of it or nothing. Returns bytes of records, or -errno. */
+static long write_piece(const struct outbox *outbox)
 {
 	size_t bytes = outbox->to - outbox->from;
-	struct frame frame = {.key = outbox->key, .source = (uint16_t)outbox->source};
+	struct pipe_head head = {.key = outbox->key, .source = (uint16_t)outbox->source};
 	char piece[PIPE_BUF];
 	ssize_t done;
 
-	if (bytes > FRAME_BYTES_MAX)
-		bytes = FRAME_BYTES_MAX;
-	frame.bytes = (uint16_t)bytes;
-	memcpy(piece, &frame, sizeof(frame));
-	memcpy(piece + sizeof(frame), outbox->bytes + outbox->from, bytes);
+	if (bytes > PIPE_PIECE_BYTES_MAX)
+		bytes = PIPE_PIECE_BYTES_MAX;
+	head.bytes = (uint16_t)bytes;
+	memcpy(piece, &head, sizeof(head));
+	memcpy(piece + sizeof(head), outbox->bytes + outbox->from, bytes);
 	do {
-		done = write(outbox->descriptor, piece, sizeof(frame) + bytes);
+		done = write(outbox->descriptor, piece, sizeof(head) + bytes);
 	} while (done < 0 && errno == EINTR);
 	return done < 0 ? -errno : (long)bytes;
 }
@@ -77,7 +77,7 @@ static long write_frame(const struct outbox *outbox)
 long outbox_flush(struct outbox *outbox)
 {
 	while (outbox->from < outbox->to) {
-		long done = write_frame(outbox);
+		long done = write_piece(outbox);
 
 		if (done == -EAGAIN)
 			break;

@@ -3,9 +3,9 @@
  * What the collector and the tracing process tell flamerun, over one pipe. A record is `bytes`
  * long, a multiple of eight; texts in it end with a NUL.
  *
- * On the pipe records travel in frames, each written in one piece that the kernel does not mix with
- * others: struct frame, then a stretch of its source's stream of records. Programs of the run could
- * open the pipe; the key, which only flamerun's own processes know, tells their bytes from ours.
+ * On the pipe records travel in pieces that the kernel does not mix with others: struct pipe_head,
+ * then a stretch of its source's stream of records. Programs of the run could open the pipe; the
+ * key, which only flamerun's own processes know, tells their bytes from ours.
  */
 #ifndef CLI_GATHER_RECORD_H
 #define CLI_GATHER_RECORD_H
@@ -17,12 +17,12 @@
 
 enum record_source { RECORD_COLLECTOR, RECORD_TRACER, RECORD_SOURCES };
 
-struct frame {
+struct pipe_head {
 	uint32_t key;
 	uint16_t source; /* enum record_source */
-	uint16_t bytes;	 /* behind this, at most FRAME_BYTES_MAX */
+	uint16_t bytes;	 /* behind this, at most PIPE_PIECE_BYTES_MAX */
 };
-#define FRAME_BYTES_MAX (PIPE_BUF - sizeof(struct frame))
+#define PIPE_PIECE_BYTES_MAX (PIPE_BUF - sizeof(struct pipe_head))
 
 enum record_type {
 	RECORD_IMAGE = 1,

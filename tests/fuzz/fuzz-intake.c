@@ -13,23 +13,22 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The first byte of each piece says how long it is, and whether it comes in a frame. */
+/* The first byte of each piece says how long it is, and whether it has a head. */
 static void write_piece(struct intake *intake, const uint8_t **data, size_t *size)
 {
 	struct {
-		struct frame frame;
+		struct pipe_head head;
 		char bytes[256];
 	} piece;
-	size_t bytes = (*data)[0] | 7u, head = sizeof(piece.frame);
-	int is_framed = (*data)[0] & 7;
+	size_t bytes = (*data)[0] | 7u, head = sizeof(piece.head);
+	int has_head = (*data)[0] & 7;
 
 	bytes = bytes > *size - 1 ? *size - 1 : bytes;
-	piece.frame = (struct frame){.key = intake_key(intake),
-		.source = is_framed & 1,
-		.bytes = (uint16_t)bytes};
+	piece.head = (struct pipe_head){
+		.key = intake_key(intake), .source = has_head & 1, .bytes = (uint16_t)bytes};
 	memcpy(piece.bytes, *data + 1, bytes);
-	if (write(intake_writer(intake), is_framed ? (char *)&piece : piece.bytes,
-		    is_framed ? head + bytes : bytes) < 0)
+	if (write(intake_writer(intake), has_head ? (char *)&piece : piece.bytes,
+		    has_head ? head + bytes : bytes) < 0)
 		abort();
 	*data += 1 + bytes;
 	*size -= 1 + bytes;

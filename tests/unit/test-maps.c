@@ -126,7 +126,7 @@ static void want(struct given *given, const void *address)
 	const uint64_t frames[] = {
 		WIRE_FRAME(3, 0x1000), WIRE_FRAME(WIRE_MODULE_NONE, (uintptr_t)address)};
 
-	mappings_want(&given->mappings, (const char *)frames, 2);
+	mappings_request(&given->mappings, (const char *)frames, 2);
 }
 
 /* Look, and how many modules were told of in all. */
@@ -135,7 +135,7 @@ static uint32_t look_after(struct given *given, uint64_t ms)
 	given->now_ns += ms * MS;
 	mappings_look(
 		&given->mappings, (uint32_t)getpid(), 7, given->now_ns, &given->outbox);
-	return given->mappings.told;
+	return given->mappings.announced;
 }
 
 static int begin(void **state)
@@ -213,7 +213,7 @@ static void who_may_not_be_looked_into_has_none(void **state)
 
 	want(given, (void *)(uintptr_t)want);
 	mappings_look(&given->mappings, INT32_MAX, 7, given->now_ns, &given->outbox);
-	assert_int_equal(given->mappings.told, 0);
+	assert_int_equal(given->mappings.announced, 0);
 	assert_int_equal(given->mappings.wanted, 0);
 }
 
