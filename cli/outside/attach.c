@@ -32,7 +32,7 @@
 #define YAMA_FILE "/proc/sys/kernel/yama/ptrace_scope"
 
 /* Who it is, for people: "1234 (redis-server)". */
-static void describe(pid_t pid, char *out, size_t bytes)
+static void describe_process(pid_t pid, char *out, size_t bytes)
 {
 	char comm[WIRE_COMM_BYTES];
 
@@ -40,7 +40,7 @@ static void describe(pid_t pid, char *out, size_t bytes)
 	snprintf(out, bytes, comm[0] ? "%d (%s)" : "%d", (int)pid, comm);
 }
 
-static int no_such(pid_t pid, struct diag_message *message)
+static int fail_no_such(pid_t pid, struct diag_message *message)
 {
 	diag_fail(message, -ESRCH, "there is no process %d", (int)pid);
 	diag_fail_hint(message,
@@ -76,7 +76,7 @@ static int check_tracer(pid_t pid, const char *who, struct diag_message *message
 
 	if (tracer <= 0)
 		return 0;
-	describe((pid_t)tracer, by, sizeof(by));
+	describe_process((pid_t)tracer, by, sizeof(by));
 	diag_fail(message, -EBUSY, "process %s is traced already, by process %s", who, by);
 	diag_fail_hint(message, "a process has one tracer at most: let that one end first");
 	return -EBUSY;
@@ -103,8 +103,8 @@ int refusal_foresee(pid_t pid, struct diag_message *message)
 	int error;
 
 	if (group <= 0)
-		return kill(pid, 0) && errno == EPERM ? 0 : no_such(pid, message);
-	describe(pid, who, sizeof(who));
+		return kill(pid, 0) && errno == EPERM ? 0 : fail_no_such(pid, message);
+	describe_process(pid, who, sizeof(who));
 	if (group != pid) {
 		diag_fail(message, -ESRCH, "%s is a thread of process %ld", who, group);
 		diag_fail_hint(message, "-p %ld samples all its threads", group);
@@ -186,7 +186,7 @@ static void gather_facts(pid_t pid, struct refusal_facts *facts)
 		.is_ours = uid == geteuid(),
 		.yama_scope = yama_scope(),
 		.shares_user_namespace = shares_user_namespace(pid)};
-	describe(pid, facts->who, sizeof(facts->who));
+	describe_process(pid, facts->who, sizeof(facts->who));
 	name_user(uid, facts->user, sizeof(facts->user));
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	facts->is_private = !stat(path, &status) && status.st_uid != uid;
@@ -286,7 +286,7 @@ struct target *attach_find(const struct tracer *tracer, pid_t pid)
 	return target;
 }
 
-void attach_forget(struct tracer *tracer, struct target *target)
+void attach_remove_target(struct tracer *tracer, struct target *target)
 {
 	struct target **at = &tracer->targets;
 
@@ -297,7 +297,7 @@ void attach_forget(struct tracer *tracer, struct target *target)
 }
 
 /* Attached: keep books on it. Those born later owe us all that they used. */
-static struct tracee *enroll(
+static struct tracee *add_tracee(
 	struct tracer *tracer, struct target *target, pid_t tid, bool was_there)
 {
 	struct tracee *tracee = tracees_add(&tracer->tracees, tid, target);
@@ -341,7 +341,7 @@ static long seize_listed(struct tracer *tracer, struct target *target, bool were
 		if (tracees_find(&tracer->tracees, tids[i]))
 			continue;
 		failed = seize(tracer, tids[i]);
-		if (!failed && !enroll(tracer, target, tids[i], were_there))
+		if (!failed && !add_tracee(tracer, target, tids[i], were_there))
 			failed = -ENOMEM;
 		/* One that has gone meanwhile, or is about to, is no failure. */
 		if (failed && !*error && procfs_state(target->pid, tids[i], NULL) &&
@@ -372,7 +372,7 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since, ui
 	while (seize_listed(tracer, target, since != ATTACH_BIRTH, &error) > 0)
 		;
 	if (!target->threads) {
-		attach_forget(tracer, target);
+		attach_remove_target(tracer, target);
 		return refusal_explain(pid, error ? error : -ESRCH, message);
 	}
 	if (!is_waiting) {
@@ -389,7 +389,7 @@ void attach_new_threads(struct tracer *tracer, struct target *target)
 	seize_listed(tracer, target, false, &error);
 }
 
-static struct target *adopt(struct tracer *tracer, pid_t pid)
+static struct target *add_child_target(struct tracer *tracer, pid_t pid)
 {
 	const struct target *parent = attach_find(tracer, (pid_t)procfs_number(pid, "PPid"));
 	struct target *target = target_new(pid);
@@ -410,9 +410,9 @@ struct tracee *attach_born(struct tracer *tracer, pid_t tid)
 	struct tracee *tracee = NULL;
 
 	if (!target && pid == tid && tracer->config.follow)
-		target = adopt(tracer, pid);
+		target = add_child_target(tracer, pid);
 	if (target)
-		tracee = enroll(tracer, target, tid, false);
+		tracee = add_tracee(tracer, target, tid, false);
 	if (!tracee)
 		ptrace(PTRACE_DETACH, tid, NULL, NULL);
 	return tracee;
@@ -432,7 +432,7 @@ void attach_let_go(struct tracer *tracer, struct tracee *tracee, int signal)
 }
 
 /* All threads of @target but @tid have ended, some of them without a word. */
-static void forget_others(struct tracer *tracer, const struct target *target, pid_t tid)
+static void remove_other_threads(struct tracer *tracer, const struct target *target, pid_t tid)
 {
 	struct tracee *tracee = tracees_next(&tracer->tracees, NULL);
 
@@ -449,7 +449,7 @@ static void forget_others(struct tracer *tracer, const struct target *target, pi
 
 void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 {
-	forget_others(tracer, target, tid);
+	remove_other_threads(tracer, target, tid);
 	target->cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
 	if (!target->is_waiting)
 		attach_settle(tracer, target);
@@ -466,11 +466,11 @@ void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid)
 	target_remap(target, &tracer->shared);
 	tracee = tracees_find(&tracer->tracees, tid);
 	if (!tracee)
-		tracee = enroll(tracer, target, tid, true);
+		tracee = add_tracee(tracer, target, tid, true);
 	if (!tracee)
 		return;
 	tracee->counted_ns = tracees_look(tracee);
-	tracee->is_met = tracee->has_stack = false;
+	tracee->is_announced = tracee->has_stack = false;
 	sample_unask(tracer, tracee);
 	sample_begin(tracer, tracee);
 }

@@ -53,7 +53,7 @@ void attach_let_go(struct tracer *tracer, struct tracee *tracee, int signal);
 struct target *attach_find(const struct tracer *tracer, pid_t pid);
 
 /* None of its threads is traced any more: forget and free @target. */
-void attach_forget(struct tracer *tracer, struct target *target);
+void attach_remove_target(struct tracer *tracer, struct target *target);
 
 /* ---- why not --------------------------------------------------------------------------------- */
 

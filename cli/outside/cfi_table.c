@@ -184,7 +184,7 @@ struct list {
 	uint64_t count, room;
 };
 
-static int add(struct list *list, const struct entry *entry)
+static int add_entry(struct list *list, const struct entry *entry)
 {
 	if (ARRAY_GROW(list->entry, list->count, list->room, 1024))
 		return -ENOMEM;
@@ -193,7 +193,7 @@ static int add(struct list *list, const struct entry *entry)
 }
 
 /* All FDEs of [module->start, module->end), up to the terminator or the first that is broken. */
-static int collect(const struct unwind_module *module, struct list *list)
+static int collect_fdes(const struct unwind_module *module, struct list *list)
 {
 	uintptr_t at = module->start;
 	int error = 0;
@@ -209,7 +209,7 @@ static int collect(const struct unwind_module *module, struct list *list)
 		if (id && !cfi_parse_fde(module, at, &fde) && fde.begin < fde.end) {
 			const struct entry entry = {fde.begin, at};
 
-			error = add(list, &entry);
+			error = add_entry(list, &entry);
 		}
 		at = record.end;
 	}
@@ -223,7 +223,7 @@ static int by_begin(const void *a, const void *b)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-static void put(char *to, uint64_t value)
+static void put_word(char *to, uint64_t value)
 {
 	uint32_t word = (uint32_t)value;
 
@@ -231,19 +231,19 @@ static void put(char *to, uint64_t value)
 }
 
 /* Offsets are of 32 bits: what is further away than that is left out by whoever made the entry. */
-static void lay_out(char *to, uintptr_t frames, uintptr_t header, const struct list *list)
+static void write_table(char *to, uintptr_t frames, uintptr_t header, const struct list *list)
 {
 	const char kinds[] = {1, CFI_PTR_PCREL | CFI_PTR_SDATA4, CFI_PTR_UDATA4,
 		CFI_PTR_DATAREL | CFI_PTR_SDATA4};
 
 	/* version and encodings; where .eh_frame is; count; table */
 	memcpy(to, kinds, sizeof(kinds));
-	put(to + 4, frames - (header + 4));
-	put(to + 8, list->count);
+	put_word(to + 4, frames - (header + 4));
+	put_word(to + 8, list->count);
 	to += HEADER_BYTES;
 	for (uint64_t i = 0; i < list->count; i++, to += ENTRY_BYTES) {
-		put(to, list->entry[i].begin - header);
-		put(to + 4, list->entry[i].record - header);
+		put_word(to, list->entry[i].begin - header);
+		put_word(to + 4, list->entry[i].record - header);
 	}
 }
 
@@ -258,7 +258,7 @@ int cfi_table_make(const char *frames, uint64_t bytes, uint64_t vaddr, char **co
 
 	reading.copy = frames;
 	reading.start = vaddr;
-	error = collect(&module, &list);
+	error = collect_fdes(&module, &list);
 	if (!error && !list.count)
 		error = -ENOENT;
 	if (error)
@@ -270,7 +270,7 @@ int cfi_table_make(const char *frames, uint64_t bytes, uint64_t vaddr, char **co
 	if (error)
 		goto out;
 	memcpy(made, frames, bytes);
-	lay_out(made + rounded, vaddr, vaddr + rounded, &list);
+	write_table(made + rounded, vaddr, vaddr + rounded, &list);
 	*copy = made;
 	*header = vaddr + rounded;
 out:

@@ -44,7 +44,7 @@ static unsigned slot_of(uintptr_t page)
 	return page / MEMORY_PAGE % MEMORY_SLOTS;
 }
 
-static void fill(struct memory *memory, uintptr_t page)
+static void read_pages(struct memory *memory, uintptr_t page)
 {
 	struct iovec local[MEMORY_STRETCH];
 	struct iovec remote = {.iov_base = (void *)page};
@@ -70,7 +70,7 @@ static const char *page_at(struct memory *memory, uintptr_t page)
 	unsigned slot = slot_of(page);
 
 	if (memory->held[slot] != page)
-		fill(memory, page);
+		read_pages(memory, page);
 	return memory->held[slot] == page ? memory->page[slot] : NULL;
 }
 
@@ -278,7 +278,8 @@ static int read_segments(struct object *object, struct object_source *source,
 	return 0;
 }
 
-static void take_frames(struct object *object, const char *frames, uint64_t bytes, uint64_t vaddr)
+static void make_cfi_table(
+	struct object *object, const char *frames, uint64_t bytes, uint64_t vaddr)
 {
 	uint64_t all;
 
@@ -319,9 +320,9 @@ static void read_sections(struct object *object, int descriptor)
 	section = elfimage_section(&image, ".eh_frame", &header);
 	data = section && header.sh_flags & SHF_ALLOC ? elfimage_data(section, &header) : NULL;
 	if (data && data->d_buf && header.sh_addr < INT64_MAX && data->d_size < CFI_BYTES_MAX) {
-		take_frames(object, data->d_buf, data->d_size, header.sh_addr);
+		make_cfi_table(object, data->d_buf, data->d_size, header.sh_addr);
 	} else if (!go_cfi_make(&image, vaddr, &frames, &bytes)) {
-		take_frames(object, frames, bytes, vaddr);
+		make_cfi_table(object, frames, bytes, vaddr);
 		free(frames);
 	}
 	elfimage_close(&image);
@@ -393,7 +394,7 @@ static bool is_same(
 	       object->changed.tv_nsec == changed->tv_nsec;
 }
 
-static int keep(struct objects *objects, struct object *object)
+static int add_object(struct objects *objects, struct object *object)
 {
 	if (objects->count == WIRE_MODULE_MAX)
 		return -E2BIG;
@@ -404,7 +405,7 @@ static int keep(struct objects *objects, struct object *object)
 	return 0;
 }
 
-static struct object *make(
+static struct object *new_object(
 	pid_t pid, const struct mapping *mapping, const struct mapping *first, int descriptor)
 {
 	struct object_source source = {.descriptor = descriptor, .pid = pid};
@@ -438,11 +439,11 @@ const struct object *objects_find(struct objects *objects, pid_t pid, const stru
 			object = objects->list[i];
 	if (object)
 		goto out;
-	object = make(pid, mapping, first, fd);
+	object = new_object(pid, mapping, first, fd);
 	if (!object)
 		goto out;
 	object->changed = status.st_ctim;
-	if (keep(objects, object)) {
+	if (add_object(objects, object)) {
 		object_free(object);
 		object = NULL;
 	}

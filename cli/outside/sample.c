@@ -43,21 +43,21 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee)
 }
 
 /* Tell of @tracee before the first record that names it. */
-static void meet(struct tracer *tracer, struct tracee *tracee)
+static void announce_thread(struct tracer *tracer, struct tracee *tracee)
 {
 	struct record_thread record = {.image = tracee->target->image,
 		.number = (uint32_t)tracee->tid,
 		.tid = (uint32_t)tracee->tid};
 
-	if (tracee->is_met)
+	if (tracee->is_announced)
 		return;
 	procfs_comm(tracee->target->pid, tracee->tid, record.comm);
 	outbox_put(&tracer->shared.outbox, RECORD_THREAD, &record, sizeof(record), NULL, 0);
-	tracee->is_met = true;
+	tracee->is_announced = true;
 }
 
 /* Whole samples that are due for @tracee by @now_ns of its clock; the rest stays owed. */
-static uint32_t due(struct tracer *tracer, struct tracee *tracee, uint64_t now_ns)
+static uint32_t count_due(struct tracer *tracer, struct tracee *tracee, uint64_t now_ns)
 {
 	uint64_t spent_ns = now_ns > tracee->counted_ns ? now_ns - tracee->counted_ns : 0;
 	uint64_t weight;
@@ -70,11 +70,11 @@ static uint32_t due(struct tracer *tracer, struct tracee *tracee, uint64_t now_n
 	return weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 }
 
-static void put(struct tracer *tracer, struct tracee *tracee, struct record_sample *record)
+static void put_sample(struct tracer *tracer, struct tracee *tracee, struct record_sample *record)
 {
 	if (!record->weight && !record->frames)
 		return;
-	meet(tracer, tracee);
+	announce_thread(tracer, tracee);
 	record->image = tracee->target->image;
 	record->thread = (uint32_t)tracee->tid;
 	record->time_ns = clock_now_ns();
@@ -129,7 +129,7 @@ static bool is_wait(int number)
 }
 
 /* Is @at_ns @expected_ns, as exactly as our clock knows? */
-static bool is_at(uint64_t at_ns, uint64_t expected_ns)
+static bool is_near(uint64_t at_ns, uint64_t expected_ns)
 {
 	return at_ns + BEFORE_NS >= expected_ns && at_ns <= expected_ns + AFTER_NS;
 }
@@ -156,7 +156,7 @@ static bool was_pushed_by_us(
 		return true;
 	if (tracee->has_slept)
 		return !is_wait(arch_syscall_number(tracee->tid, regset)) &&
-		       is_at(tracer->on_ns - waited_ns - ran_ns, tracee->asked_since_ns);
+		       is_near(tracer->on_ns - waited_ns - ran_ns, tracee->asked_since_ns);
 	began_ns = tracee->asked_since_ns + waited_ns + ran_ns;
 	return began_ns + BEFORE_NS >= tracee->asked_ns && began_ns <= clock_now_ns() + AFTER_NS;
 }
@@ -173,7 +173,7 @@ static bool was_running(
 	if (arch_in_syscall(tracee->tid, regset) && arch_regset_slept(regset))
 		return false;
 	return tracee->used.turns == tracee->asked.turns ||
-	       is_at(tracer->woken_ns - (tracee->used.waited_ns - tracee->asked.waited_ns),
+	       is_near(tracer->woken_ns - (tracee->used.waited_ns - tracee->asked.waited_ns),
 		       tracee->asked_since_ns);
 }
 
@@ -187,7 +187,7 @@ void sample_unask(struct tracer *tracer, struct tracee *tracee)
 }
 
 /* Stack of a stopped thread into tracer->frames. */
-static struct unwind_result take_stack(
+static struct unwind_result walk_stack(
 	struct tracer *tracer, struct tracee *tracee, const void *regset)
 {
 	struct stackwalk walk = {
@@ -218,7 +218,7 @@ static void note_place(struct tracee *tracee, const void *regset)
 	tracee->switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
 	tracee->place =
 		(struct procfs_place){registers.r[ARCH_DWARF_SP], registers.r[ARCH_DWARF_PC]};
-	tracee->is_settled = false;
+	tracee->was_seen_asleep = false;
 }
 
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal)
@@ -234,12 +234,12 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 		.kind = ran ? WIRE_KIND_CPU : WIRE_KIND_OFF, .end = WIRE_END_LOST};
 
 	if (ran || tracer->config.wall)
-		record.weight = due(tracer, tracee, now_ns);
+		record.weight = count_due(tracer, tracee, now_ns);
 	/* Code that waits for a CPU, outside of any call, is good enough to go back to. */
 	if (is_known &&
 		(record.weight ||
 			(!tracee->has_stack && (ran || !arch_in_syscall(tracee->tid, regset))))) {
-		struct unwind_result result = take_stack(tracer, tracee, regset);
+		struct unwind_result result = walk_stack(tracer, tracee, regset);
 
 		record.frames = result.frames;
 		record.end = (uint8_t)result.end;
@@ -260,12 +260,12 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	tracer->totals.held_ns +=
 		clock_now_ns() - begun_ns + (tracee->is_pushed && ran ? tracer->ran_ns : 0);
 	sample_unask(tracer, tracee);
-	put(tracer, tracee, &record);
+	put_sample(tracer, tracee, &record);
 }
 
 /* ---- whom to stop ---------------------------------------------------------------------------- */
 
-static void ask(struct tracer *tracer, struct tracee *tracee)
+static void request_stop(struct tracer *tracer, struct tracee *tracee)
 {
 	tracer->asked++;
 	tracee->asked_ns = clock_now_ns();
@@ -280,8 +280,8 @@ static void sample_again(struct tracer *tracer, struct tracee *tracee)
 {
 	struct record_sample record = {.kind = WIRE_KIND_OFF};
 
-	record.weight = due(tracer, tracee, clock_now_ns());
-	put(tracer, tracee, &record);
+	record.weight = count_due(tracer, tracee, clock_now_ns());
+	put_sample(tracer, tracee, &record);
 }
 
 /*
@@ -301,7 +301,7 @@ static bool was_pushed(const struct tracer *tracer, struct tracee *tracee)
 }
 
 /* The next look may be where @tracee was last. */
-static void want(struct tracer *tracer, const struct tracee *tracee)
+static void request_cpu(struct tracer *tracer, const struct tracee *tracee)
 {
 	place_want(&tracer->place, tracee->cpu, (unsigned)tracer_random(tracer, 1u << 16));
 }
@@ -331,23 +331,23 @@ static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 	}
 	if (tracee->seen.pushes >= 0 && now_ns == before_ns && !is_new) {
 		if (tracee->rests++ < RESTS_MAX)
-			want(tracer, tracee);
+			request_cpu(tracer, tracee);
 		return;
 	}
 	tracee->rests = 0;
 	tracee->is_pushed = was_pushed(tracer, tracee) && is_due;
 	if (tracee->is_pushed) {
 		if (tracer->pushed++ < PUSHED_MAX)
-			ask(tracer, tracee);
+			request_stop(tracer, tracee);
 		return;
 	}
 	if (tracees_locate(tracee) == 'R' &&
 		(is_new || owed_ns > PERIODS_MAX * tracer->period_ns ||
 			(is_due && !place_reaches(&tracer->place, tracee->cpu)))) {
 		tracee->tries++;
-		ask(tracer, tracee);
+		request_stop(tracer, tracee);
 	} else {
-		want(tracer, tracee);
+		request_cpu(tracer, tracee);
 	}
 }
 
@@ -363,7 +363,7 @@ static bool is_where_it_was(struct tracee *tracee)
 
 	if (!tracee->has_stack || tracee->switches < 0 || switches < 0)
 		return false;
-	if (tracee->is_settled)
+	if (tracee->was_seen_asleep)
 		return switches == tracee->switches;
 	if (switches > tracee->switches + 1 ||
 		procfs_place(tracee->target->pid, tracee->tid, &place) ||
@@ -371,7 +371,7 @@ static bool is_where_it_was(struct tracee *tracee)
 		procfs_number(tracee->tid, "voluntary_ctxt_switches") != switches)
 		return false;
 	tracee->switches = switches;
-	tracee->is_settled = true;
+	tracee->was_seen_asleep = true;
 	return true;
 }
 
@@ -383,7 +383,7 @@ static void look_by_wall(struct tracer *tracer, struct tracee *tracee)
 	if (is_where_it_was(tracee) && tracees_locate(tracee) != 'R')
 		sample_again(tracer, tracee);
 	else
-		ask(tracer, tracee);
+		request_stop(tracer, tracee);
 }
 
 static void look_at_target(struct tracer *tracer, struct target *target)
@@ -444,13 +444,13 @@ void sample_last(struct tracer *tracer, struct tracee *tracee)
 
 	if (target->is_waiting)
 		return;
-	record.weight = due(tracer, tracee, sample_clock(tracer, tracee));
+	record.weight = count_due(tracer, tracee, sample_clock(tracer, tracee));
 	target->spare_ns += (int64_t)tracee->owed_ns;
 	if (target->spare_ns >= (int64_t)tracer->period_ns) {
 		target->spare_ns -= (int64_t)tracer->period_ns;
 		record.weight++;
 	}
-	put(tracer, tracee, &record);
+	put_sample(tracer, tracee, &record);
 }
 
 void sample_settle(struct tracer *tracer, struct target *target)

@@ -77,24 +77,24 @@
 #define REASONS	    8
 #define COMM_OR_EXE 64
 
-enum kin {
-	KIN_NONE,    /* no descendant of flamerun's */
-	KIN_YOUNG,   /* one that may still turn out to have the library */
-	KIN_LIBRARY, /* it has: there is a slot of its own */
-	KIN_INNER,   /* it has, and a pid of its own that its slot knows */
-	KIN_TRACED,
-	KIN_REFUSED, /* nobody may look into it */
-	KIN_ENDED    /* there until somebody asks for its status; what it used has been told */
+enum state {
+	STATE_UNRELATED,      /* no descendant of flamerun's */
+	STATE_YOUNG,	      /* one that may still turn out to have the library */
+	STATE_INJECTED,	      /* it has: there is a slot of its own */
+	STATE_INJECTED_INNER, /* it has, and a pid of its own that its slot knows */
+	STATE_TRACED,
+	STATE_REFUSED, /* nobody may look into it */
+	STATE_ENDED    /* there until somebody asks for its status; what it used has been told */
 };
 
 struct stranger {
 	struct stranger *next; /* in the same bucket */
 	pid_t pid, ppid;
-	enum kin kin;
+	enum state state;
 	bool is_vforked; /* runs on its parent's memory, with nobody else */
 	uint64_t start_ticks; /* tells it from others that had, or will have, the pid */
 	uint32_t scan;	      /* that it was listed in last */
-	uint32_t look;	      /* in which there was a slot of its own */
+	uint32_t round;	      /* in which there was a slot of its own */
 	uint32_t slot;
 	bool is_leaving; /* that slot's image is about to exec, or has */
 	bool is_inner;	 /* in a pid namespace below ours */
@@ -112,8 +112,8 @@ struct strangers {
 	pid_t root, self;
 	uint64_t start_ticks; /* ours: who was there before is not of this run */
 	struct stranger *bucket[BUCKETS];
-	uint32_t scan, look;
-	uint64_t now_ns;  /* when that look began */
+	uint32_t scan, round;
+	uint64_t now_ns;  /* when that round began */
 	uint64_t busy_ns; /* when there was last somebody to look at soon again */
 	long newest_pid;     /* when the list was last read */
 	uint64_t listed_ns;  /* and when that was */
@@ -159,7 +159,7 @@ void strangers_free(struct strangers *s)
 	free(s);
 }
 
-static struct stranger *find(const struct strangers *s, pid_t pid)
+static struct stranger *find_process(const struct strangers *s, pid_t pid)
 {
 	struct stranger *stranger = s->bucket[(unsigned)pid % BUCKETS];
 
@@ -169,7 +169,8 @@ static struct stranger *find(const struct strangers *s, pid_t pid)
 }
 
 /* Returns NULL without memory: it is looked for again. */
-static struct stranger *add(struct strangers *s, pid_t pid, enum kin kin, uint64_t start_ticks)
+static struct stranger *add_process(
+	struct strangers *s, pid_t pid, enum state state, uint64_t start_ticks)
 {
 	struct stranger **bucket = &s->bucket[(unsigned)pid % BUCKETS];
 	struct stranger *stranger = calloc(1, sizeof(*stranger));
@@ -178,7 +179,7 @@ static struct stranger *add(struct strangers *s, pid_t pid, enum kin kin, uint64
 		return NULL;
 	*stranger = (struct stranger){.next = *bucket,
 		.pid = pid,
-		.kin = kin,
+		.state = state,
 		.start_ticks = start_ticks,
 		.scan = s->scan,
 		.since_ns = s->now_ns};
@@ -203,7 +204,7 @@ static void read_name(pid_t pid, char name[COMM_OR_EXE])
 }
 
 /* Nobody sampled what @stranger used until @end_cpu_ns. Many that use little make one sample. */
-static void tell_unsampled(
+static void report_unsampled(
 	struct tracer *tracer, const struct stranger *stranger, uint64_t end_cpu_ns, bool goes_on)
 {
 	struct strangers *s = tracer->strangers;
@@ -238,15 +239,15 @@ static void tell_unsampled(
 }
 
 /* @stranger has gone, or we have. */
-static void tell_end(struct tracer *tracer, const struct stranger *stranger, uint64_t end_cpu_ns)
+static void report_end(struct tracer *tracer, const struct stranger *stranger, uint64_t end_cpu_ns)
 {
 	bool is_certain = !stranger->is_inner && end_cpu_ns >= stranger->begin_cpu_ns + TOLD_NS;
 
-	if (stranger->kin == KIN_REFUSED || (stranger->kin == KIN_YOUNG && is_certain))
-		tell_unsampled(tracer, stranger, end_cpu_ns, false);
+	if (stranger->state == STATE_REFUSED || (stranger->state == STATE_YOUNG && is_certain))
+		report_unsampled(tracer, stranger, end_cpu_ns, false);
 }
 
-static void note_reason(struct strangers *s, int error, const char *text)
+static void count_reason(struct strangers *s, int error, const char *text)
 {
 	int i = 0;
 
@@ -288,7 +289,7 @@ static pid_t inner_pid(pid_t pid)
 	return inner != pid ? inner : 0;
 }
 
-bool strangers_have_library(struct tracer *tracer, struct target *target)
+bool strangers_has_library(struct tracer *tracer, struct target *target)
 {
 	const struct strangers *s = tracer->strangers;
 	const struct wire_slot *slot;
@@ -317,7 +318,7 @@ bool strangers_have_library(struct tracer *tracer, struct target *target)
 }
 
 /* Note which processes have slots now. */
-static void look_at_slots(struct strangers *s)
+static void match_slots(struct strangers *s)
 {
 	for (uint32_t i = 0; i < wire_slots_high(s->arena); i++) {
 		const struct wire_slot *slot = wire_slot(s->arena, i);
@@ -327,13 +328,13 @@ static void look_at_slots(struct strangers *s)
 
 		if (!is_image(state) || slot->namespaced)
 			continue;
-		stranger = find(s, (pid_t)(state >> 8));
+		stranger = find_process(s, (pid_t)(state >> 8));
 		if (!stranger)
-			stranger = add(s, (pid_t)(state >> 8), KIN_LIBRARY, 0);
+			stranger = add_process(s, (pid_t)(state >> 8), STATE_INJECTED, 0);
 		/* What it became counts, not what it was. */
-		if (!stranger || (stranger->look == s->look && is_leaving))
+		if (!stranger || (stranger->round == s->round && is_leaving))
 			continue;
-		stranger->look = s->look;
+		stranger->round = s->round;
 		stranger->slot = i;
 		stranger->is_leaving = is_leaving;
 	}
@@ -357,7 +358,8 @@ static struct listed *list_new(struct strangers *s, size_t *count)
 	*count = 0;
 	while (folder && (entry = readdir(folder))) {
 		long pid = strtol(entry->d_name, NULL, 10);
-		struct stranger *known = pid > 0 && pid <= INT_MAX ? find(s, (pid_t)pid) : NULL;
+		struct stranger *known =
+			pid > 0 && pid <= INT_MAX ? find_process(s, (pid_t)pid) : NULL;
 
 		if (known)
 			known->scan = s->scan;
@@ -373,20 +375,20 @@ static struct listed *list_new(struct strangers *s, size_t *count)
 	return list;
 }
 
-static bool is_family(const struct strangers *s, const struct listed *listed)
+static bool is_descendant(const struct strangers *s, const struct listed *listed)
 {
-	const struct stranger *parent = find(s, listed->birth.ppid);
+	const struct stranger *parent = find_process(s, listed->birth.ppid);
 
 	if (listed->pid == s->self || listed->birth.start_ticks < s->start_ticks)
 		return false;
-	return listed->birth.ppid == s->root || (parent && parent->kin != KIN_NONE);
+	return listed->birth.ppid == s->root || (parent && parent->state != STATE_UNRELATED);
 }
 
-static void add_family(struct strangers *s, const struct listed *listed)
+static void add_descendant(struct strangers *s, const struct listed *listed)
 {
 	/* One that has ended before it was seen may have had the library. */
-	enum kin kin = listed->birth.state == 'Z' ? KIN_ENDED : KIN_YOUNG;
-	struct stranger *stranger = add(s, listed->pid, kin, listed->birth.start_ticks);
+	enum state state = listed->birth.state == 'Z' ? STATE_ENDED : STATE_YOUNG;
+	struct stranger *stranger = add_process(s, listed->pid, state, listed->birth.start_ticks);
 
 	if (stranger)
 		stranger->is_inner = inner_pid(listed->pid) != 0;
@@ -400,16 +402,16 @@ static void add_new(struct strangers *s, struct listed *list, size_t count)
 	while (is_any) {
 		is_any = false;
 		for (size_t i = 0; i < count; i++) {
-			if (!list[i].pid || !is_family(s, &list[i]))
+			if (!list[i].pid || !is_descendant(s, &list[i]))
 				continue;
-			add_family(s, &list[i]);
+			add_descendant(s, &list[i]);
 			list[i].pid = 0;
 			is_any = true;
 		}
 	}
 	for (size_t i = 0; i < count; i++)
 		if (list[i].pid)
-			add(s, list[i].pid, KIN_NONE, list[i].birth.start_ticks);
+			add_process(s, list[i].pid, STATE_UNRELATED, list[i].birth.start_ticks);
 }
 
 static bool is_over(struct strangers *s, struct stranger *stranger)
@@ -419,11 +421,11 @@ static bool is_over(struct strangers *s, struct stranger *stranger)
 	if (stranger->scan != s->scan)
 		return true;
 	/* Another one may have the pid of one that is remembered. */
-	return stranger->kin == KIN_ENDED && !procfs_birth(stranger->pid, &birth) &&
+	return stranger->state == STATE_ENDED && !procfs_birth(stranger->pid, &birth) &&
 	       birth.start_ticks != stranger->start_ticks;
 }
 
-static void forget_gone(struct tracer *tracer)
+static void remove_gone(struct tracer *tracer)
 {
 	struct strangers *s = tracer->strangers;
 
@@ -437,7 +439,7 @@ static void forget_gone(struct tracer *tracer)
 				at = &stranger->next;
 				continue;
 			}
-			tell_end(tracer, stranger, stranger->cpu_ns);
+			report_end(tracer, stranger, stranger->cpu_ns);
 			*at = stranger->next;
 			free(stranger);
 		}
@@ -453,7 +455,7 @@ static uint64_t own_cpu_ns(void)
 }
 
 /* Has nobody come since the list was read? */
-static bool is_same(struct strangers *s)
+static bool is_list_current(struct strangers *s)
 {
 	long newest = procfs_newest_pid();
 	bool is_same = newest > 0 && newest == s->newest_pid && s->now_ns - s->listed_ns < LIST_NS;
@@ -463,7 +465,7 @@ static bool is_same(struct strangers *s)
 }
 
 /* Read the list of processes, if there is time left for it. */
-static void scan(struct tracer *tracer)
+static void scan_processes(struct tracer *tracer)
 {
 	struct strangers *s = tracer->strangers;
 	uint64_t before_ns = own_cpu_ns();
@@ -475,7 +477,8 @@ static void scan(struct tracer *tracer)
 	s->saved_at_ns = s->now_ns;
 	if (s->saved_ns > SCAN_SAVED_NS)
 		s->saved_ns = SCAN_SAVED_NS;
-	if (s->saved_ns <= 0 || (s->listed_ns && s->now_ns - s->listed_ns < LOOK_NS) || is_same(s))
+	if (s->saved_ns <= 0 || (s->listed_ns && s->now_ns - s->listed_ns < LOOK_NS) ||
+		is_list_current(s))
 		return;
 	s->listed_ns = s->now_ns;
 	place_aside(&tracer->place);
@@ -483,7 +486,7 @@ static void scan(struct tracer *tracer)
 	list = list_new(s, &count);
 	add_new(s, list, count);
 	free(list);
-	forget_gone(tracer);
+	remove_gone(tracer);
 	s->saved_ns -= (int64_t)(own_cpu_ns() - before_ns);
 }
 
@@ -491,7 +494,7 @@ static void scan(struct tracer *tracer)
 
 static void begin_program(const struct strangers *s, struct stranger *stranger, uint64_t cpu_ns)
 {
-	stranger->kin = KIN_YOUNG;
+	stranger->state = STATE_YOUNG;
 	stranger->since_ns = s->now_ns;
 	stranger->begin_cpu_ns = stranger->cpu_ns = cpu_ns;
 	stranger->name[0] = '\0';
@@ -559,24 +562,24 @@ static void try_to_trace(struct tracer *tracer, struct stranger *stranger)
 			&message);
 	if (error == -ESRCH)
 		return; /* its last look told what it used */
-	stranger->kin = error ? KIN_REFUSED : KIN_TRACED;
+	stranger->state = error ? STATE_REFUSED : STATE_TRACED;
 	if (error)
-		note_reason(s, error, message.text);
+		count_reason(s, error, message.text);
 }
 
 /* It has used enough: is it a stranger? */
-static void decide(struct tracer *tracer, struct stranger *stranger)
+static void classify_process(struct tracer *tracer, struct stranger *stranger)
 {
 	struct strangers *s = tracer->strangers;
 	pid_t pid = stranger->pid;
-	bool is_leaving = stranger->look == s->look && stranger->is_leaving;
+	bool is_leaving = stranger->round == s->round && stranger->is_leaving;
 	int arena = find_arena(s, pid);
 	bool has_ours = arena > 0 && arena & ARENA_OURS;
 
 	if (is_leaving && has_ours)
 		return; /* its exec takes long */
 	if (stranger->is_inner && has_ours && slot_of(s, 0, inner_pid(pid))) {
-		stranger->kin = KIN_INNER;
+		stranger->state = STATE_INJECTED_INNER;
 		return;
 	}
 	if (is_leaving && arena >= 0) {
@@ -599,7 +602,7 @@ static bool is_vforked(const struct stranger *stranger)
 	       !syscall(SYS_kcmp, stranger->pid, stranger->ppid, KCMP_VM, 0, 0);
 }
 
-static void look_at_young(struct tracer *tracer, struct stranger *stranger)
+static void check_young(struct tracer *tracer, struct stranger *stranger)
 {
 	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)stranger->pid);
 	struct procfs_birth birth;
@@ -608,11 +611,11 @@ static void look_at_young(struct tracer *tracer, struct stranger *stranger)
 	if (cpu_ns <= stranger->cpu_ns || procfs_birth(stranger->pid, &birth))
 		return; /* it sleeps, or has gone */
 	if (stranger->start_ticks && birth.start_ticks != stranger->start_ticks)
-		stranger->kin = KIN_ENDED;
+		stranger->state = STATE_ENDED;
 	stranger->start_ticks = birth.start_ticks;
 	stranger->ppid = birth.ppid;
 	/* What ended since the last look may have had the library meanwhile. */
-	if (stranger->kin == KIN_ENDED || birth.state == 'Z')
+	if (stranger->state == STATE_ENDED || birth.state == 'Z')
 		return;
 	stranger->cpu_ns = cpu_ns;
 	used_ns = cpu_ns > stranger->begin_cpu_ns ? cpu_ns - stranger->begin_cpu_ns : 0;
@@ -622,11 +625,11 @@ static void look_at_young(struct tracer *tracer, struct stranger *stranger)
 		tracer->strangers->now_ns - stranger->since_ns < PATIENCE_NS)
 		tracer->strangers->busy_ns = tracer->strangers->now_ns;
 	else
-		decide(tracer, stranger);
+		classify_process(tracer, stranger);
 }
 
 /* One that nobody may look into, or that has the library, is another one after an exec. */
-static void look_at_settled(struct tracer *tracer, struct stranger *stranger)
+static void check_untraced(struct tracer *tracer, struct stranger *stranger)
 {
 	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)stranger->pid);
 	char name[COMM_OR_EXE] = "";
@@ -635,23 +638,23 @@ static void look_at_settled(struct tracer *tracer, struct stranger *stranger)
 		return;
 	read_name(stranger->pid, name);
 	/* The library quit. */
-	if (stranger->kin == KIN_INNER &&
+	if (stranger->state == STATE_INJECTED_INNER &&
 		!slot_of(tracer->strangers, 0, inner_pid(stranger->pid))) {
 		begin_program(tracer->strangers, stranger, stranger->cpu_ns);
 		return;
 	}
 	if (name[0] && strcmp(name, stranger->name)) {
-		if (stranger->kin == KIN_REFUSED)
-			tell_unsampled(tracer, stranger, stranger->cpu_ns, true);
+		if (stranger->state == STATE_REFUSED)
+			report_unsampled(tracer, stranger, stranger->cpu_ns, true);
 		begin_program(tracer->strangers, stranger, stranger->cpu_ns);
 	}
 	stranger->cpu_ns = cpu_ns;
-	if (stranger->kin == KIN_REFUSED)
+	if (stranger->state == STATE_REFUSED)
 		tracer->strangers->busy_ns = tracer->strangers->now_ns;
 }
 
 /* There is a slot of its own. */
-static void look_at_library(struct tracer *tracer, struct stranger *stranger)
+static void check_injected(struct tracer *tracer, struct stranger *stranger)
 {
 	struct strangers *s = tracer->strangers;
 	const struct wire_slot *slot = wire_slot(s->arena, stranger->slot);
@@ -659,10 +662,10 @@ static void look_at_library(struct tracer *tracer, struct stranger *stranger)
 	if (!stranger->is_leaving) {
 		/* What it used before belongs to the image that it has now, unless it was another
 		 * program. */
-		if (stranger->kin == KIN_REFUSED)
-			tell_unsampled(tracer, stranger, stranger->cpu_ns, true);
-		stranger->kin = KIN_LIBRARY;
-	} else if (stranger->kin == KIN_LIBRARY || stranger->kin == KIN_NONE) {
+		if (stranger->state == STATE_REFUSED)
+			report_unsampled(tracer, stranger, stranger->cpu_ns, true);
+		stranger->state = STATE_INJECTED;
+	} else if (stranger->state == STATE_INJECTED || stranger->state == STATE_UNRELATED) {
 		begin_program(s, stranger, slot->end_cpu_ns);
 	}
 }
@@ -671,27 +674,28 @@ uint64_t strangers_look(struct tracer *tracer, uint64_t now_ns)
 {
 	struct strangers *s = tracer->strangers;
 
-	s->look++;
+	s->round++;
 	s->now_ns = now_ns;
-	look_at_slots(s);
-	scan(tracer);
+	match_slots(s);
+	scan_processes(tracer);
 	for (unsigned i = 0; i < BUCKETS; i++)
 		for (struct stranger *each = s->bucket[i]; each; each = each->next) {
-			if (each->look == s->look)
-				look_at_library(tracer, each);
-			else if (each->kin == KIN_LIBRARY)
+			if (each->round == s->round)
+				check_injected(tracer, each);
+			else if (each->state == STATE_INJECTED)
 				begin_program(s, each, procfs_cpu_ns((uint32_t)each->pid));
-			if (each->kin == KIN_YOUNG)
-				look_at_young(tracer, each);
-			else if (each->kin == KIN_REFUSED || each->kin == KIN_INNER)
-				look_at_settled(tracer, each);
+			if (each->state == STATE_YOUNG)
+				check_young(tracer, each);
+			else if (each->state == STATE_REFUSED ||
+				 each->state == STATE_INJECTED_INNER)
+				check_untraced(tracer, each);
 		}
 	return now_ns + (now_ns - s->busy_ns < BUSY_NS ? LOOK_NS_MIN : LOOK_NS);
 }
 
 void strangers_exec(struct strangers *s, pid_t pid, uint64_t cpu_ns)
 {
-	struct stranger *stranger = find(s, pid);
+	struct stranger *stranger = find_process(s, pid);
 
 	if (stranger)
 		begin_program(s, stranger, cpu_ns);
@@ -699,10 +703,10 @@ void strangers_exec(struct strangers *s, pid_t pid, uint64_t cpu_ns)
 
 void strangers_ended(struct strangers *s, pid_t pid)
 {
-	struct stranger *stranger = find(s, pid);
+	struct stranger *stranger = find_process(s, pid);
 
-	if (stranger && stranger->kin == KIN_TRACED)
-		stranger->kin = KIN_ENDED;
+	if (stranger && stranger->state == STATE_TRACED)
+		stranger->state = STATE_ENDED;
 }
 
 void strangers_conclude(struct tracer *tracer)
@@ -713,7 +717,7 @@ void strangers_conclude(struct tracer *tracer)
 		for (struct stranger *each = s->bucket[i]; each; each = each->next) {
 			uint64_t cpu_ns = procfs_cpu_ns((uint32_t)each->pid);
 
-			tell_end(tracer, each, cpu_ns > each->cpu_ns ? cpu_ns : each->cpu_ns);
+			report_end(tracer, each, cpu_ns > each->cpu_ns ? cpu_ns : each->cpu_ns);
 		}
 	for (int i = 0; i < REASONS; i++) {
 		struct record_refusal record = {.programs = s->reasons[i].programs};

@@ -34,7 +34,7 @@ uint64_t strangers_look(struct tracer *tracer, uint64_t now_ns);
  * Has a library of ours appeared in @target? Then its books are closed, nothing of it is counted
  * any more (target->is_waiting), and it is to be let go at its next stop.
  */
-bool strangers_have_library(struct tracer *tracer, struct target *target);
+bool strangers_has_library(struct tracer *tracer, struct target *target);
 
 /* @pid has exec'd and was let go; it had used @cpu_ns by then. */
 void strangers_exec(struct strangers *s, pid_t pid, uint64_t cpu_ns);

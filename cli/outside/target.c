@@ -63,14 +63,14 @@ uint64_t tracees_look(struct tracee *tracee)
 }
 
 /* Opened at the first need, and kept while there are few. */
-static int borrow(const struct tracee *tracee, int *file, const char *name)
+static int open_file(const struct tracee *tracee, int *file, const char *name)
 {
 	if (*file < 0)
 		*file = procfs_open(tracee->target->pid, tracee->tid, name);
 	return *file;
 }
 
-static void give_back(int *file)
+static void close_if_many(int *file)
 {
 	if (*file < KEPT_MAX)
 		return;
@@ -82,9 +82,9 @@ char tracees_count(struct tracee *tracee)
 {
 	struct procfs_switches seen = {.pushes = -1};
 
-	if (borrow(tracee, &tracee->status, "status") >= 0)
+	if (open_file(tracee, &tracee->status, "status") >= 0)
 		procfs_switches_read(tracee->status, &seen);
-	give_back(&tracee->status);
+	close_if_many(&tracee->status);
 	tracee->has_slept = tracee->seen.sleeps != seen.sleeps;
 	tracee->seen = seen;
 	return seen.state;
@@ -94,9 +94,9 @@ char tracees_locate(struct tracee *tracee)
 {
 	char state = 0;
 
-	if (borrow(tracee, &tracee->stat, "stat") >= 0)
+	if (open_file(tracee, &tracee->stat, "stat") >= 0)
 		state = procfs_state_read(tracee->stat, &tracee->cpu);
-	give_back(&tracee->stat);
+	close_if_many(&tracee->stat);
 	return state;
 }
 
@@ -194,7 +194,7 @@ void target_announce(
 }
 
 /* The mapping of the file's first byte that belongs to list[index]: the last one before it. */
-static const struct mapping *first_of(const struct maps *maps, unsigned index)
+static const struct mapping *first_mapping_of(const struct maps *maps, unsigned index)
 {
 	const struct mapping *mapping = &maps->list[index];
 
@@ -220,7 +220,7 @@ static void add_range(struct target *target, struct target_shared *shared, unsig
 	range->start = mapping->start;
 	range->end = mapping->end;
 	range->object = objects_find(
-		&shared->objects, target->pid, mapping, first_of(&target->maps, index));
+		&shared->objects, target->pid, mapping, first_mapping_of(&target->maps, index));
 	if (range->object && !object_bias(range->object, mapping, &range->bias))
 		target->range_count++;
 }

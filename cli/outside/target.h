@@ -102,9 +102,9 @@ struct tracee {
 	uint64_t owed_ns;	     /* what did not make a whole sample then */
 	long switches;		     /* sleeps when its stack was taken; -1: no stack */
 	struct procfs_place place;   /* with --wall: of that stack */
-	bool is_settled;	     /* it was seen asleep there since, with that many sleeps */
+	bool was_seen_asleep;	     /* it slept there since, with that many sleeps */
 	bool has_stack;		     /* a sample with frames was sent */
-	bool is_met;		     /* its records were sent */
+	bool is_announced;	     /* its records were sent */
 };
 
 #define TRACEES_BUCKETS 1024u

@@ -45,11 +45,11 @@ static void remove_target(struct tracer *tracer, struct target *target)
 {
 	if (tracer->strangers)
 		strangers_ended(tracer->strangers, target->pid);
-	attach_forget(tracer, target);
+	attach_remove_target(tracer, target);
 }
 
 /* Let go of @tracee, which is stopped, with @signal for it, or 0. Its target goes with the last. */
-static void let_go(struct tracer *tracer, struct tracee *tracee, int signal)
+static void detach_thread(struct tracer *tracer, struct tracee *tracee, int signal)
 {
 	struct target *target = tracee->target;
 
@@ -65,7 +65,7 @@ static void resume(pid_t tid, int request, int signal)
 }
 
 /* @tid is a zombie, not yet reaped: its clocks can still be read. */
-static void before_death(struct tracer *tracer, pid_t tid)
+static void on_zombie(struct tracer *tracer, pid_t tid)
 {
 	struct tracee *tracee = tracees_find(&tracer->tracees, tid);
 	uint64_t cpu_ns;
@@ -78,7 +78,7 @@ static void before_death(struct tracer *tracer, pid_t tid)
 		tracee->target->cpu_ns = cpu_ns;
 }
 
-static void after_death(struct tracer *tracer, pid_t tid)
+static void on_reaped(struct tracer *tracer, pid_t tid)
 {
 	struct tracee *tracee = tracees_find(&tracer->tracees, tid);
 	struct target *target;
@@ -127,7 +127,7 @@ static void on_exec(struct tracer *tracer, pid_t tid)
 		strangers_exec(tracer->strangers, target->pid, target->cpu_ns);
 		tracee = tracees_find(&tracer->tracees, tid);
 		if (tracee) {
-			let_go(tracer, tracee, 0);
+			detach_thread(tracer, tracee, 0);
 		} else {
 			ptrace(PTRACE_DETACH, tid, NULL, NULL);
 			remove_target(tracer, target);
@@ -152,8 +152,8 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 		tracee = attach_born(tracer, tid);
 	if (!tracee)
 		return;
-	if (tracer->strangers && strangers_have_library(tracer, tracee->target)) {
-		let_go(tracer, tracee, event ? 0 : WSTOPSIG(status));
+	if (tracer->strangers && strangers_has_library(tracer, tracee->target)) {
+		detach_thread(tracer, tracee, event ? 0 : WSTOPSIG(status));
 		return;
 	}
 	if (event == PTRACE_EVENT_STOP) {
@@ -165,7 +165,7 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 	resume(tid, PTRACE_CONT, event ? 0 : WSTOPSIG(status));
 }
 
-void tracer_take_stops(struct tracer *tracer)
+void tracer_handle_stops(struct tracer *tracer)
 {
 	siginfo_t info = {0};
 	int status;
@@ -177,13 +177,13 @@ void tracer_take_stops(struct tracer *tracer)
 			       info.si_code == CLD_DUMPED;
 
 		if (is_dead)
-			before_death(tracer, tid);
+			on_zombie(tracer, tid);
 		if (waitpid(tid, &status, __WALL | WNOHANG) != tid)
 			return;
 		if (WIFSTOPPED(status))
 			on_status(tracer, tid, status);
 		else
-			after_death(tracer, tid);
+			on_reaped(tracer, tid);
 		info.si_pid = 0;
 	}
 }
@@ -191,7 +191,7 @@ void tracer_take_stops(struct tracer *tracer)
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 /* Returns false when flamerun has closed its end. */
-static bool obey(struct tracer *tracer)
+static bool run_command(struct tracer *tracer)
 {
 	struct command command;
 	struct command_answer answer = {0};
@@ -213,7 +213,7 @@ static bool obey(struct tracer *tracer)
 }
 
 /* What is left to say when the sampling is over. */
-static void conclude(struct tracer *tracer)
+static void put_final_records(struct tracer *tracer)
 {
 	struct tracee *tracee = NULL;
 	struct record end;
@@ -249,7 +249,7 @@ static uint64_t next_tick(struct tracer *tracer, uint64_t now_ns)
 }
 
 /* Sleep until @tick_ns, a stop or a command. */
-static void rest(struct tracer *tracer, struct pollfd files[2], uint64_t tick_ns)
+static void sleep_until(struct tracer *tracer, struct pollfd files[2], uint64_t tick_ns)
 {
 	struct procfs_clock clock;
 	uint64_t now_ns = clock_now_ns();
@@ -272,7 +272,7 @@ static void rest(struct tracer *tracer, struct pollfd files[2], uint64_t tick_ns
 }
 
 /* Whatever is to be done now. Returns when there will be more. */
-static uint64_t look(struct tracer *tracer, uint64_t *tick_ns, uint64_t *strangers_ns)
+static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *strangers_ns)
 {
 	uint64_t now_ns = clock_now_ns();
 
@@ -285,7 +285,7 @@ static uint64_t look(struct tracer *tracer, uint64_t *tick_ns, uint64_t *strange
 	}
 	if (now_ns >= *tick_ns) {
 		for (struct target *target = tracer->targets; target; target = target->next)
-			strangers_have_library(tracer, target);
+			strangers_has_library(tracer, target);
 		sample_round(tracer);
 		*tick_ns = next_tick(tracer, now_ns);
 	}
@@ -295,7 +295,7 @@ static uint64_t look(struct tracer *tracer, uint64_t *tick_ns, uint64_t *strange
 }
 
 /* Look for new threads and new mappings, now and then: while nobody is held or about to be. */
-static void look_for_news(struct tracer *tracer)
+static void scan_targets(struct tracer *tracer)
 {
 	uint64_t now_ns = clock_now_ns();
 
@@ -315,7 +315,7 @@ static void look_for_news(struct tracer *tracer)
 	}
 }
 
-static void *trace(void *argument)
+static void *run_tracer(void *argument)
 {
 	struct tracer *tracer = argument;
 	uint64_t tick_ns = next_tick(tracer, clock_now_ns()), strangers_ns = 0, next_ns = 0;
@@ -331,24 +331,24 @@ static void *trace(void *argument)
 	files[1] = (struct pollfd){.fd = tracer->config.commands, .events = POLLIN};
 	/* Ends when it is told to, when nobody listens any more, and when nothing is left. */
 	while (!tracer->is_finished && !(had_targets && !tracer->targets && !tracer->strangers)) {
-		rest(tracer, files, next_ns);
-		tracer_take_stops(tracer);
-		if (files[1].revents && !obey(tracer))
+		sleep_until(tracer, files, next_ns);
+		tracer_handle_stops(tracer);
+		if (files[1].revents && !run_command(tracer))
 			break;
 		had_targets |= tracer->targets != NULL;
-		next_ns = look(tracer, &tick_ns, &strangers_ns);
+		next_ns = run_due(tracer, &tick_ns, &strangers_ns);
 		if (!tracer->asked) {
-			look_for_news(tracer);
+			scan_targets(tracer);
 			if (outbox_flush(&tracer->shared.outbox) < 0)
 				break;
 		}
 	}
-	conclude(tracer);
+	put_final_records(tracer);
 	return NULL;
 }
 
 /* Every thread costs a descriptor. */
-static void raise_limit(void)
+static void raise_file_limit(void)
 {
 	struct rlimit limit;
 
@@ -365,7 +365,7 @@ int tracer_main(const struct tracer_config *config)
 
 	if (!tracer)
 		return EXIT_FAILURE;
-	raise_limit();
+	raise_file_limit();
 	tracer->config = *config;
 	tracer->period_ns = NS_PER_S / config->rate_hz;
 	tracer->random = clock_now_ns() * 0x9e3779b97f4a7c15ULL | 1;
@@ -376,7 +376,7 @@ int tracer_main(const struct tracer_config *config)
 	place_anywhere(&tracer->place);
 	if (config->arena)
 		tracer->strangers = strangers_new(config->arena, config->arena_descriptor);
-	if (own_stack_thread(&thread, trace, tracer))
+	if (own_stack_thread(&thread, run_tracer, tracer))
 		return EXIT_FAILURE;
 	pthread_join(thread, NULL);
 	outbox_finish(&tracer->shared.outbox);

@@ -78,7 +78,7 @@ struct tracer {
 int tracer_main(const struct tracer_config *config);
 
 /* Take all stops that there are. Never waits. Context: the tracing thread. */
-void tracer_take_stops(struct tracer *tracer);
+void tracer_handle_stops(struct tracer *tracer);
 
 /* A number that nobody can be in step with, below @limit (not 0). */
 static inline uint64_t tracer_random(struct tracer *tracer, uint64_t limit)

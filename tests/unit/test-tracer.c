@@ -22,7 +22,7 @@
 static void take_stops_until(struct tracer *tracer, unsigned asked)
 {
 	for (unsigned i = 0; i < PATIENCE && tracer->asked != asked; i++) {
-		tracer_take_stops(tracer);
+		tracer_handle_stops(tracer);
 		usleep(TURN_US);
 	}
 	assert_int_equal(tracer->asked, asked);
@@ -65,7 +65,7 @@ static void a_stop_for_a_signal_answers(void **state)
 	assert_int_equal(tracee->asked_ns, 0);
 	kill(child, SIGKILL);
 	for (unsigned i = 0; i < PATIENCE && tracer->targets; i++) {
-		tracer_take_stops(tracer);
+		tracer_handle_stops(tracer);
 		usleep(TURN_US);
 	}
 	assert_null(tracer->targets); /* and the end is taken note of */
