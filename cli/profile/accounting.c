@@ -215,7 +215,7 @@ enum box {
 	BOX_COUNT
 };
 
-struct settling {
+struct accounts {
 	struct flameprof_profile *profile;
 	const struct accounting_child *child;
 	enum accounting_start start;
@@ -234,28 +234,28 @@ struct settling {
 	uint64_t missing_ns; /* used by processes of which we do not know who waited for them */
 };
 
-static const struct profile_image *last_of(
-	const struct settling *settling, const struct process *process)
+static const struct profile_image *last_image_of(
+	const struct accounts *accounts, const struct process *process)
 {
-	return processes_image(&settling->processes, process, process->count - 1);
+	return processes_image(&accounts->processes, process, process->count - 1);
 }
 
-static void weigh_images(struct settling *settling)
+static void sum_image_weights(struct accounts *accounts)
 {
-	struct flameprof_profile *profile = settling->profile;
+	struct flameprof_profile *profile = accounts->profile;
 
 	for (uint32_t i = 0; i < profile->stack_count; i++) {
 		const struct profile_stack *stack = profile_stack_at(profile, i);
 
 		if (stack->kind == WIRE_KIND_CPU || stack->kind == WIRE_KIND_CREDIT)
-			settling->weight[profile_stack_image(profile, stack)] += stack->weight;
+			accounts->weight[profile_stack_image(profile, stack)] += stack->weight;
 	}
-	for (uint32_t i = 0; i < settling->processes.image_count; i++)
-		settling->last_ns[i] = profile_image_at(profile, i)->start_ns;
+	for (uint32_t i = 0; i < accounts->processes.image_count; i++)
+		accounts->last_ns[i] = profile_image_at(profile, i)->start_ns;
 	for (uint64_t i = 0; i < profile->sample_count; i++) {
 		const struct flameprof_sample *sample = profile_sample_at(profile, i);
 		const struct profile_stack *stack = profile_stack_at(profile, sample->stack);
-		uint64_t *last_ns = &settling->last_ns[profile_stack_image(profile, stack)];
+		uint64_t *last_ns = &accounts->last_ns[profile_stack_image(profile, stack)];
 
 		if (sample->time_ns > *last_ns)
 			*last_ns = sample->time_ns;
@@ -263,51 +263,51 @@ static void weigh_images(struct settling *settling)
 }
 
 /* Credit @ns of @index's in @box, as @frame. */
-static void credit(struct settling *settling, enum box box, uint64_t frame, uint32_t index,
+static void add_credit(struct accounts *accounts, enum box box, uint64_t frame, uint32_t index,
 	uint64_t ns, bool is_paused)
 {
-	struct profile_totals *totals = profile_totals(settling->profile);
+	struct profile_totals *totals = profile_totals(accounts->profile);
 	struct wire_sample sample = {
 		.thread = 1, .frames = 1, .kind = WIRE_KIND_CREDIT, .end = WIRE_END_ROOT};
 	uint64_t weight;
 
-	if (settling->start == ACCOUNTING_START_IGNORED)
+	if (accounts->start == ACCOUNTING_START_IGNORED)
 		return;
-	settling->owed_ns[box] += ns;
-	weight = settling->owed_ns[box] / settling->period_ns;
-	settling->owed_ns[box] %= settling->period_ns;
+	accounts->owed_ns[box] += ns;
+	weight = accounts->owed_ns[box] / accounts->period_ns;
+	accounts->owed_ns[box] %= accounts->period_ns;
 	if (!weight)
 		return;
 	if (is_paused) {
 		totals->paused += weight;
 		return;
 	}
-	sample.time_ns = box == BOX_EXIT ? settling->last_ns[index]
-					 : profile_image_at(settling->profile, index)->start_ns;
+	sample.time_ns = box == BOX_EXIT ? accounts->last_ns[index]
+					 : profile_image_at(accounts->profile, index)->start_ns;
 	sample.weight = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
-	profile_add(settling->profile, index, &sample, &frame);
+	profile_add(accounts->profile, index, &sample, &frame);
 	totals->exec += box == BOX_EXEC ? weight : 0;
 	totals->exit += box == BOX_EXIT ? weight : 0;
 }
 
 /* What image @at of @process used before it could be sampled, and its threads beside that. */
-static void credit_image(struct settling *settling, const struct process *process, uint32_t at)
+static void credit_image(struct accounts *accounts, const struct process *process, uint32_t at)
 {
-	const struct profile_image *image = processes_image(&settling->processes, process, at);
+	const struct profile_image *image = processes_image(&accounts->processes, process, at);
 	const struct profile_image *before =
-		at ? processes_image(&settling->processes, process, at - 1) : NULL;
-	uint32_t index = settling->processes.images[process->first + at];
+		at ? processes_image(&accounts->processes, process, at - 1) : NULL;
+	uint32_t index = accounts->processes.images[process->first + at];
 	uint64_t covered_ns = before ? before->end_cpu_ns : 0;
 	uint64_t seen_ns = image->start_cpu_ns + image->threads_ns;
 	bool is_exec = !image->parent && !image->from_outside && (!before || before->left_by_exec);
 
 	if (image->start_cpu_ns > covered_ns)
-		credit(settling, is_exec ? BOX_EXEC : BOX_UNSAMPLED,
+		add_credit(accounts, is_exec ? BOX_EXEC : BOX_UNSAMPLED,
 			is_exec ? WIRE_FRAME_EXEC : WIRE_FRAME_UNSAMPLED, index,
 			image->start_cpu_ns - covered_ns,
-			settling->start == ACCOUNTING_START_PAUSED && !image->parent);
+			accounts->start == ACCOUNTING_START_PAUSED && !image->parent);
 	if (image->told_end && image->end_cpu_ns > seen_ns)
-		credit(settling, BOX_UNSAMPLED, WIRE_FRAME_UNSAMPLED, index,
+		add_credit(accounts, BOX_UNSAMPLED, WIRE_FRAME_UNSAMPLED, index,
 			image->end_cpu_ns - seen_ns, image->left_paused);
 }
 
@@ -326,11 +326,11 @@ static uint64_t killed_threads(const struct profile_image *image)
  * What may be lost of @threads killed ones: of one that runs on the samples since the last tick,
  * and a part of a period; several that come and go may each be missed by some ticks.
  */
-static uint64_t kill_limit_ns(const struct settling *settling, uint64_t threads)
+static uint64_t kill_limit_ns(const struct accounts *accounts, uint64_t threads)
 {
 	uint64_t ticks = threads > 1 ? 3 : 1;
 
-	return threads * (ticks * settling->tick_ns + settling->period_ns);
+	return threads * (ticks * accounts->tick_ns + accounts->period_ns);
 }
 
 /*
@@ -338,27 +338,27 @@ static uint64_t kill_limit_ns(const struct settling *settling, uint64_t threads)
  * do, unless it kept them away: then its clock as it was last seen is more than an exit away.
  */
 static uint64_t used_ns(
-	const struct settling *settling, const struct process *process, uint64_t kib)
+	const struct accounts *accounts, const struct process *process, uint64_t kib)
 {
-	const struct profile_image *image = last_of(settling, process);
-	uint64_t weight = settling->weight[processes_last(&settling->processes, process)];
+	const struct profile_image *image = last_image_of(accounts, process);
+	uint64_t weight = accounts->weight[processes_last(&accounts->processes, process)];
 	uint64_t counted_ns =
-		image->start_cpu_ns + (weight + image->unrecorded) * settling->period_ns;
+		image->start_cpu_ns + (weight + image->unrecorded) * accounts->period_ns;
 
 	if (image->told_end)
-		return image->end_cpu_ns + image->after_leave * settling->period_ns;
+		return image->end_cpu_ns + image->after_leave * accounts->period_ns;
 	if (image->still_runs ||
 		image->end_cpu_ns > counted_ns + exit_limit_ns(kib) +
-					    kill_limit_ns(settling, killed_threads(image)))
+					    kill_limit_ns(accounts, killed_threads(image)))
 		return image->end_cpu_ns;
 	return counted_ns;
 }
 
 /* flamerun's own: the first that had its pid. */
-static bool is_child(const struct settling *settling, const struct process *process)
+static bool is_child(const struct accounts *accounts, const struct process *process)
 {
-	return settling->child && process->pid == settling->child->pid &&
-	       (process == settling->processes.list || process[-1].pid != process->pid);
+	return accounts->child && process->pid == accounts->child->pid &&
+	       (process == accounts->processes.list || process[-1].pid != process->pid);
 }
 
 /*
@@ -368,46 +368,46 @@ static bool is_child(const struct settling *settling, const struct process *proc
  * @kib took where it was measured. @ns is what there is; returns how much of it that was.
  */
 static uint64_t credit_kill(
-	struct settling *settling, const struct process *process, uint64_t kib, uint64_t ns)
+	struct accounts *accounts, const struct process *process, uint64_t kib, uint64_t ns)
 {
-	const struct profile_image *image = last_of(settling, process);
+	const struct profile_image *image = last_image_of(accounts, process);
 	uint64_t threads, limit_ns, exit_ns = exit_limit_ns(kib) / EXIT_SPREAD;
 
 	if (image->told_end)
 		return 0;
 	threads = killed_threads(image);
-	limit_ns = settling->tick_ns / 2;
+	limit_ns = accounts->tick_ns / 2;
 	if (threads > 1) {
-		limit_ns = kill_limit_ns(settling, threads);
+		limit_ns = kill_limit_ns(accounts, threads);
 		ns -= ns < exit_ns ? ns : exit_ns;
 	}
 	if (ns > limit_ns)
 		ns = limit_ns;
-	credit(settling, BOX_UNSAMPLED, WIRE_FRAME_UNSAMPLED,
-		processes_last(&settling->processes, process), ns, image->left_paused);
+	add_credit(accounts, BOX_UNSAMPLED, WIRE_FRAME_UNSAMPLED,
+		processes_last(&accounts->processes, process), ns, image->left_paused);
 	return ns;
 }
 
 /* The ends of the children of image @index, @ns in all. */
-static void credit_exits(struct settling *settling, uint32_t index, uint64_t kib, uint64_t ns)
+static void credit_exits(struct accounts *accounts, uint32_t index, uint64_t kib, uint64_t ns)
 {
-	const struct family *family = &settling->families[index];
+	const struct family *family = &accounts->families[index];
 	uint32_t count = 0;
 
-	for (uint32_t i = family->first_child; i != NOBODY; i = settling->next_sibling[i], count++)
-		ns -= credit_kill(settling, &settling->processes.list[i], kib, ns);
+	for (uint32_t i = family->first_child; i != NOBODY; i = accounts->next_sibling[i], count++)
+		ns -= credit_kill(accounts, &accounts->processes.list[i], kib, ns);
 	if (family->is_mixed) {
-		credit(settling, BOX_EXIT, WIRE_FRAME_EXIT_OF_CHILDREN, index, ns,
-			profile_image_at(settling->profile, index)->left_paused);
+		add_credit(accounts, BOX_EXIT, WIRE_FRAME_EXIT_OF_CHILDREN, index, ns,
+			profile_image_at(accounts->profile, index)->left_paused);
 		return;
 	}
 	for (uint32_t i = family->first_child; i != NOBODY;
-		i = settling->next_sibling[i], count--) {
-		const struct process *child = &settling->processes.list[i];
+		i = accounts->next_sibling[i], count--) {
+		const struct process *child = &accounts->processes.list[i];
 
-		credit(settling, BOX_EXIT, WIRE_FRAME_EXIT,
-			processes_last(&settling->processes, child), ns / count,
-			last_of(settling, child)->left_paused);
+		add_credit(accounts, BOX_EXIT, WIRE_FRAME_EXIT,
+			processes_last(&accounts->processes, child), ns / count,
+			last_image_of(accounts, child)->left_paused);
 		ns -= ns / count;
 	}
 }
@@ -417,15 +417,15 @@ static void credit_exits(struct settling *settling, uint32_t index, uint64_t kib
  * theirs nor their ends': whose it is we do not know.
  */
 static uint64_t settle_family(
-	struct settling *settling, uint32_t index, uint64_t rest_ns, uint64_t kib)
+	struct accounts *accounts, uint32_t index, uint64_t rest_ns, uint64_t kib)
 {
-	const struct family *family = &settling->families[index];
+	const struct family *family = &accounts->families[index];
 
 	if (!family->exits || family->holds_strangers ||
 		rest_ns >
-			family->exits * exit_limit_ns(kib) + kill_limit_ns(settling, family->kills))
+			family->exits * exit_limit_ns(kib) + kill_limit_ns(accounts, family->kills))
 		return rest_ns;
-	credit_exits(settling, index, kib, rest_ns);
+	credit_exits(accounts, index, kib, rest_ns);
 	return 0;
 }
 
@@ -434,62 +434,63 @@ static uint64_t settle_family(
  * when it leaves. @last is what the kernel said of all at the end, NULL: only the image can. What
  * is charged beyond what is known of adds to *@ns, which gets CPU time of all of them.
  */
-static void settle_families(struct settling *settling, uint32_t number,
+static void settle_families(struct accounts *accounts, uint32_t number,
 	const struct accounting_child *last, uint64_t *ns)
 {
-	const struct process *process = &settling->processes.list[number];
+	const struct process *process = &accounts->processes.list[number];
 	uint64_t charged_ns = 0, waiting_ns = 0;
 
 	for (uint32_t at = 0; at < process->count; at++) {
 		const struct profile_image *image =
-			processes_image(&settling->processes, process, at);
-		uint32_t index = settling->processes.images[process->first + at];
+			processes_image(&accounts->processes, process, at);
+		uint32_t index = accounts->processes.images[process->first + at];
 		bool is_last = last && at + 1 == process->count && !processes_went_on(image);
 		uint64_t sum_ns = is_last ? last->children_ns : image->children_ns;
 		uint64_t more_ns = sum_ns > charged_ns ? sum_ns - charged_ns : 0, rest_ns;
 
 		/* Some of these may be waited for by the next image. */
-		waiting_ns += settling->families[index].below_ns;
-		*ns += settling->families[index].below_ns;
+		waiting_ns += accounts->families[index].below_ns;
+		*ns += accounts->families[index].below_ns;
 		if (!is_last && !image->told_end)
 			break;
 		rest_ns = more_ns > waiting_ns ? more_ns - waiting_ns : 0;
 		waiting_ns -= more_ns - rest_ns;
 		charged_ns += more_ns;
 		*ns += rest_ns;
-		settling->unexplained_ns[number] += settle_family(
-			settling, index, rest_ns, is_last ? last->max_kib : image->children_kib);
+		accounts->unexplained_ns[number] += settle_family(
+			accounts, index, rest_ns, is_last ? last->max_kib : image->children_kib);
 	}
 	if (last && last->children_ns > charged_ns)
-		settling->unexplained_ns[number] += last->children_ns - charged_ns;
+		accounts->unexplained_ns[number] += last->children_ns - charged_ns;
 }
 
-static const char *name_of(const struct settling *settling, uint32_t number)
+static const char *name_of(const struct accounts *accounts, uint32_t number)
 {
-	const struct profile_image *image = last_of(settling, &settling->processes.list[number]);
+	const struct profile_image *image =
+		last_image_of(accounts, &accounts->processes.list[number]);
 
 	return image->exe[0] ? image->exe : image->comm;
 }
 
 /* Process @number, whose end its parent has waited for, if anybody has, used @ns with its own. */
-static void tell_parent(struct settling *settling, uint32_t number, uint64_t ns)
+static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t ns)
 {
-	const struct process *process = &settling->processes.list[number];
-	const struct profile_image *image = last_of(settling, process);
-	struct family *family = &settling->families[process->parent];
+	const struct process *process = &accounts->processes.list[number];
+	const struct profile_image *image = last_image_of(accounts, process);
+	struct family *family = &accounts->families[process->parent];
 	const struct family *own =
-		&settling->families[processes_last(&settling->processes, process)];
+		&accounts->families[processes_last(&accounts->processes, process)];
 
 	family->is_mixed |=
 		family->first_child != NOBODY &&
-		strcmp(name_of(settling, family->first_child), name_of(settling, number)) != 0;
-	settling->next_sibling[number] = family->first_child;
+		strcmp(name_of(accounts, family->first_child), name_of(accounts, number)) != 0;
+	accounts->next_sibling[number] = family->first_child;
 	family->first_child = number;
 	family->below_ns += ns;
 	family->exits++;
 	family->holds_strangers |= processes_went_on(image);
-	settling->unexplained_ns[settling->processes.process_of[process->parent]] +=
-		settling->unexplained_ns[number];
+	accounts->unexplained_ns[accounts->processes.process_of[process->parent]] +=
+		accounts->unexplained_ns[number];
 	if (image->told_end)
 		return;
 	/* Nobody has told of the ends below it yet: what its parent was charged has them, too. */
@@ -500,135 +501,135 @@ static void tell_parent(struct settling *settling, uint32_t number, uint64_t ns)
 }
 
 /* flamerun's own child: the kernel has said everything of it. */
-static void settle_child(struct settling *settling, uint32_t number)
+static void settle_child(struct accounts *accounts, uint32_t number)
 {
-	const struct process *process = &settling->processes.list[number];
-	const struct accounting_child *child = settling->child;
-	const struct profile_image *image = last_of(settling, process);
-	uint64_t own_ns = used_ns(settling, process, child->max_kib);
+	const struct process *process = &accounts->processes.list[number];
+	const struct accounting_child *child = accounts->child;
+	const struct profile_image *image = last_image_of(accounts, process);
+	uint64_t own_ns = used_ns(accounts, process, child->max_kib);
 	uint64_t families_ns = 0, rest_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
 
-	settle_families(settling, number, child, &families_ns);
-	settling->charged_unexplained_ns += settling->unexplained_ns[number];
+	settle_families(accounts, number, child, &families_ns);
+	accounts->charged_unexplained_ns += accounts->unexplained_ns[number];
 	/* Children that nobody waited for. */
 	if (families_ns > child->children_ns)
-		settling->charged_ns += families_ns - child->children_ns;
+		accounts->charged_ns += families_ns - child->children_ns;
 	if (processes_went_on(image) ||
 		(!image->told_end &&
 			rest_ns > exit_limit_ns(child->max_kib) +
-					  kill_limit_ns(settling, killed_threads(image))))
+					  kill_limit_ns(accounts, killed_threads(image))))
 		return;
-	rest_ns -= credit_kill(settling, process, child->max_kib, rest_ns);
-	credit(settling, BOX_EXIT, WIRE_FRAME_EXIT, processes_last(&settling->processes, process),
-		rest_ns, image->left_paused);
+	rest_ns -= credit_kill(accounts, process, child->max_kib, rest_ns);
+	add_credit(accounts, BOX_EXIT, WIRE_FRAME_EXIT,
+		processes_last(&accounts->processes, process), rest_ns, image->left_paused);
 }
 
 /* The memory of the largest child that the parent of @process waited for, 0 where nobody told. */
-static uint64_t kib_around(const struct settling *settling, const struct process *process)
+static uint64_t siblings_max_kib(const struct accounts *accounts, const struct process *process)
 {
 	uint32_t parent = process->parent;
 
 	if (parent == NOBODY)
 		return 0;
-	return is_child(settling, &settling->processes.list[settling->processes.process_of[parent]])
-		       ? settling->child->max_kib
-		       : profile_image_at(settling->profile, parent)->children_kib;
+	return is_child(accounts, &accounts->processes.list[accounts->processes.process_of[parent]])
+		       ? accounts->child->max_kib
+		       : profile_image_at(accounts->profile, parent)->children_kib;
 }
 
-static void settle_process(struct settling *settling, uint32_t number)
+static void settle_process(struct accounts *accounts, uint32_t number)
 {
-	const struct process *process = &settling->processes.list[number];
-	uint64_t ns = used_ns(settling, process, kib_around(settling, process));
+	const struct process *process = &accounts->processes.list[number];
+	uint64_t ns = used_ns(accounts, process, siblings_max_kib(accounts, process));
 
-	settle_families(settling, number, NULL, &ns);
+	settle_families(accounts, number, NULL, &ns);
 	/* What still runs nobody has waited for. */
-	if (last_of(settling, process)->still_runs)
-		settling->charged_ns += ns;
+	if (last_image_of(accounts, process)->still_runs)
+		accounts->charged_ns += ns;
 	else if (process->parent == NOBODY)
-		settling->missing_ns += ns;
+		accounts->missing_ns += ns;
 	else
-		tell_parent(settling, number, ns);
+		charge_parent(accounts, number, ns);
 }
 
-static void settle_all(struct settling *settling)
+static void settle_all(struct accounts *accounts)
 {
-	struct profile_totals *totals = profile_totals(settling->profile);
-	bool is_met = false;
+	struct profile_totals *totals = profile_totals(accounts->profile);
+	bool is_found = false;
 
-	if (settling->child)
-		settling->charged_ns = settling->child->cpu_ns + settling->child->children_ns;
-	for (uint32_t i = settling->processes.count; i-- > 0;) {
-		uint32_t number = settling->processes.by_start[i];
-		const struct process *process = &settling->processes.list[number];
+	if (accounts->child)
+		accounts->charged_ns = accounts->child->cpu_ns + accounts->child->children_ns;
+	for (uint32_t i = accounts->processes.count; i-- > 0;) {
+		uint32_t number = accounts->processes.by_start[i];
+		const struct process *process = &accounts->processes.list[number];
 
-		if (is_child(settling, process)) {
-			is_met = true;
-			settle_child(settling, number);
+		if (is_child(accounts, process)) {
+			is_found = true;
+			settle_child(accounts, number);
 		} else {
-			settle_process(settling, number);
+			settle_process(accounts, number);
 		}
 	}
-	if (settling->child && !is_met)
-		settling->charged_unexplained_ns = settling->charged_ns;
-	totals->cpu_ns = settling->charged_ns;
+	if (accounts->child && !is_found)
+		accounts->charged_unexplained_ns = accounts->charged_ns;
+	totals->cpu_ns = accounts->charged_ns;
 	/* Who is charged for and not known may be who is known and not charged for. */
-	if (settling->missing_ns > settling->charged_unexplained_ns)
-		totals->cpu_ns += settling->missing_ns - settling->charged_unexplained_ns;
+	if (accounts->missing_ns > accounts->charged_unexplained_ns)
+		totals->cpu_ns += accounts->missing_ns - accounts->charged_unexplained_ns;
 }
 
-static int settling_init(struct settling *settling)
+static int accounts_init(struct accounts *accounts)
 {
 	struct timespec tick = {0};
 	size_t count;
 
-	if (processes_find(&settling->processes, settling->profile))
+	if (processes_find(&accounts->processes, accounts->profile))
 		return -ENOMEM;
-	count = settling->processes.image_count + (size_t)1;
-	settling->families = calloc(count, sizeof(*settling->families));
-	settling->next_sibling = calloc(count, sizeof(*settling->next_sibling));
-	settling->unexplained_ns = calloc(count, sizeof(*settling->unexplained_ns));
-	settling->weight = calloc(count, sizeof(*settling->weight));
-	settling->last_ns = calloc(count, sizeof(*settling->last_ns));
-	if (!settling->families || !settling->next_sibling || !settling->unexplained_ns ||
-		!settling->weight || !settling->last_ns)
+	count = accounts->processes.image_count + (size_t)1;
+	accounts->families = calloc(count, sizeof(*accounts->families));
+	accounts->next_sibling = calloc(count, sizeof(*accounts->next_sibling));
+	accounts->unexplained_ns = calloc(count, sizeof(*accounts->unexplained_ns));
+	accounts->weight = calloc(count, sizeof(*accounts->weight));
+	accounts->last_ns = calloc(count, sizeof(*accounts->last_ns));
+	if (!accounts->families || !accounts->next_sibling || !accounts->unexplained_ns ||
+		!accounts->weight || !accounts->last_ns)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		settling->families[i].first_child = NOBODY;
+		accounts->families[i].first_child = NOBODY;
 	for (int box = 0; box < BOX_COUNT; box++)
-		settling->owed_ns[box] = settling->period_ns / 2;
+		accounts->owed_ns[box] = accounts->period_ns / 2;
 	/* That clock goes on at ticks. */
 	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
-	settling->tick_ns = (uint64_t)tick.tv_nsec;
+	accounts->tick_ns = (uint64_t)tick.tv_nsec;
 	return 0;
 }
 
 int accounting_settle(struct flameprof_profile *profile, enum accounting_start start,
 	const struct accounting_child *child)
 {
-	struct settling settling = {
+	struct accounts accounts = {
 		.profile = profile,
 		.child = child,
 		.start = start,
 		.period_ns = profile->period_ns,
 	};
-	int error = settling_init(&settling);
+	int error = accounts_init(&accounts);
 
 	if (child)
 		profile_totals(profile)->pushed = child->pushed;
 	if (!error) {
-		profile_totals(profile)->processes = settling.processes.count;
-		weigh_images(&settling);
-		settle_all(&settling);
-		for (uint32_t i = 0; i < settling.processes.count; i++)
-			for (uint32_t at = 0; at < settling.processes.list[i].count; at++)
-				credit_image(&settling, &settling.processes.list[i], at);
+		profile_totals(profile)->processes = accounts.processes.count;
+		sum_image_weights(&accounts);
+		settle_all(&accounts);
+		for (uint32_t i = 0; i < accounts.processes.count; i++)
+			for (uint32_t at = 0; at < accounts.processes.list[i].count; at++)
+				credit_image(&accounts, &accounts.processes.list[i], at);
 	}
-	processes_release(&settling.processes);
-	free(settling.families);
-	free(settling.next_sibling);
-	free(settling.unexplained_ns);
-	free(settling.weight);
-	free(settling.last_ns);
+	processes_release(&accounts.processes);
+	free(accounts.families);
+	free(accounts.next_sibling);
+	free(accounts.unexplained_ns);
+	free(accounts.weight);
+	free(accounts.last_ns);
 	return error ? error : profile_error(profile);
 }
 

@@ -97,7 +97,7 @@ static uint32_t find_mapped(const struct frame_names *names, uint32_t image, uin
 }
 
 /* A file that the loader mapped, too, was identified then. */
-static const struct names_module *identified(
+static const struct names_module *find_identified(
 	const struct names *table, const struct names_module *module)
 {
 	const char *path = names_string(table, module->path);
@@ -116,7 +116,7 @@ static const struct names_module *identified(
 static int handle_of(struct frame_names *names, uint32_t index)
 {
 	const struct names *table = &names->profile->names;
-	const struct names_module *module = identified(table, names_module(table, index));
+	const struct names_module *module = find_identified(table, names_module(table, index));
 	const struct profile_image *image = profile_image_at(names->profile, module->image);
 
 	if (names->handles[index] < 0)
@@ -237,7 +237,7 @@ static const char *name_of_time(uint64_t frame)
 	}
 }
 
-static uint32_t name(struct frame_names *names, uint32_t image, uint64_t frame)
+static uint32_t name_frame(struct frame_names *names, uint32_t image, uint64_t frame)
 {
 	uint32_t number = WIRE_FRAME_MODULE(frame);
 	uint32_t known = names_find_module(&names->profile->names, image, number);
@@ -260,7 +260,7 @@ static uint32_t name(struct frame_names *names, uint32_t image, uint64_t frame)
 static uint32_t frame_names_of(struct frame_names *names, uint32_t image, uint32_t node)
 {
 	if (names->frames[node] == UNSET)
-		names->frames[node] = name(
+		names->frames[node] = name_frame(
 			names, image, profile_node_frame(profile_node_at(names->profile, node)));
 	return names->frames[node];
 }
@@ -446,7 +446,7 @@ static void name_threads(struct naming *naming)
 }
 
 /* Process frames, if the images that matter do not all have one name. */
-static void place_processes(struct naming *naming)
+static void add_process_frames(struct naming *naming)
 {
 	const char *first = NULL;
 	int several = 0;
@@ -567,7 +567,7 @@ int naming_build(
 	symbols_hurry_when(naming.names.symbols, request->is_hurried);
 	/* Most runs have no virtual machine's time: their tree of it is empty without a look. */
 	if (!request->is_machine || request->profile->vm_weight) {
-		place_processes(&naming);
+		add_process_frames(&naming);
 		add_weights(&naming, report);
 		add_samples(&naming);
 		name_threads(&naming);

@@ -26,7 +26,7 @@ char *machine_name_make(const char *name, const char *file, uint32_t line)
 }
 
 /* Where the last " (" of @text is, NULL without one. */
-static const char *last_open(const char *text)
+static const char *find_last_paren(const char *text)
 {
 	const char *found = NULL;
 
@@ -39,7 +39,7 @@ static const char *last_open(const char *text)
 
 bool machine_name_split(const char *text, struct machine_name *out)
 {
-	const char *open = last_open(text);
+	const char *open = find_last_paren(text);
 	const char *colon = open ? strrchr(open, ':') : NULL;
 	unsigned long long line;
 	char *end;
