@@ -280,7 +280,7 @@ Elf_Data *elfimage_data(Elf_Scn *section, const GElf_Shdr *header)
 #define FIRST_BYTES	  (256u << 10)
 
 /* Decode all of @stream's input into *@memory. Returns 0, -EBADMSG or -ENOMEM. */
-static int unpack(lzma_stream *stream, char **memory, size_t *bytes)
+static int decode_xz(lzma_stream *stream, char **memory, size_t *bytes)
 {
 	size_t room = 0;
 	lzma_ret state = LZMA_OK;
@@ -321,7 +321,7 @@ int minidebug_open(struct elfimage *mini, const struct elfimage *image)
 		return -ENOMEM;
 	stream.next_in = packed->d_buf;
 	stream.avail_in = packed->d_size;
-	error = unpack(&stream, &memory, &bytes);
+	error = decode_xz(&stream, &memory, &bytes);
 	lzma_end(&stream);
 	if (!error && elfimage_init_memory(mini, memory, bytes))
 		error = -EBADMSG;

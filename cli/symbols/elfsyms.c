@@ -139,7 +139,7 @@ static int is_mark(const char *name)
 	return (name[0] == '$' && (name[1] == 'x' || name[1] == 'd')) || !strncmp(name, ".L", 2);
 }
 
-static int holds(const struct code *code, uint64_t address)
+static int contains(const struct code *code, uint64_t address)
 {
 	return address >= code->start && address < code->end;
 }
@@ -152,12 +152,12 @@ static int holds(const struct code *code, uint64_t address)
 static const struct code *find_code(
 	const struct reader *reader, const GElf_Sym *symbol, Elf32_Word section)
 {
-	if (section < reader->sections && holds(&reader->code[section], symbol->st_value))
+	if (section < reader->sections && contains(&reader->code[section], symbol->st_value))
 		return &reader->code[section];
 	if (!symbol->st_size || GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE)
 		return NULL;
 	for (size_t i = 0; i < reader->known_count; i++)
-		if (holds(&reader->known[i], symbol->st_value))
+		if (contains(&reader->known[i], symbol->st_value))
 			return &reader->known[i];
 	return NULL;
 }

@@ -187,7 +187,7 @@ static void heap_pop(struct heap *heap)
 	heap->lines[at] = last;
 }
 
-static void emit(struct perfmap *map, uint64_t start, uint32_t name)
+static void add_piece(struct perfmap *map, uint64_t start, uint32_t name)
 {
 	if (map->pieces_count && map->pieces[map->pieces_count - 1].name == name)
 		return;
@@ -215,7 +215,7 @@ static int flatten(struct perfmap *map)
 			heap_push(&heap, &map->lines[next++]);
 		while (heap.count && heap.lines[0]->end <= at)
 			heap_pop(&heap);
-		emit(map, at, heap.count ? heap.lines[0]->name : PIECE_NONE);
+		add_piece(map, at, heap.count ? heap.lines[0]->name : PIECE_NONE);
 		if (!heap.count)
 			continue;
 		at = heap.lines[0]->end;

@@ -127,7 +127,7 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 }
 
 /* What to show for @symbol, made once. Returns 0, -ENOENT when it has no name, or -ENOMEM. */
-static int show(struct symtab *table, struct symtab_symbol *symbol)
+static int make_shown_name(struct symtab *table, struct symtab_symbol *symbol)
 {
 	const struct symtab_symbol *named = symbol;
 	char *shown, *longer;
@@ -197,7 +197,7 @@ int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct
 	if (address >= symbol->end)
 		return -ENOENT;
 
-	int error = show(entry->table, symbol);
+	int error = make_shown_name(entry->table, symbol);
 
 	if (error)
 		return error;

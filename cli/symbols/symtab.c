@@ -173,7 +173,7 @@ static struct key *sort_symbols(const struct symtab *table)
 	return keys;
 }
 
-static void emit(struct symtab *table, uint64_t start, uint32_t symbol)
+static void add_piece(struct symtab *table, uint64_t start, uint32_t symbol)
 {
 	struct piece *last = table->pieces_count ? &table->pieces[table->pieces_count - 1] : NULL;
 
@@ -195,7 +195,7 @@ static size_t close_symbols(
 
 		while (depth && table->symbols[stack[depth - 1]].end <= end)
 			depth--;
-		emit(table, end, depth ? stack[depth - 1] : PIECE_NONE);
+		add_piece(table, end, depth ? stack[depth - 1] : PIECE_NONE);
 	}
 	return depth;
 }
@@ -248,7 +248,7 @@ static void flatten(struct symtab *table, const struct key *keys, uint32_t *stac
 			continue;
 		for (size_t i = from; i < to; i++) {
 			stack[depth++] = keys[i].symbol;
-			emit(table, start, keys[i].symbol);
+			add_piece(table, start, keys[i].symbol);
 		}
 	}
 	close_symbols(table, stack, depth, UINT64_MAX);
