@@ -55,7 +55,7 @@ static void poison(struct calltree *tree, int error)
  * Room for one more element of @size bytes after @count; doubles. Returns the array, or NULL with
  * @tree poisoned and @array as it was.
  */
-static void *grow(struct calltree *tree, void *array, size_t count, size_t *room, size_t size)
+static void *grow_array(struct calltree *tree, void *array, size_t count, size_t *room, size_t size)
 {
 	size_t wanted = *room ? *room * 2 : 64;
 
@@ -90,7 +90,7 @@ static uint32_t add_node(struct calltree *tree, uint32_t parent, uint32_t frame)
 		return CALLTREE_ROOT;
 	}
 	struct calltree_node *nodes =
-		grow(tree, tree->nodes, tree->node_count, &room, sizeof(*nodes));
+		grow_array(tree, tree->nodes, tree->node_count, &room, sizeof(*nodes));
 
 	if (!nodes)
 		return CALLTREE_ROOT;
@@ -262,7 +262,7 @@ static uint32_t add_frame(struct calltree *tree, const struct calltree_frame *wa
 		return 0;
 	}
 	struct calltree_frame *frames =
-		grow(tree, tree->frames, tree->frame_count, &room, sizeof(*frames));
+		grow_array(tree, tree->frames, tree->frame_count, &room, sizeof(*frames));
 
 	if (!frames)
 		return 0;
@@ -354,8 +354,8 @@ void calltree_sample(struct calltree *tree, const struct calltree_sample *sample
 		poison(tree, -EINVAL);
 		return;
 	}
-	struct calltree_sample *samples =
-		grow(tree, tree->samples, tree->sample_count, &tree->sample_room, sizeof(*samples));
+	struct calltree_sample *samples = grow_array(
+		tree, tree->samples, tree->sample_count, &tree->sample_room, sizeof(*samples));
 
 	if (!samples)
 		return;

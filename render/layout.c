@@ -80,7 +80,7 @@ static int extend_run(struct pass *pass, uint32_t row, uint32_t node, uint64_t f
 }
 
 /* One node whose row is within the limits. *@below tells whether to look at its children. */
-static int place(struct pass *pass, uint32_t at, int *below)
+static int place_node(struct pass *pass, uint32_t at, int *below)
 {
 	uint32_t number = pass->preorder->order[at], row = pass->preorder->depth[at];
 	const struct calltree_node *node = calltree_node_at(pass->tree, number);
@@ -127,7 +127,7 @@ static int run_pass(struct pass *pass)
 	pass->next_from[0] = 0;
 	for (uint32_t at = 0; at < preorder->nodes;) {
 		int below;
-		int error = place(pass, at, &below);
+		int error = place_node(pass, at, &below);
 
 		if (error)
 			return error;

@@ -470,7 +470,7 @@ const char *const *palette_names(void)
 	return names;
 }
 
-static uint8_t encode(double linear)
+static uint8_t encode_srgb(double linear)
 {
 	double value = linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - 0.055;
 
@@ -489,13 +489,13 @@ static struct palette_color from_oklch(double lightness, double chroma, double h
 	m = m * m * m;
 	s = s * s * s;
 	return (struct palette_color){
-		encode(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
-		encode(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
-		encode(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s),
+		encode_srgb(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
+		encode_srgb(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
+		encode_srgb(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s),
 	};
 }
 
-static double between(struct palette_range range, unsigned step, unsigned steps)
+static double interpolate(struct palette_range range, unsigned step, unsigned steps)
 {
 	return steps > 1 ? range.from + (range.to - range.from) * step / (steps - 1) : range.from;
 }
@@ -507,10 +507,10 @@ struct palette_color palette_at(const struct palette *palette, unsigned place, i
 	while (place >= family_size(family))
 		place -= family_size(family++);
 	unsigned hue = place / family->levels, level = place % family->levels;
-	double chroma = between(family->chroma, hue, family->hues);
+	double chroma = interpolate(family->chroma, hue, family->hues);
 	struct palette_range lift = {0, dark ? family->lift / 4 : family->lift};
 
-	return from_oklch(between(dark ? family->dark : family->light, level, family->levels) +
-				  between(lift, hue, family->hues),
-		dark ? chroma * 0.78 : chroma, between(family->hue, hue, family->hues));
+	return from_oklch(interpolate(dark ? family->dark : family->light, level, family->levels) +
+				  interpolate(lift, hue, family->hues),
+		dark ? chroma * 0.78 : chroma, interpolate(family->hue, hue, family->hues));
 }

@@ -74,7 +74,7 @@ static unsigned box_place(
  * Edges of wide boxes sit on whole pixels with one pixel between neighbours; narrow ones keep their
  * width to a quarter of a pixel, which also keeps the numbers in the file short.
  */
-static void snap(struct scene_box *box, double left, double width)
+static void snap_edges(struct scene_box *box, double left, double width)
 {
 	if (width >= GAP_FROM_PX) {
 		box->x = floor(left + 0.5);
@@ -124,7 +124,7 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
 		const struct layout_box *from = &layout->boxes[i];
 		struct scene_box *box = &scene->boxes[scene->box_count++];
 
-		snap(box, left_px + from->left_px, from->width_px);
+		snap_edges(box, left_px + from->left_px, from->width_px);
 		box->y = is_icicle ? top_px + from->row * style->row_px
 				   : bottom_px - (from->row + 1.0) * style->row_px;
 		box->height = style->row_px - 1;
@@ -198,7 +198,7 @@ static int add_empty(struct scene *scene, double top_px)
  * How many bytes of @line (clean, not empty) fit into @width_px: up to a space if there is one, at
  * least one character.
  */
-static size_t wrap(const char *line, double width_px, const struct label_measure *measure)
+static size_t wrap_text(const char *line, double width_px, const struct label_measure *measure)
 {
 	const char *at = line, *space = NULL;
 	double used_px = 0;
@@ -223,7 +223,8 @@ static int add_wrapped(struct scene *scene, double *y_px, char *line, uint32_t l
 	int error = 0;
 
 	do {
-		size_t length = *line ? wrap(line, scene->width_px - 2 * MARGIN_PX, measure) : 0;
+		size_t length =
+			*line ? wrap_text(line, scene->width_px - 2 * MARGIN_PX, measure) : 0;
 		char after = line[length];
 
 		*y_px += scaled(scene, NOTES_LINE_PX);
@@ -284,8 +285,8 @@ static int add_footer(
 	return error;
 }
 
-static int compose(struct scene *scene, const struct calltree *tree, const struct layout *layout,
-	const char *note)
+static int compose_scene(struct scene *scene, const struct calltree *tree,
+	const struct layout *layout, const char *note)
 {
 	const struct style *style = scene->style;
 	int has_subtitle = style->subtitle[0] != '\0';
@@ -329,7 +330,7 @@ int scene_init(struct scene *scene, const struct calltree *tree, const struct pr
 	scene->texts = calloc(layout.count + TEXTS_MORE, sizeof(*scene->texts));
 	error = -ENOMEM;
 	if (scene->boxes && scene->texts)
-		error = compose(scene, tree, &layout, note);
+		error = compose_scene(scene, tree, &layout, note);
 out:
 	layout_release(&layout);
 	if (error)

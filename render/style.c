@@ -23,7 +23,7 @@ int font_cairo_error(cairo_status_t status)
 	return status == CAIRO_STATUS_NO_MEMORY ? -ENOMEM : -EIO;
 }
 
-static void encode(char *text, uint32_t point)
+static void encode_utf8(char *text, uint32_t point)
 {
 	if (point < 0x80) {
 		*text++ = (char)point;
@@ -48,7 +48,7 @@ static double measure_px(cairo_scaled_font_t *scaled, uint32_t point)
 	cairo_text_extents_t extents;
 	char text[8];
 
-	encode(text, point);
+	encode_utf8(text, point);
 	cairo_scaled_font_text_extents(scaled, text, &extents);
 	return extents.x_advance;
 }

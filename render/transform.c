@@ -79,7 +79,7 @@ static int compare_samples(const void *left, const void *right, void *data)
 }
 
 /* Begin with @thread: from here on its frame is the place of the root. */
-static void enter(struct threads *threads, uint32_t thread)
+static void enter_thread(struct threads *threads, uint32_t thread)
 {
 	uint32_t root = CALLTREE_ROOT;
 
@@ -116,7 +116,7 @@ static uint32_t find_place(struct threads *threads, uint32_t node)
 	return place;
 }
 
-static void place_samples(struct threads *threads)
+static void add_samples(struct threads *threads)
 {
 	size_t samples = calltree_samples(threads->from);
 
@@ -132,7 +132,7 @@ static void place_samples(struct threads *threads)
 
 		if (!i || sample->thread !=
 				  calltree_sample_at(threads->from, threads->order[i - 1])->thread)
-			enter(threads, sample->thread);
+			enter_thread(threads, sample->thread);
 		threads->placed[number] = find_place(threads, node);
 		if (weight > threads->rest[node])
 			weight = threads->rest[node];
@@ -147,11 +147,11 @@ static void place_samples(struct threads *threads)
 }
 
 /* Weight that came without times. */
-static void place_rest(struct threads *threads)
+static void add_untimed(struct threads *threads)
 {
 	uint32_t nodes = calltree_nodes(threads->from);
 
-	enter(threads, NO_THREAD);
+	enter_thread(threads, NO_THREAD);
 	for (uint32_t i = 0; i < nodes; i++)
 		if (threads->rest[i] &&
 			(!threads->has_owner[i] || threads->owner[i] == NO_THREAD)) {
@@ -183,8 +183,8 @@ static int transform_threads(
 	if (error)
 		goto out;
 	threads.to = to;
-	place_samples(&threads);
-	place_rest(&threads);
+	add_samples(&threads);
+	add_untimed(&threads);
 	for (size_t i = 0; i < calltree_samples(from); i++) {
 		struct calltree_sample sample = *calltree_sample_at(from, i);
 
@@ -218,7 +218,7 @@ static uint32_t *copy_frames(const struct calltree *from, struct calltree *to)
 }
 
 /* The weights and samples of @from to the nodes of @to that @place says. */
-static void carry(
+static void copy_weights(
 	const struct calltree *from, struct calltree *to, const uint32_t *place, uint64_t *left_out)
 {
 	for (uint32_t i = 0; i < calltree_nodes(from); i++) {
@@ -238,7 +238,7 @@ static void carry(
 	}
 }
 
-static void carry_threads(const struct calltree *from, struct calltree *to)
+static void copy_threads(const struct calltree *from, struct calltree *to)
 {
 	for (uint32_t i = 0; i < calltree_threads(from); i++) {
 		const char *name = calltree_thread_at(from, i);
@@ -248,27 +248,27 @@ static void carry_threads(const struct calltree *from, struct calltree *to)
 	}
 }
 
-enum verdict {
+enum match {
 	IS_ROOT = 1,
 	IS_HIDDEN = 2,
 	IS_COPIED = 4, /* noted on the way */
 };
 
 /* What the caller says of each frame, asked once each. Returns owned bits, or NULL. */
-static uint8_t *judge_frames(const struct calltree *from, const struct transform_options *options)
+static uint8_t *match_frames(const struct calltree *from, const struct transform_options *options)
 {
 	uint32_t frames = calltree_frames(from);
-	uint8_t *verdicts = calloc((size_t)frames + 1, 1);
+	uint8_t *matches = calloc((size_t)frames + 1, 1);
 
-	for (uint32_t i = 0; verdicts && i < frames; i++) {
+	for (uint32_t i = 0; matches && i < frames; i++) {
 		const struct calltree_frame *frame = calltree_frame_at(from, i);
 
 		if (!options->root || options->root(frame, options->root_context))
-			verdicts[i] |= IS_ROOT;
+			matches[i] |= IS_ROOT;
 		if (options->hide && options->hide(frame, options->hide_context))
-			verdicts[i] |= IS_HIDDEN;
+			matches[i] |= IS_HIDDEN;
 	}
-	return verdicts;
+	return matches;
 }
 
 /* Stacks from their root on and without hidden frames. Only frames that stay are copied. */
@@ -278,25 +278,25 @@ static int filter_pass(const struct calltree *from, const struct transform_optio
 	uint32_t nodes = calltree_nodes(from);
 	uint32_t *copied = calloc((size_t)calltree_frames(from) + 1, sizeof(*copied));
 	uint32_t *place = calloc(nodes, sizeof(*place));
-	uint8_t *verdicts = judge_frames(from, options);
+	uint8_t *matches = match_frames(from, options);
 	int error = -ENOMEM;
 
-	if (!copied || !place || !verdicts)
+	if (!copied || !place || !matches)
 		goto out;
 	place[CALLTREE_ROOT] = options->root ? NOWHERE : CALLTREE_ROOT;
 	for (uint32_t i = 1; i < nodes; i++) {
 		const struct calltree_node *node = calltree_node_at(from, i);
 		uint32_t parent = place[node->parent];
-		uint8_t verdict = verdicts[node->frame];
+		uint8_t match = matches[node->frame];
 
 		place[i] = parent;
-		if (parent == NOWHERE && (verdict & IS_ROOT))
+		if (parent == NOWHERE && (match & IS_ROOT))
 			parent = place[i] = CALLTREE_ROOT;
-		if (parent == NOWHERE || (verdict & IS_HIDDEN))
+		if (parent == NOWHERE || (match & IS_HIDDEN))
 			continue;
-		if (!(verdict & IS_COPIED)) {
+		if (!(match & IS_COPIED)) {
 			copied[node->frame] = copy_frame(from, to, node->frame);
-			verdicts[node->frame] |= IS_COPIED;
+			matches[node->frame] |= IS_COPIED;
 		}
 		place[i] = calltree_child(to, parent, copied[node->frame]);
 	}
@@ -304,12 +304,12 @@ static int filter_pass(const struct calltree *from, const struct transform_optio
 	for (uint32_t i = 1; i < nodes; i++)
 		if (place[i] == CALLTREE_ROOT)
 			place[i] = NOWHERE;
-	carry(from, to, place, left_out);
+	copy_weights(from, to, place, left_out);
 	error = 0;
 out:
 	free(copied);
 	free(place);
-	free(verdicts);
+	free(matches);
 	return error;
 }
 
@@ -317,8 +317,8 @@ out:
  * Where the stack that ends at @leaf begins when it is turned round: below its thread's frame if it
  * has one, which stays the root.
  */
-static uint32_t turn(const struct calltree *from, struct calltree *to, const uint32_t *copied,
-	int by_thread, uint32_t leaf)
+static uint32_t reverse_stack(const struct calltree *from, struct calltree *to,
+	const uint32_t *copied, int by_thread, uint32_t leaf)
 {
 	uint32_t place = CALLTREE_ROOT, stop = CALLTREE_ROOT, top = leaf;
 
@@ -352,8 +352,8 @@ static int reverse_pass(const struct calltree *from, const struct transform_opti
 		used[calltree_sample_at(from, i)->node] = 1;
 	for (uint32_t i = 1; i < nodes; i++)
 		if (used[i] || calltree_node_at(from, i)->self)
-			place[i] = turn(from, to, copied, options->by_thread, i);
-	carry(from, to, place, left_out);
+			place[i] = reverse_stack(from, to, copied, options->by_thread, i);
+	copy_weights(from, to, place, left_out);
 	error = 0;
 out:
 	free(copied);
@@ -385,7 +385,7 @@ static int run_pass(const struct calltree *from, const struct transform_options 
 
 	if (!to)
 		return error;
-	carry_threads(from, to);
+	copy_threads(from, to);
 	error = pass(from, options, to, left_out);
 	if (!error)
 		error = calltree_finish(to);
