@@ -88,7 +88,7 @@ static bool are_stopped(const struct attaching *attaching)
 	return true;
 }
 
-static int prepare(struct attaching *attaching, struct diag_message *message)
+static int start_sampling(struct attaching *attaching, struct diag_message *message)
 {
 	const struct options *options = attaching->options;
 	const struct gather_config config = {
@@ -120,7 +120,7 @@ static int prepare(struct attaching *attaching, struct diag_message *message)
 }
 
 /* Milliseconds until @deadline_ns, -1 without one. */
-static int patience_ms(uint64_t deadline_ns)
+static int remaining_ms(uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_now_ns(), left_ms;
 
@@ -132,7 +132,7 @@ static int patience_ms(uint64_t deadline_ns)
 	return left_ms > INT_MAX ? INT_MAX : (int)left_ms;
 }
 
-static void follow(struct attaching *attaching)
+static void sample_until_end(struct attaching *attaching)
 {
 	const struct options *options = attaching->options;
 	uint64_t deadline_ns =
@@ -140,8 +140,8 @@ static void follow(struct attaching *attaching)
 
 	attaching->jit = (struct jit_watch){
 		.options = options, .gather = attaching->gather, .is_outside = true};
-	signals_attend();
-	while (!signals_asked() && patience_ms(deadline_ns)) {
+	signals_watch_end();
+	while (!signals_end_requested() && remaining_ms(deadline_ns)) {
 		struct pollfd files[] = {
 			{.fd = attaching->doorbell, .events = POLLIN},
 			{.fd = gather_descriptor(attaching->gather), .events = POLLIN},
@@ -149,16 +149,16 @@ static void follow(struct attaching *attaching)
 
 		if (gather_has_ended(attaching->gather))
 			break;
-		poll(files, 2, patience_ms(deadline_ns)); /* EINTR is as good as the doorbell */
+		poll(files, 2, remaining_ms(deadline_ns)); /* EINTR is as good as the doorbell */
 		signals_drain();
 		if (gather_step(attaching->gather))
 			break; /* out of memory: what there is can be drawn */
 		jit_look(&attaching->jit, clock_now_ns());
 	}
-	signals_stop_passing();
+	signals_stop_forwarding();
 }
 
-static unsigned draw(struct attaching *attaching)
+static unsigned draw_results(struct attaching *attaching)
 {
 	char title[64];
 	char *words[] = {title, NULL};
@@ -188,14 +188,14 @@ struct ending command_attach(const struct options *options)
 	struct diag_message message = {0};
 	struct ending ending = {0};
 
-	if (prepare(&attaching, &message)) {
+	if (start_sampling(&attaching, &message)) {
 		diag_report(&message);
 		ending.status = COMMAND_FAILED;
 	} else {
 		if (!options->duration_ns)
 			diag_info("sampling; Ctrl-C ends it and draws");
-		follow(&attaching);
-		if (draw(&attaching))
+		sample_until_end(&attaching);
+		if (draw_results(&attaching))
 			ending.status = COMMAND_FAILED;
 		jit_tell(&attaching.jit);
 	}

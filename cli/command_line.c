@@ -43,7 +43,7 @@ static const char *habit_hint(const char *word, size_t bytes)
 }
 
 /* An option from the command line: also notes which commands it belongs to. */
-static int take(struct options *options, const struct options_row *row, const char *value,
+static int store_option(struct options *options, const struct options_row *row, const char *value,
 	struct diag_message *message)
 {
 	int error = options_store(options, row, value, &command_line, message);
@@ -87,7 +87,7 @@ static size_t first_hidden(void)
 	return i;
 }
 
-static int unknown_long(struct diag_message *message, const char *word, size_t bytes)
+static int refuse_unknown_long(struct diag_message *message, const char *word, size_t bytes)
 {
 	struct spelling spelling;
 	struct nearest nearest;
@@ -115,7 +115,7 @@ static int unknown_long(struct diag_message *message, const char *word, size_t b
 	return -EINVAL;
 }
 
-static int ambiguous(struct diag_message *message, const char *word, size_t bytes)
+static int refuse_ambiguous(struct diag_message *message, const char *word, size_t bytes)
 {
 	char names[sizeof(message->hint)] = "";
 	struct spelling spelling;
@@ -151,8 +151,8 @@ static int find_spelling(
 		matches++;
 	}
 	if (!matches || !bytes)
-		return unknown_long(message, word, bytes);
-	return matches > 1 ? ambiguous(message, word, bytes) : 0;
+		return refuse_unknown_long(message, word, bytes);
+	return matches > 1 ? refuse_ambiguous(message, word, bytes) : 0;
 }
 
 /* @word behind "--"; @next is the following word or NULL. *@used tells whether that was taken. */
@@ -169,7 +169,7 @@ static int parse_long(struct options *options, const char *word, const char *nex
 	if (!found.row->argument && value)
 		return diag_fail(message, -EINVAL, "--%s takes no value", found.name);
 	if (found.negated)
-		return take(options, found.row, "no", message);
+		return store_option(options, found.row, "no", message);
 	if (found.row->argument && !value) {
 		if (!next)
 			return diag_fail(
@@ -177,7 +177,7 @@ static int parse_long(struct options *options, const char *word, const char *nex
 		value = next;
 		*used = true;
 	}
-	return take(options, found.row, value, message);
+	return store_option(options, found.row, value, message);
 }
 
 static const struct options_row *find_short(char letter)
@@ -203,20 +203,20 @@ static int parse_shorts(struct options *options, const char *word, const char *n
 			return -EINVAL;
 		}
 		if (!row->argument) {
-			error = take(options, row, NULL, message);
+			error = store_option(options, row, NULL, message);
 			continue;
 		}
 		if (word[1])
-			return take(options, row, word + 1, message);
+			return store_option(options, row, word + 1, message);
 		if (!next)
 			return diag_fail(message, -EINVAL, "-%c wants %s", *word, row->argument);
 		*used = true;
-		return take(options, row, next, message);
+		return store_option(options, row, next, message);
 	}
 	return error;
 }
 
-static int take_preset(struct options *options, const char *word, struct diag_message *message)
+static int store_preset(struct options *options, const char *word, struct diag_message *message)
 {
 	if (options->preset)
 		return diag_fail(
@@ -242,7 +242,7 @@ int options_parse(
 			return 0;
 		}
 		if (word[0] == '@')
-			error = take_preset(options, word, message);
+			error = store_preset(options, word, message);
 		else if (word[1] == '-' || !strcmp(word, "-help")) /* as programs of X have it */
 			error = parse_long(
 				options, word + 1 + (word[1] == '-'), next, &used, message);

@@ -20,8 +20,8 @@
 #include "cli/run/signals.h"
 
 /* Options may stand on both sides of the one operand. Returns it in *@input. */
-static int parse(struct options *options, int argc, char **argv, int index, const char **input,
-	struct diag_message *message)
+static int parse_operands(struct options *options, int argc, char **argv, int index,
+	const char **input, struct diag_message *message)
 {
 	*input = NULL;
 	for (;;) {
@@ -158,7 +158,7 @@ static int read_stacks(struct input *input, const struct options *options,
 }
 
 /* What a profile says of itself, below what the options say. */
-static void describe(struct picture_options *picture, const struct pprof_facts *facts)
+static void apply_facts(struct picture_options *picture, const struct pprof_facts *facts)
 {
 	if (facts->title[0])
 		picture->title = facts->title;
@@ -182,7 +182,7 @@ static void describe(struct picture_options *picture, const struct pprof_facts *
  * Not when all that failed is a reader that went away, as head(1) does: who ends a pipeline early
  * wants no files from it.
  */
-static void rescue(const struct input *input, const struct results_written *written,
+static void rescue_stacks(const struct input *input, const struct results_written *written,
 	struct diag_message *message)
 {
 	const struct calltree *tree = input->tree;
@@ -196,7 +196,7 @@ static void rescue(const struct input *input, const struct results_written *writ
 	diag_fail(message, -EIO, "the stacks are in '%s'", path);
 }
 
-static int draw(const struct options *options, const struct input *input,
+static int draw_input(const struct options *options, const struct input *input,
 	struct results *results, struct diag_message *message)
 {
 	const struct calltree *tree = input->tree;
@@ -213,7 +213,7 @@ static int draw(const struct options *options, const struct input *input,
 		return error;
 	}
 	picture.empty = picture_settings_empty(options, shown ? shown : tree);
-	describe(&picture, &input->facts);
+	apply_facts(&picture, &input->facts);
 	picture.other = other ? other : calltree_total(input->other) ? input->other : NULL;
 	picture.other_name = input->facts.other_name;
 	picture_settings(options, &picture);
@@ -221,7 +221,7 @@ static int draw(const struct options *options, const struct input *input,
 	calltree_free(shown);
 	calltree_free(other);
 	if (written.failed) {
-		rescue(input, &written, message);
+		rescue_stacks(input, &written, message);
 		return -EIO; /* said already */
 	}
 	if (options->open && !written.show)
@@ -229,7 +229,8 @@ static int draw(const struct options *options, const struct input *input,
 	return options->open ? opener_start(written.show, message) : 0;
 }
 
-static int render(const struct options *options, const char *path, struct diag_message *message)
+static int render_file(
+	const struct options *options, const char *path, struct diag_message *message)
 {
 	struct input input = {.path = path, .tree = calltree_new(), .other = calltree_new()};
 	struct results *results = NULL;
@@ -246,7 +247,7 @@ static int render(const struct options *options, const char *path, struct diag_m
 	if (!error)
 		error = read_stacks(&input, options, message);
 	if (!error)
-		error = draw(options, &input, results, message);
+		error = draw_input(options, &input, results, message);
 out:
 	results_free(results);
 	pprof_facts_release(&input.facts);
@@ -259,7 +260,7 @@ struct ending command_render(struct options *options, int argc, char **argv, int
 {
 	struct diag_message message = {0};
 	const char *input;
-	int error = parse(options, argc, argv, index, &input, &message);
+	int error = parse_operands(options, argc, argv, index, &input, &message);
 
 	diag_set_level(options->level);
 	if (!error && options->action != OPTIONS_RUN)
@@ -267,7 +268,7 @@ struct ending command_render(struct options *options, int argc, char **argv, int
 	if (!error)
 		error = command_settle(options, &message);
 	if (!error)
-		error = render(options, input, &message);
+		error = render_file(options, input, &message);
 	if (message.text[0])
 		diag_report(&message);
 	return (struct ending){.status = error ? COMMAND_FAILED : 0};

@@ -24,7 +24,7 @@
 typedef void row_fn(const struct options_row *row, FILE *out);
 
 /* Call @each with every row of the table that is not hidden. */
-static void each_row(row_fn *each, FILE *out)
+static void for_each_row(row_fn *each, FILE *out)
 {
 	for (size_t i = 0; i < options_row_count; i++) {
 		if (options_rows[i].long_name)
@@ -54,13 +54,13 @@ static void write_text(const struct options_row *row, FILE *out)
 }
 
 /* The row's letter, if it has one and takes a value; if it has one and takes none. */
-static void letter_with_value(const struct options_row *row, FILE *out)
+static void write_letter_with_value(const struct options_row *row, FILE *out)
 {
 	if (row->argument && row->short_name)
 		fputc(row->short_name, out);
 }
 
-static void letter_of_switch(const struct options_row *row, FILE *out)
+static void write_letter_of_switch(const struct options_row *row, FILE *out)
 {
 	if (!row->argument && row->short_name)
 		fputc(row->short_name, out);
@@ -68,36 +68,36 @@ static void letter_of_switch(const struct options_row *row, FILE *out)
 
 /* ---- bash ------------------------------------------------------------------------------------ */
 
-static void bash_long(const struct options_row *row, FILE *out)
+static void write_bash_long(const struct options_row *row, FILE *out)
 {
 	fprintf(out, " --%s", row->long_name);
 }
 
-static void bash_negated(const struct options_row *row, FILE *out)
+static void write_bash_negated(const struct options_row *row, FILE *out)
 {
 	if (row->kind == OPTIONS_KIND_SWITCH)
 		fprintf(out, " --no-%s", row->long_name);
 }
 
-static void bash_with_value(const struct options_row *row, FILE *out)
+static void write_bash_with_value(const struct options_row *row, FILE *out)
 {
 	if (row->argument)
 		fprintf(out, "--%s|", row->long_name);
 }
 
 /* "-o", and behind at most one letter that takes no value: behind more nobody looks for help. */
-static void bash_letters(FILE *out)
+static void write_bash_letters(FILE *out)
 {
 	fputs("-[", out);
-	each_row(letter_with_value, out);
+	for_each_row(write_letter_with_value, out);
 	fputs("]|-[", out);
-	each_row(letter_of_switch, out);
+	for_each_row(write_letter_of_switch, out);
 	fputs("][", out);
-	each_row(letter_with_value, out);
+	for_each_row(write_letter_with_value, out);
 	fputs("]", out);
 }
 
-static void bash_value(const struct options_row *row, FILE *out)
+static void write_bash_value(const struct options_row *row, FILE *out)
 {
 	if (!row->argument || row->completion == OPTIONS_COMPLETE_NONE)
 		return;
@@ -113,7 +113,7 @@ static void bash_value(const struct options_row *row, FILE *out)
 	fputs("' -- \"$2\")) ;;\n", out);
 }
 
-static void bash_helpers(FILE *out)
+static void write_bash_helpers(FILE *out)
 {
 	fputs("# SPDX-License-Identifier: MIT\n"
 	      "# bash completion for flamerun. Written by: flamerun --completions bash\n"
@@ -128,7 +128,7 @@ static void bash_helpers(FILE *out)
 	      "# The value $2 of option $1.\n"
 	      "__flamerun_value()\n{\n\tcase $1 in\n",
 		out);
-	each_row(bash_value, out);
+	for_each_row(write_bash_value, out);
 	fputs("\tesac\n}\n"
 	      "\n"
 	      "# The program at word $1 and its arguments, as for sudo.\n"
@@ -143,7 +143,7 @@ static void bash_helpers(FILE *out)
 }
 
 /* Where among the words are we? */
-static void bash_walk(FILE *out)
+static void write_bash_walk(FILE *out)
 {
 	fputs("_flamerun()\n{\n"
 	      "\tlocal current=${COMP_WORDS[COMP_CWORD]} pending='' rendering='' i word\n"
@@ -157,8 +157,8 @@ static void bash_walk(FILE *out)
 	      "\t\t--) [[ $rendering ]] || { __flamerun_program $((i + 1)); return; } ;;\n"
 	      "\t\t",
 		out);
-	each_row(bash_with_value, out);
-	bash_letters(out);
+	for_each_row(write_bash_with_value, out);
+	write_bash_letters(out);
 	fputs(") pending=$word ;;\n", out);
 	fputs("\t\t-*) ;;\n"
 	      "\t\t@) ((i++)) ;; # \"@name\" comes as two\n"
@@ -172,8 +172,8 @@ static void bash_walk(FILE *out)
 
 static void write_bash(FILE *out)
 {
-	bash_helpers(out);
-	bash_walk(out);
+	write_bash_helpers(out);
+	write_bash_walk(out);
 	fputs("\t[[ $current == '=' ]] && current=''\n"
 	      "\tif [[ $pending ]]; then\n"
 	      "\t\t[[ $pending == --* ]] || pending=-${pending: -1}\n"
@@ -181,12 +181,12 @@ static void write_bash(FILE *out)
 	      "\telif [[ $current == --no-* ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W '--no-config",
 		out);
-	each_row(bash_negated, out);
+	for_each_row(write_bash_negated, out);
 	fputs("' -- \"$current\"))\n"
 	      "\telif [[ $current == -* ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W '",
 		out);
-	each_row(bash_long, out);
+	for_each_row(write_bash_long, out);
 	fputs("' -- \"$current\"))\n"
 	      "\telif [[ $rendering ]]; then\n"
 	      "\t\t__flamerun_files \"$current\"\n"
@@ -202,7 +202,7 @@ static void write_bash(FILE *out)
 
 /* ---- zsh ------------------------------------------------------------------------------------- */
 
-static void zsh_option(const struct options_row *row, FILE *out)
+static void write_zsh_option(const struct options_row *row, FILE *out)
 {
 	bool repeats = row->kind == OPTIONS_KIND_OUTPUT;
 
@@ -244,7 +244,7 @@ static void write_zsh(FILE *out)
 	      "\tlocal -a options\n"
 	      "\toptions=(\n",
 		out);
-	each_row(zsh_option, out);
+	for_each_row(write_zsh_option, out);
 	fputs("\t)\n"
 	      "\t_arguments -s -S -A '-*' $options '*:: :->operands' && return\n"
 	      "\t[[ $state == operands ]] || return 1\n"
@@ -269,7 +269,7 @@ static void write_zsh(FILE *out)
 
 /* ---- fish ------------------------------------------------------------------------------------ */
 
-static void fish_option(const struct options_row *row, FILE *out)
+static void write_fish_option(const struct options_row *row, FILE *out)
 {
 	fputs("complete -c flamerun -n 'not __flamerun_program'", out);
 	if (row->short_name)
@@ -294,14 +294,14 @@ static void fish_option(const struct options_row *row, FILE *out)
 			row->long_name, row->long_name);
 }
 
-static void fish_with_value(const struct options_row *row, FILE *out)
+static void write_fish_with_value(const struct options_row *row, FILE *out)
 {
 	if (row->argument)
 		fprintf(out, " --%s", row->long_name);
 }
 
 /* Where among the words are we? */
-static void fish_walk(FILE *out)
+static void write_fish_walk(FILE *out)
 {
 	fputs("# SPDX-License-Identifier: MIT\n"
 	      "# fish completion for flamerun. Written by: flamerun --completions fish\n"
@@ -320,11 +320,11 @@ static void fish_walk(FILE *out)
 	      "\t\t\treturn 0\n"
 	      "\t\telse if contains -- \"$word\"",
 		out);
-	each_row(fish_with_value, out);
+	for_each_row(write_fish_with_value, out);
 	fputs("; or string match -qr -- '^-[", out);
-	each_row(letter_of_switch, out);
+	for_each_row(write_letter_of_switch, out);
 	fputs("]*[", out);
-	each_row(letter_with_value, out);
+	for_each_row(write_letter_with_value, out);
 	fputs("]$' \"$word\"\n"
 	      "\t\t\tset i (math $i + 1)\n"
 	      "\t\telse if string match -qr -- '^[-@]' \"$word\"; or test \"$word\" = render\n"
@@ -342,7 +342,7 @@ static void fish_walk(FILE *out)
 
 static void write_fish(FILE *out)
 {
-	fish_walk(out);
+	write_fish_walk(out);
 	fputs("function __flamerun_presets\n"
 	      "\t" LIST_PRESETS "\n"
 	      "end\n"
@@ -359,7 +359,7 @@ static void write_fish(FILE *out)
 	      "(commandline -opc)' -a '(__fish_complete_command)'\n"
 	      "complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'\n",
 		out);
-	each_row(fish_option, out);
+	for_each_row(write_fish_option, out);
 }
 
 int completions_write(const char *shell, FILE *out)

@@ -64,16 +64,16 @@ void config_release(struct config *config)
 
 /* ---- where files are ------------------------------------------------------------------------- */
 
-static char *join(const char *folder, const char *name)
+static char *join_path(const char *folder, const char *name)
 {
 	char *path;
 
 	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
-static bool exists(const char *folder, const char *name)
+static bool file_exists(const char *folder, const char *name)
 {
-	char *path = join(folder, name);
+	char *path = join_path(folder, name);
 	struct stat status;
 	bool found = path && !lstat(path, &status);
 
@@ -89,10 +89,10 @@ char *config_project_file(const char *folder, const char *home)
 	if (folder[0] != '/' || strlen(folder) >= sizeof(at) || stat(folder, &here))
 		return NULL;
 	strcpy(at, folder);
-	while (!exists(at, PROJECT_FILE)) {
+	while (!file_exists(at, PROJECT_FILE)) {
 		char *slash = strrchr(at, '/');
 
-		if (exists(at, ".git") || slash == at || !slash)
+		if (file_exists(at, ".git") || slash == at || !slash)
 			return NULL;
 		if (home && !stat(home, &root) && root.st_dev == here.st_dev &&
 			root.st_ino == here.st_ino)
@@ -102,7 +102,7 @@ char *config_project_file(const char *folder, const char *home)
 			return NULL;
 		here = above;
 	}
-	return join(at, PROJECT_FILE);
+	return join_path(at, PROJECT_FILE);
 }
 
 void config_places_find(struct config_places *places)
@@ -116,9 +116,9 @@ void config_places_find(struct config_places *places)
 	places->system[1] = strdup("/etc/" SETTINGS_FILE);
 	/* The base directory specification has relative names ignored. */
 	if (base && base[0] == '/')
-		places->user = join(base, "flamerun/" SETTINGS_FILE);
+		places->user = join_path(base, "flamerun/" SETTINGS_FILE);
 	else if (home && home[0] == '/')
-		places->user = join(home, ".config/flamerun/" SETTINGS_FILE);
+		places->user = join_path(home, ".config/flamerun/" SETTINGS_FILE);
 	if (folder)
 		places->project = config_project_file(folder, home);
 	free(folder);
@@ -150,13 +150,13 @@ struct reading {
 	int error;
 };
 
-static int out_of_memory(struct reading *reading)
+static int fail_memory(struct reading *reading)
 {
 	reading->error = diag_fail(reading->message, -ENOMEM, "out of memory");
 	return 0;
 }
 
-static int broken(struct reading *reading, const char *what)
+static int fail_line(struct reading *reading, const char *what)
 {
 	reading->error = diag_fail(reading->message, -EINVAL, "%s:%u: %s", reading->source->path,
 		reading->number, what);
@@ -164,7 +164,7 @@ static int broken(struct reading *reading, const char *what)
 }
 
 /* Where inih would see a comment begin in @text: at a ';' behind a blank. Else its end. */
-static char *comment_in(char *text)
+static char *find_comment(char *text)
 {
 	bool was_blank = false;
 
@@ -173,7 +173,7 @@ static char *comment_in(char *text)
 	return text;
 }
 
-static char *trimmed(char *text)
+static char *trim(char *text)
 {
 	char *end = text + strlen(text);
 
@@ -185,7 +185,7 @@ static char *trimmed(char *text)
 }
 
 /* Put a stand-in of the long line @text into @buffer and keep its value aside. */
-static void shorten(struct reading *reading, char *text, char *buffer, size_t size)
+static void shorten_line(struct reading *reading, char *text, char *buffer, size_t size)
 {
 	char *value = text + strcspn(text, "=:");
 	size_t name_bytes = (size_t)(value - text);
@@ -193,13 +193,13 @@ static void shorten(struct reading *reading, char *text, char *buffer, size_t si
 	strcpy(buffer, "\n");
 	if (strchr(";#", *text))
 		return;
-	if (!*value || name_bytes + sizeof("=\n") > size || comment_in(text) < value) {
-		broken(reading, "this is not 'name = value'");
+	if (!*value || name_bytes + sizeof("=\n") > size || find_comment(text) < value) {
+		fail_line(reading, "this is not 'name = value'");
 		return;
 	}
 	*value++ = '\0';
-	*comment_in(value) = '\0';
-	reading->long_value = trimmed(value);
+	*find_comment(value) = '\0';
+	reading->long_value = trim(value);
 	snprintf(buffer, size, "%s=\n", text);
 }
 
@@ -207,7 +207,7 @@ static void shorten(struct reading *reading, char *text, char *buffer, size_t si
  * The next line for inih, once for each physical one. Blanks in front are left out: to inih they
  * would make the line a continuation of the one before.
  */
-static char *next_line(char *buffer, int size, void *stream)
+static char *read_line(char *buffer, int size, void *stream)
 {
 	struct reading *reading = stream;
 	ssize_t bytes;
@@ -228,45 +228,46 @@ static char *next_line(char *buffer, int size, void *stream)
 	reading->bytes += (size_t)bytes;
 	text = reading->line;
 	if (memchr(text, '\0', (size_t)bytes))
-		broken(reading, "this is not text");
+		fail_line(reading, "this is not text");
 	else if (reading->bytes > FILE_BYTES_MAX)
-		broken(reading, "the file is too long (more than 1 MiB)");
+		fail_line(reading, "the file is too long (more than 1 MiB)");
 	if (reading->number == 1 && !strncmp(text, "\xef\xbb\xbf", 3))
 		text += 3;
-	text = trimmed(text);
+	text = trim(text);
 	if (*text == '[' && strcspn(text + 1, "]") > SECTION_BYTES_MAX)
-		broken(reading, "the section's name is too long");
+		fail_line(reading, "the section's name is too long");
 	if (reading->error)
 		return NULL;
 	if (strlen(text) + sizeof("\n") > (size_t)size)
-		shorten(reading, text, buffer, (size_t)size);
+		shorten_line(reading, text, buffer, (size_t)size);
 	else
 		snprintf(buffer, (size_t)size, "%s\n", text);
 	return reading->error ? NULL : buffer;
 }
 
 /* Something that is not known here; @near: what may have been meant, or NULL. */
-static int stray(struct reading *reading, const char *what, const char *name, const char *near)
+static int report_unusable(
+	struct reading *reading, const char *what, const char *name, const char *near)
 {
-	struct diag_message said = {0};
+	struct diag_message warning = {0};
 
-	diag_fail(
-		&said, 0, "%s:%u: %s '%.100s'", reading->source->path, reading->number, what, name);
+	diag_fail(&warning, 0, "%s:%u: %s '%.100s'", reading->source->path, reading->number, what,
+		name);
 	if (reading->source->is_required) {
-		reading->error = diag_fail(reading->message, -EINVAL, "%s", said.text);
+		reading->error = diag_fail(reading->message, -EINVAL, "%s", warning.text);
 		if (near)
 			diag_fail_hint(reading->message, "did you mean %s?", near);
 		return 0;
 	}
 	if (near) {
-		size_t at = strlen(said.text);
+		size_t at = strlen(warning.text);
 
-		snprintf(said.text + at, sizeof(said.text) - at, " (did you mean %s?)", near);
+		snprintf(warning.text + at, sizeof(warning.text) - at, " (did you mean %s?)", near);
 	}
-	return config_keep(&reading->config->warnings, said.text) ? 1 : out_of_memory(reading);
+	return config_keep(&reading->config->warnings, warning.text) ? 1 : fail_memory(reading);
 }
 
-static int unknown_key(struct reading *reading, const char *name)
+static int report_unknown_key(struct reading *reading, const char *name)
 {
 	struct nearest nearest;
 
@@ -274,11 +275,11 @@ static int unknown_key(struct reading *reading, const char *name)
 	for (size_t i = 0; i < options_row_count; i++)
 		if (options_rows[i].long_name && options_rows[i].from != OPTIONS_FROM_COMMAND)
 			nearest_offer(&nearest, options_rows[i].long_name);
-	return stray(reading, "there is no setting", name, nearest.best);
+	return report_unusable(reading, "there is no setting", name, nearest.best);
 }
 
 /* Whose settings a section holds. Returns 1, or what the handler is to return. */
-static int enter(struct reading *reading, const char *section, struct options **options,
+static int begin_section(struct reading *reading, const char *section, struct options **options,
 	enum options_rank *rank)
 {
 	const char *name = section + strlen(PRESET_PREFIX);
@@ -290,12 +291,12 @@ static int enter(struct reading *reading, const char *section, struct options **
 		return 1;
 	if (strncmp(section, PRESET_PREFIX, strlen(PRESET_PREFIX))) {
 		*options = NULL;
-		return stray(reading, "there is no section", section, NULL);
+		return report_unusable(reading, "there is no section", section, NULL);
 	}
 	while (*name == ' ')
 		name++;
 	if (!config_keep(&config->presets, name))
-		return out_of_memory(reading);
+		return fail_memory(reading);
 	*rank = OPTIONS_PRESET;
 	if (reading->options->preset && !strcmp(reading->options->preset, name))
 		config->has_preset = true;
@@ -305,7 +306,7 @@ static int enter(struct reading *reading, const char *section, struct options **
 }
 
 /* inih's handler: 1 when the line is good. */
-static int take(void *user, const char *section, const char *name, const char *value)
+static int store_setting(void *user, const char *section, const char *name, const char *value)
 {
 	struct reading *reading = user;
 	const struct options_row *row = options_find(name, strlen(name));
@@ -315,19 +316,19 @@ static int take(void *user, const char *section, const char *name, const char *v
 
 	if (reading->error)
 		return 0;
-	good = enter(reading, section, &options, &origin.rank);
+	good = begin_section(reading, section, &options, &origin.rank);
 	if (!good || !options)
 		return good;
 	if (!row)
-		return unknown_key(reading, name);
+		return report_unknown_key(reading, name);
 	if (row->from == OPTIONS_FROM_COMMAND)
-		return stray(reading, "only the command line can say", name, NULL);
+		return report_unusable(reading, "only the command line can say", name, NULL);
 	if (row->from != OPTIONS_FROM_PROJECT && reading->source->rank == OPTIONS_PROJECT_FILE)
-		return stray(reading, "a project's file may not say", name, NULL);
+		return report_unusable(reading, "a project's file may not say", name, NULL);
 	value = config_keep(
 		&reading->config->kept, reading->long_value ? reading->long_value : value);
 	if (!value)
-		return out_of_memory(reading);
+		return fail_memory(reading);
 	reading->error = options_store(options, row, value, &origin, reading->message);
 	return !reading->error;
 }
@@ -346,13 +347,14 @@ int config_read(struct config *config, struct options *options, const struct con
 	reading->message = message;
 	reading->in = in;
 	options_init(&reading->other);
-	line = ini_parse_stream(next_line, reading, take, reading);
+	line = ini_parse_stream(read_line, reading, store_setting, reading);
 	if (line < 0 && !reading->error)
-		out_of_memory(reading);
-	/* inih names the first bad line; one that we did not complain about was not for take(). */
+		fail_memory(reading);
+	/* inih names the first bad line; one that we did not complain about was not for
+	 * store_setting(). */
 	if (line > 0 && (!reading->error || (unsigned)line < reading->number)) {
 		reading->number = (unsigned)line;
-		broken(reading, "this is not 'name = value'");
+		fail_line(reading, "this is not 'name = value'");
 	}
 	error = reading->error;
 	free(reading->line);

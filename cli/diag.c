@@ -21,13 +21,13 @@
 
 #define WORD_MAX 48
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned minimum(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
 
 /* Optimal string alignment; three rows are all that is ever looked back at. */
-static unsigned distance(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+static unsigned edit_distance(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
 	unsigned rows[3][WORD_MAX + 1];
 
@@ -42,9 +42,9 @@ static unsigned distance(const char *a, size_t a_bytes, const char *b, size_t b_
 		for (size_t j = 1; j <= b_bytes; j++) {
 			unsigned cost = a[i - 1] != b[j - 1];
 
-			row[j] = least(above[j - 1] + cost, least(above[j], row[j - 1]) + 1);
+			row[j] = minimum(above[j - 1] + cost, minimum(above[j], row[j - 1]) + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				row[j] = least(row[j], higher[j - 2] + 1);
+				row[j] = minimum(row[j], higher[j - 2] + 1);
 		}
 	}
 	return rows[a_bytes % 3][b_bytes];
@@ -62,7 +62,7 @@ void nearest_offer(struct nearest *nearest, const char *candidate)
 
 	if (!nearest->bytes || nearest->bytes > WORD_MAX || bytes > WORD_MAX)
 		return;
-	far = distance(nearest->word, nearest->bytes, candidate, bytes);
+	far = edit_distance(nearest->word, nearest->bytes, candidate, bytes);
 	if (far > limit || far >= bytes || (nearest->best && far >= nearest->distance))
 		return;
 	nearest->best = candidate;
@@ -140,10 +140,10 @@ static void diag_write(const char *line, size_t bytes)
 	}
 }
 
-static void say(const char *kind, const char *format, va_list arguments)
+static void print_line(const char *kind, const char *format, va_list arguments)
 	__attribute__((format(printf, 2, 0)));
 
-static void say(const char *kind, const char *format, va_list arguments)
+static void print_line(const char *kind, const char *format, va_list arguments)
 {
 	char line[LINE_MAX_BYTES];
 	int saved_errno = errno;
@@ -165,7 +165,7 @@ void diag_error(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say("", format, arguments);
+	print_line("", format, arguments);
 	va_end(arguments);
 }
 
@@ -174,7 +174,7 @@ void diag_hint(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say(HINT_PREFIX, format, arguments);
+	print_line(HINT_PREFIX, format, arguments);
 	va_end(arguments);
 }
 
@@ -185,7 +185,7 @@ void diag_info(const char *format, ...)
 	if (current_level < DIAG_NORMAL)
 		return;
 	va_start(arguments, format);
-	say("", format, arguments);
+	print_line("", format, arguments);
 	va_end(arguments);
 }
 
@@ -196,7 +196,7 @@ void diag_verbose(const char *format, ...)
 	if (current_level < DIAG_VERBOSE)
 		return;
 	va_start(arguments, format);
-	say("", format, arguments);
+	print_line("", format, arguments);
 	va_end(arguments);
 }
 
@@ -237,7 +237,7 @@ static const struct {
 	{-EAGAIN, RLIMIT_NPROC, 'u', 1, "processes"},
 };
 
-static void hint_at_limit(struct diag_message *message, int error)
+static void add_limit_hint(struct diag_message *message, int error)
 {
 	struct rlimit limit;
 
@@ -260,7 +260,7 @@ int diag_fail(struct diag_message *message, int error, const char *format, ...)
 		vsnprintf(message->text, sizeof(message->text), format, arguments);
 		va_end(arguments);
 		message->hint[0] = '\0';
-		hint_at_limit(message, error);
+		add_limit_hint(message, error);
 	}
 	return error;
 }

@@ -16,7 +16,7 @@
 #include "cli/diag.h"
 #include "cli/options.h"
 
-static int finish(FILE *out)
+static int flush_output(FILE *out)
 {
 	errno = 0;
 	if (fflush(out) || ferror(out))
@@ -142,7 +142,7 @@ static int write_settings(const struct options *options, FILE *out)
 	for (size_t i = 0; i < options_row_count; i++)
 		if (options_rows[i].long_name && options_rows[i].from != OPTIONS_FROM_COMMAND)
 			write_setting(options, &options_rows[i], out);
-	return finish(out);
+	return flush_output(out);
 }
 
 /* ---- help ------------------------------------------------------------------------------------ */
@@ -244,13 +244,13 @@ int help_write(FILE *out)
 	fputs(head, out);
 	write_options(out);
 	fputs(tail, out);
-	return finish(out);
+	return flush_output(out);
 }
 
 static int write_version(FILE *out)
 {
 	fputs("flamerun " FLAMERUN_VERSION "\n", out);
-	return finish(out);
+	return flush_output(out);
 }
 
 struct ending command_tell(struct options *options)

@@ -35,13 +35,13 @@ static int occupy_standard_descriptors(void)
 	return 0;
 }
 
-static struct ending fail(const struct diag_message *message)
+static struct ending report_failure(const struct diag_message *message)
 {
 	diag_report(message);
 	return (struct ending){.status = COMMAND_FAILED};
 }
 
-static const char *reserved_word(const struct options *options, const char *word)
+static const char *find_reserved_word(const struct options *options, const char *word)
 {
 	if (options->ended_by_dashes)
 		return NULL;
@@ -51,12 +51,12 @@ static const char *reserved_word(const struct options *options, const char *word
 	return NULL;
 }
 
-static struct ending run(struct options *options, char **argv)
+static struct ending run_program(struct options *options, char **argv)
 {
 	struct diag_message message = {0};
 
 	if (command_settle(options, &message) || drawing_check(options, &message))
-		return fail(&message);
+		return report_failure(&message);
 	return options->pids ? command_attach(options) : command_run(options, argv);
 }
 
@@ -73,31 +73,31 @@ static struct ending dispatch(struct options *options, int argc, char **argv)
 	int index = 1;
 
 	if (options_parse(options, argc, argv, &index, &message))
-		return fail(&message);
+		return report_failure(&message);
 	diag_set_level(options->level);
 	if (options->action != OPTIONS_RUN)
 		return command_tell(options);
 	if (is_attaching(options, argc, index))
-		return run(options, argv + index);
+		return run_program(options, argv + index);
 	if (options->pids) {
 		diag_fail(&message, -EINVAL, "-p samples what runs already; '%s' would be started",
 			argv[index]);
 		diag_fail_hint(&message, "either -p PID or a program");
-		return fail(&message);
+		return report_failure(&message);
 	}
 	if (index == argc) {
 		diag_fail(&message, -EINVAL, "no program given");
 		diag_fail_hint(&message, "flamerun [option...] [--] program [argument...]; flamerun --help tells more");
-		return fail(&message);
+		return report_failure(&message);
 	}
-	word = reserved_word(options, argv[index]);
+	word = find_reserved_word(options, argv[index]);
 	if (!word)
-		return run(options, argv + index);
+		return run_program(options, argv + index);
 	if (!strcmp(word, "render"))
 		return command_render(options, argc, argv, index + 1);
 	diag_fail(&message, -ENOSYS, "'%s' is reserved for a command of flamerun", word);
 	diag_fail_hint(&message, "to profile the program %s: flamerun -- %s", word, word);
-	return fail(&message);
+	return report_failure(&message);
 }
 
 struct invocation {
@@ -107,7 +107,7 @@ struct invocation {
 	struct ending ending;
 };
 
-static void obey(void *context)
+static void run_invocation(void *context)
 {
 	struct invocation *invocation = context;
 
@@ -115,13 +115,13 @@ static void obey(void *context)
 }
 
 /* Returns 0, or -errno with @message filled. */
-static int start(struct invocation *invocation, struct diag_message *message)
+static int run_on_own_stack(struct invocation *invocation, struct diag_message *message)
 {
 	int error = occupy_standard_descriptors();
 
 	if (error)
 		return diag_fail(message, error, "cannot open '/dev/null': %s", strerror(-error));
-	error = own_stack_call(obey, invocation);
+	error = own_stack_call(run_invocation, invocation);
 	if (error)
 		diag_fail(message, error, "cannot start a thread: %s", strerror(-error));
 	return error;
@@ -135,8 +135,8 @@ int main(int argc, char **argv)
 
 	signals_begin();
 	options_init(&invocation.options);
-	if (start(&invocation, &message))
-		*ending = fail(&message);
+	if (run_on_own_stack(&invocation, &message))
+		*ending = report_failure(&message);
 	if (ending->signal) {
 		signals_die(ending->signal);
 		ending->status = 128 + ending->signal;

@@ -94,7 +94,7 @@ const struct options_row *options_find(const char *name, size_t bytes)
  * At most how often something in @text is copied, as if all repeats were nested. An interval makes
  * as many copies as it allows; "x+" is "xx*" to glibc, which matters where x repeats itself.
  */
-static double copies_in(const char *text)
+static double count_copies(const char *text)
 {
 	double product = 1;
 
@@ -147,7 +147,7 @@ static int check_expression(const char *text, char why[EXPRESSION_WHY_BYTES])
 		snprintf(why, EXPRESSION_WHY_BYTES, "more than %d bytes in", EXPRESSION_BYTES_MAX);
 		return -EINVAL;
 	}
-	if (copies_in(text) > EXPRESSION_COPIES_MAX) {
+	if (count_copies(text) > EXPRESSION_COPIES_MAX) {
 		snprintf(why, EXPRESSION_WHY_BYTES, "more than %d repeats by '{}' and '+' in",
 			EXPRESSION_COPIES_MAX);
 		return -EINVAL;
@@ -368,8 +368,8 @@ static int add_item(
 	return 0;
 }
 
-static int put(struct options *options, const struct check *check, const struct checked *checked,
-	bool first)
+static int store_value(struct options *options, const struct check *check,
+	const struct checked *checked, bool first)
 {
 	void *field = (char *)options + check->row->field;
 
@@ -419,7 +419,7 @@ const struct options_origin *options_origin(
 	return &options->origins[origin_index(row)];
 }
 
-static bool same_place(const struct options_origin *a, const struct options_origin *b)
+static bool is_same_origin(const struct options_origin *a, const struct options_origin *b)
 {
 	return a->rank == b->rank &&
 	       (a->place == b->place || (a->place && b->place && !strcmp(a->place, b->place)));
@@ -438,7 +438,7 @@ int options_store(struct options *options, const struct options_row *row, const 
 	error = check_value(&check, &checked);
 	if (error || origin->rank < known->rank)
 		return error;
-	error = put(options, &check, &checked, !same_place(known, origin));
+	error = store_value(options, &check, &checked, !is_same_origin(known, origin));
 	if (!error)
 		*known = *origin;
 	return error;

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-struct errand {
+struct request {
 	void (*call)(void *argument);
 	void *argument;
 	sigset_t mask;
@@ -27,18 +27,18 @@ int own_stack_thread(pthread_t *thread, void *(*start)(void *), void *argument)
 	return -error;
 }
 
-static void *run_errand(void *argument)
+static void *run_call(void *argument)
 {
-	const struct errand *errand = argument;
+	const struct request *request = argument;
 
-	pthread_sigmask(SIG_SETMASK, &errand->mask, NULL);
-	errand->call(errand->argument);
+	pthread_sigmask(SIG_SETMASK, &request->mask, NULL);
+	request->call(request->argument);
 	return NULL;
 }
 
 int own_stack_call(void (*call)(void *), void *argument)
 {
-	struct errand errand = {.call = call, .argument = argument};
+	struct request request = {.call = call, .argument = argument};
 	struct rlimit limit;
 	pthread_t thread;
 	sigset_t all;
@@ -50,10 +50,10 @@ int own_stack_call(void (*call)(void *), void *argument)
 	}
 	/* Handlers run where the work is done, as without a second thread. */
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &errand.mask);
-	error = own_stack_thread(&thread, run_errand, &errand);
+	pthread_sigmask(SIG_SETMASK, &all, &request.mask);
+	error = own_stack_thread(&thread, run_call, &request);
 	if (!error)
 		pthread_join(thread, NULL);
-	pthread_sigmask(SIG_SETMASK, &errand.mask, NULL);
+	pthread_sigmask(SIG_SETMASK, &request.mask, NULL);
 	return error;
 }

@@ -70,7 +70,7 @@ static bool is_of_module(const char *expression)
 	return !strncmp(expression + (*expression == '^'), "\\[", strlen("\\["));
 }
 
-static int matches(const struct calltree_frame *frame, void *context)
+static int frame_matches(const struct calltree_frame *frame, void *context)
 {
 	const struct expressions *expressions = context;
 	char module[NAME_MAX + 3] = "";
@@ -117,7 +117,7 @@ static int expressions_init(struct expressions *expressions, const char *name,
 }
 
 /* One transformation, its loss reported as @why. *@tree is replaced: NULL at first, then owned. */
-static int transform(const struct calltree *source, const struct transform_options *wanted,
+static int apply_transform(const struct calltree *source, const struct transform_options *wanted,
 	const char *of, const char *why, struct calltree **tree, struct diag_message *message)
 {
 	struct calltree *made;
@@ -137,23 +137,24 @@ static int transform(const struct calltree *source, const struct transform_optio
 }
 
 /* In two steps, so that each can say what it left out. */
-static int begin_at_root(const struct calltree *source, const struct options_list *list,
+static int apply_root(const struct calltree *source, const struct options_list *list,
 	const char *of, struct calltree **tree, struct diag_message *message)
 {
-	struct transform_options wanted = {.root = matches};
+	struct transform_options wanted = {.root = frame_matches};
 	struct expressions expressions;
 	int error = expressions_init(&expressions, "root", list, message);
 
 	if (error)
 		return error;
 	wanted.root_context = &expressions;
-	error = transform(source, &wanted, of, "no frame of theirs matches --root", tree, message);
+	error = apply_transform(
+		source, &wanted, of, "no frame of theirs matches --root", tree, message);
 	expressions_release(&expressions);
 	return error;
 }
 
-static int reshape(const struct calltree *source, const struct options *options,
-	const char *of, struct calltree **tree, struct diag_message *message)
+static int apply_shape(const struct calltree *source, const struct options *options, const char *of,
+	struct calltree **tree, struct diag_message *message)
 {
 	struct transform_options wanted = {
 		.by_thread = options->threads != 0, .reverse = options->reverse != 0};
@@ -162,9 +163,9 @@ static int reshape(const struct calltree *source, const struct options *options,
 
 	if (error)
 		return error;
-	wanted.hide = expressions.count ? matches : NULL;
+	wanted.hide = expressions.count ? frame_matches : NULL;
 	wanted.hide_context = &expressions;
-	error = transform(source, &wanted, of, "all their frames are hidden", tree, message);
+	error = apply_transform(source, &wanted, of, "all their frames are hidden", tree, message);
 	expressions_release(&expressions);
 	return error;
 }
@@ -176,9 +177,9 @@ int picture_settings_tree(const struct calltree *tree, const struct options *opt
 	int error = 0;
 
 	if (options->root.count)
-		error = begin_at_root(tree, &options->root, of, &made, message);
+		error = apply_root(tree, &options->root, of, &made, message);
 	if (!error && (options->hide.count || options->threads || options->reverse))
-		error = reshape(tree, options, of, &made, message);
+		error = apply_shape(tree, options, of, &made, message);
 	if (error)
 		calltree_free(made);
 	else

@@ -134,7 +134,7 @@ static const char *machine_name(unsigned machine)
 	return "another CPU";
 }
 
-static int tell_kind(const struct image *image, struct diag_message *message)
+static int refuse_kind(const struct image *image, struct diag_message *message)
 {
 	const struct elf_program *program = &image->program;
 	const ElfW(Ehdr) *ours = &__ehdr_start;
@@ -279,7 +279,7 @@ int admission_check(int descriptor, const char *name, const struct privilege_sel
 	if (error)
 		return diag_fail(message, error, "cannot run '%s': %s", name, strerror(-error));
 	if (image.program.kind == ELF_PROGRAM_OTHER_CPU)
-		return tell_kind(&image, message);
+		return refuse_kind(&image, message);
 	/* The kernel takes the privileges from a program that others than root trace. */
 	error = check_privileges(&image, self, message);
 	if (error == -ENOTSUP && !self->euid && !self->uid)

@@ -34,7 +34,7 @@
 #define UNCONNECTED "no samples: flamerun's library did not start in this program"
 
 /* The command line as one line, cut to what a title can hold, not within a character of UTF-8. */
-static void join(char out[TITLE_BYTES], char *const *argv)
+static void join_words(char out[TITLE_BYTES], char *const *argv)
 {
 	size_t at = 0, cut = TITLE_BYTES - sizeof("...");
 
@@ -52,14 +52,14 @@ static void join(char out[TITLE_BYTES], char *const *argv)
 }
 
 /* Nothing of ours ever ran in the program: say what that usually means. */
-static void tell_unconnected(const char *program)
+static void report_unconnected(const char *program)
 {
 	diag_error("no samples: flamerun's library did not start in '%s'", program);
 	diag_hint("--outside samples programs without it");
 }
 
 /* What the run cost on our side. */
-static void tell_effort(uint64_t ended_ns)
+static void report_cost(uint64_t ended_ns)
 {
 	struct rusage usage;
 
@@ -71,7 +71,7 @@ static void tell_effort(uint64_t ended_ns)
 }
 
 /* What could not be written is not lost; what was written is shown if that was asked for. */
-static void settle(const struct drawing *drawing, const struct calltree *tree,
+static void finish_results(const struct drawing *drawing, const struct calltree *tree,
 	const struct results_written *written)
 {
 	struct diag_message message = {0};
@@ -185,7 +185,7 @@ static unsigned draw_trees(
 
 	summary.is_outside = gather_cost(drawing->gather, &summary.cost);
 	summary.refusals = gather_refusals(drawing->gather);
-	join(title, drawing->words);
+	join_words(title, drawing->words);
 	/* Without memory for marks the picture has none. */
 	marks_make(summary.profile, &marks, &picture.mark_count);
 	picture.marks = marks;
@@ -193,14 +193,14 @@ static unsigned draw_trees(
 	picture_settings(options, &picture);
 	results_write(drawing->results, shown, &picture, !drawing->still_runs, &written);
 	free(marks);
-	tell_effort(drawing->ended_ns);
-	settle(drawing, drawn->tree, &written);
+	report_cost(drawing->ended_ns);
+	finish_results(drawing, drawn->tree, &written);
 	if (options->reverse)
 		summary.shown = drawn->tree;
 	if (gather_connected(drawing->gather))
 		summary_print(&summary);
 	else
-		tell_unconnected(drawing->program);
+		report_unconnected(drawing->program);
 	return written.failed;
 }
 

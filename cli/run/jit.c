@@ -43,7 +43,7 @@ uint32_t jit_mask(const char *list)
 }
 
 /* Why processes got none that were asked to. Returns false when no process is known of. */
-static bool tell_refusal(const struct gather *gather)
+static bool report_refusal(const struct gather *gather)
 {
 	static const char *const why[] = {
 		[WIRE_PYTHON_VERSION] =
@@ -132,9 +132,9 @@ static bool is_jit_asked(const struct jit_watch *watch)
 }
 
 /* One that was started without what would name its functions. */
-static void tell_python(struct jit_watch *watch)
+static void report_python(struct jit_watch *watch)
 {
-	watch->is_settled = true;
+	watch->is_done = true;
 	if (has_perf_map(watch))
 		return;
 	if (watch->minor > 11)
@@ -150,7 +150,7 @@ static void tell_python(struct jit_watch *watch)
 	else if (!is_jit_asked(watch))
 		diag_info("hint: Python's functions have names with --jit=python");
 	else
-		watch->is_settled = tell_refusal(watch->gather);
+		watch->is_done = report_refusal(watch->gather);
 }
 
 /* Who said --jit=none knows. */
@@ -166,7 +166,7 @@ void jit_look(struct jit_watch *watch, uint64_t now_ns)
 {
 	bool is_certain;
 
-	if (watch->is_settled || is_unwanted(watch))
+	if (watch->is_done || is_unwanted(watch))
 		return;
 	find_python(watch, now_ns);
 	if (!watch->minor)
@@ -175,24 +175,24 @@ void jit_look(struct jit_watch *watch, uint64_t now_ns)
 	is_certain = watch->program && is_asked_for(watch, watch->image) && watch->minor <= 11 &&
 		     !is_jit_asked(watch);
 	if (is_certain || now_ns - watch->since_ns >= PATIENCE_NS)
-		tell_python(watch);
+		report_python(watch);
 }
 
 void jit_tell(struct jit_watch *watch)
 {
 	uint32_t mask = jit_mask(watch->options->jit);
 
-	if (!watch->is_settled && mask && watch->is_outside) {
+	if (!watch->is_done && mask && watch->is_outside) {
 		diag_info("hint: --jit=%s did nothing: from outside nothing can be named",
 			watch->options->jit);
 		return;
 	}
-	if (!watch->is_settled && !is_unwanted(watch)) {
+	if (!watch->is_done && !is_unwanted(watch)) {
 		find_python(watch, watch->since_ns);
 		if (watch->minor && is_asked_for(watch, watch->image))
-			tell_python(watch);
+			report_python(watch);
 	}
-	if (!watch->is_settled && mask & WIRE_JIT_PYTHON && !tell_refusal(watch->gather))
+	if (!watch->is_done && mask & WIRE_JIT_PYTHON && !report_refusal(watch->gather))
 		diag_info("hint: --jit=python did nothing: no process was a Python that lets others "
 			  "use its functions");
 }

@@ -27,7 +27,7 @@ struct jit_watch {
 	unsigned minor;	      /* the version of the CPython that was found, 3.minor; 0: none */
 	uint32_t image;	      /* the image that it runs */
 	uint64_t since_ns;    /* when it was found */
-	bool is_settled;      /* nothing is to be said any more */
+	bool is_done;	      /* nothing is to be said any more */
 };
 
 /*

@@ -32,7 +32,7 @@
 
 #define PRELOAD "LD_PRELOAD="
 
-static bool same_name(const char *entry, const char *channel)
+static bool is_same_name(const char *entry, const char *channel)
 {
 	size_t bytes = strcspn(channel, "=") + 1;
 
@@ -40,7 +40,7 @@ static bool same_name(const char *entry, const char *channel)
 }
 
 /* Is @library one of the entries of the LD_PRELOAD value @list? */
-static bool lists(const char *list, const char *library)
+static bool is_listed(const char *list, const char *library)
 {
 	size_t bytes = strlen(library);
 
@@ -58,7 +58,7 @@ static char *preload_entry(const char *library, const char *old)
 {
 	char *entry = NULL;
 
-	if (old && lists(old, library))
+	if (old && is_listed(old, library))
 		return asprintf(&entry, PRELOAD "%s", old) < 0 ? NULL : entry;
 	if (asprintf(&entry, PRELOAD "%s%s%s", library, old && *old ? ":" : "", old ? old : "") < 0)
 		return NULL;
@@ -80,7 +80,7 @@ char **launch_environment(char *const *base, const char *library, const char *ch
 	for (size_t i = 0; i < count; i++) {
 		if (!strncmp(base[i], PRELOAD, strlen(PRELOAD)))
 			old = old ? old : base[i] + strlen(PRELOAD);
-		else if (!same_name(base[i], channel))
+		else if (!is_same_name(base[i], channel))
 			made[kept++] = base[i];
 	}
 	made[0] = preload_entry(library, old);
@@ -127,7 +127,7 @@ static void await_admission(int gate)
 		_exit(COMMAND_FAILED);
 }
 
-static void become(const char *file, char *const *argv, char *const *shell_argv,
+static void exec_program(const char *file, char *const *argv, char *const *shell_argv,
 	char *const *environment, int report)
 {
 	int error;
@@ -159,7 +159,7 @@ static int exec_error(int from)
 }
 
 /* Let somebody look at @child, then let it go on. Returns 0, or -errno with @message filled. */
-static int admit(
+static int admit_child(
 	const struct launch_request *request, pid_t child, int gate, struct diag_message *message)
 {
 	char word;
@@ -196,7 +196,7 @@ static int open_channels(int report[2], int gate[2])
 	return error;
 }
 
-static int start(pid_t *child, const struct launch_request *request, char *const *shell_argv,
+static int start_child(pid_t *child, const struct launch_request *request, char *const *shell_argv,
 	char *const *environment, struct diag_message *message)
 {
 	int report[2], gate[2];
@@ -212,12 +212,13 @@ static int start(pid_t *child, const struct launch_request *request, char *const
 			prctl(PR_SET_PTRACER, (unsigned long)request->tracer, 0, 0, 0);
 		if (request->admit)
 			await_admission(gate[1]);
-		become(request->program->path, request->argv, shell_argv, environment, report[1]);
+		exec_program(
+			request->program->path, request->argv, shell_argv, environment, report[1]);
 	}
 	error = *child < 0 ? -errno : 0;
 	close(report[1]);
 	close(gate[1]);
-	refusal = error ? 0 : admit(request, *child, gate[0], message);
+	refusal = error ? 0 : admit_child(request, *child, gate[0], message);
 	close(gate[0]);
 	if (!error && !refusal)
 		error = -exec_error(report[0]);
@@ -255,7 +256,7 @@ int launch(pid_t *child, const struct launch_request *request, struct diag_messa
 		diag_fail(message, -ENOMEM, "out of memory");
 		status = COMMAND_FAILED;
 	} else {
-		status = start(&started, request, shell_argv, environment, message);
+		status = start_child(&started, request, shell_argv, environment, message);
 	}
 	if (!status)
 		*child = started;
@@ -273,20 +274,20 @@ int launch(pid_t *child, const struct launch_request *request, struct diag_messa
 #define NS_PER_S       1000000000u
 
 /* @error: of gathering. */
-static void tell_once(int error)
+static void report_once(int error)
 {
-	static bool told;
+	static bool is_reported;
 	struct diag_message message;
 
-	if (!error || told)
+	if (!error || is_reported)
 		return;
-	told = true;
+	is_reported = true;
 	diag_fail(&message, -ENOMEM, "out of memory: not everything that is sampled can be kept");
 	diag_report(&message);
 }
 
 /* Milliseconds until the next thing to do without being woken, -1 for ever. */
-static int patience_ms(const struct watch *watch)
+static int remaining_ms(const struct watch *watch)
 {
 	int patience = watch->gather ? TICK_MS : -1;
 	uint64_t now_ns = clock_now_ns(), left_ms;
@@ -301,7 +302,7 @@ static int patience_ms(const struct watch *watch)
 	return left_ms > INT_MAX ? INT_MAX : (int)left_ms;
 }
 
-static void sleep_until_something(const struct watch *watch, int patience)
+static void sleep_until_event(const struct watch *watch, int patience)
 {
 	struct pollfd files[] = {
 		{.fd = watch->doorbell, .events = POLLIN},
@@ -313,7 +314,7 @@ static void sleep_until_something(const struct watch *watch, int patience)
 }
 
 /* Take one stop or continuation of the child. Returns CLD_STOPPED, CLD_CONTINUED or 0. */
-static int take_change(pid_t child, int kinds, int *stop_signal)
+static int read_change(pid_t child, int kinds, int *stop_signal)
 {
 	siginfo_t info = {0};
 
@@ -328,7 +329,7 @@ static int take_change(pid_t child, int kinds, int *stop_signal)
  * Stopping when the child does, rather than at the terminal's SIGTSTP, leaves a child that first
  * tidies up its screen the time to do so. When we are continued alone, so is the child.
  */
-static void stop_along(pid_t child, int stop_signal)
+static void stop_with_child(pid_t child, int stop_signal)
 {
 	const struct timespec moment = {.tv_nsec = NS_PER_MS};
 	int ignored;
@@ -338,40 +339,40 @@ static void stop_along(pid_t child, int stop_signal)
 	if (getpgid(child) != getpgrp() || !signals_suspend(stop_signal))
 		return;
 	for (int i = 0; i < CONTINUE_TRIES; i++) {
-		if (take_change(child, WCONTINUED, &ignored))
+		if (read_change(child, WCONTINUED, &ignored))
 			goto out;
 		nanosleep(&moment, NULL);
 	}
 	kill(child, SIGCONT);
 out:
-	signals_take_continue();
+	signals_read_continue();
 }
 
 /*
  * A program that refuses to be debugged makes its parent its tracer, and each signal then stops it
  * until that one lets it go on; ours come many times a second, so we do.
  */
-static void let_go_on(pid_t child, int stop_signal)
+static void continue_child(pid_t child, int stop_signal)
 {
 	ptrace(PTRACE_CONT, child, NULL, (void *)(uintptr_t)stop_signal);
 }
 
-static void follow_changes(pid_t child)
+static void handle_changes(pid_t child)
 {
 	bool was_continued = false;
 	int stop_signal, change, stopped_by = 0;
 
-	while ((change = take_change(child, WSTOPPED | WCONTINUED, &stop_signal))) {
+	while ((change = read_change(child, WSTOPPED | WCONTINUED, &stop_signal))) {
 		if (change == CLD_CONTINUED)
 			was_continued = true;
 		else if (change == CLD_TRAPPED)
-			let_go_on(child, stop_signal);
+			continue_child(child, stop_signal);
 		stopped_by = change == CLD_STOPPED ? stop_signal : 0;
 	}
-	if (signals_take_continue() && !was_continued)
+	if (signals_read_continue() && !was_continued)
 		kill(child, SIGCONT);
 	else if (stopped_by)
-		stop_along(child, stopped_by);
+		stop_with_child(child, stopped_by);
 }
 
 /*
@@ -400,7 +401,7 @@ static uint64_t timeval_ns(struct timeval time)
  * Reap the child if it has ended. Only before can its own CPU time be told from its children's. Its
  * pid stays taken until nothing is passed on to it any more.
  */
-static bool reap(struct watch *watch)
+static bool reap_program(struct watch *watch)
 {
 	siginfo_t info = {0};
 	struct rusage usage = {0};
@@ -408,7 +409,7 @@ static bool reap(struct watch *watch)
 
 	if (waitid(P_PID, (id_t)watch->child, &info, WEXITED | WNOWAIT | WNOHANG) || !info.si_pid)
 		return false;
-	signals_stop_passing();
+	signals_stop_forwarding();
 	own_ns = procfs_cpu_ns((uint32_t)watch->child);
 	while (wait4(watch->child, &watch->wait_status, 0, &usage) < 0 && errno == EINTR)
 		;
@@ -423,17 +424,17 @@ static bool reap(struct watch *watch)
 	return true;
 }
 
-enum watch_event watch(struct watch *watch)
+enum watch_event watch_child(struct watch *watch)
 {
 	for (;;) {
-		sleep_until_something(watch, patience_ms(watch));
+		sleep_until_event(watch, remaining_ms(watch));
 		if (watch->gather) {
-			tell_once(gather_step(watch->gather));
+			report_once(gather_step(watch->gather));
 			jit_look(watch->jit, clock_now_ns());
 		}
-		follow_changes(watch->child);
+		handle_changes(watch->child);
 		reap_orphans(watch->child);
-		if (reap(watch))
+		if (reap_program(watch))
 			return WATCH_ENDED;
 		if (watch->deadline_ns && clock_now_ns() >= watch->deadline_ns)
 			return WATCH_DEADLINE;
@@ -444,10 +445,10 @@ unsigned watch_descendants(const struct watch *watch, unsigned limit_ms)
 {
 	uint64_t limit_ns = clock_now_ns() + (uint64_t)limit_ms * NS_PER_MS;
 
-	tell_once(gather_look(watch->gather));
+	report_once(gather_look(watch->gather));
 	while (gather_live(watch->gather) && clock_now_ns() < limit_ns && !signals_hurry()) {
-		sleep_until_something(watch, GRACE_TICK_MS);
-		tell_once(gather_look(watch->gather));
+		sleep_until_event(watch, GRACE_TICK_MS);
+		report_once(gather_look(watch->gather));
 	}
 	return gather_live(watch->gather);
 }

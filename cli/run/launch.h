@@ -66,7 +66,7 @@ enum watch_event { WATCH_ENDED, WATCH_DEADLINE };
  * Gather until the child has ended and is reaped (signals are no longer passed on then), or the
  * deadline has come. May be called again after a deadline, with another one or none.
  */
-enum watch_event watch(struct watch *watch);
+enum watch_event watch_child(struct watch *watch);
 
 /*
  * After the end: go on gathering while descendants run, at most @limit_ms and not when somebody is

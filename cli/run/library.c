@@ -37,7 +37,7 @@ int library_program_folder(char folder[PATH_MAX], struct diag_message *message)
 }
 
 /* Is there a readable file of the library's name in @folder? Its real path goes to @path. */
-static int look_in(const char *folder, const char *below, char path[PATH_MAX])
+static int find_in_folder(const char *folder, const char *below, char path[PATH_MAX])
 {
 	char file[PATH_MAX + sizeof(NAME) + 8];
 	char real[PATH_MAX];
@@ -76,7 +76,7 @@ static int link_in(const char *place, const char *target)
 	return error;
 }
 
-static int link_somewhere(struct library *library, struct diag_message *message)
+static int link_in_any(struct library *library, struct diag_message *message)
 {
 	const char *const places[] = {getenv("XDG_RUNTIME_DIR"), "/tmp", "/var/tmp", "/dev/shm"};
 
@@ -94,15 +94,16 @@ static int link_somewhere(struct library *library, struct diag_message *message)
 
 int library_find(struct library *library, const char *folder, struct diag_message *message)
 {
-	if (!look_in(folder, "", library->path) && !look_in(folder, "/../lib", library->path) &&
-		!look_in(FLAMERUN_LIBDIR, "", library->path)) {
+	if (!find_in_folder(folder, "", library->path) &&
+		!find_in_folder(folder, "/../lib", library->path) &&
+		!find_in_folder(FLAMERUN_LIBDIR, "", library->path)) {
 		diag_fail(message, -ENOENT, "cannot find " NAME);
 		diag_fail_hint(message, "looked in '%s', '%s/../lib' and '" FLAMERUN_LIBDIR "'",
 			folder, folder);
 		return -ENOENT;
 	}
 	if (strpbrk(library->path, SPLITS_PRELOAD))
-		return link_somewhere(library, message);
+		return link_in_any(library, message);
 	return 0;
 }
 

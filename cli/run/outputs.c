@@ -53,7 +53,7 @@ static int create_unnamed(const struct followed *target)
 }
 
 /* Give @unnamed the name, or make an empty file of it for -1. Returns a descriptor, or -errno. */
-static int enter(int unnamed, int folder, const char *name)
+static int give_name(int unnamed, int folder, const char *name)
 {
 	char link[32];
 
@@ -85,7 +85,7 @@ static int create_beside(int unnamed, const struct followed *target, char name[N
 			suffix[j] = letters[random[j] % 32];
 		/* 200: what is added stays within the 255 bytes a name may have. */
 		snprintf(name, NAME_MAX + 1, ".%.200s.%s", target->name, suffix);
-		descriptor = enter(unnamed, target->folder, name);
+		descriptor = give_name(unnamed, target->folder, name);
 		if (descriptor != -EEXIST)
 			return descriptor;
 	}
@@ -93,7 +93,7 @@ static int create_beside(int unnamed, const struct followed *target, char name[N
 }
 
 /* Can a file be made beside @target? It is gone again when this returns. Returns 0 or -errno. */
-static int prove_replaceable(const struct followed *target)
+static int check_replaceable(const struct followed *target)
 {
 	char name[NAME_MAX + 1];
 	int descriptor = create_beside(-1, target, name);
@@ -134,7 +134,7 @@ int outputs_fill(int descriptor, outputs_writer writer, void *context)
 }
 
 /* A replaced file keeps its mode, and its owner where we may give files away. */
-static void inherit(int descriptor, const struct followed *target)
+static void copy_mode_and_owner(int descriptor, const struct followed *target)
 {
 	struct stat old, new;
 
@@ -148,7 +148,7 @@ static void inherit(int descriptor, const struct followed *target)
 }
 
 /* A target that rename cannot replace (a mount point, a sticky folder) is overwritten. */
-static int copy_over(int from, const struct followed *target)
+static int overwrite_target(int from, const struct followed *target)
 {
 	static char bytes[COPY_BYTES];
 	int to = followed_open(target, O_WRONLY);
@@ -190,7 +190,7 @@ static int replace_target(const struct followed *target, outputs_writer writer, 
 	temporary_exists = unnamed < 0;
 	error = outputs_fill(descriptor, writer, context);
 	if (!error)
-		inherit(descriptor, target);
+		copy_mode_and_owner(descriptor, target);
 	if (!error && unnamed >= 0) {
 		error = create_beside(unnamed, target, temporary);
 		temporary_exists = error >= 0;
@@ -200,7 +200,7 @@ static int replace_target(const struct followed *target, outputs_writer writer, 
 		if (!renameat(target->folder, temporary, target->folder, target->name))
 			temporary_exists = 0;
 		else
-			error = copy_over(descriptor, target);
+			error = overwrite_target(descriptor, target);
 	}
 	outputs_abandon();
 	temporary_exists = 0;
@@ -247,7 +247,7 @@ static int named_descriptor(const char *path)
 	return -1;
 }
 
-static int duplicate(int descriptor)
+static int duplicate_descriptor(int descriptor)
 {
 	int flags = fcntl(descriptor, F_GETFL);
 	int copy;
@@ -271,7 +271,7 @@ static int open_in_place(const struct followed *target)
 	return descriptor;
 }
 
-static int prove_target(struct output *output, const struct followed *target)
+static int check_target(struct output *output, const struct followed *target)
 {
 	int stay = target->open_flags ? AT_SYMLINK_NOFOLLOW : 0;
 	struct stat folder, now;
@@ -288,28 +288,28 @@ static int prove_target(struct output *output, const struct followed *target)
 	strcpy(output->name, target->name);
 	if (exists && faccessat(target->folder, target->name, W_OK, 0))
 		return -errno;
-	error = prove_replaceable(target);
+	error = check_replaceable(target);
 	return error && exists ? output->in_place = open_in_place(target) : error;
 }
 
-static int prove(struct output *output)
+static int check_output(struct output *output)
 {
 	int descriptor = named_descriptor(output->path);
 	struct followed target;
 	int error;
 
 	if (descriptor >= 0)
-		return output->in_place = duplicate(descriptor);
+		return output->in_place = duplicate_descriptor(descriptor);
 	error = follow_links(output->path, &target);
 	if (error)
 		return error;
-	error = prove_target(output, &target);
+	error = check_target(output, &target);
 	followed_release(&target);
 	return error;
 }
 
 /* Two names of one file: the second would silently replace the first. */
-static bool repeated(const struct outputs *outputs, const struct output *output)
+static bool is_repeated(const struct outputs *outputs, const struct output *output)
 {
 	for (unsigned i = 0; output->is_file && i < outputs->count; i++) {
 		const struct output *other = &outputs->list[i];
@@ -321,7 +321,7 @@ static bool repeated(const struct outputs *outputs, const struct output *output)
 	return false;
 }
 
-static const char *reason(int error)
+static const char *describe_error(int error)
 {
 	if (error == -ENXIO)
 		return "nobody reads from it";
@@ -348,18 +348,19 @@ static bool has_folder(const char *path)
 }
 
 /* Returns @error as an errno. */
-static int fail(const struct output *output, int error, struct diag_message *message)
+static int fail_output(const struct output *output, int error, struct diag_message *message)
 {
 	int result = error == -FOLLOW_ANOTHERS ? -EACCES : error;
 
-	return diag_fail(message, result, "cannot write '%s': %s", output->path, reason(error));
+	return diag_fail(
+		message, result, "cannot write '%s': %s", output->path, describe_error(error));
 }
 
 /* Before anything has started: there is time to name another place. */
-static int refuse(const struct output *output, int error, struct diag_message *message)
+static int refuse_output(const struct output *output, int error, struct diag_message *message)
 {
 	size_t folder_bytes = folder_bytes_of(output->path);
-	int result = fail(output, error, message);
+	int result = fail_output(output, error, message);
 
 	if (error == -ENOENT && folder_bytes > 1 && !has_folder(output->path))
 		diag_fail_hint(message, "the folder comes first: mkdir -p '%.*s'",
@@ -386,13 +387,13 @@ int outputs_open(struct outputs **out, const char *const *paths, unsigned count,
 
 		output->path = paths[outputs->count];
 		output->in_place = -1;
-		error = prove(output);
+		error = check_output(output);
 		if (error < 0) {
-			error = refuse(output, error, message);
+			error = refuse_output(output, error, message);
 			outputs_free(outputs);
 			return error;
 		}
-		if (repeated(outputs, output)) {
+		if (is_repeated(outputs, output)) {
 			error = diag_fail(message, -EINVAL, "'%s' is written twice", output->path);
 			outputs_free(outputs);
 			return error;
@@ -455,10 +456,10 @@ int outputs_write(struct outputs *outputs, unsigned index, outputs_writer writer
 	struct diag_message *message)
 {
 	struct output *output = &outputs->list[index];
-	int error = output->is_renamed ? prove(output) : 0;
+	int error = output->is_renamed ? check_output(output) : 0;
 
 	if (error >= 0)
 		error = output->in_place >= 0 ? write_in_place(output, writer, context)
 					      : write_file(output, writer, context);
-	return error < 0 ? fail(output, error, message) : 0;
+	return error < 0 ? fail_output(output, error, message) : 0;
 }

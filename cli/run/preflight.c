@@ -142,7 +142,7 @@ static bool search_goes_on(int error)
 	       error == -ESTALE || error == -ENODEV || error == -ETIMEDOUT;
 }
 
-static int search(struct executable *executable, struct preflight *out,
+static int search_path(struct executable *executable, struct preflight *out,
 	const struct preflight_request *request)
 {
 	char standard[256] = "/bin:/usr/bin";
@@ -173,7 +173,7 @@ static int search(struct executable *executable, struct preflight *out,
 	}
 }
 
-static int find(struct executable *executable, struct preflight *out,
+static int find_program(struct executable *executable, struct preflight *out,
 	const struct preflight_request *request)
 {
 	if (!request->program[0])
@@ -182,10 +182,10 @@ static int find(struct executable *executable, struct preflight *out,
 		return -ENAMETOOLONG;
 	if (strchr(request->program, '/'))
 		return try_file(executable, out, request->directory, request->program);
-	return search(executable, out, request);
+	return search_path(executable, out, request);
 }
 
-static int admit(
+static int check_admission(
 	const struct executable *executable, struct preflight *out, struct diag_message *message)
 {
 	int descriptor = openat(executable->directory, executable->file, O_RDONLY | O_CLOEXEC);
@@ -210,8 +210,9 @@ static int admit(
 }
 
 /* The sentence for a program that cannot be executed, with the interpreter if that is the cause. */
-static int explain(int error, const struct executable *executable, const struct preflight *out,
-	const struct preflight_request *request, struct diag_message *message)
+static int explain_error(int error, const struct executable *executable,
+	const struct preflight *out, const struct preflight_request *request,
+	struct diag_message *message)
 {
 	const struct advice_request advice = {.program = request->program,
 		.path = request->path,
@@ -243,12 +244,12 @@ int preflight(struct preflight *out, const struct preflight_request *request,
 		error = diag_fail(message, -ENOMEM, "out of memory");
 		goto out;
 	}
-	error = find(executable, found, request);
+	error = find_program(executable, found, request);
 	if (error) {
-		explain(error, executable, found, request, message);
+		explain_error(error, executable, found, request, message);
 		goto out;
 	}
-	error = admit(executable, found, message);
+	error = check_admission(executable, found, message);
 	if (!error)
 		*out = *found;
 out:

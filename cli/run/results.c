@@ -313,7 +313,7 @@ static int command_init(struct command *command, const char *text, size_t bytes,
 }
 
 /* The grandchild: detached from everything, then exec. */
-static void become(const struct command *command, int report)
+static void exec_detached(const struct command *command, int report)
 {
 	int null = open("/dev/null", O_RDWR);
 	int error;
@@ -333,7 +333,7 @@ static void become(const struct command *command, int report)
 }
 
 /* Returns 0 once exec has succeeded, or -errno. */
-static int start(const struct command *command)
+static int start_command(const struct command *command)
 {
 	int report[2], error = 0;
 	ssize_t bytes;
@@ -346,7 +346,7 @@ static int start(const struct command *command)
 		pid_t grandchild = fork();
 
 		if (!grandchild)
-			become(command, report[1]);
+			exec_detached(command, report[1]);
 		error = errno;
 		if (grandchild < 0 && write(report[1], &error, sizeof(error)) < 0)
 			_exit(1);
@@ -366,13 +366,13 @@ static int start(const struct command *command)
 	return -error;
 }
 
-static int try_one(const char *text, size_t bytes, const char *path)
+static int try_opener(const char *text, size_t bytes, const char *path)
 {
 	struct command command;
 	int error = command_init(&command, text, bytes, path);
 
 	if (!error)
-		error = start(&command);
+		error = start_command(&command);
 	command_release(&command);
 	return error;
 }
@@ -385,7 +385,8 @@ static bool is_set(const char *name)
 }
 
 /* The desktop's opener would start nothing, or a browser in a terminal that it does not have. */
-static int refuse_blind(const char *path, const char *absolute, struct diag_message *message)
+static int refuse_without_display(
+	const char *path, const char *absolute, struct diag_message *message)
 {
 	char host[HOST_NAME_MAX + 1] = "";
 
@@ -407,11 +408,11 @@ int opener_start(const char *path, struct diag_message *message)
 	if (!realpath(path, absolute))
 		return diag_fail(message, -errno, "cannot open '%s': %s", path, strerror(errno));
 	if (list != browsers && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY"))
-		return refuse_blind(path, absolute, message);
+		return refuse_without_display(path, absolute, message);
 	for (const char *at = list; error && *at;) {
 		size_t bytes = strcspn(at, ":");
 
-		error = try_one(at, bytes, absolute);
+		error = try_opener(at, bytes, absolute);
 		at += bytes + (at[bytes] == ':');
 	}
 	if (!error)

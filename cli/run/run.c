@@ -80,7 +80,7 @@ static int open_gather(struct run *run, struct diag_message *message)
 }
 
 /* The library leaves all of a small address space to the program; the tracer has its own. */
-static void consider_memory(struct preflight *program, const char *name, uint32_t rate_hz)
+static void check_memory(struct preflight *program, const char *name, uint32_t rate_hz)
 {
 	struct rlimit limit;
 
@@ -93,7 +93,7 @@ static void consider_memory(struct preflight *program, const char *name, uint32_
 }
 
 /* Everything that can be refused. Returns 0, or the exit status with @message filled. */
-static int prepare(struct run *run, struct diag_message *message)
+static int prepare_run(struct run *run, struct diag_message *message)
 {
 	const struct options *options = run->options;
 	const struct preflight_request request = {
@@ -102,7 +102,7 @@ static int prepare(struct run *run, struct diag_message *message)
 
 	if (error)
 		return preflight_status(error);
-	consider_memory(&run->program, run->argv[0],
+	check_memory(&run->program, run->argv[0],
 		options->test_clock_hz ? options->test_clock_hz : options->rate_hz);
 	run->is_outside = run->program.by_tracer || options->outside || options->wall;
 	error = results_open(&run->results, options, true, message);
@@ -118,13 +118,13 @@ static int prepare(struct run *run, struct diag_message *message)
 	return 0;
 }
 
-static int attach(void *context, pid_t child, struct diag_message *message)
+static int attach_child(void *context, pid_t child, struct diag_message *message)
 {
 	return gather_attach(context, child, true, message);
 }
 
 /* Returns 0, or the exit status with @message filled. */
-static int start(struct run *run, struct diag_message *message)
+static int start_program(struct run *run, struct diag_message *message)
 {
 	struct launch_request request = {
 		.program = &run->program,
@@ -134,7 +134,7 @@ static int start(struct run *run, struct diag_message *message)
 	int status;
 
 	if (run->is_outside) {
-		request.admit = attach;
+		request.admit = attach_child;
 		request.context = run->gather;
 	} else {
 		request.library = run->library.path;
@@ -150,11 +150,11 @@ static int start(struct run *run, struct diag_message *message)
 			strerror(-run->watch.doorbell));
 		return COMMAND_FAILED;
 	}
-	signals_hold();
+	signals_block();
 	status = launch(&run->watch.child, &request, message);
 	if (!status)
-		signals_pass_to(run->watch.child);
-	signals_release();
+		signals_forward_to(run->watch.child);
+	signals_unblock();
 	run->jit = (struct jit_watch){
 		.options = run->options,
 		.gather = run->gather,
@@ -169,7 +169,7 @@ static int start(struct run *run, struct diag_message *message)
 }
 
 /* @child: NULL while the program still runs. */
-static void draw(struct run *run, const struct accounting_child *child)
+static void draw_run(struct run *run, const struct accounting_child *child)
 {
 	const struct drawing drawing = {
 		.options = run->options,
@@ -188,13 +188,13 @@ static void draw(struct run *run, const struct accounting_child *child)
 	jit_tell(&run->jit);
 }
 
-static void follow(struct run *run)
+static void watch_run(struct run *run)
 {
 	unsigned still;
 
-	while (watch(&run->watch) == WATCH_DEADLINE) {
+	while (watch_child(&run->watch) == WATCH_DEADLINE) {
 		run->ended_ns = clock_now_ns();
-		draw(run, NULL);
+		draw_run(run, NULL);
 		diag_info("'%s' goes on, unsampled", run->argv[0]);
 		run->watch.gather = NULL;
 		run->watch.deadline_ns = 0;
@@ -206,7 +206,7 @@ static void follow(struct run *run)
 	if (still)
 		diag_info("%u process%s it started still run%s and will not be profiled further",
 			still, still == 1 ? "" : "es", still == 1 ? "s" : "");
-	draw(run, &run->watch.used);
+	draw_run(run, &run->watch.used);
 	advise_outputs(run->argv);
 }
 
@@ -223,13 +223,13 @@ struct ending command_run(const struct options *options, char **argv)
 	struct diag_message message = {0};
 	struct ending ending = {0};
 
-	ending.status = prepare(&run, &message);
+	ending.status = prepare_run(&run, &message);
 	if (!ending.status)
-		ending.status = start(&run, &message);
+		ending.status = start_program(&run, &message);
 	if (ending.status) {
 		diag_report(&message);
 	} else {
-		follow(&run);
+		watch_run(&run);
 		ending = ending_of(run.watch.wait_status);
 	}
 	gather_free(run.gather);

@@ -16,7 +16,12 @@
 #include "cli/run/library.h"
 #include "cli/run/outputs.h"
 
-enum phase { PHASE_BEFORE = 0, PHASE_RUNNING, PHASE_ATTENDING, PHASE_ENDED };
+enum phase {
+	PHASE_BEFORE = 0,
+	PHASE_RUNNING,
+	PHASE_ATTACHED,
+	PHASE_ENDED
+};
 
 /*
  * Passed on, with the real-time signals. Not here: what cannot be caught; what the CPU raises; TTIN
@@ -38,12 +43,12 @@ static volatile sig_atomic_t continue_came; /* from a process, to be passed on *
 static volatile sig_atomic_t hurries;
 static int doorbell = -1;
 
-static bool fatal(int signal)
+static bool is_fatal(int signal)
 {
 	return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
 }
 
-static void pass_on(int signal, const siginfo_t *info)
+static void forward_signal(int signal, const siginfo_t *info)
 {
 	/* From the child itself it was meant for its parent, whoever that is. */
 	if (!child || info->si_pid == child)
@@ -69,11 +74,11 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	if (signal == SIGCHLD) {
 		/* only rings */
 	} else if (phase == PHASE_RUNNING) {
-		pass_on(signal, info);
-	} else if (phase == PHASE_ATTENDING && fatal(signal)) {
+		forward_signal(signal, info);
+	} else if (phase == PHASE_ATTACHED && is_fatal(signal)) {
 		if (inherited[signal].sa_handler != SIG_IGN)
 			phase = PHASE_ENDED;
-	} else if (fatal(signal) && inherited[signal].sa_handler != SIG_IGN) {
+	} else if (is_fatal(signal) && inherited[signal].sa_handler != SIG_IGN) {
 		if (phase == PHASE_BEFORE || hurries++) {
 			outputs_abandon();
 			library_abandon();
@@ -95,7 +100,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 static bool ignores[LIBC_SIGNALS];
 
 /* struct sigaction as the kernel has it: handler, flags, restorer, mask. */
-static void keep_libc_signals(void)
+static void save_libc_signals(void)
 {
 	for (int i = 0; i < LIBC_SIGNALS; i++) {
 		uintptr_t action[4] = {0};
@@ -118,7 +123,7 @@ void signals_begin(void)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 
-	keep_libc_signals();
+	save_libc_signals();
 	sigprocmask(SIG_SETMASK, NULL, &inherited_mask);
 	for (int signal = 1; signal < NSIG; signal++)
 		sigaction(signal, NULL, &inherited[signal]);
@@ -138,7 +143,7 @@ static void catch_signal(int signal)
 void signals_guard(void)
 {
 	for (int signal = 1; signal < NSIG; signal++)
-		if (fatal(signal) && inherited[signal].sa_handler != SIG_IGN)
+		if (is_fatal(signal) && inherited[signal].sa_handler != SIG_IGN)
 			catch_signal(signal);
 }
 
@@ -170,7 +175,7 @@ void signals_drain(void)
 		return; /* nothing in it */
 }
 
-void signals_hold(void)
+void signals_block(void)
 {
 	sigset_t all, pending;
 
@@ -178,14 +183,14 @@ void signals_hold(void)
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	sigpending(&pending);
 	for (int signal = 1; signal < NSIG; signal++) {
-		if (!fatal(signal) || sigismember(&pending, signal) != 1)
+		if (!is_fatal(signal) || sigismember(&pending, signal) != 1)
 			continue;
-		signals_release(); /* ends here, unless the signal was ignored when we started */
+		signals_unblock(); /* ends here, unless the signal was ignored when we started */
 		sigprocmask(SIG_BLOCK, &all, NULL);
 	}
 }
 
-void signals_release(void)
+void signals_unblock(void)
 {
 	sigset_t mask = inherited_mask;
 
@@ -205,31 +210,31 @@ void signals_restore(void)
 	sigprocmask(SIG_SETMASK, &inherited_mask, NULL);
 }
 
-void signals_pass_to(pid_t pid)
+void signals_forward_to(pid_t pid)
 {
 	child = pid;
 	phase = PHASE_RUNNING;
 }
 
-void signals_attend(void)
+void signals_watch_end(void)
 {
 	sigaction(SIGTSTP, &inherited[SIGTSTP], NULL);
-	phase = PHASE_ATTENDING;
+	phase = PHASE_ATTACHED;
 }
 
-bool signals_asked(void)
+bool signals_end_requested(void)
 {
 	return phase == PHASE_ENDED;
 }
 
-void signals_stop_passing(void)
+void signals_stop_forwarding(void)
 {
 	sigaction(SIGTSTP, &inherited[SIGTSTP], NULL);
 	child = 0;
 	phase = PHASE_ENDED;
 }
 
-bool signals_take_continue(void)
+bool signals_read_continue(void)
 {
 	bool came = continue_came;
 

@@ -43,8 +43,8 @@ void signals_drain(void);
  * Block and unblock everything around the fork. A fatal signal that came before the program could
  * get its own copy ends flamerun here.
  */
-void signals_hold(void);
-void signals_release(void);
+void signals_block(void);
+void signals_unblock(void);
 
 /*
  * In the child: dispositions and mask as flamerun got them.
@@ -53,20 +53,21 @@ void signals_release(void);
 void signals_restore(void);
 
 /* From now on pass signals on to @child. */
-void signals_pass_to(pid_t child);
+void signals_forward_to(pid_t child);
 
-/* From now on there is no child; the first signal that asks us to end is for signals_asked(). */
-void signals_attend(void);
-bool signals_asked(void);
+/* From now on there is no child; the first signal that asks us to end is for
+ * signals_end_requested(). */
+void signals_watch_end(void);
+bool signals_end_requested(void);
 
 /*
- * The child is dead but not yet reaped: stop passing on, so that nothing reaches a stranger who
- * gets its pid.
+ * The child is dead but not yet reaped: stop passing on, so that nothing reaches another process
+ * that gets its pid.
  */
-void signals_stop_passing(void);
+void signals_stop_forwarding(void);
 
 /* A SIGCONT from a process came since the last call. */
-bool signals_take_continue(void);
+bool signals_read_continue(void);
 
 /*
  * Stop ourselves as @stop_signal (TSTP, TTIN or TTOU) stops a process. Returns true after having

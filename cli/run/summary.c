@@ -432,7 +432,7 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 
 /* The decimals that show two digits of @value: 18, 1.8, 0.018. What is counted by chance has no
  * more. */
-static int two_digits(double value)
+static int decimals_for(double value)
 {
 	double place = value > 0 ? floor(log10(value)) : 0;
 
@@ -448,7 +448,7 @@ static void print_cost(const struct summary *summary)
 	/* Where no thread had samples enough nothing was measured. */
 	if (!summary->is_outside && totals->handler_ns)
 		diag_verbose("%.*f %% of the CPU time was spent taking samples",
-			two_digits(percent(totals->handler_ns, totals->cpu_ns)),
+			decimals_for(percent(totals->handler_ns, totals->cpu_ns)),
 			percent(totals->handler_ns, totals->cpu_ns));
 	else if (cost->stops)
 		diag_info("held for %.1f ms in all: %" PRIu64 " %s, %.0f us each",
