@@ -25,7 +25,7 @@
 #define PIDS_MAX  256
 #define NS_PER_MS 1000000u
 
-struct attaching {
+struct attach_run {
 	const struct options *options;
 	pid_t pids[PIDS_MAX];
 	unsigned count;
@@ -40,18 +40,18 @@ struct attaching {
 };
 
 /* A process can be attached to once. */
-static bool is_named(const struct attaching *attaching, pid_t pid)
+static bool is_named(const struct attach_run *run, pid_t pid)
 {
-	for (unsigned i = 0; i < attaching->count; i++)
-		if (attaching->pids[i] == pid)
+	for (unsigned i = 0; i < run->count; i++)
+		if (run->pids[i] == pid)
 			return true;
 	return false;
 }
 
 /* "PID[,PID...]" */
-static int parse_pids(struct attaching *attaching, struct diag_message *message)
+static int parse_pids(struct attach_run *run, struct diag_message *message)
 {
-	const char *at = attaching->options->pids;
+	const char *at = run->options->pids;
 
 	for (;;) {
 		char *end;
@@ -62,14 +62,14 @@ static int parse_pids(struct attaching *attaching, struct diag_message *message)
 		if (end == at || errno || pid <= 0 || pid > INT_MAX || at[0] == '+' ||
 			(*end && *end != ',')) {
 			diag_fail(message, -EINVAL, "-p: '%s' is no list of process numbers",
-				attaching->options->pids);
+				run->options->pids);
 			diag_fail_hint(message, "-p 1234, or -p 1234,5678; pgrep NAME finds them");
 			return -EINVAL;
 		}
-		if (attaching->count == PIDS_MAX)
+		if (run->count == PIDS_MAX)
 			return diag_fail(message, -EINVAL, "-p: at most %d processes", PIDS_MAX);
-		if (!is_named(attaching, (pid_t)pid))
-			attaching->pids[attaching->count++] = (pid_t)pid;
+		if (!is_named(run, (pid_t)pid))
+			run->pids[run->count++] = (pid_t)pid;
 		if (!*end)
 			return 0;
 		at = end + 1;
@@ -77,10 +77,10 @@ static int parse_pids(struct attaching *attaching, struct diag_message *message)
 }
 
 /* Each of them, by a signal, or by us who found it so. */
-static bool are_stopped(const struct attaching *attaching)
+static bool are_stopped(const struct attach_run *run)
 {
-	for (unsigned i = 0; i < attaching->count; i++) {
-		char state = procfs_state(attaching->pids[i], attaching->pids[i], NULL);
+	for (unsigned i = 0; i < run->count; i++) {
+		char state = procfs_state(run->pids[i], run->pids[i], NULL);
 
 		if (state != 'T' && state != 't')
 			return false;
@@ -88,34 +88,33 @@ static bool are_stopped(const struct attaching *attaching)
 	return true;
 }
 
-static int start_sampling(struct attaching *attaching, struct diag_message *message)
+static int start_sampling(struct attach_run *run, struct diag_message *message)
 {
-	const struct options *options = attaching->options;
+	const struct options *options = run->options;
 	const struct gather_config config = {
 		.outside = true,
 		.rate_hz = outside_rate_hz(options),
 		.wall = options->wall != 0,
 		.follow = options->follow != 0,
 	};
-	int error = parse_pids(attaching, message);
+	int error = parse_pids(run, message);
 
 	if (!error)
-		error = results_open(&attaching->results, options, false, message);
+		error = results_open(&run->results, options, false, message);
 	if (error)
 		return error;
 	signals_guard();
-	error = gather_open(&attaching->gather, &config, message);
-	attaching->doorbell = error ? -1 : signals_catch();
-	if (!error && attaching->doorbell < 0)
-		error = diag_fail(message, attaching->doorbell, "cannot catch signals: %s",
-			strerror(-attaching->doorbell));
-	attaching->started_ns = clock_now_ns();
-	attaching->started_wall_s = time(NULL);
-	procfs_comm(attaching->pids[0], attaching->pids[0], attaching->comm);
-	attaching->are_stopped = are_stopped(attaching);
-	for (unsigned i = 0; i < attaching->count && !error; i++)
-		error = gather_attach(
-			attaching->gather, attaching->pids[i], false, message);
+	error = gather_open(&run->gather, &config, message);
+	run->doorbell = error ? -1 : signals_catch();
+	if (!error && run->doorbell < 0)
+		error = diag_fail(message, run->doorbell, "cannot catch signals: %s",
+			strerror(-run->doorbell));
+	run->started_ns = clock_now_ns();
+	run->started_wall_s = time(NULL);
+	procfs_comm(run->pids[0], run->pids[0], run->comm);
+	run->are_stopped = are_stopped(run);
+	for (unsigned i = 0; i < run->count && !error; i++)
+		error = gather_attach(run->gather, run->pids[i], false, message);
 	return error;
 }
 
@@ -132,74 +131,72 @@ static int remaining_ms(uint64_t deadline_ns)
 	return left_ms > INT_MAX ? INT_MAX : (int)left_ms;
 }
 
-static void sample_until_end(struct attaching *attaching)
+static void sample_until_end(struct attach_run *run)
 {
-	const struct options *options = attaching->options;
-	uint64_t deadline_ns =
-		options->duration_ns ? attaching->started_ns + options->duration_ns : 0;
+	const struct options *options = run->options;
+	uint64_t deadline_ns = options->duration_ns ? run->started_ns + options->duration_ns : 0;
 
-	attaching->jit = (struct jit_watch){
-		.options = options, .gather = attaching->gather, .is_outside = true};
+	run->jit =
+		(struct jit_watch){.options = options, .gather = run->gather, .is_outside = true};
 	signals_watch_end();
 	while (!signals_end_requested() && remaining_ms(deadline_ns)) {
 		struct pollfd files[] = {
-			{.fd = attaching->doorbell, .events = POLLIN},
-			{.fd = gather_descriptor(attaching->gather), .events = POLLIN},
+			{.fd = run->doorbell, .events = POLLIN},
+			{.fd = gather_descriptor(run->gather), .events = POLLIN},
 		};
 
-		if (gather_has_ended(attaching->gather))
+		if (gather_has_ended(run->gather))
 			break;
 		poll(files, 2, remaining_ms(deadline_ns)); /* EINTR is as good as the doorbell */
 		signals_drain();
-		if (gather_step(attaching->gather))
+		if (gather_step(run->gather))
 			break; /* out of memory: what there is can be drawn */
-		jit_look(&attaching->jit, clock_now_ns());
+		jit_look(&run->jit, clock_now_ns());
 	}
 	signals_stop_forwarding();
 }
 
-static unsigned draw_results(struct attaching *attaching)
+static unsigned draw_results(struct attach_run *run)
 {
 	char title[64];
 	char *words[] = {title, NULL};
 	const struct drawing drawing = {
-		.options = attaching->options,
-		.gather = attaching->gather,
-		.results = attaching->results,
+		.options = run->options,
+		.gather = run->gather,
+		.results = run->results,
 		.words = words,
 		.program = title,
-		.started_ns = attaching->started_ns,
+		.started_ns = run->started_ns,
 		.ended_ns = clock_now_ns(),
-		.started_wall_s = attaching->started_wall_s,
-		.is_stopped = attaching->are_stopped && are_stopped(attaching),
+		.started_wall_s = run->started_wall_s,
+		.is_stopped = run->are_stopped && are_stopped(run),
 	};
 
-	if (attaching->count == 1)
-		snprintf(title, sizeof(title), "%s, process %d", attaching->comm,
-			(int)attaching->pids[0]);
+	if (run->count == 1)
+		snprintf(title, sizeof(title), "%s, process %d", run->comm, (int)run->pids[0]);
 	else
-		snprintf(title, sizeof(title), "processes %.40s", attaching->options->pids);
+		snprintf(title, sizeof(title), "processes %.40s", run->options->pids);
 	return drawing_make(&drawing, NULL);
 }
 
 struct ending command_attach(const struct options *options)
 {
-	struct attaching attaching = {.options = options};
+	struct attach_run run = {.options = options};
 	struct diag_message message = {0};
 	struct ending ending = {0};
 
-	if (start_sampling(&attaching, &message)) {
+	if (start_sampling(&run, &message)) {
 		diag_report(&message);
 		ending.status = COMMAND_FAILED;
 	} else {
 		if (!options->duration_ns)
 			diag_info("sampling; Ctrl-C ends it and draws");
-		sample_until_end(&attaching);
-		if (draw_results(&attaching))
+		sample_until_end(&run);
+		if (draw_results(&run))
 			ending.status = COMMAND_FAILED;
-		jit_tell(&attaching.jit);
+		jit_tell(&run.jit);
 	}
-	gather_free(attaching.gather);
-	results_free(attaching.results);
+	gather_free(run.gather);
+	results_free(run.results);
 	return ending;
 }

@@ -34,7 +34,7 @@ static const struct {
  * What to tell somebody who gave the option of @bytes at @word, without its dashes, which flamerun
  * does not have. Never NULL; a constant.
  */
-static const char *habit_hint(const char *word, size_t bytes)
+static const char *find_habit_hint(const char *word, size_t bytes)
 {
 	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
 		if (strlen(habits[i].option) == bytes && !memcmp(habits[i].option, word, bytes))
@@ -111,7 +111,7 @@ static int refuse_unknown_long(struct diag_message *message, const char *word, s
 	if (nearest.best)
 		diag_fail_hint(message, "did you mean --%s?", best);
 	else
-		diag_fail_hint(message, "%s", habit_hint(word, bytes));
+		diag_fail_hint(message, "%s", find_habit_hint(word, bytes));
 	return -EINVAL;
 }
 
@@ -199,7 +199,7 @@ static int parse_shorts(struct options *options, const char *word, const char *n
 
 		if (!row) {
 			diag_fail(message, -EINVAL, "unknown option '-%c'", *word);
-			diag_fail_hint(message, "%s", habit_hint(word, 1));
+			diag_fail_hint(message, "%s", find_habit_hint(word, 1));
 			return -EINVAL;
 		}
 		if (!row->argument) {

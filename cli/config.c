@@ -134,7 +134,7 @@ void config_places_release(struct config_places *places)
 
 /* ---- one file -------------------------------------------------------------------------------- */
 
-struct reading {
+struct config_reader {
 	struct config *config;
 	struct options *options;
 	struct options other; /* takes what presets that were not asked for say */
@@ -150,16 +150,16 @@ struct reading {
 	int error;
 };
 
-static int fail_memory(struct reading *reading)
+static int fail_memory(struct config_reader *reader)
 {
-	reading->error = diag_fail(reading->message, -ENOMEM, "out of memory");
+	reader->error = diag_fail(reader->message, -ENOMEM, "out of memory");
 	return 0;
 }
 
-static int fail_line(struct reading *reading, const char *what)
+static int fail_line(struct config_reader *reader, const char *what)
 {
-	reading->error = diag_fail(reading->message, -EINVAL, "%s:%u: %s", reading->source->path,
-		reading->number, what);
+	reader->error = diag_fail(
+		reader->message, -EINVAL, "%s:%u: %s", reader->source->path, reader->number, what);
 	return 0;
 }
 
@@ -185,7 +185,7 @@ static char *trim(char *text)
 }
 
 /* Put a stand-in of the long line @text into @buffer and keep its value aside. */
-static void shorten_line(struct reading *reading, char *text, char *buffer, size_t size)
+static void shorten_line(struct config_reader *reader, char *text, char *buffer, size_t size)
 {
 	char *value = text + strcspn(text, "=:");
 	size_t name_bytes = (size_t)(value - text);
@@ -194,12 +194,12 @@ static void shorten_line(struct reading *reading, char *text, char *buffer, size
 	if (strchr(";#", *text))
 		return;
 	if (!*value || name_bytes + sizeof("=\n") > size || find_comment(text) < value) {
-		fail_line(reading, "this is not 'name = value'");
+		fail_line(reader, "this is not 'name = value'");
 		return;
 	}
 	*value++ = '\0';
 	*find_comment(value) = '\0';
-	reading->long_value = trim(value);
+	reader->long_value = trim(value);
 	snprintf(buffer, size, "%s=\n", text);
 }
 
@@ -209,54 +209,54 @@ static void shorten_line(struct reading *reading, char *text, char *buffer, size
  */
 static char *read_line(char *buffer, int size, void *stream)
 {
-	struct reading *reading = stream;
+	struct config_reader *reader = stream;
 	ssize_t bytes;
 	char *text;
 
-	reading->long_value = NULL;
-	if (reading->error)
+	reader->long_value = NULL;
+	if (reader->error)
 		return NULL;
 	errno = 0;
-	bytes = getline(&reading->line, &reading->capacity, reading->in);
+	bytes = getline(&reader->line, &reader->capacity, reader->in);
 	if (bytes < 0) {
-		if (!feof(reading->in))
-			reading->error = diag_fail(reading->message, errno ? -errno : -EIO,
-				"cannot read '%s': %s", reading->source->path, strerror(errno));
+		if (!feof(reader->in))
+			reader->error = diag_fail(reader->message, errno ? -errno : -EIO,
+				"cannot read '%s': %s", reader->source->path, strerror(errno));
 		return NULL;
 	}
-	reading->number++;
-	reading->bytes += (size_t)bytes;
-	text = reading->line;
+	reader->number++;
+	reader->bytes += (size_t)bytes;
+	text = reader->line;
 	if (memchr(text, '\0', (size_t)bytes))
-		fail_line(reading, "this is not text");
-	else if (reading->bytes > FILE_BYTES_MAX)
-		fail_line(reading, "the file is too long (more than 1 MiB)");
-	if (reading->number == 1 && !strncmp(text, "\xef\xbb\xbf", 3))
+		fail_line(reader, "this is not text");
+	else if (reader->bytes > FILE_BYTES_MAX)
+		fail_line(reader, "the file is too long (more than 1 MiB)");
+	if (reader->number == 1 && !strncmp(text, "\xef\xbb\xbf", 3))
 		text += 3;
 	text = trim(text);
 	if (*text == '[' && strcspn(text + 1, "]") > SECTION_BYTES_MAX)
-		fail_line(reading, "the section's name is too long");
-	if (reading->error)
+		fail_line(reader, "the section's name is too long");
+	if (reader->error)
 		return NULL;
 	if (strlen(text) + sizeof("\n") > (size_t)size)
-		shorten_line(reading, text, buffer, (size_t)size);
+		shorten_line(reader, text, buffer, (size_t)size);
 	else
 		snprintf(buffer, (size_t)size, "%s\n", text);
-	return reading->error ? NULL : buffer;
+	return reader->error ? NULL : buffer;
 }
 
 /* Something that is not known here; @near: what may have been meant, or NULL. */
 static int report_unusable(
-	struct reading *reading, const char *what, const char *name, const char *near)
+	struct config_reader *reader, const char *what, const char *name, const char *near)
 {
 	struct diag_message warning = {0};
 
-	diag_fail(&warning, 0, "%s:%u: %s '%.100s'", reading->source->path, reading->number, what,
+	diag_fail(&warning, 0, "%s:%u: %s '%.100s'", reader->source->path, reader->number, what,
 		name);
-	if (reading->source->is_required) {
-		reading->error = diag_fail(reading->message, -EINVAL, "%s", warning.text);
+	if (reader->source->is_required) {
+		reader->error = diag_fail(reader->message, -EINVAL, "%s", warning.text);
 		if (near)
-			diag_fail_hint(reading->message, "did you mean %s?", near);
+			diag_fail_hint(reader->message, "did you mean %s?", near);
 		return 0;
 	}
 	if (near) {
@@ -264,10 +264,10 @@ static int report_unusable(
 
 		snprintf(warning.text + at, sizeof(warning.text) - at, " (did you mean %s?)", near);
 	}
-	return config_keep(&reading->config->warnings, warning.text) ? 1 : fail_memory(reading);
+	return config_keep(&reader->config->warnings, warning.text) ? 1 : fail_memory(reader);
 }
 
-static int report_unknown_key(struct reading *reading, const char *name)
+static int report_unknown_key(struct config_reader *reader, const char *name)
 {
 	struct nearest nearest;
 
@@ -275,90 +275,89 @@ static int report_unknown_key(struct reading *reading, const char *name)
 	for (size_t i = 0; i < options_row_count; i++)
 		if (options_rows[i].long_name && options_rows[i].from != OPTIONS_FROM_COMMAND)
 			nearest_offer(&nearest, options_rows[i].long_name);
-	return report_unusable(reading, "there is no setting", name, nearest.best);
+	return report_unusable(reader, "there is no setting", name, nearest.best);
 }
 
 /* Whose settings a section holds. Returns 1, or what the handler is to return. */
-static int begin_section(struct reading *reading, const char *section, struct options **options,
-	enum options_rank *rank)
+static int begin_section(struct config_reader *reader, const char *section,
+	struct options **options, enum options_rank *rank)
 {
 	const char *name = section + strlen(PRESET_PREFIX);
-	struct config *config = reading->config;
+	struct config *config = reader->config;
 
-	*options = reading->options;
-	*rank = reading->source->rank;
+	*options = reader->options;
+	*rank = reader->source->rank;
 	if (!*section)
 		return 1;
 	if (strncmp(section, PRESET_PREFIX, strlen(PRESET_PREFIX))) {
 		*options = NULL;
-		return report_unusable(reading, "there is no section", section, NULL);
+		return report_unusable(reader, "there is no section", section, NULL);
 	}
 	while (*name == ' ')
 		name++;
 	if (!config_keep(&config->presets, name))
-		return fail_memory(reading);
+		return fail_memory(reader);
 	*rank = OPTIONS_PRESET;
-	if (reading->options->preset && !strcmp(reading->options->preset, name))
+	if (reader->options->preset && !strcmp(reader->options->preset, name))
 		config->has_preset = true;
 	else
-		*options = &reading->other;
+		*options = &reader->other;
 	return 1;
 }
 
 /* inih's handler: 1 when the line is good. */
 static int store_setting(void *user, const char *section, const char *name, const char *value)
 {
-	struct reading *reading = user;
+	struct config_reader *reader = user;
 	const struct options_row *row = options_find(name, strlen(name));
-	struct options_origin origin = {.place = reading->source->path, .line = reading->number};
+	struct options_origin origin = {.place = reader->source->path, .line = reader->number};
 	struct options *options;
 	int good;
 
-	if (reading->error)
+	if (reader->error)
 		return 0;
-	good = begin_section(reading, section, &options, &origin.rank);
+	good = begin_section(reader, section, &options, &origin.rank);
 	if (!good || !options)
 		return good;
 	if (!row)
-		return report_unknown_key(reading, name);
+		return report_unknown_key(reader, name);
 	if (row->from == OPTIONS_FROM_COMMAND)
-		return report_unusable(reading, "only the command line can say", name, NULL);
-	if (row->from != OPTIONS_FROM_PROJECT && reading->source->rank == OPTIONS_PROJECT_FILE)
-		return report_unusable(reading, "a project's file may not say", name, NULL);
-	value = config_keep(
-		&reading->config->kept, reading->long_value ? reading->long_value : value);
+		return report_unusable(reader, "only the command line can say", name, NULL);
+	if (row->from != OPTIONS_FROM_PROJECT && reader->source->rank == OPTIONS_PROJECT_FILE)
+		return report_unusable(reader, "a project's file may not say", name, NULL);
+	value = config_keep(&reader->config->kept, reader->long_value ? reader->long_value : value);
 	if (!value)
-		return fail_memory(reading);
-	reading->error = options_store(options, row, value, &origin, reading->message);
-	return !reading->error;
+		return fail_memory(reader);
+	reader->error = options_store(options, row, value, &origin, reader->message);
+	return !reader->error;
 }
 
 int config_read(struct config *config, struct options *options, const struct config_source *source,
 	FILE *in, struct diag_message *message)
 {
-	struct reading *reading = calloc(1, sizeof(*reading));
+	struct config_reader *reader = calloc(1, sizeof(*reader));
 	int line, error;
 
-	if (!reading)
+	if (!reader)
 		return diag_fail(message, -ENOMEM, "out of memory");
-	reading->config = config;
-	reading->options = options;
-	reading->source = source;
-	reading->message = message;
-	reading->in = in;
-	options_init(&reading->other);
-	line = ini_parse_stream(read_line, reading, store_setting, reading);
-	if (line < 0 && !reading->error)
-		fail_memory(reading);
+	reader->config = config;
+	reader->options = options;
+	reader->source = source;
+	reader->message = message;
+	reader->in = in;
+	options_init(&reader->other);
+	line = ini_parse_stream(read_line, reader, store_setting, reader);
+	if (line < 0 && !reader->error)
+		fail_memory(reader);
 	/* inih names the first bad line; one that we did not complain about was not for
 	 * store_setting(). */
-	if (line > 0 && (!reading->error || (unsigned)line < reading->number)) {
-		reading->number = (unsigned)line;
-		fail_line(reading, "this is not 'name = value'");
+	if (line > 0 && (!reader->error || (unsigned)line < reader->number)) {
+		reader->number = (unsigned)line;
+		fail_line(reader, "this is not 'name = value'");
 	}
-	error = reading->error;
-	free(reading->line);
-	free(reading);
+	error = reader->error;
+	free(reader->line);
+	free(reader);
 	return error;
 }
 

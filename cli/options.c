@@ -164,7 +164,7 @@ static int check_expression(const char *text, char why[EXPRESSION_WHY_BYTES])
 /* ---- what a value may be --------------------------------------------------------------------- */
 
 /* A checked value on its way to a field. */
-struct checked {
+struct checked_value {
 	double number;
 	uint64_t duration_ns;
 	const char *text;
@@ -189,7 +189,7 @@ static void name_subject(char subject[SUBJECT_BYTES], const struct options_row *
 			origin->place ? origin->place : row->long_name);
 }
 
-static int check_uint(const struct check *check, struct checked *checked)
+static int check_uint(const struct check *check, struct checked_value *checked)
 {
 	const char *value = check->value;
 	char *end;
@@ -216,7 +216,7 @@ static bool is_decimal(const char *value, double *number)
 	return value[0] && !value[strspn(value, "0123456789.")] && !*end;
 }
 
-static int check_decimal(const struct check *check, struct checked *checked)
+static int check_decimal(const struct check *check, struct checked_value *checked)
 {
 	if (!is_decimal(check->value, &checked->number) || checked->number < check->row->min ||
 		checked->number > check->row->max)
@@ -226,7 +226,7 @@ static int check_decimal(const struct check *check, struct checked *checked)
 	return 0;
 }
 
-static int check_seconds(const struct check *check, struct checked *checked)
+static int check_seconds(const struct check *check, struct checked_value *checked)
 {
 	double seconds;
 
@@ -239,7 +239,7 @@ static int check_seconds(const struct check *check, struct checked *checked)
 	return 0;
 }
 
-static int check_choice(const struct check *check, struct checked *checked)
+static int check_choice(const struct check *check, struct checked_value *checked)
 {
 	const char *const *names = check->row->names();
 	char all[sizeof(check->message->hint)] = "";
@@ -265,7 +265,7 @@ static int check_choice(const struct check *check, struct checked *checked)
 }
 
 /* Each of the words between commas is one of the names. */
-static int check_choices(const struct check *check, struct checked *checked)
+static int check_choices(const struct check *check, struct checked_value *checked)
 {
 	const char *at = check->value;
 
@@ -288,7 +288,7 @@ static int check_choices(const struct check *check, struct checked *checked)
 	return 0;
 }
 
-static int check_regex(const struct check *check, struct checked *checked)
+static int check_regex(const struct check *check, struct checked_value *checked)
 {
 	char why[EXPRESSION_WHY_BYTES];
 
@@ -299,7 +299,7 @@ static int check_regex(const struct check *check, struct checked *checked)
 	return diag_fail(check->message, -EINVAL, "%s: %s '%s'", check->subject, why, check->value);
 }
 
-static int check_switch(const struct check *check, struct checked *checked)
+static int check_switch(const struct check *check, struct checked_value *checked)
 {
 	static const char *const words[][2] = {
 		{"yes", "no"}, {"true", "false"}, {"on", "off"}, {"1", "0"}};
@@ -319,7 +319,7 @@ static int check_switch(const struct check *check, struct checked *checked)
 		check->value);
 }
 
-static int check_value(const struct check *check, struct checked *checked)
+static int check_value(const struct check *check, struct checked_value *checked)
 {
 	checked->text = check->value;
 	switch (check->row->kind) {
@@ -369,7 +369,7 @@ static int add_item(
 }
 
 static int store_value(struct options *options, const struct check *check,
-	const struct checked *checked, bool first)
+	const struct checked_value *checked, bool first)
 {
 	void *field = (char *)options + check->row->field;
 
@@ -431,7 +431,7 @@ int options_store(struct options *options, const struct options_row *row, const 
 	struct options_origin *known = &options->origins[origin_index(row)];
 	char subject[SUBJECT_BYTES];
 	const struct check check = {row, subject, value, message};
-	struct checked checked = {0};
+	struct checked_value checked = {0};
 	int error;
 
 	name_subject(subject, row, origin);

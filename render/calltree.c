@@ -247,7 +247,7 @@ static uint32_t hash_frame(const void *tree, uint32_t number)
 	return hash_of_frame(&((const struct calltree *)tree)->frames[number - 1]);
 }
 
-static int same_frame(const struct calltree_frame *a, const struct calltree_frame *b)
+static int is_same_frame(const struct calltree_frame *a, const struct calltree_frame *b)
 {
 	return a->kind == b->kind && !strcmp(a->name, b->name) && !strcmp(a->module, b->module);
 }
@@ -297,7 +297,7 @@ uint32_t calltree_frame(
 	}
 	probe = lookup_begin(&tree->frame_lookup, hash_of_frame(&wanted));
 	while ((number = lookup_next(&tree->frame_lookup, &probe)))
-		if (same_frame(&tree->frames[number - 1], &wanted))
+		if (is_same_frame(&tree->frames[number - 1], &wanted))
 			return number - 1;
 	number = add_frame(tree, &wanted);
 	if (!tree->error)

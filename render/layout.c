@@ -12,7 +12,7 @@
 #include "render/array.h"
 
 /* The run of narrow boxes at the end of a row that is not drawn yet. */
-struct run {
+struct narrow_run {
 	uint64_t from, to; /* weights; from == to: none */
 	uint32_t node;
 	uint32_t count;
@@ -23,7 +23,7 @@ struct pass {
 	const struct layout_limits *limits;
 	const struct calltree *tree;
 	const struct preorder *preorder;
-	struct run *runs;    /* per row */
+	struct narrow_run *runs; /* per row */
 	uint64_t *next_from; /* per row: where the next box of that row begins */
 	double scale;	     /* pixels per weight */
 	double narrowest_px;
@@ -51,7 +51,7 @@ static int add_box(struct pass *pass, const struct layout_box *box)
 
 static int flush_run(struct pass *pass, uint32_t row)
 {
-	struct run run = pass->runs[row];
+	struct narrow_run run = pass->runs[row];
 	struct layout_box box = {
 		.left_px = (double)run.from * pass->scale,
 		.width_px = (double)(run.to - run.from) * pass->scale,
@@ -61,18 +61,18 @@ static int flush_run(struct pass *pass, uint32_t row)
 		.kind = LAYOUT_SLIVER,
 	};
 
-	pass->runs[row] = (struct run){0};
+	pass->runs[row] = (struct narrow_run){0};
 	return box.width_px >= pass->narrowest_px ? add_box(pass, &box) : 0;
 }
 
 static int extend_run(struct pass *pass, uint32_t row, uint32_t node, uint64_t from, uint64_t to)
 {
-	struct run *run = &pass->runs[row];
+	struct narrow_run *run = &pass->runs[row];
 	int error = 0;
 
 	if (run->from == run->to || run->to != from) {
 		error = flush_run(pass, row);
-		*run = (struct run){.from = from, .to = from, .node = node};
+		*run = (struct narrow_run){.from = from, .to = from, .node = node};
 	}
 	run->to = to;
 	run->count++;
@@ -121,7 +121,7 @@ static int run_pass(struct pass *pass)
 	pass->layout->rows = 0;
 	pass->layout->folded = 0;
 	for (uint32_t row = 0; row < pass->rows; row++) {
-		pass->runs[row] = (struct run){0};
+		pass->runs[row] = (struct narrow_run){0};
 		pass->row_px[row] = 0;
 	}
 	pass->next_from[0] = 0;

@@ -290,7 +290,7 @@ static char *trim_blanks(const char *line, char *end)
 	return end;
 }
 
-struct reading {
+struct folded_reader {
 	struct calltree *tree;
 	const char *name;
 	struct diag_message *message;
@@ -304,7 +304,7 @@ struct reading {
  * @line has @length bytes and a NUL behind them. Returns 1, 0 for an empty line, or -EINVAL or
  * -ERANGE for its weight.
  */
-static int read_line(struct reading *reading, char *line, size_t length)
+static int read_line(struct folded_reader *reader, char *line, size_t length)
 {
 	char *end = trim_blanks(line, line + length);
 	char *number = find_last_word(line, end), *stop = trim_blanks(line, number), *other;
@@ -319,73 +319,72 @@ static int read_line(struct reading *reading, char *line, size_t length)
 	if (error)
 		return error;
 	other = find_last_word(line, stop);
-	reading->doubles += other > line && !parse_weight(other, stop, &ignored);
-	reading->billionths += weight.billionths;
-	weight.whole += reading->billionths / BILLION;
-	reading->billionths %= BILLION;
-	return add_stack(reading->tree, line, stop, weight.whole) ? -EINVAL : 1;
+	reader->doubles += other > line && !parse_weight(other, stop, &ignored);
+	reader->billionths += weight.billionths;
+	weight.whole += reader->billionths / BILLION;
+	reader->billionths %= BILLION;
+	return add_stack(reader->tree, line, stop, weight.whole) ? -EINVAL : 1;
 }
 
 /* Returns 0, or -ENODATA with the message filled. */
-static int add_line(struct reading *reading, char *line, size_t length)
+static int add_line(struct folded_reader *reader, char *line, size_t length)
 {
 	static const char byte_order_mark[] = "\xef\xbb\xbf";
-	struct folded_bad *bad = &reading->bad;
+	struct folded_bad *bad = &reader->bad;
 	int error = 0, found;
 
-	if (!reading->number && !strncmp(line, byte_order_mark, 3)) {
+	if (!reader->number && !strncmp(line, byte_order_mark, 3)) {
 		line += 3;
 		length -= 3;
 	}
-	if (++reading->number <= FOLDED_DOUBT_LINES)
-		error = check_line(line, length, reading->number, reading->name, reading->message);
+	if (++reader->number <= FOLDED_DOUBT_LINES)
+		error = check_line(line, length, reader->number, reader->name, reader->message);
 	if (error)
 		return error;
-	found = read_line(reading, line, length);
+	found = read_line(reader, line, length);
 	if (found == -ERANGE)
-		return diag_fail(reading->message, -ERANGE,
-			"%s:%" PRIu64 ": a count above %" PRIu64, reading->name, reading->number,
-			WEIGHT_MAX);
+		return diag_fail(reader->message, -ERANGE, "%s:%" PRIu64 ": a count above %" PRIu64,
+			reader->name, reader->number, WEIGHT_MAX);
 	if (found > 0)
 		bad->stacks++;
 	else if (found < 0 && !bad->count++)
-		bad->first = reading->number;
+		bad->first = reader->number;
 	if (bad->stacks || bad->count < FOLDED_DOUBT_LINES)
 		return 0;
-	return refuse_all(bad->count, bad->first, reading->name, reading->message);
+	return refuse_all(bad->count, bad->first, reader->name, reader->message);
 }
 
-static int fail_read(const struct reading *reading, int error)
+static int fail_read(const struct folded_reader *reader, int error)
 {
 	if (error == -EFBIG)
-		return diag_fail(reading->message, error,
-			"%s:%" PRIu64 ": a line of more than %u MiB", reading->name,
-			reading->number + 1, LINES_BYTES_MAX >> 20);
+		return diag_fail(reader->message, error,
+			"%s:%" PRIu64 ": a line of more than %u MiB", reader->name,
+			reader->number + 1, LINES_BYTES_MAX >> 20);
 	return diag_fail(
-		reading->message, error, "cannot read '%s': %s", reading->name, strerror(-error));
+		reader->message, error, "cannot read '%s': %s", reader->name, strerror(-error));
 }
 
 int folded_read(struct calltree *tree, FILE *in, const char *name, struct folded_bad *bad,
 	struct diag_message *message)
 {
-	struct reading reading = {.tree = tree, .name = name, .message = message};
+	struct folded_reader reader = {.tree = tree, .name = name, .message = message};
 	struct lines lines = {.in = in};
 	size_t length;
 	char *line;
 	int error = 0, more = 1;
 
 	while (!error && !calltree_error(tree) && (more = lines_next(&lines, &line, &length)) > 0)
-		error = add_line(&reading, line, length);
+		error = add_line(&reader, line, length);
 	lines_release(&lines);
 	if (error)
 		return error;
 	if (more < 0 || calltree_error(tree))
-		return fail_read(&reading, more < 0 ? more : calltree_error(tree));
-	if (reading.bad.count && !reading.bad.stacks)
-		return refuse_all(reading.bad.count, reading.bad.first, name, message);
-	if (reading.doubles && reading.doubles == reading.bad.stacks)
+		return fail_read(&reader, more < 0 ? more : calltree_error(tree));
+	if (reader.bad.count && !reader.bad.stacks)
+		return refuse_all(reader.bad.count, reader.bad.first, name, message);
+	if (reader.doubles && reader.doubles == reader.bad.stacks)
 		return refuse_two_counts(name, message);
-	*bad = reading.bad;
+	*bad = reader.bad;
 	return 0;
 }
 

@@ -25,7 +25,7 @@
 #define TYPE_BYTES  63 /* shown of a type's name */
 #define LABEL_BYTES 255 /* kept of a label */
 
-struct reading {
+struct pprof_reader {
 	struct pprof_tables tables;
 	struct texts threads; /* those known so far, by what the tree calls them */
 	struct calltree *tree;
@@ -42,7 +42,7 @@ struct reading {
 /* ---- samples --------------------------------------------------------------------------------- */
 
 /* Read the stack and the value of one Sample. */
-static int read_sample(struct reading *reading, struct protobuf message)
+static int read_sample(struct pprof_reader *reader, struct protobuf message)
 {
 	struct protobuf in = message;
 	struct protobuf_field field;
@@ -50,61 +50,61 @@ static int read_sample(struct reading *reading, struct protobuf message)
 	uint32_t values = 0;
 	int more, inner = 0;
 
-	reading->depth = 0;
+	reader->depth = 0;
 	while ((more = protobuf_next(&in, &field)) > 0) {
 		while (field.number == SAMPLE_VALUE &&
 			(inner = protobuf_number(&field, &number)) > 0)
-			if (values++ == reading->type)
-				reading->value = (int64_t)number;
+			if (values++ == reader->type)
+				reader->value = (int64_t)number;
 		while (field.number == SAMPLE_LOCATION &&
 			(inner = protobuf_number(&field, &number)) > 0) {
-			if (reading->depth == PPROF_DEPTH_MAX)
-				return pprof_damaged(&reading->tables, message.at,
-					"a stack that is too deep");
-			reading->ids[reading->depth++] = number;
+			if (reader->depth == PPROF_DEPTH_MAX)
+				return pprof_damaged(
+					&reader->tables, message.at, "a stack that is too deep");
+			reader->ids[reader->depth++] = number;
 		}
 		if (inner < 0)
 			break;
 	}
 	if (more || inner)
-		return pprof_damaged(&reading->tables, in.at, "a damaged sample");
-	if (values != reading->tables.type_count)
-		return pprof_damaged(&reading->tables, message.at,
+		return pprof_damaged(&reader->tables, in.at, "a damaged sample");
+	if (values != reader->tables.type_count)
+		return pprof_damaged(&reader->tables, message.at,
 			"a sample that has not one value for each type");
 	return 0;
 }
 
 /* First reading of a sample: are the values whole periods? */
-static int check_whole(struct reading *reading, struct protobuf message)
+static int check_whole(struct pprof_reader *reader, struct protobuf message)
 {
-	int error = read_sample(reading, message);
+	int error = read_sample(reader, message);
 
-	if (!error && reading->value > 0 && (uint64_t)reading->value % reading->tables.period)
-		reading->is_whole = false;
+	if (!error && reader->value > 0 && (uint64_t)reader->value % reader->tables.period)
+		reader->is_whole = false;
 	return error;
 }
 
 /* The tree's node of the stack at hand. */
-static int find_node(struct reading *reading, const uint8_t *at, uint32_t *node)
+static int find_node(struct pprof_reader *reader, const uint8_t *at, uint32_t *node)
 {
-	struct pprof_tables *tables = &reading->tables;
+	struct pprof_tables *tables = &reader->tables;
 
 	*node = CALLTREE_ROOT;
-	for (uint32_t i = reading->depth; i-- > 0;) {
-		struct pprof_location *location = pprof_location(tables, reading->ids[i]);
+	for (uint32_t i = reader->depth; i-- > 0;) {
+		struct pprof_location *location = pprof_location(tables, reader->ids[i]);
 		int error = 0;
 
 		if (!location)
 			return pprof_damaged(
 				tables, at, "a sample at a location that is not there");
 		if (location->first_frame == PPROF_UNSET)
-			error = pprof_name(tables, location, reading->tree);
+			error = pprof_name(tables, location, reader->tree);
 		if (error)
 			return error;
 		for (uint32_t line = location->frame_count; line-- > 0;)
-			*node = calltree_child(reading->tree, *node,
-				((const uint32_t *)tables->frames.items.at)
-					[location->first_frame + line]);
+			*node = calltree_child(reader->tree, *node,
+				((const uint32_t *)tables->frames.items
+						.at)[location->first_frame + line]);
 	}
 	return 0;
 }
@@ -156,12 +156,12 @@ static int read_label(const struct pprof_tables *tables, struct protobuf label,
  * Find the thread that @sample names. Returns 0 and its number, a new one being made known to the
  * tree, PPROF_UNSET when the sample names none; or -errno with the message filled.
  */
-static int find_thread(struct reading *reading, struct protobuf sample, uint32_t *thread)
+static int find_thread(struct pprof_reader *reader, struct protobuf sample, uint32_t *thread)
 {
-	const struct pprof_tables *tables = &reading->tables;
+	const struct pprof_tables *tables = &reader->tables;
 	struct identity identity = {"", "", ""};
 	char text[2 * LABEL_BYTES + 16];
-	uint32_t known = reading->threads.count;
+	uint32_t known = reader->threads.count;
 	struct protobuf_field field;
 	int error = 0;
 
@@ -179,67 +179,67 @@ static int find_thread(struct reading *reading, struct protobuf sample, uint32_t
 	else
 		snprintf(text, sizeof(text), "%.*s (%.*s)", LABEL_BYTES,
 			*identity.name ? identity.name : "thread", LABEL_BYTES, identity.id);
-	error = texts_add(&reading->threads, text, "", 0, thread);
+	error = texts_add(&reader->threads, text, "", 0, thread);
 	if (error)
 		return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
 			error == -ENOSPC ? "too many threads" : strerror(-error));
 	if (*thread == known)
-		calltree_thread(reading->tree, *thread, text);
+		calltree_thread(reader->tree, *thread, text);
 	return 0;
 }
 
 /* Say whose @weight is; a sample of the tree holds 32 bits of it. */
 static void add_thread_samples(
-	struct reading *reading, uint32_t node, uint32_t thread, uint64_t weight)
+	struct pprof_reader *reader, uint32_t node, uint32_t thread, uint64_t weight)
 {
-	while (weight && !calltree_error(reading->tree)) {
+	while (weight && !calltree_error(reader->tree)) {
 		uint32_t part = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 
-		calltree_sample(reading->tree, &(struct calltree_sample){
-			.node = node, .weight = part, .thread = thread});
+		calltree_sample(reader->tree,
+			&(struct calltree_sample){.node = node, .weight = part, .thread = thread});
 		weight -= part;
 	}
 }
 
-static int add_sample(struct reading *reading, struct protobuf message)
+static int add_sample(struct pprof_reader *reader, struct protobuf message)
 {
 	uint32_t node, thread;
 	uint64_t weight;
-	int error = read_sample(reading, message);
+	int error = read_sample(reader, message);
 
 	if (error)
 		return error;
-	if (reading->value <= 0) {
-		reading->negative += reading->value < 0;
+	if (reader->value <= 0) {
+		reader->negative += reader->value < 0;
 		return 0;
 	}
-	weight = (uint64_t)reading->value / reading->divisor;
-	error = find_node(reading, message.at, &node);
+	weight = (uint64_t)reader->value / reader->divisor;
+	error = find_node(reader, message.at, &node);
 	if (!error)
-		error = find_thread(reading, message, &thread);
+		error = find_thread(reader, message, &thread);
 	if (error)
 		return error;
-	calltree_add(reading->tree, node, weight);
-	reading->weight += weight;
+	calltree_add(reader->tree, node, weight);
+	reader->weight += weight;
 	if (thread != PPROF_UNSET)
-		add_thread_samples(reading, node, thread, weight);
+		add_thread_samples(reader, node, thread, weight);
 	return 0;
 }
 
-static int for_each_sample(
-	struct reading *reading, int (*visit)(struct reading *reading, struct protobuf message))
+static int for_each_sample(struct pprof_reader *reader,
+	int (*visit)(struct pprof_reader *reader, struct protobuf message))
 {
-	struct protobuf in = reading->tables.whole;
+	struct protobuf in = reader->tables.whole;
 	struct protobuf_field field;
 	int error = 0;
 
 	while (!error && protobuf_next(&in, &field) > 0) {
 		if (field.number == PROFILE_SAMPLE)
-			error = visit(reading, field.bytes);
-		if (!error && calltree_error(reading->tree))
-			error = diag_fail(reading->tables.message, calltree_error(reading->tree),
-				"cannot read '%s': %s", reading->tables.name,
-				strerror(-calltree_error(reading->tree)));
+			error = visit(reader, field.bytes);
+		if (!error && calltree_error(reader->tree))
+			error = diag_fail(reader->tables.message, calltree_error(reader->tree),
+				"cannot read '%s': %s", reader->tables.name,
+				strerror(-calltree_error(reader->tree)));
 	}
 	return error;
 }
@@ -272,9 +272,9 @@ static int refuse_type(const struct pprof_tables *tables, const char *wanted)
 }
 
 /* Two types of time at which a stack has one of both, as in profiles of ours; else @out is "". */
-static void find_other(const struct reading *reading, char out[8])
+static void find_other(const struct pprof_reader *reader, char out[8])
 {
-	const struct pprof_tables *tables = &reading->tables;
+	const struct pprof_tables *tables = &reader->tables;
 	const char *const clocks[] = {"cpu/nanoseconds", "wall/nanoseconds"};
 
 	for (uint32_t type = 1; type < tables->type_count; type++) {
@@ -283,24 +283,25 @@ static void find_other(const struct reading *reading, char out[8])
 		if (!is_called(tables, &pair[1], PPROF_MACHINE_TIME "/nanoseconds"))
 			continue;
 		for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
-			if (is_called(tables, pair, clocks[i]) && reading->type + 1 >= type &&
-				reading->type <= type)
-				snprintf(out, 8, "%s", reading->type == type
-					? pprof_text(tables, pair->type) : PPROF_MACHINE_TIME);
+			if (is_called(tables, pair, clocks[i]) && reader->type + 1 >= type &&
+				reader->type <= type)
+				snprintf(out, 8, "%s",
+					reader->type == type ? pprof_text(tables, pair->type)
+							     : PPROF_MACHINE_TIME);
 	}
 }
 
-static int choose_type(struct reading *reading, const char *wanted)
+static int choose_type(struct pprof_reader *reader, const char *wanted)
 {
-	const struct pprof_tables *tables = &reading->tables;
+	const struct pprof_tables *tables = &reader->tables;
 	const char *text = pprof_text(tables, tables->default_type);
 
-	reading->type = tables->type_count - 1;
+	reader->type = tables->type_count - 1;
 	if (!wanted && !*text)
 		return 0;
 	for (uint32_t i = 0; i < tables->type_count; i++)
 		if (is_called(tables, &tables->types[i], wanted ? wanted : text)) {
-			reading->type = i;
+			reader->type = i;
 			return 0;
 		}
 	/* A default that is not there is not the reader's mistake. */
@@ -336,32 +337,32 @@ static uint64_t period_ns_of(const struct pprof_tables *tables)
  * What a unit of weight is. Times that are whole periods are counted in those, as the profiler did,
  * and so are samples of which the period tells the time.
  */
-static int choose_unit(struct reading *reading, struct pprof_facts *facts)
+static int choose_unit(struct pprof_reader *reader, struct pprof_facts *facts)
 {
-	const struct pprof_tables *tables = &reading->tables;
-	const struct pprof_type *type = &tables->types[reading->type];
+	const struct pprof_tables *tables = &reader->tables;
+	const struct pprof_type *type = &tables->types[reader->type];
 	const char *unit = pprof_text(tables, type->unit), *name = pprof_text(tables, type->type);
 	uint64_t period_ns = period_ns_of(tables);
 	int error = 0;
 
-	reading->divisor = 1;
+	reader->divisor = 1;
 	facts->period_ns = unit_ns(unit);
 	snprintf(facts->count_name, sizeof(facts->count_name), "%.*s", TYPE_BYTES,
 		!strcmp(unit, "count") ? name : unit);
 	if (!strcmp(unit, "count") && !strcmp(name, "samples")) {
 		facts->period_ns = period_ns;
-		type += period_ns && reading->type + 1 < tables->type_count; /* their times */
+		type += period_ns && reader->type + 1 < tables->type_count; /* their times */
 	}
 	snprintf(facts->time_name, sizeof(facts->time_name), "%.*s", TYPE_BYTES,
 		unit_ns(pprof_text(tables, type->unit)) ? pprof_text(tables, type->type) : "");
-	find_other(reading, facts->other_name);
-	reading->is_whole = unit_ns(unit) && period_ns &&
-		!strcmp(unit, pprof_text(tables, tables->period_type.unit));
-	if (reading->is_whole)
-		error = for_each_sample(reading, check_whole);
-	if (error || !reading->is_whole)
+	find_other(reader, facts->other_name);
+	reader->is_whole = unit_ns(unit) && period_ns &&
+			   !strcmp(unit, pprof_text(tables, tables->period_type.unit));
+	if (reader->is_whole)
+		error = for_each_sample(reader, check_whole);
+	if (error || !reader->is_whole)
 		return error;
-	reading->divisor = tables->period;
+	reader->divisor = tables->period;
 	facts->period_ns = period_ns;
 	strcpy(facts->count_name, "samples");
 	return 0;
@@ -467,10 +468,10 @@ static int read_comments(
 }
 
 /* All but the unit, which is known already. Returns 0, or -ENOMEM with the message filled. */
-static int find_facts(const struct reading *reading, struct pprof_facts *facts)
+static int find_facts(const struct pprof_reader *reader, struct pprof_facts *facts)
 {
-	const struct pprof_tables *tables = &reading->tables;
-	const char *type = pprof_text(tables, tables->types[reading->type].type);
+	const struct pprof_tables *tables = &reader->tables;
+	const char *type = pprof_text(tables, tables->types[reader->type].type);
 	uint64_t dropped = 0;
 	int error = read_comments(facts, tables, &dropped);
 
@@ -479,7 +480,7 @@ static int find_facts(const struct reading *reading, struct pprof_facts *facts)
 	facts->created_s = (int64_t)tables->time_ns / NS_PER_S;
 	if (!facts->title[0])
 		make_title(facts, tables, type);
-	write_subtitle(facts, type, reading->weight);
+	write_subtitle(facts, type, reader->weight);
 	write_notes(facts, dropped);
 	return error ? diag_fail(tables->message, error, "out of memory") : 0;
 }
@@ -499,39 +500,40 @@ void pprof_facts_release(struct pprof_facts *facts)
 static int read_type(struct calltree *tree, const void *bytes, size_t count, const char *name,
 	const char *type, bool is_other, struct pprof_facts *facts, struct diag_message *message)
 {
-	struct reading reading = {
-		.tables = {.whole = {bytes, (const uint8_t *)bytes + count}, .name = name,
+	struct pprof_reader reader = {
+		.tables = {.whole = {bytes, (const uint8_t *)bytes + count},
+			.name = name,
 			.message = message},
 		.tree = tree,
 	};
 	int error = -ENOMEM;
 
-	reading.ids = malloc(PPROF_DEPTH_MAX * sizeof(*reading.ids));
-	if (!reading.ids) {
+	reader.ids = malloc(PPROF_DEPTH_MAX * sizeof(*reader.ids));
+	if (!reader.ids) {
 		diag_fail(message, error, "out of memory");
 		goto out;
 	}
-	error = pprof_tables_read(&reading.tables);
+	error = pprof_tables_read(&reader.tables);
 	if (!error)
-		error = choose_type(&reading, type);
+		error = choose_type(&reader, type);
 	if (is_other)
-		reading.divisor = facts->period_ns;
+		reader.divisor = facts->period_ns;
 	else if (!error)
-		error = choose_unit(&reading, facts);
+		error = choose_unit(&reader, facts);
 	if (!error)
-		error = for_each_sample(&reading, add_sample);
+		error = for_each_sample(&reader, add_sample);
 	if (error || is_other)
 		goto out;
-	error = find_facts(&reading, facts);
-	if (reading.negative)
+	error = find_facts(&reader, facts);
+	if (reader.negative)
 		diag_info("'%s': %" PRIu64 " sample%s less than nothing, as in the difference of "
 			  "two profiles, and left out",
-			name, reading.negative, reading.negative == 1 ? " is" : "s are");
-	pprof_report_unnamed(&reading.tables);
+			name, reader.negative, reader.negative == 1 ? " is" : "s are");
+	pprof_report_unnamed(&reader.tables);
 out:
-	pprof_tables_release(&reading.tables);
-	texts_release(&reading.threads);
-	free(reading.ids);
+	pprof_tables_release(&reader.tables);
+	texts_release(&reader.threads);
+	free(reader.ids);
 	return error;
 }
 

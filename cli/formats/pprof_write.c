@@ -29,7 +29,7 @@ struct measure {
 	const char *name;
 };
 
-struct writing {
+struct profile_writer {
 	const struct picture_options *options;
 	struct pprof_writer writer;
 	struct texts modules; /* their numbers + 1 are those of their mappings */
@@ -51,7 +51,7 @@ struct writing {
 /* protobuf_sink */
 static int write_plain(void *context, const void *bytes, size_t count)
 {
-	const struct writing *w = context;
+	const struct profile_writer *w = context;
 
 	errno = 0;
 	if (fwrite(bytes, 1, count, w->out) == count)
@@ -59,7 +59,7 @@ static int write_plain(void *context, const void *bytes, size_t count)
 	return errno ? -errno : -EIO;
 }
 
-static int deflate_bytes(struct writing *w, const void *bytes, size_t count, int flush)
+static int deflate_bytes(struct profile_writer *w, const void *bytes, size_t count, int flush)
 {
 	uint8_t piece[16384];
 	int status = Z_OK, error = 0;
@@ -94,7 +94,7 @@ static int write_packed(void *context, const void *bytes, size_t count)
 /* ---- types, facts ---------------------------------------------------------------------------- */
 
 /* What a clock counted, then what virtual machines told, whichever the tree is. */
-static void find_measures(struct writing *w, const struct calltree *tree)
+static void find_measures(struct profile_writer *w, const struct calltree *tree)
 {
 	const struct picture_options *options = w->options;
 	const char *name = options->time_name ? options->time_name
@@ -111,7 +111,7 @@ static void find_measures(struct writing *w, const struct calltree *tree)
 	w->shown = name;
 }
 
-static void put_types(struct writing *w)
+static void put_types(struct profile_writer *w)
 {
 	const struct picture_options *options = w->options;
 	const char *name = options->count_name && *options->count_name
@@ -126,7 +126,7 @@ static void put_types(struct writing *w)
 		pprof_put_period(&w->writer, w->shown, options->period_ns);
 }
 
-static void put_facts(struct writing *w)
+static void put_facts(struct profile_writer *w)
 {
 	const struct picture_options *options = w->options;
 
@@ -142,7 +142,7 @@ static void put_facts(struct writing *w)
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 /* The mapping of @module, made when it is new; 0 for no module. */
-static uint32_t mapping_of(struct writing *w, const char *module)
+static uint32_t mapping_of(struct profile_writer *w, const char *module)
 {
 	uint32_t known = w->modules.count, number = 0;
 
@@ -156,7 +156,7 @@ static uint32_t mapping_of(struct writing *w, const char *module)
 }
 
 /* The first mapping is to be the program's: where main() is, or what the title begins with. */
-static const char *program_module(const struct writing *w)
+static const char *program_module(const struct profile_writer *w)
 {
 	const char *title = w->options->title ? w->options->title : "";
 	size_t bytes = strcspn(title, " :");
@@ -179,7 +179,7 @@ static const char *program_module(const struct writing *w)
 }
 
 /* A virtual machine's function has its file and line in fields of their own. */
-static void put_frame(struct writing *w, const struct calltree_frame *frame)
+static void put_frame(struct profile_writer *w, const struct calltree_frame *frame)
 {
 	const char *name = *frame->name ? frame->name : "[empty]";
 	struct machine_name parts = {.name_bytes = SIZE_MAX, .file = ""};
@@ -195,7 +195,7 @@ static void put_frame(struct writing *w, const struct calltree_frame *frame)
 }
 
 /* The location of frame N is number N + 1, behind those of the tree before. */
-static void put_frames(struct writing *w)
+static void put_frames(struct profile_writer *w)
 {
 	for (uint32_t i = 0; i < calltree_frames(w->tree); i++)
 		put_frame(w, calltree_frame_at(w->tree, i));
@@ -247,7 +247,7 @@ static size_t collect_shares(const struct calltree *tree, struct share *shares, 
 	return count;
 }
 
-static void put_sample(struct writing *w, const struct share *share)
+static void put_sample(struct profile_writer *w, const struct share *share)
 {
 	uint64_t period_ns = w->options->period_ns, values[3] = {0};
 	const char *thread = share->thread == NO_THREAD
@@ -266,7 +266,7 @@ static void put_sample(struct writing *w, const struct share *share)
 	pprof_end_sample(&w->writer, values, w->values, thread ? thread : "", 0);
 }
 
-static int put_samples(struct writing *w)
+static int put_samples(struct profile_writer *w)
 {
 	uint32_t nodes = calltree_nodes(w->tree);
 	uint64_t *rest = calloc(nodes, sizeof(*rest));
@@ -290,7 +290,7 @@ static int put_samples(struct writing *w)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static void put_measure(struct writing *w, unsigned measure)
+static void put_measure(struct profile_writer *w, unsigned measure)
 {
 	w->measure = measure;
 	w->tree = w->measures[measure].tree;
@@ -300,7 +300,7 @@ static void put_measure(struct writing *w, unsigned measure)
 	w->locations += calltree_frames(w->tree);
 }
 
-static int write_profile(struct writing *w, const struct calltree *tree, protobuf_sink *sink)
+static int write_profile(struct profile_writer *w, const struct calltree *tree, protobuf_sink *sink)
 {
 	int error;
 
@@ -318,7 +318,7 @@ static int write_profile(struct writing *w, const struct calltree *tree, protobu
 
 int pprof_write(const struct calltree *tree, const struct picture_options *options, FILE *out)
 {
-	struct writing w = {.options = options, .out = out};
+	struct profile_writer w = {.options = options, .out = out};
 
 	return write_profile(&w, tree, write_plain);
 }
@@ -327,7 +327,7 @@ int pprof_write(const struct calltree *tree, const struct picture_options *optio
 int pprof_write_gz(const struct calltree *tree, const struct picture_options *options, FILE *out)
 {
 	z_stream packer = {.avail_in = 0};
-	struct writing w = {.options = options, .out = out, .packer = &packer};
+	struct profile_writer w = {.options = options, .out = out, .packer = &packer};
 	int error;
 
 	if (deflateInit2(&packer, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 9,

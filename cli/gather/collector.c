@@ -12,7 +12,8 @@
  * alone. A look from inside takes calls, which the filter may forbid, and a descriptor, which other
  * threads may notice: so it is looked for here, when a process has used 20 ms of CPU time, and its
  * slot is told. Until then, some 50 ms, such a filter may hit what begins or ends just then, or a
- * sample that reads far memory. Names of threads are asked for here, too, so that no handler has to.
+ * sample that reads far memory. Names of threads are asked for here, too, so that no handler has
+ * to.
  */
 #include "cli/gather/collector.h"
 

@@ -86,7 +86,7 @@ static void put_sample(struct tracer *tracer, struct tracee *tracee, struct reco
 }
 
 /* The clock @tracee's samples are counted by, now. */
-static uint64_t sample_clock(const struct tracer *tracer, struct tracee *tracee)
+static uint64_t read_sample_clock(const struct tracer *tracer, struct tracee *tracee)
 {
 	uint64_t cpu_ns = tracees_look(tracee);
 
@@ -227,7 +227,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	struct iovec iov = {.iov_base = regset, .iov_len = sizeof(regset)};
 	bool is_known = !ptrace(PTRACE_GETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov) &&
 			iov.iov_len == sizeof(regset);
-	uint64_t now_ns = sample_clock(tracer, tracee);
+	uint64_t now_ns = read_sample_clock(tracer, tracee);
 	uint64_t begun_ns;
 	bool ran = !is_known || was_running(tracer, tracee, regset);
 	struct record_sample record = {
@@ -318,7 +318,7 @@ static void request_cpu(struct tracer *tracer, const struct tracee *tracee)
 static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 {
 	uint64_t before_ns = tracee->used.cpu_ns;
-	uint64_t now_ns = sample_clock(tracer, tracee);
+	uint64_t now_ns = read_sample_clock(tracer, tracee);
 	uint64_t owed_ns =
 		tracee->owed_ns + (now_ns > tracee->counted_ns ? now_ns - tracee->counted_ns : 0);
 	bool is_due = owed_ns >= tracer->period_ns;
@@ -353,8 +353,8 @@ static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 
 /*
  * Is the stack that was taken last still the thread's? After the stop it went to sleep once more,
- * in the same place if it did not do anything else: then the number of its sleeps tells. So a sleeper
- * is stopped once per sleep.
+ * in the same place if it did not do anything else: then the number of its sleeps tells. So a
+ * sleeper is stopped once per sleep.
  */
 static bool is_where_it_was(struct tracee *tracee)
 {
@@ -444,7 +444,7 @@ void sample_last(struct tracer *tracer, struct tracee *tracee)
 
 	if (target->is_waiting)
 		return;
-	record.weight = count_due(tracer, tracee, sample_clock(tracer, tracee));
+	record.weight = count_due(tracer, tracee, read_sample_clock(tracer, tracee));
 	target->spare_ns += (int64_t)tracee->owed_ns;
 	if (target->spare_ns >= (int64_t)tracer->period_ns) {
 		target->spare_ns -= (int64_t)tracer->period_ns;

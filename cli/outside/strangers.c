@@ -342,15 +342,15 @@ static void match_slots(struct strangers *s)
 
 /* ---- who is there ---------------------------------------------------------------------------- */
 
-struct listed {
+struct new_process {
 	pid_t pid;
 	struct procfs_birth birth;
 };
 
 /* Processes that are in /proc and were not before, their number in *@count; owned, or NULL. */
-static struct listed *list_new(struct strangers *s, size_t *count)
+static struct new_process *list_new(struct strangers *s, size_t *count)
 {
-	struct listed *list = NULL;
+	struct new_process *list = NULL;
 	size_t room = 0;
 	const struct dirent *entry;
 	DIR *folder = opendir("/proc");
@@ -375,27 +375,28 @@ static struct listed *list_new(struct strangers *s, size_t *count)
 	return list;
 }
 
-static bool is_descendant(const struct strangers *s, const struct listed *listed)
+static bool is_descendant(const struct strangers *s, const struct new_process *new_process)
 {
-	const struct stranger *parent = find_process(s, listed->birth.ppid);
+	const struct stranger *parent = find_process(s, new_process->birth.ppid);
 
-	if (listed->pid == s->self || listed->birth.start_ticks < s->start_ticks)
+	if (new_process->pid == s->self || new_process->birth.start_ticks < s->start_ticks)
 		return false;
-	return listed->birth.ppid == s->root || (parent && parent->state != STATE_UNRELATED);
+	return new_process->birth.ppid == s->root || (parent && parent->state != STATE_UNRELATED);
 }
 
-static void add_descendant(struct strangers *s, const struct listed *listed)
+static void add_descendant(struct strangers *s, const struct new_process *new_process)
 {
 	/* One that has ended before it was seen may have had the library. */
-	enum state state = listed->birth.state == 'Z' ? STATE_ENDED : STATE_YOUNG;
-	struct stranger *stranger = add_process(s, listed->pid, state, listed->birth.start_ticks);
+	enum state state = new_process->birth.state == 'Z' ? STATE_ENDED : STATE_YOUNG;
+	struct stranger *stranger =
+		add_process(s, new_process->pid, state, new_process->birth.start_ticks);
 
 	if (stranger)
-		stranger->is_inner = inner_pid(listed->pid) != 0;
+		stranger->is_inner = inner_pid(new_process->pid) != 0;
 }
 
 /* Children may come before their parents, where numbers began anew between them. */
-static void add_new(struct strangers *s, struct listed *list, size_t count)
+static void add_new(struct strangers *s, struct new_process *list, size_t count)
 {
 	bool is_any = true;
 
@@ -469,7 +470,7 @@ static void scan_processes(struct tracer *tracer)
 {
 	struct strangers *s = tracer->strangers;
 	uint64_t before_ns = own_cpu_ns();
-	struct listed *list;
+	struct new_process *list;
 	size_t count;
 
 	if (s->saved_at_ns)

@@ -199,7 +199,7 @@ static void processes_release(struct processes *processes)
 #define EXIT_SPREAD 10
 
 /* The processes that one image made, but for those that still run. */
-struct family {
+struct siblings {
 	uint32_t first_child; /* a process, or NOBODY */
 	uint64_t below_ns;    /* what they and theirs used, as far as it was told */
 	uint32_t exits;	      /* how many ends are not told of in that, and */
@@ -222,7 +222,7 @@ struct accounts {
 	uint64_t period_ns;
 	uint64_t tick_ns; /* the kernel looks at timers so often */
 	struct processes processes;
-	struct family *families;  /* by image */
+	struct siblings *siblings; /* by image */
 	uint32_t *next_sibling;	  /* by process */
 	uint64_t *unexplained_ns; /* by process: charged to it or below for whom we do not know */
 	uint64_t *weight;	  /* by image: of its samples and credits */
@@ -391,17 +391,18 @@ static uint64_t credit_kill(
 /* The ends of the children of image @index, @ns in all. */
 static void credit_exits(struct accounts *accounts, uint32_t index, uint64_t kib, uint64_t ns)
 {
-	const struct family *family = &accounts->families[index];
+	const struct siblings *siblings = &accounts->siblings[index];
 	uint32_t count = 0;
 
-	for (uint32_t i = family->first_child; i != NOBODY; i = accounts->next_sibling[i], count++)
+	for (uint32_t i = siblings->first_child; i != NOBODY;
+		i = accounts->next_sibling[i], count++)
 		ns -= credit_kill(accounts, &accounts->processes.list[i], kib, ns);
-	if (family->is_mixed) {
+	if (siblings->is_mixed) {
 		add_credit(accounts, BOX_EXIT, WIRE_FRAME_EXIT_OF_CHILDREN, index, ns,
 			profile_image_at(accounts->profile, index)->left_paused);
 		return;
 	}
-	for (uint32_t i = family->first_child; i != NOBODY;
+	for (uint32_t i = siblings->first_child; i != NOBODY;
 		i = accounts->next_sibling[i], count--) {
 		const struct process *child = &accounts->processes.list[i];
 
@@ -419,20 +420,20 @@ static void credit_exits(struct accounts *accounts, uint32_t index, uint64_t kib
 static uint64_t settle_family(
 	struct accounts *accounts, uint32_t index, uint64_t rest_ns, uint64_t kib)
 {
-	const struct family *family = &accounts->families[index];
+	const struct siblings *siblings = &accounts->siblings[index];
 
-	if (!family->exits || family->holds_strangers ||
-		rest_ns >
-			family->exits * exit_limit_ns(kib) + kill_limit_ns(accounts, family->kills))
+	if (!siblings->exits || siblings->holds_strangers ||
+		rest_ns > siblings->exits * exit_limit_ns(kib) +
+				  kill_limit_ns(accounts, siblings->kills))
 		return rest_ns;
 	credit_exits(accounts, index, kib, rest_ns);
 	return 0;
 }
 
 /*
- * The families of a process's images, one after the other; an image tells what was charged so far
- * when it leaves. @last is what the kernel said of all at the end, NULL: only the image can. What
- * is charged beyond what is known of adds to *@ns, which gets CPU time of all of them.
+ * The children of a process's images, one image after the other; an image tells what was charged so
+ * far when it leaves. @last is what the kernel said of all at the end, NULL: only the image can.
+ * What is charged beyond what is known of adds to *@ns, which gets CPU time of all of them.
  */
 static void settle_families(struct accounts *accounts, uint32_t number,
 	const struct accounting_child *last, uint64_t *ns)
@@ -449,8 +450,8 @@ static void settle_families(struct accounts *accounts, uint32_t number,
 		uint64_t more_ns = sum_ns > charged_ns ? sum_ns - charged_ns : 0, rest_ns;
 
 		/* Some of these may be waited for by the next image. */
-		waiting_ns += accounts->families[index].below_ns;
-		*ns += accounts->families[index].below_ns;
+		waiting_ns += accounts->siblings[index].below_ns;
+		*ns += accounts->siblings[index].below_ns;
 		if (!is_last && !image->told_end)
 			break;
 		rest_ns = more_ns > waiting_ns ? more_ns - waiting_ns : 0;
@@ -477,27 +478,27 @@ static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t n
 {
 	const struct process *process = &accounts->processes.list[number];
 	const struct profile_image *image = last_image_of(accounts, process);
-	struct family *family = &accounts->families[process->parent];
-	const struct family *own =
-		&accounts->families[processes_last(&accounts->processes, process)];
+	struct siblings *siblings = &accounts->siblings[process->parent];
+	const struct siblings *own =
+		&accounts->siblings[processes_last(&accounts->processes, process)];
 
-	family->is_mixed |=
-		family->first_child != NOBODY &&
-		strcmp(name_of(accounts, family->first_child), name_of(accounts, number)) != 0;
-	accounts->next_sibling[number] = family->first_child;
-	family->first_child = number;
-	family->below_ns += ns;
-	family->exits++;
-	family->holds_strangers |= processes_went_on(image);
+	siblings->is_mixed |=
+		siblings->first_child != NOBODY &&
+		strcmp(name_of(accounts, siblings->first_child), name_of(accounts, number)) != 0;
+	accounts->next_sibling[number] = siblings->first_child;
+	siblings->first_child = number;
+	siblings->below_ns += ns;
+	siblings->exits++;
+	siblings->holds_strangers |= processes_went_on(image);
 	accounts->unexplained_ns[accounts->processes.process_of[process->parent]] +=
 		accounts->unexplained_ns[number];
 	if (image->told_end)
 		return;
 	/* Nobody has told of the ends below it yet: what its parent was charged has them, too. */
-	family->kills += killed_threads(image) + own->kills;
-	family->exits += own->exits;
-	family->is_mixed |= own->exits != 0;
-	family->holds_strangers |= own->holds_strangers;
+	siblings->kills += killed_threads(image) + own->kills;
+	siblings->exits += own->exits;
+	siblings->is_mixed |= own->exits != 0;
+	siblings->holds_strangers |= own->holds_strangers;
 }
 
 /* flamerun's own child: the kernel has said everything of it. */
@@ -507,13 +508,13 @@ static void settle_child(struct accounts *accounts, uint32_t number)
 	const struct accounting_child *child = accounts->child;
 	const struct profile_image *image = last_image_of(accounts, process);
 	uint64_t own_ns = used_ns(accounts, process, child->max_kib);
-	uint64_t families_ns = 0, rest_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
+	uint64_t siblings_ns = 0, rest_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
 
-	settle_families(accounts, number, child, &families_ns);
+	settle_families(accounts, number, child, &siblings_ns);
 	accounts->charged_unexplained_ns += accounts->unexplained_ns[number];
 	/* Children that nobody waited for. */
-	if (families_ns > child->children_ns)
-		accounts->charged_ns += families_ns - child->children_ns;
+	if (siblings_ns > child->children_ns)
+		accounts->charged_ns += siblings_ns - child->children_ns;
 	if (processes_went_on(image) ||
 		(!image->told_end &&
 			rest_ns > exit_limit_ns(child->max_kib) +
@@ -585,16 +586,16 @@ static int accounts_init(struct accounts *accounts)
 	if (processes_find(&accounts->processes, accounts->profile))
 		return -ENOMEM;
 	count = accounts->processes.image_count + (size_t)1;
-	accounts->families = calloc(count, sizeof(*accounts->families));
+	accounts->siblings = calloc(count, sizeof(*accounts->siblings));
 	accounts->next_sibling = calloc(count, sizeof(*accounts->next_sibling));
 	accounts->unexplained_ns = calloc(count, sizeof(*accounts->unexplained_ns));
 	accounts->weight = calloc(count, sizeof(*accounts->weight));
 	accounts->last_ns = calloc(count, sizeof(*accounts->last_ns));
-	if (!accounts->families || !accounts->next_sibling || !accounts->unexplained_ns ||
+	if (!accounts->siblings || !accounts->next_sibling || !accounts->unexplained_ns ||
 		!accounts->weight || !accounts->last_ns)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		accounts->families[i].first_child = NOBODY;
+		accounts->siblings[i].first_child = NOBODY;
 	for (int box = 0; box < BOX_COUNT; box++)
 		accounts->owed_ns[box] = accounts->period_ns / 2;
 	/* That clock goes on at ticks. */
@@ -625,7 +626,7 @@ int accounting_settle(struct flameprof_profile *profile, enum accounting_start s
 				credit_image(&accounts, &accounts.processes.list[i], at);
 	}
 	processes_release(&accounts.processes);
-	free(accounts.families);
+	free(accounts.siblings);
 	free(accounts.next_sibling);
 	free(accounts.unexplained_ns);
 	free(accounts.weight);

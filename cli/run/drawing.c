@@ -115,13 +115,13 @@ int drawing_check(const struct options *options, struct diag_message *message)
 }
 
 /* Time of one kind. */
-struct named {
+struct named_tree {
 	struct calltree *tree;
 	struct calltree *reshaped; /* what the options made of it; NULL: nothing */
 	struct naming_report report;
 };
 
-static const struct calltree *shown_of(const struct named *named)
+static const struct calltree *shown_of(const struct named_tree *named)
 {
 	return named->reshaped ? named->reshaped : named->tree;
 }
@@ -140,8 +140,8 @@ static const char *empty_text(
 }
 
 /* The one that was asked for; else what a clock counted, unless that is nothing. */
-static bool draws_machine(
-	const struct options *options, const struct named *clock, const struct named *machine)
+static bool draws_machine(const struct options *options, const struct named_tree *clock,
+	const struct named_tree *machine)
 {
 	if (options->sample_type)
 		return is_machine(options->sample_type);
@@ -149,12 +149,12 @@ static bool draws_machine(
 }
 
 /* What is drawn, and said of it, is of one kind; the other one is beside it in profiles. */
-static unsigned draw_trees(
-	const struct drawing *drawing, const struct named *clock, const struct named *machine)
+static unsigned draw_trees(const struct drawing *drawing, const struct named_tree *clock,
+	const struct named_tree *machine)
 {
 	const struct options *options = drawing->options;
 	bool is_vm = draws_machine(options, clock, machine);
-	const struct named *drawn = is_vm ? machine : clock, *other = is_vm ? clock : machine;
+	const struct named_tree *drawn = is_vm ? machine : clock, *other = is_vm ? clock : machine;
 	const struct calltree *shown = shown_of(drawn);
 	struct summary summary = {
 		.profile = gather_profile(drawing->gather),
@@ -205,7 +205,7 @@ static unsigned draw_trees(
 }
 
 /* Name and reshape what is of one kind. Returns 0, or -errno with @message filled. */
-static int name_kind(const struct drawing *drawing, bool is_vm, struct named *named,
+static int name_kind(const struct drawing *drawing, bool is_vm, struct named_tree *named,
 	struct diag_message *message)
 {
 	const struct naming_request request = {
@@ -234,7 +234,7 @@ static int name_kind(const struct drawing *drawing, bool is_vm, struct named *na
 unsigned drawing_make(const struct drawing *drawing, const struct accounting_child *child)
 {
 	struct diag_message message = {0};
-	struct named clock = {.tree = NULL}, machine = {.tree = NULL};
+	struct named_tree clock = {.tree = NULL}, machine = {.tree = NULL};
 	unsigned failed = drawing->options->outputs.count;
 	int error;
 

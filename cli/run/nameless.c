@@ -112,7 +112,7 @@ static bool is_plain(const char *path)
 }
 
 /* @path as a word for a shell. */
-static void quote(char *out, size_t size, const char *path)
+static void quote_path(char *out, size_t size, const char *path)
 {
 	size_t at = 0;
 
@@ -136,7 +136,7 @@ void distribution_symbols_command(
 	struct distribution here = read_release(release);
 	char package[64], word[COMMAND_BYTES];
 
-	quote(word, sizeof(word), path);
+	quote_path(word, sizeof(word), path);
 	if (here.installer == BY_APT && find_package(package, sizeof(package), base_name(path)))
 		snprintf(out, size, "apt install %s", package);
 	else if (here.installer == BY_DNF)
@@ -152,7 +152,7 @@ void distribution_symbols_command(
 #define RELEASE		  "/etc/os-release"
 #define RELEASE_OF_VENDOR "/usr/lib/os-release" /* where an administrator has removed the other */
 
-struct weighed {
+struct module_weight {
 	const char *module; /* "" for code of no file */
 	uint64_t self;
 };
@@ -173,9 +173,9 @@ static const struct {
  * Which module has most of the samples that end in unnamed code? @of has a place for each frame of
  * the tree; modules are few, so they are looked through.
  */
-static struct weighed heaviest(const struct calltree *tree, struct weighed *of)
+static struct module_weight find_heaviest(const struct calltree *tree, struct module_weight *of)
 {
-	struct weighed worst = {0};
+	struct module_weight worst = {0};
 	uint32_t count = 0;
 
 	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
@@ -188,7 +188,7 @@ static struct weighed heaviest(const struct calltree *tree, struct weighed *of)
 		while (at < count && strcmp(of[at].module, frame->module))
 			at++;
 		if (at == count)
-			of[count++] = (struct weighed){.module = frame->module};
+			of[count++] = (struct module_weight){.module = frame->module};
 		of[at].self += node->self;
 		if (of[at].self > worst.self)
 			worst = of[at];
@@ -242,12 +242,12 @@ static void file_remedy(struct nameless *out, const char *module, const char *pa
 
 void nameless_find(struct nameless *out, const struct calltree *tree, const struct names *names)
 {
-	struct weighed *of = calloc((size_t)calltree_frames(tree) + 1, sizeof(*of));
-	struct weighed worst = {0};
+	struct module_weight *of = calloc((size_t)calltree_frames(tree) + 1, sizeof(*of));
+	struct module_weight worst = {0};
 
 	*out = (struct nameless){0};
 	if (of)
-		worst = heaviest(tree, of);
+		worst = find_heaviest(tree, of);
 	if (worst.self && worst.module[0]) {
 		snprintf(out->where, sizeof(out->where), "%.200s", worst.module);
 		file_remedy(out, worst.module, path_of(names, worst.module));

@@ -90,7 +90,7 @@ struct results {
 	struct result list[];
 };
 
-struct writing {
+struct result_content {
 	const struct calltree *tree;
 	const struct picture_options *picture;
 	const struct format *format;
@@ -98,7 +98,7 @@ struct writing {
 
 static int write_result(void *context, FILE *file)
 {
-	const struct writing *writing = context;
+	const struct result_content *writing = context;
 
 	return writing->format->write(writing->tree, writing->picture, file);
 }
@@ -180,7 +180,7 @@ void results_name_child(struct results *results, pid_t child)
 	}
 }
 
-static int write_one(struct results *results, unsigned index, struct writing *writing,
+static int write_one(struct results *results, unsigned index, struct result_content *writing,
 	bool is_alone, struct diag_message *message)
 {
 	int error;
@@ -198,7 +198,7 @@ void results_write(struct results *results, const struct calltree *tree,
 	*written = (struct results_written){0};
 	for (unsigned i = 0; i < results->count; i++) {
 		const struct result *result = &results->list[i];
-		struct writing writing = {tree, picture, result->format};
+		struct result_content writing = {tree, picture, result->format};
 		struct diag_message message = {0};
 		int error = write_one(results, i, &writing, is_alone, &message);
 

@@ -278,14 +278,14 @@ static void print_losses(const struct summary *summary, const struct accounting 
 			totals->ends[WIRE_END_MEMORY]);
 }
 
-struct hot {
+struct function_weight {
 	uint64_t self;
 	uint32_t frame;
 };
 
 static int by_self(const void *a, const void *b)
 {
-	const struct hot *x = a, *y = b;
+	const struct function_weight *x = a, *y = b;
 
 	if (x->self != y->self)
 		return x->self < y->self ? 1 : -1;
@@ -295,7 +295,7 @@ static int by_self(const void *a, const void *b)
 static void print_hottest(const struct calltree *tree)
 {
 	uint32_t frames = calltree_frames(tree);
-	struct hot *hot = calloc(frames + 1, sizeof(*hot));
+	struct function_weight *hot = calloc(frames + 1, sizeof(*hot));
 
 	if (!hot)
 		return;

@@ -40,7 +40,7 @@ struct output {
  * cannot be asked to stop, and with the callback it holds no heap memory worth freeing (its state
  * is on the stack), so leaving by longjmp is the way out.
  */
-static void collect(const char *text, size_t bytes, void *opaque)
+static void collect_output(const char *text, size_t bytes, void *opaque)
 {
 	struct output *output = opaque;
 
@@ -58,10 +58,10 @@ static int run_demangler(const char *mangled, struct output *output)
 	output->bytes = 0;
 	if (setjmp(output->full))
 		return 0;
-	if (rust_demangle_callback(mangled, options | DMGL_RUST, collect, output))
+	if (rust_demangle_callback(mangled, options | DMGL_RUST, collect_output, output))
 		return output->bytes != 0;
 	output->bytes = 0;
-	return cplus_demangle_v3_callback(mangled, options | DMGL_GNU_V3, collect, output) &&
+	return cplus_demangle_v3_callback(mangled, options | DMGL_GNU_V3, collect_output, output) &&
 	       output->bytes;
 }
 

@@ -95,7 +95,7 @@ out:
  * Does this look like an ELF file whose headers libelf may take at their word? It allocates as many
  * sections as section 0 announces, which in a sparse file can be billions.
  */
-static int headers_sane(const Elf64_Ehdr *header, const Elf64_Shdr *first, uint64_t file_bytes)
+static int are_headers_sane(const Elf64_Ehdr *header, const Elf64_Shdr *first, uint64_t file_bytes)
 {
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
 		header->e_ident[EI_DATA] != ELFDATA2LSB)
@@ -120,7 +120,7 @@ static int check_file(int fd)
 	if (header.e_shoff && header.e_shoff < (uint64_t)status.st_size &&
 		pread(fd, &first, sizeof(first), (off_t)header.e_shoff) != sizeof(first))
 		return -ENOEXEC;
-	return headers_sane(&header, &first, (uint64_t)status.st_size) ? 0 : -ENOEXEC;
+	return are_headers_sane(&header, &first, (uint64_t)status.st_size) ? 0 : -ENOEXEC;
 }
 
 static int finish_init(struct elfimage *image, Elf *elf, int fd, char *memory)
@@ -155,7 +155,7 @@ int elfimage_init_memory(struct elfimage *image, char *memory, size_t bytes)
 	memcpy(&header, memory, sizeof(header));
 	if (header.e_shoff && header.e_shoff <= bytes && bytes - header.e_shoff >= sizeof(first))
 		memcpy(&first, memory + header.e_shoff, sizeof(first));
-	if (!headers_sane(&header, &first, bytes))
+	if (!are_headers_sane(&header, &first, bytes))
 		return -ENOEXEC;
 	elf_version(EV_CURRENT);
 	return finish_init(image, elf_memory(memory, bytes), -1, memory);

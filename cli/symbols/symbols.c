@@ -65,7 +65,7 @@ void symbols_hurry_when(struct symbols *symbols, bool (*is_hurried)(void))
 	symbols->is_hurried = is_hurried;
 }
 
-static int same_module(const struct symbols_module *a, const struct symbols_module *b)
+static int is_same_module(const struct symbols_module *a, const struct symbols_module *b)
 {
 	return a->is_vdso == b->is_vdso && a->build_id_bytes == b->build_id_bytes &&
 	       (!a->build_id_bytes || !memcmp(a->build_id, b->build_id, a->build_id_bytes)) &&
@@ -108,7 +108,7 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 	for (int i = *bucket; i >= 0; i = symbols->entries[i].next) {
 		struct entry *entry = &symbols->entries[i];
 
-		if (entry->hash != hash || !same_module(&entry->module, &wanted))
+		if (entry->hash != hash || !is_same_module(&entry->module, &wanted))
 			continue;
 		/* The later process is the likelier one to live when the file is opened. */
 		if (wanted.pid && !entry->table)

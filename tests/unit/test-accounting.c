@@ -75,8 +75,8 @@ static void sample(struct flameprof_profile *profile, uint64_t id, uint64_t weig
 		&frame);
 }
 
-static struct accounting settle(
-	struct flameprof_profile *profile, enum accounting_start start, const struct accounting_child *child)
+static struct accounting compute(struct flameprof_profile *profile, enum accounting_start start,
+	const struct accounting_child *child)
 {
 	struct accounting books;
 
@@ -107,7 +107,7 @@ static void test_a_start_is_credited(void **state)
 {
 	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 110);
-	struct accounting books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	struct accounting books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 
 	(void)state;
 	assert_int_equal(books.due, 500);
@@ -130,7 +130,7 @@ static void test_a_paused_start_is_left_out(void **state)
 
 	(void)state;
 	profile_totals(profile)->paused = 7;
-	books = settle(profile, ACCOUNTING_START_PAUSED, &child);
+	books = compute(profile, ACCOUNTING_START_PAUSED, &child);
 	assert_int_equal(books.credited, 10);
 	assert_int_equal(books.paused, 107);
 	assert_int_equal(accounting_total(&books), 117);
@@ -146,7 +146,7 @@ static void test_a_paused_end_is_left_out(void **state)
 
 	(void)state;
 	profile_image_at(profile, profile_image(profile, 1))->left_paused = 1;
-	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 	assert_int_equal(books.exit, 0);
 	assert_int_equal(books.paused, 50);
 	profile_free(profile);
@@ -156,7 +156,7 @@ static void test_no_start_by_another_clock(void **state)
 {
 	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(440, 120);
-	struct accounting books = settle(profile, ACCOUNTING_START_IGNORED, &child);
+	struct accounting books = compute(profile, ACCOUNTING_START_IGNORED, &child);
 
 	(void)state;
 	assert_int_equal(accounting_total(&books), 0);
@@ -172,7 +172,7 @@ static void test_what_ran_before_the_tracer_came_is_no_exec(void **state)
 
 	(void)state;
 	profile_image_at(profile, profile_image(profile, 1))->from_outside = 1;
-	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 	assert_int_equal(books.exec, 0);
 	assert_int_equal(below(profile, 1, 0), 100);
 	profile_free(profile);
@@ -186,7 +186,7 @@ static void test_credit_is_rounded(void **state)
 
 	(void)state;
 	profile_image_at(profile, profile_image(profile, 1))->start_cpu_ns = 6 * MS / 10;
-	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).exec, 1);
+	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).exec, 1);
 	profile_free(profile);
 }
 
@@ -200,7 +200,7 @@ static void test_an_exec_is_followed(void **state)
 	(void)state;
 	profile_image_at(profile, profile_image(profile, 1))->left_by_exec = 1;
 	live(profile, &(struct life){.id = 3, .pid = OWN, .born = 5, .start = 410, .end = 430});
-	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 	assert_int_equal(below(profile, 1, WIRE_FRAME_EXEC), 100);
 	assert_int_equal(below(profile, 3, WIRE_FRAME_EXEC), 20);
 	assert_int_equal(below(profile, 3, WIRE_FRAME_EXIT), 10);
@@ -217,7 +217,7 @@ static void test_who_went_on_did_not_exit(void **state)
 
 	(void)state;
 	profile_image_at(profile, profile_image(profile, 1))->left_by_exec = 1;
-	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 	assert_int_equal(books.exit, 0);
 	profile_free(profile);
 }
@@ -230,7 +230,7 @@ static void test_an_exit_is_the_only_childs(void **state)
 	struct accounting books;
 
 	(void)state;
-	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 	assert_int_equal(books.exit, 1);
 	assert_int_equal(below(profile, 2, WIRE_FRAME_EXIT), 1);
 	assert_int_equal(below(profile, 1, WIRE_FRAME_EXIT), 0);
@@ -250,7 +250,7 @@ static void test_families_of_an_exec_chain(void **state)
 	live(profile, &(struct life){.id = 3, .pid = OWN, .born = 5, .start = 390, .end = 440});
 	live(profile, &(struct life){.id = 4, .pid = 12, .ppid = OWN, .born = 6, .end = 20,
 		.exe = "/bin/other"});
-	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).exit, 6);
+	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).exit, 6);
 	assert_int_equal(below(profile, 2, WIRE_FRAME_EXIT), 2);
 	assert_int_equal(below(profile, 4, WIRE_FRAME_EXIT), 4);
 	profile_free(profile);
@@ -266,7 +266,7 @@ static void test_a_child_across_an_exec(void **state)
 	(void)state;
 	profile_image_at(profile, profile_image(profile, 1))->left_by_exec = 1;
 	live(profile, &(struct life){.id = 3, .pid = OWN, .born = 5, .start = 390, .end = 440});
-	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 	assert_int_equal(books.due, 552);
 	assert_int_equal(books.exit, 0);
 	profile_free(profile);
@@ -281,7 +281,7 @@ static void test_exits_of_several_names_are_the_parents(void **state)
 	(void)state;
 	live(profile, &(struct life){.id = 3, .pid = 12, .ppid = OWN, .born = 3, .start = 1,
 		.end = 21, .exe = "/bin/other"});
-	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).exit, 2);
+	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).exit, 2);
 	assert_int_equal(below(profile, 1, WIRE_FRAME_EXIT_OF_CHILDREN), 2);
 	assert_int_equal(below(profile, 1, WIRE_FRAME_EXIT), 0);
 	assert_int_equal(below(profile, 2, WIRE_FRAME_EXIT), 0);
@@ -308,7 +308,7 @@ static void test_short_lives_add_up(void **state)
 	}
 	child.cpu_ns = 50 * MS;
 	child.children_ns = 2000 * (MS / 2 + MS / 10);
-	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 	assert_int_equal(books.due, 1250);
 	assert_int_equal(books.exec, 500);
 	assert_int_equal(books.exit, 200);
@@ -322,7 +322,7 @@ static void test_a_stranger_is_no_exit(void **state)
 {
 	struct flameprof_profile *profile = make();
 	struct accounting_child child = child_of(390, 610);
-	struct accounting books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	struct accounting books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 
 	(void)state;
 	assert_int_equal(books.due, 1000);
@@ -338,7 +338,7 @@ static void test_a_known_stranger_is_no_exit(void **state)
 
 	(void)state;
 	profile_image_at(profile, profile_image(profile, 2))->went_on = 1;
-	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).exit, 0);
+	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).exit, 0);
 	profile_free(profile);
 }
 
@@ -365,7 +365,7 @@ static void test_who_was_killed(void **state)
 	killed->unrecorded = 40;
 	sample(profile, 2, 60);
 	profile_totals(profile)->losses.dropped = 40;
-	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 	/* 118 less 10 + 40 + 60, and half a tick in which nobody looked. */
 	assert_int_equal(books.exit + below(profile, 2, 0), 8 + 10);
 	assert_int_equal(books.exit, 8 - half_a_tick());
@@ -385,7 +385,7 @@ static void test_a_killed_one_with_threads(void **state)
 	killed->told_end = 0;
 	killed->live_threads = 8;
 	sample(profile, 2, 60);
-	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 	/* Of 16 MiB: 0.45 ms. */
 	assert_in_range(books.exit, 0, 1);
 	assert_int_equal(books.exit + below(profile, 2, 0), 34 + 10);
@@ -402,8 +402,8 @@ static void test_a_killed_one_without_samples(void **state)
 	profile_image_at(profile, profile_image(profile, 2))->told_end = 0;
 	live(profile,
 		&(struct life){.id = 3, .pid = 12, .ppid = OWN, .born = 3, .start = 10, .end = 20});
-	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).exit,
-		8 - half_a_tick());
+	assert_int_equal(
+		compute(profile, ACCOUNTING_START_CREDITED, &child).exit, 8 - half_a_tick());
 	profile_free(profile);
 }
 
@@ -415,7 +415,7 @@ static void test_samples_after_leaving(void **state)
 
 	(void)state;
 	profile_image_at(profile, profile_image(profile, 1))->after_leave = 20;
-	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).exit, 30);
+	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).exit, 30);
 	profile_free(profile);
 }
 
@@ -429,7 +429,7 @@ static void test_nobody_waited(void **state)
 	live(profile, &(struct life){
 		.id = 3, .pid = 12, .ppid = 7, .born = 3, .start = 10, .end = 60});
 	profile_image_at(profile, profile_image(profile, 3))->children_ns = 40 * MS;
-	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).due, 600);
+	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).due, 600);
 	profile_free(profile);
 }
 
@@ -441,12 +441,12 @@ static void test_a_grandchild_of_a_stranger(void **state)
 
 	(void)state;
 	live(profile, &(struct life){.id = 3, .pid = 12, .ppid = 7, .born = 3, .end = 80});
-	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).due, 590);
+	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).due, 590);
 	profile_free(profile);
 	/* As far as it goes. */
 	profile = make();
 	live(profile, &(struct life){.id = 3, .pid = 12, .ppid = 7, .born = 3, .end = 100});
-	assert_int_equal(settle(profile, ACCOUNTING_START_CREDITED, &child).due, 600);
+	assert_int_equal(compute(profile, ACCOUNTING_START_CREDITED, &child).due, 600);
 	profile_free(profile);
 }
 
@@ -461,7 +461,7 @@ static void test_it_still_runs(void **state)
 	image->told_end = 0;
 	image->still_runs = 1;
 	sample(profile, 1, 300); /* a little more than its clock, by chance */
-	books = settle(profile, ACCOUNTING_START_CREDITED, NULL);
+	books = compute(profile, ACCOUNTING_START_CREDITED, NULL);
 	assert_int_equal(books.due, 500);
 	assert_int_equal(books.exit, 0);
 	profile_free(profile);
@@ -477,7 +477,7 @@ static void test_a_pid_is_used_again(void **state)
 	(void)state;
 	live(profile, &(struct life){.id = 3, .pid = OWN, .ppid = 1, .born = 9, .end = 30});
 	live(profile, &(struct life){.id = 4, .pid = 13, .ppid = OWN, .born = 10, .end = 5});
-	books = settle(profile, ACCOUNTING_START_CREDITED, &child);
+	books = compute(profile, ACCOUNTING_START_CREDITED, &child);
 	assert_int_equal(books.due, 537);
 	assert_int_equal(below(profile, 2, WIRE_FRAME_EXIT), 2);
 	assert_int_equal(below(profile, 4, WIRE_FRAME_EXIT), 0);

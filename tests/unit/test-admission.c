@@ -43,7 +43,7 @@ static struct diag_message message;
 static struct privilege_self self;
 
 /* A dynamic program of our own kind. */
-static struct program sound(void)
+static struct program make_sound_program(void)
 {
 	struct program program = {.header = __ehdr_start};
 
@@ -93,7 +93,7 @@ static void refused(const struct program *program, const char *because)
 
 static void a_dynamic_program_is_admitted(void **state)
 {
-	struct program program = sound();
+	struct program program = make_sound_program();
 
 	(void)state;
 	assert_int_equal(check(&program), 0);
@@ -115,7 +115,7 @@ static void our_own_program_is_admitted(void **state)
 
 static void static_programs(void **state)
 {
-	struct program program = sound();
+	struct program program = make_sound_program();
 
 	(void)state;
 	program.segments[INTERP].p_type = PT_NOTE;
@@ -131,7 +131,7 @@ static void static_programs(void **state)
 
 static void the_loader_itself_is_admitted(void **state)
 {
-	struct program program = sound();
+	struct program program = make_sound_program();
 
 	(void)state;
 	program.segments[INTERP].p_type = PT_NOTE;
@@ -144,17 +144,17 @@ static void the_loader_itself_is_admitted(void **state)
 
 static void other_machines(void **state)
 {
-	struct program program = sound();
+	struct program program = make_sound_program();
 
 	(void)state;
 	program.header.e_machine = program.header.e_machine == EM_AARCH64 ? EM_X86_64 : EM_AARCH64;
 	refused(&program, "is made for");
 	program.header.e_machine = 0xfedc;
 	refused(&program, "another CPU");
-	program = sound();
+	program = make_sound_program();
 	program.header.e_ident[EI_CLASS] ^= ELFCLASS32 ^ ELFCLASS64;
 	refused(&program, "-bit program");
-	program = sound();
+	program = make_sound_program();
 	program.header.e_ident[EI_DATA] ^= ELFDATA2LSB ^ ELFDATA2MSB;
 	refused(&program, "byte order");
 }
@@ -178,7 +178,7 @@ static void set_loader(struct program *program, const char *loader)
 
 static void other_c_libraries(void **state)
 {
-	struct program program = sound();
+	struct program program = make_sound_program();
 
 	(void)state;
 	set_loader(&program, "/lib/ld-musl-x86_64.so.1");
@@ -191,7 +191,7 @@ static void other_c_libraries(void **state)
 
 static void a_missing_loader_is_named(void **state)
 {
-	struct program program = sound();
+	struct program program = make_sound_program();
 
 	(void)state;
 	set_loader(&program, "/none/ld-linux.so.9");
@@ -202,7 +202,7 @@ static void a_missing_loader_is_named(void **state)
 /* The kernel runs none of these either: no damage may be taken for a reason of ours. */
 static void damaged_files(void **state)
 {
-	const struct program whole = sound();
+	const struct program whole = make_sound_program();
 	struct program program;
 
 	(void)state;
@@ -235,7 +235,7 @@ static void damaged_files(void **state)
 
 static void damaged_dynamic_sections_are_static_programs(void **state)
 {
-	struct program program = sound();
+	struct program program = make_sound_program();
 
 	(void)state;
 	program.segments[INTERP].p_type = PT_NOTE;

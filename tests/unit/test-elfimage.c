@@ -22,7 +22,7 @@
 #include "tests/unit/elf_fixture.h"
 
 /* Ask for a few names; returns how many there were. */
-static unsigned ask(const char *path)
+static unsigned look_up_all(const char *path)
 {
 	struct symbols *symbols = symbols_new();
 	struct symbols_module module = {.path = path};
@@ -49,12 +49,12 @@ static void test_cut_anywhere(void **state)
 
 	(void)state;
 	fixture_run("cp lib.so cut.so");
-	whole = ask(fixture_path("cut.so"));
+	whole = look_up_all(fixture_path("cut.so"));
 	assert_true(whole > 5);
 	assert_int_equal(stat(fixture_path("cut.so"), &status), 0);
 	for (off_t size = status.st_size - 1; size >= 0; size -= 61) {
 		assert_int_equal(truncate(fixture_path("cut.so"), size), 0);
-		assert_int_equal(ask(fixture_path("cut.so")), 0);
+		assert_int_equal(look_up_all(fixture_path("cut.so")), 0);
 	}
 }
 
@@ -82,11 +82,11 @@ static void test_real_library_cut(void **state)
 	(void)state;
 	assert_int_not_equal(dladdr((void *)elf_begin, &library), 0);
 	copy_library(library.dli_fname);
-	assert_true(ask(fixture_path("cut.so")) > 0);
+	assert_true(look_up_all(fixture_path("cut.so")) > 0);
 	assert_int_equal(stat(fixture_path("cut.so"), &status), 0);
 	for (off_t size = status.st_size - 1; size > 0; size -= 1021) {
 		assert_int_equal(truncate(fixture_path("cut.so"), size), 0);
-		assert_int_equal(ask(fixture_path("cut.so")), 0);
+		assert_int_equal(look_up_all(fixture_path("cut.so")), 0);
 	}
 }
 
@@ -117,7 +117,7 @@ static void test_bytes_changed_anywhere(void **state)
 		fd = open(fixture_path("changed.so"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
 		assert_int_equal(write(fd, changed, (size_t)bytes), bytes);
 		close(fd);
-		survived += ask(fixture_path("changed.so")) > 0;
+		survived += look_up_all(fixture_path("changed.so")) > 0;
 	}
 	alarm(0);
 	assert_true(survived > 100);
@@ -160,7 +160,7 @@ static void test_sparse_giants(void **state)
 	assert_null(elfimage_data(elf_getscn(image.elf, 1), &table));
 	elfimage_close(&image);
 	alarm(20);
-	assert_int_equal(ask(fixture_path("sparse")), 0);
+	assert_int_equal(look_up_all(fixture_path("sparse")), 0);
 	alarm(0);
 }
 

@@ -121,7 +121,7 @@ struct given {
 	uint64_t now_ns;
 };
 
-static void want(struct given *given, const void *address)
+static void request_address(struct given *given, const void *address)
 {
 	const uint64_t frames[] = {
 		WIRE_FRAME(3, 0x1000), WIRE_FRAME(WIRE_MODULE_NONE, (uintptr_t)address)};
@@ -130,7 +130,7 @@ static void want(struct given *given, const void *address)
 }
 
 /* Look, and how many modules were told of in all. */
-static uint32_t look_after(struct given *given, uint64_t ms)
+static uint32_t update_after(struct given *given, uint64_t ms)
 {
 	given->now_ns += ms * MS;
 	mappings_look(
@@ -162,24 +162,24 @@ static void code_of_a_file_is_told_once(void **state)
 	const struct record_module *record;
 	char path[4096] = "";
 
-	assert_int_equal(look_after(given, 0), 0);
-	want(given, (void *)(uintptr_t)want);
-	assert_int_equal(look_after(given, 0), 1);
+	assert_int_equal(update_after(given, 0), 0);
+	request_address(given, (void *)(uintptr_t)request_address);
+	assert_int_equal(update_after(given, 0), 1);
 	record = (const struct record_module *)(given->outbox.bytes + given->outbox.from);
 	assert_int_equal(record->record.type, RECORD_MODULE);
 	assert_int_equal(record->image, 7);
 	assert_int_equal(record->number, WIRE_MODULE_MAX);
 	assert_int_equal(record->flags, WIRE_MODULE_MAPPED);
-	assert_in_range((uintptr_t)want, record->start, record->end - 1);
+	assert_in_range((uintptr_t)request_address, record->start, record->end - 1);
 	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
 	assert_string_equal(record->path, path);
 	/* Another function of the same mapping is known. */
-	want(given, (void *)(uintptr_t)begin);
+	request_address(given, (void *)(uintptr_t)begin);
 	assert_int_equal(given->mappings.wanted, 0);
-	assert_int_equal(look_after(given, 10000), 1);
+	assert_int_equal(update_after(given, 10000), 1);
 	/* Another file's is not, and is looked up at once: the last look was worth it. */
-	want(given, (void *)(uintptr_t)getpid);
-	assert_int_equal(look_after(given, 0), 2);
+	request_address(given, (void *)(uintptr_t)getpid);
+	assert_int_equal(update_after(given, 0), 2);
 }
 
 static void looks_that_find_nothing_become_rare(void **state)
@@ -187,19 +187,20 @@ static void looks_that_find_nothing_become_rare(void **state)
 	struct given *given = *state;
 	void *nothing = malloc(1 << 20); /* a mapping of nobody's, and no code */
 
-	want(given, nothing);
-	assert_int_equal(look_after(given, 0), 0);
-	want(given, (char *)nothing + 4096);
+	request_address(given, nothing);
+	assert_int_equal(update_after(given, 0), 0);
+	request_address(given, (char *)nothing + 4096);
 	assert_int_equal(given->mappings.wanted, 0);
-	want(given, (void *)(uintptr_t)want);
-	assert_int_equal(look_after(given, 49), 0);
-	assert_int_equal(look_after(given, 1), 1);
+	request_address(given, (void *)(uintptr_t)request_address);
+	assert_int_equal(update_after(given, 49), 0);
+	assert_int_equal(update_after(given, 1), 1);
 	for (uint64_t ms = 50; ms <= 6400; ms *= 2) {
-		want(given, (void *)(uintptr_t)(ms * 8)); /* where nothing is mapped at all */
-		assert_int_equal(look_after(given, 10000), 1);
-		want(given, (void *)(uintptr_t)(ms * 8));
+		request_address(
+			given, (void *)(uintptr_t)(ms * 8)); /* where nothing is mapped at all */
+		assert_int_equal(update_after(given, 10000), 1);
+		request_address(given, (void *)(uintptr_t)(ms * 8));
 		assert_int_not_equal(given->mappings.wanted, 0);
-		look_after(given, given->mappings.wait_ms - 1);
+		update_after(given, given->mappings.wait_ms - 1);
 		assert_int_not_equal(given->mappings.wanted, 0);
 		given->mappings.wanted = 0;
 	}
@@ -211,7 +212,7 @@ static void who_may_not_be_looked_into_has_none(void **state)
 {
 	struct given *given = *state;
 
-	want(given, (void *)(uintptr_t)want);
+	request_address(given, (void *)(uintptr_t)request_address);
 	mappings_look(&given->mappings, INT32_MAX, 7, given->now_ns, &given->outbox);
 	assert_int_equal(given->mappings.announced, 0);
 	assert_int_equal(given->mappings.wanted, 0);

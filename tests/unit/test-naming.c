@@ -37,14 +37,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int say_code(struct fixture *fixture, uint64_t space, uint64_t size, const char *name)
+static int add_code(struct fixture *fixture, uint64_t space, uint64_t size, const char *name)
 {
 	const struct names_code code = {.space = space, .bytes = size, .start = 0x1000};
 
 	return profile_add_code(fixture->profile, fixture->image, &code, name, "");
 }
 
-static int say_mark(struct fixture *fixture, uint64_t time_ns, const char *name)
+static int add_mark(struct fixture *fixture, uint64_t time_ns, const char *name)
 {
 	return profile_add_mark(fixture->profile, time_ns, 77, name);
 }
@@ -66,19 +66,19 @@ static void test_code_is_found_by_its_stretch(void **state)
 	struct fixture *fixture = *state;
 
 	assert_null(name_at(fixture, 100));
-	say_code(fixture, 300, 50, "third");
-	say_code(fixture, 100, 50, "first");
+	add_code(fixture, 300, 50, "third");
+	add_code(fixture, 100, 50, "first");
 	assert_string_equal(name_at(fixture, 100), "first");
 	assert_string_equal(name_at(fixture, 149), "first");
 	assert_null(name_at(fixture, 99));
 	assert_null(name_at(fixture, 150));
 	assert_string_equal(name_at(fixture, 349), "third");
-	say_code(fixture, 150, 1, "second"); /* after the first question */
+	add_code(fixture, 150, 1, "second"); /* after the first question */
 	assert_string_equal(name_at(fixture, 150), "second");
 	/* The same place in another process is another. */
 	fixture->image = profile_image(fixture->profile, 2);
 	assert_null(name_at(fixture, 100));
-	say_code(fixture, 100, 50, "its own");
+	add_code(fixture, 100, 50, "its own");
 	assert_string_equal(name_at(fixture, 149), "its own");
 	assert_string_equal(name_in(fixture, 0, 149), "first");
 }
@@ -87,16 +87,16 @@ static void test_odd_code_is_harmless(void **state)
 {
 	struct fixture *fixture = *state;
 
-	assert_int_equal(say_code(fixture, 100, 50, "old"), 0);
-	assert_int_equal(say_code(fixture, 100, 50, "new"), 0);
+	assert_int_equal(add_code(fixture, 100, 50, "old"), 0);
+	assert_int_equal(add_code(fixture, 100, 50, "new"), 0);
 	assert_string_equal(name_at(fixture, 120), "old");
-	assert_int_equal(say_code(fixture, 200, 0, "no bytes"), 0);
-	assert_int_equal(say_code(fixture, 300, 9, ""), 0);
+	assert_int_equal(add_code(fixture, 200, 0, "no bytes"), 0);
+	assert_int_equal(add_code(fixture, 300, 9, ""), 0);
 	assert_null(name_at(fixture, 200));
 	assert_null(name_at(fixture, 300));
-	assert_int_equal(say_code(fixture, UINT64_MAX - 1, UINT64_MAX, "beyond the end"), -EINVAL);
+	assert_int_equal(add_code(fixture, UINT64_MAX - 1, UINT64_MAX, "beyond the end"), -EINVAL);
 	assert_null(name_at(fixture, UINT64_MAX));
-	assert_int_equal(say_code(fixture, 90, 11, "into another"), -EINVAL);
+	assert_int_equal(add_code(fixture, 90, 11, "into another"), -EINVAL);
 	assert_null(name_at(fixture, 99));
 	assert_int_equal(profile_error(fixture->profile), 0);
 }
@@ -114,7 +114,7 @@ static void test_frames_get_the_names(void **state)
 	const uint64_t frames[] = {
 		WIRE_FRAME(WIRE_MODULE_CODE, 9999), WIRE_FRAME(WIRE_MODULE_CODE, 4100)};
 
-	say_code(fixture, 4096, 64, "lambda (x)");
+	add_code(fixture, 4096, 64, "lambda (x)");
 	assert_int_equal(profile_add(fixture->profile, fixture->image, &sample, frames), 0);
 	assert_int_equal(naming_build(&request, &tree, &report), 0);
 	assert_int_equal(calltree_nodes(tree), 3);
@@ -139,9 +139,9 @@ static void test_marks_are_sorted_and_count_from_the_first_sample(void **state)
 	uint32_t count;
 	const struct wire_sample sample = {.thread = 1, .time_ns = 5000, .weight = 1};
 
-	say_mark(fixture, 9000, "late");
-	say_mark(fixture, 6000, "soon");
-	say_mark(fixture, 10, "before all");
+	add_mark(fixture, 9000, "late");
+	add_mark(fixture, 6000, "soon");
+	add_mark(fixture, 10, "before all");
 	profile_add(fixture->profile, fixture->image, &sample, NULL);
 	assert_int_equal(marks_make(fixture->profile, &marks, &count), 0);
 	assert_int_equal(count, 3);
@@ -161,18 +161,18 @@ static void test_ceilings(void **state)
 
 	/* and its NUL, and that of no file */
 	profile->words_bytes = PROFILE_WORDS_MAX - sizeof(struct names_code) - 9;
-	assert_int_equal(say_code(fixture, 100, 50, "12345678"), -ENOSPC);
+	assert_int_equal(add_code(fixture, 100, 50, "12345678"), -ENOSPC);
 	assert_null(name_at(fixture, 100));
-	assert_int_equal(say_code(fixture, 100, 50, "1234567"), 0);
+	assert_int_equal(add_code(fixture, 100, 50, "1234567"), 0);
 	assert_string_equal(name_at(fixture, 100), "1234567");
 	profile->words_bytes = PROFILE_WORDS_MAX - sizeof(struct profile_mark) - 8;
-	assert_int_equal(say_mark(fixture, 1, "12345678"), -ENOSPC);
+	assert_int_equal(add_mark(fixture, 1, "12345678"), -ENOSPC);
 	assert_int_equal(profile->mark_count, 0);
-	assert_int_equal(say_mark(fixture, 1, "1234567"), 0);
+	assert_int_equal(add_mark(fixture, 1, "1234567"), 0);
 	profile->words_bytes = 0;
 	for (uint32_t i = 1; i < PROFILE_MARKS_MAX; i++)
-		assert_int_equal(say_mark(fixture, 1, "m"), 0);
-	assert_int_equal(say_mark(fixture, 1, "m"), -ENOSPC);
+		assert_int_equal(add_mark(fixture, 1, "m"), 0);
+	assert_int_equal(add_mark(fixture, 1, "m"), -ENOSPC);
 	assert_int_equal(profile_error(profile), 0);
 }
 

@@ -40,7 +40,7 @@ struct seen {
 	bool was_caught;
 };
 
-static void take(void *argument)
+static void use_stack(void *argument)
 {
 	volatile char frame[TAKEN_BYTES];
 	struct seen *seen = argument;
@@ -66,7 +66,7 @@ static int is_enough(void)
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (!limit_stack())
 		return CANNOT;
-	if (own_stack_call(take, &seen))
+	if (own_stack_call(use_stack, &seen))
 		return 1;
 	if (!seen.is_blocked || !seen.was_caught)
 		return 2;
@@ -89,7 +89,7 @@ static int needs_none(void)
 	signal(SIGUSR2, on_signal);
 	if (setrlimit(RLIMIT_STACK, &usual))
 		return CANNOT;
-	return own_stack_call(take, &seen) || seen.thread != gettid();
+	return own_stack_call(use_stack, &seen) || seen.thread != gettid();
 }
 
 static void without_a_limit_there_is_no_thread(void **state)
@@ -98,9 +98,9 @@ static void without_a_limit_there_is_no_thread(void **state)
 	check_in_child(needs_none);
 }
 
-static void *take_in_thread(void *argument)
+static void *use_stack_in_thread(void *argument)
 {
-	take(argument);
+	use_stack(argument);
 	return NULL;
 }
 
@@ -116,7 +116,7 @@ static int thread_has_it(void)
 	pthread_attr_setstacksize(&little, LITTLE_BYTES);
 	if (!limit_stack() || pthread_setattr_default_np(&little))
 		return CANNOT;
-	return own_stack_thread(&thread, take_in_thread, &seen) || pthread_join(thread, NULL);
+	return own_stack_thread(&thread, use_stack_in_thread, &seen) || pthread_join(thread, NULL);
 }
 
 static void threads_have_as_much(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What preflight() says about a command, over a folder of programs and scripts made for it. The
- * kernel and execvp() are the judges: judge() really runs each command.
+ * kernel and execvp() are the judges: run_execvp() really runs each command.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +64,7 @@ static void put(const char *name, const char *text, mode_t mode)
 }
 
 /* errno of execvp() in the folder with @path as PATH, 0 when it starts. */
-static int judge(const char *program, const char *path)
+static int run_execvp(const char *program, const char *path)
 {
 	int report[2], error = 0;
 	pid_t pid;
@@ -91,7 +91,7 @@ static int judge(const char *program, const char *path)
 	return error;
 }
 
-static int ask(const char *program, const char *path)
+static int run_preflight(const char *program, const char *path)
 {
 	const struct preflight_request request = {
 		.program = program, .path = path, .directory = directory};
@@ -102,8 +102,8 @@ static int ask(const char *program, const char *path)
 /* preflight() and execvp() agree that @program starts, and how. */
 static void starts(const char *program, const char *path, const char *file, bool by_shell)
 {
-	assert_int_equal(judge(program, path), 0);
-	assert_int_equal(ask(program, path), 0);
+	assert_int_equal(run_execvp(program, path), 0);
+	assert_int_equal(run_preflight(program, path), 0);
 	assert_string_equal(found.path, file);
 	assert_int_equal(found.by_shell, by_shell);
 }
@@ -111,11 +111,11 @@ static void starts(const char *program, const char *path, const char *file, bool
 /* They agree that it does not, and on the status. */
 static void fails(const char *program, const char *path, int status)
 {
-	int error = judge(program, path);
+	int error = run_execvp(program, path);
 
 	assert_int_not_equal(error, 0);
 	assert_int_equal(preflight_status(-error), status);
-	assert_int_equal(preflight_status(ask(program, path)), status);
+	assert_int_equal(preflight_status(run_preflight(program, path)), status);
 	assert_non_null(strstr(message.text, "cannot run '"));
 }
 

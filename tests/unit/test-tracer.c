@@ -19,7 +19,7 @@
 #define TURN_US  1000
 #define PATIENCE 30000 /* turns */
 
-static void take_stops_until(struct tracer *tracer, unsigned asked)
+static void handle_stops_until(struct tracer *tracer, unsigned asked)
 {
 	for (unsigned i = 0; i < PATIENCE && tracer->asked != asked; i++) {
 		tracer_handle_stops(tracer);
@@ -61,7 +61,7 @@ static void a_stop_for_a_signal_answers(void **state)
 	tracee->asked_ns = 1;
 	tracer->asked = 1;
 	kill(child, SIGURG);
-	take_stops_until(tracer, 0);
+	handle_stops_until(tracer, 0);
 	assert_int_equal(tracee->asked_ns, 0);
 	kill(child, SIGKILL);
 	for (unsigned i = 0; i < PATIENCE && tracer->targets; i++) {
