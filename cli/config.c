@@ -105,31 +105,31 @@ char *config_project_file(const char *folder, const char *home)
 	return join_path(at, PROJECT_FILE);
 }
 
-void config_places_find(struct config_places *places)
+void config_paths_find(struct config_paths *paths)
 {
 	const char *base = getenv("XDG_CONFIG_HOME");
 	const char *home = getenv("HOME");
 	char *folder = getcwd(NULL, 0);
 
-	memset(places, 0, sizeof(*places));
-	places->system[0] = strdup(FLAMERUN_SYSCONFDIR "/" SETTINGS_FILE);
-	places->system[1] = strdup("/etc/" SETTINGS_FILE);
+	memset(paths, 0, sizeof(*paths));
+	paths->system[0] = strdup(FLAMERUN_SYSCONFDIR "/" SETTINGS_FILE);
+	paths->system[1] = strdup("/etc/" SETTINGS_FILE);
 	/* The base directory specification has relative names ignored. */
 	if (base && base[0] == '/')
-		places->user = join_path(base, "flamerun/" SETTINGS_FILE);
+		paths->user = join_path(base, "flamerun/" SETTINGS_FILE);
 	else if (home && home[0] == '/')
-		places->user = join_path(home, ".config/flamerun/" SETTINGS_FILE);
+		paths->user = join_path(home, ".config/flamerun/" SETTINGS_FILE);
 	if (folder)
-		places->project = config_project_file(folder, home);
+		paths->project = config_project_file(folder, home);
 	free(folder);
 }
 
-void config_places_release(struct config_places *places)
+void config_paths_release(struct config_paths *paths)
 {
-	for (size_t i = 0; i < CONFIG_SYSTEM_PLACES; i++)
-		free(places->system[i]);
-	free(places->user);
-	free(places->project);
+	for (size_t i = 0; i < CONFIG_SYSTEM_PATHS; i++)
+		free(paths->system[i]);
+	free(paths->user);
+	free(paths->project);
 }
 
 /* ---- one file -------------------------------------------------------------------------------- */
@@ -310,7 +310,7 @@ static int store_setting(void *user, const char *section, const char *name, cons
 {
 	struct config_reader *reader = user;
 	const struct options_row *row = options_find(name, strlen(name));
-	struct options_origin origin = {.place = reader->source->path, .line = reader->number};
+	struct options_origin origin = {.source = reader->source->path, .line = reader->number};
 	struct options *options;
 	int good;
 
@@ -448,7 +448,7 @@ static int load_file(struct config *config, struct options *options,
 }
 
 static int load_files(struct config *config, struct options *options,
-	const struct config_places *places, struct diag_message *message)
+	const struct config_paths *paths, struct diag_message *message)
 {
 	struct config_source source = {.path = options->config, .rank = OPTIONS_USER_FILE};
 	bool read = false;
@@ -461,15 +461,15 @@ static int load_files(struct config *config, struct options *options,
 		return load_file(config, options, &source, &read, message);
 	}
 	source.rank = OPTIONS_SYSTEM_FILE;
-	for (size_t i = 0; i < CONFIG_SYSTEM_PLACES && !read && !error; i++) {
-		source.path = places->system[i];
+	for (size_t i = 0; i < CONFIG_SYSTEM_PATHS && !read && !error; i++) {
+		source.path = paths->system[i];
 		if (source.path)
 			error = load_file(config, options, &source, &read, message);
 	}
-	source = (struct config_source){.path = places->user, .rank = OPTIONS_USER_FILE};
+	source = (struct config_source){.path = paths->user, .rank = OPTIONS_USER_FILE};
 	if (!error && source.path)
 		error = load_file(config, options, &source, &read, message);
-	source = (struct config_source){.path = places->project, .rank = OPTIONS_PROJECT_FILE};
+	source = (struct config_source){.path = paths->project, .rank = OPTIONS_PROJECT_FILE};
 	if (!error && source.path)
 		error = load_file(config, options, &source, &read, message);
 	return error;
@@ -500,8 +500,8 @@ static int load_environment(
 		value = getenv(name);
 		if (!value || !value[0])
 			continue;
-		origin.place = config_keep(&config->kept, name);
-		if (!origin.place)
+		origin.source = config_keep(&config->kept, name);
+		if (!origin.source)
 			return diag_fail(message, -ENOMEM, "out of memory");
 		error = options_store(options, row, value, &origin, message);
 		if (error)
@@ -529,10 +529,10 @@ static int check_preset(
 	return -EINVAL;
 }
 
-int config_load(struct config *config, struct options *options, const struct config_places *places,
+int config_load(struct config *config, struct options *options, const struct config_paths *paths,
 	struct diag_message *message)
 {
-	int error = load_files(config, options, places, message);
+	int error = load_files(config, options, paths, message);
 
 	if (!error)
 		error = load_environment(config, options, message);

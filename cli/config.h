@@ -33,20 +33,20 @@ struct config_source {
 	bool is_required; /* named by --config: what is wrong with it is an error, not a warning */
 };
 
-/* Where settings files are looked for; owned, NULL: nowhere. config_places_release() it. */
-#define CONFIG_SYSTEM_PLACES 2
-struct config_places {
-	char *system[CONFIG_SYSTEM_PLACES]; /* the first that exists counts */
+/* Where settings files are looked for; owned, NULL: nowhere. config_paths_release() it. */
+#define CONFIG_SYSTEM_PATHS 2
+struct config_paths {
+	char *system[CONFIG_SYSTEM_PATHS]; /* the first that exists counts */
 	char *user;
 	char *project;
 };
 
 /*
- * Look up the usual places from the environment and the working directory. Without memory a place
+ * Look up the usual paths from the environment and the working directory. Without memory a path
  * is NULL.
  */
-void config_places_find(struct config_places *places);
-void config_places_release(struct config_places *places);
+void config_paths_find(struct config_paths *paths);
+void config_paths_release(struct config_paths *paths);
 
 /*
  * The nearest .flamerun.ini from @folder upwards: not above a folder with .git, nor above @home
@@ -55,13 +55,13 @@ void config_places_release(struct config_places *places);
 char *config_project_file(const char *folder, const char *home);
 
 /*
- * Add what @places and the environment say to @options, whose command line is parsed:
+ * Add what @paths and the environment say to @options, whose command line is parsed:
  * options->config and ->no_config are heeded, options->preset is applied.
  *
  * Returns 0, or -errno with @message filled. @config is to be released in either case, when
  * @options is no longer used.
  */
-int config_load(struct config *config, struct options *options, const struct config_places *places,
+int config_load(struct config *config, struct options *options, const struct config_paths *paths,
 	struct diag_message *message);
 void config_release(struct config *config);
 

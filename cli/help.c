@@ -34,12 +34,12 @@ static struct config config;
 
 int command_settle(struct options *options, struct diag_message *message)
 {
-	struct config_places places;
+	struct config_paths paths;
 	int error;
 
-	config_places_find(&places);
-	error = config_load(&config, options, &places, message);
-	config_places_release(&places);
+	config_paths_find(&paths);
+	error = config_load(&config, options, &paths, message);
+	config_paths_release(&paths);
 	diag_set_level(options->level);
 	for (size_t i = 0; i < config.warnings.count; i++)
 		diag_info("%s", config.warnings.items[i]);
@@ -102,15 +102,15 @@ static char *value_of(const struct options *options, const struct options_row *r
 
 static void write_origin(const struct options_origin *origin, FILE *out)
 {
-	char place[512] = "";
+	char source[512] = "";
 
-	if (origin->place)
-		snprintf(place, sizeof(place), "%s", origin->place);
-	diag_disarm(place);
+	if (origin->source)
+		snprintf(source, sizeof(source), "%s", origin->source);
+	diag_disarm(source);
 	if (origin->line)
-		fprintf(out, "%s:%u\n", place, origin->line);
+		fprintf(out, "%s:%u\n", source, origin->line);
 	else if (origin->rank == OPTIONS_ENVIRONMENT)
-		fprintf(out, "environment, %s\n", place);
+		fprintf(out, "environment, %s\n", source);
 	else
 		fputs(origin->rank == OPTIONS_COMMAND_LINE ? "command line\n" : "built-in\n", out);
 }

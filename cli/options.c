@@ -182,11 +182,11 @@ static void name_subject(char subject[SUBJECT_BYTES], const struct options_row *
 	const struct options_origin *origin)
 {
 	if (origin->line)
-		snprintf(subject, SUBJECT_BYTES, "%s:%u: %s", origin->place, origin->line,
+		snprintf(subject, SUBJECT_BYTES, "%s:%u: %s", origin->source, origin->line,
 			row->long_name);
 	else
-		snprintf(subject, SUBJECT_BYTES, "%s%s", origin->place ? "" : "--",
-			origin->place ? origin->place : row->long_name);
+		snprintf(subject, SUBJECT_BYTES, "%s%s", origin->source ? "" : "--",
+			origin->source ? origin->source : row->long_name);
 }
 
 static int check_uint(const struct check *check, struct checked_value *checked)
@@ -422,7 +422,8 @@ const struct options_origin *options_origin(
 static bool is_same_origin(const struct options_origin *a, const struct options_origin *b)
 {
 	return a->rank == b->rank &&
-	       (a->place == b->place || (a->place && b->place && !strcmp(a->place, b->place)));
+	       (a->source == b->source ||
+		       (a->source && b->source && !strcmp(a->source, b->source)));
 }
 
 int options_store(struct options *options, const struct options_row *row, const char *value,

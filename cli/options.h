@@ -37,7 +37,7 @@ enum options_rank {
 
 struct options_origin {
 	enum options_rank rank;
-	const char *place; /* file or environment variable, NULL: none; borrowed */
+	const char *source; /* file or environment variable, NULL: none; borrowed */
 	unsigned line;	   /* of the file; 0: not from one */
 };
 

@@ -216,7 +216,7 @@ static void note_place(struct tracee *tracee, const void *regset)
 
 	arch_registers_from_regset(&registers, regset);
 	tracee->switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
-	tracee->place =
+	tracee->stopped_at =
 		(struct procfs_place){registers.r[ARCH_DWARF_SP], registers.r[ARCH_DWARF_PC]};
 	tracee->was_seen_asleep = false;
 }
@@ -359,15 +359,15 @@ static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 static bool is_where_it_was(struct tracee *tracee)
 {
 	long switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
-	struct procfs_place place;
+	struct procfs_place now;
 
 	if (!tracee->has_stack || tracee->switches < 0 || switches < 0)
 		return false;
 	if (tracee->was_seen_asleep)
 		return switches == tracee->switches;
 	if (switches > tracee->switches + 1 ||
-		procfs_place(tracee->target->pid, tracee->tid, &place) ||
-		place.sp != tracee->place.sp || place.pc != tracee->place.pc ||
+		procfs_place(tracee->target->pid, tracee->tid, &now) ||
+		now.sp != tracee->stopped_at.sp || now.pc != tracee->stopped_at.pc ||
 		procfs_number(tracee->tid, "voluntary_ctxt_switches") != switches)
 		return false;
 	tracee->switches = switches;

@@ -101,7 +101,7 @@ struct tracee {
 	uint64_t counted_ns;	     /* CPU time (with --wall, time) when it was last counted */
 	uint64_t owed_ns;	     /* what did not make a whole sample then */
 	long switches;		     /* sleeps when its stack was taken; -1: no stack */
-	struct procfs_place place;   /* with --wall: of that stack */
+	struct procfs_place stopped_at; /* with --wall: of that stack */
 	bool was_seen_asleep;	     /* it slept there since, with that many sleeps */
 	bool has_stack;		     /* a sample with frames was sent */
 	bool is_announced;	     /* its records were sent */

@@ -239,8 +239,8 @@ static void put_final_records(struct tracer *tracer)
  */
 static uint64_t next_tick(struct tracer *tracer, uint64_t now_ns)
 {
-	unsigned places = tracer->place.wanted ? tracer->place.wanted : 1;
-	uint64_t mean_ns = tracer->period_ns / LOOKS_PER_PERIOD / places;
+	unsigned cpus = tracer->place.wanted ? tracer->place.wanted : 1;
+	uint64_t mean_ns = tracer->period_ns / LOOKS_PER_PERIOD / cpus;
 
 	if (mean_ns < LOOK_NS_MIN)
 		mean_ns = LOOK_NS_MIN;
@@ -279,9 +279,9 @@ static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *stra
 	if (tracer->strangers && now_ns >= *strangers_ns)
 		*strangers_ns = strangers_look(tracer, now_ns);
 	/* Nobody makes way for us while there is nobody to sample. */
-	if (tracer->targets && !tracer->is_placed) {
+	if (tracer->targets && !tracer->has_affinity) {
 		place_init(&tracer->place);
-		tracer->is_placed = true;
+		tracer->has_affinity = true;
 	}
 	if (now_ns >= *tick_ns) {
 		for (struct target *target = tracer->targets; target; target = target->next)

@@ -64,7 +64,7 @@ struct tracer {
 	uint32_t round;	 /* of looks */
 	unsigned pushed; /* threads in it that may have been on our CPU */
 	struct place place;
-	bool is_placed; /* place_init() has been called */
+	bool has_affinity;	 /* place_init() has been called */
 	uint64_t on_ns;		 /* when we last got a CPU */
 	uint64_t ran_ns;	 /* for how long we had it the time before */
 	struct procfs_clock own; /* of the tracing thread, when it got the CPU */

@@ -52,9 +52,9 @@ static char *put(const char *name, const char *text)
 	return path;
 }
 
-static void load(const struct config_places *places, int expected)
+static void load(const struct config_paths *paths, int expected)
 {
-	assert_int_equal(config_load(&config, &options, places, &message), expected);
+	assert_int_equal(config_load(&config, &options, paths, &message), expected);
 }
 
 static void type(const char *name, const char *value)
@@ -113,7 +113,7 @@ static double meant(const struct options_row *row, const char *said)
 static void check_levels(const struct level_values *values, enum options_rank top)
 {
 	const struct options_row *row = options_find(values->name, strlen(values->name));
-	struct config_places places = {0};
+	struct config_paths paths = {0};
 	char text[3][200] = {"", "", ""};
 
 	begin();
@@ -130,17 +130,17 @@ static void check_levels(const struct level_values *values, enum options_rank to
 		setenv(values->variable, values->said[OPTIONS_ENVIRONMENT - 1], 1);
 	if (top >= OPTIONS_COMMAND_LINE)
 		type(values->name, values->said[OPTIONS_COMMAND_LINE - 1]);
-	places.system[0] = in_folder("none.ini");
-	places.system[1] = put("system.ini", text[0]);
-	places.user = put("user.ini", text[1]);
-	places.project = put("project.ini", text[2]);
-	load(&places, 0);
+	paths.system[0] = in_folder("none.ini");
+	paths.system[1] = put("system.ini", text[0]);
+	paths.user = put("user.ini", text[1]);
+	paths.project = put("project.ini", text[2]);
+	load(&paths, 0);
 	while (!values->said[top - 1])
 		top--;
 	assert_true(seen(row) == meant(row, values->said[top - 1]));
 	assert_int_equal(options_origin(&options, row)->rank, top);
 	unsetenv(values->variable);
-	config_places_release(&places);
+	config_paths_release(&paths);
 }
 
 static void every_level_beats_those_below(void **state)
@@ -153,51 +153,51 @@ static void every_level_beats_those_below(void **state)
 
 static void config_replaces_and_no_config_skips(void **state)
 {
-	struct config_places places = {0};
+	struct config_paths paths = {0};
 	char *path = put("given.ini", "rate = 9\nopen = yes\n");
 
 	(void)state;
-	places.system[0] = put("system.ini", "rate = 2\nwidth = 300\n");
-	places.system[1] = put("other.ini", "width = 400\n");
-	places.user = put("user.ini", "rate = 3\n");
+	paths.system[0] = put("system.ini", "rate = 2\nwidth = 300\n");
+	paths.system[1] = put("other.ini", "width = 400\n");
+	paths.user = put("user.ini", "rate = 3\n");
 	begin();
-	load(&places, 0);
+	load(&paths, 0);
 	assert_int_equal(options.rate_hz, 3);
 	assert_int_equal(options.width, 300);
 	begin();
 	options.config = path;
-	load(&places, 0);
+	load(&paths, 0);
 	assert_int_equal(options.rate_hz, 9);
 	assert_int_equal(options.open, 1);
 	assert_int_equal(options.width, 1200);
 	begin();
 	options.config = "/nonexistent/x.ini";
-	load(&places, -ENOENT);
+	load(&paths, -ENOENT);
 	begin();
 	options.config = path;
 	options.no_config = 1;
-	load(&places, 0);
+	load(&paths, 0);
 	assert_int_equal(options.rate_hz, 197);
-	config_places_release(&places);
+	config_paths_release(&paths);
 	free(path);
 }
 
 static void presets_have_to_exist(void **state)
 {
-	struct config_places places = {
+	struct config_paths paths = {
 		.user = put("u.ini", "[preset fast]\nrate = 4\n[preset slow]\nrate = 1\n")};
 
 	(void)state;
 	begin();
 	options.preset = "slow";
-	load(&places, 0);
+	load(&paths, 0);
 	assert_int_equal(options.rate_hz, 1);
 	begin();
 	options.preset = "fsat";
-	load(&places, -EINVAL);
+	load(&paths, -EINVAL);
 	assert_string_equal(message.text, "no settings file has a preset 'fsat'");
 	assert_string_equal(message.hint, "did you mean @fast?");
-	config_places_release(&places);
+	config_paths_release(&paths);
 }
 
 /* A file in the usual places that cannot be read is a warning, one that was named an error. */
@@ -214,52 +214,52 @@ static void what_is_no_file_is_not_read(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
-		struct config_places places = {.user = in_folder(cases[i].name)};
+		struct config_paths paths = {.user = in_folder(cases[i].name)};
 		char text[PATH_MAX];
 
 		if (i == 0)
-			assert_int_equal(mkdir(places.user, 0700), 0);
+			assert_int_equal(mkdir(paths.user, 0700), 0);
 		else if (i == 1)
-			assert_int_equal(mkfifo(places.user, 0600), 0);
+			assert_int_equal(mkfifo(paths.user, 0600), 0);
 		else
-			assert_int_equal(symlink(places.user, places.user), 0);
-		snprintf(text, sizeof(text), "cannot read '%s': %s", places.user, cases[i].because);
+			assert_int_equal(symlink(paths.user, paths.user), 0);
+		snprintf(text, sizeof(text), "cannot read '%s': %s", paths.user, cases[i].because);
 		begin();
-		load(&places, 0);
+		load(&paths, 0);
 		assert_int_equal(config.warnings.count, 1);
 		assert_string_equal(config.warnings.items[0], text);
 		begin();
-		options.config = places.user;
-		load(&places, cases[i].error);
+		options.config = paths.user;
+		load(&paths, cases[i].error);
 		assert_string_equal(message.text, text);
-		config_places_release(&places);
+		config_paths_release(&paths);
 	}
 }
 
 static void projects_of_others_are_not_read(void **state)
 {
-	struct config_places places = {.project = put("project.ini", "rate = 5\n")};
+	struct config_paths paths = {.project = put("project.ini", "rate = 5\n")};
 
 	(void)state;
-	assert_int_equal(chmod(places.project, 0646), 0);
+	assert_int_equal(chmod(paths.project, 0646), 0);
 	begin();
-	load(&places, 0);
+	load(&paths, 0);
 	assert_int_equal(options.rate_hz, 197);
 	assert_int_equal(config.warnings.count, 1);
 	assert_non_null(strstr(config.warnings.items[0], "everybody can write to it"));
-	assert_int_equal(chmod(places.project, 0644), 0);
+	assert_int_equal(chmod(paths.project, 0644), 0);
 	if (!geteuid()) {
-		assert_int_equal(chown(places.project, 12345, 0), 0);
+		assert_int_equal(chown(paths.project, 12345, 0), 0);
 		begin();
-		load(&places, 0);
+		load(&paths, 0);
 		assert_int_equal(options.rate_hz, 197);
 		assert_non_null(strstr(config.warnings.items[0], "belongs to somebody else"));
-		assert_int_equal(chown(places.project, 0, 0), 0);
+		assert_int_equal(chown(paths.project, 0, 0), 0);
 	}
 	begin();
-	load(&places, 0);
+	load(&paths, 0);
 	assert_int_equal(options.rate_hz, 5);
-	config_places_release(&places);
+	config_paths_release(&paths);
 }
 
 static void found(const char *from, const char *home, const char *expected)
