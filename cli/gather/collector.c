@@ -78,7 +78,7 @@ struct thread_notes {
 struct collector {
 	struct wire_arena *arena;
 	pthread_t thread;
-	uint64_t asked; /* atomic: by flamerun */
+	uint64_t requested; /* atomic: by flamerun */
 	uint32_t finishing; /* atomic */
 	uint32_t abandoned; /* atomic: nobody reads the pipe any more */
 	/* The thread's own. */
@@ -508,12 +508,12 @@ static void run_round(struct collector *c)
 			end_image(c, i, true);
 }
 
-static void answer_request(struct collector *c, uint64_t asked)
+static void answer_request(struct collector *c, uint64_t requested)
 {
-	struct record_round record = {.number = asked};
+	struct record_round record = {.number = requested};
 
-	if (c->answered != asked && !put_record(c, RECORD_ROUND, &record, sizeof(record)))
-		c->answered = asked;
+	if (c->answered != requested && !put_record(c, RECORD_ROUND, &record, sizeof(record)))
+		c->answered = requested;
 }
 
 static void put_final_records(struct collector *c)
@@ -546,16 +546,16 @@ static void *run_collector(void *argument)
 	pthread_setname_np(pthread_self(), "collector");
 	while (!__atomic_load_n(&c->finishing, __ATOMIC_ACQUIRE)) {
 		uint32_t bell = __atomic_load_n(&c->arena->doorbell, __ATOMIC_ACQUIRE);
-		uint64_t asked = __atomic_load_n(&c->asked, __ATOMIC_ACQUIRE);
+		uint64_t requested = __atomic_load_n(&c->requested, __ATOMIC_ACQUIRE);
 		uint64_t began_ns = clock_now_ns();
 		long left;
 
 		run_round(c);
-		answer_request(c, asked);
+		answer_request(c, requested);
 		left = outbox_flush(&c->outbox);
 		wait_for_bell(c, bell, left ? RETRY_MS : TICK_MS);
 		if (clock_now_ns() - began_ns < RETRY_MS * NS_PER_MS &&
-			__atomic_load_n(&c->asked, __ATOMIC_ACQUIRE) == asked)
+			__atomic_load_n(&c->requested, __ATOMIC_ACQUIRE) == requested)
 			nanosleep(&pause, NULL);
 	}
 	put_final_records(c);
@@ -595,12 +595,12 @@ static void ring_doorbell(struct collector *c)
 	syscall(SYS_futex, &c->arena->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-uint64_t collector_ask(struct collector *c)
+uint64_t collector_request(struct collector *c)
 {
-	uint64_t asked = __atomic_add_fetch(&c->asked, 1, __ATOMIC_ACQ_REL);
+	uint64_t requested = __atomic_add_fetch(&c->requested, 1, __ATOMIC_ACQ_REL);
 
 	ring_doorbell(c);
-	return asked;
+	return requested;
 }
 
 void collector_finish(struct collector *c)

@@ -31,7 +31,7 @@ int collector_start(struct collector **out, const struct collector_config *confi
  * Ask it to look at everything now. Returns the number that RECORD_ROUND will have when it has.
  * Context: any thread, one at a time.
  */
-uint64_t collector_ask(struct collector *collector);
+uint64_t collector_request(struct collector *collector);
 
 /*
  * Ask it to finish: it takes what there is, tells of those who still run as they are, and ends its

@@ -426,7 +426,7 @@ void attach_settle(struct tracer *tracer, struct target *target)
 
 void attach_let_go(struct tracer *tracer, struct tracee *tracee, int signal)
 {
-	sample_unask(tracer, tracee);
+	sample_cancel(tracer, tracee);
 	ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)signal);
 	tracees_remove(&tracer->tracees, tracee);
 }
@@ -440,7 +440,7 @@ static void remove_other_threads(struct tracer *tracer, const struct target *tar
 		struct tracee *next = tracees_next(&tracer->tracees, tracee);
 
 		if (tracee->target == target && tracee->tid != tid) {
-			sample_unask(tracer, tracee);
+			sample_cancel(tracer, tracee);
 			tracees_remove(&tracer->tracees, tracee);
 		}
 		tracee = next;
@@ -471,6 +471,6 @@ void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid)
 		return;
 	tracee->counted_ns = tracees_look(tracee);
 	tracee->is_announced = tracee->has_stack = false;
-	sample_unask(tracer, tracee);
+	sample_cancel(tracer, tracee);
 	sample_begin(tracer, tracee);
 }

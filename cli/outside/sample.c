@@ -144,21 +144,22 @@ static bool is_near(uint64_t at_ns, uint64_t expected_ns)
  *
  *	it runs | waits                                  | runs | stops
  *	        |<-- ran_ns: we -->|<-- perhaps others ->|
- *	        asked_since_ns          asked_ns                   now
+ *	        requested_since_ns      requested_ns               now
  */
 static bool was_pushed_by_us(
 	const struct tracer *tracer, const struct tracee *tracee, const void *regset)
 {
-	uint64_t waited_ns = tracee->used.waited_ns - tracee->asked.waited_ns;
-	uint64_t ran_ns = tracee->used.cpu_ns - tracee->asked.cpu_ns, began_ns;
+	uint64_t waited_ns = tracee->used.waited_ns - tracee->at_request.waited_ns;
+	uint64_t ran_ns = tracee->used.cpu_ns - tracee->at_request.cpu_ns, began_ns;
 
 	if (waited_ns + SAME_NS >= tracer->ran_ns && waited_ns <= tracer->ran_ns + SAME_NS)
 		return true;
 	if (tracee->has_slept)
 		return !is_wait(arch_syscall_number(tracee->tid, regset)) &&
-		       is_near(tracer->on_ns - waited_ns - ran_ns, tracee->asked_since_ns);
-	began_ns = tracee->asked_since_ns + waited_ns + ran_ns;
-	return began_ns + BEFORE_NS >= tracee->asked_ns && began_ns <= clock_now_ns() + AFTER_NS;
+		       is_near(tracer->on_ns - waited_ns - ran_ns, tracee->requested_since_ns);
+	began_ns = tracee->requested_since_ns + waited_ns + ran_ns;
+	return began_ns + BEFORE_NS >= tracee->requested_ns &&
+	       began_ns <= clock_now_ns() + AFTER_NS;
 }
 
 /*
@@ -172,18 +173,18 @@ static bool was_running(
 		return was_pushed_by_us(tracer, tracee, regset);
 	if (arch_in_syscall(tracee->tid, regset) && arch_regset_slept(regset))
 		return false;
-	return tracee->used.turns == tracee->asked.turns ||
-	       is_near(tracer->woken_ns - (tracee->used.waited_ns - tracee->asked.waited_ns),
-		       tracee->asked_since_ns);
+	return tracee->used.turns == tracee->at_request.turns ||
+	       is_near(tracer->woken_ns - (tracee->used.waited_ns - tracee->at_request.waited_ns),
+		       tracee->requested_since_ns);
 }
 
 /* ---- a stop and its stack -------------------------------------------------------------------- */
 
-void sample_unask(struct tracer *tracer, struct tracee *tracee)
+void sample_cancel(struct tracer *tracer, struct tracee *tracee)
 {
-	if (tracee->asked_ns)
-		tracer->asked--;
-	tracee->asked_ns = 0;
+	if (tracee->requested_ns)
+		tracer->requested--;
+	tracee->requested_ns = 0;
 }
 
 /* Stack of a stopped thread into tracer->frames. */
@@ -256,10 +257,11 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
 	tracer->totals.stops++;
 	/* Whom we pushed off did not run in our turn before this one, either. */
-	begun_ns = tracee->asked_ns > tracer->woken_ns ? tracee->asked_ns : tracer->woken_ns;
+	begun_ns =
+		tracee->requested_ns > tracer->woken_ns ? tracee->requested_ns : tracer->woken_ns;
 	tracer->totals.held_ns +=
 		clock_now_ns() - begun_ns + (tracee->is_pushed && ran ? tracer->ran_ns : 0);
-	sample_unask(tracer, tracee);
+	sample_cancel(tracer, tracee);
 	put_sample(tracer, tracee, &record);
 }
 
@@ -267,12 +269,12 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 
 static void request_stop(struct tracer *tracer, struct tracee *tracee)
 {
-	tracer->asked++;
-	tracee->asked_ns = clock_now_ns();
-	tracee->asked = tracee->used;
-	tracee->asked_since_ns = tracee->is_pushed ? tracer->on_ns : tracer->woken_ns;
+	tracer->requested++;
+	tracee->requested_ns = clock_now_ns();
+	tracee->at_request = tracee->used;
+	tracee->requested_since_ns = tracee->is_pushed ? tracer->on_ns : tracer->woken_ns;
 	if (ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
-		sample_unask(tracer, tracee); /* it is on its way out */
+		sample_cancel(tracer, tracee); /* it is on its way out */
 }
 
 /* With --wall: @tracee is where its last stack was taken. */
@@ -400,7 +402,7 @@ static void look_at_target(struct tracer *tracer, struct target *target)
 static void look_at_thread(struct tracer *tracer, struct tracee *tracee)
 {
 	tracee->round = tracer->round;
-	if (tracee->target->is_idle || tracee->target->is_waiting || tracee->asked_ns)
+	if (tracee->target->is_idle || tracee->target->is_waiting || tracee->requested_ns)
 		return;
 	if (tracer->config.wall)
 		look_by_wall(tracer, tracee);

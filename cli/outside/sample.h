@@ -37,7 +37,7 @@ void sample_round(struct tracer *tracer);
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal);
 
 /* @tracee is not going to stop any more, or has been forgotten about. */
-void sample_unask(struct tracer *tracer, struct tracee *tracee);
+void sample_cancel(struct tracer *tracer, struct tracee *tracee);
 
 /* @tracee is about to be forgotten: what it used since its last sample is credited. */
 void sample_last(struct tracer *tracer, struct tracee *tracee);

@@ -92,9 +92,9 @@ struct tracee {
 	bool has_slept;		     /* between the last two close looks */
 	int cpu;		     /* where it was then, -1: not known */
 	uint32_t round;		     /* of looks that it was in last */
-	struct procfs_clock asked;   /* when it was asked to stop */
-	uint64_t asked_ns;	     /* when that was, 0: it was not */
-	uint64_t asked_since_ns;     /* and when we were woken, or got the CPU, for it */
+	struct procfs_clock at_request; /* when it was asked to stop */
+	uint64_t requested_ns;		/* when that was, 0: it was not */
+	uint64_t requested_since_ns;	/* and when we were woken, or got the CPU, for it */
 	bool is_pushed;		     /* it seemed to be on our CPU then */
 	unsigned rests;		     /* looks since it was last found to have run */
 	unsigned tries;		     /* times it was asked though it was not */

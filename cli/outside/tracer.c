@@ -86,7 +86,7 @@ static void on_reaped(struct tracer *tracer, pid_t tid)
 	if (!tracee)
 		return;
 	target = tracee->target;
-	sample_unask(tracer, tracee);
+	sample_cancel(tracer, tracee);
 	tracees_remove(&tracer->tracees, tracee);
 	if (target->threads)
 		return;
@@ -106,7 +106,7 @@ static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
 {
 	int request = is_job_control(signal) ? PTRACE_LISTEN : PTRACE_CONT;
 
-	if (tracee->asked_ns)
+	if (tracee->requested_ns)
 		sample_stopped(tracer, tracee, request, 0);
 	else
 		resume(tracee->tid, request, 0);
@@ -161,7 +161,7 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 		return;
 	}
 	/* Any stop takes the place of the one that was asked for. Source: Linux kernel/signal.c. */
-	sample_unask(tracer, tracee);
+	sample_cancel(tracer, tracee);
 	resume(tid, PTRACE_CONT, event ? 0 : WSTOPSIG(status));
 }
 
@@ -337,7 +337,7 @@ static void *run_tracer(void *argument)
 			break;
 		had_targets |= tracer->targets != NULL;
 		next_ns = run_due(tracer, &tick_ns, &strangers_ns);
-		if (!tracer->asked) {
+		if (!tracer->requested) {
 			scan_targets(tracer);
 			if (outbox_flush(&tracer->shared.outbox) < 0)
 				break;

@@ -60,7 +60,7 @@ struct tracer {
 	struct target_shared shared;
 	struct record_totals totals;
 	int own_clock;	 /* the tracing thread's "schedstat", or -1 */
-	unsigned asked;	 /* threads that were asked to stop and have not yet */
+	unsigned requested; /* threads that were asked to stop and have not yet */
 	uint32_t round;	 /* of looks */
 	unsigned pushed; /* threads in it that may have been on our CPU */
 	struct place place;

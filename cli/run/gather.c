@@ -192,10 +192,10 @@ int gather_step(struct gather *gather)
 
 int gather_look(struct gather *gather)
 {
-	uint64_t asked = gather->collector ? collector_ask(gather->collector) : 0;
+	uint64_t requested = gather->collector ? collector_request(gather->collector) : 0;
 	int error = gather_step(gather);
 
-	for (int i = 0; i < LOOK_TRIES && intake_state(gather->intake)->round < asked; i++) {
+	for (int i = 0; i < LOOK_TRIES && intake_state(gather->intake)->round < requested; i++) {
 		intake_wait(gather->intake, LOOK_MS);
 		error = gather_step(gather);
 	}

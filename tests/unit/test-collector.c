@@ -50,7 +50,7 @@ static int tear_down(void **state)
 /* After a look at everything. */
 static const struct intake_state *look(struct fixture *f)
 {
-	uint64_t asked = collector_ask(f->collector);
+	uint64_t asked = collector_request(f->collector);
 
 	while (intake_state(f->intake)->round < asked) {
 		intake_wait(f->intake, 1000);

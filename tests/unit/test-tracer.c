@@ -21,11 +21,11 @@
 
 static void handle_stops_until(struct tracer *tracer, unsigned asked)
 {
-	for (unsigned i = 0; i < PATIENCE && tracer->asked != asked; i++) {
+	for (unsigned i = 0; i < PATIENCE && tracer->requested != asked; i++) {
 		tracer_handle_stops(tracer);
 		usleep(TURN_US);
 	}
-	assert_int_equal(tracer->asked, asked);
+	assert_int_equal(tracer->requested, asked);
 }
 
 /*
@@ -58,11 +58,11 @@ static void a_stop_for_a_signal_answers(void **state)
 	tracer->targets->is_waiting = true;
 	tracee = tracees_add(&tracer->tracees, child, tracer->targets);
 	assert_non_null(tracee);
-	tracee->asked_ns = 1;
-	tracer->asked = 1;
+	tracee->requested_ns = 1;
+	tracer->requested = 1;
 	kill(child, SIGURG);
 	handle_stops_until(tracer, 0);
-	assert_int_equal(tracee->asked_ns, 0);
+	assert_int_equal(tracee->requested_ns, 0);
 	kill(child, SIGKILL);
 	for (unsigned i = 0; i < PATIENCE && tracer->targets; i++) {
 		tracer_handle_stops(tracer);
