@@ -251,7 +251,7 @@ static int add_stack(struct calltree *tree, char *stack, char *end, uint64_t wei
 {
 	uint32_t node = CALLTREE_ROOT;
 	int found = 0;
-	char module[256];
+	char module[256] = "";
 
 	while (stack < end) {
 		char *stop = memchr(stack, ';', (size_t)(end - stack));
