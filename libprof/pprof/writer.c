@@ -105,7 +105,7 @@ void texts_release(struct texts *texts)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* The number of @head followed by @bytes of @tail. */
+/* The number of @head followed by @tail, cut at @bytes: at most PTRDIFF_MAX, as strnlen() has it. */
 static uint32_t text_of(
 	struct pprof_writer *writer, const char *head, const char *tail, size_t bytes)
 {
@@ -118,7 +118,7 @@ static uint32_t text_of(
 
 uint32_t pprof_put_text(struct pprof_writer *writer, const char *text)
 {
-	return text_of(writer, "", text, SIZE_MAX);
+	return text_of(writer, "", text, PTRDIFF_MAX);
 }
 
 uint32_t pprof_put_text_part(struct pprof_writer *writer, const char *text, size_t bytes)
@@ -217,7 +217,7 @@ void pprof_put_times(struct pprof_writer *writer, int64_t start_s, uint64_t dura
 static void put_comment(struct pprof_writer *writer, const char *head, const char *tail)
 {
 	protobuf_put_number(
-		&writer->out, PROFILE_COMMENT, text_of(writer, head, tail, SIZE_MAX));
+		&writer->out, PROFILE_COMMENT, text_of(writer, head, tail, PTRDIFF_MAX));
 }
 
 void pprof_put_title(struct pprof_writer *writer, const char *title)
