@@ -24,10 +24,10 @@ typedef int chroot_fn(const char *);
  * While /proc can be asked. A vfork child that changes its root changes its own, and nothing of its
  * parent's.
  */
-static void keep_path(void)
+static void read_program_path(void)
 {
 	if (sampler_is_this_process())
-		modules_keep_path();
+		modules_read_program_path();
 }
 
 /* A null filter is a question whether filters exist, and is refused. Returns 1 for a filter that
@@ -51,7 +51,7 @@ static int before_prctl(unsigned long option, const unsigned long a[4])
 	/* Filters come next. */
 	if (option == PR_SET_NO_NEW_PRIVS) {
 		confined_expect();
-		keep_path();
+		read_program_path();
 	}
 	if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
 		clock_ask_kernel();
@@ -65,7 +65,7 @@ PRELOAD_EXPORT int chroot(const char *path)
 {
 	static chroot_fn *next;
 
-	keep_path();
+	read_program_path();
 	if (!next)
 		next = (chroot_fn *)preload_next("chroot");
 	return next(path);
@@ -108,7 +108,7 @@ PRELOAD_EXPORT long syscall(long number, ...)
 	if (number == SYS_seccomp)
 		is_filter = before_seccomp(a[0], a[2]);
 	if (number == SYS_chroot || number == SYS_pivot_root)
-		keep_path();
+		read_program_path();
 	if (!next)
 		next = (syscall_fn *)preload_next("syscall");
 	result = next(number, a[0], a[1], a[2], a[3], a[4], a[5]);

@@ -49,19 +49,20 @@
 static AT_START char channel[CHANNEL_BYTES];
 
 /* Copy @bytes of @text. Returns where they end. */
-static char *append(char *out, const char *text, size_t bytes)
+static char *append_bytes(char *out, const char *text, size_t bytes)
 {
 	memcpy(out, text, bytes);
 	return out + bytes;
 }
 
-void preload_keep_channel(const char *value)
+void preload_store_channel(const char *value)
 {
 	size_t bytes = strlen(value) + 1;
 
 	if (bytes > sizeof(channel) - strlen(CHANNEL_VARIABLE))
 		return;
-	append(append(channel, CHANNEL_VARIABLE, strlen(CHANNEL_VARIABLE)), value, bytes);
+	append_bytes(
+		append_bytes(channel, CHANNEL_VARIABLE, strlen(CHANNEL_VARIABLE)), value, bytes);
 }
 
 /* NULL: there is no run that an image could be part of. */
@@ -142,7 +143,7 @@ void preload_decide(struct preload_handover *handover, char *const *environment,
 	const char *library, const char *run, int found)
 {
 	char *variable = find_variable(environment, PRELOAD_VARIABLE);
-	const char *told = find_variable(environment, CHANNEL_VARIABLE);
+	const char *given_channel = find_variable(environment, CHANNEL_VARIABLE);
 	int is_there = lists_library(variable, library);
 
 	*handover = (struct preload_handover){
@@ -150,15 +151,15 @@ void preload_decide(struct preload_handover *handover, char *const *environment,
 	handover->is_dropped = is_there && is_harmful(found);
 	if (found > 0)
 		handover->cause = (enum wire_unprofiled)found;
-	else if (run && !variable && !told)
+	else if (run && !variable && !given_channel)
 		handover->cause = WIRE_UNPROFILED_CLEARED;
-	else if (run && told && strncmp(told, run, CHANNEL_BYTES))
+	else if (run && given_channel && strncmp(given_channel, run, CHANNEL_BYTES))
 		return; /* another run's, whose flamerun saw to it */
 	else if (run && !is_there && found < 0) /* it might do harm */
 		handover->cause = WIRE_UNPROFILED_REPLACED;
 	else if (run) {
 		handover->is_added = !is_there;
-		handover->channel = told ? NULL : run;
+		handover->channel = given_channel ? NULL : run;
 	}
 	if (!handover->is_dropped && !handover->is_added && !handover->channel)
 		return;
@@ -177,13 +178,13 @@ static unsigned drop_library(char *out, const struct preload_handover *handover)
 	unsigned kept = 0;
 	size_t bytes;
 
-	out = append(out, PRELOAD_VARIABLE, PRELOAD_PREFIX);
+	out = append_bytes(out, PRELOAD_VARIABLE, PRELOAD_PREFIX);
 	while ((entry = next_entry(&at, &bytes))) {
 		if (is_library(entry, bytes, handover->library))
 			continue;
 		if (kept++)
 			*out++ = ':';
-		out = append(out, entry, bytes);
+		out = append_bytes(out, entry, bytes);
 	}
 	*out = '\0';
 	return kept;
@@ -195,10 +196,10 @@ static void add_library(char *out, const struct preload_handover *handover)
 	const char *old = handover->variable ? handover->variable : PRELOAD_VARIABLE;
 	size_t bytes = strlen(old);
 
-	out = append(out, old, bytes);
+	out = append_bytes(out, old, bytes);
 	if (bytes > PRELOAD_PREFIX)
 		*out++ = ':';
-	append(out, handover->library, strlen(handover->library) + 1);
+	append_bytes(out, handover->library, strlen(handover->library) + 1);
 }
 
 char *const *preload_environment(const struct preload_handover *handover, void *room)
@@ -250,7 +251,7 @@ static int changes_ids(int descriptor, const struct stat *status)
 	       (arch_syscall2(SYS_fstatfs, descriptor, &mount) || !(mount.f_flags & ST_NOSUID));
 }
 
-static int judge(const struct elf_program *program, char *const *environment)
+static int cause_in_program(const struct elf_program *program, char *const *environment)
 {
 	static const char options[] = "ASAN_OPTIONS=";
 	const char *variable;
@@ -294,7 +295,7 @@ static const char *interpreter_of(char *first, long bytes)
  * What keeps the library out of @file, below @directory, or out of its interpreter: enum
  * wire_unprofiled, 0 for nothing; -errno when nobody can tell. Only regular files are opened.
  */
-static int look_at(int directory, const char *file, char *const *environment)
+static int find_cause(int directory, const char *file, char *const *environment)
 {
 	char first[FIRST_BYTES + 1];
 
@@ -318,7 +319,7 @@ static int look_at(int directory, const char *file, char *const *environment)
 		answer = elf_program_read((int)descriptor, &program);
 		bytes = answer ? arch_syscall4(SYS_pread64, descriptor, first, FIRST_BYTES, 0) : 0;
 		if (!answer)
-			answer = judge(&program, environment);
+			answer = cause_in_program(&program, environment);
 		if (!answer && changes_ids((int)descriptor, &status))
 			answer = WIRE_UNPROFILED_PRIVILEGED;
 		if (!is_open)
@@ -334,7 +335,7 @@ static int look_at(int directory, const char *file, char *const *environment)
 }
 
 /* The same for a name without '/', as far as one can tell without running what is found. */
-static int look_along_path(const char *file, char *const *environment)
+static int find_cause_along_path(const char *file, char *const *environment)
 {
 	const char *path = getenv("PATH");
 	int answer = -ENOENT;
@@ -351,7 +352,7 @@ static int look_along_path(const char *file, char *const *environment)
 		candidate[bytes] = '/';
 		memcpy(candidate + bytes + !!bytes, file, strlen(file) + 1);
 		if (!arch_syscall3(SYS_faccessat, AT_FDCWD, candidate, X_OK))
-			answer = look_at(AT_FDCWD, candidate, environment);
+			answer = find_cause(AT_FDCWD, candidate, environment);
 		path += bytes;
 		if (answer >= 0 || !*path)
 			return answer;
@@ -361,10 +362,10 @@ static int look_along_path(const char *file, char *const *environment)
 int preload_find_obstacle(char *const *environment, int directory, const char *file)
 {
 	if (directory != PRELOAD_ALONG_PATH)
-		return look_at(directory, file, environment);
+		return find_cause(directory, file, environment);
 	if (strchr(file, '/'))
-		return look_at(AT_FDCWD, file, environment);
-	return look_along_path(file, environment);
+		return find_cause(AT_FDCWD, file, environment);
+	return find_cause_along_path(file, environment);
 }
 
 /* May this process not do what it likes, as far as it is known? */

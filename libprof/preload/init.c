@@ -65,7 +65,7 @@ static size_t bytes_to_map(uint64_t arena_bytes)
  * the arena says: that may be another rate, but not timers that go on while threads sleep, which would
  * break their calls off.
  */
-static int learn_settings(const struct wire_arena *arena, uint64_t cookie)
+static int read_settings(const struct wire_arena *arena, uint64_t cookie)
 {
 	int is_elapsed = (cookie & WIRE_COOKIE_ELAPSED) != 0;
 	uint32_t rate_hz = __atomic_load_n(
@@ -90,7 +90,7 @@ static int is_arena(
 
 	if (arena->magic != WIRE_MAGIC || arena->version != WIRE_VERSION ||
 		arena->cookie != cookie || arena->closing || !blocks || blocks > WIRE_BLOCKS_MAX ||
-		wire_arena_bytes(blocks) != arena_bytes || learn_settings(arena, cookie))
+		wire_arena_bytes(blocks) != arena_bytes || read_settings(arena, cookie))
 		return 0;
 	sampler.blocks = blocks;
 	if (bytes == arena_bytes)
@@ -245,7 +245,7 @@ static int is_confined(struct wire_arena *arena)
 	return 1;
 }
 
-static void connect_to(const struct channel *channel, const char *text)
+static void connect_to_arena(const struct channel *channel, const char *text)
 {
 	void *arena = map_arena(channel);
 
@@ -253,7 +253,7 @@ static void connect_to(const struct channel *channel, const char *text)
 		return;
 	if (is_confined(arena))
 		goto out;
-	preload_keep_channel(text);
+	preload_store_channel(text);
 	preload_make_key();
 	preload_resolve_masks();
 	modules_find_program();
@@ -273,7 +273,7 @@ out:
 	arch_syscall2(SYS_munmap, arena, wire_arena_bytes(sampler.blocks));
 }
 
-__attribute__((constructor(101))) static void start(void)
+__attribute__((constructor(101))) static void init_library(void)
 {
 	const char *text = getenv(WIRE_ENV);
 	int saved_errno = errno;
@@ -281,11 +281,11 @@ __attribute__((constructor(101))) static void start(void)
 
 	/* A process that runs with other rights than its caller is not ours to look into. */
 	if (text && !getauxval(AT_SECURE) && !parse_channel(text, &channel))
-		connect_to(&channel, text);
+		connect_to_arena(&channel, text);
 	errno = saved_errno;
 }
 
-__attribute__((destructor(101))) static void stop(void)
+__attribute__((destructor(101))) static void end_library(void)
 {
 	int saved_errno = errno;
 

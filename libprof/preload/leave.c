@@ -31,7 +31,7 @@ typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *,
 typedef void exit_fn(int);
 
 /* The kernel's entry and mask as the program believes them to be: the next image inherits both. */
-static int give_back(void)
+static int restore_signal(void)
 {
 	uint64_t mask = SAMPLER_SIGNAL_BIT;
 	const struct sampler_thread *thread = preload_thread();
@@ -48,7 +48,7 @@ static int give_back(void)
 	return is_held || action.sa_handler == SIG_IGN;
 }
 
-static void take_again(void)
+static void reinstall_signal(void)
 {
 	uint64_t mask = SAMPLER_SIGNAL_BIT;
 
@@ -57,31 +57,31 @@ static void take_again(void)
 }
 
 /* What each way of exec has to undo when it fails. */
-struct leaving {
+struct exec_state {
 	struct preload_handover handover;
-	int was_given_back;
+	int was_restored;
 };
 
-static void leave(struct leaving *leaving)
+static void begin_exec(struct exec_state *exec_state)
 {
-	leaving->was_given_back = 0;
-	if (leaving->handover.is_unseen) {
-		sampler_leave_untold(WIRE_SLOT_EXEC);
+	exec_state->was_restored = 0;
+	if (exec_state->handover.is_unseen) {
+		sampler_leave_unaccounted(WIRE_SLOT_EXEC);
 		return;
 	}
 	sampler_leave(WIRE_SLOT_EXEC);
-	leaving->was_given_back = give_back();
+	exec_state->was_restored = restore_signal();
 }
 
 /* What an exec that failed returns to: the same result and errno. */
-static int stayed(const struct leaving *leaving, int result)
+static int undo_exec(const struct exec_state *exec_state, int result)
 {
 	int saved_errno = errno;
 
-	if (leaving->was_given_back)
-		take_again();
-	sampler_stay();
-	preload_take_back(&leaving->handover);
+	if (exec_state->was_restored)
+		reinstall_signal();
+	sampler_undo_leave();
+	preload_take_back(&exec_state->handover);
 	errno = saved_errno;
 	return result;
 }
@@ -92,10 +92,10 @@ static int stayed(const struct leaving *leaving, int result)
 	envp = preload_environment(                                          \
 		handover, (handover)->bytes ? __builtin_alloca((handover)->bytes) : NULL)
 
-#define LEAVE(directory, file, envp)                                         \
-	struct leaving leaving;                                              \
-	HAND_OVER(&leaving.handover, directory, file, envp);                 \
-	leave(&leaving)
+#define BEGIN_EXEC(directory, file, envp)                       \
+	struct exec_state exec_state;                           \
+	HAND_OVER(&exec_state.handover, directory, file, envp); \
+	begin_exec(&exec_state)
 
 PRELOAD_EXPORT int execve(const char *path, char *const argv[], char *const *envp)
 {
@@ -103,8 +103,8 @@ PRELOAD_EXPORT int execve(const char *path, char *const argv[], char *const *env
 
 	if (!next)
 		next = (execve_fn *)preload_next("execve");
-	LEAVE(AT_FDCWD, path, envp);
-	return stayed(&leaving, next(path, argv, envp));
+	BEGIN_EXEC(AT_FDCWD, path, envp);
+	return undo_exec(&exec_state, next(path, argv, envp));
 }
 
 PRELOAD_EXPORT int execvpe(const char *file, char *const argv[], char *const *envp)
@@ -113,8 +113,8 @@ PRELOAD_EXPORT int execvpe(const char *file, char *const argv[], char *const *en
 
 	if (!next)
 		next = (execvpe_fn *)preload_next("execvpe");
-	LEAVE(PRELOAD_ALONG_PATH, file, envp);
-	return stayed(&leaving, next(file, argv, envp));
+	BEGIN_EXEC(PRELOAD_ALONG_PATH, file, envp);
+	return undo_exec(&exec_state, next(file, argv, envp));
 }
 
 PRELOAD_EXPORT int fexecve(int fd, char *const argv[], char *const *envp)
@@ -123,8 +123,8 @@ PRELOAD_EXPORT int fexecve(int fd, char *const argv[], char *const *envp)
 
 	if (!next)
 		next = (fexecve_fn *)preload_next("fexecve");
-	LEAVE(fd, "", envp);
-	return stayed(&leaving, next(fd, argv, envp));
+	BEGIN_EXEC(fd, "", envp);
+	return undo_exec(&exec_state, next(fd, argv, envp));
 }
 
 PRELOAD_EXPORT int execveat(
@@ -134,8 +134,8 @@ PRELOAD_EXPORT int execveat(
 
 	if (!next)
 		next = (execveat_fn *)preload_next("execveat");
-	LEAVE(fd, path, envp);
-	return stayed(&leaving, next(fd, path, argv, envp, flags));
+	BEGIN_EXEC(fd, path, envp);
+	return undo_exec(&exec_state, next(fd, path, argv, envp, flags));
 }
 
 PRELOAD_EXPORT int execv(const char *path, char *const argv[])
@@ -198,19 +198,19 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
  * The child execs inside libc, which returns when it has, or an error and no child. It inherits from
  * the kernel, not from what the program believes.
  */
-#define SPAWN(name, directory)                                               \
-	static spawn_fn *next;                                               \
-	struct preload_handover handover;                                    \
-	int was_given_back, error;                                           \
-	if (!next)                                                           \
-		next = (spawn_fn *)preload_next(name);                       \
-	HAND_OVER(&handover, directory, file, envp);                         \
-	was_given_back = give_back();                                        \
-	error = next(pid, file, actions, attributes, argv, envp);            \
-	if (was_given_back)                                                  \
-		take_again();                                                \
-	if (error)                                                           \
-		preload_take_back(&handover);                                \
+#define SPAWN(name, directory)                                    \
+	static spawn_fn *next;                                    \
+	struct preload_handover handover;                         \
+	int was_restored, error;                                  \
+	if (!next)                                                \
+		next = (spawn_fn *)preload_next(name);            \
+	HAND_OVER(&handover, directory, file, envp);              \
+	was_restored = restore_signal();                          \
+	error = next(pid, file, actions, attributes, argv, envp); \
+	if (was_restored)                                         \
+		reinstall_signal();                               \
+	if (error)                                                \
+		preload_take_back(&handover);                     \
 	return error
 
 PRELOAD_EXPORT int posix_spawn(pid_t *pid, const char *file,

@@ -96,6 +96,6 @@ void preload_decide(struct preload_handover *handover, char *const *environment,
 	const char *library, const char *run, int found);
 
 /* Remember WIRE_ENV's @value, borrowed for the call: this process is in a run. */
-void preload_keep_channel(const char *value);
+void preload_store_channel(const char *value);
 
 #endif

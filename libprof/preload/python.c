@@ -29,7 +29,7 @@
 #include "libprof/unwind/memory.h"
 
 static AT_START python_install_function *install; /* atomic; NULL: nothing to be named */
-static uint32_t is_settled; /* atomic: there is a CPython, whether or not it gets names */
+static uint32_t is_decided; /* atomic: there is a CPython, whether or not it gets names */
 static uint32_t is_named; /* atomic: counted already */
 
 static struct wire_arena *arena_if_asked(void)
@@ -39,13 +39,13 @@ static struct wire_arena *arena_if_asked(void)
 	return arena && !sampler_is_hosted() && sampler.jit & WIRE_JIT_PYTHON ? arena : NULL;
 }
 
-static void refuse(struct wire_arena *arena, enum wire_python_refusal why)
+static void count_refusal(struct wire_arena *arena, enum wire_python_refusal why)
 {
 	__atomic_fetch_add(&arena->python_refused[why], 1, __ATOMIC_RELAXED);
 }
 
 /* The extension, beside the file that this library really is. */
-static python_install_function *load(void)
+static python_install_function *load_extension(void)
 {
 	char path[PATH_MAX + sizeof(PYTHON_LIBRARY_NAME)];
 	const char *own = preload_library_path();
@@ -66,19 +66,19 @@ void preload_python_find(void)
 	const unsigned long *version;
 	python_install_function *found;
 
-	if (!arena || __atomic_load_n(&is_settled, __ATOMIC_RELAXED))
+	if (!arena || __atomic_load_n(&is_decided, __ATOMIC_RELAXED))
 		return;
 	version = dlsym(RTLD_DEFAULT, "Py_Version");
 	if (version && *version >= PYTHON_VERSION_FIRST && *version < PYTHON_VERSION_END) {
-		found = load();
+		found = load_extension();
 		if (!found)
-			refuse(arena, WIRE_PYTHON_NO_EXTENSION);
+			count_refusal(arena, WIRE_PYTHON_NO_EXTENSION);
 		__atomic_store_n(&install, found, __ATOMIC_RELEASE);
 	} else if (version || dlsym(RTLD_DEFAULT, "Py_GetVersion")) {
-		refuse(arena, WIRE_PYTHON_VERSION);
+		count_refusal(arena, WIRE_PYTHON_VERSION);
 	}
 	if (version)
-		__atomic_store_n(&is_settled, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&is_decided, 1, __ATOMIC_RELAXED);
 	/* The program shall not find an error of ours. */
 	dlerror();
 }
@@ -97,7 +97,7 @@ void preload_python_install(void)
 	if (error && error != -EAGAIN) {
 		__atomic_store_n(&install, NULL, __ATOMIC_RELEASE);
 		if (arena)
-			refuse(arena, WIRE_PYTHON_NO_STUBS);
+			count_refusal(arena, WIRE_PYTHON_NO_STUBS);
 	} else if (!error && arena && !__atomic_exchange_n(&is_named, 1, __ATOMIC_RELAXED)) {
 		__atomic_fetch_add(&arena->python_named, 1, __ATOMIC_RELAXED);
 	}
@@ -109,7 +109,7 @@ void preload_python_install(void)
  * through its start. A module that makes locks and brought none along is not looked at twice in a
  * row.
  */
-static void find_behind(uintptr_t caller)
+static void find_on_call(uintptr_t caller)
 {
 	static uintptr_t seen; /* atomic: where the module of the last caller begins */
 	struct unwind_module module;
@@ -130,7 +130,7 @@ PRELOAD_EXPORT int sem_init(sem_t *semaphore, int is_shared, unsigned value)
 
 	if (!next)
 		next = (sem_init_fn *)preload_next("sem_init");
-	find_behind((uintptr_t)__builtin_return_address(0));
+	find_on_call((uintptr_t)__builtin_return_address(0));
 	preload_python_install();
 	return next(semaphore, is_shared, value);
 }

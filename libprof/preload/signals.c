@@ -201,7 +201,7 @@ __attribute__((constructor(101))) static void set_libc_calls(void)
 	libc_calls.sigaction = next_sigaction;
 }
 
-static void ask(const struct sigaction *action)
+static void change_program_action(const struct sigaction *action)
 {
 	host_set(action);
 	own_signal_retake();
@@ -228,7 +228,7 @@ PRELOAD_EXPORT int sigaction(int signal, const struct sigaction *restrict new_ac
 	if (old_action)
 		host_get(old_action);
 	if (new_action)
-		ask(&asked);
+		change_program_action(&asked);
 	return 0;
 }
 
@@ -247,7 +247,7 @@ static sighandler_t change_handler(sighandler_t handler, int flags)
 		return SIG_ERR;
 	}
 	host_get(&before);
-	ask(&action);
+	change_program_action(&action);
 	return before.sa_handler;
 }
 
@@ -256,12 +256,12 @@ static sighandler_t change_handler(sighandler_t handler, int flags)
 	PRELOAD_EXPORT sighandler_t name(int number, sighandler_t handler)   \
 	{                                                                    \
 		static signal_fn *next;                                      \
-									     \
+                                                                             \
 		if (is_ours(number))                                         \
 			return change_handler(handler, flags);               \
 		if (!next)                                                   \
 			next = (signal_fn *)preload_next(#name);             \
-		return guard_told(number, next(number, handler));            \
+		return guard_program_handler(number, next(number, handler)); \
 	}
 
 SIGNAL_FUNCTION(signal, SA_RESTART)
@@ -287,7 +287,7 @@ PRELOAD_EXPORT sighandler_t sigset(int number, sighandler_t handler)
 	if (!is_ours(number)) {
 		if (!next)
 			next = (signal_fn *)preload_next("sigset");
-		return guard_told(number, next(number, handler));
+		return guard_program_handler(number, next(number, handler));
 	}
 	host_get(&before);
 	if (handler != SIG_HOLD && change_handler(handler, 0) == SIG_ERR)
@@ -325,7 +325,7 @@ PRELOAD_EXPORT int siginterrupt(int number, int interrupt)
 		action.sa_flags &= ~SA_RESTART;
 	else
 		action.sa_flags |= SA_RESTART;
-	ask(&action);
+	change_program_action(&action);
 	return 0;
 }
 

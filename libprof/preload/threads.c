@@ -102,7 +102,7 @@ __attribute__((constructor(101))) static void set_libc_calls(void)
  * The thread's control block and static TLS lie at the top of its stack's mapping, so everything
  * from the stack pointer up to them is mapped; the bottom keeps clear of the guard.
  */
-static void arm(struct sampler_thread *thread)
+static void arm_with_stack(struct sampler_thread *thread)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	uintptr_t top = (uintptr_t)pthread_self();
@@ -119,18 +119,18 @@ static void arm(struct sampler_thread *thread)
 	preload_arm(thread);
 }
 
-static void *thread_begins(void *argument)
+static void *thread_main(void *argument)
 {
 	struct sampler_thread *thread = argument;
 	void *(*start)(void *) = thread->start;
 	void *start_argument = thread->argument;
 
-	arm(thread);
+	arm_with_stack(thread);
 	return start(start_argument);
 }
 
 /* What the creator knows of the thread to be: its mask and the size of its stack. */
-static void prepare(struct sampler_thread *thread, const pthread_attr_t *attributes,
+static void set_start(struct sampler_thread *thread, const pthread_attr_t *attributes,
 	void *(*start)(void *), void *argument)
 {
 	const struct sampler_thread *creator = preload_thread();
@@ -159,20 +159,20 @@ PRELOAD_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *
 		next_pthread_create = (pthread_create_fn *)preload_next("pthread_create");
 	if (!thread)
 		return next_pthread_create(id, attributes, start, argument);
-	prepare(thread, attributes, start, argument);
-	error = next_pthread_create(id, attributes, thread_begins, thread);
+	set_start(thread, attributes, start, argument);
+	error = next_pthread_create(id, attributes, thread_main, thread);
 	if (error)
 		sampler_thread_unclaim(thread);
 	return error;
 }
 
-static int c11_thread_begins(void *argument)
+static int c11_thread_main(void *argument)
 {
 	struct sampler_thread *thread = argument;
 	thrd_start_t start = (thrd_start_t)(uintptr_t)thread->start;
 	void *start_argument = thread->argument;
 
-	arm(thread);
+	arm_with_stack(thread);
 	return start(start_argument);
 }
 
@@ -185,8 +185,8 @@ PRELOAD_EXPORT int thrd_create(thrd_t *id, thrd_start_t start, void *argument)
 		next_thrd_create = (thrd_create_fn *)preload_next("thrd_create");
 	if (!thread)
 		return next_thrd_create(id, start, argument);
-	prepare(thread, NULL, (void *(*)(void *))(uintptr_t)start, argument);
-	result = next_thrd_create(id, c11_thread_begins, thread);
+	set_start(thread, NULL, (void *(*)(void *))(uintptr_t)start, argument);
+	result = next_thrd_create(id, c11_thread_main, thread);
 	if (result != thrd_success)
 		sampler_thread_unclaim(thread);
 	return result;

@@ -86,7 +86,7 @@ int confined_elsewhere(void)
 	return __atomic_load_n(&is_elsewhere, __ATOMIC_RELAXED);
 }
 
-void confined_note_elsewhere(void)
+void confined_set_outside_libc(void)
 {
 	__atomic_store_n(&is_elsewhere, 1, __ATOMIC_RELAXED);
 }

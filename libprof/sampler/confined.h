@@ -44,7 +44,7 @@ static inline int confined_is_unseen(void)
  * The same, or has sampling ended? Then no call is to be made any more; the handler ends sampling.
  * A fork child has its parent's slot until it has one. Context: signal-safe.
  */
-static inline int confined_is_told(void)
+static inline int confined_is_reported(void)
 {
 	return __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) ||
 	       (__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && confined_is_unseen());
@@ -75,7 +75,7 @@ void confined_expect(void);
 int confined_elsewhere(void);
 
 /* It has. */
-void confined_note_elsewhere(void);
+void confined_set_outside_libc(void);
 
 /*
  * How many filters the calling thread has; where the kernel does not count them, whether it has.

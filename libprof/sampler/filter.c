@@ -92,7 +92,7 @@ static int load_data(const struct filter_call *call, uint32_t offset, uint32_t *
 	return 1;
 }
 
-static void mark(struct registers *registers, uint32_t what, int is_known)
+static void mark_known(struct registers *registers, uint32_t what, int is_known)
 {
 	registers->unknown = is_known ? registers->unknown & ~what : registers->unknown | what;
 }
@@ -126,7 +126,7 @@ static int load(const struct run *run, const struct sock_filter *at, struct regi
 	default:
 		return 0;
 	}
-	mark(registers, what, is_known);
+	mark_known(registers, what, is_known);
 	return 1;
 }
 
@@ -137,8 +137,8 @@ static int store(const struct sock_filter *at, struct registers *registers)
 	if (at->k >= BPF_MEMWORDS)
 		return 0;
 	registers->memory[at->k] = from_x ? registers->x : registers->a;
-	mark(registers, 1u << at->k,
-		!(registers->unknown & (from_x ? UNKNOWN_X : UNKNOWN_A)));
+	mark_known(
+		registers, 1u << at->k, !(registers->unknown & (from_x ? UNKNOWN_X : UNKNOWN_A)));
 	return 1;
 }
 
@@ -193,10 +193,10 @@ static int move(const struct sock_filter *at, struct registers *registers)
 {
 	if (BPF_MISCOP(at->code) == BPF_TAX) {
 		registers->x = registers->a;
-		mark(registers, UNKNOWN_X, !(registers->unknown & UNKNOWN_A));
+		mark_known(registers, UNKNOWN_X, !(registers->unknown & UNKNOWN_A));
 	} else {
 		registers->a = registers->x;
-		mark(registers, UNKNOWN_A, !(registers->unknown & UNKNOWN_X));
+		mark_known(registers, UNKNOWN_A, !(registers->unknown & UNKNOWN_X));
 	}
 	return 1;
 }
@@ -221,7 +221,7 @@ static int execute(const struct run *run, const struct sock_filter *at,
 }
 
 /* Does the conditional jump @at jump? Returns -1 when that is not known. */
-static int jumps(const struct sock_filter *at, const struct registers *registers)
+static int is_taken(const struct sock_filter *at, const struct registers *registers)
 {
 	int by_x = BPF_SRC(at->code) == BPF_X;
 	uint32_t with = by_x ? registers->x : at->k;
@@ -250,7 +250,7 @@ static int is_allowed(const struct sock_filter *at, const struct registers *regi
 }
 
 /* From instruction @next on, with @registers, @ways deep in jumps that went both ways. */
-static int ends_well(
+static int always_allows(
 	struct run *run, uint64_t next, const struct registers *begin, unsigned ways)
 {
 	struct registers registers = *begin;
@@ -272,10 +272,10 @@ static int ends_well(
 			next += at.k;
 			continue;
 		}
-		taken = jumps(&at, &registers);
+		taken = is_taken(&at, &registers);
 		if (taken < 0) {
 			if (ways == WAYS_MAX ||
-				!ends_well(run, next + 1 + at.jt, &registers, ways + 1))
+				!always_allows(run, next + 1 + at.jt, &registers, ways + 1))
 				return 0;
 			taken = 0;
 		}
@@ -289,7 +289,7 @@ int filter_allows(struct filter *filter, const struct filter_call *call)
 	struct registers registers = {0};
 	struct run run = {.filter = filter, .call = call, .steps = STEPS_MAX};
 
-	return ends_well(&run, 0, &registers, 0);
+	return always_allows(&run, 0, &registers, 0);
 }
 
 /* ---- a filter that comes --------------------------------------------------------------------- */
@@ -334,7 +334,7 @@ static const struct {
 };
 
 /* Returns why sampling has to end, and else what is forbidden of parts in *@forbidden. */
-static enum wire_quit judge(struct filter *filter, uint32_t *forbidden)
+static enum wire_quit find_forbidden(struct filter *filter, uint32_t *forbidden)
 {
 	*forbidden = 0;
 	if (!filter_allows(filter, &handlers_return))
@@ -356,21 +356,21 @@ int confined_by(uintptr_t program)
 	enum wire_quit cause;
 
 	if (!sampler_is_this_process()) {
-		confined_note_elsewhere();
+		confined_set_outside_libc();
 		return 0;
 	}
 	/* What the kernel cannot read either comes to nothing. */
 	if (filter_open(&filter, program, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0))
 		return 0;
 	/* The worker of a program that samples itself makes calls of all kinds. */
-	cause = sampler_is_hosted() ? WIRE_QUIT_CALLS : judge(&filter, &forbidden);
+	cause = sampler_is_hosted() ? WIRE_QUIT_CALLS : find_forbidden(&filter, &forbidden);
 	if (filter.has_holes)
 		return 0;
 	if (cause) {
 		sampler_quit(cause);
 		return 0;
 	}
-	modules_keep_path();
+	modules_read_program_path();
 	__atomic_fetch_or(&sampler.forbidden, forbidden, __ATOMIC_RELAXED);
 	sampler.slot->filters = __atomic_add_fetch(&sampler.filters, 1, __ATOMIC_RELAXED);
 	return 1;

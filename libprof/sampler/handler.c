@@ -37,7 +37,7 @@
  * From where flamerun has told of a filter that nobody saw no call is made any more. A sample that
  * comes while sampling ends for another cause forbids nothing: timers are still to be deleted.
  */
-static int end_if_told(void)
+static int quit_if_confined(void)
 {
 	if (__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && confined_is_unseen())
 		sampler_quit_unseen();
@@ -45,14 +45,14 @@ static int end_if_told(void)
 }
 
 /* The first word of a walk that no known stack has: it takes a call. */
-static int read_elsewhere(struct unwind_window *window, uintptr_t address, uintptr_t *value)
+static int read_unknown_stack(struct unwind_window *window, uintptr_t address, uintptr_t *value)
 {
-	if (!window->base && end_if_told())
+	if (!window->base && quit_if_confined())
 		return -EFAULT;
 	return unwind_window_read(window, address, value);
 }
 
-#define UNWIND_READ(context, address, value) read_elsewhere(context, address, value)
+#define UNWIND_READ(context, address, value) read_unknown_stack(context, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), modules_find(pc, out))
 #include "libprof/unwind/unwind_core.h"
 
@@ -105,7 +105,7 @@ struct unwind_result record_walk(struct sampler_thread *thread,
  * one's handler, or where a guard lets it in. Nothing was done there yet: time was spent where the
  * other signal interrupted the thread. Returns 1 and its registers, or 0.
  */
-static int leave_begun_handler(struct sampler_thread *thread, struct arch_registers *registers)
+static int skip_begun_handler(struct sampler_thread *thread, struct arch_registers *registers)
 {
 	struct unwind_window window;
 	struct unwind_memory memory = {.context = &window};
@@ -187,9 +187,9 @@ static void settle_exit_credit(struct wire_ring *ring, uint64_t weight)
 		__atomic_fetch_add(&sampler.slot->after_leave, weight - owed, __ATOMIC_RELAXED);
 }
 
-static void check_now_and_then(struct sampler_thread *thread)
+static void check_run(struct sampler_thread *thread)
 {
-	if (end_if_told())
+	if (quit_if_confined())
 		return;
 	/* Else flamerun asks for it. */
 	if (sampler_is_hosted() || sampler.namespaced)
@@ -224,7 +224,7 @@ static void record(struct sampler_thread *thread, const struct arch_registers *r
  * for the next sample, which comes at any place. Not for ever: where handlers begin at the kernel's
  * ticks no other sample comes, and the place is as good as any.
  */
-static uint32_t take_handlers(
+static uint32_t split_handler_weight(
 	struct sampler_thread *thread, const struct arch_registers *registers, uint32_t *weight)
 {
 	int waits = guard_is_behind(thread, registers) && thread->carries < CARRIES_MAX;
@@ -246,10 +246,10 @@ static void record_all(struct sampler_thread *thread, uint32_t weight, const voi
 	uint32_t handlers, total;
 
 	arch_registers_from_ucontext(&registers, ucontext);
-	for (int i = 0; i < SIGNALS_AT_ONCE && leave_begun_handler(thread, &registers); i++)
+	for (int i = 0; i < SIGNALS_AT_ONCE && skip_begun_handler(thread, &registers); i++)
 		;
 	weight += thread->carried;
-	handlers = take_handlers(thread, &registers, &weight);
+	handlers = split_handler_weight(thread, &registers, &weight);
 	total = weight + handlers;
 	__atomic_store_n(&thread->delivered, thread->delivered + total, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&sampler.slot->delivered, total, __ATOMIC_RELAXED);
@@ -277,7 +277,7 @@ static void take_sample(struct sampler_thread *thread, int overrun, const void *
 			thread->call_ns = call_ns;
 		__atomic_fetch_add(
 			&slot->handler_ns, thread->call_ns * CALLS_PER_CHECK, __ATOMIC_RELAXED);
-		check_now_and_then(thread);
+		check_run(thread);
 	}
 }
 

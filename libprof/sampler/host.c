@@ -44,40 +44,40 @@ typedef void handler_fn(int, siginfo_t *, void *);
 /* What the program asked for beside the handler, where the kernel was given something else. */
 #define ASKED_SIGINFO 1u
 #define ASKED_MASK    2u /* SAMPLER_SIGNAL stays blocked */
-#define ASKED_US      4u /* we stand there since; 0 where another action followed */
+#define ASKED_GUARD   4u /* we stand there since; 0 where another action followed */
 
 /*
  * Written before the kernel's entry is: another thread's handler may begin at any time. Never
  * cleared, as one may just have begun; a handler is one word, so none is torn.
  */
-struct asked {
+struct program_action {
 	handler_fn *handler; /* atomic */
-	uint32_t kept;	     /* atomic: ASKED_* */
+	uint32_t flags;	     /* atomic: ASKED_* */
 };
 
-static struct asked asked[SIGNALS];
+static struct program_action program_action[SIGNALS];
 static AT_START uint32_t is_any_masked; /* atomic: some handler asked for ASKED_MASK */
 
 /* May signals of ours come, and calls be made? Not in a process that forbade itself some. */
 static int is_sampling(void)
 {
-	return __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && !confined_is_told();
+	return __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && !confined_is_reported();
 }
 
-static int is_on(const stack_t *stack, uintptr_t sp)
+static int is_on_stack(const stack_t *stack, uintptr_t sp)
 {
 	return sp - (uintptr_t)stack->ss_sp < stack->ss_size;
 }
 
 /* Can our handler run on top of the one that begins now, and may it? */
-static int is_open(const stack_t *alternate, uint32_t kept)
+static int may_unblock(const stack_t *alternate, uint32_t flags)
 {
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
 
-	if (is_on(alternate, sp))
+	if (is_on_stack(alternate, sp))
 		return sp - (uintptr_t)alternate->ss_sp >= ROOM_BYTES;
 	/* No alternate stack was set. What the program asked for is not told from here. */
-	return !(kept & ASKED_MASK);
+	return !(flags & ASKED_MASK);
 }
 
 static uint64_t owed_now(const struct sampler_thread *thread)
@@ -118,17 +118,17 @@ static __attribute__((noinline)) void call_blocked(
  * look at their caller, find the kernel's frame there. A handler of one argument does not mind two
  * more.
  */
-static void enter(int signal, siginfo_t *info, void *context)
+static void guard_handler(int signal, siginfo_t *info, void *context)
 {
 	static const uint64_t ours = SAMPLER_SIGNAL_BIT;
-	const struct asked *of = &asked[signal - 1];
+	const struct program_action *of = &program_action[signal - 1];
 	handler_fn *handler = __atomic_load_n(&of->handler, __ATOMIC_ACQUIRE);
 	const ucontext_t *interrupted = context;
 
 	/* A thread that blocks it in earnest does so in its handlers, too. */
 	if (is_sampling() && !(*sampler_mask(&interrupted->uc_sigmask) & SAMPLER_SIGNAL_BIT)) {
-		if (!is_open(
-			    &interrupted->uc_stack, __atomic_load_n(&of->kept, __ATOMIC_RELAXED))) {
+		if (!may_unblock(&interrupted->uc_stack,
+			    __atomic_load_n(&of->flags, __ATOMIC_RELAXED))) {
 			call_blocked(handler, signal, info, context);
 			return;
 		}
@@ -157,7 +157,7 @@ static int guard_is_holding(const void *ucontext)
 	const ucontext_t *interrupted = ucontext;
 
 	return __atomic_load_n(&is_any_masked, __ATOMIC_RELAXED) &&
-	       is_on(&interrupted->uc_stack, register_in(ucontext, ARCH_DWARF_SP));
+	       is_on_stack(&interrupted->uc_stack, register_in(ucontext, ARCH_DWARF_SP));
 }
 
 /* ---- what the program asks for and is told ----------------------------------------------------
@@ -169,7 +169,7 @@ static int is_handler(const struct sigaction *action)
 }
 
 /* Is @action's handler to have us before it? */
-static int is_wanted(int signal, const struct sigaction *action)
+static int needs_guard(int signal, const struct sigaction *action)
 {
 	int is_masked = (*sampler_mask(&action->sa_mask) & SAMPLER_SIGNAL_BIT) != 0;
 
@@ -179,85 +179,86 @@ static int is_wanted(int signal, const struct sigaction *action)
 	       !(sampler_is_hosted() && is_masked) && sampler_is_this_process();
 }
 
-static void set_asked(struct asked *of, handler_fn *handler, uint32_t kept)
+static void set_program_action(struct program_action *of, handler_fn *handler, uint32_t flags)
 {
-	__atomic_store_n(&of->kept, kept, __ATOMIC_RELAXED);
+	__atomic_store_n(&of->flags, flags, __ATOMIC_RELAXED);
 	__atomic_store_n(&of->handler, handler, __ATOMIC_RELEASE);
 }
 
 /* What the kernel is to be given instead of @action. */
-static struct sigaction with_us(struct asked *of, const struct sigaction *action)
+static struct sigaction with_guard(struct program_action *of, const struct sigaction *action)
 {
 	struct sigaction copy = *action;
-	uint32_t kept = ASKED_US;
+	uint32_t flags = ASKED_GUARD;
 
 	if (action->sa_flags & SA_SIGINFO)
-		kept |= ASKED_SIGINFO;
+		flags |= ASKED_SIGINFO;
 	if (*sampler_mask(&action->sa_mask) & SAMPLER_SIGNAL_BIT) {
-		kept |= ASKED_MASK;
+		flags |= ASKED_MASK;
 		__atomic_store_n(&is_any_masked, 1, __ATOMIC_RELAXED);
 	}
 	/* Who read the kernel's entry past us gives back what was there. */
-	if (action->sa_sigaction != enter)
-		set_asked(of, action->sa_sigaction, kept);
-	copy.sa_sigaction = enter;
+	if (action->sa_sigaction != guard_handler)
+		set_program_action(of, action->sa_sigaction, flags);
+	copy.sa_sigaction = guard_handler;
 	copy.sa_flags |= SA_SIGINFO;
 	*sampler_mask(&copy.sa_mask) |= SAMPLER_SIGNAL_BIT;
 	return copy;
 }
 
 /* Make of the kernel's entry @old, set when @before was asked for, what the program knows. */
-static void tell(const struct asked *before, struct sigaction *old)
+static void hide_guard(const struct program_action *before, struct sigaction *old)
 {
 	int was_reset = old->sa_handler == SIG_DFL && old->sa_flags & (int)SA_RESETHAND &&
-			before->kept & ASKED_US;
+			before->flags & ASKED_GUARD;
 
-	if (old->sa_sigaction == enter)
+	if (old->sa_sigaction == guard_handler)
 		old->sa_sigaction = before->handler;
 	else if (!was_reset)
 		return;
-	if (!(before->kept & ASKED_SIGINFO))
+	if (!(before->flags & ASKED_SIGINFO))
 		old->sa_flags &= ~SA_SIGINFO;
-	if (!(before->kept & ASKED_MASK))
+	if (!(before->flags & ASKED_MASK))
 		*sampler_mask(&old->sa_mask) &= ~SAMPLER_SIGNAL_BIT;
 }
 
-sighandler_t guard_told(int signal, sighandler_t handler)
+sighandler_t guard_program_handler(int signal, sighandler_t handler)
 {
 	struct sigaction action = {.sa_handler = handler};
 
-	if (action.sa_sigaction == enter)
-		action.sa_sigaction = __atomic_load_n(&asked[signal - 1].handler, __ATOMIC_RELAXED);
+	if (action.sa_sigaction == guard_handler)
+		action.sa_sigaction =
+			__atomic_load_n(&program_action[signal - 1].handler, __ATOMIC_RELAXED);
 	return action.sa_handler;
 }
 
 int guard_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
-	int is_with_us = action && is_wanted(signal, action);
-	struct asked before = {0}, *of = NULL;
+	int is_guarded = action && needs_guard(signal, action);
+	struct program_action before = {0}, *of = NULL;
 	struct sigaction copy;
 	int error;
 
 	if (signal > 0 && signal <= SIGNALS) {
-		of = &asked[signal - 1];
+		of = &program_action[signal - 1];
 		before.handler = __atomic_load_n(&of->handler, __ATOMIC_ACQUIRE);
-		before.kept = __atomic_load_n(&of->kept, __ATOMIC_RELAXED);
+		before.flags = __atomic_load_n(&of->flags, __ATOMIC_RELAXED);
 	}
-	if (is_with_us) {
-		copy = with_us(of, action);
+	if (is_guarded) {
+		copy = with_guard(of, action);
 		action = &copy;
 	}
 	error = libc_calls.sigaction(signal, action, old);
 	if (error) {
-		if (is_with_us)
-			set_asked(of, before.handler, before.kept);
+		if (is_guarded)
+			set_program_action(of, before.handler, before.flags);
 		return error;
 	}
 	if (old && of)
-		tell(&before, old);
+		hide_guard(&before, old);
 	/* A vfork child's entry is not its parent's. */
-	if (action && !is_with_us && before.kept & ASKED_US && sampler_is_this_process())
-		__atomic_store_n(&of->kept, before.kept & ~ASKED_US, __ATOMIC_RELAXED);
+	if (action && !is_guarded && before.flags & ASKED_GUARD && sampler_is_this_process())
+		__atomic_store_n(&of->flags, before.flags & ~ASKED_GUARD, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -272,7 +273,7 @@ int guard_sigaction(int signal, const struct sigaction *action, struct sigaction
 static AT_START struct sigaction actions[KEPT];
 static AT_START uint32_t claimed; /* atomic: writers take places in turn */
 static AT_START uint32_t current; /* atomic: the place published last */
-static uintptr_t between; /* atomic: see host_stands_between(); 0: nobody */
+static uintptr_t intermediary;	  /* atomic: see host_set_intermediary(); 0: nobody */
 
 void host_set(const struct sigaction *action)
 {
@@ -299,7 +300,7 @@ static void set_mask(uint64_t mask)
  * While a timer's signal is pending the kernel drops any other of that number: expiries of ours are
  * let go, their credit remains. A signal of the program's own that waits already stands for both.
  */
-static void make_way(int signal, siginfo_t *info)
+static void discard_expiries(int signal, siginfo_t *info)
 {
 	const uint64_t only = 1ULL << (signal - 1);
 	const struct timespec now = {0, 0};
@@ -322,7 +323,7 @@ static struct {
 } relay;
 enum relay_state { RELAY_EMPTY, RELAY_BUSY, RELAY_FULL };
 
-static void relay_by_kill(pid_t pid, int signal, const siginfo_t *info)
+static void resend_by_kill(pid_t pid, int signal, const siginfo_t *info)
 {
 	if (__atomic_exchange_n(&relay.state, RELAY_BUSY, __ATOMIC_ACQUIRE) != RELAY_BUSY) {
 		relay.pid = pid;
@@ -332,8 +333,8 @@ static void relay_by_kill(pid_t pid, int signal, const siginfo_t *info)
 	arch_syscall2(SYS_kill, pid, signal);
 }
 
-/* What @info said before relay_by_kill(), if it comes from there. */
-static void take_relayed(siginfo_t *info)
+/* What @info said before resend_by_kill(), if it comes from there. */
+static void restore_relayed(siginfo_t *info)
 {
 	uint32_t full = RELAY_FULL;
 
@@ -350,20 +351,20 @@ static void take_relayed(siginfo_t *info)
  * The thread only believes that it blocks the signal. Now that there is one, block it in earnest
  * and send it again: it stays pending, or finds a thread that waits for it.
  */
-static void postpone(int signal, siginfo_t *info, ucontext_t *context)
+static void resend_blocked(int signal, siginfo_t *info, ucontext_t *context)
 {
 	pid_t pid = (pid_t)arch_syscall0(SYS_getpid);
 
-	make_way(signal, info);
+	discard_expiries(signal, info);
 	*sampler_mask(&context->uc_sigmask) |= 1ULL << (signal - 1);
 	if (info->si_code == SI_TKILL)
 		arch_syscall4(SYS_rt_tgsigqueueinfo, pid, arch_syscall0(SYS_gettid), signal, info);
 	else if (arch_syscall3(SYS_rt_sigqueueinfo, pid, signal, info))
-		relay_by_kill(pid, signal, info);
+		resend_by_kill(pid, signal, info);
 }
 
 /* Die of it as without us: it is pending until our handler returns. */
-static void die(int signal)
+static void kill_by_default(int signal)
 {
 	struct {
 		void (*handler)(int);
@@ -377,7 +378,8 @@ static void die(int signal)
 }
 
 /* The program's handler under the mask it would have had. */
-static void call(const struct sigaction *action, int signal, siginfo_t *info, ucontext_t *context)
+static void call_handler(
+	const struct sigaction *action, int signal, siginfo_t *info, ucontext_t *context)
 {
 	uint64_t mask = *sampler_mask(&context->uc_sigmask) | *sampler_mask(&action->sa_mask);
 
@@ -393,42 +395,42 @@ static void call(const struct sigaction *action, int signal, siginfo_t *info, uc
 	set_mask(~0ULL);
 }
 
-static void act(int signal, siginfo_t *info, ucontext_t *context, uintptr_t first)
+static void deliver(int signal, siginfo_t *info, ucontext_t *context, uintptr_t first)
 {
 	const struct sampler_thread *thread =
 		__atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) ? NULL : sampler_thread_self();
 	struct sigaction action;
 
-	take_relayed(info);
+	restore_relayed(info);
 	if ((thread && sampler_is_held(thread)) || guard_is_holding(context)) {
-		postpone(signal, info, context);
+		resend_blocked(signal, info, context);
 		return;
 	}
 	host_get(&action);
 	if (action.sa_handler == SIG_IGN)
 		return;
 	if (action.sa_handler == SIG_DFL) {
-		die(signal);
+		kill_by_default(signal);
 		return;
 	}
 	/* Where the program's sigaction() came by way of it, its handler is what was asked for. */
 	if (first && first != (uintptr_t)action.sa_sigaction)
 		((void (*)(int, siginfo_t *, void *))first)(signal, info, context);
 	else
-		call(&action, signal, info, context);
+		call_handler(&action, signal, info, context);
 }
 
 void host_signal(int signal, siginfo_t *info, void *ucontext)
 {
-	act(signal, info, ucontext, __atomic_load_n(&between, __ATOMIC_ACQUIRE));
+	deliver(signal, info, ucontext, __atomic_load_n(&intermediary, __ATOMIC_ACQUIRE));
 }
 
-void host_stands_between(uintptr_t handler)
+void host_set_intermediary(uintptr_t handler)
 {
-	__atomic_store_n(&between, handler, __ATOMIC_RELEASE);
+	__atomic_store_n(&intermediary, handler, __ATOMIC_RELEASE);
 }
 
 void host_signal_kept(int signal, siginfo_t *info, void *ucontext)
 {
-	act(signal, info, ucontext, 0);
+	deliver(signal, info, ucontext, 0);
 }

@@ -28,7 +28,7 @@ void host_signal(int signal, siginfo_t *info, void *ucontext);
  * program's from now on: it calls host_signal_kept() when it holds that the time has come.
  * Context: any thread, signal-safe.
  */
-void host_stands_between(uintptr_t handler);
+void host_set_intermediary(uintptr_t handler);
 
 /* As host_signal(), to the end. Context: @handler above, all signals blocked. */
 void host_signal_kept(int signal, siginfo_t *info, void *ucontext);
@@ -57,7 +57,7 @@ struct sampler_thread;
 int guard_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
 
 /* What the program knows as @handler of @signal. Context: signal-safe. */
-sighandler_t guard_told(int signal, sighandler_t handler);
+sighandler_t guard_program_handler(int signal, sighandler_t handler);
 
 /*
  * Is what expired at @registers delivered where a handler that ran with our signal blocked has just

@@ -34,7 +34,7 @@
 /* ---- build-ids ------------------------------------------------------------------------------- */
 
 /* Look through one PT_NOTE segment for NT_GNU_BUILD_ID. */
-static const uint8_t *in_notes(uintptr_t at, uintptr_t end, uint32_t *bytes)
+static const uint8_t *find_in_notes(uintptr_t at, uintptr_t end, uint32_t *bytes)
 {
 	while (end - at >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
@@ -72,7 +72,7 @@ const uint8_t *build_id_find(const struct unwind_module *module, uint32_t *bytes
 		if (segments[i].p_type != PT_NOTE || at % 4 ||
 			!unwind_module_covers(module, at, segments[i].p_memsz))
 			continue;
-		const uint8_t *id = in_notes(at, at + segments[i].p_memsz, bytes);
+		const uint8_t *id = find_in_notes(at, at + segments[i].p_memsz, bytes);
 		if (id)
 			return id;
 	}
@@ -138,7 +138,7 @@ static uint32_t absolute_path(const char *name, char *out, uint32_t size)
 }
 
 /* Append the control record of @entry for this image. The largest path is the record's own room. */
-static void publish(struct module_entry *entry, const struct link_map *map)
+static void write_module_record(struct module_entry *entry, const struct link_map *map)
 {
 	const char *name = map && map->l_name ? map->l_name : "";
 	const char *path = name[0] ? name : program_path;
@@ -149,8 +149,8 @@ static void publish(struct module_entry *entry, const struct link_map *map)
 	struct wire_module *record;
 	char *data = wire_control_data(sampler.arena, sampler.slot_index);
 
-	if (!name[0] && !__atomic_load_n(&have_path, __ATOMIC_ACQUIRE) && !confined_is_told())
-		modules_keep_path();
+	if (!name[0] && !__atomic_load_n(&have_path, __ATOMIC_ACQUIRE) && !confined_is_reported())
+		modules_read_program_path();
 	for (const char *c = path; *c && room < PATH_MAX_BYTES; c++)
 		room++;
 	room = (room + 7) & ~7u;
@@ -234,7 +234,7 @@ static uintptr_t program_bias(const ElfW(Phdr) *segments, unsigned long count)
 }
 
 /* By way of the thread: the process's own link is empty once its main thread has ended. */
-void modules_keep_path(void)
+void modules_read_program_path(void)
 {
 	if (__atomic_load_n(&have_path, __ATOMIC_ACQUIRE) || !confined_may(CONFINED_PATHS))
 		return;
@@ -268,7 +268,7 @@ void modules_find_program(void)
 void modules_init(void)
 {
 	modules_find_program();
-	modules_keep_path();
+	modules_read_program_path();
 }
 
 /*
@@ -314,7 +314,7 @@ int modules_find(uintptr_t pc, struct unwind_module *out)
 		return 0;
 	}
 	if (__atomic_load_n(&entry->published, __ATOMIC_ACQUIRE) != sampler.image)
-		publish(entry, map);
+		write_module_record(entry, map);
 	out->number = entry->module.number;
 	return 0;
 }

@@ -30,7 +30,7 @@ void modules_find_program(void);
  * Ask for the program's path while there is a /proc to ask. The program's first frame does: short
  * processes have none, and the question costs as much as a few page faults. Context: signal-safe.
  */
-void modules_keep_path(void);
+void modules_read_program_path(void);
 
 /* Both, for a program that samples itself. Context: once, before the first modules_find(). */
 void modules_init(void);

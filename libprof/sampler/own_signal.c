@@ -52,7 +52,7 @@ static struct kernel_action kernel_action(void)
 }
 
 /* What is called by who stands between: it has kept the signal until now. */
-static void handle_kept(int signal, siginfo_t *info, void *context)
+static void handle_delayed(int signal, siginfo_t *info, void *context)
 {
 	if (sampler_thread_of(info))
 		sampler_handler(signal, info, context);
@@ -67,18 +67,18 @@ static void handle_kept(int signal, siginfo_t *info, void *context)
  * does: the kernel calls us, and we hand over what is the program's. Flags and restorer that libc
  * added stay.
  */
-static void go_past(struct sigaction *action)
+static void bypass_interposed(struct sigaction *action)
 {
 	struct kernel_action kernel = kernel_action();
 
 	if (IS_INSTRUMENTED || kernel.handler == (uintptr_t)sampler_handler)
 		return;
-	action->sa_sigaction = handle_kept;
+	action->sa_sigaction = handle_delayed;
 	if (libc_calls.sigaction(SAMPLER_SIGNAL, action, NULL))
 		return;
 	kernel = kernel_action();
-	if (kernel.handler != (uintptr_t)handle_kept)
-		host_stands_between(kernel.handler);
+	if (kernel.handler != (uintptr_t)handle_delayed)
+		host_set_intermediary(kernel.handler);
 	kernel.handler = (uintptr_t)sampler_handler;
 	kernel.flags &= ~(unsigned long)(SA_RESTART | SA_ONSTACK | SA_NODEFER | SA_RESETHAND);
 	kernel.flags |= (unsigned int)action->sa_flags;
@@ -104,7 +104,7 @@ static int install(const struct sigaction *host)
 	sigfillset(&action.sa_mask);
 	if (libc_calls.sigaction(SAMPLER_SIGNAL, &action, NULL))
 		return -1;
-	go_past(&action);
+	bypass_interposed(&action);
 	return 0;
 }
 
@@ -159,7 +159,7 @@ void own_signal_avoid_alternate_stacks(void)
 	own_signal_retake();
 }
 
-static int may_be_anothers(void)
+static int has_other_handler(void)
 {
 	struct sigaction action;
 
@@ -194,7 +194,7 @@ int own_signal_is_anothers(void)
 {
 	struct itimerval interval = {{0, 0}, {0, 0}};
 
-	if (!may_be_anothers())
+	if (!has_other_handler())
 		return 0;
 	return (!getitimer(ITIMER_PROF, &interval) &&
 		       (interval.it_value.tv_sec || interval.it_value.tv_usec)) ||

@@ -45,7 +45,7 @@ int own_threads_have(uint32_t tid)
 
 /* Its id stays until the kernel has forgotten it: a thread is in the list a little longer than
  * alive. */
-static int remember_own(uint32_t tid)
+static int add_own(uint32_t tid)
 {
 	for (unsigned i = 0; i < OWN_THREADS_MAX; i++) {
 		uint32_t seen = __atomic_load_n(&own_tids[i], __ATOMIC_RELAXED);
@@ -58,7 +58,7 @@ static int remember_own(uint32_t tid)
 	return -EAGAIN;
 }
 
-void own_threads_forget_dead(void)
+void own_threads_remove_dead(void)
 {
 	for (unsigned i = 0; i < OWN_THREADS_MAX; i++) {
 		uint32_t seen = __atomic_load_n(&own_tids[i], __ATOMIC_RELAXED);
@@ -77,13 +77,13 @@ struct birth {
 	uint32_t tid; /* atomic, futex: 0 until then */
 };
 
-static void *own_thread_begins(void *argument)
+static void *own_thread_main(void *argument)
 {
 	struct birth *birth = argument;
 	void *(*start)(void *) = birth->start;
 	void *start_argument = birth->argument;
 	uint32_t tid = (uint32_t)arch_syscall0(SYS_gettid);
-	int error = remember_own(tid);
+	int error = add_own(tid);
 
 	arch_syscall2(SYS_prctl, PR_SET_NAME, "flameprof");
 	birth->error = error;
@@ -93,7 +93,7 @@ static void *own_thread_begins(void *argument)
 	return error ? NULL : start(start_argument);
 }
 
-static int create(pthread_t *id, struct birth *birth)
+static int create_thread(pthread_t *id, struct birth *birth)
 {
 	sigset_t all, before;
 	pthread_attr_t attributes;
@@ -104,29 +104,29 @@ static int create(pthread_t *id, struct birth *birth)
 	pthread_attr_setstacksize(&attributes, OWN_STACK_BYTES);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = libc_calls.pthread_create(id, &attributes, own_thread_begins, birth);
+	error = libc_calls.pthread_create(id, &attributes, own_thread_main, birth);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return -error;
 }
 
 /* A fork child has none, and their numbers may become others'. */
-static void forget_all(void)
+static void clear_own(void)
 {
 	memset(own_tids, 0, sizeof(own_tids));
 	own_known = own_begun;
 }
 
-static void register_handler(void)
+static void register_fork_handler(void)
 {
-	pthread_atfork(NULL, NULL, forget_all);
+	pthread_atfork(NULL, NULL, clear_own);
 }
 
 void own_threads_watch_forks(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, register_handler);
+	pthread_once(&once, register_fork_handler);
 }
 
 int own_threads_begin(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument)
@@ -136,7 +136,7 @@ int own_threads_begin(pthread_t *id, int32_t *tid, void *(*start)(void *), void 
 
 	own_threads_watch_forks();
 	__atomic_fetch_add(&own_begun, 1, __ATOMIC_SEQ_CST);
-	error = create(id, &birth);
+	error = create_thread(id, &birth);
 	while (!error && !__atomic_load_n(&birth.tid, __ATOMIC_ACQUIRE))
 		arch_syscall4(SYS_futex, &birth.tid, FUTEX_WAIT_PRIVATE, 0, NULL);
 	__atomic_fetch_add(&own_known, 1, __ATOMIC_SEQ_CST);

@@ -28,7 +28,7 @@ uint32_t own_threads_begun(void);
 int own_threads_are_known(uint32_t begun);
 
 /* Their numbers may become others'. Context: any thread. */
-void own_threads_forget_dead(void);
+void own_threads_remove_dead(void);
 
 /*
  * Fork children know of none from the moment their handler for that has run: who begins some in a

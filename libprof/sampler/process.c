@@ -130,7 +130,7 @@ static void set_state(enum wire_slot_state state)
  * What each thread has used and is owed now; that is kept in its ring until samples that still come
  * settle it.
  */
-static void note_threads(void)
+static void store_exit_credits(void)
 {
 	int is_paused = __atomic_load_n(&sampler.paused, __ATOMIC_RELAXED) != 0;
 	uint64_t live_ns = 0;
@@ -151,7 +151,7 @@ static void note_threads(void)
 	sampler.slot->left_paused = (uint32_t)is_paused;
 }
 
-static void forget_credits(void)
+static void clear_exit_credits(void)
 {
 	SAMPLER_FOR_EACH_RING(index)
 		if (__atomic_load_n(&sampler_threads[index].active, __ATOMIC_ACQUIRE))
@@ -160,7 +160,7 @@ static void forget_credits(void)
 }
 
 /* What the kernel says of the children that were waited for. It takes 0.1 us. */
-static void note_children(void)
+static void store_children_usage(void)
 {
 	struct wire_slot *slot = sampler.slot;
 	struct rusage usage;
@@ -174,12 +174,12 @@ static void note_children(void)
 }
 
 /* One that may not tell what it used leaves as if it were killed. */
-static void leave(enum wire_slot_state state)
+static void account_and_leave(enum wire_slot_state state)
 {
 	if (confined_may(CONFINED_ENDS)) {
-		note_children();
+		store_children_usage();
 		sampler.slot->end_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
-		note_threads();
+		store_exit_credits();
 	}
 	set_state(state);
 }
@@ -188,7 +188,7 @@ static void leave(enum wire_slot_state state)
  * Should it be a vfork child that did that to itself, its parent's slot says so while that runs:
  * nothing comes of it.
  */
-void sampler_leave_untold(enum wire_slot_state state)
+void sampler_leave_unaccounted(enum wire_slot_state state)
 {
 	if (__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && !confined_elsewhere())
 		set_state(state);
@@ -197,26 +197,26 @@ void sampler_leave_untold(enum wire_slot_state state)
 void sampler_leave(enum wire_slot_state state)
 {
 	if (__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && confined_by_unseen())
-		sampler_leave_untold(state);
+		sampler_leave_unaccounted(state);
 	else if (sampler_is_this_process())
-		leave(state);
+		account_and_leave(state);
 }
 
-void sampler_stay(void)
+void sampler_undo_leave(void)
 {
 	if (!sampler_is_this_process())
 		return;
-	forget_credits();
+	clear_exit_credits();
 	sampler.slot->end_cpu_ns = 0;
 	set_state(WIRE_SLOT_LIVE);
 }
 
-static void quit(enum wire_quit cause)
+static void quit_for(enum wire_quit cause)
 {
 	if (__atomic_exchange_n(&sampler.quit, 1, __ATOMIC_SEQ_CST))
 		return;
 	sampler.slot->quit = cause;
-	leave(WIRE_SLOT_EXIT);
+	account_and_leave(WIRE_SLOT_EXIT);
 	__atomic_store_n(&sampler.on, 0, __ATOMIC_SEQ_CST);
 	SAMPLER_FOR_EACH_RING(index)
 		sampler_thread_disarm(&sampler_threads[index]);
@@ -229,13 +229,13 @@ static void quit(enum wire_quit cause)
 void sampler_quit(enum wire_quit cause)
 {
 	if (sampler_is_this_process())
-		quit(cause);
+		quit_for(cause);
 }
 
 void sampler_quit_unseen(void)
 {
 	__atomic_store_n(&sampler.forbidden, CONFINED_ALL, __ATOMIC_RELAXED);
-	quit(WIRE_QUIT_UNSEEN);
+	quit_for(WIRE_QUIT_UNSEEN);
 }
 
 void sampler_leave_slot(void)
@@ -294,12 +294,13 @@ void sampler_reset_in_child(void)
 {
 	__atomic_store_n(&sampler.on, 0, __ATOMIC_RELEASE);
 	/* All, not only those that are sampled: one may have been about to begin or to end. */
-	SAMPLER_FOR_EACH(sampler.met, index) {
+	SAMPLER_FOR_EACH(sampler.claimed_ever, index)
+	{
 		sampler_threads[index].active = 0;
 		sampler_threads[index].users = 0;
 		sampler_threads[index].is_claimed = 0;
 	}
 	for (unsigned word = 0; word < WIRE_RINGS / 64; word++)
-		sampler.rings[word] = sampler.met[word] = 0;
+		sampler.rings[word] = sampler.claimed_ever[word] = 0;
 	sampler.markers = 0;
 }

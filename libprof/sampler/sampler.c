@@ -27,7 +27,7 @@ void sampler_wake_reader(struct wire_arena *arena)
 {
 	__atomic_fetch_add(&arena->doorbell, 1, __ATOMIC_RELEASE);
 	/* Who samples itself waits for its worker, whatever was forbidden. */
-	if (sampler_is_hosted() || (confined_may(CONFINED_WAKING) && !confined_is_told()))
+	if (sampler_is_hosted() || (confined_may(CONFINED_WAKING) && !confined_is_reported()))
 		arch_syscall3(SYS_futex, &arena->doorbell, FUTEX_WAKE, INT_MAX);
 }
 

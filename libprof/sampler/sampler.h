@@ -93,7 +93,7 @@ struct sampler {
 	uint32_t max_depth;  /* frames kept of a stack */
 	uint32_t ring_bytes; /* what a thread may be ahead of the reader; 0 becomes: without limit */
 	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings of threads this image samples */
-	uint64_t met[WIRE_RINGS / 64];   /* the same: entries that were ever claimed */
+	uint64_t claimed_ever[WIRE_RINGS / 64]; /* the same: entries that were ever claimed */
 	/* Atomic, only ever grow within an image: what slot->dropped counts by weight. */
 	uint64_t dropped_samples;
 	uint64_t dropped_bytes; /* as far as the stacks were walked */
@@ -230,10 +230,10 @@ uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_n
 void sampler_leave(enum wire_slot_state state);
 
 /* The same under a seccomp filter that nobody saw: nothing is asked of the kernel. */
-void sampler_leave_untold(enum wire_slot_state state);
+void sampler_leave_unaccounted(enum wire_slot_state state);
 
 /* The exec failed: life goes on. */
-void sampler_stay(void);
+void sampler_undo_leave(void);
 
 /*
  * Stop for good, silently, for @cause: the process is about to forbid itself what sampling needs.
@@ -338,7 +338,7 @@ static inline int thread_take_entry(struct sampler_thread *thread)
 
 	if (__atomic_exchange_n(&thread->is_claimed, 1, __ATOMIC_ACQUIRE))
 		return 0;
-	__atomic_fetch_or(&sampler.met[index / 64], 1ULL << index % 64, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&sampler.claimed_ever[index / 64], 1ULL << index % 64, __ATOMIC_RELEASE);
 	return 1;
 }
 

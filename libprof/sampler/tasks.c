@@ -43,7 +43,7 @@ static uintptr_t stack_main_bytes(void)
 	return limit.rlim_cur;
 }
 
-static void publish(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi)
+static void publish_bounds(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi)
 {
 	__atomic_store_n(&thread->stack_lo, lo, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread->stack_hi, hi, __ATOMIC_RELEASE);
@@ -55,14 +55,14 @@ void stack_publish_main(struct sampler_thread *thread)
 	uintptr_t top = (getauxval(AT_EXECFN) | (WIRE_PAGE - 1)) + 1;
 
 	if (top > WIRE_PAGE)
-		publish(thread, top - stack_main_bytes(), top);
+		publish_bounds(thread, top - stack_main_bytes(), top);
 }
 
 /* Publish the calling thread's own bounds; its handler may run meanwhile. */
 static void stack_publish_own(struct sampler_thread *thread, uintptr_t lo, uintptr_t hi)
 {
 	__atomic_store_n(&thread->stack_hi, 0, __ATOMIC_RELEASE);
-	publish(thread, lo, hi);
+	publish_bounds(thread, lo, hi);
 }
 
 /*
@@ -77,23 +77,23 @@ uintptr_t stack_end(uintptr_t start, uintptr_t end, uintptr_t sp, uintptr_t self
 	return self;
 }
 
-static int is_asking(const struct sampler_thread *thread)
+static int wants_bounds(const struct sampler_thread *thread)
 {
 	return __atomic_load_n(&thread->active, __ATOMIC_ACQUIRE) &&
 	       !__atomic_load_n(&thread->stack_hi, __ATOMIC_RELAXED) &&
 	       __atomic_load_n(&thread->seen_sp, __ATOMIC_ACQUIRE) > 1;
 }
 
-static int anybody_asks(void)
+static int any_wants_bounds(void)
 {
 	SAMPLER_FOR_EACH_RING(index)
-	if (is_asking(&sampler_threads[index]))
+	if (wants_bounds(&sampler_threads[index]))
 		return 1;
 	return 0;
 }
 
 /* Answer those whose stack pointer was in [@start, @end). */
-static unsigned answer(uintptr_t start, uintptr_t end)
+static unsigned publish_stacks_in(uintptr_t start, uintptr_t end)
 {
 	unsigned known = 0;
 
@@ -103,14 +103,14 @@ static unsigned answer(uintptr_t start, uintptr_t end)
 		uintptr_t sp = __atomic_load_n(&thread->seen_sp, __ATOMIC_ACQUIRE);
 		uintptr_t hi;
 
-		if (!is_asking(thread) || sp < start || sp >= end)
+		if (!wants_bounds(thread) || sp < start || sp >= end)
 			continue;
 		hi = stack_end(start, end, sp, thread->seen_self);
 		/* Asked and answered, whatever it was: it does not ask again. */
 		__atomic_store_n(&thread->seen_sp, 1, __ATOMIC_RELEASE);
 		if (!hi)
 			continue;
-		publish(thread, start, hi);
+		publish_bounds(thread, start, hi);
 		known++;
 	}
 	return known;
@@ -122,10 +122,10 @@ unsigned stack_publish_seen(void)
 	struct mapping mapping;
 	unsigned known = 0;
 
-	if (!anybody_asks() || maps_open(&maps))
+	if (!any_wants_bounds() || maps_open(&maps))
 		return 0;
 	while (maps_next(&maps, &mapping))
-		known += answer(mapping.start, mapping.end);
+		known += publish_stacks_in(mapping.start, mapping.end);
 	maps_close(&maps);
 	return known;
 }
@@ -147,7 +147,7 @@ static const char list_path[] = "/proc/self/task";
  * One part in this many of a CPU is what looking for threads may take: a process of thousands has a
  * long list, and one that makes and ends them a reason to read it at every look.
  */
-#define REST_PER_LOOK 200u
+#define REST_PER_SCAN 200u
 /* While the process has not used as much since the last look, nobody can have missed more. */
 #define IDLE_NS 2000000u
 
@@ -162,9 +162,9 @@ static struct table table;
 static uint32_t this_round;
 static uint32_t most_refused; /* threads that one rescan of this session found no ring for */
 static uint64_t refused_image;
-static uint32_t known_links; /* of the list when all that is in it was known; 0: it was not */
-static uint64_t rested_ns;   /* CLOCK_MONOTONIC: no other look before */
-static uint64_t looked_ns;   /* CPU time of the process at the last look */
+static uint32_t known_link_count; /* of the list when all that is in it was known; 0: it was not */
+static uint64_t next_scan_ns;	  /* CLOCK_MONOTONIC: no other look before */
+static uint64_t scanned_cpu_ns;	  /* CPU time of the process at the last look */
 
 struct sampler_thread *tasks_arm_self(struct sampler_thread *thread)
 {
@@ -243,7 +243,7 @@ static void read_name(struct sampler_thread *thread, uint32_t tid)
 
 /* Arm the thread @tid. Returns 0, also when it needs nothing any more; -EAGAIN: there is no ring.
  */
-static int arm_other(uint32_t tid)
+static int arm_task(uint32_t tid)
 {
 	struct sampler_thread *thread = sampler_thread_try_claim();
 
@@ -269,8 +269,8 @@ struct round {
 	uint32_t refused; /* there was no ring for them */
 };
 
-/* One thread of the list. Returns 0 or -EAGAIN, as arm_other(). */
-static int meet(uint32_t tid, struct round *round)
+/* One thread of the list. Returns 0 or -EAGAIN, as arm_task(). */
+static int update_task(uint32_t tid, struct round *round)
 {
 	struct sampler_thread *thread = table_find(tid);
 	uint64_t cpu_ns;
@@ -282,7 +282,7 @@ static int meet(uint32_t tid, struct round *round)
 			round->skipped++;
 			return 0;
 		}
-		return arm_other(tid);
+		return arm_task(tid);
 	}
 	thread->round = this_round;
 	if (!__atomic_load_n(&thread->is_foreign, __ATOMIC_RELAXED))
@@ -296,7 +296,7 @@ static int meet(uint32_t tid, struct round *round)
 		return 0; /* gone in this moment */
 	/* A clock that went back is another thread's under the same number. */
 	sampler_thread_bury(thread, thread->seen_cpu_ns);
-	return arm_other(tid);
+	return arm_task(tid);
 }
 
 /* Those in the table and not in the list. */
@@ -342,7 +342,7 @@ static long read_list(int fd, struct round *round)
 			if (text_parse_number(&name, 10, '\0', INT32_MAX, &tid))
 				continue;
 			round->listed++;
-			if (meet((uint32_t)tid, round))
+			if (update_task((uint32_t)tid, round))
 				round->refused++;
 		}
 	}
@@ -376,19 +376,19 @@ int tasks_rescan(void)
 		return (int)fd;
 	if (!++this_round)
 		this_round = 1;
-	own_threads_forget_dead();
+	own_threads_remove_dead();
 	table_fill();
 	n = read_list((int)fd, &round);
 	arch_syscall1(SYS_close, fd);
 	if (n == 0)
 		bury_the_gone();
 	count_refused(round.refused);
-	known_links = n || round.skipped || links != LINKS_OF_EMPTY + round.listed ? 0 : links;
+	known_link_count = n || round.skipped || links != LINKS_OF_EMPTY + round.listed ? 0 : links;
 	return (int)n;
 }
 
 /* Is any of those that cannot tell its end gone, and its number perhaps another's? */
-static int is_anybody_gone(void)
+static int has_task_ended(void)
 {
 	SAMPLER_FOR_EACH_RING(index)
 	{
@@ -412,31 +412,31 @@ int tasks_look(void)
 	uint64_t used_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID), cpu_ns;
 	int error = 0;
 
-	if (now_ns < rested_ns || used_ns - looked_ns < IDLE_NS)
+	if (now_ns < next_scan_ns || used_ns - scanned_cpu_ns < IDLE_NS)
 		return 0;
-	looked_ns = used_ns;
+	scanned_cpu_ns = used_ns;
 	/* Not the time until it was done: others may have had the CPU. */
 	cpu_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 	/* As many as were known, and all of those: there is nobody else. */
-	if (!known_links || count_links() != known_links || is_anybody_gone())
+	if (!known_link_count || count_links() != known_link_count || has_task_ended())
 		error = tasks_rescan();
 	cpu_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
-	rested_ns = now_ns + cpu_ns * REST_PER_LOOK;
+	next_scan_ns = now_ns + cpu_ns * REST_PER_SCAN;
 	return error;
 }
 
 void tasks_reset_in_child(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	known_links = 0;
-	rested_ns = 0;
-	looked_ns = 0;
+	known_link_count = 0;
+	next_scan_ns = 0;
+	scanned_cpu_ns = 0;
 }
 
 /* ---- a thread that asks to be sampled -------------------------------------------------------- */
 
 /* Known from the first sample on: where the kernel must not read for us, it would be cut short. */
-static void publish_this_stack(struct sampler_thread *thread)
+static void publish_own_bounds(struct sampler_thread *thread)
 {
 	pthread_attr_t attributes;
 	void *lo = NULL;
@@ -454,7 +454,7 @@ struct sampler_thread *tasks_begin_self(struct sampler_thread *thread)
 	if ((uint32_t)arch_syscall0(SYS_gettid) == sampler.pid)
 		stack_publish_main(thread);
 	else
-		publish_this_stack(thread);
+		publish_own_bounds(thread);
 	thread = tasks_arm_self(thread);
 	if (thread && libc_calls.watch_end)
 		libc_calls.watch_end(thread);

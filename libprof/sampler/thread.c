@@ -169,7 +169,7 @@ static int arm_timer(struct sampler_thread *thread, clockid_t cpu_clock)
 }
 
 /* A thread is sampled whatever it blocks; what it believes is kept for when it asks. */
-static void unblock(struct sampler_thread *thread)
+static void unblock_signal(struct sampler_thread *thread)
 {
 	uint64_t mask = SAMPLER_SIGNAL_BIT, before = 0;
 
@@ -189,7 +189,7 @@ int sampler_thread_disarm(struct sampler_thread *thread)
 	return 1;
 }
 
-static int arm(struct sampler_thread *thread, int32_t tid, clockid_t cpu_clock)
+static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_clock)
 {
 	struct wire_ring *ring = thread->ring;
 	int error = -ECANCELED;
@@ -224,17 +224,17 @@ int sampler_thread_arm(struct sampler_thread *thread)
 	int error;
 
 	sampler_read_name(thread->ring->comm);
-	error = arm(thread, (int32_t)arch_syscall0(SYS_gettid), CLOCK_THREAD_CPUTIME_ID);
+	error = arm_thread(thread, (int32_t)arch_syscall0(SYS_gettid), CLOCK_THREAD_CPUTIME_ID);
 	/* A program that samples itself has its masks as it wants them. */
 	if (!error && !sampler_is_hosted())
-		unblock(thread);
+		unblock_signal(thread);
 	return error;
 }
 
 int sampler_thread_arm_other(struct sampler_thread *thread, int32_t tid)
 {
 	thread->is_foreign = 1;
-	return arm(thread, tid, clock_of_thread(tid));
+	return arm_thread(thread, tid, clock_of_thread(tid));
 }
 
 struct sampler_thread *sampler_thread_of(const siginfo_t *info)
@@ -319,7 +319,7 @@ static void write_credit(struct sampler_thread *thread, uint64_t weight)
 }
 
 /* Settle what @thread, disarmed, is owed after @cpu_ns. Nobody else writes its ring. */
-static void credit(struct sampler_thread *thread, uint64_t cpu_ns)
+static void credit_due(struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	uint64_t owed = sampler_thread_owed(thread, cpu_ns);
 
@@ -364,7 +364,7 @@ void sampler_thread_retire(struct sampler_thread *thread)
 		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
 	thread_use(thread);
 	if (sampler_thread_disarm(thread)) {
-		credit(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
+		credit_due(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
 		sampler_read_name(thread->ring->comm);
 		retire_ring(thread);
 	}
@@ -375,7 +375,7 @@ void sampler_thread_bury(struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	thread_use(thread);
 	if (sampler_thread_disarm(thread)) {
-		credit(thread, cpu_ns);
+		credit_due(thread, cpu_ns);
 		retire_ring(thread);
 	}
 	thread_let_go(thread);
@@ -390,6 +390,6 @@ void sampler_settle_all(void)
 		if (!thread->is_cut || __atomic_load_n(&thread->users, __ATOMIC_ACQUIRE))
 			continue;
 		thread->is_cut = 0;
-		credit(thread, clock_cpu_ns(clock_of_thread(thread->tid)));
+		credit_due(thread, clock_cpu_ns(clock_of_thread(thread->tid)));
 	}
 }

@@ -63,7 +63,7 @@ def test_the_timer_is_not_in_flameruns_profile(linked, tmp_path, link):
     assert stacks
     for stack in stacks:
         assert not any(name in frame for frame in stack
-                       for name in ("timer_main", "registry_tick", "own_thread_begins")), stack
+                       for name in ("timer_main", "registry_tick", "own_thread_main")), stack
         assert "flameprof" not in stack, stack
 
 

@@ -255,6 +255,6 @@ int main(void)
 		cmocka_unit_test(an_exec_that_fails_counts_nothing),
 	};
 
-	preload_keep_channel(strchr(CHANNEL, '=') + 1);
+	preload_store_channel(strchr(CHANNEL, '=') + 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

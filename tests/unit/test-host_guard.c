@@ -209,8 +209,8 @@ static void a_handler_alone_is_told_too(void **state)
 	set(SA_ONSTACK, 0);
 	before = kernels_handler();
 	assert_ptr_not_equal(before, program);
-	assert_ptr_equal(guard_told(SIGUSR1, before), program);
-	assert_ptr_equal(guard_told(SIGUSR1, SIG_IGN), SIG_IGN);
+	assert_ptr_equal(guard_program_handler(SIGUSR1, before), program);
+	assert_ptr_equal(guard_program_handler(SIGUSR1, SIG_IGN), SIG_IGN);
 }
 
 /* By who read it past us. */

@@ -318,7 +318,7 @@ static void lives_under_lies(void **state)
 	begin_lying(f, lie);
 	for (unsigned i = 0; goes_on(f, i, ROUNDS / 10); i++) {
 		sampler_leave(WIRE_SLOT_EXEC);
-		sampler_stay();
+		sampler_undo_leave();
 		sampler_leave(WIRE_SLOT_EXIT);
 		sampler_reset_in_child();
 		if (sampler_start(f->arena, sampler.image, NULL))
