@@ -125,7 +125,7 @@ static void harvest_copy(const struct harvest *h, struct queue_item *item)
 }
 
 /* The piece is done with. */
-static void harvest_give_back(struct harvest *h)
+static void harvest_skip(struct harvest *h)
 {
 	wire_drain_skip(h->drain, &h->look, h->bytes);
 }
@@ -159,14 +159,14 @@ static void set_state(struct barrier *barrier, enum barrier_state state)
 }
 
 /* The last that is done to a barrier: its owner may be gone, and the address with it. */
-static void finish(struct barrier *barrier, enum barrier_state state)
+static void complete_barrier(struct barrier *barrier, enum barrier_state state)
 {
 	set_state(barrier, state);
 	arch_syscall3(SYS_futex, &barrier->state, FUTEX_WAKE_PRIVATE, INT32_MAX);
 }
 
 /* Lock held. */
-static void append(struct queue *queue, struct queue_item *item)
+static void append_item(struct queue *queue, struct queue_item *item)
 {
 	item->next = NULL;
 	if (queue->last)
@@ -202,7 +202,7 @@ static void cancel_barriers(struct queue *queue)
 
 		if (item->kind == QUEUE_BARRIER) {
 			unlink_item(queue, item);
-			finish(item->barrier, BARRIER_CANCELLED);
+			complete_barrier(item->barrier, BARRIER_CANCELLED);
 		}
 		item = next;
 	}
@@ -226,7 +226,7 @@ void queue_release(struct queue *queue)
 #define SPARE_FIT 4
 
 /* Lock held. A block of @bytes or more, NULL beyond the ceiling or without memory. */
-static struct queue_item *get_block(struct queue *queue, size_t bytes)
+static struct queue_item *alloc_block(struct queue *queue, size_t bytes)
 {
 	struct queue_item *item;
 
@@ -247,7 +247,7 @@ static struct queue_item *get_block(struct queue *queue, size_t bytes)
 }
 
 /* Lock held. Returns 1 when @item is kept for the next batch, else it is for the caller to free. */
-static int keep_block(struct queue *queue, struct queue_item *item)
+static int cache_block(struct queue *queue, struct queue_item *item)
 {
 	if (queue->spare_bytes + item->room_bytes > queue->limit_bytes / 8)
 		return 0;
@@ -267,14 +267,14 @@ static size_t harvest(struct queue *queue, uint32_t ring, uint64_t until_ns, int
 		return 0;
 	while (harvest_measure(&h, queue->batch_bytes)) {
 		size_t block = harvest_block_bytes(&h);
-		struct queue_item *item = get_block(queue, block);
+		struct queue_item *item = alloc_block(queue, block);
 		size_t with_it = queue->pending_bytes + (item ? item->room_bytes : block);
 
 		if (with_it > queue->counters.high_water_bytes)
 			queue->counters.high_water_bytes = with_it;
 		if (item) {
 			harvest_copy(&h, item);
-			append(queue, item);
+			append_item(queue, item);
 			queue->pending_bytes = with_it;
 			*queued = 1;
 		} else {
@@ -284,7 +284,7 @@ static size_t harvest(struct queue *queue, uint32_t ring, uint64_t until_ns, int
 			queue->counters.dropped_bytes += h.bytes;
 		}
 		bytes += h.bytes;
-		harvest_give_back(&h);
+		harvest_skip(&h);
 	}
 	harvest_end(&h);
 	queue->counters.damaged_samples += (uint64_t)h.is_damaged;
@@ -331,7 +331,7 @@ int queue_add_barrier(struct queue *queue, struct barrier *barrier)
 	barrier->boundary_ns = clock_monotonic_ns();
 	set_state(barrier, BARRIER_WAITING);
 	harvest_all(queue, barrier->boundary_ns, &queued);
-	append(queue, &barrier->item);
+	append_item(queue, &barrier->item);
 	pthread_mutex_unlock(&queue->lock);
 	sampler_wake_reader(queue->drain.arena);
 	return 0;
@@ -411,7 +411,7 @@ void queue_done(struct queue *queue, struct queue_item *item)
 
 	pthread_mutex_lock(&queue->lock);
 	queue->pending_bytes -= item->room_bytes;
-	kept = keep_block(queue, item);
+	kept = cache_block(queue, item);
 	pthread_mutex_unlock(&queue->lock);
 	if (!kept)
 		pages_free(item, item->room_bytes);
@@ -423,10 +423,10 @@ void queue_answer(struct queue_item *item, int error, struct flameprof_profile *
 
 	barrier->error = error;
 	barrier->result = result;
-	finish(barrier, BARRIER_DONE);
+	complete_barrier(barrier, BARRIER_DONE);
 }
 
-void queue_counters_take(struct queue *queue, struct queue_counters *out)
+void queue_counters_reset(struct queue *queue, struct queue_counters *out)
 {
 	pthread_mutex_lock(&queue->lock);
 	*out = queue->counters;

@@ -135,6 +135,6 @@ void queue_done(struct queue *queue, struct queue_item *item);
 void queue_answer(struct queue_item *item, int error, struct flameprof_profile *result);
 
 /* Read and reset; the high water begins anew with what is pending now. */
-void queue_counters_take(struct queue *queue, struct queue_counters *out);
+void queue_counters_reset(struct queue *queue, struct queue_counters *out);
 
 #endif

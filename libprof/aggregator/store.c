@@ -35,7 +35,7 @@ size_t store_bytes(const struct flameprof_profile *p)
 	return p->account.used_bytes;
 }
 
-static void count(struct store_result *result, const struct wire_sample *sample, int is_full)
+static void count_sample(struct store_result *result, const struct wire_sample *sample, int is_full)
 {
 	if (is_full) {
 		result->full_samples++;
@@ -72,10 +72,10 @@ void store_add_batch(
 			continue;
 		has_begun = has_begun || !profile_begin_run(p, batch->image);
 		if (!has_begun || profile_add(p, 0, sample, (const uint64_t *)(sample + 1))) {
-			count(result, sample, 1);
+			count_sample(result, sample, 1);
 			continue;
 		}
-		count(result, sample, 0);
+		count_sample(result, sample, 0);
 		if (named != sample->thread)
 			profile_name_thread(p, 0, sample->thread, batch->tid, batch->comm);
 		named = sample->thread;
@@ -115,13 +115,13 @@ static int read_memory(uint64_t address, void *to, size_t bytes)
 	return n == (long)bytes || read_by_file(address, to, bytes);
 }
 
-static int is_elf(const ElfW(Ehdr) *header)
+static int is_elf_header(const ElfW(Ehdr) * header)
 {
 	return !memcmp(header->e_ident, ELFMAG, SELFMAG) &&
 		header->e_phentsize == sizeof(ElfW(Phdr)) && header->e_phnum <= HEADERS_MAX;
 }
 
-static void add(struct names_module *module, const ElfW(Phdr) *segment)
+static void add_segment(struct names_module *module, const ElfW(Phdr) * segment)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t first = module->bias + segment->p_vaddr;
@@ -143,13 +143,13 @@ void segments_read(struct names_module *module)
 	ElfW(Ehdr) header;
 
 	module->segments = 0;
-	if (!read_memory(module->start, &header, sizeof(header)) || !is_elf(&header) ||
+	if (!read_memory(module->start, &header, sizeof(header)) || !is_elf_header(&header) ||
 		!read_memory(module->start + header.e_phoff, segments,
 			header.e_phnum * sizeof(segments[0])))
 		return;
 	for (unsigned i = 0; i < header.e_phnum && module->segments < NAMES_SEGMENTS; i++)
 		if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_X)
-			add(module, &segments[i]);
+			add_segment(module, &segments[i]);
 }
 
 /* ---- the catalogue --------------------------------------------------------------------------- */
@@ -189,7 +189,7 @@ uint64_t store_catalogue_lost(const struct store_catalogue *catalogue)
 	return catalogue->lost;
 }
 
-static int take_module(struct store_catalogue *catalogue, const struct wire_module *record)
+static int add_module_record(struct store_catalogue *catalogue, const struct wire_module *record)
 {
 	struct names_module module = {
 		.number = record->number,
@@ -207,7 +207,7 @@ static int take_module(struct store_catalogue *catalogue, const struct wire_modu
 	return names_add_module(&catalogue->names, &catalogue->account, &module, record->path);
 }
 
-static int take_code(struct store_catalogue *catalogue, const struct wire_code *record)
+static int add_code_record(struct store_catalogue *catalogue, const struct wire_code *record)
 {
 	struct names_code code = {
 		.space = record->space,
@@ -219,7 +219,8 @@ static int take_code(struct store_catalogue *catalogue, const struct wire_code *
 	return names_add_code(&catalogue->names, &catalogue->account, &code, record->name);
 }
 
-static int take_function(struct store_catalogue *catalogue, const struct wire_function *record)
+static int add_function_record(
+	struct store_catalogue *catalogue, const struct wire_function *record)
 {
 	const struct names_code code = {
 		.space = record->space, .bytes = 1, .line = record->line, .flags = record->flags};
@@ -228,25 +229,25 @@ static int take_function(struct store_catalogue *catalogue, const struct wire_fu
 		record->name + record->name_bytes);
 }
 
-static int take_mark(struct flameprof_profile *profile, const struct wire_mark *record)
+static int add_mark_record(struct flameprof_profile *profile, const struct wire_mark *record)
 {
 	return profile ? profile_add_mark(profile, record->time_ns, record->tid, record->name)
 		       : -ENOSPC;
 }
 
-static int take(struct store_catalogue *catalogue, struct flameprof_profile *profile)
+static int add_record(struct store_catalogue *catalogue, struct flameprof_profile *profile)
 {
 	const struct wire_control_record *record = &catalogue->record;
 
 	switch (record->type) {
 	case WIRE_CONTROL_MODULE:
-		return take_module(catalogue, &record->module);
+		return add_module_record(catalogue, &record->module);
 	case WIRE_CONTROL_CODE:
-		return take_code(catalogue, &record->code);
+		return add_code_record(catalogue, &record->code);
 	case WIRE_CONTROL_FUNCTION:
-		return take_function(catalogue, &record->function);
+		return add_function_record(catalogue, &record->function);
 	case WIRE_CONTROL_MARK:
-		return take_mark(profile, &record->mark);
+		return add_mark_record(profile, &record->mark);
 	default:
 		return -EINVAL;
 	}
@@ -257,7 +258,7 @@ unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint
 {
 	struct wire_slot *slot = wire_slot(arena, slot_index);
 	char *ring = wire_control_data(arena, slot_index);
-	unsigned taken = 0;
+	unsigned records_read = 0;
 
 	/* At most one ringful: writers may be as fast as we are. */
 	for (uint32_t bytes = 0; bytes < WIRE_CONTROL_BYTES; bytes += catalogue->record.bytes) {
@@ -266,11 +267,11 @@ unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint
 		if (step == WIRE_CONTROL_EMPTY || step == WIRE_CONTROL_DAMAGED)
 			break;
 		if (step == WIRE_CONTROL_TAKEN) {
-			taken++;
-			catalogue->lost += take(catalogue, profile) != 0;
+			records_read++;
+			catalogue->lost += add_record(catalogue, profile) != 0;
 		}
 	}
-	return taken;
+	return records_read;
 }
 
 static int resolve_module(struct flameprof_profile *p, const struct names *names, uint32_t number)

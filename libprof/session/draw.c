@@ -57,7 +57,7 @@ struct outsider {
 	int status; /* as wait4() has it; -1: it did not get that far */
 };
 
-static void leave(int status)
+static void exit_process(int status)
 {
 	for (;;)
 		arch_syscall1(SYS_exit_group, status);
@@ -71,7 +71,7 @@ static void drop_descriptors(void)
 {
 	if (arch_syscall3(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE)) {
 		if (arch_syscall1(SYS_unshare, CLONE_FILES))
-			leave(1);
+			exit_process(1);
 		for (int i = 0; i < DESCRIPTORS; i++)
 			arch_syscall1(SYS_close, i);
 	}
@@ -97,7 +97,7 @@ static void program_main(void *argument)
 	arch_syscall0(SYS_setsid);
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
 	arch_syscall3(SYS_execve, outsider->program, outsider->arguments, outsider->environment);
-	leave(127);
+	exit_process(127);
 }
 
 static void stand_in_main(void *argument)
@@ -113,16 +113,16 @@ static void stand_in_main(void *argument)
 	pid = arch_spawn_vm(CLONE_VM | CLONE_VFORK | CLONE_UNTRACED | SIGCHLD,
 		outsider->program_stack + STACK_BYTES, program_main, outsider);
 	if (pid < 0)
-		leave(1);
+		exit_process(1);
 	do
 		ended = arch_syscall4(SYS_wait4, pid, &status, 0, NULL);
 	while (ended == -EINTR);
 	if (ended == pid)
 		__atomic_store_n(&outsider->status, status, __ATOMIC_RELEASE);
-	leave(0);
+	exit_process(0);
 }
 
-static long start(struct outsider *outsider)
+static long start_stand_in(struct outsider *outsider)
 {
 	const uint64_t all = ~0ULL;
 	uint64_t before;
@@ -137,7 +137,7 @@ static long start(struct outsider *outsider)
 }
 
 /* NULL without memory. */
-static struct outsider *make(void)
+static struct outsider *map_detached(void)
 {
 	long at = arch_syscall6(SYS_mmap, 0, sizeof(struct outsider), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -148,7 +148,7 @@ static struct outsider *make(void)
 int outsider_run(
 	const char *program, const char *const *arguments, char *const *environment)
 {
-	struct outsider *outsider = make();
+	struct outsider *outsider = map_detached();
 	long pid, ended;
 	int status;
 
@@ -158,7 +158,7 @@ int outsider_run(
 	outsider->arguments = arguments;
 	outsider->environment = environment;
 	outsider->status = -1;
-	pid = start(outsider);
+	pid = start_stand_in(outsider);
 	status = (int)pid;
 	if (pid < 0)
 		goto out;
@@ -189,7 +189,7 @@ static int try_folder(char out[PATH_MAX], const char *folder, size_t bytes)
 	return !stat(out, &status) && S_ISREG(status.st_mode) && !access(out, X_OK) ? 0 : -ENOENT;
 }
 
-static int try_beside(char out[PATH_MAX])
+static int try_own_folder(char out[PATH_MAX])
 {
 	const char *slash;
 	Dl_info info;
@@ -217,7 +217,7 @@ static int try_path(char out[PATH_MAX])
 int find_flamerun(char out[PATH_MAX])
 {
 	int saved = errno;
-	int error = try_beside(out);
+	int error = try_own_folder(out);
 
 	if (error)
 		error = try_folder(out, FLAMERUN_BINDIR, strlen(FLAMERUN_BINDIR));
@@ -269,7 +269,7 @@ static char *put_preload(char *out, const char *preload)
 }
 
 /* The name of an output has gaps that begin with '%'. */
-static void put_literally(char *out, const char *path)
+static void put_escaped(char *out, const char *path)
 {
 	for (; *path; path++) {
 		if (*path == '%')
@@ -287,7 +287,7 @@ struct request {
 };
 
 /* NULL without memory. */
-static void *map(size_t bytes)
+static void *map_pages(size_t bytes)
 {
 	long at = arch_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -306,7 +306,7 @@ static struct request *request_new(const char *path)
 		if (begins_with(environ[variables], PRELOAD))
 			text_bytes += strlen(environ[variables]) + 2;
 	bytes = sizeof(*request) + (variables + 1) * sizeof(char *) + text_bytes;
-	request = map(bytes);
+	request = map_pages(bytes);
 	if (!request)
 		return NULL;
 	request->bytes = bytes;
@@ -322,11 +322,11 @@ static struct request *request_new(const char *path)
 		text = put_preload(text, environ[i]);
 	}
 	request->output = text;
-	put_literally(text, path);
+	put_escaped(text, path);
 	return request;
 }
 
-int draw(const char *profile, const char *path)
+int draw_profile(const char *profile, const char *path)
 {
 	struct request *request;
 	char program[PATH_MAX];
@@ -358,7 +358,7 @@ static int ends_with(const char *text, const char *end)
 	return text_bytes > end_bytes && !strcmp(text + text_bytes - end_bytes, end);
 }
 
-static int is_known(const char *path)
+static int is_drawable(const char *path)
 {
 	static const char *const endings[] = {".svg", ".png", ".pdf", ".folded", ".pb.gz"};
 
@@ -376,7 +376,7 @@ int flameprof_profile_write(const struct flameprof_profile *profile, const char 
 
 	if (ends_with(path, ENDING_PB))
 		return profile_write_pb(profile, path);
-	if (!is_known(path))
+	if (!is_drawable(path))
 		return -EINVAL;
 	if (bytes > sizeof(unnamed) - sizeof(ENDING_PB))
 		return -ENAMETOOLONG;
@@ -384,7 +384,7 @@ int flameprof_profile_write(const struct flameprof_profile *profile, const char 
 	memcpy(unnamed + bytes, ENDING_PB, sizeof(ENDING_PB));
 	error = profile_write_pb(profile, unnamed);
 	if (!error)
-		error = draw(unnamed, path);
+		error = draw_profile(unnamed, path);
 	if (!error)
 		arch_syscall3(SYS_unlinkat, AT_FDCWD, unnamed, 0);
 	return error;

@@ -58,7 +58,7 @@ int find_flamerun(char out[PATH_MAX]);
  * Returns 0; -ENOENT when there is no flamerun; -ENOMEM; -EIO when it failed.
  * Context: any thread, not a handler; no lock held. Waits. What the host notices: outsider_run().
  */
-int draw(const char *profile, const char *path);
+int draw_profile(const char *profile, const char *path);
 
 /* ---- names that keep their place ------------------------------------------------------------- */
 /*

@@ -19,7 +19,7 @@
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 
 /* Behind the program in the order of search; also where the program itself exports our names. */
-static void *find(const char *name, const void *own)
+static void *find_other_copy(const char *name, const void *own)
 {
 	void *found = dlsym(RTLD_DEFAULT, name);
 
@@ -28,11 +28,11 @@ static void *find(const char *name, const void *own)
 	return found == own ? NULL : found;
 }
 
-#define FIND(name)                                                                                 \
-	found.name = (__typeof__(&name))find(#name, (const void *)name);                           \
+#define FIND(name)                                                                  \
+	found.name = (__typeof__(&name))find_other_copy(#name, (const void *)name); \
 	missing |= !found.name;
 
-static void find_elsewhere(void)
+static void find_other_functions(void)
 {
 	struct elsewhere found;
 	int missing = 0;
@@ -43,25 +43,28 @@ static void find_elsewhere(void)
 		elsewhere = found;
 }
 
-static void find_all(void)
+static void find_shared_library(void)
 {
 	struct injected all = {
-		.active = (int (*)(void))find("flameprof_active", (void *)flameprof_active),
-		.status = (enum flameprof_status(*)(void))find(
+		.active = (int (*)(void))find_other_copy(
+			"flameprof_active", (void *)flameprof_active),
+		.status = (enum flameprof_status(*)(void))find_other_copy(
 			"flameprof_status", (void *)flameprof_status),
-		.pause = (int (*)(void))find("flameprof_pause", (void *)flameprof_pause),
-		.resume = (int (*)(void))find("flameprof_resume", (void *)flameprof_resume),
-		.mark = (int (*)(const char *))find("flameprof_mark", (void *)flameprof_mark),
+		.pause = (int (*)(void))find_other_copy("flameprof_pause", (void *)flameprof_pause),
+		.resume = (int (*)(void))find_other_copy(
+			"flameprof_resume", (void *)flameprof_resume),
+		.mark = (int (*)(const char *))find_other_copy(
+			"flameprof_mark", (void *)flameprof_mark),
 	};
 
 	if (all.active && all.status && all.pause && all.resume && all.mark)
 		injected = all;
-	find_elsewhere();
+	find_other_functions();
 }
 
 /* Only the shared library sees threads end. It looks for nobody. */
-__attribute__((constructor(102))) static void look_around(void)
+__attribute__((constructor(102))) static void init_injected(void)
 {
 	if (dlsym && !libc_calls.watch_end)
-		find_all();
+		find_shared_library();
 }

@@ -59,7 +59,7 @@ static void remove_writer(const struct writer *writer)
 }
 
 /* With the lock held, which it gives up for as long as it takes. */
-static void leave(enum flameprof_scope_exit way)
+static void end_running(enum flameprof_scope_exit way)
 {
 	struct flameprof_scope_report report = {.left = way};
 	struct running left = running;
@@ -89,12 +89,12 @@ static void thread_ends(void *ticket)
 
 	pthread_mutex_lock(&lock);
 	if (running.ticket == (int64_t)(intptr_t)ticket)
-		leave(FLAMEPROF_SCOPE_THREAD);
+		end_running(FLAMEPROF_SCOPE_THREAD);
 	pthread_mutex_unlock(&lock);
 	errno = saved_errno;
 }
 
-static int somebody_else_writes(void)
+static int others_write(void)
 {
 	for (const struct writer *writer = writers; writer; writer = writer->next)
 		if (!pthread_equal(writer->thread, pthread_self()))
@@ -112,14 +112,14 @@ static void process_exits(void)
 	if (pthread_mutex_timedlock(&lock, &until))
 		return;
 	if (running.ticket)
-		leave(FLAMEPROF_SCOPE_PROCESS);
-	while (somebody_else_writes())
+		end_running(FLAMEPROF_SCOPE_PROCESS);
+	while (others_write())
 		pthread_cond_wait(&written, &lock);
 	pthread_mutex_unlock(&lock);
 	errno = saved_errno;
 }
 
-static int is_own(void)
+static int is_own_thread(void)
 {
 	return running.ticket && pthread_equal(running.owner, pthread_self());
 }
@@ -127,7 +127,7 @@ static int is_own(void)
 /* Below the frame of a running function nothing of its stack is alive. */
 static int is_left(uintptr_t frame)
 {
-	return is_own() && running.address < frame && frame < running.stack_end;
+	return is_own_thread() && running.address < frame && frame < running.stack_end;
 }
 
 /*
@@ -142,7 +142,7 @@ static void end_left(const void *frame)
 
 	pthread_mutex_lock(&lock);
 	if (is_left((uintptr_t)frame))
-		leave(FLAMEPROF_SCOPE_LEFT);
+		end_running(FLAMEPROF_SCOPE_LEFT);
 	pthread_mutex_unlock(&lock);
 	errno = saved_errno;
 }
@@ -166,7 +166,7 @@ static void fork_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void prepare(void)
+static void init_once(void)
 {
 	have_owner_key = !pthread_key_create(&owner_key, thread_ends);
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
@@ -178,8 +178,8 @@ static void prepare(void)
 static void end_left_or_replaced(const struct flameprof_scope *scope, const void *frame)
 {
 	pthread_mutex_lock(&lock);
-	if (is_left((uintptr_t)frame) || (is_own() && running.address == (uintptr_t)scope))
-		leave(FLAMEPROF_SCOPE_LEFT);
+	if (is_left((uintptr_t)frame) || (is_own_thread() && running.address == (uintptr_t)scope))
+		end_running(FLAMEPROF_SCOPE_LEFT);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -199,7 +199,7 @@ static void find_stack(struct running *scope)
 	scope->stack_end = (uintptr_t)low + bytes;
 }
 
-static int64_t begin(
+static int64_t begin_scope(
 	struct flameprof_scope *scope, const char *path, const struct flameprof_options *options)
 {
 	struct running next = {.owner = pthread_self(), .address = (uintptr_t)scope};
@@ -232,9 +232,9 @@ int64_t flameprof_scope_begin(
 	int saved_errno = errno;
 	int64_t state;
 
-	pthread_once(&once, prepare);
+	pthread_once(&once, init_once);
 	end_left_or_replaced(scope, __builtin_frame_address(0));
-	state = begin(scope, path, options);
+	state = begin_scope(scope, path, options);
 	errno = saved_errno;
 	return state;
 }
@@ -256,7 +256,7 @@ int flameprof_scope_end(struct flameprof_scope *scope)
 	if (scope->state > 0) {
 		pthread_mutex_lock(&lock);
 		if (scope->state == running.ticket)
-			leave(FLAMEPROF_SCOPE_BLOCK);
+			end_running(FLAMEPROF_SCOPE_BLOCK);
 		scope->state = status_of(scope->state);
 		pthread_mutex_unlock(&lock);
 	}

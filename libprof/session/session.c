@@ -40,7 +40,7 @@ int session_is_worker(void)
 	       __atomic_load_n(&session.worker_tid, __ATOMIC_ACQUIRE);
 }
 
-int session_is_here(void)
+int session_is_this_process(void)
 {
 	return sampler_is_hosted() &&
 	       (uint32_t)arch_syscall0(SYS_getpid) == sampler.pid;
@@ -56,7 +56,7 @@ static int session_enter(void)
 
 	if (session_is_worker())
 		return -EDEADLK;
-	if (!session_is_here())
+	if (!session_is_this_process())
 		return -ESRCH;
 	pthread_mutex_lock(&session.lock);
 	if (session.phase == SESSION_LIVE &&
@@ -184,7 +184,7 @@ static void collect_queue(void)
 	struct flameprof_counters *counts = &session.counts;
 	struct queue_counters queue;
 
-	queue_counters_take(&session.queue, &queue);
+	queue_counters_reset(&session.queue, &queue);
 	counts->dropped[FLAMEPROF_DROP_QUEUE].batches += queue.dropped_batches;
 	counts->dropped[FLAMEPROF_DROP_QUEUE].samples += queue.dropped_samples;
 	counts->dropped[FLAMEPROF_DROP_QUEUE].weight += queue.dropped_weight;
@@ -282,7 +282,7 @@ static int rotate(struct flameprof_profile **out, int timeout_ms)
 	struct barrier barrier = {.state = BARRIER_WAITING};
 	int error;
 
-	session_is_called(__builtin_frame_address(0));
+	session_check_left_scope(__builtin_frame_address(0));
 	error = session_enter();
 	if (error)
 		return error;

@@ -88,7 +88,7 @@ extern struct session session __attribute__((visibility("hidden")));
  * Is the session this process's? A child of a raw clone has the parent's, and no worker. Is the
  * caller the worker? Context: signal-safe.
  */
-int session_is_here(void);
+int session_is_this_process(void);
 int session_is_worker(void);
 
 /* End sampling and have the worker finish, for a reason that flameprof_status() tells. */
@@ -117,7 +117,7 @@ uint64_t session_deadline(int timeout_ms);
  */
 extern void (*session_end_left_scope)(const void *frame) __attribute__((visibility("hidden")));
 
-static inline void session_is_called(const void *frame)
+static inline void session_check_left_scope(const void *frame)
 {
 	void (*end_left)(const void *) = __atomic_load_n(&session_end_left_scope, __ATOMIC_ACQUIRE);
 

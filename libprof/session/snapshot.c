@@ -41,8 +41,8 @@
 #define LINE_BYTES 1024
 #define PREFIX	   "flameprof: "
 
-static struct stat first;
-static int was_open;
+static struct stat stderr_at_start;
+static int had_stderr;
 
 /*
  * Remember what stderr is. A program that closes it may be given the same number for a socket or a
@@ -50,7 +50,7 @@ static int was_open;
  */
 static void say_init(void)
 {
-	was_open = !fstat(STDERR_FILENO, &first);
+	had_stderr = !fstat(STDERR_FILENO, &stderr_at_start);
 }
 
 /* The same file, a terminal, or one that is only ever appended to: a log that was turned over. */
@@ -60,7 +60,8 @@ static int is_stderr(void)
 
 	if (fstat(STDERR_FILENO, &now))
 		return 0;
-	if (was_open && now.st_dev == first.st_dev && now.st_ino == first.st_ino)
+	if (had_stderr && now.st_dev == stderr_at_start.st_dev &&
+		now.st_ino == stderr_at_start.st_ino)
 		return 1;
 	if (S_ISREG(now.st_mode))
 		return (fcntl(STDERR_FILENO, F_GETFL) & O_APPEND) != 0;
@@ -105,22 +106,22 @@ void say(const char *format, ...)
 #define DEFAULT_OUTPUT	  "%p-%t.svg"
 
 /* Where what is wrong goes. */
-struct complaint {
+struct error_text {
 	char *text;
 	size_t bytes;
 };
 
-static int complain(struct complaint *complaint, int error, const char *format, ...)
+static int set_error(struct error_text *error_text, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int complain(struct complaint *complaint, int error, const char *format, ...)
+static int set_error(struct error_text *error_text, int error, const char *format, ...)
 {
 	va_list list;
 
 	va_start(list, format);
-	vsnprintf(complaint->text, complaint->bytes, format, list);
+	vsnprintf(error_text->text, error_text->bytes, format, list);
 	va_end(list);
-	for (char *at = complaint->text; *at; at++)
+	for (char *at = error_text->text; *at; at++)
 		if ((unsigned char)*at < ' ' || (unsigned char)*at >= 0x7f)
 			*at = '?';
 	return error;
@@ -198,55 +199,55 @@ static int signal_of(const char *text)
 }
 
 static int set_output(
-	struct snapshot_settings *out, const char *pattern, struct complaint *complaint)
+	struct snapshot_settings *out, const char *pattern, struct error_text *error_text)
 {
 	const struct gaps_values values = {.is_first_half = 1};
 	const char *at;
 	int error;
 
 	if (!*pattern)
-		return complain(complaint, -EINVAL, "output: no name");
+		return set_error(error_text, -EINVAL, "output: no name");
 	error = gaps_fill(out->output, sizeof(out->output), pattern, &values, &at);
 	if (error == -ENOENT)
-		return complain(complaint, error, "output: '%.*s' is not set in the environment",
+		return set_error(error_text, error, "output: '%.*s' is not set in the environment",
 			(int)strcspn(at + 1, "}"), at + 1);
 	if (error == -EINVAL)
-		return complain(complaint, error,
+		return set_error(error_text, error,
 			"output: '%%%.64s' is none of %%p %%h %%t %%{VAR} %%%%", at);
 	if (!error && *pattern != '/')
 		error = absolute_path(out->folder, "");
 	if (error)
-		return complain(complaint, error, "output: %s", strerror(-error));
+		return set_error(error_text, error, "output: %s", strerror(-error));
 	return 0;
 }
 
-static int set(struct snapshot_settings *out, char *output, const char *key, const char *value,
-	struct complaint *complaint)
+static int set_value(struct snapshot_settings *out, char *output, const char *key,
+	const char *value, struct error_text *error_text)
 {
 	uint64_t number;
 
 	if (!strcmp(key, "signal")) {
 		out->signal = signal_of(value);
 		if (!is_usable(out->signal))
-			return complain(complaint, -EINVAL, "signal: cannot use '%.64s'", value);
+			return set_error(error_text, -EINVAL, "signal: cannot use '%.64s'", value);
 	} else if (!strcmp(key, "duration")) {
 		if (read_seconds(value, &out->duration_ns))
-			return complain(complaint, -EINVAL,
+			return set_error(error_text, -EINVAL,
 				"duration: '%.64s' is not 0.01 to 86400 seconds", value);
 	} else if (!strcmp(key, "rate")) {
 		if (!read_digits(value, "", RATE_MAX_HZ, &number) || !number)
-			return complain(
-				complaint, -EINVAL, "rate: '%.64s' is not 1 to 10000", value);
+			return set_error(
+				error_text, -EINVAL, "rate: '%.64s' is not 1 to 10000", value);
 		out->rate_hz = (unsigned)number;
 	} else if (!strcmp(key, "clock")) {
 		if (strcmp(value, "cpu") && strcmp(value, "elapsed"))
-			return complain(complaint, -EINVAL,
+			return set_error(error_text, -EINVAL,
 				"clock: '%.64s' is neither cpu nor elapsed", value);
 		out->clock = *value == 'c' ? FLAMEPROF_CLOCK_CPU : FLAMEPROF_CLOCK_ELAPSED;
 	} else if (!strcmp(key, "output")) {
 		strcpy(output, value);
 	} else {
-		return complain(complaint, -EINVAL,
+		return set_error(error_text, -EINVAL,
 			"'%.64s' is none of signal, duration, rate, clock, output", key);
 	}
 	return 0;
@@ -276,8 +277,8 @@ static int is_word(const char *text, const char *const words[], size_t n)
 	return 0;
 }
 
-static int set_pairs(struct snapshot_settings *out, char output[VALUE_BYTES], const char *text,
-	struct complaint *complaint)
+static int set_values(struct snapshot_settings *out, char output[VALUE_BYTES], const char *text,
+	struct error_text *error_text)
 {
 	char pair[VALUE_BYTES];
 	int error = 0;
@@ -287,12 +288,12 @@ static int set_pairs(struct snapshot_settings *out, char output[VALUE_BYTES], co
 
 		text = next_pair(pair, text);
 		if (!text)
-			return complain(complaint, -ENAMETOOLONG, "a value is too long");
+			return set_error(error_text, -ENAMETOOLONG, "a value is too long");
 		value = strchr(pair, '=');
 		if (!value)
-			return complain(complaint, -EINVAL, "'%.64s' is not key=value", pair);
+			return set_error(error_text, -EINVAL, "'%.64s' is not key=value", pair);
 		*value++ = '\0';
-		error = set(out, output, pair, value, complaint);
+		error = set_value(out, output, pair, value, error_text);
 	}
 	return error;
 }
@@ -302,7 +303,7 @@ int snapshot_settings_parse(
 {
 	static const char *const off[] = {"", "off", "0", "no", "false"};
 	static const char *const on[] = {"on", "1", "yes", "true"};
-	struct complaint complaint = {message, bytes};
+	struct error_text error_text = {message, bytes};
 	char output[VALUE_BYTES] = DEFAULT_OUTPUT;
 	int error = 0;
 
@@ -313,8 +314,8 @@ int snapshot_settings_parse(
 		return 0;
 	}
 	if (!is_word(text, on, sizeof(on) / sizeof(*on)))
-		error = set_pairs(out, output, text, &complaint);
-	return error ? error : set_output(out, output, &complaint);
+		error = set_values(out, output, text, &error_text);
+	return error ? error : set_output(out, output, &error_text);
 }
 
 int snapshot_settings_name(
@@ -350,7 +351,7 @@ static uint32_t is_busy;   /* atomic, futex: a snapshot is being taken or drawn 
 static uint32_t is_ending; /* atomic: the program ends, and with it the snapshot */
 
 /* Wait for signals until @until_ns (CLOCK_MONOTONIC; 0: without limit). Returns how many came. */
-static uint32_t wait_until(uint64_t until_ns)
+static uint32_t wait_for_requests(uint64_t until_ns)
 {
 	for (;;) {
 		uint32_t count = __atomic_exchange_n(&snapshot_requests.count, 0, __ATOMIC_ACQUIRE);
@@ -365,7 +366,7 @@ static uint32_t wait_until(uint64_t until_ns)
 	}
 }
 
-static void refuse(uint32_t count)
+static void warn_refused(uint32_t count)
 {
 	if (count && !__atomic_load_n(&is_ending, __ATOMIC_ACQUIRE))
 		say("%s refused: a snapshot is being taken", signal_name);
@@ -417,18 +418,18 @@ static void take_snapshot(void)
 		return;
 	}
 	while (clock_monotonic_ns() < until_ns && !__atomic_load_n(&is_ending, __ATOMIC_ACQUIRE))
-		refuse(wait_until(until_ns));
+		warn_refused(wait_for_requests(until_ns));
 	error = draw_session(path, &report);
 	if (error)
 		say_not_written(error, path);
-	refuse(__atomic_exchange_n(&snapshot_requests.count, 0, __ATOMIC_ACQUIRE));
+	warn_refused(__atomic_exchange_n(&snapshot_requests.count, 0, __ATOMIC_ACQUIRE));
 }
 
 static void *wait_for_signals(void *argument)
 {
 	(void)argument;
 	for (;;) {
-		wait_until(0);
+		wait_for_requests(0);
 		__atomic_store_n(&is_busy, 1, __ATOMIC_RELEASE);
 		take_snapshot();
 		__atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
@@ -469,7 +470,7 @@ static int watch_signal(void)
 	return sigaction(settings.signal, &action, NULL) ? -errno : 0;
 }
 
-static void begin(const char *text)
+static void begin_snapshots(const char *text)
 {
 	char message[512];
 	int error;
@@ -496,7 +497,7 @@ static void begin(const char *text)
 }
 
 /* Cut a snapshot short, so that what it has is drawn. */
-__attribute__((destructor(103))) static void finish(void)
+__attribute__((destructor(103))) static void end_snapshot(void)
 {
 	uint64_t until_ns;
 
@@ -513,13 +514,13 @@ __attribute__((destructor(103))) static void finish(void)
 }
 
 /* Behind the constructors that look for flamerun and for another copy of the library. */
-__attribute__((constructor(103))) static void wake_up(void)
+__attribute__((constructor(103))) static void init_snapshots(void)
 {
 	const char *text = getenv(SNAPSHOT_ENV);
 	int saved_errno = errno;
 
 	/* The caller of a program with other rights must not have it write files. */
 	if (text && !getauxval(AT_SECURE) && !injected_is_there())
-		begin(text);
+		begin_snapshots(text);
 	errno = saved_errno;
 }

@@ -39,7 +39,7 @@
 #define PROFILE_BYTES_MIN     ((size_t)64 << 10)
 #define PROFILE_BYTES_MAX     ((size_t)16 << 30)
 
-static size_t in_range(size_t value, size_t if_zero, size_t min, size_t max)
+static size_t clamp(size_t value, size_t if_zero, size_t min, size_t max)
 {
 	if (!value)
 		return if_zero;
@@ -69,15 +69,14 @@ int settings_from_options(struct settings *settings, const struct flameprof_opti
 	if (has_unknown(options))
 		return -EINVAL;
 	*settings = (struct settings){
-		.rate_hz = (unsigned)in_range(options->rate, RATE_DEFAULT_HZ, 1, SETTINGS_RATE_MAX_HZ),
+		.rate_hz = (unsigned)clamp(options->rate, RATE_DEFAULT_HZ, 1, SETTINGS_RATE_MAX_HZ),
 		.clock = options->clock,
-		.depth = (unsigned)in_range(options->depth, WIRE_MAX_DEPTH, 1, WIRE_MAX_DEPTH),
+		.depth = (unsigned)clamp(options->depth, WIRE_MAX_DEPTH, 1, WIRE_MAX_DEPTH),
 		.max_span_ms = options->max_span_ms,
-		.ring_bytes = in_range(
-			options->ring_bytes, RING_BYTES_MAX, RING_BYTES_MIN, RING_BYTES_MAX),
-		.queue_bytes =
-			in_range(options->queue_bytes, QUEUE_BYTES_DEFAULT, 1, QUEUE_BYTES_MAX),
-		.profile_bytes = in_range(options->profile_bytes, PROFILE_BYTES_DEFAULT,
+		.ring_bytes =
+			clamp(options->ring_bytes, RING_BYTES_MAX, RING_BYTES_MIN, RING_BYTES_MAX),
+		.queue_bytes = clamp(options->queue_bytes, QUEUE_BYTES_DEFAULT, 1, QUEUE_BYTES_MAX),
+		.profile_bytes = clamp(options->profile_bytes, PROFILE_BYTES_DEFAULT,
 			PROFILE_BYTES_MIN, PROFILE_BYTES_MAX),
 		.title = options->title,
 		.is_paused = !!(options->flags & FLAMEPROF_START_PAUSED),
@@ -175,7 +174,7 @@ static uint64_t period_ns_of(const struct settings *settings)
 }
 
 /* What needs memory, while nothing has happened yet that would have to be undone. */
-static int prepare(const struct settings *settings)
+static int alloc_session(const struct settings *settings)
 {
 	int error = map_arena();
 
@@ -193,7 +192,7 @@ static int prepare(const struct settings *settings)
 	return session.profile && session.catalogue ? 0 : -ENOMEM;
 }
 
-static void clean_up(void)
+static void free_profile(void)
 {
 	flameprof_profile_free(session.profile);
 	store_catalogue_free(session.catalogue);
@@ -260,14 +259,14 @@ static int begin_worker(const struct settings *settings)
 	return error;
 }
 
-static int begin(const struct settings *settings)
+static int begin_session(const struct settings *settings)
 {
 	int error = 0;
 
 	if (settings->clock != FLAMEPROF_CLOCK_VM && own_signal_is_anothers())
 		error = -EPERM;
 	if (!error)
-		error = prepare(settings);
+		error = alloc_session(settings);
 	if (!error)
 		error = begin_sampling(settings);
 	if (error)
@@ -280,7 +279,7 @@ static int begin(const struct settings *settings)
 	session_quiesce();
 	sampler_end(&session.queue.drain);
 out:
-	clean_up();
+	free_profile();
 	return error;
 }
 
@@ -291,7 +290,7 @@ int flameprof_start(const struct flameprof_options *options)
 	struct settings settings;
 	int error = settings_from_options(&settings, options);
 
-	session_is_called(__builtin_frame_address(0));
+	session_check_left_scope(__builtin_frame_address(0));
 	if (!error)
 		error = check_process();
 	if (!error)
@@ -301,7 +300,7 @@ int flameprof_start(const struct flameprof_options *options)
 	stay_loaded();
 	session_watch_forks();
 	pthread_once(&modules_once, modules_init);
-	error = begin(&settings);
+	error = begin_session(&settings);
 	set_phase(
 		error ? SESSION_IDLE : SESSION_LIVE, error ? FLAMEPROF_STOPPED : FLAMEPROF_RUNNING);
 	return error;
@@ -313,7 +312,7 @@ int flameprof_start(const struct flameprof_options *options)
  */
 
 /* One thread stops; what a timed-out one began the next goes on with. */
-static int claim(void)
+static int claim_stop(void)
 {
 	int error = 0;
 
@@ -331,7 +330,7 @@ static int claim(void)
 	return error;
 }
 
-static void unclaim(int is_stopped)
+static void release_stop(int is_stopped)
 {
 	pthread_mutex_lock(&session.lock);
 	session.has_stopper = 0;
@@ -343,7 +342,7 @@ static void unclaim(int is_stopped)
 }
 
 /* Nobody enters any more: the phase says so. Those who are in have been cancelled. */
-static int wait_for_all(uint64_t deadline_ns)
+static int wait_for_users(uint64_t deadline_ns)
 {
 	uint32_t users;
 
@@ -367,7 +366,7 @@ static void shrink_arena(void)
 			MADV_DONTNEED);
 }
 
-static struct flameprof_profile *finish(void)
+static struct flameprof_profile *end_session(void)
 {
 	struct flameprof_profile *profile = session.profile;
 
@@ -390,25 +389,25 @@ int flameprof_stop(struct flameprof_profile **out, int timeout_ms)
 	struct flameprof_profile *profile;
 	int error;
 
-	session_is_called(__builtin_frame_address(0));
+	session_check_left_scope(__builtin_frame_address(0));
 	if (session_is_worker())
 		return -EDEADLK;
-	if (!session_is_here())
+	if (!session_is_this_process())
 		return -ESRCH;
-	error = claim();
+	error = claim_stop();
 	if (error)
 		return error;
 	session_disarm();
 	queue_stop(&session.queue);
 	__atomic_store_n(&session.ending, 1, __ATOMIC_RELEASE);
 	sampler_wake_reader(sampler.arena);
-	error = wait_for_all(deadline_ns);
+	error = wait_for_users(deadline_ns);
 	if (error) {
-		unclaim(0);
+		release_stop(0);
 		return error;
 	}
-	profile = finish();
-	unclaim(1);
+	profile = end_session();
+	release_stop(1);
 	if (out)
 		*out = profile;
 	else

@@ -19,7 +19,7 @@
 
 #define TICK_MS	  100
 /* Where nobody tells of new threads: what one uses until it is found is lost. */
-#define LOOK_MS	  10
+#define SCAN_MS	  10
 #define NS_PER_MS 1000000ULL
 
 /* Names that found the ring full come as soon as it is empty. */
@@ -41,7 +41,7 @@ static void add_batch(struct queue_item *item)
 }
 
 /* A flush: the profile goes to it, the empty one it brought takes its place. */
-static void answer(struct queue_item *item)
+static void complete_flush(struct queue_item *item)
 {
 	struct flameprof_profile *ended = session.profile;
 	struct barrier *barrier = item->barrier;
@@ -58,7 +58,7 @@ static void answer(struct queue_item *item)
 	queue_answer(item, 0, ended);
 }
 
-static void take_all(void)
+static void process_queue(void)
 {
 	struct queue_item *item;
 
@@ -66,12 +66,12 @@ static void take_all(void)
 		if (item->kind == QUEUE_BATCH)
 			add_batch(item);
 		else
-			answer(item);
+			complete_flush(item);
 	}
 }
 
 /* What is worth a look now and then. */
-static void look_around(uint64_t now_ns)
+static void check_session(uint64_t now_ns)
 {
 	tasks_rescan();
 	stack_publish_seen();
@@ -82,20 +82,20 @@ static void look_around(uint64_t now_ns)
 }
 
 /* The thread itself first; where its stack is when its handler has asked. */
-static void look_for_born(void)
+static void find_new_threads(void)
 {
 	tasks_look();
 	stack_publish_seen();
 }
 
 /* Do interposers meet threads at their birth? */
-static int are_born_to_us(void)
+static int sees_thread_births(void)
 {
 	return libc_calls.watch_end != NULL;
 }
 
 /* @bell: what the doorbell was before. */
-static void turn(uint32_t bell, int is_last)
+static void run_once(uint32_t bell, int is_last)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
@@ -104,11 +104,11 @@ static void turn(uint32_t bell, int is_last)
 		queue_stop(&session.queue);
 		session_quiesce();
 	} else if (now_ns >= session.tick_ns) {
-		look_around(now_ns);
+		check_session(now_ns);
 		session.tick_ns = now_ns + TICK_MS * NS_PER_MS;
 	} else {
-		if (!are_born_to_us())
-			look_for_born();
+		if (!sees_thread_births())
+			find_new_threads();
 		/* Woken for that alone: emptying rings this often makes many small batches. */
 		if (bell == session.bell)
 			return;
@@ -116,14 +116,14 @@ static void turn(uint32_t bell, int is_last)
 	session.bell = bell;
 	read_control();
 	queue_harvest(&session.queue, UINT64_MAX);
-	take_all();
+	process_queue();
 }
 
 /* Empty the rings, sleep until the doorbell rings or a tick is over, once more after the end. */
 static void run(void)
 {
 	uint32_t *doorbell = &((struct wire_arena *)sampler.arena)->doorbell;
-	long tick_ms = are_born_to_us() ? TICK_MS : LOOK_MS;
+	long tick_ms = sees_thread_births() ? TICK_MS : SCAN_MS;
 	struct timespec tick = {0, tick_ms * (long)NS_PER_MS};
 	int is_last;
 
@@ -132,7 +132,7 @@ static void run(void)
 
 		/* Before the turn: what came before the end is then seen. */
 		is_last = (int)__atomic_load_n(&session.ending, __ATOMIC_ACQUIRE);
-		turn(bell, is_last);
+		run_once(bell, is_last);
 		if (!is_last)
 			arch_syscall4(SYS_futex, doorbell, FUTEX_WAIT, bell, &tick);
 	} while (!is_last);

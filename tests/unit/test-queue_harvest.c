@@ -98,13 +98,13 @@ static void the_ceiling_drops_the_newest_batch_whole(void **state)
 		assert_true(f->queue.pending_bytes <= 256 * 1024);
 	}
 	before = f->queue.pending_bytes;
-	queue_counters_take(&f->queue, &counters);
+	queue_counters_reset(&f->queue, &counters);
 	assert_true(counters.high_water_bytes > 256 * 1024);
 	assert_true(counters.dropped_batches >= 5);
 	assert_int_equal(counters.dropped_weight, 3 * counters.dropped_samples);
 	assert_int_equal(counters.dropped_bytes, 824 * counters.dropped_samples);
 	/* The second reading begins anew, the high water with what is pending. */
-	queue_counters_take(&f->queue, &counters);
+	queue_counters_reset(&f->queue, &counters);
 	assert_int_equal(counters.dropped_batches, 0);
 	assert_int_equal(counters.dropped_samples, 0);
 	assert_int_equal(counters.high_water_bytes, before);
@@ -117,8 +117,8 @@ static void the_ceiling_drops_the_newest_batch_whole(void **state)
 		queue_done(&f->queue, item);
 	}
 	assert_true(kept > samples);
-	queue_counters_take(&f->queue, &counters);
-	queue_counters_take(&f->queue, &counters);
+	queue_counters_reset(&f->queue, &counters);
+	queue_counters_reset(&f->queue, &counters);
 	assert_int_equal(counters.high_water_bytes, 0);
 }
 
@@ -132,12 +132,12 @@ static void a_taken_batch_counts_until_it_is_done(void **state)
 	limit(f, 110 * 1024);
 	fill_ring(0, &samples, &bytes);
 	queue_harvest(&f->queue, NEVER);
-	queue_counters_take(&f->queue, &counters);
+	queue_counters_reset(&f->queue, &counters);
 	assert_int_equal(counters.dropped_batches, 0);
 	item = take_batch(f);
 	fill_ring(0, &samples, &bytes);
 	queue_harvest(&f->queue, NEVER);
-	queue_counters_take(&f->queue, &counters);
+	queue_counters_reset(&f->queue, &counters);
 	assert_true(counters.dropped_batches > 0);
 	queue_done(&f->queue, item);
 }
@@ -185,7 +185,7 @@ static void without_memory_batches_are_dropped_and_counted(void **state)
 	push(0, 1, 3);
 	pages_fail_in = 1;
 	assert_int_equal(queue_harvest(&f->queue, NEVER), 48);
-	queue_counters_take(&f->queue, &counters);
+	queue_counters_reset(&f->queue, &counters);
 	assert_int_equal(counters.dropped_samples, 1);
 	assert_int_equal(f->queue.pending_bytes, 0);
 	assert_null(queue_take(&f->queue));
@@ -216,7 +216,7 @@ static void damage_is_skipped_and_counted(void **state)
 		struct queue_item *item = take_batch(f);
 		assert_int_equal(count_batch(item->batch, 1), 1);
 		queue_done(&f->queue, item);
-		queue_counters_take(&f->queue, &counters);
+		queue_counters_reset(&f->queue, &counters);
 		assert_int_equal(counters.damaged_samples, 1);
 		assert_int_equal(counters.damaged_bytes, 2 * 48);
 		/* The ring goes on. */
@@ -236,7 +236,7 @@ static void a_wild_head_is_survived(void **state)
 	aggregate_thread(0);
 	wire_ring(f->arena, 0)->head = 1ULL << 60;
 	queue_harvest(&f->queue, NEVER);
-	queue_counters_take(&f->queue, &counters);
+	queue_counters_reset(&f->queue, &counters);
 	assert_int_equal(counters.damaged_samples, 1);
 	assert_null(queue_take(&f->queue));
 	push(0, 1, 3);
