@@ -45,36 +45,36 @@ struct intercept_wanted {
 #define LEAST_ROOM 64u
 
 /* Open addressing; all that is known of a stub but its hash lies in its slot. */
-struct known {
+struct known_stub {
 	uint64_t hash;
 	flameprof_function *stub; /* NULL: nothing here */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* known, room, count */
-static struct known *known;
+static struct known_stub *known_stubs;
 static size_t room; /* a power of two, or 0; less than 3/4 of it is used */
 static size_t count;
 
-static void hold(void)
+static void lock_for_fork(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-static void let_go(void)
+static void unlock_after_fork(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
-static void watch(void)
+static void register_fork_handlers(void)
 {
-	pthread_atfork(hold, let_go, let_go);
+	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 }
 
 static void watch_forks(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, watch);
+	pthread_once(&once, register_fork_handlers);
 }
 
 /* @name is hashed as far as stubs keep it. */
@@ -101,7 +101,7 @@ static uint32_t words_of(const struct region *region)
 }
 
 /* Stubs of intercepts do not end while this is asked: what is read of one is its own. */
-static int is_wanted(const struct known *entry, const struct intercept_wanted *wanted)
+static int is_wanted(const struct known_stub *entry, const struct intercept_wanted *wanted)
 {
 	struct region_stub stub;
 
@@ -113,20 +113,20 @@ static int is_wanted(const struct known *entry, const struct intercept_wanted *w
 }
 
 /* The place of what is @wanted, or an empty one. Context: lock held, room not 0. */
-static struct known *place_of(const struct intercept_wanted *wanted)
+static struct known_stub *find_entry(const struct intercept_wanted *wanted)
 {
 	size_t at = wanted->hash & (room - 1);
 
-	while (known[at].stub && !is_wanted(&known[at], wanted))
+	while (known_stubs[at].stub && !is_wanted(&known_stubs[at], wanted))
 		at = (at + 1) & (room - 1);
-	return &known[at];
+	return &known_stubs[at];
 }
 
 /* Room for one more. Returns 0 or -ENOMEM. Context: lock held. */
-static int make_room(void)
+static int reserve_entry(void)
 {
 	size_t larger = room ? 2 * room : LEAST_ROOM;
-	struct known *entries;
+	struct known_stub *entries;
 
 	if (4 * (count + 1) < 3 * room)
 		return 0;
@@ -134,16 +134,16 @@ static int make_room(void)
 	if (!entries)
 		return -ENOMEM;
 	for (size_t i = 0; i < room; i++) {
-		size_t at = known[i].hash & (larger - 1);
+		size_t at = known_stubs[i].hash & (larger - 1);
 
-		if (!known[i].stub)
+		if (!known_stubs[i].stub)
 			continue;
 		while (entries[at].stub)
 			at = (at + 1) & (larger - 1);
-		entries[at] = known[i];
+		entries[at] = known_stubs[i];
 	}
-	free(known);
-	known = entries;
+	free(known_stubs);
+	known_stubs = entries;
 	room = larger;
 	return 0;
 }
@@ -157,9 +157,9 @@ static flameprof_function *intercept_known_find(const struct intercept_wanted *w
 	flameprof_function *stub = NULL;
 
 	pthread_mutex_lock(&lock);
-	*error = make_room();
+	*error = reserve_entry();
 	if (room)
-		stub = place_of(wanted)->stub;
+		stub = find_entry(wanted)->stub;
 	pthread_mutex_unlock(&lock);
 	return stub;
 }
@@ -171,13 +171,13 @@ static flameprof_function *intercept_known_find(const struct intercept_wanted *w
 static flameprof_function *intercept_known_add(
 	const struct intercept_wanted *wanted, flameprof_function *stub)
 {
-	struct known *place = NULL;
+	struct known_stub *place = NULL;
 
 	pthread_mutex_lock(&lock);
-	if (!make_room()) {
-		place = place_of(wanted);
+	if (!reserve_entry()) {
+		place = find_entry(wanted);
 		if (!place->stub) {
-			*place = (struct known){wanted->hash, stub};
+			*place = (struct known_stub){wanted->hash, stub};
 			count++;
 		}
 		stub = place->stub;
@@ -191,16 +191,16 @@ static flameprof_function *intercept_known_add(
  * were made again: know them again; one for which there is no memory is only not found again.
  * Context: nobody makes stubs meanwhile.
  */
-static void intercept_forget_all(void)
+static void intercept_clear_known(void)
 {
 	pthread_mutex_lock(&lock);
 	if (room)
-		memset(known, 0, room * sizeof(*known));
+		memset(known_stubs, 0, room * sizeof(*known_stubs));
 	count = 0;
 	pthread_mutex_unlock(&lock);
 }
 
-static void intercept_remember(flameprof_function *stub, uint32_t stack_words)
+static void intercept_restore_known(flameprof_function *stub, uint32_t stack_words)
 {
 	struct region_stub found;
 	struct intercept_wanted wanted;
@@ -231,8 +231,9 @@ void intercept_prepare(struct arch_stub_shape *shape)
 	shape->ticks_at = interrupt_ticks_offset();
 }
 
-static const struct arena_owner owner = {
-	.forget = intercept_forget_all, .prepare = intercept_prepare, .remember = intercept_remember};
+static const struct arena_owner owner = {.clear_known = intercept_clear_known,
+	.prepare = intercept_prepare,
+	.restore_known = intercept_restore_known};
 
 static int is_near(const struct flameprof_arena *arena, flameprof_function *original)
 {
@@ -258,7 +259,7 @@ static struct flameprof_arena *find_arena(uint32_t words, flameprof_function *or
 }
 
 /* Of two that are made at the same time both are used. */
-static int arena_for(struct flameprof_arena **out, uint32_t words, flameprof_function *original)
+static int get_arena(struct flameprof_arena **out, uint32_t words, flameprof_function *original)
 {
 	struct arch_stub_shape shape = {.stack_words = words, .intercept = 1};
 	struct flameprof_arena *arena = find_arena(words, original);
@@ -287,11 +288,11 @@ static int error_of(enum flameprof_stub_status why)
 	return why == FLAMEPROF_STUBS_SUSPENDED ? -EBUSY : -ENOMEM;
 }
 
-static int make_new(flameprof_function **out, const struct intercept_wanted *wanted)
+static int new_stub(flameprof_function **out, const struct intercept_wanted *wanted)
 {
 	struct flameprof_arena *arena;
 	flameprof_function *stub, *first;
-	int error = arena_for(&arena, wanted->stack_words, wanted->original);
+	int error = get_arena(&arena, wanted->stack_words, wanted->original);
 
 	if (error)
 		return error;
@@ -318,7 +319,7 @@ static void set_status(int error)
 	__atomic_store_n(&status, now, __ATOMIC_RELAXED);
 }
 
-static int is_possible(const struct flameprof_signature *signature)
+static int is_valid_signature(const struct flameprof_signature *signature)
 {
 	static const struct flameprof_signature zero;
 
@@ -345,7 +346,7 @@ int intercept_make(flameprof_function **out, flameprof_function *original, const
 	flameprof_function *stub;
 	int error;
 
-	if (!is_possible(signature))
+	if (!is_valid_signature(signature))
 		return -EINVAL;
 	if (!original || intercept_find(original, &stub)) {
 		*out = original;
@@ -356,7 +357,7 @@ int intercept_make(flameprof_function **out, flameprof_function *original, const
 	if (stub)
 		error = 0;
 	else if (!error)
-		error = make_new(&stub, &wanted);
+		error = new_stub(&stub, &wanted);
 	set_status(error);
 	if (!error)
 		*out = stub;

@@ -27,26 +27,26 @@ struct copy {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* copies, all of them */
 static struct copy *copies;
 
-static void hold(void)
+static void lock_for_fork(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-static void let_go(void)
+static void unlock_after_fork(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
-static void watch(void)
+static void register_fork_handlers(void)
 {
-	pthread_atfork(hold, let_go, let_go);
+	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 }
 
 static void watch_forks(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, watch);
+	pthread_once(&once, register_fork_handlers);
 }
 
 /*
@@ -75,7 +75,7 @@ static int is_writable(flameprof_function **table, size_t n)
 }
 
 /* Calls through the table may be running. */
-static void store(flameprof_function **entry, flameprof_function *function)
+static void store_entry(flameprof_function **entry, flameprof_function *function)
 {
 	if (*entry != function)
 		__atomic_store_n(entry, function, __ATOMIC_RELEASE);
@@ -115,7 +115,7 @@ static struct copy *find_copy(flameprof_function *const *source, flameprof_funct
 }
 
 /* The copy of @source, one more time in use; NULL: no memory. Context: lock held. */
-static struct copy *take_copy(flameprof_function **source, size_t n)
+static struct copy *ref_copy(flameprof_function **source, size_t n)
 {
 	struct copy *copy = find_copy(source, NULL);
 
@@ -135,19 +135,19 @@ static struct copy *take_copy(flameprof_function **source, size_t n)
 }
 
 /* Put @stubs into the copy of *@table, which becomes it. Returns 0 or -ENOMEM. */
-static int put_into_copy(flameprof_function ***table, size_t n, flameprof_function **stubs)
+static int write_copy(flameprof_function ***table, size_t n, flameprof_function **stubs)
 {
 	struct copy *copy;
 
 	watch_forks();
 	pthread_mutex_lock(&lock);
-	copy = take_copy(*table, n);
+	copy = ref_copy(*table, n);
 	for (size_t i = 0; copy && i < n; i++) {
 		flameprof_function *original = copy->entry[i];
 
 		/* A stub of the same function stays, whatever its name. */
 		if (!intercept_find(copy->entry[i], &original) || original != (*table)[i])
-			store(&copy->entry[i], stubs[i]);
+			store_entry(&copy->entry[i], stubs[i]);
 	}
 	pthread_mutex_unlock(&lock);
 	if (copy)
@@ -173,16 +173,16 @@ int flameprof_intercept_table(flameprof_function ***table, size_t n, const char 
 	changed = make_stubs(*table, n, names, signatures, stubs);
 	if (changed > 0 && is_writable(*table, n)) {
 		for (size_t i = 0; i < n; i++)
-			store(&(*table)[i], stubs[i]);
+			store_entry(&(*table)[i], stubs[i]);
 	} else if (changed > 0) {
-		error = put_into_copy(table, n, stubs);
+		error = write_copy(table, n, stubs);
 	}
 	free(stubs);
 	return error ? error : changed;
 }
 
 /* *@table is the host's own again, if it was a copy. Returns 1 then, 0, or -EINVAL. */
-static int give_copy_back(flameprof_function ***table, size_t n)
+static int unref_copy(flameprof_function ***table, size_t n)
 {
 	struct copy *copy;
 	int answer = 0;
@@ -230,13 +230,13 @@ int flameprof_intercept_restore(flameprof_function ***table, size_t n)
 		return -EINVAL;
 	watch_forks();
 	count = count_stubs(*table, n);
-	answer = give_copy_back(table, n);
+	answer = unref_copy(table, n);
 	if (answer)
 		return answer < 0 ? answer : count;
 	if (count && !is_writable(*table, n))
 		return -EACCES;
 	for (size_t i = 0; i < n; i++)
 		if (intercept_find((*table)[i], &original))
-			store(&(*table)[i], original);
+			store_entry(&(*table)[i], original);
 	return count;
 }

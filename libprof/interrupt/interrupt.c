@@ -92,7 +92,7 @@ static void interrupt_ticks_mark(void)
 	__atomic_fetch_add(&own_ticks, 1, __ATOMIC_RELAXED);
 }
 
-static void enter(void)
+static void interrupt_enter(void)
 {
 	own_state |= COUNTED;
 	__atomic_fetch_add(&interrupt.inside, 1, __ATOMIC_SEQ_CST);
@@ -116,7 +116,7 @@ static int interrupt_is_inside(void)
 }
 
 /* In a fork child: the calling thread is what it was, and the only one. */
-static void interrupt_stay_inside_in_child(void)
+static void interrupt_reset_inside_in_child(void)
 {
 	__atomic_store_n(&interrupt.inside, own_state & COUNTED ? 1 : 0, __ATOMIC_SEQ_CST);
 }
@@ -167,7 +167,7 @@ void interrupt_take(void)
 	thread = interrupt_here();
 	/* Before the ticks are taken, so that none of them comes to a function enabled later. */
 	if (!thread || !thread->function)
-		enter();
+		interrupt_enter();
 	ticks = __atomic_exchange_n(&own_ticks, 0, __ATOMIC_ACQUIRE);
 	if (ticks && own_state & MARKED) {
 		own_state &= ~(uint32_t)MARKED;
@@ -198,10 +198,10 @@ void flameprof_interrupt_take(void)
 
 static pthread_key_t key; /* what a thread has: its interrupt_thread, or `was_registered` */
 static struct interrupt_thread was_registered;
-static int set_up_error;
+static int init_error;
 static int has_key; /* atomic */
 
-static struct interrupt_thread *registered(void)
+static struct interrupt_thread *registered_thread(void)
 {
 	struct interrupt_thread *thread = pthread_getspecific(key);
 
@@ -210,7 +210,7 @@ static struct interrupt_thread *registered(void)
 
 static struct interrupt_thread *interrupt_here(void)
 {
-	return __atomic_load_n(&has_key, __ATOMIC_ACQUIRE) ? registered() : NULL;
+	return __atomic_load_n(&has_key, __ATOMIC_ACQUIRE) ? registered_thread() : NULL;
 }
 
 uint64_t interrupt_period_here_ns(void)
@@ -221,14 +221,14 @@ uint64_t interrupt_period_here_ns(void)
 }
 
 /* Two copies of the library: the other copy has the ticks, this one the host's function. */
-static void pass_on(void *context, uint32_t ticks)
+static void call_here(void *context, uint32_t ticks)
 {
 	(void)context;
 	interrupt_call(ticks);
 }
 
 /* Two copies of the library: the counter and the flag here follow the other copy's. */
-static void follow(void *thread)
+static void raise_here(void *thread)
 {
 	registry_raise(thread, 1);
 }
@@ -237,8 +237,8 @@ static int begin_elsewhere(struct interrupt_thread *thread, uint64_t period_ns)
 {
 	const struct flameprof_interrupt_options options = {
 		.period_ns = period_ns,
-		.function = thread->function ? pass_on : NULL,
-		.tick = follow,
+		.function = thread->function ? call_here : NULL,
+		.tick = raise_here,
 		.tick_context = thread,
 	};
 
@@ -309,11 +309,11 @@ static void fork_parent(void)
  */
 static void fork_child(void)
 {
-	struct interrupt_thread *thread = registered();
+	struct interrupt_thread *thread = registered_thread();
 
-	timer_forget_in_child();
-	registry_keep_in_child(elsewhere.flameprof_interrupt_take ? NULL : thread);
-	interrupt_stay_inside_in_child();
+	timer_reset_in_child();
+	registry_reset_in_child(elsewhere.flameprof_interrupt_take ? NULL : thread);
+	interrupt_reset_inside_in_child();
 	/* Who was disabling it is not here. */
 	if (!interrupt.function)
 		__atomic_store_n(&interrupt.period_ns, 0, __ATOMIC_RELAXED);
@@ -331,24 +331,24 @@ static void fork_child(void)
 	pthread_mutex_unlock(&interrupt.lock);
 }
 
-static void set_up(void)
+static void init_once(void)
 {
 	/* Whose handler comes before ours. */
 	own_threads_watch_forks();
-	set_up_error = -pthread_key_create(&key, thread_ends);
-	if (!set_up_error)
-		set_up_error = -pthread_atfork(fork_prepare, fork_parent, fork_child);
-	__atomic_store_n(&has_key, !set_up_error, __ATOMIC_RELEASE);
+	init_error = -pthread_key_create(&key, thread_ends);
+	if (!init_error)
+		init_error = -pthread_atfork(fork_prepare, fork_parent, fork_child);
+	__atomic_store_n(&has_key, !init_error, __ATOMIC_RELEASE);
 }
 
 /* Returns 0 once everything is there that a registered thread needs. */
-static int be_set_up(void)
+static int ensure_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	stay_loaded();
-	pthread_once(&once, set_up);
-	return set_up_error ? -ENOMEM : 0;
+	pthread_once(&once, init_once);
+	return init_error ? -ENOMEM : 0;
 }
 
 static int is_period(uint64_t period_ns)
@@ -373,10 +373,10 @@ int flameprof_interrupt_register_with(const struct flameprof_interrupt_options *
 	int error = check_options(options);
 
 	if (!error)
-		error = be_set_up();
+		error = ensure_init();
 	if (error)
 		return error;
-	if (registered())
+	if (registered_thread())
 		return -EALREADY;
 	before = pthread_getspecific(key);
 	thread = registry_thread_new();
@@ -415,7 +415,7 @@ int flameprof_interrupt_register_call(void (*tick)(void *context), void *context
 
 int flameprof_interrupt_unregister(void)
 {
-	struct interrupt_thread *thread = be_set_up() ? NULL : registered();
+	struct interrupt_thread *thread = ensure_init() ? NULL : registered_thread();
 
 	if (!thread)
 		return -ESRCH;
@@ -448,7 +448,7 @@ int flameprof_interrupt_enable(
 	if (error)
 		goto out;
 	if (elsewhere.flameprof_interrupt_enable) {
-		error = elsewhere.flameprof_interrupt_enable(period_ns, pass_on, NULL);
+		error = elsewhere.flameprof_interrupt_enable(period_ns, call_here, NULL);
 	} else {
 		interrupt.begin_ns = clock_monotonic_ns();
 		__atomic_store_n(&interrupt.period_ns, period_ns, __ATOMIC_RELAXED);

@@ -148,7 +148,7 @@ static int has_ended(struct interrupt_thread *thread)
 }
 
 /* The lock, left by its owner, is ours. */
-static void bury(struct interrupt_thread *thread)
+static void free_ended(struct interrupt_thread *thread)
 {
 	pthread_mutex_consistent(&thread->alive);
 	registry_thread_free(thread);
@@ -186,7 +186,7 @@ static int bury_ended(struct interrupt_thread **link)
 	if (!has_ended(thread))
 		return 0;
 	*link = thread->next;
-	bury(thread);
+	free_ended(thread);
 	return 1;
 }
 
@@ -233,7 +233,7 @@ void registry_end_all(void)
 	}
 }
 
-void registry_keep_in_child(struct interrupt_thread *thread)
+void registry_reset_in_child(struct interrupt_thread *thread)
 {
 	struct interrupt_thread *next;
 
@@ -273,7 +273,7 @@ static struct {
 	uint32_t bell; /* atomic, futex */
 } timer;
 
-static void ring(void)
+static void wake_timer(void)
 {
 	__atomic_fetch_add(&timer.bell, 1, __ATOMIC_RELEASE);
 	arch_syscall3(SYS_futex, &timer.bell, FUTEX_WAKE_PRIVATE, 1);
@@ -295,7 +295,7 @@ static int sleep_until(uint64_t deadline_ns, uint32_t bell)
  * What is due, and until when there is nothing to do.
  * Returns 1, or 0 when the thread is to leave. Context: interrupt.lock is held.
  */
-static int turn(uint32_t generation, uint64_t *rest_end_ns, uint64_t *deadline_ns)
+static int run_due(uint32_t generation, uint64_t *rest_end_ns, uint64_t *deadline_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
@@ -326,7 +326,7 @@ static void *timer_main(void *argument)
 
 	do {
 		pthread_mutex_lock(&interrupt.lock);
-		goes_on = turn(generation, &rest_end_ns, &deadline_ns);
+		goes_on = run_due(generation, &rest_end_ns, &deadline_ns);
 		bell = __atomic_load_n(&timer.bell, __ATOMIC_ACQUIRE);
 		pthread_mutex_unlock(&interrupt.lock);
 	} while (goes_on && !sleep_until(deadline_ns, bell));
@@ -334,7 +334,7 @@ static void *timer_main(void *argument)
 }
 
 /* It has left the lock, or is about to leave altogether. */
-static void join(pthread_t id)
+static void join_timer(pthread_t id)
 {
 	int before;
 
@@ -352,11 +352,11 @@ int timer_need(uint64_t due_ns)
 		return 0;
 	if (timer.state == RUNS) {
 		if (due_ns < timer.wakes_ns)
-			ring();
+			wake_timer();
 		return 0;
 	}
 	if (timer.state == ENDED)
-		join(timer.id);
+		join_timer(timer.id);
 	timer.state = NONE;
 	timer.wakes_ns = 0;
 	error = own_threads_begin(
@@ -378,12 +378,12 @@ void timer_end_unneeded(void)
 	id = timer.id;
 	timer.state = NONE;
 	timer.generation++;
-	ring();
+	wake_timer();
 	pthread_mutex_unlock(&interrupt.lock);
-	join(id);
+	join_timer(id);
 }
 
-void timer_forget_in_child(void)
+void timer_reset_in_child(void)
 {
 	timer.state = NONE;
 	timer.generation++;

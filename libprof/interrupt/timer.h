@@ -45,7 +45,7 @@ uint64_t registry_due_ns(void);
 void registry_raise(struct interrupt_thread *thread, uint32_t ticks);
 
 /* In a fork child: only @thread, the calling one, is left; NULL: none. */
-void registry_keep_in_child(struct interrupt_thread *thread);
+void registry_reset_in_child(struct interrupt_thread *thread);
 
 /* ---- the timer ------------------------------------------------------------------------------- */
 
@@ -62,6 +62,6 @@ int timer_need(uint64_t due_ns);
 void timer_end_unneeded(void);
 
 /* In a fork child: there is no timer. Context: interrupt.lock is held. */
-void timer_forget_in_child(void);
+void timer_reset_in_child(void);
 
 #endif

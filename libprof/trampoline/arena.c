@@ -109,33 +109,33 @@ static struct flameprof_arena *arenas;
 static int suspended; /* atomic: 1 between suspend and resume */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void hold(void)
+static void lock_for_fork(void)
 {
 	pthread_mutex_lock(&list_lock);
 	for (struct flameprof_arena *arena = arenas; arena; arena = arena->next)
 		pthread_mutex_lock(&arena->lock);
 }
 
-static void let_go(void)
+static void unlock_after_fork(void)
 {
 	for (struct flameprof_arena *arena = arenas; arena; arena = arena->next)
 		pthread_mutex_unlock(&arena->lock);
 	pthread_mutex_unlock(&list_lock);
 }
 
-static void watch(void)
+static void register_fork_handlers(void)
 {
 	/* Handlers that prepare run backwards: those of inner locks are registered first. */
 	chunk_watch_forks();
 	lasting_watch_forks();
-	pthread_atfork(hold, let_go, let_go);
+	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 }
 
 static void watch_forks(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, watch);
+	pthread_once(&once, register_fork_handlers);
 }
 
 void arenas_lock(struct flameprof_arena **first)
@@ -167,7 +167,7 @@ static struct region_slot *slot_of(
 	return &(*chunk)->slot[(low - 1) & SLOT_MASK];
 }
 
-static struct region_slot *take_freed(struct flameprof_arena *arena, struct chunk **chunk)
+static struct region_slot *pop_freed(struct flameprof_arena *arena, struct chunk **chunk)
 {
 	uint64_t head = __atomic_load_n(&arena->free_list, __ATOMIC_ACQUIRE);
 	struct region_slot *slot;
@@ -197,7 +197,7 @@ static void arena_give_slot(
 		((head >> 32) + 1) << 32 | low, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-static struct region_slot *take_unused(struct chunk *chunk)
+static struct region_slot *claim_unused(struct chunk *chunk)
 {
 	uint32_t at;
 
@@ -209,7 +209,7 @@ static struct region_slot *take_unused(struct chunk *chunk)
 }
 
 /* One chunk more. Context: arena->lock held. */
-static int grow(struct flameprof_arena *arena)
+static int add_chunk(struct flameprof_arena *arena)
 {
 	uint32_t bytes = FIRST_BYTES << 2 * (arena->chunks < 8 ? arena->chunks : 8);
 	uint32_t stride = REGION_STRIDE(arena->stub.code_bytes);
@@ -246,28 +246,28 @@ static enum flameprof_stub_status status_of(int error)
 	return error == -EACCES ? FLAMEPROF_STUBS_DENIED : FLAMEPROF_STUBS_NO_MEMORY;
 }
 
-static struct region_slot *take_from_next(
+static struct region_slot *claim_from_new_chunk(
 	struct flameprof_arena *arena, struct chunk *full, struct chunk **chunk)
 {
 	struct region_slot *slot = NULL;
-	struct chunk *grown = NULL;
+	struct chunk *added = NULL;
 	int error;
 
 	pthread_mutex_lock(&arena->lock);
 	*chunk = __atomic_load_n(&arena->current, __ATOMIC_RELAXED);
 	/* Another thread may have made it meanwhile. */
 	if (*chunk != full)
-		slot = take_unused(*chunk);
+		slot = claim_unused(*chunk);
 	if (!slot) {
-		error = grow(arena);
+		error = add_chunk(arena);
 		*chunk = arena->current;
-		slot = error ? NULL : take_unused(*chunk);
-		grown = error ? NULL : *chunk;
+		slot = error ? NULL : claim_unused(*chunk);
+		added = error ? NULL : *chunk;
 		arena_set_status(arena, status_of(error));
 	}
 	pthread_mutex_unlock(&arena->lock);
-	if (grown)
-		publish_add_region(&grown->region);
+	if (added)
+		publish_add_region(&added->region);
 	return slot;
 }
 
@@ -277,15 +277,15 @@ static struct region_slot *take_from_next(
  */
 static struct region_slot *arena_take_slot(struct flameprof_arena *arena, struct chunk **chunk)
 {
-	struct region_slot *slot = take_freed(arena, chunk);
+	struct region_slot *slot = pop_freed(arena, chunk);
 
 	if (slot)
 		return slot;
 	*chunk = __atomic_load_n(&arena->current, __ATOMIC_ACQUIRE);
-	slot = take_unused(*chunk);
+	slot = claim_unused(*chunk);
 	/* What was refused once is refused: no system calls for every stub. */
 	if (!slot && flameprof_arena_status(arena) != FLAMEPROF_STUBS_DENIED)
-		slot = take_from_next(arena, *chunk, chunk);
+		slot = claim_from_new_chunk(arena, *chunk, chunk);
 	return slot;
 }
 
@@ -329,7 +329,7 @@ static void make_first_chunk(struct flameprof_arena *arena)
 		return;
 	}
 	pthread_mutex_lock(&arena->lock);
-	error = grow(arena);
+	error = add_chunk(arena);
 	arena_set_status(arena, status_of(error));
 	pthread_mutex_unlock(&arena->lock);
 	if (!error)

@@ -43,11 +43,11 @@ struct flameprof_arena {
 /* What whoever makes an arena's stubs of its own accord does when they end and come again. */
 struct arena_owner {
 	/* All stubs have ended: forget where they were. */
-	void (*forget)(void);
+	void (*clear_known)(void);
 	/* Their shape is to fit the CPU and the process that the image goes on in. */
 	void (*prepare)(struct arch_stub_shape *shape);
 	/* @stub is there again. */
-	void (*remember)(flameprof_function *stub, uint32_t stack_words);
+	void (*restore_known)(flameprof_function *stub, uint32_t stack_words);
 };
 
 #define ARENA_SLOT_BITS 20

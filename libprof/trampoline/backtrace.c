@@ -29,14 +29,14 @@ static int find_module(uintptr_t pc, struct unwind_module *out)
 #define UNWIND_ROWCACHE                      ((struct rowcache *)NULL)
 #include "libprof/unwind/unwind_core.h"
 
-/* flameprof_backtrace() and walk(). */
+/* flameprof_backtrace() and walk_here(). */
 #define OWN_MAX 2u
 
 _Static_assert(sizeof(struct flameprof_backtrace_frame) >= (1 + OWN_MAX) * sizeof(uint64_t),
 	"the words of a walk fit where its frames will be");
 
 /* The words of the walk lie at the start of @frames; each is read before its place is taken. */
-static void fill_in(
+static void fill_frames(
 	const uint64_t *words, struct flameprof_backtrace_frame *frames, unsigned count)
 {
 	for (unsigned i = count; i-- > 0;) {
@@ -58,7 +58,7 @@ static unsigned count_own(const uint64_t *words, unsigned count, uintptr_t calle
 	return own;
 }
 
-static __attribute__((noinline)) unsigned walk(const void *ucontext,
+static __attribute__((noinline)) unsigned walk_here(const void *ucontext,
 	struct flameprof_backtrace_frame *frames, unsigned room, const void *caller)
 {
 	struct unwind_bounds unknown = {0, 0};
@@ -84,7 +84,7 @@ static __attribute__((noinline)) unsigned walk(const void *ucontext,
 	count -= own;
 	if (count > room)
 		count = room;
-	fill_in(words + own, frames, count);
+	fill_frames(words + own, frames, count);
 	return count;
 }
 
@@ -94,5 +94,5 @@ unsigned flameprof_backtrace(
 {
 	if (elsewhere.flameprof_backtrace)
 		return elsewhere.flameprof_backtrace(ucontext, frames, room);
-	return walk(ucontext, frames, room, __builtin_return_address(0));
+	return walk_here(ucontext, frames, room, __builtin_return_address(0));
 }

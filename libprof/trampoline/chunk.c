@@ -174,7 +174,7 @@ static void emit_write(const struct emit_plan *plan, uintptr_t start, uint8_t *r
 #define MFD_EXEC 0x0010u /* linux 6.3: the sysctl vm.memfd_noexec wants it said */
 #endif
 
-static int replace(uintptr_t start, size_t bytes, int protection)
+static int map_over(uintptr_t start, size_t bytes, int protection)
 {
 	void *memory = mmap((void *)start, bytes, protection,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -183,18 +183,18 @@ static int replace(uintptr_t start, size_t bytes, int protection)
 }
 
 /* Other errors than that of memory all say that it is not to be. */
-static int refusal(int error)
+static int refusal_error(int error)
 {
 	return error == ENOMEM ? -ENOMEM : -EACCES;
 }
 
-static int protect(uintptr_t start, size_t bytes)
+static int make_executable(uintptr_t start, size_t bytes)
 {
 	int extra = ARCH_STUB_PROT;
 
 	if (extra && !mprotect((void *)start, bytes, PROT_READ | PROT_EXEC | extra))
 		return 0;
-	return mprotect((void *)start, bytes, PROT_READ | PROT_EXEC) ? refusal(errno) : 0;
+	return mprotect((void *)start, bytes, PROT_READ | PROT_EXEC) ? refusal_error(errno) : 0;
 }
 
 static int open_memfd(size_t bytes)
@@ -212,30 +212,30 @@ static int open_memfd(size_t bytes)
 	return fd < 0 && errno == EINVAL ? memfd_create("flameprof-stubs", MFD_CLOEXEC) : fd;
 }
 
-static int make_of_file(uintptr_t start, size_t bytes,
-	void (*write)(void *context, uint8_t *room), void *context)
+static int make_from_file(
+	uintptr_t start, size_t bytes, void (*write)(void *context, uint8_t *room), void *context)
 {
 	void *room = MAP_FAILED;
 	int fd = open_memfd(bytes);
 	int error = 0;
 
 	if (fd < 0)
-		return refusal(errno);
+		return refusal_error(errno);
 	/* All its blocks now: one that is missing later would be a SIGBUS. */
 	error = posix_fallocate(fd, 0, (off_t)bytes);
 	if (error) {
-		error = error == ENOSPC ? -ENOMEM : refusal(error);
+		error = error == ENOSPC ? -ENOMEM : refusal_error(error);
 		goto out;
 	}
 	room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (room == MAP_FAILED) {
-		error = refusal(errno);
+		error = refusal_error(errno);
 		goto out;
 	}
 	write(context, room);
 	if (mmap((void *)start, bytes, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, fd, 0) ==
 		MAP_FAILED)
-		error = refusal(errno);
+		error = refusal_error(errno);
 out:
 	if (room != MAP_FAILED)
 		munmap(room, bytes);
@@ -255,15 +255,15 @@ out:
 static int executable_make(uintptr_t start, size_t bytes,
 	void (*write)(void *context, uint8_t *room), void *context, int *of_file)
 {
-	int error = replace(start, bytes, PROT_READ | PROT_WRITE);
+	int error = map_over(start, bytes, PROT_READ | PROT_WRITE);
 
 	if (error)
-		return refusal(-error);
+		return refusal_error(-error);
 	write(context, (uint8_t *)start);
-	error = protect(start, bytes);
+	error = make_executable(start, bytes);
 	*of_file = 0;
 	if (error == -EACCES) {
-		error = make_of_file(start, bytes, write, context);
+		error = make_from_file(start, bytes, write, context);
 		*of_file = !error;
 	}
 	if (!error)
@@ -274,7 +274,7 @@ static int executable_make(uintptr_t start, size_t bytes,
 /* Give the pages' memory back; the addresses stay ours and hold nothing. */
 static void executable_drop(uintptr_t start, size_t bytes)
 {
-	if (replace(start, bytes, PROT_NONE))
+	if (map_over(start, bytes, PROT_NONE))
 		madvise((void *)start, bytes, MADV_DONTNEED);
 }
 
@@ -288,28 +288,28 @@ static uintptr_t last_place; /* atomic: of the chunk mapped last */
 static struct chunk *pool; /* chunks without code */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void hold(void)
+static void lock_for_fork(void)
 {
 	pthread_mutex_lock(&pool_lock);
 }
 
-static void let_go(void)
+static void unlock_after_fork(void)
 {
 	pthread_mutex_unlock(&pool_lock);
 }
 
-static void watch(void)
+static void register_fork_handlers(void)
 {
 	/* Handlers that prepare run backwards: those of inner locks are registered first. */
 	region_watch_forks();
-	pthread_atfork(hold, let_go, let_go);
+	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 }
 
 void chunk_watch_forks(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, watch);
+	pthread_once(&once, register_fork_handlers);
 }
 
 static size_t round_to_pages(size_t bytes)
@@ -320,7 +320,7 @@ static size_t round_to_pages(size_t bytes)
 }
 
 /* As many slots as the pages of code hold, and as their data may be away from them. */
-static void plan_for(const struct arch_stub_template *stub, uint32_t slots, struct emit_plan *plan)
+static void make_plan(const struct arch_stub_template *stub, uint32_t slots, struct emit_plan *plan)
 {
 	uint32_t stride = emit_stride(stub);
 	size_t reach;
@@ -338,7 +338,7 @@ static void plan_for(const struct arch_stub_template *stub, uint32_t slots, stru
 	} while (reach > ARCH_STUB_REACH && slots);
 }
 
-static struct chunk *take_from_pool(size_t code_room, uint32_t slots)
+static struct chunk *pool_pop(size_t code_room, uint32_t slots)
 {
 	struct chunk *chunk;
 
@@ -353,7 +353,7 @@ static struct chunk *take_from_pool(size_t code_room, uint32_t slots)
 	return chunk;
 }
 
-static void give_to_pool(struct chunk *chunk)
+static void pool_push(struct chunk *chunk)
 {
 	pthread_mutex_lock(&pool_lock);
 	chunk->next_pooled = pool;
@@ -368,7 +368,7 @@ static void give_to_pool(struct chunk *chunk)
  * above; far above where there is nothing below. It is a wish: the kernel takes another place where
  * this one is in use. Somewhat random, as other mappings are.
  */
-static void *place_near(const void *target, size_t bytes)
+static void *address_near(const void *target, size_t bytes)
 {
 	uintptr_t at = (uintptr_t)target & ~(uintptr_t)(PLACES_ALIGN - 1);
 	uintptr_t last = __atomic_load_n(&last_place, __ATOMIC_RELAXED);
@@ -392,7 +392,7 @@ static struct chunk *map_chunk(size_t code_room, uint32_t slots, const void *tar
 	size_t data_bytes =
 		round_to_pages(sizeof(struct chunk) + slots * sizeof(struct region_slot));
 	struct chunk *chunk;
-	void *start = mmap(place_near(target, code_room + data_bytes), code_room + data_bytes,
+	void *start = mmap(address_near(target, code_room + data_bytes), code_room + data_bytes,
 		PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (start == MAP_FAILED)
@@ -405,19 +405,19 @@ static struct chunk *map_chunk(size_t code_room, uint32_t slots, const void *tar
 	return chunk;
 }
 
-struct writing {
+struct write_job {
 	struct emit_plan plan;
 	uintptr_t start;
 };
 
 static void write_chunk(void *context, uint8_t *room)
 {
-	const struct writing *writing = context;
+	const struct write_job *write_job = context;
 
-	emit_write(&writing->plan, writing->start, room);
+	emit_write(&write_job->plan, write_job->start, room);
 }
 
-static void describe(struct chunk *chunk, const struct emit_plan *plan,
+static void fill_region(struct chunk *chunk, const struct emit_plan *plan,
 	const struct flameprof_arena *arena, int of_file)
 {
 	uintptr_t start = (uintptr_t)chunk - chunk->code_room;
@@ -447,30 +447,30 @@ static void describe(struct chunk *chunk, const struct emit_plan *plan,
 
 int chunk_new(struct chunk **out, uint32_t slots, struct flameprof_arena *arena)
 {
-	struct writing writing;
-	const struct emit_plan *plan = &writing.plan;
+	struct write_job write_job;
+	const struct emit_plan *plan = &write_job.plan;
 	struct chunk *chunk;
 	size_t code_room;
 	int error, of_file;
 
-	plan_for(&arena->stub, slots, &writing.plan);
+	make_plan(&arena->stub, slots, &write_job.plan);
 	code_room = round_to_pages(plan->end_at);
-	chunk = take_from_pool(code_room, plan->slots);
+	chunk = pool_pop(code_room, plan->slots);
 	if (!chunk)
 		chunk = map_chunk(code_room, plan->slots, (const void *)arena->near);
 	if (!chunk)
 		return -ENOMEM;
-	writing.start = (uintptr_t)chunk - code_room;
-	error = executable_make(writing.start, code_room, write_chunk, &writing, &of_file);
+	write_job.start = (uintptr_t)chunk - code_room;
+	error = executable_make(write_job.start, code_room, write_chunk, &write_job, &of_file);
 	if (error) {
-		executable_drop(writing.start, code_room);
-		give_to_pool(chunk);
+		executable_drop(write_job.start, code_room);
+		pool_push(chunk);
 		return error;
 	}
 	chunk->target = arena->target;
 	chunk->arena = arena;
 	chunk->used = 0;
-	describe(chunk, plan, arena, of_file);
+	fill_region(chunk, plan, arena, of_file);
 	*out = chunk;
 	return 0;
 }
@@ -478,5 +478,5 @@ int chunk_new(struct chunk **out, uint32_t slots, struct flameprof_arena *arena)
 void chunk_free(struct chunk *chunk)
 {
 	executable_drop((uintptr_t)chunk - chunk->code_room, chunk->code_room);
-	give_to_pool(chunk);
+	pool_push(chunk);
 }

@@ -151,39 +151,39 @@ static int frame_index_make(struct frame_index *out, char **table, const void *e
 struct code {
 	struct region region;
 	struct region_slot slot;
-	struct code *next_unused;
+	struct code *next_free;
 	char *table; /* the index of its call-frame information */
 };
 
-static struct code *unused;
+static struct code *free_list;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* unused; and removals, one at a time */
 
-static void hold(void)
+static void lock_for_fork(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-static void let_go(void)
+static void unlock_after_fork(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
-static void watch(void)
+static void register_fork_handlers(void)
 {
 	/* Handlers that prepare run backwards: those of inner locks are registered first. */
 	lasting_watch_forks();
 	region_watch_forks();
-	pthread_atfork(hold, let_go, let_go);
+	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 }
 
 static void watch_forks(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, watch);
+	pthread_once(&once, register_fork_handlers);
 }
 
-static struct code *new_code(void)
+static struct code *map_code(void)
 {
 	char *room = lasting_room(NULL, sizeof(struct code) + _Alignof(struct code));
 
@@ -193,28 +193,28 @@ static struct code *new_code(void)
 			       ~(uintptr_t)(_Alignof(struct code) - 1));
 }
 
-static struct code *take(void)
+static struct code *alloc_code(void)
 {
 	struct code *code;
 
 	watch_forks();
 	pthread_mutex_lock(&lock);
-	code = unused;
+	code = free_list;
 	if (code)
-		unused = code->next_unused;
+		free_list = code->next_free;
 	pthread_mutex_unlock(&lock);
-	return code ? code : new_code();
+	return code ? code : map_code();
 }
 
-static void give(struct code *code)
+static void free_code(struct code *code)
 {
 	pthread_mutex_lock(&lock);
-	code->next_unused = unused;
-	unused = code;
+	code->next_free = free_list;
+	free_list = code;
 	pthread_mutex_unlock(&lock);
 }
 
-static void describe(struct code *code, uintptr_t start, size_t bytes,
+static void fill_region(struct code *code, uintptr_t start, size_t bytes,
 	const struct frame_index *index, const void *eh_frame)
 {
 	struct region *region = &code->region;
@@ -252,7 +252,7 @@ int flameprof_code_add(const void *start, size_t bytes, const char *name, const 
 		return elsewhere.flameprof_code_add(start, bytes, name, eh_frame);
 	if (!start || !bytes || bytes > UINT32_MAX || (uintptr_t)start + bytes < (uintptr_t)start)
 		return -EINVAL;
-	code = take();
+	code = alloc_code();
 	if (!code)
 		return -ENOMEM;
 	region_change_begin(&code->region);
@@ -263,14 +263,14 @@ int flameprof_code_add(const void *start, size_t bytes, const char *name, const 
 		error = frame_index_make(&index, &code->table, eh_frame, (uintptr_t)start, bytes);
 	if (!error) {
 		code->slot.name = text;
-		describe(code, (uintptr_t)start, bytes, &index, eh_frame);
+		fill_region(code, (uintptr_t)start, bytes, &index, eh_frame);
 	}
 	region_change_end(&code->region);
 	if (!error)
 		error = region_add(&code->region);
 	if (error) {
 		__atomic_store_n(&code->slot.space, 0, __ATOMIC_RELEASE);
-		give(code);
+		free_code(code);
 		return error;
 	}
 	publish_add_region(&code->region);
@@ -293,6 +293,6 @@ int flameprof_code_remove(const void *start)
 		return -ENOENT;
 	region_remove(&code->region);
 	publish_remove_region(&code->region);
-	give(code);
+	free_code(code);
 	return 0;
 }

@@ -70,44 +70,44 @@ static int add_sizes(void *context, const struct region_slot *slot, uintptr_t ad
 	return 0;
 }
 
-struct writing {
+struct saving {
 	struct arena_suspended *list;
 	char *names;
 };
 
-static int write_down(void *context, const struct region_slot *slot, uintptr_t address)
+static int save_slot(void *context, const struct region_slot *slot, uintptr_t address)
 {
-	struct writing *writing = context;
+	struct saving *saving = context;
 	uint32_t name_bytes = lasting_text_bytes(slot->name);
 
-	writing->list->stub[writing->list->count++] = (struct suspended_stub){
-		.name = writing->names,
+	saving->list->stub[saving->list->count++] = (struct suspended_stub){
+		.name = saving->names,
 		.payload = slot->payload,
 		.stub = (flameprof_function *)address,
 	};
-	writing->names += lasting_copy(slot->name, writing->names, name_bytes);
+	saving->names += lasting_copy(slot->name, saving->names, name_bytes);
 	return 0;
 }
 
 /* Write all stubs of @arena down. Returns 0 or -ENOMEM. */
-static int list_stubs(struct flameprof_arena *arena)
+static int save_stubs(struct flameprof_arena *arena)
 {
 	struct sizes sizes = {0};
-	struct writing writing;
+	struct saving saving;
 
 	each_slot(arena, add_sizes, &sizes);
-	writing.list = malloc(sizeof(*writing.list) +
-			      sizes.count * sizeof(writing.list->stub[0]) + sizes.name_bytes);
-	if (!writing.list)
+	saving.list = malloc(sizeof(*saving.list) + sizes.count * sizeof(saving.list->stub[0]) +
+			     sizes.name_bytes);
+	if (!saving.list)
 		return -ENOMEM;
-	writing.list->count = 0;
-	writing.names = (char *)&writing.list->stub[sizes.count];
-	each_slot(arena, write_down, &writing);
-	arena->suspended = writing.list;
+	saving.list->count = 0;
+	saving.names = (char *)&saving.list->stub[sizes.count];
+	each_slot(arena, save_slot, &saving);
+	arena->suspended = saving.list;
 	return 0;
 }
 
-static void drop_lists(void)
+static void free_saved(void)
 {
 	for (struct flameprof_arena *arena = all_arenas(); arena; arena = arena->next) {
 		free(arena->suspended);
@@ -138,7 +138,7 @@ int flameprof_arenas_suspend(
 	if (arenas_are_suspended())
 		return -EALREADY;
 	for (arena = all_arenas(); arena && !error; arena = arena->next)
-		error = list_stubs(arena);
+		error = save_stubs(arena);
 	for (arena = all_arenas(); arena && !error; arena = arena->next) {
 		for (size_t i = 0; i < arena->suspended->count && !error; i++) {
 			struct flameprof_stub_record record =
@@ -148,7 +148,7 @@ int flameprof_arenas_suspend(
 		}
 	}
 	if (error) {
-		drop_lists();
+		free_saved();
 		return error;
 	}
 	arenas_suspend(1);
@@ -158,11 +158,11 @@ int flameprof_arenas_suspend(
 	}
 	for (arena = all_arenas(); arena; arena = arena->next)
 		if (arena->owner)
-			arena->owner->forget();
+			arena->owner->clear_known();
 	return 0;
 }
 
-static void make_again(struct flameprof_arena *arena)
+static void restore_stubs(struct flameprof_arena *arena)
 {
 	struct arena_suspended *list = arena->suspended;
 
@@ -177,11 +177,11 @@ static void make_again(struct flameprof_arena *arena)
 		stub->before = stub->stub;
 		stub->stub = flameprof_stub_new(arena, stub->name, stub->payload);
 		if (arena->owner)
-			arena->owner->remember(stub->stub, arena->shape.stack_words);
+			arena->owner->restore_known(stub->stub, arena->shape.stack_words);
 	}
 }
 
-static int show(struct flameprof_arena *arena, resume_visitor visit, void *context)
+static int visit_restored(struct flameprof_arena *arena, resume_visitor visit, void *context)
 {
 	struct arena_suspended *list = arena->suspended;
 	int error = 0;
@@ -204,11 +204,11 @@ int flameprof_arenas_resume(resume_visitor visit, void *context)
 		return -EALREADY;
 	for (struct flameprof_arena *arena = all_arenas(); arena; arena = arena->next) {
 		arena_set_status(arena, FLAMEPROF_STUBS_WORK);
-		make_again(arena);
+		restore_stubs(arena);
 	}
 	for (struct flameprof_arena *arena = all_arenas(); visit && arena && !error;
 		arena = arena->next)
-		error = show(arena, visit, context);
-	drop_lists();
+		error = visit_restored(arena, visit, context);
+	free_saved();
 	return error;
 }

@@ -23,29 +23,29 @@ struct slab {
 static struct slab *current; /* atomic */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* who makes the next slab */
 
-static void hold(void)
+static void lock_for_fork(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-static void let_go(void)
+static void unlock_after_fork(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
-static void watch(void)
+static void register_fork_handlers(void)
 {
-	pthread_atfork(hold, let_go, let_go);
+	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 }
 
 void lasting_watch_forks(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, watch);
+	pthread_once(&once, register_fork_handlers);
 }
 
-static void *map(size_t bytes)
+static void *map_pages(size_t bytes)
 {
 	void *memory = mmap(
 		NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -53,7 +53,7 @@ static void *map(size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static void *cut(struct slab *slab, size_t bytes)
+static void *cut_block(struct slab *slab, size_t bytes)
 {
 	uint64_t at;
 
@@ -63,7 +63,7 @@ static void *cut(struct slab *slab, size_t bytes)
 	return at + bytes <= SLAB_BYTES ? (char *)slab + at : NULL;
 }
 
-static void *cut_from_next(struct slab *full, size_t bytes)
+static void *cut_from_new_slab(struct slab *full, size_t bytes)
 {
 	void *block = NULL;
 	struct slab *next;
@@ -72,12 +72,12 @@ static void *cut_from_next(struct slab *full, size_t bytes)
 	next = __atomic_load_n(&current, __ATOMIC_RELAXED);
 	/* Another thread may have made it meanwhile. */
 	if (next != full)
-		block = cut(next, bytes);
+		block = cut_block(next, bytes);
 	if (!block) {
-		next = map(SLAB_BYTES);
+		next = map_pages(SLAB_BYTES);
 		if (next) {
 			next->used = sizeof(*next);
-			block = cut(next, bytes);
+			block = cut_block(next, bytes);
 			__atomic_store_n(&current, next, __ATOMIC_RELEASE);
 		}
 	}
@@ -104,13 +104,13 @@ char *lasting_room(char *data, size_t bytes)
 	bytes += sizeof(*block);
 	bytes = round_up(bytes < LEAST_BYTES ? LEAST_BYTES : bytes, 16);
 	if (bytes > LARGE_BYTES) {
-		block = map(bytes);
+		block = map_pages(bytes);
 	} else {
 		struct slab *slab = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
 
-		block = cut(slab, bytes);
+		block = cut_block(slab, bytes);
 		if (!block)
-			block = cut_from_next(slab, bytes);
+			block = cut_from_new_slab(slab, bytes);
 	}
 	if (!block)
 		return NULL;

@@ -33,14 +33,15 @@ static const struct publisher *const publish_tools[PUBLISH_TOOLS] = {
 };
 
 /* What region->published points to; made when the first tool hears of the region. */
-struct known {
-	struct known *next, **at; /* list of all: checkers of leaks do not look into regions */
+struct known_region {
+	/* The list of all, since checkers of leaks do not look into regions. */
+	struct known_region *next, **at;
 	void *state[PUBLISH_TOOLS];
 	uint8_t tools;	/* bit t: tool t knows the region */
 	uint8_t slot[]; /* bit t: it knows this slot */
 };
 
-static struct known *all_known;
+static struct known_region *all_known;
 static AT_START unsigned publish_tell_on; /* atomic */
 
 /* Flags of the tools that are on. Every process asks when it ends. Context: signal-safe. */
@@ -63,16 +64,16 @@ static int publish_tell_is_on(unsigned tool)
  * What @tool answered. One that has ended is off from now on.
  * Returns @error.
  */
-static int publish_tell_heard(unsigned tool, int error)
+static int publish_tell_result(unsigned tool, int error)
 {
 	if (error == PUBLISH_ENDED)
 		__atomic_and_fetch(&publish_tell_on, ~publish_tools[tool]->flag, __ATOMIC_RELAXED);
 	return error;
 }
 
-static struct known *know(struct region *region)
+static struct known_region *add_known(struct region *region)
 {
-	struct known *known = calloc(1, sizeof(*known) + region->slots);
+	struct known_region *known = calloc(1, sizeof(*known) + region->slots);
 
 	if (!known)
 		return NULL;
@@ -84,9 +85,9 @@ static struct known *know(struct region *region)
 	return region->published = known;
 }
 
-static void forget(struct region *region)
+static void remove_known(struct region *region)
 {
-	struct known *known = region->published;
+	struct known_region *known = region->published;
 
 	*known->at = known->next;
 	if (known->next)
@@ -99,7 +100,7 @@ static void forget(struct region *region)
 static int publish_tell_slot(struct region *region, uint32_t slot, unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
-	struct known *known = region->published;
+	struct known_region *known = region->published;
 	uint8_t bit = 1u << tool;
 	int error = 0;
 
@@ -112,7 +113,7 @@ static int publish_tell_slot(struct region *region, uint32_t slot, unsigned tool
 		error = publisher->add_slot(region, slot, known->state[tool]);
 	if (!error)
 		known->slot[slot] |= bit;
-	return publish_tell_heard(tool, error);
+	return publish_tell_result(tool, error);
 }
 
 /*
@@ -122,21 +123,21 @@ static int publish_tell_slot(struct region *region, uint32_t slot, unsigned tool
 static int publish_tell_region(struct region *region, unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
-	struct known *known = region->published;
+	struct known_region *known = region->published;
 	uint8_t bit = 1u << tool;
 	int first = 0;
 
 	if (!publish_tell_is_on(tool))
 		return 0;
 	if (!known)
-		known = know(region);
+		known = add_known(region);
 	if (!known)
 		return -ENOMEM;
 	if (!(known->tools & bit)) {
 		if (publisher->add_region)
 			first = publisher->add_region(region, &known->state[tool]);
 		if (first)
-			return publish_tell_heard(tool, first);
+			return publish_tell_result(tool, first);
 		known->tools |= bit;
 	}
 	for (uint32_t i = 0; i < region->slots; i++) {
@@ -151,7 +152,7 @@ static int publish_tell_region(struct region *region, unsigned tool)
 /* Tell all tools that know it, on or off, that it ends. */
 static void publish_tell_end_of_region(struct region *region)
 {
-	struct known *known = region->published;
+	struct known_region *known = region->published;
 
 	if (!known)
 		return;
@@ -161,12 +162,12 @@ static void publish_tell_end_of_region(struct region *region)
 		if ((known->tools & 1u << tool) && publisher->remove_region)
 			publisher->remove_region(region, known->state[tool]);
 	}
-	forget(region);
+	remove_known(region);
 }
 
 static void publish_tell_end_of_slot(struct region *region, uint32_t slot)
 {
-	struct known *known = region->published;
+	struct known_region *known = region->published;
 
 	if (!known)
 		return;
@@ -180,9 +181,9 @@ static void publish_tell_end_of_slot(struct region *region, uint32_t slot)
 }
 
 /* Let @tool know nothing of @region: it will be told again. */
-static void publish_tell_afresh(struct region *region, unsigned tool)
+static void publish_tell_reset(struct region *region, unsigned tool)
 {
-	struct known *known = region->published;
+	struct known_region *known = region->published;
 	uint8_t others = ~(1u << tool);
 
 	if (!known)
@@ -199,7 +200,7 @@ static int publish_tell_flush(unsigned tool)
 
 	if (!publisher->flush || !publish_tell_is_on(tool))
 		return 0;
-	return publish_tell_heard(tool, publisher->flush());
+	return publish_tell_result(tool, publisher->flush());
 }
 
 /*
@@ -284,7 +285,7 @@ void publish_remove_slot(struct region *region, uint32_t slot)
 struct replay {
 	unsigned tool;
 	int error;  /* the first */
-	int afresh; /* the tool knows nothing of what its bits say: a new file */
+	int is_reset; /* the tool knows nothing of what its bits say: a new file */
 };
 
 static int replay_region(void *context, struct region *region)
@@ -292,8 +293,8 @@ static int replay_region(void *context, struct region *region)
 	struct replay *replay = context;
 	int error;
 
-	if (replay->afresh)
-		publish_tell_afresh(region, replay->tool);
+	if (replay->is_reset)
+		publish_tell_reset(region, replay->tool);
 	error = publish_tell_region(region, replay->tool);
 
 	if (!replay->error)
@@ -301,9 +302,9 @@ static int replay_region(void *context, struct region *region)
 	return !publish_tell_is_on(replay->tool);
 }
 
-static int replay(unsigned tool, int afresh)
+static int replay(unsigned tool, int is_reset)
 {
-	struct replay all = {.tool = tool, .afresh = afresh};
+	struct replay all = {.tool = tool, .is_reset = is_reset};
 
 	region_each(replay_region, &all);
 
@@ -329,7 +330,7 @@ static void in_fork_child(void)
 		if (!publish_tell_is_on(tool) || !publish_tools[tool]->fork_child)
 			continue;
 		if (publish_tools[tool]->fork_child())
-			publish_tell_heard(tool, PUBLISH_ENDED);
+			publish_tell_result(tool, PUBLISH_ENDED);
 		else
 			replay(tool, 1);
 	}
@@ -340,16 +341,16 @@ static void in_fork_child(void)
 static int turn_on(unsigned tool)
 {
 	/* One that was on and ended has to be told all again. */
-	int afresh = !publish_tell_is_on(tool);
+	int is_reset = !publish_tell_is_on(tool);
 	int error = publish_tools[tool]->start();
 
 	if (error < 0)
 		return error;
-	afresh |= error == PUBLISH_AFRESH;
+	is_reset |= error == PUBLISH_AFRESH;
 	publish_tell_turn_on(tool);
 	__atomic_store_n(&ever, 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	error = replay(tool, afresh);
+	error = replay(tool, is_reset);
 	if (!error && publish_tools[tool]->status)
 		error = publish_tools[tool]->status();
 	return error;

@@ -53,7 +53,7 @@ static long long process_start_ns(void)
  * Was the file last written before this process began? Pids come again, in containers at every
  * start. Two seconds are left for clocks that are set and file systems that round.
  */
-static int is_of_the_past(const struct stat *status)
+static int is_stale(const struct stat *status)
 {
 	long long start_ns = process_start_ns();
 	long long written_ns = status->st_mtim.tv_sec * NS_PER_S + status->st_mtim.tv_nsec;
@@ -62,7 +62,7 @@ static int is_of_the_past(const struct stat *status)
 }
 
 /* May a file that was there be written to? What an earlier process with our pid left is emptied. */
-static int take_over(int fd, enum publish_file_sharing sharing)
+static int reuse_file(int fd, enum publish_file_sharing sharing)
 {
 	struct stat status;
 
@@ -70,7 +70,7 @@ static int take_over(int fd, enum publish_file_sharing sharing)
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1)
 		return -EEXIST;
-	if (is_of_the_past(&status))
+	if (is_stale(&status))
 		return ftruncate(fd, 0) ? -errno : 0;
 	return sharing == PUBLISH_FILE_OWN ? -EEXIST : 0;
 }
@@ -88,7 +88,7 @@ int publish_file_open(
 	if (fd < 0)
 		return errno == ELOOP ? -EEXIST : -errno;
 	if (existed)
-		error = take_over(fd, sharing);
+		error = reuse_file(fd, sharing);
 	if (error) {
 		close(fd);
 		return error;

@@ -223,7 +223,7 @@ struct parts {
 
 static struct part *stale_parts;
 
-static void announce(struct jit_code_entry *entry, enum jit_action action)
+static void notify_gdb(struct jit_code_entry *entry, enum jit_action action)
 {
 	__jit_debug_descriptor.relevant_entry = entry;
 	__jit_debug_descriptor.action_flag = action;
@@ -243,7 +243,7 @@ static void link_entry(struct jit_code_entry *entry)
 	if (first)
 		first->prev_entry = entry;
 	__jit_debug_descriptor.first_entry = entry;
-	announce(entry, JIT_REGISTER);
+	notify_gdb(entry, JIT_REGISTER);
 }
 
 static void unlink_entry(struct jit_code_entry *entry)
@@ -254,10 +254,10 @@ static void unlink_entry(struct jit_code_entry *entry)
 		__jit_debug_descriptor.first_entry = entry->next_entry;
 	if (entry->next_entry)
 		entry->next_entry->prev_entry = entry->prev_entry;
-	announce(entry, JIT_UNREGISTER);
+	notify_gdb(entry, JIT_UNREGISTER);
 }
 
-static void withdraw(struct part *part)
+static void remove_part(struct part *part)
 {
 	if (!part->image.data)
 		return;
@@ -266,12 +266,12 @@ static void withdraw(struct part *part)
 	part->image = (struct publish_bytes){0};
 }
 
-static int renew(struct part *part)
+static int rebuild_part(struct part *part)
 {
 	struct publish_bytes image = {0};
 	int error;
 
-	withdraw(part);
+	remove_part(part);
 	if (!part->what.named)
 		return 0;
 	error = publish_gdb_elf(&image, &part->what);
@@ -321,7 +321,7 @@ static void remove_region(const struct region *region, void *state)
 	for (uint32_t i = 0; i < parts->count; i++) {
 		struct part *part = &parts->part[i];
 
-		withdraw(part);
+		remove_part(part);
 		free(part->cfi.data);
 		for (struct part **at = &stale_parts; part->stale; at = &(*at)->next_stale) {
 			if (*at != part)
@@ -334,7 +334,7 @@ static void remove_region(const struct region *region, void *state)
 	free(parts);
 }
 
-static struct part *change(struct parts *parts, uint32_t slot)
+static struct part *change_part(struct parts *parts, uint32_t slot)
 {
 	struct part *part = &parts->part[slot / PART_SLOTS];
 
@@ -363,7 +363,7 @@ static void read_cfi(struct part *part)
 
 static int add_slot(const struct region *region, uint32_t slot, void *state)
 {
-	struct part *part = change(state, slot);
+	struct part *part = change_part(state, slot);
 
 	(void)region;
 	if (!part->cfi.data)
@@ -374,7 +374,7 @@ static int add_slot(const struct region *region, uint32_t slot, void *state)
 
 static void remove_slot(const struct region *region, uint32_t slot, void *state)
 {
-	struct part *part = change(state, slot);
+	struct part *part = change_part(state, slot);
 
 	(void)region;
 	part->what.named &= ~(1ULL << slot % PART_SLOTS);
@@ -390,7 +390,7 @@ static int flush(void)
 
 		stale_parts = part->next_stale;
 		part->stale = 0;
-		error = renew(part);
+		error = rebuild_part(part);
 		if (!first)
 			first = error;
 	}

@@ -136,7 +136,7 @@ static int start(void)
 	return shift < 0 ? shift : 0;
 }
 
-static struct entry *take_entry(void)
+static struct entry *alloc_entry(void)
 {
 	struct entry *entry = resting;
 
@@ -157,7 +157,7 @@ static int add_region(const struct region *region, void **state)
 		return 0;
 	if (header[0] != HEADER_ENCODINGS)
 		return -ENOTSUP;
-	entry = take_entry();
+	entry = alloc_entry();
 	if (!entry)
 		return -ENOMEM;
 	entry->info = (struct dyn_info){

@@ -36,10 +36,10 @@ static void (*llvm_add_fde)(uintptr_t);
 static void (*llvm_remove_fde)(uintptr_t);
 
 static unsigned seen; /* atomic; bit k: the functions of kind k are there; never taken back */
-static unsigned told; /* what add_region() tells; under publish.c's lock */
+static unsigned in_use; /* what add_region() registers with; under publish.c's lock */
 
 struct state {
-	unsigned told;
+	unsigned registered;
 	struct publish_bytes llvm_section; /* a copy for LLVM, see below */
 };
 
@@ -111,12 +111,12 @@ static void prepare(void)
 
 static int start(void)
 {
-	unsigned before = told;
+	unsigned before = in_use;
 
-	told = __atomic_load_n(&seen, __ATOMIC_ACQUIRE);
-	if (!told)
+	in_use = __atomic_load_n(&seen, __ATOMIC_ACQUIRE);
+	if (!in_use)
 		return -ENOENT;
-	return before != told ? PUBLISH_AFRESH : 0;
+	return before != in_use ? PUBLISH_AFRESH : 0;
 }
 
 static int is_inside(void *context, const struct cfi_fde *fde)
@@ -133,7 +133,7 @@ static int is_inside(void *context, const struct cfi_fde *fde)
  * that could not be entered aborts. Regions do not overlap; what the host announced to us may lie,
  * or may have been registered by the host itself.
  */
-static int is_fit_for_libgcc(const struct region *region)
+static int is_valid_for_libgcc(const struct region *region)
 {
 	void *bases[3];
 
@@ -158,11 +158,11 @@ static int llvm_copy(struct publish_bytes *section, const struct region *region)
 	return error ? error : section->error;
 }
 
-static int llvm_tell_fde(void *context, const struct cfi_fde *fde)
+static int llvm_call_fde(void *context, const struct cfi_fde *fde)
 {
-	void (*tell)(uintptr_t) = *(void (**)(uintptr_t))context;
+	void (*call)(uintptr_t) = *(void (**)(uintptr_t))context;
 
-	tell(fde->record);
+	call(fde->record);
 	return 0;
 }
 
@@ -172,10 +172,10 @@ static int llvm_takes_section(const struct region *region)
 	return llvm_add_section && llvm_remove_section && region->kind != FLAMEPROF_CODE_HOST;
 }
 
-static int tell_llvm(const struct region *region, struct state *known)
+static int register_llvm(const struct region *region, struct state *known)
 {
 	if (!llvm_takes_section(region))
-		return publish_cfi_each(region, llvm_tell_fde, &llvm_add_fde);
+		return publish_cfi_each(region, llvm_call_fde, &llvm_add_fde);
 
 	int error = llvm_copy(&known->llvm_section, region);
 
@@ -184,12 +184,12 @@ static int tell_llvm(const struct region *region, struct state *known)
 	return error;
 }
 
-static void untell_llvm(const struct region *region, struct state *known)
+static void deregister_llvm(const struct region *region, struct state *known)
 {
 	if (llvm_takes_section(region))
 		llvm_remove_section((uintptr_t)known->llvm_section.data);
 	else
-		publish_cfi_each(region, llvm_tell_fde, &llvm_remove_fde);
+		publish_cfi_each(region, llvm_call_fde, &llvm_remove_fde);
 }
 
 /* Before version 13, libgcc goes through all it was told of when it looks for anything next. */
@@ -211,16 +211,16 @@ static int add_region(const struct region *region, void **state)
 	if (!known)
 		return -ENOMEM;
 	for (unsigned kind = LIBGCC; kind <= LINKED; kind++) {
-		if (!(told & ~known->told & 1u << kind) || !is_fit_for_libgcc(region))
+		if (!(in_use & ~known->registered & 1u << kind) || !is_valid_for_libgcc(region))
 			continue;
 		register_frame[kind](section_for_libgcc(region));
-		known->told |= 1u << kind;
+		known->registered |= 1u << kind;
 		/* It sorts now, not while the first exception waits. */
 		if (kind == LIBGCC && find_fde)
 			find_fde((const void *)region->start, bases);
 	}
-	if ((told & ~known->told & 1u << LLVM) && !tell_llvm(region, known))
-		known->told |= 1u << LLVM;
+	if ((in_use & ~known->registered & 1u << LLVM) && !register_llvm(region, known))
+		known->registered |= 1u << LLVM;
 	return 0;
 }
 
@@ -231,11 +231,11 @@ static void remove_region(const struct region *region, void *state)
 	if (!known)
 		return;
 	for (unsigned kind = LIBGCC; kind <= LINKED; kind++) {
-		if (known->told & 1u << kind)
+		if (known->registered & 1u << kind)
 			deregister_frame[kind](section_for_libgcc(region));
 	}
-	if (known->told & 1u << LLVM)
-		untell_llvm(region, known);
+	if (known->registered & 1u << LLVM)
+		deregister_llvm(region, known);
 	free(known->llvm_section.data);
 	free(known);
 }

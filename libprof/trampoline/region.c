@@ -72,7 +72,7 @@ static struct region_leaf *new_leaf(struct region_tree *tree)
 }
 
 /* A leaf that no reader has seen. */
-static void give_back_leaf(struct region_tree *tree, struct region_leaf *leaf)
+static void drop_leaf(struct region_tree *tree, struct region_leaf *leaf)
 {
 	if (leaf)
 		retire_leaf(tree, leaf);
@@ -211,7 +211,7 @@ static int replace_leaves(struct region_tree *tree, uint32_t at, uint32_t gone,
 }
 
 /* The live entries of @from, and @region, in order: the first @most into @first, then @second. */
-static void merge(const struct region_leaf *from, struct region *region, uint32_t most,
+static void merge_entries(const struct region_leaf *from, struct region *region, uint32_t most,
 	struct region_leaf *first, struct region_leaf *second)
 {
 	struct region_leaf *into = first;
@@ -240,7 +240,7 @@ static int add_first(struct region_tree *tree, struct region *region)
 	struct region_top *top = leaf ? new_top(tree, 1) : NULL;
 
 	if (!top) {
-		give_back_leaf(tree, leaf);
+		drop_leaf(tree, leaf);
 		return -ENOMEM;
 	}
 	push_entry(leaf, region);
@@ -266,10 +266,11 @@ int region_tree_add(struct region_tree *tree, struct region *region)
 	if (first && live == REGION_TREE_LEAF)
 		second = new_leaf(tree);
 	if (!first || (live == REGION_TREE_LEAF && !second)) {
-		give_back_leaf(tree, first);
+		drop_leaf(tree, first);
 		return -ENOMEM;
 	}
-	merge(leaf, region, second ? REGION_TREE_LEAF / 2 : REGION_TREE_LEAF, first, second);
+	merge_entries(
+		leaf, region, second ? REGION_TREE_LEAF / 2 : REGION_TREE_LEAF, first, second);
 	if (second) {
 		error = replace_leaves(tree, at, 1, first, second);
 	} else {
@@ -277,8 +278,8 @@ int region_tree_add(struct region_tree *tree, struct region *region)
 		retire_leaf(tree, leaf);
 	}
 	if (error) {
-		give_back_leaf(tree, first);
-		give_back_leaf(tree, second);
+		drop_leaf(tree, first);
+		drop_leaf(tree, second);
 	}
 	return error;
 }
@@ -309,7 +310,7 @@ static int merge_with_next(struct region_tree *tree, uint32_t at)
 			push_entry(both, next->region[i]);
 	}
 	if (replace_leaves(tree, at, 2, both, NULL)) {
-		give_back_leaf(tree, both);
+		drop_leaf(tree, both);
 		return 0;
 	}
 	return 1;
@@ -359,26 +360,26 @@ int region_tree_each(struct region_tree *tree,
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* region_tree, for writers */
 
-static void hold(void)
+static void lock_for_fork(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-static void let_go(void)
+static void unlock_after_fork(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
-static void watch(void)
+static void register_fork_handlers(void)
 {
-	pthread_atfork(hold, let_go, let_go);
+	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 }
 
 void region_watch_forks(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, watch);
+	pthread_once(&once, register_fork_handlers);
 }
 
 int region_add(struct region *region)

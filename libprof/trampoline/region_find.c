@@ -155,7 +155,7 @@ _Static_assert(sizeof(struct wire_code) + FLAMEPROF_NAME_BYTES + 8 <= WIRE_CONTR
  * A name that changes while it is copied is that of another stub by now, and the stub that was
  * found is gone: the record stands for an address that no frame has then.
  */
-static void announce(const struct region_stub *stub, uint64_t image)
+static void write_code_record(const struct region_stub *stub, uint64_t image)
 {
 	uint32_t name_bytes = lasting_text_bytes(stub->name);
 	uint32_t room = ((uint32_t)sizeof(struct wire_code) + name_bytes + 7) & ~7u;
@@ -197,7 +197,7 @@ int region_resolve(uintptr_t pc, int announce_name, struct unwind_module *out)
 	};
 	if (announce_name && sampler.arena &&
 		__atomic_load_n(&stub.slot->published, __ATOMIC_ACQUIRE) != sampler.image)
-		announce(&stub, sampler.image);
+		write_code_record(&stub, sampler.image);
 	return 0;
 }
 
