@@ -41,13 +41,13 @@ struct arch_type {
 };
 
 /* As many as fit, of @most registers: for what may be there. */
-static inline void arch_call_use(unsigned *used, unsigned count, unsigned most)
+static inline void arch_call_use_up_to(unsigned *used, unsigned count, unsigned most)
 {
 	*used = *used + count < most ? *used + count : most;
 }
 
 /* All of @count registers or none. Returns whether they were left. */
-static inline int arch_call_take(unsigned *used, unsigned count, unsigned most)
+static inline int arch_call_use_all(unsigned *used, unsigned count, unsigned most)
 {
 	if (*used + count > most)
 		return 0;

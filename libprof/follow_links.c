@@ -49,7 +49,7 @@ static int open_root(void)
 	return root < 0 ? open_entry(AT_FDCWD, "/", O_DIRECTORY) : root;
 }
 
-static int enter(struct walk *walk, int folder)
+static int enter_folder(struct walk *walk, int folder)
 {
 	if (folder < 0)
 		return folder;
@@ -78,7 +78,7 @@ static int may_write(int folder, const struct stat *entry)
 }
 
 /* Put the first component of what is left into `name`, "" when none is left. */
-static int take_name(struct walk *walk)
+static int next_name(struct walk *walk)
 {
 	size_t slashes = strspn(walk->rest, "/");
 	size_t bytes = strcspn(walk->rest + slashes, "/");
@@ -104,7 +104,7 @@ static int read_link(struct walk *walk, int link)
 		return -ENAMETOOLONG;
 	memmove(walk->rest + bytes, walk->rest, rest_bytes);
 	memcpy(walk->rest, text, (size_t)bytes);
-	return text[0] == '/' ? enter(walk, open_root()) : STEP_ON;
+	return text[0] == '/' ? enter_folder(walk, open_root()) : STEP_ON;
 }
 
 /*
@@ -117,7 +117,7 @@ static int follow_in_proc(struct walk *walk, int link)
 	struct stat status;
 
 	if (*walk->rest)
-		return enter(walk, open_entry(walk->folder, walk->name, O_DIRECTORY));
+		return enter_folder(walk, open_entry(walk->folder, walk->name, O_DIRECTORY));
 	if (fstatat(walk->folder, walk->name, &status, 0))
 		return -errno;
 	if (S_ISDIR(status.st_mode))
@@ -128,7 +128,7 @@ static int follow_in_proc(struct walk *walk, int link)
 	return STEP_THERE;
 }
 
-static int judge_link(struct walk *walk, int link, const struct stat *status)
+static int check_link(struct walk *walk, int link, const struct stat *status)
 {
 	struct statfs mount;
 
@@ -142,14 +142,14 @@ static int judge_link(struct walk *walk, int link, const struct stat *status)
 }
 
 /* What to do about @entry, which `name` is. */
-static int judge(struct walk *walk, int entry)
+static int check_entry(struct walk *walk, int entry)
 {
 	struct stat status;
 
 	if (fstat(entry, &status))
 		return -errno;
 	if (S_ISLNK(status.st_mode))
-		return judge_link(walk, entry, &status);
+		return check_link(walk, entry, &status);
 	if (*walk->rest)
 		return -ENOTDIR;
 	if (S_ISDIR(status.st_mode))
@@ -157,9 +157,9 @@ static int judge(struct walk *walk, int entry)
 	return may_write(walk->folder, &status) ? STEP_THERE : -FOLLOW_ANOTHERS;
 }
 
-static int step(struct walk *walk)
+static int step_component(struct walk *walk)
 {
-	int error = take_name(walk), entry;
+	int error = next_name(walk), entry;
 
 	if (error)
 		return error;
@@ -169,12 +169,12 @@ static int step(struct walk *walk)
 		/* Says that it wants a folder: one that is mounted when somebody asks for it is. */
 		entry = open_entry(walk->folder, walk->name, O_NOFOLLOW | O_DIRECTORY);
 		if (entry != -ENOTDIR)
-			return enter(walk, entry);
+			return enter_folder(walk, entry);
 	}
 	entry = open_entry(walk->folder, walk->name, O_NOFOLLOW);
 	if (entry < 0)
 		return entry == -ENOENT && !*walk->rest ? STEP_THERE : entry;
-	error = judge(walk, entry);
+	error = check_entry(walk, entry);
 	close(entry);
 	return error;
 }
@@ -189,10 +189,10 @@ int follow_links(const char *path, struct followed *out)
 	if (strlen(path) >= sizeof(walk.rest))
 		return -ENAMETOOLONG;
 	strcpy(walk.rest, path);
-	error = enter(&walk,
-		*path == '/' ? open_root() : open_entry(AT_FDCWD, ".", O_DIRECTORY));
+	error = enter_folder(
+		&walk, *path == '/' ? open_root() : open_entry(AT_FDCWD, ".", O_DIRECTORY));
 	while (error == STEP_ON)
-		error = step(&walk);
+		error = step_component(&walk);
 	if (error == STEP_THERE) {
 		out->folder = walk.folder;
 		out->open_flags = walk.open_flags;

@@ -23,8 +23,8 @@ static inline void arch_call_integer(struct arch_call *call, const struct arch_t
 	call->integer_words += words;
 	call->has_pair |= words > 1;
 	if (type->alignment == 16) /* C.10 */
-		arch_call_use(&call->integers, call->integers & 1, ARCH_CALL_INTEGERS);
-	if (arch_call_take(&call->integers, words, ARCH_CALL_INTEGERS))
+		arch_call_use_up_to(&call->integers, call->integers & 1, ARCH_CALL_INTEGERS);
+	if (arch_call_use_all(&call->integers, words, ARCH_CALL_INTEGERS))
 		return;
 	call->integers = ARCH_CALL_INTEGERS; /* C.13 */
 	arch_call_spill(call, type);
@@ -44,9 +44,9 @@ static inline void arch_call_aggregate(struct arch_call *call, const struct arch
 	}
 	arch_call_push(call, type);
 	if (type->alignment == 16)
-		arch_call_use(&call->integers, call->integers & 1, ARCH_CALL_INTEGERS);
-	arch_call_use(&call->integers, 2, ARCH_CALL_INTEGERS);
-	arch_call_use(&call->vectors, 4, ARCH_CALL_VECTORS);
+		arch_call_use_up_to(&call->integers, call->integers & 1, ARCH_CALL_INTEGERS);
+	arch_call_use_up_to(&call->integers, 2, ARCH_CALL_INTEGERS);
+	arch_call_use_up_to(&call->vectors, 4, ARCH_CALL_VECTORS);
 }
 
 static inline void arch_call_argument(struct arch_call *call, const struct arch_type *type)
@@ -66,7 +66,7 @@ static inline void arch_call_argument(struct arch_call *call, const struct arch_
 		count = 2; /* C.2 */
 		/* fall through */
 	default:
-		if (arch_call_take(&call->vectors, count, ARCH_CALL_VECTORS))
+		if (arch_call_use_all(&call->vectors, count, ARCH_CALL_VECTORS))
 			break;
 		call->vectors = ARCH_CALL_VECTORS; /* C.3 */
 		arch_call_push(call, type);

@@ -145,7 +145,7 @@ static inline bool arch_is_in(const uint8_t (*ranges)[2], unsigned count, unsign
 		sizeof((const uint8_t[][2]){__VA_ARGS__}) / 2, opcode)
 
 /* Opcodes that do not exist in 64-bit mode, that only the kernel may use, and rare ones. */
-static inline bool arch_is_strange(const struct arch_decoder *d)
+static inline bool arch_is_unsupported(const struct arch_decoder *d)
 {
 	switch (d->map) {
 	case 0:
@@ -377,7 +377,7 @@ static inline struct arch_instruction arch_decode(const uint8_t *at, unsigned ro
 	int64_t immediate;
 
 	arch_read_opcode(&d);
-	if (arch_is_strange(&d))
+	if (arch_is_unsupported(&d))
 		return out;
 	if (arch_has_modrm(&d))
 		arch_read_modrm(&d);

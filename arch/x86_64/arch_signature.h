@@ -28,8 +28,8 @@ static inline void arch_call_aggregate(struct arch_call *call, const struct arch
 	arch_call_push(call, type);
 	if (type->bytes > 16 && type->kind != ARCH_TYPE_OBJECT)
 		return;
-	arch_call_use(&call->integers, words, ARCH_CALL_INTEGERS);
-	arch_call_use(&call->vectors, words, ARCH_CALL_VECTORS);
+	arch_call_use_up_to(&call->integers, words, ARCH_CALL_INTEGERS);
+	arch_call_use_up_to(&call->vectors, words, ARCH_CALL_VECTORS);
 }
 
 static inline void arch_call_argument(struct arch_call *call, const struct arch_type *type)
@@ -40,7 +40,7 @@ static inline void arch_call_argument(struct arch_call *call, const struct arch_
 	case ARCH_TYPE_INTEGER:
 		call->integer_words += words;
 		call->has_pair |= words > 1;
-		if (!arch_call_take(&call->integers, words, ARCH_CALL_INTEGERS))
+		if (!arch_call_use_all(&call->integers, words, ARCH_CALL_INTEGERS))
 			arch_call_spill(call, type);
 		break;
 	case ARCH_TYPE_REAL:
@@ -48,7 +48,7 @@ static inline void arch_call_argument(struct arch_call *call, const struct arch_
 		/* A complex float is one register, a real of 16 bytes, too. */
 		if (type->kind == ARCH_TYPE_REAL)
 			words = 1;
-		if (!arch_call_take(&call->vectors, words, ARCH_CALL_VECTORS))
+		if (!arch_call_use_all(&call->vectors, words, ARCH_CALL_VECTORS))
 			arch_call_push(call, type);
 		break;
 	case ARCH_TYPE_AGGREGATE:

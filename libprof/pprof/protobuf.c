@@ -109,7 +109,7 @@ int protobuf_number(struct protobuf_field *field, uint64_t *number)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void hand_on(struct protobuf_out *out)
+static void flush_to_sink(struct protobuf_out *out)
 {
 	if (!out->error && out->used && out->sink) {
 		out->error = out->sink(out->context, out->buffer.at, out->used);
@@ -118,7 +118,7 @@ static void hand_on(struct protobuf_out *out)
 }
 
 /* Room for @count more bytes, NULL without memory or after an earlier failure. */
-static uint8_t *extend(struct protobuf_out *out, size_t count)
+static uint8_t *reserve_bytes(struct protobuf_out *out, size_t count)
 {
 	if (!out->error && count > out->buffer.bytes - out->used) {
 		size_t least = out->used + count;
@@ -142,7 +142,7 @@ static size_t encode(uint8_t *at, uint64_t value)
 
 void protobuf_put_varint(struct protobuf_out *out, uint64_t value)
 {
-	uint8_t *at = extend(out, VARINT_MAX);
+	uint8_t *at = reserve_bytes(out, VARINT_MAX);
 
 	if (at)
 		out->used += encode(at, value);
@@ -152,7 +152,7 @@ static void put_tag(struct protobuf_out *out, uint32_t field, enum protobuf_type
 {
 	/* Only between messages: what is open has its length in the buffer. */
 	if (!out->open && out->used >= PIECE_BYTES)
-		hand_on(out);
+		flush_to_sink(out);
 	protobuf_put_varint(out, (uint64_t)field << 3 | type);
 }
 
@@ -170,7 +170,7 @@ void protobuf_put_bytes(struct protobuf_out *out, uint32_t field, const void *by
 
 	put_tag(out, field, PROTOBUF_BYTES);
 	protobuf_put_varint(out, count);
-	at = extend(out, count);
+	at = reserve_bytes(out, count);
 	if (!at)
 		return;
 	memcpy(at, bytes, count);
@@ -192,7 +192,7 @@ void protobuf_end(struct protobuf_out *out, size_t begun)
 	uint8_t *start;
 
 	out->open--;
-	if (!extend(out, bytes))
+	if (!reserve_bytes(out, bytes))
 		return;
 	start = (uint8_t *)out->buffer.at + begun;
 	memmove(start + bytes - 1, start, count);
@@ -202,7 +202,7 @@ void protobuf_end(struct protobuf_out *out, size_t begun)
 
 int protobuf_finish(struct protobuf_out *out)
 {
-	hand_on(out);
+	flush_to_sink(out);
 	pages_release(&out->account, &out->buffer);
 	out->used = 0;
 	return out->error;

@@ -79,7 +79,7 @@ int profile_add_mark(
 /* ---- samples --------------------------------------------------------------------------------- */
 
 /* What a sample needs, found or still to be made. */
-struct place {
+struct found {
 	const struct profile_image *image;
 	uint32_t number; /* of the thread that has the weight, within the image */
 	uint32_t thread; /* index + 1, 0: to be made */
@@ -120,19 +120,19 @@ static uint32_t hash_path(struct profile_step *path, uint32_t root_hash, const u
 	return hash;
 }
 
-static uint32_t node_at_depth(const struct flameprof_profile *p, const struct place *place,
-	uint32_t depth)
+static uint32_t node_at_depth(
+	const struct flameprof_profile *p, const struct found *found, uint32_t depth)
 {
 	return depth ? ((const struct profile_step *)p->path.at)[depth - 1].node
-		     : place->image->root;
+		     : found->image->root;
 }
 
 /* Is @leaf the end of the path? The nodes below @depth are known; those above come into it. */
-static int is_path_to(const struct flameprof_profile *p, const struct place *place, uint32_t leaf,
-	uint32_t depth)
+static int is_path_to(
+	const struct flameprof_profile *p, const struct found *found, uint32_t leaf, uint32_t depth)
 {
 	struct profile_step *path = p->path.at;
-	uint32_t n = place->key.frames, node = leaf;
+	uint32_t n = found->key.frames, node = leaf;
 
 	while (n > depth && node) {
 		const struct profile_node *at = profile_node_at(p, node);
@@ -142,14 +142,14 @@ static int is_path_to(const struct flameprof_profile *p, const struct place *pla
 		path[n].node = node;
 		node = at->parent;
 	}
-	return n == depth && node == node_at_depth(p, place, depth);
+	return n == depth && node == node_at_depth(p, found, depth);
 }
 
 /* The stack that was sampled before, found without a look at the table of nodes. */
-static uint32_t find_whole(
-	const struct flameprof_profile *p, const struct place *place, uint32_t depth)
+static uint32_t find_stack(
+	const struct flameprof_profile *p, const struct found *found, uint32_t depth)
 {
-	const struct profile_stack *key = &place->key;
+	const struct profile_stack *key = &found->key;
 	struct lookup_probe probe = lookup_begin(&p->stack_lookup, profile_stack_hash(key));
 	uint32_t number;
 
@@ -158,7 +158,7 @@ static uint32_t find_whole(
 
 		if (stack->path_hash == key->path_hash && stack->thread == key->thread &&
 			stack->kind == key->kind && stack->end == key->end &&
-			stack->frames == key->frames && is_path_to(p, place, stack->node, depth))
+			stack->frames == key->frames && is_path_to(p, found, stack->node, depth))
 			break;
 	}
 	return number;
@@ -179,10 +179,10 @@ static void prefetch_nodes(const struct flameprof_profile *p, uint32_t n, uint32
 }
 
 /* Go down from the root as far as there are nodes. */
-static void find_nodes(const struct flameprof_profile *p, struct place *place, uint32_t depth)
+static void find_nodes(const struct flameprof_profile *p, struct found *found, uint32_t depth)
 {
 	struct profile_step *path = p->path.at;
-	uint32_t n = place->key.frames, node = node_at_depth(p, place, depth);
+	uint32_t n = found->key.frames, node = node_at_depth(p, found, depth);
 
 	prefetch_nodes(p, n, depth);
 	for (; depth < n; depth++) {
@@ -192,90 +192,90 @@ static void find_nodes(const struct flameprof_profile *p, struct place *place, u
 			break;
 		path[depth].node = node = child;
 	}
-	place->depth = depth;
-	place->node = node;
+	found->depth = depth;
+	found->node = node;
 }
 
 static void find_thread(struct flameprof_profile *p, uint32_t image,
-	const struct wire_sample *sample, struct place *place)
+	const struct wire_sample *sample, struct found *found)
 {
-	uint32_t number = place->number = sample->thread;
-	struct profile_thread_key key = {place->image->id, number};
+	uint32_t number = found->number = sample->thread;
+	struct profile_thread_key key = {found->image->id, number};
 	const struct profile_thread *last =
 		p->last_thread ? profile_thread_at(p, p->last_thread - 1) : NULL;
 
 	if (!last || last->image != image || last->key.number != number)
 		p->last_thread = profile_find_thread(p, &key);
-	place->thread = p->last_thread;
-	if (!place->thread) {
-		place->recent = profile_find_recent(p, &key);
-		place->is_unshown = sample->weight && !profile_keeps_times(p);
+	found->thread = p->last_thread;
+	if (!found->thread) {
+		found->recent = profile_find_recent(p, &key);
+		found->is_unshown = sample->weight && !profile_keeps_times(p);
 	}
-	if (place->is_unshown) {
-		place->number = key.number = 0;
-		place->thread = profile_find_thread(p, &key);
+	if (found->is_unshown) {
+		found->number = key.number = 0;
+		found->thread = profile_find_thread(p, &key);
 	}
-	if (place->thread)
-		place->key.thread = place->thread - 1;
+	if (found->thread)
+		found->key.thread = found->thread - 1;
 }
 
 /* What is known of the thread itself, NULL for nothing. */
 static struct profile_thread *thread_of(
-	const struct flameprof_profile *p, const struct place *place)
+	const struct flameprof_profile *p, const struct found *found)
 {
-	return place->thread && !place->is_unshown ? profile_thread_at(p, place->thread - 1)
-						   : place->recent;
+	return found->thread && !found->is_unshown ? profile_thread_at(p, found->thread - 1)
+						   : found->recent;
 }
 
 /* A sample without frames goes where the thread was seen last. */
-static void find_last(const struct flameprof_profile *p, struct place *place)
+static void find_last_stack(const struct flameprof_profile *p, struct found *found)
 {
-	const struct profile_thread *thread = thread_of(p, place);
+	const struct profile_thread *thread = thread_of(p, found);
 
-	place->node = place->image->root;
-	place->key.path_hash = place->image->root_hash;
+	found->node = found->image->root;
+	found->key.path_hash = found->image->root_hash;
 	if (thread && thread->last_frames) {
-		place->node = thread->last_node;
-		place->key.path_hash = thread->last_hash;
-		place->key.frames = thread->last_frames;
-		place->key.end = thread->last_end;
+		found->node = thread->last_node;
+		found->key.path_hash = thread->last_hash;
+		found->key.frames = thread->last_frames;
+		found->key.end = thread->last_end;
 	}
-	place->depth = place->key.frames;
-	place->key.node = place->node;
-	if (place->thread)
-		place->stack = profile_find_stack(p, &place->key);
+	found->depth = found->key.frames;
+	found->key.node = found->node;
+	if (found->thread)
+		found->stack = profile_find_stack(p, &found->key);
 }
 
 /* The stack of the sample before, the same in all. */
-static int is_same_again(const struct flameprof_profile *p, const struct place *place)
+static int is_last_stack(const struct flameprof_profile *p, const struct found *found)
 {
 	const struct profile_stack *stack;
 
 	if (!p->path_stack)
 		return 0;
 	stack = profile_stack_at(p, p->path_stack - 1);
-	return stack->thread == place->key.thread && stack->kind == place->key.kind &&
-	       stack->end == place->key.end;
+	return stack->thread == found->key.thread && stack->kind == found->key.kind &&
+	       stack->end == found->key.end;
 }
 
 /* A stack of its own: most were sampled before, or share most of their frames with one that was. */
 static void find_frames(
-	const struct flameprof_profile *p, const uint64_t *frames, struct place *place)
+	const struct flameprof_profile *p, const uint64_t *frames, struct found *found)
 {
-	uint32_t n = place->key.frames;
-	uint32_t depth = shared_frames(p, place->image->root, frames, n);
+	uint32_t n = found->key.frames;
+	uint32_t depth = shared_frames(p, found->image->root, frames, n);
 
-	place->key.path_hash = hash_path(p->path.at, place->image->root_hash, frames, n, depth);
-	if (place->thread && depth == n && p->path_depth == n && is_same_again(p, place))
-		place->stack = p->path_stack;
-	else if (place->thread)
-		place->stack = find_whole(p, place, depth);
-	if (place->stack) {
-		place->depth = n;
-		place->node = profile_stack_at(p, place->stack - 1)->node;
+	found->key.path_hash = hash_path(p->path.at, found->image->root_hash, frames, n, depth);
+	if (found->thread && depth == n && p->path_depth == n && is_last_stack(p, found))
+		found->stack = p->path_stack;
+	else if (found->thread)
+		found->stack = find_stack(p, found, depth);
+	if (found->stack) {
+		found->depth = n;
+		found->node = profile_stack_at(p, found->stack - 1)->node;
 		return;
 	}
-	find_nodes(p, place, depth);
+	find_nodes(p, found, depth);
 }
 
 /* Was the thread looked at? */
@@ -285,54 +285,54 @@ static int is_seen(const struct wire_sample *sample)
 }
 
 /* All that is missing, or nothing. */
-static int reserve(
-	struct flameprof_profile *p, const struct wire_sample *sample, const struct place *place)
+static int reserve_missing(
+	struct flameprof_profile *p, const struct wire_sample *sample, const struct found *found)
 {
-	uint32_t missing = place->key.frames - place->depth;
+	uint32_t missing = found->key.frames - found->depth;
 	int error = 0;
 
 	if (sample->weight && profile_keeps_times(p))
 		error = profile_reserve_samples(p, 1);
 	if (!error && missing)
 		error = profile_reserve_nodes(p, missing);
-	if (!error && !place->thread && sample->weight)
+	if (!error && !found->thread && sample->weight)
 		error = profile_reserve_thread(p);
-	if (!error && is_seen(sample) && !thread_of(p, place) &&
-		(place->is_unshown || !sample->weight))
+	if (!error && is_seen(sample) && !thread_of(p, found) &&
+		(found->is_unshown || !sample->weight))
 		error = profile_reserve_recent(p);
-	if (!error && sample->weight && !place->stack)
+	if (!error && sample->weight && !found->stack)
 		error = profile_reserve_stack(p);
 	return error;
 }
 
-static void commit_path(struct flameprof_profile *p, struct place *place)
+static void commit_path(struct flameprof_profile *p, struct found *found)
 {
 	struct profile_step *path = p->path.at;
 
-	for (; place->depth < place->key.frames; place->depth++) {
-		struct profile_step *step = &path[place->depth];
+	for (; found->depth < found->key.frames; found->depth++) {
+		struct profile_step *step = &path[found->depth];
 
-		step->node = profile_commit_node(p, place->node, step->frame, step->hash);
-		place->node = step->node;
+		step->node = profile_commit_node(p, found->node, step->frame, step->hash);
+		found->node = step->node;
 	}
-	place->key.node = place->node;
+	found->key.node = found->node;
 }
 
 /* The stack, what counts it, and the time while there is room for times. */
 static void commit_weight(
-	struct flameprof_profile *p, const struct wire_sample *sample, struct place *place)
+	struct flameprof_profile *p, const struct wire_sample *sample, struct found *found)
 {
 	/* Where machines tell beside a clock theirs is another time, and in no sum with its. */
 	int is_other = sample->kind == WIRE_KIND_VM && p->clock != FLAMEPROF_CLOCK_VM;
 	struct profile_stack *stack;
 
-	if (!place->stack)
-		place->stack = profile_commit_stack(p, &place->key);
-	stack = profile_stack_at(p, place->stack - 1);
+	if (!found->stack)
+		found->stack = profile_commit_stack(p, &found->key);
+	stack = profile_stack_at(p, found->stack - 1);
 	stack->samples += stack->samples != UINT32_MAX;
 	stack->weight += sample->weight;
 	if (!is_other) {
-		profile_thread_at(p, place->thread - 1)->weight += sample->weight;
+		profile_thread_at(p, found->thread - 1)->weight += sample->weight;
 		p->weight += sample->weight;
 	}
 	if (sample->kind == WIRE_KIND_VM)
@@ -345,7 +345,7 @@ static void commit_weight(
 		((struct flameprof_sample *)p->samples.at)[p->sample_count++] =
 			(struct flameprof_sample){
 				.time_ns = sample->time_ns,
-				.stack = place->stack - 1,
+				.stack = found->stack - 1,
 				.weight = sample->weight,
 			};
 	else
@@ -353,50 +353,50 @@ static void commit_weight(
 }
 
 /* What was remembered of it becomes the entry's. */
-static void commit_thread(struct flameprof_profile *p, uint32_t image, struct place *place)
+static void commit_thread(struct flameprof_profile *p, uint32_t image, struct found *found)
 {
-	const struct profile_thread_key key = {place->image->id, place->number};
+	const struct profile_thread_key key = {found->image->id, found->number};
 
-	place->thread = profile_commit_thread(p, &key, image);
-	place->key.thread = place->thread - 1;
-	if (place->is_unshown)
+	found->thread = profile_commit_thread(p, &key, image);
+	found->key.thread = found->thread - 1;
+	if (found->is_unshown)
 		return;
-	p->last_thread = place->thread;
-	if (place->recent)
-		*profile_thread_at(p, place->thread - 1) = *place->recent;
+	p->last_thread = found->thread;
+	if (found->recent)
+		*profile_thread_at(p, found->thread - 1) = *found->recent;
 }
 
-static void commit(struct flameprof_profile *p, uint32_t image, const struct wire_sample *sample,
-	struct place *place)
+static void commit_sample(struct flameprof_profile *p, uint32_t image,
+	const struct wire_sample *sample, struct found *found)
 {
-	commit_path(p, place);
-	if (!place->thread && sample->weight)
-		commit_thread(p, image, place);
+	commit_path(p, found);
+	if (!found->thread && sample->weight)
+		commit_thread(p, image, found);
 	if (is_seen(sample)) {
-		struct profile_thread *thread = thread_of(p, place);
+		struct profile_thread *thread = thread_of(p, found);
 
 		if (!thread)
 			thread = profile_commit_recent(p,
-				&(struct profile_thread_key){place->image->id, sample->thread},
+				&(struct profile_thread_key){found->image->id, sample->thread},
 				image);
-		thread->last_node = place->node;
-		thread->last_hash = place->key.path_hash;
-		thread->last_frames = place->key.frames;
-		thread->last_end = place->key.end;
+		thread->last_node = found->node;
+		thread->last_hash = found->key.path_hash;
+		thread->last_frames = found->key.frames;
+		thread->last_end = found->key.end;
 	}
 	if (sample->weight)
-		commit_weight(p, sample, place);
+		commit_weight(p, sample, found);
 	if (sample->frames) {
 		p->path_depth = sample->frames;
-		p->path_root = place->image->root;
-		p->path_stack = place->stack;
+		p->path_root = found->image->root;
+		p->path_stack = found->stack;
 	}
 }
 
 int profile_add(struct flameprof_profile *p, uint32_t image, const struct wire_sample *sample,
 	const uint64_t *frames)
 {
-	struct place place = {
+	struct found found = {
 		.image = profile_image_at(p, image),
 		.key = {.frames = sample->frames, .kind = sample->kind, .end = sample->end},
 	};
@@ -405,19 +405,19 @@ int profile_add(struct flameprof_profile *p, uint32_t image, const struct wire_s
 
 	if (error)
 		goto out;
-	find_thread(p, image, sample, &place);
+	find_thread(p, image, sample, &found);
 	if (sample->frames)
-		find_frames(p, frames, &place);
+		find_frames(p, frames, &found);
 	else
-		find_last(p, &place);
-	error = reserve(p, sample, &place);
+		find_last_stack(p, &found);
+	error = reserve_missing(p, sample, &found);
 	if (error) {
 		/* The path was walked for a stack that is not there now. */
 		p->path_depth = 0;
 		p->path_stack = 0;
 		goto out;
 	}
-	commit(p, image, sample, &place);
+	commit_sample(p, image, sample, &found);
 out:
 	return profile_fail(p, error);
 }

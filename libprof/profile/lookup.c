@@ -28,18 +28,18 @@ size_t pages_round(size_t bytes)
 	return bytes > SIZE_MAX - page ? SIZE_MAX - page + 1 : (bytes + page - 1) & ~(page - 1);
 }
 
-static int told_to_fail(void)
+static int must_fail(void)
 {
 	return __atomic_load_n(&pages_fail_in, __ATOMIC_RELAXED) &&
 		__atomic_sub_fetch(&pages_fail_in, 1, __ATOMIC_RELAXED) == 0;
 }
 
 /* @old bytes at @at, or nothing at NULL, become @bytes. Returns where, or NULL. */
-static void *map(void *at, size_t old, size_t bytes)
+static void *map_pages(void *at, size_t old, size_t bytes)
 {
 	void *result;
 
-	if (told_to_fail())
+	if (must_fail())
 		return NULL;
 	if (at)
 		result = mremap(at, old, bytes, MREMAP_MAYMOVE);
@@ -54,7 +54,7 @@ static void *map(void *at, size_t old, size_t bytes)
 
 void *pages_new(size_t bytes)
 {
-	return map(NULL, 0, pages_round(bytes));
+	return map_pages(NULL, 0, pages_round(bytes));
 }
 
 void pages_free(void *at, size_t bytes)
@@ -80,7 +80,7 @@ int pages_reserve(struct pages_account *account, struct pages *array, size_t byt
 		return -ENOSPC;
 	if (wanted < least || wanted > room)
 		wanted = least;
-	at = map(array->at, array->bytes, wanted);
+	at = map_pages(array->at, array->bytes, wanted);
 	if (!at)
 		return -ENOMEM;
 	array->at = at;
@@ -101,18 +101,19 @@ void pages_release(struct pages_account *account, struct pages *array)
 #define BITS_MIN 10
 
 /* Entries a table takes when it may grow, and when the ceiling does not let it. */
-static uint64_t comfortable(uint32_t bits)
+static uint64_t entries_before_growth(uint32_t bits)
 {
 	return bits ? (1ULL << bits) / 4 * 3 : 0;
 }
 
-static uint64_t crowded(uint32_t bits)
+static uint64_t entries_max(uint32_t bits)
 {
 	return bits ? (1ULL << bits) / 16 * 15 : 0;
 }
 
 /* Entries come in order of their numbers and differ, so the first empty slot is theirs. */
-static void fill(struct lookup *table, uint32_t count, lookup_hash_fn *hash, const void *owner)
+static void insert_all(
+	struct lookup *table, uint32_t count, lookup_hash_fn *hash, const void *owner)
 {
 	const uint32_t *slots = table->slots.at;
 	uint32_t mask = (1u << table->bits) - 1;
@@ -127,7 +128,7 @@ static void fill(struct lookup *table, uint32_t count, lookup_hash_fn *hash, con
 	}
 }
 
-static int grow(struct lookup *table, struct pages_account *account, uint32_t bits,
+static int grow_table(struct lookup *table, struct pages_account *account, uint32_t bits,
 	lookup_hash_fn *hash, const void *owner)
 {
 	struct lookup larger = {.bits = bits};
@@ -138,7 +139,7 @@ static int grow(struct lookup *table, struct pages_account *account, uint32_t bi
 	error = pages_reserve(account, &larger.slots, (size_t)4 << bits);
 	if (error)
 		return error;
-	fill(&larger, table->count, hash, owner);
+	insert_all(&larger, table->count, hash, owner);
 	pages_release(account, &table->slots);
 	*table = larger;
 	return 0;
@@ -146,12 +147,12 @@ static int grow(struct lookup *table, struct pages_account *account, uint32_t bi
 
 int lookup_wants_growth(const struct lookup *table, uint32_t more)
 {
-	return (uint64_t)table->count + more > comfortable(table->bits);
+	return (uint64_t)table->count + more > entries_before_growth(table->bits);
 }
 
 int lookup_has_room(const struct lookup *table, uint32_t more)
 {
-	return (uint64_t)table->count + more <= crowded(table->bits);
+	return (uint64_t)table->count + more <= entries_max(table->bits);
 }
 
 int lookup_reserve(struct lookup *table, struct pages_account *account, uint32_t more,
@@ -163,9 +164,9 @@ int lookup_reserve(struct lookup *table, struct pages_account *account, uint32_t
 
 	if (!lookup_wants_growth(table, more))
 		return 0;
-	while (needed > comfortable(bits) && bits <= LOOKUP_BITS_MAX)
+	while (needed > entries_before_growth(bits) && bits <= LOOKUP_BITS_MAX)
 		bits++;
-	error = grow(table, account, bits, hash, owner);
+	error = grow_table(table, account, bits, hash, owner);
 	return error && lookup_has_room(table, more) ? 0 : error;
 }
 
@@ -174,5 +175,5 @@ void lookup_rebuild(struct lookup *table, uint32_t count, lookup_hash_fn *hash, 
 	if (!table->bits)
 		return;
 	memset(table->slots.at, 0, (size_t)4 << table->bits);
-	fill(table, count, hash, owner);
+	insert_all(table, count, hash, owner);
 }

@@ -75,7 +75,7 @@ static uint32_t free_number(const struct names *names, uint32_t wanted)
 	return 0;
 }
 
-static int place_module(struct merge *m, const struct names_module *there)
+static int merge_module(struct merge *m, const struct names_module *there)
 {
 	struct names *names = &m->into->names;
 	struct names_module module = *there;
@@ -97,13 +97,13 @@ static int place_module(struct merge *m, const struct names_module *there)
 	return error;
 }
 
-static int place_names(struct merge *m)
+static int merge_names(struct merge *m)
 {
 	const struct names *there = &m->from->names;
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < there->module_count; i++)
-		error = place_module(m, names_module(there, i));
+		error = merge_module(m, names_module(there, i));
 	for (uint32_t i = 0; !error && i < there->code_count; i++) {
 		error = names_add_function(&m->into->names, &m->into->account,
 			names_code(there, i), names_string(there, names_code(there, i)->name),
@@ -116,7 +116,7 @@ static int place_names(struct merge *m)
 }
 
 /* What @frame of there is called here. */
-static uint64_t translate(const struct merge *m, uint64_t frame)
+static uint64_t translate_frame(const struct merge *m, uint64_t frame)
 {
 	uint32_t number = WIRE_FRAME_MODULE(frame);
 
@@ -129,12 +129,12 @@ static uint64_t translate(const struct merge *m, uint64_t frame)
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-static int place_nodes(struct merge *m)
+static int merge_nodes(struct merge *m)
 {
 	/* Parents have lower numbers than their children. */
 	for (uint32_t i = 1; i <= m->from->node_count; i++) {
 		const struct profile_node *there = profile_node_at(m->from, i);
-		uint64_t frame = translate(m, profile_node_frame(there));
+		uint64_t frame = translate_frame(m, profile_node_frame(there));
 		uint32_t parent = m->nodes[there->parent];
 		uint32_t hash = profile_path_hash(m->hashes[there->parent], frame);
 		int error;
@@ -171,7 +171,7 @@ static uint32_t find_thread_of_other_run(
 	return found;
 }
 
-static int place_threads(struct merge *m)
+static int merge_threads(struct merge *m)
 {
 	lookup_rebuild(&m->threads_by_tid, m->into->thread_count, tid_hash, m->into);
 	for (uint32_t i = 0; i < m->from->thread_count; i++) {
@@ -195,7 +195,7 @@ static int place_threads(struct merge *m)
 	return 0;
 }
 
-static int place_stacks(struct merge *m)
+static int merge_stacks(struct merge *m)
 {
 	for (uint32_t i = 0; i < m->from->stack_count; i++) {
 		struct profile_stack stack = *profile_stack_at(m->from, i);
@@ -218,7 +218,7 @@ static int place_stacks(struct merge *m)
 }
 
 /* Marks are added behind those that are here; sort_marks() brings them into their order. */
-static int place_marks(struct merge *m)
+static int merge_marks(struct merge *m)
 {
 	int error = 0;
 
@@ -232,29 +232,29 @@ static int place_marks(struct merge *m)
 }
 
 /* One image takes all that was sampled in the other. */
-static int place_image(struct merge *m)
+static int merge_image(struct merge *m)
 {
 	if (m->into->image_count || !m->from->image_count)
 		return 0;
 	return profile_begin_run(m->into, profile_image_at(m->from, 0)->id);
 }
 
-static int place_all(struct merge *m)
+static int merge_tables(struct merge *m)
 {
-	int error = place_image(m);
+	int error = merge_image(m);
 
 	if (!error)
-		error = place_names(m);
+		error = merge_names(m);
 	if (!error)
-		error = place_nodes(m);
+		error = merge_nodes(m);
 	if (!error)
-		error = place_threads(m);
+		error = merge_threads(m);
 	if (!error)
-		error = place_stacks(m);
+		error = merge_stacks(m);
 	if (!error)
 		error = profile_reserve_samples(m->into, m->from->sample_count);
 	if (!error)
-		error = place_marks(m);
+		error = merge_marks(m);
 	return error;
 }
 
@@ -339,7 +339,7 @@ int flameprof_profile_merge(struct flameprof_profile *into, const struct flamepr
 	into->account.limit_bytes = into->limit_bytes;
 	error = merge_init(&merge, into, from);
 	if (!error)
-		error = place_all(&merge);
+		error = merge_tables(&merge);
 	if (error) {
 		profile_cut(into, &before, undo);
 	} else {

@@ -44,7 +44,7 @@ struct stack_share {
 #define STACK_MAX      (64UL << 20)
 #define STACK_UNKNOWN  (8UL << 20) /* where there is no limit */
 
-static struct stack_share of_main_thread(uintptr_t here)
+static struct stack_share share_of_main_thread(uintptr_t here)
 {
 	uintptr_t top = getauxval(AT_RANDOM);
 	struct rlimit limit;
@@ -57,7 +57,7 @@ static struct stack_share of_main_thread(uintptr_t here)
 	return (struct stack_share){.low = top - bytes / SHARE, .bytes = bytes / SHARE};
 }
 
-static struct stack_share of_thread(uintptr_t here)
+static struct stack_share share_of_thread(uintptr_t here)
 {
 	struct stack_share share = {0};
 	pthread_attr_t attributes;
@@ -86,7 +86,8 @@ static struct stack_share of_thread(uintptr_t here)
 static struct stack_share stack_share_of_caller(const void *thread)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	struct stack_share share = getpid() == gettid() ? of_main_thread(here) : of_thread(here);
+	struct stack_share share =
+		getpid() == gettid() ? share_of_main_thread(here) : share_of_thread(here);
 
 	share.thread = thread;
 	return share;
@@ -135,7 +136,7 @@ static PyObject *evaluate_unnamed(PyThreadState *thread, _PyInterpreterFrame *fr
 }
 
 /* The first frame of an interpreter that was made since. */
-static PyObject *evaluate_adopted(PyThreadState *thread, _PyInterpreterFrame *frame, int throwing)
+static PyObject *evaluate_first(PyThreadState *thread, _PyInterpreterFrame *frame, int throwing)
 {
 	stubs_evaluate *from_now = stubs_begin_elsewhere() ? evaluate : _PyEval_EvalFrameDefault;
 
@@ -144,7 +145,7 @@ static PyObject *evaluate_adopted(PyThreadState *thread, _PyInterpreterFrame *fr
 }
 
 /* The list begins with the newest; the first one is its end. Numbers only grow. */
-static RARE void adopt_interpreters(void)
+static RARE void install_in_new_interpreters(void)
 {
 	PyInterpreterState *interpreter = PyInterpreterState_Head();
 	int64_t known = newest_interpreter;
@@ -152,7 +153,7 @@ static RARE void adopt_interpreters(void)
 	newest_interpreter = PyInterpreterState_GetID(interpreter);
 	while (interpreter && PyInterpreterState_GetID(interpreter) > known) {
 		if (is_plain(interpreter))
-			_PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate_adopted);
+			_PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate_first);
 		interpreter = PyInterpreterState_Next(interpreter);
 	}
 }
@@ -186,7 +187,7 @@ static PyObject *evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int
 	stubs_evaluate *stub;
 
 	if (PyInterpreterState_Head() != first_interpreter)
-		adopt_interpreters();
+		install_in_new_interpreters();
 	if (!is_within(share_of(thread), thread, (uintptr_t)__builtin_frame_address(0)))
 		return evaluate_shared(thread, frame, throwing);
 	stub = stubs_find(frame->f_code);
@@ -196,7 +197,7 @@ static PyObject *evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int
 }
 
 /* The interpreters are gone; a program may make new ones. */
-static void forget(void)
+static void reset_at_exit(void)
 {
 	first_interpreter = NULL;
 }
@@ -218,7 +219,7 @@ int flamerun_python_install(void)
 	error = stubs_begin();
 	if (error)
 		return error;
-	if (Py_AtExit(forget))
+	if (Py_AtExit(reset_at_exit))
 		return -ENOMEM;
 	first_interpreter = thread->interp;
 	newest_interpreter = PyInterpreterState_GetID(thread->interp);

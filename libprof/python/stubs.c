@@ -41,7 +41,7 @@ struct text {
 	size_t used, room; /* room for the terminating zero is kept */
 };
 
-static void append(struct text *text, const char *bytes, size_t n)
+static void append_bytes(struct text *text, const char *bytes, size_t n)
 {
 	if (n >= text->room - text->used)
 		return;
@@ -77,7 +77,7 @@ static void append_character(struct text *text, Py_UCS4 character)
 		bytes[n++] = (char)(0x80 | (character >> 6 & 0x3f));
 		bytes[n++] = (char)(0x80 | (character & 0x3f));
 	}
-	append(text, bytes, n);
+	append_bytes(text, bytes, n);
 }
 
 /* @string, or what of its end fits into @room bytes of UTF-8 when @keep_end. */
@@ -128,7 +128,7 @@ static const char *component_before(const char *path, const char *end)
  * The part of @path that @module, as "package.inner.module", accounts for. Folders are compared
  * from the last one on; the first that has another name ends it.
  */
-static const char *shorten(const char *path, const char *module)
+static const char *shorten_path(const char *path, const char *module)
 {
 	const char *begin = component_before(path, path + strlen(path));
 	const char *end = module + strlen(module);
@@ -176,7 +176,7 @@ static const char *name_of_code(PyCodeObject *code, PyObject *globals)
 	copy_module_name(module, globals);
 	copy_string(qualified, sizeof(qualified), code->co_qualname, 0);
 	copy_string(path, sizeof(path), code->co_filename, 1);
-	snprintf(name, sizeof(name), "%s (%s:%d)", qualified, shorten(path, module),
+	snprintf(name, sizeof(name), "%s (%s:%d)", qualified, shorten_path(path, module),
 		code->co_firstlineno);
 	return name;
 }
@@ -254,7 +254,7 @@ int stubs_begin_elsewhere(void)
  * index, and everybody's function would then be called at the object's end, with NULL: functions
  * that never kept anything here. So there is room for ours alone.
  */
-static int keep(PyCodeObject *code, void *stub)
+static int attach_stub(PyCodeObject *code, void *stub)
 {
 	size_t items = (size_t)stubs_index + 1;
 	struct stubs_extra *extra;
@@ -285,7 +285,7 @@ stubs_evaluate *stubs_make(const _PyInterpreterFrame *frame)
 	PyObject *type, *value, *traceback;
 
 	PyErr_Fetch(&type, &value, &traceback);
-	if (keep(code, (void *)(uintptr_t)stub)) {
+	if (attach_stub(code, (void *)(uintptr_t)stub)) {
 		flameprof_stub_free(from, stub);
 		stub = (flameprof_function *)_PyEval_EvalFrameDefault;
 	}

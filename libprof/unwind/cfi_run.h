@@ -122,7 +122,7 @@ static inline int64_t cfi_factored(const struct cfi_machine *machine, int64_t fa
 }
 
 /* The place of the expression that comes next, which is skipped. */
-static inline int64_t cfi_take_expression(struct cfi_machine *machine)
+static inline int64_t cfi_read_expression(struct cfi_machine *machine)
 {
 	int64_t place = (int64_t)(machine->program.at - machine->fde->record);
 
@@ -203,11 +203,11 @@ static inline int cfi_run_register_op(struct cfi_machine *machine, unsigned op)
 	case CFI_EXPRESSION:
 		reg = cfi_uleb(in);
 		return cfi_set_rule(
-			machine, reg, CFI_RULE_EXPRESSION, cfi_take_expression(machine));
+			machine, reg, CFI_RULE_EXPRESSION, cfi_read_expression(machine));
 	case CFI_VAL_EXPRESSION:
 		reg = cfi_uleb(in);
 		return cfi_set_rule(
-			machine, reg, CFI_RULE_VAL_EXPRESSION, cfi_take_expression(machine));
+			machine, reg, CFI_RULE_VAL_EXPRESSION, cfi_read_expression(machine));
 	default:
 		return 1;
 	}
@@ -238,7 +238,7 @@ static inline int cfi_run_cfa_op(struct cfi_machine *machine, unsigned op)
 	case CFI_DEF_CFA_OFFSET_SF:
 		return cfi_set_cfa_offset(machine, cfi_factored(machine, cfi_sleb(in)));
 	case CFI_DEF_CFA_EXPRESSION:
-		error = cfi_set_cfa_offset(machine, cfi_take_expression(machine));
+		error = cfi_set_cfa_offset(machine, cfi_read_expression(machine));
 		machine->current->cfa_expression = true;
 		return error;
 	default:

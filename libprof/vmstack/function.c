@@ -102,7 +102,7 @@ static void function_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void prepare(void)
+static void init_once(void)
 {
 	set_fixed(&root, "[vm]", WIRE_FUNCTION_ROOT);
 	set_fixed(&other, OTHER, 0);
@@ -115,13 +115,13 @@ static void prepare(void)
 
 struct function *function_root(void)
 {
-	pthread_once(&once, prepare);
+	pthread_once(&once, init_once);
 	return &root.function;
 }
 
 struct function *function_other(void)
 {
-	pthread_once(&once, prepare);
+	pthread_once(&once, init_once);
 	return &other.function;
 }
 
@@ -154,7 +154,7 @@ static struct key key_of(const struct flameprof_vm_frame *frame, struct function
 	return key;
 }
 
-static int is_it(const struct function *function, const struct key *key)
+static int matches_key(const struct function *function, const struct key *key)
 {
 	return function->hash == key->hash && function->line == key->line &&
 	       function->name_bytes == key->name_length + 1 &&
@@ -164,20 +164,20 @@ static int is_it(const struct function *function, const struct key *key)
 }
 
 /* The function, or NULL with the slot it would have. */
-static struct function *look_up(struct table *in, const struct key *key, struct function ***slot)
+static struct function *find_slot(struct table *in, const struct key *key, struct function ***slot)
 {
 	for (uint32_t at = (uint32_t)key->hash;; at++) {
 		struct function **here = &in->slot[at & in->mask];
 		struct function *function = __atomic_load_n(here, __ATOMIC_ACQUIRE);
 
-		if (!function || is_it(function, key)) {
+		if (!function || matches_key(function, key)) {
 			*slot = here;
 			return function;
 		}
 	}
 }
 
-static int grow(void)
+static int grow_table(void)
 {
 	struct table *now = __atomic_load_n(&table, __ATOMIC_RELAXED);
 	uint32_t slots = now ? 2 * (now->mask + 1) : SLOTS_MIN;
@@ -201,7 +201,7 @@ static int grow(void)
 	return 0;
 }
 
-static struct function *make(const struct key *key)
+static struct function *new_function(const struct key *key)
 {
 	size_t bytes = (size_t)key->name_length + 1 + key->file_length + 1;
 	struct function *function;
@@ -223,22 +223,22 @@ static struct function *make(const struct key *key)
 	return function;
 }
 
-static struct function *insert(const struct key *key)
+static struct function *insert_function(const struct key *key)
 {
 	struct table *now = __atomic_load_n(&table, __ATOMIC_RELAXED);
 	struct function *function = NULL;
 	struct function **slot;
 
 	if (!now || count >= now->mask / 2) {
-		/* One that is full to the half can take more, but look_up() needs an end. */
-		if (grow() && (!now || count >= now->mask / 4 * 3))
+		/* One that is full to the half can take more, but find_slot() needs an end. */
+		if (grow_table() && (!now || count >= now->mask / 4 * 3))
 			return NULL;
 		now = __atomic_load_n(&table, __ATOMIC_RELAXED);
 	}
-	function = look_up(now, key, &slot);
+	function = find_slot(now, key, &slot);
 	if (function)
 		return function;
-	function = make(key);
+	function = new_function(key);
 	if (function)
 		__atomic_store_n(slot, function, __ATOMIC_RELEASE);
 	return function;
@@ -252,14 +252,14 @@ struct function *function_find(
 	struct table *now;
 	struct key key;
 
-	pthread_once(&once, prepare);
+	pthread_once(&once, init_once);
 	key = key_of(frame, before);
 	now = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
 	if (now)
-		found = look_up(now, &key, &slot);
+		found = find_slot(now, &key, &slot);
 	if (!found) {
 		function_lock();
-		found = insert(&key);
+		found = insert_function(&key);
 		function_unlock();
 	}
 	return found ? found : &other.function;
@@ -297,7 +297,7 @@ static int has_room(const struct wire_slot *slot, uint32_t bytes)
  * Returns 1 when the ring has it. Under function_lock(): the ring is read in order, and who is
  * interrupted between the two steps keeps back what others announced behind it.
  */
-static int put(struct function *function)
+static int write_name_record(struct function *function)
 {
 	uint32_t name_bytes = function->name_bytes + function->file_bytes;
 	uint32_t bytes = ((uint32_t)sizeof(struct wire_function) + name_bytes + 7) & ~7u;
@@ -327,7 +327,7 @@ static int is_published(const struct function *function)
 }
 
 /* Under function_lock(). */
-static void wait_in_list(struct function *function)
+static void add_waiting(struct function *function)
 {
 	if (waiting_image != sampler.image) {
 		waiting_image = sampler.image;
@@ -354,27 +354,27 @@ void function_announce(struct function *function)
 	if (is_published(function))
 		return;
 	function_lock();
-	if (!is_published(function) && !put(function))
-		wait_in_list(function);
+	if (!is_published(function) && !write_name_record(function))
+		add_waiting(function);
 	function_unlock();
 	wake_reader(sampler.slot);
 }
 
 unsigned function_announce_waiting(void)
 {
-	unsigned told = 0;
+	unsigned announced = 0;
 
 	if (!__atomic_load_n(&has_waiting, __ATOMIC_RELAXED))
 		return 0;
 	function_lock();
 	if (waiting_image != sampler.image)
 		waiting = NULL;
-	while (waiting && (is_published(waiting) || put(waiting))) {
+	while (waiting && (is_published(waiting) || write_name_record(waiting))) {
 		waiting = waiting->next_waiting;
 		__atomic_fetch_sub(&sampler.slot->control_dropped, 1, __ATOMIC_RELAXED);
-		told++;
+		announced++;
 	}
 	__atomic_store_n(&has_waiting, waiting != NULL, __ATOMIC_RELAXED);
 	function_unlock();
-	return told;
+	return announced;
 }

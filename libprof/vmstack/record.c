@@ -76,7 +76,7 @@ static unsigned drop_own(uint64_t *frames, unsigned count, uintptr_t caller)
 	return count - own;
 }
 
-static unsigned smaller(unsigned a, unsigned b)
+static unsigned min_of(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
@@ -89,7 +89,7 @@ static int add_native(const struct vm_stack *stack, struct wire_sample *sample, 
 {
 	uint64_t *frames = (uint64_t *)(sample + 1) + stack->count;
 	unsigned most = sampler.max_depth - stack->count;
-	unsigned walked = smaller(smaller(most + OWN_MAX, room), WIRE_MAX_DEPTH - stack->count);
+	unsigned walked = min_of(min_of(most + OWN_MAX, room), WIRE_MAX_DEPTH - stack->count);
 	struct arch_registers registers = {0};
 	struct unwind_result result;
 	unsigned count;
@@ -102,7 +102,7 @@ static int add_native(const struct vm_stack *stack, struct wire_sample *sample, 
 	count = drop_own(frames, result.frames, stack->caller);
 	if (count > most)
 		sample->end = WIRE_END_DEPTH;
-	return (int)smaller(count, most);
+	return (int)min_of(count, most);
 }
 
 /*
@@ -123,7 +123,7 @@ static __attribute__((noinline)) int write_record(const struct vm_stack *stack)
 		sample = ring_begin(thread, least, &room);
 		if (!sample)
 			return -ENOSPC;
-		fit = smaller(record_frames(room), WIRE_MAX_DEPTH) - stack->count;
+		fit = min_of(record_frames(room), WIRE_MAX_DEPTH) - stack->count;
 		memcpy(sample + 1, stack->words, stack->count * sizeof(uint64_t));
 		sample->end = stack->end;
 		native = 0;
@@ -188,7 +188,7 @@ static uint64_t word_of(struct function *function)
 }
 
 /* The words of @n frames into @words, with room for one more. Returns how many. */
-static uint32_t describe(
+static uint32_t write_words(
 	const struct flameprof_vm_frame *frames, unsigned n, int is_above, uint64_t *words)
 {
 	struct function_file file = {0};
@@ -227,7 +227,7 @@ static int record_words(struct vm_stack *stack, const struct flameprof_vm_frame 
 		if (words == MAP_FAILED)
 			return -ENOMEM;
 	}
-	stack->count = describe(frames, kept, stack->is_above, words);
+	stack->count = write_words(frames, kept, stack->is_above, words);
 	stack->words = words;
 	stack->end = kept < n || (stack->is_above && stack->count >= sampler.max_depth)
 		? WIRE_END_DEPTH
@@ -272,13 +272,13 @@ static uint64_t weight_of(struct sampler_thread *thread, uint32_t ticks, uint64_
 	return ticks * whole + rest_ns / period_ns;
 }
 
-static void drop(uint64_t weight)
+static void count_dropped(uint64_t weight)
 {
 	__atomic_fetch_add(&sampler.slot->vm_dropped, weight, __ATOMIC_RELAXED);
 }
 
 /* With the end of the session waiting for us. */
-static int record(struct vm_stack *stack, const struct flameprof_vm_frame *frames, unsigned n,
+static int record_stack(struct vm_stack *stack, const struct flameprof_vm_frame *frames, unsigned n,
 	uint32_t ticks, uint64_t tick_ns)
 {
 	struct sampler_thread *thread = this_thread();
@@ -290,7 +290,7 @@ static int record(struct vm_stack *stack, const struct flameprof_vm_frame *frame
 		return -ESRCH;
 	}
 	if (!thread) {
-		drop(weight);
+		count_dropped(weight);
 		__atomic_fetch_add(&sampler.dropped_samples, 1, __ATOMIC_RELAXED);
 		return -ENOSPC;
 	}
@@ -300,10 +300,10 @@ static int record(struct vm_stack *stack, const struct flameprof_vm_frame *frame
 	stack->is_above = __atomic_load_n(&place, __ATOMIC_RELAXED) == FLAMEPROF_VM_ABOVE;
 	/* A record holds 32 bits of it. */
 	stack->weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
-	drop(weight - stack->weight);
+	count_dropped(weight - stack->weight);
 	error = record_words(stack, frames, n);
 	if (error == -ENOMEM) {
-		drop(stack->weight);
+		count_dropped(stack->weight);
 		__atomic_fetch_add(&sampler.dropped_samples, 1, __ATOMIC_RELAXED);
 	}
 	return error;
@@ -327,7 +327,7 @@ int flameprof_record_vm_stack(
 	/* Before it is asked whether anybody samples: the end waits for those who were told so. */
 	__atomic_fetch_add(&sampler.markers, 1, __ATOMIC_SEQ_CST);
 	if (sampler_is_this_process())
-		error = record(&stack, frames, n, ticks, tick_ns);
+		error = record_stack(&stack, frames, n, ticks, tick_ns);
 	__atomic_fetch_sub(&sampler.markers, 1, __ATOMIC_RELEASE);
 	return error;
 }
