@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk. Each component is opened with O_PATH, which has no effect on it and cannot be exchanged
- * afterwards: what is judged is what is entered, and a link that is judged is the one that is read.
+ * How a path is walked. Each component is opened with O_PATH, which has no effect on it and cannot
+ * be exchanged afterwards: what is judged is what is entered, and a link that is judged is the one
+ * that is read.
  *
- * Links are followed by us, hence judged by us. A file is replaced by a rename, which needs the
- * name behind all links, and a link that user space reads is no link that the kernel refuses to
- * follow. So the kernel's rule for sticky folders holds whatever the machine's setting, for
- * every component, on descriptors that nobody can exchange: before the program starts and again
- * when it ended.
+ * We follow links ourselves, so we also decide which links may be followed. A file is replaced by a
+ * rename, which needs the name behind all links, and a link that user space reads is no link that
+ * the kernel refuses to follow. So the kernel's rule for sticky folders holds whatever the
+ * machine's setting, for every component, on descriptors that nobody can exchange: before the
+ * program starts and again when it ended.
  */
 #include "libprof/follow_links.h"
 

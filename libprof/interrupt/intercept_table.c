@@ -4,8 +4,9 @@
  * written: what is a stub in it says so itself. A copy is one block of its own, which never
  * moves while anybody has it; the same table, given again, is not copied twice.
  *
- * Whether a table can be written is asked of /proc/self/maps. Other ways write, or emulators
- * answer yes to all. Where there is no answer the table is copied, which is always right.
+ * Whether a table can be written is read from /proc/self/maps. Other ways to find out write to it,
+ * or are answered with yes by emulators. Where /proc/self/maps cannot be read the table is copied,
+ * which is always right.
  */
 #include <errno.h>
 #include <limits.h>

@@ -3,15 +3,14 @@
  * Ticks of the calling thread, and the calls of a host: enable, disable, register, unregister;
  * the end of a thread and of a fork's parent.
  *
- * Ticks are counted in the thread. The counter and two words beside it are the library's only
- * thread-local storage, static, so that generated code reads it in one instruction. The timer
- * writes it under a lock, under which ending threads come off the list. A robust mutex, held
- * while registered, tells of threads that end by a system call: the kernel marks it before a
- * joiner can learn. Each thread remembers the period it was given last, so a late timer loses
- * nothing.
+ * Ticks are counted in thread-local storage. The counter and two words beside it are the library's
+ * only thread-local storage, static, so that generated code reads it in one instruction. The timer
+ * writes it under a lock, under which ending threads come off the list. A robust mutex, held while
+ * registered, tells of threads that end by a system call: the kernel marks it before a joiner can
+ * learn. Each thread remembers the period it was given last, so a late timer loses nothing.
  *
  * A fork child's timer begins at its first safe point, since most children only exec. A tick
- * that is none brings the child there and is not told to the host. Who is called instead of
+ * that is none brings the child there and is not told to the host. A thread that is called and not
  * flagged gets a timer at once.
  *
  * Two copies of the library have one timer. The program's copy registers with the shared one by

@@ -1,8 +1,4 @@
-/* SPDX-License-Identifier: MIT *
- * The timer is never the last thread. A process ends with its last thread, so whoever ends having
- * ever registered, and finds nobody registered, ends the timer and waits for it. Otherwise it rests
- * on the futex for a second, since making a thread is dear, and then leaves.
- */
+/* SPDX-License-Identifier: MIT */
 /*
  * The timer's thread. It sleeps on a futex, the bell, until an absolute time of CLOCK_MONOTONIC:
  *
@@ -13,6 +9,10 @@
  *     │ after REST_NS
  *     ▼
  *   ENDED     the thread has left, to be joined by whoever needs the next one
+ *
+ * The timer is never the last thread. A process ends with its last thread, so whoever ends having
+ * ever registered, and finds nobody registered, ends the timer and waits for it. Otherwise it rests
+ * on the futex for a second, since making a thread is dear, and then leaves.
  */
 #include "libprof/interrupt/timer.h"
 

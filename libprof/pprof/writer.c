@@ -2,10 +2,10 @@
 /*
  * The messages of a profile. The table of texts comes last, as only then all are known.
  *
- * pprof has one writer. Sessions and flamerun decide what is a function, a location, a sample;
- * numbers, texts and messages are made here, from mapped memory, as a host's malloc() is left
- * alone. A message is built where it leaves and moves when its length takes more than one byte:
- * stacks of any depth need no second buffer. Names that are no UTF-8 get '?': strict readers
+ * This is the only writer of pprof. Sessions and flamerun decide what is a function, a location, a
+ * sample; numbers, texts and messages are made here, from mapped memory, as a host's malloc() is
+ * left alone. A message is built where it leaves and moves when its length takes more than one
+ * byte: stacks of any depth need no second buffer. Names that are no UTF-8 get '?': strict readers
  * would refuse the whole file.
  */
 #include "libprof/pprof/writer.h"

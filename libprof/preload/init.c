@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the library wakes up in a process: find flamerun's arena through the environment, claim a
- * slot, arm the main thread. Whatever is missing leaves the process as it was, silently.
+ * How the library begins in a process: it finds flamerun's arena through the environment, claims a
+ * slot and arms the main thread. Where anything is missing the process stays as it was, silently.
  */
 #include <errno.h>
 #include <fcntl.h>

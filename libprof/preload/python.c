@@ -6,13 +6,10 @@
  * in calls that CPython makes when the interpreter exists and none of the user's code has run: it
  * asks for its signals, and makes locks.
  *
- * No variable of Python's has to be set for that, so that isolated interpreters (-I, -E, -S) and
- * virtual environments get names too, and os.environ is what it was.
- *
- * Python is found from inside. The preloaded library loads the extension where CPython 3.11's
- * symbols are and installs it from sigaction() or sem_init(), which CPython calls once its
- * interpreter exists. No variable or path of Python's is used: -I, -S, -E, virtual and embedded
- * interpreters work alike. Python from 3.12 on is not asked on its behalf.
+ * CPython 3.11 is known by its symbols, and the calls are sigaction() and sem_init(). No variable
+ * or path of Python's is used, so isolated interpreters (-I, -E, -S), virtual environments and
+ * embedded interpreters get names alike, and os.environ is what it was. Python from 3.12 on is
+ * left alone.
  */
 #include "libprof/python/python.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads are met at their birth: pthread_create and thrd_create run the start routine through a
- * wrapper that arms the timer, and a thread-specific destructor settles the thread's end.
+ * Threads are claimed when they are created: pthread_create and thrd_create run the start routine
+ * through a wrapper that arms the timer, and a thread-specific destructor ends sampling with the
+ * thread.
  */
 #include <dlfcn.h>
 #include <errno.h>

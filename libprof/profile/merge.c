@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One profile into another, both of a process that profiles itself. First everything gets a place there, with no weight yet; that may fail
- * and is taken back. Then the weights are added, which cannot.
+ * One profile into another, both of a process that profiles itself. First every table is merged,
+ * with no weight yet; that may fail and is undone. Then the weights are added, which cannot fail.
  */
 #include <errno.h>
 #include <string.h>

@@ -25,7 +25,11 @@
 #include "libprof/profile/names.h"
 #include "libprof/wire.h"
 
-/* Without a ceiling of its own a profile keeps so many times, marks, and bytes of words. */
+/*
+ * Without a ceiling of its own a profile keeps so many times, marks, and bytes of words. Marks and
+ * the names of generated code are what a program says of itself, which may be without end: what
+ * exceeds its ceiling is left out and counted as lost.
+ */
 #define PROFILE_TIMES_MAX (4u << 20)
 #define PROFILE_MARKS_MAX (1u << 20)
 #define PROFILE_WORDS_MAX (512u << 20)

@@ -4,12 +4,9 @@
  *
  * While an interpreter has such a function, a Python function calls another one by recursion in C,
  * which it does not do otherwise. A program that raised its recursion limit would run out of stack
- * where it does not run out by itself. So named functions get a share of each thread's stack:
- * beyond it the interpreter is left to itself until the recursion is back, and names are missing.
- *
- * Names give way to recursion. With an evaluation function 3.11 recurses in C. Named functions
- * get the upper quarter of each thread's stack; beyond it the function is taken out until the
- * recursion is back, so that no limit is met earlier than without us.
+ * where it does not run out by itself. So named functions get the upper quarter of each thread's
+ * stack. Beyond it the function is taken out, and names are missing, until the recursion is back:
+ * no limit is met earlier than without us.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -3,9 +3,10 @@
  * Two arenas: the stubs of nearly all code objects call CPython's evaluation, those of __getitem__
  * come here first.
  *
- * A code object keeps its stub alone. _PyCode_SetExtra() makes room for all users, whose
- * functions then are called with NULL; ours is allocated by hand. `__getitem__` gets function
- * versions beyond 16 bits, so that 3.11 makes no instruction that runs it past us.
+ * The memory that keeps a code object's stub is allocated here and not by _PyCode_SetExtra(): that
+ * makes room for all users of such memory, and their functions are then called with NULL.
+ * `__getitem__` gets function versions beyond 16 bits, because 3.11 would otherwise run it by an
+ * instruction that asks for no evaluation function.
  */
 #include "libprof/python/stubs.h"
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: looked at from handlers and on exit paths. */
 /*
- * Looking for seccomp filters that nobody saw coming. A filter that is installed by an
- * instruction of the program's own shows in the kernel's count alone. A look from inside takes
- * calls, which it may forbid, and opens a descriptor, which other threads may notice: so
- * flamerun looks when a process has used 20 ms of CPU time, and tells its slot. The thread
- * itself asks only where calls follow anyway, at its beginning and end, a fork and an exit, by
- * one prctl(2), which knows no more than whether there is a filter, and by the count before an
- * exec, where files are opened. From then on no call is made: timers stay, their handler does
- * nothing.
+ * How seccomp filters are found whose installation the library did not see. A filter that is
+ * installed by an instruction of the program's own shows in the kernel's count alone. A look from
+ * inside takes calls, which it may forbid, and opens a descriptor, which other threads may notice:
+ * so flamerun looks when a process has used 20 ms of CPU time, and tells its slot. The thread
+ * itself asks only where calls follow anyway, at its beginning and end, a fork and an exit, by one
+ * prctl(2), which knows no more than whether there is a filter, and by the count before an exec,
+ * where files are opened. From then on no call is made: timers stay, their handler does nothing.
  */
 #include "libprof/sampler/confined.h"
 

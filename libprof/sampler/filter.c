@@ -2,8 +2,8 @@
 /* ASYNC-SIGNAL-SAFE: interposers of calls that programs may make anywhere use it. */
 /*
  * What a seccomp filter that is about to come will forbid. The program is run on values some of
- * which are not known. A jump that depends on one goes both ways, and both have to end well.
- * Jumps only go forward, so every way ends.
+ * which are not known. A jump that depends on one goes both ways, and both have to end in
+ * permission. Jumps only go forward, so every way ends.
  *
  * A filter that libc is asked to install is a program at hand: it is run on each system call
  * that sampling makes, before it comes. Names, wake-ups, far memory, timers given back and the

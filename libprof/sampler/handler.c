@@ -9,10 +9,10 @@
  * filter that nobody saw yet may kill for that. What took longer than any handler does is not
  * believed.
  *
- * Two signals at once are one place. The kernel enters the handler of the lower number, then
- * ours before its first instruction. The registers are still those of what was interrupted but
- * for a few, so the walk begins there: Go would show a third of its time where its handler sends
- * threads to be preempted.
+ * Two signals that come at once interrupt one place. The kernel enters the handler of the lower
+ * number, then ours before that one's first instruction. But for a few the registers are still
+ * those of what was interrupted, so the walk begins there. If it did not, Go would show a third of
+ * its time in the handler by which it preempts threads.
  */
 #include "libprof/sampler/handler.h"
 

@@ -4,7 +4,8 @@
  * look through all threads passes them over.
  *
  * A copy of the library in a plugin keeps the plugin loaded, from the first session, snapshot or
- * registered thread on. Handlers, workers and ends of threads run its code long after dlclose().
+ * registered thread on. Signal handlers, workers and destructors of threads run the copy's code
+ * long after dlclose().
  */
 #include "libprof/sampler/own_threads.h"
 

@@ -4,9 +4,9 @@
  * The process's place in the arena: claiming a slot, leaving it, and forgetting the parent's in a
  * fork child. Threads are in thread.c.
  *
- * What the kernel does after a last instruction is what a parent was charged and nobody told of.
- * So each image tells its CPU time and its children's when it leaves; flamerun shows the rest of
- * the parent's sum as "[exit]".
+ * Each image writes its CPU time and its children's into its slot when it leaves. What its parent
+ * was charged beyond that is what the kernel did after the image's last instruction: flamerun shows
+ * it as "[exit]".
  */
 #include "libprof/sampler/sampler.h"
 

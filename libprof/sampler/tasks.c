@@ -3,7 +3,7 @@
  * Threads that nobody announced are looked for every 10 ms: without interposers only /proc tells
  * of them. The link count of the task list is that of the threads and two; together with "all
  * that were known still live" nobody can be new. Where it does not count, the list is read.
- * Never more than a two-hundredth of a CPU.
+ * All this takes a two-hundredth of a CPU at most.
  */
 #include "libprof/sampler/tasks.h"
 

@@ -3,12 +3,12 @@
  * From a profile to what flamerun makes of it: the profile is written to a file, flamerun is
  * found and run beside the host on that.
  *
- * The library's pictures are flamerun's. A guest brings no symbol reader, demangler or zlib
- * along: it writes pprof with addresses and build-ids, and flamerun names and draws. exec makes
- * a child's exit signal SIGCHLD, so the program cannot be the host's child: a stand-in with exit
- * signal 0 on the host's memory, which never execs, starts it and waits. Nothing of the host is
- * copied, and no wait() and no handler of the host's sees it; only a wait for children of any
- * kind (__WALL) does.
+ * The library has flamerun draw its pictures, because it is a guest in the program and brings no
+ * symbol reader, demangler or zlib along: it writes pprof with addresses and build-ids, and
+ * flamerun names and draws. exec makes a child's exit signal SIGCHLD, so the program cannot be the
+ * host's child: a stand-in with exit signal 0 on the host's memory, which never execs, starts it
+ * and waits. Nothing of the host is copied, and no wait() and no handler of the host's sees it;
+ * only a wait for children of any kind (__WALL) does.
  */
 #include "libprof/session/draw.h"
 

@@ -200,7 +200,11 @@ static void free_profile(void)
 	session.catalogue = NULL;
 }
 
-/* From here on threads may be claimed, and born ones are. */
+/*
+ * From here on threads may be claimed, and new ones are. Where only ticks count there are no
+ * signals (FLAMEPROF_CLOCK_VM): no timer is armed, SIGPROF stays the program's, and a period is a
+ * tick.
+ */
 static int begin_sampling(const struct settings *settings)
 {
 	uint64_t now_ns = clock_monotonic_ns();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A machine's function is one word. Each name, file and line is kept once in a process and has
- * an address in the code space: reader, merging and naming treat it as a stub. Names that find
- * the control ring full wait in a list and come later.
+ * A function of a virtual machine is one word of a stack. Each name, file and line is kept once in
+ * a process and has an address in the code space, so that readers, merging and naming treat it as
+ * they treat a stub. Names that find the control ring full wait in a list and come later.
  *
  * The table is open addressing, at most half full. Readers take no lock: slots only ever go from
  * empty to full, and a table that was outgrown stays as it is. Who misses something in it looks

@@ -3,10 +3,11 @@
  * flameprof_record_vm_stack(): frames become words, ticks a weight, and both a record in the
  * ring. Everything that may take a lock comes before the ring.
  *
- * What virtual machines tell is elapsed time, and in no book. It is a sample kind of its own,
- * told in the profile's periods. The rest goes to the thread's next stack and the first begins
- * at random, so no time is lost or won. A record blocks all signals while it is written: the
- * handler writes the same ring, and nobody may longjmp out of it.
+ * What virtual machines record is elapsed time, so it is no part of the account of CPU time. It is
+ * a sample kind of its own, counted in the profile's periods. What is less than a period goes to
+ * the thread's next stack, and the first period begins at random, so that no time is lost or won. A
+ * record blocks all signals while it is written: the handler writes the same ring, and nobody may
+ * longjmp out of it.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every Lua function has a frame of its own on the C stack. Lua's interpreter runs a call of one
- * Lua function by another in the same C frame: luaD_precall() prepares the call and hands it back.
- * Ours runs it here, through the function's stub, and then says what it says for a C function: all
- * is done.
+ * Lua function by another in the same C frame: luaD_precall() prepares the call and returns it.
+ * The linker (--wrap, wrapped.flags) diverts the two functions that prepare calls to ours, so that
+ * Lua itself is linked unchanged. Ours runs the call here, through the function's stub, and then
+ * returns what a C function's call returns: the call is done. A tail call leaves its caller's stub
+ * before the next function's is entered.
  *
  *	luaV_execute	the caller
  *	flamelua_call

@@ -49,7 +49,8 @@ static inline void ticks_watch(struct lua_call *call)
 /*
  * One function takes over from another, and ticks that wait are for the one that ran until now:
  * that of @call, a call of @L; or a function called by it that has ended, @ended (NULL: none),
- * whose call is no more.
+ * whose call is no more. So at a call they are the caller's, at a return those of the function that
+ * ended. If they were charged to what runs next, functions without loops would have none.
  */
 static inline void safe_point(lua_State *L, struct lua_call *call, const struct lua_proto *ended)
 {
