@@ -193,7 +193,7 @@ static int check_loader(const struct image *image, struct diag_message *message)
  */
 static int check_sanitizer(const struct image *image, struct diag_message *message)
 {
-	if (!image->program.sanitizer[0] || elf_program_takes_any_order(getenv("ASAN_OPTIONS")))
+	if (!image->program.sanitizer[0] || elf_program_allows_any_order(getenv("ASAN_OPTIONS")))
 		return 0;
 	diag_fail(message, -ENOTSUP,
 		"'%s' is built with AddressSanitizer, which wants no library before its own %s",

@@ -369,8 +369,8 @@ flameprof_function *flameprof_intercept(flameprof_function *original, const char
 {
 	flameprof_function *stub;
 
-	if (elsewhere.flameprof_intercept)
-		return elsewhere.flameprof_intercept(original, name, signature);
+	if (other_copy.flameprof_intercept)
+		return other_copy.flameprof_intercept(original, name, signature);
 	return intercept_make(&stub, original, name, signature) ? original : stub;
 }
 
@@ -378,8 +378,8 @@ flameprof_function *flameprof_intercept_original(flameprof_function *function)
 {
 	flameprof_function *original;
 
-	if (elsewhere.flameprof_intercept_original)
-		return elsewhere.flameprof_intercept_original(function);
+	if (other_copy.flameprof_intercept_original)
+		return other_copy.flameprof_intercept_original(function);
 	return intercept_find(function, &original) ? original : function;
 }
 
@@ -387,8 +387,8 @@ enum flameprof_stub_status flameprof_intercept_status(void)
 {
 	enum flameprof_stub_status now;
 
-	if (elsewhere.flameprof_intercept_status)
-		return elsewhere.flameprof_intercept_status();
+	if (other_copy.flameprof_intercept_status)
+		return other_copy.flameprof_intercept_status();
 	if (arenas_are_suspended())
 		return FLAMEPROF_STUBS_SUSPENDED;
 	now = __atomic_load_n(&status, __ATOMIC_RELAXED);

@@ -162,8 +162,8 @@ int flameprof_intercept_table(flameprof_function ***table, size_t n, const char 
 	flameprof_function **stubs;
 	int changed, error = 0;
 
-	if (elsewhere.flameprof_intercept_table)
-		return elsewhere.flameprof_intercept_table(table, n, names, signatures);
+	if (other_copy.flameprof_intercept_table)
+		return other_copy.flameprof_intercept_table(table, n, names, signatures);
 	if (!n)
 		return 0;
 	if (!table || !*table || !names || n > INT_MAX)
@@ -223,8 +223,8 @@ int flameprof_intercept_restore(flameprof_function ***table, size_t n)
 	flameprof_function *original;
 	int count, answer;
 
-	if (elsewhere.flameprof_intercept_restore)
-		return elsewhere.flameprof_intercept_restore(table, n);
+	if (other_copy.flameprof_intercept_restore)
+		return other_copy.flameprof_intercept_restore(table, n);
 	if (!n)
 		return 0;
 	if (!table || !*table || n > INT_MAX)

@@ -181,12 +181,12 @@ void interrupt_take(void)
 
 void flameprof_interrupt_take(void)
 {
-	if (!elsewhere.flameprof_interrupt_take) {
+	if (!other_copy.flameprof_interrupt_take) {
 		interrupt_take();
 	} else if (!(own_state & INSIDE)) {
 		/* The other copy has the ticks, ours only says that there are some. */
 		__atomic_store_n(&own_ticks, 0, __ATOMIC_SEQ_CST);
-		elsewhere.flameprof_interrupt_take();
+		other_copy.flameprof_interrupt_take();
 	}
 }
 
@@ -241,7 +241,7 @@ static int begin_elsewhere(struct interrupt_thread *thread, uint64_t period_ns)
 		.tick_context = thread,
 	};
 
-	return elsewhere.flameprof_interrupt_register_with(&options);
+	return other_copy.flameprof_interrupt_register_with(&options);
 }
 
 /* @period_ns  its own, with a function */
@@ -250,7 +250,7 @@ static int begin_ticks(struct interrupt_thread *thread, uint64_t period_ns)
 	uint64_t now_ns;
 	int error = 0;
 
-	if (elsewhere.flameprof_interrupt_register_with)
+	if (other_copy.flameprof_interrupt_register_with)
 		return begin_elsewhere(thread, period_ns);
 	pthread_mutex_lock(&interrupt.lock);
 	now_ns = clock_monotonic_ns();
@@ -269,8 +269,8 @@ static int begin_ticks(struct interrupt_thread *thread, uint64_t period_ns)
 
 static void end_ticks(struct interrupt_thread *thread)
 {
-	if (elsewhere.flameprof_interrupt_unregister) {
-		elsewhere.flameprof_interrupt_unregister();
+	if (other_copy.flameprof_interrupt_unregister) {
+		other_copy.flameprof_interrupt_unregister();
 	} else {
 		pthread_mutex_lock(&interrupt.lock);
 		registry_remove(thread);
@@ -311,7 +311,7 @@ static void fork_child(void)
 	struct interrupt_thread *thread = registered_thread();
 
 	timer_reset_in_child();
-	registry_reset_in_child(elsewhere.flameprof_interrupt_take ? NULL : thread);
+	registry_reset_in_child(other_copy.flameprof_interrupt_take ? NULL : thread);
 	interrupt_reset_inside_in_child();
 	/* Who was disabling it is not here. */
 	if (!interrupt.function)
@@ -446,8 +446,8 @@ int flameprof_interrupt_enable(
 	error = set_function(function, context);
 	if (error)
 		goto out;
-	if (elsewhere.flameprof_interrupt_enable) {
-		error = elsewhere.flameprof_interrupt_enable(period_ns, call_here, NULL);
+	if (other_copy.flameprof_interrupt_enable) {
+		error = other_copy.flameprof_interrupt_enable(period_ns, call_here, NULL);
 	} else {
 		interrupt.begin_ns = clock_monotonic_ns();
 		__atomic_store_n(&interrupt.period_ns, period_ns, __ATOMIC_RELAXED);
@@ -488,7 +488,7 @@ static int disable_elsewhere(void)
 	int error = -ESRCH;
 
 	if (__atomic_load_n(&interrupt.function, __ATOMIC_ACQUIRE))
-		error = elsewhere.flameprof_interrupt_disable();
+		error = other_copy.flameprof_interrupt_disable();
 	if (!error)
 		__atomic_store_n(&interrupt.function, NULL, __ATOMIC_SEQ_CST);
 	return error;
@@ -498,7 +498,7 @@ int flameprof_interrupt_disable(void)
 {
 	int error;
 
-	if (elsewhere.flameprof_interrupt_disable)
+	if (other_copy.flameprof_interrupt_disable)
 		return disable_elsewhere();
 	error = clear_function();
 	if (error)

@@ -37,7 +37,7 @@ static int before_seccomp(unsigned long operation, unsigned long filter)
 	if (operation == SECCOMP_SET_MODE_STRICT)
 		sampler_quit(WIRE_QUIT_STRICT);
 	else if (operation == SECCOMP_SET_MODE_FILTER && filter)
-		return confined_by(filter);
+		return confined_add_filter(filter);
 	return 0;
 }
 
@@ -87,7 +87,7 @@ PRELOAD_EXPORT int prctl(int option, ...)
 		next = (prctl_fn *)preload_next("prctl");
 	result = next(option, a[0], a[1], a[2], a[3]);
 	if (is_filter && result < 0)
-		confined_was_refused();
+		confined_remove_filter();
 	return result;
 }
 
@@ -113,6 +113,6 @@ PRELOAD_EXPORT long syscall(long number, ...)
 		next = (syscall_fn *)preload_next("syscall");
 	result = next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (is_filter && result < 0)
-		confined_was_refused();
+		confined_remove_filter();
 	return result;
 }

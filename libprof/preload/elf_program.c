@@ -208,7 +208,7 @@ int elf_program_read(int descriptor, struct elf_program *out)
 }
 
 /* As its asan_linux.cpp has it: verify_asan_link_order turns the check off. */
-int elf_program_takes_any_order(const char *options)
+int elf_program_allows_any_order(const char *options)
 {
 	static const char flag[] = "verify_asan_link_order=";
 	const char *at = options ? strstr(options, flag) : NULL;

@@ -41,6 +41,6 @@ int elf_program_read(int descriptor, struct elf_program *out);
  * Does the last word of @options, the value of ASAN_OPTIONS (NULL: none), allow other libraries
  * before AddressSanitizer's own? Context: as above.
  */
-int elf_program_takes_any_order(const char *options);
+int elf_program_allows_any_order(const char *options);
 
 #endif

@@ -139,7 +139,7 @@ static size_t room_for(const struct preload_handover *handover)
 	return slots * sizeof(char *) + bytes + 1 + strlen(handover->library);
 }
 
-void preload_decide(struct preload_handover *handover, char *const *environment,
+void preload_plan_handover(struct preload_handover *handover, char *const *environment,
 	const char *library, const char *run, int found)
 {
 	char *variable = find_variable(environment, PRELOAD_VARIABLE);
@@ -269,9 +269,9 @@ static int cause_in_program(const struct elf_program *program, char *const *envi
 	if (!program->sanitizer[0])
 		return 0;
 	variable = find_variable(environment, options);
-	return elf_program_takes_any_order(variable ? variable + strlen(options) : NULL)
-		? 0
-		: WIRE_UNPROFILED_SANITIZED;
+	return elf_program_allows_any_order(variable ? variable + strlen(options) : NULL)
+		       ? 0
+		       : WIRE_UNPROFILED_SANITIZED;
 }
 
 /* The interpreter that the @bytes bytes at @first name after "#!"; what no "#!" begins is text. */
@@ -402,7 +402,7 @@ void preload_hand_over(struct preload_handover *handover, char *const *environme
 		found = preload_find_obstacle(environment, directory, file);
 	if (!is_harmful(found) && arch_syscall3(SYS_faccessat, AT_FDCWD, library, R_OK))
 		found = WIRE_UNPROFILED_UNREACHABLE;
-	preload_decide(handover, environment, library, run, found);
+	preload_plan_handover(handover, environment, library, run, found);
 	handover->is_unseen = is_unseen;
 	handover->is_counted = run && handover->cause;
 	counter = counter_of(handover);

@@ -92,7 +92,7 @@ int preload_find_obstacle(char *const *environment, int directory, const char *f
  * in, NULL: it is in none. @found: the program's obstacle.
  * Context: as above.
  */
-void preload_decide(struct preload_handover *handover, char *const *environment,
+void preload_plan_handover(struct preload_handover *handover, char *const *environment,
 	const char *library, const char *run, int found);
 
 /* Remember WIRE_ENV's @value, borrowed for the call: this process is in a run. */

@@ -341,7 +341,7 @@ int flameprof_profile_merge(struct flameprof_profile *into, const struct flamepr
 	if (!error)
 		error = merge_tables(&merge);
 	if (error) {
-		profile_cut(into, &before, undo);
+		profile_truncate(into, &before, undo);
 	} else {
 		add_weights(&merge);
 		add_samples(&merge);

@@ -103,7 +103,7 @@ int names_add_module(struct names *names, struct pages_account *account,
 	return 0;
 }
 
-void names_cut_modules(struct names *names, uint32_t count)
+void names_truncate_modules(struct names *names, uint32_t count)
 {
 	names->module_count = count;
 	lookup_rebuild(&names->module_lookup, count, hash_module, names);

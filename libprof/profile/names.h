@@ -109,6 +109,6 @@ int names_add_string(
 	struct names *names, struct pages_account *account, const char *text, uint32_t *offset);
 
 /* Forget the modules added after the first @count. Cannot fail. */
-void names_cut_modules(struct names *names, uint32_t count);
+void names_truncate_modules(struct names *names, uint32_t count);
 
 #endif

@@ -376,7 +376,7 @@ struct profile_counts profile_counts(const struct flameprof_profile *p)
 	};
 }
 
-void profile_cut(
+void profile_truncate(
 	struct flameprof_profile *p, const struct profile_counts *counts, uint32_t *hashes)
 {
 	struct path_hasher hasher = {p, hashes};
@@ -390,7 +390,7 @@ void profile_cut(
 	p->path_depth = 0;
 	p->path_stack = 0;
 	p->last_thread = 0;
-	names_cut_modules(&p->names, counts->modules);
+	names_truncate_modules(&p->names, counts->modules);
 	lookup_rebuild(&p->node_lookup, p->node_count, node_hash, &hasher);
 	lookup_rebuild(&p->stack_lookup, p->stack_count, stack_hash, p);
 	lookup_rebuild(&p->thread_lookup, p->thread_count, thread_hash, p);

@@ -110,7 +110,7 @@ struct profile_counts {
 };
 struct profile_counts profile_counts(const struct flameprof_profile *p);
 /* @hashes: room for counts->nodes + 1 numbers. */
-void profile_cut(
+void profile_truncate(
 	struct flameprof_profile *p, const struct profile_counts *counts, uint32_t *hashes);
 
 #endif

@@ -349,7 +349,7 @@ static enum wire_quit find_forbidden(struct filter *filter, uint32_t *forbidden)
 	return WIRE_QUIT_NONE;
 }
 
-int confined_by(uintptr_t program)
+int confined_add_filter(uintptr_t program)
 {
 	struct filter filter;
 	uint32_t forbidden;
@@ -376,7 +376,7 @@ int confined_by(uintptr_t program)
 	return 1;
 }
 
-void confined_was_refused(void)
+void confined_remove_filter(void)
 {
 	sampler.slot->filters = __atomic_sub_fetch(&sampler.filters, 1, __ATOMIC_RELAXED);
 }

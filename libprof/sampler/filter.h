@@ -44,9 +44,9 @@ int filter_allows(struct filter *filter, const struct filter_call *call);
  * goes on without what it forbids, or ends.
  * Returns 1 when it goes on and counts on the filter. Context: any thread, not a handler.
  */
-int confined_by(uintptr_t program);
+int confined_add_filter(uintptr_t program);
 
 /* The kernel refused that filter. What it would forbid is left out all the same. */
-void confined_was_refused(void);
+void confined_remove_filter(void);
 
 #endif

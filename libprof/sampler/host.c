@@ -430,7 +430,7 @@ void host_set_intermediary(uintptr_t handler)
 	__atomic_store_n(&intermediary, handler, __ATOMIC_RELEASE);
 }
 
-void host_signal_kept(int signal, siginfo_t *info, void *ucontext)
+void host_signal_delayed(int signal, siginfo_t *info, void *ucontext)
 {
 	deliver(signal, info, ucontext, 0);
 }

@@ -25,13 +25,13 @@ void host_signal(int signal, siginfo_t *info, void *ucontext);
 
 /*
  * Somebody's @handler, called as the kernel would, takes signals that have a handler of the
- * program's from now on: it calls host_signal_kept() when it holds that the time has come.
+ * program's from now on: it calls host_signal_delayed() when it holds that the time has come.
  * Context: any thread, signal-safe.
  */
 void host_set_intermediary(uintptr_t handler);
 
 /* As host_signal(), to the end. Context: @handler above, all signals blocked. */
-void host_signal_kept(int signal, siginfo_t *info, void *ucontext);
+void host_signal_delayed(int signal, siginfo_t *info, void *ucontext);
 
 /* ---- handlers on alternate stacks ------------------------------------------------------------ */
 /*

@@ -57,7 +57,7 @@ static void handle_delayed(int signal, siginfo_t *info, void *context)
 	if (sampler_thread_of(info))
 		sampler_handler(signal, info, context);
 	else
-		host_signal_kept(signal, info, context);
+		host_signal_delayed(signal, info, context);
 }
 
 /*
@@ -190,7 +190,7 @@ static int has_posix_timer(void)
 	return found;
 }
 
-int own_signal_is_anothers(void)
+int own_signal_is_used_by_program(void)
 {
 	struct itimerval interval = {{0, 0}, {0, 0}};
 

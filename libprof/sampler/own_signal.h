@@ -28,6 +28,6 @@ int own_signal_is_displaced(void);
  * signal. A handler alone is the program's own business. Context: one thread, not a handler, not
  * sampling.
  */
-int own_signal_is_anothers(void);
+int own_signal_is_used_by_program(void);
 
 #endif

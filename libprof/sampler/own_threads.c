@@ -36,7 +36,7 @@ static uint32_t own_tids[OWN_THREADS_MAX]; /* atomic: 0: free */
  */
 static uint32_t own_begun, own_known;
 
-int own_threads_have(uint32_t tid)
+int own_threads_contain(uint32_t tid)
 {
 	for (unsigned i = 0; i < OWN_THREADS_MAX; i++)
 		if (__atomic_load_n(&own_tids[i], __ATOMIC_ACQUIRE) == tid)
@@ -71,7 +71,7 @@ void own_threads_remove_dead(void)
 }
 
 /* In the creator's frame, until the new thread has said what it has to say. */
-struct birth {
+struct thread_start {
 	void *(*start)(void *);
 	void *argument;
 	int error;
@@ -80,21 +80,21 @@ struct birth {
 
 static void *own_thread_main(void *argument)
 {
-	struct birth *birth = argument;
-	void *(*start)(void *) = birth->start;
-	void *start_argument = birth->argument;
+	struct thread_start *thread_start = argument;
+	void *(*start)(void *) = thread_start->start;
+	void *start_argument = thread_start->argument;
 	uint32_t tid = (uint32_t)arch_syscall0(SYS_gettid);
 	int error = add_own(tid);
 
 	arch_syscall2(SYS_prctl, PR_SET_NAME, "flameprof");
-	birth->error = error;
-	__atomic_store_n(&birth->tid, tid, __ATOMIC_RELEASE);
+	thread_start->error = error;
+	__atomic_store_n(&thread_start->tid, tid, __ATOMIC_RELEASE);
 	/* The creator may be gone from its frame by now: the address is only one to wake at. */
-	arch_syscall3(SYS_futex, &birth->tid, FUTEX_WAKE_PRIVATE, 1);
+	arch_syscall3(SYS_futex, &thread_start->tid, FUTEX_WAKE_PRIVATE, 1);
 	return error ? NULL : start(start_argument);
 }
 
-static int create_thread(pthread_t *id, struct birth *birth)
+static int create_thread(pthread_t *id, struct thread_start *thread_start)
 {
 	sigset_t all, before;
 	pthread_attr_t attributes;
@@ -105,7 +105,7 @@ static int create_thread(pthread_t *id, struct birth *birth)
 	pthread_attr_setstacksize(&attributes, OWN_STACK_BYTES);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = libc_calls.pthread_create(id, &attributes, own_thread_main, birth);
+	error = libc_calls.pthread_create(id, &attributes, own_thread_main, thread_start);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return -error;
@@ -132,22 +132,22 @@ void own_threads_watch_forks(void)
 
 int own_threads_begin(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument)
 {
-	struct birth birth = {.start = start, .argument = argument};
+	struct thread_start thread_start = {.start = start, .argument = argument};
 	int error;
 
 	own_threads_watch_forks();
 	__atomic_fetch_add(&own_begun, 1, __ATOMIC_SEQ_CST);
-	error = create_thread(id, &birth);
-	while (!error && !__atomic_load_n(&birth.tid, __ATOMIC_ACQUIRE))
-		arch_syscall4(SYS_futex, &birth.tid, FUTEX_WAIT_PRIVATE, 0, NULL);
+	error = create_thread(id, &thread_start);
+	while (!error && !__atomic_load_n(&thread_start.tid, __ATOMIC_ACQUIRE))
+		arch_syscall4(SYS_futex, &thread_start.tid, FUTEX_WAIT_PRIVATE, 0, NULL);
 	__atomic_fetch_add(&own_known, 1, __ATOMIC_SEQ_CST);
 	if (error)
 		return error;
-	if (birth.error)
+	if (thread_start.error)
 		pthread_join(*id, NULL);
 	else if (tid)
-		*tid = (int32_t)birth.tid;
-	return birth.error;
+		*tid = (int32_t)thread_start.tid;
+	return thread_start.error;
 }
 
 uint32_t own_threads_begun(void)

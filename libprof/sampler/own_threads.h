@@ -18,7 +18,7 @@
 int own_threads_begin(pthread_t *id, int32_t *tid, void *(*start)(void *), void *argument);
 
 /* Is the thread @tid one of them? Context: signal-safe. */
-int own_threads_have(uint32_t tid);
+int own_threads_contain(uint32_t tid);
 
 /*
  * Before a list of all threads is read: a number for own_threads_are_known(), which tells

@@ -276,7 +276,7 @@ static int update_task(uint32_t tid, struct round *round)
 	uint64_t cpu_ns;
 
 	if (!thread) {
-		if (own_threads_have(tid))
+		if (own_threads_contain(tid))
 			return 0;
 		if (!own_threads_are_known(round->begun)) {
 			round->skipped++;

@@ -34,13 +34,13 @@ static void *find_other_copy(const char *name, const void *own)
 
 static void find_other_functions(void)
 {
-	struct elsewhere found;
+	struct other_copy found;
 	int missing = 0;
 
-	ELSEWHERE_FUNCTIONS(FIND)
+	OTHER_COPY_FUNCTIONS(FIND)
 	/* One of another version, that lacks some, is not asked for any. */
 	if (!missing)
-		elsewhere = found;
+		other_copy = found;
 }
 
 static void find_shared_library(void)

@@ -237,7 +237,7 @@ static void arm_this_thread(void)
 {
 	struct sampler_thread *thread;
 
-	if (own_threads_have((uint32_t)arch_syscall0(SYS_gettid)))
+	if (own_threads_contain((uint32_t)arch_syscall0(SYS_gettid)))
 		return;
 	thread = sampler_thread_claim();
 	if (thread)
@@ -267,7 +267,7 @@ static int begin_session(const struct settings *settings)
 {
 	int error = 0;
 
-	if (settings->clock != FLAMEPROF_CLOCK_VM && own_signal_is_anothers())
+	if (settings->clock != FLAMEPROF_CLOCK_VM && own_signal_is_used_by_program())
 		error = -EPERM;
 	if (!error)
 		error = alloc_session(settings);

@@ -370,8 +370,8 @@ int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind k
 {
 	struct arch_stub_shape shape = {.bind = kind == FLAMEPROF_STUB_BIND};
 
-	if (elsewhere.flameprof_arena_new)
-		return elsewhere.flameprof_arena_new(out, kind, target, signature);
+	if (other_copy.flameprof_arena_new)
+		return other_copy.flameprof_arena_new(out, kind, target, signature);
 	if (!target || (kind != FLAMEPROF_STUB_CALL && kind != FLAMEPROF_STUB_BIND) ||
 		(signature && check_signature(signature, &shape)))
 		return -EINVAL;
@@ -381,8 +381,8 @@ int flameprof_arena_new(struct flameprof_arena **out, enum flameprof_stub_kind k
 
 void flameprof_arena_free(struct flameprof_arena *arena)
 {
-	if (elsewhere.flameprof_arena_free) {
-		elsewhere.flameprof_arena_free(arena);
+	if (other_copy.flameprof_arena_free) {
+		other_copy.flameprof_arena_free(arena);
 		return;
 	}
 	if (!arena)
@@ -403,8 +403,8 @@ void flameprof_arena_free(struct flameprof_arena *arena)
 
 void flameprof_arena_hide_target(struct flameprof_arena *arena)
 {
-	if (elsewhere.flameprof_arena_hide_target) {
-		elsewhere.flameprof_arena_hide_target(arena);
+	if (other_copy.flameprof_arena_hide_target) {
+		other_copy.flameprof_arena_hide_target(arena);
 		return;
 	}
 	pthread_mutex_lock(&arena->lock);
@@ -416,8 +416,8 @@ void flameprof_arena_hide_target(struct flameprof_arena *arena)
 
 enum flameprof_stub_status flameprof_arena_status(const struct flameprof_arena *arena)
 {
-	if (elsewhere.flameprof_arena_status)
-		return elsewhere.flameprof_arena_status(arena);
+	if (other_copy.flameprof_arena_status)
+		return other_copy.flameprof_arena_status(arena);
 	return (enum flameprof_stub_status)__atomic_load_n(&arena->status, __ATOMIC_RELAXED);
 }
 
@@ -460,8 +460,8 @@ flameprof_function *flameprof_stub_new(
 {
 	flameprof_function *stub;
 
-	if (elsewhere.flameprof_stub_new)
-		return elsewhere.flameprof_stub_new(arena, name, payload);
+	if (other_copy.flameprof_stub_new)
+		return other_copy.flameprof_stub_new(arena, name, payload);
 	stub = arena_new_stub(arena, name, payload);
 	return stub ? stub : arena_plain(arena, payload);
 }
@@ -487,8 +487,8 @@ void flameprof_stub_free(struct flameprof_arena *arena, flameprof_function *stub
 	struct region_slot *slot;
 	struct chunk *chunk;
 
-	if (elsewhere.flameprof_stub_free) {
-		elsewhere.flameprof_stub_free(arena, stub);
+	if (other_copy.flameprof_stub_free) {
+		other_copy.flameprof_stub_free(arena, stub);
 		return;
 	}
 	if (!stub || stub == arena->target)

@@ -92,7 +92,7 @@ static __attribute__((noinline)) unsigned walk_here(const void *ucontext,
 unsigned flameprof_backtrace(
 	const void *ucontext, struct flameprof_backtrace_frame *frames, unsigned room)
 {
-	if (elsewhere.flameprof_backtrace)
-		return elsewhere.flameprof_backtrace(ucontext, frames, room);
+	if (other_copy.flameprof_backtrace)
+		return other_copy.flameprof_backtrace(ucontext, frames, room);
 	return walk_here(ucontext, frames, room, __builtin_return_address(0));
 }

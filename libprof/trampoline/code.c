@@ -248,8 +248,8 @@ int flameprof_code_add(const void *start, size_t bytes, const char *name, const 
 	char *text;
 	int error = 0;
 
-	if (elsewhere.flameprof_code_add)
-		return elsewhere.flameprof_code_add(start, bytes, name, eh_frame);
+	if (other_copy.flameprof_code_add)
+		return other_copy.flameprof_code_add(start, bytes, name, eh_frame);
 	if (!start || !bytes || bytes > UINT32_MAX || (uintptr_t)start + bytes < (uintptr_t)start)
 		return -EINVAL;
 	code = alloc_code();
@@ -282,8 +282,8 @@ int flameprof_code_remove(const void *start)
 	const struct region *region;
 	struct code *code;
 
-	if (elsewhere.flameprof_code_remove)
-		return elsewhere.flameprof_code_remove(start);
+	if (other_copy.flameprof_code_remove)
+		return other_copy.flameprof_code_remove(start);
 	region = region_find((uintptr_t)start);
 	if (!region || region->kind != FLAMEPROF_CODE_HOST || region->start != (uintptr_t)start)
 		return -ENOENT;

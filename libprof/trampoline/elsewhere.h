@@ -13,7 +13,7 @@
  * Every function of flameprof_stub.h, so that none is forgotten, and ticks, which intercept stubs
  * look at.
  */
-#define ELSEWHERE_FUNCTIONS(X)                                                                     \
+#define OTHER_COPY_FUNCTIONS(X)                                                                    \
 	X(flameprof_arena_new)                                                                     \
 	X(flameprof_arena_hide_target)                                                             \
 	X(flameprof_arena_free)                                                                    \
@@ -41,14 +41,14 @@
 	X(flameprof_vm_stacks)                                                                   \
 	X(flameprof_record_vm_stack)
 
-#define ELSEWHERE_MEMBER(function) __typeof__(function) *function;
+#define OTHER_COPY_MEMBER(function) __typeof__(function) *function;
 
 /* The other copy's; all NULL where this copy makes the stubs. */
-struct elsewhere {
-	ELSEWHERE_FUNCTIONS(ELSEWHERE_MEMBER)
+struct other_copy {
+	OTHER_COPY_FUNCTIONS(OTHER_COPY_MEMBER)
 };
 
 /* Written before the program's own code runs; read by all. */
-extern struct elsewhere elsewhere __attribute__((visibility("hidden")));
+extern struct other_copy other_copy __attribute__((visibility("hidden")));
 
 #endif

@@ -133,8 +133,8 @@ int flameprof_arenas_suspend(
 	struct flameprof_arena *arena;
 	int error = 0;
 
-	if (elsewhere.flameprof_arenas_suspend)
-		return elsewhere.flameprof_arenas_suspend(visit, context);
+	if (other_copy.flameprof_arenas_suspend)
+		return other_copy.flameprof_arenas_suspend(visit, context);
 	if (arenas_are_suspended())
 		return -EALREADY;
 	for (arena = all_arenas(); arena && !error; arena = arena->next)
@@ -198,8 +198,8 @@ int flameprof_arenas_resume(resume_visitor visit, void *context)
 {
 	int error = 0;
 
-	if (elsewhere.flameprof_arenas_resume)
-		return elsewhere.flameprof_arenas_resume(visit, context);
+	if (other_copy.flameprof_arenas_resume)
+		return other_copy.flameprof_arenas_resume(visit, context);
 	if (!arenas_suspend(0))
 		return -EALREADY;
 	for (struct flameprof_arena *arena = all_arenas(); arena; arena = arena->next) {

@@ -213,8 +213,8 @@ static int fork_watched;
 
 unsigned flameprof_published(void)
 {
-	if (elsewhere.flameprof_published)
-		return elsewhere.flameprof_published();
+	if (other_copy.flameprof_published)
+		return other_copy.flameprof_published();
 	return publish_tell_flags();
 }
 
@@ -361,8 +361,8 @@ int flameprof_publish(unsigned what)
 	unsigned possible = 0;
 	int first = 0;
 
-	if (elsewhere.flameprof_publish)
-		return elsewhere.flameprof_publish(what);
+	if (other_copy.flameprof_publish)
+		return other_copy.flameprof_publish(what);
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
 		possible |= publish_tools[tool]->flag;
 	if (what & ~possible)

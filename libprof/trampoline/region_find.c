@@ -16,7 +16,7 @@
 #include "libprof/wire.h"
 
 /* Here, so that nothing that asks it calls those who look for the other copy. */
-struct elsewhere elsewhere;
+struct other_copy other_copy;
 
 /* The last of @count ascending words that is not above @address; 0 when all are. */
 static uint32_t last_not_above(const uintptr_t *word, uint32_t count, uintptr_t address)
@@ -206,8 +206,8 @@ int flameprof_lookup(uintptr_t pc, struct flameprof_code_info *out)
 	struct region_stub stub;
 	int error;
 
-	if (elsewhere.flameprof_lookup)
-		return elsewhere.flameprof_lookup(pc, out);
+	if (other_copy.flameprof_lookup)
+		return other_copy.flameprof_lookup(pc, out);
 	error = region_find_stub(pc, &stub);
 	if (error)
 		return error;

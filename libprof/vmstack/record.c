@@ -176,8 +176,8 @@ static uint32_t place; /* atomic: enum flameprof_vm_place */
 
 void flameprof_vm_stacks(enum flameprof_vm_place wanted)
 {
-	if (elsewhere.flameprof_vm_stacks)
-		elsewhere.flameprof_vm_stacks(wanted);
+	if (other_copy.flameprof_vm_stacks)
+		other_copy.flameprof_vm_stacks(wanted);
 	else
 		__atomic_store_n(&place, (uint32_t)wanted, __ATOMIC_RELAXED);
 }
@@ -244,7 +244,8 @@ static struct sampler_thread *this_thread(void)
 {
 	struct sampler_thread *thread = sampler_thread_self();
 
-	if (thread || !sampler_is_hosted() || own_threads_have((uint32_t)arch_syscall0(SYS_gettid)))
+	if (thread || !sampler_is_hosted() ||
+		own_threads_contain((uint32_t)arch_syscall0(SYS_gettid)))
 		return thread;
 	thread = sampler_thread_try_claim();
 	return thread ? tasks_begin_self(thread) : NULL;
@@ -317,8 +318,8 @@ int flameprof_record_vm_stack(
 	uint64_t tick_ns;
 	int error = -ESRCH;
 
-	if (elsewhere.flameprof_record_vm_stack)
-		return elsewhere.flameprof_record_vm_stack(frames, n, ticks);
+	if (other_copy.flameprof_record_vm_stack)
+		return other_copy.flameprof_record_vm_stack(frames, n, ticks);
 	tick_ns = interrupt_period_here_ns();
 	if (!tick_ns || (n && !frames))
 		return -EINVAL;

@@ -124,10 +124,10 @@ static void a_runtime_that_wants_to_be_first(void **state)
 static void options_for_any_order(void **state)
 {
 	(void)state;
-	assert_false(elf_program_takes_any_order(NULL));
-	assert_false(elf_program_takes_any_order("verify_asan_link_order=1"));
-	assert_true(elf_program_takes_any_order("halt=1:verify_asan_link_order=0"));
-	assert_false(elf_program_takes_any_order(
+	assert_false(elf_program_allows_any_order(NULL));
+	assert_false(elf_program_allows_any_order("verify_asan_link_order=1"));
+	assert_true(elf_program_allows_any_order("halt=1:verify_asan_link_order=0"));
+	assert_false(elf_program_allows_any_order(
 		"verify_asan_link_order=false verify_asan_link_order=true"));
 }
 

@@ -34,7 +34,7 @@ static const char *made(const char *const *variables, const char *run, int found
 	char *at = text;
 	void *room;
 
-	preload_decide(&handover, environment, LIBRARY, run, found);
+	preload_plan_handover(&handover, environment, LIBRARY, run, found);
 	room = handover.bytes ? malloc(handover.bytes) : NULL;
 	given = preload_environment(&handover, room);
 	*at = '\0';

@@ -122,8 +122,8 @@ static int be_told(void)
 	int tid = 0;
 
 	CHILD_EXPECTS(timers_now(&tid) == 1);
-	CHILD_EXPECTS(own_threads_have((uint32_t)tid));
-	CHILD_EXPECTS(!own_threads_have((uint32_t)parents_own));
+	CHILD_EXPECTS(own_threads_contain((uint32_t)tid));
+	CHILD_EXPECTS(!own_threads_contain((uint32_t)parents_own));
 	__atomic_store_n(&times_told, 0, __ATOMIC_RELAXED);
 	while (__atomic_load_n(&times_told, __ATOMIC_RELAXED) < 3)
 		pause_ms(1);
@@ -139,7 +139,7 @@ static void who_is_called_is_called_in_the_child(void **state)
 	(void)state;
 	assert_int_equal(flameprof_interrupt_register_call(tell, NULL), 0);
 	assert_int_equal(timers_now(&parents_own), 1);
-	assert_true(own_threads_have((uint32_t)parents_own));
+	assert_true(own_threads_contain((uint32_t)parents_own));
 	for (int i = 0; i < 10; i++)
 		check_in_child(be_told);
 	if (!is_emulated()) {

@@ -118,7 +118,7 @@ static void it_is_one_of_our_own(void **state)
 	(void)state;
 	assert_int_equal(flameprof_interrupt_register(NULL), 0);
 	assert_int_equal(timers_now(&tid), 1);
-	assert_true(own_threads_have((uint32_t)tid));
+	assert_true(own_threads_contain((uint32_t)tid));
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
 	file = fopen(path, "r");
 	assert_non_null(file);
@@ -277,7 +277,7 @@ static void threads_register_in_their_last_destructor(void **state)
 static void at_end(void)
 {
 	/* The process's last words; the status tells on whose thread. */
-	_exit(own_threads_have((uint32_t)gettid()) ? 2 : 0);
+	_exit(own_threads_contain((uint32_t)gettid()) ? 2 : 0);
 }
 
 static void *outlive_main(void *argument)
