@@ -59,7 +59,7 @@ static int harvest_begin(struct harvest *h, struct wire_drain *drain, uint32_t i
 }
 
 /* Bytes from the reader's place to the end of what is written in its block. */
-static uint32_t look_limit(const struct harvest *h)
+static uint32_t bytes_in_block(const struct harvest *h)
 {
 	uint32_t limit = wire_drain_limit(h->drain, &h->look);
 	uint32_t at = h->drain->place[h->look.index].at;
@@ -88,7 +88,7 @@ static int harvest_measure(struct harvest *h, size_t batch_bytes)
 	if (step != WIRE_DRAIN_RECORD)
 		return 0;
 	h->records = wire_drain_frames(h->drain, &h->look) - sizeof(sample);
-	limit = look_limit(h);
+	limit = bytes_in_block(h);
 	while (wire_sample_is_whole(&sample, limit - h->bytes) && sample.time_ns <= h->until_ns &&
 		h->bytes + sample.bytes <= batch_bytes) {
 		h->bytes += sample.bytes;
@@ -338,7 +338,7 @@ int queue_add_barrier(struct queue *queue, struct barrier *barrier)
 }
 
 /* The owner has waited long enough. Returns 1 when the worker has not begun, and now never will. */
-static int give_up(struct barrier *barrier)
+static int cancel_barrier(struct barrier *barrier)
 {
 	struct queue *queue = barrier->queue;
 	int won;
@@ -371,7 +371,7 @@ int queue_wait(struct barrier *barrier, int timeout_ms)
 		if (state == BARRIER_CANCELLED)
 			return -ECANCELED;
 		if (limited && !rest_ns) {
-			if (give_up(barrier))
+			if (cancel_barrier(barrier))
 				return -ETIMEDOUT;
 			/* The worker is at it, and that has an end. */
 			limited = 0;

@@ -43,7 +43,7 @@ static int is_equal(const char *text, const char *head, const char *tail, size_t
 }
 
 /* Room for one more of @bytes, its NUL included. */
-static int reserve(struct texts *texts, size_t bytes)
+static int reserve_text(struct texts *texts, size_t bytes)
 {
 	struct pages_account *account = &texts->account;
 	int error;
@@ -70,7 +70,7 @@ int texts_add(struct texts *texts, const char *head, const char *tail, size_t ta
 	int error;
 
 	tail_bytes = strnlen(tail, tail_bytes);
-	error = reserve(texts, head_bytes + tail_bytes + 1);
+	error = reserve_text(texts, head_bytes + tail_bytes + 1);
 	if (error)
 		return error;
 	probe = lookup_begin(&texts->lookup, hash_parts(head, tail, tail_bytes));

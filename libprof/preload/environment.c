@@ -128,7 +128,7 @@ static int is_harmful(int found)
 	return found > 0 && found != WIRE_UNPROFILED_STATIC && found != WIRE_UNPROFILED_PRIVILEGED;
 }
 
-static size_t room_for(const struct preload_handover *handover)
+static size_t bytes_for(const struct preload_handover *handover)
 {
 	size_t slots = 3, bytes = PRELOAD_PREFIX + 1;
 
@@ -163,7 +163,7 @@ void preload_plan_handover(struct preload_handover *handover, char *const *envir
 	}
 	if (!handover->is_dropped && !handover->is_added && !handover->channel)
 		return;
-	handover->bytes = room_for(handover);
+	handover->bytes = bytes_for(handover);
 	if (handover->bytes <= ROOM_BYTES)
 		return;
 	handover->bytes = 0;

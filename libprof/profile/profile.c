@@ -24,7 +24,7 @@
 #define NAMES_DIVISOR	16
 #define NAMES_BYTES_MIN 16384u
 
-static size_t for_samples(size_t limit_bytes)
+static size_t bytes_for_samples(size_t limit_bytes)
 {
 	size_t names = limit_bytes / NAMES_DIVISOR;
 
@@ -44,7 +44,7 @@ struct flameprof_profile *profile_new(const struct profile_config *config)
 	p->times_max = is_limited ? UINT64_MAX : PROFILE_TIMES_MAX;
 	p->words_max = is_limited ? SIZE_MAX : PROFILE_WORDS_MAX;
 	p->marks_max = is_limited ? UINT32_MAX : PROFILE_MARKS_MAX;
-	p->account.limit_bytes = for_samples(p->limit_bytes);
+	p->account.limit_bytes = bytes_for_samples(p->limit_bytes);
 	p->account.used_bytes = pages_round(sizeof(*p));
 	p->period_ns = config->period_ns;
 	p->clock = config->clock;
@@ -299,7 +299,7 @@ uint32_t profile_commit_thread(
  */
 #define RECENT_THREADS 16384u
 
-static struct profile_thread *recent_place(
+static struct profile_thread *recent_slot(
 	const struct flameprof_profile *p, const struct profile_thread_key *key)
 {
 	uint32_t place = (key->number + lookup_hash(key->image)) % RECENT_THREADS;
@@ -310,7 +310,7 @@ static struct profile_thread *recent_place(
 struct profile_thread *profile_find_recent(
 	const struct flameprof_profile *p, const struct profile_thread_key *key)
 {
-	struct profile_thread *recent = p->recent.at ? recent_place(p, key) : NULL;
+	struct profile_thread *recent = p->recent.at ? recent_slot(p, key) : NULL;
 
 	return recent && recent->key.image == key->image && recent->key.number == key->number
 		? recent
@@ -326,7 +326,7 @@ int profile_reserve_recent(struct flameprof_profile *p)
 struct profile_thread *profile_commit_recent(
 	struct flameprof_profile *p, const struct profile_thread_key *key, uint32_t image)
 {
-	struct profile_thread *recent = recent_place(p, key);
+	struct profile_thread *recent = recent_slot(p, key);
 
 	*recent = (struct profile_thread){.key = *key, .image = image};
 	return recent;

@@ -84,7 +84,7 @@ static int is_sound(uint64_t head)
 }
 
 /* The head with WIRE_HEAD_WRITING, the reader kept off; 0 when the thread has no block. */
-static uint64_t take_head(struct wire_ring *ring)
+static uint64_t claim_head(struct wire_ring *ring)
 {
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
 
@@ -128,7 +128,7 @@ struct wire_sample *ring_begin(struct sampler_thread *thread, uint32_t least, ui
 		ring_abandon(thread);
 		return NULL;
 	}
-	head = take_head(ring);
+	head = claim_head(ring);
 	if (!head || WIRE_BLOCK_BYTES - WIRE_HEAD_END(head) < least) {
 		uint64_t entered = enter_block(thread, head);
 

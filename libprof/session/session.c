@@ -138,7 +138,7 @@ uint64_t session_deadline(int timeout_ms)
  */
 
 /* How much *@counter grew since *@seen, which becomes what it is now. */
-static uint64_t growth(const uint64_t *counter, uint64_t *seen)
+static uint64_t growth_since(const uint64_t *counter, uint64_t *seen)
 {
 	uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED);
 	uint64_t grown = now - *seen;
@@ -153,7 +153,7 @@ static void collect_worker(clockid_t clock)
 	uint64_t worker_ns = clock_cpu_ns(clock);
 
 	if (worker_ns > session.seen.worker_ns)
-		session.counts.worker_ns += growth(&worker_ns, &session.seen.worker_ns);
+		session.counts.worker_ns += growth_since(&worker_ns, &session.seen.worker_ns);
 }
 
 /* Lock held, as for all of these. */
@@ -164,17 +164,18 @@ static void collect_sampler(void)
 	const struct wire_slot *slot = sampler.slot;
 	int32_t worker = __atomic_load_n(&session.worker_tid, __ATOMIC_RELAXED);
 
-	counts->paused_weight += growth(&slot->paused, &seen->paused);
-	counts->paused_weight += growth(&slot->vm_paused, &seen->vm_paused);
-	counts->dropped[FLAMEPROF_DROP_RING].weight += growth(&slot->dropped, &seen->dropped);
-	counts->dropped[FLAMEPROF_DROP_RING].weight += growth(&slot->vm_dropped, &seen->vm_dropped);
+	counts->paused_weight += growth_since(&slot->paused, &seen->paused);
+	counts->paused_weight += growth_since(&slot->vm_paused, &seen->vm_paused);
+	counts->dropped[FLAMEPROF_DROP_RING].weight += growth_since(&slot->dropped, &seen->dropped);
+	counts->dropped[FLAMEPROF_DROP_RING].weight +=
+		growth_since(&slot->vm_dropped, &seen->vm_dropped);
 	counts->dropped[FLAMEPROF_DROP_RING].samples +=
-		growth(&sampler.dropped_samples, &seen->dropped_samples);
+		growth_since(&sampler.dropped_samples, &seen->dropped_samples);
 	counts->dropped[FLAMEPROF_DROP_RING].bytes +=
-		growth(&sampler.dropped_bytes, &seen->dropped_bytes);
-	counts->dropped_marks += growth(&sampler.dropped_marks, &seen->dropped_marks);
-	counts->late_threads += growth(&slot->late_threads, &seen->late_threads);
-	counts->handler_ns += growth(&slot->handler_ns, &seen->handler_ns);
+		growth_since(&sampler.dropped_bytes, &seen->dropped_bytes);
+	counts->dropped_marks += growth_since(&sampler.dropped_marks, &seen->dropped_marks);
+	counts->late_threads += growth_since(&slot->late_threads, &seen->late_threads);
+	counts->handler_ns += growth_since(&slot->handler_ns, &seen->handler_ns);
 	if (worker)
 		collect_worker(clock_of_thread(worker));
 }
@@ -277,7 +278,7 @@ int flameprof_diagnostics(struct flameprof_counters *out)
  */
 
 /* The profile up to now into *@out, owned by the caller. The worker goes on with an empty one. */
-static int rotate(struct flameprof_profile **out, int timeout_ms)
+static int replace_profile(struct flameprof_profile **out, int timeout_ms)
 {
 	struct barrier barrier = {.state = BARRIER_WAITING};
 	int error;
@@ -308,13 +309,13 @@ out:
 
 int flameprof_flush(struct flameprof_profile **profile, int timeout_ms)
 {
-	return profile ? rotate(profile, timeout_ms) : flameprof_reset(timeout_ms);
+	return profile ? replace_profile(profile, timeout_ms) : flameprof_reset(timeout_ms);
 }
 
 int flameprof_reset(int timeout_ms)
 {
 	struct flameprof_profile *profile = NULL;
-	int error = rotate(&profile, timeout_ms);
+	int error = replace_profile(&profile, timeout_ms);
 
 	flameprof_profile_free(profile);
 	return error;

@@ -120,7 +120,7 @@ static void run_once(uint32_t bell, int is_last)
 }
 
 /* Empty the rings, sleep until the doorbell rings or a tick is over, once more after the end. */
-static void run(void)
+static void run_worker(void)
 {
 	uint32_t *doorbell = &((struct wire_arena *)sampler.arena)->doorbell;
 	long tick_ms = sees_thread_births() ? TICK_MS : SCAN_MS;
@@ -141,7 +141,7 @@ static void run(void)
 void *worker_main(void *argument)
 {
 	__atomic_store_n(&session.worker_tid, (int32_t)arch_syscall0(SYS_gettid), __ATOMIC_RELEASE);
-	run();
+	run_worker();
 	read_control();
 	store_end(session.profile, clock_monotonic_ns());
 	diagnostics_worker_ends();

@@ -391,7 +391,7 @@ int flameprof_publish(unsigned what)
 }
 
 /* Files that have an end get it. Other threads may be anywhere: without the lock nothing is done. */
-static __attribute__((destructor)) void finish(void)
+static __attribute__((destructor)) void finish_tools(void)
 {
 	if (!publish_is_on() || pthread_mutex_trylock(&lock))
 		return;
