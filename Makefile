@@ -337,7 +337,7 @@ check-all: ## all of them in every way: sanitized, confined, emulated, built by 
 # beside it. None stops the others: make's last line counts what failed.
 unit_runs := $(unit_tests:=.log)
 .PHONY: check-unit $(unit_runs)
-check-unit: $(unit_runs) ## run the unit tests; UNIT='stub% elfimage' for some of them
+check-unit: $(unit_runs) ## run the unit tests; UNIT='stub% elf_file' for some of them
 	@tests/setup/verdict.sh $^
 $(unit_runs): %.log: %
 	@$(emulator) $< >$@ 2>&1 || echo "flamerun: $< ended with status $$?" >>$@

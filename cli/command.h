@@ -41,10 +41,10 @@ struct ending command_render(struct options *options, int argc, char **argv, int
  * Add what settings files and the environment say to @options, whose command line is parsed, and
  * finish them. Warns. Returns 0, or -errno with @message filled.
  */
-int command_settle(struct options *options, struct diag_message *message);
+int command_complete(struct options *options, struct diag_message *message);
 
 /* Answer -h, --version, --show-config or --completions, as @options say, on standard output. */
-struct ending command_tell(struct options *options);
+struct ending command_print(struct options *options);
 
 /* Write the help, made from the options table, to @out. Returns 0 or -errno of @out. */
 int help_write(FILE *out);

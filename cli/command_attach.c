@@ -149,9 +149,9 @@ static void sample_until_end(struct attach_run *run)
 			break;
 		poll(files, 2, remaining_ms(deadline_ns)); /* EINTR is as good as the doorbell */
 		signals_drain();
-		if (gather_step(run->gather))
+		if (gather_read(run->gather))
 			break; /* out of memory: what there is can be drawn */
-		jit_look(&run->jit, clock_now_ns());
+		jit_check(&run->jit, clock_now_ns());
 	}
 	signals_stop_forwarding();
 }
@@ -194,7 +194,7 @@ struct ending command_attach(const struct options *options)
 		sample_until_end(&run);
 		if (draw_results(&run))
 			ending.status = COMMAND_FAILED;
-		jit_tell(&run.jit);
+		jit_report(&run.jit);
 	}
 	gather_free(run.gather);
 	results_free(run.results);

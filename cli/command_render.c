@@ -264,9 +264,9 @@ struct ending command_render(struct options *options, int argc, char **argv, int
 
 	diag_set_level(options->level);
 	if (!error && options->action != OPTIONS_RUN)
-		return command_tell(options);
+		return command_print(options);
 	if (!error)
-		error = command_settle(options, &message);
+		error = command_complete(options, &message);
 	if (!error)
 		error = render_file(options, input, &message);
 	if (message.text[0])

@@ -32,7 +32,7 @@ static int flush_output(FILE *out)
 /* As argv, what was read stays until the process ends. */
 static struct config config;
 
-int command_settle(struct options *options, struct diag_message *message)
+int command_complete(struct options *options, struct diag_message *message)
 {
 	struct config_paths paths;
 	int error;
@@ -253,14 +253,14 @@ static int write_version(FILE *out)
 	return flush_output(out);
 }
 
-struct ending command_tell(struct options *options)
+struct ending command_print(struct options *options)
 {
 	struct diag_message message = {0};
 	int error = 0;
 
 	switch ((enum options_action)options->action) {
 	case OPTIONS_SHOW_CONFIG:
-		if (command_settle(options, &message)) {
+		if (command_complete(options, &message)) {
 			diag_report(&message);
 			return (struct ending){.status = COMMAND_FAILED};
 		}

@@ -55,7 +55,7 @@ static struct ending run_program(struct options *options, char **argv)
 {
 	struct diag_message message = {0};
 
-	if (command_settle(options, &message) || drawing_check(options, &message))
+	if (command_complete(options, &message) || drawing_check(options, &message))
 		return report_failure(&message);
 	return options->pids ? command_attach(options) : command_run(options, argv);
 }
@@ -76,7 +76,7 @@ static struct ending dispatch(struct options *options, int argc, char **argv)
 		return report_failure(&message);
 	diag_set_level(options->level);
 	if (options->action != OPTIONS_RUN)
-		return command_tell(options);
+		return command_print(options);
 	if (is_attaching(options, argc, index))
 		return run_program(options, argv + index);
 	if (options->pids) {

@@ -189,7 +189,7 @@ int picture_settings_tree(const struct calltree *tree, const struct options *opt
 
 const char *picture_settings_empty(const struct options *options, const struct calltree *shown)
 {
-	bool is_cut = options->root.count || options->hide.count;
+	bool is_disarmed = options->root.count || options->hide.count;
 
-	return is_cut && !calltree_total(shown) ? NOTHING_LEFT : NULL;
+	return is_disarmed && !calltree_total(shown) ? NOTHING_LEFT : NULL;
 }

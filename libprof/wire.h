@@ -220,7 +220,7 @@ struct wire_slot {
 	 * memory of the largest. */
 	uint64_t children_ns;
 	uint64_t children_kib;
-	uint64_t after_leave; /* atomic: weight delivered after that, beyond what was owed then */
+	uint64_t after_leave; /* atomic: weight delivered after that, beyond what was due then */
 	uint32_t left_paused; /* nothing was being recorded when it left */
 	uint32_t quit;       /* enum wire_quit: it did not leave, it only ceased to be sampled */
 	uint32_t threads;    /* threads ever sampled */
@@ -251,7 +251,7 @@ struct wire_slot {
 enum wire_ring_state {
 	WIRE_RING_FREE = 0,
 	WIRE_RING_OWNED = 1,
-	WIRE_RING_RETIRED = 2, /* its thread ended; FREE again once drained */
+	WIRE_RING_ENDED = 2, /* its thread ended; FREE again once drained */
 };
 
 /*

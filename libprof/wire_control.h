@@ -82,7 +82,7 @@ static inline int wire_control_is_whole(struct wire_control_record *record)
  * Take the oldest record of @slot, whose ring's bytes begin at @ring, and give its bytes back.
  * Context: the ring's one reader.
  */
-static inline enum wire_control_step wire_control_take(
+static inline enum wire_control_step wire_control_read(
 	struct wire_slot *slot, char *ring, struct wire_control_record *record)
 {
 	uint64_t tail = __atomic_load_n(&slot->control_tail, __ATOMIC_RELAXED);
@@ -108,7 +108,7 @@ static inline enum wire_control_step wire_control_take(
 }
 
 /*
- * Where wire_control_take() finds nothing more: pass over a record that was reserved and never
+ * Where wire_control_read() finds nothing more: pass over a record that was reserved and never
  * finished. Returns WIRE_CONTROL_HOLE, or WIRE_CONTROL_EMPTY when there is none or its length is
  * not known. Context: the ring's one reader; all its writers are dead.
  */

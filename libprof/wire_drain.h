@@ -24,7 +24,7 @@
 #include "libprof/wire.h"
 
 /* Where the reader stands in a ring. */
-struct wire_drain_place {
+struct wire_drain_position {
 	uint32_t block; /* + 1; 0: in none, the ring begins with its `first` */
 	uint32_t at;
 };
@@ -32,11 +32,11 @@ struct wire_drain_place {
 struct wire_drain {
 	void *arena;
 	uint32_t blocks; /* in the pool, as the reader itself knows */
-	struct wire_drain_place place[WIRE_RINGS];
+	struct wire_drain_position position[WIRE_RINGS];
 };
 
 /* A ring as it is now: what is committed later is for another look. */
-struct wire_drain_look {
+struct wire_drain_pass {
 	uint32_t index;
 	uint64_t owner; /* wire_ring.owner; never a free one */
 	uint64_t head;
@@ -78,15 +78,15 @@ static inline int wire_drain_has_block(
  * Look at ring @index. Returns 0 when it is nobody's, or changes hands in this moment.
  */
 static inline int wire_drain_begin(
-	const struct wire_drain *drain, uint32_t index, struct wire_drain_look *look)
+	const struct wire_drain *drain, uint32_t index, struct wire_drain_pass *pass)
 {
 	const struct wire_ring *ring = wire_ring(drain->arena, index);
 	uint64_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
 
-	look->index = index;
-	look->owner = owner;
-	look->head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-	look->taken = 0;
+	pass->index = index;
+	pass->owner = owner;
+	pass->head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	pass->taken = 0;
 	return (owner & 3) && __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE) == owner;
 }
 
@@ -104,56 +104,59 @@ static inline void wire_drain_free_blocks(
 
 /* Nothing more can be told apart up to the head: go on there. */
 static inline enum wire_drain_step wire_drain_give_up(
-	struct wire_drain *drain, struct wire_drain_look *look)
+	struct wire_drain *drain, struct wire_drain_pass *pass)
 {
-	struct wire_drain_place *place = &drain->place[look->index];
-	struct wire_ring *ring = wire_ring(drain->arena, look->index);
-	uint32_t block = WIRE_HEAD_BLOCK(look->head);
+	struct wire_drain_position *position = &drain->position[pass->index];
+	struct wire_ring *ring = wire_ring(drain->arena, pass->index);
+	uint32_t block = WIRE_HEAD_BLOCK(pass->head);
 
 	/* All that is waiting: with what this look has taken before. */
-	look->taken = __atomic_load_n(&ring->written, __ATOMIC_RELAXED) -
+	pass->taken = __atomic_load_n(&ring->written, __ATOMIC_RELAXED) -
 		      __atomic_load_n(&ring->taken, __ATOMIC_RELAXED);
-	if (WIRE_HEAD_END(look->head) <= WIRE_BLOCK_BYTES &&
-		wire_drain_has_block(drain, look->index, look->owner, block)) {
-		*place = (struct wire_drain_place){block + 1, WIRE_HEAD_END(look->head)};
-		wire_drain_free_blocks(drain, look->index, look->owner, block);
+	if (WIRE_HEAD_END(pass->head) <= WIRE_BLOCK_BYTES &&
+		wire_drain_has_block(drain, pass->index, pass->owner, block)) {
+		*position = (struct wire_drain_position){block + 1, WIRE_HEAD_END(pass->head)};
+		wire_drain_free_blocks(drain, pass->index, pass->owner, block);
 		return WIRE_DRAIN_DAMAGED;
 	}
 	/* Not even that: the thread begins anew with a block of its own. */
-	*place = (struct wire_drain_place){0, 0};
+	*position = (struct wire_drain_position){0, 0};
 	__atomic_compare_exchange_n(
-		&ring->head, &look->head, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-	wire_drain_free_blocks(drain, look->index, look->owner, UINT32_MAX);
-	look->head = 0;
+		&ring->head, &pass->head, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	wire_drain_free_blocks(drain, pass->index, pass->owner, UINT32_MAX);
+	pass->head = 0;
 	return WIRE_DRAIN_DAMAGED;
 }
 
 /* Into the next block of the list, the one before it is free then. Returns 0 or -1: there is none. */
-static inline int wire_drain_move(struct wire_drain *drain, const struct wire_drain_look *look)
+static inline int wire_drain_move(struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
-	struct wire_drain_place *place = &drain->place[look->index];
-	uint32_t next = place->block
-		? __atomic_load_n(&wire_block(drain->arena, place->block - 1)->next, __ATOMIC_ACQUIRE)
-		: __atomic_load_n(&wire_ring(drain->arena, look->index)->first, __ATOMIC_RELAXED);
+	struct wire_drain_position *position = &drain->position[pass->index];
+	uint32_t next =
+		position->block
+			? __atomic_load_n(&wire_block(drain->arena, position->block - 1)->next,
+				  __ATOMIC_ACQUIRE)
+			: __atomic_load_n(
+				  &wire_ring(drain->arena, pass->index)->first, __ATOMIC_RELAXED);
 
-	if (!next || next == place->block ||
-		!wire_drain_has_block(drain, look->index, look->owner, next - 1))
+	if (!next || next == position->block ||
+		!wire_drain_has_block(drain, pass->index, pass->owner, next - 1))
 		return -1;
-	if (place->block)
-		wire_block_free(drain->arena, place->block - 1);
-	*place = (struct wire_drain_place){next, 0};
+	if (position->block)
+		wire_block_free(drain->arena, position->block - 1);
+	*position = (struct wire_drain_position){next, 0};
 	return 0;
 }
 
 /* How far the block that the reader is in is written, as seen by @look. */
 static inline uint32_t wire_drain_limit(
-	const struct wire_drain *drain, const struct wire_drain_look *look)
+	const struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
-	uint32_t block = drain->place[look->index].block - 1;
+	uint32_t block = drain->position[pass->index].block - 1;
 
-	return block == WIRE_HEAD_BLOCK(look->head)
-		? WIRE_HEAD_END(look->head)
-		: __atomic_load_n(&wire_block(drain->arena, block)->end, __ATOMIC_RELAXED);
+	return block == WIRE_HEAD_BLOCK(pass->head)
+		       ? WIRE_HEAD_END(pass->head)
+		       : __atomic_load_n(&wire_block(drain->arena, block)->end, __ATOMIC_RELAXED);
 }
 
 /*
@@ -161,80 +164,80 @@ static inline uint32_t wire_drain_limit(
  * wire_drain_frames(). Blocks before its own have been given back.
  */
 static inline enum wire_drain_step wire_drain_next(
-	struct wire_drain *drain, struct wire_drain_look *look, struct wire_sample *sample)
+	struct wire_drain *drain, struct wire_drain_pass *pass, struct wire_sample *sample)
 {
-	struct wire_drain_place *place = &drain->place[look->index];
+	struct wire_drain_position *position = &drain->position[pass->index];
 
 	/* More than the pool holds comes only from blocks that somebody strings together anew. */
-	for (uint32_t turns = 0; look->head && turns <= drain->blocks &&
-				 look->taken <= (uint64_t)drain->blocks * WIRE_BLOCK_BYTES;
+	for (uint32_t turns = 0; pass->head && turns <= drain->blocks &&
+				 pass->taken <= (uint64_t)drain->blocks * WIRE_BLOCK_BYTES;
 		turns++) {
 		uint32_t limit = 0;
 
-		if (place->block)
-			limit = wire_drain_limit(drain, look);
-		if (limit > WIRE_BLOCK_BYTES || place->at > limit)
+		if (position->block)
+			limit = wire_drain_limit(drain, pass);
+		if (limit > WIRE_BLOCK_BYTES || position->at > limit)
 			break;
-		if (place->at < limit) {
+		if (position->at < limit) {
 			wire_copy(sample,
-				wire_block_data(drain->arena, place->block - 1) + place->at,
+				wire_block_data(drain->arena, position->block - 1) + position->at,
 				sizeof(*sample));
-			if (!wire_sample_is_whole(sample, limit - place->at))
+			if (!wire_sample_is_whole(sample, limit - position->at))
 				break;
 			return WIRE_DRAIN_RECORD;
 		}
-		if (place->block && place->block - 1 == WIRE_HEAD_BLOCK(look->head))
+		if (position->block && position->block - 1 == WIRE_HEAD_BLOCK(pass->head))
 			return WIRE_DRAIN_EMPTY;
-		if (wire_drain_move(drain, look))
+		if (wire_drain_move(drain, pass))
 			break;
 	}
-	return look->head ? wire_drain_give_up(drain, look) : WIRE_DRAIN_EMPTY;
+	return pass->head ? wire_drain_give_up(drain, pass) : WIRE_DRAIN_EMPTY;
 }
 
 /* The frames of the record that wire_drain_next() told of; they may change under the reader. */
 static inline const char *wire_drain_frames(
-	const struct wire_drain *drain, const struct wire_drain_look *look)
+	const struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
-	const struct wire_drain_place *place = &drain->place[look->index];
+	const struct wire_drain_position *position = &drain->position[pass->index];
 
-	return wire_block_data(drain->arena, place->block - 1) + place->at +
+	return wire_block_data(drain->arena, position->block - 1) + position->at +
 	       sizeof(struct wire_sample);
 }
 
 /* The record of @bytes was taken. */
 static inline void wire_drain_skip(
-	struct wire_drain *drain, struct wire_drain_look *look, uint32_t bytes)
+	struct wire_drain *drain, struct wire_drain_pass *pass, uint32_t bytes)
 {
-	drain->place[look->index].at += bytes;
-	look->taken += bytes;
+	drain->position[pass->index].at += bytes;
+	pass->taken += bytes;
 }
 
 /*
  * The thread may have the bytes again: also the newest block, if all of it was taken and nobody
  * writes to it. A ring whose thread has ended is free then.
  */
-static inline void wire_drain_end(struct wire_drain *drain, const struct wire_drain_look *look)
+static inline void wire_drain_end(struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
 	struct wire_arena *header = (struct wire_arena *)drain->arena;
-	struct wire_drain_place *place = &drain->place[look->index];
-	struct wire_ring *ring = wire_ring(drain->arena, look->index);
-	uint64_t head = look->head;
+	struct wire_drain_position *position = &drain->position[pass->index];
+	struct wire_ring *ring = wire_ring(drain->arena, pass->index);
+	uint64_t head = pass->head;
 
-	if (look->taken)
+	if (pass->taken)
 		__atomic_store_n(&ring->taken,
-			__atomic_load_n(&ring->taken, __ATOMIC_RELAXED) + look->taken,
+			__atomic_load_n(&ring->taken, __ATOMIC_RELAXED) + pass->taken,
 			__ATOMIC_RELEASE);
-	if (place->block && head == WIRE_HEAD(place->block - 1, place->at) &&
+	if (position->block && head == WIRE_HEAD(position->block - 1, position->at) &&
 		__atomic_compare_exchange_n(
 			&ring->head, &head, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-		wire_block_free(drain->arena, place->block - 1);
-		*place = (struct wire_drain_place){0, 0};
+		wire_block_free(drain->arena, position->block - 1);
+		*position = (struct wire_drain_position){0, 0};
 	}
-	if ((look->owner & 3) != WIRE_RING_RETIRED || place->block ||
+	if ((pass->owner & 3) != WIRE_RING_ENDED || position->block ||
 		__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE))
 		return;
 	__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
-	wire_hint(&header->rings_hint, look->index);
+	wire_hint(&header->rings_hint, pass->index);
 }
 
 /*
@@ -249,7 +252,7 @@ static inline int wire_drain_release(struct wire_drain *drain, uint32_t index, u
 
 	/* Also one whose claimer died before the list had it. */
 	wire_drain_free_blocks(drain, index, owner, UINT32_MAX);
-	drain->place[index] = (struct wire_drain_place){0, 0};
+	drain->position[index] = (struct wire_drain_position){0, 0};
 	__atomic_store_n(&ring->exit_credit, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
 	wire_hint(&header->rings_hint, index);

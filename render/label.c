@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbol names are input from strangers. Everything drawn or written as XML text went through
+ * Symbol names are untrusted input. Everything drawn or written as XML text went through
  * label_clean() first.
  */
 #include "render/label.h"

@@ -32,7 +32,7 @@
 #include "cli/clock.h"
 #include "cli/gather/maps.h"
 #include "cli/gather/procfs.h"
-#include "cli/gather/record.h"
+#include "cli/gather/pipe_record.h"
 #include "cli/own_stack.h"
 #include "libprof/wire_control.h"
 #include "libprof/wire_drain.h"
@@ -45,7 +45,7 @@
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S  1000000000ULL
 /* What waits for the pipe's reader may be so much; beyond it samples stay in their rings. */
-#define BACKLOG_BYTES (OUTBOX_BYTES_MAX / 2)
+#define BACKLOG_BYTES (PIPE_WRITER_BYTES_MAX / 2)
 /* A slot whose claimer has not filled it in by then, and is gone, is free again. */
 #define CLAIM_NS (2 * NS_PER_S)
 /* A process is asked for new seccomp filters when it has used so much: it takes some 10 us. */
@@ -83,7 +83,7 @@ struct collector {
 	uint32_t abandoned; /* atomic: nobody reads the pipe any more */
 	/* The thread's own. */
 	uint64_t answered;
-	struct outbox outbox;
+	struct pipe_writer pipe_writer;
 	struct wire_drain drain;
 	struct slot_notes slots[WIRE_SLOTS];
 	struct thread_notes threads[WIRE_RINGS];
@@ -92,7 +92,7 @@ struct collector {
 
 static int put_record(struct collector *c, enum record_type type, void *head, size_t bytes)
 {
-	return outbox_put(&c->outbox, type, head, bytes, NULL, 0);
+	return pipe_writer_put(&c->pipe_writer, type, head, bytes, NULL, 0);
 }
 
 /* ---- control records ------------------------------------------------------------------------- */
@@ -109,8 +109,8 @@ static void put_module(struct collector *c, uint64_t image, const struct wire_mo
 	};
 
 	memcpy(record.build_id, module->build_id, sizeof(record.build_id));
-	outbox_put(&c->outbox, RECORD_MODULE, &record, offsetof(struct record_module, path),
-		module->path, strlen(module->path) + 1);
+	pipe_writer_put(&c->pipe_writer, RECORD_MODULE, &record,
+		offsetof(struct record_module, path), module->path, strlen(module->path) + 1);
 }
 
 static void put_code(struct collector *c, uint64_t image, const struct wire_code *code)
@@ -121,7 +121,7 @@ static void put_code(struct collector *c, uint64_t image, const struct wire_code
 		.start = code->start,
 		.flags = code->flags};
 
-	outbox_put(&c->outbox, RECORD_CODE, &record, sizeof(record), code->name,
+	pipe_writer_put(&c->pipe_writer, RECORD_CODE, &record, sizeof(record), code->name,
 		strlen(code->name) + 1);
 }
 
@@ -139,7 +139,7 @@ static void put_function(struct collector *c, uint64_t image, const struct wire_
 
 	memcpy(text, function->name, name_bytes);
 	memcpy(text + name_bytes, file, file_bytes);
-	outbox_put(&c->outbox, RECORD_FUNCTION, &record, sizeof(record), text,
+	pipe_writer_put(&c->pipe_writer, RECORD_FUNCTION, &record, sizeof(record), text,
 		name_bytes + file_bytes);
 }
 
@@ -147,7 +147,7 @@ static void put_mark(struct collector *c, uint64_t image, const struct wire_mark
 {
 	struct record_mark record = {.image = image, .time_ns = mark->time_ns, .tid = mark->tid};
 
-	outbox_put(&c->outbox, RECORD_MARK, &record, sizeof(record), mark->name,
+	pipe_writer_put(&c->pipe_writer, RECORD_MARK, &record, sizeof(record), mark->name,
 		strlen(mark->name) + 1);
 }
 
@@ -178,7 +178,7 @@ static void read_control(struct collector *c, uint32_t index, bool is_over)
 
 	/* At most one ringful: writers may be as fast as we are. */
 	for (uint32_t taken = 0; taken < WIRE_CONTROL_BYTES; taken += c->control.bytes) {
-		enum wire_control_step step = wire_control_take(slot, ring, &c->control);
+		enum wire_control_step step = wire_control_read(slot, ring, &c->control);
 
 		if (step == WIRE_CONTROL_EMPTY && is_over)
 			step = wire_control_skip_hole(slot, ring, &c->control);
@@ -237,7 +237,7 @@ static void add_image(struct collector *c, uint32_t index)
 }
 
 /* A process that was killed while it claimed its slot has nothing in it yet. */
-static void look_at_claim(struct collector *c, uint32_t index, uint64_t state)
+static void check_claim(struct collector *c, uint32_t index, uint64_t state)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
 	struct slot_notes *notes = &c->slots[index];
@@ -258,7 +258,7 @@ static void look_at_claim(struct collector *c, uint32_t index, uint64_t state)
 }
 
 /* One that came by an instruction of the program's own is not seen inside, where looking is a call. */
-static void look_for_filters(struct wire_slot *slot, struct slot_notes *notes)
+static void check_filters(struct wire_slot *slot, struct slot_notes *notes)
 {
 	uint32_t filters;
 
@@ -271,7 +271,7 @@ static void look_for_filters(struct wire_slot *slot, struct slot_notes *notes)
 		__atomic_store_n(&slot->has_unseen, 1, __ATOMIC_RELAXED);
 }
 
-static void look_at_slot(struct collector *c, uint32_t index)
+static void check_slot(struct collector *c, uint32_t index)
 {
 	struct wire_slot *slot = wire_slot(c->arena, index);
 	struct slot_notes *notes = &c->slots[index];
@@ -279,7 +279,7 @@ static void look_at_slot(struct collector *c, uint32_t index)
 	uint64_t cpu_ns;
 
 	if ((state & 0xff) == WIRE_SLOT_CLAIMED)
-		look_at_claim(c, index, state);
+		check_claim(c, index, state);
 	if ((state & 0xff) < WIRE_SLOT_LIVE || (state & 0xff) > WIRE_SLOT_GONE)
 		return;
 	if (!notes->image)
@@ -293,11 +293,11 @@ static void look_at_slot(struct collector *c, uint32_t index)
 	if (cpu_ns) {
 		notes->cpu_ns = cpu_ns;
 		if ((state & 0xff) == WIRE_SLOT_LIVE)
-			look_for_filters(slot, notes);
+			check_filters(slot, notes);
 	}
 	if (!notes->namespaced && !notes->superseded)
-		mappings_look(
-			&notes->mappings, notes->pid, notes->image, clock_now_ns(), &c->outbox);
+		mappings_update(&notes->mappings, notes->pid, notes->image, clock_now_ns(),
+			&c->pipe_writer);
 	notes->has_left =
 		notes->superseded || (!notes->namespaced && !procfs_is_running(notes->pid));
 }
@@ -305,15 +305,14 @@ static void look_at_slot(struct collector *c, uint32_t index)
 /* ---- rings ----------------------------------------------------------------------------------- */
 
 /* The notes on the image that has the ring, NULL when nobody we have met has. */
-static struct slot_notes *slot_of(struct collector *c, const struct wire_drain_look *look)
+static struct slot_notes *slot_of(struct collector *c, const struct wire_drain_pass *pass)
 {
-	uint32_t slot =
-		__atomic_load_n(&wire_ring(c->arena, look->index)->slot, __ATOMIC_RELAXED);
+	uint32_t slot = __atomic_load_n(&wire_ring(c->arena, pass->index)->slot, __ATOMIC_RELAXED);
 
 	return slot < WIRE_SLOTS && c->slots[slot].image &&
-			       (c->slots[slot].image & ~0ULL >> 2) == look->owner >> 2
-		? &c->slots[slot]
-		: NULL;
+			       (c->slots[slot].image & ~0ULL >> 2) == pass->owner >> 2
+		       ? &c->slots[slot]
+		       : NULL;
 }
 
 /*
@@ -374,46 +373,46 @@ static void put_sample(struct collector *c, struct slot_notes *notes,
 	/* What a walk ended at, short of the root, may be no address of code. */
 	mappings_request(&notes->mappings, frames,
 		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
-	if (outbox_put(&c->outbox, RECORD_SAMPLE, &record, sizeof(record), frames,
+	if (pipe_writer_put(&c->pipe_writer, RECORD_SAMPLE, &record, sizeof(record), frames,
 		    sample->frames * sizeof(uint64_t)))
 		notes->dropped += sample->weight;
 }
 
 static void drain_ring(struct collector *c, uint32_t index)
 {
-	struct wire_drain_look look;
+	struct wire_drain_pass pass;
 	struct wire_sample sample;
 	enum wire_drain_step step;
 	struct slot_notes *notes;
 
-	if (!wire_drain_begin(&c->drain, index, &look))
+	if (!wire_drain_begin(&c->drain, index, &pass))
 		return;
-	notes = slot_of(c, &look);
+	notes = slot_of(c, &pass);
 	if (!notes)
 		return;
-	if (look.head)
+	if (pass.head)
 		put_thread(c, index, notes);
-	while ((step = wire_drain_next(&c->drain, &look, &sample)) == WIRE_DRAIN_RECORD) {
-		put_sample(c, notes, &sample, wire_drain_frames(&c->drain, &look));
-		wire_drain_skip(&c->drain, &look, sample.bytes);
+	while ((step = wire_drain_next(&c->drain, &pass, &sample)) == WIRE_DRAIN_RECORD) {
+		put_sample(c, notes, &sample, wire_drain_frames(&c->drain, &pass));
+		wire_drain_skip(&c->drain, &pass, sample.bytes);
 	}
 	notes->malformed += step == WIRE_DRAIN_DAMAGED;
-	wire_drain_end(&c->drain, &look);
+	wire_drain_end(&c->drain, &pass);
 }
 
 /* The credit noted when the process began to leave, on the thread's last stack. */
 static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint32_t index)
 {
 	const struct wire_ring *ring = wire_ring(c->arena, index);
-	uint64_t owed = __atomic_load_n(&ring->exit_credit, __ATOMIC_ACQUIRE);
+	uint64_t due = __atomic_load_n(&ring->exit_credit, __ATOMIC_ACQUIRE);
 	const struct wire_sample sample = {
 		.thread = ring->thread,
-		.weight = (uint32_t)owed,
+		.weight = (uint32_t)due,
 		.kind = WIRE_KIND_CREDIT,
 		.end = WIRE_END_ROOT,
 	};
 
-	if (owed && owed <= UINT32_MAX)
+	if (due && due <= UINT32_MAX)
 		put_sample(c, notes, &sample, NULL);
 }
 
@@ -427,15 +426,15 @@ static uint32_t end_rings(
 	uint32_t torn = 0;
 
 	for (uint32_t i = 0; i < wire_rings_high(c->arena); i++) {
-		struct wire_drain_look look;
+		struct wire_drain_pass pass;
 
-		if (!wire_drain_begin(&c->drain, i, &look) || slot_of(c, &look) != notes)
+		if (!wire_drain_begin(&c->drain, i, &pass) || slot_of(c, &pass) != notes)
 			continue;
 		put_thread(c, i, notes);
 		put_exit_credit(c, notes, i);
 		++*threads;
 		if (release)
-			torn += (uint32_t)wire_drain_release(&c->drain, i, look.owner);
+			torn += (uint32_t)wire_drain_release(&c->drain, i, pass.owner);
 	}
 	return torn;
 }
@@ -497,10 +496,10 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 static void run_round(struct collector *c)
 {
 	/* The reader of the pipe is far behind: the arena has room for this, too. */
-	bool is_late = c->outbox.to - c->outbox.from > BACKLOG_BYTES;
+	bool is_late = c->pipe_writer.to - c->pipe_writer.from > BACKLOG_BYTES;
 
 	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
-		look_at_slot(c, i);
+		check_slot(c, i);
 	for (uint32_t i = 0; i < wire_rings_high(c->arena) && !is_late; i++)
 		drain_ring(c, i);
 	for (uint32_t i = 0; i < wire_slots_high(c->arena) && !is_late; i++)
@@ -522,13 +521,13 @@ static void put_final_records(struct collector *c)
 
 	if (__atomic_load_n(&c->abandoned, __ATOMIC_ACQUIRE))
 		return;
-	outbox_finish(&c->outbox);
+	pipe_writer_finish(&c->pipe_writer);
 	run_round(c);
 	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
 		if (c->slots[i].image)
 			end_image(c, i, false);
 	put_record(c, RECORD_END, &end, sizeof(end));
-	outbox_finish(&c->outbox);
+	pipe_writer_finish(&c->pipe_writer);
 }
 
 static void wait_for_bell(struct collector *c, uint32_t bell, uint64_t ms)
@@ -552,7 +551,7 @@ static void *run_collector(void *argument)
 
 		run_round(c);
 		answer_request(c, requested);
-		left = outbox_flush(&c->outbox);
+		left = pipe_writer_flush(&c->pipe_writer);
 		wait_for_bell(c, bell, left ? RETRY_MS : TICK_MS);
 		if (clock_now_ns() - began_ns < RETRY_MS * NS_PER_MS &&
 			__atomic_load_n(&c->requested, __ATOMIC_ACQUIRE) == requested)
@@ -573,9 +572,9 @@ int collector_start(struct collector **out, const struct collector_config *confi
 	c->arena = config->arena;
 	c->drain.arena = config->arena;
 	c->drain.blocks = config->blocks;
-	c->outbox.descriptor = config->pipe;
-	c->outbox.source = RECORD_COLLECTOR;
-	c->outbox.key = config->key;
+	c->pipe_writer.descriptor = config->pipe;
+	c->pipe_writer.source = RECORD_COLLECTOR;
+	c->pipe_writer.key = config->key;
 	/* Signals are for the rest of flamerun. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
@@ -617,6 +616,6 @@ void collector_free(struct collector *c)
 	__atomic_store_n(&c->abandoned, 1, __ATOMIC_RELEASE);
 	collector_finish(c);
 	pthread_join(c->thread, NULL);
-	outbox_release(&c->outbox);
+	pipe_writer_release(&c->pipe_writer);
 	free(c);
 }

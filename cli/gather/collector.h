@@ -2,7 +2,7 @@
 /*
  * The arena's one reader: a thread of flamerun that drains the rings of all processes of a run,
  * living or dead, follows who comes and goes, and writes what it took to the pipe as checked
- * records (record.h). It is the only one who frees a ring or a block, so none can be read for
+ * records (pipe_record.h). It is the only one who frees a ring or a block, so none can be read for
  * somebody who had it before; where it stands in each ring is in memory of its own. It shares no
  * profile with the rest of flamerun and goes on while that draws.
  *

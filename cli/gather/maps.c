@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/gather/record.h"
+#include "cli/gather/pipe_record.h"
 #include "libprof/fnv.h"
 #include "render/array.h"
 
@@ -194,7 +194,7 @@ void mappings_request(struct mappings *mappings, const char *frames, uint32_t co
 }
 
 static void put_module(struct mappings *mappings, const struct mapping *mapping, uint64_t image,
-	struct outbox *outbox)
+	struct pipe_writer *pipe_writer)
 {
 	struct record_module record = {
 		.image = image,
@@ -205,13 +205,13 @@ static void put_module(struct mappings *mappings, const struct mapping *mapping,
 		.flags = WIRE_MODULE_MAPPED,
 	};
 
-	if (!outbox_put(outbox, RECORD_MODULE, &record, offsetof(struct record_module, path),
-		    mapping->path, strlen(mapping->path) + 1))
+	if (!pipe_writer_put(pipe_writer, RECORD_MODULE, &record,
+		    offsetof(struct record_module, path), mapping->path, strlen(mapping->path) + 1))
 		mappings->announced++;
 }
 
-void mappings_look(struct mappings *mappings, uint32_t pid, uint64_t image, uint64_t now_ns,
-	struct outbox *outbox)
+void mappings_update(struct mappings *mappings, uint32_t pid, uint64_t image, uint64_t now_ns,
+	struct pipe_writer *pipe_writer)
 {
 	uint64_t wanted = mappings->wanted;
 	const struct mapping *mapping;
@@ -235,7 +235,7 @@ void mappings_look(struct mappings *mappings, uint32_t pid, uint64_t image, uint
 		mappings->known[at].end = mapping->end;
 	}
 	if (mapping && mapping->is_code && mapping->inode) {
-		put_module(mappings, mapping, image, outbox);
+		put_module(mappings, mapping, image, pipe_writer);
 		mappings->wait_ms = 0;
 	}
 	maps_release(&maps);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/gather/record.h"
+#include "cli/gather/pipe_record.h"
 
 struct mapping {
 	uintptr_t start, end;
@@ -66,7 +66,7 @@ void mappings_request(struct mappings *mappings, const char *frames, uint32_t co
  * Look up what is wanted in process @pid, if it is time, and tell of a file's code there as a
  * module of @image. A process that may not be looked into has none.
  */
-void mappings_look(struct mappings *mappings, uint32_t pid, uint64_t image, uint64_t now_ns,
-	struct outbox *outbox);
+void mappings_update(struct mappings *mappings, uint32_t pid, uint64_t image, uint64_t now_ns,
+	struct pipe_writer *pipe_writer);
 
 #endif

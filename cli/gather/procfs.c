@@ -43,7 +43,7 @@ long procfs_number(pid_t id, const char *name)
 	return at ? strtol(at + strlen(key), NULL, 10) : -1;
 }
 
-int procfs_place(pid_t pid, pid_t tid, struct procfs_place *out)
+int procfs_syscall(pid_t pid, pid_t tid, struct procfs_syscall *out)
 {
 	char path[64], text[512];
 	char *pc, *sp;
@@ -59,7 +59,7 @@ int procfs_place(pid_t pid, pid_t tid, struct procfs_place *out)
 	sp = strrchr(text, ' ');
 	if (!sp)
 		return -EAGAIN;
-	*out = (struct procfs_place){strtoull(sp, NULL, 16), strtoull(pc + 1, NULL, 16)};
+	*out = (struct procfs_syscall){strtoull(sp, NULL, 16), strtoull(pc + 1, NULL, 16)};
 	return 0;
 }
 

@@ -78,7 +78,7 @@ struct procfs_switches {
 int procfs_switches_read(int file, struct procfs_switches *out);
 
 /* Where a thread that sleeps will go on. */
-struct procfs_place {
+struct procfs_syscall {
 	uint64_t sp, pc;
 };
 
@@ -86,7 +86,7 @@ struct procfs_place {
  * Of thread @tid of @pid. Returns 0, or -EAGAIN: it runs, is about to, or nobody may know; *@out is
  * as it was then. Who may trace the thread may ask; it does not notice.
  */
-int procfs_place(pid_t pid, pid_t tid, struct procfs_place *out);
+int procfs_syscall(pid_t pid, pid_t tid, struct procfs_syscall *out);
 
 /* Read "stat": procfs_state(). */
 char procfs_state_read(int file, int *cpu);

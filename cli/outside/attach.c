@@ -96,7 +96,7 @@ static int check_memory(pid_t pid, const char *who, struct diag_message *message
 	return -ESRCH;
 }
 
-int refusal_foresee(pid_t pid, struct diag_message *message)
+int refusal_predict(pid_t pid, struct diag_message *message)
 {
 	long group = procfs_number(pid, "Tgid");
 	char who[64];
@@ -251,7 +251,7 @@ int refusal_explain(pid_t pid, int error, struct diag_message *message)
 	struct refusal_facts facts;
 
 	/* It may have ended, or found a tracer, since it was looked at. */
-	if (refusal_foresee(pid, &foreseen)) {
+	if (refusal_predict(pid, &foreseen)) {
 		if (message)
 			*message = foreseen;
 		return error;
@@ -305,7 +305,7 @@ static struct tracee *add_tracee(
 	if (!tracee)
 		return NULL;
 	if (was_there)
-		tracee->counted_ns = tracees_look(tracee);
+		tracee->counted_ns = tracees_update(tracee);
 	sample_begin(tracer, tracee);
 	tracer->totals.threads++;
 	return tracee;
@@ -358,7 +358,7 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since, ui
 {
 	bool is_waiting = since == ATTACH_EXEC;
 	struct target *target;
-	int error = refusal_foresee(pid, message);
+	int error = refusal_predict(pid, message);
 
 	if (error)
 		return error;
@@ -418,13 +418,13 @@ struct tracee *attach_born(struct tracer *tracer, pid_t tid)
 	return tracee;
 }
 
-void attach_settle(struct tracer *tracer, struct target *target)
+void attach_end_target(struct tracer *tracer, struct target *target)
 {
-	sample_settle(tracer, target);
+	sample_credit_target(tracer, target);
 	target_end(target, &tracer->shared, true, true);
 }
 
-void attach_let_go(struct tracer *tracer, struct tracee *tracee, int signal)
+void attach_detach_thread(struct tracer *tracer, struct tracee *tracee, int signal)
 {
 	sample_cancel(tracer, tracee);
 	ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)signal);
@@ -452,7 +452,7 @@ void attach_exec(struct tracer *tracer, struct target *target, pid_t tid)
 	remove_other_threads(tracer, target, tid);
 	target->cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
 	if (!target->is_waiting)
-		attach_settle(tracer, target);
+		attach_end_target(tracer, target);
 }
 
 void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid)
@@ -469,7 +469,7 @@ void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid)
 		tracee = add_tracee(tracer, target, tid, true);
 	if (!tracee)
 		return;
-	tracee->counted_ns = tracees_look(tracee);
+	tracee->counted_ns = tracees_update(tracee);
 	tracee->is_announced = tracee->has_stack = false;
 	sample_cancel(tracer, tracee);
 	sample_begin(tracer, tracee);

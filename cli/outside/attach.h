@@ -44,10 +44,10 @@ void attach_exec(struct tracer *tracer, struct target *target, pid_t tid);
 void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid);
 
 /* The image of @target is over: tell what it used by target->cpu_ns, and that it left. */
-void attach_settle(struct tracer *tracer, struct target *target);
+void attach_end_target(struct tracer *tracer, struct target *target);
 
 /* Let go of @tracee, which is stopped, with @signal for it, or 0, and free it. */
-void attach_let_go(struct tracer *tracer, struct tracee *tracee, int signal);
+void attach_detach_thread(struct tracer *tracer, struct tracee *tracee, int signal);
 
 /* The target of that pid, or NULL. */
 struct target *attach_find(const struct tracer *tracer, pid_t pid);
@@ -74,7 +74,7 @@ struct refusal_facts {
  * ended, is traced already, or is of another word size.
  * Returns 0, or -errno with @message filled.
  */
-int refusal_foresee(pid_t pid, struct diag_message *message);
+int refusal_predict(pid_t pid, struct diag_message *message);
 
 /* Fill @message: which rule keeps us from tracing @facts->pid, on EPERM. Returns -EPERM. */
 int refusal_of_permission(const struct refusal_facts *facts, struct diag_message *message);

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "arch/go.h"
-#include "cli/symbols/elfimage.h"
+#include "cli/symbols/elf_file.h"
 #include "cli/symbols/gopclntab.h"
 #include "render/array.h"
 
@@ -134,7 +134,7 @@ static int put_fde(struct buffer *buffer, const struct gopclntab *table,
 	return 0;
 }
 
-int go_cfi_make(const struct elfimage *image, uint64_t vaddr, char **frames, uint64_t *bytes)
+int go_cfi_make(const struct elf_file *image, uint64_t vaddr, char **frames, uint64_t *bytes)
 {
 	struct buffer buffer = {.vaddr = vaddr};
 	struct gopclntab table;

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "cli/symbols/elfimage.h"
+#include "cli/symbols/elf_file.h"
 
 /*
  * A search table for information that came without one.
@@ -34,6 +34,6 @@ int cfi_table_make(const char *frames, uint64_t bytes, uint64_t vaddr, char **co
  * Returns 0 with an owned buffer in *@frames and its size in *@bytes; -ENOENT when @image has no
  * such table; or -ENOMEM.
  */
-int go_cfi_make(const struct elfimage *image, uint64_t vaddr, char **frames, uint64_t *bytes);
+int go_cfi_make(const struct elf_file *image, uint64_t vaddr, char **frames, uint64_t *bytes);
 
 #endif

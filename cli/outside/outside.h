@@ -25,7 +25,8 @@ struct outside_config {
 	uint32_t rate_hz;
 	bool wall;
 	bool follow; /* children too */
-	/* Of a run whose strangers are to be found, borrowed; NULL: whom to trace is said. */
+	/* Of a run whose uninjected programs are to be found, borrowed; NULL: whom to trace is
+	 * said. */
 	struct wire_arena *arena;
 	int arena_descriptor;
 	int pipe;    /* its writing end, non-blocking; borrowed for the call */

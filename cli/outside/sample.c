@@ -35,11 +35,11 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee)
 	 * What threads that ended have left, or a random part of a period, on loan: of many threads
 	 * that end early as many are counted as are due, and chances do not add up.
 	 */
-	if (!target->spare_ns)
-		tracee->owed_ns = tracer_random(tracer, tracer->period_ns);
-	else if (target->spare_ns > 0)
-		tracee->owed_ns = (uint64_t)target->spare_ns % tracer->period_ns;
-	target->spare_ns -= (int64_t)tracee->owed_ns;
+	if (!target->ended_due_ns)
+		tracee->due_ns = tracer_random(tracer, tracer->period_ns);
+	else if (target->ended_due_ns > 0)
+		tracee->due_ns = (uint64_t)target->ended_due_ns % tracer->period_ns;
+	target->ended_due_ns -= (int64_t)tracee->due_ns;
 }
 
 /* Tell of @tracee before the first record that names it. */
@@ -52,11 +52,12 @@ static void announce_thread(struct tracer *tracer, struct tracee *tracee)
 	if (tracee->is_announced)
 		return;
 	procfs_comm(tracee->target->pid, tracee->tid, record.comm);
-	outbox_put(&tracer->shared.outbox, RECORD_THREAD, &record, sizeof(record), NULL, 0);
+	pipe_writer_put(
+		&tracer->shared.pipe_writer, RECORD_THREAD, &record, sizeof(record), NULL, 0);
 	tracee->is_announced = true;
 }
 
-/* Whole samples that are due for @tracee by @now_ns of its clock; the rest stays owed. */
+/* Whole samples that are due for @tracee by @now_ns of its clock; the rest stays due. */
 static uint32_t count_due(struct tracer *tracer, struct tracee *tracee, uint64_t now_ns)
 {
 	uint64_t spent_ns = now_ns > tracee->counted_ns ? now_ns - tracee->counted_ns : 0;
@@ -64,9 +65,9 @@ static uint32_t count_due(struct tracer *tracer, struct tracee *tracee, uint64_t
 
 	tracee->counted_ns = now_ns;
 	tracee->target->counted_ns += spent_ns;
-	tracee->owed_ns += spent_ns;
-	weight = tracee->owed_ns / tracer->period_ns;
-	tracee->owed_ns %= tracer->period_ns;
+	tracee->due_ns += spent_ns;
+	weight = tracee->due_ns / tracer->period_ns;
+	tracee->due_ns %= tracer->period_ns;
 	return weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 }
 
@@ -78,7 +79,7 @@ static void put_sample(struct tracer *tracer, struct tracee *tracee, struct reco
 	record->image = tracee->target->image;
 	record->thread = (uint32_t)tracee->tid;
 	record->time_ns = clock_now_ns();
-	if (outbox_put(&tracer->shared.outbox, RECORD_SAMPLE, record, sizeof(*record),
+	if (pipe_writer_put(&tracer->shared.pipe_writer, RECORD_SAMPLE, record, sizeof(*record),
 		    tracer->frames, record->frames * sizeof(tracer->frames[0])))
 		tracer->totals.dropped += record->weight;
 	else if (record->frames)
@@ -88,7 +89,7 @@ static void put_sample(struct tracer *tracer, struct tracee *tracee, struct reco
 /* The clock @tracee's samples are counted by, now. */
 static uint64_t read_sample_clock(const struct tracer *tracer, struct tracee *tracee)
 {
-	uint64_t cpu_ns = tracees_look(tracee);
+	uint64_t cpu_ns = tracees_update(tracee);
 
 	return tracer->config.wall ? clock_now_ns() : cpu_ns;
 }
@@ -211,14 +212,14 @@ static struct unwind_result walk_stack(
 }
 
 /* Where the stopped thread is, for looks that want to know whether it still is there. */
-static void note_place(struct tracee *tracee, const void *regset)
+static void note_syscall(struct tracee *tracee, const void *regset)
 {
 	struct arch_registers registers;
 
 	arch_registers_from_regset(&registers, regset);
 	tracee->switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
 	tracee->stopped_at =
-		(struct procfs_place){registers.r[ARCH_DWARF_SP], registers.r[ARCH_DWARF_PC]};
+		(struct procfs_syscall){registers.r[ARCH_DWARF_SP], registers.r[ARCH_DWARF_PC]};
 	tracee->was_seen_asleep = false;
 }
 
@@ -253,7 +254,7 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 		arch_regset_restart(regset, !tracer->config.wall))
 		ptrace(PTRACE_SETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov);
 	if (tracer->config.wall)
-		note_place(tracee, regset);
+		note_syscall(tracee, regset);
 	ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
 	tracer->totals.stops++;
 	/* Whom we pushed off did not run in our turn before this one, either. */
@@ -278,7 +279,7 @@ static void request_stop(struct tracer *tracer, struct tracee *tracee)
 }
 
 /* With --wall: @tracee is where its last stack was taken. */
-static void sample_again(struct tracer *tracer, struct tracee *tracee)
+static void sample_repeat(struct tracer *tracer, struct tracee *tracee)
 {
 	struct record_sample record = {.kind = WIRE_KIND_OFF};
 
@@ -296,16 +297,16 @@ static bool was_pushed(const struct tracer *tracer, struct tracee *tracee)
 	long before = tracee->seen.pushes;
 	int cpu = tracee->cpu;
 
-	if (tracees_count(tracee) != 'R' || before < 0 || tracee->seen.pushes <= before)
+	if (tracees_read_switches(tracee) != 'R' || before < 0 || tracee->seen.pushes <= before)
 		return false;
-	tracees_locate(tracee);
-	return cpu == tracer->place.cpu || tracee->cpu == tracer->place.cpu;
+	tracees_read_cpu(tracee);
+	return cpu == tracer->affinity.cpu || tracee->cpu == tracer->affinity.cpu;
 }
 
 /* The next look may be where @tracee was last. */
 static void request_cpu(struct tracer *tracer, const struct tracee *tracee)
 {
-	place_want(&tracer->place, tracee->cpu, (unsigned)tracer_random(tracer, 1u << 16));
+	affinity_request(&tracer->affinity, tracee->cpu, (unsigned)tracer_random(tracer, 1u << 16));
 }
 
 /*
@@ -317,17 +318,17 @@ static void request_cpu(struct tracer *tracer, const struct tracee *tracee)
  * One that sleeps is waited for on its CPU, too, for some time: were we to go there only when it
  * was seen running, of threads that work by turns we would hardly see how their turns begin.
  */
-static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
+static void schedule_by_cpu(struct tracer *tracer, struct tracee *tracee)
 {
 	uint64_t before_ns = tracee->used.cpu_ns;
 	uint64_t now_ns = read_sample_clock(tracer, tracee);
-	uint64_t owed_ns =
-		tracee->owed_ns + (now_ns > tracee->counted_ns ? now_ns - tracee->counted_ns : 0);
-	bool is_due = owed_ns >= tracer->period_ns;
+	uint64_t due_ns =
+		tracee->due_ns + (now_ns > tracee->counted_ns ? now_ns - tracee->counted_ns : 0);
+	bool is_due = due_ns >= tracer->period_ns;
 	bool is_new = !is_due && !tracee->has_stack && tracee->tries < TRIES_MAX &&
-		      (owed_ns > tracee->owed_ns || !now_ns);
+		      (due_ns > tracee->due_ns || !now_ns);
 
-	if (owed_ns < tracer->period_ns / 2 && !is_new) {
+	if (due_ns < tracer->period_ns / 2 && !is_new) {
 		tracee->seen.pushes = -1;
 		return;
 	}
@@ -343,9 +344,9 @@ static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 			request_stop(tracer, tracee);
 		return;
 	}
-	if (tracees_locate(tracee) == 'R' &&
-		(is_new || owed_ns > PERIODS_MAX * tracer->period_ns ||
-			(is_due && !place_reaches(&tracer->place, tracee->cpu)))) {
+	if (tracees_read_cpu(tracee) == 'R' &&
+		(is_new || due_ns > PERIODS_MAX * tracer->period_ns ||
+			(is_due && !affinity_allows(&tracer->affinity, tracee->cpu)))) {
 		tracee->tries++;
 		request_stop(tracer, tracee);
 	} else {
@@ -361,14 +362,14 @@ static void look_by_cpu(struct tracer *tracer, struct tracee *tracee)
 static bool is_where_it_was(struct tracee *tracee)
 {
 	long switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
-	struct procfs_place now;
+	struct procfs_syscall now;
 
 	if (!tracee->has_stack || tracee->switches < 0 || switches < 0)
 		return false;
 	if (tracee->was_seen_asleep)
 		return switches == tracee->switches;
 	if (switches > tracee->switches + 1 ||
-		procfs_place(tracee->target->pid, tracee->tid, &now) ||
+		procfs_syscall(tracee->target->pid, tracee->tid, &now) ||
 		now.sp != tracee->stopped_at.sp || now.pc != tracee->stopped_at.pc ||
 		procfs_number(tracee->tid, "voluntary_ctxt_switches") != switches)
 		return false;
@@ -378,17 +379,17 @@ static bool is_where_it_was(struct tracee *tracee)
 }
 
 /* With --wall: a thread that has not run since its stack was taken still has it. */
-static void look_by_wall(struct tracer *tracer, struct tracee *tracee)
+static void schedule_by_wall(struct tracer *tracer, struct tracee *tracee)
 {
-	if (tracee->owed_ns + (clock_now_ns() - tracee->counted_ns) < tracer->period_ns)
+	if (tracee->due_ns + (clock_now_ns() - tracee->counted_ns) < tracer->period_ns)
 		return;
-	if (is_where_it_was(tracee) && tracees_locate(tracee) != 'R')
-		sample_again(tracer, tracee);
+	if (is_where_it_was(tracee) && tracees_read_cpu(tracee) != 'R')
+		sample_repeat(tracer, tracee);
 	else
 		request_stop(tracer, tracee);
 }
 
-static void look_at_target(struct tracer *tracer, struct target *target)
+static void schedule_target(struct tracer *tracer, struct target *target)
 {
 	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
 
@@ -399,27 +400,27 @@ static void look_at_target(struct tracer *tracer, struct target *target)
 		target->cpu_ns = cpu_ns;
 }
 
-static void look_at_thread(struct tracer *tracer, struct tracee *tracee)
+static void schedule_thread(struct tracer *tracer, struct tracee *tracee)
 {
 	tracee->round = tracer->round;
 	if (tracee->target->is_idle || tracee->target->is_waiting || tracee->requested_ns)
 		return;
 	if (tracer->config.wall)
-		look_by_wall(tracer, tracee);
+		schedule_by_wall(tracer, tracee);
 	else
-		look_by_cpu(tracer, tracee);
+		schedule_by_cpu(tracer, tracee);
 }
 
 /* All threads in an order that begins anywhere; @first: only those we may have pushed off. */
-static void look_at_threads(struct tracer *tracer, unsigned begin, bool first)
+static void schedule_threads(struct tracer *tracer, unsigned begin, bool first)
 {
 	for (unsigned i = 0; i < TRACEES_BUCKETS; i++) {
 		struct tracee *tracee = tracer->tracees.bucket[(begin + i) % TRACEES_BUCKETS];
 
 		for (; tracee; tracee = tracee->next)
-			if (first ? tracee->seen.pushes >= 0 && tracee->cpu == tracer->place.cpu
+			if (first ? tracee->seen.pushes >= 0 && tracee->cpu == tracer->affinity.cpu
 				  : tracee->round != tracer->round)
-				look_at_thread(tracer, tracee);
+				schedule_thread(tracer, tracee);
 	}
 }
 
@@ -429,17 +430,17 @@ void sample_round(struct tracer *tracer)
 
 	tracer->round++;
 	tracer->pushed = 0;
-	place_begin(&tracer->place);
+	affinity_begin(&tracer->affinity);
 	for (struct target *target = tracer->targets; target; target = target->next)
-		look_at_target(tracer, target);
+		schedule_target(tracer, target);
 	/* They wait for us. */
-	look_at_threads(tracer, begin, true);
-	look_at_threads(tracer, begin, false);
+	schedule_threads(tracer, begin, true);
+	schedule_threads(tracer, begin, false);
 }
 
 /* ---- what is left over ----------------------------------------------------------------------- */
 
-void sample_last(struct tracer *tracer, struct tracee *tracee)
+void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 {
 	struct record_sample record = {.kind = WIRE_KIND_CREDIT};
 	struct target *target = tracee->target;
@@ -447,15 +448,15 @@ void sample_last(struct tracer *tracer, struct tracee *tracee)
 	if (target->is_waiting)
 		return;
 	record.weight = count_due(tracer, tracee, read_sample_clock(tracer, tracee));
-	target->spare_ns += (int64_t)tracee->owed_ns;
-	if (target->spare_ns >= (int64_t)tracer->period_ns) {
-		target->spare_ns -= (int64_t)tracer->period_ns;
+	target->ended_due_ns += (int64_t)tracee->due_ns;
+	if (target->ended_due_ns >= (int64_t)tracer->period_ns) {
+		target->ended_due_ns -= (int64_t)tracer->period_ns;
 		record.weight++;
 	}
 	put_sample(tracer, tracee, &record);
 }
 
-void sample_settle(struct tracer *tracer, struct target *target)
+void sample_credit_target(struct tracer *tracer, struct target *target)
 {
 	struct record_sample record = {
 		.image = target->image, .time_ns = clock_now_ns(), .kind = WIRE_KIND_CREDIT};
@@ -469,7 +470,7 @@ void sample_settle(struct tracer *tracer, struct target *target)
 	weight = (used_ns - target->counted_ns + tracer_random(tracer, tracer->period_ns)) /
 		 tracer->period_ns;
 	record.weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
-	if (record.weight &&
-		outbox_put(&tracer->shared.outbox, RECORD_SAMPLE, &record, sizeof(record), NULL, 0))
+	if (record.weight && pipe_writer_put(&tracer->shared.pipe_writer, RECORD_SAMPLE, &record,
+				     sizeof(record), NULL, 0))
 		tracer->totals.dropped += record.weight;
 }

@@ -4,9 +4,9 @@
  *
  * By the CPU clock a sample is due when a thread has used a period of CPU time, and is taken at the
  * first look that finds it running. Looks come at random, and the next one is on the CPU of a
- * thread that is due (place.h), whether it runs just now or not: when we wake up there it is pushed
- * off, and its stack is that of this very moment. So each moment it runs is as likely as any other;
- * and a sample weighs what the thread used since the one before.
+ * thread that is due (affinity.h), whether it runs just now or not: when we wake up there it is
+ * pushed off, and its stack is that of this very moment. So each moment it runs is as likely as any
+ * other; and a sample weighs what the thread used since the one before.
  *
  * Candidates are those that lost their CPU against their will since the look before; which of them
  * was on our CPU is known when it stops. A thread that had been woken up and waited for its turn is
@@ -40,9 +40,9 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 void sample_cancel(struct tracer *tracer, struct tracee *tracee);
 
 /* @tracee is about to be forgotten: what it used since its last sample is credited. */
-void sample_last(struct tracer *tracer, struct tracee *tracee);
+void sample_credit_thread(struct tracer *tracer, struct tracee *tracee);
 
 /* The same of a whole target: what no thread accounts for is credited to the process. */
-void sample_settle(struct tracer *tracer, struct target *target);
+void sample_credit_target(struct tracer *tracer, struct target *target);
 
 #endif

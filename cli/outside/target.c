@@ -55,7 +55,7 @@ struct tracee *tracees_add(struct tracees *tracees, pid_t tid, struct target *ta
 	return tracee;
 }
 
-uint64_t tracees_look(struct tracee *tracee)
+uint64_t tracees_update(struct tracee *tracee)
 {
 	if (tracee->clock >= 0)
 		procfs_clock_read(tracee->clock, &tracee->used);
@@ -78,7 +78,7 @@ static void close_if_many(int *file)
 	*file = -1;
 }
 
-char tracees_count(struct tracee *tracee)
+char tracees_read_switches(struct tracee *tracee)
 {
 	struct procfs_switches seen = {.pushes = -1};
 
@@ -90,7 +90,7 @@ char tracees_count(struct tracee *tracee)
 	return seen.state;
 }
 
-char tracees_locate(struct tracee *tracee)
+char tracees_read_cpu(struct tracee *tracee)
 {
 	char state = 0;
 
@@ -190,7 +190,7 @@ void target_announce(
 	if (!procfs_link(target->pid, "exe", exe))
 		copy_name(record.exe, sizeof(record.exe), exe);
 	procfs_comm(target->pid, target->pid, record.comm);
-	outbox_put(&shared->outbox, RECORD_IMAGE, &record, sizeof(record), NULL, 0);
+	pipe_writer_put(&shared->pipe_writer, RECORD_IMAGE, &record, sizeof(record), NULL, 0);
 }
 
 /* The mapping of the file's first byte that belongs to list[index]: the last one before it. */
@@ -261,7 +261,7 @@ static void announce_module(
 	if (!strcmp(object->path, VDSO_NAME))
 		record.flags |= WIRE_MODULE_VDSO;
 	memcpy(record.build_id, object->build_id, sizeof(record.build_id));
-	if (!outbox_put(&shared->outbox, RECORD_MODULE, &record,
+	if (!pipe_writer_put(&shared->pipe_writer, RECORD_MODULE, &record,
 		    offsetof(struct record_module, path), object->path, strlen(object->path) + 1))
 		*byte |= bit;
 }
@@ -308,5 +308,5 @@ void target_end(
 		.still_runs = !has_ended && procfs_is_running((uint32_t)target->pid),
 	};
 
-	outbox_put(&shared->outbox, RECORD_IMAGE_END, &record, sizeof(record), NULL, 0);
+	pipe_writer_put(&shared->pipe_writer, RECORD_IMAGE_END, &record, sizeof(record), NULL, 0);
 }

@@ -14,7 +14,7 @@
 
 #include "cli/gather/maps.h"
 #include "cli/gather/procfs.h"
-#include "cli/gather/record.h"
+#include "cli/gather/pipe_record.h"
 #include "cli/outside/object.h"
 #include "libprof/unwind/unwind.h"
 
@@ -32,7 +32,7 @@ struct target {
 	uint64_t start_cpu_ns;
 	uint64_t cpu_ns;     /* when it was last looked at */
 	uint64_t counted_ns; /* CPU time that is in samples */
-	int64_t spare_ns;    /* what ended threads were owed, less what others began with */
+	int64_t ended_due_ns; /* what was due of threads that ended, less what others began with */
 	uint64_t mapped_ns;  /* when the mappings were last read */
 	uint64_t scanned_ns; /* when new threads were last looked for */
 	uintptr_t stack_top; /* where the main thread's stack began, 0: unknown */
@@ -51,7 +51,7 @@ struct target {
 /* What outlives a single target. */
 struct target_shared {
 	struct objects objects;
-	struct outbox outbox;
+	struct pipe_writer pipe_writer;
 	uint64_t images; /* numbers given out */
 };
 
@@ -99,9 +99,9 @@ struct tracee {
 	unsigned rests;		     /* looks since it was last found to have run */
 	unsigned tries;		     /* times it was asked though it was not */
 	uint64_t counted_ns;	     /* CPU time (with --wall, time) when it was last counted */
-	uint64_t owed_ns;	     /* what did not make a whole sample then */
+	uint64_t due_ns;	     /* what did not make a whole sample then */
 	long switches;		     /* sleeps when its stack was taken; -1: no stack */
-	struct procfs_place stopped_at; /* with --wall: of that stack */
+	struct procfs_syscall stopped_at; /* with --wall: of that stack */
 	bool was_seen_asleep;	     /* it slept there since, with that many sleeps */
 	bool has_stack;		     /* a sample with frames was sent */
 	bool is_announced;	     /* its records were sent */
@@ -121,15 +121,15 @@ struct tracee *tracees_find(const struct tracees *tracees, pid_t tid);
 struct tracee *tracees_add(struct tracees *tracees, pid_t tid, struct target *target);
 
 /* Bring what @tracee says of its use of the CPU up to now. Returns its CPU time. */
-uint64_t tracees_look(struct tracee *tracee);
+uint64_t tracees_update(struct tracee *tracee);
 
 /*
- * Its state now: 'R', 'S', ...; 0 when it has gone. tracees_count() brings tracee->seen up to now,
- * tracees_locate() tracee->cpu.
+ * Its state now: 'R', 'S', ...; 0 when it has gone. tracees_read_switches() brings tracee->seen up
+ * to now, tracees_read_cpu() tracee->cpu.
  */
-char tracees_count(struct tracee *tracee);
+char tracees_read_switches(struct tracee *tracee);
 
-char tracees_locate(struct tracee *tracee);
+char tracees_read_cpu(struct tracee *tracee);
 
 /* Forget @tracee, which is freed. */
 void tracees_remove(struct tracees *tracees, struct tracee *tracee);

@@ -27,7 +27,7 @@
 #include "cli/gather/procfs.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/sample.h"
-#include "cli/outside/strangers.h"
+#include "cli/outside/uninjected.h"
 #include "cli/own_stack.h"
 
 #define NS_PER_S 1000000000ULL
@@ -43,8 +43,8 @@
 /* None of its threads is traced any more. */
 static void remove_target(struct tracer *tracer, struct target *target)
 {
-	if (tracer->strangers)
-		strangers_ended(tracer->strangers, target->pid);
+	if (tracer->uninjected)
+		uninjected_ended(tracer->uninjected, target->pid);
 	attach_remove_target(tracer, target);
 }
 
@@ -53,7 +53,7 @@ static void detach_thread(struct tracer *tracer, struct tracee *tracee, int sign
 {
 	struct target *target = tracee->target;
 
-	attach_let_go(tracer, tracee, signal);
+	attach_detach_thread(tracer, tracee, signal);
 	if (!target->threads)
 		remove_target(tracer, target);
 }
@@ -72,7 +72,7 @@ static void on_zombie(struct tracer *tracer, pid_t tid)
 
 	if (!tracee)
 		return;
-	sample_last(tracer, tracee);
+	sample_credit_thread(tracer, tracee);
 	cpu_ns = procfs_cpu_ns((uint32_t)tracee->target->pid);
 	if (cpu_ns)
 		tracee->target->cpu_ns = cpu_ns;
@@ -90,7 +90,7 @@ static void on_reaped(struct tracer *tracer, pid_t tid)
 	tracees_remove(&tracer->tracees, tracee);
 	if (target->threads)
 		return;
-	sample_settle(tracer, target);
+	sample_credit_target(tracer, target);
 	if (!target->is_waiting)
 		target_end(target, &tracer->shared, true, false);
 	remove_target(tracer, target);
@@ -113,8 +113,8 @@ static void on_stop(struct tracer *tracer, struct tracee *tracee, int signal)
 }
 
 /*
- * It is sampled further, or, if it was found as a stranger, let go: what it runs now may have the
- * library, and is to be found again if it has not.
+ * It is sampled further, or, if it was found as an uninjected program, let go: what it runs now may
+ * have the library, and is to be found again if it has not.
  */
 static void on_exec(struct tracer *tracer, pid_t tid)
 {
@@ -123,8 +123,8 @@ static void on_exec(struct tracer *tracer, pid_t tid)
 
 	if (target)
 		attach_exec(tracer, target, tid);
-	if (target && tracer->strangers) {
-		strangers_exec(tracer->strangers, target->pid, target->cpu_ns);
+	if (target && tracer->uninjected) {
+		uninjected_exec(tracer->uninjected, target->pid, target->cpu_ns);
 		tracee = tracees_find(&tracer->tracees, tid);
 		if (tracee) {
 			detach_thread(tracer, tracee, 0);
@@ -152,7 +152,7 @@ static void on_status(struct tracer *tracer, pid_t tid, int status)
 		tracee = attach_born(tracer, tid);
 	if (!tracee)
 		return;
-	if (tracer->strangers && strangers_has_library(tracer, tracee->target)) {
+	if (tracer->uninjected && uninjected_has_library(tracer, tracee->target)) {
 		detach_thread(tracer, tracee, event ? 0 : WSTOPSIG(status));
 		return;
 	}
@@ -219,18 +219,18 @@ static void put_final_records(struct tracer *tracer)
 	struct record end;
 
 	while ((tracee = tracees_next(&tracer->tracees, tracee)))
-		sample_last(tracer, tracee);
+		sample_credit_thread(tracer, tracee);
 	for (struct target *target = tracer->targets; target; target = target->next) {
 		if (target->is_waiting)
 			continue;
-		sample_settle(tracer, target);
+		sample_credit_target(tracer, target);
 		target_end(target, &tracer->shared, false, false);
 	}
-	if (tracer->strangers)
-		strangers_conclude(tracer);
-	outbox_put(&tracer->shared.outbox, RECORD_TOTALS, &tracer->totals, sizeof(tracer->totals),
-		NULL, 0);
-	outbox_put(&tracer->shared.outbox, RECORD_END, &end, sizeof(end), NULL, 0);
+	if (tracer->uninjected)
+		uninjected_finish(tracer);
+	pipe_writer_put(&tracer->shared.pipe_writer, RECORD_TOTALS, &tracer->totals,
+		sizeof(tracer->totals), NULL, 0);
+	pipe_writer_put(&tracer->shared.pipe_writer, RECORD_END, &end, sizeof(end), NULL, 0);
 }
 
 /*
@@ -239,7 +239,7 @@ static void put_final_records(struct tracer *tracer)
  */
 static uint64_t next_tick(struct tracer *tracer, uint64_t now_ns)
 {
-	unsigned cpus = tracer->place.wanted ? tracer->place.wanted : 1;
+	unsigned cpus = tracer->affinity.wanted ? tracer->affinity.wanted : 1;
 	uint64_t mean_ns = tracer->period_ns / LOOKS_PER_PERIOD / cpus;
 
 	if (mean_ns < LOOK_NS_MIN)
@@ -258,7 +258,7 @@ static void sleep_until(struct tracer *tracer, struct pollfd files[2], uint64_t 
 		.tv_sec = (time_t)(left_ns / NS_PER_S), .tv_nsec = (long)(left_ns % NS_PER_S)};
 	struct signalfd_siginfo info;
 
-	place_go(&tracer->place);
+	affinity_move(&tracer->affinity);
 	ppoll(files, 2, &patience, NULL);
 	tracer->on_ns = tracer->woken_ns = clock_now_ns();
 	if (!procfs_clock_read(tracer->own_clock, &clock)) {
@@ -272,26 +272,26 @@ static void sleep_until(struct tracer *tracer, struct pollfd files[2], uint64_t 
 }
 
 /* Whatever is to be done now. Returns when there will be more. */
-static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *strangers_ns)
+static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
 {
 	uint64_t now_ns = clock_now_ns();
 
-	if (tracer->strangers && now_ns >= *strangers_ns)
-		*strangers_ns = strangers_look(tracer, now_ns);
+	if (tracer->uninjected && now_ns >= *uninjected_ns)
+		*uninjected_ns = uninjected_scan(tracer, now_ns);
 	/* Nobody makes way for us while there is nobody to sample. */
 	if (tracer->targets && !tracer->has_affinity) {
-		place_init(&tracer->place);
+		affinity_init(&tracer->affinity);
 		tracer->has_affinity = true;
 	}
 	if (now_ns >= *tick_ns) {
 		for (struct target *target = tracer->targets; target; target = target->next)
-			strangers_has_library(tracer, target);
+			uninjected_has_library(tracer, target);
 		sample_round(tracer);
 		*tick_ns = next_tick(tracer, now_ns);
 	}
-	if (!tracer->strangers)
+	if (!tracer->uninjected)
 		return *tick_ns;
-	return tracer->targets && *tick_ns < *strangers_ns ? *tick_ns : *strangers_ns;
+	return tracer->targets && *tick_ns < *uninjected_ns ? *tick_ns : *uninjected_ns;
 }
 
 /* Look for new threads and new mappings, now and then: while nobody is held or about to be. */
@@ -305,11 +305,11 @@ static void scan_targets(struct tracer *tracer)
 		if (now_ns - target->scanned_ns >= tracer->period_ns) {
 			target->scanned_ns = now_ns;
 			if (target->threads > MANY_THREADS)
-				place_aside(&tracer->place);
+				affinity_avoid(&tracer->affinity);
 			attach_new_threads(tracer, target);
 		}
 		if (now_ns - target->mapped_ns > REMAP_NS) {
-			place_aside(&tracer->place);
+			affinity_avoid(&tracer->affinity);
 			target_remap(target, &tracer->shared);
 		}
 	}
@@ -318,7 +318,7 @@ static void scan_targets(struct tracer *tracer)
 static void *run_tracer(void *argument)
 {
 	struct tracer *tracer = argument;
-	uint64_t tick_ns = next_tick(tracer, clock_now_ns()), strangers_ns = 0, next_ns = 0;
+	uint64_t tick_ns = next_tick(tracer, clock_now_ns()), uninjected_ns = 0, next_ns = 0;
 	bool had_targets = false;
 	sigset_t children;
 	struct pollfd files[2];
@@ -330,16 +330,16 @@ static void *run_tracer(void *argument)
 		.fd = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC), .events = POLLIN};
 	files[1] = (struct pollfd){.fd = tracer->config.commands, .events = POLLIN};
 	/* Ends when it is told to, when nobody listens any more, and when nothing is left. */
-	while (!tracer->is_finished && !(had_targets && !tracer->targets && !tracer->strangers)) {
+	while (!tracer->is_finished && !(had_targets && !tracer->targets && !tracer->uninjected)) {
 		sleep_until(tracer, files, next_ns);
 		tracer_handle_stops(tracer);
 		if (files[1].revents && !run_command(tracer))
 			break;
 		had_targets |= tracer->targets != NULL;
-		next_ns = run_due(tracer, &tick_ns, &strangers_ns);
+		next_ns = run_due(tracer, &tick_ns, &uninjected_ns);
 		if (!tracer->requested) {
 			scan_targets(tracer);
-			if (outbox_flush(&tracer->shared.outbox) < 0)
+			if (pipe_writer_flush(&tracer->shared.pipe_writer) < 0)
 				break;
 		}
 	}
@@ -369,17 +369,17 @@ int tracer_main(const struct tracer_config *config)
 	tracer->config = *config;
 	tracer->period_ns = NS_PER_S / config->rate_hz;
 	tracer->random = clock_now_ns() * 0x9e3779b97f4a7c15ULL | 1;
-	tracer->shared.outbox.descriptor = config->pipe;
-	tracer->shared.outbox.source = RECORD_TRACER;
-	tracer->shared.outbox.key = config->key;
+	tracer->shared.pipe_writer.descriptor = config->pipe;
+	tracer->shared.pipe_writer.source = RECORD_TRACER;
+	tracer->shared.pipe_writer.key = config->key;
 	tracer->shared.images = RECORD_TRACER_IMAGES;
-	place_anywhere(&tracer->place);
+	affinity_any(&tracer->affinity);
 	if (config->arena)
-		tracer->strangers = strangers_new(config->arena, config->arena_descriptor);
+		tracer->uninjected = uninjected_new(config->arena, config->arena_descriptor);
 	if (own_stack_thread(&thread, run_tracer, tracer))
 		return EXIT_FAILURE;
 	pthread_join(thread, NULL);
-	outbox_finish(&tracer->shared.outbox);
+	pipe_writer_finish(&tracer->shared.pipe_writer);
 	tracees_release(&tracer->tracees);
 	while (tracer->targets) {
 		struct target *target = tracer->targets;
@@ -387,9 +387,9 @@ int tracer_main(const struct tracer_config *config)
 		tracer->targets = target->next;
 		target_free(target);
 	}
-	strangers_free(tracer->strangers);
+	uninjected_free(tracer->uninjected);
 	objects_release(&tracer->shared.objects);
-	outbox_release(&tracer->shared.outbox);
+	pipe_writer_release(&tracer->shared.pipe_writer);
 	free(tracer);
 	return EXIT_SUCCESS;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tracing process: a child of flamerun that attaches to targets with ptrace(2), stops their
- * threads for samples and tells what it saw (record.h). A process of its own, because the kernel
- * mixes a tracer's stops with a parent's: flamerun goes on waiting for a program it started as it
- * always does.
+ * threads for samples and tells what it saw (pipe_record.h). A process of its own, because the
+ * kernel mixes a tracer's stops with a parent's: flamerun goes on waiting for a program it started
+ * as it always does.
  *
  * Nobody is stopped only to be let go: the kernel detaches all when the tracing thread ends, of
  * whatever cause, and those that sleep sleep on.
@@ -17,16 +17,17 @@
 
 #include "cli/diag.h"
 #include "cli/gather/procfs.h"
-#include "cli/gather/record.h"
+#include "cli/gather/pipe_record.h"
 #include "cli/outside/object.h"
-#include "cli/outside/place.h"
+#include "cli/outside/affinity.h"
 #include "cli/outside/target.h"
 
 struct tracer_config {
 	uint32_t rate_hz;
 	bool wall;    /* sample threads that sleep, too */
 	bool follow;  /* and children */
-	struct wire_arena *arena; /* of a run whose strangers are to be found; NULL: of none */
+	struct wire_arena
+		*arena; /* of a run whose uninjected programs are to be found; NULL: of none */
 	int arena_descriptor;
 	int commands; /* socket of datagrams: struct command in, struct command_answer out */
 	int pipe;     /* non-blocking */
@@ -56,15 +57,15 @@ struct tracer {
 	bool is_finished;
 	struct tracees tracees;
 	struct target *targets;
-	struct strangers *strangers; /* NULL: whom to trace is said by commands */
+	struct uninjected *uninjected; /* NULL: whom to trace is said by commands */
 	struct target_shared shared;
 	struct record_totals totals;
 	int own_clock;	 /* the tracing thread's "schedstat", or -1 */
 	unsigned requested; /* threads that were asked to stop and have not yet */
 	uint32_t round;	 /* of looks */
 	unsigned pushed; /* threads in it that may have been on our CPU */
-	struct place place;
-	bool has_affinity;	 /* place_init() has been called */
+	struct affinity affinity;
+	bool has_affinity;	 /* affinity_init() has been called */
 	uint64_t on_ns;		 /* when we last got a CPU */
 	uint64_t ran_ns;	 /* for how long we had it the time before */
 	struct procfs_clock own; /* of the tracing thread, when it got the CPU */

@@ -205,7 +205,7 @@ struct siblings {
 	uint32_t exits;	      /* how many ends are not told of in that, and */
 	uint64_t kills;	      /* how many threads ended before their process could tell anything */
 	bool is_mixed;	      /* they have several names */
-	bool holds_strangers; /* some of them went on without us */
+	bool holds_uninjected; /* some of them went on without us */
 };
 
 enum box {
@@ -228,7 +228,7 @@ struct accounts {
 	uint64_t *weight;	  /* by image: of its samples and credits */
 	uint64_t *last_ns;	  /* by image: the last moment it was seen */
 	/* Remainders are carried to the next, so that many short lives add up. */
-	uint64_t owed_ns[BOX_COUNT];
+	uint64_t due_ns[BOX_COUNT];
 	uint64_t charged_ns;		 /* to the child, or what still runs used */
 	uint64_t charged_unexplained_ns; /* part of it, for processes that we do not know */
 	uint64_t missing_ns; /* used by processes of which we do not know who waited for them */
@@ -273,9 +273,9 @@ static void add_credit(struct accounts *accounts, enum box box, uint64_t frame, 
 
 	if (accounts->start == ACCOUNTING_START_IGNORED)
 		return;
-	accounts->owed_ns[box] += ns;
-	weight = accounts->owed_ns[box] / accounts->period_ns;
-	accounts->owed_ns[box] %= accounts->period_ns;
+	accounts->due_ns[box] += ns;
+	weight = accounts->due_ns[box] / accounts->period_ns;
+	accounts->due_ns[box] %= accounts->period_ns;
 	if (!weight)
 		return;
 	if (is_paused) {
@@ -417,12 +417,12 @@ static void credit_exits(struct accounts *accounts, uint32_t index, uint64_t kib
  * Hold what image @index was charged for children against what they told. Returns what is neither
  * theirs nor their ends': whose it is we do not know.
  */
-static uint64_t settle_family(
+static uint64_t account_siblings(
 	struct accounts *accounts, uint32_t index, uint64_t rest_ns, uint64_t kib)
 {
 	const struct siblings *siblings = &accounts->siblings[index];
 
-	if (!siblings->exits || siblings->holds_strangers ||
+	if (!siblings->exits || siblings->holds_uninjected ||
 		rest_ns > siblings->exits * exit_limit_ns(kib) +
 				  kill_limit_ns(accounts, siblings->kills))
 		return rest_ns;
@@ -435,7 +435,7 @@ static uint64_t settle_family(
  * far when it leaves. @last is what the kernel said of all at the end, NULL: only the image can.
  * What is charged beyond what is known of adds to *@ns, which gets CPU time of all of them.
  */
-static void settle_families(struct accounts *accounts, uint32_t number,
+static void account_all_siblings(struct accounts *accounts, uint32_t number,
 	const struct accounting_child *last, uint64_t *ns)
 {
 	const struct process *process = &accounts->processes.list[number];
@@ -458,7 +458,7 @@ static void settle_families(struct accounts *accounts, uint32_t number,
 		waiting_ns -= more_ns - rest_ns;
 		charged_ns += more_ns;
 		*ns += rest_ns;
-		accounts->unexplained_ns[number] += settle_family(
+		accounts->unexplained_ns[number] += account_siblings(
 			accounts, index, rest_ns, is_last ? last->max_kib : image->children_kib);
 	}
 	if (last && last->children_ns > charged_ns)
@@ -489,7 +489,7 @@ static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t n
 	siblings->first_child = number;
 	siblings->below_ns += ns;
 	siblings->exits++;
-	siblings->holds_strangers |= processes_went_on(image);
+	siblings->holds_uninjected |= processes_went_on(image);
 	accounts->unexplained_ns[accounts->processes.process_of[process->parent]] +=
 		accounts->unexplained_ns[number];
 	if (image->told_end)
@@ -498,11 +498,11 @@ static void charge_parent(struct accounts *accounts, uint32_t number, uint64_t n
 	siblings->kills += killed_threads(image) + own->kills;
 	siblings->exits += own->exits;
 	siblings->is_mixed |= own->exits != 0;
-	siblings->holds_strangers |= own->holds_strangers;
+	siblings->holds_uninjected |= own->holds_uninjected;
 }
 
 /* flamerun's own child: the kernel has said everything of it. */
-static void settle_child(struct accounts *accounts, uint32_t number)
+static void account_child(struct accounts *accounts, uint32_t number)
 {
 	const struct process *process = &accounts->processes.list[number];
 	const struct accounting_child *child = accounts->child;
@@ -510,7 +510,7 @@ static void settle_child(struct accounts *accounts, uint32_t number)
 	uint64_t own_ns = used_ns(accounts, process, child->max_kib);
 	uint64_t siblings_ns = 0, rest_ns = child->cpu_ns > own_ns ? child->cpu_ns - own_ns : 0;
 
-	settle_families(accounts, number, child, &siblings_ns);
+	account_all_siblings(accounts, number, child, &siblings_ns);
 	accounts->charged_unexplained_ns += accounts->unexplained_ns[number];
 	/* Children that nobody waited for. */
 	if (siblings_ns > child->children_ns)
@@ -537,12 +537,12 @@ static uint64_t siblings_max_kib(const struct accounts *accounts, const struct p
 		       : profile_image_at(accounts->profile, parent)->children_kib;
 }
 
-static void settle_process(struct accounts *accounts, uint32_t number)
+static void account_process(struct accounts *accounts, uint32_t number)
 {
 	const struct process *process = &accounts->processes.list[number];
 	uint64_t ns = used_ns(accounts, process, siblings_max_kib(accounts, process));
 
-	settle_families(accounts, number, NULL, &ns);
+	account_all_siblings(accounts, number, NULL, &ns);
 	/* What still runs nobody has waited for. */
 	if (last_image_of(accounts, process)->still_runs)
 		accounts->charged_ns += ns;
@@ -552,7 +552,7 @@ static void settle_process(struct accounts *accounts, uint32_t number)
 		charge_parent(accounts, number, ns);
 }
 
-static void settle_all(struct accounts *accounts)
+static void account_all(struct accounts *accounts)
 {
 	struct profile_totals *totals = profile_totals(accounts->profile);
 	bool is_found = false;
@@ -565,9 +565,9 @@ static void settle_all(struct accounts *accounts)
 
 		if (is_child(accounts, process)) {
 			is_found = true;
-			settle_child(accounts, number);
+			account_child(accounts, number);
 		} else {
-			settle_process(accounts, number);
+			account_process(accounts, number);
 		}
 	}
 	if (accounts->child && !is_found)
@@ -597,14 +597,14 @@ static int accounts_init(struct accounts *accounts)
 	for (size_t i = 0; i < count; i++)
 		accounts->siblings[i].first_child = NOBODY;
 	for (int box = 0; box < BOX_COUNT; box++)
-		accounts->owed_ns[box] = accounts->period_ns / 2;
+		accounts->due_ns[box] = accounts->period_ns / 2;
 	/* That clock goes on at ticks. */
 	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
 	accounts->tick_ns = (uint64_t)tick.tv_nsec;
 	return 0;
 }
 
-int accounting_settle(struct flameprof_profile *profile, enum accounting_start start,
+int accounting_compute(struct flameprof_profile *profile, enum accounting_start start,
 	const struct accounting_child *child)
 {
 	struct accounts accounts = {
@@ -620,7 +620,7 @@ int accounting_settle(struct flameprof_profile *profile, enum accounting_start s
 	if (!error) {
 		profile_totals(profile)->processes = accounts.processes.count;
 		sum_image_weights(&accounts);
-		settle_all(&accounts);
+		account_all(&accounts);
 		for (uint32_t i = 0; i < accounts.processes.count; i++)
 			for (uint32_t at = 0; at < accounts.processes.list[i].count; at++)
 				credit_image(&accounts, &accounts.processes.list[i], at);

@@ -67,7 +67,7 @@ struct accounting_child {
  * @child  NULL while it still runs; borrowed.
  * Call once, after everything was gathered. Returns 0 or -ENOMEM.
  */
-int accounting_settle(struct flameprof_profile *profile, enum accounting_start start,
+int accounting_compute(struct flameprof_profile *profile, enum accounting_start start,
 	const struct accounting_child *child);
 
 /* All of the above but overruns, to be held against due. */

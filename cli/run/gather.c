@@ -11,7 +11,7 @@
 
 #include "cli/gather/channel.h"
 #include "cli/gather/collector.h"
-#include "cli/gather/intake.h"
+#include "cli/gather/pipe_reader.h"
 #include "cli/outside/outside.h"
 #include "cli/profile/accounting.h"
 #include "libprof/profile/profile.h"
@@ -22,9 +22,10 @@
 
 struct gather {
 	struct channel channel;
-	struct intake *intake;
+	struct pipe_reader *pipe_reader;
 	struct collector *collector; /* NULL: nobody is sampled from inside */
-	/* NULL: nobody is sampled from outside. With a collector it is for strangers, and finds them. */
+	/* NULL: nobody is sampled from outside. With a collector it is for uninjected programs, and
+	 * finds them. */
 	struct outside *outside;
 };
 
@@ -33,12 +34,12 @@ struct gather {
  * does there, and none of them could ever say that it wants to be sampled. Without a tracing process
  * they are not sampled.
  */
-static void open_for_strangers(struct gather *gather, const struct gather_config *config)
+static void open_for_uninjected(struct gather *gather, const struct gather_config *config)
 {
 	const struct outside_config outside = {
 		.rate_hz = config->rate_hz,
-		.pipe = intake_writer(gather->intake),
-		.key = intake_key(gather->intake),
+		.pipe = pipe_reader_writer(gather->pipe_reader),
+		.key = pipe_reader_key(gather->pipe_reader),
 		.arena = gather->channel.arena,
 		.arena_descriptor = gather->channel.arena_descriptor,
 	};
@@ -51,8 +52,8 @@ static int open_inside(
 	struct gather *gather, const struct gather_config *config, struct diag_message *message)
 {
 	struct collector_config collector = {
-		.pipe = intake_writer(gather->intake),
-		.key = intake_key(gather->intake),
+		.pipe = pipe_reader_writer(gather->pipe_reader),
+		.key = pipe_reader_key(gather->pipe_reader),
 	};
 	int error = channel_init(&gather->channel, config->rate_hz, config->test_clock_hz,
 		config->jit, message);
@@ -62,7 +63,7 @@ static int open_inside(
 	gather->channel.arena->start_paused = config->start_paused;
 	collector.arena = gather->channel.arena;
 	collector.blocks = gather->channel.blocks;
-	open_for_strangers(gather, config);
+	open_for_uninjected(gather, config);
 	error = collector_start(&gather->collector, &collector);
 	return error ? diag_fail(message, error, "cannot start a thread: %s", strerror(-error)) : 0;
 }
@@ -74,8 +75,8 @@ static int open_outside(
 		.rate_hz = config->rate_hz,
 		.wall = config->wall,
 		.follow = config->follow,
-		.pipe = intake_writer(gather->intake),
-		.key = intake_key(gather->intake),
+		.pipe = pipe_reader_writer(gather->pipe_reader),
+		.key = pipe_reader_key(gather->pipe_reader),
 	};
 
 	return outside_open(&gather->outside, &outside, message);
@@ -89,7 +90,7 @@ int gather_open(
 
 	if (gather) {
 		gather->channel.arena_descriptor = -1;
-		error = intake_open(&gather->intake,
+		error = pipe_reader_open(&gather->pipe_reader,
 			config->test_clock_hz ? config->test_clock_hz : config->rate_hz);
 	}
 	if (error) {
@@ -112,7 +113,7 @@ void gather_free(struct gather *gather)
 		return;
 	collector_free(gather->collector);
 	outside_free(gather->outside);
-	intake_free(gather->intake);
+	pipe_reader_free(gather->pipe_reader);
 	channel_release(&gather->channel);
 	free(gather);
 }
@@ -134,17 +135,17 @@ int gather_attach(struct gather *gather, pid_t pid, bool from_exec, struct diag_
 
 int gather_descriptor(const struct gather *gather)
 {
-	return intake_descriptor(gather->intake);
+	return pipe_reader_descriptor(gather->pipe_reader);
 }
 
 struct flameprof_profile *gather_profile(struct gather *gather)
 {
-	return intake_profile(gather->intake);
+	return pipe_reader_profile(gather->pipe_reader);
 }
 
 bool gather_connected(const struct gather *gather)
 {
-	return intake_state(gather->intake)->images_met != 0;
+	return pipe_reader_state(gather->pipe_reader)->images_met != 0;
 }
 
 uint32_t gather_python(const struct gather *gather, uint32_t refused[WIRE_PYTHON_REFUSALS])
@@ -156,7 +157,7 @@ uint32_t gather_python(const struct gather *gather, uint32_t refused[WIRE_PYTHON
 	return arena ? __atomic_load_n(&arena->python_named, __ATOMIC_RELAXED) : 0;
 }
 
-unsigned gather_live(const struct gather *gather)
+unsigned gather_count_live(const struct gather *gather)
 {
 	const struct wire_arena *arena = gather->channel.arena;
 	uint32_t arrived, begun;
@@ -164,16 +165,17 @@ unsigned gather_live(const struct gather *gather)
 	if (gather_has_ended(gather))
 		return 0;
 	if (!arena)
-		return intake_state(gather->intake)->live;
+		return pipe_reader_state(gather->pipe_reader)->live;
 	arrived = __atomic_load_n(&arena->forks_arrived, __ATOMIC_ACQUIRE);
 	begun = __atomic_load_n(&arena->forks_begun, __ATOMIC_ACQUIRE);
-	return intake_state(gather->intake)->live + (begun > arrived ? begun - arrived : 0);
+	return pipe_reader_state(gather->pipe_reader)->live +
+	       (begun > arrived ? begun - arrived : 0);
 }
 
 /* Has @source said its last word, or nobody is there to say it? */
 static bool has_ended(const struct gather *gather, enum record_source source)
 {
-	const struct intake_state *state = intake_state(gather->intake);
+	const struct pipe_reader_state *state = pipe_reader_state(gather->pipe_reader);
 
 	if (source == RECORD_COLLECTOR)
 		return !gather->collector || state->has_ended[source];
@@ -185,19 +187,20 @@ bool gather_has_ended(const struct gather *gather)
 	return !gather->collector && has_ended(gather, RECORD_TRACER);
 }
 
-int gather_step(struct gather *gather)
+int gather_read(struct gather *gather)
 {
-	return intake_read(gather->intake);
+	return pipe_reader_read(gather->pipe_reader);
 }
 
-int gather_look(struct gather *gather)
+int gather_sync(struct gather *gather)
 {
 	uint64_t requested = gather->collector ? collector_request(gather->collector) : 0;
-	int error = gather_step(gather);
+	int error = gather_read(gather);
 
-	for (int i = 0; i < LOOK_TRIES && intake_state(gather->intake)->round < requested; i++) {
-		intake_wait(gather->intake, LOOK_MS);
-		error = gather_step(gather);
+	for (int i = 0; i < LOOK_TRIES && pipe_reader_state(gather->pipe_reader)->round < requested;
+		i++) {
+		pipe_reader_wait(gather->pipe_reader, LOOK_MS);
+		error = gather_read(gather);
 	}
 	return error;
 }
@@ -248,15 +251,15 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 		collector_finish(gather->collector);
 	if (gather->outside)
 		outside_finish(gather->outside);
-	error = gather_step(gather);
+	error = gather_read(gather);
 	while (!has_ended(gather, RECORD_COLLECTOR) || !has_ended(gather, RECORD_TRACER)) {
-		intake_wait(gather->intake, LOOK_MS);
-		error = gather_step(gather);
+		pipe_reader_wait(gather->pipe_reader, LOOK_MS);
+		error = gather_read(gather);
 	}
 	/* What a tracer wrote that is now gone. */
-	error = gather_step(gather);
+	error = gather_read(gather);
 	if (!error && arena)
-		error = accounting_settle(profile, start_of(arena), child);
+		error = accounting_compute(profile, start_of(arena), child);
 	if (arena)
 		count_unsampled(arena, &totals->losses);
 	else
@@ -266,7 +269,7 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 
 bool gather_cost(const struct gather *gather, struct outside_cost *cost)
 {
-	const struct record_totals *totals = &intake_state(gather->intake)->totals;
+	const struct record_totals *totals = &pipe_reader_state(gather->pipe_reader)->totals;
 
 	cost->stops = totals->stops;
 	cost->held_ns = totals->held_ns;
@@ -274,7 +277,7 @@ bool gather_cost(const struct gather *gather, struct outside_cost *cost)
 	return !gather->collector;
 }
 
-const struct intake_refusal *gather_refusals(const struct gather *gather)
+const struct pipe_reader_refusal *gather_refusals(const struct gather *gather)
 {
-	return intake_state(gather->intake)->refusals;
+	return pipe_reader_state(gather->pipe_reader)->refusals;
 }

@@ -19,7 +19,7 @@
 
 struct accounting_child;
 struct gather;
-struct intake_refusal;
+struct pipe_reader_refusal;
 struct outside_cost;
 struct flameprof_profile;
 
@@ -59,16 +59,16 @@ int gather_attach(struct gather *gather, pid_t pid, bool from_exec, struct diag_
 int gather_descriptor(const struct gather *gather);
 
 /* Take in what there is; never blocks. Returns 0, or -ENOMEM (the run goes on). */
-int gather_step(struct gather *gather);
+int gather_read(struct gather *gather);
 
 /* The same after everybody who writes has looked at everything once more. */
-int gather_look(struct gather *gather);
+int gather_sync(struct gather *gather);
 
 /* Has any process been sampled or connected yet? */
 bool gather_connected(const struct gather *gather);
 
 /* Process images that are here or on their way: forks that have begun and not arrived. */
-unsigned gather_live(const struct gather *gather);
+unsigned gather_count_live(const struct gather *gather);
 
 /* Will nothing come any more? Only the tracer can tell, when all its targets have ended. */
 bool gather_has_ended(const struct gather *gather);
@@ -96,7 +96,7 @@ struct flameprof_profile *gather_profile(struct gather *gather);
  */
 bool gather_cost(const struct gather *gather, struct outside_cost *cost);
 
-/* Why programs could not be sampled from outside, either: INTAKE_REFUSALS reasons. */
-const struct intake_refusal *gather_refusals(const struct gather *gather);
+/* Why programs could not be sampled from outside, either: PIPE_READER_REFUSALS reasons. */
+const struct pipe_reader_refusal *gather_refusals(const struct gather *gather);
 
 #endif

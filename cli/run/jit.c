@@ -162,7 +162,7 @@ static bool is_unwanted(const struct jit_watch *watch)
 	       !is_jit_asked(watch);
 }
 
-void jit_look(struct jit_watch *watch, uint64_t now_ns)
+void jit_check(struct jit_watch *watch, uint64_t now_ns)
 {
 	bool is_certain;
 
@@ -178,7 +178,7 @@ void jit_look(struct jit_watch *watch, uint64_t now_ns)
 		report_python(watch);
 }
 
-void jit_tell(struct jit_watch *watch)
+void jit_report(struct jit_watch *watch)
 {
 	uint32_t mask = jit_mask(watch->options->jit);
 

@@ -34,9 +34,9 @@ struct jit_watch {
  * While the run goes on: tell of a CPython that runs without names for its functions, as soon as
  * that is sure. @now_ns  of CLOCK_MONOTONIC.
  */
-void jit_look(struct jit_watch *watch, uint64_t now_ns);
+void jit_check(struct jit_watch *watch, uint64_t now_ns);
 
 /* At the end of a run: the same, and what was asked for and no process got, and why. */
-void jit_tell(struct jit_watch *watch);
+void jit_report(struct jit_watch *watch);
 
 #endif

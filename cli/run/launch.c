@@ -429,8 +429,8 @@ enum watch_event watch_child(struct watch *watch)
 	for (;;) {
 		sleep_until_event(watch, remaining_ms(watch));
 		if (watch->gather) {
-			report_once(gather_step(watch->gather));
-			jit_look(watch->jit, clock_now_ns());
+			report_once(gather_read(watch->gather));
+			jit_check(watch->jit, clock_now_ns());
 		}
 		handle_changes(watch->child);
 		reap_orphans(watch->child);
@@ -445,10 +445,10 @@ unsigned watch_descendants(const struct watch *watch, unsigned limit_ms)
 {
 	uint64_t limit_ns = clock_now_ns() + (uint64_t)limit_ms * NS_PER_MS;
 
-	report_once(gather_look(watch->gather));
-	while (gather_live(watch->gather) && clock_now_ns() < limit_ns && !signals_hurry()) {
+	report_once(gather_sync(watch->gather));
+	while (gather_count_live(watch->gather) && clock_now_ns() < limit_ns && !signals_hurry()) {
 		sleep_until_event(watch, GRACE_TICK_MS);
-		report_once(gather_look(watch->gather));
+		report_once(gather_sync(watch->gather));
 	}
-	return gather_live(watch->gather);
+	return gather_count_live(watch->gather);
 }

@@ -23,7 +23,7 @@
 #include "cli/formats/format.h"
 #include "cli/run/outputs.h"
 #include "cli/run/signals.h"
-#include "libprof/gaps.h"
+#include "libprof/placeholder.h"
 #include "render/calltree.h"
 
 /* ---- gaps of names --------------------------------------------------------------------------- */
@@ -46,9 +46,10 @@ static int refuse_gap(int error, const char *pattern, const char *at, struct dia
 int pattern_fill(char out[PATH_MAX], const char *pattern, const struct pattern_values *values,
 	struct diag_message *message)
 {
-	const struct gaps_values gaps = {.pid = values->child, .started_s = values->started_s};
+	const struct placeholder_values placeholders = {
+		.pid = values->child, .started_s = values->started_s};
 	const char *last = strrchr(pattern, '/');
-	const char *pid = gaps_find_pid(pattern);
+	const char *pid = placeholder_find_pid(pattern);
 	char text[PATH_MAX];
 	const char *at;
 	int error;
@@ -60,7 +61,7 @@ int pattern_fill(char out[PATH_MAX], const char *pattern, const struct pattern_v
 		return diag_fail(
 			message, -EINVAL, "'%s': %%p can stand in the file's name only", pattern);
 	tzset(); /* localtime_r() need not look at TZ */
-	error = gaps_fill(text, sizeof(text), pattern, &gaps, &at);
+	error = placeholder_fill(text, sizeof(text), pattern, &placeholders, &at);
 	if (error)
 		return refuse_gap(error, pattern, at, message);
 	strcpy(out, text);
@@ -69,7 +70,7 @@ int pattern_fill(char out[PATH_MAX], const char *pattern, const struct pattern_v
 
 bool pattern_has_child(const char *pattern)
 {
-	return gaps_find_pid(pattern) != NULL;
+	return placeholder_find_pid(pattern) != NULL;
 }
 
 /* ---- outputs --------------------------------------------------------------------------------- */

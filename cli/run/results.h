@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Outputs meet formats: one call tree, written to every output that was asked for, under names that
- * may have gaps, filled when the run knows what goes there; libprof/gaps.h says which there are. %p
- * is the child's pid, %t the start of the run. How a file is written is outputs.h's.
+ * may have gaps, filled when the run knows what goes there; libprof/placeholder.h says which there
+ * are. %p is the child's pid, %t the start of the run. How a file is written is outputs.h's.
  */
 #ifndef CLI_RUN_RESULTS_H
 #define CLI_RUN_RESULTS_H

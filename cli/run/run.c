@@ -185,7 +185,7 @@ static void draw_run(struct run *run, const struct accounting_child *child)
 
 	run->drawn = true;
 	drawing_make(&drawing, child);
-	jit_tell(&run->jit);
+	jit_report(&run->jit);
 }
 
 static void watch_run(struct run *run)

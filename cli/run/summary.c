@@ -21,9 +21,9 @@
 #include <zlib.h>
 
 #include "cli/diag.h"
-#include "cli/gather/intake.h"
+#include "cli/gather/pipe_reader.h"
 #include "cli/profile/accounting.h"
-#include "cli/run/nameless.h"
+#include "cli/run/unnamed_code.h"
 #include "libprof/pprof/protobuf.h"
 
 /* ---- what the kernel was built with ---------------------------------------------------------- */
@@ -89,7 +89,7 @@ static bool kernel_breaks_off_calls(void)
 #define HIGHER_HZ      997u
 
 /* If more of the CPU time than this is nobody's, there are programs that were never seen. */
-#define ELSEWHERE_SHARE 0.1
+#define UNSEEN_SHARE 0.1
 
 /* A run that used less of the time than this was waiting: there is nothing to see of that. */
 #define IDLE_SHARE 0.1
@@ -264,7 +264,7 @@ static void print_losses(const struct summary *summary, const struct accounting 
 		"(ulimit -v)");
 	print_unprofiled(losses);
 	print_confined(losses);
-	for (int i = 0; i < INTAKE_REFUSALS && summary->refusals[i].programs; i++)
+	for (int i = 0; i < PIPE_READER_REFUSALS && summary->refusals[i].programs; i++)
 		diag_info("%" PRIu64 " %s could not be sampled from outside, either: %s",
 			summary->refusals[i].programs,
 			plural(summary->refusals[i].programs, "program", "programs"),
@@ -326,7 +326,7 @@ static void print_hottest(const struct calltree *tree)
 static void print_unnamed(const struct summary *summary, const struct accounting *books)
 {
 	double unnamed = percent(summary->report->unnamed_weight, calltree_total(summary->tree));
-	struct nameless nameless = {0};
+	struct unnamed_code unnamed_code = {0};
 
 	if (!books->sampled)
 		return;
@@ -334,11 +334,11 @@ static void print_unnamed(const struct summary *summary, const struct accounting
 		diag_verbose("%.1f %% of samples have no function name", unnamed);
 		return;
 	}
-	nameless_find(&nameless, summary->tree, &summary->profile->names);
+	unnamed_code_find(&unnamed_code, summary->tree, &summary->profile->names);
 	diag_info("%.1f %% of samples have no function name%s%s", unnamed,
-		nameless.where[0] ? ", most of them in " : "", nameless.where);
-	if (nameless.remedy[0])
-		diag_info("hint: %s", nameless.remedy);
+		unnamed_code.where[0] ? ", most of them in " : "", unnamed_code.where);
+	if (unnamed_code.remedy[0])
+		diag_info("hint: %s", unnamed_code.remedy);
 }
 
 /* Would a higher rate bring @samples where so much of the CPU was used? */
@@ -369,12 +369,12 @@ static void print_unsampled(const struct summary *summary)
 }
 
 /* Is there CPU time in no process that was seen, other than for the reasons that are given? */
-static bool is_elsewhere(const struct summary *summary, const struct accounting *books)
+static bool has_unseen_programs(const struct summary *summary, const struct accounting *books)
 {
 	const struct profile_losses *losses = &profile_totals(summary->profile)->losses;
 
 	return !summary->is_outside && !is_balanced(books) &&
-	       (double)accounting_total(books) < (1.0 - ELSEWHERE_SHARE) * (double)books->due &&
+	       (double)accounting_total(books) < (1.0 - UNSEEN_SHARE) * (double)books->due &&
 	       !losses->late_threads && !losses->lost_processes && !losses->malformed;
 }
 
@@ -399,7 +399,7 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 		diag_info("hint: it was paused all the time; flameprof_resume() begins");
 	if (summary->is_test_clock || summary->is_wall || books->paused)
 		return;
-	if (is_elsewhere(summary, books))
+	if (has_unseen_programs(summary, books))
 		diag_info("%.2f s of CPU time were used by programs without flamerun's library, "
 			  "unseen",
 			(double)(books->due - accounting_total(books)) /

@@ -14,7 +14,7 @@
 #include "libprof/profile/profile.h"
 #include "render/calltree.h"
 
-struct intake_refusal;
+struct pipe_reader_refusal;
 
 struct summary {
 	struct flameprof_profile *profile;
@@ -29,7 +29,7 @@ struct summary {
 	bool is_stopped;      /* it was, from beginning to end */
 	bool is_outside;      /* all of it was sampled from outside */
 	struct outside_cost cost;
-	const struct intake_refusal *refusals; /* INTAKE_REFUSALS; borrowed */
+	const struct pipe_reader_refusal *refusals; /* PIPE_READER_REFUSALS; borrowed */
 };
 
 /* Print samples, rate, threads, processes, losses with the reconciliation, the hottest functions. */

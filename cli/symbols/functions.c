@@ -153,12 +153,12 @@ static int read_section(struct functions *functions, struct section *section)
 	return error;
 }
 
-int functions_read(struct functions **out, const struct elfimage *image)
+int functions_read(struct functions **out, const struct elf_file *image)
 {
 	struct functions *functions = calloc(1, sizeof(*functions));
 	GElf_Shdr header;
-	Elf_Scn *scn = elfimage_section(image, ".eh_frame", &header);
-	Elf_Data *data = scn ? elfimage_data(scn, &header) : NULL;
+	Elf_Scn *scn = elf_file_section(image, ".eh_frame", &header);
+	Elf_Data *data = scn ? elf_file_data(scn, &header) : NULL;
 	int error = 0;
 
 	if (!functions)

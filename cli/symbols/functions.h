@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "cli/symbols/elfimage.h"
+#include "cli/symbols/elf_file.h"
 
 struct functions;
 
@@ -19,7 +19,7 @@ struct functions;
  * be read. Source: LSB Core, "Exception Frames".
  * Returns 0 with an owned object, or -ENOMEM.
  */
-int functions_read(struct functions **out, const struct elfimage *image);
+int functions_read(struct functions **out, const struct elf_file *image);
 void functions_free(struct functions *functions); /* NULL is fine */
 
 /* Returns 0 with the start of the function that covers @address in *@start, or -ENOENT. */

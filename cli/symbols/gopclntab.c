@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/symbols/elfimage.h"
+#include "cli/symbols/elf_file.h"
 #include "cli/symbols/symtab.h"
 
 #define MAGIC_118 0xfffffff0u
@@ -39,16 +39,16 @@ static uint64_t read_u64(const struct gopclntab *table, uint64_t at)
 	return value;
 }
 
-static Elf_Data *find_section(const struct elfimage *image)
+static Elf_Data *find_section(const struct elf_file *image)
 {
 	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		GElf_Shdr header;
-		Elf_Scn *section = elfimage_section(image, names[i], &header);
+		Elf_Scn *section = elf_file_section(image, names[i], &header);
 
 		if (section)
-			return elfimage_data(section, &header);
+			return elf_file_data(section, &header);
 	}
 	return NULL;
 }
@@ -63,7 +63,7 @@ static uint64_t find_names_end(const struct gopclntab *table)
 	return end;
 }
 
-int gopclntab_open(struct gopclntab *table, const struct elfimage *image)
+int gopclntab_open(struct gopclntab *table, const struct elf_file *image)
 {
 	const Elf_Data *data = find_section(image);
 	struct gopclntab found = {0};
@@ -85,7 +85,7 @@ int gopclntab_open(struct gopclntab *table, const struct elfimage *image)
 	found.functions = read_u64(&found, 64);
 	found.flag_at = magic == MAGIC_118 ? 37 : 41;
 	/* Where the linker left it to a relocation. */
-	if (!found.text && elfimage_section(image, ".text", &text))
+	if (!found.text && elf_file_section(image, ".text", &text))
 		found.text = text.sh_addr;
 	if (found.functions > found.size || found.names > found.size || found.rows > found.size ||
 		found.count >= (found.size - found.functions) / 8)
@@ -155,7 +155,7 @@ int gopclntab_row(const struct gopclntab *table, uint64_t *at, struct gopclntab_
 	return 0;
 }
 
-int gosyms_add(struct symtab *table, const struct elfimage *image)
+int gosyms_add(struct symtab *table, const struct elf_file *image)
 {
 	struct gopclntab functions;
 	int added = 0;

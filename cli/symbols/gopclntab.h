@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/symbols/elfimage.h"
+#include "cli/symbols/elf_file.h"
 
 struct gopclntab {
 	const uint8_t *bytes; /* borrowed */
@@ -46,7 +46,7 @@ struct gopclntab_row {
  * Find the table in @image, from which it borrows.
  * Returns 0; -ENOENT when there is none; or -ENOTSUP for other versions.
  */
-int gopclntab_open(struct gopclntab *table, const struct elfimage *image);
+int gopclntab_open(struct gopclntab *table, const struct elf_file *image);
 
 /* Function @index, below table->count. Returns 0 or -EBADMSG. */
 int gopclntab_function(
@@ -64,6 +64,6 @@ struct symtab;
  * Add the functions that @image's table knows to @table, which keeps its own copy
  * of the names. Returns how many were added (0: no such table, or a broken one), or -ENOMEM.
  */
-int gosyms_add(struct symtab *table, const struct elfimage *image);
+int gosyms_add(struct symtab *table, const struct elf_file *image);
 
 #endif

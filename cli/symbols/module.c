@@ -19,8 +19,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "cli/symbols/elfimage.h"
-#include "cli/symbols/elfsyms.h"
+#include "cli/symbols/elf_file.h"
+#include "cli/symbols/elf_symbols.h"
 #include "cli/symbols/gopclntab.h"
 
 /* ---- separate debug files -------------------------------------------------------------------- */
@@ -30,7 +30,7 @@
 #define BUILD_ID_MAX 64 /* bytes; longer ones have no folder */
 
 struct search {
-	struct elfimage *debug;
+	struct elf_file *debug;
 	const uint8_t *id;
 	size_t id_bytes;
 	uint32_t crc;
@@ -56,19 +56,19 @@ static int file_has_crc(int fd, uint32_t wanted)
 static int try_candidate(const struct search *search, const char *path, uint32_t pid, int linked)
 {
 	const uint8_t *id;
-	int error = elfimage_open(search->debug, path, pid);
+	int error = elf_file_open(search->debug, path, pid);
 
 	if (error)
 		return error;
 
-	size_t bytes = elfimage_build_id(search->debug, &id);
+	size_t bytes = elf_file_build_id(search->debug, &id);
 	int ours = bytes && search->id_bytes
 			   ? bytes == search->id_bytes && !memcmp(id, search->id, bytes)
 			   : linked && file_has_crc(search->debug->fd, search->crc);
 
 	if (ours)
 		return 0;
-	elfimage_close(search->debug);
+	elf_file_close(search->debug);
 	return -ESTALE;
 }
 
@@ -123,11 +123,11 @@ static int try_id(const struct search *search)
 
 /* The name in .gnu_debuglink and its checksum; NULL when there is none that is a plain file name.
  */
-static const char *read_link(const struct elfimage *image, uint32_t *crc)
+static const char *read_link(const struct elf_file *image, uint32_t *crc)
 {
 	GElf_Shdr header;
-	Elf_Scn *section = elfimage_section(image, ".gnu_debuglink", &header);
-	Elf_Data *data = section ? elfimage_data(section, &header) : NULL;
+	Elf_Scn *section = elf_file_section(image, ".gnu_debuglink", &header);
+	Elf_Data *data = section ? elf_file_data(section, &header) : NULL;
 
 	if (!data)
 		return NULL;
@@ -172,12 +172,12 @@ static int try_link(
  * the one in the debug link. Returns 0 and an image to be closed by the caller, or -ENOENT.
  */
 static int debugfile_open(
-	struct elfimage *debug, const struct elfimage *image, const char *path, uint32_t pid)
+	struct elf_file *debug, const struct elf_file *image, const char *path, uint32_t pid)
 {
 	struct search search = {.debug = debug, .pid = pid};
 	char link[64], real[PATH_BYTES];
 
-	search.id_bytes = elfimage_build_id(image, &search.id);
+	search.id_bytes = elf_file_build_id(image, &search.id);
 	if (!try_id(&search))
 		return 0;
 
@@ -206,23 +206,23 @@ static int debugfile_open(
 #define PATH_BYTES 4096
 
 /* Open @path if it is the file that ran. Sets *@mismatch when it was another one. */
-static int try_path(struct elfimage *image, const struct symbols_module *module, const char *path,
+static int try_path(struct elf_file *image, const struct symbols_module *module, const char *path,
 	uint32_t pid, int *mismatch)
 {
-	int error = elfimage_open(image, path, pid);
+	int error = elf_file_open(image, path, pid);
 
 	if (error)
 		return error;
 	if (!module->build_id ||
-		elfimage_has_build_id(image, module->build_id, module->build_id_bytes))
+		elf_file_has_build_id(image, module->build_id, module->build_id_bytes))
 		return 0;
 	*mismatch = 1;
-	elfimage_close(image);
+	elf_file_close(image);
 	return -ESTALE;
 }
 
 /* Below the process's root first: in a container our own file of that name is another one. */
-static int try_roots(struct elfimage *image, const struct symbols_module *module, const char *path,
+static int try_roots(struct elf_file *image, const struct symbols_module *module, const char *path,
 	int *mismatch)
 {
 	int error = module->pid ? try_path(image, module, path, module->pid, mismatch) : -ENOENT;
@@ -230,7 +230,7 @@ static int try_roots(struct elfimage *image, const struct symbols_module *module
 	return error ? try_path(image, module, path, 0, mismatch) : 0;
 }
 
-static int open_module(struct elfimage *image, const struct symbols_module *module, int *mismatch)
+static int open_module(struct elf_file *image, const struct symbols_module *module, int *mismatch)
 {
 	static const char deleted[] = " (deleted)";
 	char path[PATH_BYTES];
@@ -240,8 +240,8 @@ static int open_module(struct elfimage *image, const struct symbols_module *modu
 	if (module->is_vdso) {
 		error = vdso_open(image);
 		if (!error && module->build_id &&
-			!elfimage_has_build_id(image, module->build_id, module->build_id_bytes)) {
-			elfimage_close(image);
+			!elf_file_has_build_id(image, module->build_id, module->build_id_bytes)) {
+			elf_file_close(image);
 			*mismatch = 1;
 			error = -ESTALE;
 		}
@@ -270,14 +270,14 @@ static int open_module(struct elfimage *image, const struct symbols_module *modu
 
 /* Add what a stripped @image has elsewhere. Returns 0 or -ENOMEM. */
 static int add_separate(struct symtab *table, const struct symbols_module *module,
-	const struct elfimage *image, enum symbols_source *source)
+	const struct elf_file *image, enum symbols_source *source)
 {
-	struct elfimage other;
+	struct elf_file other;
 	int added = debugfile_open(&other, image, module->path, module->pid);
 
 	if (!added) {
-		added = elfsyms_add(table, &other, SHT_SYMTAB);
-		elfimage_close(&other);
+		added = elf_symbols_add(table, &other, SHT_SYMTAB);
+		elf_file_close(&other);
 		if (added > 0)
 			*source = SYMBOLS_DEBUG_FILE;
 		if (added)
@@ -289,17 +289,17 @@ static int add_separate(struct symtab *table, const struct symbols_module *modul
 	added = minidebug_open(&other, image);
 	if (added)
 		return added == -ENOMEM ? added : 0;
-	added = elfsyms_add(table, &other, SHT_SYMTAB);
-	elfimage_close(&other);
+	added = elf_symbols_add(table, &other, SHT_SYMTAB);
+	elf_file_close(&other);
 	if (added > 0)
 		*source = SYMBOLS_MINI;
 	return added < 0 ? added : 0;
 }
 
 static int add_all(struct symtab *table, const struct symbols_module *module,
-	const struct elfimage *image, enum symbols_source *source)
+	const struct elf_file *image, enum symbols_source *source)
 {
-	int added = elfsyms_add(table, image, SHT_SYMTAB);
+	int added = elf_symbols_add(table, image, SHT_SYMTAB);
 
 	if (added > 0)
 		*source = SYMBOLS_SYMTAB;
@@ -312,7 +312,7 @@ static int add_all(struct symtab *table, const struct symbols_module *module,
 
 	/* Always: exported names are better than local aliases, and compressed symbol tables leave
 	 * out what is exported. */
-	added = elfsyms_add(table, image, SHT_DYNSYM);
+	added = elf_symbols_add(table, image, SHT_DYNSYM);
 	if (added > 0 && *source == SYMBOLS_NONE)
 		*source = SYMBOLS_DYNSYM;
 	if (added >= 0)
@@ -325,7 +325,7 @@ static int add_all(struct symtab *table, const struct symbols_module *module,
 int module_read(
 	const struct symbols_module *module, struct symtab **table, enum symbols_source *source)
 {
-	struct elfimage image;
+	struct elf_file image;
 	struct symtab *filled = symtab_new();
 	enum symbols_source from = SYMBOLS_NONE;
 	int mismatch = 0;
@@ -336,7 +336,7 @@ int module_read(
 	error = open_module(&image, module, &mismatch);
 	if (!error) {
 		error = add_all(filled, module, &image, &from);
-		elfimage_close(&image);
+		elf_file_close(&image);
 		if (error)
 			goto out;
 	} else if (mismatch) {
@@ -355,14 +355,14 @@ out:
 
 int module_read_functions(const struct symbols_module *module, struct functions **functions)
 {
-	struct elfimage image;
+	struct elf_file image;
 	int mismatch = 0;
 	int error = open_module(&image, module, &mismatch);
 
 	if (error)
 		return error == -ENOMEM ? error : -ENOENT;
 	error = functions_read(functions, &image);
-	elfimage_close(&image);
+	elf_file_close(&image);
 	return error;
 }
 
@@ -371,7 +371,7 @@ int module_read_functions(const struct symbols_module *module, struct functions 
 
 int module_offset_address(const struct symbols_module *module, uint64_t offset, uint64_t *address)
 {
-	struct elfimage image;
+	struct elf_file image;
 	size_t headers = 0;
 	int mismatch = 0;
 	int error = open_module(&image, module, &mismatch);
@@ -391,6 +391,6 @@ int module_offset_address(const struct symbols_module *module, uint64_t offset, 
 		*address = offset - header.p_offset + header.p_vaddr;
 		error = 0;
 	}
-	elfimage_close(&image);
+	elf_file_close(&image);
 	return error;
 }

@@ -160,7 +160,7 @@ static const struct functions *functions_of(struct entry *entry)
 }
 
 /* A symbol without a size ends where call-frame information says that its function does. */
-static void settle_size(struct entry *entry, struct symtab_symbol *symbol)
+static void bound_size(struct entry *entry, struct symtab_symbol *symbol)
 {
 	const struct functions *functions = functions_of(entry);
 	uint64_t end = functions ? functions_end(functions, symbol->start) : UINT64_MAX;
@@ -193,7 +193,7 @@ int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct
 	if (!symbol)
 		return -ENOENT;
 	if (symbol->is_unsized)
-		settle_size(entry, symbol);
+		bound_size(entry, symbol);
 	if (address >= symbol->end)
 		return -ENOENT;
 

@@ -204,7 +204,7 @@ static size_t close_symbols(
  * Give the symbols of @keys [@from, @to), all at one address, their ends. @covered: a sized symbol
  * that began earlier reaches over this address. Returns 0 when they are mere labels.
  */
-static int settle_aliases(
+static int choose_aliases(
 	struct symtab *table, const struct key *keys, size_t from, size_t to, int covered)
 {
 	uint64_t start = keys[from].start;
@@ -244,7 +244,7 @@ static void flatten(struct symtab *table, const struct key *keys, uint32_t *stac
 		for (to = from + 1; to < table->count && keys[to].start == start;)
 			to++;
 		depth = close_symbols(table, stack, depth, start);
-		if (!settle_aliases(table, keys, from, to, depth != 0))
+		if (!choose_aliases(table, keys, from, to, depth != 0))
 			continue;
 		for (size_t i = from; i < to; i++) {
 			stack[depth++] = keys[i].symbol;

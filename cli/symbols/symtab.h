@@ -32,7 +32,7 @@ struct symtab;
 
 struct symtab_symbol {
 	uint64_t start;
-	uint64_t end;	   /* start: no size known; settled by symtab_finish() */
+	uint64_t end;	   /* start: no size known; set by symtab_finish() */
 	uint64_t limit;	   /* end of the section: no symbol reaches beyond */
 	const char *name;  /* mangled; lives in memory given by symtab_keep() */
 	uint64_t resolver; /* without a name: called as the symbol that covers this address */
@@ -66,7 +66,7 @@ int symtab_reserve(struct symtab *table, size_t more);
 size_t symtab_count(const struct symtab *table);
 
 /*
- * Sort and settle who answers for which address. Innermost wins: of the symbols that cover an
+ * Sort, and choose who answers for which address. Innermost wins: of the symbols that cover an
  * address the one that starts last, of those the highest rank, of those the first added. A symbol
  * without a size takes the size of an alias at its address; else it reaches to the next symbol, its
  * limit or SYMTAB_UNSIZED_BYTES, whichever is nearest; inside a symbol that has a size it is only a

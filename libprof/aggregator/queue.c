@@ -32,9 +32,9 @@
  * Copying records out of a ring the handler goes on writing to.
  */
 
-struct harvest {
+struct ring_drain {
 	struct wire_drain *drain;
-	struct wire_drain_look look;
+	struct wire_drain_pass pass;
 	uint64_t until_ns;
 	/* The piece measured last: records that lie one behind the other in a block. */
 	const char *records;
@@ -51,18 +51,18 @@ struct harvest {
  * Begin with ring number @index, which holds what it holds now. Returns 0 when it is not one of
  * @image's.
  */
-static int harvest_begin(struct harvest *h, struct wire_drain *drain, uint32_t index,
+static int ring_drain_begin(struct ring_drain *h, struct wire_drain *drain, uint32_t index,
 	uint64_t image, uint64_t until_ns)
 {
-	*h = (struct harvest){.drain = drain, .until_ns = until_ns};
-	return wire_drain_begin(drain, index, &h->look) && h->look.owner >> 2 == image;
+	*h = (struct ring_drain){.drain = drain, .until_ns = until_ns};
+	return wire_drain_begin(drain, index, &h->pass) && h->pass.owner >> 2 == image;
 }
 
 /* Bytes from the reader's place to the end of what is written in its block. */
-static uint32_t bytes_in_block(const struct harvest *h)
+static uint32_t bytes_in_block(const struct ring_drain *h)
 {
-	uint32_t limit = wire_drain_limit(h->drain, &h->look);
-	uint32_t at = h->drain->place[h->look.index].at;
+	uint32_t limit = wire_drain_limit(h->drain, &h->pass);
+	uint32_t at = h->drain->position[h->pass.index].at;
 
 	return limit <= WIRE_BLOCK_BYTES && limit > at ? limit - at : 0;
 }
@@ -71,11 +71,11 @@ static uint32_t bytes_in_block(const struct harvest *h)
  * Measure the next piece: as many records as fit into @batch_bytes and are not later than the
  * boundary. Returns 0 when there is none; what follows a damaged record has been given up then.
  */
-static int harvest_measure(struct harvest *h, size_t batch_bytes)
+static int ring_drain_measure(struct ring_drain *h, size_t batch_bytes)
 {
-	uint64_t before = h->look.taken;
+	uint64_t before = h->pass.taken;
 	struct wire_sample sample;
-	enum wire_drain_step step = wire_drain_next(h->drain, &h->look, &sample);
+	enum wire_drain_step step = wire_drain_next(h->drain, &h->pass, &sample);
 	uint32_t limit;
 
 	h->bytes = 0;
@@ -83,11 +83,11 @@ static int harvest_measure(struct harvest *h, size_t batch_bytes)
 	h->weight = 0;
 	if (step == WIRE_DRAIN_DAMAGED) {
 		h->is_damaged = 1;
-		h->damaged_bytes = h->look.taken - before;
+		h->damaged_bytes = h->pass.taken - before;
 	}
 	if (step != WIRE_DRAIN_RECORD)
 		return 0;
-	h->records = wire_drain_frames(h->drain, &h->look) - sizeof(sample);
+	h->records = wire_drain_frames(h->drain, &h->pass) - sizeof(sample);
 	limit = bytes_in_block(h);
 	while (wire_sample_is_whole(&sample, limit - h->bytes) && sample.time_ns <= h->until_ns &&
 		h->bytes + sample.bytes <= batch_bytes) {
@@ -102,22 +102,22 @@ static int harvest_measure(struct harvest *h, size_t batch_bytes)
 }
 
 /* What a new block for this piece takes, headers included. */
-static size_t harvest_block_bytes(const struct harvest *h)
+static size_t ring_drain_block_bytes(const struct ring_drain *h)
 {
 	return pages_round(HEADERS_BYTES + h->bytes);
 }
 
-/* Make the piece a batch in @item, a block of at least harvest_block_bytes(). */
-static void harvest_copy(const struct harvest *h, struct queue_item *item)
+/* Make the piece a batch in @item, a block of at least ring_drain_block_bytes(). */
+static void ring_drain_copy(const struct ring_drain *h, struct queue_item *item)
 {
-	const struct wire_ring *ring = wire_ring(h->drain->arena, h->look.index);
+	const struct wire_ring *ring = wire_ring(h->drain->arena, h->pass.index);
 	struct batch *batch = (struct batch *)(item + 1);
 
 	item->kind = QUEUE_BATCH;
 	item->batch = batch;
 	batch->tid = ring->tid;
-	batch->ring = h->look.index;
-	batch->image = h->look.owner >> 2;
+	batch->ring = h->pass.index;
+	batch->image = h->pass.owner >> 2;
 	batch->bytes = h->bytes;
 	memcpy(batch->comm, ring->comm, sizeof(batch->comm));
 	batch->comm[sizeof(batch->comm) - 1] = '\0';
@@ -125,15 +125,15 @@ static void harvest_copy(const struct harvest *h, struct queue_item *item)
 }
 
 /* The piece is done with. */
-static void harvest_skip(struct harvest *h)
+static void ring_drain_skip(struct ring_drain *h)
 {
-	wire_drain_skip(h->drain, &h->look, h->bytes);
+	wire_drain_skip(h->drain, &h->pass, h->bytes);
 }
 
 /* The ring may use again what was given back. */
-static void harvest_end(struct harvest *h)
+static void ring_drain_end(struct ring_drain *h)
 {
-	wire_drain_end(h->drain, &h->look);
+	wire_drain_end(h->drain, &h->pass);
 }
 
 /* ---- the queue ------------------------------------------------------------------------------- */
@@ -213,8 +213,8 @@ void queue_release(struct queue *queue)
 	struct queue_item *item;
 
 	queue_stop(queue);
-	while ((item = queue_take(queue)))
-		queue_done(queue, item);
+	while ((item = queue_pop(queue)))
+		queue_free_batch(queue, item);
 	while ((item = queue->spare)) {
 		queue->spare = item->next;
 		pages_free(item, item->room_bytes);
@@ -258,22 +258,22 @@ static int cache_block(struct queue *queue, struct queue_item *item)
 }
 
 /* Lock held. Returns bytes taken out of the ring; *@queued becomes 1 when a batch was queued. */
-static size_t harvest(struct queue *queue, uint32_t ring, uint64_t until_ns, int *queued)
+static size_t ring_drain(struct queue *queue, uint32_t ring, uint64_t until_ns, int *queued)
 {
-	struct harvest h;
+	struct ring_drain h;
 	size_t bytes = 0;
 
-	if (!harvest_begin(&h, &queue->drain, ring, queue->image, until_ns))
+	if (!ring_drain_begin(&h, &queue->drain, ring, queue->image, until_ns))
 		return 0;
-	while (harvest_measure(&h, queue->batch_bytes)) {
-		size_t block = harvest_block_bytes(&h);
+	while (ring_drain_measure(&h, queue->batch_bytes)) {
+		size_t block = ring_drain_block_bytes(&h);
 		struct queue_item *item = alloc_block(queue, block);
 		size_t with_it = queue->pending_bytes + (item ? item->room_bytes : block);
 
 		if (with_it > queue->counters.high_water_bytes)
 			queue->counters.high_water_bytes = with_it;
 		if (item) {
-			harvest_copy(&h, item);
+			ring_drain_copy(&h, item);
 			append_item(queue, item);
 			queue->pending_bytes = with_it;
 			*queued = 1;
@@ -284,32 +284,32 @@ static size_t harvest(struct queue *queue, uint32_t ring, uint64_t until_ns, int
 			queue->counters.dropped_bytes += h.bytes;
 		}
 		bytes += h.bytes;
-		harvest_skip(&h);
+		ring_drain_skip(&h);
 	}
-	harvest_end(&h);
+	ring_drain_end(&h);
 	queue->counters.damaged_samples += (uint64_t)h.is_damaged;
 	queue->counters.damaged_bytes += h.damaged_bytes;
 	return bytes + h.damaged_bytes;
 }
 
 /* Lock held. */
-static size_t harvest_all(struct queue *queue, uint64_t until_ns, int *queued)
+static size_t ring_drain_all(struct queue *queue, uint64_t until_ns, int *queued)
 {
 	uint32_t high = wire_rings_high(queue->drain.arena);
 	size_t bytes = 0;
 
 	for (uint32_t i = 0; i < high; i++)
-		bytes += harvest(queue, i, until_ns, queued);
+		bytes += ring_drain(queue, i, until_ns, queued);
 	return bytes;
 }
 
-size_t queue_harvest(struct queue *queue, uint64_t until_ns)
+size_t queue_drain(struct queue *queue, uint64_t until_ns)
 {
 	int queued = 0;
 	size_t bytes;
 
 	pthread_mutex_lock(&queue->lock);
-	bytes = harvest_all(queue, until_ns, &queued);
+	bytes = ring_drain_all(queue, until_ns, &queued);
 	pthread_mutex_unlock(&queue->lock);
 	if (queued)
 		sampler_wake_reader(queue->drain.arena);
@@ -330,7 +330,7 @@ int queue_add_barrier(struct queue *queue, struct barrier *barrier)
 	/* Under the lock, so that boundaries rise in the order of the barriers. */
 	barrier->boundary_ns = clock_monotonic_ns();
 	set_state(barrier, BARRIER_WAITING);
-	harvest_all(queue, barrier->boundary_ns, &queued);
+	ring_drain_all(queue, barrier->boundary_ns, &queued);
 	append_item(queue, &barrier->item);
 	pthread_mutex_unlock(&queue->lock);
 	sampler_wake_reader(queue->drain.arena);
@@ -390,7 +390,7 @@ void queue_stop(struct queue *queue)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-struct queue_item *queue_take(struct queue *queue)
+struct queue_item *queue_pop(struct queue *queue)
 {
 	struct queue_item *item;
 
@@ -405,7 +405,7 @@ struct queue_item *queue_take(struct queue *queue)
 	return item;
 }
 
-void queue_done(struct queue *queue, struct queue_item *item)
+void queue_free_batch(struct queue *queue, struct queue_item *item)
 {
 	int kept;
 
@@ -417,7 +417,7 @@ void queue_done(struct queue *queue, struct queue_item *item)
 		pages_free(item, item->room_bytes);
 }
 
-void queue_answer(struct queue_item *item, int error, struct flameprof_profile *result)
+void queue_complete(struct queue_item *item, int error, struct flameprof_profile *result)
 {
 	struct barrier *barrier = item->barrier;
 

@@ -3,9 +3,9 @@
  * What waits for the worker of a process that profiles itself: batches of samples taken out of the
  * rings, and flush barriers, in one first-in first-out queue.
  *
- *   rings ──queue_harvest()──▶ [batch][batch][barrier][batch] ──queue_take()──▶ profile
+ *   rings ──queue_drain()──▶ [batch][batch][barrier][batch] ──queue_pop()──▶ profile
  *
- * Anybody may harvest: the worker at its tick, a flush for its exact boundary. The handlers know
+ * Anybody may drain: the worker at its tick, a flush for its exact boundary. The handlers know
  * nothing of it. Bytes of waiting and of taken batches have one hard ceiling; a batch that would
  * pass it is dropped whole, newest first, and counted.
  *
@@ -107,7 +107,7 @@ void queue_release(struct queue *queue);
  * is counted as damaged. Never blocks on anything but the lock.
  * Returns bytes moved, dropped or damaged.
  */
-size_t queue_harvest(struct queue *queue, uint64_t until_ns);
+size_t queue_drain(struct queue *queue, uint64_t until_ns);
 
 /*
  * Harvest all rings up to now, then queue @barrier behind them, in one step as seen by other
@@ -128,11 +128,11 @@ int queue_wait(struct barrier *barrier, int timeout_ms);
 void queue_stop(struct queue *queue);
 
 /* The worker's side: the oldest item, owned, NULL when there is none. Barriers come TAKEN. */
-struct queue_item *queue_take(struct queue *queue);
+struct queue_item *queue_pop(struct queue *queue);
 /* Done with a batch: its bytes no longer count. Frees @item and its batch. */
-void queue_done(struct queue *queue, struct queue_item *item);
+void queue_free_batch(struct queue *queue, struct queue_item *item);
 /* Done with a barrier: hand over its result and wake its owner, who may free @item at once. */
-void queue_answer(struct queue_item *item, int error, struct flameprof_profile *result);
+void queue_complete(struct queue_item *item, int error, struct flameprof_profile *result);
 
 /* Read and reset; the high water begins anew with what is pending now. */
 void queue_counters_reset(struct queue *queue, struct queue_counters *out);

@@ -262,7 +262,7 @@ unsigned store_read_control(struct store_catalogue *catalogue, void *arena, uint
 
 	/* At most one ringful: writers may be as fast as we are. */
 	for (uint32_t bytes = 0; bytes < WIRE_CONTROL_BYTES; bytes += catalogue->record.bytes) {
-		enum wire_control_step step = wire_control_take(slot, ring, &catalogue->record);
+		enum wire_control_step step = wire_control_read(slot, ring, &catalogue->record);
 
 		if (step == WIRE_CONTROL_EMPTY || step == WIRE_CONTROL_DAMAGED)
 			break;

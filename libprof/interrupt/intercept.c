@@ -25,7 +25,7 @@
 #include "libprof/fnv.h"
 #include "libprof/interrupt/interrupt.h"
 #include "libprof/trampoline/arena.h"
-#include "libprof/trampoline/elsewhere.h"
+#include "libprof/trampoline/other_copy.h"
 #include "libprof/trampoline/region.h"
 
 /* ---- which there are ------------------------------------------------------------------------- */
@@ -187,8 +187,8 @@ static flameprof_function *intercept_known_add(
 }
 
 /*
- * For image.c. The stubs of all intercept arenas have ended: forget where they were. And after they
- * were made again: know them again; one for which there is no memory is only not found again.
+ * For suspend.c. The stubs of all intercept arenas have ended: forget where they were. And after
+ * they were made again: know them again; one for which there is no memory is only not found again.
  * Context: nobody makes stubs meanwhile.
  */
 static void intercept_clear_known(void)

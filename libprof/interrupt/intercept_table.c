@@ -15,7 +15,7 @@
 
 #include "libprof/interrupt/interrupt.h"
 #include "libprof/sampler/text.h"
-#include "libprof/trampoline/elsewhere.h"
+#include "libprof/trampoline/other_copy.h"
 
 struct copy {
 	struct copy *next;

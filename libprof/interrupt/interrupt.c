@@ -30,7 +30,7 @@
 #include "libprof/interrupt/timer.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_threads.h"
-#include "libprof/trampoline/elsewhere.h"
+#include "libprof/trampoline/other_copy.h"
 
 /* ---- ticks of the calling thread ------------------------------------------------------------- */
 /*
@@ -232,7 +232,7 @@ static void raise_here(void *thread)
 	registry_raise(thread, 1);
 }
 
-static int begin_elsewhere(struct interrupt_thread *thread, uint64_t period_ns)
+static int begin_in_other_copy(struct interrupt_thread *thread, uint64_t period_ns)
 {
 	const struct flameprof_interrupt_options options = {
 		.period_ns = period_ns,
@@ -251,7 +251,7 @@ static int begin_ticks(struct interrupt_thread *thread, uint64_t period_ns)
 	int error = 0;
 
 	if (other_copy.flameprof_interrupt_register_with)
-		return begin_elsewhere(thread, period_ns);
+		return begin_in_other_copy(thread, period_ns);
 	pthread_mutex_lock(&interrupt.lock);
 	now_ns = clock_monotonic_ns();
 	if (thread->function)
@@ -260,7 +260,7 @@ static int begin_ticks(struct interrupt_thread *thread, uint64_t period_ns)
 		registry_begin(thread, interrupt.begin_ns, interrupt.period_ns, now_ns);
 	registry_add(thread);
 	if (thread->period_ns)
-		error = timer_need(thread->due_ns);
+		error = timer_start(thread->due_ns);
 	if (error)
 		registry_remove(thread);
 	pthread_mutex_unlock(&interrupt.lock);
@@ -320,7 +320,7 @@ static void fork_child(void)
 		registry_skip(thread, clock_monotonic_ns());
 		interrupt_ticks_clear();
 		if (thread->tick) {
-			timer_need(thread->due_ns);
+			timer_start(thread->due_ns);
 		} else {
 			interrupt_ticks_mark();
 			if (thread->flag)
@@ -452,7 +452,7 @@ int flameprof_interrupt_enable(
 		interrupt.begin_ns = clock_monotonic_ns();
 		__atomic_store_n(&interrupt.period_ns, period_ns, __ATOMIC_RELAXED);
 		registry_begin_all(interrupt.begin_ns);
-		error = timer_need(registry_due_ns());
+		error = timer_start(registry_due_ns());
 	}
 	if (error) {
 		registry_end_all();
@@ -483,7 +483,7 @@ static int clear_function(void)
 }
 
 /* Two copies of the library: when the other one calls no more, nobody calls our function. */
-static int disable_elsewhere(void)
+static int disable_in_other_copy(void)
 {
 	int error = -ESRCH;
 
@@ -499,7 +499,7 @@ int flameprof_interrupt_disable(void)
 	int error;
 
 	if (other_copy.flameprof_interrupt_disable)
-		return disable_elsewhere();
+		return disable_in_other_copy();
 	error = clear_function();
 	if (error)
 		return error;
@@ -518,7 +518,7 @@ static int interrupt_begin_in_child(void)
 	int error;
 
 	pthread_mutex_lock(&interrupt.lock);
-	error = timer_need(registry_due_ns());
+	error = timer_start(registry_due_ns());
 	pthread_mutex_unlock(&interrupt.lock);
 	return error;
 }

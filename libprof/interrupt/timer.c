@@ -179,7 +179,7 @@ static void raise_due(struct interrupt_thread *thread, uint64_t now_ns)
 }
 
 /* Off the list when it has ended. Returns whether it has. */
-static int bury_ended(struct interrupt_thread **link)
+static int remove_ended(struct interrupt_thread **link)
 {
 	struct interrupt_thread *thread = *link;
 
@@ -203,7 +203,7 @@ static uint64_t registry_tick(uint64_t now_ns)
 	while (*link) {
 		struct interrupt_thread *thread = *link;
 
-		if (bury_ended(link))
+		if (remove_ended(link))
 			continue;
 		link = &thread->next;
 		if (!thread->period_ns)
@@ -222,7 +222,7 @@ void registry_end_all(void)
 	while (*link) {
 		struct interrupt_thread *thread = *link;
 
-		if (bury_ended(link))
+		if (remove_ended(link))
 			continue;
 		link = &thread->next;
 		if (thread->function)
@@ -344,7 +344,7 @@ static void join_timer(pthread_t id)
 	pthread_setcancelstate(before, NULL);
 }
 
-int timer_need(uint64_t due_ns)
+int timer_start(uint64_t due_ns)
 {
 	int error;
 

@@ -53,7 +53,7 @@ void registry_reset_in_child(struct interrupt_thread *thread);
  * See to it that there is a timer which wakes up by @due_ns; UINT64_MAX: none is needed.
  * Returns 0 or -errno. Context: interrupt.lock is held.
  */
-int timer_need(uint64_t due_ns);
+int timer_start(uint64_t due_ns);
 
 /*
  * End the timer when nobody gets ticks, and wait for that. Whenever a thread ends, because a process

@@ -410,7 +410,7 @@ void preload_hand_over(struct preload_handover *handover, char *const *environme
 		__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-void preload_take_back(const struct preload_handover *handover)
+void preload_restore(const struct preload_handover *handover)
 {
 	uint32_t *counter = counter_of(handover);
 

@@ -258,11 +258,11 @@ static void connect_to_arena(const struct channel *channel, const char *text)
 	preload_resolve_masks();
 	modules_find_program();
 	/* Before sampler.arena says that SIGPROF is ours: sigaction() answers for it then. */
-	if (own_signal_take())
+	if (own_signal_install())
 		goto out;
 	sampler.paused = !!((struct wire_arena *)arena)->start_paused;
 	if (sampler_start(arena, 0, (const char *)getauxval(AT_EXECFN))) {
-		own_signal_give_back();
+		own_signal_restore();
 		goto out;
 	}
 	arm_main_thread();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ways out of an image that libc lets us see: the exec family and _exit. Each notes what the
- * threads are owed before the kernel takes it away. posix_spawn() leaves the image alone, and only
+ * threads' due is before the kernel takes it away. posix_spawn() leaves the image alone, and only
  * what its child inherits is looked at; programs linked before glibc 2.15 lose the older version,
  * which ran text without "#!" by the shell. libc's own system() and popen() never come through
  * here: the shell they start gets the environment as it is.
@@ -42,7 +42,7 @@ static int restore_signal(void)
 		return 0;
 	host_get(&action);
 	if (action.sa_handler == SIG_IGN)
-		own_signal_give_back();
+		own_signal_restore();
 	if (is_held)
 		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
 	return is_held || action.sa_handler == SIG_IGN;
@@ -52,7 +52,7 @@ static void reinstall_signal(void)
 {
 	uint64_t mask = SAMPLER_SIGNAL_BIT;
 
-	own_signal_retake();
+	own_signal_reinstall();
 	arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));
 }
 
@@ -81,7 +81,7 @@ static int undo_exec(const struct exec_state *exec_state, int result)
 	if (exec_state->was_restored)
 		reinstall_signal();
 	sampler_undo_leave();
-	preload_take_back(&exec_state->handover);
+	preload_restore(&exec_state->handover);
 	errno = saved_errno;
 	return result;
 }
@@ -210,7 +210,7 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 	if (was_restored)                                         \
 		reinstall_signal();                               \
 	if (error)                                                \
-		preload_take_back(&handover);                     \
+		preload_restore(&handover);                       \
 	return error
 
 PRELOAD_EXPORT int posix_spawn(pid_t *pid, const char *file,

@@ -79,7 +79,7 @@ void preload_hand_over(struct preload_handover *handover, char *const *environme
 char *const *preload_environment(const struct preload_handover *handover, void *room);
 
 /* The exec failed: nobody went without us. Context: as above. */
-void preload_take_back(const struct preload_handover *handover);
+void preload_restore(const struct preload_handover *handover);
 
 /*
  * What the program in @file has against the library (enum wire_unprofiled, 0 for nothing), or its

@@ -204,7 +204,7 @@ __attribute__((constructor(101))) static void set_libc_calls(void)
 static void change_program_action(const struct sigaction *action)
 {
 	host_set(action);
-	own_signal_retake();
+	own_signal_reinstall();
 }
 
 /* Another library's constructor may come here before ours has run. */

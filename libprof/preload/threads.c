@@ -69,7 +69,7 @@ static void thread_ends(void *value)
 	if (++thread->exits < PTHREAD_DESTRUCTOR_ITERATIONS)
 		pthread_setspecific(thread_key, thread);
 	else
-		sampler_thread_retire(thread);
+		sampler_thread_end(thread);
 	errno = saved_errno;
 }
 
@@ -163,7 +163,7 @@ PRELOAD_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *
 	set_start(thread, attributes, start, argument);
 	error = next_pthread_create(id, attributes, thread_main, thread);
 	if (error)
-		sampler_thread_unclaim(thread);
+		sampler_thread_release(thread);
 	return error;
 }
 
@@ -189,6 +189,6 @@ PRELOAD_EXPORT int thrd_create(thrd_t *id, thrd_start_t start, void *argument)
 	set_start(thread, NULL, (void *(*)(void *))(uintptr_t)start, argument);
 	result = next_thrd_create(id, c11_thread_main, thread);
 	if (result != thrd_success)
-		sampler_thread_unclaim(thread);
+		sampler_thread_release(thread);
 	return result;
 }

@@ -135,7 +135,8 @@ static PyObject *evaluate_unnamed(PyThreadState *thread, _PyInterpreterFrame *fr
 /* The first frame of an interpreter that was made since. */
 static PyObject *evaluate_first(PyThreadState *thread, _PyInterpreterFrame *frame, int throwing)
 {
-	stubs_evaluate *from_now = stubs_begin_elsewhere() ? evaluate : _PyEval_EvalFrameDefault;
+	stubs_evaluate *from_now =
+		stubs_begin_in_other_copy() ? evaluate : _PyEval_EvalFrameDefault;
 
 	_PyInterpreterState_SetEvalFrameFunc(thread->interp, from_now);
 	return from_now(thread, frame, throwing);

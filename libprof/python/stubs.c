@@ -245,7 +245,7 @@ int stubs_begin(void)
 	return 0;
 }
 
-int stubs_begin_elsewhere(void)
+int stubs_begin_in_other_copy(void)
 {
 	return _PyEval_RequestCodeExtraIndex(free_stub) == stubs_index;
 }

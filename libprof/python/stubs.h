@@ -34,7 +34,7 @@ int stubs_begin(void);
  * what they keep is found by an index that each interpreter gives out on its own, and some code
  * objects belong to all of them.
  */
-int stubs_begin_elsewhere(void);
+int stubs_begin_in_other_copy(void);
 
 /*
  * Make the stub of the code object that @frame runs. Leaves an exception that is set alone.

@@ -18,7 +18,7 @@
 
 #include "arch/syscall.h"
 
-static int is_elsewhere; /* atomic: see confined_elsewhere() */
+static int is_in_child;	 /* atomic: see confined_in_child() */
 static int is_expected;	 /* atomic: see confined_expect() */
 
 /* The number behind @key in the calling thread's status, -errno. */
@@ -80,12 +80,12 @@ void confined_expect(void)
 	__atomic_store_n(&is_expected, 1, __ATOMIC_RELAXED);
 }
 
-int confined_elsewhere(void)
+int confined_in_child(void)
 {
-	return __atomic_load_n(&is_elsewhere, __ATOMIC_RELAXED);
+	return __atomic_load_n(&is_in_child, __ATOMIC_RELAXED);
 }
 
 void confined_set_outside_libc(void)
 {
-	__atomic_store_n(&is_elsewhere, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&is_in_child, 1, __ATOMIC_RELAXED);
 }

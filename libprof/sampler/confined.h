@@ -72,7 +72,7 @@ void confined_expect(void);
  * Has a child that libc did not make, or a vfork child, installed one that was seen? Its memory is,
  * or is like, this process's. Context: as above.
  */
-int confined_elsewhere(void);
+int confined_in_child(void);
 
 /* It has. */
 void confined_set_outside_libc(void);

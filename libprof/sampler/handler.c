@@ -175,16 +175,16 @@ static int record_stack(struct sampler_thread *thread, const struct arch_registe
 	return 0;
 }
 
-/* Samples that come after the process began to leave settle what was noted as owed. */
-static void settle_exit_credit(struct wire_ring *ring, uint64_t weight)
+/* Samples that come after the process began to leave are part of what was noted as due. */
+static void credit_exit(struct wire_ring *ring, uint64_t weight)
 {
-	uint64_t owed = __atomic_load_n(&ring->exit_credit, __ATOMIC_RELAXED);
+	uint64_t due = __atomic_load_n(&ring->exit_credit, __ATOMIC_RELAXED);
 
-	if (owed)
+	if (due)
 		__atomic_store_n(
-			&ring->exit_credit, owed > weight ? owed - weight : 0, __ATOMIC_RELAXED);
-	if (owed < weight && sampler.slot->end_cpu_ns)
-		__atomic_fetch_add(&sampler.slot->after_leave, weight - owed, __ATOMIC_RELAXED);
+			&ring->exit_credit, due > weight ? due - weight : 0, __ATOMIC_RELAXED);
+	if (due < weight && sampler.slot->end_cpu_ns)
+		__atomic_fetch_add(&sampler.slot->after_leave, weight - due, __ATOMIC_RELAXED);
 }
 
 static void check_run(struct sampler_thread *thread)
@@ -253,7 +253,7 @@ static void record_all(struct sampler_thread *thread, uint32_t weight, const voi
 	total = weight + handlers;
 	__atomic_store_n(&thread->delivered, thread->delivered + total, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&sampler.slot->delivered, total, __ATOMIC_RELAXED);
-	settle_exit_credit(thread->ring, total);
+	credit_exit(thread->ring, total);
 	record(thread, NULL, WIRE_FRAME_SIGNAL_HANDLER, handlers);
 	record(thread, &registers, 0, weight);
 }
@@ -298,10 +298,10 @@ void sampler_handler(int signal, siginfo_t *info, void *context)
 		return;
 	}
 	/* Before `active` is looked at: who clears that waits for those who saw it set. */
-	thread_use(thread);
+	thread_ref(thread);
 	if (__atomic_load_n(&thread->active, __ATOMIC_SEQ_CST) && is_of_this_claim(thread, info))
 		take_sample(thread, info->si_overrun, context);
-	thread_let_go(thread);
+	thread_unref(thread);
 	if (__atomic_load_n(&sampler.quit, __ATOMIC_SEQ_CST))
 		sampler_leave_slot();
 }

@@ -80,9 +80,9 @@ static int may_unblock(const stack_t *alternate, uint32_t flags)
 	return !(flags & ASKED_MASK);
 }
 
-static uint64_t owed_now(const struct sampler_thread *thread)
+static uint64_t due_now(const struct sampler_thread *thread)
 {
-	return sampler_thread_owed(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
+	return sampler_thread_due(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
 static uintptr_t register_in(const void *ucontext, unsigned number)
@@ -98,12 +98,12 @@ static __attribute__((noinline)) void call_blocked(
 	handler_fn *handler, int signal, siginfo_t *info, void *context)
 {
 	struct sampler_thread *thread = sampler_thread_self();
-	uint64_t before = thread ? owed_now(thread) : 0, after;
+	uint64_t before = thread ? due_now(thread) : 0, after;
 
 	handler(signal, info, context);
 	if (!thread || !is_sampling() || sampler_thread_self() != thread)
 		return;
-	after = owed_now(thread);
+	after = due_now(thread);
 	if (!after)
 		return;
 	if (after > before)

@@ -115,7 +115,7 @@ int own_signal_is_displaced(void)
 	return !ours || kernel_action().handler != ours;
 }
 
-int own_signal_take(void)
+int own_signal_install(void)
 {
 	struct sigaction before;
 
@@ -136,7 +136,7 @@ int own_signal_take(void)
 	return 0;
 }
 
-void own_signal_give_back(void)
+void own_signal_restore(void)
 {
 	struct sigaction action;
 
@@ -144,7 +144,7 @@ void own_signal_give_back(void)
 	libc_calls.sigaction(SAMPLER_SIGNAL, &action, NULL);
 }
 
-void own_signal_retake(void)
+void own_signal_reinstall(void)
 {
 	struct sigaction action;
 
@@ -156,7 +156,7 @@ void own_signal_avoid_alternate_stacks(void)
 {
 	if (__atomic_exchange_n(&small_stacks, 1, __ATOMIC_RELAXED))
 		return;
-	own_signal_retake();
+	own_signal_reinstall();
 }
 
 static int has_other_handler(void)

@@ -11,11 +11,11 @@
  * Put our handler in, keeping what was there; nothing to do when it is in. Returns 0 or -errno.
  * Context: one thread at a time, not a handler.
  */
-int own_signal_take(void);
+int own_signal_install(void);
 
 /* What the program asked for into the kernel's entry, and ours again. Context: signal-safe. */
-void own_signal_give_back(void);
-void own_signal_retake(void);
+void own_signal_restore(void);
+void own_signal_reinstall(void);
 
 /* A stack exists that our handler does not fit on: from then on it runs where the program runs. */
 void own_signal_avoid_alternate_stacks(void);

@@ -127,8 +127,8 @@ static void set_state(enum wire_slot_state state)
 }
 
 /*
- * What each thread has used and is owed now; that is kept in its ring until samples that still come
- * settle it.
+ * What each thread has used, and what of it is due now; that is kept in its ring until samples that still come
+ * are taken off it.
  */
 static void store_exit_credits(void)
 {
@@ -145,7 +145,7 @@ static void store_exit_credits(void)
 		if (cpu_ns > thread->armed_ns)
 			live_ns += cpu_ns - thread->armed_ns;
 		__atomic_store_n(&thread->ring->exit_credit,
-			is_paused ? 0 : sampler_thread_owed(thread, cpu_ns), __ATOMIC_RELEASE);
+			is_paused ? 0 : sampler_thread_due(thread, cpu_ns), __ATOMIC_RELEASE);
 	}
 	sampler.slot->live_threads_ns = live_ns;
 	sampler.slot->left_paused = (uint32_t)is_paused;
@@ -190,7 +190,7 @@ static void account_and_leave(enum wire_slot_state state)
  */
 void sampler_leave_unaccounted(enum wire_slot_state state)
 {
-	if (__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && !confined_elsewhere())
+	if (__atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) && !confined_in_child())
 		set_state(state);
 }
 
@@ -253,7 +253,7 @@ void sampler_disarm_all(void)
 	__atomic_store_n(&sampler.on, 0, __ATOMIC_SEQ_CST);
 	SAMPLER_FOR_EACH_RING(index)
 		if (sampler_thread_disarm(&sampler_threads[index]))
-			sampler_threads[index].is_cut = 1;
+			sampler_threads[index].is_disarmed = 1;
 }
 
 int sampler_is_quiet(void)
@@ -279,7 +279,7 @@ void sampler_end(struct wire_drain *drain)
 		if (owner >> 2 != sampler.image || !(owner & 3) || !ring->tid ||
 			__atomic_load_n(&sampler_threads[i].users, __ATOMIC_ACQUIRE))
 			continue;
-		thread_give_entry_back(&sampler_threads[i]);
+		thread_release_entry(&sampler_threads[i]);
 		wire_drain_release(drain, i, owner);
 	}
 	for (unsigned word = 0; word < WIRE_RINGS / 64; word++)

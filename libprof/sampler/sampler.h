@@ -34,7 +34,7 @@ struct sampler_thread {
 	struct wire_ring *ring;
 	uint64_t image;   /* of the session it was claimed in */
 	uint32_t active;  /* atomic: 1 while the timer may fire; who sets it to 0 deletes the timer */
-	uint32_t is_cut;  /* sampler_disarm_all() did, and what it is owed is not yet settled */
+	uint32_t is_disarmed; /* sampler_disarm_all() did, and what is due is not yet credited */
 	uint32_t number;  /* within the image, from 1 */
 	int32_t tid;
 	int32_t timer;    /* kernel timer id */
@@ -184,7 +184,7 @@ int sampler_is_held(const struct sampler_thread *thread);
 struct sampler_thread *sampler_thread_claim(void);
 /* The same, not counted: the caller does that. */
 struct sampler_thread *sampler_thread_try_claim(void);
-void sampler_thread_unclaim(struct sampler_thread *thread);
+void sampler_thread_release(struct sampler_thread *thread);
 
 /*
  * Begin sampling the calling thread with the claimed @thread, whose stack_lo, stack_hi and held the
@@ -205,26 +205,26 @@ struct sampler_thread *sampler_thread_self(void);
 int sampler_thread_arm_other(struct sampler_thread *thread, int32_t tid);
 
 /*
- * End sampling the calling thread: disarm, credit what was due and not delivered, retire the ring.
+ * End sampling the calling thread: disarm, credit what was due and not delivered, end the ring.
  * Context: the thread itself, not a handler.
  */
-void sampler_thread_retire(struct sampler_thread *thread);
+void sampler_thread_end(struct sampler_thread *thread);
 
 /*
- * As sampler_thread_retire() for a thread that has ended, having used @cpu_ns at least.
+ * As sampler_thread_end() for a thread that has ended, having used @cpu_ns at least.
  * Context: one thread at a time, not a handler.
  */
-void sampler_thread_bury(struct sampler_thread *thread, uint64_t cpu_ns);
+void sampler_thread_reap(struct sampler_thread *thread, uint64_t cpu_ns);
 
 /*
  * Expirations due by @cpu_ns of @thread's CPU time that no handler has seen.
  * Context: signal-safe, any thread.
  */
-uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_ns);
+uint64_t sampler_thread_due(const struct sampler_thread *thread, uint64_t cpu_ns);
 
 /*
- * The process is about to leave by exec or exit: note its CPU time and what each thread is owed.
- * @state  WIRE_SLOT_EXEC or WIRE_SLOT_EXIT. Samples may still come; they are settled against it.
+ * The process is about to leave by exec or exit: note its CPU time and what is due of each thread.
+ * @state  WIRE_SLOT_EXEC or WIRE_SLOT_EXIT. Samples may still come; they are taken off that.
  * Context: any thread, signal-safe.
  */
 void sampler_leave(enum wire_slot_state state);
@@ -266,8 +266,8 @@ void sampler_disarm_all(void);
 /* Has everybody who saw a thread armed let go of it, each handler above all? Context: any thread. */
 int sampler_is_quiet(void);
 
-/* Once that is so: credit what the threads of sampler_disarm_all() are owed. Context: as above. */
-void sampler_settle_all(void);
+/* Once that is so: credit what is due of the threads of sampler_disarm_all(). Context: as above. */
+void sampler_credit_disarmed(void);
 
 /*
  * The last step, with the rings drained by @drain: give rings and slot back. A ring that somebody
@@ -279,7 +279,7 @@ void sampler_end(struct wire_drain *drain);
 void sampler_reset_in_child(void);
 
 /*
- * The entry whose timer sent @info, NULL for a stranger's signal. The timer may be one of an
+ * The entry whose timer sent @info, NULL for anybody else's signal. The timer may be one of an
  * earlier claim. Context: signal-safe.
  */
 struct sampler_thread *sampler_thread_of(const siginfo_t *info);
@@ -300,12 +300,12 @@ void sampler_handler(int signal, siginfo_t *info, void *context);
 /* What handlers and thread.c do alike. */
 
 /* Keep the entry, or know that it is kept: nobody gives its ring away meanwhile. */
-static inline void thread_use(struct sampler_thread *thread)
+static inline void thread_ref(struct sampler_thread *thread)
 {
 	__atomic_fetch_add(&thread->users, 1, __ATOMIC_SEQ_CST);
 }
 
-static inline void thread_let_go(struct sampler_thread *thread)
+static inline void thread_unref(struct sampler_thread *thread)
 {
 	__atomic_fetch_sub(&thread->users, 1, __ATOMIC_RELEASE);
 }
@@ -332,7 +332,7 @@ static inline void thread_mark_ring(unsigned index, int held)
  * free which we have: its entry says whose start routine runs in which thread, and who writes.
  * Returns 0 when it is taken.
  */
-static inline int thread_take_entry(struct sampler_thread *thread)
+static inline int thread_claim_entry(struct sampler_thread *thread)
 {
 	unsigned index = thread_index(thread);
 
@@ -342,7 +342,7 @@ static inline int thread_take_entry(struct sampler_thread *thread)
 	return 1;
 }
 
-static inline void thread_give_entry_back(struct sampler_thread *thread)
+static inline void thread_release_entry(struct sampler_thread *thread)
 {
 	__atomic_store_n(&thread->is_claimed, 0, __ATOMIC_RELEASE);
 }

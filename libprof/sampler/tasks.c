@@ -174,7 +174,7 @@ struct sampler_thread *tasks_arm_self(struct sampler_thread *thread)
 	pthread_mutex_lock(&lock);
 	before = sampler_thread_self();
 	if (before) {
-		sampler_thread_unclaim(thread);
+		sampler_thread_release(thread);
 		thread = before;
 		/* A rescan may be looking at it. */
 		__atomic_store_n(&thread->is_foreign, !libc_calls.watch_end, __ATOMIC_RELAXED);
@@ -254,7 +254,7 @@ static int arm_task(uint32_t tid)
 		stack_publish_main(thread);
 	pthread_mutex_lock(&lock);
 	if (sampler_thread_find((int32_t)tid))
-		sampler_thread_unclaim(thread);
+		sampler_thread_release(thread);
 	else if (!sampler_thread_arm_other(thread, (int32_t)tid))
 		thread->round = this_round;
 	pthread_mutex_unlock(&lock);
@@ -295,12 +295,12 @@ static int update_task(uint32_t tid, struct round *round)
 	if (!cpu_ns)
 		return 0; /* gone in this moment */
 	/* A clock that went back is another thread's under the same number. */
-	sampler_thread_bury(thread, thread->seen_cpu_ns);
+	sampler_thread_reap(thread, thread->seen_cpu_ns);
 	return arm_task(tid);
 }
 
 /* Those in the table and not in the list. */
-static void bury_the_gone(void)
+static void reap_ended(void)
 {
 	SAMPLER_FOR_EACH_RING(index)
 	{
@@ -311,7 +311,7 @@ static void bury_the_gone(void)
 			continue;
 		/* Armed while the list was read, perhaps. The kernel knows. */
 		if (!clock_of_thread_runs((uint32_t)thread->tid))
-			sampler_thread_bury(thread, thread->seen_cpu_ns);
+			sampler_thread_reap(thread, thread->seen_cpu_ns);
 	}
 }
 
@@ -381,7 +381,7 @@ int tasks_rescan(void)
 	n = read_list((int)fd, &round);
 	arch_syscall1(SYS_close, fd);
 	if (n == 0)
-		bury_the_gone();
+		reap_ended();
 	count_refused(round.refused);
 	known_link_count = n || round.skipped || links != LINKS_OF_EMPTY + round.listed ? 0 : links;
 	return (int)n;
@@ -406,7 +406,7 @@ static int has_task_ended(void)
 	return 0;
 }
 
-int tasks_look(void)
+int tasks_scan(void)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	uint64_t used_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID), cpu_ns;

@@ -25,7 +25,7 @@ struct sampler_thread *tasks_arm_self(struct sampler_thread *thread);
 struct sampler_thread *tasks_begin_self(struct sampler_thread *thread);
 
 /*
- * Look through /proc/self/task: arm threads that nobody armed, settle those that are gone.
+ * Look through /proc/self/task: arm threads that nobody armed, credit and end those that are gone.
  * Returns 0, or -errno when the list can't be read. Context: one thread at a time, not a handler.
  */
 int tasks_rescan(void);
@@ -37,7 +37,7 @@ int tasks_rescan(void);
  * process is idle, a single one. Never takes more than a two-hundredth of a CPU.
  * Returns and context as tasks_rescan().
  */
-int tasks_look(void);
+int tasks_scan(void);
 
 /* In a fork child: no thread but the calling one, no lock held. */
 void tasks_reset_in_child(void);

@@ -37,11 +37,11 @@ struct sampler_thread *sampler_thread_try_claim(void)
 		struct sampler_thread *thread = &sampler_threads[i];
 		uint64_t seen = __atomic_load_n(&ring->owner, __ATOMIC_RELAXED);
 
-		if (seen & 3 || !thread_take_entry(thread))
+		if (seen & 3 || !thread_claim_entry(thread))
 			continue;
 		if (!__atomic_compare_exchange_n(&ring->owner, &seen, owner, 0, __ATOMIC_ACQ_REL,
 			    __ATOMIC_RELAXED)) {
-			thread_give_entry_back(thread);
+			thread_release_entry(thread);
 			continue;
 		}
 		sampler_raise_high(&arena->rings_high, i + 1);
@@ -81,7 +81,7 @@ struct sampler_thread *sampler_thread_claim(void)
 	return thread;
 }
 
-void sampler_thread_unclaim(struct sampler_thread *thread)
+void sampler_thread_release(struct sampler_thread *thread)
 {
 	struct wire_arena *arena = sampler.arena;
 	uint64_t owner = thread->image << 2 | WIRE_RING_OWNED;
@@ -90,7 +90,7 @@ void sampler_thread_unclaim(struct sampler_thread *thread)
 	if (__atomic_compare_exchange_n(&thread->ring->owner, &owner, WIRE_RING_FREE, 0,
 		    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		wire_hint(&arena->rings_hint, thread_index(thread));
-	thread_give_entry_back(thread);
+	thread_release_entry(thread);
 }
 
 uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid)
@@ -194,7 +194,7 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 	struct wire_ring *ring = thread->ring;
 	int error = -ECANCELED;
 
-	thread_use(thread);
+	thread_ref(thread);
 	if (!is_current(thread))
 		goto out;
 	thread->tid = tid;
@@ -214,8 +214,8 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 		__atomic_fetch_add(&sampler.slot->late_threads, 1, __ATOMIC_RELAXED);
 out:
 	if (error)
-		sampler_thread_unclaim(thread);
-	thread_let_go(thread);
+		sampler_thread_release(thread);
+	thread_unref(thread);
 	return error;
 }
 
@@ -266,11 +266,11 @@ struct sampler_thread *sampler_thread_self(void)
 
 /* ---- the end of a thread --------------------------------------------------------------------- */
 /*
- * What is settled when threads end: what was due and not delivered becomes credit, and the ring
+ * What is done when threads end: what was due and not delivered becomes credit, and the ring
  * goes to whoever drains it.
  */
 
-uint64_t sampler_thread_owed(const struct sampler_thread *thread, uint64_t cpu_ns)
+uint64_t sampler_thread_due(const struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	uint64_t delivered = __atomic_load_n(&thread->delivered, __ATOMIC_RELAXED);
 	uint64_t due;
@@ -318,37 +318,37 @@ static void write_credit(struct sampler_thread *thread, uint64_t weight)
 	__atomic_fetch_add(&sampler.slot->credited, weight, __ATOMIC_RELAXED);
 }
 
-/* Settle what @thread, disarmed, is owed after @cpu_ns. Nobody else writes its ring. */
+/* Credit what is due of @thread, disarmed, by @cpu_ns. Nobody else writes its ring. */
 static void credit_due(struct sampler_thread *thread, uint64_t cpu_ns)
 {
-	uint64_t owed = sampler_thread_owed(thread, cpu_ns);
+	uint64_t due = sampler_thread_due(thread, cpu_ns);
 
 	if (cpu_ns > thread->armed_ns)
 		__atomic_fetch_add(&sampler.slot->ended_threads_ns, cpu_ns - thread->armed_ns,
 			__ATOMIC_RELAXED);
-	if (!owed)
+	if (!due)
 		return;
 	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED))
-		__atomic_fetch_add(&sampler.slot->paused, owed, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&sampler.slot->paused, due, __ATOMIC_RELAXED);
 	else
-		write_credit(thread, owed);
+		write_credit(thread, due);
 }
 
 /* What is in the ring of a thread that ended is still to be taken. */
-static void retire_ring(struct sampler_thread *thread)
+static void end_ring(struct sampler_thread *thread)
 {
 	thread->ring->exit_credit = 0;
 	thread_mark_ring(thread_index(thread), 0);
 	if (ring_is_empty(thread)) {
-		sampler_thread_unclaim(thread);
+		sampler_thread_release(thread);
 		return;
 	}
-	__atomic_store_n(&thread->ring->owner, thread->image << 2 | WIRE_RING_RETIRED,
-		__ATOMIC_RELEASE);
-	thread_give_entry_back(thread);
+	__atomic_store_n(
+		&thread->ring->owner, thread->image << 2 | WIRE_RING_ENDED, __ATOMIC_RELEASE);
+	thread_release_entry(thread);
 }
 
-void sampler_thread_retire(struct sampler_thread *thread)
+void sampler_thread_end(struct sampler_thread *thread)
 {
 	uint64_t mask = SAMPLER_SIGNAL_BIT;
 
@@ -362,34 +362,34 @@ void sampler_thread_retire(struct sampler_thread *thread)
 	/* For good: a pending signal must not find a ring given to another thread. */
 	if (thread->has_timer)
 		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
-	thread_use(thread);
+	thread_ref(thread);
 	if (sampler_thread_disarm(thread)) {
 		credit_due(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
 		sampler_read_name(thread->ring->comm);
-		retire_ring(thread);
+		end_ring(thread);
 	}
-	thread_let_go(thread);
+	thread_unref(thread);
 }
 
-void sampler_thread_bury(struct sampler_thread *thread, uint64_t cpu_ns)
+void sampler_thread_reap(struct sampler_thread *thread, uint64_t cpu_ns)
 {
-	thread_use(thread);
+	thread_ref(thread);
 	if (sampler_thread_disarm(thread)) {
 		credit_due(thread, cpu_ns);
-		retire_ring(thread);
+		end_ring(thread);
 	}
-	thread_let_go(thread);
+	thread_unref(thread);
 }
 
-void sampler_settle_all(void)
+void sampler_credit_disarmed(void)
 {
 	SAMPLER_FOR_EACH_RING(index)
 	{
 		struct sampler_thread *thread = &sampler_threads[index];
 
-		if (!thread->is_cut || __atomic_load_n(&thread->users, __ATOMIC_ACQUIRE))
+		if (!thread->is_disarmed || __atomic_load_n(&thread->users, __ATOMIC_ACQUIRE))
 			continue;
-		thread->is_cut = 0;
+		thread->is_disarmed = 0;
 		credit_due(thread, clock_cpu_ns(clock_of_thread(thread->tid)));
 	}
 }

@@ -48,7 +48,7 @@
 #define DESCRIPTORS 65536
 
 /* Mapped for one run, so that several threads may run one each. */
-struct outsider {
+struct detached {
 	char stand_in_stack[STACK_BYTES] __attribute__((aligned(16)));
 	char program_stack[STACK_BYTES] __attribute__((aligned(16)));
 	const char *program;
@@ -91,18 +91,18 @@ static void reset_signals(void)
 
 static void program_main(void *argument)
 {
-	const struct outsider *outsider = argument;
+	const struct detached *detached = argument;
 	const uint64_t none = 0;
 
 	arch_syscall0(SYS_setsid);
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
-	arch_syscall3(SYS_execve, outsider->program, outsider->arguments, outsider->environment);
+	arch_syscall3(SYS_execve, detached->program, detached->arguments, detached->environment);
 	exit_process(127);
 }
 
 static void stand_in_main(void *argument)
 {
-	struct outsider *outsider = argument;
+	struct detached *detached = argument;
 	long pid, ended;
 	int status;
 
@@ -111,18 +111,18 @@ static void stand_in_main(void *argument)
 	arch_syscall2(SYS_prctl, PR_SET_NAME, "flameprof");
 	/* Stopped until the program has left this memory, so that its stack is not ours to keep. */
 	pid = arch_spawn_vm(CLONE_VM | CLONE_VFORK | CLONE_UNTRACED | SIGCHLD,
-		outsider->program_stack + STACK_BYTES, program_main, outsider);
+		detached->program_stack + STACK_BYTES, program_main, detached);
 	if (pid < 0)
 		exit_process(1);
 	do
 		ended = arch_syscall4(SYS_wait4, pid, &status, 0, NULL);
 	while (ended == -EINTR);
 	if (ended == pid)
-		__atomic_store_n(&outsider->status, status, __ATOMIC_RELEASE);
+		__atomic_store_n(&detached->status, status, __ATOMIC_RELEASE);
 	exit_process(0);
 }
 
-static long start_stand_in(struct outsider *outsider)
+static long start_stand_in(struct detached *detached)
 {
 	const uint64_t all = ~0ULL;
 	uint64_t before;
@@ -131,34 +131,33 @@ static long start_stand_in(struct outsider *outsider)
 	/* Born with all signals blocked: the host's handlers must not run in it. */
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
 	pid = arch_spawn_vm(CLONE_VM | CLONE_FILES | CLONE_UNTRACED,
-		outsider->stand_in_stack + STACK_BYTES, stand_in_main, outsider);
+		detached->stand_in_stack + STACK_BYTES, stand_in_main, detached);
 	arch_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 	return pid;
 }
 
 /* NULL without memory. */
-static struct outsider *map_detached(void)
+static struct detached *map_detached(void)
 {
-	long at = arch_syscall6(SYS_mmap, 0, sizeof(struct outsider), PROT_READ | PROT_WRITE,
+	long at = arch_syscall6(SYS_mmap, 0, sizeof(struct detached), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	return at < 0 && at > -4096 ? NULL : (struct outsider *)at;
+	return at < 0 && at > -4096 ? NULL : (struct detached *)at;
 }
 
-int outsider_run(
-	const char *program, const char *const *arguments, char *const *environment)
+int detached_run(const char *program, const char *const *arguments, char *const *environment)
 {
-	struct outsider *outsider = map_detached();
+	struct detached *detached = map_detached();
 	long pid, ended;
 	int status;
 
-	if (!outsider)
+	if (!detached)
 		return -ENOMEM;
-	outsider->program = program;
-	outsider->arguments = arguments;
-	outsider->environment = environment;
-	outsider->status = -1;
-	pid = start_stand_in(outsider);
+	detached->program = program;
+	detached->arguments = arguments;
+	detached->environment = environment;
+	detached->status = -1;
+	pid = start_stand_in(detached);
 	status = (int)pid;
 	if (pid < 0)
 		goto out;
@@ -166,9 +165,9 @@ int outsider_run(
 		ended = arch_syscall4(SYS_wait4, pid, NULL, __WALL, NULL);
 	while (ended == -EINTR);
 	/* When somebody else's wait found it, it has ended as well. */
-	status = __atomic_load_n(&outsider->status, __ATOMIC_ACQUIRE) ? -EIO : 0;
+	status = __atomic_load_n(&detached->status, __ATOMIC_ACQUIRE) ? -EIO : 0;
 out:
-	arch_syscall2(SYS_munmap, outsider, sizeof(*outsider));
+	arch_syscall2(SYS_munmap, detached, sizeof(*detached));
 	return status;
 }
 
@@ -341,7 +340,7 @@ int draw_profile(const char *profile, const char *path)
 	const char *const arguments[] = {program, "render", "--no-config", "--quiet", "-o",
 		request->output, "--", profile, NULL};
 
-	error = outsider_run(program, arguments, request->environment);
+	error = detached_run(program, arguments, request->environment);
 	arch_syscall2(SYS_munmap, request, request->bytes);
 	return error == -EAGAIN ? -EIO : error;
 }

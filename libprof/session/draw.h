@@ -37,8 +37,7 @@
  * Returns 0, -ENOMEM or -EAGAIN when there is no process to be had, -EIO when it could not be
  * started, failed or was killed. Context: any thread, not a handler; no lock held.
  */
-int outsider_run(
-	const char *program, const char *const *arguments, char *const *environment);
+int detached_run(const char *program, const char *const *arguments, char *const *environment);
 
 /* ---- where flamerun is ----------------------------------------------------------------------- */
 /* Where the flamerun program is that belongs to this library. */
@@ -56,7 +55,7 @@ int find_flamerun(char out[PATH_MAX]);
  * as. Both names are taken as they are.
  *
  * Returns 0; -ENOENT when there is no flamerun; -ENOMEM; -EIO when it failed.
- * Context: any thread, not a handler; no lock held. Waits. What the host notices: outsider_run().
+ * Context: any thread, not a handler; no lock held. Waits. What the host notices: detached_run().
  */
 int draw_profile(const char *profile, const char *path);
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "libprof/sampler/own_threads.h"
-#include "libprof/trampoline/elsewhere.h"
+#include "libprof/trampoline/other_copy.h"
 
 /* Statically linked programs have no other copy, and no use for what dlsym() brings along. */
 extern __typeof__(dlsym) dlsym __attribute__((weak));

@@ -89,7 +89,7 @@ void session_quiesce(void)
 	session_disarm();
 	while (!sampler_is_quiet() && clock_monotonic_ns() < until_ns)
 		arch_syscall2(SYS_nanosleep, &moment, NULL);
-	sampler_settle_all();
+	sampler_credit_disarmed();
 }
 
 void session_end_by_itself(enum flameprof_status reason)

@@ -97,7 +97,7 @@ void session_end_by_itself(enum flameprof_status reason);
 /* Disarm everything; when it returns no thread will be armed any more. */
 void session_disarm(void);
 
-/* The same, until nothing is committed any more, and credit what is owed. Context: one thread. */
+/* The same, until nothing is committed any more, and credit what is due. Context: one thread. */
 void session_quiesce(void);
 
 /*

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "arch/syscall.h"
-#include "libprof/gaps.h"
+#include "libprof/placeholder.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/own_threads.h"
 #include "libprof/session/draw.h"
@@ -48,7 +48,7 @@ static int had_stderr;
  * Remember what stderr is. A program that closes it may be given the same number for a socket or a
  * database: then nothing is said. Context: before the program's own code runs.
  */
-static void say_init(void)
+static void warning_init(void)
 {
 	had_stderr = !fstat(STDERR_FILENO, &stderr_at_start);
 }
@@ -68,7 +68,7 @@ static int is_stderr(void)
 	return S_ISCHR(now.st_mode);
 }
 
-void say(const char *format, ...)
+void warning_print(const char *format, ...)
 {
 	char line[LINE_BYTES] = PREFIX;
 	int saved_errno = errno;
@@ -201,13 +201,13 @@ static int signal_of(const char *text)
 static int set_output(
 	struct snapshot_settings *out, const char *pattern, struct error_text *error_text)
 {
-	const struct gaps_values values = {.is_first_half = 1};
+	const struct placeholder_values values = {.is_first_half = 1};
 	const char *at;
 	int error;
 
 	if (!*pattern)
 		return set_error(error_text, -EINVAL, "output: no name");
-	error = gaps_fill(out->output, sizeof(out->output), pattern, &values, &at);
+	error = placeholder_fill(out->output, sizeof(out->output), pattern, &values, &at);
 	if (error == -ENOENT)
 		return set_error(error_text, error, "output: '%.*s' is not set in the environment",
 			(int)strcspn(at + 1, "}"), at + 1);
@@ -321,12 +321,12 @@ int snapshot_settings_parse(
 int snapshot_settings_name(
 	char out[PATH_MAX], const struct snapshot_settings *settings, long pid, time_t started_s)
 {
-	const struct gaps_values values = {.pid = pid, .started_s = started_s};
+	const struct placeholder_values values = {.pid = pid, .started_s = started_s};
 	size_t bytes = strlen(settings->folder);
 	const char *at;
 
 	memcpy(out, settings->folder, bytes);
-	return gaps_fill(out + bytes, PATH_MAX - bytes, settings->output, &values, &at);
+	return placeholder_fill(out + bytes, PATH_MAX - bytes, settings->output, &values, &at);
 }
 
 void snapshot_signal_name(char *out, int signal)
@@ -369,33 +369,33 @@ static uint32_t wait_for_requests(uint64_t until_ns)
 static void warn_refused(uint32_t count)
 {
 	if (count && !__atomic_load_n(&is_ending, __ATOMIC_ACQUIRE))
-		say("%s refused: a snapshot is being taken", signal_name);
+		warning_print("%s refused: a snapshot is being taken", signal_name);
 }
 
-static void say_not_begun(int error)
+static void warn_not_begun(int error)
 {
 	if (error == -EBUSY)
-		say("%s refused: %s", signal_name,
+		warning_print("%s refused: %s", signal_name,
 			flameprof_status() == FLAMEPROF_UNDER_FLAMERUN
 				? "flamerun is sampling this process"
 				: "the profiler is running");
 	else
-		say("no snapshot: %s", strerror(-error));
+		warning_print("no snapshot: %s", strerror(-error));
 }
 
 /* @path is what could not be drawn or written. */
-static void say_not_written(int error, const char *path)
+static void warn_not_written(int error, const char *path)
 {
 	char left[PATH_MAX + 4];
 
 	strcpy(left, path);
 	strcat(left, ".pb");
 	if (error == -ESRCH)
-		say("no snapshot: the program ended the profiler");
+		warning_print("no snapshot: the program ended the profiler");
 	else if (access(left, F_OK))
-		say("cannot write '%s': %s", path, strerror(-error));
+		warning_print("cannot write '%s': %s", path, strerror(-error));
 	else
-		say("cannot draw '%s': %s; the profile is '%s'", path,
+		warning_print("cannot draw '%s': %s; the profile is '%s'", path,
 			error == -ENOENT ? "there is no flamerun program" : strerror(-error), left);
 }
 
@@ -409,19 +409,19 @@ static void take_snapshot(void)
 	int error = snapshot_settings_name(path, &settings, (long)getpid(), time(NULL));
 
 	if (error) {
-		say("no snapshot: the name of the picture: %s", strerror(-error));
+		warning_print("no snapshot: the name of the picture: %s", strerror(-error));
 		return;
 	}
 	error = flameprof_start(&options);
 	if (error) {
-		say_not_begun(error);
+		warn_not_begun(error);
 		return;
 	}
 	while (clock_monotonic_ns() < until_ns && !__atomic_load_n(&is_ending, __ATOMIC_ACQUIRE))
 		warn_refused(wait_for_requests(until_ns));
 	error = draw_session(path, &report);
 	if (error)
-		say_not_written(error, path);
+		warn_not_written(error, path);
 	warn_refused(__atomic_exchange_n(&snapshot_requests.count, 0, __ATOMIC_ACQUIRE));
 }
 
@@ -475,9 +475,9 @@ static void begin_snapshots(const char *text)
 	char message[512];
 	int error;
 
-	say_init();
+	warning_init();
 	if (snapshot_settings_parse(&settings, text, message, sizeof(message))) {
-		say("%s: %s", SNAPSHOT_ENV, message);
+		warning_print("%s: %s", SNAPSHOT_ENV, message);
 		return;
 	}
 	if (!settings.signal)
@@ -493,7 +493,7 @@ static void begin_snapshots(const char *text)
 	if (!error)
 		error = -pthread_atfork(NULL, NULL, fork_child);
 	if (error)
-		say("%s: no snapshots: %s", SNAPSHOT_ENV, strerror(-error));
+		warning_print("%s: no snapshots: %s", SNAPSHOT_ENV, strerror(-error));
 }
 
 /* Cut a snapshot short, so that what it has is drawn. */

@@ -27,7 +27,7 @@
  * One line, by one write(2); control bytes become '?'. errno is kept.
  * Context: any thread, not a handler. May wait for the reader of a full pipe.
  */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void warning_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- FLAMERUN_SNAPSHOT ----------------------------------------------------------------------- */
 /*
@@ -37,7 +37,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
  *   duration=10       seconds that are sampled, decimals allowed; 0.01 to 86400
  *   rate=97           samples per second of clock; 1 to 10000
  *   clock=cpu         or elapsed
- *   output=%p-%t.svg  name of the picture, gaps as in libprof/gaps.h; "\:" is a colon
+ *   output=%p-%t.svg  name of the picture, gaps as in libprof/placeholder.h; "\:" is a colon
  *
  * "on" stands for these defaults, "off" and an empty value for no snapshots.
  */

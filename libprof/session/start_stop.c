@@ -211,7 +211,7 @@ static int begin_sampling(const struct settings *settings)
 	int is_untimed = settings->clock == FLAMEPROF_CLOCK_VM;
 	int error;
 
-	error = is_untimed ? 0 : own_signal_take();
+	error = is_untimed ? 0 : own_signal_install();
 	if (error)
 		return error;
 	sampler.period_ns = session.config.period_ns;

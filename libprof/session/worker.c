@@ -37,7 +37,7 @@ static void add_batch(struct queue_item *item)
 
 	store_add_batch(session.profile, item->batch, &result);
 	diagnostics_add(&result);
-	queue_done(&session.queue, item);
+	queue_free_batch(&session.queue, item);
 }
 
 /* A flush: the profile goes to it, the empty one it brought takes its place. */
@@ -49,20 +49,20 @@ static void complete_flush(struct queue_item *item)
 	/* Marks up to now, and the names of modules that were met for the first time. */
 	read_control();
 	if (store_resolve(ended, session.catalogue) == -ENOMEM) {
-		queue_answer(item, -ENOMEM, NULL);
+		queue_complete(item, -ENOMEM, NULL);
 		return;
 	}
 	store_end(ended, barrier->boundary_ns);
 	session.profile = barrier->next;
 	store_begin(session.profile, barrier->boundary_ns, (int64_t)time(NULL));
-	queue_answer(item, 0, ended);
+	queue_complete(item, 0, ended);
 }
 
 static void process_queue(void)
 {
 	struct queue_item *item;
 
-	while ((item = queue_take(&session.queue))) {
+	while ((item = queue_pop(&session.queue))) {
 		if (item->kind == QUEUE_BATCH)
 			add_batch(item);
 		else
@@ -84,7 +84,7 @@ static void check_session(uint64_t now_ns)
 /* The thread itself first; where its stack is when its handler has asked. */
 static void find_new_threads(void)
 {
-	tasks_look();
+	tasks_scan();
 	stack_publish_seen();
 }
 
@@ -115,7 +115,7 @@ static void run_once(uint32_t bell, int is_last)
 	}
 	session.bell = bell;
 	read_control();
-	queue_harvest(&session.queue, UINT64_MAX);
+	queue_drain(&session.queue, UINT64_MAX);
 	process_queue();
 }
 

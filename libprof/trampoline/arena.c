@@ -15,8 +15,8 @@
 
 #include "arch/signature.h"
 #include "libprof/flameprof_signature.h"
-#include "libprof/trampoline/elsewhere.h"
-#include "libprof/trampoline/lasting.h"
+#include "libprof/trampoline/other_copy.h"
+#include "libprof/trampoline/permanent.h"
 #include "libprof/trampoline/publish.h"
 #include "libprof/trampoline/region.h"
 
@@ -127,7 +127,7 @@ static void register_fork_handlers(void)
 {
 	/* Handlers that prepare run backwards: those of inner locks are registered first. */
 	chunk_watch_forks();
-	lasting_watch_forks();
+	permanent_watch_forks();
 	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 }
 
@@ -185,7 +185,7 @@ static struct region_slot *pop_freed(struct flameprof_arena *arena, struct chunk
 }
 
 /* @slot of @chunk, whose `space` is 0, is free again. */
-static void arena_give_slot(
+static void arena_free_slot(
 	struct flameprof_arena *arena, struct chunk *chunk, struct region_slot *slot)
 {
 	uint32_t low = (chunk->number << ARENA_SLOT_BITS | (uint32_t)(slot - chunk->slot)) + 1;
@@ -275,7 +275,7 @@ static struct region_slot *claim_from_new_chunk(
  * A free slot, the caller's now: chunk in *@chunk. Makes a chunk when there is none left.
  * Returns NULL when that fails; arena->status says why.
  */
-static struct region_slot *arena_take_slot(struct flameprof_arena *arena, struct chunk **chunk)
+static struct region_slot *arena_alloc_slot(struct flameprof_arena *arena, struct chunk **chunk)
 {
 	struct region_slot *slot = pop_freed(arena, chunk);
 
@@ -437,14 +437,14 @@ flameprof_function *arena_new_stub(
 
 	if (flameprof_arena_status(arena) == FLAMEPROF_STUBS_SUSPENDED)
 		return NULL;
-	slot = arena_take_slot(arena, &chunk);
+	slot = arena_alloc_slot(arena, &chunk);
 	if (!slot)
 		return NULL;
 	text = (char *)slot->name;
 	/* What is written from here on may not be seen before the end of the slot's last stub. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	if (lasting_set_text(&text, name && *name ? name : ARENA_NO_NAME, FLAMEPROF_NAME_BYTES)) {
-		arena_give_slot(arena, chunk, slot);
+	if (permanent_set_text(&text, name && *name ? name : ARENA_NO_NAME, FLAMEPROF_NAME_BYTES)) {
+		arena_free_slot(arena, chunk, slot);
 		return NULL;
 	}
 	__atomic_store_n(&slot->name, text, __ATOMIC_RELAXED);
@@ -498,5 +498,5 @@ void flameprof_stub_free(struct flameprof_arena *arena, flameprof_function *stub
 	if (!slot || !__atomic_exchange_n(&slot->space, 0, __ATOMIC_ACQ_REL))
 		return;
 	publish_remove_slot(&chunk->region, (uint32_t)(slot - chunk->slot));
-	arena_give_slot(arena, chunk, slot);
+	arena_free_slot(arena, chunk, slot);
 }

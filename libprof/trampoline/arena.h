@@ -35,7 +35,7 @@ struct flameprof_arena {
 	pthread_mutex_t lock;  /* chunk, chunks: for the writers */
 	uint32_t chunks;
 	struct chunk *chunk[ARENA_CHUNKS_MAX]; /* atomic */
-	struct arena_suspended *suspended; /* image.c's */
+	struct arena_suspended *suspended;     /* suspend.c's */
 	struct flameprof_arena *next_intercept; /* intercept.c's */
 	const struct arena_owner *owner;	/* NULL: the host, by flameprof_arena_new() */
 };
@@ -85,7 +85,7 @@ void arena_set_status(struct flameprof_arena *arena, enum flameprof_stub_status 
 
 /*
  * Are all arenas between suspend and resume? arenas_suspend() says whether from now on, and returns
- * what was before. Context: any thread; image.c.
+ * what was before. Context: any thread; suspend.c.
  */
 int arenas_are_suspended(void);
 int arenas_suspend(int is_suspended);

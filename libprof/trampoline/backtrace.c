@@ -9,7 +9,7 @@
 #include "arch/stub.h"
 #include "arch/syscall.h"
 #include "libprof/flameprof_stub.h"
-#include "libprof/trampoline/elsewhere.h"
+#include "libprof/trampoline/other_copy.h"
 #include "libprof/trampoline/region.h"
 #include "libprof/unwind/memory.h"
 

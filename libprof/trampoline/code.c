@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "libprof/flameprof_stub.h"
-#include "libprof/trampoline/elsewhere.h"
-#include "libprof/trampoline/lasting.h"
+#include "libprof/trampoline/other_copy.h"
+#include "libprof/trampoline/permanent.h"
 #include "libprof/trampoline/publish.h"
 #include "libprof/trampoline/region.h"
 #include "libprof/unwind/cfi.h"
@@ -105,7 +105,7 @@ static int64_t read_records(const struct unwind_module *module, uintptr_t start,
 /*
  * Index the FDEs at @eh_frame.
  *
- * @table  memory of lasting.h that is the caller's to reuse, or NULL; becomes the index's
+ * @table  memory of permanent.h that is the caller's to reuse, or NULL; becomes the index's
  *
  * Returns 0; -EINVAL when the bytes are no .eh_frame or none of it is about [start, start + bytes);
  * -ENOMEM.
@@ -127,7 +127,7 @@ static int frame_index_make(struct frame_index *out, char **table, const void *e
 	count = read_records(&module, start, bytes, NULL, &end);
 	if (count <= 0)
 		return -EINVAL;
-	header = (struct header *)lasting_room(
+	header = (struct header *)permanent_reserve(
 		*table, sizeof(*header) + (size_t)count * sizeof(header->entry[0]));
 	if (!header)
 		return -ENOMEM;
@@ -171,7 +171,7 @@ static void unlock_after_fork(void)
 static void register_fork_handlers(void)
 {
 	/* Handlers that prepare run backwards: those of inner locks are registered first. */
-	lasting_watch_forks();
+	permanent_watch_forks();
 	region_watch_forks();
 	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 }
@@ -185,7 +185,7 @@ static void watch_forks(void)
 
 static struct code *map_code(void)
 {
-	char *room = lasting_room(NULL, sizeof(struct code) + _Alignof(struct code));
+	char *room = permanent_reserve(NULL, sizeof(struct code) + _Alignof(struct code));
 
 	if (!room)
 		return NULL;
@@ -257,7 +257,7 @@ int flameprof_code_add(const void *start, size_t bytes, const char *name, const 
 		return -ENOMEM;
 	region_change_begin(&code->region);
 	text = (char *)code->slot.name;
-	if (lasting_set_text(&text, name && *name ? name : "[anonymous]", FLAMEPROF_NAME_BYTES))
+	if (permanent_set_text(&text, name && *name ? name : "[anonymous]", FLAMEPROF_NAME_BYTES))
 		error = -ENOMEM;
 	if (!error && eh_frame)
 		error = frame_index_make(&index, &code->table, eh_frame, (uintptr_t)start, bytes);

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 #include "libprof/at_start.h"
-#include "libprof/trampoline/elsewhere.h"
-#include "libprof/trampoline/lasting.h"
+#include "libprof/trampoline/other_copy.h"
+#include "libprof/trampoline/permanent.h"
 
 /* ---- telling --------------------------------------------------------------------------------- */
 /*
@@ -42,32 +42,33 @@ struct known_region {
 };
 
 static struct known_region *all_known;
-static AT_START unsigned publish_tell_on; /* atomic */
+static AT_START unsigned publish_notify_on; /* atomic */
 
 /* Flags of the tools that are on. Every process asks when it ends. Context: signal-safe. */
-static inline unsigned publish_tell_flags(void)
+static inline unsigned publish_notify_flags(void)
 {
-	return __atomic_load_n(&publish_tell_on, __ATOMIC_RELAXED);
+	return __atomic_load_n(&publish_notify_on, __ATOMIC_RELAXED);
 }
 
-static void publish_tell_turn_on(unsigned tool)
+static void publish_notify_turn_on(unsigned tool)
 {
-	__atomic_or_fetch(&publish_tell_on, publish_tools[tool]->flag, __ATOMIC_RELAXED);
+	__atomic_or_fetch(&publish_notify_on, publish_tools[tool]->flag, __ATOMIC_RELAXED);
 }
 
-static int publish_tell_is_on(unsigned tool)
+static int publish_notify_is_on(unsigned tool)
 {
-	return (publish_tell_flags() & publish_tools[tool]->flag) != 0;
+	return (publish_notify_flags() & publish_tools[tool]->flag) != 0;
 }
 
 /*
  * What @tool answered. One that has ended is off from now on.
  * Returns @error.
  */
-static int publish_tell_result(unsigned tool, int error)
+static int publish_notify_result(unsigned tool, int error)
 {
 	if (error == PUBLISH_ENDED)
-		__atomic_and_fetch(&publish_tell_on, ~publish_tools[tool]->flag, __ATOMIC_RELAXED);
+		__atomic_and_fetch(
+			&publish_notify_on, ~publish_tools[tool]->flag, __ATOMIC_RELAXED);
 	return error;
 }
 
@@ -97,14 +98,14 @@ static void remove_known(struct region *region)
 }
 
 /* As above, of one slot of a region it knows. */
-static int publish_tell_slot(struct region *region, uint32_t slot, unsigned tool)
+static int publish_notify_slot(struct region *region, uint32_t slot, unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
 	struct known_region *known = region->published;
 	uint8_t bit = 1u << tool;
 	int error = 0;
 
-	if (!publish_tell_is_on(tool) || !known || !(known->tools & bit) ||
+	if (!publish_notify_is_on(tool) || !known || !(known->tools & bit) ||
 		(known->slot[slot] & bit))
 		return 0;
 	if (!__atomic_load_n(&region->slot[slot].space, __ATOMIC_ACQUIRE))
@@ -113,21 +114,21 @@ static int publish_tell_slot(struct region *region, uint32_t slot, unsigned tool
 		error = publisher->add_slot(region, slot, known->state[tool]);
 	if (!error)
 		known->slot[slot] |= bit;
-	return publish_tell_result(tool, error);
+	return publish_notify_result(tool, error);
 }
 
 /*
  * Tell @tool of a region and its slots with names, of those that it does not know.
  * Returns 0, also when the tool is off, or the first error; goes on for all slots after one.
  */
-static int publish_tell_region(struct region *region, unsigned tool)
+static int publish_notify_region(struct region *region, unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
 	struct known_region *known = region->published;
 	uint8_t bit = 1u << tool;
 	int first = 0;
 
-	if (!publish_tell_is_on(tool))
+	if (!publish_notify_is_on(tool))
 		return 0;
 	if (!known)
 		known = add_known(region);
@@ -137,11 +138,11 @@ static int publish_tell_region(struct region *region, unsigned tool)
 		if (publisher->add_region)
 			first = publisher->add_region(region, &known->state[tool]);
 		if (first)
-			return publish_tell_result(tool, first);
+			return publish_notify_result(tool, first);
 		known->tools |= bit;
 	}
 	for (uint32_t i = 0; i < region->slots; i++) {
-		int error = publish_tell_slot(region, i, tool);
+		int error = publish_notify_slot(region, i, tool);
 
 		if (!first)
 			first = error;
@@ -150,7 +151,7 @@ static int publish_tell_region(struct region *region, unsigned tool)
 }
 
 /* Tell all tools that know it, on or off, that it ends. */
-static void publish_tell_end_of_region(struct region *region)
+static void publish_notify_end_of_region(struct region *region)
 {
 	struct known_region *known = region->published;
 
@@ -165,7 +166,7 @@ static void publish_tell_end_of_region(struct region *region)
 	remove_known(region);
 }
 
-static void publish_tell_end_of_slot(struct region *region, uint32_t slot)
+static void publish_notify_end_of_slot(struct region *region, uint32_t slot)
 {
 	struct known_region *known = region->published;
 
@@ -181,7 +182,7 @@ static void publish_tell_end_of_slot(struct region *region, uint32_t slot)
 }
 
 /* Let @tool know nothing of @region: it will be told again. */
-static void publish_tell_reset(struct region *region, unsigned tool)
+static void publish_notify_reset(struct region *region, unsigned tool)
 {
 	struct known_region *known = region->published;
 	uint8_t others = ~(1u << tool);
@@ -194,13 +195,13 @@ static void publish_tell_reset(struct region *region, unsigned tool)
 }
 
 /* Returns 0 or the error of the tool; its batch is over. */
-static int publish_tell_flush(unsigned tool)
+static int publish_notify_flush(unsigned tool)
 {
 	const struct publisher *publisher = publish_tools[tool];
 
-	if (!publisher->flush || !publish_tell_is_on(tool))
+	if (!publisher->flush || !publish_notify_is_on(tool))
 		return 0;
-	return publish_tell_result(tool, publisher->flush());
+	return publish_notify_result(tool, publisher->flush());
 }
 
 /*
@@ -215,12 +216,12 @@ unsigned flameprof_published(void)
 {
 	if (other_copy.flameprof_published)
 		return other_copy.flameprof_published();
-	return publish_tell_flags();
+	return publish_notify_flags();
 }
 
 int publish_is_on(void)
 {
-	return publish_tell_flags() != 0;
+	return publish_notify_flags() != 0;
 }
 
 /*
@@ -236,7 +237,7 @@ static int somebody_listens(void)
 static void flush_all(void)
 {
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
-		publish_tell_flush(tool);
+		publish_notify_flush(tool);
 }
 
 void publish_add_region(struct region *region)
@@ -245,7 +246,7 @@ void publish_add_region(struct region *region)
 		return;
 	pthread_mutex_lock(&lock);
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
-		publish_tell_region(region, tool);
+		publish_notify_region(region, tool);
 	flush_all();
 	pthread_mutex_unlock(&lock);
 }
@@ -255,7 +256,7 @@ void publish_remove_region(struct region *region)
 	if (!somebody_listens())
 		return;
 	pthread_mutex_lock(&lock);
-	publish_tell_end_of_region(region);
+	publish_notify_end_of_region(region);
 	flush_all();
 	pthread_mutex_unlock(&lock);
 }
@@ -267,7 +268,7 @@ void publish_add_slot(struct region *region, uint32_t slot)
 	pthread_mutex_lock(&lock);
 	/* Before publish_add_region() this tells nobody, and that tells of the slot. */
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++)
-		publish_tell_slot(region, slot, tool);
+		publish_notify_slot(region, slot, tool);
 	flush_all();
 	pthread_mutex_unlock(&lock);
 }
@@ -277,7 +278,7 @@ void publish_remove_slot(struct region *region, uint32_t slot)
 	if (!somebody_listens())
 		return;
 	pthread_mutex_lock(&lock);
-	publish_tell_end_of_slot(region, slot);
+	publish_notify_end_of_slot(region, slot);
 	flush_all();
 	pthread_mutex_unlock(&lock);
 }
@@ -294,12 +295,12 @@ static int replay_region(void *context, struct region *region)
 	int error;
 
 	if (replay->is_reset)
-		publish_tell_reset(region, replay->tool);
-	error = publish_tell_region(region, replay->tool);
+		publish_notify_reset(region, replay->tool);
+	error = publish_notify_region(region, replay->tool);
 
 	if (!replay->error)
 		replay->error = error;
-	return !publish_tell_is_on(replay->tool);
+	return !publish_notify_is_on(replay->tool);
 }
 
 static int replay(unsigned tool, int is_reset)
@@ -308,7 +309,7 @@ static int replay(unsigned tool, int is_reset)
 
 	region_each(replay_region, &all);
 
-	int error = publish_tell_flush(tool);
+	int error = publish_notify_flush(tool);
 
 	return all.error ? all.error : error;
 }
@@ -327,10 +328,10 @@ static void after_fork(void)
 static void in_fork_child(void)
 {
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
-		if (!publish_tell_is_on(tool) || !publish_tools[tool]->fork_child)
+		if (!publish_notify_is_on(tool) || !publish_tools[tool]->fork_child)
 			continue;
 		if (publish_tools[tool]->fork_child())
-			publish_tell_result(tool, PUBLISH_ENDED);
+			publish_notify_result(tool, PUBLISH_ENDED);
 		else
 			replay(tool, 1);
 	}
@@ -341,13 +342,13 @@ static void in_fork_child(void)
 static int turn_on(unsigned tool)
 {
 	/* One that was on and ended has to be told all again. */
-	int is_reset = !publish_tell_is_on(tool);
+	int is_reset = !publish_notify_is_on(tool);
 	int error = publish_tools[tool]->start();
 
 	if (error < 0)
 		return error;
 	is_reset |= error == PUBLISH_AFRESH;
-	publish_tell_turn_on(tool);
+	publish_notify_turn_on(tool);
 	__atomic_store_n(&ever, 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	error = replay(tool, is_reset);
@@ -375,7 +376,7 @@ int flameprof_publish(unsigned what)
 	/* A fork that cannot be watched would leave children writing into our files. */
 	if (!fork_watched) {
 		/* Handlers that prepare run backwards: those of inner locks are registered first. */
-		lasting_watch_forks();
+		permanent_watch_forks();
 		region_watch_forks();
 		first = -pthread_atfork(before_fork, after_fork, in_fork_child);
 	}
@@ -396,7 +397,7 @@ static __attribute__((destructor)) void finish_tools(void)
 	if (!publish_is_on() || pthread_mutex_trylock(&lock))
 		return;
 	for (unsigned tool = 0; tool < PUBLISH_TOOLS; tool++) {
-		if (publish_tell_is_on(tool) && publish_tools[tool]->finish)
+		if (publish_notify_is_on(tool) && publish_tools[tool]->finish)
 			publish_tools[tool]->finish();
 	}
 	pthread_mutex_unlock(&lock);

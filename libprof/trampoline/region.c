@@ -27,26 +27,26 @@
 #define STORE(word, value) __atomic_store_n(&(word), value, __ATOMIC_RELAXED)
 
 /* What was just unlinked, readers may still see for a while. */
-static void retire_leaf(struct region_tree *tree, struct region_leaf *leaf)
+static void defer_free_leaf(struct region_tree *tree, struct region_leaf *leaf)
 {
-	leaf->next_retired = NULL;
-	leaf->retired_at = tree->retired;
+	leaf->next_deferred = NULL;
+	leaf->deferred_at = tree->replaced;
 	if (!tree->first_leaf)
 		tree->last_leaf = &tree->first_leaf;
 	*tree->last_leaf = leaf;
-	tree->last_leaf = &leaf->next_retired;
-	__atomic_store_n(&tree->retired, tree->retired + 1, __ATOMIC_RELEASE);
+	tree->last_leaf = &leaf->next_deferred;
+	__atomic_store_n(&tree->replaced, tree->replaced + 1, __ATOMIC_RELEASE);
 }
 
-static void retire_top(struct region_tree *tree, struct region_top *top)
+static void defer_free_top(struct region_tree *tree, struct region_top *top)
 {
-	top->next_retired = NULL;
-	top->retired_at = tree->retired;
+	top->next_deferred = NULL;
+	top->deferred_at = tree->replaced;
 	if (!tree->first_top)
 		tree->last_top = &tree->first_top;
 	*tree->last_top = top;
-	tree->last_top = &top->next_retired;
-	__atomic_store_n(&tree->retired, tree->retired + 1, __ATOMIC_RELEASE);
+	tree->last_top = &top->next_deferred;
+	__atomic_store_n(&tree->replaced, tree->replaced + 1, __ATOMIC_RELEASE);
 }
 
 static struct region_leaf *allocate_leaf(void)
@@ -62,10 +62,10 @@ static struct region_leaf *new_leaf(struct region_tree *tree)
 {
 	struct region_leaf *leaf = tree->first_leaf;
 
-	if (!leaf || tree->retired - leaf->retired_at < REGION_TREE_WAIT)
+	if (!leaf || tree->replaced - leaf->deferred_at < REGION_TREE_WAIT)
 		return allocate_leaf();
-	tree->first_leaf = leaf->next_retired;
-	/* The count of what was retired is seen before anything that is written now. */
+	tree->first_leaf = leaf->next_deferred;
+	/* The count of what was replaced is seen before anything that is written now. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	STORE(leaf->count, 0);
 	return leaf;
@@ -75,7 +75,7 @@ static struct region_leaf *new_leaf(struct region_tree *tree)
 static void drop_leaf(struct region_tree *tree, struct region_leaf *leaf)
 {
 	if (leaf)
-		retire_leaf(tree, leaf);
+		defer_free_leaf(tree, leaf);
 }
 
 static struct region_top *new_top(struct region_tree *tree, uint32_t count)
@@ -86,12 +86,12 @@ static struct region_top *new_top(struct region_tree *tree, uint32_t count)
 	while (room < count)
 		room *= 2;
 	while ((top = tree->first_top) && top->room < room) {
-		tree->first_top = top->next_retired;
-		top->next_retired = tree->outgrown;
+		tree->first_top = top->next_deferred;
+		top->next_deferred = tree->outgrown;
 		tree->outgrown = top;
 	}
-	if (top && tree->retired - top->retired_at >= REGION_TREE_WAIT) {
-		tree->first_top = top->next_retired;
+	if (top && tree->replaced - top->deferred_at >= REGION_TREE_WAIT) {
+		tree->first_top = top->next_deferred;
 		__atomic_thread_fence(__ATOMIC_RELEASE);
 	} else {
 		top = calloc(1, sizeof(*top) +
@@ -205,8 +205,8 @@ static int replace_leaves(struct region_tree *tree, uint32_t at, uint32_t gone,
 	}
 	__atomic_store_n(&tree->top, top, __ATOMIC_RELEASE);
 	for (uint32_t i = at; i < at + gone; i++)
-		retire_leaf(tree, region_top_leaf(old)[i]);
-	retire_top(tree, old);
+		defer_free_leaf(tree, region_top_leaf(old)[i]);
+	defer_free_top(tree, old);
 	return 0;
 }
 
@@ -275,7 +275,7 @@ int region_tree_add(struct region_tree *tree, struct region *region)
 		error = replace_leaves(tree, at, 1, first, second);
 	} else {
 		__atomic_store_n(&region_top_leaf(tree->top)[at], first, __ATOMIC_RELEASE);
-		retire_leaf(tree, leaf);
+		defer_free_leaf(tree, leaf);
 	}
 	if (error) {
 		drop_leaf(tree, first);

@@ -40,16 +40,16 @@
 #define REGION_TREE_LINE 64u /* of the CPU's cache, usually */
 
 struct region_leaf {
-	struct region_leaf *next_retired;
-	uint64_t retired_at; /* region_tree.retired when it was */
+	struct region_leaf *next_deferred;
+	uint64_t deferred_at; /* region_tree.replaced when it was */
 	uint32_t count;
 	uintptr_t start[REGION_TREE_LEAF] __attribute__((aligned(REGION_TREE_LINE)));
 	struct region *region[REGION_TREE_LEAF];
 };
 
 struct region_top {
-	struct region_top *next_retired;
-	uint64_t retired_at;
+	struct region_top *next_deferred;
+	uint64_t deferred_at;
 	uint32_t room;
 	uint32_t count;
 	/* uintptr_t low[room]; struct region_leaf *leaf[room]; */
@@ -58,7 +58,7 @@ struct region_top {
 
 struct region_tree {
 	struct region_top *top; /* atomic; NULL: empty */
-	uint64_t retired;	/* atomic: nodes replaced so far */
+	uint64_t replaced;	/* atomic: nodes replaced so far */
 	/* Oldest first; the writers'. */
 	struct region_leaf *first_leaf, **last_leaf;
 	struct region_top *first_top, **last_top;
@@ -99,7 +99,7 @@ int region_tree_each(struct region_tree *tree,
 /* What is known of one stub. Slot i of a region lies at start + i * stride. */
 struct region_slot {
 	uint64_t space;	   /* atomic: its address in the code space; 0: no stub */
-	const char *name;  /* a struct lasting's, which stays with the slot */
+	const char *name;  /* a struct permanent's, which stays with the slot */
 	uintptr_t payload;
 	uint64_t published; /* atomic: the image whose control ring has its name */
 };
@@ -174,7 +174,7 @@ struct region_stub {
 	size_t bytes; /* up to the next stub */
 	uint64_t space;
 	uintptr_t payload;
-	const char *name; /* a struct lasting's; may get another's letters when the stub is gone */
+	const char *name; /* a struct permanent's; may get another's letters when the stub is gone */
 	struct region_slot *slot;
 	enum flameprof_code_kind kind;
 	uintptr_t eh_frame_hdr, cfi_start, cfi_end;

@@ -10,8 +10,8 @@
 #include "libprof/flameprof_stub.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
-#include "libprof/trampoline/elsewhere.h"
-#include "libprof/trampoline/lasting.h"
+#include "libprof/trampoline/other_copy.h"
+#include "libprof/trampoline/permanent.h"
 #include "libprof/trampoline/region.h"
 #include "libprof/wire.h"
 
@@ -73,12 +73,12 @@ static struct region *find_in_top(struct region_top *top, uintptr_t address)
 struct region *region_tree_find(struct region_tree *tree, uintptr_t address)
 {
 	for (;;) {
-		uint64_t before = __atomic_load_n(&tree->retired, __ATOMIC_ACQUIRE);
+		uint64_t before = __atomic_load_n(&tree->replaced, __ATOMIC_ACQUIRE);
 		struct region_top *top = __atomic_load_n(&tree->top, __ATOMIC_ACQUIRE);
 		struct region *found = top ? find_in_top(top, address) : NULL;
 
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (__atomic_load_n(&tree->retired, __ATOMIC_RELAXED) - before < REGION_TREE_WAIT)
+		if (__atomic_load_n(&tree->replaced, __ATOMIC_RELAXED) - before < REGION_TREE_WAIT)
 			return found;
 	}
 }
@@ -157,7 +157,7 @@ _Static_assert(sizeof(struct wire_code) + FLAMEPROF_NAME_BYTES + 8 <= WIRE_CONTR
  */
 static void write_code_record(const struct region_stub *stub, uint64_t image)
 {
-	uint32_t name_bytes = lasting_text_bytes(stub->name);
+	uint32_t name_bytes = permanent_text_bytes(stub->name);
 	uint32_t room = ((uint32_t)sizeof(struct wire_code) + name_bytes + 7) & ~7u;
 	char *data = wire_control_data(sampler.arena, sampler.slot_index);
 	struct wire_code *record =
@@ -169,7 +169,7 @@ static void write_code_record(const struct region_stub *stub, uint64_t image)
 	record->bytes = stub->bytes;
 	record->start = stub->start;
 	record->flags = stub->hides_target ? WIRE_CODE_HIDES_TARGET : 0;
-	record->name_bytes = lasting_copy(stub->name, record->name, name_bytes);
+	record->name_bytes = permanent_copy(stub->name, record->name, name_bytes);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&stub->slot->space, __ATOMIC_RELAXED) == stub->space)
 		__atomic_store_n(&stub->slot->published, image, __ATOMIC_RELEASE);

@@ -18,7 +18,7 @@
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
-#include "libprof/trampoline/lasting.h"
+#include "libprof/trampoline/permanent.h"
 #include "libprof/trampoline/region.h"
 #include "libprof/wire.h"
 
@@ -109,7 +109,7 @@ static void init_once(void)
 	/* Names come from scripts: they shall not know which of them meet in one slot. */
 	seed = mix(clock_monotonic_ns(), (uintptr_t)&seed);
 	/* Before ours is taken: memory that lasts has a lock of its own, taken below it. */
-	lasting_watch_forks();
+	permanent_watch_forks();
 	pthread_atfork(function_lock, function_unlock, function_unlock);
 }
 
@@ -181,7 +181,7 @@ static int grow_table(void)
 {
 	struct table *now = __atomic_load_n(&table, __ATOMIC_RELAXED);
 	uint32_t slots = now ? 2 * (now->mask + 1) : SLOTS_MIN;
-	struct table *larger = (struct table *)lasting_room(
+	struct table *larger = (struct table *)permanent_reserve(
 		NULL, sizeof(*larger) + (size_t)slots * sizeof(larger->slot[0]));
 
 	if (!larger)
@@ -208,7 +208,7 @@ static struct function *new_function(const struct key *key)
 
 	if (count == FUNCTIONS_MAX || bytes > FUNCTION_TEXT_MAX - text_bytes)
 		return NULL;
-	function = (struct function *)lasting_room(NULL, sizeof(*function) + bytes);
+	function = (struct function *)permanent_reserve(NULL, sizeof(*function) + bytes);
 	if (!function)
 		return NULL;
 	function->hash = key->hash;

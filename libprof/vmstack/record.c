@@ -27,7 +27,7 @@
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/tasks.h"
-#include "libprof/trampoline/elsewhere.h"
+#include "libprof/trampoline/other_copy.h"
 #include "libprof/vmstack/function.h"
 
 /* ---- writing a record ------------------------------------------------------------------------ */

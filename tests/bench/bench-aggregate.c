@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a sample costs from its ring to the profile, on one core, beside a plain hash table of whole
- * stacks (which is what gperftools keeps); whether keeping batches for the next harvest would pay;
+ * stacks (which is what gperftools keeps); whether keeping batches for the next drain would pay;
  * and what ten million distinct nodes take. The stacks are a compiler's. Prints medians and ratios;
  * asserts nothing.
  *
@@ -189,7 +189,7 @@ static void consume_copy(void *kept, const struct batch *batch)
 }
 
 struct timing {
-	double consume_ns, harvest_ns; /* of all samples */
+	double consume_ns, ring_drain_ns; /* of all samples */
 };
 
 /* The recording through the ring @passes times; filling the ring is the handler's and not timed. */
@@ -207,15 +207,15 @@ static struct timing replay(
 
 			at = fill_ring(recording, at);
 			before = now_ns();
-			queue_harvest(&queue, UINT64_MAX);
-			item = queue_take(&queue);
+			queue_drain(&queue, UINT64_MAX);
+			item = queue_pop(&queue);
 			middle = now_ns();
-			timing.harvest_ns += middle - before;
+			timing.ring_drain_ns += middle - before;
 			consume(context, item->batch);
 			before = now_ns();
 			timing.consume_ns += before - middle;
-			queue_done(&queue, item);
-			timing.harvest_ns += now_ns() - before;
+			queue_free_batch(&queue, item);
+			timing.ring_drain_ns += now_ns() - before;
 		}
 	}
 	queue_release(&queue);
@@ -244,7 +244,7 @@ static void measure(const struct recording *recording, unsigned round, size_t *b
 		peer.sample_room * sizeof(*peer.samples);
 	timing = replay(recording, REPLAYS, consume_store, profile);
 	ns[STORE_STEADY][round] = timing.consume_ns / samples / REPLAYS;
-	ns[HARVEST][round] = timing.harvest_ns / samples / REPLAYS;
+	ns[HARVEST][round] = timing.ring_drain_ns / samples / REPLAYS;
 	ns[PEER_STEADY][round] =
 		replay(recording, REPLAYS, consume_peer, &peer).consume_ns / samples / REPLAYS;
 	ns[COPY_KEPT][round] =
@@ -257,7 +257,7 @@ static void measure(const struct recording *recording, unsigned round, size_t *b
 static void report(const struct recording *recording, const size_t *bytes)
 {
 	double samples = (double)recording->count;
-	double steady = median(STORE_STEADY), harvest = median(HARVEST);
+	double steady = median(STORE_STEADY), ring_drain = median(HARVEST);
 
 	printf("%zu samples of a compiler, %.1f frames each\n", recording->count,
 		(double)recording->frames / samples);
@@ -270,9 +270,9 @@ static void report(const struct recording *recording, const size_t *bytes)
 		(double)bytes[1] / samples, (double)bytes[1] / (double)bytes[0]);
 	printf("ring to batch: %.0f ns per sample; copying alone %.0f: keeping batches can save "
 	       "%.0f\n",
-		harvest, median(COPY_KEPT), harvest - median(COPY_KEPT));
+		ring_drain, median(COPY_KEPT), ring_drain - median(COPY_KEPT));
 	printf("ring to profile: %.2f million samples per second and core; at first sight %.2f\n",
-		1e3 / (steady + harvest), 1e3 / (median(STORE_COLD) + harvest));
+		1e3 / (steady + ring_drain), 1e3 / (median(STORE_COLD) + ring_drain));
 }
 
 /* Stacks of 60 frames whose last 20 nobody has seen, until there are @millions of nodes. */

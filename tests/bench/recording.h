@@ -97,7 +97,7 @@ static int recording_make(struct recording *recording, const char *library)
 	if (!child)
 		recording_child(gather, library);
 	while (waitpid(child, &status, WNOHANG) == 0) {
-		gather_step(gather);
+		gather_read(gather);
 		usleep(10000);
 	}
 	gather_finish(gather, NULL);

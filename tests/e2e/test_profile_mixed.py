@@ -19,7 +19,7 @@ needs_trace = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace h
 STATIC = PLAIN + ("-static",)
 # The environment as a program that starts others may clear it.
 BARE = "env -u LD_PRELOAD -u FLAMERUN_CHANNEL "
-# CPU time of a stranger that nobody looks at, with a round of looks to find it: half of it, but for
+# CPU time of an uninjected program that nobody looks at, with a round of looks to find it: half of it, but for
 # machines on which everything waits.
 EARLY_S = 0.05
 
@@ -30,21 +30,21 @@ def below_shell(folder, script, **options):
     return run
 
 
-def assert_books(run, truth_s, strangers=1):
+def assert_books(run, truth_s, uninjected=1):
     """Everything was counted, and once: by the kernel's sum and by what the programs say."""
     due = int(re.search(r"(\d+) due ", run.stderr)[1])
     said = f"{run.folded.describe()}\n{run.stderr}"
     # What is due is counted, not drawn: but for what the tracer's threads owe when it lets go.
-    assert abs(run.folded.total - due) <= 4 + 0.02 * due + strangers ** 0.5, said
+    assert abs(run.folded.total - due) <= 4 + 0.02 * due + uninjected ** 0.5, said
     assert run.folded.total >= truth_s * run.rate_hz - 4, said
 
 
-def assert_early(run, name, strangers=1):
+def assert_early(run, name, uninjected=1):
     early = run.folded.where(lambda s: s[0] == name and s[-1] == "[unsampled]")
-    assert early <= strangers * 2 * EARLY_S * run.rate_hz + 3, run.folded.describe()
+    assert early <= uninjected * 2 * EARLY_S * run.rate_hz + 3, run.folded.describe()
 
 
-def build_stranger(kind, folder):
+def build_uninjected(kind, folder):
     if kind == "go":
         return outside.build_go(folder)
     flags, compiler = outside.BUILDS[kind]
@@ -57,7 +57,7 @@ def build_stranger(kind, folder):
 @pytest.mark.parametrize("script", ["exec {}", "{}; :"], ids=["exec", "fork"])
 @pytest.mark.parametrize("kind", [*outside.BUILDS, "go"])
 def test_a_program_of_another_kind(tmp_path, kind, script):
-    program = build_stranger(kind, tmp_path)
+    program = build_uninjected(kind, tmp_path)
     run = below_shell(tmp_path, script.format(f"{program} 1500"), rate_hz=250)
     assert_books(run, run.truth_s)
     assert_early(run, "split")
@@ -221,7 +221,7 @@ def test_pids_of_a_namespace_of_their_own(tmp_path):
 
 
 def start(folder, program, *options):
-    """A flamerun with a traced stranger: both processes' numbers, and the flamerun."""
+    """A flamerun with a traced program: both processes' numbers, and the flamerun."""
     path = folder / "pid"
     script = f"{program} before 600000 & echo $! >{path}.new; mv {path}.new {path}; wait"
     flamerun = subprocess.Popen([outside.FLAMERUN, "-v", "-o", folder / "x.folded", *options, "--",

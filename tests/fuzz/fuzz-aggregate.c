@@ -32,7 +32,7 @@ static struct flameprof_profile *new_profile(void)
 	return profile_new(&config);
 }
 
-static void harvest(struct flameprof_profile *profile)
+static void ring_drain(struct flameprof_profile *profile)
 {
 	struct store_result result = {0};
 	struct flameprof_profile_summary info;
@@ -40,12 +40,12 @@ static void harvest(struct flameprof_profile *profile)
 	static struct queue queue;
 
 	queue_init(&queue, LIMIT_BYTES, arena, BLOCKS, IMAGE);
-	queue_harvest(&queue, UINT64_MAX);
-	while ((item = queue_take(&queue))) {
+	queue_drain(&queue, UINT64_MAX);
+	while ((item = queue_pop(&queue))) {
 		/* The copy is the host's memory, too. */
 		item->batch->records[item->batch->bytes / 2] ^= (char)item->batch->bytes;
 		store_add_batch(profile, item->batch, &result);
-		queue_done(&queue, item);
+		queue_free_batch(&queue, item);
 	}
 	queue_release(&queue);
 	flameprof_profile_info(profile, &info);
@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		set_ring(positions, (uint32_t)size);
 	}
 	store_read_control(catalogue, arena, SLOT, profile);
-	harvest(profile);
+	ring_drain(profile);
 	store_resolve(profile, catalogue);
 	read_all(profile);
 	if (!flameprof_profile_merge(sum, profile))

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < size; i++)
 		ring[(positions[0] + i) % WIRE_CONTROL_BYTES] = (char)data[i];
 	for (;;) {
-		enum wire_control_step step = wire_control_take(&slot, ring, &record);
+		enum wire_control_step step = wire_control_read(&slot, ring, &record);
 
 		if (step == WIRE_CONTROL_EMPTY)
 			step = wire_control_skip_hole(&slot, ring, &record);

@@ -78,12 +78,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *frames, *copy, *file;
 	uint64_t bytes, copied, header;
 	struct gopclntab table;
-	struct elfimage image;
+	struct elf_file image;
 	struct symtab *names;
 	size_t file_bytes;
 
 	file = make_file(data, size, &file_bytes);
-	if (elfimage_init_memory(&image, file, file_bytes))
+	if (elf_file_init_memory(&image, file, file_bytes))
 		abort();
 	names = symtab_new();
 	if (names && gosyms_add(names, &image) >= 0 && !symtab_finish(names))
@@ -99,6 +99,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 		free(frames);
 	}
-	elfimage_close(&image);
+	elf_file_close(&image);
 	return 0;
 }

@@ -6,7 +6,7 @@
  *	clang-14 -g -O1 -std=gnu11 -D_GNU_SOURCE -I. \
  *		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
  *		-o fuzz-symbols tests/fuzz/fuzz-symbols.c \
- *		cli/symbols/{demangle,elfimage,elfsyms,symtab}.c \
+ *		cli/symbols/{demangle,elf_file,elf_symbols,symtab}.c \
  *		-lelf -llzma -liberty -lz
  *	mkdir corpus && cp some-small.so corpus && ./fuzz-symbols -max_total_time=60 corpus
  */
@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "cli/symbols/demangle.h"
-#include "cli/symbols/elfimage.h"
-#include "cli/symbols/elfsyms.h"
+#include "cli/symbols/elf_file.h"
+#include "cli/symbols/elf_symbols.h"
 #include "cli/symbols/symtab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -41,31 +41,31 @@ static void ask(struct symtab *table, uint64_t address)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct symtab *table = symtab_new();
-	struct elfimage image, mini;
+	struct elf_file image, mini;
 	char *copy = malloc(size + 1);
 
 	if (!table || !copy)
 		abort();
 	if (size)
 		memcpy(copy, data, size);
-	if (elfimage_init_memory(&image, copy, size)) {
+	if (elf_file_init_memory(&image, copy, size)) {
 		free(copy);
 		symtab_free(table);
 		return 0;
 	}
 
 	const uint8_t *id;
-	size_t bytes = elfimage_build_id(&image, &id);
+	size_t bytes = elf_file_build_id(&image, &id);
 
-	elfimage_has_build_id(&image, data, size < bytes ? size : bytes);
-	elfsyms_add(table, &image, SHT_SYMTAB);
-	elfsyms_add(table, &image, SHT_DYNSYM);
+	elf_file_has_build_id(&image, data, size < bytes ? size : bytes);
+	elf_symbols_add(table, &image, SHT_SYMTAB);
+	elf_symbols_add(table, &image, SHT_DYNSYM);
 	plt_add(table, &image);
 	if (!minidebug_open(&mini, &image)) {
-		elfsyms_add(table, &mini, SHT_SYMTAB);
-		elfimage_close(&mini);
+		elf_symbols_add(table, &mini, SHT_SYMTAB);
+		elf_file_close(&mini);
 	}
-	elfimage_close(&image);
+	elf_file_close(&image);
 	if (!symtab_finish(table))
 		for (uint64_t address = 0; address < 0x10000; address += 16)
 			ask(table, address);

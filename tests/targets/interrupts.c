@@ -183,13 +183,13 @@ static void session(void)
 	flameprof_profile_free(profile);
 }
 
-static volatile sig_atomic_t handled_elsewhere;
+static volatile sig_atomic_t handled_outside;
 static pthread_t main_thread;
 
 static void on_signal(int signal)
 {
 	(void)signal;
-	handled_elsewhere |= !pthread_equal(pthread_self(), main_thread);
+	handled_outside |= !pthread_equal(pthread_self(), main_thread);
 }
 
 /* Blocked by the only thread of the program's, a signal to the process has to stay pending. */
@@ -232,7 +232,7 @@ static void signals(void)
 		kill(getpid(), SIGUSR1);
 		usleep(500);
 	}
-	tell("elsewhere", handled_elsewhere);
+	tell("elsewhere", handled_outside);
 	/* The timer may have to wait for a CPU. */
 	while (!flameprof_interrupt_ticks)
 		usleep(500);

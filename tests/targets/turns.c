@@ -29,7 +29,7 @@ PART(last)
 
 static void (*volatile part[])(unsigned units) = {first, middle, last};
 
-static void settle_on(unsigned cpu)
+static void account_on(unsigned cpu)
 {
 	cpu_set_t set;
 
@@ -46,7 +46,7 @@ static void *run(void *number)
 	sched_getaffinity(0, sizeof(allowed), &allowed);
 	for (unsigned cpu = 0, found = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &allowed) && found++ == me)
-			settle_on(cpu);
+			account_on(cpu);
 	while (go_on) {
 		uint64_t start;
 

@@ -75,7 +75,7 @@ static inline void push(uint32_t ring, uint64_t time_ns, unsigned depth)
 
 static inline struct queue_item *take_batch(struct fixture *f)
 {
-	struct queue_item *item = queue_take(&f->queue);
+	struct queue_item *item = queue_pop(&f->queue);
 
 	assert_non_null(item);
 	assert_int_equal(item->kind, QUEUE_BATCH);

@@ -80,7 +80,7 @@ static struct accounting compute(struct flameprof_profile *profile, enum account
 {
 	struct accounting books;
 
-	assert_int_equal(accounting_settle(profile, start, child), 0);
+	assert_int_equal(accounting_compute(profile, start, child), 0);
 	accounting_of(profile, &books);
 	return books;
 }

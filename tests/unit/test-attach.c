@@ -101,9 +101,9 @@ static void what_can_be_foreseen(void **state)
 	struct diag_message message = {0};
 
 	(void)state;
-	assert_int_equal(refusal_foresee(4194304, &message), -ESRCH);
+	assert_int_equal(refusal_predict(4194304, &message), -ESRCH);
 	assert_string_equal(message.text, "there is no process 4194304");
-	assert_int_equal(refusal_foresee(getpid(), &message), -EINVAL);
+	assert_int_equal(refusal_predict(getpid(), &message), -EINVAL);
 	assert_int_equal(refusal_explain(4194304, -EPERM, &message), -EPERM);
 	assert_string_equal(message.text, "there is no process 4194304");
 }

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "cli/outside/cfi_table.h"
-#include "cli/symbols/elfimage.h"
+#include "cli/symbols/elf_file.h"
 
 struct table {
 	uint32_t count;
@@ -30,7 +30,7 @@ static struct table table_at(const char *header)
 
 static void test_the_same_as_the_linkers(void **state)
 {
-	struct elfimage image;
+	struct elf_file image;
 	GElf_Shdr frames_at, header_at;
 	const Elf_Data *frames, *header;
 	uint64_t bytes, vaddr;
@@ -38,9 +38,9 @@ static void test_the_same_as_the_linkers(void **state)
 	char *copy;
 
 	(void)state;
-	assert_int_equal(elfimage_open(&image, "/proc/self/exe", 0), 0);
-	frames = elfimage_data(elfimage_section(&image, ".eh_frame", &frames_at), &frames_at);
-	header = elfimage_data(elfimage_section(&image, ".eh_frame_hdr", &header_at), &header_at);
+	assert_int_equal(elf_file_open(&image, "/proc/self/exe", 0), 0);
+	frames = elf_file_data(elf_file_section(&image, ".eh_frame", &frames_at), &frames_at);
+	header = elf_file_data(elf_file_section(&image, ".eh_frame_hdr", &header_at), &header_at);
 	assert_non_null(frames);
 	assert_non_null(header);
 	assert_int_equal(cfi_table_make(frames->d_buf, frames->d_size, frames_at.sh_addr, &copy,
@@ -55,7 +55,7 @@ static void test_the_same_as_the_linkers(void **state)
 		assert_int_equal(
 			ours.entries[i] + vaddr, linkers.entries[i] + header_at.sh_addr);
 	free(copy);
-	elfimage_close(&image);
+	elf_file_close(&image);
 }
 
 static void test_nothing_in_it(void **state)

@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "cli/gather/collector.h"
-#include "cli/gather/intake.h"
+#include "cli/gather/pipe_reader.h"
 #include "cli/gather/procfs.h"
 #include "libprof/profile/profile.h"
 #include "tests/unit/deny.h"
 
 struct fixture {
 	struct wire_arena *arena;
-	struct intake *intake;
+	struct pipe_reader *pipe_reader;
 	struct collector *collector;
 };
 
@@ -27,10 +27,10 @@ static int set_up(void **state)
 	struct collector_config config = {.blocks = WIRE_BLOCKS_MIN};
 
 	f->arena = aggregate_arena();
-	assert_int_equal(intake_open(&f->intake, 1000000), 0);
+	assert_int_equal(pipe_reader_open(&f->pipe_reader, 1000000), 0);
 	config.arena = f->arena;
-	config.pipe = intake_writer(f->intake);
-	config.key = intake_key(f->intake);
+	config.pipe = pipe_reader_writer(f->pipe_reader);
+	config.key = pipe_reader_key(f->pipe_reader);
 	assert_int_equal(collector_start(&f->collector, &config), 0);
 	*state = f;
 	return 0;
@@ -41,22 +41,22 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 
 	collector_free(f->collector);
-	intake_free(f->intake);
+	pipe_reader_free(f->pipe_reader);
 	free(f->arena);
 	free(f);
 	return 0;
 }
 
 /* After a look at everything. */
-static const struct intake_state *look(struct fixture *f)
+static const struct pipe_reader_state *look(struct fixture *f)
 {
 	uint64_t asked = collector_request(f->collector);
 
-	while (intake_state(f->intake)->round < asked) {
-		intake_wait(f->intake, 1000);
-		assert_int_equal(intake_read(f->intake), 0);
+	while (pipe_reader_state(f->pipe_reader)->round < asked) {
+		pipe_reader_wait(f->pipe_reader, 1000);
+		assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
 	}
-	return intake_state(f->intake);
+	return pipe_reader_state(f->pipe_reader);
 }
 
 static pid_t dead_process(void)
@@ -102,7 +102,7 @@ static void a_claim_whose_claimer_died_is_given_up(void **state)
 static void who_is_gone_is_told_with_all_that_it_left(void **state)
 {
 	struct fixture *f = *state;
-	struct flameprof_profile *profile = intake_profile(f->intake);
+	struct flameprof_profile *profile = pipe_reader_profile(f->pipe_reader);
 
 	/* The fixture's rings are image 7's. */
 	live(f, 0, dead_process(), AGGREGATE_IMAGE);
@@ -111,8 +111,8 @@ static void who_is_gone_is_told_with_all_that_it_left(void **state)
 		assert_int_equal(ring_push_at(0, 1000 + i, 2, FRAMES(1, 2, 3)), 0);
 	look(f);
 	look(f);
-	assert_int_equal(intake_state(f->intake)->images_met, 2);
-	assert_int_equal(intake_state(f->intake)->live, 1);
+	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_met, 2);
+	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 1);
 	assert_int_equal(profile->sample_count, 100);
 	assert_int_equal(profile->weight, 200);
 	assert_int_equal(wire_slot(f->arena, 0)->state, WIRE_SLOT_FREE);
@@ -177,7 +177,7 @@ static void filters_that_nobody_saw_are_told_of(void **state)
 static void a_slot_that_was_left_is_free(void **state)
 {
 	struct fixture *f = *state;
-	struct flameprof_profile *profile = intake_profile(f->intake);
+	struct flameprof_profile *profile = pipe_reader_profile(f->pipe_reader);
 
 	live(f, 0, getpid(), AGGREGATE_IMAGE);
 	assert_int_equal(ring_push_at(0, 1, 1, FRAMES(1, 2, 3)), 0);
@@ -185,11 +185,11 @@ static void a_slot_that_was_left_is_free(void **state)
 	wire_slot(f->arena, 0)->quit = WIRE_QUIT_UNSEEN;
 	claim(f, 0, getpid(), WIRE_SLOT_EXIT);
 	look(f);
-	assert_int_equal(intake_state(f->intake)->live, 1);
+	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 1);
 	claim(f, 0, getpid(), WIRE_SLOT_GONE);
 	look(f);
 	look(f);
-	assert_int_equal(intake_state(f->intake)->live, 0);
+	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 0);
 	assert_int_equal(wire_slot(f->arena, 0)->state, WIRE_SLOT_FREE);
 	assert_int_equal(profile_totals(profile)->losses.quit[WIRE_QUIT_UNSEEN], 1);
 	assert_true(profile_image_at(profile, 0)->went_on);
@@ -205,7 +205,7 @@ static void rings_of_strangers_are_left_alone(void **state)
 	assert_int_equal(ring_push_at(0, 1, 1, FRAMES(1, 2, 3)), 0);
 	look(f);
 	look(f);
-	assert_int_equal(intake_profile(f->intake)->sample_count, 0);
+	assert_int_equal(pipe_reader_profile(f->pipe_reader)->sample_count, 0);
 	assert_int_equal(ring_waiting(f->arena, 0), 24 + 3 * 8);
 }
 

@@ -55,23 +55,23 @@ static int push(uint32_t ring, uint64_t number, unsigned depth)
 /* Take at most @most records of @ring, which must be @first, @first + 1, ... Returns how many. */
 static unsigned take(struct fixture *f, uint32_t ring, uint64_t first, unsigned most)
 {
-	struct wire_drain_look look;
+	struct wire_drain_pass pass;
 	struct wire_sample sample;
 	unsigned n = 0;
 
-	if (!wire_drain_begin(&f->drain, ring, &look))
+	if (!wire_drain_begin(&f->drain, ring, &pass))
 		return 0;
-	while (n < most && wire_drain_next(&f->drain, &look, &sample) == WIRE_DRAIN_RECORD) {
+	while (n < most && wire_drain_next(&f->drain, &pass, &sample) == WIRE_DRAIN_RECORD) {
 		uint64_t frames[WIRE_MAX_DEPTH];
 
 		assert_int_equal(sample.time_ns, first + n);
-		memcpy(frames, wire_drain_frames(&f->drain, &look), 8u * sample.frames);
+		memcpy(frames, wire_drain_frames(&f->drain, &pass), 8u * sample.frames);
 		for (unsigned i = 0; i < sample.frames; i++)
 			assert_int_equal(frames[i], (first + n) * 10000 + i);
-		wire_drain_skip(&f->drain, &look, sample.bytes);
+		wire_drain_skip(&f->drain, &pass, sample.bytes);
 		n++;
 	}
-	wire_drain_end(&f->drain, &look);
+	wire_drain_end(&f->drain, &pass);
 	return n;
 }
 
@@ -146,7 +146,7 @@ static void without_a_block_nothing_is_begun(void **state)
 static void what_a_dead_writer_held_is_free_again(void **state)
 {
 	struct fixture *f = *state;
-	struct wire_drain_look look;
+	struct wire_drain_pass pass;
 	uint32_t room;
 
 	assert_int_equal(push(0, 1, 5), 0);
@@ -157,8 +157,8 @@ static void what_a_dead_writer_held_is_free_again(void **state)
 	assert_int_equal(take(f, 0, 1, 9), 1);
 	/* Its block is not taken from one who writes. */
 	assert_int_equal(blocks_taken(f), 3);
-	assert_true(wire_drain_begin(&f->drain, 0, &look));
-	assert_int_equal(wire_drain_release(&f->drain, 0, look.owner), 1);
+	assert_true(wire_drain_begin(&f->drain, 0, &pass));
+	assert_int_equal(wire_drain_release(&f->drain, 0, pass.owner), 1);
 	assert_int_equal(blocks_taken(f), 1);
 	assert_int_equal(wire_ring(f->arena, 0)->owner, WIRE_RING_FREE);
 	/* The other one's are not touched, and the ring is as good as new. */
@@ -172,10 +172,10 @@ static void a_ring_whose_thread_ended_is_free_once_it_is_drained(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(push(3, 1, 5), 0);
-	wire_ring(f->arena, 3)->owner = AGGREGATE_IMAGE << 2 | WIRE_RING_RETIRED;
+	wire_ring(f->arena, 3)->owner = AGGREGATE_IMAGE << 2 | WIRE_RING_ENDED;
 	f->arena->rings_hint = 9;
 	assert_int_equal(take(f, 3, 1, 0), 0);
-	assert_int_equal(wire_ring(f->arena, 3)->owner & 3, WIRE_RING_RETIRED);
+	assert_int_equal(wire_ring(f->arena, 3)->owner & 3, WIRE_RING_ENDED);
 	assert_int_equal(take(f, 3, 1, 9), 1);
 	assert_int_equal(wire_ring(f->arena, 3)->owner, WIRE_RING_FREE);
 	assert_int_equal(f->arena->rings_hint, 3);
@@ -190,7 +190,7 @@ static void lies_are_survived(void **state)
 
 	for (unsigned round = 0; round < 20000; round++) {
 		struct wire_ring *ring = wire_ring(f->arena, 0);
-		struct wire_drain_look look;
+		struct wire_drain_pass pass;
 		struct wire_sample sample;
 		enum wire_drain_step step;
 
@@ -205,11 +205,11 @@ static void lies_are_survived(void **state)
 		case 5: wire_block_data(f->arena, 0)[next_random(&random) % 65536] ^= 1; break;
 		}
 		ring->owner = AGGREGATE_IMAGE << 2 | WIRE_RING_OWNED;
-		assert_true(wire_drain_begin(&f->drain, 0, &look));
-		while ((step = wire_drain_next(&f->drain, &look, &sample)) == WIRE_DRAIN_RECORD)
-			wire_drain_skip(&f->drain, &look, sample.bytes);
+		assert_true(wire_drain_begin(&f->drain, 0, &pass));
+		while ((step = wire_drain_next(&f->drain, &pass, &sample)) == WIRE_DRAIN_RECORD)
+			wire_drain_skip(&f->drain, &pass, sample.bytes);
 		damaged += step == WIRE_DRAIN_DAMAGED;
-		wire_drain_end(&f->drain, &look);
+		wire_drain_end(&f->drain, &pass);
 		/* Nobody but liars has a block of another's. */
 		wire_block(f->arena, 0)->owner = 0;
 	}

@@ -68,7 +68,7 @@ static int run_shell(const char *script)
 {
 	const char *const arguments[] = {"sh", "-c", script, NULL};
 
-	return outsider_run("/bin/sh", arguments, no_environment);
+	return detached_run("/bin/sh", arguments, no_environment);
 }
 
 /* qemu-user has no processes that share memory. */
@@ -87,7 +87,7 @@ static void test_a_status_comes_back(void **state)
 	assert_int_equal(run_shell("exit 0"), 0);
 	assert_int_equal(run_shell("exit 3"), -EIO);
 	assert_int_equal(run_shell("kill -9 $$"), -EIO);
-	assert_int_equal(outsider_run("/nowhere/at/all", arguments, no_environment), -EIO);
+	assert_int_equal(detached_run("/nowhere/at/all", arguments, no_environment), -EIO);
 }
 
 static volatile sig_atomic_t seen;

@@ -228,13 +228,13 @@ static void an_exec_that_fails_counts_nothing(void **state)
 	sampler.arena = &arena;
 	preload_hand_over(&handover, (char *[]){NULL}, AT_FDCWD, "/bin/sh");
 	assert_int_equal(arena.unprofiled[WIRE_UNPROFILED_UNREACHABLE], 1);
-	preload_take_back(&handover);
+	preload_restore(&handover);
 	assert_int_equal(arena.unprofiled[WIRE_UNPROFILED_UNREACHABLE], 0);
 	/* Nobody is left to count for. */
 	arena.closing = 1;
 	preload_hand_over(&handover, (char *[]){NULL}, AT_FDCWD, "/bin/sh");
 	assert_int_equal(arena.unprofiled[WIRE_UNPROFILED_UNREACHABLE], 0);
-	preload_take_back(&handover);
+	preload_restore(&handover);
 	assert_int_equal(arena.unprofiled[WIRE_UNPROFILED_UNREACHABLE], 0);
 	sampler.arena = NULL;
 }

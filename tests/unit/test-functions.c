@@ -44,12 +44,12 @@ static uint64_t here(const void *address)
 
 static struct functions *own_functions(void)
 {
-	struct elfimage image;
+	struct elf_file image;
 	struct functions *functions;
 
-	assert_int_equal(elfimage_open(&image, "/proc/self/exe", 0), 0);
+	assert_int_equal(elf_file_open(&image, "/proc/self/exe", 0), 0);
 	assert_int_equal(functions_read(&functions, &image), 0);
-	elfimage_close(&image);
+	elf_file_close(&image);
 	return functions;
 }
 
@@ -107,7 +107,7 @@ static void a_broken_section_is_survived(void **state)
 	(void)state;
 	fclose(file);
 	for (int round = 0; round < 200; round++) {
-		struct elfimage image;
+		struct elf_file image;
 		struct functions *functions = NULL;
 		char *copy = malloc(size);
 
@@ -116,14 +116,14 @@ static void a_broken_section_is_survived(void **state)
 			random = random * 6364136223846793005ULL + 1442695040888963407ULL;
 			copy[(random >> 20) % size] = (char)(random >> 56);
 		}
-		if (elfimage_init_memory(&image, copy, size)) {
+		if (elf_file_init_memory(&image, copy, size)) {
 			free(copy);
 			continue;
 		}
 		assert_int_equal(functions_read(&functions, &image), 0);
 		functions_find(functions, here((void *)(uintptr_t)first), &start);
 		functions_free(functions);
-		elfimage_close(&image);
+		elf_file_close(&image);
 	}
 	free(bytes);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text from strangers becomes clean UTF-8 and fits its box.
+ * Untrusted text becomes clean UTF-8 and fits its box.
  * Large numbers with commas, and in too little room.
  */
 #include <setjmp.h>

@@ -117,7 +117,7 @@ static void test_lines_that_are_wrong(void **state)
 
 struct given {
 	struct mappings mappings;
-	struct outbox outbox;
+	struct pipe_writer pipe_writer;
 	uint64_t now_ns;
 };
 
@@ -133,8 +133,8 @@ static void request_address(struct given *given, const void *address)
 static uint32_t update_after(struct given *given, uint64_t ms)
 {
 	given->now_ns += ms * MS;
-	mappings_look(
-		&given->mappings, (uint32_t)getpid(), 7, given->now_ns, &given->outbox);
+	mappings_update(
+		&given->mappings, (uint32_t)getpid(), 7, given->now_ns, &given->pipe_writer);
 	return given->mappings.announced;
 }
 
@@ -151,7 +151,7 @@ static int end(void **state)
 {
 	struct given *given = *state;
 
-	outbox_release(&given->outbox);
+	pipe_writer_release(&given->pipe_writer);
 	free(given);
 	return 0;
 }
@@ -165,7 +165,7 @@ static void code_of_a_file_is_told_once(void **state)
 	assert_int_equal(update_after(given, 0), 0);
 	request_address(given, (void *)(uintptr_t)request_address);
 	assert_int_equal(update_after(given, 0), 1);
-	record = (const struct record_module *)(given->outbox.bytes + given->outbox.from);
+	record = (const struct record_module *)(given->pipe_writer.bytes + given->pipe_writer.from);
 	assert_int_equal(record->record.type, RECORD_MODULE);
 	assert_int_equal(record->image, 7);
 	assert_int_equal(record->number, WIRE_MODULE_MAX);
@@ -213,7 +213,7 @@ static void who_may_not_be_looked_into_has_none(void **state)
 	struct given *given = *state;
 
 	request_address(given, (void *)(uintptr_t)request_address);
-	mappings_look(&given->mappings, INT32_MAX, 7, given->now_ns, &given->outbox);
+	mappings_update(&given->mappings, INT32_MAX, 7, given->now_ns, &given->pipe_writer);
 	assert_int_equal(given->mappings.announced, 0);
 	assert_int_equal(given->mappings.wanted, 0);
 }

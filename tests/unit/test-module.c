@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cli/symbols/elfimage.h"
+#include "cli/symbols/elf_file.h"
 #include "cli/symbols/module.h"
 #include "tests/unit/elf_fixture.h"
 
@@ -61,15 +61,15 @@ static void expect_file(
 
 static size_t read_build_id(const char *name, uint8_t id[64])
 {
-	struct elfimage image;
+	struct elf_file image;
 	const uint8_t *found;
 	size_t bytes;
 
-	assert_int_equal(elfimage_open(&image, fixture_path(name), 0), 0);
-	bytes = elfimage_build_id(&image, &found);
+	assert_int_equal(elf_file_open(&image, fixture_path(name), 0), 0);
+	bytes = elf_file_build_id(&image, &found);
 	assert_true(bytes <= 64);
 	memcpy(id, found, bytes);
-	elfimage_close(&image);
+	elf_file_close(&image);
 	return bytes;
 }
 
@@ -144,16 +144,16 @@ static void test_compressed_symbols(void **state)
 
 static void test_compressed_bomb(void **state)
 {
-	struct elfimage image, mini;
+	struct elf_file image, mini;
 
 	(void)state;
 	fixture_run("(cat lib.so; head -c %u /dev/zero) | xz -0 > bomb.xz && strip -o bomb.so "
 		    "lib.so && "
 		    "objcopy --add-section .gnu_debugdata=bomb.xz bomb.so",
 		MINIDEBUG_MAX_BYTES);
-	assert_int_equal(elfimage_open(&image, fixture_path("bomb.so"), 0), 0);
+	assert_int_equal(elf_file_open(&image, fixture_path("bomb.so"), 0), 0);
 	assert_int_equal(minidebug_open(&mini, &image), -EBADMSG);
-	elfimage_close(&image);
+	elf_file_close(&image);
 }
 
 static void test_build_id_decides(void **state)

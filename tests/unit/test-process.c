@@ -38,10 +38,10 @@ static void entries_are_nobodys(void **state)
 	struct sampler_thread *ending = sampler_thread_try_claim();
 	struct sampler_thread *sampled = sampler_thread_try_claim();
 
-	thread_use(beginning);
-	thread_use(ending);
-	sampler_thread_unclaim(ending);
-	thread_use(sampled);
+	thread_ref(beginning);
+	thread_ref(ending);
+	sampler_thread_release(ending);
+	thread_ref(sampled);
 	sampled->active = 1;
 	thread_mark_ring(thread_index(sampled), 1);
 	assert_int_equal(sampler_is_quiet(), 0);

@@ -13,7 +13,7 @@
 #include "libprof/sampler/clock.h"
 
 /* What is in a ring and not yet in any batch is before the barrier; what comes later is behind. */
-static void a_barrier_harvests_partial_batches_first(void **state)
+static void a_barrier_drains_partial_batches_first(void **state)
 {
 	struct fixture *f = *state;
 	struct barrier barrier = {0};
@@ -23,24 +23,24 @@ static void a_barrier_harvests_partial_batches_first(void **state)
 	push(3, 1, 3);
 	assert_int_equal(queue_add_barrier(&f->queue, &barrier), 0);
 	push(0, clock_monotonic_ns(), 3);
-	queue_harvest(&f->queue, NEVER);
+	queue_drain(&f->queue, NEVER);
 	item = take_batch(f);
 	assert_int_equal(item->batch->ring, 0);
-	queue_done(&f->queue, item);
+	queue_free_batch(&f->queue, item);
 	item = take_batch(f);
 	assert_int_equal(item->batch->ring, 3);
-	queue_done(&f->queue, item);
-	item = queue_take(&f->queue);
+	queue_free_batch(&f->queue, item);
+	item = queue_pop(&f->queue);
 	assert_int_equal(item->kind, QUEUE_BARRIER);
 	assert_ptr_equal(item->barrier, &barrier);
 	assert_int_equal(barrier.state, BARRIER_TAKEN);
-	queue_answer(item, 0, (struct flameprof_profile *)f);
+	queue_complete(item, 0, (struct flameprof_profile *)f);
 	assert_int_equal(queue_wait(&barrier, -1), 0);
 	assert_ptr_equal(barrier.result, f);
 	item = take_batch(f);
 	assert_true(((const struct wire_sample *)item->batch->records)->time_ns >
 		barrier.boundary_ns);
-	queue_done(&f->queue, item);
+	queue_free_batch(&f->queue, item);
 }
 
 static void a_record_later_than_the_boundary_stays(void **state)
@@ -63,20 +63,20 @@ static void items_come_first_in_first_out(void **state)
 
 	for (unsigned i = 0; i < 3; i++) {
 		push(0, i, 3);
-		queue_harvest(&f->queue, NEVER);
+		queue_drain(&f->queue, NEVER);
 		queue_add_barrier(&f->queue, &barriers[i]);
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		item = take_batch(f);
 		assert_int_equal(count_batch(item->batch, i), 1);
-		queue_done(&f->queue, item);
-		item = queue_take(&f->queue);
+		queue_free_batch(&f->queue, item);
+		item = queue_pop(&f->queue);
 		assert_ptr_equal(item->barrier, &barriers[i]);
 		assert_true(!i || barriers[i].boundary_ns >= barriers[i - 1].boundary_ns);
-		queue_answer(item, -5 - (int)i, NULL);
+		queue_complete(item, -5 - (int)i, NULL);
 		assert_int_equal(queue_wait(&barriers[i], 1000), -5 - (int)i);
 	}
-	assert_null(queue_take(&f->queue));
+	assert_null(queue_pop(&f->queue));
 }
 
 static void a_ceiling_of_one_byte_drops_everything(void **state)
@@ -92,9 +92,9 @@ static void a_ceiling_of_one_byte_drops_everything(void **state)
 	/* The flush succeeds; that its batch was dropped is for the counters to say. */
 	assert_int_equal(queue_add_barrier(&f->queue, &barrier), 0);
 	assert_int_equal(ring_waiting(f->arena, 0), 0);
-	item = queue_take(&f->queue);
+	item = queue_pop(&f->queue);
 	assert_int_equal(item->kind, QUEUE_BARRIER);
-	queue_answer(item, 0, NULL);
+	queue_complete(item, 0, NULL);
 	assert_int_equal(queue_wait(&barrier, 0), 0);
 	queue_counters_reset(&f->queue, &counters);
 	assert_int_equal(counters.dropped_samples, samples);
@@ -115,13 +115,13 @@ static void a_barrier_given_up_is_nobodys(void **state)
 	assert_int_equal(queue_wait(&barriers[1], 20), -ETIMEDOUT);
 	assert_true(clock_monotonic_ns() - before_ns >= 20000000);
 	memset(&barriers[1], 0xff, sizeof(barriers[1]));
-	assert_ptr_equal(queue_take(&f->queue)->barrier, &barriers[0]);
+	assert_ptr_equal(queue_pop(&f->queue)->barrier, &barriers[0]);
 	assert_int_equal(queue_wait(&barriers[2], 0), -ETIMEDOUT);
 	memset(&barriers[2], 0xff, sizeof(barriers[2]));
-	assert_null(queue_take(&f->queue));
+	assert_null(queue_pop(&f->queue));
 	push(0, 1, 3);
-	queue_harvest(&f->queue, NEVER);
-	queue_done(&f->queue, take_batch(f));
+	queue_drain(&f->queue, NEVER);
+	queue_free_batch(&f->queue, take_batch(f));
 }
 
 static void *wait_without_limit(void *barrier)
@@ -137,13 +137,13 @@ static void stop_wakes_who_waits_and_refuses_more(void **state)
 	void *result;
 
 	queue_add_barrier(&f->queue, &taken);
-	struct queue_item *item = queue_take(&f->queue);
+	struct queue_item *item = queue_pop(&f->queue);
 	for (unsigned i = 0; i < 4; i++) {
 		queue_add_barrier(&f->queue, &barriers[i]);
 		pthread_create(&threads[i], NULL, wait_without_limit, &barriers[i]);
 	}
 	push(0, 1, 3);
-	queue_harvest(&f->queue, NEVER);
+	queue_drain(&f->queue, NEVER);
 	usleep(1000);
 	queue_stop(&f->queue);
 	for (unsigned i = 0; i < 4; i++) {
@@ -152,10 +152,10 @@ static void stop_wakes_who_waits_and_refuses_more(void **state)
 	}
 	assert_int_equal(queue_add_barrier(&f->queue, &late), -ECANCELED);
 	/* What the worker has begun it ends; what was queued besides is not lost. */
-	queue_answer(item, 0, NULL);
+	queue_complete(item, 0, NULL);
 	assert_int_equal(queue_wait(&taken, 0), 0);
-	queue_done(&f->queue, take_batch(f));
-	assert_null(queue_take(&f->queue));
+	queue_free_batch(&f->queue, take_batch(f));
+	assert_null(queue_pop(&f->queue));
 }
 
 /* ---- races: run under TSan, too -------------------------------------------------------- */
@@ -172,7 +172,7 @@ static void *race_worker(void *argument)
 
 	for (;;) {
 		int last = __atomic_load_n(&race->stop, __ATOMIC_ACQUIRE);
-		struct queue_item *item = queue_take(&race->f->queue);
+		struct queue_item *item = queue_pop(&race->f->queue);
 
 		if (!item && last)
 			return NULL;
@@ -181,10 +181,10 @@ static void *race_worker(void *argument)
 		} else if (item->kind == QUEUE_BATCH) {
 			for (uint32_t at = 0; at < item->batch->bytes; race->taken++)
 				at += ((struct wire_sample *)(item->batch->records + at))->bytes;
-			queue_done(&race->f->queue, item);
+			queue_free_batch(&race->f->queue, item);
 		} else {
 			race->answered++;
-			queue_answer(item, 0, (struct flameprof_profile *)race);
+			queue_complete(item, 0, (struct flameprof_profile *)race);
 		}
 	}
 }
@@ -226,13 +226,13 @@ static void barriers_are_served_or_given_up_and_never_both(void **state)
 	for (unsigned i = 0; i < 20000; i++) {
 		pushed += !ring_push_at(0, 1, 1, FRAMES(1, 2, 3));
 		if (i % 100 == 0)
-			queue_harvest(&f->queue, NEVER);
+			queue_drain(&f->queue, NEVER);
 		if (i == 19000)
 			queue_stop(&f->queue);
 	}
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(flushers[i], NULL);
-	queue_harvest(&f->queue, NEVER);
+	queue_drain(&f->queue, NEVER);
 	__atomic_store_n(&race.stop, 1, __ATOMIC_RELEASE);
 	pthread_join(worker, NULL);
 	assert_int_equal(race.taken, pushed);
@@ -245,7 +245,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(a_barrier_harvests_partial_batches_first),
+		TEST(a_barrier_drains_partial_batches_first),
 		TEST(a_record_later_than_the_boundary_stays),
 		TEST(items_come_first_in_first_out),
 		TEST(a_ceiling_of_one_byte_drops_everything),

@@ -184,7 +184,7 @@ static void test_memory_is_used_again(void **state)
 		add(place);
 	}
 	assert_in_range(tree.top->count, 1, 200 / 4);
-	for (struct region_leaf *leaf = tree.first_leaf; leaf; leaf = leaf->next_retired)
+	for (struct region_leaf *leaf = tree.first_leaf; leaf; leaf = leaf->next_deferred)
 		leaves++;
 	assert_in_range(leaves, 1, 2 * REGION_TREE_WAIT);
 }

@@ -51,7 +51,7 @@ static void read_all(struct fixture *fixture, int is_over)
 	static struct wire_control_record record;
 
 	for (;;) {
-		enum wire_control_step step = wire_control_take(slot, ring, &record);
+		enum wire_control_step step = wire_control_read(slot, ring, &record);
 
 		if (step == WIRE_CONTROL_EMPTY && is_over)
 			step = wire_control_skip_hole(slot, ring, &record);

@@ -281,12 +281,12 @@ static void no_entry_is_handed_out_twice(void **state)
 	second = sampler_thread_try_claim();
 	assert_non_null(second);
 	assert_ptr_not_equal(first, second);
-	sampler_thread_unclaim(second);
-	sampler_thread_unclaim(first);
+	sampler_thread_release(second);
+	sampler_thread_release(first);
 	first->ring->owner = 0;
 	f->arena->rings_hint = 0;
 	assert_ptr_equal(sampler_thread_try_claim(), first);
-	sampler_thread_unclaim(first);
+	sampler_thread_release(first);
 }
 
 static void claims_under_lies(void **state)
@@ -299,7 +299,7 @@ static void claims_under_lies(void **state)
 		struct sampler_thread **mine = &held[i % THREADS];
 
 		if (*mine)
-			sampler_thread_unclaim(*mine);
+			sampler_thread_release(*mine);
 		*mine = NULL;
 		*mine = sampler_thread_try_claim();
 		for (unsigned other = 0; *mine && other < THREADS; other++)
@@ -341,22 +341,22 @@ static void readers_of_lies(void **state)
 	begin_lying(f, lie);
 	for (unsigned i = 0; goes_on(f, i, ROUNDS); i++) {
 		uint32_t index = i % THREADS;
-		struct wire_drain_look look;
+		struct wire_drain_pass pass;
 		struct wire_sample sample;
 		uint64_t frames[WIRE_MAX_DEPTH];
 		char *data = wire_control_data(f->arena, sampler.slot_index);
 
 		record(f, thread_at(f, index), i % 100);
-		if (wire_drain_begin(&drain, index, &look)) {
-			while (wire_drain_next(&drain, &look, &sample) == WIRE_DRAIN_RECORD) {
+		if (wire_drain_begin(&drain, index, &pass)) {
+			while (wire_drain_next(&drain, &pass, &sample) == WIRE_DRAIN_RECORD) {
 				assert_true(sample.frames <= WIRE_MAX_DEPTH);
-				memcpy(frames, wire_drain_frames(&drain, &look),
+				memcpy(frames, wire_drain_frames(&drain, &pass),
 					8u * sample.frames);
-				wire_drain_skip(&drain, &look, sample.bytes);
+				wire_drain_skip(&drain, &pass, sample.bytes);
 			}
-			wire_drain_end(&drain, &look);
+			wire_drain_end(&drain, &pass);
 		}
-		if (wire_control_take(sampler.slot, data, &control) == WIRE_CONTROL_EMPTY)
+		if (wire_control_read(sampler.slot, data, &control) == WIRE_CONTROL_EMPTY)
 			wire_control_skip_hole(sampler.slot, data, &control);
 		if (i % 64 == 0)
 			wire_control_reset(sampler.slot, data);
@@ -371,7 +371,7 @@ static void a_list_without_an_end(void **state)
 	struct fixture *f = *state;
 	struct wire_ring *ring = wire_ring(f->arena, 0);
 	uint64_t taken = 0;
-	struct wire_drain_look look;
+	struct wire_drain_pass pass;
 	struct wire_sample sample;
 
 	drain = (struct wire_drain){.arena = f->arena, .blocks = BLOCKS};
@@ -385,16 +385,16 @@ static void a_list_without_an_end(void **state)
 		wire_block(f->arena, i)->next = 2 - i;
 		wire_block(f->arena, i)->end = sizeof(*first);
 	}
-	assert_int_equal(wire_drain_begin(&drain, 0, &look), 1);
-	assert_true(WIRE_HEAD_BLOCK(look.head) > 1);
-	while (wire_drain_next(&drain, &look, &sample) == WIRE_DRAIN_RECORD) {
-		wire_drain_skip(&drain, &look, sample.bytes);
+	assert_int_equal(wire_drain_begin(&drain, 0, &pass), 1);
+	assert_true(WIRE_HEAD_BLOCK(pass.head) > 1);
+	while (wire_drain_next(&drain, &pass, &sample) == WIRE_DRAIN_RECORD) {
+		wire_drain_skip(&drain, &pass, sample.bytes);
 		taken += sample.bytes;
 		assert_true(taken <= 2ULL * BLOCKS * WIRE_BLOCK_BYTES);
 		for (uint32_t i = 0; i < 2; i++)
 			wire_block(f->arena, i)->owner = WIRE_BLOCK_OWNER(sampler.image, 0);
 	}
-	wire_drain_end(&drain, &look);
+	wire_drain_end(&drain, &pass);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

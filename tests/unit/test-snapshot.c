@@ -141,7 +141,7 @@ static void numbers_have_bounds(void **state)
 }
 
 /* N22: a value that names itself must not be looked into again. */
-static void gaps_are_filled_once(void **state)
+static void placeholder_are_filled_once(void **state)
 {
 	char host[256] = "", expected[PATH_MAX];
 
@@ -236,7 +236,7 @@ int main(void)
 		TEST(every_key_is_read),
 		TEST(what_cannot_be_used_is_named),
 		TEST(numbers_have_bounds),
-		TEST(gaps_are_filled_once),
+		TEST(placeholder_are_filled_once),
 		TEST(a_folder_with_gaps_in_its_name_is_a_folder),
 		TEST(colons_can_be_escaped),
 		TEST(long_texts_are_refused),

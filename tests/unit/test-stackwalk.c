@@ -77,7 +77,7 @@ static int set_up(void **state)
 		fixture->child = 0;
 		return 0;
 	}
-	fixture->shared.outbox.descriptor = -1;
+	fixture->shared.pipe_writer.descriptor = -1;
 	fixture->target = target_new(fixture->child);
 	target_announce(fixture->target, &fixture->shared, 0, 0);
 	target_remap(fixture->target, &fixture->shared);
@@ -95,7 +95,7 @@ static int tear_down(void **state)
 	}
 	target_free(fixture->target);
 	objects_release(&fixture->shared.objects);
-	outbox_release(&fixture->shared.outbox);
+	pipe_writer_release(&fixture->shared.pipe_writer);
 	free(fixture);
 	return 0;
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cli/symbols/elfimage.h"
+#include "cli/symbols/elf_file.h"
 #include "cli/symbols/symbols.h"
 #include "tests/unit/elf_fixture.h"
 
@@ -82,7 +82,7 @@ static void test_names_are_lasting_and_demangled(void **state)
 static void test_vdso(void **state)
 {
 	struct symbols *symbols = symbols_new();
-	struct elfimage image;
+	struct elf_file image;
 	const uint8_t *id;
 	uint8_t wrong[64];
 	struct symbols_name name;
@@ -93,7 +93,7 @@ static void test_vdso(void **state)
 		skip();
 	assert_int_equal(vdso_open(&image), 0);
 
-	size_t bytes = elfimage_build_id(&image, &id);
+	size_t bytes = elf_file_build_id(&image, &id);
 	struct symbols_module module = {
 		.path = "linux-vdso.so.1", .build_id = id, .build_id_bytes = bytes, .is_vdso = 1};
 	int handle = symbols_add_module(symbols, &module);
@@ -111,7 +111,7 @@ static void test_vdso(void **state)
 	handle = symbols_add_module(symbols, &module);
 	assert_int_equal(symbols_lookup(symbols, handle, address, &name), -ENOENT);
 	assert_int_equal(symbols_module_source(symbols, handle), SYMBOLS_MISMATCH);
-	elfimage_close(&image);
+	elf_file_close(&image);
 	symbols_free(symbols);
 }
 

@@ -202,7 +202,7 @@ static enum wire_control_step take_record(uint32_t bytes, uint32_t name_bytes, u
 	function->name_bytes = name_bytes;
 	function->file_bytes = file_bytes;
 	control_commit(&function->control, bytes, WIRE_CONTROL_FUNCTION);
-	return wire_control_take(&slot, ring, record);
+	return wire_control_read(&slot, ring, record);
 }
 
 static void records_hold_what_they_say(void **state)

@@ -153,20 +153,20 @@ static void too_deep_a_stack_keeps_its_inner_frames(void **state)
 		frames[i] = (struct flameprof_vm_frame){"deep", "deep.lua", 1 + i % 5000};
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
 		unsigned kept = depths[i] < 4095 ? depths[i] : 4095;
-		int is_cut = depths[i] > kept;
+		int is_disarmed = depths[i] > kept;
 
 		assert_int_equal(flameprof_start(&only_vm), 0);
 		assert_int_equal(flameprof_record_vm_stack(frames, depths[i], 3), 0);
 		profile = stop();
 		assert_int_equal(stack_at(profile, 0).frames, kept + 1);
 		assert_int_equal(stack_at(profile, 0).end,
-			is_cut ? FLAMEPROF_END_DEPTH : FLAMEPROF_END_ROOT);
+			is_disarmed ? FLAMEPROF_END_DEPTH : FLAMEPROF_END_ROOT);
 		assert_frame(profile, 0, 0, &frames[0]);
 		assert_frame(profile, 0, kept - 1, &frames[kept - 1]);
 		assert_frame(profile, 0, kept, &root);
 		flameprof_profile_free(profile);
 		counts = diagnostics();
-		assert_int_equal(counts.ends[FLAMEPROF_END_DEPTH], is_cut ? 3 : 0);
+		assert_int_equal(counts.ends[FLAMEPROF_END_DEPTH], is_disarmed ? 3 : 0);
 	}
 	free(frames);
 }
@@ -338,7 +338,7 @@ static void a_thread_without_ring_is_counted(void **state)
 	assert_int_equal(pthread_create(&id, NULL, record_without_ring, NULL), 0);
 	pthread_join(id, NULL);
 	while (count)
-		sampler_thread_unclaim(claimed[--count]);
+		sampler_thread_release(claimed[--count]);
 	assert_int_equal(stop_weight(), 0);
 	counts = diagnostics();
 	assert_int_equal(counts.dropped[FLAMEPROF_DROP_RING].weight, 4);

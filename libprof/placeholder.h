@@ -4,8 +4,8 @@
  *   %p pid   %h host name   %t time as YYYYmmdd-HHMMSS, local   %{VAR} environment   %% percent
  * A name is read once from left to right; what fills a gap is never looked at again.
  */
-#ifndef LIBPROF_GAPS_H
-#define LIBPROF_GAPS_H
+#ifndef LIBPROF_PLACEHOLDER_H
+#define LIBPROF_PLACEHOLDER_H
 
 #include <errno.h>
 #include <limits.h>
@@ -16,24 +16,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GAPS_VARIABLE_BYTES 256
-#define GAPS_TIME_FORMAT    "%Y%m%d-%H%M%S"
+#define PLACEHOLDER_VARIABLE_BYTES 256
+#define PLACEHOLDER_TIME_FORMAT	   "%Y%m%d-%H%M%S"
 
-struct gaps_values {
+struct placeholder_values {
 	long pid;	  /* 0: not known yet, "%p" is left as it is */
 	time_t started_s; /* seconds since the epoch; calls tzset() first */
 	/* Fill host and variables only: the result is a pattern again, for the rest. */
 	int is_first_half;
 };
 
-struct gaps_name {
+struct placeholder_name {
 	char *text;
 	size_t room, bytes;
 	int is_first_half;
 };
 
 /* Bytes that do not fit are counted and not written. */
-static inline void gaps_put(struct gaps_name *name, char byte)
+static inline void placeholder_put(struct placeholder_name *name, char byte)
 {
 	if (name->bytes < name->room)
 		name->text[name->bytes] = byte;
@@ -41,41 +41,41 @@ static inline void gaps_put(struct gaps_name *name, char byte)
 }
 
 /* "../x" as the value of a variable must stay a part of one name, and no hidden one. */
-static inline void gaps_put_value(struct gaps_name *name, const char *value)
+static inline void placeholder_put_value(struct placeholder_name *name, const char *value)
 {
 	int begins = !name->bytes ||
 		(name->bytes <= name->room && name->text[name->bytes - 1] == '/');
 
 	for (; *value; value++, begins = 0) {
-		gaps_put(name, *value == '/' || (begins && *value == '.') ? '_' : *value);
+		placeholder_put(name, *value == '/' || (begins && *value == '.') ? '_' : *value);
 		if (*value == '%' && name->is_first_half)
-			gaps_put(name, '%');
+			placeholder_put(name, '%');
 	}
 }
 
-static inline void gaps_put_host(struct gaps_name *name)
+static inline void placeholder_put_host(struct placeholder_name *name)
 {
 	char host[HOST_NAME_MAX + 1] = "";
 
 	if (gethostname(host, sizeof(host) - 1) || !host[0])
 		strcpy(host, "localhost");
-	gaps_put_value(name, host);
+	placeholder_put_value(name, host);
 }
 
-static inline void gaps_put_time(struct gaps_name *name, time_t started_s)
+static inline void placeholder_put_time(struct placeholder_name *name, time_t started_s)
 {
 	struct tm local;
 	char text[64] = "";
 
 	if (localtime_r(&started_s, &local))
-		strftime(text, sizeof(text), GAPS_TIME_FORMAT, &local);
-	gaps_put_value(name, text);
+		strftime(text, sizeof(text), PLACEHOLDER_TIME_FORMAT, &local);
+	placeholder_put_value(name, text);
 }
 
 /* @at is behind "%{". Returns how much of it belongs to the gap, or -errno. */
-static inline int gaps_put_variable(struct gaps_name *name, const char *at)
+static inline int placeholder_put_variable(struct placeholder_name *name, const char *at)
 {
-	char variable[GAPS_VARIABLE_BYTES];
+	char variable[PLACEHOLDER_VARIABLE_BYTES];
 	size_t bytes = strcspn(at, "}");
 	const char *value;
 
@@ -86,44 +86,44 @@ static inline int gaps_put_variable(struct gaps_name *name, const char *at)
 	value = getenv(variable);
 	if (!value)
 		return -ENOENT;
-	gaps_put_value(name, value);
+	placeholder_put_value(name, value);
 	return (int)bytes + 1;
 }
 
-static inline int gaps_is_late(const struct gaps_values *values, char gap)
+static inline int placeholder_is_late(const struct placeholder_values *values, char gap)
 {
 	return values->is_first_half ? gap == 'p' || gap == 't' || gap == '%'
 				     : gap == 'p' && !values->pid;
 }
 
 /* @at is behind '%'. Returns how much of it belongs to the gap, or -errno. */
-static inline int gaps_put_gap(
-	struct gaps_name *name, const char *at, const struct gaps_values *values)
+static inline int placeholder_put_gap(
+	struct placeholder_name *name, const char *at, const struct placeholder_values *values)
 {
 	char digits[24];
 	int used;
 
-	if (gaps_is_late(values, *at)) {
-		gaps_put(name, '%');
-		gaps_put(name, *at);
+	if (placeholder_is_late(values, *at)) {
+		placeholder_put(name, '%');
+		placeholder_put(name, *at);
 		return 1;
 	}
 	switch (*at) {
 	case 'p':
 		snprintf(digits, sizeof(digits), "%ld", values->pid);
-		gaps_put_value(name, digits);
+		placeholder_put_value(name, digits);
 		return 1;
 	case 'h':
-		gaps_put_host(name);
+		placeholder_put_host(name);
 		return 1;
 	case 't':
-		gaps_put_time(name, values->started_s);
+		placeholder_put_time(name, values->started_s);
 		return 1;
 	case '{':
-		used = gaps_put_variable(name, at + 1);
+		used = placeholder_put_variable(name, at + 1);
 		return used < 0 ? used : used + 1;
 	case '%':
-		gaps_put(name, '%');
+		placeholder_put(name, '%');
 		return 1;
 	default:
 		return -EINVAL;
@@ -139,19 +139,19 @@ static inline int gaps_put_gap(
  * undefined then.
  * Context: not a handler; nobody changes the environment meanwhile, unless there is no "%{".
  */
-static inline int gaps_fill(char *out, size_t bytes, const char *pattern,
-	const struct gaps_values *values, const char **at)
+static inline int placeholder_fill(char *out, size_t bytes, const char *pattern,
+	const struct placeholder_values *values, const char **at)
 {
-	struct gaps_name name = {out, bytes, 0, values->is_first_half};
+	struct placeholder_name name = {out, bytes, 0, values->is_first_half};
 
 	for (*at = pattern; **at; (*at)++) {
 		int used;
 
 		if (**at != '%') {
-			gaps_put(&name, **at);
+			placeholder_put(&name, **at);
 			continue;
 		}
-		used = gaps_put_gap(&name, ++*at, values);
+		used = placeholder_put_gap(&name, ++*at, values);
 		if (used < 0)
 			return used;
 		*at += used - 1;
@@ -163,7 +163,7 @@ static inline int gaps_fill(char *out, size_t bytes, const char *pattern,
 }
 
 /* Where the first "%p" of @pattern is, or NULL. */
-static inline const char *gaps_find_pid(const char *pattern)
+static inline const char *placeholder_find_pid(const char *pattern)
 {
 	for (; *pattern; pattern++) {
 		const char *gap = pattern;

@@ -7,18 +7,18 @@
  *
  * Context: one thread.
  */
-#ifndef CLI_SYMBOLS_ELFIMAGE_H
-#define CLI_SYMBOLS_ELFIMAGE_H
+#ifndef CLI_SYMBOLS_ELF_FILE_H
+#define CLI_SYMBOLS_ELF_FILE_H
 
 #include <gelf.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Sections larger than this are not read. */
-#define ELFIMAGE_SECTION_MAX  (1u << 30)
-#define ELFIMAGE_SECTIONS_MAX (1u << 20)
+#define ELF_FILE_SECTION_MAX  (1u << 30)
+#define ELF_FILE_SECTIONS_MAX (1u << 20)
 
-struct elfimage {
+struct elf_file {
 	Elf *elf;
 	int fd;	      /* -1 for an image in memory */
 	char *memory; /* owned, NULL for a file */
@@ -26,37 +26,37 @@ struct elfimage {
 
 /*
  * Make an image of @fd; on success the image owns it.
- * Returns 0 and an image to be given to elfimage_close(); -ENOEXEC when it is no ELF file of ours;
+ * Returns 0 and an image to be given to elf_file_close(); -ENOEXEC when it is no ELF file of ours;
  * or -errno.
  */
-int elfimage_init(struct elfimage *image, int fd);
+int elf_file_init(struct elf_file *image, int fd);
 
 /* The same of @bytes bytes at @memory (from malloc); on success the image owns them. */
-int elfimage_init_memory(struct elfimage *image, char *memory, size_t bytes);
+int elf_file_init_memory(struct elf_file *image, char *memory, size_t bytes);
 
 /* The same of the regular file @path as process @pid (0: we) sees it; see
  * regular_open(). */
-int elfimage_open(struct elfimage *image, const char *path, uint32_t pid);
+int elf_file_open(struct elf_file *image, const char *path, uint32_t pid);
 
-void elfimage_close(struct elfimage *image);
+void elf_file_close(struct elf_file *image);
 
 /*
  * The build-id of @image. Returns its length and a pointer in *@id that is valid until
- * elfimage_close(); 0 when there is none.
+ * elf_file_close(); 0 when there is none.
  */
-size_t elfimage_build_id(const struct elfimage *image, const uint8_t **id);
+size_t elf_file_build_id(const struct elf_file *image, const uint8_t **id);
 
 /* Has @image exactly the build-id @id? */
-int elfimage_has_build_id(const struct elfimage *image, const uint8_t *id, size_t bytes);
+int elf_file_has_build_id(const struct elf_file *image, const uint8_t *id, size_t bytes);
 
 /* The first section called @name and its header, or NULL. */
-Elf_Scn *elfimage_section(const struct elfimage *image, const char *name, GElf_Shdr *header);
+Elf_Scn *elf_file_section(const struct elf_file *image, const char *name, GElf_Shdr *header);
 
 /*
  * The contents of @section. NULL when it has none in the file, is larger than the cap, or cannot be
  * read. Owned by the image.
  */
-Elf_Data *elfimage_data(Elf_Scn *section, const GElf_Shdr *header);
+Elf_Data *elf_file_data(Elf_Scn *section, const GElf_Shdr *header);
 
 /* Opening files that somebody else named, without ever waiting or disturbing what is there. */
 
@@ -80,13 +80,13 @@ int regular_open(const char *path, uint32_t pid, unsigned flags);
  * Unpack the embedded file of @image. Returns 0 and an image to be closed by the caller; -ENOENT
  * when there is none, -EBADMSG when it is broken or too large; or -ENOMEM.
  */
-int minidebug_open(struct elfimage *mini, const struct elfimage *image);
+int minidebug_open(struct elf_file *mini, const struct elf_file *image);
 
 /*
  * Returns 0 and an image of a copy of our vDSO, to be closed by the caller; -ENOENT when we have
  * none; -ENOEXEC; or -ENOMEM.
  * Context: any thread.
  */
-int vdso_open(struct elfimage *image);
+int vdso_open(struct elf_file *image);
 
 #endif

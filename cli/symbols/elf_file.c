@@ -8,7 +8,7 @@
  * decoder and for what comes out. The vDSO has no file: its symbols are read from the copy in our
  * own address space, which is the target's when the build-ids agree.
  */
-#include "cli/symbols/elfimage.h"
+#include "cli/symbols/elf_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -104,7 +104,7 @@ static int are_headers_sane(const Elf64_Ehdr *header, const Elf64_Shdr *first, u
 		return header->e_phnum != PN_XNUM;
 	if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shoff > file_bytes)
 		return 0;
-	return header->e_shnum || first->sh_size <= ELFIMAGE_SECTIONS_MAX;
+	return header->e_shnum || first->sh_size <= ELF_FILE_SECTIONS_MAX;
 }
 
 static int check_file(int fd)
@@ -123,7 +123,7 @@ static int check_file(int fd)
 	return are_headers_sane(&header, &first, (uint64_t)status.st_size) ? 0 : -ENOEXEC;
 }
 
-static int finish_init(struct elfimage *image, Elf *elf, int fd, char *memory)
+static int finish_init(struct elf_file *image, Elf *elf, int fd, char *memory)
 {
 	if (!elf)
 		return -ENOEXEC;
@@ -131,11 +131,11 @@ static int finish_init(struct elfimage *image, Elf *elf, int fd, char *memory)
 		elf_end(elf);
 		return -ENOEXEC;
 	}
-	*image = (struct elfimage){.elf = elf, .fd = fd, .memory = memory};
+	*image = (struct elf_file){.elf = elf, .fd = fd, .memory = memory};
 	return 0;
 }
 
-int elfimage_init(struct elfimage *image, int fd)
+int elf_file_init(struct elf_file *image, int fd)
 {
 	int error = check_file(fd);
 
@@ -145,7 +145,7 @@ int elfimage_init(struct elfimage *image, int fd)
 	return finish_init(image, elf_begin(fd, ELF_C_READ, NULL), fd, NULL);
 }
 
-int elfimage_init_memory(struct elfimage *image, char *memory, size_t bytes)
+int elf_file_init_memory(struct elf_file *image, char *memory, size_t bytes)
 {
 	Elf64_Ehdr header;
 	Elf64_Shdr first = {0};
@@ -161,27 +161,27 @@ int elfimage_init_memory(struct elfimage *image, char *memory, size_t bytes)
 	return finish_init(image, elf_memory(memory, bytes), -1, memory);
 }
 
-int elfimage_open(struct elfimage *image, const char *path, uint32_t pid)
+int elf_file_open(struct elf_file *image, const char *path, uint32_t pid)
 {
 	int fd = regular_open(path, pid, 0);
 
 	if (fd < 0)
 		return fd;
 
-	int error = elfimage_init(image, fd);
+	int error = elf_file_init(image, fd);
 
 	if (error)
 		close(fd);
 	return error;
 }
 
-void elfimage_close(struct elfimage *image)
+void elf_file_close(struct elf_file *image)
 {
 	elf_end(image->elf);
 	if (image->fd >= 0)
 		close(image->fd);
 	free(image->memory);
-	*image = (struct elfimage){.fd = -1};
+	*image = (struct elf_file){.fd = -1};
 }
 
 /* Look for a build-id among the notes in @data. */
@@ -203,7 +203,7 @@ static size_t find_build_id(Elf_Data *data, const uint8_t **id)
 	return 0;
 }
 
-size_t elfimage_build_id(const struct elfimage *image, const uint8_t **id)
+size_t elf_file_build_id(const struct elf_file *image, const uint8_t **id)
 {
 	Elf_Scn *section = NULL;
 	size_t headers = 0;
@@ -217,7 +217,7 @@ size_t elfimage_build_id(const struct elfimage *image, const uint8_t **id)
 		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE ||
 			header.sh_size > NOTES_MAX)
 			continue;
-		data = elfimage_data(section, &header);
+		data = elf_file_data(section, &header);
 		if (data)
 			bytes = find_build_id(data, id);
 	}
@@ -238,14 +238,14 @@ size_t elfimage_build_id(const struct elfimage *image, const uint8_t **id)
 	return bytes;
 }
 
-int elfimage_has_build_id(const struct elfimage *image, const uint8_t *id, size_t bytes)
+int elf_file_has_build_id(const struct elf_file *image, const uint8_t *id, size_t bytes)
 {
 	const uint8_t *own = id;
 
-	return elfimage_build_id(image, &own) == bytes && !memcmp(own, id, bytes);
+	return elf_file_build_id(image, &own) == bytes && !memcmp(own, id, bytes);
 }
 
-Elf_Scn *elfimage_section(const struct elfimage *image, const char *name, GElf_Shdr *header)
+Elf_Scn *elf_file_section(const struct elf_file *image, const char *name, GElf_Shdr *header)
 {
 	Elf_Scn *section = NULL;
 	size_t strings;
@@ -263,10 +263,10 @@ Elf_Scn *elfimage_section(const struct elfimage *image, const char *name, GElf_S
 	return NULL;
 }
 
-Elf_Data *elfimage_data(Elf_Scn *section, const GElf_Shdr *header)
+Elf_Data *elf_file_data(Elf_Scn *section, const GElf_Shdr *header)
 {
 	if (header->sh_type == SHT_NOBITS || !header->sh_size ||
-		header->sh_size > ELFIMAGE_SECTION_MAX || (header->sh_flags & SHF_COMPRESSED))
+		header->sh_size > ELF_FILE_SECTION_MAX || (header->sh_flags & SHF_COMPRESSED))
 		return NULL;
 
 	Elf_Data *data = elf_getdata(section, NULL);
@@ -305,11 +305,11 @@ static int decode_xz(lzma_stream *stream, char **memory, size_t *bytes)
 	return state == LZMA_MEM_ERROR ? -ENOMEM : -EBADMSG;
 }
 
-int minidebug_open(struct elfimage *mini, const struct elfimage *image)
+int minidebug_open(struct elf_file *mini, const struct elf_file *image)
 {
 	GElf_Shdr header;
-	Elf_Scn *section = elfimage_section(image, ".gnu_debugdata", &header);
-	Elf_Data *packed = section ? elfimage_data(section, &header) : NULL;
+	Elf_Scn *section = elf_file_section(image, ".gnu_debugdata", &header);
+	Elf_Data *packed = section ? elf_file_data(section, &header) : NULL;
 	lzma_stream stream = LZMA_STREAM_INIT;
 	char *memory = NULL;
 	size_t bytes = 0;
@@ -323,7 +323,7 @@ int minidebug_open(struct elfimage *mini, const struct elfimage *image)
 	stream.avail_in = packed->d_size;
 	error = decode_xz(&stream, &memory, &bytes);
 	lzma_end(&stream);
-	if (!error && elfimage_init_memory(mini, memory, bytes))
+	if (!error && elf_file_init_memory(mini, memory, bytes))
 		error = -EBADMSG;
 	if (error)
 		free(memory);
@@ -350,7 +350,7 @@ static unsigned long mapping_end(unsigned long start)
 	return end;
 }
 
-int vdso_open(struct elfimage *image)
+int vdso_open(struct elf_file *image)
 {
 	unsigned long start = getauxval(AT_SYSINFO_EHDR);
 	unsigned long end = start ? mapping_end(start) : 0;
@@ -364,7 +364,7 @@ int vdso_open(struct elfimage *image)
 		return -ENOMEM;
 	memcpy(copy, (const void *)start, end - start);
 
-	int error = elfimage_init_memory(image, copy, end - start);
+	int error = elf_file_init_memory(image, copy, end - start);
 
 	if (error)
 		free(copy);

@@ -5,7 +5,7 @@
  * Distributions are known by the words of os-release(5). Most packages of symbols have names that
  * only the distribution's own archive knows; its debuginfod server finds them by the file itself.
  */
-#include "cli/run/nameless.h"
+#include "cli/run/unnamed_code.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -225,7 +225,7 @@ static const char *path_of(const struct names *names, const char *module)
 	return NULL;
 }
 
-static void file_remedy(struct nameless *out, const char *module, const char *path)
+static void file_remedy(struct unnamed_code *out, const char *module, const char *path)
 {
 	const char *release = access(RELEASE, R_OK) ? RELEASE_OF_VENDOR : RELEASE;
 	const char *servers = getenv("DEBUGINFOD_URLS");
@@ -240,12 +240,13 @@ static void file_remedy(struct nameless *out, const char *module, const char *pa
 	snprintf(out->remedy, sizeof(out->remedy), "for their names: %s", command);
 }
 
-void nameless_find(struct nameless *out, const struct calltree *tree, const struct names *names)
+void unnamed_code_find(
+	struct unnamed_code *out, const struct calltree *tree, const struct names *names)
 {
 	struct module_weight *of = calloc((size_t)calltree_frames(tree) + 1, sizeof(*of));
 	struct module_weight worst = {0};
 
-	*out = (struct nameless){0};
+	*out = (struct unnamed_code){0};
 	if (of)
 		worst = find_heaviest(tree, of);
 	if (worst.self && worst.module[0]) {

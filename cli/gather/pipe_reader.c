@@ -2,7 +2,7 @@
 /*
  * One function for each kind of record, behind one check of each.
  */
-#include "cli/gather/intake.h"
+#include "cli/gather/pipe_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,131 +27,131 @@ struct stream {
 	char bytes[RECORD_BYTES_MAX + PIPE_BUF];
 };
 
-struct intake {
+struct pipe_reader {
 	struct flameprof_profile *profile;
 	int pipe_read, pipe_write;
 	uint32_t key;
-	struct intake_state state;
+	struct pipe_reader_state state;
 	size_t partial;
 	char pipe_bytes[READ_BYTES + PIPE_BUF];
 	struct stream streams[RECORD_SOURCES];
 };
 
-static int open_pipe(struct intake *intake)
+static int open_pipe(struct pipe_reader *pipe_reader)
 {
 	int ends[2];
 
-	if (getrandom(&intake->key, sizeof(intake->key), 0) != sizeof(intake->key))
+	if (getrandom(&pipe_reader->key, sizeof(pipe_reader->key), 0) != sizeof(pipe_reader->key))
 		return -EIO;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
-	intake->pipe_read = channel_above_stdio(ends[0]);
-	intake->pipe_write = channel_above_stdio(ends[1]);
-	if (intake->pipe_read < 0 || intake->pipe_write < 0)
+	pipe_reader->pipe_read = channel_above_stdio(ends[0]);
+	pipe_reader->pipe_write = channel_above_stdio(ends[1]);
+	if (pipe_reader->pipe_read < 0 || pipe_reader->pipe_write < 0)
 		return -EMFILE;
-	fcntl(intake->pipe_read, F_SETPIPE_SZ, PIPE_BYTES);
+	fcntl(pipe_reader->pipe_read, F_SETPIPE_SZ, PIPE_BYTES);
 	return 0;
 }
 
-int intake_open(struct intake **out, uint32_t rate_hz)
+int pipe_reader_open(struct pipe_reader **out, uint32_t rate_hz)
 {
-	struct intake *intake = calloc(1, sizeof(*intake));
+	struct pipe_reader *pipe_reader = calloc(1, sizeof(*pipe_reader));
 	int error = -ENOMEM;
 
-	if (!intake)
+	if (!pipe_reader)
 		return -ENOMEM;
-	intake->pipe_read = intake->pipe_write = -1;
-	intake->profile =
+	pipe_reader->pipe_read = pipe_reader->pipe_write = -1;
+	pipe_reader->profile =
 		profile_new(&(struct profile_config){.period_ns = NS_PER_S / rate_hz});
-	if (intake->profile)
-		error = open_pipe(intake);
+	if (pipe_reader->profile)
+		error = open_pipe(pipe_reader);
 	if (error)
-		intake_free(intake);
+		pipe_reader_free(pipe_reader);
 	else
-		*out = intake;
+		*out = pipe_reader;
 	return error;
 }
 
-void intake_free(struct intake *intake)
+void pipe_reader_free(struct pipe_reader *pipe_reader)
 {
-	if (!intake)
+	if (!pipe_reader)
 		return;
-	if (intake->pipe_read >= 0)
-		close(intake->pipe_read);
-	if (intake->pipe_write >= 0)
-		close(intake->pipe_write);
-	profile_free(intake->profile);
-	free(intake);
+	if (pipe_reader->pipe_read >= 0)
+		close(pipe_reader->pipe_read);
+	if (pipe_reader->pipe_write >= 0)
+		close(pipe_reader->pipe_write);
+	profile_free(pipe_reader->profile);
+	free(pipe_reader);
 }
 
-int intake_writer(const struct intake *intake)
+int pipe_reader_writer(const struct pipe_reader *pipe_reader)
 {
-	return intake->pipe_write;
+	return pipe_reader->pipe_write;
 }
 
-uint32_t intake_key(const struct intake *intake)
+uint32_t pipe_reader_key(const struct pipe_reader *pipe_reader)
 {
-	return intake->key;
+	return pipe_reader->key;
 }
 
-int intake_descriptor(const struct intake *intake)
+int pipe_reader_descriptor(const struct pipe_reader *pipe_reader)
 {
-	return intake->pipe_read;
+	return pipe_reader->pipe_read;
 }
 
-const struct intake_state *intake_state(const struct intake *intake)
+const struct pipe_reader_state *pipe_reader_state(const struct pipe_reader *pipe_reader)
 {
-	return &intake->state;
+	return &pipe_reader->state;
 }
 
-struct flameprof_profile *intake_profile(const struct intake *intake)
+struct flameprof_profile *pipe_reader_profile(const struct pipe_reader *pipe_reader)
 {
-	return intake->profile;
+	return pipe_reader->profile;
 }
 
-void intake_wait(const struct intake *intake, int timeout_ms)
+void pipe_reader_wait(const struct pipe_reader *pipe_reader, int timeout_ms)
 {
-	struct pollfd pipe = {.fd = intake->pipe_read, .events = POLLIN};
+	struct pollfd pipe = {.fd = pipe_reader->pipe_read, .events = POLLIN};
 
 	poll(&pipe, 1, timeout_ms);
 }
 
-static struct profile_losses *losses_of(struct intake *intake)
+static struct profile_losses *losses_of(struct pipe_reader *pipe_reader)
 {
-	return &profile_totals(intake->profile)->losses;
+	return &profile_totals(pipe_reader->profile)->losses;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static struct profile_image *image_of(struct intake *intake, uint64_t id, uint32_t *index)
+static struct profile_image *image_of(struct pipe_reader *pipe_reader, uint64_t id, uint32_t *index)
 {
-	uint32_t at = profile_image(intake->profile, id);
+	uint32_t at = profile_image(pipe_reader->profile, id);
 
-	if (profile_error(intake->profile))
+	if (profile_error(pipe_reader->profile))
 		return NULL;
 	if (index)
 		*index = at;
-	return profile_image_at(intake->profile, at);
+	return profile_image_at(pipe_reader->profile, at);
 }
 
 /* A forked child runs its parent's program. */
-static void inherit_name(struct intake *intake, const struct record_image *record)
+static void inherit_name(struct pipe_reader *pipe_reader, const struct record_image *record)
 {
 	char exe[WIRE_EXE_BYTES];
-	const struct profile_image *parent = image_of(intake, record->parent, NULL);
+	const struct profile_image *parent = image_of(pipe_reader, record->parent, NULL);
 	struct profile_image *image;
 
 	if (!parent)
 		return;
 	memcpy(exe, parent->exe, sizeof(exe));
-	image = image_of(intake, record->id, NULL);
+	image = image_of(pipe_reader, record->id, NULL);
 	if (image)
 		memcpy(image->exe, exe, sizeof(exe));
 }
 
-static void read_image_record(struct intake *intake, struct record_image *record)
+static void read_image_record(struct pipe_reader *pipe_reader, struct record_image *record)
 {
-	struct profile_image *image = image_of(intake, record->id, NULL);
+	struct profile_image *image = image_of(pipe_reader, record->id, NULL);
 
 	if (!image)
 		return;
@@ -165,12 +165,12 @@ static void read_image_record(struct intake *intake, struct record_image *record
 	memcpy(image->exe, record->exe, sizeof(image->exe));
 	memcpy(image->comm, record->comm, sizeof(image->comm));
 	if (!image->exe[0] && record->parent)
-		inherit_name(intake, record);
-	intake->state.live++;
-	intake->state.images_met++;
+		inherit_name(pipe_reader, record);
+	pipe_reader->state.live++;
+	pipe_reader->state.images_met++;
 }
 
-static void read_module_record(struct intake *intake, const struct record_module *record)
+static void read_module_record(struct pipe_reader *pipe_reader, const struct record_module *record)
 {
 	struct names_module module = {
 		.number = record->number,
@@ -183,20 +183,21 @@ static void read_module_record(struct intake *intake, const struct record_module
 	};
 	uint32_t image;
 
-	if (record->build_id_bytes > WIRE_BUILD_ID_MAX || !image_of(intake, record->image, &image))
+	if (record->build_id_bytes > WIRE_BUILD_ID_MAX ||
+		!image_of(pipe_reader, record->image, &image))
 		return;
 	memcpy(module.build_id, record->build_id, sizeof(module.build_id));
-	profile_add_module(intake->profile, image, &module, record->path);
+	profile_add_module(pipe_reader->profile, image, &module, record->path);
 }
 
 /* What a program says beyond all bounds is a loss like that of a record that found no room. */
-static void count_control_loss(struct intake *intake, int error)
+static void count_control_loss(struct pipe_reader *pipe_reader, int error)
 {
 	if (error)
-		losses_of(intake)->control_dropped++;
+		losses_of(pipe_reader)->control_dropped++;
 }
 
-static void read_code_record(struct intake *intake, const struct record_code *record)
+static void read_code_record(struct pipe_reader *pipe_reader, const struct record_code *record)
 {
 	const struct names_code code = {
 		.space = record->space,
@@ -206,12 +207,13 @@ static void read_code_record(struct intake *intake, const struct record_code *re
 	};
 	uint32_t image;
 
-	if (image_of(intake, record->image, &image))
-		count_control_loss(
-			intake, profile_add_code(intake->profile, image, &code, record->name, ""));
+	if (image_of(pipe_reader, record->image, &image))
+		count_control_loss(pipe_reader,
+			profile_add_code(pipe_reader->profile, image, &code, record->name, ""));
 }
 
-static void read_function_record(struct intake *intake, const struct record_function *record)
+static void read_function_record(
+	struct pipe_reader *pipe_reader, const struct record_function *record)
 {
 	const struct names_code code = {
 		.space = record->space, .bytes = 1, .line = record->line, .flags = record->flags};
@@ -219,24 +221,24 @@ static void read_function_record(struct intake *intake, const struct record_func
 	uint32_t image;
 
 	if (file < (const char *)record + record->record.bytes &&
-		image_of(intake, record->image, &image))
-		count_control_loss(intake,
-			profile_add_code(intake->profile, image, &code, record->name, file));
+		image_of(pipe_reader, record->image, &image))
+		count_control_loss(pipe_reader,
+			profile_add_code(pipe_reader->profile, image, &code, record->name, file));
 }
 
-static void read_mark_record(struct intake *intake, const struct record_mark *record)
+static void read_mark_record(struct pipe_reader *pipe_reader, const struct record_mark *record)
 {
-	count_control_loss(intake,
-		profile_add_mark(intake->profile, record->time_ns, record->tid, record->name));
+	count_control_loss(pipe_reader,
+		profile_add_mark(pipe_reader->profile, record->time_ns, record->tid, record->name));
 }
 
-static void read_thread_record(struct intake *intake, const struct record_thread *record)
+static void read_thread_record(struct pipe_reader *pipe_reader, const struct record_thread *record)
 {
 	uint32_t image;
 
-	if (image_of(intake, record->image, &image))
+	if (image_of(pipe_reader, record->image, &image))
 		profile_name_thread(
-			intake->profile, image, record->number, record->tid, record->comm);
+			pipe_reader->profile, image, record->number, record->tid, record->comm);
 }
 
 /* As its ring had it, but for its thread. */
@@ -255,7 +257,7 @@ static struct wire_sample sample_of(const struct record_sample *record)
 	};
 }
 
-static void read_sample_record(struct intake *intake, const struct record_sample *record)
+static void read_sample_record(struct pipe_reader *pipe_reader, const struct record_sample *record)
 {
 	static const uint64_t unsampled[] = {WIRE_FRAME_UNSAMPLED};
 	struct wire_sample sample = sample_of(record);
@@ -263,7 +265,7 @@ static void read_sample_record(struct intake *intake, const struct record_sample
 	const struct profile_image *image;
 	uint32_t index;
 
-	image = image_of(intake, record->image, &index);
+	image = image_of(pipe_reader, record->image, &index);
 	if (!image)
 		return;
 	/* What belongs to no thread is told as the main thread's, and on no stack of its. */
@@ -272,15 +274,16 @@ static void read_sample_record(struct intake *intake, const struct record_sample
 		sample.frames = 1;
 		frames = unsampled;
 	}
-	profile_add(intake->profile, index, &sample, frames);
+	profile_add(pipe_reader->profile, index, &sample, frames);
 	if (record->image >= RECORD_TRACER_IMAGES && record->kind != WIRE_KIND_CREDIT)
-		profile_totals(intake->profile)->delivered += record->weight;
+		profile_totals(pipe_reader->profile)->delivered += record->weight;
 }
 
-static void read_image_end_record(struct intake *intake, const struct record_image_end *record)
+static void read_image_end_record(
+	struct pipe_reader *pipe_reader, const struct record_image_end *record)
 {
-	struct profile_totals *totals = profile_totals(intake->profile);
-	struct profile_image *image = image_of(intake, record->image, NULL);
+	struct profile_totals *totals = profile_totals(pipe_reader->profile);
+	struct profile_image *image = image_of(pipe_reader, record->image, NULL);
 
 	if (!image)
 		return;
@@ -313,25 +316,26 @@ static void read_image_end_record(struct intake *intake, const struct record_ima
 		totals->losses.quit[record->quit]++;
 	totals->losses.torn += record->torn;
 	totals->losses.malformed += record->malformed;
-	if (intake->state.live)
-		intake->state.live--;
+	if (pipe_reader->state.live)
+		pipe_reader->state.live--;
 }
 
-static void read_totals_record(struct intake *intake, const struct record_totals *record)
+static void read_totals_record(struct pipe_reader *pipe_reader, const struct record_totals *record)
 {
-	struct profile_totals *totals = profile_totals(intake->profile);
+	struct profile_totals *totals = profile_totals(pipe_reader->profile);
 
-	intake->state.totals = *record;
+	pipe_reader->state.totals = *record;
 	totals->threads += record->threads;
 	totals->handler_ns += record->held_ns;
 	totals->losses.dropped += record->dropped;
 	totals->losses.late_threads += record->late_threads;
 }
 
-static void read_refusal_record(struct intake *intake, const struct record_refusal *record)
+static void read_refusal_record(
+	struct pipe_reader *pipe_reader, const struct record_refusal *record)
 {
-	for (int i = 0; i < INTAKE_REFUSALS; i++) {
-		struct intake_refusal *refusal = &intake->state.refusals[i];
+	for (int i = 0; i < PIPE_READER_REFUSALS; i++) {
+		struct pipe_reader_refusal *refusal = &pipe_reader->state.refusals[i];
 
 		if (refusal->programs)
 			continue;
@@ -393,41 +397,42 @@ static int is_valid_record(const struct record *record)
 	return wire_sample_is_whole(&sample, sample.bytes);
 }
 
-static void read_record(struct intake *intake, enum record_source source, struct record *record)
+static void read_record(
+	struct pipe_reader *pipe_reader, enum record_source source, struct record *record)
 {
 	if (!is_valid_record(record)) {
-		losses_of(intake)->malformed++;
+		losses_of(pipe_reader)->malformed++;
 		return;
 	}
 	/* Without memory there is nothing more to gather, but an end is still one. */
-	if (profile_error(intake->profile) && record->type < RECORD_ROUND)
+	if (profile_error(pipe_reader->profile) && record->type < RECORD_ROUND)
 		return;
 	switch (record->type) {
 	case RECORD_IMAGE:
-		return read_image_record(intake, (struct record_image *)record);
+		return read_image_record(pipe_reader, (struct record_image *)record);
 	case RECORD_MODULE:
-		return read_module_record(intake, (const struct record_module *)record);
+		return read_module_record(pipe_reader, (const struct record_module *)record);
 	case RECORD_CODE:
-		return read_code_record(intake, (const struct record_code *)record);
+		return read_code_record(pipe_reader, (const struct record_code *)record);
 	case RECORD_FUNCTION:
-		return read_function_record(intake, (const struct record_function *)record);
+		return read_function_record(pipe_reader, (const struct record_function *)record);
 	case RECORD_MARK:
-		return read_mark_record(intake, (const struct record_mark *)record);
+		return read_mark_record(pipe_reader, (const struct record_mark *)record);
 	case RECORD_THREAD:
-		return read_thread_record(intake, (const struct record_thread *)record);
+		return read_thread_record(pipe_reader, (const struct record_thread *)record);
 	case RECORD_SAMPLE:
-		return read_sample_record(intake, (const struct record_sample *)record);
+		return read_sample_record(pipe_reader, (const struct record_sample *)record);
 	case RECORD_IMAGE_END:
-		return read_image_end_record(intake, (const struct record_image_end *)record);
+		return read_image_end_record(pipe_reader, (const struct record_image_end *)record);
 	case RECORD_TOTALS:
-		return read_totals_record(intake, (const struct record_totals *)record);
+		return read_totals_record(pipe_reader, (const struct record_totals *)record);
 	case RECORD_REFUSAL:
-		return read_refusal_record(intake, (const struct record_refusal *)record);
+		return read_refusal_record(pipe_reader, (const struct record_refusal *)record);
 	case RECORD_ROUND:
-		intake->state.round = ((const struct record_round *)record)->number;
+		pipe_reader->state.round = ((const struct record_round *)record)->number;
 		break;
 	case RECORD_END:
-		intake->state.has_ended[source] = true;
+		pipe_reader->state.has_ended[source] = true;
 		break;
 	}
 }
@@ -435,9 +440,9 @@ static void read_record(struct intake *intake, enum record_source source, struct
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
 /* Read the whole records at the stream's front, and move what is left there. */
-static void read_records(struct intake *intake, enum record_source source)
+static void read_records(struct pipe_reader *pipe_reader, enum record_source source)
 {
-	struct stream *stream = &intake->streams[source];
+	struct stream *stream = &pipe_reader->streams[source];
 	size_t at = 0;
 
 	while (stream->count - at >= sizeof(struct record)) {
@@ -446,31 +451,32 @@ static void read_records(struct intake *intake, enum record_source source)
 		if (record->bytes < sizeof(*record) || record->bytes % 8 ||
 			record->bytes > RECORD_BYTES_MAX) {
 			/* Where the next one begins cannot be told. */
-			losses_of(intake)->malformed++;
+			losses_of(pipe_reader)->malformed++;
 			stream->count = 0;
 			return;
 		}
 		if (record->bytes > stream->count - at)
 			break;
-		read_record(intake, source, record);
+		read_record(pipe_reader, source, record);
 		at += record->bytes;
 	}
 	memmove(stream->bytes, stream->bytes + at, stream->count - at);
 	stream->count -= at;
 }
 
-static void read_piece(struct intake *intake, const struct pipe_head *head, const char *bytes)
+static void read_piece(
+	struct pipe_reader *pipe_reader, const struct pipe_head *head, const char *bytes)
 {
-	struct stream *stream = &intake->streams[head->source];
+	struct stream *stream = &pipe_reader->streams[head->source];
 
 	/* There is room: less than one record is left of what came before. */
 	memcpy(stream->bytes + stream->count, bytes, head->bytes);
 	stream->count += head->bytes;
-	read_records(intake, (enum record_source)head->source);
+	read_records(pipe_reader, (enum record_source)head->source);
 }
 
 /* Read the whole pieces of @count bytes. Returns how many bytes that were. */
-static size_t read_pieces(struct intake *intake, const char *bytes, size_t count)
+static size_t read_pieces(struct pipe_reader *pipe_reader, const char *bytes, size_t count)
 {
 	size_t at = 0;
 	bool is_ours = true;
@@ -479,10 +485,10 @@ static size_t read_pieces(struct intake *intake, const char *bytes, size_t count
 		struct pipe_head head;
 
 		memcpy(&head, bytes + at, sizeof(head));
-		if (head.key != intake->key || head.source >= RECORD_SOURCES ||
+		if (head.key != pipe_reader->key || head.source >= RECORD_SOURCES ||
 			head.bytes > PIPE_PIECE_BYTES_MAX) {
 			/* Somebody else's bytes end anywhere; they are counted as one. */
-			losses_of(intake)->malformed += is_ours;
+			losses_of(pipe_reader)->malformed += is_ours;
 			is_ours = false;
 			at++;
 			continue;
@@ -490,27 +496,27 @@ static size_t read_pieces(struct intake *intake, const char *bytes, size_t count
 		if (head.bytes > count - at - sizeof(head))
 			break;
 		is_ours = true;
-		read_piece(intake, &head, bytes + at + sizeof(head));
+		read_piece(pipe_reader, &head, bytes + at + sizeof(head));
 		at += sizeof(head) + head.bytes;
 	}
 	return at;
 }
 
-int intake_read(struct intake *intake)
+int pipe_reader_read(struct pipe_reader *pipe_reader)
 {
 	for (;;) {
-		ssize_t got = read(
-			intake->pipe_read, intake->pipe_bytes + intake->partial, READ_BYTES);
+		ssize_t got = read(pipe_reader->pipe_read,
+			pipe_reader->pipe_bytes + pipe_reader->partial, READ_BYTES);
 		size_t count, taken;
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
 			break;
-		count = intake->partial + (size_t)got;
-		taken = read_pieces(intake, intake->pipe_bytes, count);
-		memmove(intake->pipe_bytes, intake->pipe_bytes + taken, count - taken);
-		intake->partial = count - taken;
+		count = pipe_reader->partial + (size_t)got;
+		taken = read_pieces(pipe_reader, pipe_reader->pipe_bytes, count);
+		memmove(pipe_reader->pipe_bytes, pipe_reader->pipe_bytes + taken, count - taken);
+		pipe_reader->partial = count - taken;
 	}
-	return profile_error(intake->profile);
+	return profile_error(pipe_reader->profile);
 }

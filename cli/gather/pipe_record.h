@@ -7,8 +7,8 @@
  * then a stretch of its source's stream of records. Programs of the run could open the pipe; the
  * key, which only flamerun's own processes know, tells their bytes from ours.
  */
-#ifndef CLI_GATHER_RECORD_H
-#define CLI_GATHER_RECORD_H
+#ifndef CLI_GATHER_PIPE_RECORD_H
+#define CLI_GATHER_PIPE_RECORD_H
 
 #include <limits.h>
 #include <stdint.h>
@@ -176,9 +176,9 @@ struct record_round {
  *
  * Context: one thread.
  */
-#define OUTBOX_BYTES_MAX (64u << 20)
+#define PIPE_WRITER_BYTES_MAX (64u << 20)
 
-struct outbox {
+struct pipe_writer {
 	int descriptor; /* non-blocking; borrowed */
 	enum record_source source;
 	uint32_t key;
@@ -190,14 +190,14 @@ struct outbox {
  * Append a record: @head (@head_bytes, begins with struct record, whose size is filled in), then
  * @tail. Returns 0, or -ENOMEM with nothing appended.
  */
-int outbox_put(struct outbox *outbox, enum record_type type, void *head, size_t head_bytes,
-	const void *tail, size_t tail_bytes);
+int pipe_writer_put(struct pipe_writer *pipe_writer, enum record_type type, void *head,
+	size_t head_bytes, const void *tail, size_t tail_bytes);
 
 /* Write what the pipe takes now. Returns bytes left, or -errno: nobody reads any more. */
-long outbox_flush(struct outbox *outbox);
+long pipe_writer_flush(struct pipe_writer *pipe_writer);
 
 /* Write everything, however long the reader takes. Returns 0 or -errno as above. */
-int outbox_finish(struct outbox *outbox);
-void outbox_release(struct outbox *outbox);
+int pipe_writer_finish(struct pipe_writer *pipe_writer);
+void pipe_writer_release(struct pipe_writer *pipe_writer);
 
 #endif

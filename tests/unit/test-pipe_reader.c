@@ -15,25 +15,25 @@
 
 #include <cmocka.h>
 
-#include "cli/gather/intake.h"
-#include "cli/gather/record.h"
+#include "cli/gather/pipe_reader.h"
+#include "cli/gather/pipe_record.h"
 
 #define RECORDS 20000u
 
 struct fixture {
-	struct intake *intake;
-	struct outbox boxes[RECORD_SOURCES];
+	struct pipe_reader *pipe_reader;
+	struct pipe_writer boxes[RECORD_SOURCES];
 };
 
 static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	assert_int_equal(intake_open(&f->intake, 197), 0);
+	assert_int_equal(pipe_reader_open(&f->pipe_reader, 197), 0);
 	for (unsigned i = 0; i < RECORD_SOURCES; i++)
-		f->boxes[i] = (struct outbox){.descriptor = intake_writer(f->intake),
+		f->boxes[i] = (struct pipe_writer){.descriptor = pipe_reader_writer(f->pipe_reader),
 			.source = (enum record_source)i,
-			.key = intake_key(f->intake)};
+			.key = pipe_reader_key(f->pipe_reader)};
 	*state = f;
 	return 0;
 }
@@ -43,21 +43,21 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 
 	for (unsigned i = 0; i < RECORD_SOURCES; i++)
-		outbox_release(&f->boxes[i]);
-	intake_free(f->intake);
+		pipe_writer_release(&f->boxes[i]);
+	pipe_reader_free(f->pipe_reader);
 	free(f);
 	return 0;
 }
 
-static void put_image(struct outbox *box, uint64_t id, uint32_t pid)
+static void put_image(struct pipe_writer *box, uint64_t id, uint32_t pid)
 {
 	struct record_image image = {.id = id, .pid = pid, .comm = "seven"};
 
-	assert_int_equal(outbox_put(box, RECORD_IMAGE, &image, sizeof(image), NULL, 0), 0);
+	assert_int_equal(pipe_writer_put(box, RECORD_IMAGE, &image, sizeof(image), NULL, 0), 0);
 }
 
 static void put_sample(
-	struct outbox *box, uint64_t image, uint32_t thread, uint32_t weight, uint32_t frames)
+	struct pipe_writer *box, uint64_t image, uint32_t thread, uint32_t weight, uint32_t frames)
 {
 	uint64_t frame[WIRE_MAX_DEPTH];
 	struct record_sample record = {.image = image,
@@ -69,8 +69,9 @@ static void put_sample(
 
 	for (uint32_t i = 0; i < frames; i++)
 		frame[i] = WIRE_FRAME(1, 0x10 * (frames - i));
-	assert_int_equal(outbox_put(box, RECORD_SAMPLE, &record, sizeof(record), frame,
-				 frames * sizeof(frame[0])), 0);
+	assert_int_equal(pipe_writer_put(box, RECORD_SAMPLE, &record, sizeof(record), frame,
+				 frames * sizeof(frame[0])),
+		0);
 }
 
 static uint64_t total_weight(struct flameprof_profile *profile)
@@ -84,14 +85,14 @@ static uint64_t total_weight(struct flameprof_profile *profile)
 
 static uint64_t malformed(const struct fixture *f)
 {
-	return profile_totals(intake_profile(f->intake))->losses.malformed;
+	return profile_totals(pipe_reader_profile(f->pipe_reader))->losses.malformed;
 }
 
 /* Both fill the pipe at once, with records smaller and larger than what is written in one piece. */
 static void two_sources_and_a_late_reader_lose_nothing(void **state)
 {
 	struct fixture *f = *state;
-	struct flameprof_profile *profile = intake_profile(f->intake);
+	struct flameprof_profile *profile = pipe_reader_profile(f->pipe_reader);
 	long left = 1;
 
 	put_image(&f->boxes[0], 1, 7);
@@ -100,18 +101,18 @@ static void two_sources_and_a_late_reader_lose_nothing(void **state)
 		put_sample(&f->boxes[0], 1, 7, 1, 1 + i % 30);
 		put_sample(&f->boxes[1], RECORD_TRACER_IMAGES + 1, 8, 2, i % 100 ? 3 : WIRE_MAX_DEPTH);
 		if (i % 10 == 0)
-			assert_true(outbox_flush(&f->boxes[i % 20 / 10]) >= 0);
+			assert_true(pipe_writer_flush(&f->boxes[i % 20 / 10]) >= 0);
 	}
-	assert_true(outbox_flush(&f->boxes[0]) > 0);
+	assert_true(pipe_writer_flush(&f->boxes[0]) > 0);
 	for (int i = 0; left && i < 1000000; i++) {
-		assert_int_equal(intake_read(f->intake), 0);
-		left = outbox_flush(&f->boxes[0]) + outbox_flush(&f->boxes[1]);
+		assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
+		left = pipe_writer_flush(&f->boxes[0]) + pipe_writer_flush(&f->boxes[1]);
 	}
-	assert_int_equal(intake_read(f->intake), 0);
+	assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
 	assert_int_equal(total_weight(profile), 3 * RECORDS);
 	assert_int_equal(profile->sample_count, 2 * RECORDS);
 	assert_int_equal(malformed(f), 0);
-	assert_int_equal(intake_state(f->intake)->live, 2);
+	assert_int_equal(pipe_reader_state(f->pipe_reader)->live, 2);
 }
 
 static void what_others_write_is_passed_over(void **state)
@@ -122,12 +123,13 @@ static void what_others_write_is_passed_over(void **state)
 	memset(garbage, 0xa5, sizeof(garbage));
 	put_image(&f->boxes[0], 1, 7);
 	put_sample(&f->boxes[0], 1, 7, 1, 900); /* two frames */
-	assert_int_equal(outbox_flush(&f->boxes[0]), 0);
-	assert_int_equal(write(intake_writer(f->intake), garbage, sizeof(garbage)), sizeof(garbage));
+	assert_int_equal(pipe_writer_flush(&f->boxes[0]), 0);
+	assert_int_equal(write(pipe_reader_writer(f->pipe_reader), garbage, sizeof(garbage)),
+		sizeof(garbage));
 	put_sample(&f->boxes[0], 1, 7, 1, 900);
-	assert_int_equal(outbox_flush(&f->boxes[0]), 0);
-	assert_int_equal(intake_read(f->intake), 0);
-	assert_int_equal(total_weight(intake_profile(f->intake)), 2);
+	assert_int_equal(pipe_writer_flush(&f->boxes[0]), 0);
+	assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
+	assert_int_equal(total_weight(pipe_reader_profile(f->pipe_reader)), 2);
 	assert_int_equal(malformed(f), 1);
 }
 
@@ -137,46 +139,48 @@ static void what_is_no_record_is_counted(void **state)
 	struct record_sample sample = {.image = 1, .thread = 1, .weight = 1, .frames = 5};
 	struct record_module module = {.image = 1, .number = 1};
 	struct record_mark mark = {.image = 1};
-	struct outbox *box = &f->boxes[0];
+	struct pipe_writer *box = &f->boxes[0];
 
 	/* Fewer frames than it says, a module whose path does not end, a type nobody knows. */
-	assert_int_equal(outbox_put(box, RECORD_SAMPLE, &sample, sizeof(sample), NULL, 0), 0);
-	assert_int_equal(outbox_put(box, RECORD_MODULE, &module, sizeof(module), "12345678", 8), 0);
-	assert_int_equal(outbox_put(box, (enum record_type)77, &mark, sizeof(mark), NULL, 0), 0);
+	assert_int_equal(pipe_writer_put(box, RECORD_SAMPLE, &sample, sizeof(sample), NULL, 0), 0);
+	assert_int_equal(
+		pipe_writer_put(box, RECORD_MODULE, &module, sizeof(module), "12345678", 8), 0);
+	assert_int_equal(
+		pipe_writer_put(box, (enum record_type)77, &mark, sizeof(mark), NULL, 0), 0);
 	sample.frames = 0;
 	sample.kind = WIRE_KIND_COUNT;
-	assert_int_equal(outbox_put(box, RECORD_SAMPLE, &sample, sizeof(sample), NULL, 0), 0);
-	assert_int_equal(outbox_flush(box), 0);
-	assert_int_equal(intake_read(f->intake), 0);
+	assert_int_equal(pipe_writer_put(box, RECORD_SAMPLE, &sample, sizeof(sample), NULL, 0), 0);
+	assert_int_equal(pipe_writer_flush(box), 0);
+	assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
 	assert_int_equal(malformed(f), 4);
-	assert_int_equal(intake_profile(f->intake)->image_count, 0);
+	assert_int_equal(pipe_reader_profile(f->pipe_reader)->image_count, 0);
 	/* One whose length is a lie ends what can be told apart, until the next frame. */
 	put_image(box, 1, 7);
 	((struct record *)(box->bytes + box->from))->bytes = 12;
-	assert_int_equal(outbox_flush(box), 0);
+	assert_int_equal(pipe_writer_flush(box), 0);
 	put_image(box, 2, 8);
-	assert_int_equal(outbox_flush(box), 0);
-	assert_int_equal(intake_read(f->intake), 0);
+	assert_int_equal(pipe_writer_flush(box), 0);
+	assert_int_equal(pipe_reader_read(f->pipe_reader), 0);
 	assert_int_equal(malformed(f), 5);
-	assert_int_equal(intake_state(f->intake)->images_met, 1);
+	assert_int_equal(pipe_reader_state(f->pipe_reader)->images_met, 1);
 }
 
 /* A stack of weight 0 is none yet; credit goes on it, and without one on the image. */
 static void credit_goes_on_the_last_stack_of_its_thread(void **state)
 {
 	struct fixture *f = *state;
-	struct flameprof_profile *profile = intake_profile(f->intake);
+	struct flameprof_profile *profile = pipe_reader_profile(f->pipe_reader);
 	const struct profile_stack *stack;
 
 	put_image(&f->boxes[0], 1, 7);
 	put_sample(&f->boxes[0], 1, 7, 0, 3);
-	outbox_flush(&f->boxes[0]);
-	intake_read(f->intake);
+	pipe_writer_flush(&f->boxes[0]);
+	pipe_reader_read(f->pipe_reader);
 	assert_int_equal(profile->stack_count, 0);
 	put_sample(&f->boxes[0], 1, 7, 5, 0);
 	put_sample(&f->boxes[0], 1, 8, 2, 0);
-	outbox_flush(&f->boxes[0]);
-	intake_read(f->intake);
+	pipe_writer_flush(&f->boxes[0]);
+	pipe_reader_read(f->pipe_reader);
 	assert_int_equal(profile->stack_count, 2);
 	stack = profile_stack_at(profile, 0);
 	assert_int_equal(stack->weight, 5);
@@ -191,11 +195,11 @@ static void what_waits_has_a_ceiling(void **state)
 {
 	struct fixture *f = *state;
 	struct record_totals record = {0};
-	char *tail = calloc(1, OUTBOX_BYTES_MAX / 4);
+	char *tail = calloc(1, PIPE_WRITER_BYTES_MAX / 4);
 	unsigned taken = 0;
 
-	while (taken < 8 && !outbox_put(&f->boxes[0], RECORD_TOTALS, &record, sizeof(record), tail,
-				    OUTBOX_BYTES_MAX / 4))
+	while (taken < 8 && !pipe_writer_put(&f->boxes[0], RECORD_TOTALS, &record, sizeof(record),
+				    tail, PIPE_WRITER_BYTES_MAX / 4))
 		taken++;
 	assert_in_range(taken, 1, 3);
 	free(tail);
@@ -211,8 +215,8 @@ static void a_pipe_that_nobody_reads_is_an_error(void **state)
 	close(ends[0]);
 	f->boxes[0].descriptor = ends[1];
 	put_image(&f->boxes[0], 1, 7);
-	assert_true(outbox_flush(&f->boxes[0]) < 0);
-	assert_true(outbox_finish(&f->boxes[0]) < 0);
+	assert_true(pipe_writer_flush(&f->boxes[0]) < 0);
+	assert_true(pipe_writer_finish(&f->boxes[0]) < 0);
 	close(ends[1]);
 }
 

@@ -23,7 +23,7 @@ static uintptr_t same(uintptr_t value)
 static struct flameprof_arena *calls, *binds;
 /* The host's memory, in which it keeps functions. */
 static flameprof_function *called[CALLS], *bound[BINDS];
-static unsigned visits, strangers;
+static unsigned visits, uninjected;
 static int answer;
 
 static flameprof_function **place_of(const struct flameprof_stub_record *stub)
@@ -43,7 +43,7 @@ static int forget(void *context, const struct flameprof_stub_record *stub)
 	assert_ptr_equal(context, &visits);
 	visits++;
 	if (!place || *place != stub->stub)
-		strangers++;
+		uninjected++;
 	else if (!answer)
 		*place = stub->target;
 	return visits == 7 ? answer : 0;
@@ -57,7 +57,7 @@ static int learn(
 	assert_ptr_equal(context, &visits);
 	visits++;
 	if (!place || *place != stub->target || !before)
-		strangers++;
+		uninjected++;
 	else
 		*place = stub->stub;
 	return visits == 7 ? answer : 0;
@@ -68,7 +68,7 @@ static int setup(void **state)
 	char name[32];
 
 	(void)state;
-	visits = strangers = 0;
+	visits = uninjected = 0;
 	answer = 0;
 	if (flameprof_arena_new(&calls, FLAMEPROF_STUB_CALL, (flameprof_function *)same, NULL) ||
 		flameprof_arena_new(&binds, FLAMEPROF_STUB_BIND, (flameprof_function *)same, NULL))
@@ -130,7 +130,7 @@ static void test_suspend_and_resume(void **state)
 	check_works();
 	assert_int_equal(flameprof_arenas_suspend(forget, &visits), 0);
 	assert_int_equal(visits, CALLS + BINDS);
-	assert_int_equal(strangers, 0);
+	assert_int_equal(uninjected, 0);
 	assert_ptr_equal(called[17], (flameprof_function *)same);
 	assert_null(bound[0]);
 	/* There are none meanwhile, and none are made. */
@@ -148,7 +148,7 @@ static void test_suspend_and_resume(void **state)
 	visits = 0;
 	assert_int_equal(flameprof_arenas_resume(learn, &visits), 0);
 	assert_int_equal(visits, CALLS + BINDS);
-	assert_int_equal(strangers, 0);
+	assert_int_equal(uninjected, 0);
 	check_works();
 	assert_ptr_not_equal(flameprof_stub_new(late, "x", 1), (flameprof_function *)same);
 	flameprof_arena_free(late);
@@ -157,7 +157,7 @@ static void test_suspend_and_resume(void **state)
 	visits = 0;
 	assert_int_equal(flameprof_arenas_suspend(forget, &visits), 0);
 	assert_int_equal(flameprof_arenas_resume(learn, &visits), 0);
-	assert_int_equal(strangers, 0);
+	assert_int_equal(uninjected, 0);
 	check_works();
 }
 

@@ -3,8 +3,8 @@
  * Where the samples without a function's name are, and what would name them: also for files that
  * came with this distribution.
  */
-#ifndef CLI_RUN_NAMELESS_H
-#define CLI_RUN_NAMELESS_H
+#ifndef CLI_RUN_UNNAMED_CODE_H
+#define CLI_RUN_UNNAMED_CODE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,13 +12,14 @@
 #include "libprof/profile/names.h"
 #include "render/calltree.h"
 
-struct nameless {
+struct unnamed_code {
 	char where[256];  /* the module that has most of them, in words; "" when nothing is known */
 	char remedy[512]; /* what to do about it; "" likewise */
 };
 
 /* Fill @out from @tree (borrowed, finished), whose modules are those of @names (borrowed). */
-void nameless_find(struct nameless *out, const struct calltree *tree, const struct names *names);
+void unnamed_code_find(
+	struct unnamed_code *out, const struct calltree *tree, const struct names *names);
 
 /* Is the file at @path (absolute) one that a distribution brings, by the folder it is in? */
 bool distribution_has(const char *path);

@@ -2,7 +2,7 @@
 /*
  * Affinity and priority of the tracing thread.
  */
-#include "cli/outside/place.h"
+#include "cli/outside/affinity.h"
 
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -33,18 +33,18 @@ static void shorten_slice(void)
 	syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-void place_anywhere(struct place *place)
+void affinity_any(struct affinity *affinity)
 {
-	*place = (struct place){.cpu = -1, .next = -1};
+	*affinity = (struct affinity){.cpu = -1, .next = -1};
 }
 
-void place_init(struct place *place)
+void affinity_init(struct affinity *affinity)
 {
 	const struct sched_param lowest = {.sched_priority = 1};
 
-	place_anywhere(place);
-	if (sched_getaffinity(0, sizeof(place->allowed), &place->allowed))
-		CPU_ZERO(&place->allowed);
+	affinity_any(affinity);
+	if (sched_getaffinity(0, sizeof(affinity->allowed), &affinity->allowed))
+		CPU_ZERO(&affinity->allowed);
 	/*
 	 * Else we may be woken up to 50 us late, together with whatever timer comes first:
 	 * often the one that wakes the target, and looks would find it asleep or about to run.
@@ -56,53 +56,53 @@ void place_init(struct place *place)
 	shorten_slice();
 }
 
-void place_begin(struct place *place)
+void affinity_begin(struct affinity *affinity)
 {
-	place->next = -1;
-	place->wanted = 0;
-	CPU_ZERO(&place->wanting);
+	affinity->next = -1;
+	affinity->wanted = 0;
+	CPU_ZERO(&affinity->wanting);
 }
 
-bool place_reaches(const struct place *place, int cpu)
+bool affinity_allows(const struct affinity *affinity, int cpu)
 {
-	return cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(cpu, &place->allowed);
+	return cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(cpu, &affinity->allowed);
 }
 
-void place_want(struct place *place, int cpu, unsigned draw)
+void affinity_request(struct affinity *affinity, int cpu, unsigned draw)
 {
-	if (!place_reaches(place, cpu) || CPU_ISSET(cpu, &place->wanting))
+	if (!affinity_allows(affinity, cpu) || CPU_ISSET(cpu, &affinity->wanting))
 		return;
-	CPU_SET(cpu, &place->wanting);
-	place->wanted++;
-	if (draw % place->wanted == 0)
-		place->next = cpu;
+	CPU_SET(cpu, &affinity->wanting);
+	affinity->wanted++;
+	if (draw % affinity->wanted == 0)
+		affinity->next = cpu;
 }
 
-void place_go(struct place *place)
+void affinity_move(struct affinity *affinity)
 {
 	cpu_set_t set;
 
-	if (place->next < 0 || place->next == place->cpu)
+	if (affinity->next < 0 || affinity->next == affinity->cpu)
 		return;
 	CPU_ZERO(&set);
-	CPU_SET(place->next, &set);
+	CPU_SET(affinity->next, &set);
 	if (!sched_setaffinity(0, sizeof(set), &set)) {
-		place->cpu = place->next;
+		affinity->cpu = affinity->next;
 		return;
 	}
 	/* A cpuset that has changed: not there, then. */
-	CPU_CLR(place->next, &place->allowed);
-	sched_setaffinity(0, sizeof(place->allowed), &place->allowed);
-	place->cpu = -1;
+	CPU_CLR(affinity->next, &affinity->allowed);
+	sched_setaffinity(0, sizeof(affinity->allowed), &affinity->allowed);
+	affinity->cpu = -1;
 }
 
-void place_aside(struct place *place)
+void affinity_avoid(struct affinity *affinity)
 {
-	cpu_set_t set = place->allowed;
+	cpu_set_t set = affinity->allowed;
 
-	if (place->cpu < 0 || CPU_COUNT(&set) < 2)
+	if (affinity->cpu < 0 || CPU_COUNT(&set) < 2)
 		return;
-	CPU_CLR(place->cpu, &set);
+	CPU_CLR(affinity->cpu, &set);
 	if (!sched_setaffinity(0, sizeof(set), &set))
-		place->cpu = -1;
+		affinity->cpu = -1;
 }

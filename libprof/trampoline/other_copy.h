@@ -3,8 +3,8 @@
  * The stubs of a process that holds two copies of the library (libprof/session/injected.h): those of
  * the profiler's copy. The copy in the program passes on what it is asked.
  */
-#ifndef LIBPROF_TRAMPOLINE_ELSEWHERE_H
-#define LIBPROF_TRAMPOLINE_ELSEWHERE_H
+#ifndef LIBPROF_TRAMPOLINE_OTHER_COPY_H
+#define LIBPROF_TRAMPOLINE_OTHER_COPY_H
 
 #include "libprof/flameprof_stub.h"
 #include "libprof/flameprof_vm.h"

@@ -5,53 +5,53 @@
  *
  * Context: one thread.
  */
-#ifndef CLI_GATHER_INTAKE_H
-#define CLI_GATHER_INTAKE_H
+#ifndef CLI_GATHER_PIPE_READER_H
+#define CLI_GATHER_PIPE_READER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/gather/record.h"
+#include "cli/gather/pipe_record.h"
 #include "libprof/profile/profile.h"
 
-struct intake;
+struct pipe_reader;
 
 /* Returns 0 and an owned object, or -errno. */
-int intake_open(struct intake **out, uint32_t rate_hz);
-void intake_free(struct intake *intake); /* NULL is fine */
+int pipe_reader_open(struct pipe_reader **out, uint32_t rate_hz);
+void pipe_reader_free(struct pipe_reader *pipe_reader); /* NULL is fine */
 
 /* For those who write: the pipe's writing end, non-blocking and close-on-exec, and the key. */
-int intake_writer(const struct intake *intake);
-uint32_t intake_key(const struct intake *intake);
+int pipe_reader_writer(const struct pipe_reader *pipe_reader);
+uint32_t pipe_reader_key(const struct pipe_reader *pipe_reader);
 
-/* To poll for POLLIN. Owned by @intake. */
-int intake_descriptor(const struct intake *intake);
+/* To poll for POLLIN. Owned by @pipe_reader. */
+int pipe_reader_descriptor(const struct pipe_reader *pipe_reader);
 
 /* Take all that the pipe holds now. Never blocks. Returns 0 or -ENOMEM (what was taken stays). */
-int intake_read(struct intake *intake);
+int pipe_reader_read(struct pipe_reader *pipe_reader);
 
 /* Sleep until there is something to read, at most @timeout_ms. */
-void intake_wait(const struct intake *intake, int timeout_ms);
+void pipe_reader_wait(const struct pipe_reader *pipe_reader, int timeout_ms);
 
 /* Programs that could not be sampled, for the same reason. */
-#define INTAKE_REFUSALS 8
-struct intake_refusal {
+#define PIPE_READER_REFUSALS 8
+struct pipe_reader_refusal {
 	uint64_t programs; /* 0: no such reason */
 	char text[256];	   /* of the first */
 };
 
 /* What has been read so far. */
-struct intake_state {
+struct pipe_reader_state {
 	bool has_ended[RECORD_SOURCES]; /* the stream has */
 	unsigned live;	     /* images that have not ended */
 	uint64_t images_met; /* ever */
 	uint64_t round;	     /* of the last RECORD_ROUND */
 	struct record_totals totals;
-	struct intake_refusal refusals[INTAKE_REFUSALS];
+	struct pipe_reader_refusal refusals[PIPE_READER_REFUSALS];
 };
-const struct intake_state *intake_state(const struct intake *intake);
+const struct pipe_reader_state *pipe_reader_state(const struct pipe_reader *pipe_reader);
 
-/* Owned by @intake. */
-struct flameprof_profile *intake_profile(const struct intake *intake);
+/* Owned by @pipe_reader. */
+struct flameprof_profile *pipe_reader_profile(const struct pipe_reader *pipe_reader);
 
 #endif

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "libprof/trampoline/arena.h"
-#include "libprof/trampoline/elsewhere.h"
-#include "libprof/trampoline/lasting.h"
+#include "libprof/trampoline/other_copy.h"
+#include "libprof/trampoline/permanent.h"
 
 /* Ended stubs of one arena, in the order of their slots. */
 struct arena_suspended {
@@ -66,7 +66,7 @@ static int add_sizes(void *context, const struct region_slot *slot, uintptr_t ad
 
 	(void)address;
 	sizes->count++;
-	sizes->name_bytes += lasting_text_bytes(slot->name);
+	sizes->name_bytes += permanent_text_bytes(slot->name);
 	return 0;
 }
 
@@ -78,14 +78,14 @@ struct saving {
 static int save_slot(void *context, const struct region_slot *slot, uintptr_t address)
 {
 	struct saving *saving = context;
-	uint32_t name_bytes = lasting_text_bytes(slot->name);
+	uint32_t name_bytes = permanent_text_bytes(slot->name);
 
 	saving->list->stub[saving->list->count++] = (struct suspended_stub){
 		.name = saving->names,
 		.payload = slot->payload,
 		.stub = (flameprof_function *)address,
 	};
-	saving->names += lasting_copy(slot->name, saving->names, name_bytes);
+	saving->names += permanent_copy(slot->name, saving->names, name_bytes);
 	return 0;
 }
 

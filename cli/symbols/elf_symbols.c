@@ -21,7 +21,7 @@
  *                             add  x16, x16, slot offset
  *                             br   x17
  */
-#include "cli/symbols/elfsyms.h"
+#include "cli/symbols/elf_symbols.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ struct code {
 #define CODE_SECTIONS 64 /* linkers make ten at most */
 
 struct reader {
-	const struct elfimage *image;
+	const struct elf_file *image;
 	Elf_Data *symbols;
 	Elf_Data *extended; /* SHT_SYMTAB_SHNDX, or NULL */
 	char *strings;	    /* ends in NUL */
@@ -56,7 +56,7 @@ static int read_code_ranges(struct reader *reader)
 	Elf_Scn *section = NULL;
 
 	if (elf_getshdrnum(reader->image->elf, &reader->sections) ||
-		reader->sections > ELFIMAGE_SECTIONS_MAX)
+		reader->sections > ELF_FILE_SECTIONS_MAX)
 		reader->sections = 0;
 	reader->code = calloc(reader->sections + 1, sizeof(*reader->code));
 	if (!reader->code)
@@ -78,7 +78,7 @@ static int read_code_ranges(struct reader *reader)
 	return 0;
 }
 
-static Elf_Scn *find_type(const struct elfimage *image, GElf_Word type, GElf_Shdr *header)
+static Elf_Scn *find_type(const struct elf_file *image, GElf_Word type, GElf_Shdr *header)
 {
 	Elf_Scn *section = NULL;
 
@@ -89,7 +89,7 @@ static Elf_Scn *find_type(const struct elfimage *image, GElf_Word type, GElf_Shd
 }
 
 /* The extended section indexes that belong to the symbol section number @symbols. */
-static Elf_Data *find_extended(const struct elfimage *image, size_t symbols)
+static Elf_Data *find_extended(const struct elf_file *image, size_t symbols)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
@@ -97,7 +97,7 @@ static Elf_Data *find_extended(const struct elfimage *image, size_t symbols)
 	while ((section = elf_nextscn(image->elf, section)))
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB_SHNDX &&
 			header.sh_link == symbols)
-			return elfimage_data(section, &header);
+			return elf_file_data(section, &header);
 	return NULL;
 }
 
@@ -109,7 +109,7 @@ static int open_tables(struct reader *reader, GElf_Word type)
 
 	if (!section || header.sh_entsize != sizeof(Elf64_Sym))
 		return 0;
-	reader->symbols = elfimage_data(section, &header);
+	reader->symbols = elf_file_data(section, &header);
 
 	Elf_Scn *names = elf_getscn(reader->image->elf, header.sh_link);
 
@@ -117,7 +117,7 @@ static int open_tables(struct reader *reader, GElf_Word type)
 		strings.sh_type != SHT_STRTAB)
 		return 0;
 
-	Elf_Data *text = elfimage_data(names, &strings);
+	Elf_Data *text = elf_file_data(names, &strings);
 
 	if (!text)
 		return 0;
@@ -200,7 +200,7 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 	return 1;
 }
 
-int elfsyms_add(struct symtab *table, const struct elfimage *image, GElf_Word type)
+int elf_symbols_add(struct symtab *table, const struct elf_file *image, GElf_Word type)
 {
 	struct reader reader = {.image = image};
 	size_t before = symtab_count(table);
@@ -245,7 +245,7 @@ struct slot {
 
 struct plt {
 	struct symtab *table;
-	const struct elfimage *image;
+	const struct elf_file *image;
 	int aarch64;
 	struct slot *slots; /* sorted by address once all are in */
 	size_t count;
@@ -262,15 +262,15 @@ struct plt {
 static int open_dynsym(struct plt *plt)
 {
 	GElf_Shdr header, strings;
-	Elf_Scn *section = elfimage_section(plt->image, ".dynsym", &header);
+	Elf_Scn *section = elf_file_section(plt->image, ".dynsym", &header);
 	Elf_Scn *names = section ? elf_getscn(plt->image->elf, header.sh_link) : NULL;
 
 	if (!names || header.sh_entsize != sizeof(Elf64_Sym) || !gelf_getshdr(names, &strings))
 		return 0;
 
-	Elf_Data *text = elfimage_data(names, &strings);
+	Elf_Data *text = elf_file_data(names, &strings);
 
-	plt->symbols = elfimage_data(section, &header);
+	plt->symbols = elf_file_data(section, &header);
 	if (!text || !plt->symbols)
 		return 0;
 	plt->dynsym = elf_ndxscn(section);
@@ -318,7 +318,7 @@ static int add_slot(struct plt *plt, const struct slot *slot)
 /* Take the slots of one relocation section; @jumps: it is .rela.plt, keep their order too. */
 static int read_relocations(struct plt *plt, Elf_Scn *section, const GElf_Shdr *header, int jumps)
 {
-	Elf_Data *data = elfimage_data(section, header);
+	Elf_Data *data = elf_file_data(section, header);
 	int with_symbols = plt->symbols && header->sh_link == plt->dynsym;
 
 	if (!data || header->sh_entsize != sizeof(Elf64_Rela))
@@ -358,7 +358,7 @@ static int compare_slots(const void *left, const void *right)
 static int read_slots(struct plt *plt)
 {
 	GElf_Shdr header;
-	Elf_Scn *jumps = elfimage_section(plt->image, ".rela.plt", &header);
+	Elf_Scn *jumps = elf_file_section(plt->image, ".rela.plt", &header);
 	Elf_Scn *section = NULL;
 
 	while ((section = elf_nextscn(plt->image->elf, section)))
@@ -463,8 +463,8 @@ static int add_aarch64(struct plt *plt, const uint8_t *code, size_t bytes, uint6
 static int add_section(struct plt *plt, const char *name)
 {
 	GElf_Shdr header;
-	Elf_Scn *section = elfimage_section(plt->image, name, &header);
-	Elf_Data *data = section ? elfimage_data(section, &header) : NULL;
+	Elf_Scn *section = elf_file_section(plt->image, name, &header);
+	Elf_Data *data = section ? elf_file_data(section, &header) : NULL;
 
 	if (!data)
 		return 0;
@@ -472,7 +472,7 @@ static int add_section(struct plt *plt, const char *name)
 			    : add_x86_64(plt, data->d_buf, data->d_size, &header, name);
 }
 
-int plt_add(struct symtab *table, const struct elfimage *image)
+int plt_add(struct symtab *table, const struct elf_file *image)
 {
 	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got"};
 	struct plt plt = {.table = table, .image = image};

@@ -3,7 +3,7 @@
  * * Trees with unnamed frames of several modules.
  * Which command is named where, by os-release files as distributions have them.
  */
-#include "cli/run/nameless.h"
+#include "cli/run/unnamed_code.h"
 #include "tests/unit/own-folder.h"
 
 #include <setjmp.h>
@@ -24,10 +24,10 @@ struct line {
 static const struct names empty;
 
 /* Each line is a stack of one frame. */
-static struct nameless find(const struct line *lines, const struct names *names)
+static struct unnamed_code find(const struct line *lines, const struct names *names)
 {
 	struct calltree *tree = calltree_new();
-	struct nameless found;
+	struct unnamed_code found;
 
 	assert_non_null(tree);
 	for (; lines->name; lines++)
@@ -36,7 +36,7 @@ static struct nameless find(const struct line *lines, const struct names *names)
 				calltree_frame(tree, lines->name, lines->module, lines->kind)),
 			lines->weight);
 	assert_int_equal(calltree_finish(tree), 0);
-	nameless_find(&found, tree, names);
+	unnamed_code_find(&found, tree, names);
 	calltree_free(tree);
 	return found;
 }
@@ -46,7 +46,7 @@ static void the_module_with_most_of_them(void **state)
 	const struct line lines[] = {{"[a+1]", "a", CALLTREE_UNNAMED, 3},
 		{"[b+1]", "b", CALLTREE_UNNAMED, 4}, {"[a+2]", "a", CALLTREE_UNNAMED, 2},
 		{"named", "c", CALLTREE_NATIVE, 90}, {NULL, NULL, 0, 0}};
-	struct nameless found = find(lines, &empty);
+	struct unnamed_code found = find(lines, &empty);
 
 	(void)state;
 	assert_string_equal(found.where, "a");
@@ -68,7 +68,7 @@ static void what_would_name_it(void **state)
 		const struct names_module module = {.number = 1, .start = 1, .end = 2};
 		struct pages_account account = {.limit_bytes = SIZE_MAX};
 		struct names names = {0};
-		struct nameless found;
+		struct unnamed_code found;
 
 		assert_int_equal(names_add_module(&names, &account, &module, cases[i].path), 0);
 		found = find(lines, &names);
@@ -90,7 +90,7 @@ static void code_of_no_file(void **state)
 		const struct line lines[] = {{"[unknown code]", "", CALLTREE_UNNAMED, 3},
 			{"main", cases[i].module, CALLTREE_NATIVE, 1},
 			{"[x+1]", "x", CALLTREE_UNNAMED, 2}, {NULL, NULL, 0, 0}};
-		struct nameless found = find(lines, &empty);
+		struct unnamed_code found = find(lines, &empty);
 
 		assert_string_equal(found.where, "code made while the program ran");
 		assert_non_null(strstr(found.remedy, cases[i].word));
@@ -101,7 +101,7 @@ static void none(void **state)
 {
 	const struct line lines[] = {{"named", "c", CALLTREE_NATIVE, 90},
 		{"[a+1]", "a", CALLTREE_UNNAMED, 0}, {NULL, NULL, 0, 0}};
-	struct nameless found = find(lines, &empty);
+	struct unnamed_code found = find(lines, &empty);
 
 	(void)state;
 	assert_string_equal(found.where, "");

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cli/symbols/elfimage.h"
+#include "cli/symbols/elf_file.h"
 #include "cli/symbols/symbols.h"
 #include "tests/unit/elf_fixture.h"
 
@@ -131,22 +131,22 @@ static void test_sparse_giants(void **state)
 		.e_ehsize = sizeof(header),
 		.e_shoff = 4096,
 		.e_shentsize = sizeof(Elf64_Shdr)};
-	Elf64_Shdr first = {.sh_size = 2 * ELFIMAGE_SECTIONS_MAX};
-	struct elfimage image;
+	Elf64_Shdr first = {.sh_size = 2 * ELF_FILE_SECTIONS_MAX};
+	struct elf_file image;
 	int fd = open(fixture_path("sparse"), O_RDWR | O_CREAT | O_TRUNC, 0600);
 
 	(void)state;
 	assert_int_equal(ftruncate(fd, (off_t)1 << 40), 0);
 	assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
 	assert_int_equal(pwrite(fd, &first, sizeof(first), 4096), sizeof(first));
-	assert_int_equal(elfimage_open(&image, fixture_path("sparse"), 0), -ENOEXEC);
+	assert_int_equal(elf_file_open(&image, fixture_path("sparse"), 0), -ENOEXEC);
 
 	/* A symbol table just above the cap. */
 	Elf64_Shdr sections[2] = {{0},
 		{.sh_type = SHT_SYMTAB,
 			.sh_offset = 8192,
 			.sh_size =
-				(ELFIMAGE_SECTION_MAX / sizeof(Elf64_Sym) + 1) * sizeof(Elf64_Sym),
+				(ELF_FILE_SECTION_MAX / sizeof(Elf64_Sym) + 1) * sizeof(Elf64_Sym),
 			.sh_entsize = sizeof(Elf64_Sym)}};
 	GElf_Shdr table;
 
@@ -154,11 +154,11 @@ static void test_sparse_giants(void **state)
 	assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
 	assert_int_equal(pwrite(fd, sections, sizeof(sections), 4096), sizeof(sections));
 	close(fd);
-	assert_int_equal(elfimage_open(&image, fixture_path("sparse"), 0), 0);
+	assert_int_equal(elf_file_open(&image, fixture_path("sparse"), 0), 0);
 	assert_non_null(gelf_getshdr(elf_getscn(image.elf, 1), &table));
 	assert_int_equal(table.sh_size, sections[1].sh_size);
-	assert_null(elfimage_data(elf_getscn(image.elf, 1), &table));
-	elfimage_close(&image);
+	assert_null(elf_file_data(elf_getscn(image.elf, 1), &table));
+	elf_file_close(&image);
 	alarm(20);
 	assert_int_equal(look_up_all(fixture_path("sparse")), 0);
 	alarm(0);

@@ -8,13 +8,13 @@
  *
  * Context: the tracing thread.
  */
-#ifndef CLI_OUTSIDE_PLACE_H
-#define CLI_OUTSIDE_PLACE_H
+#ifndef CLI_OUTSIDE_AFFINITY_H
+#define CLI_OUTSIDE_AFFINITY_H
 
 #include <sched.h>
 #include <stdbool.h>
 
-struct place {
+struct affinity {
 	cpu_set_t allowed; /* where we may be: what we were started with */
 	int cpu;	   /* the one we are on, -1: anywhere */
 	int next;	   /* the one to wait on, -1: nobody is to be pushed off */
@@ -23,27 +23,27 @@ struct place {
 };
 
 /* Before that: anywhere, like anybody. */
-void place_anywhere(struct place *place);
+void affinity_any(struct affinity *affinity);
 
 /* Ahead of others where that is allowed: who waits for us is held. */
-void place_init(struct place *place);
+void affinity_init(struct affinity *affinity);
 
 /* A new round: nobody is known to be due. */
-void place_begin(struct place *place);
+void affinity_begin(struct affinity *affinity);
 
 /*
  * Somebody is due on @cpu (-1: unknown). @draw is a random number: all CPUs asked for in a round
  * have equal chances.
  */
-void place_want(struct place *place, int cpu, unsigned draw);
+void affinity_request(struct affinity *affinity, int cpu, unsigned draw);
 
 /* Go to where the next look is to be. If that is forbidden, we are anywhere: place->cpu is -1. */
-void place_go(struct place *place);
+void affinity_move(struct affinity *affinity);
 
 /* May we wait on @cpu at all? */
-bool place_reaches(const struct place *place, int cpu);
+bool affinity_allows(const struct affinity *affinity, int cpu);
 
 /* Off the CPU where we are in somebody's way, when there is another one: before long work. */
-void place_aside(struct place *place);
+void affinity_avoid(struct affinity *affinity);
 
 #endif

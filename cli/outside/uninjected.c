@@ -14,12 +14,13 @@
  * library comes late. It is attached to from 10 ms of CPU time on, and its first stack stands for
  * all until then: it has done nothing but what it is in the midst of.
  *
- * A stranger is not followed. What it runs after an exec may have the library, and its children are
- * strangers of their own. Processes in pid namespaces have other numbers in their slots: whose
- * memory has the arena in it, and whose inner number has a slot, is none. Below 10 ms of CPU time a
- * process that has vanished may have had the library between two looks: nothing is said of it.
+ * An uninjected program is not followed. What it runs after an exec may have the library, and its
+ * children are uninjected programs of their own. Processes in pid namespaces have other numbers in
+ * their slots: whose memory has the arena in it, and whose inner number has a slot, is none. Below
+ * 10 ms of CPU time a process that has vanished may have had the library between two looks: nothing
+ * is said of it.
  */
-#include "cli/outside/strangers.h"
+#include "cli/outside/uninjected.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -87,8 +88,8 @@ enum state {
 	STATE_ENDED    /* there until somebody asks for its status; what it used has been told */
 };
 
-struct stranger {
-	struct stranger *next; /* in the same bucket */
+struct uninjected_process {
+	struct uninjected_process *next; /* in the same bucket */
 	pid_t pid, ppid;
 	enum state state;
 	bool is_vforked; /* runs on its parent's memory, with nobody else */
@@ -98,20 +99,20 @@ struct stranger {
 	uint32_t slot;
 	bool is_leaving; /* that slot's image is about to exec, or has */
 	bool is_inner;	 /* in a pid namespace below ours */
-	/* The program that it runs now, as far as it is a stranger. */
+	/* The program that it runs now, as far as it is an uninjected program. */
 	uint64_t since_ns;
 	uint64_t begin_cpu_ns; /* of the process when that began */
 	uint64_t cpu_ns;       /* when it was last looked at */
 	char name[COMM_OR_EXE];
 };
 
-struct strangers {
+struct uninjected {
 	struct wire_arena *arena;
 	dev_t arena_device;
 	ino_t arena_inode;
 	pid_t root, self;
 	uint64_t start_ticks; /* ours: who was there before is not of this run */
-	struct stranger *bucket[BUCKETS];
+	struct uninjected_process *bucket[BUCKETS];
 	uint32_t scan, round;
 	uint64_t now_ns;  /* when that round began */
 	uint64_t busy_ns; /* when there was last somebody to look at soon again */
@@ -119,7 +120,7 @@ struct strangers {
 	uint64_t listed_ns;  /* and when that was */
 	int64_t saved_ns;    /* of CPU time for scanning */
 	uint64_t saved_at_ns;
-	uint64_t owed_ns; /* credit that made no whole sample yet */
+	uint64_t due_ns; /* credit that made no whole sample yet */
 	struct {
 		int error;
 		uint64_t programs;
@@ -127,9 +128,9 @@ struct strangers {
 	} reasons[REASONS];
 };
 
-struct strangers *strangers_new(struct wire_arena *arena, int arena_descriptor)
+struct uninjected *uninjected_new(struct wire_arena *arena, int arena_descriptor)
 {
-	struct strangers *s = calloc(1, sizeof(*s));
+	struct uninjected *s = calloc(1, sizeof(*s));
 	struct procfs_birth birth = {0};
 	struct stat status;
 
@@ -147,11 +148,11 @@ struct strangers *strangers_new(struct wire_arena *arena, int arena_descriptor)
 	return s;
 }
 
-void strangers_free(struct strangers *s)
+void uninjected_free(struct uninjected *s)
 {
 	for (unsigned i = 0; s && i < BUCKETS; i++)
 		while (s->bucket[i]) {
-			struct stranger *next = s->bucket[i]->next;
+			struct uninjected_process *next = s->bucket[i]->next;
 
 			free(s->bucket[i]);
 			s->bucket[i] = next;
@@ -159,32 +160,32 @@ void strangers_free(struct strangers *s)
 	free(s);
 }
 
-static struct stranger *find_process(const struct strangers *s, pid_t pid)
+static struct uninjected_process *find_process(const struct uninjected *s, pid_t pid)
 {
-	struct stranger *stranger = s->bucket[(unsigned)pid % BUCKETS];
+	struct uninjected_process *process = s->bucket[(unsigned)pid % BUCKETS];
 
-	while (stranger && stranger->pid != pid)
-		stranger = stranger->next;
-	return stranger;
+	while (process && process->pid != pid)
+		process = process->next;
+	return process;
 }
 
 /* Returns NULL without memory: it is looked for again. */
-static struct stranger *add_process(
-	struct strangers *s, pid_t pid, enum state state, uint64_t start_ticks)
+static struct uninjected_process *add_process(
+	struct uninjected *s, pid_t pid, enum state state, uint64_t start_ticks)
 {
-	struct stranger **bucket = &s->bucket[(unsigned)pid % BUCKETS];
-	struct stranger *stranger = calloc(1, sizeof(*stranger));
+	struct uninjected_process **bucket = &s->bucket[(unsigned)pid % BUCKETS];
+	struct uninjected_process *process = calloc(1, sizeof(*process));
 
-	if (!stranger)
+	if (!process)
 		return NULL;
-	*stranger = (struct stranger){.next = *bucket,
+	*process = (struct uninjected_process){.next = *bucket,
 		.pid = pid,
 		.state = state,
 		.start_ticks = start_ticks,
 		.scan = s->scan,
 		.since_ns = s->now_ns};
-	*bucket = stranger;
-	return stranger;
+	*bucket = process;
+	return process;
 }
 
 /* ---- what is told ---------------------------------------------------------------------------- */
@@ -203,51 +204,52 @@ static void read_name(pid_t pid, char name[COMM_OR_EXE])
 		strcpy(name, comm);
 }
 
-/* Nobody sampled what @stranger used until @end_cpu_ns. Many that use little make one sample. */
-static void report_unsampled(
-	struct tracer *tracer, const struct stranger *stranger, uint64_t end_cpu_ns, bool goes_on)
+/* Nobody sampled what @process used until @end_cpu_ns. Many that use little make one sample. */
+static void report_unsampled(struct tracer *tracer, const struct uninjected_process *process,
+	uint64_t end_cpu_ns, bool goes_on)
 {
-	struct strangers *s = tracer->strangers;
-	struct outbox *outbox = &tracer->shared.outbox;
-	uint64_t begin_ns = stranger->begin_cpu_ns;
+	struct uninjected *s = tracer->uninjected;
+	struct pipe_writer *pipe_writer = &tracer->shared.pipe_writer;
+	uint64_t begin_ns = process->begin_cpu_ns;
 	uint64_t used_ns = end_cpu_ns > begin_ns ? end_cpu_ns - begin_ns : 0;
 	struct record_image image = {.id = tracer->shared.images + 1,
-		.pid = (uint32_t)stranger->pid,
-		.ppid = (uint32_t)stranger->ppid,
-		.start_ns = stranger->since_ns};
+		.pid = (uint32_t)process->pid,
+		.ppid = (uint32_t)process->ppid,
+		.start_ns = process->since_ns};
 	struct record_sample credit = {.image = image.id,
 		.time_ns = clock_now_ns(),
 		.kind = WIRE_KIND_CREDIT,
-		.weight = (uint32_t)((s->owed_ns + used_ns) / tracer->period_ns)};
+		.weight = (uint32_t)((s->due_ns + used_ns) / tracer->period_ns)};
 	struct record_image_end end = {.image = image.id,
-		.start_cpu_ns = stranger->begin_cpu_ns,
+		.start_cpu_ns = process->begin_cpu_ns,
 		.cpu_ns = end_cpu_ns,
 		.has_ended = 1,
 		.unsampled = 1,
 		.left_by_exec = goes_on,
-		.still_runs = !goes_on && procfs_is_running((uint32_t)stranger->pid)};
+		.still_runs = !goes_on && procfs_is_running((uint32_t)process->pid)};
 
-	s->owed_ns = (s->owed_ns + used_ns) % tracer->period_ns;
+	s->due_ns = (s->due_ns + used_ns) % tracer->period_ns;
 	if (!credit.weight)
 		return;
 	tracer->shared.images++;
-	memcpy(image.exe, stranger->name, sizeof(stranger->name));
-	outbox_put(outbox, RECORD_IMAGE, &image, sizeof(image), NULL, 0);
-	if (outbox_put(outbox, RECORD_SAMPLE, &credit, sizeof(credit), NULL, 0))
+	memcpy(image.exe, process->name, sizeof(process->name));
+	pipe_writer_put(pipe_writer, RECORD_IMAGE, &image, sizeof(image), NULL, 0);
+	if (pipe_writer_put(pipe_writer, RECORD_SAMPLE, &credit, sizeof(credit), NULL, 0))
 		tracer->totals.dropped += credit.weight;
-	outbox_put(outbox, RECORD_IMAGE_END, &end, sizeof(end), NULL, 0);
+	pipe_writer_put(pipe_writer, RECORD_IMAGE_END, &end, sizeof(end), NULL, 0);
 }
 
-/* @stranger has gone, or we have. */
-static void report_end(struct tracer *tracer, const struct stranger *stranger, uint64_t end_cpu_ns)
+/* @process has gone, or we have. */
+static void report_end(
+	struct tracer *tracer, const struct uninjected_process *process, uint64_t end_cpu_ns)
 {
-	bool is_certain = !stranger->is_inner && end_cpu_ns >= stranger->begin_cpu_ns + TOLD_NS;
+	bool is_certain = !process->is_inner && end_cpu_ns >= process->begin_cpu_ns + TOLD_NS;
 
-	if (stranger->state == STATE_REFUSED || (stranger->state == STATE_YOUNG && is_certain))
-		report_unsampled(tracer, stranger, end_cpu_ns, false);
+	if (process->state == STATE_REFUSED || (process->state == STATE_YOUNG && is_certain))
+		report_unsampled(tracer, process, end_cpu_ns, false);
 }
 
-static void count_reason(struct strangers *s, int error, const char *text)
+static void count_reason(struct uninjected *s, int error, const char *text)
 {
 	int i = 0;
 
@@ -269,7 +271,7 @@ static bool is_image(uint64_t state)
  * A slot of @pid's, or of who is @inner to itself in a pid namespace below ours; 0: of nobody.
  * Two such namespaces may have the same numbers: then one is taken for the other, and not traced.
  */
-static const struct wire_slot *slot_of(const struct strangers *s, pid_t pid, pid_t inner)
+static const struct wire_slot *slot_of(const struct uninjected *s, pid_t pid, pid_t inner)
 {
 	for (uint32_t i = 0; i < wire_slots_high(s->arena); i++) {
 		const struct wire_slot *slot = wire_slot(s->arena, i);
@@ -289,9 +291,9 @@ static pid_t inner_pid(pid_t pid)
 	return inner != pid ? inner : 0;
 }
 
-bool strangers_has_library(struct tracer *tracer, struct target *target)
+bool uninjected_has_library(struct tracer *tracer, struct target *target)
 {
-	const struct strangers *s = tracer->strangers;
+	const struct uninjected *s = tracer->uninjected;
 	const struct wire_slot *slot;
 	uint64_t images, cpu_ns;
 
@@ -312,31 +314,31 @@ bool strangers_has_library(struct tracer *tracer, struct target *target)
 	target->cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
 	if (cpu_ns > target->start_cpu_ns && cpu_ns < target->cpu_ns)
 		target->cpu_ns = cpu_ns;
-	attach_settle(tracer, target);
+	attach_end_target(tracer, target);
 	target->is_waiting = true;
 	return true;
 }
 
 /* Note which processes have slots now. */
-static void match_slots(struct strangers *s)
+static void match_slots(struct uninjected *s)
 {
 	for (uint32_t i = 0; i < wire_slots_high(s->arena); i++) {
 		const struct wire_slot *slot = wire_slot(s->arena, i);
 		uint64_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
 		bool is_leaving = (state & 0xff) == WIRE_SLOT_EXEC;
-		struct stranger *stranger;
+		struct uninjected_process *process;
 
 		if (!is_image(state) || slot->namespaced)
 			continue;
-		stranger = find_process(s, (pid_t)(state >> 8));
-		if (!stranger)
-			stranger = add_process(s, (pid_t)(state >> 8), STATE_INJECTED, 0);
+		process = find_process(s, (pid_t)(state >> 8));
+		if (!process)
+			process = add_process(s, (pid_t)(state >> 8), STATE_INJECTED, 0);
 		/* What it became counts, not what it was. */
-		if (!stranger || (stranger->round == s->round && is_leaving))
+		if (!process || (process->round == s->round && is_leaving))
 			continue;
-		stranger->round = s->round;
-		stranger->slot = i;
-		stranger->is_leaving = is_leaving;
+		process->round = s->round;
+		process->slot = i;
+		process->is_leaving = is_leaving;
 	}
 }
 
@@ -348,7 +350,7 @@ struct new_process {
 };
 
 /* Processes that are in /proc and were not before, their number in *@count; owned, or NULL. */
-static struct new_process *list_new(struct strangers *s, size_t *count)
+static struct new_process *list_new(struct uninjected *s, size_t *count)
 {
 	struct new_process *list = NULL;
 	size_t room = 0;
@@ -358,7 +360,7 @@ static struct new_process *list_new(struct strangers *s, size_t *count)
 	*count = 0;
 	while (folder && (entry = readdir(folder))) {
 		long pid = strtol(entry->d_name, NULL, 10);
-		struct stranger *known =
+		struct uninjected_process *known =
 			pid > 0 && pid <= INT_MAX ? find_process(s, (pid_t)pid) : NULL;
 
 		if (known)
@@ -375,28 +377,28 @@ static struct new_process *list_new(struct strangers *s, size_t *count)
 	return list;
 }
 
-static bool is_descendant(const struct strangers *s, const struct new_process *new_process)
+static bool is_descendant(const struct uninjected *s, const struct new_process *new_process)
 {
-	const struct stranger *parent = find_process(s, new_process->birth.ppid);
+	const struct uninjected_process *parent = find_process(s, new_process->birth.ppid);
 
 	if (new_process->pid == s->self || new_process->birth.start_ticks < s->start_ticks)
 		return false;
 	return new_process->birth.ppid == s->root || (parent && parent->state != STATE_UNRELATED);
 }
 
-static void add_descendant(struct strangers *s, const struct new_process *new_process)
+static void add_descendant(struct uninjected *s, const struct new_process *new_process)
 {
 	/* One that has ended before it was seen may have had the library. */
 	enum state state = new_process->birth.state == 'Z' ? STATE_ENDED : STATE_YOUNG;
-	struct stranger *stranger =
+	struct uninjected_process *process =
 		add_process(s, new_process->pid, state, new_process->birth.start_ticks);
 
-	if (stranger)
-		stranger->is_inner = inner_pid(new_process->pid) != 0;
+	if (process)
+		process->is_inner = inner_pid(new_process->pid) != 0;
 }
 
 /* Children may come before their parents, where numbers began anew between them. */
-static void add_new(struct strangers *s, struct new_process *list, size_t count)
+static void add_new(struct uninjected *s, struct new_process *list, size_t count)
 {
 	bool is_any = true;
 
@@ -415,34 +417,34 @@ static void add_new(struct strangers *s, struct new_process *list, size_t count)
 			add_process(s, list[i].pid, STATE_UNRELATED, list[i].birth.start_ticks);
 }
 
-static bool is_over(struct strangers *s, struct stranger *stranger)
+static bool is_over(struct uninjected *s, struct uninjected_process *process)
 {
 	struct procfs_birth birth;
 
-	if (stranger->scan != s->scan)
+	if (process->scan != s->scan)
 		return true;
 	/* Another one may have the pid of one that is remembered. */
-	return stranger->state == STATE_ENDED && !procfs_birth(stranger->pid, &birth) &&
-	       birth.start_ticks != stranger->start_ticks;
+	return process->state == STATE_ENDED && !procfs_birth(process->pid, &birth) &&
+	       birth.start_ticks != process->start_ticks;
 }
 
 static void remove_gone(struct tracer *tracer)
 {
-	struct strangers *s = tracer->strangers;
+	struct uninjected *s = tracer->uninjected;
 
 	for (unsigned i = 0; i < BUCKETS; i++) {
-		struct stranger **at = &s->bucket[i];
+		struct uninjected_process **at = &s->bucket[i];
 
 		while (*at) {
-			struct stranger *stranger = *at;
+			struct uninjected_process *process = *at;
 
-			if (!is_over(s, stranger)) {
-				at = &stranger->next;
+			if (!is_over(s, process)) {
+				at = &process->next;
 				continue;
 			}
-			report_end(tracer, stranger, stranger->cpu_ns);
-			*at = stranger->next;
-			free(stranger);
+			report_end(tracer, process, process->cpu_ns);
+			*at = process->next;
+			free(process);
 		}
 	}
 }
@@ -456,7 +458,7 @@ static uint64_t own_cpu_ns(void)
 }
 
 /* Has nobody come since the list was read? */
-static bool is_list_current(struct strangers *s)
+static bool is_list_current(struct uninjected *s)
 {
 	long newest = procfs_newest_pid();
 	bool is_same = newest > 0 && newest == s->newest_pid && s->now_ns - s->listed_ns < LIST_NS;
@@ -468,7 +470,7 @@ static bool is_list_current(struct strangers *s)
 /* Read the list of processes, if there is time left for it. */
 static void scan_processes(struct tracer *tracer)
 {
-	struct strangers *s = tracer->strangers;
+	struct uninjected *s = tracer->uninjected;
 	uint64_t before_ns = own_cpu_ns();
 	struct new_process *list;
 	size_t count;
@@ -482,7 +484,7 @@ static void scan_processes(struct tracer *tracer)
 		is_list_current(s))
 		return;
 	s->listed_ns = s->now_ns;
-	place_aside(&tracer->place);
+	affinity_avoid(&tracer->affinity);
 	s->scan++;
 	list = list_new(s, &count);
 	add_new(s, list, count);
@@ -493,18 +495,19 @@ static void scan_processes(struct tracer *tracer)
 
 /* ---- what becomes of them -------------------------------------------------------------------- */
 
-static void begin_program(const struct strangers *s, struct stranger *stranger, uint64_t cpu_ns)
+static void begin_program(
+	const struct uninjected *s, struct uninjected_process *process, uint64_t cpu_ns)
 {
-	stranger->state = STATE_YOUNG;
-	stranger->since_ns = s->now_ns;
-	stranger->begin_cpu_ns = stranger->cpu_ns = cpu_ns;
-	stranger->name[0] = '\0';
+	process->state = STATE_YOUNG;
+	process->since_ns = s->now_ns;
+	process->begin_cpu_ns = process->cpu_ns = cpu_ns;
+	process->name[0] = '\0';
 }
 
 enum arena { ARENA_OURS = 1, ARENA_OTHER = 2 };
 
 /* Whose arenas are in its memory? Of enum arena, or-ed, or -errno: nobody may look. */
-static int find_arena(const struct strangers *s, pid_t pid)
+static int find_arena(const struct uninjected *s, pid_t pid)
 {
 	struct maps maps = {0};
 	int error = maps_read(&maps, pid);
@@ -532,8 +535,9 @@ static int check_sanitizer(pid_t pid, struct diag_message *message)
 		"a program built with a sanitizer may fail under a tracer");
 }
 
-/* Is @pid, or who started it, of another flamerun's run, which looks for strangers like us? */
-static bool is_of_another(const struct strangers *s, pid_t pid)
+/* Is @pid, or who started it, of another flamerun's run, which looks for uninjected programs like
+ * us? */
+static bool is_of_another(const struct uninjected *s, pid_t pid)
 {
 	struct procfs_birth birth;
 
@@ -549,138 +553,138 @@ static bool is_of_another(const struct strangers *s, pid_t pid)
 	return false;
 }
 
-static void try_to_trace(struct tracer *tracer, struct stranger *stranger)
+static void try_to_trace(struct tracer *tracer, struct uninjected_process *process)
 {
-	struct strangers *s = tracer->strangers;
+	struct uninjected *s = tracer->uninjected;
 	struct diag_message message = {0};
-	int error = is_of_another(s, stranger->pid)
+	int error = is_of_another(s, process->pid)
 			    ? diag_fail(&message, -EEXIST, "another flamerun samples it")
-			    : check_sanitizer(stranger->pid, &message);
+			    : check_sanitizer(process->pid, &message);
 
 	if (!error)
-		error = attach_process(tracer, stranger->pid,
-			stranger->is_vforked ? ATTACH_BIRTH : ATTACH_NOW, stranger->begin_cpu_ns,
+		error = attach_process(tracer, process->pid,
+			process->is_vforked ? ATTACH_BIRTH : ATTACH_NOW, process->begin_cpu_ns,
 			&message);
 	if (error == -ESRCH)
 		return; /* its last look told what it used */
-	stranger->state = error ? STATE_REFUSED : STATE_TRACED;
+	process->state = error ? STATE_REFUSED : STATE_TRACED;
 	if (error)
 		count_reason(s, error, message.text);
 }
 
-/* It has used enough: is it a stranger? */
-static void classify_process(struct tracer *tracer, struct stranger *stranger)
+/* It has used enough: is it an uninjected program? */
+static void classify_process(struct tracer *tracer, struct uninjected_process *process)
 {
-	struct strangers *s = tracer->strangers;
-	pid_t pid = stranger->pid;
-	bool is_leaving = stranger->round == s->round && stranger->is_leaving;
+	struct uninjected *s = tracer->uninjected;
+	pid_t pid = process->pid;
+	bool is_leaving = process->round == s->round && process->is_leaving;
 	int arena = find_arena(s, pid);
 	bool has_ours = arena > 0 && arena & ARENA_OURS;
 
 	if (is_leaving && has_ours)
 		return; /* its exec takes long */
-	if (stranger->is_inner && has_ours && slot_of(s, 0, inner_pid(pid))) {
-		stranger->state = STATE_INJECTED_INNER;
+	if (process->is_inner && has_ours && slot_of(s, 0, inner_pid(pid))) {
+		process->state = STATE_INJECTED_INNER;
 		return;
 	}
 	if (is_leaving && arena >= 0) {
 		uint64_t state = (uint64_t)pid << 8 | WIRE_SLOT_EXEC;
 
 		/* The collector may free it: nobody is left who could come back to it. */
-		__atomic_compare_exchange_n(&wire_slot(s->arena, stranger->slot)->state, &state,
+		__atomic_compare_exchange_n(&wire_slot(s->arena, process->slot)->state, &state,
 			(uint64_t)pid << 8 | WIRE_SLOT_GONE, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	}
-	try_to_trace(tracer, stranger);
+	try_to_trace(tracer, process);
 }
 
 /*
  * No library will come to a vfork child, which has its parent's; what it is in the midst of is all
  * that it has done. Where the kernel does not say, it is old enough in a while.
  */
-static bool is_vforked(const struct stranger *stranger)
+static bool is_vforked(const struct uninjected_process *process)
 {
-	return !stranger->begin_cpu_ns &&
-	       !syscall(SYS_kcmp, stranger->pid, stranger->ppid, KCMP_VM, 0, 0);
+	return !process->begin_cpu_ns &&
+	       !syscall(SYS_kcmp, process->pid, process->ppid, KCMP_VM, 0, 0);
 }
 
-static void check_young(struct tracer *tracer, struct stranger *stranger)
+static void check_young(struct tracer *tracer, struct uninjected_process *process)
 {
-	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)stranger->pid);
+	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)process->pid);
 	struct procfs_birth birth;
 	uint64_t used_ns;
 
-	if (cpu_ns <= stranger->cpu_ns || procfs_birth(stranger->pid, &birth))
+	if (cpu_ns <= process->cpu_ns || procfs_birth(process->pid, &birth))
 		return; /* it sleeps, or has gone */
-	if (stranger->start_ticks && birth.start_ticks != stranger->start_ticks)
-		stranger->state = STATE_ENDED;
-	stranger->start_ticks = birth.start_ticks;
-	stranger->ppid = birth.ppid;
+	if (process->start_ticks && birth.start_ticks != process->start_ticks)
+		process->state = STATE_ENDED;
+	process->start_ticks = birth.start_ticks;
+	process->ppid = birth.ppid;
 	/* What ended since the last look may have had the library meanwhile. */
-	if (stranger->state == STATE_ENDED || birth.state == 'Z')
+	if (process->state == STATE_ENDED || birth.state == 'Z')
 		return;
-	stranger->cpu_ns = cpu_ns;
-	used_ns = cpu_ns > stranger->begin_cpu_ns ? cpu_ns - stranger->begin_cpu_ns : 0;
-	read_name(stranger->pid, stranger->name);
-	stranger->is_vforked = used_ns >= TOLD_NS && is_vforked(stranger);
-	if (!stranger->is_vforked && used_ns < YOUTH_NS &&
-		tracer->strangers->now_ns - stranger->since_ns < PATIENCE_NS)
-		tracer->strangers->busy_ns = tracer->strangers->now_ns;
+	process->cpu_ns = cpu_ns;
+	used_ns = cpu_ns > process->begin_cpu_ns ? cpu_ns - process->begin_cpu_ns : 0;
+	read_name(process->pid, process->name);
+	process->is_vforked = used_ns >= TOLD_NS && is_vforked(process);
+	if (!process->is_vforked && used_ns < YOUTH_NS &&
+		tracer->uninjected->now_ns - process->since_ns < PATIENCE_NS)
+		tracer->uninjected->busy_ns = tracer->uninjected->now_ns;
 	else
-		classify_process(tracer, stranger);
+		classify_process(tracer, process);
 }
 
 /* One that nobody may look into, or that has the library, is another one after an exec. */
-static void check_untraced(struct tracer *tracer, struct stranger *stranger)
+static void check_untraced(struct tracer *tracer, struct uninjected_process *process)
 {
-	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)stranger->pid);
+	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)process->pid);
 	char name[COMM_OR_EXE] = "";
 
-	if (cpu_ns <= stranger->cpu_ns)
+	if (cpu_ns <= process->cpu_ns)
 		return;
-	read_name(stranger->pid, name);
+	read_name(process->pid, name);
 	/* The library quit. */
-	if (stranger->state == STATE_INJECTED_INNER &&
-		!slot_of(tracer->strangers, 0, inner_pid(stranger->pid))) {
-		begin_program(tracer->strangers, stranger, stranger->cpu_ns);
+	if (process->state == STATE_INJECTED_INNER &&
+		!slot_of(tracer->uninjected, 0, inner_pid(process->pid))) {
+		begin_program(tracer->uninjected, process, process->cpu_ns);
 		return;
 	}
-	if (name[0] && strcmp(name, stranger->name)) {
-		if (stranger->state == STATE_REFUSED)
-			report_unsampled(tracer, stranger, stranger->cpu_ns, true);
-		begin_program(tracer->strangers, stranger, stranger->cpu_ns);
+	if (name[0] && strcmp(name, process->name)) {
+		if (process->state == STATE_REFUSED)
+			report_unsampled(tracer, process, process->cpu_ns, true);
+		begin_program(tracer->uninjected, process, process->cpu_ns);
 	}
-	stranger->cpu_ns = cpu_ns;
-	if (stranger->state == STATE_REFUSED)
-		tracer->strangers->busy_ns = tracer->strangers->now_ns;
+	process->cpu_ns = cpu_ns;
+	if (process->state == STATE_REFUSED)
+		tracer->uninjected->busy_ns = tracer->uninjected->now_ns;
 }
 
 /* There is a slot of its own. */
-static void check_injected(struct tracer *tracer, struct stranger *stranger)
+static void check_injected(struct tracer *tracer, struct uninjected_process *process)
 {
-	struct strangers *s = tracer->strangers;
-	const struct wire_slot *slot = wire_slot(s->arena, stranger->slot);
+	struct uninjected *s = tracer->uninjected;
+	const struct wire_slot *slot = wire_slot(s->arena, process->slot);
 
-	if (!stranger->is_leaving) {
+	if (!process->is_leaving) {
 		/* What it used before belongs to the image that it has now, unless it was another
 		 * program. */
-		if (stranger->state == STATE_REFUSED)
-			report_unsampled(tracer, stranger, stranger->cpu_ns, true);
-		stranger->state = STATE_INJECTED;
-	} else if (stranger->state == STATE_INJECTED || stranger->state == STATE_UNRELATED) {
-		begin_program(s, stranger, slot->end_cpu_ns);
+		if (process->state == STATE_REFUSED)
+			report_unsampled(tracer, process, process->cpu_ns, true);
+		process->state = STATE_INJECTED;
+	} else if (process->state == STATE_INJECTED || process->state == STATE_UNRELATED) {
+		begin_program(s, process, slot->end_cpu_ns);
 	}
 }
 
-uint64_t strangers_look(struct tracer *tracer, uint64_t now_ns)
+uint64_t uninjected_scan(struct tracer *tracer, uint64_t now_ns)
 {
-	struct strangers *s = tracer->strangers;
+	struct uninjected *s = tracer->uninjected;
 
 	s->round++;
 	s->now_ns = now_ns;
 	match_slots(s);
 	scan_processes(tracer);
 	for (unsigned i = 0; i < BUCKETS; i++)
-		for (struct stranger *each = s->bucket[i]; each; each = each->next) {
+		for (struct uninjected_process *each = s->bucket[i]; each; each = each->next) {
 			if (each->round == s->round)
 				check_injected(tracer, each);
 			else if (each->state == STATE_INJECTED)
@@ -694,28 +698,28 @@ uint64_t strangers_look(struct tracer *tracer, uint64_t now_ns)
 	return now_ns + (now_ns - s->busy_ns < BUSY_NS ? LOOK_NS_MIN : LOOK_NS);
 }
 
-void strangers_exec(struct strangers *s, pid_t pid, uint64_t cpu_ns)
+void uninjected_exec(struct uninjected *s, pid_t pid, uint64_t cpu_ns)
 {
-	struct stranger *stranger = find_process(s, pid);
+	struct uninjected_process *process = find_process(s, pid);
 
-	if (stranger)
-		begin_program(s, stranger, cpu_ns);
+	if (process)
+		begin_program(s, process, cpu_ns);
 }
 
-void strangers_ended(struct strangers *s, pid_t pid)
+void uninjected_ended(struct uninjected *s, pid_t pid)
 {
-	struct stranger *stranger = find_process(s, pid);
+	struct uninjected_process *process = find_process(s, pid);
 
-	if (stranger && stranger->state == STATE_TRACED)
-		stranger->state = STATE_ENDED;
+	if (process && process->state == STATE_TRACED)
+		process->state = STATE_ENDED;
 }
 
-void strangers_conclude(struct tracer *tracer)
+void uninjected_finish(struct tracer *tracer)
 {
-	struct strangers *s = tracer->strangers;
+	struct uninjected *s = tracer->uninjected;
 
 	for (unsigned i = 0; i < BUCKETS; i++)
-		for (struct stranger *each = s->bucket[i]; each; each = each->next) {
+		for (struct uninjected_process *each = s->bucket[i]; each; each = each->next) {
 			uint64_t cpu_ns = procfs_cpu_ns((uint32_t)each->pid);
 
 			report_end(tracer, each, cpu_ns > each->cpu_ns ? cpu_ns : each->cpu_ns);
@@ -724,7 +728,7 @@ void strangers_conclude(struct tracer *tracer)
 		struct record_refusal record = {.programs = s->reasons[i].programs};
 
 		if (record.programs)
-			outbox_put(&tracer->shared.outbox, RECORD_REFUSAL, &record, sizeof(record),
-				s->reasons[i].text, strlen(s->reasons[i].text) + 1);
+			pipe_writer_put(&tracer->shared.pipe_writer, RECORD_REFUSAL, &record,
+				sizeof(record), s->reasons[i].text, strlen(s->reasons[i].text) + 1);
 	}
 }

@@ -5,44 +5,44 @@
  * attaches to each that has used 50 ms of CPU time without appearing in the arena, and lets go of
  * it when it appears there after all, or execs.
  *
- * CPU time that a stranger used before, or for all its life because it was short or nobody may look
- * into it, is credit. No CPU time is counted by both samplers: an image in the arena begins at the
- * CPU time that its slot says, and what is counted here ends there.
+ * CPU time that an uninjected program used before, or for all its life because it was short or
+ * nobody may look into it, is credit. No CPU time is counted by both samplers: an image in the
+ * arena begins at the CPU time that its slot says, and what is counted here ends there.
  *
  * Context: the tracing thread.
  */
-#ifndef CLI_OUTSIDE_STRANGERS_H
-#define CLI_OUTSIDE_STRANGERS_H
+#ifndef CLI_OUTSIDE_UNINJECTED_H
+#define CLI_OUTSIDE_UNINJECTED_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-struct strangers;
+struct uninjected;
 struct target;
 struct tracer;
 struct wire_arena;
 
 /* @arena: borrowed, as its descriptor. Returns an owned object, or NULL without memory. */
-struct strangers *strangers_new(struct wire_arena *arena, int arena_descriptor);
-void strangers_free(struct strangers *strangers); /* NULL is fine */
+struct uninjected *uninjected_new(struct wire_arena *arena, int arena_descriptor);
+void uninjected_free(struct uninjected *uninjected); /* NULL is fine */
 
 /* Look for new ones and at the known ones. Returns when to look again (CLOCK_MONOTONIC). */
-uint64_t strangers_look(struct tracer *tracer, uint64_t now_ns);
+uint64_t uninjected_scan(struct tracer *tracer, uint64_t now_ns);
 
 /*
  * Has a library of ours appeared in @target? Then its books are closed, nothing of it is counted
  * any more (target->is_waiting), and it is to be let go at its next stop.
  */
-bool strangers_has_library(struct tracer *tracer, struct target *target);
+bool uninjected_has_library(struct tracer *tracer, struct target *target);
 
 /* @pid has exec'd and was let go; it had used @cpu_ns by then. */
-void strangers_exec(struct strangers *s, pid_t pid, uint64_t cpu_ns);
+void uninjected_exec(struct uninjected *s, pid_t pid, uint64_t cpu_ns);
 
 /* @pid is not traced any more. */
-void strangers_ended(struct strangers *s, pid_t pid);
+void uninjected_ended(struct uninjected *s, pid_t pid);
 
 /* Sampling is over: say what those used that were not traced, and why they were not. */
-void strangers_conclude(struct tracer *tracer);
+void uninjected_finish(struct tracer *tracer);
 
 #endif

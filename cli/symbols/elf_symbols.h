@@ -4,10 +4,10 @@
  * section ends; and the entries of procedure linkage tables, which no symbol table lists. No policy
  * about which file to read.
  */
-#ifndef CLI_SYMBOLS_ELFSYMS_H
-#define CLI_SYMBOLS_ELFSYMS_H
+#ifndef CLI_SYMBOLS_ELF_SYMBOLS_H
+#define CLI_SYMBOLS_ELF_SYMBOLS_H
 
-#include "cli/symbols/elfimage.h"
+#include "cli/symbols/elf_file.h"
 #include "cli/symbols/symtab.h"
 
 /*
@@ -16,12 +16,12 @@
  * marks of the assembler that are no names ($x, $d, .L).
  * Returns how many were added (0: no such section, or a broken one), or -ENOMEM.
  */
-int elfsyms_add(struct symtab *table, const struct elfimage *image, GElf_Word type);
+int elf_symbols_add(struct symtab *table, const struct elf_file *image, GElf_Word type);
 
 /*
  * Add the entries of .plt, .plt.sec and .plt.got of @image (x86_64 or aarch64) to @table.
  * Returns how many were added, or -ENOMEM.
  */
-int plt_add(struct symtab *table, const struct elfimage *image);
+int plt_add(struct symtab *table, const struct elf_file *image);
 
 #endif

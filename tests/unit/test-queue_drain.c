@@ -12,7 +12,7 @@ static void a_batch_is_what_the_ring_held(void **state)
 
 	for (unsigned i = 1; i <= 10; i++)
 		push(2, i, i);
-	assert_int_equal(queue_harvest(&f->queue, NEVER), 10 * 24 + 55 * 8);
+	assert_int_equal(queue_drain(&f->queue, NEVER), 10 * 24 + 55 * 8);
 	assert_int_equal(ring_waiting(f->arena, 2), 0);
 	assert_int_equal(*f->doorbell, 1);
 	item = take_batch(f);
@@ -22,10 +22,10 @@ static void a_batch_is_what_the_ring_held(void **state)
 	assert_string_equal(item->batch->comm, "thread 2");
 	assert_int_equal(count_batch(item->batch, 1), 10);
 	assert_true(f->queue.pending_bytes > 0);
-	queue_done(&f->queue, item);
+	queue_free_batch(&f->queue, item);
 	assert_int_equal(f->queue.pending_bytes, 0);
-	assert_null(queue_take(&f->queue));
-	assert_int_equal(queue_harvest(&f->queue, NEVER), 0);
+	assert_null(queue_pop(&f->queue));
+	assert_int_equal(queue_drain(&f->queue, NEVER), 0);
 	assert_int_equal(*f->doorbell, 1);
 }
 
@@ -44,8 +44,8 @@ static void records_survive_the_way_through_many_blocks(void **state)
 
 			push(0, ++written, depth);
 		}
-		queue_harvest(&f->queue, NEVER);
-		for (struct queue_item *item; (item = queue_take(&f->queue));) {
+		queue_drain(&f->queue, NEVER);
+		for (struct queue_item *item; (item = queue_pop(&f->queue));) {
 			for (uint32_t at = 0; at < item->batch->bytes;) {
 				const struct wire_sample *s =
 					(const struct wire_sample *)(item->batch->records + at);
@@ -56,7 +56,7 @@ static void records_survive_the_way_through_many_blocks(void **state)
 					assert_int_equal(frames[i], read * 10000 + i);
 				at += s->bytes;
 			}
-			queue_done(&f->queue, item);
+			queue_free_batch(&f->queue, item);
 		}
 	}
 	assert_int_equal(read, written);
@@ -70,17 +70,17 @@ static void a_boundary_is_exact(void **state)
 
 	for (unsigned i = 1; i <= 10; i++)
 		push(0, i, 3);
-	queue_harvest(&f->queue, 7);
+	queue_drain(&f->queue, 7);
 	item = take_batch(f);
 	assert_int_equal(count_batch(item->batch, 1), 7);
-	queue_done(&f->queue, item);
+	queue_free_batch(&f->queue, item);
 	assert_int_equal(ring_waiting(f->arena, 0), 3 * 48);
-	queue_harvest(&f->queue, 7);
-	assert_null(queue_take(&f->queue));
-	queue_harvest(&f->queue, NEVER);
+	queue_drain(&f->queue, 7);
+	assert_null(queue_pop(&f->queue));
+	queue_drain(&f->queue, NEVER);
 	item = take_batch(f);
 	assert_int_equal(count_batch(item->batch, 8), 3);
-	queue_done(&f->queue, item);
+	queue_free_batch(&f->queue, item);
 }
 
 static void the_ceiling_drops_the_newest_batch_whole(void **state)
@@ -93,7 +93,7 @@ static void the_ceiling_drops_the_newest_batch_whole(void **state)
 	limit(f, 256 * 1024);
 	for (unsigned turn = 0; turn < 10; turn++) {
 		fill_ring(0, &samples, &bytes);
-		assert_int_equal(queue_harvest(&f->queue, NEVER), bytes);
+		assert_int_equal(queue_drain(&f->queue, NEVER), bytes);
 		assert_int_equal(ring_waiting(f->arena, 0), 0);
 		assert_true(f->queue.pending_bytes <= 256 * 1024);
 	}
@@ -109,12 +109,12 @@ static void the_ceiling_drops_the_newest_batch_whole(void **state)
 	assert_int_equal(counters.dropped_samples, 0);
 	assert_int_equal(counters.high_water_bytes, before);
 	/* The oldest are what was kept. */
-	for (struct queue_item *item; (item = queue_take(&f->queue));) {
+	for (struct queue_item *item; (item = queue_pop(&f->queue));) {
 		unsigned n = count_batch(item->batch, kept % samples + 1);
 
 		assert_in_range(item->batch->bytes, 1, f->queue.batch_bytes);
 		kept += n;
-		queue_done(&f->queue, item);
+		queue_free_batch(&f->queue, item);
 	}
 	assert_true(kept > samples);
 	queue_counters_reset(&f->queue, &counters);
@@ -131,15 +131,15 @@ static void a_taken_batch_counts_until_it_is_done(void **state)
 
 	limit(f, 110 * 1024);
 	fill_ring(0, &samples, &bytes);
-	queue_harvest(&f->queue, NEVER);
+	queue_drain(&f->queue, NEVER);
 	queue_counters_reset(&f->queue, &counters);
 	assert_int_equal(counters.dropped_batches, 0);
 	item = take_batch(f);
 	fill_ring(0, &samples, &bytes);
-	queue_harvest(&f->queue, NEVER);
+	queue_drain(&f->queue, NEVER);
 	queue_counters_reset(&f->queue, &counters);
 	assert_true(counters.dropped_batches > 0);
-	queue_done(&f->queue, item);
+	queue_free_batch(&f->queue, item);
 }
 
 static void blocks_are_used_again_and_bounded(void **state)
@@ -151,27 +151,27 @@ static void blocks_are_used_again_and_bounded(void **state)
 	limit(f, 2 * MIB);
 	for (unsigned turn = 0; turn < 2; turn++) {
 		fill_ring(0, &samples, &bytes);
-		queue_harvest(&f->queue, NEVER);
+		queue_drain(&f->queue, NEVER);
 		items[turn] = take_batch(f);
 		/* What the first round wrote is not in the second's way. */
 		assert_int_equal(count_batch(items[turn]->batch, 1), samples);
-		queue_done(&f->queue, items[turn]);
+		queue_free_batch(&f->queue, items[turn]);
 	}
 	assert_ptr_equal(items[0], items[1]);
 	assert_true(f->queue.spare_bytes > 0);
 	/* A small batch does not take a large block. */
 	push(0, 1, 3);
-	queue_harvest(&f->queue, NEVER);
+	queue_drain(&f->queue, NEVER);
 	item = take_batch(f);
 	assert_ptr_not_equal(item, items[0]);
 	assert_true(f->queue.pending_bytes < 3 * 65536);
-	queue_done(&f->queue, item);
+	queue_free_batch(&f->queue, item);
 	for (unsigned turn = 0; turn < 10; turn++) {
 		fill_ring(0, &samples, &bytes);
-		queue_harvest(&f->queue, NEVER);
+		queue_drain(&f->queue, NEVER);
 	}
-	while ((item = queue_take(&f->queue)))
-		queue_done(&f->queue, item);
+	while ((item = queue_pop(&f->queue)))
+		queue_free_batch(&f->queue, item);
 	assert_int_equal(f->queue.pending_bytes, 0);
 	assert_in_range(f->queue.spare_bytes, 1, 2 * MIB / 8);
 	assert_int_equal(pages_mapped_bytes, f->queue.spare_bytes);
@@ -184,11 +184,11 @@ static void without_memory_batches_are_dropped_and_counted(void **state)
 
 	push(0, 1, 3);
 	pages_fail_in = 1;
-	assert_int_equal(queue_harvest(&f->queue, NEVER), 48);
+	assert_int_equal(queue_drain(&f->queue, NEVER), 48);
 	queue_counters_reset(&f->queue, &counters);
 	assert_int_equal(counters.dropped_samples, 1);
 	assert_int_equal(f->queue.pending_bytes, 0);
-	assert_null(queue_take(&f->queue));
+	assert_null(queue_pop(&f->queue));
 }
 
 static void damage_is_skipped_and_counted(void **state)
@@ -212,19 +212,19 @@ static void damage_is_skipped_and_counted(void **state)
 		case 3: bad->frames = 13; bad->bytes = 24 + 8 * 13; break; /* beyond the head */
 		case 4: bad->bytes = 0xffffffff; break;
 		}
-		assert_int_equal(queue_harvest(&f->queue, NEVER), 3 * 48);
+		assert_int_equal(queue_drain(&f->queue, NEVER), 3 * 48);
 		struct queue_item *item = take_batch(f);
 		assert_int_equal(count_batch(item->batch, 1), 1);
-		queue_done(&f->queue, item);
+		queue_free_batch(&f->queue, item);
 		queue_counters_reset(&f->queue, &counters);
 		assert_int_equal(counters.damaged_samples, 1);
 		assert_int_equal(counters.damaged_bytes, 2 * 48);
 		/* The ring goes on. */
 		push(0, 9, 3);
-		queue_harvest(&f->queue, NEVER);
+		queue_drain(&f->queue, NEVER);
 		item = take_batch(f);
 		assert_int_equal(count_batch(item->batch, 9), 1);
-		queue_done(&f->queue, item);
+		queue_free_batch(&f->queue, item);
 	}
 }
 
@@ -235,12 +235,12 @@ static void a_wild_head_is_survived(void **state)
 
 	aggregate_thread(0);
 	wire_ring(f->arena, 0)->head = 1ULL << 60;
-	queue_harvest(&f->queue, NEVER);
+	queue_drain(&f->queue, NEVER);
 	queue_counters_reset(&f->queue, &counters);
 	assert_int_equal(counters.damaged_samples, 1);
-	assert_null(queue_take(&f->queue));
+	assert_null(queue_pop(&f->queue));
 	push(0, 1, 3);
-	assert_int_equal(queue_harvest(&f->queue, NEVER), 48);
+	assert_int_equal(queue_drain(&f->queue, NEVER), 48);
 }
 
 int main(void)

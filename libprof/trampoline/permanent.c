@@ -3,7 +3,7 @@
  * Blocks are cut off slabs by one addition. Slabs come from mmap and not from malloc: a leak
  * checker in the program looks into its heap, and would find nothing there that points at names.
  */
-#include "libprof/trampoline/lasting.h"
+#include "libprof/trampoline/permanent.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -38,7 +38,7 @@ static void register_fork_handlers(void)
 	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 }
 
-void lasting_watch_forks(void)
+void permanent_watch_forks(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -90,10 +90,10 @@ static size_t round_up(size_t bytes, size_t to)
 	return (bytes + to - 1) & ~(to - 1);
 }
 
-char *lasting_room(char *data, size_t bytes)
+char *permanent_reserve(char *data, size_t bytes)
 {
-	size_t old_bytes = data ? lasting_of(data)->bytes : 0;
-	struct lasting *block;
+	size_t old_bytes = data ? permanent_of(data)->bytes : 0;
+	struct permanent *block;
 
 	if (data && bytes <= old_bytes)
 		return data;
@@ -118,10 +118,10 @@ char *lasting_room(char *data, size_t bytes)
 	return block->data;
 }
 
-int lasting_set_text(char **data, const char *text, size_t limit)
+int permanent_set_text(char **data, const char *text, size_t limit)
 {
 	size_t bytes = strnlen(text, limit);
-	char *room = lasting_room(*data, bytes + 1);
+	char *room = permanent_reserve(*data, bytes + 1);
 
 	if (!room)
 		return -ENOMEM;

@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/gather/intake.h"
+#include "cli/gather/pipe_reader.h"
 #include "cli/profile/naming.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The first byte of each piece says how long it is, and whether it has a head. */
-static void write_piece(struct intake *intake, const uint8_t **data, size_t *size)
+static void write_piece(struct pipe_reader *pipe_reader, const uint8_t **data, size_t *size)
 {
 	struct {
 		struct pipe_head head;
@@ -24,10 +24,11 @@ static void write_piece(struct intake *intake, const uint8_t **data, size_t *siz
 	int has_head = (*data)[0] & 7;
 
 	bytes = bytes > *size - 1 ? *size - 1 : bytes;
-	piece.head = (struct pipe_head){
-		.key = intake_key(intake), .source = has_head & 1, .bytes = (uint16_t)bytes};
+	piece.head = (struct pipe_head){.key = pipe_reader_key(pipe_reader),
+		.source = has_head & 1,
+		.bytes = (uint16_t)bytes};
 	memcpy(piece.bytes, *data + 1, bytes);
-	if (write(intake_writer(intake), has_head ? (char *)&piece : piece.bytes,
+	if (write(pipe_reader_writer(pipe_reader), has_head ? (char *)&piece : piece.bytes,
 		    has_head ? head + bytes : bytes) < 0)
 		abort();
 	*data += 1 + bytes;
@@ -38,18 +39,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct naming_request request = {0};
 	struct naming_report report;
-	struct intake *intake;
+	struct pipe_reader *pipe_reader;
 	struct calltree *tree;
 
-	if (intake_open(&intake, 197))
+	if (pipe_reader_open(&pipe_reader, 197))
 		abort();
 	while (size > 1) {
-		write_piece(intake, &data, &size);
-		intake_read(intake);
+		write_piece(pipe_reader, &data, &size);
+		pipe_reader_read(pipe_reader);
 	}
-	request.profile = intake_profile(intake);
+	request.profile = pipe_reader_profile(pipe_reader);
 	if (!naming_build(&request, &tree, &report))
 		calltree_free(tree);
-	intake_free(intake);
+	pipe_reader_free(pipe_reader);
 	return 0;
 }

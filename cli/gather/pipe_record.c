@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The writing end of the pipe: a buffer that is emptied from the front and moved down when it is
+ * asked for more room. Pieces that the kernel writes at once carry a key, so that nobody else's
+ * bytes count. The reading end is pipe_reader.c.
+ */
+#include "cli/gather/pipe_record.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int make_room(struct pipe_writer *pipe_writer, size_t bytes)
+{
+	size_t used = pipe_writer->to - pipe_writer->from;
+	size_t room = pipe_writer->room ? pipe_writer->room : 1u << 16;
+	char *more;
+
+	if (pipe_writer->room - pipe_writer->to >= bytes)
+		return 0;
+	if (used)
+		memmove(pipe_writer->bytes, pipe_writer->bytes + pipe_writer->from, used);
+	pipe_writer->from = 0;
+	pipe_writer->to = used;
+	while (room - used < bytes)
+		room *= 2;
+	if (room == pipe_writer->room)
+		return 0;
+	more = room <= PIPE_WRITER_BYTES_MAX ? realloc(pipe_writer->bytes, room) : NULL;
+	if (!more)
+		return -ENOMEM;
+	pipe_writer->bytes = more;
+	pipe_writer->room = room;
+	return 0;
+}
+
+int pipe_writer_put(struct pipe_writer *pipe_writer, enum record_type type, void *head,
+	size_t head_bytes, const void *tail, size_t tail_bytes)
+{
+	size_t bytes = (head_bytes + tail_bytes + 7) & ~(size_t)7;
+	struct record record = {.bytes = (uint32_t)bytes, .type = type};
+	char *to;
+
+	if (make_room(pipe_writer, bytes))
+		return -ENOMEM;
+	to = pipe_writer->bytes + pipe_writer->to;
+	memcpy(head, &record, sizeof(record));
+	memcpy(to, head, head_bytes);
+	if (tail_bytes)
+		memcpy(to + head_bytes, tail, tail_bytes);
+	memset(to + head_bytes + tail_bytes, 0, bytes - head_bytes - tail_bytes);
+	pipe_writer->to += bytes;
+	return 0;
+}
+
+/* One piece. The kernel takes all of it or nothing. Returns bytes of records, or -errno. */
+static long write_piece(const struct pipe_writer *pipe_writer)
+{
+	size_t bytes = pipe_writer->to - pipe_writer->from;
+	struct pipe_head head = {.key = pipe_writer->key, .source = (uint16_t)pipe_writer->source};
+	char piece[PIPE_BUF];
+	ssize_t done;
+
+	if (bytes > PIPE_PIECE_BYTES_MAX)
+		bytes = PIPE_PIECE_BYTES_MAX;
+	head.bytes = (uint16_t)bytes;
+	memcpy(piece, &head, sizeof(head));
+	memcpy(piece + sizeof(head), pipe_writer->bytes + pipe_writer->from, bytes);
+	do {
+		done = write(pipe_writer->descriptor, piece, sizeof(head) + bytes);
+	} while (done < 0 && errno == EINTR);
+	return done < 0 ? -errno : (long)bytes;
+}
+
+long pipe_writer_flush(struct pipe_writer *pipe_writer)
+{
+	while (pipe_writer->from < pipe_writer->to) {
+		long done = write_piece(pipe_writer);
+
+		if (done == -EAGAIN)
+			break;
+		if (done < 0)
+			return done;
+		pipe_writer->from += (size_t)done;
+	}
+	return (long)(pipe_writer->to - pipe_writer->from);
+}
+
+int pipe_writer_finish(struct pipe_writer *pipe_writer)
+{
+	long left;
+
+	while ((left = pipe_writer_flush(pipe_writer)) > 0) {
+		struct pollfd pipe = {.fd = pipe_writer->descriptor, .events = POLLOUT};
+
+		poll(&pipe, 1, -1);
+	}
+	return (int)left;
+}
+
+void pipe_writer_release(struct pipe_writer *pipe_writer)
+{
+	free(pipe_writer->bytes);
+	pipe_writer->bytes = NULL;
+	pipe_writer->from = pipe_writer->to = pipe_writer->room = 0;
+}
