@@ -27,7 +27,7 @@ def is_vm(stack):
 # The stacks in a picture's data, as the viewer reads them.
 DECODE = """
 import {readFileSync} from 'node:fs';
-const {default: viewer} = await import(process.argv[1]);
+const viewer = await import(process.argv[1]);
 const text = readFileSync(process.argv[2], 'utf8');
 const pieces = [...text.matchAll(/<piece[^>]*>([^<]*)<\\/piece>/g)].map(match => match[1]);
 const profile = viewer.readProfile(viewer.readColumns(await viewer.unpack(pieces)));
