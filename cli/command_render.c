@@ -56,7 +56,7 @@ static int refuse_picture(const char *path, struct diag_message *message)
 {
 	const struct format *format = format_by_ending(path);
 
-	if (!format || format_is_folded(format) || format_is_pprof(format))
+	if (!format || format->has_stacks)
 		return 0;
 	diag_fail(message, -EINVAL, "render draws stacks, which '%s' does not hold", path);
 	diag_fail_hint(message,

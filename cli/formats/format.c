@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of output formats.
+ * Which format a file's name asks for; the table of formats is in format.h.
  */
 #include "cli/formats/format.h"
 
@@ -17,14 +17,8 @@ static int write_folded(const struct calltree *tree, const struct picture_option
 	return folded_write(tree, out);
 }
 
-static const struct format formats[] = {
-	{".svg", picture_write_svg},
-	{".png", picture_write_png},
-	{".pdf", picture_write_pdf},
-	{".folded", write_folded},
-	{".pb.gz", pprof_write_gz},
-	{".pb", pprof_write},
-};
+#define ROW(extension, write, has_stacks) {extension, write, has_stacks},
+static const struct format formats[] = {FORMATS(ROW, ROW)};
 #define FORMAT_COUNT (sizeof(formats) / sizeof(formats[0]))
 
 static int ends_with(const char *text, const char *end)
@@ -70,7 +64,7 @@ const struct format *format_of(const char *path, const char *otherwise)
 	if (otherwise)
 		return format_named(otherwise);
 	if (!strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6))
-		return &formats[0];
+		return format_named("svg");
 	return NULL;
 }
 
@@ -83,12 +77,7 @@ int format_unknown(const char *path, struct diag_message *message)
 
 bool format_is_svg(const struct format *format)
 {
-	return format == &formats[0];
-}
-
-bool format_is_folded(const struct format *format)
-{
-	return format->write == write_folded;
+	return format->write == picture_write_svg;
 }
 
 bool format_is_pprof(const struct format *format)

@@ -12,13 +12,28 @@
 #include "render/calltree.h"
 #include "render/picture.h"
 
-/* All extensions, for messages and --help. */
-#define FORMAT_EXTENSIONS ".svg .png .pdf .folded .pb.gz .pb"
+/*
+ * The table: a row is an extension with its dot, the function of struct format, and whether stacks
+ * can be had back from the file. What reads a file is chosen in cli/command_render.c.
+ */
+#define FORMATS(FIRST, NEXT)                                                                       \
+	FIRST(".svg", picture_write_svg, false)                                                    \
+	NEXT(".png", picture_write_png, false)                                                     \
+	NEXT(".pdf", picture_write_pdf, false)                                                     \
+	NEXT(".folded", write_folded, true)                                                        \
+	NEXT(".pb.gz", pprof_write_gz, true)                                                       \
+	NEXT(".pb", pprof_write, true)
+
+/* All extensions, blanks between, for messages and --help. */
+#define FORMAT_FIRST_(extension, write, has_stacks) extension
+#define FORMAT_NEXT_(extension, write, has_stacks)  " " extension
+#define FORMAT_EXTENSIONS			    FORMATS(FORMAT_FIRST_, FORMAT_NEXT_)
 
 struct format {
-	const char *extension; /* with its dot */
+	const char *extension;
 	/* Write @tree (finished) to @out. Returns 0 or -errno. */
 	int (*write)(const struct calltree *tree, const struct picture_options *options, FILE *out);
+	bool has_stacks;
 };
 
 /* What the formats are called: "svg", ..., NULL at the end. */
@@ -39,7 +54,6 @@ const struct format *format_of(const char *path, const char *otherwise);
 int format_unknown(const char *path, struct diag_message *message);
 
 bool format_is_svg(const struct format *format);
-bool format_is_folded(const struct format *format);
 bool format_is_pprof(const struct format *format);
 
 #endif

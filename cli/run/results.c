@@ -209,7 +209,7 @@ void results_write(struct results *results, const struct calltree *tree,
 			written->unread += error == -EPIPE;
 			continue;
 		}
-		if (format_is_folded(result->format) || format_is_pprof(result->format))
+		if (result->format->has_stacks)
 			written->has_stacks = true;
 		if (!written->show && format_is_svg(result->format) &&
 			outputs_is_file(results->outputs, i))
