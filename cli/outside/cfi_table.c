@@ -134,13 +134,13 @@ static int put_fde(struct buffer *buffer, const struct gopclntab *table,
 	return 0;
 }
 
-int go_cfi_make(const struct elf_file *image, uint64_t vaddr, char **frames, uint64_t *bytes)
+int go_cfi_make(const struct elf_file *file, uint64_t vaddr, char **frames, uint64_t *bytes)
 {
 	struct buffer buffer = {.vaddr = vaddr};
 	struct gopclntab table;
 	int error;
 
-	if (gopclntab_open(&table, image))
+	if (gopclntab_open(&table, file))
 		return -ENOENT;
 	error = put_cie(&buffer);
 	for (uint64_t i = 0; i < table.count && !error; i++) {

@@ -29,11 +29,11 @@ int cfi_table_make(const char *frames, uint64_t bytes, uint64_t vaddr, char **co
 	uint64_t *copy_bytes, uint64_t *header);
 
 /*
- * Make .eh_frame, of what the runtime knows itself, for the functions in @image's Go table, to be at
+ * Make .eh_frame, of what the runtime knows itself, for the functions in @file's Go table, to be at
  * ELF virtual address @vaddr, which is at most 2 GiB from them.
- * Returns 0 with an owned buffer in *@frames and its size in *@bytes; -ENOENT when @image has no
+ * Returns 0 with an owned buffer in *@frames and its size in *@bytes; -ENOENT when @file has no
  * such table; or -ENOMEM.
  */
-int go_cfi_make(const struct elf_file *image, uint64_t vaddr, char **frames, uint64_t *bytes);
+int go_cfi_make(const struct elf_file *file, uint64_t vaddr, char **frames, uint64_t *bytes);
 
 #endif

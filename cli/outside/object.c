@@ -303,7 +303,7 @@ static uint64_t free_vaddr(const struct object *object)
  */
 static void read_sections(struct object *object, int descriptor)
 {
-	struct elf_file image;
+	struct elf_file file;
 	GElf_Shdr header;
 	Elf_Scn *section;
 	const Elf_Data *data;
@@ -313,19 +313,19 @@ static void read_sections(struct object *object, int descriptor)
 
 	if (own < 0)
 		return;
-	if (elf_file_init(&image, own)) {
+	if (elf_file_init(&file, own)) {
 		close(own);
 		return;
 	}
-	section = elf_file_section(&image, ".eh_frame", &header);
+	section = elf_file_section(&file, ".eh_frame", &header);
 	data = section && header.sh_flags & SHF_ALLOC ? elf_file_data(section, &header) : NULL;
 	if (data && data->d_buf && header.sh_addr < INT64_MAX && data->d_size < CFI_BYTES_MAX) {
 		make_cfi_table(object, data->d_buf, data->d_size, header.sh_addr);
-	} else if (!go_cfi_make(&image, vaddr, &frames, &bytes)) {
+	} else if (!go_cfi_make(&file, vaddr, &frames, &bytes)) {
 		make_cfi_table(object, frames, bytes, vaddr);
 		free(frames);
 	}
-	elf_file_close(&image);
+	elf_file_close(&file);
 }
 
 /* Our own ELF header: what an object must look like to be unwound by us. */

@@ -123,7 +123,7 @@ static int check_file(int fd)
 	return are_headers_sane(&header, &first, (uint64_t)status.st_size) ? 0 : -ENOEXEC;
 }
 
-static int finish_init(struct elf_file *image, Elf *elf, int fd, char *memory)
+static int finish_init(struct elf_file *file, Elf *elf, int fd, char *memory)
 {
 	if (!elf)
 		return -ENOEXEC;
@@ -131,21 +131,21 @@ static int finish_init(struct elf_file *image, Elf *elf, int fd, char *memory)
 		elf_end(elf);
 		return -ENOEXEC;
 	}
-	*image = (struct elf_file){.elf = elf, .fd = fd, .memory = memory};
+	*file = (struct elf_file){.elf = elf, .fd = fd, .memory = memory};
 	return 0;
 }
 
-int elf_file_init(struct elf_file *image, int fd)
+int elf_file_init(struct elf_file *file, int fd)
 {
 	int error = check_file(fd);
 
 	if (error)
 		return error;
 	elf_version(EV_CURRENT);
-	return finish_init(image, elf_begin(fd, ELF_C_READ, NULL), fd, NULL);
+	return finish_init(file, elf_begin(fd, ELF_C_READ, NULL), fd, NULL);
 }
 
-int elf_file_init_memory(struct elf_file *image, char *memory, size_t bytes)
+int elf_file_init_memory(struct elf_file *file, char *memory, size_t bytes)
 {
 	Elf64_Ehdr header;
 	Elf64_Shdr first = {0};
@@ -158,30 +158,30 @@ int elf_file_init_memory(struct elf_file *image, char *memory, size_t bytes)
 	if (!are_headers_sane(&header, &first, bytes))
 		return -ENOEXEC;
 	elf_version(EV_CURRENT);
-	return finish_init(image, elf_memory(memory, bytes), -1, memory);
+	return finish_init(file, elf_memory(memory, bytes), -1, memory);
 }
 
-int elf_file_open(struct elf_file *image, const char *path, uint32_t pid)
+int elf_file_open(struct elf_file *file, const char *path, uint32_t pid)
 {
 	int fd = regular_open(path, pid, 0);
 
 	if (fd < 0)
 		return fd;
 
-	int error = elf_file_init(image, fd);
+	int error = elf_file_init(file, fd);
 
 	if (error)
 		close(fd);
 	return error;
 }
 
-void elf_file_close(struct elf_file *image)
+void elf_file_close(struct elf_file *file)
 {
-	elf_end(image->elf);
-	if (image->fd >= 0)
-		close(image->fd);
-	free(image->memory);
-	*image = (struct elf_file){.fd = -1};
+	elf_end(file->elf);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->memory);
+	*file = (struct elf_file){.fd = -1};
 }
 
 /* Look for a build-id among the notes in @data. */
@@ -203,14 +203,14 @@ static size_t find_build_id(Elf_Data *data, const uint8_t **id)
 	return 0;
 }
 
-size_t elf_file_build_id(const struct elf_file *image, const uint8_t **id)
+size_t elf_file_build_id(const struct elf_file *file, const uint8_t **id)
 {
 	Elf_Scn *section = NULL;
 	size_t headers = 0;
 	size_t bytes = 0;
 
 	/* Sections first: the segments of a file with only debug information point nowhere. */
-	while (!bytes && (section = elf_nextscn(image->elf, section))) {
+	while (!bytes && (section = elf_nextscn(file->elf, section))) {
 		GElf_Shdr header;
 		Elf_Data *data;
 
@@ -221,16 +221,16 @@ size_t elf_file_build_id(const struct elf_file *image, const uint8_t **id)
 		if (data)
 			bytes = find_build_id(data, id);
 	}
-	if (bytes || elf_getphdrnum(image->elf, &headers) || headers >= PN_XNUM)
+	if (bytes || elf_getphdrnum(file->elf, &headers) || headers >= PN_XNUM)
 		return bytes;
 	for (size_t i = 0; !bytes && i < headers; i++) {
 		GElf_Phdr header;
 		Elf_Data *data;
 
-		if (!gelf_getphdr(image->elf, (int)i, &header) || header.p_type != PT_NOTE ||
+		if (!gelf_getphdr(file->elf, (int)i, &header) || header.p_type != PT_NOTE ||
 			header.p_filesz > NOTES_MAX)
 			continue;
-		data = elf_getdata_rawchunk(image->elf, (int64_t)header.p_offset, header.p_filesz,
+		data = elf_getdata_rawchunk(file->elf, (int64_t)header.p_offset, header.p_filesz,
 			header.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 		if (data)
 			bytes = find_build_id(data, id);
@@ -238,23 +238,23 @@ size_t elf_file_build_id(const struct elf_file *image, const uint8_t **id)
 	return bytes;
 }
 
-int elf_file_has_build_id(const struct elf_file *image, const uint8_t *id, size_t bytes)
+int elf_file_has_build_id(const struct elf_file *file, const uint8_t *id, size_t bytes)
 {
 	const uint8_t *own = id;
 
-	return elf_file_build_id(image, &own) == bytes && !memcmp(own, id, bytes);
+	return elf_file_build_id(file, &own) == bytes && !memcmp(own, id, bytes);
 }
 
-Elf_Scn *elf_file_section(const struct elf_file *image, const char *name, GElf_Shdr *header)
+Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *header)
 {
 	Elf_Scn *section = NULL;
 	size_t strings;
 
-	if (elf_getshdrstrndx(image->elf, &strings))
+	if (elf_getshdrstrndx(file->elf, &strings))
 		return NULL;
-	while ((section = elf_nextscn(image->elf, section))) {
+	while ((section = elf_nextscn(file->elf, section))) {
 		const char *own = gelf_getshdr(section, header)
-					  ? elf_strptr(image->elf, strings, header->sh_name)
+					  ? elf_strptr(file->elf, strings, header->sh_name)
 					  : NULL;
 
 		if (own && !strcmp(own, name))
@@ -305,10 +305,10 @@ static int decode_xz(lzma_stream *stream, char **memory, size_t *bytes)
 	return state == LZMA_MEM_ERROR ? -ENOMEM : -EBADMSG;
 }
 
-int minidebug_open(struct elf_file *mini, const struct elf_file *image)
+int minidebug_open(struct elf_file *mini, const struct elf_file *file)
 {
 	GElf_Shdr header;
-	Elf_Scn *section = elf_file_section(image, ".gnu_debugdata", &header);
+	Elf_Scn *section = elf_file_section(file, ".gnu_debugdata", &header);
 	Elf_Data *packed = section ? elf_file_data(section, &header) : NULL;
 	lzma_stream stream = LZMA_STREAM_INIT;
 	char *memory = NULL;
@@ -350,7 +350,7 @@ static unsigned long mapping_end(unsigned long start)
 	return end;
 }
 
-int vdso_open(struct elf_file *image)
+int vdso_open(struct elf_file *file)
 {
 	unsigned long start = getauxval(AT_SYSINFO_EHDR);
 	unsigned long end = start ? mapping_end(start) : 0;
@@ -364,7 +364,7 @@ int vdso_open(struct elf_file *image)
 		return -ENOMEM;
 	memcpy(copy, (const void *)start, end - start);
 
-	int error = elf_file_init_memory(image, copy, end - start);
+	int error = elf_file_init_memory(file, copy, end - start);
 
 	if (error)
 		free(copy);

@@ -20,41 +20,41 @@
 
 struct elf_file {
 	Elf *elf;
-	int fd;	      /* -1 for an image in memory */
-	char *memory; /* owned, NULL for a file */
+	int fd;	      /* -1 when the file is in memory */
+	char *memory; /* owned; NULL when the file is behind fd */
 };
 
 /*
- * Make an image of @fd; on success the image owns it.
- * Returns 0 and an image to be given to elf_file_close(); -ENOEXEC when it is no ELF file of ours;
- * or -errno.
+ * Make @file of the ELF file behind @fd; on success @file owns @fd.
+ * Returns 0 and @file, to be given to elf_file_close(); -ENOEXEC when it is no 64-bit little-endian
+ * ELF file; or -errno.
  */
-int elf_file_init(struct elf_file *image, int fd);
+int elf_file_init(struct elf_file *file, int fd);
 
-/* The same of @bytes bytes at @memory (from malloc); on success the image owns them. */
-int elf_file_init_memory(struct elf_file *image, char *memory, size_t bytes);
+/* The same of @bytes bytes at @memory (from malloc); on success @file owns them. */
+int elf_file_init_memory(struct elf_file *file, char *memory, size_t bytes);
 
 /* The same of the regular file @path as process @pid (0: we) sees it; see
  * regular_open(). */
-int elf_file_open(struct elf_file *image, const char *path, uint32_t pid);
+int elf_file_open(struct elf_file *file, const char *path, uint32_t pid);
 
-void elf_file_close(struct elf_file *image);
+void elf_file_close(struct elf_file *file);
 
 /*
- * The build-id of @image. Returns its length and a pointer in *@id that is valid until
+ * The build-id of @file. Returns its length and a pointer in *@id that is valid until
  * elf_file_close(); 0 when there is none.
  */
-size_t elf_file_build_id(const struct elf_file *image, const uint8_t **id);
+size_t elf_file_build_id(const struct elf_file *file, const uint8_t **id);
 
-/* Has @image exactly the build-id @id? */
-int elf_file_has_build_id(const struct elf_file *image, const uint8_t *id, size_t bytes);
+/* Has @file exactly the build-id @id? */
+int elf_file_has_build_id(const struct elf_file *file, const uint8_t *id, size_t bytes);
 
 /* The first section called @name and its header, or NULL. */
-Elf_Scn *elf_file_section(const struct elf_file *image, const char *name, GElf_Shdr *header);
+Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *header);
 
 /*
  * The contents of @section. NULL when it has none in the file, is larger than the cap, or cannot be
- * read. Owned by the image.
+ * read. Owned by the struct elf_file that @section is of.
  */
 Elf_Data *elf_file_data(Elf_Scn *section, const GElf_Shdr *header);
 
@@ -77,16 +77,16 @@ int regular_open(const char *path, uint32_t pid, unsigned flags);
 /*
  * MiniDebugInfo: a small ELF file with the symbols that .dynsym lacks, xz-compressed in the section
  * .gnu_debugdata. Fedora and its relatives ship every binary so.
- * Unpack the embedded file of @image. Returns 0 and an image to be closed by the caller; -ENOENT
- * when there is none, -EBADMSG when it is broken or too large; or -ENOMEM.
+ * Unpack the one embedded in @file. Returns 0 and @mini, to be closed by the caller; -ENOENT when
+ * there is none, -EBADMSG when it is broken or too large; or -ENOMEM.
  */
-int minidebug_open(struct elf_file *mini, const struct elf_file *image);
+int minidebug_open(struct elf_file *mini, const struct elf_file *file);
 
 /*
- * Returns 0 and an image of a copy of our vDSO, to be closed by the caller; -ENOENT when we have
- * none; -ENOEXEC; or -ENOMEM.
+ * Open a copy of our own vDSO. Returns 0 and @file, to be closed by the caller; -ENOENT when we
+ * have none; -ENOEXEC; or -ENOMEM.
  * Context: any thread.
  */
-int vdso_open(struct elf_file *image);
+int vdso_open(struct elf_file *file);
 
 #endif

@@ -40,7 +40,7 @@ struct code {
 #define CODE_SECTIONS 64 /* linkers make ten at most */
 
 struct reader {
-	const struct elf_file *image;
+	const struct elf_file *file;
 	Elf_Data *symbols;
 	Elf_Data *extended; /* SHT_SYMTAB_SHNDX, or NULL */
 	char *strings;	    /* ends in NUL */
@@ -55,13 +55,13 @@ static int read_code_ranges(struct reader *reader)
 {
 	Elf_Scn *section = NULL;
 
-	if (elf_getshdrnum(reader->image->elf, &reader->sections) ||
+	if (elf_getshdrnum(reader->file->elf, &reader->sections) ||
 		reader->sections > ELF_FILE_SECTIONS_MAX)
 		reader->sections = 0;
 	reader->code = calloc(reader->sections + 1, sizeof(*reader->code));
 	if (!reader->code)
 		return -ENOMEM;
-	while ((section = elf_nextscn(reader->image->elf, section))) {
+	while ((section = elf_nextscn(reader->file->elf, section))) {
 		const GElf_Word flags = SHF_ALLOC | SHF_EXECINSTR;
 		size_t index = elf_ndxscn(section);
 		GElf_Shdr header;
@@ -78,23 +78,23 @@ static int read_code_ranges(struct reader *reader)
 	return 0;
 }
 
-static Elf_Scn *find_type(const struct elf_file *image, GElf_Word type, GElf_Shdr *header)
+static Elf_Scn *find_type(const struct elf_file *file, GElf_Word type, GElf_Shdr *header)
 {
 	Elf_Scn *section = NULL;
 
-	while ((section = elf_nextscn(image->elf, section)))
+	while ((section = elf_nextscn(file->elf, section)))
 		if (gelf_getshdr(section, header) && header->sh_type == type)
 			return section;
 	return NULL;
 }
 
 /* The extended section indexes that belong to the symbol section number @symbols. */
-static Elf_Data *find_extended(const struct elf_file *image, size_t symbols)
+static Elf_Data *find_extended(const struct elf_file *file, size_t symbols)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
 
-	while ((section = elf_nextscn(image->elf, section)))
+	while ((section = elf_nextscn(file->elf, section)))
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB_SHNDX &&
 			header.sh_link == symbols)
 			return elf_file_data(section, &header);
@@ -105,13 +105,13 @@ static Elf_Data *find_extended(const struct elf_file *image, size_t symbols)
 static int open_tables(struct reader *reader, GElf_Word type)
 {
 	GElf_Shdr header, strings;
-	Elf_Scn *section = find_type(reader->image, type, &header);
+	Elf_Scn *section = find_type(reader->file, type, &header);
 
 	if (!section || header.sh_entsize != sizeof(Elf64_Sym))
 		return 0;
 	reader->symbols = elf_file_data(section, &header);
 
-	Elf_Scn *names = elf_getscn(reader->image->elf, header.sh_link);
+	Elf_Scn *names = elf_getscn(reader->file->elf, header.sh_link);
 
 	if (!reader->symbols || !names || !gelf_getshdr(names, &strings) ||
 		strings.sh_type != SHT_STRTAB)
@@ -128,7 +128,7 @@ static int open_tables(struct reader *reader, GElf_Word type)
 	memcpy(reader->strings, text->d_buf, text->d_size);
 	reader->strings[text->d_size] = '\0';
 	if (type == SHT_SYMTAB)
-		reader->extended = find_extended(reader->image, elf_ndxscn(section));
+		reader->extended = find_extended(reader->file, elf_ndxscn(section));
 	return read_code_ranges(reader) ? -ENOMEM : 1;
 }
 
@@ -200,9 +200,9 @@ static int read_symbol(const struct reader *reader, int index, struct symtab_sym
 	return 1;
 }
 
-int elf_symbols_add(struct symtab *table, const struct elf_file *image, GElf_Word type)
+int elf_symbols_add(struct symtab *table, const struct elf_file *file, GElf_Word type)
 {
-	struct reader reader = {.image = image};
+	struct reader reader = {.file = file};
 	size_t before = symtab_count(table);
 	int result = open_tables(&reader, type);
 
@@ -245,7 +245,7 @@ struct slot {
 
 struct plt {
 	struct symtab *table;
-	const struct elf_file *image;
+	const struct elf_file *file;
 	int aarch64;
 	struct slot *slots; /* sorted by address once all are in */
 	size_t count;
@@ -262,8 +262,8 @@ struct plt {
 static int open_dynsym(struct plt *plt)
 {
 	GElf_Shdr header, strings;
-	Elf_Scn *section = elf_file_section(plt->image, ".dynsym", &header);
-	Elf_Scn *names = section ? elf_getscn(plt->image->elf, header.sh_link) : NULL;
+	Elf_Scn *section = elf_file_section(plt->file, ".dynsym", &header);
+	Elf_Scn *names = section ? elf_getscn(plt->file->elf, header.sh_link) : NULL;
 
 	if (!names || header.sh_entsize != sizeof(Elf64_Sym) || !gelf_getshdr(names, &strings))
 		return 0;
@@ -358,10 +358,10 @@ static int compare_slots(const void *left, const void *right)
 static int read_slots(struct plt *plt)
 {
 	GElf_Shdr header;
-	Elf_Scn *jumps = elf_file_section(plt->image, ".rela.plt", &header);
+	Elf_Scn *jumps = elf_file_section(plt->file, ".rela.plt", &header);
 	Elf_Scn *section = NULL;
 
-	while ((section = elf_nextscn(plt->image->elf, section)))
+	while ((section = elf_nextscn(plt->file->elf, section)))
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA &&
 			(header.sh_flags & SHF_ALLOC) &&
 			read_relocations(plt, section, &header, section == jumps))
@@ -463,7 +463,7 @@ static int add_aarch64(struct plt *plt, const uint8_t *code, size_t bytes, uint6
 static int add_section(struct plt *plt, const char *name)
 {
 	GElf_Shdr header;
-	Elf_Scn *section = elf_file_section(plt->image, name, &header);
+	Elf_Scn *section = elf_file_section(plt->file, name, &header);
 	Elf_Data *data = section ? elf_file_data(section, &header) : NULL;
 
 	if (!data)
@@ -472,14 +472,14 @@ static int add_section(struct plt *plt, const char *name)
 			    : add_x86_64(plt, data->d_buf, data->d_size, &header, name);
 }
 
-int plt_add(struct symtab *table, const struct elf_file *image)
+int plt_add(struct symtab *table, const struct elf_file *file)
 {
 	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got"};
-	struct plt plt = {.table = table, .image = image};
+	struct plt plt = {.table = table, .file = file};
 	GElf_Ehdr header;
 	int error;
 
-	if (!gelf_getehdr(image->elf, &header) ||
+	if (!gelf_getehdr(file->elf, &header) ||
 		(header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64))
 		return 0;
 	plt.aarch64 = header.e_machine == EM_AARCH64;

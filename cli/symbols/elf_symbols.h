@@ -11,17 +11,17 @@
 #include "cli/symbols/symtab.h"
 
 /*
- * Add the functions of @image's section of type @type (SHT_SYMTAB or SHT_DYNSYM) to @table, which
+ * Add the functions of @file's section of type @type (SHT_SYMTAB or SHT_DYNSYM) to @table, which
  * keeps its own copy of the names. Symbols of sections that hold no code are left out, and so are
  * marks of the assembler that are no names ($x, $d, .L).
  * Returns how many were added (0: no such section, or a broken one), or -ENOMEM.
  */
-int elf_symbols_add(struct symtab *table, const struct elf_file *image, GElf_Word type);
+int elf_symbols_add(struct symtab *table, const struct elf_file *file, GElf_Word type);
 
 /*
- * Add the entries of .plt, .plt.sec and .plt.got of @image (x86_64 or aarch64) to @table.
+ * Add the entries of .plt, .plt.sec and .plt.got of @file (x86_64 or aarch64) to @table.
  * Returns how many were added, or -ENOMEM.
  */
-int plt_add(struct symtab *table, const struct elf_file *image);
+int plt_add(struct symtab *table, const struct elf_file *file);
 
 #endif

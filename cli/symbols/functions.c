@@ -153,11 +153,11 @@ static int read_section(struct functions *functions, struct section *section)
 	return error;
 }
 
-int functions_read(struct functions **out, const struct elf_file *image)
+int functions_read(struct functions **out, const struct elf_file *file)
 {
 	struct functions *functions = calloc(1, sizeof(*functions));
 	GElf_Shdr header;
-	Elf_Scn *scn = elf_file_section(image, ".eh_frame", &header);
+	Elf_Scn *scn = elf_file_section(file, ".eh_frame", &header);
 	Elf_Data *data = scn ? elf_file_data(scn, &header) : NULL;
 	int error = 0;
 
@@ -168,7 +168,7 @@ int functions_read(struct functions **out, const struct elf_file *image)
 			.bytes = data->d_buf,
 			.address = header.sh_addr,
 			.data = data,
-			.e_ident = (const unsigned char *)elf_getident(image->elf, NULL),
+			.e_ident = (const unsigned char *)elf_getident(file->elf, NULL),
 			.cie = ~(Dwarf_Off)0,
 		};
 

@@ -15,11 +15,11 @@
 struct functions;
 
 /*
- * Read the extents in .eh_frame of @image (borrowed). A missing or broken section gives what could
+ * Read the extents in .eh_frame of @file (borrowed). A missing or broken section gives what could
  * be read. Source: LSB Core, "Exception Frames".
  * Returns 0 with an owned object, or -ENOMEM.
  */
-int functions_read(struct functions **out, const struct elf_file *image);
+int functions_read(struct functions **out, const struct elf_file *file);
 void functions_free(struct functions *functions); /* NULL is fine */
 
 /* Returns 0 with the start of the function that covers @address in *@start, or -ENOENT. */

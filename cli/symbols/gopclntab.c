@@ -39,13 +39,13 @@ static uint64_t read_u64(const struct gopclntab *table, uint64_t at)
 	return value;
 }
 
-static Elf_Data *find_section(const struct elf_file *image)
+static Elf_Data *find_section(const struct elf_file *file)
 {
 	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		GElf_Shdr header;
-		Elf_Scn *section = elf_file_section(image, names[i], &header);
+		Elf_Scn *section = elf_file_section(file, names[i], &header);
 
 		if (section)
 			return elf_file_data(section, &header);
@@ -63,9 +63,9 @@ static uint64_t find_names_end(const struct gopclntab *table)
 	return end;
 }
 
-int gopclntab_open(struct gopclntab *table, const struct elf_file *image)
+int gopclntab_open(struct gopclntab *table, const struct elf_file *file)
 {
-	const Elf_Data *data = find_section(image);
+	const Elf_Data *data = find_section(file);
 	struct gopclntab found = {0};
 	GElf_Shdr text;
 	uint32_t magic;
@@ -85,7 +85,7 @@ int gopclntab_open(struct gopclntab *table, const struct elf_file *image)
 	found.functions = read_u64(&found, 64);
 	found.flag_at = magic == MAGIC_118 ? 37 : 41;
 	/* Where the linker left it to a relocation. */
-	if (!found.text && elf_file_section(image, ".text", &text))
+	if (!found.text && elf_file_section(file, ".text", &text))
 		found.text = text.sh_addr;
 	if (found.functions > found.size || found.names > found.size || found.rows > found.size ||
 		found.count >= (found.size - found.functions) / 8)
@@ -155,13 +155,13 @@ int gopclntab_row(const struct gopclntab *table, uint64_t *at, struct gopclntab_
 	return 0;
 }
 
-int gosyms_add(struct symtab *table, const struct elf_file *image)
+int gosyms_add(struct symtab *table, const struct elf_file *file)
 {
 	struct gopclntab functions;
 	int added = 0;
 	char *names;
 
-	if (gopclntab_open(&functions, image))
+	if (gopclntab_open(&functions, file))
 		return 0;
 	names = malloc(functions.size - functions.names);
 	if (!names)

@@ -43,10 +43,10 @@ struct gopclntab_row {
 };
 
 /*
- * Find the table in @image, from which it borrows.
+ * Find the table in @file, from which it borrows.
  * Returns 0; -ENOENT when there is none; or -ENOTSUP for other versions.
  */
-int gopclntab_open(struct gopclntab *table, const struct elf_file *image);
+int gopclntab_open(struct gopclntab *table, const struct elf_file *file);
 
 /* Function @index, below table->count. Returns 0 or -EBADMSG. */
 int gopclntab_function(
@@ -61,9 +61,9 @@ int gopclntab_row(const struct gopclntab *table, uint64_t *at, struct gopclntab_
 struct symtab;
 
 /*
- * Add the functions that @image's table knows to @table, which keeps its own copy
+ * Add the functions that @file's table knows to @table, which keeps its own copy
  * of the names. Returns how many were added (0: no such table, or a broken one), or -ENOMEM.
  */
-int gosyms_add(struct symtab *table, const struct elf_file *image);
+int gosyms_add(struct symtab *table, const struct elf_file *file);
 
 #endif

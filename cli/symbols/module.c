@@ -23,10 +23,11 @@
 #include "cli/symbols/elf_symbols.h"
 #include "cli/symbols/gopclntab.h"
 
+#define PATH_BYTES 4096
+
 /* ---- separate debug files -------------------------------------------------------------------- */
 
 #define DEBUG_ROOT   "/usr/lib/debug"
-#define PATH_BYTES   4096
 #define BUILD_ID_MAX 64 /* bytes; longer ones have no folder */
 
 struct search {
@@ -123,10 +124,10 @@ static int try_id(const struct search *search)
 
 /* The name in .gnu_debuglink and its checksum; NULL when there is none that is a plain file name.
  */
-static const char *read_link(const struct elf_file *image, uint32_t *crc)
+static const char *read_link(const struct elf_file *file, uint32_t *crc)
 {
 	GElf_Shdr header;
-	Elf_Scn *section = elf_file_section(image, ".gnu_debuglink", &header);
+	Elf_Scn *section = elf_file_section(file, ".gnu_debuglink", &header);
 	Elf_Data *data = section ? elf_file_data(section, &header) : NULL;
 
 	if (!data)
@@ -167,21 +168,21 @@ static int try_link(
 }
 
 /*
- * Find the debug file of @image, the module at @path as process @pid (0: we) sees it. A candidate
+ * Find the debug file of @file, the module at @path as process @pid (0: we) sees it. A candidate
  * is taken when its build-id is the module's, or, where one of them has none, when its checksum is
- * the one in the debug link. Returns 0 and an image to be closed by the caller, or -ENOENT.
+ * the one in the debug link. Returns 0 and @debug, to be closed by the caller, or -ENOENT.
  */
 static int debugfile_open(
-	struct elf_file *debug, const struct elf_file *image, const char *path, uint32_t pid)
+	struct elf_file *debug, const struct elf_file *file, const char *path, uint32_t pid)
 {
 	struct search search = {.debug = debug, .pid = pid};
 	char link[64], real[PATH_BYTES];
 
-	search.id_bytes = elf_file_build_id(image, &search.id);
+	search.id_bytes = elf_file_build_id(file, &search.id);
 	if (!try_id(&search))
 		return 0;
 
-	const char *name = read_link(image, &search.crc);
+	const char *name = read_link(file, &search.crc);
 	const char *slash = strrchr(path, '/');
 
 	if (!name)
@@ -190,9 +191,9 @@ static int debugfile_open(
 		return 0;
 
 	/* The folder behind symbolic links: /lib is /usr/lib on most systems. */
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", image->fd);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
 
-	ssize_t bytes = image->fd < 0 ? -1 : readlink(link, real, sizeof(real) - 1);
+	ssize_t bytes = file->fd < 0 ? -1 : readlink(link, real, sizeof(real) - 1);
 
 	if (bytes <= 0)
 		return -ENOENT;
@@ -203,34 +204,32 @@ static int debugfile_open(
 
 /* ---- which file, and what of it -------------------------------------------------------------- */
 
-#define PATH_BYTES 4096
-
 /* Open @path if it is the file that ran. Sets *@mismatch when it was another one. */
-static int try_path(struct elf_file *image, const struct symbols_module *module, const char *path,
+static int try_path(struct elf_file *file, const struct symbols_module *module, const char *path,
 	uint32_t pid, int *mismatch)
 {
-	int error = elf_file_open(image, path, pid);
+	int error = elf_file_open(file, path, pid);
 
 	if (error)
 		return error;
 	if (!module->build_id ||
-		elf_file_has_build_id(image, module->build_id, module->build_id_bytes))
+		elf_file_has_build_id(file, module->build_id, module->build_id_bytes))
 		return 0;
 	*mismatch = 1;
-	elf_file_close(image);
+	elf_file_close(file);
 	return -ESTALE;
 }
 
 /* Below the process's root first: in a container our own file of that name is another one. */
-static int try_roots(struct elf_file *image, const struct symbols_module *module, const char *path,
-	int *mismatch)
+static int try_roots(
+	struct elf_file *file, const struct symbols_module *module, const char *path, int *mismatch)
 {
-	int error = module->pid ? try_path(image, module, path, module->pid, mismatch) : -ENOENT;
+	int error = module->pid ? try_path(file, module, path, module->pid, mismatch) : -ENOENT;
 
-	return error ? try_path(image, module, path, 0, mismatch) : 0;
+	return error ? try_path(file, module, path, 0, mismatch) : 0;
 }
 
-static int open_module(struct elf_file *image, const struct symbols_module *module, int *mismatch)
+static int open_module(struct elf_file *file, const struct symbols_module *module, int *mismatch)
 {
 	static const char deleted[] = " (deleted)";
 	char path[PATH_BYTES];
@@ -238,10 +237,10 @@ static int open_module(struct elf_file *image, const struct symbols_module *modu
 	int error = -ENOENT;
 
 	if (module->is_vdso) {
-		error = vdso_open(image);
+		error = vdso_open(file);
 		if (!error && module->build_id &&
-			!elf_file_has_build_id(image, module->build_id, module->build_id_bytes)) {
-			elf_file_close(image);
+			!elf_file_has_build_id(file, module->build_id, module->build_id_bytes)) {
+			elf_file_close(file);
 			*mismatch = 1;
 			error = -ESTALE;
 		}
@@ -250,30 +249,30 @@ static int open_module(struct elf_file *image, const struct symbols_module *modu
 	if (bytes >= sizeof(path))
 		return -ENAMETOOLONG;
 	if (bytes)
-		error = try_roots(image, module, module->path, mismatch);
+		error = try_roots(file, module, module->path, mismatch);
 	if (error && bytes > strlen(deleted) &&
 		!strcmp(module->path + bytes - strlen(deleted), deleted)) {
 		snprintf(path, sizeof(path), "%.*s", (int)(bytes - strlen(deleted)), module->path);
-		error = try_roots(image, module, path, mismatch);
+		error = try_roots(file, module, path, mismatch);
 	}
 
-	/* The program's own file can be read there even when it has no name any more. Another one
-	 * proves nothing: @module is then just not the program. */
+	/* The program's own file can be read there even when it has no name any more. When that
+	 * one's build-id is not @module's, no mismatch is told of: @module is then a library. */
 	if (error && module->pid && (module->build_id || !bytes)) {
 		int not_the_program;
 
 		snprintf(path, sizeof(path), "/proc/%u/exe", module->pid);
-		error = try_path(image, module, path, 0, &not_the_program);
+		error = try_path(file, module, path, 0, &not_the_program);
 	}
 	return error;
 }
 
-/* Add what a stripped @image has elsewhere. Returns 0 or -ENOMEM. */
+/* Add what a stripped @file has elsewhere. Returns 0 or -ENOMEM. */
 static int add_separate(struct symtab *table, const struct symbols_module *module,
-	const struct elf_file *image, enum symbols_source *source)
+	const struct elf_file *file, enum symbols_source *source)
 {
 	struct elf_file other;
-	int added = debugfile_open(&other, image, module->path, module->pid);
+	int added = debugfile_open(&other, file, module->path, module->pid);
 
 	if (!added) {
 		added = elf_symbols_add(table, &other, SHT_SYMTAB);
@@ -286,7 +285,7 @@ static int add_separate(struct symtab *table, const struct symbols_module *modul
 		return added;
 	}
 
-	added = minidebug_open(&other, image);
+	added = minidebug_open(&other, file);
 	if (added)
 		return added == -ENOMEM ? added : 0;
 	added = elf_symbols_add(table, &other, SHT_SYMTAB);
@@ -297,26 +296,26 @@ static int add_separate(struct symtab *table, const struct symbols_module *modul
 }
 
 static int add_all(struct symtab *table, const struct symbols_module *module,
-	const struct elf_file *image, enum symbols_source *source)
+	const struct elf_file *file, enum symbols_source *source)
 {
-	int added = elf_symbols_add(table, image, SHT_SYMTAB);
+	int added = elf_symbols_add(table, file, SHT_SYMTAB);
 
 	if (added > 0)
 		*source = SYMBOLS_SYMTAB;
-	else if (!added && (added = gosyms_add(table, image)) > 0)
+	else if (!added && (added = gosyms_add(table, file)) > 0)
 		*source = SYMBOLS_GO;
 	else if (!added && !module->is_vdso && !module->is_hurried)
-		added = add_separate(table, module, image, source);
+		added = add_separate(table, module, file, source);
 	if (added < 0)
 		return added;
 
 	/* Always: exported names are better than local aliases, and compressed symbol tables leave
 	 * out what is exported. */
-	added = elf_symbols_add(table, image, SHT_DYNSYM);
+	added = elf_symbols_add(table, file, SHT_DYNSYM);
 	if (added > 0 && *source == SYMBOLS_NONE)
 		*source = SYMBOLS_DYNSYM;
 	if (added >= 0)
-		added = plt_add(table, image);
+		added = plt_add(table, file);
 	if (module->is_vdso && *source != SYMBOLS_NONE)
 		*source = SYMBOLS_VDSO;
 	return added < 0 ? added : 0;
@@ -325,7 +324,7 @@ static int add_all(struct symtab *table, const struct symbols_module *module,
 int module_read(
 	const struct symbols_module *module, struct symtab **table, enum symbols_source *source)
 {
-	struct elf_file image;
+	struct elf_file file;
 	struct symtab *filled = symtab_new();
 	enum symbols_source from = SYMBOLS_NONE;
 	int mismatch = 0;
@@ -333,10 +332,10 @@ int module_read(
 
 	if (!filled)
 		return -ENOMEM;
-	error = open_module(&image, module, &mismatch);
+	error = open_module(&file, module, &mismatch);
 	if (!error) {
-		error = add_all(filled, module, &image, &from);
-		elf_file_close(&image);
+		error = add_all(filled, module, &file, &from);
+		elf_file_close(&file);
 		if (error)
 			goto out;
 	} else if (mismatch) {
@@ -355,14 +354,14 @@ out:
 
 int module_read_functions(const struct symbols_module *module, struct functions **functions)
 {
-	struct elf_file image;
+	struct elf_file file;
 	int mismatch = 0;
-	int error = open_module(&image, module, &mismatch);
+	int error = open_module(&file, module, &mismatch);
 
 	if (error)
 		return error == -ENOMEM ? error : -ENOENT;
-	error = functions_read(functions, &image);
-	elf_file_close(&image);
+	error = functions_read(functions, &file);
+	elf_file_close(&file);
 	return error;
 }
 
@@ -371,26 +370,26 @@ int module_read_functions(const struct symbols_module *module, struct functions 
 
 int module_offset_address(const struct symbols_module *module, uint64_t offset, uint64_t *address)
 {
-	struct elf_file image;
+	struct elf_file file;
 	size_t headers = 0;
 	int mismatch = 0;
-	int error = open_module(&image, module, &mismatch);
+	int error = open_module(&file, module, &mismatch);
 
 	if (error)
 		return -ENOENT;
 	error = -ENOENT;
-	if (elf_getphdrnum(image.elf, &headers) || headers >= PN_XNUM)
+	if (elf_getphdrnum(file.elf, &headers) || headers >= PN_XNUM)
 		headers = 0;
 	for (size_t i = 0; error && i < headers; i++) {
 		GElf_Phdr header;
 
-		if (!gelf_getphdr(image.elf, (int)i, &header) || header.p_type != PT_LOAD ||
+		if (!gelf_getphdr(file.elf, (int)i, &header) || header.p_type != PT_LOAD ||
 			offset < header.p_offset - header.p_offset % PAGE_BYTES ||
 			offset - header.p_offset >= header.p_filesz)
 			continue;
 		*address = offset - header.p_offset + header.p_vaddr;
 		error = 0;
 	}
-	elf_file_close(&image);
+	elf_file_close(&file);
 	return error;
 }
