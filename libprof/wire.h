@@ -72,14 +72,20 @@
 #define WIRE_FRAME(module, address) \
 	(((uint64_t)(module) << 48) | ((uint64_t)(address) & 0xffffffffffffULL))
 #define WIRE_MODULE_NONE  0u      /* no module: JIT or anonymous code */
-#define WIRE_MODULE_MAX   0x7ffdu /* numbers 1..MAX are generations of modules, never reused */
+/*
+ * Numbers 1 to MAX, which is 32,765, are generations of modules, never reused in an image. They are
+ * the format's limit. Of them the library gives out the lowest, 4,096 at most (sampler/modules.c),
+ * and flamerun the highest, downwards, to files that only the program itself mapped
+ * (cli/gather/maps.c). In a process that is sampled from outside the tracer alone gives them out.
+ */
+#define WIRE_MODULE_MAX   0x7ffdu
 /*
  * Generated code whose owner announced it. The address is one in the code space: every piece of
  * code is given a stretch of its own there, never given twice, wherever it lies and whatever lay
  * there before. So a name holds for the whole run and needs no time. A struct wire_code tells it.
  */
 #define WIRE_MODULE_CODE  0x7ffeu
-#define WIRE_MODULE_OVER  0x7fffu /* more than MAX modules came and went: unnamed */
+#define WIRE_MODULE_OVER  0x7fffu /* its writer had no number left for the module: unnamed */
 /* Not a place in code: the innermost frame of credit whose stack was never seen. */
 #define WIRE_FRAME_UNSAMPLED WIRE_FRAME(WIRE_MODULE_OVER, 1)
 /*
@@ -189,11 +195,22 @@ struct wire_arena {
 };
 
 /* ---- process slots --------------------------------------------------------------------------- */
+/*
+ * Who changes a slot's state, from what to what:
+ *
+ *   FREE ─▶ CLAIMED       the claiming process, by compare-and-swap
+ *   CLAIMED ─▶ LIVE       the same process, by compare-and-swap, once the slot is filled in
+ *   CLAIMED ─▶ FREE       flamerun, by compare-and-swap, when the claimer died before that
+ *   LIVE ◀─▶ EXEC         the process, by a store, before an exec and after one that failed
+ *   LIVE ─▶ EXIT          the process, by a store
+ *   EXEC or EXIT ─▶ GONE  by compare-and-swap, see WIRE_SLOT_GONE
+ *   LIVE to GONE ─▶ FREE  the arena's reader, by a store, when the image is over and drained
+ */
 enum wire_slot_state {
 	WIRE_SLOT_FREE = 0,
 	WIRE_SLOT_CLAIMED = 1, /* being filled in by the pid in the upper half of the word */
 	WIRE_SLOT_LIVE = 2,
-	WIRE_SLOT_EXEC = 3, /* about to exec: back to LIVE if that fails */
+	WIRE_SLOT_EXEC = 3, /* about to exec */
 	WIRE_SLOT_EXIT = 4, /* its exit was seen from inside; may still run for a while */
 	/* What runs there now does so without us: from EXEC, by flamerun, when it is another program;
 	 * from EXIT, by an image that quit. */
@@ -201,8 +218,7 @@ enum wire_slot_state {
 };
 
 struct wire_slot {
-	uint64_t state;      /* pid << 8 | enum wire_slot_state; FREE by CAS only by a claimer's success
-			      * or by flamerun after draining */
+	uint64_t state;      /* pid << 8 | enum wire_slot_state, which tells who changes it */
 	uint64_t image;      /* unique in the run */
 	uint64_t parent_image; /* the forking image, 0 for an exec'd one */
 	uint32_t pid;        /* as the process sees itself */

@@ -5,12 +5,12 @@
  * the worker of a process that profiles itself for its own. Neither believes what is in the arena:
  * where the reader stands in each ring is in memory of its own.
  *
- *	if (wire_drain_begin(drain, ring, &look)) {
- *		while (wire_drain_next(drain, &look, &sample) == WIRE_DRAIN_RECORD) {
- *			... sample, wire_drain_frames(drain, &look) ...
- *			wire_drain_skip(drain, &look, sample.bytes);
+ *	if (wire_drain_begin(drain, ring, &pass)) {
+ *		while (wire_drain_next(drain, &pass, &sample) == WIRE_DRAIN_RECORD) {
+ *			... sample, wire_drain_frames(drain, &pass) ...
+ *			wire_drain_skip(drain, &pass, sample.bytes);
  *		}
- *		wire_drain_end(drain, &look);
+ *		wire_drain_end(drain, &pass);
  *	}
  *
  * Context: the arena's one reader.
@@ -35,12 +35,15 @@ struct wire_drain {
 	struct wire_drain_position position[WIRE_RINGS];
 };
 
-/* A ring as it is now: what is committed later is for another look. */
+/*
+ * One pass over a ring, as far as it was written when the pass began: what is committed later waits
+ * for the next pass.
+ */
 struct wire_drain_pass {
 	uint32_t index;
 	uint64_t owner; /* wire_ring.owner; never a free one */
 	uint64_t head;
-	uint64_t taken; /* bytes, in this look */
+	uint64_t taken; /* bytes, in this pass */
 };
 
 enum wire_drain_step {
@@ -75,7 +78,8 @@ static inline int wire_drain_has_block(
 }
 
 /*
- * Look at ring @index. Returns 0 when it is nobody's, or changes hands in this moment.
+ * Begin a pass over ring @index. Returns 0 when the ring is nobody's, or changes hands in this
+ * moment.
  */
 static inline int wire_drain_begin(
 	const struct wire_drain *drain, uint32_t index, struct wire_drain_pass *pass)
@@ -110,7 +114,7 @@ static inline enum wire_drain_step wire_drain_give_up(
 	struct wire_ring *ring = wire_ring(drain->arena, pass->index);
 	uint32_t block = WIRE_HEAD_BLOCK(pass->head);
 
-	/* All that is waiting: with what this look has taken before. */
+	/* All that is waiting, with what this pass has taken before. */
 	pass->taken = __atomic_load_n(&ring->written, __ATOMIC_RELAXED) -
 		      __atomic_load_n(&ring->taken, __ATOMIC_RELAXED);
 	if (WIRE_HEAD_END(pass->head) <= WIRE_BLOCK_BYTES &&
@@ -148,7 +152,7 @@ static inline int wire_drain_move(struct wire_drain *drain, const struct wire_dr
 	return 0;
 }
 
-/* How far the block that the reader is in is written, as seen by @look. */
+/* How far the block that the reader is in is written, as seen by @pass. */
 static inline uint32_t wire_drain_limit(
 	const struct wire_drain *drain, const struct wire_drain_pass *pass)
 {

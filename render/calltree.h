@@ -20,9 +20,9 @@ struct calltree;
 
 enum calltree_frame_kind {
 	CALLTREE_NATIVE = 0,
-	CALLTREE_JIT = 1,	/* named by a perf map or jitdump */
+	CALLTREE_JIT = 1,	/* generated code, named by a perf map or by the program itself */
 	CALLTREE_UNNAMED = 2,	/* [libfoo.so.1+0x1234] */
-	CALLTREE_SYNTHETIC = 3, /* [unsampled], [truncated stack], ... */
+	CALLTREE_SYNTHETIC = 3, /* [unsampled], [incomplete stack], [deeper than N frames], ... */
 	CALLTREE_PROCESS = 4,
 	CALLTREE_THREAD = 5,
 	CALLTREE_INLINE = 6,
@@ -48,7 +48,10 @@ enum calltree_sample_kind {
 	CALLTREE_OFF_CPU = 2
 };
 
-/* One sample in time order of arrival, for the data layer. */
+/*
+ * One sample: when it was taken, of which thread, on which stack. The tree keeps samples in the
+ * order they are added; their times need not rise in it, for threads are drained one by one.
+ */
 struct calltree_sample {
 	uint64_t time_ns; /* since the start of the run */
 	uint32_t node;	  /* the leaf */

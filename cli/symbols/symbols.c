@@ -27,7 +27,12 @@ struct entry {
 	int functions_failed;
 };
 
-#define BUCKETS 4096u /* 32,766 modules at most in an image: chains stay short */
+/*
+ * The registry has no limit of its own: it holds the modules of all images of a run, equal ones
+ * once. The library tells of at most 4,096 in one image (sampler/modules.c), so that chains stay
+ * short.
+ */
+#define BUCKETS 4096u
 
 struct symbols {
 	struct entry *entries;

@@ -81,7 +81,7 @@ const uint8_t *build_id_find(const struct unwind_module *module, uint32_t *bytes
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-#define MODULES_MAX     4096u
+#define MODULES_MAX     4096u /* what the table holds; further modules are WIRE_MODULE_OVER */
 #define MODULES_BUCKETS 256u
 #define PATH_MAX_BYTES  4096u
 

@@ -199,8 +199,8 @@ struct sampler_thread *sampler_thread_find(int32_t tid);
 struct sampler_thread *sampler_thread_self(void);
 
 /*
- * As sampler_thread_arm() for another thread of the process, whose @tid and @clock they are. Its
- * signal mask is left alone. Context: any thread, not a handler.
+ * As sampler_thread_arm() for another thread of the process, the one with @tid. Its signal mask is
+ * left alone. Context: any thread, not a handler.
  */
 int sampler_thread_arm_other(struct sampler_thread *thread, int32_t tid);
 
