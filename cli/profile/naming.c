@@ -22,71 +22,71 @@
 #include "cli/symbols/perfmap.h"
 #include "cli/symbols/symbols.h"
 
-struct frame_names_image;
+#define UNSET UINT32_MAX /* instead of a tree node or frame: there is none, or none yet */
+
+struct frame_namer_image;
 
 /* Zero-initialise. */
-struct frame_names {
+struct frame_namer {
 	struct flameprof_profile *profile; /* borrowed */
 	struct calltree *tree;		   /* borrowed; frames are added to it */
 	struct symbols *symbols;	   /* owned */
 	int64_t start_wall_s;		   /* older perf maps are somebody else's */
 	bool has_mapped;		   /* is any module WIRE_MODULE_MAPPED? */
 	int *handles;			   /* owned; by module: symbols handle, -1: not asked yet */
-	struct frame_names_image *images;  /* owned; by profile image */
+	struct frame_namer_image *images;  /* owned; by profile image */
 	uint32_t *frames;		   /* owned; profile node -> tree frame */
 };
 
 /* ---- one frame ------------------------------------------------------------------------------- */
 
-#define UNSET UINT32_MAX
-
-struct frame_names_image {
+struct frame_namer_image {
 	struct perfmap *perfmap;
 	int perfmap_asked;
 };
 
 /*
  * Name frames of @profile, which must not grow meanwhile, in @tree.
- * Returns 0 or -ENOMEM; frame_names_release() in either case.
+ * Returns 0 or -ENOMEM; frame_namer_release() in either case.
  */
-static int frame_names_init(struct frame_names *names, struct flameprof_profile *profile,
+static int frame_namer_init(struct frame_namer *namer, struct flameprof_profile *profile,
 	struct calltree *tree, int64_t start_wall_s)
 {
-	size_t frames_bytes = (profile->node_count + (size_t)1) * sizeof(*names->frames);
-	size_t handles_bytes = (profile->names.module_count + (size_t)1) * sizeof(*names->handles);
+	size_t frames_bytes = (profile->node_count + (size_t)1) * sizeof(*namer->frames);
+	size_t handles_bytes = (profile->names.module_count + (size_t)1) * sizeof(*namer->handles);
 
-	*names = (struct frame_names){
+	*namer = (struct frame_namer){
 		.profile = profile, .tree = tree, .start_wall_s = start_wall_s};
-	names->symbols = symbols_new();
-	names->images = calloc(profile->image_count + (size_t)1, sizeof(*names->images));
-	names->frames = malloc(frames_bytes);
-	names->handles = malloc(handles_bytes);
-	if (!names->symbols || !names->images || !names->frames || !names->handles)
+	namer->symbols = symbols_new();
+	namer->images = calloc(profile->image_count + (size_t)1, sizeof(*namer->images));
+	namer->frames = malloc(frames_bytes);
+	namer->handles = malloc(handles_bytes);
+	if (!namer->symbols || !namer->images || !namer->frames || !namer->handles)
 		return -ENOMEM;
-	memset(names->frames, 0xff, frames_bytes);
-	memset(names->handles, 0xff, handles_bytes);
+	memset(namer->frames, 0xff, frames_bytes);
+	memset(namer->handles, 0xff, handles_bytes);
 	for (uint32_t i = 0; i < profile->names.module_count; i++)
-		names->has_mapped |=
+		namer->has_mapped |=
 			(names_module(&profile->names, i)->flags & WIRE_MODULE_MAPPED) != 0;
 	return 0;
 }
 
-static void frame_names_release(struct frame_names *names)
+static void frame_namer_release(struct frame_namer *namer)
 {
-	for (uint32_t i = 0; names->images && i < names->profile->image_count; i++)
-		perfmap_free(names->images[i].perfmap);
-	free(names->images);
-	free(names->handles);
-	free(names->frames);
-	symbols_free(names->symbols);
+	for (uint32_t i = 0; namer->images && i < namer->profile->image_count; i++)
+		perfmap_free(namer->images[i].perfmap);
+	free(namer->images);
+	free(namer->handles);
+	free(namer->frames);
+	symbols_free(namer->symbols);
 }
 
 /* Index + 1 of the module of @image that has @address mapped, 0 when none is known. */
-static uint32_t find_mapped(const struct frame_names *names, uint32_t image, uint64_t address)
+static uint32_t find_mapped(const struct frame_namer *namer, uint32_t image, uint64_t address)
 {
-	const struct names *table = &names->profile->names;
+	const struct names *table = &namer->profile->names;
 
-	for (uint32_t i = 0; names->has_mapped && i < table->module_count; i++) {
+	for (uint32_t i = 0; namer->has_mapped && i < table->module_count; i++) {
 		const struct names_module *module = names_module(table, i);
 
 		if (module->flags & WIRE_MODULE_MAPPED && module->image == image &&
@@ -96,7 +96,10 @@ static uint32_t find_mapped(const struct frame_names *names, uint32_t image, uin
 	return 0;
 }
 
-/* A file that the loader mapped, too, was identified then. */
+/*
+ * The module that knows most of @module's file. Of a file that the program mapped itself only the
+ * path is known; where the loader has mapped the same file, too, that module has its build-id.
+ */
 static const struct names_module *find_identified(
 	const struct names *table, const struct names_module *module)
 {
@@ -113,14 +116,14 @@ static const struct names_module *find_identified(
 }
 
 /* The symbols handle of a module, asked once. */
-static int handle_of(struct frame_names *names, uint32_t index)
+static int handle_of(struct frame_namer *namer, uint32_t index)
 {
-	const struct names *table = &names->profile->names;
+	const struct names *table = &namer->profile->names;
 	const struct names_module *module = find_identified(table, names_module(table, index));
-	const struct profile_image *image = profile_image_at(names->profile, module->image);
+	const struct profile_image *image = profile_image_at(namer->profile, module->image);
 
-	if (names->handles[index] < 0)
-		names->handles[index] = symbols_add_module(names->symbols,
+	if (namer->handles[index] < 0)
+		namer->handles[index] = symbols_add_module(namer->symbols,
 			&(struct symbols_module){
 				.path = names_string(table, module->path),
 				.build_id = module->build_id_bytes ? module->build_id : NULL,
@@ -128,26 +131,26 @@ static int handle_of(struct frame_names *names, uint32_t index)
 				.pid = image->ended ? 0 : image->pid,
 				.is_vdso = (module->flags & WIRE_MODULE_VDSO) != 0,
 			});
-	return names->handles[index];
+	return namer->handles[index];
 }
 
-static uint32_t name_in_module(struct frame_names *names, uint32_t index, uint64_t frame)
+static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64_t frame)
 {
-	const struct names_module *module = names_module(&names->profile->names, index);
-	int handle = handle_of(names, index);
+	const struct names_module *module = names_module(&namer->profile->names, index);
+	int handle = handle_of(namer, index);
 	uint64_t address = WIRE_FRAME_ADDRESS(frame);
-	const char *short_name = base_name(names_string(&names->profile->names, module->path));
+	const char *short_name = base_name(names_string(&namer->profile->names, module->path));
 	struct symbols_name name;
 	char text[512];
 
 	if (module->flags & WIRE_MODULE_VDSO)
 		short_name = "[vdso]";
-	if (handle >= 0 && !symbols_lookup(names->symbols, handle, address, &name))
-		return calltree_frame(names->tree, name.name, short_name, CALLTREE_NATIVE);
+	if (handle >= 0 && !symbols_lookup(namer->symbols, handle, address, &name))
+		return calltree_frame(namer->tree, name.name, short_name, CALLTREE_NATIVE);
 	/* By the function's start, where that can be told: one box a function, not one a call. */
-	symbols_function(names->symbols, handle, address, &address);
+	symbols_function(namer->symbols, handle, address, &address);
 	snprintf(text, sizeof(text), "[%.400s+0x%" PRIx64 "]", short_name, address);
-	return calltree_frame(names->tree, text, short_name, CALLTREE_UNNAMED);
+	return calltree_frame(namer->tree, text, short_name, CALLTREE_UNNAMED);
 }
 
 /*
@@ -155,49 +158,49 @@ static uint32_t name_in_module(struct frame_names *names, uint32_t index, uint64
  * program or library, as the files in memory that JIT compilers map twice, nothing is mapped.
  * Returns UNSET then.
  */
-static uint32_t name_mapped(struct frame_names *names, uint32_t index, uint64_t frame)
+static uint32_t name_mapped(struct frame_namer *namer, uint32_t index, uint64_t frame)
 {
-	struct names_module *module = names_module(&names->profile->names, index);
+	struct names_module *module = names_module(&namer->profile->names, index);
 	uint64_t at = WIRE_FRAME_ADDRESS(frame), address;
 
 	if (!module->bias) {
-		if (symbols_offset_address(names->symbols, handle_of(names, index),
+		if (symbols_offset_address(namer->symbols, handle_of(namer, index),
 			    at - module->start + module->segment[0].file_offset, &address)) {
 			module->end = module->start;
 			return UNSET;
 		}
 		module->bias = at - address;
 	}
-	return name_in_module(names, index, WIRE_FRAME(module->number, at - module->bias));
+	return name_in_module(namer, index, WIRE_FRAME(module->number, at - module->bias));
 }
 
-static uint32_t name_jit(struct frame_names *names, uint32_t image_index, uint64_t frame)
+static uint32_t name_jit(struct frame_namer *namer, uint32_t image_index, uint64_t frame)
 {
-	const struct profile_image *image = profile_image_at(names->profile, image_index);
-	struct frame_names_image *about = &names->images[image_index];
-	uint32_t mapped = find_mapped(names, image_index, WIRE_FRAME_ADDRESS(frame));
-	uint32_t in_file = mapped ? name_mapped(names, mapped - 1, frame) : UNSET;
+	const struct profile_image *image = profile_image_at(namer->profile, image_index);
+	struct frame_namer_image *about = &namer->images[image_index];
+	uint32_t mapped = find_mapped(namer, image_index, WIRE_FRAME_ADDRESS(frame));
+	uint32_t in_file = mapped ? name_mapped(namer, mapped - 1, frame) : UNSET;
 	const char *name;
 
 	if (in_file != UNSET)
 		return in_file;
 	if (!about->perfmap_asked) {
 		about->perfmap_asked = 1;
-		if (perfmap_open(&about->perfmap, image->pid, names->start_wall_s))
+		if (perfmap_open(&about->perfmap, image->pid, namer->start_wall_s))
 			about->perfmap = NULL;
 	}
 	name = about->perfmap ? perfmap_lookup(about->perfmap, WIRE_FRAME_ADDRESS(frame)) : NULL;
 	if (name)
-		return calltree_frame(names->tree, name, "", CALLTREE_JIT);
-	return calltree_frame(names->tree, "[unknown code]", "", CALLTREE_UNNAMED);
+		return calltree_frame(namer->tree, name, "", CALLTREE_JIT);
+	return calltree_frame(namer->tree, "[unknown code]", "", CALLTREE_UNNAMED);
 }
 
 static uint32_t name_machine(
-	struct frame_names *names, const struct names *words, const struct names_code *code)
+	struct frame_namer *namer, const struct names *table, const struct names_code *code)
 {
 	char *name = machine_name_make(
-		names_string(words, code->name), names_file(words, code->file), code->line);
-	uint32_t frame = calltree_frame(names->tree, name ? name : names_string(words, code->name),
+		names_string(table, code->name), names_file(table, code->file), code->line);
+	uint32_t frame = calltree_frame(namer->tree, name ? name : names_string(table, code->name),
 		MACHINE_MODULE,
 		code->flags & WIRE_FUNCTION_ROOT ? CALLTREE_SYNTHETIC : CALLTREE_JIT);
 
@@ -205,17 +208,17 @@ static uint32_t name_machine(
 	return frame;
 }
 
-static uint32_t name_code(struct frame_names *names, uint32_t image, uint64_t frame)
+static uint32_t name_code(struct frame_namer *namer, uint32_t image, uint64_t frame)
 {
-	const struct names *words = profile_words(names->profile, image);
+	const struct names *table = profile_words(namer->profile, image);
 	const struct names_code *code =
-		profile_code_at(names->profile, image, WIRE_FRAME_ADDRESS(frame));
+		profile_code_at(namer->profile, image, WIRE_FRAME_ADDRESS(frame));
 
 	if (!code)
-		return calltree_frame(names->tree, "[unknown code]", "", CALLTREE_UNNAMED);
+		return calltree_frame(namer->tree, "[unknown code]", "", CALLTREE_UNNAMED);
 	if (names_code_is_function(code))
-		return name_machine(names, words, code);
-	return calltree_frame(names->tree, names_string(words, code->name), "", CALLTREE_JIT);
+		return name_machine(namer, table, code);
+	return calltree_frame(namer->tree, names_string(table, code->name), "", CALLTREE_JIT);
 }
 
 /* What stands for CPU time and is no place in code; NULL: it is one. */
@@ -237,37 +240,35 @@ static const char *name_of_time(uint64_t frame)
 	}
 }
 
-static uint32_t name_frame(struct frame_names *names, uint32_t image, uint64_t frame)
+static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint64_t frame)
 {
 	uint32_t number = WIRE_FRAME_MODULE(frame);
-	uint32_t known = names_find_module(&names->profile->names, image, number);
+	uint32_t known = names_find_module(&namer->profile->names, image, number);
 
 	if (name_of_time(frame))
-		return calltree_frame(names->tree, name_of_time(frame), "", CALLTREE_SYNTHETIC);
+		return calltree_frame(namer->tree, name_of_time(frame), "", CALLTREE_SYNTHETIC);
 	if (known)
-		return name_in_module(names, known - 1, frame);
+		return name_in_module(namer, known - 1, frame);
 	if (number == WIRE_MODULE_NONE)
-		return name_jit(names, image, frame);
+		return name_jit(namer, image, frame);
 	if (number == WIRE_MODULE_CODE)
-		return name_code(names, image, frame);
-	return calltree_frame(names->tree, "[unknown module]", "", CALLTREE_UNNAMED);
+		return name_code(namer, image, frame);
+	return calltree_frame(namer->tree, "[unknown module]", "", CALLTREE_UNNAMED);
 }
 
 /*
  * The tree frame of profile node @node, below @image's root. Without memory the tree says so when
  * it is finished.
  */
-static uint32_t frame_names_of(struct frame_names *names, uint32_t image, uint32_t node)
+static uint32_t frame_namer_frame(struct frame_namer *namer, uint32_t image, uint32_t node)
 {
-	if (names->frames[node] == UNSET)
-		names->frames[node] = name_frame(
-			names, image, profile_node_frame(profile_node_at(names->profile, node)));
-	return names->frames[node];
+	if (namer->frames[node] == UNSET)
+		namer->frames[node] = name_frame(
+			namer, image, profile_node_frame(profile_node_at(namer->profile, node)));
+	return namer->frames[node];
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */
-
-#define UNSET UINT32_MAX
 
 /* What stands between a process and a stack that did not reach its root. */
 enum prefix {
@@ -280,7 +281,7 @@ enum prefix {
 struct naming {
 	struct flameprof_profile *profile;
 	struct calltree *tree;
-	struct frame_names names;
+	struct frame_namer namer;
 	uint32_t *process_nodes;       /* profile image -> tree node above its stacks */
 	uint32_t *nodes[PREFIX_COUNT]; /* profile node -> tree node */
 	uint32_t *stacks;	       /* profile stack -> tree node, UNSET: of the other kind */
@@ -320,10 +321,10 @@ static uint64_t frame_of(const struct naming *naming, uint32_t node)
 /* A frame of the injected library: a wrapper that the program did not ask for. */
 static int is_ours(const struct naming *naming, uint32_t image, uint32_t node)
 {
-	const struct names *names = &naming->profile->names;
-	uint32_t known = names_find_module(names, image, WIRE_FRAME_MODULE(frame_of(naming, node)));
+	const struct names *table = &naming->profile->names;
+	uint32_t known = names_find_module(table, image, WIRE_FRAME_MODULE(frame_of(naming, node)));
 
-	return known && names_module(names, known - 1)->flags & WIRE_MODULE_SELF;
+	return known && names_module(table, known - 1)->flags & WIRE_MODULE_SELF;
 }
 
 static int is_machine_root(const struct naming *naming, uint32_t image, uint32_t node)
@@ -337,12 +338,16 @@ static int is_machine_root(const struct naming *naming, uint32_t image, uint32_t
 	return code && code->flags & WIRE_FUNCTION_ROOT;
 }
 
-/* The tree node of a machine's root: what its stacks lack is missing above it, not below. */
+/*
+ * The tree node of @root, the frame that a virtual machine's stacks have outermost, and below it
+ * the node of @prefix, for @root is known of every stack: what an incomplete one lacks was called
+ * by it.
+ */
 static uint32_t prefix_below(
 	struct naming *naming, uint32_t image, uint32_t root, enum prefix prefix)
 {
 	uint32_t node = calltree_child(naming->tree, naming->process_nodes[image],
-		frame_names_of(&naming->names, image, root));
+		frame_namer_frame(&naming->namer, image, root));
 
 	return prefix == PREFIX_NONE
 		       ? node
@@ -372,8 +377,8 @@ static uint32_t tree_node(struct naming *naming, uint32_t image, const struct pr
 			node = prefix_below(naming, image, path[n], prefix);
 		else if (!is_ours(naming, image, path[n]) &&
 			 !profile_is_hidden(naming->profile, image, path[n]))
-			node = calltree_child(
-				naming->tree, node, frame_names_of(&naming->names, image, path[n]));
+			node = calltree_child(naming->tree, node,
+				frame_namer_frame(&naming->namer, image, path[n]));
 		nodes[path[n]] = node;
 	}
 	return node;
@@ -426,7 +431,7 @@ static uint32_t stack_node(struct naming *naming, const struct profile_stack *st
 	/* What our own code costs is not hidden. */
 	return is_ours(naming, image, stack->node)
 		       ? calltree_child(naming->tree, node,
-				 frame_names_of(&naming->names, image, stack->node))
+				 frame_namer_frame(&naming->namer, image, stack->node))
 		       : node;
 }
 
@@ -538,13 +543,13 @@ static int naming_init(struct naming *naming, const struct naming_request *reque
 			return -ENOMEM;
 		memset(naming->nodes[prefix], 0xff, nodes_bytes);
 	}
-	return frame_names_init(
-		&naming->names, naming->profile, naming->tree, request->start_wall_s);
+	return frame_namer_init(
+		&naming->namer, naming->profile, naming->tree, request->start_wall_s);
 }
 
 static void naming_release(struct naming *naming)
 {
-	frame_names_release(&naming->names);
+	frame_namer_release(&naming->namer);
 	free(naming->process_nodes);
 	free(naming->stacks);
 	for (int prefix = 0; prefix < PREFIX_COUNT; prefix++)
@@ -564,7 +569,7 @@ int naming_build(
 	};
 	if (error)
 		goto out;
-	symbols_hurry_when(naming.names.symbols, request->is_hurried);
+	symbols_hurry_when(naming.namer.symbols, request->is_hurried);
 	/* Most runs have no virtual machine's time: their tree of it is empty without a look. */
 	if (!request->is_machine || request->profile->vm_weight) {
 		add_process_frames(&naming);
