@@ -53,23 +53,24 @@ struct sampler_thread {
 	uintptr_t seen_self; /* pthread_self() */
 	uint32_t has_vm_phase; /* its own thread's, as is the next */
 	uint64_t vm_rest_ns;   /* elapsed time told by a virtual machine and not yet recorded */
-	uint32_t held;     /* atomic: the program believes that it blocks SAMPLER_SIGNAL here */
-	uint32_t unheld_pid; /* a vfork child, which shares this memory and set its mask itself */
-	/* Its own, of handlers of the program's that ran with SAMPLER_SIGNAL blocked: what became due
-	 * in them; where the last one returned to, sp 0: nowhere; what waits for another place, and how
-	 * often it has. */
-	uint64_t handler_weight;
-	uintptr_t handled_sp;
-	uintptr_t handled_pc;
-	uint32_t carried;
-	uint32_t carries;
+	/* Atomic: the program asked for SAMPLER_SIGNAL to be blocked in this thread. It is not, for
+	 * the thread is to be sampled, but the program reads it in its mask. */
+	uint32_t held;
+	uint32_t unheld_pid; /* atomic: a vfork child that shares `held` and set its own mask */
+	/* The thread's own, of handlers of the program's with SAMPLER_SIGNAL blocked: host.c. */
+	uint64_t handler_weight; /* samples that became due in them and were not recorded yet */
+	uintptr_t handled_sp;	 /* stack pointer that the last of them returned to; 0: none did */
+	uintptr_t handled_pc;	 /* the pc it returned to; a sample at both comes right behind it */
+	uint32_t carried;	 /* weight put off from such a place to the next sample's */
+	uint32_t carries;	 /* how many samples in a row were put off */
 	uint32_t exits;    /* TSD destructor rounds seen */
 	void *(*start)(void *); /* what pthread_create was asked to run */
 	void *argument;
-	/* The rescan's: a thread that somebody else armed, and cannot tell its end. */
+	/* Atomic: nobody sees this thread's end from inside it, so the rescan has to (tasks.c). */
 	uint32_t is_foreign;
-	uint32_t round;     /* of the last rescan that met it */
-	uint64_t seen_cpu_ns; /* its CPU time then */
+	/* Whoever rescans writes the next two, one at a time. */
+	uint32_t round;	      /* number of the last rescan that found the thread in the list */
+	uint64_t seen_cpu_ns; /* the thread's CPU time when it was last looked at */
 };
 
 struct sampler {
@@ -221,6 +222,22 @@ void sampler_thread_reap(struct sampler_thread *thread, uint64_t cpu_ns);
  * Context: signal-safe, any thread.
  */
 uint64_t sampler_thread_due(const struct sampler_thread *thread, uint64_t cpu_ns);
+
+/*
+ * How a process comes out of its slot, by enum wire_slot_state. These calls are told apart by who
+ * still runs afterwards:
+ *
+ *   LIVE ─ sampler_leave() ─▶ EXEC or EXIT    the program runs on for a moment and is sampled
+ *   EXEC ─ sampler_undo_leave() ─▶ LIVE       its exec failed
+ *   LIVE ─ sampler_quit() ─▶ EXIT             the program runs on and is sampled no more
+ *   EXIT ─ sampler_leave_slot() ─▶ GONE       after a quit, when no handler is left
+ *   LIVE ─ sampler_end() ─▶ FREE              hosted: one session ends, another may begin
+ *
+ * sampler_leave_unaccounted() and sampler_quit_unseen() do the same where a seccomp filter that
+ * nobody saw may kill for a system call: they make none, so what was used and is due is not noted.
+ * Under flamerun the collector frees the slot. sampler_thread_end() ends one thread's ring and
+ * leaves the slot alone.
+ */
 
 /*
  * The process is about to leave by exec or exit: note its CPU time and what is due of each thread.
