@@ -4,9 +4,7 @@
  * their rings were drained. Everything read from the arena may be a lie, and may change while it is
  * read: it is copied, and the copy is checked.
  *
- * Rounds come every 50 ms, or when the doorbell rings: a ring has a quarter of a block waiting or
- * enters another, or pool, rings or slots run low; never at an exit or exec, which it would make
- * dearer.
+ * Rounds come every 50 ms, or when the doorbell rings: libprof/sampler/ring.c says when it does.
  *
  * A seccomp filter that comes by an instruction of the program's own shows in Seccomp_filters
  * alone. A look from inside takes calls, which the filter may forbid, and a descriptor, which other
@@ -319,27 +317,27 @@ static struct slot_notes *slot_of(struct collector *c, const struct wire_drain_p
  * What the kernel calls a thread by now: its handler does not ask, for that is a system call. After
  * an exec that is another program's name; the image says before that it is about to.
  */
-static void read_comm(struct collector *c, const struct slot_notes *slot,
+static void read_comm(struct collector *c, const struct slot_notes *owner,
 	struct thread_notes *notes, uint32_t tid, char *comm)
 {
-	const struct wire_slot *image = wire_slot(c->arena, (uint32_t)(slot - c->slots));
+	const struct wire_slot *slot = wire_slot(c->arena, (uint32_t)(owner - c->slots));
 	char now[WIRE_COMM_BYTES] = "";
 
-	if (slot->namespaced || slot->superseded || clock_now_ns() - notes->asked_ns < COMM_NS)
+	if (owner->namespaced || owner->superseded || clock_now_ns() - notes->asked_ns < COMM_NS)
 		return;
 	notes->asked_ns = clock_now_ns();
-	procfs_comm((pid_t)slot->pid, (pid_t)tid, now);
-	if (now[0] && (__atomic_load_n(&image->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_LIVE)
+	procfs_comm((pid_t)owner->pid, (pid_t)tid, now);
+	if (now[0] && (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_LIVE)
 		memcpy(comm, now, sizeof(now));
 }
 
 /* Tell of a thread when there is something new. */
-static void put_thread(struct collector *c, uint32_t index, const struct slot_notes *slot)
+static void put_thread(struct collector *c, uint32_t index, const struct slot_notes *owner)
 {
 	const struct wire_ring *ring = wire_ring(c->arena, index);
 	struct thread_notes *notes = &c->threads[index];
 	struct record_thread record = {
-		.image = slot->image, .number = ring->thread, .tid = ring->tid};
+		.image = owner->image, .number = ring->thread, .tid = ring->tid};
 	char ring_comm[WIRE_COMM_BYTES];
 	bool is_new = notes->image != record.image || notes->number != record.number;
 
@@ -350,7 +348,7 @@ static void put_thread(struct collector *c, uint32_t index, const struct slot_no
 	if (is_new || memcmp(notes->ring_comm, ring_comm, sizeof(ring_comm)))
 		memcpy(record.comm, ring_comm, sizeof(ring_comm));
 	memcpy(notes->ring_comm, ring_comm, sizeof(ring_comm));
-	read_comm(c, slot, notes, record.tid, record.comm);
+	read_comm(c, owner, notes, record.tid, record.comm);
 	if (!is_new && !memcmp(notes->comm, record.comm, sizeof(notes->comm)))
 		return;
 	memcpy(notes->comm, record.comm, sizeof(notes->comm));
@@ -417,8 +415,10 @@ static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint3
 }
 
 /*
- * What the rings of an image still say that is over, and that they are free, if @release. @threads
- * gets how many threads had not ended.
+ * Of an image that is over, or that we let go of, pass on what its rings still tell of threads that
+ * had not ended: their names and the credit noted for them. *@threads is raised by their number.
+ * With @release the rings are free then.
+ * Returns how many held a record that was only begun, known with @release alone.
  */
 static uint32_t end_rings(
 	struct collector *c, struct slot_notes *notes, bool release, uint32_t *threads)
