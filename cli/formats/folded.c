@@ -92,7 +92,7 @@ void lines_release(struct lines *lines)
 	*lines = (struct lines){0};
 }
 
-/* ---- what is certainly none ------------------------------------------------------------------ */
+/* ---- input that holds no stacks -------------------------------------------------------------- */
 
 #define EXPECTED "\"outer;inner weight\""
 

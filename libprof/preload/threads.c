@@ -49,7 +49,8 @@ void preload_set_thread(struct sampler_thread *thread)
 
 void preload_arm(struct sampler_thread *thread)
 {
-	/* One that can't be armed has been given back: at its end it may be another thread's. */
+	/* An entry that could not be armed has been given back. It must not be remembered as this
+	 * thread's: when this thread ends it may be another thread's. */
 	if (sampler_is_hosted())
 		thread = tasks_arm_self(thread);
 	else if (sampler_thread_arm(thread))
@@ -58,7 +59,10 @@ void preload_arm(struct sampler_thread *thread)
 		preload_set_thread(thread);
 }
 
-/* The program's own destructors still run after this one: ask for another round while there is. */
+/*
+ * The program's own destructors may run after this one, and are to be sampled. So this one asks for
+ * another round of destructors as long as libc grants one; sampling ends in the last.
+ */
 static void thread_ends(void *value)
 {
 	struct sampler_thread *thread = value;

@@ -9,10 +9,11 @@
  * filter that nobody saw yet may kill for that. What took longer than any handler does is not
  * believed.
  *
- * Two signals that come at once interrupt one place. The kernel enters the handler of the lower
- * number, then ours before that one's first instruction. But for a few the registers are still
- * those of what was interrupted, so the walk begins there. If it did not, Go would show a third of
- * its time in the handler by which it preempts threads.
+ * When ours is delivered together with a signal of a lower number, the kernel sets up that one's
+ * handler first and ours on top of it, before the first instruction of the other has run. The
+ * sample belongs to the code that both signals interrupted, so the walk begins there: but for the
+ * few registers that the kernel sets for a handler, all still have that code's values. Without
+ * this, Go would show a third of its time in the handler by which it preempts threads.
  */
 #include "libprof/sampler/handler.h"
 
@@ -59,10 +60,7 @@ static int read_unknown_stack(struct unwind_window *window, uintptr_t address, u
 /* Every so many calls of a thread the handler's time is taken. */
 #define CALLS_PER_CHECK 16
 
-/*
- * Whatever took longer was interrupted: other threads had the CPU meanwhile. The thread's CPU clock
- * would leave them out, but takes a system call, and a filter that nobody saw may kill for that.
- */
+/* Whatever took longer was interrupted: other threads had the CPU meanwhile. */
 #define INTERRUPTED_NS 250000
 
 /* So many handlers that have just begun are looked behind. */
@@ -219,10 +217,12 @@ static void record(struct sampler_thread *thread, const struct arch_registers *r
 }
 
 /*
- * Take from @weight what became due in handlers with our signal blocked, and return that. Behind
- * such a handler the rest says nothing of the place: it was due before the handler began, and waits
- * for the next sample, which comes at any place. Not for ever: where handlers begin at the kernel's
- * ticks no other sample comes, and the place is as good as any.
+ * Take from @weight what became due in handlers with our signal blocked, and return that.
+ *
+ * When the sample comes right behind such a handler, the rest of @weight was due before that began.
+ * Its signal was held back and says nothing of the place where the handler returns to. So the rest
+ * is put off to the next sample, which comes at no chosen place; but not for ever: where handlers
+ * begin at the kernel's ticks every sample comes behind one, and that place is as good as any.
  */
 static uint32_t split_handler_weight(
 	struct sampler_thread *thread, const struct arch_registers *registers, uint32_t *weight)

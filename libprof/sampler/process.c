@@ -127,8 +127,9 @@ static void set_state(enum wire_slot_state state)
 }
 
 /*
- * What each thread has used, and what of it is due now; that is kept in its ring until samples that still come
- * are taken off it.
+ * Store the CPU time that the threads have used, and in each thread's ring->exit_credit how many
+ * samples are due of it and not delivered. The handler subtracts each sample that still comes; what
+ * is left when the image is over the collector credits to the thread.
  */
 static void store_exit_credits(void)
 {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that nobody announced are looked for every 10 ms: without interposers only /proc tells
- * of them. The link count of the task list is that of the threads and two; together with "all
- * that were known still live" nobody can be new. Where it does not count, the list is read.
- * All this takes a two-hundredth of a CPU at most.
+ * In a program that profiles itself, threads that nobody announced, as those from a raw clone, are
+ * looked for every 10 ms: without interposers only /proc tells of them. Under flamerun nobody
+ * looks, so a thread from a raw clone is not sampled there.
+ *
+ * The link count of the task list is that of the threads and two: while it stays the same, and all
+ * threads that were known still live, nobody can be new. Where a kernel does not count links, the
+ * list is read. All this takes a two-hundredth of a CPU at most.
  */
 #include "libprof/sampler/tasks.h"
 
@@ -106,7 +109,8 @@ static unsigned publish_stacks_in(uintptr_t start, uintptr_t end)
 		if (!wants_bounds(thread) || sp < start || sp >= end)
 			continue;
 		hi = stack_end(start, end, sp, thread->seen_self);
-		/* Asked and answered, whatever it was: it does not ask again. */
+		/* Also where no bounds were found: a thread whose stack cannot be told must not be
+		 * looked up again at each call. */
 		__atomic_store_n(&thread->seen_sp, 1, __ATOMIC_RELEASE);
 		if (!hi)
 			continue;

@@ -3,7 +3,8 @@
 /*
  * A thread's life in the sampler: its ring is claimed before it is made, its timer armed by the
  * thread itself, and at its end what was due and not delivered becomes credit, while the ring
- * goes to whoever drains it. Finding threads that nobody announced is in tasks.c.
+ * goes to whoever drains it. In programs that profile themselves tasks.c finds threads that nobody
+ * announced; under flamerun a thread from a raw clone is not sampled.
  *
  * A timer's signal names the claim it was made for: its cookie is the entry's address with the
  * claim's generation above. Entries count who relies on them. Whoever swings `active` from 1 to
@@ -199,7 +200,8 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 		goto out;
 	thread->tid = tid;
 	thread->number = __atomic_add_fetch(&sampler.slot->threads, 1, __ATOMIC_RELAXED);
-	/* Up to here an image's beginning: the timer sees what comes. */
+	/* What the process used before its first timer is told as the image's beginning, [exec];
+	 * what it uses from here on the timers see. */
 	if (thread->number == 1)
 		sampler.slot->start_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	ring->thread = thread->number;

@@ -6,8 +6,9 @@
  * was read around an address is kept for the rest of the walk: the owner of a stack is the one
  * being walked, so its frames do not change meanwhile.
  *
- * That goes also where a sandbox refuses process_vm_readv(2), as container runtimes do:
- * rt_sigprocmask(2) copies its set before it refuses, and so says whether a word can be read.
+ * Where process_vm_readv(2) is missing, or a sandbox refuses it, as container runtimes do,
+ * rt_sigprocmask(2) is asked: it copies its set before it refuses an unknown `how`, and so tells
+ * whether a word can be read.
  */
 #ifndef LIBPROF_UNWIND_MEMORY_H
 #define LIBPROF_UNWIND_MEMORY_H
@@ -46,10 +47,7 @@ static inline void unwind_window_init(struct unwind_window *window, int pid)
 	window->base = 0;
 }
 
-/*
- * Where process_vm_readv(2) is missing or refused, as container runtimes do. rt_sigprocmask(2) reads
- * its set before it refuses an unknown `how`, so it tells what can be read.
- */
+/* Without process_vm_readv(2), as described above. */
 CFI_READS_ANYTHING static inline int unwind_read_where_probed(uintptr_t address, uintptr_t *value)
 {
 	if (arch_syscall4(SYS_rt_sigprocmask, ~0, address, NULL, 8) != -EINVAL)

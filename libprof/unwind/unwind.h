@@ -22,7 +22,8 @@ struct unwind_module {
 	/* Generated code's information lies elsewhere: in [cfi_start, cfi_end). 0: in [start, end). */
 	uintptr_t cfi_start;
 	uintptr_t cfi_end;
-	/* pc - row_bias is the pc's name in the cache of rows: the same for equal pieces of code. */
+	/* The cache finds a row by module number and pc - row_bias. Where that difference is equal
+	 * for equal pieces of code (copies of a stub, a file in many processes) they share rows. */
 	uintptr_t row_bias;
 };
 

@@ -163,7 +163,8 @@ static inline uint64_t unwind_row(const struct unwind_walk *walk, uintptr_t pc)
 		return walk->by_fp ? COMPACT_NONE
 				   : code_row(&walk->memory, walk->registers.r[ARCH_DWARF_PC],
 					     walk->exact);
-	/* These two numbers do not stand for one module. */
+	/* The cache finds rows by the module's number. These two belong to no single module: a row
+	 * of one would be taken for another's. */
 	if (!cache || number == WIRE_MODULE_NONE || number == WIRE_MODULE_OVER)
 		return unwind_make_row(walk, pc);
 	key = rowcache_key(pc - walk->module.row_bias, number);
