@@ -50,7 +50,8 @@ def assert_share(folded, weight, expected, looks, what):
     """
     @weight of @folded's total is @expected (0 to 1), within 5 sigma of @looks coin tosses. A share
     that is half or one and a half times as large must be at least 10 sigma away, else the test has
-    too few samples to tell right from wrong.
+    too few samples to tell right from wrong. Targets do fixed work: let there be samples enough for a
+    CPU that is half as fast again.
     """
     assert looks > 0, "no samples\n" + folded.describe()
     sigma = math.sqrt(expected * (1 - expected) / looks)

@@ -103,7 +103,7 @@ def test_the_same_as_from_inside(tmp_path, programs):
 
 
 def test_threads_that_come_later(tmp_path, programs):
-    run = profile(tmp_path, programs.threads, "6000", rate_hz=250, options=["--outside"])
+    run = profile(tmp_path, programs.threads, "9000", rate_hz=250, options=["--outside"])
     assert len(run.truth) == 4
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
 

@@ -63,7 +63,7 @@ def test_exceptions_in_a_static_program(tmp_path):
 @pytest.mark.parametrize("flags", [[], ["-ldflags", "-s -w"]], ids=["plain", "stripped"])
 def test_go(tmp_path, flags):
     """The work is in a function that takes no stack: its caller is seen all the same."""
-    run = profile(tmp_path, outside.build_go(tmp_path, flags), "2000", rate_hz=250)
+    run = profile(tmp_path, outside.build_go(tmp_path, flags), "2600", rate_hz=250)
     assert run.status == 0
     said = run.folded.describe() + "\n" + run.stderr
     share = run.folded.below("main.heavy") + run.folded.below("main.light")

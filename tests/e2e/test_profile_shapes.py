@@ -77,7 +77,7 @@ def test_recursion_deeper_than_a_stack_may_be(tmp_path):
 
 
 def test_threads_share_equally(tmp_path):
-    run = profile(tmp_path, compile_target("threads.c", tmp_path), "6000", rate_hz=250)
+    run = profile(tmp_path, compile_target("threads.c", tmp_path), "9000", rate_hz=250)
     assert len(run.truth) == 4
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
 
