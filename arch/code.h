@@ -39,7 +39,8 @@ static inline unsigned arch_text_read(
 
 		if (source->read_word(source->context, address - skip, &word))
 			break;
-		for (; skip < sizeof(word) && count < room && address < source->end; skip++, address++)
+		for (; skip < sizeof(word) && count < room && address < source->end;
+			skip++, address++)
 			bytes[count++] = (uint8_t)(word >> 8 * skip);
 	}
 	return count;

@@ -26,7 +26,7 @@ struct arch_stub_shape {
 	int memory_result;
 	int bind;
 	int intercept;
-	int64_t ticks_at; /* of intercepts: the counter of ticks, in bytes from the thread pointer */
+	int64_t ticks_at; /* of intercepts: bytes from the thread pointer to the counter of ticks */
 };
 
 #include <arch_stub.h>
@@ -92,14 +92,15 @@ unsigned arch_stub_brief_cfi(const struct arch_stub_template *stub, uintptr_t st
 
 /* ---- the slow half of an intercept ----------------------------------------------------------- */
 /*
- * The slow half of an intercept stub's check, in assembly: arch/<cpu>/arch_intercept_slow.S. It runs
- * where the original has just returned, with results in registers that no ordinary call preserves.
+ * The slow half of an intercept stub's check, in assembly: arch/<cpu>/arch_intercept_slow.S. It
+ * runs where the original has just returned, with results in registers that no ordinary call
+ * preserves.
  */
 
 /*
  * Call what arch_intercept_prepare() was given and leave every register a result may be in, of any
- * calling convention of the CPU, as it was. Needs, besides what is called, up to 3 KiB of stack on x86_64
- * and 1.5 KiB on aarch64, there up to 8.7 KiB more for the vectors of SVE.
+ * calling convention of the CPU, as it was. Needs, besides what is called, up to 3 KiB of stack on
+ * x86_64 and 1.5 KiB on aarch64, there up to 8.7 KiB more for the vectors of SVE.
  *
  * Context: generated code, after arch_intercept_prepare().
  */

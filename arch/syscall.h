@@ -15,10 +15,10 @@
  * arch_syscall6(long nr, long a, long b, long c, long d, long e, long f) -> long
  *     The kernel's answer: >= 0, or -errno. Context: signal-safe.
  *
- * arch_spawn_vm(unsigned long flags, void *stack_top, void (*entry)(void *), void *argument) -> long
- *     clone(2) with a stack of its own: the child runs entry(argument) on @stack_top (16-byte
- *     aligned, one past the end) and must not return. The parent gets the child's pid or -errno.
- *     The child shares the parent's thread pointer: it must not touch thread-local storage.
+ * arch_spawn_vm(unsigned long flags, void *stack_top, void (*entry)(void *), void *argument)
+ *     -> long. clone(2) with a stack of its own: the child runs entry(argument) on @stack_top
+ *     (16-byte aligned, one past the end) and must not return. The parent gets the child's pid or
+ *     -errno. The child shares the parent's thread pointer: it must not touch thread-local storage.
  *     Context: signal-safe.
  */
 #define arch_syscall0(nr)             arch_syscall6(nr, 0, 0, 0, 0, 0, 0)

@@ -87,7 +87,8 @@ static struct ending dispatch(struct options *options, int argc, char **argv)
 	}
 	if (index == argc) {
 		diag_fail(&message, -EINVAL, "no program given");
-		diag_fail_hint(&message, "flamerun [option...] [--] program [argument...]; flamerun --help tells more");
+		diag_fail_hint(&message, "flamerun [option...] [--] program [argument...]; "
+					 "flamerun --help tells more");
 		return report_failure(&message);
 	}
 	word = find_reserved_word(options, argv[index]);

@@ -66,7 +66,8 @@ struct flameprof_options {
 	/* what one thread may be ahead of the worker [90 KiB]; 4 KiB..90 KiB. No stack has more
 	 * frames than fit, at 8 bytes each */
 	size_t ring_bytes FLAMEPROF_ZERO;
-	/* what may wait for the worker besides [16 MiB]; 1..1 GiB. A batch is at most an eighth of it */
+	/* what may wait for the worker besides [16 MiB]; 1..1 GiB. A batch is at most an eighth of
+	 * it */
 	size_t queue_bytes FLAMEPROF_ZERO;
 	/* memory of one profile [256 MiB]; 64 KiB..16 GiB. Stacks that no longer fit are counted as
 	 * dropped */
@@ -158,7 +159,7 @@ FLAMEPROF_API int flameprof_resume(void);
 #define FLAMEPROF_MARK_BYTES 255
 FLAMEPROF_API int flameprof_mark(const char *name);
 
-/* ---- diagnostics ------------------------------------------------------------------------------- */
+/* ---- diagnostics ----------------------------------------------------------------------------- */
 
 /* Why samples were dropped. */
 enum flameprof_drop {
@@ -186,15 +187,16 @@ struct flameprof_counters {
 	struct {
 		uint64_t batches, samples, weight, bytes;
 	} dropped[FLAMEPROF_DROPS];
-	uint64_t high_water_bytes; /* most that ever waited for the worker, a refused batch included;
-				    * begins anew with what waits now */
-	uint64_t handler_ns;	   /* spent in the signal handler, extrapolated from every 16th call */
+	uint64_t high_water_bytes; /* most that ever waited for the worker, a refused batch
+				    * included; begins anew with what waits now */
+	uint64_t handler_ns; /* spent in the signal handler, extrapolated from every 16th call */
 	uint64_t worker_ns;	   /* CPU time of the profiler's own threads */
 	uint64_t ends[FLAMEPROF_ENDS]; /* weight */
 	uint64_t threads;	   /* sampled now */
 	uint64_t late_threads;	   /* that could not be sampled */
 	uint64_t dropped_marks;
-	uint64_t vm_samples, vm_weight; /* of those recorded, what flameprof_record_vm_stack() brought */
+	uint64_t vm_samples,
+		vm_weight; /* of those recorded, what flameprof_record_vm_stack() brought */
 	uint64_t reserved[6];
 };
 

@@ -125,18 +125,18 @@ FLAMEPROF_API int flameprof_profile_merge(
 /*
  * Write the profile to @path, replacing what is there by rename. The ending decides:
  *
- *   .pb       pprof, uncompressed, without symbols: mappings with build-ids, recorded names. Made by
- *             the library itself.
- *   others    .svg .png .pdf .folded .pb.gz: named and drawn by the flamerun program, found beside
- *             the library, where it was installed, or on PATH. It runs as a process of its own that
- *             the host's wait() and SIGCHLD never see.
+ *   .pb       pprof, uncompressed, without symbols: mappings with build-ids, recorded names. Made
+ * by the library itself. others    .svg .png .pdf .folded .pb.gz: named and drawn by the flamerun
+ * program, found beside the library, where it was installed, or on PATH. It runs as a process of
+ * its own that the host's wait() and SIGCHLD never see.
  *
  * Returns 0; -EINVAL for another ending; -ENOENT when there is no flamerun, -EIO when it failed:
  * then PATH.pb holds the profile, for `flamerun render PATH.pb -o PATH`; -EACCES also where another
  * user laid the file, or a link on the way to it, into a sticky folder; -ENAMETOOLONG,
  * -ENOMEM, and -errno of the file.
  */
-FLAMEPROF_API int flameprof_profile_write(const struct flameprof_profile *profile, const char *path);
+FLAMEPROF_API int flameprof_profile_write(
+	const struct flameprof_profile *profile, const char *path);
 
 #ifdef __cplusplus
 }

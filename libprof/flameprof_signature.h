@@ -149,14 +149,14 @@ inline flameprof_signature flameprof_signature_for(result (*)(arguments...))
 		__alignof__(FLAMEPROF_TYPE_SAMPLE(type)), sizeof(FLAMEPROF_TYPE_SAMPLE(type)))
 
 /* Those of sixteen types, with void for those there are not; a seventeenth is none. */
-#define FLAMEPROF_TYPES_OF(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, more, ...)              \
-	FLAMEPROF_TYPE_OF(a), FLAMEPROF_TYPE_OF(b), FLAMEPROF_TYPE_OF(c), FLAMEPROF_TYPE_OF(d),    \
-		FLAMEPROF_TYPE_OF(e), FLAMEPROF_TYPE_OF(f), FLAMEPROF_TYPE_OF(g),                  \
-		FLAMEPROF_TYPE_OF(h), FLAMEPROF_TYPE_OF(i), FLAMEPROF_TYPE_OF(j),                  \
-		FLAMEPROF_TYPE_OF(k), FLAMEPROF_TYPE_OF(l), FLAMEPROF_TYPE_OF(m),                  \
-		FLAMEPROF_TYPE_OF(n), FLAMEPROF_TYPE_OF(o), FLAMEPROF_TYPE_OF(p),                  \
-		FLAMEPROF_TYPE_ASSERT(                                                             \
-			FLAMEPROF_TYPE_IS(more, void), "FLAMEPROF_SIGNATURE: more than 16 arguments")
+#define FLAMEPROF_TYPES_OF(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, more, ...)           \
+	FLAMEPROF_TYPE_OF(a), FLAMEPROF_TYPE_OF(b), FLAMEPROF_TYPE_OF(c), FLAMEPROF_TYPE_OF(d), \
+		FLAMEPROF_TYPE_OF(e), FLAMEPROF_TYPE_OF(f), FLAMEPROF_TYPE_OF(g),               \
+		FLAMEPROF_TYPE_OF(h), FLAMEPROF_TYPE_OF(i), FLAMEPROF_TYPE_OF(j),               \
+		FLAMEPROF_TYPE_OF(k), FLAMEPROF_TYPE_OF(l), FLAMEPROF_TYPE_OF(m),               \
+		FLAMEPROF_TYPE_OF(n), FLAMEPROF_TYPE_OF(o), FLAMEPROF_TYPE_OF(p),               \
+		FLAMEPROF_TYPE_ASSERT(FLAMEPROF_TYPE_IS(more, void),                            \
+			"FLAMEPROF_SIGNATURE: more than 16 arguments")
 
 /* A zero, if @condition holds. */
 #define FLAMEPROF_TYPE_ASSERT(condition, text)                                                     \

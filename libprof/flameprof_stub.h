@@ -78,7 +78,8 @@ struct flameprof_arena;
 /* Why stubs are not to be had; names go missing then and nothing else. */
 enum flameprof_stub_status {
 	FLAMEPROF_STUBS_WORK = 0,
-	FLAMEPROF_STUBS_DENIED = 1,    /* executable memory is refused: SELinux, seccomp, PR_SET_MDWE */
+	FLAMEPROF_STUBS_DENIED =
+		1, /* executable memory is refused: SELinux, seccomp, PR_SET_MDWE */
 	FLAMEPROF_STUBS_NO_MEMORY = 2,
 	FLAMEPROF_STUBS_SUSPENDED = 3 /* between flameprof_arenas_suspend() and _resume() */
 };
@@ -108,7 +109,8 @@ FLAMEPROF_API void flameprof_arena_hide_target(struct flameprof_arena *arena);
 FLAMEPROF_API void flameprof_arena_free(struct flameprof_arena *arena);
 
 /* Context: signal-safe. */
-FLAMEPROF_API enum flameprof_stub_status flameprof_arena_status(const struct flameprof_arena *arena);
+FLAMEPROF_API enum flameprof_stub_status flameprof_arena_status(
+	const struct flameprof_arena *arena);
 
 /*
  * A stub with this name and payload. Takes no lock on the common path.
@@ -215,7 +217,9 @@ enum flameprof_publish {
  */
 FLAMEPROF_API int flameprof_publish(unsigned what);
 
-/* What is published now: a tool whose file can no longer be written is off. Context: signal-safe. */
+/*
+ * What is published now: a tool whose file can no longer be written is off. Context: signal-safe.
+ */
 FLAMEPROF_API unsigned flameprof_published(void);
 
 /* ---- process images -------------------------------------------------------------------------- */
@@ -251,7 +255,8 @@ FLAMEPROF_API int flameprof_arenas_suspend(
  * without a suspend. Context: as suspend.
  */
 FLAMEPROF_API int flameprof_arenas_resume(
-	int (*visit)(void *context, const struct flameprof_stub_record *stub, flameprof_function *before),
+	int (*visit)(void *context, const struct flameprof_stub_record *stub,
+		flameprof_function *before),
 	void *context);
 
 #ifdef __cplusplus

@@ -41,9 +41,9 @@ typedef void flameprof_interrupt_function(void *context, uint32_t ticks);
 
 /*
  * Begin to tick, for all threads that are registered without a function of their own. A process has
- * one such period and function at a time: a machine that may share it with others, as a plugin does,
- * registers its threads by flameprof_interrupt_register_with() and does without. The timer is a
- * thread of the profiler's own, which no profile shows; it rests while nobody gets ticks. Time is
+ * one such period and function at a time: a machine that may share it with others, as a plugin
+ * does, registers its threads by flameprof_interrupt_register_with() and does without. The timer is
+ * a thread of the profiler's own, which no profile shows; it rests while nobody gets ticks. Time is
  * elapsed time: periods that it was late are added to the next tick.
  *
  * @period_ns  100 us..10 s
@@ -102,8 +102,8 @@ struct flameprof_interrupt_options {
 
 /*
  * The same with all there is. A machine that registers its threads with a function of their own
- * disturbs no other machine of the process and is not disturbed; a thread runs one machine. Once its
- * threads are unregistered nobody calls the function any more.
+ * disturbs no other machine of the process and is not disturbed; a thread runs one machine. Once
+ * its threads are unregistered nobody calls the function any more.
  *
  * Returns as flameprof_interrupt_register(); -EINVAL for a period out of range, a period or context
  * without a function, and what is reserved.
@@ -152,10 +152,12 @@ static __inline__ void flameprof_interrupt_check(void)
  * Returns the stub, or @original where there can be none: flameprof_intercept_status() says why,
  * or FLAMEPROF_STUBS_WORK for a signature that no stub can have. NULL stays NULL.
  */
-FLAMEPROF_API flameprof_function *flameprof_intercept(flameprof_function *original, const char *name,
-	const struct flameprof_signature *signature);
+FLAMEPROF_API flameprof_function *flameprof_intercept(flameprof_function *original,
+	const char *name, const struct flameprof_signature *signature);
 
-/* What @function stands for: the original of an intercept stub, else itself. Context: signal-safe. */
+/*
+ * What @function stands for: the original of an intercept stub, else itself. Context: signal-safe.
+ */
 FLAMEPROF_API flameprof_function *flameprof_intercept_original(flameprof_function *function);
 
 /* How it went the last time that a stub was asked for. Context: signal-safe. */
@@ -165,8 +167,8 @@ FLAMEPROF_API enum flameprof_stub_status flameprof_intercept_status(void);
  * Put stubs into a table of functions: all of them, or, with an error, none.
  * A table may be given again, also one the host has rebuilt: stubs in it stay, plain functions go.
  *
- * @table       *@table has @n entries; NULL entries and those without a name stay as they are. Where
- *		it can't be written it is left alone and *@table becomes a copy, which belongs to the
+ * @table       *@table has @n entries; NULL entries and those without a name stay as they are.
+ *Where it can't be written it is left alone and *@table becomes a copy, which belongs to the
  *		library until flameprof_intercept_restore()
  * @names       @n of them, copied; several functions may share one
  * @signatures  @n of them, or NULL: all arguments are in registers

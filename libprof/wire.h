@@ -4,8 +4,8 @@
  * or calls anything. Reading it is wire_control.h and wire_drain.h.
  *
  * Everything in the arena can be written by any process of the run at any time. Whoever reads
- * copies a value out once, by an atomic load or wire_copy(), then checks the copy; no index, size or
- * string from here is trusted, flamerun's or the library's.
+ * copies a value out once, by an atomic load or wire_copy(), then checks the copy; no index, size
+ * or string from here is trusted, flamerun's or the library's.
  *
  * The arena, one sealed memfd made by flamerun:
  *
@@ -128,8 +128,10 @@ enum wire_jit {
 /* Why a process that has a Python in it goes without names. */
 enum wire_python_refusal {
 	WIRE_PYTHON_VERSION = 0, /* not one that the extension knows */
-	WIRE_PYTHON_NO_EXTENSION = 1, /* the extension is not beside the library, or does not load */
-	WIRE_PYTHON_NO_STUBS = 2, /* executable memory is refused, or something else evaluates frames */
+	WIRE_PYTHON_NO_EXTENSION =
+		1, /* the extension is not beside the library, or does not load */
+	WIRE_PYTHON_NO_STUBS =
+		2, /* executable memory is refused, or something else evaluates frames */
 	WIRE_PYTHON_REFUSALS
 };
 
@@ -143,7 +145,7 @@ enum wire_unprofiled {
 	WIRE_UNPROFILED_OTHER_CPU,   /* or word size */
 	WIRE_UNPROFILED_SANITIZED,   /* AddressSanitizer takes no library before its own */
 	WIRE_UNPROFILED_PRIVILEGED,  /* set-uid or set-gid: the loader ignores LD_PRELOAD */
-	WIRE_UNPROFILED_UNREACHABLE, /* the library cannot be read there: another root, another user */
+	WIRE_UNPROFILED_UNREACHABLE, /* the library cannot be read: another root or user */
 	WIRE_UNPROFILED_CONFINED,    /* whoever ran it had forbidden itself system calls */
 	WIRE_UNPROFILED_CAUSES
 };
@@ -186,7 +188,9 @@ struct wire_arena {
 	uint32_t forks_arrived; /* atomic: by the children, whether or not they found a slot */
 	/* A loss that has no slot to be counted in; atomic, only ever grows. */
 	uint64_t lost_processes; /* no free slot */
-	/* Processes whose Python functions get names, and what else was found; atomic, only grow. */
+	/*
+	 * Processes whose Python functions get names, and what else was found; atomic, only grow.
+	 */
 	uint32_t python_named;
 	uint32_t python_refused[WIRE_PYTHON_REFUSALS];
 	uint32_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* atomic: images by cause; 0 is unused */
@@ -212,8 +216,8 @@ enum wire_slot_state {
 	WIRE_SLOT_LIVE = 2,
 	WIRE_SLOT_EXEC = 3, /* about to exec */
 	WIRE_SLOT_EXIT = 4, /* its exit was seen from inside; may still run for a while */
-	/* What runs there now does so without us: from EXEC, by flamerun, when it is another program;
-	 * from EXIT, by an image that quit. */
+	/* What runs there now does so without us: from EXEC, by flamerun, when it is another
+	 * program; from EXIT, by an image that quit. */
 	WIRE_SLOT_GONE = 5,
 };
 
@@ -228,8 +232,8 @@ struct wire_slot {
 	uint64_t start_ns;   /* CLOCK_MONOTONIC */
 	uint64_t start_cpu_ns; /* CPU time the process had used when its first thread was armed */
 	uint64_t end_cpu_ns; /* CPU time of the process when it left (EXEC, EXIT), else 0 */
-	/* CPU time of its threads from each one's arming on: of those that ended (atomic), and of the
-	 * others when the process left. */
+	/* CPU time of its threads from each one's arming on: of those that ended (atomic), and of
+	 * the others when the process left. */
 	uint64_t ended_threads_ns;
 	uint64_t live_threads_ns;
 	/* Of children it had waited for, and of theirs, when it left: CPU time, and the resident
@@ -243,16 +247,16 @@ struct wire_slot {
 	uint32_t confined_threads; /* atomic: begun where a filter forbids to sample them */
 	uint32_t filters; /* atomic: of seccomp, that it has or is about to, as far as it knows */
 	uint32_t has_unseen; /* atomic, by flamerun: it has more of them */
-	/* Written by handlers and exit paths of this image, atomic, only ever grow. Units: samples by
-	 * weight. delivered = expirations that reached a handler. */
+	/* Written by handlers and exit paths of this image, atomic, only ever grow. Units: samples
+	 * by weight. delivered = expirations that reached a handler. */
 	uint64_t delivered;
 	uint64_t overruns;   /* part of delivered that came as timer overruns */
 	uint64_t credited;   /* due at a thread's end and never delivered */
 	uint64_t dropped;    /* no block was free, or the thread too far ahead */
 	uint64_t paused;     /* delivered while the program had asked to be left out */
 	uint64_t late_threads; /* threads of this image without ring or timer */
-	/* Records that found the control ring full; names of machines' functions may come later, and
-	 * are taken out again. */
+	/* Records that found the control ring full; names of machines' functions may come later,
+	 * and are taken out again. */
 	uint64_t control_dropped;
 	uint64_t handler_ns; /* time spent in the handler, extrapolated from every 16th call */
 	uint64_t vm_dropped; /* as dropped and paused, of WIRE_KIND_VM */
@@ -295,7 +299,8 @@ struct wire_ring {
 	uint32_t tid;
 	uint32_t first;  /* block + 1; written before head stops being 0 */
 	uint64_t start_ns;
-	char comm[WIRE_COMM_BYTES]; /* when it began and ended; in between its handler may look again */
+	char comm[WIRE_COMM_BYTES]; /* when it began and ended; in between its handler may look
+				       again */
 	uint64_t exit_credit; /* due and not delivered when the process left; on the last stack */
 	uint64_t pad0;
 	uint64_t head;    /* atomic, release: see above */
@@ -323,7 +328,7 @@ struct wire_sample {
 	uint32_t thread; /* the ring's thread number when it was written */
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t weight;
-	uint16_t frames; /* 0 with WIRE_KIND_CREDIT: on this thread's previous stack, if it has one */
+	uint16_t frames; /* 0 with WIRE_KIND_CREDIT: on the thread's previous stack, if any */
 	uint8_t kind;    /* enum wire_kind */
 	uint8_t end;     /* enum wire_end */
 };
@@ -411,7 +416,8 @@ struct wire_mark {
 #define WIRE_RING_PLACE     640u
 #define WIRE_SLOTS_OFFSET   WIRE_PAGE
 #define WIRE_BLOCKS_OFFSET  (WIRE_SLOTS_OFFSET + WIRE_SLOTS * WIRE_SLOT_STRIDE)
-#define WIRE_CONTROL_OFFSET (WIRE_BLOCKS_OFFSET + WIRE_BLOCKS_MAX * (unsigned)sizeof(struct wire_block))
+#define WIRE_CONTROL_OFFSET \
+	(WIRE_BLOCKS_OFFSET + WIRE_BLOCKS_MAX * (unsigned)sizeof(struct wire_block))
 #define WIRE_POOL_OFFSET    (WIRE_CONTROL_OFFSET + (uint64_t)WIRE_SLOTS * WIRE_CONTROL_BYTES)
 
 /* A limit on the address space is the program's to use up: the arena takes at most this part. */

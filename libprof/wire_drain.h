@@ -132,7 +132,9 @@ static inline enum wire_drain_step wire_drain_give_up(
 	return WIRE_DRAIN_DAMAGED;
 }
 
-/* Into the next block of the list, the one before it is free then. Returns 0 or -1: there is none. */
+/*
+ * Into the next block of the list, the one before it is free then. Returns 0 or -1: there is none.
+ */
 static inline int wire_drain_move(struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
 	struct wire_drain_position *position = &drain->position[pass->index];

@@ -13,8 +13,9 @@
  *   is the root.
  *
  * Columns, because like values next to each other deflate to half of what rows would. Modelling the
- * nodes (a range coder that learns each function's callees) and a denser text (base 91), six hundred
- * lines together, were measured against this on what 997 Hz see of programs; bytes of the whole SVG:
+ * nodes (a range coder that learns each function's callees) and a denser text (base 91), six
+ *hundred lines together, were measured against this on what 997 Hz see of programs; bytes of the
+ *whole SVG:
  *
  *		  nodes   range coder, base 91   columns, base64
  *   tar              39           140672             140679   +0.0 %
@@ -29,8 +30,8 @@
  *   chromium       5008           290326             296701   +2.2 %
  *   g++, deep   3282388           878777             847872   -3.5 %
  *
- * Of random trees of 100,000 nodes (bench-picture) the coder makes 11 to 25 % less, which no program
- * is like; base 91 alone makes 1 % less of programs, 4 % of those.
+ * Of random trees of 100,000 nodes (bench-picture) the coder makes 11 to 25 % less, which no
+ *program is like; base 91 alone makes 1 % less of programs, 4 % of those.
  */
 #ifndef RENDER_EMBED_H
 #define RENDER_EMBED_H

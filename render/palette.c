@@ -161,8 +161,8 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 /* ---- the palettes ---------------------------------------------------------------------------- */
 
 /*
- * Numbers are OKLCH, where equal steps look equal: all shades of a family carry the same text colour
- * with the same contrast.
+ * Numbers are OKLCH, where equal steps look equal: all shades of a family carry the same text
+ * colour with the same contrast.
  */
 
 /* clang-format off: the numbers are read in columns. */

@@ -153,8 +153,8 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
 #define NOTE_LINE_PX	 15.0
 #define NOTES_MAX	 64u /* lines */
 /*
- * The static layer stays small. Above ROWS_CALM rows, those whose boxes are less than NEEDLE_PX wide
- * in all end in grey; the viewer has them.
+ * The static layer stays small. Above ROWS_CALM rows, those whose boxes are less than NEEDLE_PX
+ * wide in all end in grey; the viewer has them.
  */
 #define ROWS_MAX	 150u
 #define ROWS_CALM	 36u

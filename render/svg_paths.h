@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cairo's numbers said shorter: most of the bytes of a picture are where boxes and letters are, and
- * cairo writes each place as two absolute numbers of up to eight digits, which nothing can turn off.
- * As cairo writes them the pictures of programs are 21 to 47 % larger (git log 202 instead of 167 KB,
- * chromium 389 instead of 265), and 12 to 32 % when a server compresses them.
+ * cairo writes each place as two absolute numbers of up to eight digits, which nothing can turn
+ * off. As cairo writes them the pictures of programs are 21 to 47 % larger (git log 202 instead of
+ * 167 KB, chromium 389 instead of 265), and 12 to 32 % when a server compresses them.
  *
  * Reading cairo's text again is little code beside what would write it instead: cairo knows the
  * outlines of glyphs, which of them a document has had, and how the same scene gets into PNG and

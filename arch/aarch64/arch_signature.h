@@ -31,8 +31,8 @@ static inline void arch_call_integer(struct arch_call *call, const struct arch_t
 }
 
 /*
- * Up to four vector registers (C.2), one or two integer ones (C.12), or the address of a copy (B.4):
- * always that above four of the largest members, 64 bytes.
+ * Up to four vector registers (C.2), one or two integer ones (C.12), or the address of a copy
+ * (B.4): always that above four of the largest members, 64 bytes.
  */
 static inline void arch_call_aggregate(struct arch_call *call, const struct arch_type *type)
 {

@@ -409,7 +409,9 @@ struct arch_way {
 	/* Where the register's value was when the way began; -1: in the register. */
 	int64_t fp;
 	bool is_lost; /* the way has written another value to it */
-	/* The way has put the register's value there, and this is where that was; else INT64_MAX. */
+	/*
+	 * The way has put the register's value there, and this is where that was; else INT64_MAX.
+	 */
 	int64_t saved, saved_fp;
 };
 

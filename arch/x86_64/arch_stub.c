@@ -161,8 +161,8 @@ int arch_stub_prepare(const struct arch_stub_shape *shape, struct arch_stub_temp
 	unsigned integers = shape->integer_arguments + (shape->memory_result ? 1u : 0u);
 	int spill = shape->bind && integers > INTEGER_REGISTERS;
 
-	if (shape->stack_words > STACK_WORDS_MAX || (shape->bind && shape->integer_arguments > 1024) ||
-		(spill && !shape->stack_words))
+	if (shape->stack_words > STACK_WORDS_MAX ||
+		(shape->bind && shape->integer_arguments > 1024) || (spill && !shape->stack_words))
 		return -EINVAL;
 	if (shape->intercept && shape->ticks_at != (int32_t)shape->ticks_at)
 		return -ENOTSUP;

@@ -35,8 +35,8 @@ struct folded_bad {
  *
  * Returns 0; or -errno with @message filled and the tree of no use: of reading, -ENOMEM, -EFBIG (a
  * line that is too long for any stack), -ERANGE (a count that is too large), -ENODATA (certainly no
- * folded stacks). Nearly any text could be some; that is said of the file's first lines only, so that
- * a damaged end costs only itself.
+ * folded stacks). Nearly any text could be some; that is said of the file's first lines only, so
+ * that a damaged end costs only itself.
  */
 int folded_read(struct calltree *tree, FILE *in, const char *name, struct folded_bad *bad,
 	struct diag_message *message);

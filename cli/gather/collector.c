@@ -255,7 +255,9 @@ static void check_claim(struct collector *c, uint32_t index, uint64_t state)
 	wire_hint(&c->arena->slots_hint, index);
 }
 
-/* One that came by an instruction of the program's own is not seen inside, where looking is a call. */
+/*
+ * One that came by an instruction of the program's own is not seen inside, where looking is a call.
+ */
 static void check_filters(struct wire_slot *slot, struct slot_notes *notes)
 {
 	uint32_t filters;

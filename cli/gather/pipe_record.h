@@ -119,7 +119,9 @@ struct record_sample {
 	uint64_t frame[]; /* innermost first */
 };
 
-/* Counts are in samples by weight, as in struct wire_slot; the tracer has none of an image's own. */
+/*
+ * Counts are in samples by weight, as in struct wire_slot; the tracer has none of an image's own.
+ */
 struct record_image_end {
 	struct record record;
 	uint64_t image;

@@ -277,8 +277,10 @@ static int is_alive(const char *stat)
 	char state;
 	long threads;
 
-	if (!at || sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
-			   &state, &threads) != 2)
+	if (!at ||
+		sscanf(at + 1,
+			" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
+			&state, &threads) != 2)
 		return 1;
 	return threads > 1 || (state != 'Z' && state != 'X');
 }

@@ -247,8 +247,8 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 		record.end = (uint8_t)result.end;
 	}
 	/*
-	 * A call that we broke off is begun again where that is safe: EINTR becomes the kernel's own
-	 * "restart unless a handler runs", for calls that have done nothing yet.
+	 * A call that we broke off is begun again where that is safe: EINTR becomes the kernel's
+	 * own "restart unless a handler runs", for calls that have done nothing yet.
 	 */
 	if (is_known && arch_in_syscall(tracee->tid, regset) &&
 		arch_regset_restart(regset, !tracer->config.wall))

@@ -60,9 +60,9 @@ struct accounting_child {
  * an exec'd image could be sampled, "[exit]" after an image's last instruction, "[unsampled]" for
  * forks and threads as they begin and end. The process's clock tells how much; what is less than a
  * sample is carried to the next image, so that thousands of short processes add up. An exit is
- * placed where the kernel's sum leaves no choice: below the process, or below those of one name that
- * one parent waited for; else it is the parent's "[exit of children]". A sum that is too large for
- * exits has somebody in it who was not sampled, and is left to the books.
+ * placed where the kernel's sum leaves no choice: below the process, or below those of one name
+ * that one parent waited for; else it is the parent's "[exit of children]". A sum that is too large
+ * for exits has somebody in it who was not sampled, and is left to the books.
  *
  * @child  NULL while it still runs; borrowed.
  * Call once, after everything was gathered. Returns 0 or -ENOMEM.

@@ -235,7 +235,8 @@ void advise_outputs(char *const *argv)
 
 		if (!path || !format_by_ending(path) || !access(path, F_OK))
 			continue;
-		diag_info("hint: '-o %s' went to '%s': options for flamerun stand before the program",
+		diag_info(
+			"hint: '-o %s' went to '%s': options for flamerun stand before the program",
 			path, argv[0]);
 		return;
 	}

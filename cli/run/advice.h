@@ -24,8 +24,8 @@ struct advice_request {
 void advice_give(const struct advice_request *request, int error, struct diag_message *message);
 
 /*
- * The program @argv[0] has ended. Say so if one of its arguments was an output for flamerun: "-o" and
- * a picture's name, where there is no such file.
+ * The program @argv[0] has ended. Say so if one of its arguments was an output for flamerun: "-o"
+ * and a picture's name, where there is no such file.
  */
 void advise_outputs(char *const *argv);
 

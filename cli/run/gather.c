@@ -30,9 +30,9 @@ struct gather {
 };
 
 /*
- * Programs without the library: their CPU time goes to a run's books, so it has to have passed as it
- * does there, and none of them could ever say that it wants to be sampled. Without a tracing process
- * they are not sampled.
+ * Programs without the library: their CPU time goes to a run's books, so it has to have passed as
+ * it does there, and none of them could ever say that it wants to be sampled. Without a tracing
+ * process they are not sampled.
  */
 static void open_for_uninjected(struct gather *gather, const struct gather_config *config)
 {
@@ -153,7 +153,8 @@ uint32_t gather_python(const struct gather *gather, uint32_t refused[WIRE_PYTHON
 	const struct wire_arena *arena = gather->channel.arena;
 
 	for (unsigned i = 0; i < WIRE_PYTHON_REFUSALS; i++)
-		refused[i] = arena ? __atomic_load_n(&arena->python_refused[i], __ATOMIC_RELAXED) : 0;
+		refused[i] =
+			arena ? __atomic_load_n(&arena->python_refused[i], __ATOMIC_RELAXED) : 0;
 	return arena ? __atomic_load_n(&arena->python_named, __ATOMIC_RELAXED) : 0;
 }
 

@@ -36,8 +36,8 @@ struct gather_config {
 };
 
 /*
- * Make the arena and the pipe and start who writes to it. Returns 0 and an owned object in *@out, or
- * -errno with @message filled.
+ * Make the arena and the pipe and start who writes to it. Returns 0 and an owned object in *@out,
+ * or -errno with @message filled.
  */
 int gather_open(struct gather **out, const struct gather_config *config,
 	struct diag_message *message);

@@ -95,7 +95,9 @@ static bool is_asked_for(const struct jit_watch *watch, uint32_t image)
 	return !watch->program || image_of(watch, image)->pid == (uint32_t)watch->program;
 }
 
-/* A Python that a build starts for a moment makes room for the next, the program itself for none. */
+/*
+ * A Python that a build starts for a moment makes room for the next, the program itself for none.
+ */
 static void find_python(struct jit_watch *watch, uint64_t now_ns)
 {
 	const struct names *table = &gather_profile(watch->gather)->names;
@@ -141,12 +143,14 @@ static void report_python(struct jit_watch *watch)
 		diag_info("hint: Python's functions have names when it is started as "
 			  "'python3 -X perf' or with PYTHONPERFSUPPORT=1");
 	else if (watch->minor < 11)
-		diag_info("hint: the functions of Python 3.%u have no names; those of 3.11 have with "
-			  "--jit=python, of later ones with 'python3 -X perf'",
+		diag_info(
+			"hint: the functions of Python 3.%u have no names; those of 3.11 have with "
+			"--jit=python, of later ones with 'python3 -X perf'",
 			watch->minor);
 	else if (watch->is_outside)
-		diag_info("hint: Python's functions have no names from outside; they have when it is "
-			  "started by 'flamerun --jit=python'");
+		diag_info(
+			"hint: Python's functions have no names from outside; they have when it is "
+			"started by 'flamerun --jit=python'");
 	else if (!is_jit_asked(watch))
 		diag_info("hint: Python's functions have names with --jit=python");
 	else
@@ -171,7 +175,9 @@ void jit_check(struct jit_watch *watch, uint64_t now_ns)
 	find_python(watch, now_ns);
 	if (!watch->minor)
 		return;
-	/* That one has not come about its names otherwise: it is told before it shows its prompt. */
+	/*
+	 * That one has not come about its names otherwise: it is told before it shows its prompt.
+	 */
 	is_certain = watch->program && is_asked_for(watch, watch->image) && watch->minor <= 11 &&
 		     !is_jit_asked(watch);
 	if (is_certain || now_ns - watch->since_ns >= PATIENCE_NS)
@@ -193,6 +199,7 @@ void jit_report(struct jit_watch *watch)
 			report_python(watch);
 	}
 	if (!watch->is_done && mask & WIRE_JIT_PYTHON && !report_refusal(watch->gather))
-		diag_info("hint: --jit=python did nothing: no process was a Python that lets others "
-			  "use its functions");
+		diag_info(
+			"hint: --jit=python did nothing: no process was a Python that lets others "
+			"use its functions");
 }

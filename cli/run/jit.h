@@ -13,7 +13,8 @@
 struct gather;
 struct options;
 
-/* The enum wire_jit bits of @list: words of options_runtimes() with commas between; others are ignored. */
+/* The enum wire_jit bits of @list: words of options_runtimes() with commas between; others are
+ * ignored. */
 uint32_t jit_mask(const char *list);
 
 /* What is said of runtimes without names, once. */

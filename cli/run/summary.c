@@ -55,8 +55,8 @@ int kernel_config_has(const char *path, const char *option)
 
 /*
  * Is it certain that a CPU timer may break off a call that is about to sleep? Without
- * CONFIG_POSIX_CPU_TIMERS_TASK_WORK (Linux 5.9) its signal is sent from the tick, in the midst of the
- * thread's system call; with it on the way out of that. Where nobody tells, nothing is certain.
+ * CONFIG_POSIX_CPU_TIMERS_TASK_WORK (Linux 5.9) its signal is sent from the tick, in the midst of
+ * the thread's system call; with it on the way out of that. Where nobody tells, nothing is certain.
  */
 static bool kernel_breaks_off_calls(void)
 {

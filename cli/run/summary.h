@@ -19,7 +19,8 @@ struct pipe_reader_refusal;
 struct summary {
 	struct flameprof_profile *profile;
 	const struct calltree *tree;  /* of all that the clock counted, finished */
-	const struct calltree *shown; /* the picture's, or all of it that was not turned inside out */
+	const struct calltree
+		*shown; /* the picture's, or all of it that was not turned inside out */
 	bool shows_machines;	      /* that is what virtual machines told */
 	const struct naming_report *report;
 	uint64_t duration_ns; /* of the run, by the clock on the wall */
@@ -32,7 +33,9 @@ struct summary {
 	const struct pipe_reader_refusal *refusals; /* PIPE_READER_REFUSALS; borrowed */
 };
 
-/* Print samples, rate, threads, processes, losses with the reconciliation, the hottest functions. */
+/*
+ * Print samples, rate, threads, processes, losses with the reconciliation, the hottest functions.
+ */
 void summary_print(const struct summary *summary);
 
 /* One line for under the picture's title: "cmd: 2150 samples, ..." into @out. */

@@ -183,7 +183,9 @@ int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct
 	struct entry *entry = &symbols->entries[handle];
 
 	if (!entry->table) {
-		/* Tried once: a module too large for memory must not be read again for each frame. */
+		/*
+		 * Tried once: a module too large for memory must not be read again for each frame.
+		 */
 		if (entry->failed)
 			return -ENOENT;
 		entry->module.is_hurried = symbols->is_hurried && symbols->is_hurried();

@@ -31,7 +31,7 @@ struct symbols_module {
 	const char *path;         /* as the target saw it, "": the program of @pid; borrowed */
 	const uint8_t *build_id;  /* as mapped in the target; NULL when it had none */
 	size_t build_id_bytes;
-	uint32_t pid;             /* to open the file through /proc/<pid>/root while it lives; 0: don't */
+	uint32_t pid; /* to open the file through /proc/<pid>/root while it lives; 0: don't */
 	int is_vdso;
 	bool is_hurried;          /* only what its own file says openly is read */
 };

@@ -90,7 +90,9 @@ static inline uint64_t interrupt_period_ns(void)
 	return __atomic_load_n(&interrupt.period_ns, __ATOMIC_RELAXED);
 }
 
-/* The period of ticks that the calling thread gets, else that of all; 0: none. Context: likewise. */
+/*
+ * The period of ticks that the calling thread gets, else that of all; 0: none. Context: likewise.
+ */
 uint64_t interrupt_period_here_ns(void);
 
 /* ---- intercepts ------------------------------------------------------------------------------ */

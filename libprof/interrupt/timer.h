@@ -56,8 +56,9 @@ void registry_reset_in_child(struct interrupt_thread *thread);
 int timer_start(uint64_t due_ns);
 
 /*
- * End the timer when nobody gets ticks, and wait for that. Whenever a thread ends, because a process
- * ends with its last thread, and the timer must not be it. Context: interrupt.lock is not held.
+ * End the timer when nobody gets ticks, and wait for that. Whenever a thread ends, because a
+ * process ends with its last thread, and the timer must not be it. Context: interrupt.lock is not
+ * held.
  */
 void timer_end_unneeded(void);
 

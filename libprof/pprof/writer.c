@@ -105,7 +105,9 @@ void texts_release(struct texts *texts)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* The number of @head followed by @tail, cut at @bytes: at most PTRDIFF_MAX, as strnlen() has it. */
+/*
+ * The number of @head followed by @tail, cut at @bytes: at most PTRDIFF_MAX, as strnlen() has it.
+ */
 static uint32_t text_of(
 	struct pprof_writer *writer, const char *head, const char *tail, size_t bytes)
 {

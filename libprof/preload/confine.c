@@ -55,7 +55,9 @@ static int before_prctl(unsigned long option, const unsigned long a[4])
 	}
 	if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
 		clock_ask_kernel();
-	/* Of one thread; but which calls of others it catches its program may change at any time. */
+	/*
+	 * Of one thread; but which calls of others it catches its program may change at any time.
+	 */
 	if (option == PR_SET_SYSCALL_USER_DISPATCH && a[0] != PR_SYS_DISPATCH_OFF)
 		sampler_quit(WIRE_QUIT_DISPATCH);
 	return 0;

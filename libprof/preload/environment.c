@@ -393,7 +393,9 @@ void preload_hand_over(struct preload_handover *handover, char *const *environme
 	if (!library ||
 		(!run && !lists_library(find_variable(environment, PRELOAD_VARIABLE), library)))
 		return;
-	/* Where system calls are forbidden one more may be the end, and the image inherits filters. */
+	/*
+	 * Where system calls are forbidden one more may be the end, and the image inherits filters.
+	 */
 	is_unseen = !is_confined() && __atomic_load_n(&sampler.on, __ATOMIC_ACQUIRE) &&
 		    confined_before_exec();
 	if (is_unseen || is_confined())

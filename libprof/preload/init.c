@@ -61,9 +61,9 @@ static size_t bytes_to_map(uint64_t arena_bytes)
 }
 
 /*
- * How time is told, read once, and what is to be named. Any process of the run may have changed what
- * the arena says: that may be another rate, but not timers that go on while threads sleep, which would
- * break their calls off.
+ * How time is told, read once, and what is to be named. Any process of the run may have changed
+ * what the arena says: that may be another rate, but not timers that go on while threads sleep,
+ * which would break their calls off.
  */
 static int read_settings(const struct wire_arena *arena, uint64_t cookie)
 {

@@ -195,8 +195,8 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 }
 
 /*
- * The child execs inside libc, which returns when it has, or an error and no child. It inherits from
- * the kernel, not from what the program believes.
+ * The child execs inside libc, which returns when it has, or an error and no child. It inherits
+ * from the kernel, not from what the program believes.
  */
 #define SPAWN(name, directory)                                    \
 	static spawn_fn *next;                                    \

@@ -40,8 +40,8 @@ static uint32_t held_after(int how, int is_asked, uint32_t held)
 }
 
 /*
- * A vfork child's own mask is the kernel's business, since nothing samples it; only what it got from
- * its parent's is believed, until it says what it wants.
+ * A vfork child's own mask is the kernel's business, since nothing samples it; only what it got
+ * from its parent's is believed, until it says what it wants.
  */
 static int change_childs_mask(sigmask_fn *next, struct sampler_thread *thread, int how,
 	const sigset_t *set, sigset_t *old_set)

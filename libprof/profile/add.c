@@ -83,7 +83,8 @@ struct found {
 	const struct profile_image *image;
 	uint32_t number; /* of the thread that has the weight, within the image */
 	uint32_t thread; /* index + 1, 0: to be made */
-	struct profile_thread *recent; /* what is remembered of one that is no entry; NULL: nothing */
+	struct profile_thread
+		*recent; /* what is remembered of one that is no entry; NULL: nothing */
 	int is_unshown; /* it will not be one: the times that tell of threads are used up */
 	uint32_t depth;	 /* frames found, from the outermost; the rest is missing */
 	uint32_t node;	 /* the last one found */

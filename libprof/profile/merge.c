@@ -123,7 +123,8 @@ static uint64_t translate_frame(const struct merge *m, uint64_t frame)
 	if (number == WIRE_MODULE_NONE || number > WIRE_MODULE_MAX)
 		return frame;
 	/* Not known there: it must not become one that is known here. */
-	number = names_find_module(&m->from->names, 0, number) ? m->modules[number] : WIRE_MODULE_OVER;
+	number = names_find_module(&m->from->names, 0, number) ? m->modules[number]
+							       : WIRE_MODULE_OVER;
 	return WIRE_FRAME(number, WIRE_FRAME_ADDRESS(frame));
 }
 
@@ -152,8 +153,8 @@ static int merge_nodes(struct merge *m)
 }
 
 /*
- * The first here of another run of the profiler that has its tid and name: the same thread as far as
- * can be told. Index + 1, 0 when there is none.
+ * The first here of another run of the profiler that has its tid and name: the same thread as far
+ * as can be told. Index + 1, 0 when there is none.
  */
 static uint32_t find_thread_of_other_run(
 	const struct merge *m, const struct profile_thread *there)

@@ -293,9 +293,10 @@ uint32_t profile_commit_thread(
 }
 
 /*
- * Programs may start threads for ever, and most are over before anything of them is kept: these would
- * be as many entries. What has to be known of them while they last is kept in a table of one size,
- * by their numbers, which are given in turn: a thread is forgotten when so many have come since.
+ * Programs may start threads for ever, and most are over before anything of them is kept: these
+ * would be as many entries. What has to be known of them while they last is kept in a table of one
+ * size, by their numbers, which are given in turn: a thread is forgotten when so many have come
+ * since.
  */
 #define RECENT_THREADS 16384u
 

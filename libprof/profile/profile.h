@@ -7,10 +7,10 @@
  *
  *	stack ─▶ leaf node ─▶ parent ─▶ … ─▶ outermost node ─▶ root of the thread's image
  *
- * How a frame was found (WIRE_FRAME_BY_FP) is left out: it is the same place in code. The root of the
- * first image is node 0, where an image is all there is; those of others are nodes below it, so that
- * a frame's module number means the image's own. String 0 is "". Everything is an array of `struct
- * pages`, all on one account.
+ * How a frame was found (WIRE_FRAME_BY_FP) is left out: it is the same place in code. The root of
+ *the first image is node 0, where an image is all there is; those of others are nodes below it, so
+ *that a frame's module number means the image's own. String 0 is "". Everything is an array of
+ *`struct pages`, all on one account.
  *
  * Context: one thread at a time, never a handler.
  */
@@ -99,8 +99,8 @@ struct profile_step {
 };
 
 /*
- * Distinct by both of these: a tid that is used again is another thread. Number 0 is all of an image
- * of which no sample has a time: nothing of theirs is shown but their stacks.
+ * Distinct by both of these: a tid that is used again is another thread. Number 0 is all of an
+ * image of which no sample has a time: nothing of theirs is shown but their stacks.
  */
 struct profile_thread_key {
 	uint64_t image; /* its id */
@@ -209,12 +209,13 @@ struct flameprof_profile {
 	uint32_t path_root;  /* the node it hangs from */
 	uint32_t path_stack; /* index + 1 of the stack that it is, 0: of none */
 	uint32_t last_thread; /* index + 1 of the thread looked up last */
-	struct pages recent;  /* struct profile_thread: of those that are no entries, see profile.c */
+	struct pages
+		recent; /* struct profile_thread: of those that are no entries, see profile.c */
 };
 
 /* ---- making and filling ------------------------------------------------------------------------
- * Errors are 0, -ENOSPC at the ceiling, -ENOMEM. The first one stays in profile_error(), which tells
- * those who have no ceiling that something is missing.
+ * Errors are 0, -ENOSPC at the ceiling, -ENOMEM. The first one stays in profile_error(), which
+ * tells those who have no ceiling that something is missing.
  */
 
 /* Returns an owned, empty profile or NULL. */
@@ -234,13 +235,14 @@ static inline int profile_error(const struct flameprof_profile *p)
 uint32_t profile_image(struct flameprof_profile *p, uint64_t id);
 
 /*
- * For a process that profiles itself: samples are of the first image from now on, and threads of the
- * profiler's run @id. Returns 0 or an error.
+ * For a process that profiles itself: samples are of the first image from now on, and threads of
+ * the profiler's run @id. Returns 0 or an error.
  */
 int profile_begin_run(struct flameprof_profile *p, uint64_t id);
 
 /*
- * Remember @tid (0: unknown) and @comm (WIRE_COMM_BYTES; NULL or empty: unknown) of thread @number of
+ * Remember @tid (0: unknown) and @comm (WIRE_COMM_BYTES; NULL or empty: unknown) of thread @number
+ * of
  * @image. It becomes an entry with its first sample that has a weight and a time.
  */
 void profile_name_thread(struct flameprof_profile *p, uint32_t image, uint32_t number, uint32_t tid,
@@ -250,8 +252,9 @@ void profile_name_thread(struct flameprof_profile *p, uint32_t image, uint32_t n
  * Add one sample of @image: a stack of sample->frames frames, innermost first, on thread
  * sample->thread of it, which is made if needed. Checked before: wire_drain.h.
  *
- * Without frames it goes on the last stack of the thread (WIRE_KIND_CPU, WIRE_KIND_OFF), on none when
- * there is none. With weight 0 nothing is counted, the stack is only remembered as the last one.
+ * Without frames it goes on the last stack of the thread (WIRE_KIND_CPU, WIRE_KIND_OFF), on none
+ * when there is none. With weight 0 nothing is counted, the stack is only remembered as the last
+ * one.
  *
  * Returns 0 or an error: a sample that does not fit changes nothing.
  */

@@ -63,7 +63,8 @@ static inline uint64_t clock_monotonic_at_start_ns(void)
 	return clock_cpu_ns(CLOCK_MONOTONIC);
 }
 
-/* The CPU clock of another thread of this process. Source: Linux include/linux/posix-timers_types.h. */
+/* The CPU clock of another thread of this process. Source: Linux
+ * include/linux/posix-timers_types.h. */
 static inline clockid_t clock_of_thread(int32_t tid)
 {
 	return (clockid_t)((~(uint32_t)tid << 3) | 6);

@@ -160,8 +160,7 @@ static int guard_is_holding(const void *ucontext)
 	       is_on_stack(&interrupted->uc_stack, register_in(ucontext, ARCH_DWARF_SP));
 }
 
-/* ---- what the program asks for and is told ----------------------------------------------------
- */
+/* ---- what the program asks for and is told --------------------------------------------------- */
 
 static int is_handler(const struct sigaction *action)
 {
@@ -313,8 +312,9 @@ static void discard_expiries(int signal, siginfo_t *info)
 }
 
 /*
- * The main thread alone may send again what kill() or the kernel sent. For others it becomes a kill()
- * of our own, and who sent it is kept; it is one signal, since the kernel keeps no second one.
+ * The main thread alone may send again what kill() or the kernel sent. For others it becomes a
+ * kill() of our own, and who sent it is kept; it is one signal, since the kernel keeps no second
+ * one.
  */
 static struct {
 	uint32_t state; /* atomic: enum relay_state */

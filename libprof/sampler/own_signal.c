@@ -40,7 +40,8 @@ struct kernel_action {
 #define IS_INSTRUMENTED UNDER_TSAN
 
 static AT_START int small_stacks; /* atomic */
-static AT_START uintptr_t installed; /* atomic: what the kernel calls since ours went in, 0 before */
+static AT_START uintptr_t
+	installed; /* atomic: what the kernel calls since ours went in, 0 before */
 
 /* The kernel's own word, whatever stands before libc's. */
 static struct kernel_action kernel_action(void)
@@ -169,7 +170,8 @@ static int has_other_handler(void)
 	return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
 
-/* /proc/self/timers has "signal: 27/<cookie>" for each POSIX timer, and is missing in some kernels.
+/*
+ * /proc/self/timers has "signal: 27/<cookie>" for each POSIX timer, and is missing in some kernels.
  */
 static int has_posix_timer(void)
 {

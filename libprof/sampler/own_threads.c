@@ -164,7 +164,9 @@ int own_threads_are_known(uint32_t begun)
 }
 
 /* ---- staying loaded -------------------------------------------------------------------------- */
-/* A plugin with a copy of the library may be closed while threads, timers and handlers are in it. */
+/*
+ * A plugin with a copy of the library may be closed while threads, timers and handlers are in it.
+ */
 
 /* Statically linked programs have neither, and the linker warns of dlopen() in them by its name. */
 extern __typeof__(dladdr1) dladdr1 __attribute__((weak));

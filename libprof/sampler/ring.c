@@ -35,9 +35,9 @@ static uint64_t waiting_bytes(const struct wire_ring *ring)
 }
 
 /*
- * Returns block + 1, or 0 when there is none. The lowest free one is taken, so its number says about
- * how many are taken; a ring may have as many as are left, so that one thread with deep stacks and
- * no reader leaves half of the pool to the others.
+ * Returns block + 1, or 0 when there is none. The lowest free one is taken, so its number says
+ * about how many are taken; a ring may have as many as are left, so that one thread with deep
+ * stacks and no reader leaves half of the pool to the others.
  */
 static uint32_t claim_block(const struct sampler_thread *thread)
 {
@@ -177,8 +177,8 @@ int ring_is_empty(const struct sampler_thread *thread)
 /* ---- control records ------------------------------------------------------------------------- */
 /*
  * The control ring's writing side. Many writers and no lock: a writer owns the bytes it moved the
- * head over; the word at their start says when they are complete. Head and tail are what others wrote
- * last: a place is made of them that lies in the ring and is aligned, whatever they say.
+ * head over; the word at their start says when they are complete. Head and tail are what others
+ * wrote last: a place is made of them that lies in the ring and is aligned, whatever they say.
  */
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ASYNC-SIGNAL-SAFE: the writing side of a sample ring. */
 /*
- * One writer, the thread itself: its handler, or with all signals blocked what it records by itself.
- * Records are built in place: begin, fill, commit. A writer killed in between leaves
+ * One writer, the thread itself: its handler, or with all signals blocked what it records by
+ * itself. Records are built in place: begin, fill, commit. A writer killed in between leaves
  * WIRE_HEAD_WRITING set and the head's end where it was. The layout is in wire.h.
  *
  * Context of all: signal-safe, the thread that owns the ring.

@@ -23,17 +23,21 @@
 #define SAMPLER_SIGNAL     SIGPROF
 #define SAMPLER_SIGNAL_BIT (1ULL << (SAMPLER_SIGNAL - 1)) /* in the kernel's masks */
 
-/* A timer's cookie: the address of its struct sampler_thread below, the claim's generation above. */
+/*
+ * A timer's cookie: the address of its struct sampler_thread below, the claim's generation above.
+ */
 #define SAMPLER_COOKIE_BITS 48
 
 struct sampler_thread {
 	/* These outlive a claim: a signal of an earlier one may still be on its way. */
-	uint32_t generation; /* atomic: of the claim; a timer's signal tells which it was made for */
+	uint32_t
+		generation; /* atomic: of the claim; a timer's signal tells which it was made for */
 	uint32_t users;      /* atomic: handlers and others that rely on this entry right now */
 	uint32_t is_claimed; /* atomic: whatever the arena says of the ring, the entry is in use */
 	struct wire_ring *ring;
 	uint64_t image;   /* of the session it was claimed in */
-	uint32_t active;  /* atomic: 1 while the timer may fire; who sets it to 0 deletes the timer */
+	uint32_t
+		active; /* atomic: 1 while the timer may fire; who sets it to 0 deletes the timer */
 	uint32_t is_disarmed; /* sampler_disarm_all() did, and what is due is not yet credited */
 	uint32_t number;  /* within the image, from 1 */
 	int32_t tid;
@@ -83,7 +87,7 @@ struct sampler {
 	uint32_t hosted; /* atomic: the process samples itself; never changes back */
 	uint32_t paused; /* atomic: what expires is counted and not recorded */
 	uint32_t markers; /* atomic: calls that write records, of marks and others, under way */
-	uint32_t owns_signal; /* atomic: our handler is the kernel's entry, the program's in host.c */
+	uint32_t owns_signal; /* atomic: the kernel's handler is ours, the program's in host.c */
 	uint32_t namespaced; /* pid means nothing where /proc was mounted */
 	uint64_t image;
 	/* How time is told: set before sampler_start(), the same in fork children. */
@@ -92,7 +96,8 @@ struct sampler {
 	uint32_t jit;        /* enum wire_jit, or-ed: whose functions are to be named */
 	uint32_t is_elapsed; /* timers of CLOCK_MONOTONIC, whatever CPU time passes */
 	uint32_t max_depth;  /* frames kept of a stack */
-	uint32_t ring_bytes; /* what a thread may be ahead of the reader; 0 becomes: without limit */
+	uint32_t
+		ring_bytes; /* what a thread may be ahead of the reader; 0 becomes: without limit */
 	uint64_t rings[WIRE_RINGS / 64]; /* atomic bitmap: rings of threads this image samples */
 	uint64_t claimed_ever[WIRE_RINGS / 64]; /* the same: entries that were ever claimed */
 	/* Atomic, only ever grow within an image: what slot->dropped counts by weight. */
@@ -118,8 +123,8 @@ static inline int sampler_is_hosted(void)
 }
 
 /*
- * Raise one of the arena's high-water marks to at least @value. Whoever is in the way has raised it,
- * so there is no need to try more often than it can rise; a liar would keep us here for ever.
+ * Raise one of the arena's high-water marks to at least @value. Whoever is in the way has raised
+ * it, so there is no need to try more often than it can rise; a liar would keep us here for ever.
  * Context: signal-safe.
  */
 static inline void sampler_raise_high(uint32_t *high, uint32_t value)
@@ -173,8 +178,8 @@ int sampler_is_this_process(void);
 int sampler_owns_signal(void);
 
 /*
- * Does the caller, whose thread in the parent @thread is should it be a vfork child, only believe that
- * it blocks SAMPLER_SIGNAL? Context: signal-safe, a vfork child.
+ * Does the caller, whose thread in the parent @thread is should it be a vfork child, only believe
+ * that it blocks SAMPLER_SIGNAL? Context: signal-safe, a vfork child.
  */
 int sampler_is_held(const struct sampler_thread *thread);
 
@@ -280,7 +285,9 @@ void sampler_read_name(char comm[WIRE_COMM_BYTES]);
  */
 void sampler_disarm_all(void);
 
-/* Has everybody who saw a thread armed let go of it, each handler above all? Context: any thread. */
+/*
+ * Has everybody who saw a thread armed let go of it, each handler above all? Context: any thread.
+ */
 int sampler_is_quiet(void);
 
 /* Once that is so: credit what is due of the threads of sampler_disarm_all(). Context: as above. */
@@ -307,7 +314,9 @@ struct sampler_thread *sampler_thread_of(const siginfo_t *info);
  */
 uint64_t sampler_random_phase_ns(uint64_t period_ns, uint32_t tid);
 
-/* Take the timer away from @thread. Returns 1, or 0 when somebody else did. Context: signal-safe. */
+/*
+ * Take the timer away from @thread. Returns 1, or 0 when somebody else did. Context: signal-safe.
+ */
 int sampler_thread_disarm(struct sampler_thread *thread);
 
 /* The signal handler. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one profiler of a process that samples itself, inside libprof/session/: from flameprof_start() to
- * the end of flameprof_stop(). Nobody outside this folder includes this.
+ * The one profiler of a process that samples itself, inside libprof/session/: from
+ * flameprof_start() to the end of flameprof_stop(). Nobody outside this folder includes this.
  *
  *   IDLE ──start──▶ STARTING ──▶ LIVE ──stop──▶ STOPPING ──▶ IDLE
  *

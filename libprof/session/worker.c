@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker: one thread of the profiler's own that empties the rings into the profile, as flamerun's
- * collector does for the programs it runs; the handlers ring the same bell.
+ * The worker: one thread of the profiler's own that empties the rings into the profile, as
+ * flamerun's collector does for the programs it runs; the handlers ring the same bell.
  */
 #include <errno.h>
 #include <linux/futex.h>

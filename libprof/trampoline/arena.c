@@ -54,8 +54,8 @@ static int is_vague(const struct arch_type *type, uint64_t bytes_max)
 }
 
 /*
- * The payload takes the first register, and each integer moves on by one: the last register's to the
- * stack, before all that is there, which moves on by one word.
+ * The payload takes the first register, and each integer moves on by one: the last register's to
+ * the stack, before all that is there, which moves on by one word.
  */
 static int can_bind(const struct arch_call *call)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stubs of a process that holds two copies of the library (libprof/session/injected.h): those of
- * the profiler's copy. The copy in the program passes on what it is asked.
+ * The stubs of a process that holds two copies of the library (libprof/session/injected.h): those
+ * of the profiler's copy. The copy in the program passes on what it is asked.
  */
 #ifndef LIBPROF_TRAMPOLINE_OTHER_COPY_H
 #define LIBPROF_TRAMPOLINE_OTHER_COPY_H

@@ -375,7 +375,9 @@ int flameprof_publish(unsigned what)
 	pthread_mutex_lock(&lock);
 	/* A fork that cannot be watched would leave children writing into our files. */
 	if (!fork_watched) {
-		/* Handlers that prepare run backwards: those of inner locks are registered first. */
+		/*
+		 * Handlers that prepare run backwards: those of inner locks are registered first.
+		 */
 		permanent_watch_forks();
 		region_watch_forks();
 		first = -pthread_atfork(before_fork, after_fork, in_fork_child);
@@ -391,7 +393,9 @@ int flameprof_publish(unsigned what)
 	return first;
 }
 
-/* Files that have an end get it. Other threads may be anywhere: without the lock nothing is done. */
+/*
+ * Files that have an end get it. Other threads may be anywhere: without the lock nothing is done.
+ */
 static __attribute__((destructor)) void finish_tools(void)
 {
 	if (!publish_is_on() || pthread_mutex_trylock(&lock))

@@ -25,7 +25,9 @@
  */
 struct publisher {
 	unsigned flag; /* enum flameprof_publish */
-	/* Finds what the tool needs of other libraries; not under the lock: the loader has its own. */
+	/*
+	 * Finds what the tool needs of other libraries; not under the lock: the loader has its own.
+	 */
 	void (*prepare)(void);
 	/*
 	 * Called at each request. Returns 0, PUBLISH_AFRESH, or -errno when the tool cannot be
@@ -98,7 +100,8 @@ extern const struct publisher publisher_perf_map, publisher_jitdump, publisher_g
  */
 static inline void *publish_load(const char *soname, int flags)
 {
-	void *(*load)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_DEFAULT, "dlopen");
+	void *(*load)(const char *, int) =
+		(void *(*)(const char *, int))dlsym(RTLD_DEFAULT, "dlopen");
 
 	return load ? load(soname, flags) : NULL;
 }

@@ -27,7 +27,8 @@
  *	ELF header | symbols | their names | sections' names | .eh_frame | section headers
  */
 
-/* What one file tells of: neighbouring slots of a region, @count of them from @first on, at most 64. */
+/* What one file tells of: neighbouring slots of a region, @count of them from @first on, at
+ * most 64. */
 struct publish_gdb_part {
 	const struct region *region;
 	uint32_t first;

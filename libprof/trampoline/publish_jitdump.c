@@ -112,8 +112,8 @@ static int put_entry(void *context, const struct cfi_fde *fde)
 	return 0;
 }
 
-static int find_fdes(
-	const struct region *region, uintptr_t start, uintptr_t header, struct publish_jitdump_table *out)
+static int find_fdes(const struct region *region, uintptr_t start, uintptr_t header,
+	struct publish_jitdump_table *out)
 {
 	struct search search = {.origin = header, .out = out};
 	struct cfi_fde fde;

@@ -174,7 +174,8 @@ struct region_stub {
 	size_t bytes; /* up to the next stub */
 	uint64_t space;
 	uintptr_t payload;
-	const char *name; /* a struct permanent's; may get another's letters when the stub is gone */
+	const char
+		*name; /* a struct permanent's; may get another's letters when the stub is gone */
 	struct region_slot *slot;
 	enum flameprof_code_kind kind;
 	uintptr_t eh_frame_hdr, cfi_start, cfi_end;

@@ -19,7 +19,9 @@ struct unwind_module {
 	uintptr_t bias;         /* load bias: address - bias = ELF virtual address */
 	uintptr_t eh_frame_hdr; /* .eh_frame_hdr in memory, 0 if there is none */
 	uint32_t number; /* WIRE_FRAME module number; a reused address range gets another one */
-	/* Generated code's information lies elsewhere: in [cfi_start, cfi_end). 0: in [start, end). */
+	/*
+	 * Generated code's information lies elsewhere: in [cfi_start, cfi_end). 0: in [start, end).
+	 */
 	uintptr_t cfi_start;
 	uintptr_t cfi_end;
 	/* The cache finds a row by module number and pc - row_bias. Where that difference is equal

@@ -211,9 +211,10 @@ static inline int unwind_arrive(
 
 /*
  * Does code that nothing covers have a frame pointer into another stack? Go runs C and parts of
- * itself on a stack of the thread's: runtime.asmcgocall and runtime.systemstack, whose frame pointer
- * is still their caller's. That register may be anything else in code of other kinds, so there the
- * record has to lead further out, and to code of the same module that nothing covers either.
+ * itself on a stack of the thread's: runtime.asmcgocall and runtime.systemstack, whose frame
+ * pointer is still their caller's. That register may be anything else in code of other kinds, so
+ * there the record has to lead further out, and to code of the same module that nothing covers
+ * either.
  */
 static inline bool unwind_switches_stack(const struct unwind_walk *walk)
 {

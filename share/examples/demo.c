@@ -58,7 +58,8 @@ int main(void)
 		fprintf(stderr, "demo: %s\n", (char *)failure);
 		return 1;
 	}
-	printf("a book of %zu bytes: %zu different words, one of them %u times; %zu bytes compressed\n",
+	printf("a book of %zu bytes: %zu different words, one of them %u times; %zu bytes "
+	       "compressed\n",
 		book.bytes, book.different_words, book.most_frequent, book.compressed_bytes);
 	printf("its cover: %llx\n", (unsigned long long)checksum);
 	book_free(&book);

@@ -5,9 +5,9 @@
  *
  *	$ flamerun -o machine.svg -- ./machine
  *
- * The picture has each function by its native frame, a stub's: chunk, mix and count are all eval() to
- * the CPU, but stand under their names, with the C they call above them. With --sample-type vm it is
- * what the machine itself tells of its stack at safe points, with files and lines.
+ * The picture has each function by its native frame, a stub's: chunk, mix and count are all eval()
+ *to the CPU, but stand under their names, with the C they call above them. With --sample-type vm it
+ *is what the machine itself tells of its stack at safe points, with files and lines.
  */
 #include <inttypes.h>
 #include <stdint.h>

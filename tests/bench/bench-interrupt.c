@@ -191,7 +191,8 @@ static void bench_forks(int execs)
 	}
 	base_us = middle(without, FORKS);
 	printf("%-35s %8.0f us; registered %+.1f us, and at a safe point %+.1f us\n",
-		execs ? "fork, exec, wait" : "fork, wait", base_us, middle(with, FORKS) - base_us, middle(checked, FORKS) - base_us);
+		execs ? "fork, exec, wait" : "fork, wait", base_us, middle(with, FORKS) - base_us,
+		middle(checked, FORKS) - base_us);
 }
 
 int main(void)

@@ -64,8 +64,8 @@ __attribute__((noinline)) uint64_t callee(uint64_t a, uint64_t b, uint64_t c)
 }
 
 static __attribute__((noinline)) uint64_t long_callee(uint64_t a, uint64_t b, uint64_t c,
-	uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i, uint64_t j, uint64_t k,
-	uint64_t l, uint64_t m, uint64_t n)
+	uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i, uint64_t j,
+	uint64_t k, uint64_t l, uint64_t m, uint64_t n)
 {
 	__asm__ volatile("" : "+r"(a));
 	return a + b + c + d + e + f + g + h + i + j + k + l + m + n;
@@ -202,7 +202,8 @@ static void bench_calls(void)
 		took[2][turn] = TIME_CALLS(stub(value_, 2, 3));
 		took[3][turn] = TIME_CALLS(bound(value_, 2));
 		took[4][turn] = TIME_CALLS(intercept(value_, 2, 3));
-		took[5][turn] = TIME_CALLS((flameprof_interrupt_ticks = 1, intercept(value_, 2, 3)));
+		took[5][turn] =
+			TIME_CALLS((flameprof_interrupt_ticks = 1, intercept(value_, 2, 3)));
 		took[6][turn] = closure ? TIME_CALLS(closure(value_, 2)) : 0;
 		took[7][turn] = TIME_CALLS(long_callee(LONG(value_)));
 		took[8][turn] = TIME_CALLS(with_words(LONG(value_)));

@@ -59,7 +59,8 @@ int main(int argc, char **argv)
 	}
 	uid_t uid = (uid_t)strtoul(argv[1], NULL, 10);
 	for (int capability = 0; capability <= 63; capability++)
-		prctl(PR_CAPBSET_DROP, capability); /* EINVAL beyond the last one, EPERM when not root */
+		prctl(PR_CAPBSET_DROP,
+			capability); /* EINVAL beyond the last one, EPERM when not root */
 	if (geteuid() == 0 &&
 		(setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
 		return die("cannot become another user");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes on the run's pipe: as records in frames that have the key, and between them as they are.
+ * Any bytes on the run's pipe: as records in frames that have the key, and between them as they
+ * are.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# Files are rooms: the SPDX line first, at most 800 lines (a warning from 500), 100 columns,
+# Files are rooms: the SPDX line first, at most 800 lines (a warning from 500), 100 columns of C,
 # functions of at most 50 lines (a warning), no blank at a line's end, no name that says nothing.
 import os
 import re
@@ -29,8 +29,8 @@ def check_lines(report, path, text):
     for number, line in enumerate(text, 1):
         if line.rstrip() != line:
             report.error(path, number, "blank at the end of the line")
-        if len(line.expandtabs(8)) > 100 and "://" not in line:
-            report.warning(path, number, f"{len(line.expandtabs(8))} columns")
+        if path.endswith((".c", ".h")) and len(line.expandtabs(8)) > 100 and "://" not in line:
+            report.error(path, number, f"{len(line.expandtabs(8))} columns, at most 100")
     length = len(text) - 1
     if length > 800:
         report.error(path, 1, f"{length} lines, at most 800")

@@ -168,7 +168,8 @@ static void session(void)
 	uint64_t seen = 0, used_ns;
 	int timer;
 
-	/* What it can't be sampled for, with its signals blocked, would be credited. One that is older than the session, and has to be found by who lists threads. */
+	/* What it can't be sampled for, with its signals blocked, would be credited. One that is
+	 * older than the session, and has to be found by who lists threads. */
 	must(flameprof_interrupt_register(NULL));
 	must(flameprof_start(&options));
 	run_machines();

@@ -83,7 +83,8 @@ static int lie(void)
 
 		if (!is_kept(at))
 			__atomic_store_n(&words[at],
-				(uint32_t)(value & 1 ? value >> 32 : value >> (32 + value / 2 % 32)),
+				(uint32_t)(value & 1 ? value >> 32
+						     : value >> (32 + value / 2 % 32)),
 				__ATOMIC_RELAXED);
 	}
 }

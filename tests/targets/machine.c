@@ -115,7 +115,8 @@ int main(int argc, char **argv)
 		more = NAMES_MAX;
 	if (option(argv, "above"))
 		flameprof_vm_stacks(FLAMEPROF_VM_ABOVE);
-	if (flameprof_interrupt_enable(TICK_NS, on_ticks, NULL) || flameprof_interrupt_register(NULL))
+	if (flameprof_interrupt_enable(TICK_NS, on_ticks, NULL) ||
+		flameprof_interrupt_register(NULL))
 		return 1;
 	if (path)
 		scope.state = flameprof_scope_begin(&scope, path, &options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * own_clock: stands before libc's clock, as sanitizers and libraries that fake the time do, while some
- * 300 ms are burned. Built with -rdynamic. Truth: nobody but the program asks it.
+ * own_clock: stands before libc's clock, as sanitizers and libraries that fake the time do, while
+ * some 300 ms are burned. Built with -rdynamic. Truth: nobody but the program asks it.
  */
 #include "tests/targets/spin.h"
 

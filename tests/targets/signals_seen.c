@@ -27,7 +27,8 @@ static void dispositions(void)
 			continue;
 		if (action.sa_handler != SIG_DFL)
 			printf("signal %d is %s, flags %x\n", number,
-				action.sa_handler == SIG_IGN ? "ignored" : "caught", action.sa_flags);
+				action.sa_handler == SIG_IGN ? "ignored" : "caught",
+				action.sa_flags);
 	}
 	sigset_t mask;
 	pthread_sigmask(SIG_BLOCK, NULL, &mask);

@@ -181,7 +181,9 @@ static void a_ring_whose_thread_ended_is_free_once_it_is_drained(void **state)
 	assert_int_equal(f->arena->rings_hint, 3);
 }
 
-/* Another process that writes the arena: whatever it says, the reader comes to an end and goes on. */
+/*
+ * Another process that writes the arena: whatever it says, the reader comes to an end and goes on.
+ */
 static void lies_are_survived(void **state)
 {
 	struct fixture *f = *state;

@@ -132,8 +132,8 @@ static void it_says_what_call_frame_information_says(void **state)
 {
 	/* Of compilers. glibc's own multiplication pushes without saying so. */
 	static const char *const libraries[][2] = {{"libcairo.so.2", "cairo_create"},
-		{"libdw.so.1", "dwarf_begin"}, {"libelf.so.1", "elf_begin"}, {"libz.so.1", "inflate"},
-		{"liblzma.so.5", "lzma_code"}, {"libm.so.6", "sin"}};
+		{"libdw.so.1", "dwarf_begin"}, {"libelf.so.1", "elf_begin"},
+		{"libz.so.1", "inflate"}, {"liblzma.so.5", "lzma_code"}, {"libm.so.6", "sin"}};
 	struct sum sum = {0};
 
 	(void)state;

@@ -62,7 +62,8 @@ static void every_byte_belongs_to_its_function(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		for (unsigned byte = 0; byte < 5; byte++) {
-			assert_int_equal(functions_find(functions, here(known[i]) + byte, &start), 0);
+			assert_int_equal(
+				functions_find(functions, here(known[i]) + byte, &start), 0);
 			assert_int_equal(start, here(known[i]));
 		}
 	}

@@ -233,7 +233,9 @@ static __attribute__((noinline)) unsigned restores(unsigned a)
 	return a + 100;
 }
 
-/* The table is the host's again before the call returns: it returns through the stub, and checks. */
+/*
+ * The table is the host's again before the call returns: it returns through the stub, and checks.
+ */
 static void test_restored_with_a_frame_inside(void **state)
 {
 	static flameprof_function *writable[1] = {ENTRY(restores)};

@@ -96,7 +96,9 @@ static void without_a_thread_nobody_is_registered(void **state)
 	assert_int_equal(flameprof_interrupt_unregister(), 0);
 }
 
-/* A builtin of 28 periods has no safe point: what passed in it comes as one call with their count. */
+/*
+ * A builtin of 28 periods has no safe point: what passed in it comes as one call with their count.
+ */
 static void many_periods_come_as_one_call(void **state)
 {
 	uint64_t begin_ns, most;

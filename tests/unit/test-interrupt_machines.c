@@ -152,8 +152,8 @@ static void a_thread_that_ended_inside_is_not_waited_for(void **state)
 {
 	(void)state;
 	/*
-	 * Neither emulators nor ThreadSanitizer let a child make threads; AddressSanitizer keeps the
-	 * frames that a cancelled thread leaves for those of other functions.
+	 * Neither emulators nor ThreadSanitizer let a child make threads; AddressSanitizer keeps
+	 * the frames that a cancelled thread leaves for those of other functions.
 	 */
 	if (is_emulated() || UNDER_ASAN)
 		skip();
@@ -255,7 +255,8 @@ struct own_machine {
 	uint32_t is_over;
 };
 
-static struct flameprof_interrupt_options options_of(struct own_machine *machine, uint64_t period_ns)
+static struct flameprof_interrupt_options options_of(
+	struct own_machine *machine, uint64_t period_ns)
 {
 	return (struct flameprof_interrupt_options){.period_ns = period_ns,
 		.function = add_up,

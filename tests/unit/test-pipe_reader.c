@@ -99,7 +99,8 @@ static void two_sources_and_a_late_reader_lose_nothing(void **state)
 	put_image(&f->boxes[1], RECORD_TRACER_IMAGES + 1, 8);
 	for (uint32_t i = 0; i < RECORDS; i++) {
 		put_sample(&f->boxes[0], 1, 7, 1, 1 + i % 30);
-		put_sample(&f->boxes[1], RECORD_TRACER_IMAGES + 1, 8, 2, i % 100 ? 3 : WIRE_MAX_DEPTH);
+		put_sample(
+			&f->boxes[1], RECORD_TRACER_IMAGES + 1, 8, 2, i % 100 ? 3 : WIRE_MAX_DEPTH);
 		if (i % 10 == 0)
 			assert_true(pipe_writer_flush(&f->boxes[i % 20 / 10]) >= 0);
 	}

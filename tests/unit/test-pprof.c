@@ -245,7 +245,8 @@ static void hidden_targets_have_no_frame(void **state)
 	(void)state;
 	assert_int_equal(names_add_code(&p->names, &p->account, &code, "stub"), 0);
 	batch_begin(&maker, 10, "worker");
-	batch_add(&maker, 1, 1, FRAMES(callee, eval, WIRE_FRAME(WIRE_MODULE_CODE, 104), main_frame));
+	batch_add(
+		&maker, 1, 1, FRAMES(callee, eval, WIRE_FRAME(WIRE_MODULE_CODE, 104), main_frame));
 	batch_add(&maker, 1, 2, FRAMES(eval, WIRE_FRAME(WIRE_MODULE_CODE, 104), eval, main_frame));
 	batch_store(&maker, p);
 	write_pb(p);

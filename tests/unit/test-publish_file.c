@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Files with our pid in their name: what is in the way, what the past left, what cannot be written. */
+/*
+ * Files with our pid in their name: what is in the way, what the past left, what cannot be written.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -160,7 +162,8 @@ static void test_cannot_be_written(void **state)
 static void test_memory_that_cannot_be_read(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *memory = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory =
+		mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *read_back = calloc(1, 3 * page);
 	FILE *stream;
 

@@ -140,8 +140,10 @@ static void check_apart(const struct dump *dump)
 {
 	for (unsigned i = 0; i < dump->pieces; i++) {
 		for (unsigned k = 0; k < i; k++)
-			assert_true(dump->piece[i].start >= dump->piece[k].start + dump->piece[k].bytes ||
-				    dump->piece[k].start >= dump->piece[i].start + dump->piece[i].bytes);
+			assert_true(dump->piece[i].start >=
+					    dump->piece[k].start + dump->piece[k].bytes ||
+				    dump->piece[k].start >=
+					    dump->piece[i].start + dump->piece[i].bytes);
 	}
 }
 
@@ -230,8 +232,8 @@ struct host_code {
 /* As compilers write it: a personality, language-specific data, pointers relative. */
 static void write_frames(struct host_code *host)
 {
-	static const uint8_t cie[] = {28, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'P', 'L', 'R', 0, 1, 0x78, 16,
-		11, 0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0x1b, 0x1b, 0, 0, 0};
+	static const uint8_t cie[] = {28, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'P', 'L', 'R', 0, 1, 0x78,
+		16, 11, 0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0x1b, 0x1b, 0, 0, 0};
 	static const uint8_t fde[] = {20, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0, 0, 96, 0, 0, 0,
 		4, 9, 9, 9, 9, 0, 0, 0};
 	int32_t distance = (int32_t)(host->code - (host->frames + 32 + 8));
@@ -251,11 +253,13 @@ static void test_code_of_the_host(void **state)
 	(void)state;
 	write_frames(&host);
 	memset(host.code, 0x90, sizeof(host.code));
-	assert_int_equal(flameprof_code_add(host.code, sizeof(host.code), "host's", host.frames), 0);
+	assert_int_equal(
+		flameprof_code_add(host.code, sizeof(host.code), "host's", host.frames), 0);
 	/* Right behind it: no room for a table, so that neither cuts the other. */
 	assert_int_equal(flameprof_code_add(host.behind, 16, "behind", NULL), 0);
 	assert_int_equal(flameprof_code_remove(host.code), 0);
-	assert_int_equal(flameprof_code_add(host.code, sizeof(host.code), "crowded", host.frames), 0);
+	assert_int_equal(
+		flameprof_code_add(host.code, sizeof(host.code), "crowded", host.frames), 0);
 	dump = read_dump(getpid());
 	piece = find_piece(dump, "host's");
 	assert_non_null(piece);

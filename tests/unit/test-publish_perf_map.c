@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of perf's map: names that a line cannot hold, the host's code, memory perf does not read. */
+/*
+ * Lines of perf's map: names that a line cannot hold, the host's code, memory perf does not read.
+ */
 #include <errno.h>
 
 #include "libprof/trampoline/publish.h"

@@ -201,7 +201,8 @@ static void damage_is_skipped_and_counted(void **state)
 		struct wire_sample *bad;
 
 		push(0, 1, 3);
-		bad = (struct wire_sample *)(wire_block_data(f->arena, WIRE_HEAD_BLOCK(ring->head)) +
+		bad = (struct wire_sample *)(wire_block_data(
+						     f->arena, WIRE_HEAD_BLOCK(ring->head)) +
 					     WIRE_HEAD_END(ring->head));
 		push(0, 2, 3);
 		push(0, 3, 3);

@@ -138,7 +138,9 @@ static void an_unfinished_record_holds_the_reader(void **state)
 	assert_non_null(path_of(fixture, 1));
 }
 
-/* Its writer was killed: what others wrote behind it is read, and the next owner has a clean ring. */
+/*
+ * Its writer was killed: what others wrote behind it is read, and the next owner has a clean ring.
+ */
 static void a_hole_is_passed_over_once_its_writer_is_dead(void **state)
 {
 	struct fixture *fixture = *state;
@@ -252,7 +254,8 @@ static void lies_are_counted_and_harmless(void **state)
 			random ^= random << 13;
 			random ^= random >> 7;
 			random ^= random << 17;
-			words[i] = random % 3 ? (uint32_t)random : (uint32_t)(random % 600) << 8 | 2;
+			words[i] =
+				random % 3 ? (uint32_t)random : (uint32_t)(random % 600) << 8 | 2;
 		}
 		read_all(fixture, 0);
 	}

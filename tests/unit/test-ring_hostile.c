@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An arena that another process of the run writes to as it likes, while this one records: samples may
- * be lost or false, but nothing outside of the arena is touched, no entry is handed out twice, and
- * nobody goes on for ever. The arena lies between pages that may not be touched.
+ * An arena that another process of the run writes to as it likes, while this one records: samples
+ * may be lost or false, but nothing outside of the arena is touched, no entry is handed out twice,
+ * and nobody goes on for ever. The arena lies between pages that may not be touched.
  */
 #include <errno.h>
 #include <pthread.h>

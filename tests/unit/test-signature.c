@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signatures from types: functions of all kinds of arguments, drawn by lot, are called by stubs that
- * were made for what FLAMEPROF_SIGNATURE() says, and find what they are given directly.
+ * Signatures from types: functions of all kinds of arguments, drawn by lot, are called by stubs
+ * that were made for what FLAMEPROF_SIGNATURE() says, and find what they are given directly.
  */
 #include <errno.h>
 #include <setjmp.h>

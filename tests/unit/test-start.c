@@ -125,7 +125,8 @@ static void depth_is_what_was_asked_for(void **state)
 
 	(void)state;
 	skip_under_tsan();
-	/* Where a walk takes longer than a period nothing but walks is done: emulators are that slow. */
+	/* Where a walk takes longer than a period nothing but walks is done: emulators are that
+	 * slow. */
 	options.rate = 500;
 	options.depth = 10;
 	assert_int_equal(deepest_with(&options, 10), 10);
@@ -217,7 +218,8 @@ static int live_with_failure(uint32_t nth)
 		if (!error)
 			taken += take_weight(profile);
 		else if (error == -ENOMEM)
-			/* For the next profile, or for the names in this one: that can be repeated.
+			/*
+			 * For the next profile, or for the names in this one: that can be repeated.
 			 */
 			assert_true(flameprof_status() == FLAMEPROF_NO_MEMORY ||
 				    flameprof_status() == FLAMEPROF_RUNNING);

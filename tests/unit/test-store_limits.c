@@ -92,7 +92,8 @@ static void failing_memory_costs_samples_and_nothing_else(void **state)
 
 	(void)state;
 	for (uint32_t n = 1; n <= 200; n++) {
-		struct profile_config config = {.period_ns = 1, .limit_bytes = 8 * MIB, .title = "t"};
+		struct profile_config config = {
+			.period_ns = 1, .limit_bytes = 8 * MIB, .title = "t"};
 		struct flameprof_profile *p;
 		uint64_t random = 7, added = 0;
 

@@ -26,8 +26,10 @@ static void what_it_says(void **state)
 					   "=y\nCONFIG_HZ=250\n", is_compressed), 1);
 		assert_int_equal(answer_to("CONFIG_HZ=250\n# " OPTION " is not set\n",
 			is_compressed), 0);
-		assert_int_equal(answer_to("CONFIG_HZ=250\nCONFIG_HAVE_POSIX_CPU_TIMERS_TASK_WORK=y\n",
-			is_compressed), 0);
+		assert_int_equal(
+			answer_to("CONFIG_HZ=250\nCONFIG_HAVE_POSIX_CPU_TIMERS_TASK_WORK=y\n",
+				is_compressed),
+			0);
 		assert_int_equal(answer_to("CONFIG_HZ=250\n" OPTION "_TOO=y\n", is_compressed), 0);
 	}
 }

@@ -121,8 +121,8 @@ static void functions_are_what_they_are_called(void **state)
 static void any_bytes_are_a_name(void **state)
 {
 	char *long_name = malloc(100001);
-	const struct flameprof_vm_frame frames[] = {
-		{NULL, NULL, 0}, {"", NULL, 0}, {"\xff\xfe;\n(", "\x80", 1}, {long_name, long_name, 2}};
+	const struct flameprof_vm_frame frames[] = {{NULL, NULL, 0}, {"", NULL, 0},
+		{"\xff\xfe;\n(", "\x80", 1}, {long_name, long_name, 2}};
 	const struct flameprof_vm_frame anonymous = {"[anonymous]", NULL, 0};
 	struct flameprof_profile *profile;
 
