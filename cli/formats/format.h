@@ -13,8 +13,9 @@
 #include "render/picture.h"
 
 /*
- * The table: a row is an extension with its dot, the function of struct format, and whether stacks
- * can be had back from the file. What reads a file is chosen in cli/command_render.c.
+ * The table: a row is an extension with its dot, the function of struct format, and whether
+ * `flamerun render` gets the stacks back from such a file, as cli/command_render.c reads it: then a
+ * run that wrote one need not save its stacks when a picture fails.
  */
 #define FORMATS(FIRST, NEXT)                                                                       \
 	FIRST(".svg", picture_write_svg, false)                                                    \

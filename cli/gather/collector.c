@@ -54,7 +54,7 @@ struct slot_notes {
 	uint64_t image; /* 0: nobody we have met */
 	uint32_t pid;
 	uint32_t namespaced; /* the pid means nothing to us: only the image can say it left */
-	bool superseded; /* another image runs under the same pid */
+	bool superseded; /* its pid says nothing of it: another image runs there, or it quit */
 	bool has_left;
 	uint64_t cpu_ns; /* of the process when it was last looked at */
 	uint64_t filters_cpu_ns; /* the same for seccomp filters */

@@ -356,7 +356,7 @@ static inline void thread_mark_ring(unsigned index, int held)
 /*
  * Take the entry for this process, before its ring. Others can write to the arena that a ring is
  * free which we have: its entry says whose start routine runs in which thread, and who writes.
- * Returns 0 when it is taken.
+ * Returns 1, or 0 where another thread has it.
  */
 static inline int thread_claim_entry(struct sampler_thread *thread)
 {

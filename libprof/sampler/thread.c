@@ -7,9 +7,9 @@
  * announced; under flamerun a thread from a raw clone is not sampled.
  *
  * A timer's signal names the claim it was made for: its cookie is the entry's address with the
- * claim's generation above. Entries count who relies on them. Whoever swings `active` from 1 to
- * 0 deletes the timer, then waits for those users, so a signal that is pending beyond its
- * session finds nobody's ring.
+ * claim's generation above. Entries count who relies on them, and whoever swings `active` from 1 to
+ * 0 deletes the timer. A session gives its rings back when nobody is counted any more
+ * (sampler_is_quiet()), so a signal that is pending beyond it finds nobody's ring.
  */
 
 #include <errno.h>
