@@ -42,8 +42,11 @@ class Folded:
 
 
 def effective(samples, rate_hz):
-    """How many independent looks @samples by weight stand for: the kernel looks at its tick."""
-    return samples * min(1.0, TICK_HZ / rate_hz)
+    """
+    How many independent looks @samples by weight stand for: above the tick's rate the kernel looks at
+    its tick, and where others want the CPU not at each, so that a sample weighs the more.
+    """
+    return samples if rate_hz <= TICK_HZ else samples * TICK_HZ / rate_hz / 2
 
 
 def assert_share(folded, weight, expected, looks, what):

@@ -32,7 +32,7 @@ def test_addresses_of_a_stripped_program(tmp_path):
     program = tmp_path / "bare"
     shutil.copy(twin, program)
     subprocess.run(["strip", program], check=True)
-    run = profile(tmp_path, program, "1200", rate_hz=997)
+    run = profile(tmp_path, program, "1200", rate_hz=250)
     assert run.status == 0
 
     table = functions(twin)
@@ -59,7 +59,7 @@ def test_names_from_a_debug_file_beside(tmp_path):
     subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
     subprocess.run(["strip", program], check=True)
     subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", program], check=True)
-    run = profile(tmp_path, program, "1200", rate_hz=997)
+    run = profile(tmp_path, program, "1200", rate_hz=250)
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
 
 

@@ -47,7 +47,7 @@ def check_shape(run, depth):
 @pytest.mark.parametrize("link", ["shared", "archive"])
 def test_methods_by_name(tmp_path, link):
     program = library.build("stubs.c", tmp_path, link=link)
-    run = profiled.profile(tmp_path, program, "4500", rate_hz=250)
+    run = profiled.profile(tmp_path, program, "6000", rate_hz=250)
     assert run.status == 0, run.stderr
     check_shape(run, 30)
     check_shares(run)
@@ -63,7 +63,7 @@ def test_deep_recursion(tmp_path):
 def test_names_of_stubs_that_are_gone(tmp_path):
     """Other stubs in the same places: each life's samples keep the names of that life."""
     program = library.build("stubs.c", tmp_path)
-    run = profiled.profile(tmp_path, program, "6000", "30", "4", rate_hz=250)
+    run = profiled.profile(tmp_path, program, "8000", "30", "4", rate_hz=250)
     assert run.status == 0, run.stderr
     check_shape(run, 30)
     said = {name for name in run.truth if METHOD.fullmatch(name)}
