@@ -319,8 +319,8 @@ build/sysroot-$(ARCH).packages: FORCE
 
 # ---- checks --------------------------------------------------------------------------------------
 # What there is to check, and about how many seconds it takes on two processors.
-check_parts := lint:75 check-unit:25 check-san:150 check-tsan:25 check-e2e:340 check-container:50 \
-	check-browser:30 check-aarch64:45
+check_parts := lint:45 check-unit:30 check-san:125 check-tsan:20 check-e2e:415 check-container:50 \
+	check-browser:40 check-aarch64:25
 # What a change needs of all there is; ALL=1, which is check-all's, takes the rest as well.
 some = $(if $(ALL),,$(1))
 
