@@ -25,6 +25,7 @@
 #include "libprof/fnv.h"
 #include "libprof/interrupt/interrupt.h"
 #include "libprof/trampoline/arena.h"
+#include "libprof/trampoline/fork_lock.h"
 #include "libprof/trampoline/other_copy.h"
 #include "libprof/trampoline/region.h"
 
@@ -55,27 +56,7 @@ static struct known_stub *known_stubs;
 static size_t room; /* a power of two, or 0; less than 3/4 of it is used */
 static size_t count;
 
-static void lock_for_fork(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void unlock_after_fork(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-static void register_fork_handlers(void)
-{
-	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
-}
-
-static void watch_forks(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, register_fork_handlers);
-}
+static FORK_LOCK(watch_forks, lock, (void)0)
 
 /* @name is hashed as far as stubs keep it. */
 static uint64_t hash_of(flameprof_function *original, const char *name, uint32_t stack_words)

@@ -15,6 +15,7 @@
 
 #include "libprof/interrupt/interrupt.h"
 #include "libprof/sampler/text.h"
+#include "libprof/trampoline/fork_lock.h"
 #include "libprof/trampoline/other_copy.h"
 
 struct copy {
@@ -28,27 +29,7 @@ struct copy {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* copies, all of them */
 static struct copy *copies;
 
-static void lock_for_fork(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void unlock_after_fork(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-static void register_fork_handlers(void)
-{
-	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
-}
-
-static void watch_forks(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, register_fork_handlers);
-}
+static FORK_LOCK(watch_forks, lock, (void)0)
 
 /*
  * Asked of /proc/self/maps, because every other way of finding out writes, or is answered "yes" to

@@ -15,6 +15,7 @@
 
 #include "arch/signature.h"
 #include "libprof/flameprof_signature.h"
+#include "libprof/trampoline/fork_lock.h"
 #include "libprof/trampoline/other_copy.h"
 #include "libprof/trampoline/permanent.h"
 #include "libprof/trampoline/publish.h"
@@ -123,20 +124,8 @@ static void unlock_after_fork(void)
 	pthread_mutex_unlock(&list_lock);
 }
 
-static void register_fork_handlers(void)
-{
-	/* Handlers that prepare run backwards: those of inner locks are registered first. */
-	chunk_watch_forks();
-	permanent_watch_forks();
-	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
-}
-
-static void watch_forks(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, register_fork_handlers);
-}
+static FORK_WATCH(watch_forks, lock_for_fork, unlock_after_fork, chunk_watch_forks();
+	permanent_watch_forks())
 
 void arenas_lock(struct flameprof_arena **first)
 {

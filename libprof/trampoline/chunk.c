@@ -23,6 +23,7 @@
 
 #include "arch/stub.h"
 #include "libprof/trampoline/arena.h"
+#include "libprof/trampoline/fork_lock.h"
 #include "libprof/trampoline/region.h"
 
 /* ---- code and its unwinding information ------------------------------------------------------ */
@@ -288,29 +289,7 @@ static uintptr_t last_place; /* atomic: of the chunk mapped last */
 static struct chunk *pool; /* chunks without code */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void lock_for_fork(void)
-{
-	pthread_mutex_lock(&pool_lock);
-}
-
-static void unlock_after_fork(void)
-{
-	pthread_mutex_unlock(&pool_lock);
-}
-
-static void register_fork_handlers(void)
-{
-	/* Handlers that prepare run backwards: those of inner locks are registered first. */
-	region_watch_forks();
-	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
-}
-
-void chunk_watch_forks(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, register_fork_handlers);
-}
+FORK_LOCK(chunk_watch_forks, pool_lock, region_watch_forks())
 
 static size_t round_to_pages(size_t bytes)
 {

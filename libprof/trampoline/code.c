@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "libprof/flameprof_stub.h"
+#include "libprof/trampoline/fork_lock.h"
 #include "libprof/trampoline/other_copy.h"
 #include "libprof/trampoline/permanent.h"
 #include "libprof/trampoline/publish.h"
@@ -158,30 +159,7 @@ struct code {
 static struct code *free_list;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* unused; and removals, one at a time */
 
-static void lock_for_fork(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void unlock_after_fork(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-static void register_fork_handlers(void)
-{
-	/* Handlers that prepare run backwards: those of inner locks are registered first. */
-	permanent_watch_forks();
-	region_watch_forks();
-	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
-}
-
-static void watch_forks(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, register_fork_handlers);
-}
+static FORK_LOCK(watch_forks, lock, permanent_watch_forks(); region_watch_forks())
 
 static struct code *map_code(void)
 {

@@ -4,6 +4,7 @@
  * checker in the program looks into its heap, and would find nothing there that points at names.
  */
 #include "libprof/trampoline/permanent.h"
+#include "libprof/trampoline/fork_lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,27 +24,7 @@ struct slab {
 static struct slab *current; /* atomic */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* who makes the next slab */
 
-static void lock_for_fork(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void unlock_after_fork(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-static void register_fork_handlers(void)
-{
-	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
-}
-
-void permanent_watch_forks(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, register_fork_handlers);
-}
+FORK_LOCK(permanent_watch_forks, lock, (void)0)
 
 static void *map_pages(size_t bytes)
 {

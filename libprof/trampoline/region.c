@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "libprof/sampler/modules.h"
+#include "libprof/trampoline/fork_lock.h"
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 /*
@@ -360,27 +361,7 @@ int region_tree_each(struct region_tree *tree,
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* region_tree, for writers */
 
-static void lock_for_fork(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void unlock_after_fork(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-static void register_fork_handlers(void)
-{
-	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
-}
-
-void region_watch_forks(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, register_fork_handlers);
-}
+FORK_LOCK(region_watch_forks, lock, (void)0)
 
 int region_add(struct region *region)
 {
