@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "libprof/fnv.h"
+#include "render/array.h"
 #include "libprof/profile/lookup.h"
 
 /* Names live in chunks that never move, so that readers may keep pointers. */
@@ -48,26 +49,9 @@ static void poison(struct calltree *tree, int error)
 }
 
 #define NODES_MAX 50000000u
+#define FIRST_ROOM 64
 /* Sums stay exact in the viewer's doubles, and nothing here can wrap. */
 #define WEIGHT_MAX ((UINT64_C(1) << 53) - 1)
-
-/*
- * Room for one more element of @size bytes after @count; doubles. Returns the array, or NULL with
- * @tree poisoned and @array as it was.
- */
-static void *grow_array(struct calltree *tree, void *array, size_t count, size_t *room, size_t size)
-{
-	size_t wanted = *room ? *room * 2 : 64;
-
-	if (count < *room)
-		return array;
-	array = reallocarray(array, wanted, size);
-	if (array)
-		*room = wanted;
-	else
-		poison(tree, -ENOMEM);
-	return array;
-}
 
 static uint32_t hash_child(uint32_t parent, uint32_t frame)
 {
@@ -83,20 +67,15 @@ static uint32_t hash_node(const void *tree, uint32_t number)
 
 static uint32_t add_node(struct calltree *tree, uint32_t parent, uint32_t frame)
 {
-	size_t room = tree->node_room;
-
 	if (tree->node_count >= NODES_MAX) {
 		poison(tree, -E2BIG);
 		return CALLTREE_ROOT;
 	}
-	struct calltree_node *nodes =
-		grow_array(tree, tree->nodes, tree->node_count, &room, sizeof(*nodes));
-
-	if (!nodes)
+	if (ARRAY_GROW(tree->nodes, tree->node_count, tree->node_room, FIRST_ROOM)) {
+		poison(tree, -ENOMEM);
 		return CALLTREE_ROOT;
-	tree->nodes = nodes;
-	tree->node_room = (uint32_t)room;
-	nodes[tree->node_count] = (struct calltree_node){.parent = parent, .frame = frame};
+	}
+	tree->nodes[tree->node_count] = (struct calltree_node){.parent = parent, .frame = frame};
 	return tree->node_count++;
 }
 
@@ -202,8 +181,7 @@ uint64_t calltree_total(const struct calltree *tree)
 	return tree->weight;
 }
 
-/* ---- frames -----------------------------------------------------------------------------------
- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 #define FRAMES_MAX  50000000u
 #define CHUNK_BYTES 65536u
@@ -254,27 +232,23 @@ static int is_same_frame(const struct calltree_frame *a, const struct calltree_f
 
 static uint32_t add_frame(struct calltree *tree, const struct calltree_frame *wanted)
 {
-	size_t room = tree->frame_room;
 	struct calltree_frame frame = *wanted;
 
 	if (tree->frame_count >= FRAMES_MAX) {
 		poison(tree, -E2BIG);
 		return 0;
 	}
-	struct calltree_frame *frames =
-		grow_array(tree, tree->frames, tree->frame_count, &room, sizeof(*frames));
-
-	if (!frames)
+	if (ARRAY_GROW(tree->frames, tree->frame_count, tree->frame_room, FIRST_ROOM)) {
+		poison(tree, -ENOMEM);
 		return 0;
-	tree->frames = frames;
-	tree->frame_room = (uint32_t)room;
+	}
 	if (!tree->last_module || strcmp(tree->last_module, wanted->module))
 		tree->last_module = keep_text(tree, wanted->module);
 	frame.module = tree->last_module;
 	frame.name = keep_text(tree, wanted->name);
 	if (!frame.module || !frame.name)
 		return 0;
-	frames[tree->frame_count] = frame;
+	tree->frames[tree->frame_count] = frame;
 	return tree->frame_count++;
 }
 
@@ -317,8 +291,7 @@ const struct calltree_frame *calltree_frame_at(const struct calltree *tree, uint
 
 #define THREADS_MAX 10000000u
 
-/* ---- threads and samples ----------------------------------------------------------------------
- */
+/* ---- threads and samples --------------------------------------------------------------------- */
 
 void calltree_thread(struct calltree *tree, uint32_t thread, const char *name)
 {
@@ -354,13 +327,11 @@ void calltree_sample(struct calltree *tree, const struct calltree_sample *sample
 		poison(tree, -EINVAL);
 		return;
 	}
-	struct calltree_sample *samples = grow_array(
-		tree, tree->samples, tree->sample_count, &tree->sample_room, sizeof(*samples));
-
-	if (!samples)
+	if (ARRAY_GROW(tree->samples, tree->sample_count, tree->sample_room, FIRST_ROOM)) {
+		poison(tree, -ENOMEM);
 		return;
-	tree->samples = samples;
-	samples[tree->sample_count++] = *sample;
+	}
+	tree->samples[tree->sample_count++] = *sample;
 }
 
 uint32_t calltree_threads(const struct calltree *tree)
