@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Looking for the shared library from the copy inside a program: for what a session is asked
- * (injected.h), and for stubs, ticks and machine stacks (trampoline/elsewhere.h).
+ * (injected.h), and for stubs, ticks and machine stacks (trampoline/other_copy.h).
  *
  * The archive is one object with local hidden names, since a program may have its own
  * ring_push(). Beside the injected library the archive's copy passes on pause, resume and marks,

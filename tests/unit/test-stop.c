@@ -176,8 +176,7 @@ static void what_is_due_at_the_end_is_credited(void **state)
 	assert_true(weight >= due - 20);
 }
 
-/* ---- SIGPROF -----------------------------------------------------------------------------------
- */
+/* ---- SIGPROF --------------------------------------------------------------------------------- */
 
 static uint32_t host_calls; /* atomic */
 
