@@ -162,8 +162,6 @@ static void apply_facts(struct picture_options *picture, const struct pprof_fact
 {
 	if (facts->title[0])
 		picture->title = facts->title;
-	if (facts->subtitle[0])
-		picture->subtitle = facts->subtitle;
 	if (facts->notes[0])
 		picture->notes = facts->notes;
 	if (facts->count_name[0])
@@ -199,27 +197,32 @@ static void rescue_stacks(const struct input *input, const struct results_writte
 static int draw_input(const struct options *options, const struct input *input,
 	struct results *results, struct diag_message *message)
 {
-	const struct calltree *tree = input->tree;
 	struct picture_options picture = {0};
 	struct results_written written;
-	struct calltree *shown = NULL, *other = NULL;
-	int error = picture_settings_tree(tree, options, "", &shown, message);
+	struct picture_trees trees, other = {.shown = NULL};
+	char subtitle[PICTURE_SUBTITLE_BYTES];
+	int error = picture_trees_make(&trees, input->tree, options, "", message);
 
-	if (!error && calltree_total(input->other))
-		error = picture_settings_tree(
-			input->other, options, input->facts.other_name, &other, message);
+	if (error)
+		return error;
+	if (calltree_total(input->other))
+		error = picture_trees_make(
+			&other, input->other, options, input->facts.other_name, message);
 	if (error) {
-		calltree_free(shown);
+		picture_trees_release(&trees);
 		return error;
 	}
-	picture.empty = picture_settings_empty(options, shown ? shown : tree);
+	picture.empty = picture_trees_empty(&trees);
 	apply_facts(&picture, &input->facts);
-	picture.other = other ? other : calltree_total(input->other) ? input->other : NULL;
+	picture_trees_subtitle(&trees, options, input->facts.subtitle, subtitle);
+	picture.subtitle = subtitle;
+	picture.fine = trees.filtered;
+	picture.other = other.filtered;
 	picture.other_name = input->facts.other_name;
 	picture_settings(options, &picture);
-	results_write(results, shown ? shown : tree, &picture, true, &written);
-	calltree_free(shown);
-	calltree_free(other);
+	results_write(results, trees.shown, &picture, true, &written);
+	picture_trees_release(&trees);
+	picture_trees_release(&other);
 	if (written.failed) {
 		rescue_stacks(input, &written, message);
 		return -EIO; /* said already */

@@ -90,6 +90,7 @@ static char *value_of(const struct options *options, const struct options_row *r
 		text = *(const char *const *)field;
 		break;
 	case OPTIONS_KIND_REGEX:
+	case OPTIONS_KIND_MAP:
 	case OPTIONS_KIND_OUTPUT:
 		text = i < list->count ? list->item[i] : NULL;
 		break;
@@ -119,7 +120,8 @@ static void write_origin(const struct options_origin *origin, FILE *out)
 static void write_setting(const struct options *options, const struct options_row *row, FILE *out)
 {
 	const struct options_origin *origin = options_origin(options, row);
-	bool is_list = row->kind == OPTIONS_KIND_OUTPUT || row->kind == OPTIONS_KIND_REGEX;
+	bool is_list = row->kind == OPTIONS_KIND_OUTPUT || row->kind == OPTIONS_KIND_REGEX ||
+		       row->kind == OPTIONS_KIND_MAP;
 	const struct options_list *list = (const void *)((const char *)options + row->field);
 	unsigned lines = is_list && list->count ? list->count : 1;
 

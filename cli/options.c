@@ -5,7 +5,7 @@
  * there: so the command line can be read first, to learn which files to read.
  *
  * Regular expressions are compiled where they are given, so that a mistake is told before anything
- * runs. Those whose repeats would make glibc's regcomp() take all memory are refused.
+ * runs. Those that would make glibc take all memory or all time are refused.
  */
 #include "cli/options.h"
 
@@ -18,6 +18,7 @@
 
 #include "cli/diag.h"
 #include "cli/formats/format.h"
+#include "cli/symbols/demangle.h"
 #include "render/picture.h"
 
 #define NS_PER_S 1000000000.0
@@ -34,6 +35,7 @@
 #define SECONDS		   OPTIONS_KIND_SECONDS, 0, 0, NULL
 #define TEXT		   OPTIONS_KIND_TEXT, 0, 0, NULL
 #define REGEX		   OPTIONS_KIND_REGEX, 0, 0, NULL
+#define MAP		   OPTIONS_KIND_MAP, 0, 0, NULL
 #define CHOICE(names)	   OPTIONS_KIND_CHOICE, 0, 0, names
 #define CHOICES(names)	   OPTIONS_KIND_CHOICES, 0, 0, names
 #define SWITCH(on, off)	   OPTIONS_KIND_SWITCH, on, off, NULL
@@ -61,6 +63,14 @@ const char *const *options_grounds(void)
 	static const char *const grounds[] = {"light", "dark", NULL};
 
 	return grounds;
+}
+
+const char *const *options_groupings(void)
+{
+	static const char *const groupings[] = {"function", "process", "thread", "module", "line",
+		NULL};
+
+	return groupings;
 }
 
 const char *const *options_runtimes(void)
@@ -116,6 +126,27 @@ static double count_copies(const char *text)
 	return product;
 }
 
+/*
+ * Does @text refer to what a part of it matched, "(a*)\1"? Extended expressions have no such
+ * thing, but glibc has, and takes time that doubles with each byte of a name.
+ */
+static bool has_back_reference(const char *text)
+{
+	for (const char *at = text; *at; at++) {
+		if (*at == '[') { /* a set of characters, in which a backslash is one */
+			at += 1 + (at[1] == '^');
+			at = *at ? strchr(at + 1, ']') : NULL;
+		} else if (*at == '\\') {
+			at++;
+			if (*at >= '1' && *at <= '9')
+				return true;
+		}
+		if (!at || !*at)
+			break;
+	}
+	return false;
+}
+
 /* Is what @bytes of @text are an expression? Else its regcomp() error is in @why unless NULL. */
 static int compile_expression(const char *text, size_t bytes, char *why, size_t size)
 {
@@ -150,6 +181,10 @@ static int check_expression(const char *text, char why[EXPRESSION_WHY_BYTES])
 	if (count_copies(text) > EXPRESSION_COPIES_MAX) {
 		snprintf(why, EXPRESSION_WHY_BYTES, "more than %d repeats by '{}' and '+' in",
 			EXPRESSION_COPIES_MAX);
+		return -EINVAL;
+	}
+	if (has_back_reference(text)) {
+		snprintf(why, EXPRESSION_WHY_BYTES, "a back reference in");
 		return -EINVAL;
 	}
 	if (!compile_expression(text, bytes, error, sizeof(error)))
@@ -299,6 +334,16 @@ static int check_regex(const struct check *check, struct checked_value *checked)
 	return diag_fail(check->message, -EINVAL, "%s: %s '%s'", check->subject, why, check->value);
 }
 
+static int check_map(const struct check *check, struct checked_value *checked)
+{
+	/* An empty one takes back others, as an empty expression does. */
+	checked->text = check->value[0] ? check->value : NULL;
+	if (!checked->text || strchr(check->value, '=') > check->value)
+		return 0;
+	return diag_fail(check->message, -EINVAL, "%s wants OLD=NEW, not '%s'", check->subject,
+		check->value);
+}
+
 static int check_switch(const struct check *check, struct checked_value *checked)
 {
 	static const char *const words[][2] = {
@@ -331,6 +376,8 @@ static int check_value(const struct check *check, struct checked_value *checked)
 		return check_seconds(check, checked);
 	case OPTIONS_KIND_REGEX:
 		return check_regex(check, checked);
+	case OPTIONS_KIND_MAP:
+		return check_map(check, checked);
 	case OPTIONS_KIND_CHOICE:
 		return check_choice(check, checked);
 	case OPTIONS_KIND_CHOICES:
@@ -397,6 +444,7 @@ static int store_value(struct options *options, const struct check *check,
 		*(const char **)field = checked->text;
 		return 0;
 	case OPTIONS_KIND_REGEX:
+	case OPTIONS_KIND_MAP:
 	case OPTIONS_KIND_OUTPUT:
 		return add_item(field, first, checked->text, check);
 	}

@@ -52,10 +52,15 @@ struct options {
 	struct options_list outputs; /* empty: the default, see options_finish() */
 	struct options_list hide;    /* extended regular expressions; empty: nothing is hidden */
 	struct options_list root;    /* likewise; empty: whole stacks */
+	struct options_list focus;   /* likewise; empty: all stacks */
+	struct options_list ignore;  /* likewise; empty: none */
+	struct options_list source_map; /* "OLD=NEW", OLD is not empty */
+	const char *by;		      /* names of options_groupings(), commas between */
 	const char *format;	      /* one of format_names(); NULL: by the outputs' names */
 	const char *sample_type;      /* which values are drawn; NULL: a clock's, or those that a
 					 pprof profile names */
 	const char *palette;	      /* one of palette_names(); NULL: the default one */
+	const char *demangle;	      /* one of demangle_styles() */
 	const char *ground;	      /* "light" or "dark" */
 	const char *title;	      /* NULL: none was given */
 	const char *subtitle;	      /* likewise */
@@ -69,6 +74,10 @@ struct options {
 	uint32_t direction;	      /* enum picture_direction */
 	uint32_t reverse;	      /* the switches: 0 or 1 */
 	uint32_t threads;
+	uint32_t collapse_recursion;
+	uint32_t merge_templates;
+	uint32_t no_inline;
+	uint32_t inline_suffix;
 	uint32_t open;
 	uint32_t rate_hz;
 	uint32_t start_paused;
@@ -77,6 +86,7 @@ struct options {
 	uint32_t follow;
 	uint32_t outside;
 	uint32_t wall;
+	uint32_t debuginfod; /* where nobody said so: when DEBUGINFOD_URLS is set */
 	uint32_t test_clock_hz; /* 0: off */
 	uint64_t duration_ns;	/* 0: until the program ends */
 	uint32_t level;		/* enum diag_level */
@@ -96,6 +106,7 @@ enum options_kind {
 	OPTIONS_KIND_SECONDS,
 	OPTIONS_KIND_TEXT,
 	OPTIONS_KIND_REGEX,
+	OPTIONS_KIND_MAP,
 	OPTIONS_KIND_CHOICE,
 	OPTIONS_KIND_CHOICES,
 	OPTIONS_KIND_SWITCH,
@@ -134,10 +145,12 @@ extern const struct options_row options_rows[];
 extern const size_t options_row_count;
 
 /*
- * Names that a value may be, NULL at the end: what the picture can stand on, the runtimes of --jit
- * ("none" first), shells that completions are written for.
+ * Names that a value may be, NULL at the end: what the picture can stand on, what boxes can be by
+ * ("function" first, which is what they are), the runtimes of --jit ("none" first), shells that
+ * completions are written for.
  */
 const char *const *options_grounds(void);
+const char *const *options_groupings(void);
 const char *const *options_runtimes(void);
 const char *const *options_shells(void);
 

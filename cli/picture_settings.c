@@ -8,14 +8,39 @@
 #include <limits.h>
 #include <regex.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/symbols/demangle.h"
 #include "render/label.h"
 #include "render/transform.h"
 
-#define NOTHING_LEFT "no stacks are left by --root and --hide"
+/* Of what was left out the picture says so much. */
+#define FILTERS_BYTES 200
+
+#define NOTHING_LEFT "no stacks are left by --focus, --ignore, --root and --hide"
+
+/* What can be left out, by what it is asked for with. */
+static const struct {
+	const char *option;
+	size_t list;	 /* offset in struct options */
+	const char *why; /* a stack left */
+} filters[TRANSFORM_FILTERS] = {
+	[TRANSFORM_FOCUS] = {"focus", offsetof(struct options, focus),
+		"no frame of theirs matches --focus"},
+	[TRANSFORM_IGNORE] = {"ignore", offsetof(struct options, ignore),
+		"a frame of theirs matches --ignore"},
+	[TRANSFORM_ROOT] = {"root", offsetof(struct options, root),
+		"no frame of theirs matches --root"},
+	[TRANSFORM_HIDE] = {"hide", offsetof(struct options, hide), "all their frames are hidden"},
+};
+
+static const struct options_list *list_of(const struct options *options, int filter)
+{
+	return (const void *)((const char *)options + filters[filter].list);
+}
 
 /* Reproducible builds: https://reproducible-builds.org/specs/source-date-epoch/ */
 static int64_t created_s(int64_t otherwise)
@@ -49,6 +74,8 @@ void picture_settings(const struct options *options, struct picture_options *pic
 	picture->width = options->width;
 	picture->direction = options->direction;
 	picture->is_reversed = options->reverse != 0;
+	picture->whole_names = demangle_style_of(options->demangle) == DEMANGLE_FULL;
+	picture->inline_suffix = options->inline_suffix != 0;
 	if (options->ground)
 		picture->ground = strcmp(options->ground, "dark") ? PICTURE_LIGHT : PICTURE_DARK;
 	picture->created_s = created_s(picture->created_s);
@@ -70,6 +97,19 @@ static bool is_of_module(const char *expression)
 	return !strncmp(expression + (*expression == '^'), "\\[", strlen("\\["));
 }
 
+/* The time that glibc takes may grow with the square of the text. No name needs more. */
+#define MATCHED_BYTES_MAX 4096
+
+static bool is_match(const regex_t *regex, const char *text)
+{
+	size_t bytes = strlen(text);
+	regmatch_t part = {.rm_so = 0, .rm_eo = MATCHED_BYTES_MAX};
+
+	if (bytes < MATCHED_BYTES_MAX)
+		part.rm_eo = (regoff_t)bytes;
+	return !regexec(regex, text, 1, &part, REG_STARTEND);
+}
+
 static int frame_matches(const struct calltree_frame *frame, void *context)
 {
 	const struct expressions *expressions = context;
@@ -80,8 +120,8 @@ static int frame_matches(const struct calltree_frame *frame, void *context)
 	for (unsigned i = 0; i < expressions->count; i++) {
 		const regex_t *regex = &expressions->regex[i];
 
-		if (!regexec(regex, frame->name, 0, NULL, 0) ||
-			(expressions->of_module[i] && !regexec(regex, module, 0, NULL, 0)))
+		if (is_match(regex, frame->name) ||
+			(expressions->of_module[i] && is_match(regex, module)))
 			return 1;
 	}
 	return 0;
@@ -116,80 +156,291 @@ static int expressions_init(struct expressions *expressions, const char *name,
 	return 0;
 }
 
-/* One transformation, its loss reported as @why. *@tree is replaced: NULL at first, then owned. */
-static int apply_transform(const struct calltree *source, const struct transform_options *wanted,
-	const char *of, const char *why, struct calltree **tree, struct diag_message *message)
-{
-	struct calltree *made;
-	uint64_t left_out = 0;
-	char count[32];
-	int error = transform_tree(*tree ? *tree : source, wanted, &made, &left_out);
+/* Filters in use, from the first on: their expressions, and how transform_filter() asks them. */
+struct filtering {
+	struct expressions expressions[TRANSFORM_FILTERS];
+	struct transform_matcher matchers[TRANSFORM_FILTERS];
+};
 
-	if (error)
-		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
-	calltree_free(*tree);
-	*tree = made;
-	count_text(count, sizeof(count), left_out);
-	if (left_out)
-		diag_info("%s sample%s%s%s left out: %s", count, left_out == 1 ? "" : "s",
-			*of ? " of " : "", of, why);
+static void filtering_release(struct filtering *filtering)
+{
+	for (int i = 0; i < TRANSFORM_FILTERS; i++)
+		expressions_release(&filtering->expressions[i]);
+}
+
+/* @filtering is all zero. Returns 0, or -errno with @message filled and nothing to release. */
+static int filtering_init(
+	struct filtering *filtering, const struct options *options, struct diag_message *message)
+{
+	for (int i = 0; i < TRANSFORM_FILTERS; i++) {
+		struct expressions *expressions = &filtering->expressions[i];
+		int error = expressions_init(
+			expressions, filters[i].option, list_of(options, i), message);
+
+		if (error) {
+			filtering_release(filtering);
+			return error;
+		}
+		if (expressions->count)
+			filtering->matchers[i] = (struct transform_matcher){
+				.match = frame_matches, .context = expressions};
+	}
 	return 0;
 }
 
-/* In two steps, so that each can say what it left out. */
-static int apply_root(const struct calltree *source, const struct options_list *list,
-	const char *of, struct calltree **tree, struct diag_message *message)
+static void report_left_out(const uint64_t left_out[TRANSFORM_FILTERS], const char *of)
 {
-	struct transform_options wanted = {.root = frame_matches};
-	struct expressions expressions;
-	int error = expressions_init(&expressions, "root", list, message);
+	char count[32];
+
+	for (int i = 0; i < TRANSFORM_FILTERS; i++) {
+		if (!left_out[i])
+			continue;
+		count_text(count, sizeof(count), left_out[i]);
+		diag_info("%s sample%s%s%s left out: %s", count, left_out[i] == 1 ? "" : "s",
+			*of ? " of " : "", of, filters[i].why);
+	}
+}
+
+/* Returns 0 and an owned tree in *@out, NULL when nothing is asked for; or -errno. */
+static int filter_tree(const struct calltree *tree, const struct options *options, const char *of,
+	struct calltree **out, struct diag_message *message)
+{
+	struct filtering filtering = {0};
+	uint64_t left_out[TRANSFORM_FILTERS];
+	int error = filtering_init(&filtering, options, message);
 
 	if (error)
 		return error;
-	wanted.root_context = &expressions;
-	error = apply_transform(
-		source, &wanted, of, "no frame of theirs matches --root", tree, message);
-	expressions_release(&expressions);
-	return error;
-}
-
-static int apply_shape(const struct calltree *source, const struct options *options, const char *of,
-	struct calltree **tree, struct diag_message *message)
-{
-	struct transform_options wanted = {
-		.by_thread = options->threads != 0, .reverse = options->reverse != 0};
-	struct expressions expressions;
-	int error = expressions_init(&expressions, "hide", &options->hide, message);
-
+	error = transform_filter(tree, filtering.matchers, out, left_out);
+	filtering_release(&filtering);
 	if (error)
-		return error;
-	wanted.hide = expressions.count ? frame_matches : NULL;
-	wanted.hide_context = &expressions;
-	error = apply_transform(source, &wanted, of, "all their frames are hidden", tree, message);
-	expressions_release(&expressions);
+		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
+	report_left_out(left_out, of);
+	return 0;
+}
+
+/* ---- files and lines ------------------------------------------------------------------------- */
+
+/* Names that files have where the picture is looked at; zero-initialise, all but the list. */
+struct source_map {
+	const struct options_list *list; /* "OLD=NEW" */
+	char text[PATH_MAX];
+};
+
+static size_t without_slashes(const char *path, size_t bytes)
+{
+	while (bytes && path[bytes - 1] == '/')
+		bytes--;
+	return bytes;
+}
+
+/* Is @file below the folder that is the first @bytes of @old, or that itself? */
+static bool is_below(const char *file, const char *old, size_t bytes)
+{
+	return !strncmp(file, old, bytes) && (!file[bytes] || file[bytes] == '/');
+}
+
+/* struct transform_sources.map: the longest folder decides, of equal ones the last. */
+static const char *map_file(const char *file, void *context)
+{
+	struct source_map *map = context;
+	size_t longest = 0;
+	const char *to = NULL;
+
+	for (unsigned i = 0; i < map->list->count; i++) {
+		const char *old = map->list->item[i], *equals = strchr(old, '=');
+		size_t bytes = without_slashes(old, (size_t)(equals - old));
+
+		if (bytes < longest || !is_below(file, old, bytes))
+			continue;
+		longest = bytes;
+		to = equals + 1;
+	}
+	if (!to)
+		return file;
+	file += longest;
+	if (!*to)
+		file += *file == '/';
+	else if (snprintf(map->text, sizeof(map->text), "%.*s%s",
+			 (int)without_slashes(to, strnlen(to, PATH_MAX)), to, file) > 0)
+		file = map->text;
+	return file;
+}
+
+/* struct transform_sources.rename: what functions have in common that differ in arguments alone. */
+static const char *merged_name(const char *name, void *context)
+{
+	char **text = context;
+	size_t bytes = strlen(name);
+	char *copy = bytes > MATCHED_BYTES_MAX ? NULL : strdup(name);
+
+	free(*text);
+	*text = copy ? malloc(LABEL_SHORT_BYTES(bytes)) : NULL;
+	if (!*text) {
+		free(copy);
+		return name;
+	}
+	demangle_drop_copies(copy);
+	label_short(*text, copy);
+	free(copy);
+	return *text;
+}
+
+/* Returns 0 and an owned tree in *@out, NULL when nothing is asked for; or -errno. */
+static int source_tree(
+	const struct calltree *tree, const struct options *options, struct calltree **out)
+{
+	char *text = NULL;
+	struct source_map map = {.list = &options->source_map};
+	const struct transform_sources sources = {
+		.no_inline = options->no_inline != 0,
+		.map = map.list->count ? map_file : NULL,
+		.context = &map,
+		.rename = options->merge_templates ? merged_name : NULL,
+		.rename_context = &text,
+	};
+	int error = transform_sources(tree, &sources, out);
+
+	free(text);
 	return error;
 }
 
-int picture_settings_tree(const struct calltree *tree, const struct options *options,
-	const char *of, struct calltree **shown, struct diag_message *message)
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* Is @word one of the words of @list, which have commas between? */
+static bool has_word(const char *list, const char *word)
 {
-	struct calltree *made = NULL;
+	size_t bytes = strlen(word);
+
+	for (; list; list = strchr(list, ','), list += list != NULL)
+		if (!strncmp(list, word, bytes) && (!list[bytes] || list[bytes] == ','))
+			return true;
+	return false;
+}
+
+/* Likewise: grouped and turned, of @functions, or of @filtered with their lines as boxes. */
+static int shape_tree(const struct calltree *filtered, const struct calltree *functions,
+	const struct options *options, struct calltree **out)
+{
+	const struct transform_shape shape = {
+		.collapse_recursion = options->collapse_recursion != 0,
+		.by_module = has_word(options->by, "module"),
+		.by_process = has_word(options->by, "process"),
+		.by_thread = options->threads || has_word(options->by, "thread"),
+		.reverse = options->reverse != 0,
+	};
+	struct calltree *lines = NULL, *shaped = NULL;
 	int error = 0;
 
-	if (options->root.count)
-		error = apply_root(tree, &options->root, of, &made, message);
-	if (!error && (options->hide.count || options->threads || options->reverse))
-		error = apply_shape(tree, options, of, &made, message);
-	if (error)
-		calltree_free(made);
-	else
-		*shown = made;
+	if (has_word(options->by, "line"))
+		error = transform_lines(filtered, true, &lines);
+	if (!error)
+		error = transform_shape(lines ? lines : functions, &shape, &shaped);
+	if (!error && !shaped) {
+		shaped = lines;
+		lines = NULL;
+	}
+	calltree_free(lines);
+	if (!error)
+		*out = shaped;
 	return error;
 }
 
-const char *picture_settings_empty(const struct options *options, const struct calltree *shown)
+int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
+	const struct options *options, const char *of, struct diag_message *message)
 {
-	bool is_disarmed = options->root.count || options->hide.count;
+	struct calltree *sourced = NULL, *filtered = NULL, *functions = NULL, *shown = NULL;
+	int error = source_tree(tree, options, &sourced);
+	bool is_told = false;
 
-	return is_disarmed && !calltree_total(shown) ? NOTHING_LEFT : NULL;
+	*trees = (struct picture_trees){.whole = tree};
+	if (!error) {
+		trees->filtered = sourced ? sourced : tree;
+		error = filter_tree(trees->filtered, options, of, &filtered, message);
+		is_told = error != 0;
+	}
+	if (!error && filtered) {
+		calltree_free(sourced);
+		sourced = NULL;
+		trees->filtered = filtered;
+	}
+	if (!error)
+		error = transform_lines(trees->filtered, false, &functions);
+	if (!error) {
+		trees->functions = functions ? functions : trees->filtered;
+		error = shape_tree(trees->filtered, trees->functions, options, &shown);
+	}
+	if (!error) {
+		trees->shown = shown ? shown : trees->functions;
+		return 0;
+	}
+	calltree_free(functions);
+	calltree_free(filtered);
+	calltree_free(sourced);
+	return is_told ? error
+		       : diag_fail(message, error, "cannot draw: %s", strerror(-error));
+}
+
+void picture_trees_release(struct picture_trees *trees)
+{
+	if (trees->shown != trees->functions)
+		calltree_free((struct calltree *)(uintptr_t)trees->shown);
+	if (trees->functions != trees->filtered)
+		calltree_free((struct calltree *)(uintptr_t)trees->functions);
+	if (trees->filtered != trees->whole)
+		calltree_free((struct calltree *)(uintptr_t)trees->filtered);
+	*trees = (struct picture_trees){.whole = NULL};
+}
+
+const char *picture_trees_empty(const struct picture_trees *trees)
+{
+	return calltree_total(trees->whole) && !calltree_total(trees->shown) ? NOTHING_LEFT : NULL;
+}
+
+/* Add @text behind the @at bytes of @out. Returns how many there are then. */
+static size_t add_text(char *out, size_t size, size_t at, const char *text)
+{
+	size_t bytes = strnlen(text, size - 1 - at);
+
+	memcpy(out + at, text, bytes);
+	out[at + bytes] = '\0';
+	return at + bytes;
+}
+
+/* "focus: a, b; hide: c": what was left out, or at least how it began. */
+static void describe_filters(const struct options *options, char out[FILTERS_BYTES])
+{
+	char all[FILTERS_BYTES + 1] = "";
+	size_t at = 0;
+
+	for (int i = 0; i < TRANSFORM_FILTERS; i++) {
+		const struct options_list *list = list_of(options, i);
+
+		for (unsigned j = 0; j < list->count; j++) {
+			if (!j) {
+				at = add_text(all, sizeof(all), at, at ? "; " : "");
+				at = add_text(all, sizeof(all), at, filters[i].option);
+			}
+			at = add_text(all, sizeof(all), at, j ? ", " : ": ");
+			at = add_text(all, sizeof(all), at, list->item[j]);
+		}
+	}
+	if (options->collapse_recursion)
+		add_text(all, sizeof(all), add_text(all, sizeof(all), at, at ? "; " : ""),
+			"recursion collapsed");
+	label_clean(out, FILTERS_BYTES, all);
+}
+
+void picture_trees_subtitle(const struct picture_trees *trees, const struct options *options,
+	const char *subtitle, char out[PICTURE_SUBTITLE_BYTES])
+{
+	double part = (double)calltree_total(trees->functions);
+	double whole = (double)calltree_total(trees->whole);
+	char text[FILTERS_BYTES], share[32] = "";
+
+	describe_filters(options, text);
+	if (part < whole)
+		snprintf(share, sizeof(share), " (%.1f %%)", 100 * part / whole);
+	snprintf(out, PICTURE_SUBTITLE_BYTES, "%s%s%s%s", text, share,
+		!*text || !*subtitle ? "" : part < whole ? " of " : "; ", subtitle);
 }

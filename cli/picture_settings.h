@@ -16,17 +16,36 @@
  */
 void picture_settings(const struct options *options, struct picture_options *picture);
 
+/* One tree in its states; those in which nothing changed are the same. */
+struct picture_trees {
+	const struct calltree *whole;	 /* borrowed */
+	const struct calltree *filtered; /* without what was not to be drawn, functions by line:
+					    what profiles are made of */
+	const struct calltree *functions; /* the same with functions whole: what numbers are of */
+	const struct calltree *shown;	 /* grouped and turned as asked for: what is drawn */
+};
+
 /*
- * Make the tree that @options want shown from @tree (finished, borrowed): --root, --hide, --threads
- * and --reverse. What leaves is reported by its weight, as samples @of something unless that is "".
+ * Make of @tree (finished, borrowed until the release) what @options want shown. What leaves is
+ * reported by its weight, as samples @of something unless that is "".
  *
- * Returns 0 and an owned tree in *@shown, NULL when nothing was asked for and @tree itself is it;
- * or -errno with @message filled.
+ * Returns 0, or -errno with @message filled and nothing to release.
  */
-int picture_settings_tree(const struct calltree *tree, const struct options *options,
-	const char *of, struct calltree **shown, struct diag_message *message);
+int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
+	const struct options *options, const char *of, struct diag_message *message);
+
+void picture_trees_release(struct picture_trees *trees);
 
 /* What an empty picture says when the options left nothing to show; NULL when they did not. */
-const char *picture_settings_empty(const struct options *options, const struct calltree *shown);
+const char *picture_trees_empty(const struct picture_trees *trees);
+
+#define PICTURE_SUBTITLE_BYTES 512
+
+/*
+ * Write @subtitle into @out, behind what says of it that some was left out, and how much is drawn:
+ * a picture that somebody is sent must not pass for the whole.
+ */
+void picture_trees_subtitle(const struct picture_trees *trees, const struct options *options,
+	const char *subtitle, char out[PICTURE_SUBTITLE_BYTES]);
 
 #endif

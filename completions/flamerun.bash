@@ -20,6 +20,8 @@ __flamerun_value()
 	case $1 in
 	--output|-o) __flamerun_files "$2" ;;
 	--format) COMPREPLY=($(compgen -W 'svg png pdf folded pb.gz pb' -- "$2")) ;;
+	--by) COMPREPLY=($(compgen -W 'function process thread module line' -- "$2")) ;;
+	--demangle) COMPREPLY=($(compgen -W 'short full none' -- "$2")) ;;
 	--palette) COMPREPLY=($(compgen -W 'hot mem io aqua java js perl red green blue yellow purple orange by-module cividis okabe-ito' -- "$2")) ;;
 	--ground) COMPREPLY=($(compgen -W 'light dark' -- "$2")) ;;
 	--jit) COMPREPLY=($(compgen -W 'none python' -- "$2")) ;;
@@ -55,7 +57,7 @@ _flamerun()
 		fi
 		case $word in
 		--) [[ $rendering ]] || { __flamerun_program $((i + 1)); return; } ;;
-		--output|--format|--sample-type|--palette|--hide|--root|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--rate|--duration|--pid|--jit|--config|--completions|-[ordp]|-[qvh][ordp]) pending=$word ;;
+		--output|--format|--sample-type|--focus|--hide|--ignore|--root|--by|--source-map|--demangle|--palette|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--rate|--duration|--pid|--jit|--config|--completions|-[ordp]|-[qvh][ordp]) pending=$word ;;
 		-*) ;;
 		@) ((i++)) ;; # "@name" comes as two
 		@*) ;;
@@ -68,9 +70,9 @@ _flamerun()
 		[[ $pending == --* ]] || pending=-${pending: -1}
 		__flamerun_value "$pending" "$current"
 	elif [[ $current == --no-* ]]; then
-		COMPREPLY=($(compgen -W '--no-config --no-open --no-reverse --no-threads --no-icicle --no-follow --no-outside --no-wall --no-start-paused --no-quiet --no-verbose' -- "$current"))
+		COMPREPLY=($(compgen -W '--no-config --no-open --no-inline-suffix --no-reverse --no-collapse-recursion --no-inline --no-threads --no-merge-templates --no-icicle --no-follow --no-outside --no-wall --no-start-paused --no-debuginfod --no-quiet --no-verbose' -- "$current"))
 	elif [[ $current == -* ]]; then
-		COMPREPLY=($(compgen -W ' --output --format --sample-type --open --palette --hide --root --reverse --threads --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --pid --follow --outside --wall --start-paused --jit --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
+		COMPREPLY=($(compgen -W ' --output --format --sample-type --open --inline-suffix --focus --hide --reverse --ignore --root --collapse-recursion --by --inline --source-map --threads --demangle --merge-templates --palette --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --pid --follow --outside --wall --start-paused --jit --debuginfod --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
 	elif [[ $rendering ]]; then
 		__flamerun_files "$current"
 	elif [[ $current == @* || ${COMP_WORDS[COMP_CWORD - 1]} == @ ]]; then

@@ -13,7 +13,7 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --sample-type --palette --hide --root --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --pid --jit --config --completions; or string match -qr -- '^-[qvh]*[ordp]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --pid --jit --config --completions; or string match -qr -- '^-[qvh]*[ordp]$' "$word"
 			set i (math $i + 1)
 		else if string match -qr -- '^[-@]' "$word"; or test "$word" = render
 			test "$word" = render; and return 1
@@ -45,13 +45,26 @@ complete -c flamerun -n 'not __flamerun_program' -l format -x -a 'svg png pdf fo
 complete -c flamerun -n 'not __flamerun_program' -l sample-type -x -d 'which values to draw: of a run cpu or vm, or those of a pprof profile'
 complete -c flamerun -n 'not __flamerun_program' -l open -d 'open the picture when it is written'
 complete -c flamerun -n 'not __flamerun_program' -l no-open -d 'undo --open'
-complete -c flamerun -n 'not __flamerun_program' -l palette -x -a 'hot mem io aqua java js perl red green blue yellow purple orange by-module cividis okabe-ito' -d 'colours: hot, by-module, ... see flamerun(1)'
+complete -c flamerun -n 'not __flamerun_program' -l inline-suffix -d 'end names of inlined functions in _i, in folded stacks'
+complete -c flamerun -n 'not __flamerun_program' -l no-inline-suffix -d 'undo --inline-suffix'
+complete -c flamerun -n 'not __flamerun_program' -l focus -x -d 'keep the stacks in which a function matches'
 complete -c flamerun -n 'not __flamerun_program' -l hide -x -d 'leave out the functions that match'
-complete -c flamerun -n 'not __flamerun_program' -l root -x -d 'begin stacks at the function that matches'
 complete -c flamerun -n 'not __flamerun_program' -l reverse -d 'merge stacks from their innermost function'
 complete -c flamerun -n 'not __flamerun_program' -l no-reverse -d 'undo --reverse'
+complete -c flamerun -n 'not __flamerun_program' -l ignore -x -d 'leave out the stacks in which a function matches'
+complete -c flamerun -n 'not __flamerun_program' -l root -x -d 'begin stacks at the function that matches'
+complete -c flamerun -n 'not __flamerun_program' -l collapse-recursion -d 'show a function once on each stack'
+complete -c flamerun -n 'not __flamerun_program' -l no-collapse-recursion -d 'undo --collapse-recursion'
+complete -c flamerun -n 'not __flamerun_program' -l by -x -a 'function process thread module line' -d 'boxes are lines or modules, or stand on their process or thread; commas between'
+complete -c flamerun -n 'not __flamerun_program' -l inline -d 'boxes for inlined functions; --no-inline makes them part of what they stand in'
+complete -c flamerun -n 'not __flamerun_program' -l no-inline -d 'undo --inline'
+complete -c flamerun -n 'not __flamerun_program' -l source-map -x -d 'source files below OLD are below NEW'
 complete -c flamerun -n 'not __flamerun_program' -l threads -d 'give every thread a root of its own'
 complete -c flamerun -n 'not __flamerun_program' -l no-threads -d 'undo --threads'
+complete -c flamerun -n 'not __flamerun_program' -l demangle -x -a 'short full none' -d 'names of C++, Rust and D: none, short or full'
+complete -c flamerun -n 'not __flamerun_program' -l merge-templates -d 'functions are one that differ in template arguments or parameters'
+complete -c flamerun -n 'not __flamerun_program' -l no-merge-templates -d 'undo --merge-templates'
+complete -c flamerun -n 'not __flamerun_program' -l palette -x -a 'hot mem io aqua java js perl red green blue yellow purple orange by-module cividis okabe-ito' -d 'colours: hot, by-module, ... see flamerun(1)'
 complete -c flamerun -n 'not __flamerun_program' -l icicle -d 'let the boxes hang from the top'
 complete -c flamerun -n 'not __flamerun_program' -l no-icicle -d 'undo --icicle'
 complete -c flamerun -n 'not __flamerun_program' -l ground -x -a 'light dark' -d 'what the picture stands on'
@@ -76,6 +89,8 @@ complete -c flamerun -n 'not __flamerun_program' -l no-wall -d 'undo --wall'
 complete -c flamerun -n 'not __flamerun_program' -l start-paused -d 'record nothing until the program says so'
 complete -c flamerun -n 'not __flamerun_program' -l no-start-paused -d 'undo --start-paused'
 complete -c flamerun -n 'not __flamerun_program' -l jit -x -a 'none python' -d 'name the functions of these, too, commas between'
+complete -c flamerun -n 'not __flamerun_program' -l debuginfod -d 'ask servers for symbols that are not here'
+complete -c flamerun -n 'not __flamerun_program' -l no-debuginfod -d 'undo --debuginfod'
 complete -c flamerun -n 'not __flamerun_program' -l config -r -F -d 'read this settings file instead of the usual ones'
 complete -c flamerun -n 'not __flamerun_program' -l no-config -d 'read no settings files'
 complete -c flamerun -n 'not __flamerun_program' -l show-config -d 'show every setting and where it comes from'

@@ -24,22 +24,31 @@ struct calltree_chunk {
 	char bytes[];
 };
 
+struct calltree_thread {
+	const char *name;    /* NULL: unnamed */
+	const char *process; /* NULL: unknown */
+};
+
 struct calltree {
 	int error;
 	uint64_t weight;
 	struct calltree_node *nodes;
 	struct calltree_frame *frames;
-	const char **threads;
+	struct calltree_thread *threads;
 	struct calltree_sample *samples;
+	struct calltree_line *lines;
+	const char **texts; /* each once; numbered from 1 in the lookup */
 	uint32_t node_count, node_room;
 	uint32_t frame_count, frame_room;
 	uint32_t thread_count, thread_room;
+	uint32_t text_count, text_room;
 	size_t sample_count, sample_room;
+	size_t line_count, line_room;
 	struct pages_account account; /* of the lookups */
 	struct lookup node_lookup;    /* by their numbers: the root, 0, is not in it */
 	struct lookup frame_lookup;   /* by their numbers + 1 */
+	struct lookup text_lookup;    /* likewise */
 	struct calltree_chunk *chunks;
-	const char *last_module; /* modules repeat in runs: one compare saves most copies */
 };
 
 static void poison(struct calltree *tree, int error)
@@ -106,8 +115,11 @@ void calltree_free(struct calltree *tree)
 	free(tree->frames);
 	free(tree->threads);
 	free(tree->samples);
+	free(tree->lines);
+	free(tree->texts);
 	pages_release(&tree->account, &tree->node_lookup.slots);
 	pages_release(&tree->account, &tree->frame_lookup.slots);
+	pages_release(&tree->account, &tree->text_lookup.slots);
 	free(tree);
 }
 
@@ -150,17 +162,6 @@ void calltree_add(struct calltree *tree, uint32_t node, uint64_t weight)
 	}
 }
 
-int calltree_finish(struct calltree *tree)
-{
-	if (tree->error)
-		return tree->error;
-	for (uint32_t i = 0; i < tree->node_count; i++)
-		tree->nodes[i].total = tree->nodes[i].self;
-	for (uint32_t i = tree->node_count - 1; i > 0; i--)
-		tree->nodes[tree->nodes[i].parent].total += tree->nodes[i].total;
-	return 0;
-}
-
 int calltree_error(const struct calltree *tree)
 {
 	return tree->error;
@@ -181,9 +182,8 @@ uint64_t calltree_total(const struct calltree *tree)
 	return tree->weight;
 }
 
-/* ---- frames ---------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
-#define FRAMES_MAX  50000000u
 #define CHUNK_BYTES 65536u
 
 /* Keep @text as long as @tree. Returns the copy, or NULL with @tree poisoned. */
@@ -211,13 +211,56 @@ static char *keep_text(struct calltree *tree, const char *text)
 	return kept;
 }
 
+static uint32_t hash_of_text(const char *text)
+{
+	return lookup_hash(fnv_text(FNV_BEGIN, text, SIZE_MAX));
+}
+
+static uint32_t hash_text(const void *tree, uint32_t number)
+{
+	return hash_of_text(((const struct calltree *)tree)->texts[number - 1]);
+}
+
+/*
+ * The one copy of @text: a function's name stands in a frame for each of its lines, a file's in
+ * those of all its functions. Returns it, or NULL with @tree poisoned.
+ */
+static const char *intern_text(struct calltree *tree, const char *text)
+{
+	struct lookup_probe probe;
+	uint32_t number;
+	const char *kept;
+
+	if (lookup_reserve(&tree->text_lookup, &tree->account, 1, hash_text, tree) ||
+		ARRAY_GROW(tree->texts, tree->text_count, tree->text_room, FIRST_ROOM)) {
+		poison(tree, -ENOMEM);
+		return NULL;
+	}
+	probe = lookup_begin(&tree->text_lookup, hash_of_text(text));
+	while ((number = lookup_next(&tree->text_lookup, &probe)))
+		if (!strcmp(tree->texts[number - 1], text))
+			return tree->texts[number - 1];
+	kept = keep_text(tree, text);
+	if (!kept)
+		return NULL;
+	tree->texts[tree->text_count++] = kept;
+	lookup_put(&tree->text_lookup, &probe, tree->text_count);
+	return kept;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+#define FRAMES_MAX 50000000u
+
 /* 0xff stands where a text ends: "ab" in "c" is not "a" in "bc". */
 static uint32_t hash_of_frame(const struct calltree_frame *frame)
 {
 	uint64_t hash = fnv_text(FNV_BEGIN, frame->name, SIZE_MAX) ^ 0xff;
 
-	return lookup_hash(
-		(fnv_text(hash, frame->module, SIZE_MAX) ^ 0xff) + (uint64_t)frame->kind);
+	hash = fnv_text(hash, frame->module, SIZE_MAX) ^ 0xff;
+	if (frame->line || *frame->file)
+		hash = fnv_text(hash + frame->line, frame->file, SIZE_MAX) ^ 0xff;
+	return lookup_hash(hash + (uint64_t)frame->kind);
 }
 
 static uint32_t hash_frame(const void *tree, uint32_t number)
@@ -227,7 +270,8 @@ static uint32_t hash_frame(const void *tree, uint32_t number)
 
 static int is_same_frame(const struct calltree_frame *a, const struct calltree_frame *b)
 {
-	return a->kind == b->kind && !strcmp(a->name, b->name) && !strcmp(a->module, b->module);
+	return a->kind == b->kind && a->line == b->line && !strcmp(a->name, b->name) &&
+	       !strcmp(a->module, b->module) && !strcmp(a->file, b->file);
 }
 
 static uint32_t add_frame(struct calltree *tree, const struct calltree_frame *wanted)
@@ -242,20 +286,19 @@ static uint32_t add_frame(struct calltree *tree, const struct calltree_frame *wa
 		poison(tree, -ENOMEM);
 		return 0;
 	}
-	if (!tree->last_module || strcmp(tree->last_module, wanted->module))
-		tree->last_module = keep_text(tree, wanted->module);
-	frame.module = tree->last_module;
-	frame.name = keep_text(tree, wanted->name);
-	if (!frame.module || !frame.name)
+	frame.name = intern_text(tree, wanted->name);
+	frame.module = frame.name ? intern_text(tree, wanted->module) : NULL;
+	frame.file = frame.module ? intern_text(tree, wanted->file) : NULL;
+	if (!frame.file)
 		return 0;
 	tree->frames[tree->frame_count] = frame;
 	return tree->frame_count++;
 }
 
-uint32_t calltree_frame(
-	struct calltree *tree, const char *name, const char *module, enum calltree_frame_kind kind)
+uint32_t calltree_frame_line(struct calltree *tree, const char *name, const char *module,
+	enum calltree_frame_kind kind, const char *file, uint32_t line)
 {
-	struct calltree_frame wanted = {.name = name, .module = module, .kind = kind};
+	struct calltree_frame wanted = {name, module, kind, line, file};
 	struct lookup_probe probe;
 	uint32_t number;
 
@@ -279,6 +322,12 @@ uint32_t calltree_frame(
 	return number;
 }
 
+uint32_t calltree_frame(
+	struct calltree *tree, const char *name, const char *module, enum calltree_frame_kind kind)
+{
+	return calltree_frame_line(tree, name, module, kind, "", 0);
+}
+
 uint32_t calltree_frames(const struct calltree *tree)
 {
 	return tree->frame_count;
@@ -293,7 +342,7 @@ const struct calltree_frame *calltree_frame_at(const struct calltree *tree, uint
 
 /* ---- threads and samples --------------------------------------------------------------------- */
 
-void calltree_thread(struct calltree *tree, uint32_t thread, const char *name)
+void calltree_thread(struct calltree *tree, uint32_t thread, const char *name, const char *process)
 {
 	if (tree->error)
 		return;
@@ -303,7 +352,8 @@ void calltree_thread(struct calltree *tree, uint32_t thread, const char *name)
 	}
 	if (thread >= tree->thread_room) {
 		uint32_t room = thread + thread / 2 + 16;
-		const char **threads = reallocarray(tree->threads, room, sizeof(*threads));
+		struct calltree_thread *threads =
+			reallocarray(tree->threads, room, sizeof(*threads));
 
 		if (!threads) {
 			poison(tree, -ENOMEM);
@@ -314,7 +364,10 @@ void calltree_thread(struct calltree *tree, uint32_t thread, const char *name)
 		tree->threads = threads;
 		tree->thread_room = room;
 	}
-	tree->threads[thread] = keep_text(tree, name);
+	tree->threads[thread] = (struct calltree_thread){
+		.name = keep_text(tree, name),
+		.process = *process ? keep_text(tree, process) : NULL,
+	};
 	if (thread >= tree->thread_count)
 		tree->thread_count = thread + 1;
 }
@@ -346,12 +399,109 @@ size_t calltree_samples(const struct calltree *tree)
 
 const char *calltree_thread_at(const struct calltree *tree, uint32_t thread)
 {
-	return thread < tree->thread_count ? tree->threads[thread] : NULL;
+	return thread < tree->thread_count ? tree->threads[thread].name : NULL;
+}
+
+const char *calltree_process_at(const struct calltree *tree, uint32_t thread)
+{
+	return thread < tree->thread_count ? tree->threads[thread].process : NULL;
 }
 
 const struct calltree_sample *calltree_sample_at(const struct calltree *tree, size_t sample)
 {
 	return &tree->samples[sample];
+}
+
+/* ---- lines, and the end of building ---------------------------------------------------------- */
+
+void calltree_add_line(struct calltree *tree, const struct calltree_line *line)
+{
+	struct calltree_line kept = *line;
+
+	if (tree->error)
+		return;
+	if (line->frame >= tree->frame_count) {
+		poison(tree, -EINVAL);
+		return;
+	}
+	kept.file = intern_text(tree, line->file);
+	if (!kept.file)
+		return;
+	if (ARRAY_GROW(tree->lines, tree->line_count, tree->line_room, FIRST_ROOM)) {
+		poison(tree, -ENOMEM);
+		return;
+	}
+	tree->lines[tree->line_count++] = kept;
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct calltree_line *a = left, *b = right;
+	int order = compare_numbers(a->frame, b->frame);
+
+	/* Each text is there once: most files are equal, and then it is one address. */
+	if (!order && a->file != b->file)
+		order = strcmp(a->file, b->file);
+	return order ? order : compare_numbers(a->line, b->line);
+}
+
+static int compare_weights(const void *left, const void *right)
+{
+	const struct calltree_line *a = left, *b = right;
+	int order = compare_numbers(a->frame, b->frame);
+
+	if (!order)
+		order = compare_numbers(b->total, a->total);
+	if (!order)
+		order = compare_numbers(b->self, a->self);
+	return order ? order : compare_places(a, b);
+}
+
+static void sort_lines(struct calltree *tree)
+{
+	struct calltree_line *lines = tree->lines;
+	size_t kept = 0;
+
+	if (!tree->line_count)
+		return;
+	qsort(lines, tree->line_count, sizeof(*lines), compare_places);
+	for (size_t i = 1; i < tree->line_count; i++) {
+		if (compare_places(&lines[kept], &lines[i])) {
+			lines[++kept] = lines[i];
+			continue;
+		}
+		lines[kept].self += lines[i].self;
+		lines[kept].total += lines[i].total;
+	}
+	tree->line_count = kept + 1;
+	qsort(lines, tree->line_count, sizeof(*lines), compare_weights);
+}
+
+int calltree_finish(struct calltree *tree)
+{
+	if (tree->error)
+		return tree->error;
+	for (uint32_t i = 0; i < tree->node_count; i++)
+		tree->nodes[i].total = tree->nodes[i].self;
+	for (uint32_t i = tree->node_count - 1; i > 0; i--)
+		tree->nodes[tree->nodes[i].parent].total += tree->nodes[i].total;
+	sort_lines(tree);
+	return 0;
+}
+
+size_t calltree_lines(const struct calltree *tree)
+{
+	return tree->line_count;
+}
+
+const struct calltree_line *calltree_line_at(const struct calltree *tree, size_t line)
+{
+	return &tree->lines[line];
 }
 
 /* ---- the order it is shown in ---------------------------------------------------------------- */
@@ -365,7 +515,11 @@ static int compare_frames(const void *left, const void *right, void *data)
 
 	if (!order)
 		order = strcmp(a->module, b->module);
-	return order ? order : (int)a->kind - (int)b->kind;
+	if (!order)
+		order = (int)a->kind - (int)b->kind;
+	if (!order)
+		order = strcmp(a->file, b->file);
+	return order ? order : compare_numbers(a->line, b->line);
 }
 
 static uint32_t *array_new(uint32_t count)

@@ -3,6 +3,10 @@
  * The call tree: what every picture and every text output is made from. Merged stacks of named
  * frames with weights, and the samples' times beside them. Knows no profiler.
  *
+ * A *fine* tree has a frame for each function and line, as naming and pprof profiles make it: a
+ * function of which three lines were sampled stands three times beside itself. A *coarse* one has a
+ * frame for each function, and beside it a table of what the lines weighed.
+ *
  * Building never needs a check at each step: after the first failure (out of memory, or a ceiling)
  * the tree is poisoned, further calls do nothing, and calltree_error() tells once at the end.
  *
@@ -25,7 +29,7 @@ enum calltree_frame_kind {
 	CALLTREE_SYNTHETIC = 3, /* [unsampled], [incomplete stack], [deeper than N frames], ... */
 	CALLTREE_PROCESS = 4,
 	CALLTREE_THREAD = 5,
-	CALLTREE_INLINE = 6,
+	CALLTREE_INLINE = 6, /* inlined into the frame below it, where the call stands */
 	CALLTREE_KINDS
 };
 
@@ -33,6 +37,8 @@ struct calltree_frame {
 	const char *name;   /* any bytes but NUL, maybe not UTF-8; never NULL; owned by the tree */
 	const char *module; /* short name of the module, "" when there is none; owned by the tree */
 	enum calltree_frame_kind kind;
+	uint32_t line;	  /* 0 when it is not known */
+	const char *file; /* source file, "" when it is not known; owned by the tree */
 };
 
 struct calltree_node {
@@ -65,9 +71,13 @@ struct calltree *calltree_new(void);
 void calltree_free(struct calltree *tree); /* NULL is fine */
 
 /*
- * Intern a frame: equal (name, module, kind) give the same number. @name and @module are borrowed
+ * Intern a frame: equal (name, module, kind, file, line) give the same number. Texts are borrowed
  * for the call. Returns the frame's number, 0 when poisoned (0 is also the first frame's number).
  */
+uint32_t calltree_frame_line(struct calltree *tree, const char *name, const char *module,
+	enum calltree_frame_kind kind, const char *file, uint32_t line);
+
+/* The same without file and line. */
 uint32_t calltree_frame(
 	struct calltree *tree, const char *name, const char *module, enum calltree_frame_kind kind);
 
@@ -77,13 +87,30 @@ uint32_t calltree_child(struct calltree *tree, uint32_t parent, uint32_t frame);
 /* Add @weight (samples) to @node's self weight. */
 void calltree_add(struct calltree *tree, uint32_t node, uint64_t weight);
 
-/* Name thread number @thread ("name (pid/tid)"); @name is borrowed for the call. */
-void calltree_thread(struct calltree *tree, uint32_t thread, const char *name);
+/*
+ * Name thread number @thread ("name (pid/tid)") and the process it is of ("name (pid)", "" when
+ * that is not known). Both are borrowed for the call.
+ */
+void calltree_thread(
+	struct calltree *tree, uint32_t thread, const char *name, const char *process);
 
 /* Remember one sample's time. Does not add weight: calltree_add() does. */
 void calltree_sample(struct calltree *tree, const struct calltree_sample *sample);
 
-/* Compute totals. Call once after building. Returns what calltree_error() does. */
+/*
+ * A row of a coarse tree's table of lines: what the line at @file:@line of @frame weighs. Weights
+ * of equal (frame, file, line) are added up; @file is borrowed for the call.
+ */
+struct calltree_line {
+	uint32_t frame;
+	uint32_t line;
+	const char *file; /* owned by the tree when read */
+	uint64_t self;	  /* weight of the samples of which it is the leaf */
+	uint64_t total;	  /* weight of the stacks in which it is, each once */
+};
+void calltree_add_line(struct calltree *tree, const struct calltree_line *line);
+
+/* Compute totals, sort lines. Call once after building. Returns what calltree_error() does. */
 int calltree_finish(struct calltree *tree);
 
 /*
@@ -100,8 +127,13 @@ size_t calltree_samples(const struct calltree *tree);
 const struct calltree_node *calltree_node_at(const struct calltree *tree, uint32_t node);
 const struct calltree_frame *calltree_frame_at(const struct calltree *tree, uint32_t frame);
 const char *calltree_thread_at(const struct calltree *tree, uint32_t thread); /* NULL: unnamed */
+const char *calltree_process_at(const struct calltree *tree, uint32_t thread); /* NULL: unknown */
 const struct calltree_sample *calltree_sample_at(const struct calltree *tree, size_t sample);
 uint64_t calltree_total(const struct calltree *tree); /* weight of everything */
+
+/* After calltree_finish(): by frame, those of a frame from the heaviest total down. */
+size_t calltree_lines(const struct calltree *tree);
+const struct calltree_line *calltree_line_at(const struct calltree *tree, size_t line);
 
 /*
  * The one order everything is shown and stored in: depth first, siblings by name. It depends on
@@ -115,7 +147,8 @@ struct preorder {
 	uint32_t *end;	    /* [position] -> one past the last position below it */
 	uint32_t *depth;    /* [position] -> 0 for the root */
 	uint32_t *height;   /* [position] -> levels below it */
-	uint32_t *rank;	    /* [frame] -> place among the frames by name, module, kind */
+	uint32_t *rank;	    /* [frame] -> place among the frames by name, module, kind,
+			   * file, line */
 	uint32_t *by_rank;  /* [rank] -> frame */
 };
 

@@ -55,6 +55,36 @@ static void stroke_boxes(const struct scene *scene, cairo_t *cairo)
 	}
 }
 
+/* What tells an inlined box: where it meets what it stands in there is a dashed line. */
+#define DASH_PX	   3.0
+#define DASH_GAP_PX 2.0
+#define DASH_ALPHA 0.6
+
+static void dash_inlined(const struct scene *scene, cairo_t *cairo)
+{
+	const struct picture_options *options = scene->style->options;
+	uint32_t ink = scene->style->fonts[FONT_LABEL].ink;
+	/* In a picture of callers what it stands in is on the far side. */
+	int is_above = (options->direction == PICTURE_ICICLE) != (options->is_reversed != 0);
+
+	cairo_save(cairo);
+	cairo_set_source_rgba(cairo, (ink >> 16) / 255.0, (ink >> 8 & 255) / 255.0,
+		(ink & 255) / 255.0, DASH_ALPHA);
+	cairo_set_line_width(cairo, 1);
+	cairo_set_dash(cairo, (const double[]){DASH_PX, DASH_GAP_PX}, 2, 0);
+	for (uint32_t i = 0; i < scene->box_count; i++) {
+		const struct scene_box *box = &scene->boxes[i];
+		double y = is_above ? box->y + 0.5 : box->y + box->height - 0.5;
+
+		if (!box->is_inlined)
+			continue;
+		cairo_move_to(cairo, box->x, y);
+		cairo_line_to(cairo, box->x + box->width, y);
+	}
+	cairo_stroke(cairo);
+	cairo_restore(cairo);
+}
+
 static void show_texts(const struct scene *scene, cairo_t *cairo)
 {
 	for (unsigned role = 0; role < FONT_ROLES; role++) {
@@ -88,6 +118,7 @@ int draw_scene(
 	set_ink(cairo, scene->style->ground);
 	cairo_paint(cairo);
 	stroke_boxes(scene, cairo);
+	dash_inlined(scene, cairo);
 	if (text == DRAW_TEXT)
 		show_texts(scene, cairo);
 	int error = font_cairo_error(cairo_status(cairo));

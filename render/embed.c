@@ -142,15 +142,21 @@ static void pack_free(struct pack *pack)
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
+/* Texts that are referred to by number, in their own order. */
+struct numbered {
+	const char **texts; /* owned; what they point to is the tree's */
+	size_t count;
+};
+
 struct writer {
 	const struct style *style;
 	const struct calltree *tree;
 	const struct preorder *preorder;
 	struct pack *pack;
 	struct bytes column;
-	uint32_t *module_of;  /* [frame rank] -> module number */
-	const char **modules; /* [module number - 1]; number 0 is the empty name */
-	uint32_t module_count;
+	struct numbered modules; /* from 1: number 0 is the empty name */
+	struct numbered files;
+	size_t *first_line; /* [frame] -> its first line; owned. NULL: there are no lines */
 	size_t samples; /* that have times */
 	int error;
 };
@@ -182,33 +188,71 @@ static int compare_texts(const void *left, const void *right)
 	return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Number the module names in their own order. */
+/* Have room for @count texts. Returns 0 or -ENOMEM. */
+static int numbered_init(struct numbered *numbered, size_t count)
+{
+	*numbered = (struct numbered){calloc(count + 1, sizeof(*numbered->texts)), 0};
+	return numbered->texts ? 0 : -ENOMEM;
+}
+
+static void numbered_add(struct numbered *numbered, const char *text)
+{
+	/* Neighbours often share one kept text: the sort gets the rest. */
+	if (!numbered->count || numbered->texts[numbered->count - 1] != text)
+		numbered->texts[numbered->count++] = text;
+}
+
+static void numbered_sort(struct numbered *numbered)
+{
+	size_t kept = 0;
+
+	qsort(numbered->texts, numbered->count, sizeof(*numbered->texts), compare_texts);
+	for (size_t i = 0; i < numbered->count; i++)
+		if (!i || strcmp(numbered->texts[i], numbered->texts[kept - 1]))
+			numbered->texts[kept++] = numbered->texts[i];
+	numbered->count = kept;
+}
+
+/* Counted from 0; their count for one that was not added. */
+static size_t number_of(const struct numbered *numbered, const char *text)
+{
+	const char **found = bsearch(
+		&text, numbered->texts, numbered->count, sizeof(*numbered->texts), compare_texts);
+
+	return found ? (size_t)(found - numbered->texts) : numbered->count;
+}
+
 static int number_modules(struct writer *writer)
 {
-	uint32_t frames = writer->preorder->frames, count = 0;
-
-	writer->module_of = calloc((size_t)frames + 1, sizeof(*writer->module_of));
-	writer->modules = calloc((size_t)frames + 1, sizeof(*writer->modules));
-	if (!writer->module_of || !writer->modules)
+	if (numbered_init(&writer->modules, writer->preorder->frames))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < frames; i++) {
-		const char *module = frame_at(writer, i)->module;
+	for (uint32_t i = 0; i < writer->preorder->frames; i++)
+		if (*frame_at(writer, i)->module)
+			numbered_add(&writer->modules, frame_at(writer, i)->module);
+	numbered_sort(&writer->modules);
+	return 0;
+}
 
-		/* Neighbours often share one kept text: the sort below gets the rest. */
-		if (*module && (!count || writer->modules[count - 1] != module))
-			writer->modules[count++] = module;
-	}
-	qsort(writer->modules, count, sizeof(*writer->modules), compare_texts);
-	for (uint32_t i = 0; i < count; i++)
-		if (!i || strcmp(writer->modules[i], writer->modules[writer->module_count - 1]))
-			writer->modules[writer->module_count++] = writer->modules[i];
-	for (uint32_t i = 0; i < frames; i++) {
-		const char *module = frame_at(writer, i)->module;
-		const char **found = bsearch(&module, writer->modules, writer->module_count,
-			sizeof(*writer->modules), compare_texts);
+/* Files of the lines that are written, and where each frame's lines begin. */
+static int number_lines(struct writer *writer)
+{
+	const struct calltree *tree = writer->tree;
+	size_t lines = calltree_lines(tree), line = 0;
 
-		writer->module_of[i] = found ? (uint32_t)(found - writer->modules) + 1 : 0;
+	if (!lines)
+		return 0;
+	writer->first_line = calloc(calltree_frames(tree) + (size_t)1, sizeof(*writer->first_line));
+	if (!writer->first_line || numbered_init(&writer->files, lines))
+		return -ENOMEM;
+	for (uint32_t frame = 0; frame < calltree_frames(tree); frame++) {
+		writer->first_line[frame] = line;
+		for (size_t of = 0; line < lines && calltree_line_at(tree, line)->frame == frame;
+			line++, of++)
+			if (of < EMBED_LINES_MAX)
+				numbered_add(&writer->files, calltree_line_at(tree, line)->file);
 	}
+	writer->first_line[calltree_frames(tree)] = lines;
+	numbered_sort(&writer->files);
 	return 0;
 }
 
@@ -235,6 +279,7 @@ static void write_view(struct writer *writer)
 		hundredths(style->row_px),
 		hundredths(style->fonts[FONT_LABEL].size_px),
 		hundredths(style->narrowest_px),
+		style->options->whole_names != 0,
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -250,7 +295,7 @@ static void write_numbers(struct writer *writer)
 		writer->style->options->duration_ns,
 		writer->preorder->nodes,
 		writer->preorder->frames,
-		writer->module_count + 1,
+		writer->modules.count + 1,
 		calltree_threads(writer->tree),
 		writer->samples,
 		palette_size(palette),
@@ -290,8 +335,8 @@ static void write_frames(struct writer *writer)
 	uint32_t frames = writer->preorder->frames;
 
 	put_counted(column, "");
-	for (uint32_t i = 0; i < writer->module_count; i++)
-		put_counted(column, writer->modules[i]);
+	for (size_t i = 0; i < writer->modules.count; i++)
+		put_counted(column, writer->modules.texts[i]);
 	end_column(writer, EMBED_MODULES);
 	for (uint32_t i = 0; i < frames; i++)
 		bytes_varint(column, strlen(frame_at(writer, i)->name));
@@ -299,8 +344,11 @@ static void write_frames(struct writer *writer)
 	for (uint32_t i = 0; i < frames; i++)
 		bytes_text(column, frame_at(writer, i)->name);
 	end_column(writer, EMBED_NAMES);
-	for (uint32_t i = 0; i < frames; i++)
-		bytes_varint(column, writer->module_of[i]);
+	for (uint32_t i = 0; i < frames; i++) {
+		const char *module = frame_at(writer, i)->module;
+
+		bytes_varint(column, *module ? number_of(&writer->modules, module) + 1 : 0);
+	}
 	end_column(writer, EMBED_FRAME_MODULES);
 	for (uint32_t i = 0; i < frames; i++)
 		bytes_varint(column, frame_at(writer, i)->kind);
@@ -378,6 +426,70 @@ static void write_samples(struct writer *writer)
 	end_column(writer, EMBED_SAMPLE_KINDS);
 }
 
+/* How many lines of the frame are written, those from *@first on. */
+static size_t lines_of(const struct writer *writer, uint32_t rank, size_t *first, size_t *more)
+{
+	uint32_t frame = writer->preorder->by_rank[rank];
+	size_t count = writer->first_line[frame + 1] - writer->first_line[frame];
+	size_t written = count < EMBED_LINES_MAX ? count : EMBED_LINES_MAX;
+
+	*first = writer->first_line[frame];
+	*more = count - written;
+	return written;
+}
+
+/* What a column has of each line. */
+static void put_line(struct writer *writer, enum embed_tag tag, const struct calltree_line *line,
+	int64_t *before)
+{
+	switch (tag) {
+	case EMBED_LINE_FILES:
+		bytes_varint(&writer->column, number_of(&writer->files, line->file));
+		break;
+	case EMBED_LINE_NUMBERS:
+		bytes_signed(&writer->column, line->line - *before);
+		*before = line->line;
+		break;
+	case EMBED_LINE_SELVES:
+		bytes_varint(&writer->column, line->self);
+		break;
+	default:
+		bytes_varint(&writer->column, line->total);
+	}
+}
+
+/* Nothing where there are none. */
+static void write_lines(struct writer *writer)
+{
+	uint32_t frames = writer->preorder->frames;
+	size_t first, more, count;
+
+	if (!writer->first_line)
+		return;
+	for (size_t i = 0; i < writer->files.count; i++)
+		put_counted(&writer->column, writer->files.texts[i]);
+	end_column(writer, EMBED_FILES);
+	for (uint32_t i = 0; i < frames; i++)
+		bytes_varint(&writer->column, lines_of(writer, i, &first, &more));
+	end_column(writer, EMBED_LINE_COUNTS);
+	for (uint32_t i = 0; i < frames; i++) {
+		lines_of(writer, i, &first, &more);
+		bytes_varint(&writer->column, more);
+	}
+	end_column(writer, EMBED_LINES_MORE);
+	for (enum embed_tag tag = EMBED_LINE_FILES; tag <= EMBED_LINE_TOTALS; tag++) {
+		int64_t before = 0;
+
+		for (uint32_t i = 0; i < frames; i++) {
+			count = lines_of(writer, i, &first, &more);
+			for (size_t line = first; line < first + count; line++)
+				put_line(writer, tag, calltree_line_at(writer->tree, line),
+					&before);
+		}
+		end_column(writer, tag);
+	}
+}
+
 /* Nothing where there are none, as in most pictures. */
 static void write_marks(struct writer *writer)
 {
@@ -405,6 +517,8 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 
 	writer.samples = count_samples(tree);
 	writer.error = number_modules(&writer);
+	if (!writer.error)
+		writer.error = number_lines(&writer);
 	if (writer.error)
 		goto out;
 	fputs("<metadata id=\"flamerun\" data-version=\"3\">\n", out);
@@ -427,13 +541,15 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	write_nodes(&writer);
 	write_samples(&writer);
 	write_marks(&writer);
+	write_lines(&writer);
 	if (!writer.error)
 		writer.error = pack_finish(writer.pack);
 	fputs("</metadata>\n", out);
 out:
 	pack_free(writer.pack);
 	bytes_release(&writer.column);
-	free(writer.module_of);
-	free(writer.modules);
+	free(writer.modules.texts);
+	free(writer.files.texts);
+	free(writer.first_line);
 	return writer.error;
 }

@@ -73,12 +73,24 @@ enum embed_tag {
 	 * As asked for, defaults filled in and bounds applied: direction (enum picture_direction),
 	 * ground (enum picture_ground), 1 when the tree was merged from the leaf else 0, width of
 	 * the static picture in px; then in hundredths of a px: height of a row (the gap of 1 px
-	 * included), size of the label font, narrowest box drawn by itself.
+	 * included), size of the label font, narrowest box drawn by itself; are labels whole where
+	 * there is room.
 	 */
 	EMBED_VIEW = 26,
 	EMBED_MARK_TIMES = 27, /* per mark: microseconds since the one before */
 	EMBED_MARK_TEXTS = 28, /* per mark: byte length, bytes */
+	/* Source lines, where any are known; those of a frame from the heaviest total down. */
+	EMBED_FILES = 29,	/* per source file: byte length, bytes */
+	EMBED_LINE_COUNTS = 30, /* per frame: lines in the columns below, at most EMBED_LINES_MAX */
+	EMBED_LINES_MORE = 31,	/* per frame: lines beside those */
+	EMBED_LINE_FILES = 32,	/* per line */
+	EMBED_LINE_NUMBERS = 33, /* per line, signed: number, 0 for unknown, minus the one before */
+	EMBED_LINE_SELVES = 34,	/* per line: weight of samples whose leaf it is */
+	EMBED_LINE_TOTALS = 35, /* per line: weight of stacks in which it is */
 };
+
+/* Lines of a function, so that pictures stay small; the others are in profiles. */
+#define EMBED_LINES_MAX 8u
 
 /*
  * Write the metadata element. Everything is borrowed; @preorder and @style are of @tree.

@@ -6,6 +6,7 @@
 #include "render/label.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -130,45 +131,120 @@ double label_width_px(const char *text, const struct label_measure *measure)
 	return width_px;
 }
 
-/* Does a '<' at @at open template arguments, rather than being part of an operator's name? */
-static int opens_arguments(const char *text, const char *at)
+static bool begins(const char *text, const char *with)
 {
-	static const char word[] = "operator";
-	const size_t bytes = sizeof(word) - 1;
+	return !strncmp(text, with, strlen(with));
+}
+
+static bool ends(const char *text, const char *at, const char *with)
+{
+	size_t bytes = strlen(with);
+
+	return (size_t)(at - text) >= bytes && !memcmp(at - bytes, with, bytes);
+}
+
+/* Does what ends at @at end in an operator's name, as "operator<<"? */
+static bool is_operator(const char *text, const char *at)
+{
+	while (at > text && strchr("<>=!+-*/%^&|~,", at[-1]))
+		at--;
+	return ends(text, at, "operator");
+}
+
+/* Does a '<' at @at open template arguments, rather than being part of a name? */
+static bool opens_arguments(const char *text, const char *at)
+{
 	const char *back = at;
 
 	while (back > text && back[-1] == '<')
 		back--;
-	if ((size_t)(back - text) >= bytes && !memcmp(back - bytes, word, bytes))
-		return 0;
-	/* "<lambda()>", Rust's "<T as Trait>::f" and Python's "f.<locals>.g" are names. */
+	if (ends(text, back, "operator"))
+		return false;
+	/* Rust writes "f::<u32>", but "a::<impl Trait for T>::f" is a name as "<lambda()>" is. */
+	if (ends(text, at, "::"))
+		return !begins(at, "<impl ") && !begins(at, "<lambda") && !begins(at, "<unnamed");
+	/* Rust's "<T as Trait>::f" and Python's "f.<locals>.g" are names. */
 	return at > text && !strchr(": (,.", at[-1]);
 }
 
-/* "a<b, c<d>>::e(f<g>)" to "a<…>::e(f<…>)". Text whose brackets do not match stays as it is. */
-static void collapse_arguments(char *collapsed, const char *text)
+/* Where parameters that begin with the '(' at @at end, NULL when that is none or never closed. */
+static const char *parameters_end(const char *text, const char *at)
 {
-	size_t used = 0;
 	unsigned depth = 0;
 
-	for (const char *at = text; *at; at++) {
-		int arrow = *at == '>' && at > text && at[-1] == '-';
+	/* "(anonymous namespace)", "f (x.py:3)", Go's "main.(*T).f", pointers to functions */
+	if (at == text || ends(text, at, "operator") || ends(text, at, "decltype") ||
+		(strchr(" :.,(<{&*)", at[-1]) && !is_operator(text, at) &&
+			!ends(text, at, "operator()")))
+		return NULL;
+	for (; *at; at++) {
+		depth += *at == '(';
+		if (*at == ')' && !--depth)
+			return at + 1;
+	}
+	return NULL;
+}
 
-		if (*at == '<' && (depth || opens_arguments(text, at))) {
+/* Behind what a function's parameters are followed by in its name. */
+static const char *skip_qualifiers(const char *at)
+{
+	static const char *const words[] = {" const", " volatile", " noexcept", " &&", " &"};
+	size_t i = 0;
+
+	while (i < sizeof(words) / sizeof(*words)) {
+		if (begins(at, words[i])) {
+			at += strlen(words[i]);
+			i = 0;
+		} else {
+			i++;
+		}
+	}
+	return at;
+}
+
+#define CLONE " [clone "
+
+/*
+ * The rules of label_short(), which share/viewer/text.js has as well: tests/labels.tsv has the
+ * cases of both.
+ */
+void label_short(char *out, const char *name)
+{
+	size_t used = 0;
+	unsigned depth = 0, braces = 0;
+
+	for (const char *at = name; *at; at++) {
+		bool is_arrow = *at == '>' && at > name && at[-1] == '-';
+		const char *behind;
+
+		if (*at == '(' && !depth && !braces && (behind = parameters_end(name, at))) {
+			behind = skip_qualifiers(behind);
+			if (!*behind || begins(behind, "::") || begins(behind, CLONE)) {
+				at = behind - 1;
+				continue;
+			}
+		}
+		if (!depth && !braces && begins(at, CLONE))
+			break;
+		if (*at == '<' && !braces && (depth || opens_arguments(name, at))) {
 			if (!depth++) {
-				memcpy(collapsed + used, "<" ELLIPSIS, 1 + ELLIPSIS_BYTES);
+				memcpy(out + used, "<" ELLIPSIS, 1 + ELLIPSIS_BYTES);
 				used += 1 + ELLIPSIS_BYTES;
 			}
 			continue;
 		}
-		if (*at == '>' && !arrow && depth)
+		if (*at == '>' && !is_arrow && depth)
 			depth--;
-		if (!depth)
-			collapsed[used++] = *at;
+		if (depth)
+			continue;
+		/* "{lambda(int)#1}" stays. */
+		braces += *at == '{';
+		braces -= *at == '}' && braces;
+		out[used++] = *at;
 	}
-	collapsed[used] = '\0';
-	if (depth)
-		strcpy(collapsed, text);
+	out[used] = '\0';
+	if (depth || !used)
+		strcpy(out, name);
 }
 
 /* Cut clean @text to @width_px with an ellipsis. Returns the length, 0 when too little is left. */
@@ -191,21 +267,21 @@ static size_t cut_to_width(char *text, double width_px, const struct label_measu
 	return keep + ELLIPSIS_BYTES;
 }
 
-size_t label_fit(
-	char *fitted, const char *name, double width_px, const struct label_measure *measure)
+size_t label_fit(char *fitted, const char *name, double width_px,
+	const struct label_measure *measure, enum label_names names)
 {
-	/* "<>" becomes "<…>", two bytes become five. */
-	char collapsed[3 * LABEL_BYTES];
+	char shorter[LABEL_SHORT_BYTES(LABEL_BYTES)];
 	size_t bytes = label_clean(fitted, LABEL_BYTES, name);
 
-	if (!bytes || label_width_px(fitted, measure) <= width_px)
+	if (!bytes || (names == LABEL_WHOLE && label_width_px(fitted, measure) <= width_px))
 		return bytes;
-	collapse_arguments(collapsed, fitted);
-	bytes = strlen(collapsed);
-	if (bytes < LABEL_BYTES) {
-		memcpy(fitted, collapsed, bytes + 1);
-		if (label_width_px(fitted, measure) <= width_px)
-			return bytes;
-	}
+	label_short(shorter, fitted);
+	bytes = strlen(shorter);
+	if (bytes < LABEL_BYTES)
+		memcpy(fitted, shorter, bytes + 1);
+	else
+		bytes = strlen(fitted);
+	if (label_width_px(fitted, measure) <= width_px)
+		return bytes;
 	return cut_to_width(fitted, width_px, measure);
 }

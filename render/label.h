@@ -30,12 +30,28 @@ uint32_t label_next(const char **text);
 /* Width of clean @text. */
 double label_width_px(const char *text, const struct label_measure *measure);
 
+/* Room for what label_short() makes of a name of @bytes: "<>" becomes "<…>". */
+#define LABEL_SHORT_BYTES(bytes) (3 * (bytes) + 1)
+
 /*
- * Fit @name (any bytes) into @width_px: whole, else with template arguments collapsed to <…>, else
- * cut with an ellipsis. @fitted has LABEL_BYTES. Returns its length, 0 when nothing useful fits.
+ * What is left of a function's name for those who know the program: "a<b, c<d>>::e(f) const" is
+ * "a<…>::e". Operators, lambdas, (anonymous namespace) and other names in brackets stay whole; so
+ * does what is no function, or has brackets that do not match.
+ * @out has LABEL_SHORT_BYTES(strlen(@name)).
  */
-size_t label_fit(
-	char *fitted, const char *name, double width_px, const struct label_measure *measure);
+void label_short(char *out, const char *name);
+
+enum label_names {
+	LABEL_SHORT, /* always as label_short() has it */
+	LABEL_WHOLE, /* when there is no room for the whole */
+};
+
+/*
+ * Fit @name (any bytes) into @width_px: whole or short, else cut with an ellipsis. @fitted has
+ * LABEL_BYTES. Returns its length, 0 when nothing useful fits.
+ */
+size_t label_fit(char *fitted, const char *name, double width_px,
+	const struct label_measure *measure, enum label_names names);
 
 /* 1234567 as "1,234,567" into @text, cut to @bytes with its zero. */
 void count_text(char *text, size_t bytes, uint64_t count);

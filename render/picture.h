@@ -56,10 +56,17 @@ struct picture_options {
 	uint32_t width;		/* CSS pixels of the static picture; 0: 1200 */
 	enum picture_direction direction;
 	enum picture_ground ground;
+	int inline_suffix;    /* in folded stacks names of inlined functions end in "_[i]" */
+	int whole_names;      /* labels have template arguments and parameters if there is room */
 	int is_reversed;      /* the tree was merged from the leaf: said in the picture */
 	uint64_t period_ns;   /* time one unit of weight stands for; 0: unknown (weights are
 				 counts) */
 	const char *time_name; /* which time that is; NULL: "cpu", of single nanoseconds "time" */
+	/*
+	 * The same stacks as they were measured, for profiles: functions by line, not turned round.
+	 * NULL: the tree is all there is.
+	 */
+	const struct calltree *fine;
 	/*
 	 * Stacks with time of another kind, in the same periods; NULL: none. What the two weigh is
 	 * never added up: a picture shows the tree alone, a profile can hold both.

@@ -20,6 +20,7 @@
 #define LABEL_DROP_EM	 0.364 /* from the middle of a box to the baseline */
 #define LABELLED_MIN_EM	 2.2   /* narrower boxes have no label */
 #define GAP_FROM_PX	 3.0   /* boxes at least this wide give up a pixel to the gap */
+#define DASHED_FROM_PX	 8.0   /* inlined ones that wide have room for a dash and a gap */
 
 /* Of text in a picture: when it is used up the rows farther from the root have no labels. */
 #define TEXT_BYTES_MAX 440000u
@@ -70,6 +71,13 @@ static unsigned box_place(
 	return palette_place(palette, calltree_node_at(tree, box->node)->frame);
 }
 
+static bool is_inlined(const struct calltree *tree, const struct layout_box *box)
+{
+	return box->kind == LAYOUT_NODE && box->node != CALLTREE_ROOT &&
+	       calltree_frame_at(tree, calltree_node_at(tree, box->node)->frame)->kind ==
+		       CALLTREE_INLINE;
+}
+
 /*
  * Edges of wide boxes sit on whole pixels with one pixel between neighbours; narrow ones keep their
  * width to a quarter of a pixel, which also keeps the numbers in the file short.
@@ -99,8 +107,9 @@ static int add_label(struct scene *scene, const struct calltree *tree,
 		name_root(own, sizeof(own), tree, scene->style);
 	else if (from->kind == LAYOUT_NODE)
 		name = calltree_frame_at(tree, calltree_node_at(tree, from->node)->frame)->name;
-	if (!label_fit(
-		    fitted, name, box->width - 2 * padding_px, &scene->fonts[FONT_LABEL].measure))
+	if (!label_fit(fitted, name, box->width - 2 * padding_px,
+		    &scene->fonts[FONT_LABEL].measure,
+		    name == own || scene->style->options->whole_names ? LABEL_WHOLE : LABEL_SHORT))
 		return 0;
 	/* Half pixels keep the letters of all rows alike. */
 	double y = box->y + floor((box->height / 2 + em_px * LABEL_DROP_EM) * 2 + 0.5) / 2;
@@ -129,6 +138,7 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
 				   : bottom_px - (from->row + 1.0) * style->row_px;
 		box->height = style->row_px - 1;
 		box->place = box_place(&style->palette, tree, from);
+		box->is_inlined = from->width_px >= DASHED_FROM_PX && is_inlined(tree, from);
 		if (from->width_px < labelled_px || scene->text_bytes > TEXT_BYTES_MAX)
 			continue;
 		int error = add_label(scene, tree, from, box);
@@ -174,7 +184,8 @@ static int add_line(struct scene *scene, double y, enum font_role role, const ch
 {
 	char fitted[LABEL_BYTES];
 
-	if (!label_fit(fitted, text, scene->width_px - 2 * MARGIN_PX, &scene->fonts[role].measure))
+	if (!label_fit(fitted, text, scene->width_px - 2 * MARGIN_PX,
+		    &scene->fonts[role].measure, LABEL_WHOLE))
 		return 0;
 	return add_text(scene, MARGIN_PX, y, role, fitted);
 }
@@ -184,11 +195,12 @@ static int add_empty(struct scene *scene, double top_px)
 {
 	char fitted[LABEL_BYTES];
 	struct scene_box panel = {MARGIN_PX, top_px, scene->width_px - 2 * MARGIN_PX,
-		scaled(scene, EMPTY_PX), palette_root(&scene->style->palette)};
+		scaled(scene, EMPTY_PX), palette_root(&scene->style->palette), false};
 	const struct label_measure *measure = &scene->fonts[FONT_SUBTITLE].measure;
 
 	scene->boxes[scene->box_count++] = panel;
-	if (!label_fit(fitted, scene->style->empty, panel.width - 2 * MARGIN_PX, measure))
+	if (!label_fit(fitted, scene->style->empty, panel.width - 2 * MARGIN_PX, measure,
+		    LABEL_WHOLE))
 		return 0;
 	return add_text(scene, floor((scene->width_px - label_width_px(fitted, measure)) / 2),
 		top_px + panel.height / 2 + 4, FONT_SUBTITLE, fitted);

@@ -6,6 +6,7 @@
 #ifndef RENDER_SCENE_H
 #define RENDER_SCENE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "render/calltree.h"
@@ -15,6 +16,11 @@
 struct scene_box {
 	double x, y, width, height;
 	unsigned place; /* in the palette */
+	/*
+	 * Inlined, and not too narrow to show it: the edge to what it stands in is dashed, which
+	 * grey paper shows as well.
+	 */
+	bool is_inlined;
 };
 
 struct scene_text {

@@ -17,7 +17,8 @@ FOLDERS = ("arch", "cli", "libprof", "render")
 
 def lines_of(build):
     """Pairs of (file, line) and how often it was run."""
-    paths = [str(path) for path in (pathlib.Path(build) / "obj").rglob("*.gcno")]
+    # The tests' own, too: what stands in headers runs in there.
+    paths = [str(path) for path in pathlib.Path(build).rglob("*.gcno")]
     text = subprocess.run(["gcov", "-j", "-t", *paths], cwd=ROOT, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True, check=True).stdout
     for entry in text.splitlines():

@@ -38,7 +38,7 @@ END_TO_END = (
     ("cli/profile", "test_profile_ends.py test_outputs_filters.py test_formats_pprof.py"),
     ("cli", "test_contract_options.py test_contract_launch.py test_settings.py test_first_day.py "
             "test_outputs_names.py test_hostile.py"),
-    ("libprof/api", "test_library_session.py test_library_scopes.py test_library_snapshot.py"),
+    ("libprof/session", "test_library_session.py test_library_scopes.py test_library_snapshot.py"),
     ("libprof/aggregator", "test_library_session.py test_library_draws.py"),
     ("libprof/trampoline", "test_stubs.py test_stub_tools.py test_trampolines.py"),
     ("libprof/python", "test_python.py"),

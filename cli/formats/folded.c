@@ -10,10 +10,12 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/diag.h"
+#include "cli/profile/picture_names.h"
 #include "render/calltree.h"
 
 /* ---- a stream, line by line ------------------------------------------------------------------ */
@@ -223,7 +225,12 @@ static int parse_weight(const char *text, const char *end, struct weight *weight
 	return weight->whole > WEIGHT_MAX ? -ERANGE : 0;
 }
 
-/* "[module+0x12]" is unnamed code, any other "[...]" is ours, "_[j]" marks compiled code. */
+#define INLINE_SUFFIX "_[i]"
+
+/*
+ * "[module+0x12]" and "[replaced: module]" are unnamed code, any other "[...]" is ours, "_[j]"
+ * marks compiled code.
+ */
 static enum calltree_frame_kind guess_kind(const char *name, char *module, size_t module_bytes)
 {
 	size_t length = strlen(name);
@@ -231,12 +238,18 @@ static enum calltree_frame_kind guess_kind(const char *name, char *module, size_
 	module[0] = '\0';
 	if (length > 4 && !strcmp(name + length - 4, "_[j]"))
 		return CALLTREE_JIT;
-	if (length > 4 && !strcmp(name + length - 4, "_[i]"))
+	if (length > 4 && !strcmp(name + length - 4, INLINE_SUFFIX))
 		return CALLTREE_INLINE;
 	if (length < 2 || name[0] != '[' || name[length - 1] != ']')
 		return CALLTREE_NATIVE;
 	const char *plus = strstr(name, "+0x");
+	size_t bytes;
+	const char *replaced = replaced_name_file(name, &bytes);
 
+	if (replaced) {
+		snprintf(module, module_bytes, "%.*s", (int)bytes, replaced);
+		return CALLTREE_UNNAMED;
+	}
 	if (!plus)
 		return CALLTREE_SYNTHETIC;
 	if ((size_t)(plus - name) <= module_bytes) {
@@ -399,21 +412,33 @@ static void write_name(const char *name, FILE *out)
 	}
 }
 
+/* A frame that was read with the suffix has it in its name. */
+static void write_frame(const struct calltree_frame *frame, bool inline_suffix, FILE *out)
+{
+	size_t bytes = strlen(frame->name);
+
+	write_name(frame->name, out);
+	if (inline_suffix && frame->kind == CALLTREE_INLINE &&
+		(bytes < sizeof(INLINE_SUFFIX) ||
+			strcmp(frame->name + bytes + 1 - sizeof(INLINE_SUFFIX), INLINE_SUFFIX)))
+		fputs(INLINE_SUFFIX, out);
+}
+
 /* Outermost first: @path holds the frames from the root's child down. */
 static void write_stack(const struct calltree *tree, const uint32_t *path, uint32_t depth,
-	uint64_t weight, FILE *out)
+	uint64_t weight, bool inline_suffix, FILE *out)
 {
 	if (!depth)
 		fputs("[all]", out);
 	for (uint32_t i = 0; i < depth; i++) {
 		if (i)
 			putc(';', out);
-		write_name(calltree_frame_at(tree, path[i])->name, out);
+		write_frame(calltree_frame_at(tree, path[i]), inline_suffix, out);
 	}
 	fprintf(out, " %llu\n", (unsigned long long)weight);
 }
 
-int folded_write(const struct calltree *tree, FILE *out)
+int folded_write(const struct calltree *tree, bool inline_suffix, FILE *out)
 {
 	struct preorder preorder;
 	int error = preorder_init(&preorder, tree);
@@ -433,7 +458,8 @@ int folded_write(const struct calltree *tree, FILE *out)
 		if (at)
 			path[preorder.depth[at] - 1] = node->frame;
 		if (node->self)
-			write_stack(tree, path, preorder.depth[at], node->self, out);
+			write_stack(tree, path, preorder.depth[at], node->self,
+				inline_suffix, out);
 	}
 	if (ferror(out))
 		error = errno ? -errno : -EIO;

@@ -5,6 +5,7 @@
 #ifndef CLI_FORMATS_FOLDED_H
 #define CLI_FORMATS_FOLDED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,10 +15,11 @@
 
 /*
  * Write every node of @tree (finished) that has self weight as one line, in a stable order. ';',
- * control bytes and newlines in names are replaced.
+ * control bytes and newlines in names are replaced. @inline_suffix: names of inlined functions end
+ * in "_[i]", as perf's and flamegraph.pl's do.
  * Returns 0, or -errno of @out.
  */
-int folded_write(const struct calltree *tree, FILE *out);
+int folded_write(const struct calltree *tree, bool inline_suffix, FILE *out);
 
 /* A file of which none of so many lines is a stack has none. */
 #define FOLDED_DOUBT_LINES 100

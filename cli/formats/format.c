@@ -13,8 +13,7 @@
 static int write_folded(const struct calltree *tree, const struct picture_options *options,
 	FILE *out)
 {
-	(void)options;
-	return folded_write(tree, out);
+	return folded_write(tree, options->inline_suffix, out);
 }
 
 #define ROW(extension, write, has_stacks) {extension, write, has_stacks},

@@ -85,8 +85,9 @@ int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, con
 	const struct pprof_facts *facts, struct diag_message *message);
 
 /*
- * Write @tree (finished): a function for each frame, a label "thread" where it is known; file and
- * line of functions of virtual machines. With options->period_ns there are two sample types,
+ * Write options->fine, or without it @tree (finished): locations of functions with file and line
+ * where they are known, what is inlined being in the location of what it stands in; labels "thread"
+ * and "process" likewise. With options->period_ns there are two sample types,
  * samples/count and cpu/nanoseconds, and with options->other a third. The tree's is the default.
  * Returns 0, or -errno of @out, or -ENOMEM.
  */

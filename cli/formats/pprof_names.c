@@ -52,28 +52,53 @@ static const char *name_of(
 	return *name || !function ? name : pprof_text(tables, function->system_name);
 }
 
-/* "[module+0x12]" is unnamed code, any other "[...]" something that is no function. */
+/*
+ * "[module+0x12]" and "[replaced: module]" are unnamed code, any other "[...]" something that is no
+ * function.
+ */
 static enum calltree_frame_kind kind_of(const char *name, enum calltree_frame_kind otherwise)
 {
 	size_t bytes = strlen(name);
 
+	if (replaced_name_file(name, &bytes))
+		return CALLTREE_UNNAMED;
 	if (bytes < 2 || name[0] != '[' || name[bytes - 1] != ']')
 		return otherwise;
 	return strstr(name, "+0x") ? CALLTREE_UNNAMED : CALLTREE_SYNTHETIC;
 }
 
+/* Numbers that no file has are not known: they are signed, and some profilers write -1. */
+static uint32_t number_of(const struct line *line)
+{
+	return line->number > INT32_MAX ? 0 : (uint32_t)line->number;
+}
+
+/* @frame, which is of @line's function, on @line. */
+static uint32_t frame_at_line(const struct pprof_tables *tables, struct calltree *tree,
+	uint32_t frame, const struct line *line)
+{
+	struct calltree_frame same;
+
+	if (calltree_error(tree))
+		return 0;
+	same = *calltree_frame_at(tree, frame);
+	return calltree_frame_line(tree, same.name, same.module, same.kind,
+		pprof_text(tables, line->function->file), number_of(line));
+}
+
 static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *tree,
-	const struct pprof_function *function, const struct pprof_mapping *mapping,
+	const struct line *line, const struct pprof_mapping *mapping,
 	enum calltree_frame_kind kind)
 {
-	const char *name = name_of(tables, function);
+	const char *name = name_of(tables, line->function);
 	char *demangled = NULL;
 	uint32_t frame;
 
 	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
-		demangled = demangle_name(name);
-	frame = calltree_frame(tree, demangled ? demangled : name, module_name(tables, mapping),
-		kind_of(name, kind));
+		demangled = demangle_name(name, DEMANGLE_SHORT);
+	frame = calltree_frame_line(tree, demangled ? demangled : name,
+		module_name(tables, mapping), kind_of(name, kind),
+		pprof_text(tables, line->function->file), number_of(line));
 	free(demangled);
 	return frame;
 }
@@ -83,7 +108,7 @@ static uint32_t frame_of_machine(
 	const struct pprof_tables *tables, struct calltree *tree, const struct line *line)
 {
 	const char *name = pprof_text(tables, line->function->name);
-	uint32_t number = line->number > UINT32_MAX ? 0 : (uint32_t)line->number;
+	uint32_t number = number_of(line);
 	char *whole = machine_name_make(name, pprof_text(tables, line->function->file), number);
 	uint32_t frame = calltree_frame(tree, whole ? whole : name, MACHINE_MODULE,
 		strcmp(name, MACHINE_MODULE) ? CALLTREE_JIT : CALLTREE_SYNTHETIC);
@@ -106,12 +131,12 @@ static uint32_t frame_of_function(const struct pprof_tables *tables, struct call
 	if (kind == CALLTREE_JIT)
 		mapping = NULL;
 
-	if (function->last[is_inlined].frame == PPROF_UNSET ||
-		function->last[is_inlined].mapping != mapping) {
-		function->last[is_inlined].frame =
-			make_frame(tables, tree, function, mapping, kind);
-		function->last[is_inlined].mapping = mapping;
-	}
+	/* On whichever line: its name is taken apart once. */
+	if (function->last[is_inlined].frame != PPROF_UNSET &&
+		function->last[is_inlined].mapping == mapping)
+		return frame_at_line(tables, tree, function->last[is_inlined].frame, line);
+	function->last[is_inlined].frame = make_frame(tables, tree, line, mapping, kind);
+	function->last[is_inlined].mapping = mapping;
 	return function->last[is_inlined].frame;
 }
 
@@ -177,6 +202,22 @@ static size_t parse_build_id(const char *text, uint8_t id[64])
 	return digits / 2;
 }
 
+/* What debug information says of all addresses of @mapping: at once is fastest. */
+static void resolve_mapping(struct pprof_tables *tables, const struct pprof_mapping *mapping)
+{
+	const struct pprof_location *locations = tables->locations.items.at;
+	uint64_t *addresses = calloc(tables->locations.count, sizeof(*addresses));
+	size_t count = 0;
+
+	for (uint32_t i = 0; addresses && i < tables->locations.count; i++)
+		if (locations[i].mapping == mapping->id)
+			addresses[count++] = locations[i].address - mapping->bias;
+	/* Without memory there are no lines. */
+	if (count)
+		symbols_resolve(tables->symbols, mapping->handle, addresses, count);
+	free(addresses);
+}
+
 /* Find the file of @mapping and where its addresses lie. Returns its handle, or -1. */
 static int open_mapping(struct pprof_tables *tables, struct pprof_mapping *mapping)
 {
@@ -201,10 +242,28 @@ static int open_mapping(struct pprof_tables *tables, struct pprof_mapping *mappi
 	if (mapping->handle >= 0 && !symbols_offset_address(tables->symbols, mapping->handle,
 					    mapping->offset, &address))
 		mapping->bias = mapping->start - address;
+	if (mapping->handle >= 0)
+		resolve_mapping(tables, mapping);
 	return mapping->handle;
 }
 
-static uint32_t frame_of_address(struct pprof_tables *tables, struct calltree *tree,
+/* What is inlined at an address, innermost first, and the function itself. */
+static int add_chain(struct pprof_tables *tables, struct calltree *tree,
+	const struct symbols_name *name, const char *module)
+{
+	int error = 0;
+
+	for (uint32_t i = symbols_frames(name); i-- > 0 && !error;) {
+		struct symbols_frame at = symbols_frame_at(name, i);
+
+		error = add_frame(tables,
+			calltree_frame_line(tree, at.name, module,
+				i ? CALLTREE_INLINE : CALLTREE_NATIVE, at.file, at.line));
+	}
+	return error;
+}
+
+static int add_address(struct pprof_tables *tables, struct calltree *tree,
 	const struct pprof_location *location, struct pprof_mapping *mapping)
 {
 	const char *module = is_generated(tables, mapping) ? "" : module_name(tables, mapping);
@@ -214,16 +273,17 @@ static uint32_t frame_of_address(struct pprof_tables *tables, struct calltree *t
 	int handle;
 
 	if (!module[0])
-		return calltree_frame(tree, "[unknown code]", "", CALLTREE_UNNAMED);
+		return add_frame(
+			tables, calltree_frame(tree, "[unknown code]", "", CALLTREE_UNNAMED));
 	handle = open_mapping(tables, mapping);
 	address = location->address - mapping->bias;
 	if (handle >= 0 && !symbols_lookup(tables->symbols, handle, address, &name))
-		return calltree_frame(tree, name.name, module, CALLTREE_NATIVE);
+		return add_chain(tables, tree, &name, module);
 	mapping->unnamed++;
 	if (handle >= 0)
 		symbols_function(tables->symbols, handle, address, &address);
 	snprintf(text, sizeof(text), "[%s+0x%" PRIx64 "]", module, address);
-	return calltree_frame(tree, text, module, CALLTREE_UNNAMED);
+	return add_frame(tables, calltree_frame(tree, text, module, CALLTREE_UNNAMED));
 }
 
 int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
@@ -250,7 +310,7 @@ int pprof_name(struct pprof_tables *tables, struct pprof_location *location,
 			? frame_of_function(tables, tree, &lines[i], mapping, i + 1 < count)
 			: calltree_frame(tree, "[unknown function]", "", CALLTREE_UNNAMED));
 	if (!named)
-		error = add_frame(tables, frame_of_address(tables, tree, location, mapping));
+		error = add_address(tables, tree, location, mapping);
 	location->frame_count = tables->frames.count - first;
 	location->first_frame = first;
 	return error;
@@ -261,7 +321,7 @@ static const char *why_unnamed(
 {
 	if (mapping->handle < 0)
 		return "it cannot be read";
-	switch (symbols_module_source(tables->symbols, mapping->handle)) {
+	switch (symbols_module_origin(tables->symbols, mapping->handle).source) {
 	case SYMBOLS_MISMATCH:
 		return "it is not the file that ran, its build-id is another";
 	case SYMBOLS_NONE:

@@ -111,7 +111,7 @@ static int find_node(struct pprof_reader *reader, const uint8_t *at, uint32_t *n
 
 /* What the labels of one sample say. */
 struct identity {
-	const char *name, *id; /* "": nothing */
+	const char *name, *id, *process; /* "": nothing */
 	char number[24];       /* which id may be */
 };
 
@@ -140,7 +140,9 @@ static int read_label(const struct pprof_tables *tables, struct protobuf label,
 		return pprof_damaged(tables, label.at, "a damaged label");
 	key = pprof_text(tables, numbers[LABEL_KEY]);
 	text = pprof_text(tables, numbers[LABEL_STRING]);
-	if (is_one_of(key, names) && *text) {
+	if (!strcmp(key, PPROF_PROCESS)) {
+		identity->process = text;
+	} else if (is_one_of(key, names) && *text) {
 		identity->name = text;
 	} else if (is_one_of(key, ids) && *text) {
 		identity->id = text;
@@ -159,7 +161,7 @@ static int read_label(const struct pprof_tables *tables, struct protobuf label,
 static int find_thread(struct pprof_reader *reader, struct protobuf sample, uint32_t *thread)
 {
 	const struct pprof_tables *tables = &reader->tables;
-	struct identity identity = {"", "", ""};
+	struct identity identity = {"", "", "", ""};
 	char text[2 * LABEL_BYTES + 16];
 	uint32_t known = reader->threads.count;
 	struct protobuf_field field;
@@ -179,12 +181,14 @@ static int find_thread(struct pprof_reader *reader, struct protobuf sample, uint
 	else
 		snprintf(text, sizeof(text), "%.*s (%.*s)", LABEL_BYTES,
 			*identity.name ? identity.name : "thread", LABEL_BYTES, identity.id);
-	error = texts_add(&reader->threads, text, "", 0, thread);
+	/* A thread that executed another program is two, of one name maybe. */
+	error = texts_add(&reader->threads, text, identity.process, strlen(identity.process),
+		thread);
 	if (error)
 		return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
 			error == -ENOSPC ? "too many threads" : strerror(-error));
 	if (*thread == known)
-		calltree_thread(reader->tree, *thread, text);
+		calltree_thread(reader->tree, *thread, text, identity.process);
 	return 0;
 }
 

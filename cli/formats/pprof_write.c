@@ -4,11 +4,11 @@
  * its location, each module a mapping, and what is equal in stack and thread one sample. Packed by
  * gzip on its way out, or not.
  *
- * Locations have no addresses: a frame of the tree is all of a function, whatever addresses samples
- * found in it, and a tree that was read or cut has none at all. One location for each address takes
- * a tree that keeps them apart. libprof/aggregator/pprof.c writes such profiles, before any names.
- * Both decide what is a function, a location, a sample; numbers, texts and messages are made by the
- * one writer of libprof/pprof/.
+ * A location is what stands at one address: a function, and above it what is inlined there, each on
+ * its line. It has no address: a frame of the tree is a line, whatever addresses samples found in
+ * it, and a tree that was read or cut has none at all. libprof/aggregator/pprof.c writes profiles
+ * with addresses, before any names. Both decide what is a function, a location, a sample; numbers,
+ * texts and messages are made by the one writer of libprof/pprof/.
  */
 #include "cli/formats/pprof.h"
 
@@ -29,10 +29,24 @@ struct measure {
 	const char *name;
 };
 
+/* Pairs of numbers, numbered from 1 in the order they came in; all zero is none. */
+struct pairs {
+	struct pages_account account;
+	struct pages items; /* uint64_t */
+	uint32_t count;
+	struct lookup lookup;
+};
+
+/* A frame of the tree, in numbers of the profile. */
+struct place {
+	uint32_t mapping, function, line;
+};
+
 struct profile_writer {
 	const struct picture_options *options;
 	struct pprof_writer writer;
-	struct texts modules; /* their numbers + 1 are those of their mappings */
+	struct texts modules;	/* their numbers + 1 are those of their mappings */
+	struct pairs functions; /* name and file, as texts; numbered as they are written */
 	/* Values of a sample: its count, unless all are times, then the time of each measure. */
 	struct measure measures[2];
 	const char *shown; /* the name of the one that readers show first */
@@ -40,7 +54,11 @@ struct profile_writer {
 	bool has_counts;
 	const struct calltree *tree; /* of the measure that is being written */
 	unsigned measure;
-	uint32_t locations; /* before those of this tree's frames */
+	/* Of that tree: */
+	struct place *places;  /* [frame] */
+	struct pairs chains;   /* the chain that one is inlined in or 0, and its frame */
+	uint32_t *chain_of;    /* [node] -> chain that ends there */
+	uint32_t *location_of; /* [chain] -> location, 0 where none is needed */
 	int error;
 	FILE *out;
 	z_stream *packer; /* NULL: plain */
@@ -178,27 +196,130 @@ static const char *program_module(const struct profile_writer *w)
 	return titled;
 }
 
-/* A virtual machine's function has its file and line in fields of their own. */
-static void put_frame(struct profile_writer *w, const struct calltree_frame *frame)
+static uint32_t hash_pair(const void *pairs, uint32_t number)
+{
+	return lookup_hash(((const uint64_t *)((const struct pairs *)pairs)->items.at)[number - 1]);
+}
+
+/* The number of (@left, @right); 0 after a failure, which @error tells then. */
+static uint32_t pairs_add(struct pairs *pairs, uint32_t left, uint32_t right, int *error)
+{
+	uint64_t pair = (uint64_t)left << 32 | right;
+	struct lookup_probe probe;
+	uint32_t number;
+
+	pairs->account.limit_bytes = SIZE_MAX;
+	if (!*error)
+		*error = lookup_reserve(&pairs->lookup, &pairs->account, 1, hash_pair, pairs);
+	if (!*error)
+		*error = pages_reserve(&pairs->account, &pairs->items,
+			(pairs->count + (size_t)1) * sizeof(pair));
+	if (*error)
+		return 0;
+	probe = lookup_begin(&pairs->lookup, lookup_hash(pair));
+	while ((number = lookup_next(&pairs->lookup, &probe)))
+		if (((const uint64_t *)pairs->items.at)[number - 1] == pair)
+			return number;
+	((uint64_t *)pairs->items.at)[pairs->count++] = pair;
+	lookup_put(&pairs->lookup, &probe, pairs->count);
+	return pairs->count;
+}
+
+static void pairs_at(const struct pairs *pairs, uint32_t number, uint32_t *left, uint32_t *right)
+{
+	uint64_t pair = ((const uint64_t *)pairs->items.at)[number - 1];
+
+	*left = (uint32_t)(pair >> 32);
+	*right = (uint32_t)pair;
+}
+
+static void pairs_release(struct pairs *pairs)
+{
+	pages_release(&pairs->account, &pairs->items);
+	pages_release(&pairs->account, &pairs->lookup.slots);
+	*pairs = (struct pairs){.count = 0};
+}
+
+/* What a location says of @frame. A virtual machine's has file and line in its name. */
+static struct place place_of(struct profile_writer *w, const struct calltree_frame *frame)
 {
 	const char *name = *frame->name ? frame->name : "[empty]";
-	struct machine_name parts = {.name_bytes = SIZE_MAX, .file = ""};
-	uint32_t text, file, mapping, function;
+	struct machine_name parts = {.name_bytes = SIZE_MAX,
+		.file = frame->file,
+		.file_bytes = SIZE_MAX,
+		.line = frame->line};
+	uint32_t text, file, known = w->functions.count;
+	struct place place;
 
 	if (machine_name_is_of(frame))
 		machine_name_split(name, &parts);
 	text = pprof_put_text_part(&w->writer, name, parts.name_bytes);
 	file = pprof_put_text_part(&w->writer, parts.file, parts.file_bytes);
-	mapping = mapping_of(w, frame->module);
-	function = pprof_put_function(&w->writer, text, text, file);
-	pprof_put_location(&w->writer, mapping, 0, function, parts.line);
+	place = (struct place){
+		.mapping = mapping_of(w, frame->module),
+		.function = pairs_add(&w->functions, text, file, &w->error),
+		.line = parts.line,
+	};
+	if (place.function > known)
+		pprof_put_function(&w->writer, text, text, file);
+	return place;
 }
 
-/* The location of frame N is number N + 1, behind those of the tree before. */
-static void put_frames(struct profile_writer *w)
+static void put_functions(struct profile_writer *w)
 {
-	for (uint32_t i = 0; i < calltree_frames(w->tree); i++)
-		put_frame(w, calltree_frame_at(w->tree, i));
+	for (uint32_t i = 0; i < calltree_frames(w->tree) && !w->error; i++)
+		w->places[i] = place_of(w, calltree_frame_at(w->tree, i));
+}
+
+/* ---- locations ------------------------------------------------------------------------------- */
+
+/* Is @node's function at the address of its caller's? */
+static bool is_inlined(const struct calltree *tree, uint32_t node)
+{
+	const struct calltree_node *at = calltree_node_at(tree, node);
+
+	return at->parent != CALLTREE_ROOT &&
+	       calltree_frame_at(tree, at->frame)->kind == CALLTREE_INLINE;
+}
+
+/* The chain of each node: its frame, inlined in those below it down to the function in memory. */
+static void find_chains(struct profile_writer *w)
+{
+	for (uint32_t i = 1; i < calltree_nodes(w->tree) && !w->error; i++) {
+		const struct calltree_node *node = calltree_node_at(w->tree, i);
+		uint32_t in = is_inlined(w->tree, i) ? w->chain_of[node->parent] : 0;
+
+		w->chain_of[i] = pairs_add(&w->chains, in, node->frame, &w->error);
+	}
+}
+
+static uint32_t put_location(struct profile_writer *w, uint32_t chain)
+{
+	uint32_t frame, in, last = chain, number;
+
+	for (pairs_at(&w->chains, last, &in, &frame); in; pairs_at(&w->chains, last, &in, &frame))
+		last = in;
+	number = pprof_begin_location(&w->writer, w->places[frame].mapping, 0);
+	for (in = chain; in;) {
+		pairs_at(&w->chains, in, &in, &frame);
+		pprof_location_line(&w->writer, w->places[frame].function, w->places[frame].line);
+	}
+	pprof_end_location(&w->writer);
+	return number;
+}
+
+/* Those that samples need: of a chain that is inlined on the way to another the whole is one. */
+static void put_locations(struct profile_writer *w)
+{
+	for (uint32_t i = 1; i < calltree_nodes(w->tree); i++) {
+		const struct calltree_node *node = calltree_node_at(w->tree, i);
+		uint32_t ends[] = {node->self ? w->chain_of[i] : 0,
+			is_inlined(w->tree, i) ? 0 : w->chain_of[node->parent]};
+
+		for (unsigned end = 0; end < 2; end++)
+			if (ends[end] && !w->location_of[ends[end]])
+				w->location_of[ends[end]] = put_location(w, ends[end]);
+	}
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -250,20 +371,26 @@ static size_t collect_shares(const struct calltree *tree, struct share *shares, 
 static void put_sample(struct profile_writer *w, const struct share *share)
 {
 	uint64_t period_ns = w->options->period_ns, values[3] = {0};
-	const char *thread = share->thread == NO_THREAD
-		? NULL : calltree_thread_at(w->tree, share->thread);
+	struct pprof_labels labels = {.thread = NULL};
 
+	if (share->thread != NO_THREAD)
+		labels = (struct pprof_labels){
+			.process = calltree_process_at(w->tree, share->thread),
+			.thread = calltree_thread_at(w->tree, share->thread),
+		};
 	/* Counts of both would be a sum of what cannot be added. */
 	if (!w->measure)
 		values[0] = share->weight;
 	if (period_ns)
 		values[w->has_counts + w->measure] = share->weight * period_ns;
 	pprof_begin_sample(&w->writer);
-	for (uint32_t node = share->node; node != CALLTREE_ROOT;
-		node = calltree_node_at(w->tree, node)->parent)
-		pprof_sample_location(&w->writer,
-			w->locations + calltree_node_at(w->tree, node)->frame + 1);
-	pprof_end_sample(&w->writer, values, w->values, thread ? thread : "", 0);
+	for (uint32_t node = share->node; node != CALLTREE_ROOT;) {
+		pprof_sample_location(&w->writer, w->location_of[w->chain_of[node]]);
+		while (is_inlined(w->tree, node))
+			node = calltree_node_at(w->tree, node)->parent;
+		node = calltree_node_at(w->tree, node)->parent;
+	}
+	pprof_end_sample(&w->writer, values, w->values, &labels);
 }
 
 static int put_samples(struct profile_writer *w)
@@ -292,12 +419,28 @@ static int put_samples(struct profile_writer *w)
 
 static void put_measure(struct profile_writer *w, unsigned measure)
 {
+	const struct calltree *tree = w->measures[measure].tree;
+	size_t nodes = calltree_nodes(tree);
+
 	w->measure = measure;
-	w->tree = w->measures[measure].tree;
-	put_frames(w);
+	w->tree = tree;
+	w->places = calloc(calltree_frames(tree) + (size_t)1, sizeof(*w->places));
+	w->chain_of = calloc(nodes, sizeof(*w->chain_of));
+	w->location_of = calloc(nodes + 1, sizeof(*w->location_of));
+	if (!w->places || !w->chain_of || !w->location_of)
+		w->error = -ENOMEM;
 	if (!w->error)
+		put_functions(w);
+	if (!w->error)
+		find_chains(w);
+	if (!w->error) {
+		put_locations(w);
 		w->error = put_samples(w);
-	w->locations += calltree_frames(w->tree);
+	}
+	free(w->places);
+	free(w->chain_of);
+	free(w->location_of);
+	pairs_release(&w->chains);
 }
 
 static int write_profile(struct profile_writer *w, const struct calltree *tree, protobuf_sink *sink)
@@ -305,7 +448,7 @@ static int write_profile(struct profile_writer *w, const struct calltree *tree, 
 	int error;
 
 	pprof_writer_begin(&w->writer, sink, w);
-	find_measures(w, tree);
+	find_measures(w, w->options->fine ? w->options->fine : tree);
 	put_types(w);
 	put_facts(w);
 	mapping_of(w, program_module(w));
@@ -313,6 +456,7 @@ static int write_profile(struct profile_writer *w, const struct calltree *tree, 
 		put_measure(w, i);
 	error = pprof_writer_end(&w->writer);
 	texts_release(&w->modules);
+	pairs_release(&w->functions);
 	return w->error ? w->error : error;
 }
 

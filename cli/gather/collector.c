@@ -101,6 +101,7 @@ static void put_module(struct collector *c, uint64_t image, const struct wire_mo
 		.image = image,
 		.start = module->start,
 		.end = module->end,
+		.time_ns = module->time_ns,
 		.number = module->number,
 		.flags = module->flags,
 		.build_id_bytes = module->build_id_bytes,

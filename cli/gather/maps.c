@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/gather/pipe_record.h"
+#include "cli/symbols/jitdump.h"
 #include "libprof/fnv.h"
 #include "render/array.h"
 
@@ -164,6 +166,11 @@ const struct mapping *maps_find(const struct maps *maps, uintptr_t address)
 	return &maps->list[at];
 }
 
+bool maps_is_jitdump(const struct mapping *mapping)
+{
+	return mapping->is_code && mapping->inode && jitdump_is_named(mapping->path);
+}
+
 /* ---- code that nobody told of ---------------------------------------------------------------- */
 
 #define WAIT_MS_MIN 50u
@@ -201,6 +208,7 @@ static void put_module(struct mappings *mappings, const struct mapping *mapping,
 		.start = mapping->start,
 		.end = mapping->end,
 		.file_offset = mapping->offset,
+		.time_ns = clock_now_ns(),
 		.number = WIRE_MODULE_MAX - mappings->announced,
 		.flags = WIRE_MODULE_MAPPED,
 	};
@@ -228,6 +236,11 @@ void mappings_update(struct mappings *mappings, uint32_t pid, uint64_t image, ui
 		mappings->wait_ms = WAIT_MS_MAX;
 	if (maps_read(&maps, (pid_t)pid) < 0)
 		return;
+	for (unsigned i = 0; i < maps.count && !mappings->has_dump; i++) {
+		mappings->has_dump = maps_is_jitdump(&maps.list[i]);
+		if (mappings->has_dump)
+			put_module(mappings, &maps.list[i], image, pipe_writer);
+	}
 	mapping = maps_find(&maps, wanted);
 	if (mapping) {
 		at = mappings->known_count++ % MAPPINGS_KNOWN;

@@ -44,6 +44,12 @@ void maps_release(struct maps *maps);
 /* The mapping that holds @address, or NULL. */
 const struct mapping *maps_find(const struct maps *maps, uintptr_t address);
 
+/*
+ * Is it a jitdump's? Those who write one map its first page as code, so that profilers learn of the
+ * file's name.
+ */
+bool maps_is_jitdump(const struct mapping *mapping);
+
 /* ---- code that nobody told of ---------------------------------------------------------------- */
 
 #define MAPPINGS_KNOWN 8
@@ -55,6 +61,7 @@ struct mappings {
 	} known[MAPPINGS_KNOWN]; /* looked up before; the oldest makes room */
 	uint32_t known_count;
 	uint32_t announced; /* as modules */
+	bool has_dump;	    /* the file that its JIT compiler tells of itself in was announced */
 	uint32_t wait_ms; /* between two looks; the longer, the less they found */
 	uint64_t read_ns;
 };
@@ -64,7 +71,8 @@ void mappings_request(struct mappings *mappings, const char *frames, uint32_t co
 
 /*
  * Look up what is wanted in process @pid, if it is time, and tell of a file's code there as a
- * module of @image. A process that may not be looked into has none.
+ * module of @image, and once of the jitdump that it has mapped for whoever looks for it, as code
+ * without any. A process that may not be looked into has none.
  */
 void mappings_update(struct mappings *mappings, uint32_t pid, uint64_t image, uint64_t now_ns,
 	struct pipe_writer *pipe_writer);

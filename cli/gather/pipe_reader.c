@@ -178,6 +178,7 @@ static void read_module_record(struct pipe_reader *pipe_reader, const struct rec
 		.flags = record->flags,
 		.start = record->start,
 		.end = record->end,
+		.time_ns = record->time_ns,
 		.segments = 1,
 		.segment = {{record->start, record->end, record->file_offset}},
 	};

@@ -65,6 +65,7 @@ struct record_module {
 	uint64_t image;
 	uint64_t start, end;
 	uint64_t file_offset; /* of the start, with WIRE_MODULE_MAPPED */
+	uint64_t time_ns;     /* CLOCK_MONOTONIC: it was mapped then */
 	uint32_t number;
 	uint32_t flags; /* WIRE_MODULE_* */
 	uint32_t build_id_bytes;

@@ -225,6 +225,32 @@ static void add_range(struct target *target, struct target_shared *shared, unsig
 		target->range_count++;
 }
 
+/* The jitdump that it has mapped, once; see mappings_update(). */
+static void announce_dump(struct target *target, struct target_shared *shared)
+{
+	struct record_module record = {
+		.image = target->image,
+		.time_ns = clock_now_ns(),
+		.number = WIRE_MODULE_MAX,
+		.flags = WIRE_MODULE_MAPPED,
+	};
+	uint8_t *byte = &target->announced[record.number / 8];
+	uint8_t bit = (uint8_t)(1u << record.number % 8);
+	const struct mapping *dump = NULL;
+
+	for (unsigned i = 0; i < target->maps.count && !(*byte & bit) && !dump; i++)
+		if (maps_is_jitdump(&target->maps.list[i]))
+			dump = &target->maps.list[i];
+	if (!dump)
+		return;
+	record.start = dump->start;
+	record.end = dump->end;
+	record.file_offset = dump->offset;
+	if (!pipe_writer_put(&shared->pipe_writer, RECORD_MODULE, &record,
+		    offsetof(struct record_module, path), dump->path, strlen(dump->path) + 1))
+		*byte |= bit;
+}
+
 void target_remap(struct target *target, struct target_shared *shared)
 {
 	struct target_range *ranges;
@@ -240,6 +266,7 @@ void target_remap(struct target *target, struct target_shared *shared)
 	target->range_count = 0;
 	for (unsigned i = 0; i < target->maps.count; i++)
 		add_range(target, shared, i);
+	announce_dump(target, shared);
 }
 
 static void announce_module(
@@ -250,6 +277,7 @@ static void announce_module(
 		.image = target->image,
 		.start = range->start,
 		.end = range->end,
+		.time_ns = clock_now_ns(),
 		.number = object->number,
 		.build_id_bytes = object->build_id_bytes,
 	};

@@ -1,274 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which frames stand above each other, and what they are called: names out of symbol tables, perf
- * maps, and what programs said of their own code. Profile nodes are placed outermost first, and
- * every node remembers the tree node it became; each address of each module is looked up once.
- *
- * Code without a name is shown by function, not by address: .eh_frame stays in stripped files, and
- * its entries tell where the function around an address begins, so that [liblzma.so.5+0x15ae0] is
- * one box however many places in it were sampled. Code without even that is shown by its address.
+ * Which frames stand above each other. Profile nodes are placed outermost first, and every node
+ * remembers the tree node it became; what its frames are called frame_namer.c tells.
  */
 #include "cli/profile/naming.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/profile/frame_namer.h"
 #include "cli/profile/picture_names.h"
-#include "cli/symbols/perfmap.h"
-#include "cli/symbols/symbols.h"
+#include "cli/symbols/generated.h"
 
-#define UNSET UINT32_MAX /* instead of a tree node or frame: there is none, or none yet */
-
-struct frame_namer_image;
-
-/* Zero-initialise. */
-struct frame_namer {
-	struct flameprof_profile *profile; /* borrowed */
-	struct calltree *tree;		   /* borrowed; frames are added to it */
-	struct symbols *symbols;	   /* owned */
-	int64_t start_wall_s;		   /* older perf maps are somebody else's */
-	bool has_mapped;		   /* is any module WIRE_MODULE_MAPPED? */
-	int *handles;			   /* owned; by module: symbols handle, -1: not asked yet */
-	struct frame_namer_image *images;  /* owned; by profile image */
-	uint32_t *frames;		   /* owned; profile node -> tree frame */
-};
-
-/* ---- one frame ------------------------------------------------------------------------------- */
-
-struct frame_namer_image {
-	struct perfmap *perfmap;
-	int perfmap_asked;
-};
-
-/*
- * Name frames of @profile, which must not grow meanwhile, in @tree.
- * Returns 0 or -ENOMEM; frame_namer_release() in either case.
- */
-static int frame_namer_init(struct frame_namer *namer, struct flameprof_profile *profile,
-	struct calltree *tree, int64_t start_wall_s)
-{
-	size_t frames_bytes = (profile->node_count + (size_t)1) * sizeof(*namer->frames);
-	size_t handles_bytes = (profile->names.module_count + (size_t)1) * sizeof(*namer->handles);
-
-	*namer = (struct frame_namer){
-		.profile = profile, .tree = tree, .start_wall_s = start_wall_s};
-	namer->symbols = symbols_new();
-	namer->images = calloc(profile->image_count + (size_t)1, sizeof(*namer->images));
-	namer->frames = malloc(frames_bytes);
-	namer->handles = malloc(handles_bytes);
-	if (!namer->symbols || !namer->images || !namer->frames || !namer->handles)
-		return -ENOMEM;
-	memset(namer->frames, 0xff, frames_bytes);
-	memset(namer->handles, 0xff, handles_bytes);
-	for (uint32_t i = 0; i < profile->names.module_count; i++)
-		namer->has_mapped |=
-			(names_module(&profile->names, i)->flags & WIRE_MODULE_MAPPED) != 0;
-	return 0;
-}
-
-static void frame_namer_release(struct frame_namer *namer)
-{
-	for (uint32_t i = 0; namer->images && i < namer->profile->image_count; i++)
-		perfmap_free(namer->images[i].perfmap);
-	free(namer->images);
-	free(namer->handles);
-	free(namer->frames);
-	symbols_free(namer->symbols);
-}
-
-/* Index + 1 of the module of @image that has @address mapped, 0 when none is known. */
-static uint32_t find_mapped(const struct frame_namer *namer, uint32_t image, uint64_t address)
-{
-	const struct names *table = &namer->profile->names;
-
-	for (uint32_t i = 0; namer->has_mapped && i < table->module_count; i++) {
-		const struct names_module *module = names_module(table, i);
-
-		if (module->flags & WIRE_MODULE_MAPPED && module->image == image &&
-			address >= module->start && address < module->end)
-			return i + 1;
-	}
-	return 0;
-}
-
-/*
- * The module that knows most of @module's file. Of a file that the program mapped itself only the
- * path is known; where the loader has mapped the same file, too, that module has its build-id.
- */
-static const struct names_module *find_identified(
-	const struct names *table, const struct names_module *module)
-{
-	const char *path = names_string(table, module->path);
-
-	for (uint32_t i = 0; module->flags & WIRE_MODULE_MAPPED && i < table->module_count; i++) {
-		const struct names_module *other = names_module(table, i);
-
-		if (other->image == module->image && !(other->flags & WIRE_MODULE_MAPPED) &&
-			!strcmp(names_string(table, other->path), path))
-			return other;
-	}
-	return module;
-}
-
-/* The symbols handle of a module, asked once. */
-static int handle_of(struct frame_namer *namer, uint32_t index)
-{
-	const struct names *table = &namer->profile->names;
-	const struct names_module *module = find_identified(table, names_module(table, index));
-	const struct profile_image *image = profile_image_at(namer->profile, module->image);
-
-	if (namer->handles[index] < 0)
-		namer->handles[index] = symbols_add_module(namer->symbols,
-			&(struct symbols_module){
-				.path = names_string(table, module->path),
-				.build_id = module->build_id_bytes ? module->build_id : NULL,
-				.build_id_bytes = module->build_id_bytes,
-				.pid = image->ended ? 0 : image->pid,
-				.is_vdso = (module->flags & WIRE_MODULE_VDSO) != 0,
-			});
-	return namer->handles[index];
-}
-
-static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64_t frame)
-{
-	const struct names_module *module = names_module(&namer->profile->names, index);
-	int handle = handle_of(namer, index);
-	uint64_t address = WIRE_FRAME_ADDRESS(frame);
-	const char *short_name = base_name(names_string(&namer->profile->names, module->path));
-	struct symbols_name name;
-	char text[512];
-
-	if (module->flags & WIRE_MODULE_VDSO)
-		short_name = "[vdso]";
-	if (handle >= 0 && !symbols_lookup(namer->symbols, handle, address, &name))
-		return calltree_frame(namer->tree, name.name, short_name, CALLTREE_NATIVE);
-	/* By the function's start, where that can be told: one box a function, not one a call. */
-	symbols_function(namer->symbols, handle, address, &address);
-	snprintf(text, sizeof(text), "[%.400s+0x%" PRIx64 "]", short_name, address);
-	return calltree_frame(namer->tree, text, short_name, CALLTREE_UNNAMED);
-}
-
-/*
- * Code that the program mapped from a file: where the file has it is asked once. Of what is no
- * program or library, as the files in memory that JIT compilers map twice, nothing is mapped.
- * Returns UNSET then.
- */
-static uint32_t name_mapped(struct frame_namer *namer, uint32_t index, uint64_t frame)
-{
-	struct names_module *module = names_module(&namer->profile->names, index);
-	uint64_t at = WIRE_FRAME_ADDRESS(frame), address;
-
-	if (!module->bias) {
-		if (symbols_offset_address(namer->symbols, handle_of(namer, index),
-			    at - module->start + module->segment[0].file_offset, &address)) {
-			module->end = module->start;
-			return UNSET;
-		}
-		module->bias = at - address;
-	}
-	return name_in_module(namer, index, WIRE_FRAME(module->number, at - module->bias));
-}
-
-static uint32_t name_jit(struct frame_namer *namer, uint32_t image_index, uint64_t frame)
-{
-	const struct profile_image *image = profile_image_at(namer->profile, image_index);
-	struct frame_namer_image *about = &namer->images[image_index];
-	uint32_t mapped = find_mapped(namer, image_index, WIRE_FRAME_ADDRESS(frame));
-	uint32_t in_file = mapped ? name_mapped(namer, mapped - 1, frame) : UNSET;
-	const char *name;
-
-	if (in_file != UNSET)
-		return in_file;
-	if (!about->perfmap_asked) {
-		about->perfmap_asked = 1;
-		if (perfmap_open(&about->perfmap, image->pid, namer->start_wall_s))
-			about->perfmap = NULL;
-	}
-	name = about->perfmap ? perfmap_lookup(about->perfmap, WIRE_FRAME_ADDRESS(frame)) : NULL;
-	if (name)
-		return calltree_frame(namer->tree, name, "", CALLTREE_JIT);
-	return calltree_frame(namer->tree, "[unknown code]", "", CALLTREE_UNNAMED);
-}
-
-static uint32_t name_machine(
-	struct frame_namer *namer, const struct names *table, const struct names_code *code)
-{
-	char *name = machine_name_make(
-		names_string(table, code->name), names_file(table, code->file), code->line);
-	uint32_t frame = calltree_frame(namer->tree, name ? name : names_string(table, code->name),
-		MACHINE_MODULE,
-		code->flags & WIRE_FUNCTION_ROOT ? CALLTREE_SYNTHETIC : CALLTREE_JIT);
-
-	free(name);
-	return frame;
-}
-
-static uint32_t name_code(struct frame_namer *namer, uint32_t image, uint64_t frame)
-{
-	const struct names *table = profile_words(namer->profile, image);
-	const struct names_code *code =
-		profile_code_at(namer->profile, image, WIRE_FRAME_ADDRESS(frame));
-
-	if (!code)
-		return calltree_frame(namer->tree, "[unknown code]", "", CALLTREE_UNNAMED);
-	if (names_code_is_function(code))
-		return name_machine(namer, table, code);
-	return calltree_frame(namer->tree, names_string(table, code->name), "", CALLTREE_JIT);
-}
-
-/* What stands for CPU time and is no place in code; NULL: it is one. */
-static const char *name_of_time(uint64_t frame)
-{
-	switch (frame) {
-	case WIRE_FRAME_UNSAMPLED:
-		return "[unsampled]";
-	case WIRE_FRAME_EXEC:
-		return "[exec]";
-	case WIRE_FRAME_EXIT:
-		return "[exit]";
-	case WIRE_FRAME_EXIT_OF_CHILDREN:
-		return "[exit of children]";
-	case WIRE_FRAME_SIGNAL_HANDLER:
-		return "[signal handler]";
-	default:
-		return NULL;
-	}
-}
-
-static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint64_t frame)
-{
-	uint32_t number = WIRE_FRAME_MODULE(frame);
-	uint32_t known = names_find_module(&namer->profile->names, image, number);
-
-	if (name_of_time(frame))
-		return calltree_frame(namer->tree, name_of_time(frame), "", CALLTREE_SYNTHETIC);
-	if (known)
-		return name_in_module(namer, known - 1, frame);
-	if (number == WIRE_MODULE_NONE)
-		return name_jit(namer, image, frame);
-	if (number == WIRE_MODULE_CODE)
-		return name_code(namer, image, frame);
-	return calltree_frame(namer->tree, "[unknown module]", "", CALLTREE_UNNAMED);
-}
-
-/*
- * The tree frame of profile node @node, below @image's root. Without memory the tree says so when
- * it is finished.
- */
-static uint32_t frame_namer_frame(struct frame_namer *namer, uint32_t image, uint32_t node)
-{
-	if (namer->frames[node] == UNSET)
-		namer->frames[node] = name_frame(
-			namer, image, profile_node_frame(profile_node_at(namer->profile, node)));
-	return namer->frames[node];
-}
-
-/* ---- the tree -------------------------------------------------------------------------------- */
+#define UNSET UINT32_MAX       /* instead of a tree node: there is none, or none yet */
+#define MOVES (UINT32_MAX - 1) /* likewise: which one depends on the sample's time */
 
 /* What stands between a process and a stack that did not reach its root. */
 enum prefix {
@@ -285,6 +34,7 @@ struct naming {
 	uint32_t *process_nodes;       /* profile image -> tree node above its stacks */
 	uint32_t *nodes[PREFIX_COUNT]; /* profile node -> tree node */
 	uint32_t *stacks;	       /* profile stack -> tree node, UNSET: of the other kind */
+	uint64_t *untimed;	       /* profile stack -> weight of what MOVES without a time */
 	bool is_machine;
 };
 
@@ -346,8 +96,8 @@ static int is_machine_root(const struct naming *naming, uint32_t image, uint32_t
 static uint32_t prefix_below(
 	struct naming *naming, uint32_t image, uint32_t root, enum prefix prefix)
 {
-	uint32_t node = calltree_child(naming->tree, naming->process_nodes[image],
-		frame_namer_frame(&naming->namer, image, root));
+	uint32_t node = frame_namer_child(
+		&naming->namer, image, root, naming->process_nodes[image]);
 
 	return prefix == PREFIX_NONE
 		       ? node
@@ -356,7 +106,7 @@ static uint32_t prefix_below(
 
 /*
  * The tree node of a stack's leaf, our own wrappers left out: climb to the first one known, then
- * build downwards.
+ * build downwards. With a time nothing is known of other samples, nor remembered for them.
  */
 static uint32_t tree_node(struct naming *naming, uint32_t image, const struct profile_stack *stack,
 	enum prefix prefix)
@@ -366,7 +116,7 @@ static uint32_t tree_node(struct naming *naming, uint32_t image, const struct pr
 	uint32_t path[WIRE_MAX_DEPTH];
 	uint32_t n = 0, at = stack->node, node;
 
-	while (nodes[at] == UNSET && n < stack->frames) {
+	while ((naming->namer.time_ns || nodes[at] == UNSET) && n < stack->frames) {
 		path[n++] = at;
 		at = profile_node_at(naming->profile, at)->parent;
 	}
@@ -377,9 +127,9 @@ static uint32_t tree_node(struct naming *naming, uint32_t image, const struct pr
 			node = prefix_below(naming, image, path[n], prefix);
 		else if (!is_ours(naming, image, path[n]) &&
 			 !profile_is_hidden(naming->profile, image, path[n]))
-			node = calltree_child(naming->tree, node,
-				frame_namer_frame(&naming->namer, image, path[n]));
-		nodes[path[n]] = node;
+			node = frame_namer_child(&naming->namer, image, path[n], node);
+		if (!naming->namer.time_ns)
+			nodes[path[n]] = node;
 	}
 	return node;
 }
@@ -430,14 +180,13 @@ static uint32_t stack_node(struct naming *naming, const struct profile_stack *st
 	node = tree_node(naming, image, stack, prefix_of(stack));
 	/* What our own code costs is not hidden. */
 	return is_ours(naming, image, stack->node)
-		       ? calltree_child(naming->tree, node,
-				 frame_namer_frame(&naming->namer, image, stack->node))
+		       ? frame_namer_child(&naming->namer, image, stack->node, node)
 		       : node;
 }
 
 static void name_threads(struct naming *naming)
 {
-	char text[96];
+	char text[96], process[WIRE_EXE_BYTES + 16];
 
 	for (uint32_t i = 0; i < naming->profile->thread_count; i++) {
 		const struct profile_thread *thread = profile_thread_at(naming->profile, i);
@@ -446,7 +195,8 @@ static void name_threads(struct naming *naming)
 
 		snprintf(text, sizeof(text), "%s (%u/%u)", thread->name[0] ? thread->name : "?",
 			image->pid, thread->tid);
-		calltree_thread(naming->tree, i, text);
+		snprintf(process, sizeof(process), "%s (%u)", image_name(image), image->pid);
+		calltree_thread(naming->tree, i, text, process);
 	}
 }
 
@@ -472,29 +222,68 @@ static void add_process_frames(struct naming *naming)
 	}
 }
 
-static void add_weights(struct naming *naming, struct naming_report *report)
+/* Put @weight of @stack where it belongs, at namer.time_ns. Returns the tree node. */
+static uint32_t add_weight(
+	struct naming *naming, const struct profile_stack *stack, uint64_t weight)
+{
+	uint32_t node = stack_node(naming, stack);
+	const struct calltree_frame *frame;
+
+	calltree_add(naming->tree, node, weight);
+	if (calltree_error(naming->tree))
+		return node;
+	frame = calltree_frame_at(naming->tree, calltree_node_at(naming->tree, node)->frame);
+	if (stack->frames)
+		frame_namer_count(&naming->namer, profile_stack_image(naming->profile, stack),
+			stack->node, weight, frame->kind != CALLTREE_UNNAMED);
+	return node;
+}
+
+static void add_weights(struct naming *naming)
 {
 	uint32_t count = naming->profile->stack_count;
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct profile_stack *stack = profile_stack_at(naming->profile, i);
-		const struct calltree_frame *frame;
-		uint32_t node;
 
 		naming->stacks[i] = UNSET;
 		if ((stack->kind == WIRE_KIND_VM) != naming->is_machine)
 			continue;
-		node = naming->stacks[i] = stack_node(naming, stack);
-		calltree_add(naming->tree, node, stack->weight);
-		if (calltree_error(naming->tree))
-			continue;
-		frame = calltree_frame_at(
-			naming->tree, calltree_node_at(naming->tree, node)->frame);
-		if (frame->kind == CALLTREE_UNNAMED)
-			report->unnamed_weight += stack->weight;
-		else if (is_unsampled(naming, stack))
-			report->unsampled_weight += stack->weight;
+		if (frame_namer_moves(&naming->namer, stack)) {
+			naming->stacks[i] = MOVES;
+			naming->untimed[i] = stack->weight;
+		} else {
+			naming->stacks[i] = add_weight(naming, stack, stack->weight);
+		}
 	}
+}
+
+/* What is left of stacks that move when all samples with a time are placed: where code was last. */
+static void add_untimed(struct naming *naming)
+{
+	naming->namer.time_ns = GENERATED_AT_LAST;
+	for (uint32_t i = 0; i < naming->profile->stack_count; i++)
+		if (naming->stacks[i] == MOVES && naming->untimed[i])
+			add_weight(naming, profile_stack_at(naming->profile, i),
+				naming->untimed[i]);
+	naming->namer.time_ns = GENERATED_AT_ANY_TIME;
+}
+
+/* The tree node of @sample, one of @stack's. */
+static uint32_t sample_node(struct naming *naming, const struct flameprof_sample *sample,
+	const struct profile_stack *stack)
+{
+	uint64_t *left = &naming->untimed[sample->stack];
+	uint64_t weight = sample->weight < *left ? sample->weight : *left;
+	uint32_t node = naming->stacks[sample->stack];
+
+	if (node != MOVES)
+		return node;
+	*left -= weight;
+	naming->namer.time_ns = sample->time_ns ? sample->time_ns : GENERATED_AT_LAST;
+	node = add_weight(naming, stack, weight);
+	naming->namer.time_ns = GENERATED_AT_ANY_TIME;
+	return node;
 }
 
 static void add_samples(struct naming *naming)
@@ -512,7 +301,7 @@ static void add_samples(struct naming *naming)
 			&(struct calltree_sample){
 				.time_ns =
 					sample->time_ns > start_ns ? sample->time_ns - start_ns : 0,
-				.node = naming->stacks[sample->stack],
+				.node = sample_node(naming, sample, stack),
 				.weight = sample->weight,
 				.thread = stack->thread,
 				.kind = stack->kind == WIRE_KIND_CREDIT ? CALLTREE_CREDIT
@@ -535,7 +324,8 @@ static int naming_init(struct naming *naming, const struct naming_request *reque
 	if (!naming->process_nodes)
 		return -ENOMEM;
 	naming->stacks = malloc((naming->profile->stack_count + (size_t)1) * sizeof(uint32_t));
-	if (!naming->stacks)
+	naming->untimed = calloc(naming->profile->stack_count + (size_t)1, sizeof(uint64_t));
+	if (!naming->stacks || !naming->untimed)
 		return -ENOMEM;
 	for (int prefix = 0; prefix < PREFIX_COUNT; prefix++) {
 		naming->nodes[prefix] = malloc(nodes_bytes);
@@ -543,8 +333,7 @@ static int naming_init(struct naming *naming, const struct naming_request *reque
 			return -ENOMEM;
 		memset(naming->nodes[prefix], 0xff, nodes_bytes);
 	}
-	return frame_namer_init(
-		&naming->namer, naming->profile, naming->tree, request->start_wall_s);
+	return frame_namer_init(&naming->namer, request, naming->tree);
 }
 
 static void naming_release(struct naming *naming)
@@ -552,6 +341,7 @@ static void naming_release(struct naming *naming)
 	frame_namer_release(&naming->namer);
 	free(naming->process_nodes);
 	free(naming->stacks);
+	free(naming->untimed);
 	for (int prefix = 0; prefix < PREFIX_COUNT; prefix++)
 		free(naming->nodes[prefix]);
 	calltree_free(naming->tree);
@@ -569,15 +359,17 @@ int naming_build(
 	};
 	if (error)
 		goto out;
-	symbols_hurry_when(naming.namer.symbols, request->is_hurried);
 	/* Most runs have no virtual machine's time: their tree of it is empty without a look. */
 	if (!request->is_machine || request->profile->vm_weight) {
 		add_process_frames(&naming);
-		add_weights(&naming, report);
+		frame_namer_resolve(&naming.namer, request, &report->fetched);
+		add_weights(&naming);
 		add_samples(&naming);
+		add_untimed(&naming);
 		name_threads(&naming);
 	}
-	error = calltree_finish(naming.tree);
+	frame_namer_sources(&naming.namer, &report->sources);
+	error = naming.namer.has_failed ? -ENOMEM : calltree_finish(naming.tree);
 	if (error)
 		goto out;
 	*out = naming.tree;

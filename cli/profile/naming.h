@@ -8,20 +8,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/profile/sources.h"
+#include "cli/symbols/debuginfod.h"
+#include "cli/symbols/demangle.h"
 #include "libprof/profile/profile.h"
 #include "render/calltree.h"
 
 struct naming_report {
-	uint64_t unnamed_weight;   /* samples whose innermost frame has no name */
-	uint64_t unsampled_weight; /* time of threads and processes that is on no stack of theirs */
-	uint32_t processes;	   /* that were sampled or met */
+	uint32_t processes;	/* that were sampled or met */
+	struct sources sources; /* where names come from; sources_release() */
+	struct debuginfod_report fetched;
 };
 
 struct naming_request {
 	struct flameprof_profile *profile; /* borrowed */
 	int64_t start_wall_s;	 /* when the run began (seconds since the epoch): older perf maps
 				    are somebody else's */
+	const char *program;	 /* the path by which the program that was run can be read whatever
+				    became of its file; borrowed, NULL: there is none */
 	bool is_machine;	 /* what virtual machines told instead of what a clock counted */
+	enum demangle_style demangle;
+	bool fetches;		 /* debuginfod servers are asked for symbols that are not here */
+	void (*on_fetch)(unsigned files); /* told of it before; NULL: nobody */
 	bool (*is_hurried)(void); /* asked while naming: leave out what is slow. NULL: nobody is */
 };
 

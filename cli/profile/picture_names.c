@@ -11,6 +11,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REPLACED "[replaced: "
+#define DELETED	 " (deleted)"
+
+char *replaced_name(char *out, size_t size, const char *file)
+{
+	size_t bytes = strlen(file), mark = strlen(DELETED);
+
+	if (bytes > mark && !strcmp(file + bytes - mark, DELETED))
+		bytes -= mark;
+	snprintf(out, size, REPLACED "%.*s]", (int)(bytes < 400 ? bytes : 400), file);
+	return out;
+}
+
+const char *replaced_name_file(const char *name, size_t *bytes)
+{
+	size_t length = strlen(name), before = strlen(REPLACED);
+
+	if (strncmp(name, REPLACED, before) || length < before + 2 || name[length - 1] != ']')
+		return NULL;
+	*bytes = length - before - 1;
+	return name + before;
+}
+
 char *machine_name_make(const char *name, const char *file, uint32_t line)
 {
 	char *made = NULL;

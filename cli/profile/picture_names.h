@@ -25,6 +25,15 @@ static inline const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/*
+ * What stands for all code of a file that was replaced while it ran: where in it a function began
+ * nobody knows any more. @file may have the kernel's " (deleted)". Returns @out.
+ */
+char *replaced_name(char *out, size_t size, const char *file);
+
+/* The file that @name, made by that, is of (borrowed from it), and its *@bytes; NULL: it is not. */
+const char *replaced_name_file(const char *name, size_t *bytes);
+
 /* ---- functions of virtual machines ----------------------------------------------------------- */
 
 /*

@@ -21,6 +21,7 @@
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
 #include "cli/run/summary.h"
+#include "cli/run/unnamed_code.h"
 #include "libprof/pprof/protobuf.h"
 #include "render/label.h"
 
@@ -117,25 +118,21 @@ int drawing_check(const struct options *options, struct diag_message *message)
 /* Time of one kind. */
 struct named_tree {
 	struct calltree *tree;
-	struct calltree *reshaped; /* what the options made of it; NULL: nothing */
+	struct picture_trees trees; /* what the options made of it */
 	struct naming_report report;
 };
 
-static const struct calltree *shown_of(const struct named_tree *named)
-{
-	return named->reshaped ? named->reshaped : named->tree;
-}
-
 /* What is said where nothing is to be seen; NULL: nothing special. */
 static const char *empty_text(
-	const struct drawing *drawing, const struct calltree *shown, bool is_machine)
+	const struct drawing *drawing, const struct picture_trees *trees, bool is_machine)
 {
 	if (!gather_connected(drawing->gather))
 		return UNCONNECTED;
-	if (!calltree_total(shown) && profile_totals(gather_profile(drawing->gather))->paused)
+	if (!calltree_total(trees->whole) &&
+		profile_totals(gather_profile(drawing->gather))->paused)
 		return ALL_PAUSED;
-	if (picture_settings_empty(drawing->options, shown) || calltree_total(shown))
-		return picture_settings_empty(drawing->options, shown);
+	if (calltree_total(trees->whole))
+		return picture_trees_empty(trees);
 	return is_machine ? ALL_UNTOLD : ALL_IDLE;
 }
 
@@ -148,6 +145,14 @@ static bool draws_machine(const struct options *options, const struct named_tree
 	return calltree_total(machine->tree) && !calltree_total(clock->tree);
 }
 
+static void report_run(const struct drawing *drawing, const struct summary *summary)
+{
+	if (gather_connected(drawing->gather))
+		summary_print(summary);
+	else
+		report_unconnected(drawing->program);
+}
+
 /* What is drawn, and said of it, is of one kind; the other one is beside it in profiles. */
 static unsigned draw_trees(const struct drawing *drawing, const struct named_tree *clock,
 	const struct named_tree *machine)
@@ -155,11 +160,11 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	const struct options *options = drawing->options;
 	bool is_vm = draws_machine(options, clock, machine);
 	const struct named_tree *drawn = is_vm ? machine : clock, *other = is_vm ? clock : machine;
-	const struct calltree *shown = shown_of(drawn);
 	struct summary summary = {
 		.profile = gather_profile(drawing->gather),
-		.tree = clock->tree,
-		.shown = shown,
+		.tree = clock->trees.functions,
+		.whole = drawn->tree,
+		.drawn = drawn->trees.functions,
 		.shows_machines = is_vm,
 		.report = &clock->report,
 		.duration_ns = drawing->ended_ns - drawing->started_ns,
@@ -168,14 +173,15 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 		.is_attached = options->pids != NULL,
 		.is_stopped = drawing->is_stopped,
 	};
-	char title[TITLE_BYTES], subtitle[SUBTITLE_BYTES];
+	char title[TITLE_BYTES], facts[SUBTITLE_BYTES], subtitle[PICTURE_SUBTITLE_BYTES];
 	struct picture_options picture = {
 		.title = title,
 		.subtitle = subtitle,
-		.empty = empty_text(drawing, shown, is_vm),
+		.empty = empty_text(drawing, &drawn->trees, is_vm),
 		.period_ns = NS_PER_S / profile_rate_hz(summary.profile),
 		.time_name = is_vm ? PPROF_MACHINE_TIME : clock_name(options),
-		.other = calltree_total(other->tree) ? shown_of(other) : NULL,
+		.fine = drawn->trees.filtered,
+		.other = calltree_total(other->tree) ? other->trees.filtered : NULL,
 		.other_name = is_vm ? clock_name(options) : PPROF_MACHINE_TIME,
 		.duration_ns = summary.duration_ns,
 		.created_s = drawing->started_wall_s,
@@ -189,19 +195,45 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	/* Without memory for marks the picture has none. */
 	marks_make(summary.profile, &marks, &picture.mark_count);
 	picture.marks = marks;
-	summary_subtitle(&summary, subtitle, sizeof(subtitle));
+	summary_subtitle(&summary, facts, sizeof(facts));
+	picture_trees_subtitle(&drawn->trees, options, facts, subtitle);
 	picture_settings(options, &picture);
-	results_write(drawing->results, shown, &picture, !drawing->still_runs, &written);
+	results_write(
+		drawing->results, drawn->trees.shown, &picture, !drawing->still_runs, &written);
 	free(marks);
 	report_cost(drawing->ended_ns);
 	finish_results(drawing, drawn->tree, &written);
-	if (options->reverse)
-		summary.shown = drawn->tree;
-	if (gather_connected(drawing->gather))
-		summary_print(&summary);
-	else
-		report_unconnected(drawing->program);
+	report_run(drawing, &summary);
 	return written.failed;
+}
+
+/* In the place of what is in progress already. */
+static void show_fetching(unsigned files)
+{
+	progress_end();
+	progress_begin("fetching symbols of %u file%s by debuginfod, Ctrl-C goes on without", files,
+		files == 1 ? "" : "s");
+}
+
+/*
+ * Are servers to be asked? Where somebody asks for that and names none, it is the distribution's.
+ * The environment is ours alone by now: what was started has a copy.
+ */
+static bool fetches(const struct options *options)
+{
+	const struct options_row *row = options_find("debuginfod", strlen("debuginfod"));
+	bool is_said = options_origin(options, row)->rank != OPTIONS_BUILT_IN;
+	const char *servers = getenv("DEBUGINFOD_URLS");
+	char server[128];
+
+	if (is_said && !options->debuginfod)
+		return false;
+	if (servers && *servers)
+		return true;
+	if (!options->debuginfod)
+		return false;
+	distribution_server(server, sizeof(server));
+	return !setenv("DEBUGINFOD_URLS", server, 1);
 }
 
 /* Name and reshape what is of one kind. Returns 0, or -errno with @message filled. */
@@ -212,7 +244,12 @@ static int name_kind(const struct drawing *drawing, bool is_vm, struct named_tre
 		.profile = gather_profile(drawing->gather),
 		/* What runs already may have written its perf map long ago. */
 		.start_wall_s = drawing->options->pids ? 0 : drawing->started_wall_s,
+		.program = drawing->held_program,
 		.is_machine = is_vm,
+		.demangle = demangle_style_of(drawing->options->demangle),
+		/* Once: what did not come then will not now. */
+		.fetches = !is_vm && fetches(drawing->options),
+		.on_fetch = drawing->still_runs ? NULL : show_fetching,
 		.is_hurried = signals_hurry,
 	};
 	char count[32];
@@ -225,10 +262,8 @@ static int name_kind(const struct drawing *drawing, bool is_vm, struct named_tre
 	progress_end();
 	if (error)
 		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
-	if (is_vm && !calltree_total(named->tree))
-		return 0;
-	return picture_settings_tree(named->tree, drawing->options,
-		is_vm ? PPROF_MACHINE_TIME : "", &named->reshaped, message);
+	return picture_trees_make(&named->trees, named->tree, drawing->options,
+		is_vm ? PPROF_MACHINE_TIME : "", message);
 }
 
 unsigned drawing_make(const struct drawing *drawing, const struct accounting_child *child)
@@ -249,9 +284,11 @@ unsigned drawing_make(const struct drawing *drawing, const struct accounting_chi
 		diag_report(&message);
 	else
 		failed = draw_trees(drawing, &clock, &machine);
-	calltree_free(machine.reshaped);
+	sources_release(&machine.report.sources);
+	sources_release(&clock.report.sources);
+	picture_trees_release(&machine.trees);
 	calltree_free(machine.tree);
-	calltree_free(clock.reshaped);
+	picture_trees_release(&clock.trees);
 	calltree_free(clock.tree);
 	return failed;
 }

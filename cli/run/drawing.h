@@ -34,6 +34,7 @@ struct drawing {
 	struct results *results;
 	char *const *words;  /* the command line, for the title; NULL at the end */
 	const char *program; /* what it is called in messages */
+	const char *held_program; /* where its file can be read whatever becomes of it; or NULL */
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
 	time_t started_wall_s;

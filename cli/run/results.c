@@ -25,6 +25,7 @@
 #include "cli/run/signals.h"
 #include "libprof/placeholder.h"
 #include "render/calltree.h"
+#include "render/transform.h"
 
 /* ---- gaps of names --------------------------------------------------------------------------- */
 
@@ -223,7 +224,14 @@ void results_write(struct results *results, const struct calltree *tree,
 
 static int write_stacks(void *context, FILE *file)
 {
-	return folded_write(context, file);
+	struct calltree *functions = NULL;
+	int error;
+
+	/* Without memory a stack stands there for each of its lines, which adds up to the same. */
+	transform_lines(context, false, &functions);
+	error = folded_write(functions ? functions : context, false, file);
+	calltree_free(functions);
+	return error;
 }
 
 static int write_in(const char *folder, const struct calltree *tree, char path[PATH_MAX])

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/clock.h"
 #include "cli/command.h"
@@ -28,7 +29,8 @@
 #include "cli/run/signals.h"
 #include "libprof/wire.h"
 
-#define DESCENDANTS_MS 100
+#define DESCENDANTS_MS	100
+#define HOLD_FROM_FILES 64
 
 struct run {
 	const struct options *options;
@@ -44,6 +46,8 @@ struct run {
 	uint64_t ended_ns; /* the program's end, or the deadline */
 	time_t started_wall_s;
 	bool drawn;
+	int held_program;	/* open while it may be asked for names; -1: cannot be read */
+	char held_path[32];	/* by which; "" without */
 };
 
 static int find_library(struct library *library, struct diag_message *message)
@@ -118,6 +122,22 @@ static int prepare_run(struct run *run, struct diag_message *message)
 	return 0;
 }
 
+/*
+ * For its names, should its file be replaced, as by the next build, before the picture is drawn.
+ * Where few files may be open the run itself needs them.
+ */
+static void hold_program(struct run *run)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur < HOLD_FROM_FILES)
+		return;
+	run->held_program = open(run->program.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (run->held_program >= 0)
+		snprintf(run->held_path, sizeof(run->held_path), "/proc/self/fd/%d",
+			run->held_program);
+}
+
 static int attach_child(void *context, pid_t child, struct diag_message *message)
 {
 	return gather_attach(context, child, true, message);
@@ -140,6 +160,7 @@ static int start_program(struct run *run, struct diag_message *message)
 		request.library = run->library.path;
 		request.channel = gather_environment(run->gather);
 	}
+	hold_program(run);
 	run->started_ns = clock_now_ns();
 	run->started_wall_s = time(NULL);
 	if (run->options->duration_ns)
@@ -177,6 +198,7 @@ static void draw_run(struct run *run, const struct accounting_child *child)
 		.results = run->results,
 		.words = run->argv,
 		.program = run->argv[0],
+		.held_program = run->held_path[0] ? run->held_path : NULL,
 		.started_ns = run->started_ns,
 		.ended_ns = run->ended_ns,
 		.started_wall_s = run->started_wall_s,
@@ -219,7 +241,7 @@ static struct ending ending_of(int wait_status)
 
 struct ending command_run(const struct options *options, char **argv)
 {
-	struct run run = {.options = options, .argv = argv};
+	struct run run = {.options = options, .argv = argv, .held_program = -1};
 	struct diag_message message = {0};
 	struct ending ending = {0};
 
@@ -232,6 +254,8 @@ struct ending command_run(const struct options *options, char **argv)
 		watch_run(&run);
 		ending = ending_of(run.watch.wait_status);
 	}
+	if (run.held_program >= 0)
+		close(run.held_program);
 	gather_free(run.gather);
 	results_free(run.results);
 	library_abandon();

@@ -23,8 +23,10 @@
 #include "cli/diag.h"
 #include "cli/gather/pipe_reader.h"
 #include "cli/profile/accounting.h"
+#include "cli/profile/picture_names.h"
 #include "cli/run/unnamed_code.h"
 #include "libprof/pprof/protobuf.h"
+#include "render/label.h"
 
 /* ---- what the kernel was built with ---------------------------------------------------------- */
 
@@ -292,6 +294,47 @@ static int by_self(const void *a, const void *b)
 	return x->frame < y->frame ? -1 : x->frame > y->frame;
 }
 
+/* What the functions below are of, where that is not the whole. */
+static void print_drawn(const struct summary *summary)
+{
+	uint64_t drawn = calltree_total(summary->drawn), whole = calltree_total(summary->whole);
+	char drawn_text[32], whole_text[32];
+
+	count_text(drawn_text, sizeof(drawn_text), drawn);
+	count_text(whole_text, sizeof(whole_text), whole);
+	if (drawn < whole)
+		diag_info("drawn: %s of %s %s (%.1f %%)", drawn_text, whole_text,
+			plural(whole, "sample", "samples"), percent(drawn, whole));
+}
+
+static int by_name(const void *a, const void *b, void *tree)
+{
+	const struct calltree_frame *x =
+		calltree_frame_at(tree, ((const struct function_weight *)a)->frame);
+	const struct calltree_frame *y =
+		calltree_frame_at(tree, ((const struct function_weight *)b)->frame);
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : strcmp(x->module, y->module);
+}
+
+/* Inlined here and called there it is one function. Returns how many there are. */
+static uint32_t merge_inlined(
+	struct function_weight *hot, uint32_t count, const struct calltree *tree)
+{
+	void *of = (void *)(uintptr_t)tree;
+	uint32_t kept = 0;
+
+	qsort_r(hot, count, sizeof(*hot), by_name, of);
+	for (uint32_t i = 1; i < count; i++) {
+		if (by_name(&hot[kept], &hot[i], of))
+			hot[++kept] = hot[i];
+		else
+			hot[kept].self += hot[i].self;
+	}
+	return count ? kept + 1 : 0;
+}
+
 static void print_hottest(const struct calltree *tree)
 {
 	uint32_t frames = calltree_frames(tree);
@@ -307,6 +350,7 @@ static void print_hottest(const struct calltree *tree)
 		if (node->frame < frames)
 			hot[node->frame].self += node->self;
 	}
+	frames = merge_inlined(hot, frames, tree);
 	qsort(hot, frames, sizeof(*hot), by_self);
 	if (frames && hot[0].self)
 		diag_info("hottest functions by self time:");
@@ -323,9 +367,116 @@ static void print_hottest(const struct calltree *tree)
 	free(hot);
 }
 
+static bool is_unnamed(const struct calltree_frame *frame)
+{
+	return frame->kind == CALLTREE_UNNAMED;
+}
+
+/* "[unsampled]" or "[unsampled: NAME]", as naming.c has them. */
+static bool is_unsampled(const struct calltree_frame *frame)
+{
+	return frame->kind == CALLTREE_SYNTHETIC &&
+	       !strncmp(frame->name, "[unsampled", strlen("[unsampled"));
+}
+
+/* Of the stacks that end in a frame that @is_meant. */
+static uint64_t weight_of(
+	const struct calltree *tree, bool (*is_meant)(const struct calltree_frame *frame))
+{
+	uint64_t weight = 0;
+
+	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
+		const struct calltree_node *node = calltree_node_at(tree, i);
+
+		if (node->self && is_meant(calltree_frame_at(tree, node->frame)))
+			weight += node->self;
+	}
+	return weight;
+}
+
+/* Where the samples are that have code of replaced files on their stacks. */
+struct replaced {
+	uint64_t weight;
+	const char *file; /* of most of them; not terminated */
+	size_t file_bytes;
+	unsigned others; /* files more */
+};
+
+/* @weights is zeroed, with a place for each frame. */
+static void find_replaced(const struct calltree *tree, uint64_t *weights, bool *is_inside,
+	struct replaced *out)
+{
+	uint64_t most = 0;
+	size_t bytes;
+
+	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
+		const struct calltree_node *node = calltree_node_at(tree, i);
+		const char *name = calltree_frame_at(tree, node->frame)->name;
+		bool is_replaced = replaced_name_file(name, &bytes) != NULL;
+
+		is_inside[i] = is_inside[node->parent] || is_replaced;
+		out->weight += is_inside[i] ? node->self : 0;
+		/* Of files that call each other the outer one counts. */
+		if (is_replaced && !is_inside[node->parent])
+			weights[node->frame] += node->total;
+	}
+	for (uint32_t i = 0; i < calltree_frames(tree); i++) {
+		out->others += weights[i] != 0;
+		if (weights[i] <= most)
+			continue;
+		most = weights[i];
+		out->file = replaced_name_file(calltree_frame_at(tree, i)->name, &out->file_bytes);
+	}
+}
+
+static void print_replaced(const struct calltree *tree)
+{
+	uint64_t *weights = calloc((size_t)calltree_frames(tree) + 1, sizeof(*weights));
+	bool *is_inside = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*is_inside));
+	struct replaced replaced = {0};
+	char others[32] = "";
+
+	if (weights && is_inside)
+		find_replaced(tree, weights, is_inside, &replaced);
+	if (replaced.others > 1)
+		snprintf(others, sizeof(others), " and %u other%s", replaced.others - 1,
+			replaced.others > 2 ? "s" : "");
+	if (replaced.file)
+		diag_info("%" PRIu64 " %s in '%.*s'%s, replaced meanwhile: the names went with "
+			  "the old file",
+			replaced.weight, plural(replaced.weight, "sample is", "samples are"),
+			(int)replaced.file_bytes, replaced.file, others);
+	free(weights);
+	free(is_inside);
+}
+
+/* What became of asking servers for symbols. */
+static void print_fetched(const struct debuginfod_report *fetched)
+{
+	unsigned missed = fetched->failed + fetched->left;
+
+	if (fetched->has_no_library)
+		diag_info("debuginfod: libdebuginfod.so.1 is not here to ask for symbols");
+	if (fetched->came || fetched->unknown)
+		diag_verbose("debuginfod: symbols of %u %s came, no server has those of %u",
+			fetched->came, plural(fetched->came, "file", "files"), fetched->unknown);
+	if (fetched->failed)
+		diag_info("debuginfod: symbols of %u %s did not come: %s", fetched->failed,
+			plural(fetched->failed, "file", "files"), strerror(fetched->error));
+	if (fetched->left && fetched->seconds)
+		diag_info("debuginfod: symbols of %u %s did not come in %u s", fetched->left,
+			plural(fetched->left, "file", "files"), fetched->seconds);
+	else if (fetched->left)
+		diag_info("debuginfod: symbols of %u %s are left out", fetched->left,
+			plural(fetched->left, "file", "files"));
+	if (missed)
+		diag_info("hint: --no-debuginfod does not wait for them");
+}
+
 static void print_unnamed(const struct summary *summary, const struct accounting *books)
 {
-	double unnamed = percent(summary->report->unnamed_weight, calltree_total(summary->tree));
+	double unnamed =
+		percent(weight_of(summary->tree, is_unnamed), calltree_total(summary->tree));
 	struct unnamed_code unnamed_code = {0};
 
 	if (!books->sampled)
@@ -352,7 +503,7 @@ static bool would_show(const struct summary *summary, double cpu_ns, unsigned sa
 static void print_unsampled(const struct summary *summary)
 {
 	uint64_t total = calltree_total(summary->tree);
-	double share = percent(summary->report->unsampled_weight, total);
+	double share = percent(weight_of(summary->tree, is_unsampled), total);
 	uint64_t threads = count_threads(summary);
 
 	if (share < UNSAMPLED_HINT || total < UNSAMPLED_OF)
@@ -393,7 +544,7 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
 	bool is_few = books->sampled < FEW_SAMPLES &&
-		      2 * summary->report->unsampled_weight <= calltree_total(summary->tree);
+		      2 * weight_of(summary->tree, is_unsampled) <= calltree_total(summary->tree);
 
 	if (!books->sampled && books->paused)
 		diag_info("hint: it was paused all the time; flameprof_resume() begins");
@@ -477,17 +628,21 @@ void summary_print(const struct summary *summary)
 	print_machines(summary);
 	print_books(summary, &books);
 	print_losses(summary, &books);
+	print_replaced(summary->tree);
+	print_fetched(&summary->report->fetched);
 	print_unnamed(summary, &books);
+	sources_print(&summary->report->sources);
 	print_unsampled(summary);
 	print_cost(summary);
-	print_hottest(summary->shown);
+	print_drawn(summary);
+	print_hottest(summary->drawn);
 	print_scarcity(summary, &books);
 	print_harm(summary);
 }
 
 void summary_subtitle(const struct summary *summary, char *out, size_t size)
 {
-	uint64_t weight = calltree_total(summary->shown), vm = summary->profile->vm_weight;
+	uint64_t weight = calltree_total(summary->whole), vm = summary->profile->vm_weight;
 	uint32_t rate_hz = profile_rate_hz(summary->profile);
 	double cpu_s = (double)profile_totals(summary->profile)->cpu_ns / NS_PER_S;
 	double duration_s = (double)summary->duration_ns / NS_PER_S;

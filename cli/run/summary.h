@@ -18,9 +18,10 @@ struct pipe_reader_refusal;
 
 struct summary {
 	struct flameprof_profile *profile;
-	const struct calltree *tree;  /* of all that the clock counted, finished */
-	const struct calltree
-		*shown; /* the picture's, or all of it that was not turned inside out */
+	/* All finished, and none grouped or turned round. */
+	const struct calltree *tree;  /* what the clock counted, but for what filters left out */
+	const struct calltree *whole; /* the picture's, with what filters left out */
+	const struct calltree *drawn; /* the picture's, without it */
 	bool shows_machines;	      /* that is what virtual machines told */
 	const struct naming_report *report;
 	uint64_t duration_ns; /* of the run, by the clock on the wall */

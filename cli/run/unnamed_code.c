@@ -24,6 +24,9 @@
 #define COMMAND_BYTES 512
 #define ANY_SERVER    "https://debuginfod.elfutils.org/"
 
+#define RELEASE		  "/etc/os-release"
+#define RELEASE_OF_VENDOR "/usr/lib/os-release" /* where an administrator has removed the other */
+
 enum installer {
 	BY_SERVER,
 	BY_APT,
@@ -130,6 +133,17 @@ static void quote_path(char *out, size_t size, const char *path)
 	strcpy(out + at, "'");
 }
 
+/* Where this system says what it is. */
+static const char *release_path(void)
+{
+	return access(RELEASE, R_OK) ? RELEASE_OF_VENDOR : RELEASE;
+}
+
+void distribution_server(char *out, size_t size)
+{
+	snprintf(out, size, "%s", read_release(release_path()).server);
+}
+
 void distribution_symbols_command(
 	char *out, size_t size, const char *release, const char *path, bool has_servers)
 {
@@ -148,9 +162,6 @@ void distribution_symbols_command(
 }
 
 /* ---- what has no names ----------------------------------------------------------------------- */
-
-#define RELEASE		  "/etc/os-release"
-#define RELEASE_OF_VENDOR "/usr/lib/os-release" /* where an administrator has removed the other */
 
 struct module_weight {
 	const char *module; /* "" for code of no file */
@@ -177,13 +188,15 @@ static struct module_weight find_heaviest(const struct calltree *tree, struct mo
 {
 	struct module_weight worst = {0};
 	uint32_t count = 0;
+	size_t bytes;
 
 	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
 		const struct calltree_node *node = calltree_node_at(tree, i);
 		const struct calltree_frame *frame = calltree_frame_at(tree, node->frame);
 		uint32_t at = 0;
 
-		if (!node->self || frame->kind != CALLTREE_UNNAMED)
+		if (!node->self || frame->kind != CALLTREE_UNNAMED ||
+			replaced_name_file(frame->name, &bytes))
 			continue;
 		while (at < count && strcmp(of[at].module, frame->module))
 			at++;
@@ -227,7 +240,6 @@ static const char *path_of(const struct names *names, const char *module)
 
 static void file_remedy(struct unnamed_code *out, const char *module, const char *path)
 {
-	const char *release = access(RELEASE, R_OK) ? RELEASE_OF_VENDOR : RELEASE;
 	const char *servers = getenv("DEBUGINFOD_URLS");
 	char command[sizeof(out->remedy) - 32];
 
@@ -236,7 +248,8 @@ static void file_remedy(struct unnamed_code *out, const char *module, const char
 			"a build of %.200s that keeps its symbols would name them", module);
 		return;
 	}
-	distribution_symbols_command(command, sizeof(command), release, path, servers && *servers);
+	distribution_symbols_command(
+		command, sizeof(command), release_path(), path, servers && *servers);
 	snprintf(out->remedy, sizeof(out->remedy), "for their names: %s", command);
 }
 

@@ -24,6 +24,9 @@ void unnamed_code_find(
 /* Is the file at @path (absolute) one that a distribution brings, by the folder it is in? */
 bool distribution_has(const char *path);
 
+/* Write the address of this system's debuginfod server into @out. */
+void distribution_server(char *out, size_t size);
+
 /*
  * Write the command that brings the symbols of the distribution's file at @path (absolute) to where
  * flamerun finds them, into @out: of a package where its name is sure, else by debuginfod(8).

@@ -6,8 +6,11 @@
 #include "cli/symbols/demangle.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <libiberty/demangle.h>
 #include <setjmp.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,19 +49,24 @@ static void collect_output(const char *text, size_t bytes, void *opaque)
 
 	if (bytes > DEMANGLE_MAX_BYTES - output->bytes)
 		longjmp(output->full, 1);
+	/* An identifier of no letters is no pointer either. */
+	if (!bytes)
+		return;
 	memcpy(output->text + output->bytes, text, bytes);
 	output->bytes += bytes;
 }
 
 /* Returns nonzero when @mangled demangled into @output whole. */
-static int run_demangler(const char *mangled, struct output *output)
+static int run_demangler(const char *mangled, bool is_full, struct output *output)
 {
-	const int options = DMGL_ANSI;
+	const int options = is_full ? DMGL_ANSI | DMGL_PARAMS : DMGL_ANSI;
 
 	output->bytes = 0;
 	if (setjmp(output->full))
 		return 0;
-	if (rust_demangle_callback(mangled, options | DMGL_RUST, collect_output, output))
+	/* Of Rust's names the verbose form has the hash. */
+	if (rust_demangle_callback(mangled, options | DMGL_RUST | (is_full ? DMGL_VERBOSE : 0),
+		    collect_output, output))
 		return output->bytes != 0;
 	output->bytes = 0;
 	return cplus_demangle_v3_callback(mangled, options | DMGL_GNU_V3, collect_output, output) &&
@@ -114,15 +122,20 @@ static size_t cut_one_suffix(const char *name, size_t bytes)
 	return bytes;
 }
 
+/* The length of @name without all such suffixes. */
+static size_t cut_suffixes(const char *name, size_t bytes)
+{
+	for (size_t cut; (cut = cut_one_suffix(name, bytes)) != bytes;)
+		bytes = cut;
+	return bytes;
+}
+
 /* Length of the part of @name that names the function in the source. */
 static size_t plain_length(const char *name)
 {
 	const char *version = name[0] ? strchr(name + 1, '@') : NULL;
-	size_t bytes = version ? (size_t)(version - name) : strlen(name);
 
-	for (size_t cut; (cut = cut_one_suffix(name, bytes)) != bytes;)
-		bytes = cut;
-	return bytes;
+	return cut_suffixes(name, version ? (size_t)(version - name) : strlen(name));
 }
 
 static int is_d(const char *name)
@@ -136,33 +149,103 @@ static int is_cxx_or_rust(const char *name)
 	return !strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2) || !strncmp(name, "_GLOBAL_", 8);
 }
 
-char *demangle_name(const char *mangled)
+/* Demangle @plain, which has no suffix. Returns 0, -ENOENT when it is none to demangle, -ENOMEM. */
+static int demangle_plain(const char *plain, bool is_full, char **shown)
 {
-	char *plain = strndup(mangled, plain_length(mangled));
-
-	if (!plain)
-		return NULL;
-
 	/* Only what is certainly mangled: C functions may be called "i", which is also a type. */
 	const char *name =
 		plain[0] == '_' && plain[1] == '_' && plain[2] == 'Z' ? plain + 1 : plain;
-	char *shown = NULL;
+	struct output output;
 
 	if (is_d(name)) {
-		shown = demangle_d(name);
-	} else if (is_cxx_or_rust(name)) {
-		struct output output;
-
-		if (run_demangler(name, &output)) {
-			shown = strndup(output.text, output.bytes);
-			if (!shown) {
-				free(plain);
-				return NULL;
-			}
-		}
+		*shown = demangle_d(name);
+		return *shown ? 0 : -ENOENT;
 	}
-	if (!shown)
-		return plain;
+	if (!is_cxx_or_rust(name) || !run_demangler(name, is_full, &output))
+		return -ENOENT;
+	*shown = strndup(output.text, output.bytes);
+	return *shown ? 0 : -ENOMEM;
+}
+
+#define CLONE " [clone "
+
+/* @shown, which is taken, with the @bytes of @suffix as other tools write them. */
+static char *add_clone(char *shown, const char *suffix, size_t bytes)
+{
+	char *longer = NULL;
+
+	if (!bytes)
+		return shown;
+	if (asprintf(&longer, "%s" CLONE "%.*s]", shown, (int)bytes, suffix) < 0)
+		longer = NULL;
+	free(shown);
+	return longer;
+}
+
+char *demangle_name(const char *mangled, enum demangle_style style)
+{
+	size_t bytes = plain_length(mangled);
+	bool is_full = style == DEMANGLE_FULL;
+	char *plain, *shown = NULL;
+	int error;
+
+	if (style == DEMANGLE_NONE)
+		return strdup(mangled);
+	plain = strndup(mangled, bytes);
+	if (!plain)
+		return NULL;
+	error = demangle_plain(plain, is_full, &shown);
+	if (error == -ENOENT)
+		shown = is_full ? strdup(mangled) : strdup(plain);
 	free(plain);
-	return shown;
+	if (error || !is_full)
+		return shown;
+	return add_clone(shown, mangled + bytes, strcspn(mangled + bytes, "@"));
+}
+
+/* ---- styles and copies ----------------------------------------------------------------------- */
+
+static const char *const styles[] = {
+	[DEMANGLE_SHORT] = "short", [DEMANGLE_FULL] = "full", [DEMANGLE_NONE] = "none", NULL};
+
+const char *const *demangle_styles(void)
+{
+	return styles;
+}
+
+enum demangle_style demangle_style_of(const char *name)
+{
+	for (int i = 0; styles[i]; i++)
+		if (!strcmp(name, styles[i]))
+			return (enum demangle_style)i;
+	return DEMANGLE_SHORT;
+}
+
+#define HASH_BYTES 16
+
+/* The length of @name without Rust's "::h0123456789abcdef", or @bytes unchanged. */
+static size_t cut_hash(const char *name, size_t bytes)
+{
+	const char *hash = name + bytes - HASH_BYTES;
+
+	if (bytes < HASH_BYTES + 3 || memcmp(hash - 3, "::h", 3))
+		return bytes;
+	for (int i = 0; i < HASH_BYTES; i++)
+		if (!isxdigit((unsigned char)hash[i]))
+			return bytes;
+	return bytes - HASH_BYTES - 3;
+}
+
+void demangle_drop_copies(char *name)
+{
+	char *clone = strstr(name, CLONE);
+	size_t bytes;
+
+	/* Of the whole function alone: in the midst it is a part of the name. */
+	if (clone && clone[strlen(clone) - 1] == ']' && !strstr(clone, "]:"))
+		*clone = '\0';
+	/* What follows an "@" is the name's: f@URL:LINE is JavaScript, and f@plt is not f. */
+	bytes = cut_suffixes(name, strlen(name));
+	name[bytes] = '\0';
+	name[cut_hash(name, bytes)] = '\0';
 }

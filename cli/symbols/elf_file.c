@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <lzma.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,48 @@ int regular_open(const char *path, uint32_t pid, unsigned flags)
 out:
 	close(name);
 	return result;
+}
+
+/* Is the file of @status of this process? */
+static bool is_own(const struct stat *status, uint32_t pid, int64_t not_before_s)
+{
+	char process[32];
+	struct stat owner;
+
+	if (not_before_s && status->st_mtime < not_before_s)
+		return false;
+	if (status->st_uid == geteuid())
+		return true;
+	snprintf(process, sizeof(process), "/proc/%u", pid);
+	return !stat(process, &owner) && owner.st_uid == status->st_uid;
+}
+
+static int open_own(const char *path, uint32_t root, uint32_t pid, int64_t not_before_s)
+{
+	int fd = regular_open(path, root, REGULAR_NO_LINK);
+	struct stat status;
+	int error = 0;
+
+	if (fd == -EINVAL || fd == -ELOOP || fd == -EACCES)
+		return -EPERM;
+	if (fd < 0)
+		return fd == -ENOTDIR || fd == -ESRCH ? -ENOENT : fd;
+	if (fstat(fd, &status))
+		error = -errno;
+	else if (!is_own(&status, pid, not_before_s))
+		error = -EPERM;
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
+}
+
+int regular_open_own(const char *path, uint32_t pid, int64_t not_before_s)
+{
+	int fd = open_own(path, pid, pid, not_before_s);
+
+	/* No such process any more, no right to look through its root, or not it any more. */
+	return fd < 0 && pid ? open_own(path, 0, pid, not_before_s) : fd;
 }
 
 /* ---- ELF ------------------------------------------------------------------------------------- */
@@ -243,6 +286,37 @@ int elf_file_has_build_id(const struct elf_file *file, const uint8_t *id, size_t
 	const uint8_t *own = id;
 
 	return elf_file_build_id(file, &own) == bytes && !memcmp(own, id, bytes);
+}
+
+int elf_file_id_text(const uint8_t *id, size_t bytes, char text[ELF_FILE_ID_TEXT])
+{
+	if (!id || !bytes || bytes > ELF_FILE_ID_MAX)
+		return -ENOENT;
+	for (size_t i = 0; i < bytes; i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	return 0;
+}
+
+/* A folder for the first byte, a file for the others. */
+int elf_file_id_path(const uint8_t *id, size_t bytes, char path[ELF_FILE_ID_PATH])
+{
+	char text[ELF_FILE_ID_TEXT];
+
+	if (bytes < 2 || elf_file_id_text(id, bytes, text))
+		return -ENOENT;
+	snprintf(path, ELF_FILE_ID_PATH, ELF_FILE_DEBUG_ROOT "/.build-id/%.2s/%s.debug", text,
+		text + 2);
+	return 0;
+}
+
+void elf_file_path(const struct elf_file *file, char *path, size_t size)
+{
+	char link[64];
+	ssize_t bytes;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	bytes = file->fd < 0 ? -1 : readlink(link, path, size - 1);
+	path[bytes > 0 ? bytes : 0] = '\0';
 }
 
 Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *header)

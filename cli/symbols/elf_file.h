@@ -49,6 +49,26 @@ size_t elf_file_build_id(const struct elf_file *file, const uint8_t **id);
 /* Has @file exactly the build-id @id? */
 int elf_file_has_build_id(const struct elf_file *file, const uint8_t *id, size_t bytes);
 
+/* Separate debug files lie below it. Those that a build-id names have ids of so many bytes at most.
+ */
+#define ELF_FILE_DEBUG_ROOT "/usr/lib/debug"
+#define ELF_FILE_ID_MAX	    64
+#define ELF_FILE_ID_TEXT    (2 * ELF_FILE_ID_MAX + 1)
+#define ELF_FILE_ID_PATH    (sizeof(ELF_FILE_DEBUG_ROOT) + ELF_FILE_ID_TEXT + 32)
+
+/*
+ * Write the build-id @id in hexadecimal.
+ * Returns 0, or -ENOENT when it is none (NULL, no bytes) or too long for a name.
+ */
+int elf_file_id_text(const uint8_t *id, size_t bytes, char text[ELF_FILE_ID_TEXT]);
+
+/* Write where the debug file of build-id @id lies. Returns 0, or -ENOENT when it has no such name.
+ */
+int elf_file_id_path(const uint8_t *id, size_t bytes, char path[ELF_FILE_ID_PATH]);
+
+/* Write the path of @file, as it is without links; "" when that cannot be told. */
+void elf_file_path(const struct elf_file *file, char *path, size_t size);
+
 /* The first section called @name and its header, or NULL. */
 Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *header);
 
@@ -70,6 +90,14 @@ Elf_Data *elf_file_data(Elf_Scn *section, const GElf_Shdr *header);
  * Returns an owned descriptor, -EINVAL when it is something else, or -errno.
  */
 int regular_open(const char *path, uint32_t pid, unsigned flags);
+
+/*
+ * The same of a file that process @pid wrote about itself: not a link, owned by the process's or
+ * our own user, and not last written before @not_before_s (seconds since the epoch, 0: any age).
+ * Below the process's root while that can be had, else below ours.
+ * Returns an owned descriptor; -ENOENT; -EPERM when the file is not trusted; or -errno.
+ */
+int regular_open_own(const char *path, uint32_t pid, int64_t not_before_s);
 
 /* No more than this is unpacked. */
 #define MINIDEBUG_MAX_BYTES (256u << 20)

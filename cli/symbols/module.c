@@ -3,7 +3,14 @@
  * From path and build-id to the file, from the file to a symbol table.
  *
  * The path may have been replaced, deleted or lie in another root by now, so several places are
- * tried and the build-id decides. Without a build-id the first file found is believed.
+ * tried and the build-id decides. Without a build-id the first file found is believed unless it
+ * changed, by its inode's time, since it was seen to run: that is renewed by whatever puts a file
+ * in the place of another, and no tool that copies or unpacks can set it back.
+ *
+ * What ran and has no name any more can be had from the kernel while the process lives: the program
+ * by /proc/PID/exe, other files by /proc/PID/map_files, which opens to CAP_CHECKPOINT_RESTORE or
+ * root alone. Other users' replaced libraries have no names: what of them is in memory, .dynsym
+ * without .symtab, would be a second reader of ELF files for the few names that are exported.
  *
  * Symbols that distributions and people strip are in build-id folders and behind debug links, as
  * gdb's manual has them ("Debugging Information in Separate Files"), and where debuginfod's clients
@@ -12,10 +19,13 @@
  */
 #include "cli/symbols/module.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -27,15 +37,13 @@
 
 /* ---- separate debug files -------------------------------------------------------------------- */
 
-#define DEBUG_ROOT   "/usr/lib/debug"
-#define BUILD_ID_MAX 64 /* bytes; longer ones have no folder */
-
 struct search {
 	struct elf_file *debug;
 	const uint8_t *id;
 	size_t id_bytes;
 	uint32_t crc;
 	uint32_t pid;
+	char found[PATH_BYTES]; /* once there is one */
 };
 
 /* The debug link's checksum: CRC-32 of the whole file, the same as zlib's. */
@@ -54,7 +62,7 @@ static int file_has_crc(int fd, uint32_t wanted)
 }
 
 /* Open @path if it belongs to the module. @linked: the debug link's checksum may vouch for it. */
-static int try_candidate(const struct search *search, const char *path, uint32_t pid, int linked)
+static int try_candidate(struct search *search, const char *path, uint32_t pid, int linked)
 {
 	const uint8_t *id;
 	int error = elf_file_open(search->debug, path, pid);
@@ -67,37 +75,42 @@ static int try_candidate(const struct search *search, const char *path, uint32_t
 			   ? bytes == search->id_bytes && !memcmp(id, search->id, bytes)
 			   : linked && file_has_crc(search->debug->fd, search->crc);
 
-	if (ours)
+	if (ours) {
+		snprintf(search->found, sizeof(search->found), "%s", path);
 		return 0;
+	}
 	elf_file_close(search->debug);
 	return -ESTALE;
 }
 
 /* In the process's root and in ours: a container rarely has its debug files, its host may. */
-static int try_debug_roots(const struct search *search, const char *path, int linked)
+static int try_debug_roots(struct search *search, const char *path, int linked)
 {
 	int error = search->pid ? try_candidate(search, path, search->pid, linked) : -ENOENT;
 
 	return error ? try_candidate(search, path, 0, linked) : 0;
 }
 
-static int try_build_id(const struct search *search, const char *hex)
+static int try_build_id(struct search *search)
 {
-	char path[sizeof(DEBUG_ROOT) + 2 * BUILD_ID_MAX + 32];
+	char path[ELF_FILE_ID_PATH];
 
-	snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2);
+	if (elf_file_id_path(search->id, search->id_bytes, path))
+		return -ENOENT;
 	return try_debug_roots(search, path, 0);
 }
 
 /* What debuginfod's clients have fetched for this user. Source: debuginfod_find_debuginfo(3). */
-static int try_fetched(const struct search *search, const char *hex)
+static int try_fetched(struct search *search)
 {
 	static const struct {
 		const char *variable, *below;
 	} places[] = {{"DEBUGINFOD_CACHE_PATH", ""}, {"XDG_CACHE_HOME", "/debuginfod_client"},
-		{"HOME", "/.cache/debuginfod_client"}};
-	char path[PATH_BYTES];
+		{"HOME", "/.debuginfod_client_cache"}, {"HOME", "/.cache/debuginfod_client"}};
+	char hex[ELF_FILE_ID_TEXT], path[PATH_BYTES];
 
+	if (search->id_bytes < 2 || elf_file_id_text(search->id, search->id_bytes, hex))
+		return -ENOENT;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		const char *folder = getenv(places[i].variable);
 		int bytes = snprintf(path, sizeof(path), "%s%s/%s/debuginfo", folder ? folder : "",
@@ -108,18 +121,6 @@ static int try_fetched(const struct search *search, const char *hex)
 			return 0;
 	}
 	return -ENOENT;
-}
-
-/* Where a build-id alone tells the name. */
-static int try_id(const struct search *search)
-{
-	char hex[2 * BUILD_ID_MAX + 1];
-
-	if (search->id_bytes < 2 || search->id_bytes > BUILD_ID_MAX)
-		return -ENOENT;
-	for (size_t i = 0; i < search->id_bytes; i++)
-		snprintf(hex + 2 * i, 3, "%02x", search->id[i]);
-	return try_build_id(search, hex) ? try_fetched(search, hex) : 0;
 }
 
 /* The name in .gnu_debuglink and its checksum; NULL when there is none that is a plain file name.
@@ -149,12 +150,12 @@ static const char *read_link(const struct elf_file *file, uint32_t *crc)
 }
 
 static int try_link(
-	const struct search *search, const char *folder, size_t folder_bytes, const char *name)
+	struct search *search, const char *folder, size_t folder_bytes, const char *name)
 {
 	static const struct {
 		const char *before;
 		const char *between;
-	} forms[] = {{"", "/"}, {"", "/.debug/"}, {DEBUG_ROOT, "/"}};
+	} forms[] = {{"", "/"}, {"", "/.debug/"}, {ELF_FILE_DEBUG_ROOT, "/"}};
 	char path[PATH_BYTES];
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
@@ -168,201 +169,400 @@ static int try_link(
 }
 
 /*
- * Find the debug file of @file, the module at @path as process @pid (0: we) sees it. A candidate
- * is taken when its build-id is the module's, or, where one of them has none, when its checksum is
- * the one in the debug link. Returns 0 and @debug, to be closed by the caller, or -ENOENT.
+ * By the debug link of @file, the module at @path as process search->pid (0: we) sees it. A
+ * candidate is taken when its build-id is the module's, or, where one of them has none, when its
+ * checksum is the one in the debug link.
  */
-static int debugfile_open(
-	struct elf_file *debug, const struct elf_file *file, const char *path, uint32_t pid)
+static int try_debug_link(struct search *search, const struct elf_file *file, const char *path)
 {
-	struct search search = {.debug = debug, .pid = pid};
-	char link[64], real[PATH_BYTES];
-
-	search.id_bytes = elf_file_build_id(file, &search.id);
-	if (!try_id(&search))
-		return 0;
-
-	const char *name = read_link(file, &search.crc);
+	char real[PATH_BYTES];
+	const char *name = read_link(file, &search->crc);
 	const char *slash = strrchr(path, '/');
 
 	if (!name)
 		return -ENOENT;
-	if (slash && !try_link(&search, path, (size_t)(slash - path), name))
+	if (slash && !try_link(search, path, (size_t)(slash - path), name))
 		return 0;
 
 	/* The folder behind symbolic links: /lib is /usr/lib on most systems. */
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
-
-	ssize_t bytes = file->fd < 0 ? -1 : readlink(link, real, sizeof(real) - 1);
-
-	if (bytes <= 0)
-		return -ENOENT;
-	real[bytes] = '\0';
+	elf_file_path(file, real, sizeof(real));
 	slash = strrchr(real, '/');
-	return slash ? try_link(&search, real, (size_t)(slash - real), name) : -ENOENT;
+	return slash ? try_link(search, real, (size_t)(slash - real), name) : -ENOENT;
 }
 
 /* ---- which file, and what of it -------------------------------------------------------------- */
 
-/* Open @path if it is the file that ran. Sets *@mismatch when it was another one. */
+#define NS_PER_S 1000000000LL
+
+/* Was something done to the file behind @fd after it was seen to be the one that ran? */
+static bool has_changed(const struct symbols_module *module, int fd)
+{
+	struct stat status;
+
+	return module->seen_ns && !fstat(fd, &status) &&
+	       status.st_ctim.tv_sec * NS_PER_S + status.st_ctim.tv_nsec > module->seen_ns;
+}
+
+static bool has_its_build_id(const struct symbols_module *module, const struct elf_file *file)
+{
+	return elf_file_has_build_id(file, module->build_id, module->build_id_bytes);
+}
+
+/*
+ * Open @path if it is the file that ran. When it was another one, *@verdict says which: a file of
+ * that name that was there before is of another root, not what the module was replaced by.
+ */
 static int try_path(struct elf_file *file, const struct symbols_module *module, const char *path,
-	uint32_t pid, int *mismatch)
+	uint32_t pid, enum symbols_source *verdict)
 {
 	int error = elf_file_open(file, path, pid);
+	bool is_changed;
 
 	if (error)
 		return error;
-	if (!module->build_id ||
-		elf_file_has_build_id(file, module->build_id, module->build_id_bytes))
+	is_changed = has_changed(module, file->fd);
+	if (module->build_id ? has_its_build_id(module, file) : !is_changed)
 		return 0;
-	*mismatch = 1;
+	if (*verdict != SYMBOLS_REPLACED)
+		*verdict = is_changed ? SYMBOLS_REPLACED : SYMBOLS_MISMATCH;
+	elf_file_close(file);
+	return -ESTALE;
+}
+
+/*
+ * The same of what the kernel or we hold of a file that ran, by a path in /proc: which file that
+ * is, of the run's, the build-id tells. That its inode changed when it lost its name says nothing.
+ */
+static int try_held(struct elf_file *file, const struct symbols_module *module, const char *path)
+{
+	int error = elf_file_open(file, path, 0);
+
+	if (error || !module->build_id || has_its_build_id(module, file))
+		return error;
 	elf_file_close(file);
 	return -ESTALE;
 }
 
 /* Below the process's root first: in a container our own file of that name is another one. */
-static int try_roots(
-	struct elf_file *file, const struct symbols_module *module, const char *path, int *mismatch)
+static int try_roots(struct elf_file *file, const struct symbols_module *module, const char *path,
+	enum symbols_source *verdict)
 {
-	int error = module->pid ? try_path(file, module, path, module->pid, mismatch) : -ENOENT;
+	int error = module->pid ? try_path(file, module, path, module->pid, verdict) : -ENOENT;
 
-	return error ? try_path(file, module, path, 0, mismatch) : 0;
+	return error ? try_path(file, module, path, 0, verdict) : 0;
 }
 
-static int open_module(struct elf_file *file, const struct symbols_module *module, int *mismatch)
+static const char deleted[] = " (deleted)"; /* what the kernel adds to names that are gone */
+
+/* The length of @path without that; 0 when it does not end so. */
+static size_t length_of_deleted(const char *path)
 {
-	static const char deleted[] = " (deleted)";
+	size_t bytes = strlen(path), mark = strlen(deleted);
+
+	return bytes > mark && !strcmp(path + bytes - mark, deleted) ? bytes - mark : 0;
+}
+
+/*
+ * By the name that it had. A file that is there now is another one: only its build-id could tell
+ * that it is a copy of the same.
+ */
+static int try_deleted(
+	struct elf_file *file, const struct symbols_module *module, enum symbols_source *verdict)
+{
+	size_t bytes = length_of_deleted(module->path);
+	struct symbols_module renamed = *module;
 	char path[PATH_BYTES];
-	size_t bytes = strlen(module->path);
+
+	if (!bytes)
+		return -ENOENT;
+	renamed.seen_ns = 1; /* whatever is there came later */
+	snprintf(path, sizeof(path), "%.*s", (int)bytes, module->path);
+	return try_roots(file, &renamed, path, verdict);
+}
+
+/* Is /proc/PID/exe the file at @module's path, whether or not that name still leads to it? */
+static bool is_program(const struct symbols_module *module, const char *link)
+{
+	char path[PATH_BYTES];
+	ssize_t bytes = readlink(link, path, sizeof(path) - 1);
+	size_t length;
+
+	if (bytes <= 0)
+		return false;
+	path[bytes] = '\0';
+	length = length_of_deleted(path);
+	if (length)
+		path[length] = '\0';
+	length = length_of_deleted(module->path);
+	if (!length)
+		length = strlen(module->path);
+	return strlen(path) == length && !memcmp(path, module->path, length);
+}
+
+/* The mapping of the process that begins where @module does, if it is known and we may. */
+static int try_mapping(struct elf_file *file, const struct symbols_module *module)
+{
+	char folder[64], path[sizeof(folder) + NAME_MAX + 2], *end;
+	struct dirent *entry;
+	int error = -ENOENT;
+	DIR *mappings;
+
+	if (!module->start || !module->build_id)
+		return error;
+	snprintf(folder, sizeof(folder), "/proc/%u/map_files", module->pid);
+	mappings = opendir(folder);
+	while (mappings && error && (entry = readdir(mappings))) {
+		if (strtoull(entry->d_name, &end, 16) != module->start || *end != '-')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		error = try_held(file, module, path);
+	}
+	if (mappings)
+		closedir(mappings);
+	return error;
+}
+
+/* What ran, from those who hold it whatever became of its name. */
+static int open_held(struct elf_file *file, const struct symbols_module *module)
+{
+	char path[64];
+	int error = -ENOENT;
+
+	if (module->pid) {
+		snprintf(path, sizeof(path), "/proc/%u/exe", module->pid);
+		if (module->build_id || !module->path[0] || is_program(module, path))
+			error = try_held(file, module, path);
+		if (error)
+			error = try_mapping(file, module);
+	}
+	if (error && module->program && module->build_id)
+		error = try_held(file, module, module->program);
+	return error;
+}
+
+/* Open the file that ran. When there is only another one, *@verdict is set to what it is. */
+static int open_module(
+	struct elf_file *file, const struct symbols_module *module, enum symbols_source *verdict)
+{
 	int error = -ENOENT;
 
 	if (module->is_vdso) {
 		error = vdso_open(file);
-		if (!error && module->build_id &&
-			!elf_file_has_build_id(file, module->build_id, module->build_id_bytes)) {
+		if (!error && module->build_id && !has_its_build_id(module, file)) {
 			elf_file_close(file);
-			*mismatch = 1;
+			*verdict = SYMBOLS_MISMATCH;
 			error = -ESTALE;
 		}
 		return error;
 	}
-	if (bytes >= sizeof(path))
+	if (strlen(module->path) >= PATH_BYTES)
 		return -ENAMETOOLONG;
-	if (bytes)
-		error = try_roots(file, module, module->path, mismatch);
-	if (error && bytes > strlen(deleted) &&
-		!strcmp(module->path + bytes - strlen(deleted), deleted)) {
-		snprintf(path, sizeof(path), "%.*s", (int)(bytes - strlen(deleted)), module->path);
-		error = try_roots(file, module, path, mismatch);
-	}
-
-	/* The program's own file can be read there even when it has no name any more. When that
-	 * one's build-id is not @module's, no mismatch is told of: @module is then a library. */
-	if (error && module->pid && (module->build_id || !bytes)) {
-		int not_the_program;
-
-		snprintf(path, sizeof(path), "/proc/%u/exe", module->pid);
-		error = try_path(file, module, path, 0, &not_the_program);
-	}
-	return error;
+	if (module->path[0])
+		error = try_roots(file, module, module->path, verdict);
+	if (error)
+		error = try_deleted(file, module, verdict);
+	return error ? open_held(file, module) : 0;
 }
 
-/* Add what a stripped @file has elsewhere. Returns 0 or -ENOMEM. */
-static int add_separate(struct symtab *table, const struct symbols_module *module,
-	const struct elf_file *file, enum symbols_source *source)
+bool module_is_changed(const struct symbols_module *module)
 {
-	struct elf_file other;
-	int added = debugfile_open(&other, file, module->path, module->pid);
+	int fd = -1;
+	bool is_changed;
 
-	if (!added) {
-		added = elf_symbols_add(table, &other, SHT_SYMTAB);
-		elf_file_close(&other);
-		if (added > 0)
-			*source = SYMBOLS_DEBUG_FILE;
-		if (added)
-			return added < 0 ? added : 0;
-	} else if (added == -ENOMEM) {
+	if (module->build_id || module->is_vdso || !module->path[0] || !module->seen_ns)
+		return false;
+	if (module->pid)
+		fd = regular_open(module->path, module->pid, 0);
+	if (fd < 0)
+		fd = regular_open(module->path, 0, 0);
+	if (fd < 0)
+		return false;
+	is_changed = has_changed(module, fd);
+	close(fd);
+	return is_changed;
+}
+
+/*
+ * Add what the debug file that search->debug was opened with has, and close it. Returns whether it
+ * had anything, or -ENOMEM. *@origin only when there was something, or in the latter case never.
+ */
+static int add_debug_file(struct symtab *table, struct search *search, enum symbols_source source,
+	struct symbols_origin *origin)
+{
+	int added = elf_symbols_add(table, search->debug, SHT_SYMTAB);
+
+	elf_file_close(search->debug);
+	if (added <= 0)
 		return added;
-	}
+	origin->path = strdup(search->found);
+	origin->source = source;
+	return origin->path ? 1 : -ENOMEM;
+}
 
-	added = minidebug_open(&other, file);
+static int add_mini(
+	struct symtab *table, const struct elf_file *file, struct symbols_origin *origin)
+{
+	struct elf_file mini;
+	int added = minidebug_open(&mini, file);
+
 	if (added)
 		return added == -ENOMEM ? added : 0;
-	added = elf_symbols_add(table, &other, SHT_SYMTAB);
-	elf_file_close(&other);
+	added = elf_symbols_add(table, &mini, SHT_SYMTAB);
+	elf_file_close(&mini);
 	if (added > 0)
-		*source = SYMBOLS_MINI;
+		origin->source = SYMBOLS_MINI;
+	return added;
+}
+
+/*
+ * Add what a stripped @file has elsewhere, or what the build-id alone leads to where the file
+ * itself is gone, @file NULL. Returns 0 or -ENOMEM; *@origin only when there was something.
+ */
+static int add_separate(struct symtab *table, const struct symbols_module *module,
+	const struct elf_file *file, struct symbols_origin *origin)
+{
+	struct elf_file debug;
+	struct search search = {
+		.debug = &debug,
+		.id = module->build_id,
+		.id_bytes = module->build_id ? module->build_id_bytes : 0,
+		.pid = module->pid,
+	};
+	int added = 0;
+
+	if (file)
+		search.id_bytes = elf_file_build_id(file, &search.id);
+	if (!try_build_id(&search))
+		added = add_debug_file(table, &search, SYMBOLS_DEBUG_FILE, origin);
+	if (!added && file && !try_debug_link(&search, file, module->path))
+		added = add_debug_file(table, &search, SYMBOLS_DEBUG_LINK, origin);
+	if (!added && file)
+		added = add_mini(table, file, origin);
+	if (!added && !try_fetched(&search))
+		added = add_debug_file(table, &search, SYMBOLS_DEBUGINFOD, origin);
 	return added < 0 ? added : 0;
 }
 
 static int add_all(struct symtab *table, const struct symbols_module *module,
-	const struct elf_file *file, enum symbols_source *source)
+	const struct elf_file *file, struct symbols_origin *origin)
 {
 	int added = elf_symbols_add(table, file, SHT_SYMTAB);
 
 	if (added > 0)
-		*source = SYMBOLS_SYMTAB;
+		origin->source = SYMBOLS_SYMTAB;
 	else if (!added && (added = gosyms_add(table, file)) > 0)
-		*source = SYMBOLS_GO;
+		origin->source = SYMBOLS_GO;
 	else if (!added && !module->is_vdso && !module->is_hurried)
-		added = add_separate(table, module, file, source);
+		added = add_separate(table, module, file, origin);
 	if (added < 0)
 		return added;
 
 	/* Always: exported names are better than local aliases, and compressed symbol tables leave
 	 * out what is exported. */
 	added = elf_symbols_add(table, file, SHT_DYNSYM);
-	if (added > 0 && *source == SYMBOLS_NONE)
-		*source = SYMBOLS_DYNSYM;
+	if (added > 0 && origin->source == SYMBOLS_NONE)
+		origin->source = SYMBOLS_DYNSYM;
 	if (added >= 0)
 		added = plt_add(table, file);
-	if (module->is_vdso && *source != SYMBOLS_NONE)
-		*source = SYMBOLS_VDSO;
+	if (module->is_vdso && origin->source != SYMBOLS_NONE)
+		origin->source = SYMBOLS_VDSO;
 	return added < 0 ? added : 0;
 }
 
 int module_read(
-	const struct symbols_module *module, struct symtab **table, enum symbols_source *source)
+	const struct symbols_module *module, struct symtab **table, struct symbols_origin *origin)
 {
 	struct elf_file file;
 	struct symtab *filled = symtab_new();
-	enum symbols_source from = SYMBOLS_NONE;
-	int mismatch = 0;
+	struct symbols_origin from = {SYMBOLS_NONE, NULL};
+	enum symbols_source verdict = SYMBOLS_NONE;
 	int error;
 
 	if (!filled)
 		return -ENOMEM;
-	error = open_module(&file, module, &mismatch);
+	error = open_module(&file, module, &verdict);
 	if (!error) {
 		error = add_all(filled, module, &file, &from);
 		elf_file_close(&file);
-		if (error)
-			goto out;
-	} else if (mismatch) {
-		from = SYMBOLS_MISMATCH;
+	} else {
+		from.source = verdict;
+		error = module->is_vdso || module->is_hurried
+				? 0
+				: add_separate(filled, module, NULL, &from);
 	}
-	error = symtab_finish(filled);
-out:
+	if (!error)
+		error = symtab_finish(filled);
 	if (error) {
 		symtab_free(filled);
+		free((char *)from.path);
 		return -ENOMEM;
 	}
 	*table = filled;
-	*source = from;
+	*origin = from;
 	return 0;
 }
 
 int module_read_functions(const struct symbols_module *module, struct functions **functions)
 {
 	struct elf_file file;
-	int mismatch = 0;
-	int error = open_module(&file, module, &mismatch);
+	enum symbols_source verdict = SYMBOLS_NONE;
+	int error = open_module(&file, module, &verdict);
 
 	if (error)
 		return error == -ENOMEM ? error : -ENOENT;
 	error = functions_read(functions, &file);
 	elf_file_close(&file);
 	return error;
+}
+
+/* Has @file what DWARF describes code with? The section is empty in a file that was stripped. */
+static int has_dwarf(const struct elf_file *file)
+{
+	static const char *const names[] = {".debug_info", ".zdebug_info"};
+	GElf_Shdr header;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (elf_file_section(file, names[i], &header) && header.sh_type != SHT_NOBITS)
+			return 1;
+	return 0;
+}
+
+int module_open_dwarf(const struct symbols_module *module, struct elf_file *file)
+{
+	struct search search = {
+		.debug = file,
+		.id = module->build_id,
+		.id_bytes = module->build_id ? module->build_id_bytes : 0,
+		.pid = module->pid,
+	};
+	enum symbols_source verdict = SYMBOLS_NONE;
+	struct elf_file own;
+	bool has_own;
+	int error = -ENOENT;
+
+	if (module->is_vdso)
+		return error;
+	has_own = !open_module(&own, module, &verdict);
+	if (has_own && has_dwarf(&own)) {
+		*file = own;
+		return 0;
+	}
+	if (has_own)
+		search.id_bytes = elf_file_build_id(&own, &search.id);
+	if (!module->is_hurried) {
+		error = try_build_id(&search);
+		if (error && has_own)
+			error = try_debug_link(&search, &own, module->path);
+		if (error)
+			error = try_fetched(&search);
+	}
+	if (has_own)
+		elf_file_close(&own);
+	if (!error && !has_dwarf(file)) {
+		elf_file_close(file);
+		error = -ENOENT;
+	}
+	return error ? -ENOENT : 0;
 }
 
 /* Segments are mapped by whole pages of this size at least. */
@@ -372,8 +572,8 @@ int module_offset_address(const struct symbols_module *module, uint64_t offset, 
 {
 	struct elf_file file;
 	size_t headers = 0;
-	int mismatch = 0;
-	int error = open_module(&file, module, &mismatch);
+	enum symbols_source verdict = SYMBOLS_NONE;
+	int error = open_module(&file, module, &verdict);
 
 	if (error)
 		return -ENOENT;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parsing perf maps, and flattening their lines into pieces that do not overlap. Whether a file is
- * trusted is decided first: /tmp is everybody's, and it may be an older process's of the same
- * number, another user's, or no file at all.
+ * Parsing perf maps, and flattening their lines into pieces that do not overlap.
  */
 #include "cli/symbols/perfmap.h"
 
@@ -69,12 +67,7 @@ static int parse_hex(char **at, uint64_t *value)
 	return 0;
 }
 
-/*
- * V8's "KIND:<tier>function where": returns where the name to show begins. A label for what has no
- * name of its own is written over the tier and, before it, the numbers already parsed: @line is as
- * far back as that may go.
- */
-static char *strip_tier(char *line, char *name)
+char *perfmap_strip_tier(char *line, char *name)
 {
 	static const struct {
 		const char *prefix;
@@ -120,8 +113,8 @@ static int add_line(struct perfmap *map, char *line)
 		return 0;
 	if (ARRAY_GROW(map->lines, map->lines_count, map->lines_room, 1024))
 		return -ENOMEM;
-	map->lines[map->lines_count++] =
-		(struct line){start, start + size, (uint32_t)(strip_tier(line, at) - map->text)};
+	map->lines[map->lines_count++] = (struct line){
+		start, start + size, (uint32_t)(perfmap_strip_tier(line, at) - map->text)};
 	return 0;
 }
 
@@ -268,20 +261,6 @@ const char *perfmap_lookup(const struct perfmap *map, uint64_t address)
 	return map->text + map->pieces[before - 1].name;
 }
 
-/* Is the file of @status of this process? */
-static int is_trusted(const struct stat *status, uint32_t pid, int64_t not_before_s)
-{
-	char process[32];
-	struct stat owner;
-
-	if (not_before_s && status->st_mtime < not_before_s)
-		return 0;
-	if (status->st_uid == geteuid())
-		return 1;
-	snprintf(process, sizeof(process), "/proc/%u", pid);
-	return !stat(process, &owner) && owner.st_uid == status->st_uid;
-}
-
 /* Returns 0 and the file's bytes, owned, or -errno. The file may grow or shrink meanwhile. */
 static int read_whole(int fd, off_t size, char **text, size_t *bytes)
 {
@@ -311,39 +290,18 @@ static int read_whole(int fd, off_t size, char **text, size_t *bytes)
 	return 0;
 }
 
-static int open_file(
-	struct perfmap **out, const char *path, uint32_t root, uint32_t pid, int64_t not_before_s)
-{
-	int fd = regular_open(path, root, REGULAR_NO_LINK);
-	struct stat status;
-	char *text = NULL;
-	size_t bytes = 0;
-	int error;
-
-	if (fd == -EINVAL || fd == -ELOOP || fd == -EACCES)
-		return -EPERM;
-	if (fd < 0)
-		return fd == -ENOTDIR || fd == -ESRCH ? -ENOENT : fd;
-	if (fstat(fd, &status))
-		error = -errno;
-	else if (!is_trusted(&status, pid, not_before_s))
-		error = -EPERM;
-	else
-		error = read_whole(fd, status.st_size, &text, &bytes);
-	close(fd);
-	return error ? error : perfmap_parse(out, text, bytes);
-}
-
 int perfmap_open(struct perfmap **out, uint32_t pid, int64_t not_before_s)
 {
-	char path[64];
-	int error;
+	char path[64], *text = NULL;
+	struct stat status;
+	size_t bytes = 0;
+	int fd, error;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
-	error = open_file(out, path, pid, pid, not_before_s);
-	if (!error || error == -ENOMEM)
-		return error;
-
-	/* No such process any more, no right to look through its root, or not it any more. */
-	return open_file(out, path, 0, pid, not_before_s);
+	fd = regular_open_own(path, pid, not_before_s);
+	if (fd < 0)
+		return fd;
+	error = fstat(fd, &status) ? -errno : read_whole(fd, status.st_size, &text, &bytes);
+	close(fd);
+	return error ? error : perfmap_parse(out, text, bytes);
 }

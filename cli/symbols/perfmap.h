@@ -41,6 +41,13 @@ int perfmap_parse(struct perfmap **out, char *text, size_t bytes);
 
 void perfmap_free(struct perfmap *map); /* NULL is fine */
 
+/*
+ * V8's "KIND:<tier>function where", in the text that begins at @line: returns where the name to
+ * show begins. A label for what has no name of its own is written over the tier and what is before
+ * it, back to @line.
+ */
+char *perfmap_strip_tier(char *line, char *name);
+
 /* The name that covers @address, or NULL. Valid until perfmap_free(). */
 const char *perfmap_lookup(const struct perfmap *map, uint64_t address);
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/symbols/chains.h"
+#include "cli/symbols/debuginfod.h"
 #include "cli/symbols/demangle.h"
 #include "cli/symbols/module.h"
 #include "cli/symbols/symtab.h"
@@ -19,12 +21,13 @@
 struct entry {
 	struct symbols_module module; /* path and build_id owned */
 	struct symtab *table;         /* NULL until read */
-	enum symbols_source source;
+	struct symbols_origin origin; /* the path is owned */
 	uint64_t hash;
 	int next; /* in the same bucket, -1 at the end */
 	int failed;
 	struct functions *functions; /* NULL until asked for */
 	int functions_failed;
+	struct chains *chains; /* NULL until asked for */
 };
 
 /*
@@ -40,6 +43,8 @@ struct symbols {
 	int room;
 	int buckets[BUCKETS]; /* -1: empty */
 	bool (*is_hurried)(void);
+	const char *program; /* borrowed; NULL: none is kept */
+	enum demangle_style style;
 };
 
 struct symbols *symbols_new(void)
@@ -58,8 +63,10 @@ void symbols_free(struct symbols *symbols)
 	for (int i = 0; i < symbols->count; i++) {
 		free((char *)symbols->entries[i].module.path);
 		free((uint8_t *)symbols->entries[i].module.build_id);
+		free((char *)symbols->entries[i].origin.path);
 		symtab_free(symbols->entries[i].table);
 		functions_free(symbols->entries[i].functions);
+		chains_free(symbols->entries[i].chains);
 	}
 	free(symbols->entries);
 	free(symbols);
@@ -70,9 +77,20 @@ void symbols_hurry_when(struct symbols *symbols, bool (*is_hurried)(void))
 	symbols->is_hurried = is_hurried;
 }
 
+void symbols_demangle(struct symbols *symbols, enum demangle_style style)
+{
+	symbols->style = style;
+}
+
+void symbols_keep_program(struct symbols *symbols, const char *path)
+{
+	symbols->program = path;
+}
+
 static int is_same_module(const struct symbols_module *a, const struct symbols_module *b)
 {
-	return a->is_vdso == b->is_vdso && a->build_id_bytes == b->build_id_bytes &&
+	return a->is_vdso == b->is_vdso && a->is_changed == b->is_changed &&
+	       a->build_id_bytes == b->build_id_bytes &&
 	       (!a->build_id_bytes || !memcmp(a->build_id, b->build_id, a->build_id_bytes)) &&
 	       !strcmp(a->path, b->path);
 }
@@ -105,6 +123,8 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 
 	if (!wanted.build_id)
 		wanted.build_id_bytes = 0;
+	wanted.is_changed = module_is_changed(&wanted);
+	wanted.program = symbols->program;
 	hash = fnv_text(FNV_BEGIN, wanted.path, SIZE_MAX);
 	hash = fnv_bytes(hash, wanted.build_id, wanted.build_id_bytes);
 
@@ -116,8 +136,10 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 		if (entry->hash != hash || !is_same_module(&entry->module, &wanted))
 			continue;
 		/* The later process is the likelier one to live when the file is opened. */
-		if (wanted.pid && !entry->table)
+		if (wanted.pid && !entry->table) {
 			entry->module.pid = wanted.pid;
+			entry->module.start = wanted.start;
+		}
 		return i;
 	}
 	if (ARRAY_GROW(symbols->entries, symbols->count, symbols->room, 64))
@@ -132,7 +154,8 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 }
 
 /* What to show for @symbol, made once. Returns 0, -ENOENT when it has no name, or -ENOMEM. */
-static int make_shown_name(struct symtab *table, struct symtab_symbol *symbol)
+static int make_shown_name(
+	struct symtab *table, struct symtab_symbol *symbol, enum demangle_style style)
 {
 	const struct symtab_symbol *named = symbol;
 	char *shown, *longer;
@@ -143,7 +166,7 @@ static int make_shown_name(struct symtab *table, struct symtab_symbol *symbol)
 		named = symtab_find(table, symbol->resolver);
 	if (!named || !named->name)
 		return -ENOENT;
-	shown = demangle_name(named->name);
+	shown = demangle_name(named->name, style);
 	if (!shown)
 		return -ENOMEM;
 	if (symbol->is_plt) {
@@ -175,25 +198,105 @@ static void bound_size(struct entry *entry, struct symtab_symbol *symbol)
 	symbol->is_unsized = 0;
 }
 
+int symbols_resolve(struct symbols *symbols, int handle, const uint64_t *addresses, size_t count)
+{
+	struct entry *entry;
+
+	if (handle < 0 || handle >= symbols->count)
+		return -ENOENT;
+	entry = &symbols->entries[handle];
+	if (!entry->chains)
+		entry->chains = chains_new(symbols->style);
+	if (!entry->chains)
+		return -ENOMEM;
+	if (symbols->is_hurried && symbols->is_hurried())
+		return 0;
+	return chains_add(entry->chains, &entry->module, addresses, count, symbols->is_hurried);
+}
+
+/* What DWARF says of the address for which @name was found. */
+static void add_frames(struct entry *entry, uint64_t address, struct symbols_name *name)
+{
+	struct symbols_frame *frames =
+		entry->chains ? chains_find(entry->chains, address, &name->frame_count) : NULL;
+
+	/* It is called as the symbol table has it, which knows its aliases and clones. */
+	if (frames)
+		frames[0].name = name->name;
+	name->frames = frames;
+}
+
+/* Tried once: a module too large for memory must not be read again for each frame. */
+static int read_entry(const struct symbols *symbols, struct entry *entry)
+{
+	if (entry->table)
+		return 0;
+	if (entry->failed)
+		return -ENOENT;
+	entry->module.is_hurried = symbols->is_hurried && symbols->is_hurried();
+	entry->failed = module_read(&entry->module, &entry->table, &entry->origin) != 0;
+	return entry->failed ? -ENOMEM : 0;
+}
+
+static void forget_table(struct entry *entry)
+{
+	symtab_free(entry->table);
+	entry->table = NULL;
+	free((char *)entry->origin.path);
+	entry->origin = (struct symbols_origin){SYMBOLS_NONE, NULL};
+}
+
+static bool wants_debug_file(const struct entry *entry)
+{
+	switch (entry->origin.source) {
+	case SYMBOLS_NONE:
+	case SYMBOLS_DYNSYM:
+	case SYMBOLS_MISMATCH:
+	case SYMBOLS_REPLACED:
+		return entry->module.build_id_bytes && !entry->module.is_vdso;
+	default:
+		return false;
+	}
+}
+
+void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
+	void (*on_fetch)(unsigned files), struct debuginfod_report *report)
+{
+	struct debuginfod_request requests[DEBUGINFOD_MAX];
+	struct entry *wanting[DEBUGINFOD_MAX];
+	unsigned files = 0;
+
+	for (size_t i = 0; i < count && files < DEBUGINFOD_MAX; i++) {
+		struct entry *entry = &symbols->entries[handles[i]];
+
+		if (read_entry(symbols, entry) || !wants_debug_file(entry))
+			continue;
+		wanting[files] = entry;
+		requests[files++] = (struct debuginfod_request){
+			.build_id = entry->module.build_id,
+			.build_id_bytes = entry->module.build_id_bytes,
+		};
+	}
+	if (!files)
+		return;
+	if (on_fetch)
+		on_fetch(files);
+	debuginfod_fetch(requests, files, symbols->is_hurried, report);
+	for (unsigned i = 0; i < files; i++)
+		if (requests[i].came)
+			forget_table(wanting[i]);
+}
+
 int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct symbols_name *out)
 {
 	if (handle < 0 || handle >= symbols->count)
 		return -ENOENT;
 
 	struct entry *entry = &symbols->entries[handle];
+	int error = read_entry(symbols, entry);
 
-	if (!entry->table) {
-		/*
-		 * Tried once: a module too large for memory must not be read again for each frame.
-		 */
-		if (entry->failed)
-			return -ENOENT;
-		entry->module.is_hurried = symbols->is_hurried && symbols->is_hurried();
-		if (module_read(&entry->module, &entry->table, &entry->source)) {
-			entry->failed = 1;
-			return -ENOMEM;
-		}
-	}
+	if (error)
+		return error;
 
 	struct symtab_symbol *symbol = symtab_find(entry->table, address);
 
@@ -204,11 +307,13 @@ int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct
 	if (address >= symbol->end)
 		return -ENOENT;
 
-	int error = make_shown_name(entry->table, symbol);
-
+	error = make_shown_name(entry->table, symbol, symbols->style);
 	if (error)
 		return error;
-	*out = (struct symbols_name){symbol->shown, symbol->start, symbol->end - symbol->start};
+	*out = (struct symbols_name){.name = symbol->shown,
+		.start = symbol->start,
+		.size = symbol->end - symbol->start};
+	add_frames(entry, address, out);
 	return 0;
 }
 
@@ -230,8 +335,8 @@ int symbols_offset_address(
 	return module_offset_address(&symbols->entries[handle].module, offset, address);
 }
 
-enum symbols_source symbols_module_source(const struct symbols *symbols, int handle)
+struct symbols_origin symbols_module_origin(const struct symbols *symbols, int handle)
 {
-	return handle < 0 || handle >= symbols->count ? SYMBOLS_NONE
-						       : symbols->entries[handle].source;
+	return handle < 0 || handle >= symbols->count ? (struct symbols_origin){SYMBOLS_NONE, NULL}
+						      : symbols->entries[handle].origin;
 }

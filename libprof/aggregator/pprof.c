@@ -235,8 +235,8 @@ static void write_sample(struct writing *w, const struct profile_stack *stack)
 	if (!stack->node)
 		pprof_sample_location(&w->writer,
 			stack->kind == WIRE_KIND_CREDIT ? w->unsampled : w->no_stack);
-	pprof_end_sample(&w->writer, values, w->has_both_times ? 3 : 2, thread->name,
-		thread->tid);
+	pprof_end_sample(&w->writer, values, w->has_both_times ? 3 : 2,
+		&(struct pprof_labels){.thread = thread->name, .tid = thread->tid});
 }
 
 static void write_types(struct writing *w)

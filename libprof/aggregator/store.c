@@ -197,6 +197,7 @@ static int add_module_record(struct store_catalogue *catalogue, const struct wir
 		.start = record->start,
 		.end = record->end,
 		.bias = record->bias,
+		.time_ns = record->time_ns,
 		.build_id_bytes = record->build_id_bytes,
 	};
 

@@ -135,6 +135,7 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 #define PPROF_MACHINE_FILE   "[vm]"
 
 /* Labels: a name and a number. Others' profiles have them, too. */
+#define PPROF_PROCESS	"process"
 #define PPROF_THREAD	"thread"
 #define PPROF_THREAD_ID "thread_id"
 

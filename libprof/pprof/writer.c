@@ -172,6 +172,7 @@ void pprof_writer_begin(struct pprof_writer *writer, protobuf_sink *sink, void *
 	*writer = (struct pprof_writer){.out = {.sink = sink, .context = context}};
 	pprof_put_text(writer, ""); /* number 0, as the format wants it */
 	/* Looked up once, not for each sample. */
+	writer->process = pprof_put_text(writer, PPROF_PROCESS);
 	writer->thread = pprof_put_text(writer, PPROF_THREAD);
 	writer->thread_id = pprof_put_text(writer, PPROF_THREAD_ID);
 }
@@ -280,23 +281,41 @@ uint32_t pprof_put_function(
 	return writer->functions;
 }
 
-uint32_t pprof_put_location(struct pprof_writer *writer, uint32_t mapping, uint64_t address,
-	uint32_t function, uint64_t line)
+uint32_t pprof_begin_location(struct pprof_writer *writer, uint32_t mapping, uint64_t address)
 {
 	struct protobuf_out *out = &writer->out;
-	size_t begun = protobuf_begin(out, PROFILE_LOCATION), inner;
 
+	writer->location = protobuf_begin(out, PROFILE_LOCATION);
 	protobuf_put_number(out, LOCATION_ID, ++writer->locations);
 	protobuf_put_number(out, LOCATION_MAPPING, mapping);
 	protobuf_put_number(out, LOCATION_ADDRESS, address);
-	if (function) {
-		inner = protobuf_begin(out, LOCATION_LINE);
-		protobuf_put_number(out, LINE_FUNCTION, function);
-		protobuf_put_number(out, LINE_LINE, line);
-		protobuf_end(out, inner);
-	}
-	protobuf_end(out, begun);
 	return writer->locations;
+}
+
+void pprof_location_line(struct pprof_writer *writer, uint32_t function, uint64_t line)
+{
+	struct protobuf_out *out = &writer->out;
+	size_t begun = protobuf_begin(out, LOCATION_LINE);
+
+	protobuf_put_number(out, LINE_FUNCTION, function);
+	protobuf_put_number(out, LINE_LINE, line);
+	protobuf_end(out, begun);
+}
+
+void pprof_end_location(struct pprof_writer *writer)
+{
+	protobuf_end(&writer->out, writer->location);
+}
+
+uint32_t pprof_put_location(struct pprof_writer *writer, uint32_t mapping, uint64_t address,
+	uint32_t function, uint64_t line)
+{
+	uint32_t number = pprof_begin_location(writer, mapping, address);
+
+	if (function)
+		pprof_location_line(writer, function, line);
+	pprof_end_location(writer);
+	return number;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -324,8 +343,14 @@ static void put_label(struct pprof_writer *writer, uint32_t key, uint32_t field,
 	protobuf_end(&writer->out, begun);
 }
 
+static void put_text_label(struct pprof_writer *writer, uint32_t key, const char *text)
+{
+	if (text && *text)
+		put_label(writer, key, LABEL_STRING, pprof_put_text(writer, text));
+}
+
 void pprof_end_sample(struct pprof_writer *writer, const uint64_t *values, unsigned count,
-	const char *thread, uint32_t tid)
+	const struct pprof_labels *labels)
 {
 	struct protobuf_out *out = &writer->out;
 	size_t begun;
@@ -335,7 +360,8 @@ void pprof_end_sample(struct pprof_writer *writer, const uint64_t *values, unsig
 	for (unsigned i = 0; i < count; i++)
 		protobuf_put_varint(out, values[i]);
 	protobuf_end(out, begun);
-	put_label(writer, writer->thread_id, LABEL_NUMBER, tid);
-	put_label(writer, writer->thread, LABEL_STRING, pprof_put_text(writer, thread));
+	put_label(writer, writer->thread_id, LABEL_NUMBER, labels->tid);
+	put_text_label(writer, writer->thread, labels->thread);
+	put_text_label(writer, writer->process, labels->process);
 	protobuf_end(out, writer->sample);
 }

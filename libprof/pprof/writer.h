@@ -55,9 +55,9 @@ void texts_release(struct texts *texts);
 struct pprof_writer {
 	struct protobuf_out out;
 	struct texts texts;
-	uint32_t thread, thread_id;		 /* texts */
+	uint32_t process, thread, thread_id;	 /* texts */
 	uint32_t mappings, functions, locations; /* written so far */
-	size_t sample, stack;			 /* begun in `out` */
+	size_t sample, stack, location;		 /* begun in `out` */
 };
 
 /* Begin a profile in @writer, whatever that holds. @sink is given @context with each piece. */
@@ -105,13 +105,21 @@ uint32_t pprof_put_function(
 uint32_t pprof_put_location(struct pprof_writer *writer, uint32_t mapping, uint64_t address,
 	uint32_t function, uint64_t line);
 
-/*
- * One sample: begin, its locations from the leaf on, end with a value for each sample type.
- * @thread "" and @tid 0: not known.
- */
+/* A location with several functions: begin, each from the innermost out, end. */
+uint32_t pprof_begin_location(struct pprof_writer *writer, uint32_t mapping, uint64_t address);
+void pprof_location_line(struct pprof_writer *writer, uint32_t function, uint64_t line);
+void pprof_end_location(struct pprof_writer *writer);
+
+/* Whose a sample is; what is NULL, "" or 0 is not known. */
+struct pprof_labels {
+	const char *process, *thread;
+	uint32_t tid;
+};
+
+/* One sample: begin, its locations from the leaf on, end with a value for each sample type. */
 void pprof_begin_sample(struct pprof_writer *writer);
 void pprof_sample_location(struct pprof_writer *writer, uint32_t location);
 void pprof_end_sample(struct pprof_writer *writer, const uint64_t *values, unsigned count,
-	const char *thread, uint32_t tid);
+	const struct pprof_labels *labels);
 
 #endif

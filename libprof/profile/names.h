@@ -27,7 +27,8 @@ struct names_module {
 	uint32_t number; /* in frames */
 	uint32_t flags;	 /* WIRE_MODULE_MAIN ... */
 	uint64_t start, end, bias;
-	uint32_t path; /* offset in strings */
+	uint64_t time_ns; /* CLOCK_MONOTONIC: it was mapped then; 0: not known */
+	uint32_t path;	  /* offset in strings */
 	uint32_t build_id_bytes;
 	uint8_t build_id[WIRE_BUILD_ID_MAX];
 	uint32_t segments; /* 0: its program headers could not be read, or nobody tried */

@@ -4,7 +4,7 @@
 // and the browser's history, the only one there is. Only what differs from the file's own defaults
 // is written:
 //
-//   #mark=2&zoom=1.1a.2f&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark
+//   #mark=2&inlined=folded&zoom=1.1a.2f&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark
 //   #search=text&regex&case
 
 import {formatPath, parsePath} from './navigate.js';
@@ -16,6 +16,7 @@ const LONGEST_TRAIL = 100;
 /**
  * @typedef {object} Place
  * @property {number} mark from which to the next is shown, 0 before the first, -1 all
+ * @property {boolean} folded what was inlined is not shown
  * @property {number[]} path frames from the outermost box to the one zoomed into
  * @property {{from: number, to: number} | null} span shares of all weight, when not the node's
  * @property {'' | 'top-down' | 'bottom-up'} order
@@ -54,6 +55,7 @@ export function parsePlace(fragment) {
 	}
 	return {
 		mark: parseInt((values.get('mark') || '').match(/^\d+$/)?.[0] || '-1', 10),
+		folded: values.get('inlined') === 'folded',
 		path: parsePath(values.get('zoom') || ''),
 		span: parseSpan(values.get('span') || ''),
 		order: oneOf(values.get('order'), ['top-down', 'bottom-up']),
@@ -68,10 +70,12 @@ export function parsePlace(fragment) {
 }
 
 /** @param {Place} place @returns {string} with its "#", or "" for the beginning */
-export function formatPlace({mark, path, span, order, layout, theme, query}) {
+export function formatPlace({mark, folded, path, span, order, layout, theme, query}) {
 	const parts = [];
 	if (mark >= 0)
 		parts.push(`mark=${mark}`);
+	if (folded)
+		parts.push('inlined=folded');
 	if (path.length)
 		parts.push(`zoom=${formatPath(path)}`);
 	if (span)
@@ -119,6 +123,7 @@ export class Address {
 		const total = tree.total[0];
 		return {
 			mark: state.stretch,
+			folded: state.folded,
 			path: framesTo(tree, state.zoomed),
 			span: state.free ? {from: span.from / total, to: span.to / total} : null,
 			order: state.bottomUp === profile.reversed ? ''
@@ -159,6 +164,9 @@ export class Address {
 			state.theme = place.theme;
 			viewer.recolor();
 		}
+		const folded = place.folded && state.hasInlined;
+		if (folded !== state.folded)
+			navigator.fold(folded);
 		const bottomUp = place.order ? place.order === 'bottom-up' : profile.reversed;
 		if (first || bottomUp !== state.bottomUp)
 			navigator.reorder(bottomUp);

@@ -31,12 +31,26 @@
  * @property {string[]} notes lines
  * @property {string} font family of the labels, "" for the viewer's own
  * @property {boolean} icicle roots on top, as asked for
+ * @property {boolean} wholeNames labels have template arguments if there is room
  * @property {boolean} reversed the tree was merged from the leaf
  * @property {number} rowPx height of a row, the gap included
  * @property {number} fontPx size of the labels
  * @property {number} narrowestPx of a box drawn by itself
  * @property {import('./tree.js').Mark[]} marks in order of time
  * @property {import('./tree.js').Samples} samples none where there are no marks or no times
+ * @property {Lines} lines
+ */
+
+/**
+ * What the source lines of functions weigh over all of the time, the heaviest of each frame.
+ * @typedef {object} Lines
+ * @property {string[]} files
+ * @property {Float64Array} first by frame, and one more: where its lines begin
+ * @property {Float64Array} more by frame: how many are not here
+ * @property {Float64Array} file by line: number of its file
+ * @property {Float64Array} number by line, 0 when it is not known
+ * @property {Float64Array} self
+ * @property {Float64Array} total
  */
 
 const TAG = {
@@ -63,6 +77,13 @@ const TAG = {
 	view: 26,
 	markTimes: 27,
 	markTexts: 28,
+	files: 29,
+	lineCounts: 30,
+	linesMore: 31,
+	lineFiles: 32,
+	lineNumbers: 33,
+	lineSelves: 34,
+	lineTotals: 35,
 };
 
 /**
@@ -180,8 +201,8 @@ function nameReader(lengths, bytes, count, decoder) {
  * @param {Uint8Array | undefined} bytes
  */
 function readView(bytes) {
-	const [icicle, , reversed, , row, font, narrowest] =
-		bytes ? readNumbers(bytes, 7) : [0, 0, 0, 0, 1800, 1100, 50];
+	const [icicle, , reversed, , row, font, narrowest, wholeNames] =
+		bytes ? readNumbers(bytes, 8) : [0, 0, 0, 0, 1800, 1100, 50, 0];
 	const within = (/** @type {number} */ hundredths, /** @type {number} */ most) =>
 		Math.min(Math.max(hundredths / 100, 0.25), most);
 	return {
@@ -190,6 +211,7 @@ function readView(bytes) {
 		rowPx: Math.max(within(row, 400), 3),
 		fontPx: Math.max(within(font, 200), 3),
 		narrowestPx: within(narrowest, 100),
+		wholeNames: wholeNames === 1,
 	};
 }
 
@@ -230,6 +252,33 @@ function readSamples(column, count, nodes) {
 		us: readSums(column(TAG.sampleTimes), count, true),
 		node: new Uint32Array(node),
 		weight,
+	};
+}
+
+/**
+ * Pictures without lines have none of the columns.
+ * @param {(tag: number) => Uint8Array} column @param {number} frames @param {TextDecoder} decoder
+ * @returns {Lines}
+ */
+function readLines(column, frames, decoder) {
+	const known = column(TAG.lineCounts).length ? frames : 0;
+	const first = new Float64Array(frames + 1);
+	readNumbers(column(TAG.lineCounts), known).forEach((count, frame) => {
+		first[frame + 1] = first[frame] + count;
+	});
+	const more = new Float64Array(frames);
+	more.set(readNumbers(column(TAG.linesMore), known));
+	const lines = first[known];
+	const file = readNumbers(column(TAG.lineFiles), lines);
+	const files = file.reduce((most, one) => Math.max(most, one + 1), 0);
+	const number = readSums(column(TAG.lineNumbers), lines, true);
+	if (number.some(one => !(one >= 0)))
+		throw new RangeError('a line before the first');
+	return {
+		files: readTexts(column(TAG.files), files, decoder),
+		first, more, file, number,
+		self: readNumbers(column(TAG.lineSelves), lines),
+		total: readNumbers(column(TAG.lineTotals), lines),
 	};
 }
 
@@ -292,6 +341,7 @@ export function readProfile(columns) {
 		tree: readNodes(columns, nodes, frames),
 		marks,
 		samples: readSamples(column, marks.length ? samples : 0, nodes),
+		lines: readLines(column, frames, decoder),
 	};
 	if ([profile.frameModule, profile.frameColor].some((numbers, i) =>
 		numbers.some(number => number >= [modules, profile.light.length][i])))

@@ -28,6 +28,10 @@ export const ABOVE = 2;
 const BOX_ALPHA = [1, 0.3, 0.6];
 const LABEL_ALPHA = [1, 0.6, 0.7];
 const FADES = BOX_ALPHA.length;
+/** Where an inlined box meets what it stands in; see render/drawing.c. */
+export const DASHES = [3, 2];
+export const DASH_ALPHA = 0.6;
+export const DASHED_MIN_PX = 8;
 /** Narrower boxes are all edge, but matches. */
 const EDGED_MIN_PX = 3;
 
@@ -39,7 +43,8 @@ export function labelPlace(rowPx, fontPx) {
 }
 
 export class Painter {
-	/** @param {HTMLCanvasElement} canvas @param {{rowPx: number, fontPx: number}} sizes */
+	/** @param {HTMLCanvasElement} canvas @param {{rowPx: number, fontPx: number,
+	 * wholeNames: boolean}} sizes */
 	constructor(canvas, sizes) {
 		const context = canvas.getContext('2d');
 		if (!context)
@@ -62,7 +67,8 @@ export class Painter {
 		this.fills = [...theme.colors, theme.match];
 		this.heads = new Int32Array(this.fills.length * FADES);
 		this.context.font = theme.font;
-		this.labels = new Labels(text => this.context.measureText(text).width);
+		this.labels = new Labels(text => this.context.measureText(text).width,
+			this.sizes.wholeNames);
 	}
 
 	/** @param {number} width @param {number} height in CSS pixels */
@@ -89,8 +95,10 @@ export class Painter {
 	 * @param {(row: number) => number} topOf top edge of a row
 	 * @param {(node: number) => string} nameOf
 	 * @param {number} width of the view
+	 * @param {{has: (node: number) => boolean, isAbove: boolean}} inlined boxes, and whether what
+	 *        they stand in is above them
 	 */
-	draw(boxes, groupOf, topOf, nameOf, width) {
+	draw(boxes, groupOf, topOf, nameOf, width, inlined) {
 		const {context, heads, ratio, canvas} = this;
 		if (this.next.length < boxes.count)
 			this.next = new Int32Array(boxes.node.length);
@@ -105,6 +113,7 @@ export class Painter {
 		this.fillBoxes(boxes, topOf, width);
 		context.globalAlpha = 1;
 		this.drawEdges(boxes, topOf, width);
+		this.drawDashes(boxes, topOf, width, inlined);
 		this.writeLabels(boxes, topOf, nameOf, width);
 		context.globalAlpha = 1;
 	}
@@ -133,6 +142,32 @@ export class Painter {
 					context.fillRect(x, topOf(row[i]), wide, height);
 			}
 		}
+	}
+
+	/**
+	 * @param {import('./layout.js').BoxList} boxes @param {(row: number) => number} topOf
+	 * @param {number} width @param {{has: (node: number) => boolean, isAbove: boolean}} inlined
+	 */
+	drawDashes({count, node, merged, left, right, row}, topOf, width, {has, isAbove}) {
+		const {context} = this;
+		const down = isAbove ? 0.5 : this.sizes.rowPx - 1.5;
+		context.beginPath();
+		for (let i = 0; i < count; i++) {
+			const wide = snapWidth(left[i], right[i], width);
+			if (merged[i] || wide < DASHED_MIN_PX || !has(node[i]))
+				continue;
+			const x = snapLeft(left[i], right[i], width);
+			const y = topOf(row[i]) + down;
+			context.moveTo(x, y);
+			context.lineTo(x + wide, y);
+		}
+		context.globalAlpha = DASH_ALPHA;
+		context.strokeStyle = /** @type {Theme} */ (this.theme).ink;
+		context.lineWidth = 1;
+		context.setLineDash(DASHES);
+		context.stroke();
+		context.setLineDash([]);
+		context.globalAlpha = 1;
 	}
 
 	/**

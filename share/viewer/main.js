@@ -11,7 +11,7 @@ import {isDark, watchTheme} from './draw.js';
 import {actionOf, listenToPointers} from './input.js';
 import {Navigator, showLastCrumb} from './navigate.js';
 import {Clipboard, listenToPrinting} from './output.js';
-import {Sheet, Toast, openHelp, openMarks} from './overlay.js';
+import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
 import {buildPage, hidePage, hideStatic, showPage} from './page.js';
 import {Finder, SearchBox} from './search.js';
 import {Selection} from './selection.js';
@@ -155,6 +155,10 @@ function start(svg, profile) {
 			viewer.recolor();
 			address.keep();
 		},
+		fold: () => state.hasInlined ? navigator.fold(!state.folded)
+			: toast.show('Nothing in here was inlined'),
+		lines: () => openLines(sheet, state, selection.current)
+			|| toast.show('No source lines are known'),
 		copyName: () => clipboard.copyName(),
 		copyStack: () => clipboard.copyStack(),
 		help: () => openHelp(sheet),
@@ -193,6 +197,7 @@ function facts(viewer, selection) {
 		animating: () => camera.moving || viewer.frameRequest !== 0,
 		bottomUp: () => state.bottomUp,
 		icicle: () => state.icicle,
+		folded: () => state.folded,
 		nodes: () => state.tree.nodes,
 		total: () => state.tree.total[0],
 		matched: () => finder.shares(),

@@ -5,6 +5,7 @@
 
 import {element} from './page.js';
 import {press} from './search.js';
+import {INLINED} from './state.js';
 import {labelOf, nodeName, sentence, placeOf, timeText} from './text.js';
 import {NONE, follow, framesTo, isWithin, nodeCovering, pathTo, widestChild} from './tree.js';
 
@@ -273,6 +274,22 @@ export class Navigator {
 		viewer.toRoot();
 		this.fill(0, true);
 		page.spoken.textContent = bottomUp ? 'Bottom-up' : 'Top-down';
+		this.onMove(false, []);
+	}
+
+	/** Show what was inlined, or not. What fills the view stays where it can. @param {boolean} folded */
+	fold(folded) {
+		const {viewer, state, page} = this;
+		const path = framesTo(state.tree, state.zoomed);
+		state.setFolded(folded);
+		viewer.resize();
+		viewer.toRoot();
+		const node = follow(state.tree, path.filter(
+			frame => !folded || state.profile.frameKind[frame] !== INLINED));
+		this.fill(node, true);
+		if (node)
+			this.scrollTo(state.tree.depth[node]);
+		page.spoken.textContent = folded ? 'Inlined functions folded' : 'Inlined functions shown';
 		this.onMove(false, []);
 	}
 

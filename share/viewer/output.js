@@ -3,7 +3,7 @@
 // What leaves the picture: the current view as vectors, for paper, made before printing and removed
 // after it; and names and stacks, for the clipboard.
 
-import {labelPlace} from './draw.js';
+import {DASHED_MIN_PX, DASHES, DASH_ALPHA, labelPlace} from './draw.js';
 import {BoxList, snapLeft, snapWidth, visibleBoxes} from './layout.js';
 import {fillWindow, svgElement} from './page.js';
 import {Labels, labelOf, nodeName, sentence, timeText} from './text.js';
@@ -33,6 +33,7 @@ const MOST_ROWS = 44;
  * @property {string} family
  * @property {(boxes: BoxList, i: number) => {fill: string, ink: string}} colorsOf
  * @property {(node: number) => string} nameOf
+ * @property {ReturnType<import('./state.js').State['inlined']>} inlined
  */
 
 /**
@@ -77,6 +78,12 @@ function printView(paper) {
 		const y = top + row * rowPx;
 		group.append(svgElement('rect', {x: x.toFixed(2), y: String(y),
 			width: width.toFixed(2), height: String(rowPx - 1), fill}));
+		if (!boxes.merged[i] && width >= DASHED_MIN_PX && paper.inlined.has(boxes.node[i]))
+			group.append(svgElement('path', {
+				d: `M${x.toFixed(2)} ${y + (paper.inlined.isAbove ? 0.5 : rowPx - 1.5)}`
+					+ `h${width.toFixed(2)}`,
+				'stroke': ink, 'stroke-opacity': String(DASH_ALPHA),
+				'stroke-dasharray': DASHES.join(' ')}));
 		const label = boxes.merged[i] || width < 24 ? ''
 			: labels.fit(paper.nameOf(boxes.node[i]), width - 2 * place.x);
 		if (label)
@@ -97,13 +104,13 @@ function highestRow(boxes) {
 }
 
 /** @param {Paper} paper */
-function printLabels({rowPx, fontPx, family}) {
+function printLabels({rowPx, fontPx, family, wholeNames}) {
 	const context = document.createElementNS('http://www.w3.org/1999/xhtml', 'canvas');
 	const measuring = /** @type {HTMLCanvasElement} */ (context).getContext('2d');
 	if (!measuring)
 		throw new Error('no canvas');
 	measuring.font = `${fontPx}px ${family}`;
-	return {labels: new Labels(character => measuring.measureText(character).width),
+	return {labels: new Labels(character => measuring.measureText(character).width, wholeNames),
 		place: labelPlace(rowPx, fontPx)};
 }
 
@@ -124,6 +131,7 @@ function paperOf(viewer) {
 	return {
 		...profile, lines, tree, span: camera.span, icicle,
 		isMarked: finder.markIn(),
+		inlined: state.inlined(),
 		firstRow: Math.max(viewer.rowAt(icicle ? 0 : viewer.height - 1), 0),
 		family: profile.font || getComputedStyle(page.ui).fontFamily,
 		nameOf: node => labelOf(state, node),

@@ -4,7 +4,7 @@
 
 import {KEYS} from './input.js';
 import {element, icon} from './page.js';
-import {formatPercent, formatSeconds} from './text.js';
+import {counted, formatPercent, formatSeconds, linesOf, nodeName} from './text.js';
 
 /** By key, how far the focus moves through the sheet's buttons. @type {Record<string, number>} */
 const FOCUS_STEPS = {Tab: 1, ArrowDown: 1, ArrowUp: -1};
@@ -85,6 +85,27 @@ export function openHelp(sheet) {
 			key.shown.split(' ').map(one => element('kbd', {}, [one]))),
 		element('td', {}, [key.text])]));
 	sheet.open('Keys', '?', [element('table', {}, rows)]);
+}
+
+/**
+ * The lines of a node's function.
+ * @param {Sheet} sheet @param {import('./state.js').State} state @param {number} node
+ * @returns {boolean} whether there are any
+ */
+export function openLines(sheet, state, node) {
+	const known = linesOf(state, node);
+	if (!known)
+		return false;
+	const rows = known.lines.map(({place, file, total, self, share}) => element('tr', {}, [
+		element('th', {scope: 'row', title: file}, [place]),
+		...[share, counted(state, total), self ? `${counted(state, self)} of its own` : '']
+			.map(text => element('td', {}, [text]))]));
+	sheet.open('Lines', 'l', [
+		element('p', {class: 'lines-of'}, [nodeName(state, node)]),
+		...known.file ? [element('p', {class: 'lines-of'}, [known.file])] : [],
+		element('table', {class: 'lines'}, rows),
+		...known.more ? [element('p', {}, [`and ${known.more} more`])] : []]);
+	return true;
 }
 
 // A program may make a million of them.

@@ -5,9 +5,13 @@
 
 import {snapLeft, snapWidth} from './layout.js';
 import {element} from './page.js';
-import {counted, cpuTime, formatPercent, nodeName, originOf, sentence, sharesOf} from './text.js';
+import {counted, cpuTime, formatPercent, linesOf, nodeName, originOf, sentence, sharesOf}
+	from './text.js';
 
 const HINT = 'Click a box to zoom \u00b7 / to search \u00b7 ? for all keys';
+
+/** Lines that are told without being asked for: the key for all is among the keys. */
+const MOST_LINES = 3;
 
 /** What no node is: the line at the bottom is to be written anew. */
 const NOTHING_SAID = -2;
@@ -134,10 +138,15 @@ function fillTooltip(tooltip, state, node) {
 		...shares.parent ? [row('Of parent', ['', shares.parent])] : [],
 	]);
 	const origin = originOf(state, node);
+	const known = linesOf(state, node);
+	const lines = known ? known.lines.slice(0, MOST_LINES) : [];
 	tooltip.replaceChildren(
 		element('div', {class: 'name'}, [nodeName(state, node)]),
 		...origin ? [element('div', {class: 'module'}, [origin])] : [],
-		table);
+		...known?.file ? [element('div', {class: 'module'}, [known.file])] : [],
+		table,
+		...lines.length ? [element('table', {class: 'lines'},
+			lines.map(({place, share}) => row(place, [share])))] : []);
 }
 
 /**
@@ -176,6 +185,7 @@ function fillDetails(details, state, node) {
 	const shares = sharesOf(state, node);
 	const origin = originOf(state, node);
 	const name = nodeName(state, node);
+	const known = linesOf(state, node);
 	details.replaceChildren(
 		element('div', {class: 'what'}, [
 			element('span', {class: 'name', title: name}, [name]),
@@ -188,5 +198,7 @@ function fillDetails(details, state, node) {
 			fact('Of all', shares.all),
 			...shares.view ? [fact('Of view', shares.view)] : [],
 			...shares.parent ? [fact('Of parent', shares.parent)] : [],
+			...known ? [fact('Lines', ...known.lines.slice(0, MOST_LINES)
+				.map(({place, share}) => `${place} ${share}`))] : [],
 		]));
 }

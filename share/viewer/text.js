@@ -75,6 +75,28 @@ export function originOf({profile, tree}, node) {
 }
 
 /**
+ * What is known of the source lines of a node's function, the heaviest first; null when nothing is.
+ * They are of all of the time, and shares of all that the function weighs in it.
+ * @param {State} state @param {number} node
+ */
+export function linesOf(state, node) {
+	const {files, first, file, number, self, total, more} = state.profile.lines;
+	const frame = state.tree.frame[node];
+	if (!(node > 0) || first[frame] === first[frame + 1])
+		return null;
+	const lines = [];
+	for (let i = first[frame]; i < first[frame + 1]; i++)
+		lines.push({
+			place: `${files[file[i]].replace(/^.*\/(?=.)/, '') || '?'}${number[i] ? `:${number[i]}` : ''}`,
+			file: files[file[i]],
+			self: self[i],
+			total: total[i],
+			share: formatPercent(total[i], state.totalOf(frame)),
+		});
+	return {file: lines[0].file, lines, more: more[frame]};
+}
+
+/**
  * Shares of a node's weight. Of the view only where it is part of it.
  * @param {State} state @param {number} node
  */
@@ -111,36 +133,92 @@ export function sentence(state, node) {
 const ELLIPSIS = '\u2026';
 const FEWEST_CHARACTERS = 2;
 
-/**
- * "a<b, c<d>>::e(f<g>)" to "a<\u2026>::e(f<\u2026>)"; unchanged when the brackets do not match.
- * @param {string} name
- */
-export function collapseArguments(name) {
-	let collapsed = '';
-	let depth = 0;
-	for (let i = 0; i < name.length; i++) {
-		const c = name[i];
-		if (c === '<' && (depth || opensArguments(name, i))) {
-			if (!depth++)
-				collapsed += '<' + ELLIPSIS;
-			continue;
-		}
-		if (c === '>' && depth && name[i - 1] !== '-')
-			depth--;
-		if (!depth)
-			collapsed += c;
-	}
-	return depth ? name : collapsed;
-}
-
-/** @param {string} name @param {number} i */
+/** @param {string} name @param {number} i Does a '<' there open template arguments? */
 function opensArguments(name, i) {
 	let back = i;
 	while (back > 0 && name[back - 1] === '<')
 		back--;
-	if (name.slice(0, back).endsWith('operator'))
+	if (name.endsWith('operator', back))
 		return false;
+	if (name.endsWith('::', i))
+		return !/^<(impl |lambda|unnamed)/.test(name.slice(i, i + 8));
 	return i > 0 && !':( ,.'.includes(name[i - 1]);
+}
+
+/** @param {string} name @param {number} end Does what ends there end in an operator's name? */
+function isOperator(name, end) {
+	while (end > 0 && '<>=!+-*/%^&|~,'.includes(name[end - 1]))
+		end--;
+	return name.endsWith('operator', end);
+}
+
+/**
+ * Where parameters that begin with the '(' at @i end; 0 when that is none or never closed.
+ * @param {string} name @param {number} i
+ */
+function parametersEnd(name, i) {
+	if (i === 0 || name.endsWith('operator', i) || name.endsWith('decltype', i)
+		|| (' :.,(<{&*)'.includes(name[i - 1]) && !isOperator(name, i)
+			&& !name.endsWith('operator()', i)))
+		return 0;
+	for (let depth = 0; i < name.length; i++) {
+		if (name[i] === '(')
+			depth++;
+		if (name[i] === ')' && !--depth)
+			return i + 1;
+	}
+	return 0;
+}
+
+const QUALIFIERS = /(?: const| volatile| noexcept| &&?)*/y;
+
+/** @param {string} name @param {number} i */
+function skipQualifiers(name, i) {
+	QUALIFIERS.lastIndex = i;
+	QUALIFIERS.test(name);
+	return QUALIFIERS.lastIndex;
+}
+
+const CLONE = ' [clone ';
+
+/**
+ * What is left of a function's name for those who know the program: "a<b, c<d>>::e(f) const" is
+ * "a<\u2026>::e". tests/labels.tsv has more.
+ * @param {string} name
+ */
+export function shortName(name) {
+	let short = '';
+	let depth = 0;
+	let braces = 0;
+	for (let i = 0; i < name.length; i++) {
+		const c = name[i];
+		const end = c === '(' && !depth && !braces ? parametersEnd(name, i) : 0;
+		if (end) {
+			const behind = skipQualifiers(name, end);
+			if (behind === name.length || name.startsWith('::', behind)
+				|| name.startsWith(CLONE, behind)) {
+				i = behind - 1;
+				continue;
+			}
+		}
+		if (!depth && !braces && name.startsWith(CLONE, i))
+			break;
+		if (c === '<' && !braces && (depth || opensArguments(name, i))) {
+			if (!depth++)
+				short += '<' + ELLIPSIS;
+			continue;
+		}
+		if (c === '>' && depth && name[i - 1] !== '-')
+			depth--;
+		if (depth)
+			continue;
+		if (c === '{')
+			braces++;
+		if (c === '}' && braces)
+			braces--;
+		short += c;
+	}
+	return depth || !short ? name : short;
 }
 
 /** A text and how wide it is up to each of its characters. */
@@ -178,8 +256,12 @@ class Measured {
 
 /** Names and their widths in one font, remembered. */
 export class Labels {
-	/** @param {(character: string) => number} measure one character's width */
-	constructor(measure) {
+	/**
+	 * @param {(character: string) => number} measure one character's width
+	 * @param {boolean} isWhole names are whole where there is room
+	 */
+	constructor(measure, isWhole = false) {
+		this.isWhole = isWhole;
 		/** @type {Map<string, number>} */
 		const widths = new Map();
 		/** @type {(character: string) => number} */
@@ -202,9 +284,9 @@ export class Labels {
 		if (!known)
 			this.known.set(name,
 				known = {whole: new Measured(name, this.measure), short: null});
-		if (known.whole.width <= width)
+		if (this.isWhole && known.whole.width <= width)
 			return name;
-		const short = known.short ||= new Measured(collapseArguments(name), this.measure);
+		const short = known.short ||= new Measured(shortName(name), this.measure);
 		if (short.width <= width)
 			return short.text;
 		const keep = short.fitting(width - this.measure(ELLIPSIS));

@@ -178,6 +178,91 @@ export function nodeAt(tree, depth, weight) {
 	return tree.depth[node] === depth ? node : -1;
 }
 
+/**
+ * Weight of the stacks in which each frame is, each stack once.
+ * @param {Tree} tree in depth-first order @param {number} frames @returns {Float64Array} by frame
+ */
+export function frameTotals({nodes, parent, frame, total}, frames) {
+	const totals = new Float64Array(frames);
+	const at = new Int32Array(frames).fill(NONE);  // the outermost node of each on the way here
+	const path = new Uint32Array(nodes);
+	let depth = 0;
+	for (let i = 1; i < nodes; i++) {
+		while (depth && path[depth - 1] !== parent[i]) {
+			const left = path[--depth];
+			if (at[frame[left]] === left)
+				at[frame[left]] = NONE;
+		}
+		path[depth++] = i;
+		if (at[frame[i]] === NONE) {
+			at[frame[i]] = i;
+			totals[frame[i]] += total[i];
+		}
+	}
+	return totals;
+}
+
+/**
+ * The same stacks without some frames: what such a one weighed is its caller's, and so is what it
+ * called. A tree of its own, in depth-first order, siblings by frame.
+ * @param {import('./decode.js').Nodes} nodes @param {(frame: number) => boolean} leavesOut
+ * @returns {import('./decode.js').Nodes & {place: Uint32Array}} place: by old node, the new one
+ */
+export function nodesWithout({frame, self, parent}, leavesOut) {
+	const frames = frame[0] + 1;
+	// By number of the new parent and frame; new nodes are first numbered as they are met.
+	const known = new Map();
+	const met = new Uint32Array(frame.length);
+	const made = {frame: [frame[0]], self: [self[0]], parent: [0]};
+	for (let node = 1; node < frame.length; node++) {
+		const above = met[parent[node]];
+		const key = above * frames + frame[node];
+		let number = leavesOut(frame[node]) ? above : known.get(key);
+		if (number === undefined) {
+			number = made.frame.push(frame[node]) - 1;
+			made.self.push(0);
+			made.parent.push(above);
+			known.set(key, number);
+		}
+		met[node] = number;
+		made.self[number] += self[node];
+	}
+	return inOrder(made, met);
+}
+
+/**
+ * @param {{frame: number[], self: number[], parent: number[]}} made parents before their children
+ * @param {Uint32Array} met numbers in it
+ */
+function inOrder(made, met) {
+	const count = made.frame.length;
+	const size = new Uint32Array(count).fill(1);
+	for (let i = count - 1; i > 0; i--)
+		size[made.parent[i]] += size[i];
+	// Each parent's children by frame: all nodes by frame, then dealt out to their parents.
+	const byFrame = Uint32Array.from({length: count - 1}, (_, i) => i + 1)
+		.sort((a, b) => made.frame[a] - made.frame[b] || a - b);
+	const next = new Uint32Array(count);  // where the next child of a node goes, from its parent
+	const offset = new Uint32Array(count);
+	for (const i of byFrame) {
+		const above = made.parent[i];
+		offset[i] = 1 + next[above];
+		next[above] += size[i];
+	}
+	const place = new Uint32Array(count);
+	for (let i = 1; i < count; i++)
+		place[i] = place[made.parent[i]] + offset[i];
+	const frame = new Uint32Array(count);
+	const self = new Float64Array(count);
+	const parent = new Uint32Array(count);
+	for (let i = 0; i < count; i++) {
+		frame[place[i]] = made.frame[i];
+		self[place[i]] = made.self[i];
+		parent[place[i]] = place[made.parent[i]];
+	}
+	return {frame, self, parent, place: met.map(number => place[number])};
+}
+
 // ---- parts of the time --------------------------------------------------------------------------
 
 /** @typedef {{us: number, text: string}} Mark in microseconds since the beginning */

@@ -115,7 +115,8 @@ export class Viewer {
 			isMarked: this.finder.markIn(),
 			until: performance.now() + EXPANDING_MS}, this.boxes);
 		this.painter.draw(this.boxes, i => this.groupOf(this.boxes, i),
-			row => this.topOf(row), node => labelOf(state, node), this.width);
+			row => this.topOf(row), node => labelOf(state, node), this.width,
+			state.inlined());
 		this.onDrawn();
 		if (!complete && !this.camera.moving)
 			this.redraw();

@@ -13,22 +13,13 @@
 #include <time.h>
 
 #include "render/picture.h"
+#include "tests/unit/random.h"
 
 #define NODES	  100000u
 #define FUNCTIONS 5000u
 
 /* Measured with its default font and --minwidth 0 on 100,000 frames; opening in Chromium 6.6 s. */
 #define FLAMEGRAPH_PL_BYTES 20600000.0
-
-static uint64_t random_state = 88172645463325252u;
-
-static uint32_t random_below(uint32_t limit)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 11) % limit;
-}
 
 static double now_s(void)
 {
@@ -154,6 +145,7 @@ static void measure(const char *what, struct calltree *tree)
 
 int main(void)
 {
+	random_state = 88172645463325252u;
 	/* Data grows with the nodes and is given per 100,000; the other layers hardly do. */
 	measure("broad", build_random(0));
 	measure("c++", build_random(1));

@@ -128,6 +128,42 @@ test('nodes that are something else give nodes or one error', async () => {
 	assert.equal(readNodes(withColumn(UPS, high), nodes, frames).parent[4], 0);
 });
 
+/** The columns of lines: as many for each frame as `counts` says, rising by a step each. */
+function withLines(columns, counts, {steps, files}) {
+	const made = new Map(columns);
+	const lines = counts.reduce((sum, count) => sum + count, 0);
+	const put = (tag, numbers) => made.set(tag, Uint8Array.from(numbers));
+	put(29, [0, 3, 97, 46, 99]);
+	put(30, counts);
+	put(31, counts.map(count => count && 5));
+	put(32, files.slice(0, lines));
+	put(33, steps.slice(0, lines));
+	put(34, Array.from({length: lines}, (_, i) => i));
+	put(35, Array.from({length: lines}, (_, i) => 100 - i));
+	return made;
+}
+
+test('lines come back, and none where there are none', async () => {
+	const columns = await columnsOf({'a;b;c': 1});
+	const none = readProfile(columns).lines;
+	assert.deepEqual([[...none.first], [...none.more], none.files], [[0, 0, 0, 0], [0, 0, 0], []]);
+	const some = {steps: [20, 10, 3], files: [1, 0, 1]};
+	const {lines} = readProfile(withLines(columns, [2, 0, 1], some));
+	assert.deepEqual([...lines.first], [0, 2, 2, 3]);
+	assert.deepEqual([...lines.more], [5, 0, 5]);
+	assert.deepEqual(lines.files, ['', 'a.c']);
+	assert.deepEqual([...lines.file], [1, 0, 1]);
+	assert.deepEqual([...lines.number], [10, 15, 13]);
+	assert.deepEqual([...lines.self, ...lines.total], [0, 1, 2, 100, 99, 98]);
+	// A file that is not there, a line before the first, columns that are too short.
+	for (const wrong of [{...some, files: [2, 0, 1]}, {...some, steps: [20, 10, 31]},
+		{...some, steps: [20, 10]}, {...some, files: []}])
+		assert.throws(() => readProfile(withLines(columns, [2, 0, 1], wrong)), RangeError);
+	assert.throws(() => readProfile(withLines(columns, [2, 0], some)), RangeError);
+	assert.throws(() => readProfile(withLines(columns, [127, 127, 127],
+		{steps: [], files: []})), RangeError);
+});
+
 test('any columns give a profile or one error', async () => {
 	const raw = await unpack(piecesOf(randomStacks(8, 200)));
 	const random = generator(9);

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import {NONE, BoxList, buildTree, childrenOf, follow, invertTree, isWithin, nodeAt, nodeCovering,
-	nodesWithin, pathTo, randomStacks, snapLeft, snapWidth, sortedPlaces, stretchesOf, timeText,
+import {NONE, BoxList, buildTree, childrenOf, follow, frameTotals, invertTree, isWithin, nodeAt,
+	nodeCovering, nodesWithin, nodesWithout, pathTo, randomStacks, snapLeft, snapWidth, sortedPlaces, stretchesOf, timeText,
 	treeOf, visibleBoxes, widestChild} from './viewer.mjs';
 
 const STACKS = {
@@ -192,6 +192,55 @@ test('stretches between marks part the samples', () => {
 	}
 	assert.deepEqual(sorted(sum), sorted(stacksOf({tree, frames}, restOf)));
 	assert.deepEqual(stretchesOf([], samples), []);
+});
+
+test('a tree without some frames has the other stacks, their weight and order', () => {
+	for (let seed = 1; seed < 30; seed++) {
+		const stacks = randomStacks(seed, 15 * seed);
+		const {tree, frames} = treeOf(stacks);
+		const leavesOut = frame => 'bdf'.includes(frames[frame]);
+		const made = nodesWithout(tree, leavesOut);
+		const wanted = {};
+		let root = 0;
+		for (const [stack, weight] of Object.entries(stacks)) {
+			const kept = stack.split(';').filter(name => !'bdf'.includes(name)).join(';');
+			if (kept)
+				wanted[kept] = (wanted[kept] || 0) + weight;
+			else
+				root += weight;
+		}
+		const small = buildTree(made);
+		assert.equal(small.self[0], root);
+		small.self[0] = 0;
+		assert.deepEqual(sorted(stacksOf({tree: small, frames}, (one, node) => one.self[node])),
+			sorted(wanted));
+		// In order, and each node once.
+		for (let node = 1; node < small.nodes; node++)
+			assert.ok(node - 1 === small.parent[node] ||
+				pathTo(small, node - 1).includes(small.parent[node]) || !small.parent[node]);
+		for (let node = 0; node < small.nodes; node++) {
+			const children = childrenOf(small, node).map(child => small.frame[child]);
+			assert.deepEqual(children, [...new Set(children)].sort((a, b) => a - b));
+		}
+		// Each old node is found again where its frames that stayed lead to.
+		for (let node = 0; node < tree.nodes; node++) {
+			const path = pathTo(tree, node).map(one => tree.frame[one]).filter(one => !leavesOut(one));
+			assert.deepEqual(pathTo(small, made.place[node]).map(one => small.frame[one]), path);
+		}
+	}
+	const {tree} = treeOf(STACKS);
+	const same = nodesWithout(tree, () => false);
+	assert.deepEqual([same.frame, same.self, same.parent], [tree.frame, tree.self, tree.parent]);
+});
+
+test('a frame weighs each stack once', () => {
+	for (let seed = 1; seed < 10; seed++) {
+		const stacks = randomStacks(seed, 40 * seed);
+		const {tree, frames} = treeOf(stacks);
+		const wanted = frames.map(name => Object.entries(stacks).reduce((sum, [stack, weight]) =>
+			sum + (stack.split(';').includes(name) ? weight : 0), 0));
+		assert.deepEqual([...frameTotals(tree, frames.length)], wanted);
+	}
 });
 
 test('a stretch says when it was', () => {

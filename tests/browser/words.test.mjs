@@ -2,11 +2,12 @@
 // Searching, labels, numbers, spans and the state in the URL.
 
 import assert from 'node:assert/strict';
+import {readFileSync} from 'node:fs';
 import test from 'node:test';
 
-import {KEYS, Labels, between, collapseArguments, compileQuery, ease, formatPercent, formatPlace,
-	formatSeconds, invertTree, markStacks, matchFrames, outermostMatches,
-	parsePlace, treeOf} from './viewer.mjs';
+import {KEYS, Labels, between, compileQuery, ease, formatPercent, formatPlace,
+	formatSeconds, invertTree, linesOf, markStacks, matchFrames, outermostMatches,
+	parsePlace, shortName, treeOf} from './viewer.mjs';
 
 const query = (text, regex = false, matchCase = false) => ({text, regex, matchCase});
 
@@ -43,9 +44,20 @@ test('labels', () => {
 	assert.equal(labels.fit('abcd', 12), '');
 	assert.equal(labels.fit('map<int, long>::at', 60), 'map<\u2026>::at');
 	assert.equal(labels.fit('\u{1f525}\u{1f525}\u{1f525}\u{1f525}', 18), '\u{1f525}\u{1f525}\u2026');
-	assert.equal(collapseArguments('a<b, c<d>>::e(f<g>)'), 'a<\u2026>::e(f<\u2026>)');
-	assert.equal(collapseArguments('operator<<(a<b)'), 'operator<<(a<b)');
-	assert.equal(collapseArguments('f.<locals>.<lambda>'), 'f.<locals>.<lambda>');
+	assert.equal(labels.fit('map<int>::at', 600), 'map<\u2026>::at');
+	const whole = new Labels(() => 6, true);
+	assert.equal(whole.fit('map<int>::at', 600), 'map<int>::at');
+	assert.equal(whole.fit('map<int>::at', 60), 'map<\u2026>::at');
+});
+
+test('short names, as in the static picture', () => {
+	const table = readFileSync(new URL('../labels.tsv', import.meta.url), 'utf8');
+	const cases = table.split('\n').filter(line => line && !line.startsWith('#'));
+	assert.ok(cases.length > 30);
+	for (const line of cases) {
+		const [name, short] = line.split('\t');
+		assert.equal(shortName(name), short);
+	}
 });
 
 test('numbers', () => {
@@ -76,15 +88,28 @@ test('a zoom ends where it should and keeps what both spans share in sight', () 
 });
 
 test('the state goes into a fragment and comes back', () => {
-	const state = {mark: 3, path: [1, 46, 0], span: {from: 0.25, to: 0.5}, order: 'bottom-up',
+	const state = {mark: 3, folded: true, path: [1, 46, 0], span: {from: 0.25, to: 0.5}, order: 'bottom-up',
 		layout: 'icicle', theme: 'dark', query: query('a&b=c #%+ \u00fc', true, true)};
 	assert.deepEqual(parsePlace(formatPlace(state)), state);
-	const none = {mark: -1, path: [], span: null, order: '', layout: '', theme: '', query: query('')};
+	const none = {mark: -1, folded: false, path: [], span: null, order: '', layout: '', theme: '',
+		query: query('')};
 	assert.equal(formatPlace(none), '');
 	for (const nonsense of ['', '#', '#&&=&', '#zoom=&span=-&order=x&theme', '#span=0.5-0.2',
-		'#search=%', '#span=NaN-NaN', '#mark=-2', '#mark=1e3', '#mark=x'])
+		'#search=%', '#span=NaN-NaN', '#inlined=x', '#mark=-2', '#mark=1e3', '#mark=x'])
 		assert.deepEqual(parsePlace(nonsense), none, nonsense);
 	assert.deepEqual(parsePlace('#zoom=1.z.-4.2').path, [1, 35]);
+});
+
+test('lines are told by file name, number and share of the function', () => {
+	const lines = {files: ['/src/a.c', '', 'b/'], first: [0, 0, 3], more: [0, 2],
+		file: [0, 1, 2], number: [12, 0, 7], self: [1, 2, 3], total: [30, 20, 10]};
+	const state = {profile: {lines}, tree: {frame: [9, 1, 0]}, totalOf: frame => frame * 40};
+	assert.deepEqual(linesOf(state, 1), {file: '/src/a.c', more: 2, lines: [
+		{place: 'a.c:12', file: '/src/a.c', self: 1, total: 30, share: '75.0\u202f%'},
+		{place: '?', file: '', self: 2, total: 20, share: '50.0\u202f%'},
+		{place: 'b/:7', file: 'b/', self: 3, total: 10, share: '25.0\u202f%'}]});
+	assert.equal(linesOf(state, 2), null);
+	assert.equal(linesOf(state, 0), null);
 });
 
 test('no key is listed twice', () => {

@@ -4,6 +4,7 @@
 # FLAMERUN: the program to test, else the one in TEST_BUILD.
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -29,8 +30,9 @@ def pytest_configure(config):
     config.option.strict_markers = True
     for name in [name for name in os.environ if name.startswith("FLAMERUN_")]:
         del os.environ[name]
-    for name in ("XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "SOURCE_DATE_EPOCH", "BROWSER", "DISPLAY",
-                 "WAYLAND_DISPLAY"):
+    for name in ("XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_CACHE_HOME", "SOURCE_DATE_EPOCH", "BROWSER",
+                 "DISPLAY", "WAYLAND_DISPLAY", "DEBUGINFOD_URLS", "DEBUGINFOD_CACHE_PATH",
+                 "DEBUGINFOD_MAXTIME"):
         os.environ.pop(name, None)
     # In the background of a shell, or under nohup(1), these are ignored, and by all children.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
@@ -61,6 +63,15 @@ def flamerun():
     path = pathlib.Path(os.environ.get("FLAMERUN", profiled.BUILD / "flamerun")).resolve()
     assert os.access(path, os.X_OK), f"{path}: build it first"
     return str(path)
+
+
+@pytest.fixture(scope="session")
+def flamerun_of_all(flamerun):
+    """A copy for other users: the checkout may lie in a home that they may not enter."""
+    with tempfile.TemporaryDirectory(prefix="flamerun-program.") as folder:
+        os.chmod(folder, 0o755)
+        shutil.copy(pathlib.Path(flamerun).parent / "libflameprof.so.1", folder)
+        yield shutil.copy(flamerun, folder)
 
 
 @pytest.fixture

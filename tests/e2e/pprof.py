@@ -100,6 +100,7 @@ class Profile:
         functions = {function[1]: self.texts[function.get(2, 0)] for function in all_of(5)}
         files = {function[1]: self.texts[function.get(4, 0)] for function in all_of(5)}
         self.lines = []  # (function, file, line), as the locations have them
+        self.chains = {}  # the same of each location
         self.locations = {}
         self.location_mappings = {}
         for value in (value for number, value in every if number == 4):
@@ -111,6 +112,7 @@ class Profile:
             self.location_mappings[whole[1]] = whole.get(2, 0)
             for line in (dict(fields(line)) for number, line in parts if number == 4):
                 self.lines.append((functions[line[1]], files[line[1]], line.get(2, 0)))
+                self.chains.setdefault(whole[1], []).append(self.lines[-1])
         self.stacks = [self.stack(value) for number, value in every if number == 2]
 
     def stack(self, value):
@@ -144,7 +146,7 @@ class Maker:
         self.texts = [""]
         self.body = b"".join(message((1, message((1, self.text(kind)), (2, self.text(unit)))))
                              for kind, unit in types)
-        self.count = 0
+        self.functions = []  # of chain(), by their ids - 1
 
     def text(self, text):
         if text not in self.texts:
@@ -165,6 +167,17 @@ class Maker:
         """A function and a location of it, both with this id."""
         self.add(5, (1, ident), (2, self.text(name)), (3, self.text(name)))
         self.add(4, (1, ident), (4, message((1, ident))))
+
+    def chain(self, ident, *places):
+        """A location of functions (name, file, line), the one in memory first, each inlined in the
+        one before."""
+        lines = []
+        for name, file, line in reversed(places):
+            if (name, file) not in self.functions:
+                self.functions.append((name, file))
+                self.add(5, (1, len(self.functions)), (2, self.text(name)), (4, self.text(file)))
+            lines.append((4, message((1, self.functions.index((name, file)) + 1), (2, line))))
+        self.add(4, (1, ident), *lines)
 
     def sample(self, locations, *values):
         self.add(2, (1, list(locations)), (2, list(values)))

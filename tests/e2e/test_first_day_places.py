@@ -3,7 +3,6 @@
 # Where a first run may take place: programs built with sanitizers, under limits, as the first
 # process of a container.
 import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -36,21 +35,20 @@ def test_address_sanitizer(run, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files that change ids")
-def test_sudo_belongs_before_flamerun(flamerun, confined):
+def test_sudo_belongs_before_flamerun(flamerun_of_all, confined):
     # A folder that others may enter, as pytest's are not.
     with tempfile.TemporaryDirectory() as folder:
         if confined or os.statvfs(folder).f_flag & os.ST_NOSUID:
             pytest.skip("nothing changes ids here")
         os.chmod(folder, 0o755)
-        shutil.copy(flamerun, f"{folder}/flamerun")
-        shutil.copy(pathlib.Path(flamerun).parent / "libflameprof.so.1", folder)
         for name, hint in (("sudo", "put it first: sudo flamerun ..."),
                            ("passwd", "run flamerun as ")):
             shutil.copy("/bin/true", f"{folder}/{name}")
             os.chown(f"{folder}/{name}", 65534, 65534)
             os.chmod(f"{folder}/{name}", 0o4755)
-            result = subprocess.run(["./flamerun", "-o", "/dev/null", f"./{name}"], cwd=folder,
-                                    user=65533, stderr=subprocess.PIPE, text=True, timeout=60)
+            result = subprocess.run([flamerun_of_all, "-o", "/dev/null", f"./{name}"],
+                                    cwd=folder, user=65533, stderr=subprocess.PIPE, text=True,
+                                    timeout=60)
             assert result.returncode == 125
             assert result.stderr.splitlines()[1].startswith(f"flamerun: hint: {hint}")
 

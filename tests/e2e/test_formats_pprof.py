@@ -148,6 +148,68 @@ def test_sample_types(run, tmp_path):
     assert "a run has no sample type 'space'" in result.stderr
 
 
+# ---- lines and what is inlined ---------------------------------------------------------------------
+
+SOURCE = """int add(int x) { return x + 1; }
+int twice(int x) {
+	x = add(x);
+	return add(x);
+}
+int main(void) {
+	return twice(1);
+}
+"""
+
+
+def chained(tmp_path):
+    """`add` is inlined in `twice` at two lines, that in main at one. Returns the path."""
+    source = tmp_path / "t.c"
+    source.write_text(SOURCE)
+    maker = Maker(("samples", "count"))
+    maker.chain(1, ("main", str(source), 7), ("twice", str(source), 3), ("add", str(source), 1))
+    maker.chain(2, ("main", str(source), 7), ("twice", str(source), 4), ("add", str(source), 1))
+    maker.chain(3, ("main", str(source), 7))
+    maker.chain(4, ("libc_start", "", 0))
+    maker.sample([1, 4], 60)
+    maker.sample([2, 4], 30)
+    maker.sample([3, 4], 10)
+    maker.write(tmp_path / "in.pb")
+    return tmp_path / "in.pb"
+
+
+def test_lines_and_chains_come_through(run, tmp_path):
+    before = Profile(chained(tmp_path))
+    assert run("render", "in.pb", "-o", "out.pb.gz").returncode == 0
+    after = Profile(tmp_path / "out.pb.gz")
+    assert sorted(map(repr, after.stacks)) == sorted(map(repr, before.stacks))
+    assert sorted(after.chains.values()) == sorted(before.chains.values())
+
+
+def test_pprof_lists_lines(run, tmp_path):
+    if not shutil.which("go"):
+        pytest.skip("golang-go is not installed")
+    chained(tmp_path)
+    assert run("render", "in.pb", "-o", "out.pb.gz").returncode == 0
+    env = dict(os.environ, HOME=str(tmp_path), PPROF_TMPDIR=str(tmp_path))
+
+    def pprof(*words):
+        return subprocess.run(["go", "tool", "pprof", *words], cwd=tmp_path, env=env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=True).stdout
+
+    listed = pprof("-list=main|twice|add", "out.pb.gz")
+    # Own weight, that of all below, the number of the line.
+    rows = re.findall(r"^\s*(\S+)\s+(\S+)\s+(\d+):", listed, re.M)
+    for row in [("90", "90", "1"), (".", "60", "3"), (".", "30", "4"), ("10", "100", "7")]:
+        assert row in rows, listed
+    # What pprof says of both files is the same in all views.
+    for view in ["-list=main|twice|add", "-traces", "-lines -top", "-peek=add"]:
+        # Stacks may come in another order.
+        ours, theirs = (sorted(re.split(r"-+\+-+\n", pprof(*view.split(), name)))
+                        for name in ["out.pb.gz", "in.pb"])
+        assert ours == theirs, view
+
+
 def layout_of(program, name):
     """(file offset, address and size of the code's segment, address of @name, build-id)"""
     def tool(*words):

@@ -5,10 +5,8 @@ import os
 import pathlib
 import re
 import resource
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 
 import pytest
@@ -239,16 +237,11 @@ def test_a_program_that_limits_its_own_memory(run):
 
 
 @UNDER_LIMITS
-def test_a_limit_on_processes_is_named(flamerun):
-    # A folder that others may enter, as pytest's are not.
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        shutil.copy(flamerun, f"{folder}/flamerun")
-        shutil.copy(pathlib.Path(flamerun).parent / "libflameprof.so.1", folder)
-        user = {"user": 65534, "group": 65534, "extra_groups": []} if outside.IS_ROOT else {}
-        result = subprocess.run([f"{folder}/flamerun", "-o", "/dev/null", "--", "true"], text=True,
-                                stderr=subprocess.PIPE, timeout=60, **user,
-                                preexec_fn=limit(resource.RLIMIT_NPROC, 0))
+def test_a_limit_on_processes_is_named(flamerun_of_all):
+    user = {"user": 65534, "group": 65534, "extra_groups": []} if outside.IS_ROOT else {}
+    result = subprocess.run([flamerun_of_all, "-o", "/dev/null", "--", "true"], text=True,
+                            stderr=subprocess.PIPE, timeout=60, **user,
+                            preexec_fn=limit(resource.RLIMIT_NPROC, 0))
     assert result.returncode == 125
     assert result.stderr == (
         "flamerun: cannot start a thread: Resource temporarily unavailable\n"

@@ -35,7 +35,8 @@ def leave(program, way, folder, status=0):
 def assert_only_inside(path):
     stacks = library.stacks(path)
     assert stacks.total >= LEAST_WEIGHT, stacks.describe()
-    assert stacks.below("inside") >= 0.9 * stacks.total, stacks.describe()
+    # A tick that comes late finds the scope's end, with the weight of all that it is late for.
+    assert stacks.below("inside") >= 0.5 * stacks.total, stacks.describe()
     assert stacks.below("outside") == 0, stacks.describe()
     # Naming and drawing come when nothing is sampled any more.
     assert stacks.below("flameprof_profile_write") == 0, stacks.describe()

@@ -54,6 +54,7 @@ OPTIONS = [
     ("--font", "serif"), ("--font-size", "9"), ("--title", "Another title"),
     ("--subtitle", "A line below it"), ("--notes", "Something to note\nin two lines"),
     ("--count-name", "cache misses"), ("--hide", "^emit$"), ("--root", "^parse$"),
+    ("--focus", "^emit$"), ("--ignore", "^emit$"), ("--by", "module"),
     ("--ground", "dark"),
     *(("--palette", name) for name in ("mem", "io", "java", "js", "perl", "red", "green", "blue",
                                        "yellow", "purple", "orange", "cividis", "okabe-ito")),
@@ -79,7 +80,10 @@ def test_it_is_seen_and_seen_alike(draw, words):
 
 
 def test_every_option_of_the_picture_is_tried(flamerun):
-    """But --threads, which takes samples that know their thread: below."""
+    """
+    But what takes threads, recursion, lines or C++: below, in test_outputs_filters.py and _lines.py,
+    and in test_profile_names.py.
+    """
     script = subprocess.run([flamerun, "--completions", "bash"], stdout=subprocess.PIPE, text=True,
                             check=True).stdout
     palettes = re.search(r"--palette\) COMPREPLY=\(\$\(compgen -W '([^']*)'", script)[1].split()
@@ -89,7 +93,9 @@ def test_every_option_of_the_picture_is_tried(flamerun):
                           check=True).stdout
     picture = re.search(r"^Picture:\n(.*?)^\w", text, re.M | re.S)[1]
     named = set(re.findall(r"--[a-z-]+", picture))
-    assert len(named) > 10 and named - {"--threads"} == {words[0] for words in OPTIONS}
+    others = {"--threads", "--collapse-recursion", "--inline", "--source-map", "--demangle",
+              "--merge-templates"}
+    assert len(named) > 10 and named - others == {words[0] for words in OPTIONS}
 
 
 @pytest.mark.sanitized

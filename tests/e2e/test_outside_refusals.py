@@ -15,8 +15,8 @@ import outside
 pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
 
 
-def refuse(tmp_path, pids, *command):
-    result = subprocess.run([*command, str(outside.FLAMERUN), "-p", str(pids), "-d", "1", "-o",
+def refuse(tmp_path, pids, *command, flamerun=outside.FLAMERUN):
+    result = subprocess.run([*command, str(flamerun), "-p", str(pids), "-d", "1", "-o",
                              "/dev/null", "--format", "folded"], capture_output=True, text=True,
                             check=False, timeout=60, cwd=tmp_path)
     assert result.returncode == 125, result.stderr
@@ -99,18 +99,18 @@ def test_traced_already(tmp_path, sleeper):
 
 
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs two users")
-def test_another_users_process(tmp_path, sleeper):
-    first, hint = refuse("/", sleeper.pid, *outside.as_nobody())
+def test_another_users_process(flamerun_of_all, sleeper):
+    first, hint = refuse("/", sleeper.pid, *outside.as_nobody(), flamerun=flamerun_of_all)
     assert "belongs to root" in first and "as root" in hint
 
 
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
-def test_a_process_that_keeps_to_itself(tmp_path):
+def test_a_process_that_keeps_to_itself(flamerun_of_all):
     code = ("import ctypes, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); print(flush=True);"
             "time.sleep(60)")
     with outside.running(*outside.as_nobody("/usr/bin/python3", "-c", code)) as process:
         process.stdout.readline()
-        first, hint = refuse("/", process.pid, *outside.as_nobody())
+        first, hint = refuse("/", process.pid, *outside.as_nobody(), flamerun=flamerun_of_all)
     assert "keeps its memory to itself" in first and "root" in hint
 
 
@@ -141,13 +141,13 @@ def namespaces(*options):
 
 
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
-def test_from_inside_a_user_namespace(tmp_path):
+def test_from_inside_a_user_namespace(flamerun_of_all):
     """Root in there, and the same user, but not of the namespace the process is in."""
     inside = outside.as_nobody(*namespaces("-U", "-r"))
     with outside.running(*outside.as_nobody("sleep", "600")) as process:
         outside.wait_until(lambda: "sleep" in pathlib.Path(
             f"/proc/{process.pid}/comm").read_text())
-        first, hint = refuse("/", process.pid, *inside)
+        first, hint = refuse("/", process.pid, *inside, flamerun=flamerun_of_all)
     assert "is in another user namespace" in first and "as root of the machine" in hint
 
 

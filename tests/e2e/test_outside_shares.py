@@ -8,7 +8,6 @@ import math
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import tempfile
 
@@ -81,14 +80,12 @@ def test_turns(tmp_path):
         assert 0.2 < part.below(name) / part.total < 0.5, run.folded.describe()
 
 
-def test_bursts_without_privileges():
+def test_bursts_without_privileges(flamerun_of_all):
     """Who may not go before others is not woken up late, either, or together with the target."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         folder.chmod(0o777)
-        for path in (outside.FLAMERUN, outside.FLAMERUN.parent / "libflameprof.so.1"):
-            shutil.copy(path, folder)
-        command = [folder / "flamerun", "-q", "-o", folder / "x.folded", "-r", "250", "--outside",
+        command = [flamerun_of_all, "-q", "-o", folder / "x.folded", "-r", "250", "--outside",
                    "--", compile_target("bursts.c", folder), "1", "6000"]
         result = subprocess.run(outside.as_nobody(*command) if outside.IS_ROOT else command,
                                 stdout=subprocess.PIPE, text=True, check=True, timeout=120)

@@ -174,12 +174,12 @@ def test_many_at_once(tmp_path):
 
 @pytest.mark.confined
 @pytest.mark.skipif(not outside.IS_ROOT, reason="needs another user")
-def test_who_may_not_be_traced(tmp_path):
+def test_who_may_not_be_traced(flamerun_of_all, tmp_path):
     """Under its name with all that it used, but for a last moment, and the rule is told."""
     tmp_path.chmod(0o777)
     program = compile_target("strange.c", tmp_path, STATIC)
     result = subprocess.run(
-        outside.as_nobody(outside.FLAMERUN, "-v", "-o", tmp_path / "x.folded", "--", "sh", "-c",
+        outside.as_nobody(flamerun_of_all, "-v", "-o", tmp_path / "x.folded", "--", "sh", "-c",
                           f"{program} private 1000; {program} before 1000"),
         text=True, capture_output=True, check=True, timeout=120)
     run = profiled.Profiled(result, (tmp_path / "x.folded").read_text(), 197)

@@ -130,3 +130,14 @@ def test_generated_code_in_a_file_in_memory(tmp_path):
     told = run.truth["copied_work"] / 1e9 * 250
     assert abs(run.folded.self("told_work") - told) <= 0.2 * told + 3, run.folded.describe()
     assert run.folded.self("[unknown code]") == 0
+
+
+def test_generated_code_that_makes_room(tmp_path):
+    """Two functions at one place, one after the other: the jitdump's times tell them apart."""
+    run = profile(tmp_path, compile_target("jitdump.c", tmp_path), tmp_path, "1600", rate_hz=250,
+                  options=("-v",))
+    assert run.status == 0
+    folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    assert run.folded.self("[unknown code]") == 0, run.folded.describe()
+    assert re.search(rf"process \d+ made: \d+ samples, 100.0 % named: {tmp_path}/jit-\d+.dump",
+                     run.stderr), run.stderr

@@ -59,8 +59,11 @@ def test_names_from_a_debug_file_beside(tmp_path):
     subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
     subprocess.run(["strip", program], check=True)
     subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", program], check=True)
-    run = profile(tmp_path, program, "1200", rate_hz=250)
+    run = profile(tmp_path, program, "1200", rate_hz=250, options=("-v",))
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
+    told = re.search(r"names of split: (\d+) samples, (\S+) % named: (.*)", run.stderr)
+    assert told and told.group(3) == f"by debug link, {debug}", run.stderr
+    assert 0 < int(told.group(1)) <= run.folded.total and float(told.group(2)) > 95
 
 
 def test_a_symbol_without_a_size_ends_somewhere(tmp_path):

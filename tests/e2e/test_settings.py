@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shlex
+import subprocess
 
 import pytest
 
@@ -49,6 +50,10 @@ MISTAKES = """
 --format=jpeg ls
 --completions=tcsh
 --hide 'a(b' ls
+--focus '[z-a]' ls
+--ignore '(a*)\\1' ls
+--by functions ls
+--by process,modul ls
 --root 'x[' ls
 --hide 'a{2,1}' ls
 --hide '(((a{99}){99}){99})' ls
@@ -230,7 +235,7 @@ def test_what_is_no_file(run, home, work):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
-def test_the_home_of_somebody_else(run, home, work):
+def test_the_home_of_somebody_else(flamerun_of_all, home):
     """What one may not even look at is not missed; a file one may not read is told."""
     home[1].write_text("rate = 5\n")
     for folder in home[1].parents[:4]:
@@ -238,8 +243,9 @@ def test_the_home_of_somebody_else(run, home, work):
     home[1].chmod(0o600)
 
     def other_user():
-        return run("--show-config", cwd="/", env=home[0], user=12345, group=12345,
-                   extra_groups=[])
+        return subprocess.run([flamerun_of_all, "--show-config"], cwd="/", env=home[0], text=True,
+                              capture_output=True, timeout=60, user=12345, group=12345,
+                              extra_groups=[])
 
     assert other_user().stderr == f"flamerun: cannot read '{home[1]}': Permission denied\n"
     home[1].parent.chmod(0o700)

@@ -52,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	request.profile = pipe_reader_profile(pipe_reader);
 	if (!naming_build(&request, &tree, &report))
 		calltree_free(tree);
+	sources_release(&report.sources);
 	pipe_reader_free(pipe_reader);
 	return 0;
 }

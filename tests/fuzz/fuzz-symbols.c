@@ -32,7 +32,7 @@ static void ask(struct symtab *table, uint64_t address)
 		abort();
 	if (!found->name)
 		return;
-	name = demangle_name(found->name);
+	name = demangle_name(found->name, DEMANGLE_SHORT);
 	if (name && strlen(name) > strlen(found->name) && strlen(name) > DEMANGLE_MAX_BYTES)
 		abort();
 	free(name);

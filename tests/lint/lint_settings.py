@@ -11,7 +11,7 @@ import subprocess
 
 import tree
 
-ROW = re.compile(r'^OPTION\((?P<short>0|\'.\'), "(?P<name>[\w-]+)", (?:NULL|"(?P<argument>\w+)"), '
+ROW = re.compile(r'^OPTION\((?P<short>0|\'.\'), "(?P<name>[\w-]+)", (?:NULL|"(?P<argument>[\w=]+)"), '
                  r'\w+,\s+(?P<type>\w+)(?:\((?P<range>[^)]*)\))?,\s+(?:NULL|"(?P<default>[^"]*)"),'
                  r'.*?(?P<from>COMMAND|USER|PROJECT)\)$', re.M | re.S)
 FLAMERUN = os.path.join(tree.ROOT, os.environ.get("BUILD", "build"), "flamerun")

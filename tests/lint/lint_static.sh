@@ -16,7 +16,8 @@ cppcheck -q -j "$(nproc)" --enable=warning,performance,portability --std=c11 -I.
 	--error-exitcode=1 --template='{file}:{line}: {id}: {message}' \
 	cli render libprof share/examples tests/targets || status=1
 
-make -s compile_commands.json CC=clang || exit 1
+# Without the flags of the make that called us: its jobs are its own.
+env -u MAKEFLAGS make -s compile_commands.json CC=clang || exit 1
 find cli render libprof -name '*.c' -print0 |
 	xargs -0 -n 8 -P "$(nproc)" clang-tidy --quiet -p . 2>/dev/null || status=1
 find tests/unit -name '*.c' -print0 |

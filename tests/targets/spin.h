@@ -33,7 +33,7 @@ __attribute__((always_inline)) static inline void spin(unsigned units)
 /* Stretches of random length keep a periodic sampler from falling into step with a loop. */
 static inline unsigned spin_random(unsigned lo, unsigned hi)
 {
-	static _Thread_local uint64_t state = 88172645463325252ULL;
+	static __thread uint64_t state = 88172645463325252ULL;
 
 	state ^= state << 13;
 	state ^= state >> 7;

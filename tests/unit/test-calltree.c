@@ -109,7 +109,7 @@ static void test_misuse_poisons(void **state)
 	calltree_free(tree);
 
 	tree = calltree_new();
-	calltree_thread(tree, UINT32_MAX, "t");
+	calltree_thread(tree, UINT32_MAX, "t", "");
 	assert_int_equal(calltree_error(tree), -E2BIG);
 	calltree_free(tree);
 }
@@ -120,7 +120,7 @@ static void test_threads_and_samples_are_kept(void **state)
 	uint32_t node = child(tree, CALLTREE_ROOT, "a");
 
 	(void)state;
-	calltree_thread(tree, 3, "worker");
+	calltree_thread(tree, 3, "worker", "prog (7)");
 	for (uint32_t i = 0; i < 1000; i++)
 		calltree_sample(
 			tree, &(struct calltree_sample){.time_ns = i, .node = node, .thread = 3});
@@ -129,9 +129,82 @@ static void test_threads_and_samples_are_kept(void **state)
 	assert_null(calltree_thread_at(tree, 2));
 	assert_null(calltree_thread_at(tree, 99));
 	assert_string_equal(calltree_thread_at(tree, 3), "worker");
+	assert_string_equal(calltree_process_at(tree, 3), "prog (7)");
+	assert_null(calltree_process_at(tree, 2));
+	assert_null(calltree_process_at(tree, 99));
 	assert_int_equal(calltree_samples(tree), 1000);
 	assert_int_equal(calltree_sample_at(tree, 999)->time_ns, 999);
 	assert_int_equal(calltree_total(tree), 0);
+	calltree_free(tree);
+}
+
+static void test_lines_tell_frames_apart(void **state)
+{
+	struct calltree *tree = calltree_new();
+	char file[] = "src/a.c";
+	uint32_t plain = calltree_frame(tree, "f", "prog", CALLTREE_NATIVE);
+	uint32_t first = calltree_frame_line(tree, "f", "prog", CALLTREE_NATIVE, file, 7);
+
+	(void)state;
+	file[0] = 'x'; /* borrowed for the call only */
+	assert_int_not_equal(first, plain);
+	assert_string_equal(calltree_frame_at(tree, plain)->file, "");
+	assert_int_equal(calltree_frame_at(tree, plain)->line, 0);
+	assert_string_equal(calltree_frame_at(tree, first)->file, "src/a.c");
+	assert_int_equal(calltree_frame_at(tree, first)->line, 7);
+	assert_int_equal(
+		calltree_frame_line(tree, "f", "prog", CALLTREE_NATIVE, "src/a.c", 7), first);
+	assert_int_equal(calltree_frame_line(tree, "f", "prog", CALLTREE_NATIVE, "", 0), plain);
+	assert_int_equal(calltree_frames(tree), 2);
+	/* Places that touch in the table: all of them are others. */
+	for (uint32_t i = 0; i < 7000; i++)
+		assert_int_equal(calltree_frame_line(tree, "f", "prog", CALLTREE_NATIVE,
+					 i % 2 ? "src/a.c" : "", 100 + i),
+			2 + i);
+	/* Equal texts are one. */
+	assert_ptr_equal(calltree_frame_at(tree, first)->name, calltree_frame_at(tree, 3)->name);
+	assert_ptr_equal(calltree_frame_at(tree, first)->file, calltree_frame_at(tree, 3)->file);
+	calltree_free(tree);
+}
+
+/* "frame file:line self/total " for each line of the table. */
+static void spell_lines(const struct calltree *tree, char *text)
+{
+	*text = '\0';
+	for (size_t i = 0; i < calltree_lines(tree); i++) {
+		const struct calltree_line *line = calltree_line_at(tree, i);
+
+		text += sprintf(text, "%s %s:%u %u/%u, ",
+			calltree_frame_at(tree, line->frame)->name, line->file, line->line,
+			(unsigned)line->self, (unsigned)line->total);
+	}
+}
+
+static void test_lines_are_summed_and_sorted(void **state)
+{
+	struct calltree *tree = calltree_new();
+	uint32_t f = calltree_frame(tree, "f", "", CALLTREE_NATIVE);
+	uint32_t g = calltree_frame(tree, "g", "", CALLTREE_NATIVE);
+	const struct calltree_line lines[] = {
+		{g, 9, "b.c", 1, 1},
+		{f, 3, "b.c", 1, 2},
+		{f, 5, "a.c", 0, 8},
+		{f, 3, "b.c", 2, 3},
+		{f, 3, "a.c", 0, 5},
+		{f, 4, "a.c", 0, 5},
+	};
+	char text[256];
+
+	(void)state;
+	assert_int_equal(calltree_lines(tree), 0);
+	for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		calltree_add_line(tree, &lines[i]);
+	assert_int_equal(calltree_finish(tree), 0);
+	spell_lines(tree, text);
+	assert_string_equal(
+		text, "f a.c:5 0/8, f b.c:3 3/5, f a.c:3 0/5, f a.c:4 0/5, g b.c:9 1/1, ");
+	calltree_add_line(tree, &(struct calltree_line){.frame = 2, .file = ""});
+	assert_int_equal(calltree_error(tree), -EINVAL);
 	calltree_free(tree);
 }
 
@@ -174,6 +247,16 @@ static void test_order_is_by_name(void **state)
 	spell(two, second);
 	assert_string_equal(first, "1a2,0 1b6,2 2a5,1 3q5,0 2z6,0 ");
 	assert_string_equal(second, first);
+	/* Lines come after all the rest. */
+	child(two, calltree_child(two, CALLTREE_ROOT,
+		calltree_frame_line(two, "a", "", CALLTREE_NATIVE, "x", 3)), "h");
+	child(two, calltree_child(two, CALLTREE_ROOT,
+		calltree_frame_line(two, "a", "", CALLTREE_NATIVE, "x", 12)), "i");
+	child(two, calltree_child(two, CALLTREE_ROOT,
+		calltree_frame_line(two, "a", "", CALLTREE_NATIVE, "b", 99)), "g");
+	spell(two, second);
+	assert_string_equal(second, "1a2,0 1a4,1 2g4,0 1a6,1 2h6,0 1a8,1 2i8,0 "
+				    "1b12,2 2a11,1 3q11,0 2z12,0 ");
 	calltree_free(one);
 	calltree_free(two);
 }
@@ -186,6 +269,8 @@ int main(void)
 		cmocka_unit_test(test_a_million_nodes_stay_distinct),
 		cmocka_unit_test(test_misuse_poisons),
 		cmocka_unit_test(test_threads_and_samples_are_kept),
+		cmocka_unit_test(test_lines_tell_frames_apart),
+		cmocka_unit_test(test_lines_are_summed_and_sorted),
 		cmocka_unit_test(test_order_is_by_name),
 	};
 

@@ -14,13 +14,18 @@
 
 #include "cli/symbols/demangle.h"
 
-static void expect(const char *mangled, const char *shown)
+static void expect_style(const char *mangled, enum demangle_style style, const char *shown)
 {
-	char *name = demangle_name(mangled);
+	char *name = demangle_name(mangled, style);
 
 	assert_non_null(name);
 	assert_string_equal(name, shown);
 	free(name);
+}
+
+static void expect(const char *mangled, const char *shown)
+{
+	expect_style(mangled, DEMANGLE_SHORT, shown);
 }
 
 static void test_languages(void **state)
@@ -38,6 +43,7 @@ static void test_languages(void **state)
 	expect("_RINvCs7cTL2Rz5gGG_1r4workmEB2_", "r::work::<u32>");
 	expect("_D4test3fooFZv", "test.foo()");
 	expect("_Dmain", "D main");
+	expect("_RINvCs7cTL2Rz5gGG_0r4workmE_", "_RINvCs7cTL2Rz5gGG_0r4workmE_"); /* no letters */
 }
 
 static void test_c_names_stay(void **state)
@@ -73,6 +79,103 @@ static void test_versions_and_copies(void **state)
 	expect("_ZN3foo3barEv.constprop.0.isra.1", "foo::bar");
 	expect("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE.llvm.42",
 		"core::fmt::Write::write_fmt");
+}
+
+static void test_full_names(void **state)
+{
+	(void)state;
+	expect_style("_ZNSt6vectorIiSaIiEE9push_backERKi", DEMANGLE_FULL,
+		"std::vector<int, std::allocator<int> >::push_back(int const&)");
+	expect_style("_ZNK3foo3bazltERKS0_", DEMANGLE_FULL,
+		"foo::baz::operator<(foo::baz const&) const");
+	expect_style("_ZN3foo3barEv.constprop.0.isra.1", DEMANGLE_FULL,
+		"foo::bar() [clone .constprop.0.isra.1]");
+	expect_style("_ZN3foo3barEv@@LIB_1", DEMANGLE_FULL, "foo::bar()");
+	expect_style("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", DEMANGLE_FULL,
+		"core::fmt::Write::write_fmt::h0123456789abcdef");
+	expect_style("work.constprop.0", DEMANGLE_FULL, "work.constprop.0");
+	expect_style("memcpy@@GLIBC_2.14", DEMANGLE_FULL, "memcpy@@GLIBC_2.14");
+	expect_style("i", DEMANGLE_FULL, "i");
+}
+
+static void test_names_as_they_are(void **state)
+{
+	static const char *const names[] = {
+		"_ZN3foo3barEv.part.0", "memcpy@@GLIBC_2.14", "work.cold", "", "_Dmain"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		expect_style(names[i], DEMANGLE_NONE, names[i]);
+	assert_int_equal(demangle_style_of("none"), DEMANGLE_NONE);
+	assert_int_equal(demangle_style_of("full"), DEMANGLE_FULL);
+	assert_int_equal(demangle_style_of("short"), DEMANGLE_SHORT);
+}
+
+/* Copies of one function are equal without what tells them apart. */
+static void test_copies_are_one(void **state)
+{
+	static const char *const cases[][2] = {
+		{"foo::bar() [clone .constprop.0]", "foo::bar()"},
+		{"foo::bar() [clone .isra.0] [clone .cold]", "foo::bar()"},
+		{"work.part.3.cold", "work"},
+		{"work.lto_priv.0", "work"},
+		{"core::fmt::write::h0123456789abcdef", "core::fmt::write"},
+		{"core::fmt::write::h0123456789abcdeg", "core::fmt::write::h0123456789abcdeg"},
+		{"core::fmt::write::h0123456789abcdef.llvm.7", "core::fmt::write"},
+		{"::h0123456789abcdef", ""},
+		{"h0123456789abcdef", "h0123456789abcdef"},
+		{"main.part", "main.part"},
+		{"run@http://a/x.js:10", "run@http://a/x.js:10"},
+		{"memcpy@plt", "memcpy@plt"},
+		{"a [clone b", "a [clone b"},
+		{"", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char name[64];
+
+		strcpy(name, cases[i][0]);
+		demangle_drop_copies(name);
+		assert_string_equal(name, cases[i][1]);
+	}
+}
+
+/* Of what manglings are made of, in any order: none may cost time or memory without bound. */
+static void test_hostile_names(void **state)
+{
+	static const char *const heads[] = {
+		"_Z", "_ZN", "_R", "_RNv", "_D1f", "_ZZ", "_RINv", "_ZL"};
+	static const char *const words[] = {"S_", "S0_", "T_", "St", "I", "E", "J", "N", "Dp", "P",
+		"R", "1a", "3foo", "B_", "B0_", "Q", "Qb", "C", "M", "X", "i", "j", "v", "L_Z",
+		"L", "F", "A", "G", "K", "17h0123456789abcdef", "_", "0", "9", "99999999", "DT",
+		"Dn", "cl", "sr", "nw", "ul", "UlvE_", "Z", "p", "s_", "u", "z", "H", "Ss", ".cold",
+		"@@"};
+	uint64_t random = 88172645463325252ULL;
+
+	(void)state;
+	alarm(120);
+	for (int i = 0; i < 5000; i++) {
+		char name[4096];
+		size_t at = (size_t)sprintf(name, "%s", heads[i % 8]);
+
+		for (int k = 0; k < 20 + i % 900 && at < sizeof(name) - 64; k++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			at += (size_t)sprintf(name + at, "%s",
+				words[random % (sizeof(words) / sizeof(*words))]);
+		}
+		for (int style = DEMANGLE_SHORT; style <= DEMANGLE_NONE; style++) {
+			char *shown = demangle_name(name, (enum demangle_style)style);
+
+			assert_non_null(shown);
+			assert_true(strlen(shown) <= DEMANGLE_MAX_BYTES + sizeof(name));
+			demangle_drop_copies(shown);
+			free(shown);
+		}
+	}
+	alarm(0);
 }
 
 /*
@@ -130,6 +233,10 @@ int main(void)
 		cmocka_unit_test(test_languages),
 		cmocka_unit_test(test_c_names_stay),
 		cmocka_unit_test(test_versions_and_copies),
+		cmocka_unit_test(test_full_names),
+		cmocka_unit_test(test_names_as_they_are),
+		cmocka_unit_test(test_copies_are_one),
+		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_bomb_stays_mangled),
 		cmocka_unit_test(test_deep_and_long_names),
 	};

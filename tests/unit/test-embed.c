@@ -100,7 +100,7 @@ static int64_t signed_number(struct column *column)
 struct embedded {
 	uint8_t *raw;
 	unsigned pieces;
-	struct column columns[32];
+	struct column columns[40];
 };
 
 static struct embedded embed(struct calltree *tree, const struct picture_options *options)
@@ -128,7 +128,7 @@ static struct embedded embed(struct calltree *tree, const struct picture_options
 	while (all.at < all.end) {
 		uint64_t tag = number(&all), bytes = number(&all);
 
-		assert_true(tag < 32 && bytes <= (size_t)(all.end - all.at));
+		assert_true(tag < 40 && bytes <= (size_t)(all.end - all.at));
 		embedded.columns[tag] = (struct column){all.at, all.at + bytes};
 		all.at += bytes;
 	}
@@ -209,7 +209,7 @@ static void test_small_tree_comes_back(void **state)
 	(void)state;
 	calltree_add(tree, c, UINT64_C(1) << 40);
 	calltree_add(tree, b, 300);
-	calltree_thread(tree, 1, "worker");
+	calltree_thread(tree, 1, "worker", "");
 	calltree_sample(tree, &(struct calltree_sample){.time_ns = 5000000,
 				      .node = b,
 				      .weight = 2,
@@ -242,6 +242,58 @@ static void test_small_tree_comes_back(void **state)
 	calltree_free(tree);
 }
 
+static void check_numbers(struct column column, const uint64_t *wanted, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(number(&column), wanted[i]);
+	assert_ptr_equal(column.at, column.end);
+}
+#define CHECK_NUMBERS(column, ...)                                                                 \
+	check_numbers(column, (const uint64_t[]){__VA_ARGS__},                                     \
+		sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static void test_lines_have_columns(void **state)
+{
+	static const int64_t steps[] = {5, 15, -17, 100, -1, -1, -1, -1, -1, -1, -1};
+	struct calltree *tree = calltree_new();
+	/* Numbered in another order than they stand in. */
+	uint32_t c = calltree_frame(tree, "c", "", CALLTREE_NATIVE);
+	uint32_t b = calltree_frame(tree, "b", "", CALLTREE_NATIVE);
+	uint32_t a = calltree_frame(tree, "a", "", CALLTREE_NATIVE);
+	struct embedded got;
+
+	(void)state;
+	calltree_add(tree, calltree_child(tree, CALLTREE_ROOT, b), 1);
+	for (uint32_t i = 0; i < 11; i++)
+		calltree_add_line(tree, &(struct calltree_line){.frame = c,
+						.line = 103 - i,
+						.file = i == 9 ? "never.h" : "z.h",
+						.self = i == 1,
+						.total = 50 - i});
+	calltree_add_line(tree, &(struct calltree_line){a, 5, "z.h", 200, 300});
+	calltree_add_line(tree, &(struct calltree_line){a, 20, "a.c", 0, 30});
+	calltree_add_line(tree, &(struct calltree_line){a, 3, "", 7, 7});
+	got = embed(tree, &(struct picture_options){0});
+	assert_int_equal(got.columns[EMBED_FILES].end - got.columns[EMBED_FILES].at, 9);
+	assert_memory_equal(got.columns[EMBED_FILES].at, "\0\3a.c\3z.h", 9);
+	CHECK_NUMBERS(got.columns[EMBED_LINE_COUNTS], 3, 0, 8);
+	CHECK_NUMBERS(got.columns[EMBED_LINES_MORE], 0, 0, 3);
+	CHECK_NUMBERS(got.columns[EMBED_LINE_FILES], 2, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2);
+	for (size_t i = 0; i < 11; i++)
+		assert_int_equal(signed_number(&got.columns[EMBED_LINE_NUMBERS]), steps[i]);
+	CHECK_NUMBERS(got.columns[EMBED_LINE_SELVES], 200, 0, 7, 0, 1, 0, 0, 0, 0, 0, 0);
+	CHECK_NUMBERS(got.columns[EMBED_LINE_TOTALS], 300, 30, 7, 50, 49, 48, 47, 46, 45, 44, 43);
+	free(got.raw);
+	calltree_free(tree);
+	/* No lines, no columns. */
+	tree = calltree_new();
+	got = embed(tree, &(struct picture_options){0});
+	assert_null(got.columns[EMBED_FILES].at);
+	assert_null(got.columns[EMBED_LINE_COUNTS].at);
+	free(got.raw);
+	calltree_free(tree);
+}
+
 static void test_the_view_is_told(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -251,11 +303,12 @@ static void test_the_view_is_told(void **state)
 						  .direction = PICTURE_ICICLE,
 						  .ground = PICTURE_DARK,
 						  .is_reversed = 1,
+						  .whole_names = 1,
 						  .width = 999,
 						  .frame_height = 20,
 						  .font_size = 12.5,
 						  .min_width = 0.25});
-	static const uint64_t view[] = {1, 1, 1, 999, 2000, 1250, 25};
+	static const uint64_t view[] = {1, 1, 1, 999, 2000, 1250, 25, 1};
 
 	(void)state;
 	check_text(got.columns[EMBED_COUNT_NAME], "misses");
@@ -400,6 +453,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_small_tree_comes_back),
+		cmocka_unit_test(test_lines_have_columns),
 		cmocka_unit_test(test_the_view_is_told),
 		cmocka_unit_test(test_marks_have_columns),
 		cmocka_unit_test(test_samples_without_times_stay_out),

@@ -191,7 +191,7 @@ static void test_a_full_disk_is_an_error(void **state)
 
 	(void)state;
 	setvbuf(full, NULL, _IONBF, 0);
-	assert_true(folded_write(tree, full) < 0);
+	assert_true(folded_write(tree, false, full) < 0);
 	fclose(full);
 	calltree_free(tree);
 }

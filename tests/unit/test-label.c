@@ -78,34 +78,62 @@ static void test_clean_cuts_between_code_points(void **state)
 	assert_string_equal(clean, "a\xe2\x82\xac" DOTS);
 }
 
-static void check_fit(const char *name, double width_px, const char *wanted)
+static void check_fit(
+	const char *name, double width_px, enum label_names names, const char *wanted)
 {
 	char fitted[LABEL_BYTES];
-	size_t length = label_fit(fitted, name, width_px, &cells);
+	size_t length = label_fit(fitted, name, width_px, &cells, names);
 
 	assert_int_equal(length, strlen(wanted));
 	if (length)
 		assert_string_equal(fitted, wanted);
 }
 
-static void test_fit_prefers_the_whole_then_no_arguments_then_a_cut(void **state)
+static void test_fit_prefers_the_whole_then_the_short_then_a_cut(void **state)
 {
+	static const char name[] = "std::vector<int, A<int>>::push(T<int>)";
+
 	(void)state;
-	check_fit("main", 4, "main");
-	check_fit("main", 3.5, "ma" DOTS);
-	check_fit("main", 2.5, "");
-	check_fit("std::vector<int, A<int>>::push(T<int>)", 40,
-		"std::vector<int, A<int>>::push(T<int>)");
-	check_fit("std::vector<int, A<int>>::push(T<int>)", 30,
-		"std::vector<" DOTS ">::push(T<" DOTS ">)");
-	check_fit("std::vector<int, A<int>>::push(T<int>)", 16, "std::vector<" DOTS ">:" DOTS);
-	check_fit("operator<<(std::ostream<char>&)", 27, "operator<<(std::ostream<" DOTS ">" DOTS);
-	check_fit("f<(a->b), c>::operator-><int>()", 21, "f<" DOTS ">::operator-><" DOTS ">()");
-	check_fit("f.<locals>.<lambda>", 15, "f.<locals>.<la" DOTS);
-	check_fit("<A as B<C>>::run", 15, "<A as B<" DOTS ">>::r" DOTS);
-	check_fit("\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 3,
+	check_fit("main", 4, LABEL_WHOLE, "main");
+	check_fit("main", 3.5, LABEL_WHOLE, "ma" DOTS);
+	check_fit("main", 2.5, LABEL_WHOLE, "");
+	check_fit(name, 40, LABEL_WHOLE, name);
+	check_fit(name, 30, LABEL_WHOLE, "std::vector<" DOTS ">::push");
+	check_fit(name, 16, LABEL_WHOLE, "std::vector<" DOTS ">:" DOTS);
+	check_fit(name, 40, LABEL_SHORT, "std::vector<" DOTS ">::push");
+	check_fit(name, 16, LABEL_SHORT, "std::vector<" DOTS ">:" DOTS);
+	check_fit("f.<locals>.<lambda>", 15, LABEL_SHORT, "f.<locals>.<la" DOTS);
+	check_fit("\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 3, LABEL_SHORT,
 		"\xe2\x82\xac\xe2\x82\xac" DOTS);
-	check_fit("", 10, "");
+	check_fit("", 10, LABEL_SHORT, "");
+}
+
+/* The table that the viewer's test reads, too. */
+static void test_short_names(void **state)
+{
+	char path[4096], line[512], shorter[LABEL_SHORT_BYTES(sizeof(line))];
+	FILE *in;
+	unsigned cases = 0;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%.*stests/labels.tsv",
+		(int)(sizeof(__FILE__) - sizeof("tests/unit/test-label.c")), __FILE__);
+	in = fopen(path, "re");
+	assert_non_null(in);
+	while (fgets(line, sizeof(line), in)) {
+		char *tab = strchr(line, '\t');
+
+		if (line[0] == '#')
+			continue;
+		assert_non_null(tab);
+		*tab = '\0';
+		tab[strlen(tab + 1)] = '\0';
+		label_short(shorter, line);
+		assert_string_equal(shorter, tab + 1);
+		cases++;
+	}
+	fclose(in);
+	assert_true(cases > 30);
 }
 
 static void test_fit_survives_length(void **state)
@@ -116,14 +144,15 @@ static void test_fit_survives_length(void **state)
 	assert_non_null(name);
 	memset(name, 'x', 10000);
 	name[10000] = '\0';
-	assert_in_range(label_fit(fitted, name, 1e9, &cells), LABEL_BYTES - 8, LABEL_BYTES - 1);
+	assert_in_range(label_fit(fitted, name, 1e9, &cells, LABEL_WHOLE), LABEL_BYTES - 8,
+		LABEL_BYTES - 1);
 	/* Brackets that grow most when collapsed, and ones that never close. */
 	for (unsigned i = 0; i < 10000; i++)
 		name[i] = i % 3 == 0 ? 'a' : i % 3 == 1 ? '<' : '>';
-	assert_true(label_fit(fitted, name, 100, &cells) <= 102 + 2 * 100);
+	assert_true(label_fit(fitted, name, 100, &cells, LABEL_WHOLE) <= 102 + 2 * 100);
 	for (unsigned i = 0; i < 10000; i++)
 		name[i] = i % 2 ? '<' : 'a';
-	assert_true(label_fit(fitted, name, 100, &cells) > 0);
+	assert_true(label_fit(fitted, name, 100, &cells, LABEL_WHOLE) > 0);
 	free(name);
 }
 
@@ -165,7 +194,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clean_replaces_what_is_no_utf8),
 		cmocka_unit_test(test_clean_cuts_between_code_points),
-		cmocka_unit_test(test_fit_prefers_the_whole_then_no_arguments_then_a_cut),
+		cmocka_unit_test(test_fit_prefers_the_whole_then_the_short_then_a_cut),
+		cmocka_unit_test(test_short_names),
 		cmocka_unit_test(test_fit_survives_length),
 		cmocka_unit_test(counts_have_commas),
 		cmocka_unit_test(what_has_no_room_is_cut),

@@ -3,6 +3,7 @@
  * * Our own mappings, read and asked.
  * Code outside of all modules, looked up in a process's mappings: this one's.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -182,6 +183,35 @@ static void code_of_a_file_is_told_once(void **state)
 	assert_int_equal(update_after(given, 0), 2);
 }
 
+/* Where a JIT compiler tells of its code is told when code of nobody's is sampled, once. */
+static void a_jitdump_is_told_of(void **state)
+{
+	struct given *given = *state;
+	char path[] = "/tmp/flamerun-test-XXXXXX", dump[64];
+	const struct record_module *record;
+	void *nothing = malloc(1 << 20), *mark;
+	int fd;
+
+	assert_non_null(mkdtemp(path));
+	snprintf(dump, sizeof(dump), "%s/jit-%d.dump", path, 1234);
+	fd = open(dump, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	mark = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (mark == MAP_FAILED) /* a folder that nothing may be run from */
+		skip();
+	request_address(given, nothing);
+	assert_int_equal(update_after(given, 0), 1);
+	record = (const struct record_module *)(given->pipe_writer.bytes + given->pipe_writer.from);
+	assert_string_equal(record->path, dump);
+	assert_int_equal(record->flags, WIRE_MODULE_MAPPED);
+	request_address(given, (void *)(uintptr_t)(64 * 4096));
+	assert_int_equal(update_after(given, 10000), 1);
+	free(nothing);
+	unlink(dump);
+	rmdir(path);
+	munmap(mark, 4096);
+}
+
 static void looks_that_find_nothing_become_rare(void **state)
 {
 	struct given *given = *state;
@@ -226,6 +256,7 @@ int main(void)
 		cmocka_unit_test(test_a_process_that_is_gone),
 		cmocka_unit_test(test_lines_that_are_wrong),
 		cmocka_unit_test_setup_teardown(code_of_a_file_is_told_once, begin, end),
+		cmocka_unit_test_setup_teardown(a_jitdump_is_told_of, begin, end),
 		cmocka_unit_test_setup_teardown(looks_that_find_nothing_become_rare, begin, end),
 		cmocka_unit_test_setup_teardown(who_may_not_be_looked_into_has_none, begin, end),
 	};

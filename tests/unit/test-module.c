@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -29,14 +30,18 @@
 static void expect_module(const struct symbols_module *module, enum symbols_source source,
 	const char *exported, const char *hidden)
 {
-	enum symbols_source got = SYMBOLS_VDSO;
+	struct symbols_origin got = {SYMBOLS_VDSO, NULL};
 	struct symtab *table = NULL;
 	const char *names[] = {exported, hidden};
 	uint64_t addresses[] = {
 		fixture_address("lib.so", "exported"), fixture_address("lib.so", "hidden")};
 
 	assert_int_equal(module_read(module, &table, &got), 0);
-	assert_int_equal(got, source);
+	assert_int_equal(got.source, source);
+	assert_int_equal(!!got.path,
+		source == SYMBOLS_DEBUG_FILE || source == SYMBOLS_DEBUG_LINK ||
+			source == SYMBOLS_DEBUGINFOD);
+	free((char *)got.path);
 	for (int i = 0; i < 2; i++) {
 		struct symtab_symbol *found = symtab_find(table, addresses[i]);
 
@@ -76,13 +81,13 @@ static size_t read_build_id(const char *name, uint8_t id[64])
 static void test_own_table(void **state)
 {
 	struct symtab *table = NULL;
-	enum symbols_source source;
+	struct symbols_origin origin;
 	struct symbols_module module = {.path = fixture_path("lib.so")};
 	uint64_t sized = fixture_address("lib.so", "sized");
 
 	(void)state;
 	expect_file("lib.so", SYMBOLS_SYMTAB, "exported", "hidden");
-	assert_int_equal(module_read(&module, &table, &source), 0);
+	assert_int_equal(module_read(&module, &table, &origin), 0);
 	assert_string_equal(symtab_find(table, sized + 20)->name, "sized");
 	assert_null(symtab_find(table, sized + 32));
 	assert_string_equal(symtab_find(table, sized + 64)->name, "unsized");
@@ -106,9 +111,9 @@ static void test_debug_link(void **state)
 	(void)state;
 	fixture_run("objcopy --only-keep-debug lib.so linked.debug && strip -o linked.so lib.so && "
 		    "objcopy --add-gnu-debuglink=linked.debug linked.so");
-	expect_file("linked.so", SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	expect_file("linked.so", SYMBOLS_DEBUG_LINK, "exported", "hidden");
 	fixture_run("mkdir -p .debug && mv linked.debug .debug");
-	expect_file("linked.so", SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	expect_file("linked.so", SYMBOLS_DEBUG_LINK, "exported", "hidden");
 
 	/* Another build's symbols under the right name. */
 	fixture_run("cc -O2 -fPIC -shared -Wl,--build-id=sha1 -DOTHER -g -o other.so lib.c && "
@@ -122,7 +127,7 @@ static void test_debug_link_checksum(void **state)
 	fixture_run("objcopy --remove-section=.note.gnu.build-id lib.so plain.so && "
 		    "objcopy --only-keep-debug plain.so plain.debug && strip plain.so && "
 		    "objcopy --add-gnu-debuglink=plain.debug plain.so");
-	expect_file("plain.so", SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	expect_file("plain.so", SYMBOLS_DEBUG_LINK, "exported", "hidden");
 	fixture_run("printf x >> plain.debug");
 	expect_file("plain.so", SYMBOLS_DYNSYM, "exported", NULL);
 }
@@ -177,7 +182,182 @@ static void test_build_id_decides(void **state)
 	id[19] ^= 1;
 	expect_module(&module, SYMBOLS_MISMATCH, NULL, NULL);
 	module.path = deleted;
+	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
+}
+
+static int64_t changed_ns(const char *name)
+{
+	struct stat status;
+
+	assert_int_equal(stat(fixture_path(name), &status), 0);
+	return status.st_ctim.tv_sec * 1000000000LL + status.st_ctim.tv_nsec;
+}
+
+/* What was there before is of another root, what came later has replaced it. */
+static void test_replaced(void **state)
+{
+	uint8_t id[64];
+	char path[256];
+	struct symbols_module module = {.path = path, .build_id = id};
+
+	(void)state;
+	strcpy(path, fixture_path("here.so"));
+	module.build_id_bytes = read_build_id("lib.so", id);
+	fixture_run("cc -O2 -fPIC -shared -Wl,--build-id=sha1 -DOTHER -g -o here.so lib.c");
+	module.seen_ns = changed_ns("here.so");
 	expect_module(&module, SYMBOLS_MISMATCH, NULL, NULL);
+	module.seen_ns--;
+	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
+	/* The same again in its place: a copy. */
+	fixture_run("cp lib.so here.so");
+	expect_module(&module, SYMBOLS_SYMTAB, "exported", "hidden");
+	fixture_run("rm here.so");
+	expect_module(&module, SYMBOLS_NONE, NULL, NULL);
+}
+
+static void test_replaced_without_build_id(void **state)
+{
+	struct symbols_module module = {.path = fixture_path("bare.so")};
+	char deleted[300];
+
+	(void)state;
+	fixture_run("objcopy --remove-section=.note.gnu.build-id lib.so bare.so");
+	assert_false(module_is_changed(&module));
+	module.seen_ns = changed_ns("bare.so");
+	assert_false(module_is_changed(&module));
+	expect_module(&module, SYMBOLS_SYMTAB, "exported", "hidden");
+	module.seen_ns--;
+	assert_true(module_is_changed(&module));
+	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
+	/* The kernel says that it has no name any more: what has that now is another file. */
+	snprintf(deleted, sizeof(deleted), "%s (deleted)", fixture_path("bare.so"));
+	module.path = deleted;
+	module.seen_ns = changed_ns("bare.so");
+	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
+}
+
+/* By a descriptor that was opened before. */
+static void test_held(void **state)
+{
+	uint8_t id[64];
+	char held[64];
+	struct symbols_module module = {
+		.path = fixture_path("held.so"), .build_id = id, .seen_ns = 1};
+	int fd;
+
+	(void)state;
+	module.build_id_bytes = read_build_id("lib.so", id);
+	fixture_run("cp lib.so held.so");
+	fd = open(fixture_path("held.so"), O_RDONLY);
+	assert_true(fd >= 0);
+	snprintf(held, sizeof(held), "/proc/self/fd/%d", fd);
+	module.program = held;
+	fixture_run("cc -O2 -fPIC -shared -Wl,--build-id=sha1 -DOTHER -g -o new.so lib.c && "
+		    "mv new.so held.so");
+	expect_module(&module, SYMBOLS_SYMTAB, "exported", "hidden");
+	/* That of another module is not taken for it. */
+	id[0] ^= 1;
+	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
+	close(fd);
+}
+
+/* What is still mapped, where we may open that: as root, not in every container. */
+static void test_still_mapped(void **state)
+{
+	uint8_t id[64];
+	char link[128];
+	struct stat status;
+	struct symbols_module module = {
+		.path = fixture_path("mapped.so"), .build_id = id, .seen_ns = 1};
+	void *mapped;
+	int fd, probe;
+
+	(void)state;
+	module.build_id_bytes = read_build_id("lib.so", id);
+	module.pid = (uint32_t)getpid();
+	fixture_run("cp lib.so mapped.so");
+	fd = open(fixture_path("mapped.so"), O_RDONLY);
+	assert_int_equal(fstat(fd, &status), 0);
+	mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_true(mapped != MAP_FAILED);
+	module.start = (uintptr_t)mapped;
+	close(fd);
+	fixture_run("cp lib.so new.so && printf '\\1' | dd of=new.so conv=notrunc bs=1 seek=%d "
+		    "2>/dev/null && mv new.so mapped.so",
+		EI_CLASS);
+	snprintf(link, sizeof(link), "/proc/self/map_files/%lx-%lx", (unsigned long)mapped,
+		(unsigned long)mapped + 4096);
+	probe = open(link, O_RDONLY);
+	if (probe >= 0)
+		expect_module(&module, SYMBOLS_SYMTAB, "exported", "hidden");
+	munmap(mapped, 4096);
+	expect_module(&module, SYMBOLS_NONE, NULL, NULL);
+	if (probe < 0)
+		skip();
+	close(probe);
+}
+
+/* A program without a build-id, whose file is replaced while it lives, is known by its own link. */
+static void test_living_program(void **state)
+{
+	char path[256];
+	struct symbols_origin origin;
+	struct symtab *table = NULL;
+	struct symbols_module module = {.path = path, .seen_ns = 1};
+	int ready[2];
+	char byte;
+
+	(void)state;
+	if (getenv("TEST_EMULATED")) /* the link is the emulator's */
+		skip();
+	strcpy(path, fixture_path("program"));
+	fixture_write("program.c", "#include <unistd.h>\nint main(void)\n"
+				   "{ return write(1, \"x\", 1) == 1 ? pause() : 1; }\n");
+	fixture_run("cc -Wl,--build-id=none -o program program.c");
+	assert_int_equal(pipe(ready), 0);
+
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(ready[1], 1);
+		execl(path, path, (char *)NULL);
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	module.pid = (uint32_t)pid;
+	fixture_run("strip -o other program && mv other program");
+	assert_int_equal(module_read(&module, &table, &origin), 0);
+	assert_int_equal(origin.source, SYMBOLS_SYMTAB);
+	symtab_free(table);
+	/* Of another name it is somebody else's program. */
+	strcpy(path, fixture_path("lib.so"));
+	expect_module(&module, SYMBOLS_REPLACED, NULL, NULL);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* What the build-id alone leads to, though the file is gone. */
+static void test_debug_file_of_what_is_gone(void **state)
+{
+	uint8_t id[64];
+	char hex[129];
+	size_t bytes = read_build_id("lib.so", id);
+	struct symbols_module module = {
+		.path = fixture_path("gone.so"), .build_id = id, .build_id_bytes = bytes};
+
+	(void)state;
+	for (size_t i = 0; i < bytes; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	fixture_run("mkdir -p fetched/%s && objcopy --only-keep-debug lib.so fetched/%s/debuginfo",
+		hex, hex);
+	setenv("DEBUGINFOD_CACHE_PATH", fixture_path("fetched"), 1);
+	expect_module(&module, SYMBOLS_DEBUGINFOD, "exported", "hidden");
+	module.is_hurried = true;
+	expect_module(&module, SYMBOLS_NONE, NULL, NULL);
+	unsetenv("DEBUGINFOD_CACHE_PATH");
 }
 
 static void test_paths_that_lead_nowhere(void **state)
@@ -307,13 +487,13 @@ static void test_fetched(void **state)
 	setenv("HOME", "/nowhere", 1);
 	expect_file("fetched.so", SYMBOLS_DYNSYM, "exported", NULL);
 	setenv("HOME", fixture_path("home"), 1);
-	expect_file("fetched.so", SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	expect_file("fetched.so", SYMBOLS_DEBUGINFOD, "exported", "hidden");
 	setenv("HOME", "/nowhere", 1);
 	setenv("XDG_CACHE_HOME", fixture_folder, 1);
-	expect_file("fetched.so", SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	expect_file("fetched.so", SYMBOLS_DEBUGINFOD, "exported", "hidden");
 	unsetenv("XDG_CACHE_HOME");
 	setenv("DEBUGINFOD_CACHE_PATH", fixture_path("cache"), 1);
-	expect_file("fetched.so", SYMBOLS_DEBUG_FILE, "exported", "hidden");
+	expect_file("fetched.so", SYMBOLS_DEBUGINFOD, "exported", "hidden");
 	/* Another file's. */
 	fixture_run("cp other.so cache/%s/debuginfo", hex);
 	expect_file("fetched.so", SYMBOLS_DYNSYM, "exported", NULL);
@@ -331,6 +511,12 @@ int main(void)
 		cmocka_unit_test(test_compressed_symbols),
 		cmocka_unit_test(test_compressed_bomb),
 		cmocka_unit_test(test_build_id_decides),
+		cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_replaced_without_build_id),
+		cmocka_unit_test(test_held),
+		cmocka_unit_test(test_still_mapped),
+		cmocka_unit_test(test_living_program),
+		cmocka_unit_test(test_debug_file_of_what_is_gone),
 		cmocka_unit_test(test_paths_that_lead_nowhere),
 		cmocka_unit_test(test_below_another_root),
 	};

@@ -128,8 +128,12 @@ static void test_frames_get_the_names(void **state)
 	assert_int_equal(outer->kind, CALLTREE_JIT);
 	assert_string_equal(inner->name, "[unknown code]");
 	assert_int_equal(inner->kind, CALLTREE_UNNAMED);
-	assert_int_equal(report.unnamed_weight, 3);
+	assert_int_equal(report.sources.count, 1);
+	assert_string_equal(report.sources.rows[0].name, "code that programs told of");
+	assert_int_equal(report.sources.rows[0].share.weight, 3);
+	assert_int_equal(report.sources.rows[0].share.named, 0);
 	calltree_free(tree);
+	sources_release(&report.sources);
 }
 
 static void test_marks_are_sorted_and_count_from_the_first_sample(void **state)

@@ -225,7 +225,7 @@ static void abbreviations_are_taken_when_one_option_is_meant(void **state)
 	assert_string_equal(options.font, "a");
 	REFUSE("--fo=a");
 	assert_string_equal(message.text, "option '--fo' is ambiguous");
-	assert_string_equal(message.hint, "it may be --format --font --font-size --follow");
+	assert_string_equal(message.hint, "it may be --format --focus --font --font-size --follow");
 }
 
 static void switches_can_be_taken_back(void **state)
@@ -300,6 +300,9 @@ static void expressions_are_compiled(void **state)
 	REFUSE("--hide", "a{20000}");
 	REFUSE("--hide", "a++++++++++++++++++++++++");
 	REFUSE("--hide", "a{,9}{9}{9}{9}{9}");
+	REFUSE("--focus", "(a*)*\\1c");
+	REFUSE("--hide", "[^]a]x\\9");
+	PARSE("--ignore", "[\\1]\\\\1\\[[]\\1]", "p");
 	PARSE("--hide", "a+b+c+d+e+f+g+h+i+j+k+l+m+n+", "p");
 	PARSE("--hide", "a{1,200}", "p");
 	memset(longest, 'a', sizeof(longest) - 1);

@@ -239,7 +239,8 @@ static void test_languages_are_told_apart(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct calltree_frame frame = {cases[i].name, "", cases[i].kind};
+		struct calltree_frame frame = {
+			.name = cases[i].name, .module = "", .kind = cases[i].kind, .file = ""};
 
 		if ((unsigned)cases[i].classify(&frame) != cases[i].class)
 			fail_msg("case %u: %s", i, cases[i].name);

@@ -179,6 +179,39 @@ static void test_inlined_and_mangled_names(void **state)
 	calltree_free(tree);
 }
 
+/* One function at two lines of its file, and at lines that no file has. */
+static void test_lines(void **state)
+{
+	static const uint64_t numbers[] = {12, 34, 0, (uint64_t)-1, 1ULL << 40};
+	static const uint32_t wanted[] = {12, 34, 0, 0, 0};
+	struct calltree *tree;
+	size_t begun;
+
+	(void)state;
+	PUT(PROFILE_SAMPLE_TYPE, SAMPLES, COUNT);
+	PUT(PROFILE_FUNCTION, 1, MANGLED, 0, FILE_X);
+	for (unsigned i = 0; i < 5; i++) {
+		begun = protobuf_begin(&all, PROFILE_LOCATION);
+		protobuf_put_number(&all, LOCATION_ID, i + 1);
+		PUT(LOCATION_LINE, 1, numbers[i]);
+		protobuf_end(&all, begun);
+	}
+	put_sample(LIST(5, 4, 3, 2, 1), LIST(1), 1);
+	put_texts();
+	tree = read_all(NULL, 0);
+	assert_int_equal(calltree_nodes(tree), 6);
+	assert_int_equal(calltree_frames(tree), 3);
+	for (uint32_t i = 0; i < 5; i++) {
+		const struct calltree_frame *frame =
+			calltree_frame_at(tree, calltree_node_at(tree, i + 1)->frame);
+
+		assert_string_equal(frame->name, "abc::def");
+		assert_string_equal(frame->file, "/lib/libx.so");
+		assert_int_equal(frame->line, wanted[i]);
+	}
+	calltree_free(tree);
+}
+
 static void test_code_without_names(void **state)
 {
 	struct calltree *tree;
@@ -387,6 +420,7 @@ int main(void)
 		TEST(test_values_and_types),
 		TEST(test_whole_periods_are_samples),
 		TEST(test_inlined_and_mangled_names),
+		TEST(test_lines),
 		TEST(test_code_without_names),
 		TEST(test_threads),
 		TEST(test_title_and_marks),

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <zlib.h>
 
+#include "libprof/pprof/protobuf.h"
+
 static struct calltree *grow(void)
 {
 	struct calltree *tree = calltree_new();
@@ -18,8 +20,8 @@ static struct calltree *grow(void)
 	calltree_add(tree, node, 5);
 	calltree_add(tree, below, 7);
 	calltree_add(tree, calltree_child(tree, CALLTREE_ROOT, none), 1);
-	calltree_thread(tree, 0, "one (1/1)");
-	calltree_thread(tree, 1, "two (1/2)");
+	calltree_thread(tree, 0, "one (1/1)", "prog (1)");
+	calltree_thread(tree, 1, "two (1/2)", "");
 	/* Of seven, three are of one thread and two of another. */
 	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 3, .thread = 1});
 	calltree_sample(tree, &(struct calltree_sample){.node = below, .weight = 1, .thread = 0});
@@ -66,6 +68,11 @@ static void check_threads(const struct calltree *tree)
 
 		assert_string_equal(calltree_thread_at(tree, sample->thread),
 			i ? "two (1/2)" : "one (1/1)");
+		if (i)
+			assert_null(calltree_process_at(tree, sample->thread));
+		else
+			assert_string_equal(
+				calltree_process_at(tree, sample->thread), "prog (1)");
 		assert_int_equal(sample->weight, i ? 3 : 2);
 	}
 }
@@ -97,6 +104,113 @@ static void test_there_and_back(void **state)
 		assert_int_equal(facts.marks[1].tid, 4);
 		assert_string_equal(facts.marks[1].text, "b c");
 	}
+}
+
+/* A thread goes on in another program, and may have had its name before. */
+static void test_a_thread_of_two_processes_is_two(void **state)
+{
+	static const char *const processes[] = {"sh (1)", "cat (1)"};
+	struct calltree *tree = grow(), *back;
+
+	(void)state;
+	calltree_thread(tree, 0, "cat (1/1)", processes[0]);
+	calltree_thread(tree, 1, "cat (1/1)", processes[1]);
+	write_owned(tree, &(struct picture_options){0}, false);
+	back = read_back(NULL);
+	assert_int_equal(calltree_samples(back), 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_string_equal(calltree_process_at(back,
+					    calltree_sample_at(back, i)->thread),
+			processes[i]);
+	calltree_free(back);
+}
+
+/* ---- lines and what is inlined --------------------------------------------------------------- */
+
+static uint32_t at_line(struct calltree *tree, uint32_t parent, const char *name,
+	enum calltree_frame_kind kind, const char *file, uint32_t line)
+{
+	return calltree_child(
+		tree, parent, calltree_frame_line(tree, name, "prog", kind, file, line));
+}
+
+/* Each stack as "name@file:line" from the root on, '>' before what is inlined. */
+static void spell(const struct calltree *tree, char *text)
+{
+	struct preorder order;
+
+	assert_int_equal(preorder_init(&order, tree), 0);
+	*text = '\0';
+	for (uint32_t i = 1; i < order.nodes; i++) {
+		const struct calltree_node *node = calltree_node_at(tree, order.order[i]);
+		const struct calltree_frame *frame = calltree_frame_at(tree, node->frame);
+
+		text += sprintf(text, "%u%s%s@%s:%u=%u ", order.depth[i],
+			frame->kind == CALLTREE_INLINE ? ">" : "", frame->name, frame->file,
+			frame->line, (unsigned)node->self);
+		assert_string_equal(frame->module, "prog");
+	}
+	preorder_release(&order);
+}
+
+/* main at two lines; on one `outer` is inlined, in it `inner` at two lines, which calls `f`. */
+static struct calltree *grow_chains(void)
+{
+	struct calltree *tree = calltree_new();
+	uint32_t here = at_line(tree, CALLTREE_ROOT, "main", CALLTREE_NATIVE, "src/a.c", 10);
+	uint32_t there = at_line(tree, CALLTREE_ROOT, "main", CALLTREE_NATIVE, "src/a.c", 20);
+	uint32_t outer = at_line(tree, there, "outer", CALLTREE_INLINE, "b.h", 5);
+	uint32_t inner = at_line(tree, outer, "inner", CALLTREE_INLINE, "b.h", 7);
+	uint32_t other = at_line(tree, outer, "inner", CALLTREE_INLINE, "b.h", 8);
+
+	calltree_add(tree, here, 1);
+	calltree_add(tree, inner, 20);
+	calltree_add(tree, outer, 300);
+	calltree_add(tree, at_line(tree, other, "f", CALLTREE_NATIVE, "", 0), 4000);
+	/* The same chain from elsewhere, and something inlined in nothing. */
+	there = at_line(tree, here, "main", CALLTREE_NATIVE, "src/a.c", 20);
+	calltree_add(tree, at_line(tree, there, "outer", CALLTREE_INLINE, "b.h", 5), 50000);
+	calltree_add(tree, at_line(tree, CALLTREE_ROOT, "lost", CALLTREE_INLINE, "c.c", 1), 7);
+	assert_int_equal(calltree_finish(tree), 0);
+	return tree;
+}
+
+static unsigned count_fields(uint32_t wanted)
+{
+	struct protobuf in = {loaded, (const uint8_t *)loaded + loaded_bytes};
+	struct protobuf_field field;
+	unsigned count = 0;
+
+	while (protobuf_next(&in, &field) > 0)
+		count += field.number == wanted;
+	return count;
+}
+
+static void test_lines_and_chains(void **state)
+{
+	static const char wanted[] =
+		"1lost@c.c:1=7 "
+		"1main@src/a.c:10=1 2main@src/a.c:20=0 3>outer@b.h:5=50000 "
+		"1main@src/a.c:20=0 2>outer@b.h:5=300 3>inner@b.h:7=20 3>inner@b.h:8=0 4f@:0=4000 ";
+	struct calltree *tree;
+	char text[1024];
+
+	(void)state;
+	write_owned(grow_chains(), &(struct picture_options){0}, true);
+	/* main 10; outer in main; inner 7 in that; inner 8 in that; f; lost */
+	assert_int_equal(count_fields(PROFILE_LOCATION), 6);
+	/* main, outer, inner, f, lost: a function is one, whatever its lines */
+	assert_int_equal(count_fields(PROFILE_FUNCTION), 5);
+	tree = read_back(NULL);
+	spell(tree, text);
+	assert_string_equal(text, wanted);
+	/* And once more from what was read. */
+	write_owned(tree, &(struct picture_options){0}, false);
+	assert_int_equal(count_fields(PROFILE_LOCATION), 6);
+	tree = read_back(NULL);
+	spell(tree, text);
+	assert_string_equal(text, wanted);
+	calltree_free(tree);
 }
 
 /* pprof says "File:" of the first mapping, which is the program by its rules. */
@@ -249,6 +363,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_there_and_back, tear_down),
+		cmocka_unit_test_teardown(test_a_thread_of_two_processes_is_two, tear_down),
+		cmocka_unit_test_teardown(test_lines_and_chains, tear_down),
 		cmocka_unit_test_teardown(test_the_program_comes_first, tear_down),
 		cmocka_unit_test_teardown(test_counts_and_times, tear_down),
 		cmocka_unit_test_teardown(test_two_times_are_never_one, tear_down),

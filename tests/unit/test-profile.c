@@ -82,6 +82,7 @@ static void images_keep_their_frames(void **state)
 	assert_string_equal(frame_of(tree, 6)->name, "[b.so+0x20]");
 	assert_int_equal(calltree_node_at(tree, 6)->total, 4);
 	calltree_free(tree);
+	sources_release(&report.sources);
 	profile_free(p);
 }
 
@@ -112,11 +113,11 @@ static void times_of_two_kinds_are_two_trees(void **state)
 
 		assert_int_equal(naming_build(&request, &tree, &report), 0);
 		assert_int_equal(calltree_total(tree), is_machine ? 540 : 3);
-		assert_int_equal(report.unnamed_weight, is_machine ? 540 : 3);
 		for (size_t i = 0; i < calltree_samples(tree); i++)
 			sampled += calltree_sample_at(tree, i)->weight;
 		assert_int_equal(sampled, is_machine ? 540 : 3);
 		calltree_free(tree);
+		sources_release(&report.sources);
 	}
 	profile_free(p);
 }

@@ -108,6 +108,41 @@ static void test_sizes_are_kept(void **state)
 	release(&drawn);
 }
 
+/* Inlined boxes are marked where they have room for a dash; nothing else is. */
+static void test_inlined_boxes_are_marked(void **state)
+{
+	struct drawn drawn = {.tree = calltree_new()};
+	const uint64_t weights[] = {500, 490, 4, 6};
+	unsigned marked = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		char name[] = {(char)('a' + i), '\0'};
+
+		calltree_add(drawn.tree,
+			calltree_child(drawn.tree, CALLTREE_ROOT,
+				calltree_frame(drawn.tree, name, "",
+					i ? CALLTREE_INLINE : CALLTREE_NATIVE)),
+			weights[i]);
+	}
+	assert_int_equal(calltree_finish(drawn.tree), 0);
+	assert_int_equal(preorder_init(&drawn.preorder, drawn.tree), 0);
+	assert_int_equal(style_init(&drawn.style,
+		&(struct picture_options){.width = 1048}, drawn.tree), 0);
+	assert_int_equal(
+		scene_init(&drawn.scene, drawn.tree, &drawn.preorder, &drawn.style, ""), 0);
+	/* The root, a with 500 px, b with 490, c with 4, d with 6. */
+	assert_int_equal(drawn.scene.box_count, 5);
+	for (uint32_t i = 0; i < 5; i++) {
+		const struct scene_box *box = &drawn.scene.boxes[i];
+
+		marked += box->is_inlined;
+		assert_int_equal(box->is_inlined, box->width > 480 && box->width < 495);
+	}
+	assert_int_equal(marked, 1);
+	release(&drawn);
+}
+
 static void test_the_root_says_what_is_counted(void **state)
 {
 	struct drawn drawn;
@@ -175,6 +210,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_directions_are_mirrored),
 		cmocka_unit_test(test_sizes_are_kept),
+		cmocka_unit_test(test_inlined_boxes_are_marked),
 		cmocka_unit_test(test_the_root_says_what_is_counted),
 		cmocka_unit_test(test_notes_stand_below_on_as_many_lines_as_they_need),
 		cmocka_unit_test(test_hostile_notes_end),

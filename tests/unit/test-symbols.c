@@ -48,8 +48,8 @@ static void test_handles(void **state)
 	assert_int_equal(symbols_lookup(symbols, -1, 0x1000, &name), -ENOENT);
 	assert_int_equal(symbols_lookup(symbols, 5003, 0x1000, &name), -ENOENT);
 	assert_string_equal(name.name, "untouched");
-	assert_int_equal(symbols_module_source(symbols, first), SYMBOLS_NONE);
-	assert_int_equal(symbols_module_source(symbols, 5003), SYMBOLS_NONE);
+	assert_int_equal(symbols_module_origin(symbols, first).source, SYMBOLS_NONE);
+	assert_int_equal(symbols_module_origin(symbols, 5003).source, SYMBOLS_NONE);
 	symbols_free(symbols);
 	symbols_free(NULL);
 }
@@ -75,7 +75,7 @@ static void test_names_are_lasting_and_demangled(void **state)
 	assert_true(name.size > 1);
 	assert_int_equal(symbols_lookup(symbols, handle, address + name.size - 1, &again), 0);
 	assert_ptr_equal(again.name, name.name);
-	assert_int_equal(symbols_module_source(symbols, handle), SYMBOLS_SYMTAB);
+	assert_int_equal(symbols_module_origin(symbols, handle).source, SYMBOLS_SYMTAB);
 	symbols_free(symbols);
 }
 
@@ -102,7 +102,7 @@ static void test_vdso(void **state)
 					  !strstr(name.name, "clock_gettime")))
 		address++;
 	assert_true(address < 65536);
-	assert_int_equal(symbols_module_source(symbols, handle), SYMBOLS_VDSO);
+	assert_int_equal(symbols_module_origin(symbols, handle).source, SYMBOLS_VDSO);
 
 	assert_true(bytes && bytes <= sizeof(wrong));
 	memcpy(wrong, id, bytes);
@@ -110,7 +110,7 @@ static void test_vdso(void **state)
 	module.build_id = wrong;
 	handle = symbols_add_module(symbols, &module);
 	assert_int_equal(symbols_lookup(symbols, handle, address, &name), -ENOENT);
-	assert_int_equal(symbols_module_source(symbols, handle), SYMBOLS_MISMATCH);
+	assert_int_equal(symbols_module_origin(symbols, handle).source, SYMBOLS_MISMATCH);
 	elf_file_close(&image);
 	symbols_free(symbols);
 }

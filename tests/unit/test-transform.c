@@ -10,22 +10,13 @@
 #include <cmocka.h>
 
 #include "render/transform.h"
+#include "tests/unit/random.h"
 
 #define STACKS	   400u
 #define DEPTH	   9u
 #define NAMES	   12u
 #define THREADS	   4u
 #define LINE_BYTES 128u
-
-static uint64_t random_state = 1;
-
-static uint32_t random_below(uint32_t limit)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 11) % limit;
-}
 
 /* One stack with one sample: what the tree is built from and what the oracle keeps. */
 struct stack {
@@ -48,6 +39,13 @@ static void make_stacks(struct stack *stacks)
 	}
 }
 
+static const char *module_of(uint32_t name)
+{
+	static const char *const modules[] = {"m", "n", "o", ""};
+
+	return modules[name % 4];
+}
+
 static struct calltree *build(const struct stack *stacks)
 {
 	struct calltree *tree = calltree_new();
@@ -58,8 +56,9 @@ static struct calltree *build(const struct stack *stacks)
 		for (uint32_t d = 0; d < stacks[i].depth; d++) {
 			char name[2] = {(char)('a' + stacks[i].names[d]), '\0'};
 
-			node = calltree_child(
-				tree, node, calltree_frame(tree, name, "prog", CALLTREE_NATIVE));
+			node = calltree_child(tree, node,
+				calltree_frame(tree, name, module_of(stacks[i].names[d]),
+					CALLTREE_NATIVE));
 		}
 		calltree_add(tree, node, stacks[i].weight);
 		calltree_sample(tree, &(struct calltree_sample){.time_ns = stacks[i].time_ns,
@@ -71,7 +70,7 @@ static struct calltree *build(const struct stack *stacks)
 		char name[8];
 
 		snprintf(name, sizeof(name), "T%u", i);
-		calltree_thread(tree, i, name);
+		calltree_thread(tree, i, name, i < 2 ? "P (1)" : "Q (2)");
 	}
 	assert_int_equal(calltree_finish(tree), 0);
 	return tree;
@@ -80,11 +79,11 @@ static struct calltree *build(const struct stack *stacks)
 /* The stack of @node as text, root first. */
 static void spell(char *line, const struct calltree *tree, uint32_t node)
 {
-	const char *names[DEPTH + 2];
+	const char *names[DEPTH + 3];
 	unsigned count = 0;
 
 	for (; node != CALLTREE_ROOT; node = calltree_node_at(tree, node)->parent) {
-		assert_true(count < DEPTH + 2);
+		assert_true(count < DEPTH + 3);
 		names[count++] = calltree_frame_at(tree, calltree_node_at(tree, node)->frame)->name;
 	}
 	line[0] = '\0';
@@ -100,55 +99,132 @@ static int is_in(const struct calltree_frame *frame, void *set)
 }
 
 struct wish {
-	const char *root, *hide; /* letters; NULL: not asked for */
-	int by_thread, reverse;
+	const char *filters[TRANSFORM_FILTERS]; /* letters; NULL: not asked for */
+	struct transform_shape shape;
 };
+
+/* Is one of the @count @names in @set? */
+static int has_any(const char *names, unsigned count, const char *set)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (strchr(set, names[i]))
+			return 1;
+	return 0;
+}
+
+/* The filters on one stack: what stays of @names. Returns how many, -1 when the stack leaves. */
+static int filter_names(char *names, unsigned count, const char *const *filters)
+{
+	unsigned from = 0, left = 0;
+
+	if (filters[TRANSFORM_FOCUS] && !has_any(names, count, filters[TRANSFORM_FOCUS]))
+		return -1;
+	if (filters[TRANSFORM_IGNORE] && has_any(names, count, filters[TRANSFORM_IGNORE]))
+		return -1;
+	while (filters[TRANSFORM_ROOT] && from < count &&
+		!strchr(filters[TRANSFORM_ROOT], names[from]))
+		from++;
+	if (filters[TRANSFORM_ROOT] && from == count)
+		return -1;
+	for (; from < count; from++)
+		if (!filters[TRANSFORM_HIDE] || !strchr(filters[TRANSFORM_HIDE], names[from]))
+			names[left++] = names[from];
+	return count && !left ? -1 : (int)left;
+}
+
+/* Whoever comes again takes back all that was put on since. Returns how many are left. */
+static unsigned collapse_names(char *names, unsigned count)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		char *again = memchr(names, names[i], left);
+
+		if (again)
+			left = (unsigned)(again - names) + 1;
+		else
+			names[left++] = names[i];
+	}
+	return left;
+}
+
+/* What the @i-th of @names is called in the end. */
+static const char *word_of(const char *names, unsigned i, int by_module)
+{
+	static char words[8][2];
+	static unsigned turn;
+	const char *module = module_of((uint32_t)(names[i] - 'a'));
+
+	if (by_module)
+		return *module ? module : "[unknown module]";
+	words[++turn % 8][0] = names[i];
+	return words[turn % 8];
+}
+
+static void add_word(char *line, const char *word)
+{
+	strcat(line, word);
+	strcat(line, ";");
+}
 
 /* What should become of @stack. Returns 0 when it leaves. */
 static int expect(char *line, const struct stack *stack, const struct wish *wish)
 {
-	char kept[DEPTH + 1], thread[16] = "";
-	unsigned count = 0, from = 0;
+	static const char *const threads[THREADS] = {"T0", "T1", "T2", "thread 3"};
+	static const char *const processes[THREADS] = {"P (1)", "P (1)", "Q (2)", NULL};
+	const struct transform_shape *shape = &wish->shape;
+	const char *words[DEPTH];
+	char names[DEPTH + 1];
+	unsigned count = 0;
+	int left;
 
-	if (wish->root) {
-		while (from < stack->depth && !strchr(wish->root, 'a' + (int)stack->names[from]))
-			from++;
-		if (from == stack->depth)
-			return 0;
-	}
-	for (; from < stack->depth; from++) {
-		char name = (char)('a' + stack->names[from]);
-
-		if (!wish->hide || !strchr(wish->hide, name))
-			kept[count++] = name;
-	}
-	if (!count && stack->depth)
+	for (uint32_t d = 0; d < stack->depth; d++)
+		names[d] = (char)('a' + stack->names[d]);
+	left = filter_names(names, stack->depth, wish->filters);
+	if (left < 0)
 		return 0;
-	if (wish->by_thread)
-		snprintf(thread, sizeof(thread),
-			stack->thread == THREADS - 1 ? "thread %u;" : "T%u;", stack->thread);
-	strcpy(line, thread);
+	if (shape->collapse_recursion)
+		left = (int)collapse_names(names, (unsigned)left);
+	for (unsigned i = 0; i < (unsigned)left; i++) {
+		const char *word = word_of(names, i, shape->by_module);
+
+		if (!shape->by_module || !count || strcmp(words[count - 1], word))
+			words[count++] = strdup(word);
+	}
+	line[0] = '\0';
+	if (shape->by_process && processes[stack->thread])
+		add_word(line, processes[stack->thread]);
+	if (shape->by_thread)
+		add_word(line, threads[stack->thread]);
 	for (unsigned i = 0; i < count; i++)
-		sprintf(line + strlen(line), "%c;", kept[wish->reverse ? count - 1 - i : i]);
+		add_word(line, words[shape->reverse ? count - 1 - i : i]);
+	for (unsigned i = 0; i < count; i++)
+		free((void *)(uintptr_t)words[i]);
 	return 1;
 }
 
+/* @left_out is the sum over the filters. */
 static struct calltree *transform(
 	const struct calltree *tree, const struct wish *wish, uint64_t *left_out)
 {
-	struct transform_options options = {
-		.root = wish->root ? is_in : NULL,
-		.root_context = (void *)(uintptr_t)wish->root,
-		.hide = wish->hide ? is_in : NULL,
-		.hide_context = (void *)(uintptr_t)wish->hide,
-		.by_thread = wish->by_thread,
-		.reverse = wish->reverse,
-	};
-	struct calltree *made = NULL;
+	struct transform_matcher matchers[TRANSFORM_FILTERS] = {{NULL, NULL}};
+	uint64_t lost[TRANSFORM_FILTERS];
+	struct calltree *filtered = NULL, *shown = NULL;
 
-	assert_int_equal(transform_tree(tree, &options, &made, left_out), 0);
-	assert_int_equal(calltree_error(made), 0);
-	return made;
+	for (int i = 0; i < TRANSFORM_FILTERS; i++)
+		if (wish->filters[i])
+			matchers[i] = (struct transform_matcher){
+				is_in, (void *)(uintptr_t)wish->filters[i]};
+	assert_int_equal(transform_filter(tree, matchers, &filtered, lost), 0);
+	assert_int_equal(transform_shape(filtered ? filtered : tree, &wish->shape, &shown), 0);
+	*left_out = 0;
+	for (int i = 0; i < TRANSFORM_FILTERS; i++) {
+		*left_out += lost[i];
+		assert_true(matchers[i].match || !lost[i]);
+	}
+	if (shown)
+		calltree_free(filtered);
+	return shown ? shown : filtered;
 }
 
 /* Every node's self weight is that of the stacks that should end there, and totals are sums. */
@@ -174,12 +250,27 @@ static void check_weights(const struct calltree *made, char (*lines)[LINE_BYTES]
 	}
 }
 
+/* Each node has weight, and each frame is a node's. */
+static void check_nothing_is_left_over(const struct calltree *tree)
+{
+	uint8_t *is_used = calloc(calltree_frames(tree) + 1, 1);
+
+	for (uint32_t n = 1; n < calltree_nodes(tree); n++) {
+		assert_true(calltree_node_at(tree, n)->total > 0);
+		is_used[calltree_node_at(tree, n)->frame] = 1;
+	}
+	for (uint32_t i = 0; i < calltree_frames(tree); i++)
+		assert_true(is_used[i]);
+	free(is_used);
+}
+
 static void check(const struct stack *stacks, const struct calltree *tree, const struct wish *wish)
 {
 	static char lines[STACKS][LINE_BYTES];
 	uint8_t stays[STACKS];
 	uint64_t left_out = 77, left = 0;
-	struct calltree *made = transform(tree, wish, &left_out);
+	struct calltree *own = transform(tree, wish, &left_out);
+	const struct calltree *made = own ? own : tree;
 	size_t sample = 0;
 	char line[LINE_BYTES];
 
@@ -200,22 +291,31 @@ static void check(const struct stack *stacks, const struct calltree *tree, const
 		assert_string_equal(line, lines[i]);
 	}
 	assert_int_equal(calltree_samples(made), sample);
-	for (uint32_t i = 0; wish->hide && i < calltree_frames(made); i++)
-		assert_true(calltree_frame_at(made, i)->kind == CALLTREE_THREAD ||
-			    !is_in(calltree_frame_at(made, i), (void *)(uintptr_t)wish->hide));
 	assert_int_equal(left_out, left);
 	assert_int_equal(calltree_total(made) + left_out, calltree_total(tree));
 	check_weights(made, lines, stays, stacks);
-	for (uint32_t i = 0; i < THREADS - 1; i++)
+	check_nothing_is_left_over(made);
+	for (uint32_t i = 0; i < THREADS - 1; i++) {
 		assert_string_equal(calltree_thread_at(made, i), calltree_thread_at(tree, i));
-	calltree_free(made);
+		assert_string_equal(calltree_process_at(made, i), calltree_process_at(tree, i));
+	}
+	calltree_free(own);
+}
+
+static const char *random_letters(const char *const *from)
+{
+	return from[random_below(4)];
 }
 
 static void test_every_wish_does_as_the_oracle(void **state)
 {
 	static struct stack stacks[STACKS];
-	static const char *const roots[] = {NULL, "c", "bfz", "!"};
-	static const char *const hides[] = {NULL, "a", "cdef", "abcdefghijkl"};
+	static const char *const choices[TRANSFORM_FILTERS][4] = {
+		[TRANSFORM_FOCUS] = {NULL, NULL, "bc", "!"},
+		[TRANSFORM_IGNORE] = {NULL, NULL, "de", "f"},
+		[TRANSFORM_ROOT] = {NULL, NULL, "c", "bfz"},
+		[TRANSFORM_HIDE] = {NULL, "a", "cdef", "abcdefghijkl"},
+	};
 
 	(void)state;
 	for (unsigned seed = 1; seed <= 4; seed++) {
@@ -223,9 +323,17 @@ static void test_every_wish_does_as_the_oracle(void **state)
 		make_stacks(stacks);
 		struct calltree *tree = build(stacks);
 
-		for (unsigned i = 0; i < 64; i++)
-			check(stacks, tree,
-				&(struct wish){roots[i % 4], hides[i / 4 % 4], i / 16 % 2, i / 32});
+		for (unsigned i = 0; i < 128; i++) {
+			struct wish wish = {.shape = {.collapse_recursion = i % 2,
+						    .by_module = i / 2 % 4 == 3,
+						    .by_process = i / 8 % 2,
+						    .by_thread = i / 16 % 2,
+						    .reverse = i / 32 % 2}};
+
+			for (int j = 0; j < TRANSFORM_FILTERS; j++)
+				wish.filters[j] = i < 16 ? NULL : random_letters(choices[j]);
+			check(stacks, tree, &wish);
+		}
 		calltree_free(tree);
 	}
 }
@@ -260,14 +368,15 @@ static void test_weight_without_a_time_finds_its_thread(void **state)
 
 	(void)state;
 	put(tree, CALLTREE_ROOT, "none", CALLTREE_NATIVE, 10);
-	calltree_thread(tree, 0, "A");
-	calltree_thread(tree, 1, "B");
+	calltree_thread(tree, 0, "A", "");
+	calltree_thread(tree, 1, "B", "");
 	calltree_sample(tree, &(struct calltree_sample){.node = one, .weight = 3, .thread = 1});
 	calltree_sample(tree, &(struct calltree_sample){.node = both, .weight = 2, .thread = 0});
 	/* More than the node has: a sample adds no weight of its own. */
 	calltree_sample(tree, &(struct calltree_sample){.node = both, .weight = 5, .thread = 1});
 	calltree_finish(tree);
-	struct calltree *made = transform(tree, &(struct wish){.by_thread = 1}, &left_out);
+	struct calltree *made =
+		transform(tree, &(struct wish){.shape = {.by_thread = 1}}, &left_out);
 
 	assert_int_equal(self_of(made, "B;one;"), 10);
 	assert_int_equal(self_of(made, "A;both;"), 2);
@@ -292,12 +401,33 @@ static void test_samples_heavier_than_their_node_add_nothing(void **state)
 		calltree_sample(
 			tree, &(struct calltree_sample){.node = node, .weight = 3, .thread = i});
 	calltree_finish(tree);
-	struct calltree *made = transform(tree, &(struct wish){.by_thread = 1}, &left_out);
+	struct calltree *made =
+		transform(tree, &(struct wish){.shape = {.by_thread = 1}}, &left_out);
 
 	assert_int_equal(calltree_total(made), 4);
 	assert_int_equal(self_of(made, "thread 0;f;"), 3);
 	assert_int_equal(self_of(made, "thread 1;f;"), 1);
 	assert_int_equal(calltree_samples(made), 3);
+	calltree_free(made);
+	calltree_free(tree);
+}
+
+static void test_samples_without_weight_stay(void **state)
+{
+	struct calltree *tree = calltree_new();
+	uint64_t left_out;
+
+	(void)state;
+	put(tree, CALLTREE_ROOT, "other", CALLTREE_NATIVE, 1);
+	calltree_sample(tree, &(struct calltree_sample){
+				      .node = put(tree, CALLTREE_ROOT, "f", CALLTREE_NATIVE, 0)});
+	calltree_finish(tree);
+	struct calltree *made =
+		transform(tree, &(struct wish){.filters = {[TRANSFORM_FOCUS] = "f"}}, &left_out);
+
+	assert_int_equal(calltree_samples(made), 1);
+	assert_int_equal(calltree_sample_at(made, 0)->node, 1);
+	assert_int_equal(left_out, 1);
 	calltree_free(made);
 	calltree_free(tree);
 }
@@ -314,11 +444,303 @@ static void test_equal_names_of_other_modules_stay_apart(void **state)
 				calltree_frame(tree, "f", i ? "b" : "a", CALLTREE_JIT)),
 			1);
 	calltree_finish(tree);
-	struct calltree *made = transform(tree, &(struct wish){.reverse = 1}, &left_out);
+	struct calltree *made = transform(tree, &(struct wish){.shape = {.reverse = 1}}, &left_out);
 
 	assert_int_equal(calltree_nodes(made), 3);
 	assert_int_equal(calltree_frame_at(made, 1)->kind, CALLTREE_JIT);
 	calltree_free(made);
+	calltree_free(tree);
+}
+
+/* Stacks of letters, outermost first, weight 1 each; "" ends them. */
+static struct calltree *build_from(const char *const *lines)
+{
+	struct calltree *tree = calltree_new();
+
+	for (; **lines; lines++) {
+		uint32_t node = CALLTREE_ROOT;
+
+		for (const char *at = *lines; *at; at++)
+			node = put(tree, node, (char[]){*at, '\0'}, CALLTREE_NATIVE, !at[1]);
+	}
+	assert_int_equal(calltree_finish(tree), 0);
+	return tree;
+}
+
+static void test_recursion(void **state)
+{
+	static const char *const cases[][8] = {
+		/* What goes in, "", what comes out with all its weight, "". */
+		{"maaab", "", "mab"},	/* direct */
+		{"mababc", "", "mabc"}, /* through another */
+		{"mabac", "", "mac"},	/* which is not on the way to c */
+		{"mabac", "mab", "", "mac", "mab"},
+		{"mabcdbcde", "", "mabcde"}, /* a longer round */
+		{"mabcac", "", "mac"},	     /* c was called by a, too */
+		{"mabab", "mb", "maba", "", "mab", "mb", "ma"},
+		{"aa", "ba", "", "a", "ba"}, /* each stack by itself */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const *wanted = cases[i];
+		struct calltree *tree = build_from(cases[i]);
+		uint64_t left_out;
+		struct calltree *made = transform(
+			tree, &(struct wish){.shape = {.collapse_recursion = 1}}, &left_out);
+
+		while (**wanted++)
+			;
+		assert_int_equal(calltree_total(made), calltree_total(tree));
+		for (; *wanted; wanted++) {
+			char line[LINE_BYTES] = "";
+
+			for (const char *at = *wanted; *at; at++)
+				add_word(line, (char[]){*at, '\0'});
+			assert_int_equal(self_of(made, line), 1);
+		}
+		check_nothing_is_left_over(made);
+		calltree_free(made);
+		calltree_free(tree);
+	}
+}
+
+/* Many functions have no name but one of these, and none calls itself. */
+static void test_what_is_no_function_does_not_recurse(void **state)
+{
+	struct calltree *tree = calltree_new();
+	uint32_t node = CALLTREE_ROOT;
+	uint64_t left_out;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		node = put(tree, node, "[unknown code]", CALLTREE_UNNAMED, 0);
+		node = put(tree, node, "[signal handler]", CALLTREE_SYNTHETIC, 0);
+	}
+	put(tree, node, "f", CALLTREE_NATIVE, 1);
+	calltree_finish(tree);
+	struct calltree *made =
+		transform(tree, &(struct wish){.shape = {.collapse_recursion = 1}}, &left_out);
+
+	assert_int_equal(calltree_nodes(made), calltree_nodes(tree));
+	calltree_free(made);
+	calltree_free(tree);
+}
+
+/* A compiler puts the first call of a function that calls itself into it. */
+static void test_inlined_calls_are_calls(void **state)
+{
+	static const enum calltree_frame_kind kinds[] = {CALLTREE_INLINE, CALLTREE_NATIVE};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct calltree *tree = calltree_new();
+		uint32_t node = put(tree, CALLTREE_ROOT, "f", kinds[!i], 0);
+		uint64_t left_out;
+
+		put(tree, put(tree, node, "f", kinds[i], 2), "g", CALLTREE_NATIVE, 1);
+		calltree_finish(tree);
+		struct calltree *made = transform(
+			tree, &(struct wish){.shape = {.collapse_recursion = 1}}, &left_out);
+
+		assert_int_equal(self_of(made, "f;"), 2);
+		assert_int_equal(self_of(made, "f;g;"), 1);
+		assert_int_equal(calltree_frame_at(made, 0)->kind, kinds[!i]);
+		calltree_free(made);
+		calltree_free(tree);
+	}
+}
+
+/* A stack of 300,000 calls, with weight in each: nothing here climbs it for each. */
+static void test_deep_stacks(void **state)
+{
+	struct calltree *tree = calltree_new();
+	uint32_t node = CALLTREE_ROOT;
+	uint64_t left_out;
+	static const struct wish wishes[] = {
+		{.filters = {[TRANSFORM_FOCUS] = "x",
+			 [TRANSFORM_IGNORE] = "!",
+			 [TRANSFORM_ROOT] = "a",
+			 [TRANSFORM_HIDE] = "b"}},
+		{.shape = {.collapse_recursion = 1}},
+		{.shape = {.by_module = 1}},
+		{.shape = {.by_process = 1, .by_thread = 1}},
+	};
+
+	(void)state;
+	calltree_thread(tree, 0, "T", "P (1)");
+	for (uint32_t i = 0; i < 300000; i++) {
+		node = put(tree, node, i == 9 ? "x" : i % 3 ? "a" : "b", CALLTREE_NATIVE, 1);
+		calltree_sample(tree, &(struct calltree_sample){.node = node, .weight = 1});
+	}
+	calltree_finish(tree);
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+		struct calltree *made = transform(tree, &wishes[i], &left_out);
+
+		assert_int_equal(calltree_total(made), 300000 - (i ? 0 : 9));
+		calltree_free(made);
+	}
+	calltree_free(tree);
+}
+
+static void test_modules(void **state)
+{
+	static const struct {
+		const char *name, *module;
+		enum calltree_frame_kind kind;
+		const char *word;
+	} cases[] = {
+		{"f", "lib.so", CALLTREE_NATIVE, "lib.so;"},
+		{"[lib.so+0x12]", "lib.so", CALLTREE_UNNAMED, "lib.so;"},
+		{"g", "lib.so", CALLTREE_INLINE, "lib.so;"},
+		{"f", "", CALLTREE_NATIVE, "[unknown module];"},
+		{"g", "", CALLTREE_INLINE, "[unknown module];"},
+		{"[unknown code]", "", CALLTREE_UNNAMED, "[unknown code];"},
+		{"lambda", "", CALLTREE_JIT, "[generated code];"},
+		{"(car x)", "[vm]", CALLTREE_JIT, "[vm];"},
+		{"[vm]", "[vm]", CALLTREE_SYNTHETIC, "[vm];"},
+		{"[exec]", "", CALLTREE_SYNTHETIC, "[exec];"},
+		{"sh", "", CALLTREE_PROCESS, "sh;"},
+	};
+	struct calltree *tree = calltree_new();
+	uint64_t left_out, weight[11] = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 11; i++) {
+		calltree_add(tree,
+			calltree_child(tree, CALLTREE_ROOT,
+				calltree_frame(
+					tree, cases[i].name, cases[i].module, cases[i].kind)),
+			1);
+		for (size_t j = 0; j < 11; j++)
+			weight[j] += !strcmp(cases[i].word, cases[j].word);
+	}
+	calltree_finish(tree);
+	struct calltree *made =
+		transform(tree, &(struct wish){.shape = {.by_module = 1}}, &left_out);
+
+	for (size_t i = 0; i < 11; i++)
+		assert_int_equal(self_of(made, cases[i].word), weight[i]);
+	assert_int_equal(calltree_nodes(made), 1 + 7);
+	calltree_free(made);
+	calltree_free(tree);
+}
+
+/* Naming puts "sh" above the stacks of all its processes; a file, too, where it is like others. */
+static void test_a_process_takes_the_place_of_its_name(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct calltree *tree = calltree_new();
+		uint32_t sh = put(
+			tree, CALLTREE_ROOT, "sh", i % 2 ? CALLTREE_NATIVE : CALLTREE_PROCESS, 0);
+		uint32_t main = put(tree, sh, "main", CALLTREE_NATIVE, 5);
+		uint32_t other = put(tree, sh, "sh", CALLTREE_NATIVE, 2);
+		uint64_t left_out;
+
+		calltree_thread(tree, 0, "sh (1/1)", "sh (1)");
+		calltree_thread(tree, 1, "sh (2/2)", "sh (2)");
+		calltree_sample(
+			tree, &(struct calltree_sample){.node = main, .weight = 3, .thread = 0});
+		calltree_sample(
+			tree, &(struct calltree_sample){.node = main, .weight = 1, .thread = 1});
+		calltree_sample(
+			tree, &(struct calltree_sample){.node = other, .weight = 1, .thread = 1});
+		calltree_finish(tree);
+		struct calltree *made = transform(tree,
+			&(struct wish){.shape = {.by_process = 1, .by_thread = i / 2}}, &left_out);
+
+		assert_int_equal(
+			self_of(made, i / 2 ? "sh (1);sh (1/1);main;" : "sh (1);main;"), 3);
+		assert_int_equal(
+			self_of(made, i / 2 ? "sh (2);sh (2/2);main;" : "sh (2);main;"), 1);
+		/* Known for one process; and for none. */
+		assert_int_equal(self_of(made, i / 2 ? "sh (2);sh (2/2);sh;" : "sh (2);sh;"), 2);
+		assert_int_equal(self_of(made, "sh;main;"), 1);
+		calltree_free(made);
+		calltree_free(tree);
+	}
+}
+
+/* A tree that has such roots, or a file of one, gets no second ones. */
+static void test_roots_are_not_doubled(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct calltree *tree = calltree_new();
+		uint32_t node = put(tree, CALLTREE_ROOT, "sh (1)",
+			i % 2 ? CALLTREE_NATIVE : CALLTREE_PROCESS, 0);
+		uint64_t left_out;
+
+		node = put(tree, node, "T (1/1)", i % 2 ? CALLTREE_NATIVE : CALLTREE_THREAD, 0);
+		node = put(tree, node, "main", CALLTREE_NATIVE, 1);
+		/* Not behind another frame. */
+		node = put(tree, node, "T (1/1)", CALLTREE_NATIVE, 1);
+		calltree_sample(tree, &(struct calltree_sample){.node = node, .weight = 1});
+		calltree_sample(tree, &(struct calltree_sample){.node = 3, .weight = 1});
+		calltree_thread(tree, 0, "T (1/1)", "sh (1)");
+		calltree_finish(tree);
+		struct calltree *made = transform(tree,
+			&(struct wish){
+				.shape = {.by_process = 1, .by_thread = 1, .reverse = i / 2}},
+			&left_out);
+
+		assert_int_equal(self_of(made, "sh (1);T (1/1);main;"), 1);
+		assert_int_equal(self_of(made, i / 2 ? "sh (1);T (1/1);T (1/1);main;"
+						     : "sh (1);T (1/1);main;T (1/1);"),
+			1);
+		calltree_free(made);
+		calltree_free(tree);
+	}
+}
+
+static void test_other_frames_stay_below_a_root(void **state)
+{
+	static const char *const names[] = {"s", "shell", "th", "sh (1", "thread", "sh"};
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++) {
+		struct calltree *tree = calltree_new();
+		uint32_t frame =
+			calltree_frame(tree, names[i], i == 5 ? "sh" : "", CALLTREE_NATIVE);
+		uint32_t node = calltree_child(tree, CALLTREE_ROOT, frame);
+		char line[LINE_BYTES];
+		uint64_t left_out;
+
+		calltree_add(tree, node, 1);
+		calltree_sample(tree, &(struct calltree_sample){.node = node, .weight = 1});
+		calltree_thread(tree, 0, "thread", "sh (1)");
+		calltree_finish(tree);
+		struct calltree *made = transform(tree,
+			&(struct wish){.shape = {.by_process = 1, .by_thread = 1}}, &left_out);
+
+		snprintf(line, sizeof(line), "sh (1);thread;%s;", names[i]);
+		assert_int_equal(self_of(made, line), 1);
+		calltree_free(made);
+		calltree_free(tree);
+	}
+}
+
+/* Only roots that were asked for, and only where they are roots. */
+static void test_other_frames_turn_round(void **state)
+{
+	struct calltree *tree = calltree_new();
+	uint32_t sh = put(tree, CALLTREE_ROOT, "sh", CALLTREE_PROCESS, 0);
+	uint32_t f = put(tree, CALLTREE_ROOT, "f", CALLTREE_NATIVE, 0);
+	uint64_t left_out;
+
+	(void)state;
+	put(tree, sh, "main", CALLTREE_NATIVE, 1);
+	put(tree, put(tree, f, "cat", CALLTREE_PROCESS, 0), "g", CALLTREE_NATIVE, 2);
+	calltree_finish(tree);
+	for (unsigned i = 0; i < 2; i++) {
+		struct calltree *made = transform(
+			tree, &(struct wish){.shape = {.by_process = i, .reverse = 1}}, &left_out);
+
+		assert_int_equal(self_of(made, i ? "sh;main;" : "main;sh;"), 1);
+		assert_int_equal(self_of(made, "g;cat;f;"), 2);
+		calltree_free(made);
+	}
 	calltree_free(tree);
 }
 
@@ -329,6 +751,16 @@ int main(void)
 		cmocka_unit_test(test_weight_without_a_time_finds_its_thread),
 		cmocka_unit_test(test_samples_heavier_than_their_node_add_nothing),
 		cmocka_unit_test(test_equal_names_of_other_modules_stay_apart),
+		cmocka_unit_test(test_recursion),
+		cmocka_unit_test(test_what_is_no_function_does_not_recurse),
+		cmocka_unit_test(test_inlined_calls_are_calls),
+		cmocka_unit_test(test_deep_stacks),
+		cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_a_process_takes_the_place_of_its_name),
+		cmocka_unit_test(test_samples_without_weight_stay),
+		cmocka_unit_test(test_roots_are_not_doubled),
+		cmocka_unit_test(test_other_frames_stay_below_a_root),
+		cmocka_unit_test(test_other_frames_turn_round),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From one frame's address to its names, by whatever knows them; each address of each module is
+ * looked up once.
+ *
+ * Code without a name is shown by function, not by address: .eh_frame stays in stripped files, and
+ * its entries tell where the function around an address begins, so that [liblzma.so.5+0x15ae0] is
+ * one box however many places in it were sampled. Code without even that is shown by its address.
+ */
+#include "cli/profile/frame_namer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/clock.h"
+#include "cli/profile/picture_names.h"
+#include "cli/symbols/generated.h"
+#include "cli/symbols/jitdump.h"
+#include "cli/symbols/symbols.h"
+#include "render/array.h"
+
+#define UNSET UINT32_MAX       /* instead of a tree frame or chain: there is none, or none yet */
+#define MOVES (UINT32_MAX - 1) /* instead of a tree frame: which one depends on the time */
+
+struct frame_namer_image {
+	struct generated generated;
+	struct sources_share share; /* of code in no module */
+};
+
+int frame_namer_init(struct frame_namer *namer, const struct naming_request *request,
+	struct calltree *tree)
+{
+	struct flameprof_profile *profile = request->profile;
+	size_t chains_bytes = (profile->node_count + (size_t)1) * sizeof(*namer->chains);
+	size_t handles_bytes = (profile->names.module_count + (size_t)1) * sizeof(*namer->handles);
+
+	*namer = (struct frame_namer){.profile = profile, .tree = tree};
+	namer->symbols = symbols_new();
+	namer->images = calloc(profile->image_count + (size_t)1, sizeof(*namer->images));
+	namer->chains = malloc(chains_bytes);
+	namer->handles = malloc(handles_bytes);
+	namer->shares = calloc(profile->names.module_count + (size_t)1, sizeof(*namer->shares));
+	if (!namer->symbols || !namer->images || !namer->chains || !namer->handles ||
+		!namer->shares)
+		return -ENOMEM;
+	namer->epoch_ns = clock_epoch_ns();
+	symbols_keep_program(namer->symbols, request->program);
+	symbols_hurry_when(namer->symbols, request->is_hurried);
+	symbols_demangle(namer->symbols, request->demangle);
+	for (uint32_t i = 0; i < profile->image_count; i++)
+		namer->images[i].generated = (struct generated){
+			.pid = profile_image_at(profile, i)->pid,
+			.start_wall_s = request->start_wall_s,
+		};
+	memset(namer->chains, 0xff, chains_bytes);
+	memset(namer->handles, 0xff, handles_bytes);
+	for (uint32_t i = 0; i < profile->names.module_count; i++) {
+		const struct names_module *module = names_module(&profile->names, i);
+		const char *path = names_string(&profile->names, module->path);
+
+		if (!(module->flags & WIRE_MODULE_MAPPED))
+			continue;
+		namer->has_mapped = true;
+		if (jitdump_is_named(path) && module->image < profile->image_count)
+			namer->images[module->image].generated.dump_path = path;
+	}
+	return 0;
+}
+
+void frame_namer_release(struct frame_namer *namer)
+{
+	for (uint32_t i = 0; namer->images && i < namer->profile->image_count; i++)
+		generated_release(&namer->images[i].generated);
+	free(namer->images);
+	free(namer->handles);
+	free(namer->chains);
+	free(namer->shares);
+	free(namer->frames);
+	symbols_free(namer->symbols);
+}
+
+/* Index + 1 of the module of @image that has @address mapped, 0 when none is known. */
+static uint32_t find_mapped(const struct frame_namer *namer, uint32_t image, uint64_t address)
+{
+	const struct names *table = &namer->profile->names;
+
+	for (uint32_t i = 0; namer->has_mapped && i < table->module_count; i++) {
+		const struct names_module *module = names_module(table, i);
+
+		if (module->flags & WIRE_MODULE_MAPPED && module->image == image &&
+			address >= module->start && address < module->end)
+			return i + 1;
+	}
+	return 0;
+}
+
+/*
+ * The module that knows most of @module's file. Of a file that the program mapped itself only the
+ * path is known; where the loader has mapped the same file, too, that module has its build-id.
+ */
+static const struct names_module *find_identified(
+	const struct names *table, const struct names_module *module)
+{
+	const char *path = names_string(table, module->path);
+
+	for (uint32_t i = 0; module->flags & WIRE_MODULE_MAPPED && i < table->module_count; i++) {
+		const struct names_module *other = names_module(table, i);
+
+		if (other->image == module->image && !(other->flags & WIRE_MODULE_MAPPED) &&
+			!strcmp(names_string(table, other->path), path))
+			return other;
+	}
+	return module;
+}
+
+/*
+ * When @module's file was what ran, since the epoch; 0: not known. The program's was when it began,
+ * a library is known from the first sample in it on.
+ */
+static int64_t seen_ns(const struct frame_namer *namer, const struct names_module *module,
+	const struct profile_image *image)
+{
+	uint64_t at = module->flags & WIRE_MODULE_MAIN ? image->start_ns : module->time_ns;
+
+	return at ? (int64_t)at + namer->epoch_ns : 0;
+}
+
+/* The symbols handle of a module, asked once. */
+static int handle_of(struct frame_namer *namer, uint32_t index)
+{
+	const struct names *table = &namer->profile->names;
+	const struct names_module *module = find_identified(table, names_module(table, index));
+	const struct profile_image *image = profile_image_at(namer->profile, module->image);
+
+	if (namer->handles[index] < 0)
+		namer->handles[index] = symbols_add_module(namer->symbols,
+			&(struct symbols_module){
+				.path = names_string(table, module->path),
+				.build_id = module->build_id_bytes ? module->build_id : NULL,
+				.build_id_bytes = module->build_id_bytes,
+				.pid = image->ended ? 0 : image->pid,
+				.start = module->start,
+				.seen_ns = seen_ns(namer, module, image),
+				.is_vdso = (module->flags & WIRE_MODULE_VDSO) != 0,
+			});
+	return namer->handles[index];
+}
+
+/* Append @frame to the chain that is being made. Without memory the tree is poisoned. */
+static void add_frame(struct frame_namer *namer, uint32_t frame)
+{
+	if (ARRAY_GROW(namer->frames, namer->frame_count, namer->frame_room, 1024))
+		namer->has_failed = true;
+	else
+		namer->frames[namer->frame_count++] = frame;
+}
+
+/* What is inlined at an address is added, all but the last; that one is returned. */
+static uint32_t name_chain(
+	struct frame_namer *namer, const struct symbols_name *name, const char *module)
+{
+	uint32_t frame = 0;
+
+	for (uint32_t i = 0; i < symbols_frames(name); i++) {
+		struct symbols_frame at = symbols_frame_at(name, i);
+
+		if (i)
+			add_frame(namer, frame);
+		frame = calltree_frame_line(namer->tree, at.name, module,
+			i ? CALLTREE_INLINE : CALLTREE_NATIVE, at.file, at.line);
+	}
+	return frame;
+}
+
+/* What pictures call @module. */
+static const char *module_name(const struct names *table, const struct names_module *module)
+{
+	return module->flags & WIRE_MODULE_VDSO ? "[vdso]"
+						: base_name(names_string(table, module->path));
+}
+
+static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64_t frame)
+{
+	const struct names_module *module = names_module(&namer->profile->names, index);
+	int handle = handle_of(namer, index);
+	uint64_t address = WIRE_FRAME_ADDRESS(frame);
+	const char *short_name = module_name(&namer->profile->names, module);
+	struct symbols_name name;
+	char text[512];
+
+	if (handle >= 0 && !symbols_lookup(namer->symbols, handle, address, &name))
+		return name_chain(namer, &name, short_name);
+	if (symbols_module_origin(namer->symbols, handle).source == SYMBOLS_REPLACED)
+		return calltree_frame(namer->tree,
+			replaced_name(text, sizeof(text), short_name), short_name,
+			CALLTREE_UNNAMED);
+	/* By the function's start, where that can be told: one box a function, not one a call. */
+	symbols_function(namer->symbols, handle, address, &address);
+	snprintf(text, sizeof(text), "[%.400s+0x%" PRIx64 "]", short_name, address);
+	return calltree_frame(namer->tree, text, short_name, CALLTREE_UNNAMED);
+}
+
+/*
+ * Code that the program mapped from a file: where the file has it is asked once. Of what is no
+ * program or library, as the files in memory that JIT compilers map twice, nothing is mapped.
+ * Returns UNSET then.
+ */
+static uint32_t name_mapped(struct frame_namer *namer, uint32_t index, uint64_t frame)
+{
+	struct names_module *module = names_module(&namer->profile->names, index);
+	uint64_t at = WIRE_FRAME_ADDRESS(frame), address;
+
+	if (!module->bias) {
+		if (symbols_offset_address(namer->symbols, handle_of(namer, index),
+			    at - module->start + module->segment[0].file_offset, &address)) {
+			module->end = module->start;
+			return UNSET;
+		}
+		module->bias = at - address;
+	}
+	return name_in_module(namer, index, WIRE_FRAME(module->number, at - module->bias));
+}
+
+/* @time_ns: when it was sampled, or GENERATED_*. Returns MOVES where it depends on that. */
+static uint32_t name_jit(
+	struct frame_namer *namer, uint32_t image, uint64_t frame, uint64_t time_ns)
+{
+	uint32_t mapped = find_mapped(namer, image, WIRE_FRAME_ADDRESS(frame));
+	uint32_t in_file = mapped ? name_mapped(namer, mapped - 1, frame) : UNSET;
+	const char *name;
+	bool moves;
+
+	if (in_file != UNSET)
+		return in_file;
+	name = generated_name(
+		&namer->images[image].generated, WIRE_FRAME_ADDRESS(frame), time_ns, &moves);
+	if (moves)
+		return MOVES;
+	if (name)
+		return calltree_frame(namer->tree, name, "", CALLTREE_JIT);
+	return calltree_frame(namer->tree, "[unknown code]", "", CALLTREE_UNNAMED);
+}
+
+static uint32_t name_machine(
+	struct frame_namer *namer, const struct names *table, const struct names_code *code)
+{
+	char *name = machine_name_make(
+		names_string(table, code->name), names_file(table, code->file), code->line);
+	uint32_t frame = calltree_frame(namer->tree, name ? name : names_string(table, code->name),
+		MACHINE_MODULE,
+		code->flags & WIRE_FUNCTION_ROOT ? CALLTREE_SYNTHETIC : CALLTREE_JIT);
+
+	free(name);
+	return frame;
+}
+
+static uint32_t name_code(struct frame_namer *namer, uint32_t image, uint64_t frame)
+{
+	const struct names *table = profile_words(namer->profile, image);
+	const struct names_code *code =
+		profile_code_at(namer->profile, image, WIRE_FRAME_ADDRESS(frame));
+
+	if (!code)
+		return calltree_frame(namer->tree, "[unknown code]", "", CALLTREE_UNNAMED);
+	if (names_code_is_function(code))
+		return name_machine(namer, table, code);
+	return calltree_frame(namer->tree, names_string(table, code->name), "", CALLTREE_JIT);
+}
+
+/* What stands for CPU time and is no place in code; NULL: it is one. */
+static const char *name_of_time(uint64_t frame)
+{
+	switch (frame) {
+	case WIRE_FRAME_UNSAMPLED:
+		return "[unsampled]";
+	case WIRE_FRAME_EXEC:
+		return "[exec]";
+	case WIRE_FRAME_EXIT:
+		return "[exit]";
+	case WIRE_FRAME_EXIT_OF_CHILDREN:
+		return "[exit of children]";
+	case WIRE_FRAME_SIGNAL_HANDLER:
+		return "[signal handler]";
+	default:
+		return NULL;
+	}
+}
+
+static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint64_t frame)
+{
+	uint32_t number = WIRE_FRAME_MODULE(frame);
+	uint32_t known = names_find_module(&namer->profile->names, image, number);
+
+	if (name_of_time(frame))
+		return calltree_frame(namer->tree, name_of_time(frame), "", CALLTREE_SYNTHETIC);
+	if (known)
+		return name_in_module(namer, known - 1, frame);
+	if (number == WIRE_MODULE_NONE)
+		return name_jit(namer, image, frame, GENERATED_AT_ANY_TIME);
+	if (number == WIRE_MODULE_CODE)
+		return name_code(namer, image, frame);
+	return calltree_frame(namer->tree, "[unknown module]", "", CALLTREE_UNNAMED);
+}
+
+/* ---- where names come from ------------------------------------------------------------------- */
+
+void frame_namer_count(struct frame_namer *namer, uint32_t image, uint32_t node, uint64_t weight,
+	bool is_named)
+{
+	uint64_t frame = profile_node_frame(profile_node_at(namer->profile, node));
+	uint32_t number = WIRE_FRAME_MODULE(frame);
+	uint32_t known = names_find_module(&namer->profile->names, image, number);
+	struct sources_share *share = NULL;
+
+	if (!known && number == WIRE_MODULE_NONE)
+		known = find_mapped(namer, image, WIRE_FRAME_ADDRESS(frame));
+	if (known && namer->handles[known - 1] >= 0)
+		share = &namer->shares[namer->handles[known - 1]];
+	else if (number == WIRE_MODULE_NONE)
+		share = &namer->images[image].share;
+	else if (number == WIRE_MODULE_CODE)
+		share = &namer->told;
+	if (!share)
+		return;
+	share->weight += weight;
+	share->named += is_named ? weight : 0;
+}
+
+void frame_namer_sources(struct frame_namer *namer, struct sources *sources)
+{
+	const struct names *table = &namer->profile->names;
+	char path[PATH_MAX];
+
+	for (uint32_t i = 0; i < table->module_count; i++) {
+		int handle = namer->handles[i];
+		struct symbols_origin origin;
+
+		if (handle < 0 || !namer->shares[handle].weight)
+			continue;
+		origin = symbols_module_origin(namer->symbols, handle);
+		sources_add_module(sources, module_name(table, names_module(table, i)), &origin,
+			&namer->shares[handle]);
+		/* Other processes have the same. */
+		namer->shares[handle].weight = 0;
+	}
+	for (uint32_t i = 0; i < namer->profile->image_count; i++) {
+		const struct frame_namer_image *image = &namer->images[i];
+
+		if (!image->share.weight)
+			continue;
+		generated_path(&image->generated, path, sizeof(path));
+		sources_add_generated(sources, image->generated.pid, path, &image->share);
+	}
+	sources_add_told(sources, &namer->told);
+}
+
+/* The chain of profile node @node, below @image's root. */
+static uint32_t make_chain(struct frame_namer *namer, uint32_t image, uint32_t node)
+{
+	uint32_t begun = namer->frame_count;
+
+	add_frame(namer, 0); /* its length */
+	add_frame(namer, name_frame(namer, image,
+				 profile_node_frame(profile_node_at(namer->profile, node))));
+	if (!namer->has_failed)
+		namer->frames[begun] = namer->frame_count - begun - 1;
+	return begun;
+}
+
+static void know_chain(struct frame_namer *namer, uint32_t image, uint32_t node)
+{
+	if (namer->chains[node] == UNSET)
+		namer->chains[node] = make_chain(namer, image, node);
+}
+
+bool frame_namer_moves(struct frame_namer *namer, const struct profile_stack *stack)
+{
+	uint32_t image = profile_stack_image(namer->profile, stack), at = stack->node;
+
+	if (!namer->images[image].generated.dump_path)
+		return false;
+	for (uint32_t i = 0; i < stack->frames; i++) {
+		const struct profile_node *node = profile_node_at(namer->profile, at);
+
+		if (WIRE_FRAME_MODULE(profile_node_frame(node)) == WIRE_MODULE_NONE) {
+			know_chain(namer, image, at);
+			if (!namer->has_failed && namer->frames[namer->chains[at] + 1] == MOVES)
+				return true;
+		}
+		at = node->parent;
+	}
+	return false;
+}
+
+uint32_t frame_namer_child(
+	struct frame_namer *namer, uint32_t image, uint32_t node, uint32_t parent)
+{
+	const uint32_t *chain;
+
+	know_chain(namer, image, node);
+	if (namer->has_failed)
+		return parent;
+	chain = &namer->frames[namer->chains[node]];
+	if (chain[1] == MOVES)
+		return calltree_child(namer->tree, parent,
+			name_jit(namer, image,
+				profile_node_frame(profile_node_at(namer->profile, node)),
+				namer->time_ns));
+	for (uint32_t i = 1; i <= chain[0]; i++)
+		parent = calltree_child(namer->tree, parent, chain[i]);
+	return parent;
+}
+
+/* ---- lines, for all addresses at once -------------------------------------------------------- */
+
+struct located {
+	uint64_t address;
+	int handle;
+};
+
+static int by_handle(const void *left, const void *right)
+{
+	const struct located *a = left, *b = right;
+
+	return a->handle < b->handle ? -1 : a->handle > b->handle;
+}
+
+/* Those of @stack in modules that were not @seen (by profile node), into @found. */
+static uint32_t collect_addresses(struct frame_namer *namer, const struct profile_stack *stack,
+	uint8_t *seen, struct located *found)
+{
+	const struct flameprof_profile *profile = namer->profile;
+	uint32_t image = profile_stack_image(profile, stack), at = stack->node, count = 0;
+
+	for (uint32_t n = 0; n < stack->frames && !seen[at]; n++) {
+		uint64_t frame = profile_node_frame(profile_node_at(profile, at));
+		uint32_t known = names_find_module(
+			&profile->names, image, WIRE_FRAME_MODULE(frame));
+
+		if (known)
+			found[count++] = (struct located){
+				WIRE_FRAME_ADDRESS(frame), handle_of(namer, known - 1)};
+		seen[at] = 1;
+		at = profile_node_at(profile, at)->parent;
+	}
+	return count;
+}
+
+/* What is not here yet of the files that the @count at @found (by handle) are in. */
+static void fetch(struct frame_namer *namer, const struct naming_request *request,
+	const struct located *found, uint32_t count, struct debuginfod_report *report)
+{
+	int *handles = calloc((size_t)count + 1, sizeof(*handles));
+	size_t files = 0;
+
+	for (uint32_t i = 0; handles && i < count; i++)
+		if (found[i].handle >= 0 && (!files || handles[files - 1] != found[i].handle))
+			handles[files++] = found[i].handle;
+	symbols_fetch(namer->symbols, handles, files, request->on_fetch, report);
+	free(handles);
+}
+
+void frame_namer_resolve(struct frame_namer *namer, const struct naming_request *request,
+	struct debuginfod_report *report)
+{
+	const struct flameprof_profile *profile = namer->profile;
+	uint8_t *seen = calloc(profile->node_count + (size_t)1, 1);
+	struct located *found = calloc(profile->node_count + (size_t)1, sizeof(*found));
+	uint64_t *addresses = calloc(profile->node_count + (size_t)1, sizeof(*addresses));
+	uint32_t count = 0, end;
+
+	for (uint32_t i = 0; seen && found && addresses && i < profile->stack_count; i++) {
+		const struct profile_stack *stack = profile_stack_at(profile, i);
+
+		if ((stack->kind == WIRE_KIND_VM) == request->is_machine)
+			count += collect_addresses(namer, stack, seen, found + count);
+	}
+	if (count)
+		qsort(found, count, sizeof(*found), by_handle);
+	if (request->fetches)
+		fetch(namer, request, found, count, report);
+	for (uint32_t from = 0; from < count; from = end) {
+		for (end = from; end < count && found[end].handle == found[from].handle; end++)
+			addresses[end - from] = found[end].address;
+		symbols_resolve(namer->symbols, found[from].handle, addresses, end - from);
+	}
+	free(seen);
+	free(found);
+	free(addresses);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * elfutils' client library, loaded where it is installed, in a process for each file. A process can
+ * be ended at any moment, whatever the library waits for (it asks nobody while it connects), and
+ * nothing that it brings along, a TLS library among it, comes into flamerun or parses what a server
+ * says there. A file that was fetched in part is a temporary one of the library's.
+ *
+ * Source: debuginfod_find_debuginfo(3).
+ */
+#include "cli/symbols/debuginfod.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/clock.h"
+
+#define LIBRARY	   "libdebuginfod.so.1"
+#define POLL_NS	   10000000
+#define NS_PER_S   1000000000ULL
+#define NO_LIBRARY 255 /* a process's status; 0: it came, else the errno */
+
+typedef void *begin_fn(void);
+typedef int find_fn(void *client, const unsigned char *id, int id_bytes, char **path);
+
+/* In a process of its own: nothing of flamerun's must be heard of. */
+static int find(const struct debuginfod_request *request)
+{
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	begin_fn *begin = library ? (begin_fn *)dlsym(library, "debuginfod_begin") : NULL;
+	find_fn *find_file =
+		library ? (find_fn *)dlsym(library, "debuginfod_find_debuginfo") : NULL;
+	void *client = begin && find_file ? begin() : NULL;
+	int found;
+
+	if (!client)
+		return NO_LIBRARY;
+	found = find_file(client, request->build_id, (int)request->build_id_bytes, NULL);
+	return found >= 0 ? 0 : -found < NO_LIBRARY ? -found : EIO;
+}
+
+static pid_t start(const struct debuginfod_request *request, pid_t parent)
+{
+	pid_t child = fork();
+	sigset_t none;
+	int null;
+
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EINTR);
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* Its parent watches the time. */
+	unsetenv("DEBUGINFOD_MAXTIME");
+	/* A picture may go to standard output, and what the library says is for its developers. */
+	null = open("/dev/null", O_RDWR);
+	if (null >= 0) {
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+	}
+	_exit(find(request));
+}
+
+static void note(struct debuginfod_report *report, struct debuginfod_request *request, int status)
+{
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+
+	if (!code) {
+		request->came = true;
+		report->came++;
+	} else if (code == NO_LIBRARY) {
+		report->has_no_library = true;
+	} else if (code == ENOENT) {
+		report->unknown++;
+	} else {
+		report->failed++;
+		report->error = code;
+	}
+}
+
+static unsigned patience_s(void)
+{
+	const char *text = getenv("DEBUGINFOD_MAXTIME");
+	long seconds = text ? strtol(text, NULL, 10) : 0;
+
+	return seconds > 0 && seconds < 86400 ? (unsigned)seconds : DEBUGINFOD_SECONDS;
+}
+
+struct running {
+	pid_t pid; /* 0: none */
+	struct debuginfod_request *request;
+};
+
+/* Take notice of those that have ended. Returns how many go on. */
+static unsigned reap(struct running *running, struct debuginfod_report *report)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < DEBUGINFOD_AT_ONCE; i++) {
+		int status = 0;
+		pid_t ended = running[i].pid ? waitpid(running[i].pid, &status, WNOHANG) : 0;
+
+		if (ended == running[i].pid && ended) {
+			note(report, running[i].request, status);
+			running[i].pid = 0;
+		} else if (ended < 0 && errno != EINTR) {
+			running[i].pid = 0;
+		}
+		count += running[i].pid != 0;
+	}
+	return count;
+}
+
+static void end_all(struct running *running)
+{
+	for (unsigned i = 0; i < DEBUGINFOD_AT_ONCE; i++) {
+		if (!running[i].pid)
+			continue;
+		kill(running[i].pid, SIGKILL);
+		while (waitpid(running[i].pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+}
+
+void debuginfod_fetch(struct debuginfod_request *requests, size_t count, bool (*is_hurried)(void),
+	struct debuginfod_report *report)
+{
+	const struct timespec poll = {.tv_nsec = POLL_NS};
+	struct running running[DEBUGINFOD_AT_ONCE] = {{0}};
+	unsigned seconds = patience_s(), busy = 0;
+	uint64_t end_ns = clock_now_ns() + seconds * NS_PER_S;
+	size_t next = 0;
+
+	if (count > DEBUGINFOD_MAX)
+		count = DEBUGINFOD_MAX;
+	while ((next < count || busy) && !report->has_no_library) {
+		for (unsigned i = 0; i < DEBUGINFOD_AT_ONCE && next < count; i++) {
+			if (running[i].pid)
+				continue;
+			running[i].request = &requests[next++];
+			running[i].pid = start(running[i].request, getpid());
+			if (running[i].pid < 0) {
+				running[i].pid = 0;
+				report->failed++;
+				report->error = EAGAIN;
+			}
+		}
+		busy = reap(running, report);
+		if (!busy && next == count)
+			break;
+		if (clock_now_ns() >= end_ns)
+			report->seconds = seconds;
+		if (report->seconds || (is_hurried && is_hurried())) {
+			report->left += busy + (unsigned)(count - next);
+			break;
+		}
+		nanosleep(&poll, NULL);
+	}
+	end_all(running);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Entries do not say what they are in. A unit's namespaces, classes and functions are read once, in
+ * the order in which they are written: each ends where its children do, and the last one that
+ * begins before an entry, or one of those around it, has it.
+ */
+#include "cli/symbols/dwarf_containers.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/array.h"
+
+#define NONE	  UINT32_MAX
+#define DEPTH_MAX 64
+#define TOTAL_MAX (1u << 20) /* beyond it what is known is forgotten */
+
+struct container {
+	uint64_t begin; /* offsets of the entry, and of its children's end */
+	uint64_t end;
+	struct dwarf_value name;
+	uint32_t outer; /* number of the one around it; NONE */
+	bool has_name;
+	bool is_namespace;
+};
+
+struct unit_containers {
+	const struct dwarf_unit *unit; /* borrowed */
+	struct container *list;	       /* owned; by rising begin */
+	uint32_t count, room;
+};
+
+void dwarf_containers_release(struct dwarf_containers *containers)
+{
+	for (size_t i = 0; i < containers->count; i++)
+		free(containers->list[i].list);
+	free(containers->list);
+	*containers = (struct dwarf_containers){0};
+}
+
+/* Can functions stand in @die? In instances of functions that are described elsewhere none do. */
+static bool is_container(const struct dwarf_die *die)
+{
+	const uint32_t instance = DWARF_HAS(DWARF_LOW_PC) | DWARF_HAS(DWARF_RANGE_LIST);
+
+	switch (die->tag) {
+	case DW_TAG_namespace:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		return true;
+	case DW_TAG_subprogram:
+	case DW_TAG_lexical_block:
+		return !(die->has & DWARF_HAS(DWARF_ORIGIN)) || !(die->has & instance);
+	default:
+		return false;
+	}
+}
+
+/* Returns 0 or -ENOMEM. */
+static int add_container(struct unit_containers *of, const struct dwarf_die *die, uint32_t outer)
+{
+	if (ARRAY_GROW(of->list, of->count, of->room, 64))
+		return -ENOMEM;
+	of->list[of->count++] = (struct container){
+		.begin = die->offset,
+		.end = UINT64_MAX,
+		.name = die->value[DWARF_NAME],
+		.has_name = die->has & DWARF_HAS(DWARF_NAME),
+		.outer = outer,
+		.is_namespace = die->tag == DW_TAG_namespace,
+	};
+	return 0;
+}
+
+/* Returns 0, also where the unit is broken, or -ENOMEM. */
+static int read_containers(struct dwarf_reader *reader, struct unit_containers *of)
+{
+	uint32_t enclosing[DEPTH_MAX] = {NONE};
+	struct dwarf_die die = {0};
+	unsigned depth = 0;
+	int error = dwarf_walk_begin(reader, of->unit);
+
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	while (!error && dwarf_walk_next(reader, &die)) {
+		if (!die.tag) {
+			if (!depth)
+				break;
+			of->list[enclosing[depth--]].end = die.offset;
+			continue;
+		}
+		if (!die.has_children)
+			continue;
+		if (is_container(&die) && depth + 1 < DEPTH_MAX) {
+			error = add_container(of, &die, enclosing[depth]);
+			enclosing[++depth] = of->count - 1;
+		} else if (!dwarf_walk_skip(reader, of->unit, &die)) {
+			break;
+		}
+	}
+	return error;
+}
+
+/* What is known of @unit, read where it is not. NULL without memory. */
+static const struct unit_containers *containers_of(struct dwarf_containers *containers,
+	struct dwarf_reader *reader, const struct dwarf_unit *unit)
+{
+	struct unit_containers *added;
+
+	for (size_t i = 0; i < containers->count; i++)
+		if (containers->list[i].unit == unit)
+			return &containers->list[i];
+	if (containers->total > TOTAL_MAX)
+		dwarf_containers_release(containers);
+	if (ARRAY_GROW(containers->list, containers->count, containers->room, 16))
+		return NULL;
+	added = &containers->list[containers->count++];
+	*added = (struct unit_containers){.unit = unit};
+	if (read_containers(reader, added))
+		return NULL;
+	containers->total += added->count;
+	return added;
+}
+
+/* The number of the innermost container around the entry at @offset, or NONE. */
+static uint32_t find_container(const struct unit_containers *of, uint64_t offset)
+{
+	uint32_t upto = (uint32_t)ARRAY_UPTO(of->list, of->count, begin, offset - 1), at;
+
+	for (at = upto ? upto - 1 : NONE; at != NONE; at = of->list[at].outer)
+		if (offset < of->list[at].end)
+			break;
+	return at;
+}
+
+int dwarf_containers_write(struct dwarf_containers *containers, struct dwarf_reader *reader,
+	const struct dwarf_unit *unit, uint64_t offset, char *end, size_t bytes_max)
+{
+	static const char unnamed[] = "(anonymous namespace)", between[] = "::";
+	const struct unit_containers *of;
+	size_t written = 0;
+
+	if (!unit->is_cxx)
+		return 0;
+	of = containers_of(containers, reader, unit);
+	if (!of)
+		return -ENOMEM;
+	for (uint32_t i = find_container(of, offset); i != NONE; i = of->list[i].outer) {
+		const struct container *container = &of->list[i];
+		const char *name = container->has_name ? dwarf_text(reader, unit, &container->name)
+				   : container->is_namespace ? unnamed
+							     : NULL;
+		size_t bytes = name ? strlen(name) : 0;
+
+		if (!bytes)
+			continue;
+		if (bytes + 2 > bytes_max - written)
+			return 0;
+		written += bytes + 2;
+		mempcpy(mempcpy(end - written, name, bytes), between, 2);
+	}
+	return (int)written;
+}

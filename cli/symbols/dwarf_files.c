@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names in these references are as a compiler or dwz knew them, on another machine perhaps: each is
+ * tried where it says, then where it would have been moved together with the program.
+ */
+#include "cli/symbols/dwarf_files.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH_BYTES 4096
+
+/* The folder that @file is in, "" when that can't be told. */
+static void folder_of(const struct elf_file *file, char folder[PATH_BYTES])
+{
+	char *slash;
+
+	elf_file_path(file, folder, PATH_BYTES);
+	slash = strrchr(folder, '/');
+	if (slash)
+		*slash = '\0';
+}
+
+/* Open @name in @folder, in the root of @pid, then in ours. */
+static int open_in(struct elf_file *file, const char *folder, const char *name, uint32_t pid)
+{
+	char path[PATH_BYTES];
+	int bytes = name[0] == '/' || !folder[0]
+			    ? snprintf(path, sizeof(path), "%s", name)
+			    : snprintf(path, sizeof(path), "%s/%s", folder, name);
+	int error;
+
+	if (bytes <= 0 || (size_t)bytes >= sizeof(path) || path[0] != '/')
+		return -ENOENT;
+	error = pid ? elf_file_open(file, path, pid) : -ENOENT;
+	return error ? elf_file_open(file, path, 0) : 0;
+}
+
+static const char *base_of(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash ? slash + 1 : name;
+}
+
+int dwarf_files_open_split(struct elf_file *split, const struct elf_file *file, const char *folder,
+	const char *name, uint32_t pid)
+{
+	char beside[PATH_BYTES];
+	int error = open_in(split, folder, name, pid);
+
+	if (!error)
+		return 0;
+	folder_of(file, beside);
+	if (name[0] != '/')
+		error = open_in(split, beside, name, 0);
+	return error ? open_in(split, beside, base_of(name), 0) : 0;
+}
+
+int dwarf_files_open_package(struct elf_file *package, const struct elf_file *file)
+{
+	static const char suffix[] = ".dwp";
+	char path[PATH_BYTES];
+
+	elf_file_path(file, path, sizeof(path));
+	if (!path[0] || strlen(path) + sizeof(suffix) > sizeof(path))
+		return -ENOENT;
+	strcat(path, suffix);
+	return elf_file_open(package, path, 0);
+}
+
+/* ---- dwz ------------------------------------------------------------------------------------- */
+
+/* How the other file is known. */
+struct link {
+	const char *name;
+	const uint8_t *id; /* build-id, or what DWARF 5 has instead */
+	size_t id_bytes;
+	bool is_standard;
+};
+
+/* What section @name of @file has, and in *@bytes how much; or NULL. */
+static const uint8_t *read_section(const struct elf_file *file, const char *name, size_t *bytes)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = elf_file_section(file, name, &header);
+	Elf_Data *data = section ? elf_file_data(section, &header) : NULL;
+
+	*bytes = data ? data->d_size : 0;
+	return *bytes ? data->d_buf : NULL;
+}
+
+/* The name and the identity in .gnu_debugaltlink, where the rest is the build-id. */
+static bool read_altlink(const struct elf_file *file, struct link *link)
+{
+	size_t bytes;
+	const uint8_t *text = read_section(file, ".gnu_debugaltlink", &bytes);
+	const uint8_t *end = text ? memchr(text, '\0', bytes) : NULL;
+
+	if (!end)
+		return false;
+	*link = (struct link){(const char *)text, end + 1, bytes - (size_t)(end + 1 - text), false};
+	return true;
+}
+
+/*
+ * The same in .debug_sup: version, whether this is the other file, its name, the identity's length.
+ * Source: DWARF Debugging Information Format 5, section 7.3.6.
+ */
+static bool read_supplementary(const struct elf_file *file, struct link *link)
+{
+	const size_t before = 3; /* version and flag */
+	size_t bytes;
+	const uint8_t *text = read_section(file, ".debug_sup", &bytes);
+	const uint8_t *end =
+		text && bytes > before ? memchr(text + before, '\0', bytes - before) : NULL;
+
+	if (!end || text + bytes - end < 2 || end[1] > text + bytes - end - 2)
+		return false;
+	*link = (struct link){(const char *)text + before, end + 2, end[1], true};
+	return true;
+}
+
+/* Is @file the one that @link speaks of? */
+static bool is_linked(const struct elf_file *file, const struct link *link)
+{
+	struct link own;
+
+	if (!link->is_standard)
+		return elf_file_has_build_id(file, link->id, link->id_bytes);
+	return read_supplementary(file, &own) && own.id_bytes == link->id_bytes &&
+	       !memcmp(own.id, link->id, own.id_bytes);
+}
+
+static int open_linked(struct elf_file *file, const char *folder, const char *name, uint32_t pid,
+	const struct link *link)
+{
+	int error = open_in(file, folder, name, pid);
+
+	if (error || is_linked(file, link))
+		return error;
+	elf_file_close(file);
+	return -ESTALE;
+}
+
+int dwarf_files_open_alternate(
+	struct elf_file *alternate, const struct elf_file *file, uint32_t pid)
+{
+	char folder[PATH_BYTES], path[ELF_FILE_ID_PATH];
+	struct link link;
+
+	if ((!read_altlink(file, &link) && !read_supplementary(file, &link)) || !link.name[0] ||
+		elf_file_id_path(link.id, link.id_bytes, path))
+		return -ENOENT;
+	folder_of(file, folder);
+	if (!open_linked(alternate, folder, link.name, pid, &link) ||
+		!open_linked(
+			alternate, ELF_FILE_DEBUG_ROOT "/.dwz", base_of(link.name), pid, &link))
+		return 0;
+	return open_linked(alternate, "", path, pid, &link) ? -ESTALE : 0;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libdw would have each section whole, in memory or mapped: hundreds of megabytes for a kernel, and
+ * SIGBUS when the file is cut short. Here a window of each section is read by pread(2), which costs
+ * a copy of what is looked at, and nothing is shared between threads but the descriptor.
+ *
+ * Offsets in DWARF lead anywhere, and as often as a file likes: every window that is loaded is
+ * charged to an account, which is a multiple of what an honest file needs.
+ */
+#include "cli/symbols/dwarf_sections.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/*
+ * Bytes read of a file, at the most: so many times its size, and some. A kernel's is read once for
+ * 10,000 addresses in all of its units.
+ */
+#define WORK_TIMES 8u
+#define WORK_BYTES (16u << 20)
+#define SEEK_BYTES 64u /* what a window costs at the least */
+
+/* Deflate makes of one byte at most so many. */
+#define DEFLATE_RATIO 1032u
+/* All that is unpacked of one file. */
+#define UNPACKED_MAX ((uint64_t)2 << 30)
+
+static const char *const names[DWARF_SECTION_COUNT] = {
+	[DWARF_INFO] = "info",
+	[DWARF_ABBREV] = "abbrev",
+	[DWARF_LINE] = "line",
+	[DWARF_LINE_STR] = "line_str",
+	[DWARF_STR] = "str",
+	[DWARF_STR_OFFSETS] = "str_offsets",
+	[DWARF_ADDR] = "addr",
+	[DWARF_RANGES] = "ranges",
+	[DWARF_RNGLISTS] = "rnglists",
+	[DWARF_CU_INDEX] = "cu_index",
+};
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+/* Which section is called @name? DWARF_SECTION_COUNT: none of ours. */
+static enum dwarf_section_name find_name(const char *name, bool is_split, bool *is_old_packed)
+{
+	static const char plain[] = ".debug_", packed[] = ".zdebug_";
+	enum dwarf_section_name i = 0;
+
+	*is_old_packed = !strncmp(name, packed, sizeof(packed) - 1);
+	if (!*is_old_packed && strncmp(name, plain, sizeof(plain) - 1) != 0)
+		return DWARF_SECTION_COUNT;
+	name += *is_old_packed ? sizeof(packed) - 1 : sizeof(plain) - 1;
+	for (; i < DWARF_SECTION_COUNT; i++) {
+		size_t bytes = strlen(names[i]);
+
+		if (!strncmp(name, names[i], bytes) &&
+			!strcmp(name + bytes, is_split && i != DWARF_CU_INDEX ? ".dwo" : ""))
+			break;
+	}
+	return i;
+}
+
+/* Unpack @bytes of @section, a zlib stream at @packed, into memory of its own. */
+static int unpack(struct dwarf_sections *sections, struct dwarf_section *section,
+	const uint8_t *packed, size_t packed_bytes, uint64_t bytes)
+{
+	z_stream stream = {.next_in = (uint8_t *)packed, .avail_in = (uInt)packed_bytes};
+	int state;
+
+	if (!bytes || bytes > ELF_FILE_SECTION_MAX || bytes / DEFLATE_RATIO > packed_bytes ||
+		bytes > UNPACKED_MAX - sections->bytes || packed_bytes > ELF_FILE_SECTION_MAX)
+		return 0;
+	section->unpacked = malloc(bytes);
+	if (!section->unpacked)
+		return -ENOMEM;
+	stream.next_out = section->unpacked;
+	stream.avail_out = (uInt)bytes;
+	if (inflateInit(&stream) != Z_OK)
+		return -ENOMEM;
+	state = inflate(&stream, Z_FINISH);
+	inflateEnd(&stream);
+	if (state != Z_STREAM_END || stream.avail_out) {
+		free(section->unpacked);
+		section->unpacked = NULL;
+		return 0;
+	}
+	section->memory = section->unpacked;
+	section->bytes = bytes;
+	return 0;
+}
+
+/* A section that begins with how large it will be: as ELF has it, or as was done before. */
+static int unpack_section(struct dwarf_sections *sections, struct dwarf_section *section,
+	Elf_Scn *scn, const GElf_Shdr *header, bool is_old)
+{
+	static const char magic[4] = {'Z', 'L', 'I', 'B'};
+	Elf_Data *data = header->sh_size > ELF_FILE_SECTION_MAX ? NULL : elf_rawdata(scn, NULL);
+	Elf64_Chdr about;
+	uint64_t bytes = 0;
+	size_t begin = is_old ? sizeof(magic) + sizeof(bytes) : sizeof(about);
+
+	if (!data || !data->d_buf || data->d_size < begin)
+		return 0;
+	if (is_old) {
+		if (memcmp(data->d_buf, magic, sizeof(magic)) != 0)
+			return 0;
+		memcpy(&bytes, (const char *)data->d_buf + sizeof(magic), sizeof(bytes));
+		bytes = __builtin_bswap64(bytes);
+	} else {
+		memcpy(&about, data->d_buf, sizeof(about));
+		if (about.ch_type != ELFCOMPRESS_ZLIB)
+			return 0;
+		bytes = about.ch_size;
+	}
+	return unpack(sections, section, (const uint8_t *)data->d_buf + begin, data->d_size - begin,
+		bytes);
+}
+
+static int add_section(struct dwarf_sections *sections, const struct elf_file *file,
+	struct dwarf_section *section, Elf_Scn *scn, const GElf_Shdr *header, bool is_old)
+{
+	Elf_Data *data;
+
+	if (section->bytes || header->sh_type == SHT_NOBITS)
+		return 0;
+	if (is_old || header->sh_flags & SHF_COMPRESSED)
+		return unpack_section(sections, section, scn, header, is_old);
+	if (file->fd >= 0) {
+		section->file_offset = header->sh_offset;
+		section->bytes =
+			header->sh_offset > INT64_MAX - header->sh_size ? 0 : header->sh_size;
+		return 0;
+	}
+	data = elf_rawdata(scn, NULL);
+	if (data && data->d_buf) {
+		section->memory = data->d_buf;
+		section->bytes = data->d_size;
+	}
+	return 0;
+}
+
+int dwarf_sections_init(struct dwarf_sections *sections, const struct elf_file *file, bool is_split)
+{
+	Elf_Scn *scn = NULL;
+	size_t strings;
+	int error = 0;
+
+	*sections = (struct dwarf_sections){.fd = file->fd};
+	if (elf_getshdrstrndx(file->elf, &strings))
+		return -ENOENT;
+	while (!error && (scn = elf_nextscn(file->elf, scn))) {
+		GElf_Shdr header;
+		const char *name = gelf_getshdr(scn, &header)
+					   ? elf_strptr(file->elf, strings, header.sh_name)
+					   : NULL;
+		bool is_old = false;
+		enum dwarf_section_name found =
+			name ? find_name(name, is_split, &is_old) : DWARF_SECTION_COUNT;
+
+		if (found == DWARF_SECTION_COUNT)
+			continue;
+		error = add_section(
+			sections, file, &sections->section[found], scn, &header, is_old);
+		sections->bytes += sections->section[found].bytes;
+	}
+	if (!error && !sections->section[DWARF_INFO].bytes)
+		error = -ENOENT;
+	if (error)
+		dwarf_sections_release(sections);
+	sections->work_max = WORK_BYTES + WORK_TIMES * sections->bytes;
+	return error;
+}
+
+void dwarf_sections_release(struct dwarf_sections *sections)
+{
+	for (int i = 0; i < DWARF_SECTION_COUNT; i++)
+		free(sections->section[i].unpacked);
+	*sections = (struct dwarf_sections){.fd = -1};
+}
+
+/* ---- cursors --------------------------------------------------------------------------------- */
+
+void cursor_init(struct cursor *cursor, struct dwarf_sections *sections,
+	enum dwarf_section_name name, size_t window_bytes)
+{
+	*cursor = (struct cursor){
+		.sections = sections,
+		.section = &sections->section[name],
+		.window_bytes = window_bytes,
+	};
+	cursor_seek(cursor, 0, UINT64_MAX);
+}
+
+void cursor_release(struct cursor *cursor)
+{
+	free(cursor->buffer);
+	*cursor = (struct cursor){0};
+}
+
+static const uint8_t nothing[1];
+
+static void fail(struct cursor *cursor)
+{
+	cursor->failed = true;
+	cursor->at = cursor->end;
+}
+
+/* Point at @offset of what is loaded. */
+static void point(struct cursor *cursor, uint64_t offset)
+{
+	const uint8_t *loaded = cursor->section->memory
+					? cursor->section->memory + cursor->loaded_offset
+					: cursor->buffer;
+	uint64_t end = cursor->loaded_offset + cursor->loaded_bytes;
+
+	cursor->end_offset = end < cursor->limit ? end : cursor->limit;
+	cursor->at = loaded + (offset - cursor->loaded_offset);
+	cursor->end = loaded + (cursor->end_offset - cursor->loaded_offset);
+}
+
+void cursor_seek(struct cursor *cursor, uint64_t offset, uint64_t limit)
+{
+	cursor->limit = limit < cursor->section->bytes ? limit : cursor->section->bytes;
+	cursor->failed = !atomic_load_explicit(&cursor->sections->work_max, memory_order_relaxed);
+	if (cursor->failed || offset > cursor->limit) {
+		offset = cursor->limit;
+		cursor->failed = true;
+	}
+	if (offset >= cursor->loaded_offset &&
+		offset - cursor->loaded_offset < cursor->loaded_bytes) {
+		point(cursor, offset);
+		return;
+	}
+	cursor->at = cursor->end = nothing;
+	cursor->end_offset = offset;
+}
+
+static bool charge(struct dwarf_sections *sections, uint64_t bytes)
+{
+	uint64_t cost = bytes < SEEK_BYTES ? SEEK_BYTES : bytes;
+	uint64_t before = atomic_load_explicit(&sections->work_max, memory_order_relaxed);
+
+	do {
+		if (before < cost) {
+			atomic_store_explicit(&sections->work_max, 0, memory_order_relaxed);
+			return false;
+		}
+	} while (!atomic_compare_exchange_weak_explicit(&sections->work_max, &before, before - cost,
+		memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
+void cursor_charge(struct cursor *cursor, uint64_t bytes)
+{
+	if (!charge(cursor->sections, bytes))
+		fail(cursor);
+}
+
+/* Have @bytes of the file at @offset in the buffer, or as many as there are. */
+static size_t read_window(struct cursor *cursor, uint64_t offset, size_t bytes)
+{
+	size_t have = 0;
+
+	if (!cursor->buffer)
+		cursor->buffer = malloc(cursor->window_bytes);
+	while (cursor->buffer && have < bytes) {
+		ssize_t got = pread(cursor->sections->fd, cursor->buffer + have, bytes - have,
+			(off_t)(cursor->section->file_offset + offset + have));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		have += (size_t)got;
+	}
+	return have;
+}
+
+bool cursor_load(struct cursor *cursor, size_t bytes)
+{
+	uint64_t offset = cursor_offset(cursor);
+	uint64_t rest = cursor->limit - offset;
+	size_t window = rest < cursor->window_bytes ? (size_t)rest : cursor->window_bytes;
+
+	if (cursor->failed || bytes > window || !charge(cursor->sections, window)) {
+		fail(cursor);
+		return false;
+	}
+	cursor->loaded_offset = offset;
+	cursor->loaded_bytes =
+		cursor->section->memory ? window : read_window(cursor, offset, window);
+	point(cursor, offset);
+	if (cursor->loaded_bytes < bytes)
+		fail(cursor);
+	return !cursor->failed;
+}
+
+const char *cursor_text(struct cursor *cursor)
+{
+	const uint8_t *end = memchr(cursor->at, '\0', (size_t)(cursor->end - cursor->at));
+	const char *text;
+
+	if (!end && cursor_load(cursor, 1))
+		end = memchr(cursor->at, '\0', (size_t)(cursor->end - cursor->at));
+	if (!end) {
+		fail(cursor);
+		return NULL;
+	}
+	text = (const char *)cursor->at;
+	cursor->at = end + 1;
+	return text;
+}
+
+void cursor_skip_text(struct cursor *cursor)
+{
+	const uint8_t *end = memchr(cursor->at, '\0', (size_t)(cursor->end - cursor->at));
+
+	while (!end) {
+		cursor->at = cursor->end;
+		if (!cursor_load(cursor, 1))
+			return;
+		end = memchr(cursor->at, '\0', (size_t)(cursor->end - cursor->at));
+	}
+	cursor->at = end + 1;
+}
+
+/* Bits beyond the 64th are dropped. With @is_signed the last byte tells what all others are. */
+static uint64_t read_leb(struct cursor *cursor, bool is_signed)
+{
+	uint64_t number = 0;
+	unsigned shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = cursor_byte(cursor);
+		if (shift < 64)
+			number |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	if (is_signed && byte & 0x40 && shift < 64)
+		number |= UINT64_MAX << shift;
+	return number;
+}
+
+uint64_t cursor_uleb_long(struct cursor *cursor)
+{
+	return read_leb(cursor, false);
+}
+
+int64_t cursor_sleb(struct cursor *cursor)
+{
+	return (int64_t)read_leb(cursor, true);
+}
+
+void cursor_skip_far(struct cursor *cursor, uint64_t bytes)
+{
+	uint64_t offset = cursor_offset(cursor);
+
+	if (cursor->failed || bytes > cursor->limit - offset)
+		fail(cursor);
+	else
+		cursor_seek(cursor, offset + bytes, cursor->limit);
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The innermost function of an address is at the line that the line program has for it; each of the
+ * others is where the next one was called, which that one's instance says.
+ */
+#include "cli/symbols/unit_chains.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/symbols/dwarf_files.h"
+#include "cli/symbols/dwarf_package.h"
+
+#define NO_FILE	     UINT32_MAX
+#define CHAIN_MAX    256 /* functions of one address */
+#define PATH_BYTES   4096
+#define NAME_BYTES   8192
+#define WINDOW_BYTES (256u << 10) /* of a .dwo, read at once */
+
+/* What is read at the moment. */
+struct reading {
+	struct unit_chains *chains;
+	const struct dwarf_unit *unit; /* in the file itself, which has all line programs */
+	const uint64_t *addresses;
+	size_t count;
+	struct inlines_chain *out;
+};
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+/* The name of the function whose entry is at @offset, "" for none. NULL without memory. */
+static const char *read_name(
+	struct unit_chains *chains, struct dwarf_reader *reader, uint64_t offset)
+{
+	char whole[NAME_BYTES];
+	struct dwarf_name name;
+	const char *text = NULL;
+	size_t bytes;
+	int before = 0;
+
+	if (offset != DWARF_NONE && dwarf_function_name(reader, offset, &name))
+		text = dwarf_text(name.reader, name.unit, &name.text);
+	bytes = text ? strlen(text) + 1 : 0;
+	if (!bytes || name.is_linkage || bytes > sizeof(whole))
+		return text_pool_add(chains->pool, text ? text : "");
+	memcpy(whole + sizeof(whole) - bytes, text, bytes);
+	before = dwarf_containers_write(&chains->containers, name.reader, name.unit, name.offset,
+		whole + sizeof(whole) - bytes, sizeof(whole) - bytes);
+	return before < 0 ? NULL
+			  : text_pool_add(chains->pool, whole + sizeof(whole) - bytes - before);
+}
+
+/* NULL without memory. */
+static const char *name_of(struct unit_chains *chains, struct instance *instance)
+{
+	if (!instance->name)
+		instance->name = read_name(chains, instance->named_by, instance->named_at);
+	return instance->name;
+}
+
+/* NULL without memory. */
+static const char *path_of(struct unit_chains *chains, const struct dwarf_unit *unit, uint64_t file)
+{
+	char path[PATH_BYTES];
+
+	if (file >= chains->lines.file_count)
+		return "";
+	if (!chains->paths[file]) {
+		if (!dwarf_lines_path(
+			    chains->reader, unit, &chains->lines, file, path, sizeof(path)))
+			path[0] = '\0';
+		chains->paths[file] = text_pool_add(chains->pool, path);
+	}
+	return chains->paths[file];
+}
+
+/*
+ * Write down the frames of address @at, innermost last, before @end. What is inlined and has no
+ * name, for the file that has it is missing, is left out: its line is its caller's then.
+ * Returns how many there are, at most CHAIN_MAX; or -ENOMEM.
+ */
+static int fill_frames(const struct reading *reading, size_t at, struct inlines_frame *end)
+{
+	struct unit_chains *chains = reading->chains;
+	uint32_t next = chains->instances.innermost[at];
+	uint64_t file = chains->found[at].file;
+	uint32_t line = chains->found[at].line;
+	int count = 0;
+
+	while (next != INSTANCE_NONE && count < CHAIN_MAX) {
+		struct instance *instance = &chains->instances.list[next];
+		struct inlines_frame frame = {
+			name_of(chains, instance), path_of(chains, reading->unit, file), line};
+
+		if (!frame.name || !frame.file)
+			return -ENOMEM;
+		next = instance->outer;
+		if (!frame.name[0] && next != INSTANCE_NONE)
+			continue;
+		end[-++count] = frame;
+		file = instance->call_file;
+		line = instance->call_line;
+	}
+	/* A line without a function: assembly. */
+	if (!count && file != NO_FILE) {
+		end[-++count] =
+			(struct inlines_frame){"", path_of(chains, reading->unit, file), line};
+		if (!end[-1].file)
+			return -ENOMEM;
+	}
+	return count;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int make_chain(const struct reading *reading, size_t at)
+{
+	struct inlines_frame found[CHAIN_MAX], *frames;
+	int count = fill_frames(reading, at, found + CHAIN_MAX);
+
+	if (count <= 0)
+		return count;
+	frames = text_pool_memory(reading->chains->pool, (size_t)count * sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	memcpy(frames, found + CHAIN_MAX - count, (size_t)count * sizeof(*frames));
+	reading->out[at] = (struct inlines_chain){frames, (uint32_t)count};
+	return 0;
+}
+
+/* Find the instances in @unit, read by @reader, and make the chains. Returns 0 or -ENOMEM. */
+static int make_chains(
+	const struct reading *reading, struct dwarf_reader *reader, const struct dwarf_unit *unit)
+{
+	int error = instances_find(
+		&reading->chains->instances, reader, unit, reading->addresses, reading->count);
+
+	for (size_t i = 0; i < reading->count && !error; i++)
+		error = make_chain(reading, i);
+	return error;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/* Have room for the paths of all files, none of them known. Returns 0 or -ENOMEM. */
+static int clear_paths(struct unit_chains *chains)
+{
+	uint32_t count = chains->lines.file_count;
+
+	if (chains->path_room < count) {
+		const char **paths = reallocarray(chains->paths, count, sizeof(*paths));
+
+		if (!paths)
+			return -ENOMEM;
+		chains->paths = paths;
+		chains->path_room = count;
+	}
+	if (count)
+		memset(chains->paths, 0, count * sizeof(*chains->paths));
+	return 0;
+}
+
+/* Returns 0, also when there are none, or -ENOMEM. */
+static int find_lines(const struct reading *reading)
+{
+	struct unit_chains *chains = reading->chains;
+	int error;
+
+	for (size_t i = 0; i < reading->count; i++)
+		chains->found[i] = (struct dwarf_line){NO_FILE, 0};
+	error = dwarf_lines_read(chains->reader, reading->unit, &chains->lines);
+	if (error) {
+		chains->lines.file_count = 0;
+		return error == -ENOMEM ? error : 0;
+	}
+	dwarf_lines_find(
+		chains->reader, &chains->lines, reading->addresses, reading->count, chains->found);
+	return clear_paths(chains);
+}
+
+/* ---- units that are in files of their own ---------------------------------------------------- */
+
+/* Open the .dwo of @skeleton. Returns 0 and @file, -ENOENT or another -errno. */
+static int open_split(
+	struct unit_chains *chains, const struct dwarf_unit *skeleton, struct elf_file *file)
+{
+	char folder[PATH_BYTES] = "", name[PATH_BYTES];
+	const char *text = dwarf_text(chains->reader, skeleton, &skeleton->folder);
+
+	if (text && strlen(text) < sizeof(folder))
+		strcpy(folder, text);
+	text = dwarf_text(chains->reader, skeleton, &skeleton->split_name);
+	if (!text || strlen(text) >= sizeof(name))
+		return -ENOENT;
+	strcpy(name, text);
+	return dwarf_files_open_split(
+		file, chains->request->file, folder, name, chains->request->pid);
+}
+
+/* The one of @units that @skeleton stands for, told what only that one knows; or NULL. */
+static const struct dwarf_unit *match_split(
+	struct dwarf_unit *units, size_t count, const struct dwarf_unit *skeleton)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct dwarf_unit *unit = &units[i];
+
+		if (unit->split_id != skeleton->split_id || unit->type == DW_UT_split_type)
+			continue;
+		unit->addr_base = skeleton->addr_base;
+		unit->ranges_base = skeleton->ranges_base;
+		unit->low_pc = skeleton->low_pc;
+		return unit;
+	}
+	return NULL;
+}
+
+/* Make the chains out of @sections. Returns 0, -ENOENT when the unit isn't there, or -ENOMEM. */
+static int read_split_sections(const struct reading *reading, struct dwarf_sections *sections)
+{
+	struct dwarf_reader reader;
+	struct dwarf_unit *units = NULL;
+	const struct dwarf_unit *unit;
+	size_t count = 0;
+	int error = dwarf_reader_init(&reader, sections, WINDOW_BYTES);
+
+	reader.main = reading->chains->reader;
+	if (!error)
+		error = dwarf_units_read(&reader, &units, &count, NULL, NULL);
+	if (!error) {
+		reader.units = units;
+		reader.unit_count = count;
+		unit = match_split(units, count, reading->unit);
+		error = unit ? make_chains(reading, &reader, unit) : -ENOENT;
+	}
+	dwarf_containers_release(&reading->chains->containers);
+	free(units);
+	dwarf_reader_release(&reader);
+	return error;
+}
+
+/* Have the .dwp open, if there is one. Returns whether there is. */
+static bool open_package(struct unit_chains *chains)
+{
+	if (chains->is_package_tried)
+		return chains->has_package;
+	chains->is_package_tried = true;
+	if (dwarf_files_open_package(&chains->package_file, chains->request->file))
+		return false;
+	chains->has_package = !dwarf_sections_init(&chains->package, &chains->package_file, true);
+	if (!chains->has_package)
+		elf_file_close(&chains->package_file);
+	return chains->has_package;
+}
+
+/* Returns 0, -ENOENT when neither .dwp nor .dwo have the unit, or -ENOMEM. */
+static int read_split(const struct reading *reading)
+{
+	struct unit_chains *chains = reading->chains;
+	struct dwarf_sections sections;
+	struct elf_file file;
+	int error = -ENOENT;
+
+	if (open_package(chains) &&
+		!dwarf_package_find(&chains->package, reading->unit->split_id, &sections))
+		error = read_split_sections(reading, &sections);
+	if (error != -ENOENT || open_split(chains, reading->unit, &file))
+		return error;
+	error = dwarf_sections_init(&sections, &file, true);
+	if (!error) {
+		error = read_split_sections(reading, &sections);
+		dwarf_sections_release(&sections);
+	}
+	elf_file_close(&file);
+	return error;
+}
+
+/* ---- all of a unit --------------------------------------------------------------------------- */
+
+int unit_chains_read(struct unit_chains *chains, const struct dwarf_unit *unit,
+	const uint64_t *addresses, size_t count, struct inlines_chain *out)
+{
+	struct reading reading = {chains, unit, addresses, count, out};
+	int error = find_lines(&reading);
+
+	if (error)
+		return error;
+	if (unit->split_name.number != DWARF_NONE) {
+		error = read_split(&reading);
+		if (error != -ENOENT)
+			return error;
+		chains->is_complete = false;
+	}
+	return make_chains(&reading, chains->reader, unit);
+}
+
+int unit_chains_init(struct unit_chains *chains, const struct inlines_request *request,
+	struct dwarf_reader *reader, struct text_pool *pool, size_t addresses_max)
+{
+	*chains = (struct unit_chains){
+		.request = request,
+		.reader = reader,
+		.pool = pool,
+		.found = calloc(addresses_max + 1, sizeof(*chains->found)),
+		.is_complete = true,
+	};
+	return instances_init(&chains->instances, addresses_max) || !chains->found ? -ENOMEM : 0;
+}
+
+void unit_chains_release(struct unit_chains *chains)
+{
+	dwarf_lines_release(&chains->lines);
+	dwarf_containers_release(&chains->containers);
+	instances_release(&chains->instances);
+	if (chains->has_package) {
+		dwarf_sections_release(&chains->package);
+		elf_file_close(&chains->package_file);
+	}
+	free(chains->found);
+	free(chains->paths);
+}

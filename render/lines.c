@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From frames of lines to frames of functions: those that differ in file and line alone become one,
+ * and what each line weighed goes into the new tree's table of lines. Or the line becomes part of
+ * the name. And what comes before both: files under other names, and inlined functions left out.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/pass.h"
+#include "render/transform.h"
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static bool has_place(const struct calltree_frame *frame)
+{
+	return *frame->file || frame->line;
+}
+
+static void drop_line(struct pass *pass, struct calltree_frame *frame)
+{
+	(void)pass;
+	frame->file = "";
+	frame->line = 0;
+}
+
+/* "name file.c:12", as long as it takes; without memory the name alone. */
+static void name_line(struct pass *pass, struct calltree_frame *frame)
+{
+	const char *slash = strrchr(frame->file, '/');
+	const char *file = slash && slash[1] ? slash + 1 : frame->file;
+
+	free(pass->text);
+	pass->text = NULL;
+	if (frame->line && asprintf(&pass->text, "%s %s:%u", frame->name, *file ? file : "?",
+				   frame->line) >= 0)
+		frame->name = pass->text;
+	drop_line(pass, frame);
+}
+
+/*
+ * What each frame of the old tree weighs: in @self as a leaf, in @total as part of a stack, each
+ * stack once however often it has the frame. Returns 0 or -ENOMEM.
+ */
+static int weigh_frames(const struct pass *pass, uint64_t *self, uint64_t *total)
+{
+	uint32_t frames = calltree_frames(pass->from);
+	/* [frame] -> where the subtree of its outermost node on the way here ends */
+	uint32_t *within = pass_array(frames, sizeof(*within));
+	struct preorder preorder;
+	int error = within ? preorder_init(&preorder, pass->from) : -ENOMEM;
+
+	for (uint32_t at = 1; !error && at < pass->nodes; at++) {
+		const struct calltree_node *node = pass_node(pass, preorder.order[at]);
+
+		self[node->frame] += node->self;
+		if (at < within[node->frame])
+			continue;
+		total[node->frame] += node->total;
+		within[node->frame] = preorder.end[at];
+	}
+	if (!error)
+		preorder_release(&preorder);
+	free(within);
+	return error;
+}
+
+static int merge_lines(struct pass *pass)
+{
+	uint32_t frames = calltree_frames(pass->from);
+	uint64_t *self = pass_array(frames, sizeof(*self));
+	uint64_t *total = pass_array(frames, sizeof(*total));
+	int error = self && total ? weigh_frames(pass, self, total) : -ENOMEM;
+
+	for (uint32_t i = 1; !error && i < pass->nodes; i++)
+		pass->place[i] = pass_child(pass, pass->place[pass_node(pass, i)->parent], i);
+	for (uint32_t i = 0; !error && i < frames; i++) {
+		const struct calltree_frame *frame = calltree_frame_at(pass->from, i);
+
+		if (has_place(frame) && total[i])
+			calltree_add_line(pass->to, &(struct calltree_line){
+							    .frame = pass_frame(pass, i),
+							    .line = frame->line,
+							    .file = frame->file,
+							    .self = self[i],
+							    .total = total[i]});
+	}
+	free(self);
+	free(total);
+	return error;
+}
+
+static int function_pass(struct pass *pass)
+{
+	pass->rename = drop_line;
+	return merge_lines(pass);
+}
+
+static int line_pass(struct pass *pass)
+{
+	pass->rename = name_line;
+	return merge_lines(pass);
+}
+
+int transform_lines(const struct calltree *tree, bool by_line, struct calltree **out)
+{
+	struct calltree *made = NULL;
+	uint64_t none;
+	uint32_t frames = calltree_frames(tree), at = 0;
+	int error = 0;
+
+	while (at < frames && !has_place(calltree_frame_at(tree, at)))
+		at++;
+	if (at < frames)
+		error = pass_run(tree, by_line ? line_pass : function_pass,
+			NULL, NULL, &made, &none);
+	if (!error)
+		*out = made;
+	return error;
+}
+
+/* ---- sources --------------------------------------------------------------------------------- */
+
+/* transform_match_fn */
+static int is_unwanted(const struct calltree_frame *frame, void *context)
+{
+	const struct transform_sources *sources = context;
+
+	return sources->no_inline && frame->kind == CALLTREE_INLINE;
+}
+
+static void map_file(struct pass *pass, struct calltree_frame *frame)
+{
+	const struct transform_sources *sources = pass->matcher->context;
+
+	if (sources->map && *frame->file)
+		frame->file = sources->map(frame->file, sources->context);
+	if (sources->rename && (frame->kind == CALLTREE_NATIVE || frame->kind == CALLTREE_JIT ||
+				       frame->kind == CALLTREE_INLINE))
+		frame->name = sources->rename(frame->name, sources->rename_context);
+}
+
+/* What is inlined in something that is not there stays: its weight has no other place. */
+static int source_pass(struct pass *pass)
+{
+	pass->rename = map_file;
+	for (uint32_t i = 1; i < pass->nodes; i++) {
+		const struct calltree_node *node = pass_node(pass, i);
+		uint32_t parent = pass->place[node->parent];
+
+		pass->place[i] = parent != CALLTREE_ROOT && pass->matches[node->frame]
+					 ? parent
+					 : pass_child(pass, parent, i);
+	}
+	return 0;
+}
+
+int transform_sources(const struct calltree *tree, const struct transform_sources *sources,
+	struct calltree **out)
+{
+	const struct transform_matcher matcher = {is_unwanted, (void *)(uintptr_t)sources};
+	struct calltree *made = NULL;
+	uint64_t none;
+	int error = 0;
+
+	if (sources->no_inline || sources->map || sources->rename)
+		error = pass_run(tree, source_pass, &matcher, NULL, &made, &none);
+	if (!error)
+		*out = made;
+	return error;
+}

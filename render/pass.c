@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What all passes share: frames are copied when they are needed first, and what weights, samples
+ * and lines become follows from where the pass put their nodes.
+ */
+#include "render/pass.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "render/transform.h"
+
+/* Instead of a frame: not copied yet. */
+#define UNSET UINT32_MAX
+
+void *pass_array(size_t count, size_t bytes)
+{
+	return calloc(count + 1, bytes);
+}
+
+const struct calltree_node *pass_node(const struct pass *pass, uint32_t node)
+{
+	return calltree_node_at(pass->from, node);
+}
+
+uint32_t pass_frame(struct pass *pass, uint32_t number)
+{
+	if (pass->frames[number] == UNSET) {
+		struct calltree_frame frame = *calltree_frame_at(pass->from, number);
+
+		if (pass->rename)
+			pass->rename(pass, &frame);
+		pass->frames[number] = calltree_frame_line(pass->to, frame.name, frame.module,
+			frame.kind, frame.file, frame.line);
+	}
+	return pass->frames[number];
+}
+
+uint32_t pass_child(struct pass *pass, uint32_t parent, uint32_t node)
+{
+	return calltree_child(pass->to, parent, pass_frame(pass, pass_node(pass, node)->frame));
+}
+
+static int pass_init(struct pass *pass, const struct transform_matcher *matcher)
+{
+	uint32_t frames = calltree_frames(pass->from);
+
+	pass->nodes = calltree_nodes(pass->from);
+	pass->to = calltree_new();
+	pass->is_leaf = pass_array(pass->nodes, sizeof(*pass->is_leaf));
+	pass->frames = pass_array(frames, sizeof(*pass->frames));
+	pass->matches = pass_array(frames, sizeof(*pass->matches));
+	pass->place = pass_array(pass->nodes, sizeof(*pass->place));
+	if (!pass->to || !pass->is_leaf || !pass->frames || !pass->matches || !pass->place)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < frames; i++) {
+		pass->frames[i] = UNSET;
+		pass->matches[i] = matcher && matcher->match(calltree_frame_at(pass->from, i),
+						      matcher->context);
+	}
+	for (uint32_t i = 0; i < pass->nodes; i++)
+		pass->is_leaf[i] = pass_node(pass, i)->self != 0;
+	for (size_t i = 0; i < calltree_samples(pass->from); i++)
+		pass->is_leaf[calltree_sample_at(pass->from, i)->node] = 1;
+	return 0;
+}
+
+static void pass_release(struct pass *pass)
+{
+	free(pass->is_leaf);
+	free(pass->frames);
+	free(pass->matches);
+	free(pass->place);
+	free(pass->placed);
+	free(pass->text);
+	calltree_free(pass->to);
+}
+
+uint64_t pass_subtract(const struct calltree_sample *sample, uint64_t *weights)
+{
+	uint64_t *left = &weights[sample->node];
+	uint64_t weight = sample->weight < *left ? sample->weight : *left;
+
+	*left -= weight;
+	return weight;
+}
+
+uint64_t *pass_weights(const struct pass *pass)
+{
+	uint64_t *rest = pass_array(pass->nodes, sizeof(*rest));
+
+	for (uint32_t i = 0; rest && i < pass->nodes; i++)
+		rest[i] = pass_node(pass, i)->self;
+	return rest;
+}
+
+/* Weights and samples to where the pass said, and names of threads. */
+static int copy_weights(struct pass *pass)
+{
+	uint64_t *rest = pass_weights(pass);
+
+	if (!rest)
+		return -ENOMEM;
+	for (size_t i = 0; i < calltree_samples(pass->from); i++) {
+		struct calltree_sample sample = *calltree_sample_at(pass->from, i);
+
+		if (pass->placed)
+			calltree_add(pass->to, pass->placed[i], pass_subtract(&sample, rest));
+		sample.node = pass->placed ? pass->placed[i] : pass->place[sample.node];
+		if (sample.node != PASS_NOWHERE)
+			calltree_sample(pass->to, &sample);
+	}
+	for (uint32_t i = 0; i < pass->nodes; i++) {
+		if (pass->place[i] == PASS_NOWHERE)
+			pass->left_out += rest[i];
+		else if (rest[i])
+			calltree_add(pass->to, pass->place[i], rest[i]);
+	}
+	for (uint32_t i = 0; i < calltree_threads(pass->from); i++) {
+		const char *name = calltree_thread_at(pass->from, i);
+		const char *process = calltree_process_at(pass->from, i);
+
+		if (name)
+			calltree_thread(pass->to, i, name, process ? process : "");
+	}
+	free(rest);
+	return 0;
+}
+
+/* The table of lines, of the frames that are still there. */
+static void copy_lines(struct pass *pass)
+{
+	for (size_t i = 0; i < calltree_lines(pass->from) && !pass->drops_lines; i++) {
+		struct calltree_line line = *calltree_line_at(pass->from, i);
+
+		line.frame = pass->frames[line.frame];
+		if (line.frame != UNSET)
+			calltree_add_line(pass->to, &line);
+	}
+}
+
+int pass_run(const struct calltree *source, pass_fn *run, const struct transform_matcher *matcher,
+	const struct transform_shape *shape, struct calltree **tree, uint64_t *left_out)
+{
+	struct pass pass = {.from = *tree ? *tree : source, .shape = shape, .matcher = matcher};
+	int error = pass_init(&pass, matcher);
+
+	if (!error)
+		error = run(&pass);
+	if (!error)
+		error = copy_weights(&pass);
+	if (!error)
+		copy_lines(&pass);
+	if (!error)
+		error = calltree_finish(pass.to);
+	if (!error) {
+		calltree_free(*tree);
+		*tree = pass.to;
+		*left_out = pass.left_out;
+		pass.to = NULL;
+	}
+	pass_release(&pass);
+	return error;
+}

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+#
+# Symbols from debuginfod servers: one that has them, one that has others, one that is down, and one
+# that never answers.
+import ctypes
+import http.server
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import urllib.request
+
+import pytest
+
+from profiled import BUILD, PLAIN, compile_target, profile
+
+
+def has_client():
+    try:
+        ctypes.CDLL("libdebuginfod.so.1")
+    except OSError:
+        return False
+    return True
+
+
+pytestmark = pytest.mark.skipif(not has_client(), reason="libdebuginfod1 is not installed")
+
+
+def build_id(program):
+    text = subprocess.run(["readelf", "-n", program], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    return text.split("Build ID:")[1].split()[0]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """(stripped program, its debug file)"""
+    program = compile_target("split.c", tmp_path, (*PLAIN, "-Wl,--build-id=sha1"))
+    debug = tmp_path / "served.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["strip", program], check=True)
+    return program, debug
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Answers requests for @content (build-id in hex -> bytes), or waits for ever."""
+    daemon_threads = True
+
+    def __init__(self, content, waits=False):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.content = content
+        self.waits = waits
+        self.asked = []
+        self.was_asked = threading.Event()
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self.serve_forever, daemon=True)
+        self.thread.start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        part = self.path.strip("/").split("/")
+        self.server.asked.append(self.path)
+        self.server.was_asked.set()
+        if self.server.waits:
+            self.server.is_over.wait(300)
+            return
+        body = self.server.content.get(part[1]) if part[2:] == ["debuginfo"] else None
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
+        self.wfile.write(body or b"")
+
+    def log_message(self, *_):
+        pass
+
+
+def environment(tmp_path, url, **more):
+    return {**os.environ, "DEBUGINFOD_URLS": url, "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache"),
+            "no_proxy": "*", **more}
+
+
+def run(tmp_path, program, url, options=("-v",), **more):
+    return profile(tmp_path, program, "400", options=options, env=environment(tmp_path, url, **more))
+
+
+def is_named(result):
+    return result.folded.below("heavy") > 0
+
+
+def test_symbols_come_and_stay(tmp_path, files):
+    program, debug = files
+    with Server({build_id(program): debug.read_bytes()}) as server:
+        result = run(tmp_path, program, server.url)
+    assert result.status == 0 and is_named(result), result.stderr
+    assert "symbols of 1 file came" in result.stderr
+    assert f"% named: by debuginfod, {tmp_path}/cache/{build_id(program)}/debuginfo" in result.stderr
+    # Nobody is asked again.
+    result = run(tmp_path, program, "http://127.0.0.1:9")
+    assert is_named(result) and "did not come" not in result.stderr
+
+
+def test_only_those_without_names_are_asked_for(tmp_path, files):
+    program, _ = files
+    named = compile_target("recursion.c", tmp_path, (*PLAIN, "-Wl,--build-id=sha1"))
+    with Server({}) as server:
+        profile(tmp_path, named, "200", env=environment(tmp_path, server.url))
+        assert not any(build_id(named) in path for path in server.asked)
+        result = run(tmp_path, program, server.url, options=("-v", "--no-debuginfod"))
+        assert not any(build_id(program) in path for path in server.asked)
+        assert not is_named(result)
+        result = run(tmp_path, program, server.url)
+        assert any(build_id(program) in path for path in server.asked)
+    assert "no server has those of" in result.stderr
+
+
+def test_another_files_symbols(tmp_path, files):
+    program, _ = files
+    other = compile_target("recursion.c", tmp_path, (*PLAIN, "-Wl,--build-id=sha1"))
+    with Server({build_id(program): other.read_bytes()}) as server:
+        result = run(tmp_path, program, server.url)
+    assert result.status == 0
+    names = {frame for stack, _ in result.folded.stacks for frame in stack}
+    assert not is_named(result) and not {"main", "descend"} & names, result.folded.describe()
+
+
+def test_a_server_that_is_down(tmp_path, files):
+    program, _ = files
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        result = run(tmp_path, program, f"http://127.0.0.1:{closed.getsockname()[1]}", options=())
+    assert result.status == 0 and not is_named(result)
+    assert "did not come: Connection refused" in result.stderr, result.stderr
+    assert "hint: --no-debuginfod" in result.stderr
+
+
+def test_a_server_that_never_answers(tmp_path, files):
+    program, _ = files
+    with Server({}, waits=True) as server:
+        result = run(tmp_path, program, server.url, options=(), DEBUGINFOD_MAXTIME="1")
+    assert result.status == 0 and not is_named(result)
+    assert "did not come in 1 s" in result.stderr, result.stderr
+
+
+def test_ctrl_c_goes_on_without(tmp_path, files):
+    program, _ = files
+    out = tmp_path / "hurried.folded"
+    with Server({}, waits=True) as server:
+        flamerun = subprocess.Popen([BUILD / "flamerun", "-o", out, "--", program, "400"], text=True,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                    env=environment(tmp_path, server.url))
+        assert server.was_asked.wait(120)
+        flamerun.send_signal(signal.SIGINT)
+        _, text = flamerun.communicate(timeout=120)
+    assert flamerun.returncode == 0, text
+    assert "are left out" in text and out.exists(), text
+
+
+def test_a_real_server(tmp_path, files):
+    if not shutil.which("debuginfod"):
+        pytest.skip("debuginfod is not installed")
+    program, debug = files
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    served = tmp_path / "served"
+    served.mkdir()
+    debug.rename(served / "split.debug")
+    server = subprocess.Popen(["debuginfod", "-F", "-d", tmp_path / "index.sqlite", "-p", str(port),
+                               "-t", "1", served], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, env={**os.environ, "DEBUGINFOD_URLS": ""})
+    url = f"http://127.0.0.1:{port}"
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        has_it = threading.Event()
+        for _ in range(600):
+            try:
+                with direct.open(f"{url}/buildid/{build_id(program)}/debuginfo"):
+                    has_it.set()
+                    break
+            except OSError:
+                assert server.poll() is None
+                has_it.wait(0.1)
+        assert has_it.is_set(), "it never found the file"
+        result = run(tmp_path, program, url)
+    finally:
+        server.terminate()
+        server.wait()
+    assert is_named(result), result.stderr

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers that look random and are the same in each run: xorshift of 64 bits. */
+#ifndef TESTS_UNIT_RANDOM_H
+#define TESTS_UNIT_RANDOM_H
+
+#include <stdint.h>
+
+static uint64_t random_state = 1; /* another one gives others; never 0 */
+
+static inline uint32_t random_below(uint32_t limit)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (uint32_t)(random_state >> 11) % limit;
+}
+
+#endif

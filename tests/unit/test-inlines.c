@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chains of functions inlined into each other, out of every kind of file that DWARF comes in: the
+ * same source built in many ways, and one place in it whose chain is known.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "cli/symbols/inlines.h"
+#include "cli/symbols/symbols.h"
+#include "tests/unit/elf_fixture.h"
+
+/* The numbers are of the lines in CHAIN_C. */
+#define CHAIN_C                                                          \
+	"#define INLINED static inline __attribute__((always_inline))\n" \
+	"INLINED int innermost(int a)\n"                                 \
+	"{\n"                                                            \
+	"	__asm__ volatile(\".globl here\\nhere: nop\"); /* 4 */\n"      \
+	"	return a;\n"                                                   \
+	"}\n"                                                            \
+	"INLINED int middle(int a)\n"                                    \
+	"{\n"                                                            \
+	"	return innermost(a * 3) + 1; /* 9 */\n"                        \
+	"}\n"                                                            \
+	"int outer(int a);\n"                                            \
+	"int outer(int a)\n"                                             \
+	"{\n"                                                            \
+	"	return a + middle(a + 1); /* 14 */\n"                          \
+	"}\n"
+
+static const struct {
+	const char *name;
+	unsigned line;
+} known[] = {{"outer", 14}, {"middle", 9}, {"innermost", 4}};
+
+#define KNOWN (sizeof(known) / sizeof(known[0]))
+
+static const char *base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Look up the place called `here` in the file @name of the folder. Returns what owns @found. */
+static struct symbols *look_up_here(const char *name, struct symbols_name *found)
+{
+	struct symbols *symbols = symbols_new();
+	struct symbols_module module = {.path = fixture_path(name)};
+	int handle = symbols_add_module(symbols, &module);
+	uint64_t address = fixture_address("chain.full", "here");
+
+	assert_true(address);
+	assert_int_equal(symbols_resolve(symbols, handle, &address, 1), 0);
+	assert_int_equal(symbols_lookup(symbols, handle, address, found), 0);
+	return symbols;
+}
+
+/* Has the place called `here` the chain above, in the file @name of the folder? */
+static void check_chain(const char *name)
+{
+	struct symbols_name found;
+	struct symbols *symbols = look_up_here(name, &found);
+
+	assert_int_equal(found.frame_count, KNOWN);
+	for (size_t i = 0; i < KNOWN; i++) {
+		assert_string_equal(found.frames[i].name, known[i].name);
+		assert_string_equal(base(found.frames[i].file), "chain.c");
+		assert_int_equal(found.frames[i].line, known[i].line);
+	}
+	symbols_free(symbols);
+}
+
+/* Is nothing unnamed shown where what is inlined has no name? */
+static void check_outermost(const char *name)
+{
+	struct symbols_name found;
+	struct symbols *symbols = look_up_here(name, &found);
+
+	assert_in_range(found.frame_count, 1, KNOWN - 1);
+	for (uint32_t i = 0; i < found.frame_count; i++)
+		assert_string_not_equal(found.frames[i].name, "");
+	assert_int_equal(found.frames[found.frame_count - 1].line, known[KNOWN - 1].line);
+	symbols_free(symbols);
+}
+
+/* Without the .dwo, is there still the line? */
+static void check_lines(const char *name)
+{
+	struct symbols_name found;
+	struct symbols *symbols = look_up_here(name, &found);
+
+	assert_int_equal(found.frame_count, 1);
+	assert_int_equal(found.frames[0].line, known[KNOWN - 1].line);
+	symbols_free(symbols);
+}
+
+/* Build the source with @flags into the file "chain", and "chain.full", which stays as it is. */
+static void build_chain(const char *flags)
+{
+	fixture_write("chain.c", CHAIN_C);
+	fixture_run("rm -f chain chain.full *.dwo *.o");
+	fixture_run("cc -O2 -fPIC %s -c -o chain.o chain.c && "
+		    "cc -shared -Wl,--build-id=sha1 -o chain chain.o && cp chain chain.full",
+		flags);
+}
+
+static void test_versions(void **state)
+{
+	char flags[64];
+
+	(void)state;
+	for (int version = 2; version <= 5; version++) {
+		snprintf(flags, sizeof(flags), "-gdwarf-%d -gno-strict-dwarf", version);
+		build_chain(flags);
+		check_chain("chain");
+	}
+}
+
+/* The .dwo put into a .dwp behind another one. */
+static void check_package(const char *flags)
+{
+	fixture_run("echo 'int x(int a) { return a; }' >x.c && cc %s -fPIC -c x.c && "
+		    "cc -shared -o chain x.o chain.o && dwp -e chain -o chain.dwp && rm *.dwo && "
+		    "cp chain chain.full",
+		flags);
+	check_chain("chain");
+}
+
+static void test_split(void **state)
+{
+	(void)state;
+	for (int version = 4; version <= 5; version++) {
+		char flags[64];
+
+		snprintf(flags, sizeof(flags), "-gdwarf-%d -gsplit-dwarf", version);
+		build_chain(flags);
+		check_chain("chain");
+		/* Neither binutils' 2.40 nor LLVM 14 put together what gcc writes of version 5. */
+		if (version < 5 && !system("command -v dwp >/dev/null 2>&1"))
+			check_package(flags);
+		fixture_run("rm -f chain.dwp *.dwo");
+		check_lines("chain");
+	}
+}
+
+static void test_compressed(void **state)
+{
+	static const char *const ways[] = {"zlib", "zlib-gnu"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		build_chain("-g");
+		fixture_run("objcopy --compress-debug-sections=%s chain", ways[i]);
+		check_chain("chain");
+	}
+}
+
+/* Behind a debug link. */
+static void test_separate(void **state)
+{
+	(void)state;
+	build_chain("-g");
+	fixture_run("objcopy --only-keep-debug chain chain.debug && strip -g chain && "
+		    "objcopy --add-gnu-debuglink=chain.debug chain");
+	check_chain("chain");
+}
+
+/* What two files share taken out of both, and not there. */
+static void test_dwz(void **state)
+{
+	static const char *const ways[] = {"", "-5"};
+
+	(void)state;
+	if (system("command -v dwz >/dev/null 2>&1"))
+		skip();
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		build_chain("-gdwarf-4");
+		fixture_run("cp chain other && dwz %s -m shared chain other && cp chain chain.full",
+			ways[i]);
+		check_chain("chain");
+		fixture_run("mv shared hidden");
+		check_outermost("chain");
+	}
+}
+
+static void test_without(void **state)
+{
+	struct symbols *symbols = symbols_new();
+	struct symbols_module module = {.path = fixture_path("chain")};
+	int handle = symbols_add_module(symbols, &module);
+	struct symbols_name found;
+	uint64_t address;
+
+	(void)state;
+	build_chain("-g0");
+	address = fixture_address("chain", "here");
+	assert_int_equal(symbols_resolve(symbols, handle, &address, 1), 0);
+	assert_int_equal(symbols_lookup(symbols, handle, address, &found), 0);
+	assert_int_equal(found.frame_count, 0);
+	assert_null(found.frames);
+	symbols_free(symbols);
+}
+
+/* gcc's nested functions are described within others, whose code lies elsewhere. */
+static void test_nested(void **state)
+{
+	struct symbols *symbols = symbols_new();
+	struct symbols_module module = {.path = fixture_path("nested")};
+	int handle = symbols_add_module(symbols, &module);
+	struct symbols_name found;
+	uint64_t here;
+
+	(void)state;
+	fixture_write("nested.c",
+		"static inline __attribute__((always_inline)) int inner(int a)\n"
+		"{\n"
+		"	__asm__ volatile(\".globl here\\nhere: nop\");\n"
+		"	return a;\n"
+		"}\n"
+		"int outer(int a)\n"
+		"{\n"
+		"	__attribute__((noinline)) int nested(int b) { return inner(b) * a; }\n"
+		"	return nested(a) + 1;\n"
+		"}\n");
+	fixture_run("gcc -O2 -g -fPIC -shared -o nested nested.c");
+	here = fixture_address("nested", "here");
+	assert_int_equal(symbols_resolve(symbols, handle, &here, 1), 0);
+	assert_int_equal(symbols_lookup(symbols, handle, here, &found), 0);
+	assert_int_equal(found.frame_count, 2);
+	assert_int_equal(found.frames[0].line, 8);
+	assert_string_equal(found.frames[1].name, "inner");
+	assert_int_equal(found.frames[1].line, 3);
+	symbols_free(symbols);
+}
+
+/*
+ * What no compiler writes: an inlined function that is an instance of itself, in it more blocks
+ * than are looked into, and in the innermost one another; the unit is longer than its section.
+ */
+static void test_hostile(void **state)
+{
+	static const char range[] = "	.quad f\n	.long fend - f\n";
+	struct inlines_request request = {.count = 1};
+	const struct inlines_chain *chain;
+	struct inlines *inlines;
+	struct elf_file file;
+	char source[4096];
+	uint64_t here;
+
+	(void)state;
+	snprintf(source, sizeof(source),
+		"	.text\n	.globl here\nf:	nop\nhere:	nop\nfend:\n"
+		"	.section .debug_abbrev,\"\"\n"
+		"	.uleb128 1, 0x11\n	.byte 1, 0x3, 8, 0x11, 1, 0x12, 6, 0, 0\n"
+		"	.uleb128 2, 0x2e\n	.byte 1, 0x3, 8, 0x11, 1, 0x12, 6, 0, 0\n"
+		"	.uleb128 3, 0x1d\n	.byte 1, 0x31, 0x13, 0x11, 1, 0x12, 6, 0, 0\n"
+		"	.uleb128 4, 0x0b\n	.byte 1, 0x11, 1, 0x12, 6, 0, 0\n"
+		"	.byte 0\n"
+		"	.section .debug_info,\"\"\n"
+		"unit:	.long end - unit - 4 + more\n	.short 4\n	.long .debug_abbrev\n"
+		"	.byte 8\n"
+		"	.uleb128 1\n	.asciz \"u\"\n%s"
+		"	.uleb128 2\n	.asciz \"f\"\n%s"
+		"itself:	.uleb128 3\n	.long itself - unit\n%s"
+		"	.rept 5000\n	.uleb128 4\n%s	.endr\n"
+		"	.uleb128 3\n	.long itself - unit\n%s"
+		"	.rept 5004\n	.byte 0\n	.endr\n"
+		"end:\n	.section .note.GNU-stack,\"\"\n",
+		range, range, range, range, range);
+	fixture_write("hostile.s", source);
+	for (int is_long = 0; is_long < 2; is_long++) {
+		fixture_run("cc -shared -Wa,--defsym,more=%d -o hostile hostile.s", is_long);
+		here = fixture_address("hostile", "here");
+		request.addresses = &here;
+		request.file = &file;
+		assert_int_equal(elf_file_open(&file, fixture_path("hostile"), 0), 0);
+		assert_int_equal(inlines_read(&request, &inlines), 0);
+		chain = inlines_find(inlines, here);
+		assert_int_equal(chain->count, is_long ? 0 : 1);
+		if (!is_long)
+			assert_string_equal(chain->frames[0].name, "f");
+		inlines_free(inlines);
+		elf_file_close(&file);
+	}
+}
+
+/* Several batches, an address in two of them, and one that nobody asked for. */
+static void test_batches(void **state)
+{
+	struct symbols *symbols = symbols_new();
+	struct symbols_module module = {.path = fixture_path("chain")};
+	int handle = symbols_add_module(symbols, &module);
+	struct symbols_name first, again;
+	uint64_t here, addresses[3];
+
+	(void)state;
+	build_chain("-g");
+	here = fixture_address("chain", "here");
+	addresses[0] = here;
+	addresses[1] = fixture_address("chain", "outer");
+	addresses[2] = here;
+	assert_int_equal(symbols_lookup(symbols, handle, here, &first), 0);
+	assert_int_equal(first.frame_count, 0);
+	assert_int_equal(symbols_resolve(symbols, handle, addresses, 3), 0);
+	assert_int_equal(symbols_lookup(symbols, handle, here, &first), 0);
+	assert_int_equal(first.frame_count, KNOWN);
+	assert_int_equal(symbols_resolve(symbols, handle, &here, 1), 0);
+	assert_int_equal(symbols_lookup(symbols, handle, here, &again), 0);
+	assert_ptr_equal(first.frames, again.frames);
+	assert_int_equal(symbols_lookup(symbols, handle, addresses[1], &again), 0);
+	assert_in_range(again.frame_count, 1, KNOWN);
+	assert_string_equal(again.frames[0].name, "outer");
+	symbols_free(symbols);
+}
+
+static bool always(void)
+{
+	return true;
+}
+
+static void test_hurried(void **state)
+{
+	struct inlines_request request = {.count = 1, .is_hurried = always};
+	struct inlines *inlines;
+	struct elf_file file;
+	uint64_t here;
+
+	(void)state;
+	build_chain("-g");
+	here = fixture_address("chain", "here");
+	request.addresses = &here;
+	request.file = &file;
+	assert_int_equal(elf_file_open(&file, fixture_path("chain"), 0), 0);
+	assert_int_equal(inlines_read(&request, &inlines), 0);
+	assert_false(inlines->is_complete);
+	assert_int_equal(inlines_find(inlines, here)->count, 0);
+	inlines_free(inlines);
+	request.is_hurried = NULL;
+	assert_int_equal(inlines_read(&request, &inlines), 0);
+	assert_true(inlines->is_complete);
+	assert_int_equal(inlines_find(inlines, here)->count, KNOWN);
+	assert_null(inlines_find(inlines, here + 1));
+	inlines_free(inlines);
+	elf_file_close(&file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_split),
+		cmocka_unit_test(test_compressed),
+		cmocka_unit_test(test_separate),
+		cmocka_unit_test(test_dwz),
+		cmocka_unit_test(test_without),
+		cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_batches),
+		cmocka_unit_test(test_hurried),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
