@@ -30,6 +30,12 @@ enum calltree_frame_kind {
 	CALLTREE_PROCESS = 4,
 	CALLTREE_THREAD = 5,
 	CALLTREE_INLINE = 6, /* inlined into the frame below it, where the call stands */
+	/*
+	 * What a thread waits for, always a leaf: "[futex]", "[read: pipe]". Its module is the kind
+	 * of wait: "lock", "sleep", "io", "child", "disk", "cpu" (ready to run, without one) or
+	 * "" (not known).
+	 */
+	CALLTREE_WAIT = 7,
 	CALLTREE_KINDS
 };
 
@@ -51,7 +57,7 @@ struct calltree_node {
 enum calltree_sample_kind {
 	CALLTREE_ON_CPU = 0,
 	CALLTREE_CREDIT = 1,
-	CALLTREE_OFF_CPU = 2
+	CALLTREE_WAITING = 2 /* on a stack that ends in CALLTREE_WAIT */
 };
 
 /*
