@@ -243,6 +243,12 @@ $(BUILD)/%.a:
 	@$(if $(V),,echo "  AR      $@")
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
+$(BUILD)/system_calls.inc: $(BUILD)/flags
+	$(Q)echo '#include <sys/syscall.h>' | $(CC) $(sysroot_flags) $(CPPFLAGS) -E -dM - | \
+		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' > $@
+$(BUILD)/obj/cli/symbols/system_calls.o: flags += -I$(BUILD)
+$(BUILD)/obj/cli/symbols/system_calls.o: $(BUILD)/system_calls.inc
+
 $(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) -pie $(SAN_FLAGS) $(san_link) -o $@ $^ -Wl,-z,now -Wl,-z,relro $(LDFLAGS) $(cli_libs)

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Raw system calls: no errno, no cancellation point, no libc. Chosen by include path:
- * arch/<cpu>/arch_syscall.h supplies ARCH_AUDIT, arch_syscall6() and arch_spawn_vm().
+ * arch/<cpu>/arch_syscall.h supplies ARCH_AUDIT, arch_syscall6(), arch_spawn_vm() and
+ * arch_syscall_before().
  */
 #ifndef ARCH_SYSCALL_H
 #define ARCH_SYSCALL_H
 
 #include <stdint.h>
 #include <sys/syscall.h>
+
+/* See arch_syscall_before(). */
+#define ARCH_SYSCALL_NUMBERLESS (-2)
+/* So many bytes of code are looked at: what is set further ahead may be another call's number. */
+#define ARCH_SYSCALL_CODE 64u
 
 #include <arch_syscall.h>
 
@@ -20,6 +26,10 @@
  *     (16-byte aligned, one past the end) and must not return. The parent gets the child's pid or
  *     -errno. The child shares the parent's thread pointer: it must not touch thread-local storage.
  *     Context: signal-safe.
+ *
+ * arch_syscall_before(const uint8_t *code, unsigned bytes) -> long
+ *     The number of the system call that the last instruction of @code makes;
+ *     ARCH_SYSCALL_NUMBERLESS when the code just before does not show it, -1 when it makes none.
  */
 #define arch_syscall0(nr)             arch_syscall6(nr, 0, 0, 0, 0, 0, 0)
 #define arch_syscall1(nr, a)          arch_syscall6(nr, (long)(a), 0, 0, 0, 0, 0)

@@ -103,7 +103,7 @@ static void rename_to_module(struct pass *pass, struct calltree_frame *frame)
 		frame->name = "[generated code]";
 	else if (frame->kind == CALLTREE_NATIVE || frame->kind == CALLTREE_INLINE)
 		frame->name = "[unknown module]";
-	if (*frame->module || is_compiled)
+	if (frame->kind != CALLTREE_KERNEL && (*frame->module || is_compiled))
 		frame->kind = is_compiled ? CALLTREE_NATIVE : CALLTREE_JIT;
 }
 

@@ -4,6 +4,8 @@
 #define ARCH_AARCH64_SYSCALL_H
 
 #include <linux/audit.h>
+#include <stdint.h>
+#include <string.h>
 
 /* Whose numbers these are, as seccomp filters see it. */
 #define ARCH_AUDIT AUDIT_ARCH_AARCH64
@@ -24,6 +26,23 @@ static inline __attribute__((always_inline)) long arch_syscall6(
 			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
 			 : "memory");
 	return x0;
+}
+
+/* `mov w8, #n` or `mov x8, #n`, with nothing between it and `svc #0` that could set x8. */
+static inline long arch_syscall_before(const uint8_t *code, unsigned bytes)
+{
+	uint32_t word;
+
+	for (unsigned at = bytes & ~3u; at >= 4; at -= 4) {
+		memcpy(&word, code + bytes - (bytes & ~3u) + at - 4, sizeof(word));
+		if (at == (bytes & ~3u) && word != 0xd4000001)
+			return -1;
+		if ((word & 0x7fe0001f) == 0x52800008)
+			return word >> 5 & 0xffff;
+		if ((word & 0x1f) == 8)
+			break;
+	}
+	return bytes < 4 ? -1 : ARCH_SYSCALL_NUMBERLESS;
 }
 
 static inline long arch_spawn_vm(

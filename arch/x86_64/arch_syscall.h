@@ -4,6 +4,8 @@
 #define ARCH_X86_64_SYSCALL_H
 
 #include <linux/audit.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Whose numbers these are, as seccomp filters see it. */
 #define ARCH_AUDIT AUDIT_ARCH_X86_64
@@ -21,6 +23,41 @@ static inline __attribute__((always_inline)) long arch_syscall6(
 			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
 			 : "rcx", "r11", "memory");
 	return result;
+}
+
+/*
+ * Compilers set the number by `mov $n, %eax`, for read by `xor %eax, %eax`; where several calls have
+ * the same number by `mov %reg, %eax`, and reg by `mov $n, %reg`. The nearest counts. Where eax seems
+ * to be set by anything else, or another call is made, nearer than that, the number is not known:
+ * code is read backwards, so that bytes may lie.
+ */
+static inline long arch_syscall_before(const uint8_t *code, unsigned bytes)
+{
+	unsigned reg = 0; /* the number is in it */
+
+	if (bytes < 2 || code[bytes - 2] != 0x0f || code[bytes - 1] != 0x05)
+		return -1;
+	for (unsigned at = bytes - 2; at-- > 1;) {
+		const uint8_t *op = code + at;
+		unsigned rex = (op[-1] & 0xf0) == 0x40 ? op[-1] : 0;
+
+		if (op[0] == (0xb8 | (reg & 7)) && at + 7 <= bytes && op[2] < 4 && !op[3] && !op[4])
+			/* What looks like a prefix may be the end of the instruction before. */
+			return (rex & 1) == reg >> 3 ? op[1] | op[2] << 8 : ARCH_SYSCALL_NUMBERLESS;
+		if (op[0] == 0x0f && op[1] == 0x05)
+			break;
+		if (reg || rex & 1)
+			continue;
+		if (op[0] == 0x31 && op[1] == 0xc0)
+			return 0;
+		if (op[0] == 0xc7 && op[1] == 0xc0 && at + 8 <= bytes && op[3] < 4 && !op[4] && !op[5])
+			return op[2] | op[3] << 8;
+		if (op[0] == 0x89 && (op[1] & 0xc7) == 0xc0)
+			reg = (op[1] >> 3 & 7) | (rex & 4) << 1;
+		else if ((op[0] == 0x8b && !(op[1] & 0x38)) || op[0] == 0xb0)
+			break;
+	}
+	return ARCH_SYSCALL_NUMBERLESS;
 }
 
 static inline long arch_spawn_vm(

@@ -227,36 +227,27 @@ static int parse_weight(const char *text, const char *end, struct weight *weight
 
 #define INLINE_SUFFIX "_[i]"
 
-/*
- * "[module+0x12]" and "[replaced: module]" are unnamed code, any other "[...]" is ours, "_[j]"
- * marks compiled code.
- */
+/* "_[j]" marks compiled code. In text all that tells of a module is the name of unnamed code. */
 static enum calltree_frame_kind guess_kind(const char *name, char *module, size_t module_bytes)
 {
-	size_t length = strlen(name);
+	size_t length = strlen(name), bytes = 0;
+	const char *replaced = replaced_name_file(name, &bytes);
+	const char *plus = strstr(name, "+0x");
+	enum calltree_frame_kind kind;
 
 	module[0] = '\0';
 	if (length > 4 && !strcmp(name + length - 4, "_[j]"))
 		return CALLTREE_JIT;
 	if (length > 4 && !strcmp(name + length - 4, INLINE_SUFFIX))
 		return CALLTREE_INLINE;
-	if (length < 2 || name[0] != '[' || name[length - 1] != ']')
-		return CALLTREE_NATIVE;
-	const char *plus = strstr(name, "+0x");
-	size_t bytes;
-	const char *replaced = replaced_name_file(name, &bytes);
-
-	if (replaced) {
+	kind = kind_of_name(name, CALLTREE_NATIVE);
+	if (kind == CALLTREE_KERNEL)
+		snprintf(module, module_bytes, "%s", KERNEL_MODULE);
+	else if (replaced)
 		snprintf(module, module_bytes, "%.*s", (int)bytes, replaced);
-		return CALLTREE_UNNAMED;
-	}
-	if (!plus)
-		return CALLTREE_SYNTHETIC;
-	if ((size_t)(plus - name) <= module_bytes) {
-		memcpy(module, name + 1, (size_t)(plus - name) - 1);
-		module[plus - name - 1] = '\0';
-	}
-	return CALLTREE_UNNAMED;
+	else if (kind == CALLTREE_UNNAMED && plus && (size_t)(plus - name) <= module_bytes)
+		snprintf(module, module_bytes, "%.*s", (int)(plus - name) - 1, name + 1);
+	return kind;
 }
 
 /* @stack is cut into frames in place. Returns 0, or -EINVAL when it names none. */

@@ -52,21 +52,6 @@ static const char *name_of(
 	return *name || !function ? name : pprof_text(tables, function->system_name);
 }
 
-/*
- * "[module+0x12]" and "[replaced: module]" are unnamed code, any other "[...]" something that is no
- * function.
- */
-static enum calltree_frame_kind kind_of(const char *name, enum calltree_frame_kind otherwise)
-{
-	size_t bytes = strlen(name);
-
-	if (replaced_name_file(name, &bytes))
-		return CALLTREE_UNNAMED;
-	if (bytes < 2 || name[0] != '[' || name[bytes - 1] != ']')
-		return otherwise;
-	return strstr(name, "+0x") ? CALLTREE_UNNAMED : CALLTREE_SYNTHETIC;
-}
-
 /* Numbers that no file has are not known: they are signed, and some profilers write -1. */
 static uint32_t number_of(const struct line *line)
 {
@@ -97,7 +82,7 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
 		demangled = demangle_name(name, DEMANGLE_SHORT);
 	frame = calltree_frame_line(tree, demangled ? demangled : name,
-		module_name(tables, mapping), kind_of(name, kind),
+		module_name(tables, mapping), kind_of_name(name, kind),
 		pprof_text(tables, line->function->file), number_of(line));
 	free(demangled);
 	return frame;

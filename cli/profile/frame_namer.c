@@ -21,6 +21,7 @@
 #include "cli/symbols/generated.h"
 #include "cli/symbols/jitdump.h"
 #include "cli/symbols/symbols.h"
+#include "cli/symbols/system_calls.h"
 #include "render/array.h"
 
 #define UNSET UINT32_MAX       /* instead of a tree frame or chain: there is none, or none yet */
@@ -36,16 +37,18 @@ int frame_namer_init(struct frame_namer *namer, const struct naming_request *req
 {
 	struct flameprof_profile *profile = request->profile;
 	size_t chains_bytes = (profile->node_count + (size_t)1) * sizeof(*namer->chains);
+	size_t calls_bytes = (profile->node_count + (size_t)1) * sizeof(*namer->calls);
 	size_t handles_bytes = (profile->names.module_count + (size_t)1) * sizeof(*namer->handles);
 
 	*namer = (struct frame_namer){.profile = profile, .tree = tree};
 	namer->symbols = symbols_new();
 	namer->images = calloc(profile->image_count + (size_t)1, sizeof(*namer->images));
 	namer->chains = malloc(chains_bytes);
+	namer->calls = malloc(calls_bytes);
 	namer->handles = malloc(handles_bytes);
 	namer->shares = calloc(profile->names.module_count + (size_t)1, sizeof(*namer->shares));
-	if (!namer->symbols || !namer->images || !namer->chains || !namer->handles ||
-		!namer->shares)
+	if (!namer->symbols || !namer->images || !namer->chains || !namer->calls ||
+		!namer->handles || !namer->shares)
 		return -ENOMEM;
 	namer->epoch_ns = clock_epoch_ns();
 	symbols_keep_program(namer->symbols, request->program);
@@ -57,6 +60,7 @@ int frame_namer_init(struct frame_namer *namer, const struct naming_request *req
 			.start_wall_s = request->start_wall_s,
 		};
 	memset(namer->chains, 0xff, chains_bytes);
+	memset(namer->calls, 0xff, calls_bytes);
 	memset(namer->handles, 0xff, handles_bytes);
 	for (uint32_t i = 0; i < profile->names.module_count; i++) {
 		const struct names_module *module = names_module(&profile->names, i);
@@ -78,6 +82,7 @@ void frame_namer_release(struct frame_namer *namer)
 	free(namer->images);
 	free(namer->handles);
 	free(namer->chains);
+	free(namer->calls);
 	free(namer->shares);
 	free(namer->frames);
 	symbols_free(namer->symbols);
@@ -415,11 +420,29 @@ uint32_t frame_namer_child(
 	return parent;
 }
 
+/*
+ * A timer that expires in the kernel shows when the thread comes back from it: behind the
+ * instruction of a system call. Of a thread that was there by chance, on its way through its own
+ * code, the same is seen; that is one instruction.
+ */
+uint32_t frame_namer_in_kernel(struct frame_namer *namer, uint32_t node, uint32_t parent)
+{
+	const char *name = system_call_name(namer->calls[node]);
+	char text[64];
+
+	if (namer->calls[node] == -1)
+		return parent;
+	snprintf(text, sizeof(text), name ? "[kernel: %s]" : "[kernel]", name);
+	return calltree_child(namer->tree, parent,
+		calltree_frame(namer->tree, text, KERNEL_MODULE, CALLTREE_KERNEL));
+}
+
 /* ---- lines, for all addresses at once -------------------------------------------------------- */
 
 struct located {
 	uint64_t address;
 	int handle;
+	uint32_t node; /* of the profile */
 };
 
 static int by_handle(const void *left, const void *right)
@@ -443,7 +466,7 @@ static uint32_t collect_addresses(struct frame_namer *namer, const struct profil
 
 		if (known)
 			found[count++] = (struct located){
-				WIRE_FRAME_ADDRESS(frame), handle_of(namer, known - 1)};
+				WIRE_FRAME_ADDRESS(frame), handle_of(namer, known - 1), at};
 		seen[at] = 1;
 		at = profile_node_at(profile, at)->parent;
 	}
@@ -462,6 +485,45 @@ static void fetch(struct frame_namer *namer, const struct naming_request *reques
 			handles[files++] = found[i].handle;
 	symbols_fetch(namer->symbols, handles, files, request->on_fetch, report);
 	free(handles);
+}
+
+/* Which of the @count leaves at @found, by handle, are in system calls. */
+static void resolve_calls(struct frame_namer *namer, const struct located *found, uint32_t count,
+	uint64_t *addresses)
+{
+	int32_t *calls = malloc((count + (size_t)1) * sizeof(*calls));
+
+	for (uint32_t from = 0, end; calls && from < count; from = end) {
+		for (end = from; end < count && found[end].handle == found[from].handle; end++)
+			addresses[end - from] = found[end].address;
+		symbols_system_calls(
+			namer->symbols, found[from].handle, addresses, end - from, calls);
+		for (uint32_t i = from; i < end; i++)
+			namer->calls[found[i].node] = calls[i - from];
+	}
+	free(calls);
+}
+
+/* The leaves of stacks in modules into @found; @seen by profile node, all zero. */
+static uint32_t collect_leaves(struct frame_namer *namer, uint8_t *seen, struct located *found)
+{
+	const struct flameprof_profile *profile = namer->profile;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < profile->stack_count; i++) {
+		const struct profile_stack *stack = profile_stack_at(profile, i);
+		uint64_t frame = profile_node_frame(profile_node_at(profile, stack->node));
+		uint32_t known = !stack->frames || seen[stack->node] || stack->kind == WIRE_KIND_VM
+			? 0
+			: names_find_module(&profile->names, profile_stack_image(profile, stack),
+				  WIRE_FRAME_MODULE(frame));
+
+		if (known)
+			found[count++] = (struct located){WIRE_FRAME_ADDRESS(frame),
+				handle_of(namer, known - 1), stack->node};
+		seen[stack->node] = 1;
+	}
+	return count;
 }
 
 void frame_namer_resolve(struct frame_namer *namer, const struct naming_request *request,
@@ -487,6 +549,13 @@ void frame_namer_resolve(struct frame_namer *namer, const struct naming_request 
 		for (end = from; end < count && found[end].handle == found[from].handle; end++)
 			addresses[end - from] = found[end].address;
 		symbols_resolve(namer->symbols, found[from].handle, addresses, end - from);
+	}
+	if (seen && found && addresses && !request->is_machine) {
+		memset(seen, 0, profile->node_count + (size_t)1);
+		count = collect_leaves(namer, seen, found);
+		if (count)
+			qsort(found, count, sizeof(*found), by_handle);
+		resolve_calls(namer, found, count, addresses);
 	}
 	free(seen);
 	free(found);

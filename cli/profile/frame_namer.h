@@ -33,6 +33,7 @@ struct frame_namer {
 	int *handles;			   /* owned; by module: symbols handle, -1: not asked yet */
 	struct frame_namer_image *images;  /* owned; by profile image */
 	uint32_t *chains;		   /* owned; profile node -> where its chain begins */
+	int32_t *calls; /* owned; profile node -> system call just before its address, or -1 */
 	/* Chains, each its length and so many tree frames, the one in memory first. */
 	uint32_t *frames; /* owned */
 	uint32_t frame_count, frame_room;
@@ -66,6 +67,12 @@ bool frame_namer_moves(struct frame_namer *namer, const struct profile_stack *st
  */
 uint32_t frame_namer_child(
 	struct frame_namer *namer, uint32_t image, uint32_t node, uint32_t parent);
+
+/*
+ * The tree node of what stands above @parent, which profile node @node became, when @node is a leaf
+ * in a system call; else @parent.
+ */
+uint32_t frame_namer_in_kernel(struct frame_namer *namer, uint32_t node, uint32_t parent);
 
 /* Count @weight of samples in profile node @node, which has been named. */
 void frame_namer_count(struct frame_namer *namer, uint32_t image, uint32_t node, uint64_t weight,

@@ -179,9 +179,9 @@ static uint32_t stack_node(struct naming *naming, const struct profile_stack *st
 				CALLTREE_SYNTHETIC));
 	node = tree_node(naming, image, stack, prefix_of(stack));
 	/* What our own code costs is not hidden. */
-	return is_ours(naming, image, stack->node)
-		       ? frame_namer_child(&naming->namer, image, stack->node, node)
-		       : node;
+	if (is_ours(naming, image, stack->node))
+		node = frame_namer_child(&naming->namer, image, stack->node, node);
+	return frame_namer_in_kernel(&naming->namer, stack->node, node);
 }
 
 static void name_threads(struct naming *naming)
@@ -233,6 +233,10 @@ static uint32_t add_weight(
 	if (calltree_error(naming->tree))
 		return node;
 	frame = calltree_frame_at(naming->tree, calltree_node_at(naming->tree, node)->frame);
+	if (frame->kind == CALLTREE_KERNEL)
+		frame = calltree_frame_at(naming->tree,
+			calltree_node_at(naming->tree, calltree_node_at(naming->tree, node)->parent)
+				->frame);
 	if (stack->frames)
 		frame_namer_count(&naming->namer, profile_stack_image(naming->profile, stack),
 			stack->node, weight, frame->kind != CALLTREE_UNNAMED);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of virtual machines' functions, put together and taken apart. Programs say what time it is:
+ * Names of virtual machines' functions and of what is no function, put together and taken apart.
+ * Programs say what time it is:
  * marks that come before the first sample are at its time.
  */
 #include "cli/profile/picture_names.h"
@@ -32,6 +33,19 @@ const char *replaced_name_file(const char *name, size_t *bytes)
 		return NULL;
 	*bytes = length - before - 1;
 	return name + before;
+}
+
+enum calltree_frame_kind kind_of_name(const char *name, enum calltree_frame_kind otherwise)
+{
+	size_t bytes = strlen(name);
+
+	if (replaced_name_file(name, &bytes))
+		return CALLTREE_UNNAMED;
+	if (bytes < 2 || name[0] != '[' || name[bytes - 1] != ']')
+		return otherwise;
+	if (!strcmp(name, KERNEL_MODULE) || !strncmp(name, "[kernel: ", strlen("[kernel: ")))
+		return CALLTREE_KERNEL;
+	return strstr(name, "+0x") ? CALLTREE_UNNAMED : CALLTREE_SYNTHETIC;
 }
 
 char *machine_name_make(const char *name, const char *file, uint32_t line)

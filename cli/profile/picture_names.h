@@ -34,6 +34,17 @@ char *replaced_name(char *out, size_t size, const char *file);
 /* The file that @name, made by that, is of (borrowed from it), and its *@bytes; NULL: it is not. */
 const char *replaced_name_file(const char *name, size_t *bytes);
 
+/* ---- what is no function --------------------------------------------------------------------- */
+
+/* The module of "[kernel]" and "[kernel: read]", frames of kind CALLTREE_KERNEL. */
+#define KERNEL_MODULE "[kernel]"
+
+/*
+ * "[module+0x12]" and "[replaced: module]" are unnamed code, "[kernel: read]" is the kernel's, any
+ * other "[...]" something that is no function; what has no brackets is of kind @otherwise.
+ */
+enum calltree_frame_kind kind_of_name(const char *name, enum calltree_frame_kind otherwise);
+
 /* ---- functions of virtual machines ----------------------------------------------------------- */
 
 /*

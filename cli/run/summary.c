@@ -118,20 +118,56 @@ static uint64_t count_threads(const struct summary *summary)
 	return threads >= execs + summary->report->processes ? threads - execs : threads;
 }
 
+static bool is_unnamed(const struct calltree_frame *frame)
+{
+	return frame->kind == CALLTREE_UNNAMED;
+}
+
+/* "[unsampled]" or "[unsampled: NAME]", as naming.c has them. */
+static bool is_unsampled(const struct calltree_frame *frame)
+{
+	return frame->kind == CALLTREE_SYNTHETIC &&
+	       !strncmp(frame->name, "[unsampled", strlen("[unsampled"));
+}
+
+/* Of the stacks that end in a frame that @is_meant. */
+static uint64_t weight_of(
+	const struct calltree *tree, bool (*is_meant)(const struct calltree_frame *frame))
+{
+	uint64_t weight = 0;
+
+	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
+		const struct calltree_node *node = calltree_node_at(tree, i);
+
+		if (node->self && is_meant(calltree_frame_at(tree, node->frame)))
+			weight += node->self;
+	}
+	return weight;
+}
+
+static bool is_in_kernel(const struct calltree_frame *frame)
+{
+	return frame->kind == CALLTREE_KERNEL;
+}
+
 static void print_rate(const struct summary *summary, const struct accounting *books)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
 	uint64_t threads = count_threads(summary);
 	uint32_t processes = summary->report->processes;
-	char rate[48] = "";
+	uint64_t kernel = weight_of(summary->whole, is_in_kernel);
+	char rate[48] = "", system[48] = "";
 
+	if (kernel)
+		snprintf(system, sizeof(system), ", %.2f s of it in system calls",
+			(double)kernel / profile_rate_hz(summary->profile));
 	if (!summary->is_wall)
 		snprintf(rate, sizeof(rate), " (%.0f per CPU-second)",
 			cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0);
-	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU%s; %" PRIu64 " %s, %" PRIu32 " %s",
+	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU%s%s; %" PRIu64 " %s, %" PRIu32 " %s",
 		books->sampled, plural(books->sampled, "sample", "samples"),
-		(double)summary->duration_ns / NS_PER_S, cpu_s, rate, threads,
+		(double)summary->duration_ns / NS_PER_S, cpu_s, rate, system, threads,
 		plural(threads, "thread", "threads"), processes,
 		plural(processes, "process", "processes"));
 }
@@ -365,33 +401,6 @@ static void print_hottest(const struct calltree *tree)
 			is_placed ? frame->module : "", is_bare ? "]" : "");
 	}
 	free(hot);
-}
-
-static bool is_unnamed(const struct calltree_frame *frame)
-{
-	return frame->kind == CALLTREE_UNNAMED;
-}
-
-/* "[unsampled]" or "[unsampled: NAME]", as naming.c has them. */
-static bool is_unsampled(const struct calltree_frame *frame)
-{
-	return frame->kind == CALLTREE_SYNTHETIC &&
-	       !strncmp(frame->name, "[unsampled", strlen("[unsampled"));
-}
-
-/* Of the stacks that end in a frame that @is_meant. */
-static uint64_t weight_of(
-	const struct calltree *tree, bool (*is_meant)(const struct calltree_frame *frame))
-{
-	uint64_t weight = 0;
-
-	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
-		const struct calltree_node *node = calltree_node_at(tree, i);
-
-		if (node->self && is_meant(calltree_frame_at(tree, node->frame)))
-			weight += node->self;
-	}
-	return weight;
 }
 
 /* Where the samples are that have code of replaced files on their stacks. */

@@ -36,6 +36,13 @@ int module_read(const struct symbols_module *module, struct symtab **table,
 int module_read_functions(const struct symbols_module *module, struct functions **functions);
 
 /*
+ * Which system call the instruction before each of the @count @addresses (borrowed) of @module
+ * (borrowed) makes, into @calls: as arch_syscall_before(), -1 also where there is no code.
+ */
+void module_system_calls(const struct symbols_module *module, const uint64_t *addresses,
+	size_t count, int32_t *calls);
+
+/*
  * Open the file that has the DWARF of @module (borrowed): its own, or its debug file.
  * Returns 0 and @file, to be closed by the caller; or -ENOENT.
  */

@@ -335,6 +335,15 @@ int symbols_offset_address(
 	return module_offset_address(&symbols->entries[handle].module, offset, address);
 }
 
+void symbols_system_calls(struct symbols *symbols, int handle, const uint64_t *addresses,
+	size_t count, int32_t *calls)
+{
+	if (handle >= 0 && handle < symbols->count)
+		module_system_calls(&symbols->entries[handle].module, addresses, count, calls);
+	else
+		memset(calls, -1, count * sizeof(*calls));
+}
+
 struct symbols_origin symbols_module_origin(const struct symbols *symbols, int handle)
 {
 	return handle < 0 || handle >= symbols->count ? (struct symbols_origin){SYMBOLS_NONE, NULL}

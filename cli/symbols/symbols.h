@@ -154,6 +154,13 @@ int symbols_offset_address(
 	struct symbols *symbols, int handle, uint64_t offset, uint64_t *address);
 
 /*
+ * Which system call the instruction before each of the @count @addresses of module @handle makes,
+ * into @calls: its number, ARCH_SYSCALL_NUMBERLESS (arch/syscall.h), or -1: none, as far as its file tells.
+ */
+void symbols_system_calls(struct symbols *symbols, int handle, const uint64_t *addresses,
+	size_t count, int32_t *calls);
+
+/*
  * Where the names of @handle come from; known after its first look-up. Valid as long as @symbols.
  */
 struct symbols_origin symbols_module_origin(const struct symbols *symbols, int handle);

@@ -38,7 +38,8 @@ export function timeText({from, to}) {
 
 /** @typedef {import('./state.js').State} State */
 
-const KINDS = ['', 'compiled at run time', 'no symbol', '', 'process', 'thread', 'inlined'];
+const KINDS = ['', 'compiled at run time', 'no symbol', '', 'process', 'thread', 'inlined',
+	'', 'kernel'];
 
 /** @param {State} state @param {number} node */
 export function nodeName({profile, tree, part}, node) {

@@ -7,6 +7,7 @@ import re
 import pytest
 
 import folded
+import outside
 from profiled import PLAIN, ROOT, compile_target, profile
 
 
@@ -141,3 +142,22 @@ def test_generated_code_that_makes_room(tmp_path):
     assert run.folded.self("[unknown code]") == 0, run.folded.describe()
     assert re.search(rf"process \d+ made: \d+ samples, 100.0 % named: {tmp_path}/jit-\d+.dump",
                      run.stderr), run.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--outside"]], ids=["inside", "outside"])
+def test_time_in_system_calls(tmp_path, options):
+    """By the kernel's own count, which is made of ticks like ours: both are off by chance."""
+    if options and outside.IS_CONFINED:
+        pytest.skip("nobody may trace here")
+    run = profile(tmp_path, compile_target("system.c", tmp_path), "3000", rate_hz=250, options=options)
+    truth = run.truth["system"] / 1e9 / run.truth_s
+    looks = folded.effective(run.folded.total, 250) / 2
+    share = run.folded.where(lambda s: s[-1] == "[kernel: read]") / run.folded.total
+    assert 0.2 < truth < 0.8
+    assert abs(share - truth) <= folded.SIGMAS * (truth * (1 - truth) / looks) ** 0.5, (
+        f"{truth:.3f} by the kernel\n{run.folded.describe()}")
+    # Nothing of it is left on the wrapper, nor does it hide who called.
+    assert run.folded.where(lambda s: s[-1] == "read") <= 0.02 * run.folded.total
+    assert all("main" in s for s, _ in run.folded.stacks if s[-1] == "[kernel: read]")
+    told = float(re.search(r"([0-9.]+) s of it in system calls", run.stderr)[1])
+    assert told >= 0.9 * share * run.truth_s
