@@ -94,7 +94,8 @@ cli_packages := cairo libdw libelf liblzma inih
 ask_packages = $(shell $(PKG_CONFIG) $(1) $(cli_packages))
 package_cflags = $(eval package_cflags := $$(call ask_packages,--cflags))$(package_cflags)
 package_libs   = $(eval package_libs := $$(call ask_packages,--libs))$(package_libs)
-cli_cflags  = $(base_cflags) -fPIE $(SAN_FLAGS) $(package_cflags)
+# The build folder has what is made for including.
+cli_cflags  = $(base_cflags) -I$(BUILD) -fPIE $(SAN_FLAGS) $(package_cflags)
 # Where things get installed stands in the few files that name it: another prefix compiles those alone.
 path_flags  = -DFLAMERUN_BINDIR='"$(bindir)"' -DFLAMERUN_LIBDIR='"$(libdir)"' \
 	-DFLAMERUN_SYSCONFDIR='"$(sysconfdir)"'
@@ -246,7 +247,6 @@ $(BUILD)/%.a:
 $(BUILD)/system_calls.inc: $(BUILD)/flags
 	$(Q)echo '#include <sys/syscall.h>' | $(CC) $(sysroot_flags) $(CPPFLAGS) -E -dM - | \
 		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' > $@
-$(BUILD)/obj/cli/symbols/system_calls.o: flags += -I$(BUILD)
 $(BUILD)/obj/cli/symbols/system_calls.o: $(BUILD)/system_calls.inc
 
 $(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a

@@ -20,6 +20,11 @@ struct arch_code {
 	bool exact; /* the pc is about to run: the function may not have begun, or not called yet */
 };
 
+/* See arch_syscall_before(), arch/syscall.h. */
+#define ARCH_SYSCALL_NUMBERLESS (-2)
+/* So many bytes of code are looked at: what is set further ahead may be another call's number. */
+#define ARCH_SYSCALL_CODE 64u
+
 /* Code that may be read piece by piece: addresses [start, end). */
 struct arch_text {
 	uintptr_t start, end;

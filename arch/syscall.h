@@ -10,11 +10,6 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-/* See arch_syscall_before(). */
-#define ARCH_SYSCALL_NUMBERLESS (-2)
-/* So many bytes of code are looked at: what is set further ahead may be another call's number. */
-#define ARCH_SYSCALL_CODE 64u
-
 #include <arch_syscall.h>
 
 /*

@@ -36,7 +36,7 @@ enum calltree_frame_kind {
 	 * "" (not known).
 	 */
 	CALLTREE_WAIT = 7,
-	CALLTREE_KERNEL = 8, /* "[kernel: read]": in that system call, or a function of the kernel */
+	CALLTREE_KERNEL = 8, /* "[kernel: read]": the kernel at work, in that system call */
 	CALLTREE_KINDS
 };
 

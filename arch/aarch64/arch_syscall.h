@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "arch/code.h"
+
 /* Whose numbers these are, as seccomp filters see it. */
 #define ARCH_AUDIT AUDIT_ARCH_AARCH64
 

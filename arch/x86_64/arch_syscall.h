@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/code.h"
+
 /* Whose numbers these are, as seccomp filters see it. */
 #define ARCH_AUDIT AUDIT_ARCH_X86_64
 
@@ -26,10 +28,10 @@ static inline __attribute__((always_inline)) long arch_syscall6(
 }
 
 /*
- * Compilers set the number by `mov $n, %eax`, for read by `xor %eax, %eax`; where several calls have
- * the same number by `mov %reg, %eax`, and reg by `mov $n, %reg`. The nearest counts. Where eax seems
- * to be set by anything else, or another call is made, nearer than that, the number is not known:
- * code is read backwards, so that bytes may lie.
+ * Compilers set the number by `mov $n, %eax`, for read by `xor %eax, %eax`; where several calls
+ * have the same number by `mov %reg, %eax`, and reg by `mov $n, %reg`. The nearest counts. Where
+ * eax seems to be set by anything else, or another call is made, nearer than that, the number is
+ * not known: code is read backwards, so that bytes may lie.
  */
 static inline long arch_syscall_before(const uint8_t *code, unsigned bytes)
 {
@@ -50,7 +52,8 @@ static inline long arch_syscall_before(const uint8_t *code, unsigned bytes)
 			continue;
 		if (op[0] == 0x31 && op[1] == 0xc0)
 			return 0;
-		if (op[0] == 0xc7 && op[1] == 0xc0 && at + 8 <= bytes && op[3] < 4 && !op[4] && !op[5])
+		if (op[0] == 0xc7 && op[1] == 0xc0 && at + 8 <= bytes && op[3] < 4 && !op[4] &&
+			!op[5])
 			return op[2] | op[3] << 8;
 		if (op[0] == 0x89 && (op[1] & 0xc7) == 0xc0)
 			reg = (op[1] >> 3 & 7) | (rex & 4) << 1;

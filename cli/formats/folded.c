@@ -240,7 +240,7 @@ static enum calltree_frame_kind guess_kind(const char *name, char *module, size_
 		return CALLTREE_JIT;
 	if (length > 4 && !strcmp(name + length - 4, INLINE_SUFFIX))
 		return CALLTREE_INLINE;
-	kind = kind_of_name(name, CALLTREE_NATIVE);
+	kind = picture_names_kind(name, CALLTREE_NATIVE);
 	if (kind == CALLTREE_KERNEL)
 		snprintf(module, module_bytes, "%s", KERNEL_MODULE);
 	else if (replaced)

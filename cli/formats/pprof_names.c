@@ -82,7 +82,7 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
 		demangled = demangle_name(name, DEMANGLE_SHORT);
 	frame = calltree_frame_line(tree, demangled ? demangled : name,
-		module_name(tables, mapping), kind_of_name(name, kind),
+		module_name(tables, mapping), picture_names_kind(name, kind),
 		pprof_text(tables, line->function->file), number_of(line));
 	free(demangled);
 	return frame;

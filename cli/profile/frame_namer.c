@@ -427,7 +427,7 @@ uint32_t frame_namer_child(
  */
 uint32_t frame_namer_in_kernel(struct frame_namer *namer, uint32_t node, uint32_t parent)
 {
-	const char *name = system_call_name(namer->calls[node]);
+	const char *name = system_calls_name(namer->calls[node]);
 	char text[64];
 
 	if (namer->calls[node] == -1)

@@ -35,7 +35,7 @@ const char *replaced_name_file(const char *name, size_t *bytes)
 	return name + before;
 }
 
-enum calltree_frame_kind kind_of_name(const char *name, enum calltree_frame_kind otherwise)
+enum calltree_frame_kind picture_names_kind(const char *name, enum calltree_frame_kind otherwise)
 {
 	size_t bytes = strlen(name);
 

@@ -43,7 +43,7 @@ const char *replaced_name_file(const char *name, size_t *bytes);
  * "[module+0x12]" and "[replaced: module]" are unnamed code, "[kernel: read]" is the kernel's, any
  * other "[...]" something that is no function; what has no brackets is of kind @otherwise.
  */
-enum calltree_frame_kind kind_of_name(const char *name, enum calltree_frame_kind otherwise);
+enum calltree_frame_kind picture_names_kind(const char *name, enum calltree_frame_kind otherwise);
 
 /* ---- functions of virtual machines ----------------------------------------------------------- */
 

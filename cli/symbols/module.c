@@ -29,6 +29,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "arch/code.h"
 #include "arch/syscall.h"
 #include "cli/symbols/elf_file.h"
 #include "cli/symbols/elf_symbols.h"
@@ -578,7 +579,8 @@ static int find_segment(const struct elf_file *file, uint64_t address, GElf_Phdr
 		return -ENOENT;
 	for (size_t i = 0; i < headers; i++)
 		if (gelf_getphdr(file->elf, (int)i, segment) && segment->p_type == PT_LOAD &&
-			address >= segment->p_vaddr && address - segment->p_vaddr < segment->p_filesz)
+			address >= segment->p_vaddr &&
+			address - segment->p_vaddr < segment->p_filesz)
 			return 0;
 	return -ENOENT;
 }
@@ -597,7 +599,8 @@ static int32_t call_before(const struct elf_file *file, uint64_t address)
 	if (bytes > sizeof(code))
 		bytes = sizeof(code);
 	data = elf_getdata_rawchunk(file->elf,
-		(int64_t)(segment.p_offset + (address - segment.p_vaddr) - bytes), bytes, ELF_T_BYTE);
+		(int64_t)(segment.p_offset + (address - segment.p_vaddr) - bytes), bytes,
+		ELF_T_BYTE);
 	return data ? (int32_t)arch_syscall_before(data->d_buf, (unsigned)bytes) : -1;
 }
 

@@ -155,7 +155,8 @@ int symbols_offset_address(
 
 /*
  * Which system call the instruction before each of the @count @addresses of module @handle makes,
- * into @calls: its number, ARCH_SYSCALL_NUMBERLESS (arch/syscall.h), or -1: none, as far as its file tells.
+ * into @calls: its number, ARCH_SYSCALL_NUMBERLESS (arch/code.h), or -1: none, as far as its file
+ * tells.
  */
 void symbols_system_calls(struct symbols *symbols, int handle, const uint64_t *addresses,
 	size_t count, int32_t *calls);

@@ -11,8 +11,8 @@ static const char *const names[] = {
 #include "system_calls.inc"
 };
 
-const char *system_call_name(long number)
+const char *system_calls_name(long number)
 {
 	return number >= 0 && (size_t)number < sizeof(names) / sizeof(names[0]) ? names[number]
-									       : NULL;
+										: NULL;
 }

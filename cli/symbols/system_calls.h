@@ -8,6 +8,6 @@
 #define CLI_SYMBOLS_SYSTEM_CALLS_H
 
 /* The name of system call @number of this CPU ("read"); NULL: it has none. */
-const char *system_call_name(long number);
+const char *system_calls_name(long number);
 
 #endif

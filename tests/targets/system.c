@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * system [MILLISECONDS]: of so much CPU time a part in the kernel, in read(2) alone, and the rest in
- * main. Truth: "user" and "system", as getrusage(2) has them.
+ * system [MILLISECONDS]: of so much CPU time a part in the kernel, in read(2) alone, and the rest
+ * in main. Truth: "user" and "system", as getrusage(2) has them.
  */
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -81,12 +81,12 @@ static void test_functions_of_libc(void **state)
 static void test_names(void **state)
 {
 	(void)state;
-	assert_string_equal(system_call_name(SYS_read), "read");
-	assert_string_equal(system_call_name(SYS_epoll_pwait), "epoll_pwait");
-	assert_string_equal(system_call_name(SYS_futex), "futex");
-	assert_null(system_call_name(-1));
-	assert_null(system_call_name(ARCH_SYSCALL_NUMBERLESS));
-	assert_null(system_call_name(100000));
+	assert_string_equal(system_calls_name(SYS_read), "read");
+	assert_string_equal(system_calls_name(SYS_epoll_pwait), "epoll_pwait");
+	assert_string_equal(system_calls_name(SYS_futex), "futex");
+	assert_null(system_calls_name(-1));
+	assert_null(system_calls_name(ARCH_SYSCALL_NUMBERLESS));
+	assert_null(system_calls_name(100000));
 }
 
 #ifdef __x86_64__
