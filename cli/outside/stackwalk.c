@@ -90,18 +90,36 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 	return error;
 }
 
+#define UNWIND_PARTIAL 1
 #include "libprof/unwind/unwind_core.h"
+
+static struct unwind_result walk_known(struct stackwalk *walk,
+	const struct arch_registers *registers, uint64_t known, uint64_t *frames)
+{
+	const struct unwind_bounds none = {0, 0};
+
+	current.walk = walk;
+	current.start = current.end = 0;
+	return unwind_walk_known(registers, known, &none, frames, WIRE_MAX_DEPTH, walk);
+}
+
+struct unwind_result stackwalk_asleep(
+	struct stackwalk *walk, uintptr_t pc, uintptr_t sp, uint64_t *frames)
+{
+	struct arch_registers registers = {0};
+
+	registers.r[ARCH_DWARF_PC] = pc;
+	registers.r[ARCH_DWARF_SP] = sp;
+	return walk_known(walk, &registers,
+		unwind_register_bit(ARCH_DWARF_PC) | unwind_register_bit(ARCH_DWARF_SP), frames);
+}
 
 struct unwind_result stackwalk_run(
 	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames)
 {
-	const struct unwind_bounds none = {0, 0};
 	uintptr_t top = walk->target->stack_top;
-	struct unwind_result result;
+	struct unwind_result result = walk_known(walk, registers, ~0ULL, frames);
 
-	current.walk = walk;
-	current.start = current.end = 0;
-	result = unwind_walk(registers, &none, frames, WIRE_MAX_DEPTH, walk);
 	/* musl has no information about the code that calls main. */
 	if (result.end == WIRE_END_LOST && walk->last_read < top &&
 		top - walk->last_read <= START_BYTES)

@@ -31,6 +31,14 @@ struct unwind_result stackwalk_run(
 	struct stackwalk *walk, const struct arch_registers *registers, uint64_t *frames);
 
 /*
+ * As stackwalk_run(), of a thread that sleeps and is not stopped: of its registers only those are
+ * known that /proc/PID/task/TID/syscall tells. What hangs on another one is not guessed: the stack
+ * ends with WIRE_END_LOST. Whether the thread slept on is for the caller to find out.
+ */
+struct unwind_result stackwalk_asleep(
+	struct stackwalk *walk, uintptr_t pc, uintptr_t sp, uint64_t *frames);
+
+/*
  * As stackwalk_run(). Returns .frames 0 when libunwind is no better off: it does not reach the
  * outermost frame, or passes through what is no code.
  */

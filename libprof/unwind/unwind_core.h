@@ -10,7 +10,7 @@
  *   UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_module *out) -> int
  *       the module @pc lies in. Returns 0, or -ENOENT and the walk goes on by frame pointers.
  *
- * and may define UNWIND_ROWCACHE (walk.h) and UNWIND_CFI_POINTER (cfi.h).
+ * and may define UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
  */
 #ifndef LIBPROF_UNWIND_UNWIND_CORE_H
 #define LIBPROF_UNWIND_UNWIND_CORE_H
@@ -75,7 +75,7 @@ static inline int full_cfa(
 static inline bool full_fp_restored(const struct unwind_walk *walk, const struct cfi_row *row,
 	uintptr_t cfa, unsigned slot, uintptr_t address)
 {
-	return arch_cfi_reg(slot) == ARCH_DWARF_FP && !row->signal &&
+	return arch_cfi_reg(slot) == ARCH_DWARF_FP && !row->signal && unwind_fp_known(walk) &&
 	       address == walk->registers.r[ARCH_DWARF_FP] &&
 	       (address < walk->registers.r[ARCH_DWARF_SP] || address >= cfa);
 }
@@ -263,13 +263,23 @@ static inline bool unwind_fp_restored(
 	       (fp < walk->registers.r[ARCH_DWARF_SP] || fp >= cfa);
 }
 
+/* Does @row say that something hangs on the frame pointer of its own frame? */
+static inline bool unwind_needs_fp(uint64_t row)
+{
+	return compact_kind(row) == COMPACT_FP || compact_kind(row) == COMPACT_FP_DEREF ||
+	       compact_fp_at_fp(row);
+}
+
 static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
 {
 	uintptr_t fp = walk->registers.r[ARCH_DWARF_FP];
 	uintptr_t caller_fp = fp;
 	uintptr_t cfa, pc;
-	int error = unwind_compact_cfa(walk, row, &cfa);
+	int error;
 
+	if (!unwind_fp_known(walk) && unwind_needs_fp(row))
+		return -ENOENT;
+	error = unwind_compact_cfa(walk, row, &cfa);
 	if (error)
 		return error;
 	/* A frame that still has its return address in a register may have no stack of its own. */
@@ -288,6 +298,8 @@ static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
 		error = unwind_load(&walk->memory, cfa + (uintptr_t)compact_fp(row), &caller_fp);
 	if (error)
 		return error;
+	if (UNWIND_PARTIAL && compact_fp(row))
+		walk->known |= unwind_register_bit(ARCH_DWARF_FP);
 	error = unwind_arrive(walk, pc, cfa, caller_fp);
 	walk->exact = compact_signal(row);
 	return error;
@@ -339,6 +351,8 @@ static inline uint64_t unwind_frame(const struct unwind_walk *walk, uintptr_t pc
  * Walk a stack.
  *
  * @regs            the innermost frame's, borrowed
+ * @known           bit n set: register n is; pc and sp have to be. Without the frame pointer only
+ *                  where UNWIND_PARTIAL is set
  * @bounds          where plain loads are safe, borrowed
  * @frames          gets WIRE_FRAMEs, innermost first; room for @max_frames
  * @reader_context  passed to UNWIND_READ and UNWIND_FIND_MODULE
@@ -347,8 +361,8 @@ static inline uint64_t unwind_frame(const struct unwind_walk *walk, uintptr_t pc
  * WIRE_END_DEPTH.
  * Context: signal-safe where UNWIND_READ and UNWIND_FIND_MODULE are.
  */
-static inline struct unwind_result unwind_walk(const struct arch_registers *regs,
-	const struct unwind_bounds *bounds, uint64_t *frames, unsigned max_frames,
+static inline struct unwind_result unwind_walk_known(const struct arch_registers *regs,
+	uint64_t known, const struct unwind_bounds *bounds, uint64_t *frames, unsigned max_frames,
 	void *reader_context)
 {
 	struct unwind_walk walk;
@@ -356,7 +370,7 @@ static inline struct unwind_result unwind_walk(const struct arch_registers *regs
 
 	walk.registers = *regs;
 	walk.registers.r[ARCH_DWARF_PC] = arch_strip_pointer(regs->r[ARCH_DWARF_PC]);
-	walk.known = ~0ULL;
+	walk.known = known;
 	walk.exact = true;
 	walk.by_fp = false;
 	walk.module = (struct unwind_module){0};
@@ -381,6 +395,14 @@ static inline struct unwind_result unwind_walk(const struct arch_registers *regs
 	else if (step)
 		result.end = step == -EFAULT ? WIRE_END_MEMORY : WIRE_END_LOST;
 	return result;
+}
+
+/* As unwind_walk_known() with all registers. */
+static inline struct unwind_result unwind_walk(const struct arch_registers *regs,
+	const struct unwind_bounds *bounds, uint64_t *frames, unsigned max_frames,
+	void *reader_context)
+{
+	return unwind_walk_known(regs, ~0ULL, bounds, frames, max_frames, reader_context);
 }
 
 #endif

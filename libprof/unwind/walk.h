@@ -42,6 +42,14 @@ static struct rowcache unwind_rowcache;
 #define UNWIND_ROWCACHE (&unwind_rowcache)
 #endif
 
+/*
+ * Whether walks may begin without the frame pointer: then each step asks whether it is known. Where
+ * all registers are known this is 0 and costs nothing.
+ */
+#ifndef UNWIND_PARTIAL
+#define UNWIND_PARTIAL 0
+#endif
+
 /* A step's answer besides 0 (there is a caller) and -errno (there is none to be found). */
 #define UNWIND_STEP_ROOT 1
 
@@ -79,6 +87,11 @@ struct unwind_walk {
 static inline uint64_t unwind_register_bit(unsigned reg)
 {
 	return 1ULL << reg;
+}
+
+static inline bool unwind_fp_known(const struct unwind_walk *walk)
+{
+	return !UNWIND_PARTIAL || (walk->known & unwind_register_bit(ARCH_DWARF_FP));
 }
 
 static inline void unwind_drop_anchor(struct unwind_walk *walk, unsigned depth)
@@ -246,6 +259,8 @@ static inline int unwind_step_fp(struct unwind_walk *walk)
 	uintptr_t fp = walk->registers.r[ARCH_DWARF_FP];
 	uintptr_t caller_fp, pc;
 
+	if (!unwind_fp_known(walk))
+		return -ENOENT;
 	/*
 	 * Start code has a zero there when it calls. Elsewhere the register may have any value: JIT
 	 * compilers and hand-written loops use it as they use others.
@@ -291,6 +306,8 @@ static inline int unwind_step_code(struct unwind_walk *walk, uint64_t row)
 		error = unwind_load(&walk->memory, cfa + (uintptr_t)compact_fp(row), &fp);
 	if (error)
 		return error;
+	if (UNWIND_PARTIAL && compact_fp(row))
+		walk->known |= unwind_register_bit(ARCH_DWARF_FP);
 	if (compact_others(row))
 		walk->known &= UNWIND_KNOWN_ALWAYS;
 	return unwind_arrive(walk, pc, cfa, fp);
