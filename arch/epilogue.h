@@ -13,6 +13,12 @@
  *                      the same from anywhere in a function, over whatever instructions, past
  *                      branches that need not be taken: for code that nobody writes anew, since it
  *                      takes long. Returns and context as above.
+ * arch_decode(const uint8_t *at, unsigned room) -> struct arch_instruction
+ *                      the instruction at @at, of whose bytes @room are there; of 0 bytes when it
+ *                      is cut off or not known. Context: signal-safe.
+ * arch_follows_call(const struct arch_text *source, uintptr_t pc) -> bool
+ *                      does an instruction that calls end at @pc? Context: as @source.
+ * ARCH_ENTRY_CFA       bytes from the stack pointer at a function's entry to its CFA
  */
 #ifndef ARCH_EPILOGUE_H
 #define ARCH_EPILOGUE_H
@@ -22,7 +28,7 @@
 #include <arch_epilogue.h>
 #include <arch_follow.h>
 
-#ifndef ARCH_CODE_BEFORE
+#if !defined(ARCH_CODE_BEFORE) || !defined(ARCH_ENTRY_CFA)
 #error "arch_epilogue.h lacks a primitive"
 #endif
 

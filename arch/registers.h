@@ -19,6 +19,7 @@
  * struct arch_registers { uintptr_t r[ARCH_DWARF_REGS]; }
  *                      register values by DWARF number; r[ARCH_DWARF_PC] is the pc
  * ARCH_CALL_KEEPS      bit n set: the call instruction itself does not overwrite register n
+ * ARCH_STACK_ALIGN     what the stack pointer is a multiple of where a function calls
  * ARCH_CFI_SLOTS       how many registers can have a rule in a row of call-frame information
  * arch_cfi_slot(unsigned reg) -> unsigned, arch_cfi_reg(unsigned slot) -> unsigned
  *                      register number to slot and back; a slot >= ARCH_CFI_SLOTS means that rules
@@ -36,7 +37,7 @@
  */
 #if !defined(ARCH_DWARF_REGS) || !defined(ARCH_DWARF_PC) || !defined(ARCH_DWARF_SP) || \
 	!defined(ARCH_DWARF_FP) || !defined(ARCH_DWARF_RA) || !defined(ARCH_CALL_KEEPS) || \
-	!defined(ARCH_CFI_SLOTS) || !defined(ARCH_SIGRETURN_WORD) || \
+	!defined(ARCH_CFI_SLOTS) || !defined(ARCH_STACK_ALIGN) || !defined(ARCH_SIGRETURN_WORD) || \
 	!defined(ARCH_SIGRETURN_UCONTEXT)
 #error "arch_registers.h lacks a primitive"
 #endif

@@ -22,6 +22,8 @@
 /* Rules exist for what a function has to preserve: x19-x28, x29, x30, and for sp. */
 #define ARCH_CFI_SLOTS 13
 
+#define ARCH_STACK_ALIGN 16u
+
 struct arch_registers {
 	uintptr_t r[ARCH_DWARF_REGS];
 };

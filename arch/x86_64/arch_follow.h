@@ -17,26 +17,6 @@
 
 #include "arch/code.h"
 
-enum arch_effect {
-	ARCH_EFFECT_UNKNOWN,
-	ARCH_EFFECT_NONE,
-	ARCH_EFFECT_SP,	     /* `value` is added to it */
-	ARCH_EFFECT_PUSH_FP,
-	ARCH_EFFECT_POP_FP,
-	ARCH_EFFECT_LOAD_FP, /* from `value` above the stack pointer */
-	ARCH_EFFECT_SAVE_FP, /* to there */
-	ARCH_EFFECT_LOSE_FP, /* another value is written to it */
-	ARCH_EFFECT_JUMP,    /* always; by `value` from the next instruction */
-	ARCH_EFFECT_CALL,    /* as a jump */
-	ARCH_EFFECT_RETURN,  /* and takes `value` bytes of arguments away */
-};
-
-struct arch_instruction {
-	enum arch_effect effect;
-	unsigned bytes;
-	int32_t value;
-};
-
 /* An instruction as it is taken apart. */
 struct arch_decoder {
 	const uint8_t *at;
@@ -52,8 +32,9 @@ struct arch_decoder {
 	int32_t displacement;
 };
 
-#define ARCH_SP 4u
-#define ARCH_FP 5u
+#define ARCH_SP	   4u
+#define ARCH_FP	   5u
+#define ARCH_R11    11u
 
 static inline unsigned arch_next_byte(struct arch_decoder *d)
 {
@@ -151,11 +132,12 @@ static inline bool arch_is_unsupported(const struct arch_decoder *d)
 	case 0:
 		return ARCH_IN(d->opcode, {0x06, 0x07}, {0x0e, 0x0e}, {0x16, 0x17}, {0x1e, 0x1f},
 			{0x27, 0x27}, {0x2f, 0x2f}, {0x37, 0x37}, {0x3f, 0x3f}, {0x60, 0x62},
-			{0x67, 0x67}, {0x82, 0x82}, {0x9a, 0x9b}, {0xc4, 0xc5}, {0xc8, 0xcf},
-			{0xd4, 0xd6}, {0xe4, 0xe7}, {0xea, 0xea}, {0xec, 0xf4}, {0xfa, 0xfb});
+			{0x67, 0x67}, {0x82, 0x82}, {0x9a, 0x9b}, {0xc4, 0xc5}, {0xc8, 0xc8},
+			{0xca, 0xcb}, {0xcd, 0xcf}, {0xd4, 0xd6}, {0xe4, 0xe7}, {0xea, 0xea},
+			{0xec, 0xf3}, {0xfa, 0xfb});
 	case 1:
-		return !d->is_vector && ARCH_IN(d->opcode, {0x04, 0x04}, {0x07, 0x07}, {0x0a, 0x0c},
-			{0x0f, 0x0f}, {0x20, 0x27}, {0x34, 0x37}, {0x39, 0x39}, {0x3b, 0x3f},
+		return !d->is_vector && ARCH_IN(d->opcode, {0x04, 0x04}, {0x07, 0x07}, {0x0a, 0x0a},
+			{0x0c, 0x0c}, {0x0f, 0x0f}, {0x20, 0x27}, {0x34, 0x37}, {0x39, 0x39}, {0x3b, 0x3f},
 			{0x78, 0x79}, {0xa6, 0xa7}, {0xaa, 0xaa}, {0xb9, 0xb9}, {0xff, 0xff});
 	case 2:
 	case 3:
@@ -299,11 +281,64 @@ static inline bool arch_is_adjustment(const struct arch_decoder *d)
 	       d->rm == ARCH_SP && !d->b && (d->reg == 0 || d->reg == 5);
 }
 
+/*
+ * How the two pointers are made from each other, and the bounds of loops that touch the pages of a
+ * large frame, which gcc and clang keep in r11:
+ *
+ *	lea  -x(%rsp),%r11		mov  %rsp,%r11; sub $x,%r11
+ *	sub  $0x1000,%rsp		the loop: its end is where %rsp is what %r11 is
+ *	cmp  %r11,%rsp
+ *	jne
+ */
+static inline enum arch_effect arch_frame_effect(
+	const struct arch_decoder *d, int64_t immediate, int32_t *value)
+{
+	bool is_direct = d->mod == 3, is_from_fp = d->mod && !is_direct && d->rm == ARCH_FP && !d->b;
+	bool is_from_sp = arch_is_above_sp(d);
+	/* `mov` has two encodings, source and destination in either place. */
+	bool is_load = d->opcode == 0x8b, is_move = (is_load || d->opcode == 0x89) && is_direct;
+	unsigned reg = d->reg + 8 * d->r, rm = d->rm + 8 * d->b;
+	unsigned to = is_load || !is_direct ? reg : rm, from = is_load ? rm : reg;
+
+	if (d->map || d->is_vector || !d->is_wide)
+		return ARCH_EFFECT_UNKNOWN;
+	if ((d->opcode == 0x81 || d->opcode == 0x83) && is_direct) {
+		*value = (int32_t)immediate;
+		/* `and` with a negative power of two */
+		if (d->reg == 4 && rm == ARCH_SP && immediate < 0 &&
+			!(-immediate & (-immediate - 1))) {
+			*value = (int32_t)-immediate;
+			return ARCH_EFFECT_ALIGN;
+		}
+		if (rm == ARCH_R11 && (d->reg == 0 || d->reg == 5)) {
+			*value = (int32_t)(d->reg ? -immediate : immediate);
+			return ARCH_EFFECT_MOVE_MARK;
+		}
+	}
+	if ((d->opcode == 0x39 || d->opcode == 0x3b) && is_direct &&
+		((reg == ARCH_SP && rm == ARCH_R11) || (reg == ARCH_R11 && rm == ARCH_SP)))
+		return ARCH_EFFECT_COMPARE_MARK;
+	if (!is_move && d->opcode != 0x8d)
+		return ARCH_EFFECT_UNKNOWN;
+	*value = is_move ? 0 : d->displacement;
+	is_from_sp = is_move ? from == ARCH_SP : is_from_sp;
+	is_from_fp = is_move ? from == ARCH_FP : is_from_fp;
+	if (to == ARCH_FP && is_from_sp)
+		return ARCH_EFFECT_FP_FROM_SP;
+	if (to == ARCH_SP && is_from_fp)
+		return ARCH_EFFECT_SP_FROM_FP;
+	return to == ARCH_R11 && is_from_sp ? ARCH_EFFECT_MARK : ARCH_EFFECT_UNKNOWN;
+}
+
 static inline enum arch_effect arch_effect_of(
 	const struct arch_decoder *d, int64_t immediate, int32_t *value)
 {
+	enum arch_effect frame = arch_frame_effect(d, immediate, value);
+
 	unsigned opcode = d->map == 0 ? d->opcode : d->map == 1 ? 0x100 + d->opcode : ~0u;
 
+	if (frame != ARCH_EFFECT_UNKNOWN)
+		return frame;
 	*value = 0;
 	if (!d->map && d->is_wide && !d->r && arch_is_above_sp(d)) {
 		*value = d->displacement;
@@ -348,9 +383,31 @@ static inline enum arch_effect arch_effect_of(
 		*value = -8;
 		if (d->reg == 6)
 			return d->is_short ? ARCH_EFFECT_UNKNOWN : ARCH_EFFECT_SP;
+		*value = 0;
+		if (d->reg == 2)
+			return ARCH_EFFECT_CALL_ANYWHERE;
+		if (d->reg == 4)
+			return ARCH_EFFECT_JUMP_ANYWHERE;
 		if (d->reg > 1)
 			return ARCH_EFFECT_UNKNOWN;
 		break;
+	case 0x90:
+		if (!d->b)
+			return ARCH_EFFECT_NOP;
+		break;
+	case 0x11f:
+		return ARCH_EFFECT_NOP;
+	case 0xc9:
+		return d->is_short ? ARCH_EFFECT_UNKNOWN : ARCH_EFFECT_LEAVE;
+	case 0xcc:
+	case 0xf4:
+	case 0x10b:
+		return ARCH_EFFECT_STOP;
+	case 0x70 ... 0x7f:
+	case 0xe0 ... 0xe3:
+	case 0x180 ... 0x18f:
+		*value = (int32_t)immediate;
+		return ARCH_EFFECT_BRANCH;
 	case 0xc2:
 		*value = (int32_t)(immediate & 0xffff);
 		return ARCH_EFFECT_RETURN;
@@ -390,6 +447,27 @@ static inline struct arch_instruction arch_decode(const uint8_t *at, unsigned ro
 	out.bytes = d.next;
 	out.effect = arch_effect_of(&d, immediate, &out.value);
 	return out;
+}
+
+#define ARCH_ENTRY_CFA	     8u
+#define ARCH_CALL_BYTES_MIN 2u
+#define ARCH_CALL_BYTES_MAX 8u
+
+static inline bool arch_follows_call(const struct arch_text *source, uintptr_t pc)
+{
+	uint8_t code[ARCH_CALL_BYTES_MAX];
+
+	for (unsigned bytes = ARCH_CALL_BYTES_MIN; bytes <= ARCH_CALL_BYTES_MAX; bytes++) {
+		struct arch_instruction instruction;
+
+		if (pc < bytes || arch_text_read(source, pc - bytes, code, bytes) < bytes)
+			return false;
+		instruction = arch_decode(code, bytes);
+		if (instruction.bytes == bytes && (instruction.effect == ARCH_EFFECT_CALL ||
+							 instruction.effect == ARCH_EFFECT_CALL_ANYWHERE))
+			return true;
+	}
+	return false;
 }
 
 /* The longest way that is gone: hand-written loops are unrolled to some KiB. */
@@ -446,6 +524,7 @@ static inline void arch_way_frame_pointer(
 		way->fp = at == way->saved ? way->saved_fp : at;
 		way->is_lost = at < 0 && at != way->saved;
 		break;
+	case ARCH_EFFECT_FP_FROM_SP:
 	case ARCH_EFFECT_LOSE_FP:
 		way->is_lost = true;
 		break;
@@ -470,6 +549,12 @@ static int arch_way_out_of(struct arch_way *way, uintptr_t pc, unsigned calls)
 		pc += instruction.bytes;
 		switch (instruction.effect) {
 		case ARCH_EFFECT_UNKNOWN:
+		case ARCH_EFFECT_ALIGN:
+		case ARCH_EFFECT_SP_FROM_FP:
+		case ARCH_EFFECT_LEAVE:
+		case ARCH_EFFECT_JUMP_ANYWHERE:
+		case ARCH_EFFECT_CALL_ANYWHERE:
+		case ARCH_EFFECT_STOP:
 			return -ENOENT;
 		case ARCH_EFFECT_SP:
 			way->sp += instruction.value;

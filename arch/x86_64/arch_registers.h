@@ -22,6 +22,8 @@
 /* Rules exist for what a function has to preserve: rbx, rbp, r12-r15, for rsp and the pc. */
 #define ARCH_CFI_SLOTS 8
 
+#define ARCH_STACK_ALIGN 16u
+
 struct arch_registers {
 	uintptr_t r[ARCH_DWARF_REGS];
 };

@@ -24,6 +24,7 @@
 #include "libprof/unwind/compact_row.h"
 #include "libprof/unwind/expression.h"
 #include "libprof/unwind/load.h"
+#include "libprof/unwind/stack_depth.h"
 #include "libprof/unwind/unwind.h"
 #include "libprof/unwind/walk.h"
 
@@ -152,6 +153,116 @@ static inline uint64_t full_registers(const struct unwind_walk *walk, const stru
 	return known;
 }
 
+/* ---- a frame pointer that is not known ------------------------------------------------------- */
+/*
+ * Functions that do not use the frame pointer do not save it: libc's system calls. So it is not
+ * known in their callers where the walk began without it, and these have their CFA in it. How far
+ * it is above the stack pointer follows from their code. What is found is believed when the return
+ * address that it leads to follows a call, or is that of a signal's handler; and of several such
+ * places none.
+ */
+#if UNWIND_PARTIAL
+
+/* By module and pc: 1, the least depth << 1, the alignment << 33; 2: not to be told. */
+static struct rowcache unwind_depths;
+
+static inline int unwind_find_depth(
+	struct unwind_walk *walk, const struct cfi_fde *fde, struct stack_depth *depth)
+{
+	const struct arch_text text = {
+		walk->module.start, walk->module.end, code_read_word, &walk->memory};
+	uintptr_t pc = walk->registers.r[ARCH_DWARF_PC];
+	uint64_t key = rowcache_key(pc - walk->module.row_bias, walk->module.number);
+	uint64_t known = rowcache_get(&unwind_depths, key);
+	struct cfi_row entry;
+
+	if (!known) {
+		/* The part of a function that lies elsewhere has no entry. */
+		bool is_told = !cfi_run_fde(&walk->module, fde, fde->begin, &entry) &&
+			       !entry.rules.cfa_expression &&
+			       entry.rules.cfa_reg == ARCH_DWARF_SP &&
+			       entry.rules.cfa_value == ARCH_ENTRY_CFA &&
+			       !stack_depth_find(&text, fde->begin, fde->end, pc, depth);
+
+		known = is_told ? 1 | (uint64_t)depth->least << 1 | (uint64_t)depth->align << 33
+				: 2;
+		rowcache_put(&unwind_depths, key, known);
+	}
+	depth->least = (uint32_t)known >> 1;
+	depth->align = (uint32_t)(known >> 33);
+	return known & 1 ? 0 : -ENOENT;
+}
+
+/* Would the frame at walk->depth, with @row, have a caller if its frame pointer were @fp? */
+static inline bool unwind_has_caller(
+	const struct unwind_walk *walk, const struct cfi_row *row, uintptr_t fp)
+{
+	const struct arch_text text = {0, UINTPTR_MAX, code_read_word, &walk->memory};
+	struct unwind_walk tried = *walk;
+	uintptr_t cfa, ra, code;
+
+	tried.registers.r[ARCH_DWARF_FP] = fp;
+	tried.known |= unwind_register_bit(ARCH_DWARF_FP);
+	if (full_cfa(&tried, row, &cfa) || cfa <= fp ||
+		full_register(&tried, row, cfa, row->ra_slot, &ra))
+		return false;
+	ra = arch_strip_pointer(ra);
+	return arch_follows_call(&text, ra) ||
+	       (!unwind_load(&walk->memory, ra, &code) && code == ARCH_SIGRETURN_WORD);
+}
+
+/*
+ * Make the frame pointer of the frame at walk->depth known, if its code tells it; the other
+ * registers are those of this frame as far as `known` says.
+ */
+static inline void unwind_learn_fp(struct unwind_walk *walk, uintptr_t pc)
+{
+	uintptr_t sp = walk->registers.r[ARCH_DWARF_SP], fp, end, found = 0;
+	struct stack_depth depth;
+	struct cfi_fde fde;
+	struct cfi_row row;
+	unsigned count = 0;
+
+	if (cfi_find_fde(&walk->module, pc, &fde) || cfi_run_fde(&walk->module, &fde, pc, &row) ||
+		unwind_find_depth(walk, &fde, &depth))
+		return;
+	fp = sp + depth.least;
+	end = fp + (depth.align ? depth.align : 1);
+	/* Where the stack is aligned to more, the frame pointer is what the ABI aligns it to. */
+	if (depth.align)
+		fp = (fp + ARCH_STACK_ALIGN - 1) & ~(uintptr_t)(ARCH_STACK_ALIGN - 1);
+	for (; fp < end; fp += ARCH_STACK_ALIGN) {
+		if (!unwind_has_caller(walk, &row, fp))
+			continue;
+		found = fp;
+		count++;
+	}
+	if (count != 1)
+		return;
+	walk->registers.r[ARCH_DWARF_FP] = found;
+	walk->known |= unwind_register_bit(ARCH_DWARF_FP);
+}
+
+#endif
+
+/* Does, or may, something hang on the frame pointer of the frame that @row is for? */
+static inline bool unwind_needs_fp(uint64_t row)
+{
+	return compact_kind(row) == COMPACT_FP || compact_kind(row) == COMPACT_FP_DEREF ||
+	       compact_kind(row) == COMPACT_COMPLEX || compact_fp_at_fp(row);
+}
+
+/* Before a step from where @row holds for @pc. */
+static inline void unwind_want_fp(struct unwind_walk *walk, uint64_t row, uintptr_t pc)
+{
+#if UNWIND_PARTIAL
+	if (!unwind_fp_known(walk) && unwind_needs_fp(row))
+		unwind_learn_fp(walk, pc);
+#else
+	(void)walk, (void)row, (void)pc;
+#endif
+}
+
 static __attribute__((noinline)) int unwind_step_full(struct unwind_walk *walk, uintptr_t pc)
 {
 	struct cfi_row row;
@@ -217,6 +328,7 @@ static __attribute__((noinline)) int unwind_step_complex(struct unwind_walk *wal
 
 		uint64_t row = unwind_row(walk, pc);
 
+		unwind_want_fp(walk, row, pc);
 		if (compact_kind(row) == COMPACT_NONE)
 			step = unwind_step_fp(walk);
 		else if (compact_kind(row) == COMPACT_BY_CODE)
@@ -261,13 +373,6 @@ static inline bool unwind_fp_restored(
 
 	return !compact_fp(row) && !compact_signal(row) &&
 	       (fp < walk->registers.r[ARCH_DWARF_SP] || fp >= cfa);
-}
-
-/* Does @row say that something hangs on the frame pointer of its own frame? */
-static inline bool unwind_needs_fp(uint64_t row)
-{
-	return compact_kind(row) == COMPACT_FP || compact_kind(row) == COMPACT_FP_DEREF ||
-	       compact_fp_at_fp(row);
 }
 
 static inline int unwind_step_compact(struct unwind_walk *walk, uint64_t row)
@@ -385,6 +490,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 		uint64_t row = unwind_row(&walk, pc);
 
 		frames[walk.depth] = unwind_frame(&walk, pc, row);
+		unwind_want_fp(&walk, row, pc);
 		step = unwind_step(&walk, row);
 	}
 

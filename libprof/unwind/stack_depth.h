@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How far the frame pointer lies above the stack pointer at one place of a function, told from the
+ * function's code alone: for walks that begin without the frame pointer. All ways from the entry
+ * are followed over calls and branches, with what each instruction does to the two pointers. Where
+ * ways meet that do not agree, as behind alloca(), nothing is known. Blocks that no branch leads to
+ * are cases of a switch, or handlers of exceptions: compilers have the stack pointer there where
+ * the jump through a register left it, or where calls have it that push no arguments.
+ *
+ * A function that aligns its stack behind its frame pointer leaves a few answers. They are all of
+ * them, so that whoever can tell them apart has the right one.
+ *
+ * Context: not signal-safe, one thread: works in static memory.
+ */
+#ifndef LIBPROF_UNWIND_STACK_DEPTH_H
+#define LIBPROF_UNWIND_STACK_DEPTH_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "arch/code.h"
+#include "arch/epilogue.h"
+
+#define DEPTH_CODE_MAX 0x40000u /* the largest interpreters' loops have a quarter of it */
+#define DEPTH_STATES   250u
+#define DEPTH_TODO     4096u
+#define DEPTH_WINDOW   64u
+#define DEPTH_ALIGN_MAX 256u
+
+/* Offsets count from the stack pointer at the entry, or at where it was aligned before that. */
+struct depth_state {
+	int32_t sp, fp, mark;
+	uint32_t align; /* the stack was aligned since `fp`: sp may be lower, by less than that */
+	bool has_sp, has_fp, has_mark, unused; /* no padding: states are compared as bytes */
+};
+
+/* The answer: the frame pointer is @least above the stack pointer, or more, by less than @align. */
+struct stack_depth {
+	uint32_t least, align;
+};
+
+struct depth_search {
+	const struct arch_text *source;
+	uintptr_t begin, pc; /* of the function; behind the instruction that is asked for */
+	uint32_t bytes;
+	unsigned state_count, todo_count;
+	uint8_t found, gap; /* at the pc, and in blocks that no branch leads to; 0: not known yet */
+	bool has_jumps;	    /* through registers: they decide about the gaps */
+	bool has_failed;
+	uintptr_t window_begin;
+	unsigned window_bytes;
+	uint8_t window[DEPTH_WINDOW];
+	struct depth_state states[DEPTH_STATES + 1]; /* the first is none */
+	uint32_t todo[DEPTH_TODO];		     /* offsets */
+	uint8_t at[DEPTH_CODE_MAX];		     /* the state at each offset, 0: not come to */
+};
+
+static inline struct arch_instruction depth_decode(struct depth_search *search, uint32_t offset)
+{
+	uintptr_t pc = search->begin + offset, skip = pc - search->window_begin;
+
+	if (pc < search->window_begin || skip + 15 > search->window_bytes) {
+		search->window_begin = pc;
+		search->window_bytes =
+			arch_text_read(search->source, pc, search->window, DEPTH_WINDOW);
+		skip = 0;
+	}
+	return arch_decode(search->window + skip, search->window_bytes - (unsigned)skip);
+}
+
+/* The number of @state. Fails where there are too many. */
+static inline uint8_t depth_intern(struct depth_search *search, const struct depth_state *state)
+{
+	for (unsigned i = 1; i <= search->state_count; i++)
+		if (!memcmp(&search->states[i], state, sizeof(*state)))
+			return (uint8_t)i;
+	if (search->state_count == DEPTH_STATES) {
+		search->has_failed = true;
+		return 1;
+	}
+	search->states[++search->state_count] = *state;
+	return (uint8_t)search->state_count;
+}
+
+/* What is true in both. */
+static inline uint8_t depth_merge(struct depth_search *search, uint8_t a, uint8_t b)
+{
+	struct depth_state state = search->states[a];
+	const struct depth_state *other = &search->states[b];
+
+	if (!a || !b || a == b)
+		return a ? a : b;
+	if (!other->has_fp || state.fp != other->fp)
+		state.has_fp = false;
+	if (!other->has_sp || state.sp != other->sp || state.align != other->align)
+		state.has_sp = false;
+	if (!other->has_mark || state.mark != other->mark)
+		state.has_mark = false;
+	state.fp = state.has_fp ? state.fp : 0;
+	state.sp = state.has_sp ? state.sp : 0;
+	state.mark = state.has_mark ? state.mark : 0;
+	state.align = state.has_sp && state.has_fp ? state.align : 0;
+	return depth_intern(search, &state);
+}
+
+/* A way comes to @offset with @state. Returns false when that brings nothing new. */
+static inline bool depth_arrive(struct depth_search *search, int64_t offset, uint8_t state)
+{
+	if (offset < 0 || offset >= search->bytes)
+		return false;
+
+	uint8_t merged = depth_merge(search, search->at[offset], state);
+
+	if (merged == search->at[offset])
+		return false;
+	search->at[offset] = merged;
+	return true;
+}
+
+static inline void depth_branch(struct depth_search *search, int64_t offset, uint8_t state)
+{
+	if (!depth_arrive(search, offset, state))
+		return;
+	if (search->todo_count == DEPTH_TODO)
+		search->has_failed = true;
+	else
+		search->todo[search->todo_count++] = (uint32_t)offset;
+}
+
+static inline void depth_lose_fp(struct depth_state *state)
+{
+	/* What has been aligned since is relative to something else. */
+	if (state->align)
+		state->has_sp = false;
+	state->has_fp = false;
+	state->fp = 0;
+	state->align = 0;
+}
+
+static inline void depth_set_sp(struct depth_state *state, bool is_known, int64_t sp)
+{
+	/* Nobody's frame is so large; and sums never overflow. */
+	state->has_sp = is_known && sp < INT32_MAX / 4 && sp > INT32_MIN / 4;
+	state->sp = state->has_sp ? (int32_t)sp : 0;
+}
+
+/* What @instruction makes of @state. */
+static inline void depth_apply(
+	struct depth_state *state, const struct arch_instruction *instruction)
+{
+	int64_t value = instruction->value;
+
+	switch (instruction->effect) {
+	case ARCH_EFFECT_UNKNOWN:
+		depth_set_sp(state, false, 0);
+		break;
+	case ARCH_EFFECT_SP:
+	case ARCH_EFFECT_PUSH_FP:
+		depth_set_sp(state, state->has_sp, state->sp + value);
+		break;
+	case ARCH_EFFECT_ALIGN:
+		if (state->align || value > DEPTH_ALIGN_MAX)
+			depth_set_sp(state, false, 0);
+		else if (state->has_fp && state->has_sp)
+			state->align = (uint32_t)value;
+		break;
+	case ARCH_EFFECT_SP_FROM_FP:
+	case ARCH_EFFECT_LEAVE:
+		depth_set_sp(state, state->has_fp, state->fp + value);
+		state->align = 0;
+		if (instruction->effect == ARCH_EFFECT_SP_FROM_FP)
+			break;
+		/* fall through */
+	case ARCH_EFFECT_POP_FP:
+		depth_set_sp(state, state->has_sp, (int64_t)state->sp + 8);
+		/* fall through */
+	case ARCH_EFFECT_LOAD_FP:
+	case ARCH_EFFECT_LOSE_FP:
+		depth_lose_fp(state);
+		break;
+	case ARCH_EFFECT_FP_FROM_SP:
+		depth_lose_fp(state);
+		state->has_fp = state->has_sp;
+		state->fp = state->has_sp ? (int32_t)(state->sp + value) : 0;
+		break;
+	case ARCH_EFFECT_MARK:
+		state->has_mark = state->has_sp;
+		state->mark = state->has_sp ? (int32_t)(state->sp + value) : 0;
+		break;
+	case ARCH_EFFECT_MOVE_MARK:
+		if (state->has_mark)
+			state->mark += (int32_t)value;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Blocks that no branch leads to begin as this jump, or this call, leaves the stack. */
+static inline void depth_see_gap(struct depth_search *search, uint8_t state, bool is_jump)
+{
+	const struct depth_state *old = &search->states[search->gap];
+	const struct depth_state *now = &search->states[state];
+
+	if (is_jump != search->has_jumps && search->gap) {
+		if (!is_jump)
+			return;
+		search->gap = 0;
+	}
+	search->has_jumps = is_jump;
+	/* Of calls those count that push the least. */
+	if (search->gap && !is_jump && old->has_sp && now->has_sp && old->has_fp && now->has_fp &&
+		old->fp == now->fp && old->align == now->align)
+		search->gap = old->sp >= now->sp ? search->gap : state;
+	else if (is_jump || now->has_fp)
+		search->gap = depth_merge(search, search->gap, state);
+}
+
+/* Follow one way from @offset to its end, or to where somebody else has gone on. */
+static inline void depth_follow(struct depth_search *search, uint32_t offset)
+{
+	bool is_compared = false;
+
+	while (!search->has_failed) {
+		struct arch_instruction instruction = depth_decode(search, offset);
+		struct depth_state state = search->states[search->at[offset]];
+		uint32_t next = offset + instruction.bytes;
+		int64_t target = (int64_t)next + instruction.value;
+		uint8_t number;
+
+		/* What is not known at all could do anything. */
+		search->has_failed |= !instruction.bytes;
+		depth_apply(&state, &instruction);
+		number = depth_intern(search, &state);
+		if (search->begin + next == search->pc)
+			search->found = depth_merge(search, search->found, number);
+		switch (instruction.effect) {
+		case ARCH_EFFECT_CALL:
+		case ARCH_EFFECT_CALL_ANYWHERE:
+			depth_see_gap(search, number, false);
+			break;
+		case ARCH_EFFECT_BRANCH:
+			/* The loop's way back has another stack pointer each time. */
+			if (is_compared && state.has_mark)
+				depth_set_sp(&state, true, state.mark);
+			else
+				depth_branch(search, target, number);
+			number = depth_intern(search, &state);
+			break;
+		case ARCH_EFFECT_JUMP:
+			depth_branch(search, target, number);
+			return;
+		case ARCH_EFFECT_JUMP_ANYWHERE:
+			depth_see_gap(search, number, true);
+			return;
+		case ARCH_EFFECT_RETURN:
+		case ARCH_EFFECT_STOP:
+			return;
+		default:
+			break;
+		}
+		is_compared = instruction.effect == ARCH_EFFECT_COMPARE_MARK;
+		if (!depth_arrive(search, next, number))
+			return;
+		offset = next;
+	}
+}
+
+static inline void depth_follow_all(struct depth_search *search)
+{
+	while (search->todo_count && !search->has_failed)
+		depth_follow(search, search->todo[--search->todo_count]);
+}
+
+/* Go into the blocks that no branch leads to, but not into what fills up in front of others. */
+static inline void depth_fill_gaps(struct depth_search *search)
+{
+	for (uint32_t offset = 0; offset < search->bytes && !search->has_failed;) {
+		struct arch_instruction instruction = depth_decode(search, offset);
+
+		if (!instruction.bytes)
+			search->has_failed = true;
+		if (!search->at[offset] && instruction.effect != ARCH_EFFECT_NOP &&
+			instruction.effect != ARCH_EFFECT_STOP && search->gap) {
+			depth_branch(search, offset, search->gap);
+			depth_follow_all(search);
+		}
+		offset += instruction.bytes;
+	}
+}
+
+/*
+ * The depth behind the instruction that ends at @pc, of the function [@begin, @end) in @source.
+ * Returns 0, or -ENOENT: the code does not tell.
+ */
+static __attribute__((unused)) int stack_depth_find(const struct arch_text *source,
+	uintptr_t begin, uintptr_t end, uintptr_t pc, struct stack_depth *depth)
+{
+	static struct depth_search search;
+	const struct depth_state entry = {.has_sp = true};
+	const struct depth_state *found;
+
+	if (end < begin || end - begin > DEPTH_CODE_MAX || pc < begin || pc > end)
+		return -ENOENT;
+	memset(&search, 0, offsetof(struct depth_search, window));
+	search.source = source;
+	search.begin = begin;
+	search.bytes = (uint32_t)(end - begin);
+	search.pc = pc;
+	memset(search.at, 0, search.bytes);
+	depth_branch(&search, 0, depth_intern(&search, &entry));
+	depth_follow_all(&search);
+	depth_fill_gaps(&search);
+	found = &search.states[search.found];
+	if (search.has_failed || !search.found || !found->has_sp || !found->has_fp ||
+		found->fp < found->sp)
+		return -ENOENT;
+	depth->least = (uint32_t)(found->fp - found->sp);
+	depth->align = found->align;
+	return 0;
+}
+
+#endif

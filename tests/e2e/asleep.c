@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stacks of sleeping threads from pc and sp alone, held against those from all registers: both are
+ * walked at one and the same stop of the thread. For each thread of the processes PID... one line
+ *
+ *	TID WORD FRAMES OTHER-FRAMES END
+ *
+ * WORD is "equal", "incomplete" (ended before, as the core says itself), "different" (a frame that
+ * is not there, or an end that was not reached), or "moved" where it can't be told. END is the
+ * shorter walk's. The oracle is our core; with -u libunwind, which is only asked with all registers.
+ * With -v both stacks of what is not equal follow, as MODULE+ADDRESS.
+ */
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "arch/ptrace.h"
+#include "cli/gather/procfs.h"
+#include "cli/outside/stackwalk.h"
+
+static bool is_verbose, asks_libunwind;
+static struct target_shared shared;
+static struct memory memory;
+static uint64_t ours[WIRE_MAX_DEPTH], whole[WIRE_MAX_DEPTH];
+
+static void print_stack(const char *title, const uint64_t *frames, struct unwind_result result)
+{
+	printf("  %s, end %d:\n", title, result.end);
+	for (unsigned i = 0; i < result.frames; i++) {
+		unsigned number = WIRE_FRAME_MODULE(frames[i]);
+		bool is_known = number && number <= shared.objects.count;
+
+		printf("    %s+%#lx%s\n",
+			is_known ? shared.objects.list[number - 1]->path : "?",
+			(unsigned long)WIRE_FRAME_ADDRESS(frames[i]),
+			frames[i] & WIRE_FRAME_BY_FP ? " fp" : "");
+	}
+}
+
+/* A frame found by frame pointer is the same one. */
+static bool is_same_frame(uint64_t a, uint64_t b)
+{
+	return !((a ^ b) & ~WIRE_FRAME_BY_FP);
+}
+
+static const char *judge(struct unwind_result asleep, struct unwind_result all)
+{
+	unsigned shared_frames = asleep.frames < all.frames ? asleep.frames : all.frames;
+
+	for (unsigned i = 0; i < shared_frames; i++)
+		if (!is_same_frame(ours[i], whole[i]))
+			return "different";
+	if (asleep.frames == all.frames && asleep.end == all.end)
+		return "equal";
+	if (asleep.frames <= all.frames && asleep.end == WIRE_END_LOST)
+		return "incomplete";
+	return "different";
+}
+
+static void compare(struct target *target, pid_t tid, const struct procfs_syscall *told)
+{
+	struct stackwalk walk = {.target = target, .shared = &shared, .memory = &memory};
+	uint64_t regset[ARCH_REGSET_BYTES / 8];
+	struct iovec iov = {.iov_base = regset, .iov_len = sizeof(regset)};
+	struct arch_registers registers;
+	struct unwind_result asleep, all;
+	const char *word = "moved";
+
+	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &iov))
+		return;
+	arch_registers_from_regset(&registers, regset);
+	memory_begin(&memory, target->pid);
+	asleep = stackwalk_asleep(&walk, told->pc, told->sp, ours);
+	all = asks_libunwind ? fallback_run(&walk, &registers, whole)
+			     : stackwalk_run(&walk, &registers, whole);
+	if (registers.r[ARCH_DWARF_PC] == told->pc && registers.r[ARCH_DWARF_SP] == told->sp &&
+		all.frames)
+		word = judge(asleep, all);
+	printf("%d %s %u %u %d\n", tid, word, asleep.frames, all.frames, asleep.end);
+	if (!is_verbose || !strcmp(word, "equal"))
+		return;
+	print_stack("from pc and sp", ours, asleep);
+	print_stack("from all registers", whole, all);
+}
+
+static void look(struct target *target, pid_t tid)
+{
+	struct procfs_syscall told;
+	int status;
+
+	if (procfs_syscall(target->pid, tid, &told) ||
+		ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+		return;
+	if (!ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && waitpid(tid, &status, __WALL) == tid &&
+		WIFSTOPPED(status))
+		compare(target, tid, &told);
+	ptrace(PTRACE_DETACH, tid, NULL, NULL);
+}
+
+static void look_at_all(pid_t pid)
+{
+	char path[64];
+	struct target *target = target_new(pid);
+	struct dirent *entry;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	target_announce(target, &shared, 0, 0);
+	target_remap(target, &shared);
+	while (tasks && (entry = readdir(tasks)))
+		if (entry->d_name[0] != '.')
+			look(target, atoi(entry->d_name));
+	if (tasks)
+		closedir(tasks);
+	target_free(target);
+}
+
+int main(int argc, char **argv)
+{
+	shared.pipe_writer.descriptor = -1;
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-v"))
+			is_verbose = true;
+		else if (!strcmp(argv[i], "-u"))
+			asks_libunwind = true;
+		else
+			look_at_all(atoi(argv[i]));
+	}
+	objects_release(&shared.objects);
+	return 0;
+}
