@@ -30,7 +30,11 @@
 #define DEPTH_WINDOW   64u
 #define DEPTH_ALIGN_MAX 256u
 
-/* Offsets count from the stack pointer at the entry, or at where it was aligned before that. */
+/*
+ * Offsets count from the stack pointer at the entry, or at where it was aligned before that. On the
+ * way out of a function they count from the stack pointer where the way begins; `fp` is then where
+ * the way itself has saved the frame pointer, and `mark` where it has got the caller's.
+ */
 struct depth_state {
 	int32_t sp, fp, mark;
 	uint32_t align; /* the stack was aligned since `fp`: sp may be lower, by less than that */
@@ -50,6 +54,7 @@ struct depth_search {
 	uint8_t found, gap; /* at the pc, and in blocks that no branch leads to; 0: not known yet */
 	bool has_jumps;	    /* through registers: they decide about the gaps */
 	bool has_failed;
+	bool is_outward;    /* from the pc to all returns, instead of from the entry to the pc */
 	uintptr_t window_begin;
 	unsigned window_bytes;
 	uint8_t window[DEPTH_WINDOW];
@@ -147,6 +152,12 @@ static inline void depth_set_sp(struct depth_state *state, bool is_known, int64_
 	state->sp = state->has_sp ? (int32_t)sp : 0;
 }
 
+static inline void depth_set_mark(struct depth_state *state, int64_t value)
+{
+	state->has_mark = state->has_sp;
+	state->mark = state->has_sp ? (int32_t)(state->sp + value) : 0;
+}
+
 /* What @instruction makes of @state. */
 static inline void depth_apply(
 	struct depth_state *state, const struct arch_instruction *instruction)
@@ -187,12 +198,46 @@ static inline void depth_apply(
 		state->fp = state->has_sp ? (int32_t)(state->sp + value) : 0;
 		break;
 	case ARCH_EFFECT_MARK:
-		state->has_mark = state->has_sp;
-		state->mark = state->has_sp ? (int32_t)(state->sp + value) : 0;
+		depth_set_mark(state, value);
 		break;
 	case ARCH_EFFECT_MOVE_MARK:
 		if (state->has_mark)
 			state->mark += (int32_t)value;
+		break;
+	default:
+		break;
+	}
+}
+
+/* As depth_apply(), on the way out: the frame pointer is not known, but that of the caller comes. */
+static inline void depth_apply_outward(
+	struct depth_state *state, const struct arch_instruction *instruction)
+{
+	switch (instruction->effect) {
+	case ARCH_EFFECT_PUSH_FP:
+		depth_set_sp(state, state->has_sp, (int64_t)state->sp + instruction->value);
+		state->has_fp = state->has_sp;
+		state->fp = state->sp;
+		break;
+	case ARCH_EFFECT_POP_FP:
+		if (state->has_fp && state->has_sp && state->fp == state->sp)
+			depth_lose_fp(state);
+		else
+			depth_set_mark(state, 0);
+		depth_set_sp(state, state->has_sp, (int64_t)state->sp + 8);
+		break;
+	case ARCH_EFFECT_LOAD_FP:
+		depth_set_mark(state, instruction->value);
+		break;
+	case ARCH_EFFECT_SP:
+		depth_set_sp(state, state->has_sp, (int64_t)state->sp + instruction->value);
+		break;
+	case ARCH_EFFECT_UNKNOWN:
+	case ARCH_EFFECT_ALIGN:
+	case ARCH_EFFECT_SP_FROM_FP:
+	case ARCH_EFFECT_LEAVE:
+	case ARCH_EFFECT_SAVE_FP:
+		depth_set_sp(state, false, 0);
 		break;
 	default:
 		break;
@@ -233,9 +278,13 @@ static inline void depth_follow(struct depth_search *search, uint32_t offset)
 
 		/* What is not known at all could do anything. */
 		search->has_failed |= !instruction.bytes;
-		depth_apply(&state, &instruction);
+		if (search->is_outward)
+			depth_apply_outward(&state, &instruction);
+		else
+			depth_apply(&state, &instruction);
 		number = depth_intern(search, &state);
-		if (search->begin + next == search->pc)
+		if (search->is_outward ? instruction.effect == ARCH_EFFECT_RETURN
+				       : search->begin + next == search->pc)
 			search->found = depth_merge(search, search->found, number);
 		switch (instruction.effect) {
 		case ARCH_EFFECT_CALL:
@@ -257,6 +306,8 @@ static inline void depth_follow(struct depth_search *search, uint32_t offset)
 			depth_see_gap(search, number, true);
 			return;
 		case ARCH_EFFECT_RETURN:
+			search->has_failed |= search->is_outward && instruction.value;
+			return;
 		case ARCH_EFFECT_STOP:
 			return;
 		default:
@@ -292,6 +343,20 @@ static inline void depth_fill_gaps(struct depth_search *search)
 	}
 }
 
+static inline struct depth_search *depth_begin(
+	const struct arch_text *source, uintptr_t begin, uintptr_t end, uintptr_t pc)
+{
+	static struct depth_search search;
+
+	memset(&search, 0, offsetof(struct depth_search, window));
+	search.source = source;
+	search.begin = begin;
+	search.bytes = (uint32_t)(end - begin);
+	search.pc = pc;
+	memset(search.at, 0, search.bytes);
+	return &search;
+}
+
 /*
  * The depth behind the instruction that ends at @pc, of the function [@begin, @end) in @source.
  * Returns 0, or -ENOENT: the code does not tell.
@@ -299,27 +364,54 @@ static inline void depth_fill_gaps(struct depth_search *search)
 static __attribute__((unused)) int stack_depth_find(const struct arch_text *source,
 	uintptr_t begin, uintptr_t end, uintptr_t pc, struct stack_depth *depth)
 {
-	static struct depth_search search;
 	const struct depth_state entry = {.has_sp = true};
 	const struct depth_state *found;
+	struct depth_search *search;
 
 	if (end < begin || end - begin > DEPTH_CODE_MAX || pc < begin || pc > end)
 		return -ENOENT;
-	memset(&search, 0, offsetof(struct depth_search, window));
-	search.source = source;
-	search.begin = begin;
-	search.bytes = (uint32_t)(end - begin);
-	search.pc = pc;
-	memset(search.at, 0, search.bytes);
-	depth_branch(&search, 0, depth_intern(&search, &entry));
-	depth_follow_all(&search);
-	depth_fill_gaps(&search);
-	found = &search.states[search.found];
-	if (search.has_failed || !search.found || !found->has_sp || !found->has_fp ||
+	search = depth_begin(source, begin, end, pc);
+	depth_branch(search, 0, depth_intern(search, &entry));
+	depth_follow_all(search);
+	depth_fill_gaps(search);
+	found = &search->states[search->found];
+	if (search->has_failed || !search->found || !found->has_sp || !found->has_fp ||
 		found->fp < found->sp)
 		return -ENOENT;
 	depth->least = (uint32_t)(found->fp - found->sp);
 	depth->align = found->align;
+	return 0;
+}
+
+/*
+ * Where the function that @pc of @source is in returns to, told from all its ways out: of one whose
+ * begin is not known. Returns 0, or -ENOENT: they do not agree.
+ */
+static __attribute__((unused)) int stack_depth_outward(
+	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)
+{
+	const uintptr_t reach = DEPTH_CODE_MAX / 2;
+	const struct depth_state start = {.has_sp = true};
+	const struct depth_state *found;
+	struct depth_search *search;
+	uintptr_t begin, end;
+
+	if (pc < source->start || pc >= source->end)
+		return -ENOENT;
+	begin = pc - source->start > reach ? pc - reach : source->start;
+	end = source->end - pc > reach ? pc + reach : source->end;
+	search = depth_begin(source, begin, end, pc);
+	search->is_outward = true;
+	depth_branch(search, pc - begin, depth_intern(search, &start));
+	depth_follow_all(search);
+	found = &search->states[search->found];
+	if (search->has_failed || !search->found || !found->has_sp || found->sp < 0 ||
+		(found->has_mark && (found->mark < 0 || found->mark >= found->sp)))
+		return -ENOENT;
+	epilogue->ra = ARCH_ENTRY_CFA;
+	epilogue->cfa = (uint32_t)found->sp + ARCH_ENTRY_CFA;
+	epilogue->fp = found->has_mark ? epilogue->cfa - (uint32_t)found->mark : 0;
+	epilogue->others = true;
 	return 0;
 }
 

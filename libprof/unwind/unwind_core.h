@@ -193,22 +193,52 @@ static inline int unwind_find_depth(
 	return known & 1 ? 0 : -ENOENT;
 }
 
+/* Can a function return to @pc? */
+static inline bool unwind_is_return(const struct unwind_walk *walk, uintptr_t pc)
+{
+	const struct arch_text text = {0, UINTPTR_MAX, code_read_word, &walk->memory};
+	uintptr_t code;
+
+	pc = arch_strip_pointer(pc);
+	return arch_follows_call(&text, pc) ||
+	       (!unwind_load(&walk->memory, pc, &code) && code == ARCH_SIGRETURN_WORD);
+}
+
+/* As unwind_find_depth(), of code that nothing covers: its row, COMPACT_NONE when there is none. */
+static inline uint64_t unwind_row_outward(const struct unwind_walk *walk)
+{
+	const struct arch_text text = {
+		walk->module.start, walk->module.end, code_read_word, &walk->memory};
+	uintptr_t pc = walk->registers.r[ARCH_DWARF_PC];
+	uint64_t key = rowcache_key(pc - walk->module.row_bias, walk->module.number);
+	uint64_t row = rowcache_get(&unwind_depths, key);
+	uintptr_t cfa, ra;
+	struct arch_epilogue epilogue;
+
+	if (!row) {
+		row = stack_depth_outward(&text, pc, &epilogue) ? COMPACT_NONE
+								: code_row_of(&epilogue);
+		rowcache_put(&unwind_depths, key, row);
+	}
+	cfa = walk->registers.r[ARCH_DWARF_SP] + (uintptr_t)compact_cfa(row);
+	if (compact_kind(row) == COMPACT_BY_CODE &&
+		(unwind_load(&walk->memory, cfa + (uintptr_t)compact_ra(row), &ra) ||
+			!unwind_is_return(walk, ra)))
+		return COMPACT_NONE;
+	return row;
+}
+
 /* Would the frame at walk->depth, with @row, have a caller if its frame pointer were @fp? */
 static inline bool unwind_has_caller(
 	const struct unwind_walk *walk, const struct cfi_row *row, uintptr_t fp)
 {
-	const struct arch_text text = {0, UINTPTR_MAX, code_read_word, &walk->memory};
 	struct unwind_walk tried = *walk;
-	uintptr_t cfa, ra, code;
+	uintptr_t cfa, ra;
 
 	tried.registers.r[ARCH_DWARF_FP] = fp;
 	tried.known |= unwind_register_bit(ARCH_DWARF_FP);
-	if (full_cfa(&tried, row, &cfa) || cfa <= fp ||
-		full_register(&tried, row, cfa, row->ra_slot, &ra))
-		return false;
-	ra = arch_strip_pointer(ra);
-	return arch_follows_call(&text, ra) ||
-	       (!unwind_load(&walk->memory, ra, &code) && code == ARCH_SIGRETURN_WORD);
+	return !full_cfa(&tried, row, &cfa) && cfa > fp &&
+	       !full_register(&tried, row, cfa, row->ra_slot, &ra) && unwind_is_return(walk, ra);
 }
 
 /*
@@ -252,15 +282,20 @@ static inline bool unwind_needs_fp(uint64_t row)
 	       compact_kind(row) == COMPACT_COMPLEX || compact_fp_at_fp(row);
 }
 
-/* Before a step from where @row holds for @pc. */
-static inline void unwind_want_fp(struct unwind_walk *walk, uint64_t row, uintptr_t pc)
+/* What to step by from where @row holds for @pc: where the frame pointer is missing, it is sought. */
+static inline uint64_t unwind_row_with_fp(struct unwind_walk *walk, uint64_t row, uintptr_t pc)
 {
 #if UNWIND_PARTIAL
-	if (!unwind_fp_known(walk) && unwind_needs_fp(row))
+	if (unwind_fp_known(walk))
+		return row;
+	if (compact_kind(row) == COMPACT_NONE && walk->module.end)
+		return unwind_row_outward(walk);
+	if (unwind_needs_fp(row))
 		unwind_learn_fp(walk, pc);
 #else
-	(void)walk, (void)row, (void)pc;
+	(void)walk, (void)pc;
 #endif
+	return row;
 }
 
 static __attribute__((noinline)) int unwind_step_full(struct unwind_walk *walk, uintptr_t pc)
@@ -328,7 +363,7 @@ static __attribute__((noinline)) int unwind_step_complex(struct unwind_walk *wal
 
 		uint64_t row = unwind_row(walk, pc);
 
-		unwind_want_fp(walk, row, pc);
+		row = unwind_row_with_fp(walk, row, pc);
 		if (compact_kind(row) == COMPACT_NONE)
 			step = unwind_step_fp(walk);
 		else if (compact_kind(row) == COMPACT_BY_CODE)
@@ -490,7 +525,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 		uint64_t row = unwind_row(&walk, pc);
 
 		frames[walk.depth] = unwind_frame(&walk, pc, row);
-		unwind_want_fp(&walk, row, pc);
+		row = unwind_row_with_fp(&walk, row, pc);
 		step = unwind_step(&walk, row);
 	}
 
