@@ -1,16 +1,159 @@
 /* SPDX-License-Identifier: MIT */
-/* ASYNC-SIGNAL-SAFE: does nothing. */
+/* ASYNC-SIGNAL-SAFE: works on what it is given. */
 /*
- * Hand-written code on aarch64 keeps frame pointers or leaves its return address in its register,
- * where arch_epilogue.h finds it at the end: the rest is left to who follows frame pointers.
+ * aarch64 instructions, as far as that: what they do to stack pointer, frame pointer and the way
+ * on. Hand-written code keeps frame pointers or leaves its return address in its register, where
+ * arch_epilogue.h finds it at the end: ways out from elsewhere are left to who follows frame
+ * pointers.
+ * Source of the encodings: Arm Architecture Reference Manual, C4.1 and C6.2.
  */
 #ifndef ARCH_AARCH64_FOLLOW_H
 #define ARCH_AARCH64_FOLLOW_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "arch/code.h"
+
+#include <arch_epilogue.h>
+
+#define ARCH_SP		   31u
+#define ARCH_FP		   29u
+#define ARCH_ENTRY_CFA	   0u
+
+/* The one instruction is @effect, with @value. */
+static inline struct arch_instruction arch_known(enum arch_effect effect, int64_t value)
+{
+	return (struct arch_instruction){effect, 4, (int32_t)value};
+}
+
+static inline bool arch_is(uint32_t instruction, uint32_t mask, uint32_t wanted)
+{
+	return (instruction & mask) == wanted;
+}
+
+/* Branches, calls, returns, traps. Their fields count instructions from this one. */
+static inline bool arch_decode_branch(uint32_t at, struct arch_instruction *out)
+{
+	if (arch_is(at, 0xfc000000, 0x94000000))
+		*out = arch_known(ARCH_EFFECT_CALL, 4 * arch_signed_field(at, 0, 26) - 4);
+	else if (arch_is(at, 0xfc000000, 0x14000000))
+		*out = arch_known(ARCH_EFFECT_JUMP, 4 * arch_signed_field(at, 0, 26) - 4);
+	else if (arch_is(at, 0xff000000, 0x54000000) || arch_is(at, 0x7e000000, 0x34000000))
+		*out = arch_known(ARCH_EFFECT_BRANCH, 4 * arch_signed_field(at, 5, 19) - 4);
+	else if (arch_is(at, 0x7e000000, 0x36000000))
+		*out = arch_known(ARCH_EFFECT_BRANCH, 4 * arch_signed_field(at, 5, 14) - 4);
+	else if (arch_is(at, 0xfffffc1f, 0xd63f0000) || arch_is(at, 0xfefff800, 0xd63f0800))
+		*out = arch_known(ARCH_EFFECT_CALL_ANYWHERE, 0);
+	else if (arch_is(at, 0xfffffc1f, 0xd61f0000) || arch_is(at, 0xfefff800, 0xd61f0800))
+		*out = arch_known(ARCH_EFFECT_JUMP_ANYWHERE, 0);
+	else if (arch_is_return(at))
+		*out = arch_known(ARCH_EFFECT_RETURN, 0);
+	else if (arch_is(at, 0xffe0001f, 0xd4200000) || arch_is(at, 0xffff0000, 0))
+		*out = arch_known(ARCH_EFFECT_STOP, 0); /* brk, udf */
+	else
+		return false;
+	return true;
+}
+
+/* Additions and all else that computes, with sp or the frame pointer as the result. */
+static inline bool arch_decode_arithmetic(uint32_t at, struct arch_instruction *out)
+{
+	unsigned to = at & 31, from = at >> 5 & 31;
+	bool is_add = arch_is(at, 0xff800000, 0x91000000);
+	bool is_sum = is_add || arch_is(at, 0xff800000, 0xd1000000);
+	int64_t value = (int64_t)(at >> 10 & 0xfff) << (at & 1u << 22 ? 12 : 0);
+	/* Where 31 is sp: sums with an extended register, masks with a number, SVE's sums. */
+	bool is_sp = to == ARCH_SP &&
+		     (is_sum || arch_is(at, 0x3fe00000, 0x0b200000) ||
+			     arch_is(at, 0x7f800000, 0x12000000) ||
+			     arch_is(at, 0x7f800000, 0x32000000) ||
+			     arch_is(at, 0x7f800000, 0x52000000) ||
+			     arch_is(at, 0xffa0f800, 0x04205000) ||
+			     arch_is(at, 0xbf800000, 0x91800000));
+	bool is_fp = to == ARCH_FP && (arch_is(at, 0x1c000000, 0x10000000) ||
+					      arch_is(at, 0x0e000000, 0x0a000000));
+
+	value = is_add ? value : -value;
+	if (is_sp && is_sum && from == ARCH_SP)
+		*out = arch_known(ARCH_EFFECT_SP, value);
+	else if (is_sp && is_sum && from == ARCH_FP)
+		*out = arch_known(ARCH_EFFECT_SP_FROM_FP, value);
+	else if (is_fp && is_sum && from == ARCH_SP)
+		*out = arch_known(ARCH_EFFECT_FP_FROM_SP, value);
+	else if (is_sp || is_fp)
+		*out = arch_known(is_sp ? ARCH_EFFECT_UNKNOWN : ARCH_EFFECT_LOSE_FP, 0);
+	else
+		return false;
+	return true;
+}
+
+/* Loads and stores of a pair, and of one register by a number that is not scaled. */
+static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
+{
+	bool is_pair = arch_is(at, 0x3a000000, 0x28000000);
+	bool is_one = arch_is(at, 0x3b200000, 0x38000000);
+	unsigned mode = is_pair ? at >> 23 & 3 : at >> 10 & 3; /* 1: sp moves after, 3: before */
+	bool is_load = is_pair ? at & 1u << 22 : at & 3u << 22, moves = mode == 1 || mode == 3;
+	bool has_fp = !(at & 1u << 26) && ((at & 31) == ARCH_FP ||
+						  (is_pair && (at >> 10 & 31) == ARCH_FP));
+	unsigned size = at >> 30;
+	int64_t value = is_pair ? arch_signed_field(at, 15, 7) : arch_signed_field(at, 12, 9);
+
+	if (is_pair)
+		value *= at & 1u << 26 ? 4 << size : size == 2 ? 8 : size == 1 && !is_load ? 16 : 4;
+	if (!is_pair && !is_one) {
+		/* Of vectors, tags, and with a scaled number. */
+		if ((at >> 5 & 31) == ARCH_SP && (arch_is(at, 0xbe800000, 0x0c800000) ||
+			(arch_is(at, 0xff200000, 0xd9200000) && at & 0x400)))
+			*out = arch_known(ARCH_EFFECT_UNKNOWN, 0);
+		else if (arch_is(at, 0x3f400000, 0x39400000) && (at & 31) == ARCH_FP)
+			*out = arch_known(ARCH_EFFECT_LOAD_FP, 8 * (int64_t)(at >> 10 & 0xfff));
+		else
+			return false;
+		return true;
+	}
+	if ((at >> 5 & 31) != ARCH_SP) {
+		*out = arch_known(has_fp && is_load ? ARCH_EFFECT_LOSE_FP : ARCH_EFFECT_NONE, 0);
+		return true;
+	}
+	if (has_fp && moves)
+		*out = arch_known(is_load ? ARCH_EFFECT_POP_FP : ARCH_EFFECT_PUSH_FP, value);
+	else if (has_fp)
+		*out = arch_known(is_load ? ARCH_EFFECT_LOAD_FP : ARCH_EFFECT_SAVE_FP, value);
+	else
+		*out = arch_known(moves ? ARCH_EFFECT_SP : ARCH_EFFECT_NONE, moves ? value : 0);
+	return true;
+}
+
+static inline struct arch_instruction arch_decode(const uint8_t *from, unsigned room)
+{
+	struct arch_instruction out = arch_known(ARCH_EFFECT_NONE, 0);
+	uint32_t at;
+
+	if (room < 4)
+		return (struct arch_instruction){ARCH_EFFECT_UNKNOWN, 0, 0};
+	at = (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
+	     (uint32_t)from[3] << 24;
+	if (at == 0xd503201f)
+		return arch_known(ARCH_EFFECT_NOP, 0);
+	if (!arch_decode_branch(at, &out) && !arch_decode_arithmetic(at, &out))
+		arch_decode_memory(at, &out);
+	return out;
+}
+
+static inline bool arch_follows_call(const struct arch_text *source, uintptr_t pc)
+{
+	struct arch_instruction instruction;
+	uint8_t code[4];
+
+	if (pc < 4 || (pc & 3) || arch_text_read(source, pc - 4, code, 4) < 4)
+		return false;
+	instruction = arch_decode(code, 4);
+	return instruction.effect == ARCH_EFFECT_CALL ||
+	       instruction.effect == ARCH_EFFECT_CALL_ANYWHERE;
+}
 
 static inline int arch_follow_code(
 	const struct arch_text *source, uintptr_t pc, struct arch_epilogue *epilogue)

@@ -186,7 +186,7 @@ static inline void depth_apply(
 			break;
 		/* fall through */
 	case ARCH_EFFECT_POP_FP:
-		depth_set_sp(state, state->has_sp, (int64_t)state->sp + 8);
+		depth_set_sp(state, state->has_sp, state->sp + (value ? value : 8));
 		/* fall through */
 	case ARCH_EFFECT_LOAD_FP:
 	case ARCH_EFFECT_LOSE_FP:
@@ -224,7 +224,7 @@ static inline void depth_apply_outward(
 			depth_lose_fp(state);
 		else
 			depth_set_mark(state, 0);
-		depth_set_sp(state, state->has_sp, (int64_t)state->sp + 8);
+		depth_set_sp(state, state->has_sp, (int64_t)state->sp + instruction->value);
 		break;
 	case ARCH_EFFECT_LOAD_FP:
 		depth_set_mark(state, instruction->value);
@@ -396,7 +396,8 @@ static __attribute__((unused)) int stack_depth_outward(
 	struct depth_search *search;
 	uintptr_t begin, end;
 
-	if (pc < source->start || pc >= source->end)
+	/* A return address that is in a register at the entry may be anywhere later. */
+	if (!ARCH_ENTRY_CFA || pc < source->start || pc >= source->end)
 		return -ENOENT;
 	begin = pc - source->start > reach ? pc - reach : source->start;
 	end = source->end - pc > reach ? pc + reach : source->end;
