@@ -48,7 +48,7 @@ struct stack_depth {
 
 struct depth_search {
 	const struct arch_text *source;
-	uintptr_t begin, pc; /* of the function; behind the instruction that is asked for */
+	uintptr_t begin, pc; /* of the function; where calls return to that is asked for, else 0 */
 	uint32_t bytes;
 	unsigned state_count, todo_count;
 	uint8_t found, gap; /* at the pc, and in blocks that no branch leads to; 0: not known yet */
@@ -358,22 +358,25 @@ static inline struct depth_search *depth_begin(
 }
 
 /*
- * The depth behind the instruction that ends at @pc, of the function [@begin, @end) in @source.
+ * The depth at @pc of the function [@begin, @end) in @source; @exact: @pc is about to run, else it is
+ * where a call returns to, which need not be on any other way.
  * Returns 0, or -ENOENT: the code does not tell.
  */
 static __attribute__((unused)) int stack_depth_find(const struct arch_text *source,
-	uintptr_t begin, uintptr_t end, uintptr_t pc, struct stack_depth *depth)
+	uintptr_t begin, uintptr_t end, uintptr_t pc, bool exact, struct stack_depth *depth)
 {
 	const struct depth_state entry = {.has_sp = true};
 	const struct depth_state *found;
 	struct depth_search *search;
 
-	if (end < begin || end - begin > DEPTH_CODE_MAX || pc < begin || pc > end)
+	if (end < begin || end - begin > DEPTH_CODE_MAX || pc < begin || pc > end - exact)
 		return -ENOENT;
-	search = depth_begin(source, begin, end, pc);
+	search = depth_begin(source, begin, end, exact ? 0 : pc);
 	depth_branch(search, 0, depth_intern(search, &entry));
 	depth_follow_all(search);
 	depth_fill_gaps(search);
+	if (exact)
+		search->found = search->at[pc - begin];
 	found = &search->states[search->found];
 	if (search->has_failed || !search->found || !found->has_sp || !found->has_fp ||
 		found->fp < found->sp)
@@ -401,7 +404,7 @@ static __attribute__((unused)) int stack_depth_outward(
 		return -ENOENT;
 	begin = pc - source->start > reach ? pc - reach : source->start;
 	end = source->end - pc > reach ? pc + reach : source->end;
-	search = depth_begin(source, begin, end, pc);
+	search = depth_begin(source, begin, end, 0);
 	search->is_outward = true;
 	depth_branch(search, pc - begin, depth_intern(search, &start));
 	depth_follow_all(search);

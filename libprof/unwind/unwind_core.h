@@ -163,8 +163,16 @@ static inline uint64_t full_registers(const struct unwind_walk *walk, const stru
  */
 #if UNWIND_PARTIAL
 
-/* By module and pc: 1, the least depth << 1, the alignment << 33; 2: not to be told. */
+/*
+ * By module and pc: 1, the least depth << 1, the alignment << 33, or 2: not to be told; of code that
+ * nothing covers the compact row.
+ */
 static struct rowcache unwind_depths;
+
+static inline uint64_t unwind_depth_key(const struct unwind_walk *walk)
+{
+	return rowcache_key(unwind_lookup_pc(walk) - walk->module.row_bias, walk->module.number);
+}
 
 static inline int unwind_find_depth(
 	struct unwind_walk *walk, const struct cfi_fde *fde, struct stack_depth *depth)
@@ -172,7 +180,7 @@ static inline int unwind_find_depth(
 	const struct arch_text text = {
 		walk->module.start, walk->module.end, code_read_word, &walk->memory};
 	uintptr_t pc = walk->registers.r[ARCH_DWARF_PC];
-	uint64_t key = rowcache_key(pc - walk->module.row_bias, walk->module.number);
+	uint64_t key = unwind_depth_key(walk);
 	uint64_t known = rowcache_get(&unwind_depths, key);
 	struct cfi_row entry;
 
@@ -182,7 +190,7 @@ static inline int unwind_find_depth(
 			       !entry.rules.cfa_expression &&
 			       entry.rules.cfa_reg == ARCH_DWARF_SP &&
 			       entry.rules.cfa_value == ARCH_ENTRY_CFA &&
-			       !stack_depth_find(&text, fde->begin, fde->end, pc, depth);
+			       !stack_depth_find(&text, fde->begin, fde->end, pc, walk->exact, depth);
 
 		known = is_told ? 1 | (uint64_t)depth->least << 1 | (uint64_t)depth->align << 33
 				: 2;
@@ -210,7 +218,7 @@ static inline uint64_t unwind_row_outward(const struct unwind_walk *walk)
 	const struct arch_text text = {
 		walk->module.start, walk->module.end, code_read_word, &walk->memory};
 	uintptr_t pc = walk->registers.r[ARCH_DWARF_PC];
-	uint64_t key = rowcache_key(pc - walk->module.row_bias, walk->module.number);
+	uint64_t key = unwind_depth_key(walk);
 	uint64_t row = rowcache_get(&unwind_depths, key);
 	uintptr_t cfa, ra;
 	struct arch_epilogue epilogue;
