@@ -9,7 +9,8 @@
  *		-o fuzz-cfi tests/fuzz/fuzz-cfi.c && ./fuzz-cfi -max_total_time=120
  *
  * Input: two bytes offset of the header, one byte that scales the code's size, one byte words of
- * stack; the stack; the module. Code begins where the module does.
+ * stack, one byte that says which registers are known; the stack; the module. Code begins where the
+ * module does.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@
 #include "libprof/unwind/unwind.h"
 
 #define FRAMES      64u
+#define HEAD	    5u
 #define STACK_WORDS 255u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -51,12 +53,15 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 }
 
 #define UNWIND_ROWCACHE ((struct rowcache *)NULL)
+#define UNWIND_PARTIAL 1
 #include "libprof/unwind/unwind_core.h"
 
-static void walk_from(const struct arch_registers *registers, const struct unwind_bounds *bounds)
+static void walk_from(const struct arch_registers *registers, uint64_t known,
+	const struct unwind_bounds *bounds)
 {
 	uint64_t frames[FRAMES];
-	struct unwind_result result = unwind_walk(registers, bounds, frames, FRAMES, NULL);
+	struct unwind_result result =
+		unwind_walk_known(registers, known, bounds, frames, FRAMES, NULL);
 
 	if (result.frames == 0 || result.frames > FRAMES || result.end >= WIRE_END_COUNT)
 		abort();
@@ -66,22 +71,22 @@ static void walk_from(const struct arch_registers *registers, const struct unwin
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (size < 4)
+	if (size < HEAD)
 		return 0;
 
 	size_t header = data[0] | (size_t)data[1] << 8;
 	size_t stack_bytes = (data[3] % STACK_WORDS) * sizeof(uintptr_t);
 
-	if (size - 4 < stack_bytes || size - 4 - stack_bytes == 0)
+	if (size - HEAD < stack_bytes || size - HEAD - stack_bytes == 0)
 		return 0;
 
 	/* Copies of exactly that size: the sanitizer sees the first byte beyond. */
-	size_t module_bytes = size - 4 - stack_bytes;
+	size_t module_bytes = size - HEAD - stack_bytes;
 	uint8_t *module = malloc(module_bytes);
 	uint8_t *stack = malloc(stack_bytes + 1);
 
-	memcpy(module, data + 4 + stack_bytes, module_bytes);
-	memcpy(stack, data + 4, stack_bytes);
+	memcpy(module, data + HEAD + stack_bytes, module_bytes);
+	memcpy(stack, data + HEAD, stack_bytes);
 	fuzzed = (struct unwind_module){
 		.start = (uintptr_t)module,
 		.end = (uintptr_t)module + module_bytes,
@@ -104,13 +109,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	struct unwind_bounds bounds = {(uintptr_t)stack, (uintptr_t)stack + stack_bytes};
 	struct arch_registers registers;
+	/* Spread over all, the low numbers and the high ones; pc and sp always. */
+	uint64_t known = data[4] * 0x0101010101010101ULL | 1ULL << ARCH_DWARF_PC |
+			 1ULL << ARCH_DWARF_SP;
 
+	memset(&unwind_depths, 0, sizeof(unwind_depths));
 	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++)
 		registers.r[reg] = (uintptr_t)stack + 8 * reg;
 	registers.r[ARCH_DWARF_SP] = (uintptr_t)stack;
 	for (size_t pc = 0; pc < module_bytes; pc += 1 + data[2]) {
 		registers.r[ARCH_DWARF_PC] = fuzzed.start + pc;
-		walk_from(&registers, &bounds);
+		walk_from(&registers, known, &bounds);
 	}
 	free(module);
 	free(stack);

@@ -71,7 +71,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* @percent  of the walks at least were complete */
+/* @percent  of the walks at least were complete: qsort(3) has a frame of any size itself */
 static void check_walks(unsigned long at_least, unsigned percent)
 {
 	if (getenv("TEST_VERBOSE"))
@@ -201,26 +201,26 @@ static void step_through(int (*shape)(int), unsigned long at_least, unsigned per
 static void test_plain_frames(void **state)
 {
 	(void)state;
-	step_through(switching, 2000, 99);
+	step_through(switching, 1500, 90);
 }
 
 static void test_aligned_frames(void **state)
 {
 	(void)state;
-	step_through(aligned, 2000, 95);
+	step_through(aligned, 1500, 85);
 }
 
 /* Nothing tells how large they are where the callee has not saved the frame pointer. */
 static void test_dynamic_frames(void **state)
 {
 	(void)state;
-	step_through(dynamic, 2000, 0);
+	step_through(dynamic, 1500, 80);
 }
 
 static void test_frames_that_may_be_dynamic(void **state)
 {
 	(void)state;
-	step_through(perhaps_dynamic, 2000, 0);
+	step_through(perhaps_dynamic, 1500, 80);
 }
 
 /* ---- where a system call is ------------------------------------------------------------------ */
