@@ -253,7 +253,8 @@ static void test_system_calls(void **state)
 	(void)state;
 	sigaction(SIGUSR1, &action, NULL);
 	sink = all_of(calling);
-	check_walks(7, 100);
+	/* syscall(2) may leave the return address in a register, which is not known. */
+	check_walks(7, ARCH_DWARF_RA == ARCH_DWARF_PC ? 100 : 40);
 }
 
 int main(void)
