@@ -327,7 +327,7 @@ static inline void depth_follow_all(struct depth_search *search)
 }
 
 /* Go into the blocks that no branch leads to, but not into what fills up in front of others. */
-static inline void depth_fill_gaps(struct depth_search *search)
+static inline void depth_follow_rest(struct depth_search *search)
 {
 	for (uint32_t offset = 0; offset < search->bytes && !search->has_failed;) {
 		struct arch_instruction instruction = depth_decode(search, offset);
@@ -374,7 +374,7 @@ static __attribute__((unused)) int stack_depth_find(const struct arch_text *sour
 	search = depth_begin(source, begin, end, exact ? 0 : pc);
 	depth_branch(search, 0, depth_intern(search, &entry));
 	depth_follow_all(search);
-	depth_fill_gaps(search);
+	depth_follow_rest(search);
 	if (exact)
 		search->found = search->at[pc - begin];
 	found = &search->states[search->found];

@@ -44,12 +44,15 @@ static void print_stack(const char *title, const uint64_t *frames, struct unwind
 	}
 }
 
-/* A frame found by frame pointer is the same one. libunwind takes a signal's trampoline for a call. */
+/*
+ * A frame found by frame pointer is the same one. libunwind says of frames around a signal's too late
+ * that they are exact.
+ */
 static bool is_same_frame(uint64_t mine, uint64_t theirs)
 {
 	mine &= ~WIRE_FRAME_BY_FP;
 	theirs &= ~WIRE_FRAME_BY_FP;
-	return mine == theirs || (asks_libunwind && mine == theirs + 1);
+	return mine == theirs || (asks_libunwind && mine - theirs + 1 <= 2);
 }
 
 static const char *judge(struct unwind_result asleep, struct unwind_result all)

@@ -91,7 +91,8 @@ def test_shapes_of_frames(tmp_path, looker, compiler, build, planted):
 @pytest.mark.parametrize("name", ["redis", "python", "perl", "bash", "node"])
 def test_programs(tmp_path, looker, name):
     commands = {
-        "redis": [redises.server(tmp_path), "--port", "0", "--save", ""],
+        "redis": [redises.server(tmp_path), "--port", "0", "--save", "",
+                  "--unixsocket", tmp_path / "socket"],
         "python": [sys.executable, "-c", PYTHON],
         "perl": ["perl", "-e", "$| = 1; print qq(ready\n); my @a = sort { sleep 1000 } 1, 2"],
         "bash": ["bash", "-c", "f() { if [ $1 = 0 ]; then read x; else f $(($1 - 1)); fi; };"

@@ -41,7 +41,7 @@ static struct unwind_result walk_known(
 		registers, known, &oracle_bounds, frames, ORACLE_FRAMES, &window);
 }
 
-/* From @all, of which the second walk is given pc and sp; the rest has values that would mislead. */
+/* From @all, of which the second walk is given pc and sp; the rest would mislead it. */
 static void compare_walks(const struct arch_registers *all)
 {
 	static uint64_t whole[ORACLE_FRAMES], partial[ORACLE_FRAMES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where code has stack pointer and frame pointer, told from its instructions, against the call-frame
- * information of all functions of some libraries, which says the same in another way.
+ * Where code has stack pointer and frame pointer, told from its instructions, against the
+ * call-frame information of all functions of some libraries, which says the same in another way.
  */
 #include <dlfcn.h>
 #include <setjmp.h>
