@@ -56,26 +56,26 @@ enum arch_effect {
 	ARCH_EFFECT_UNKNOWN, /* of 0 bytes: not known at all; else a stack pointer nobody knows */
 	ARCH_EFFECT_NONE,
 	ARCH_EFFECT_NOP,
-	ARCH_EFFECT_SP,	       /* `value` is added to it */
-	ARCH_EFFECT_ALIGN,     /* it is rounded down to a multiple of `value` */
+	ARCH_EFFECT_SP,		/* `value` is added to it */
+	ARCH_EFFECT_ALIGN,	/* it is rounded down to a multiple of `value` */
 	ARCH_EFFECT_SP_FROM_FP, /* it becomes the frame pointer and `value` */
 	ARCH_EFFECT_FP_FROM_SP, /* the other way round */
 	ARCH_EFFECT_PUSH_FP,
 	ARCH_EFFECT_POP_FP,
-	ARCH_EFFECT_LOAD_FP,   /* from `value` above the stack pointer */
-	ARCH_EFFECT_SAVE_FP,   /* to there */
-	ARCH_EFFECT_LOSE_FP,   /* another value is written to it */
-	ARCH_EFFECT_LEAVE,     /* SP_FROM_FP, then POP_FP */
-	ARCH_EFFECT_MARK,      /* the stack pointer and `value` are kept in a scratch register */
-	ARCH_EFFECT_MOVE_MARK, /* `value` is added to what is there */
+	ARCH_EFFECT_LOAD_FP,	  /* from `value` above the stack pointer */
+	ARCH_EFFECT_SAVE_FP,	  /* to there */
+	ARCH_EFFECT_LOSE_FP,	  /* another value is written to it */
+	ARCH_EFFECT_LEAVE,	  /* SP_FROM_FP, then POP_FP */
+	ARCH_EFFECT_MARK,	  /* the stack pointer and `value` are kept in a scratch register */
+	ARCH_EFFECT_MOVE_MARK,	  /* `value` is added to what is there */
 	ARCH_EFFECT_COMPARE_MARK, /* the stack pointer is compared with it */
-	ARCH_EFFECT_BRANCH,    /* perhaps; by `value` from the next instruction */
-	ARCH_EFFECT_JUMP,      /* always; as a branch */
-	ARCH_EFFECT_JUMP_ANYWHERE,  /* to where only a register knows */
-	ARCH_EFFECT_CALL,      /* as a jump */
+	ARCH_EFFECT_BRANCH,	  /* perhaps; by `value` from the next instruction */
+	ARCH_EFFECT_JUMP,	  /* always; as a branch */
+	ARCH_EFFECT_JUMP_ANYWHERE, /* to where only a register knows */
+	ARCH_EFFECT_CALL,	   /* as a jump */
 	ARCH_EFFECT_CALL_ANYWHERE,
-	ARCH_EFFECT_RETURN,    /* and takes `value` bytes of arguments away */
-	ARCH_EFFECT_STOP,      /* nothing comes after it */
+	ARCH_EFFECT_RETURN, /* and takes `value` bytes of arguments away */
+	ARCH_EFFECT_STOP,   /* nothing comes after it */
 };
 
 struct arch_instruction {

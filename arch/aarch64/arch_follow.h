@@ -18,9 +18,9 @@
 
 #include <arch_epilogue.h>
 
-#define ARCH_SP		   31u
-#define ARCH_FP		   29u
-#define ARCH_ENTRY_CFA	   0u
+#define ARCH_SP	       31u
+#define ARCH_FP	       29u
+#define ARCH_ENTRY_CFA 0u
 
 /* The one instruction is @effect, with @value. */
 static inline struct arch_instruction arch_known(enum arch_effect effect, int64_t value)
@@ -65,15 +65,14 @@ static inline bool arch_decode_arithmetic(uint32_t at, struct arch_instruction *
 	bool is_sum = is_add || arch_is(at, 0xff800000, 0xd1000000);
 	int64_t value = (int64_t)(at >> 10 & 0xfff) << (at & 1u << 22 ? 12 : 0);
 	/* Where 31 is sp: sums with an extended register, masks with a number, SVE's sums. */
-	bool is_sp = to == ARCH_SP &&
-		     (is_sum || arch_is(at, 0x3fe00000, 0x0b200000) ||
-			     arch_is(at, 0x7f800000, 0x12000000) ||
-			     arch_is(at, 0x7f800000, 0x32000000) ||
-			     arch_is(at, 0x7f800000, 0x52000000) ||
-			     arch_is(at, 0xffa0f800, 0x04205000) ||
-			     arch_is(at, 0xbf800000, 0x91800000));
-	bool is_fp = to == ARCH_FP && (arch_is(at, 0x1c000000, 0x10000000) ||
-					      arch_is(at, 0x0e000000, 0x0a000000));
+	bool is_sp = to == ARCH_SP && (is_sum || arch_is(at, 0x3fe00000, 0x0b200000) ||
+					      arch_is(at, 0x7f800000, 0x12000000) ||
+					      arch_is(at, 0x7f800000, 0x32000000) ||
+					      arch_is(at, 0x7f800000, 0x52000000) ||
+					      arch_is(at, 0xffa0f800, 0x04205000) ||
+					      arch_is(at, 0xbf800000, 0x91800000));
+	bool is_fp = to == ARCH_FP &&
+		     (arch_is(at, 0x1c000000, 0x10000000) || arch_is(at, 0x0e000000, 0x0a000000));
 
 	value = is_add ? value : -value;
 	if (is_sp && is_sum && from == ARCH_SP)
@@ -96,8 +95,8 @@ static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 	bool is_one = arch_is(at, 0x3b200000, 0x38000000);
 	unsigned mode = is_pair ? at >> 23 & 3 : at >> 10 & 3; /* 1: sp moves after, 3: before */
 	bool is_load = is_pair ? at & 1u << 22 : at & 3u << 22, moves = mode == 1 || mode == 3;
-	bool has_fp = !(at & 1u << 26) && ((at & 31) == ARCH_FP ||
-						  (is_pair && (at >> 10 & 31) == ARCH_FP));
+	bool has_fp = !(at & 1u << 26) &&
+		      ((at & 31) == ARCH_FP || (is_pair && (at >> 10 & 31) == ARCH_FP));
 	unsigned size = at >> 30;
 	int64_t value = is_pair ? arch_signed_field(at, 15, 7) : arch_signed_field(at, 12, 9);
 
@@ -105,8 +104,9 @@ static inline bool arch_decode_memory(uint32_t at, struct arch_instruction *out)
 		value *= at & 1u << 26 ? 4 << size : size == 2 ? 8 : size == 1 && !is_load ? 16 : 4;
 	if (!is_pair && !is_one) {
 		/* Of vectors, tags, and with a scaled number. */
-		if ((at >> 5 & 31) == ARCH_SP && (arch_is(at, 0xbe800000, 0x0c800000) ||
-			(arch_is(at, 0xff200000, 0xd9200000) && at & 0x400)))
+		if ((at >> 5 & 31) == ARCH_SP &&
+			(arch_is(at, 0xbe800000, 0x0c800000) ||
+				(arch_is(at, 0xff200000, 0xd9200000) && at & 0x400)))
 			*out = arch_known(ARCH_EFFECT_UNKNOWN, 0);
 		else if (arch_is(at, 0x3f400000, 0x39400000) && (at & 31) == ARCH_FP)
 			*out = arch_known(ARCH_EFFECT_LOAD_FP, 8 * (int64_t)(at >> 10 & 0xfff));

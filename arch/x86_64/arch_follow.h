@@ -139,9 +139,10 @@ static inline bool arch_is_unsupported(const struct arch_decoder *d)
 			{0xca, 0xcb}, {0xcd, 0xcf}, {0xd4, 0xd6}, {0xe4, 0xe7}, {0xea, 0xea},
 			{0xec, 0xf3}, {0xfa, 0xfb});
 	case 1:
-		return !d->is_vector && ARCH_IN(d->opcode, {0x04, 0x04}, {0x07, 0x07}, {0x0a, 0x0a},
-			{0x0c, 0x0c}, {0x0f, 0x0f}, {0x20, 0x27}, {0x34, 0x37}, {0x39, 0x39}, {0x3b, 0x3f},
-			{0x78, 0x79}, {0xa6, 0xa7}, {0xaa, 0xaa}, {0xff, 0xff});
+		return !d->is_vector &&
+		       ARCH_IN(d->opcode, {0x04, 0x04}, {0x07, 0x07}, {0x0a, 0x0a}, {0x0c, 0x0c},
+			       {0x0f, 0x0f}, {0x20, 0x27}, {0x34, 0x37}, {0x39, 0x39}, {0x3b, 0x3f},
+			       {0x78, 0x79}, {0xa6, 0xa7}, {0xaa, 0xaa}, {0xff, 0xff});
 	case 2:
 	case 3:
 		return false;
@@ -296,7 +297,8 @@ static inline bool arch_is_adjustment(const struct arch_decoder *d)
 static inline enum arch_effect arch_frame_effect(
 	const struct arch_decoder *d, int64_t immediate, int32_t *value)
 {
-	bool is_direct = d->mod == 3, is_from_fp = d->mod && !is_direct && d->rm == ARCH_FP && !d->b;
+	bool is_direct = d->mod == 3,
+	     is_from_fp = d->mod && !is_direct && d->rm == ARCH_FP && !d->b;
 	bool is_from_sp = arch_is_above_sp(d);
 	/* `mov` has two encodings, source and destination in either place. */
 	bool is_load = d->opcode == 0x8b, is_move = (is_load || d->opcode == 0x89) && is_direct;
@@ -467,8 +469,9 @@ static inline bool arch_follows_call(const struct arch_text *source, uintptr_t p
 		if (pc < bytes || arch_text_read(source, pc - bytes, code, bytes) < bytes)
 			return false;
 		instruction = arch_decode(code, bytes);
-		if (instruction.bytes == bytes && (instruction.effect == ARCH_EFFECT_CALL ||
-							 instruction.effect == ARCH_EFFECT_CALL_ANYWHERE))
+		if (instruction.bytes == bytes &&
+			(instruction.effect == ARCH_EFFECT_CALL ||
+				instruction.effect == ARCH_EFFECT_CALL_ANYWHERE))
 			return true;
 	}
 	return false;

@@ -24,10 +24,10 @@
 #include "arch/code.h"
 #include "arch/epilogue.h"
 
-#define DEPTH_CODE_MAX 0x40000u /* the largest interpreters' loops have a quarter of it */
-#define DEPTH_STATES   250u
-#define DEPTH_TODO     4096u
-#define DEPTH_WINDOW   64u
+#define DEPTH_CODE_MAX	0x40000u /* the largest interpreters' loops have a quarter of it */
+#define DEPTH_STATES	250u
+#define DEPTH_TODO	4096u
+#define DEPTH_WINDOW	64u
 #define DEPTH_ALIGN_MAX 256u
 
 /*
@@ -54,7 +54,7 @@ struct depth_search {
 	uint8_t found, gap; /* at the pc, and in blocks that no branch leads to; 0: not known yet */
 	bool has_jumps;	    /* through registers: they decide about the gaps */
 	bool has_failed;
-	bool is_outward;    /* from the pc to all returns, instead of from the entry to the pc */
+	bool is_outward; /* from the pc to all returns, instead of from the entry to the pc */
 	uintptr_t window_begin;
 	unsigned window_bytes;
 	uint8_t window[DEPTH_WINDOW];
@@ -209,7 +209,8 @@ static inline void depth_apply(
 	}
 }
 
-/* As depth_apply(), on the way out: the frame pointer is not known, but that of the caller comes. */
+/* As depth_apply(), on the way out: the frame pointer is not known, but that of the caller comes.
+ */
 static inline void depth_apply_outward(
 	struct depth_state *state, const struct arch_instruction *instruction)
 {
@@ -358,12 +359,12 @@ static inline struct depth_search *depth_begin(
 }
 
 /*
- * The depth at @pc of the function [@begin, @end) in @source; @exact: @pc is about to run, else it is
- * where a call returns to, which need not be on any other way.
- * Returns 0, or -ENOENT: the code does not tell.
+ * The depth at @pc of the function [@begin, @end) in @source; @exact: @pc is about to run, else it
+ * is where a call returns to, which need not be on any other way. Returns 0, or -ENOENT: the code
+ * does not tell.
  */
-static __attribute__((unused)) int stack_depth_find(const struct arch_text *source,
-	uintptr_t begin, uintptr_t end, uintptr_t pc, bool exact, struct stack_depth *depth)
+static __attribute__((unused)) int stack_depth_find(const struct arch_text *source, uintptr_t begin,
+	uintptr_t end, uintptr_t pc, bool exact, struct stack_depth *depth)
 {
 	const struct depth_state entry = {.has_sp = true};
 	const struct depth_state *found;

@@ -164,8 +164,8 @@ static inline uint64_t full_registers(const struct unwind_walk *walk, const stru
 #if UNWIND_PARTIAL
 
 /*
- * By module and pc: 1, the least depth << 1, the alignment << 33, or 2: not to be told; of code that
- * nothing covers the compact row.
+ * By module and pc: 1, the least depth << 1, the alignment << 33, or 2: not to be told; of code
+ * that nothing covers the compact row.
  */
 static struct rowcache unwind_depths;
 
@@ -186,11 +186,11 @@ static inline int unwind_find_depth(
 
 	if (!known) {
 		/* The part of a function that lies elsewhere has no entry. */
-		bool is_told = !cfi_run_fde(&walk->module, fde, fde->begin, &entry) &&
-			       !entry.rules.cfa_expression &&
-			       entry.rules.cfa_reg == ARCH_DWARF_SP &&
-			       entry.rules.cfa_value == ARCH_ENTRY_CFA &&
-			       !stack_depth_find(&text, fde->begin, fde->end, pc, walk->exact, depth);
+		bool is_told =
+			!cfi_run_fde(&walk->module, fde, fde->begin, &entry) &&
+			!entry.rules.cfa_expression && entry.rules.cfa_reg == ARCH_DWARF_SP &&
+			entry.rules.cfa_value == ARCH_ENTRY_CFA &&
+			!stack_depth_find(&text, fde->begin, fde->end, pc, walk->exact, depth);
 
 		known = is_told ? 1 | (uint64_t)depth->least << 1 | (uint64_t)depth->align << 33
 				: 2;
@@ -290,7 +290,7 @@ static inline bool unwind_needs_fp(uint64_t row)
 	       compact_kind(row) == COMPACT_COMPLEX || compact_fp_at_fp(row);
 }
 
-/* What to step by from where @row holds for @pc: where the frame pointer is missing, it is sought. */
+/* What to step by where @row holds for @pc: a frame pointer that is missing is sought. */
 static inline uint64_t unwind_row_with_fp(struct unwind_walk *walk, uint64_t row, uintptr_t pc)
 {
 #if UNWIND_PARTIAL

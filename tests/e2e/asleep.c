@@ -7,8 +7,8 @@
  *
  * WORD is "equal", "incomplete" (ended before, as the core says itself), "different" (a frame that
  * is not there, or an end that was not reached), or "moved" where it can't be told. END is the
- * shorter walk's. The oracle is our core; with -u libunwind, which is only asked with all registers.
- * With -v both stacks of what is not equal follow, as MODULE+ADDRESS.
+ * shorter walk's. The oracle is our core; with -u libunwind, which is only asked with all
+ *registers. With -v both stacks of what is not equal follow, as MODULE+ADDRESS.
  */
 #include <dirent.h>
 #include <elf.h>
@@ -37,16 +37,15 @@ static void print_stack(const char *title, const uint64_t *frames, struct unwind
 		unsigned number = WIRE_FRAME_MODULE(frames[i]);
 		bool is_known = number && number <= shared.objects.count;
 
-		printf("    %s+%#lx%s\n",
-			is_known ? shared.objects.list[number - 1]->path : "?",
+		printf("    %s+%#lx%s\n", is_known ? shared.objects.list[number - 1]->path : "?",
 			(unsigned long)WIRE_FRAME_ADDRESS(frames[i]),
 			frames[i] & WIRE_FRAME_BY_FP ? " fp" : "");
 	}
 }
 
 /*
- * A frame found by frame pointer is the same one. libunwind says of frames around a signal's too late
- * that they are exact.
+ * A frame found by frame pointer is the same one. libunwind says of frames around a signal's too
+ * late that they are exact.
  */
 static bool is_same_frame(uint64_t mine, uint64_t theirs)
 {
@@ -100,8 +99,7 @@ static void look(struct target *target, pid_t tid)
 	struct procfs_syscall told;
 	int status;
 
-	if (procfs_syscall(target->pid, tid, &told) ||
-		ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+	if (procfs_syscall(target->pid, tid, &told) || ptrace(PTRACE_SEIZE, tid, NULL, NULL))
 		return;
 	if (!ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && waitpid(tid, &status, __WALL) == tid &&
 		WIFSTOPPED(status))

@@ -142,18 +142,18 @@ static inline __attribute__((always_inline)) void wait_here(int how)
 }
 
 /* What every shape does first: in a rehearsal it only says where it was called from. */
-#define REHEARSE()                                                                                 \
-	do {                                                                                       \
-		return_address = __builtin_return_address(0);                                      \
-		if (is_rehearsal)                                                                  \
-			return 1;                                                                  \
+#define REHEARSE()                                            \
+	do {                                                  \
+		return_address = __builtin_return_address(0); \
+		if (is_rehearsal)                             \
+			return 1;                             \
 	} while (0)
 
 /* And last, so that no call becomes a jump. */
-#define DONE(pointer)                                                                              \
-	do {                                                                                       \
-		__asm__ volatile("" ::"r"(pointer) : "memory");                                    \
-		return sink;                                                                       \
+#define DONE(pointer)                                           \
+	do {                                                    \
+		__asm__ volatile("" ::"r"(pointer) : "memory"); \
+		return sink;                                    \
 	} while (0)
 
 typedef int shape_function(int how);
@@ -200,15 +200,15 @@ static __attribute__((noinline)) int shape_alloca_apart(int how)
 	DONE(room);
 }
 
-#define SHAPE_ALIGNED(bytes)                                                                       \
-	static __attribute__((noinline)) int shape_aligned_##bytes(int how)                        \
-	{                                                                                          \
-		char room[300] __attribute__((aligned(bytes)));                                    \
-                                                                                                   \
-		REHEARSE();                                                                        \
-		__asm__ volatile("" ::"r"(room) : "memory");                                       \
-		wait_here(how);                                                                    \
-		DONE(room);                                                                        \
+#define SHAPE_ALIGNED(bytes)                                                \
+	static __attribute__((noinline)) int shape_aligned_##bytes(int how) \
+	{                                                                   \
+		char room[300] __attribute__((aligned(bytes)));             \
+                                                                            \
+		REHEARSE();                                                 \
+		__asm__ volatile("" ::"r"(room) : "memory");                \
+		wait_here(how);                                             \
+		DONE(room);                                                 \
 	}
 
 SHAPE_ALIGNED(32)
@@ -237,8 +237,9 @@ static __attribute__((noinline)) int shape_arguments(int how)
 	if (always)
 		sink = add_up(1, 2, 3, 4, 5, 6, 7, how, sink, 10, long_time, 12);
 	wait_here(how);
-	sink += add_up(1, 2, 3, 4, 5, 6, how > 3 ? sink : add_up(1, 2, 3, 4, 5, 6, 7, 8, how, 10, long_time, sink),
-		8, 9, sink, long_time, 7);
+	sink += add_up(1, 2, 3, 4, 5, 6,
+		how > 3 ? sink : add_up(1, 2, 3, 4, 5, 6, 7, 8, how, 10, long_time, sink), 8, 9,
+		sink, long_time, 7);
 	if (sink == 3)
 		abort();
 	DONE(&how);
@@ -296,7 +297,10 @@ static __attribute__((noinline)) int shape_callback(int how)
 #ifdef __cplusplus
 struct held {
 	volatile int *where;
-	~held() { *where = 0; }
+	~held()
+	{
+		*where = 0;
+	}
 };
 
 static __attribute__((noinline)) int throw_it(int how)
@@ -323,9 +327,18 @@ static __attribute__((noinline)) int shape_caught(int how)
 }
 #endif
 
-static shape_function *const shapes[] = {shape_small, shape_large, shape_alloca, shape_alloca_apart,
-	shape_aligned_32, shape_aligned_64, shape_pushes, shape_arguments, shape_loop,
-	shape_recursed, shape_callback,
+static shape_function *const shapes[] = {
+	shape_small,
+	shape_large,
+	shape_alloca,
+	shape_alloca_apart,
+	shape_aligned_32,
+	shape_aligned_64,
+	shape_pushes,
+	shape_arguments,
+	shape_loop,
+	shape_recursed,
+	shape_callback,
 #ifdef __cplusplus
 	shape_caught,
 #endif

@@ -37,8 +37,7 @@ static struct unwind_result walk_known(
 	struct unwind_window window;
 
 	unwind_window_init(&window, getpid());
-	return unwind_walk_known(
-		registers, known, &oracle_bounds, frames, ORACLE_FRAMES, &window);
+	return unwind_walk_known(registers, known, &oracle_bounds, frames, ORACLE_FRAMES, &window);
 }
 
 /* From @all, of which the second walk is given pc and sp; the rest would mislead it. */

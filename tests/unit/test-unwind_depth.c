@@ -28,8 +28,8 @@ static int load(const void *context, uintptr_t address, uintptr_t *word)
 }
 
 /* At one place of a function that was gone through: both count from the entry's stack pointer. */
-static void compare(const struct unwind_module *module, const struct depth_search *search,
-	uint32_t offset)
+static void compare(
+	const struct unwind_module *module, const struct depth_search *search, uint32_t offset)
 {
 	const struct depth_state *state = &search->states[search->at[offset]];
 	struct cfi_row row;
@@ -51,8 +51,8 @@ static void compare(const struct unwind_module *module, const struct depth_searc
 		return;
 	if (differences++ < 10)
 		print_error("%#lx: %s at %d, by information %d\n",
-			(unsigned long)(search->begin + offset - module->bias),
-			is_sp ? "sp" : "fp", is_sp ? state->sp : state->fp, expected);
+			(unsigned long)(search->begin + offset - module->bias), is_sp ? "sp" : "fp",
+			is_sp ? state->sp : state->fp, expected);
 }
 
 static void compare_function(const struct unwind_module *module, uintptr_t begin)
