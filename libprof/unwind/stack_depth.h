@@ -265,6 +265,27 @@ static inline void depth_see_gap(struct depth_search *search, uint8_t state, boo
 		search->gap = depth_merge(search, search->gap, state);
 }
 
+/* Over @instruction, which ends at @next: changes @state and returns its number. */
+static inline uint8_t depth_step(struct depth_search *search, struct depth_state *state,
+	const struct arch_instruction *instruction, uint32_t next)
+{
+	bool is_asked = search->begin + next == search->pc;
+	uint8_t number;
+
+	/* What is not known at all could do anything. */
+	search->has_failed |= !instruction->bytes;
+	if (search->is_outward) {
+		is_asked = instruction->effect == ARCH_EFFECT_RETURN;
+		depth_apply_outward(state, instruction);
+	} else {
+		depth_apply(state, instruction);
+	}
+	number = depth_intern(search, state);
+	if (is_asked)
+		search->found = depth_merge(search, search->found, number);
+	return number;
+}
+
 /* Follow one way from @offset to its end, or to where somebody else has gone on. */
 static inline void depth_follow(struct depth_search *search, uint32_t offset)
 {
@@ -277,16 +298,7 @@ static inline void depth_follow(struct depth_search *search, uint32_t offset)
 		int64_t target = (int64_t)next + instruction.value;
 		uint8_t number;
 
-		/* What is not known at all could do anything. */
-		search->has_failed |= !instruction.bytes;
-		if (search->is_outward)
-			depth_apply_outward(&state, &instruction);
-		else
-			depth_apply(&state, &instruction);
-		number = depth_intern(search, &state);
-		if (search->is_outward ? instruction.effect == ARCH_EFFECT_RETURN
-				       : search->begin + next == search->pc)
-			search->found = depth_merge(search, search->found, number);
+		number = depth_step(search, &state, &instruction, next);
 		switch (instruction.effect) {
 		case ARCH_EFFECT_CALL:
 		case ARCH_EFFECT_CALL_ANYWHERE:
