@@ -6,29 +6,23 @@
  *	       | 8 bytes           | 4 bytes        | 12     |
  *
  * It is trusted as little as any other: its size must be what the header says, its checksum right,
- * every number within bounds. Files are the user's own, reached through no link below the cache's
- * folder, and replaced by a rename.
+ * every number within bounds.
  */
 #include "cli/symbols/debug_cache.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/symbols/cache_file.h"
 #include "cli/symbols/elf_file.h"
 #include "libprof/fnv.h"
 
-#define MAGIC	  0x736e696c656e6961ull /* changes with what is in a file, or how it was found */
-#define FILES_MAX 4096u			/* looked at when the oldest are removed */
-#define TEMPORARY ".new-"
+#define MAGIC 0x736e696c656e6961ull /* changes with what is in a file, or how it was found */
 
 struct header {
 	uint64_t magic;
@@ -55,56 +49,6 @@ struct content {
 	char *texts;
 	char *bytes; /* owned; what these are in, but for the header */
 };
-
-/* ---- where ----------------------------------------------------------------------------------- */
-
-/* Open folder @name of @at; @makes: which is made where it isn't. Returns a descriptor or -errno.
- */
-static int open_folder(int at, const char *name, bool makes)
-{
-	struct stat status;
-	int folder;
-
-	if (makes && mkdirat(at, name, 0700) && errno != EEXIST)
-		return -errno;
-	folder = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (folder < 0)
-		return -errno;
-	if (fstat(folder, &status) || status.st_uid != geteuid() || status.st_mode & 022) {
-		close(folder);
-		return -EACCES;
-	}
-	return folder;
-}
-
-/* Open the folder below the user's cache, as open_folder() does. */
-static int open_cache(bool makes)
-{
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	char path[PATH_MAX];
-	int bytes, user, own, folder;
-
-	if (cache && cache[0] == '/')
-		bytes = snprintf(path, sizeof(path), "%s", cache);
-	else if (home && home[0] == '/')
-		bytes = snprintf(path, sizeof(path), "%s/.cache", home);
-	else
-		return -ENOENT;
-	if (bytes <= 0 || (size_t)bytes >= sizeof(path))
-		return -ENAMETOOLONG;
-	if (makes && mkdir(path, 0700) && errno != EEXIST)
-		return -errno;
-	user = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (user < 0)
-		return -errno;
-	own = open_folder(user, "flamerun", makes);
-	close(user);
-	if (own < 0)
-		return own;
-	folder = open_folder(own, "lines", makes);
-	close(own);
-	return folder;
-}
 
 /* ---- what a file holds ----------------------------------------------------------------------- */
 
@@ -171,8 +115,7 @@ static int read_content(int file, struct content *content)
 
 	if (fstat(file, &status))
 		return -errno;
-	if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-		read(file, &content->header, sizeof(content->header)) !=
+	if (read(file, &content->header, sizeof(content->header)) !=
 			(ssize_t)sizeof(content->header) ||
 		content->header.magic != MAGIC)
 		return -EBADMSG;
@@ -222,22 +165,15 @@ struct inlines *debug_cache_read(const uint8_t *id, size_t id_bytes)
 	char name[ELF_FILE_ID_TEXT];
 	struct content content;
 	struct inlines *inlines = NULL;
-	int folder, file;
+	int file;
 
-	if (elf_file_id_text(id, id_bytes, name) || (folder = open_cache(false)) < 0)
-		return NULL;
-	file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	close(folder);
-	if (file < 0)
+	if (elf_file_id_text(id, id_bytes, name) || (file = cache_file_open(name)) < 0)
 		return NULL;
 	if (!read_content(file, &content)) {
 		if (is_sound(&content, id, id_bytes))
 			inlines = make_inlines(&content);
 		free(content.bytes);
 	}
-	/* What is used stays when the oldest go. */
-	if (inlines)
-		futimens(file, NULL);
 	close(file);
 	return inlines;
 }
@@ -359,119 +295,24 @@ static int make_content(struct writer *writer, struct content *content)
 	return 0;
 }
 
-static bool write_all(int file, const void *bytes, size_t count)
-{
-	const char *at = bytes;
-
-	while (count) {
-		ssize_t put = write(file, at, count);
-
-		if (put <= 0)
-			return false;
-		at += put;
-		count -= (size_t)put;
-	}
-	return true;
-}
-
-static void replace(int folder, const char *name, const struct content *content)
-{
-	char temporary[sizeof(TEMPORARY) + 16];
-	uint64_t random;
-	bool is_written;
-	int file;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
-		return;
-	snprintf(temporary, sizeof(temporary), TEMPORARY "%016llx", (unsigned long long)random);
-	file = openat(
-		folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (file < 0)
-		return;
-	is_written = write_all(file, &content->header, sizeof(content->header)) &&
-		     write_all(file, content->bytes, content_bytes(&content->header));
-	if (close(file) || !is_written || renameat(folder, temporary, folder, name))
-		unlinkat(folder, temporary, 0);
-}
-
-/* ---- the oldest go --------------------------------------------------------------------------- */
-
-struct old {
-	char name[NAME_MAX + 1];
-	struct timespec used;
-	uint64_t bytes;
-};
-
-static int compare_old(const void *a, const void *b)
-{
-	const struct old *left = a, *right = b;
-
-	if (left->used.tv_sec != right->used.tv_sec)
-		return left->used.tv_sec < right->used.tv_sec ? -1 : 1;
-	return (left->used.tv_nsec > right->used.tv_nsec) -
-	       (left->used.tv_nsec < right->used.tv_nsec);
-}
-
-/* The files of @stream, and in *@bytes all of theirs. */
-static size_t list_files(DIR *stream, struct old *files, uint64_t *bytes)
-{
-	const struct dirent *entry;
-	size_t count = 0;
-
-	while (count < FILES_MAX && (entry = readdir(stream))) {
-		struct stat status;
-
-		if (fstatat(dirfd(stream), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) ||
-			!S_ISREG(status.st_mode))
-			continue;
-		snprintf(files[count].name, sizeof(files[count].name), "%s", entry->d_name);
-		files[count].used = status.st_mtim;
-		files[count].bytes = (uint64_t)status.st_size;
-		*bytes += files[count++].bytes;
-	}
-	return count;
-}
-
-static void remove_oldest(int folder)
-{
-	struct old *files = calloc(FILES_MAX, sizeof(*files));
-	int copy = files ? fcntl(folder, F_DUPFD_CLOEXEC, 0) : -1;
-	DIR *stream = copy < 0 ? NULL : fdopendir(copy);
-	uint64_t bytes = 0;
-	size_t count;
-
-	if (stream) {
-		count = list_files(stream, files, &bytes);
-		qsort(files, count, sizeof(*files), compare_old);
-		for (size_t i = 0; i < count && bytes > DEBUG_CACHE_FOLDER_BYTES; i++) {
-			unlinkat(folder, files[i].name, 0);
-			bytes -= files[i].bytes;
-		}
-		closedir(stream);
-	} else if (copy >= 0) {
-		close(copy);
-	}
-	free(files);
-}
-
 void debug_cache_write(
 	const uint8_t *id, size_t id_bytes, const struct inlines *const *lists, size_t count)
 {
 	struct content content = {.header = {.magic = MAGIC, .id_bytes = id_bytes}};
 	struct writer writer = {0};
 	char name[ELF_FILE_ID_TEXT];
-	int folder;
 
-	if (elf_file_id_text(id, id_bytes, name) || (folder = open_cache(true)) < 0)
+	if (elf_file_id_text(id, id_bytes, name))
 		return;
 	memcpy(content.header.id, id, id_bytes);
 	if (!gather(&writer, lists, count) && !make_content(&writer, &content)) {
-		replace(folder, name, &content);
-		remove_oldest(folder);
+		const struct iovec parts[] = {{&content.header, sizeof(content.header)},
+			{content.bytes, content_bytes(&content.header)}};
+
+		cache_file_replace(name, parts, 2);
 	}
 	free(writer.entries);
 	free(writer.placed);
 	free(writer.texts);
 	free(content.bytes);
-	close(folder);
 }

@@ -16,9 +16,8 @@
 /* Smaller files than these bytes of DWARF are not worth one. */
 #define DEBUG_CACHE_DWARF_BYTES (16u << 20)
 
-/* One file's bytes, and all of them; the oldest go. */
-#define DEBUG_CACHE_FILE_BYTES	 (16u << 20)
-#define DEBUG_CACHE_FOLDER_BYTES (256u << 20)
+/* One file's bytes, at the most. */
+#define DEBUG_CACHE_FILE_BYTES (16u << 20)
 
 /*
  * What the cache has for the build-id @id. Returns an owned object, or NULL: nothing that is sound.

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "cli/symbols/cache_file.h"
 #include "cli/symbols/debug_cache.h"
 #include "tests/unit/elf_fixture.h"
 
@@ -220,7 +221,7 @@ static void test_oldest_go(void **state)
 	write_list(10, 7);
 	fixture_run("cd cache/flamerun/lines && truncate -s %u oldest newer newest && "
 		    "touch -d '2001-01-01' oldest && touch -d '2002-01-01' newer",
-		DEBUG_CACHE_FOLDER_BYTES / 2 - 4096);
+		CACHE_FILE_ALL_BYTES / 2 - 4096);
 	write_list(20, 3);
 	fixture_run("cd cache/flamerun/lines && test ! -e oldest -a -e newer -a -e newest");
 	again = debug_cache_read(id, sizeof(id));
