@@ -278,9 +278,9 @@ static int read_abbrev(struct cursor *cursor, struct dwarf_encoding encoding,
 }
 
 int abbrevs_load(struct dwarf_abbrevs *abbrevs, struct cursor *cursor, uint64_t offset,
-	struct dwarf_encoding encoding)
+	struct dwarf_encoding encoding, uint64_t until)
 {
-	uint64_t code;
+	uint64_t code = 0;
 	int error = 0;
 
 	if (abbrevs->offset == offset && abbrevs->encoding.version == encoding.version &&
@@ -289,14 +289,15 @@ int abbrevs_load(struct dwarf_abbrevs *abbrevs, struct cursor *cursor, uint64_t 
 	abbrevs->offset = DWARF_NONE;
 	abbrevs->count = abbrevs->spec_count = 0;
 	cursor_seek(cursor, offset, UINT64_MAX);
-	while (!error && (code = cursor_uleb(cursor)))
+	while (!error && (!code || code != until) && (code = cursor_uleb(cursor)))
 		error = read_abbrev(cursor, encoding, abbrevs, code);
 	if (!error && cursor->failed)
 		error = -EBADMSG;
 	if (error)
 		return error;
-	abbrevs->offset = offset;
 	abbrevs->encoding = encoding;
+	if (!code)
+		abbrevs->offset = offset;
 	return 0;
 }
 

@@ -23,7 +23,29 @@
 static int load_abbrevs(
 	struct dwarf_reader *reader, const struct dwarf_unit *unit, struct dwarf_abbrevs *abbrevs)
 {
-	return abbrevs_load(abbrevs, &reader->part[DWARF_ABBREV], unit->abbrevs, unit->encoding);
+	return abbrevs_load(abbrevs, &reader->part[DWARF_ABBREV], unit->abbrevs, unit->encoding, 0);
+}
+
+/*
+ * Read the first entry of @unit. Its abbreviation is among the first: the table of a unit that has
+ * nothing else to say is not read. Returns 0, -EBADMSG or -ENOMEM.
+ */
+static int read_first(
+	struct dwarf_reader *reader, const struct dwarf_unit *unit, struct dwarf_die *die)
+{
+	struct cursor *cursor = &reader->entry;
+	uint64_t code;
+	int error;
+
+	cursor_seek(cursor, unit->entries, unit->end);
+	code = cursor_uleb(cursor);
+	error = code ? abbrevs_load(reader->abbrevs[1], &reader->part[DWARF_ABBREV], unit->abbrevs,
+			       unit->encoding, code)
+		     : -EBADMSG;
+	if (error)
+		return error;
+	cursor_seek(cursor, unit->entries, unit->end);
+	return dwarf_entry_read(cursor, reader->abbrevs[1], die) ? 0 : -EBADMSG;
 }
 
 int dwarf_walk_begin(struct dwarf_reader *reader, const struct dwarf_unit *unit)
@@ -241,10 +263,7 @@ void dwarf_unit_ranges(struct dwarf_reader *reader, const struct dwarf_unit *uni
 {
 	struct dwarf_die die;
 
-	if (load_abbrevs(reader, unit, reader->abbrevs[1]))
-		return;
-	cursor_seek(&reader->entry, unit->entries, unit->end);
-	if (dwarf_entry_read(&reader->entry, reader->abbrevs[1], &die))
+	if (!read_first(reader, unit, &die))
 		dwarf_die_ranges(reader, unit, &die, range, context);
 }
 
@@ -466,14 +485,10 @@ int dwarf_unit_read(
 	unit->end = *next = cursor_offset(cursor) + bytes;
 	if (!read_header(cursor, unit))
 		return -EBADMSG;
-	error = load_abbrevs(reader, unit, reader->abbrevs[1]);
-	if (error)
-		return error;
-	cursor_seek(cursor, unit->entries, unit->end);
-	if (!dwarf_entry_read(cursor, reader->abbrevs[1], &die) || !die.tag)
-		return -EBADMSG;
-	describe_unit(reader, unit, &die);
-	return 0;
+	error = read_first(reader, unit, &die);
+	if (!error)
+		describe_unit(reader, unit, &die);
+	return error;
 }
 
 int dwarf_units_read(struct dwarf_reader *reader, struct dwarf_unit **units, size_t *count,
