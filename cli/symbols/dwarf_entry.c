@@ -36,6 +36,7 @@ struct abbrev {
 struct dwarf_abbrevs {
 	uint64_t offset; /* DWARF_NONE: empty */
 	struct dwarf_encoding encoding;
+	uint64_t only;	     /* the one code that was read; 0: all */
 	struct abbrev *list; /* by code - 1 */
 	uint32_t count;
 	uint32_t room;
@@ -277,27 +278,45 @@ static int read_abbrev(struct cursor *cursor, struct dwarf_encoding encoding,
 	return 0;
 }
 
+/* Leave the abbreviation at @cursor behind. Returns 0 or -EBADMSG. */
+static int skip_abbrev(struct cursor *cursor)
+{
+	uint64_t attribute, form;
+
+	cursor_uleb(cursor); /* tag */
+	cursor_byte(cursor); /* has it children? */
+	do {
+		attribute = cursor_uleb(cursor);
+		form = cursor_uleb(cursor);
+		if (form == DW_FORM_implicit_const)
+			cursor_sleb(cursor);
+	} while (attribute || form);
+	return cursor->failed ? -EBADMSG : 0;
+}
+
 int abbrevs_load(struct dwarf_abbrevs *abbrevs, struct cursor *cursor, uint64_t offset,
-	struct dwarf_encoding encoding, uint64_t until)
+	struct dwarf_encoding encoding, uint64_t only)
 {
 	uint64_t code = 0;
 	int error = 0;
 
 	if (abbrevs->offset == offset && abbrevs->encoding.version == encoding.version &&
-		abbrevs->encoding.offset_bytes == encoding.offset_bytes)
+		abbrevs->encoding.offset_bytes == encoding.offset_bytes &&
+		(!abbrevs->only || abbrevs->only == only))
 		return 0;
 	abbrevs->offset = DWARF_NONE;
 	abbrevs->count = abbrevs->spec_count = 0;
 	cursor_seek(cursor, offset, UINT64_MAX);
-	while (!error && (!code || code != until) && (code = cursor_uleb(cursor)))
-		error = read_abbrev(cursor, encoding, abbrevs, code);
+	while (!error && (!only || code != only) && (code = cursor_uleb(cursor)))
+		error = !only || code == only ? read_abbrev(cursor, encoding, abbrevs, code)
+					      : skip_abbrev(cursor);
 	if (!error && cursor->failed)
 		error = -EBADMSG;
 	if (error)
 		return error;
+	abbrevs->offset = offset;
 	abbrevs->encoding = encoding;
-	if (!code)
-		abbrevs->offset = offset;
+	abbrevs->only = only;
 	return 0;
 }
 

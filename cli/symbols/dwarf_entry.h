@@ -68,11 +68,11 @@ void abbrevs_free(struct dwarf_abbrevs *abbrevs); /* NULL is fine */
 
 /*
  * Have the table at @offset of @cursor's section in @abbrevs, for entries of @encoding; nothing is
- * done where it is there. No more of it than up to the abbreviation @until; 0: all of it.
+ * done where it is there. Of it the abbreviation @only; 0: all.
  * Returns 0, -EBADMSG or -ENOMEM.
  */
 int abbrevs_load(struct dwarf_abbrevs *abbrevs, struct cursor *cursor, uint64_t offset,
-	struct dwarf_encoding encoding, uint64_t until);
+	struct dwarf_encoding encoding, uint64_t only);
 
 /* Is the table at @offset in @abbrevs? */
 bool abbrevs_are_of(const struct dwarf_abbrevs *abbrevs, uint64_t offset);

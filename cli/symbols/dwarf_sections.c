@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
+
+#include "cli/symbols/dwarf_unpack.h"
 
 /*
  * Bytes read of a file, at the most: so many times its size, and some. A kernel's is read once for
@@ -22,11 +23,6 @@
 #define WORK_TIMES 8u
 #define WORK_BYTES (16u << 20)
 #define SEEK_BYTES 64u /* what a window costs at the least */
-
-/* Deflate makes of one byte at most so many. */
-#define DEFLATE_RATIO 1032u
-/* All that is unpacked of one file. */
-#define UNPACKED_MAX ((uint64_t)2 << 30)
 
 static const char *const names[DWARF_SECTION_COUNT] = {
 	[DWARF_INFO] = "info",
@@ -63,109 +59,68 @@ static enum dwarf_section_name find_name(const char *name, bool is_split, bool *
 	return i;
 }
 
-/* Unpack @bytes of @section, a zlib stream at @packed, into memory of its own. */
-static int unpack(struct dwarf_sections *sections, struct dwarf_section *section,
-	const uint8_t *packed, size_t packed_bytes, uint64_t bytes)
-{
-	z_stream stream = {.next_in = (uint8_t *)packed, .avail_in = (uInt)packed_bytes};
-	int state;
-
-	if (!bytes || bytes > ELF_FILE_SECTION_MAX || bytes / DEFLATE_RATIO > packed_bytes ||
-		bytes > UNPACKED_MAX - sections->bytes || packed_bytes > ELF_FILE_SECTION_MAX)
-		return 0;
-	section->unpacked = malloc(bytes);
-	if (!section->unpacked)
-		return -ENOMEM;
-	stream.next_out = section->unpacked;
-	stream.avail_out = (uInt)bytes;
-	if (inflateInit(&stream) != Z_OK)
-		return -ENOMEM;
-	state = inflate(&stream, Z_FINISH);
-	inflateEnd(&stream);
-	if (state != Z_STREAM_END || stream.avail_out) {
-		free(section->unpacked);
-		section->unpacked = NULL;
-		return 0;
-	}
-	section->memory = section->unpacked;
-	section->bytes = bytes;
-	return 0;
-}
-
-/* A section that begins with how large it will be: as ELF has it, or as was done before. */
-static int unpack_section(struct dwarf_sections *sections, struct dwarf_section *section,
-	Elf_Scn *scn, const GElf_Shdr *header, bool is_old)
-{
-	static const char magic[4] = {'Z', 'L', 'I', 'B'};
-	Elf_Data *data = header->sh_size > ELF_FILE_SECTION_MAX ? NULL : elf_rawdata(scn, NULL);
-	Elf64_Chdr about;
-	uint64_t bytes = 0;
-	size_t begin = is_old ? sizeof(magic) + sizeof(bytes) : sizeof(about);
-
-	if (!data || !data->d_buf || data->d_size < begin)
-		return 0;
-	if (is_old) {
-		if (memcmp(data->d_buf, magic, sizeof(magic)) != 0)
-			return 0;
-		memcpy(&bytes, (const char *)data->d_buf + sizeof(magic), sizeof(bytes));
-		bytes = __builtin_bswap64(bytes);
-	} else {
-		memcpy(&about, data->d_buf, sizeof(about));
-		if (about.ch_type != ELFCOMPRESS_ZLIB)
-			return 0;
-		bytes = about.ch_size;
-	}
-	return unpack(sections, section, (const uint8_t *)data->d_buf + begin, data->d_size - begin,
-		bytes);
-}
-
-static int add_section(struct dwarf_sections *sections, const struct elf_file *file,
-	struct dwarf_section *section, Elf_Scn *scn, const GElf_Shdr *header, bool is_old)
+/* A section that is not compressed. */
+static void add_section(const struct elf_file *file, struct dwarf_section *section, Elf_Scn *scn,
+	const GElf_Shdr *header)
 {
 	Elf_Data *data;
 
-	if (section->bytes || header->sh_type == SHT_NOBITS)
-		return 0;
-	if (is_old || header->sh_flags & SHF_COMPRESSED)
-		return unpack_section(sections, section, scn, header, is_old);
 	if (file->fd >= 0) {
+		section->fd = file->fd;
 		section->file_offset = header->sh_offset;
 		section->bytes =
 			header->sh_offset > INT64_MAX - header->sh_size ? 0 : header->sh_size;
-		return 0;
+		return;
 	}
 	data = elf_rawdata(scn, NULL);
 	if (data && data->d_buf) {
 		section->memory = data->d_buf;
 		section->bytes = data->d_size;
 	}
-	return 0;
 }
 
-int dwarf_sections_init(struct dwarf_sections *sections, const struct elf_file *file, bool is_split)
+/* Find the sections; those that are compressed are only noted in @packed. Returns their number. */
+static int find_sections(struct dwarf_sections *sections, const struct elf_file *file,
+	bool is_split, size_t strings, struct dwarf_packed packed[DWARF_SECTION_COUNT])
 {
 	Elf_Scn *scn = NULL;
-	size_t strings;
-	int error = 0;
+	int count = 0;
 
-	*sections = (struct dwarf_sections){.fd = file->fd};
-	if (elf_getshdrstrndx(file->elf, &strings))
-		return -ENOENT;
-	while (!error && (scn = elf_nextscn(file->elf, scn))) {
+	while ((scn = elf_nextscn(file->elf, scn))) {
 		GElf_Shdr header;
 		const char *name = gelf_getshdr(scn, &header)
 					   ? elf_strptr(file->elf, strings, header.sh_name)
 					   : NULL;
 		bool is_old = false;
-		enum dwarf_section_name found =
+		enum dwarf_section_name i =
 			name ? find_name(name, is_split, &is_old) : DWARF_SECTION_COUNT;
 
-		if (found == DWARF_SECTION_COUNT)
+		if (i == DWARF_SECTION_COUNT || header.sh_type == SHT_NOBITS ||
+			sections->section[i].bytes || packed[i].section)
 			continue;
-		error = add_section(
-			sections, file, &sections->section[found], scn, &header, is_old);
-		sections->bytes += sections->section[found].bytes;
+		if (!is_old && !(header.sh_flags & SHF_COMPRESSED)) {
+			add_section(file, &sections->section[i], scn, &header);
+			continue;
+		}
+		packed[i] = (struct dwarf_packed){scn, header.sh_offset, header.sh_size, is_old};
+		count++;
 	}
+	return count;
+}
+
+int dwarf_sections_init(struct dwarf_sections *sections, const struct elf_file *file, bool is_split)
+{
+	struct dwarf_packed packed[DWARF_SECTION_COUNT] = {{0}};
+	size_t strings;
+	int error = 0;
+
+	*sections = (struct dwarf_sections){.cache = -1};
+	if (elf_getshdrstrndx(file->elf, &strings))
+		return -ENOENT;
+	if (find_sections(sections, file, is_split, strings, packed))
+		error = dwarf_unpack(sections, file, packed);
+	for (int i = 0; i < DWARF_SECTION_COUNT; i++)
+		sections->bytes += sections->section[i].bytes;
 	if (!error && !sections->section[DWARF_INFO].bytes)
 		error = -ENOENT;
 	if (error)
@@ -178,7 +133,9 @@ void dwarf_sections_release(struct dwarf_sections *sections)
 {
 	for (int i = 0; i < DWARF_SECTION_COUNT; i++)
 		free(sections->section[i].unpacked);
-	*sections = (struct dwarf_sections){.fd = -1};
+	if (sections->cache >= 0)
+		close(sections->cache);
+	*sections = (struct dwarf_sections){.cache = -1};
 }
 
 /* ---- cursors --------------------------------------------------------------------------------- */
@@ -267,7 +224,7 @@ static size_t read_window(struct cursor *cursor, uint64_t offset, size_t bytes)
 	if (!cursor->buffer)
 		cursor->buffer = malloc(cursor->window_bytes);
 	while (cursor->buffer && have < bytes) {
-		ssize_t got = pread(cursor->sections->fd, cursor->buffer + have, bytes - have,
+		ssize_t got = pread(cursor->section->fd, cursor->buffer + have, bytes - have,
 			(off_t)(cursor->section->file_offset + offset + have));
 
 		if (got < 0 && errno == EINTR)

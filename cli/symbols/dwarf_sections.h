@@ -2,7 +2,8 @@
 /*
  * The DWARF sections of one ELF file, read piece by piece: a cursor holds a window of one section,
  * so that memory does not grow with the file, and a file cut short while it is read gives an error.
- * Compressed sections are unpacked whole. What a hostile file can cost is counted in bytes read.
+ * Compressed sections are unpacked whole, or were (dwarf_unpack.h). What a hostile file can cost is
+ * counted in bytes read.
  */
 #ifndef CLI_SYMBOLS_DWARF_SECTIONS_H
 #define CLI_SYMBOLS_DWARF_SECTIONS_H
@@ -29,14 +30,15 @@ enum dwarf_section_name {
 };
 
 struct dwarf_section {
-	uint64_t file_offset;  /* where @memory is NULL */
+	int fd;		       /* borrowed; where @memory is NULL */
+	uint64_t file_offset;  /* likewise */
 	uint64_t bytes;	       /* 0: there is no such section */
 	const uint8_t *memory; /* unpacked, or of a file that is in memory */
 	uint8_t *unpacked;     /* owned */
 };
 
 struct dwarf_sections {
-	int fd; /* borrowed; -1: all is in memory */
+	int cache; /* owned; -1: nothing was unpacked before */
 	struct dwarf_section section[DWARF_SECTION_COUNT];
 	uint64_t bytes;		   /* of all of them */
 	_Atomic uint64_t work_max; /* what it may cost from now on, in bytes read */

@@ -27,8 +27,8 @@ static int load_abbrevs(
 }
 
 /*
- * Read the first entry of @unit. Its abbreviation is among the first: the table of a unit that has
- * nothing else to say is not read. Returns 0, -EBADMSG or -ENOMEM.
+ * Read the first entry of @unit, and no abbreviation but its own: nothing else is asked of most
+ * units. Returns 0, -EBADMSG or -ENOMEM.
  */
 static int read_first(
 	struct dwarf_reader *reader, const struct dwarf_unit *unit, struct dwarf_die *die)
