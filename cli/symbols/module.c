@@ -40,13 +40,26 @@
 /* ---- separate debug files -------------------------------------------------------------------- */
 
 struct search {
+	const struct symbols_module *module;
+	const struct elf_file *file; /* the module's own; NULL: it is gone */
 	struct elf_file *debug;
 	const uint8_t *id;
 	size_t id_bytes;
 	uint32_t crc;
-	uint32_t pid;
 	char found[PATH_BYTES]; /* once there is one */
 };
+
+static void search_init(struct search *search, const struct symbols_module *module,
+	const struct elf_file *file, struct elf_file *debug)
+{
+	*search = (struct search){.module = module, .file = file, .debug = debug};
+	if (file) {
+		search->id_bytes = elf_file_build_id(file, &search->id);
+	} else if (module->build_id) {
+		search->id = module->build_id;
+		search->id_bytes = module->build_id_bytes;
+	}
+}
 
 /* The debug link's checksum: CRC-32 of the whole file, the same as zlib's. */
 static int file_has_crc(int fd, uint32_t wanted)
@@ -88,7 +101,8 @@ static int try_candidate(struct search *search, const char *path, uint32_t pid, 
 /* In the process's root and in ours: a container rarely has its debug files, its host may. */
 static int try_debug_roots(struct search *search, const char *path, int linked)
 {
-	int error = search->pid ? try_candidate(search, path, search->pid, linked) : -ENOENT;
+	uint32_t pid = search->module->pid;
+	int error = pid ? try_candidate(search, path, pid, linked) : -ENOENT;
 
 	return error ? try_candidate(search, path, 0, linked) : 0;
 }
@@ -171,15 +185,14 @@ static int try_link(
 }
 
 /*
- * By the debug link of @file, the module at @path as process search->pid (0: we) sees it. A
- * candidate is taken when its build-id is the module's, or, where one of them has none, when its
- * checksum is the one in the debug link.
+ * By the debug link of the module's file. A candidate is taken when its build-id is the module's,
+ * or, where one of them has none, when its checksum is the one in the debug link.
  */
-static int try_debug_link(struct search *search, const struct elf_file *file, const char *path)
+static int try_debug_link(struct search *search)
 {
 	char real[PATH_BYTES];
-	const char *name = read_link(file, &search->crc);
-	const char *slash = strrchr(path, '/');
+	const char *path = search->module->path, *slash = strrchr(path, '/');
+	const char *name = search->file ? read_link(search->file, &search->crc) : NULL;
 
 	if (!name)
 		return -ENOENT;
@@ -187,10 +200,19 @@ static int try_debug_link(struct search *search, const struct elf_file *file, co
 		return 0;
 
 	/* The folder behind symbolic links: /lib is /usr/lib on most systems. */
-	elf_file_path(file, real, sizeof(real));
+	elf_file_path(search->file, real, sizeof(real));
 	slash = strrchr(real, '/');
 	return slash ? try_link(search, real, (size_t)(slash - real), name) : -ENOENT;
 }
+
+/* In which order debug files are looked for. */
+static const struct {
+	int (*open)(struct search *search);
+	enum symbols_source source;
+} places[] = {{try_build_id, SYMBOLS_DEBUG_FILE}, {try_debug_link, SYMBOLS_DEBUG_LINK},
+	{try_fetched, SYMBOLS_DEBUGINFOD}};
+
+#define PLACES (sizeof(places) / sizeof(*places))
 
 /* ---- which file, and what of it -------------------------------------------------------------- */
 
@@ -424,24 +446,15 @@ static int add_separate(struct symtab *table, const struct symbols_module *modul
 	const struct elf_file *file, struct symbols_origin *origin)
 {
 	struct elf_file debug;
-	struct search search = {
-		.debug = &debug,
-		.id = module->build_id,
-		.id_bytes = module->build_id ? module->build_id_bytes : 0,
-		.pid = module->pid,
-	};
+	struct search search;
 	int added = 0;
 
-	if (file)
-		search.id_bytes = elf_file_build_id(file, &search.id);
-	if (!try_build_id(&search))
-		added = add_debug_file(table, &search, SYMBOLS_DEBUG_FILE, origin);
-	if (!added && file && !try_debug_link(&search, file, module->path))
-		added = add_debug_file(table, &search, SYMBOLS_DEBUG_LINK, origin);
+	search_init(&search, module, file, &debug);
+	for (size_t i = 0; i < PLACES && !added; i++)
+		if (!places[i].open(&search))
+			added = add_debug_file(table, &search, places[i].source, origin);
 	if (!added && file)
 		added = add_mini(table, file, origin);
-	if (!added && !try_fetched(&search))
-		added = add_debug_file(table, &search, SYMBOLS_DEBUGINFOD, origin);
 	return added < 0 ? added : 0;
 }
 
@@ -531,13 +544,8 @@ static int has_dwarf(const struct elf_file *file)
 
 int module_open_dwarf(const struct symbols_module *module, struct elf_file *file)
 {
-	struct search search = {
-		.debug = file,
-		.id = module->build_id,
-		.id_bytes = module->build_id ? module->build_id_bytes : 0,
-		.pid = module->pid,
-	};
 	enum symbols_source verdict = SYMBOLS_NONE;
+	struct search search;
 	struct elf_file own;
 	bool has_own;
 	int error = -ENOENT;
@@ -549,21 +557,16 @@ int module_open_dwarf(const struct symbols_module *module, struct elf_file *file
 		*file = own;
 		return 0;
 	}
-	if (has_own)
-		search.id_bytes = elf_file_build_id(&own, &search.id);
-	if (!module->is_hurried) {
-		error = try_build_id(&search);
-		if (error && has_own)
-			error = try_debug_link(&search, &own, module->path);
-		if (error)
-			error = try_fetched(&search);
+	search_init(&search, module, has_own ? &own : NULL, file);
+	for (size_t i = 0; i < PLACES && error && !module->is_hurried; i++) {
+		error = places[i].open(&search);
+		if (!error && !has_dwarf(file)) {
+			elf_file_close(file);
+			error = -ENOENT;
+		}
 	}
 	if (has_own)
 		elf_file_close(&own);
-	if (!error && !has_dwarf(file)) {
-		elf_file_close(file);
-		error = -ENOENT;
-	}
 	return error ? -ENOENT : 0;
 }
 

@@ -20,7 +20,7 @@
 
 struct entry {
 	struct symbols_module module; /* path and build_id owned */
-	struct symtab *table;         /* NULL until read */
+	struct symtab *table;	      /* NULL until read */
 	struct symbols_origin origin; /* the path is owned */
 	uint64_t hash;
 	int next; /* in the same bucket, -1 at the end */
@@ -246,17 +246,27 @@ static void forget_table(struct entry *entry)
 	entry->origin = (struct symbols_origin){SYMBOLS_NONE, NULL};
 }
 
-static bool wants_debug_file(const struct entry *entry)
+static bool lacks_names(const struct entry *entry)
 {
 	switch (entry->origin.source) {
 	case SYMBOLS_NONE:
 	case SYMBOLS_DYNSYM:
 	case SYMBOLS_MISMATCH:
 	case SYMBOLS_REPLACED:
-		return entry->module.build_id_bytes && !entry->module.is_vdso;
+		return true;
 	default:
 		return false;
 	}
+}
+
+static bool lacks_lines(const struct entry *entry)
+{
+	struct elf_file file;
+
+	if (module_open_dwarf(&entry->module, &file))
+		return true;
+	elf_file_close(&file);
+	return false;
 }
 
 void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
@@ -266,10 +276,14 @@ void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
 	struct entry *wanting[DEBUGINFOD_MAX];
 	unsigned files = 0;
 
-	for (size_t i = 0; i < count && files < DEBUGINFOD_MAX; i++) {
-		struct entry *entry = &symbols->entries[handles[i]];
+	/* What has no names comes first. */
+	for (size_t i = 0; i < 2 * count && files < DEBUGINFOD_MAX; i++) {
+		struct entry *entry = &symbols->entries[handles[i % count]];
 
-		if (read_entry(symbols, entry) || !wants_debug_file(entry))
+		if (!entry->module.build_id_bytes || entry->module.is_vdso ||
+			read_entry(symbols, entry) ||
+			(i < count ? !lacks_names(entry)
+				   : lacks_names(entry) || !lacks_lines(entry)))
 			continue;
 		wanting[files] = entry;
 		requests[files++] = (struct debuginfod_request){
@@ -310,9 +324,8 @@ int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct
 	error = make_shown_name(entry->table, symbol, symbols->style);
 	if (error)
 		return error;
-	*out = (struct symbols_name){.name = symbol->shown,
-		.start = symbol->start,
-		.size = symbol->end - symbol->start};
+	*out = (struct symbols_name){
+		.name = symbol->shown, .start = symbol->start, .size = symbol->end - symbol->start};
 	add_frames(entry, address, out);
 	return 0;
 }
@@ -327,8 +340,7 @@ int symbols_function(struct symbols *symbols, int handle, uint64_t address, uint
 	return functions ? functions_find(functions, address, start) : -ENOENT;
 }
 
-int symbols_offset_address(
-	struct symbols *symbols, int handle, uint64_t offset, uint64_t *address)
+int symbols_offset_address(struct symbols *symbols, int handle, uint64_t offset, uint64_t *address)
 {
 	if (handle < 0 || handle >= symbols->count)
 		return -ENOENT;

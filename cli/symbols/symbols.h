@@ -115,8 +115,8 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 
 /*
  * Ask debuginfod servers for the debug files of those of the @count modules in @handles (each once)
- * that have a build-id and no names but exported ones. Before look-ups in them. @on_fetch (NULL:
- * nobody) is told of how many before they are asked for. Adds to *@report.
+ * that have a build-id, and no names but exported ones or no DWARF. Before look-ups in them.
+ * @on_fetch (NULL: nobody) is told of how many before they are asked for. Adds to *@report.
  */
 void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
 	void (*on_fetch)(unsigned files), struct debuginfod_report *report);

@@ -114,18 +114,33 @@ def test_symbols_come_and_stay(tmp_path, files):
     assert is_named(result) and "did not come" not in result.stderr
 
 
-def test_only_those_without_names_are_asked_for(tmp_path, files):
+def test_nobody_is_asked_for_what_is_here(tmp_path, files):
     program, _ = files
-    named = compile_target("recursion.c", tmp_path, (*PLAIN, "-Wl,--build-id=sha1"))
+    whole = compile_target("recursion.c", tmp_path, (*PLAIN, "-g", "-Wl,--build-id=sha1"))
     with Server({}) as server:
-        profile(tmp_path, named, "200", env=environment(tmp_path, server.url))
-        assert not any(build_id(named) in path for path in server.asked)
+        profile(tmp_path, whole, "200", env=environment(tmp_path, server.url))
+        assert not any(build_id(whole) in path for path in server.asked)
         result = run(tmp_path, program, server.url, options=("-v", "--no-debuginfod"))
         assert not any(build_id(program) in path for path in server.asked)
         assert not is_named(result)
         result = run(tmp_path, program, server.url)
         assert any(build_id(program) in path for path in server.asked)
     assert "no server has those of" in result.stderr
+
+
+def test_lines_come_for_what_has_names_alone(tmp_path):
+    program = compile_target("split.c", tmp_path, (*PLAIN, "-g", "-Wl,--build-id=sha1"))
+    debug = tmp_path / "served.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["strip", "-g", program], check=True)
+    out = tmp_path / "lines.folded"
+    with Server({build_id(program): debug.read_bytes()}) as server:
+        for url, has_lines in (("", False), (server.url, True)):
+            subprocess.run([BUILD / "flamerun", "-q", "--by", "line", "-o", out, "--", program,
+                            "400"], check=True, stdout=subprocess.DEVNULL,
+                           env=environment(tmp_path, url))
+            text = out.read_text()
+            assert "heavy" in text and ("split.c:" in text) == has_lines, text
 
 
 def test_another_files_symbols(tmp_path, files):
