@@ -200,7 +200,7 @@ static int draw_input(const struct options *options, const struct input *input,
 	struct picture_options picture = {0};
 	struct results_written written;
 	struct picture_trees trees, other = {.shown = NULL};
-	char subtitle[PICTURE_SUBTITLE_BYTES];
+	char subtitle[PICTURE_SUBTITLE_BYTES], filters[PICTURE_FILTERS_BYTES];
 	int error = picture_trees_make(&trees, input->tree, options, "", message);
 
 	if (error)
@@ -216,6 +216,8 @@ static int draw_input(const struct options *options, const struct input *input,
 	apply_facts(&picture, &input->facts);
 	picture_trees_subtitle(&trees, options, input->facts.subtitle, subtitle);
 	picture.subtitle = subtitle;
+	picture_trees_filters(&trees, options, input->facts.filters, filters);
+	picture.filters = filters;
 	picture.fine = trees.filtered;
 	picture.other = other.filtered;
 	picture.other_name = input->facts.other_name;

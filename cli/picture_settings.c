@@ -407,8 +407,11 @@ static size_t add_text(char *out, size_t size, size_t at, const char *text)
 	return at + bytes;
 }
 
-/* "focus: a, b; hide: c": what was left out, or at least how it began. */
-static void describe_filters(const struct options *options, char out[FILTERS_BYTES])
+/*
+ * "focus: a, b; hide: c": what was left out, or at least how it began. @is_drawn: a picture's, in
+ * which recursion may be collapsed.
+ */
+static void describe_filters(const struct options *options, bool is_drawn, char out[FILTERS_BYTES])
 {
 	char all[FILTERS_BYTES + 1] = "";
 	size_t at = 0;
@@ -425,22 +428,38 @@ static void describe_filters(const struct options *options, char out[FILTERS_BYT
 			at = add_text(all, sizeof(all), at, list->item[j]);
 		}
 	}
-	if (options->collapse_recursion)
+	if (is_drawn && options->collapse_recursion)
 		add_text(all, sizeof(all), add_text(all, sizeof(all), at, at ? "; " : ""),
 			"recursion collapsed");
 	label_clean(out, FILTERS_BYTES, all);
 }
 
-void picture_trees_subtitle(const struct picture_trees *trees, const struct options *options,
-	const char *subtitle, char out[PICTURE_SUBTITLE_BYTES])
+/* The same, and how much of @of is left, into @out of @size bytes. */
+static void write_filters(const struct picture_trees *trees, const struct options *options,
+	bool is_drawn, const char *of, char *out, size_t size)
 {
 	double part = (double)calltree_total(trees->functions);
 	double whole = (double)calltree_total(trees->whole);
 	char text[FILTERS_BYTES], share[32] = "";
 
-	describe_filters(options, text);
+	describe_filters(options, is_drawn, text);
 	if (part < whole)
 		snprintf(share, sizeof(share), " (%.1f %%)", 100 * part / whole);
-	snprintf(out, PICTURE_SUBTITLE_BYTES, "%s%s%s%s", text, share,
-		!*text || !*subtitle ? "" : part < whole ? " of " : "; ", subtitle);
+	snprintf(out, size, "%s%s%s%s", text, share,
+		!*text || !*of ? ""
+		: part < whole ? " of "
+			       : "; ",
+		of);
+}
+
+void picture_trees_subtitle(const struct picture_trees *trees, const struct options *options,
+	const char *subtitle, char out[PICTURE_SUBTITLE_BYTES])
+{
+	write_filters(trees, options, true, subtitle, out, PICTURE_SUBTITLE_BYTES);
+}
+
+void picture_trees_filters(const struct picture_trees *trees, const struct options *options,
+	const char *before, char out[PICTURE_FILTERS_BYTES])
+{
+	write_filters(trees, options, false, before, out, PICTURE_FILTERS_BYTES);
 }

@@ -48,4 +48,13 @@ const char *picture_trees_empty(const struct picture_trees *trees);
 void picture_trees_subtitle(const struct picture_trees *trees, const struct options *options,
 	const char *subtitle, char out[PICTURE_SUBTITLE_BYTES]);
 
+#define PICTURE_FILTERS_BYTES 256
+
+/*
+ * Write into @out what was left out of stacks, of which @before (borrowed, "": nothing) was left
+ * out already: what profiles say of themselves, "" when they are whole.
+ */
+void picture_trees_filters(const struct picture_trees *trees, const struct options *options,
+	const char *before, char out[PICTURE_FILTERS_BYTES]);
+
 #endif

@@ -43,6 +43,7 @@ struct picture_mark {
 struct picture_options {
 	const char *title;    /* NULL: "Flame graph" */
 	const char *subtitle; /* NULL or "": none */
+	const char *filters;  /* what profiles say was left out; NULL or "": nothing */
 	const char *notes; /* NULL or "": none; below the boxes, several lines if it has newlines */
 	const char
 		*empty; /* text shown instead of boxes when the tree has no weight; NULL: default */

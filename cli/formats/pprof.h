@@ -33,7 +33,8 @@
 /* What a profile says about itself, for a picture. */
 struct pprof_facts {
 	char title[256];    /* "" when it has none */
-	char subtitle[256];
+	char subtitle[512];
+	char filters[256];   /* what was left out; "": nothing that it knows of */
 	char notes[128];     /* "" when there is nothing to note */
 	char count_name[64]; /* what one unit of weight is called */
 	char time_name[64];  /* which time it is; "" when it is none */

@@ -391,7 +391,8 @@ static void write_subtitle(struct pprof_facts *facts, const char *type, uint64_t
 {
 	char *out = facts->subtitle;
 	size_t room = sizeof(facts->subtitle);
-	size_t at = (size_t)snprintf(out, room, "%" PRIu64 " %s", weight, facts->count_name);
+	size_t at = (size_t)snprintf(out, room, "%s%s%" PRIu64 " %s", facts->filters,
+		facts->filters[0] ? " of " : "", weight, facts->count_name);
 
 	if (strncmp(type, facts->count_name, TYPE_BYTES))
 		at += (size_t)snprintf(out + at, room - at, " of %.*s", TYPE_BYTES, type);
@@ -457,6 +458,8 @@ static int read_comments(
 
 		if ((found = text_after(text, PPROF_COMMENT_TITLE)) && !facts->title[0])
 			snprintf(facts->title, sizeof(facts->title), "%.250s", found);
+		if ((found = text_after(text, PPROF_COMMENT_FILTERS)) && !facts->filters[0])
+			snprintf(facts->filters, sizeof(facts->filters), "%.250s", found);
 		if ((found = text_after(text, PPROF_COMMENT_DROPPED)) && !*dropped)
 			*dropped = strtoull(found, NULL, 10);
 		found = text_after(text, PPROF_COMMENT_MARK);

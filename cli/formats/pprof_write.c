@@ -150,6 +150,7 @@ static void put_facts(struct profile_writer *w)
 
 	pprof_put_times(&w->writer, options->created_s, options->duration_ns);
 	pprof_put_title(&w->writer, options->title ? options->title : "");
+	pprof_put_filters(&w->writer, options->filters ? options->filters : "");
 	for (uint32_t i = 0; i < options->mark_count; i++) {
 		const struct picture_mark *mark = &options->marks[i];
 

@@ -174,9 +174,11 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 		.is_stopped = drawing->is_stopped,
 	};
 	char title[TITLE_BYTES], facts[SUBTITLE_BYTES], subtitle[PICTURE_SUBTITLE_BYTES];
+	char filters[PICTURE_FILTERS_BYTES];
 	struct picture_options picture = {
 		.title = title,
 		.subtitle = subtitle,
+		.filters = filters,
 		.empty = empty_text(drawing, &drawn->trees, is_vm),
 		.period_ns = NS_PER_S / profile_rate_hz(summary.profile),
 		.time_name = is_vm ? PPROF_MACHINE_TIME : clock_name(options),
@@ -197,6 +199,7 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	picture.marks = marks;
 	summary_subtitle(&summary, facts, sizeof(facts));
 	picture_trees_subtitle(&drawn->trees, options, facts, subtitle);
+	picture_trees_filters(&drawn->trees, options, "", filters);
 	picture_settings(options, &picture);
 	results_write(
 		drawing->results, drawn->trees.shown, &picture, !drawing->still_runs, &written);

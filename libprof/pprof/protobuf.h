@@ -141,6 +141,7 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 
 /* What a comment begins with; one comment for each. */
 #define PPROF_COMMENT_TITLE   "title: "
+#define PPROF_COMMENT_FILTERS "filters: " /* then which stacks and frames are left out */
 #define PPROF_COMMENT_DROPPED "dropped: " /* then the weight of what is missing */
 #define PPROF_COMMENT_MARK    "mark: "	  /* then milliseconds.microseconds, thread and text */
 

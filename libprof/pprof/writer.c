@@ -229,6 +229,12 @@ void pprof_put_title(struct pprof_writer *writer, const char *title)
 		put_comment(writer, PPROF_COMMENT_TITLE, title);
 }
 
+void pprof_put_filters(struct pprof_writer *writer, const char *filters)
+{
+	if (*filters)
+		put_comment(writer, PPROF_COMMENT_FILTERS, filters);
+}
+
 void pprof_put_dropped(struct pprof_writer *writer, uint64_t weight)
 {
 	char number[24];

@@ -12,7 +12,7 @@ import pytest
 
 import pixels
 from folded import Folded
-from pprof import Maker
+from pprof import Maker, Profile
 from profiled import compile_target, profile
 
 pytestmark = pytest.mark.sanitized
@@ -78,6 +78,25 @@ def test_render(run, tmp_path, words, expected, left_out):
     for line in left_out.splitlines():
         assert f"flamerun: {line}\n" in result.stderr
     assert ("left out" in result.stderr) == bool(left_out)
+
+
+def test_profiles_say_what_is_left_out(run, tmp_path):
+    """In a comment, which lasts, and in the pictures that are made of it."""
+    (tmp_path / "in").write_text("main;a 5\nmain;b 3\nstart;c 2\n")
+
+    def comments(name):
+        return [text for text in Profile(tmp_path / name).comments if text.startswith("filters")]
+
+    run("render", "in", "-o", "whole.pb", "--collapse-recursion", check=True)
+    assert comments("whole.pb") == []
+    run("render", "in", "-o", "1.pb.gz", "--focus", "main", "--hide", "^a$", check=True)
+    assert comments("1.pb.gz") == ["filters: focus: main; hide: ^a$ (80.0 %)"]
+    run("render", "1.pb.gz", "-o", "2.pb", "-o", "2.svg", "--ignore", "b", check=True)
+    assert comments("2.pb") == ["filters: ignore: b (62.5 %) of focus: main; hide: ^a$ (80.0 %)"]
+    assert ("ignore: b (62.5 %) of focus: main; hide: ^a$ (80.0 %) of 8 samples"
+            in (tmp_path / "2.svg").read_text())
+    run("render", "2.pb", "-o", "3.pb", check=True)
+    assert comments("3.pb") == comments("2.pb")
 
 
 @pytest.mark.parametrize("stack, expected", RECURSION)
