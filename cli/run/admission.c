@@ -217,10 +217,9 @@ static void name_user(const struct privilege_file *file, char *out, size_t bytes
 static const char *prefix_command(const char *name)
 {
 	static const char *const commands[] = {"sudo", "doas", "pkexec"};
-	const char *slash = strrchr(name, '/');
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (!strcmp(slash ? slash + 1 : name, commands[i]))
+		if (!strcmp(basename(name), commands[i]))
 			return commands[i];
 	return NULL;
 }

@@ -39,13 +39,6 @@ static int open_in(struct elf_file *file, const char *folder, const char *name, 
 	return error ? elf_file_open(file, path, 0) : 0;
 }
 
-static const char *base_of(const char *name)
-{
-	const char *slash = strrchr(name, '/');
-
-	return slash ? slash + 1 : name;
-}
-
 int dwarf_files_open_split(struct elf_file *split, const struct elf_file *file, const char *folder,
 	const char *name, uint32_t pid)
 {
@@ -57,7 +50,7 @@ int dwarf_files_open_split(struct elf_file *split, const struct elf_file *file, 
 	folder_of(file, beside);
 	if (name[0] != '/')
 		error = open_in(split, beside, name, 0);
-	return error ? open_in(split, beside, base_of(name), 0) : 0;
+	return error ? open_in(split, beside, basename(name), 0) : 0;
 }
 
 int dwarf_files_open_package(struct elf_file *package, const struct elf_file *file)
@@ -158,7 +151,7 @@ int dwarf_files_open_alternate(
 	folder_of(file, folder);
 	if (!open_linked(alternate, folder, link.name, pid, &link) ||
 		!open_linked(
-			alternate, ELF_FILE_DEBUG_ROOT "/.dwz", base_of(link.name), pid, &link))
+			alternate, ELF_FILE_DEBUG_ROOT "/.dwz", basename(link.name), pid, &link))
 		return 0;
 	return open_linked(alternate, "", path, pid, &link) ? -ESTALE : 0;
 }

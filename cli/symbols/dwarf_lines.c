@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/symbols/instances.h"
 #include "render/array.h"
 
 #define NAMES_MAX    (1u << 20) /* files or folders of one program */
@@ -207,22 +208,6 @@ static void begin_sequence(struct machine *machine)
 	machine->state = NO_ROW;
 }
 
-/* The number of the first of the addresses that is at least @address. */
-static size_t first_from(const struct machine *machine, uint64_t address)
-{
-	size_t low = 0, high = machine->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (machine->addresses[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* A row: the last one holds up to here. */
 static void add_row(struct machine *machine, struct cursor *cursor)
 {
@@ -231,7 +216,8 @@ static void add_row(struct machine *machine, struct cursor *cursor)
 	if (machine->state == LEFT_OUT)
 		return;
 	if (machine->state == NO_ROW || machine->address < machine->last) {
-		machine->next = first_from(machine, machine->address);
+		machine->next =
+			instances_first(machine->addresses, machine->count, machine->address);
 		machine->state = machine->address ? HAS_ROW : LEFT_OUT;
 	} else {
 		while (machine->next < machine->count &&

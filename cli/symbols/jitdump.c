@@ -412,8 +412,7 @@ void jitdump_free(struct jitdump *dump)
 
 bool jitdump_is_named(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = basename(path);
 	size_t digits;
 
 	if (strncmp(name, "jit-", strlen("jit-")))
