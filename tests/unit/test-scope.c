@@ -185,6 +185,25 @@ static void old_scopes_are_forgotten(void **state)
 	assert_int_equal(flameprof_scope_end(&first), -ESRCH);
 }
 
+/* Writing the picture must not be cancelled, and what comes after it must be as it was. */
+static void cancelling_is_as_before(void **state)
+{
+	static const int states[] = {PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DISABLE};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		int after;
+
+		pthread_setcancelstate(states[i], NULL);
+		{
+			FLAMEPROF_SCOPE_AS(scope, "cancelling.pb", .rate = 1000);
+			assert_int_equal(flameprof_scope_end(&scope), 0);
+		}
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &after);
+		assert_int_equal(after, states[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +211,7 @@ int main(void)
 		cmocka_unit_test(many_threads),
 		cmocka_unit_test(what_cannot_be_written_is_told),
 		cmocka_unit_test(old_scopes_are_forgotten),
+		cmocka_unit_test(cancelling_is_as_before),
 	};
 
 	return cmocka_run_group_tests(tests, begin_folder, end_folder);
