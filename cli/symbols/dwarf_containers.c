@@ -25,6 +25,7 @@ struct container {
 	uint32_t outer; /* number of the one around it; NONE */
 	bool has_name;
 	bool is_namespace;
+	bool is_class;
 };
 
 struct unit_containers {
@@ -72,6 +73,7 @@ static int add_container(struct unit_containers *of, const struct dwarf_die *die
 		.has_name = die->has & DWARF_HAS(DWARF_NAME),
 		.outer = outer,
 		.is_namespace = die->tag == DW_TAG_namespace,
+		.is_class = die->tag == DW_TAG_class_type || die->tag == DW_TAG_structure_type,
 	};
 	return 0;
 }
@@ -137,10 +139,23 @@ static uint32_t find_container(const struct unit_containers *of, uint64_t offset
 	return at;
 }
 
+/*
+ * What stands in @of's place, NULL for nothing; @inner is what is in it. GCC has no name for the
+ * class of a lambda, and none for linkers of its function where that is local.
+ */
+static const char *replace_name(const struct container *of, const char *inner)
+{
+	static const char call[] = "operator()";
+
+	if (of->is_namespace)
+		return "(anonymous namespace)";
+	return of->is_class && !strncmp(inner, call, sizeof(call) - 1) ? "{lambda}" : NULL;
+}
+
 int dwarf_containers_write(struct dwarf_containers *containers, struct dwarf_reader *reader,
 	const struct dwarf_unit *unit, uint64_t offset, char *end, size_t bytes_max)
 {
-	static const char unnamed[] = "(anonymous namespace)", between[] = "::";
+	static const char between[] = "::";
 	const struct unit_containers *of;
 	size_t written = 0;
 
@@ -152,8 +167,7 @@ int dwarf_containers_write(struct dwarf_containers *containers, struct dwarf_rea
 	for (uint32_t i = find_container(of, offset); i != NONE; i = of->list[i].outer) {
 		const struct container *container = &of->list[i];
 		const char *name = container->has_name ? dwarf_text(reader, unit, &container->name)
-				   : container->is_namespace ? unnamed
-							     : NULL;
+						       : replace_name(container, end - written);
 		size_t bytes = name ? strlen(name) : 0;
 
 		if (!bytes)

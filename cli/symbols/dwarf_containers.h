@@ -26,7 +26,7 @@ void dwarf_containers_release(struct dwarf_containers *containers);
 
 /*
  * Write what the entry at @offset of @unit stands in before @end, as in "outer::(anonymous
- * namespace)::inner::". The walk that @reader is in is lost.
+ * namespace)::inner::"; what it is called itself is there. The walk that @reader is in is lost.
  * Returns how long it is, at most @bytes_max; 0 also where it does not fit, or in languages that
  * have no such names; or -ENOMEM.
  */

@@ -240,6 +240,34 @@ static void test_nested(void **state)
 	symbols_free(symbols);
 }
 
+/* What linkers need no name for is called by what it stands in. */
+static void test_containers(void **state)
+{
+	static const char *const names[] = {
+		"outer", "outer::{lambda}::operator()", "space::(anonymous namespace)::Held::keep"};
+	struct symbols_name found;
+	struct symbols *symbols;
+
+	(void)state;
+	fixture_write("chain.cc",
+		"#define INLINED __attribute__((always_inline))\n"
+		"namespace space { namespace { struct Held {\n"
+		"	INLINED int keep(int a)\n"
+		"	{ __asm__ volatile(\".globl here\\nhere: nop\"); return a; }\n"
+		"}; } }\n"
+		"extern \"C\" int outer(int a)\n"
+		"{\n"
+		"	auto thrice = [](int b) INLINED { return space::Held().keep(b * 3); };\n"
+		"	return thrice(a) + 1;\n"
+		"}\n");
+	fixture_run("g++ -O2 -g -fPIC -shared -o chain chain.cc && cp chain chain.full");
+	symbols = look_up_here("chain", &found);
+	assert_int_equal(found.frame_count, sizeof(names) / sizeof(names[0]));
+	for (uint32_t i = 0; i < found.frame_count; i++)
+		assert_string_equal(found.frames[i].name, names[i]);
+	symbols_free(symbols);
+}
+
 /*
  * What no compiler writes: an inlined function that is an instance of itself, in it more blocks
  * than are looked into, and in the innermost one another; the unit is longer than its section.
@@ -361,6 +389,7 @@ int main(void)
 		cmocka_unit_test(test_dwz),
 		cmocka_unit_test(test_without),
 		cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_containers),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_hurried),
