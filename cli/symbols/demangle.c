@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Demangling by libiberty, behind a gate: which names are tried at all, how long a result may get,
- * and what is cut off the name before.
+ * and what is cut off the name before. Fortran's are no more than two names in one.
  */
 #include "cli/symbols/demangle.h"
 
@@ -149,6 +149,28 @@ static int is_cxx_or_rust(const char *name)
 	return !strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2) || !strncmp(name, "_GLOBAL_", 8);
 }
 
+/*
+ * gfortran's "__module_MOD_procedure" is two names in small letters. Returns 0, -ENOENT when @name
+ * is none of those, or -ENOMEM.
+ */
+static int demangle_fortran(const char *name, char **shown)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_.", between[] = "_MOD_";
+	size_t module;
+
+	if (strncmp(name, "__", 2) || !islower((unsigned char)name[2]))
+		return -ENOENT;
+	name += 2;
+	module = strspn(name, letters);
+	if (name[module] != 'M' || strncmp(name + --module, between, sizeof(between) - 1))
+		return -ENOENT;
+	if (!name[module + sizeof(between) - 1])
+		return -ENOENT;
+	if (asprintf(shown, "%.*s::%s", (int)module, name, name + module + sizeof(between) - 1) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
 /* Demangle @plain, which has no suffix. Returns 0, -ENOENT when it is none to demangle, -ENOMEM. */
 static int demangle_plain(const char *plain, bool is_full, char **shown)
 {
@@ -161,7 +183,9 @@ static int demangle_plain(const char *plain, bool is_full, char **shown)
 		*shown = demangle_d(name);
 		return *shown ? 0 : -ENOENT;
 	}
-	if (!is_cxx_or_rust(name) || !run_demangler(name, is_full, &output))
+	if (!is_cxx_or_rust(name))
+		return demangle_fortran(plain, shown);
+	if (!run_demangler(name, is_full, &output))
 		return -ENOENT;
 	*shown = strndup(output.text, output.bytes);
 	return *shown ? 0 : -ENOMEM;

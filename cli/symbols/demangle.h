@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mangled names of C++, Rust and D to what their authors wrote.
+ * Mangled names of C++, Rust, D and Fortran to what their authors wrote.
  */
 #ifndef CLI_SYMBOLS_DEMANGLE_H
 #define CLI_SYMBOLS_DEMANGLE_H

@@ -43,6 +43,10 @@ static void test_languages(void **state)
 	expect("_RINvCs7cTL2Rz5gGG_1r4workmEB2_", "r::work::<u32>");
 	expect("_D4test3fooFZv", "test.foo()");
 	expect("_Dmain", "D main");
+	expect("__grid_MOD_apply", "grid::apply");
+	expect("__my_grid2_MOD___copy_field", "my_grid2::__copy_field");
+	expect("__grid_MOD_apply.part.0", "grid::apply");
+	expect_style("__grid_MOD_apply", DEMANGLE_NONE, "__grid_MOD_apply");
 	expect("_RINvCs7cTL2Rz5gGG_0r4workmE_", "_RINvCs7cTL2Rz5gGG_0r4workmE_"); /* no letters */
 }
 
@@ -56,6 +60,12 @@ static void test_c_names_stay(void **state)
 	expect("_Reset", "_Reset");
 	expect("_Drop", "_Drop");
 	expect("__Zn", "__Zn");
+	expect("__MOD_apply", "__MOD_apply");
+	expect("___MOD_apply", "___MOD_apply");
+	expect("__grid_MOD_", "__grid_MOD_");
+	expect("__gridMOD_apply", "__gridMOD_apply");
+	expect("__Grid_MOD_apply", "__Grid_MOD_apply");
+	expect("__m", "__m");
 	expect("", "");
 	expect("main.part", "main.part");
 	expect("runtime.mallocgc", "runtime.mallocgc");
