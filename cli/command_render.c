@@ -199,15 +199,18 @@ static int draw_input(const struct options *options, const struct input *input,
 {
 	struct picture_options picture = {0};
 	struct results_written written;
-	struct picture_trees trees, other = {.shown = NULL};
+	struct picture_trees trees, other = {.whole = NULL};
 	char subtitle[PICTURE_SUBTITLE_BYTES], filters[PICTURE_FILTERS_BYTES];
-	int error = picture_trees_make(&trees, input->tree, options, "", message);
+	/* Without waits "wait" is a sample type like others. */
+	enum calltree_times times =
+		calltree_waits(input->tree) ? picture_times(options) : CALLTREE_TIMES_CPU;
+	int error = picture_trees_make(&trees, input->tree, options, times, "", message);
 
 	if (error)
 		return error;
 	if (calltree_total(input->other))
 		error = picture_trees_make(
-			&other, input->other, options, input->facts.other_name, message);
+			&other, input->other, options, CALLTREE_TIMES_CPU, input->facts.other_name, message);
 	if (error) {
 		picture_trees_release(&trees);
 		return error;
@@ -218,7 +221,7 @@ static int draw_input(const struct options *options, const struct input *input,
 	picture.subtitle = subtitle;
 	picture_trees_filters(&trees, options, input->facts.filters, filters);
 	picture.filters = filters;
-	picture.fine = trees.filtered;
+	picture_trees_settings(&trees, &picture);
 	picture.other = other.filtered;
 	picture.other_name = input->facts.other_name;
 	picture_settings(options, &picture);

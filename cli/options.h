@@ -86,6 +86,7 @@ struct options {
 	uint32_t follow;
 	uint32_t outside;
 	uint32_t wall;
+	uint32_t no_fold_idle;
 	uint32_t debuginfod; /* where nobody said so: when DEBUGINFOD_URLS is set */
 	uint32_t test_clock_hz; /* 0: off */
 	uint64_t duration_ns;	/* 0: until the program ends */

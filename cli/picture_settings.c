@@ -14,12 +14,14 @@
 #include <string.h>
 
 #include "cli/symbols/demangle.h"
+#include "libprof/pprof/protobuf.h"
 #include "render/label.h"
 #include "render/transform.h"
 
 /* Of what was left out the picture says so much. */
 #define FILTERS_BYTES 200
 
+#define ALL_WAITS    "all of the time was waiting: --wall draws it, and in a browser w"
 #define NOTHING_LEFT "no stacks are left by --focus, --ignore, --root and --hide"
 
 /* What can be left out, by what it is asked for with. */
@@ -54,6 +56,15 @@ static int64_t created_s(int64_t otherwise)
 	errno = 0;
 	seconds = strtoll(text, &end, 10);
 	return errno || *end ? otherwise : seconds;
+}
+
+enum calltree_times picture_times(const struct options *options)
+{
+	const char *type = options->sample_type;
+
+	if (type && !strcmp(type, PPROF_WAITING_TIME))
+		return CALLTREE_TIMES_WAITS;
+	return options->wall ? CALLTREE_TIMES_BOTH : CALLTREE_TIMES_CPU;
 }
 
 void picture_settings(const struct options *options, struct picture_options *picture)
@@ -323,6 +334,7 @@ static int shape_tree(const struct calltree *filtered, const struct calltree *fu
 	const struct options *options, struct calltree **out)
 {
 	const struct transform_shape shape = {
+		.fold_idle = !options->no_fold_idle && calltree_waits(filtered),
 		.collapse_recursion = options->collapse_recursion != 0,
 		.by_module = has_word(options->by, "module"),
 		.by_process = has_word(options->by, "process"),
@@ -346,55 +358,104 @@ static int shape_tree(const struct calltree *filtered, const struct calltree *fu
 	return error;
 }
 
-int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
-	const struct options *options, const char *of, struct diag_message *message)
+/* @made is the caller's, or NULL for nothing new: then @to is @from. Returns @error. */
+static int keep_tree(int error, const struct calltree *from, const struct calltree *made,
+	const struct calltree **to)
 {
-	struct calltree *sourced = NULL, *filtered = NULL, *functions = NULL, *shown = NULL;
-	int error = source_tree(tree, options, &sourced);
-	bool is_told = false;
+	*to = made ? made : from;
+	return error;
+}
 
-	*trees = (struct picture_trees){.whole = tree};
-	if (!error) {
-		trees->filtered = sourced ? sourced : tree;
-		error = filter_tree(trees->filtered, options, of, &filtered, message);
-		is_told = error != 0;
-	}
-	if (!error && filtered) {
-		calltree_free(sourced);
-		sourced = NULL;
-		trees->filtered = filtered;
-	}
+/* Each from the one before, @trees holding what is there already. Returns 0 or -errno. */
+static int make_trees(struct picture_trees *trees, const struct options *options)
+{
+	struct calltree *made = NULL;
+	int error = transform_lines(trees->filtered, false, &made);
+
+	error = keep_tree(error, trees->filtered, made, &trees->merged);
+	made = NULL;
 	if (!error)
-		error = transform_lines(trees->filtered, false, &functions);
-	if (!error) {
-		trees->functions = functions ? functions : trees->filtered;
-		error = shape_tree(trees->filtered, trees->functions, options, &shown);
+		error = transform_times(trees->merged, trees->times, &made);
+	error = keep_tree(error, trees->merged, made, &trees->functions);
+	made = NULL;
+	if (!error)
+		error = shape_tree(trees->filtered, trees->merged, options, &made);
+	error = keep_tree(error, trees->merged, made, &trees->everything);
+	made = NULL;
+	/* Where nothing was grouped or turned, what is drawn is there already. */
+	if (!error && trees->everything == trees->merged)
+		return keep_tree(0, trees->functions, NULL, &trees->shown);
+	if (!error)
+		error = transform_times(trees->everything, trees->times, &made);
+	return keep_tree(error, trees->everything, made, &trees->shown);
+}
+
+int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
+	const struct options *options, enum calltree_times times, const char *of,
+	struct diag_message *message)
+{
+	struct calltree *sourced = NULL, *filtered = NULL;
+	int error = source_tree(tree, options, &sourced);
+
+	*trees = (struct picture_trees){times, tree, tree, tree, tree, tree, tree};
+	if (error)
+		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
+	error = filter_tree(sourced ? sourced : tree, options, of, &filtered, message);
+	if (error) {
+		calltree_free(sourced);
+		return error;
 	}
-	if (!error) {
-		trees->shown = shown ? shown : trees->functions;
+	trees->filtered = filtered ? filtered : sourced ? sourced : tree;
+	if (filtered)
+		calltree_free(sourced);
+	trees->merged = trees->functions = trees->everything = trees->shown = trees->filtered;
+	error = make_trees(trees, options);
+	if (!error)
 		return 0;
-	}
-	calltree_free(functions);
-	calltree_free(filtered);
-	calltree_free(sourced);
-	return is_told ? error
-		       : diag_fail(message, error, "cannot draw: %s", strerror(-error));
+	picture_trees_release(trees);
+	return diag_fail(message, error, "cannot draw: %s", strerror(-error));
+}
+
+/* Free @tree unless it is one of the @count before it. */
+static void free_made(const struct calltree *tree, const struct calltree *const *before, int count)
+{
+	while (count)
+		if (before[--count] == tree)
+			return;
+	calltree_free((struct calltree *)(uintptr_t)tree);
 }
 
 void picture_trees_release(struct picture_trees *trees)
 {
-	if (trees->shown != trees->functions)
-		calltree_free((struct calltree *)(uintptr_t)trees->shown);
-	if (trees->functions != trees->filtered)
-		calltree_free((struct calltree *)(uintptr_t)trees->functions);
-	if (trees->filtered != trees->whole)
-		calltree_free((struct calltree *)(uintptr_t)trees->filtered);
+	const struct calltree *const all[] = {trees->whole, trees->filtered, trees->merged,
+		trees->functions, trees->everything, trees->shown};
+
+	for (int i = sizeof(all) / sizeof(all[0]); --i > 0;)
+		free_made(all[i], all, i);
 	*trees = (struct picture_trees){.whole = NULL};
+}
+
+void picture_trees_settings(const struct picture_trees *trees, struct picture_options *picture)
+{
+	picture->times = trees->times;
+	picture->fine = trees->filtered;
+	picture->everything = calltree_waits(trees->everything) ? trees->everything : NULL;
+}
+
+uint64_t picture_trees_weight(const struct picture_trees *trees)
+{
+	uint64_t total = calltree_total(trees->whole), waits = calltree_waits(trees->whole);
+
+	return trees->times == CALLTREE_TIMES_BOTH    ? total
+	       : trees->times == CALLTREE_TIMES_WAITS ? waits
+						      : total - waits;
 }
 
 const char *picture_trees_empty(const struct picture_trees *trees)
 {
-	return calltree_total(trees->whole) && !calltree_total(trees->shown) ? NOTHING_LEFT : NULL;
+	if (calltree_total(trees->shown) || !calltree_total(trees->whole))
+		return NULL;
+	return picture_trees_weight(trees) ? NOTHING_LEFT : ALL_WAITS;
 }
 
 /* Add @text behind the @at bytes of @out. Returns how many there are then. */
@@ -439,7 +500,7 @@ static void write_filters(const struct picture_trees *trees, const struct option
 	bool is_drawn, const char *of, char *out, size_t size)
 {
 	double part = (double)calltree_total(trees->functions);
-	double whole = (double)calltree_total(trees->whole);
+	double whole = (double)picture_trees_weight(trees);
 	char text[FILTERS_BYTES], share[32] = "";
 
 	describe_filters(options, is_drawn, text);

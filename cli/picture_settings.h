@@ -16,25 +16,38 @@
  */
 void picture_settings(const struct options *options, struct picture_options *picture);
 
+/* The stacks that @options want drawn: those on a CPU, with --wall those that wait as well. */
+enum calltree_times picture_times(const struct options *options);
+
 /* One tree in its states; those in which nothing changed are the same. */
 struct picture_trees {
+	enum calltree_times times; /* that are drawn */
 	const struct calltree *whole;	 /* borrowed */
 	const struct calltree *filtered; /* without what was not to be drawn, functions by line:
 					    what profiles are made of */
-	const struct calltree *functions; /* the same with functions whole: what numbers are of */
-	const struct calltree *shown;	 /* grouped and turned as asked for: what is drawn */
+	const struct calltree *merged;	 /* the same with functions whole */
+	const struct calltree *functions; /* of that the stacks that are drawn: what numbers are of */
+	const struct calltree *everything; /* merged, grouped and turned as asked for */
+	const struct calltree *shown;	 /* of that the stacks that are drawn */
 };
 
 /*
- * Make of @tree (finished, borrowed until the release) what @options want shown. What leaves is
+ * Make of @tree (finished, borrowed until the release) what @options want shown of @times. What leaves is
  * reported by its weight, as samples @of something unless that is "".
  *
  * Returns 0, or -errno with @message filled and nothing to release.
  */
 int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
-	const struct options *options, const char *of, struct diag_message *message);
+	const struct options *options, enum calltree_times times, const char *of,
+	struct diag_message *message);
 
 void picture_trees_release(struct picture_trees *trees);
+
+/* Put what @trees (borrowed) are and hold beside the tree that is shown into @picture. */
+void picture_trees_settings(const struct picture_trees *trees, struct picture_options *picture);
+
+/* The weight of the stacks of the whole tree whose times are drawn. */
+uint64_t picture_trees_weight(const struct picture_trees *trees);
 
 /* What an empty picture says when the options left nothing to show; NULL when they did not. */
 const char *picture_trees_empty(const struct picture_trees *trees);

@@ -182,6 +182,17 @@ uint64_t calltree_total(const struct calltree *tree)
 	return tree->weight;
 }
 
+/* Of stacks that were turned round as well: the frame stands once in each that waits. */
+uint64_t calltree_waits(const struct calltree *tree)
+{
+	uint64_t waits = 0;
+
+	for (uint32_t i = 1; i < tree->node_count; i++)
+		if (tree->frames[tree->nodes[i].frame].kind == CALLTREE_WAIT)
+			waits += tree->nodes[i].total;
+	return waits;
+}
+
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 #define CHUNK_BYTES 65536u
@@ -477,6 +488,7 @@ static void sort_lines(struct calltree *tree)
 		}
 		lines[kept].self += lines[i].self;
 		lines[kept].total += lines[i].total;
+		lines[kept].waits += lines[i].waits;
 	}
 	tree->line_count = kept + 1;
 	qsort(lines, tree->line_count, sizeof(*lines), compare_weights);

@@ -37,7 +37,19 @@ enum calltree_frame_kind {
 	 */
 	CALLTREE_WAIT = 7,
 	CALLTREE_KERNEL = 8, /* "[kernel: read]": the kernel at work, in that system call */
+	/*
+	 * Stands above the stacks of threads that only wait where they always wait. Pictures show
+	 * what is below it when they are asked to; see transform_shape.fold_idle.
+	 */
+	CALLTREE_IDLE = 9,
 	CALLTREE_KINDS
+};
+
+/* What a thread does in a stack: it waits in those that have a frame of CALLTREE_WAIT. */
+enum calltree_times {
+	CALLTREE_TIMES_CPU = 0,
+	CALLTREE_TIMES_WAITS = 1,
+	CALLTREE_TIMES_BOTH = 2
 };
 
 struct calltree_frame {
@@ -114,6 +126,7 @@ struct calltree_line {
 	const char *file; /* owned by the tree when read */
 	uint64_t self;	  /* weight of the samples of which it is the leaf */
 	uint64_t total;	  /* weight of the stacks in which it is, each once */
+	uint64_t waits;	  /* of @total, that of stacks that wait */
 };
 void calltree_add_line(struct calltree *tree, const struct calltree_line *line);
 
@@ -137,6 +150,7 @@ const char *calltree_thread_at(const struct calltree *tree, uint32_t thread); /*
 const char *calltree_process_at(const struct calltree *tree, uint32_t thread); /* NULL: unknown */
 const struct calltree_sample *calltree_sample_at(const struct calltree *tree, size_t sample);
 uint64_t calltree_total(const struct calltree *tree); /* weight of everything */
+uint64_t calltree_waits(const struct calltree *tree); /* of that, of stacks that wait */
 
 /* After calltree_finish(): by frame, those of a frame from the heaviest total down. */
 size_t calltree_lines(const struct calltree *tree);

@@ -280,6 +280,7 @@ static void write_view(struct writer *writer)
 		hundredths(style->fonts[FONT_LABEL].size_px),
 		hundredths(style->narrowest_px),
 		style->options->whole_names != 0,
+		style->options->times,
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -453,6 +454,9 @@ static void put_line(struct writer *writer, enum embed_tag tag, const struct cal
 	case EMBED_LINE_SELVES:
 		bytes_varint(&writer->column, line->self);
 		break;
+	case EMBED_LINE_WAITS:
+		bytes_varint(&writer->column, line->waits);
+		break;
 	default:
 		bytes_varint(&writer->column, line->total);
 	}
@@ -477,7 +481,7 @@ static void write_lines(struct writer *writer)
 		bytes_varint(&writer->column, more);
 	}
 	end_column(writer, EMBED_LINES_MORE);
-	for (enum embed_tag tag = EMBED_LINE_FILES; tag <= EMBED_LINE_TOTALS; tag++) {
+	for (enum embed_tag tag = EMBED_LINE_FILES; tag <= EMBED_LINE_WAITS; tag++) {
 		int64_t before = 0;
 
 		for (uint32_t i = 0; i < frames; i++) {

@@ -74,7 +74,7 @@ enum embed_tag {
 	 * ground (enum picture_ground), 1 when the tree was merged from the leaf else 0, width of
 	 * the static picture in px; then in hundredths of a px: height of a row (the gap of 1 px
 	 * included), size of the label font, narrowest box drawn by itself; are labels whole where
-	 * there is room.
+	 * there is room; which stacks are drawn (enum calltree_times).
 	 */
 	EMBED_VIEW = 26,
 	EMBED_MARK_TIMES = 27, /* per mark: microseconds since the one before */
@@ -87,6 +87,7 @@ enum embed_tag {
 	EMBED_LINE_NUMBERS = 33, /* per line, signed: number, 0 for unknown, minus the one before */
 	EMBED_LINE_SELVES = 34,	/* per line: weight of samples whose leaf it is */
 	EMBED_LINE_TOTALS = 35, /* per line: weight of stacks in which it is */
+	EMBED_LINE_WAITS = 36,	/* per line: of that, of stacks that wait */
 };
 
 /* Lines of a function, so that pictures stay small; the others are in profiles. */

@@ -79,6 +79,13 @@ static int extend_run(struct pass *pass, uint32_t row, uint32_t node, uint64_t f
 	return error;
 }
 
+/* What is below such a node is shown on request: there is nobody to ask for it here. */
+static int is_idle(const struct calltree *tree, uint32_t node)
+{
+	return node != CALLTREE_ROOT &&
+	       calltree_frame_at(tree, calltree_node_at(tree, node)->frame)->kind == CALLTREE_IDLE;
+}
+
 /* One node whose row is within the limits. *@below tells whether to look at its children. */
 static int place_node(struct pass *pass, uint32_t at, int *below)
 {
@@ -102,8 +109,8 @@ static int place_node(struct pass *pass, uint32_t at, int *below)
 		return 0;
 	if (width_px < pass->narrowest_px)
 		return extend_run(pass, row, number, from, to);
-	*below = !cut;
-	if (!cut)
+	*below = !cut && !is_idle(pass->tree, number);
+	if (*below)
 		pass->next_from[row + 1] = from;
 	pass->row_px[row] += width_px;
 	if (cut && box.count > pass->layout->folded)

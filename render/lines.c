@@ -41,55 +41,65 @@ static void name_line(struct pass *pass, struct calltree_frame *frame)
 	drop_line(pass, frame);
 }
 
-/*
- * What each frame of the old tree weighs: in @self as a leaf, in @total as part of a stack, each
- * stack once however often it has the frame. Returns 0 or -ENOMEM.
- */
-static int weigh_frames(const struct pass *pass, uint64_t *self, uint64_t *total)
-{
-	uint32_t frames = calltree_frames(pass->from);
-	/* [frame] -> where the subtree of its outermost node on the way here ends */
-	uint32_t *within = pass_array(frames, sizeof(*within));
-	struct preorder preorder;
-	int error = within ? preorder_init(&preorder, pass->from) : -ENOMEM;
+/* What a frame of the old tree weighs. */
+struct weighed {
+	uint64_t self;	/* as a leaf */
+	uint64_t total; /* as part of a stack, each stack once however often it has the frame */
+	uint64_t waits; /* of @total, of stacks that wait */
+};
 
+/* Into @frames by frame. Returns 0 or -ENOMEM. */
+static int weigh_frames(const struct pass *pass, struct weighed *frames)
+{
+	/* [frame] -> where the subtree of its outermost node on the way here ends */
+	uint32_t *within = pass_array(calltree_frames(pass->from), sizeof(*within));
+	uint64_t *waits = pass_array(pass->nodes, sizeof(*waits)); /* [node] */
+	struct preorder preorder;
+	int error = within && waits ? preorder_init(&preorder, pass->from) : -ENOMEM;
+
+	for (uint32_t i = error ? 0 : pass->nodes - 1; i > 0; i--) {
+		if (pass_is(pass, i, CALLTREE_WAIT))
+			waits[i] = pass_node(pass, i)->total;
+		waits[pass_node(pass, i)->parent] += waits[i];
+	}
 	for (uint32_t at = 1; !error && at < pass->nodes; at++) {
 		const struct calltree_node *node = pass_node(pass, preorder.order[at]);
 
-		self[node->frame] += node->self;
+		frames[node->frame].self += node->self;
 		if (at < within[node->frame])
 			continue;
-		total[node->frame] += node->total;
+		frames[node->frame].total += node->total;
+		frames[node->frame].waits += waits[preorder.order[at]];
 		within[node->frame] = preorder.end[at];
 	}
 	if (!error)
 		preorder_release(&preorder);
+	free(waits);
 	free(within);
 	return error;
 }
 
 static int merge_lines(struct pass *pass)
 {
-	uint32_t frames = calltree_frames(pass->from);
-	uint64_t *self = pass_array(frames, sizeof(*self));
-	uint64_t *total = pass_array(frames, sizeof(*total));
-	int error = self && total ? weigh_frames(pass, self, total) : -ENOMEM;
+	uint32_t count = calltree_frames(pass->from);
+	struct weighed *frames = pass_array(count, sizeof(*frames));
+	int error = frames ? weigh_frames(pass, frames) : -ENOMEM;
 
 	for (uint32_t i = 1; !error && i < pass->nodes; i++)
 		pass->place[i] = pass_child(pass, pass->place[pass_node(pass, i)->parent], i);
-	for (uint32_t i = 0; !error && i < frames; i++) {
+	for (uint32_t i = 0; !error && i < count; i++) {
 		const struct calltree_frame *frame = calltree_frame_at(pass->from, i);
 
-		if (has_place(frame) && total[i])
-			calltree_add_line(pass->to, &(struct calltree_line){
-							    .frame = pass_frame(pass, i),
-							    .line = frame->line,
-							    .file = frame->file,
-							    .self = self[i],
-							    .total = total[i]});
+		if (has_place(frame) && frames[i].total)
+			calltree_add_line(
+				pass->to, &(struct calltree_line){.frame = pass_frame(pass, i),
+						  .line = frame->line,
+						  .file = frame->file,
+						  .self = frames[i].self,
+						  .total = frames[i].total,
+						  .waits = frames[i].waits});
 	}
-	free(self);
-	free(total);
+	free(frames);
 	return error;
 }
 
@@ -115,8 +125,8 @@ int transform_lines(const struct calltree *tree, bool by_line, struct calltree *
 	while (at < frames && !has_place(calltree_frame_at(tree, at)))
 		at++;
 	if (at < frames)
-		error = pass_run(tree, by_line ? line_pass : function_pass,
-			NULL, NULL, &made, &none);
+		error = pass_run(
+			tree, by_line ? line_pass : function_pass, NULL, NULL, &made, &none);
 	if (!error)
 		*out = made;
 	return error;
@@ -158,8 +168,8 @@ static int source_pass(struct pass *pass)
 	return 0;
 }
 
-int transform_sources(const struct calltree *tree, const struct transform_sources *sources,
-	struct calltree **out)
+int transform_sources(
+	const struct calltree *tree, const struct transform_sources *sources, struct calltree **out)
 {
 	const struct transform_matcher matcher = {is_unwanted, (void *)(uintptr_t)sources};
 	struct calltree *made = NULL;

@@ -93,6 +93,33 @@ static enum palette_class palette_by_module(const struct calltree_frame *frame)
 	return (enum palette_class)frame->kind;
 }
 
+const struct palette_wait palette_waits[PALETTE_WAITS] = {
+	{"lock", "lock", PALETTE_LOCK},
+	{"io", "input, output", PALETTE_IO},
+	{"sleep", "sleep", PALETTE_SLEEP},
+	{"child", "child process", PALETTE_CHILD},
+	{"disk", "disk, page fault", PALETTE_DISK},
+	{"cpu", "ready, no CPU free", PALETTE_READY},
+	{"", "not known", (enum palette_class)CALLTREE_WAIT},
+};
+
+/* A kind that nobody told of is not known. */
+static enum palette_class wait_class(const struct calltree_frame *frame)
+{
+	unsigned i = 0;
+
+	while (i < PALETTE_WAITS - 1 && strcmp(palette_waits[i].module, frame->module))
+		i++;
+	return palette_waits[i].class;
+}
+
+/* Waits look the same in every palette. */
+static enum palette_class class_of(
+	const struct palette *palette, const struct calltree_frame *frame)
+{
+	return frame->kind == CALLTREE_WAIT ? wait_class(frame) : palette->scheme->classify(frame);
+}
+
 enum palette_class palette_java(const struct calltree_frame *frame)
 {
 	static const char *const packages[] = {"java", "javax", "jdk", "sun", "com", "org", "net",
@@ -170,12 +197,29 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 /* As light as text on them allows. */
 #define DARK {0.44, 0.51}
 
+/*
+ * The same in every palette, and one shade each, so that a legend can show them: hues that functions
+ * seldom have, and of lightnesses that are as far apart to eyes without red or green cones as they
+ * are to others.
+ */
+#define WAIT(hue, chroma, light, dark) \
+	{1, 1, {hue, hue}, {chroma, chroma}, {light, light}, {dark, dark}, 0}
+#define WAITS \
+	[PALETTE_LOCK]  = WAIT(355, 0.061, 0.695, 0.398), \
+	[PALETTE_SLEEP] = WAIT(290, 0.021, 0.922, 0.281), \
+	[PALETTE_IO]    = WAIT(254, 0.095, 0.814, 0.505), \
+	[PALETTE_CHILD] = WAIT(148, 0.071, 0.800, 0.526), \
+	[PALETTE_DISK]  = WAIT(275, 0.130, 0.692, 0.369), \
+	[PALETTE_READY] = WAIT( 95, 0.130, 0.907, 0.448), \
+	[CALLTREE_WAIT] = WAIT(300, 0.015, 0.830, 0.450)
+
 /* The same in every palette: greys for what has no name and for merged boxes ... */
 #define GREYS \
 	[CALLTREE_UNNAMED]   = {1, 4, { 60,  60}, {0.012, 0.012}, {0.80, 0.86}, {0.42, 0.48}, 0}, \
 	[CALLTREE_SYNTHETIC] = {1, 4, {255, 255}, {0.028, 0.028}, {0.80, 0.86}, {0.42, 0.48}, 0}, \
-	[CALLTREE_WAIT]      = {1, 3, {300, 300}, {0.030, 0.030}, {0.80, 0.86}, {0.42, 0.48}, 0}, \
 	[CALLTREE_KERNEL]    = {1, 3, { 20,  20}, {0.060, 0.060}, {0.78, 0.84}, {0.42, 0.48}, 0}, \
+	[CALLTREE_IDLE]      = {1, 1, {255, 255}, {0.020, 0.020}, {0.88, 0.88}, {0.40, 0.40}, 0}, \
+	WAITS, \
 	[PALETTE_ROOT]       = {1, 1, {260, 260}, {0.008, 0.008}, {0.90, 0.90}, {0.36, 0.36}, 0}, \
 	[PALETTE_MERGED]     = {1, 1, { 80,  80}, {0.014, 0.014}, {0.85, 0.85}, {0.38, 0.38}, 0}
 
@@ -305,6 +349,11 @@ unsigned palette_merged(const struct palette *palette)
 const char *palette_name(const struct palette *palette)
 {
 	return palette->scheme->name;
+}
+
+unsigned palette_wait_place(const struct palette *palette, const struct palette_wait *wait)
+{
+	return first_place(palette, wait->class);
 }
 
 unsigned palette_place(const struct palette *palette, uint32_t frame)
@@ -443,7 +492,7 @@ int palette_init(struct palette *palette, const char *name, const struct calltre
 		return -ENOMEM;
 	for (uint32_t i = 0; i < frames; i++) {
 		const struct calltree_frame *frame = calltree_frame_at(tree, i);
-		enum palette_class class = palette->scheme->classify(frame);
+		enum palette_class class = class_of(palette, frame);
 		unsigned shades = family_size(&palette->scheme->families[class]);
 
 		has_modules |= class == PALETTE_MODULE;

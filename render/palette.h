@@ -14,7 +14,7 @@
 
 #include "render/calltree.h"
 
-#define PALETTE_MAX 96u
+#define PALETTE_MAX 104u
 
 struct palette_color {
 	uint8_t red, green, blue;
@@ -29,6 +29,13 @@ enum palette_class {
 	PALETTE_CXX,
 	PALETTE_KERNEL,
 	PALETTE_MODULE, /* one hue per module */
+	/* Waits, by kind; CALLTREE_WAIT is what nobody knows. */
+	PALETTE_LOCK,
+	PALETTE_SLEEP,
+	PALETTE_IO,
+	PALETTE_CHILD,
+	PALETTE_DISK,
+	PALETTE_READY,
 	PALETTE_CLASSES
 };
 
@@ -40,7 +47,7 @@ struct palette_family {
 	unsigned hues, levels; /* 0: the class is not in the palette */
 	struct palette_range {
 		double from, to;
-	} hue,	/* degrees */
+	} hue,		/* degrees */
 		chroma, /* over the hues */
 		light,	/* lightness on a light background, over the levels */
 		dark;	/* and on a dark one */
@@ -82,6 +89,19 @@ unsigned palette_size(const struct palette *palette);
  * heaviest modules of the tree choose first.
  */
 unsigned palette_place(const struct palette *palette, uint32_t frame);
+
+/* Kinds of waits, as frames of CALLTREE_WAIT have them in their module. */
+struct palette_wait {
+	const char *module;
+	const char *name; /* for people */
+	enum palette_class class;
+};
+
+#define PALETTE_WAITS 7u
+extern const struct palette_wait palette_waits[PALETTE_WAITS];
+
+/* The place of all waits of one kind, which have one colour. */
+unsigned palette_wait_place(const struct palette *palette, const struct palette_wait *wait);
 
 /* Places of the two colours no frame has: the root's box, and merged or cut-off boxes. */
 unsigned palette_root(const struct palette *palette);

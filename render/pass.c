@@ -23,6 +23,12 @@ const struct calltree_node *pass_node(const struct pass *pass, uint32_t node)
 	return calltree_node_at(pass->from, node);
 }
 
+bool pass_is(const struct pass *pass, uint32_t node, enum calltree_frame_kind kind)
+{
+	return node != CALLTREE_ROOT &&
+	       calltree_frame_at(pass->from, pass_node(pass, node)->frame)->kind == kind;
+}
+
 uint32_t pass_frame(struct pass *pass, uint32_t number)
 {
 	if (pass->frames[number] == UNSET) {
@@ -112,7 +118,7 @@ static int copy_weights(struct pass *pass)
 	}
 	for (uint32_t i = 0; i < pass->nodes; i++) {
 		if (pass->place[i] == PASS_NOWHERE)
-			pass->left_out += rest[i];
+			pass->left_out += pass_is(pass, i, CALLTREE_WAIT) ? 0 : rest[i];
 		else if (rest[i])
 			calltree_add(pass->to, pass->place[i], rest[i]);
 	}
@@ -130,11 +136,17 @@ static int copy_weights(struct pass *pass)
 /* The table of lines, of the frames that are still there. */
 static void copy_lines(struct pass *pass)
 {
-	for (size_t i = 0; i < calltree_lines(pass->from) && !pass->drops_lines; i++) {
+	size_t lines = pass->lines == PASS_LINES_LEAVE ? 0 : calltree_lines(pass->from);
+
+	for (size_t i = 0; i < lines; i++) {
 		struct calltree_line line = *calltree_line_at(pass->from, i);
 
+		if (pass->lines == PASS_LINES_CPU)
+			line.total -= line.waits, line.waits = 0;
+		if (pass->lines == PASS_LINES_WAITS)
+			line.total = line.waits, line.self = 0;
 		line.frame = pass->frames[line.frame];
-		if (line.frame != UNSET)
+		if (line.frame != UNSET && line.total)
 			calltree_add_line(pass->to, &line);
 	}
 }

@@ -20,6 +20,14 @@ struct transform_shape;
 /* Instead of a node: weight that goes there is left out. */
 #define PASS_NOWHERE UINT32_MAX
 
+/* What becomes of the table of lines. */
+enum pass_lines {
+	PASS_LINES_STAY,
+	PASS_LINES_LEAVE, /* what they are of is no function any more */
+	PASS_LINES_CPU,	  /* without the stacks that wait */
+	PASS_LINES_WAITS  /* of those alone */
+};
+
 struct pass {
 	const struct calltree *from;
 	struct calltree *to;
@@ -30,7 +38,7 @@ struct pass {
 	uint32_t *place;   /* [node] -> where its own weight goes: what a pass fills, with 0s */
 	uint32_t *placed;  /* [sample] -> where it goes, with as much of its node's weight; NULL:
 			      where the node's goes. To be made by pass_array() */
-	uint64_t left_out; /* weight that went nowhere */
+	uint64_t left_out; /* weight that went nowhere, but of stacks that end in a wait */
 	const struct transform_shape *shape; /* NULL for filters */
 	const struct transform_matcher *matcher; /* NULL: none */
 	/*
@@ -39,7 +47,7 @@ struct pass {
 	 */
 	void (*rename)(struct pass *pass, struct calltree_frame *frame);
 	char *text;	   /* for rename; owned */
-	bool drops_lines;  /* the table of lines: what they are of is no function any more */
+	enum pass_lines lines;
 };
 
 /* Returns 0 or -ENOMEM; what poisons the new tree shows there. */
@@ -47,13 +55,16 @@ typedef int pass_fn(struct pass *pass);
 
 /*
  * Replace *@tree (owned, finished; NULL at first for @source, which is borrowed) by what @run makes
- * of it, @left_out being the weight that went nowhere. @matcher is NULL for none.
+ * of it, @left_out being as in struct pass. @matcher is NULL for none.
  * Returns 0, or -ENOMEM or what poisoned the new tree with nothing changed.
  */
 int pass_run(const struct calltree *source, pass_fn *run, const struct transform_matcher *matcher,
 	const struct transform_shape *shape, struct calltree **tree, uint64_t *left_out);
 
 const struct calltree_node *pass_node(const struct pass *pass, uint32_t node);
+
+/* Is the frame of @node of @kind? The root has none. */
+bool pass_is(const struct pass *pass, uint32_t node, enum calltree_frame_kind kind);
 
 /* The number in the new tree of frame @number of the old one, copied when it is needed first. */
 uint32_t pass_frame(struct pass *pass, uint32_t number);
@@ -69,6 +80,6 @@ uint64_t pass_subtract(const struct calltree_sample *sample, uint64_t *weights);
 void *pass_array(size_t count, size_t bytes);
 
 /* The passes that fill files of their own; transform.h says what they do. */
-pass_fn collapse_pass, groups_pass;
+pass_fn collapse_pass, groups_pass, idle_pass;
 
 #endif

@@ -69,6 +69,12 @@ struct picture_options {
 	 */
 	const struct calltree *fine;
 	/*
+	 * What is drawn of stacks that wait, and all of them, drawn or not, for pictures that can show
+	 * the rest when they are looked at. NULL: the tree is all there is.
+	 */
+	enum calltree_times times;
+	const struct calltree *everything;
+	/*
 	 * Stacks with time of another kind, in the same periods; NULL: none. What the two weigh is
 	 * never added up: a picture shows the tree alone, a profile can hold both.
 	 */

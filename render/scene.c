@@ -47,18 +47,31 @@ static double graph_px(const struct scene *scene, const struct layout *layout)
 	return layout->rows * scene->style->row_px;
 }
 
+/* Nobody took a sample of time that was waited: where that is shown, time is all there is. */
 static void name_root(
 	char *name, size_t bytes, const struct calltree *tree, const struct style *style)
 {
-	double seconds = (double)calltree_total(tree) * (double)style->options->period_ns / 1e9;
+	static const char *const times[] = {
+		[CALLTREE_TIMES_CPU] = "CPU time",
+		[CALLTREE_TIMES_WAITS] = "waiting time",
+		[CALLTREE_TIMES_BOTH] = "CPU and waiting time",
+	};
+	const struct picture_options *options = style->options;
+	double seconds = (double)calltree_total(tree) * (double)options->period_ns / 1e9;
+	bool has_waits = options->everything || calltree_waits(tree);
 	char count[32], time[32] = "";
 
 	count_text(count, sizeof(count), calltree_total(tree));
-	if (style->options->period_ns)
-		snprintf(time, sizeof(time), ", %.*f s", seconds < 10 ? 2 : (seconds < 100),
-			seconds);
-	snprintf(name, bytes, "all: %s %.100s%s%s", count, style->count_name, time,
-		style->options->is_reversed ? ", by the function they ended in" : "");
+	if (options->period_ns)
+		snprintf(time, sizeof(time), "%.*f s", seconds < 10 ? 2 : (seconds < 100), seconds);
+	if (has_waits && *time && options->times != CALLTREE_TIMES_CPU)
+		snprintf(name, bytes, "all: %s", time);
+	else
+		snprintf(name, bytes, "all: %s %.100s%s%s", count, style->count_name,
+			*time ? ", " : "", time);
+	snprintf(name + strlen(name), bytes - strlen(name), "%s%s%s", has_waits ? " of " : "",
+		has_waits ? times[options->times] : "",
+		options->is_reversed ? ", by the function they ended in" : "");
 }
 
 static unsigned box_place(
@@ -107,8 +120,7 @@ static int add_label(struct scene *scene, const struct calltree *tree,
 		name_root(own, sizeof(own), tree, scene->style);
 	else if (from->kind == LAYOUT_NODE)
 		name = calltree_frame_at(tree, calltree_node_at(tree, from->node)->frame)->name;
-	if (!label_fit(fitted, name, box->width - 2 * padding_px,
-		    &scene->fonts[FONT_LABEL].measure,
+	if (!label_fit(fitted, name, box->width - 2 * padding_px, &scene->fonts[FONT_LABEL].measure,
 		    name == own || scene->style->options->whole_names ? LABEL_WHOLE : LABEL_SHORT))
 		return 0;
 	/* Half pixels keep the letters of all rows alike. */
@@ -166,13 +178,15 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
  * The static layer stays small. Above ROWS_CALM rows, those whose boxes are less than NEEDLE_PX
  * wide in all end in grey; the viewer has them.
  */
-#define ROWS_MAX	 150u
-#define ROWS_CALM	 36u
-#define NEEDLE_PX	 32.0
-#define BOXES_MAX	 16000u
+#define ROWS_MAX  150u
+#define ROWS_CALM 36u
+#define NEEDLE_PX 32.0
+#define BOXES_MAX 16000u
 
 /* Texts beside labels: title, subtitle, empty, two notes of our own. */
-#define TEXTS_MORE (NOTES_MAX + 5u)
+#define TEXTS_MORE (NOTES_MAX + 5u + 1u + PALETTE_WAITS)
+/* Boxes beside the graph's: the panel where there is none, the legend's. */
+#define BOXES_MORE (1u + PALETTE_WAITS)
 
 static double scaled(const struct scene *scene, double px)
 {
@@ -184,8 +198,8 @@ static int add_line(struct scene *scene, double y, enum font_role role, const ch
 {
 	char fitted[LABEL_BYTES];
 
-	if (!label_fit(fitted, text, scene->width_px - 2 * MARGIN_PX,
-		    &scene->fonts[role].measure, LABEL_WHOLE))
+	if (!label_fit(fitted, text, scene->width_px - 2 * MARGIN_PX, &scene->fonts[role].measure,
+		    LABEL_WHOLE))
 		return 0;
 	return add_text(scene, MARGIN_PX, y, role, fitted);
 }
@@ -199,8 +213,8 @@ static int add_empty(struct scene *scene, double top_px)
 	const struct label_measure *measure = &scene->fonts[FONT_SUBTITLE].measure;
 
 	scene->boxes[scene->box_count++] = panel;
-	if (!label_fit(fitted, scene->style->empty, panel.width - 2 * MARGIN_PX, measure,
-		    LABEL_WHOLE))
+	if (!label_fit(
+		    fitted, scene->style->empty, panel.width - 2 * MARGIN_PX, measure, LABEL_WHOLE))
 		return 0;
 	return add_text(scene, floor((scene->width_px - label_width_px(fitted, measure)) / 2),
 		top_px + panel.height / 2 + 4, FONT_SUBTITLE, fitted);
@@ -272,14 +286,60 @@ static int add_notes(struct scene *scene, double *y_px)
 	return 0;
 }
 
+#define LEGEND_BOX_PX 9.0
+#define LEGEND_GAP_PX 14.0 /* between two kinds */
+
+/* Text at *@x_px in the line whose baseline is @y_px, if it fits; *@x_px is behind it then. */
+static int add_word(struct scene *scene, double *x_px, double y_px, const char *text)
+{
+	double width_px = label_width_px(text, &scene->fonts[FONT_NOTE].measure);
+	double x = *x_px;
+
+	*x_px += width_px + scaled(scene, LEGEND_GAP_PX);
+	return x + width_px > scene->width_px - MARGIN_PX
+		       ? 0
+		       : add_text(scene, x, y_px, FONT_NOTE, text);
+}
+
+/* Which colour is which kind of wait, of those that @tree has; nothing where it has none. */
+static int add_legend(struct scene *scene, const struct calltree *tree, double *y_px)
+{
+	const struct palette *palette = &scene->style->palette;
+	bool is_there[PALETTE_MAX] = {false};
+	double side_px = scaled(scene, LEGEND_BOX_PX), x_px = MARGIN_PX, baseline_px;
+	int error;
+
+	for (uint32_t i = 0; i < calltree_frames(tree); i++)
+		if (calltree_frame_at(tree, i)->kind == CALLTREE_WAIT)
+			is_there[palette_place(palette, i)] = true;
+	if (!calltree_waits(tree))
+		return 0;
+	*y_px += scaled(scene, NOTE_LINE_PX);
+	baseline_px = *y_px - scaled(scene, 4);
+	error = add_word(scene, &x_px, baseline_px, "Waiting for:");
+	for (unsigned i = 0; !error && i < PALETTE_WAITS; i++) {
+		unsigned place = palette_wait_place(palette, &palette_waits[i]);
+
+		if (!is_there[place] || x_px + side_px > scene->width_px - MARGIN_PX)
+			continue;
+		scene->boxes[scene->box_count++] = (struct scene_box){
+			x_px, baseline_px - side_px + 1, side_px, side_px, place, false};
+		x_px += side_px + scaled(scene, 4);
+		error = add_word(scene, &x_px, baseline_px, palette_waits[i].name);
+	}
+	return error;
+}
+
 /* What is below the graph, from *@y_px on, which is moved below it. */
-static int add_footer(
-	struct scene *scene, const struct layout *layout, const char *note, double *y_px)
+static int add_footer(struct scene *scene, const struct calltree *tree, const struct layout *layout,
+	const char *note, double *y_px)
 {
 	double top_px = *y_px += scaled(scene, NOTES_GAP_PX);
 	char folded[96];
-	int error = add_notes(scene, y_px);
+	int error = add_legend(scene, tree, y_px);
 
+	if (!error)
+		error = add_notes(scene, y_px);
 	if (!error && layout->folded) {
 		snprintf(folded, sizeof(folded),
 			"Stacks too deep to draw end in grey: %u more levels at most.",
@@ -312,7 +372,7 @@ static int compose_scene(struct scene *scene, const struct calltree *tree,
 	if (!error && !layout->count)
 		error = add_empty(scene, top_px);
 	if (!error)
-		error = add_footer(scene, layout, note, &y_px);
+		error = add_footer(scene, tree, layout, note, &y_px);
 	scene->height_px = y_px + FOOTER_PX;
 	return error ? error : add_graph(scene, tree, layout, MARGIN_PX, top_px);
 }
@@ -338,7 +398,7 @@ int scene_init(struct scene *scene, const struct calltree *tree, const struct pr
 			});
 	if (error)
 		goto out;
-	scene->boxes = calloc(layout.count + 1, sizeof(*scene->boxes));
+	scene->boxes = calloc(layout.count + BOXES_MORE, sizeof(*scene->boxes));
 	scene->texts = calloc(layout.count + TEXTS_MORE, sizeof(*scene->texts));
 	error = -ENOMEM;
 	if (scene->boxes && scene->texts)

@@ -181,6 +181,31 @@ static void put_static(
 	bytes_text(bytes, "</g>\n</svg>\n");
 }
 
+/*
+ * The data: of all stacks, whatever is drawn of them, with their own places in the palette. Functions
+ * have the same colours in both.
+ */
+static int write_data(const struct drawing *drawing, const struct calltree *tree, FILE *out)
+{
+	const struct picture_options *options = drawing->style.options;
+	struct preorder preorder;
+	struct style style;
+	int error;
+
+	if (!options->everything)
+		return embed_write(tree, &drawing->preorder, &drawing->style, out);
+	error = style_init(&style, options, options->everything);
+	if (error)
+		return error;
+	error = preorder_init(&preorder, options->everything);
+	if (!error) {
+		error = embed_write(options->everything, &preorder, &style, out);
+		preorder_release(&preorder);
+	}
+	style_release(&style);
+	return error;
+}
+
 /* @document: cairo's, NUL-terminated. */
 static int write_layers(const struct drawing *drawing, const struct calltree *tree,
 	const char *document, int native, FILE *out)
@@ -197,7 +222,7 @@ static int write_layers(const struct drawing *drawing, const struct calltree *tr
 	put_head(&bytes, &drawing->style);
 	error = write_out(&bytes, out);
 	if (!error)
-		error = embed_write(tree, &drawing->preorder, &drawing->style, out);
+		error = write_data(drawing, tree, out);
 	put_script(&bytes);
 	put_static(&bytes, &drawing->scene, &drawn, native);
 	if (!error)

@@ -75,9 +75,10 @@ static int hide_pass(struct pass *pass)
 	for (uint32_t i = 1; i < pass->nodes; i++) {
 		uint32_t parent = pass->place[pass_node(pass, i)->parent];
 
-		pass->place[i] = pass->matches[pass_node(pass, i)->frame]
-					 ? parent
-					 : pass_child(pass, parent, i);
+		pass->place[i] =
+			pass->matches[pass_node(pass, i)->frame] && !pass_is(pass, i, CALLTREE_WAIT)
+				? parent
+				: pass_child(pass, parent, i);
 	}
 	/* Only now: below a node that became empty there may be frames that stay. */
 	for (uint32_t i = 1; i < pass->nodes; i++)
@@ -86,15 +87,56 @@ static int hide_pass(struct pass *pass)
 	return 0;
 }
 
+/* ---- kinds of time --------------------------------------------------------------------------- */
+
+/* transform_match_fn */
+static int is_wait(const struct calltree_frame *frame, void *context)
+{
+	(void)context;
+	return frame->kind == CALLTREE_WAIT;
+}
+
+static int cpu_pass(struct pass *pass)
+{
+	pass->lines = PASS_LINES_CPU;
+	return stacks_pass(pass, 0);
+}
+
+static int waits_pass(struct pass *pass)
+{
+	pass->lines = PASS_LINES_WAITS;
+	return stacks_pass(pass, 1);
+}
+
+int transform_times(const struct calltree *tree, enum calltree_times times, struct calltree **out)
+{
+	const struct transform_matcher matcher = {.match = is_wait};
+	uint64_t waits = calltree_waits(tree), none;
+	bool is_all = times == CALLTREE_TIMES_CPU     ? !waits
+		      : times == CALLTREE_TIMES_WAITS ? waits == calltree_total(tree)
+						      : true;
+	struct calltree *made = NULL;
+	int error = 0;
+
+	if (!is_all)
+		error = pass_run(tree, times == CALLTREE_TIMES_CPU ? cpu_pass : waits_pass,
+			&matcher, NULL, &made, &none);
+	if (!error)
+		*out = made;
+	return error;
+}
+
 /* ---- modules --------------------------------------------------------------------------------- */
 
-/* What has no module keeps a name that says so; processes, threads and credits keep theirs. */
+/* What has no module keeps a name that says so; processes, threads, credits, waits keep theirs. */
 static void rename_to_module(struct pass *pass, struct calltree_frame *frame)
 {
 	bool is_compiled = frame->kind == CALLTREE_NATIVE || frame->kind == CALLTREE_INLINE ||
 			   frame->kind == CALLTREE_UNNAMED;
 
 	(void)pass;
+	if (frame->kind == CALLTREE_WAIT)
+		return;
 	frame->file = "";
 	frame->line = 0;
 	if (*frame->module)
@@ -110,7 +152,7 @@ static void rename_to_module(struct pass *pass, struct calltree_frame *frame)
 static int module_pass(struct pass *pass)
 {
 	pass->rename = rename_to_module;
-	pass->drops_lines = true;
+	pass->lines = PASS_LINES_LEAVE;
 	for (uint32_t i = 1; i < pass->nodes; i++) {
 		uint32_t parent = pass->place[pass_node(pass, i)->parent];
 		uint32_t frame = pass_frame(pass, pass_node(pass, i)->frame);
@@ -127,7 +169,7 @@ static int module_pass(struct pass *pass)
 
 /*
  * Every stack from its leaf to its root, below the frames of process and thread that the groups
- * gave it, which stay where they are.
+ * gave it and that of idle threads, which stay where they are.
  */
 static int reverse_pass(struct pass *pass)
 {
@@ -137,11 +179,13 @@ static int reverse_pass(struct pass *pass)
 
 	for (uint32_t i = 1; kept && i < pass->nodes; i++) {
 		uint32_t parent = kept[pass_node(pass, i)->parent];
-		enum calltree_frame_kind kind =
-			calltree_frame_at(pass->from, pass_node(pass, i)->frame)->kind;
-		bool stays = (kind == CALLTREE_PROCESS && pass->shape->by_process) ||
-			     (kind == CALLTREE_THREAD && pass->shape->by_thread);
+		bool stays = pass_is(pass, i, CALLTREE_IDLE) ||
+			     (pass_is(pass, i, CALLTREE_PROCESS) && pass->shape->by_process) ||
+			     (pass_is(pass, i, CALLTREE_THREAD) && pass->shape->by_thread);
 
+		/* Below the frame of a process that nobody asked for, which is turned round. */
+		if (stays && parent == PASS_NOWHERE && pass_is(pass, i, CALLTREE_IDLE))
+			parent = CALLTREE_ROOT;
 		kept[i] = stays && parent != PASS_NOWHERE ? pass_child(pass, parent, i)
 							  : PASS_NOWHERE;
 	}
@@ -153,8 +197,9 @@ static int reverse_pass(struct pass *pass)
 		while (kept[top] == PASS_NOWHERE)
 			top = pass_node(pass, top)->parent;
 		pass->place[i] = kept[top];
-		for (uint32_t at = i; at != top; at = pass_node(pass, at)->parent)
-			pass->place[i] = pass_child(pass, pass->place[i], at);
+		for (uint32_t at = i; at != CALLTREE_ROOT; at = pass_node(pass, at)->parent)
+			if (kept[at] == PASS_NOWHERE)
+				pass->place[i] = pass_child(pass, pass->place[i], at);
 	}
 	free(kept);
 	return error;
@@ -192,6 +237,7 @@ int transform_shape(
 	const struct calltree *tree, const struct transform_shape *shape, struct calltree **out)
 {
 	pass_fn *const passes[] = {
+		shape->fold_idle && !shape->by_thread ? idle_pass : NULL,
 		shape->collapse_recursion ? collapse_pass : NULL,
 		shape->collapse_recursion ? prune_pass : NULL,
 		shape->by_module ? module_pass : NULL,

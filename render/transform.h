@@ -33,8 +33,9 @@ enum transform_filter {
 /*
  * Leave out of @tree (borrowed for the call, with the matchers' contexts) what @filters say.
  * Returns 0 and in *@out an owned, finished tree, NULL when nothing was asked for; and the weight
- * that each filter left out in @left_out: what the stacks weigh that left, or became empty. That
- * and the new tree's total are @tree's total. Otherwise -ENOMEM, or what poisoned the new tree, see
+ * that each filter left out in @left_out: what the stacks weigh that left, or became empty, but for
+ * those that wait, whose weight nobody sampled. That and the new tree's total without calltree_waits()
+ * are @tree's. Frames of CALLTREE_WAIT are never hidden: they say what kind of time it is. Otherwise -ENOMEM, or what poisoned the new tree, see
  * calltree_error(); nothing is written then.
  */
 int transform_filter(const struct calltree *tree,
@@ -63,8 +64,26 @@ int transform_sources(const struct calltree *tree, const struct transform_source
  */
 int transform_lines(const struct calltree *tree, bool by_line, struct calltree **out);
 
+/*
+ * Keep the stacks that @times names, in trees turned round as well. Likewise; NULL in *@out when
+ * these are all.
+ */
+int transform_times(
+	const struct calltree *tree, enum calltree_times times, struct calltree **out);
+
+#define IDLE_SHARE_PERCENT 95
+#define IDLE_CPU_PERCENT   1
+#define IDLE_CPU_SAMPLES   3
+
 /* How what is left is shown, in this order. Zero-initialise for "as it is". */
 struct transform_shape {
+	/*
+	 * A frame "[idle: N threads]" of CALLTREE_IDLE is put above the waiting stacks of threads
+	 * that spend IDLE_SHARE_PERCENT of their time in one stack that waits for something known,
+	 * and at most IDLE_CPU_PERCENT of it, or IDLE_CPU_SAMPLES, on a CPU; below the frame of
+	 * their process. Not where all threads do, nor with by_thread.
+	 */
+	bool fold_idle;
 	/*
 	 * A function that is on the stack already is not put on it again: what it calls stands at
 	 * its first occurrence. Who stood between the two has less below it, and every caller that
@@ -79,7 +98,7 @@ struct transform_shape {
 	 * none. A process's frame takes the place of one by its name.
 	 */
 	bool by_process, by_thread;
-	/* Merged from the leaf: callees become roots, below those of processes and threads. */
+	/* Merged from the leaf: callees become roots, below those of processes, threads, [idle]. */
 	bool reverse;
 };
 

@@ -107,10 +107,10 @@ int drawing_check(const struct options *options, struct diag_message *message)
 {
 	const char *type = options->sample_type, *clock = clock_name(options);
 
-	if (!type || !strcmp(type, clock) || is_machine(type))
+	if (!type || !strcmp(type, clock) || !strcmp(type, PPROF_WAITING_TIME) || is_machine(type))
 		return 0;
 	diag_fail(message, -EINVAL, "a run has no sample type '%s'", type);
-	diag_fail_hint(message, "it has %s, and " PPROF_MACHINE_TIME
+	diag_fail_hint(message, "it has %s, " PPROF_WAITING_TIME ", and " PPROF_MACHINE_TIME
 		" where virtual machines tell their stacks", clock);
 	return -EINVAL;
 }
@@ -182,7 +182,6 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 		.empty = empty_text(drawing, &drawn->trees, is_vm),
 		.period_ns = NS_PER_S / profile_rate_hz(summary.profile),
 		.time_name = is_vm ? PPROF_MACHINE_TIME : clock_name(options),
-		.fine = drawn->trees.filtered,
 		.other = calltree_total(other->tree) ? other->trees.filtered : NULL,
 		.other_name = is_vm ? clock_name(options) : PPROF_MACHINE_TIME,
 		.duration_ns = summary.duration_ns,
@@ -200,6 +199,7 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	summary_subtitle(&summary, facts, sizeof(facts));
 	picture_trees_subtitle(&drawn->trees, options, facts, subtitle);
 	picture_trees_filters(&drawn->trees, options, "", filters);
+	picture_trees_settings(&drawn->trees, &picture);
 	picture_settings(options, &picture);
 	results_write(
 		drawing->results, drawn->trees.shown, &picture, !drawing->still_runs, &written);
@@ -266,6 +266,7 @@ static int name_kind(const struct drawing *drawing, bool is_vm, struct named_tre
 	if (error)
 		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
 	return picture_trees_make(&named->trees, named->tree, drawing->options,
+		is_vm ? CALLTREE_TIMES_CPU : picture_times(drawing->options),
 		is_vm ? PPROF_MACHINE_TIME : "", message);
 }
 

@@ -129,6 +129,13 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
  * and none of the counted samples where there is a clock.
  */
 #define PPROF_MACHINE_TIME "vm"
+/*
+ * Types of time that passed without a CPU: waiting for something, and ready to run. Such a sample's
+ * leaf says what it waited for, and a label of what kind that is, "lock" or "io".
+ */
+#define PPROF_WAITING_TIME "wait"
+#define PPROF_READY_TIME   "runnable"
+#define PPROF_WAIT_KIND	   "wait"
 
 /* Mappings of what lies in no file: announced code, functions of virtual machines. */
 #define PPROF_GENERATED_FILE "[generated code]"

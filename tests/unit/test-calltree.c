@@ -186,12 +186,12 @@ static void test_lines_are_summed_and_sorted(void **state)
 	uint32_t f = calltree_frame(tree, "f", "", CALLTREE_NATIVE);
 	uint32_t g = calltree_frame(tree, "g", "", CALLTREE_NATIVE);
 	const struct calltree_line lines[] = {
-		{g, 9, "b.c", 1, 1},
-		{f, 3, "b.c", 1, 2},
-		{f, 5, "a.c", 0, 8},
-		{f, 3, "b.c", 2, 3},
-		{f, 3, "a.c", 0, 5},
-		{f, 4, "a.c", 0, 5},
+		{g, 9, "b.c", 1, 1, 0},
+		{f, 3, "b.c", 1, 2, 0},
+		{f, 5, "a.c", 0, 8, 0},
+		{f, 3, "b.c", 2, 3, 0},
+		{f, 3, "a.c", 0, 5, 0},
+		{f, 4, "a.c", 0, 5, 0},
 	};
 	char text[256];
 

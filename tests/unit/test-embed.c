@@ -222,7 +222,7 @@ static void test_small_tree_comes_back(void **state)
 
 	check_text(columns[EMBED_TITLE], "T");
 	check_text(columns[EMBED_SUBTITLE], "");
-	const uint64_t numbers[] = {77, 0, 4, 3, 3, 2, 2, 96, 94, 95};
+	const uint64_t numbers[] = {77, 0, 4, 3, 3, 2, 2, 98, 90, 91};
 
 	for (size_t i = 0; i < 10; i++)
 		assert_int_equal(number(&columns[EMBED_NUMBERS]), numbers[i]);
@@ -270,9 +270,9 @@ static void test_lines_have_columns(void **state)
 						.file = i == 9 ? "never.h" : "z.h",
 						.self = i == 1,
 						.total = 50 - i});
-	calltree_add_line(tree, &(struct calltree_line){a, 5, "z.h", 200, 300});
-	calltree_add_line(tree, &(struct calltree_line){a, 20, "a.c", 0, 30});
-	calltree_add_line(tree, &(struct calltree_line){a, 3, "", 7, 7});
+	calltree_add_line(tree, &(struct calltree_line){a, 5, "z.h", 200, 300, 120});
+	calltree_add_line(tree, &(struct calltree_line){a, 20, "a.c", 0, 30, 0});
+	calltree_add_line(tree, &(struct calltree_line){a, 3, "", 7, 7, 0});
 	got = embed(tree, &(struct picture_options){0});
 	assert_int_equal(got.columns[EMBED_FILES].end - got.columns[EMBED_FILES].at, 9);
 	assert_memory_equal(got.columns[EMBED_FILES].at, "\0\3a.c\3z.h", 9);
@@ -283,6 +283,7 @@ static void test_lines_have_columns(void **state)
 		assert_int_equal(signed_number(&got.columns[EMBED_LINE_NUMBERS]), steps[i]);
 	CHECK_NUMBERS(got.columns[EMBED_LINE_SELVES], 200, 0, 7, 0, 1, 0, 0, 0, 0, 0, 0);
 	CHECK_NUMBERS(got.columns[EMBED_LINE_TOTALS], 300, 30, 7, 50, 49, 48, 47, 46, 45, 44, 43);
+	CHECK_NUMBERS(got.columns[EMBED_LINE_WAITS], 120, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 	free(got.raw);
 	calltree_free(tree);
 	/* No lines, no columns. */
@@ -304,11 +305,12 @@ static void test_the_view_is_told(void **state)
 						  .ground = PICTURE_DARK,
 						  .is_reversed = 1,
 						  .whole_names = 1,
+						  .times = CALLTREE_TIMES_BOTH,
 						  .width = 999,
 						  .frame_height = 20,
 						  .font_size = 12.5,
 						  .min_width = 0.25});
-	static const uint64_t view[] = {1, 1, 1, 999, 2000, 1250, 25, 1};
+	static const uint64_t view[] = {1, 1, 1, 999, 2000, 1250, 25, 1, 2};
 
 	(void)state;
 	check_text(got.columns[EMBED_COUNT_NAME], "misses");

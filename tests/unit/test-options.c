@@ -225,7 +225,8 @@ static void abbreviations_are_taken_when_one_option_is_meant(void **state)
 	assert_string_equal(options.font, "a");
 	REFUSE("--fo=a");
 	assert_string_equal(message.text, "option '--fo' is ambiguous");
-	assert_string_equal(message.hint, "it may be --format --focus --font --font-size --follow");
+	assert_string_equal(message.hint,
+		"it may be --format --focus --fold-idle --font --font-size --follow");
 }
 
 static void switches_can_be_taken_back(void **state)

@@ -107,7 +107,12 @@ static void test_kinds_do_not_share_places(void **state)
 	memset(kind_of, 0xff, sizeof(kind_of));
 	for (unsigned i = 0; i < 2000 * CALLTREE_KINDS; i++) {
 		snprintf(name, sizeof(name), "f%u", i / CALLTREE_KINDS);
-		assert_int_equal(calltree_frame(tree, name, "", i % CALLTREE_KINDS), i);
+		assert_int_equal(calltree_frame(tree, name,
+					 i % CALLTREE_KINDS == CALLTREE_WAIT
+						 ? palette_waits[i % PALETTE_WAITS].module
+						 : "",
+					 i % CALLTREE_KINDS),
+			i);
 	}
 	assert_int_equal(palette_init(&palette, NULL, tree), 0);
 	kind_of[palette_root(&palette)] = kind_of[palette_merged(&palette)] = CALLTREE_KINDS;
@@ -346,6 +351,43 @@ static void test_okabe_ito_tells_kinds_apart_to_all_eyes(void **state)
 	assert_true(apart("mem", CALLTREE_NATIVE, CALLTREE_JIT) < 0.02);
 }
 
+/* Kinds of waits: the same colours in every palette, none like another to any eye. */
+static void test_waits_are_told_apart_by_all_eyes(void **state)
+{
+	struct palette_color first[PALETTE_WAITS][2];
+
+	(void)state;
+	for (const char *const *name = palette_names(); *name; name++)
+		for (unsigned i = 0; i < PALETTE_WAITS; i++) {
+			struct palette palette;
+			unsigned place = place_of(&palette, *name, "[futex]",
+				palette_waits[i].module, CALLTREE_WAIT);
+
+			assert_int_equal(place, palette_wait_place(&palette, &palette_waits[i]));
+			for (int dark = 0; dark < 2; dark++) {
+				struct palette_color color = palette_at(&palette, place, dark);
+
+				if (name == palette_names())
+					first[i][dark] = color;
+				assert_memory_equal(&first[i][dark], &color, sizeof(color));
+			}
+		}
+	for (unsigned eye = 0; eye < 4; eye++)
+		for (unsigned a = 0; a < PALETTE_WAITS; a++)
+			for (unsigned b = 0; b < a; b++) {
+				double yellow_a, light_a, yellow_b, light_b;
+
+				seen(first[a][eye / 2], eye % 2, &yellow_a, &light_a);
+				seen(first[b][eye / 2], eye % 2, &yellow_b, &light_b);
+				double distance = hypot(yellow_a - yellow_b, light_a - light_b);
+
+				/* On dark all has less light, and what tells colours apart has. */
+				if (distance < (eye < 2 ? 0.07 : 0.05))
+					fail_msg("%s and %s, eye %u: %.3f", palette_waits[a].name,
+						palette_waits[b].name, eye, distance);
+			}
+}
+
 static void test_cividis_keeps_its_shades_for_all_eyes(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -379,6 +421,7 @@ int main(void)
 		cmocka_unit_test(test_languages_are_told_apart),
 		cmocka_unit_test(test_modules_differ),
 		cmocka_unit_test(test_okabe_ito_tells_kinds_apart_to_all_eyes),
+		cmocka_unit_test(test_waits_are_told_apart_by_all_eyes),
 		cmocka_unit_test(test_cividis_keeps_its_shades_for_all_eyes),
 	};
 
