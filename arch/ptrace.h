@@ -11,11 +11,11 @@
  * arch_regset_slept(const void *regset) -> bool
  *                      and of one in which it was asleep, which stopping it broke off: the kernel
  *                      is going to restart it, or it says that it was interrupted
- * arch_regset_restart(void *regset, bool is_young) -> bool
+ * arch_regset_restart(void *regset) -> bool
  *                      of a thread on its way out of a call that says EINTR only because of the
  *                      stop: change the set so that the kernel restarts the call unless a signal's
- *                      handler is to run, as it does by itself with most calls. @is_young: the call
- *                      has only begun to wait, so that its timeout may begin anew.
+ *                      handler is to run, as it does by itself with most calls. The call has only
+ *                      begun to wait, so that its timeout may begin anew.
  */
 #ifndef ARCH_PTRACE_H
 #define ARCH_PTRACE_H

@@ -94,7 +94,8 @@ static int start_sampling(struct attach_run *run, struct diag_message *message)
 	const struct gather_config config = {
 		.outside = true,
 		.rate_hz = outside_rate_hz(options),
-		.wall = options->wall != 0,
+		.waits = !options->no_waits,
+		.wait_details = options->wait_details != 0,
 		.follow = options->follow != 0,
 	};
 	int error = parse_pids(run, message);

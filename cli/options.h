@@ -87,6 +87,8 @@ struct options {
 	uint32_t outside;
 	uint32_t wall;
 	uint32_t no_fold_idle;
+	uint32_t no_waits;
+	uint32_t wait_details;
 	uint32_t debuginfod; /* where nobody said so: when DEBUGINFOD_URLS is set */
 	uint32_t test_clock_hz; /* 0: off */
 	uint64_t duration_ns;	/* 0: until the program ends */

@@ -27,7 +27,7 @@
 #include <string.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 7
+#define WIRE_VERSION 8
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
@@ -100,6 +100,31 @@
 #define WIRE_FRAME_EXIT_OF_CHILDREN WIRE_FRAME(WIRE_MODULE_OVER, 4)
 /* A handler of the program's in which nobody could look. */
 #define WIRE_FRAME_SIGNAL_HANDLER WIRE_FRAME(WIRE_MODULE_OVER, 5)
+/*
+ * The leaf of a thread that waits, flamerun's own, too: the number of the system call that it waits
+ * in, or a reason beyond those, and what sort of file that is about. Bits 24 to 46 may number a
+ * text that tells more, which a RECORD_CODE has for the address.
+ *
+ *   47   46..24   23..16         15..0
+ *   1    text     enum wire_sort system call, or WIRE_WAIT_*
+ */
+#define WIRE_WAIT_BIT (1ULL << 47)
+#define WIRE_FRAME_WAIT(call, sort) \
+	WIRE_FRAME(WIRE_MODULE_OVER, WIRE_WAIT_BIT | (uint64_t)(sort) << 16 | ((call) & 0xffff))
+#define WIRE_WAIT_CALL(frame)	   ((unsigned)(frame) & 0xffffu)
+#define WIRE_WAIT_SORT(frame)	   ((unsigned)((frame) >> 16) & 0xffu)
+#define WIRE_WAIT_TEXT(n)	   (((uint64_t)(n) & 0x7fffff) << 24)
+#define WIRE_WAIT_CALLS_MAX 0xfff0u /* a system call has a number below it */
+#define WIRE_WAIT_UNKNOWN   0xffffu /* what it is nobody saw */
+#define WIRE_WAIT_NO_CPU    0xfffeu /* it is ready to run */
+#define WIRE_WAIT_FAULT	    0xfffdu /* no call: a page that is not in memory */
+#define WIRE_WAIT_STOPPED   0xfffcu /* by a signal, or held by a tracer */
+
+static inline int wire_frame_waits(uint64_t frame)
+{
+	return WIRE_FRAME_MODULE(frame) == WIRE_MODULE_OVER &&
+	       (WIRE_FRAME_ADDRESS(frame) & WIRE_WAIT_BIT) != 0;
+}
 
 /* How a stack ended. */
 enum wire_end {
@@ -113,7 +138,7 @@ enum wire_end {
 enum wire_kind {
 	WIRE_KIND_CPU = 0,    /* on the CPU when the timer expired */
 	WIRE_KIND_CREDIT = 1, /* due but never delivered; on the last stack, or no stack at all */
-	WIRE_KIND_OFF = 2,    /* off the CPU */
+	WIRE_KIND_WAIT = 2,   /* off it, on a stack whose leaf is a WIRE_FRAME_WAIT */
 	/* Elapsed time, with the stack a virtual machine told, outermost a WIRE_FUNCTION_ROOT or
 	 * native frames. No part of what CPU clocks count. */
 	WIRE_KIND_VM = 3,
@@ -231,6 +256,7 @@ struct wire_slot {
 	uint32_t error;      /* errno that made the library turn itself off, else 0 */
 	uint64_t start_ns;   /* CLOCK_MONOTONIC */
 	uint64_t start_cpu_ns; /* CPU time the process had used when its first thread was armed */
+	uint64_t end_ns;     /* CLOCK_MONOTONIC, when it left (EXEC, EXIT), else 0 */
 	uint64_t end_cpu_ns; /* CPU time of the process when it left (EXEC, EXIT), else 0 */
 	/* CPU time of its threads from each one's arming on: of those that ended (atomic), and of
 	 * the others when the process left. */

@@ -42,9 +42,9 @@ static inline bool arch_regset_slept(const void *regset)
 }
 
 /* The kernel has decided before the stop, and the call's first argument is gone. */
-static inline bool arch_regset_restart(void *regset, bool is_young)
+static inline bool arch_regset_restart(void *regset)
 {
-	(void)regset, (void)is_young;
+	(void)regset;
 	return false;
 }
 

@@ -44,37 +44,26 @@ static inline bool arch_regset_slept(const void *regset)
 }
 
 /*
- * The calls of signal(7) that say EINTR after any stop, can wait for ever, and have done nothing
- * yet when they do. -514 is the kernel's ERESTARTNOHAND: looked at after the stop, and never seen
- * by the program.
+ * The calls of signal(7) that say EINTR after any stop and have done nothing yet when they do. -514
+ * is the kernel's ERESTARTNOHAND: looked at after the stop, and never seen by the program.
  */
-static inline bool arch_regset_restart(void *regset, bool is_young)
+static inline bool arch_regset_restart(void *regset)
 {
 	uint64_t *word = regset;
-	bool is_endless;
 
 	if ((int64_t)word[10] != -4)
 		return false;
 	switch ((int64_t)word[15]) {
-	case 232: /* epoll_wait: timeout in r10, an int */
+	case 232: /* epoll_wait */
 	case 281: /* epoll_pwait */
-		is_endless = (int32_t)word[7] < 0;
-		break;
-	case 441: /* epoll_pwait2: a pointer */
-		is_endless = !word[7];
-		break;
-	case 128: /* rt_sigtimedwait: a pointer in rdx */
-		is_endless = !word[12];
-		break;
-	case 65: /* semop */
-		is_endless = true;
-		break;
+	case 441: /* epoll_pwait2 */
+	case 128: /* rt_sigtimedwait */
+	case 65:  /* semop */
+		word[10] = (uint64_t)-514;
+		return true;
 	default:
 		return false;
 	}
-	if (is_endless || is_young)
-		word[10] = (uint64_t)-514;
-	return is_endless || is_young;
 }
 
 #endif

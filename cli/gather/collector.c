@@ -75,6 +75,7 @@ struct thread_notes {
 
 struct collector {
 	struct wire_arena *arena;
+	const struct collector_looker *looker; /* NULL: none */
 	pthread_t thread;
 	uint64_t requested; /* atomic: by flamerun */
 	uint32_t finishing; /* atomic */
@@ -231,8 +232,13 @@ static void add_image(struct collector *c, uint32_t index)
 	copy_text(record.exe, slot->exe, sizeof(record.exe));
 	copy_text(record.comm, slot->comm, sizeof(record.comm));
 	put_record(c, RECORD_IMAGE, &record, sizeof(record));
-	if (!notes->namespaced)
-		mark_superseded(c, index, notes->pid);
+	if (notes->namespaced)
+		return;
+	mark_superseded(c, index, notes->pid);
+	if (c->looker)
+		c->looker->add(c->looker->context,
+			&(struct collector_image){record.id, record.pid, record.start_ns,
+				slot->start_cpu_ns});
 }
 
 /* A process that was killed while it claimed its slot has nothing in it yet. */
@@ -468,6 +474,8 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		.left_by_exec = !slot->quit && (state == WIRE_SLOT_EXEC || state == WIRE_SLOT_GONE),
 	};
 
+	if (c->looker)
+		c->looker->end(c->looker->context, notes->image, slot->end_ns);
 	read_control(c, index, release);
 	record.torn = end_rings(c, notes, release, &record.live_threads);
 	record.threads = slot->threads;
@@ -529,13 +537,20 @@ static void put_final_records(struct collector *c)
 	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
 		if (c->slots[i].image)
 			end_image(c, i, false);
+	if (c->looker)
+		c->looker->finish(c->looker->context);
 	put_record(c, RECORD_END, &end, sizeof(end));
 	pipe_writer_finish(&c->pipe_writer);
 }
 
-static void wait_for_bell(struct collector *c, uint32_t bell, uint64_t ms)
+/* For so long, or until somebody wants to look. */
+static void wait_for_bell(struct collector *c, uint32_t bell, uint64_t ms, uint64_t look_ns)
 {
 	struct timespec patience = {.tv_nsec = (long)(ms * NS_PER_MS)};
+	uint64_t now_ns = clock_now_ns();
+
+	if (look_ns < now_ns + ms * NS_PER_MS)
+		patience.tv_nsec = look_ns > now_ns ? (long)(look_ns - now_ns) : 1;
 
 	syscall(SYS_futex, &c->arena->doorbell, FUTEX_WAIT, bell, &patience, NULL, 0);
 }
@@ -550,12 +565,15 @@ static void *run_collector(void *argument)
 		uint32_t bell = __atomic_load_n(&c->arena->doorbell, __ATOMIC_ACQUIRE);
 		uint64_t requested = __atomic_load_n(&c->requested, __ATOMIC_ACQUIRE);
 		uint64_t began_ns = clock_now_ns();
+		uint64_t look_ns = UINT64_MAX;
 		long left;
 
 		run_round(c);
+		if (c->looker)
+			look_ns = c->looker->look(c->looker->context);
 		answer_request(c, requested);
 		left = pipe_writer_flush(&c->pipe_writer);
-		wait_for_bell(c, bell, left ? RETRY_MS : TICK_MS);
+		wait_for_bell(c, bell, left ? RETRY_MS : TICK_MS, look_ns);
 		if (clock_now_ns() - began_ns < RETRY_MS * NS_PER_MS &&
 			__atomic_load_n(&c->requested, __ATOMIC_ACQUIRE) == requested)
 			nanosleep(&pause, NULL);
@@ -573,11 +591,14 @@ int collector_start(struct collector **out, const struct collector_config *confi
 	if (!c)
 		return -ENOMEM;
 	c->arena = config->arena;
+	c->looker = config->looker;
 	c->drain.arena = config->arena;
 	c->drain.blocks = config->blocks;
 	c->pipe_writer.descriptor = config->pipe;
 	c->pipe_writer.source = RECORD_COLLECTOR;
 	c->pipe_writer.key = config->key;
+	if (c->looker)
+		c->looker->start(c->looker->context, &c->pipe_writer);
 	/* Signals are for the rest of flamerun. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);

@@ -13,15 +13,37 @@
 
 #include <stdint.h>
 
+#include "cli/gather/pipe_record.h"
 #include "libprof/wire.h"
 
 struct collector;
+
+/* An image that has begun. */
+struct collector_image {
+	uint64_t image;
+	uint32_t pid; /* as flamerun sees it */
+	uint64_t start_ns, start_cpu_ns; /* as in struct wire_slot */
+};
+
+/*
+ * Who looks at processes while the collector drains what they write. All is called by the
+ * collector's thread.
+ */
+struct collector_looker {
+	void *context;
+	void (*start)(void *context, struct pipe_writer *pipe_writer); /* for its records */
+	void (*add)(void *context, const struct collector_image *image);
+	void (*end)(void *context, uint64_t image, uint64_t end_ns); /* 0: not known */
+	uint64_t (*look)(void *context); /* returns when it wants to look again */
+	void (*finish)(void *context);
+};
 
 struct collector_config {
 	struct wire_arena *arena; /* borrowed, as the descriptor */
 	uint32_t blocks;
 	int pipe; /* its writing end, non-blocking */
 	uint32_t key;
+	const struct collector_looker *looker; /* borrowed; NULL: none */
 };
 
 /* Returns 0 and an owned object whose thread runs, or -errno. */

@@ -15,6 +15,7 @@
 
 #include "cli/gather/channel.h"
 #include "libprof/wire_drain.h"
+#include "render/array.h"
 
 #define NS_PER_S   1000000000ULL
 #define READ_BYTES (1u << 16)
@@ -81,6 +82,7 @@ void pipe_reader_free(struct pipe_reader *pipe_reader)
 	if (pipe_reader->pipe_write >= 0)
 		close(pipe_reader->pipe_write);
 	profile_free(pipe_reader->profile);
+	free(pipe_reader->state.lives);
 	free(pipe_reader);
 }
 
@@ -276,7 +278,7 @@ static void read_sample_record(struct pipe_reader *pipe_reader, const struct rec
 		frames = unsampled;
 	}
 	profile_add(pipe_reader->profile, index, &sample, frames);
-	if (record->image >= RECORD_TRACER_IMAGES && record->kind != WIRE_KIND_CREDIT)
+	if (record->image >= RECORD_TRACER_IMAGES && record->kind == WIRE_KIND_CPU)
 		profile_totals(pipe_reader->profile)->delivered += record->weight;
 }
 
@@ -346,6 +348,16 @@ static void read_refusal_record(
 	}
 }
 
+static void read_life_record(struct pipe_reader *pipe_reader, const struct record_life *record)
+{
+	struct pipe_reader_state *state = &pipe_reader->state;
+
+	if (state->life_count >= PIPE_READER_LIVES_MAX ||
+		ARRAY_GROW(state->lives, state->life_count, state->life_room, 64))
+		return;
+	state->lives[state->life_count++] = *record;
+}
+
 /* Bytes that a record of @type has at least, 0: there is no such type; *@text: a text follows. */
 static size_t min_record_bytes(uint32_t type, int *text)
 {
@@ -372,6 +384,10 @@ static size_t min_record_bytes(uint32_t type, int *text)
 		return sizeof(struct record_totals);
 	case RECORD_REFUSAL:
 		return offsetof(struct record_refusal, text);
+	case RECORD_LIFE:
+		return sizeof(struct record_life);
+	case RECORD_WAITS:
+		return sizeof(struct record_waits);
 	case RECORD_ROUND:
 		return sizeof(struct record_round);
 	case RECORD_END:
@@ -429,6 +445,11 @@ static void read_record(
 		return read_totals_record(pipe_reader, (const struct record_totals *)record);
 	case RECORD_REFUSAL:
 		return read_refusal_record(pipe_reader, (const struct record_refusal *)record);
+	case RECORD_LIFE:
+		return read_life_record(pipe_reader, (const struct record_life *)record);
+	case RECORD_WAITS:
+		pipe_reader->state.waits[source] = *(const struct record_waits *)record;
+		break;
 	case RECORD_ROUND:
 		pipe_reader->state.round = ((const struct record_round *)record)->number;
 		break;

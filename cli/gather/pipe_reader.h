@@ -40,6 +40,8 @@ struct pipe_reader_refusal {
 	char text[256];	   /* of the first */
 };
 
+#define PIPE_READER_LIVES_MAX 65536u
+
 /* What has been read so far. */
 struct pipe_reader_state {
 	bool has_ended[RECORD_SOURCES]; /* the stream has */
@@ -47,6 +49,9 @@ struct pipe_reader_state {
 	uint64_t images_met; /* ever */
 	uint64_t round;	     /* of the last RECORD_ROUND */
 	struct record_totals totals;
+	struct record_waits waits[RECORD_SOURCES];
+	struct record_life *lives; /* owned by the reader, as they came; no more than MAX */
+	unsigned life_count, life_room;
 	struct pipe_reader_refusal refusals[PIPE_READER_REFUSALS];
 };
 const struct pipe_reader_state *pipe_reader_state(const struct pipe_reader *pipe_reader);

@@ -35,6 +35,8 @@ enum record_type {
 	RECORD_IMAGE_END,
 	RECORD_TOTALS,
 	RECORD_REFUSAL,
+	RECORD_LIFE,
+	RECORD_WAITS,
 	RECORD_ROUND,
 	RECORD_END /* of the stream: no fields */
 };
@@ -162,6 +164,25 @@ struct record_refusal {
 	struct record record;
 	uint64_t programs;
 	char text[]; /* of the first */
+};
+
+/* A thread's life, or what was seen of it, by clocks: what was told of it has to add up to that. */
+struct record_life {
+	struct record record;
+	uint64_t image;
+	uint32_t thread, pad; /* its number */
+	uint64_t span_ns;     /* from its beginning to its end */
+	uint64_t cpu_ns;      /* on a CPU, by the kernel */
+};
+
+/* What looking at waits was like, of one source, at its end. */
+struct record_waits {
+	struct record record;
+	uint64_t wanted, looked; /* looks at threads; the rest was left to chance, see waits.h */
+	uint64_t looks, changed; /* at stacks; that the thread did not sleep through */
+	uint64_t untracked;	 /* threads that there was no room for */
+	int32_t error;		 /* the first, -errno, with which nobody may look, or 0 */
+	int32_t refused;	 /* and the process that it was about */
 };
 
 /* The collector has looked at everything since it was asked to for the @number-th time. */

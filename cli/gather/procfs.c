@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,26 +42,6 @@ long procfs_number(pid_t id, const char *name)
 		return -1;
 	at = strstr(text, key);
 	return at ? strtol(at + strlen(key), NULL, 10) : -1;
-}
-
-int procfs_syscall(pid_t pid, pid_t tid, struct procfs_syscall *out)
-{
-	char path[64], text[512];
-	char *pc, *sp;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
-	if (read_whole(path, text, sizeof(text)) <= 0)
-		return -EAGAIN;
-	/* The last two of the line; "running" is alone there. */
-	pc = strrchr(text, ' ');
-	if (!pc)
-		return -EAGAIN;
-	*pc = '\0';
-	sp = strrchr(text, ' ');
-	if (!sp)
-		return -EAGAIN;
-	*out = (struct procfs_syscall){strtoull(sp, NULL, 16), strtoull(pc + 1, NULL, 16)};
-	return 0;
 }
 
 int procfs_link(pid_t pid, const char *name, char out[PATH_MAX])
@@ -202,6 +183,16 @@ long procfs_threads(pid_t pid, pid_t *tids, size_t room)
 	return count;
 }
 
+unsigned procfs_thread_count(pid_t pid)
+{
+	char path[64];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	/* Each is a folder in it; it is linked to by its own two names, too. */
+	return stat(path, &status) || status.st_nlink < 2 ? 0 : (unsigned)status.st_nlink - 2;
+}
+
 int procfs_open(pid_t pid, pid_t tid, const char *name)
 {
 	char path[64];
@@ -233,6 +224,25 @@ int procfs_clock_read(int file, struct procfs_clock *out)
 	out->cpu_ns = strtoull(text, &at, 10);
 	out->waited_ns = strtoull(at, &at, 10);
 	out->turns = strtoull(at, NULL, 10);
+	return 0;
+}
+
+int procfs_syscall_read(int file, struct procfs_syscall *out)
+{
+	char text[256], *at = text;
+	struct procfs_syscall call = {0};
+	int error = read_again(file, text, sizeof(text));
+
+	if (error)
+		return error;
+	call.number = strtol(text, &at, 10);
+	if (at == text)
+		return -EAGAIN;
+	for (unsigned i = 0; i < 6 && call.number >= 0; i++)
+		call.arguments[i] = strtoull(at, &at, 16);
+	call.sp = strtoull(at, &at, 16);
+	call.pc = strtoull(at, NULL, 16);
+	*out = call;
 	return 0;
 }
 

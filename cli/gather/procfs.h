@@ -77,16 +77,21 @@ struct procfs_switches {
 /* Read "status". Returns 0 or -errno with *@out as it was. */
 int procfs_switches_read(int file, struct procfs_switches *out);
 
-/* Where a thread that sleeps will go on. */
+/* What a thread that sleeps waits in, and where it will go on. */
 struct procfs_syscall {
+	long number; /* of the system call; -1: in none */
+	uint64_t arguments[6];
 	uint64_t sp, pc;
 };
 
 /*
- * Of thread @tid of @pid. Returns 0, or -EAGAIN: it runs, is about to, or nobody may know; *@out is
- * as it was then. Who may trace the thread may ask; it does not notice.
+ * Read "syscall". Returns 0, -EAGAIN: it runs, or is about to; or another -errno, -EPERM among
+ * them: who may trace the thread may ask. *@out is as it was then. The thread does not notice.
  */
-int procfs_syscall(pid_t pid, pid_t tid, struct procfs_syscall *out);
+int procfs_syscall_read(int file, struct procfs_syscall *out);
+
+/* How many threads process @pid has, 0 when it has gone. */
+unsigned procfs_thread_count(pid_t pid);
 
 /* Read "stat": procfs_state(). */
 char procfs_state_read(int file, int *cpu);

@@ -26,6 +26,7 @@
 #include "cli/diag.h"
 #include "cli/gather/procfs.h"
 #include "cli/outside/sample.h"
+#include "cli/outside/waits.h"
 
 /* ---- who may not be attached to -------------------------------------------------------------- */
 
@@ -277,6 +278,16 @@ static int seize(const struct tracer *tracer, pid_t tid)
 	return ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) ? -errno : 0;
 }
 
+/* An image of @target, which runs it since @begun_ns (0: for longer), is sampled from now on. */
+static void begin_image(struct tracer *tracer, struct target *target, uint64_t parent,
+	uint64_t start_cpu_ns, bool is_young)
+{
+	target_announce(target, &tracer->shared, parent, start_cpu_ns);
+	target_remap(target, &tracer->shared);
+	if (tracer->waits)
+		waits_add(tracer->waits, target, is_young ? target->start_ns : 0, start_cpu_ns);
+}
+
 struct target *attach_find(const struct tracer *tracer, pid_t pid)
 {
 	struct target *target = tracer->targets;
@@ -376,8 +387,7 @@ int attach_process(struct tracer *tracer, pid_t pid, enum attach_since since, ui
 		return refusal_explain(pid, error ? error : -ESRCH, message);
 	}
 	if (!is_waiting) {
-		target_announce(target, &tracer->shared, 0, start_cpu_ns);
-		target_remap(target, &tracer->shared);
+		begin_image(tracer, target, 0, start_cpu_ns, since == ATTACH_BIRTH);
 	}
 	return 0;
 }
@@ -398,8 +408,7 @@ static struct target *add_child_target(struct tracer *tracer, pid_t pid)
 		return NULL;
 	target->next = tracer->targets;
 	tracer->targets = target;
-	target_announce(target, &tracer->shared, parent ? parent->image : 0, 0);
-	target_remap(target, &tracer->shared);
+	begin_image(tracer, target, parent ? parent->image : 0, 0, true);
 	return target;
 }
 
@@ -418,10 +427,18 @@ struct tracee *attach_born(struct tracer *tracer, pid_t tid)
 	return tracee;
 }
 
+void attach_end_image(struct tracer *tracer, struct target *target, bool has_ended,
+	bool left_by_exec)
+{
+	if (tracer->waits)
+		waits_remove(tracer->waits, target, 0);
+	target_end(target, &tracer->shared, has_ended, left_by_exec);
+}
+
 void attach_end_target(struct tracer *tracer, struct target *target)
 {
 	sample_credit_target(tracer, target);
-	target_end(target, &tracer->shared, true, true);
+	attach_end_image(tracer, target, true, true);
 }
 
 void attach_detach_thread(struct tracer *tracer, struct tracee *tracee, int signal)
@@ -462,8 +479,7 @@ void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid)
 	target->is_waiting = false;
 	maps_release(&target->maps);
 	target->range_count = 0;
-	target_announce(target, &tracer->shared, 0, target->cpu_ns);
-	target_remap(target, &tracer->shared);
+	begin_image(tracer, target, 0, target->cpu_ns, true);
 	tracee = tracees_find(&tracer->tracees, tid);
 	if (!tracee)
 		tracee = add_tracee(tracer, target, tid, true);

@@ -33,7 +33,8 @@ uint32_t outside_rate_hz(const struct options *options)
 static void become_tracer(const struct outside_config *config, int commands)
 {
 	const struct tracer_config tracer = {.rate_hz = config->rate_hz,
-		.wall = config->wall,
+		.waits = config->waits,
+		.wait_details = config->wait_details,
 		.follow = config->follow,
 		.arena = config->arena,
 		.arena_descriptor = config->arena_descriptor,

@@ -23,7 +23,8 @@ struct wire_arena;
 
 struct outside_config {
 	uint32_t rate_hz;
-	bool wall;
+	bool waits; /* is it looked at what threads wait for */
+	bool wait_details;
 	bool follow; /* children too */
 	/* Of a run whose uninjected programs are to be found, borrowed; NULL: whom to trace is
 	 * said. */

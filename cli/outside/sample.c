@@ -29,8 +29,6 @@ void sample_begin(struct tracer *tracer, struct tracee *tracee)
 {
 	struct target *target = tracee->target;
 
-	if (tracer->config.wall)
-		tracee->counted_ns = clock_now_ns();
 	/*
 	 * What threads that ended have left, or a random part of a period, on loan: of many threads
 	 * that end early as many are counted as are due, and chances do not add up.
@@ -53,7 +51,7 @@ static void announce_thread(struct tracer *tracer, struct tracee *tracee)
 		return;
 	procfs_comm(tracee->target->pid, tracee->tid, record.comm);
 	pipe_writer_put(
-		&tracer->shared.pipe_writer, RECORD_THREAD, &record, sizeof(record), NULL, 0);
+		tracer->shared.pipe_writer, RECORD_THREAD, &record, sizeof(record), NULL, 0);
 	tracee->is_announced = true;
 }
 
@@ -79,19 +77,11 @@ static void put_sample(struct tracer *tracer, struct tracee *tracee, struct reco
 	record->image = tracee->target->image;
 	record->thread = (uint32_t)tracee->tid;
 	record->time_ns = clock_now_ns();
-	if (pipe_writer_put(&tracer->shared.pipe_writer, RECORD_SAMPLE, record, sizeof(*record),
+	if (pipe_writer_put(tracer->shared.pipe_writer, RECORD_SAMPLE, record, sizeof(*record),
 		    tracer->frames, record->frames * sizeof(tracer->frames[0])))
 		tracer->totals.dropped += record->weight;
 	else if (record->frames)
 		tracee->has_stack = true;
-}
-
-/* The clock @tracee's samples are counted by, now. */
-static uint64_t read_sample_clock(const struct tracer *tracer, struct tracee *tracee)
-{
-	uint64_t cpu_ns = tracees_update(tracee);
-
-	return tracer->config.wall ? clock_now_ns() : cpu_ns;
 }
 
 /* ---- was it running? ------------------------------------------------------------------------- */
@@ -211,31 +201,19 @@ static struct unwind_result walk_stack(
 	return other;
 }
 
-/* Where the stopped thread is, for looks that want to know whether it still is there. */
-static void note_syscall(struct tracee *tracee, const void *regset)
-{
-	struct arch_registers registers;
-
-	arch_registers_from_regset(&registers, regset);
-	tracee->switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
-	tracee->stopped_at =
-		(struct procfs_syscall){registers.r[ARCH_DWARF_SP], registers.r[ARCH_DWARF_PC]};
-	tracee->was_seen_asleep = false;
-}
-
 void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, int signal)
 {
 	uint64_t regset[ARCH_REGSET_BYTES / 8];
 	struct iovec iov = {.iov_base = regset, .iov_len = sizeof(regset)};
 	bool is_known = !ptrace(PTRACE_GETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov) &&
 			iov.iov_len == sizeof(regset);
-	uint64_t now_ns = read_sample_clock(tracer, tracee);
+	uint64_t now_ns = tracees_update(tracee);
 	uint64_t begun_ns;
 	bool ran = !is_known || was_running(tracer, tracee, regset);
 	struct record_sample record = {
-		.kind = ran ? WIRE_KIND_CPU : WIRE_KIND_OFF, .end = WIRE_END_LOST};
+		.kind = WIRE_KIND_CPU, .end = WIRE_END_LOST};
 
-	if (ran || tracer->config.wall)
+	if (ran)
 		record.weight = count_due(tracer, tracee, now_ns);
 	/* Code that waits for a CPU, outside of any call, is good enough to go back to. */
 	if (is_known &&
@@ -251,10 +229,8 @@ void sample_stopped(struct tracer *tracer, struct tracee *tracee, int request, i
 	 * own "restart unless a handler runs", for calls that have done nothing yet.
 	 */
 	if (is_known && arch_in_syscall(tracee->tid, regset) &&
-		arch_regset_restart(regset, !tracer->config.wall))
+		arch_regset_restart(regset))
 		ptrace(PTRACE_SETREGSET, tracee->tid, (void *)NT_PRSTATUS, &iov);
-	if (tracer->config.wall)
-		note_syscall(tracee, regset);
 	ptrace(request, tracee->tid, NULL, (void *)(intptr_t)signal);
 	tracer->totals.stops++;
 	/* Whom we pushed off did not run in our turn before this one, either. */
@@ -276,15 +252,6 @@ static void request_stop(struct tracer *tracer, struct tracee *tracee)
 	tracee->requested_since_ns = tracee->is_pushed ? tracer->on_ns : tracer->woken_ns;
 	if (ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL))
 		sample_cancel(tracer, tracee); /* it is on its way out */
-}
-
-/* With --wall: @tracee is where its last stack was taken. */
-static void sample_repeat(struct tracer *tracer, struct tracee *tracee)
-{
-	struct record_sample record = {.kind = WIRE_KIND_OFF};
-
-	record.weight = count_due(tracer, tracee, clock_now_ns());
-	put_sample(tracer, tracee, &record);
 }
 
 /*
@@ -321,7 +288,7 @@ static void request_cpu(struct tracer *tracer, const struct tracee *tracee)
 static void schedule_by_cpu(struct tracer *tracer, struct tracee *tracee)
 {
 	uint64_t before_ns = tracee->used.cpu_ns;
-	uint64_t now_ns = read_sample_clock(tracer, tracee);
+	uint64_t now_ns = tracees_update(tracee);
 	uint64_t due_ns =
 		tracee->due_ns + (now_ns > tracee->counted_ns ? now_ns - tracee->counted_ns : 0);
 	bool is_due = due_ns >= tracer->period_ns;
@@ -354,48 +321,13 @@ static void schedule_by_cpu(struct tracer *tracer, struct tracee *tracee)
 	}
 }
 
-/*
- * Is the stack that was taken last still the thread's? After the stop it went to sleep once more,
- * in the same place if it did not do anything else: then the number of its sleeps tells. So a
- * sleeper is stopped once per sleep.
- */
-static bool is_where_it_was(struct tracee *tracee)
-{
-	long switches = procfs_number(tracee->tid, "voluntary_ctxt_switches");
-	struct procfs_syscall now;
-
-	if (!tracee->has_stack || tracee->switches < 0 || switches < 0)
-		return false;
-	if (tracee->was_seen_asleep)
-		return switches == tracee->switches;
-	if (switches > tracee->switches + 1 ||
-		procfs_syscall(tracee->target->pid, tracee->tid, &now) ||
-		now.sp != tracee->stopped_at.sp || now.pc != tracee->stopped_at.pc ||
-		procfs_number(tracee->tid, "voluntary_ctxt_switches") != switches)
-		return false;
-	tracee->switches = switches;
-	tracee->was_seen_asleep = true;
-	return true;
-}
-
-/* With --wall: a thread that has not run since its stack was taken still has it. */
-static void schedule_by_wall(struct tracer *tracer, struct tracee *tracee)
-{
-	if (tracee->due_ns + (clock_now_ns() - tracee->counted_ns) < tracer->period_ns)
-		return;
-	if (is_where_it_was(tracee) && tracees_read_cpu(tracee) != 'R')
-		sample_repeat(tracer, tracee);
-	else
-		request_stop(tracer, tracee);
-}
-
-static void schedule_target(struct tracer *tracer, struct target *target)
+static void schedule_target(struct target *target)
 {
 	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)target->pid);
 
 	if (target->is_waiting)
 		return;
-	target->is_idle = !tracer->config.wall && cpu_ns == target->cpu_ns;
+	target->is_idle = cpu_ns == target->cpu_ns;
 	if (cpu_ns)
 		target->cpu_ns = cpu_ns;
 }
@@ -405,10 +337,7 @@ static void schedule_thread(struct tracer *tracer, struct tracee *tracee)
 	tracee->round = tracer->round;
 	if (tracee->target->is_idle || tracee->target->is_waiting || tracee->requested_ns)
 		return;
-	if (tracer->config.wall)
-		schedule_by_wall(tracer, tracee);
-	else
-		schedule_by_cpu(tracer, tracee);
+	schedule_by_cpu(tracer, tracee);
 }
 
 /* All threads in an order that begins anywhere; @first: only those we may have pushed off. */
@@ -432,7 +361,7 @@ void sample_round(struct tracer *tracer)
 	tracer->pushed = 0;
 	affinity_begin(&tracer->affinity);
 	for (struct target *target = tracer->targets; target; target = target->next)
-		schedule_target(tracer, target);
+		schedule_target(target);
 	/* They wait for us. */
 	schedule_threads(tracer, begin, true);
 	schedule_threads(tracer, begin, false);
@@ -447,7 +376,7 @@ void sample_credit_thread(struct tracer *tracer, struct tracee *tracee)
 
 	if (target->is_waiting)
 		return;
-	record.weight = count_due(tracer, tracee, read_sample_clock(tracer, tracee));
+	record.weight = count_due(tracer, tracee, tracees_update(tracee));
 	target->ended_due_ns += (int64_t)tracee->due_ns;
 	if (target->ended_due_ns >= (int64_t)tracer->period_ns) {
 		target->ended_due_ns -= (int64_t)tracer->period_ns;
@@ -462,7 +391,7 @@ void sample_credit_target(struct tracer *tracer, struct target *target)
 		.image = target->image, .time_ns = clock_now_ns(), .kind = WIRE_KIND_CREDIT};
 	uint64_t used_ns, weight;
 
-	if (tracer->config.wall || target->is_waiting)
+	if (target->is_waiting)
 		return;
 	used_ns = target->cpu_ns > target->start_cpu_ns ? target->cpu_ns - target->start_cpu_ns : 0;
 	if (used_ns <= target->counted_ns)
@@ -470,7 +399,7 @@ void sample_credit_target(struct tracer *tracer, struct target *target)
 	weight = (used_ns - target->counted_ns + tracer_random(tracer, tracer->period_ns)) /
 		 tracer->period_ns;
 	record.weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
-	if (record.weight && pipe_writer_put(&tracer->shared.pipe_writer, RECORD_SAMPLE, &record,
+	if (record.weight && pipe_writer_put(tracer->shared.pipe_writer, RECORD_SAMPLE, &record,
 				     sizeof(record), NULL, 0))
 		tracer->totals.dropped += record.weight;
 }

@@ -46,8 +46,7 @@ struct tracee *tracees_add(struct tracees *tracees, pid_t tid, struct target *ta
 		.stat = -1,
 		.status = -1,
 		.seen.pushes = -1,
-		.cpu = -1,
-		.switches = -1};
+		.cpu = -1};
 	tracee->clock = procfs_open(target->pid, tid, "schedstat");
 	*bucket = tracee;
 	tracees->count++;
@@ -137,7 +136,8 @@ struct tracee *tracees_next(const struct tracees *tracees, const struct tracee *
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-#define VDSO_NAME "[vdso]"
+#define VDSO_NAME    "[vdso]"
+#define LIBRARY_NAME "libflameprof.so"
 
 struct target *target_new(pid_t pid)
 {
@@ -190,7 +190,7 @@ void target_announce(
 	if (!procfs_link(target->pid, "exe", exe))
 		copy_name(record.exe, sizeof(record.exe), exe);
 	procfs_comm(target->pid, target->pid, record.comm);
-	pipe_writer_put(&shared->pipe_writer, RECORD_IMAGE, &record, sizeof(record), NULL, 0);
+	pipe_writer_put(shared->pipe_writer, RECORD_IMAGE, &record, sizeof(record), NULL, 0);
 }
 
 /* The mapping of the file's first byte that belongs to list[index]: the last one before it. */
@@ -231,7 +231,8 @@ static void announce_dump(struct target *target, struct target_shared *shared)
 	struct record_module record = {
 		.image = target->image,
 		.time_ns = clock_now_ns(),
-		.number = WIRE_MODULE_MAX,
+		/* Beside the library's own modules the collector gives out the highest. */
+		.number = target->first_module ? target->first_module : WIRE_MODULE_MAX,
 		.flags = WIRE_MODULE_MAPPED,
 	};
 	uint8_t *byte = &target->announced[record.number / 8];
@@ -246,7 +247,7 @@ static void announce_dump(struct target *target, struct target_shared *shared)
 	record.start = dump->start;
 	record.end = dump->end;
 	record.file_offset = dump->offset;
-	if (!pipe_writer_put(&shared->pipe_writer, RECORD_MODULE, &record,
+	if (!pipe_writer_put(shared->pipe_writer, RECORD_MODULE, &record,
 		    offsetof(struct record_module, path), dump->path, strlen(dump->path) + 1))
 		*byte |= bit;
 }
@@ -269,27 +270,38 @@ void target_remap(struct target *target, struct target_shared *shared)
 	announce_dump(target, shared);
 }
 
+/* The library in a program that it was preloaded into: its wrappers are none of its functions. */
+static bool is_ours(const struct object *object)
+{
+	const char *slash = strrchr(object->path, '/');
+
+	return slash && !strncmp(slash + 1, LIBRARY_NAME, strlen(LIBRARY_NAME));
+}
+
 static void announce_module(
 	struct target *target, struct target_shared *shared, const struct target_range *range)
 {
 	const struct object *object = range->object;
+	uint32_t number = target->first_module + object->number;
 	struct record_module record = {
 		.image = target->image,
 		.start = range->start,
 		.end = range->end,
 		.time_ns = clock_now_ns(),
-		.number = object->number,
+		.number = number,
 		.build_id_bytes = object->build_id_bytes,
 	};
-	uint8_t *byte = &target->announced[object->number / 8];
-	uint8_t bit = (uint8_t)(1u << object->number % 8);
+	uint8_t *byte = &target->announced[number / 8];
+	uint8_t bit = (uint8_t)(1u << number % 8);
 
 	if (*byte & bit)
 		return;
 	if (!strcmp(object->path, VDSO_NAME))
 		record.flags |= WIRE_MODULE_VDSO;
+	if (target->first_module && is_ours(object))
+		record.flags |= WIRE_MODULE_SELF;
 	memcpy(record.build_id, object->build_id, sizeof(record.build_id));
-	if (!pipe_writer_put(&shared->pipe_writer, RECORD_MODULE, &record,
+	if (!pipe_writer_put(shared->pipe_writer, RECORD_MODULE, &record,
 		    offsetof(struct record_module, path), object->path, strlen(object->path) + 1))
 		*byte |= bit;
 }
@@ -300,14 +312,15 @@ int target_find(struct target *target, struct target_shared *shared, uintptr_t p
 	size_t at = ARRAY_UPTO(target->ranges, target->range_count, end, pc);
 	const struct target_range *range = &target->ranges[at];
 
-	if (at == target->range_count || pc < range->start)
+	if (at == target->range_count || pc < range->start ||
+		target->first_module + range->object->number > WIRE_MODULE_MAX)
 		return -ENOENT;
 	announce_module(target, shared, range);
 	*out = (struct unwind_module){
 		.start = range->start,
 		.end = range->end,
 		.bias = range->bias,
-		.number = range->object->number,
+		.number = target->first_module + range->object->number,
 		.row_bias = range->bias,
 	};
 	if (range->object->header) {
@@ -336,5 +349,5 @@ void target_end(
 		.still_runs = !has_ended && procfs_is_running((uint32_t)target->pid),
 	};
 
-	pipe_writer_put(&shared->pipe_writer, RECORD_IMAGE_END, &record, sizeof(record), NULL, 0);
+	pipe_writer_put(shared->pipe_writer, RECORD_IMAGE_END, &record, sizeof(record), NULL, 0);
 }

@@ -24,10 +24,18 @@ struct target_range {
 	const struct object *object;
 };
 
+/* Above those that a library gives out, and far below those of cli/gather/maps.c. */
+#define TARGET_FIRST_MODULE 4096u
+
 struct target {
 	struct target *next;
 	pid_t pid;
 	uint64_t image;	   /* as in the records */
+	/*
+	 * 0, or what numbers of modules begin behind where a library in it gives out some, too:
+	 * TARGET_FIRST_MODULE.
+	 */
+	uint32_t first_module;
 	uint64_t start_ns; /* CLOCK_MONOTONIC, when we began to look */
 	uint64_t start_cpu_ns;
 	uint64_t cpu_ns;     /* when it was last looked at */
@@ -51,7 +59,7 @@ struct target {
 /* What outlives a single target. */
 struct target_shared {
 	struct objects objects;
-	struct pipe_writer pipe_writer;
+	struct pipe_writer *pipe_writer; /* borrowed */
 	uint64_t images; /* numbers given out */
 };
 
@@ -98,11 +106,8 @@ struct tracee {
 	bool is_pushed;		     /* it seemed to be on our CPU then */
 	unsigned rests;		     /* looks since it was last found to have run */
 	unsigned tries;		     /* times it was asked though it was not */
-	uint64_t counted_ns;	     /* CPU time (with --wall, time) when it was last counted */
+	uint64_t counted_ns;	     /* CPU time when it was last counted */
 	uint64_t due_ns;	     /* what did not make a whole sample then */
-	long switches;		     /* sleeps when its stack was taken; -1: no stack */
-	struct procfs_syscall stopped_at; /* with --wall: of that stack */
-	bool was_seen_asleep;	     /* it slept there since, with that many sleeps */
 	bool has_stack;		     /* a sample with frames was sent */
 	bool is_announced;	     /* its records were sent */
 };

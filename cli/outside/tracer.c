@@ -28,6 +28,7 @@
 #include "cli/outside/attach.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/uninjected.h"
+#include "cli/outside/waits.h"
 #include "cli/own_stack.h"
 
 #define NS_PER_S 1000000000ULL
@@ -92,7 +93,7 @@ static void on_reaped(struct tracer *tracer, pid_t tid)
 		return;
 	sample_credit_target(tracer, target);
 	if (!target->is_waiting)
-		target_end(target, &tracer->shared, true, false);
+		attach_end_image(tracer, target, true, false);
 	remove_target(tracer, target);
 }
 
@@ -218,6 +219,8 @@ static void put_final_records(struct tracer *tracer)
 	struct tracee *tracee = NULL;
 	struct record end;
 
+	if (tracer->waits)
+		waits_finish(tracer->waits);
 	while ((tracee = tracees_next(&tracer->tracees, tracee)))
 		sample_credit_thread(tracer, tracee);
 	for (struct target *target = tracer->targets; target; target = target->next) {
@@ -228,9 +231,9 @@ static void put_final_records(struct tracer *tracer)
 	}
 	if (tracer->uninjected)
 		uninjected_finish(tracer);
-	pipe_writer_put(&tracer->shared.pipe_writer, RECORD_TOTALS, &tracer->totals,
+	pipe_writer_put(tracer->shared.pipe_writer, RECORD_TOTALS, &tracer->totals,
 		sizeof(tracer->totals), NULL, 0);
-	pipe_writer_put(&tracer->shared.pipe_writer, RECORD_END, &end, sizeof(end), NULL, 0);
+	pipe_writer_put(tracer->shared.pipe_writer, RECORD_END, &end, sizeof(end), NULL, 0);
 }
 
 /*
@@ -272,7 +275,7 @@ static void sleep_until(struct tracer *tracer, struct pollfd files[2], uint64_t 
 }
 
 /* Whatever is to be done now. Returns when there will be more. */
-static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
+static uint64_t sample_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
 {
 	uint64_t now_ns = clock_now_ns();
 
@@ -289,9 +292,22 @@ static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *unin
 		sample_round(tracer);
 		*tick_ns = next_tick(tracer, now_ns);
 	}
-	if (!tracer->uninjected)
-		return *tick_ns;
-	return tracer->targets && *tick_ns < *uninjected_ns ? *tick_ns : *uninjected_ns;
+	if (tracer->uninjected && (!tracer->targets || *uninjected_ns < *tick_ns))
+		return *uninjected_ns;
+	return *tick_ns;
+}
+
+/*
+ * The same of waits, which nobody has to be traced for; never while somebody is held.
+ */
+static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *uninjected_ns)
+{
+	uint64_t next_ns = sample_due(tracer, tick_ns, uninjected_ns), look_ns;
+
+	if (!tracer->waits || !tracer->targets || tracer->requested)
+		return next_ns;
+	look_ns = waits_round(tracer->waits);
+	return look_ns < next_ns ? look_ns : next_ns;
 }
 
 /* Look for new threads and new mappings, now and then: while nobody is held or about to be. */
@@ -339,7 +355,7 @@ static void *run_tracer(void *argument)
 		next_ns = run_due(tracer, &tick_ns, &uninjected_ns);
 		if (!tracer->requested) {
 			scan_targets(tracer);
-			if (pipe_writer_flush(&tracer->shared.pipe_writer) < 0)
+			if (pipe_writer_flush(tracer->shared.pipe_writer) < 0)
 				break;
 		}
 	}
@@ -369,17 +385,25 @@ int tracer_main(const struct tracer_config *config)
 	tracer->config = *config;
 	tracer->period_ns = NS_PER_S / config->rate_hz;
 	tracer->random = clock_now_ns() * 0x9e3779b97f4a7c15ULL | 1;
-	tracer->shared.pipe_writer.descriptor = config->pipe;
-	tracer->shared.pipe_writer.source = RECORD_TRACER;
-	tracer->shared.pipe_writer.key = config->key;
+	tracer->shared.pipe_writer = &tracer->pipe_writer;
+	tracer->pipe_writer.descriptor = config->pipe;
+	tracer->pipe_writer.source = RECORD_TRACER;
+	tracer->pipe_writer.key = config->key;
 	tracer->shared.images = RECORD_TRACER_IMAGES;
 	affinity_any(&tracer->affinity);
+	if (config->waits)
+		tracer->waits = waits_new(&(struct waits_config){
+			.shared = &tracer->shared,
+			.period_ns = tracer->period_ns,
+			.has_details = config->wait_details,
+		});
 	if (config->arena)
 		tracer->uninjected = uninjected_new(config->arena, config->arena_descriptor);
 	if (own_stack_thread(&thread, run_tracer, tracer))
 		return EXIT_FAILURE;
 	pthread_join(thread, NULL);
-	pipe_writer_finish(&tracer->shared.pipe_writer);
+	pipe_writer_finish(tracer->shared.pipe_writer);
+	waits_free(tracer->waits);
 	tracees_release(&tracer->tracees);
 	while (tracer->targets) {
 		struct target *target = tracer->targets;
@@ -389,7 +413,7 @@ int tracer_main(const struct tracer_config *config)
 	}
 	uninjected_free(tracer->uninjected);
 	objects_release(&tracer->shared.objects);
-	pipe_writer_release(&tracer->shared.pipe_writer);
+	pipe_writer_release(tracer->shared.pipe_writer);
 	free(tracer);
 	return EXIT_SUCCESS;
 }

@@ -24,7 +24,8 @@
 
 struct tracer_config {
 	uint32_t rate_hz;
-	bool wall;    /* sample threads that sleep, too */
+	bool waits;   /* look at what threads wait for */
+	bool wait_details;
 	bool follow;  /* and children */
 	struct wire_arena
 		*arena; /* of a run whose uninjected programs are to be found; NULL: of none */
@@ -57,8 +58,10 @@ struct tracer {
 	bool is_finished;
 	struct tracees tracees;
 	struct target *targets;
+	struct waits *waits;	       /* NULL: nobody looks at them */
 	struct uninjected *uninjected; /* NULL: whom to trace is said by commands */
 	struct target_shared shared;
+	struct pipe_writer pipe_writer;
 	struct record_totals totals;
 	int own_clock;	 /* the tracing thread's "schedstat", or -1 */
 	unsigned requested; /* threads that were asked to stop and have not yet */

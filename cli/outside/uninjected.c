@@ -209,7 +209,7 @@ static void report_unsampled(struct tracer *tracer, const struct uninjected_proc
 	uint64_t end_cpu_ns, bool goes_on)
 {
 	struct uninjected *s = tracer->uninjected;
-	struct pipe_writer *pipe_writer = &tracer->shared.pipe_writer;
+	struct pipe_writer *pipe_writer = tracer->shared.pipe_writer;
 	uint64_t begin_ns = process->begin_cpu_ns;
 	uint64_t used_ns = end_cpu_ns > begin_ns ? end_cpu_ns - begin_ns : 0;
 	struct record_image image = {.id = tracer->shared.images + 1,
@@ -728,7 +728,7 @@ void uninjected_finish(struct tracer *tracer)
 		struct record_refusal record = {.programs = s->reasons[i].programs};
 
 		if (record.programs)
-			pipe_writer_put(&tracer->shared.pipe_writer, RECORD_REFUSAL, &record,
+			pipe_writer_put(tracer->shared.pipe_writer, RECORD_REFUSAL, &record,
 				sizeof(record), s->reasons[i].text, strlen(s->reasons[i].text) + 1);
 	}
 }

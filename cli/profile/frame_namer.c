@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "cli/clock.h"
+#include "cli/outside/wait_leaf.h"
 #include "cli/profile/picture_names.h"
 #include "cli/symbols/generated.h"
 #include "cli/symbols/jitdump.h"
@@ -295,11 +296,28 @@ static const char *name_of_time(uint64_t frame)
 	}
 }
 
+/* What is waited for, and in particular where that was told. */
+static uint32_t name_wait(struct frame_namer *namer, uint32_t image, uint64_t frame)
+{
+	const struct names_code *told =
+		profile_code_at(namer->profile, image, WIRE_FRAME_ADDRESS(frame));
+	char name[WAIT_LEAF_BYTES], text[PATH_MAX + WAIT_LEAF_BYTES];
+
+	wait_leaf_name(frame, name);
+	if (told)
+		snprintf(text, sizeof(text), "%.*s %s]", (int)strlen(name) - 1, name,
+			names_string(profile_words(namer->profile, image), told->name));
+	return calltree_frame(
+		namer->tree, told ? text : name, wait_leaf_kind(frame), CALLTREE_WAIT);
+}
+
 static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint64_t frame)
 {
 	uint32_t number = WIRE_FRAME_MODULE(frame);
 	uint32_t known = names_find_module(&namer->profile->names, image, number);
 
+	if (wire_frame_waits(frame))
+		return name_wait(namer, image, frame);
 	if (name_of_time(frame))
 		return calltree_frame(namer->tree, name_of_time(frame), "", CALLTREE_SYNTHETIC);
 	if (known)

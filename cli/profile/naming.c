@@ -309,7 +309,7 @@ static void add_samples(struct naming *naming)
 				.weight = sample->weight,
 				.thread = stack->thread,
 				.kind = stack->kind == WIRE_KIND_CREDIT ? CALLTREE_CREDIT
-					: stack->kind == WIRE_KIND_OFF	? CALLTREE_WAITING
+					: stack->kind == WIRE_KIND_WAIT	? CALLTREE_WAITING
 									: CALLTREE_ON_CPU,
 			});
 	}

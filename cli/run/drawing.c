@@ -92,11 +92,8 @@ static void finish_results(const struct drawing *drawing, const struct calltree 
 		diag_report(&message);
 }
 
-/* What the run's clock counts is called as in pprof profiles. */
-static const char *clock_name(const struct options *options)
-{
-	return options->wall ? "wall" : "cpu";
-}
+/* What the run's clock counts, as pprof profiles call it. */
+#define CLOCK_NAME "cpu"
 
 static bool is_machine(const char *type)
 {
@@ -105,13 +102,13 @@ static bool is_machine(const char *type)
 
 int drawing_check(const struct options *options, struct diag_message *message)
 {
-	const char *type = options->sample_type, *clock = clock_name(options);
+	const char *type = options->sample_type;
 
-	if (!type || !strcmp(type, clock) || !strcmp(type, PPROF_WAITING_TIME) || is_machine(type))
+	if (!type || !strcmp(type, CLOCK_NAME) || !strcmp(type, PPROF_WAITING_TIME) || is_machine(type))
 		return 0;
 	diag_fail(message, -EINVAL, "a run has no sample type '%s'", type);
-	diag_fail_hint(message, "it has %s, " PPROF_WAITING_TIME ", and " PPROF_MACHINE_TIME
-		" where virtual machines tell their stacks", clock);
+	diag_fail_hint(message, "it has " CLOCK_NAME ", " PPROF_WAITING_TIME ", and " PPROF_MACHINE_TIME
+		" where virtual machines tell their stacks");
 	return -EINVAL;
 }
 
@@ -168,8 +165,7 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 		.shows_machines = is_vm,
 		.report = &clock->report,
 		.duration_ns = drawing->ended_ns - drawing->started_ns,
-		.is_test_clock = options->test_clock_hz || options->wall,
-		.is_wall = options->wall != 0,
+		.is_test_clock = options->test_clock_hz != 0,
 		.is_attached = options->pids != NULL,
 		.is_stopped = drawing->is_stopped,
 	};
@@ -181,9 +177,9 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 		.filters = filters,
 		.empty = empty_text(drawing, &drawn->trees, is_vm),
 		.period_ns = NS_PER_S / profile_rate_hz(summary.profile),
-		.time_name = is_vm ? PPROF_MACHINE_TIME : clock_name(options),
+		.time_name = is_vm ? PPROF_MACHINE_TIME : CLOCK_NAME,
 		.other = calltree_total(other->tree) ? other->trees.filtered : NULL,
-		.other_name = is_vm ? clock_name(options) : PPROF_MACHINE_TIME,
+		.other_name = is_vm ? CLOCK_NAME : PPROF_MACHINE_TIME,
 		.duration_ns = summary.duration_ns,
 		.created_s = drawing->started_wall_s,
 	};

@@ -22,7 +22,7 @@ struct results;
 
 /*
  * Will a run with @options (finished) have the sample type they want? Time that a clock counted is
- * "cpu", or "wall" with --wall; what virtual machines tell is "vm". Returns 0, or -EINVAL with
+ * "cpu"; what virtual machines tell is "vm". Returns 0, or -EINVAL with
  * @message filled.
  */
 int drawing_check(const struct options *options, struct diag_message *message);

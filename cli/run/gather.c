@@ -12,6 +12,7 @@
 #include "cli/gather/channel.h"
 #include "cli/gather/collector.h"
 #include "cli/gather/pipe_reader.h"
+#include "cli/outside/injected.h"
 #include "cli/outside/outside.h"
 #include "cli/profile/accounting.h"
 #include "libprof/profile/profile.h"
@@ -24,6 +25,7 @@ struct gather {
 	struct channel channel;
 	struct pipe_reader *pipe_reader;
 	struct collector *collector; /* NULL: nobody is sampled from inside */
+	struct injected *injected;   /* NULL: nobody looks at waits there */
 	/* NULL: nobody is sampled from outside. With a collector it is for uninjected programs, and
 	 * finds them. */
 	struct outside *outside;
@@ -42,6 +44,8 @@ static void open_for_uninjected(struct gather *gather, const struct gather_confi
 		.key = pipe_reader_key(gather->pipe_reader),
 		.arena = gather->channel.arena,
 		.arena_descriptor = gather->channel.arena_descriptor,
+		.waits = config->waits,
+		.wait_details = config->wait_details,
 	};
 
 	if (!config->test_clock_hz && !config->start_paused)
@@ -63,6 +67,15 @@ static int open_inside(
 	gather->channel.arena->start_paused = config->start_paused;
 	collector.arena = gather->channel.arena;
 	collector.blocks = gather->channel.blocks;
+	/* Without memory for them there are none. */
+	if (config->waits)
+		gather->injected = injected_new(&(struct injected_config){
+			.arena = gather->channel.arena,
+			.rate_hz = config->test_clock_hz ? config->test_clock_hz : config->rate_hz,
+			.has_details = config->wait_details,
+		});
+	if (gather->injected)
+		collector.looker = injected_looker(gather->injected);
 	open_for_uninjected(gather, config);
 	error = collector_start(&gather->collector, &collector);
 	return error ? diag_fail(message, error, "cannot start a thread: %s", strerror(-error)) : 0;
@@ -73,7 +86,8 @@ static int open_outside(
 {
 	const struct outside_config outside = {
 		.rate_hz = config->rate_hz,
-		.wall = config->wall,
+		.waits = config->waits,
+		.wait_details = config->wait_details,
 		.follow = config->follow,
 		.pipe = pipe_reader_writer(gather->pipe_reader),
 		.key = pipe_reader_key(gather->pipe_reader),
@@ -112,6 +126,7 @@ void gather_free(struct gather *gather)
 	if (!gather)
 		return;
 	collector_free(gather->collector);
+	injected_free(gather->injected);
 	outside_free(gather->outside);
 	pipe_reader_free(gather->pipe_reader);
 	channel_release(&gather->channel);

@@ -30,8 +30,9 @@ struct gather_config {
 	uint32_t test_clock_hz; /* 0: CPU clock */
 	bool start_paused;	/* processes record nothing until they say so */
 	uint32_t jit;		/* enum wire_jit, or-ed: whose functions are to be named */
+	bool waits; /* is it looked at what threads wait for */
+	bool wait_details;
 	/* Outside. */
-	bool wall;
 	bool follow; /* children too */
 };
 

@@ -66,6 +66,8 @@ static int open_gather(struct run *run, struct diag_message *message)
 		.test_clock_hz = options->test_clock_hz,
 		.start_paused = options->start_paused != 0,
 		.jit = jit_mask(options->jit),
+		.waits = !options->no_waits,
+		.wait_details = options->wait_details != 0,
 	};
 	int error = 0;
 
@@ -73,7 +75,8 @@ static int open_gather(struct run *run, struct diag_message *message)
 		config = (struct gather_config){
 			.rate_hz = outside_rate_hz(options),
 			.outside = true,
-			.wall = options->wall != 0,
+			.waits = !options->no_waits,
+			.wait_details = options->wait_details != 0,
 			.follow = true,
 		};
 	else
@@ -108,7 +111,7 @@ static int prepare_run(struct run *run, struct diag_message *message)
 		return preflight_status(error);
 	check_memory(&run->program, run->argv[0],
 		options->test_clock_hz ? options->test_clock_hz : options->rate_hz);
-	run->is_outside = run->program.by_tracer || options->outside || options->wall;
+	run->is_outside = run->program.by_tracer || options->outside;
 	error = results_open(&run->results, options, true, message);
 	if (error)
 		return COMMAND_FAILED;

@@ -162,9 +162,8 @@ static void print_rate(const struct summary *summary, const struct accounting *b
 	if (kernel)
 		snprintf(system, sizeof(system), ", %.2f s of it in system calls",
 			(double)kernel / profile_rate_hz(summary->profile));
-	if (!summary->is_wall)
-		snprintf(rate, sizeof(rate), " (%.0f per CPU-second)",
-			cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0);
+	snprintf(rate, sizeof(rate), " (%.0f per CPU-second)",
+		cpu_s > 0 ? (double)books->sampled / cpu_s : 0.0);
 	diag_info("%" PRIu64 " %s in %.2f s, %.2f s of CPU%s%s; %" PRIu64 " %s, %" PRIu32 " %s",
 		books->sampled, plural(books->sampled, "sample", "samples"),
 		(double)summary->duration_ns / NS_PER_S, cpu_s, rate, system, threads,
@@ -557,7 +556,7 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 
 	if (!books->sampled && books->paused)
 		diag_info("hint: it was paused all the time; flameprof_resume() begins");
-	if (summary->is_test_clock || summary->is_wall || books->paused)
+	if (summary->is_test_clock || books->paused)
 		return;
 	if (has_unseen_programs(summary, books))
 		diag_info("%.2f s of CPU time were used by programs without flamerun's library, "

@@ -26,7 +26,6 @@ struct summary {
 	const struct naming_report *report;
 	uint64_t duration_ns; /* of the run, by the clock on the wall */
 	int is_test_clock;    /* rates are not of CPU time: nothing to reconcile */
-	bool is_wall;	      /* sleep is sampled as well */
 	bool is_attached;     /* to what ran already */
 	bool is_stopped;      /* it was, from beginning to end */
 	bool is_outside;      /* all of it was sampled from outside */

@@ -279,10 +279,10 @@ static void find_frames(
 	find_nodes(p, found, depth);
 }
 
-/* Was the thread looked at? */
+/* Was the thread seen on a CPU? */
 static int is_seen(const struct wire_sample *sample)
 {
-	return sample->kind == WIRE_KIND_CPU || sample->kind == WIRE_KIND_OFF;
+	return sample->kind == WIRE_KIND_CPU;
 }
 
 /* All that is missing, or nothing. */
@@ -323,8 +323,12 @@ static void commit_path(struct flameprof_profile *p, struct found *found)
 static void commit_weight(
 	struct flameprof_profile *p, const struct wire_sample *sample, struct found *found)
 {
-	/* Where machines tell beside a clock theirs is another time, and in no sum with its. */
-	int is_other = sample->kind == WIRE_KIND_VM && p->clock != FLAMEPROF_CLOCK_VM;
+	/*
+	 * Where machines tell beside a clock theirs is another time, as that of waits is, and in no
+	 * sum with its.
+	 */
+	int is_other = sample->kind == WIRE_KIND_WAIT ||
+		       (sample->kind == WIRE_KIND_VM && p->clock != FLAMEPROF_CLOCK_VM);
 	struct profile_stack *stack;
 
 	if (!found->stack)
@@ -338,6 +342,8 @@ static void commit_weight(
 	}
 	if (sample->kind == WIRE_KIND_VM)
 		p->vm_weight += sample->weight;
+	else if (sample->kind == WIRE_KIND_WAIT)
+		p->wait_weight += sample->weight;
 	else if (sample->kind == WIRE_KIND_CREDIT)
 		p->totals.credited += sample->weight;
 	else

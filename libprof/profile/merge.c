@@ -274,6 +274,7 @@ static void add_weights(struct merge *m)
 			profile_thread_at(m->from, i)->weight;
 	m->into->weight += m->from->weight;
 	m->into->vm_weight += m->from->vm_weight;
+	m->into->wait_weight += m->from->wait_weight;
 	m->into->dropped_weight += m->from->dropped_weight;
 }
 

@@ -155,7 +155,7 @@ struct profile_totals {
 	uint32_t processes; /* images that follow each other by exec are one; 0: nobody counted */
 	uint64_t pushed;    /* times that others took the CPU from them; 0: not known */
 	uint64_t cpu_ns;    /* CPU time of all images, from the kernel where it is known */
-	uint64_t ends[WIRE_END_COUNT]; /* weight by how the stack ended; credit, vm not counted */
+	uint64_t ends[WIRE_END_COUNT]; /* weight by how the stack ended, of samples by the clock */
 	struct profile_losses losses;
 };
 
@@ -173,6 +173,7 @@ struct flameprof_profile {
 	int64_t start_wall_s;
 	uint64_t weight;    /* of what the clock counts */
 	uint64_t vm_weight; /* of WIRE_KIND_VM, no part of it but with FLAMEPROF_CLOCK_VM */
+	uint64_t wait_weight; /* of WIRE_KIND_WAIT, no part of it */
 	uint64_t dropped_weight; /* what is missing, as far as whoever took the profile knew */
 	struct profile_totals totals;
 
@@ -252,8 +253,8 @@ void profile_name_thread(struct flameprof_profile *p, uint32_t image, uint32_t n
  * Add one sample of @image: a stack of sample->frames frames, innermost first, on thread
  * sample->thread of it, which is made if needed. Checked before: wire_drain.h.
  *
- * Without frames it goes on the last stack of the thread (WIRE_KIND_CPU, WIRE_KIND_OFF), on none
- * when there is none. With weight 0 nothing is counted, the stack is only remembered as the last
+ * Without frames it goes on the last stack of the thread (WIRE_KIND_CPU), on none when there is
+ * none. With weight 0 nothing is counted, the stack is only remembered as the last
  * one.
  *
  * Returns 0 or an error: a sample that does not fit changes nothing.

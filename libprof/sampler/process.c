@@ -179,6 +179,7 @@ static void account_and_leave(enum wire_slot_state state)
 {
 	if (confined_may(CONFINED_ENDS)) {
 		store_children_usage();
+		sampler.slot->end_ns = clock_monotonic_ns();
 		sampler.slot->end_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 		store_exit_credits();
 	}
@@ -208,7 +209,7 @@ void sampler_undo_leave(void)
 	if (!sampler_is_this_process())
 		return;
 	clear_exit_credits();
-	sampler.slot->end_cpu_ns = 0;
+	sampler.slot->end_ns = sampler.slot->end_cpu_ns = 0;
 	set_state(WIRE_SLOT_LIVE);
 }
 

@@ -168,7 +168,7 @@ static void the_last_stack_may_be_without_weight(void **state)
 {
 	struct flameprof_profile *p = new_profile();
 	uint32_t image = profile_image(p, 1);
-	struct wire_sample off = {.thread = 1, .weight = 3, .kind = WIRE_KIND_OFF};
+	struct wire_sample off = {.thread = 1, .weight = 3, .kind = WIRE_KIND_CPU};
 	struct wire_sample credit = {.thread = 1, .weight = 4, .kind = WIRE_KIND_CREDIT};
 
 	(void)state;
@@ -233,7 +233,7 @@ static void threads_without_samples_are_no_entries(void **state)
 	}
 	assert_int_equal(p->thread_count, 0);
 	assert_int_equal(used[0], used[1]);
-	add(p, image, (struct wire_sample){.thread = number, .weight = 3, .kind = WIRE_KIND_OFF},
+	add(p, image, (struct wire_sample){.thread = number, .weight = 3, .kind = WIRE_KIND_CPU},
 		NULL, 0);
 	assert_int_equal(p->thread_count, 1);
 	assert_string_equal(profile_thread_at(p, 0)->name, "late");

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A target for each image, and the numbers of threads out of the arena.
+ */
+#include "cli/outside/injected.h"
+
+#include <stdlib.h>
+
+#include "cli/gather/procfs.h"
+#include "cli/outside/waits.h"
+
+#define NS_PER_S 1000000000ULL
+
+struct injected {
+	struct injected_config config;
+	struct collector_looker looker;
+	struct target_shared shared;
+	struct target *targets;
+	struct waits *waits;
+};
+
+/* The thread's ring has its number; one without a ring has none there. */
+static uint32_t find_thread(void *context, uint64_t image, pid_t tid, uint64_t *begun_ns)
+{
+	const struct injected *injected = context;
+	struct wire_arena *arena = injected->config.arena;
+	uint32_t high = wire_rings_high(arena);
+
+	for (uint32_t i = 0; i < high; i++) {
+		const struct wire_ring *ring = wire_ring(arena, i);
+
+		if (__atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE) >> 2 != (image & ~0ULL >> 2) ||
+			__atomic_load_n(&ring->tid, __ATOMIC_RELAXED) != (uint32_t)tid)
+			continue;
+		*begun_ns = __atomic_load_n(&ring->start_ns, __ATOMIC_RELAXED);
+		return __atomic_load_n(&ring->thread, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
+static void start(void *context, struct pipe_writer *pipe_writer)
+{
+	struct injected *injected = context;
+
+	injected->shared.pipe_writer = pipe_writer;
+}
+
+static void add(void *context, const struct collector_image *image)
+{
+	struct injected *injected = context;
+	struct target *target = target_new((pid_t)image->pid);
+
+	if (!target)
+		return;
+	target->image = image->image;
+	target->first_module = TARGET_FIRST_MODULE;
+	target->stack_top = procfs_stack_top(target->pid);
+	if (waits_add(injected->waits, target, image->start_ns, image->start_cpu_ns)) {
+		target_free(target);
+		return;
+	}
+	target->next = injected->targets;
+	injected->targets = target;
+}
+
+static void end(void *context, uint64_t image, uint64_t end_ns)
+{
+	struct injected *injected = context;
+	struct target **at = &injected->targets, *target;
+
+	while (*at && (*at)->image != image)
+		at = &(*at)->next;
+	target = *at;
+	if (!target)
+		return;
+	*at = target->next;
+	waits_remove(injected->waits, target, end_ns);
+	target_free(target);
+}
+
+static uint64_t look(void *context)
+{
+	const struct injected *injected = context;
+
+	return waits_round(injected->waits);
+}
+
+static void finish(void *context)
+{
+	const struct injected *injected = context;
+
+	waits_finish(injected->waits);
+}
+
+struct injected *injected_new(const struct injected_config *config)
+{
+	struct injected *injected = calloc(1, sizeof(*injected));
+	struct waits_config waits = {
+		.period_ns = NS_PER_S / config->rate_hz,
+		.has_details = config->has_details,
+		.find_thread = find_thread,
+	};
+
+	if (!injected)
+		return NULL;
+	injected->config = *config;
+	injected->looker = (struct collector_looker){
+		.context = injected,
+		.start = start,
+		.add = add,
+		.end = end,
+		.look = look,
+		.finish = finish,
+	};
+	waits.shared = &injected->shared;
+	waits.context = injected;
+	injected->waits = waits_new(&waits);
+	if (!injected->waits) {
+		injected_free(injected);
+		return NULL;
+	}
+	return injected;
+}
+
+void injected_free(struct injected *injected)
+{
+	if (!injected)
+		return;
+	/* Without a pipe nobody is told. */
+	waits_free(injected->waits);
+	while (injected->targets) {
+		struct target *target = injected->targets;
+
+		injected->targets = target->next;
+		target_free(target);
+	}
+	objects_release(&injected->shared.objects);
+	free(injected);
+}
+
+const struct collector_looker *injected_looker(const struct injected *injected)
+{
+	return &injected->looker;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a thread's time went to between two looks is known but for one thing: of the time that
+ * passed the kernel says how much it was on a CPU, and how much it was ready and had none; the rest
+ * it waited. For what, the later look tells: it stands for what it finds. A thread that was not
+ * given a CPU since it was seen asleep is asleep where it was. One that runs is looked at again
+ * later, and what it waited until then is carried there: looks come at moments that have nothing to
+ * do with it, so each wait is found as often as is its share.
+ *
+ * A stack is read from a thread that may wake up meanwhile. It counts only if the kernel gave the
+ * thread no CPU from before to after.
+ */
+#include "cli/outside/wait_thread.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/clock.h"
+#include "cli/gather/pipe_record.h"
+#include "cli/outside/wait_leaf.h"
+
+#define TRIES		2	     /* to have a stack that the thread slept through */
+#define STACK_BYTES_MAX (64u << 20)  /* of all threads: whose stack is not kept is walked again */
+#define DETAILS_MAX	(1u << 16)
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* @name of @thread, opened for this once when there are too many. Returns it or -errno. */
+static int open_file(struct wait_looker *looker, const struct wait_thread *thread, int *kept,
+	const struct target *target, const char *name)
+{
+	int file = *kept;
+
+	if (file >= 0)
+		return file;
+	file = procfs_open(target->pid, thread->tid, name);
+	if (file >= 0 && looker->files < looker->files_max) {
+		looker->files++;
+		*kept = file;
+	}
+	return file == -ENOENT ? -ESRCH : file;
+}
+
+static void close_file(struct wait_looker *looker, int *kept)
+{
+	if (*kept < 0)
+		return;
+	close(*kept);
+	looker->files--;
+	*kept = -1;
+}
+
+static int read_clock(struct wait_looker *looker, struct wait_thread *thread,
+	const struct target *target, struct procfs_clock *out)
+{
+	int file = open_file(looker, thread, &thread->clock, target, "schedstat");
+	int error = file < 0 ? file : procfs_clock_read(file, out);
+
+	if (file >= 0 && file != thread->clock)
+		close(file);
+	/* A thread that never had a CPU can say nothing; a kernel that does not count says so. */
+	return !error && !out->turns ? -ENOSYS : error;
+}
+
+static int read_call(struct wait_looker *looker, struct wait_thread *thread,
+	const struct target *target, struct procfs_syscall *out)
+{
+	int file = open_file(looker, thread, &thread->call, target, "syscall");
+	int error = file < 0 ? file : procfs_syscall_read(file, out);
+
+	if (file >= 0 && file != thread->call)
+		close(file);
+	return error;
+}
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+static void announce(struct wait_looker *looker, struct wait_thread *thread,
+	const struct target *target)
+{
+	struct record_thread record = {.image = target->image,
+		.number = thread->number,
+		.tid = (uint32_t)thread->tid};
+
+	if (thread->is_announced)
+		return;
+	procfs_comm(target->pid, thread->tid, record.comm);
+	if (!pipe_writer_put(looker->shared->pipe_writer, RECORD_THREAD, &record, sizeof(record),
+		    NULL, 0))
+		thread->is_announced = true;
+}
+
+/* Of *@ns, and what was left before, whole periods on the @count frames at @frames. */
+static void put_time(struct wait_looker *looker, struct wait_thread *thread,
+	const struct target *target, uint64_t *ns, const uint64_t *frames, uint32_t count)
+{
+	uint64_t all_ns = thread->rest_ns + *ns, weight = all_ns / looker->period_ns;
+	struct record_sample record = {
+		.image = target->image,
+		.time_ns = thread->seen_ns,
+		.thread = thread->number,
+		.weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight,
+		.frames = count,
+		.kind = WIRE_KIND_WAIT,
+		.end = count > 1 ? thread->end : WIRE_END_ROOT,
+	};
+
+	*ns = 0;
+	thread->rest_ns = all_ns - record.weight * looker->period_ns;
+	if (!record.weight)
+		return;
+	announce(looker, thread, target);
+	pipe_writer_put(looker->shared->pipe_writer, RECORD_SAMPLE, &record, sizeof(record), frames,
+		count * sizeof(*frames));
+}
+
+static void put_asleep(
+	struct wait_looker *looker, struct wait_thread *thread, const struct target *target)
+{
+	if (thread->asleep_ns)
+		put_time(looker, thread, target, &thread->asleep_ns, thread->stack,
+			thread->frames);
+}
+
+void wait_thread_tell(
+	struct wait_looker *looker, struct wait_thread *thread, const struct target *target)
+{
+	const uint64_t ready = WIRE_FRAME_WAIT(WIRE_WAIT_NO_CPU, 0);
+	const uint64_t unknown = WIRE_FRAME_WAIT(WIRE_WAIT_UNKNOWN, 0);
+
+	thread->told_ns = thread->seen_ns;
+	put_asleep(looker, thread, target);
+	if (thread->ready_ns)
+		put_time(looker, thread, target, &thread->ready_ns, &ready, 1);
+	if (thread->unknown_ns)
+		put_time(looker, thread, target, &thread->unknown_ns, &unknown, 1);
+}
+
+/* ---- stacks ---------------------------------------------------------------------------------- */
+
+/* What is waited for in particular, as the name of @leaf. Returns the leaf that has it. */
+static uint64_t put_details(struct wait_looker *looker, const struct target *target, uint64_t leaf,
+	const char *details)
+{
+	struct record_code record = {.image = target->image, .bytes = 1};
+
+	if (!details[0] || looker->details >= DETAILS_MAX)
+		return leaf;
+	leaf |= WIRE_WAIT_TEXT(++looker->details);
+	record.space = WIRE_FRAME_ADDRESS(leaf);
+	pipe_writer_put(looker->shared->pipe_writer, RECORD_CODE, &record, sizeof(record), details,
+		strlen(details) + 1);
+	return leaf;
+}
+
+/* The stack in which @thread sleeps, in @call, into looker->frames. Returns how many frames. */
+static uint32_t walk_asleep(struct wait_looker *looker, const struct wait_thread *thread,
+	struct target *target, const struct procfs_syscall *call, uint8_t *end)
+{
+	struct stackwalk walk = {
+		.target = target, .shared = looker->shared, .memory = looker->memory};
+	char details[PATH_MAX] = "";
+	struct unwind_result result;
+
+	memory_begin(looker->memory, target->pid);
+	looker->frames[0] = wait_leaf(
+		target->pid, thread->tid, call, looker->has_details ? details : NULL);
+	result = stackwalk_asleep(&walk, call->pc, call->sp, looker->frames + 1);
+	/* The leaf takes the place of one frame more. */
+	if (result.frames == WIRE_MAX_DEPTH)
+		result = (struct unwind_result){WIRE_MAX_DEPTH - 1, WIRE_END_DEPTH};
+	looker->frames[0] = put_details(looker, target, looker->frames[0], details);
+	*end = (uint8_t)result.end;
+	return result.frames + 1;
+}
+
+/* looker->frames is where @thread sleeps, what it waited until now included. */
+static void set_stack(struct wait_looker *looker, struct wait_thread *thread,
+	const struct target *target, uint32_t frames, uint8_t end)
+{
+	size_t bytes = frames * sizeof(*looker->frames);
+	bool is_same = thread->stack && thread->frames == frames && thread->end == end &&
+		       !memcmp(thread->stack, looker->frames, bytes);
+
+	if (!is_same) {
+		put_asleep(looker, thread, target);
+		looker->stack_bytes -= thread->stack ? thread->frames * sizeof(*thread->stack) : 0;
+		free(thread->stack);
+		thread->stack =
+			looker->stack_bytes + bytes <= STACK_BYTES_MAX ? malloc(bytes) : NULL;
+		thread->frames = frames;
+		thread->end = end;
+	}
+	if (thread->carried_ns > 0) {
+		thread->asleep_ns += (uint64_t)thread->carried_ns;
+		thread->carried_ns = 0;
+	}
+	thread->is_asleep = thread->stack != NULL;
+	if (is_same)
+		return;
+	if (thread->stack) {
+		looker->stack_bytes += bytes;
+		memcpy(thread->stack, looker->frames, bytes);
+	} else if (thread->asleep_ns) {
+		put_time(looker, thread, target, &thread->asleep_ns, looker->frames, frames);
+	}
+}
+
+/* ---- looks ----------------------------------------------------------------------------------- */
+
+/* Time passed until @now_ns, and the kernel says @clock of it. */
+static void count_time(
+	struct wait_thread *thread, const struct procfs_clock *clock, uint64_t now_ns)
+{
+	int64_t cpu_ns = (int64_t)(clock->cpu_ns - thread->seen.cpu_ns);
+	int64_t ready_ns = (int64_t)(clock->waited_ns - thread->seen.waited_ns);
+
+	thread->carried_ns += (int64_t)(now_ns - thread->seen_ns) - cpu_ns - ready_ns;
+	thread->ready_ns += (uint64_t)ready_ns;
+	thread->seen = *clock;
+	thread->seen_ns = now_ns;
+}
+
+/* Nobody sees what it waits for. */
+static void count_unknown(struct wait_thread *thread)
+{
+	if (thread->carried_ns > 0)
+		thread->unknown_ns += (uint64_t)thread->carried_ns;
+	thread->carried_ns = 0;
+}
+
+void wait_thread_rested(struct wait_thread *thread, uint64_t now_ns)
+{
+	if (!thread->is_asleep || now_ns <= thread->seen_ns)
+		return;
+	thread->asleep_ns += now_ns - thread->seen_ns;
+	thread->seen_ns = now_ns;
+}
+
+/* Find out what @thread waits for. Returns 0 or -ESRCH. */
+static int find_stack(
+	struct wait_looker *looker, struct wait_thread *thread, struct target *target)
+{
+	thread->is_asleep = false;
+	for (unsigned i = 0; i < TRIES; i++) {
+		struct procfs_clock after;
+		struct procfs_syscall call;
+		int error = read_call(looker, thread, target, &call);
+		uint64_t turns = thread->seen.turns;
+		uint32_t frames;
+		uint8_t end;
+
+		if (error == -EAGAIN || error == -ESRCH)
+			return error == -EAGAIN ? 0 : error;
+		if (error) {
+			looker->refused = looker->error ? looker->refused : target->pid;
+			looker->error = looker->error ? looker->error : error;
+			break;
+		}
+		frames = walk_asleep(looker, thread, target, &call, &end);
+		error = read_clock(looker, thread, target, &after);
+		if (error)
+			return -ESRCH;
+		count_time(thread, &after, clock_now_ns());
+		looker->looks++;
+		if (after.turns == turns) {
+			set_stack(looker, thread, target, frames, end);
+			return 0;
+		}
+		looker->changed++;
+	}
+	count_unknown(thread);
+	return 0;
+}
+
+int wait_thread_begin(
+	struct wait_looker *looker, struct wait_thread *thread, const struct target *target)
+{
+	thread->clock = thread->call = -1;
+	return read_clock(looker, thread, target, &thread->seen);
+}
+
+int wait_thread_look(
+	struct wait_looker *looker, struct wait_thread *thread, struct target *target)
+{
+	struct procfs_clock clock;
+	uint64_t turns = thread->seen.turns;
+	int error = read_clock(looker, thread, target, &clock);
+
+	if (error)
+		return error;
+	count_time(thread, &clock, clock_now_ns());
+	if (!thread->is_asleep || clock.turns != turns)
+		return find_stack(looker, thread, target);
+	if (thread->carried_ns > 0) {
+		thread->asleep_ns += (uint64_t)thread->carried_ns;
+		thread->carried_ns = 0;
+	}
+	return 0;
+}
+
+void wait_thread_release(struct wait_looker *looker, struct wait_thread *thread)
+{
+	close_file(looker, &thread->clock);
+	close_file(looker, &thread->call);
+	looker->stack_bytes -= thread->stack ? thread->frames * sizeof(*thread->stack) : 0;
+	free(thread->stack);
+	thread->stack = NULL;
+}
+
+void wait_thread_close(struct wait_looker *looker, struct wait_thread *thread,
+	const struct target *target, uint64_t end_ns)
+{
+	struct procfs_clock clock;
+
+	if (!end_ns)
+		end_ns = clock_now_ns();
+	if (end_ns < thread->seen_ns)
+		return;
+	if (!read_clock(looker, thread, target, &clock))
+		count_time(thread, &clock, end_ns);
+	wait_thread_rested(thread, end_ns);
+}
+
+void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
+	const struct target *target, uint64_t end_ns)
+{
+	struct record_life record;
+
+	wait_thread_rested(thread, end_ns);
+	if (thread->stack && thread->carried_ns > 0) {
+		thread->asleep_ns += (uint64_t)thread->carried_ns;
+		thread->carried_ns = 0;
+	}
+	count_unknown(thread);
+	wait_thread_tell(looker, thread, target);
+	record = (struct record_life){
+		.image = target->image,
+		.thread = thread->number,
+		.span_ns = thread->seen_ns - thread->begun_ns,
+		.cpu_ns = thread->seen.cpu_ns - thread->begun.cpu_ns,
+	};
+	pipe_writer_put(
+		looker->shared->pipe_writer, RECORD_LIFE, &record, sizeof(record), NULL, 0);
+	wait_thread_release(looker, thread);
+}
