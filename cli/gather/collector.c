@@ -35,11 +35,11 @@
 #include "libprof/wire_control.h"
 #include "libprof/wire_drain.h"
 
-#define TICK_MS 50
+#define TICK_NS (50 * NS_PER_MS)
 /* The kernel is asked for the name of a thread that is being sampled so often. */
 #define COMM_NS (100 * NS_PER_MS)
 /* When the pipe is full, and at least so long between rounds: a bell may ring all the time. */
-#define RETRY_MS  2
+#define RETRY_NS  (2 * NS_PER_MS)
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S  1000000000ULL
 /* What waits for the pipe's reader may be so much; beyond it samples stay in their rings. */
@@ -543,40 +543,49 @@ static void put_final_records(struct collector *c)
 	pipe_writer_finish(&c->pipe_writer);
 }
 
-/* For so long, or until somebody wants to look. */
-static void wait_for_bell(struct collector *c, uint32_t bell, uint64_t ms, uint64_t look_ns)
+static void wait_for_bell(struct collector *c, uint32_t bell, uint64_t until_ns)
 {
-	struct timespec patience = {.tv_nsec = (long)(ms * NS_PER_MS)};
 	uint64_t now_ns = clock_now_ns();
-
-	if (look_ns < now_ns + ms * NS_PER_MS)
-		patience.tv_nsec = look_ns > now_ns ? (long)(look_ns - now_ns) : 1;
+	struct timespec patience = {.tv_nsec = until_ns > now_ns ? (long)(until_ns - now_ns) : 0};
 
 	syscall(SYS_futex, &c->arena->doorbell, FUTEX_WAIT, bell, &patience, NULL, 0);
 }
 
+/* When there is something to do without a bell. */
+static uint64_t next_ns(struct collector *c, uint64_t tick_ns)
+{
+	uint64_t look_ns = c->looker ? c->looker->look(c->looker->context) : UINT64_MAX;
+	uint64_t next_ns = look_ns < tick_ns ? look_ns : tick_ns;
+
+	if (pipe_writer_flush(&c->pipe_writer) > 0 && next_ns > clock_now_ns() + RETRY_NS)
+		next_ns = clock_now_ns() + RETRY_NS;
+	return next_ns;
+}
+
 static void *run_collector(void *argument)
 {
-	const struct timespec pause = {.tv_nsec = RETRY_MS * (long)NS_PER_MS};
+	const struct timespec pause = {.tv_nsec = RETRY_NS};
 	struct collector *c = argument;
+	uint64_t tick_ns = 0, began_ns = 0, answered = 0;
+	uint32_t answered_bell = 0;
 
 	pthread_setname_np(pthread_self(), "collector");
 	while (!__atomic_load_n(&c->finishing, __ATOMIC_ACQUIRE)) {
 		uint32_t bell = __atomic_load_n(&c->arena->doorbell, __ATOMIC_ACQUIRE);
 		uint64_t requested = __atomic_load_n(&c->requested, __ATOMIC_ACQUIRE);
-		uint64_t began_ns = clock_now_ns();
-		uint64_t look_ns = UINT64_MAX;
-		long left;
+		bool is_rung = bell != answered_bell;
 
-		run_round(c);
-		if (c->looker)
-			look_ns = c->looker->look(c->looker->context);
-		answer_request(c, requested);
-		left = pipe_writer_flush(&c->pipe_writer);
-		wait_for_bell(c, bell, left ? RETRY_MS : TICK_MS, look_ns);
-		if (clock_now_ns() - began_ns < RETRY_MS * NS_PER_MS &&
-			__atomic_load_n(&c->requested, __ATOMIC_ACQUIRE) == requested)
+		if (is_rung && requested == answered && clock_now_ns() - began_ns < RETRY_NS)
 			nanosleep(&pause, NULL);
+		if (is_rung || clock_now_ns() >= tick_ns) {
+			began_ns = clock_now_ns();
+			run_round(c);
+			answer_request(c, requested);
+			answered_bell = bell;
+			answered = requested;
+			tick_ns = began_ns + TICK_NS;
+		}
+		wait_for_bell(c, bell, next_ns(c, tick_ns));
 	}
 	put_final_records(c);
 	return NULL;
