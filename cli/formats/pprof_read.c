@@ -22,21 +22,33 @@
 #include "libprof/pprof/writer.h"
 
 #define NS_PER_S    1000000000
-#define TYPE_BYTES  63 /* shown of a type's name */
+#define TYPE_BYTES  63	/* shown of a type's name */
 #define LABEL_BYTES 255 /* kept of a label */
+
+/*
+ * Of a profile that says what threads waited for, all its kinds of time are taken together; of any
+ * other one type, which is the first then.
+ */
+enum {
+	CPU,
+	WAITING,
+	READY,
+	TIMES
+};
 
 struct pprof_reader {
 	struct pprof_tables tables;
 	struct texts threads; /* those known so far, by what the tree calls them */
 	struct calltree *tree;
-	uint32_t type;	      /* index of the sample type taken */
-	uint64_t divisor;     /* units of the type in one unit of weight */
-	bool is_whole;	      /* all values are multiples of the period */
-	uint64_t weight;      /* of all samples */
-	uint64_t negative;    /* samples left out */
-	uint64_t *ids;	      /* of the locations of the sample at hand, innermost first */
+	uint32_t types[TIMES]; /* indices of the sample types taken; UNSET: not taken */
+	uint64_t divisor;      /* units of the type in one unit of weight */
+	bool is_whole;	       /* all values are multiples of the period */
+	uint64_t weight;       /* of all samples on a CPU, or of the one type there is */
+	uint64_t waits;	       /* of the others */
+	uint64_t negative;     /* samples left out */
+	uint64_t *ids;	       /* of the locations of the sample at hand, innermost first */
 	uint32_t depth;
-	int64_t value; /* of the sample at hand */
+	int64_t values[TIMES]; /* of the sample at hand */
 };
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -51,11 +63,15 @@ static int read_sample(struct pprof_reader *reader, struct protobuf message)
 	int more, inner = 0;
 
 	reader->depth = 0;
+	memset(reader->values, 0, sizeof(reader->values));
 	while ((more = protobuf_next(&in, &field)) > 0) {
 		while (field.number == SAMPLE_VALUE &&
-			(inner = protobuf_number(&field, &number)) > 0)
-			if (values++ == reader->type)
-				reader->value = (int64_t)number;
+			(inner = protobuf_number(&field, &number)) > 0) {
+			for (unsigned time = 0; time < TIMES; time++)
+				if (values == reader->types[time])
+					reader->values[time] = (int64_t)number;
+			values++;
+		}
 		while (field.number == SAMPLE_LOCATION &&
 			(inner = protobuf_number(&field, &number)) > 0) {
 			if (reader->depth == PPROF_DEPTH_MAX)
@@ -79,17 +95,24 @@ static int check_whole(struct pprof_reader *reader, struct protobuf message)
 {
 	int error = read_sample(reader, message);
 
-	if (!error && reader->value > 0 && (uint64_t)reader->value % reader->tables.period)
-		reader->is_whole = false;
+	for (unsigned time = 0; !error && time < TIMES; time++)
+		if (reader->values[time] > 0 &&
+			(uint64_t)reader->values[time] % reader->tables.period)
+			reader->is_whole = false;
 	return error;
 }
 
-/* The tree's node of the stack at hand. */
-static int find_node(struct pprof_reader *reader, const uint8_t *at, uint32_t *node)
+/* Where the stack at hand ends. */
+struct leaf {
+	uint32_t parent; /* node of its caller */
+	uint32_t frame;	 /* PPROF_UNSET: the stack is empty */
+};
+
+static int find_leaf(struct pprof_reader *reader, const uint8_t *at, struct leaf *leaf)
 {
 	struct pprof_tables *tables = &reader->tables;
 
-	*node = CALLTREE_ROOT;
+	*leaf = (struct leaf){CALLTREE_ROOT, PPROF_UNSET};
 	for (uint32_t i = reader->depth; i-- > 0;) {
 		struct pprof_location *location = pprof_location(tables, reader->ids[i]);
 		int error = 0;
@@ -101,18 +124,42 @@ static int find_node(struct pprof_reader *reader, const uint8_t *at, uint32_t *n
 			error = pprof_name(tables, location, reader->tree);
 		if (error)
 			return error;
-		for (uint32_t line = location->frame_count; line-- > 0;)
-			*node = calltree_child(reader->tree, *node,
-				((const uint32_t *)tables->frames.items
-						.at)[location->first_frame + line]);
+		for (uint32_t line = location->frame_count; line-- > 0;) {
+			if (leaf->frame != PPROF_UNSET)
+				leaf->parent =
+					calltree_child(reader->tree, leaf->parent, leaf->frame);
+			leaf->frame = ((const uint32_t *)tables->frames.items
+					       .at)[location->first_frame + line];
+		}
 	}
 	return 0;
 }
 
+static uint32_t leaf_node(struct pprof_reader *reader, const struct leaf *leaf)
+{
+	return leaf->frame == PPROF_UNSET ? leaf->parent
+					  : calltree_child(reader->tree, leaf->parent, leaf->frame);
+}
+
+/* Likewise of a stack that waits: what is in brackets at its end says what for. */
+static uint32_t wait_node(struct pprof_reader *reader, const struct leaf *leaf, const char *kind)
+{
+	struct calltree *tree = reader->tree;
+	const struct calltree_frame *frame = NULL;
+
+	if (leaf->frame != PPROF_UNSET && !calltree_error(tree))
+		frame = calltree_frame_at(tree, leaf->frame);
+	if (frame && frame->kind == CALLTREE_SYNTHETIC)
+		return calltree_child(
+			tree, leaf->parent, calltree_frame(tree, frame->name, kind, CALLTREE_WAIT));
+	return calltree_child(tree, leaf_node(reader, leaf),
+		calltree_frame(tree, "[waiting]", kind, CALLTREE_WAIT));
+}
+
 /* What the labels of one sample say. */
 struct identity {
-	const char *name, *id, *process; /* "": nothing */
-	char number[24];       /* which id may be */
+	const char *name, *id, *process, *wait; /* "": nothing */
+	char number[24];			/* which id may be */
 };
 
 static int is_one_of(const char *key, const char *const *names)
@@ -123,8 +170,8 @@ static int is_one_of(const char *key, const char *const *names)
 }
 
 /* As profilers write them. */
-static int read_label(const struct pprof_tables *tables, struct protobuf label,
-	struct identity *identity)
+static int read_label(
+	const struct pprof_tables *tables, struct protobuf label, struct identity *identity)
 {
 	static const char *const names[] = {PPROF_THREAD, "thread_name", "thread name", NULL};
 	static const char *const ids[] = {PPROF_THREAD_ID, "thread id", "tid", NULL};
@@ -142,6 +189,8 @@ static int read_label(const struct pprof_tables *tables, struct protobuf label,
 	text = pprof_text(tables, numbers[LABEL_STRING]);
 	if (!strcmp(key, PPROF_PROCESS)) {
 		identity->process = text;
+	} else if (!strcmp(key, PPROF_WAIT_KIND)) {
+		identity->wait = text;
 	} else if (is_one_of(key, names) && *text) {
 		identity->name = text;
 	} else if (is_one_of(key, ids) && *text) {
@@ -154,80 +203,107 @@ static int read_label(const struct pprof_tables *tables, struct protobuf label,
 	return 0;
 }
 
-/*
- * Find the thread that @sample names. Returns 0 and its number, a new one being made known to the
- * tree, PPROF_UNSET when the sample names none; or -errno with the message filled.
- */
-static int find_thread(struct pprof_reader *reader, struct protobuf sample, uint32_t *thread)
+/* What all labels of @sample say. Returns 0, or -EBADMSG with the message filled. */
+static int read_labels(
+	const struct pprof_tables *tables, struct protobuf sample, struct identity *identity)
 {
-	const struct pprof_tables *tables = &reader->tables;
-	struct identity identity = {"", "", "", ""};
-	char text[2 * LABEL_BYTES + 16];
-	uint32_t known = reader->threads.count;
 	struct protobuf_field field;
 	int error = 0;
 
+	*identity = (struct identity){"", "", "", "", ""};
 	/* The sample itself was read before: it has no damage. */
 	while (!error && protobuf_next(&sample, &field) > 0)
 		if (field.number == SAMPLE_LABEL && field.type == PROTOBUF_BYTES)
-			error = read_label(tables, field.bytes, &identity);
-	if (error)
-		return error;
+			error = read_label(tables, field.bytes, identity);
+	return error;
+}
+
+/*
+ * Find the thread that @identity names. Returns 0 and its number, a new one being made known to the
+ * tree, PPROF_UNSET when it names none; or -errno with the message filled.
+ */
+static int find_thread(
+	struct pprof_reader *reader, const struct identity *identity, uint32_t *thread)
+{
+	const struct pprof_tables *tables = &reader->tables;
+	char text[2 * LABEL_BYTES + 16];
+	uint32_t known = reader->threads.count;
+	int error;
+
 	*thread = PPROF_UNSET;
-	if (!*identity.name && !*identity.id)
+	if (!*identity->name && !*identity->id)
 		return 0;
-	if (!*identity.id)
-		snprintf(text, sizeof(text), "%.*s", LABEL_BYTES, identity.name);
+	if (!*identity->id)
+		snprintf(text, sizeof(text), "%.*s", LABEL_BYTES, identity->name);
 	else
 		snprintf(text, sizeof(text), "%.*s (%.*s)", LABEL_BYTES,
-			*identity.name ? identity.name : "thread", LABEL_BYTES, identity.id);
+			*identity->name ? identity->name : "thread", LABEL_BYTES, identity->id);
 	/* A thread that executed another program is two, of one name maybe. */
-	error = texts_add(&reader->threads, text, identity.process, strlen(identity.process),
-		thread);
+	error = texts_add(
+		&reader->threads, text, identity->process, strlen(identity->process), thread);
 	if (error)
 		return diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
 			error == -ENOSPC ? "too many threads" : strerror(-error));
 	if (*thread == known)
-		calltree_thread(reader->tree, *thread, text, identity.process);
+		calltree_thread(reader->tree, *thread, text, identity->process);
 	return 0;
 }
 
 /* Say whose @weight is; a sample of the tree holds 32 bits of it. */
 static void add_thread_samples(
-	struct pprof_reader *reader, uint32_t node, uint32_t thread, uint64_t weight)
+	struct pprof_reader *reader, uint32_t node, uint32_t thread, uint64_t weight, unsigned time)
 {
 	while (weight && !calltree_error(reader->tree)) {
 		uint32_t part = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;
 
 		calltree_sample(reader->tree,
-			&(struct calltree_sample){.node = node, .weight = part, .thread = thread});
+			&(struct calltree_sample){.node = node,
+				.weight = part,
+				.thread = thread,
+				.kind = time == CPU ? CALLTREE_ON_CPU : CALLTREE_WAITING});
 		weight -= part;
 	}
 }
 
+/* What the sample at hand has of one kind of time. */
+static void add_time(struct pprof_reader *reader, const struct leaf *leaf, uint32_t thread,
+	unsigned time, const char *wait)
+{
+	uint64_t weight = (uint64_t)reader->values[time] / reader->divisor;
+	uint32_t node = time == CPU ? leaf_node(reader, leaf)
+				    : wait_node(reader, leaf, time == READY ? "cpu" : wait);
+
+	calltree_add(reader->tree, node, weight);
+	*(time == CPU ? &reader->weight : &reader->waits) += weight;
+	if (thread != PPROF_UNSET)
+		add_thread_samples(reader, node, thread, weight, time);
+}
+
 static int add_sample(struct pprof_reader *reader, struct protobuf message)
 {
-	uint32_t node, thread;
-	uint64_t weight;
+	struct identity identity;
+	struct leaf leaf;
+	uint32_t thread;
+	bool is_nothing = true;
 	int error = read_sample(reader, message);
 
 	if (error)
 		return error;
-	if (reader->value <= 0) {
-		reader->negative += reader->value < 0;
-		return 0;
+	for (unsigned time = 0; time < TIMES; time++) {
+		reader->negative += reader->values[time] < 0;
+		is_nothing &= reader->values[time] <= 0;
 	}
-	weight = (uint64_t)reader->value / reader->divisor;
-	error = find_node(reader, message.at, &node);
+	if (is_nothing)
+		return 0;
+	error = find_leaf(reader, message.at, &leaf);
 	if (!error)
-		error = find_thread(reader, message, &thread);
-	if (error)
-		return error;
-	calltree_add(reader->tree, node, weight);
-	reader->weight += weight;
-	if (thread != PPROF_UNSET)
-		add_thread_samples(reader, node, thread, weight);
-	return 0;
+		error = read_labels(&reader->tables, message, &identity);
+	if (!error)
+		error = find_thread(reader, &identity, &thread);
+	for (unsigned time = 0; !error && time < TIMES; time++)
+		if (reader->values[time] > 0)
+			add_time(reader, &leaf, thread, time, identity.wait);
+	return error;
 }
 
 static int for_each_sample(struct pprof_reader *reader,
@@ -251,15 +327,16 @@ static int for_each_sample(struct pprof_reader *reader,
 /* ---- types and units ------------------------------------------------------------------------- */
 
 /* "cpu" or "cpu/nanoseconds". */
-static bool is_called(const struct pprof_tables *tables, const struct pprof_type *type,
-	const char *wanted)
+static bool is_called(
+	const struct pprof_tables *tables, const struct pprof_type *type, const char *wanted)
 {
 	const char *name = pprof_text(tables, type->type);
 	size_t bytes = strlen(name);
 
 	return !strncmp(wanted, name, bytes) &&
-		(!wanted[bytes] || (wanted[bytes] == '/' &&
-			!strcmp(wanted + bytes + 1, pprof_text(tables, type->unit))));
+	       (!wanted[bytes] ||
+		       (wanted[bytes] == '/' &&
+			       !strcmp(wanted + bytes + 1, pprof_text(tables, type->unit))));
 }
 
 static int refuse_type(const struct pprof_tables *tables, const char *wanted)
@@ -287,29 +364,51 @@ static void find_other(const struct pprof_reader *reader, char out[8])
 		if (!is_called(tables, &pair[1], PPROF_MACHINE_TIME "/nanoseconds"))
 			continue;
 		for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
-			if (is_called(tables, pair, clocks[i]) && reader->type + 1 >= type &&
-				reader->type <= type)
+			if (is_called(tables, pair, clocks[i]) && reader->types[CPU] + 1 >= type &&
+				reader->types[CPU] <= type)
 				snprintf(out, 8, "%s",
-					reader->type == type ? pprof_text(tables, pair->type)
-							     : PPROF_MACHINE_TIME);
+					reader->types[CPU] == type ? pprof_text(tables, pair->type)
+								   : PPROF_MACHINE_TIME);
 	}
+}
+
+/* The first type called @name, or PPROF_UNSET. */
+static uint32_t find_type(const struct pprof_tables *tables, const char *name)
+{
+	for (uint32_t i = 0; i < tables->type_count; i++)
+		if (is_called(tables, &tables->types[i], name))
+			return i;
+	return PPROF_UNSET;
+}
+
+/* Where time on a CPU is asked for, or time that was waited, all of it is read. */
+static void choose_times(struct pprof_reader *reader)
+{
+	const struct pprof_tables *tables = &reader->tables;
+	uint32_t cpu = find_type(tables, "cpu/nanoseconds");
+	uint32_t waiting = find_type(tables, PPROF_WAITING_TIME "/nanoseconds");
+	uint32_t ready = find_type(tables, PPROF_READY_TIME "/nanoseconds");
+
+	if (cpu == PPROF_UNSET || waiting == PPROF_UNSET || ready == PPROF_UNSET ||
+		(reader->types[CPU] != cpu && reader->types[CPU] != waiting))
+		return;
+	reader->types[CPU] = cpu;
+	reader->types[WAITING] = waiting;
+	reader->types[READY] = ready;
 }
 
 static int choose_type(struct pprof_reader *reader, const char *wanted)
 {
 	const struct pprof_tables *tables = &reader->tables;
-	const char *text = pprof_text(tables, tables->default_type);
+	const char *text = wanted ? wanted : pprof_text(tables, tables->default_type);
+	uint32_t type = *text || wanted ? find_type(tables, text) : PPROF_UNSET;
 
-	reader->type = tables->type_count - 1;
-	if (!wanted && !*text)
-		return 0;
-	for (uint32_t i = 0; i < tables->type_count; i++)
-		if (is_called(tables, &tables->types[i], wanted ? wanted : text)) {
-			reader->type = i;
-			return 0;
-		}
 	/* A default that is not there is not the reader's mistake. */
-	return wanted ? refuse_type(tables, wanted) : 0;
+	if (wanted && type == PPROF_UNSET)
+		return refuse_type(tables, wanted);
+	reader->types[CPU] = type == PPROF_UNSET ? tables->type_count - 1 : type;
+	choose_times(reader);
+	return 0;
 }
 
 static uint64_t unit_ns(const char *unit)
@@ -333,8 +432,8 @@ static uint64_t period_ns_of(const struct pprof_tables *tables)
 	uint64_t unit = unit_ns(pprof_text(tables, tables->period_type.unit));
 
 	return unit && (int64_t)tables->period > 0 && tables->period < INT64_MAX / unit
-		? tables->period * unit
-		: 0;
+		       ? tables->period * unit
+		       : 0;
 }
 
 /*
@@ -344,7 +443,7 @@ static uint64_t period_ns_of(const struct pprof_tables *tables)
 static int choose_unit(struct pprof_reader *reader, struct pprof_facts *facts)
 {
 	const struct pprof_tables *tables = &reader->tables;
-	const struct pprof_type *type = &tables->types[reader->type];
+	const struct pprof_type *type = &tables->types[reader->types[CPU]];
 	const char *unit = pprof_text(tables, type->unit), *name = pprof_text(tables, type->type);
 	uint64_t period_ns = period_ns_of(tables);
 	int error = 0;
@@ -355,7 +454,7 @@ static int choose_unit(struct pprof_reader *reader, struct pprof_facts *facts)
 		!strcmp(unit, "count") ? name : unit);
 	if (!strcmp(unit, "count") && !strcmp(name, "samples")) {
 		facts->period_ns = period_ns;
-		type += period_ns && reader->type + 1 < tables->type_count; /* their times */
+		type += period_ns && reader->types[CPU] + 1 < tables->type_count; /* their times */
 	}
 	snprintf(facts->time_name, sizeof(facts->time_name), "%.*s", TYPE_BYTES,
 		unit_ns(pprof_text(tables, type->unit)) ? pprof_text(tables, type->type) : "");
@@ -378,16 +477,24 @@ static int choose_unit(struct pprof_reader *reader, struct pprof_facts *facts)
 static void make_title(
 	struct pprof_facts *facts, const struct pprof_tables *tables, const char *type)
 {
-	const char *file = tables->mappings.count
-		? base_name(pprof_text(tables, pprof_mapping_at(tables, 0)->file)) : "";
+	const char *file =
+		tables->mappings.count
+			? base_name(pprof_text(tables, pprof_mapping_at(tables, 0)->file))
+			: "";
 
 	if (*file)
-		snprintf(facts->title, sizeof(facts->title), "%.150s: %.*s", file, TYPE_BYTES,
-			type);
+		snprintf(
+			facts->title, sizeof(facts->title), "%.150s: %.*s", file, TYPE_BYTES, type);
 }
 
-/* "12 samples of cpu, 0.12 s in 2.00 s" */
-static void write_subtitle(struct pprof_facts *facts, const char *type, uint64_t weight)
+static double seconds_of(const struct pprof_facts *facts, uint64_t weight)
+{
+	return (double)weight * (double)facts->period_ns / NS_PER_S;
+}
+
+/* "12 samples of cpu, 0.12 s, and 1.80 s of waiting in 2.00 s" */
+static void write_subtitle(
+	struct pprof_facts *facts, const char *type, uint64_t weight, uint64_t waits)
 {
 	char *out = facts->subtitle;
 	size_t room = sizeof(facts->subtitle);
@@ -397,11 +504,13 @@ static void write_subtitle(struct pprof_facts *facts, const char *type, uint64_t
 	if (strncmp(type, facts->count_name, TYPE_BYTES))
 		at += (size_t)snprintf(out + at, room - at, " of %.*s", TYPE_BYTES, type);
 	if (facts->period_ns > 1)
-		at += (size_t)snprintf(out + at, room - at, ", %.2f s",
-			(double)weight * (double)facts->period_ns / NS_PER_S);
+		at += (size_t)snprintf(out + at, room - at, ", %.2f s", seconds_of(facts, weight));
+	if (waits)
+		at += (size_t)snprintf(
+			out + at, room - at, ", and %.2f s of waiting", seconds_of(facts, waits));
 	if (facts->duration_ns)
-		at += (size_t)snprintf(out + at, room - at, " in %.2f s",
-			(double)facts->duration_ns / NS_PER_S);
+		at += (size_t)snprintf(
+			out + at, room - at, " in %.2f s", (double)facts->duration_ns / NS_PER_S);
 	if (facts->other_name[0])
 		snprintf(out + at, room - at, "; others with --sample-type %s", facts->other_name);
 }
@@ -478,7 +587,7 @@ static int read_comments(
 static int find_facts(const struct pprof_reader *reader, struct pprof_facts *facts)
 {
 	const struct pprof_tables *tables = &reader->tables;
-	const char *type = pprof_text(tables, tables->types[reader->type].type);
+	const char *type = pprof_text(tables, tables->types[reader->types[CPU]].type);
 	uint64_t dropped = 0;
 	int error = read_comments(facts, tables, &dropped);
 
@@ -487,7 +596,7 @@ static int find_facts(const struct pprof_reader *reader, struct pprof_facts *fac
 	facts->created_s = (int64_t)tables->time_ns / NS_PER_S;
 	if (!facts->title[0])
 		make_title(facts, tables, type);
-	write_subtitle(facts, type, reader->weight);
+	write_subtitle(facts, type, reader->weight, reader->waits);
 	write_notes(facts, dropped);
 	return error ? diag_fail(tables->message, error, "out of memory") : 0;
 }
@@ -512,6 +621,7 @@ static int read_type(struct calltree *tree, const void *bytes, size_t count, con
 			.name = name,
 			.message = message},
 		.tree = tree,
+		.types = {PPROF_UNSET, PPROF_UNSET, PPROF_UNSET},
 	};
 	int error = -ENOMEM;
 

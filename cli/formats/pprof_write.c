@@ -22,6 +22,7 @@
 
 #define GZIP_WINDOW (15 + 16)
 #define NO_THREAD   UINT32_MAX
+#define VALUES_MAX  5 /* a count, two measures, two times without a CPU */
 
 /* Stacks, and which time theirs is. */
 struct measure {
@@ -47,11 +48,14 @@ struct profile_writer {
 	struct pprof_writer writer;
 	struct texts modules;	/* their numbers + 1 are those of their mappings */
 	struct pairs functions; /* name and file, as texts; numbered as they are written */
-	/* Values of a sample: its count, unless all are times, then the time of each measure. */
+	/*
+	 * Values of a sample: its count, unless all are times, then the time of each measure, then
+	 * the two that passed without a CPU where the first measure has them.
+	 */
 	struct measure measures[2];
 	const char *shown; /* the name of the one that readers show first */
 	unsigned measure_count, values;
-	bool has_counts;
+	bool has_counts, has_waits;
 	const struct calltree *tree; /* of the measure that is being written */
 	unsigned measure;
 	/* Of that tree: */
@@ -125,7 +129,9 @@ static void find_measures(struct profile_writer *w, const struct calltree *tree)
 	w->measures[is_second] = own;
 	w->measures[!is_second] = other;
 	w->has_counts = options->period_ns != 1;
-	w->values = w->has_counts + (options->period_ns ? w->measure_count : 0);
+	w->has_waits = options->period_ns && calltree_waits(w->measures[0].tree);
+	w->values = w->has_counts + (options->period_ns ? w->measure_count : 0) +
+		    (w->has_waits ? 2 : 0);
 	w->shown = name;
 }
 
@@ -140,8 +146,14 @@ static void put_types(struct profile_writer *w)
 			&w->writer, name, strcmp(name, "bytes") ? "count" : "bytes");
 	for (unsigned i = 0; options->period_ns && i < w->measure_count; i++)
 		pprof_put_sample_type(&w->writer, w->measures[i].name, "nanoseconds");
+	if (w->has_waits) {
+		pprof_put_sample_type(&w->writer, PPROF_WAITING_TIME, "nanoseconds");
+		pprof_put_sample_type(&w->writer, PPROF_READY_TIME, "nanoseconds");
+	}
 	if (options->period_ns > 1)
 		pprof_put_period(&w->writer, w->shown, options->period_ns);
+	else if (w->values > 1)
+		pprof_put_default_type(&w->writer, w->shown);
 }
 
 static void put_facts(struct profile_writer *w)
@@ -257,7 +269,7 @@ static struct place place_of(struct profile_writer *w, const struct calltree_fra
 	text = pprof_put_text_part(&w->writer, name, parts.name_bytes);
 	file = pprof_put_text_part(&w->writer, parts.file, parts.file_bytes);
 	place = (struct place){
-		.mapping = mapping_of(w, frame->module),
+		.mapping = frame->kind == CALLTREE_WAIT ? 0 : mapping_of(w, frame->module),
 		.function = pairs_add(&w->functions, text, file, &w->error),
 		.line = parts.line,
 	};
@@ -369,9 +381,34 @@ static size_t collect_shares(const struct calltree *tree, struct share *shares, 
 	return count;
 }
 
+/*
+ * What @share is worth, and of which kind it is when it waits. Counts of all would be a sum of what
+ * cannot be added, and of time that nobody sampled.
+ */
+static void value_share(const struct profile_writer *w, const struct share *share,
+	uint64_t values[VALUES_MAX], struct pprof_labels *labels)
+{
+	uint64_t period_ns = w->options->period_ns;
+	const struct calltree_frame *frame = NULL;
+	unsigned time = w->has_counts + w->measure;
+
+	if (share->node != CALLTREE_ROOT)
+		frame = calltree_frame_at(w->tree, calltree_node_at(w->tree, share->node)->frame);
+	if (frame && frame->kind == CALLTREE_WAIT && w->has_waits) {
+		bool is_ready = !strcmp(frame->module, "cpu");
+
+		time = w->has_counts + w->measure_count + is_ready;
+		labels->wait = is_ready ? NULL : frame->module;
+	} else if (!w->measure) {
+		values[0] = share->weight;
+	}
+	if (period_ns)
+		values[time] = share->weight * period_ns;
+}
+
 static void put_sample(struct profile_writer *w, const struct share *share)
 {
-	uint64_t period_ns = w->options->period_ns, values[3] = {0};
+	uint64_t values[VALUES_MAX] = {0};
 	struct pprof_labels labels = {.thread = NULL};
 
 	if (share->thread != NO_THREAD)
@@ -379,11 +416,7 @@ static void put_sample(struct profile_writer *w, const struct share *share)
 			.process = calltree_process_at(w->tree, share->thread),
 			.thread = calltree_thread_at(w->tree, share->thread),
 		};
-	/* Counts of both would be a sum of what cannot be added. */
-	if (!w->measure)
-		values[0] = share->weight;
-	if (period_ns)
-		values[w->has_counts + w->measure] = share->weight * period_ns;
+	value_share(w, share, values, &labels);
 	pprof_begin_sample(&w->writer);
 	for (uint32_t node = share->node; node != CALLTREE_ROOT;) {
 		pprof_sample_location(&w->writer, w->location_of[w->chain_of[node]]);

@@ -206,6 +206,11 @@ void pprof_put_period(struct pprof_writer *writer, const char *type, uint64_t pe
 {
 	put_type(writer, PROFILE_PERIOD_TYPE, type, "nanoseconds");
 	protobuf_put_number(&writer->out, PROFILE_PERIOD, period_ns);
+	pprof_put_default_type(writer, type);
+}
+
+void pprof_put_default_type(struct pprof_writer *writer, const char *type)
+{
 	protobuf_put_number(&writer->out, PROFILE_DEFAULT_TYPE, pprof_put_text(writer, type));
 }
 
@@ -369,5 +374,8 @@ void pprof_end_sample(struct pprof_writer *writer, const uint64_t *values, unsig
 	put_label(writer, writer->thread_id, LABEL_NUMBER, labels->tid);
 	put_text_label(writer, writer->thread, labels->thread);
 	put_text_label(writer, writer->process, labels->process);
+	if (labels->wait && *labels->wait)
+		put_text_label(
+			writer, pprof_put_text(writer, PPROF_WAIT_KIND), labels->wait);
 	protobuf_end(out, writer->sample);
 }

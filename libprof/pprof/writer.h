@@ -78,6 +78,8 @@ uint32_t pprof_put_text_part(struct pprof_writer *writer, const char *text, size
 void pprof_put_sample_type(struct pprof_writer *writer, const char *type, const char *unit);
 /* What lies between samples, in which type; that one is shown when nobody asks for another. */
 void pprof_put_period(struct pprof_writer *writer, const char *type, uint64_t period_ns);
+/* That alone, where nothing regular lies between samples. */
+void pprof_put_default_type(struct pprof_writer *writer, const char *type);
 
 void pprof_put_times(struct pprof_writer *writer, int64_t start_s, uint64_t duration_ns);
 
@@ -111,9 +113,9 @@ uint32_t pprof_begin_location(struct pprof_writer *writer, uint32_t mapping, uin
 void pprof_location_line(struct pprof_writer *writer, uint32_t function, uint64_t line);
 void pprof_end_location(struct pprof_writer *writer);
 
-/* Whose a sample is; what is NULL, "" or 0 is not known. */
+/* Whose a sample is, and of which kind a wait; what is NULL, "" or 0 is not known. */
 struct pprof_labels {
-	const char *process, *thread;
+	const char *process, *thread, *wait;
 	uint32_t tid;
 };
 

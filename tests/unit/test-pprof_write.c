@@ -66,13 +66,12 @@ static void check_threads(const struct calltree *tree)
 	for (size_t i = 0; i < 2; i++) {
 		const struct calltree_sample *sample = calltree_sample_at(tree, i);
 
-		assert_string_equal(calltree_thread_at(tree, sample->thread),
-			i ? "two (1/2)" : "one (1/1)");
+		assert_string_equal(
+			calltree_thread_at(tree, sample->thread), i ? "two (1/2)" : "one (1/1)");
 		if (i)
 			assert_null(calltree_process_at(tree, sample->thread));
 		else
-			assert_string_equal(
-				calltree_process_at(tree, sample->thread), "prog (1)");
+			assert_string_equal(calltree_process_at(tree, sample->thread), "prog (1)");
 		assert_int_equal(sample->weight, i ? 3 : 2);
 	}
 }
@@ -80,8 +79,12 @@ static void check_threads(const struct calltree *tree)
 static void test_there_and_back(void **state)
 {
 	const struct picture_mark marks[] = {{1500000, 3, "a"}, {2000000, 4, "b c"}};
-	const struct picture_options options = {.title = "./prog x", .period_ns = 5000,
-		.duration_ns = 1000000, .created_s = 1234, .marks = marks, .mark_count = 2};
+	const struct picture_options options = {.title = "./prog x",
+		.period_ns = 5000,
+		.duration_ns = 1000000,
+		.created_s = 1234,
+		.marks = marks,
+		.mark_count = 2};
 
 	(void)state;
 	for (int is_packed = 0; is_packed < 2; is_packed++) {
@@ -119,8 +122,7 @@ static void test_a_thread_of_two_processes_is_two(void **state)
 	back = read_back(NULL);
 	assert_int_equal(calltree_samples(back), 2);
 	for (size_t i = 0; i < 2; i++)
-		assert_string_equal(calltree_process_at(back,
-					    calltree_sample_at(back, i)->thread),
+		assert_string_equal(calltree_process_at(back, calltree_sample_at(back, i)->thread),
 			processes[i]);
 	calltree_free(back);
 }
@@ -272,8 +274,9 @@ static void test_two_times_are_never_one(void **state)
 			.other = vm_is_shown ? clock : machine,
 			.other_name = vm_is_shown ? "wall" : "vm"};
 
-		calltree_add(machine, calltree_child(machine,
-			calltree_child(machine, CALLTREE_ROOT, root), rep), 20);
+		calltree_add(machine,
+			calltree_child(machine, calltree_child(machine, CALLTREE_ROOT, root), rep),
+			20);
 		assert_int_equal(calltree_finish(machine), 0);
 		write_owned(vm_is_shown ? machine : clock, &options, false);
 		calltree_free(vm_is_shown ? clock : machine);
@@ -288,6 +291,107 @@ static void test_two_times_are_never_one(void **state)
 		check_types("wall/nanoseconds", native);
 		check_other(told);
 	}
+}
+
+/* On a CPU 5, waiting 9 for a lock and 1 for something unknown, ready to run 2. */
+static struct calltree *grow_waits(void)
+{
+	static const struct {
+		const char *name, *module;
+		enum calltree_frame_kind kind;
+		uint32_t weight;
+	} leaves[] = {
+		{"work", "prog", CALLTREE_NATIVE, 5},
+		{"[futex]", "lock", CALLTREE_WAIT, 9},
+		{"[waiting]", "", CALLTREE_WAIT, 1},
+		{"[no CPU]", "cpu", CALLTREE_WAIT, 2},
+	};
+	struct calltree *tree = calltree_new();
+	uint32_t main = calltree_child(
+		tree, CALLTREE_ROOT, calltree_frame(tree, "main", "prog", CALLTREE_NATIVE));
+
+	calltree_thread(tree, 0, "worker (1/2)", "prog (1)");
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		uint32_t node = calltree_child(tree, main,
+			calltree_frame(tree, leaves[i].name, leaves[i].module, leaves[i].kind));
+
+		calltree_add(tree, node, leaves[i].weight);
+		calltree_sample(
+			tree, &(struct calltree_sample){.node = node, .weight = leaves[i].weight});
+	}
+	assert_int_equal(calltree_finish(tree), 0);
+	return tree;
+}
+
+static uint64_t weight_of_kind(const struct calltree *tree, const char *module)
+{
+	uint64_t weight = 0;
+
+	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
+		const struct calltree_node *node = calltree_node_at(tree, i);
+		const struct calltree_frame *frame = calltree_frame_at(tree, node->frame);
+
+		if (frame->kind == CALLTREE_WAIT && !strcmp(frame->module, module))
+			weight += node->self;
+	}
+	return weight;
+}
+
+/* In whole periods, and in times of which the file says no period. */
+static void test_waits_come_back(void **state)
+{
+	static const char all[] =
+		"main;[futex] 9\nmain;[no CPU] 2\nmain;[waiting] 1\nmain;work 5\n";
+
+	(void)state;
+	for (uint64_t period_ns = 1; period_ns < 10000; period_ns += 5000) {
+		static const char *const taken[] = {NULL, "cpu", "wait/nanoseconds"};
+		struct picture_options options = {.period_ns = period_ns, .time_name = "cpu"};
+
+		write_owned(grow_waits(), &options, false);
+		for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+			struct calltree *tree = read_back(taken[i]);
+
+			check_tree(tree, all);
+			assert_int_equal(calltree_waits(tree), 12);
+			assert_int_equal(weight_of_kind(tree, "lock"), 9);
+			assert_int_equal(weight_of_kind(tree, ""), 1);
+			assert_int_equal(weight_of_kind(tree, "cpu"), 2);
+			assert_string_equal(facts.time_name, "cpu");
+			assert_int_equal(facts.period_ns, period_ns);
+			assert_int_equal(calltree_samples(tree), 4);
+			assert_string_equal(calltree_thread_at(tree, 0), "worker (1/2)");
+			for (size_t s = 0; s < 4; s++)
+				assert_int_equal(calltree_sample_at(tree, s)->kind,
+					calltree_sample_at(tree, s)->weight == 5
+						? CALLTREE_ON_CPU
+						: CALLTREE_WAITING);
+			calltree_free(tree);
+		}
+		/* These say nothing of the others. */
+		check_types("runnable", "main;[no CPU] 2\n");
+		if (period_ns > 1)
+			check_types("samples", "main;work 5\n");
+	}
+}
+
+/* A profiler may say in another way where a thread waits: nothing passes for time on a CPU. */
+static void test_a_wait_without_a_leaf_gets_one(void **state)
+{
+	struct calltree *tree = calltree_new();
+	uint32_t main = calltree_child(
+		tree, CALLTREE_ROOT, calltree_frame(tree, "main", "prog", CALLTREE_NATIVE));
+
+	(void)state;
+	calltree_add(tree, main, 3);
+	calltree_add(tree,
+		calltree_child(tree, main, calltree_frame(tree, "read", "", CALLTREE_WAIT)), 4);
+	calltree_add(tree,
+		calltree_child(tree, CALLTREE_ROOT, calltree_frame(tree, "[x]", "", CALLTREE_WAIT)),
+		2);
+	assert_int_equal(calltree_finish(tree), 0);
+	write_owned(tree, &(struct picture_options){.period_ns = 5000}, false);
+	check_types(NULL, "[x] 2\nmain 3\nmain;read;[waiting] 4\n");
 }
 
 static void test_a_full_disk_is_an_error(void **state)
@@ -368,6 +472,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_the_program_comes_first, tear_down),
 		cmocka_unit_test_teardown(test_counts_and_times, tear_down),
 		cmocka_unit_test_teardown(test_two_times_are_never_one, tear_down),
+		cmocka_unit_test_teardown(test_waits_come_back, tear_down),
+		cmocka_unit_test_teardown(test_a_wait_without_a_leaf_gets_one, tear_down),
 		cmocka_unit_test_teardown(test_a_full_disk_is_an_error, tear_down),
 		cmocka_unit_test_teardown(test_gzip, tear_down),
 		cmocka_unit_test_teardown(test_a_bomb_is_refused, tear_down),
