@@ -206,7 +206,7 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 	{1, 1, {hue, hue}, {chroma, chroma}, {light, light}, {dark, dark}, 0}
 #define WAITS \
 	[PALETTE_LOCK]  = WAIT(355, 0.061, 0.695, 0.398), \
-	[PALETTE_SLEEP] = WAIT(290, 0.021, 0.922, 0.281), \
+	[PALETTE_SLEEP] = WAIT(290, 0.021, 0.922, 0.300), \
 	[PALETTE_IO]    = WAIT(254, 0.095, 0.814, 0.505), \
 	[PALETTE_CHILD] = WAIT(148, 0.071, 0.800, 0.526), \
 	[PALETTE_DISK]  = WAIT(275, 0.130, 0.692, 0.369), \

@@ -4,11 +4,11 @@
 // and the browser's history, the only one there is. Only what differs from the file's own defaults
 // is written:
 //
-//   #mark=2&inlined=folded&zoom=1.1a.2f&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark
+//   #times=waits&mark=2&inlined=folded&zoom=1.1a.2f&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark
 //   #search=text&regex&case
 
 import {formatPath, parsePath} from './navigate.js';
-import {follow, framesTo} from './tree.js';
+import {TIMES, follow, framesTo} from './tree.js';
 
 /** Browsers keep only so much with an entry of the history. */
 const LONGEST_TRAIL = 100;
@@ -16,6 +16,7 @@ const LONGEST_TRAIL = 100;
 /**
  * @typedef {object} Place
  * @property {number} mark from which to the next is shown, 0 before the first, -1 all
+ * @property {'' | import('./state.js').Times} times that are shown
  * @property {boolean} folded what was inlined is not shown
  * @property {number[]} path frames from the outermost box to the one zoomed into
  * @property {{from: number, to: number} | null} span shares of all weight, when not the node's
@@ -55,6 +56,7 @@ export function parsePlace(fragment) {
 	}
 	return {
 		mark: parseInt((values.get('mark') || '').match(/^\d+$/)?.[0] || '-1', 10),
+		times: oneOf(values.get('times'), [...TIMES]),
 		folded: values.get('inlined') === 'folded',
 		path: parsePath(values.get('zoom') || ''),
 		span: parseSpan(values.get('span') || ''),
@@ -70,8 +72,10 @@ export function parsePlace(fragment) {
 }
 
 /** @param {Place} place @returns {string} with its "#", or "" for the beginning */
-export function formatPlace({mark, folded, path, span, order, layout, theme, query}) {
+export function formatPlace({times, mark, folded, path, span, order, layout, theme, query}) {
 	const parts = [];
+	if (times)
+		parts.push(`times=${times}`);
 	if (mark >= 0)
 		parts.push(`mark=${mark}`);
 	if (folded)
@@ -122,6 +126,7 @@ export class Address {
 		const {span} = this.viewer.camera;
 		const total = tree.total[0];
 		return {
+			times: state.times === state.initialTimes ? '' : state.times,
 			mark: state.stretch,
 			folded: state.folded,
 			path: framesTo(tree, state.zoomed),
@@ -164,6 +169,9 @@ export class Address {
 			state.theme = place.theme;
 			viewer.recolor();
 		}
+		const times = state.choices.find(one => one === place.times) || state.initialTimes;
+		if (times !== state.times)
+			navigator.showTimes(times);
 		const folded = place.folded && state.hasInlined;
 		if (folded !== state.folded)
 			navigator.fold(folded);

@@ -2,6 +2,8 @@
 // @ts-check
 // From the metadata element to typed arrays. The format is described in render/embed.h.
 
+import {TIMES} from './tree.js';
+
 /**
  * In depth-first order, the root first.
  * @typedef {object} Nodes
@@ -33,6 +35,7 @@
  * @property {boolean} icicle roots on top, as asked for
  * @property {boolean} wholeNames labels have template arguments if there is room
  * @property {boolean} reversed the tree was merged from the leaf
+ * @property {import('./state.js').Times} times that the static picture shows
  * @property {number} rowPx height of a row, the gap included
  * @property {number} fontPx size of the labels
  * @property {number} narrowestPx of a box drawn by itself
@@ -51,6 +54,7 @@
  * @property {Float64Array} number by line, 0 when it is not known
  * @property {Float64Array} self
  * @property {Float64Array} total
+ * @property {Float64Array} waits of the total
  */
 
 const TAG = {
@@ -84,6 +88,7 @@ const TAG = {
 	lineNumbers: 33,
 	lineSelves: 34,
 	lineTotals: 35,
+	lineWaits: 36,
 };
 
 /**
@@ -201,13 +206,14 @@ function nameReader(lengths, bytes, count, decoder) {
  * @param {Uint8Array | undefined} bytes
  */
 function readView(bytes) {
-	const [icicle, , reversed, , row, font, narrowest, wholeNames] =
-		bytes ? readNumbers(bytes, 8) : [0, 0, 0, 0, 1800, 1100, 50, 0];
+	const [icicle, , reversed, , row, font, narrowest, wholeNames, times] =
+		bytes ? readNumbers(bytes, 9) : [0, 0, 0, 0, 1800, 1100, 50, 0, 0];
 	const within = (/** @type {number} */ hundredths, /** @type {number} */ most) =>
 		Math.min(Math.max(hundredths / 100, 0.25), most);
 	return {
 		icicle: icicle === 1,
 		reversed: reversed === 1,
+		times: TIMES[times] || 'cpu',
 		rowPx: Math.max(within(row, 400), 3),
 		fontPx: Math.max(within(font, 200), 3),
 		narrowestPx: within(narrowest, 100),
@@ -279,6 +285,8 @@ function readLines(column, frames, decoder) {
 		first, more, file, number,
 		self: readNumbers(column(TAG.lineSelves), lines),
 		total: readNumbers(column(TAG.lineTotals), lines),
+		waits: column(TAG.lineWaits).length ? readNumbers(column(TAG.lineWaits), lines)
+			: new Float64Array(lines),
 	};
 }
 

@@ -29,6 +29,7 @@ export const KEYS = [
 	{shown: 'n N', text: 'next and previous match; Enter, Shift+Enter in the search field',
 		actions: {n: 'next', N: 'previous'}},
 	{shown: 'Alt+C Alt+R', text: 'match case, regular expression', actions: {}},
+	{shown: 'w', text: 'CPU time, waiting time, or both', actions: {w: 'times'}},
 	{shown: 'b', text: 'bottom-up or top-down', actions: {b: 'bottomUp'}},
 	{shown: 'i', text: 'icicle or flame', actions: {i: 'icicle'}},
 	{shown: 'f', text: 'inlined functions: as boxes, or folded into what they stand in',

@@ -82,6 +82,10 @@ export function invertTree(base) {
 				weight += marks[ends[k]] ? base.self[ends[k]] : 0;
 			return weight;
 		},
+		addWeights(node, groups, sums) {
+			for (let k = columns.first[node]; k < columns.last[node]; k++)
+				sums[groups[ends[k]]] += base.self[ends[k]];
+		},
 		hasMatch(node, {frames, stacks}) {
 			if (node > 0 && frames[columns.frame[node]])
 				return true;

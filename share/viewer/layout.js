@@ -15,6 +15,7 @@ import {NONE, UNKNOWN} from './tree.js';
  * @property {number} narrowest in CSS pixels
  * @property {((node: number) => boolean) | null} [isMarked] whether something in the node or below
  *         it is to be seen even when it is too narrow
+ * @property {((node: number) => boolean) | null} [isClosed] whether what is below it is hidden
  * @property {number} [until] time after which no unknown children are looked for
  */
 
@@ -107,7 +108,7 @@ class Runs {
  * @returns {boolean} whether all children that matter are known
  */
 export function visibleBoxes(tree, view, boxes) {
-	const {width, firstRow, lastRow, narrowest, isMarked = null, until = Infinity} = view;
+	const {width, firstRow, lastRow, narrowest, isMarked = null, isClosed = null, until = Infinity} = view;
 	const scale = width / (view.to - view.from);
 	const runs = new Runs(tree.rows, boxes, narrowest);
 	let complete = true;
@@ -127,7 +128,7 @@ export function visibleBoxes(tree, view, boxes) {
 					runs.end(row);
 					boxes.add(i, row, left, right, 0, 0);
 				}
-				if (row < lastRow) {
+				if (row < lastRow && !(isClosed && isClosed(i))) {
 					if (tree.child[i] === UNKNOWN && performance.now() < until)
 						tree.expand(i);
 					next = tree.child[i];

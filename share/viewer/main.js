@@ -17,7 +17,9 @@ import {Finder, SearchBox} from './search.js';
 import {Selection} from './selection.js';
 import {State} from './state.js';
 import {labelOf} from './text.js';
+import {TIMES} from './tree.js';
 import {Viewer} from './viewer.js';
+import {showTimes} from './waits.js';
 
 /** @typedef {Record<string, () => any>} Actions by name; false: left to the browser */
 
@@ -104,6 +106,7 @@ function start(svg, profile) {
 	const toast = new Toast(page);
 	const clipboard = new Clipboard(selection, text => toast.show(text));
 
+	state.onTree(() => showTimes(page, state));
 	navigator.trail = () => address.trail();
 	navigator.onMove = (asNew, trail) => {
 		searchBox.describe();
@@ -127,6 +130,8 @@ function start(svg, profile) {
 	address.restore(true);
 	listenToWindow(viewer);
 	listenToGestures(viewer, selection, navigator);
+	for (const times of TIMES)
+		page.times.buttons[times].addEventListener('click', () => navigator.showTimes(times));
 	/** Named as in input.js. */
 	listenToKeysAndButtons(page, sheet, {
 		left: () => navigator.walk(place => place.previous),
@@ -159,6 +164,13 @@ function start(svg, profile) {
 			: toast.show('Nothing in here was inlined'),
 		lines: () => openLines(sheet, state, selection.current)
 			|| toast.show('No source lines are known'),
+		times: () => {
+			const next = state.choices.indexOf(state.times) + 1;
+			if (state.choices.length > 1)
+				navigator.showTimes(state.choices[next % state.choices.length]);
+			else
+				toast.show(state.hasWaits ? 'Nothing but waits in here' : 'No waits in here');
+		},
 		copyName: () => clipboard.copyName(),
 		copyStack: () => clipboard.copyStack(),
 		help: () => openHelp(sheet),
@@ -198,6 +210,7 @@ function facts(viewer, selection) {
 		bottomUp: () => state.bottomUp,
 		icicle: () => state.icicle,
 		folded: () => state.folded,
+		times: () => state.times,
 		nodes: () => state.tree.nodes,
 		total: () => state.tree.total[0],
 		matched: () => finder.shares(),

@@ -293,6 +293,21 @@ export class Navigator {
 		this.onMove(false, []);
 	}
 
+	/** @param {import('./state.js').Times} times one of the choices */
+	showTimes(times) {
+		const {viewer, state, page} = this;
+		const path = framesTo(state.tree, state.zoomed);
+		state.setTimes(times);
+		viewer.resize();
+		viewer.toRoot();
+		const node = follow(state.tree, path);
+		this.fill(node, true);
+		if (node)
+			this.scrollTo(state.tree.depth[node]);
+		page.spoken.textContent = labelOf(state, 0);
+		this.onMove(false, []);
+	}
+
 	/** @param {boolean} icicle */
 	turn(icicle) {
 		const {viewer, state, page} = this;
@@ -374,6 +389,9 @@ export class Navigator {
 		if (node === NONE)
 			return;
 		selection.leave();
+		const closed = state.closedBelow(node);
+		if (closed !== NONE)
+			this.zoom(closed);
 		selection.select(node);
 		const edges = viewer.edgesOf(node);
 		const isLine = edges && edges.right - edges.left < REVEALED_PX;

@@ -28,6 +28,7 @@ const MOST_ROWS = 44;
  * @property {boolean} icicle
  * @property {number} rowPx
  * @property {number} fontPx
+ * @property {boolean} wholeNames
  * @property {number} narrowestPx
  * @property {((node: number) => boolean) | null} isMarked see layout.js
  * @property {string} family

@@ -4,7 +4,7 @@
 
 import {KEYS} from './input.js';
 import {element, icon} from './page.js';
-import {counted, formatPercent, formatSeconds, linesOf, nodeName} from './text.js';
+import {amountsOf, formatPercent, formatSeconds, linesOf, nodeName} from './text.js';
 
 /** By key, how far the focus moves through the sheet's buttons. @type {Record<string, number>} */
 const FOCUS_STEPS = {Tab: 1, ArrowDown: 1, ArrowUp: -1};
@@ -98,7 +98,8 @@ export function openLines(sheet, state, node) {
 		return false;
 	const rows = known.lines.map(({place, file, total, self, share}) => element('tr', {}, [
 		element('th', {scope: 'row', title: file}, [place]),
-		...[share, counted(state, total), self ? `${counted(state, self)} of its own` : '']
+		...[share, amountsOf(state, total)[0],
+			self ? `${amountsOf(state, self)[0]} of its own` : '']
 			.map(text => element('td', {}, [text]))]));
 	sheet.open('Lines', 'l', [
 		element('p', {class: 'lines-of'}, [nodeName(state, node)]),

@@ -2,6 +2,9 @@
 // @ts-check
 // The elements of the interactive picture, made beside the static one, and which of both is shown.
 
+import {WAIT} from './state.js';
+import {buildTimes} from './waits.js';
+
 const XHTML = 'http://www.w3.org/1999/xhtml';
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -111,6 +114,8 @@ export function buildPage(svg, profile) {
 	const reset = button('reset', 'Show everything  (0)', ['Reset zoom']);
 	const marks = button('marks', 'Marks the program made  (m)',
 		[`${profile.marks.length} mark${profile.marks.length === 1 ? '' : 's'}`]);
+	const times = buildTimes();
+	const legend = element('div', {class: 'legend', hidden: ''});
 	const crumbs = element('nav', {class: 'crumbs', 'aria-label': 'Zoomed into'});
 	const details = element('footer', {class: 'details'});
 	const tooltip = element('div', {class: 'tooltip', role: 'tooltip'});
@@ -123,13 +128,15 @@ export function buildPage(svg, profile) {
 		element('header', {}, [heading, element('div', {class: 'tools'},
 			[search.field, tools.bottomUp, tools.icicle, tools.dark, tools.help])]),
 		element('div', {class: 'bar'}, [crumbs, matched, reset,
-			...profile.marks.length ? [marks] : []]),
-		graph.scroller, details, tooltip, toast, spoken,
+			...profile.marks.length ? [marks] : [],
+			...profile.frameKind.includes(WAIT) ? [times.group] : []]),
+		legend, graph.scroller, details, tooltip, toast, spoken,
 	]);
 	const object = svgElement('foreignObject',
 		{id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%'});
 	object.append(ui);
-	return {svg, object, ui, search, ...tools, ...graph, matched, reset, marks, crumbs, details,
+	return {svg, object, ui, search, ...tools, ...graph, matched, reset, marks, times, legend,
+		crumbs, details,
 		tooltip, toast, spoken};
 }
 

@@ -5,8 +5,9 @@
 
 import {snapLeft, snapWidth} from './layout.js';
 import {element} from './page.js';
-import {counted, cpuTime, formatPercent, linesOf, nodeName, originOf, sentence, sharesOf}
+import {amountsOf, formatPercent, linesOf, nodeName, originOf, sentence, sharesOf}
 	from './text.js';
+import {partsOf} from './waits.js';
 
 const HINT = 'Click a box to zoom \u00b7 / to search \u00b7 ? for all keys';
 
@@ -126,9 +127,8 @@ function row(title, cells) {
 function fillTooltip(tooltip, state, node) {
 	const {tree} = state;
 	const weightRow = (/** @type {string} */ title, /** @type {number} */ weight) => {
-		const cells = [counted(state, weight), formatPercent(weight, tree.total[0])];
-		const time = cpuTime(state, weight);
-		return row(title, time ? [...cells, time] : cells);
+		const [first, ...time] = amountsOf(state, weight);
+		return row(title, [first, formatPercent(weight, tree.total[0]), ...time]);
 	};
 	const shares = sharesOf(state, node);
 	const table = element('table', {}, [
@@ -138,6 +138,7 @@ function fillTooltip(tooltip, state, node) {
 		...shares.parent ? [row('Of parent', ['', shares.parent])] : [],
 	]);
 	const origin = originOf(state, node);
+	const parts = partsOf(state, node);
 	const known = linesOf(state, node);
 	const lines = known ? known.lines.slice(0, MOST_LINES) : [];
 	tooltip.replaceChildren(
@@ -145,6 +146,8 @@ function fillTooltip(tooltip, state, node) {
 		...origin ? [element('div', {class: 'module'}, [origin])] : [],
 		...known?.file ? [element('div', {class: 'module'}, [known.file])] : [],
 		table,
+		...parts.length ? [element('table', {class: 'parts'}, parts.map(({name, weight}) =>
+			row(name, amountsOf(state, weight, 'waits'))))] : [],
 		...lines.length ? [element('table', {class: 'lines'},
 			lines.map(({place, share}) => row(place, [share])))] : []);
 }
@@ -191,13 +194,13 @@ function fillDetails(details, state, node) {
 			element('span', {class: 'name', title: name}, [name]),
 			element('span', {class: 'module', title: origin}, [origin])]),
 		element('div', {class: 'facts'}, [
-			fact('Total', counted(state, tree.total[node]),
-				cpuTime(state, tree.total[node])),
-			fact('Self', counted(state, tree.self[node]),
-				cpuTime(state, tree.self[node])),
+			fact('Total', ...amountsOf(state, tree.total[node])),
+			fact('Self', ...amountsOf(state, tree.self[node])),
 			fact('Of all', shares.all),
 			...shares.view ? [fact('Of view', shares.view)] : [],
 			...shares.parent ? [fact('Of parent', shares.parent)] : [],
+			...partsOf(state, node).map(({name, weight}) =>
+				fact(name, ...amountsOf(state, weight, 'waits'))),
 			...known ? [fact('Lines', ...known.lines.slice(0, MOST_LINES)
 				.map(({place, share}) => `${place} ${share}`))] : [],
 		]));

@@ -39,7 +39,10 @@ export function timeText({from, to}) {
 /** @typedef {import('./state.js').State} State */
 
 const KINDS = ['', 'compiled at run time', 'no symbol', '', 'process', 'thread', 'inlined',
-	'', 'kernel'];
+	'waiting', 'kernel', 'threads that only wait in one place'];
+
+/** @type {Record<import('./state.js').Times, string>} */
+const TIMES_TEXT = {cpu: 'CPU time', waits: 'waiting time', both: 'CPU and waiting time'};
 
 /** @param {State} state @param {number} node */
 export function nodeName({profile, tree, part}, node) {
@@ -47,7 +50,7 @@ export function nodeName({profile, tree, part}, node) {
 }
 
 /** "3.05 s", or "" when nobody knows. @param {State} state @param {number} weight */
-export function cpuTime({profile}, weight) {
+function cpuTime({profile}, weight) {
 	return profile.periodNs ? formatSeconds(weight * profile.periodNs / 1e9) : '';
 }
 
@@ -57,13 +60,22 @@ export function counted({profile}, weight) {
 	return `${formatCount(weight)} ${weight === 1 ? name.replace(/([^s])s$/, '$1') : name}`;
 }
 
+/**
+ * Samples and time; nobody took a sample of time that was waited.
+ * @param {State} state @param {number} weight @param {import('./state.js').Times} [times]
+ */
+export function amountsOf(state, weight, times = state.times) {
+	const time = cpuTime(state, weight);
+	return times !== 'cpu' && time ? [time] : [counted(state, weight), ...time ? [time] : []];
+}
+
 /** What is written into a box. @param {State} state @param {number} node */
 export function labelOf(state, node) {
 	if (node > 0)
 		return nodeName(state, node);
 	const total = state.tree.total[0];
-	const time = cpuTime(state, total);
-	return `${nodeName(state, node)}: ${counted(state, total)}${time && ', '}${time}`;
+	const what = state.hasWaits ? ` of ${TIMES_TEXT[state.times]}` : '';
+	return `${nodeName(state, node)}: ${amountsOf(state, total).join(', ')}${what}`;
 }
 
 /** Module and kind; "" when nothing is known. @param {State} state @param {number} node */
@@ -81,19 +93,25 @@ export function originOf({profile, tree}, node) {
  * @param {State} state @param {number} node
  */
 export function linesOf(state, node) {
-	const {files, first, file, number, self, total, more} = state.profile.lines;
+	const {files, first, file, number, self, total, waits, more} = state.profile.lines;
+	const shown = (/** @type {number} */ i) => state.times === 'both' ? total[i]
+		: state.times === 'waits' ? waits[i] : total[i] - waits[i];
 	const frame = state.tree.frame[node];
 	if (!(node > 0) || first[frame] === first[frame + 1])
 		return null;
 	const lines = [];
 	for (let i = first[frame]; i < first[frame + 1]; i++)
-		lines.push({
-			place: `${files[file[i]].replace(/^.*\/(?=.)/, '') || '?'}${number[i] ? `:${number[i]}` : ''}`,
-			file: files[file[i]],
-			self: self[i],
-			total: total[i],
-			share: formatPercent(total[i], state.totalOf(frame)),
-		});
+		if (shown(i) > 0)
+			lines.push({
+				place: `${files[file[i]].replace(/^.*\/(?=.)/, '') || '?'}${number[i] ? `:${number[i]}` : ''}`,
+				file: files[file[i]],
+				self: state.times === 'waits' ? 0 : self[i],
+				total: shown(i),
+				share: formatPercent(shown(i), state.totalOf(frame)),
+			});
+	if (!lines.length)
+		return null;
+	lines.sort((a, b) => b.total - a.total);
 	return {file: lines[0].file, lines, more: more[frame]};
 }
 

@@ -21,6 +21,8 @@
  *         afterwards
  * @property {(node: number, marks: Uint8Array) => number} markedWeight of the stacks of a node
  *         that end at a marked node of the tree the columns gave
+ * @property {(node: number, groups: Uint8Array, sums: Float64Array) => void} addWeights of the same
+ *         stacks, to the sums of the groups that the nodes they end at are in
  * @property {(node: number, marks: Marks) => boolean} hasMatch in a node or below it
  */
 
@@ -32,6 +34,9 @@
  *         above it
  * @property {Uint32Array} next by the same, the first node from it on that matches
  */
+
+/** What stacks do in the time they stand for, as enum calltree_times has it. */
+export const TIMES = /** @type {const} */ (['cpu', 'waits', 'both']);
 
 export const NONE = -1;
 export const UNKNOWN = -2;
@@ -71,6 +76,10 @@ export function buildTree({frame, self, parent}) {
 			for (let i = node; i < end[node]; i++)
 				weight += marks[i] ? self[i] : 0;
 			return weight;
+		},
+		addWeights(node, groups, sums) {
+			for (let i = node; i < end[node]; i++)
+				sums[groups[i]] += self[i];
 		},
 		hasMatch: (node, {next}) => next[node] < end[node],
 	};
@@ -206,26 +215,34 @@ export function frameTotals({nodes, parent, frame, total}, frames) {
  * The same stacks without some frames: what such a one weighed is its caller's, and so is what it
  * called. A tree of its own, in depth-first order, siblings by frame.
  * @param {import('./decode.js').Nodes} nodes @param {(frame: number) => boolean} leavesOut
+ * @param {boolean} [trails] stacks have the frame they lose behind their last one instead
  * @returns {import('./decode.js').Nodes & {place: Uint32Array}} place: by old node, the new one
  */
-export function nodesWithout({frame, self, parent}, leavesOut) {
+export function nodesWithout({frame, self, parent}, leavesOut, trails = false) {
 	const frames = frame[0] + 1;
 	// By number of the new parent and frame; new nodes are first numbered as they are met.
 	const known = new Map();
 	const met = new Uint32Array(frame.length);
+	const lost = new Int32Array(frame.length).fill(NONE);  // by old node: a frame above it
 	const made = {frame: [frame[0]], self: [self[0]], parent: [0]};
-	for (let node = 1; node < frame.length; node++) {
-		const above = met[parent[node]];
-		const key = above * frames + frame[node];
-		let number = leavesOut(frame[node]) ? above : known.get(key);
+	const childOf = (/** @type {number} */ above, /** @type {number} */ one) => {
+		const key = above * frames + one;
+		let number = known.get(key);
 		if (number === undefined) {
-			number = made.frame.push(frame[node]) - 1;
+			number = made.frame.push(one) - 1;
 			made.self.push(0);
 			made.parent.push(above);
 			known.set(key, number);
 		}
-		met[node] = number;
-		made.self[number] += self[node];
+		return number;
+	};
+	for (let node = 1; node < frame.length; node++) {
+		const above = parent[node];
+		const isLost = leavesOut(frame[node]);
+		lost[node] = isLost && trails ? frame[node] : lost[above];
+		met[node] = isLost ? met[above] : childOf(met[above], frame[node]);
+		if (self[node] > 0)
+			made.self[lost[node] < 0 ? met[node] : childOf(met[node], lost[node])] += self[node];
 	}
 	return inOrder(made, met);
 }
@@ -305,14 +322,23 @@ export function stretchesOf(marks, samples) {
  * The nodes with weight of a stretch and those above them, in the same order: a tree of its own, so
  * that everything that works on a tree works on it.
  * @param {import('./decode.js').Nodes} nodes @param {Samples} samples @param {Stretch} stretch
- * @returns {import('./decode.js').Nodes}
  */
-export function nodesWithin({frame, parent}, samples, {from, to}) {
-	const self = new Float64Array(frame.length);
+export function nodesWithin(nodes, samples, {from, to}) {
+	const self = new Float64Array(nodes.frame.length);
 	samples.us.forEach((us, i) => {
 		if (us >= from && us < to)
 			self[samples.node[i]] += samples.weight[i];
 	});
+	return nodesWeighing(nodes, self);
+}
+
+/**
+ * Likewise of those that weigh something.
+ * @param {import('./decode.js').Nodes} nodes @param {Float64Array} self what they weigh
+ * @returns {import('./decode.js').Nodes & {place: Uint32Array}} place: by old node that is still
+ *         there, the new one
+ */
+export function nodesWeighing({frame, parent}, self) {
 	const kept = Uint8Array.from(self, (weight, node) => weight > 0 || node === 0 ? 1 : 0);
 	for (let node = frame.length - 1; node > 0; node--)
 		if (kept[node])
@@ -325,5 +351,17 @@ export function nodesWithin({frame, parent}, samples, {from, to}) {
 		frame: frame.filter(isKept),
 		self: self.filter(isKept),
 		parent: parent.filter(isKept).map(node => place[node]),
+		place,
 	};
+}
+
+/**
+ * By node, 1 where its stacks wait: a frame that says so may be on either end of them.
+ * @param {import('./decode.js').Nodes} nodes @param {(frame: number) => boolean} isWait
+ */
+export function waitingNodes({frame, parent}, isWait) {
+	const waits = new Uint8Array(frame.length);
+	for (let node = 1; node < frame.length; node++)
+		waits[node] = waits[parent[node]] || isWait(frame[node]) ? 1 : 0;
+	return waits;
 }

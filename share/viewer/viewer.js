@@ -113,6 +113,7 @@ export class Viewer {
 			firstRow: Math.max(Math.min(...ends), 0), lastRow: Math.max(...ends),
 			narrowest: state.profile.narrowestPx,
 			isMarked: this.finder.markIn(),
+			isClosed: state.hasWaits ? node => state.isClosed(node) : null,
 			until: performance.now() + EXPANDING_MS}, this.boxes);
 		this.painter.draw(this.boxes, i => this.groupOf(this.boxes, i),
 			row => this.topOf(row), node => labelOf(state, node), this.width,
@@ -154,7 +155,8 @@ export class Viewer {
 			return -1;
 		const {from, to} = this.camera.span;
 		const row = this.rowAt(down);
-		return row < 0 ? -1 : nodeAt(this.state.tree, row, from + share * (to - from));
+		const node = row < 0 ? -1 : nodeAt(this.state.tree, row, from + share * (to - from));
+		return this.state.closedBelow(node) < 0 ? node : -1;
 	}
 
 	/** In CSS pixels within the canvas, null when out of sight. @param {number} node */

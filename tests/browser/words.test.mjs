@@ -88,26 +88,33 @@ test('a zoom ends where it should and keeps what both spans share in sight', () 
 });
 
 test('the state goes into a fragment and comes back', () => {
-	const state = {mark: 3, folded: true, path: [1, 46, 0], span: {from: 0.25, to: 0.5}, order: 'bottom-up',
+	const state = {times: 'waits', mark: 3, folded: true, path: [1, 46, 0], span: {from: 0.25, to: 0.5}, order: 'bottom-up',
 		layout: 'icicle', theme: 'dark', query: query('a&b=c #%+ \u00fc', true, true)};
 	assert.deepEqual(parsePlace(formatPlace(state)), state);
-	const none = {mark: -1, folded: false, path: [], span: null, order: '', layout: '', theme: '',
+	const none = {times: '', mark: -1, folded: false, path: [], span: null, order: '', layout: '', theme: '',
 		query: query('')};
 	assert.equal(formatPlace(none), '');
 	for (const nonsense of ['', '#', '#&&=&', '#zoom=&span=-&order=x&theme', '#span=0.5-0.2',
-		'#search=%', '#span=NaN-NaN', '#inlined=x', '#mark=-2', '#mark=1e3', '#mark=x'])
+		'#search=%', '#span=NaN-NaN', '#inlined=x', '#times=all', '#mark=-2', '#mark=1e3', '#mark=x'])
 		assert.deepEqual(parsePlace(nonsense), none, nonsense);
 	assert.deepEqual(parsePlace('#zoom=1.z.-4.2').path, [1, 35]);
 });
 
 test('lines are told by file name, number and share of the function', () => {
 	const lines = {files: ['/src/a.c', '', 'b/'], first: [0, 0, 3], more: [0, 2],
-		file: [0, 1, 2], number: [12, 0, 7], self: [1, 2, 3], total: [30, 20, 10]};
-	const state = {profile: {lines}, tree: {frame: [9, 1, 0]}, totalOf: frame => frame * 40};
+		file: [0, 1, 2], number: [12, 0, 7], self: [1, 2, 3], total: [30, 20, 10],
+		waits: [26, 0, 10]};
+	const state = {profile: {lines}, tree: {frame: [9, 1, 0]}, totalOf: frame => frame * 40,
+		times: 'both'};
 	assert.deepEqual(linesOf(state, 1), {file: '/src/a.c', more: 2, lines: [
 		{place: 'a.c:12', file: '/src/a.c', self: 1, total: 30, share: '75.0\u202f%'},
 		{place: '?', file: '', self: 2, total: 20, share: '50.0\u202f%'},
 		{place: 'b/:7', file: 'b/', self: 3, total: 10, share: '25.0\u202f%'}]});
+	// The heaviest of what is shown comes first, and what has nothing in it is left out.
+	assert.deepEqual(linesOf({...state, times: 'cpu'}, 1).lines.map(({place, total, self}) =>
+		[place, total, self]), [['?', 20, 2], ['a.c:12', 4, 1]]);
+	assert.deepEqual(linesOf({...state, times: 'waits'}, 1).lines.map(({place, total, self}) =>
+		[place, total, self]), [['a.c:12', 26, 0], ['b/:7', 10, 0]]);
 	assert.equal(linesOf(state, 2), null);
 	assert.equal(linesOf(state, 0), null);
 });

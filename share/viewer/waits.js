@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// What threads wait for: the kinds of it, how much of a box is which, and the controls that say what
+// is shown, time on a CPU, time that was waited, or both.
+
+import {element} from './page.js';
+import {press} from './search.js';
+import {IDLE, WAIT} from './state.js';
+import {follow, framesTo} from './tree.js';
+import {amountsOf} from './text.js';
+
+/** By the module of a wait's frame, for people; in the order of render/palette.c. */
+const WAIT_KINDS = new Map([
+	['lock', 'lock'],
+	['io', 'input, output'],
+	['sleep', 'sleep'],
+	['child', 'child process'],
+	['disk', 'disk, page fault'],
+	['cpu', 'ready, no CPU free'],
+	['', 'not known'],
+]);
+const NAMES = ['CPU', ...WAIT_KINDS.values()];
+const UNKNOWN = NAMES.length - 1;
+/** Added to the kind of what idle threads wait for. */
+const IDLY = NAMES.length;
+const IDLE_NAME = 'idle threads';
+
+/** @typedef {import('./state.js').State} State */
+/** @typedef {{name: string, weight: number, frame: number}} Part of a box: a kind of time */
+
+/** Which kind of time a frame says its stacks are, 0 for none. @param {State} state */
+function kindReader({profile}) {
+	const kinds = [...WAIT_KINDS.keys()];
+	return (/** @type {number} */ frame) => {
+		if (profile.frameKind[frame] !== WAIT)
+			return 0;
+		return kinds.indexOf(profile.modules[profile.frameModule[frame]]) + 1 || UNKNOWN;
+	};
+}
+
+/**
+ * By node, the kind of time its stacks are; a frame that says so may be on either end, and so may
+ * the one that says that it is idle threads'.
+ * @param {State} state @param {import('./tree.js').Tree} tree in depth-first order
+ */
+function kindsOf(state, {nodes, frame, parent}) {
+	const kindOf = kindReader(state);
+	const kinds = new Uint8Array(nodes);
+	for (let i = 1; i < nodes; i++) {
+		const above = kinds[parent[i]];
+		const isIdle = above >= IDLY || state.profile.frameKind[frame[i]] === IDLE;
+		kinds[i] = (kindOf(frame[i]) || above % IDLY) + (isIdle ? IDLY : 0);
+	}
+	return kinds;
+}
+
+/** By tree: what is told of one box is told of the next. @type {WeakMap<object, Uint8Array>} */
+const known = new WeakMap();
+
+/**
+ * What a node's time is, by kind, whatever of it is shown: as far as the stacks of that place have
+ * it. Idle threads are a kind, but within their box. Nothing where a file has no waits.
+ * @param {State} state @param {number} node @returns {Part[]}
+ */
+export function partsOf(state, node) {
+	if (!state.hasWaits)
+		return [];
+	const path = framesTo(state.tree, node);
+	// Merged from the other end a wait and what ran have no box in common.
+	const [tree, at, base] = state.isInverted ? [state.tree, node, state.base]
+		: [state.every, follow(state.every, path), state.every];
+	const kinds = known.get(base) || kindsOf(state, base);
+	known.set(base, kinds);
+	const sums = new Float64Array(2 * NAMES.length);
+	tree.addWeights(at, kinds, sums);
+	const {frameKind} = state.profile;
+	const idle = path.find(frame => frameKind[frame] === IDLE);
+	const from = idle === undefined ? 0 : IDLY;
+	const kindOf = kindReader(state);
+	const parts = NAMES.map((name, kind) => ({name, weight: sums[from + kind],
+		frame: kind ? state.waitFrames.find(frame => kindOf(frame) === kind) ?? -1 : -1}));
+	if (!from)
+		parts.push({name: IDLE_NAME, weight: sums.subarray(IDLY).reduce((a, b) => a + b, 0),
+			frame: frameKind.indexOf(IDLE)});
+	return parts.filter(part => part.weight > 0);
+}
+
+// ---- what is shown ------------------------------------------------------------------------------
+
+/** @type {Record<import('./state.js').Times, string>} */
+const BUTTONS = {cpu: 'CPU', waits: 'Waits', both: 'Both'};
+
+/** One button for each kind of time; which of them is pressed is what is shown. */
+export function buildTimes() {
+	const buttons = Object.fromEntries(Object.entries(BUTTONS).map(([times, text]) =>
+		[times, element('button', {type: 'button', 'aria-pressed': 'false',
+			title: `${text === 'Both' ? 'CPU and waiting time' : text === 'CPU' ? 'CPU time'
+				: 'Waiting time'}  (w)`}, [text])]));
+	return {buttons, group: element('div', {class: 'times', role: 'group',
+		'aria-label': 'Time that is shown'}, Object.values(buttons))};
+}
+
+/** The buttons and the legend. @param {import('./page.js').Page} page @param {State} state */
+export function showTimes({times, legend}, state) {
+	const {profile} = state;
+	for (const [name, button] of Object.entries(times.buttons)) {
+		press(button, name === state.times);
+		button.disabled = !state.choices.some(one => one === name);
+	}
+	legend.hidden = !state.hasWaits || state.times === 'cpu';
+	if (legend.hidden)
+		return;
+	const parts = partsOf(state, 0).filter(part => part.frame >= 0);
+	legend.replaceChildren('Waiting for:', ...parts.map(({name, weight, frame}) => {
+		const place = profile.frameColor[frame];
+		const swatch = element('i', {'aria-hidden': 'true'});
+		swatch.style.setProperty('--light', profile.light[place]);
+		swatch.style.setProperty('--dark', profile.dark[place]);
+		return element('span', {}, [swatch, `${name} `,
+			element('b', {}, [amountsOf(state, weight, 'waits').join(', ')])]);
+	}));
+}
