@@ -181,8 +181,7 @@ struct record_waits {
 	uint64_t wanted, looked; /* looks at threads; the rest was left to chance, see waits.h */
 	uint64_t looks, changed; /* at stacks; that the thread did not sleep through */
 	uint64_t untracked;	 /* threads that there was no room for */
-	int32_t error;		 /* the first, -errno, with which nobody may look, or 0 */
-	int32_t refused;	 /* and the process that it was about */
+	char refusal[192];	 /* why nobody may look, of the first that it happened to; "" */
 };
 
 /* The collector has looked at everything since it was asked to for the @number-th time. */

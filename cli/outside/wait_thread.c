@@ -239,7 +239,7 @@ void wait_thread_rested(struct wait_thread *thread, uint64_t now_ns)
 	thread->seen_ns = now_ns;
 }
 
-/* Find out what @thread waits for. Returns 0 or -ESRCH. */
+/* Find out what @thread waits for. Returns as wait_thread_look(). */
 static int find_stack(
 	struct wait_looker *looker, struct wait_thread *thread, struct target *target)
 {
@@ -255,9 +255,8 @@ static int find_stack(
 		if (error == -EAGAIN || error == -ESRCH)
 			return error == -EAGAIN ? 0 : error;
 		if (error) {
-			looker->refused = looker->error ? looker->refused : target->pid;
-			looker->error = looker->error ? looker->error : error;
-			break;
+			count_unknown(thread);
+			return error;
 		}
 		frames = walk_asleep(looker, thread, target, &call, &end);
 		error = read_clock(looker, thread, target, &after);

@@ -47,8 +47,6 @@ struct wait_looker {
 	size_t stack_bytes; /* of all threads' stacks */
 	uint32_t details; /* texts told */
 	uint64_t looks, changed; /* at stacks; that the thread did not sleep through */
-	int error; /* the first one with which nobody may look, as -errno */
-	pid_t refused; /* of which process */
 };
 
 /* @thread begins to be looked at: times of the kernel's, ours and @rest_ns, on loan, are set. */
@@ -57,7 +55,7 @@ int wait_thread_begin(struct wait_looker *looker, struct wait_thread *thread,
 
 /*
  * Look at @thread of @target: whatever it did since the last look is in its books then.
- * Returns 0, or -ESRCH: it has ended.
+ * Returns 0, -ESRCH: it has ended, or another -errno: nobody may look at what it waits for.
  */
 int wait_thread_look(
 	struct wait_looker *looker, struct wait_thread *thread, struct target *target);

@@ -14,6 +14,7 @@
 #include "cli/clock.h"
 #include "cli/gather/pipe_record.h"
 #include "cli/gather/procfs.h"
+#include "cli/outside/refusal.h"
 #include "cli/outside/wait_thread.h"
 #include "render/array.h"
 
@@ -118,6 +119,18 @@ void waits_free(struct waits *waits)
 	free(waits);
 }
 
+/* The first reason is told. It is found out at once: later it may be another. */
+static void note_refusal(struct waits *waits, const struct process *process, int error)
+{
+	struct diag_message message = {0};
+
+	if (waits->record.refusal[0])
+		return;
+	refusal_of_looking(process->target->pid, error, &message);
+	snprintf(waits->record.refusal, sizeof(waits->record.refusal), "%.190s",
+		message.text);
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /* What a thread is called in records; where nobody gave it a number, by one that nobody gives. */
@@ -170,8 +183,8 @@ static int begin_thread(struct waits *waits, struct process *process, pid_t tid,
 
 	*thread = (struct wait_thread){.tid = tid};
 	error = wait_thread_begin(&waits->looker, thread, process->target);
-	if (error == -ENOSYS && is_main && !waits->looker.error)
-		waits->looker.error = error;
+	if (error == -ENOSYS && is_main)
+		note_refusal(waits, process, error);
 	if (error)
 		return error;
 	waits->threads++;
@@ -307,6 +320,8 @@ static void check_process(struct waits *waits, struct process *process)
 	unsigned links = procfs_thread_count(pid);
 	uint64_t now_ns = clock_now_ns();
 
+	if (cpu_ns && !links)
+		note_refusal(waits, process, -EACCES);
 	if (!cpu_ns || !links)
 		return;
 	if (cpu_ns == process->cpu_ns && links == process->links) {
@@ -344,6 +359,7 @@ static void tell_process(struct waits *waits, const struct process *process)
 static unsigned look_at_process(struct waits *waits, struct process *process, uint64_t chance)
 {
 	unsigned looked = 0;
+	int error;
 
 	for (unsigned i = 0; i < process->count; i++) {
 		struct wait_thread *thread = &process->threads[i];
@@ -352,8 +368,11 @@ static unsigned look_at_process(struct waits *waits, struct process *process, ui
 			continue;
 		number_thread(waits, process, thread, false);
 		looked++;
-		if (wait_thread_look(&waits->looker, thread, process->target))
+		error = wait_thread_look(&waits->looker, thread, process->target);
+		if (error == -ESRCH)
 			process->has_changed = true;
+		else if (error)
+			note_refusal(waits, process, error);
 	}
 	return looked;
 }
@@ -418,8 +437,6 @@ void waits_finish(struct waits *waits)
 	}
 	record->looks = waits->looker.looks;
 	record->changed = waits->looker.changed;
-	record->error = waits->looker.error;
-	record->refused = waits->looker.refused;
 	pipe_writer_put(waits->config.shared->pipe_writer, RECORD_WAITS, record, sizeof(*record),
 		NULL, 0);
 }

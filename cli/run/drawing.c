@@ -160,7 +160,7 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	struct summary summary = {
 		.profile = gather_profile(drawing->gather),
 		.tree = clock->trees.functions,
-		.whole = drawn->tree,
+		.whole_weight = picture_trees_weight(&drawn->trees),
 		.drawn = drawn->trees.functions,
 		.shows_machines = is_vm,
 		.report = &clock->report,
@@ -187,6 +187,12 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	struct picture_mark *marks = NULL;
 
 	summary.is_outside = gather_cost(drawing->gather, &summary.cost);
+	summary.waits = (struct summary_waits){
+		.profile = summary.profile,
+		.state = gather_state(drawing->gather),
+		.tree = clock->trees.merged,
+		.shows_waits = picture_times(options) != CALLTREE_TIMES_CPU,
+	};
 	summary.refusals = gather_refusals(drawing->gather);
 	join_words(title, drawing->words);
 	/* Without memory for marks the picture has none. */
@@ -202,6 +208,7 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	free(marks);
 	report_cost(drawing->ended_ns);
 	finish_results(drawing, drawn->tree, &written);
+	summary.waits.has_viewer = written.show != NULL && !is_vm;
 	report_run(drawing, &summary);
 	return written.failed;
 }

@@ -293,6 +293,11 @@ bool gather_cost(const struct gather *gather, struct outside_cost *cost)
 	return !gather->collector;
 }
 
+const struct pipe_reader_state *gather_state(const struct gather *gather)
+{
+	return pipe_reader_state(gather->pipe_reader);
+}
+
 const struct pipe_reader_refusal *gather_refusals(const struct gather *gather)
 {
 	return pipe_reader_state(gather->pipe_reader)->refusals;

@@ -20,6 +20,7 @@
 struct accounting_child;
 struct gather;
 struct pipe_reader_refusal;
+struct pipe_reader_state;
 struct outside_cost;
 struct flameprof_profile;
 
@@ -96,6 +97,9 @@ struct flameprof_profile *gather_profile(struct gather *gather);
  * some that no library got into.
  */
 bool gather_cost(const struct gather *gather, struct outside_cost *cost);
+
+/* What the pipe told besides samples; owned by @gather. */
+const struct pipe_reader_state *gather_state(const struct gather *gather);
 
 /* Why programs could not be sampled from outside, either: PIPE_READER_REFUSALS reasons. */
 const struct pipe_reader_refusal *gather_refusals(const struct gather *gather);

@@ -332,7 +332,7 @@ static int by_self(const void *a, const void *b)
 /* What the functions below are of, where that is not the whole. */
 static void print_drawn(const struct summary *summary)
 {
-	uint64_t drawn = calltree_total(summary->drawn), whole = calltree_total(summary->whole);
+	uint64_t drawn = calltree_total(summary->drawn), whole = summary->whole_weight;
 	char drawn_text[32], whole_text[32];
 
 	count_text(drawn_text, sizeof(drawn_text), drawn);
@@ -547,7 +547,8 @@ static bool was_crowded_out(const struct summary *summary, const struct accounti
 }
 
 /* Why there is nothing to see, or next to nothing. */
-static void print_scarcity(const struct summary *summary, const struct accounting *books)
+static void print_scarcity(
+	const struct summary *summary, const struct accounting *books, bool has_waits)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
@@ -571,9 +572,11 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 			totals->pushed);
 	else if (is_few && summary->is_stopped)
 		diag_info("hint: it is stopped, as by Ctrl-Z: kill -CONT lets it go on");
+	else if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S && has_waits)
+		return;
 	else if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
-		diag_info("hint: it used the CPU for %.0f ms of %.2f s; the time it waited is not "
-			  "sampled, but with --wall",
+		diag_info("hint: it used the CPU for %.0f ms of %.2f s; nobody looked at what it "
+			  "waited for",
 			cpu_s * 1e3, (double)summary->duration_ns / NS_PER_S);
 	else if (is_few && books->due < (uint64_t)FEW_SAMPLES * summary->report->processes)
 		diag_info("hint: it used the CPU for %.0f ms, too little for %" PRIu32
@@ -630,9 +633,11 @@ static void print_harm(const struct summary *summary)
 void summary_print(const struct summary *summary)
 {
 	struct accounting books;
+	bool has_waits;
 
 	accounting_of(summary->profile, &books);
 	print_rate(summary, &books);
+	has_waits = summary_waits_print(&summary->waits);
 	print_machines(summary);
 	print_books(summary, &books);
 	print_losses(summary, &books);
@@ -644,13 +649,13 @@ void summary_print(const struct summary *summary)
 	print_cost(summary);
 	print_drawn(summary);
 	print_hottest(summary->drawn);
-	print_scarcity(summary, &books);
+	print_scarcity(summary, &books, has_waits);
 	print_harm(summary);
 }
 
 void summary_subtitle(const struct summary *summary, char *out, size_t size)
 {
-	uint64_t weight = calltree_total(summary->whole), vm = summary->profile->vm_weight;
+	uint64_t weight = summary->whole_weight, vm = summary->profile->vm_weight;
 	uint32_t rate_hz = profile_rate_hz(summary->profile);
 	double cpu_s = (double)profile_totals(summary->profile)->cpu_ns / NS_PER_S;
 	double duration_s = (double)summary->duration_ns / NS_PER_S;

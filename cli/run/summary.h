@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cli/outside/outside.h"
+#include "cli/run/summary_waits.h"
 #include "cli/profile/naming.h"
 #include "libprof/profile/profile.h"
 #include "render/calltree.h"
@@ -20,8 +21,8 @@ struct summary {
 	struct flameprof_profile *profile;
 	/* All finished, and none grouped or turned round. */
 	const struct calltree *tree;  /* what the clock counted, but for what filters left out */
-	const struct calltree *whole; /* the picture's, with what filters left out */
-	const struct calltree *drawn; /* the picture's, without it */
+	const struct calltree *drawn; /* the picture's, without what filters left out */
+	uint64_t whole_weight;	      /* with it */
 	bool shows_machines;	      /* that is what virtual machines told */
 	const struct naming_report *report;
 	uint64_t duration_ns; /* of the run, by the clock on the wall */
@@ -30,6 +31,7 @@ struct summary {
 	bool is_stopped;      /* it was, from beginning to end */
 	bool is_outside;      /* all of it was sampled from outside */
 	struct outside_cost cost;
+	struct summary_waits waits;
 	const struct pipe_reader_refusal *refusals; /* PIPE_READER_REFUSALS; borrowed */
 };
 

@@ -3,7 +3,7 @@
  * Why somebody may not be traced, for kernels, users and modules that a test cannot have: what is
  * said of the facts.
  */
-#include "cli/outside/attach.h"
+#include "cli/outside/refusal.h"
 
 #include <errno.h>
 #include <setjmp.h>
