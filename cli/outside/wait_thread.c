@@ -20,10 +20,10 @@
 #include "cli/clock.h"
 #include "cli/gather/pipe_record.h"
 #include "cli/outside/wait_leaf.h"
+#include "libprof/fnv.h"
 
 #define TRIES		2	     /* to have a stack that the thread slept through */
 #define STACK_BYTES_MAX (64u << 20)  /* of all threads: whose stack is not kept is walked again */
-#define DETAILS_MAX	(1u << 16)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -140,15 +140,27 @@ void wait_thread_tell(
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* What is waited for in particular, as the name of @leaf. Returns the leaf that has it. */
+/*
+ * What is waited for in particular, as the name of @leaf; it is told once. Returns the leaf that
+ * has it.
+ */
 static uint64_t put_details(struct wait_looker *looker, const struct target *target, uint64_t leaf,
 	const char *details)
 {
 	struct record_code record = {.image = target->image, .bytes = 1};
+	uint64_t hash = fnv_text(FNV_BEGIN ^ target->image, details, SIZE_MAX) | 1;
+	uint32_t at = (uint32_t)(hash >> 32) % WAIT_DETAILS;
 
-	if (!details[0] || looker->details >= DETAILS_MAX)
+	/* Half full at most, so that there is an end. */
+	if (!details[0] || looker->detail_count >= WAIT_DETAILS / 2)
 		return leaf;
-	leaf |= WIRE_WAIT_TEXT(++looker->details);
+	while (looker->details[at] && looker->details[at] != hash)
+		at = (at + 1) % WAIT_DETAILS;
+	leaf |= WIRE_WAIT_TEXT(at + 1);
+	if (looker->details[at])
+		return leaf;
+	looker->details[at] = hash;
+	looker->detail_count++;
 	record.space = WIRE_FRAME_ADDRESS(leaf);
 	pipe_writer_put(looker->shared->pipe_writer, RECORD_CODE, &record, sizeof(record), details,
 		strlen(details) + 1);
@@ -166,7 +178,7 @@ static uint32_t walk_asleep(struct wait_looker *looker, const struct wait_thread
 
 	memory_begin(looker->memory, target->pid);
 	looker->frames[0] = wait_leaf(
-		target->pid, thread->tid, call, looker->has_details ? details : NULL);
+		target->pid, thread->tid, call, looker->details ? details : NULL);
 	result = stackwalk_asleep(&walk, call->pc, call->sp, looker->frames + 1);
 	/* The leaf takes the place of one frame more. */
 	if (result.frames == WIRE_MAX_DEPTH)

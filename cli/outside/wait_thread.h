@@ -37,15 +37,17 @@ struct wait_thread {
 };
 
 /* What looks at threads need and count. */
+#define WAIT_DETAILS (1u << 17)
+
 struct wait_looker {
 	struct target_shared *shared; /* borrowed */
 	uint64_t period_ns;
-	bool has_details;
 	struct memory *memory;
 	uint64_t *frames; /* room for WIRE_MAX_DEPTH + 1 */
 	unsigned files, files_max; /* descriptors kept open, and how many may be */
 	size_t stack_bytes; /* of all threads' stacks */
-	uint32_t details; /* texts told */
+	uint64_t *details; /* texts told, WAIT_DETAILS hashes, 0: none; NULL: none are wanted */
+	unsigned detail_count;
 	uint64_t looks, changed; /* at stacks; that the thread did not sleep through */
 };
 

@@ -29,6 +29,9 @@
 #define SAVED_NS       (50 * ROUND_NS * SHARE_PERMILLE / 1000)
 #define LOOK_NS	       15000 /* the first guess of what a look takes */
 
+/* A thread that has no number by then has no ring. */
+#define UNNUMBERED_NS (2 * ROUND_NS)
+
 #define FILES_MAX      512u
 #define THREADS_MAX    65536u
 #define LAST_LOOKS_MAX 4096u /* at the end, before anything is drawn */
@@ -93,11 +96,13 @@ struct waits *waits_new(const struct waits_config *config)
 	waits->looker = (struct wait_looker){
 		.shared = config->shared,
 		.period_ns = config->period_ns,
-		.has_details = config->has_details,
 		.memory = &waits->memory,
 		.frames = waits->frames,
 		.files_max = FILES_MAX,
 	};
+	if (config->has_details)
+		waits->looker.details =
+			calloc(WAIT_DETAILS, sizeof(*waits->looker.details));
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur / 2 < FILES_MAX)
 		waits->looker.files_max = (unsigned)limit.rlim_cur / 2;
 	return waits;
@@ -116,6 +121,7 @@ void waits_free(struct waits *waits)
 		free(process->threads);
 		free(process);
 	}
+	free(waits->looker.details);
 	free(waits);
 }
 
@@ -133,6 +139,16 @@ static void note_refusal(struct waits *waits, const struct process *process, int
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
+/* It began at @begun_ns with nothing on its clocks; it has not been looked at yet. */
+static void set_birth(struct wait_thread *thread, uint64_t begun_ns)
+{
+	thread->begun_ns = begun_ns;
+	thread->begun = (struct procfs_clock){0};
+	thread->ready_ns = thread->seen.waited_ns;
+	thread->carried_ns = (int64_t)(thread->seen_ns - begun_ns) -
+			     (int64_t)(thread->seen.cpu_ns + thread->seen.waited_ns);
+}
+
 /* What a thread is called in records; where nobody gave it a number, by one that nobody gives. */
 static void number_thread(struct waits *waits, const struct process *process,
 	struct wait_thread *thread, bool is_last_try)
@@ -149,10 +165,9 @@ static void number_thread(struct waits *waits, const struct process *process,
 		waits->config.context, process->target->image, thread->tid, &begun_ns);
 	if (!thread->number && is_last_try)
 		thread->number = 1u << 31 | (uint32_t)thread->tid;
-	if (begun_ns > process->begun_ns && begun_ns < thread->begun_ns) {
-		thread->carried_ns += (int64_t)(thread->begun_ns - begun_ns);
-		thread->begun_ns = begun_ns;
-	}
+	if (begun_ns > process->begun_ns && begun_ns < thread->begun_ns &&
+		thread->tid != process->target->pid)
+		set_birth(thread, begun_ns);
 }
 
 static void tell_thread(
@@ -192,16 +207,13 @@ static int begin_thread(struct waits *waits, struct process *process, pid_t tid,
 	thread->begun = thread->seen;
 	thread->rest_ns = random_below(waits, waits->config.period_ns);
 	if (is_born) {
-		thread->begun_ns = now_ns - (now_ns - process->listed_ns) / 2;
-		thread->begun = (struct procfs_clock){0};
-		thread->ready_ns = thread->seen.waited_ns;
+		set_birth(thread, now_ns - (now_ns - process->listed_ns) / 2);
 	} else if (is_main && process->begun_ns && process->begun_ns < now_ns) {
 		thread->begun_ns = process->begun_ns;
 		thread->begun.cpu_ns = process->begun_cpu_ns;
+		thread->carried_ns = (int64_t)(now_ns - thread->begun_ns) -
+				     (int64_t)(thread->seen.cpu_ns - thread->begun.cpu_ns);
 	}
-	thread->carried_ns = (int64_t)(now_ns - thread->begun_ns) -
-			     (int64_t)(thread->seen.cpu_ns - thread->begun.cpu_ns) -
-			     (int64_t)thread->ready_ns;
 	number_thread(waits, process, thread, false);
 	return 0;
 }
@@ -366,7 +378,10 @@ static unsigned look_at_process(struct waits *waits, struct process *process, ui
 
 		if (!is_unknown(process, thread) || random_below(waits, 1ULL << 32) >= chance)
 			continue;
-		number_thread(waits, process, thread, false);
+		number_thread(waits, process, thread,
+			clock_now_ns() - thread->begun_ns > UNNUMBERED_NS);
+		if (!thread->number)
+			continue;
 		looked++;
 		error = wait_thread_look(&waits->looker, thread, process->target);
 		if (error == -ESRCH)

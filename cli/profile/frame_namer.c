@@ -304,8 +304,9 @@ static uint32_t name_wait(struct frame_namer *namer, uint32_t image, uint64_t fr
 	char name[WAIT_LEAF_BYTES], text[PATH_MAX + WAIT_LEAF_BYTES];
 
 	wait_leaf_name(frame, name);
+	/* "[read: FILE]" where nothing told would be "[read: pipe]". */
 	if (told)
-		snprintf(text, sizeof(text), "%.*s %s]", (int)strlen(name) - 1, name,
+		snprintf(text, sizeof(text), "%.*s: %s]", (int)strcspn(name, ":]"), name,
 			names_string(profile_words(namer->profile, image), told->name));
 	return calltree_frame(
 		namer->tree, told ? text : name, wait_leaf_kind(frame), CALLTREE_WAIT);
