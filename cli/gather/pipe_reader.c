@@ -449,7 +449,8 @@ static void read_record(
 		return read_life_record(pipe_reader, (const struct record_life *)record);
 	case RECORD_WAITS:
 		pipe_reader->state.waits[source] = *(const struct record_waits *)record;
-		pipe_reader->state.waits[source].refusal[sizeof(((struct record_waits *)0)->refusal) - 1] = '\0';
+		pipe_reader->state.waits[source]
+			.refusal[sizeof(((struct record_waits *)0)->refusal) - 1] = '\0';
 		break;
 	case RECORD_ROUND:
 		pipe_reader->state.round = ((const struct record_round *)record)->number;

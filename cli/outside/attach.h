@@ -41,7 +41,7 @@ struct tracee *attach_born(struct tracer *tracer, pid_t tid);
 void attach_exec(struct tracer *tracer, struct target *target, pid_t tid);
 void attach_next_image(struct tracer *tracer, struct target *target, pid_t tid);
 
-/* The image of @target is over, or our interest in it: tell what it used, and what it waited for. */
+/* The image of @target is over, or our interest in it: tell what it used and waited for. */
 void attach_end_image(struct tracer *tracer, struct target *target, bool has_ended,
 	bool left_by_exec);
 

@@ -78,7 +78,7 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
 	target_free(target);
 }
 
-static uint64_t look(void *context)
+static uint64_t look_at_all(void *context)
 {
 	const struct injected *injected = context;
 
@@ -109,7 +109,7 @@ struct injected *injected_new(const struct injected_config *config)
 		.start = start,
 		.add = add,
 		.end = end,
-		.look = look,
+		.look = look_at_all,
 		.finish = finish,
 	};
 	waits.shared = &injected->shared;

@@ -21,8 +21,7 @@
  * waited for in particular, a file's name or an address; "" when there is nothing of the sort.
  * Context: any thread; takes two system calls where a file is waited for.
  */
-uint64_t wait_leaf(pid_t pid, pid_t tid, const struct procfs_syscall *call,
-	char details[PATH_MAX]);
+uint64_t wait_leaf(pid_t pid, pid_t tid, const struct procfs_syscall *call, char details[PATH_MAX]);
 
 /* How @frame, a WIRE_FRAME_WAIT, is called: "[futex]", "[read: pipe]". */
 void wait_leaf_name(uint64_t frame, char name[WAIT_LEAF_BYTES]);

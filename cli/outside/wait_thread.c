@@ -22,8 +22,8 @@
 #include "cli/outside/wait_leaf.h"
 #include "libprof/fnv.h"
 
-#define TRIES		2	     /* to have a stack that the thread slept through */
-#define STACK_BYTES_MAX (64u << 20)  /* of all threads: whose stack is not kept is walked again */
+#define TRIES		2	    /* to have a stack that the thread slept through */
+#define STACK_BYTES_MAX (64u << 20) /* of all threads: whose stack is not kept is walked again */
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -77,18 +77,17 @@ static int read_call(struct wait_looker *looker, struct wait_thread *thread,
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-static void announce(struct wait_looker *looker, struct wait_thread *thread,
-	const struct target *target)
+static void announce(
+	struct wait_looker *looker, struct wait_thread *thread, const struct target *target)
 {
-	struct record_thread record = {.image = target->image,
-		.number = thread->number,
-		.tid = (uint32_t)thread->tid};
+	struct record_thread record = {
+		.image = target->image, .number = thread->number, .tid = (uint32_t)thread->tid};
 
 	if (thread->is_announced)
 		return;
 	procfs_comm(target->pid, thread->tid, record.comm);
-	if (!pipe_writer_put(looker->shared->pipe_writer, RECORD_THREAD, &record, sizeof(record),
-		    NULL, 0))
+	if (!pipe_writer_put(
+		    looker->shared->pipe_writer, RECORD_THREAD, &record, sizeof(record), NULL, 0))
 		thread->is_announced = true;
 }
 
@@ -120,8 +119,7 @@ static void put_asleep(
 	struct wait_looker *looker, struct wait_thread *thread, const struct target *target)
 {
 	if (thread->asleep_ns)
-		put_time(looker, thread, target, &thread->asleep_ns, thread->stack,
-			thread->frames);
+		put_time(looker, thread, target, &thread->asleep_ns, thread->stack, thread->frames);
 }
 
 void wait_thread_tell(
@@ -144,8 +142,8 @@ void wait_thread_tell(
  * What is waited for in particular, as the name of @leaf; it is told once. Returns the leaf that
  * has it.
  */
-static uint64_t put_details(struct wait_looker *looker, const struct target *target, uint64_t leaf,
-	const char *details)
+static uint64_t put_details(
+	struct wait_looker *looker, const struct target *target, uint64_t leaf, const char *details)
 {
 	struct record_code record = {.image = target->image, .bytes = 1};
 	uint64_t hash = fnv_text(FNV_BEGIN ^ target->image, details, SIZE_MAX) | 1;
@@ -177,8 +175,8 @@ static uint32_t walk_asleep(struct wait_looker *looker, const struct wait_thread
 	struct unwind_result result;
 
 	memory_begin(looker->memory, target->pid);
-	looker->frames[0] = wait_leaf(
-		target->pid, thread->tid, call, looker->details ? details : NULL);
+	looker->frames[0] =
+		wait_leaf(target->pid, thread->tid, call, looker->details ? details : NULL);
 	result = stackwalk_asleep(&walk, call->pc, call->sp, looker->frames + 1);
 	/* The leaf takes the place of one frame more. */
 	if (result.frames == WIRE_MAX_DEPTH)
@@ -252,8 +250,7 @@ void wait_thread_rested(struct wait_thread *thread, uint64_t now_ns)
 }
 
 /* Find out what @thread waits for. Returns as wait_thread_look(). */
-static int find_stack(
-	struct wait_looker *looker, struct wait_thread *thread, struct target *target)
+static int find_stack(struct wait_looker *looker, struct wait_thread *thread, struct target *target)
 {
 	thread->is_asleep = false;
 	for (unsigned i = 0; i < TRIES; i++) {
@@ -293,8 +290,7 @@ int wait_thread_begin(
 	return read_clock(looker, thread, target, &thread->seen);
 }
 
-int wait_thread_look(
-	struct wait_looker *looker, struct wait_thread *thread, struct target *target)
+int wait_thread_look(struct wait_looker *looker, struct wait_thread *thread, struct target *target)
 {
 	struct procfs_clock clock;
 	uint64_t turns = thread->seen.turns;
@@ -353,7 +349,6 @@ void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
 		.span_ns = thread->seen_ns - thread->begun_ns,
 		.cpu_ns = thread->seen.cpu_ns - thread->begun.cpu_ns,
 	};
-	pipe_writer_put(
-		looker->shared->pipe_writer, RECORD_LIFE, &record, sizeof(record), NULL, 0);
+	pipe_writer_put(looker->shared->pipe_writer, RECORD_LIFE, &record, sizeof(record), NULL, 0);
 	wait_thread_release(looker, thread);
 }

@@ -43,31 +43,30 @@ struct wait_looker {
 	struct target_shared *shared; /* borrowed */
 	uint64_t period_ns;
 	struct memory *memory;
-	uint64_t *frames; /* room for WIRE_MAX_DEPTH + 1 */
+	uint64_t *frames;	   /* room for WIRE_MAX_DEPTH + 1 */
 	unsigned files, files_max; /* descriptors kept open, and how many may be */
-	size_t stack_bytes; /* of all threads' stacks */
+	size_t stack_bytes;	   /* of all threads' stacks */
 	uint64_t *details; /* texts told, WAIT_DETAILS hashes, 0: none; NULL: none are wanted */
 	unsigned detail_count;
 	uint64_t looks, changed; /* at stacks; that the thread did not sleep through */
 };
 
 /* @thread begins to be looked at: times of the kernel's, ours and @rest_ns, on loan, are set. */
-int wait_thread_begin(struct wait_looker *looker, struct wait_thread *thread,
-	const struct target *target);
+int wait_thread_begin(
+	struct wait_looker *looker, struct wait_thread *thread, const struct target *target);
 
 /*
  * Look at @thread of @target: whatever it did since the last look is in its books then.
  * Returns 0, -ESRCH: it has ended, or another -errno: nobody may look at what it waits for.
  */
-int wait_thread_look(
-	struct wait_looker *looker, struct wait_thread *thread, struct target *target);
+int wait_thread_look(struct wait_looker *looker, struct wait_thread *thread, struct target *target);
 
 /* It slept on until @now_ns, if it was asleep. */
 void wait_thread_rested(struct wait_thread *thread, uint64_t now_ns);
 
 /* Tell what is in the books. */
-void wait_thread_tell(struct wait_looker *looker, struct wait_thread *thread,
-	const struct target *target);
+void wait_thread_tell(
+	struct wait_looker *looker, struct wait_thread *thread, const struct target *target);
 
 /* What it was until it ended, at @end_ns, or with 0 until now, if that can still be read. */
 void wait_thread_close(struct wait_looker *looker, struct wait_thread *thread,

@@ -40,12 +40,13 @@ struct process {
 	struct process *next;
 	struct target *target; /* borrowed */
 	uint64_t begun_ns, begun_cpu_ns;
-	uint64_t cpu_ns; /* when it was last looked at */
-	unsigned links;	 /* threads, as their folder has it */
-	uint64_t ran_ns; /* when it was last seen to have run: whom nobody looked at since may have */
+	uint64_t cpu_ns;  /* when it was last looked at */
+	unsigned links;	  /* threads, as their folder has it */
+	uint64_t ran_ns;  /* when it was last seen to have run: whom nobody looked at since may have
+			   */
 	uint64_t idle_ns; /* when it was last seen not to have */
-	uint64_t listed_ns; /* when its threads were last listed */
-	bool has_changed;   /* a thread has gone */
+	uint64_t listed_ns;	     /* when its threads were last listed */
+	bool has_changed;	     /* a thread has gone */
 	struct wait_thread *threads; /* by tid */
 	unsigned count, room;
 };
@@ -101,8 +102,7 @@ struct waits *waits_new(const struct waits_config *config)
 		.files_max = FILES_MAX,
 	};
 	if (config->has_details)
-		waits->looker.details =
-			calloc(WAIT_DETAILS, sizeof(*waits->looker.details));
+		waits->looker.details = calloc(WAIT_DETAILS, sizeof(*waits->looker.details));
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur / 2 < FILES_MAX)
 		waits->looker.files_max = (unsigned)limit.rlim_cur / 2;
 	return waits;
@@ -133,8 +133,7 @@ static void note_refusal(struct waits *waits, const struct process *process, int
 	if (waits->record.refusal[0])
 		return;
 	refusal_of_looking(process->target->pid, error, &message);
-	snprintf(waits->record.refusal, sizeof(waits->record.refusal), "%.190s",
-		message.text);
+	snprintf(waits->record.refusal, sizeof(waits->record.refusal), "%.190s", message.text);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -189,8 +188,8 @@ static void end_thread(struct waits *waits, const struct process *process,
  * Begin with @tid. One that came since the list was last read began some time since then; the main
  * thread of a process whose beginning is known, then; others that are there, now.
  */
-static int begin_thread(struct waits *waits, struct process *process, pid_t tid,
-	struct wait_thread *thread)
+static int begin_thread(
+	struct waits *waits, struct process *process, pid_t tid, struct wait_thread *thread)
 {
 	uint64_t now_ns = clock_now_ns();
 	bool is_main = tid == process->target->pid, is_born = process->listed_ns != 0;
@@ -276,8 +275,7 @@ static void list_process(struct waits *waits, struct process *process)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-int waits_add(
-	struct waits *waits, struct target *target, uint64_t begun_ns, uint64_t begun_cpu_ns)
+int waits_add(struct waits *waits, struct target *target, uint64_t begun_ns, uint64_t begun_cpu_ns)
 {
 	struct process *process = calloc(1, sizeof(*process));
 
@@ -378,8 +376,8 @@ static unsigned look_at_process(struct waits *waits, struct process *process, ui
 
 		if (!is_unknown(process, thread) || random_below(waits, 1ULL << 32) >= chance)
 			continue;
-		number_thread(waits, process, thread,
-			clock_now_ns() - thread->begun_ns > UNNUMBERED_NS);
+		number_thread(
+			waits, process, thread, clock_now_ns() - thread->begun_ns > UNNUMBERED_NS);
 		if (!thread->number)
 			continue;
 		looked++;
@@ -403,7 +401,8 @@ static void look_around(struct waits *waits)
 	}
 	spent_ns = own_cpu_ns() - began_ns;
 	waits->saved_ns -= (int64_t)spent_ns;
-	affordable = waits->saved_ns > 0 ? (unsigned)((uint64_t)waits->saved_ns / waits->look_ns) : 0;
+	affordable =
+		waits->saved_ns > 0 ? (unsigned)((uint64_t)waits->saved_ns / waits->look_ns) : 0;
 	waits->record.wanted += wanted;
 	if (!wanted || !affordable)
 		return;
@@ -452,6 +451,6 @@ void waits_finish(struct waits *waits)
 	}
 	record->looks = waits->looker.looks;
 	record->changed = waits->looker.changed;
-	pipe_writer_put(waits->config.shared->pipe_writer, RECORD_WAITS, record, sizeof(*record),
-		NULL, 0);
+	pipe_writer_put(
+		waits->config.shared->pipe_writer, RECORD_WAITS, record, sizeof(*record), NULL, 0);
 }

@@ -43,8 +43,7 @@ void waits_free(struct waits *waits); /* NULL is fine */
  * kept, and its main thread had used @begun_cpu_ns of CPU time; 0: since now.
  * Returns 0 or -ENOMEM.
  */
-int waits_add(
-	struct waits *waits, struct target *target, uint64_t begun_ns, uint64_t begun_cpu_ns);
+int waits_add(struct waits *waits, struct target *target, uint64_t begun_ns, uint64_t begun_cpu_ns);
 
 /* @target is over since @end_ns (0: it is not, or nobody knows): its books are closed. */
 void waits_remove(struct waits *waits, const struct target *target, uint64_t end_ns);

@@ -35,8 +35,9 @@ struct naming_request {
 
 /*
  * Name the stacks of the profile that have one kind of time and build their tree: what a clock
- * counted, with what was waited for, and what virtual machines told are never in one. A root frame per process name stands above the stacks when there is more than one name. Stacks that
- * did not reach their root hang below "[incomplete stack]" or "[deeper than N frames]".
+ * counted, with what was waited for, and what virtual machines told are never in one. A root frame
+ * per process name stands above the stacks when there is more than one name. Stacks that did not
+ * reach their root hang below "[incomplete stack]" or "[deeper than N frames]".
  *
  * Returns 0 and an owned, finished tree in *@out, or -ENOMEM.
  */

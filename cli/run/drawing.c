@@ -104,10 +104,12 @@ int drawing_check(const struct options *options, struct diag_message *message)
 {
 	const char *type = options->sample_type;
 
-	if (!type || !strcmp(type, CLOCK_NAME) || !strcmp(type, PPROF_WAITING_TIME) || is_machine(type))
+	if (!type || !strcmp(type, CLOCK_NAME) || !strcmp(type, PPROF_WAITING_TIME) ||
+		is_machine(type))
 		return 0;
 	diag_fail(message, -EINVAL, "a run has no sample type '%s'", type);
-	diag_fail_hint(message, "it has " CLOCK_NAME ", " PPROF_WAITING_TIME ", and " PPROF_MACHINE_TIME
+	diag_fail_hint(message,
+		"it has " CLOCK_NAME ", " PPROF_WAITING_TIME ", and " PPROF_MACHINE_TIME
 		" where virtual machines tell their stacks");
 	return -EINVAL;
 }

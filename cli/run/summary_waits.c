@@ -31,7 +31,7 @@
 #define SMALL_PERCENT 1
 
 struct book {
-	const struct record_life *life; /* NULL: of all the rest */
+	const struct record_life *life;	     /* NULL: of all the rest */
 	const struct profile_thread *thread; /* NULL: nothing was told of it */
 	double span_ns, cpu_ns, ready_ns, waiting_ns, unknown_ns;
 };
@@ -83,8 +83,8 @@ static struct book *make_books(const struct summary_waits *summary)
 
 		if (stack->kind == WIRE_KIND_WAIT && book)
 			add_weight(&books[book - 1],
-				WIRE_WAIT_CALL(profile_node_frame(
-					profile_node_at(profile, stack->node))),
+				WIRE_WAIT_CALL(
+					profile_node_frame(profile_node_at(profile, stack->node))),
 				(double)stack->weight * (double)profile->period_ns);
 	}
 	for (unsigned i = 0; books && i < count; i++)
@@ -95,8 +95,7 @@ static struct book *make_books(const struct summary_waits *summary)
 
 static double off_ns(const struct book *book)
 {
-	return book->cpu_ns + book->ready_ns + book->waiting_ns + book->unknown_ns -
-	       book->span_ns;
+	return book->cpu_ns + book->ready_ns + book->waiting_ns + book->unknown_ns - book->span_ns;
 }
 
 static void describe_book(const struct book *book, char *line, size_t bytes)
@@ -201,8 +200,7 @@ static void find_most(const struct calltree *tree, struct place *most)
 			!strcmp(frame->module, "cpu"))
 			continue;
 		function = waiter_of(tree, i);
-		places[count++] = (struct place){
-			frame->name, function ? function : "", node->self};
+		places[count++] = (struct place){frame->name, function ? function : "", node->self};
 	}
 	if (count)
 		qsort(places, count, sizeof(*places), by_words);
@@ -227,8 +225,7 @@ static void append_part(char *line, size_t bytes, double ns, double all_ns, cons
 		snprintf(line + used, bytes - used, ", %.2f s %s", ns / NS_PER_S, what);
 }
 
-static void print_run(
-	const struct summary_waits *summary, const struct book *all, unsigned threads)
+static void print_run(const struct summary_waits *summary, const struct book *all, unsigned threads)
 {
 	struct place most = {0};
 	char line[400], of[32] = "";
@@ -245,8 +242,8 @@ static void print_run(
 	used = strlen(line);
 	/* Names of leaves are in brackets, which this sentence does without. */
 	if (most.weight && all->waiting_ns * 100 >= SMALL_PERCENT * all->span_ns)
-		used += (size_t)snprintf(line + used, sizeof(line) - used,
-			", most in %.*s%s%.120s", (int)strlen(most.leaf) - 2, most.leaf + 1,
+		used += (size_t)snprintf(line + used, sizeof(line) - used, ", most in %.*s%s%.120s",
+			(int)strlen(most.leaf) - 2, most.leaf + 1,
 			most.function[0] ? " below " : "", most.function);
 	if (summary->has_viewer && !summary->shows_waits && used < sizeof(line))
 		snprintf(line + used, sizeof(line) - used, "; press w");
@@ -276,8 +273,8 @@ static void print_looks(const struct pipe_reader_state *state)
 			sum.looked * 10 < sum.wanted ? 1 : 0,
 			LOOKS_PER_S * (double)sum.looked / (double)sum.wanted, LOOKS_PER_S);
 	if (sum.untracked)
-		diag_info("%" PRIu64 " threads were not looked at: too many at once",
-			sum.untracked);
+		diag_info(
+			"%" PRIu64 " threads were not looked at: too many at once", sum.untracked);
 	if (sum.wanted)
 		diag_verbose("waits: %" PRIu64 " threads looked at, %" PRIu64
 			     " stacks, of which %" PRIu64 " changed meanwhile",
