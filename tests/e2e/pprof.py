@@ -179,8 +179,15 @@ class Maker:
             lines.append((4, message((1, self.functions.index((name, file)) + 1), (2, line))))
         self.add(4, (1, ident), *lines)
 
-    def sample(self, locations, *values):
-        self.add(2, (1, list(locations)), (2, list(values)))
+    def sample(self, locations, *values, **labels):
+        self.add(2, (1, list(locations)), (2, list(values)),
+                 *((3, message((1, self.text(key)), (2, self.text(text))))
+                   for key, text in labels.items()))
+
+    def period(self, kind, unit, period):
+        """Of this type, which is the one to show."""
+        self.add(11, (1, self.text(kind)), (2, self.text(unit)))
+        self.body += message((12, period), (14, self.text(kind)))
 
     def write(self, path, is_packed=False):
         data = self.body + b"".join(message((6, text)) for text in self.texts)
