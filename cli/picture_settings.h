@@ -26,14 +26,14 @@ struct picture_trees {
 	const struct calltree *filtered; /* without what was not to be drawn, functions by line:
 					    what profiles are made of */
 	const struct calltree *merged;	 /* the same with functions whole */
-	const struct calltree *functions; /* of that the stacks that are drawn: what numbers are of */
+	const struct calltree *functions; /* of that what is drawn: what numbers are of */
 	const struct calltree *everything; /* merged, grouped and turned as asked for */
 	const struct calltree *shown;	 /* of that the stacks that are drawn */
 };
 
 /*
- * Make of @tree (finished, borrowed until the release) what @options want shown of @times. What leaves is
- * reported by its weight, as samples @of something unless that is "".
+ * Make of @tree (finished, borrowed until the release) what @options want shown of @times. What
+ * leaves is reported by its weight, as samples @of something unless that is "".
  *
  * Returns 0, or -errno with @message filled and nothing to release.
  */

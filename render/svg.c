@@ -182,8 +182,8 @@ static void put_static(
 }
 
 /*
- * The data: of all stacks, whatever is drawn of them, with their own places in the palette. Functions
- * have the same colours in both.
+ * The data: of all stacks, whatever is drawn of them, with their own places in the palette.
+ * Functions have the same colours in both.
  */
 static int write_data(const struct drawing *drawing, const struct calltree *tree, FILE *out)
 {

@@ -34,9 +34,9 @@ enum transform_filter {
  * Leave out of @tree (borrowed for the call, with the matchers' contexts) what @filters say.
  * Returns 0 and in *@out an owned, finished tree, NULL when nothing was asked for; and the weight
  * that each filter left out in @left_out: what the stacks weigh that left, or became empty, but for
- * those that wait, whose weight nobody sampled. That and the new tree's total without calltree_waits()
- * are @tree's. Frames of CALLTREE_WAIT are never hidden: they say what kind of time it is. Otherwise -ENOMEM, or what poisoned the new tree, see
- * calltree_error(); nothing is written then.
+ * those that wait, whose weight nobody sampled. That and what the new tree weighs without waits is
+ * what @tree does. Otherwise -ENOMEM, or what poisoned the new tree, see calltree_error(); nothing
+ * is written then. Frames of CALLTREE_WAIT are never hidden: they say what kind of time it is.
  */
 int transform_filter(const struct calltree *tree,
 	const struct transform_matcher filters[TRANSFORM_FILTERS], struct calltree **out,
