@@ -88,7 +88,7 @@ complete -c flamerun -n 'not __flamerun_program' -l follow -d 'with -p: sample t
 complete -c flamerun -n 'not __flamerun_program' -l no-follow -d 'undo --follow'
 complete -c flamerun -n 'not __flamerun_program' -l outside -d 'sample from outside, by stopping threads, what could be sampled from inside'
 complete -c flamerun -n 'not __flamerun_program' -l no-outside -d 'undo --outside'
-complete -c flamerun -n 'not __flamerun_program' -l waits -d 'look at what threads wait for, without stopping them; --no-waits does not'
+complete -c flamerun -n 'not __flamerun_program' -l waits -d 'look at what threads wait for, without stopping them'
 complete -c flamerun -n 'not __flamerun_program' -l no-waits -d 'undo --waits'
 complete -c flamerun -n 'not __flamerun_program' -l wait-details -d 'name the files and locks that threads wait for'
 complete -c flamerun -n 'not __flamerun_program' -l no-wait-details -d 'undo --wait-details'

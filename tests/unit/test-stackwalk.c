@@ -41,6 +41,7 @@ struct fixture {
 	pid_t child;
 	struct target *target;
 	struct target_shared shared;
+	struct pipe_writer pipe_writer;
 	struct memory memory;
 	struct arch_registers registers;
 	uint64_t ours[WIRE_MAX_DEPTH], theirs[WIRE_MAX_DEPTH];
@@ -77,7 +78,8 @@ static int set_up(void **state)
 		fixture->child = 0;
 		return 0;
 	}
-	fixture->shared.pipe_writer.descriptor = -1;
+	fixture->pipe_writer.descriptor = -1;
+	fixture->shared.pipe_writer = &fixture->pipe_writer;
 	fixture->target = target_new(fixture->child);
 	target_announce(fixture->target, &fixture->shared, 0, 0);
 	target_remap(fixture->target, &fixture->shared);
@@ -95,7 +97,7 @@ static int tear_down(void **state)
 	}
 	target_free(fixture->target);
 	objects_release(&fixture->shared.objects);
-	pipe_writer_release(&fixture->shared.pipe_writer);
+	pipe_writer_release(&fixture->pipe_writer);
 	free(fixture);
 	return 0;
 }

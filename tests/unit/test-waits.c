@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* Looks at a child of ours: what is told of it adds up to its life, and it notices nothing. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/clock.h"
+#include "cli/gather/pipe_record.h"
+#include "cli/gather/procfs.h"
+#include "cli/outside/waits.h"
+
+#define PERIOD_NS 1000000ULL
+#define LOOKED_MS 400
+
+struct fixture {
+	struct pipe_writer pipe_writer;
+	struct target_shared shared;
+	struct target *target;
+	struct waits *waits;
+	pid_t child;
+	int to_child[2];
+};
+
+/* What was told, by the call at the leaf. */
+struct told {
+	uint64_t by_call[0x10000]; /* weight */
+	uint32_t largest[0x10000]; /* of one record */
+	uint64_t all;
+	unsigned lives;
+	struct record_life life;
+	uint32_t frames; /* of the largest stack */
+	char refusal[192];
+};
+
+static struct fixture *start(void (*live)(int from_parent))
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_int_equal(pipe(fixture->to_child), 0);
+	fixture->child = fork();
+	if (!fixture->child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		live(fixture->to_child[0]);
+		_exit(0);
+	}
+	/* It is there when it waits or has run for a moment. */
+	while (procfs_cpu_ns((uint32_t)fixture->child) < 100000)
+		usleep(1000);
+	fixture->pipe_writer.descriptor = -1;
+	fixture->shared.pipe_writer = &fixture->pipe_writer;
+	fixture->target = target_new(fixture->child);
+	target_announce(fixture->target, &fixture->shared, 0, 0);
+	fixture->waits = waits_new(
+		&(struct waits_config){.shared = &fixture->shared, .period_ns = PERIOD_NS});
+	assert_int_equal(waits_add(fixture->waits, fixture->target, 0, 0), 0);
+	return fixture;
+}
+
+static void look_for(struct fixture *fixture, uint64_t ms)
+{
+	uint64_t end_ns = clock_now_ns() + ms * 1000000;
+
+	while (clock_now_ns() < end_ns) {
+		uint64_t next_ns = waits_round(fixture->waits), now_ns = clock_now_ns();
+
+		if (next_ns > now_ns)
+			usleep((useconds_t)((next_ns - now_ns) / 1000));
+	}
+}
+
+static struct told *finish(struct fixture *fixture)
+{
+	struct told *told = calloc(1, sizeof(*told));
+	const struct pipe_writer *writer = &fixture->pipe_writer;
+
+	waits_finish(fixture->waits);
+	for (size_t at = writer->from; at < writer->to;) {
+		const struct record *record = (const void *)(writer->bytes + at);
+		const struct record_sample *sample = (const void *)record;
+
+		if (record->type == RECORD_SAMPLE) {
+			uint32_t *largest = &told->largest[WIRE_WAIT_CALL(sample->frame[0])];
+
+			told->by_call[WIRE_WAIT_CALL(sample->frame[0])] += sample->weight;
+			assert_int_equal(sample->kind, WIRE_KIND_WAIT);
+			assert_true(wire_frame_waits(sample->frame[0]));
+			*largest = sample->weight > *largest ? sample->weight : *largest;
+			told->all += sample->weight;
+			if (sample->frames > told->frames)
+				told->frames = sample->frames;
+		} else if (record->type == RECORD_LIFE) {
+			told->life = *(const struct record_life *)record;
+			told->lives++;
+		} else if (record->type == RECORD_WAITS) {
+			memcpy(told->refusal, ((const struct record_waits *)record)->refusal,
+				sizeof(told->refusal));
+		}
+		at += record->bytes;
+	}
+	kill(fixture->child, SIGKILL);
+	waitpid(fixture->child, NULL, 0);
+	waits_free(fixture->waits);
+	target_free(fixture->target);
+	objects_release(&fixture->shared.objects);
+	pipe_writer_release(&fixture->pipe_writer);
+	close(fixture->to_child[0]);
+	close(fixture->to_child[1]);
+	free(fixture);
+	return told;
+}
+
+/* Life is CPU time and what was told, but for what makes no period. */
+static void assert_adds_up(const struct told *told)
+{
+	uint64_t sum_ns = told->life.cpu_ns + told->all * PERIOD_NS;
+
+	assert_int_equal(told->lives, 1);
+	assert_true(sum_ns + 2 * PERIOD_NS >= told->life.span_ns);
+	assert_true(sum_ns <= told->life.span_ns + 2 * PERIOD_NS);
+}
+
+static void spin_a_little(void)
+{
+	uint64_t end_ns = clock_now_ns() + 2000000;
+
+	while (clock_now_ns() < end_ns)
+		;
+}
+
+static void wait_for_parent(int from_parent)
+{
+	char byte;
+
+	spin_a_little();
+	while (read(from_parent, &byte, 1) == 1)
+		;
+}
+
+/* All of it is where it is, at one look; and it did not run for that. */
+static void a_sleeper_sleeps_on(void **state)
+{
+	struct fixture *fixture = start(wait_for_parent);
+	long switches;
+	struct told *told;
+
+	(void)state;
+	while (procfs_state(fixture->child, fixture->child, NULL) != 'S')
+		usleep(1000);
+	switches = procfs_number(fixture->child, "voluntary_ctxt_switches");
+	look_for(fixture, LOOKED_MS);
+	assert_int_equal(
+		procfs_number(fixture->child, "voluntary_ctxt_switches"), switches);
+	told = finish(fixture);
+	assert_string_equal(told->refusal, "");
+	assert_adds_up(told);
+	assert_true(told->life.span_ns >= (LOOKED_MS - 80) * 1000000ULL);
+	assert_int_equal(told->by_call[SYS_read], told->all);
+	assert_true(told->frames > 2);
+	free(told);
+}
+
+static void spin(int from_parent)
+{
+	(void)from_parent;
+	for (;;)
+		spin_a_little();
+}
+
+/* Who runs waits for a CPU at most. */
+static void one_that_runs_does_not_wait(void **state)
+{
+	struct fixture *fixture = start(spin);
+	struct told *told;
+
+	(void)state;
+	look_for(fixture, LOOKED_MS);
+	told = finish(fixture);
+	assert_int_equal(told->lives, 1);
+	assert_true(told->life.cpu_ns > 0);
+	assert_in_range(told->all - told->by_call[WIRE_WAIT_NO_CPU], 0, 12);
+	free(told);
+}
+
+/* 10 ms here, 30 there; sleeps are longer than asked for, never shorter. */
+static void alternate(int from_parent)
+{
+	(void)from_parent;
+	for (;;) {
+		syscall(SYS_clock_nanosleep, 0, 0, &(struct timespec){.tv_nsec = 30000000}, NULL);
+		syscall(SYS_ppoll, NULL, 0, &(struct timespec){.tv_nsec = 10000000}, NULL, 0);
+	}
+}
+
+static void short_waits_are_found_as_often_as_they_are(void **state)
+{
+	struct fixture *fixture = start(alternate);
+	struct told *told;
+	double share;
+
+	(void)state;
+	look_for(fixture, 4000);
+	told = finish(fixture);
+	assert_adds_up(told);
+	/* A quarter, of 80 looks: 5 sigma are 0.24; the wrong half is beyond. */
+	share = (double)told->by_call[SYS_ppoll] /
+		(double)(told->by_call[SYS_ppoll] + told->by_call[SYS_clock_nanosleep]);
+	assert_true(share > 0.03 && share < 0.49);
+	free(told);
+}
+
+static void wake_now_and_then(int from_parent)
+{
+	(void)from_parent;
+	for (;;) {
+		syscall(SYS_clock_nanosleep, 0, 0, &(struct timespec){.tv_nsec = 360000000}, NULL);
+		syscall(SYS_ppoll, NULL, 0, &(struct timespec){.tv_nsec = 40000000}, NULL, 0);
+	}
+}
+
+/*
+ * What nobody saw end goes to the next look, which is 75 ms later at most: most of a long sleep is
+ * known by then, and never on the short one behind it.
+ */
+static void long_waits_are_exact(void **state)
+{
+	struct fixture *fixture = start(wake_now_and_then);
+	struct told *told;
+
+	(void)state;
+	look_for(fixture, 4000);
+	told = finish(fixture);
+	assert_adds_up(told);
+	assert_true(told->by_call[SYS_ppoll] > 0);
+	assert_true(told->largest[SYS_ppoll] <= 250);
+	assert_true(told->by_call[SYS_clock_nanosleep] >= told->all * 3 / 4);
+	free(told);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sleeper_sleeps_on),
+		cmocka_unit_test(one_that_runs_does_not_wait),
+		cmocka_unit_test(short_waits_are_found_as_often_as_they_are),
+		cmocka_unit_test(long_waits_are_exact),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
