@@ -84,8 +84,7 @@ def test_a_little_stack_and_signals(flamerun, tmp_path):
     (["render", "none.folded"], 125),
     pytest.param(["--outside", "--", "sh", "-c", BURN], 3, marks=pytest.mark.skipif(
         outside.IS_CONFINED, reason="nobody may trace here")),
-    pytest.param(["--wall", "--", "sleep", "0.2"], 0, marks=pytest.mark.skipif(
-        outside.IS_CONFINED, reason="nobody may trace here")),
+    (["--wall", "--", "sleep", "0.2"], 0),
 ])
 def test_nothing_is_left_among_temporary_files(run, tmp_path, words, status):
     (tmp_path / "tmp").mkdir()
@@ -286,8 +285,9 @@ def test_attached_to_what_does_little(run):
 
     with outside.running("sleep", "60") as process:
         outside.wait_until(lambda: outside.state_of(process.pid) == "S")
-        hint, = said(process.pid)
-        assert hint.endswith("the time it waited is not sampled, but with --wall")
+        assert not said(process.pid) and not said(process.pid, "--wall")
+        hint, = said(process.pid, "--no-waits")
+        assert hint.endswith("nobody looked at what it waited for")
         process.send_signal(signal.SIGSTOP)
         outside.wait_until(lambda: outside.state_of(process.pid) == "T")
         hint, = said(process.pid)
@@ -296,6 +296,6 @@ def test_attached_to_what_does_little(run):
     with outside.running("sh", "-c", "while :; do :; done") as process:
         for _ in range(20):  # a busy machine may let it next to no time
             hint = said(process.pid, "-r", "5")[-1]
-            if "--wall" not in hint:
+            if "it waited for" not in hint:
                 break
         assert "sample it for longer, or more often: -r 997" in hint

@@ -269,5 +269,4 @@ def test_wall_counts_sleepers_where_they_sleep(tmp_path, programs):
     stacks = folded.Folded((tmp_path / "b.folded").read_text())
     assert 97 * (ending - attached) - 3 <= stacks.total <= 97 * (after - before) + 3
     assert stacks.below("rest") >= 0.9 * stacks.total
-    stops = int(re.search(r"(\d+) stops?", stderr).group(1))
-    assert stops < 20, "a sleeper is stopped once for each sleep"
+    assert " stops" not in stderr, "a sleeper is not stopped"

@@ -173,12 +173,11 @@ def test_a_run_has_two_sample_types(tmp_path):
         command = [profiled.BUILD / "flamerun", *words, "--", "touch", tmp_path / "ran"]
         return subprocess.run(command, cwd=tmp_path, text=True, stderr=subprocess.PIPE)
 
-    for words, hint in ((("--sample-type", "space"), "cpu"), (("--sample-type", "wall"), "cpu"),
-                        (("--wall", "--sample-type", "cpu"), "wall")):
+    for words in (("--sample-type", "space"), ("--wall", "--sample-type", "wall")):
         result = ask(*words)
         assert result.returncode == 125
         assert f"a run has no sample type '{words[-1]}'" in result.stderr
-        assert f"it has {hint}, and vm" in result.stderr
+        assert "it has cpu, wait, and vm" in result.stderr
     assert not (tmp_path / "ran").exists()
     # Nobody told anything: an empty picture that says so.
     assert ask("--sample-type", "vm", "-o", "out.pdf").returncode == 0
