@@ -162,6 +162,7 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	struct summary summary = {
 		.profile = gather_profile(drawing->gather),
 		.tree = clock->trees.functions,
+		.whole = drawn->tree,
 		.whole_weight = picture_trees_weight(&drawn->trees),
 		.drawn = drawn->trees.functions,
 		.shows_machines = is_vm,

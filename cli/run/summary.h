@@ -21,8 +21,9 @@ struct summary {
 	struct flameprof_profile *profile;
 	/* All finished, and none grouped or turned round. */
 	const struct calltree *tree;  /* what the clock counted, but for what filters left out */
-	const struct calltree *drawn; /* the picture's, without what filters left out */
-	uint64_t whole_weight;	      /* with it */
+	const struct calltree *whole; /* the picture's, with what filters left out, and waits */
+	const struct calltree *drawn; /* the picture's, without */
+	uint64_t whole_weight;	      /* of the whole, but what is not drawn: waits or CPU time */
 	bool shows_machines;	      /* that is what virtual machines told */
 	const struct naming_report *report;
 	uint64_t duration_ns; /* of the run, by the clock on the wall */
