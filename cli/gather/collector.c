@@ -232,13 +232,16 @@ static void add_image(struct collector *c, uint32_t index)
 	copy_text(record.exe, slot->exe, sizeof(record.exe));
 	copy_text(record.comm, slot->comm, sizeof(record.comm));
 	put_record(c, RECORD_IMAGE, &record, sizeof(record));
-	if (notes->namespaced)
-		return;
-	mark_superseded(c, index, notes->pid);
+	if (!notes->namespaced)
+		mark_superseded(c, index, notes->pid);
 	if (c->looker)
 		c->looker->add(c->looker->context,
-			&(struct collector_image){record.id, record.pid, record.start_ns,
-				slot->start_cpu_ns});
+			&(struct collector_image){
+				.image = record.id,
+				.pid = notes->namespaced ? 0 : record.pid,
+				.start_ns = record.start_ns,
+				.start_cpu_ns = slot->start_cpu_ns,
+			});
 }
 
 /* A process that was killed while it claimed its slot has nothing in it yet. */

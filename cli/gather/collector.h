@@ -21,7 +21,7 @@ struct collector;
 /* An image that has begun. */
 struct collector_image {
 	uint64_t image;
-	uint32_t pid; /* as flamerun sees it */
+	uint32_t pid; /* as flamerun sees it; 0: that is not known */
 	uint64_t start_ns, start_cpu_ns; /* as in struct wire_slot */
 };
 

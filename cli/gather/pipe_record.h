@@ -181,6 +181,7 @@ struct record_waits {
 	uint64_t wanted, looked; /* looks at threads; the rest was left to chance, see waits.h */
 	uint64_t looks, changed; /* at stacks; that the thread did not sleep through */
 	uint64_t untracked;	 /* threads that there was no room for */
+	uint64_t unreachable;	 /* processes whose pid nobody knows outside of their namespace */
 	char refusal[192];	 /* why nobody may look, of the first that it happened to; "" */
 };
 

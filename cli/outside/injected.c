@@ -48,8 +48,13 @@ static void start(void *context, struct pipe_writer *pipe_writer)
 static void add(void *context, const struct collector_image *image)
 {
 	struct injected *injected = context;
-	struct target *target = target_new((pid_t)image->pid);
+	struct target *target;
 
+	if (!image->pid) {
+		waits_pass_over(injected->waits);
+		return;
+	}
+	target = target_new((pid_t)image->pid);
 	if (!target)
 		return;
 	target->image = image->image;

@@ -289,6 +289,11 @@ int waits_add(struct waits *waits, struct target *target, uint64_t begun_ns, uin
 	return 0;
 }
 
+void waits_pass_over(struct waits *waits)
+{
+	waits->record.unreachable++;
+}
+
 void waits_remove(struct waits *waits, const struct target *target, uint64_t end_ns)
 {
 	struct process **at = &waits->processes, *process;

@@ -45,6 +45,9 @@ void waits_free(struct waits *waits); /* NULL is fine */
  */
 int waits_add(struct waits *waits, struct target *target, uint64_t begun_ns, uint64_t begun_cpu_ns);
 
+/* There is a process that cannot be looked at, because nobody knows its pid here. */
+void waits_pass_over(struct waits *waits);
+
 /* @target is over since @end_ns (0: it is not, or nobody knows): its books are closed. */
 void waits_remove(struct waits *waits, const struct target *target, uint64_t end_ns);
 

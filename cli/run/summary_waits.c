@@ -264,6 +264,7 @@ static void print_looks(const struct pipe_reader_state *state)
 		sum.looks += waits->looks;
 		sum.changed += waits->changed;
 		sum.untracked += waits->untracked;
+		sum.unreachable += waits->unreachable;
 		if (waits->refusal[0])
 			diag_info("what threads wait for could not be seen: %s", waits->refusal);
 	}
@@ -275,6 +276,10 @@ static void print_looks(const struct pipe_reader_state *state)
 	if (sum.untracked)
 		diag_info(
 			"%" PRIu64 " threads were not looked at: too many at once", sum.untracked);
+	if (sum.unreachable)
+		diag_info("what %" PRIu64 " %s in other PID namespaces waited for was not looked "
+			  "at",
+			sum.unreachable, sum.unreachable == 1 ? "process" : "processes");
 	if (sum.wanted)
 		diag_verbose("waits: %" PRIu64 " threads looked at, %" PRIu64
 			     " stacks, of which %" PRIu64 " changed meanwhile",
