@@ -209,8 +209,8 @@ static int draw_input(const struct options *options, const struct input *input,
 	if (error)
 		return error;
 	if (calltree_total(input->other))
-		error = picture_trees_make(
-			&other, input->other, options, CALLTREE_TIMES_CPU, input->facts.other_name, message);
+		error = picture_trees_make(&other, input->other, options, CALLTREE_TIMES_CPU,
+			input->facts.other_name, message);
 	if (error) {
 		picture_trees_release(&trees);
 		return error;

@@ -21,7 +21,7 @@
 /* Of what was left out the picture says so much. */
 #define FILTERS_BYTES 200
 
-#define ALL_WAITS    "all of the time was waiting: --wall draws it, and in a browser w"
+#define ALL_WAITS    "no samples: all of the time was spent waiting, which --wall draws"
 #define NOTHING_LEFT "no stacks are left by --focus, --ignore, --root and --hide"
 
 /* What can be left out, by what it is asked for with. */

@@ -199,8 +199,8 @@ enum palette_class palette_perl(const struct calltree_frame *frame)
 
 /*
  * The same in every palette, and one shade each, so that a legend can show them: hues that
- * functions seldom have, and of lightnesses that keep them as far apart to eyes without red or green
- * cones as they are to others.
+ * functions seldom have, and of lightnesses that keep them apart to eyes without red or green cones
+ * as they are to others.
  */
 #define WAIT(hue, chroma, light, dark) \
 	{1, 1, {hue, hue}, {chroma, chroma}, {light, light}, {dark, dark}, 0}

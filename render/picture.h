@@ -69,8 +69,8 @@ struct picture_options {
 	 */
 	const struct calltree *fine;
 	/*
-	 * Which stacks the tree has, and all of them, for pictures that can show the others when they
-	 * are looked at. NULL: the tree is all there is.
+	 * Which stacks the tree has, and all of them, for pictures that can show the others when
+	 * they are looked at. NULL: the tree is all there is.
 	 */
 	enum calltree_times times;
 	const struct calltree *everything;

@@ -127,7 +127,7 @@ static const char *empty_text(
 {
 	if (!gather_connected(drawing->gather))
 		return UNCONNECTED;
-	if (!calltree_total(trees->whole) &&
+	if (!picture_trees_weight(trees) &&
 		profile_totals(gather_profile(drawing->gather))->paused)
 		return ALL_PAUSED;
 	if (calltree_total(trees->whole))

@@ -135,7 +135,8 @@ class Profile:
         sums = {}
         for names, values, _ in self.stacks:
             names = names or ("[all]",)
-            sums[names] = sums.get(names, 0) + values[value]
+            if values[value]:
+                sums[names] = sums.get(names, 0) + values[value]
         return sums
 
 

@@ -49,11 +49,15 @@ def render(run, tmp_path, *words, **options):
 def test_a_run_writes_what_it_draws(recorded):
     profile = Profile(recorded / "p.pb")
     assert profile.folded() == stacks_of(recorded / "p.folded")
-    assert profile.types == [("samples", "count"), ("cpu", "nanoseconds")]
+    assert profile.types == [("samples", "count"), *((kind, "nanoseconds") for kind in (
+        "cpu", "wait", "runnable"))]
     assert profile.default_type == "cpu"
     assert profile.period == 1000000000 // 997
     for _, values, _ in profile.stacks:
         assert values[1] == values[0] * profile.period
+        # A stack has time of one kind.
+        assert sum(value != 0 for value in values[1:]) == 1
+        assert not any(value % profile.period for value in values[1:])
     assert profile.mappings[1] == "threads"  # the program's comes first
     assert "libc.so.6" in profile.mappings.values()
     assert gzip.decompress((recorded / "p.pb.gz").read_bytes()) == profile.raw
