@@ -125,7 +125,8 @@ def test_the_picture_has_title_times_and_no_false_timeline(run, tmp_path, record
     drawn = (tmp_path / "p.svg").read_text()
     title = re.search(r'id="flamerun-title">([^<]+)<', (recorded / "p.svg").read_text())[1]
     assert f'id="flamerun-title">{title}<' in drawn
-    assert re.search(r"\d+ samples of cpu, [01]\.\d\d s in \d+\.\d\d s<", drawn)
+    assert re.search(r"\d+ samples of cpu, [01]\.\d\d s, and \d+\.\d\d s of waiting in "
+                     r"\d+\.\d\d s<", drawn)
 
 
 def two_types(tmp_path):

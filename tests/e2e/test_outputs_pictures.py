@@ -81,7 +81,7 @@ def test_it_is_seen_and_seen_alike(draw, words):
 
 def test_every_option_of_the_picture_is_tried(flamerun):
     """
-    But what takes threads, recursion, lines or C++: below, in test_outputs_filters.py and _lines.py,
+    But what takes threads, waits, recursion, lines or C++: below, in test_outputs_filters.py, _waits.py and _lines.py,
     and in test_profile_names.py.
     """
     script = subprocess.run([flamerun, "--completions", "bash"], stdout=subprocess.PIPE, text=True,
@@ -93,7 +93,7 @@ def test_every_option_of_the_picture_is_tried(flamerun):
                           check=True).stdout
     picture = re.search(r"^Picture:\n(.*?)^\w", text, re.M | re.S)[1]
     named = set(re.findall(r"--[a-z-]+", picture))
-    others = {"--threads", "--collapse-recursion", "--inline", "--source-map", "--demangle",
+    others = {"--wall", "--fold-idle", "--threads", "--collapse-recursion", "--inline", "--source-map", "--demangle",
               "--merge-templates"}
     assert len(named) > 10 and named - others == {words[0] for words in OPTIONS}
 
