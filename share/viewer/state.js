@@ -211,6 +211,8 @@ export class State {
  * @param {import('./decode.js').Profile} profile @returns {Times[]}
  */
 function choicesOf({tree, frameKind}) {
+	if (!frameKind.includes(WAIT))
+		return ['cpu'];
 	const waits = waitingNodes(tree, frame => frameKind[frame] === WAIT);
 	const has = (/** @type {number} */ wanted) =>
 		tree.self.some((weight, node) => weight > 0 && waits[node] === wanted);

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import {NONE, BoxList, buildTree, childrenOf, follow, frameTotals, invertTree, isWithin, nodeAt,
-	nodeCovering, nodesWithin, nodesWithout, pathTo, randomStacks, snapLeft, snapWidth, sortedPlaces, stretchesOf, timeText,
+	nodeCovering, nodesWeighing, nodesWithin, nodesWithout, pathTo, waitingNodes, randomStacks, snapLeft, snapWidth, sortedPlaces, stretchesOf, timeText,
 	treeOf, visibleBoxes, widestChild} from './viewer.mjs';
 
 const STACKS = {
@@ -248,4 +248,45 @@ test('a stretch says when it was', () => {
 	assert.equal(text(-Infinity, 2e6), 'to 2.00 s');
 	assert.equal(text(0, 2e6), '0 s to 2.00 s');
 	assert.equal(text(2e6, Infinity), 'from 2.00 s');
+});
+
+test('stacks that wait are told from both ends', () => {
+	const {tree, frames} = treeOf({'a;b': 1, 'a;b;[w]': 2, '[w];b;c': 4, '[w]': 8, 'd': 16});
+	const waits = waitingNodes(tree, frame => frames[frame] === '[w]');
+	const weigh = wanted => {
+		const made = nodesWeighing(tree, tree.self.map((w, i) => waits[i] === wanted ? w : 0));
+		for (let node = 0; node < tree.nodes; node++)
+			if (tree.self[node] && waits[node] === wanted)
+				assert.equal(made.self[made.place[node]], tree.self[node]);
+		return stacksOf({tree: buildTree(made), frames}, (one, node) => one.self[node]);
+	};
+	assert.deepEqual(weigh(0), {'a;b': 1, 'd': 16});
+	assert.deepEqual(sorted(weigh(1)), sorted({'a;b;[w]': 2, '[w];b;c': 4, '[w]': 8}));
+});
+
+test('frames can be moved behind their stacks', () => {
+	for (const [stacks, moved] of [
+		[{'[i];a;b': 3, 'a;b': 5, 'p;[i];a': 7, 'p;a;b': 11},
+			{'a;b;[i]': 3, 'a;b': 5, 'p;a;[i]': 7, 'p;a;b': 11}],
+		[{'[i]': 2, 'a': 1}, {'[i]': 2, 'a': 1}]]) {
+		const {tree, frames} = treeOf(stacks);
+		const made = buildTree(nodesWithout(tree, frame => frames[frame] === '[i]', true));
+		assert.deepEqual(sorted(stacksOf({tree: made, frames}, (one, node) => one.self[node])),
+			sorted(moved));
+		for (let node = 1; node < made.nodes; node++)
+			assert.ok(made.parent[node] < node);
+	}
+});
+
+test('weights are told by groups, in either order', () => {
+	const {tree, frames} = treeOf({'a;b': 1, 'a;c': 2, 'd;b': 4, 'b': 8});
+	const groups = Uint8Array.from(tree.frame, frame => frames[frame] === 'b' ? 1 : 2);
+	for (const one of [tree, invertTree(tree)]) {
+		const sums = new Float64Array(3);
+		one.addWeights(0, groups, sums);
+		assert.deepEqual([...sums], [0, 13, 2]);
+	}
+	const part = new Float64Array(3);
+	tree.addWeights(follow(tree, [frames.indexOf('a')]), groups, part);
+	assert.deepEqual([...part], [0, 1, 2]);
 });
