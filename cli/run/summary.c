@@ -661,15 +661,20 @@ void summary_subtitle(const struct summary *summary, char *out, size_t size)
 	double duration_s = (double)summary->duration_ns / NS_PER_S;
 	uint64_t threads = count_threads(summary);
 	uint32_t processes = summary->report->processes;
-	char shown[96], other[96] = "";
+	uint64_t samples = summary->profile->weight, waits = summary->profile->wait_weight;
+	char shown[128], other[96] = "", waited[48] = "";
 
 	if (summary->shows_machines) {
 		snprintf(shown, sizeof(shown), "%.2f s told by virtual machines",
 			(double)weight / rate_hz);
 		snprintf(other, sizeof(other), "; besides, %.2f s of CPU", cpu_s);
 	} else {
-		snprintf(shown, sizeof(shown), "%" PRIu64 " %s at %" PRIu32 " Hz, %.2f s of CPU",
-			weight, plural(weight, "sample", "samples"), rate_hz, cpu_s);
+		/* Nobody took a sample of time that was waited. */
+		if (waits && weight != samples)
+			snprintf(waited, sizeof(waited), ", and %.2f s of waiting",
+				(double)waits / rate_hz);
+		snprintf(shown, sizeof(shown), "%" PRIu64 " %s at %" PRIu32 " Hz, %.2f s of CPU%s",
+			samples, plural(samples, "sample", "samples"), rate_hz, cpu_s, waited);
 		if (vm)
 			snprintf(other, sizeof(other),
 				"; besides, %.2f s told by virtual machines "

@@ -129,6 +129,12 @@ def test_a_run_draws_waits_when_it_is_asked_to(slept):
     # The short ones may fall between two looks.
     assert "long_sleep" in {name for stack in waits for name in stack}
     assert "[clock_nanosleep]" not in (slept / "cpu.folded").read_text()
+    # Its words count no samples that nobody took.
+    for name, samples, is_said in (("cpu", r"\d{1,2} samples?", False),
+                                   ("both", r"\d{1,2} samples?", True)):
+        text = re.search('id="flamerun-desc">([^<]*)', (slept / f"{name}.svg").read_text())[1]
+        assert re.match(samples, text), text
+        assert ("s of waiting" in text) == is_said
 
 
 def test_a_runs_profile_has_all_of_its_time(slept, run):
