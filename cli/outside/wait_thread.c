@@ -220,6 +220,20 @@ static void set_stack(struct wait_looker *looker, struct wait_thread *thread,
 
 /* ---- looks ----------------------------------------------------------------------------------- */
 
+/*
+ * A thread that was woken up is asleep to us until it gets a CPU; then the kernel says for how long
+ * it was ready. What was told too much, and is in *@ns yet, is taken back.
+ */
+static void take_back(struct wait_thread *thread, uint64_t *ns)
+{
+	uint64_t debt_ns = thread->carried_ns < 0 ? (uint64_t)-thread->carried_ns : 0;
+
+	if (debt_ns > *ns)
+		debt_ns = *ns;
+	*ns -= debt_ns;
+	thread->carried_ns += (int64_t)debt_ns;
+}
+
 /* Time passed until @now_ns, and the kernel says @clock of it. */
 static void count_time(
 	struct wait_thread *thread, const struct procfs_clock *clock, uint64_t now_ns)
@@ -231,6 +245,7 @@ static void count_time(
 	thread->ready_ns += (uint64_t)ready_ns;
 	thread->seen = *clock;
 	thread->seen_ns = now_ns;
+	take_back(thread, &thread->asleep_ns);
 }
 
 /* Nobody sees what it waits for. */
@@ -341,6 +356,9 @@ void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
 		thread->asleep_ns += (uint64_t)thread->carried_ns;
 		thread->carried_ns = 0;
 	}
+	/* What is still too much was told on another stack. */
+	take_back(thread, &thread->ready_ns);
+	take_back(thread, &thread->unknown_ns);
 	count_unknown(thread);
 	wait_thread_tell(looker, thread, target);
 	record = (struct record_life){
