@@ -14,6 +14,7 @@
 
 #include "cli/diag.h"
 #include "libprof/profile/tables.h"
+#include "render/transform.h"
 
 #define NS_PER_S 1e9
 
@@ -185,9 +186,23 @@ static int by_words(const void *a, const void *b)
 	return order ? order : strcmp(x->function, y->function);
 }
 
-/* Where most is waited, into *@most, with weight 0 when nothing is. */
-static void find_most(const struct calltree *tree, struct place *most)
+/* Is @node below "[idle]", the frame that stands above what idle threads do? */
+static bool is_idle(const struct calltree *tree, uint32_t node)
 {
+	for (; node != CALLTREE_ROOT; node = calltree_node_at(tree, node)->parent)
+		if (calltree_frame_at(tree, calltree_node_at(tree, node)->frame)->kind ==
+			CALLTREE_IDLE)
+			return true;
+	return false;
+}
+
+/*
+ * Where most is waited, into *@most, with weight 0 when nothing is. What idle threads wait for says
+ * nothing of the run: it is not looked at. Returns its weight.
+ */
+static uint64_t find_most(const struct calltree *tree, struct place *most)
+{
+	uint64_t idle = 0;
 	struct place *places = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*places));
 	size_t count = 0, kept = 0;
 
@@ -199,6 +214,10 @@ static void find_most(const struct calltree *tree, struct place *most)
 		if (frame->kind != CALLTREE_WAIT || !node->self || !frame->module[0] ||
 			!strcmp(frame->module, "cpu"))
 			continue;
+		if (is_idle(tree, i)) {
+			idle += node->self;
+			continue;
+		}
 		function = waiter_of(tree, i);
 		places[count++] = (struct place){frame->name, function ? function : "", node->self};
 	}
@@ -214,6 +233,7 @@ static void find_most(const struct calltree *tree, struct place *most)
 		if (places[i].weight > most->weight)
 			*most = places[i];
 	free(places);
+	return idle;
 }
 
 /* ", 0.02 s WHAT" where that is worth a word. */
@@ -227,8 +247,11 @@ static void append_part(char *line, size_t bytes, double ns, double all_ns, cons
 
 static void print_run(const struct summary_waits *summary, const struct book *all, unsigned threads)
 {
+	const struct transform_shape shape = {.fold_idle = true};
+	struct calltree *folded = NULL;
 	struct place most = {0};
 	char line[400], of[32] = "";
+	double idle_ns;
 	size_t used;
 
 	if (threads > 1)
@@ -237,17 +260,21 @@ static void print_run(const struct summary_waits *summary, const struct book *al
 		all->cpu_ns / NS_PER_S);
 	append_part(line, sizeof(line), all->ready_ns, all->span_ns, "ready without one");
 	append_part(line, sizeof(line), all->unknown_ns, all->span_ns, "[waiting], unseen");
-	append_part(line, sizeof(line), all->waiting_ns, all->span_ns, "waiting");
-	find_most(summary->tree, &most);
+	transform_shape(summary->tree, &shape, &folded);
+	idle_ns = (double)find_most(folded ? folded : summary->tree, &most) *
+		  (double)summary->profile->period_ns;
+	append_part(line, sizeof(line), idle_ns, all->span_ns, "in idle threads");
+	append_part(line, sizeof(line), all->waiting_ns - idle_ns, all->span_ns, "waiting");
 	used = strlen(line);
 	/* Names of leaves are in brackets, which this sentence does without. */
-	if (most.weight && all->waiting_ns * 100 >= SMALL_PERCENT * all->span_ns)
+	if (most.weight && (all->waiting_ns - idle_ns) * 100 >= SMALL_PERCENT * all->span_ns)
 		used += (size_t)snprintf(line + used, sizeof(line) - used, ", most in %.*s%s%.120s",
 			(int)strlen(most.leaf) - 2, most.leaf + 1,
 			most.function[0] ? " below " : "", most.function);
 	if (summary->has_viewer && !summary->shows_waits && used < sizeof(line))
 		snprintf(line + used, sizeof(line) - used, "; press w");
 	diag_info("%s", line);
+	calltree_free(folded);
 }
 
 /* ---- looks ----------------------------------------------------------------------------------- */
