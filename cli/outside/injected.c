@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "cli/clock.h"
 #include "cli/gather/procfs.h"
 #include "cli/outside/waits.h"
 
@@ -13,6 +14,7 @@
 
 struct injected {
 	struct injected_config config;
+	uint64_t start_ns; /* nobody began before, whatever the arena says */
 	struct collector_looker looker;
 	struct target_shared shared;
 	struct target *targets;
@@ -49,18 +51,20 @@ static void add(void *context, const struct collector_image *image)
 {
 	struct injected *injected = context;
 	struct target *target;
+	uint64_t begun_ns;
 
 	if (!image->pid) {
 		waits_pass_over(injected->waits);
 		return;
 	}
+	begun_ns = image->start_ns > injected->start_ns ? image->start_ns : injected->start_ns;
 	target = target_new((pid_t)image->pid);
 	if (!target)
 		return;
 	target->image = image->image;
 	target->first_module = TARGET_FIRST_MODULE;
 	target->stack_top = procfs_stack_top(target->pid);
-	if (waits_add(injected->waits, target, image->start_ns, image->start_cpu_ns)) {
+	if (waits_add(injected->waits, target, begun_ns, image->start_cpu_ns)) {
 		target_free(target);
 		return;
 	}
@@ -109,6 +113,7 @@ struct injected *injected_new(const struct injected_config *config)
 	if (!injected)
 		return NULL;
 	injected->config = *config;
+	injected->start_ns = clock_now_ns();
 	injected->looker = (struct collector_looker){
 		.context = injected,
 		.start = start,

@@ -337,7 +337,8 @@ void wait_thread_close(struct wait_looker *looker, struct wait_thread *thread,
 {
 	struct procfs_clock clock;
 
-	if (!end_ns)
+	/* What a process says of its end may be anything. */
+	if (!end_ns || end_ns > clock_now_ns())
 		end_ns = clock_now_ns();
 	if (end_ns < thread->seen_ns)
 		return;
