@@ -531,16 +531,18 @@ static uint32_t collect_leaves(struct frame_namer *namer, uint8_t *seen, struct 
 
 	for (uint32_t i = 0; i < profile->stack_count; i++) {
 		const struct profile_stack *stack = profile_stack_at(profile, i);
-		uint64_t frame = profile_node_frame(profile_node_at(profile, stack->node));
-		uint32_t known = !stack->frames || seen[stack->node] || stack->kind == WIRE_KIND_VM
-			? 0
-			: names_find_module(&profile->names, profile_stack_image(profile, stack),
-				  WIRE_FRAME_MODULE(frame));
+		uint64_t frame;
+		uint32_t known;
 
+		if (!stack->frames || seen[stack->node] || stack->kind == WIRE_KIND_VM)
+			continue;
+		seen[stack->node] = 1;
+		frame = profile_node_frame(profile_node_at(profile, stack->node));
+		known = names_find_module(&profile->names, profile_stack_image(profile, stack),
+			WIRE_FRAME_MODULE(frame));
 		if (known)
 			found[count++] = (struct located){WIRE_FRAME_ADDRESS(frame),
 				handle_of(namer, known - 1), stack->node};
-		seen[stack->node] = 1;
 	}
 	return count;
 }
