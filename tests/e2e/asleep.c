@@ -20,6 +20,7 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "arch/ptrace.h"
 #include "cli/gather/procfs.h"
@@ -97,9 +98,12 @@ static void compare(struct target *target, pid_t tid, const struct procfs_syscal
 static void look(struct target *target, pid_t tid)
 {
 	struct procfs_syscall told;
-	int status;
+	int file = procfs_open(target->pid, tid, "syscall"), status;
+	int error = file < 0 ? file : procfs_syscall_read(file, &told);
 
-	if (procfs_syscall(target->pid, tid, &told) || ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+	if (file >= 0)
+		close(file);
+	if (error || ptrace(PTRACE_SEIZE, tid, NULL, NULL))
 		return;
 	if (!ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && waitpid(tid, &status, __WALL) == tid &&
 		WIFSTOPPED(status))
@@ -128,7 +132,7 @@ static void look_at_all(pid_t pid)
 
 int main(int argc, char **argv)
 {
-	shared.pipe_writer.descriptor = -1;
+	shared.pipe_writer = &(struct pipe_writer){.descriptor = -1};
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "-v"))
 			is_verbose = true;

@@ -41,8 +41,8 @@ def looker(tmp_path_factory):
     packages = ["cairo", "libdw", "libelf", "liblzma", "inih"]
     words = subprocess.run(["pkg-config", "--cflags", "--libs", *packages], check=True, text=True,
                            stdout=subprocess.PIPE).stdout.split()
-    subprocess.run(["gcc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", f"-I{profiled.ROOT}", f"-I{arch}",
-                    "-o", program, profiled.ROOT / "tests/e2e/asleep.c",
+    subprocess.run(["gcc", "-std=gnu11", "-O2", "-Wall", "-Werror", "-D_GNU_SOURCE",
+                    f"-I{profiled.ROOT}", f"-I{arch}", "-o", program, profiled.ROOT / "tests/e2e/asleep.c",
                     profiled.BUILD / "libcli.a", profiled.BUILD / "librender.a", *words,
                     "-lunwind-generic", "-liberty", "-lz", "-lm", "-lpthread"], check=True)
     return program
