@@ -13,6 +13,7 @@ import {NONE, TIMES, buildTree, frameTotals, isWithin, nodesWeighing, nodesWithi
  */
 export const INLINED = 6;
 export const WAIT = 7;
+export const KERNEL = 8;
 export const IDLE = 9;
 
 /** @typedef {'cpu' | 'waits' | 'both'} Times */

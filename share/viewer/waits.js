@@ -5,7 +5,7 @@
 
 import {element} from './page.js';
 import {press} from './search.js';
-import {IDLE, WAIT} from './state.js';
+import {IDLE, KERNEL, WAIT} from './state.js';
 import {follow, framesTo} from './tree.js';
 import {amountsOf} from './text.js';
 
@@ -19,7 +19,8 @@ const WAIT_KINDS = new Map([
 	['cpu', 'ready, no CPU free'],
 	['', 'not known'],
 ]);
-const NAMES = ['CPU', ...WAIT_KINDS.values()];
+const NAMES = ['CPU', 'CPU, in system calls', ...WAIT_KINDS.values()];
+const IN_KERNEL = 1;
 const UNKNOWN = NAMES.length - 1;
 /** Added to the kind of what idle threads wait for. */
 const IDLY = NAMES.length;
@@ -33,8 +34,9 @@ function kindReader({profile}) {
 	const kinds = [...WAIT_KINDS.keys()];
 	return (/** @type {number} */ frame) => {
 		if (profile.frameKind[frame] !== WAIT)
-			return 0;
-		return kinds.indexOf(profile.modules[profile.frameModule[frame]]) + 1 || UNKNOWN;
+			return profile.frameKind[frame] === KERNEL ? IN_KERNEL : 0;
+		const kind = kinds.indexOf(profile.modules[profile.frameModule[frame]]);
+		return kind < 0 ? UNKNOWN : kind + IN_KERNEL + 1;
 	};
 }
 
@@ -59,11 +61,12 @@ const known = new WeakMap();
 
 /**
  * What a node's time is, by kind, whatever of it is shown: as far as the stacks of that place have
- * it. Idle threads are a kind, but within their box. Nothing where a file has no waits.
+ * it. Idle threads are a kind, but within their box. Nothing where a file has time of the program's
+ * own alone.
  * @param {State} state @param {number} node @returns {Part[]}
  */
 export function partsOf(state, node) {
-	if (!state.hasWaits)
+	if (!state.hasWaits && !state.profile.frameKind.includes(KERNEL))
 		return [];
 	const path = framesTo(state.tree, node);
 	// Merged from the other end a wait and what ran have no box in common.
@@ -82,7 +85,8 @@ export function partsOf(state, node) {
 	if (!from)
 		parts.push({name: IDLE_NAME, weight: sums.subarray(IDLY).reduce((a, b) => a + b, 0),
 			frame: frameKind.indexOf(IDLE)});
-	return parts.filter(part => part.weight > 0);
+	const there = parts.filter(part => part.weight > 0);
+	return state.hasWaits || there.length > 1 ? there : [];
 }
 
 // ---- what is shown ------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import FLAMERUN, ROOT
+from conftest import FLAMERUN, ROOT, render
 from viewing import box, click, fact, middle, pixel, press, pressed, push, shares, text
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
@@ -200,6 +200,17 @@ def test_a_box_tells_all_of_its_time(waits):
     press(waits, "w")
     click(waits, "[idle")
     assert parts(waits, "pool") == [["lock", "2.00 s"]]
+
+
+def test_a_box_tells_its_time_in_system_calls(viewer, tmp_path):
+    show(viewer, render(b"main;copy;read;[kernel: read] 30\nmain;copy 10\nmain;think 60\n",
+                        tmp_path / "kernel.svg"))
+    assert parts(viewer, "main") == [["CPU", "70 samples"], ["CPU, in system calls", "30 samples"]]
+    assert parts(viewer, "copy") == [["CPU", "10 samples"], ["CPU, in system calls", "30 samples"]]
+    # Where all is the program's own there is nothing to tell apart.
+    viewer.pointer(*middle(box(viewer, "think")))
+    viewer.wait("document.querySelector('.tooltip .name').innerText === 'think'")
+    assert not viewer.run("return document.querySelector('.tooltip .parts')")
 
 
 def test_without_waits_w_says_so(viewer):
