@@ -471,14 +471,18 @@ static int by_handle(const void *left, const void *right)
 	return a->handle < b->handle ? -1 : a->handle > b->handle;
 }
 
-/* Those of @stack in modules that were not @seen (by profile node), into @found. */
+/* What is known of profile nodes while their addresses are collected. */
+#define IS_LEAF	     1u /* of a stack that the kernel's clock counted */
+#define IS_COLLECTED 2u
+
+/* Those of @stack in modules that were not collected (@marks, by profile node), into @found. */
 static uint32_t collect_addresses(struct frame_namer *namer, const struct profile_stack *stack,
-	uint8_t *seen, struct located *found)
+	uint8_t *marks, struct located *found)
 {
 	const struct flameprof_profile *profile = namer->profile;
 	uint32_t image = profile_stack_image(profile, stack), at = stack->node, count = 0;
 
-	for (uint32_t n = 0; n < stack->frames && !seen[at]; n++) {
+	for (uint32_t n = 0; n < stack->frames && !(marks[at] & IS_COLLECTED); n++) {
 		uint64_t frame = profile_node_frame(profile_node_at(profile, at));
 		uint32_t known = names_find_module(
 			&profile->names, image, WIRE_FRAME_MODULE(frame));
@@ -486,8 +490,27 @@ static uint32_t collect_addresses(struct frame_namer *namer, const struct profil
 		if (known)
 			found[count++] = (struct located){
 				WIRE_FRAME_ADDRESS(frame), handle_of(namer, known - 1), at};
-		seen[at] = 1;
+		marks[at] |= IS_COLLECTED;
 		at = profile_node_at(profile, at)->parent;
+	}
+	return count;
+}
+
+/* All of the stacks that are named. Returns how many. */
+static uint32_t collect_all(struct frame_namer *namer, const struct naming_request *request,
+	uint8_t *marks, struct located *found)
+{
+	const struct flameprof_profile *profile = namer->profile;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < profile->stack_count; i++) {
+		const struct profile_stack *stack = profile_stack_at(profile, i);
+
+		if ((stack->kind == WIRE_KIND_VM) != request->is_machine)
+			continue;
+		if (stack->frames && !request->is_machine)
+			marks[stack->node] |= IS_LEAF;
+		count += collect_addresses(namer, stack, marks, found + count);
 	}
 	return count;
 }
@@ -506,62 +529,36 @@ static void fetch(struct frame_namer *namer, const struct naming_request *reques
 	free(handles);
 }
 
-/* Which of the @count leaves at @found, by handle, are in system calls. */
+/* Which of the @count at @found, all of one file, are leaves in system calls. */
 static void resolve_calls(struct frame_namer *namer, const struct located *found, uint32_t count,
-	uint64_t *addresses)
+	const uint8_t *marks, uint64_t *addresses, int32_t *calls)
 {
-	int32_t *calls = malloc((count + (size_t)1) * sizeof(*calls));
+	uint32_t leaves = 0;
 
-	for (uint32_t from = 0, end; calls && from < count; from = end) {
-		for (end = from; end < count && found[end].handle == found[from].handle; end++)
-			addresses[end - from] = found[end].address;
-		symbols_system_calls(
-			namer->symbols, found[from].handle, addresses, end - from, calls);
-		for (uint32_t i = from; i < end; i++)
-			namer->calls[found[i].node] = calls[i - from];
-	}
-	free(calls);
-}
-
-/* The leaves of stacks in modules into @found; @seen by profile node, all zero. */
-static uint32_t collect_leaves(struct frame_namer *namer, uint8_t *seen, struct located *found)
-{
-	const struct flameprof_profile *profile = namer->profile;
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < profile->stack_count; i++) {
-		const struct profile_stack *stack = profile_stack_at(profile, i);
-		uint64_t frame;
-		uint32_t known;
-
-		if (!stack->frames || seen[stack->node] || stack->kind == WIRE_KIND_VM)
-			continue;
-		seen[stack->node] = 1;
-		frame = profile_node_frame(profile_node_at(profile, stack->node));
-		known = names_find_module(&profile->names, profile_stack_image(profile, stack),
-			WIRE_FRAME_MODULE(frame));
-		if (known)
-			found[count++] = (struct located){WIRE_FRAME_ADDRESS(frame),
-				handle_of(namer, known - 1), stack->node};
-	}
-	return count;
+	for (uint32_t i = 0; i < count; i++)
+		if (marks[found[i].node] & IS_LEAF)
+			addresses[leaves++] = found[i].address;
+	if (!leaves)
+		return;
+	symbols_system_calls(namer->symbols, found->handle, addresses, leaves, calls);
+	leaves = 0;
+	for (uint32_t i = 0; i < count; i++)
+		if (marks[found[i].node] & IS_LEAF)
+			namer->calls[found[i].node] = calls[leaves++];
 }
 
 void frame_namer_resolve(struct frame_namer *namer, const struct naming_request *request,
 	struct debuginfod_report *report)
 {
-	const struct flameprof_profile *profile = namer->profile;
-	uint8_t *seen = calloc(profile->node_count + (size_t)1, 1);
-	struct located *found = calloc(profile->node_count + (size_t)1, sizeof(*found));
-	uint64_t *addresses = calloc(profile->node_count + (size_t)1, sizeof(*addresses));
+	size_t room = namer->profile->node_count + (size_t)1;
+	uint8_t *marks = calloc(room, sizeof(*marks));
+	struct located *found = calloc(room, sizeof(*found));
+	uint64_t *addresses = calloc(room, sizeof(*addresses));
+	int32_t *calls = calloc(room, sizeof(*calls));
 	uint32_t count = 0, end;
 
-	for (uint32_t i = 0; seen && found && addresses && i < profile->stack_count; i++) {
-		const struct profile_stack *stack = profile_stack_at(profile, i);
-
-		if ((stack->kind == WIRE_KIND_VM) == request->is_machine)
-			count += collect_addresses(namer, stack, seen, found + count);
-	}
+	if (marks && found && addresses && calls)
+		count = collect_all(namer, request, marks, found);
 	if (count)
 		qsort(found, count, sizeof(*found), by_handle);
 	if (request->fetches)
@@ -570,15 +567,10 @@ void frame_namer_resolve(struct frame_namer *namer, const struct naming_request 
 		for (end = from; end < count && found[end].handle == found[from].handle; end++)
 			addresses[end - from] = found[end].address;
 		symbols_resolve(namer->symbols, found[from].handle, addresses, end - from);
+		resolve_calls(namer, found + from, end - from, marks, addresses, calls);
 	}
-	if (seen && found && addresses && !request->is_machine) {
-		memset(seen, 0, profile->node_count + (size_t)1);
-		count = collect_leaves(namer, seen, found);
-		if (count)
-			qsort(found, count, sizeof(*found), by_handle);
-		resolve_calls(namer, found, count, addresses);
-	}
-	free(seen);
+	free(marks);
 	free(found);
 	free(addresses);
+	free(calls);
 }
