@@ -7,13 +7,13 @@
 #include <elf.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "arch/ptrace.h"
 #include "cli/clock.h"
 #include "cli/gather/procfs.h"
 #include "cli/outside/stackwalk.h"
+#include "cli/outside/wait_leaf.h"
 
 #define SAME_NS	    500ULL  /* on the scheduler's clock */
 #define BEFORE_NS   8000ULL /* how well moments are known on ours: measured */
@@ -86,39 +86,6 @@ static void put_sample(struct tracer *tracer, struct tracee *tracee, struct reco
 
 /* ---- was it running? ------------------------------------------------------------------------- */
 
-/* Calls in which threads wait for something to do. */
-static bool is_wait(int number)
-{
-	static const int waits[] = {
-		SYS_futex,
-		SYS_epoll_pwait,
-		SYS_ppoll,
-		SYS_pselect6,
-		SYS_nanosleep,
-		SYS_clock_nanosleep,
-		SYS_rt_sigtimedwait,
-		SYS_rt_sigsuspend,
-		SYS_wait4,
-		SYS_waitid,
-		SYS_accept,
-		SYS_accept4,
-		SYS_semtimedop,
-		SYS_msgrcv,
-		SYS_io_getevents,
-#ifdef SYS_epoll_wait /* what younger CPUs leave to the calls above */
-		SYS_epoll_wait,
-		SYS_poll,
-		SYS_select,
-		SYS_pause,
-#endif
-	};
-
-	for (unsigned i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
-		if (waits[i] == number)
-			return true;
-	return false;
-}
-
 /* Is @at_ns @expected_ns, as exactly as our clock knows? */
 static bool is_near(uint64_t at_ns, uint64_t expected_ns)
 {
@@ -146,7 +113,7 @@ static bool was_pushed_by_us(
 	if (waited_ns + SAME_NS >= tracer->ran_ns && waited_ns <= tracer->ran_ns + SAME_NS)
 		return true;
 	if (tracee->has_slept)
-		return !is_wait(arch_syscall_number(tracee->tid, regset)) &&
+		return !wait_leaf_is_rest(arch_syscall_number(tracee->tid, regset)) &&
 		       is_near(tracer->on_ns - waited_ns - ran_ns, tracee->requested_since_ns);
 	began_ns = tracee->requested_since_ns + waited_ns + ran_ns;
 	return began_ns + BEFORE_NS >= tracee->requested_ns &&

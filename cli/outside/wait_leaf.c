@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,89 +45,92 @@ static const char *const sort_names[SORT_COUNT] = {
 	[SORT_OTHER] = "other file",
 };
 
+#define HAS_FILE 1u /* its first argument is a descriptor */
+#define IS_REST	 2u /* threads wait in it for something to do */
+
 static const struct wait_call {
 	const char *name;
 	const char *kind;
 	int number;
-	bool has_file; /* its first argument is a descriptor */
+	unsigned what; /* HAS_FILE, IS_REST */
 } calls[] = {
-	{"futex", "lock", SYS_futex, false},
+	{"futex", "lock", SYS_futex, IS_REST},
 #ifdef SYS_futex_waitv
-	{"futex_waitv", "lock", SYS_futex_waitv, false},
+	{"futex_waitv", "lock", SYS_futex_waitv, 0},
 #endif
-	{"flock", "lock", SYS_flock, true},
-	{"fcntl", "lock", SYS_fcntl, true},
-	{"semop", "lock", SYS_semop, false},
-	{"semtimedop", "lock", SYS_semtimedop, false},
-	{"nanosleep", "sleep", SYS_nanosleep, false},
-	{"clock_nanosleep", "sleep", SYS_clock_nanosleep, false},
-	{"restart_syscall", "sleep", SYS_restart_syscall, false},
-	{"sigsuspend", "sleep", SYS_rt_sigsuspend, false},
-	{"sigtimedwait", "sleep", SYS_rt_sigtimedwait, false},
-	{"wait4", "child", SYS_wait4, false},
-	{"waitid", "child", SYS_waitid, false},
-	{"clone", "child", SYS_clone, false}, /* vfork(2) and posix_spawn(3) */
-	{"clone3", "child", SYS_clone3, false},
-	{"poll", "io", SYS_ppoll, false},
-	{"select", "io", SYS_pselect6, false},
-	{"epoll_wait", "io", SYS_epoll_pwait, false},
+	{"flock", "lock", SYS_flock, HAS_FILE},
+	{"fcntl", "lock", SYS_fcntl, HAS_FILE},
+	{"semop", "lock", SYS_semop, 0},
+	{"semtimedop", "lock", SYS_semtimedop, IS_REST},
+	{"nanosleep", "sleep", SYS_nanosleep, IS_REST},
+	{"clock_nanosleep", "sleep", SYS_clock_nanosleep, IS_REST},
+	{"restart_syscall", "sleep", SYS_restart_syscall, 0},
+	{"sigsuspend", "sleep", SYS_rt_sigsuspend, IS_REST},
+	{"sigtimedwait", "sleep", SYS_rt_sigtimedwait, IS_REST},
+	{"wait4", "child", SYS_wait4, IS_REST},
+	{"waitid", "child", SYS_waitid, IS_REST},
+	{"clone", "child", SYS_clone, 0}, /* vfork(2) and posix_spawn(3) */
+	{"clone3", "child", SYS_clone3, 0},
+	{"poll", "io", SYS_ppoll, IS_REST},
+	{"select", "io", SYS_pselect6, IS_REST},
+	{"epoll_wait", "io", SYS_epoll_pwait, IS_REST},
 #ifdef SYS_epoll_pwait2
-	{"epoll_wait", "io", SYS_epoll_pwait2, false},
+	{"epoll_wait", "io", SYS_epoll_pwait2, 0},
 #endif
-	{"read", "io", SYS_read, true},
-	{"readv", "io", SYS_readv, true},
-	{"pread", "io", SYS_pread64, true},
-	{"preadv", "io", SYS_preadv, true},
-	{"preadv", "io", SYS_preadv2, true},
-	{"write", "io", SYS_write, true},
-	{"writev", "io", SYS_writev, true},
-	{"pwrite", "io", SYS_pwrite64, true},
-	{"pwritev", "io", SYS_pwritev, true},
-	{"pwritev", "io", SYS_pwritev2, true},
-	{"recv", "io", SYS_recvfrom, true},
-	{"recvmsg", "io", SYS_recvmsg, true},
-	{"recvmmsg", "io", SYS_recvmmsg, true},
-	{"send", "io", SYS_sendto, true},
-	{"sendmsg", "io", SYS_sendmsg, true},
-	{"sendmmsg", "io", SYS_sendmmsg, true},
-	{"sendfile", "io", SYS_sendfile, true},
-	{"splice", "io", SYS_splice, true},
-	{"copy_file_range", "io", SYS_copy_file_range, true},
-	{"accept", "io", SYS_accept, true},
-	{"accept", "io", SYS_accept4, true},
-	{"connect", "io", SYS_connect, true},
-	{"ioctl", "io", SYS_ioctl, true},
-	{"open", "io", SYS_openat, false},
-	{"msgrcv", "io", SYS_msgrcv, false},
-	{"msgsnd", "io", SYS_msgsnd, false},
-	{"mq_receive", "io", SYS_mq_timedreceive, false},
-	{"mq_send", "io", SYS_mq_timedsend, false},
-	{"io_getevents", "io", SYS_io_getevents, false},
+	{"read", "io", SYS_read, HAS_FILE},
+	{"readv", "io", SYS_readv, HAS_FILE},
+	{"pread", "io", SYS_pread64, HAS_FILE},
+	{"preadv", "io", SYS_preadv, HAS_FILE},
+	{"preadv", "io", SYS_preadv2, HAS_FILE},
+	{"write", "io", SYS_write, HAS_FILE},
+	{"writev", "io", SYS_writev, HAS_FILE},
+	{"pwrite", "io", SYS_pwrite64, HAS_FILE},
+	{"pwritev", "io", SYS_pwritev, HAS_FILE},
+	{"pwritev", "io", SYS_pwritev2, HAS_FILE},
+	{"recv", "io", SYS_recvfrom, HAS_FILE},
+	{"recvmsg", "io", SYS_recvmsg, HAS_FILE},
+	{"recvmmsg", "io", SYS_recvmmsg, HAS_FILE},
+	{"send", "io", SYS_sendto, HAS_FILE},
+	{"sendmsg", "io", SYS_sendmsg, HAS_FILE},
+	{"sendmmsg", "io", SYS_sendmmsg, HAS_FILE},
+	{"sendfile", "io", SYS_sendfile, HAS_FILE},
+	{"splice", "io", SYS_splice, HAS_FILE},
+	{"copy_file_range", "io", SYS_copy_file_range, HAS_FILE},
+	{"accept", "io", SYS_accept, HAS_FILE | IS_REST},
+	{"accept", "io", SYS_accept4, HAS_FILE | IS_REST},
+	{"connect", "io", SYS_connect, HAS_FILE},
+	{"ioctl", "io", SYS_ioctl, HAS_FILE},
+	{"open", "io", SYS_openat, 0},
+	{"msgrcv", "io", SYS_msgrcv, IS_REST},
+	{"msgsnd", "io", SYS_msgsnd, 0},
+	{"mq_receive", "io", SYS_mq_timedreceive, 0},
+	{"mq_send", "io", SYS_mq_timedsend, 0},
+	{"io_getevents", "io", SYS_io_getevents, IS_REST},
 #ifdef SYS_io_uring_enter
-	{"io_uring_enter", "io", SYS_io_uring_enter, false},
+	{"io_uring_enter", "io", SYS_io_uring_enter, 0},
 #endif
-	{"fsync", "disk", SYS_fsync, true},
-	{"fdatasync", "disk", SYS_fdatasync, true},
-	{"sync_file_range", "disk", SYS_sync_file_range, true},
-	{"sync", "disk", SYS_sync, false},
-	{"syncfs", "disk", SYS_syncfs, true},
-	{"msync", "disk", SYS_msync, false},
-	{"madvise", "disk", SYS_madvise, false},
-	{"getdents", "disk", SYS_getdents64, true},
-	{"fallocate", "disk", SYS_fallocate, true},
-	{"unlink", "disk", SYS_unlinkat, false},
-	{"execve", "disk", SYS_execve, false},
-	{"exit_group", "", SYS_exit_group, false},
-	{"exit", "", SYS_exit, false},
+	{"fsync", "disk", SYS_fsync, HAS_FILE},
+	{"fdatasync", "disk", SYS_fdatasync, HAS_FILE},
+	{"sync_file_range", "disk", SYS_sync_file_range, HAS_FILE},
+	{"sync", "disk", SYS_sync, 0},
+	{"syncfs", "disk", SYS_syncfs, HAS_FILE},
+	{"msync", "disk", SYS_msync, 0},
+	{"madvise", "disk", SYS_madvise, 0},
+	{"getdents", "disk", SYS_getdents64, HAS_FILE},
+	{"fallocate", "disk", SYS_fallocate, HAS_FILE},
+	{"unlink", "disk", SYS_unlinkat, 0},
+	{"execve", "disk", SYS_execve, 0},
+	{"exit_group", "", SYS_exit_group, 0},
+	{"exit", "", SYS_exit, 0},
 #ifdef SYS_poll /* what younger CPUs leave to the calls above */
-	{"poll", "io", SYS_poll, false},
-	{"select", "io", SYS_select, false},
-	{"epoll_wait", "io", SYS_epoll_wait, false},
-	{"pause", "sleep", SYS_pause, false},
-	{"vfork", "child", SYS_vfork, false},
-	{"fork", "child", SYS_fork, false},
-	{"open", "io", SYS_open, false},
-	{"unlink", "disk", SYS_unlink, false},
+	{"poll", "io", SYS_poll, IS_REST},
+	{"select", "io", SYS_select, IS_REST},
+	{"epoll_wait", "io", SYS_epoll_wait, IS_REST},
+	{"pause", "sleep", SYS_pause, IS_REST},
+	{"vfork", "child", SYS_vfork, 0},
+	{"fork", "child", SYS_fork, 0},
+	{"open", "io", SYS_open, 0},
+	{"unlink", "disk", SYS_unlink, 0},
 #endif
 };
 
@@ -138,6 +140,13 @@ static const struct wait_call *find_call(unsigned number)
 		if ((unsigned)calls[i].number == number)
 			return &calls[i];
 	return NULL;
+}
+
+bool wait_leaf_is_rest(int number)
+{
+	const struct wait_call *known = number < 0 ? NULL : find_call((unsigned)number);
+
+	return known && known->what & IS_REST;
 }
 
 /* ---- from a look to a frame ------------------------------------------------------------------ */
@@ -212,7 +221,7 @@ uint64_t wait_leaf(pid_t pid, pid_t tid, const struct procfs_syscall *call, char
 	if (call->number < 0 || call->number >= (long)WIRE_WAIT_CALLS_MAX)
 		return leaf_of_none(pid, tid);
 	known = find_call((unsigned)call->number);
-	if (known && known->has_file)
+	if (known && known->what & HAS_FILE)
 		sort = sort_of_file(pid, call->arguments[0], link);
 	if (details && link[0])
 		snprintf(details, PATH_MAX, "%s", link);
@@ -268,7 +277,7 @@ const char *wait_leaf_kind(uint64_t frame)
 		return "disk";
 	if (number >= WIRE_WAIT_CALLS_MAX || !known)
 		return "";
-	if (known->has_file && WIRE_WAIT_SORT(frame) == SORT_FILE && !strcmp(known->kind, "io"))
+	if (known->what & HAS_FILE && WIRE_WAIT_SORT(frame) == SORT_FILE && !strcmp(known->kind, "io"))
 		return "disk";
 	return known->kind;
 }

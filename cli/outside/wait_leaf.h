@@ -7,6 +7,7 @@
 #ifndef CLI_OUTSIDE_WAIT_LEAF_H
 #define CLI_OUTSIDE_WAIT_LEAF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,6 +23,9 @@
  * Context: any thread; takes two system calls where a file is waited for.
  */
 uint64_t wait_leaf(pid_t pid, pid_t tid, const struct procfs_syscall *call, char details[PATH_MAX]);
+
+/* Is system call @number (-1: none) one in which threads wait for something to do? */
+bool wait_leaf_is_rest(int number);
 
 /* How @frame, a WIRE_FRAME_WAIT, is called: "[futex]", "[read: pipe]". */
 void wait_leaf_name(uint64_t frame, char name[WAIT_LEAF_BYTES]);
