@@ -186,6 +186,15 @@ static uint32_t walk_asleep(struct wait_looker *looker, const struct wait_thread
 	return result.frames + 1;
 }
 
+/* What was carried was asleep; what clocks told too much of is carried on. */
+static void add_carried(struct wait_thread *thread)
+{
+	if (thread->carried_ns <= 0)
+		return;
+	thread->asleep_ns += (uint64_t)thread->carried_ns;
+	thread->carried_ns = 0;
+}
+
 /* looker->frames is where @thread sleeps, what it waited until now included. */
 static void set_stack(struct wait_looker *looker, struct wait_thread *thread,
 	const struct target *target, uint32_t frames, uint8_t end)
@@ -203,10 +212,7 @@ static void set_stack(struct wait_looker *looker, struct wait_thread *thread,
 		thread->frames = frames;
 		thread->end = end;
 	}
-	if (thread->carried_ns > 0) {
-		thread->asleep_ns += (uint64_t)thread->carried_ns;
-		thread->carried_ns = 0;
-	}
+	add_carried(thread);
 	thread->is_asleep = thread->stack != NULL;
 	if (is_same)
 		return;
@@ -316,10 +322,7 @@ int wait_thread_look(struct wait_looker *looker, struct wait_thread *thread, str
 	count_time(thread, &clock, clock_now_ns());
 	if (!thread->is_asleep || clock.turns != turns)
 		return find_stack(looker, thread, target);
-	if (thread->carried_ns > 0) {
-		thread->asleep_ns += (uint64_t)thread->carried_ns;
-		thread->carried_ns = 0;
-	}
+	add_carried(thread);
 	return 0;
 }
 
@@ -353,10 +356,8 @@ void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
 	struct record_life record;
 
 	wait_thread_rested(thread, end_ns);
-	if (thread->stack && thread->carried_ns > 0) {
-		thread->asleep_ns += (uint64_t)thread->carried_ns;
-		thread->carried_ns = 0;
-	}
+	if (thread->stack)
+		add_carried(thread);
 	/* What is still too much was told on another stack. */
 	take_back(thread, &thread->ready_ns);
 	take_back(thread, &thread->unknown_ns);
