@@ -246,10 +246,17 @@ static size_t find_build_id(Elf_Data *data, const uint8_t **id)
 	return 0;
 }
 
+size_t elf_file_headers(const struct elf_file *file)
+{
+	size_t headers = 0;
+
+	return elf_getphdrnum(file->elf, &headers) || headers >= PN_XNUM ? 0 : headers;
+}
+
 size_t elf_file_build_id(const struct elf_file *file, const uint8_t **id)
 {
 	Elf_Scn *section = NULL;
-	size_t headers = 0;
+	size_t headers;
 	size_t bytes = 0;
 
 	/* Sections first: the segments of a file with only debug information point nowhere. */
@@ -264,8 +271,7 @@ size_t elf_file_build_id(const struct elf_file *file, const uint8_t **id)
 		if (data)
 			bytes = find_build_id(data, id);
 	}
-	if (bytes || elf_getphdrnum(file->elf, &headers) || headers >= PN_XNUM)
-		return bytes;
+	headers = bytes ? 0 : elf_file_headers(file);
 	for (size_t i = 0; !bytes && i < headers; i++) {
 		GElf_Phdr header;
 		Elf_Data *data;

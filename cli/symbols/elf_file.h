@@ -40,6 +40,9 @@ int elf_file_open(struct elf_file *file, const char *path, uint32_t pid);
 
 void elf_file_close(struct elf_file *file);
 
+/* How many program headers @file has; 0 when that cannot be told. */
+size_t elf_file_headers(const struct elf_file *file);
+
 /*
  * The build-id of @file. Returns its length and a pointer in *@id that is valid until
  * elf_file_close(); 0 when there is none.

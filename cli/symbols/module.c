@@ -576,10 +576,8 @@ int module_open_dwarf(const struct symbols_module *module, struct elf_file *file
 /* The loaded segment of @file whose bytes of the file hold @address. */
 static int find_segment(const struct elf_file *file, uint64_t address, GElf_Phdr *segment)
 {
-	size_t headers = 0;
+	size_t headers = elf_file_headers(file);
 
-	if (elf_getphdrnum(file->elf, &headers) || headers >= PN_XNUM)
-		return -ENOENT;
 	for (size_t i = 0; i < headers; i++)
 		if (gelf_getphdr(file->elf, (int)i, segment) && segment->p_type == PT_LOAD &&
 			address >= segment->p_vaddr &&
@@ -591,7 +589,6 @@ static int find_segment(const struct elf_file *file, uint64_t address, GElf_Phdr
 /* The system call that is made before @address of @file. */
 static int32_t call_before(const struct elf_file *file, uint64_t address)
 {
-	uint8_t code[ARCH_SYSCALL_CODE];
 	GElf_Phdr segment;
 	Elf_Data *data;
 	uint64_t bytes;
@@ -599,8 +596,8 @@ static int32_t call_before(const struct elf_file *file, uint64_t address)
 	if (!address || find_segment(file, address - 1, &segment))
 		return -1;
 	bytes = address - segment.p_vaddr;
-	if (bytes > sizeof(code))
-		bytes = sizeof(code);
+	if (bytes > ARCH_SYSCALL_CODE)
+		bytes = ARCH_SYSCALL_CODE;
 	data = elf_getdata_rawchunk(file->elf,
 		(int64_t)(segment.p_offset + (address - segment.p_vaddr) - bytes), bytes,
 		ELF_T_BYTE);
@@ -623,15 +620,14 @@ void module_system_calls(const struct symbols_module *module, const uint64_t *ad
 int module_offset_address(const struct symbols_module *module, uint64_t offset, uint64_t *address)
 {
 	struct elf_file file;
-	size_t headers = 0;
 	enum symbols_source verdict = SYMBOLS_NONE;
 	int error = open_module(&file, module, &verdict);
+	size_t headers;
 
 	if (error)
 		return -ENOENT;
 	error = -ENOENT;
-	if (elf_getphdrnum(file.elf, &headers) || headers >= PN_XNUM)
-		headers = 0;
+	headers = elf_file_headers(&file);
 	for (size_t i = 0; error && i < headers; i++) {
 		GElf_Phdr header;
 
