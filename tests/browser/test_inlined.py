@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from conftest import FLAMERUN
-from viewing import box, click, fact, middle, pixel, press, shares, text
+from viewing import box, click, fact, middle, pixel, press, shares, show, text
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 from pprof import Maker  # noqa: E402
@@ -49,13 +49,6 @@ def dashed(picture):
     paths = re.findall(r"<path[^>]*dasharray[^>]*>", picture.read_text("utf-8"))
     assert len(paths) <= 1
     return sum(len(re.findall("[mM]", re.search(r' d="([^"]*)"', path)[1])) for path in paths)
-
-
-def show(viewer, picture, fragment=""):
-    viewer.open("about:blank")
-    viewer.open(picture.as_uri() + fragment)
-    viewer.wait("window.flamerun")
-    viewer.wait("!flamerun.animating")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@
 import pytest
 
 from marked import mark
-from viewing import box, click, fact, press, push, shares, text
+from viewing import box, click, fact, press, push, shares, show, text
 
 MARKS = [(1_000_000, "parse"), (2_000_000, "idle </script>"), (2_500_000, "compile")]
 # The known picture's nodes, in order: all main Compile emit strcmp write_out parse read_token
@@ -14,13 +14,6 @@ SAMPLES = [(200_000, 11, 100), (1_000_000, 8, 100), (1_999_999, 7, 100), (1_200_
 ROWS = "return [...document.querySelectorAll('.mark')].map(m => m.innerText.split(/\\s*\\n\\s*/))"
 CRUMBS = "return [...document.querySelectorAll('.crumb')].map(c => c.textContent)"
 FRAGMENT = "return location.hash"
-
-
-def show(viewer, picture, fragment=""):
-    viewer.open("about:blank")
-    viewer.open(picture.as_uri() + fragment)
-    viewer.wait("window.flamerun")
-    viewer.wait("!flamerun.animating")
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from conftest import FLAMERUN, ROOT, render
-from viewing import box, click, fact, middle, pixel, press, pressed, push, shares, text
+from viewing import box, click, fact, middle, pixel, press, pressed, push, shares, show, text
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 from pprof import Maker  # noqa: E402
@@ -41,13 +41,6 @@ def draw(output, threads, *options):
     subprocess.run([FLAMERUN, "render", "-q", "--no-config", *options, source, "-o", output],
                    check=True, timeout=60)
     return output
-
-
-def show(viewer, picture, fragment=""):
-    viewer.open("about:blank")
-    viewer.open(picture.as_uri() + fragment)
-    viewer.wait("window.flamerun")
-    viewer.wait("!flamerun.animating")
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,14 @@
 """What tests look at in the viewer, and how they reach it."""
 
 
+def show(viewer, picture, fragment=""):
+    """Open a picture anew, also where only what is behind the # differs."""
+    viewer.open("about:blank")
+    viewer.open(picture.as_uri() + fragment)
+    viewer.wait("window.flamerun")
+    viewer.wait("!flamerun.animating")
+
+
 def box(browser, name, row=None):
     """The box of a name as (left, right, top, height); it must be on screen once."""
     found = [b for b in browser.run("return flamerun.boxes")
