@@ -277,7 +277,8 @@ const char *wait_leaf_kind(uint64_t frame)
 		return "disk";
 	if (number >= WIRE_WAIT_CALLS_MAX || !known)
 		return "";
-	if (known->what & HAS_FILE && WIRE_WAIT_SORT(frame) == SORT_FILE && !strcmp(known->kind, "io"))
+	if (known->what & HAS_FILE && WIRE_WAIT_SORT(frame) == SORT_FILE &&
+		!strcmp(known->kind, "io"))
 		return "disk";
 	return known->kind;
 }
