@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamerun render: folded stacks or a pprof profile in, pictures out. No program is run.
+ * flamerun render: folded stacks, a pprof profile or a picture in, pictures out. No program is run.
  */
 #include "cli/command.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "cli/formats/folded.h"
-#include "cli/formats/format.h"
-#include "cli/formats/pprof.h"
+#include "cli/formats/input.h"
 #include "cli/picture_settings.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
+#include "libprof/pprof/protobuf.h"
 
 /* Options may stand on both sides of the one operand. Returns it in *@input. */
 static int parse_operands(struct options *options, int argc, char **argv, int index,
@@ -41,7 +37,8 @@ static int parse_operands(struct options *options, int argc, char **argv, int in
 	if (options->action != OPTIONS_RUN)
 		return 0;
 	if (!*input) {
-		diag_fail(message, -EINVAL, "render wants folded stacks or a pprof profile");
+		diag_fail(message, -EINVAL,
+			"render wants folded stacks, a pprof profile or a picture of flamerun's");
 		diag_fail_hint(message, "flamerun render stacks.folded -o flame.svg");
 		return -EINVAL;
 	}
@@ -51,114 +48,8 @@ static int parse_operands(struct options *options, int argc, char **argv, int in
 	return 0;
 }
 
-/* A picture's lines of text would be taken for stacks wherever they end in a number. */
-static int refuse_picture(const char *path, struct diag_message *message)
-{
-	const struct format *format = format_by_ending(path);
-
-	if (!format || format->has_stacks)
-		return 0;
-	diag_fail(message, -EINVAL, "render draws stacks, which '%s' does not hold", path);
-	diag_fail_hint(message,
-		"write them beside the picture: flamerun -o run.svg -o run.folded -- program");
-	return -EINVAL;
-}
-
-/* What is drawn: the stacks, and what their file says of them. */
-struct input {
-	const char *path;
-	const char *name; /* the same for messages */
-	struct calltree *tree, *other; /* of another kind of time; empty where there is none */
-	struct pprof_facts facts; /* all zero for folded stacks */
-	struct folded_bad bad;
-};
-
-/* The first byte made it likely; @is_sure: so did the name. */
-static int read_profile(struct input *input, FILE *in, const struct options *options, bool is_sure,
-	struct diag_message *message)
-{
-	void *bytes = NULL;
-	size_t count = 0;
-	FILE *text = NULL;
-	int error = pprof_load(in, input->name, &bytes, &count, message);
-
-	if (error)
-		return error;
-	if (is_sure || pprof_is_profile(bytes, count)) {
-		error = pprof_read(input->tree, bytes, count, input->name, options->sample_type,
-			&input->facts, message);
-		if (!error && input->facts.other_name[0])
-			error = pprof_read_other(input->other, bytes, count, input->name,
-				&input->facts, message);
-	} else if (!(text = fmemopen(bytes, count, "r"))) {
-		error = diag_fail(message, -errno, "cannot read '%s': %s", input->name,
-			strerror(errno));
-	} else {
-		error = folded_read(input->tree, text, input->name, &input->bad, message);
-		fclose(text);
-	}
-	free(bytes);
-	return error;
-}
-
-/* By the name where it tells, else by how it begins. */
-static int read_either(struct input *input, FILE *in, const struct options *options,
-	struct diag_message *message)
-{
-	const struct format *format = format_by_ending(input->path);
-	int first = getc(in);
-
-	if (first != EOF)
-		ungetc(first, in);
-	else if (ferror(in)) /* reading on would not tell why */
-		return diag_fail(message, -errno, "cannot read '%s': %s", input->name,
-			strerror(errno));
-	if (format && format_is_pprof(format))
-		return read_profile(input, in, options, true, message);
-	if (first == PPROF_FIRST_GZIP || first == PPROF_FIRST_PLAIN)
-		return read_profile(input, in, options, false, message);
-	return folded_read(input->tree, in, input->name, &input->bad, message);
-}
-
-static int read_stacks(struct input *input, const struct options *options,
-	struct diag_message *message)
-{
-	FILE *in = strcmp(input->path, "-") ? fopen(input->path, "re") : stdin;
-	int error;
-
-	input->name = strcmp(input->path, "-") ? input->path : "standard input";
-	if (!in)
-		return diag_fail(message, -errno, "cannot open '%s': %s", input->name,
-			strerror(errno));
-	error = read_either(input, in, options, message);
-	if (in != stdin)
-		fclose(in);
-	if (error)
-		return error;
-	error = calltree_finish(input->tree);
-	if (!error)
-		error = calltree_finish(input->other);
-	if (error)
-		return diag_fail(message, error, "cannot read '%s': %s", input->name,
-			strerror(-error));
-	if (input->bad.count)
-		diag_info("'%s': %" PRIu64
-			  " line%s not \"stack weight\" and left out, the first is "
-			  "line %" PRIu64,
-			input->name, input->bad.count, input->bad.count == 1 ? " is" : "s are",
-			input->bad.first);
-	if (calltree_total(input->other) && !options->sample_type)
-		diag_info("'%s' has time of another kind as well: --sample-type %s draws it",
-			input->name, input->facts.other_name);
-	/* As flamerun itself writes it when a program was too short. */
-	if (!calltree_total(input->tree))
-		diag_info("'%s' %s: nothing is in the picture", input->name,
-			input->bad.stacks ? "has only counts of 0" : "is empty");
-	return 0;
-}
-
 /* What a profile says of itself, below what the options say. */
-static void apply_facts(struct picture_options *picture, const struct pprof_facts *facts)
+static void apply_facts(struct picture_options *picture, const struct input_facts *facts)
 {
 	if (facts->title[0])
 		picture->title = facts->title;
@@ -216,6 +107,8 @@ static int draw_input(const struct options *options, const struct input *input,
 		return error;
 	}
 	picture.empty = picture_trees_empty(&trees);
+	if (!picture.empty && input->facts.empty[0])
+		picture.empty = input->facts.empty;
 	apply_facts(&picture, &input->facts);
 	picture_trees_subtitle(&trees, options, input->facts.subtitle, subtitle);
 	picture.subtitle = subtitle;
@@ -237,30 +130,54 @@ static int draw_input(const struct options *options, const struct input *input,
 	return options->open ? opener_start(written.show, message) : 0;
 }
 
+/* Did somebody ask for what the row called @name sets? */
+static bool is_asked_for(const struct options *options, const char *name)
+{
+	return options_origin(options, options_find(name, strlen(name)))->rank != OPTIONS_BUILT_IN;
+}
+
+/* A picture is drawn again as it was, but for what other options ask for. */
+static void apply_view(struct options *options, const struct input_facts *facts)
+{
+	static const char *const groups[2][2] = {{NULL, "thread"}, {"process", "process,thread"}};
+
+	if (!facts->has_view)
+		return;
+	if (!is_asked_for(options, "palette"))
+		options->palette = facts->palette;
+	if (!is_asked_for(options, "icicle"))
+		options->direction = facts->direction;
+	if (!is_asked_for(options, "reverse"))
+		options->reverse = facts->is_reversed;
+	if (!is_asked_for(options, "by") && !is_asked_for(options, "threads"))
+		options->by = groups[facts->by_process][facts->by_thread];
+	if (!is_asked_for(options, "fold-idle"))
+		options->no_fold_idle = !facts->has_idle;
+	if (!is_asked_for(options, "wall") && !options->sample_type) {
+		options->wall = facts->times == CALLTREE_TIMES_BOTH;
+		if (facts->times == CALLTREE_TIMES_WAITS)
+			options->sample_type = PPROF_WAITING_TIME;
+	}
+}
+
 static int render_file(
 	const struct options *options, const char *path, struct diag_message *message)
 {
-	struct input input = {.path = path, .tree = calltree_new(), .other = calltree_new()};
+	struct options drawn = *options;
+	struct input input = {.path = NULL};
 	struct results *results = NULL;
 	int error;
 
-	if (!input.tree || !input.other) {
-		error = diag_fail(message, -ENOMEM, "out of memory");
-		goto out;
-	}
 	signals_guard();
-	error = refuse_picture(path, message);
+	error = results_open(&results, options, false, message);
 	if (!error)
-		error = results_open(&results, options, false, message);
-	if (!error)
-		error = read_stacks(&input, options, message);
-	if (!error)
-		error = draw_input(options, &input, results, message);
-out:
+		error = input_read(&input, path, options->sample_type, message);
+	if (!error) {
+		apply_view(&drawn, &input.facts);
+		error = draw_input(&drawn, &input, results, message);
+	}
 	results_free(results);
-	pprof_facts_release(&input.facts);
-	calltree_free(input.other);
-	calltree_free(input.tree);
+	input_release(&input);
 	return error;
 }
 

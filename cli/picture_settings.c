@@ -67,6 +67,27 @@ enum calltree_times picture_times(const struct options *options)
 	return options->wall ? CALLTREE_TIMES_BOTH : CALLTREE_TIMES_CPU;
 }
 
+/* Is @word one of the words of @list, which have commas between? */
+static bool has_word(const char *list, const char *word)
+{
+	size_t bytes = strlen(word);
+
+	for (; list; list = strchr(list, ','), list += list != NULL)
+		if (!strncmp(list, word, bytes) && (!list[bytes] || list[bytes] == ','))
+			return true;
+	return false;
+}
+
+static bool by_process(const struct options *options)
+{
+	return has_word(options->by, "process");
+}
+
+static bool by_thread(const struct options *options)
+{
+	return options->threads || has_word(options->by, "thread");
+}
+
 void picture_settings(const struct options *options, struct picture_options *picture)
 {
 	if (options->title)
@@ -85,6 +106,8 @@ void picture_settings(const struct options *options, struct picture_options *pic
 	picture->width = options->width;
 	picture->direction = options->direction;
 	picture->is_reversed = options->reverse != 0;
+	picture->by_process = by_process(options);
+	picture->by_thread = by_thread(options);
 	picture->whole_names = demangle_style_of(options->demangle) == DEMANGLE_FULL;
 	picture->inline_suffix = options->inline_suffix != 0;
 	if (options->ground)
@@ -318,17 +341,6 @@ static int source_tree(
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Is @word one of the words of @list, which have commas between? */
-static bool has_word(const char *list, const char *word)
-{
-	size_t bytes = strlen(word);
-
-	for (; list; list = strchr(list, ','), list += list != NULL)
-		if (!strncmp(list, word, bytes) && (!list[bytes] || list[bytes] == ','))
-			return true;
-	return false;
-}
-
 /* Likewise: grouped and turned, of @functions, or of @filtered with their lines as boxes. */
 static int shape_tree(const struct calltree *filtered, const struct calltree *functions,
 	const struct options *options, struct calltree **out)
@@ -337,8 +349,8 @@ static int shape_tree(const struct calltree *filtered, const struct calltree *fu
 		.fold_idle = !options->no_fold_idle && calltree_waits(filtered),
 		.collapse_recursion = options->collapse_recursion != 0,
 		.by_module = has_word(options->by, "module"),
-		.by_process = has_word(options->by, "process"),
-		.by_thread = options->threads || has_word(options->by, "thread"),
+		.by_process = by_process(options),
+		.by_thread = by_thread(options),
 		.reverse = options->reverse != 0,
 	};
 	struct calltree *lines = NULL, *shaped = NULL;

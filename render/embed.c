@@ -281,6 +281,8 @@ static void write_view(struct writer *writer)
 		hundredths(style->narrowest_px),
 		style->options->whole_names != 0,
 		style->options->times,
+		style->options->by_process != 0,
+		style->options->by_thread != 0,
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -400,6 +402,12 @@ static void write_samples(struct writer *writer)
 		put_counted(column, name ? name : "");
 	}
 	end_column(writer, EMBED_THREADS);
+	for (uint32_t i = 0; i < calltree_threads(writer->tree); i++) {
+		const char *name = calltree_process_at(writer->tree, i);
+
+		put_counted(column, name ? name : "");
+	}
+	end_column(writer, EMBED_THREAD_PROCESSES);
 	for (size_t i = 0; i < samples; i++) {
 		uint64_t time_us = calltree_sample_at(writer->tree, i)->time_ns / 1000;
 
@@ -512,6 +520,9 @@ static void write_marks(struct writer *writer)
 	for (uint32_t i = 0; i < options->mark_count; i++)
 		put_counted(&writer->column, options->marks[i].text);
 	end_column(writer, EMBED_MARK_TEXTS);
+	for (uint32_t i = 0; i < options->mark_count; i++)
+		bytes_varint(&writer->column, options->marks[i].tid);
+	end_column(writer, EMBED_MARK_THREADS);
 }
 
 int embed_write(const struct calltree *tree, const struct preorder *preorder,
@@ -538,6 +549,10 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	write_text(&writer, EMBED_NOTES, style->notes);
 	write_text(&writer, EMBED_FONT, style->css_family);
 	write_text(&writer, EMBED_PALETTE, palette_name(&style->palette));
+	write_text(&writer, EMBED_TIME_NAME, style->options->time_name);
+	write_text(&writer, EMBED_FILTERS, style->options->filters);
+	bytes_varint(&writer.column, (uint64_t)style->options->created_s);
+	end_column(&writer, EMBED_CREATED);
 	write_view(&writer);
 	write_numbers(&writer);
 	write_colors(&writer);

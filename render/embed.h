@@ -74,7 +74,8 @@ enum embed_tag {
 	 * ground (enum picture_ground), 1 when the tree was merged from the leaf else 0, width of
 	 * the static picture in px; then in hundredths of a px: height of a row (the gap of 1 px
 	 * included), size of the label font, narrowest box drawn by itself; are labels whole where
-	 * there is room; which stacks are drawn (enum calltree_times).
+	 * there is room; which stacks are drawn (enum calltree_times); were root frames for
+	 * processes, and for threads, asked for.
 	 */
 	EMBED_VIEW = 26,
 	EMBED_MARK_TIMES = 27, /* per mark: microseconds since the one before */
@@ -88,6 +89,12 @@ enum embed_tag {
 	EMBED_LINE_SELVES = 34,	/* per line: weight of samples whose leaf it is */
 	EMBED_LINE_TOTALS = 35, /* per line: weight of stacks in which it is */
 	EMBED_LINE_WAITS = 36,	/* per line: of that, of stacks that wait */
+	/* What the viewer has no use for, and who reads the file back has. */
+	EMBED_THREAD_PROCESSES = 40, /* per thread: byte length, bytes; as calltree_thread() */
+	EMBED_MARK_THREADS = 41,     /* per mark: tid */
+	EMBED_CREATED = 42,	     /* seconds since the epoch; 0: unknown */
+	EMBED_TIME_NAME = 43,	     /* text: which time it is; empty: the default */
+	EMBED_FILTERS = 44,	     /* text: what was left out */
 };
 
 /* Lines of a function, so that pictures stay small; the others are in profiles. */

@@ -60,6 +60,7 @@ struct picture_options {
 	int inline_suffix;    /* in folded stacks names of inlined functions end in "_[i]" */
 	int whole_names;      /* labels have template arguments and parameters if there is room */
 	int is_reversed;      /* the tree was merged from the leaf: said in the picture */
+	int by_process, by_thread; /* it has root frames of these, as transform_shape makes them */
 	uint64_t period_ns;   /* time one unit of weight stands for; 0: unknown (weights are
 				 counts) */
 	const char *time_name; /* which time that is; NULL: "cpu", of single nanoseconds "time" */

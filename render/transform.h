@@ -78,6 +78,12 @@ int transform_times(
 /* How what is left is shown, in this order. Zero-initialise for "as it is". */
 struct transform_shape {
 	/*
+	 * A root frame for each process, for each thread, or for threads below their process, by
+	 * the samples. Weight without a sample's time goes to the one it is known for, else to
+	 * none. A process's frame takes the place of one by its name.
+	 */
+	bool by_process, by_thread;
+	/*
 	 * A frame "[idle: N threads]" of CALLTREE_IDLE is put above the waiting stacks of threads
 	 * that spend IDLE_SHARE_PERCENT of their time in one stack that waits for something known,
 	 * and at most IDLE_CPU_PERCENT of it, or IDLE_CPU_SAMPLES, on a CPU; below the frame of
@@ -92,12 +98,6 @@ struct transform_shape {
 	bool collapse_recursion;
 	/* Each frame becomes its module, and modules that call themselves merge. */
 	bool by_module;
-	/*
-	 * A root frame for each process, for each thread, or for threads below their process, by
-	 * the samples. Weight without a sample's time goes to the one it is known for, else to
-	 * none. A process's frame takes the place of one by its name.
-	 */
-	bool by_process, by_thread;
 	/* Merged from the leaf: callees become roots, below those of processes, threads, [idle]. */
 	bool reverse;
 };

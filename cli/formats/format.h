@@ -14,11 +14,11 @@
 
 /*
  * The table: a row is an extension with its dot, the function of struct format, and whether
- * `flamerun render` gets the stacks back from such a file, as cli/command_render.c reads it: then a
+ * `flamerun render` gets the stacks back from such a file, as cli/formats/input.c reads it: then a
  * run that wrote one need not save its stacks when a picture fails.
  */
 #define FORMATS(FIRST, NEXT)                                                                       \
-	FIRST(".svg", picture_write_svg, false)                                                    \
+	FIRST(".svg", picture_write_svg, true)                                                    \
 	NEXT(".png", picture_write_png, false)                                                     \
 	NEXT(".pdf", picture_write_pdf, false)                                                     \
 	NEXT(".folded", write_folded, true)                                                        \

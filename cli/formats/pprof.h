@@ -17,37 +17,17 @@
 #include <stdio.h>
 
 #include "cli/diag.h"
+#include "cli/formats/facts.h"
 #include "render/calltree.h"
 #include "render/picture.h"
 
-/* A larger profile, or one that inflates to more, is refused. */
-#define PPROF_BYTES_MAX (512u << 20)
 /* Of each kind: locations, functions, mappings, texts. */
 #define PPROF_ITEMS_MAX (1u << 23)
 #define PPROF_TYPES_MAX 64u
-#define PPROF_LINES_MAX 1024u  /* functions inlined at one address, and those of one stack */
+#define PPROF_LINES_MAX 1024u /* functions inlined at one address, and those of one stack */
 #define PPROF_DEPTH_MAX 65536u
 /* Of a name; the rest is cut off. */
 #define PPROF_NAME_BYTES 4096u
-
-/* What a profile says about itself, for a picture. */
-struct pprof_facts {
-	char title[256];    /* "" when it has none */
-	char subtitle[512];
-	char filters[256];   /* what was left out; "": nothing that it knows of */
-	char notes[128];     /* "" when there is nothing to note */
-	char count_name[64]; /* what one unit of weight is called */
-	char time_name[64];  /* which time it is; "" when it is none */
-	char other_name[8];  /* type of time of another kind, each stack having one; "": none */
-	uint64_t period_ns;  /* time of one unit of weight; 0: it is no time */
-	uint64_t duration_ns;
-	int64_t created_s; /* since the epoch; 0: unknown */
-	struct picture_mark *marks; /* owned, texts and all */
-	uint32_t mark_count;
-};
-
-/* Also of facts that pprof_read() failed on, and of facts that are all zero. */
-void pprof_facts_release(struct pprof_facts *facts);
 
 /*
  * Does the file that begins with @first hold a profile? 0x1f: gzip, yes. '\n': maybe, and then the
@@ -60,10 +40,10 @@ bool pprof_is_profile(const void *bytes, size_t count);
 /*
  * Read all of @in, inflated when it is gzip-compressed. @name is for messages.
  * Returns 0, *@bytes from malloc and their *@count; or -errno with @message filled: -EFBIG beyond
- * PPROF_BYTES_MAX, -EBADMSG for damage.
+ * WHOLE_BYTES_MAX, -EBADMSG for damage.
  */
-int pprof_load(FILE *in, const char *name, void **bytes, size_t *count,
-	struct diag_message *message);
+int pprof_load(
+	FILE *in, const char *name, void **bytes, size_t *count, struct diag_message *message);
 
 /*
  * Add the stacks of the profile at @bytes to @tree (not finished by this). Frames have the names
@@ -76,14 +56,14 @@ int pprof_load(FILE *in, const char *name, void **bytes, size_t *count,
  * -EINVAL for a type it does not have, -ENOMEM.
  */
 int pprof_read(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const char *type, struct pprof_facts *facts, struct diag_message *message);
+	const char *type, struct input_facts *facts, struct diag_message *message);
 
 /*
  * The same once more for what facts->other_name names, counted in the units of @facts, which
  * pprof_read() filled. What it reported is not reported again.
  */
 int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const struct pprof_facts *facts, struct diag_message *message);
+	const struct input_facts *facts, struct diag_message *message);
 
 /*
  * Write options->fine, or without it @tree (finished): locations of functions with file and line

@@ -440,7 +440,7 @@ static uint64_t period_ns_of(const struct pprof_tables *tables)
  * What a unit of weight is. Times that are whole periods are counted in those, as the profiler did,
  * and so are samples of which the period tells the time.
  */
-static int choose_unit(struct pprof_reader *reader, struct pprof_facts *facts)
+static int choose_unit(struct pprof_reader *reader, struct input_facts *facts)
 {
 	const struct pprof_tables *tables = &reader->tables;
 	const struct pprof_type *type = &tables->types[reader->types[CPU]];
@@ -475,7 +475,7 @@ static int choose_unit(struct pprof_reader *reader, struct pprof_facts *facts)
 
 /* Where there is no other: the first mapping is the program's, as a rule of the format. */
 static void make_title(
-	struct pprof_facts *facts, const struct pprof_tables *tables, const char *type)
+	struct input_facts *facts, const struct pprof_tables *tables, const char *type)
 {
 	const char *file =
 		tables->mappings.count
@@ -487,14 +487,14 @@ static void make_title(
 			facts->title, sizeof(facts->title), "%.150s: %.*s", file, TYPE_BYTES, type);
 }
 
-static double seconds_of(const struct pprof_facts *facts, uint64_t weight)
+static double seconds_of(const struct input_facts *facts, uint64_t weight)
 {
 	return (double)weight * (double)facts->period_ns / NS_PER_S;
 }
 
 /* "12 samples of cpu, 0.12 s, and 1.80 s of waiting in 2.00 s" */
 static void write_subtitle(
-	struct pprof_facts *facts, const char *type, uint64_t weight, uint64_t waits)
+	struct input_facts *facts, const char *type, uint64_t weight, uint64_t waits)
 {
 	char *out = facts->subtitle;
 	size_t room = sizeof(facts->subtitle);
@@ -516,7 +516,7 @@ static void write_subtitle(
 }
 
 /* "started 2001-09-09 01:46:40, 12 dropped" */
-static void write_notes(struct pprof_facts *facts, uint64_t dropped)
+static void write_notes(struct input_facts *facts, uint64_t dropped)
 {
 	char *out = facts->notes;
 	size_t room = sizeof(facts->notes), at = 0;
@@ -554,7 +554,7 @@ static const char *text_after(const char *text, const char *start)
 
 /* The first title, the first weight dropped, and all marks. Returns 0 or -ENOMEM. */
 static int read_comments(
-	struct pprof_facts *facts, const struct pprof_tables *tables, uint64_t *dropped)
+	struct input_facts *facts, const struct pprof_tables *tables, uint64_t *dropped)
 {
 	const uint64_t *comments = tables->comments.items.at;
 
@@ -584,7 +584,7 @@ static int read_comments(
 }
 
 /* All but the unit, which is known already. Returns 0, or -ENOMEM with the message filled. */
-static int find_facts(const struct pprof_reader *reader, struct pprof_facts *facts)
+static int find_facts(const struct pprof_reader *reader, struct input_facts *facts)
 {
 	const struct pprof_tables *tables = &reader->tables;
 	const char *type = pprof_text(tables, tables->types[reader->types[CPU]].type);
@@ -601,20 +601,11 @@ static int find_facts(const struct pprof_reader *reader, struct pprof_facts *fac
 	return error ? diag_fail(tables->message, error, "out of memory") : 0;
 }
 
-void pprof_facts_release(struct pprof_facts *facts)
-{
-	for (uint32_t i = 0; i < facts->mark_count; i++)
-		free((char *)(uintptr_t)facts->marks[i].text);
-	free(facts->marks);
-	facts->marks = NULL;
-	facts->mark_count = 0;
-}
-
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /* @is_other: facts are those of the first reading, for which the unit was chosen. */
 static int read_type(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const char *type, bool is_other, struct pprof_facts *facts, struct diag_message *message)
+	const char *type, bool is_other, struct input_facts *facts, struct diag_message *message)
 {
 	struct pprof_reader reader = {
 		.tables = {.whole = {bytes, (const uint8_t *)bytes + count},
@@ -655,16 +646,16 @@ out:
 }
 
 int pprof_read(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const char *type, struct pprof_facts *facts, struct diag_message *message)
+	const char *type, struct input_facts *facts, struct diag_message *message)
 {
-	*facts = (struct pprof_facts){0};
+	*facts = (struct input_facts){0};
 	return read_type(tree, bytes, count, name, type, false, facts, message);
 }
 
 int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const struct pprof_facts *facts, struct diag_message *message)
+	const struct input_facts *facts, struct diag_message *message)
 {
-	struct pprof_facts same = *facts;
+	struct input_facts same = *facts;
 
 	return read_type(tree, bytes, count, name, facts->other_name, true, &same, message);
 }

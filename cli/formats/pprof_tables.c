@@ -2,75 +2,26 @@
 /*
  * A profile's bytes, and what its fields say. They may come in any order, so samples are read only
  * when everything they refer to is known: here are all but those. Nothing is believed: bytes are
- * never more than PPROF_BYTES_MAX whatever a file promises, and damage is named with its place.
+ * never more than WHOLE_BYTES_MAX whatever a file promises, and damage is named with its place.
  */
 #include "cli/formats/pprof_tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "cli/formats/whole.h"
 #include "libprof/pprof/protobuf.h"
-#include "render/bytes.h"
 
-#define PIECE	 65536u
 #define GZIP_ANY (15 + 16) /* inflateInit2(): largest window, gzip header wanted */
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
-
-/* All that @in has. Returns 0, -EFBIG, -ENOMEM or -errno of reading. */
-static int read_all(FILE *in, struct bytes *out)
-{
-	char piece[PIECE];
-	size_t got;
-
-	errno = 0;
-	while ((got = fread(piece, 1, sizeof(piece), in)) > 0) {
-		bytes_put(out, piece, got);
-		if (out->error)
-			return out->error;
-		if (out->used > PPROF_BYTES_MAX)
-			return -EFBIG;
-	}
-	return ferror(in) ? (errno ? -errno : -EIO) : 0;
-}
-
-/* Returns 0, -EFBIG, -ENOMEM; -ENODATA when it ends early, -EBADMSG with *@used at the damage. */
-static int inflate_all(const struct bytes *packed, struct bytes *out, size_t *used)
-{
-	z_stream stream = {.next_in = packed->data, .avail_in = (uInt)packed->used};
-	uint8_t piece[PIECE];
-	int status, error = 0;
-
-	if (inflateInit2(&stream, GZIP_ANY) != Z_OK)
-		return -ENOMEM;
-	do {
-		stream.next_out = piece;
-		stream.avail_out = sizeof(piece);
-		status = inflate(&stream, Z_NO_FLUSH);
-		bytes_put(out, piece, sizeof(piece) - stream.avail_out);
-		if (out->error)
-			error = out->error;
-		else if (out->used > PPROF_BYTES_MAX)
-			error = -EFBIG;
-		else if (status == Z_MEM_ERROR)
-			error = -ENOMEM;
-		else if (status == Z_STREAM_END && stream.avail_in)
-			status = inflateReset(&stream);
-		else if (status != Z_OK && status != Z_STREAM_END)
-			error = status == Z_BUF_ERROR ? -ENODATA : -EBADMSG;
-	} while (!error && status != Z_STREAM_END);
-	*used = packed->used - stream.avail_in;
-	inflateEnd(&stream);
-	return error;
-}
 
 static int inflate_in_place(struct bytes *all, const char *name, struct diag_message *message)
 {
 	struct bytes inflated = {0};
 	size_t used = 0;
-	int error = inflate_all(all, &inflated, &used);
+	int error = whole_inflate(all, GZIP_ANY, &inflated, &used);
 
 	bytes_release(error ? &inflated : all);
 	if (!error)
@@ -81,11 +32,11 @@ static int inflate_in_place(struct bytes *all, const char *name, struct diag_mes
 		error == -ENODATA ? "ends" : "is damaged", used);
 }
 
-int pprof_load(FILE *in, const char *name, void **bytes, size_t *count,
-	struct diag_message *message)
+int pprof_load(
+	FILE *in, const char *name, void **bytes, size_t *count, struct diag_message *message)
 {
 	struct bytes all = {0};
-	int error = read_all(in, &all);
+	int error = whole_read(in, &all);
 
 	if (!error && all.used >= 2 && all.data[0] == PPROF_FIRST_GZIP && all.data[1] == 0x8b)
 		error = inflate_in_place(&all, name, message);
@@ -94,7 +45,7 @@ int pprof_load(FILE *in, const char *name, void **bytes, size_t *count,
 		if (error == -EFBIG)
 			return diag_fail(message, error,
 				"cannot read '%s': it holds more than %u MiB", name,
-				PPROF_BYTES_MAX >> 20);
+				WHOLE_BYTES_MAX >> 20);
 		if (error == -EBADMSG)
 			return error;
 		return diag_fail(message, error, "cannot read '%s': %s", name, strerror(-error));
@@ -111,7 +62,7 @@ int pprof_load(FILE *in, const char *name, void **bytes, size_t *count,
 static bool is_message(uint32_t number)
 {
 	return (number >= PROFILE_SAMPLE_TYPE && number <= PROFILE_STRING) ||
-		number == PROFILE_PERIOD_TYPE;
+	       number == PROFILE_PERIOD_TYPE;
 }
 
 static bool is_field_of_profile(const struct protobuf_field *field)
@@ -120,7 +71,7 @@ static bool is_field_of_profile(const struct protobuf_field *field)
 		return true;
 	/* Lists of numbers may be packed. */
 	return field->type == (is_message(field->number) ? PROTOBUF_BYTES : PROTOBUF_VARINT) ||
-		(field->number == PROFILE_COMMENT && field->type == PROTOBUF_BYTES);
+	       (field->number == PROFILE_COMMENT && field->type == PROTOBUF_BYTES);
 }
 
 bool pprof_is_profile(const void *bytes, size_t count)
@@ -149,8 +100,8 @@ int pprof_damaged(const struct pprof_tables *tables, const uint8_t *at, const ch
 static int reserve_item(
 	struct pprof_tables *tables, struct pages *array, uint32_t count, size_t bytes)
 {
-	int error = count < PPROF_ITEMS_MAX ? pages_reserve(&tables->account, array, bytes)
-					    : -E2BIG;
+	int error =
+		count < PPROF_ITEMS_MAX ? pages_reserve(&tables->account, array, bytes) : -E2BIG;
 
 	return !error ? 0
 		      : diag_fail(tables->message, error, "cannot read '%s': %s", tables->name,
@@ -271,8 +222,7 @@ static int add_location(struct pprof_tables *tables, struct protobuf message)
 		     : pprof_append(tables, &tables->locations, &location, sizeof(location));
 }
 
-static int add_comments(
-	struct pprof_tables *tables, struct protobuf_field field, const uint8_t *at)
+static int add_comments(struct pprof_tables *tables, struct protobuf_field field, const uint8_t *at)
 {
 	uint64_t text;
 	int more, error = 0;
@@ -302,15 +252,15 @@ static int add_message(struct pprof_tables *tables, const struct protobuf_field 
 	}
 }
 
-static int add_field(struct pprof_tables *tables, const struct protobuf_field *field,
-	const uint8_t *at)
+static int add_field(
+	struct pprof_tables *tables, const struct protobuf_field *field, const uint8_t *at)
 {
 	if (field->number == PROFILE_COMMENT)
 		return add_comments(tables, *field, at);
 	if (is_message(field->number))
 		return field->type == PROTOBUF_BYTES
-			? add_message(tables, field)
-			: pprof_damaged(tables, at, "something that is no pprof field");
+			       ? add_message(tables, field)
+			       : pprof_damaged(tables, at, "something that is no pprof field");
 	if (field->number == PROFILE_TIME_NANOS)
 		tables->time_ns = field->value;
 	else if (field->number == PROFILE_DURATION_NANOS)

@@ -157,7 +157,7 @@ def test_render_counts_what_it_cannot_parse(run, tmp_path):
 
 
 @pytest.mark.parametrize("words, message", [
-    (["render"], "render wants folded stacks or a pprof profile"),
+    (["render"], "render wants folded stacks, a pprof profile or a picture of flamerun's"),
     (["render", "a", "b"], "render takes one file, not also 'b'"),
     (["render", "none.folded"], "cannot open 'none.folded': No such file or directory"),
     (["render", "."], "cannot read '.': Is a directory"),

@@ -36,7 +36,7 @@ static bool is_ascii(const char *text)
 
 /* @tree written as @facts say, and read. */
 static struct calltree *there_and_back(
-	const struct calltree *tree, const struct pprof_facts *facts)
+	const struct calltree *tree, const struct input_facts *facts)
 {
 	const struct picture_options options = {.title = facts->title,
 		.count_name = facts->count_name, .period_ns = facts->period_ns,
@@ -44,7 +44,7 @@ static struct calltree *there_and_back(
 		.marks = facts->marks, .mark_count = facts->mark_count};
 	struct calltree *again = calltree_new();
 	struct diag_message message;
-	struct pprof_facts read;
+	struct input_facts read;
 	char *written = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&written, &bytes);
@@ -56,12 +56,12 @@ static struct calltree *there_and_back(
 		calltree_finish(again) || calltree_total(again) != calltree_total(tree))
 		abort();
 	free(written);
-	pprof_facts_release(&read);
+	input_facts_release(&read);
 	return again;
 }
 
 /* Nothing may be lost. */
-static void check_back(const struct calltree *tree, const struct pprof_facts *facts)
+static void check_back(const struct calltree *tree, const struct input_facts *facts)
 {
 	struct calltree *once = there_and_back(tree, facts), *twice = there_and_back(once, facts);
 	char *first = fold(tree), *second = fold(once), *third = fold(twice);
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct calltree *tree = calltree_new();
 	struct diag_message message = {0};
-	struct pprof_facts facts = {0};
+	struct input_facts facts = {0};
 	void *bytes = NULL;
 	size_t count = 0;
 	FILE *in = size ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL;
@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (in)
 		fclose(in);
 	free(bytes);
-	pprof_facts_release(&facts);
+	input_facts_release(&facts);
 	calltree_free(tree);
 	return 0;
 }

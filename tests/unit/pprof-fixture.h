@@ -16,13 +16,13 @@
 #include "tests/unit/folded-text.h"
 
 /* What the last reading told. */
-static struct pprof_facts facts;
+static struct input_facts facts;
 static struct diag_message message;
 
 static int tear_down(void **state)
 {
 	(void)state;
-	pprof_facts_release(&facts);
+	input_facts_release(&facts);
 	return 0;
 }
 
@@ -32,7 +32,7 @@ static struct calltree *read_bytes(const void *bytes, size_t count, const char *
 	struct calltree *tree = calltree_new();
 
 	message = (struct diag_message){0};
-	pprof_facts_release(&facts);
+	input_facts_release(&facts);
 	assert_int_equal(pprof_read(tree, bytes, count, "x.pb", type, &facts, &message), wanted);
 	if (!wanted) {
 		assert_int_equal(calltree_finish(tree), 0);

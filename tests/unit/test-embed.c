@@ -100,7 +100,7 @@ static int64_t signed_number(struct column *column)
 struct embedded {
 	uint8_t *raw;
 	unsigned pieces;
-	struct column columns[40];
+	struct column columns[64];
 };
 
 static struct embedded embed(struct calltree *tree, const struct picture_options *options)
@@ -128,7 +128,7 @@ static struct embedded embed(struct calltree *tree, const struct picture_options
 	while (all.at < all.end) {
 		uint64_t tag = number(&all), bytes = number(&all);
 
-		assert_true(tag < 40 && bytes <= (size_t)(all.end - all.at));
+		assert_true(tag < 64 && bytes <= (size_t)(all.end - all.at));
 		embedded.columns[tag] = (struct column){all.at, all.at + bytes};
 		all.at += bytes;
 	}
@@ -248,8 +248,8 @@ static void check_numbers(struct column column, const uint64_t *wanted, size_t c
 		assert_int_equal(number(&column), wanted[i]);
 	assert_ptr_equal(column.at, column.end);
 }
-#define CHECK_NUMBERS(column, ...)                                                                 \
-	check_numbers(column, (const uint64_t[]){__VA_ARGS__},                                     \
+#define CHECK_NUMBERS(column, ...)                             \
+	check_numbers(column, (const uint64_t[]){__VA_ARGS__}, \
 		sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 static void test_lines_have_columns(void **state)
@@ -306,11 +306,12 @@ static void test_the_view_is_told(void **state)
 						  .is_reversed = 1,
 						  .whole_names = 1,
 						  .times = CALLTREE_TIMES_BOTH,
+						  .by_thread = 1,
 						  .width = 999,
 						  .frame_height = 20,
 						  .font_size = 12.5,
 						  .min_width = 0.25});
-	static const uint64_t view[] = {1, 1, 1, 999, 2000, 1250, 25, 1, 2};
+	static const uint64_t view[] = {1, 1, 1, 999, 2000, 1250, 25, 1, 2, 0, 1};
 
 	(void)state;
 	check_text(got.columns[EMBED_COUNT_NAME], "misses");

@@ -384,7 +384,7 @@ static void test_every_cut_and_every_flip(void **state)
 		if (i >= bytes)
 			copy[(i - bytes) / 8] ^= (uint8_t)(1 << i % 8);
 		refused += pprof_read(tree, copy, length, "x", NULL, &facts, &message) != 0;
-		pprof_facts_release(&facts);
+		input_facts_release(&facts);
 		free(copy);
 		calltree_free(tree);
 		if (i == bytes)

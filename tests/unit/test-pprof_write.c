@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <zlib.h>
 
+#include "cli/formats/whole.h"
 #include "libprof/pprof/protobuf.h"
 
 static struct calltree *grow(void)
@@ -445,7 +446,7 @@ static void test_gzip(void **state)
 /* gzip files behind each other are one. */
 static void test_a_bomb_is_refused(void **state)
 {
-	const unsigned times = PPROF_BYTES_MAX / (1 << 20);
+	const unsigned times = WHOLE_BYTES_MAX / (1 << 20);
 	uint8_t *packed;
 	size_t bytes = zip_zeroes(1 << 20, &packed), count;
 	uint8_t *bomb = malloc(bytes * (times + 1));

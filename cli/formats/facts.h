@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a file of stacks says about itself, for a picture of them.
+ */
+#ifndef CLI_FORMATS_FACTS_H
+#define CLI_FORMATS_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "render/picture.h"
+
+/* All zero is a file that says nothing. */
+struct input_facts {
+	char title[256]; /* "" when it has none */
+	char subtitle[512];
+	char filters[256];   /* what was left out; "": nothing that it knows of */
+	char notes[1024];    /* "" when there is nothing to note */
+	char empty[128];     /* what it shows where it has no stacks; "": nothing special */
+	char count_name[64]; /* what one unit of weight is called */
+	char time_name[64];  /* which time it is; "" when it is none */
+	char other_name[8];  /* type of time of another kind, each stack having one; "": none */
+	uint64_t period_ns;  /* time of one unit of weight; 0: it is no time */
+	uint64_t duration_ns;
+	int64_t created_s;	    /* since the epoch; 0: unknown */
+	struct picture_mark *marks; /* owned, texts and all */
+	uint32_t mark_count;
+	/* How it was drawn, where it is a picture. */
+	bool has_view;
+	char palette[32];
+	enum picture_direction direction;
+	enum calltree_times times;
+	bool is_reversed;
+	bool by_process, by_thread;
+	bool has_idle; /* threads that only wait were folded */
+};
+
+/* Also of facts whose reading failed, and of facts that are all zero. */
+static inline void input_facts_release(struct input_facts *facts)
+{
+	for (uint32_t i = 0; i < facts->mark_count; i++)
+		free((char *)(uintptr_t)facts->marks[i].text);
+	free(facts->marks);
+	facts->marks = NULL;
+	facts->mark_count = 0;
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which format it is. A pprof profile may begin as a line of text does, and a stack as a picture
+ * does: then all of the file tells.
+ */
+#include "cli/formats/input.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/formats/format.h"
+#include "cli/formats/pprof.h"
+#include "cli/formats/svg.h"
+
+/* A picture's lines of text would be taken for stacks wherever they end in a number. */
+static int refuse_picture(const struct input *input, struct diag_message *message)
+{
+	const struct format *format = format_by_ending(input->path);
+
+	if (!format || format->has_stacks)
+		return 0;
+	diag_fail(message, -EINVAL, "render draws stacks, which '%s' does not hold", input->path);
+	diag_fail_hint(message,
+		"write them beside the picture: flamerun -o run.svg -o run.folded -- program");
+	return -EINVAL;
+}
+
+static int read_folded_bytes(
+	struct input *input, void *bytes, size_t count, struct diag_message *message)
+{
+	FILE *text = fmemopen(bytes, count, "r");
+	int error;
+
+	if (!text)
+		return diag_fail(
+			message, -errno, "cannot read '%s': %s", input->name, strerror(errno));
+	error = folded_read(input->tree, text, input->name, &input->bad, message);
+	fclose(text);
+	return error;
+}
+
+/* The first byte made it likely; @is_sure: so did the name. */
+static int read_profile(struct input *input, FILE *in, const char *sample_type, bool is_sure,
+	struct diag_message *message)
+{
+	void *bytes = NULL;
+	size_t count = 0;
+	int error = pprof_load(in, input->name, &bytes, &count, message);
+
+	if (error)
+		return error;
+	if (is_sure || pprof_is_profile(bytes, count)) {
+		error = pprof_read(input->tree, bytes, count, input->name, sample_type,
+			&input->facts, message);
+		if (!error && input->facts.other_name[0])
+			error = pprof_read_other(
+				input->other, bytes, count, input->name, &input->facts, message);
+	} else {
+		error = read_folded_bytes(input, bytes, count, message);
+	}
+	free(bytes);
+	return error;
+}
+
+/* Likewise. */
+static int read_svg(struct input *input, FILE *in, bool is_sure, struct diag_message *message)
+{
+	struct bytes file = {0};
+	int error = svg_load(in, input->name, &file, message);
+
+	if (error)
+		return error;
+	if (is_sure || svg_is_picture(&file))
+		error = svg_read(input->tree, &file, input->name, &input->facts, message);
+	else
+		error = read_folded_bytes(input, file.data, file.used, message);
+	bytes_release(&file);
+	return error;
+}
+
+static int read_any(
+	struct input *input, FILE *in, const char *sample_type, struct diag_message *message)
+{
+	const struct format *format = format_by_ending(input->path);
+	int first = getc(in);
+
+	if (first != EOF)
+		ungetc(first, in);
+	else if (ferror(in)) /* reading on would not tell why */
+		return diag_fail(
+			message, -errno, "cannot read '%s': %s", input->name, strerror(errno));
+	if (format && format_is_pprof(format))
+		return read_profile(input, in, sample_type, true, message);
+	if (format && format_is_svg(format))
+		return read_svg(input, in, true, message);
+	if (first == PPROF_FIRST_GZIP || first == PPROF_FIRST_PLAIN)
+		return read_profile(input, in, sample_type, false, message);
+	if (first == SVG_FIRST)
+		return read_svg(input, in, false, message);
+	return folded_read(input->tree, in, input->name, &input->bad, message);
+}
+
+/* What its reader should know of it before the picture is looked at. */
+static void report(const struct input *input, const char *sample_type)
+{
+	if (input->bad.count)
+		diag_info("'%s': %" PRIu64
+			  " line%s not \"stack weight\" and left out, the first is "
+			  "line %" PRIu64,
+			input->name, input->bad.count, input->bad.count == 1 ? " is" : "s are",
+			input->bad.first);
+	if (calltree_total(input->other) && !sample_type)
+		diag_info("'%s' has time of another kind as well: --sample-type %s draws it",
+			input->name, input->facts.other_name);
+	/* As flamerun itself writes it when a program was too short. */
+	if (!calltree_total(input->tree))
+		diag_info("'%s' %s: nothing is in the picture", input->name,
+			input->bad.stacks ? "has only counts of 0" : "is empty");
+}
+
+int input_read(struct input *input, const char *path, const char *sample_type,
+	struct diag_message *message)
+{
+	FILE *in;
+	int error;
+
+	*input = (struct input){
+		.path = path,
+		.name = strcmp(path, "-") ? path : "standard input",
+		.tree = calltree_new(),
+		.other = calltree_new(),
+	};
+	if (!input->tree || !input->other)
+		return diag_fail(message, -ENOMEM, "out of memory");
+	error = refuse_picture(input, message);
+	if (error)
+		return error;
+	in = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	if (!in)
+		return diag_fail(
+			message, -errno, "cannot open '%s': %s", input->name, strerror(errno));
+	error = read_any(input, in, sample_type, message);
+	if (in != stdin)
+		fclose(in);
+	if (error)
+		return error;
+	error = calltree_finish(input->tree);
+	if (!error)
+		error = calltree_finish(input->other);
+	if (error)
+		return diag_fail(
+			message, error, "cannot read '%s': %s", input->name, strerror(-error));
+	report(input, sample_type);
+	return 0;
+}
+
+void input_release(struct input *input)
+{
+	input_facts_release(&input->facts);
+	calltree_free(input->other);
+	calltree_free(input->tree);
+	*input = (struct input){.path = NULL};
+}

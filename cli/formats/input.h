@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file of stacks, whichever format it has: folded text, a pprof profile, or a picture that
+ * flamerun drew. The name tells where it can, else how the file begins.
+ *
+ * Context: one thread.
+ */
+#ifndef CLI_FORMATS_INPUT_H
+#define CLI_FORMATS_INPUT_H
+
+#include "cli/diag.h"
+#include "cli/formats/facts.h"
+#include "cli/formats/folded.h"
+#include "render/calltree.h"
+
+struct input {
+	const char *path;	       /* borrowed; "-": standard input */
+	const char *name;	       /* the same for messages */
+	struct calltree *tree, *other; /* of another kind of time; empty where there is none */
+	struct input_facts facts;      /* all zero for folded stacks */
+	struct folded_bad bad;
+};
+
+/*
+ * Read @path (borrowed as long as @input). @sample_type: of a pprof profile, NULL: its default.
+ * Lines that are no stacks, an empty file, and time of another kind are reported.
+ * Returns 0 with finished trees, or -errno with @message filled. To be released in any case.
+ */
+int input_read(struct input *input, const char *path, const char *sample_type,
+	struct diag_message *message);
+
+void input_release(struct input *input);
+
+#endif

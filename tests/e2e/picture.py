@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+#
+# A reader of flamerun's pictures, written from flamerun-svg(5) alone.
+import base64
+import re
+import zlib
+
+(TITLE, SUBTITLE, NUMBERS, MODULES, LENGTHS, NAMES) = (1, 2, 3, 6, 7, 8)
+(FRAME_KINDS, UPS, NODE_FRAMES, WEIGHTS, THREADS) = (10, 12, 13, 14, 15)
+(TIMES, SAMPLE_NODES, SAMPLE_THREADS, SAMPLE_WEIGHTS, VIEW, PROCESSES) = (16, 17, 18, 19, 26, 40)
+
+
+def numbers(column):
+    """LEB128, one behind the other."""
+    value = shift = 0
+    for byte in column:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            yield value
+            value = shift = 0
+
+
+def sums(column):
+    """Zigzag differences to the one before."""
+    value = 0
+    for step in numbers(column):
+        value += step >> 1 ^ -(step & 1)
+        yield value
+
+
+def texts(column):
+    at = 0
+    while at < len(column):
+        length, more = 0, 0
+        while True:
+            byte = column[at]
+            at += 1
+            length |= (byte & 127) << more
+            more += 7
+            if byte < 128:
+                break
+        yield column[at:at + length].decode(errors="replace")
+        at += length
+
+
+def columns(path):
+    """By tag. The tests of what is written and what is read go through here alone."""
+    data = re.search(r"<metadata [^>]*\bid=.flamerun.[^>]*>(.*?)</metadata>", path.read_text(), re.S)
+    pieces = re.findall(r"<piece[^>]*>([^<]*)</piece>", data[1])
+    raw = zlib.decompress(b"".join(map(base64.b64decode, pieces)))
+    found, at = {}, 0
+    while at < len(raw):
+        head = []
+        while len(head) < 2:
+            end = at
+            while raw[end] >= 128:
+                end += 1
+            head += numbers(raw[at:end + 1])
+            at = end + 1
+        found[head[0]] = raw[at:at + head[1]]
+        at += head[1]
+    return found
+
+
+class Picture:
+    def __init__(self, path):
+        self.columns = columns(path)
+        names, at = [], 0
+        for length in numbers(self.columns[LENGTHS]):
+            names.append(self.columns[NAMES][at:at + length].decode(errors="replace"))
+            at += length
+        self.paths = [()]
+        chain = [0]
+        for up, frame in zip(numbers(self.columns[UPS]), numbers(self.columns[NODE_FRAMES])):
+            del chain[len(chain) - up:]
+            self.paths.append(self.paths[chain[-1]] + (names[frame],))
+            chain.append(len(self.paths) - 1)
+        self.weights = list(numbers(self.columns[WEIGHTS]))
+        self.threads = list(texts(self.columns[THREADS]))
+        self.samples = list(zip(sums(self.columns[TIMES]), sums(self.columns[SAMPLE_NODES]),
+                                numbers(self.columns[SAMPLE_THREADS]),
+                                numbers(self.columns[SAMPLE_WEIGHTS])))
+
+    def stacks(self):
+        """What folded text has: {(outermost, ..., innermost): weight}."""
+        return {path: weight for path, weight in zip(self.paths, self.weights) if weight}
