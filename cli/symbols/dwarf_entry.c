@@ -164,7 +164,7 @@ struct dwarf_value dwarf_entry_value(
 
 /* ---- abbreviations --------------------------------------------------------------------------- */
 
-static uint8_t slot_of(uint64_t attribute)
+static uint8_t slot_of(uint16_t tag, uint64_t attribute)
 {
 	switch (attribute) {
 	case DW_AT_sibling:
@@ -187,6 +187,8 @@ static uint8_t slot_of(uint64_t attribute)
 		return DWARF_CALL_FILE;
 	case DW_AT_call_line:
 		return DWARF_CALL_LINE;
+	case DW_AT_call_column:
+		return DWARF_CALL_COLUMN;
 	case DW_AT_stmt_list:
 		return DWARF_LINE_PROGRAM;
 	case DW_AT_comp_dir:
@@ -207,6 +209,10 @@ static uint8_t slot_of(uint64_t attribute)
 		return DWARF_SPLIT_ID;
 	case DW_AT_language:
 		return DWARF_LANGUAGE;
+	case DW_AT_decl_line:
+		return tag == DW_TAG_subprogram ? DWARF_DECL_LINE : DWARF_OTHER;
+	case DW_AT_decl_column:
+		return tag == DW_TAG_subprogram ? DWARF_DECL_COLUMN : DWARF_OTHER;
 	default:
 		return DWARF_OTHER;
 	}
@@ -240,7 +246,7 @@ static int read_specs(struct cursor *cursor, struct dwarf_encoding encoding,
 	while (!error) {
 		uint64_t attribute = cursor_uleb(cursor);
 		uint64_t form = cursor_uleb(cursor);
-		struct spec spec = {.slot = slot_of(attribute), .form = (uint16_t)form};
+		struct spec spec = {.slot = slot_of(abbrev->tag, attribute), .form = (uint16_t)form};
 
 		if (form > UINT16_MAX || cursor->failed)
 			return -EBADMSG;

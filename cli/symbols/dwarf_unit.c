@@ -348,6 +348,7 @@ static const struct dwarf_unit *unit_of(const struct dwarf_reader *reader, uint6
 bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dwarf_name *name)
 {
 	bool has_name = false;
+	uint64_t line = 0, column = 0;
 
 	for (int i = 0; i < HOPS_MAX && offset != DWARF_NONE; i++) {
 		const struct dwarf_unit *unit = unit_of(reader, offset);
@@ -365,8 +366,13 @@ bool dwarf_function_name(struct dwarf_reader *reader, uint64_t offset, struct dw
 		if (!dwarf_entry_read(&reader->entry, abbrevs, &die) || !die.tag)
 			break;
 		is_linkage = die.has & DWARF_HAS(DWARF_LINKAGE_NAME);
+		if (!column && die.has & DWARF_HAS(DWARF_DECL_LINE) &&
+			die.has & DWARF_HAS(DWARF_DECL_COLUMN)) {
+			line = die.value[DWARF_DECL_LINE].number;
+			column = die.value[DWARF_DECL_COLUMN].number;
+		}
 		if (is_linkage || (!has_name && die.has & DWARF_HAS(DWARF_NAME))) {
-			*name = (struct dwarf_name){reader, unit, offset,
+			*name = (struct dwarf_name){reader, unit, offset, line, column,
 				die.value[is_linkage ? DWARF_LINKAGE_NAME : DWARF_NAME],
 				is_linkage};
 			has_name = true;

@@ -126,6 +126,7 @@ struct dwarf_name {
 	struct dwarf_reader *reader; /* of the file, for dwarf_text() */
 	const struct dwarf_unit *unit;
 	uint64_t offset; /* of the entry that has it */
+	uint64_t line, column; /* where the function is defined; 0: not known */
 	struct dwarf_value text;
 	bool is_linkage; /* as linkers know it; else as it is written */
 };

@@ -91,6 +91,7 @@ static bool add_instance(struct match *match)
 	struct walk *walk = match->walk;
 	struct instances *instances = walk->instances;
 	const struct dwarf_die *die = match->die;
+	struct dwarf_reader *origin_by = walk->reader;
 	struct instance *instance;
 
 	walk->error = ARRAY_GROW(instances->list, instances->count, instances->room, 256);
@@ -98,19 +99,27 @@ static bool add_instance(struct match *match)
 		return false;
 	match->instance = instances->count++;
 	instance = &instances->list[match->instance];
-	*instance = (struct instance){
-		.named_by = walk->reader, .named_at = die->offset, .outer = INSTANCE_NONE};
+	*instance = (struct instance){.named_by = walk->reader,
+		.named_at = die->offset,
+		.origin = DWARF_NONE,
+		.outer = INSTANCE_NONE};
+	if (die->has & DWARF_HAS(DWARF_ORIGIN))
+		instance->origin =
+			dwarf_reference(&origin_by, walk->unit, &die->value[DWARF_ORIGIN]);
 	if (match->kind == KIND_FUNCTION)
 		return true;
 	instance->outer = match->outer;
 	/* Instances of one function are named once. */
-	if (die->has & DWARF_HAS(DWARF_ORIGIN))
-		instance->named_at =
-			dwarf_reference(&instance->named_by, walk->unit, &die->value[DWARF_ORIGIN]);
+	if (die->has & DWARF_HAS(DWARF_ORIGIN)) {
+		instance->named_at = instance->origin;
+		instance->named_by = origin_by;
+	}
 	if (die->has & DWARF_HAS(DWARF_CALL_FILE))
 		instance->call_file = die->value[DWARF_CALL_FILE].number;
 	if (die->has & DWARF_HAS(DWARF_CALL_LINE))
 		instance->call_line = (uint32_t)die->value[DWARF_CALL_LINE].number;
+	if (die->has & DWARF_HAS(DWARF_CALL_COLUMN))
+		instance->call_column = die->value[DWARF_CALL_COLUMN].number;
 	return true;
 }
 

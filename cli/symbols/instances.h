@@ -21,9 +21,14 @@ struct instance {
 	uint64_t named_at; /* entry that has its name or leads to it; DWARF_NONE */
 	uint64_t call_file;
 	uint32_t call_line;
+	uint64_t call_column;
 	uint32_t outer;	  /* number of the instance that it is inlined into; INSTANCE_NONE: it is a
 			     function */
-	const char *name; /* the user's; NULL */
+	uint64_t origin; /* entry of the function that it is an instance of, in the unit's file
+			  * unless named_by is of another; DWARF_NONE */
+	/* The user's: */
+	const char *name; /* NULL: not asked for */
+	uint64_t declared_line, declared_column;
 };
 
 struct instances {

@@ -31,9 +31,8 @@ struct reading {
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* The name of the function whose entry is at @offset, "" for none. NULL without memory. */
-static const char *read_name(
-	struct unit_chains *chains, struct dwarf_reader *reader, uint64_t offset)
+/* The name of @instance's function, "" for none. NULL without memory. */
+static const char *read_name(struct unit_chains *chains, struct instance *instance)
 {
 	char whole[NAME_BYTES];
 	struct dwarf_name name;
@@ -41,8 +40,12 @@ static const char *read_name(
 	size_t bytes;
 	int before = 0;
 
-	if (offset != DWARF_NONE && dwarf_function_name(reader, offset, &name))
+	if (instance->named_at != DWARF_NONE &&
+		dwarf_function_name(instance->named_by, instance->named_at, &name)) {
 		text = dwarf_text(name.reader, name.unit, &name.text);
+		instance->declared_line = name.line;
+		instance->declared_column = name.column;
+	}
 	bytes = text ? strlen(text) + 1 : 0;
 	if (!bytes || name.is_linkage || bytes > sizeof(whole))
 		return text_pool_add(chains->pool, text ? text : "");
@@ -57,7 +60,7 @@ static const char *read_name(
 static const char *name_of(struct unit_chains *chains, struct instance *instance)
 {
 	if (!instance->name)
-		instance->name = read_name(chains, instance->named_by, instance->named_at);
+		instance->name = read_name(chains, instance);
 	return instance->name;
 }
 
@@ -78,8 +81,21 @@ static const char *path_of(struct unit_chains *chains, const struct dwarf_unit *
 }
 
 /*
+ * gcc splits functions in the hope that others will inline their beginnings, and puts the rest back
+ * where none does: into the function itself, as if it called itself where it is defined. Both have
+ * their names.
+ */
+static bool is_put_back(const struct instance *inner, const struct instance *outer)
+{
+	return inner->declared_column && inner->call_column == inner->declared_column &&
+	       inner->call_line == inner->declared_line && inner->origin != DWARF_NONE &&
+	       inner->origin == outer->origin;
+}
+
+/*
  * Write down the frames of address @at, innermost last, before @end. What is inlined and has no
- * name, for the file that has it is missing, is left out: its line is its caller's then.
+ * name, for the file that has it is missing, is left out: its line is its caller's then. So is what
+ * was put back.
  * Returns how many there are, at most CHAIN_MAX; or -ENOMEM.
  */
 static int fill_frames(const struct reading *reading, size_t at, struct inlines_frame *end)
@@ -98,8 +114,14 @@ static int fill_frames(const struct reading *reading, size_t at, struct inlines_
 		if (!frame.name || !frame.file)
 			return -ENOMEM;
 		next = instance->outer;
-		if (!frame.name[0] && next != INSTANCE_NONE)
-			continue;
+		if (next != INSTANCE_NONE) {
+			struct instance *outer = &chains->instances.list[next];
+
+			if (!name_of(chains, outer))
+				return -ENOMEM;
+			if (!frame.name[0] || is_put_back(instance, outer))
+				continue;
+		}
 		end[-++count] = frame;
 		file = instance->call_file;
 		line = instance->call_line;

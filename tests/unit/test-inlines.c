@@ -49,12 +49,13 @@ static const char *base(const char *path)
 }
 
 /* Look up the place called `here` in the file @name of the folder. Returns what owns @found. */
-static struct symbols *look_up_here(const char *name, struct symbols_name *found)
+static struct symbols *look_up_here(
+	const char *name, const char *full, struct symbols_name *found)
 {
 	struct symbols *symbols = symbols_new();
 	struct symbols_module module = {.path = fixture_path(name)};
 	int handle = symbols_add_module(symbols, &module);
-	uint64_t address = fixture_address("chain.full", "here");
+	uint64_t address = fixture_address(full, "here");
 
 	assert_true(address);
 	assert_int_equal(symbols_resolve(symbols, handle, &address, 1), 0);
@@ -66,7 +67,7 @@ static struct symbols *look_up_here(const char *name, struct symbols_name *found
 static void check_chain(const char *name)
 {
 	struct symbols_name found;
-	struct symbols *symbols = look_up_here(name, &found);
+	struct symbols *symbols = look_up_here(name, "chain.full", &found);
 
 	assert_int_equal(found.frame_count, KNOWN);
 	for (size_t i = 0; i < KNOWN; i++) {
@@ -81,7 +82,7 @@ static void check_chain(const char *name)
 static void check_outermost(const char *name)
 {
 	struct symbols_name found;
-	struct symbols *symbols = look_up_here(name, &found);
+	struct symbols *symbols = look_up_here(name, "chain.full", &found);
 
 	assert_in_range(found.frame_count, 1, KNOWN - 1);
 	for (uint32_t i = 0; i < found.frame_count; i++)
@@ -94,7 +95,7 @@ static void check_outermost(const char *name)
 static void check_lines(const char *name)
 {
 	struct symbols_name found;
-	struct symbols *symbols = look_up_here(name, &found);
+	struct symbols *symbols = look_up_here(name, "chain.full", &found);
 
 	assert_int_equal(found.frame_count, 1);
 	assert_int_equal(found.frames[0].line, known[KNOWN - 1].line);
@@ -240,6 +241,57 @@ static void test_nested(void **state)
 	symbols_free(symbols);
 }
 
+/*
+ * gcc puts the rest of a split function back into it: nobody called that. A function that really
+ * calls itself, and is inlined there, is in itself.
+ */
+static void test_put_back(void **state)
+{
+	struct symbols_name found;
+	struct symbols *symbols;
+
+	(void)state;
+	fixture_write("back.c",
+		"int before(void), after(int), work(int);\n"
+		"extern int flag;\n"
+		"int put(int a)\n"
+		"{\n"
+		"	int old, done = 0;\n"
+		"	if (flag)\n"
+		"		return 0;\n"
+		"	old = before();\n"
+		"	__asm__ volatile(\".globl here\\nhere: nop\");\n"
+		"	for (int i = 0; i < 30; i++)\n"
+		"		done += work(a + i) * work(a);\n"
+		"	after(old);\n"
+		"	return done;\n"
+		"}\n"
+		"extern __typeof(put) other __attribute__((alias(\"put\")));\n");
+	fixture_run("gcc -O2 -g -fPIC -shared -o back back.c");
+	fixture_run("readelf --debug-dump=info back | grep -q DW_TAG_inlined_subroutine");
+	symbols = look_up_here("back", "back", &found);
+	assert_int_equal(found.frame_count, 1);
+	assert_string_equal(found.frames[0].name, "put");
+	assert_int_equal(found.frames[0].line, 9);
+	symbols_free(symbols);
+	fixture_write("self.c",
+		"int self(int a)\n"
+		"{\n"
+		"	if (a < 2)\n"
+		"		return a;\n"
+		"	__asm__ volatile(\".globl here%=\\nhere%=: nop\" ::);\n"
+		"	return self(a - 1) + self(a - 2);\n"
+		"}\n");
+	fixture_run("gcc -O3 -g -fPIC -fno-semantic-interposition -shared -o self.all self.c");
+	fixture_run("objcopy --redefine-sym $(nm self.all | grep -o 'here[0-9]*$' | tail -1)=here "
+		    "self.all self");
+	symbols = look_up_here("self", "self", &found);
+	assert_in_range(found.frame_count, 2, 100);
+	assert_string_equal(found.frames[1].name, "self");
+	assert_int_equal(found.frames[0].line, 6);
+	symbols_free(symbols);
+}
+
 /* What linkers need no name for is called by what it stands in. */
 static void test_containers(void **state)
 {
@@ -261,7 +313,7 @@ static void test_containers(void **state)
 		"	return thrice(a) + 1;\n"
 		"}\n");
 	fixture_run("g++ -O2 -g -fPIC -shared -o chain chain.cc && cp chain chain.full");
-	symbols = look_up_here("chain", &found);
+	symbols = look_up_here("chain", "chain.full", &found);
 	assert_int_equal(found.frame_count, sizeof(names) / sizeof(names[0]));
 	for (uint32_t i = 0; i < found.frame_count; i++)
 		assert_string_equal(found.frames[i].name, names[i]);
@@ -389,6 +441,8 @@ int main(void)
 		cmocka_unit_test(test_dwz),
 		cmocka_unit_test(test_without),
 		cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_put_back),
+		cmocka_unit_test(test_put_back),
 		cmocka_unit_test(test_containers),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_batches),
