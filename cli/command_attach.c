@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "cli/outside/outside.h"
 #include "cli/run/drawing.h"
 #include "cli/run/gather.h"

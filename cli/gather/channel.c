@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 
 #define DESCRIPTOR_FLOOR 3
 /* A small limit on the address space makes the pool smaller, but not useless. */

@@ -29,7 +29,7 @@
 
 #include "cli/clock.h"
 #include "cli/gather/maps.h"
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "cli/gather/pipe_record.h"
 #include "cli/own_stack.h"
 #include "libprof/wire_control.h"

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "cli/diag.h"
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "cli/outside/refusal.h"
 #include "cli/outside/sample.h"
-#include "cli/outside/waits.h"
+#include "cli/outside/target_waits.h"
 
 #define THREADS_FIRST 256
 
@@ -38,7 +38,7 @@ static void begin_image(struct tracer *tracer, struct target *target, uint64_t p
 	target_announce(target, &tracer->shared, parent, start_cpu_ns);
 	target_remap(target, &tracer->shared);
 	if (tracer->waits)
-		waits_add(tracer->waits, target, is_young ? target->start_ns : 0, start_cpu_ns);
+		target_waits_add(tracer->waits, target, is_young ? target->start_ns : 0, start_cpu_ns);
 }
 
 struct target *attach_find(const struct tracer *tracer, pid_t pid)
@@ -184,7 +184,7 @@ void attach_end_image(struct tracer *tracer, struct target *target, bool has_end
 	bool left_by_exec)
 {
 	if (tracer->waits)
-		waits_remove(tracer->waits, target, 0);
+		target_waits_remove(tracer->waits, target, 0);
 	target_end(target, &tracer->shared, has_ended, left_by_exec);
 }
 

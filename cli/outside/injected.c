@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "cli/clock.h"
-#include "cli/gather/procfs.h"
-#include "cli/outside/waits.h"
+#include "cli/outside/target_waits.h"
+#include "libprof/procfs.h"
 
 #define NS_PER_S 1000000000ULL
 
@@ -18,7 +18,7 @@ struct injected {
 	struct collector_looker looker;
 	struct target_shared shared;
 	struct target *targets;
-	struct waits *waits;
+	struct target_waits *waits;
 };
 
 /* The thread's ring has its number; one without a ring has none there. */
@@ -54,7 +54,7 @@ static void add(void *context, const struct collector_image *image)
 	uint64_t begun_ns;
 
 	if (!image->pid) {
-		waits_pass_over(injected->waits);
+		target_waits_pass_over(injected->waits);
 		return;
 	}
 	begun_ns = image->start_ns > injected->start_ns ? image->start_ns : injected->start_ns;
@@ -64,7 +64,7 @@ static void add(void *context, const struct collector_image *image)
 	target->image = image->image;
 	target->first_module = TARGET_FIRST_MODULE;
 	target->stack_top = procfs_stack_top(target->pid);
-	if (waits_add(injected->waits, target, begun_ns, image->start_cpu_ns)) {
+	if (target_waits_add(injected->waits, target, begun_ns, image->start_cpu_ns)) {
 		target_free(target);
 		return;
 	}
@@ -83,7 +83,7 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
 	if (!target)
 		return;
 	*at = target->next;
-	waits_remove(injected->waits, target, end_ns);
+	target_waits_remove(injected->waits, target, end_ns);
 	target_free(target);
 }
 
@@ -91,20 +91,20 @@ static uint64_t look_at_all(void *context)
 {
 	const struct injected *injected = context;
 
-	return waits_round(injected->waits);
+	return target_waits_round(injected->waits);
 }
 
 static void finish(void *context)
 {
 	const struct injected *injected = context;
 
-	waits_finish(injected->waits);
+	target_waits_finish(injected->waits);
 }
 
 struct injected *injected_new(const struct injected_config *config)
 {
 	struct injected *injected = calloc(1, sizeof(*injected));
-	struct waits_config waits = {
+	struct target_waits_config waits = {
 		.period_ns = NS_PER_S / config->rate_hz,
 		.has_details = config->has_details,
 		.find_thread = find_thread,
@@ -124,7 +124,7 @@ struct injected *injected_new(const struct injected_config *config)
 	};
 	waits.shared = &injected->shared;
 	waits.context = injected;
-	injected->waits = waits_new(&waits);
+	injected->waits = target_waits_new(&waits);
 	if (!injected->waits) {
 		injected_free(injected);
 		return NULL;
@@ -137,7 +137,7 @@ void injected_free(struct injected *injected)
 	if (!injected)
 		return;
 	/* Without a pipe nobody is told. */
-	waits_free(injected->waits);
+	target_waits_free(injected->waits);
 	while (injected->targets) {
 		struct target *target = injected->targets;
 

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 
 #define YAMA_FILE "/proc/sys/kernel/yama/ptrace_scope"
 

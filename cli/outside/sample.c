@@ -11,9 +11,9 @@
 
 #include "arch/ptrace.h"
 #include "cli/clock.h"
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "cli/outside/stackwalk.h"
-#include "cli/outside/wait_leaf.h"
+#include "libprof/waits/wait_leaf.h"
 
 #define SAME_NS	    500ULL  /* on the scheduler's clock */
 #define BEFORE_NS   8000ULL /* how well moments are known on ours: measured */

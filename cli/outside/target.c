@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/clock.h"
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "render/array.h"
 
 /* ---- threads --------------------------------------------------------------------------------- */

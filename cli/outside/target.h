@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "cli/gather/maps.h"
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "cli/gather/pipe_record.h"
 #include "cli/outside/object.h"
 #include "libprof/unwind/unwind.h"

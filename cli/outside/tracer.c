@@ -24,11 +24,11 @@
 #include <unistd.h>
 
 #include "cli/clock.h"
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/uninjected.h"
-#include "cli/outside/waits.h"
+#include "cli/outside/target_waits.h"
 #include "cli/own_stack.h"
 
 #define NS_PER_S 1000000000ULL
@@ -220,7 +220,7 @@ static void put_final_records(struct tracer *tracer)
 	struct record end;
 
 	if (tracer->waits)
-		waits_finish(tracer->waits);
+		target_waits_finish(tracer->waits);
 	while ((tracee = tracees_next(&tracer->tracees, tracee)))
 		sample_credit_thread(tracer, tracee);
 	for (struct target *target = tracer->targets; target; target = target->next) {
@@ -306,7 +306,7 @@ static uint64_t run_due(struct tracer *tracer, uint64_t *tick_ns, uint64_t *unin
 
 	if (!tracer->waits || !tracer->targets || tracer->requested)
 		return next_ns;
-	look_ns = waits_round(tracer->waits);
+	look_ns = target_waits_round(tracer->waits);
 	return look_ns < next_ns ? look_ns : next_ns;
 }
 
@@ -392,7 +392,7 @@ int tracer_main(const struct tracer_config *config)
 	tracer->shared.images = RECORD_TRACER_IMAGES;
 	affinity_any(&tracer->affinity);
 	if (config->waits)
-		tracer->waits = waits_new(&(struct waits_config){
+		tracer->waits = target_waits_new(&(struct target_waits_config){
 			.shared = &tracer->shared,
 			.period_ns = tracer->period_ns,
 			.has_details = config->wait_details,
@@ -403,7 +403,7 @@ int tracer_main(const struct tracer_config *config)
 		return EXIT_FAILURE;
 	pthread_join(thread, NULL);
 	pipe_writer_finish(tracer->shared.pipe_writer);
-	waits_free(tracer->waits);
+	target_waits_free(tracer->waits);
 	tracees_release(&tracer->tracees);
 	while (tracer->targets) {
 		struct target *target = tracer->targets;

@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "cli/diag.h"
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "cli/gather/pipe_record.h"
 #include "cli/outside/object.h"
 #include "cli/outside/affinity.h"
@@ -58,7 +58,7 @@ struct tracer {
 	bool is_finished;
 	struct tracees tracees;
 	struct target *targets;
-	struct waits *waits;	       /* NULL: nobody looks at them */
+	struct target_waits *waits;	       /* NULL: nobody looks at them */
 	struct uninjected *uninjected; /* NULL: whom to trace is said by commands */
 	struct target_shared shared;
 	struct pipe_writer pipe_writer;

@@ -38,7 +38,7 @@
 
 #include "cli/clock.h"
 #include "cli/gather/maps.h"
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/tracer.h"
 #include "cli/profile/picture_names.h"

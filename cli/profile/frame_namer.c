@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "cli/clock.h"
-#include "cli/outside/wait_leaf.h"
+#include "libprof/waits/wait_leaf.h"
 #include "cli/profile/picture_names.h"
 #include "cli/symbols/generated.h"
 #include "cli/symbols/jitdump.h"

@@ -25,7 +25,7 @@
 #include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/diag.h"
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "cli/run/gather.h"
 #include "cli/run/jit.h"
 #include "cli/run/signals.h"

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "arch/ptrace.h"
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "cli/outside/stackwalk.h"
 
 static bool is_verbose, asks_libunwind;

@@ -11,7 +11,7 @@
 
 #include "cli/gather/collector.h"
 #include "cli/gather/pipe_reader.h"
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "libprof/profile/profile.h"
 #include "tests/unit/deny.h"
 

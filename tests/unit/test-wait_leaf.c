@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "cli/outside/wait_leaf.h"
+#include "libprof/waits/wait_leaf.h"
 
 /* What a thread of ours would wait for in @call, were its first argument @first. */
 static uint64_t leaf_of(long call, uint64_t first, char details[PATH_MAX])

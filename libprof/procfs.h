@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be seen of somebody else's process by its pid: small files of /proc, and its clock.
- * Source: proc(5).
+ * What can be seen of a process by its pid: small files of /proc, and its clock. Pid 0 is this
+ * process, by whatever number /proc knows it; threads are as /proc numbers them. Source: proc(5).
  *
  * Context: any thread.
  */
-#ifndef CLI_GATHER_PROCFS_H
-#define CLI_GATHER_PROCFS_H
+#ifndef LIBPROF_PROCFS_H
+#define LIBPROF_PROCFS_H
 
 #include <limits.h>
 #include <stddef.h>
@@ -14,6 +14,10 @@
 #include <sys/types.h>
 
 #include "libprof/wire.h"
+
+/* The path of @name, a file of @pid, or of its thread @tid if that is not 0; cut where it is longer. */
+#define PROCFS_PATH_BYTES 80
+void procfs_path(char path[PROCFS_PATH_BYTES], pid_t pid, pid_t tid, const char *name);
 
 /* The number behind "@name:" in /proc/@id/status, id a process or thread; -1 when there is none. */
 long procfs_number(pid_t id, const char *name);

@@ -2,21 +2,15 @@
 /*
  * Rounds, and whom to look at in one. How one thread is looked at is wait_thread.c's.
  */
-#include "cli/outside/waits.h"
+#include "libprof/waits/waits.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "cli/clock.h"
-#include "cli/gather/pipe_record.h"
-#include "cli/gather/procfs.h"
-#include "cli/outside/refusal.h"
-#include "cli/outside/wait_thread.h"
-#include "render/array.h"
+#include "libprof/procfs.h"
+#include "libprof/profile/lookup.h"
 
 #define NS_PER_S 1000000000ULL
 
@@ -32,23 +26,23 @@
 /* A thread that has no number by then has no ring. */
 #define UNNUMBERED_NS (2 * ROUND_NS)
 
-#define FILES_MAX      512u
 #define THREADS_MAX    65536u
 #define LAST_LOOKS_MAX 4096u /* at the end, before anything is drawn */
 
 struct process {
 	struct process *next;
-	struct target *target; /* borrowed */
+	struct wait_process who;
 	uint64_t begun_ns, begun_cpu_ns;
-	uint64_t cpu_ns;  /* when it was last looked at */
-	unsigned links;	  /* threads, as their folder has it */
+	uint64_t activity; /* when it was last looked at */
+	unsigned links;	   /* likewise, thread_count() */
 	uint64_t ran_ns;  /* when it was last seen to have run: whom nobody looked at since may have
 			   */
 	uint64_t idle_ns; /* when it was last seen not to have */
 	uint64_t listed_ns;	     /* when its threads were last listed */
 	bool has_changed;	     /* a thread has gone */
 	struct wait_thread *threads; /* by tid */
-	unsigned count, room;
+	unsigned count;
+	size_t threads_bytes;
 };
 
 struct waits {
@@ -60,8 +54,7 @@ struct waits {
 	uint64_t next_ns, last_ns, told_ns;
 	int64_t saved_ns; /* of CPU time, to be spent on looks */
 	uint64_t look_ns; /* what one takes, on average */
-	struct record_waits record;
-	struct memory memory;
+	struct waits_counts counts;
 	uint64_t frames[WIRE_MAX_DEPTH + 1];
 };
 
@@ -82,30 +75,42 @@ static uint64_t own_cpu_ns(void)
 	return (uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
 }
 
+static uint64_t now(const struct waits *waits)
+{
+	return waits->config.calls->now_ns();
+}
+
 struct waits *waits_new(const struct waits_config *config)
 {
-	struct waits *waits = calloc(1, sizeof(*waits));
+	struct waits *waits = pages_new(sizeof(*waits));
 	struct rlimit limit;
 
 	if (!waits)
 		return NULL;
 	waits->config = *config;
-	waits->random = clock_now_ns() * 0x9e3779b97f4a7c15ULL | 1;
-	waits->last_ns = waits->told_ns = clock_now_ns();
+	waits->random = now(waits) * 0x9e3779b97f4a7c15ULL | 1;
+	waits->last_ns = waits->told_ns = now(waits);
 	waits->look_ns = LOOK_NS;
 	waits->saved_ns = SAVED_NS;
 	waits->looker = (struct wait_looker){
-		.shared = config->shared,
+		.calls = config->calls,
+		.context = config->context,
 		.period_ns = config->period_ns,
-		.memory = &waits->memory,
 		.frames = waits->frames,
-		.files_max = FILES_MAX,
+		.files_max = config->files_max,
+		.announced = 1,
 	};
 	if (config->has_details)
-		waits->looker.details = calloc(WAIT_DETAILS, sizeof(*waits->looker.details));
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur / 2 < FILES_MAX)
+		waits->looker.details = pages_new(WAIT_DETAILS * sizeof(*waits->looker.details));
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur / 2 < config->files_max)
 		waits->looker.files_max = (unsigned)limit.rlim_cur / 2;
 	return waits;
+}
+
+static void free_process(struct process *process)
+{
+	pages_free(process->threads, process->threads_bytes);
+	pages_free(process, sizeof(*process));
 }
 
 void waits_free(struct waits *waits)
@@ -118,25 +123,23 @@ void waits_free(struct waits *waits)
 		waits->processes = process->next;
 		for (unsigned i = 0; i < process->count; i++)
 			wait_thread_release(&waits->looker, &process->threads[i]);
-		free(process->threads);
-		free(process);
+		free_process(process);
 	}
-	free(waits->looker.details);
-	free(waits);
+	pages_free(waits->looker.details, WAIT_DETAILS * sizeof(*waits->looker.details));
+	pages_free(waits, sizeof(*waits));
 }
 
-/* The first reason is told. It is found out at once: later it may be another. */
 static void note_refusal(struct waits *waits, const struct process *process, int error)
 {
-	struct diag_message message = {0};
-
-	if (waits->record.refusal[0])
-		return;
-	refusal_of_looking(process->target->pid, error, &message);
-	snprintf(waits->record.refusal, sizeof(waits->record.refusal), "%.190s", message.text);
+	waits->config.calls->refused(waits->config.context, &process->who, error);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
+
+static bool is_main_thread(const struct process *process, pid_t tid)
+{
+	return tid == (process->who.pid ? process->who.pid : getpid());
+}
 
 /* It began at @begun_ns with nothing on its clocks; it has not been looked at yet. */
 static void set_birth(struct wait_thread *thread, uint64_t begun_ns)
@@ -156,16 +159,12 @@ static void number_thread(struct waits *waits, const struct process *process,
 
 	if (thread->number)
 		return;
-	if (!waits->config.find_thread) {
-		thread->number = (uint32_t)thread->tid;
-		return;
-	}
-	thread->number = waits->config.find_thread(
-		waits->config.context, process->target->image, thread->tid, &begun_ns);
+	thread->number = waits->config.calls->find_thread(
+		waits->config.context, &process->who, thread->tid, &begun_ns);
 	if (!thread->number && is_last_try)
 		thread->number = 1u << 31 | (uint32_t)thread->tid;
 	if (begun_ns > process->begun_ns && begun_ns < thread->begun_ns &&
-		thread->tid != process->target->pid)
+		!is_main_thread(process, thread->tid))
 		set_birth(thread, begun_ns);
 }
 
@@ -173,14 +172,14 @@ static void tell_thread(
 	struct waits *waits, const struct process *process, struct wait_thread *thread)
 {
 	number_thread(waits, process, thread, true);
-	wait_thread_tell(&waits->looker, thread, process->target);
+	wait_thread_tell(&waits->looker, thread, &process->who);
 }
 
 static void end_thread(struct waits *waits, const struct process *process,
 	struct wait_thread *thread, uint64_t end_ns)
 {
 	number_thread(waits, process, thread, true);
-	wait_thread_end(&waits->looker, thread, process->target, end_ns);
+	wait_thread_end(&waits->looker, thread, &process->who, end_ns);
 	waits->threads--;
 }
 
@@ -191,12 +190,12 @@ static void end_thread(struct waits *waits, const struct process *process,
 static int begin_thread(
 	struct waits *waits, struct process *process, pid_t tid, struct wait_thread *thread)
 {
-	uint64_t now_ns = clock_now_ns();
-	bool is_main = tid == process->target->pid, is_born = process->listed_ns != 0;
+	uint64_t now_ns = now(waits);
+	bool is_main = is_main_thread(process, tid), is_born = process->listed_ns != 0;
 	int error;
 
 	*thread = (struct wait_thread){.tid = tid};
-	error = wait_thread_begin(&waits->looker, thread, process->target);
+	error = wait_thread_begin(&waits->looker, thread, &process->who);
 	if (error == -ENOSYS && is_main)
 		note_refusal(waits, process, error);
 	if (error)
@@ -217,38 +216,52 @@ static int begin_thread(
 	return 0;
 }
 
-static int by_number(const void *a, const void *b)
+/* The kernel lists threads as they came, so this is mostly done. qsort(3) asks malloc() for memory.
+ */
+static void sort_tids(pid_t *tids, unsigned count)
 {
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+	for (unsigned gap = count; (gap = gap > 2 ? gap * 5 / 11 : gap / 2);)
+		for (unsigned i = gap; i < count; i++) {
+			pid_t tid = tids[i];
+			unsigned at = i;
 
-	return x < y ? -1 : x > y;
+			for (; at >= gap && tids[at - gap] > tid; at -= gap)
+				tids[at] = tids[at - gap];
+			tids[at] = tid;
+		}
 }
 
-/* The threads of @pid by tid, their number in *@count; owned. NULL: gone, or no memory. */
-static pid_t *list_threads(pid_t pid, unsigned *count)
+/* The threads of @process by tid into @tids, an empty array. Returns how many; 0: not known. */
+static unsigned list_threads(struct waits *waits, const struct process *process, struct pages *tids)
 {
-	size_t room = procfs_thread_count(pid) + 64u;
-	pid_t *tids = malloc(room * sizeof(*tids));
-	long all = tids ? procfs_threads(pid, tids, room) : -ENOMEM;
+	struct pages_account account = {.limit_bytes = SIZE_MAX};
+	size_t room = process->links + 64u;
+	long all;
 
-	if (all <= 0) {
-		free(tids);
-		return NULL;
-	}
+	if (pages_reserve(&account, tids, room * sizeof(pid_t)))
+		return 0;
+	room = tids->bytes / sizeof(pid_t);
+	all = waits->config.calls->threads(waits->config.context, &process->who, tids->at, room);
+	if (all <= 0)
+		return 0;
 	/* Those beyond, which came meanwhile, come with the next list. */
-	*count = (size_t)all < room ? (unsigned)all : (unsigned)room;
-	qsort(tids, *count, sizeof(*tids), by_number);
-	return tids;
+	if ((size_t)all > room)
+		all = (long)room;
+	sort_tids(tids->at, (unsigned)all);
+	return (unsigned)all;
 }
 
 /* Make the table of threads that of those that are there: some ended, some are new. */
 static void list_process(struct waits *waits, struct process *process)
 {
-	unsigned count = 0, old = 0, kept = 0;
-	pid_t *tids = list_threads(process->target->pid, &count);
-	uint64_t now_ns = clock_now_ns();
-	struct wait_thread *threads = tids ? malloc(count * sizeof(*threads)) : NULL;
+	struct pages_account account = {.limit_bytes = SIZE_MAX};
+	struct pages list = {NULL, 0};
+	unsigned count = list_threads(waits, process, &list), old = 0, kept = 0;
+	const pid_t *tids = list.at;
+	uint64_t now_ns = now(waits);
+	struct wait_thread *threads = count ? pages_new(count * sizeof(*threads)) : NULL;
 
+	process->has_changed = !threads;
 	for (unsigned i = 0; threads && i < count; i++) {
 		while (old < process->count && process->threads[old].tid < tids[i])
 			end_thread(waits, process, &process->threads[old++],
@@ -256,32 +269,34 @@ static void list_process(struct waits *waits, struct process *process)
 		if (old < process->count && process->threads[old].tid == tids[i])
 			threads[kept++] = process->threads[old++];
 		else if (waits->threads >= THREADS_MAX)
-			waits->record.untracked++;
+			waits->counts.untracked++;
 		else if (!begin_thread(waits, process, tids[i], &threads[kept]))
 			kept++;
 	}
-	free(tids);
+	pages_release(&account, &list);
 	if (!threads)
 		return;
 	while (old < process->count)
 		end_thread(waits, process, &process->threads[old++],
 			now_ns - (now_ns - process->listed_ns) / 2);
-	free(process->threads);
+	pages_free(process->threads, process->threads_bytes);
 	process->threads = threads;
-	process->count = process->room = kept;
+	process->threads_bytes = count * sizeof(*threads);
+	process->count = kept;
 	process->listed_ns = now_ns;
 	process->has_changed = kept < count;
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-int waits_add(struct waits *waits, struct target *target, uint64_t begun_ns, uint64_t begun_cpu_ns)
+int waits_add(struct waits *waits, const struct wait_process *who, uint64_t begun_ns,
+	uint64_t begun_cpu_ns)
 {
-	struct process *process = calloc(1, sizeof(*process));
+	struct process *process = pages_new(sizeof(*process));
 
 	if (!process)
 		return -ENOMEM;
-	process->target = target;
+	process->who = *who;
 	process->begun_ns = begun_ns;
 	process->begun_cpu_ns = begun_cpu_ns;
 	process->next = waits->processes;
@@ -289,16 +304,11 @@ int waits_add(struct waits *waits, struct target *target, uint64_t begun_ns, uin
 	return 0;
 }
 
-void waits_pass_over(struct waits *waits)
-{
-	waits->record.unreachable++;
-}
-
-void waits_remove(struct waits *waits, const struct target *target, uint64_t end_ns)
+void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
 {
 	struct process **at = &waits->processes, *process;
 
-	while (*at && (*at)->target != target)
+	while (*at && (*at)->who.target != target)
 		at = &(*at)->next;
 	process = *at;
 	if (!process)
@@ -307,11 +317,10 @@ void waits_remove(struct waits *waits, const struct target *target, uint64_t end
 	for (unsigned i = 0; i < process->count; i++) {
 		struct wait_thread *thread = &process->threads[i];
 
-		wait_thread_close(&waits->looker, thread, target, end_ns);
+		wait_thread_close(&waits->looker, thread, &process->who, end_ns);
 		end_thread(waits, process, thread, 0);
 	}
-	free(process->threads);
-	free(process);
+	free_process(process);
 }
 
 static bool is_unknown(const struct process *process, const struct wait_thread *thread)
@@ -330,25 +339,26 @@ static void rest_threads(const struct process *process)
 /* Has it run since the last round? */
 static void check_process(struct waits *waits, struct process *process)
 {
-	pid_t pid = process->target->pid;
-	uint64_t cpu_ns = procfs_cpu_ns((uint32_t)pid);
-	unsigned links = procfs_thread_count(pid);
-	uint64_t now_ns = clock_now_ns();
+	const struct waits_calls *calls = waits->config.calls;
+	uint64_t activity = calls->activity(waits->config.context, &process->who);
+	unsigned links = calls->thread_count(waits->config.context, &process->who);
+	uint64_t now_ns = now(waits);
+	bool is_listed = process->listed_ns && links == process->links;
 
-	if (cpu_ns && !links)
+	if (activity && !links)
 		note_refusal(waits, process, -EACCES);
-	if (!cpu_ns || !links)
+	if (!activity || !links)
 		return;
-	if (cpu_ns == process->cpu_ns && links == process->links) {
+	if (activity == process->activity && is_listed) {
 		process->idle_ns = now_ns;
 		return;
 	}
 	rest_threads(process);
-	if (!process->listed_ns || links != process->links || process->has_changed)
-		list_process(waits, process);
-	process->cpu_ns = cpu_ns;
+	process->activity = activity;
 	process->links = links;
-	process->ran_ns = clock_now_ns();
+	if (!is_listed || process->has_changed)
+		list_process(waits, process);
+	process->ran_ns = now(waits);
 }
 
 static unsigned count_unknown(const struct process *process)
@@ -360,12 +370,15 @@ static unsigned count_unknown(const struct process *process)
 	return count;
 }
 
-static void tell_process(struct waits *waits, const struct process *process)
+/* Tell of each thread what was last told @age_ns before it was seen last. */
+static void tell_all(struct waits *waits, uint64_t age_ns)
 {
-	rest_threads(process);
-	for (unsigned i = 0; i < process->count; i++)
-		if (process->threads[i].seen_ns - process->threads[i].told_ns >= TELL_NS)
-			tell_thread(waits, process, &process->threads[i]);
+	for (struct process *process = waits->processes; process; process = process->next) {
+		rest_threads(process);
+		for (unsigned i = 0; i < process->count; i++)
+			if (process->threads[i].seen_ns - process->threads[i].told_ns >= age_ns)
+				tell_thread(waits, process, &process->threads[i]);
+	}
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
@@ -382,11 +395,11 @@ static unsigned look_at_process(struct waits *waits, struct process *process, ui
 		if (!is_unknown(process, thread) || random_below(waits, 1ULL << 32) >= chance)
 			continue;
 		number_thread(
-			waits, process, thread, clock_now_ns() - thread->begun_ns > UNNUMBERED_NS);
+			waits, process, thread, now(waits) - thread->begun_ns > UNNUMBERED_NS);
 		if (!thread->number)
 			continue;
 		looked++;
-		error = wait_thread_look(&waits->looker, thread, process->target);
+		error = wait_thread_look(&waits->looker, thread, &process->who);
 		if (error == -ESRCH)
 			process->has_changed = true;
 		else if (error)
@@ -408,13 +421,13 @@ static void look_around(struct waits *waits)
 	waits->saved_ns -= (int64_t)spent_ns;
 	affordable =
 		waits->saved_ns > 0 ? (unsigned)((uint64_t)waits->saved_ns / waits->look_ns) : 0;
-	waits->record.wanted += wanted;
+	waits->counts.wanted += wanted;
 	if (!wanted || !affordable)
 		return;
 	for (struct process *process = waits->processes; process; process = process->next)
 		looked += look_at_process(waits, process,
 			affordable < wanted ? ((uint64_t)affordable << 32) / wanted : 1ULL << 32);
-	waits->record.looked += looked;
+	waits->counts.looked += looked;
 	spent_ns = own_cpu_ns() - began_ns - spent_ns;
 	waits->saved_ns -= (int64_t)spent_ns;
 	if (looked)
@@ -423,7 +436,7 @@ static void look_around(struct waits *waits)
 
 uint64_t waits_round(struct waits *waits)
 {
-	uint64_t now_ns = clock_now_ns();
+	uint64_t now_ns = now(waits);
 
 	if (now_ns < waits->next_ns)
 		return waits->next_ns;
@@ -436,26 +449,34 @@ uint64_t waits_round(struct waits *waits)
 		look_around(waits);
 	if (now_ns - waits->told_ns >= TELL_NS) {
 		waits->told_ns = now_ns;
-		for (struct process *process = waits->processes; process; process = process->next)
-			tell_process(waits, process);
+		tell_all(waits, TELL_NS);
 	}
 	return waits->next_ns;
 }
 
-void waits_finish(struct waits *waits)
+/* Everybody, if they are not too many. */
+static void look_last(struct waits *waits, struct process *process)
 {
-	struct record_waits *record = &waits->record;
+	check_process(waits, process);
+	if (waits->threads <= LAST_LOOKS_MAX)
+		look_at_process(waits, process, 1ULL << 32);
+}
 
+void waits_settle(struct waits *waits)
+{
+	for (struct process *process = waits->processes; process; process = process->next)
+		look_last(waits, process);
+	tell_all(waits, 0);
+	waits->looker.announced++;
+}
+
+void waits_finish(struct waits *waits, struct waits_counts *counts)
+{
 	while (waits->processes) {
-		struct process *process = waits->processes;
-
-		check_process(waits, process);
-		if (waits->threads <= LAST_LOOKS_MAX)
-			look_at_process(waits, process, 1ULL << 32);
-		waits_remove(waits, process->target, 0);
+		look_last(waits, waits->processes);
+		waits_remove(waits, waits->processes->who.target, 0);
 	}
-	record->looks = waits->looker.looks;
-	record->changed = waits->looker.changed;
-	pipe_writer_put(
-		waits->config.shared->pipe_writer, RECORD_WAITS, record, sizeof(*record), NULL, 0);
+	waits->counts.looks = waits->looker.looks;
+	waits->counts.changed = waits->looker.changed;
+	*counts = waits->counts;
 }

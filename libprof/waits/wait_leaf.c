@@ -3,7 +3,7 @@
  * One table of system calls, by the kernel's names for them, without what tells apart the ages of
  * one call (ppoll and poll). What it lacks is called by its number.
  */
-#include "cli/outside/wait_leaf.h"
+#include "libprof/waits/wait_leaf.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -30,7 +30,8 @@ enum sort {
 	SORT_COUNT
 };
 
-static const char *const sort_names[SORT_COUNT] = {
+/* No table here has pointers: each would cost every process that loads the library. */
+static const char sort_names[SORT_COUNT][12] = {
 	[SORT_NONE] = "",
 	[SORT_FILE] = "file",
 	[SORT_FOLDER] = "directory",
@@ -49,10 +50,10 @@ static const char *const sort_names[SORT_COUNT] = {
 #define IS_REST	 2u /* threads wait in it for something to do */
 
 static const struct wait_call {
-	const char *name;
-	const char *kind;
-	int number;
-	unsigned what; /* HAS_FILE, IS_REST */
+	char name[16];
+	char kind[6];
+	int16_t number;
+	uint8_t what; /* HAS_FILE, IS_REST */
 } calls[] = {
 	{"futex", "lock", SYS_futex, IS_REST},
 #ifdef SYS_futex_waitv
@@ -172,7 +173,7 @@ static enum sort sort_of_anonymous(const char *link)
 /* Of descriptor @number of @pid; @link (PATH_MAX) gets where it leads. */
 static enum sort sort_of_file(pid_t pid, uint64_t number, char *link)
 {
-	char name[32], path[64];
+	char name[32], path[PROCFS_PATH_BYTES];
 	struct statx status;
 
 	snprintf(name, sizeof(name), "fd/%d", (int)number);
@@ -184,7 +185,7 @@ static enum sort sort_of_file(pid_t pid, uint64_t number, char *link)
 		return SORT_SOCKET;
 	if (!strncmp(link, "anon_inode:", 11))
 		return sort_of_anonymous(link);
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	procfs_path(path, pid, 0, name);
 	/* Never by asking the server that a file is on, who may not answer. */
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status))
 		return SORT_OTHER;

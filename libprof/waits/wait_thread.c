@@ -10,17 +10,15 @@
  * A stack is read from a thread that may wake up meanwhile. It counts only if the kernel gave the
  * thread no CPU from before to after.
  */
-#include "cli/outside/wait_thread.h"
+#include "libprof/waits/wait_thread.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/clock.h"
-#include "cli/gather/pipe_record.h"
-#include "cli/outside/wait_leaf.h"
 #include "libprof/fnv.h"
+#include "libprof/profile/lookup.h"
+#include "libprof/waits/wait_leaf.h"
 
 #define TRIES		2	    /* to have a stack that the thread slept through */
 #define STACK_BYTES_MAX (64u << 20) /* of all threads: whose stack is not kept is walked again */
@@ -29,13 +27,13 @@
 
 /* @name of @thread, opened for this once when there are too many. Returns it or -errno. */
 static int open_file(struct wait_looker *looker, const struct wait_thread *thread, int *kept,
-	const struct target *target, const char *name)
+	const struct wait_process *process, const char *name)
 {
 	int file = *kept;
 
 	if (file >= 0)
 		return file;
-	file = procfs_open(target->pid, thread->tid, name);
+	file = procfs_open(process->pid, thread->tid, name);
 	if (file >= 0 && looker->files < looker->files_max) {
 		looker->files++;
 		*kept = file;
@@ -53,21 +51,23 @@ static void close_file(struct wait_looker *looker, int *kept)
 }
 
 static int read_clock(struct wait_looker *looker, struct wait_thread *thread,
-	const struct target *target, struct procfs_clock *out)
+	const struct wait_process *process, struct procfs_clock *out)
 {
-	int file = open_file(looker, thread, &thread->clock, target, "schedstat");
+	int file = open_file(looker, thread, &thread->clock, process, "schedstat");
 	int error = file < 0 ? file : procfs_clock_read(file, out);
 
 	if (file >= 0 && file != thread->clock)
 		close(file);
+	if (error && looker->calls->cpu_clock)
+		error = looker->calls->cpu_clock(looker->context, thread->tid, out);
 	/* A thread that never had a CPU can say nothing; a kernel that does not count says so. */
 	return !error && !out->turns ? -ENOSYS : error;
 }
 
 static int read_call(struct wait_looker *looker, struct wait_thread *thread,
-	const struct target *target, struct procfs_syscall *out)
+	const struct wait_process *process, struct procfs_syscall *out)
 {
-	int file = open_file(looker, thread, &thread->call, target, "syscall");
+	int file = open_file(looker, thread, &thread->call, process, "syscall");
 	int error = file < 0 ? file : procfs_syscall_read(file, out);
 
 	if (file >= 0 && file != thread->call)
@@ -78,62 +78,60 @@ static int read_call(struct wait_looker *looker, struct wait_thread *thread,
 /* ---- telling --------------------------------------------------------------------------------- */
 
 static void announce(
-	struct wait_looker *looker, struct wait_thread *thread, const struct target *target)
+	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
-	struct record_thread record = {
-		.image = target->image, .number = thread->number, .tid = (uint32_t)thread->tid};
+	char comm[WIRE_COMM_BYTES];
 
-	if (thread->is_announced)
+	if (thread->announced == looker->announced)
 		return;
-	procfs_comm(target->pid, thread->tid, record.comm);
-	if (!pipe_writer_put(
-		    looker->shared->pipe_writer, RECORD_THREAD, &record, sizeof(record), NULL, 0))
-		thread->is_announced = true;
+	procfs_comm(process->pid, thread->tid, comm);
+	if (!looker->calls->put_thread(looker->context, process, thread->number, thread->tid, comm))
+		thread->announced = looker->announced;
 }
 
 /* Of *@ns, and what was left before, whole periods on the @count frames at @frames. */
 static void put_time(struct wait_looker *looker, struct wait_thread *thread,
-	const struct target *target, uint64_t *ns, const uint64_t *frames, uint32_t count)
+	const struct wait_process *process, uint64_t *ns, const uint64_t *frames, uint32_t count)
 {
 	uint64_t all_ns = thread->rest_ns + *ns, weight = all_ns / looker->period_ns;
-	struct record_sample record = {
-		.image = target->image,
-		.time_ns = thread->seen_ns,
+	struct wire_sample sample = {
+		.bytes = (uint32_t)(sizeof(sample) + count * sizeof(*frames)),
 		.thread = thread->number,
+		.time_ns = thread->seen_ns,
 		.weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight,
-		.frames = count,
+		.frames = (uint16_t)count,
 		.kind = WIRE_KIND_WAIT,
 		.end = count > 1 ? thread->end : WIRE_END_ROOT,
 	};
 
 	*ns = 0;
-	thread->rest_ns = all_ns - record.weight * looker->period_ns;
-	if (!record.weight)
+	thread->rest_ns = all_ns - sample.weight * looker->period_ns;
+	if (!sample.weight)
 		return;
-	announce(looker, thread, target);
-	pipe_writer_put(looker->shared->pipe_writer, RECORD_SAMPLE, &record, sizeof(record), frames,
-		count * sizeof(*frames));
+	announce(looker, thread, process);
+	looker->calls->put_sample(looker->context, process, &sample, frames);
 }
 
 static void put_asleep(
-	struct wait_looker *looker, struct wait_thread *thread, const struct target *target)
+	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
 	if (thread->asleep_ns)
-		put_time(looker, thread, target, &thread->asleep_ns, thread->stack, thread->frames);
+		put_time(
+			looker, thread, process, &thread->asleep_ns, thread->stack, thread->frames);
 }
 
 void wait_thread_tell(
-	struct wait_looker *looker, struct wait_thread *thread, const struct target *target)
+	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
 	const uint64_t ready = WIRE_FRAME_WAIT(WIRE_WAIT_NO_CPU, 0);
 	const uint64_t unknown = WIRE_FRAME_WAIT(WIRE_WAIT_UNKNOWN, 0);
 
 	thread->told_ns = thread->seen_ns;
-	put_asleep(looker, thread, target);
+	put_asleep(looker, thread, process);
 	if (thread->ready_ns)
-		put_time(looker, thread, target, &thread->ready_ns, &ready, 1);
+		put_time(looker, thread, process, &thread->ready_ns, &ready, 1);
 	if (thread->unknown_ns)
-		put_time(looker, thread, target, &thread->unknown_ns, &unknown, 1);
+		put_time(looker, thread, process, &thread->unknown_ns, &unknown, 1);
 }
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
@@ -142,11 +140,10 @@ void wait_thread_tell(
  * What is waited for in particular, as the name of @leaf; it is told once. Returns the leaf that
  * has it.
  */
-static uint64_t put_details(
-	struct wait_looker *looker, const struct target *target, uint64_t leaf, const char *details)
+static uint64_t put_details(struct wait_looker *looker, const struct wait_process *process,
+	uint64_t leaf, const char *details)
 {
-	struct record_code record = {.image = target->image, .bytes = 1};
-	uint64_t hash = fnv_text(FNV_BEGIN ^ target->image, details, SIZE_MAX) | 1;
+	uint64_t hash = fnv_text(FNV_BEGIN ^ process->image, details, SIZE_MAX) | 1;
 	uint32_t at = (uint32_t)(hash >> 32) % WAIT_DETAILS;
 
 	/* Half full at most, so that there is an end. */
@@ -159,29 +156,25 @@ static uint64_t put_details(
 		return leaf;
 	looker->details[at] = hash;
 	looker->detail_count++;
-	record.space = WIRE_FRAME_ADDRESS(leaf);
-	pipe_writer_put(looker->shared->pipe_writer, RECORD_CODE, &record, sizeof(record), details,
-		strlen(details) + 1);
+	looker->calls->put_text(looker->context, process, WIRE_FRAME_ADDRESS(leaf), details);
 	return leaf;
 }
 
 /* The stack in which @thread sleeps, in @call, into looker->frames. Returns how many frames. */
 static uint32_t walk_asleep(struct wait_looker *looker, const struct wait_thread *thread,
-	struct target *target, const struct procfs_syscall *call, uint8_t *end)
+	const struct wait_process *process, const struct procfs_syscall *call, uint8_t *end)
 {
-	struct stackwalk walk = {
-		.target = target, .shared = looker->shared, .memory = looker->memory};
 	char details[PATH_MAX] = "";
 	struct unwind_result result;
 
-	memory_begin(looker->memory, target->pid);
 	looker->frames[0] =
-		wait_leaf(target->pid, thread->tid, call, looker->details ? details : NULL);
-	result = stackwalk_asleep(&walk, call->pc, call->sp, looker->frames + 1);
+		wait_leaf(process->pid, thread->tid, call, looker->details ? details : NULL);
+	result = looker->calls->walk(
+		looker->context, process, call->pc, call->sp, looker->frames + 1);
 	/* The leaf takes the place of one frame more. */
 	if (result.frames == WIRE_MAX_DEPTH)
 		result = (struct unwind_result){WIRE_MAX_DEPTH - 1, WIRE_END_DEPTH};
-	looker->frames[0] = put_details(looker, target, looker->frames[0], details);
+	looker->frames[0] = put_details(looker, process, looker->frames[0], details);
 	*end = (uint8_t)result.end;
 	return result.frames + 1;
 }
@@ -195,20 +188,39 @@ static void add_carried(struct wait_thread *thread)
 	thread->carried_ns = 0;
 }
 
+static size_t stack_room(const struct wait_thread *thread)
+{
+	return thread->stack ? pages_round(thread->frames * sizeof(*thread->stack)) : 0;
+}
+
+/* Room for @bytes in thread->stack, which is NULL where there is none. */
+static void resize_stack(struct wait_looker *looker, struct wait_thread *thread, size_t bytes)
+{
+	size_t room = stack_room(thread);
+
+	bytes = bytes ? pages_round(bytes) : 0;
+	if (bytes && bytes == room)
+		return;
+	pages_free(thread->stack, room);
+	looker->stack_bytes -= room;
+	thread->stack = NULL;
+	if (bytes && looker->stack_bytes + bytes <= STACK_BYTES_MAX)
+		thread->stack = pages_new(bytes);
+	if (thread->stack)
+		looker->stack_bytes += bytes;
+}
+
 /* looker->frames is where @thread sleeps, what it waited until now included. */
 static void set_stack(struct wait_looker *looker, struct wait_thread *thread,
-	const struct target *target, uint32_t frames, uint8_t end)
+	const struct wait_process *process, uint32_t frames, uint8_t end)
 {
 	size_t bytes = frames * sizeof(*looker->frames);
 	bool is_same = thread->stack && thread->frames == frames && thread->end == end &&
 		       !memcmp(thread->stack, looker->frames, bytes);
 
 	if (!is_same) {
-		put_asleep(looker, thread, target);
-		looker->stack_bytes -= thread->stack ? thread->frames * sizeof(*thread->stack) : 0;
-		free(thread->stack);
-		thread->stack =
-			looker->stack_bytes + bytes <= STACK_BYTES_MAX ? malloc(bytes) : NULL;
+		put_asleep(looker, thread, process);
+		resize_stack(looker, thread, bytes);
 		thread->frames = frames;
 		thread->end = end;
 	}
@@ -216,12 +228,10 @@ static void set_stack(struct wait_looker *looker, struct wait_thread *thread,
 	thread->is_asleep = thread->stack != NULL;
 	if (is_same)
 		return;
-	if (thread->stack) {
-		looker->stack_bytes += bytes;
+	if (thread->stack)
 		memcpy(thread->stack, looker->frames, bytes);
-	} else if (thread->asleep_ns) {
-		put_time(looker, thread, target, &thread->asleep_ns, looker->frames, frames);
-	}
+	else if (thread->asleep_ns)
+		put_time(looker, thread, process, &thread->asleep_ns, looker->frames, frames);
 }
 
 /* ---- looks ----------------------------------------------------------------------------------- */
@@ -271,13 +281,14 @@ void wait_thread_rested(struct wait_thread *thread, uint64_t now_ns)
 }
 
 /* Find out what @thread waits for. Returns as wait_thread_look(). */
-static int find_stack(struct wait_looker *looker, struct wait_thread *thread, struct target *target)
+static int find_stack(
+	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
 	thread->is_asleep = false;
 	for (unsigned i = 0; i < TRIES; i++) {
 		struct procfs_clock after;
 		struct procfs_syscall call;
-		int error = read_call(looker, thread, target, &call);
+		int error = read_call(looker, thread, process, &call);
 		uint64_t turns = thread->seen.turns;
 		uint32_t frames;
 		uint8_t end;
@@ -288,14 +299,14 @@ static int find_stack(struct wait_looker *looker, struct wait_thread *thread, st
 			count_unknown(thread);
 			return error;
 		}
-		frames = walk_asleep(looker, thread, target, &call, &end);
-		error = read_clock(looker, thread, target, &after);
+		frames = walk_asleep(looker, thread, process, &call, &end);
+		error = read_clock(looker, thread, process, &after);
 		if (error)
 			return -ESRCH;
-		count_time(thread, &after, clock_now_ns());
+		count_time(thread, &after, looker->calls->now_ns());
 		looker->looks++;
 		if (after.turns == turns) {
-			set_stack(looker, thread, target, frames, end);
+			set_stack(looker, thread, process, frames, end);
 			return 0;
 		}
 		looker->changed++;
@@ -305,23 +316,24 @@ static int find_stack(struct wait_looker *looker, struct wait_thread *thread, st
 }
 
 int wait_thread_begin(
-	struct wait_looker *looker, struct wait_thread *thread, const struct target *target)
+	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
 	thread->clock = thread->call = -1;
-	return read_clock(looker, thread, target, &thread->seen);
+	return read_clock(looker, thread, process, &thread->seen);
 }
 
-int wait_thread_look(struct wait_looker *looker, struct wait_thread *thread, struct target *target)
+int wait_thread_look(
+	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
 	struct procfs_clock clock;
 	uint64_t turns = thread->seen.turns;
-	int error = read_clock(looker, thread, target, &clock);
+	int error = read_clock(looker, thread, process, &clock);
 
 	if (error)
 		return error;
-	count_time(thread, &clock, clock_now_ns());
+	count_time(thread, &clock, looker->calls->now_ns());
 	if (!thread->is_asleep || clock.turns != turns)
-		return find_stack(looker, thread, target);
+		return find_stack(looker, thread, process);
 	add_carried(thread);
 	return 0;
 }
@@ -330,31 +342,27 @@ void wait_thread_release(struct wait_looker *looker, struct wait_thread *thread)
 {
 	close_file(looker, &thread->clock);
 	close_file(looker, &thread->call);
-	looker->stack_bytes -= thread->stack ? thread->frames * sizeof(*thread->stack) : 0;
-	free(thread->stack);
-	thread->stack = NULL;
+	resize_stack(looker, thread, 0);
 }
 
 void wait_thread_close(struct wait_looker *looker, struct wait_thread *thread,
-	const struct target *target, uint64_t end_ns)
+	const struct wait_process *process, uint64_t end_ns)
 {
 	struct procfs_clock clock;
 
 	/* What a process says of its end may be anything. */
-	if (!end_ns || end_ns > clock_now_ns())
-		end_ns = clock_now_ns();
+	if (!end_ns || end_ns > looker->calls->now_ns())
+		end_ns = looker->calls->now_ns();
 	if (end_ns < thread->seen_ns)
 		return;
-	if (!read_clock(looker, thread, target, &clock))
+	if (!read_clock(looker, thread, process, &clock))
 		count_time(thread, &clock, end_ns);
 	wait_thread_rested(thread, end_ns);
 }
 
 void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
-	const struct target *target, uint64_t end_ns)
+	const struct wait_process *process, uint64_t end_ns)
 {
-	struct record_life record;
-
 	wait_thread_rested(thread, end_ns);
 	if (thread->stack)
 		add_carried(thread);
@@ -362,13 +370,10 @@ void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
 	take_back(thread, &thread->ready_ns);
 	take_back(thread, &thread->unknown_ns);
 	count_unknown(thread);
-	wait_thread_tell(looker, thread, target);
-	record = (struct record_life){
-		.image = target->image,
-		.thread = thread->number,
-		.span_ns = thread->seen_ns - thread->begun_ns,
-		.cpu_ns = thread->seen.cpu_ns - thread->begun.cpu_ns,
-	};
-	pipe_writer_put(looker->shared->pipe_writer, RECORD_LIFE, &record, sizeof(record), NULL, 0);
+	wait_thread_tell(looker, thread, process);
+	if (looker->calls->put_life)
+		looker->calls->put_life(looker->context, process, thread->number,
+			thread->seen_ns - thread->begun_ns,
+			thread->seen.cpu_ns - thread->begun.cpu_ns);
 	wait_thread_release(looker, thread);
 }

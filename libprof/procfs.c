@@ -2,7 +2,7 @@
 /*
  * Reading files of /proc, and the kernel's clocks of processes.
  */
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +14,17 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+void procfs_path(char path[PROCFS_PATH_BYTES], pid_t pid, pid_t tid, const char *name)
+{
+	char process[16] = "self", thread[24] = "";
+
+	if (pid)
+		snprintf(process, sizeof(process), "%d", (int)pid);
+	if (tid)
+		snprintf(thread, sizeof(thread), "task/%d/", (int)tid);
+	snprintf(path, PROCFS_PATH_BYTES, "/proc/%s/%s%s", process, thread, name);
+}
 
 /* Up to @room - 1 bytes of a file, ended by a NUL. Returns their number or -errno. */
 static ssize_t read_whole(const char *path, char *out, size_t room)
@@ -46,10 +57,10 @@ long procfs_number(pid_t id, const char *name)
 
 int procfs_link(pid_t pid, const char *name, char out[PATH_MAX])
 {
-	char path[64];
+	char path[PROCFS_PATH_BYTES];
 	ssize_t bytes;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	procfs_path(path, pid, 0, name);
 	bytes = readlink(path, out, PATH_MAX - 1);
 	if (bytes < 0)
 		return -errno;
@@ -59,10 +70,10 @@ int procfs_link(pid_t pid, const char *name, char out[PATH_MAX])
 
 void procfs_comm(pid_t pid, pid_t tid, char out[WIRE_COMM_BYTES])
 {
-	char path[64];
+	char path[PROCFS_PATH_BYTES];
 	ssize_t bytes;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	procfs_path(path, pid, tid, "comm");
 	bytes = read_whole(path, out, WIRE_COMM_BYTES);
 	out[bytes > 0 ? strcspn(out, "\n") : 0] = '\0';
 }
@@ -84,9 +95,9 @@ static const char *find_field(const char *text, unsigned number)
 
 static ssize_t read_stat(pid_t pid, pid_t tid, char *text, size_t room)
 {
-	char path[64];
+	char path[PROCFS_PATH_BYTES];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	procfs_path(path, pid, tid, "stat");
 	return read_whole(path, text, room);
 }
 
@@ -159,46 +170,51 @@ long procfs_newest_pid(void)
 	return strtol(at, NULL, 10);
 }
 
+/* Without opendir(3), which would ask a host's malloc() for memory. */
 long procfs_threads(pid_t pid, pid_t *tids, size_t room)
 {
-	char path[64];
-	const struct dirent *entry;
+	char path[PROCFS_PATH_BYTES], entries[4096] __attribute__((aligned(8)));
 	long count = 0;
-	DIR *folder;
+	ssize_t bytes;
+	int folder;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	folder = opendir(path);
-	if (!folder)
+	procfs_path(path, pid, 0, "task");
+	folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
 		return -errno;
-	while ((entry = readdir(folder))) {
-		long tid = strtol(entry->d_name, NULL, 10);
+	while ((bytes = getdents64(folder, entries, sizeof(entries))) > 0) {
+		for (ssize_t at = 0; at < bytes;) {
+			const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+			long tid = strtol(entry->d_name, NULL, 10);
 
-		if (tid <= 0 || tid > INT_MAX)
-			continue;
-		if ((size_t)count < room)
-			tids[count] = (pid_t)tid;
-		count++;
+			at += entry->d_reclen;
+			if (tid <= 0 || tid > INT_MAX)
+				continue;
+			if ((size_t)count < room)
+				tids[count] = (pid_t)tid;
+			count++;
+		}
 	}
-	closedir(folder);
+	close(folder);
 	return count;
 }
 
 unsigned procfs_thread_count(pid_t pid)
 {
-	char path[64];
+	char path[PROCFS_PATH_BYTES];
 	struct stat status;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	procfs_path(path, pid, 0, "task");
 	/* Each is a folder in it; it is linked to by its own two names, too. */
 	return stat(path, &status) || status.st_nlink < 2 ? 0 : (unsigned)status.st_nlink - 2;
 }
 
 int procfs_open(pid_t pid, pid_t tid, const char *name)
 {
-	char path[64];
+	char path[PROCFS_PATH_BYTES];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+	procfs_path(path, pid, tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

@@ -4,15 +4,15 @@
  * frame on the wire, and from there to words. Every system call that waits, and of which kind that
  * is, is told here alone.
  */
-#ifndef CLI_OUTSIDE_WAIT_LEAF_H
-#define CLI_OUTSIDE_WAIT_LEAF_H
+#ifndef LIBPROF_WAITS_WAIT_LEAF_H
+#define LIBPROF_WAITS_WAIT_LEAF_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/gather/procfs.h"
+#include "libprof/procfs.h"
 #include "libprof/wire.h"
 
 #define WAIT_LEAF_BYTES 64

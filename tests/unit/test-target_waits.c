@@ -17,8 +17,8 @@
 
 #include "cli/clock.h"
 #include "cli/gather/pipe_record.h"
-#include "cli/gather/procfs.h"
-#include "cli/outside/waits.h"
+#include "cli/outside/target_waits.h"
+#include "libprof/procfs.h"
 
 #define PERIOD_NS 1000000ULL
 #define LOOKED_MS 400
@@ -27,7 +27,7 @@ struct fixture {
 	struct pipe_writer pipe_writer;
 	struct target_shared shared;
 	struct target *target;
-	struct waits *waits;
+	struct target_waits *waits;
 	pid_t child;
 	int to_child[2];
 };
@@ -61,9 +61,9 @@ static struct fixture *start(void (*live)(int from_parent))
 	fixture->shared.pipe_writer = &fixture->pipe_writer;
 	fixture->target = target_new(fixture->child);
 	target_announce(fixture->target, &fixture->shared, 0, 0);
-	fixture->waits = waits_new(
-		&(struct waits_config){.shared = &fixture->shared, .period_ns = PERIOD_NS});
-	assert_int_equal(waits_add(fixture->waits, fixture->target, 0, 0), 0);
+	fixture->waits = target_waits_new(
+		&(struct target_waits_config){.shared = &fixture->shared, .period_ns = PERIOD_NS});
+	assert_int_equal(target_waits_add(fixture->waits, fixture->target, 0, 0), 0);
 	return fixture;
 }
 
@@ -72,7 +72,7 @@ static void look_for(struct fixture *fixture, uint64_t ms)
 	uint64_t end_ns = clock_now_ns() + ms * 1000000;
 
 	while (clock_now_ns() < end_ns) {
-		uint64_t next_ns = waits_round(fixture->waits), now_ns = clock_now_ns();
+		uint64_t next_ns = target_waits_round(fixture->waits), now_ns = clock_now_ns();
 
 		if (next_ns > now_ns)
 			usleep((useconds_t)((next_ns - now_ns) / 1000));
@@ -84,7 +84,7 @@ static struct told *finish(struct fixture *fixture)
 	struct told *told = calloc(1, sizeof(*told));
 	const struct pipe_writer *writer = &fixture->pipe_writer;
 
-	waits_finish(fixture->waits);
+	target_waits_finish(fixture->waits);
 	for (size_t at = writer->from; at < writer->to;) {
 		const struct record *record = (const void *)(writer->bytes + at);
 		const struct record_sample *sample = (const void *)record;
@@ -110,7 +110,7 @@ static struct told *finish(struct fixture *fixture)
 	}
 	kill(fixture->child, SIGKILL);
 	waitpid(fixture->child, NULL, 0);
-	waits_free(fixture->waits);
+	target_waits_free(fixture->waits);
 	target_free(fixture->target);
 	objects_release(&fixture->shared.objects);
 	pipe_writer_release(&fixture->pipe_writer);

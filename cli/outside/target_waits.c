@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From looks to records.
+ */
+#include "cli/outside/target_waits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/clock.h"
+#include "cli/gather/pipe_record.h"
+#include "cli/outside/refusal.h"
+#include "cli/outside/stackwalk.h"
+#include "libprof/procfs.h"
+#include "libprof/waits/waits.h"
+
+#define FILES_MAX 512u
+
+struct target_waits {
+	struct target_waits_config config;
+	struct waits *waits;
+	uint64_t unreachable;
+	char refusal[sizeof(((struct record_waits *)NULL)->refusal)];
+	struct memory memory;
+};
+
+static int put(struct target_waits *waits, enum record_type type, void *head, size_t head_bytes,
+	const void *tail, size_t tail_bytes)
+{
+	return pipe_writer_put(
+		waits->config.shared->pipe_writer, type, head, head_bytes, tail, tail_bytes);
+}
+
+/* CPU time by the kernel, to the nanosecond: nobody ran who used none. */
+static uint64_t activity(void *context, const struct wait_process *process)
+{
+	(void)context;
+	return procfs_cpu_ns((uint32_t)process->pid);
+}
+
+static unsigned thread_count(void *context, const struct wait_process *process)
+{
+	(void)context;
+	return procfs_thread_count(process->pid);
+}
+
+static long threads(void *context, const struct wait_process *process, pid_t *tids, size_t room)
+{
+	(void)context;
+	return procfs_threads(process->pid, tids, room);
+}
+
+static uint32_t find_thread(
+	void *context, const struct wait_process *process, pid_t tid, uint64_t *begun_ns)
+{
+	const struct target_waits_config *config = &((struct target_waits *)context)->config;
+
+	return config->find_thread
+		       ? config->find_thread(config->context, process->image, tid, begun_ns)
+		       : (uint32_t)tid;
+}
+
+static struct unwind_result walk(void *context, const struct wait_process *process, uintptr_t pc,
+	uintptr_t sp, uint64_t *frames)
+{
+	struct target_waits *waits = context;
+	struct stackwalk walk = {.target = process->target,
+		.shared = waits->config.shared,
+		.memory = &waits->memory};
+
+	memory_begin(&waits->memory, process->pid);
+	return stackwalk_asleep(&walk, pc, sp, frames);
+}
+
+/* The first reason is told. It is found out at once: later it may be another. */
+static void refused(void *context, const struct wait_process *process, int error)
+{
+	struct target_waits *waits = context;
+	struct diag_message message = {0};
+
+	if (waits->refusal[0])
+		return;
+	refusal_of_looking(process->pid, error, &message);
+	snprintf(waits->refusal, sizeof(waits->refusal), "%.190s", message.text);
+}
+
+static int put_thread(void *context, const struct wait_process *process, uint32_t number, pid_t tid,
+	const char comm[WIRE_COMM_BYTES])
+{
+	struct record_thread record = {
+		.image = process->image, .number = number, .tid = (uint32_t)tid};
+
+	memcpy(record.comm, comm, sizeof(record.comm));
+	return put(context, RECORD_THREAD, &record, sizeof(record), NULL, 0);
+}
+
+static void put_sample(void *context, const struct wait_process *process,
+	const struct wire_sample *sample, const uint64_t *frames)
+{
+	struct record_sample record = {
+		.image = process->image,
+		.time_ns = sample->time_ns,
+		.thread = sample->thread,
+		.weight = sample->weight,
+		.frames = sample->frames,
+		.kind = sample->kind,
+		.end = sample->end,
+	};
+
+	put(context, RECORD_SAMPLE, &record, sizeof(record), frames,
+		sample->frames * sizeof(*frames));
+}
+
+static void put_text(
+	void *context, const struct wait_process *process, uint64_t address, const char *text)
+{
+	struct record_code record = {.image = process->image, .space = address, .bytes = 1};
+
+	put(context, RECORD_CODE, &record, sizeof(record), text, strlen(text) + 1);
+}
+
+static void put_life(void *context, const struct wait_process *process, uint32_t number,
+	uint64_t span_ns, uint64_t cpu_ns)
+{
+	struct record_life record = {
+		.image = process->image, .thread = number, .span_ns = span_ns, .cpu_ns = cpu_ns};
+
+	put(context, RECORD_LIFE, &record, sizeof(record), NULL, 0);
+}
+
+static const struct waits_calls calls = {
+	.now_ns = clock_now_ns,
+	.activity = activity,
+	.thread_count = thread_count,
+	.threads = threads,
+	.find_thread = find_thread,
+	.walk = walk,
+	.refused = refused,
+	.put_thread = put_thread,
+	.put_sample = put_sample,
+	.put_text = put_text,
+	.put_life = put_life,
+};
+
+struct target_waits *target_waits_new(const struct target_waits_config *config)
+{
+	struct target_waits *waits = calloc(1, sizeof(*waits));
+
+	if (!waits)
+		return NULL;
+	waits->config = *config;
+	waits->waits = waits_new(&(struct waits_config){
+		.calls = &calls,
+		.context = waits,
+		.period_ns = config->period_ns,
+		.files_max = FILES_MAX,
+		.has_details = config->has_details,
+	});
+	if (waits->waits)
+		return waits;
+	free(waits);
+	return NULL;
+}
+
+void target_waits_free(struct target_waits *waits)
+{
+	if (waits)
+		waits_free(waits->waits);
+	free(waits);
+}
+
+int target_waits_add(
+	struct target_waits *waits, struct target *target, uint64_t begun_ns, uint64_t begun_cpu_ns)
+{
+	const struct wait_process process = {target->pid, target->image, target};
+
+	return waits_add(waits->waits, &process, begun_ns, begun_cpu_ns);
+}
+
+void target_waits_pass_over(struct target_waits *waits)
+{
+	waits->unreachable++;
+}
+
+void target_waits_remove(struct target_waits *waits, const struct target *target, uint64_t end_ns)
+{
+	waits_remove(waits->waits, target, end_ns);
+}
+
+uint64_t target_waits_round(struct target_waits *waits)
+{
+	return waits_round(waits->waits);
+}
+
+void target_waits_finish(struct target_waits *waits)
+{
+	struct record_waits record = {.unreachable = waits->unreachable};
+	struct waits_counts counts;
+
+	waits_finish(waits->waits, &counts);
+	record.wanted = counts.wanted;
+	record.looked = counts.looked;
+	record.looks = counts.looks;
+	record.changed = counts.changed;
+	record.untracked = counts.untracked;
+	memcpy(record.refusal, waits->refusal, sizeof(record.refusal));
+	put(waits, RECORD_WAITS, &record, sizeof(record), NULL, 0);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Looking at what threads of targets wait for: waits.h goes round, this reads their stacks from
+ * outside and tells the pipe.
+ *
+ * Context: one thread.
+ */
+#ifndef CLI_OUTSIDE_TARGET_WAITS_H
+#define CLI_OUTSIDE_TARGET_WAITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/outside/target.h"
+
+struct target_waits;
+
+struct target_waits_config {
+	struct target_shared *shared; /* borrowed, as its pipe_writer */
+	uint64_t period_ns;	      /* one unit of weight */
+	bool has_details;	      /* names of files, addresses of locks */
+	/* As in struct waits_calls; NULL: its tid. */
+	uint32_t (*find_thread)(void *context, uint64_t image, pid_t tid, uint64_t *begun_ns);
+	void *context;
+};
+
+/* Returns an owned object, or NULL without memory. */
+struct target_waits *target_waits_new(const struct target_waits_config *config);
+void target_waits_free(struct target_waits *waits); /* NULL is fine */
+
+/* As waits_add() of @target, borrowed until target_waits_remove(). Returns 0 or -ENOMEM. */
+int target_waits_add(struct target_waits *waits, struct target *target, uint64_t begun_ns,
+	uint64_t begun_cpu_ns);
+
+/* There is a process that cannot be looked at, because nobody knows its pid here. */
+void target_waits_pass_over(struct target_waits *waits);
+
+/* As waits_remove(), waits_round(). */
+void target_waits_remove(struct target_waits *waits, const struct target *target, uint64_t end_ns);
+uint64_t target_waits_round(struct target_waits *waits);
+
+/* As waits_finish(), and tell the pipe (RECORD_WAITS). */
+void target_waits_finish(struct target_waits *waits);
+
+#endif
