@@ -42,8 +42,13 @@ FLAMEPROF_API int flameprof_active(void);
 enum flameprof_clock {
 	FLAMEPROF_CLOCK_CPU = 0, /* time each thread spends on a CPU */
 	/*
-	 * Elapsed time: threads are interrupted while they sleep, too. Calls that a signal handler
-	 * ends early, whatever SA_RESTART says (poll, nanosleep, ...: signal(7)), end with EINTR.
+	 * Elapsed time, every second of every thread: on a CPU as above; off it by looking, 20 times
+	 * a second at random moments, from the profiler's worker thread. Who sleeps is not
+	 * interrupted, and what passes between two looks counts where the later one finds the
+	 * thread. The innermost frame of a stack that waits has no address and is named for what is
+	 * waited for: "[futex]", "[read: pipe]", "[nanosleep]"; "[no CPU]" is ready to run, and
+	 * "[waiting]" could not be seen. All looking takes two hundredths of a CPU at most; beyond
+	 * that it is done more rarely.
 	 */
 	FLAMEPROF_CLOCK_ELAPSED = 1,
 	/*
@@ -142,7 +147,8 @@ FLAMEPROF_API enum flameprof_status flameprof_status(void);
 
 /*
  * Leave out what happens until flameprof_resume(); under flamerun, too. They do not nest. What was
- * left out is counted in the diagnostics.
+ * left out is counted in the diagnostics. Looks at waits come 20 times a second: what passed between
+ * two is left out or not as it was at the first.
  * Returns 0, or -ESRCH when nobody samples this process. Context: signal-safe, any thread.
  */
 FLAMEPROF_API int flameprof_pause(void);
@@ -197,7 +203,10 @@ struct flameprof_counters {
 	uint64_t dropped_marks;
 	uint64_t vm_samples,
 		vm_weight; /* of those recorded, what flameprof_record_vm_stack() brought */
-	uint64_t reserved[6];
+	uint64_t wait_weight; /* of what was recorded, time off the CPU (FLAMEPROF_CLOCK_ELAPSED) */
+	uint64_t unseen_weight; /* of that, what is "[waiting]": nobody might look, or the thread
+				 * had gone on meanwhile */
+	uint64_t reserved[4];
 };
 
 /*

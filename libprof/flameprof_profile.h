@@ -69,6 +69,8 @@ struct flameprof_stack {
 	enum flameprof_end end;
 	int is_credit; /* due and never delivered: the thread's last stack, or none */
 	int is_vm;     /* from flameprof_record_vm_stack(): elapsed time, whatever the clock is */
+	int is_wait;   /* off the CPU (FLAMEPROF_CLOCK_ELAPSED): the leaf is named for what it
+			  waited for */
 };
 
 /* Returns 0 or -ERANGE. */
@@ -82,7 +84,8 @@ struct flameprof_frame {
 	 */
 	uintptr_t address;
 	uint32_t module;   /* index, FLAMEPROF_NONE outside all files */
-	const char *name;  /* recorded by the code's owner (flameprof_stub.h), else NULL */
+	/* recorded by the code's owner (flameprof_stub.h), or of a wait's leaf, else NULL */
+	const char *name;
 	const char *file;  /* of a function of a virtual machine (flameprof_vm.h), else NULL */
 	uint32_t line;	   /* the same; 0: none */
 };

@@ -12,6 +12,7 @@
 #include "libprof/profile/profile.h"
 #include "libprof/aggregator/replace_file.h"
 #include "libprof/pprof/writer.h"
+#include "libprof/waits/wait_leaf.h"
 
 /* The memory is the writer's, not on the profile's account. */
 struct writing {
@@ -26,7 +27,8 @@ struct writing {
 	struct pages numbers; /* uint32_t by node */
 	struct lookup frames;
 	uint32_t unsampled, no_stack; /* locations */
-	int has_both_times;	      /* of the clock and of virtual machines */
+	/* Which value of a sample is which time, 0: there is none; and how many values it has. */
+	unsigned waiting, ready, machine, values;
 	int descriptor;
 };
 
@@ -107,6 +109,8 @@ static void write_announced(struct writing *w)
 		pprof_put_function(&w->writer,
 			pprof_put_text(&w->writer, names_string(names, code->name)), 0,
 			pprof_put_text(&w->writer, names_file(names, code->file)));
+		if (names_code_is_wait(code))
+			continue;
 		if (names_code_is_function(code)) {
 			machine_functions++;
 			continue;
@@ -116,7 +120,7 @@ static void write_announced(struct writing *w)
 		if (code->start + code->bytes > around.limit)
 			around.limit = code->start + code->bytes;
 	}
-	if (machine_functions < names->code_count)
+	if (around.limit)
 		w->generated_mapping = pprof_put_mapping(&w->writer, &around);
 	if (machine_functions)
 		w->machine_mapping = pprof_put_mapping(&w->writer,
@@ -198,7 +202,9 @@ static void write_locations(struct writing *w)
 		struct flameprof_frame frame = profile_frame(w->profile, word);
 		uint32_t mapping = 0, function = 0;
 
-		if (frame.name) {
+		if (wire_frame_waits(word)) {
+			function = names_find_code(&w->profile->names, WIRE_FRAME_ADDRESS(word));
+		} else if (frame.name) {
 			mapping = frame.address ? w->generated_mapping : w->machine_mapping;
 			function = names_find_code(&w->profile->names, WIRE_FRAME_ADDRESS(word));
 		} else if (frame.module != FLAMEPROF_NONE) {
@@ -219,14 +225,36 @@ static uint32_t write_synthetic(struct writing *w, const char *name)
 
 /* ---- samples and the whole ------------------------------------------------------------------- */
 
+#define VALUES_MAX 5u
+#define CLOCK_TIME 1u
+
+/* The value that a wait is, and in @labels of which kind that is. */
+static unsigned time_of_wait(
+	const struct writing *w, const struct profile_stack *stack, struct pprof_labels *labels)
+{
+	uint64_t leaf = profile_node_frame(profile_node_at(w->profile, stack->node));
+
+	if (WIRE_WAIT_CALL(leaf) == WIRE_WAIT_NO_CPU)
+		return w->ready;
+	labels->wait = wait_leaf_kind(leaf);
+	return w->waiting;
+}
+
 static void write_sample(struct writing *w, const struct profile_stack *stack)
 {
 	const struct profile_thread *thread = profile_thread_at(w->profile, stack->thread);
-	int is_second = w->has_both_times && stack->kind == WIRE_KIND_VM;
-	/* Counts of both times would be a sum of what cannot be added. */
-	uint64_t values[3] = {is_second ? 0 : stack->samples, 0, 0};
+	struct pprof_labels labels = {.thread = thread->name, .tid = thread->tid};
+	uint64_t values[VALUES_MAX] = {0};
+	unsigned time = CLOCK_TIME;
 
-	values[1 + is_second] = stack->weight * w->info.period_ns;
+	if (stack->kind == WIRE_KIND_VM && w->machine)
+		time = w->machine;
+	if (stack->kind == WIRE_KIND_WAIT)
+		time = time_of_wait(w, stack, &labels);
+	/* Counts of several times would be a sum of what cannot be added. */
+	if (time == CLOCK_TIME)
+		values[0] = stack->samples;
+	values[time] = stack->weight * w->info.period_ns;
 	pprof_begin_sample(&w->writer);
 	for (uint32_t node = stack->node; node; node = profile_node_at(w->profile, node)->parent)
 		if (!profile_is_hidden(w->profile, 0, node))
@@ -235,24 +263,30 @@ static void write_sample(struct writing *w, const struct profile_stack *stack)
 	if (!stack->node)
 		pprof_sample_location(&w->writer,
 			stack->kind == WIRE_KIND_CREDIT ? w->unsampled : w->no_stack);
-	pprof_end_sample(&w->writer, values, w->has_both_times ? 3 : 2,
-		&(struct pprof_labels){.thread = thread->name, .tid = thread->tid});
+	pprof_end_sample(&w->writer, values, w->values, &labels);
+}
+
+/* Another time. Returns its value's number. */
+static unsigned put_time(struct writing *w, const char *name)
+{
+	pprof_put_sample_type(&w->writer, name, "nanoseconds");
+	return w->values++;
 }
 
 static void write_types(struct writing *w)
 {
-	static const char *const clocks[] = {
-		[FLAMEPROF_CLOCK_CPU] = "cpu",
-		[FLAMEPROF_CLOCK_ELAPSED] = "wall",
-		[FLAMEPROF_CLOCK_VM] = PPROF_MACHINE_TIME,
-	};
-	const char *clock = clocks[w->info.clock];
+	int is_machine = w->info.clock == FLAMEPROF_CLOCK_VM;
+	const char *clock = is_machine ? PPROF_MACHINE_TIME : "cpu";
 
 	pprof_put_sample_type(&w->writer, "samples", "count");
-	pprof_put_sample_type(&w->writer, clock, "nanoseconds");
-	w->has_both_times = w->info.vm_weight && w->info.clock != FLAMEPROF_CLOCK_VM;
-	if (w->has_both_times)
-		pprof_put_sample_type(&w->writer, PPROF_MACHINE_TIME, "nanoseconds");
+	w->values = CLOCK_TIME;
+	put_time(w, clock);
+	if (w->info.clock == FLAMEPROF_CLOCK_ELAPSED) {
+		w->waiting = put_time(w, PPROF_WAITING_TIME);
+		w->ready = put_time(w, PPROF_READY_TIME);
+	}
+	if (w->info.vm_weight && !is_machine)
+		w->machine = put_time(w, PPROF_MACHINE_TIME);
 	pprof_put_period(&w->writer, clock, w->info.period_ns);
 }
 

@@ -16,6 +16,8 @@
 #include "arch/syscall.h"
 #include "libprof/profile/names.h"
 #include "libprof/profile/profile.h"
+#include "libprof/sampler/confined.h"
+#include "libprof/waits/wait_leaf.h"
 #include "libprof/wire_control.h"
 #include "libprof/wire_drain.h"
 
@@ -47,6 +49,7 @@ static void count_sample(struct store_result *result, const struct wire_sample *
 	result->weight += sample->weight;
 	result->vm_samples += sample->kind == WIRE_KIND_VM;
 	result->vm_weight += sample->kind == WIRE_KIND_VM ? sample->weight : 0;
+	result->wait_weight += sample->kind == WIRE_KIND_WAIT ? sample->weight : 0;
 	result->ends[sample->end] += sample->weight;
 }
 
@@ -82,11 +85,26 @@ void store_add_batch(
 	}
 }
 
+void store_add_wait(struct flameprof_profile *p, uint64_t image, const struct wire_sample *sample,
+	const uint64_t *frames, struct store_result *result)
+{
+	const struct names_code leaf = {.space = WIRE_FRAME_ADDRESS(frames[0]), .bytes = 1};
+	char name[WAIT_LEAF_BYTES];
+	int error = profile_begin_run(p, image);
+
+	if (!error && !names_find_code(&p->names, leaf.space)) {
+		wait_leaf_name(frames[0], name);
+		error = profile_add_code(p, 0, &leaf, name, "");
+	}
+	if (!error)
+		error = profile_add(p, 0, sample, frames);
+	count_sample(result, sample, error != 0);
+	if (!error && WIRE_WAIT_CALL(frames[0]) == WIRE_WAIT_UNKNOWN)
+		result->unseen_weight += sample->weight;
+}
+
 /* ---- where a module's code was mapped from --------------------------------------------------- */
-/*
- * Reading a mapped module's program headers. It may be unmapped at any moment, so the kernel does
- * the reading: it answers with an error where a load would be a fault.
- */
+/* Reading a mapped module's program headers. It may be unmapped at any moment. */
 
 #define HEADERS_MAX 64
 
@@ -104,14 +122,15 @@ static int read_by_file(uint64_t address, void *to, size_t bytes)
 	return n == (ssize_t)bytes;
 }
 
-static int read_memory(uint64_t address, void *to, size_t bytes)
+int store_read_memory(uint64_t address, void *to, size_t bytes)
 {
 	struct iovec local = {to, bytes};
 	struct iovec remote = {(void *)(uintptr_t)address, bytes};
+	long n = -EPERM;
 
-	long n = arch_syscall6(
-		SYS_process_vm_readv, getpid(), (long)&local, 1, (long)&remote, 1, 0);
-
+	if (confined_may(CONFINED_MEMORY))
+		n = arch_syscall6(
+			SYS_process_vm_readv, getpid(), (long)&local, 1, (long)&remote, 1, 0);
 	return n == (long)bytes || read_by_file(address, to, bytes);
 }
 
@@ -143,8 +162,8 @@ void segments_read(struct names_module *module)
 	ElfW(Ehdr) header;
 
 	module->segments = 0;
-	if (!read_memory(module->start, &header, sizeof(header)) || !is_elf_header(&header) ||
-		!read_memory(module->start + header.e_phoff, segments,
+	if (!store_read_memory(module->start, &header, sizeof(header)) || !is_elf_header(&header) ||
+		!store_read_memory(module->start + header.e_phoff, segments,
 			header.e_phnum * sizeof(segments[0])))
 		return;
 	for (unsigned i = 0; i < header.e_phnum && module->segments < NAMES_SEGMENTS; i++)

@@ -24,6 +24,7 @@ struct store_result {
 	uint64_t damaged_samples, damaged_bytes;
 	uint64_t ends[FLAMEPROF_ENDS];
 	uint64_t vm_samples, vm_weight; /* of samples and weight, what virtual machines told */
+	uint64_t wait_weight, unseen_weight; /* likewise off the CPU; of that, nobody saw where */
 };
 
 /* The span the profile stands for; set when it begins and when it is handed over. */
@@ -36,6 +37,13 @@ void store_end(struct flameprof_profile *profile, uint64_t end_ns);
  */
 void store_add_batch(struct flameprof_profile *profile, const struct batch *batch,
 	struct store_result *result);
+
+/*
+ * Intern @sample of the profiler's run @image, a wait with @frames; what it waits for is its leaf's
+ * name.
+ */
+void store_add_wait(struct flameprof_profile *profile, uint64_t image,
+	const struct wire_sample *sample, const uint64_t *frames, struct store_result *result);
 
 /* Memory that @profile has now. */
 size_t store_bytes(const struct flameprof_profile *profile);
@@ -68,6 +76,13 @@ int store_resolve(struct flameprof_profile *profile, const struct store_catalogu
  * Where a module's code was mapped from, read from its program headers in memory: what symbolisers
  * that know nothing but a mapping and a file need to do their sums.
  */
+
+/*
+ * Read memory of this process that may be unmapped at any moment: by the kernel, which answers where
+ * a load would be a fault. Returns 1, or 0: it is not all there, or nobody may.
+ * Context: any thread, not a handler.
+ */
+int store_read_memory(uint64_t address, void *to, size_t bytes);
 
 /*
  * Fill in @module's segments from the headers at module->start, checked; none when there are no

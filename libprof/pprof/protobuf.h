@@ -124,7 +124,7 @@ enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
 
 /*
- * Sample types: samples/count, then cpu/nanoseconds (wall/nanoseconds of elapsed time). What
+ * Sample types: samples/count, then cpu/nanoseconds. What
  * virtual machines told is time of a type of its own behind them, each stack having one of the two,
  * and none of the counted samples where there is a clock.
  */

@@ -82,6 +82,12 @@ static inline int names_code_is_function(const struct names_code *code)
 	return !code->start;
 }
 
+/* Is it no code at all, but what a thread waits for? */
+static inline int names_code_is_wait(const struct names_code *code)
+{
+	return (code->space & WIRE_WAIT_BIT) != 0;
+}
+
 /* The file with @number, "" for 0. */
 static inline const char *names_file(const struct names *names, uint32_t number)
 {

@@ -173,7 +173,7 @@ struct flameprof_profile {
 	int64_t start_wall_s;
 	uint64_t weight;    /* of what the clock counts */
 	uint64_t vm_weight; /* of WIRE_KIND_VM, no part of it but with FLAMEPROF_CLOCK_VM */
-	uint64_t wait_weight; /* of WIRE_KIND_WAIT, no part of it */
+	uint64_t wait_weight; /* of WIRE_KIND_WAIT, no part of it but of FLAMEPROF_CLOCK_ELAPSED */
 	uint64_t dropped_weight; /* what is missing, as far as whoever took the profile knew */
 	struct profile_totals totals;
 

@@ -77,6 +77,7 @@ int flameprof_profile_stack(
 		.end = (enum flameprof_end)stack->end,
 		.is_credit = stack->kind == WIRE_KIND_CREDIT,
 		.is_vm = stack->kind == WIRE_KIND_VM,
+		.is_wait = stack->kind == WIRE_KIND_WAIT,
 	};
 	return 0;
 }
@@ -90,7 +91,7 @@ struct flameprof_frame profile_frame(const struct flameprof_profile *p, uint64_t
 
 	if (number == WIRE_MODULE_NONE) {
 		frame.address = address;
-	} else if (number == WIRE_MODULE_CODE) {
+	} else if (number == WIRE_MODULE_CODE || wire_frame_waits(word)) {
 		known = names_find_code(&p->names, address);
 		if (known) {
 			const struct names_code *code = names_code(&p->names, known - 1);

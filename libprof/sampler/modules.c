@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 #include "arch/syscall.h"
@@ -33,20 +34,33 @@
 
 /* ---- build-ids ------------------------------------------------------------------------------- */
 
-/* Look through one PT_NOTE segment for NT_GNU_BUILD_ID. */
-static const uint8_t *find_in_notes(uintptr_t at, uintptr_t end, uint32_t *bytes)
+static inline int load(modules_read_fn *read, uintptr_t address, void *to, size_t bytes)
 {
-	while (end - at >= sizeof(ElfW(Nhdr))) {
-		const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
-		uint64_t name = ((uint64_t)note->n_namesz + 3) & ~3ULL;
-		uint64_t desc = ((uint64_t)note->n_descsz + 3) & ~3ULL;
+	if (read)
+		return read(address, to, bytes);
+	memcpy(to, (const void *)address, bytes);
+	return 1;
+}
 
-		at += sizeof(*note);
+/* Look through one PT_NOTE segment for NT_GNU_BUILD_ID. */
+static const uint8_t *find_in_notes(
+	uintptr_t at, uintptr_t end, modules_read_fn *read, uint32_t *bytes)
+{
+	struct {
+		ElfW(Nhdr) head;
+		uint32_t name;
+	} note;
+
+	while (end - at >= sizeof(note) && load(read, at, &note, sizeof(note))) {
+		uint64_t name = ((uint64_t)note.head.n_namesz + 3) & ~3ULL;
+		uint64_t desc = ((uint64_t)note.head.n_descsz + 3) & ~3ULL;
+
+		at += sizeof(note.head);
 		if (name + desc > end - at)
 			return NULL;
-		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-			*(const uint32_t *)at == 0x00554e47 /* "GNU" */ && note->n_descsz >= 8) {
-			*bytes = note->n_descsz;
+		if (note.head.n_type == NT_GNU_BUILD_ID && note.head.n_namesz == 4 &&
+			note.name == 0x00554e47 /* "GNU" */ && note.head.n_descsz >= 8) {
+			*bytes = note.head.n_descsz;
 			return (const uint8_t *)(at + name);
 		}
 		at += name + desc;
@@ -54,25 +68,29 @@ static const uint8_t *find_in_notes(uintptr_t at, uintptr_t end, uint32_t *bytes
 	return NULL;
 }
 
-const uint8_t *build_id_find(const struct unwind_module *module, uint32_t *bytes)
+const uint8_t *build_id_find(
+	const struct unwind_module *module, modules_read_fn *read, uint32_t *bytes)
 {
-	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
-	const ElfW(Phdr) *segments;
+	ElfW(Ehdr) header;
+	ElfW(Phdr) segment;
 
-	if (!unwind_module_covers(module, module->start, sizeof(*header)) ||
-		*(const uint32_t *)header != 0x464c457f /* "\177ELF" */ ||
-		header->e_phentsize != sizeof(*segments) ||
-		header->e_phoff > WIRE_PAGE ||
-		header->e_phoff + (uint64_t)header->e_phnum * sizeof(*segments) > WIRE_PAGE)
+	if (!unwind_module_covers(module, module->start, sizeof(header)) ||
+		!load(read, module->start, &header, sizeof(header)) ||
+		memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_phentsize != sizeof(segment) ||
+		header.e_phoff > WIRE_PAGE ||
+		header.e_phoff + (uint64_t)header.e_phnum * sizeof(segment) > WIRE_PAGE)
 		return NULL;
-	segments = (const ElfW(Phdr) *)(module->start + header->e_phoff);
-	for (unsigned i = 0; i < header->e_phnum; i++) {
-		uintptr_t at = module->bias + segments[i].p_vaddr;
+	for (unsigned i = 0; i < header.e_phnum; i++) {
+		uintptr_t at;
 
-		if (segments[i].p_type != PT_NOTE || at % 4 ||
-			!unwind_module_covers(module, at, segments[i].p_memsz))
+		if (!load(read, module->start + header.e_phoff + i * sizeof(segment), &segment,
+			    sizeof(segment)))
+			return NULL;
+		at = module->bias + segment.p_vaddr;
+		if (segment.p_type != PT_NOTE || at % 4 ||
+			!unwind_module_covers(module, at, segment.p_memsz))
 			continue;
-		const uint8_t *id = find_in_notes(at, at + segments[i].p_memsz, bytes);
+		const uint8_t *id = find_in_notes(at, at + segment.p_memsz, read, bytes);
 		if (id)
 			return id;
 	}
@@ -84,14 +102,16 @@ const uint8_t *build_id_find(const struct unwind_module *module, uint32_t *bytes
 #define MODULES_MAX     4096u /* what the table holds; further modules are WIRE_MODULE_OVER */
 #define MODULES_BUCKETS 256u
 #define PATH_MAX_BYTES  4096u
+#define BUILD_ID_COMPARED 8u /* bytes, which every one has */
 
 modules_code_fn *modules_code;
 
 struct module_entry {
 	struct unwind_module module;
 	const void *dynamic;       /* link_map.l_ld */
-	const uint64_t *build_id;  /* the note's first 8 bytes in memory, NULL without one */
-	uint64_t build_id_head;    /* what they were */
+	const uint8_t *build_id;   /* in memory, NULL without one */
+	uint8_t build_id_was[WIRE_BUILD_ID_MAX]; /* what it was, whole */
+	uint32_t build_id_bytes;
 	uint64_t name_hash;        /* compared when there is no build-id */
 	uint32_t next;             /* index + 1 of the next entry in the chain */
 	uint64_t published;        /* atomic: the image whose control ring has the record */
@@ -143,8 +163,6 @@ static void write_module_record(struct module_entry *entry, const struct link_ma
 	const char *name = map && map->l_name ? map->l_name : "";
 	const char *path = name[0] ? name : program_path;
 	int is_vdso = hash_name(name) == hash_name("linux-vdso.so.1");
-	uint32_t build_id_bytes = 0;
-	const uint8_t *build_id = build_id_find(&entry->module, &build_id_bytes);
 	uint32_t room = sizeof(struct wire_module) + 512;
 	struct wire_module *record;
 	char *data = wire_control_data(sampler.arena, sampler.slot_index);
@@ -165,36 +183,41 @@ static void write_module_record(struct module_entry *entry, const struct link_ma
 	record->flags = (is_vdso ? WIRE_MODULE_VDSO : 0) | (name[0] ? 0 : WIRE_MODULE_MAIN);
 	if (unwind_module_covers(&entry->module, (uintptr_t)modules_find, 1))
 		record->flags |= WIRE_MODULE_SELF;
-	if (build_id_bytes > WIRE_BUILD_ID_MAX)
-		build_id_bytes = WIRE_BUILD_ID_MAX;
-	record->build_id_bytes = build_id_bytes;
-	for (uint32_t i = 0; i < build_id_bytes; i++)
-		record->build_id[i] = build_id[i];
+	record->build_id_bytes = entry->build_id_bytes;
+	memcpy(record->build_id, entry->build_id_was, sizeof(record->build_id));
 	record->path_bytes = absolute_path(path, record->path, room - sizeof(*record));
 	control_commit(&record->control, room, WIRE_CONTROL_MODULE);
 	__atomic_store_n(&entry->published, sampler.image, __ATOMIC_RELEASE);
 }
 
 static int same_module(const struct module_entry *entry, const struct unwind_module *module,
-	const struct link_map *map)
+	const struct link_map *map, modules_read_fn *read)
 {
+	uint8_t now[BUILD_ID_COMPARED];
+
 	if (entry->module.start != module->start || entry->module.end != module->end ||
 		entry->module.bias != module->bias || entry->dynamic != (map ? map->l_ld : NULL))
 		return 0;
 	if (entry->build_id)
-		return *entry->build_id == entry->build_id_head;
+		return load(read, (uintptr_t)entry->build_id, now, sizeof(now)) &&
+		       !memcmp(now, entry->build_id_was, sizeof(now));
 	return entry->name_hash == hash_name(map ? map->l_name : NULL);
 }
 
 static struct module_entry *add_entry(const struct unwind_module *module,
-	const struct link_map *map)
+	const struct link_map *map, modules_read_fn *read)
 {
 	uint32_t index = __atomic_load_n(&entry_count, __ATOMIC_RELAXED);
 	uint32_t *bucket = bucket_of(module->start);
 	struct module_entry *entry;
-	uint32_t bytes, head;
-	const uint8_t *build_id;
+	uint32_t bytes = 0, head;
+	uint8_t was[WIRE_BUILD_ID_MAX] = {0};
+	const uint8_t *build_id = build_id_find(module, read, &bytes);
 
+	if (bytes > sizeof(was))
+		bytes = sizeof(was);
+	if (build_id && !load(read, (uintptr_t)build_id, was, bytes))
+		return NULL;
 	do {
 		if (index >= MODULES_MAX)
 			return NULL;
@@ -204,9 +227,9 @@ static struct module_entry *add_entry(const struct unwind_module *module,
 	entry->module = *module;
 	entry->module.number = index + 1;
 	entry->dynamic = map ? map->l_ld : NULL;
-	build_id = build_id_find(module, &bytes);
-	entry->build_id = (const uint64_t *)build_id;
-	entry->build_id_head = build_id ? *entry->build_id : 0;
+	entry->build_id = build_id;
+	entry->build_id_bytes = bytes;
+	memcpy(entry->build_id_was, was, sizeof(was));
 	entry->name_hash = hash_name(map ? map->l_name : NULL);
 	head = __atomic_load_n(bucket, __ATOMIC_RELAXED);
 	do {
@@ -290,31 +313,76 @@ static int find_code(uintptr_t pc, int error, struct unwind_module *out)
 	return find ? find(pc, 1, out) : error;
 }
 
-int modules_find(uintptr_t pc, struct unwind_module *out)
+/* Give @out, which @pc lies in, its number. */
+static inline void number_module(uintptr_t pc, const struct link_map *map, modules_read_fn *read,
+	struct unwind_module *out)
 {
-	const struct link_map *map;
 	struct module_entry *entry = NULL;
 	uint32_t at;
-	int error = unwind_find_object(pc, out, &map);
 
-	if (error)
-		return find_code(pc, error, out);
 	widen_to_program(pc, out);
 	at = __atomic_load_n(bucket_of(out->start), __ATOMIC_ACQUIRE);
 	for (; at; at = entries[at - 1].next) {
-		if (same_module(&entries[at - 1], out, map)) {
+		if (same_module(&entries[at - 1], out, map, read)) {
 			entry = &entries[at - 1];
 			break;
 		}
 	}
 	if (!entry)
-		entry = add_entry(out, map);
+		entry = add_entry(out, map, read);
 	if (!entry) {
 		out->number = WIRE_MODULE_OVER;
-		return 0;
+		return;
 	}
 	if (__atomic_load_n(&entry->published, __ATOMIC_ACQUIRE) != sampler.image)
 		write_module_record(entry, map);
 	out->number = entry->module.number;
+}
+
+int modules_find(uintptr_t pc, struct unwind_module *out)
+{
+	const struct link_map *map;
+	int error = unwind_find_object(pc, out, &map);
+
+	if (error)
+		return find_code(pc, error, out);
+	number_module(pc, map, NULL, out);
+	return 0;
+}
+
+/* The text at @address into @out (PATH_MAX_BYTES), cut where it is longer. Returns 1 or 0. */
+static int read_text(modules_read_fn *read, uintptr_t address, char *out)
+{
+	uint32_t n = 0, bytes;
+
+	while (n < PATH_MAX_BYTES) {
+		bytes = WIRE_PAGE - (uint32_t)(address + n) % WIRE_PAGE;
+		if (bytes > PATH_MAX_BYTES - n)
+			bytes = PATH_MAX_BYTES - n;
+		if (!read(address + n, out + n, bytes))
+			return 0;
+		for (uint32_t end = n + bytes; n < end; n++)
+			if (!out[n])
+				return 1;
+	}
+	out[n - 1] = '\0';
+	return 1;
+}
+
+int modules_find_elsewhere(uintptr_t pc, modules_read_fn *read, struct unwind_module *out)
+{
+	const struct link_map *map;
+	char name[PATH_MAX_BYTES];
+	struct link_map copy;
+	int error = unwind_find_mapped(pc, out, &map);
+
+	if (error)
+		return find_code(pc, error, out);
+	if (map && (!read((uintptr_t)map, &copy, sizeof(copy)) ||
+			   !read_text(read, (uintptr_t)copy.l_name, name)))
+		return -ENOENT;
+	copy.l_name = name;
+	out->bias = map ? copy.l_addr : 0;
+	number_module(pc, map ? &copy : NULL, read, out);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #ifndef LIBPROF_SAMPLER_MODULES_H
 #define LIBPROF_SAMPLER_MODULES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "libprof/unwind/unwind.h"
@@ -15,11 +16,19 @@
 /* Which file a mapped module comes from, as its linker numbered it. */
 
 /*
- * The build-id in the notes of mapped @module, of at least 8 bytes; how many goes to @bytes.
- * Returns where it lies, while the module is loaded, or NULL for none.
- * Context: signal-safe.
+ * Reads memory of this process that another thread may unmap at any moment. Returns 1, or 0 when it
+ * is not all there.
  */
-const uint8_t *build_id_find(const struct unwind_module *module, uint32_t *bytes);
+typedef int modules_read_fn(uint64_t address, void *to, size_t bytes);
+
+/*
+ * The build-id in the notes of mapped @module, of at least 8 bytes; how many goes to @bytes.
+ * @read: NULL, and plain loads, where the caller knows that the module stays mapped.
+ * Returns where it lies, while the module is loaded, or NULL for none.
+ * Context: signal-safe where @read is.
+ */
+const uint8_t *build_id_find(
+	const struct unwind_module *module, modules_read_fn *read, uint32_t *bytes);
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -42,6 +51,11 @@ void modules_init(void);
  * Context: signal-safe, any thread.
  */
 int modules_find(uintptr_t pc, struct unwind_module *out);
+
+/*
+ * The same for another thread's @pc: the module may be unloaded meanwhile. Context: the worker.
+ */
+int modules_find_elsewhere(uintptr_t pc, modules_read_fn *read, struct unwind_module *out);
 
 /* ---- code of no module ----------------------------------------------------------------------- */
 

@@ -325,7 +325,7 @@ static struct request *request_new(const char *path)
 	return request;
 }
 
-int draw_profile(const char *profile, const char *path)
+int draw_profile(const char *profile, const char *path, int has_waits)
 {
 	struct request *request;
 	char program[PATH_MAX];
@@ -338,7 +338,8 @@ int draw_profile(const char *profile, const char *path)
 		return -ENOMEM;
 	/* Nobody reads what it says, and what it makes depends on nobody's settings. */
 	const char *const arguments[] = {program, "render", "--no-config", "--quiet", "-o",
-		request->output, "--", profile, NULL};
+		request->output, has_waits ? "--wall" : "--", has_waits ? "--" : profile,
+		has_waits ? profile : NULL, NULL};
 
 	error = detached_run(program, arguments, request->environment);
 	arch_syscall2(SYS_munmap, request, request->bytes);
@@ -383,7 +384,8 @@ int flameprof_profile_write(const struct flameprof_profile *profile, const char 
 	memcpy(unnamed + bytes, ENDING_PB, sizeof(ENDING_PB));
 	error = profile_write_pb(profile, unnamed);
 	if (!error)
-		error = draw_profile(unnamed, path);
+		error = draw_profile(
+			unnamed, path, profile->clock == FLAMEPROF_CLOCK_ELAPSED);
 	if (!error)
 		arch_syscall3(SYS_unlinkat, AT_FDCWD, unnamed, 0);
 	return error;

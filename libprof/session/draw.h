@@ -52,12 +52,12 @@ int find_flamerun(char out[PATH_MAX]);
 
 /*
  * Have flamerun name the profile in @profile (.pb) and write it to @path, whose ending says what
- * as. Both names are taken as they are.
+ * as. Both names are taken as they are. @has_waits: time off the CPU is drawn, too.
  *
  * Returns 0; -ENOENT when there is no flamerun; -ENOMEM; -EIO when it failed.
  * Context: any thread, not a handler; no lock held. Waits. What the host notices: detached_run().
  */
-int draw_profile(const char *profile, const char *path);
+int draw_profile(const char *profile, const char *path, int has_waits);
 
 /* ---- names that keep their place ------------------------------------------------------------- */
 /*

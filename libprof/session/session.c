@@ -224,6 +224,8 @@ void diagnostics_add(const struct store_result *result)
 	counts->recorded_weight += result->weight;
 	counts->vm_samples += result->vm_samples;
 	counts->vm_weight += result->vm_weight;
+	counts->wait_weight += result->wait_weight;
+	counts->unseen_weight += result->unseen_weight;
 	counts->dropped[FLAMEPROF_DROP_PROFILE].samples += result->full_samples;
 	counts->dropped[FLAMEPROF_DROP_PROFILE].weight += result->full_weight;
 	counts->dropped[FLAMEPROF_DROP_PROFILE].bytes += result->full_bytes;

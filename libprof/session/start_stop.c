@@ -216,7 +216,6 @@ static int begin_sampling(const struct settings *settings)
 		return error;
 	sampler.period_ns = session.config.period_ns;
 	sampler.is_untimed = (uint32_t)is_untimed;
-	sampler.is_elapsed = settings->clock == FLAMEPROF_CLOCK_ELAPSED;
 	sampler.max_depth = settings->depth;
 	sampler.ring_bytes = (uint32_t)settings->ring_bytes;
 	sampler.dropped_samples = 0;

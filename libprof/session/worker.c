@@ -14,6 +14,7 @@
 #include "libprof/sampler/own_threads.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/sampler/tasks.h"
+#include "libprof/session/own_waits.h"
 #include "libprof/session/session.h"
 #include "libprof/vmstack/function.h"
 
@@ -47,6 +48,7 @@ static void complete_flush(struct queue_item *item)
 	struct barrier *barrier = item->barrier;
 
 	/* Marks up to now, and the names of modules that were met for the first time. */
+	own_waits_settle();
 	read_control();
 	if (store_resolve(ended, session.catalogue) == -ENOMEM) {
 		queue_complete(item, -ENOMEM, NULL);
@@ -102,6 +104,7 @@ static void run_once(uint32_t bell, int is_last)
 	if (is_last) {
 		/* Flushes have nothing to wait for: what they would get is the stop's. */
 		queue_stop(&session.queue);
+		own_waits_end();
 		session_quiesce();
 	} else if (now_ns >= session.tick_ns) {
 		check_session(now_ns);
@@ -119,12 +122,24 @@ static void run_once(uint32_t bell, int is_last)
 	process_queue();
 }
 
-/* Empty the rings, sleep until the doorbell rings or a tick is over, once more after the end. */
+/* Until the doorbell, which was @bell, rings, a tick is over, or a look is due at @look_ns. */
+static void wait_for_work(const uint32_t *doorbell, uint32_t bell, uint64_t look_ns)
+{
+	uint64_t wait_ns = (sees_thread_births() ? TICK_MS : SCAN_MS) * NS_PER_MS;
+	uint64_t now_ns = clock_monotonic_ns();
+	struct timespec wait;
+
+	if (look_ns < now_ns + wait_ns)
+		wait_ns = look_ns > now_ns ? look_ns - now_ns : 0;
+	wait = (struct timespec){.tv_nsec = (long)wait_ns};
+	arch_syscall4(SYS_futex, doorbell, FUTEX_WAIT, bell, &wait);
+}
+
+/* Empty the rings, sleep, look at those who sleep, too; once more after the end. */
 static void run_worker(void)
 {
 	uint32_t *doorbell = &((struct wire_arena *)sampler.arena)->doorbell;
-	long tick_ms = sees_thread_births() ? TICK_MS : SCAN_MS;
-	struct timespec tick = {0, tick_ms * (long)NS_PER_MS};
+	uint64_t look_ns = 0;
 	int is_last;
 
 	do {
@@ -132,15 +147,18 @@ static void run_worker(void)
 
 		/* Before the turn: what came before the end is then seen. */
 		is_last = (int)__atomic_load_n(&session.ending, __ATOMIC_ACQUIRE);
+		if (!is_last)
+			look_ns = own_waits_round();
 		run_once(bell, is_last);
 		if (!is_last)
-			arch_syscall4(SYS_futex, doorbell, FUTEX_WAIT, bell, &tick);
+			wait_for_work(doorbell, bell, look_ns);
 	} while (!is_last);
 }
 
 void *worker_main(void *argument)
 {
 	__atomic_store_n(&session.worker_tid, (int32_t)arch_syscall0(SYS_gettid), __ATOMIC_RELEASE);
+	own_waits_begin();
 	run_worker();
 	read_control();
 	store_end(session.profile, clock_monotonic_ns());

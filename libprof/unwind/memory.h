@@ -102,6 +102,28 @@ static inline int unwind_window_read(
 extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
 
 /*
+ * As unwind_find_object() but for the bias, which is the entry's: whoever cannot know that the module
+ * stays loaded has to read that by other means than loads.
+ */
+static inline int unwind_find_mapped(
+	uintptr_t pc, struct unwind_module *out, const struct link_map **link_map)
+{
+	struct dl_find_object found;
+
+	if (!_dl_find_object)
+		return -ENOSYS;
+	if (_dl_find_object((void *)pc, &found) != 0)
+		return -ENOENT;
+	*out = (struct unwind_module){
+		.start = (uintptr_t)found.dlfo_map_start,
+		.end = (uintptr_t)found.dlfo_map_end,
+		.eh_frame_hdr = (uintptr_t)found.dlfo_eh_frame,
+	};
+	*link_map = found.dlfo_link_map;
+	return 0;
+}
+
+/*
  * The module @pc lies in.
  *
  * @link_map  when not NULL, gets the dynamic linker's entry for it, borrowed while it is loaded
@@ -114,20 +136,14 @@ extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
 static inline int unwind_find_object(
 	uintptr_t pc, struct unwind_module *out, const struct link_map **link_map)
 {
-	struct dl_find_object found;
+	const struct link_map *map;
+	int error = unwind_find_mapped(pc, out, &map);
 
-	if (!_dl_find_object)
-		return -ENOSYS;
-	if (_dl_find_object((void *)pc, &found) != 0)
-		return -ENOENT;
-	*out = (struct unwind_module){
-		.start = (uintptr_t)found.dlfo_map_start,
-		.end = (uintptr_t)found.dlfo_map_end,
-		.bias = found.dlfo_link_map ? found.dlfo_link_map->l_addr : 0,
-		.eh_frame_hdr = (uintptr_t)found.dlfo_eh_frame,
-	};
+	if (error)
+		return error;
+	out->bias = map ? map->l_addr : 0;
 	if (link_map)
-		*link_map = found.dlfo_link_map;
+		*link_map = map;
 	return 0;
 }
 

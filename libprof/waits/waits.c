@@ -465,7 +465,7 @@ static void look_last(struct waits *waits, struct process *process)
 void waits_settle(struct waits *waits)
 {
 	for (struct process *process = waits->processes; process; process = process->next)
-		look_last(waits, process);
+		check_process(waits, process);
 	tell_all(waits, 0);
 	waits->looker.announced++;
 }

@@ -56,7 +56,10 @@ void waits_remove(struct waits *waits, const void *target, uint64_t end_ns);
 /* Do what is due. Returns when there will be more (CLOCK_MONOTONIC). */
 uint64_t waits_round(struct waits *waits);
 
-/* Look now, and tell what is known by now. Threads are announced anew with what is told later. */
+/*
+ * Tell what is known by now; what is not, looks to come will tell. Threads are announced anew with
+ * that.
+ */
 void waits_settle(struct waits *waits);
 
 /* Close the books of all that still run, and say what looking was like. */

@@ -245,7 +245,7 @@ static void test_without_flamerun(void **state)
 	setenv("PATH", ".:/nowhere::", 1);
 	make_flamerun("exit 0"); /* here, where no one should look */
 	assert_int_equal(find_flamerun(path), -ENOENT);
-	assert_int_equal(draw_profile("in.pb", "out.svg"), -ENOENT);
+	assert_int_equal(draw_profile("in.pb", "out.svg", 0), -ENOENT);
 	setenv("PATH", folder, 1);
 	chmod("flamerun", 0644);
 	assert_int_equal(find_flamerun(path), -ENOENT);
@@ -262,7 +262,7 @@ static void test_what_flamerun_is_told(void **state)
 	setenv("FLAMERUN_CHANNEL", "1:2:3:4", 1);
 	setenv("FLAMERUN_WIDTH", "300", 1);
 	setenv("KEPT", "as it is", 1);
-	assert_int_equal(draw_profile("p %p.svg.pb", "p %p.svg"), 0);
+	assert_int_equal(draw_profile("p %p.svg.pb", "p %p.svg", 0), 0);
 	unsetenv("FLAMERUN_CHANNEL");
 	unsetenv("FLAMERUN_WIDTH");
 	assert_string_equal(contents("told"),
@@ -278,11 +278,11 @@ static void test_preloads_of_others_are_kept(void **state)
 	skip_without_stand_in();
 	make_flamerun("env >environment; exit 0");
 	setenv("LD_PRELOAD", "/a/libflameprof.so.1:/x/other.so /b/libflameprof.so.1 third.so", 1);
-	assert_int_equal(draw_profile("in.pb", "out.svg"), 0);
+	assert_int_equal(draw_profile("in.pb", "out.svg", 0), 0);
 	unsetenv("LD_PRELOAD");
 	assert_non_null(strstr(contents("environment"), "LD_PRELOAD=/x/other.so:third.so:\n"));
 	setenv("LD_PRELOAD", "/a/libflameprof.so.1", 1);
-	assert_int_equal(draw_profile("in.pb", "out.svg"), 0);
+	assert_int_equal(draw_profile("in.pb", "out.svg", 0), 0);
 	unsetenv("LD_PRELOAD");
 	assert_non_null(strstr(contents("environment"), "LD_PRELOAD=\n"));
 }
@@ -292,7 +292,7 @@ static void test_a_flamerun_that_fails(void **state)
 	(void)state;
 	skip_without_stand_in();
 	make_flamerun("exit 125");
-	assert_int_equal(draw_profile("in.pb", "out.svg"), -EIO);
+	assert_int_equal(draw_profile("in.pb", "out.svg", 0), -EIO);
 }
 
 int main(void)

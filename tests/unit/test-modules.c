@@ -65,7 +65,7 @@ static int setup(void **state)
 static const uint8_t *find(uint32_t *bytes)
 {
 	*bytes = 0;
-	return build_id_find(&module, bytes);
+	return build_id_find(&module, NULL, bytes);
 }
 
 static void check_none(void)

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stacks of the process's other threads, read while they sleep. Any of them may wake up meanwhile
+ * and unmap what is being read, so nothing is loaded: the kernel reads, also the call-frame
+ * information, which loaded modules take along. What a module's rows are is remembered by its
+ * number, so that few walks read any.
+ *
+ * The worker keeps files of /proc open in a table of descriptors that is its own: numbers are the
+ * host's. Where the kernel has no such table, files are opened for each look.
+ */
+#include "libprof/session/own_waits.h"
+
+#include <errno.h>
+#include <linux/close_range.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "arch/syscall.h"
+#include "libprof/aggregator/store.h"
+#include "libprof/sampler/clock.h"
+#include "libprof/sampler/modules.h"
+#include "libprof/sampler/own_threads.h"
+#include "libprof/sampler/sampler.h"
+#include "libprof/sampler/tasks.h"
+#include "libprof/session/session.h"
+#include "libprof/waits/waits.h"
+
+#define FILES_MAX 512u
+#define NS_PER_MS 1000000ULL
+
+/* ---- stacks ---------------------------------------------------------------------------------- */
+
+#define WINDOW_BYTES 1024u
+
+/* What was read around an address is kept for the rest of the walk. */
+struct window {
+	uintptr_t base;
+	unsigned bytes;
+	char content[WINDOW_BYTES];
+};
+
+/* One walk at a time: UNWIND_CFI_POINTER has no context. */
+static struct window stack_window, code_window;
+
+/* One word at any alignment. Returns 0 or -EFAULT. */
+static int read_word(struct window *window, uintptr_t address, uintptr_t *value)
+{
+	/* An address before the window wraps around and is far behind it. */
+	if (address - window->base > window->bytes ||
+		window->bytes - (address - window->base) < sizeof(*value)) {
+		/* Not into the next page, which may be missing, unless the word itself is. */
+		size_t bytes = WIRE_PAGE - address % WIRE_PAGE;
+
+		if (bytes > WINDOW_BYTES)
+			bytes = WINDOW_BYTES;
+		if (bytes < sizeof(*value))
+			bytes = sizeof(*value);
+		window->base = address;
+		window->bytes =
+			store_read_memory(address, window->content, bytes) ? (unsigned)bytes : 0;
+		if (!window->bytes)
+			return -EFAULT;
+	}
+	memcpy(value, window->content + (address - window->base), sizeof(*value));
+	return 0;
+}
+
+/* What cannot be read is zeroes: no information and no signal frame. */
+static const void *read_code(uintptr_t address)
+{
+	static uintptr_t word;
+
+	if (read_word(&code_window, address, &word))
+		word = 0;
+	return &word;
+}
+
+#define UNWIND_PARTIAL			  1
+#define UNWIND_CFI_POINTER(address)	  read_code(address)
+#define UNWIND_READ(context, address, value) ((void)(context), read_word(&stack_window, address, value))
+#define UNWIND_FIND_MODULE(context, pc, out) \
+	((void)(context), modules_find_elsewhere(pc, store_read_memory, out))
+#include "libprof/unwind/unwind_core.h"
+
+static struct unwind_result walk(void *context, const struct wait_process *process, uintptr_t pc,
+	uintptr_t sp, uint64_t *frames)
+{
+	const struct unwind_bounds none = {0, 0};
+	struct arch_registers registers = {0};
+
+	(void)process;
+	registers.r[ARCH_DWARF_PC] = pc;
+	registers.r[ARCH_DWARF_SP] = sp;
+	stack_window.bytes = code_window.bytes = 0;
+	return unwind_walk_known(&registers,
+		unwind_register_bit(ARCH_DWARF_PC) | unwind_register_bit(ARCH_DWARF_SP), &none,
+		frames, WIRE_MAX_DEPTH, context);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* Of the process and of the calling thread. */
+static uint64_t switches_of(int who)
+{
+	struct rusage usage;
+
+	getrusage(who, &usage);
+	return (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
+}
+
+/*
+ * Who slept and runs no more has left a CPU, which is counted to the last time. Who has not yet uses
+ * CPU time, which cannot be told from the worker's own to the nanosecond: after a millisecond of it.
+ */
+static uint64_t activity(void *context, const struct wait_process *process)
+{
+	uint64_t own = switches_of(RUSAGE_THREAD), all = switches_of(RUSAGE_SELF);
+	uint64_t cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+	(void)context, (void)process;
+	cpu_ns -= clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+	/* The worker itself was put off its CPU: nothing is known, so this number is no other. */
+	if (switches_of(RUSAGE_THREAD) != own)
+		return 1ULL << 63 | clock_monotonic_ns();
+	return 1 + ((all - own) << 24 | (cpu_ns / NS_PER_MS & 0xffffff));
+}
+
+/* Without a /proc those that were ever sampled are counted. */
+static unsigned thread_count(void *context, const struct wait_process *process)
+{
+	unsigned count = procfs_thread_count(process->pid);
+
+	(void)context;
+	return count ? count
+		     : 1 + __atomic_load_n(&sampler.slot->threads, __ATOMIC_RELAXED);
+}
+
+/* What a thread of /proc's calls itself. */
+static pid_t own_tid(pid_t tid)
+{
+	return sampler.namespaced ? procfs_inner_pid(tid) : tid;
+}
+
+/* Without a /proc those that are sampled. */
+static long sampled_threads(pid_t *tids, size_t room)
+{
+	long count = 0;
+
+	SAMPLER_FOR_EACH_RING(index)
+	if ((size_t)count < room && __atomic_load_n(&sampler_threads[index].active, __ATOMIC_RELAXED))
+		tids[count++] = sampler_threads[index].tid;
+	return count;
+}
+
+static long threads(void *context, const struct wait_process *process, pid_t *tids, size_t room)
+{
+	uint32_t begun = own_threads_begun();
+	long all, kept = 0;
+
+	(void)context;
+	/* Each has its number then. */
+	tasks_rescan();
+	all = procfs_threads(process->pid, tids, room);
+	if (all <= 0)
+		return sampled_threads(tids, room);
+	if (!own_threads_are_known(begun))
+		return -EAGAIN;
+	if ((size_t)all > room)
+		all = (long)room;
+	for (long i = 0; i < all; i++)
+		if (!own_threads_contain((uint32_t)own_tid(tids[i])))
+			tids[kept++] = tids[i];
+	return kept;
+}
+
+static uint32_t find_thread(
+	void *context, const struct wait_process *process, pid_t tid, uint64_t *begun_ns)
+{
+	(void)context, (void)process;
+	tid = own_tid(tid);
+	SAMPLER_FOR_EACH_RING(index)
+	{
+		const struct sampler_thread *thread = &sampler_threads[index];
+
+		if (thread->tid != tid)
+			continue;
+		/* Others are older than their rings. */
+		if (thread->start)
+			*begun_ns = thread->ring->start_ns;
+		return thread->number;
+	}
+	return 0;
+}
+
+static int cpu_clock(void *context, pid_t tid, struct procfs_clock *out)
+{
+	uint64_t cpu_ns = clock_cpu_ns(clock_of_thread(tid));
+
+	(void)context;
+	if (!cpu_ns)
+		return -ESRCH;
+	*out = (struct procfs_clock){.cpu_ns = cpu_ns, .turns = cpu_ns};
+	return 0;
+}
+
+/* ---- the profile ----------------------------------------------------------------------------- */
+
+static struct waits *waits; /* NULL: nobody is looked at */
+static uint32_t is_paused;  /* when it was last looked at */
+
+static int put_thread(void *context, const struct wait_process *process, uint32_t number, pid_t tid,
+	const char comm[WIRE_COMM_BYTES])
+{
+	(void)context;
+	if (profile_begin_run(session.profile, process->image))
+		return -ENOMEM;
+	profile_name_thread(session.profile, 0, number, (uint32_t)own_tid(tid), comm);
+	return 0;
+}
+
+static void put_sample(void *context, const struct wait_process *process,
+	const struct wire_sample *sample, const uint64_t *frames)
+{
+	struct store_result result = {0};
+
+	(void)context;
+	if (is_paused)
+		__atomic_fetch_add(&sampler.slot->paused, sample->weight, __ATOMIC_RELAXED);
+	else
+		store_add_wait(session.profile, process->image, sample, frames, &result);
+	diagnostics_add(&result);
+}
+
+/* What cannot be seen is counted with its weight. */
+static void refused(void *context, const struct wait_process *process, int error)
+{
+	(void)context, (void)process, (void)error;
+}
+
+static uint64_t now_ns(void)
+{
+	return clock_monotonic_ns();
+}
+
+static const struct waits_calls calls = {
+	.now_ns = now_ns,
+	.activity = activity,
+	.thread_count = thread_count,
+	.threads = threads,
+	.find_thread = find_thread,
+	.cpu_clock = cpu_clock,
+	.walk = walk,
+	.refused = refused,
+	.put_thread = put_thread,
+	.put_sample = put_sample,
+};
+
+/* A table of the worker's own, with nothing in it: a copy would hold the host's pipes open. */
+static int has_own_descriptors(void)
+{
+	return !arch_syscall3(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE);
+}
+
+void own_waits_begin(void)
+{
+	const struct wait_process process = {.image = sampler.image, .target = &waits};
+
+	waits = NULL;
+	if (session.config.clock != FLAMEPROF_CLOCK_ELAPSED)
+		return;
+	is_paused = __atomic_load_n(&sampler.paused, __ATOMIC_RELAXED);
+	waits = waits_new(&(struct waits_config){
+		.calls = &calls,
+		.period_ns = session.config.period_ns,
+		.files_max = has_own_descriptors() ? FILES_MAX : 0,
+	});
+	if (waits)
+		waits_add(waits, &process, 0, 0);
+}
+
+uint64_t own_waits_round(void)
+{
+	uint32_t was_paused = is_paused;
+
+	if (!waits)
+		return UINT64_MAX;
+	/* What passed since the last look is of the kind that it was then. */
+	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED) != was_paused) {
+		waits_settle(waits);
+		is_paused = !was_paused;
+	}
+	return waits_round(waits);
+}
+
+void own_waits_settle(void)
+{
+	if (waits)
+		waits_settle(waits);
+}
+
+void own_waits_end(void)
+{
+	struct waits_counts counts;
+
+	if (!waits)
+		return;
+	waits_finish(waits, &counts);
+	waits_free(waits);
+	waits = NULL;
+}
