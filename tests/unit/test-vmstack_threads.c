@@ -95,7 +95,7 @@ static void check_all(const struct flameprof_profile *p, uint64_t *vm, uint64_t 
 static void handlers_and_records_do_not_mix(void **state)
 {
 	const struct flameprof_options options = {
-		.rate = 1000, .clock = FLAMEPROF_CLOCK_ELAPSED, .queue_bytes = 1 << 30};
+		.rate = 1000, .queue_bytes = 1 << 30};
 	uint64_t vm = 0, native = 0, until_ns;
 	struct flameprof_counters counts;
 	struct flameprof_profile *profile;
