@@ -29,6 +29,7 @@
 
 #define FILES_MAX 512u
 #define NS_PER_MS 1000000ULL
+#define TRIES	  4
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
@@ -116,15 +117,17 @@ static uint64_t switches_of(int who)
  */
 static uint64_t activity(void *context, const struct wait_process *process)
 {
-	uint64_t own = switches_of(RUSAGE_THREAD), all = switches_of(RUSAGE_SELF);
-	uint64_t cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
-
 	(void)context, (void)process;
-	cpu_ns -= clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
-	/* The worker itself was put off its CPU: nothing is known, so this number is no other. */
-	if (switches_of(RUSAGE_THREAD) != own)
-		return 1ULL << 63 | clock_monotonic_ns();
-	return 1 + ((all - own) << 24 | (cpu_ns / NS_PER_MS & 0xffffff));
+	for (unsigned tries = 0; tries < TRIES; tries++) {
+		uint64_t own = switches_of(RUSAGE_THREAD), all = switches_of(RUSAGE_SELF);
+		uint64_t cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+		cpu_ns -= clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+		if (switches_of(RUSAGE_THREAD) == own)
+			return 1 + ((all - own) << 24 | (cpu_ns / NS_PER_MS & 0xffffff));
+	}
+	/* The worker itself was put off its CPU, and nothing is known: a number like no other. */
+	return 1ULL << 63 | clock_monotonic_ns();
 }
 
 /* Without a /proc those that were ever sampled are counted. */

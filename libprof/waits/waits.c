@@ -38,7 +38,7 @@ struct process {
 	uint64_t ran_ns;  /* when it was last seen to have run: whom nobody looked at since may have
 			   */
 	uint64_t idle_ns; /* when it was last seen not to have */
-	uint64_t listed_ns;	     /* when its threads were last listed */
+	uint64_t listed_ns;	     /* when its threads were last those that are known */
 	bool has_changed;	     /* a thread has gone */
 	struct wait_thread *threads; /* by tid */
 	unsigned count;
@@ -349,6 +349,9 @@ static void check_process(struct waits *waits, struct process *process)
 		note_refusal(waits, process, -EACCES);
 	if (!activity || !links)
 		return;
+	/* Whoever comes or goes does so after this. */
+	if (is_listed)
+		process->listed_ns = now_ns;
 	if (activity == process->activity && is_listed) {
 		process->idle_ns = now_ns;
 		return;
