@@ -147,8 +147,8 @@ FLAMEPROF_API enum flameprof_status flameprof_status(void);
 
 /*
  * Leave out what happens until flameprof_resume(); under flamerun, too. They do not nest. What was
- * left out is counted in the diagnostics. Looks at waits come 20 times a second: what passed between
- * two is left out or not as it was at the first.
+ * left out is counted in the diagnostics. Looks at waits come 20 times a second: what passed
+ * between two is left out or not as it was at the first.
  * Returns 0, or -ESRCH when nobody samples this process. Context: signal-safe, any thread.
  */
 FLAMEPROF_API int flameprof_pause(void);

@@ -15,7 +15,7 @@
 
 #include "libprof/wire.h"
 
-/* The path of @name, a file of @pid, or of its thread @tid if that is not 0; cut where it is longer. */
+/* The path of @name, a file of @pid, or of its thread @tid if that is not 0. */
 #define PROCFS_PATH_BYTES 80
 void procfs_path(char path[PROCFS_PATH_BYTES], pid_t pid, pid_t tid, const char *name);
 

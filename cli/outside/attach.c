@@ -38,7 +38,8 @@ static void begin_image(struct tracer *tracer, struct target *target, uint64_t p
 	target_announce(target, &tracer->shared, parent, start_cpu_ns);
 	target_remap(target, &tracer->shared);
 	if (tracer->waits)
-		target_waits_add(tracer->waits, target, is_young ? target->start_ns : 0, start_cpu_ns);
+		target_waits_add(
+			tracer->waits, target, is_young ? target->start_ns : 0, start_cpu_ns);
 }
 
 struct target *attach_find(const struct tracer *tracer, pid_t pid)

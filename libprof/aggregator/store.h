@@ -78,8 +78,8 @@ int store_resolve(struct flameprof_profile *profile, const struct store_catalogu
  */
 
 /*
- * Read memory of this process that may be unmapped at any moment: by the kernel, which answers where
- * a load would be a fault. Returns 1, or 0: it is not all there, or nobody may.
+ * Read memory of this process that may be unmapped at any moment: by the kernel, which answers
+ * where a load would be a fault. Returns 1, or 0: it is not all there, or nobody may.
  * Context: any thread, not a handler.
  */
 int store_read_memory(uint64_t address, void *to, size_t bytes);

@@ -324,8 +324,8 @@ static void commit_weight(
 	struct flameprof_profile *p, const struct wire_sample *sample, struct found *found)
 {
 	/*
-	 * Where machines tell beside a clock theirs is another time, and in no sum with its. That of
-	 * waits is, too, beside a clock of CPU time.
+	 * Where machines tell beside a clock theirs is another time, and in no sum with its. That
+	 * of waits is, too, beside a clock of CPU time.
 	 */
 	int is_other = (sample->kind == WIRE_KIND_WAIT && p->clock != FLAMEPROF_CLOCK_ELAPSED) ||
 		       (sample->kind == WIRE_KIND_VM && p->clock != FLAMEPROF_CLOCK_VM);

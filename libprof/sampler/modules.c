@@ -369,7 +369,7 @@ static int read_text(modules_read_fn *read, uintptr_t address, char *out)
 	return 1;
 }
 
-int modules_find_elsewhere(uintptr_t pc, modules_read_fn *read, struct unwind_module *out)
+int modules_find_unheld(uintptr_t pc, modules_read_fn *read, struct unwind_module *out)
 {
 	const struct link_map *map;
 	char name[PATH_MAX_BYTES];

@@ -55,7 +55,7 @@ int modules_find(uintptr_t pc, struct unwind_module *out);
 /*
  * The same for another thread's @pc: the module may be unloaded meanwhile. Context: the worker.
  */
-int modules_find_elsewhere(uintptr_t pc, modules_read_fn *read, struct unwind_module *out);
+int modules_find_unheld(uintptr_t pc, modules_read_fn *read, struct unwind_module *out);
 
 /* ---- code of no module ----------------------------------------------------------------------- */
 

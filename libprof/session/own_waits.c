@@ -80,9 +80,10 @@ static const void *read_code(uintptr_t address)
 
 #define UNWIND_PARTIAL			  1
 #define UNWIND_CFI_POINTER(address)	  read_code(address)
-#define UNWIND_READ(context, address, value) ((void)(context), read_word(&stack_window, address, value))
+#define UNWIND_READ(context, address, value) \
+	((void)(context), read_word(&stack_window, address, value))
 #define UNWIND_FIND_MODULE(context, pc, out) \
-	((void)(context), modules_find_elsewhere(pc, store_read_memory, out))
+	((void)(context), modules_find_unheld(pc, store_read_memory, out))
 #include "libprof/unwind/unwind_core.h"
 
 static struct unwind_result walk(void *context, const struct wait_process *process, uintptr_t pc,
@@ -112,8 +113,8 @@ static uint64_t switches_of(int who)
 }
 
 /*
- * Who slept and runs no more has left a CPU, which is counted to the last time. Who has not yet uses
- * CPU time, which cannot be told from the worker's own to the nanosecond: after a millisecond of it.
+ * Who slept and runs no more has left a CPU, and each time is counted. Who has not yet uses CPU
+ * time, which cannot be told from the worker's own to the nanosecond: after a millisecond of it.
  */
 static uint64_t activity(void *context, const struct wait_process *process)
 {
@@ -152,8 +153,12 @@ static long sampled_threads(pid_t *tids, size_t room)
 	long count = 0;
 
 	SAMPLER_FOR_EACH_RING(index)
-	if ((size_t)count < room && __atomic_load_n(&sampler_threads[index].active, __ATOMIC_RELAXED))
-		tids[count++] = sampler_threads[index].tid;
+	{
+		const struct sampler_thread *thread = &sampler_threads[index];
+
+		if ((size_t)count < room && __atomic_load_n(&thread->active, __ATOMIC_ACQUIRE))
+			tids[count++] = thread->tid;
+	}
 	return count;
 }
 
@@ -291,16 +296,16 @@ uint64_t own_waits_round(void)
 		return UINT64_MAX;
 	/* What passed since the last look is of the kind that it was then. */
 	if (__atomic_load_n(&sampler.paused, __ATOMIC_RELAXED) != was_paused) {
-		waits_settle(waits);
+		waits_tell(waits);
 		is_paused = !was_paused;
 	}
 	return waits_round(waits);
 }
 
-void own_waits_settle(void)
+void own_waits_tell(void)
 {
 	if (waits)
-		waits_settle(waits);
+		waits_tell(waits);
 }
 
 void own_waits_end(void)

@@ -18,7 +18,7 @@ void own_waits_begin(void);
 uint64_t own_waits_round(void);
 
 /* Put what is known by now into the profile, which another one follows. */
-void own_waits_settle(void);
+void own_waits_tell(void);
 
 /* Put all that is known into the profile, and end. */
 void own_waits_end(void);

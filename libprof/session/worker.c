@@ -48,7 +48,7 @@ static void complete_flush(struct queue_item *item)
 	struct barrier *barrier = item->barrier;
 
 	/* Marks up to now, and the names of modules that were met for the first time. */
-	own_waits_settle();
+	own_waits_tell();
 	read_control();
 	if (store_resolve(ended, session.catalogue) == -ENOMEM) {
 		queue_complete(item, -ENOMEM, NULL);

@@ -102,8 +102,8 @@ static inline int unwind_window_read(
 extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
 
 /*
- * As unwind_find_object() but for the bias, which is the entry's: whoever cannot know that the module
- * stays loaded has to read that by other means than loads.
+ * As unwind_find_object() but for the bias, which is the entry's: whoever cannot know that the
+ * module stays loaded has to read that by other means than loads.
  */
 static inline int unwind_find_mapped(
 	uintptr_t pc, struct unwind_module *out, const struct link_map **link_map)

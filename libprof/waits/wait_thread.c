@@ -84,8 +84,11 @@ static void announce(
 
 	if (thread->announced == looker->announced)
 		return;
+	/* One that has gone has the name that it had. */
 	procfs_comm(process->pid, thread->tid, comm);
-	if (!looker->calls->put_thread(looker->context, process, thread->number, thread->tid, comm))
+	if (comm[0])
+		memcpy(thread->comm, comm, sizeof(comm));
+	if (!looker->calls->put_thread(looker->context, process, thread->number, thread->tid, thread->comm))
 		thread->announced = looker->announced;
 }
 
@@ -319,6 +322,7 @@ int wait_thread_begin(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
 	thread->clock = thread->call = -1;
+	procfs_comm(process->pid, thread->tid, thread->comm);
 	return read_clock(looker, thread, process, &thread->seen);
 }
 

@@ -73,7 +73,8 @@ struct wait_thread {
 	uint32_t number;    /* within the image; 0: not known yet */
 	int clock, call;    /* descriptors of its "schedstat" and "syscall", -1: not open */
 	bool is_asleep;	    /* it was when it was looked at last, on `stack` */
-	uint32_t announced; /* looker->announced when it was */
+	char comm[WIRE_COMM_BYTES]; /* its name when that was last looked at */
+	uint32_t announced;	    /* looker->announced when it was */
 	uint64_t begun_ns;
 	struct procfs_clock begun; /* what the kernel had counted by then */
 	uint64_t seen_ns;

@@ -465,7 +465,7 @@ static void look_last(struct waits *waits, struct process *process)
 		look_at_process(waits, process, 1ULL << 32);
 }
 
-void waits_settle(struct waits *waits)
+void waits_tell(struct waits *waits)
 {
 	for (struct process *process = waits->processes; process; process = process->next)
 		check_process(waits, process);

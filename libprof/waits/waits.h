@@ -60,7 +60,7 @@ uint64_t waits_round(struct waits *waits);
  * Tell what is known by now; what is not, looks to come will tell. Threads are announced anew with
  * that.
  */
-void waits_settle(struct waits *waits);
+void waits_tell(struct waits *waits);
 
 /* Close the books of all that still run, and say what looking was like. */
 void waits_finish(struct waits *waits, struct waits_counts *counts);

@@ -26,6 +26,7 @@ SECONDS = 6
 # later: of waits that all are of one function little is in doubt, of those that alternate each has
 # a look's worth for every turn.
 LOOK_S = 0.05
+FLAGS, FLAGS_IDS = [PLAIN, ("-O0",), ("-O2", "-fno-omit-frame-pointer")], ["O2", "O0", "fp"]
 
 
 def books(stderr):
@@ -44,19 +45,10 @@ def assert_books(stderr, rate_hz):
     return rows
 
 
-@pytest.mark.sanitized
-@pytest.mark.parametrize("options", WAYS, ids=["inside", "outside"])
-@pytest.mark.parametrize("flags", [PLAIN, ("-O0",), ("-O2", "-fno-omit-frame-pointer")],
-                         ids=["O2", "O0", "fp"])
-def test_each_wait_has_its_name_and_its_time(tmp_path, options, flags):
-    program = compile_target("waits.c", tmp_path, flags)
-    run = profile(tmp_path, program, str(1000 * SECONDS), rate_hz=197,
-                  options=["-v", "--wall", "--no-fold-idle", *options])
-    assert run.status == 0, run.stderr
+def assert_each_wait(run):
+    """Of tests/targets/waits.c for SECONDS, all of its threads."""
     truth = run.truth
-    assert truth.pop("interrupted") == 0, "a call was broken off"
-    truth.pop("switches")
-    assert_books(run.stderr, 197 if not options else 49)
+    assert truth["interrupted"] == 0, "a call was broken off"
     period_s = 1 / run.rate_hz
     for name, leaf in LEAVES.items():
         at = run.folded.where(lambda stack: name in stack and stack[-1] == leaf)
@@ -68,6 +60,18 @@ def test_each_wait_has_its_name_and_its_time(tmp_path, options, flags):
     # All of what waits is a wait; what is not known is said to be so and is little.
     unseen = run.folded.where(lambda stack: stack[-1] == "[waiting]")
     assert unseen <= 0.05 * run.folded.total, run.folded.describe(30)
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("options", WAYS, ids=["inside", "outside"])
+@pytest.mark.parametrize("flags", FLAGS, ids=FLAGS_IDS)
+def test_each_wait_has_its_name_and_its_time(tmp_path, options, flags):
+    program = compile_target("waits.c", tmp_path, flags)
+    run = profile(tmp_path, program, str(1000 * SECONDS), rate_hz=197,
+                  options=["-v", "--wall", "--no-fold-idle", *options])
+    assert run.status == 0, run.stderr
+    assert_books(run.stderr, 197 if not options else 49)
+    assert_each_wait(run)
 
 
 @pytest.mark.parametrize("options", WAYS, ids=["inside", "outside"])

@@ -89,11 +89,11 @@ static void life(void)
 	CHECK(flameprof_status() == FLAMEPROF_STOPPED && !flameprof_active());
 	CHECK(!flameprof_start(&often));
 	CHECK(flameprof_status() == FLAMEPROF_RUNNING && flameprof_active());
-	burn(0.1);
+	work(0.1);
 	CHECK(!flameprof_mark("half"));
 	CHECK(!flameprof_flush(&profile, -1));
 	CHECK(take(profile) > 100);
-	burn(0.1);
+	work(0.1);
 	CHECK(stop() > 100);
 	CHECK(flameprof_status() == FLAMEPROF_STOPPED && !flameprof_active());
 }
@@ -205,7 +205,7 @@ static void children(void)
 	pclose(stream);
 	CHECK(flameprof_status() == FLAMEPROF_RUNNING);
 	CHECK(execl("/no/such/program", "x", NULL) == -1 && errno == ENOENT);
-	burn(0.1);
+	work(0.1);
 	CHECK(stop() > 100);
 }
 

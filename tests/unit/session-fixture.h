@@ -116,8 +116,8 @@ static inline void burner_end(struct burner *burner)
 }
 
 /*
- * At 5 kHz of the clock on the wall, as flamerun's tests have it: a second gives thousands of samples
- * whatever the kernel's tick is.
+ * At 5 kHz of the clock on the wall, as flamerun's tests have it: a second gives thousands of
+ * samples whatever the kernel's tick is.
  */
 static const struct flameprof_options often = {.rate = 5000};
 

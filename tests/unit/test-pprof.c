@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "libprof/pprof/protobuf.h"
 
@@ -181,15 +182,43 @@ static void handlers_left_alone_have_a_name(void **state)
 	flameprof_profile_free(p);
 }
 
-static void elapsed_time_is_called_wall(void **state)
+/* Waits are values of their own, in no count; their leaves are names without a mapping. */
+static void elapsed_time_has_waits_beside_it(void **state)
 {
-	struct flameprof_profile *p = small_profile();
+	const uint64_t on_pipe[] = {WIRE_FRAME_WAIT(SYS_read, 3), 0x1234};
+	const uint64_t no_cpu[] = {WIRE_FRAME_WAIT(WIRE_WAIT_NO_CPU, 0)};
+	struct wire_sample wait = {
+		.thread = 1, .weight = 2, .frames = 2, .kind = WIRE_KIND_WAIT, .time_ns = 1};
+	struct flameprof_profile *p = aggregate_profile(MIB);
+	struct flameprof_frame frames[2];
+	struct flameprof_stack stack;
+	struct store_result result = {0};
+	struct batch_maker maker;
 
 	(void)state;
 	p->clock = FLAMEPROF_CLOCK_ELAPSED;
+	p->account.limit_bytes = MIB;
+	batch_begin(&maker, 10, "main");
+	batch_add(&maker, 1, 1, FRAMES(0x1234));
+	batch_store(&maker, p);
+	store_add_wait(p, 1, &wait, on_pipe, &result);
+	wait.frames = 1;
+	store_add_wait(p, 1, &wait, no_cpu, &result);
+	assert_int_equal(result.wait_weight, 4);
+	assert_int_equal(result.unseen_weight, 0);
+	assert_int_equal(p->weight, 5);
+	assert_int_equal(flameprof_profile_stack(p, 1, &stack), 0);
+	assert_true(stack.is_wait && stack.frames == 2);
+	assert_int_equal(flameprof_profile_frames(p, 1, frames, 2), 2);
+	assert_string_equal(frames[0].name, "[read: pipe]");
+	assert_true(!frames[0].address && frames[0].module == FLAMEPROF_NONE);
 	write_pb(p);
-	assert_message(1, 1, "1='wall' 2='nanoseconds' ");
-	assert_message(11, 0, "1='wall' 2='nanoseconds' ");
+	assert_message(1, 1, "1='cpu' 2='nanoseconds' ");
+	assert_message(1, 2, "1='wait' 2='nanoseconds' ");
+	assert_message(1, 3, "1='runnable' 2='nanoseconds' ");
+	assert_message(5, 1, "1=2 2='[read: pipe]' ");
+	assert_message(4, 1, "1=2 4=[1=2 ] ");
+	assert_message(3, 0, NULL);
 	flameprof_profile_free(p);
 }
 
@@ -347,7 +376,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_is_what_the_profile_says),
 		cmocka_unit_test(handlers_left_alone_have_a_name),
-		cmocka_unit_test(elapsed_time_is_called_wall),
+		cmocka_unit_test(elapsed_time_has_waits_beside_it),
 		cmocka_unit_test(machines_have_time_and_files),
 		cmocka_unit_test(hidden_targets_have_no_frame),
 		cmocka_unit_test(names_are_valid_utf8),

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+#
+# What a program that profiles itself says of its waits, compared with what it measured by the clock
+# on the wall; and that it notices nothing. The programs are others' tests': itself.c is preloaded.
+import subprocess
+
+import pytest
+
+import library
+import profiled
+from test_waits import FLAGS, FLAGS_IDS, SECONDS, assert_each_wait
+
+RATE_HZ = 197
+
+
+def threads_of(path):
+    """Each line's (name, weight, waits) that itself.c wrote."""
+    return [(line.rsplit(" ", 2)[0], *map(int, line.rsplit(" ", 2)[1:]))
+            for line in path.read_text().splitlines()]
+
+
+def profile_itself(folder, program, *arguments):
+    """As profiled.profile(), and the lines of threads_of()."""
+    plugin = library.build("itself.c", folder, flags=("-O2", "-shared", "-fPIC"), output="itself.so")
+    env = library.environment(LD_PRELOAD=f"{library.SHARED} {plugin}", ITSELF_RATE=str(RATE_HZ),
+                              ITSELF_FILE="a.pb", ITSELF_THREADS="threads")
+    result = library.run(program, *arguments, cwd=folder, env=env)
+    library.run(profiled.BUILD / "flamerun", "render", "--quiet", "--wall", "--no-fold-idle", "a.pb",
+                "-o", "a.folded", cwd=folder)
+    run = profiled.Profiled(result, (folder / "a.folded").read_text(), RATE_HZ)
+    return run, threads_of(folder / "threads")
+
+
+@pytest.mark.parametrize("flags", FLAGS, ids=FLAGS_IDS)
+def test_each_wait_has_its_name_and_its_time(tmp_path, flags):
+    program = profiled.compile_target("waits.c", tmp_path, flags)
+    run, threads = profile_itself(tmp_path, program, 1000 * SECONDS)
+    assert_each_wait(run)
+    weights = {name: weight for name, weight, _ in threads}
+    assert weights["all"] == run.folded.total
+    bare = subprocess.run([program, str(1000 * SECONDS)], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+    assert abs(run.truth["switches"] - int(bare.split("switches")[1].split()[0])) <= 8
+
+
+def test_each_thread_lives_as_long_as_it_did(tmp_path):
+    """Sleeping, computing and neither: what is on a CPU and what is off it are all of its span."""
+    source = tmp_path / "lives.c"
+    source.write_text(r"""
+#include <pthread.h>
+#include "tests/targets/spin.h"
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void *live(void *argument)
+{
+	uint64_t begin = now_ns();
+
+	while (now_ns() - begin < 6000000000u) {
+		spin((uint64_t)(uintptr_t)argument);
+		nanosleep(&(struct timespec){0, 7000000}, NULL);
+	}
+	tell("span", now_ns() - begin);
+	return argument;
+}
+
+int main(void)
+{
+	pthread_t threads[3];
+
+	for (uintptr_t i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, live, (void *)(1 + 20000 * i));
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+""")
+    program = library.build(source, tmp_path)
+    run, threads = profile_itself(tmp_path, program)
+    spans_s = sorted(int(line.split()[1]) / 1e9 for line in run.stdout.splitlines())
+    lives_s = sorted(weight / RATE_HZ for name, weight, _ in threads if name == "lives")
+    # The main one lives as long as the last of the others.
+    assert lives_s == pytest.approx([*spans_s, spans_s[-1]], rel=0.01, abs=0.05), threads
+
+
+def test_its_picture_has_both_times(tmp_path):
+    run, _ = profile_itself(tmp_path, profiled.compile_target("sleeps.c", tmp_path), 3300)
+    total = sum(run.truth.values())
+    for name in ("short_sleep", "long_sleep"):
+        # 10 turns, each 27 ms too much or too little on average, five times that.
+        assert abs(run.folded.below(name) / run.folded.total - run.truth[name] / total) < 0.13

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* A program looks at its own waits: where its threads are, for how long, and nobody notices. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "libprof/flameprof.h"
+#include "libprof/flameprof_profile.h"
+#include "libprof/sampler/confined.h"
+
+#define RATE_HZ	    1000
+#define PATIENCE_MS 60000
+#define SPAN_MS	    600
+
+static int to_reader[2];
+static long switches; /* of the reader */
+
+static void nap_ms(long ms)
+{
+	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+static void *read_once(void *argument)
+{
+	struct rusage before, after;
+	char byte;
+
+	getrusage(RUSAGE_THREAD, &before);
+	assert_int_equal(read(to_reader[0], &byte, 1), 1);
+	getrusage(RUSAGE_THREAD, &after);
+	switches = after.ru_nvcsw - before.ru_nvcsw;
+	return argument;
+}
+
+static void start(void)
+{
+	const struct flameprof_options options = {
+		.rate = RATE_HZ, .clock = FLAMEPROF_CLOCK_ELAPSED};
+
+	assert_int_equal(pipe(to_reader), 0);
+	assert_int_equal(flameprof_start(&options), 0);
+}
+
+static struct flameprof_profile *stop(void)
+{
+	struct flameprof_profile *profile = NULL;
+
+	assert_int_equal(flameprof_stop(&profile, PATIENCE_MS), 0);
+	close(to_reader[0]);
+	close(to_reader[1]);
+	return profile;
+}
+
+/* Weight of what waits for @leaf, NULL: of all waits, with at least @frames. */
+static uint64_t waits_for(
+	const struct flameprof_profile *profile, const char *leaf, uint32_t frames)
+{
+	struct flameprof_stack stack;
+	struct flameprof_frame frame;
+	uint64_t weight = 0;
+
+	for (uint32_t i = 0; !flameprof_profile_stack(profile, i, &stack); i++) {
+		if (!stack.is_wait || stack.frames < frames)
+			continue;
+		assert_true(flameprof_profile_frames(profile, i, &frame, 1) >= 1);
+		assert_non_null(frame.name);
+		weight += !leaf || !strcmp(frame.name, leaf) ? stack.weight : 0;
+	}
+	return weight;
+}
+
+static void each_thread_has_its_whole_time(void **state)
+{
+	struct flameprof_profile *profile;
+	struct flameprof_profile_summary info;
+	struct flameprof_counters counts;
+	struct flameprof_thread thread;
+	uint64_t span_ms;
+	pthread_t reader;
+
+	(void)state;
+	start();
+	assert_int_equal(pthread_create(&reader, NULL, read_once, NULL), 0);
+	nap_ms(SPAN_MS);
+	assert_int_equal(write(to_reader[1], "", 1), 1);
+	pthread_join(reader, NULL);
+	profile = stop();
+	flameprof_profile_info(profile, &info);
+	span_ms = (info.end_ns - info.start_ns) / 1000000;
+	/* Two threads; the worker is none of them. What passes before the first look is missing. */
+	assert_int_equal(info.threads, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(flameprof_profile_thread(profile, i, &thread), 0);
+		assert_true(strcmp(thread.name, "flameprof"));
+		assert_in_range(thread.weight, SPAN_MS * 3 / 4, span_ms + 2);
+	}
+	assert_in_range(waits_for(profile, "[read: pipe]", 4), SPAN_MS * 3 / 4, span_ms);
+	assert_in_range(waits_for(profile, "[clock_nanosleep]", 4), SPAN_MS * 3 / 4, span_ms);
+	assert_int_equal(flameprof_diagnostics(&counts), 0);
+	assert_int_equal(counts.recorded_weight, info.weight);
+	assert_int_equal(counts.wait_weight, waits_for(profile, NULL, 0));
+	/* It slept once, and nobody woke it up. */
+	assert_in_range(switches, 1, 2);
+	flameprof_profile_free(profile);
+}
+
+static void a_flush_takes_what_is_known(void **state)
+{
+	struct flameprof_profile *first = NULL, *second;
+	struct flameprof_thread thread;
+	pthread_t reader;
+
+	(void)state;
+	start();
+	assert_int_equal(pthread_create(&reader, NULL, read_once, NULL), 0);
+	nap_ms(SPAN_MS);
+	assert_int_equal(flameprof_flush(&first, PATIENCE_MS), 0);
+	nap_ms(SPAN_MS);
+	assert_int_equal(write(to_reader[1], "", 1), 1);
+	pthread_join(reader, NULL);
+	second = stop();
+	/* What is not known yet at the flush is in the second. */
+	assert_true(waits_for(first, "[read: pipe]", 4) > SPAN_MS / 2);
+	assert_true(waits_for(second, "[read: pipe]", 4) > SPAN_MS / 2);
+	assert_true(waits_for(first, "[read: pipe]", 4) + waits_for(second, "[read: pipe]", 4) >
+		    2 * SPAN_MS * 3 / 4);
+	/* Threads have names in both. */
+	for (uint32_t i = 0; !flameprof_profile_thread(second, i, &thread); i++)
+		assert_true(thread.tid && thread.name[0]);
+	flameprof_profile_free(first);
+	flameprof_profile_free(second);
+}
+
+static void what_is_paused_is_left_out(void **state)
+{
+	struct flameprof_profile *profile;
+	struct flameprof_counters counts;
+
+	(void)state;
+	start();
+	assert_int_equal(flameprof_pause(), 0);
+	nap_ms(SPAN_MS);
+	assert_int_equal(flameprof_resume(), 0);
+	profile = stop();
+	assert_int_equal(flameprof_diagnostics(&counts), 0);
+	/* A look's distance at either end, and more on a busy computer. */
+	assert_true(waits_for(profile, NULL, 0) < SPAN_MS / 2);
+	assert_true(counts.paused_weight > SPAN_MS / 2);
+	flameprof_profile_free(profile);
+}
+
+/* Neither by process_vm_readv(2), nor does /proc tell: descriptors cannot be had. */
+static void who_may_not_look_waits_for_nobody_knows_what(void **state)
+{
+	struct rlimit files, none;
+	struct flameprof_profile *profile;
+	struct flameprof_counters counts;
+	int error;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	start();
+	none = (struct rlimit){0, files.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	nap_ms(SPAN_MS);
+	error = setrlimit(RLIMIT_NOFILE, &files);
+	assert_int_equal(error, 0);
+	profile = stop();
+	assert_int_equal(flameprof_diagnostics(&counts), 0);
+	assert_true(waits_for(profile, NULL, 0) > SPAN_MS / 2);
+	assert_int_equal(counts.unseen_weight, waits_for(profile, "[waiting]", 0));
+	flameprof_profile_free(profile);
+}
+
+/* The leaf is known and the stack is not. */
+static void a_stack_that_cannot_be_read_has_its_leaf(void **state)
+{
+	struct flameprof_profile *profile;
+
+	(void)state;
+	__atomic_store_n(&sampler.forbidden, CONFINED_MEMORY, __ATOMIC_RELAXED);
+	start();
+	nap_ms(SPAN_MS);
+	profile = stop();
+	__atomic_store_n(&sampler.forbidden, 0, __ATOMIC_RELAXED);
+	/* Read by way of a file. */
+	assert_true(waits_for(profile, "[clock_nanosleep]", 4) > SPAN_MS / 2);
+	flameprof_profile_free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_thread_has_its_whole_time),
+		cmocka_unit_test(a_flush_takes_what_is_known),
+		cmocka_unit_test(what_is_paused_is_left_out),
+		cmocka_unit_test(who_may_not_look_waits_for_nobody_knows_what),
+		cmocka_unit_test(a_stack_that_cannot_be_read_has_its_leaf),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
