@@ -42,11 +42,11 @@ FLAMEPROF_API int flameprof_active(void);
 enum flameprof_clock {
 	FLAMEPROF_CLOCK_CPU = 0, /* time each thread spends on a CPU */
 	/*
-	 * Elapsed time, every second of every thread: on a CPU as above; off it by looking, 20 times
-	 * a second at random moments, from the profiler's worker thread. Who sleeps is not
+	 * Elapsed time, every second of every thread: on a CPU as above; off it by looking from the
+	 * profiler's worker thread, 20 times a second at random moments. Who sleeps is not
 	 * interrupted, and what passes between two looks counts where the later one finds the
-	 * thread. The innermost frame of a stack that waits has no address and is named for what is
-	 * waited for: "[futex]", "[read: pipe]", "[nanosleep]"; "[no CPU]" is ready to run, and
+	 * thread. The innermost frame of a stack that waits has no address and is named for what
+	 * is waited for: "[futex]", "[read: pipe]", "[nanosleep]"; "[no CPU]" is ready to run, and
 	 * "[waiting]" could not be seen. All looking takes two hundredths of a CPU at most; beyond
 	 * that it is done more rarely.
 	 */

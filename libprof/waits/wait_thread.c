@@ -88,7 +88,8 @@ static void announce(
 	procfs_comm(process->pid, thread->tid, comm);
 	if (comm[0])
 		memcpy(thread->comm, comm, sizeof(comm));
-	if (!looker->calls->put_thread(looker->context, process, thread->number, thread->tid, thread->comm))
+	if (!looker->calls->put_thread(
+		    looker->context, process, thread->number, thread->tid, thread->comm))
 		thread->announced = looker->announced;
 }
 
