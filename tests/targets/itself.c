@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Preloaded behind libflameprof: has any program profile itself by elapsed time, at ITSELF_RATE,
- * and write what that was to ITSELF_FILE (.pb) when it ends. ITSELF_THREADS gets a line for each thread:
- * name, weight, and what of that is waits; then the same of all, and what nobody saw.
+ * and write what that was to ITSELF_FILE (.pb) when it ends. ITSELF_THREADS gets a line for each
+ * thread: name, weight, and what of that is waits; then the same of all, and what nobody saw.
  */
 #include <stdint.h>
 #include <stdio.h>
