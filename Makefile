@@ -364,7 +364,7 @@ check-san: ## run the unit tests, and flamerun in the end-to-end tests, under AS
 # Threads against each other: what a program links, without the interposers, and the tests of sessions.
 # A handler runs where ThreadSanitizer lets it, at the next call it knows: what a handler does is
 # checked against other threads, not what it interrupts.
-tsan_tests := flush stop start tasks session scope interrupt interrupt_timer interrupt_machines \
+tsan_tests := flush stop start tasks session own_waits scope interrupt interrupt_timer interrupt_machines \
 	vmstack_threads vmstack_function intercept intercept_table
 tsan_flags  = -fsanitize=thread $(if $(findstring clang,$(CC)),,-Wno-tsan) $(CFLAGS)
 .PHONY: check-tsan

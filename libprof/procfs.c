@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading files of /proc, and the kernel's clocks of processes.
+ * Reading files of /proc, and the kernel's clocks of processes. Descriptors are the kernel's alone:
+ * where the caller's thread has a table of its own, a sanitizer would take them for the program's.
  */
 #include "libprof/procfs.h"
 
@@ -15,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/syscall.h"
+
 void procfs_path(char path[PROCFS_PATH_BYTES], pid_t pid, pid_t tid, const char *name)
 {
 	char process[16] = "self", thread[24] = "";
@@ -26,18 +29,26 @@ void procfs_path(char path[PROCFS_PATH_BYTES], pid_t pid, pid_t tid, const char 
 	snprintf(path, PROCFS_PATH_BYTES, "/proc/%s/%s%s", process, thread, name);
 }
 
+static int open_path(const char *path, int flags)
+{
+	return (int)arch_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | flags, 0);
+}
+
+void procfs_close(int file)
+{
+	arch_syscall1(SYS_close, file);
+}
+
 /* Up to @room - 1 bytes of a file, ended by a NUL. Returns their number or -errno. */
 static ssize_t read_whole(const char *path, char *out, size_t room)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open_path(path, 0);
 	ssize_t bytes;
 
 	if (fd < 0)
-		return -errno;
-	bytes = read(fd, out, room - 1);
-	if (bytes < 0)
-		bytes = -errno;
-	close(fd);
+		return fd;
+	bytes = arch_syscall3(SYS_read, fd, out, room - 1);
+	procfs_close(fd);
 	out[bytes > 0 ? bytes : 0] = '\0';
 	return bytes;
 }
@@ -179,10 +190,10 @@ long procfs_threads(pid_t pid, pid_t *tids, size_t room)
 	int folder;
 
 	procfs_path(path, pid, 0, "task");
-	folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	folder = open_path(path, O_DIRECTORY);
 	if (folder < 0)
-		return -errno;
-	while ((bytes = getdents64(folder, entries, sizeof(entries))) > 0) {
+		return folder;
+	while ((bytes = arch_syscall3(SYS_getdents64, folder, entries, sizeof(entries))) > 0) {
 		for (ssize_t at = 0; at < bytes;) {
 			const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
 			long tid = strtol(entry->d_name, NULL, 10);
@@ -195,7 +206,7 @@ long procfs_threads(pid_t pid, pid_t *tids, size_t room)
 			count++;
 		}
 	}
-	close(folder);
+	procfs_close(folder);
 	return count;
 }
 
@@ -212,20 +223,18 @@ unsigned procfs_thread_count(pid_t pid)
 int procfs_open(pid_t pid, pid_t tid, const char *name)
 {
 	char path[PROCFS_PATH_BYTES];
-	int fd;
 
 	procfs_path(path, pid, tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return open_path(path, 0);
 }
 
 /* From the beginning, up to @room - 1 bytes, ended by a NUL. Returns 0 or -errno. */
 static int read_again(int file, char *text, size_t room)
 {
-	ssize_t bytes = pread(file, text, room - 1, 0);
+	ssize_t bytes = arch_syscall4(SYS_pread64, file, text, room - 1, 0);
 
 	if (bytes <= 0)
-		return bytes < 0 ? -errno : -ESRCH;
+		return bytes < 0 ? (int)bytes : -ESRCH;
 	text[bytes] = '\0';
 	return 0;
 }

@@ -58,8 +58,12 @@ uintptr_t procfs_stack_top(pid_t pid);
  */
 long procfs_threads(pid_t pid, pid_t *tids, size_t room);
 
-/* Open /proc/@pid/task/@tid/@name to be read many times. Returns an owned descriptor or -errno. */
+/*
+ * Open /proc/@pid/task/@tid/@name to be read many times. Returns a descriptor, for procfs_close(),
+ * or -errno.
+ */
 int procfs_open(pid_t pid, pid_t tid, const char *name);
+void procfs_close(int file);
 
 /* What the scheduler says of a thread. */
 struct procfs_clock {

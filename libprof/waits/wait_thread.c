@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "libprof/fnv.h"
 #include "libprof/profile/lookup.h"
@@ -45,7 +44,7 @@ static void close_file(struct wait_looker *looker, int *kept)
 {
 	if (*kept < 0)
 		return;
-	close(*kept);
+	procfs_close(*kept);
 	looker->files--;
 	*kept = -1;
 }
@@ -57,7 +56,7 @@ static int read_clock(struct wait_looker *looker, struct wait_thread *thread,
 	int error = file < 0 ? file : procfs_clock_read(file, out);
 
 	if (file >= 0 && file != thread->clock)
-		close(file);
+		procfs_close(file);
 	if (error && looker->calls->cpu_clock)
 		error = looker->calls->cpu_clock(looker->context, thread->tid, out);
 	/* A thread that never had a CPU can say nothing; a kernel that does not count says so. */
@@ -71,7 +70,7 @@ static int read_call(struct wait_looker *looker, struct wait_thread *thread,
 	int error = file < 0 ? file : procfs_syscall_read(file, out);
 
 	if (file >= 0 && file != thread->call)
-		close(file);
+		procfs_close(file);
 	return error;
 }
 
