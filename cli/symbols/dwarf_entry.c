@@ -246,7 +246,8 @@ static int read_specs(struct cursor *cursor, struct dwarf_encoding encoding,
 	while (!error) {
 		uint64_t attribute = cursor_uleb(cursor);
 		uint64_t form = cursor_uleb(cursor);
-		struct spec spec = {.slot = slot_of(abbrev->tag, attribute), .form = (uint16_t)form};
+		struct spec spec = {
+			.slot = slot_of(abbrev->tag, attribute), .form = (uint16_t)form};
 
 		if (form > UINT16_MAX || cursor->failed)
 			return -EBADMSG;
