@@ -257,16 +257,20 @@ $(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) -pie $(SAN_FLAGS) $(san_link) -o $@ $^ -Wl,-z,now -Wl,-z,relro $(LDFLAGS) $(cli_libs)
 
-# The viewer as it stands in every picture, within CDATA: "]]>" would end that, and stands for "]] >",
-# since lint_viewer allows it in code only.
-$(BUILD)/viewer.js: entry = share/viewer/main.js --bundle --format=iife --target=es2020
-$(BUILD)/viewer.css: entry = share/viewer/viewer.css
-$(BUILD)/viewer.js $(BUILD)/viewer.css: $(viewer_sources) $(BUILD)/dependencies
+# The viewer as it stands in every picture: a loader as text, within CDATA, which "]]>" would end, so
+# "]] >" stands for it, since lint_viewer allows it in code only; and what the loader inflates, the
+# style, a zero byte and the script.
+esbuild = esbuild --minify --log-level=warning
+bundle  = $(esbuild) --bundle --format=iife --target=es2020
+$(BUILD)/viewer.pack $(BUILD)/loader.js: $(viewer_sources) $(BUILD)/dependencies
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  VIEWER  $@")
-	$(Q)$(if $(viewer_packed),cp $(viewer_packed)/$(@F) $@,esbuild $(entry) --minify --log-level=warning \
-		--outfile=$@ && sed -i 's/]]>/]] >/g' $@)
-$(BUILD)/obj/render/viewer.o: $(BUILD)/viewer.js $(BUILD)/viewer.css
+	$(Q)$(if $(viewer_packed),cp $(viewer_packed)/$(@F) $@,$(make_viewer))
+$(BUILD)/loader.js: make_viewer = $(bundle) share/viewer/$(@F) | sed 's/]]>/]] >/g' > $@
+$(BUILD)/viewer.pack: make_viewer = { $(esbuild) share/viewer/viewer.css && printf '\000' && \
+	$(bundle) share/viewer/main.js --banner:js='// flamerun $(VERSION), share/viewer; MIT license' \
+		--footer:js='//\# sourceURL=flamerun-$(VERSION)/viewer.js'; } | gzip -9n | base64 -w 720 > $@
+$(BUILD)/obj/render/viewer.o: $(BUILD)/viewer.pack $(BUILD)/loader.js
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a \
 		$(BUILD)/flags
@@ -563,7 +567,7 @@ uninstall: ## remove what install put there; give the same DESTDIR and prefix
 
 dist_name := flamerun-$(VERSION)
 .PHONY: dist
-dist: $(BUILD)/viewer.js $(BUILD)/viewer.css ## pack the committed tree into build/flamerun-VERSION.tar.gz
+dist: $(BUILD)/viewer.pack $(BUILD)/loader.js ## pack the committed tree into build/flamerun-VERSION.tar.gz
 	@git diff --quiet HEAD -- share/viewer || { echo 'flamerun: share/viewer is not as committed' >&2; exit 1; }
 	git archive --output=$(BUILD)/$(dist_name).tar.gz --prefix=$(dist_name)/share/viewer/packed/ \
 		$(^:%=--add-file=%) --prefix=$(dist_name)/ HEAD

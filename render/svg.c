@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The picture as SVG, three layers in one file: the call tree as data, the script that takes over
- * in a browser, what cairo drew. The script comes before what it hides, or a browser would lay it
- * out.
+ * The picture as SVG, three layers in one file: the call tree as data, the viewer that takes over
+ * in a browser, what cairo drew. The script that starts it comes before what it hides, or a browser
+ * would lay it out.
  *
  * cairo's own output is cut only at the end of its first <svg> tag and at its last </svg>: between
  * them its versions differ. One number is dropped there, see put_body(), and the others are said
@@ -100,22 +100,26 @@ static void put_clean(struct bytes *bytes, const char *text)
 	bytes_xml(bytes, clean);
 }
 
-/* What a screen reader says and a browser's tab shows, and the viewer's style. */
+/* What a screen reader says and a browser's tab shows. */
 static void put_head(struct bytes *bytes, const struct style *style)
 {
 	bytes_text(bytes, "\n<title id=\"flamerun-title\">");
 	put_clean(bytes, style->title);
 	bytes_text(bytes, "</title>\n<desc id=\"flamerun-desc\">");
 	put_clean(bytes, style->subtitle);
-	bytes_text(bytes, "</desc>\n<style id=\"flamerun-style\"><![CDATA[\n");
-	bytes_put(bytes, viewer_style, (size_t)(viewer_style_end - viewer_style));
-	bytes_text(bytes, "]]></style>\n");
+	bytes_text(bytes, "</desc>\n");
 }
 
-static void put_script(struct bytes *bytes)
+static void put_viewer(struct bytes *bytes)
 {
-	bytes_text(bytes, "<script><![CDATA[\n// flamerun's viewer, MIT license\n");
-	bytes_put(bytes, viewer_script, (size_t)(viewer_script_end - viewer_script));
+	static const char head[] =
+		"<!-- The viewer of flamerun " FLAMERUN_VERSION ", MIT license: gzip of its style, "
+		"a zero byte and its script -->\n<metadata id=\"flamerun-viewer\">\n";
+
+	bytes_text(bytes, head);
+	bytes_put(bytes, viewer_pack, (size_t)(viewer_pack_end - viewer_pack));
+	bytes_text(bytes, "</metadata>\n<script><![CDATA[\n");
+	bytes_put(bytes, viewer_loader, (size_t)(viewer_loader_end - viewer_loader));
 	bytes_text(bytes, "]]></script>\n");
 }
 
@@ -223,7 +227,7 @@ static int write_layers(const struct drawing *drawing, const struct calltree *tr
 	error = write_out(&bytes, out);
 	if (!error)
 		error = write_data(drawing, tree, out);
-	put_script(&bytes);
+	put_viewer(&bytes);
 	put_static(&bytes, &drawing->scene, &drawn, native);
 	if (!error)
 		error = write_out(&bytes, out);

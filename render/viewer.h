@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The viewer's script and style as built from share/viewer/, linked into the program.
+ * The viewer as built from share/viewer/, linked into the program. Each ends where its _end is; no
+ * NUL.
  */
 #ifndef RENDER_VIEWER_H
 #define RENDER_VIEWER_H
 
-/* Each ends where its _end is; no NUL. */
-extern const char viewer_script[], viewer_script_end[];
-extern const char viewer_style[], viewer_style_end[];
+/* Its style, a zero byte and its script: gzip, as lines of base64. */
+extern const char viewer_pack[], viewer_pack_end[];
+
+/* The script that inflates and starts it. */
+extern const char viewer_loader[], viewer_loader_end[];
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// From the metadata element to typed arrays. The format is described in render/embed.h.
+// From the bytes of the metadata element to typed arrays. The format is described in render/embed.h.
 
 import {TIMES} from './tree.js';
 
@@ -355,28 +355,4 @@ export function readProfile(columns) {
 		numbers.some(number => number >= [modules, profile.light.length][i])))
 		throw new RangeError('a frame without a module or a colour');
 	return profile;
-}
-
-/** @param {string} text base64 @returns {any} bytes, as some versions of the types have them */
-function bytesOf(text) {
-	const characters = atob(text);
-	const bytes = new Uint8Array(characters.length);
-	for (let i = 0; i < bytes.length; i++)
-		bytes[i] = characters.charCodeAt(i);
-	return bytes;
-}
-
-/** @param {string[]} pieces of text @returns {Promise<Uint8Array>} what was packed */
-export async function unpack(pieces) {
-	const stream = new Blob(pieces.map(bytesOf)).stream()
-		.pipeThrough(new DecompressionStream('deflate'));
-	return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
-/** @param {Element} metadata @returns {Promise<Profile>} */
-export async function decodeProfile(metadata) {
-	if (metadata.getAttribute('data-version') !== '3')
-		throw new Error('made by another version');
-	const pieces = Array.from(metadata.children, piece => piece.textContent || '');
-	return readProfile(readColumns(await unpack(pieces)));
 }

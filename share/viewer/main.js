@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// Takes over from the static picture when everything it needs is there; until then, and on any
-// failure, nothing of the picture is touched but that it is hidden for a moment. Data and script
-// stand before the picture: a browser parses that and lays nothing out. Here the parts are put
-// together: what a key, a button or a pointer does is said here and done by one of them.
+// Takes over from the static picture. Here the parts are put together: what a key, a button or a
+// pointer does is said here and done by one of them.
 
 import {Address} from './address.js';
-import {decodeProfile} from './decode.js';
+import {readColumns, readProfile} from './decode.js';
 import {isDark, watchTheme} from './draw.js';
 import {actionOf, listenToPointers} from './input.js';
 import {Navigator, showLastCrumb} from './navigate.js';
 import {Clipboard, listenToPrinting} from './output.js';
 import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
-import {buildPage, hidePage, hideStatic, showPage} from './page.js';
+import {buildPage, hidePage, showPage} from './page.js';
 import {Finder, SearchBox} from './search.js';
 import {Selection} from './selection.js';
 import {State} from './state.js';
@@ -222,26 +220,23 @@ function facts(viewer, selection) {
 	return Object.freeze(made);
 }
 
-async function main() {
-	/** @type {any} */
-	const svg = document.documentElement;
-	const metadata = document.getElementById('flamerun');
-	// Pasted into an HTML page the picture has no window of its own to take.
-	if (svg.localName !== 'svg' || !metadata)
-		return;
+/** @param {import('./loader.js').Loaded} loaded */
+function main({svg, version, data, sheet, style}) {
 	hidePage(svg);
+	if (version !== '3')
+		throw new Error('its data is of another version');
+	const profile = readProfile(readColumns(data));
+	if (profile.nodes < 2 || !profile.tree.self.some(weight => weight > 0)) {
+		sheet.replaceSync('');
+		return;
+	}
+	sheet.replaceSync(style);
 	try {
-		hideStatic();
-		const profile = await decodeProfile(metadata);
-		if (profile.nodes < 2 || !profile.tree.self.some(weight => weight > 0)) {
-			hidePage(svg);
-			return;
-		}
 		start(svg, profile);
 	} catch (error) {
 		hidePage(svg);
-		console.warn('flamerun: the picture stays static:', error);
+		throw error;
 	}
 }
 
-main();
+/** @type {any} */ (document.currentScript).start = main;

@@ -132,8 +132,10 @@ export function buildPage(svg, profile) {
 			...profile.frameKind.includes(WAIT) ? [times.group] : []]),
 		legend, graph.scroller, details, tooltip, toast, spoken,
 	]);
+	// Hidden but by the style: a page that is saved shows the static picture where scripts are off.
 	const object = svgElement('foreignObject',
-		{id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%'});
+		{id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%',
+			display: 'none'});
 	object.append(ui);
 	return {svg, object, ui, search, ...tools, ...graph, matched, reset, marks, times, legend,
 		crumbs, details,
@@ -143,26 +145,6 @@ export function buildPage(svg, profile) {
 /** @typedef {ReturnType<typeof buildPage>} Page */
 
 const SIZES = ['width', 'height', 'viewBox'];
-
-// Not in the document's text: a page saved while the viewer runs shows the static picture where
-// scripts are off.
-const LIVE = `
-@media screen {
-	#flamerun-static { display: none; }
-	#flamerun-ui { display: inline; }
-}
-@media print {
-	svg.flamerun-printing > #flamerun-static { display: none; }
-}`;
-/** @type {CSSStyleSheet | null} */
-let liveSheet = null;
-
-/** Spare the browser the static picture, which hidePage() gives back. */
-export function hideStatic() {
-	liveSheet = new CSSStyleSheet();
-	liveSheet.replaceSync(LIVE);
-	document.adoptedStyleSheets = [...document.adoptedStyleSheets, liveSheet];
-}
 
 /**
  * Give the window to the viewer; what the static picture needs is kept in attributes.
@@ -194,9 +176,9 @@ function restoreSize(svg) {
 
 /** Remove what this run or, in a saved page, an earlier one added. @param {SVGSVGElement} svg */
 export function hidePage(svg) {
-	document.adoptedStyleSheets = document.adoptedStyleSheets.filter(one => one !== liveSheet);
 	svg.querySelector('#flamerun-ui')?.remove();
 	svg.querySelector('#flamerun-print')?.remove();
+	svg.querySelector('.flamerun-why')?.remove();
 	svg.classList.remove('flamerun-printing');
 	svg.style.removeProperty('background');
 	restoreSize(svg);

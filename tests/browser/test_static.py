@@ -2,7 +2,9 @@
 """The picture where no script runs, where scripts are forbidden, and with names that attack."""
 
 import base64
+import hashlib
 import http.server
+import re
 import subprocess
 import threading
 import time
@@ -130,11 +132,21 @@ def test_svg_looks_like_png(browser, tmp_path, leaves, native):
     assert got["different"] < .02
 
 
+def policy_of_this_script(picture):
+    """A policy that admits the script that stands in a picture, and nothing else."""
+    script = re.search(r"<script><!\[CDATA\[(.*?)\]\]></script>", picture.read_text(), re.S)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"script-src 'sha256-{digest}'"
+
+
 @pytest.fixture
 def server(known):
     """Serves the known picture; the path says under which policy."""
     policies = {"/none.svg": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-                "/self.svg": "script-src 'self'", "/free.svg": None}
+                "/self.svg": "script-src 'self'", "/free.svg": None,
+                "/inline.svg": "default-src 'none'; script-src 'unsafe-inline'; "
+                               "style-src 'unsafe-inline'",
+                "/loader.svg": policy_of_this_script(known)}
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -158,6 +170,7 @@ STATIC = """(() => {
     const group = document.getElementById('flamerun-static');
     return !window.flamerun && group.getBoundingClientRect().width > 1000
         && !document.getElementById('flamerun-ui'); })()"""
+WHY = "document.querySelector('.flamerun-why')?.textContent"
 
 
 @pytest.mark.parametrize("path", ["/none.svg", "/self.svg"])
@@ -167,9 +180,16 @@ def test_forbidden_scripts_leave_the_static_picture(browser, server, path):
     assert browser.run(f"return {STATIC}")
 
 
-def test_served_without_policy_it_is_interactive(browser, server):
-    browser.open(server + "/free.svg")
+@pytest.mark.parametrize("path", ["/free.svg", "/inline.svg"])
+def test_where_inline_scripts_may_run_it_is_interactive(browser, server, path):
+    browser.open(server + path)
     browser.wait("window.flamerun")
+
+
+def test_a_policy_for_the_loader_alone_is_told_of(browser, server):
+    browser.open(server + "/loader.svg")
+    browser.wait(f"{STATIC} && {WHY}")
+    assert "policy" in browser.run(f"return {WHY}")
 
 
 def test_without_javascript_the_static_picture_stays(known):
@@ -183,13 +203,20 @@ def test_without_javascript_the_static_picture_stays(known):
     lambda text: text.replace('data-version="3"', 'data-version="2"'),
     lambda text: text.replace('urn:flamerun">', 'urn:flamerun">AAAA', 1),
     lambda text: text.replace('id="flamerun" data', 'id="other" data'),
+    lambda text: text.replace('id="flamerun-viewer">\n', 'id="flamerun-viewer">\nAAAA'),
+    lambda text: text.replace("<script>", "<script>delete window.DecompressionStream</script>"
+                                          "<script>", 1),
 ])
 def test_damaged_data_leaves_the_static_picture(browser, known, tmp_path, damage):
     damaged = tmp_path / "damaged.svg"
     damaged.write_text(damage(known.read_text()))
     assert damaged.read_text() != known.read_text()
     browser.open(damaged.as_uri())
-    browser.wait(STATIC)  # it is hidden until the damage is found
+    browser.wait(f"{STATIC} && {WHY}")  # it is hidden until the damage is found
+    place = browser.run("""const line = document.querySelector('.flamerun-why')
+        .getBoundingClientRect(), all = document.documentElement.getBoundingClientRect();
+        return [line.left, line.right, line.bottom, all.right, all.bottom]""")
+    assert place[0] > 0 and place[1] < place[3] and place[2] < place[4]
 
 
 def test_saved_after_the_viewer_ran_it_works_again(browser, known, tmp_path):

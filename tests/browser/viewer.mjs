@@ -10,6 +10,7 @@ export * from '../../share/viewer/navigate.js';
 export * from '../../share/viewer/search.js';
 export * from '../../share/viewer/text.js';
 export * from '../../share/viewer/tree.js';
+export * from '../../share/viewer/unpack.js';
 
 import {buildTree} from '../../share/viewer/tree.js';
 
