@@ -36,13 +36,20 @@ function run(self, source) {
 	return script.start;
 }
 
-/** @param {SVGSVGElement} svg @param {string} why it stays static */
+/**
+ * On top of the picture, which is to be there for that.
+ * @param {SVGSVGElement} svg @param {string} why it stays static
+ */
 function tell(svg, why) {
+	if (document.readyState === 'loading') {
+		document.addEventListener('DOMContentLoaded', () => tell(svg, why));
+		return;
+	}
 	const line = svg.querySelector('.flamerun-why')
 		|| document.createElementNS(svg.namespaceURI, 'text');
 	const height = svg.viewBox.baseVal?.height || 28;
 	line.textContent = `This picture cannot be searched or zoomed here: ${why}`;
-	for (const [name, value] of Object.entries({'class': 'flamerun-why', 'x': 24, 'y': height - 12,
+	for (const [name, value] of Object.entries({'class': 'flamerun-why', 'x': 24, 'y': height - 9,
 		'font-family': 'sans-serif', 'font-size': 11, 'fill': '#b35900'}))
 		line.setAttribute(name, String(value));
 	svg.append(line);

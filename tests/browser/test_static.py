@@ -215,8 +215,10 @@ def test_damaged_data_leaves_the_static_picture(browser, known, tmp_path, damage
     browser.wait(f"{STATIC} && {WHY}")  # it is hidden until the damage is found
     place = browser.run("""const line = document.querySelector('.flamerun-why')
         .getBoundingClientRect(), all = document.documentElement.getBoundingClientRect();
-        return [line.left, line.right, line.bottom, all.right, all.bottom]""")
+        return [line.left, line.right, line.bottom, all.right, all.bottom,
+            document.elementFromPoint(line.left + 20, line.bottom - 6).getAttribute('class')]""")
     assert place[0] > 0 and place[1] < place[3] and place[2] < place[4]
+    assert place[5] == "flamerun-why"
 
 
 def test_saved_after_the_viewer_ran_it_works_again(browser, known, tmp_path):
