@@ -19,7 +19,11 @@ function bytesOf(text) {
  * @returns {Promise<Uint8Array>} what was packed
  */
 export async function unpack(pieces, format = 'deflate') {
-	const stream = new Blob(pieces.map(bytesOf)).stream()
-		.pipeThrough(new DecompressionStream(format));
-	return new Uint8Array(await new Response(stream).arrayBuffer());
+	const {readable, writable} = new DecompressionStream(format);
+	const writer = writable.getWriter();
+	// What goes wrong is told by the end that is read.
+	for (const piece of pieces)
+		writer.write(bytesOf(piece)).catch(() => {});
+	writer.close().catch(() => {});
+	return new Uint8Array(await new Response(readable).arrayBuffer());
 }
