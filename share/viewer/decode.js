@@ -156,6 +156,10 @@ export function cleanText(text) {
 		'\ufffd');
 }
 
+function utf8() {
+	return new TextDecoder('utf-8', {ignoreBOM: true});
+}
+
 /** @param {Uint8Array | undefined} bytes @returns {string[]} CSS colours */
 function readColors(bytes) {
 	const colors = [];
@@ -183,9 +187,9 @@ function readTexts(bytes, count, decoder) {
  * Names, decoded and cleaned all at once where each of their bytes is a character, as nearly always:
  * that costs what a few hundred do one by one, which is what else is done when one is asked for.
  * @param {Uint8Array} lengths @param {Uint8Array} bytes @param {number} count
- * @param {TextDecoder} decoder
  */
-function nameReader(lengths, bytes, count, decoder) {
+function nameReader(lengths, bytes, count) {
+	const decoder = utf8();
 	const starts = new Float64Array(count + 1);
 	readNumbers(lengths, count).forEach((length, i) => {
 		starts[i + 1] = starts[i] + length;
@@ -198,6 +202,16 @@ function nameReader(lengths, bytes, count, decoder) {
 	return (/** @type {number} */ frame) => known[frame] ??= all.length === bytes.length
 		? all.slice(starts[frame], starts[frame + 1])
 		: cleanText(decoder.decode(bytes.subarray(starts[frame], starts[frame + 1])));
+}
+
+/**
+ * The names alone. @param {Map<number, Uint8Array>} columns
+ * @returns {{frames: number, name: (frame: number) => string}}
+ */
+export function readNames(columns) {
+	const column = (/** @type {number} */ tag) => columns.get(tag) || new Uint8Array(0);
+	const [, , , frames] = readNumbers(columns.get(TAG.numbers), 10);
+	return {frames, name: nameReader(column(TAG.nameLengths), column(TAG.names), frames)};
 }
 
 /**
@@ -318,7 +332,7 @@ export function readNodes(columns, nodes, frames) {
 
 /** @param {Map<number, Uint8Array>} columns @returns {Profile} */
 export function readProfile(columns) {
-	const decoder = new TextDecoder('utf-8', {ignoreBOM: true});
+	const decoder = utf8();
 	const column = (/** @type {number} */ tag) => columns.get(tag) || new Uint8Array(0);
 	const text = (/** @type {number} */ tag) => decoder.decode(column(tag));
 	const whole = (/** @type {number} */ tag, /** @type {number} */ count) =>
@@ -344,7 +358,7 @@ export function readProfile(columns) {
 		frameModule: whole(TAG.frameModules, frames),
 		frameKind: whole(TAG.frameKinds, frames),
 		frameColor: whole(TAG.frameColors, frames),
-		name: nameReader(column(TAG.nameLengths), column(TAG.names), frames, decoder),
+		name: readNames(columns).name,
 		tree: readNodes(columns, nodes, frames),
 		marks,
 		samples: readSamples(column, marks.length ? samples : 0, nodes),

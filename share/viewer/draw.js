@@ -221,19 +221,19 @@ export class Painter {
 // Light or dark: what the person chose here, else what the browser prefers. More contrast, or the
 // person's own few colours: what the browser says. The colours are in viewer.css and in the data.
 
-const DARK = matchMedia('(prefers-color-scheme: dark)');
-const CONTRAST = matchMedia('(prefers-contrast: more)');
-const FORCED = matchMedia('(forced-colors: active)');
+const DARK = '(prefers-color-scheme: dark)';
+const CONTRAST = '(prefers-contrast: more)';
+const FORCED = '(forced-colors: active)';
 
 /** @param {string} chosen "", "light" or "dark" */
 export function isDark(chosen) {
-	return chosen ? chosen === 'dark' : DARK.matches;
+	return chosen ? chosen === 'dark' : matchMedia(DARK).matches;
 }
 
 /** @param {() => void} changed */
 export function watchTheme(changed) {
 	for (const query of [DARK, CONTRAST, FORCED])
-		query.addEventListener('change', changed);
+		matchMedia(query).addEventListener('change', changed);
 }
 
 /** Colours of the style sheet as a canvas takes them. @param {HTMLElement} ui */
@@ -262,14 +262,15 @@ export function applyTheme(page, profile, chosen) {
 	const background = read('--background');
 	const ink = read('--box-ink');
 	const colors = dark ? profile.dark : profile.light;
+	const isForced = matchMedia(FORCED).matches;
 	const theme = {
 		dark,
-		colors: FORCED.matches ? colors.map(() => background) : colors,
+		colors: isForced ? colors.map(() => background) : colors,
 		ink,
 		match: read('--match'),
 		matchInk: read('--match-ink'),
 		background,
-		edge: FORCED.matches || CONTRAST.matches ? ink : '',
+		edge: isForced || matchMedia(CONTRAST).matches ? ink : '',
 		font: `${profile.fontPx}px ${profile.font || getComputedStyle(page.ui).fontFamily}`,
 	};
 	page.svg.style.background = background;

@@ -8,6 +8,7 @@ import {readColumns, readProfile} from './decode.js';
 import {isDark, watchTheme} from './draw.js';
 import {actionOf, listenToPointers} from './input.js';
 import {Navigator, showLastCrumb} from './navigate.js';
+import {Matcher} from './matcher.js';
 import {Clipboard, listenToPrinting} from './output.js';
 import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
 import {buildPage, hidePage, showPage} from './page.js';
@@ -18,6 +19,7 @@ import {labelOf} from './text.js';
 import {TIMES} from './tree.js';
 import {Viewer} from './viewer.js';
 import {showTimes} from './waits.js';
+import {Background, listen} from './worker.js';
 
 /** @typedef {Record<string, () => any>} Actions by name; false: left to the browser */
 
@@ -90,11 +92,12 @@ function listenToKeysAndButtons(page, sheet, actions) {
 /**
  * Build the page, show what the URL says, and listen from then on.
  * @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile
+ * @param {Background} background
  */
-function start(svg, profile) {
+function start(svg, profile, background) {
 	const state = new State(profile);
 	const page = buildPage(svg, profile);
-	const finder = new Finder(state);
+	const finder = new Finder(state, new Matcher(profile, background));
 	const viewer = new Viewer(page, state, finder);
 	const selection = new Selection(viewer);
 	const navigator = new Navigator(viewer, selection);
@@ -211,6 +214,7 @@ function facts(viewer, selection) {
 		times: () => state.times,
 		nodes: () => state.tree.nodes,
 		total: () => state.tree.total[0],
+		searching: () => finder.searching,
 		matched: () => finder.shares(),
 		boxes: () => boxesShown(viewer),
 	};
@@ -221,7 +225,7 @@ function facts(viewer, selection) {
 }
 
 /** @param {import('./loader.js').Loaded} loaded */
-function main({svg, version, data, sheet, style}) {
+function main({svg, version, data, sheet, style, source}) {
 	hidePage(svg);
 	if (version !== '3')
 		throw new Error('its data is of another version');
@@ -232,11 +236,14 @@ function main({svg, version, data, sheet, style}) {
 	}
 	sheet.replaceSync(style);
 	try {
-		start(svg, profile);
+		start(svg, profile, new Background(source, data));
 	} catch (error) {
 		hidePage(svg);
 		throw error;
 	}
 }
 
-/** @type {any} */ (document.currentScript).start = main;
+if (self.document)
+	/** @type {any} */ (document.currentScript).start = main;
+else
+	listen();

@@ -8,6 +8,8 @@ import {formatPercent} from './text.js';
 import {NONE, UNKNOWN, firstChild} from './tree.js';
 
 const MOST_MATCHES = 9999;
+/** A search that takes no longer is not said to go on. */
+const NOTICED_MS = 150;
 
 /**
  * @typedef {object} Query
@@ -41,14 +43,14 @@ export function compileQuery({text, regex, matchCase}) {
 }
 
 /**
- * @param {number} frames @param {(frame: number) => string} nameOf
- * @param {(name: string) => boolean} test
- * @returns {Uint8Array} 1 per frame that matches
+ * @param {number} end one after the last frame @param {(frame: number) => string} nameOf
+ * @param {(name: string) => boolean} test @param {number} [first]
+ * @returns {Uint8Array} by frame from the first on, 1 when it matches
  */
-export function matchFrames(frames, nameOf, test) {
-	const matches = new Uint8Array(frames);
-	for (let frame = 0; frame < frames; frame++)
-		matches[frame] = test(nameOf(frame)) ? 1 : 0;
+export function matchFrames(end, nameOf, test, first = 0) {
+	const matches = new Uint8Array(end - first);
+	for (let frame = first; frame < end; frame++)
+		matches[frame - first] = test(nameOf(frame)) ? 1 : 0;
 	return matches;
 }
 
@@ -108,12 +110,21 @@ export function outermostMatches(tree, matches, marks, most) {
 }
 
 export class Finder {
-	/** @param {import('./state.js').State} state */
-	constructor(state) {
+	/**
+	 * @param {import('./state.js').State} state
+	 * @param {import('./matcher.js').Matcher} matcher
+	 */
+	constructor(state, matcher) {
 		this.state = state;
+		this.matcher = matcher;
 		/** @type {Query} */
 		this.query = {text: '', regex: false, matchCase: false};
+		/** What was found is still that of another query. */
+		this.searching = false;
+		/** Called when it is no longer. */
+		this.onFound = () => {};
 		this.error = '';
+		this.note = '';  // how the query was understood, if not as it stands
 		/** @type {Uint8Array | null} by frame */
 		this.matches = null;
 		/** @type {Uint8Array | null} by node of the base: a match is in its stack */
@@ -128,13 +139,33 @@ export class Finder {
 		state.onTree(() => this.forget());
 	}
 
-	/** @param {Query} query */
+	/** Text is found at once, a regular expression when onFound() is called. @param {Query} query */
 	search(query) {
 		const {frames, name} = this.state.profile;
 		const {test, error} = compileQuery(query);
 		this.query = query;
+		this.searching = query.regex && test !== null;
+		if (this.searching)
+			this.searchLonger(query);
+		else
+			this.keep({matches: test && matchFrames(frames, name, test), error, note: ''});
+	}
+
+	/** @param {Query} query */
+	async searchLonger(query) {
+		const found = await this.matcher.match(query);
+		if (query !== this.query)
+			return;
+		this.searching = false;
+		this.keep(found);
+		this.onFound();
+	}
+
+	/** @param {import('./matcher.js').Found} found */
+	keep({matches, error, note}) {
+		this.matches = matches;
 		this.error = error;
-		this.matches = test && matchFrames(frames, name, test);
+		this.note = note;
 		this.markBase();
 	}
 
@@ -225,8 +256,13 @@ export class SearchBox {
 	constructor(page, finder) {
 		this.page = page;
 		this.finder = finder;
-		/** Called when something else is looked for. */
+		/** Called when something else is looked for, and when it is found. */
 		this.onChange = () => {};
+		this.timer = 0;
+		finder.onFound = () => {
+			this.describe();
+			this.onChange();
+		};
 	}
 
 	/** @param {Query} query */
@@ -254,7 +290,10 @@ export class SearchBox {
 		const {search} = this.page;
 		this.finder.search({text: search.input.value, regex: isPressed(search.regex),
 			matchCase: isPressed(search.matchCase)});
-		this.describe();
+		clearTimeout(this.timer);
+		this.timer = window.setTimeout(() => this.describe(), NOTICED_MS);
+		if (!this.finder.searching)
+			this.describe();
 		this.onChange();
 	}
 
@@ -271,13 +310,15 @@ export class SearchBox {
 
 	describe() {
 		const {page, finder} = this;
-		const {error, matches} = finder;
+		const {matches, note} = finder;
+		const error = finder.searching ? '' : finder.error;
 		const shares = finder.shares();
 		const text = [`${formatPercent(shares.all, 1)} of all`];
 		if (finder.state.zoomed)
 			text.unshift(`${formatPercent(shares.view, 1)} of view`);
-		page.matched.replaceChildren(...error ? [error] : matches
-			? ['Matched ', element('b', {}, [text.join(' \u00b7 ')])] : []);
+		page.matched.replaceChildren(...finder.searching ? ['Searching\u2026'] : error ? [error]
+			: matches ? [note, note && ' ', 'Matched ',
+				element('b', {}, [text.join(' \u00b7 ')])] : []);
 		page.matched.classList.toggle('wrong', Boolean(error));
 		page.search.input.setAttribute('aria-invalid', String(Boolean(error)));
 		page.search.count.textContent = finder.countText();

@@ -3,10 +3,16 @@
 
 import pytest
 
-from viewing import box, click, fact, pixel, press, pressed, push, shares, text
+from conftest import render
+from viewing import box, click, fact, pixel, press, pressed, push, serve, shares, show, text
 
 WHERE = ("return [document.querySelector('.scroller').scrollTop,"
          "location.hash.replace(/&search.*/, '')]")
+
+
+def found(viewer):
+    """Wait for what takes longer than a key."""
+    viewer.wait("!flamerun.searching")
 
 
 def test_nested_matches_count_once(viewer):
@@ -75,6 +81,7 @@ def test_regular_expressions_when_asked_for(viewer, how):
     else:
         viewer.keys("Alt+r")
     assert pressed(viewer, ".regex")
+    found(viewer)
     assert fact(viewer, "matched")["all"] == pytest.approx(.8)
     assert viewer.run("return document.querySelector('.search input').value") == "^(emit|parse)$"
 
@@ -84,6 +91,7 @@ def test_an_expression_that_is_none_yet_is_said_quietly(viewer):
     assert "nterminated" in text(viewer, ".matched")
     assert viewer.run("return document.querySelector('.search input').ariaInvalid") == "true"
     viewer.keys(*"t)")
+    found(viewer)
     assert fact(viewer, "matched")["all"] == pytest.approx(.5)
     assert viewer.run("return document.querySelector('.search input').ariaInvalid") == "false"
 
@@ -148,3 +156,55 @@ def test_without_matches_there_is_no_next_one(viewer):
     assert viewer.run(disabled)
     press(viewer, "Enter")
     assert fact(viewer, "selected") == ""
+
+
+# Tries as many ways as there are to part the letters, twice as many by each.
+ENDLESS = "(a+)+$"
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory):
+    return render(b"main;%s! 1\nmain;b%s 1\nmain;see (a+)+$ 2\n" % (b"a" * 60, b"a" * 40),
+                  tmp_path_factory.mktemp("letters") / "letters.svg")
+
+
+@pytest.mark.parametrize("how", ["typed", "link"])
+def test_a_search_without_end_is_given_up(viewer, letters, how):
+    if how == "link":
+        show(viewer, letters, "#search=(a%2B)%2B%24&regex")
+    else:
+        show(viewer, letters)
+        viewer.keys("/", *ENDLESS, "Alt+r")
+    viewer.wait("document.querySelector('.matched').innerText === 'Searching\u2026'")
+    press(viewer, "i")  # the page goes on, and so does what is typed
+    assert viewer.run("return document.readyState") == "complete"
+    found(viewer)
+    assert text(viewer, ".matched") == "Given up after 2 s"
+    viewer.run("const field = document.querySelector('.search input');"
+               "field.value = '^b'; field.dispatchEvent(new Event('input'))")
+    found(viewer)
+    assert fact(viewer, "matched")["all"] == pytest.approx(.25)
+
+
+def test_what_is_typed_next_does_not_wait(viewer, letters):
+    show(viewer, letters, "#search=(a%2B)%2B%24&regex")
+    assert fact(viewer, "searching")
+    begun = viewer.run("return performance.now()")
+    viewer.keys("/", *"^b")
+    found(viewer)
+    assert viewer.run("return performance.now()") - begun < 1900
+    assert fact(viewer, "matched")["all"] == pytest.approx(.25)
+
+
+def test_without_a_worker_it_is_searched_as_text(viewer, letters):
+    policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+    with serve(letters, {"/inline.svg": policy}) as url:
+        viewer.open(url + "/inline.svg#search=(a%2B)%2B%24&regex")
+        viewer.wait("window.flamerun")
+        found(viewer)
+        assert fact(viewer, "matched")["all"] == pytest.approx(.5)
+        assert "plain text" in text(viewer, ".matched")
+        viewer.keys("/", *"^b.*a$")
+        found(viewer)
+        assert fact(viewer, "matched")["all"] == pytest.approx(.25)
+        assert text(viewer, ".matched") == "Matched 25.0 % of all"

@@ -3,16 +3,15 @@
 
 import base64
 import hashlib
-import http.server
 import re
 import subprocess
-import threading
 import time
 import xml.etree.ElementTree
 
 import pytest
 
 from conftest import KNOWN, OPEN, render
+from viewing import serve
 
 LONG = b"x" * 10000
 HOSTILE = {
@@ -148,22 +147,8 @@ def server(known):
                                "style-src 'unsafe-inline'",
                 "/loader.svg": policy_of_this_script(known)}
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200 if self.path in policies else 404)
-            self.send_header("Content-Type", "image/svg+xml")
-            if policies.get(self.path):
-                self.send_header("Content-Security-Policy", policies[self.path])
-            self.end_headers()
-            self.wfile.write(known.read_bytes())
-
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as one:
-        threading.Thread(target=one.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{one.server_port}"
-        one.shutdown()
+    with serve(known, policies) as url:
+        yield url
 
 
 STATIC = """(() => {

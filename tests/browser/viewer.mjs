@@ -6,6 +6,7 @@ export * from '../../share/viewer/decode.js';
 export * from '../../share/viewer/input.js';
 export * from '../../share/viewer/invert.js';
 export * from '../../share/viewer/layout.js';
+export * from '../../share/viewer/matcher.js';
 export * from '../../share/viewer/navigate.js';
 export * from '../../share/viewer/search.js';
 export * from '../../share/viewer/text.js';

@@ -1,6 +1,31 @@
 # SPDX-License-Identifier: MIT
 """What tests look at in the viewer, and how they reach it."""
 
+import contextlib
+import http.server
+import threading
+
+
+@contextlib.contextmanager
+def serve(picture, policies):
+    """A picture over http, at each path under its policy, None for none. Yields the URL before it."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path in policies else 404)
+            self.send_header("Content-Type", "image/svg+xml")
+            if policies.get(self.path):
+                self.send_header("Content-Security-Policy", policies[self.path])
+            self.end_headers()
+            self.wfile.write(picture.read_bytes())
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as one:
+        threading.Thread(target=one.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{one.server_port}"
+        one.shutdown()
+
 
 def show(viewer, picture, fragment=""):
     """Open a picture anew, also where only what is behind the # differs."""

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// Regular expressions on names, some of which take longer than anybody waits: in a worker with a
+// limit in time, and where there is none on the page, a little at a time, if they cannot.
+
+import {compileQuery, matchFrames} from './search.js';
+import {REFUSED} from './worker.js';
+
+const LIMIT_MS = 2000;
+/** Of the page's time without a break. */
+const SLICE_MS = 8;
+/** Names between two looks at the clock. */
+const SLICE_NAMES = 16;
+/** Steps for one name that nobody notices; some seconds of them are not meant. */
+const FEW_STEPS = 2e7;
+
+/**
+ * At most how many ways an expression can go on a text, for a text so long; Infinity where that may
+ * double by each character: repeats within repeats, and of what has alternatives.
+ * @param {string} source a good expression @param {number} length
+ */
+export function mostSteps(source, length) {
+	const tokens = source.match(/\\[^]|\[(?:\\[^]|[^\]\\])*\]|\(\?(?:<?[=!]|:|<[^>]*>)|[*+?]\??|\{\d+(?:,\d*)?\}\??|[^]/g) || [];
+	let at = 0;
+	/** Up to the parenthesis that closes it. @returns {number} */
+	function alternatives() {
+		let all = 0;
+		let ways = 1;
+		for (; at < tokens.length && tokens[at] !== ')'; at++) {
+			if (tokens[at] === '|') {
+				all += ways;
+				ways = 1;
+			} else {
+				ways *= repeated(item());
+			}
+		}
+		return all + ways;
+	}
+	function item() {
+		const begins = tokens[at];
+		if (!begins.startsWith('('))
+			return /^\\[1-9k]/.test(begins) ? length : 1;
+		at++;
+		return alternatives();
+	}
+	/** With what is behind an item. @param {number} ways */
+	function repeated(ways) {
+		const counts = (tokens[at + 1] || '').match(/^(?:[*+]|(\?)|\{(\d+)(,?)(\d*)\})\??$/);
+		if (!counts)
+			return ways;
+		at++;
+		const [, optional, least, isRange, most] = counts;
+		if (optional)
+			return ways + 1;
+		if (least && (!isRange || most))
+			return ways > 1 ? ways ** Number(most || least)
+				: Number(most || least) - Number(least) + 1;
+		return ways > 1 ? Infinity : length;
+	}
+	return length * alternatives();
+}
+
+/** @typedef {{matches: Uint8Array | null, error: string, note: string}} Found */
+
+export class Matcher {
+	/**
+	 * @param {import('./decode.js').Profile} profile
+	 * @param {import('./worker.js').Background} background
+	 */
+	constructor(profile, background) {
+		this.profile = profile;
+		this.background = background;
+		/** What is asked last: what is searched for on the page is left off for it. */
+		this.turn = 0;
+	}
+
+	/** @param {import('./search.js').Query} query a good expression @returns {Promise<Found>} */
+	async match(query) {
+		const turn = ++this.turn;
+		try {
+			return {matches: await this.background.ask('match', query, LIMIT_MS),
+				error: '', note: ''};
+		} catch (why) {
+			return why === REFUSED ? this.matchHere(query, turn) : late();
+		}
+	}
+
+	/** @param {import('./search.js').Query} query @param {number} turn @returns {Promise<Found>} */
+	async matchHere(query, turn) {
+		const {frames, name} = this.profile;
+		let longest = 0;
+		for (let frame = 0; frame < frames; frame++)
+			longest = Math.max(longest, name(frame).length);
+		const isPlain = mostSteps(query.text, longest) > Math.max(FEW_STEPS, longest ** 2);
+		const {test} = compileQuery({...query, regex: !isPlain});
+		const matches = new Uint8Array(frames);
+		const begun = performance.now();
+		for (let frame = 0, until = begun + SLICE_MS; frame < frames && test;) {
+			const end = Math.min(frame + SLICE_NAMES, frames);
+			matches.set(matchFrames(end, name, test, frame), frame);
+			frame = end;
+			if (performance.now() < until)
+				continue;
+			await new Promise(resolve => setTimeout(resolve));
+			until = performance.now() + SLICE_MS;
+			if (turn !== this.turn || performance.now() > begun + LIMIT_MS)
+				return late();
+		}
+		return {matches, error: '', note: isPlain
+			? 'As plain text, for this expression could take for ever.' : ''};
+	}
+}
+
+/** @returns {Found} */
+function late() {
+	return {matches: null, note: '', error: `Given up after ${LIMIT_MS / 1000} s`};
+}
