@@ -2,6 +2,31 @@
 // @ts-check
 // From keys and pointers to what is meant by them: the keys as the sheet of keys lists them and as
 // they act; pointing, a click, a tap, dragging, pinching. Scrolling up and down is the browser's.
+// What follows from many at once waits for the next frame, or for their end.
+
+// ---- when ---------------------------------------------------------------------------------------
+
+const REST_MS = 200;
+
+/** As often as it is seen. @param {() => void} act */
+export function oncePerFrame(act) {
+	let request = 0;
+	return () => {
+		request ||= requestAnimationFrame(() => {
+			request = 0;
+			act();
+		});
+	};
+}
+
+/** Once it is no longer asked for again and again. @param {() => void} act */
+export function whenResting(act) {
+	let timer = 0;
+	return () => {
+		clearTimeout(timer);
+		timer = window.setTimeout(act, REST_MS);
+	};
+}
 
 // ---- keys ---------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@
 import {Address} from './address.js';
 import {readColumns, readProfile} from './decode.js';
 import {isDark, watchTheme} from './draw.js';
-import {actionOf, listenToPointers} from './input.js';
+import {actionOf, listenToPointers, whenResting} from './input.js';
 import {Navigator, showLastCrumb} from './navigate.js';
 import {Matcher} from './matcher.js';
 import {Clipboard, listenToPrinting} from './output.js';
@@ -60,7 +60,7 @@ function listenToGestures(viewer, selection, navigator) {
 		drag: dx => navigator.freely(() => viewer.camera.shift(-dx / viewer.width)),
 		pinch: (x, factor) => navigator.freely(() => viewer.camera.scaleAt(
 			(x - viewer.origin.left) / viewer.width, factor)),
-		end: () => navigator.endMove(),
+		end: whenResting(() => navigator.endMove()),
 	});
 }
 
@@ -113,10 +113,12 @@ function start(svg, profile, background) {
 		searchBox.describe();
 		address.keep(asNew, trail);
 	};
+	const keepSoon = whenResting(() => address.keep());
 	searchBox.onChange = () => {
-		viewer.draw();
-		address.keep();
+		if (!address.restoring)
+			keepSoon();
 	};
+	finder.onMarked = () => viewer.redraw();
 	const toMatch = (/** @type {1 | -1} */ step) => {
 		navigator.reach(finder.step(step), true);
 		searchBox.describe();
@@ -216,7 +218,11 @@ function facts(viewer, selection) {
 		total: () => state.tree.total[0],
 		searching: () => finder.searching,
 		matched: () => finder.shares(),
-		boxes: () => boxesShown(viewer),
+		boxes: () => {
+			if (viewer.frameRequest)
+				viewer.draw();
+			return boxesShown(viewer);
+		},
 	};
 	const made = {};
 	for (const [key, get] of Object.entries(values))

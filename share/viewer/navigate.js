@@ -3,6 +3,7 @@
 // Where one is in the graph and how one gets elsewhere: the camera, zooming in and out, walking by
 // keys, another order, layout or part of the time, and the crumbs that tell the way.
 
+import {oncePerFrame} from './input.js';
 import {element} from './page.js';
 import {press} from './search.js';
 import {INLINED} from './state.js';
@@ -43,36 +44,38 @@ export function between(a, b, t) {
 }
 
 export class Camera {
-	/** @param {number} total all weight @param {(moving: boolean) => void} changed */
+	/** @param {number} total all weight @param {() => void} changed draws, and calls advance() */
 	constructor(total, changed) {
 		this.total = total;
 		this.changed = changed;
 		/** @type {Span} */
 		this.span = {from: 0, to: total};
-		this.request = 0;
+		/** @type {{from: Span, to: Span, begun: number} | null} */
+		this.way = null;
 	}
 
 	get moving() {
-		return this.request !== 0;
+		return this.way !== null;
 	}
 
 	/** @param {Span} span @param {boolean} [atOnce] */
 	go(span, atOnce = false) {
-		const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-		cancelAnimationFrame(this.request);
-		const begun = performance.now();
-		const from = {...this.span};
-		const step = (/** @type {number} */ now) => {
-			const done = still || atOnce ? 1
-				: Math.min(Math.max((now - begun) / ZOOM_MS, 0), 1);
-			this.span = between(from, span, ease(done));
-			this.request = done < 1 ? requestAnimationFrame(step) : 0;
-			this.changed(this.moving);
-		};
-		if (still || atOnce)
-			step(begun);
-		else
-			this.request = requestAnimationFrame(step);
+		const still = atOnce || matchMedia('(prefers-reduced-motion: reduce)').matches;
+		this.way = still ? null : {from: this.span, to: span, begun: performance.now()};
+		if (still)
+			this.span = span;
+		this.changed();
+	}
+
+	/** To where it is to be in a frame. @param {number} now in ms */
+	advance(now) {
+		if (!this.way)
+			return;
+		const {from, to, begun} = this.way;
+		const done = Math.min(Math.max((now - begun) / ZOOM_MS, 0), 1);
+		this.span = between(from, to, ease(done));
+		if (done === 1)
+			this.way = null;
 	}
 
 	/**
@@ -80,13 +83,12 @@ export class Camera {
 	 * @param {Span} span
 	 */
 	set(span) {
-		cancelAnimationFrame(this.request);
-		this.request = 0;
+		this.way = null;
 		const width = Math.min(Math.max(span.to - span.from, this.total * 1e-9),
 			this.total);
 		const from = Math.min(Math.max(span.from, 0), this.total - width);
 		this.span = {from, to: from + width};
-		this.changed(false);
+		this.changed();
 	}
 
 	/** @param {number} share of the window, 0 to 1, that stays @param {number} factor */
@@ -176,6 +178,7 @@ export class Navigator {
 		 * @type {(asNew: boolean, trail: string[]) => void}
 		 */
 		this.onMove = () => {};
+		this.describeSoon = oncePerFrame(() => this.describe());
 	}
 
 	/** A click. @param {number} node */
@@ -337,12 +340,12 @@ export class Navigator {
 		const zoomed = nodeCovering(tree, from, to);
 		state.zoomed = zoomed;
 		state.free = from !== tree.from[zoomed] || to !== from + tree.total[zoomed];
-		this.describe();
-		viewer.draw();
+		this.describeSoon();
 	}
 
 	/** What was moved by hand is where it is to stay. */
 	endMove() {
+		this.selection.hover();
 		this.onMove(false, this.trail());
 	}
 

@@ -136,6 +136,8 @@ export class Finder {
 		/** @type {number[] | null} nodes of the tree shown */
 		this.found = null;
 		this.at = -1;
+		/** Called when what is found has changed. */
+		this.onMarked = () => {};
 		state.onTree(() => this.forget());
 	}
 
@@ -167,6 +169,7 @@ export class Finder {
 		this.error = error;
 		this.note = note;
 		this.markBase();
+		this.onMarked();
 	}
 
 	markBase() {
@@ -256,13 +259,10 @@ export class SearchBox {
 	constructor(page, finder) {
 		this.page = page;
 		this.finder = finder;
-		/** Called when something else is looked for, and when it is found. */
+		/** Called when something else is looked for. */
 		this.onChange = () => {};
 		this.timer = 0;
-		finder.onFound = () => {
-			this.describe();
-			this.onChange();
-		};
+		finder.onFound = () => this.describe();
 	}
 
 	/** @param {Query} query */

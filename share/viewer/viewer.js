@@ -22,7 +22,7 @@ export class Viewer {
 		this.state = state;
 		this.finder = finder;
 		this.painter = new Painter(page.canvas, state.profile);
-		this.camera = new Camera(state.tree.total[0], moving => this.moved(moving));
+		this.camera = new Camera(state.tree.total[0], () => this.redraw());
 		this.boxes = new BoxList();
 		this.origin = {left: 0, top: 0};
 		this.width = 0;
@@ -99,7 +99,18 @@ export class Viewer {
 	}
 
 	redraw() {
-		this.frameRequest ||= requestAnimationFrame(() => this.draw());
+		this.frameRequest ||= requestAnimationFrame(now => this.frame(now));
+	}
+
+	/** The next one is drawn, wherever the camera has got. @param {number} now */
+	frame(now) {
+		const {camera, page} = this;
+		const wasMoving = camera.moving;
+		camera.advance(now);
+		page.ui.classList.toggle('moving', camera.moving);
+		this.draw();
+		if (wasMoving && !camera.moving)
+			this.onStill();
 	}
 
 	draw() {
@@ -119,7 +130,7 @@ export class Viewer {
 			row => this.topOf(row), node => labelOf(state, node), this.width,
 			state.inlined());
 		this.onDrawn();
-		if (!complete && !this.camera.moving)
+		if (!complete || this.camera.moving)
 			this.redraw();
 	}
 
@@ -137,14 +148,6 @@ export class Viewer {
 		const place = node[i] === 0 ? profile.rootColor : profile.frameColor[frame];
 		const above = tree.depth[node[i]] < tree.depth[zoomed];
 		return painter.group(place, matches ? UNMATCHED : above ? ABOVE : PLAIN);
-	}
-
-	/** The camera has another span. @param {boolean} moving */
-	moved(moving) {
-		this.page.ui.classList.toggle('moving', moving);
-		this.draw();
-		if (!moving)
-			this.onStill();
 	}
 
 	/** @param {number} x @param {number} y in the window @returns {number} -1 for none */

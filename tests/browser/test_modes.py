@@ -109,6 +109,7 @@ def test_the_url_remembers(viewer, reopen):
     click(viewer, "emit")
     press(viewer, "i", "d", "/", *"a|write (", "Alt+r", "Alt+c")
     before = shares(viewer)
+    viewer.wait("location.hash.endsWith('case')")
     address = fragment(viewer)
     reopen(address)
     assert fact(viewer, "zoomed") == "emit" and fact(viewer, "icicle")
