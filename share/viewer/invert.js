@@ -3,13 +3,13 @@
 // The same stacks merged from their other end, without building more of that tree than is looked
 // at: it can have as many nodes as all stacks have frames.
 //
-// A node is a range of the stacks, sorted by as many frames as the node is deep. Finding its
-// children sorts the range by one frame more; what lies outside of the range does not move.
+// A node is a range of the stacks that have as many frames in common as the node is deep. Finding its
+// children parts the range by one frame more; what lies outside of the range does not move.
 
 import {NONE, UNKNOWN} from './tree.js';
 
 /** @typedef {import('./tree.js').Tree} Tree */
-/** @typedef {{first: number, count: number, weight: number}} Group of stacks */
+/** @typedef {{frame: number, first: number, count: number, weight: number}} Group of stacks */
 
 /** Arrays with room for a number of nodes. @param {number} room */
 function makeColumns(room) {
@@ -37,40 +37,13 @@ function stackEnds({self}) {
 	return ends.slice(0, count);
 }
 
-/**
- * The places 0 to keys.length - 1, by the keys at them; equal keys keep their order.
- * @param {Uint32Array} keys @param {number} most key
- * @returns {Uint32Array}
- */
-export function sortedPlaces(keys, most) {
-	const count = keys.length;
-	const places = new Uint32Array(count);
-	if (count > most / 8) {
-		const starts = new Uint32Array(most + 2);
-		for (let k = 0; k < count; k++)
-			starts[keys[k] + 1]++;
-		for (let key = 0; key <= most; key++)
-			starts[key + 1] += starts[key];
-		for (let k = 0; k < count; k++)
-			places[starts[keys[k]]++] = k;
-	} else {
-		// One number holds key and place: exact below 2^53.
-		const both = new Float64Array(count);
-		for (let k = 0; k < count; k++)
-			both[k] = keys[k] * count + k;
-		both.sort();
-		for (let k = 0; k < count; k++)
-			places[k] = both[k] % count;
-	}
-	return places;
-}
-
 /** @param {Tree} base @returns {Tree} */
 export function invertTree(base) {
-	// By stack: the node it ends at, and the node its last sorted frame belongs to.
+	// By stack: the node it ends at, and the node its last common frame belongs to.
 	const ends = stackEnds(base);
 	const reached = ends.slice();
-	const beyond = base.frame.reduce((most, frame) => Math.max(most, frame), 0) + 1;
+	// By frame, which group of groupStacks() it has; the root's is one more than all others.
+	const placeOf = new Int32Array(base.frame[0]).fill(NONE);
 	let columns = makeColumns(1024);
 	/** @type {Tree} */
 	const tree = {
@@ -122,8 +95,7 @@ export function invertTree(base) {
 		if (columns.depth[node] > 0)
 			for (let k = first; k < first + stacks; k++)
 				reached[k] = base.parent[reached[k]];
-		sortStacks(first, stacks);
-		for (const group of heaviestFirst(first, stacks))
+		for (const group of groupStacks(first, stacks))
 			addChild(node, group);
 	}
 
@@ -137,7 +109,7 @@ export function invertTree(base) {
 			columns.sibling[left] = child;
 		columns.from[child] = left === NONE ? columns.from[node]
 			: columns.from[left] + columns.total[left];
-		columns.frame[child] = base.frame[reached[group.first]];
+		columns.frame[child] = group.frame;
 		columns.last[child] = group.first + group.count;
 		columns.total[child] = group.weight;
 		// What ran is where a stack ends: callers have no time of their own.
@@ -145,56 +117,45 @@ export function invertTree(base) {
 	}
 
 	/**
-	 * Groups of stacks with the same frame, moved so that the heaviest are first: what the time
-	 * went to is what one looks for here. @returns {Group[]}
+	 * Groups of stacks that have reached the same frame, moved so that the heaviest are first: what
+	 * the time went to is what one looks for here. Stacks that have no more frames come last.
+	 * @returns {Group[]}
 	 */
-	function heaviestFirst(/** @type {number} */ first, /** @type {number} */ count) {
+	function groupStacks(/** @type {number} */ first, /** @type {number} */ count) {
 		/** @type {Group[]} */
 		const groups = [];
-		let end = first;
-		for (; end < first + count && reached[end] > 0; end++) {
-			const last = groups[groups.length - 1];
-			if (!last || base.frame[reached[last.first]] !== base.frame[reached[end]])
-				groups.push({first: end, count: 1, weight: base.self[ends[end]]});
-			else {
-				last.count++;
-				last.weight += base.self[ends[end]];
-			}
-		}
-		if (groups.length < 2)
-			return groups;
-		groups.sort((a, b) => b.weight - a.weight || a.first - b.first);
-		const oldEnds = ends.slice(first, end);
-		const oldReached = reached.slice(first, end);
-		let to = first;
-		for (const group of groups) {
-			const at = group.first - first;
-			ends.set(oldEnds.subarray(at, at + group.count), to);
-			reached.set(oldReached.subarray(at, at + group.count), to);
-			group.first = to;
-			to += group.count;
-		}
-		return groups;
-	}
-
-	/** By the frame reached; stacks that have no more of them come last. */
-	function sortStacks(/** @type {number} */ first, /** @type {number} */ count) {
-		const keys = new Uint32Array(count);
-		let sorted = true;
-		for (let k = 0; k < count; k++) {
-			const node = reached[first + k];
-			keys[k] = node > 0 ? base.frame[node] : beyond;
-			sorted = sorted && (k === 0 || keys[k - 1] <= keys[k]);
-		}
-		if (sorted)
-			return;
-		const places = sortedPlaces(keys, beyond);
 		const oldEnds = ends.slice(first, first + count);
 		const oldReached = reached.slice(first, first + count);
+		let more = 0;
 		for (let k = 0; k < count; k++) {
-			ends[first + k] = oldEnds[places[k]];
-			reached[first + k] = oldReached[places[k]];
+			if (oldReached[k] === 0)
+				continue;
+			const frame = base.frame[oldReached[k]];
+			if (placeOf[frame] === NONE)
+				placeOf[frame] = groups.push({frame, first: 0, count: 0, weight: 0}) - 1;
+			const group = groups[placeOf[frame]];
+			group.count++;
+			group.weight += base.self[oldEnds[k]];
+			more++;
 		}
+		groups.sort((a, b) => b.weight - a.weight || a.frame - b.frame);
+		groups.reduce((at, group, place) => {
+			placeOf[group.frame] = place;
+			group.first = at;
+			return at + group.count;
+		}, first);
+		// Stacks go where the next one of their group goes, in the order they had.
+		const next = Uint32Array.from(groups, group => group.first);
+		let ended = first + more;
+		for (let k = 0; k < count; k++) {
+			const node = oldReached[k];
+			const to = node === 0 ? ended++ : next[placeOf[base.frame[node]]]++;
+			ends[to] = oldEnds[k];
+			reached[to] = node;
+		}
+		for (const {frame} of groups)
+			placeOf[frame] = NONE;
+		return groups;
 	}
 
 	const root = add(0, 0);

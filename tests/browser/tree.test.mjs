@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import {NONE, BoxList, buildTree, childrenOf, follow, frameTotals, invertTree, isWithin, nodeAt,
-	nodeCovering, nodesWeighing, nodesWithin, nodesWithout, pathTo, waitingNodes, randomStacks, snapLeft, snapWidth, sortedPlaces, stretchesOf, timeText,
+	nodeCovering, nodesWeighing, nodesWithin, nodesWithout, pathTo, waitingNodes, randomStacks, snapLeft, snapWidth, stretchesOf, timeText,
 	treeOf, visibleBoxes, widestChild} from './viewer.mjs';
 
 const STACKS = {
@@ -78,15 +78,6 @@ test('an inverted tree is built only where one looks', () => {
 	assert.equal(inverted.nodes, 1);
 	childrenOf(inverted, 0);
 	assert.equal(inverted.nodes, 8);
-});
-
-test('both ways of sorting agree', () => {
-	for (const count of [0, 1, 5, 500]) {
-		const keys = Uint32Array.from({length: count}, (_, i) => i * 7919 % 100);
-		const expected = [...keys.keys()].sort((a, b) => keys[a] - keys[b] || a - b);
-		assert.deepEqual([...sortedPlaces(keys, 100)], expected);
-		assert.deepEqual([...sortedPlaces(keys, 1e7)], expected);
-	}
 });
 
 test('finding nodes', () => {
