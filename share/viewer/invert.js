@@ -3,7 +3,7 @@
 // The same stacks merged from their other end, without building more of that tree than is looked
 // at: it can have as many nodes as all stacks have frames.
 //
-// A node is a range of the stacks that have as many frames in common as the node is deep. Finding its
+// A node is a range of the stacks that have as many frames in common as it is deep. Finding its
 // children parts the range by one frame more; what lies outside of the range does not move.
 
 import {NONE, UNKNOWN} from './tree.js';

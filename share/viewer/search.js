@@ -55,36 +55,30 @@ export function matchFrames(end, nameOf, test, first = 0) {
 }
 
 /**
- * Which nodes have a match in their stack, themselves included. Weight under several matches is
- * so counted once. @param {import('./tree.js').Tree} tree in depth-first order
- * @param {Uint8Array} matches
+ * Which nodes have a match in their stack, themselves included: weight under several matches is so
+ * counted once; and the nodes that match.
+ * @param {import('./tree.js').Tree} tree in depth-first order
+ * @param {Uint8Array} matches @returns {import('./tree.js').Marks}
  */
-export function markStacks(tree, matches) {
-	const marks = new Uint8Array(tree.nodes);
-	for (let i = 1; i < tree.nodes; i++)
-		marks[i] = marks[tree.parent[i]] | matches[tree.frame[i]];
-	return marks;
-}
-
-/**
- * By node, the first one from it on that matches; as many as there are nodes when none does.
- * @param {import('./tree.js').Tree} tree in depth-first order @param {Uint8Array} matches
- */
-function nextMatches(tree, matches) {
-	const next = new Uint32Array(tree.nodes);
-	let found = tree.nodes;
-	for (let i = tree.nodes - 1; i >= 0; i--) {
-		if (i > 0 && matches[tree.frame[i]])
-			found = i;
-		next[i] = found;
+export function markStacks({nodes, parent, frame}, matches) {
+	const stacks = new Uint8Array(nodes);
+	const own = new Uint32Array(nodes);
+	let count = 0;
+	for (let i = 1; i < nodes; i++) {
+		if (matches[frame[i]]) {
+			stacks[i] = 1;
+			own[count++] = i;
+		} else {
+			stacks[i] = stacks[parent[i]];
+		}
 	}
-	return next;
+	return {frames: matches, stacks, own: own.subarray(0, count)};
 }
 
 /**
  * Matching nodes that are in no other matching one, in the order they are drawn.
  * @param {import('./tree.js').Tree} tree @param {Uint8Array} matches
- * @param {Uint8Array} marks of markStacks()
+ * @param {Uint8Array} marks by node, see Marks
  * @param {number} most @returns {number[]}
  */
 export function outermostMatches(tree, matches, marks, most) {
@@ -127,10 +121,8 @@ export class Finder {
 		this.note = '';  // how the query was understood, if not as it stands
 		/** @type {Uint8Array | null} by frame */
 		this.matches = null;
-		/** @type {Uint8Array | null} by node of the base: a match is in its stack */
+		/** @type {import('./tree.js').Marks | null} of the base */
 		this.marks = null;
-		/** @type {Uint32Array | null} see nextMatches(), for boxes too narrow to be seen */
-		this.next = null;
 		/** @type {import('./tree.js').Tree | null} the base these are of */
 		this.base = null;
 		/** @type {number[] | null} nodes of the tree shown */
@@ -175,7 +167,6 @@ export class Finder {
 	markBase() {
 		this.base = this.state.base;
 		this.marks = this.matches && markStacks(this.base, this.matches);
-		this.next = null;
 		this.found = null;
 		this.at = -1;
 	}
@@ -190,13 +181,9 @@ export class Finder {
 
 	/** Whose narrow boxes are asked about: null when nothing is looked for. */
 	markIn() {
-		const {matches, marks} = this;
-		const {base, tree} = this.state;
-		if (!matches || !marks)
-			return null;
-		this.next ||= nextMatches(base, matches);
-		const all = {frames: matches, stacks: marks, next: this.next};
-		return (/** @type {number} */ node) => tree.hasMatch(node, all);
+		const {marks} = this;
+		const {tree} = this.state;
+		return marks && ((/** @type {number} */ node) => tree.hasMatch(node, marks));
 	}
 
 	/** Shares of everything and of what fills the view. */
@@ -206,7 +193,7 @@ export class Finder {
 		if (!marks)
 			return {all: 0, view: 0};
 		const share = (/** @type {number} */ node) =>
-			tree.markedWeight(node, marks) / tree.total[node];
+			tree.markedWeight(node, marks.stacks) / tree.total[node];
 		const all = share(0);
 		return {all, view: zoomed ? share(zoomed) : all};
 	}
@@ -215,7 +202,7 @@ export class Finder {
 		if (!this.matches || !this.marks)
 			return [];
 		this.found ||= outermostMatches(
-			this.state.tree, this.matches, this.marks, MOST_MATCHES);
+			this.state.tree, this.matches, this.marks.stacks, MOST_MATCHES);
 		return this.found;
 	}
 

@@ -32,7 +32,7 @@
  * @property {Uint8Array} frames by frame, 1 when it matches
  * @property {Uint8Array} stacks by node of the tree the columns gave, 1 when it matches or one
  *         above it
- * @property {Uint32Array} next by the same, the first node from it on that matches
+ * @property {Uint32Array} own nodes of it that match themselves, in their order
  */
 
 /** What stacks do in the time they stand for, as enum calltree_times has it. */
@@ -81,7 +81,17 @@ export function buildTree({frame, self, parent}) {
 			for (let i = node; i < end[node]; i++)
 				sums[groups[i]] += self[i];
 		},
-		hasMatch: (node, {next}) => next[node] < end[node],
+		hasMatch(node, {own}) {
+			let first = 0;  // of those from the node on
+			for (let last = own.length; first < last;) {
+				const middle = first + last >> 1;
+				if (own[middle] < node)
+					first = middle + 1;
+				else
+					last = middle;
+			}
+			return first < own.length && own[first] < end[node];
+		},
 	};
 }
 

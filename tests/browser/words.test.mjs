@@ -27,7 +27,7 @@ test('matches are counted once, in either order', () => {
 	const {tree, frames} = treeOf(
 		{'a;b;a': 5, 'a;c': 7, 'd;a': 11, 'd;e;a;a': 13, 'd': 17});
 	const matches = matchFrames(frames.length, i => frames[i], name => name === 'a');
-	const marks = markStacks(tree, matches);
+	const marks = markStacks(tree, matches).stacks;
 	for (const one of [tree, invertTree(tree)]) {
 		assert.equal(one.markedWeight(0, marks), 36);
 		const found = outermostMatches(one, matches, marks, 100);
