@@ -82,17 +82,26 @@ export function buildTree({frame, self, parent}) {
 				sums[groups[i]] += self[i];
 		},
 		hasMatch(node, {own}) {
-			let first = 0;  // of those from the node on
-			for (let last = own.length; first < last;) {
-				const middle = first + last >> 1;
-				if (own[middle] < node)
-					first = middle + 1;
-				else
-					last = middle;
-			}
-			return first < own.length && own[first] < end[node];
+			const next = firstNot(own.length, i => own[i] < node);
+			return next < own.length && own[next] < end[node];
 		},
 	};
+}
+
+/**
+ * The first number that is not one of those at the beginning; `count` when all are.
+ * @param {number} count @param {(number: number) => boolean} isOne
+ */
+function firstNot(count, isOne) {
+	let first = 0;
+	for (let last = count; first < last;) {
+		const middle = first + last >> 1;
+		if (isOne(middle))
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	return first;
 }
 
 /** @param {Float64Array} self @param {Uint32Array} parent in depth-first order */
@@ -315,15 +324,8 @@ export function stretchesOf(marks, samples) {
 	const stretches = [before, ...marks].map(({us, text}, i) =>
 		({text, from: us, to: i < marks.length ? marks[i].us : Infinity, weight: 0}));
 	samples.us.forEach((us, i) => {
-		let first = 0;
-		for (let last = marks.length; first < last;) {
-			const middle = first + last >> 1;
-			if (marks[middle].us <= us)
-				first = middle + 1;
-			else
-				last = middle;
-		}
-		stretches[first].weight += samples.weight[i];
+		stretches[firstNot(marks.length, mark => marks[mark].us <= us)].weight
+			+= samples.weight[i];
 	});
 	return stretches;
 }
