@@ -180,6 +180,22 @@ static void put_place(struct bytes *bytes, const char *text, const char *end)
 		bytes_put(bytes, text, (size_t)(end - text));
 }
 
+/* What outlines of letters are not drawn with, said of each of them. */
+static const char no_stroke[] = " style=\"stroke:none;\"";
+
+/* Tags and what is between them, without the blanks that lines begin with. */
+static void put_markup(struct bytes *bytes, const char *text, const char *end)
+{
+	while (text < end) {
+		const char *line = memchr(text, '\n', (size_t)(end - text));
+		const char *behind = line ? line + 1 : end;
+
+		bytes_put(bytes, text, (size_t)(behind - text));
+		for (text = behind; line && text < end && *text == ' ';)
+			text++;
+	}
+}
+
 void svg_paths_put(struct bytes *bytes, const char *text, const char *end)
 {
 	while (text < end) {
@@ -189,7 +205,16 @@ void svg_paths_put(struct bytes *bytes, const char *text, const char *end)
 
 		if (!close)
 			break;
-		bytes_put(bytes, text, (size_t)(value - text));
+		const char *behind = close + 1;
+		size_t needless = sizeof(no_stroke) - 1;
+
+		if ((size_t)(behind - text) >= needless &&
+			!memcmp(behind - needless, no_stroke, needless)) {
+			put_markup(bytes, text, behind - needless);
+			text = behind;
+			continue;
+		}
+		put_markup(bytes, text, value);
 		/* One letter behind a blank: d, x or y. */
 		int is_short = open - text >= 2 && open[-2] == ' ';
 
@@ -200,7 +225,7 @@ void svg_paths_put(struct bytes *bytes, const char *text, const char *end)
 		else
 			bytes_put(bytes, value, (size_t)(close - value));
 		bytes_put(bytes, close, 1);
-		text = close + 1;
+		text = behind;
 	}
-	bytes_put(bytes, text, (size_t)(end - text));
+	put_markup(bytes, text, end);
 }

@@ -17,7 +17,8 @@
 /*
  * Append the SVG text from @text to @end (borrowed) to @bytes. Path data of moves, lines, curves
  * and ends becomes relative, other places (x, y) stay absolute; both are rounded to a hundredth of
- * a pixel, which does not add up along a path. Everything else stays as it is.
+ * a pixel, which does not add up along a path. Blanks that lines begin with go, and so does it that
+ * outlines of letters have no stroke. Everything else stays as it is.
  */
 void svg_paths_put(struct bytes *bytes, const char *text, const char *end);
 

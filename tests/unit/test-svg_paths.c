@@ -56,6 +56,14 @@ static void test_places_are_rounded(void **state)
 		"<use x=\"-1\" max=\"1.2345\" y=\"0\"/>");
 }
 
+static void test_what_says_nothing_goes(void **state)
+{
+	(void)state;
+	check("<g>\n  <use x=\"1\"/>\n    text \n</g>\n  ", "<g>\n<use x=\"1\"/>\ntext \n</g>\n");
+	check("<path style=\"stroke:none;\" d=\"M 1 2 L 3 2\"/>\n <path style=\"stroke:none;\"/>",
+		"<path d=\"M1 2h2\"/>\n<path/>");
+}
+
 static void check_kept(const char *text)
 {
 	check(text, text);
@@ -69,6 +77,7 @@ static void test_everything_else_stays(void **state)
 		"<path d=\"M 1 2 C 1 2 3 4\"/>", "<path d=\"M - 2\"/>", "<path d=\"M 1.2.3 2\"/>",
 		"<path d=\"M . 2\"/>", "<path d=\"M 1. 2\"/>",
 		"<path d=\"M 99999999999999999999 2\"/>", "<use x=\"1px\" y=\"10%\" x=\"\"/>",
+		"style=\"stroke:none;\"", "<a style=\"stroke:none;fill:red;\"/>",
 		"<use xx=\"1.2345\"/>", "=\"", "d=\"M 1 2\""};
 
 	(void)state;
@@ -82,6 +91,7 @@ int main(void)
 		cmocka_unit_test(test_lines_get_shorter),
 		cmocka_unit_test(test_rounding_does_not_add_up),
 		cmocka_unit_test(test_places_are_rounded),
+		cmocka_unit_test(test_what_says_nothing_goes),
 		cmocka_unit_test(test_everything_else_stays),
 	};
 
