@@ -119,11 +119,29 @@
 #define WIRE_WAIT_NO_CPU    0xfffeu /* it is ready to run */
 #define WIRE_WAIT_FAULT	    0xfffdu /* no call: a page that is not in memory */
 #define WIRE_WAIT_STOPPED   0xfffcu /* by a signal, or held by a tracer */
+#define WIRE_WAIT_HOLDER    0xfffbu /* no leaf, see below */
 
 static inline int wire_frame_waits(uint64_t frame)
 {
 	return WIRE_FRAME_MODULE(frame) == WIRE_MODULE_OVER &&
 	       (WIRE_FRAME_ADDRESS(frame) & WIRE_WAIT_BIT) != 0;
+}
+
+/*
+ * Where it is known who has the lock that a thread waits for, one frame parts two stacks:
+ *
+ *   leaf | stack of who has the lock | WIRE_FRAME_HOLDER | stack of who waits for it
+ *
+ * Bits 24 to 46 are the number of the holder's thread, 16 to 23 are the lock's, by which most locks
+ * of a process differ. A holder without frames was running: its own samples tell where.
+ */
+#define WIRE_FRAME_HOLDER(thread, lock) \
+	(WIRE_FRAME_WAIT(WIRE_WAIT_HOLDER, (lock) & 0xff) | WIRE_WAIT_TEXT(thread))
+#define WIRE_HOLDER_THREAD(frame) ((uint32_t)((frame) >> 24) & 0x7fffffu)
+
+static inline int wire_frame_holds(uint64_t frame)
+{
+	return wire_frame_waits(frame) && WIRE_WAIT_CALL(frame) == WIRE_WAIT_HOLDER;
 }
 
 /* How a stack ended. */

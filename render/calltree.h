@@ -31,9 +31,10 @@ enum calltree_frame_kind {
 	CALLTREE_THREAD = 5,
 	CALLTREE_INLINE = 6, /* inlined into the frame below it, where the call stands */
 	/*
-	 * What a thread waits for, always a leaf: "[futex]", "[read: pipe]". Its module is the kind
-	 * of wait: "lock", "sleep", "io", "child", "disk", "cpu" (ready to run, without one) or
-	 * "" (not known).
+	 * What a thread waits for, always a leaf: "[futex]", "[read: pipe]", and where it is known
+	 * who has it "[futex: held by cache_fill]", see cli/profile/holders.h. Its module is the
+	 * kind of wait: "lock", "sleep", "io", "child", "disk", "cpu" (ready to run, without one)
+	 * or "" (not known).
 	 */
 	CALLTREE_WAIT = 7,
 	CALLTREE_KERNEL = 8, /* "[kernel: read]": the kernel at work, in that system call */

@@ -12,6 +12,7 @@
 #include "cli/gather/pipe_record.h"
 #include "cli/outside/refusal.h"
 #include "cli/outside/stackwalk.h"
+#include "cli/outside/wait_lock.h"
 #include "libprof/procfs.h"
 #include "libprof/waits/waits.h"
 
@@ -71,6 +72,13 @@ static struct unwind_result walk(void *context, const struct wait_process *proce
 
 	memory_begin(&waits->memory, process->pid);
 	return stackwalk_asleep(&walk, pc, sp, frames);
+}
+
+static pid_t lock_owner(
+	void *context, const struct wait_process *process, const struct wait_lock *lock)
+{
+	(void)context;
+	return wait_lock_read(lock, process->pid);
 }
 
 /* The first reason is told. It is found out at once: later it may be another. */
@@ -136,6 +144,8 @@ static const struct waits_calls calls = {
 	.threads = threads,
 	.find_thread = find_thread,
 	.walk = walk,
+	.lock_of = wait_lock_of,
+	.lock_owner = lock_owner,
 	.refused = refused,
 	.put_thread = put_thread,
 	.put_sample = put_sample,

@@ -17,16 +17,21 @@
 #include <string.h>
 
 #include "cli/clock.h"
-#include "libprof/waits/wait_leaf.h"
+#include "cli/profile/holders.h"
 #include "cli/profile/picture_names.h"
 #include "cli/symbols/generated.h"
 #include "cli/symbols/jitdump.h"
 #include "cli/symbols/symbols.h"
 #include "cli/symbols/system_calls.h"
+#include "libprof/waits/wait_leaf.h"
 #include "render/array.h"
+#include "render/label.h"
 
 #define UNSET UINT32_MAX       /* instead of a tree frame or chain: there is none, or none yet */
 #define MOVES (UINT32_MAX - 1) /* instead of a tree frame: which one depends on the time */
+
+/* Of the name of who has a lock. */
+#define HOLDER_BYTES 1000u
 
 struct frame_namer_image {
 	struct generated generated;
@@ -296,20 +301,28 @@ static const char *name_of_time(uint64_t frame)
 	}
 }
 
-/* What is waited for, and in particular where that was told. */
-static uint32_t name_wait(struct frame_namer *namer, uint32_t image, uint64_t frame)
+/*
+ * What is waited for, in particular where that was told, and who has it where that is known: a
+ * function, without its arguments.
+ */
+static uint32_t name_wait(
+	struct frame_namer *namer, uint32_t image, uint64_t frame, const char *holder)
 {
 	const struct names_code *told =
 		profile_code_at(namer->profile, image, WIRE_FRAME_ADDRESS(frame));
-	char name[WAIT_LEAF_BYTES], text[PATH_MAX + WAIT_LEAF_BYTES];
+	char name[WAIT_LEAF_BYTES], text[PATH_MAX + WAIT_LEAF_BYTES + HOLDER_BYTES];
+	char function[HOLDER_BYTES + 1], shortened[LABEL_SHORT_BYTES(HOLDER_BYTES)];
 
 	wait_leaf_name(frame, name);
+	snprintf(function, sizeof(function), "%s", holder ? holder : "");
+	label_short(shortened, function);
 	/* "[read: FILE]" where nothing told would be "[read: pipe]". */
-	if (told)
-		snprintf(text, sizeof(text), "%.*s: %s]", (int)strcspn(name, ":]"), name,
-			names_string(profile_words(namer->profile, image), told->name));
+	if (told || holder)
+		snprintf(text, sizeof(text), "%.*s: %s%s%s%s]", (int)strcspn(name, ":]"), name,
+			told ? names_string(profile_words(namer->profile, image), told->name) : "",
+			told && holder ? ", " : "", holder ? HOLDERS_WORDS : "", shortened);
 	return calltree_frame(
-		namer->tree, told ? text : name, wait_leaf_kind(frame), CALLTREE_WAIT);
+		namer->tree, told || holder ? text : name, wait_leaf_kind(frame), CALLTREE_WAIT);
 }
 
 static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint64_t frame)
@@ -318,7 +331,7 @@ static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint64_t f
 	uint32_t known = names_find_module(&namer->profile->names, image, number);
 
 	if (wire_frame_waits(frame))
-		return name_wait(namer, image, frame);
+		return name_wait(namer, image, frame, NULL);
 	if (name_of_time(frame))
 		return calltree_frame(namer->tree, name_of_time(frame), "", CALLTREE_SYNTHETIC);
 	if (known)
@@ -437,6 +450,28 @@ uint32_t frame_namer_child(
 	for (uint32_t i = 1; i <= chain[0]; i++)
 		parent = calltree_child(namer->tree, parent, chain[i]);
 	return parent;
+}
+
+const uint32_t *frame_namer_chain(
+	struct frame_namer *namer, uint32_t image, uint32_t node, uint32_t *count)
+{
+	const uint32_t *chain;
+
+	*count = 0;
+	know_chain(namer, image, node);
+	if (namer->has_failed)
+		return NULL;
+	chain = &namer->frames[namer->chains[node]];
+	*count = chain[1] == MOVES ? 0 : chain[0];
+	return chain + 1;
+}
+
+uint32_t frame_namer_wait(struct frame_namer *namer, uint32_t image, uint32_t node, uint32_t parent,
+	const char *holder)
+{
+	uint64_t frame = profile_node_frame(profile_node_at(namer->profile, node));
+
+	return calltree_child(namer->tree, parent, name_wait(namer, image, frame, holder));
 }
 
 /*

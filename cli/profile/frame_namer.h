@@ -69,6 +69,20 @@ uint32_t frame_namer_child(
 	struct frame_namer *namer, uint32_t image, uint32_t node, uint32_t parent);
 
 /*
+ * The tree's frames of profile node @node, below @image's root, the one in memory first, and how
+ * many, 0: not known without a time. Valid until the next call.
+ */
+const uint32_t *frame_namer_chain(
+	struct frame_namer *namer, uint32_t image, uint32_t node, uint32_t *count);
+
+/*
+ * The tree node of profile node @node, the leaf of a thread that waits, likewise; @holder, if not
+ * NULL, is a function that has what it waits for.
+ */
+uint32_t frame_namer_wait(struct frame_namer *namer, uint32_t image, uint32_t node, uint32_t parent,
+	const char *holder);
+
+/*
  * The tree node of what stands above @parent, which profile node @node became, when @node is a leaf
  * in a system call; else @parent.
  */

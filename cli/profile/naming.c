@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cli/profile/frame_namer.h"
+#include "cli/profile/holders.h"
 #include "cli/profile/picture_names.h"
 #include "cli/symbols/generated.h"
 
@@ -35,6 +36,8 @@ struct naming {
 	uint32_t *nodes[PREFIX_COUNT]; /* profile node -> tree node */
 	uint32_t *stacks;	       /* profile stack -> tree node, UNSET: of the other kind */
 	uint64_t *untimed;	       /* profile stack -> weight of what MOVES without a time */
+	struct holders *holders;       /* of locks; NULL: none is known */
+	const char *holder; /* of the sample that is being placed; NULL: not known */
 	bool is_machine;
 };
 
@@ -167,6 +170,7 @@ static uint32_t stack_node(struct naming *naming, const struct profile_stack *st
 {
 	uint32_t image = profile_stack_image(naming->profile, stack);
 	const struct profile_image *of = profile_image_at(naming->profile, image);
+	struct profile_stack waiter;
 	uint32_t node;
 
 	if (is_unsampled(naming, stack) && of->unsampled)
@@ -177,6 +181,9 @@ static uint32_t stack_node(struct naming *naming, const struct profile_stack *st
 			calltree_frame(naming->tree,
 				stack->kind == WIRE_KIND_CREDIT ? "[unsampled]" : "[no stack]", "",
 				CALLTREE_SYNTHETIC));
+	if (holders_part(naming->profile, stack, &waiter))
+		return frame_namer_wait(&naming->namer, image, stack->node,
+			tree_node(naming, image, &waiter, prefix_of(stack)), naming->holder);
 	node = tree_node(naming, image, stack, prefix_of(stack));
 	/* What our own code costs is not hidden. */
 	if (is_ours(naming, image, stack->node))
@@ -246,14 +253,17 @@ static uint32_t add_weight(
 static void add_weights(struct naming *naming)
 {
 	uint32_t count = naming->profile->stack_count;
+	struct profile_stack waiter;
 
+	naming->holders = holders_new(&naming->namer);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct profile_stack *stack = profile_stack_at(naming->profile, i);
 
 		naming->stacks[i] = UNSET;
 		if ((stack->kind == WIRE_KIND_VM) != naming->is_machine)
 			continue;
-		if (frame_namer_moves(&naming->namer, stack)) {
+		if (frame_namer_moves(&naming->namer, stack) ||
+			holders_part(naming->profile, stack, &waiter)) {
 			naming->stacks[i] = MOVES;
 			naming->untimed[i] = stack->weight;
 		} else {
@@ -273,10 +283,11 @@ static void add_untimed(struct naming *naming)
 	naming->namer.time_ns = GENERATED_AT_ANY_TIME;
 }
 
-/* The tree node of @sample, one of @stack's. */
-static uint32_t sample_node(struct naming *naming, const struct flameprof_sample *sample,
-	const struct profile_stack *stack)
+/* The tree node of sample number @number, one of @stack's. */
+static uint32_t sample_node(
+	struct naming *naming, uint64_t number, const struct profile_stack *stack)
 {
+	const struct flameprof_sample *sample = profile_sample_at(naming->profile, number);
 	uint64_t *left = &naming->untimed[sample->stack];
 	uint64_t weight = sample->weight < *left ? sample->weight : *left;
 	uint32_t node = naming->stacks[sample->stack];
@@ -284,9 +295,11 @@ static uint32_t sample_node(struct naming *naming, const struct flameprof_sample
 	if (node != MOVES)
 		return node;
 	*left -= weight;
+	naming->holder = holders_function(naming->holders, number);
 	naming->namer.time_ns = sample->time_ns ? sample->time_ns : GENERATED_AT_LAST;
 	node = add_weight(naming, stack, weight);
 	naming->namer.time_ns = GENERATED_AT_ANY_TIME;
+	naming->holder = NULL;
 	return node;
 }
 
@@ -305,7 +318,7 @@ static void add_samples(struct naming *naming)
 			&(struct calltree_sample){
 				.time_ns =
 					sample->time_ns > start_ns ? sample->time_ns - start_ns : 0,
-				.node = sample_node(naming, sample, stack),
+				.node = sample_node(naming, i, stack),
 				.weight = sample->weight,
 				.thread = stack->thread,
 				.kind = stack->kind == WIRE_KIND_CREDIT ? CALLTREE_CREDIT
@@ -342,6 +355,7 @@ static int naming_init(struct naming *naming, const struct naming_request *reque
 
 static void naming_release(struct naming *naming)
 {
+	holders_free(naming->holders);
 	frame_namer_release(&naming->namer);
 	free(naming->process_nodes);
 	free(naming->stacks);

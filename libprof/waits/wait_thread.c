@@ -13,6 +13,7 @@
 #include "libprof/waits/wait_thread.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/fnv.h"
@@ -92,6 +93,44 @@ static void announce(
 		thread->announced = looker->announced;
 }
 
+static int by_tid(const void *tid, const void *thread)
+{
+	pid_t a = *(const pid_t *)tid, b = ((const struct wait_thread *)thread)->tid;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The thread @tid of the process that is looked at, or NULL. */
+static struct wait_thread *find_thread(const struct wait_looker *looker, pid_t tid)
+{
+	return bsearch(&tid, looker->threads, looker->thread_count, sizeof(*looker->threads),
+		by_tid);
+}
+
+/*
+ * Who has the lock that @thread sleeps on, with its stack, between the leaf and its own stack, into
+ * looker->held. Returns how many frames that is, 0: there is nothing to tell.
+ */
+static uint32_t put_holder(const struct wait_looker *looker, const struct wait_thread *thread)
+{
+	const struct wait_thread *holder =
+		thread->holder ? find_thread(looker, thread->holder) : NULL;
+	uint64_t *to = looker->held;
+	bool has_stack = holder && holder->is_asleep && holder->stack;
+	uint32_t frames = has_stack ? holder->frames - 1 : 0;
+
+	if (!holder || thread->frames + frames + 1 > WIRE_MAX_DEPTH)
+		return 0;
+	*to++ = thread->stack[0];
+	if (has_stack)
+		memcpy(to, holder->stack + 1, frames * sizeof(*to));
+	to[frames] = WIRE_FRAME_HOLDER(
+		holder->number <= WIRE_HOLDER_THREAD(~0ULL) ? holder->number : 0,
+		lookup_hash(thread->lock.address));
+	memcpy(to + frames + 1, thread->stack + 1, (thread->frames - 1) * sizeof(*to));
+	return thread->frames + frames + 1;
+}
+
 /* Of *@ns, and what was left before, whole periods on the @count frames at @frames. */
 static void put_time(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, uint64_t *ns, const uint64_t *frames, uint32_t count)
@@ -118,9 +157,12 @@ static void put_time(struct wait_looker *looker, struct wait_thread *thread,
 static void put_asleep(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
 {
-	if (thread->asleep_ns)
-		put_time(
-			looker, thread, process, &thread->asleep_ns, thread->stack, thread->frames);
+	uint32_t frames = thread->asleep_ns ? put_holder(looker, thread) : 0;
+
+	if (frames)
+		put_time(looker, thread, process, &thread->asleep_ns, looker->held, frames);
+	else if (thread->asleep_ns)
+		put_time(looker, thread, process, &thread->asleep_ns, thread->stack, thread->frames);
 }
 
 void wait_thread_tell(
@@ -213,9 +255,10 @@ static void resize_stack(struct wait_looker *looker, struct wait_thread *thread,
 		looker->stack_bytes += bytes;
 }
 
-/* looker->frames is where @thread sleeps, what it waited until now included. */
+/* looker->frames is where @thread sleeps in @call, what it waited until now included. */
 static void set_stack(struct wait_looker *looker, struct wait_thread *thread,
-	const struct wait_process *process, uint32_t frames, uint8_t end)
+	const struct wait_process *process, const struct procfs_syscall *call, uint32_t frames,
+	uint8_t end)
 {
 	size_t bytes = frames * sizeof(*looker->frames);
 	bool is_same = thread->stack && thread->frames == frames && thread->end == end &&
@@ -227,6 +270,9 @@ static void set_stack(struct wait_looker *looker, struct wait_thread *thread,
 		thread->frames = frames;
 		thread->end = end;
 	}
+	if (looker->calls->lock_of)
+		thread->lock = looker->calls->lock_of(call);
+	thread->holder = 0;
 	add_carried(thread);
 	thread->is_asleep = thread->stack != NULL;
 	if (is_same)
@@ -309,7 +355,7 @@ static int find_stack(
 		count_time(thread, &after, looker->calls->now_ns());
 		looker->looks++;
 		if (after.turns == turns) {
-			set_stack(looker, thread, process, frames, end);
+			set_stack(looker, thread, process, &call, frames, end);
 			return 0;
 		}
 		looker->changed++;
@@ -317,6 +363,43 @@ static int find_stack(
 	count_unknown(thread);
 	return 0;
 }
+
+/* ---- locks ----------------------------------------------------------------------------------- */
+
+/*
+ * The thread that has @lock, another one of the same process, when it is known where it is: asleep
+ * where it was seen, or on its way. 0: not known.
+ */
+static pid_t find_holder(struct wait_looker *looker, const struct wait_thread *thread,
+	const struct wait_process *process)
+{
+	struct wait_thread *holder =
+		find_thread(looker, looker->calls->lock_owner(looker->context, process, &thread->lock));
+	struct procfs_clock clock;
+	struct procfs_syscall call;
+
+	if (!holder || read_clock(looker, holder, process, &clock))
+		return 0;
+	if (holder->is_asleep && clock.turns == holder->seen.turns)
+		return holder->tid;
+	/* What it sleeps on by now was not seen; what it runs its own samples tell. */
+	holder->is_asleep = false;
+	return read_call(looker, holder, process, &call) == -EAGAIN ? holder->tid : 0;
+}
+
+void wait_thread_tell_lock(struct wait_looker *looker, struct wait_thread *thread,
+	const struct wait_process *process, struct wait_lock_holder *last)
+{
+	if (!thread->is_asleep || !thread->lock.address || !thread->asleep_ns)
+		return;
+	if (thread->lock.address != last->address)
+		*last = (struct wait_lock_holder){
+			thread->lock.address, find_holder(looker, thread, process)};
+	thread->holder = last->tid == thread->tid ? 0 : last->tid;
+	put_asleep(looker, thread, process);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 int wait_thread_begin(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)

@@ -16,6 +16,13 @@
 #include "libprof/unwind/unwind.h"
 #include "libprof/wire.h"
 
+/* A futex that a thread sleeps on. */
+struct wait_lock {
+	uint64_t address; /* 0: it sleeps on none that may be a lock */
+	uint32_t command; /* FUTEX_WAIT, ... */
+	uint32_t value;	  /* that the futex had when the thread went to sleep */
+};
+
 /* Whose threads are looked at. */
 struct wait_process {
 	pid_t pid; /* 0: this one */
@@ -52,6 +59,13 @@ struct waits_calls {
 	 */
 	struct unwind_result (*walk)(void *context, const struct wait_process *process,
 		uintptr_t pc, uintptr_t sp, uint64_t *frames);
+	/*
+	 * What @call sleeps on, as far as that may be a lock that has an owner; and the thread of
+	 * @process that has @lock now, as far as the lock says: it may be any, 0: not known.
+	 */
+	struct wait_lock (*lock_of)(const struct procfs_syscall *call);
+	pid_t (*lock_owner)(void *context, const struct wait_process *process,
+		const struct wait_lock *lock);
 	/* Nobody may look at what @process waits for. */
 	void (*refused)(void *context, const struct wait_process *process, int error);
 
@@ -88,6 +102,8 @@ struct wait_thread {
 	uint64_t *stack;  /* innermost first, its leaf a WIRE_FRAME_WAIT; NULL: none */
 	uint32_t frames;
 	uint8_t end; /* enum wire_end */
+	struct wait_lock lock; /* that it sleeps on, maybe */
+	pid_t holder; /* of that, while `asleep_ns` passed; 0: not known */
 };
 
 /* What looks at threads need and count. */
@@ -98,6 +114,10 @@ struct wait_looker {
 	void *context;
 	uint64_t period_ns;
 	uint64_t *frames;	   /* room for WIRE_MAX_DEPTH + 1 */
+	uint64_t *held;		   /* likewise */
+	/* The threads of the process that is looked at, by tid; borrowed. */
+	struct wait_thread *threads;
+	unsigned thread_count;
 	unsigned files, files_max; /* descriptors kept open, and how many may be */
 	size_t stack_bytes;	   /* of all threads' stacks */
 	uint32_t announced;	   /* from 1: who was told of threads since this changed */
@@ -116,6 +136,17 @@ int wait_thread_begin(
  */
 int wait_thread_look(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
+
+/*
+ * Behind looks at all threads: find out who has the lock that @thread sleeps on now, and tell that
+ * it waited for it. @last, 0 at first, is who has the lock of the thread before this one.
+ */
+struct wait_lock_holder {
+	uint64_t address;
+	pid_t tid;
+};
+void wait_thread_tell_lock(struct wait_looker *looker, struct wait_thread *thread,
+	const struct wait_process *process, struct wait_lock_holder *last);
 
 /* It slept on until @now_ns, if it was asleep. */
 void wait_thread_rested(struct wait_thread *thread, uint64_t now_ns);

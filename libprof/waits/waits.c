@@ -40,6 +40,8 @@ struct process {
 	uint64_t idle_ns; /* when it was last seen not to have */
 	uint64_t listed_ns;	     /* when its threads were last those that are known */
 	bool has_changed;	     /* a thread has gone */
+	bool has_locks;		     /* somebody slept on what may be one */
+	bool has_other_tids;	     /* than we have for them: then nobody knows who has a lock */
 	struct wait_thread *threads; /* by tid */
 	unsigned count;
 	size_t threads_bytes;
@@ -55,7 +57,7 @@ struct waits {
 	int64_t saved_ns; /* of CPU time, to be spent on looks */
 	uint64_t look_ns; /* what one takes, on average */
 	struct waits_counts counts;
-	uint64_t frames[WIRE_MAX_DEPTH + 1];
+	uint64_t frames[WIRE_MAX_DEPTH + 1], held[WIRE_MAX_DEPTH + 1];
 };
 
 static uint64_t random_below(struct waits *waits, uint64_t limit)
@@ -97,6 +99,7 @@ struct waits *waits_new(const struct waits_config *config)
 		.context = config->context,
 		.period_ns = config->period_ns,
 		.frames = waits->frames,
+		.held = waits->held,
 		.files_max = config->files_max,
 		.announced = 1,
 	};
@@ -139,6 +142,13 @@ static void note_refusal(struct waits *waits, const struct process *process, int
 static bool is_main_thread(const struct process *process, pid_t tid)
 {
 	return tid == (process->who.pid ? process->who.pid : getpid());
+}
+
+/* From now on @process is looked at. */
+static void begin_process(struct waits *waits, const struct process *process)
+{
+	waits->looker.threads = process->threads;
+	waits->looker.thread_count = process->count;
 }
 
 /* It began at @begun_ns with nothing on its clocks; it has not been looked at yet. */
@@ -283,6 +293,7 @@ static void list_process(struct waits *waits, struct process *process)
 	process->threads = threads;
 	process->threads_bytes = count * sizeof(*threads);
 	process->count = kept;
+	begin_process(waits, process);
 	process->listed_ns = now_ns;
 	process->has_changed = kept < count;
 }
@@ -304,6 +315,29 @@ int waits_add(struct waits *waits, const struct wait_process *who, uint64_t begu
 	return 0;
 }
 
+static bool is_unknown(const struct process *process, const struct wait_thread *thread)
+{
+	return !thread->is_asleep || thread->seen_ns < process->ran_ns;
+}
+
+/*
+ * Those that slept did so for as long as nobody ran. Who had a lock had it until then, and is where
+ * it was then as long as nobody looks again.
+ */
+static void rest_threads(struct waits *waits, struct process *process)
+{
+	begin_process(waits, process);
+	for (unsigned i = 0; i < process->count; i++) {
+		struct wait_thread *thread = &process->threads[i];
+
+		if (is_unknown(process, thread))
+			continue;
+		wait_thread_rested(thread, process->idle_ns);
+		if (thread->holder)
+			wait_thread_tell(&waits->looker, thread, &process->who);
+	}
+}
+
 void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
 {
 	struct process **at = &waits->processes, *process;
@@ -314,26 +348,15 @@ void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
 	if (!process)
 		return;
 	*at = process->next;
+	rest_threads(waits, process);
 	for (unsigned i = 0; i < process->count; i++) {
 		struct wait_thread *thread = &process->threads[i];
 
 		wait_thread_close(&waits->looker, thread, &process->who, end_ns);
 		end_thread(waits, process, thread, 0);
 	}
+	begin_process(waits, &(struct process){.count = 0});
 	free_process(process);
-}
-
-static bool is_unknown(const struct process *process, const struct wait_thread *thread)
-{
-	return !thread->is_asleep || thread->seen_ns < process->ran_ns;
-}
-
-/* Those that slept did so for as long as nobody ran. */
-static void rest_threads(const struct process *process)
-{
-	for (unsigned i = 0; i < process->count; i++)
-		if (!is_unknown(process, &process->threads[i]))
-			wait_thread_rested(&process->threads[i], process->idle_ns);
 }
 
 /* Has it run since the last round? */
@@ -356,7 +379,7 @@ static void check_process(struct waits *waits, struct process *process)
 		process->idle_ns = now_ns;
 		return;
 	}
-	rest_threads(process);
+	rest_threads(waits, process);
 	process->activity = activity;
 	process->links = links;
 	if (!is_listed || process->has_changed)
@@ -377,7 +400,7 @@ static unsigned count_unknown(const struct process *process)
 static void tell_all(struct waits *waits, uint64_t age_ns)
 {
 	for (struct process *process = waits->processes; process; process = process->next) {
-		rest_threads(process);
+		rest_threads(waits, process);
 		for (unsigned i = 0; i < process->count; i++)
 			if (process->threads[i].seen_ns - process->threads[i].told_ns >= age_ns)
 				tell_thread(waits, process, &process->threads[i]);
@@ -386,12 +409,32 @@ static void tell_all(struct waits *waits, uint64_t age_ns)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
+/* Now that all have been looked at: who has the locks that others wait for? */
+static void tell_locks(struct waits *waits, struct process *process)
+{
+	pid_t pid = process->who.pid;
+	struct wait_lock_holder last = {0};
+
+	for (unsigned i = 0; i < process->count && !process->has_other_tids; i++) {
+		struct wait_thread *thread = &process->threads[i];
+
+		if (!thread->lock.address)
+			continue;
+		if (!process->has_locks)
+			process->has_other_tids = procfs_inner_pid(pid) != pid;
+		process->has_locks = true;
+		if (!process->has_other_tids)
+			wait_thread_tell_lock(&waits->looker, thread, &process->who, &last);
+	}
+}
+
 /* Look at each thread of @process of which something is not known, @chance in 2^32. */
 static unsigned look_at_process(struct waits *waits, struct process *process, uint64_t chance)
 {
 	unsigned looked = 0;
 	int error;
 
+	begin_process(waits, process);
 	for (unsigned i = 0; i < process->count; i++) {
 		struct wait_thread *thread = &process->threads[i];
 
@@ -408,6 +451,8 @@ static unsigned look_at_process(struct waits *waits, struct process *process, ui
 		else if (error)
 			note_refusal(waits, process, error);
 	}
+	if (looked)
+		tell_locks(waits, process);
 	return looked;
 }
 

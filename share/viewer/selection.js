@@ -7,12 +7,13 @@ import {snapLeft, snapWidth} from './layout.js';
 import {element} from './page.js';
 import {amountsOf, formatPercent, linesOf, nodeName, originOf, sentence, sharesOf}
 	from './text.js';
-import {partsOf} from './waits.js';
+import {holdersOf, partsOf} from './waits.js';
 
 const HINT = 'Click a box to zoom \u00b7 / to search \u00b7 ? for all keys';
 
 /** Lines that are told without being asked for: the key for all is among the keys. */
 const MOST_LINES = 3;
+const MOST_HOLDERS = 4;
 
 /** What no node is: the line at the bottom is to be written anew. */
 const NOTHING_SAID = -2;
@@ -121,6 +122,18 @@ function row(title, cells) {
 }
 
 /**
+ * Who had the locks that a node waited for, in words. @param {import('./state.js').State} state
+ * @param {number} node @returns {string[]}
+ */
+function holdersText(state, node) {
+	const holders = holdersOf(state, node);
+	const more = holders.length - MOST_HOLDERS;
+	return [...holders.slice(0, MOST_HOLDERS)
+		.map(({name, share}) => `${name || 'unknown'} ${formatPercent(share, 1)}`),
+	...more > 0 ? [`${more} more`] : []];
+}
+
+/**
  * @param {HTMLElement} tooltip @param {import('./state.js').State} state
  * @param {number} node
  */
@@ -139,6 +152,7 @@ function fillTooltip(tooltip, state, node) {
 	]);
 	const origin = originOf(state, node);
 	const parts = partsOf(state, node);
+	const holders = holdersText(state, node);
 	const known = linesOf(state, node);
 	const lines = known ? known.lines.slice(0, MOST_LINES) : [];
 	tooltip.replaceChildren(
@@ -148,6 +162,8 @@ function fillTooltip(tooltip, state, node) {
 		table,
 		...parts.length ? [element('table', {class: 'parts'}, parts.map(({name, weight}) =>
 			row(name, amountsOf(state, weight, 'waits'))))] : [],
+		...holders.length ? [element('div', {class: 'holders'},
+			[`Locks held by ${holders.join(', ')}`])] : [],
 		...lines.length ? [element('table', {class: 'lines'},
 			lines.map(({place, share}) => row(place, [share])))] : []);
 }
@@ -188,6 +204,7 @@ function fillDetails(details, state, node) {
 	const shares = sharesOf(state, node);
 	const origin = originOf(state, node);
 	const name = nodeName(state, node);
+	const holders = holdersText(state, node);
 	const known = linesOf(state, node);
 	details.replaceChildren(
 		element('div', {class: 'what'}, [
@@ -201,6 +218,7 @@ function fillDetails(details, state, node) {
 			...shares.parent ? [fact('Of parent', shares.parent)] : [],
 			...partsOf(state, node).map(({name, weight}) =>
 				fact(name, ...amountsOf(state, weight, 'waits'))),
+			...holders.length ? [fact('Locks held by', holders.join(', '))] : [],
 			...known ? [fact('Lines', ...known.lines.slice(0, MOST_LINES)
 				.map(({place, share}) => `${place} ${share}`))] : [],
 		]));

@@ -21,7 +21,7 @@
  *         afterwards
  * @property {(node: number, marks: Uint8Array) => number} markedWeight of the stacks of a node
  *         that end at a marked node of the tree the columns gave
- * @property {(node: number, groups: Uint8Array, sums: Float64Array) => void} addWeights of the same
+ * @property {(node: number, groups: Uint8Array | Uint32Array, sums: Float64Array) => void} addWeights of the same
  *         stacks, to the sums of the groups that the nodes they end at are in
  * @property {(node: number, marks: Marks) => boolean} hasMatch in a node or below it
  */

@@ -59,6 +59,15 @@ function kindsOf(state, {nodes, frame, parent}) {
 /** By tree: what is told of one box is told of the next. @type {WeakMap<object, Uint8Array>} */
 const known = new WeakMap();
 
+/** Where the stacks of a node are, whatever is shown. @param {State} state @param {number} node */
+function placeOf(state, node) {
+	const path = framesTo(state.tree, node);
+	// Merged from the other end a wait and what ran have no box in common.
+	const [tree, at, base] = state.isInverted ? [state.tree, node, state.base]
+		: [state.every, follow(state.every, path), state.every];
+	return {tree, at, base, path};
+}
+
 /**
  * What a node's time is, by kind, whatever of it is shown: as far as the stacks of that place have
  * it. Idle threads are a kind, but within their box. Nothing where a file has time of the program's
@@ -68,10 +77,7 @@ const known = new WeakMap();
 export function partsOf(state, node) {
 	if (!state.hasWaits && !state.profile.frameKind.includes(KERNEL))
 		return [];
-	const path = framesTo(state.tree, node);
-	// Merged from the other end a wait and what ran have no box in common.
-	const [tree, at, base] = state.isInverted ? [state.tree, node, state.base]
-		: [state.every, follow(state.every, path), state.every];
+	const {tree, at, base, path} = placeOf(state, node);
 	const kinds = known.get(base) || kindsOf(state, base);
 	known.set(base, kinds);
 	const sums = new Float64Array(2 * NAMES.length);
@@ -87,6 +93,63 @@ export function partsOf(state, node) {
 			frame: frameKind.indexOf(IDLE)});
 	const there = parts.filter(part => part.weight > 0);
 	return state.hasWaits || there.length > 1 ? there : [];
+}
+
+// ---- who had locks -----------------------------------------------------------------------------
+
+/** In names of leaves, see cli/profile/holders.h. */
+const HELD_BY = /[:,] held by (.*)\]$/;
+
+/** @typedef {{name: string, share: number}} Holder of the locks that a box waits for, "": unknown */
+/** @typedef {{names: string[], groups: Uint32Array}} Held by node, where in the names; 0: nothing */
+
+/** By tree. @type {WeakMap<object, Held>} */
+const held = new WeakMap();
+
+/**
+ * Waits beside those with a holder are for the same locks, when nobody knows who had them.
+ * @param {State} state @param {import('./tree.js').Tree} tree in depth-first order @returns {Held}
+ */
+function findHeld({profile, waitFrames}, {nodes, frame, parent}) {
+	const groupOf = new Uint32Array(profile.frames + 1);
+	const names = ['', ''];
+	for (const one of waitFrames) {
+		const name = HELD_BY.exec(profile.name(one))?.[1];
+		const known = name ? names.indexOf(name) : 0;
+		if (name)
+			groupOf[one] = known > 0 ? known : names.push(name) - 1;
+	}
+	const groups = new Uint32Array(nodes);
+	if (names.length === 2)
+		return {names, groups};
+	const isLock = new Uint8Array(nodes);
+	for (let i = 1; i < nodes; i++) {
+		groups[i] = groupOf[frame[i]] || groups[parent[i]];
+		isLock[parent[i]] |= groupOf[frame[i]] && 1;
+	}
+	for (let i = 1; i < nodes; i++)
+		if (isLock[parent[i]] && !groups[i] && profile.frameKind[frame[i]] === WAIT)
+			groups[i] = 1;
+	return {names, groups};
+}
+
+/**
+ * Who had the locks that a node's stacks waited for, the longest first.
+ * @param {State} state @param {number} node @returns {Holder[]}
+ */
+export function holdersOf(state, node) {
+	if (!state.hasWaits)
+		return [];
+	const {tree, at, base} = placeOf(state, node);
+	const {names, groups} = held.get(base) || findHeld(state, base);
+	held.set(base, {names, groups});
+	if (names.length === 2)
+		return [];
+	const sums = new Float64Array(names.length);
+	tree.addWeights(at, groups, sums);
+	const all = sums.subarray(1).reduce((a, b) => a + b, 0);
+	return names.map((name, i) => ({name, share: i ? sums[i] / all : 0}))
+		.filter(({share}) => share > 0).sort((a, b) => b.share - a.share);
 }
 
 // ---- what is shown ------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 from pprof import Maker  # noqa: E402
 
 MS = 1000000
-FUNCTIONS = ["main", "work", "load", "start", "pool", "[futex]", "[read: pipe]", "[no CPU]"]
+FUNCTIONS = ["main", "work", "load", "start", "pool", "[futex]", "[read: pipe]", "[no CPU]",
+             "[futex: held by load]", "[futex: held by std::map::find]"]
 #        stack, kind of wait, ms on a CPU, waiting, ready
 MAIN = [("main work", "", 100, 0, 0), ("main work [futex]", "lock", 0, 200, 0),
         ("main load [read: pipe]", "io", 0, 300, 0), ("main [no CPU]", "", 0, 0, 50)]
@@ -204,6 +205,31 @@ def test_a_box_tells_its_time_in_system_calls(viewer, tmp_path):
     viewer.pointer(*middle(box(viewer, "think")))
     viewer.wait("document.querySelector('.tooltip .name').innerText === 'think'")
     assert not viewer.run("return document.querySelector('.tooltip .parts')")
+
+
+# `work` waits for a lock that others have for 650, 200 and, nobody knows who, 150 ms; `load` for no
+# lock that is known.
+LOCKS = [("main work [futex: held by load]", "lock", 0, 650, 0),
+         ("main work [futex: held by std::map::find]", "lock", 0, 200, 0),
+         ("main work [futex]", "lock", 0, 150, 0), ("main load [futex]", "lock", 0, 500, 0),
+         ("main load", "", 100, 0, 0)]
+
+
+def test_a_box_tells_who_had_its_locks(viewer, tmp_path):
+    show(viewer, draw(tmp_path / "locks.svg", [LOCKS]))
+    press(viewer, "w")
+    held = "Locks held by load 65.0 %, std::map::find 20.0 %, unknown 15.0 %"
+    for name in ("work", "main"):
+        assert parts(viewer, name)
+        assert text(viewer, ".tooltip .holders") == held
+        assert held in text(viewer, ".details")
+    assert parts(viewer, "load") == [["CPU", "100 ms"], ["lock", "500 ms"]]
+    assert viewer.run("return document.querySelector('.tooltip .holders')") is None
+    assert box(viewer, "[futex: held by load]")
+    # From the other end the lock's box is that of one holder.
+    press(viewer, "b")
+    assert parts(viewer, "[futex: held by load]") == [["lock", "650 ms"]]
+    assert text(viewer, ".tooltip .holders") == "Locks held by load 100 %"
 
 
 def test_without_waits_w_says_so(viewer):

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+#
+# Who had the locks that threads waited for: shares of the holders, by what they measured of
+# themselves; and that nobody is told of where there is no holder.
+import re
+import time
+
+import pytest
+
+import outside
+from folded import SIGMAS
+from profiled import PLAIN, compile_target, profile
+
+TRACED = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+FLAGS = pytest.mark.parametrize("flags", [
+    PLAIN, ("-O0",), ("-O2", "-fno-omit-frame-pointer")], ids=["O2", "O0", "fp"])
+SECONDS = 6
+RATE_HZ = 197
+LOOKS_PER_S = 20
+HELD = re.compile(r"\[futex: (?:0x[0-9a-f]+, )?held by (.*)\]$")
+
+
+def holders(stacks):
+    """Seconds by holder of the locks that holders.c's threads wait for; "": nobody knows."""
+    seconds = {}
+    for stack, weight in stacks.stacks:
+        if "run" in stack and stack[-1].startswith("[futex"):
+            match = HELD.match(stack[-1])
+            name = match[1] if match else ""
+            seconds[name] = seconds.get(name, 0) + weight / RATE_HZ
+    return seconds
+
+
+def assert_holders(seconds, truth, looks):
+    """Who holds the lock at a look is one of three, by its share of the time."""
+    names = ["cache_get", "cache_fill", "log_write"]
+    known = sum(seconds.get(name, 0) for name in names)
+    all_ns = sum(truth[name] for name in names)
+    # Others are at most what a sample next to the look, not in it, can get wrong.
+    assert sum(seconds.values()) - known - seconds.get("", 0) <= 0.05 * known, seconds
+    assert known >= 0.5 * sum(seconds.values()), seconds
+    for name in names:
+        share, expected = seconds.get(name, 0) / known, truth[name] / all_ns
+        sigma = (expected * (1 - expected) / looks) ** 0.5
+        assert abs(share - expected) <= SIGMAS * sigma, (name, share, expected, sigma, seconds)
+
+
+@pytest.mark.sanitized
+@FLAGS
+@pytest.mark.parametrize("options", [[], pytest.param(["--outside"], marks=TRACED)],
+                         ids=["inside", "outside"])
+def test_holders_have_their_shares(tmp_path, options, flags):
+    """Asleep and busy; and all of the time that was waited is somebody's, or nobody's."""
+    program = compile_target("holders.c", tmp_path, flags)
+    run = profile(tmp_path, program, str(1000 * SECONDS), "mutex", rate_hz=RATE_HZ,
+                  options=["-v", "--wall", "--no-fold-idle", *options])
+    assert run.status == 0, run.stderr
+    seconds, truth = holders(run.folded), run.truth
+    assert_holders(seconds, truth, LOOKS_PER_S * SECONDS)
+    # Who was woken up and had no CPU yet waited for one, and had the lock in front of itself.
+    told_s, waited_s = sum(seconds.values()), truth["waited"] / 1e9
+    ready_s = run.folded.self("[no CPU]") / RATE_HZ
+    assert 0.99 * waited_s - ready_s - 0.1 <= told_s <= 1.01 * waited_s + 0.1, (seconds, truth)
+    said = re.search(r"waited ([\d.]+) s for locks, ([\d.]+) s of it while cache_fill held one, "
+                     r"([\d.]+) s while (?:cache_get|log_write) did$", run.stderr, re.M)
+    assert said, run.stderr
+    assert float(said[1]) == pytest.approx(told_s, abs=0.01)
+    assert float(said[2]) == pytest.approx(seconds["cache_fill"], abs=0.01)
+    rows = re.findall(r"  futex below (\w+): ([\d.]+) s: (.*)$", run.stderr, re.M)
+    assert {row[0] for row in rows} == {"asks", "cache_get", "cache_fill", "log_write"}
+    assert sum(float(row[1]) for row in rows) == pytest.approx(told_s, abs=0.01)
+    for _, _, shares in rows:
+        assert sum(int(share) for share in re.findall(r"(\d+) %", shares)) in range(98, 103)
+
+
+def test_who_has_a_lock_while_nobody_runs_has_it_all_the_time(tmp_path):
+    """A third of a second, of which a look sees the beginning."""
+    program = compile_target("holders.c", tmp_path)
+    run = profile(tmp_path, program, str(1000 * SECONDS), "mutex", "5", rate_hz=RATE_HZ,
+                  options=["--wall", "--no-fold-idle"])
+    assert_holders(holders(run.folded), run.truth, LOOKS_PER_S * SECONDS)
+
+
+@TRACED
+def test_holders_of_what_runs_already(tmp_path):
+    program = compile_target("holders.c", tmp_path)
+    with outside.running(program, "600000", "mutex") as process:
+        time.sleep(0.3)
+        run = outside.attach(tmp_path, process.pid, "-r", str(RATE_HZ), "--wall",
+                             "--no-fold-idle", seconds=SECONDS)
+    truth = {"cache_get": 20, "cache_fill": 60, "log_write": 20}
+    assert_holders(holders(run.folded), truth, LOOKS_PER_S * SECONDS)
+
+
+@pytest.mark.parametrize("kind", ["robust", "inherits", "rwlock"])
+def test_every_lock_that_has_an_owner_tells_it(tmp_path, kind):
+    program = compile_target("holders.c", tmp_path)
+    run = profile(tmp_path, program, "3000", kind, rate_hz=RATE_HZ,
+                  options=["--wall", "--wait-details"])
+    seconds = holders(run.folded)
+    assert max(seconds, key=seconds.get) == "cache_fill", seconds
+    assert {"cache_get", "cache_fill", "log_write"} <= set(seconds)
+
+
+@pytest.mark.parametrize("options", [[], pytest.param(["--outside"], marks=TRACED)],
+                         ids=["inside", "outside"])
+def test_nobody_has_what_is_no_lock(tmp_path, options):
+    """Conditions, semaphores, barriers, values; owners that are dead, strangers or none."""
+    program = compile_target("not_locks.cc", tmp_path, PLAIN + ("-std=c++20",))
+    run = profile(tmp_path, program, "2000", options=["--wall", "--no-fold-idle", *options])
+    assert run.status == 0, run.stderr
+    functions = {frame for stack, _ in run.folded.stacks if "held by main" in stack[-1]
+                 for frame in stack}
+    assert "wants()" in functions or "wants" in functions, run.folded.describe(30)
+    for name in ("waits_for_value", "meets", "awaits", "takes", "wants_own", "wants_others",
+                 "wants_never", "wants_left"):
+        at = run.folded.where(lambda stack: any(name in frame for frame in stack)
+                              and stack[-1] == "[futex]")
+        assert at >= 0.5 * 2 * run.rate_hz * (1 if not options else 49 / 197), (
+            name, run.folded.describe(30))
+    assert not run.folded.where(lambda stack: "held by" in stack[-1] and not {"wants", "wants()"} &
+                                set(stack)), run.folded.describe(30)
