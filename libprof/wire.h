@@ -27,7 +27,7 @@
 #include <string.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 8
+#define WIRE_VERSION 9
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
@@ -210,7 +210,7 @@ struct wire_arena {
 	uint32_t version;
 	uint32_t rate_hz;     /* flamerun writes before the fork */
 	uint32_t start_paused; /* processes record nothing until they say so */
-	uint32_t pad;
+	uint32_t is_looked_at; /* somebody wants to know when threads end */
 	/* Proves that an opened descriptor is this run's arena; WIRE_COOKIE_* where it is so. */
 	uint64_t cookie;
 	uint32_t closing;     /* flamerun sets to 1: stop sampling */
@@ -315,7 +315,7 @@ struct wire_slot {
 enum wire_ring_state {
 	WIRE_RING_FREE = 0,
 	WIRE_RING_OWNED = 1,
-	WIRE_RING_ENDED = 2, /* its thread ended; FREE again once drained */
+	WIRE_RING_ENDED = 2, /* its thread ended; FREE again once drained, or told of */
 };
 
 /*
@@ -346,10 +346,11 @@ struct wire_ring {
 	char comm[WIRE_COMM_BYTES]; /* when it began and ended; in between its handler may look
 				       again */
 	uint64_t exit_credit; /* due and not delivered when the process left; on the last stack */
-	uint64_t pad0;
+	uint64_t end_cpu_ns; /* CPU time of the thread when it ended or the process left, else 0 */
 	uint64_t head;    /* atomic, release: see above */
 	uint64_t written; /* bytes ever committed by this owner; the thread writes */
-	uint64_t pad1[6];
+	uint64_t end_ns;  /* CLOCK_MONOTONIC, when the thread ended, else 0 */
+	uint64_t pad1[5];
 	uint64_t taken; /* of these, given back; the reader writes */
 	uint64_t pad2[7];
 };

@@ -221,8 +221,9 @@ static inline void wire_drain_skip(
 /*
  * The thread may have the bytes again: also the newest block, if all of it was taken and nobody
  * writes to it. A ring whose thread has ended is free then.
+ * Returns 1 when it is.
  */
-static inline void wire_drain_end(struct wire_drain *drain, const struct wire_drain_pass *pass)
+static inline int wire_drain_end(struct wire_drain *drain, const struct wire_drain_pass *pass)
 {
 	struct wire_arena *header = (struct wire_arena *)drain->arena;
 	struct wire_drain_position *position = &drain->position[pass->index];
@@ -241,9 +242,10 @@ static inline void wire_drain_end(struct wire_drain *drain, const struct wire_dr
 	}
 	if ((pass->owner & 3) != WIRE_RING_ENDED || position->block ||
 		__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE))
-		return;
+		return 0;
 	__atomic_store_n(&ring->owner, WIRE_RING_FREE, __ATOMIC_RELEASE);
 	wire_hint(&header->rings_hint, pass->index);
+	return 1;
 }
 
 /*

@@ -241,6 +241,7 @@ static void add_image(struct collector *c, uint32_t index)
 				.pid = notes->namespaced ? 0 : record.pid,
 				.start_ns = record.start_ns,
 				.start_cpu_ns = slot->start_cpu_ns,
+				.slot = index,
 			});
 }
 
@@ -388,8 +389,31 @@ static void put_sample(struct collector *c, struct slot_notes *notes,
 		notes->dropped += sample->weight;
 }
 
+/* Who looks at threads is told of the end of @ended, if that is known. */
+static void tell_end(const struct collector *c, const struct collector_thread *ended)
+{
+	if (c->looker && ended->end_ns > ended->start_ns && ended->end_ns <= clock_now_ns() &&
+		ended->end_cpu_ns <= ended->end_ns)
+		c->looker->end_thread(c->looker->context, ended);
+}
+
+static struct collector_thread thread_of(
+	const struct wire_ring *ring, const struct slot_notes *notes, uint64_t end_ns)
+{
+	return (struct collector_thread){
+		.image = notes->image,
+		.number = __atomic_load_n(&ring->thread, __ATOMIC_RELAXED),
+		.tid = __atomic_load_n(&ring->tid, __ATOMIC_RELAXED),
+		.start_ns = __atomic_load_n(&ring->start_ns, __ATOMIC_RELAXED),
+		.end_ns = end_ns,
+		.end_cpu_ns = __atomic_load_n(&ring->end_cpu_ns, __ATOMIC_RELAXED),
+	};
+}
+
 static void drain_ring(struct collector *c, uint32_t index)
 {
+	const struct wire_ring *ring = wire_ring(c->arena, index);
+	struct collector_thread ended;
 	struct wire_drain_pass pass;
 	struct wire_sample sample;
 	enum wire_drain_step step;
@@ -400,14 +424,16 @@ static void drain_ring(struct collector *c, uint32_t index)
 	notes = slot_of(c, &pass);
 	if (!notes)
 		return;
-	if (pass.head)
+	if (pass.head || (pass.owner & 3) == WIRE_RING_ENDED)
 		put_thread(c, index, notes);
+	ended = thread_of(ring, notes, __atomic_load_n(&ring->end_ns, __ATOMIC_RELAXED));
 	while ((step = wire_drain_next(&c->drain, &pass, &sample)) == WIRE_DRAIN_RECORD) {
 		put_sample(c, notes, &sample, wire_drain_frames(&c->drain, &pass));
 		wire_drain_skip(&c->drain, &pass, sample.bytes);
 	}
 	notes->malformed += step == WIRE_DRAIN_DAMAGED;
-	wire_drain_end(&c->drain, &pass);
+	if (wire_drain_end(&c->drain, &pass))
+		tell_end(c, &ended);
 }
 
 /* The credit noted when the process began to leave, on the thread's last stack. */
@@ -428,22 +454,26 @@ static void put_exit_credit(struct collector *c, struct slot_notes *notes, uint3
 
 /*
  * Of an image that is over, or that we let go of, pass on what its rings still tell of threads that
- * had not ended: their names and the credit noted for them. *@threads is raised by their number.
- * With @release the rings are free then.
+ * had not ended, or had at @end_ns (0: not known): their names and the credit noted for them.
+ * *@threads is raised by their number. With @release the rings are free then.
  * Returns how many held a record that was only begun, known with @release alone.
  */
-static uint32_t end_rings(
-	struct collector *c, struct slot_notes *notes, bool release, uint32_t *threads)
+static uint32_t end_rings(struct collector *c, struct slot_notes *notes, bool release,
+	uint64_t end_ns, uint32_t *threads)
 {
 	uint32_t torn = 0;
 
 	for (uint32_t i = 0; i < wire_rings_high(c->arena); i++) {
+		struct collector_thread ended;
 		struct wire_drain_pass pass;
 
 		if (!wire_drain_begin(&c->drain, i, &pass) || slot_of(c, &pass) != notes)
 			continue;
 		put_thread(c, i, notes);
 		put_exit_credit(c, notes, i);
+		ended = thread_of(wire_ring(c->arena, i), notes, end_ns);
+		if (ended.end_cpu_ns)
+			tell_end(c, &ended);
 		++*threads;
 		if (release)
 			torn += (uint32_t)wire_drain_release(&c->drain, i, pass.owner);
@@ -477,10 +507,10 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		.left_by_exec = !slot->quit && (state == WIRE_SLOT_EXEC || state == WIRE_SLOT_GONE),
 	};
 
+	read_control(c, index, release);
+	record.torn = end_rings(c, notes, release, slot->end_ns, &record.live_threads);
 	if (c->looker)
 		c->looker->end(c->looker->context, notes->image, slot->end_ns);
-	read_control(c, index, release);
-	record.torn = end_rings(c, notes, release, &record.live_threads);
 	record.threads = slot->threads;
 	record.late_threads = slot->late_threads;
 	record.confined_threads = slot->confined_threads;

@@ -23,6 +23,15 @@ struct collector_image {
 	uint64_t image;
 	uint32_t pid; /* as flamerun sees it; 0: that is not known */
 	uint64_t start_ns, start_cpu_ns; /* as in struct wire_slot */
+	uint32_t slot;			 /* its index */
+};
+
+/* A thread that has ended, as it told itself. */
+struct collector_thread {
+	uint64_t image;
+	uint32_t number, tid;
+	uint64_t start_ns, end_ns;
+	uint64_t end_cpu_ns; /* by its own clock */
 };
 
 /*
@@ -33,6 +42,8 @@ struct collector_looker {
 	void *context;
 	void (*start)(void *context, struct pipe_writer *pipe_writer); /* for its records */
 	void (*add)(void *context, const struct collector_image *image);
+	/* Before the end of its image, of which this may be all that there is to be known. */
+	void (*end_thread)(void *context, const struct collector_thread *thread);
 	void (*end)(void *context, uint64_t image, uint64_t end_ns); /* 0: not known */
 	uint64_t (*look)(void *context); /* returns when it wants to look again */
 	void (*finish)(void *context);

@@ -9,6 +9,7 @@
 #include "cli/clock.h"
 #include "cli/outside/target_waits.h"
 #include "libprof/procfs.h"
+#include "libprof/waits/waits.h"
 
 #define NS_PER_S 1000000000ULL
 
@@ -40,11 +41,34 @@ static uint32_t find_thread(void *context, uint64_t image, pid_t tid, uint64_t *
 	return 0;
 }
 
+/* From its exit or exec on a process is none of the image's, and what it does is not told of it. */
+static bool has_left(void *context, const struct target *target)
+{
+	const struct injected *injected = context;
+	const struct wire_slot *slot = wire_slot(injected->config.arena, target->slot);
+
+	return (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) != WIRE_SLOT_LIVE;
+}
+
+static struct target **find_target(struct injected *injected, uint64_t image)
+{
+	struct target **at = &injected->targets;
+
+	while (*at && (*at)->image != image)
+		at = &(*at)->next;
+	return at;
+}
+
 static void start(void *context, struct pipe_writer *pipe_writer)
 {
 	struct injected *injected = context;
 
 	injected->shared.pipe_writer = pipe_writer;
+}
+
+static uint64_t since_start(const struct injected *injected, uint64_t ns)
+{
+	return ns > injected->start_ns ? ns : injected->start_ns;
 }
 
 static void add(void *context, const struct collector_image *image)
@@ -57,11 +81,12 @@ static void add(void *context, const struct collector_image *image)
 		target_waits_pass_over(injected->waits);
 		return;
 	}
-	begun_ns = image->start_ns > injected->start_ns ? image->start_ns : injected->start_ns;
+	begun_ns = since_start(injected, image->start_ns);
 	target = target_new((pid_t)image->pid);
 	if (!target)
 		return;
 	target->image = image->image;
+	target->slot = image->slot;
 	target->first_module = TARGET_FIRST_MODULE;
 	target->stack_top = procfs_stack_top(target->pid);
 	if (target_waits_add(injected->waits, target, begun_ns, image->start_cpu_ns)) {
@@ -72,14 +97,27 @@ static void add(void *context, const struct collector_image *image)
 	injected->targets = target;
 }
 
+static void end_thread(void *context, const struct collector_thread *thread)
+{
+	struct injected *injected = context;
+	const struct target *target = *find_target(injected, thread->image);
+
+	if (target)
+		target_waits_end_thread(injected->waits, target,
+			&(struct waits_end){
+				.tid = (pid_t)thread->tid,
+				.number = thread->number,
+				.start_ns = since_start(injected, thread->start_ns),
+				.end_ns = thread->end_ns,
+				.cpu_ns = thread->end_cpu_ns,
+			});
+}
+
 static void end(void *context, uint64_t image, uint64_t end_ns)
 {
 	struct injected *injected = context;
-	struct target **at = &injected->targets, *target;
+	struct target **at = find_target(injected, image), *target = *at;
 
-	while (*at && (*at)->image != image)
-		at = &(*at)->next;
-	target = *at;
 	if (!target)
 		return;
 	*at = target->next;
@@ -108,6 +146,7 @@ struct injected *injected_new(const struct injected_config *config)
 		.period_ns = NS_PER_S / config->rate_hz,
 		.has_details = config->has_details,
 		.find_thread = find_thread,
+		.has_left = has_left,
 	};
 
 	if (!injected)
@@ -118,6 +157,7 @@ struct injected *injected_new(const struct injected_config *config)
 		.context = injected,
 		.start = start,
 		.add = add,
+		.end_thread = end_thread,
 		.end = end,
 		.look = look_at_all,
 		.finish = finish,

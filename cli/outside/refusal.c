@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "libprof/procfs.h"
@@ -37,6 +38,15 @@ static int fail_no_such(pid_t pid, struct diag_message *message)
 		"pgrep -l NAME finds processes by name; inside a container they have other numbers "
 		"than outside");
 	return -ESRCH;
+}
+
+/* proc(5), "hidepid": it is there, and not for us to see. */
+static int fail_hidden(pid_t pid, struct diag_message *message)
+{
+	diag_fail(message, -EPERM, "process %d belongs to somebody else, and /proc hides it",
+		(int)pid);
+	diag_fail_hint(message, "run flamerun as its user, or as root: sudo flamerun -p ...");
+	return -EPERM;
 }
 
 static int check_word_size(pid_t pid, const char *who, struct diag_message *message)
@@ -93,7 +103,8 @@ int refusal_predict(pid_t pid, struct diag_message *message)
 	int error;
 
 	if (group <= 0)
-		return kill(pid, 0) && errno == EPERM ? 0 : fail_no_such(pid, message);
+		return kill(pid, 0) && errno == EPERM ? fail_hidden(pid, message)
+						      : fail_no_such(pid, message);
 	describe_process(pid, who, sizeof(who));
 	if (group != pid) {
 		diag_fail(message, -ESRCH, "%s is a thread of process %ld", who, group);
@@ -206,8 +217,12 @@ int refusal_of_permission(const struct refusal_facts *facts, struct diag_message
 {
 	if (!facts->is_root && !facts->is_ours) {
 		diag_fail(message, -EPERM, "process %s belongs to %s", facts->who, facts->user);
-		diag_fail_hint(message, "run flamerun as %s, or as root: sudo flamerun -p ...",
-			facts->user);
+		if (strcmp(facts->user, "root"))
+			diag_fail_hint(message,
+				"run flamerun as %s, or as root: sudo flamerun -p ...",
+				facts->user);
+		else
+			diag_fail_hint(message, "run flamerun as root: sudo flamerun -p ...");
 		return -EPERM;
 	}
 	if (!facts->is_root && facts->is_private) {
@@ -247,6 +262,19 @@ int refusal_of_looking(pid_t pid, int error, struct diag_message *message)
 		return refusal_of_permission(&facts, message);
 	return diag_fail(message, error, "/proc does not show it of process %s: %s", facts.who,
 		strerror(-error));
+}
+
+bool refusal_of_memory(struct diag_message *message)
+{
+	char from = 0, to;
+	struct iovec local = {&to, 1}, remote = {&from, 1};
+
+	if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1)
+		return false;
+	diag_fail(message, -errno,
+		"only the system calls, not who called them: process_vm_readv(2): %s",
+		strerror(errno));
+	return true;
 }
 
 int refusal_explain(pid_t pid, int error, struct diag_message *message)

@@ -39,6 +39,9 @@ int refusal_of_permission(const struct refusal_facts *facts, struct diag_message
 /* The same for @error (a negative errno) of reading what a thread of @pid waits for. */
 int refusal_of_looking(pid_t pid, int error, struct diag_message *message);
 
+/* Fill @message when nobody's memory can be read here, as by a seccomp filter. Returns whether. */
+bool refusal_of_memory(struct diag_message *message);
+
 /* Fill @message for @error (a negative errno) of attaching to @pid. Returns @error. */
 int refusal_explain(pid_t pid, int error, struct diag_message *message);
 

@@ -31,6 +31,7 @@ struct target {
 	struct target *next;
 	pid_t pid;
 	uint64_t image;	   /* as in the records */
+	uint32_t slot;	   /* of the arena, where a library in it has one */
 	/*
 	 * 0, or what numbers of modules begin behind where a library in it gives out some, too:
 	 * TARGET_FIRST_MODULE.

@@ -62,6 +62,13 @@ static uint32_t find_thread(
 		       : (uint32_t)tid;
 }
 
+static bool has_left(void *context, const struct wait_process *process)
+{
+	const struct target_waits_config *config = &((struct target_waits *)context)->config;
+
+	return config->has_left && config->has_left(config->context, process->target);
+}
+
 static struct unwind_result walk(void *context, const struct wait_process *process, uintptr_t pc,
 	uintptr_t sp, uint64_t *frames)
 {
@@ -146,6 +153,7 @@ static const struct waits_calls calls = {
 	.walk = walk,
 	.lock_of = wait_lock_of,
 	.lock_owner = lock_owner,
+	.has_left = has_left,
 	.refused = refused,
 	.put_thread = put_thread,
 	.put_sample = put_sample,
@@ -166,6 +174,7 @@ struct target_waits *target_waits_new(const struct target_waits_config *config)
 		.period_ns = config->period_ns,
 		.files_max = FILES_MAX,
 		.has_details = config->has_details,
+		.is_told_ends = config->has_left != NULL,
 	});
 	if (waits->waits)
 		return waits;
@@ -193,6 +202,12 @@ void target_waits_pass_over(struct target_waits *waits)
 	waits->unreachable++;
 }
 
+void target_waits_end_thread(
+	struct target_waits *waits, const struct target *target, const struct waits_end *end)
+{
+	waits_end_thread(waits->waits, target, end);
+}
+
 void target_waits_remove(struct target_waits *waits, const struct target *target, uint64_t end_ns)
 {
 	waits_remove(waits->waits, target, end_ns);
@@ -206,6 +221,7 @@ uint64_t target_waits_round(struct target_waits *waits)
 void target_waits_finish(struct target_waits *waits)
 {
 	struct record_waits record = {.unreachable = waits->unreachable};
+	struct diag_message message = {0};
 	struct waits_counts counts;
 
 	waits_finish(waits->waits, &counts);
@@ -214,6 +230,8 @@ void target_waits_finish(struct target_waits *waits)
 	record.looks = counts.looks;
 	record.changed = counts.changed;
 	record.untracked = counts.untracked;
+	if (counts.looks && !waits->refusal[0] && refusal_of_memory(&message))
+		snprintf(waits->refusal, sizeof(waits->refusal), "%.190s", message.text);
 	memcpy(record.refusal, waits->refusal, sizeof(record.refusal));
 	put(waits, RECORD_WAITS, &record, sizeof(record), NULL, 0);
 }

@@ -22,8 +22,12 @@ struct target_waits_config {
 	bool has_details;	      /* names of files, addresses of locks */
 	/* As in struct waits_calls; NULL: its tid. */
 	uint32_t (*find_thread)(void *context, uint64_t image, pid_t tid, uint64_t *begun_ns);
+	/* As there; NULL: never, and threads do not tell their ends. */
+	bool (*has_left)(void *context, const struct target *target);
 	void *context;
 };
+
+struct waits_end;
 
 /* Returns an owned object, or NULL without memory. */
 struct target_waits *target_waits_new(const struct target_waits_config *config);
@@ -36,7 +40,9 @@ int target_waits_add(struct target_waits *waits, struct target *target, uint64_t
 /* There is a process that cannot be looked at, because nobody knows its pid here. */
 void target_waits_pass_over(struct target_waits *waits);
 
-/* As waits_remove(), waits_round(). */
+/* As waits_end_thread(), waits_remove(), waits_round(). */
+void target_waits_end_thread(
+	struct target_waits *waits, const struct target *target, const struct waits_end *end);
 void target_waits_remove(struct target_waits *waits, const struct target *target, uint64_t end_ns);
 uint64_t target_waits_round(struct target_waits *waits);
 

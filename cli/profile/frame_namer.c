@@ -310,10 +310,16 @@ static uint32_t name_wait(
 {
 	const struct names_code *told =
 		profile_code_at(namer->profile, image, WIRE_FRAME_ADDRESS(frame));
+	const char *kind = wait_leaf_kind(frame), *call = NULL;
 	char name[WAIT_LEAF_BYTES], text[PATH_MAX + WAIT_LEAF_BYTES + HOLDER_BYTES];
 	char function[HOLDER_BYTES + 1], shortened[LABEL_SHORT_BYTES(HOLDER_BYTES)];
 
 	wait_leaf_name(frame, name);
+	/* Others than those that are known to wait have names, too. */
+	if (!kind[0] && WIRE_WAIT_CALL(frame) < WIRE_WAIT_CALLS_MAX)
+		call = system_calls_name(WIRE_WAIT_CALL(frame));
+	if (call)
+		snprintf(name, sizeof(name), "[%s]", call);
 	snprintf(function, sizeof(function), "%s", holder ? holder : "");
 	label_short(shortened, function);
 	/* "[read: FILE]" where nothing told would be "[read: pipe]". */
@@ -321,8 +327,7 @@ static uint32_t name_wait(
 		snprintf(text, sizeof(text), "%.*s: %s%s%s%s]", (int)strcspn(name, ":]"), name,
 			told ? names_string(profile_words(namer->profile, image), told->name) : "",
 			told && holder ? ", " : "", holder ? HOLDERS_WORDS : "", shortened);
-	return calltree_frame(
-		namer->tree, told || holder ? text : name, wait_leaf_kind(frame), CALLTREE_WAIT);
+	return calltree_frame(namer->tree, told || holder ? text : name, kind, CALLTREE_WAIT);
 }
 
 static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint64_t frame)

@@ -65,6 +65,7 @@ static int open_inside(
 	if (error)
 		return error;
 	gather->channel.arena->start_paused = config->start_paused;
+	gather->channel.arena->is_looked_at = config->waits;
 	collector.arena = gather->channel.arena;
 	collector.blocks = gather->channel.blocks;
 	/* Without memory for them there are none. */

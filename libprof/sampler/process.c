@@ -145,6 +145,7 @@ static void store_exit_credits(void)
 		cpu_ns = clock_cpu_ns(clock_of_thread(thread->tid));
 		if (cpu_ns > thread->armed_ns)
 			live_ns += cpu_ns - thread->armed_ns;
+		thread->ring->end_cpu_ns = cpu_ns;
 		__atomic_store_n(&thread->ring->exit_credit,
 			is_paused ? 0 : sampler_thread_due(thread, cpu_ns), __ATOMIC_RELEASE);
 	}

@@ -55,6 +55,8 @@ struct sampler_thread *sampler_thread_try_claim(void)
 		thread->image = owner >> 2;
 		ring->slot = sampler.slot_index;
 		ring->exit_credit = 0;
+		ring->end_cpu_ns = 0;
+		ring->end_ns = 0;
 		ring->written = 0;
 		ring->taken = 0;
 		ring->tid = 0;
@@ -336,12 +338,31 @@ static void credit_due(struct sampler_thread *thread, uint64_t cpu_ns)
 		write_credit(thread, due);
 }
 
+/*
+ * Where threads come and go all the time rings would run out: nobody waits to hear of a shorter
+ * life of which nothing was sampled, and of none where half of the rings are taken.
+ */
+#define TOLD_LIFE_NS 20000000
+
+/* Will anybody ask when @thread ended, with @cpu_ns on its clock? */
+static int tell_end(const struct sampler_thread *thread, uint64_t cpu_ns)
+{
+	struct wire_ring *ring = thread->ring;
+
+	if (!((const struct wire_arena *)sampler.arena)->is_looked_at)
+		return 0;
+	ring->end_cpu_ns = cpu_ns;
+	ring->end_ns = clock_monotonic_ns();
+	return ring->end_ns - ring->start_ns >= TOLD_LIFE_NS &&
+	       thread_index(thread) < WIRE_RINGS / 2;
+}
+
 /* What is in the ring of a thread that ended is still to be taken. */
-static void end_ring(struct sampler_thread *thread)
+static void end_ring(struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	thread->ring->exit_credit = 0;
 	thread_mark_ring(thread_index(thread), 0);
-	if (ring_is_empty(thread)) {
+	if (!tell_end(thread, cpu_ns) && ring_is_empty(thread)) {
 		sampler_thread_release(thread);
 		return;
 	}
@@ -366,9 +387,11 @@ void sampler_thread_end(struct sampler_thread *thread)
 		arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof(mask));
 	thread_ref(thread);
 	if (sampler_thread_disarm(thread)) {
-		credit_due(thread, clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
+		uint64_t cpu_ns = clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+
+		credit_due(thread, cpu_ns);
 		sampler_read_name(thread->ring->comm);
-		end_ring(thread);
+		end_ring(thread, cpu_ns);
 	}
 	thread_unref(thread);
 }
@@ -378,7 +401,7 @@ void sampler_thread_reap(struct sampler_thread *thread, uint64_t cpu_ns)
 	thread_ref(thread);
 	if (sampler_thread_disarm(thread)) {
 		credit_due(thread, cpu_ns);
-		end_ring(thread);
+		end_ring(thread, cpu_ns);
 	}
 	thread_unref(thread);
 }

@@ -93,20 +93,6 @@ static void announce(
 		thread->announced = looker->announced;
 }
 
-static int by_tid(const void *tid, const void *thread)
-{
-	pid_t a = *(const pid_t *)tid, b = ((const struct wait_thread *)thread)->tid;
-
-	return a < b ? -1 : a > b;
-}
-
-/* The thread @tid of the process that is looked at, or NULL. */
-static struct wait_thread *find_thread(const struct wait_looker *looker, pid_t tid)
-{
-	return bsearch(&tid, looker->threads, looker->thread_count, sizeof(*looker->threads),
-		by_tid);
-}
-
 /*
  * Who has the lock that @thread sleeps on, with its stack, between the leaf and its own stack, into
  * looker->held. Returns how many frames that is, 0: there is nothing to tell.
@@ -114,7 +100,7 @@ static struct wait_thread *find_thread(const struct wait_looker *looker, pid_t t
 static uint32_t put_holder(const struct wait_looker *looker, const struct wait_thread *thread)
 {
 	const struct wait_thread *holder =
-		thread->holder ? find_thread(looker, thread->holder) : NULL;
+		wait_thread_find(looker->threads, looker->thread_count, thread->holder);
 	uint64_t *to = looker->held;
 	bool has_stack = holder && holder->is_asleep && holder->stack;
 	uint32_t frames = has_stack ? holder->frames - 1 : 0;
@@ -374,7 +360,8 @@ static pid_t find_holder(struct wait_looker *looker, const struct wait_thread *t
 	const struct wait_process *process)
 {
 	struct wait_thread *holder =
-		find_thread(looker, looker->calls->lock_owner(looker->context, process, &thread->lock));
+		wait_thread_find(looker->threads, looker->thread_count,
+			looker->calls->lock_owner(looker->context, process, &thread->lock));
 	struct procfs_clock clock;
 	struct procfs_syscall call;
 
@@ -397,6 +384,18 @@ void wait_thread_tell_lock(struct wait_looker *looker, struct wait_thread *threa
 			thread->lock.address, find_holder(looker, thread, process)};
 	thread->holder = last->tid == thread->tid ? 0 : last->tid;
 	put_asleep(looker, thread, process);
+}
+
+static int by_tid(const void *tid, const void *thread)
+{
+	pid_t a = *(const pid_t *)tid, b = ((const struct wait_thread *)thread)->tid;
+
+	return a < b ? -1 : a > b;
+}
+
+struct wait_thread *wait_thread_find(struct wait_thread *threads, unsigned count, pid_t tid)
+{
+	return count ? bsearch(&tid, threads, count, sizeof(*threads), by_tid) : NULL;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -445,6 +444,17 @@ void wait_thread_close(struct wait_looker *looker, struct wait_thread *thread,
 	if (!read_clock(looker, thread, process, &clock))
 		count_time(thread, &clock, end_ns);
 	wait_thread_rested(thread, end_ns);
+}
+
+void wait_thread_ended(struct wait_thread *thread, uint64_t end_ns, uint64_t cpu_ns)
+{
+	struct procfs_clock clock = thread->seen;
+
+	/* It may have been looked at after it said so. */
+	if (end_ns <= thread->seen_ns || cpu_ns < clock.cpu_ns)
+		return;
+	clock.cpu_ns = cpu_ns;
+	count_time(thread, &clock, end_ns);
 }
 
 void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,

@@ -66,6 +66,8 @@ struct waits_calls {
 	struct wait_lock (*lock_of)(const struct procfs_syscall *call);
 	pid_t (*lock_owner)(void *context, const struct wait_process *process,
 		const struct wait_lock *lock);
+	/* Is @process another program's, or none, by now? */
+	bool (*has_left)(void *context, const struct wait_process *process);
 	/* Nobody may look at what @process waits for. */
 	void (*refused)(void *context, const struct wait_process *process, int error);
 
@@ -87,6 +89,8 @@ struct wait_thread {
 	uint32_t number;    /* within the image; 0: not known yet */
 	int clock, call;    /* descriptors of its "schedstat" and "syscall", -1: not open */
 	bool is_asleep;	    /* it was when it was looked at last, on `stack` */
+	bool is_gone;	    /* there is nothing to look at any more */
+	bool is_over;	    /* its life has been told */
 	char comm[WIRE_COMM_BYTES]; /* its name when that was last looked at */
 	uint32_t announced;	    /* looker->announced when it was */
 	uint64_t begun_ns;
@@ -126,6 +130,9 @@ struct wait_looker {
 	uint64_t looks, changed; /* at stacks; that the thread did not sleep through */
 };
 
+/* The thread @tid of @count, sorted by tid; NULL: it is not there. */
+struct wait_thread *wait_thread_find(struct wait_thread *threads, unsigned count, pid_t tid);
+
 /* @thread begins to be looked at: times of the kernel's, ours and @rest_ns, on loan, are set. */
 int wait_thread_begin(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
@@ -147,6 +154,9 @@ struct wait_lock_holder {
 };
 void wait_thread_tell_lock(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, struct wait_lock_holder *last);
+
+/* It has ended at @end_ns, with @cpu_ns on its clock: what it did until then is counted. */
+void wait_thread_ended(struct wait_thread *thread, uint64_t end_ns, uint64_t cpu_ns);
 
 /* It slept on until @now_ns, if it was asleep. */
 void wait_thread_rested(struct wait_thread *thread, uint64_t now_ns);

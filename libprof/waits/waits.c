@@ -23,8 +23,8 @@
 #define SAVED_NS       (50 * ROUND_NS * SHARE_PERMILLE / 1000)
 #define LOOK_NS	       15000 /* the first guess of what a look takes */
 
-/* A thread that has no number by then has no ring. */
-#define UNNUMBERED_NS (2 * ROUND_NS)
+/* A thread that has no number by then has no ring: it may wait for its first CPU for long. */
+#define UNNUMBERED_NS NS_PER_S
 
 #define THREADS_MAX    65536u
 #define LAST_LOOKS_MAX 4096u /* at the end, before anything is drawn */
@@ -39,7 +39,8 @@ struct process {
 			   */
 	uint64_t idle_ns; /* when it was last seen not to have */
 	uint64_t listed_ns;	     /* when its threads were last those that are known */
-	bool has_changed;	     /* a thread has gone */
+	bool has_changed;	     /* a thread has gone, or could not be begun with */
+	bool has_left;
 	bool has_locks;		     /* somebody slept on what may be one */
 	bool has_other_tids;	     /* than we have for them: then nobody knows who has a lock */
 	struct wait_thread *threads; /* by tid */
@@ -188,9 +189,11 @@ static void tell_thread(
 static void end_thread(struct waits *waits, const struct process *process,
 	struct wait_thread *thread, uint64_t end_ns)
 {
+	waits->threads--;
+	if (thread->is_over)
+		return;
 	number_thread(waits, process, thread, true);
 	wait_thread_end(&waits->looker, thread, &process->who, end_ns);
-	waits->threads--;
 }
 
 /*
@@ -204,6 +207,10 @@ static int begin_thread(
 	bool is_main = is_main_thread(process, tid), is_born = process->listed_ns != 0;
 	int error;
 
+	if (waits->threads >= THREADS_MAX) {
+		waits->counts.untracked++;
+		return -EMFILE;
+	}
 	*thread = (struct wait_thread){.tid = tid};
 	error = wait_thread_begin(&waits->looker, thread, &process->who);
 	if (error == -ENOSYS && is_main)
@@ -261,41 +268,63 @@ static unsigned list_threads(struct waits *waits, const struct process *process,
 	return (unsigned)all;
 }
 
+/*
+ * @thread is not there any more, since the list was last read. One that has a number tells its end
+ * itself, and may not have been heard yet. Returns whether it is to be waited for.
+ */
+static bool has_gone(struct waits *waits, const struct process *process, struct wait_thread *thread,
+	uint64_t now_ns)
+{
+	uint64_t begun_ns;
+
+	if (!thread->is_over && waits->config.is_told_ends &&
+		waits->config.calls->find_thread(
+			waits->config.context, &process->who, thread->tid, &begun_ns)) {
+		thread->is_gone = true;
+		thread->is_asleep = false;
+		return true;
+	}
+	end_thread(waits, process, thread, now_ns - (now_ns - process->listed_ns) / 2);
+	return false;
+}
+
 /* Make the table of threads that of those that are there: some ended, some are new. */
 static void list_process(struct waits *waits, struct process *process)
 {
 	struct pages_account account = {.limit_bytes = SIZE_MAX};
 	struct pages list = {NULL, 0};
-	unsigned count = list_threads(waits, process, &list), old = 0, kept = 0;
+	unsigned count = list_threads(waits, process, &list), kept = 0, missed = 0;
 	const pid_t *tids = list.at;
 	uint64_t now_ns = now(waits);
-	struct wait_thread *threads = count ? pages_new(count * sizeof(*threads)) : NULL;
+	size_t bytes = ((size_t)count + process->count) * sizeof(*process->threads);
+	struct wait_thread *threads = count ? pages_new(bytes) : NULL;
+	struct wait_thread *last = process->threads + process->count, *old = process->threads;
 
 	process->has_changed = !threads;
 	for (unsigned i = 0; threads && i < count; i++) {
-		while (old < process->count && process->threads[old].tid < tids[i])
-			end_thread(waits, process, &process->threads[old++],
-				now_ns - (now_ns - process->listed_ns) / 2);
-		if (old < process->count && process->threads[old].tid == tids[i])
-			threads[kept++] = process->threads[old++];
-		else if (waits->threads >= THREADS_MAX)
-			waits->counts.untracked++;
-		else if (!begin_thread(waits, process, tids[i], &threads[kept]))
+		for (; old < last && old->tid < tids[i]; old++)
+			if (has_gone(waits, process, old, now_ns))
+				threads[kept++] = *old;
+		if (old < last && old->tid == tids[i])
+			threads[kept++] = *old++;
+		else if (begin_thread(waits, process, tids[i], &threads[kept]))
+			missed++;
+		else
 			kept++;
 	}
 	pages_release(&account, &list);
 	if (!threads)
 		return;
-	while (old < process->count)
-		end_thread(waits, process, &process->threads[old++],
-			now_ns - (now_ns - process->listed_ns) / 2);
+	for (; old < last; old++)
+		if (has_gone(waits, process, old, now_ns))
+			threads[kept++] = *old;
 	pages_free(process->threads, process->threads_bytes);
 	process->threads = threads;
-	process->threads_bytes = count * sizeof(*threads);
+	process->threads_bytes = bytes;
 	process->count = kept;
 	begin_process(waits, process);
 	process->listed_ns = now_ns;
-	process->has_changed = kept < count;
+	process->has_changed = missed > 0;
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -317,7 +346,7 @@ int waits_add(struct waits *waits, const struct wait_process *who, uint64_t begu
 
 static bool is_unknown(const struct process *process, const struct wait_thread *thread)
 {
-	return !thread->is_asleep || thread->seen_ns < process->ran_ns;
+	return !thread->is_gone && (!thread->is_asleep || thread->seen_ns < process->ran_ns);
 }
 
 /*
@@ -338,13 +367,62 @@ static void rest_threads(struct waits *waits, struct process *process)
 	}
 }
 
-void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
+static struct process **find_process(struct waits *waits, const void *target)
 {
-	struct process **at = &waits->processes, *process;
+	struct process **at = &waits->processes;
 
 	while (*at && (*at)->who.target != target)
 		at = &(*at)->next;
-	process = *at;
+	return at;
+}
+
+/* Nobody has looked at it: when it lived is told, and that it waited. */
+static void tell_unseen(
+	struct waits *waits, const struct process *process, const struct waits_end *end)
+{
+	bool is_main = is_main_thread(process, end->tid);
+	struct wait_thread thread = {
+		.tid = end->tid,
+		.number = end->number,
+		.clock = -1,
+		.call = -1,
+		.announced = waits->looker.announced,
+		.begun_ns = is_main ? process->begun_ns : end->start_ns,
+		.begun.cpu_ns = is_main ? process->begun_cpu_ns : 0,
+		.rest_ns = random_below(waits, waits->config.period_ns),
+	};
+
+	thread.seen = thread.begun;
+	thread.seen_ns = thread.begun_ns;
+	wait_thread_ended(&thread, end->end_ns, end->cpu_ns);
+	wait_thread_end(&waits->looker, &thread, &process->who, 0);
+}
+
+void waits_end_thread(struct waits *waits, const void *target, const struct waits_end *end)
+{
+	const struct process *process = *find_process(waits, target);
+	struct wait_thread *thread =
+		process ? wait_thread_find(process->threads, process->count, end->tid) : NULL;
+
+	if (!process || (thread && thread->is_over))
+		return;
+	if (!thread) {
+		tell_unseen(waits, process, end);
+		return;
+	}
+	/* What was told of it is under the number that it has. */
+	if (!thread->number)
+		thread->number = end->number;
+	wait_thread_ended(thread, end->end_ns, end->cpu_ns);
+	wait_thread_end(&waits->looker, thread, &process->who, 0);
+	thread->is_gone = thread->is_over = true;
+	thread->is_asleep = false;
+}
+
+void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
+{
+	struct process **at = find_process(waits, target), *process = *at;
+
 	if (!process)
 		return;
 	*at = process->next;
@@ -352,7 +430,8 @@ void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
 	for (unsigned i = 0; i < process->count; i++) {
 		struct wait_thread *thread = &process->threads[i];
 
-		wait_thread_close(&waits->looker, thread, &process->who, end_ns);
+		if (!thread->is_over)
+			wait_thread_close(&waits->looker, thread, &process->who, end_ns);
 		end_thread(waits, process, thread, 0);
 	}
 	begin_process(waits, &(struct process){.count = 0});
@@ -368,6 +447,10 @@ static void check_process(struct waits *waits, struct process *process)
 	uint64_t now_ns = now(waits);
 	bool is_listed = process->listed_ns && links == process->links;
 
+	process->has_left =
+		calls->has_left && calls->has_left(waits->config.context, &process->who);
+	if (process->has_left)
+		return;
 	if (activity && !links)
 		note_refusal(waits, process, -EACCES);
 	if (!activity || !links)
@@ -391,7 +474,7 @@ static unsigned count_unknown(const struct process *process)
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < process->count; i++)
+	for (unsigned i = 0; i < process->count && !process->has_left; i++)
 		count += is_unknown(process, &process->threads[i]);
 	return count;
 }
@@ -435,7 +518,7 @@ static unsigned look_at_process(struct waits *waits, struct process *process, ui
 	int error;
 
 	begin_process(waits, process);
-	for (unsigned i = 0; i < process->count; i++) {
+	for (unsigned i = 0; i < process->count && !process->has_left; i++) {
 		struct wait_thread *thread = &process->threads[i];
 
 		if (!is_unknown(process, thread) || random_below(waits, 1ULL << 32) >= chance)

@@ -29,6 +29,15 @@ struct waits_config {
 	uint64_t period_ns; /* one unit of weight */
 	unsigned files_max; /* descriptors, at most; fewer where the process may have but few */
 	bool has_details;   /* names of files, addresses of locks */
+	bool is_told_ends;  /* threads that have a number: waits_end_thread() */
+};
+
+/* A thread's end, told by itself. */
+struct waits_end {
+	pid_t tid;
+	uint32_t number; /* in samples */
+	uint64_t start_ns, end_ns;
+	uint64_t cpu_ns; /* by its own clock, which began with it */
 };
 
 /* What looking was like. */
@@ -49,6 +58,9 @@ void waits_free(struct waits *waits); /* NULL is fine */
  */
 int waits_add(struct waits *waits, const struct wait_process *process, uint64_t begun_ns,
 	uint64_t begun_cpu_ns);
+
+/* A thread of that of @target has ended. Had nobody looked at it, its span alone is known. */
+void waits_end_thread(struct waits *waits, const void *target, const struct waits_end *end);
 
 /* That of @target is over since @end_ns (0: it is not, or nobody knows): its books are closed. */
 void waits_remove(struct waits *waits, const void *target, uint64_t end_ns);

@@ -199,3 +199,16 @@ def test_a_32_bit_program(tmp_path):
         process.kill()
         process.wait()
     assert "is a 32-bit program" in first and "perf record" in hint
+
+
+@pytest.mark.skipif(not outside.IS_ROOT or outside.IS_CONFINED, reason="mounts a /proc")
+def test_what_proc_hides_is_somebody_elses(flamerun_of_all):
+    """proc(5), hidepid=2: nobody but its user sees that a process is there."""
+    attach = " ".join(outside.as_nobody(flamerun_of_all, "-d", "0.1", "-o", "/dev/null", "-p", "$!"))
+    result = subprocess.run(
+        ["unshare", "-m", "-p", "-f", "sh", "-c", "mount -t proc -o hidepid=2 proc /proc || exit 99\n"
+         f"sleep 9 & {attach}; status=$?; kill $!; exit $status"],
+        stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    if result.returncode == 99:
+        pytest.skip("no /proc can be mounted here")
+    assert "belongs to somebody else, and /proc hides it" in result.stderr, result.stderr

@@ -11,7 +11,9 @@ import tempfile
 
 import pytest
 
+import folded
 import outside
+import profiled
 from profiled import PLAIN, compile_target, profile
 
 WAYS = [[], pytest.param(["--outside"], marks=pytest.mark.skipif(
@@ -27,6 +29,17 @@ SECONDS = 6
 # a look's worth for every turn.
 LOOK_S = 0.05
 FLAGS, FLAGS_IDS = [PLAIN, ("-O0",), ("-O2", "-fno-omit-frame-pointer")], ["O2", "O0", "fp"]
+
+
+def doubt_s(turns, true_s):
+    """Each turn's wait may have a look's worth too much or too little, by chance."""
+    return 5 * LOOK_S * turns ** 0.5 * 0.6 + 0.05 * true_s
+
+
+def seen_s(run, leaf, function=None):
+    """Seconds in @leaf, whoever has the lock if it is one; below @function where one is given."""
+    return run.folded.where(lambda stack: re.sub(": held by .*]$", "]", stack[-1]) == leaf and
+                            (not function or function in stack)) / run.rate_hz
 
 
 def books(stderr):
@@ -49,16 +62,11 @@ def assert_each_wait(run):
     """Of tests/targets/waits.c for SECONDS, all of its threads."""
     truth = run.truth
     assert truth["interrupted"] == 0, "a call was broken off"
-    period_s = 1 / run.rate_hz
     for name, leaf in LEAVES.items():
-        # Of a lock it may be known who had it.
-        at = run.folded.where(lambda stack: name in stack and
-                              re.sub(": held by .*]$", "]", stack[-1]) == leaf)
-        seen_s, true_s = at * period_s, truth[name] / 1e9
+        at_s, true_s = seen_s(run, leaf, name), truth[name] / 1e9
         turns = SECONDS / 0.15 if name in ("nap", "sleeps") else SECONDS / 0.1
-        # Each turn's wait may have a look's worth too much or too little, by chance.
-        allowed = 5 * LOOK_S * turns ** 0.5 * 0.6 + 0.05 * true_s
-        assert abs(seen_s - true_s) <= allowed, (name, seen_s, true_s, run.folded.describe(30))
+        assert abs(at_s - true_s) <= doubt_s(turns, true_s), (name, at_s, true_s,
+                                                              run.folded.describe(30))
     # All of what waits is a wait; what is not known is said to be so and is little.
     unseen = run.folded.where(lambda stack: stack[-1] == "[waiting]")
     assert unseen <= 0.05 * run.folded.total, run.folded.describe(30)
@@ -115,62 +123,26 @@ def test_a_long_sleep_is_exact_behind_a_short_one(tmp_path, options):
         assert abs(run.folded.below(name) / run.folded.total - run.truth[name] / total) < 0.075
 
 
-CONTENDERS = r"""
-#include <pthread.h>
-#include <sched.h>
-#include "tests/targets/spin.h"
-
-static BOX void *work(void *argument)
-{
-	while (cpu_ns() < 1000000000)
-		spin(100);
-	return argument;
-}
-
-static void tell_ready(void)
-{
-	unsigned long long cpu, ready;
-	FILE *file = fopen("/proc/thread-self/schedstat", "r");
-
-	if (file && fscanf(file, "%llu %llu", &cpu, &ready) == 2)
-		tell("ready", ready);
-}
-
-static void *run(void *argument)
-{
-	work(NULL);
-	tell_ready();
-	return argument;
-}
-
-int main(void)
-{
-	cpu_set_t one;
-	pthread_t threads[3];
-
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	sched_setaffinity(0, sizeof(one), &one);
-	for (int i = 0; i < 3; i++)
-		pthread_create(&threads[i], NULL, run, NULL);
-	for (int i = 0; i < 3; i++)
-		pthread_join(threads[i], NULL);
-	return 0;
-}
-"""
-
-
-def test_who_has_no_cpu_is_ready(tmp_path):
-    """Three on one CPU: two are ready at any time, as the kernel counts it."""
-    source, program = tmp_path / "contenders.c", tmp_path / "contenders"
-    source.write_text(CONTENDERS)
-    subprocess.run(["gcc", "-O2", "-D_GNU_SOURCE", f"-I{outside.pathlib.Path(__file__).parents[2]}",
-                    "-o", program, source, "-lpthread"], check=True)
-    run = profile(tmp_path, program, options=["--wall", "-v"])
-    ready_s = sum(int(line.split()[1]) for line in run.stdout.splitlines()) / 1e9
-    assert ready_s > 1.5
-    assert run.folded.self("[no CPU]") / 197 == pytest.approx(ready_s, rel=0.05)
+@pytest.mark.parametrize("options", WAYS, ids=["inside", "outside"])
+@pytest.mark.parametrize("flags", FLAGS, ids=FLAGS_IDS)
+def test_atomics_disks_and_shared_cpus(tmp_path, options, flags):
+    """And who is ready without a CPU: as the kernel counts it."""
+    program = compile_target("waits_more.cc", tmp_path, ("-std=gnu++20", *flags))
+    blocks = tmp_path / "blocks"
+    blocks.write_bytes(os.urandom(1 << 23))
+    os.sync()
+    run = profile(tmp_path, program, str(1000 * SECONDS), blocks,
+                  options=["-v", "--wall", "--no-fold-idle", *options])
+    assert run.status == 0, run.stderr
+    truth = {name: ns / 1e9 for name, ns in run.truth.items()}
     assert_books(run.stderr, 197)
+    assert seen_s(run, "[no CPU]") == pytest.approx(truth["ready"], rel=0.05), run.stderr
+    for name, leaf in {"awaits": "[futex]", "rests": "[clock_nanosleep]"}.items():
+        assert seen_s(run, leaf, name) == pytest.approx(truth[name], rel=0.05), run.folded.describe(30)
+    if "fetches" not in truth:
+        pytest.skip("the rest is right; this file system reads nothing past the page cache")
+    assert abs(seen_s(run, "[pread: file]", "fetches") - truth["fetches"]) <= doubt_s(
+        SECONDS / 0.1, truth["fetches"]), run.folded.describe(30)
 
 
 def test_many_threads_cost_little_and_add_up(tmp_path):
@@ -187,6 +159,32 @@ def test_many_threads_cost_little_and_add_up(tmp_path):
     rows = assert_books(run.stderr, 197)
     assert sum(row[1] for row in rows) > 0.9 * 400 * 4
     assert run.folded.below("[clock_nanosleep]") > 0.7 * run.folded.total
+
+
+def test_lives_are_as_long_as_they_were(tmp_path):
+    """Each thread tells its end itself: a look may come 75 ms later."""
+    script = ("import threading, time\n"
+              "def work():\n"
+              "    begun = time.monotonic()\n"
+              "    time.sleep(0.06)\n"
+              "    print('life', round((time.monotonic() - begun) * 1e9))\n"
+              "for _ in range(18):\n"
+              "    thread = threading.Thread(target=work); thread.start(); thread.join()\n")
+    run = profile(tmp_path, "/usr/bin/python3", "-c", script, options=["-v"])
+    lives_s = sorted(int(line.split()[1]) / 1e9 for line in run.stdout.splitlines())
+    told_s = sorted(row[1] for row in assert_books(run.stderr, 197))[:-1]
+    assert told_s == pytest.approx(lives_s, abs=0.01), run.stderr
+
+
+def test_processes_that_nobody_saw_have_books(tmp_path):
+    """And what runs after an exec is not told of who was there before."""
+    run = profile(tmp_path, "/bin/sh", "-c", "for i in $(seq 30); do (exec /bin/sleep 0.03); done",
+                  options=["-v"])
+    said = re.search(r"in ([\d.]+) s, .*\n.* ([\d.]+) s of (\d+) threads", run.stderr)
+    assert said, run.stderr
+    # The shell, its children, and what they become.
+    assert int(said[3]) == 1 + 2 * 31
+    assert 30 * 0.03 + float(said[1]) - 0.1 <= float(said[2]) <= 2 * float(said[1])
 
 
 def test_details_name_files(tmp_path):
@@ -218,3 +216,48 @@ def test_who_may_not_look_says_so(flamerun_of_all):
                      "memory to itself", result.stderr), result.stderr
     unseen = re.search(r"\[waiting\] (\d+)", text)
     assert unseen and int(unseen[1]) > 0.9 * 197, text
+
+
+FILTERED = r"""
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog program = {4, filter};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) || execvp(argv[1], argv + 1);
+}
+"""
+
+
+def test_where_memory_is_refused_only_calls_are_known(tmp_path):
+    """As some container runtimes do; and that is said."""
+    (tmp_path / "filtered.c").write_text(FILTERED)
+    program = compile_target(tmp_path / "filtered.c", tmp_path)
+    result = subprocess.run([program, profiled.BUILD / "flamerun", "--wall", "-o", tmp_path / "x.folded",
+                             "--", "/bin/sleep", "1"], stderr=subprocess.PIPE, text=True, check=True)
+    assert ("could not be seen: only the system calls, not who called them: process_vm_readv(2): "
+            "Operation not permitted") in result.stderr
+    stacks = folded.Folded((tmp_path / "x.folded").read_text())
+    assert stacks.self("[clock_nanosleep]") > 0.8 * 197, stacks.describe()
+
+
+def test_calls_that_are_not_known_to_wait_have_names(tmp_path):
+    """A grace period of the kernel's takes milliseconds, in which nothing else is done."""
+    number = {"x86_64": 324, "aarch64": 283}[os.uname().machine]
+    run = profile(tmp_path, "/usr/bin/python3", "-c",
+                  "import ctypes, time; call = ctypes.CDLL(None).syscall; end = time.monotonic() + 1.5\n"
+                  f"while time.monotonic() < end: assert not call({number}, 1, 0)", options=["--wall"])
+    assert run.folded.self("[membarrier]") > 0.5 * 197, run.folded.describe()

@@ -19,6 +19,7 @@
 #include "cli/gather/pipe_record.h"
 #include "cli/outside/target_waits.h"
 #include "libprof/procfs.h"
+#include "libprof/waits/waits.h"
 
 #define PERIOD_NS 1000000ULL
 #define LOOKED_MS 400
@@ -247,6 +248,43 @@ static void long_waits_are_exact(void **state)
 	free(told);
 }
 
+/* Of one that was looked at it closes the books; one that nobody saw has books of its own. */
+static void threads_tell_their_ends(void **state)
+{
+	uint64_t begun_ns = clock_now_ns();
+	struct fixture *fixture = start(wait_for_parent);
+	struct waits_end end = {.number = 7, .tid = fixture->child};
+	uint32_t number = (uint32_t)fixture->child; /* nobody gives others here */
+	struct told *told;
+
+	(void)state;
+	look_for(fixture, 200);
+	end.end_ns = clock_now_ns() + 100000000;
+	end.cpu_ns = procfs_cpu_ns((uint32_t)fixture->child);
+	target_waits_end_thread(fixture->waits, fixture->target, &end);
+	/* What is looked at after that, or told again, changes nothing. */
+	look_for(fixture, 200);
+	target_waits_end_thread(fixture->waits, fixture->target, &end);
+	told = finish(fixture);
+	assert_adds_up(told);
+	assert_int_equal(told->life.thread, number);
+	assert_in_range(told->life.span_ns, 200000000, end.end_ns - begun_ns);
+	free(told);
+
+	fixture = start(wait_for_parent);
+	end = (struct waits_end){.number = 9,
+		.tid = fixture->child + 1,
+		.start_ns = 1000,
+		.end_ns = 50001000,
+		.cpu_ns = 10000000};
+	target_waits_end_thread(fixture->waits, fixture->target, &end);
+	told = finish(fixture);
+	/* With that of the child, which was there for no time. */
+	assert_int_equal(told->lives, 2);
+	assert_in_range(told->by_call[WIRE_WAIT_UNKNOWN], 40, 41);
+	free(told);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +292,7 @@ int main(void)
 		cmocka_unit_test(one_that_runs_does_not_wait),
 		cmocka_unit_test(short_waits_are_found_as_often_as_they_are),
 		cmocka_unit_test(long_waits_are_exact),
+		cmocka_unit_test(threads_tell_their_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
