@@ -247,41 +247,225 @@ void label_short(char *out, const char *name)
 		strcpy(out, name);
 }
 
-/* Cut clean @text to @width_px with an ellipsis. Returns the length, 0 when too little is left. */
-static size_t cut_to_width(char *text, double width_px, const struct label_measure *measure)
-{
-	double left_px = width_px - measure->advance_px(measure, ELLIPSIS_POINT);
-	const char *at = text;
-	unsigned characters = 0;
-	size_t keep = 0;
+/* ---- what is left where there is little room --------------------------------------------------
+ */
 
-	for (uint32_t point; (point = label_next(&at)); characters++) {
-		left_px -= measure->advance_px(measure, point);
-		if (left_px < 0)
-			break;
-		keep = (size_t)(at - text);
+/* Fewer characters than these in all are the beginning of a name rather than both its ends. */
+#define FEWEST_OF_BOTH_ENDS 6u
+/* Characters of what stands before a function's own name that are worth their ink. */
+#define FEWEST_BEFORE 2u
+
+/* A text and how wide it is up to each of its characters. */
+struct measured {
+	const char *text; /* borrowed */
+	unsigned count;
+	double ellipsis_px;
+	size_t ends[LABEL_BYTES]; /* bytes */
+	double px[LABEL_BYTES];
+};
+
+/* The characters before @head_end from @head on, then those from @tail to @tail_end. */
+struct cut {
+	unsigned head, head_end, tail, tail_end;
+};
+
+static void measure_text(
+	struct measured *all, const char *text, const struct label_measure *measure)
+{
+	const char *at = text;
+
+	all->text = text;
+	all->count = 0;
+	all->ellipsis_px = measure->advance_px(measure, ELLIPSIS_POINT);
+	all->ends[0] = 0;
+	all->px[0] = 0;
+	for (uint32_t point; all->count + 1 < LABEL_BYTES && (point = label_next(&at));) {
+		double px = all->px[all->count++] + measure->advance_px(measure, point);
+
+		all->ends[all->count] = (size_t)(at - text);
+		all->px[all->count] = px;
 	}
-	if (characters < FEWEST_CHARACTERS || keep + ELLIPSIS_BYTES >= LABEL_BYTES)
-		return 0;
-	memcpy(text + keep, ELLIPSIS, ELLIPSIS_BYTES + 1);
-	return keep + ELLIPSIS_BYTES;
 }
 
-size_t label_fit(char *fitted, const char *name, double width_px,
+/* Where what begins with the character @from and fits into @width_px ends. */
+static unsigned end_that_fits(const struct measured *all, unsigned from, double width_px)
+{
+	while (from < all->count && all->px[from + 1] - all->px[from] <= width_px) {
+		width_px -= all->px[from + 1] - all->px[from];
+		from++;
+	}
+	return from;
+}
+
+/* Where what ends with the text and fits into @width_px begins, @first at the earliest. */
+static unsigned start_that_fits(const struct measured *all, unsigned first, double width_px)
+{
+	unsigned from = all->count;
+
+	while (from > first && all->px[from] - all->px[from - 1] <= width_px) {
+		width_px -= all->px[from] - all->px[from - 1];
+		from--;
+	}
+	return from;
+}
+
+/* In "[libz.so.1+0x12]" what tells one from the next: "+0x12]". NULL for other names. */
+static const char *address_in(const char *name)
+{
+	const char *at = *name == '[' ? strstr(name, "+0x") : NULL;
+	size_t digits = at ? strspn(at + 3, "0123456789abcdef") : 0;
+
+	return digits && !strcmp(at + 3 + digits, "]") ? at : NULL;
+}
+
+/* Does a function's name begin at @at, rather than what has none: a lambda, an operator()? */
+static bool begins_name(const char *at)
+{
+	return ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+		       (*at >= '0' && *at <= '9') || *at == '_' || *at == '~' || *at == '$' ||
+		       (unsigned char)*at >= 0x80) &&
+	       !begins(at, "operator()");
+}
+
+/* Where a function's own name begins in its short one, behind namespaces, classes and packages. */
+static const char *own_name(const char *name)
+{
+	const char *own = name;
+	unsigned depth = 0;
+
+	for (const char *at = name; *at && (depth || *at != ' '); at++) {
+		const char *behind = begins(at, "::") ? at + 2 : *at == '/' ? at + 1 : NULL;
+
+		depth += strchr("([{<", *at) != NULL;
+		depth -= depth && strchr(")]}>", *at);
+		if (!depth && behind && begins_name(behind))
+			own = behind;
+	}
+	return own;
+}
+
+/* Which character begins at the byte @at of the text. */
+static unsigned character_at(const struct measured *all, const char *at)
+{
+	unsigned i = 0;
+
+	while (i < all->count && all->text + all->ends[i] < at)
+		i++;
+	return i;
+}
+
+/* Characters at the beginning that one of the short names @beside has, too, but for equal ones. */
+static unsigned shared_with(const struct measured *all, const char *const beside[2])
+{
+	char clean[LABEL_BYTES], shorter[LABEL_SHORT_BYTES(LABEL_BYTES)];
+	unsigned most = 0;
+
+	for (unsigned side = 0; side < 2; side++) {
+		size_t same = 0;
+		unsigned i = 0;
+
+		if (!beside || !beside[side])
+			continue;
+		label_clean(clean, sizeof(clean), beside[side]);
+		label_short(shorter, clean);
+		if (!strcmp(shorter, all->text))
+			continue;
+		while (all->text[same] && all->text[same] == shorter[same])
+			same++;
+		while (i < all->count && all->ends[i + 1] <= same)
+			i++;
+		most = i > most ? i : most;
+	}
+	return most;
+}
+
+/* A name whose end is worth most: as much of what is from @own on as fits. */
+static struct cut keep_tail(const struct measured *all, unsigned own, double room_px)
+{
+	unsigned tail = start_that_fits(all, own, room_px);
+	unsigned head = end_that_fits(all, 0, room_px - (all->px[all->count] - all->px[tail]));
+
+	return (struct cut){0, tail > own || head < FEWEST_BEFORE ? 0 : head, tail, all->count};
+}
+
+/* A name from @own on: both its ends, but what tells it from those beside it. */
+static struct cut keep_ends(
+	const struct measured *all, unsigned own, double room_px, const char *const beside[2])
+{
+	double end_px = all->px[all->count];
+	struct cut cut = {own, 0, start_that_fits(all, own, room_px / 2), all->count};
+
+	cut.head_end = end_that_fits(all, own, room_px - (end_px - all->px[cut.tail]));
+	if (cut.head_end - own + cut.tail_end - cut.tail < FEWEST_OF_BOTH_ENDS) {
+		cut.head_end = end_that_fits(all, own, room_px);
+		cut.tail = all->count;
+	}
+	unsigned differs = shared_with(all, beside);
+
+	if (differs < cut.head_end || differs >= cut.tail)
+		return cut;
+	unsigned end = end_that_fits(all, differs, room_px);
+
+	if (end == all->count) {
+		cut.head_end = end_that_fits(all, own, room_px - (end_px - all->px[differs]));
+		cut.tail = differs;
+		return cut;
+	}
+	end = end_that_fits(all, differs, room_px - all->ellipsis_px);
+	return end - differs < FEWEST_CHARACTERS ? cut : (struct cut){own, own, differs, end};
+}
+
+/* Write what @cut leaves of the text, with what says that something is missing. */
+static size_t put_cut(char *out, const struct measured *all, struct cut cut)
+{
+	size_t used = all->ends[cut.head_end] - all->ends[cut.head];
+	size_t more = all->ends[cut.tail_end] - all->ends[cut.tail];
+
+	if (cut.head_end - cut.head + cut.tail_end - cut.tail < FEWEST_CHARACTERS ||
+		used + more + 2 * ELLIPSIS_BYTES >= LABEL_BYTES)
+		return 0;
+	memcpy(out, all->text + all->ends[cut.head], used);
+	memcpy(out + used, ELLIPSIS, ELLIPSIS_BYTES);
+	used += ELLIPSIS_BYTES;
+	memcpy(out + used, all->text + all->ends[cut.tail], more);
+	used += more;
+	if (cut.tail_end < all->count) {
+		memcpy(out + used, ELLIPSIS, ELLIPSIS_BYTES);
+		used += ELLIPSIS_BYTES;
+	}
+	out[used] = '\0';
+	return used;
+}
+
+size_t label_fit(char *fitted, const char *name, const char *const beside[2], double width_px,
 	const struct label_measure *measure, enum label_names names)
 {
-	char shorter[LABEL_SHORT_BYTES(LABEL_BYTES)];
+	char clean[LABEL_BYTES], shorter[LABEL_SHORT_BYTES(LABEL_BYTES)];
+	struct measured all;
 	size_t bytes = label_clean(fitted, LABEL_BYTES, name);
 
-	if (!bytes || (names == LABEL_WHOLE && label_width_px(fitted, measure) <= width_px))
+	if (!bytes || (names != LABEL_SHORT && label_width_px(fitted, measure) <= width_px))
 		return bytes;
-	label_short(shorter, fitted);
-	bytes = strlen(shorter);
-	if (bytes < LABEL_BYTES)
-		memcpy(fitted, shorter, bytes + 1);
-	else
-		bytes = strlen(fitted);
-	if (label_width_px(fitted, measure) <= width_px)
+	if (names != LABEL_TEXT) {
+		label_short(shorter, fitted);
+		bytes = strlen(shorter);
+		if (bytes < LABEL_BYTES)
+			memcpy(fitted, shorter, bytes + 1);
+		else
+			bytes = strlen(fitted);
+	}
+	memcpy(clean, fitted, bytes + 1);
+	measure_text(&all, clean, measure);
+	if (all.px[all.count] <= width_px)
 		return bytes;
-	return cut_to_width(fitted, width_px, measure);
+	double room_px = width_px - all.ellipsis_px;
+	const char *address = address_in(clean);
+	unsigned own = character_at(&all, address ? address : own_name(clean));
+
+	if (names == LABEL_TEXT)
+		return put_cut(fitted, &all,
+			(struct cut){0, end_that_fits(&all, 0, room_px), all.count, all.count});
+	if (address || (own && all.px[all.count] - all.px[own] <= room_px))
+		return put_cut(fitted, &all, keep_tail(&all, own, room_px));
+	return put_cut(fitted, &all, keep_ends(&all, own, room_px, beside));
 }

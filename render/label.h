@@ -44,13 +44,18 @@ void label_short(char *out, const char *name);
 enum label_names {
 	LABEL_SHORT, /* always as label_short() has it */
 	LABEL_WHOLE, /* when there is no room for the whole */
+	LABEL_TEXT,  /* words and no name */
 };
 
 /*
- * Fit @name (any bytes) into @width_px: whole or short, else cut with an ellipsis. @fitted has
- * LABEL_BYTES. Returns its length, 0 when nothing useful fits.
+ * Fit @name (any bytes) into @width_px: whole or short, else cut with an ellipsis where it tells
+ * least. Of "a::b::name" the name stays, of "[libz.so.1+0x12]" the end, of other names both ends;
+ * but where the names that stand @beside it (left, right; either, or the array, may be NULL) begin
+ * alike, the part that differs. Text is cut at its end. share/viewer/label.js has the same rules,
+ * tests/fitted.tsv the cases of both.
+ * @fitted has LABEL_BYTES. Returns its length, 0 when nothing useful fits.
  */
-size_t label_fit(char *fitted, const char *name, double width_px,
+size_t label_fit(char *fitted, const char *name, const char *const beside[2], double width_px,
 	const struct label_measure *measure, enum label_names names);
 
 /* 1234567 as "1,234,567" into @text, cut to @bytes with its zero. */

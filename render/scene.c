@@ -106,22 +106,50 @@ static void snap_edges(struct scene_box *box, double left, double width)
 	}
 }
 
-static int add_label(struct scene *scene, const struct calltree *tree,
+/* The function's name in a box, NULL for boxes that are none. */
+static const char *name_in(const struct calltree *tree, const struct layout_box *box)
+{
+	return box->kind == LAYOUT_NODE && box->node != CALLTREE_ROOT
+		       ? calltree_frame_at(tree, calltree_node_at(tree, box->node)->frame)->name
+		       : NULL;
+}
+
+/* The next box with a label on one side (@step 1 or -1) of @from in its row, or NULL. */
+static const struct layout_box *box_beside(
+	const struct layout *layout, const struct layout_box *from, int step, double labelled_px)
+{
+	const struct layout_box *end = step < 0 ? layout->boxes - 1 : layout->boxes + layout->count;
+
+	for (from += step; from != end && from[-step].row == from->row; from += step)
+		if (from->width_px >= labelled_px)
+			return from;
+	return NULL;
+}
+
+static int add_label(struct scene *scene, const struct calltree *tree, const struct layout *layout,
 	const struct layout_box *from, const struct scene_box *box)
 {
 	double em_px = scene->style->fonts[FONT_LABEL].size_px;
 	double padding_px = floor(em_px * LABEL_PADDING_EM + 0.5);
+	double labelled_px = em_px * LABELLED_MIN_EM;
 	char own[192] = "", fitted[LABEL_BYTES];
-	const char *name = own;
+	const char *name = name_in(tree, from), *beside[2] = {NULL, NULL};
 
 	if (from->kind == LAYOUT_DEEPER)
 		snprintf(own, sizeof(own), "+%u deeper", from->count);
-	else if (from->kind == LAYOUT_NODE && from->node == CALLTREE_ROOT)
+	else if (from->kind == LAYOUT_NODE && !name)
 		name_root(own, sizeof(own), tree, scene->style);
-	else if (from->kind == LAYOUT_NODE)
-		name = calltree_frame_at(tree, calltree_node_at(tree, from->node)->frame)->name;
-	if (!label_fit(fitted, name, box->width - 2 * padding_px, &scene->fonts[FONT_LABEL].measure,
-		    name == own || scene->style->options->whole_names ? LABEL_WHOLE : LABEL_SHORT))
+	for (int side = 0; name && side < 2; side++) {
+		const struct layout_box *other =
+			box_beside(layout, from, 2 * side - 1, labelled_px);
+
+		beside[side] = other ? name_in(tree, other) : NULL;
+	}
+	if (!label_fit(fitted, name ? name : own, beside, box->width - 2 * padding_px,
+		    &scene->fonts[FONT_LABEL].measure,
+		    !name				 ? LABEL_TEXT
+		    : scene->style->options->whole_names ? LABEL_WHOLE
+							 : LABEL_SHORT))
 		return 0;
 	/* Half pixels keep the letters of all rows alike. */
 	double y = box->y + floor((box->height / 2 + em_px * LABEL_DROP_EM) * 2 + 0.5) / 2;
@@ -153,7 +181,7 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
 		box->is_inlined = from->width_px >= DASHED_FROM_PX && is_inlined(tree, from);
 		if (from->width_px < labelled_px || scene->text_bytes > TEXT_BYTES_MAX)
 			continue;
-		int error = add_label(scene, tree, from, box);
+		int error = add_label(scene, tree, layout, from, box);
 
 		if (error)
 			return error;
@@ -198,8 +226,8 @@ static int add_line(struct scene *scene, double y, enum font_role role, const ch
 {
 	char fitted[LABEL_BYTES];
 
-	if (!label_fit(fitted, text, scene->width_px - 2 * MARGIN_PX, &scene->fonts[role].measure,
-		    LABEL_WHOLE))
+	if (!label_fit(fitted, text, NULL, scene->width_px - 2 * MARGIN_PX,
+		    &scene->fonts[role].measure, LABEL_TEXT))
 		return 0;
 	return add_text(scene, MARGIN_PX, y, role, fitted);
 }
@@ -213,8 +241,8 @@ static int add_empty(struct scene *scene, double top_px)
 	const struct label_measure *measure = &scene->fonts[FONT_SUBTITLE].measure;
 
 	scene->boxes[scene->box_count++] = panel;
-	if (!label_fit(
-		    fitted, scene->style->empty, panel.width - 2 * MARGIN_PX, measure, LABEL_WHOLE))
+	if (!label_fit(fitted, scene->style->empty, NULL, panel.width - 2 * MARGIN_PX, measure,
+		    LABEL_TEXT))
 		return 0;
 	return add_text(scene, floor((scene->width_px - label_width_px(fitted, measure)) / 2),
 		top_px + panel.height / 2 + 4, FONT_SUBTITLE, fitted);

@@ -3,8 +3,8 @@
 // Boxes and labels on the canvas, and the colours they have. Fills are grouped by colour: setting a
 // colour is what costs.
 
-import {Labels} from './text.js';
-import {snapLeft, snapWidth} from './layout.js';
+import {Labels} from './label.js';
+import {labelledBeside, snapLeft, snapWidth} from './layout.js';
 
 const LABEL_PADDING_PX = 5;
 const LABELLED_MIN_PX = 24;
@@ -40,6 +40,26 @@ const EDGED_MIN_PX = 3;
  */
 export function labelPlace(rowPx, fontPx) {
 	return {x: LABEL_PADDING_PX, y: Math.round(((rowPx - 1) / 2 + fontPx * 0.36) * 2) / 2};
+}
+
+/**
+ * What is written into a box, "" where there is no room.
+ * @param {Labels} labels @param {import('./layout.js').BoxList} boxes
+ * @param {(node: number) => string} nameOf @param {number} width of the view
+ * @param {number} padding
+ */
+export function labelFitter(labels, boxes, nameOf, width, padding) {
+	const {left, right, node, merged} = boxes;
+	const widthOf = (/** @type {number} */ i) =>
+		merged[i] ? 0 : snapWidth(left[i], right[i], width);
+	const beside = labelledBeside(boxes, i => widthOf(i) >= LABELLED_MIN_PX);
+	return (/** @type {number} */ i) => {
+		const room = widthOf(i) - 2 * padding;
+		const name = nameOf(node[i]);
+		return widthOf(i) < LABELLED_MIN_PX ? '' : !node[i] ? labels.fitText(name, room)
+			: labels.fit(name, room, [beside.left[i], beside.right[i]]
+				.filter(other => other >= 0).map(other => nameOf(node[other])));
+	};
 }
 
 export class Painter {
@@ -192,10 +212,12 @@ export class Painter {
 	 * @param {import('./layout.js').BoxList} boxes @param {(row: number) => number} topOf
 	 * @param {(node: number) => string} nameOf @param {number} width
 	 */
-	writeLabels({left, right, row, node, merged}, topOf, nameOf, width) {
+	writeLabels(boxes, topOf, nameOf, width) {
+		const {left, right, row, node, merged} = boxes;
 		const {context, heads, next, place} = this;
 		const theme = /** @type {Theme} */ (this.theme);
 		const labels = /** @type {Labels} */ (this.labels);
+		const fit = labelFitter(labels, boxes, nameOf, width, place.x);
 		context.font = theme.font;
 		context.textBaseline = 'alphabetic';
 		for (let group = 0; group < heads.length; group++) {
@@ -203,10 +225,7 @@ export class Painter {
 			context.globalAlpha = theme.edge ? 1 : LABEL_ALPHA[group % FADES];
 			context.fillStyle = isMatch ? theme.matchInk : theme.ink;
 			for (let i = heads[group]; i >= 0; i = next[i]) {
-				const wide = snapWidth(left[i], right[i], width);
-				if (wide < LABELLED_MIN_PX || merged[i])
-					continue;
-				const text = labels.fit(nameOf(node[i]), wide - 2 * place.x);
+				const text = fit(i);
 				if (text)
 					context.fillText(text,
 						snapLeft(left[i], right[i], width) + place.x,

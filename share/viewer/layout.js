@@ -154,6 +154,27 @@ export function visibleBoxes(tree, view, boxes) {
 }
 
 /**
+ * By box, the nearest ones with a label left and right of it in its row, -1 for none.
+ * @param {BoxList} boxes @param {(box: number) => boolean} isLabelled
+ */
+export function labelledBeside({count, row}, isLabelled) {
+	const left = new Int32Array(count).fill(-1);
+	const right = new Int32Array(count).fill(-1);
+	/** @type {Map<number, number>} by row, the last one so far */
+	const last = new Map();
+	for (let i = 0; i < count; i++) {
+		if (!isLabelled(i))
+			continue;
+		const before = last.get(row[i]) ?? -1;
+		left[i] = before;
+		if (before >= 0)
+			right[before] = i;
+		last.set(row[i], i);
+	}
+	return {left, right};
+}
+
+/**
  * Edges on whole pixels with one pixel between neighbours when wide, as they are when narrow; cut
  * to the view. @param {number} left @param {number} right @param {number} width of the view
  */

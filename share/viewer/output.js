@@ -3,10 +3,11 @@
 // What leaves the picture: the current view as vectors, for paper, made before printing and removed
 // after it; and names and stacks, for the clipboard.
 
-import {DASHED_MIN_PX, DASHES, DASH_ALPHA, labelPlace} from './draw.js';
+import {DASHED_MIN_PX, DASHES, DASH_ALPHA, labelFitter, labelPlace} from './draw.js';
+import {Labels} from './label.js';
 import {BoxList, snapLeft, snapWidth, visibleBoxes} from './layout.js';
 import {fillWindow, svgElement} from './page.js';
-import {Labels, labelOf, nodeName, sentence, timeText} from './text.js';
+import {labelOf, nodeName, sentence, timeText} from './text.js';
 import {pathTo} from './tree.js';
 
 // ---- paper --------------------------------------------------------------------------------------
@@ -64,6 +65,7 @@ function printView(paper) {
 	}
 	const top = HEAD + 18 * Math.max(paper.lines.length - 1, 0);
 	const {labels, place} = printLabels(paper);
+	const fit = labelFitter(labels, boxes, paper.nameOf, inner, place.x);
 	const group = /** @type {SVGElement} */ (svgElement('g', {id: 'flamerun-print',
 		'font-family': paper.family, 'font-size': String(fontPx)}));
 	group.append(text(paper.title, MARGIN, 36, {'font-size': '17', 'font-weight': 'bold'}));
@@ -85,8 +87,7 @@ function printView(paper) {
 					+ `h${width.toFixed(2)}`,
 				'stroke': ink, 'stroke-opacity': String(DASH_ALPHA),
 				'stroke-dasharray': DASHES.join(' ')}));
-		const label = boxes.merged[i] || width < 24 ? ''
-			: labels.fit(paper.nameOf(boxes.node[i]), width - 2 * place.x);
+		const label = fit(i);
 		if (label)
 			group.append(text(label, x + place.x, y + place.y, {fill: ink}));
 	}

@@ -5,6 +5,7 @@ export * from '../../share/viewer/address.js';
 export * from '../../share/viewer/decode.js';
 export * from '../../share/viewer/input.js';
 export * from '../../share/viewer/invert.js';
+export * from '../../share/viewer/label.js';
 export * from '../../share/viewer/layout.js';
 export * from '../../share/viewer/matcher.js';
 export * from '../../share/viewer/navigate.js';

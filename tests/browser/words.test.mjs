@@ -50,14 +50,26 @@ test('labels', () => {
 	assert.equal(whole.fit('map<int>::at', 60), 'map<\u2026>::at');
 });
 
+/** Lines of a table that the tests of the static picture read, too. */
+function casesOf(table) {
+	const lines = readFileSync(new URL(`../${table}.tsv`, import.meta.url), 'utf8').split('\n')
+		.filter(line => line && !line.startsWith('#'));
+	assert.ok(lines.length > 30);
+	return lines.map(line => line.split('\t'));
+}
+
 test('short names, as in the static picture', () => {
-	const table = readFileSync(new URL('../labels.tsv', import.meta.url), 'utf8');
-	const cases = table.split('\n').filter(line => line && !line.startsWith('#'));
-	assert.ok(cases.length > 30);
-	for (const line of cases) {
-		const [name, short] = line.split('\t');
+	for (const [name, short] of casesOf('labels'))
 		assert.equal(shortName(name), short);
-	}
+});
+
+test('what is left of names, as in the static picture', () => {
+	const labels = new Labels(() => 1);
+	const given = text => text === '-' ? '' : text;
+	for (const [name, left, right, room, fitted] of casesOf('fitted'))
+		assert.equal(labels.fit(name, Number(room), [left, right].filter(given)),
+			given(fitted), `${name} within ${room}`);
+	assert.equal(labels.fitText('all: 100 samples', 10), 'all: 100 \u2026');
 });
 
 test('numbers', () => {

@@ -78,11 +78,10 @@ static void test_clean_cuts_between_code_points(void **state)
 	assert_string_equal(clean, "a\xe2\x82\xac" DOTS);
 }
 
-static void check_fit(
-	const char *name, double width_px, enum label_names names, const char *wanted)
+static void check_fit(const char *name, double width_px, enum label_names names, const char *wanted)
 {
 	char fitted[LABEL_BYTES];
-	size_t length = label_fit(fitted, name, width_px, &cells, names);
+	size_t length = label_fit(fitted, name, NULL, width_px, &cells, names);
 
 	assert_int_equal(length, strlen(wanted));
 	if (length)
@@ -99,41 +98,78 @@ static void test_fit_prefers_the_whole_then_the_short_then_a_cut(void **state)
 	check_fit("main", 2.5, LABEL_WHOLE, "");
 	check_fit(name, 40, LABEL_WHOLE, name);
 	check_fit(name, 30, LABEL_WHOLE, "std::vector<" DOTS ">::push");
-	check_fit(name, 16, LABEL_WHOLE, "std::vector<" DOTS ">:" DOTS);
+	check_fit(name, 16, LABEL_WHOLE, "std::vector" DOTS "push");
 	check_fit(name, 40, LABEL_SHORT, "std::vector<" DOTS ">::push");
-	check_fit(name, 16, LABEL_SHORT, "std::vector<" DOTS ">:" DOTS);
-	check_fit("f.<locals>.<lambda>", 15, LABEL_SHORT, "f.<locals>.<la" DOTS);
+	check_fit(name, 16, LABEL_SHORT, "std::vector" DOTS "push");
+	check_fit("f.<locals>.<lambda>", 15, LABEL_SHORT, "f.<loca" DOTS "lambda>");
+	check_fit("cc -c a.c", 7, LABEL_TEXT, "cc -c " DOTS);
+	check_fit(name, 16, LABEL_TEXT, "std::vector<int" DOTS);
 	check_fit("\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 3, LABEL_SHORT,
 		"\xe2\x82\xac\xe2\x82\xac" DOTS);
 	check_fit("", 10, LABEL_SHORT, "");
 }
 
-/* The table that the viewer's test reads, too. */
-static void test_short_names(void **state)
+/* Call @check with the @columns of each line of a table that the viewer's test reads, too. */
+static void check_table(const char *table, unsigned columns, void (*check)(char **columns))
 {
-	char path[4096], line[512], shorter[LABEL_SHORT_BYTES(sizeof(line))];
+	char path[4096], line[512], *column[5];
 	FILE *in;
 	unsigned cases = 0;
 
-	(void)state;
-	snprintf(path, sizeof(path), "%.*stests/labels.tsv",
-		(int)(sizeof(__FILE__) - sizeof("tests/unit/test-label.c")), __FILE__);
+	snprintf(path, sizeof(path), "%.*stests/%s.tsv",
+		(int)(sizeof(__FILE__) - sizeof("tests/unit/test-label.c")), __FILE__, table);
 	in = fopen(path, "re");
 	assert_non_null(in);
 	while (fgets(line, sizeof(line), in)) {
-		char *tab = strchr(line, '\t');
+		char *rest = line;
 
 		if (line[0] == '#')
 			continue;
-		assert_non_null(tab);
-		*tab = '\0';
-		tab[strlen(tab + 1)] = '\0';
-		label_short(shorter, line);
-		assert_string_equal(shorter, tab + 1);
+		for (unsigned i = 0; i < columns; i++) {
+			column[i] = strsep(&rest, "\t\n");
+			assert_non_null(column[i]);
+		}
+		check(column);
 		cases++;
 	}
 	fclose(in);
 	assert_true(cases > 30);
+}
+
+static void check_short(char **column)
+{
+	char shorter[LABEL_SHORT_BYTES(512)];
+
+	label_short(shorter, column[0]);
+	assert_string_equal(shorter, column[1]);
+}
+
+static void test_short_names(void **state)
+{
+	(void)state;
+	check_table("labels", 2, check_short);
+}
+
+static const char *unless_nothing(const char *text)
+{
+	return strcmp(text, "-") ? text : NULL;
+}
+
+static void check_fitted(char **column)
+{
+	const char *const beside[2] = {unless_nothing(column[1]), unless_nothing(column[2])};
+	char fitted[LABEL_BYTES];
+	size_t length = label_fit(fitted, column[0], beside, atoi(column[3]), &cells, LABEL_SHORT);
+
+	assert_int_equal(length, unless_nothing(column[4]) ? strlen(column[4]) : 0);
+	if (length)
+		assert_string_equal(fitted, column[4]);
+}
+
+static void test_fit_keeps_what_tells_most(void **state)
+{
+	(void)state;
+	check_table("fitted", 5, check_fitted);
 }
 
 static void test_fit_survives_length(void **state)
@@ -144,15 +180,15 @@ static void test_fit_survives_length(void **state)
 	assert_non_null(name);
 	memset(name, 'x', 10000);
 	name[10000] = '\0';
-	assert_in_range(label_fit(fitted, name, 1e9, &cells, LABEL_WHOLE), LABEL_BYTES - 8,
+	assert_in_range(label_fit(fitted, name, NULL, 1e9, &cells, LABEL_WHOLE), LABEL_BYTES - 8,
 		LABEL_BYTES - 1);
 	/* Brackets that grow most when collapsed, and ones that never close. */
 	for (unsigned i = 0; i < 10000; i++)
 		name[i] = i % 3 == 0 ? 'a' : i % 3 == 1 ? '<' : '>';
-	assert_true(label_fit(fitted, name, 100, &cells, LABEL_WHOLE) <= 102 + 2 * 100);
+	assert_true(label_fit(fitted, name, NULL, 100, &cells, LABEL_WHOLE) <= 102 + 2 * 100);
 	for (unsigned i = 0; i < 10000; i++)
 		name[i] = i % 2 ? '<' : 'a';
-	assert_true(label_fit(fitted, name, 100, &cells, LABEL_WHOLE) > 0);
+	assert_true(label_fit(fitted, name, NULL, 100, &cells, LABEL_WHOLE) > 0);
 	free(name);
 }
 
@@ -196,6 +232,7 @@ int main(void)
 		cmocka_unit_test(test_clean_cuts_between_code_points),
 		cmocka_unit_test(test_fit_prefers_the_whole_then_the_short_then_a_cut),
 		cmocka_unit_test(test_short_names),
+		cmocka_unit_test(test_fit_keeps_what_tells_most),
 		cmocka_unit_test(test_fit_survives_length),
 		cmocka_unit_test(counts_have_commas),
 		cmocka_unit_test(what_has_no_room_is_cut),
