@@ -254,6 +254,8 @@ void label_short(char *out, const char *name)
 #define FEWEST_OF_BOTH_ENDS 6u
 /* Characters of what stands before a function's own name that are worth their ink. */
 #define FEWEST_BEFORE 2u
+/* Of an address so many tell it from others: functions are aligned. */
+#define FEWEST_OF_ADDRESS 4u
 
 /* A text and how wide it is up to each of its characters. */
 struct measured {
@@ -465,6 +467,8 @@ size_t label_fit(char *fitted, const char *name, const char *const beside[2], do
 	if (names == LABEL_TEXT)
 		return put_cut(fitted, &all,
 			(struct cut){0, end_that_fits(&all, 0, room_px), all.count, all.count});
+	if (address && start_that_fits(&all, 0, room_px) + FEWEST_OF_ADDRESS > all.count)
+		return 0;
 	if (address || (own && all.px[all.count] - all.px[own] <= room_px))
 		return put_cut(fitted, &all, keep_tail(&all, own, room_px));
 	return put_cut(fitted, &all, keep_ends(&all, own, room_px, beside));

@@ -7,6 +7,7 @@ const ELLIPSIS = '\u2026';
 const FEWEST_CHARACTERS = 2;
 const FEWEST_OF_BOTH_ENDS = 6;
 const FEWEST_BEFORE = 2;
+const FEWEST_OF_ADDRESS = 4;
 
 /** @param {string} name @param {number} i Does a '<' there open template arguments? */
 function opensArguments(name, i) {
@@ -246,7 +247,9 @@ export class Labels {
 		if (short.isAddress || (own && short.widthFrom(own) <= room)) {
 			const tail = short.startThatFits(own, room);
 			const head = short.endThatFits(0, room - short.widthFrom(tail));
-			return short.cut(0, tail > own || head < FEWEST_BEFORE ? 0 : head, tail, count);
+			return short.isAddress && count - tail < FEWEST_OF_ADDRESS ? ''
+				: short.cut(0, tail > own || head < FEWEST_BEFORE ? 0 : head, tail,
+					count);
 		}
 		return this.fitOwn(short, room, beside);
 	}
