@@ -2,23 +2,37 @@
 // @ts-check
 // What is looked at, as the fragment of the URL, so that it can be sent, reloaded and gone back to;
 // and the browser's history, the only one there is. Only what differs from the file's own defaults
-// is written:
+// is written, at most 2,000 characters:
 //
-//   #times=waits&mark=2&inlined=folded&zoom=1.1a.2f&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark
-//   #search=text&regex&case
+//   #times=waits&mark=Zk1&inlined=folded&box=aB3xY2Zk1&span=0.25-0.5&order=bottom-up&layout=icicle
+//   #theme=dark&search=text&regex&case
+//
+// Boxes and marks are said by digits of their names, three for each level, so that a link is short and
+// leads to the same function in another run's picture; or as far as that has its levels, and then the
+// person is told. Links of earlier pictures have numbers instead, zoom=1.1a.2f&mark=2, which are those
+// of one file.
 
-import {formatPath, parsePath} from './navigate.js';
-import {TIMES, follow, framesTo} from './tree.js';
+import {parsePath} from './navigate.js';
+import {nodeName} from './text.js';
+import {TIMES, childrenOf, follow, pathTo} from './tree.js';
 
 /** Browsers keep only so much with an entry of the history. */
 const LONGEST_TRAIL = 100;
 
+/** Deeper boxes are said by the level this deep, and then where there is one child only. */
+const MOST_LEVELS = 400;
+/** Of what is looked for, as the URL has it: what is longer is not kept. */
+const LONGEST_QUERY = 600;
+
+/** @typedef {{levels: string[], more: number}} Way to a box: names, then levels of one child */
+
 /**
  * @typedef {object} Place
- * @property {number} mark from which to the next is shown, 0 before the first, -1 all
+ * @property {string} mark from which to the next is shown, "" for all of the time
  * @property {'' | import('./state.js').Times} times that are shown
  * @property {boolean} folded what was inlined is not shown
- * @property {number[]} path frames from the outermost box to the one zoomed into
+ * @property {Way} way to the box zoomed into
+ * @property {number[]} path frames on the way, in earlier pictures' links
  * @property {{from: number, to: number} | null} span shares of all weight, when not the node's
  * @property {'' | 'top-down' | 'bottom-up'} order
  * @property {'' | 'flame' | 'icicle'} layout
@@ -33,6 +47,80 @@ function decode(text) {
 	} catch {
 		return '';
 	}
+}
+
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+/** Three digits that tell a name from most others; never a number. @param {string} name */
+export function nameDigits(name) {
+	let hash = 0x811c9dc5;
+	for (let i = 0; i < name.length; i++)
+		hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
+	hash ^= hash >>> 15;
+	return DIGITS[(hash >>> 12 & 63) % 52] + DIGITS[hash >>> 6 & 63] + DIGITS[hash & 63];
+}
+
+/** @param {string[]} names on the way @returns {Way} */
+export function wayOf(names) {
+	return {levels: names.slice(0, MOST_LEVELS).map(nameDigits),
+		more: Math.max(names.length - MOST_LEVELS, 0)};
+}
+
+/** @param {Way} way */
+function formatWay({levels, more}) {
+	return levels.join('') + (more ? `.${more}` : '');
+}
+
+/** @param {string} text @returns {Way} */
+function parseWay(text) {
+	const [, digits, more] = text.match(/^((?:[\w-]{3})*)(?:\.(\d{1,7}))?$/) || ['', '', ''];
+	return {levels: digits.match(/.../g) || [], more: digits && Number(more) || 0};
+}
+
+/**
+ * The deepest box on a way, and how many levels of it are not there.
+ * @param {import('./tree.js').Tree} tree @param {Way} way
+ * @param {(node: number) => string} nameOf
+ */
+export function followWay(tree, {levels, more}, nameOf) {
+	let node = 0;
+	let left = levels.length + more;
+	for (; left; left--) {
+		const level = levels[levels.length + more - left];
+		const children = childrenOf(tree, node);
+		const next = level ? children.find(child => nameDigits(nameOf(child)) === level)
+			: children.length === 1 ? children[0] : undefined;
+		if (next === undefined)
+			break;
+		node = next;
+	}
+	return {node, missing: left};
+}
+
+/** Likewise by numbers of frames. @param {import('./tree.js').Tree} tree @param {number[]} path */
+function followNumbers(tree, path) {
+	const node = follow(tree, path);
+	return {node, missing: path.length - tree.depth[node]};
+}
+
+/**
+ * Number of the stretch that begins at a mark, -1 when there is none: earlier links have the number.
+ * @param {import('./tree.js').Stretch[]} stretches @param {string} mark
+ */
+export function findMark(stretches, mark) {
+	const [name, nth] = mark.split('.');
+	return /^\d+$/.test(mark) && Number(mark) < stretches.length ? Number(mark)
+		: stretches.map((_, i) => i).filter(i => nameDigits(stretches[i].text) === name)
+			[Number(nth) || 0] ?? -1;
+}
+
+/** @param {import('./tree.js').Stretch[]} stretches @param {number} stretch or -1 */
+export function markDigits(stretches, stretch) {
+	if (stretch < 0)
+		return '';
+	const {text} = stretches[stretch];
+	const nth = stretches.slice(0, stretch).filter(one => one.text === text).length;
+	return nameDigits(text) + (nth ? `.${nth}` : '');
 }
 
 /** @param {string} text @returns {Place['span']} */
@@ -55,9 +143,10 @@ export function parsePlace(fragment) {
 		values.set(key, decode(rest.join('=')));
 	}
 	return {
-		mark: parseInt((values.get('mark') || '').match(/^\d+$/)?.[0] || '-1', 10),
+		mark: values.get('mark')?.match(/^(\d+|[\w-]{3}(\.\d+)?)$/)?.[0] || '',
 		times: oneOf(values.get('times'), [...TIMES]),
 		folded: values.get('inlined') === 'folded',
+		way: parseWay(values.get('box') || ''),
 		path: parsePath(values.get('zoom') || ''),
 		span: parseSpan(values.get('span') || ''),
 		order: oneOf(values.get('order'), ['top-down', 'bottom-up']),
@@ -72,16 +161,16 @@ export function parsePlace(fragment) {
 }
 
 /** @param {Place} place @returns {string} with its "#", or "" for the beginning */
-export function formatPlace({times, mark, folded, path, span, order, layout, theme, query}) {
+export function formatPlace({times, mark, folded, way, span, order, layout, theme, query}) {
 	const parts = [];
 	if (times)
 		parts.push(`times=${times}`);
-	if (mark >= 0)
+	if (mark)
 		parts.push(`mark=${mark}`);
 	if (folded)
 		parts.push('inlined=folded');
-	if (path.length)
-		parts.push(`zoom=${formatPath(path)}`);
+	if (way.levels.length)
+		parts.push(`box=${formatWay(way)}`);
 	if (span)
 		parts.push(`span=${[span.from, span.to].map(n => n.toFixed(9)).join('-')}`);
 	if (order)
@@ -90,8 +179,9 @@ export function formatPlace({times, mark, folded, path, span, order, layout, the
 		parts.push(`layout=${layout}`);
 	if (theme)
 		parts.push(`theme=${theme}`);
-	if (query.text)
-		parts.push(`search=${encodeURIComponent(query.text)}`);
+	const text = encodeURIComponent(query.text);
+	if (text && text.length <= LONGEST_QUERY)
+		parts.push(`search=${text}`);
 	if (query.regex)
 		parts.push('regex');
 	if (query.matchCase)
@@ -103,8 +193,10 @@ export class Address {
 	/**
 	 * @param {import('./navigate.js').Navigator} navigator
 	 * @param {import('./search.js').SearchBox} searchBox
+	 * @param {(text: string) => void} say what of a link is not in this picture
 	 */
-	constructor(navigator, searchBox) {
+	constructor(navigator, searchBox, say) {
+		this.say = say;
 		this.navigator = navigator;
 		this.searchBox = searchBox;
 		this.viewer = navigator.viewer;
@@ -127,9 +219,10 @@ export class Address {
 		const total = tree.total[0];
 		return {
 			times: state.times === state.initialTimes ? '' : state.times,
-			mark: state.stretch,
+			mark: markDigits(state.stretches, state.stretch),
 			folded: state.folded,
-			path: framesTo(tree, state.zoomed),
+			way: wayOf(pathTo(tree, state.zoomed).map(node => nodeName(state, node))),
+			path: [],
 			span: state.free ? {from: span.from / total, to: span.to / total} : null,
 			order: state.bottomUp === profile.reversed ? ''
 				: state.bottomUp ? 'bottom-up' : 'top-down',
@@ -178,23 +271,29 @@ export class Address {
 		const bottomUp = place.order ? place.order === 'bottom-up' : profile.reversed;
 		if (first || bottomUp !== state.bottomUp)
 			navigator.reorder(bottomUp);
-		const stretch = state.stretches[place.mark]?.weight ? place.mark : -1;
+		const mark = place.mark ? findMark(state.stretches, place.mark) : -1;
+		const stretch = state.stretches[mark]?.weight ? mark : -1;
 		if (stretch !== state.stretch)
 			navigator.showStretch(stretch);
 		const icicle = place.layout ? place.layout === 'icicle' : profile.icicle;
 		if (first || icicle !== state.icicle)
 			navigator.turn(icicle);
 		this.searchBox.fill(place.query);
-		this.restoreZoom(place, first);
+		const lacks = [this.restoreZoom(place, first),
+			place.mark && stretch < 0 ? 'its mark' : '',
+			place.times && times !== place.times ? 'its kind of time' : ''].filter(Boolean);
 		viewer.page.spoken.textContent = '';
 		this.restoring = false;
+		if (lacks.length)
+			this.say(`Not in this picture of the link: ${lacks.join(', ')}`);
 	}
 
-	/** @param {Place} place @param {boolean} first */
-	restoreZoom({path, span}, first) {
+	/** @param {Place} place @param {boolean} first @returns {string} what of it is not there */
+	restoreZoom({way, path, span}, first) {
 		const {viewer, state, navigator} = this;
 		const total = state.tree.total[0];
-		const node = follow(state.tree, path);
+		const {node, missing} = path.length ? followNumbers(state.tree, path)
+			: followWay(state.tree, way, one => nodeName(state, one));
 		if (first)
 			viewer.toRoot();
 		if (span)
@@ -204,5 +303,7 @@ export class Address {
 			navigator.fill(node, first);
 		if (first && node)
 			navigator.scrollTo(state.tree.depth[node]);
+		const levels = path.length || way.levels.length + way.more;
+		return missing ? `${missing} of its ${levels} levels` : '';
 	}
 }

@@ -102,9 +102,9 @@ function start(svg, profile, background) {
 	const selection = new Selection(viewer);
 	const navigator = new Navigator(viewer, selection);
 	const searchBox = new SearchBox(page, finder);
-	const address = new Address(navigator, searchBox);
 	const sheet = new Sheet(page.ui);
 	const toast = new Toast(page);
+	const address = new Address(navigator, searchBox, text => toast.show(text));
 	const clipboard = new Clipboard(selection, text => toast.show(text));
 
 	state.onTree(() => showTimes(page, state));

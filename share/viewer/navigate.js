@@ -146,8 +146,8 @@ export function showLastCrumb(nav) {
 
 // ---- going elsewhere ----------------------------------------------------------------------------
 
-/** Frames from the outermost box to one, as the URL has them. @param {number[]} frames */
-export function formatPath(frames) {
+/** Frames from the outermost box to one, as the history has them. @param {number[]} frames */
+function formatPath(frames) {
 	return frames.map(frame => frame.toString(36)).join('.');
 }
 

@@ -8,7 +8,9 @@ import {amountsOf, formatPercent, formatSeconds, linesOf, nodeName} from './text
 
 /** By key, how far the focus moves through the sheet's buttons. @type {Record<string, number>} */
 const FOCUS_STEPS = {Tab: 1, ArrowDown: 1, ArrowUp: -1};
-const TOAST_MS = 1600;
+/** How long a toast stays: there is more to read in a longer one. */
+const TOAST_MS = 800;
+const TOAST_CHARACTER_MS = 50;
 
 /** A sheet: while it is open nothing else can be reached. */
 export class Sheet {
@@ -167,6 +169,7 @@ export class Toast {
 		toast.textContent = spoken.textContent = text;
 		toast.classList.add('shown');
 		clearTimeout(this.timer);
-		this.timer = window.setTimeout(() => toast.classList.remove('shown'), TOAST_MS);
+		this.timer = window.setTimeout(() => toast.classList.remove('shown'), 
+			TOAST_MS + TOAST_CHARACTER_MS * text.length);
 	}
 }

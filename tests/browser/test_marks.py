@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Marks: the list of them, and the picture of what ran between two."""
 
+import re
+
 import pytest
 
 from marked import mark
@@ -58,7 +60,7 @@ def test_between_two_marks(marks):
         (3, "std::map<Key, Value>::find"): 1 / 3}.items()}
     assert box(marks, "parse: 300 samples")["row"] == 0
     assert crumbs(marks) == ["all", "parse, 1.00 s to 2.00 s"]
-    assert marks.run(FRAGMENT) == "#mark=1"
+    assert re.fullmatch(r"#mark=[\w-]{3}", marks.run(FRAGMENT))
     choose(marks, 4)
     assert fact(marks, "total") == 600 and fact(marks, "nodes") == 6
     assert crumbs(marks) == ["all", "compile, from 2.50 s"]
@@ -124,7 +126,7 @@ def test_with_search_order_and_zoom(marks, marked):
     before, fragment = shares(marks), marks.run(FRAGMENT)
     show(marks, marked, fragment)
     assert shares(marks) == before and fact(marks, "zoomed") == "strcmp"
-    assert marks.run(FRAGMENT) == fragment and "mark=3" in fragment
+    assert marks.run(FRAGMENT) == fragment and "mark=" in fragment
     marks.run("location.hash = '#mark=1'")
     marks.wait("flamerun.total === 300")
     assert not fact(marks, "bottomUp") and fact(marks, "zoomed").startswith("parse: 300")

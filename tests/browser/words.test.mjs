@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import test from 'node:test';
 
-import {KEYS, Labels, between, compileQuery, ease, formatPercent, formatPlace,
-	formatSeconds, invertTree, linesOf, markStacks, matchFrames, outermostMatches,
-	parsePlace, shortName, treeOf} from './viewer.mjs';
+import {KEYS, Labels, between, compileQuery, ease, findMark, followWay, formatPercent, formatPlace,
+	formatSeconds, invertTree, linesOf, markDigits, markStacks, matchFrames, nameDigits,
+	outermostMatches, parsePlace, shortName, treeOf, wayOf} from './viewer.mjs';
 
 const query = (text, regex = false, matchCase = false) => ({text, regex, matchCase});
 
@@ -99,17 +99,64 @@ test('a zoom ends where it should and keeps what both spans share in sight', () 
 	assert.ok(Math.abs(next.from - 5) < 1e-9 && Math.abs(next.to - 15) < 1e-9);
 });
 
+const NOWHERE = {times: '', mark: '', folded: false, way: {levels: [], more: 0}, path: [], span: null,
+	order: '', layout: '', theme: '', query: query('')};
+
 test('the state goes into a fragment and comes back', () => {
-	const state = {times: 'waits', mark: 3, folded: true, path: [1, 46, 0], span: {from: 0.25, to: 0.5}, order: 'bottom-up',
-		layout: 'icicle', theme: 'dark', query: query('a&b=c #%+ \u00fc', true, true)};
+	const state = {times: 'waits', mark: markDigits([{text: 'begin'}], 0), folded: true,
+		way: wayOf(['main', 'operator<<', 'f']), path: [], span: {from: 0.25, to: 0.5},
+		order: 'bottom-up', layout: 'icicle', theme: 'dark',
+		query: query('a&b=c #%+ \u00fc', true, true)};
 	assert.deepEqual(parsePlace(formatPlace(state)), state);
-	const none = {times: '', mark: -1, folded: false, path: [], span: null, order: '', layout: '', theme: '',
-		query: query('')};
-	assert.equal(formatPlace(none), '');
+	assert.equal(formatPlace(NOWHERE), '');
 	for (const nonsense of ['', '#', '#&&=&', '#zoom=&span=-&order=x&theme', '#span=0.5-0.2',
-		'#search=%', '#span=NaN-NaN', '#inlined=x', '#times=all', '#mark=-2', '#mark=1e3', '#mark=x'])
-		assert.deepEqual(parsePlace(nonsense), none, nonsense);
+		'#search=%', '#span=NaN-NaN', '#inlined=x', '#times=all', '#mark=-2', '#mark=1e3x',
+		'#box=ab', '#box=.5', '#box=abc.', '#box=%', '#box=abc.1e9'])
+		assert.deepEqual(parsePlace(nonsense), NOWHERE, nonsense);
 	assert.deepEqual(parsePlace('#zoom=1.z.-4.2').path, [1, 35]);
+});
+
+test('a link is short, whatever it is of', () => {
+	const long = Array.from({length: 5000}, (_, i) => `std::vector<int>::push_back_${i}`);
+	const place = {...NOWHERE, way: wayOf(long), mark: markDigits([{text: long.join()}], 0),
+		times: 'waits', folded: true, span: {from: 0.123456789, to: 0.987654321},
+		order: 'bottom-up', layout: 'icicle', theme: 'light', query: query('\u00fc'.repeat(100), true, true)};
+	assert.ok(formatPlace(place).length <= 2000);
+	assert.ok(formatPlace(place).includes('search='));
+	assert.ok(!formatPlace({...place, query: query('a'.repeat(601))}).includes('search='));
+	assert.ok(formatPlace({...NOWHERE, way: wayOf(long.slice(0, 30))}).length < 100);
+	for (const name of ['', 'main', ...long])
+		assert.match(nameDigits(name), /^[A-Za-z][\w-]{2}$/);
+});
+
+test('a way leads to the same names in another tree, as far as that has them', () => {
+	const here = treeOf({'m;a;b;c': 1, 'm;z': 2});
+	const there = treeOf({'aa': 1, 'm;0': 1, 'm;a;0;c': 1, 'm;a;b': 3, 'q;c': 1});
+	const names = ['m', 'a', 'b', 'c'];
+	const nameIn = ({tree, frames}) => node => frames[tree.frame[node]];
+	const end = (one, way) => {
+		const {node, missing} = followWay(one.tree, way, nameIn(one));
+		return [node && nameIn(one)(node), one.tree.depth[node], missing];
+	};
+	assert.deepEqual(end(here, wayOf(names)), ['c', 4, 0]);
+	assert.deepEqual(end(there, wayOf(names)), ['b', 3, 1]);
+	assert.deepEqual(end(there, wayOf(['x', 'a'])), [0, 0, 2]);
+	// Too deep to be said level by level: on by those that have one child.
+	const deep = Array.from({length: 1000}, (_, i) => `f${i}`);
+	assert.deepEqual(end(treeOf({[deep.join(';')]: 1, 'f0;x': 1}), wayOf(deep)), ['f999', 1000, 0]);
+	assert.deepEqual(end(treeOf({[deep.join(';')]: 1, [deep.slice(0, 500).join(';') + ';x']: 1}),
+		wayOf(deep)), ['f499', 500, 500]);
+});
+
+test('marks are found by what they say', () => {
+	const stretches = ['before a', 'a', 'b', 'a'].map(text => ({text}));
+	for (let i = 0; i < 4; i++)
+		assert.equal(findMark(stretches, markDigits(stretches, i)), i);
+	assert.equal(findMark(stretches.slice(1), markDigits(stretches, 2)), 1);
+	assert.equal(findMark(stretches, '2'), 2);
+	assert.equal(findMark(stretches, '4'), -1);
+	assert.equal(findMark(stretches, nameDigits('c')), -1);
+	assert.equal(markDigits(stretches, -1), '');
 });
 
 test('lines are told by file name, number and share of the function', () => {
