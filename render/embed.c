@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "render/bytes.h"
+#include "render/legend.h"
 #include "render/palette.h"
 
 /* ---- bytes to text --------------------------------------------------------------------------- */
@@ -332,6 +333,19 @@ static void put_counted(struct bytes *column, const char *text)
 	bytes_text(column, text);
 }
 
+static void write_legend(struct writer *writer)
+{
+	struct legend_entry entries[LEGEND_MAX];
+	unsigned count = legend_of(&writer->style->palette, writer->tree, entries);
+
+	for (unsigned i = 0; i < count * LEGEND_SHADES; i++)
+		bytes_varint(&writer->column, entries[i / LEGEND_SHADES].places[i % LEGEND_SHADES]);
+	end_column(writer, EMBED_LEGEND_COLORS);
+	for (unsigned i = 0; i < count; i++)
+		put_counted(&writer->column, entries[i].text);
+	end_column(writer, EMBED_LEGEND_TEXTS);
+}
+
 static void write_frames(struct writer *writer)
 {
 	struct bytes *column = &writer->column;
@@ -495,8 +509,8 @@ static void write_lines(struct writer *writer)
 		for (uint32_t i = 0; i < frames; i++) {
 			count = lines_of(writer, i, &first, &more);
 			for (size_t line = first; line < first + count; line++)
-				put_line(writer, tag, calltree_line_at(writer->tree, line),
-					&before);
+				put_line(
+					writer, tag, calltree_line_at(writer->tree, line), &before);
 		}
 		end_column(writer, tag);
 	}
@@ -556,6 +570,7 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	write_view(&writer);
 	write_numbers(&writer);
 	write_colors(&writer);
+	write_legend(&writer);
 	write_frames(&writer);
 	write_nodes(&writer);
 	write_samples(&writer);

@@ -89,6 +89,9 @@ enum embed_tag {
 	EMBED_LINE_SELVES = 34,	/* per line: weight of samples whose leaf it is */
 	EMBED_LINE_TOTALS = 35, /* per line: weight of stacks in which it is */
 	EMBED_LINE_WAITS = 36,	/* per line: of that, of stacks that wait */
+	/* What the colours mean, waits left out; see render/legend.h. */
+	EMBED_LEGEND_COLORS = 37, /* per entry: LEGEND_SHADES places in the table of colours */
+	EMBED_LEGEND_TEXTS = 38,  /* per entry: byte length, bytes */
 	/* What the viewer has no use for, and who reads the file back has. */
 	EMBED_THREAD_PROCESSES = 40, /* per thread: byte length, bytes; as calltree_thread() */
 	EMBED_MARK_THREADS = 41,     /* per mark: tid */

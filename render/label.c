@@ -311,6 +311,9 @@ static unsigned start_that_fits(const struct measured *all, unsigned first, doub
 	return from;
 }
 
+/* Characters of "+0x", of which no part is told. */
+#define ADDRESS_MARK 3u
+
 /* In "[libz.so.1+0x12]" what tells one from the next: "+0x12]". NULL for other names. */
 static const char *address_in(const char *name)
 {
@@ -385,6 +388,9 @@ static unsigned shared_with(const struct measured *all, const char *const beside
 static struct cut keep_tail(const struct measured *all, unsigned own, double room_px)
 {
 	unsigned tail = start_that_fits(all, own, room_px);
+
+	if (tail > own && tail < own + ADDRESS_MARK)
+		tail = own + ADDRESS_MARK;
 	unsigned head = end_that_fits(all, 0, room_px - (all->px[all->count] - all->px[tail]));
 
 	return (struct cut){0, tail > own || head < FEWEST_BEFORE ? 0 : head, tail, all->count};

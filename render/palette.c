@@ -114,7 +114,7 @@ static enum palette_class wait_class(const struct calltree_frame *frame)
 }
 
 /* Waits look the same in every palette. */
-static enum palette_class class_of(
+enum palette_class palette_class_of(
 	const struct palette *palette, const struct calltree_frame *frame)
 {
 	return frame->kind == CALLTREE_WAIT ? wait_class(frame) : palette->scheme->classify(frame);
@@ -322,7 +322,7 @@ static unsigned family_size(const struct palette_family *family)
 	return family->hues * family->levels;
 }
 
-static unsigned first_place(const struct palette *palette, enum palette_class class)
+unsigned palette_first_place(const struct palette *palette, enum palette_class class)
 {
 	unsigned first = 0;
 
@@ -333,27 +333,22 @@ static unsigned first_place(const struct palette *palette, enum palette_class cl
 
 unsigned palette_size(const struct palette *palette)
 {
-	return first_place(palette, PALETTE_CLASSES);
+	return palette_first_place(palette, PALETTE_CLASSES);
 }
 
 unsigned palette_root(const struct palette *palette)
 {
-	return first_place(palette, PALETTE_ROOT);
+	return palette_first_place(palette, PALETTE_ROOT);
 }
 
 unsigned palette_merged(const struct palette *palette)
 {
-	return first_place(palette, PALETTE_MERGED);
+	return palette_first_place(palette, PALETTE_MERGED);
 }
 
 const char *palette_name(const struct palette *palette)
 {
 	return palette->scheme->name;
-}
-
-unsigned palette_wait_place(const struct palette *palette, const struct palette_wait *wait)
-{
-	return first_place(palette, wait->class);
 }
 
 unsigned palette_place(const struct palette *palette, uint32_t frame)
@@ -458,7 +453,7 @@ static int place_modules(struct palette *palette, const struct calltree *tree)
 		const struct module *module =
 			bsearch(&wanted, modules, count, sizeof(*modules), compare_names);
 
-		palette->places[i] = (uint8_t)(first_place(palette, PALETTE_MODULE) +
+		palette->places[i] = (uint8_t)(palette_first_place(palette, PALETTE_MODULE) +
 					       module->hue * family->levels +
 					       hash_text(frame->name) % family->levels);
 	}
@@ -492,12 +487,12 @@ int palette_init(struct palette *palette, const char *name, const struct calltre
 		return -ENOMEM;
 	for (uint32_t i = 0; i < frames; i++) {
 		const struct calltree_frame *frame = calltree_frame_at(tree, i);
-		enum palette_class class = class_of(palette, frame);
+		enum palette_class class = palette_class_of(palette, frame);
 		unsigned shades = family_size(&palette->scheme->families[class]);
 
 		has_modules |= class == PALETTE_MODULE;
 		palette->places[i] =
-			(uint8_t)(first_place(palette, class) + hash_text(frame->name) % shades);
+			(uint8_t)(palette_first_place(palette, class) + hash_text(frame->name) % shades);
 	}
 	if (has_modules)
 		error = place_modules(palette, tree);

@@ -97,11 +97,14 @@ struct palette_wait {
 	enum palette_class class;
 };
 
+/* All waits of one kind have one colour. */
 #define PALETTE_WAITS 7u
 extern const struct palette_wait palette_waits[PALETTE_WAITS];
 
-/* The place of all waits of one kind, which have one colour. */
-unsigned palette_wait_place(const struct palette *palette, const struct palette_wait *wait);
+/* The class whose colours @frame has, and the first of the places of a class. */
+enum palette_class palette_class_of(
+	const struct palette *palette, const struct calltree_frame *frame);
+unsigned palette_first_place(const struct palette *palette, enum palette_class class);
 
 /* Places of the two colours no frame has: the root's box, and merged or cut-off boxes. */
 unsigned palette_root(const struct palette *palette);

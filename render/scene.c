@@ -13,6 +13,7 @@
 
 #include "render/label.h"
 #include "render/layout.h"
+#include "render/legend.h"
 
 /* ---- the graph ------------------------------------------------------------------------------- */
 
@@ -211,10 +212,10 @@ static int add_graph(struct scene *scene, const struct calltree *tree, const str
 #define NEEDLE_PX 32.0
 #define BOXES_MAX 16000u
 
-/* Texts beside labels: title, subtitle, empty, two notes of our own. */
-#define TEXTS_MORE (NOTES_MAX + 5u + 1u + PALETTE_WAITS)
-/* Boxes beside the graph's: the panel where there is none, the legend's. */
-#define BOXES_MORE (1u + PALETTE_WAITS)
+/* Texts beside labels: title, subtitle, empty, two notes of our own, the legends'. */
+#define TEXTS_MORE (NOTES_MAX + 5u + LEGEND_MAX + 1u + PALETTE_WAITS)
+/* Boxes beside the graph's: the panel where there is none, the legends'. */
+#define BOXES_MORE (1u + LEGEND_MAX * LEGEND_SHADES + PALETTE_WAITS)
 
 static double scaled(const struct scene *scene, double px)
 {
@@ -329,31 +330,76 @@ static int add_word(struct scene *scene, double *x_px, double y_px, const char *
 		       : add_text(scene, x, y_px, FONT_NOTE, text);
 }
 
-/* Which colour is which kind of wait, of those that @tree has; nothing where it has none. */
+/*
+ * A box of up to LEGEND_SHADES colours at *@x_px in the line whose baseline is @y_px and what it
+ * means, where both fit; *@x_px is behind them then.
+ */
+static int add_meaning(struct scene *scene, double *x_px, double y_px,
+	const unsigned places[LEGEND_SHADES], const char *text)
+{
+	double side_px = scaled(scene, LEGEND_BOX_PX), end_px = *x_px + side_px + scaled(scene, 4);
+	bool is_one = places[0] == places[LEGEND_SHADES - 1];
+	unsigned shades = is_one ? 1 : LEGEND_SHADES;
+
+	if (end_px + label_width_px(text, &scene->fonts[FONT_NOTE].measure) >
+		scene->width_px - MARGIN_PX)
+		return 0;
+	for (unsigned i = 0; i < shades; i++)
+		scene->boxes[scene->box_count++] = (struct scene_box){*x_px + side_px / shades * i,
+			y_px - side_px + 1, side_px / shades, side_px, places[i], false};
+	*x_px = end_px;
+	return add_word(scene, x_px, y_px, text);
+}
+
+/* The baseline of a line of a legend; *@y_px is below it then. */
+static double begin_legend(const struct scene *scene, double *y_px)
+{
+	*y_px += scaled(scene, NOTE_LINE_PX);
+	return *y_px - scaled(scene, 4);
+}
+
+/*
+ * What the colours mean: one line, and none where all are functions, for paper and pictures have no
+ * sheet of keys to look it up.
+ */
 static int add_legend(struct scene *scene, const struct calltree *tree, double *y_px)
+{
+	struct legend_entry entries[LEGEND_MAX];
+	unsigned count = legend_of(&scene->style->palette, tree, entries);
+	double x_px = MARGIN_PX;
+	int error = 0;
+
+	if (count < 2)
+		return 0;
+	double baseline_px = begin_legend(scene, y_px);
+
+	for (unsigned i = 0; !error && i < count; i++)
+		error = add_meaning(scene, &x_px, baseline_px, entries[i].places, entries[i].text);
+	return error;
+}
+
+/* Which colour is which kind of wait, of those that @tree has; nothing where it has none. */
+static int add_waits(struct scene *scene, const struct calltree *tree, double *y_px)
 {
 	const struct palette *palette = &scene->style->palette;
 	bool is_there[PALETTE_MAX] = {false};
-	double side_px = scaled(scene, LEGEND_BOX_PX), x_px = MARGIN_PX, baseline_px;
-	int error;
+	double x_px = MARGIN_PX;
 
 	for (uint32_t i = 0; i < calltree_frames(tree); i++)
 		if (calltree_frame_at(tree, i)->kind == CALLTREE_WAIT)
 			is_there[palette_place(palette, i)] = true;
 	if (!calltree_waits(tree))
 		return 0;
-	*y_px += scaled(scene, NOTE_LINE_PX);
-	baseline_px = *y_px - scaled(scene, 4);
-	error = add_word(scene, &x_px, baseline_px, "Waiting for:");
-	for (unsigned i = 0; !error && i < PALETTE_WAITS; i++) {
-		unsigned place = palette_wait_place(palette, &palette_waits[i]);
+	double baseline_px = begin_legend(scene, y_px);
+	int error = add_word(scene, &x_px, baseline_px, "Waiting for:");
 
-		if (!is_there[place] || x_px + side_px > scene->width_px - MARGIN_PX)
-			continue;
-		scene->boxes[scene->box_count++] = (struct scene_box){
-			x_px, baseline_px - side_px + 1, side_px, side_px, place, false};
-		x_px += side_px + scaled(scene, 4);
-		error = add_word(scene, &x_px, baseline_px, palette_waits[i].name);
+	for (unsigned i = 0; !error && i < PALETTE_WAITS; i++) {
+		unsigned place = palette_first_place(palette, palette_waits[i].class);
+
+		if (is_there[place])
+			error = add_meaning(scene, &x_px, baseline_px,
+				(const unsigned[LEGEND_SHADES]){place, place, place},
+				palette_waits[i].name);
 	}
 	return error;
 }
@@ -364,8 +410,10 @@ static int add_footer(struct scene *scene, const struct calltree *tree, const st
 {
 	double top_px = *y_px += scaled(scene, NOTES_GAP_PX);
 	char folded[96];
-	int error = add_legend(scene, tree, y_px);
+	int error = layout->count ? add_legend(scene, tree, y_px) : 0;
 
+	if (!error)
+		error = add_waits(scene, tree, y_px);
 	if (!error)
 		error = add_notes(scene, y_px);
 	if (!error && layout->folded) {

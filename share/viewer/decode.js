@@ -42,6 +42,7 @@ import {TIMES} from './tree.js';
  * @property {import('./tree.js').Mark[]} marks in order of time
  * @property {import('./tree.js').Samples} samples none where there are no marks or no times
  * @property {Lines} lines
+ * @property {{text: string, places: number[]}[]} legend what colours mean, by places in the palette
  */
 
 /**
@@ -89,6 +90,8 @@ const TAG = {
 	lineSelves: 34,
 	lineTotals: 35,
 	lineWaits: 36,
+	legendColors: 37,
+	legendTexts: 38,
 };
 
 /**
@@ -303,6 +306,21 @@ function readLines(column, frames, decoder) {
 	};
 }
 
+/** How many places an entry of the legend has, see render/legend.h. */
+const LEGEND_SHADES = 3;
+
+/**
+ * @param {(tag: number) => Uint8Array} column @param {number} colors @param {TextDecoder} decoder
+ */
+function readLegend(column, colors, decoder) {
+	const places = column(TAG.legendColors);
+	if (places.some(place => place >= colors))
+		throw new RangeError('a meaning of no colour');
+	return readTexts(column(TAG.legendTexts), Math.floor(places.length / LEGEND_SHADES), decoder)
+		.map((text, i) => ({text, places: [...places.subarray(
+			i * LEGEND_SHADES, (i + 1) * LEGEND_SHADES)]}));
+}
+
 /**
  * @param {Map<number, Uint8Array>} columns @param {number} nodes @param {number} frames
  * @returns {Nodes}
@@ -340,6 +358,7 @@ export function readProfile(columns) {
 	const [periodNs, , nodes, frames, modules, , samples, , rootColor, mergedColor] =
 		readNumbers(columns.get(TAG.numbers), 10);
 	const marks = readMarks(column, decoder);
+	const light = readColors(columns.get(TAG.light));
 	const profile = {
 		...readView(columns.get(TAG.view)),
 		title: cleanText(text(TAG.title)),
@@ -352,7 +371,7 @@ export function readProfile(columns) {
 		frames,
 		rootColor,
 		mergedColor,
-		light: readColors(columns.get(TAG.light)),
+		light,
 		dark: readColors(columns.get(TAG.dark)),
 		modules: readTexts(columns.get(TAG.modules), modules, decoder),
 		frameModule: whole(TAG.frameModules, frames),
@@ -363,6 +382,7 @@ export function readProfile(columns) {
 		marks,
 		samples: readSamples(column, marks.length ? samples : 0, nodes),
 		lines: readLines(column, frames, decoder),
+		legend: readLegend(column, light.length, decoder),
 	};
 	if ([profile.frameModule, profile.frameColor].some((numbers, i) =>
 		numbers.some(number => number >= [modules, profile.light.length][i])))

@@ -60,6 +60,7 @@ export const KEYS = [
 	{shown: 'f', text: 'inlined functions: as boxes, or folded into what they stand in',
 		actions: {f: 'fold'}},
 	{shown: 'l', text: 'source lines of the selected function', actions: {l: 'lines'}},
+	{shown: 'k', text: 'what the colours mean', actions: {k: 'colors'}},
 	{shown: 'd', text: 'dark or light', actions: {d: 'dark'}},
 	{shown: 'm', text: 'marks the program made; what ran from one to the next',
 		actions: {m: 'marks'}},

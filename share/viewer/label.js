@@ -97,6 +97,7 @@ export function shortName(name) {
 	return depth || !short ? name : short;
 }
 
+const ADDRESS_MARK = 3;
 const ADDRESS = /^\[.*?(\+0x[0-9a-f]+\])$/;
 const BEGINS_NAME = /^(?!operator\(\))[\w~$\u0080-\uffff]/;
 
@@ -245,7 +246,9 @@ export class Labels {
 			return short.text;
 		const room = width - this.measure(ELLIPSIS);
 		if (short.isAddress || (own && short.widthFrom(own) <= room)) {
-			const tail = short.startThatFits(own, room);
+			let tail = short.startThatFits(own, room);
+			if (tail > own && tail < own + ADDRESS_MARK)
+				tail = own + ADDRESS_MARK;
 			const head = short.endThatFits(0, room - short.widthFrom(tail));
 			return short.isAddress && count - tail < FEWEST_OF_ADDRESS ? ''
 				: short.cut(0, tail > own || head < FEWEST_BEFORE ? 0 : head, tail,

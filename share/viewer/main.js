@@ -7,6 +7,7 @@ import {Address} from './address.js';
 import {readColumns, readProfile} from './decode.js';
 import {isDark, watchTheme} from './draw.js';
 import {actionOf, listenToPointers, whenResting} from './input.js';
+import {Legend} from './legend.js';
 import {Navigator, showLastCrumb} from './navigate.js';
 import {Matcher} from './matcher.js';
 import {Clipboard, listenToPrinting} from './output.js';
@@ -70,7 +71,7 @@ function listenToKeysAndButtons(page, sheet, actions) {
 	search.input.addEventListener('input', () => actions.search());
 	for (const [button, action] of /** @type {[HTMLElement, string][]} */ ([
 		[page.reset, 'reset'], [page.bottomUp, 'bottomUp'], [page.icicle, 'icicle'],
-		[page.dark, 'dark'], [page.help, 'help'], [page.marks, 'marks'],
+		[page.colors, 'colors'], [page.dark, 'dark'], [page.help, 'help'], [page.marks, 'marks'],
 		[search.matchCase, 'matchCase'], [search.regex, 'regex'],
 		[search.previous, 'previous'], [search.next, 'next']]))
 		button.addEventListener('click', () => actions[action]());
@@ -106,6 +107,8 @@ function start(svg, profile, background) {
 	const toast = new Toast(page);
 	const address = new Address(navigator, searchBox, text => toast.show(text));
 	const clipboard = new Clipboard(selection, text => toast.show(text));
+
+	const legend = new Legend(page, state);
 
 	state.onTree(() => showTimes(page, state));
 	navigator.trail = () => address.trail();
@@ -176,7 +179,8 @@ function start(svg, profile, background) {
 		},
 		copyName: () => clipboard.copyName(),
 		copyStack: () => clipboard.copyStack(),
-		help: () => openHelp(sheet),
+		colors: () => legend.toggle(),
+		help: () => openHelp(sheet, state),
 		marks: () => state.stretches.length ? showMarks() : toast.show('No marks in here'),
 	});
 	viewer.release();

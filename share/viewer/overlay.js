@@ -3,6 +3,7 @@
 // What comes over the picture: one sheet at a time, with the keys or the marks, and toasts.
 
 import {KEYS} from './input.js';
+import {meaningsOf} from './legend.js';
 import {element, icon} from './page.js';
 import {amountsOf, formatPercent, formatSeconds, linesOf, nodeName} from './text.js';
 
@@ -80,13 +81,14 @@ export class Sheet {
 	}
 }
 
-/** @param {Sheet} sheet */
-export function openHelp(sheet) {
+/** @param {Sheet} sheet @param {import('./state.js').State} state */
+export function openHelp(sheet, state) {
 	const rows = KEYS.map(key => element('tr', {}, [
 		element('th', {scope: 'row'},
 			key.shown.split(' ').map(one => element('kbd', {}, [one]))),
 		element('td', {}, [key.text])]));
-	sheet.open('Keys', '?', [element('table', {}, rows)]);
+	sheet.open('Keys', '?', [element('table', {}, rows), element('h2', {}, ['Colours']),
+		element('div', {class: 'meanings'}, meaningsOf(state))]);
 }
 
 /**

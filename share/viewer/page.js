@@ -14,6 +14,7 @@ const SHAPES = {
 	flame: 'M6 3h4M4 8h8M2 13h12',
 	bottomUp: 'M8 2v12M4 10l4 4 4-4M3 2h10',
 	theme: 'M8 2a6 6 0 1 0 0 12zM8 2a6 6 0 1 1 0 12',
+	colors: 'M2.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 4.5h4M9.5 11.5h4',
 	help: 'M5.5 6a2.5 2.5 0 1 1 3.6 2.2C8.3 8.7 8 9.2 8 10M8 13v.1',
 	previous: 'M4 10l4-4 4 4',
 	next: 'M4 6l4 4 4-4',
@@ -86,6 +87,7 @@ function buildTools() {
 			[icon('bottomUp'), element('span', {}, ['Bottom-up'])], true),
 		icicle: button('icicle', 'Icicle: roots on top  (i)',
 			[icon('icicle'), element('span', {}, ['Icicle'])], true),
+		colors: button('colors', 'What the colours mean  (k)', [icon('colors')], true),
 		dark: button('dark', 'Dark or light  (d)', [icon('theme')], true),
 		help: button('help', 'Keys  (?)', [icon('help')]),
 	};
@@ -126,7 +128,7 @@ export function buildPage(svg, profile) {
 		element('p', {title: profile.subtitle}, [profile.subtitle])]);
 	const ui = element('div', {class: 'flamerun'}, [
 		element('header', {}, [heading, element('div', {class: 'tools'},
-			[search.field, tools.bottomUp, tools.icicle, tools.dark, tools.help])]),
+			[search.field, tools.bottomUp, tools.icicle, tools.colors, tools.dark, tools.help])]),
 		element('div', {class: 'bar'}, [crumbs, matched, reset,
 			...profile.marks.length ? [marks] : [],
 			...profile.frameKind.includes(WAIT) ? [times.group] : []]),

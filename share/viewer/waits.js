@@ -7,7 +7,6 @@ import {element} from './page.js';
 import {press} from './search.js';
 import {IDLE, KERNEL, WAIT} from './state.js';
 import {follow, framesTo} from './tree.js';
-import {amountsOf} from './text.js';
 
 /** By the module of a wait's frame, for people; in the order of render/palette.c. */
 const WAIT_KINDS = new Map([
@@ -167,23 +166,10 @@ export function buildTimes() {
 		'aria-label': 'Time that is shown'}, Object.values(buttons))};
 }
 
-/** The buttons and the legend. @param {import('./page.js').Page} page @param {State} state */
-export function showTimes({times, legend}, state) {
-	const {profile} = state;
+/** @param {import('./page.js').Page} page @param {State} state */
+export function showTimes({times}, state) {
 	for (const [name, button] of Object.entries(times.buttons)) {
 		press(button, name === state.times);
 		button.disabled = !state.choices.some(one => one === name);
 	}
-	legend.hidden = !state.hasWaits || state.times === 'cpu';
-	if (legend.hidden)
-		return;
-	const parts = partsOf(state, 0).filter(part => part.frame >= 0);
-	legend.replaceChildren('Waiting for:', ...parts.map(({name, weight, frame}) => {
-		const place = profile.frameColor[frame];
-		const swatch = element('i', {'aria-hidden': 'true'});
-		swatch.style.setProperty('--light', profile.light[place]);
-		swatch.style.setProperty('--dark', profile.dark[place]);
-		return element('span', {}, [swatch, `${name} `,
-			element('b', {}, [amountsOf(state, weight, 'waits').join(', ')])]);
-	}));
 }

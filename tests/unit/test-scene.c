@@ -131,15 +131,45 @@ static void test_inlined_boxes_are_marked(void **state)
 		&(struct picture_options){.width = 1048}, drawn.tree), 0);
 	assert_int_equal(
 		scene_init(&drawn.scene, drawn.tree, &drawn.preorder, &drawn.style, ""), 0);
-	/* The root, a with 500 px, b with 490, c with 4, d with 6. */
-	assert_int_equal(drawn.scene.box_count, 5);
-	for (uint32_t i = 0; i < 5; i++) {
+	/* The root, a with 500 px, b with 490, c with 4, d with 6; shades of two classes. */
+	assert_int_equal(drawn.scene.box_count, 5 + 2 * 3);
+	for (uint32_t i = 0; i < drawn.scene.box_count; i++) {
 		const struct scene_box *box = &drawn.scene.boxes[i];
 
 		marked += box->is_inlined;
 		assert_int_equal(box->is_inlined, box->width > 480 && box->width < 495);
 	}
 	assert_int_equal(marked, 1);
+	release(&drawn);
+}
+
+/* A reader of paper has nowhere else to look. */
+static void test_colors_are_explained_where_there_are_several(void **state)
+{
+	struct drawn drawn;
+	const struct picture_options options = {.width = 400};
+	uint32_t boxes;
+
+	(void)state;
+	draw(&drawn, &options, 0, NULL);
+	boxes = drawn.scene.box_count;
+	assert_int_equal(boxes, 4);
+	calltree_add(drawn.tree,
+		calltree_child(drawn.tree, CALLTREE_ROOT,
+			calltree_frame(drawn.tree, "[a.so+0x1]", "", CALLTREE_UNNAMED)),
+		10);
+	scene_release(&drawn.scene);
+	preorder_release(&drawn.preorder);
+	style_release(&drawn.style);
+	assert_int_equal(calltree_finish(drawn.tree), 0);
+	assert_int_equal(preorder_init(&drawn.preorder, drawn.tree), 0);
+	assert_int_equal(style_init(&drawn.style, &options, drawn.tree), 0);
+	assert_int_equal(
+		scene_init(&drawn.scene, drawn.tree, &drawn.preorder, &drawn.style, NULL), 0);
+	find(&drawn.scene, "function, whatever the hue");
+	find(&drawn.scene, "no symbol");
+	assert_int_equal(drawn.scene.box_count, 5 + 3 + 1);
+	check_inside(&drawn.scene);
 	release(&drawn);
 }
 
@@ -212,6 +242,7 @@ int main(void)
 		cmocka_unit_test(test_sizes_are_kept),
 		cmocka_unit_test(test_inlined_boxes_are_marked),
 		cmocka_unit_test(test_the_root_says_what_is_counted),
+		cmocka_unit_test(test_colors_are_explained_where_there_are_several),
 		cmocka_unit_test(test_notes_stand_below_on_as_many_lines_as_they_need),
 		cmocka_unit_test(test_hostile_notes_end),
 	};

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Classes of frames, named for people, and the shades of each. Hues within a class come from a hash
+ * of the name: that they mean nothing is what a reader has to be told first.
+ */
+#include "render/legend.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* In the order in which they are listed. */
+static const struct {
+	enum palette_class class;
+	const char *text;
+} classes[] = {
+	{(enum palette_class)CALLTREE_NATIVE, "function, whatever the hue"},
+	{PALETTE_MODULE, "function, a hue for each module"},
+	{PALETTE_GUEST, "function of the language, whatever the hue"},
+	{PALETTE_BUILTIN, "its engine's"},
+	{PALETTE_CXX, "C++"},
+	{(enum palette_class)CALLTREE_INLINE, "inlined, dashed"},
+	{(enum palette_class)CALLTREE_JIT, "compiled at run time"},
+	{(enum palette_class)CALLTREE_UNNAMED, "no symbol"},
+	{(enum palette_class)CALLTREE_KERNEL, "kernel"},
+	{PALETTE_KERNEL, "kernel"},
+	{(enum palette_class)CALLTREE_SYNTHETIC, "not sampled, or cut off"},
+	{(enum palette_class)CALLTREE_PROCESS, "process"},
+	{(enum palette_class)CALLTREE_THREAD, "thread"},
+	{(enum palette_class)CALLTREE_IDLE, "idle threads"},
+};
+
+_Static_assert(sizeof(classes) / sizeof(*classes) <= LEGEND_MAX, "there is room for each");
+
+/* Where a palette has colours for a language or for modules, other functions are the exception. */
+static const char *text_of(
+	const struct palette *palette, enum palette_class class, const char *text)
+{
+	const struct palette_family *families = palette->scheme->families;
+
+	if (class != (enum palette_class)CALLTREE_NATIVE)
+		return text;
+	return families[PALETTE_GUEST].levels	 ? "other function"
+	       : families[PALETTE_MODULE].levels ? "function of no module"
+						 : text;
+}
+
+/* Do two classes look the same, shade by shade? */
+static bool is_same(const struct palette *palette, enum palette_class a, enum palette_class b)
+{
+	const struct palette_family *families = palette->scheme->families;
+	unsigned first = palette_first_place(palette, a), other = palette_first_place(palette, b);
+	unsigned shades = families[a].hues * families[a].levels;
+
+	if (families[b].hues * families[b].levels != shades)
+		return false;
+	for (unsigned i = 0; i < shades; i++)
+		for (int dark = 0; dark < 2; dark++) {
+			struct palette_color one = palette_at(palette, first + i, dark);
+			struct palette_color two = palette_at(palette, other + i, dark);
+
+			if (memcmp(&one, &two, sizeof(one)) != 0)
+				return false;
+		}
+	return true;
+}
+
+unsigned legend_of(const struct palette *palette, const struct calltree *tree,
+	struct legend_entry entries[LEGEND_MAX])
+{
+	bool is_there[PALETTE_CLASSES] = {false};
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < calltree_frames(tree); i++)
+		is_there[palette_class_of(palette, calltree_frame_at(tree, i))] = true;
+	if (is_there[CALLTREE_NATIVE] && is_same(palette, (enum palette_class)CALLTREE_NATIVE,
+						 (enum palette_class)CALLTREE_JIT))
+		is_there[CALLTREE_JIT] = false;
+	for (unsigned i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
+		enum palette_class class = classes[i].class;
+		const struct palette_family *family = &palette->scheme->families[class];
+		struct legend_entry *entry = &entries[count];
+
+		if (!is_there[class])
+			continue;
+		entry->text = text_of(palette, class, classes[i].text);
+		for (unsigned shade = 0; shade < LEGEND_SHADES; shade++)
+			entry->places[shade] =
+				palette_first_place(palette, class) +
+				(family->hues - 1) * shade / (LEGEND_SHADES - 1) * family->levels +
+				family->levels / 2;
+		count++;
+	}
+	return count;
+}
