@@ -492,7 +492,8 @@ int palette_init(struct palette *palette, const char *name, const struct calltre
 
 		has_modules |= class == PALETTE_MODULE;
 		palette->places[i] =
-			(uint8_t)(palette_first_place(palette, class) + hash_text(frame->name) % shades);
+			(uint8_t)(palette_first_place(palette, class) +
+				  hash_text(frame->name) % shades);
 	}
 	if (has_modules)
 		error = place_modules(palette, tree);

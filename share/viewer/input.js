@@ -92,9 +92,18 @@ export function actionOf(event, within) {
 	return ACTIONS.get(key) || '';
 }
 
+/** What fingers do, as the sheet lists it. @type {[string, string][]} */
+export const GESTURES = [
+	['Tap', 'select a box; again: zoom into it'],
+	['Two fingers', 'zoom freely'],
+	['Drag', 'move what is zoomed, scroll'],
+	['Hold', 'copy the name'],
+];
+
 // ---- pointers -----------------------------------------------------------------------------------
 
 const STILL_PX = 5;
+const HELD_MS = 500;
 
 /**
  * Places are in the window's pixels, distances in CSS pixels.
@@ -103,12 +112,13 @@ const STILL_PX = 5;
  * @property {() => void} leave
  * @property {(x: number, y: number) => void} click
  * @property {(x: number, y: number) => void} tap
+ * @property {(x: number, y: number) => void} hold
  * @property {(dx: number) => void} drag
  * @property {(x: number, factor: number) => void} pinch what was `factor` wide is 1 wide
  * @property {() => void} end of a drag or pinch
  */
 
-/** @typedef {{x: number, y: number, startX: number, startY: number}} Finger */
+/** @typedef {{x: number, y: number, startX: number, startY: number, since: number}} Finger */
 
 class Fingers {
 	/** @param {Gestures} gestures */
@@ -124,7 +134,7 @@ class Fingers {
 		if (!this.down.size)
 			this.moved = false;
 		this.down.set(event.pointerId, {x: event.clientX, y: event.clientY,
-			startX: event.clientX, startY: event.clientY});
+			startX: event.clientX, startY: event.clientY, since: event.timeStamp});
 	}
 
 	/** @param {PointerEvent} event @param {Finger} finger */
@@ -157,12 +167,14 @@ class Fingers {
 
 	/** @param {PointerEvent} event @param {boolean} cancelled */
 	release(event, cancelled) {
-		if (!this.down.delete(event.pointerId) || this.down.size)
+		const finger = this.down.get(event.pointerId);
+		if (!finger || !this.down.delete(event.pointerId) || this.down.size)
 			return;
 		if (this.moved)
 			this.gestures.end();
 		else if (!cancelled && event.pointerType === 'touch')
-			this.gestures.tap(event.clientX, event.clientY);
+			this.gestures[event.timeStamp - finger.since < HELD_MS ? 'tap' : 'hold'](
+				event.clientX, event.clientY);
 		else if (!cancelled)
 			this.gestures.click(event.clientX, event.clientY);
 	}
@@ -187,6 +199,11 @@ export function listenToPointers(canvas, gestures) {
 	});
 	canvas.addEventListener('pointerup', event => fingers.release(event, false));
 	canvas.addEventListener('pointercancel', event => fingers.release(event, true));
+	// A browser's menu would take the finger away from us.
+	canvas.addEventListener('contextmenu', event => {
+		if (fingers.down.size)
+			event.preventDefault();
+	});
 	canvas.addEventListener('pointerleave', event => {
 		if (!canvas.hasPointerCapture(event.pointerId)) {
 			fingers.down.delete(event.pointerId);

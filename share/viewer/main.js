@@ -12,7 +12,7 @@ import {Navigator, showLastCrumb} from './navigate.js';
 import {Matcher} from './matcher.js';
 import {Clipboard, listenToPrinting} from './output.js';
 import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
-import {buildPage, hidePage, showPage} from './page.js';
+import {buildPage, hidePage, isTouched, showPage} from './page.js';
 import {Finder, SearchBox} from './search.js';
 import {Selection} from './selection.js';
 import {State} from './state.js';
@@ -51,13 +51,18 @@ function listenToWindow(viewer) {
 
 /**
  * @param {Viewer} viewer @param {Selection} selection @param {Navigator} navigator
+ * @param {Clipboard} clipboard
  */
-function listenToGestures(viewer, selection, navigator) {
+function listenToGestures(viewer, selection, navigator, clipboard) {
 	listenToPointers(viewer.page.canvas, {
 		point: (x, y) => selection.point(x, y),
 		leave: () => selection.leave(),
 		click: (x, y) => navigator.pick(viewer.nodeUnder(x, y)),
 		tap: (x, y) => navigator.tap(viewer.nodeUnder(x, y)),
+		hold: (x, y) => {
+			selection.select(viewer.nodeUnder(x, y));
+			clipboard.copyName();
+		},
 		drag: dx => navigator.freely(() => viewer.camera.shift(-dx / viewer.width)),
 		pinch: (x, factor) => navigator.freely(() => viewer.camera.scaleAt(
 			(x - viewer.origin.left) / viewer.width, factor)),
@@ -135,11 +140,11 @@ function start(svg, profile, background) {
 	selection.describe();
 	address.restore(true);
 	listenToWindow(viewer);
-	listenToGestures(viewer, selection, navigator);
+	listenToGestures(viewer, selection, navigator, clipboard);
 	for (const times of TIMES)
 		page.times.buttons[times].addEventListener('click', () => navigator.showTimes(times));
-	/** Named as in input.js. */
-	listenToKeysAndButtons(page, sheet, {
+	/** @type {Actions} named as in input.js */
+	const actions = {
 		left: () => navigator.walk(place => place.previous),
 		right: () => navigator.walk(place => place.next),
 		first: () => navigator.walk(place => place.siblings[0]),
@@ -180,9 +185,10 @@ function start(svg, profile, background) {
 		copyName: () => clipboard.copyName(),
 		copyStack: () => clipboard.copyStack(),
 		colors: () => legend.toggle(),
-		help: () => openHelp(sheet, state),
+		help: () => openHelp(sheet, state, actions),
 		marks: () => state.stretches.length ? showMarks() : toast.show('No marks in here'),
-	});
+	};
+	listenToKeysAndButtons(page, sheet, actions);
 	viewer.release();
 	performance.mark('flamerun');
 	Object.defineProperty(window, 'flamerun', {value: facts(viewer, selection)});
@@ -234,6 +240,11 @@ function facts(viewer, selection) {
 	return Object.freeze(made);
 }
 
+/** Boxes that a finger hits. @param {import('./decode.js').Profile} profile */
+function forFingers(profile) {
+	return {...profile, rowPx: Math.max(profile.rowPx, 28), fontPx: Math.max(profile.fontPx, 13)};
+}
+
 /** @param {import('./loader.js').Loaded} loaded */
 function main({svg, version, data, sheet, style, source}) {
 	hidePage(svg);
@@ -246,7 +257,7 @@ function main({svg, version, data, sheet, style, source}) {
 	}
 	sheet.replaceSync(style);
 	try {
-		start(svg, profile, new Background(source, data));
+		start(svg, isTouched() ? forFingers(profile) : profile, new Background(source, data));
 	} catch (error) {
 		hidePage(svg);
 		throw error;

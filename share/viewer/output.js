@@ -6,7 +6,7 @@
 import {DASHED_MIN_PX, DASHES, DASH_ALPHA, labelFitter, labelPlace} from './draw.js';
 import {Labels} from './label.js';
 import {BoxList, snapLeft, snapWidth, visibleBoxes} from './layout.js';
-import {fillWindow, svgElement} from './page.js';
+import {fillWindow, isTouched, svgElement} from './page.js';
 import {labelOf, nodeName, sentence, timeText} from './text.js';
 import {pathTo} from './tree.js';
 
@@ -222,7 +222,8 @@ export class Clipboard {
 			this.refused = text;
 			// The browser's own copying tells only what has the focus.
 			this.selection.page.canvas.focus({preventScroll: true});
-			this.say('Not allowed here; press Ctrl+C now');
+			this.say(isTouched() ? 'Copying is not allowed here'
+				: 'Not allowed here; press Ctrl+C now');
 		}
 	}
 }

@@ -2,9 +2,9 @@
 // @ts-check
 // What comes over the picture: one sheet at a time, with the keys or the marks, and toasts.
 
-import {KEYS} from './input.js';
+import {GESTURES, KEYS} from './input.js';
 import {meaningsOf} from './legend.js';
-import {element, icon} from './page.js';
+import {element, icon, isTouched} from './page.js';
 import {amountsOf, formatPercent, formatSeconds, linesOf, nodeName} from './text.js';
 
 /** By key, how far the focus moves through the sheet's buttons. @type {Record<string, number>} */
@@ -81,13 +81,40 @@ export class Sheet {
 	}
 }
 
-/** @param {Sheet} sheet @param {import('./state.js').State} state */
-export function openHelp(sheet, state) {
-	const rows = KEYS.map(key => element('tr', {}, [
-		element('th', {scope: 'row'},
-			key.shown.split(' ').map(one => element('kbd', {}, [one]))),
-		element('td', {}, [key.text])]));
-	sheet.open('Keys', '?', [element('table', {}, rows), element('h2', {}, ['Colours']),
+/**
+ * Keys are buttons: what has no other button is reached by finger, too.
+ * @param {import('./input.js').Key} key @param {(action: string) => void} act
+ */
+function keyRow({shown, text, actions}, act) {
+	const named = [...new Set(Object.values(actions))];
+	return element('tr', {}, [
+		element('th', {scope: 'row'}, shown.split(' ').map((one, i) => {
+			const kbd = element('kbd', {}, [one]);
+			if (!named[i])
+				return kbd;
+			const button = element('button', {type: 'button', class: 'key'}, [kbd]);
+			button.addEventListener('click', () => act(named[i]));
+			return button;
+		})),
+		element('td', {}, [text])]);
+}
+
+/**
+ * @param {Sheet} sheet @param {import('./state.js').State} state
+ * @param {Record<string, () => any>} actions by name
+ */
+export function openHelp(sheet, state, actions) {
+	const act = (/** @type {string} */ action) => {
+		sheet.close();
+		if (action !== 'help')
+			actions[action]();
+	};
+	const gestures = GESTURES.map(([gesture, text]) => element('tr', {}, [
+		element('th', {scope: 'row'}, [gesture]), element('td', {}, [text])]));
+	sheet.open(isTouched() ? 'Fingers and keys' : 'Keys', '?', [
+		element('table', {}, [...isTouched() ? gestures : [],
+			...KEYS.map(key => keyRow(key, act))]),
+		element('h2', {}, ['Colours']),
 		element('div', {class: 'meanings'}, meaningsOf(state))]);
 }
 
@@ -171,7 +198,7 @@ export class Toast {
 		toast.textContent = spoken.textContent = text;
 		toast.classList.add('shown');
 		clearTimeout(this.timer);
-		this.timer = window.setTimeout(() => toast.classList.remove('shown'), 
+		this.timer = window.setTimeout(() => toast.classList.remove('shown'),
 			TOAST_MS + TOAST_CHARACTER_MS * text.length);
 	}
 }

@@ -148,6 +148,11 @@ export function buildPage(svg, profile) {
 
 const SIZES = ['width', 'height', 'viewBox'];
 
+/** Is what points a finger, which cannot hover and needs more room? */
+export function isTouched() {
+	return matchMedia('(pointer: coarse)').matches;
+}
+
 /**
  * Give the window to the viewer; what the static picture needs is kept in attributes.
  * @param {Page} page
@@ -159,6 +164,9 @@ export function showPage(page) {
 			svg.setAttribute(`data-${name}`, svg.getAttribute(name) || '');
 	// Before the data: when a saved page is read again, the script finds what it left behind.
 	svg.insertBefore(page.object, svg.querySelector('#flamerun'));
+	// Without it phones lay pages out as wide as a desk's and show them small.
+	page.object.before(element('meta', {id: 'flamerun-viewport', name: 'viewport',
+		content: 'width=device-width,initial-scale=1'}));
 	fillWindow(svg);
 }
 
@@ -178,7 +186,7 @@ function restoreSize(svg) {
 
 /** Remove what this run or, in a saved page, an earlier one added. @param {SVGSVGElement} svg */
 export function hidePage(svg) {
-	svg.querySelector('#flamerun-ui')?.remove();
+	svg.querySelectorAll('#flamerun-ui, #flamerun-viewport').forEach(one => one.remove());
 	svg.querySelector('#flamerun-print')?.remove();
 	svg.querySelector('.flamerun-why')?.remove();
 	svg.classList.remove('flamerun-printing');

@@ -4,12 +4,13 @@
 // the pointer and the line at the bottom, which does not move.
 
 import {snapLeft, snapWidth} from './layout.js';
-import {element} from './page.js';
+import {element, isTouched} from './page.js';
 import {amountsOf, formatPercent, linesOf, nodeName, originOf, sentence, sharesOf}
 	from './text.js';
 import {holdersOf, partsOf} from './waits.js';
 
 const HINT = 'Click a box to zoom \u00b7 / to search \u00b7 ? for all keys';
+const TOUCH_HINT = 'Tap a box, again to zoom \u00b7 two fingers zoom freely \u00b7 hold to copy';
 
 /** Lines that are told without being asked for: the key for all is among the keys. */
 const MOST_LINES = 3;
@@ -195,7 +196,7 @@ function fact(label, ...values) {
 function fillDetails(details, state, node) {
 	if (node < 0) {
 		const {notes} = state.profile;
-		details.replaceChildren(element('div', {class: 'hint'}, [HINT]),
+		details.replaceChildren(element('div', {class: 'hint'}, [isTouched() ? TOUCH_HINT : HINT]),
 			element('div', {class: 'hint'}, [notes.join(' \u00b7 ')]));
 		details.lastElementChild?.setAttribute('title', notes.join('\n'));
 		return;

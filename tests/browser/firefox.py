@@ -46,6 +46,21 @@ MEDIA = f"const context = {CONTEXT};" """
     return '';"""
 
 
+PHONE = f"const context = {CONTEXT};" """
+    const [is, width, height] = arguments, {style} = gBrowser.selectedBrowser;
+    Services.prefs.setBoolPref('dom.meta-viewport.enabled', is);
+    for (const which of ['primary', 'all'])
+        if (is)
+            Services.prefs.setIntPref(`ui.${which}PointerCapabilities`, 1);  // coarse, no hover
+        else
+            Services.prefs.clearUserPref(`ui.${which}PointerCapabilities`);
+    context.inRDMPane = is;
+    context.touchEventsOverride = is ? 'enabled' : 'none';
+    context.overrideDPPX = is ? 2 : 0;
+    style.maxWidth = is ? `${width}px` : '';
+    style.maxHeight = is ? `${height}px` : '';"""
+
+
 class Firefox(Browser):
     """Like Browser; what only DevTools of Chromium can do skips the test."""
 
@@ -145,6 +160,13 @@ class Firefox(Browser):
     def fingers(self, has):
         self._run_in_chrome(f"{CONTEXT}.touchEventsOverride = arguments[0]",
                             "enabled" if has else "none")
+
+    def phone(self, width, height):
+        # As its responsive mode does: a narrow element in a window that is as wide as ever.
+        self._run_in_chrome(PHONE, True, width, height)
+
+    def desk(self):
+        self._run_in_chrome(PHONE, False, 0, 0)
 
     def viewport(self, width, height, ratio=1):
         self._run_in_chrome(f"{CONTEXT}.overrideDPPX = arguments[0]", ratio)

@@ -171,6 +171,16 @@ class Browser:
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height,
                  deviceScaleFactor=ratio, mobile=False)
 
+    def phone(self, width, height):
+        """A screen of so many CSS pixels that fingers point at, until desk()."""
+        self.fingers(True)
+        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                 deviceScaleFactor=2, mobile=True)
+
+    def desk(self):
+        self.resize_back()
+        self.fingers(False)
+
     def resize_back(self):
         self.cdp("Emulation.clearDeviceMetricsOverride")
 

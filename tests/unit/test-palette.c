@@ -360,10 +360,11 @@ static void test_waits_are_told_apart_by_all_eyes(void **state)
 	for (const char *const *name = palette_names(); *name; name++)
 		for (unsigned i = 0; i < PALETTE_WAITS; i++) {
 			struct palette palette;
-			unsigned place = place_of(&palette, *name, "[futex]",
-				palette_waits[i].module, CALLTREE_WAIT);
+			unsigned place = place_of(
+				&palette, *name, "[futex]", palette_waits[i].module, CALLTREE_WAIT);
 
-			assert_int_equal(place, palette_first_place(&palette, palette_waits[i].class));
+			assert_int_equal(
+				place, palette_first_place(&palette, palette_waits[i].class));
 			for (int dark = 0; dark < 2; dark++) {
 				struct palette_color color = palette_at(&palette, place, dark);
 
