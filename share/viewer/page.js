@@ -95,16 +95,17 @@ function buildTools() {
 
 /** The graph with what lies on it. */
 function buildGraph() {
-	const canvas = element('canvas', {tabindex: '0', role: 'application',
-		'aria-roledescription': 'flame graph', 'aria-label': 'Flame graph. Arrow keys walk '
-			+ 'through the functions, Enter zooms, question mark lists all keys.'});
+	const canvas = element('canvas', {'tabindex': '0', 'role': 'tree',
+		'aria-orientation': 'horizontal', 'aria-label': 'Flame graph',
+		'aria-description': 'Left and right are siblings, up and down caller and callee as the '
+			+ 'graph stands; Enter zooms, slash searches, question mark lists all keys.'});
 	const outline = element('div', {class: 'outline'});
 	const ring = element('div', {class: 'ring'});
 	const stage = element('div', {class: 'stage'}, [canvas, ring, outline]);
 	// As high as the whole graph: the stage sticks to what is seen of it.
 	const sheet = element('div', {class: 'sheet'}, [stage]);
 	return {canvas, outline, ring, stage, sheet,
-		scroller: element('div', {class: 'scroller', tabindex: '-1'}, [sheet])};
+		scroller: element('main', {class: 'scroller', tabindex: '-1'}, [sheet])};
 }
 
 /** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile */
@@ -113,9 +114,9 @@ export function buildPage(svg, profile) {
 	const tools = buildTools();
 	const graph = buildGraph();
 	const matched = element('output', {class: 'matched'});
-	const reset = button('reset', 'Show everything  (0)', ['Reset zoom']);
-	const marks = button('marks', 'Marks the program made  (m)',
-		[`${profile.marks.length} mark${profile.marks.length === 1 ? '' : 's'}`]);
+	const reset = button('reset', 'Reset zoom: show everything  (0)', ['Reset zoom']);
+	const marked = `${profile.marks.length} mark${profile.marks.length === 1 ? '' : 's'}`;
+	const marks = button('marks', `${marked} the program made  (m)`, [marked]);
 	const times = buildTimes();
 	const legend = element('div', {class: 'legend', hidden: ''});
 	const crumbs = element('nav', {class: 'crumbs', 'aria-label': 'Zoomed into'});
@@ -146,7 +147,13 @@ export function buildPage(svg, profile) {
 
 /** @typedef {ReturnType<typeof buildPage>} Page */
 
-const SIZES = ['width', 'height', 'viewBox'];
+/** What the static picture needs and the live one cannot have. */
+const STATIC = ['width', 'height', 'viewBox', 'role', 'aria-labelledby', 'aria-describedby'];
+
+/** @param {SVGSVGElement} svg */
+function staticOf(svg) {
+	return svg.querySelector('#flamerun-static');
+}
 
 /** Is what points a finger, which cannot hover and needs more room? */
 export function isTouched() {
@@ -159,7 +166,7 @@ export function isTouched() {
  */
 export function showPage(page) {
 	const {svg} = page;
-	for (const name of SIZES)
+	for (const name of STATIC)
 		if (!svg.hasAttribute(`data-${name}`))
 			svg.setAttribute(`data-${name}`, svg.getAttribute(name) || '');
 	// Before the data: when a saved page is read again, the script finds what it left behind.
@@ -167,6 +174,10 @@ export function showPage(page) {
 	// Without it phones lay pages out as wide as a desk's and show them small.
 	page.object.before(element('meta', {id: 'flamerun-viewport', name: 'viewport',
 		content: 'width=device-width,initial-scale=1'}));
+	// An image has nothing in it for a screen reader, and what is hidden is not read either.
+	for (const name of STATIC.slice(3))
+		svg.removeAttribute(name);
+	staticOf(svg)?.setAttribute('aria-hidden', 'true');
 	fillWindow(svg);
 }
 
@@ -177,9 +188,9 @@ export function fillWindow(svg) {
 	svg.removeAttribute('viewBox');
 }
 
-/** Back to the static picture's size, for paper and after a failure. @param {SVGSVGElement} svg */
-function restoreSize(svg) {
-	for (const name of SIZES)
+/** Back to the static picture, after a failure. @param {SVGSVGElement} svg */
+function restoreAttributes(svg) {
+	for (const name of STATIC)
 		if (svg.hasAttribute(`data-${name}`))
 			svg.setAttribute(name, svg.getAttribute(`data-${name}`) || '');
 }
@@ -191,5 +202,6 @@ export function hidePage(svg) {
 	svg.querySelector('.flamerun-why')?.remove();
 	svg.classList.remove('flamerun-printing');
 	svg.style.removeProperty('background');
-	restoreSize(svg);
+	staticOf(svg)?.removeAttribute('aria-hidden');
+	restoreAttributes(svg);
 }

@@ -4,6 +4,7 @@
 // the pointer and the line at the bottom, which does not move.
 
 import {snapLeft, snapWidth} from './layout.js';
+import {outline} from './outline.js';
 import {element, isTouched} from './page.js';
 import {amountsOf, formatPercent, linesOf, nodeName, originOf, sentence, sharesOf}
 	from './text.js';
@@ -73,7 +74,9 @@ export class Selection {
 	/** @param {number} node -1 for none */
 	select(node) {
 		this.selected = node;
-		if (node >= 0)
+		outline(this.page.canvas, this.state, node);
+		// Who is in the graph hears its item.
+		if (node >= 0 && document.activeElement !== this.page.canvas)
 			this.page.spoken.textContent = sentence(this.state, node);
 		this.placeFrames();
 		this.describe();
@@ -89,6 +92,7 @@ export class Selection {
 
 	/** What is said of a node has changed. */
 	describeAnew() {
+		outline(this.page.canvas, this.state, this.selected);
 		this.described = NOTHING_SAID;
 		this.describe();
 	}

@@ -32,9 +32,9 @@ def test_only_what_is_there(viewer, how):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_swatches_have_the_colors_of_the_boxes(viewer, tmp_path, scheme):
-    viewer.media(prefers_color_scheme=scheme)
     show(viewer, render(KNOWN.encode() + b"[a.so+0x10];b 500\n", tmp_path / "a.svg",
                         "--palette", "okabe-ito"))
+    viewer.media(prefers_color_scheme=scheme)
     viewer.wait(f"document.querySelector('.flamerun').dataset.theme === '{scheme}'")
     press(viewer, "k")
     fills = viewer.run("return [...document.querySelectorAll('.legend i')].map(one => "

@@ -108,6 +108,12 @@ def data_url(path):
     return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
 
 
+def deep_stacks():
+    """Stacks with more labels than are drawn as outlines."""
+    return b"".join(b";".join(b"quite_a_long_function_name_%d_%d" % (j, k) for k in range(130))
+                    + b" 2000\n" for j in range(6))
+
+
 def many_stacks(leaves):
     """Stacks with so many labels that native text is chosen, or few enough for outlines."""
     return b"".join(b"main;caller_%02d;function_with_a_name_%04d %d\n" % (i % 20, i, 5 + i % 7)
@@ -119,8 +125,7 @@ def test_svg_looks_like_png(browser, tmp_path, leaves, native):
     folded = KNOWN.encode() + many_stacks(leaves)
     folded += b"main;" + b"deep;" * 60 + b"x 4000\n"
     if native:
-        folded += b"".join(b";".join(b"quite_a_long_function_name_%d_%d" % (j, k) for k in range(130))
-                           + b" 2000\n" for j in range(6))
+        folded += deep_stacks()
     svg = render(folded, tmp_path / "a.svg")
     png = render(folded, tmp_path / "a.png")
     assert ("<text" in svg.read_text()) == native
