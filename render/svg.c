@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/fnv.h"
 #include "render/bytes.h"
 #include "render/drawing.h"
 #include "render/embed.h"
@@ -144,6 +145,17 @@ static const char *last_end_tag(const char *text)
 	return found;
 }
 
+/* A name for glyphs that another picture's hardly have, of what was drawn: the same one each time.
+ */
+static void name_glyphs(char name[6], const char *body, const char *end)
+{
+	uint64_t hash = fnv_bytes(FNV_BEGIN, body, (size_t)(end - body));
+
+	for (unsigned i = 0; i < 5; i++, hash /= 26)
+		name[i] = (char)('a' + hash % 26);
+	name[5] = '\0';
+}
+
 /*
  * What cairo drew. It names its outermost group after a counter of the whole process, which would
  * make the second of two equal pictures differ: the number is left out.
@@ -151,14 +163,18 @@ static const char *last_end_tag(const char *text)
 static void put_body(struct bytes *bytes, const char *body, const char *end)
 {
 	static const char name[] = "<g id=\"surface";
-	const char *found = strstr(body, name);
+	const char *found = strstr(body, name), *before = body;
+	char glyphs[6];
 
 	if (found && found < end) {
 		found += sizeof(name) - 1;
-		svg_paths_put(bytes, body, found);
 		body = found + strspn(found, "0123456789");
+	} else {
+		found = body;
 	}
-	svg_paths_put(bytes, body, end);
+	name_glyphs(glyphs, body, end);
+	svg_paths_put(bytes, before, found, glyphs);
+	svg_paths_put(bytes, body, end, glyphs);
 }
 
 /* cairo's document cut where its versions agree. */
@@ -222,8 +238,8 @@ static int write_layers(const struct drawing *drawing, const struct calltree *tr
 	if (error)
 		return error;
 	bytes_put(&bytes, document, (size_t)(drawn.open_end - document));
-	bytes_text(&bytes, " role=\"img\" aria-labelledby=\"flamerun-title\" "
-			   "aria-describedby=\"flamerun-desc\">");
+	/* Its title is its name: by id it would be that of the first picture of a page. */
+	bytes_text(&bytes, " role=\"img\">");
 	put_head(&bytes, &drawing->style);
 	error = write_out(&bytes, out);
 	if (!error)

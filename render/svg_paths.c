@@ -196,7 +196,21 @@ static void put_markup(struct bytes *bytes, const char *text, const char *end)
 	}
 }
 
-void svg_paths_put(struct bytes *bytes, const char *text, const char *end)
+static void put_value(struct bytes *bytes, const char *value, const char *end, const char *name)
+{
+	static const char glyph[] = "glyph";
+	size_t length = sizeof(glyph) - 1;
+	int refers = value < end && *value == '#';
+
+	if ((size_t)(end - value) >= refers + length && !memcmp(value + refers, glyph, length)) {
+		bytes_put(bytes, value, (size_t)refers);
+		bytes_text(bytes, name);
+		value += (size_t)refers + length;
+	}
+	bytes_put(bytes, value, (size_t)(end - value));
+}
+
+void svg_paths_put(struct bytes *bytes, const char *text, const char *end, const char *name)
 {
 	while (text < end) {
 		const char *open = memmem(text, (size_t)(end - text), "=\"", 2);
@@ -223,7 +237,7 @@ void svg_paths_put(struct bytes *bytes, const char *text, const char *end)
 		else if (is_short && (open[-1] == 'x' || open[-1] == 'y'))
 			put_place(bytes, value, close);
 		else
-			bytes_put(bytes, value, (size_t)(close - value));
+			put_value(bytes, value, close, name);
 		bytes_put(bytes, close, 1);
 		text = behind;
 	}

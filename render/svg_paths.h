@@ -17,9 +17,11 @@
 /*
  * Append the SVG text from @text to @end (borrowed) to @bytes. Path data of moves, lines, curves
  * and ends becomes relative, other places (x, y) stay absolute; both are rounded to a hundredth of
- * a pixel, which does not add up along a path. Blanks that lines begin with go, and so does it that
- * outlines of letters have no stroke. Everything else stays as it is.
+ * a pixel, which does not add up along a path. Names that begin with "glyph", and what refers to
+ * them, begin with @name instead, so that two pictures in one page keep their letters apart.
+ * Blanks that lines begin with go, and so does it that outlines of letters have no stroke.
+ * Everything else stays as it is.
  */
-void svg_paths_put(struct bytes *bytes, const char *text, const char *end);
+void svg_paths_put(struct bytes *bytes, const char *text, const char *end, const char *name);
 
 #endif

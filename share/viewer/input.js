@@ -64,6 +64,8 @@ export const KEYS = [
 	{shown: 'd', text: 'dark or light', actions: {d: 'dark'}},
 	{shown: 'm', text: 'marks the program made; what ran from one to the next',
 		actions: {m: 'marks'}},
+	{shown: 'p', text: 'print the rows in sight; Ctrl+P prints all of them',
+		actions: {p: 'print'}},
 	{shown: 'c C', text: 'copy the name, the stack', actions: {c: 'copyName', C: 'copyStack'}},
 	{shown: '?', text: 'this sheet', actions: {'?': 'help'}},
 ];

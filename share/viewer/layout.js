@@ -174,6 +174,14 @@ export function labelledBeside({count, row}, isLabelled) {
 	return {left, right};
 }
 
+/** @param {BoxList} boxes */
+export function highestRow({count, row}) {
+	let highest = 0;
+	for (let i = 0; i < count; i++)
+		highest = Math.max(highest, row[i]);
+	return highest;
+}
+
 /**
  * Edges on whole pixels with one pixel between neighbours when wide, as they are when narrow; cut
  * to the view. @param {number} left @param {number} right @param {number} width of the view

@@ -8,6 +8,7 @@ import {readColumns, readProfile} from './decode.js';
 import {isDark, watchTheme} from './draw.js';
 import {actionOf, listenToPointers, whenResting} from './input.js';
 import {Legend} from './legend.js';
+import {More} from './more.js';
 import {Navigator, showLastCrumb} from './navigate.js';
 import {Matcher} from './matcher.js';
 import {Clipboard, listenToPrinting} from './output.js';
@@ -46,7 +47,6 @@ function listenToWindow(viewer) {
 	new ResizeObserver(() => showLastCrumb(page.crumbs)).observe(page.crumbs);
 	watchResolution(() => viewer.resize());
 	watchTheme(() => viewer.recolor());
-	listenToPrinting(viewer);
 }
 
 /**
@@ -107,6 +107,7 @@ function start(svg, profile, background) {
 	const viewer = new Viewer(page, state, finder);
 	const selection = new Selection(viewer);
 	const navigator = new Navigator(viewer, selection);
+	const more = new More(viewer);
 	const searchBox = new SearchBox(page, finder);
 	const sheet = new Sheet(page.ui);
 	const toast = new Toast(page);
@@ -115,6 +116,7 @@ function start(svg, profile, background) {
 
 	const legend = new Legend(page, state);
 
+	viewer.onRest = () => more.tell();
 	state.onTree(() => showTimes(page, state));
 	navigator.trail = () => address.trail();
 	navigator.onMove = (asNew, trail) => {
@@ -182,6 +184,7 @@ function start(svg, profile, background) {
 			else
 				toast.show(state.hasWaits ? 'Nothing but waits in here' : 'No waits in here');
 		},
+		print: listenToPrinting(viewer),
 		copyName: () => clipboard.copyName(),
 		copyStack: () => clipboard.copyStack(),
 		colors: () => legend.toggle(),

@@ -5,7 +5,7 @@
 
 import {DASHED_MIN_PX, DASHES, DASH_ALPHA, labelFitter, labelPlace} from './draw.js';
 import {Labels} from './label.js';
-import {BoxList, snapLeft, snapWidth, visibleBoxes} from './layout.js';
+import {BoxList, highestRow, snapLeft, snapWidth, visibleBoxes} from './layout.js';
 import {fillWindow, isTouched, svgElement} from './page.js';
 import {labelOf, nodeName, sentence, timeText} from './text.js';
 import {pathTo} from './tree.js';
@@ -15,8 +15,6 @@ import {pathTo} from './tree.js';
 const WIDTH = 1200;
 const MARGIN = 24;
 const HEAD = 62;
-// More than these would be too small to read on one page: then the rows on screen are printed.
-const MOST_ROWS = 44;
 
 /**
  * @typedef {object} Paper
@@ -25,7 +23,7 @@ const MOST_ROWS = 44;
  * @property {string[]} notes below the graph
  * @property {import('./tree.js').Tree} tree
  * @property {import('./navigate.js').Span} span
- * @property {number} firstRow on screen, counted from the root
+ * @property {[number, number] | null} rows the first and last one, counted from the root; null: all
  * @property {boolean} icicle
  * @property {number} rowPx
  * @property {number} fontPx
@@ -57,8 +55,8 @@ function printView(paper) {
 		isMarked: paper.isMarked};
 	visibleBoxes(tree, {...view, firstRow: 0, lastRow: tree.rows}, boxes);
 	const all = highestRow(boxes) + 1;
-	const first = all > MOST_ROWS ? Math.min(paper.firstRow, all - MOST_ROWS) : 0;
-	const rows = Math.min(all, MOST_ROWS);
+	const [first, last] = paper.rows || [0, all - 1];
+	const rows = Math.min(last + 1, all) - first;
 	if (rows < all) {
 		visibleBoxes(tree, {...view, firstRow: first, lastRow: first + rows - 1}, boxes);
 		paper.lines.push(`Rows ${first + 1} to ${first + rows} of ${all}`);
@@ -97,14 +95,6 @@ function printView(paper) {
 	return {group, width: WIDTH, height: end + 24 + 16 * paper.notes.length};
 }
 
-/** @param {BoxList} boxes */
-function highestRow(boxes) {
-	let highest = 0;
-	for (let i = 0; i < boxes.count; i++)
-		highest = Math.max(highest, boxes.row[i]);
-	return highest;
-}
-
 /** @param {Paper} paper */
 function printLabels({rowPx, fontPx, family, wholeNames}) {
 	const context = document.createElementNS('http://www.w3.org/1999/xhtml', 'canvas');
@@ -117,10 +107,12 @@ function printLabels({rowPx, fontPx, family, wholeNames}) {
 }
 
 /**
- * The view as it is, always on white.
- * @param {import('./viewer.js').Viewer} viewer @returns {Paper}
+ * The view from left to right as it is, always on white. A page is scaled to its paper: all rows are
+ * on it, however small; of a file they are vectors.
+ * @param {import('./viewer.js').Viewer} viewer
+ * @param {boolean} isScreen only the rows on screen @returns {Paper}
  */
-function paperOf(viewer) {
+function paperOf(viewer, isScreen) {
 	const {state, camera, finder, page} = viewer;
 	const {profile, tree, icicle, zoomed, part} = state;
 	const lines = [profile.subtitle];
@@ -134,7 +126,8 @@ function paperOf(viewer) {
 		...profile, lines, tree, span: camera.span, icicle,
 		isMarked: finder.markIn(),
 		inlined: state.inlined(),
-		firstRow: Math.max(viewer.rowAt(icicle ? 0 : viewer.height - 1), 0),
+		rows: isScreen ? [viewer.rowAt(icicle ? 0 : viewer.height - 1),
+			viewer.rowAt(icicle ? viewer.height - 1 : 0)] : null,
 		family: profile.font || getComputedStyle(page.ui).fontFamily,
 		nameOf: node => labelOf(state, node),
 		colorsOf: ({node, merged, marked}, i) => {
@@ -150,11 +143,15 @@ function paperOf(viewer) {
 	};
 }
 
-/** @param {import('./viewer.js').Viewer} viewer */
+/**
+ * @param {import('./viewer.js').Viewer} viewer
+ * @returns {() => void} prints only the rows on screen
+ */
 export function listenToPrinting(viewer) {
 	const {svg} = viewer.page;
+	let isScreen = false;
 	window.addEventListener('beforeprint', () => {
-		const {group, width, height} = printView(paperOf(viewer));
+		const {group, width, height} = printView(paperOf(viewer, isScreen));
 		svg.querySelector('#flamerun-print')?.remove();
 		svg.insertBefore(group, viewer.page.object);
 		svg.classList.add('flamerun-printing');
@@ -166,6 +163,11 @@ export function listenToPrinting(viewer) {
 		fillWindow(svg);
 		viewer.resize();
 	});
+	return () => {
+		isScreen = true;
+		window.print();
+		isScreen = false;
+	};
 }
 
 // ---- the clipboard ------------------------------------------------------------------------------

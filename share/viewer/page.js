@@ -101,10 +101,12 @@ function buildGraph() {
 			+ 'graph stands; Enter zooms, slash searches, question mark lists all keys.'});
 	const outline = element('div', {class: 'outline'});
 	const ring = element('div', {class: 'ring'});
-	const stage = element('div', {class: 'stage'}, [canvas, ring, outline]);
+	const more = ['above', 'below'].map(side => element('button',
+		{type: 'button', class: `more ${side}`, hidden: ''}));
+	const stage = element('div', {class: 'stage'}, [canvas, ring, outline, ...more]);
 	// As high as the whole graph: the stage sticks to what is seen of it.
 	const sheet = element('div', {class: 'sheet'}, [stage]);
-	return {canvas, outline, ring, stage, sheet,
+	return {canvas, outline, ring, stage, sheet, more,
 		scroller: element('main', {class: 'scroller', tabindex: '-1'}, [sheet])};
 }
 
@@ -148,7 +150,7 @@ export function buildPage(svg, profile) {
 /** @typedef {ReturnType<typeof buildPage>} Page */
 
 /** What the static picture needs and the live one cannot have. */
-const STATIC = ['width', 'height', 'viewBox', 'role', 'aria-labelledby', 'aria-describedby'];
+const STATIC = ['width', 'height', 'viewBox', 'role'];
 
 /** @param {SVGSVGElement} svg */
 function staticOf(svg) {
@@ -175,8 +177,7 @@ export function showPage(page) {
 	page.object.before(element('meta', {id: 'flamerun-viewport', name: 'viewport',
 		content: 'width=device-width,initial-scale=1'}));
 	// An image has nothing in it for a screen reader, and what is hidden is not read either.
-	for (const name of STATIC.slice(3))
-		svg.removeAttribute(name);
+	svg.removeAttribute('role');
 	staticOf(svg)?.setAttribute('aria-hidden', 'true');
 	fillWindow(svg);
 }

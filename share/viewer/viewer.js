@@ -33,6 +33,7 @@ export class Viewer {
 		this.held = true;
 		this.onDrawn = () => {};
 		this.onStill = () => {};
+		this.onRest = () => {};
 		this.onResized = () => {};
 		state.onTree(() => {
 			this.camera.total = state.tree.total[0];
@@ -132,6 +133,8 @@ export class Viewer {
 		this.onDrawn();
 		if (!complete || this.camera.moving)
 			this.redraw();
+		else
+			this.onRest();
 	}
 
 	/** @param {BoxList} boxes @param {number} i */

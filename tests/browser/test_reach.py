@@ -8,12 +8,13 @@ import subprocess
 import pytest
 
 from conftest import KNOWN, render
-from viewing import box, click, fact, middle, press, pixel, shares, text
+from viewing import box, click, fact, middle, press, pixel, push, shares, show, text
 
 
 @pytest.fixture
-def touch(viewer):
+def touch(viewer, known):
     viewer.fingers(True)
+    show(viewer, known)
     yield viewer
     viewer.fingers(False)
 
@@ -107,20 +108,66 @@ def test_paper_gets_the_view_as_vectors(viewer):
     assert shares(viewer)[2, "Compile"] == pytest.approx(1)
 
 
-def test_paper_gets_as_many_rows_as_can_be_read(viewer, tmp_path):
-    deep = ";".join(f"level_{i}" for i in range(300)).encode() + b" 5\n"
-    viewer.open(render(deep, tmp_path / "deep.svg").as_uri())
-    viewer.wait("window.flamerun")
-    seen = ("dispatchEvent(new Event('beforeprint'));"
-            "const texts = [...document.querySelectorAll('#flamerun-print text')]"
-            ".map(t => t.textContent); dispatchEvent(new Event('afterprint')); return texts")
-    texts = viewer.run(seen)
-    assert "level_0" in texts and "level_42" in texts and "level_43" not in texts
-    assert "Rows 1 to 44 of 301" in texts
+PRINTED = """[...document.querySelectorAll('#flamerun-print text')].map(t => t.textContent)"""
+
+
+def test_paper_gets_all_rows_or_those_in_sight(viewer, tmp_path):
+    show(viewer, deep(tmp_path, 300))
+    viewer.run("addEventListener('beforeprint', () => { window.printed = " + PRINTED + "; });"
+               "window.print = () => { dispatchEvent(new Event('beforeprint'));"
+               "dispatchEvent(new Event('afterprint')); }")
+    viewer.run("print()")
+    texts = viewer.run("return window.printed")
+    assert {f"level_{i}" for i in range(300)} <= set(texts)
+    assert not any("Rows" in one for one in texts)
+    rows = sorted({one["row"] for one in fact(viewer, "boxes")})
+    press(viewer, "p")
+    texts = viewer.run("return window.printed")
+    assert [one for one in texts if one.startswith("level_")] \
+        == [f"level_{row - 1}" for row in rows[1:]]
+    assert f"Rows 1 to {rows[-1] + 1} of 301" in texts
     viewer.run("document.querySelector('.scroller').scrollTop = 0")
     viewer.wait("flamerun.boxes.some(b => b.row === 300)")
-    texts = viewer.run(seen)
+    press(viewer, "p")
+    texts = viewer.run("return window.printed")
     assert "level_299" in texts and "level_0" not in texts
+
+
+def deep(tmp_path, levels):
+    """One stack of so many levels, and a shallow one."""
+    stack = ";".join(f"level_{i}" for i in range(levels))
+    return render(f"{stack} 5\nshallow 5\n".encode(), tmp_path / "deep.svg")
+
+
+def more(browser):
+    """How many rows are said to be out of sight above and below."""
+    browser.run("return new Promise(done => setTimeout(done, 250))")  # it is told when it rests
+    said = browser.run("return [...document.querySelectorAll('.more')].map("
+                       "one => one.hidden ? '0' : one.textContent)")
+    return [int(re.sub(r"\D", "", one)) for one in said]
+
+
+def test_more_rows_than_fit_are_told(viewer, tmp_path):
+    assert more(viewer) == [0, 0]
+    show(viewer, deep(tmp_path, 200))
+    seen = len({one["row"] for one in fact(viewer, "boxes")})
+    assert 20 < seen < 60
+    above, below = more(viewer)
+    assert below == 0 and above == pytest.approx(201 - seen, abs=1)
+    push(viewer, ".above")
+    viewer.wait(f"flamerun.boxes.some(b => b.row >= {seen + 5})")
+    above, below = more(viewer)
+    assert below > 0 and above + below == pytest.approx(201 - seen, abs=2)
+    viewer.run("document.querySelector('.scroller').scrollTop = 0")
+    assert more(viewer)[0] == 0 and more(viewer)[1] == pytest.approx(201 - seen, abs=1)
+    press(viewer, "i")
+    assert more(viewer) == [pytest.approx(201 - seen, abs=1), 0]
+
+
+def test_rows_of_what_is_not_shown_are_not_told(viewer, tmp_path):
+    show(viewer, deep(tmp_path, 200))
+    click(viewer, "shallow")
+    assert more(viewer) == [0, 0]
 
 
 def places(browser):

@@ -19,7 +19,7 @@ static void check(const char *text, const char *wanted)
 	char *exact = malloc(length + !length);
 
 	memcpy(exact, text, length);
-	svg_paths_put(&bytes, exact, exact + length);
+	svg_paths_put(&bytes, exact, exact + length, "abcde");
 	assert_int_equal(bytes.error, 0);
 	bytes_put(&bytes, "", 1);
 	assert_string_equal((const char *)bytes.data, wanted);
@@ -64,6 +64,14 @@ static void test_what_says_nothing_goes(void **state)
 		"<path d=\"M1 2h2\"/>\n<path/>");
 }
 
+static void test_glyphs_are_named_anew(void **state)
+{
+	(void)state;
+	check("<symbol id=\"glyph0-1\"/><use href=\"#glyph0-1\" x=\"1.00\"/>",
+		"<symbol id=\"abcde0-1\"/><use href=\"#abcde0-1\" x=\"1\"/>");
+	check("<g id=\"glyp\" a=\"#\" b=\"a#glyph\"/>", "<g id=\"glyp\" a=\"#\" b=\"a#glyph\"/>");
+}
+
 static void check_kept(const char *text)
 {
 	check(text, text);
@@ -92,6 +100,7 @@ int main(void)
 		cmocka_unit_test(test_rounding_does_not_add_up),
 		cmocka_unit_test(test_places_are_rounded),
 		cmocka_unit_test(test_what_says_nothing_goes),
+		cmocka_unit_test(test_glyphs_are_named_anew),
 		cmocka_unit_test(test_everything_else_stays),
 	};
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// How many rows of what is shown are out of sight above and below it: said at the edges, by buttons
+// that lead there.
+
+import {BoxList, highestRow, visibleBoxes} from './layout.js';
+
+/** What looking for the highest row may cost: where children are still unknown there are more. */
+const LOOKING_MS = 5;
+/** All rows are looked at when the view rests: that costs more than drawing those in sight. */
+const REST_MS = 100;
+/** Of what is seen, how much stays in sight when one goes on. */
+const KEPT_ROWS = 2;
+
+export class More {
+	/** @param {import('./viewer.js').Viewer} viewer */
+	constructor(viewer) {
+		this.viewer = viewer;
+		this.boxes = new BoxList();
+		this.highest = 0;
+		this.timer = 0;
+		/** @type {unknown[]} what the highest row was found for */
+		this.of = [];
+		viewer.page.more.forEach((button, i) =>
+			button.addEventListener('click', () => this.goOn(i ? 1 : -1)));
+	}
+
+	/** The view is another one, or another part of it is seen. */
+	tell() {
+		const {state, camera, width} = this.viewer;
+		const {from, to} = camera.span;
+		const of = [state.tree, state.tree.nodes, state.zoomed, from, to, width];
+		if (camera.moving || !width)
+			return;
+		clearTimeout(this.timer);
+		if (of.every((one, i) => one === this.of[i]))
+			this.write();
+		else
+			this.timer = window.setTimeout(() => {
+				this.of = of;
+				this.findHighest();
+				this.write();
+			}, REST_MS);
+	}
+
+	/** The highest row with a box within what is seen from left to right. */
+	findHighest() {
+		const {state, camera, width} = this.viewer;
+		visibleBoxes(state.tree, {...camera.span, width, firstRow: 0, lastRow: state.tree.rows,
+			narrowest: state.profile.narrowestPx, isClosed: node => state.isClosed(node),
+			until: performance.now() + LOOKING_MS}, this.boxes);
+		this.highest = highestRow(this.boxes);
+	}
+
+	write() {
+		const {page, state, height} = this.viewer;
+		const rows = [this.viewer.rowAt(0), this.viewer.rowAt(height - 1)];
+		const past = this.highest - Math.max(...rows);
+		const before = Math.max(Math.min(...rows), 0);
+		(state.icicle ? [before, past] : [past, before]).forEach((count, i) => {
+			const button = page.more[i];
+			button.hidden = count <= 0;
+			button.textContent =
+				`${i ? '\u2193' : '\u2191'} ${count} more row${count === 1 ? '' : 's'}`;
+		});
+	}
+
+	/** @param {1 | -1} down */
+	goOn(down) {
+		const {page, height, state} = this.viewer;
+		page.scroller.scrollBy({top: down * (height - KEPT_ROWS * state.profile.rowPx),
+			behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'});
+	}
+}
