@@ -115,15 +115,19 @@ static const char *name_in(const struct calltree *tree, const struct layout_box 
 		       : NULL;
 }
 
-/* The next box with a label on one side (@step 1 or -1) of @from in its row, or NULL. */
-static const struct layout_box *box_beside(
-	const struct layout *layout, const struct layout_box *from, int step, double labelled_px)
+/* The name in the next box with a label on one side (@step 1 or -1) of @from in its row, or NULL.
+ */
+static const char *name_beside(const struct calltree *tree, const struct layout *layout,
+	const struct layout_box *from, int step, double labelled_px)
 {
-	const struct layout_box *end = step < 0 ? layout->boxes - 1 : layout->boxes + layout->count;
+	for (int64_t i = from - layout->boxes + step; i >= 0 && i < layout->count; i += step) {
+		const struct layout_box *box = &layout->boxes[i];
 
-	for (from += step; from != end && from[-step].row == from->row; from += step)
-		if (from->width_px >= labelled_px)
-			return from;
+		if (box->row != from->row)
+			break;
+		if (box->width_px >= labelled_px)
+			return name_in(tree, box);
+	}
 	return NULL;
 }
 
@@ -140,12 +144,8 @@ static int add_label(struct scene *scene, const struct calltree *tree, const str
 		snprintf(own, sizeof(own), "+%u deeper", from->count);
 	else if (from->kind == LAYOUT_NODE && !name)
 		name_root(own, sizeof(own), tree, scene->style);
-	for (int side = 0; name && side < 2; side++) {
-		const struct layout_box *other =
-			box_beside(layout, from, 2 * side - 1, labelled_px);
-
-		beside[side] = other ? name_in(tree, other) : NULL;
-	}
+	for (int side = 0; name && side < 2; side++)
+		beside[side] = name_beside(tree, layout, from, 2 * side - 1, labelled_px);
 	if (!label_fit(fitted, name ? name : own, beside, box->width - 2 * padding_px,
 		    &scene->fonts[FONT_LABEL].measure,
 		    !name				 ? LABEL_TEXT
