@@ -27,10 +27,10 @@ def current(browser):
             .map(one => item.getAttribute(`aria-${one}`)), tree.contains(item)]""")
 
 
-def focus(browser, name):
+def focus(browser, name, key="Tab"):
     """By Tab alone, to the control whose name begins so."""
     for _ in range(30):
-        browser.keys("Tab")
+        browser.keys(key)
         label = browser.run("""const at = document.activeElement || document.documentElement;
             return at.getAttribute('aria-label') || at.textContent""")
         if label.startswith(name):
@@ -99,7 +99,7 @@ def test_keys_alone(viewer):
     focus(viewer, "Flame graph")
     press(viewer, "ArrowUp", "ArrowUp", "ArrowUp", "Enter")
     assert fact(viewer, "zoomed") == "Compile"
-    focus(viewer, "Reset zoom")
+    focus(viewer, "Reset zoom", "Shift+Tab")
     viewer.keys("Enter")
     viewer.wait("flamerun.zoomed.startsWith('all') && !flamerun.animating")
     press(viewer, "?", *["Tab"] * 4, "Enter")
