@@ -148,7 +148,8 @@ static void put_asleep(
 	if (frames)
 		put_time(looker, thread, process, &thread->asleep_ns, looker->held, frames);
 	else if (thread->asleep_ns)
-		put_time(looker, thread, process, &thread->asleep_ns, thread->stack, thread->frames);
+		put_time(
+			looker, thread, process, &thread->asleep_ns, thread->stack, thread->frames);
 }
 
 void wait_thread_tell(
