@@ -161,7 +161,8 @@ GUESSES = [
     (["-o", "/proc/x.svg", "ls"], 125, r"-o /tmp/x\.svg"),
     (["-o", "-", "ls"], 125, r"/dev/fd/3"),
     (["render"], 125, r"flamerun render stacks\.folded"),
-    (["render", "picture.svg"], 125, r"-o run\.folded"),
+    (["render", "picture.svg"], 125, "folded stacks and pprof profiles of others"),
+    (["render", "picture.png"], 125, r"-o run\.folded"),
 ]
 
 

@@ -196,9 +196,15 @@ def test_render_knows_what_holds_no_stacks(run, tmp_path, beginning, what):
     assert os.listdir(tmp_path) == ["x.folded"]
 
 
-def test_render_draws_none_of_its_own_pictures(run, tmp_path):
+def test_render_takes_no_picture_for_stacks(run, tmp_path):
+    """But an SVG of ours for what is in it, whatever it is called."""
     (tmp_path / "in.folded").write_text(STACKS)
-    for kind in ("svg", "png", "pdf"):
+    assert run("render", "in.folded", "-o", "other.svg").returncode == 0
+    (tmp_path / "other.svg").rename(tmp_path / "other.folded")
+    assert run("render", "other.folded", "-o", "again.folded").returncode == 0
+    again = (tmp_path / "again.folded").read_text()
+    assert sorted(again.splitlines()) == sorted(STACKS.splitlines())
+    for kind in ("png", "pdf"):
         assert run("render", "in.folded", "-o", f"x.{kind}").returncode == 0
         (tmp_path / f"x.{kind}").rename(tmp_path / "other.folded")
         assert run("render", "other.folded").returncode == 125

@@ -60,7 +60,9 @@ def test_holders_have_their_shares(tmp_path, options, flags):
     # Who was woken up and had no CPU yet waited for one, and had the lock in front of itself.
     told_s, waited_s = sum(seconds.values()), truth["waited"] / 1e9
     ready_s = run.folded.self("[no CPU]") / RATE_HZ
-    assert 0.99 * waited_s - ready_s - 0.1 <= told_s <= 1.01 * waited_s + 0.1, (seconds, truth)
+    # What is between two looks is where the later one finds it, for a lock or for something else.
+    doubt_s = 0.02 * waited_s + 0.2
+    assert waited_s - ready_s - doubt_s <= told_s <= waited_s + doubt_s, (seconds, truth)
     said = re.search(r"waited ([\d.]+) s for locks, ([\d.]+) s of it while cache_fill held one, "
                      r"([\d.]+) s while (?:cache_get|log_write) did$", run.stderr, re.M)
     assert said, run.stderr
