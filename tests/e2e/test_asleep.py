@@ -82,9 +82,10 @@ def test_shapes_of_frames(tmp_path, looker, compiler, build, planted):
     assert words["equal"] + words["incomplete"] == threads + 1, words
     # libunwind reaches the root of all but the few that it loses itself.
     assert oracle["different"] == 0, oracle
-    # Two shapes have frames of any size, a third is ambiguous where words are planted, and gcc has
-    # handlers of exceptions apart from their functions: in each some calls save the frame pointer.
-    lost = 18 + (9 if planted else 0) + (9 if compiler == "g++" else 0)
+    # Two shapes have frames of any size, a third is ambiguous where words are planted, or were left
+    # on the stack by what ran before, and gcc has handlers of exceptions apart from their functions:
+    # in each some calls save the frame pointer.
+    lost = 27 + (9 if compiler == "g++" else 0)
     assert words["incomplete"] <= lost, words
 
 

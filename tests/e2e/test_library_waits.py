@@ -86,7 +86,7 @@ int main(void)
     spans_s = sorted(int(line.split()[1]) / 1e9 for line in run.stdout.splitlines())
     lives_s = sorted(weight / RATE_HZ for name, weight, _ in threads if name == "lives")
     # The main one lives as long as the last of the others.
-    assert lives_s == pytest.approx([*spans_s, spans_s[-1]], rel=0.01, abs=0.05), threads
+    assert lives_s == pytest.approx([*spans_s, spans_s[-1]], rel=0.015, abs=0.05), threads
 
 
 def test_its_picture_has_both_times(tmp_path):
