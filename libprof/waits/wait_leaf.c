@@ -155,7 +155,7 @@ bool wait_leaf_is_rest(int number)
 static enum sort sort_of_anonymous(const char *link)
 {
 	static const struct {
-		const char *word;
+		char word[12];
 		enum sort sort;
 	} kinds[] = {
 		{"[eventfd", SORT_EVENTFD},
