@@ -48,6 +48,7 @@ struct holders {
 	uint8_t *has_run; /* [thread]: with a lock */
 	struct seen *seen;
 	size_t seen_count, seen_room;
+	size_t sorted; /* of them, from the first on: those that are found */
 	struct cpu_sample *cpu; /* of threads that ran with a lock, by thread and time */
 	size_t cpu_count, cpu_room;
 	uint32_t path[WIRE_MAX_DEPTH]; /* innermost first */
@@ -179,7 +180,7 @@ static void sort_seen(struct holders *holders)
 		else
 			holders->seen[kept].weight += holders->seen[i].weight;
 	}
-	holders->seen_count = kept + 1;
+	holders->seen_count = holders->sorted = kept + 1;
 }
 
 static uint64_t weight_seen(
@@ -189,7 +190,7 @@ static uint64_t weight_seen(
 
 	of.thread = thread;
 	of.function = function;
-	found = bsearch(&of, holders->seen, holders->seen_count, sizeof(of), by_words);
+	found = bsearch(&of, holders->seen, holders->sorted, sizeof(of), by_words);
 	return found ? found->weight : 0;
 }
 
@@ -341,20 +342,12 @@ static void add_holder(struct holders *holders, const struct seen *of, uint32_t 
 /* Count what samples that no taker is on the path of are below. */
 static void add_holders(struct holders *holders)
 {
-	size_t waiters = holders->seen_count, count = waiters;
-
 	for (uint64_t i = 0; i < holders->profile->sample_count; i++) {
 		struct seen of = {.image = 0};
 		uint32_t frames = find_holder(holders, i, &of);
 
-		/* Those alone are in order. */
-		holders->seen_count = waiters;
-		if (find_taker(holders, &of, frames))
-			frames = 0;
-		holders->seen_count = count;
-		if (frames)
+		if (frames && !find_taker(holders, &of, frames))
 			add_holder(holders, &of, frames);
-		count = holders->seen_count;
 	}
 	sort_seen(holders);
 }
