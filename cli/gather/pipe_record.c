@@ -55,6 +55,23 @@ int pipe_writer_put(struct pipe_writer *pipe_writer, enum record_type type, void
 	return 0;
 }
 
+int pipe_writer_put_sample(struct pipe_writer *pipe_writer, uint64_t image,
+	const struct wire_sample *sample, const void *frames)
+{
+	struct record_sample record = {
+		.image = image,
+		.time_ns = sample->time_ns,
+		.thread = sample->thread,
+		.weight = sample->weight,
+		.frames = sample->frames,
+		.kind = sample->kind,
+		.end = sample->end,
+	};
+
+	return pipe_writer_put(pipe_writer, RECORD_SAMPLE, &record, sizeof(record), frames,
+		sample->frames * sizeof(uint64_t));
+}
+
 /* One piece. The kernel takes all of it or nothing. Returns bytes of records, or -errno. */
 static long write_piece(const struct pipe_writer *pipe_writer)
 {

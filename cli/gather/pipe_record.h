@@ -217,6 +217,10 @@ struct pipe_writer {
 int pipe_writer_put(struct pipe_writer *pipe_writer, enum record_type type, void *head,
 	size_t head_bytes, const void *tail, size_t tail_bytes);
 
+/* The same of @sample, of @image and with its @frames. */
+int pipe_writer_put_sample(struct pipe_writer *pipe_writer, uint64_t image,
+	const struct wire_sample *sample, const void *frames);
+
 /* Write what the pipe takes now. Returns bytes left, or -errno: nobody reads any more. */
 long pipe_writer_flush(struct pipe_writer *pipe_writer);
 

@@ -113,18 +113,10 @@ static int put_thread(void *context, const struct wait_process *process, uint32_
 static void put_sample(void *context, const struct wait_process *process,
 	const struct wire_sample *sample, const uint64_t *frames)
 {
-	struct record_sample record = {
-		.image = process->image,
-		.time_ns = sample->time_ns,
-		.thread = sample->thread,
-		.weight = sample->weight,
-		.frames = sample->frames,
-		.kind = sample->kind,
-		.end = sample->end,
-	};
+	const struct target_waits *waits = context;
 
-	put(context, RECORD_SAMPLE, &record, sizeof(record), frames,
-		sample->frames * sizeof(*frames));
+	pipe_writer_put_sample(
+		waits->config.shared->pipe_writer, process->image, sample, frames);
 }
 
 static void put_text(
