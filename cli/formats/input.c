@@ -14,6 +14,8 @@
 #include "cli/formats/format.h"
 #include "cli/formats/pprof.h"
 #include "cli/formats/svg.h"
+#include "cli/formats/svg_columns.h"
+#include "cli/formats/whole.h"
 
 /* A picture's lines of text would be taken for stacks wherever they end in a number. */
 static int refuse_picture(const struct input *input, struct diag_message *message)
@@ -69,11 +71,11 @@ static int read_profile(struct input *input, FILE *in, const char *sample_type, 
 static int read_svg(struct input *input, FILE *in, bool is_sure, struct diag_message *message)
 {
 	struct bytes file = {0};
-	int error = svg_load(in, input->name, &file, message);
+	int error = whole_read(in, input->name, &file, message);
 
 	if (error)
 		return error;
-	if (is_sure || svg_is_picture(&file))
+	if (is_sure || svg_columns_are_in(&file))
 		error = svg_read(input->tree, &file, input->name, &input->facts, message);
 	else
 		error = read_folded_bytes(input, file.data, file.used, message);

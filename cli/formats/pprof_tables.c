@@ -27,7 +27,7 @@ static int inflate_in_place(struct bytes *all, const char *name, struct diag_mes
 	if (!error)
 		*all = inflated;
 	if (error != -EBADMSG && error != -ENODATA)
-		return error;
+		return error ? whole_refuse(name, error, message) : 0;
 	return diag_fail(message, -EBADMSG, "cannot read '%s': its gzip data %s at byte %zu", name,
 		error == -ENODATA ? "ends" : "is damaged", used);
 }
@@ -36,19 +36,13 @@ int pprof_load(
 	FILE *in, const char *name, void **bytes, size_t *count, struct diag_message *message)
 {
 	struct bytes all = {0};
-	int error = whole_read(in, &all);
+	int error = whole_read(in, name, &all, message);
 
 	if (!error && all.used >= 2 && all.data[0] == PPROF_FIRST_GZIP && all.data[1] == 0x8b)
 		error = inflate_in_place(&all, name, message);
 	if (error) {
 		bytes_release(&all);
-		if (error == -EFBIG)
-			return diag_fail(message, error,
-				"cannot read '%s': it holds more than %u MiB", name,
-				WHOLE_BYTES_MAX >> 20);
-		if (error == -EBADMSG)
-			return error;
-		return diag_fail(message, error, "cannot read '%s': %s", name, strerror(-error));
+		return error;
 	}
 	/* Never NULL, also for no bytes at all. */
 	*bytes = all.data ? all.data : calloc(1, 1);

@@ -42,12 +42,6 @@ static int no_memory(const struct reader *reader)
 	return diag_fail(reader->message, -ENOMEM, "out of memory");
 }
 
-static int too_large(const char *name, struct diag_message *message)
-{
-	return diag_fail(message, -EFBIG, "cannot read '%s': it holds more than %u MiB", name,
-		WHOLE_BYTES_MAX >> 20);
-}
-
 /* ---- columns --------------------------------------------------------------------------------- */
 
 /* A column that is one text, as much of it as @out has room for. */
@@ -430,23 +424,6 @@ static int read_columns(struct reader *reader)
 	return error;
 }
 
-bool svg_is_picture(const struct bytes *file)
-{
-	return svg_columns_are_in(file);
-}
-
-int svg_load(FILE *in, const char *name, struct bytes *file, struct diag_message *message)
-{
-	int error = whole_read(in, file);
-
-	if (!error)
-		return 0;
-	bytes_release(file);
-	if (error == -EFBIG)
-		return too_large(name, message);
-	return diag_fail(message, error, "cannot read '%s': %s", name, strerror(-error));
-}
-
 /* Why there are no columns. Returns @error. */
 static int refuse(const struct reader *reader, int error)
 {
@@ -463,7 +440,7 @@ static int refuse(const struct reader *reader, int error)
 	case -EBADMSG:
 		return damaged(reader, "text that is damaged or cut off");
 	case -EFBIG:
-		return too_large(reader->name, reader->message);
+		return whole_refuse(reader->name, error, reader->message);
 	default:
 		return no_memory(reader);
 	}

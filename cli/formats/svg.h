@@ -10,9 +10,6 @@
 #ifndef CLI_FORMATS_SVG_H
 #define CLI_FORMATS_SVG_H
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "cli/diag.h"
 #include "cli/formats/facts.h"
 #include "render/bytes.h"
@@ -20,15 +17,6 @@
 
 /* What XML begins with; a stack of functions may, too. */
 #define SVG_FIRST '<'
-
-/*
- * Read all of @in into @file (zero-initialised, released by its owner). @name is for messages.
- * Returns 0, or -errno with @message filled: -EFBIG beyond WHOLE_BYTES_MAX.
- */
-int svg_load(FILE *in, const char *name, struct bytes *file, struct diag_message *message);
-
-/* Does @file hold data of flamerun's? */
-bool svg_is_picture(const struct bytes *file);
 
 /*
  * Add the stacks of the picture @file to @tree (not finished by this). Stacks that were merged from

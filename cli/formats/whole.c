@@ -6,11 +6,12 @@
 #include "cli/formats/whole.h"
 
 #include <errno.h>
+#include <string.h>
 #include <zlib.h>
 
 #define PIECE 65536u
 
-int whole_read(FILE *in, struct bytes *out)
+static int read_all(FILE *in, struct bytes *out)
 {
 	char piece[PIECE];
 	size_t got;
@@ -24,6 +25,24 @@ int whole_read(FILE *in, struct bytes *out)
 			return -EFBIG;
 	}
 	return ferror(in) ? (errno ? -errno : -EIO) : 0;
+}
+
+int whole_refuse(const char *name, int error, struct diag_message *message)
+{
+	if (error == -EFBIG)
+		return diag_fail(message, error, "cannot read '%s': it holds more than %u MiB",
+			name, WHOLE_BYTES_MAX >> 20);
+	return diag_fail(message, error, "cannot read '%s': %s", name, strerror(-error));
+}
+
+int whole_read(FILE *in, const char *name, struct bytes *out, struct diag_message *message)
+{
+	int error = read_all(in, out);
+
+	if (!error)
+		return 0;
+	bytes_release(out);
+	return whole_refuse(name, error, message);
 }
 
 int whole_inflate(const struct bytes *packed, int window_bits, struct bytes *out, size_t *used)

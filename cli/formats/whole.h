@@ -8,13 +8,20 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "cli/diag.h"
 #include "render/bytes.h"
 
 /* A larger file, or one that inflates to more, is refused. */
 #define WHOLE_BYTES_MAX (512u << 20)
 
-/* Add all that @in has to @out. Returns 0, -EFBIG, -ENOMEM or -errno of reading. */
-int whole_read(FILE *in, struct bytes *out);
+/*
+ * Read all that @in has into @out (zero-initialised). @name is for messages.
+ * Returns 0, or -errno with @message filled and nothing in @out: -EFBIG, -ENOMEM, or of reading.
+ */
+int whole_read(FILE *in, const char *name, struct bytes *out, struct diag_message *message);
+
+/* Fill @message for @name, which cannot be read for @error, one of those. Returns @error. */
+int whole_refuse(const char *name, int error, struct diag_message *message);
 
 /*
  * Inflate @packed (borrowed), all its streams, into @out. @window_bits: as inflateInit2() has them,

@@ -29,9 +29,9 @@
 
 #include "cli/clock.h"
 #include "cli/gather/maps.h"
-#include "libprof/procfs.h"
 #include "cli/gather/pipe_record.h"
 #include "cli/own_stack.h"
+#include "libprof/procfs.h"
 #include "libprof/wire_control.h"
 #include "libprof/wire_drain.h"
 
@@ -371,21 +371,10 @@ static void put_thread(struct collector *c, uint32_t index, const struct slot_no
 static void put_sample(struct collector *c, struct slot_notes *notes,
 	const struct wire_sample *sample, const char *frames)
 {
-	struct record_sample record = {
-		.image = notes->image,
-		.time_ns = sample->time_ns,
-		.thread = sample->thread,
-		.weight = sample->weight,
-		.frames = sample->frames,
-		.kind = sample->kind,
-		.end = sample->end,
-	};
-
 	/* What a walk ended at, short of the root, may be no address of code. */
 	mappings_request(&notes->mappings, frames,
 		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
-	if (pipe_writer_put(&c->pipe_writer, RECORD_SAMPLE, &record, sizeof(record), frames,
-		    sample->frames * sizeof(uint64_t)))
+	if (pipe_writer_put_sample(&c->pipe_writer, notes->image, sample, frames))
 		notes->dropped += sample->weight;
 }
 
