@@ -13,7 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "libprof/procfs.h"
 #include "cli/outside/outside.h"
 #include "cli/run/drawing.h"
 #include "cli/run/gather.h"
@@ -21,6 +20,7 @@
 #include "cli/run/launch.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
+#include "libprof/procfs.h"
 
 #define PIDS_MAX  256
 #define NS_PER_MS 1000000u

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "cli/diag.h"
-#include "libprof/procfs.h"
 #include "cli/outside/refusal.h"
 #include "cli/outside/sample.h"
 #include "cli/outside/target_waits.h"
+#include "libprof/procfs.h"
 
 #define THREADS_FIRST 256
 

@@ -11,8 +11,8 @@
 
 #include "arch/ptrace.h"
 #include "cli/clock.h"
-#include "libprof/procfs.h"
 #include "cli/outside/stackwalk.h"
+#include "libprof/procfs.h"
 #include "libprof/waits/wait_leaf.h"
 
 #define SAME_NS	    500ULL  /* on the scheduler's clock */

@@ -13,9 +13,9 @@
 #include <sys/types.h>
 
 #include "cli/gather/maps.h"
-#include "libprof/procfs.h"
 #include "cli/gather/pipe_record.h"
 #include "cli/outside/object.h"
+#include "libprof/procfs.h"
 #include "libprof/unwind/unwind.h"
 
 /* A stretch of code that belongs to an object. */

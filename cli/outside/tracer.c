@@ -24,12 +24,12 @@
 #include <unistd.h>
 
 #include "cli/clock.h"
-#include "libprof/procfs.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/sample.h"
-#include "cli/outside/uninjected.h"
 #include "cli/outside/target_waits.h"
+#include "cli/outside/uninjected.h"
 #include "cli/own_stack.h"
+#include "libprof/procfs.h"
 
 #define NS_PER_S 1000000000ULL
 

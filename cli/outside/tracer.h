@@ -16,11 +16,11 @@
 #include <sys/types.h>
 
 #include "cli/diag.h"
-#include "libprof/procfs.h"
 #include "cli/gather/pipe_record.h"
-#include "cli/outside/object.h"
 #include "cli/outside/affinity.h"
+#include "cli/outside/object.h"
 #include "cli/outside/target.h"
+#include "libprof/procfs.h"
 
 struct tracer_config {
 	uint32_t rate_hz;

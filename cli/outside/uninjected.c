@@ -38,10 +38,10 @@
 
 #include "cli/clock.h"
 #include "cli/gather/maps.h"
-#include "libprof/procfs.h"
 #include "cli/outside/attach.h"
 #include "cli/outside/tracer.h"
 #include "cli/profile/picture_names.h"
+#include "libprof/procfs.h"
 #include "render/array.h"
 
 #define NS_PER_MS 1000000ULL

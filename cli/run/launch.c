@@ -25,10 +25,10 @@
 #include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/diag.h"
-#include "libprof/procfs.h"
 #include "cli/run/gather.h"
 #include "cli/run/jit.h"
 #include "cli/run/signals.h"
+#include "libprof/procfs.h"
 
 #define PRELOAD "LD_PRELOAD="
 
