@@ -4,14 +4,16 @@
 // and the browser's history, the only one there is. Only what differs from the file's own defaults
 // is written, at most 2,000 characters:
 //
-//   #times=waits&mark=Zk1&inlined=folded&box=aB3xY2Zk1&span=0.25-0.5&order=bottom-up&layout=icicle
-//   #theme=dark&search=text&regex&case
+//   #times=waits&mark=Zk1&inlined=folded&focus=main&hide=memcpy&thread=worker&time=1.5-2.25
+//   #box=aB3xY2Zk1&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark&search=text&regex&case
 //
 // Boxes and marks are said by digits of their names, three for each level, so that a link is short and
 // leads to the same function in another run's picture; or as far as that has its levels, and then the
 // person is told. Links of earlier pictures have numbers instead, zoom=1.1a.2f&mark=2, which are those
 // of one file.
 
+import {commOf} from './aggregate.js';
+import {VIEWS, isSameFilter, term, timeTerm} from './filter.js';
 import {parsePath} from './navigate.js';
 import {nodeName} from './text.js';
 import {TIMES, childrenOf, follow, pathTo} from './tree.js';
@@ -20,7 +22,7 @@ import {TIMES, childrenOf, follow, pathTo} from './tree.js';
 const LONGEST_TRAIL = 100;
 
 /** Deeper boxes are said by the level this deep, and then where there is one child only. */
-const MOST_LEVELS = 400;
+const MOST_LEVELS = 280;
 /** Of what is looked for, as the URL has it: what is longer is not kept. */
 const LONGEST_QUERY = 600;
 
@@ -28,9 +30,11 @@ const LONGEST_QUERY = 600;
 
 /**
  * @typedef {object} Place
- * @property {string} mark from which to the next is shown, "" for all of the time
  * @property {'' | import('./state.js').Times} times that are shown
- * @property {boolean} folded what was inlined is not shown
+ * @property {string} mark from which to the next is shown, "" for none
+ * @property {import('./filter.js').Term[]} terms but for a time that a mark says
+ * @property {'' | import('./filter.js').View} view
+ * @property {string} of
  * @property {Way} way to the box zoomed into
  * @property {number[]} path frames on the way, in earlier pictures' links
  * @property {{from: number, to: number} | null} span shares of all weight, when not the node's
@@ -48,6 +52,18 @@ function decode(text) {
 		return '';
 	}
 }
+
+/** Texts of terms that are longer together are said by digits. */
+const LONGEST_TEXTS = 300;
+const LONGEST_OF = 60;
+/** @type {import('./filter.js').Kind[]} the rest is said otherwise */
+const NAMED = ['thread', 'process', 'focus', 'module', 'ignore', 'hide', 'hidemodule', 'collapse'];
+
+/** @type {string[]} */
+const NAMES_OF_MODULES = ['module', 'hidemodule', 'collapse'];
+const MOST_TERMS = 20;
+/** What a view's name is one of. @type {Record<string, import('./filter.js').Kind>} */
+const VIEW_OF = {sandwich: 'focus', time: 'thread'};
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
@@ -105,7 +121,7 @@ function followNumbers(tree, path) {
 
 /**
  * Number of the stretch that begins at a mark, -1 when there is none: earlier links have the number.
- * @param {import('./tree.js').Stretch[]} stretches @param {string} mark
+ * @param {import('./state.js').Stretch[]} stretches @param {string} mark
  */
 export function findMark(stretches, mark) {
 	const [name, nth] = mark.split('.');
@@ -114,13 +130,46 @@ export function findMark(stretches, mark) {
 			[Number(nth) || 0] ?? -1;
 }
 
-/** @param {import('./tree.js').Stretch[]} stretches @param {number} stretch or -1 */
+/** @param {import('./state.js').Stretch[]} stretches @param {number} stretch or -1 */
 export function markDigits(stretches, stretch) {
 	if (stretch < 0)
 		return '';
 	const {text} = stretches[stretch];
 	const nth = stretches.slice(0, stretch).filter(one => one.text === text).length;
 	return nameDigits(text) + (nth ? `.${nth}` : '');
+}
+
+/** Digits of a long text, which tell it from all others of a picture. @param {string} text */
+function longDigits(text) {
+	return `~${nameDigits(text)}${nameDigits(`${text}~`)}`;
+}
+
+/**
+ * @param {import('./filter.js').Term} one @param {number} longest text @returns {string} its part of a
+ *        link
+ */
+function formatTerm({kind, value, from, to}, longest) {
+	if (kind === 'time')
+		return `time=${[from, to].map(us => Number.isFinite(us) ? us / 1e6 : '').join('-')}`;
+	if (kind === 'inlined')
+		return 'inlined=folded';
+	const text = encodeURIComponent(value);
+	return kind === 'recursion' ? 'recursion=merged'
+		: `${kind}=${text.length > longest ? longDigits(value) : text}`;
+}
+
+/** @param {string} key @param {string} value @returns {import('./filter.js').Term[]} one or none */
+function parseTerm(key, value) {
+	const [, from, to] = key === 'time' && value.match(/^(\d*\.?\d*)-(\d*\.?\d*)$/) || [];
+	if (from || to)
+		return [timeTerm(from ? Math.round(Number(from) * 1e6) : -Infinity,
+			to ? Math.round(Number(to) * 1e6) : Infinity)];
+	if (`${key}=${value}` === 'inlined=folded')
+		return [term('inlined')];
+	if (`${key}=${value}` === 'recursion=merged')
+		return [term('recursion')];
+	const kind = NAMED.find(one => one === key);
+	return kind && value ? [term(kind, value)] : [];
 }
 
 /** @param {string} text @returns {Place['span']} */
@@ -138,14 +187,20 @@ function oneOf(text, known) {
 export function parsePlace(fragment) {
 	/** @type {Map<string, string>} */
 	const values = new Map();
+	/** @type {import('./filter.js').Term[]} */
+	const terms = [];
 	for (const part of fragment.replace(/^#/, '').split('&')) {
 		const [key, ...rest] = part.split('=');
-		values.set(key, decode(rest.join('=')));
+		const value = decode(rest.join('='));
+		values.set(key, value);
+		terms.push(...parseTerm(key, value));
 	}
 	return {
 		mark: values.get('mark')?.match(/^(\d+|[\w-]{3}(\.\d+)?)$/)?.[0] || '',
 		times: oneOf(values.get('times'), [...TIMES]),
-		folded: values.get('inlined') === 'folded',
+		terms: terms.slice(0, MOST_TERMS),
+		view: oneOf(values.get('view'), VIEWS),
+		of: values.get('of') || '',
 		way: parseWay(values.get('box') || ''),
 		path: parsePath(values.get('zoom') || ''),
 		span: parseSpan(values.get('span') || ''),
@@ -161,14 +216,18 @@ export function parsePlace(fragment) {
 }
 
 /** @param {Place} place @returns {string} with its "#", or "" for the beginning */
-export function formatPlace({times, mark, folded, way, span, order, layout, theme, query}) {
+export function formatPlace({times, mark, terms, view, of, way, span, order, layout, theme, query}) {
 	const parts = [];
 	if (times)
 		parts.push(`times=${times}`);
 	if (mark)
 		parts.push(`mark=${mark}`);
-	if (folded)
-		parts.push('inlined=folded');
+	const long = terms.reduce((sum, {value}) => sum + encodeURIComponent(value).length, 0);
+	parts.push(...terms.map(one => formatTerm(one, long > LONGEST_TEXTS ? 0 : Infinity)));
+	if (view)
+		parts.push(`view=${view}`);
+	if (of)
+		parts.push(`of=${encodeURIComponent(of.length > LONGEST_OF ? longDigits(of) : of)}`);
 	if (way.levels.length)
 		parts.push(`box=${formatWay(way)}`);
 	if (span)
@@ -214,13 +273,17 @@ export class Address {
 	/** @returns {Place} */
 	place() {
 		const {state} = this;
-		const {tree, profile} = state;
+		const {tree, profile, stretches, part, filter} = state;
 		const {span} = this.viewer.camera;
 		const total = tree.total[0];
+		const stretch = stretches.findIndex(one => part && one.text === part.value
+			&& one.from === part.from);
 		return {
-			times: state.times === state.initialTimes ? '' : state.times,
-			mark: markDigits(state.stretches, state.stretch),
-			folded: state.folded,
+			times: state.times === state.initial.times ? '' : state.times,
+			mark: markDigits(stretches, stretch),
+			terms: filter.terms.filter(one => stretch < 0 || one !== part),
+			view: filter.view === 'graph' ? '' : filter.view,
+			of: filter.of,
 			way: wayOf(pathTo(tree, state.zoomed).map(node => nodeName(state, node))),
 			path: [],
 			span: state.free ? {from: span.from / total, to: span.to / total} : null,
@@ -250,7 +313,7 @@ export class Address {
 	}
 
 	/** @param {boolean} first at the beginning */
-	restore(first) {
+	async restore(first) {
 		const fragment = location.hash;
 		if (!first && fragment === formatPlace(this.place()))
 			return;
@@ -262,30 +325,73 @@ export class Address {
 			state.theme = place.theme;
 			viewer.recolor();
 		}
-		const times = state.choices.find(one => one === place.times) || state.initialTimes;
-		if (times !== state.times)
-			navigator.showTimes(times);
-		const folded = place.folded && state.hasInlined;
-		if (folded !== state.folded)
-			navigator.fold(folded);
+		const {filter, lacks} = this.filterOf(place);
+		const found = isSameFilter(filter, state.filter) || await navigator.show(filter, false, []);
+		// What was gone to meanwhile is restored by itself.
+		if (fragment !== location.hash)
+			return;
 		const bottomUp = place.order ? place.order === 'bottom-up' : profile.reversed;
 		if (first || bottomUp !== state.bottomUp)
 			navigator.reorder(bottomUp);
-		const mark = place.mark ? findMark(state.stretches, place.mark) : -1;
-		const stretch = state.stretches[mark]?.weight ? mark : -1;
-		if (stretch !== state.stretch)
-			navigator.showStretch(stretch);
 		const icicle = place.layout ? place.layout === 'icicle' : profile.icicle;
 		if (first || icicle !== state.icicle)
 			navigator.turn(icicle);
 		this.searchBox.fill(place.query);
-		const lacks = [this.restoreZoom(place, first),
-			place.mark && stretch < 0 ? 'its mark' : '',
-			place.times && times !== place.times ? 'its kind of time' : ''].filter(Boolean);
+		const missing = this.restoreZoom(place, first);
+		if (missing)
+			lacks.unshift(missing);
 		viewer.page.spoken.textContent = '';
 		this.restoring = false;
-		if (lacks.length)
-			this.say(`Not in this picture of the link: ${lacks.join(', ')}`);
+		if (lacks.length || !found)
+			this.say(`Not in this picture of the link: ${
+				(found ? lacks : ['what it selects']).join(', ')}`);
+	}
+
+	/** What of a link's filter is in this picture, and what is not. @param {Place} place */
+	filterOf({times, mark, terms, view, of}) {
+		const {stretches, profile, choices, initial, hasInlined} = this.state;
+		const lacks = [];
+		const stretch = stretches[mark ? findMark(stretches, mark) : -1];
+		if (mark && !(stretch && profile.sampleCount))
+			lacks.push('its mark');
+		const chosen = choices.find(one => one === times) || initial.times;
+		if (times && chosen !== times)
+			lacks.push('its kind of time');
+		const there = terms.flatMap(one => {
+			const known = this.knownTerm(one);
+			if (!known && (one.kind !== 'inlined' || hasInlined))
+				lacks.push(one.value || 'its time');
+			return known ? [known] : [];
+		});
+		if (stretch && profile.sampleCount)
+			there.push(timeTerm(stretch.from, stretch.to, stretch.text));
+		const kind = VIEW_OF[view];
+		const known = of && kind ? this.knownTerm(term(kind, of)) : undefined;
+		if (of && kind && !known)
+			lacks.push(of);
+		return {filter: {times: chosen, terms: there, of: known?.value || '',
+			view: !view || kind && of && !known ? initial.view : view}, lacks};
+	}
+
+	/** As this picture has it. @param {import('./filter.js').Term} one */
+	knownTerm(one) {
+		const {profile, hasInlined} = this.state;
+		const {kind, value} = one;
+		if (kind === 'inlined' || kind === 'recursion')
+			return kind === 'recursion' || hasInlined ? one : undefined;
+		if (kind === 'time')
+			return profile.sampleCount ? one : undefined;
+		const isThreads = kind === 'thread' || kind === 'process';
+		const names = isThreads ? profile[kind === 'thread' ? 'threads' : 'processes']
+			: NAMES_OF_MODULES.includes(kind) ? profile.modules
+			: Array.from({length: profile.frames}, (_, frame) => profile.name(frame));
+		const isThis = value.startsWith('~') ? (/** @type {string} */ name) => longDigits(name) === value
+			: (/** @type {string} */ name) => name === value;
+		const known = names.find(isThis)
+			// Another run's threads have other numbers.
+			?? (isThreads ? names.map(commOf).find(name => name === commOf(value)) : undefined);
+		return known === undefined || (isThreads && !profile.sampleCount) ? undefined
+			: term(kind, known);
 	}
 
 	/** @param {Place} place @param {boolean} first @returns {string} what of it is not there */

@@ -39,10 +39,27 @@ import {TIMES} from './tree.js';
  * @property {number} rowPx height of a row, the gap included
  * @property {number} fontPx size of the labels
  * @property {number} narrowestPx of a box drawn by itself
- * @property {import('./tree.js').Mark[]} marks in order of time
- * @property {import('./tree.js').Samples} samples none where there are no marks or no times
+ * @property {Mark[]} marks in order of time
+ * @property {SampleTable} samples read when asked for
+ * @property {number} sampleCount
+ * @property {string[]} threads names by number
+ * @property {string[]} processes by thread
  * @property {Lines} lines
  * @property {{text: string, places: number[]}[]} legend what colours mean, by places in the palette
+ */
+
+/** @typedef {{us: number, text: string}} Mark in microseconds since the beginning */
+
+/**
+ * What was sampled, in order of time; empty where times are not known.
+ * @typedef {object} SampleTable
+ * @property {number} count
+ * @property {number} tickUs what one unit of time is
+ * @property {Uint32Array} time
+ * @property {Uint32Array} node where the stack ends
+ * @property {Uint16Array | Uint32Array} thread
+ * @property {Uint8Array | Uint32Array | Float64Array} weight
+ * @property {Uint8Array} kind 0 on a CPU, 1 due there but never delivered, 2 waiting
  */
 
 /**
@@ -73,9 +90,12 @@ const TAG = {
 	nodeUps: 12,
 	nodeFrames: 13,
 	nodeWeights: 14,
+	threads: 15,
 	sampleTimes: 16,
 	sampleNodes: 17,
+	sampleThreads: 18,
 	sampleWeights: 19,
+	sampleKinds: 20,
 	countName: 22,
 	notes: 23,
 	font: 24,
@@ -92,6 +112,7 @@ const TAG = {
 	lineWaits: 36,
 	legendColors: 37,
 	legendTexts: 38,
+	processes: 40,
 };
 
 /**
@@ -208,16 +229,6 @@ function nameReader(lengths, bytes, count) {
 }
 
 /**
- * The names alone. @param {Map<number, Uint8Array>} columns
- * @returns {{frames: number, name: (frame: number) => string}}
- */
-export function readNames(columns) {
-	const column = (/** @type {number} */ tag) => columns.get(tag) || new Uint8Array(0);
-	const [, , , frames] = readNumbers(columns.get(TAG.numbers), 10);
-	return {frames, name: nameReader(column(TAG.nameLengths), column(TAG.names), frames)};
-}
-
-/**
  * How the picture was asked to look; the defaults where a file does not say.
  * @param {Uint8Array | undefined} bytes
  */
@@ -251,7 +262,7 @@ function readSums(bytes, count, isSigned) {
 
 /**
  * @param {(tag: number) => Uint8Array} column @param {TextDecoder} decoder
- * @returns {import('./tree.js').Mark[]}
+ * @returns {Mark[]}
  */
 function readMarks(column, decoder) {
 	const bytes = column(TAG.markTimes);
@@ -263,18 +274,31 @@ function readMarks(column, decoder) {
 
 /**
  * @param {(tag: number) => Uint8Array} column @param {number} count @param {number} nodes
- * @returns {import('./tree.js').Samples}
+ * @param {number} threads @returns {SampleTable}
  */
-function readSamples(column, count, nodes) {
-	const node = readSums(column(TAG.sampleNodes), count, true);
-	const weight = readNumbers(column(TAG.sampleWeights), count);
-	if (node.some(one => !(one >= 0 && one < nodes)) || weight.some(one => one >= 2 ** 32))
-		throw new RangeError('a sample of no node, or more than one can weigh');
-	return {
-		us: readSums(column(TAG.sampleTimes), count, true),
-		node: new Uint32Array(node),
-		weight,
-	};
+function readSamples(column, count, nodes, threads) {
+	const us = readSums(column(TAG.sampleTimes), count, true);
+	const columns = [
+		readSums(column(TAG.sampleNodes), count, true),
+		column(TAG.sampleThreads).length ? readNumbers(column(TAG.sampleThreads), count)
+			: new Float64Array(count),
+		readNumbers(column(TAG.sampleWeights), count),
+		column(TAG.sampleKinds).length ? readNumbers(column(TAG.sampleKinds), count)
+			: new Float64Array(count)];
+	const [node, thread, weight] = columns;
+	if (node.some(one => !(one >= 0 && one < nodes)) || weight.some(one => one >= 2 ** 32)
+		|| thread.some(one => one >= Math.max(threads, 1)) || us.some(one => !(one >= 0)))
+		throw new RangeError('a sample of no node, thread or time');
+	const last = us.reduce((most, one) => Math.max(most, one), 0);
+	const tickUs = 2 ** Math.max(Math.ceil(Math.log2((last + 1) / 2 ** 32)), 0);
+	const order = Uint32Array.from(us, (_, i) => i).sort((a, b) => us[a] - us[b]);
+	const [nodeOf, threadOf, weightOf, kindOf] = columns.map(values => (/** @type {number} */ i) => values[i]);
+	return {count, tickUs,
+		time: order.map(i => us[i] / tickUs),
+		node: order.map(nodeOf),
+		thread: order.map(threadOf),
+		weight: Float64Array.from(order, weightOf),
+		kind: Uint8Array.from(order, kindOf)};
 }
 
 /**
@@ -355,10 +379,12 @@ export function readProfile(columns) {
 	const text = (/** @type {number} */ tag) => decoder.decode(column(tag));
 	const whole = (/** @type {number} */ tag, /** @type {number} */ count) =>
 		new Uint32Array(readNumbers(columns.get(tag), count));
-	const [periodNs, , nodes, frames, modules, , samples, , rootColor, mergedColor] =
+	const [periodNs, , nodes, frames, modules, threads, samples, , rootColor, mergedColor] =
 		readNumbers(columns.get(TAG.numbers), 10);
-	const marks = readMarks(column, decoder);
+	/** @type {SampleTable | undefined} */
+	let table;
 	const light = readColors(columns.get(TAG.light));
+	/** @type {Profile} */
 	const profile = {
 		...readView(columns.get(TAG.view)),
 		title: cleanText(text(TAG.title)),
@@ -377,10 +403,16 @@ export function readProfile(columns) {
 		frameModule: whole(TAG.frameModules, frames),
 		frameKind: whole(TAG.frameKinds, frames),
 		frameColor: whole(TAG.frameColors, frames),
-		name: readNames(columns).name,
+		name: nameReader(column(TAG.nameLengths), column(TAG.names), frames),
 		tree: readNodes(columns, nodes, frames),
-		marks,
-		samples: readSamples(column, marks.length ? samples : 0, nodes),
+		marks: readMarks(column, decoder),
+		/** @returns {SampleTable} */
+		get samples() {
+			return table ||= readSamples(column, this.sampleCount, nodes, threads);
+		},
+		sampleCount: column(TAG.sampleTimes).length ? samples : 0,
+		threads: readTexts(columns.get(TAG.threads), threads, decoder),
+		processes: readTexts(columns.get(TAG.processes), threads, decoder),
 		lines: readLines(column, frames, decoder),
 		legend: readLegend(column, light.length, decoder),
 	};

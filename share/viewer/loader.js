@@ -22,10 +22,10 @@ const HIDDEN = '@media screen { #flamerun-static { display: none; } }';
 /**
  * Run the viewer as an inline script, which a policy that admits this one admits as well.
  * @param {HTMLOrSVGScriptElement} self this script @param {string} source
- * @returns {(loaded: Loaded) => void} what the viewer leaves at its script to start it
+ * @returns {(loaded: Loaded) => Promise<void>} what the viewer leaves at its script to start it
  */
 function run(self, source) {
-	const script = /** @type {SVGScriptElement & {start?: (loaded: Loaded) => void}} */ (
+	const script = /** @type {SVGScriptElement & {start?: (loaded: Loaded) => Promise<void>}} */ (
 		document.createElementNS(self.namespaceURI, 'script'));
 	script.nonce = self.nonce;
 	script.textContent = source;
@@ -69,7 +69,7 @@ async function load(self, svg) {
 		const [code, data] = await Promise.all(
 			[unpack([viewer.textContent], 'gzip'), unpack(pieces)]);
 		const [style, source] = new TextDecoder().decode(code).split('\0');
-		run(self, source)(
+		await run(self, source)(
 			{svg, version: metadata.dataset.version, data, sheet, style, source});
 	} catch (error) {
 		sheet?.replaceSync('');

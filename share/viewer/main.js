@@ -6,6 +6,7 @@
 import {Address} from './address.js';
 import {readColumns, readProfile} from './decode.js';
 import {isDark, watchTheme} from './draw.js';
+import {VIEWS, term, timeTerm} from './filter.js';
 import {actionOf, listenToPointers, whenResting} from './input.js';
 import {Legend} from './legend.js';
 import {More} from './more.js';
@@ -13,15 +14,15 @@ import {Navigator, showLastCrumb} from './navigate.js';
 import {Matcher} from './matcher.js';
 import {Clipboard, listenToPrinting} from './output.js';
 import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
-import {buildPage, hidePage, isTouched, showPage} from './page.js';
+import {buildPage, hidePage, isTouched, showPage, showView} from './page.js';
 import {Finder, SearchBox} from './search.js';
 import {Selection} from './selection.js';
 import {State} from './state.js';
-import {labelOf} from './text.js';
+import {labelOf, nodeName} from './text.js';
 import {TIMES} from './tree.js';
 import {Viewer} from './viewer.js';
 import {showTimes} from './waits.js';
-import {Background, listen} from './worker.js';
+import {Background, listen, performer} from './worker.js';
 
 /** @typedef {Record<string, () => any>} Actions by name; false: left to the browser */
 
@@ -100,8 +101,8 @@ function listenToKeysAndButtons(page, sheet, actions) {
  * @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile
  * @param {Background} background
  */
-function start(svg, profile, background) {
-	const state = new State(profile);
+async function start(svg, profile, background) {
+	const state = new State(profile, performer(profile, background));
 	const page = buildPage(svg, profile);
 	const finder = new Finder(state, new Matcher(profile, background));
 	const viewer = new Viewer(page, state, finder);
@@ -117,7 +118,10 @@ function start(svg, profile, background) {
 	const legend = new Legend(page, state);
 
 	viewer.onRest = () => more.tell();
-	state.onTree(() => showTimes(page, state));
+	state.onTree(() => {
+		showTimes(page, state);
+		showView(page, state.filter.view);
+	});
 	navigator.trail = () => address.trail();
 	navigator.onMove = (asNew, trail) => {
 		searchBox.describe();
@@ -133,16 +137,20 @@ function start(svg, profile, background) {
 		navigator.reach(finder.step(step), true);
 		searchBox.describe();
 	};
-	const showMarks = () => openMarks(sheet, state, stretch => navigator.showStretch(stretch));
+	navigator.say = text => toast.show(text);
+	const showMarks = () => openMarks(sheet, state,
+		({from, to, text}) => navigator.addTerm(timeTerm(from, to, text)));
 
 	showPage(page);
 	viewer.recolor();
 	viewer.resize();
 	viewer.toRoot();
 	selection.describe();
-	address.restore(true);
+	await address.restore(true);
 	listenToWindow(viewer);
 	listenToGestures(viewer, selection, navigator, clipboard);
+	for (const view of VIEWS)
+		page.views.buttons[view].addEventListener('click', () => actions[view]());
 	for (const times of TIMES)
 		page.times.buttons[times].addEventListener('click', () => navigator.showTimes(times));
 	/** @type {Actions} named as in input.js */
@@ -166,6 +174,15 @@ function start(svg, profile, background) {
 		previous: () => toMatch(-1),
 		matchCase: () => searchBox.toggle(page.search.matchCase),
 		regex: () => searchBox.toggle(page.search.regex),
+		graph: () => navigator.showView('graph'),
+		table: () => navigator.showView('table'),
+		sandwich: () => {
+			const node = selection.current >= 0 ? selection.current : state.zoomed;
+			return node > 0 ? navigator.showView('sandwich', nodeName(state, node))
+				: toast.show('Select a function first');
+		},
+		time: () => state.profile.sampleCount ? navigator.showView('time')
+			: toast.show('The samples of this picture have no times'),
 		bottomUp: () => navigator.reorder(!state.bottomUp),
 		icicle: () => navigator.turn(!state.icicle),
 		dark: () => {
@@ -173,7 +190,7 @@ function start(svg, profile, background) {
 			viewer.recolor();
 			address.keep();
 		},
-		fold: () => state.hasInlined ? navigator.fold(!state.folded)
+		fold: () => state.hasInlined ? navigator.toggleTerm(term('inlined'))
 			: toast.show('Nothing in here was inlined'),
 		lines: () => openLines(sheet, state, selection.current)
 			|| toast.show('No source lines are known'),
@@ -189,7 +206,8 @@ function start(svg, profile, background) {
 		copyStack: () => clipboard.copyStack(),
 		colors: () => legend.toggle(),
 		help: () => openHelp(sheet, state, actions),
-		marks: () => state.stretches.length ? showMarks() : toast.show('No marks in here'),
+		marks: () => state.stretches.length ? showMarks().catch(navigator.tellUnread)
+			: toast.show('No marks in here'),
 	};
 	listenToKeysAndButtons(page, sheet, actions);
 	viewer.release();
@@ -244,12 +262,13 @@ function facts(viewer, selection) {
 }
 
 /** Boxes that a finger hits. @param {import('./decode.js').Profile} profile */
-function forFingers(profile) {
-	return {...profile, rowPx: Math.max(profile.rowPx, 28), fontPx: Math.max(profile.fontPx, 13)};
+function fitFingers(profile) {
+	profile.rowPx = Math.max(profile.rowPx, 28);
+	profile.fontPx = Math.max(profile.fontPx, 13);
 }
 
 /** @param {import('./loader.js').Loaded} loaded */
-function main({svg, version, data, sheet, style, source}) {
+async function main({svg, version, data, sheet, style, source}) {
 	hidePage(svg);
 	if (version !== '3')
 		throw new Error('its data is of another version');
@@ -259,8 +278,10 @@ function main({svg, version, data, sheet, style, source}) {
 		return;
 	}
 	sheet.replaceSync(style);
+	if (isTouched())
+		fitFingers(profile);
 	try {
-		start(svg, isTouched() ? forFingers(profile) : profile, new Background(source, data));
+		await start(svg, profile, new Background(source, data));
 	} catch (error) {
 		hidePage(svg);
 		throw error;

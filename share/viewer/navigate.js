@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // Where one is in the graph and how one gets elsewhere: the camera, zooming in and out, walking by
-// keys, another order, layout or part of the time, and the crumbs that tell the way.
+// keys, another order, layout or filter, and the crumbs and chips that tell the way.
 
+import {fillChips, isSame, isSameFilter, withTerm, withoutTerms} from './filter.js';
 import {oncePerFrame} from './input.js';
 import {element} from './page.js';
 import {press} from './search.js';
-import {INLINED} from './state.js';
-import {labelOf, nodeName, sentence, placeOf, timeText} from './text.js';
-import {NONE, follow, framesTo, isWithin, nodeCovering, pathTo, widestChild} from './tree.js';
+import {labelOf, nodeName, sentence, placeOf} from './text.js';
+import {NONE, follow, followLoosely, framesTo, isWithin, nodeCovering, pathTo, widestChild}
+	from './tree.js';
 
 const ZOOM_MS = 300;
 const REVEALED_PX = 3;
 const MOST_CRUMBS = 40;
+/** An answer that comes sooner is not waited for. */
+const BUSY_MS = 150;
 
 // ---- the camera ---------------------------------------------------------------------------------
 
@@ -122,19 +125,15 @@ function crumb(name, leftOut, isCurrent, act) {
 
 /**
  * @param {HTMLElement} nav @param {import('./state.js').State} state
- * @param {(node: number) => void} zoom @param {() => void} leave the part of the time shown
+ * @param {(node: number) => void} zoom
  */
-function fillCrumbs(nav, state, zoom, leave) {
+function fillCrumbs(nav, state, zoom) {
 	const path = [0, ...pathTo(state.tree, state.zoomed)];
 	const shown = path.length > MOST_CRUMBS ? [0, ...path.slice(1 - MOST_CRUMBS)] : path;
-	const {part} = state;
-	const crumbs = shown.map((node, i) => {
-		const when = node === 0 && part ? `, ${timeText(part)}` : '';
+	nav.replaceChildren(...shown.map((node, i) => {
 		const leftOut = i === 1 && shown.length < path.length;
-		return crumb(nodeName(state, node) + when, leftOut, node === state.zoomed,
-			() => zoom(node));
-	});
-	nav.replaceChildren(...part ? [crumb('all', false, false, leave)] : [], ...crumbs);
+		return crumb(nodeName(state, node), leftOut, node === state.zoomed, () => zoom(node));
+	}));
 	showLastCrumb(nav);
 }
 
@@ -178,6 +177,10 @@ export class Navigator {
 		 * @type {(asNew: boolean, trail: string[]) => void}
 		 */
 		this.onMove = () => {};
+		/** What the person is to know. @type {(text: string) => void} */
+		this.say = () => {};
+		this.tellUnread = (/** @type {any} */ error) =>
+			this.say(`This picture's samples cannot be read: ${error?.message || error}`);
 		this.describeSoon = oncePerFrame(() => this.describe());
 	}
 
@@ -227,20 +230,21 @@ export class Navigator {
 	/** What fills the view has changed, or what that is called. */
 	describe() {
 		const {page, state} = this;
-		page.reset.disabled = state.zoomed === 0 && !state.free && !state.part;
-		fillCrumbs(page.crumbs, state, node => this.zoom(node), () => this.showStretch(-1));
+		page.reset.disabled = state.zoomed === 0 && !state.free && !state.filter.terms.length;
+		fillCrumbs(page.crumbs, state, node => this.zoom(node));
+		fillChips(page.chips, state.filter.terms, term => this.removeTerm(term));
 		this.selection.describeAnew();
 	}
 
 	/**
-	 * To what was zoomed into before and is around it. From a part of the time that is seen whole
-	 * the way out leads to all of it.
+	 * To what was zoomed into before and is around it. From all that a filter keeps the way out leads
+	 * to one with a term less.
 	 */
 	out() {
-		const {zoomed, free, part, tree} = this.state;
+		const {zoomed, free, filter, tree} = this.state;
 		const trail = this.trail();
-		if (part && zoomed === 0 && !free)
-			return this.showStretch(-1);
+		if (filter.terms.length && zoomed === 0 && !free)
+			return this.removeTerm(filter.terms[filter.terms.length - 1]);
 		if (free)
 			return this.zoomAlong(zoomed, trail);
 		const here = formatPath(framesTo(tree, zoomed));
@@ -252,21 +256,89 @@ export class Navigator {
 
 	/** To everything. */
 	reset() {
-		if (this.state.part)
-			this.showStretch(-1);
+		const {filter} = this.state;
+		if (filter.terms.length)
+			this.show({...filter, terms: []}, true, []);
 		else
 			this.zoom(0);
 	}
 
-	/** @param {number} stretch one with weight, or -1 for all of the time */
-	showStretch(stretch) {
-		const {viewer, state} = this;
-		state.setStretch(stretch);
-		this.fill(0, true);
+	/** @param {import('./filter.js').Term} term */
+	addTerm(term) {
+		return this.show(withTerm(this.state.filter, term));
+	}
+
+	/** @param {import('./filter.js').Term} term */
+	removeTerm(term) {
+		return this.show(withoutTerms(this.state.filter, one => isSame(one, term)));
+	}
+
+	/** With it, or without if it is there. @param {import('./filter.js').Term} term */
+	toggleTerm(term) {
+		return this.state.filter.terms.some(one => isSame(one, term))
+			? this.removeTerm(term) : this.addTerm(term);
+	}
+
+	/** @param {import('./filter.js').View} view @param {string} [of] what function or thread */
+	showView(view, of = '') {
+		return this.show({...this.state.filter, view, of});
+	}
+
+	/** @param {import('./state.js').Times} times one of the choices */
+	showTimes(times) {
+		return this.show({...this.state.filter, times}, false);
+	}
+
+	/**
+	 * Show what another filter keeps. What fills the view stays as far as it is there.
+	 * @param {import('./filter.js').Filter} filter
+	 * @param {boolean} [asNew] the Back button undoes it
+	 * @param {number[]} [path] frames to what is to fill the view
+	 * @returns {Promise<boolean>} false: another one was asked for meanwhile, or nothing is left of it
+	 *          and that was said; what is shown stays as it is
+	 */
+	async show(filter, asNew = true, path) {
+		const {viewer, state, page} = this;
+		if (isSameFilter(filter, state.filter))
+			return true;
+		const answer = await this.find(filter);
+		if (!answer)
+			return false;
+		path ||= framesTo(state.tree, state.zoomed);
+		state.adopt(filter, answer);
 		viewer.resize();
 		viewer.toRoot();
-		this.page.spoken.textContent = labelOf(state, 0);
-		this.onMove(true, []);
+		const node = followLoosely(state.tree, path);
+		this.fill(node, true);
+		if (node)
+			this.scrollTo(state.tree.depth[node]);
+		page.spoken.textContent = labelOf(state, 0);
+		this.onMove(asNew, []);
+		return true;
+	}
+
+	/**
+	 * What another filter keeps; null where another one was asked for meanwhile, or where there is
+	 * nothing to show, which is said. @param {import('./filter.js').Filter} filter
+	 */
+	async find(filter) {
+		const {ui} = this.page;
+		const busy = setTimeout(() => ui.setAttribute('aria-busy', 'true'), BUSY_MS);
+		let answer;
+		try {
+			answer = await this.state.find(filter);
+			if (answer && !(answer.shown.total[0] > 0)) {
+				this.say('Nothing is left of that');
+				answer = null;
+			}
+		} catch (error) {
+			this.tellUnread(error);
+			answer = null;
+		}
+		clearTimeout(busy);
+		if (this.state.asked === filter)
+			ui.removeAttribute('aria-busy');
+		return answer;
 	}
 
 	/** @param {boolean} bottomUp */
@@ -277,37 +349,6 @@ export class Navigator {
 		viewer.toRoot();
 		this.fill(0, true);
 		page.spoken.textContent = bottomUp ? 'Bottom-up' : 'Top-down';
-		this.onMove(false, []);
-	}
-
-	/** Show what was inlined, or not. What fills the view stays where it can. @param {boolean} folded */
-	fold(folded) {
-		const {viewer, state, page} = this;
-		const path = framesTo(state.tree, state.zoomed);
-		state.setFolded(folded);
-		viewer.resize();
-		viewer.toRoot();
-		const node = follow(state.tree, path.filter(
-			frame => !folded || state.profile.frameKind[frame] !== INLINED));
-		this.fill(node, true);
-		if (node)
-			this.scrollTo(state.tree.depth[node]);
-		page.spoken.textContent = folded ? 'Inlined functions folded' : 'Inlined functions shown';
-		this.onMove(false, []);
-	}
-
-	/** @param {import('./state.js').Times} times one of the choices */
-	showTimes(times) {
-		const {viewer, state, page} = this;
-		const path = framesTo(state.tree, state.zoomed);
-		state.setTimes(times);
-		viewer.resize();
-		viewer.toRoot();
-		const node = follow(state.tree, path);
-		this.fill(node, true);
-		if (node)
-			this.scrollTo(state.tree.depth[node]);
-		page.spoken.textContent = labelOf(state, 0);
 		this.onMove(false, []);
 	}
 

@@ -4,10 +4,11 @@
 // after it; and names and stacks, for the clipboard.
 
 import {DASHED_MIN_PX, DASHES, DASH_ALPHA, labelFitter, labelPlace} from './draw.js';
+import {termText} from './filter.js';
 import {Labels} from './label.js';
 import {BoxList, highestRow, snapLeft, snapWidth, visibleBoxes} from './layout.js';
 import {fillWindow, isTouched, svgElement} from './page.js';
-import {labelOf, nodeName, sentence, timeText} from './text.js';
+import {labelOf, nodeName, sentence} from './text.js';
 import {pathTo} from './tree.js';
 
 // ---- paper --------------------------------------------------------------------------------------
@@ -114,10 +115,9 @@ function printLabels({rowPx, fontPx, family, wholeNames}) {
  */
 function paperOf(viewer, isScreen) {
 	const {state, camera, finder, page} = viewer;
-	const {profile, tree, icicle, zoomed, part} = state;
+	const {profile, tree, icicle, zoomed, filter} = state;
 	const lines = [profile.subtitle];
-	if (part)
-		lines.push(`${part.text}: ${timeText(part)}`);
+	lines.push(...filter.terms.map(termText));
 	if (zoomed)
 		lines.push(`Zoomed into ${sentence(state, zoomed)}`);
 	if (finder.matches)

@@ -144,10 +144,10 @@ export function openLines(sheet, state, node) {
 const MOST_MARKS = 1000;
 
 /**
- * @param {import('./tree.js').Stretch} stretch @param {number} all weight
+ * @param {import('./state.js').Stretch} stretch @param {number} weight @param {number} all weight
  * @param {boolean} isShown
  */
-function markRow({text, from, weight}, all, isShown) {
+function markRow({text, from}, weight, all, isShown) {
 	const cells = [
 		element('span', {class: 'when'}, [from < 0 ? '' : formatSeconds(from / 1e6)]),
 		element('span', {class: 'text', title: text}, [text])];
@@ -160,22 +160,24 @@ function markRow({text, from, weight}, all, isShown) {
 
 /**
  * @param {Sheet} sheet @param {import('./state.js').State} state
- * @param {(stretch: number) => void} choose called with what to show from now on
+ * @param {(stretch: import('./state.js').Stretch) => void} choose called with what to show from now on
  */
-export function openMarks(sheet, {stretches, stretch}, choose) {
-	const all = stretches.reduce((sum, {weight}) => sum + weight, 0);
+export async function openMarks(sheet, state, choose) {
+	const {stretches, part, filter} = state;
+	const weights = await state.perform('weighStretches', filter);
+	const all = weights.reduce((/** @type {number} */ sum, /** @type {number} */ one) => sum + one, 0);
 	const rows = stretches.slice(0, MOST_MARKS + 1).map((one, i) => {
-		const row = markRow(one, all, i === stretch);
+		const row = markRow(one, weights[i], all, part?.from === one.from && part.to === one.to);
 		row.addEventListener('click', () => {
 			if (!all)
 				return;
 			sheet.close();
-			choose(i);
+			choose(one);
 		});
 		return row;
 	});
 	// What was before the first mark is only worth a line when something was.
-	if (!stretches[0].weight)
+	if (!weights[0])
 		rows.shift();
 	const more = stretches.length - 1 - MOST_MARKS;
 	sheet.open('Marks', 'm', [

@@ -2,7 +2,7 @@
 // @ts-check
 // The elements of the interactive picture, made beside the static one, and which of both is shown.
 
-import {WAIT} from './state.js';
+import {WAIT} from './aggregate.js';
 import {buildTimes} from './waits.js';
 
 const XHTML = 'http://www.w3.org/1999/xhtml';
@@ -93,6 +93,29 @@ function buildTools() {
 	};
 }
 
+/** @type {Record<import('./filter.js').View, [string, string]>} what it says, and more of it */
+const VIEWS_TEXT = {
+	graph: ['Graph', 'Flame graph  (g)'],
+	table: ['Table', 'Functions in a table  (t)'],
+	sandwich: ['Callers', 'Callers and callees of the selected function  (s)'],
+	time: ['Time', 'A thread\u2019s samples in order of time  (o)'],
+};
+
+/** One button for each view; which of them is pressed is what is shown. */
+function buildViews() {
+	const buttons = Object.fromEntries(Object.entries(VIEWS_TEXT).map(([view, [text, title]]) =>
+		[view, button(`view-${view}`, title, [text], true)]));
+	return {buttons, group: element('div', {class: 'views', role: 'group', 'aria-label': 'View'},
+		Object.values(buttons))};
+}
+
+/** @param {Page} page @param {import('./filter.js').View} view */
+export function showView({ui, views}, view) {
+	ui.dataset.view = view;
+	for (const [name, one] of Object.entries(views.buttons))
+		one.setAttribute('aria-pressed', String(name === view));
+}
+
 /** The graph with what lies on it. */
 function buildGraph() {
 	const canvas = element('canvas', {'tabindex': '0', 'role': 'tree',
@@ -120,7 +143,10 @@ export function buildPage(svg, profile) {
 	const marked = `${profile.marks.length} mark${profile.marks.length === 1 ? '' : 's'}`;
 	const marks = button('marks', `${marked} the program made  (m)`, [marked]);
 	const times = buildTimes();
+	const views = buildViews();
 	const legend = element('div', {class: 'legend', hidden: ''});
+	const chips = element('div', {class: 'chips', role: 'group', hidden: '',
+		'aria-label': 'What is shown'});
 	const crumbs = element('nav', {class: 'crumbs', 'aria-label': 'Zoomed into'});
 	const details = element('footer', {class: 'details'});
 	const tooltip = element('div', {class: 'tooltip', role: 'tooltip'});
@@ -132,7 +158,7 @@ export function buildPage(svg, profile) {
 	const ui = element('div', {class: 'flamerun'}, [
 		element('header', {}, [heading, element('div', {class: 'tools'},
 			[search.field, tools.bottomUp, tools.icicle, tools.colors, tools.dark, tools.help])]),
-		element('div', {class: 'bar'}, [crumbs, matched, reset,
+		element('div', {class: 'bar'}, [views.group, chips, crumbs, matched, reset,
 			...profile.marks.length ? [marks] : [],
 			...profile.frameKind.includes(WAIT) ? [times.group] : []]),
 		legend, graph.scroller, details, tooltip, toast, spoken,
@@ -142,9 +168,8 @@ export function buildPage(svg, profile) {
 		{id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%',
 			display: 'none'});
 	object.append(ui);
-	return {svg, object, ui, search, ...tools, ...graph, matched, reset, marks, times, legend,
-		crumbs, details,
-		tooltip, toast, spoken};
+	return {svg, object, ui, search, ...tools, ...graph, matched, reset, marks, times, views, legend,
+		chips, crumbs, details, tooltip, toast, spoken};
 }
 
 /** @typedef {ReturnType<typeof buildPage>} Page */

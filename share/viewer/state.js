@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What is looked at: which tree of which part of the time, what of it fills the view, and how it
+// What is looked at: which tree of which filter's samples, what of it fills the view, and how it
 // stands. Knows no element: who draws, searches and selects reads it here.
 
+import {IDLE, INLINED, WAIT, aggregate, nodesWithout, waitingNodes} from './aggregate.js';
+import {timeText} from './filter.js';
 import {invertTree} from './invert.js';
-import {NONE, TIMES, buildTree, frameTotals, isWithin, nodesWeighing, nodesWithin, nodesWithout,
-	stretchesOf, waitingNodes} from './tree.js';
-
-/**
- * Kinds of frames, see render/calltree.h: what stands in the one below it; what a thread waits for;
- * what stands above the stacks of threads that only wait in one place.
- */
-export const INLINED = 6;
-export const WAIT = 7;
-export const KERNEL = 8;
-export const IDLE = 9;
+import {NONE, TIMES, buildTree, frameTotals, isWithin, treeOf} from './tree.js';
 
 /** @typedef {'cpu' | 'waits' | 'both'} Times */
-/** @typedef {{tree: import('./decode.js').Nodes, samples: import('./tree.js').Samples}} Stacks */
+/** @typedef {import('./filter.js').Filter} Filter */
+/** @typedef {import('./aggregate.js').Answer} Answer */
+/** @typedef {import('./tree.js').Tree} Tree */
+
+/**
+ * The time from a mark to the next one.
+ * @typedef {object} Stretch
+ * @property {string} text of the mark
+ * @property {number} from microseconds, included
+ * @property {number} to not included
+ */
 
 export class State {
-	/** @param {import('./decode.js').Profile} profile */
-	constructor(profile) {
+	/**
+	 * @param {import('./decode.js').Profile} profile
+	 * @param {import('./worker.js').Perform} perform
+	 */
+	constructor(profile, perform) {
 		this.profile = profile;
+		this.perform = perform;
 		this.hasInlined = profile.frameKind.includes(INLINED);
 		/** @type {number[]} frames that say what is waited for */
 		this.waitFrames = [...profile.frameKind.keys()]
@@ -30,32 +36,13 @@ export class State {
 		/** @type {Times[]} those with any weight */
 		this.choices = choicesOf(profile);
 		this.hasWaits = this.choices[0] !== 'cpu' || this.choices.length > 1;
-		/** @type {Times} */
-		this.initialTimes = this.choices.find(one => one === profile.times) || this.choices[0];
-		/** @type {Times} */
-		this.times = this.initialTimes;
-		/** What was inlined is not shown: its weight is that of what it stands in. */
-		this.folded = false;
+		/** @type {Filter} */
+		this.initial = {
+			times: this.choices.find(one => one === profile.times) || this.choices[0],
+			terms: [], view: 'graph', of: ''};
+		this.stretches = stretchesOf(profile.marks);
 		/** @type {Map<Times, Float64Array>} by frame, see frameTotals() */
 		this.totals = new Map();
-		/** @type {Stacks} all of the time, whatever is waited in it */
-		this.all = {tree: profile.tree, samples: profile.samples};
-		/** @type {Stacks} of these the ones that are shown, top-down */
-		this.stacks = this.select(this.times, this.all);
-		/** @type {import('./tree.js').Tree} of these */
-		this.whole = buildTree(this.stacks.tree);
-		/** @type {import('./tree.js').Tree} of the part of the time shown, top-down */
-		this.upright = this.whole;
-		/** @type {import('./tree.js').Tree} the one merged from its other end, or shown */
-		this.base = this.whole;
-		/** @type {import('./tree.js').Tree | null} the part of the time shown, waits and all */
-		this.everything = null;
-		/** @type {import('./tree.js').Tree | null} the base merged from its other end */
-		this.inverted = null;
-		/** @type {import('./tree.js').Tree} the one shown */
-		this.tree = this.base;
-		this.stretches = stretchesOf(profile.marks, this.stacks.samples);
-		this.stretch = -1;  // the one shown, -1 for all of the time
 		this.bottomUp = profile.reversed;
 		this.icicle = profile.icicle;
 		/** @type {'' | 'light' | 'dark'} as chosen here */
@@ -65,6 +52,9 @@ export class State {
 		this.free = false;  // what is seen is no node's span but one chosen by hand
 		/** @type {(() => void)[]} */
 		this.listeners = [];
+		/** @type {Filter} the one asked for last */
+		this.asked = this.initial;
+		this.keep(this.initial, aggregate(profile, this.initial));
 	}
 
 	/** @param {() => void} listener called when another tree is shown */
@@ -72,20 +62,70 @@ export class State {
 		this.listeners.push(listener);
 	}
 
-	/** The part of the time shown, if not all. */
-	get part() {
-		return this.stretches[this.stretch];
+	get times() {
+		return this.filter.times;
 	}
 
-	/** Is what is shown the tree of the file merged from its other end? */
+	/** The part of the time shown, if not all. */
+	get part() {
+		return this.filter.terms.find(({kind}) => kind === 'time');
+	}
+
+	/** What was inlined is not shown: its weight is that of what it stands in. */
+	get folded() {
+		return this.filter.terms.some(({kind}) => kind === 'inlined');
+	}
+
+	/** What all that is shown is called. */
+	get whole() {
+		const {part} = this;
+		return part ? part.value || timeText(part) : this.filter.terms.length ? 'selected' : 'all';
+	}
+
+	/** Is the graph the tree of the file merged from its other end? */
 	get isInverted() {
 		return this.bottomUp !== this.profile.reversed;
+	}
+
+	/**
+	 * What another filter keeps, as soon as it is known.
+	 * @param {Filter} filter
+	 * @returns {Promise<Answer | null>} null: another one was asked for since
+	 */
+	async find(filter) {
+		this.asked = filter;
+		const answer = await this.perform('aggregate', filter);
+		return this.asked === filter ? answer : null;
+	}
+
+	/** @param {Filter} filter @param {Answer} answer */
+	keep(filter, {every, shown, other, of}) {
+		/** @type {Filter} the one shown */
+		this.filter = {...filter, of};
+		/** @type {Tree} what it keeps, top-down */
+		this.upright = treeOf(shown);
+		/** @type {Tree} likewise, whatever time it is */
+		this.every = shown === every ? this.upright : treeOf(every);
+		/** @type {Tree | null} what the view shows instead */
+		this.other = other && treeOf(other);
+		/** @type {Tree | null} the base merged from its other end */
+		this.inverted = null;
+		/** @type {Tree} the one merged from its other end, or shown */
+		this.base = this.upright;
+		/** @type {Tree} the one shown */
+		this.tree = this.other || this.base;
+	}
+
+	/** Show what a filter keeps. @param {Filter} filter @param {Answer} answer */
+	adopt(filter, answer) {
+		this.keep(filter, answer);
+		this.setOrder(this.bottomUp);
 	}
 
 	/** @param {boolean} bottomUp */
 	setOrder(bottomUp) {
 		this.bottomUp = bottomUp;
-		if (this.isInverted && !this.inverted) {
+		if (this.isInverted && !this.inverted && !this.other) {
 			this.base = this.idleLast();
 			this.inverted = invertTree(this.base);
 		}
@@ -93,7 +133,7 @@ export class State {
 			this.base = this.upright;
 			this.inverted = null;
 		}
-		this.tree = this.inverted || this.base;
+		this.tree = this.other || this.inverted || this.base;
 		this.zoomed = 0;
 		this.free = false;
 		for (const listener of this.listeners)
@@ -118,7 +158,7 @@ export class State {
 		const {upright} = this;
 		const isIdle = (/** @type {number} */ frame) => this.profile.frameKind[frame] === IDLE;
 		return this.times !== 'cpu' && upright.frame.subarray(1).some(isIdle)
-			? buildTree(nodesWithout(upright, isIdle, true)) : upright;
+			? buildTree(nodesWithout(upright, isIdle, {trails: true})) : upright;
 	}
 
 	/** Threads that are shown as one box until it is zoomed into. @param {number} node */
@@ -137,74 +177,28 @@ export class State {
 		return NONE;
 	}
 
-	/** Of the part of the time shown, the stacks that wait and those that do not. */
-	get every() {
-		const {tree, samples} = this.all;
-		this.everything ||= this.times === 'both' ? this.upright
-			: buildTree(this.part ? nodesWithin(tree, samples, this.part) : tree);
-		return this.everything;
-	}
-
-	/** @param {Times} times @param {Stacks} stacks @returns {Stacks} */
-	select(times, {tree, samples}) {
-		if (times === 'both' || this.choices.length < 2)
-			return {tree, samples};
-		const {frameKind} = this.profile;
-		const wanted = times === 'waits' ? 1 : 0;
-		const waits = waitingNodes(tree, frame => frameKind[frame] === WAIT);
-		const made = nodesWeighing(tree,
-			tree.self.map((weight, node) => waits[node] === wanted ? weight : 0));
-		const isKept = (/** @type {any} */ _, /** @type {number} */ i) =>
-			waits[samples.node[i]] === wanted;
-		return {tree: made, samples: {
-			us: samples.us.filter(isKept),
-			node: samples.node.filter(isKept).map(node => made.place[node]),
-			weight: samples.weight.filter(isKept),
-		}};
-	}
-
-	/** @param {boolean} folded */
-	setFolded(folded) {
-		const {tree, samples, frameKind} = this.profile;
-		this.folded = folded;
-		this.all = {tree, samples};
-		if (folded) {
-			const made = nodesWithout(tree, frame => frameKind[frame] === INLINED);
-			this.all = {tree: made, samples: {...samples,
-				node: samples.node.map(node => made.place[node])}};
-		}
-		this.setTimes(this.times);
-	}
-
-	/** @param {Times} times one of the choices */
-	setTimes(times) {
-		this.times = times;
-		this.stacks = this.select(times, this.all);
-		this.whole = buildTree(this.stacks.tree);
-		this.stretches = stretchesOf(this.profile.marks, this.stacks.samples);
-		this.setStretch(this.part?.weight ? this.stretch : -1);
-	}
-
 	/** Weight of the stacks of all of the time in which a frame is. @param {number} frame */
 	totalOf(frame) {
 		const {profile, times} = this;
 		let totals = this.totals.get(times);
 		if (!totals) {
-			totals = frameTotals(buildTree(this.select(times, profile).tree), profile.frames);
+			totals = frameTotals(aggregate(profile, {...this.initial, times}).shown, profile.frames);
 			this.totals.set(times, totals);
 		}
 		return totals[frame];
 	}
+}
 
-	/** @param {number} stretch one with weight, or -1 */
-	setStretch(stretch) {
-		const {tree, samples} = this.stacks;
-		this.stretch = stretch;
-		this.upright = this.part ? buildTree(nodesWithin(tree, samples, this.part)) : this.whole;
-		this.inverted = null;
-		this.everything = null;
-		this.setOrder(this.bottomUp);
-	}
+/**
+ * One more than there are marks: number 0 is what was before the first.
+ * @param {import('./decode.js').Mark[]} marks in order of time @returns {Stretch[]}
+ */
+export function stretchesOf(marks) {
+	if (!marks.length)
+		return [];
+	const before = {us: -Infinity, text: `before ${marks[0].text}`};
+	return [before, ...marks].map(({us, text}, i) =>
+		({text, from: us, to: i < marks.length ? marks[i].us : Infinity}));
 }
 
 /**
@@ -214,7 +208,7 @@ export class State {
 function choicesOf({tree, frameKind}) {
 	if (!frameKind.includes(WAIT))
 		return ['cpu'];
-	const waits = waitingNodes(tree, frame => frameKind[frame] === WAIT);
+	const waits = waitingNodes(tree, frameKind);
 	const has = (/** @type {number} */ wanted) =>
 		tree.self.some((weight, node) => weight > 0 && waits[node] === wanted);
 	return !has(1) ? ['cpu'] : has(0) ? [...TIMES] : ['waits'];

@@ -27,12 +27,6 @@ export function formatSeconds(seconds) {
 	return `${seconds.toFixed(seconds < 10 ? 2 : seconds < 100 ? 1 : 0)}\u202fs`;
 }
 
-/** @param {import('./tree.js').Stretch} stretch */
-export function timeText({from, to}) {
-	const [begin, end] = [from, to].map(us => formatSeconds(us / 1e6));
-	return from < 0 ? `to ${end}` : to === Infinity ? `from ${begin}` : `${begin} to ${end}`;
-}
-
 // ---- nodes --------------------------------------------------------------------------------------
 
 /** @typedef {import('./state.js').State} State */
@@ -44,8 +38,8 @@ const KINDS = ['', 'compiled at run time', 'no symbol', '', 'process', 'thread',
 const TIMES_TEXT = {cpu: 'CPU time', waits: 'waiting time', both: 'CPU and waiting time'};
 
 /** @param {State} state @param {number} node */
-export function nodeName({profile, tree, part}, node) {
-	return node > 0 ? profile.name(tree.frame[node]) || '(no name)' : part?.text || 'all';
+export function nodeName({profile, tree, whole}, node) {
+	return node > 0 ? profile.name(tree.frame[node]) || '(no name)' : whole;
 }
 
 /** "3.05 s", or "" when nobody knows. @param {State} state @param {number} weight */

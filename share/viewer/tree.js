@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// The tree every other file walks, by parent, first child and next sibling; the one built from the
-// columns, and the one of what was sampled between two marks. Children may be found only when asked
-// for: see invert.js.
+// The tree every other file walks, by parent, first child and next sibling; columns of it, as they go
+// from one thread to another, and the tree of them. Children may be found only when asked for: see
+// invert.js.
 
 /**
  * Node 0 is the root. A node's children follow each other from left to right.
@@ -42,10 +42,13 @@ export const NONE = -1;
 export const UNKNOWN = -2;
 
 /**
- * Nodes in depth-first order: the subtree of `i` is `i` to `end[i]`.
- * @param {import('./decode.js').Nodes} nodes @returns {Tree}
+ * A tree in depth-first order, without what it can do: the subtree of `i` is `i` to `end[i]`.
+ * @typedef {Pick<Tree, 'nodes' | 'rows' | 'parent' | 'depth' | 'child' | 'sibling' | 'frame' | 'self' |
+ *           'total' | 'from'> & {end: Uint32Array}} TreeColumns
  */
-export function buildTree({frame, self, parent}) {
+
+/** @param {import('./decode.js').Nodes} nodes in depth-first order @returns {TreeColumns} */
+export function layOut({frame, self, parent}) {
 	const nodes = self.length;
 	const depth = new Uint32Array(nodes);
 	const end = new Uint32Array(nodes);
@@ -67,9 +70,15 @@ export function buildTree({frame, self, parent}) {
 		if (depth[i] > rows)
 			rows = depth[i];
 	}
-	const {total, from} = sumUp(self, parent);
+	return {nodes, rows: rows + 1, parent, depth, child, sibling, frame, self, end,
+		...sumUp(self, parent)};
+}
+
+/** @param {TreeColumns} columns @returns {Tree} */
+export function treeOf(columns) {
+	const {self, end} = columns;
 	return {
-		nodes, rows: rows + 1, parent, depth, child, sibling, frame, self, total, from,
+		...columns,
 		expand() {},
 		markedWeight(node, marks) {
 			let weight = 0;
@@ -86,6 +95,11 @@ export function buildTree({frame, self, parent}) {
 			return next < own.length && own[next] < end[node];
 		},
 	};
+}
+
+/** @param {import('./decode.js').Nodes} nodes @returns {Tree} */
+export function buildTree(nodes) {
+	return treeOf(layOut(nodes));
 }
 
 /**
@@ -177,6 +191,14 @@ export function follow(tree, frames) {
 	return node;
 }
 
+/** Likewise, past frames that are not there. @param {Tree} tree @param {number[]} frames */
+export function followLoosely(tree, frames) {
+	let node = 0;
+	for (const frame of frames)
+		node = childrenOf(tree, node).find(child => tree.frame[child] === frame) ?? node;
+	return node;
+}
+
 /**
  * The deepest node, at most `depth`, that covers all weights from `from` to `to`.
  * @param {Tree} tree @param {number} from @param {number} to @param {number} [depth]
@@ -208,7 +230,7 @@ export function nodeAt(tree, depth, weight) {
 
 /**
  * Weight of the stacks in which each frame is, each stack once.
- * @param {Tree} tree in depth-first order @param {number} frames @returns {Float64Array} by frame
+ * @param {TreeColumns} tree @param {number} frames @returns {Float64Array} by frame
  */
 export function frameTotals({nodes, parent, frame, total}, frames) {
 	const totals = new Float64Array(frames);
@@ -228,152 +250,4 @@ export function frameTotals({nodes, parent, frame, total}, frames) {
 		}
 	}
 	return totals;
-}
-
-/**
- * The same stacks without some frames: what such a one weighed is its caller's, and so is what it
- * called. A tree of its own, in depth-first order, siblings by frame.
- * @param {import('./decode.js').Nodes} nodes @param {(frame: number) => boolean} leavesOut
- * @param {boolean} [trails] stacks have the frame they lose behind their last one instead
- * @returns {import('./decode.js').Nodes & {place: Uint32Array}} place: by old node, the new one
- */
-export function nodesWithout({frame, self, parent}, leavesOut, trails = false) {
-	const frames = frame[0] + 1;
-	// By number of the new parent and frame; new nodes are first numbered as they are met.
-	const known = new Map();
-	const met = new Uint32Array(frame.length);
-	const lost = new Int32Array(frame.length).fill(NONE);  // by old node: a frame above it
-	const made = {frame: [frame[0]], self: [self[0]], parent: [0]};
-	const childOf = (/** @type {number} */ above, /** @type {number} */ one) => {
-		const key = above * frames + one;
-		let number = known.get(key);
-		if (number === undefined) {
-			number = made.frame.push(one) - 1;
-			made.self.push(0);
-			made.parent.push(above);
-			known.set(key, number);
-		}
-		return number;
-	};
-	for (let node = 1; node < frame.length; node++) {
-		const above = parent[node];
-		const isLost = leavesOut(frame[node]);
-		lost[node] = isLost && trails ? frame[node] : lost[above];
-		met[node] = isLost ? met[above] : childOf(met[above], frame[node]);
-		if (self[node] > 0)
-			made.self[lost[node] < 0 ? met[node] : childOf(met[node], lost[node])] += self[node];
-	}
-	return inOrder(made, met);
-}
-
-/**
- * @param {{frame: number[], self: number[], parent: number[]}} made parents before their children
- * @param {Uint32Array} met numbers in it
- */
-function inOrder(made, met) {
-	const count = made.frame.length;
-	const size = new Uint32Array(count).fill(1);
-	for (let i = count - 1; i > 0; i--)
-		size[made.parent[i]] += size[i];
-	// Each parent's children by frame: all nodes by frame, then dealt out to their parents.
-	const byFrame = Uint32Array.from({length: count - 1}, (_, i) => i + 1)
-		.sort((a, b) => made.frame[a] - made.frame[b] || a - b);
-	const next = new Uint32Array(count);  // where the next child of a node goes, from its parent
-	const offset = new Uint32Array(count);
-	for (const i of byFrame) {
-		const above = made.parent[i];
-		offset[i] = 1 + next[above];
-		next[above] += size[i];
-	}
-	const place = new Uint32Array(count);
-	for (let i = 1; i < count; i++)
-		place[i] = place[made.parent[i]] + offset[i];
-	const frame = new Uint32Array(count);
-	const self = new Float64Array(count);
-	const parent = new Uint32Array(count);
-	for (let i = 0; i < count; i++) {
-		frame[place[i]] = made.frame[i];
-		self[place[i]] = made.self[i];
-		parent[place[i]] = place[made.parent[i]];
-	}
-	return {frame, self, parent, place: met.map(number => place[number])};
-}
-
-// ---- parts of the time --------------------------------------------------------------------------
-
-/** @typedef {{us: number, text: string}} Mark in microseconds since the beginning */
-/** @typedef {{us: Float64Array, node: Uint32Array, weight: Float64Array}} Samples in any order */
-
-/**
- * The time from a mark to the next one.
- * @typedef {object} Stretch
- * @property {string} text of the mark
- * @property {number} from microseconds, included
- * @property {number} to not included
- * @property {number} weight sampled in it
- */
-
-/**
- * One more than there are marks: number 0 is what was before the first.
- * @param {Mark[]} marks in order of time @param {Samples} samples @returns {Stretch[]}
- */
-export function stretchesOf(marks, samples) {
-	if (!marks.length)
-		return [];
-	const before = {us: -Infinity, text: `before ${marks[0].text}`};
-	const stretches = [before, ...marks].map(({us, text}, i) =>
-		({text, from: us, to: i < marks.length ? marks[i].us : Infinity, weight: 0}));
-	samples.us.forEach((us, i) => {
-		stretches[firstNot(marks.length, mark => marks[mark].us <= us)].weight
-			+= samples.weight[i];
-	});
-	return stretches;
-}
-
-/**
- * The nodes with weight of a stretch and those above them, in the same order: a tree of its own, so
- * that everything that works on a tree works on it.
- * @param {import('./decode.js').Nodes} nodes @param {Samples} samples @param {Stretch} stretch
- */
-export function nodesWithin(nodes, samples, {from, to}) {
-	const self = new Float64Array(nodes.frame.length);
-	samples.us.forEach((us, i) => {
-		if (us >= from && us < to)
-			self[samples.node[i]] += samples.weight[i];
-	});
-	return nodesWeighing(nodes, self);
-}
-
-/**
- * Likewise of those that weigh something.
- * @param {import('./decode.js').Nodes} nodes @param {Float64Array} self what they weigh
- * @returns {import('./decode.js').Nodes & {place: Uint32Array}} place: by old node that is still
- *         there, the new one
- */
-export function nodesWeighing({frame, parent}, self) {
-	const kept = Uint8Array.from(self, (weight, node) => weight > 0 || node === 0 ? 1 : 0);
-	for (let node = frame.length - 1; node > 0; node--)
-		if (kept[node])
-			kept[parent[node]] = 1;
-	const place = new Uint32Array(frame.length);
-	for (let node = 1; node < frame.length; node++)
-		place[node] = place[node - 1] + kept[node - 1];
-	const isKept = (/** @type {any} */ _, /** @type {number} */ node) => kept[node] === 1;
-	return {
-		frame: frame.filter(isKept),
-		self: self.filter(isKept),
-		parent: parent.filter(isKept).map(node => place[node]),
-		place,
-	};
-}
-
-/**
- * By node, 1 where its stacks wait: a frame that says so may be on either end of them.
- * @param {import('./decode.js').Nodes} nodes @param {(frame: number) => boolean} isWait
- */
-export function waitingNodes({frame, parent}, isWait) {
-	const waits = new Uint8Array(frame.length);
-	for (let node = 1; node < frame.length; node++)
-		waits[node] = waits[parent[node]] || isWait(frame[node]) ? 1 : 0;
-	return waits;
 }

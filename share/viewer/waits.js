@@ -3,9 +3,9 @@
 // What threads wait for: the kinds of it, how much of a box is which, and the controls that say what
 // is shown, time on a CPU, time that was waited, or both.
 
+import {IDLE, KERNEL, WAIT} from './aggregate.js';
 import {element} from './page.js';
 import {press} from './search.js';
-import {IDLE, KERNEL, WAIT} from './state.js';
 import {follow, framesTo} from './tree.js';
 
 /** By the module of a wait's frame, for people; in the order of render/palette.c. */

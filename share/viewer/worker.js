@@ -1,38 +1,62 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // The viewer's second thread: the same script, started as a worker. What may take long and needs no
-// page is asked of it by messages and has a limit in time: then the thread is ended, and the next
-// question starts another one.
+// page is asked of it by messages; a question may have a limit in time, after which the thread is
+// ended and the next question starts another one.
 
-import {readColumns, readNames} from './decode.js';
+import {aggregate, needsSamples, weighStretches} from './aggregate.js';
+import {readColumns, readProfile} from './decode.js';
 import {compileQuery, matchFrames} from './search.js';
 
-/** @typedef {{id: number, task: keyof typeof TASKS, details: any}} Question */
+/** @typedef {import('./decode.js').Profile} Profile */
+/** @typedef {keyof typeof TASKS} Task */
+/** @typedef {{id: number, task: Task | 'open', details: any}} Question */
+/** @typedef {(task: Task, details: any) => Promise<any>} Perform */
+
+/** What can be asked for, of a profile; each returns what is told. */
+const TASKS = {
+	aggregate,
+	weighStretches,
+	/** @param {Profile} profile @param {import('./search.js').Query} query a good one */
+	match({frames, name}, query) {
+		const {test} = compileQuery(query);
+		return test && matchFrames(frames, name, test);
+	},
+};
 
 // ---- in the worker ------------------------------------------------------------------------------
 
-/** @type {ReturnType<typeof readNames>} */
-let names;
-
-/** What can be asked for; each returns what is told. */
-const TASKS = {
-	/** The first one. @param {Uint8Array} data of the picture */
-	open(data) {
-		names = readNames(readColumns(data));
-	},
-	/** @param {import('./search.js').Query} query a good one */
-	match(query) {
-		const {test} = compileQuery(query);
-		return test && matchFrames(names.frames, names.name, test);
-	},
-};
+/** What is told is not needed here any more. @param {any} answer @returns {ArrayBuffer[]} */
+function buffersOf(answer) {
+	if (ArrayBuffer.isView(answer))
+		return [/** @type {ArrayBuffer} */ (answer.buffer)];
+	return answer && typeof answer === 'object' ? Object.values(answer).flatMap(buffersOf) : [];
+}
 
 /** Answer from now on. */
 export function listen() {
 	/** @type {any} */
 	const thread = self;
-	thread.onmessage = (/** @type {{data: Question}} */ {data: {id, task, details}}) =>
-		thread.postMessage({id, answer: TASKS[task](details)});
+	/** @type {Uint8Array} */
+	let data;
+	/** @type {Profile | undefined} */
+	let profile;
+	thread.onmessage = (/** @type {{data: Question}} */ {data: {id, task, details}}) => {
+		if (task === 'open') {
+			data = details;
+			return;
+		}
+		try {
+			profile ||= readProfile(readColumns(data));
+			const answer = TASKS[task](profile, details);
+			// The tree's own columns stay: they are copied.
+			const own = new Set(buffersOf(profile.tree));
+			thread.postMessage({id, answer},
+				[...new Set(buffersOf(answer))].filter(buffer => !own.has(buffer)));
+		} catch (error) {
+			thread.postMessage({id, error: String(/** @type {any} */ (error)?.message || error)});
+		}
+	};
 	thread.postMessage({});
 }
 
@@ -60,19 +84,21 @@ export class Background {
 	}
 
 	/**
-	 * @param {keyof typeof TASKS} task one that is asked for is outdated
-	 * @param {any} details @param {number} limitMs
+	 * @param {Task} task
+	 * @param {any} details @param {number} [limitMs] one that is asked for under a limit is outdated
+	 *        by the next of its task
 	 * @returns {Promise<any>} the answer; it fails with REFUSED where there are no workers, or LATE
 	 */
-	ask(task, details, limitMs) {
+	ask(task, details, limitMs = 0) {
 		return new Promise((resolve, reject) => {
 			for (const other of this.asked.values())
-				if (other.question.task === task)
+				if (limitMs && other.question.task === task)
 					this.limit(other, OUTDATED_MS);
 			const id = this.count++;
 			const one = {question: {id, task, details}, resolve, reject, timer: 0};
 			this.asked.set(id, one);
-			this.limit(one, limitMs);
+			if (limitMs)
+				this.limit(one, limitMs);
 			this.post(one);
 		});
 	}
@@ -96,10 +122,14 @@ export class Background {
 					new Blob([this.source], {type: 'text/javascript'}));
 				const worker = new Worker(url);
 				worker.onerror = refuse;
-				worker.onmessage = ({data: {id, answer}}) => {
+				worker.onmessage = ({data: {id, answer, error}}) => {
 					URL.revokeObjectURL(url);
 					resolve(worker);
-					this.end(id)?.resolve(answer);
+					const one = this.end(id);
+					if (error)
+						one?.reject(new Error(error));
+					else
+						one?.resolve(answer);
 				};
 				worker.postMessage({task: 'open', details: this.data});
 				setTimeout(refuse, START_MS);
@@ -128,4 +158,27 @@ export class Background {
 				this.post(other);
 		}, limitMs);
 	}
+}
+
+/** Below so many nodes and samples the page itself is sooner. */
+const FEW_STEPS = 50000;
+
+/**
+ * Have a task done, where it is done sooner and nobody waits for it.
+ * @param {Profile} profile @param {Background} background @returns {Perform}
+ */
+export function performer(profile, background) {
+	return async (task, details) => {
+		const {nodes, sampleCount} = profile;
+		const here = () => TASKS[task](profile, details);
+		if (nodes + (task !== 'aggregate' || needsSamples(details) ? sampleCount : 0) < FEW_STEPS)
+			return here();
+		try {
+			return await background.ask(task, details);
+		} catch (why) {
+			if (why === REFUSED)
+				return here();
+			throw why;
+		}
+	};
 }

@@ -14,7 +14,7 @@ MARKS = [(1_000_000, "parse"), (2_000_000, "idle </script>"), (2_500_000, "compi
 SAMPLES = [(200_000, 11, 100), (1_000_000, 8, 100), (1_999_999, 7, 100), (1_200_000, 9, 100),
            (3_000_000, 4, 300), (2_600_000, 5, 200), (3_500_000, 2, 100)]
 ROWS = "return [...document.querySelectorAll('.mark')].map(m => m.innerText.split(/\\s*\\n\\s*/))"
-CRUMBS = "return [...document.querySelectorAll('.crumb')].map(c => c.textContent)"
+CRUMBS = "return [...document.querySelectorAll('.crumb, .chip')].map(c => c.textContent)"
 FRAGMENT = "return location.hash"
 
 
@@ -59,19 +59,19 @@ def test_between_two_marks(marks):
         (1, "main"): 1, (2, "parse"): 1, (3, "read_token"): 2 / 3, (4, "strcmp"): 1 / 3,
         (3, "std::map<Key, Value>::find"): 1 / 3}.items()}
     assert box(marks, "parse: 300 samples")["row"] == 0
-    assert crumbs(marks) == ["all", "parse, 1.00 s to 2.00 s"]
+    assert crumbs(marks) == ["parse, 1.00 s to 2.00 s", "parse"]
     assert re.fullmatch(r"#mark=[\w-]{3}", marks.run(FRAGMENT))
     choose(marks, 4)
     assert fact(marks, "total") == 600 and fact(marks, "nodes") == 6
-    assert crumbs(marks) == ["all", "compile, from 2.50 s"]
+    assert crumbs(marks) == ["compile, from 2.50 s", "compile"]
     choose(marks, 1)
     assert shares(marks)[2, "[unsampled]"] == pytest.approx(1)
-    assert crumbs(marks) == ["all", "before parse, to 1.00 s"]
+    assert crumbs(marks) == ["before parse, to 1.00 s", "before parse"]
 
 
 @pytest.mark.parametrize("how", [
     lambda v: push(v, ".reset"), lambda v: press(v, "0"), lambda v: press(v, "Escape"),
-    lambda v: push(v, ".crumb:nth-child(1)"), lambda v: v.call("POST", "/back", {})])
+    lambda v: push(v, ".chip"), lambda v: v.call("POST", "/back", {})])
 def test_the_way_back(marks, how):
     whole = shares(marks)
     choose(marks, 4)
@@ -158,14 +158,16 @@ def test_without_marks_nothing_is_said_of_them(viewer):
 
 @pytest.mark.parametrize("samples", [
     [(5, 12, 1)], [(5, -1, 1)], [(5, 2**40, 1)], [(5, 4, 2**32)]])
-def test_samples_that_cannot_be_leave_the_picture_static(viewer, known, tmp_path, samples):
-    picture = mark(known, tmp_path / "wrong.svg", MARKS, samples)
-    viewer.open("about:blank")
-    viewer.open(picture.as_uri())
-    # It is hidden until what cannot be is found.
-    viewer.wait("document.querySelector('#flamerun-static').getBoundingClientRect().width > 100")
-    assert viewer.run("return window.flamerun === undefined")
-    assert viewer.run("return document.querySelector('#flamerun-ui')") is None
+def test_samples_that_cannot_be_are_refused(viewer, known, tmp_path, samples):
+    """The tree does not need them."""
+    show(viewer, mark(known, tmp_path / "wrong.svg", MARKS, samples))
+    whole = shares(viewer)
+    press(viewer, "m")
+    viewer.wait("document.querySelector('.toast').innerText.includes('cannot be read')")
+    assert viewer.run("return document.querySelector('.dialog')") is None
+    viewer.run("location.hash = 'time=0-1'")
+    viewer.wait("document.querySelector('.toast').innerText.includes('what it selects')")
+    assert shares(viewer) == whole
 
 
 def test_many_marks_stay_within_the_window(viewer, known, tmp_path):

@@ -2,7 +2,9 @@
 // What of the viewer needs no document, and trees to try it on.
 
 export * from '../../share/viewer/address.js';
+export * from '../../share/viewer/aggregate.js';
 export * from '../../share/viewer/decode.js';
+export * from '../../share/viewer/filter.js';
 export * from '../../share/viewer/input.js';
 export * from '../../share/viewer/invert.js';
 export * from '../../share/viewer/label.js';
@@ -10,8 +12,10 @@ export * from '../../share/viewer/layout.js';
 export * from '../../share/viewer/matcher.js';
 export * from '../../share/viewer/navigate.js';
 export * from '../../share/viewer/search.js';
+export {stretchesOf} from '../../share/viewer/state.js';
 export * from '../../share/viewer/text.js';
-export * from '../../share/viewer/tree.js';
+export {NONE, buildTree, childrenOf, firstChild, follow, followLoosely, frameTotals, framesTo, isWithin,
+	layOut, nodeAt, nodeCovering, pathTo, widestChild} from '../../share/viewer/tree.js';
 export * from '../../share/viewer/unpack.js';
 
 import {buildTree} from '../../share/viewer/tree.js';

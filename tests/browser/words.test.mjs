@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import test from 'node:test';
 
-import {KEYS, Labels, between, compileQuery, ease, findMark, followWay, formatPercent, formatPlace,
+import {KEYS, Labels, between, compileQuery, ease, findMark, followWay, term, timeTerm, formatPercent, formatPlace,
 	formatSeconds, invertTree, linesOf, markDigits, markStacks, matchFrames, nameDigits,
 	outermostMatches, parsePlace, shortName, treeOf, wayOf} from './viewer.mjs';
 
@@ -99,27 +99,33 @@ test('a zoom ends where it should and keeps what both spans share in sight', () 
 	assert.ok(Math.abs(next.from - 5) < 1e-9 && Math.abs(next.to - 15) < 1e-9);
 });
 
-const NOWHERE = {times: '', mark: '', folded: false, way: {levels: [], more: 0}, path: [], span: null,
+const NOWHERE = {times: '', mark: '', terms: [], view: '', of: '', way: {levels: [], more: 0}, path: [], span: null,
 	order: '', layout: '', theme: '', query: query('')};
 
 test('the state goes into a fragment and comes back', () => {
-	const state = {times: 'waits', mark: markDigits([{text: 'begin'}], 0), folded: true,
-		way: wayOf(['main', 'operator<<', 'f']), path: [], span: {from: 0.25, to: 0.5},
+	const state = {times: 'waits', mark: markDigits([{text: 'begin'}], 0), terms: [term('inlined'),
+		term('recursion'), timeTerm(1500000, 2250001), term('focus', 'a&b=c #%+ \u00fc'),
+		term('thread', 'x (1/2)'), term('collapse', 'libc.so.6')],
+		view: 'sandwich', of: 'a&b', way: wayOf(['main', 'operator<<', 'f']), path: [], span: {from: 0.25, to: 0.5},
 		order: 'bottom-up', layout: 'icicle', theme: 'dark',
 		query: query('a&b=c #%+ \u00fc', true, true)};
 	assert.deepEqual(parsePlace(formatPlace(state)), state);
 	assert.equal(formatPlace(NOWHERE), '');
 	for (const nonsense of ['', '#', '#&&=&', '#zoom=&span=-&order=x&theme', '#span=0.5-0.2',
 		'#search=%', '#span=NaN-NaN', '#inlined=x', '#times=all', '#mark=-2', '#mark=1e3x',
-		'#box=ab', '#box=.5', '#box=abc.', '#box=%', '#box=abc.1e9'])
+		'#box=ab', '#box=.5', '#box=abc.', '#box=%', '#box=abc.1e9', '#time=-', '#time=1', '#time=a-b',
+		'#focus=', '#hide', '#recursion=x'])
 		assert.deepEqual(parsePlace(nonsense), NOWHERE, nonsense);
 	assert.deepEqual(parsePlace('#zoom=1.z.-4.2').path, [1, 35]);
+	assert.deepEqual(parsePlace('#time=-2.5').terms, [timeTerm(-Infinity, 2500000)]);
+	assert.deepEqual(parsePlace('#time=2.5-').terms, [timeTerm(2500000, Infinity)]);
 });
 
 test('a link is short, whatever it is of', () => {
 	const long = Array.from({length: 5000}, (_, i) => `std::vector<int>::push_back_${i}`);
 	const place = {...NOWHERE, way: wayOf(long), mark: markDigits([{text: long.join()}], 0),
-		times: 'waits', folded: true, span: {from: 0.123456789, to: 0.987654321},
+		times: 'waits', terms: long.slice(0, 20).map(name => term('hidemodule', name)),
+		view: 'sandwich', of: long.join(), span: {from: 0.123456789, to: 0.987654321},
 		order: 'bottom-up', layout: 'icicle', theme: 'light', query: query('\u00fc'.repeat(100), true, true)};
 	assert.ok(formatPlace(place).length <= 2000);
 	assert.ok(formatPlace(place).includes('search='));

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// From the table of samples to the stacks that are shown: which samples a filter keeps, what they
+// weigh by node, and which frames of their stacks are left out. Needs no page: runs in the worker, and
+// on the page where that is sooner.
+
+import {NONE, layOut} from './tree.js';
+
+/** @typedef {import('./decode.js').Profile} Profile */
+/** @typedef {import('./decode.js').Nodes} Nodes */
+/** @typedef {import('./filter.js').Filter} Filter */
+/** @typedef {import('./filter.js').Term} Term */
+/** @typedef {import('./tree.js').TreeColumns} TreeColumns */
+/** @typedef {(frame: number, above: number) => boolean} Leaving out of a frame below another */
+
+/**
+ * Kinds of frames, see render/calltree.h: what stands in the one below it; what a thread waits for;
+ * what stands above the stacks of threads that only wait in one place.
+ */
+export const INLINED = 6;
+export const WAIT = 7;
+export const KERNEL = 8;
+export const IDLE = 9;
+
+// ---- weights ------------------------------------------------------------------------------------
+
+/** The first sample at a time or later. @param {Profile['samples']} samples @param {number} us */
+function sampleAt({count, time, tickUs}, us) {
+	let first = 0;
+	for (let last = count; first < last;) {
+		const middle = first + last >>> 1;
+		if (time[middle] * tickUs < us)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	return first;
+}
+
+/** A thread's name without its numbers. @param {string} thread */
+export function commOf(thread) {
+	return thread.replace(/ \(\d+(\/\d+)?\)$/, '');
+}
+
+/**
+ * By thread, 1 where a filter has it; null: it has all.
+ * @param {Profile} profile @param {Filter} filter
+ */
+function threadsOf({threads, processes}, {terms}) {
+	const wanted = terms.filter(({kind}) => kind === 'thread' || kind === 'process');
+	if (!wanted.length)
+		return null;
+	return Uint8Array.from(threads, (thread, i) => wanted.some(({kind, value}) => {
+		const name = kind === 'thread' ? thread : processes[i] || '';
+		return name === value || commOf(name) === value;
+	}) ? 1 : 0);
+}
+
+/** Is it more than the file's tree that knows what a filter keeps? @param {Filter} filter */
+export function needsSamples({terms}) {
+	return terms.some(({kind}) => kind === 'time' || kind === 'thread' || kind === 'process');
+}
+
+/** What a filter's samples weigh by node. @param {Profile} profile @param {Filter} filter */
+function weightsOf(profile, filter) {
+	if (!needsSamples(filter))
+		return profile.tree.self.slice();
+	const {samples} = profile;
+	const {node, thread, weight} = samples;
+	const self = new Float64Array(profile.nodes);
+	const threads = threadsOf(profile, filter);
+	const span = filter.terms.find(({kind}) => kind === 'time');
+	const first = span ? sampleAt(samples, span.from) : 0;
+	const last = span ? sampleAt(samples, span.to) : samples.count;
+	if (threads)
+		for (let i = first; i < last; i++)
+			self[node[i]] += threads[thread[i]] * weight[i];
+	else
+		for (let i = first; i < last; i++)
+			self[node[i]] += weight[i];
+	return self;
+}
+
+/** By frame, 1 for those a term names. @param {Profile} profile @param {Term} term */
+function framesOf({frames, frameModule, modules, name}, {kind, value}) {
+	const isModules = kind.endsWith('module') || kind === 'collapse';
+	const module = modules.indexOf(value);
+	return Uint8Array.from({length: frames + 1}, (_, frame) => frame < frames
+		&& (isModules ? frameModule[frame] === module : name(frame) === value) ? 1 : 0);
+}
+
+/**
+ * Nothing is left of the stacks that a filter does not ask for.
+ * @param {Profile} profile @param {Filter} filter @param {Float64Array} self by node, changed
+ */
+function keepStacks(profile, {terms}, self) {
+	const {frame, parent} = profile.tree;
+	const wanted = terms.filter(({kind}) =>
+		kind === 'focus' || kind === 'module' || kind === 'ignore');
+	for (const term of wanted) {
+		const has = framesOf(profile, term);
+		const isKept = term.kind === 'ignore' ? 0 : 1;
+		const within = new Uint8Array(frame.length);
+		for (let node = 0; node < frame.length; node++) {
+			within[node] = within[parent[node]] | has[frame[node]];
+			if (within[node] !== isKept)
+				self[node] = 0;
+		}
+	}
+}
+
+// ---- frames -------------------------------------------------------------------------------------
+
+/** Which frames a filter leaves out, null for none. @param {Profile} profile @param {Filter} filter */
+function leavingOf(profile, {terms}) {
+	const hidden = new Uint8Array(profile.frames + 1);
+	const within = new Uint8Array(profile.frames + 1);  // by frame: the collapsed module's number
+	let collapsed = 0;
+	for (const term of terms) {
+		const {kind} = term;
+		if (kind === 'inlined')
+			for (let frame = 0; frame < profile.frames; frame++)
+				hidden[frame] |= profile.frameKind[frame] === INLINED ? 1 : 0;
+		if (kind === 'hide' || kind === 'hidemodule')
+			framesOf(profile, term).forEach((has, frame) => {
+				hidden[frame] |= has;
+			});
+		if (kind === 'collapse') {
+			collapsed++;
+			framesOf(profile, term).forEach((has, frame) => {
+				within[frame] ||= has * collapsed;
+			});
+		}
+	}
+	if (!collapsed && !hidden.includes(1))
+		return null;
+	/** @type {Leaving} */
+	return (frame, above) => hidden[frame] === 1
+		|| (within[frame] > 0 && within[frame] === within[above]);
+}
+
+/**
+ * By frame, the number of its function: an inlined one is the same as the one that stands alone.
+ * @param {Profile} profile
+ */
+function functionsOf({frames, frameModule, frameKind, name}) {
+	const known = new Map();
+	return Uint32Array.from({length: frames + 1}, (_, frame) => {
+		if (frame === frames)
+			return frames;
+		const kind = frameKind[frame] === INLINED ? 0 : frameKind[frame];
+		const key = `${kind} ${frameModule[frame]} ${name(frame)}`;
+		if (!known.has(key))
+			known.set(key, frame);
+		return known.get(key);
+	});
+}
+
+/** The number of a node by its parent's and its frame, for many of them. */
+class Children {
+	/** @param {number} most how many there can be */
+	constructor(most) {
+		const room = 2 ** Math.ceil(Math.log2(2 * most + 2));
+		this.mask = room - 1;
+		this.slots = new Uint32Array(room);  // number of a node, 0: free
+	}
+
+	/**
+	 * Where a child is, or is to be.
+	 * @param {Uint32Array} parents @param {Uint32Array} frames by number
+	 * @param {number} parent @param {number} frame
+	 */
+	slotOf(parents, frames, parent, frame) {
+		let slot = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(frame, 0x85ebca6b));
+		slot = (slot ^ slot >>> 15) & this.mask;
+		for (let node = this.slots[slot]; node; node = this.slots[slot]) {
+			if (parents[node] === parent && frames[node] === frame)
+				break;
+			slot = slot + 1 & this.mask;
+		}
+		return slot;
+	}
+}
+
+/**
+ * The same stacks without some frames: what such a one weighed is its caller's, and so is what it
+ * called. A tree of its own, in depth-first order, siblings by frame.
+ * @param {Nodes} nodes @param {Leaving | null} leavesOut
+ * @param {{trails?: boolean, functions?: Uint32Array | null}} [how] trails: stacks have the frame
+ *        they lose behind their last one instead; functions, by frame: each stands once on a stack,
+ *        and has below it what any of its calls called
+ * @returns {Nodes}
+ */
+export function nodesWithout({frame, self, parent}, leavesOut, {trails, functions} = {}) {
+	const most = (trails ? 2 : 1) * frame.length;
+	const made = {frame: new Uint32Array(most), self: new Float64Array(most),
+		parent: new Uint32Array(most), count: 1};
+	const children = new Children(most);
+	const met = new Uint32Array(frame.length);  // by old node: the new one, as numbered when made
+	const lost = new Int32Array(frame.length).fill(NONE);  // by old node: a frame above it
+	made.frame[0] = frame[0];
+	made.self[0] = self[0];
+	const childOf = (/** @type {number} */ above, /** @type {number} */ one) => {
+		for (let i = above; functions && i > 0; i = made.parent[i])
+			if (functions[made.frame[i]] === functions[one])
+				return i;
+		const slot = children.slotOf(made.parent, made.frame, above, one);
+		const known = children.slots[slot];
+		if (known)
+			return known;
+		made.parent[made.count] = above;
+		made.frame[made.count] = one;
+		return children.slots[slot] = made.count++;
+	};
+	for (let node = 1; node < frame.length; node++) {
+		const above = parent[node];
+		const isLost = leavesOut?.(frame[node], frame[above]);
+		lost[node] = isLost && trails ? frame[node] : lost[above];
+		met[node] = isLost ? met[above] : childOf(met[above], frame[node]);
+		if (self[node] > 0)
+			made.self[lost[node] < 0 ? met[node] : childOf(met[node], lost[node])] += self[node];
+	}
+	return inOrder(made);
+}
+
+/**
+ * @param {{frame: Uint32Array, self: Float64Array, parent: Uint32Array, count: number}} made parents
+ *        before their children @returns {Nodes} depth first
+ */
+function inOrder({count, ...made}) {
+	const size = new Uint32Array(count).fill(1);
+	for (let i = count - 1; i > 0; i--)
+		size[made.parent[i]] += size[i];
+	// Each parent's children by frame: all nodes by frame, then dealt out to their parents.
+	const next = new Uint32Array(count);  // where the next child of a node goes, from its parent
+	const offset = new Uint32Array(count);
+	for (const i of byFrame(made.frame, count)) {
+		const above = made.parent[i];
+		offset[i] = 1 + next[above];
+		next[above] += size[i];
+	}
+	const place = new Uint32Array(count);
+	const frame = new Uint32Array(count);
+	const self = new Float64Array(count);
+	const parent = new Uint32Array(count);
+	for (let i = 0; i < count; i++) {
+		place[i] = i && place[made.parent[i]] + offset[i];
+		frame[place[i]] = made.frame[i];
+		self[place[i]] = made.self[i];
+		parent[place[i]] = place[made.parent[i]];
+	}
+	return {frame, self, parent};
+}
+
+/** All nodes but the root, by frame. @param {Uint32Array} frame @param {number} count */
+function byFrame(frame, count) {
+	const next = new Uint32Array(frame[0] + 2);
+	for (let i = 1; i < count; i++)
+		next[frame[i] + 1]++;
+	for (let i = 1; i < next.length; i++)
+		next[i] += next[i - 1];
+	const sorted = new Uint32Array(count - 1);
+	for (let i = 1; i < count; i++)
+		sorted[next[frame[i]]++] = i;
+	return sorted;
+}
+
+/**
+ * The nodes that weigh something and those above them, in the same order: a tree of its own, so that
+ * everything that works on a tree works on it.
+ * @param {Nodes} nodes @param {Float64Array} self what they weigh @returns {Nodes}
+ */
+export function nodesWeighing({frame, parent}, self) {
+	const kept = Uint8Array.from(self, (weight, node) => weight > 0 || node === 0 ? 1 : 0);
+	for (let node = frame.length - 1; node > 0; node--)
+		kept[parent[node]] |= kept[node];
+	const place = new Uint32Array(frame.length);
+	let count = 0;
+	for (let node = 0; node < frame.length; node++) {
+		place[node] = count;
+		count += kept[node];
+	}
+	const made = {frame: new Uint32Array(count), self: new Float64Array(count),
+		parent: new Uint32Array(count)};
+	for (let node = 0; node < frame.length; node++)
+		if (kept[node]) {
+			made.frame[place[node]] = frame[node];
+			made.self[place[node]] = self[node];
+			made.parent[place[node]] = place[parent[node]];
+		}
+	return made;
+}
+
+/**
+ * By node, 1 where its stacks wait: a frame that says so may be on either end of them.
+ * @param {Nodes} nodes @param {Uint32Array} frameKind
+ */
+export function waitingNodes({frame, parent}, frameKind) {
+	const waits = new Uint8Array(frame.length);
+	for (let node = 1; node < frame.length; node++)
+		waits[node] = waits[parent[node]] || frameKind[frame[node]] === WAIT ? 1 : 0;
+	return waits;
+}
+
+// ---- what is shown ------------------------------------------------------------------------------
+
+/** Stacks of a filter, but for what time they are. @param {Profile} profile @param {Filter} filter */
+function filteredNodes(profile, filter) {
+	const {terms} = filter;
+	if (!terms.length)
+		return profile.tree;
+	const self = weightsOf(profile, filter);
+	keepStacks(profile, filter, self);
+	const nodes = nodesWeighing(profile.tree, self);
+	const leavesOut = leavingOf(profile, filter);
+	const functions = terms.some(({kind}) => kind === 'recursion') ? functionsOf(profile) : null;
+	return leavesOut || functions ? nodesWithout(nodes, leavesOut, {functions}) : nodes;
+}
+
+/**
+ * Of them those of one kind of time. @param {Nodes} nodes @param {Uint32Array} frameKind
+ * @param {import('./state.js').Times} times
+ */
+function nodesOfTimes(nodes, frameKind, times) {
+	if (times === 'both' || !frameKind.includes(WAIT))
+		return nodes;
+	const wanted = times === 'waits' ? 1 : 0;
+	const waits = waitingNodes(nodes, frameKind);
+	return nodesWeighing(nodes,
+		nodes.self.map((weight, node) => waits[node] === wanted ? weight : 0));
+}
+
+/**
+ * @typedef {object} Answer
+ * @property {TreeColumns} every what the filter keeps, waits and all
+ * @property {TreeColumns} shown of it the time that is asked for; the same object where that is all
+ * @property {TreeColumns | null} other what the view shows instead
+ * @property {string} of what the view is of, where the filter left it open
+ */
+
+/** @param {Profile} profile @param {Filter} filter @returns {Answer} */
+export function aggregate(profile, filter) {
+	const nodes = filteredNodes(profile, filter);
+	const wanted = nodesOfTimes(nodes, profile.frameKind, filter.times);
+	const every = layOut(nodes);
+	return {every, shown: wanted === nodes ? every : layOut(wanted), other: null, of: filter.of};
+}
+
+/**
+ * What the samples of a filter weigh from each mark to the next, whatever time it has itself.
+ * @param {Profile} profile @param {Filter} filter @returns {Float64Array} by stretch
+ */
+export function weighStretches(profile, filter) {
+	const {marks, samples, frameKind} = profile;
+	const waits = waitingNodes(profile.tree, frameKind);
+	const threads = threadsOf(profile, filter);
+	const weights = new Float64Array(marks.length + 1);
+	let at = 0;
+	for (let i = 0; i < samples.count; i++) {
+		while (at < marks.length && marks[at].us <= samples.time[i] * samples.tickUs)
+			at++;
+		if ((!threads || threads[samples.thread[i]])
+			&& (filter.times === 'both' || waits[samples.node[i]] === (filter.times === 'waits' ? 1 : 0)))
+			weights[at] += samples.weight[i];
+	}
+	return weights;
+}
