@@ -70,7 +70,12 @@ export const KEYS = [
 		actions: {m: 'marks'}},
 	{shown: 'p', text: 'print the rows in sight; Ctrl+P prints all of them',
 		actions: {p: 'print'}},
-	{shown: 'c C', text: 'copy the name, the stack', actions: {c: 'copyName', C: 'copyStack'}},
+	{shown: 'x', text: 'what can be done with a box: hide, focus, copy; also right-click, Shift+F10',
+		actions: {x: 'menu', ContextMenu: 'menu'}},
+	{shown: 'r', text: 'merge recursion, or not', actions: {r: 'recursion'}},
+	{shown: 'c C T', text: 'copy the name, the stack, all below as text',
+		actions: {c: 'copyName', C: 'copyStack', T: 'copyTree'}},
+	{shown: 'S', text: 'save as folded stacks, pprof, SVG, PNG', actions: {S: 'save'}},
 	{shown: '?', text: 'this sheet', actions: {'?': 'help'}},
 ];
 
@@ -93,6 +98,8 @@ export function actionOf(event, within) {
 			return event.shiftKey ? 'previous' : 'next';
 		return key === 'Escape' ? 'leaveField' : '';
 	}
+	if (key === 'F10' && event.shiftKey)
+		return 'menu';
 	if (within === 'button' && (key === 'Enter' || key === ' '))
 		return '';
 	return ACTIONS.get(key) || '';
@@ -103,7 +110,7 @@ export const GESTURES = [
 	['Tap', 'select a box; again: zoom into it'],
 	['Two fingers', 'zoom freely'],
 	['Drag', 'move what is zoomed, scroll'],
-	['Hold', 'copy the name'],
+	['Hold', 'more that can be done with a box'],
 ];
 
 // ---- pointers -----------------------------------------------------------------------------------
@@ -118,7 +125,7 @@ const HELD_MS = 500;
  * @property {() => void} leave
  * @property {(x: number, y: number) => void} click
  * @property {(x: number, y: number) => void} tap
- * @property {(x: number, y: number) => void} hold
+ * @property {(x: number, y: number) => void} menu a finger that stays, the other button
  * @property {(dx: number) => void} drag
  * @property {(x: number, factor: number) => void} pinch what was `factor` wide is 1 wide
  * @property {() => void} end of a drag or pinch
@@ -133,12 +140,13 @@ class Fingers {
 		/** @type {Map<number, Finger>} */
 		this.down = new Map();
 		this.moved = false;
+		this.held = false;
 	}
 
 	/** @param {PointerEvent} event */
 	press(event) {
 		if (!this.down.size)
-			this.moved = false;
+			this.moved = this.held = false;
 		this.down.set(event.pointerId, {x: event.clientX, y: event.clientY,
 			startX: event.clientX, startY: event.clientY, since: event.timeStamp});
 	}
@@ -178,9 +186,10 @@ class Fingers {
 			return;
 		if (this.moved)
 			this.gestures.end();
-		else if (!cancelled && event.pointerType === 'touch')
-			this.gestures[event.timeStamp - finger.since < HELD_MS ? 'tap' : 'hold'](
-				event.clientX, event.clientY);
+		else if (!cancelled && event.pointerType === 'touch') {
+			this.held = event.timeStamp - finger.since >= HELD_MS;
+			this.gestures[this.held ? 'menu' : 'tap'](event.clientX, event.clientY);
+		}
 		else if (!cancelled)
 			this.gestures.click(event.clientX, event.clientY);
 	}
@@ -205,10 +214,16 @@ export function listenToPointers(canvas, gestures) {
 	});
 	canvas.addEventListener('pointerup', event => fingers.release(event, false));
 	canvas.addEventListener('pointercancel', event => fingers.release(event, true));
-	// A browser's menu would take the finger away from us.
-	canvas.addEventListener('contextmenu', event => {
-		if (fingers.down.size)
+	// Else the click that a browser makes of it is one on the menu, which is there by now.
+	canvas.addEventListener('touchend', event => {
+		if (fingers.held)
 			event.preventDefault();
+	});
+	canvas.addEventListener('contextmenu', event => {
+		event.preventDefault();
+		// A finger's menu opens when it goes up: the browser's would take it away from us.
+		if (!fingers.down.size)
+			gestures.menu(event.clientX, event.clientY);
 	});
 	canvas.addEventListener('pointerleave', event => {
 		if (!canvas.hasPointerCapture(event.pointerId)) {

@@ -9,12 +9,14 @@ import {isDark, watchTheme} from './draw.js';
 import {VIEWS, term, timeTerm} from './filter.js';
 import {actionOf, listenToPointers, whenResting} from './input.js';
 import {Legend} from './legend.js';
+import {Menu, linesFor} from './menu.js';
 import {More} from './more.js';
 import {Navigator, showLastCrumb} from './navigate.js';
 import {Matcher} from './matcher.js';
 import {Clipboard, listenToPrinting} from './output.js';
 import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
 import {buildPage, hidePage, isTouched, showPage, showView} from './page.js';
+import {openSave} from './save.js';
 import {Finder, SearchBox} from './search.js';
 import {Selection} from './selection.js';
 import {State} from './state.js';
@@ -52,18 +54,15 @@ function listenToWindow(viewer) {
 
 /**
  * @param {Viewer} viewer @param {Selection} selection @param {Navigator} navigator
- * @param {Clipboard} clipboard
+ * @param {(node: number, place: {x: number, y: number}) => void} openMenu
  */
-function listenToGestures(viewer, selection, navigator, clipboard) {
+function listenToGestures(viewer, selection, navigator, openMenu) {
 	listenToPointers(viewer.page.canvas, {
 		point: (x, y) => selection.point(x, y),
 		leave: () => selection.leave(),
 		click: (x, y) => navigator.pick(viewer.nodeUnder(x, y)),
 		tap: (x, y) => navigator.tap(viewer.nodeUnder(x, y)),
-		hold: (x, y) => {
-			selection.select(viewer.nodeUnder(x, y));
-			clipboard.copyName();
-		},
+		menu: (x, y) => openMenu(viewer.nodeUnder(x, y), {x, y}),
 		drag: dx => navigator.freely(() => viewer.camera.shift(-dx / viewer.width)),
 		pinch: (x, factor) => navigator.freely(() => viewer.camera.scaleAt(
 			(x - viewer.origin.left) / viewer.width, factor)),
@@ -71,8 +70,10 @@ function listenToGestures(viewer, selection, navigator, clipboard) {
 	});
 }
 
-/** @param {import('./page.js').Page} page @param {Sheet} sheet @param {Actions} actions */
-function listenToKeysAndButtons(page, sheet, actions) {
+/**
+ * @param {import('./page.js').Page} page @param {Sheet} sheet @param {Menu} menu @param {Actions} actions
+ */
+function listenToKeysAndButtons(page, sheet, menu, actions) {
 	const {search} = page;
 	search.input.addEventListener('input', () => actions.search());
 	for (const [button, action] of /** @type {[HTMLElement, string][]} */ ([
@@ -84,8 +85,8 @@ function listenToKeysAndButtons(page, sheet, actions) {
 	window.addEventListener('keydown', event => {
 		if (event.isComposing)
 			return;
-		if (sheet.isOpen) {
-			sheet.onKey(event);
+		if (sheet.isOpen || menu.isOpen) {
+			(sheet.isOpen ? sheet : menu).onKey(event);
 			return;
 		}
 		const focus = document.activeElement;
@@ -111,6 +112,7 @@ async function start(svg, profile, background) {
 	const more = new More(viewer);
 	const searchBox = new SearchBox(page, finder);
 	const sheet = new Sheet(page.ui);
+	const menu = new Menu(page);
 	const toast = new Toast(page);
 	const address = new Address(navigator, searchBox, text => toast.show(text));
 	const clipboard = new Clipboard(selection, text => toast.show(text));
@@ -148,7 +150,15 @@ async function start(svg, profile, background) {
 	selection.describe();
 	await address.restore(true);
 	listenToWindow(viewer);
-	listenToGestures(viewer, selection, navigator, clipboard);
+	/** @param {number} node @param {{x: number, y: number}} place */
+	const openMenu = (node, place) => {
+		if (node < 0)
+			return;
+		selection.leave();
+		selection.select(node);
+		menu.open(`What to do with ${nodeName(state, node)}`, linesFor(navigator, node, actions), place);
+	};
+	listenToGestures(viewer, selection, navigator, openMenu);
 	for (const view of VIEWS)
 		page.views.buttons[view].addEventListener('click', () => actions[view]());
 	for (const times of TIMES)
@@ -190,6 +200,7 @@ async function start(svg, profile, background) {
 			viewer.recolor();
 			address.keep();
 		},
+		recursion: () => navigator.toggleTerm(term('recursion')),
 		fold: () => state.hasInlined ? navigator.toggleTerm(term('inlined'))
 			: toast.show('Nothing in here was inlined'),
 		lines: () => openLines(sheet, state, selection.current)
@@ -204,12 +215,15 @@ async function start(svg, profile, background) {
 		print: listenToPrinting(viewer),
 		copyName: () => clipboard.copyName(),
 		copyStack: () => clipboard.copyStack(),
+		copyTree: () => clipboard.copyTree(),
+		save: () => openSave(sheet, viewer, navigator.say),
+		menu: () => openMenu(Math.max(selection.selected, 0), selection.placeOf(Math.max(selection.selected, 0))),
 		colors: () => legend.toggle(),
 		help: () => openHelp(sheet, state, actions),
 		marks: () => state.stretches.length ? showMarks().catch(navigator.tellUnread)
 			: toast.show('No marks in here'),
 	};
-	listenToKeysAndButtons(page, sheet, actions);
+	listenToKeysAndButtons(page, sheet, menu, actions);
 	viewer.release();
 	performance.mark('flamerun');
 	Object.defineProperty(window, 'flamerun', {value: facts(viewer, selection)});

@@ -8,6 +8,7 @@ import {termText} from './filter.js';
 import {Labels} from './label.js';
 import {BoxList, highestRow, snapLeft, snapWidth, visibleBoxes} from './layout.js';
 import {fillWindow, isTouched, svgElement} from './page.js';
+import {textTree} from './save.js';
 import {labelOf, nodeName, sentence} from './text.js';
 import {pathTo} from './tree.js';
 
@@ -143,6 +144,15 @@ function paperOf(viewer, isScreen) {
 	};
 }
 
+/** The view as a file of its own. @param {import('./viewer.js').Viewer} viewer */
+export function drawingOf(viewer) {
+	const {group, width, height} = printView(paperOf(viewer, false));
+	const svg = svgElement('svg', {width: String(width), height: String(height),
+		viewBox: `0 0 ${width} ${height}`});
+	svg.append(svgElement('rect', {width: '100%', height: '100%', fill: '#ffffff'}), group);
+	return new XMLSerializer().serializeToString(svg);
+}
+
 /**
  * @param {import('./viewer.js').Viewer} viewer
  * @returns {() => void} prints only the rows on screen
@@ -212,6 +222,12 @@ export class Clipboard {
 		if (state.bottomUp)
 			path.reverse();
 		return this.write(path.join('\n'), `Copied a stack of ${path.length}`);
+	}
+
+	/** The box and what it is made of, as text. */
+	copyTree() {
+		const {state} = this;
+		return this.write(textTree(state, this.subject), `Copied ${nodeName(state, this.subject)} as text`);
 	}
 
 	/** @param {string} text @param {string} done what to say then */

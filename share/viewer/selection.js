@@ -10,8 +10,8 @@ import {amountsOf, formatPercent, linesOf, nodeName, originOf, sentence, sharesO
 	from './text.js';
 import {holdersOf, partsOf} from './waits.js';
 
-const HINT = 'Click a box to zoom \u00b7 / to search \u00b7 ? for all keys';
-const TOUCH_HINT = 'Tap a box, again to zoom \u00b7 two fingers zoom freely \u00b7 hold to copy';
+const HINT = 'Click a box to zoom, right-click for more \u00b7 / to search \u00b7 ? for all keys';
+const TOUCH_HINT = 'Tap a box, again to zoom \u00b7 two fingers zoom freely \u00b7 hold for more';
 
 /** Lines that are told without being asked for: the key for all is among the keys. */
 const MOST_LINES = 3;
@@ -100,6 +100,13 @@ export class Selection {
 	placeFrames() {
 		this.frameAround(this.page.outline, this.hovered);
 		this.frameAround(this.page.ring, this.selected);
+	}
+
+	/** Where a box begins on the screen. @param {number} node */
+	placeOf(node) {
+		const {viewer, state} = this;
+		return {x: viewer.origin.left + Math.max(viewer.edgesOf(node)?.left || 0, 0),
+			y: viewer.origin.top + Math.max(viewer.topOf(state.tree.depth[node]), 0) + state.profile.rowPx};
 	}
 
 	/** @param {HTMLElement} frame @param {number} node */

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// What can be done with a box, as a menu beside it: https://www.w3.org/WAI/ARIA/apg/patterns/menubar/.
+// Opened by the other mouse button, a finger that rests, or the keys for that.
+
+import {term} from './filter.js';
+import {element} from './page.js';
+
+/** From the edges of the window. */
+const MARGIN_PX = 8;
+
+/** By key, from one item to another. @type {Record<string, (at: number, count: number) => number>} */
+const STEPS = {
+	ArrowDown: (at, count) => (at + 1) % count,
+	ArrowUp: (at, count) => (at + count - 1) % count,
+	Home: () => 0,
+	End: (_, count) => count - 1,
+};
+
+/** @typedef {{text: string, act: () => any}} Item @typedef {Item | null} Line null: a line between */
+
+export class Menu {
+	/** @param {import('./page.js').Page} page */
+	constructor(page) {
+		this.page = page;
+		/** @type {HTMLElement | null} */
+		this.list = null;
+		page.ui.addEventListener('pointerdown', (/** @type {any} */ event) => {
+			if (!this.list?.contains(event.target))
+				this.close();
+		});
+	}
+
+	get isOpen() {
+		return this.list !== null;
+	}
+
+	/**
+	 * @param {string} title @param {Line[]} lines
+	 * @param {{x: number, y: number}} place in the window's pixels, where there is room
+	 */
+	open(title, lines, {x, y}) {
+		this.close();
+		const {ui} = this.page;
+		const list = element('div', {'class': 'menu', 'role': 'menu', 'aria-label': title},
+			lines.map(line => {
+				if (!line)
+					return element('div', {role: 'separator'});
+				const item = element('button', {type: 'button', role: 'menuitem', tabindex: '-1',
+					title: line.text}, [line.text]);
+				item.addEventListener('click', () => {
+					this.close();
+					line.act();
+				});
+				return item;
+			}));
+		this.list = list;
+		ui.append(list);
+		const right = ui.clientWidth - list.offsetWidth - MARGIN_PX;
+		const bottom = ui.clientHeight - list.offsetHeight - MARGIN_PX;
+		list.style.left = `${Math.max(Math.min(x, right), 0)}px`;
+		list.style.top = `${Math.max(Math.min(y, bottom), 0)}px`;
+		list.querySelector('button')?.focus({preventScroll: true});
+	}
+
+	/** A key while it is open. @param {KeyboardEvent} event */
+	onKey(event) {
+		const items = [...this.list?.querySelectorAll('button') || []];
+		const at = items.findIndex(item => item === document.activeElement);
+		const step = STEPS[event.key];
+		if (step)
+			items[step(at, items.length)].focus();
+		else if (event.key === 'Escape' || event.key === 'Tab')
+			this.close();
+		else
+			return;
+		event.preventDefault();
+	}
+
+	/** The focus goes back to the graph. */
+	close() {
+		const had = this.list?.contains(document.activeElement);
+		this.list?.remove();
+		this.list = null;
+		if (had)
+			this.page.canvas.focus({preventScroll: true});
+	}
+}
+
+/** Names in a menu are told apart by their ends. @param {string} name */
+function brief(name) {
+	return name.length <= 48 ? name : `${name.slice(0, 23)}\u2026${name.slice(-24)}`;
+}
+
+/**
+ * What can be done with a box.
+ * @param {import('./navigate.js').Navigator} navigator @param {number} node
+ * @param {Record<string, () => any>} actions by name, of what is selected @returns {Line[]}
+ */
+export function linesFor(navigator, node, actions) {
+	const {state} = navigator;
+	const {profile, tree, filter} = state;
+	const frame = tree.frame[node];
+	const name = node > 0 ? profile.name(frame) : '';
+	const module = node > 0 ? profile.modules[profile.frameModule[frame]] : '';
+	const add = (/** @type {string} */ text, /** @type {import('./filter.js').Kind} */ kind,
+		/** @type {string} */ value) => ({text, act: () => navigator.addTerm(term(kind, value))});
+	const toggle = (/** @type {import('./filter.js').Kind} */ kind, /** @type {string} */ on,
+		/** @type {string} */ off) => ({
+		text: filter.terms.some(one => one.kind === kind) ? off : on,
+		act: () => navigator.toggleTerm(term(kind))});
+	return [
+		...node > 0 ? [{text: 'Zoom in', act: () => navigator.zoom(node)},
+			{text: 'Callers and callees', act: actions.sandwich}] : [],
+		{text: 'Hot path', act: actions.hotPath},
+		...name ? [null, add('Only stacks with it', 'focus', name),
+			add('Without stacks of it', 'ignore', name),
+			add('Hide it: its time is its caller\u2019s', 'hide', name)] : [],
+		...module ? [null, add(`Only stacks with ${brief(module)}`, 'module', module),
+			add(`Hide ${brief(module)}`, 'hidemodule', module),
+			add(`Collapse ${brief(module)}`, 'collapse', module)] : [],
+		null,
+		toggle('recursion', 'Merge recursion', 'Recursion as it was'),
+		...state.hasInlined ? [toggle('inlined', 'Fold inlined functions', 'Inlined functions as boxes')]
+			: [],
+		null,
+		...node > 0 ? [{text: 'Copy the name', act: actions.copyName},
+			{text: 'Copy the stack', act: actions.copyStack}] : [],
+		{text: 'Copy as a text tree', act: actions.copyTree},
+		{text: 'Save\u2026', act: actions.save},
+	];
+}

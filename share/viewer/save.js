@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// What is selected as other programs read it: a text tree for a ticket, folded stacks, a pprof profile
+// as https://github.com/google/pprof/blob/main/proto/profile.proto has it, a drawing. Names are those of
+// the file; a name ends where folded text would end it.
+
+import {WAIT, waitingNodes} from './aggregate.js';
+import {drawingOf} from './output.js';
+import {element} from './page.js';
+import {amountsOf, formatPercent, nodeName} from './text.js';
+import {childrenOf, framesTo, pathTo} from './tree.js';
+
+/** How long a browser may take to begin with a file. */
+const KEPT_MS = 60000;
+/** Pixels of a drawing in one of its units. */
+const SHARPNESS = 2;
+
+/** @typedef {import('./state.js').State} State */
+/** @typedef {import('./tree.js').Tree} Tree */
+
+// ---- text ---------------------------------------------------------------------------------------
+
+/** What is below it is not worth a line. */
+const LEAST_SHARE = 0.005;
+const MOST_LINES = 300;
+
+/**
+ * A box and what it is made of, the heaviest first, as text that can be read.
+ * @param {State} state @param {number} node
+ */
+export function textTree(state, node) {
+	const {tree} = state;
+	const all = tree.total[node];
+	const lines = [state.profile.title, ...pathTo(tree, node).slice(0, -1)
+		.map((one, i) => `${i ? '' : 'below '}${nodeName(state, one)}`)].filter(Boolean);
+	let more = 0;
+	const visit = (/** @type {number} */ one, /** @type {string} */ lead, /** @type {string} */ sign) => {
+		if (lines.length >= MOST_LINES || tree.total[one] < LEAST_SHARE * all) {
+			more++;
+			return;
+		}
+		const share = formatPercent(tree.total[one], all).padStart(7);
+		lines.push(`${share}  ${lead}${sign}${nodeName(state, one)}`);
+		const children = childrenOf(tree, one).sort((a, b) => tree.total[b] - tree.total[a]);
+		const below = lead + (sign === '\u251c ' ? '\u2502 ' : sign ? '  ' : '');
+		children.forEach((child, i) =>
+			visit(child, below, i + 1 < children.length ? '\u251c ' : '\u2514 '));
+	};
+	visit(node, '', '');
+	lines.push(`100 % are ${amountsOf(state, all).join(', ')}`
+		+ (more ? `; ${more} smaller parts are left out` : ''));
+	return `${lines.join('\n').replace(/\u202f/g, ' ')}\n`;
+}
+
+// ---- stacks -------------------------------------------------------------------------------------
+
+/** @typedef {{frames: number[], weight: number, waits: boolean}} Stack outermost first */
+
+/** Stacks within the box that fills the view, whichever way they were merged. @param {State} state */
+function* stacksOf(state) {
+	const {tree, zoomed, profile} = state;
+	const base = state.other ? state.upright : state.base;
+	const sums = new Float64Array(base.nodes);
+	const nodes = Uint32Array.from(sums, (_, node) => node);
+	if (state.other)
+		sums.set(base.self.subarray(0, base.nodes));
+	else
+		tree.addWeights(zoomed, nodes, sums);
+	const waits = waitingNodes(base, profile.frameKind);
+	for (let node = 1; node < base.nodes; node++)
+		if (sums[node] > 0) {
+			const frames = framesTo(base, node);
+			// A file whose tree begins with what ran has them the other way round.
+			if (profile.reversed)
+				frames.reverse();
+			yield /** @type {Stack} */ ({frames, weight: sums[node], waits: waits[node] === 1});
+		}
+}
+
+/** @param {State} state */
+function foldedText(state) {
+	const lines = [];
+	for (const {frames, weight} of stacksOf(state))
+		lines.push(`${frames.map(frame => state.profile.name(frame).replace(/;/g, ':')
+			.replace(/[\0-\x1f\x7f]/g, ' ')).join(';')} ${weight}\n`);
+	return lines.join('');
+}
+
+// ---- pprof --------------------------------------------------------------------------------------
+
+/** A message of the protobuf wire format: numbers, and bytes with their length. */
+class Message {
+	constructor() {
+		this.room = new Uint8Array(64);
+		this.used = 0;
+	}
+
+	get bytes() {
+		return this.room.subarray(0, this.used);
+	}
+
+	/** @param {number} count of bytes to come */
+	reserve(count) {
+		if (this.used + count <= this.room.length)
+			return;
+		const old = this.bytes;
+		this.room = new Uint8Array(2 * (this.used + count));
+		this.room.set(old);
+	}
+
+	/** @param {number} value whole, not negative */
+	varint(value) {
+		this.reserve(10);
+		for (; value > 127; value = Math.floor(value / 128))
+			this.room[this.used++] = value % 128 + 128;
+		this.room[this.used++] = value;
+	}
+
+	/** @param {number} field @param {number} value */
+	number(field, value) {
+		this.varint(field * 8);
+		this.varint(value);
+		return this;
+	}
+
+	/** @param {number} field @param {Uint8Array} bytes */
+	data(field, bytes) {
+		this.varint(field * 8 + 2);
+		this.varint(bytes.length);
+		this.reserve(bytes.length);
+		this.room.set(bytes, this.used);
+		this.used += bytes.length;
+		return this;
+	}
+
+	/** @param {number} field @param {number[]} values */
+	packed(field, values) {
+		const inner = new Message();
+		values.forEach(value => inner.varint(value));
+		return this.data(field, inner.bytes);
+	}
+}
+
+/** Types of the values that a stack gets, and how. @param {State} state */
+function valuesOf({profile, times}) {
+	const {periodNs, countName} = profile;
+	const ns = (/** @type {Stack} */ {weight}) => Math.round(weight * periodNs);
+	const count = {type: countName, unit: countName === 'bytes' ? 'bytes' : 'count',
+		of: (/** @type {Stack} */ {weight}) => weight};
+	const cpu = {type: 'cpu', unit: 'nanoseconds', of: (/** @type {Stack} */ one) => one.waits ? 0 : ns(one)};
+	const waiting = {type: 'wait', unit: 'nanoseconds',
+		of: (/** @type {Stack} */ one) => one.waits ? ns(one) : 0};
+	return !periodNs ? [count] : times === 'cpu' ? [count, cpu] : times === 'waits' ? [waiting]
+		: [cpu, waiting];
+}
+
+/** @param {State} state @returns {Uint8Array} not packed */
+function pprofBytes(state) {
+	const {profile} = state;
+	const {frames, modules, frameModule, frameKind, periodNs} = profile;
+	const texts = new Map([['', 0]]);
+	const textOf = (/** @type {string} */ text) => {
+		const known = texts.get(text) ?? texts.size;
+		texts.set(text, known);
+		return known;
+	};
+	const made = new Message();
+	const values = valuesOf(state);
+	for (const {type, unit} of values)
+		made.data(1, new Message().number(1, textOf(type)).number(2, textOf(unit)).bytes);
+	const used = new Uint8Array(frames);
+	for (const stack of stacksOf(state)) {
+		for (const frame of stack.frames)
+			used[frame] = 1;
+		made.data(2, new Message().packed(1, stack.frames.map(frame => frame + 1).reverse())
+			.packed(2, values.map(({of}) => of(stack))).bytes);
+	}
+	modules.forEach((module, i) => {
+		if (i)
+			made.data(3, new Message().number(1, i).number(5, textOf(module)).number(7, 1).bytes);
+	});
+	used.forEach((isUsed, frame) => {
+		if (!isUsed)
+			return;
+		const module = frameKind[frame] === WAIT ? 0 : frameModule[frame];
+		const name = textOf(profile.name(frame) || '[empty]');
+		made.data(4, new Message().number(1, frame + 1).number(2, module)
+			.data(4, new Message().number(1, frame + 1).bytes).bytes);
+		made.data(5, new Message().number(1, frame + 1).number(2, name).number(3, name).bytes);
+	});
+	if (periodNs && values[1])
+		made.data(11, new Message().number(1, textOf(values[1].type)).number(2, textOf('nanoseconds')).bytes)
+			.number(12, periodNs);
+	const encoder = new TextEncoder();
+	for (const text of texts.keys())
+		made.data(6, encoder.encode(text));
+	return made.bytes;
+}
+
+// ---- files --------------------------------------------------------------------------------------
+
+/** @param {BlobPart} content @param {string} type @param {string} name of the file */
+function download(content, type, name) {
+	const url = URL.createObjectURL(new Blob([content], {type}));
+	element('a', {href: url, download: name}).click();
+	setTimeout(() => URL.revokeObjectURL(url), KEPT_MS);
+}
+
+/** @param {Uint8Array} bytes */
+function gzip(bytes) {
+	const stream = new Blob([/** @type {any} */ (bytes)]).stream().pipeThrough(new CompressionStream('gzip'));
+	return new Response(stream).arrayBuffer();
+}
+
+/** @param {string} svg @returns {Promise<Blob>} */
+async function rasterize(svg) {
+	const image = new Image();
+	const url = URL.createObjectURL(new Blob([svg], {type: 'image/svg+xml'}));
+	try {
+		image.src = url;
+		await image.decode();
+		const canvas = element('canvas', {width: String(image.width * SHARPNESS),
+			height: String(image.height * SHARPNESS)});
+		canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+		return await new Promise((resolve, reject) => canvas.toBlob((/** @type {Blob | null} */ made) =>
+			made ? resolve(made) : reject(new Error('too large')), 'image/png'));
+	} finally {
+		URL.revokeObjectURL(url);
+	}
+}
+
+/** By what a button says, the file's suffix and content; what is drawn is drawn as on paper. */
+const FORMATS = /** @type {[string, string, (viewer: import('./viewer.js').Viewer) => any][]} */ ([
+	['Folded stacks', 'folded', ({state}) => foldedText(state)],
+	['pprof profile', 'pb.gz', ({state}) => gzip(pprofBytes(state))],
+	['Text tree', 'txt', ({state}) => textTree(state, state.zoomed)],
+	['SVG drawing of the view', 'svg', viewer => drawingOf(viewer)],
+	['PNG drawing of the view', 'png', viewer => rasterize(drawingOf(viewer))],
+]);
+
+/**
+ * @param {import('./overlay.js').Sheet} sheet @param {import('./viewer.js').Viewer} viewer
+ * @param {(text: string) => void} say
+ */
+export function openSave(sheet, viewer, say) {
+	const {title} = viewer.state.profile;
+	const stem = title.replace(/[^\w.-]+/g, '-').replace(/^[-.]+|-+$/g, '').slice(0, 60) || 'profile';
+	sheet.open('Save', 'S', FORMATS.map(([text, suffix, make]) => {
+		const button = element('button', {type: 'button', class: 'format'},
+			[element('span', {}, [text]), element('span', {class: 'when'}, [`.${suffix}`])]);
+		button.addEventListener('click', async () => {
+			sheet.close();
+			try {
+				download(await make(viewer), 'application/octet-stream', `${stem}.${suffix}`);
+			} catch (error) {
+				say(`Cannot be saved: ${/** @type {any} */ (error)?.message || error}`);
+			}
+		});
+		return button;
+	}));
+}
