@@ -271,9 +271,11 @@ function byFrame(frame, count) {
  * @param {Nodes} nodes @param {Float64Array} self what they weigh @returns {Nodes}
  */
 export function nodesWeighing({frame, parent}, self) {
-	const kept = Uint8Array.from(self, (weight, node) => weight > 0 || node === 0 ? 1 : 0);
+	const kept = new Uint8Array(frame.length);
 	for (let node = frame.length - 1; node > 0; node--)
-		kept[parent[node]] |= kept[node];
+		if (self[node] > 0 || kept[node])
+			kept[node] = kept[parent[node]] = 1;
+	kept[0] = 1;
 	const place = new Uint32Array(frame.length);
 	let count = 0;
 	for (let node = 0; node < frame.length; node++) {
@@ -326,8 +328,11 @@ function nodesOfTimes(nodes, frameKind, times) {
 		return nodes;
 	const wanted = times === 'waits' ? 1 : 0;
 	const waits = waitingNodes(nodes, frameKind);
-	return nodesWeighing(nodes,
-		nodes.self.map((weight, node) => waits[node] === wanted ? weight : 0));
+	const self = nodes.self.slice();
+	for (let node = 0; node < self.length; node++)
+		if (waits[node] !== wanted)
+			self[node] = 0;
+	return nodesWeighing(nodes, self);
 }
 
 /**

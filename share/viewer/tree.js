@@ -54,6 +54,9 @@ export function layOut({frame, self, parent}) {
 	const end = new Uint32Array(nodes);
 	const child = new Int32Array(nodes).fill(NONE);
 	const sibling = new Int32Array(nodes).fill(NONE);
+	const total = self.slice();
+	const from = new Float64Array(nodes);
+	const next = new Float64Array(nodes);  // where the next child of a node begins
 	let rows = 0;
 	for (let i = nodes - 1; i > 0; i--) {
 		const above = parent[i];
@@ -63,15 +66,19 @@ export function layOut({frame, self, parent}) {
 		// From the right: what was the first child so far is the next one's sibling.
 		sibling[i] = child[above];
 		child[above] = i;
+		total[above] += total[i];
 	}
 	end[0] = nodes;
 	for (let i = 1; i < nodes; i++) {
-		depth[i] = depth[parent[i]] + 1;
-		if (depth[i] > rows)
-			rows = depth[i];
+		const above = parent[i];
+		const row = depth[above] + 1;
+		depth[i] = row;
+		if (row > rows)
+			rows = row;
+		from[i] = next[i] = next[above];
+		next[above] += total[i];
 	}
-	return {nodes, rows: rows + 1, parent, depth, child, sibling, frame, self, end,
-		...sumUp(self, parent)};
+	return {nodes, rows: rows + 1, parent, depth, child, sibling, frame, self, end, total, from};
 }
 
 /** @param {TreeColumns} columns @returns {Tree} */
@@ -116,21 +123,6 @@ function firstNot(count, isOne) {
 			last = middle;
 	}
 	return first;
-}
-
-/** @param {Float64Array} self @param {Uint32Array} parent in depth-first order */
-function sumUp(self, parent) {
-	const total = self.slice();
-	const from = new Float64Array(self.length);
-	const next = new Float64Array(self.length);  // where the next child of a node begins
-	for (let i = self.length - 1; i > 0; i--)
-		total[parent[i]] += total[i];
-	for (let i = 1; i < self.length; i++) {
-		from[i] = next[parent[i]];
-		next[parent[i]] += total[i];
-		next[i] = from[i];
-	}
-	return {total, from};
 }
 
 /** The first child, or NONE. @param {Tree} tree @param {number} node */
