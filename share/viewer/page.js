@@ -95,7 +95,7 @@ function buildTools() {
 
 /** @type {Record<import('./filter.js').View, [string, string]>} what it says, and more of it */
 const VIEWS_TEXT = {
-	graph: ['Graph', 'Flame graph  (g)'],
+	graph: ['Graph', 'Graph of stacks  (g)'],
 	table: ['Table', 'Functions in a table  (t)'],
 	sandwich: ['Callers', 'Callers and callees of the selected function  (s)'],
 	time: ['Time', 'A thread\u2019s samples in order of time  (o)'],
