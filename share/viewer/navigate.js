@@ -286,7 +286,7 @@ export class Navigator {
 
 	/** @param {import('./state.js').Times} times one of the choices */
 	showTimes(times) {
-		return this.show({...this.state.filter, times}, false);
+		return this.show({...this.state.filter, times});
 	}
 
 	/**
@@ -299,8 +299,10 @@ export class Navigator {
 	 */
 	async show(filter, asNew = true, path) {
 		const {viewer, state, page} = this;
-		if (isSameFilter(filter, state.filter))
+		if (isSameFilter(filter, state.filter)) {
+			state.asked = state.filter;
 			return true;
+		}
 		const answer = await this.find(filter);
 		if (!answer)
 			return false;
