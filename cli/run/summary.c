@@ -546,9 +546,27 @@ static bool was_crowded_out(const struct summary *summary, const struct accounti
 	       profile_totals(summary->profile)->pushed > books->due;
 }
 
-/* Why there is nothing to see, or next to nothing. */
-static void print_scarcity(
+/* Did it mostly wait? */
+static bool is_idle(const struct summary *summary)
+{
+	return (double)profile_totals(summary->profile)->cpu_ns <
+	       IDLE_SHARE * (double)summary->duration_ns;
+}
+
+/* Why nothing is known of most of its time, whatever there is to see of the rest. */
+static void print_unlooked(
 	const struct summary *summary, const struct accounting *books, bool has_waits)
+{
+	double cpu_ns = (double)profile_totals(summary->profile)->cpu_ns;
+
+	if (is_idle(summary) && !has_waits && !summary->is_test_clock && !books->paused)
+		diag_info("hint: it used the CPU for %.0f ms of %.2f s; nobody looked at what it "
+			  "waited for",
+			cpu_ns / 1e6, (double)summary->duration_ns / NS_PER_S);
+}
+
+/* Why there is nothing to see, or next to nothing. */
+static void print_scarcity(const struct summary *summary, const struct accounting *books)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
@@ -566,18 +584,14 @@ static void print_scarcity(
 				profile_rate_hz(summary->profile));
 	else if (was_crowded_out(summary, books))
 		diag_info(
-			"hint: other programs took the CPU from it %" PRIu64
+			"hint: the CPU was taken from it %" PRIu64
 			" times, and few of its timers were seen: its CPU time stands on the last "
 			"stack of each thread; a machine with less to do shows more",
 			totals->pushed);
 	else if (is_few && summary->is_stopped)
 		diag_info("hint: it is stopped, as by Ctrl-Z: kill -CONT lets it go on");
-	else if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S && has_waits)
+	else if (is_idle(summary))
 		return;
-	else if (cpu_s < IDLE_SHARE * (double)summary->duration_ns / NS_PER_S)
-		diag_info("hint: it used the CPU for %.0f ms of %.2f s; nobody looked at what it "
-			  "waited for",
-			cpu_s * 1e3, (double)summary->duration_ns / NS_PER_S);
 	else if (is_few && books->due < (uint64_t)FEW_SAMPLES * summary->report->processes)
 		diag_info("hint: it used the CPU for %.0f ms, too little for %" PRIu32
 			  " samples per second: %s",
@@ -649,7 +663,8 @@ void summary_print(const struct summary *summary)
 	print_cost(summary);
 	print_drawn(summary);
 	print_hottest(summary->drawn);
-	print_scarcity(summary, &books, has_waits);
+	print_unlooked(summary, &books, has_waits);
+	print_scarcity(summary, &books);
 	print_harm(summary);
 }
 

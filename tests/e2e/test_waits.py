@@ -103,6 +103,14 @@ def test_without_looks_nothing_is_known(tmp_path):
     assert "nobody looked at what it waited for" in run.stderr
 
 
+def test_without_looks_it_is_said_whatever_else_is(tmp_path):
+    """Of a program that mostly waits, and had the CPU for less than a tick at a time besides."""
+    run = profile(tmp_path, compile_target("pushed.c", tmp_path), options=["--no-waits"])
+    assert re.search("hint: the CPU was taken from it .* and few of its timers were seen",
+                     run.stderr), run.stderr
+    assert "nobody looked at what it waited for" in run.stderr
+
+
 def test_waits_are_beside_the_cpu_time(tmp_path):
     """Without --wall nothing that is counted has them, and the last lines tell of them."""
     run = profile(tmp_path, compile_target("sleeps.c", tmp_path), "2600")

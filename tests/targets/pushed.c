@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pushed: two threads push each other off one CPU until each has used 40 ms of it, in turns that
+ * are too short for a CPU timer to be seen: the signal is blocked instead, behind the back of libc,
+ * as the tick of the kernel comes when it likes. Then it sleeps for 1.5 s.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/targets/spin.h"
+
+static pthread_barrier_t both;
+
+static void *push(void *unused)
+{
+	uint64_t all = ~0ULL;
+
+	(void)unused;
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
+	pthread_barrier_wait(&both);
+	while (cpu_ns() < 40000000) {
+		spin(4);
+		sched_yield();
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t threads[2];
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (sched_setaffinity(0, sizeof(one), &one) || pthread_barrier_init(&both, NULL, 2))
+		return 1;
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&threads[i], NULL, push, NULL))
+			return 1;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	nanosleep(&(struct timespec){1, 500000000}, NULL);
+	return 0;
+}
