@@ -33,7 +33,7 @@ static uint32_t find_thread(void *context, uint64_t image, pid_t tid, uint64_t *
 		const struct wire_ring *ring = wire_ring(arena, i);
 
 		if (__atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE) >> 2 != (image & ~0ULL >> 2) ||
-			__atomic_load_n(&ring->tid, __ATOMIC_RELAXED) != (uint32_t)tid)
+			__atomic_load_n(&ring->tid, __ATOMIC_ACQUIRE) != (uint32_t)tid)
 			continue;
 		*begun_ns = __atomic_load_n(&ring->start_ns, __ATOMIC_RELAXED);
 		return __atomic_load_n(&ring->thread, __ATOMIC_RELAXED);

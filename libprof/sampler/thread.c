@@ -207,8 +207,9 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 	if (thread->number == 1)
 		sampler.slot->start_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	ring->thread = thread->number;
-	ring->tid = (uint32_t)tid;
 	ring->start_ns = clock_monotonic_at_start_ns();
+	/* Who looks for a thread by this takes what stands above for that thread's. */
+	__atomic_store_n(&ring->tid, (uint32_t)tid, __ATOMIC_RELEASE);
 	thread_mark_ring(thread_index(thread), 1);
 	error = sampler.is_untimed ? arm_without_timer(thread) : arm_timer(thread, cpu_clock);
 	if (error)
