@@ -162,6 +162,21 @@ static void set_birth(struct wait_thread *thread, uint64_t begun_ns)
 			     (int64_t)(thread->seen.cpu_ns + thread->seen.waited_ns);
 }
 
+/*
+ * @thread, which nobody has looked at since it was begun with, has been at work since @begun_ns by
+ * its own clock (0: not known). What was assumed lies between two lists of threads, earlier or
+ * later than that. One that was listed before it was at work was about to be.
+ */
+static void correct_birth(
+	const struct process *process, struct wait_thread *thread, uint64_t begun_ns)
+{
+	if (begun_ns <= process->begun_ns || is_main_thread(process, thread->tid))
+		return;
+	if (begun_ns > thread->seen_ns)
+		begun_ns = thread->seen_ns - thread->seen.cpu_ns - thread->seen.waited_ns;
+	set_birth(thread, begun_ns);
+}
+
 /* What a thread is called in records; where nobody gave it a number, by one that nobody gives. */
 static void number_thread(struct waits *waits, const struct process *process,
 	struct wait_thread *thread, bool is_last_try)
@@ -174,9 +189,7 @@ static void number_thread(struct waits *waits, const struct process *process,
 		waits->config.context, &process->who, thread->tid, &begun_ns);
 	if (!thread->number && is_last_try)
 		thread->number = 1u << 31 | (uint32_t)thread->tid;
-	if (begun_ns > process->begun_ns && begun_ns < thread->begun_ns &&
-		!is_main_thread(process, thread->tid))
-		set_birth(thread, begun_ns);
+	correct_birth(process, thread, begun_ns);
 }
 
 static void tell_thread(
@@ -400,7 +413,7 @@ static void tell_unseen(
 
 void waits_end_thread(struct waits *waits, const void *target, const struct waits_end *end)
 {
-	const struct process *process = *find_process(waits, target);
+	struct process *process = *find_process(waits, target);
 	struct wait_thread *thread =
 		process ? wait_thread_find(process->threads, process->count, end->tid) : NULL;
 
@@ -411,12 +424,16 @@ void waits_end_thread(struct waits *waits, const void *target, const struct wait
 		return;
 	}
 	/* What was told of it is under the number that it has. */
-	if (!thread->number)
+	if (!thread->number) {
 		thread->number = end->number;
+		correct_birth(process, thread, end->start_ns);
+	}
 	wait_thread_ended(thread, end->end_ns, end->cpu_ns);
 	wait_thread_end(&waits->looker, thread, &process->who, 0);
 	thread->is_gone = thread->is_over = true;
 	thread->is_asleep = false;
+	/* Where another came since, there are as many as were listed. */
+	process->has_changed = true;
 }
 
 void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
@@ -456,7 +473,7 @@ static void check_process(struct waits *waits, struct process *process)
 	if (!activity || !links)
 		return;
 	/* Whoever comes or goes does so after this. */
-	if (is_listed)
+	if (is_listed && !process->has_changed)
 		process->listed_ns = now_ns;
 	if (activity == process->activity && is_listed) {
 		process->idle_ns = now_ns;

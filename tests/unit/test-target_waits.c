@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Looks at a child of ours: what is told of it adds up to its life, and it notices nothing. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,6 +24,7 @@
 
 #define PERIOD_NS 1000000ULL
 #define LOOKED_MS 400
+#define TURNS	  12
 
 struct fixture {
 	struct pipe_writer pipe_writer;
@@ -40,11 +42,14 @@ struct told {
 	uint64_t all;
 	unsigned lives;
 	struct record_life life;
+	uint64_t span_ns[TURNS + 1]; /* of the threads numbered so */
 	uint32_t frames; /* of the largest stack */
 	char refusal[192];
 };
 
-static struct fixture *start(void (*live)(int from_parent))
+typedef uint32_t thread_finder(void *context, uint64_t image, pid_t tid, uint64_t *begun_ns);
+
+static struct fixture *start_numbered(void (*live)(int from_parent), thread_finder *find_thread)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
@@ -62,10 +67,15 @@ static struct fixture *start(void (*live)(int from_parent))
 	fixture->shared.pipe_writer = &fixture->pipe_writer;
 	fixture->target = target_new(fixture->child);
 	target_announce(fixture->target, &fixture->shared, 0, 0);
-	fixture->waits = target_waits_new(
-		&(struct target_waits_config){.shared = &fixture->shared, .period_ns = PERIOD_NS});
+	fixture->waits = target_waits_new(&(struct target_waits_config){
+		.shared = &fixture->shared, .period_ns = PERIOD_NS, .find_thread = find_thread});
 	assert_int_equal(target_waits_add(fixture->waits, fixture->target, 0, 0), 0);
 	return fixture;
+}
+
+static struct fixture *start(void (*live)(int from_parent))
+{
+	return start_numbered(live, NULL);
 }
 
 static void look_for(struct fixture *fixture, uint64_t ms)
@@ -103,6 +113,8 @@ static struct told *finish(struct fixture *fixture)
 		} else if (record->type == RECORD_LIFE) {
 			told->life = *(const struct record_life *)record;
 			told->lives++;
+			if (told->life.thread <= TURNS)
+				told->span_ns[told->life.thread] = told->life.span_ns;
 		} else if (record->type == RECORD_WAITS) {
 			memcpy(told->refusal, ((const struct record_waits *)record)->refusal,
 				sizeof(told->refusal));
@@ -285,6 +297,77 @@ static void threads_tell_their_ends(void **state)
 	free(told);
 }
 
+/* The thread of a relay that is there: one at a time, beside the main one. */
+static struct {
+	pid_t tid;
+	uint32_t number;
+	uint64_t begun_ns;
+} *runner;
+
+static void *run_until_told(void *from_parent)
+{
+	char byte;
+
+	runner->begun_ns = clock_now_ns();
+	runner->tid = gettid();
+	__atomic_fetch_add(&runner->number, 1, __ATOMIC_RELEASE);
+	return (void *)(uintptr_t)(read(*(int *)from_parent, &byte, 1) == 1);
+}
+
+static void relay(int from_parent)
+{
+	void *goes_on = (void *)1;
+	pthread_t thread;
+
+	spin_a_little();
+	while (goes_on && !pthread_create(&thread, NULL, run_until_told, &from_parent))
+		pthread_join(thread, &goes_on);
+}
+
+static uint32_t find_runner(void *context, uint64_t image, pid_t tid, uint64_t *begun_ns)
+{
+	uint32_t number = __atomic_load_n(&runner->number, __ATOMIC_ACQUIRE);
+
+	(void)context;
+	(void)image;
+	if (tid != runner->tid)
+		return (uint32_t)tid;
+	*begun_ns = runner->begun_ns;
+	return number;
+}
+
+/* However it lies between two rounds; and each is seen though there are never more than before. */
+static void a_thread_that_follows_another_has_its_own_life(void **state)
+{
+	struct fixture *fixture;
+	uint64_t span_ns[TURNS + 1];
+	struct told *told;
+
+	(void)state;
+	runner = mmap(
+		NULL, sizeof(*runner), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	fixture = start_numbered(relay, find_runner);
+	for (uint32_t number = 1; number <= TURNS; number++) {
+		struct waits_end end = {.number = number, .cpu_ns = PERIOD_NS};
+
+		while (__atomic_load_n(&runner->number, __ATOMIC_ACQUIRE) < number)
+			usleep(1000);
+		look_for(fixture, 120);
+		end.tid = runner->tid;
+		end.start_ns = runner->begun_ns;
+		end.end_ns = clock_now_ns();
+		span_ns[number] = end.end_ns - end.start_ns;
+		target_waits_end_thread(fixture->waits, fixture->target, &end);
+		assert_int_equal(write(fixture->to_child[1], "", 1), 1);
+	}
+	told = finish(fixture);
+	for (uint32_t number = 1; number <= TURNS; number++)
+		assert_int_equal(told->span_ns[number], span_ns[number]);
+	assert_true(told->by_call[SYS_read] > told->by_call[WIRE_WAIT_UNKNOWN]);
+	free(told);
+	munmap(runner, sizeof(*runner));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +376,7 @@ int main(void)
 		cmocka_unit_test(short_waits_are_found_as_often_as_they_are),
 		cmocka_unit_test(long_waits_are_exact),
 		cmocka_unit_test(threads_tell_their_ends),
+		cmocka_unit_test(a_thread_that_follows_another_has_its_own_life),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
