@@ -200,7 +200,6 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 	thread_ref(thread);
 	if (!is_current(thread))
 		goto out;
-	thread->tid = tid;
 	thread->number = __atomic_add_fetch(&sampler.slot->threads, 1, __ATOMIC_RELAXED);
 	/* What the process used before its first timer is told as the image's beginning, [exec];
 	 * what it uses from here on the timers see. */
@@ -208,7 +207,8 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 		sampler.slot->start_cpu_ns = clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	ring->thread = thread->number;
 	ring->start_ns = clock_monotonic_at_start_ns();
-	/* Who looks for a thread by this takes what stands above for that thread's. */
+	/* Who looks for a thread by these takes what stands above for that thread's. */
+	__atomic_store_n(&thread->tid, tid, __ATOMIC_RELEASE);
 	__atomic_store_n(&ring->tid, (uint32_t)tid, __ATOMIC_RELEASE);
 	thread_mark_ring(thread_index(thread), 1);
 	error = sampler.is_untimed ? arm_without_timer(thread) : arm_timer(thread, cpu_clock);

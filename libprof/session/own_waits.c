@@ -192,7 +192,7 @@ static uint32_t find_thread(
 	{
 		const struct sampler_thread *thread = &sampler_threads[index];
 
-		if (thread->tid != tid)
+		if (__atomic_load_n(&thread->tid, __ATOMIC_ACQUIRE) != tid)
 			continue;
 		/* Others are older than their rings. */
 		if (thread->start)
