@@ -8,7 +8,7 @@
 //              where the file system does not allow that
 //   rests      20 ms, then works for 5 on a CPU that another thread never leaves
 //
-// "ready" is how long all of them had no CPU, as the kernel counts it.
+// "ready" is how long all of them had no CPU, as the kernel counts it, from main() on.
 #include <atomic>
 #include <fcntl.h>
 #include <pthread.h>
@@ -162,7 +162,9 @@ static std::thread start(void (*function)(Arguments...), Arguments... arguments)
 
 int main(int argc, char **argv)
 {
-	end_ns = now_ns() + argument(argc, argv, 1, 2000) * MS;
+	const moment begun;
+
+	end_ns = begun.wall + argument(argc, argv, 1, 2000) * MS;
 
 	int cpu = sched_getcpu();
 	const char *path = argc > 2 ? argv[2] : "";
@@ -181,6 +183,6 @@ int main(int argc, char **argv)
 	if (fetched_ns)
 		tell("fetches", fetched_ns);
 	tell("rests", rested_ns);
-	tell("ready", ready_ns + own_ready_ns());
+	tell("ready", ready_ns + own_ready_ns() - begun.ready);
 	return 0;
 }
