@@ -2,6 +2,7 @@
 #
 # Compile a program of tests/targets, run it under flamerun, hand back everything that came out.
 # TEST_BUILD: the build folder, from the Makefile.
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -66,3 +67,16 @@ def profile(folder, *command, rate_hz=197, clock_hz=None, options=(), env=None):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=300)
     assert out.exists(), result.stderr
     return Profiled(result, out.read_text(errors="surrogateescape"), clock_hz or rate_hz)
+
+
+def side_by_side(call, ways):
+    """What @call returns for each of @ways, called at once: for programs that hardly use the CPU."""
+    with concurrent.futures.ThreadPoolExecutor(len(ways)) as pool:
+        return list(pool.map(call, ways))
+
+
+def folder(parent, name):
+    """A new one in @parent."""
+    path = pathlib.Path(parent) / name
+    path.mkdir()
+    return path

@@ -2,13 +2,11 @@
 #
 # What a program that profiles itself says of its waits, compared with what it measured by the clock
 # on the wall; and that it notices nothing. The programs are others' tests': itself.c is preloaded.
-import subprocess
-
 import pytest
 
 import library
 import profiled
-from test_waits import FLAGS, FLAGS_IDS, SECONDS, assert_each_wait
+from test_waits import FLAGS, SECONDS, assert_each_wait
 
 RATE_HZ = 197
 
@@ -31,16 +29,16 @@ def profile_itself(folder, program, *arguments):
     return run, threads_of(folder / "threads")
 
 
-@pytest.mark.parametrize("flags", FLAGS, ids=FLAGS_IDS)
-def test_each_wait_has_its_name_and_its_time(tmp_path, flags):
-    program = profiled.compile_target("waits.c", tmp_path, flags)
-    run, threads = profile_itself(tmp_path, program, 1000 * SECONDS)
-    assert_each_wait(run)
-    weights = {name: weight for name, weight, _ in threads}
-    assert weights["all"] == run.folded.total
-    bare = subprocess.run([program, str(1000 * SECONDS)], stdout=subprocess.PIPE, text=True,
-                          check=True).stdout
-    assert abs(run.truth["switches"] - int(bare.split("switches")[1].split()[0])) <= 8
+def test_each_wait_has_its_name_and_its_time(tmp_path):
+    def run_with(flags):
+        here = profiled.folder(tmp_path, flags)
+        program = profiled.compile_target("waits.c", here, FLAGS[flags])
+        return profile_itself(here, program, 1000 * SECONDS)
+
+    for run, threads in profiled.side_by_side(run_with, FLAGS):
+        assert_each_wait(run)
+        weights = {name: weight for name, weight, _ in threads}
+        assert weights["all"] == run.folded.total
 
 
 def test_each_thread_lives_as_long_as_it_did(tmp_path):
@@ -62,7 +60,7 @@ static void *live(void *argument)
 {
 	uint64_t begin = now_ns();
 
-	while (now_ns() - begin < 6000000000u) {
+	while (now_ns() - begin < 3000000000u) {
 		spin((uint64_t)(uintptr_t)argument);
 		nanosleep(&(struct timespec){0, 7000000}, NULL);
 	}
@@ -85,8 +83,9 @@ int main(void)
     run, threads = profile_itself(tmp_path, program)
     spans_s = sorted(int(line.split()[1]) / 1e9 for line in run.stdout.splitlines())
     lives_s = sorted(weight / RATE_HZ for name, weight, _ in threads if name == "lives")
-    # The main one lives as long as the last of the others.
-    assert lives_s == pytest.approx([*spans_s, spans_s[-1]], rel=0.015, abs=0.05), threads
+    # The main one lives as long as the last of the others. Their ends are between two looks, which are
+    # 75 ms apart where the one who looks has a CPU.
+    assert lives_s == pytest.approx([*spans_s, spans_s[-1]], rel=0.015, abs=0.15), threads
 
 
 def test_its_picture_has_both_times(tmp_path):

@@ -14,10 +14,10 @@ import pytest
 import folded
 import outside
 import profiled
-from profiled import PLAIN, compile_target, profile
+from profiled import PLAIN, compile_target, folder, profile, side_by_side
 
-WAYS = [[], pytest.param(["--outside"], marks=pytest.mark.skipif(
-    outside.IS_CONFINED, reason="nobody may trace here"))]
+TRACED = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
+WAYS = {"inside": [], **({} if outside.IS_CONFINED else {"outside": ["--outside"]})}
 
 # function of tests/targets/waits.c -> what its stacks end in
 LEAVES = {"nap": "[clock_nanosleep]", "sleeps": "[clock_nanosleep]", "wants": "[futex]",
@@ -28,7 +28,7 @@ SECONDS = 6
 # later: of waits that all are of one function little is in doubt, of those that alternate each has
 # a look's worth for every turn.
 LOOK_S = 0.05
-FLAGS, FLAGS_IDS = [PLAIN, ("-O0",), ("-O2", "-fno-omit-frame-pointer")], ["O2", "O0", "fp"]
+FLAGS = {"O2": PLAIN, "O0": ("-O0",), "fp": ("-O2", "-fno-omit-frame-pointer")}
 
 
 def doubt_s(turns, true_s):
@@ -58,10 +58,13 @@ def assert_books(stderr, rate_hz):
     return rows
 
 
-def assert_each_wait(run):
+def assert_each_wait(run, way=None):
     """Of tests/targets/waits.c for SECONDS, all of its threads."""
     truth = run.truth
     assert truth["interrupted"] == 0, "a call was broken off"
+    # A look that woke the sleeper up would add one each, 120. What stops threads to sample them stops
+    # it, too, where it was woken up and has no CPU yet.
+    assert 0 <= truth["switches"] - truth["slept"] <= (40 if way == "outside" else 8), truth
     for name, leaf in LEAVES.items():
         at_s, true_s = seen_s(run, leaf, name), truth[name] / 1e9
         turns = SECONDS / 0.15 if name in ("nap", "sleeps") else SECONDS / 0.1
@@ -73,26 +76,19 @@ def assert_each_wait(run):
 
 
 @pytest.mark.sanitized
-@pytest.mark.parametrize("options", WAYS, ids=["inside", "outside"])
-@pytest.mark.parametrize("flags", FLAGS, ids=FLAGS_IDS)
-def test_each_wait_has_its_name_and_its_time(tmp_path, options, flags):
-    program = compile_target("waits.c", tmp_path, flags)
-    run = profile(tmp_path, program, str(1000 * SECONDS), rate_hz=197,
-                  options=["-v", "--wall", "--no-fold-idle", *options])
-    assert run.status == 0, run.stderr
-    assert_books(run.stderr, 197 if not options else 49)
-    assert_each_wait(run)
+@pytest.mark.parametrize("flags", FLAGS)
+def test_each_wait_has_its_name_and_its_time(tmp_path, flags):
+    """And who waits notices nothing of that."""
+    program = compile_target("waits.c", tmp_path, FLAGS[flags])
 
+    def profile_by(way):
+        return way, profile(folder(tmp_path, way), program, str(1000 * SECONDS), rate_hz=197,
+                            options=["-v", "--wall", "--no-fold-idle", *WAYS[way]])
 
-@pytest.mark.parametrize("options", WAYS, ids=["inside", "outside"])
-def test_sleepers_are_not_woken(tmp_path, options):
-    """As often as alone: some 80 sleeps; a look that woke the thread would add one each, 120."""
-    program = compile_target("waits.c", tmp_path)
-    bare = dict(line.split() for line in subprocess.run(
-        [program, "6000"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines())
-    run = profile(tmp_path, program, "6000", options=options)
-    assert run.truth["interrupted"] == int(bare["interrupted"]) == 0
-    assert abs(run.truth["switches"] - int(bare["switches"])) <= 8
+    for way, run in side_by_side(profile_by, WAYS):
+        assert run.status == 0, run.stderr
+        assert_books(run.stderr, 197 if way == "inside" else 49)
+        assert_each_wait(run, way)
 
 
 def test_without_looks_nothing_is_known(tmp_path):
@@ -123,26 +119,29 @@ def test_waits_are_beside_the_cpu_time(tmp_path):
         pytest.approx(sum(run.truth.values()) / 1e9, rel=0.05)
 
 
-@pytest.mark.parametrize("options", WAYS, ids=["inside", "outside"])
-def test_a_long_sleep_is_exact_behind_a_short_one(tmp_path, options):
-    run = profile(tmp_path, compile_target("sleeps.c", tmp_path), "9900", rate_hz=997,
-                  options=["--wall", *options])
-    total = sum(run.truth.values())
-    for name in ("short_sleep", "long_sleep"):
-        # 30 turns, each 27 ms too much or too little on average: 1.5 % of all, and five times that.
-        assert abs(run.folded.below(name) / run.folded.total - run.truth[name] / total) < 0.075
+def test_a_long_sleep_is_exact_behind_a_short_one(tmp_path):
+    program = compile_target("sleeps.c", tmp_path)
+
+    def profile_by(way):
+        return profile(folder(tmp_path, way), program, "9900", rate_hz=997,
+                       options=["--wall", *WAYS[way]])
+
+    for run in side_by_side(profile_by, WAYS):
+        total = sum(run.truth.values())
+        for name in ("short_sleep", "long_sleep"):
+            # 30 turns, each 27 ms too much or too little on average: 1.5 % of all, and five times that.
+            assert abs(run.folded.below(name) / run.folded.total - run.truth[name] / total) < 0.075
 
 
-@pytest.mark.parametrize("options", WAYS, ids=["inside", "outside"])
-@pytest.mark.parametrize("flags", FLAGS, ids=FLAGS_IDS)
-def test_atomics_disks_and_shared_cpus(tmp_path, options, flags):
+@pytest.mark.parametrize("way,flags", [("inside", "O2"), pytest.param("outside", "O0", marks=TRACED)])
+def test_atomics_disks_and_shared_cpus(tmp_path, way, flags):
     """And who is ready without a CPU: as the kernel counts it."""
-    program = compile_target("waits_more.cc", tmp_path, ("-std=gnu++20", *flags))
+    program = compile_target("waits_more.cc", tmp_path, ("-std=gnu++20", *FLAGS[flags]))
     blocks = tmp_path / "blocks"
     blocks.write_bytes(os.urandom(1 << 23))
     os.sync()
     run = profile(tmp_path, program, str(1000 * SECONDS), blocks,
-                  options=["-v", "--wall", "--no-fold-idle", *options])
+                  options=["-v", "--wall", "--no-fold-idle", *WAYS[way]])
     assert run.status == 0, run.stderr
     truth = {name: ns / 1e9 for name, ns in run.truth.items()}
     assert_books(run.stderr, 197)
@@ -266,4 +265,6 @@ def test_calls_that_are_not_known_to_wait_have_names(tmp_path):
     run = profile(tmp_path, "/usr/bin/python3", "-c",
                   "import ctypes, time; call = ctypes.CDLL(None).syscall; end = time.monotonic() + 1.5\n"
                   f"while time.monotonic() < end: assert not call({number}, 1, 0)", options=["--wall"])
-    assert run.folded.self("[membarrier]") > 0.5 * 197, run.folded.describe()
+    # On a busy machine it hardly comes to wait for anything but a CPU.
+    named = run.folded.self("[membarrier]")
+    assert named >= 10 and named > 2 * run.folded.self("[waiting]"), run.folded.describe()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * waits MS: for so long threads wait, each in its own way, in a function of the same name, which
- * tells how long that was by the clock on the wall. Beside that: how often the sleeping thread left
- * its CPU by itself, and how many calls were broken off (EINTR).
+ * tells how long that was by the clock on the wall. Beside that: how often the sleeping thread
+ * slept and how often it left its CPU by itself, and how many calls were broken off (EINTR).
  *
  *   sleeps     30 ms in nap, 120 in sleeps
  *   wants      a mutex, which another thread has for 60 of 100 ms
@@ -31,7 +31,7 @@ static const char *const names[WAYS] = {
 static uint64_t spent_ns[WAYS], end_ns;
 static unsigned interrupted; /* atomic */
 static int pipes[2][2], sockets[2];
-static long switches;
+static long naps, switches;
 static pthread_mutex_t wanted = PTHREAD_MUTEX_INITIALIZER, lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static unsigned turns;
@@ -147,8 +147,10 @@ static void *run(void *argument)
 	struct rusage usage;
 
 	while (now_ns() < end_ns) {
-		if (way == SLEEPS)
+		if (way == SLEEPS) {
 			wait_once(NAP);
+			naps++;
+		}
 		wait_once(way);
 		if (way == WANTS)
 			sleep_ms(5);
@@ -213,6 +215,7 @@ int main(int argc, char **argv)
 	spent_ns[JOINS] = now_ns() - begun_ns;
 	for (enum way way = NAP; way < WAYS; way++)
 		tell(names[way], spent_ns[way]);
+	tell("slept", 2 * (uint64_t)naps);
 	tell("switches", (uint64_t)switches);
 	tell("interrupted", interrupted);
 	return 0;
