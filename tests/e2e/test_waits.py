@@ -75,8 +75,8 @@ def assert_each_wait(run, way=None):
     assert unseen <= 0.05 * run.folded.total, run.folded.describe(30)
 
 
-@pytest.mark.sanitized
-@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize("flags", [pytest.param("O2", marks=pytest.mark.sanitized), "O0",
+                                   pytest.param("fp", marks=pytest.mark.sanitized)])
 def test_each_wait_has_its_name_and_its_time(tmp_path, flags):
     """And who waits notices nothing of that."""
     program = compile_target("waits.c", tmp_path, FLAGS[flags])
