@@ -20,19 +20,16 @@ QUICK = ("main", "py::outer", "outer", "py::quick", "quick")
 needs_tracing = pytest.mark.skipif(outside.IS_CONFINED, reason="nobody may trace here")
 
 
-def find_newer():
-    """A CPython from 3.12 on, or None. What is on the path may be a script that finds none."""
+@pytest.fixture(scope="session")
+def newer():
+    """A CPython from 3.12 on. What is on the path may be a script that finds none."""
     for name in (os.environ.get("PYTHON312"), "python3.12", "python3.13", "python3.14"):
         path = name and shutil.which(name)
         asked = [path, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]
         if path and not subprocess.run(asked, check=False, stderr=subprocess.DEVNULL).returncode:
             return path
-    return None
+    return pytest.skip("no CPython from 3.12 on")
 
-
-NEWER = find_newer()
-
-needs_newer = pytest.mark.skipif(not NEWER, reason="no CPython from 3.12 on")
 
 NESTED = """
 import time
@@ -110,27 +107,24 @@ def check_python(folded):
     assert lost <= folded.total / 100, folded.describe()
 
 
-@needs_newer
-def test_python_names_its_functions(tmp_path):
+def test_python_names_its_functions(tmp_path, newer):
     path = pythons.script(tmp_path, "SECONDS = 1" + NESTED + "import os\nprint('pid', os.getpid())")
-    run = profiled.profile(tmp_path, NEWER, "-X", "perf", path, clock_hz=1000)
+    run = profiled.profile(tmp_path, newer, "-X", "perf", path, clock_hz=1000)
     forget_map(run.truth["pid"])
     check_python(run.folded)
 
 
 @needs_tracing
-@needs_newer
-def test_python_names_its_functions_from_outside(tmp_path):
+def test_python_names_its_functions_from_outside(tmp_path, newer):
     path = pythons.script(tmp_path, "SECONDS = 3" + NESTED)
-    with outside.running(NEWER, "-X", "perf", path) as process:
+    with outside.running(newer, "-X", "perf", path) as process:
         outside.wait_until(lambda: outside.cpu_s(process.pid) > 0.3)
         run = outside.attach(tmp_path, process.pid, "-r", "300", seconds=100)
     forget_map(process.pid)
     check_python(run.folded)
 
 
-@needs_newer
-def test_what_to_do_is_said(tmp_path):
-    run = profiled.profile(tmp_path, NEWER, "-c", "pass", options=["--jit=python"])
+def test_what_to_do_is_said(tmp_path, newer):
+    run = profiled.profile(tmp_path, newer, "-c", "pass", options=["--jit=python"])
     hints = [line for line in run.stderr.splitlines() if "hint: --jit" in line]
     assert len(hints) == 1 and "-X perf" in hints[0], run.stderr
