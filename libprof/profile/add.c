@@ -412,6 +412,8 @@ int profile_add(struct flameprof_profile *p, uint32_t image, const struct wire_s
 
 	if (error)
 		goto out;
+	if (sample->weight && !profile_keeps_times(p))
+		profile_thin(p);
 	find_thread(p, image, sample, &found);
 	if (sample->frames)
 		find_frames(p, frames, &found);

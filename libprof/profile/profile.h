@@ -26,11 +26,12 @@
 #include "libprof/wire.h"
 
 /*
- * Without a ceiling of its own a profile keeps so many times, marks, and bytes of words. Marks and
+ * Without a ceiling of its own a profile keeps so many times, marks, and bytes of words. Beyond the
+ * first, times are known less exactly, see thin.c. Marks and
  * the names of generated code are what a program says of itself, which may be without end: what
  * exceeds its ceiling is left out and counted as lost.
  */
-#define PROFILE_TIMES_MAX (4u << 20)
+#define PROFILE_TIMES_MAX (10u << 20)
 #define PROFILE_MARKS_MAX (1u << 20)
 #define PROFILE_WORDS_MAX (512u << 20)
 
@@ -163,6 +164,7 @@ struct flameprof_profile {
 	struct pages_account account; /* with a lower limit while samples come: names need room */
 	size_t limit_bytes;
 	uint64_t times_max;
+	uint64_t stretch_ns; /* so exactly are times known; 0: as they were taken */
 	size_t words_bytes, words_max;
 	uint32_t marks_max;
 	int error; /* the first failure to keep something */

@@ -103,6 +103,12 @@ static inline int profile_keeps_times(const struct flameprof_profile *p)
 
 int profile_reserve_samples(struct flameprof_profile *p, uint64_t n);
 
+/*
+ * Make room for a quarter of @p->times_max, by times that are known less exactly. There may be less
+ * afterwards, or none: without memory, or where nearly each sample is on a stack of its own.
+ */
+void profile_thin(struct flameprof_profile *p);
+
 /* Forget what came after these counts were taken. Cannot fail. */
 struct profile_counts {
 	uint32_t nodes, stacks, threads, modules, marks;

@@ -15,6 +15,7 @@
 
 #include "cli/profile/naming.h"
 #include "libprof/profile/profile.h"
+#include "libprof/profile/tables.h"
 
 static struct flameprof_profile *new_profile(void)
 {
@@ -194,6 +195,7 @@ static void the_last_stack_may_be_without_weight(void **state)
 	profile_free(p);
 }
 
+/* Each on a stack of its own: there is nothing to make one of. */
 static void later_samples_count_without_their_times(void **state)
 {
 	struct flameprof_profile *p = new_profile();
@@ -203,13 +205,93 @@ static void later_samples_count_without_their_times(void **state)
 	p->times_max = 100;
 	for (uint64_t i = 0; i < 250; i++)
 		add(p, image, (struct wire_sample){.thread = 1, .time_ns = 900 - i, .weight = 2},
-			FRAMES(i % 2));
+			FRAMES(i));
+	for (uint64_t i = 0; i < 250; i++)
+		add(p, image, (struct wire_sample){.thread = 1, .time_ns = 2, .weight = 1},
+			FRAMES(i));
 	assert_int_equal(p->sample_count, 100);
-	assert_int_equal(p->weight, 500);
-	assert_int_equal(profile_stack_at(p, 1)->weight, 250);
-	assert_int_equal(profile_stack_at(p, 1)->samples, 125);
-	assert_int_equal(profile_totals(p)->losses.untimed, 150);
+	assert_int_equal(p->weight, 750);
+	assert_int_equal(profile_stack_at(p, 1)->weight, 3);
+	assert_int_equal(profile_stack_at(p, 1)->samples, 2);
+	assert_int_equal(profile_totals(p)->losses.untimed, 400);
 	assert_int_equal(profile_first_ns(p), 801);
+	profile_free(p);
+}
+
+#define MS UINT64_C(1000000)
+
+/* Weights by stack are those of the samples, and each is where its time was, to a stretch. */
+static void check_thinned(const struct flameprof_profile *p, uint64_t from_ns)
+{
+	uint64_t weights[3] = {0}, last_ns[3] = {0};
+
+	for (uint64_t i = 0; i < p->sample_count; i++) {
+		const struct flameprof_sample *sample = profile_sample_at(p, i);
+
+		assert_true(sample->time_ns > last_ns[sample->stack]);
+		last_ns[sample->stack] = sample->time_ns;
+		weights[sample->stack] += sample->weight;
+	}
+	for (uint32_t stack = 0; stack < 3; stack++) {
+		uint64_t sampled_ns = 0;
+
+		assert_int_equal(weights[stack], profile_stack_at(p, stack)->weight);
+		for (uint64_t i = 0; i < p->sample_count; i++) {
+			const struct flameprof_sample *sample = profile_sample_at(p, i);
+
+			if (sample->stack != stack)
+				continue;
+			/* One of weight 1 was taken in each millisecond of three. */
+			sampled_ns += sample->weight * 3 * MS;
+			assert_in_range(sample->time_ns - from_ns, sampled_ns - 3 * MS,
+				sampled_ns + p->stretch_ns + 3 * MS);
+		}
+	}
+}
+
+static void many_times_are_known_less_exactly(void **state)
+{
+	struct flameprof_profile *p = new_profile();
+	uint32_t image = profile_image(p, 1);
+
+	(void)state;
+	p->times_max = 1000;
+	for (uint64_t i = 0; i < 20000; i++) {
+		add(p, image,
+			(struct wire_sample){.thread = 1, .time_ns = (i + 5) * MS, .weight = 1},
+			FRAMES(i % 3));
+		assert_true(p->sample_count <= p->times_max);
+		if (i < 1000)
+			assert_int_equal(p->stretch_ns, 0);
+	}
+	assert_int_equal(profile_totals(p)->losses.untimed, 0);
+	assert_true(p->sample_count >= 300);
+	assert_in_range(p->stretch_ns, 64 * MS, 256 * MS);
+	check_thinned(p, 5 * MS);
+	profile_free(p);
+}
+
+/* What is heavier than a sample can tell stays in two, and what has no time has none. */
+static void some_samples_are_not_made_one(void **state)
+{
+	struct flameprof_profile *p = new_profile();
+	uint32_t image = profile_image(p, 1);
+
+	(void)state;
+	p->times_max = 6;
+	for (unsigned i = 0; i < 6; i++)
+		add(p, image,
+			(struct wire_sample){.thread = 1,
+				.time_ns = i < 4 ? 1 + i : 0,
+				.weight = i < 4 ? 3u << 29 : 1},
+			FRAMES(1));
+	profile_thin(p);
+	assert_int_equal(p->sample_count, 3);
+	assert_int_equal(profile_sample_at(p, 0)->weight, 3u << 30);
+	assert_int_equal(profile_sample_at(p, 0)->time_ns, 2);
+	assert_int_equal(profile_sample_at(p, 1)->weight, 3u << 30);
+	assert_int_equal(profile_sample_at(p, 2)->weight, 2);
+	assert_int_equal(profile_sample_at(p, 2)->time_ns, 0);
 	profile_free(p);
 }
 
@@ -336,6 +418,8 @@ int main(void)
 		cmocka_unit_test(a_thread_is_its_number_whatever_it_is_called),
 		cmocka_unit_test(the_last_stack_may_be_without_weight),
 		cmocka_unit_test(later_samples_count_without_their_times),
+		cmocka_unit_test(many_times_are_known_less_exactly),
+		cmocka_unit_test(some_samples_are_not_made_one),
 		cmocka_unit_test(threads_without_samples_are_no_entries),
 		cmocka_unit_test(later_threads_are_no_entries_either),
 		cmocka_unit_test(profiles_of_several_processes_are_not_merged),

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fewer samples of the same weight: those of one stack, which is one thread's, that lie within a
+ * stretch of time become one at the time of the last of them. What is lost is how exactly times are
+ * known. The stretches double until there is room, as long as that helps.
+ */
+#include "libprof/profile/tables.h"
+
+#define FIRST_STRETCH_NS 1000000u
+#define LAST_STRETCH_NS	 (UINT64_C(1) << 50) /* 13 days */
+
+/* Times that are not known are together by themselves. */
+static uint64_t stretch_of(const struct flameprof_profile *p, uint64_t time_ns)
+{
+	return time_ns ? time_ns / p->stretch_ns + 1 : 0;
+}
+
+/* @last: [stack] -> the number of its sample that was kept last, + 1; 0: none. */
+static void merge_samples(struct flameprof_profile *p, uint32_t *last)
+{
+	struct flameprof_sample *samples = p->samples.at;
+	uint64_t kept = 0;
+
+	for (uint64_t i = 0; i < p->sample_count; i++) {
+		struct flameprof_sample *before =
+			last[samples[i].stack] ? &samples[last[samples[i].stack] - 1] : NULL;
+
+		if (before &&
+			stretch_of(p, before->time_ns) == stretch_of(p, samples[i].time_ns) &&
+			before->weight <= UINT32_MAX - samples[i].weight) {
+			before->weight += samples[i].weight;
+			if (before->time_ns < samples[i].time_ns)
+				before->time_ns = samples[i].time_ns;
+			continue;
+		}
+		samples[kept] = samples[i];
+		last[samples[i].stack] = (uint32_t)++kept;
+	}
+	p->sample_count = kept;
+}
+
+void profile_thin(struct flameprof_profile *p)
+{
+	size_t bytes = (p->stack_count + (size_t)1) * sizeof(uint32_t);
+	uint64_t wanted = p->times_max - p->times_max / 4;
+
+	/* First those that came since, as the others are. */
+	for (; p->stretch_ns < LAST_STRETCH_NS; p->stretch_ns *= 2) {
+		uint32_t *last = pages_new(bytes);
+
+		if (!last)
+			return;
+		if (!p->stretch_ns)
+			p->stretch_ns = FIRST_STRETCH_NS;
+		merge_samples(p, last);
+		pages_free(last, bytes);
+		if (p->sample_count <= wanted)
+			return;
+	}
+}
