@@ -13,6 +13,7 @@
 #include "render/bytes.h"
 #include "render/legend.h"
 #include "render/palette.h"
+#include "render/samples.h"
 
 /* ---- bytes to text --------------------------------------------------------------------------- */
 
@@ -158,7 +159,7 @@ struct writer {
 	struct numbered modules; /* from 1: number 0 is the empty name */
 	struct numbered files;
 	size_t *first_line; /* [frame] -> its first line; owned. NULL: there are no lines */
-	size_t samples; /* that have times */
+	struct samples samples;
 	int error;
 };
 
@@ -167,20 +168,28 @@ static const struct calltree_frame *frame_at(const struct writer *writer, uint32
 	return calltree_frame_at(writer->tree, writer->preorder->by_rank[rank]);
 }
 
-/* Write the column collected so far under @tag and begin the next. */
-static void end_column(struct writer *writer, enum embed_tag tag)
+/* What stands before the @length bytes of the column of @tag. */
+static void begin_column(struct writer *writer, enum embed_tag tag, size_t length)
 {
 	struct bytes head = {0};
 
 	bytes_varint(&head, tag);
-	bytes_varint(&head, writer->column.used);
+	bytes_varint(&head, length);
 	if (!writer->error)
-		writer->error = head.error ? head.error : writer->column.error;
-	if (!writer->error) {
+		writer->error = head.error;
+	if (!writer->error)
 		pack_put(writer->pack, head.data, head.used);
-		pack_put(writer->pack, writer->column.data, writer->column.used);
-	}
 	bytes_release(&head);
+}
+
+/* Write the column collected so far under @tag and begin the next. */
+static void end_column(struct writer *writer, enum embed_tag tag)
+{
+	if (!writer->error)
+		writer->error = writer->column.error;
+	begin_column(writer, tag, writer->column.used);
+	if (!writer->error)
+		pack_put(writer->pack, writer->column.data, writer->column.used);
 	writer->column.used = 0;
 }
 
@@ -300,8 +309,8 @@ static void write_numbers(struct writer *writer)
 		writer->preorder->nodes,
 		writer->preorder->frames,
 		writer->modules.count + 1,
-		calltree_threads(writer->tree),
-		writer->samples,
+		writer->samples.threads,
+		writer->samples.count,
 		palette_size(palette),
 		palette_root(palette),
 		palette_merged(palette),
@@ -393,60 +402,68 @@ static void write_nodes(struct writer *writer)
 	end_column(writer, EMBED_NODE_WEIGHTS);
 }
 
-/* Where none has a time they only tell threads, to those who made the tree. */
-static size_t count_samples(const struct calltree *tree)
+static void write_threads(struct writer *writer)
 {
-	size_t samples = calltree_samples(tree);
-
-	for (size_t i = 0; i < samples; i++)
-		if (calltree_sample_at(tree, i)->time_ns)
-			return samples;
-	return 0;
-}
-
-static void write_samples(struct writer *writer)
-{
-	struct bytes *column = &writer->column;
-	size_t samples = writer->samples;
-	uint64_t before = 0;
-
-	for (uint32_t i = 0; i < calltree_threads(writer->tree); i++) {
+	for (uint32_t i = 0; i < writer->samples.threads; i++) {
 		const char *name = calltree_thread_at(writer->tree, i);
 
-		put_counted(column, name ? name : "");
+		put_counted(&writer->column, name ? name : "");
 	}
 	end_column(writer, EMBED_THREADS);
-	for (uint32_t i = 0; i < calltree_threads(writer->tree); i++) {
+	for (uint32_t i = 0; i < writer->samples.threads; i++) {
 		const char *name = calltree_process_at(writer->tree, i);
 
-		put_counted(column, name ? name : "");
+		put_counted(&writer->column, name ? name : "");
 	}
 	end_column(writer, EMBED_THREAD_PROCESSES);
-	for (size_t i = 0; i < samples; i++) {
-		uint64_t time_us = calltree_sample_at(writer->tree, i)->time_ns / 1000;
+}
 
-		bytes_signed(column, (int64_t)(time_us - before));
-		before = time_us;
-	}
-	end_column(writer, EMBED_SAMPLE_TIMES);
-	before = 0;
-	for (size_t i = 0; i < samples; i++) {
-		uint32_t node = calltree_sample_at(writer->tree, i)->node;
-		uint64_t position = writer->preorder->position[node];
+/*
+ * The @count numbers of @values by bytes: the lowest of all of them, the next of all of them, as
+ * many as the greatest needs.
+ */
+static void write_planes(
+	struct writer *writer, enum embed_tag tag, const uint32_t *values, size_t count)
+{
+	uint8_t bytes[4096];
+	uint32_t all = 0;
+	unsigned planes = 1;
 
-		bytes_signed(column, (int64_t)(position - before));
-		before = position;
+	for (size_t i = 0; i < count; i++)
+		all |= values[i];
+	while (planes < sizeof(all) && all >> 8 * planes)
+		planes++;
+	begin_column(writer, tag, count * planes);
+	for (unsigned plane = 0; plane < planes; plane++)
+		for (size_t i = 0, part; i < count && !writer->error; i += part) {
+			part = count - i < sizeof(bytes) ? count - i : sizeof(bytes);
+			for (size_t k = 0; k < part; k++)
+				bytes[k] = (uint8_t)(values[i + k] >> 8 * plane);
+			pack_put(writer->pack, bytes, part);
+		}
+}
+
+/* Nothing where there are no times. */
+static void write_samples(struct writer *writer)
+{
+	const struct samples *samples = &writer->samples;
+	uint32_t *values;
+
+	if (!samples->count || writer->error)
+		return;
+	values = reallocarray(NULL, samples->count, sizeof(*values));
+	if (!values) {
+		writer->error = -ENOMEM;
+		return;
 	}
-	end_column(writer, EMBED_SAMPLE_NODES);
-	for (size_t i = 0; i < samples; i++)
-		bytes_varint(column, calltree_sample_at(writer->tree, i)->thread);
-	end_column(writer, EMBED_SAMPLE_THREADS);
-	for (size_t i = 0; i < samples; i++)
-		bytes_varint(column, calltree_sample_at(writer->tree, i)->weight);
-	end_column(writer, EMBED_SAMPLE_WEIGHTS);
-	for (size_t i = 0; i < samples; i++)
-		bytes_varint(column, calltree_sample_at(writer->tree, i)->kind);
-	end_column(writer, EMBED_SAMPLE_KINDS);
+	bytes_varint(&writer->column, samples->tick_us);
+	end_column(writer, EMBED_TICK);
+	for (int column = 0; column < SAMPLES_COLUMNS && !writer->error; column++) {
+		writer->error = samples_fill(samples, (enum samples_column)column, values);
+		write_planes(writer, (enum embed_tag)(EMBED_SAMPLE_TIMES + column), values,
+			samples->count);
+	}
+	free(values);
 }
 
 /* How many lines of the frame are written, those from *@first on. */
@@ -544,13 +561,14 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 {
 	struct writer writer = {.style = style, .tree = tree, .preorder = preorder};
 
-	writer.samples = count_samples(tree);
-	writer.error = number_modules(&writer);
+	writer.error = samples_init(&writer.samples, tree, preorder);
+	if (!writer.error)
+		writer.error = number_modules(&writer);
 	if (!writer.error)
 		writer.error = number_lines(&writer);
 	if (writer.error)
 		goto out;
-	fputs("<metadata id=\"flamerun\" data-version=\"3\">\n", out);
+	fputs("<metadata id=\"flamerun\" data-format=\"1\">\n", out);
 	writer.pack = pack_new(out);
 	if (!writer.pack) {
 		writer.error = -ENOMEM;
@@ -573,6 +591,7 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	write_legend(&writer);
 	write_frames(&writer);
 	write_nodes(&writer);
+	write_threads(&writer);
 	write_samples(&writer);
 	write_marks(&writer);
 	write_lines(&writer);
@@ -585,5 +604,6 @@ out:
 	free(writer.modules.texts);
 	free(writer.files.texts);
 	free(writer.first_line);
+	samples_release(&writer.samples);
 	return writer.error;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The whole call tree as data inside the SVG: what the viewer reads, and what makes the picture an
- * archive. Version 3:
+ * archive. Version 1:
  *
- *   <metadata id="flamerun" data-version="3"> holds <piece>s of base64 with line ends, each piece
+ *   <metadata id="flamerun" data-format="1"> holds <piece>s of base64 with line ends, each piece
  *   whole bytes and at most 1 MiB of text, which every XML reader takes. Their bytes joined are one
  *   zlib stream (it ends in a checksum) of columns, each { tag: varint, bytes: varint, that many
  *   bytes }. Readers skip tags they do not know. Numbers in columns are LEB128 varints, "signed"
@@ -59,11 +59,12 @@ enum embed_tag {
 	EMBED_NODE_FRAMES = 13,	 /* per node but the root */
 	EMBED_NODE_WEIGHTS = 14, /* per node: its own */
 	EMBED_THREADS = 15,	 /* per thread: byte length, bytes */
-	EMBED_SAMPLE_TIMES = 16, /* per sample, signed: microseconds since the one before */
-	EMBED_SAMPLE_NODES = 17, /* per sample, signed: node number minus the one before */
-	EMBED_SAMPLE_THREADS = 18,
-	EMBED_SAMPLE_WEIGHTS = 19,
-	EMBED_SAMPLE_KINDS = 20, /* enum calltree_sample_kind */
+	/* Before version 1, in any order, and in its place EMBED_TICK to EMBED_SAMPLE_KINDS. */
+	EMBED_OLD_TIMES = 16, /* per sample, signed: microseconds since the one before */
+	EMBED_OLD_NODES = 17, /* per sample, signed: node number minus the one before */
+	EMBED_OLD_THREADS = 18,
+	EMBED_OLD_WEIGHTS = 19,
+	EMBED_OLD_KINDS = 20,
 	EMBED_EMPTY = 21,	 /* text shown instead of boxes */
 	EMBED_COUNT_NAME = 22,	 /* text: what one unit of weight is called, "samples" */
 	EMBED_NOTES = 23,	 /* text, lines separated by newlines; empty: none */
@@ -98,6 +99,16 @@ enum embed_tag {
 	EMBED_CREATED = 42,	     /* seconds since the epoch; 0: unknown */
 	EMBED_TIME_NAME = 43,	     /* text: which time it is; empty: the default */
 	EMBED_FILTERS = 44,	     /* text: what was left out */
+	/*
+	 * The table of samples, see render/samples.h; none of it where there are no times. In
+	 * planes, each: the lowest byte of all numbers, then the next of all, four at most.
+	 */
+	EMBED_TICK = 45, /* microseconds of a unit of their time */
+	EMBED_SAMPLE_TIMES = 46,
+	EMBED_SAMPLE_NODES = 47,
+	EMBED_SAMPLE_THREADS = 48,
+	EMBED_SAMPLE_WEIGHTS = 49,
+	EMBED_SAMPLE_KINDS = 50,
 };
 
 /* Lines of a function, so that pictures stay small; the others are in profiles. */

@@ -80,7 +80,8 @@ static int read_numbers(struct reader *reader)
 		!is_possible(reader, reader->frames, EMBED_NAME_LENGTHS) ||
 		!is_possible(reader, reader->modules, EMBED_MODULES) ||
 		!is_possible(reader, reader->threads, EMBED_THREADS) ||
-		!is_possible(reader, reader->samples, EMBED_SAMPLE_NODES))
+		!is_possible(reader, reader->samples,
+			reader->columns.is_old ? EMBED_OLD_NODES : EMBED_SAMPLE_NODES))
 		return damaged(reader, "counts of what it does not hold");
 	return 0;
 }
@@ -268,32 +269,91 @@ static int read_threads(struct reader *reader)
 	return error;
 }
 
+/* @time_us since the start; nodes and threads are numbers of the file. */
+static int add_sample(struct reader *reader, uint64_t time_us, uint64_t node, uint64_t thread,
+	uint64_t weight, uint64_t kind)
+{
+	if (time_us > INT64_MAX / 1000 || node >= reader->nodes || thread >= reader->threads ||
+		weight > UINT32_MAX || kind > CALLTREE_WAITING)
+		return damaged(reader, "a sample of no time, stack or thread");
+	calltree_sample(reader->tree, &(struct calltree_sample){
+					      .time_ns = time_us * 1000,
+					      .node = find_place(reader, (uint32_t)node),
+					      .weight = (uint32_t)weight,
+					      .thread = (uint32_t)thread,
+					      .kind = (enum calltree_sample_kind)kind,
+				      });
+	return 0;
+}
+
+static int read_old_samples(struct reader *reader)
+{
+	struct protobuf *columns = reader->columns.at;
+	uint64_t time_us = 0, node = 0, thread, weight, kind;
+	int64_t step_us, step;
+	int error = 0;
+
+	for (uint64_t i = 0; !error && i < reader->samples; i++) {
+		if (!column_signed(&columns[EMBED_OLD_TIMES], &step_us) ||
+			!column_signed(&columns[EMBED_OLD_NODES], &step) ||
+			!column_number(&columns[EMBED_OLD_THREADS], &thread) ||
+			!column_number(&columns[EMBED_OLD_WEIGHTS], &weight) ||
+			!column_number(&columns[EMBED_OLD_KINDS], &kind))
+			return damaged(reader, "less samples than it says");
+		/* What falls below 0 is beyond all bounds. */
+		time_us += (uint64_t)step_us;
+		node += (uint64_t)step;
+		error = add_sample(reader, time_us, node, thread, weight, kind);
+	}
+	return error;
+}
+
+/* @last: [thread] -> place in the file of the node of its sample before, 0 at first. */
+static int read_sample(
+	struct reader *reader, uint64_t i, uint64_t tick_us, uint64_t *ticks, uint32_t *last)
+{
+	const struct protobuf *columns = reader->columns.at;
+	uint32_t numbers[EMBED_SAMPLE_KINDS - EMBED_SAMPLE_TIMES + 1], step, thread;
+	uint64_t time_us;
+
+	for (unsigned k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
+		numbers[k] = column_plane_number(
+			&columns[EMBED_SAMPLE_TIMES + k], reader->samples, i);
+	thread = numbers[EMBED_SAMPLE_THREADS - EMBED_SAMPLE_TIMES];
+	if (thread >= reader->threads)
+		return damaged(reader, "a sample of no thread");
+	*ticks += numbers[0];
+	if (__builtin_mul_overflow(*ticks, tick_us, &time_us))
+		return damaged(reader, "a sample of no time");
+	step = numbers[EMBED_SAMPLE_NODES - EMBED_SAMPLE_TIMES];
+	last[thread] += step >> 1 ^ -(step & 1);
+	return add_sample(reader, time_us, last[thread], thread,
+		numbers[EMBED_SAMPLE_WEIGHTS - EMBED_SAMPLE_TIMES],
+		numbers[EMBED_SAMPLE_KINDS - EMBED_SAMPLE_TIMES]);
+}
+
 static int read_samples(struct reader *reader)
 {
 	struct protobuf *columns = reader->columns.at;
-	int64_t time_us = 0, node = 0, step_us, step;
-	uint64_t thread, weight, kind;
+	uint64_t tick_us, ticks = 0;
+	uint32_t *last;
+	int error = 0;
 
-	for (uint64_t i = 0; i < reader->samples; i++) {
-		if (!column_signed(&columns[EMBED_SAMPLE_TIMES], &step_us) ||
-			!column_signed(&columns[EMBED_SAMPLE_NODES], &step) ||
-			!column_number(&columns[EMBED_SAMPLE_THREADS], &thread) ||
-			!column_number(&columns[EMBED_SAMPLE_WEIGHTS], &weight) ||
-			!column_number(&columns[EMBED_SAMPLE_KINDS], &kind) ||
-			__builtin_add_overflow(time_us, step_us, &time_us) ||
-			__builtin_add_overflow(node, step, &node) || time_us < 0 ||
-			time_us > INT64_MAX / 1000 || node < 0 || (uint64_t)node >= reader->nodes ||
-			thread >= UINT32_MAX || weight > UINT32_MAX || kind > CALLTREE_WAITING)
-			return damaged(reader, "a sample of no time, stack or thread");
-		calltree_sample(reader->tree, &(struct calltree_sample){
-						      .time_ns = (uint64_t)time_us * 1000,
-						      .node = find_place(reader, (uint32_t)node),
-						      .weight = (uint32_t)weight,
-						      .thread = (uint32_t)thread,
-						      .kind = (enum calltree_sample_kind)kind,
-					      });
-	}
-	return 0;
+	if (reader->columns.is_old)
+		return read_old_samples(reader);
+	if (!reader->samples)
+		return 0;
+	column_number(&columns[EMBED_TICK], &tick_us);
+	for (unsigned tag = EMBED_SAMPLE_TIMES; tag <= EMBED_SAMPLE_KINDS; tag++)
+		if (!column_has_planes(&columns[tag], reader->samples))
+			return damaged(reader, "more or less samples than it says");
+	last = calloc(reader->threads + 1, sizeof(*last));
+	if (!last)
+		return no_memory(reader);
+	for (uint64_t i = 0; !error && i < reader->samples; i++)
+		error = read_sample(reader, i, tick_us, &ticks, last);
+	free(last);
+	return error;
 }
 
 static int read_marks(struct reader *reader)

@@ -14,7 +14,10 @@
 
 #define ELEMENT	      "metadata"
 #define PIECE_ELEMENT "piece"
-#define VERSION	      "3"
+
+/* Pictures say which version of flamerun-svg(5) they are; those from before its first said this. */
+#define FORMAT	    "1"
+#define OLD_VERSION "3"
 
 /* ---- text to bytes --------------------------------------------------------------------------- */
 
@@ -158,6 +161,24 @@ bool column_signed(struct protobuf *column, int64_t *number)
 	return is_there;
 }
 
+bool column_has_planes(const struct protobuf *column, uint64_t count)
+{
+	uint64_t bytes = protobuf_left(column);
+
+	return count && bytes % count == 0 && bytes / count >= 1 &&
+	       bytes / count <= sizeof(uint32_t);
+}
+
+uint32_t column_plane_number(const struct protobuf *column, uint64_t count, uint64_t i)
+{
+	uint64_t planes = protobuf_left(column) / count;
+	uint32_t number = 0;
+
+	for (uint64_t plane = planes; plane-- > 0;)
+		number = number << 8 | column->at[plane * count + i];
+	return number;
+}
+
 char *column_bytes(struct protobuf *column, uint64_t bytes)
 {
 	char *text = bytes <= protobuf_left(column)
@@ -211,7 +232,8 @@ int svg_columns_init(struct svg_columns *columns, const struct bytes *file)
 	*columns = (struct svg_columns){.data = {0}};
 	if (!find_data(file, &tag, &inner))
 		return -ENODATA;
-	if (!has_attribute(tag, "data-version", VERSION))
+	columns->is_old = has_attribute(tag, "data-version", OLD_VERSION);
+	if (!columns->is_old && !has_attribute(tag, "data-format", FORMAT))
 		return -ENOTSUP;
 	error = unpack(inner, &columns->data);
 	if (!error)

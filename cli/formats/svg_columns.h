@@ -17,6 +17,7 @@
 struct svg_columns {
 	struct bytes data;		 /* inflated */
 	struct protobuf at[SVG_COLUMNS]; /* by enum embed_tag; empty where there is none */
+	bool is_old;			 /* from before version 1: samples have other columns */
 };
 
 /* Has @file data of flamerun's, of whatever version? */
@@ -33,6 +34,13 @@ void svg_columns_release(struct svg_columns *columns);
 /* Take the next number of @column. Returns false, with 0, where there is none. */
 bool column_number(struct protobuf *column, uint64_t *number);
 bool column_signed(struct protobuf *column, int64_t *number);
+
+/*
+ * Number @i of the @count that @column has in planes; 0 < @count, and the column was seen to hold
+ * them by column_has_planes().
+ */
+uint32_t column_plane_number(const struct protobuf *column, uint64_t count, uint64_t i);
+bool column_has_planes(const struct protobuf *column, uint64_t count);
 
 /*
  * Take the next @bytes of @column, or with column_text() as many as the number before them says.

@@ -2,6 +2,8 @@
 // @ts-check
 // From the bytes of the metadata element to typed arrays. The format is described in render/embed.h.
 
+import {cleanText, readNumbers, readTexts, TAG, textDecoder} from './columns.js';
+import {readSampleTable} from './samples.js';
 import {TIMES} from './tree.js';
 
 /**
@@ -48,19 +50,8 @@ import {TIMES} from './tree.js';
  * @property {{text: string, places: number[]}[]} legend what colours mean, by places in the palette
  */
 
+/** @typedef {import('./samples.js').SampleTable} SampleTable */
 /** @typedef {{us: number, text: string}} Mark in microseconds since the beginning */
-
-/**
- * What was sampled, in order of time; empty where times are not known.
- * @typedef {object} SampleTable
- * @property {number} count
- * @property {number} tickUs what one unit of time is
- * @property {Uint32Array} time
- * @property {Uint32Array} node where the stack ends
- * @property {Uint16Array | Uint32Array} thread
- * @property {Uint8Array | Uint32Array | Float64Array} weight
- * @property {Uint8Array} kind 0 on a CPU, 1 due there but never delivered, 2 waiting
- */
 
 /**
  * What the source lines of functions weigh over all of the time, the heaviest of each frame.
@@ -75,115 +66,6 @@ import {TIMES} from './tree.js';
  * @property {Float64Array} waits of the total
  */
 
-const TAG = {
-	title: 1,
-	subtitle: 2,
-	numbers: 3,
-	light: 4,
-	dark: 5,
-	modules: 6,
-	nameLengths: 7,
-	names: 8,
-	frameModules: 9,
-	frameKinds: 10,
-	frameColors: 11,
-	nodeUps: 12,
-	nodeFrames: 13,
-	nodeWeights: 14,
-	threads: 15,
-	sampleTimes: 16,
-	sampleNodes: 17,
-	sampleThreads: 18,
-	sampleWeights: 19,
-	sampleKinds: 20,
-	countName: 22,
-	notes: 23,
-	font: 24,
-	view: 26,
-	markTimes: 27,
-	markTexts: 28,
-	files: 29,
-	lineCounts: 30,
-	linesMore: 31,
-	lineFiles: 32,
-	lineNumbers: 33,
-	lineSelves: 34,
-	lineTotals: 35,
-	lineWaits: 36,
-	legendColors: 37,
-	legendTexts: 38,
-	processes: 40,
-};
-
-/**
- * Read one varint at `at.i`; exact up to 2^53. @param {Uint8Array} bytes @param {{i: number}} at
- */
-function readVarint(bytes, at) {
-	let value = 0;
-	let scale = 1;
-	for (;;) {
-		if (at.i >= bytes.length)
-			throw new RangeError('data ends within a number');
-		const byte = bytes[at.i++];
-		value += (byte & 127) * scale;
-		if (byte < 128)
-			return value;
-		scale *= 128;
-		if (scale > 2 ** 63)
-			throw new RangeError('a number is too long');
-	}
-}
-
-/**
- * Read exactly `count` varints. @param {Uint8Array | undefined} bytes @param {number} count
- * @returns {Float64Array}
- */
-function readNumbers(bytes, count) {
-	if (!bytes || count > bytes.length)
-		throw new RangeError('a column is too short');
-	const numbers = new Float64Array(count);
-	const at = {i: 0};
-	for (let n = 0; n < count; n++) {
-		const byte = bytes[at.i];
-		if (byte < 128) {
-			numbers[n] = byte;
-			at.i++;
-		} else {
-			numbers[n] = readVarint(bytes, at);
-		}
-	}
-	return numbers;
-}
-
-/** @param {Uint8Array} bytes @returns {Map<number, Uint8Array>} column by tag */
-export function readColumns(bytes) {
-	const columns = new Map();
-	const at = {i: 0};
-	while (at.i < bytes.length) {
-		const tag = readVarint(bytes, at);
-		const length = readVarint(bytes, at);
-		if (length > bytes.length - at.i)
-			throw new RangeError('a column is cut off');
-		columns.set(tag, bytes.subarray(at.i, at.i + length));
-		at.i += length;
-	}
-	return columns;
-}
-
-/**
- * Text without what could disturb the text around it. Bytes that are no UTF-8 were made U+FFFD by
- * the decoder. @param {string} text
- */
-export function cleanText(text) {
-	return text.replace(
-		/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
-		'\ufffd');
-}
-
-function utf8() {
-	return new TextDecoder('utf-8', {ignoreBOM: true});
-}
-
 /** @param {Uint8Array | undefined} bytes @returns {string[]} CSS colours */
 function readColors(bytes) {
 	const colors = [];
@@ -193,27 +75,12 @@ function readColors(bytes) {
 }
 
 /**
- * @param {Uint8Array | undefined} bytes @param {number} count
- * @param {TextDecoder} decoder @returns {string[]}
- */
-function readTexts(bytes, count, decoder) {
-	const texts = [];
-	const at = {i: 0};
-	while (bytes && texts.length < count) {
-		const length = readVarint(bytes, at);
-		texts.push(cleanText(decoder.decode(bytes.subarray(at.i, at.i + length))));
-		at.i += length;
-	}
-	return texts;
-}
-
-/**
  * Names, decoded and cleaned all at once where each of their bytes is a character, as nearly always:
  * that costs what a few hundred do one by one, which is what else is done when one is asked for.
  * @param {Uint8Array} lengths @param {Uint8Array} bytes @param {number} count
  */
 function nameReader(lengths, bytes, count) {
-	const decoder = utf8();
+	const decoder = textDecoder();
 	const starts = new Float64Array(count + 1);
 	readNumbers(lengths, count).forEach((length, i) => {
 		starts[i + 1] = starts[i] + length;
@@ -270,35 +137,6 @@ function readMarks(column, decoder) {
 	const texts = readTexts(column(TAG.markTexts), count, decoder);
 	return Array.from(readSums(bytes, count, false),
 		(us, i) => ({us, text: texts[i] || '(no text)'}));
-}
-
-/**
- * @param {(tag: number) => Uint8Array} column @param {number} count @param {number} nodes
- * @param {number} threads @returns {SampleTable}
- */
-function readSamples(column, count, nodes, threads) {
-	const us = readSums(column(TAG.sampleTimes), count, true);
-	const columns = [
-		readSums(column(TAG.sampleNodes), count, true),
-		column(TAG.sampleThreads).length ? readNumbers(column(TAG.sampleThreads), count)
-			: new Float64Array(count),
-		readNumbers(column(TAG.sampleWeights), count),
-		column(TAG.sampleKinds).length ? readNumbers(column(TAG.sampleKinds), count)
-			: new Float64Array(count)];
-	const [node, thread, weight] = columns;
-	if (node.some(one => !(one >= 0 && one < nodes)) || weight.some(one => one >= 2 ** 32)
-		|| thread.some(one => one >= Math.max(threads, 1)) || us.some(one => !(one >= 0)))
-		throw new RangeError('a sample of no node, thread or time');
-	const last = us.reduce((most, one) => Math.max(most, one), 0);
-	const tickUs = 2 ** Math.max(Math.ceil(Math.log2((last + 1) / 2 ** 32)), 0);
-	const order = Uint32Array.from(us, (_, i) => i).sort((a, b) => us[a] - us[b]);
-	const [nodeOf, threadOf, weightOf, kindOf] = columns.map(values => (/** @type {number} */ i) => values[i]);
-	return {count, tickUs,
-		time: order.map(i => us[i] / tickUs),
-		node: order.map(nodeOf),
-		thread: order.map(threadOf),
-		weight: Float64Array.from(order, weightOf),
-		kind: Uint8Array.from(order, kindOf)};
 }
 
 /**
@@ -374,7 +212,7 @@ export function readNodes(columns, nodes, frames) {
 
 /** @param {Map<number, Uint8Array>} columns @returns {Profile} */
 export function readProfile(columns) {
-	const decoder = utf8();
+	const decoder = textDecoder();
 	const column = (/** @type {number} */ tag) => columns.get(tag) || new Uint8Array(0);
 	const text = (/** @type {number} */ tag) => decoder.decode(column(tag));
 	const whole = (/** @type {number} */ tag, /** @type {number} */ count) =>
@@ -408,11 +246,11 @@ export function readProfile(columns) {
 		marks: readMarks(column, decoder),
 		/** @returns {SampleTable} */
 		get samples() {
-			return table ||= readSamples(column, this.sampleCount, nodes, threads);
+			return table ||= readSampleTable(columns);
 		},
 		sampleCount: column(TAG.sampleTimes).length ? samples : 0,
 		threads: readTexts(columns.get(TAG.threads), threads, decoder),
-		processes: readTexts(columns.get(TAG.processes), threads, decoder),
+		processes: readTexts(columns.get(TAG.threadProcesses), threads, decoder),
 		lines: readLines(column, frames, decoder),
 		legend: readLegend(column, light.length, decoder),
 	};

@@ -9,7 +9,7 @@ import {unpack} from './unpack.js';
 /**
  * @typedef {object} Loaded
  * @property {SVGSVGElement} svg
- * @property {string} version of the data
+ * @property {string} version of flamerun-svg(5)
  * @property {Uint8Array} data
  * @property {CSSStyleSheet} sheet the document's, with what hides the static picture; not in its
  *           text, so that a page that is saved shows that picture where scripts are off
@@ -70,7 +70,7 @@ async function load(self, svg) {
 			[unpack([viewer.textContent], 'gzip'), unpack(pieces)]);
 		const [style, source] = new TextDecoder().decode(code).split('\0');
 		await run(self, source)(
-			{svg, version: metadata.dataset.version, data, sheet, style, source});
+			{svg, version: metadata.dataset.format, data, sheet, style, source});
 	} catch (error) {
 		sheet?.replaceSync('');
 		tell(svg, String(/** @type {any} */ (error)?.message || error));

@@ -4,7 +4,8 @@
 // pointer does is said here and done by one of them.
 
 import {Address} from './address.js';
-import {readColumns, readProfile} from './decode.js';
+import {readColumns} from './columns.js';
+import {readProfile} from './decode.js';
 import {isDark, watchTheme} from './draw.js';
 import {VIEWS, term, timeTerm} from './filter.js';
 import {actionOf, listenToPointers, whenResting} from './input.js';
@@ -284,7 +285,7 @@ function fitFingers(profile) {
 /** @param {import('./loader.js').Loaded} loaded */
 async function main({svg, version, data, sheet, style, source}) {
 	hidePage(svg);
-	if (version !== '3')
+	if (version !== '1')
 		throw new Error('its data is of another version');
 	const profile = readProfile(readColumns(data));
 	if (profile.nodes < 2 || !profile.tree.self.some(weight => weight > 0)) {

@@ -5,7 +5,8 @@
 // ended and the next question starts another one.
 
 import {aggregate, needsSamples, weighStretches} from './aggregate.js';
-import {readColumns, readProfile} from './decode.js';
+import {readColumns} from './columns.js';
+import {readProfile} from './decode.js';
 import {compileQuery, matchFrames} from './search.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */

@@ -5,9 +5,10 @@ import base64
 import re
 import zlib
 
-NUMBERS, SAMPLE_TIMES, SAMPLE_NODES, SAMPLE_WEIGHTS, MARK_TIMES, MARK_TEXTS = 3, 16, 17, 19, 27, 28
+NUMBERS, THREADS, MARK_TIMES, MARK_TEXTS, PROCESSES, TICK = 3, 15, 27, 28, 40, 45
+SAMPLE_TIMES, SAMPLE_NODES, SAMPLE_THREADS, SAMPLE_WEIGHTS, SAMPLE_KINDS = range(46, 51)
 PIECE = re.compile(r"(<piece[^>]*>)([^<]*)(</piece>)")
-SAMPLES = 6  # place in NUMBERS
+THREAD_COUNT, SAMPLES = 5, 6  # places in NUMBERS
 
 
 def _varint(value):
@@ -28,10 +29,14 @@ def _read_varints(data):
             value = shift = 0
 
 
-def _steps(values, signed):
-    """Each value less the one before, as a column."""
-    steps = [b - a for a, b in zip([0, *values], values)]
-    return b"".join(_varint((n << 1 if n >= 0 else -2 * n - 1) if signed else n) for n in steps)
+def _steps(values):
+    """Each value less the one before."""
+    return [b - a for a, b in zip([0, *values], values)]
+
+
+def _planes(values):
+    """The lowest byte of all, then the next of all, then the others."""
+    return b"".join(bytes(value >> 8 * plane & 255 for value in values) for plane in range(4))
 
 
 def _unpack(text):
@@ -57,13 +62,20 @@ def mark(picture, output, marks, samples=()):
     svg = picture.read_text("utf-8")
     columns = _unpack(PIECE.search(svg)[2])
     numbers = list(_read_varints(columns[NUMBERS]))
-    numbers[SAMPLES] = len(samples)
+    samples = sorted(samples)
+    numbers[THREAD_COUNT], numbers[SAMPLES] = 1, len(samples)
+    nodes = [step << 1 ^ (-1 if step < 0 else 0) for step in _steps([s[1] for s in samples])]
     columns.update({
         NUMBERS: b"".join(map(_varint, numbers)),
-        SAMPLE_TIMES: _steps([s[0] for s in samples], True),
-        SAMPLE_NODES: _steps([s[1] for s in samples], True),
-        SAMPLE_WEIGHTS: b"".join(_varint(s[2]) for s in samples),
-        MARK_TIMES: _steps([m[0] for m in marks], False),
+        THREADS: b"\0",
+        PROCESSES: b"\0",
+        TICK: b"\1",
+        SAMPLE_TIMES: _planes(_steps([s[0] for s in samples])),
+        SAMPLE_NODES: _planes(nodes),
+        SAMPLE_THREADS: bytes(len(samples)),
+        SAMPLE_WEIGHTS: _planes([s[2] for s in samples]),
+        SAMPLE_KINDS: bytes(len(samples)),
+        MARK_TIMES: b"".join(map(_varint, _steps([m[0] for m in marks]))),
         MARK_TEXTS: b"".join(_varint(len(m[1].encode())) + m[1].encode() for m in marks),
     })
     output.write_text(PIECE.sub(lambda piece: piece[1] + _pack(columns) + piece[3], svg, count=1),

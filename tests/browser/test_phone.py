@@ -94,7 +94,7 @@ def test_a_finger_that_stays_opens_the_menu(phone):
 def test_the_static_picture_has_no_viewport(viewer, known, tmp_path):
     assert "<meta" not in known.read_text().split("</script>")[-1]
     damaged = tmp_path / "damaged.svg"
-    damaged.write_text(known.read_text().replace('data-version="3"', 'data-version="0"'))
+    damaged.write_text(known.read_text().replace('data-format="1"', 'data-format="0"'))
     viewer.open(damaged.as_uri())
     viewer.wait("document.getElementById('flamerun-static').getBoundingClientRect().width > 1000")
     assert viewer.run("return document.querySelectorAll('meta').length") == 0

@@ -190,7 +190,7 @@ def test_without_javascript_the_static_picture_stays(known):
 
 
 @pytest.mark.parametrize("damage", [
-    lambda text: text.replace('data-version="3"', 'data-version="2"'),
+    lambda text: text.replace('data-format="1"', 'data-format="2"'),
     lambda text: text.replace('urn:flamerun">', 'urn:flamerun">AAAA', 1),
     lambda text: text.replace('id="flamerun" data', 'id="other" data'),
     lambda text: text.replace('id="flamerun-viewer">\n', 'id="flamerun-viewer">\nAAAA'),

@@ -3,6 +3,7 @@
 
 export * from '../../share/viewer/address.js';
 export * from '../../share/viewer/aggregate.js';
+export * from '../../share/viewer/columns.js';
 export * from '../../share/viewer/decode.js';
 export * from '../../share/viewer/filter.js';
 export * from '../../share/viewer/input.js';
@@ -11,6 +12,7 @@ export * from '../../share/viewer/label.js';
 export * from '../../share/viewer/layout.js';
 export * from '../../share/viewer/matcher.js';
 export * from '../../share/viewer/navigate.js';
+export * from '../../share/viewer/samples.js';
 export * from '../../share/viewer/search.js';
 export {stretchesOf} from '../../share/viewer/state.js';
 export * from '../../share/viewer/text.js';

@@ -7,7 +7,10 @@ import zlib
 
 (TITLE, SUBTITLE, NUMBERS, MODULES, LENGTHS, NAMES) = (1, 2, 3, 6, 7, 8)
 (FRAME_KINDS, UPS, NODE_FRAMES, WEIGHTS, THREADS) = (10, 12, 13, 14, 15)
-(TIMES, SAMPLE_NODES, SAMPLE_THREADS, SAMPLE_WEIGHTS, VIEW, PROCESSES) = (16, 17, 18, 19, 26, 40)
+(VIEW, PROCESSES, TICK, TIMES, SAMPLE_NODES, SAMPLE_THREADS, SAMPLE_WEIGHTS, SAMPLE_KINDS) = (
+    26, 40, 45, 46, 47, 48, 49, 50)
+(OLD_TIMES, OLD_NODES, OLD_THREADS, OLD_WEIGHTS, OLD_KINDS) = (16, 17, 18, 19, 20)
+SAMPLES = 6  # place in NUMBERS
 
 
 def numbers(column):
@@ -21,12 +24,14 @@ def numbers(column):
             value = shift = 0
 
 
-def sums(column):
-    """Zigzag differences to the one before."""
-    value = 0
-    for step in numbers(column):
-        value += step >> 1 ^ -(step & 1)
-        yield value
+def signed(zigzag):
+    return zigzag >> 1 ^ -(zigzag & 1)
+
+
+def planes(column, count):
+    """The lowest byte of each, then the next of each."""
+    assert count and len(column) % count == 0 and 1 <= len(column) // count <= 4
+    return [sum(byte << 8 * i for i, byte in enumerate(column[at::count])) for at in range(count)]
 
 
 def texts(column):
@@ -78,9 +83,29 @@ class Picture:
             chain.append(len(self.paths) - 1)
         self.weights = list(numbers(self.columns[WEIGHTS]))
         self.threads = list(texts(self.columns[THREADS]))
-        self.samples = list(zip(sums(self.columns[TIMES]), sums(self.columns[SAMPLE_NODES]),
-                                numbers(self.columns[SAMPLE_THREADS]),
-                                numbers(self.columns[SAMPLE_WEIGHTS])))
+        self.samples = list(self.old_samples() if OLD_TIMES in self.columns else self.new_samples())
+
+    def new_samples(self):
+        """(time in microseconds, node, thread, weight, kind) by time."""
+        count = list(numbers(self.columns[NUMBERS]))[SAMPLES]
+        if not count:
+            return
+        tick, = numbers(self.columns[TICK])
+        time, nodes = 0, [0] * len(self.threads)
+        for step, node, thread, weight, kind in zip(*(planes(self.columns[tag], count) for tag in (
+                TIMES, SAMPLE_NODES, SAMPLE_THREADS, SAMPLE_WEIGHTS, SAMPLE_KINDS))):
+            time += step
+            nodes[thread] += signed(node)
+            yield time * tick, nodes[thread], thread, weight, kind
+
+    def old_samples(self):
+        """The same of a picture from before version 1, in any order."""
+        time = node = 0
+        for step, node_step, *others in zip(*(numbers(self.columns[tag]) for tag in (
+                OLD_TIMES, OLD_NODES, OLD_THREADS, OLD_WEIGHTS, OLD_KINDS))):
+            time += signed(step)
+            node += signed(node_step)
+            yield time, node, *others
 
     def stacks(self):
         """What folded text has: {(outermost, ..., innermost): weight}."""

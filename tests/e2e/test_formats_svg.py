@@ -2,6 +2,7 @@
 #
 # Our pictures as files of stacks: what is drawn from a picture is what was in it, however it was
 # drawn, and what the page of Python in picture.py finds in it by the manual is the same.
+import collections
 import pathlib
 import re
 
@@ -82,8 +83,13 @@ def test_the_manual_is_enough_to_read_a_picture(drawn, tmp_path):
     stacks = {tuple(stack): weight
               for stack, weight in Folded((tmp_path / "run.folded").read_text()).stacks}
     assert picture.stacks() == stacks
-    assert sum(weight for *_, weight in picture.samples) == sum(stacks.values())
-    assert all(0 <= node < len(picture.paths) for _, node, _, _ in picture.samples)
+    sampled = collections.Counter()
+    for _, node, _, weight, _ in picture.samples:
+        sampled[node] += weight
+    assert sampled == {node: weight for node, weight in enumerate(picture.weights) if weight}
+    times = [time for time, *_ in picture.samples]
+    assert times == sorted(times) and times[0] == 0 < times[-1]
+    assert {kind for *_, kind in picture.samples} >= {0, 2}
     assert any("split" in thread for thread in picture.threads)
 
 
@@ -114,8 +120,9 @@ def test_from_standard_input(drawn, run, tmp_path):
     ("<svg xmlns='http://www.w3.org/2000/svg'/>", "is no picture of flamerun's: it has no data"),
     ("", "is no picture of flamerun's: it has no data"),
     ("<metadata id='flamerun' data-version='2'></metadata>", "another version of flamerun drew it"),
-    ("<metadata id='flamerun' data-version='3'></metadata>", "text that is damaged or cut off"),
-    ("<metadata id='flamerun' data-version='3'><piece>!</piece></metadata>",
+    ("<metadata id='flamerun' data-format='2'></metadata>", "another version of flamerun drew it"),
+    ("<metadata id='flamerun' data-format='1'></metadata>", "text that is damaged or cut off"),
+    ("<metadata id='flamerun' data-format='1'><piece>!</piece></metadata>",
      "text that is damaged or cut off"),
 ])
 def test_what_is_none_is_refused(run, tmp_path, text, why):

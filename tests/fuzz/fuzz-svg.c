@@ -61,13 +61,16 @@ static void check(const struct bytes *file)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const char *const versions[] = {PACKED_PICTURE, PACKED_OLD_PICTURE};
 	struct bytes file;
 
 	if (size > INPUT_MAX)
 		return 0;
 	check(&(struct bytes){.data = (uint8_t *)(uintptr_t)data, .used = size});
-	file = packed_picture(data, size);
-	check(&file);
-	bytes_release(&file);
+	for (unsigned i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		file = packed_picture(versions[i], data, size);
+		check(&file);
+		bytes_release(&file);
+	}
 	return 0;
 }

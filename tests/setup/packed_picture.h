@@ -24,8 +24,11 @@ static void put_base64(struct bytes *out, const uint8_t *data, size_t count)
 		bytes_put(out, &digits[bits << (6 - have) & 63], 1);
 }
 
-/* To be released. */
-static struct bytes packed_picture(const void *columns, size_t count)
+#define PACKED_PICTURE	   "data-format=\"1\""
+#define PACKED_OLD_PICTURE "data-version=\"3\""
+
+/* With the attribute @version. To be released. */
+static struct bytes packed_picture(const char *version, const void *columns, size_t count)
 {
 	struct bytes file = {0};
 	uLongf packed_bytes = compressBound(count);
@@ -33,7 +36,9 @@ static struct bytes packed_picture(const void *columns, size_t count)
 
 	if (!packed || compress(packed, &packed_bytes, columns, count) != Z_OK)
 		abort();
-	bytes_text(&file, "<svg><metadata id=\"flamerun\" data-version=\"3\"><piece>");
+	bytes_text(&file, "<svg><metadata id=\"flamerun\" ");
+	bytes_text(&file, version);
+	bytes_text(&file, "><piece>");
 	put_base64(&file, packed, packed_bytes);
 	bytes_text(&file, "</piece></metadata></svg>");
 	free(packed);

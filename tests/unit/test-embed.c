@@ -119,7 +119,7 @@ static struct embedded embed(struct calltree *tree, const struct picture_options
 	style_release(&style);
 	fclose(out);
 	preorder_release(&preorder);
-	assert_non_null(strstr(text, "<metadata id=\"flamerun\" data-version=\"3\">"));
+	assert_non_null(strstr(text, "<metadata id=\"flamerun\" data-format=\"1\">"));
 	uint8_t *data = decode_pieces(text, &length, &embedded.pieces);
 
 	embedded.raw = unpack(data, length, &raw_length);
@@ -143,16 +143,22 @@ static void check_text(struct column column, const char *wanted)
 	assert_memory_equal(column.at, wanted, strlen(wanted));
 }
 
-/* The two samples of the small tree, the second one earlier than the first. */
+static void check_bytes(struct column column, const char *wanted, size_t count)
+{
+	assert_int_equal(column.end - column.at, count);
+	assert_memory_equal(column.at, wanted, count);
+}
+#define CHECK_BYTES(column, text) check_bytes(column, text, sizeof(text) - 1)
+
+/* The two samples of the small tree, added in the other order: 3000 us, 2000 later. */
 static void check_samples(struct column *columns)
 {
-	assert_int_equal(signed_number(&columns[EMBED_SAMPLE_TIMES]), 5000);
-	assert_int_equal(signed_number(&columns[EMBED_SAMPLE_TIMES]), -2000);
-	assert_int_equal(signed_number(&columns[EMBED_SAMPLE_NODES]), 3);
-	assert_int_equal(signed_number(&columns[EMBED_SAMPLE_NODES]), -2);
-	assert_memory_equal(columns[EMBED_SAMPLE_THREADS].at, "\1\0", 2);
-	assert_memory_equal(columns[EMBED_SAMPLE_WEIGHTS].at, "\2\1", 2);
-	assert_memory_equal(columns[EMBED_SAMPLE_KINDS].at, "\1\0", 2);
+	CHECK_BYTES(columns[EMBED_TICK], "\1");
+	CHECK_BYTES(columns[EMBED_SAMPLE_TIMES], "\xb8\xd0\x0b\x07");
+	CHECK_BYTES(columns[EMBED_SAMPLE_NODES], "\2\6");
+	CHECK_BYTES(columns[EMBED_SAMPLE_THREADS], "\0\1");
+	CHECK_BYTES(columns[EMBED_SAMPLE_WEIGHTS], "\1\2");
+	CHECK_BYTES(columns[EMBED_SAMPLE_KINDS], "\0\1");
 	assert_memory_equal(columns[EMBED_THREADS].at, "\0\6worker", 8);
 }
 

@@ -26,6 +26,8 @@ static struct {
 	size_t count;
 } columns[TAGS];
 
+static const char *version;
+
 #define SET(tag, text) (columns[tag].bytes = (text), columns[tag].count = sizeof(text) - 1)
 
 /* Two functions, three nodes, one thread, two samples, a mark, and a line. */
@@ -33,6 +35,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	memset(columns, 0, sizeof(columns));
+	version = PACKED_PICTURE;
 	SET(EMBED_TITLE, "title");
 	SET(EMBED_NUMBERS, "\x64\x07\x03\x02\x02\x01\x02\x01\x00\x00");
 	SET(EMBED_MODULES, "\x00\x04libc");
@@ -45,7 +48,8 @@ static int set_up(void **state)
 	SET(EMBED_NODE_WEIGHTS, "\x00\x02\x05");
 	SET(EMBED_THREADS, "\x01t");
 	SET(EMBED_THREAD_PROCESSES, "\x01p");
-	SET(EMBED_SAMPLE_TIMES, "\x02\x02");
+	SET(EMBED_TICK, "\x01");
+	SET(EMBED_SAMPLE_TIMES, "\x01\x01");
 	SET(EMBED_SAMPLE_NODES, "\x02\x02");
 	SET(EMBED_SAMPLE_THREADS, "\x00\x00");
 	SET(EMBED_SAMPLE_WEIGHTS, "\x02\x05");
@@ -85,7 +89,7 @@ static struct bytes make_file(void)
 		bytes_varint(&raw, columns[tag].count);
 		bytes_put(&raw, columns[tag].bytes, columns[tag].count);
 	}
-	file = packed_picture(raw.data, raw.used);
+	file = packed_picture(version, raw.data, raw.used);
 	bytes_release(&raw);
 	return file;
 }
@@ -116,6 +120,59 @@ static void test_all_of_it(void **state)
 	assert_int_equal(calltree_lines(tree), 1);
 	assert_int_equal(calltree_line_at(tree, 0)->line, 7);
 	assert_string_equal(calltree_line_at(tree, 0)->file, "a.c");
+}
+
+/* Two threads, numbers of two bytes, ticks of half a second. */
+static void test_planes(void **state)
+{
+	static const struct calltree_sample wanted[] = {
+		{.time_ns = 1000000000, .node = 2, .weight = 2, .thread = 0},
+		{.time_ns = 1000000000, .node = 1, .weight = 0x105, .thread = 1, .kind = 2},
+		{.time_ns = 129 * 1000000000ULL, .node = 1, .weight = 3, .thread = 0, .kind = 1},
+	};
+
+	(void)state;
+	SET(EMBED_NUMBERS, "\x64\x07\x03\x02\x02\x02\x03\x01\x00\x00");
+	SET(EMBED_THREADS, "\x01t\x01u");
+	SET(EMBED_TICK, "\xa0\xc2\x1e");
+	SET(EMBED_SAMPLE_TIMES, "\x02\x00\x00"
+				"\x00\x00\x01");
+	SET(EMBED_SAMPLE_NODES, "\x04\x02\x01");
+	SET(EMBED_SAMPLE_THREADS, "\x00\x01\x00");
+	SET(EMBED_SAMPLE_WEIGHTS, "\x02\x05\x03"
+				  "\x00\x01\x00"
+				  "\x00\x00\x00");
+	SET(EMBED_SAMPLE_KINDS, "\x00\x02\x01");
+	assert_int_equal(read_columns(), 0);
+	assert_int_equal(calltree_samples(tree), 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_memory_equal(calltree_sample_at(tree, i), &wanted[i], sizeof(wanted[i]));
+}
+
+/* From before version 1: in any order, in varints, nodes by steps from sample to sample. */
+static void set_old_samples(void)
+{
+	version = PACKED_OLD_PICTURE;
+	for (unsigned tag = EMBED_TICK; tag <= EMBED_SAMPLE_KINDS; tag++)
+		columns[tag].bytes = NULL;
+	SET(EMBED_OLD_TIMES, "\x0a\x05");
+	SET(EMBED_OLD_NODES, "\x04\x01");
+	SET(EMBED_OLD_THREADS, "\x00\x00");
+	SET(EMBED_OLD_WEIGHTS, "\x05\x02");
+	SET(EMBED_OLD_KINDS, "\x00\x00");
+}
+
+static void test_samples_from_before_version_1(void **state)
+{
+	(void)state;
+	set_old_samples();
+	assert_int_equal(read_columns(), 0);
+	assert_int_equal(calltree_samples(tree), 2);
+	assert_int_equal(calltree_sample_at(tree, 0)->time_ns, 5000);
+	assert_int_equal(calltree_sample_at(tree, 0)->node, 2);
+	assert_int_equal(calltree_sample_at(tree, 1)->time_ns, 2000);
+	assert_int_equal(calltree_sample_at(tree, 1)->node, 1);
+	assert_int_equal(calltree_sample_at(tree, 1)->weight, 2);
 }
 
 /* What later or earlier versions do not have, or have beside these. */
@@ -153,14 +210,45 @@ static void test_stacks_are_turned_back(void **state)
 		tag, text, sizeof(text) - 1, why \
 	}
 
+struct damage {
+	enum embed_tag tag;
+	const char *bytes;
+	size_t count;
+	const char *why;
+};
+
+static void check_damage(const struct damage *damage)
+{
+	columns[damage->tag].bytes = damage->bytes;
+	columns[damage->tag].count = damage->count;
+	assert_int_equal(read_columns(), -EBADMSG);
+	if (!strstr(message.text, damage->why))
+		fail_msg("%d: %s", damage->tag, message.text);
+}
+
+static void test_each_damage_to_old_samples_is_named(void **state)
+{
+	static const struct damage damages[] = {
+		DAMAGE(EMBED_OLD_TIMES, "\x02\x05", "a sample of no time"),
+		DAMAGE(EMBED_OLD_TIMES, "\x02", "less samples"),
+		DAMAGE(EMBED_OLD_NODES, "\x02\x05", "a sample of no time"),
+		DAMAGE(EMBED_OLD_NODES, "\x02\x04", "a sample of no time"),
+		DAMAGE(EMBED_OLD_KINDS, "\x00\x03", "a sample of no time"),
+		DAMAGE(EMBED_OLD_THREADS, "\x00\x01", "a sample of no time"),
+		DAMAGE(EMBED_OLD_WEIGHTS, "\x02\xff\xff\xff\xff\x7f", "a sample of no time"),
+	};
+
+	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+		tear_down(state);
+		set_up(state);
+		set_old_samples();
+		check_damage(&damages[i]);
+	}
+}
+
 static void test_each_damage_is_named(void **state)
 {
-	static const struct {
-		enum embed_tag tag;
-		const char *bytes;
-		size_t count;
-		const char *why;
-	} damages[] = {
+	static const struct damage damages[] = {
 		DAMAGE(EMBED_NUMBERS, "\x64", "no numbers"),
 		DAMAGE(EMBED_NUMBERS, "\x64\x07\x00\x02\x02\x01\x02", "counts of what"),
 		DAMAGE(EMBED_NUMBERS, "\x64\x07\xff\xff\xff\x7f\x02\x02\x01\x02", "counts of what"),
@@ -173,11 +261,16 @@ static void test_each_damage_is_named(void **state)
 		DAMAGE(EMBED_NODE_FRAMES, "\x00\x02", "a node without a function"),
 		DAMAGE(EMBED_NODE_WEIGHTS, "\x00\x02\x85", "a node without its weight"),
 		DAMAGE(EMBED_THREADS, "\x05t", "threads without names"),
-		DAMAGE(EMBED_SAMPLE_TIMES, "\x02\x05", "a sample of no time"),
+		DAMAGE(EMBED_SAMPLE_TIMES, "\x02", "more or less samples"),
+		DAMAGE(EMBED_SAMPLE_TIMES, "\x02\x02\x02", "more or less samples"),
+		DAMAGE(EMBED_SAMPLE_TIMES, "0123456789", "more or less samples"),
+		DAMAGE(EMBED_SAMPLE_KINDS, "", "more or less samples"),
 		DAMAGE(EMBED_SAMPLE_NODES, "\x02\x05", "a sample of no time"),
 		DAMAGE(EMBED_SAMPLE_NODES, "\x02\x04", "a sample of no time"),
+		DAMAGE(EMBED_SAMPLE_THREADS, "\x00\x01", "a sample of no thread"),
 		DAMAGE(EMBED_SAMPLE_KINDS, "\x00\x03", "a sample of no time"),
-		DAMAGE(EMBED_SAMPLE_WEIGHTS, "\x02\xff\xff\xff\xff\x7f", "a sample of no time"),
+		DAMAGE(EMBED_TICK, "\xff\xff\xff\xff\xff\xff\xff\x7f", "a sample of no time"),
+		DAMAGE(EMBED_TICK, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "a sample of no time"),
 		DAMAGE(EMBED_MARK_TEXTS, "\x03hi", "a mark without"),
 		DAMAGE(EMBED_FILES,
 			"\x04"
@@ -191,11 +284,7 @@ static void test_each_damage_is_named(void **state)
 	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
 		tear_down(state);
 		set_up(state);
-		columns[damages[i].tag].bytes = damages[i].bytes;
-		columns[damages[i].tag].count = damages[i].count;
-		assert_int_equal(read_columns(), -EBADMSG);
-		if (!strstr(message.text, damages[i].why))
-			fail_msg("%zu: %s", i, message.text);
+		check_damage(&damages[i]);
 	}
 }
 
@@ -203,6 +292,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_all_of_it, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_planes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_samples_from_before_version_1, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_each_damage_to_old_samples_is_named, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_columns_that_may_be_missing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stacks_are_turned_back, set_up, tear_down),
