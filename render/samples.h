@@ -49,8 +49,7 @@ int samples_init(
 /*
  * Write the numbers of @column to @values, which has room for samples->count. Returns 0 or -ENOMEM.
  */
-int samples_fill(
-	const struct samples *samples, enum samples_column column, uint32_t *values);
+int samples_fill(const struct samples *samples, enum samples_column column, uint32_t *values);
 
 void samples_release(struct samples *samples);
 

@@ -317,8 +317,8 @@ static int read_sample(
 	uint64_t time_us;
 
 	for (unsigned k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
-		numbers[k] = column_plane_number(
-			&columns[EMBED_SAMPLE_TIMES + k], reader->samples, i);
+		numbers[k] =
+			column_plane_number(&columns[EMBED_SAMPLE_TIMES + k], reader->samples, i);
 	thread = numbers[EMBED_SAMPLE_THREADS - EMBED_SAMPLE_TIMES];
 	if (thread >= reader->threads)
 		return damaged(reader, "a sample of no thread");

@@ -23,6 +23,7 @@
 #include "cli/run/summary.h"
 #include "cli/run/unnamed_code.h"
 #include "libprof/pprof/protobuf.h"
+#include "render/bytes.h"
 #include "render/label.h"
 
 #define TITLE_BYTES    160
@@ -152,6 +153,27 @@ static void report_run(const struct drawing *drawing, const struct summary *summ
 		report_unconnected(drawing->program);
 }
 
+/* What the picture says of its times, below what was asked for. To be released. */
+static struct bytes add_notes(
+	struct picture_options *picture, const struct flameprof_profile *profile)
+{
+	struct bytes notes = {0};
+	char times[SUMMARY_TIMES_BYTES];
+
+	summary_times(profile, times, sizeof(times));
+	if (!times[0])
+		return notes;
+	if (picture->notes) {
+		bytes_text(&notes, picture->notes);
+		bytes_text(&notes, "\n");
+	}
+	bytes_text(&notes, times);
+	bytes_put(&notes, "", 1);
+	if (!notes.error)
+		picture->notes = (const char *)notes.data;
+	return notes;
+}
+
 /* What is drawn, and said of it, is of one kind; the other one is beside it in profiles. */
 static unsigned draw_trees(const struct drawing *drawing, const struct named_tree *clock,
 	const struct named_tree *machine)
@@ -188,6 +210,7 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	};
 	struct results_written written;
 	struct picture_mark *marks = NULL;
+	struct bytes notes;
 
 	summary.is_outside = gather_cost(drawing->gather, &summary.cost);
 	summary.waits = (struct summary_waits){
@@ -206,9 +229,11 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	picture_trees_filters(&drawn->trees, options, "", filters);
 	picture_trees_settings(&drawn->trees, &picture);
 	picture_settings(options, &picture);
+	notes = add_notes(&picture, summary.profile);
 	results_write(
 		drawing->results, drawn->trees.shown, &picture, !drawing->still_runs, &written);
 	free(marks);
+	bytes_release(&notes);
 	report_cost(drawing->ended_ns);
 	finish_results(drawing, drawn->tree, &written);
 	summary.waits.has_viewer = written.show != NULL && !is_vm;

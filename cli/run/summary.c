@@ -280,10 +280,26 @@ static void print_confined(const struct profile_losses *losses)
 		diag_info("hint: --outside samples such programs from their start");
 }
 
+void summary_times(const struct flameprof_profile *profile, char *out, size_t size)
+{
+	uint64_t untimed = profile->totals.losses.untimed, ms = profile->stretch_ns / 1000000;
+
+	out[0] = '\0';
+	if (untimed)
+		snprintf(out, size, "%" PRIu64 " %s: there were too many to keep each", untimed,
+			plural(untimed, "sample has no time", "samples have no times"));
+	else if (ms)
+		snprintf(out, size,
+			"times are known to %" PRIu64
+			" ms: there were too many samples to keep each",
+			ms);
+}
+
 static void print_losses(const struct summary *summary, const struct accounting *books)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	const struct profile_losses *losses = &totals->losses;
+	char times[SUMMARY_TIMES_BYTES];
 
 	if (books->paused)
 		diag_info("%.1f %% left out while paused",
@@ -306,7 +322,9 @@ static void print_losses(const struct summary *summary, const struct accounting 
 			summary->refusals[i].programs,
 			plural(summary->refusals[i].programs, "program", "programs"),
 			summary->refusals[i].text);
-	print_loss(losses->untimed, "sample", "samples", "without a time: too many to keep");
+	summary_times(summary->profile, times, sizeof(times));
+	if (times[0])
+		diag_info("%s", times);
 	if (books->sampled && totals->ends[WIRE_END_ROOT] < books->sampled)
 		diag_info("%.1f %% of stacks are incomplete (%" PRIu64
 			  " deeper than %u frames, %" PRIu64 " lost, %" PRIu64 " unreadable)",

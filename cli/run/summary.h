@@ -44,6 +44,14 @@ void summary_print(const struct summary *summary);
 /* One line for under the picture's title: "cmd: 2150 samples, ..." into @out. */
 void summary_subtitle(const struct summary *summary, char *out, size_t size);
 
+#define SUMMARY_TIMES_BYTES 128
+
+/*
+ * What became of the times of samples where there were too many to keep each, into @out; empty:
+ * nothing.
+ */
+void summary_times(const struct flameprof_profile *profile, char *out, size_t size);
+
 /*
  * What the running kernel was built with.
  * Has the configuration in @path, compressed or not, @option ("CONFIG_HZ") as "=y"?

@@ -25,8 +25,7 @@ static void merge_samples(struct flameprof_profile *p, uint32_t *last)
 		struct flameprof_sample *before =
 			last[samples[i].stack] ? &samples[last[samples[i].stack] - 1] : NULL;
 
-		if (before &&
-			stretch_of(p, before->time_ns) == stretch_of(p, samples[i].time_ns) &&
+		if (before && stretch_of(p, before->time_ns) == stretch_of(p, samples[i].time_ns) &&
 			before->weight <= UINT32_MAX - samples[i].weight) {
 			before->weight += samples[i].weight;
 			if (before->time_ns < samples[i].time_ns)

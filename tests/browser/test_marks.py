@@ -157,7 +157,7 @@ def test_without_marks_nothing_is_said_of_them(viewer):
 
 
 @pytest.mark.parametrize("samples", [
-    [(5, 12, 1)], [(5, -1, 1)], [(5, 2**40, 1)], [(5, 4, 2**32)]])
+    [(5, 12, 1)], [(5, -1, 1)], [(5, 2**31 - 1, 1)]])
 def test_samples_that_cannot_be_are_refused(viewer, known, tmp_path, samples):
     """The tree does not need them."""
     show(viewer, mark(known, tmp_path / "wrong.svg", MARKS, samples))

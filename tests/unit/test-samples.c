@@ -47,8 +47,7 @@ static void check(enum samples_column column, const uint32_t *wanted)
 
 static uint32_t add_child(const char *name)
 {
-	return calltree_child(
-		tree, CALLTREE_ROOT, calltree_frame(tree, name, "", CALLTREE_NATIVE));
+	return calltree_child(tree, CALLTREE_ROOT, calltree_frame(tree, name, "", CALLTREE_NATIVE));
 }
 
 static void test_the_columns_are_by_time(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A kernel's configuration, compressed or not; what is none says nothing. */
+/* A kernel's configuration, compressed or not; what is none says nothing. What times are worth. */
 #include <errno.h>
 #include <zlib.h>
 
@@ -46,12 +46,30 @@ static void what_says_nothing(void **state)
 	assert_int_equal(kernel_config_has("config", OPTION), -ENOENT);
 }
 
+static void times_are_told_of_when_there_are_too_many(void **state)
+{
+	struct flameprof_profile profile = {.stretch_ns = 0};
+	char text[SUMMARY_TIMES_BYTES];
+
+	(void)state;
+	summary_times(&profile, text, sizeof(text));
+	assert_string_equal(text, "");
+	profile.stretch_ns = 8000000;
+	summary_times(&profile, text, sizeof(text));
+	assert_string_equal(
+		text, "times are known to 8 ms: there were too many samples to keep each");
+	profile.totals.losses.untimed = 1;
+	summary_times(&profile, text, sizeof(text));
+	assert_string_equal(text, "1 sample has no time: there were too many to keep each");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, own_folder_enter, own_folder_leave)
 	const struct CMUnitTest tests[] = {
 		TEST(what_it_says),
 		TEST(what_says_nothing),
+		TEST(times_are_told_of_when_there_are_too_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,7 +270,8 @@ static void test_each_damage_is_named(void **state)
 		DAMAGE(EMBED_SAMPLE_THREADS, "\x00\x01", "a sample of no thread"),
 		DAMAGE(EMBED_SAMPLE_KINDS, "\x00\x03", "a sample of no time"),
 		DAMAGE(EMBED_TICK, "\xff\xff\xff\xff\xff\xff\xff\x7f", "a sample of no time"),
-		DAMAGE(EMBED_TICK, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "a sample of no time"),
+		DAMAGE(EMBED_TICK, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+			"a sample of no time"),
 		DAMAGE(EMBED_MARK_TEXTS, "\x03hi", "a mark without"),
 		DAMAGE(EMBED_FILES,
 			"\x04"
