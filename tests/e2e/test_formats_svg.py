@@ -78,15 +78,19 @@ def test_processes_come_through(drawn, run, tmp_path):
     assert "[idle: 2 threads]" not in text
 
 
+def assert_samples_weigh_what_nodes_do(picture):
+    sampled = collections.Counter()
+    for _, node, _, weight, _ in picture.samples:
+        sampled[node] += weight
+    assert sampled == {node: weight for node, weight in enumerate(picture.weights) if weight}
+
+
 def test_the_manual_is_enough_to_read_a_picture(drawn, tmp_path):
     picture = Picture(drawn("--wall"))
     stacks = {tuple(stack): weight
               for stack, weight in Folded((tmp_path / "run.folded").read_text()).stacks}
     assert picture.stacks() == stacks
-    sampled = collections.Counter()
-    for _, node, _, weight, _ in picture.samples:
-        sampled[node] += weight
-    assert sampled == {node: weight for node, weight in enumerate(picture.weights) if weight}
+    assert_samples_weigh_what_nodes_do(picture)
     times = [time for time, *_ in picture.samples]
     assert times == sorted(times) and times[0] == 0 < times[-1]
     assert {kind for *_, kind in picture.samples} >= {0, 2}
@@ -150,4 +154,17 @@ def test_pictures_of_all_versions_are_read(run, tmp_path, path):
     result = run("render", path, "-o", "out.folded")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "out.folded").read_text() == expected
-    assert re.search("[1-9]", expected)
+    picture = Picture(path)
+    assert picture.stacks() == {tuple(stack): weight for stack, weight in Folded(expected).stacks}
+    assert_samples_weigh_what_nodes_do(picture)
+    assert len(picture.samples) > 10
+
+
+def test_old_samples_are_written_by_time(run, tmp_path):
+    """Those of a picture from before version 1, in which they were in any order."""
+    old = Picture(PICTURES / "version-3.svg")
+    result = run("render", PICTURES / "version-3.svg", "-o", "new.svg")
+    assert result.returncode == 0, result.stderr
+    new = Picture(tmp_path / "new.svg")
+    assert new.samples != old.samples
+    assert new.samples == sorted(old.samples, key=lambda sample: sample[0])
