@@ -84,20 +84,35 @@ export function readNumbers(bytes, count) {
 }
 
 /**
- * Read exactly `count` numbers in planes: the lowest byte of each, then the next of each.
- * @param {Uint8Array | undefined} bytes @param {number} count
- * @returns {Uint8Array | Uint16Array | Uint32Array} as small as they are
+ * How many bytes numbers in planes have, of which there are exactly `count`.
+ * @param {Uint8Array | undefined} bytes @param {number} count @returns {number} 0 where there are none
  */
-export function readPlanes(bytes = new Uint8Array(0), count) {
-	const planes = count ? bytes.length / count : 0;
-	if (count ? ![1, 2, 3, 4].includes(planes) : bytes.length)
+export function planesOf(bytes, count) {
+	const planes = count ? (bytes?.length || 0) / count : 0;
+	if (count ? ![1, 2, 3, 4].includes(planes) : bytes?.length)
 		throw new RangeError('a column has not the samples that there are');
-	if (planes < 2)
-		return bytes.slice();
-	const numbers = new (planes < 3 ? Uint16Array : Uint32Array)(count);
-	for (let plane = 0, at = 0; plane < planes; plane++)
+	return planes;
+}
+
+/**
+ * Read numbers in planes: the lowest byte of each, then the next of each. In one round whatever
+ * their size, for this is most of the time that many samples take.
+ * @template {Uint8Array | Uint16Array | Uint32Array} T
+ * @param {Uint8Array | undefined} bytes @param {T} numbers that they fill, large enough @returns {T}
+ */
+export function readPlanes(bytes = new Uint8Array(0), numbers) {
+	const count = numbers.length;
+	const planes = planesOf(bytes, count);
+	if (planes === 1)
+		numbers.set(bytes);
+	else if (planes === 2)
 		for (let i = 0; i < count; i++)
-			numbers[i] |= bytes[at++] << 8 * plane;
+			numbers[i] = bytes[i] | bytes[count + i] << 8;
+	else if (planes > 2) {
+		const high = planes > 3 ? bytes.subarray(3 * count) : new Uint8Array(count);
+		for (let i = 0; i < count; i++)
+			numbers[i] = bytes[i] | bytes[count + i] << 8 | bytes[2 * count + i] << 16 | high[i] << 24;
+	}
 	return numbers;
 }
 

@@ -3,7 +3,7 @@
 // The samples of a picture as typed arrays in order of time, so that those of a range are found by
 // bisection and one takes about a dozen bytes. The columns are described in render/embed.h.
 
-import {readNumbers, readPlanes, TAG} from './columns.js';
+import {TAG, planesOf, readNumbers, readPlanes} from './columns.js';
 
 /**
  * All samples that have a time, the earliest first.
@@ -20,37 +20,31 @@ import {readNumbers, readPlanes, TAG} from './columns.js';
 
 const KINDS = 3;
 
-/** @typedef {Uint8Array | Uint16Array | Uint32Array} Numbers as small as those in it are */
-
-/** @param {Numbers} numbers @param {number} end @returns {boolean} all are below it */
-function areBelow(numbers, end) {
-	let most = -1;
-	for (let i = 0; i < numbers.length; i++)
-		most = numbers[i] > most ? numbers[i] : most;
-	return most < end;
-}
-
-/** @param {Numbers} steps @returns {Uint32Array} times */
-function sumUp(steps) {
-	const time = new Uint32Array(steps.length);
+/** Steps to times, in place. @param {Uint32Array} time @returns {Uint32Array} */
+function sumUp(time) {
 	let sum = 0;
-	for (let i = 0; i < steps.length; i++)
-		time[i] = sum += steps[i];
+	for (let i = 0; i < time.length; i++)
+		time[i] = sum += time[i];
 	if (sum >= 2 ** 32)
 		throw new RangeError('a sample of no time');
 	return time;
 }
 
 /**
- * Each number is how far the node is from that of the thread's sample before, the lowest bit set
- * where it is lower.
- * @param {Numbers} steps @param {Numbers} thread @param {number} threads @returns {Uint32Array}
+ * Steps to nodes, in place: each is how far the node is from that of the thread's sample before, the
+ * lowest bit set where it is lower.
+ * @param {Uint32Array} node @param {number} nodes
+ * @param {Uint16Array | Uint32Array} thread @param {number} threads
  */
-function nodesOf(steps, thread, threads) {
+function followThreads(node, nodes, thread, threads) {
 	const last = new Uint32Array(threads);
-	const node = new Uint32Array(steps.length);
-	for (let i = 0; i < steps.length; i++)
-		node[i] = last[thread[i]] += steps[i] >>> 1 ^ -(steps[i] & 1);
+	for (let i = 0; i < node.length; i++) {
+		const step = node[i];
+		const one = last[thread[i]] + (step >>> 1 ^ -(step & 1)) >>> 0;
+		if (one >= nodes || thread[i] >= threads)
+			throw new RangeError('a sample of no node or thread');
+		node[i] = last[thread[i]] = one;
+	}
 	return node;
 }
 
@@ -60,23 +54,22 @@ function nodesOf(steps, thread, threads) {
  */
 export function readSampleTable(columns) {
 	const [, , nodes, , , threads, count] = readNumbers(columns.get(TAG.numbers), 10);
-	const read = (/** @type {number} */ tag) => readPlanes(columns.get(tag), count);
+	const [times, steps, threadOf, weightOf, kindOf] = [TAG.sampleTimes, TAG.sampleNodes,
+		TAG.sampleThreads, TAG.sampleWeights, TAG.sampleKinds].map(tag => columns.get(tag));
 	const [tickUs] = count ? readNumbers(columns.get(TAG.tick), 1) : [1];
-	const thread = read(TAG.sampleThreads);
-	const weight = read(TAG.sampleWeights);
-	const kind = read(TAG.sampleKinds);
-	if (!(tickUs >= 1) || !areBelow(thread, threads) || !areBelow(kind, KINDS))
-		throw new RangeError('a sample of no time, thread or kind');
-	const node = nodesOf(read(TAG.sampleNodes), thread, threads);
-	if (!areBelow(node, nodes))
-		throw new RangeError('a sample of no node');
+	const thread = readPlanes(threadOf,
+		new (planesOf(threadOf, count) < 3 ? Uint16Array : Uint32Array)(count));
+	const weight = readPlanes(weightOf,
+		new (planesOf(weightOf, count) < 2 ? Uint8Array : Uint32Array)(count));
+	if (!(tickUs >= 1) || planesOf(kindOf, count) > 1 || kindOf?.some(kind => kind >= KINDS))
+		throw new RangeError('a sample of no time or kind');
 	return {
 		count,
 		tickUs,
-		time: sumUp(read(TAG.sampleTimes)),
-		node,
-		thread: thread instanceof Uint32Array ? thread : new Uint16Array(thread),
-		weight: weight instanceof Uint8Array ? weight : new Uint32Array(weight),
-		kind: new Uint8Array(kind),
+		time: sumUp(readPlanes(times, new Uint32Array(count))),
+		node: followThreads(readPlanes(steps, new Uint32Array(count)), nodes, thread, threads),
+		thread,
+		weight,
+		kind: readPlanes(kindOf, new Uint8Array(count)),
 	};
 }
