@@ -46,7 +46,7 @@ export function commOf(thread) {
  * By thread, 1 where a filter has it; null: it has all.
  * @param {Profile} profile @param {Filter} filter
  */
-function threadsOf({threads, processes}, {terms}) {
+export function threadsOf({threads, processes}, {terms}) {
 	const wanted = terms.filter(({kind}) => kind === 'thread' || kind === 'process');
 	if (!wanted.length)
 		return null;
@@ -93,7 +93,7 @@ function framesOf({frames, frameModule, modules, name}, {kind, value}) {
  * Nothing is left of the stacks that a filter does not ask for.
  * @param {Profile} profile @param {Filter} filter @param {Float64Array} self by node, changed
  */
-function keepStacks(profile, {terms}, self) {
+export function keepStacks(profile, {terms}, self) {
 	const {frame, parent} = profile.tree;
 	const wanted = terms.filter(({kind}) =>
 		kind === 'focus' || kind === 'module' || kind === 'ignore');

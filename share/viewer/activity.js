@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// What ran when: of the samples that a filter keeps and of all, how many CPUs were in use in each of
+// many short times, for the whole run and for its processes and threads. Needs no page: runs in the
+// worker for all but small pictures.
+
+import {commOf, keepStacks, threadsOf, waitingNodes} from './aggregate.js';
+
+/** @typedef {import('./decode.js').Profile} Profile */
+/** @typedef {import('./filter.js').Filter} Filter */
+
+/**
+ * A process or a thread, or all of them that have a name; by it a filter's term knows them.
+ * @typedef {object} Lane
+ * @property {'process' | 'thread'} kind
+ * @property {string} value
+ * @property {number} count of threads
+ * @property {number} weight of all its samples, of the kind of time that lanes show
+ * @property {number} within 1 for a thread that is listed below its process
+ */
+
+/**
+ * By bin CPUs in use; where nobody knows what a sample stands for, weight. Rows one behind the other.
+ * @typedef {object} Activity
+ * @property {number} us end of the run: behind the last sample
+ * @property {Float32Array} rest on a CPU, and not kept by the filter
+ * @property {Float32Array} kept on a CPU
+ * @property {Float32Array} waits threads that wait, of what is kept
+ * @property {Lane[]} lanes the busiest first
+ * @property {number} more lanes that there are, not told
+ * @property {Float32Array} laneBins of each lane a row of what is not kept, then one of what is
+ * @property {Float32Array} heat kept, by shorter bins
+ */
+
+/**
+ * @typedef {object} Wanted
+ * @property {Filter} filter its own times are left out
+ * @property {number} bins
+ * @property {number} laneBins 0: no lanes
+ * @property {number} heatUs of the heat's bins, 0: none
+ */
+
+/** More processes and threads than that are listed by their names without numbers. */
+const MOST_PROCESSES = 12;
+const MOST_THREADS = 40;
+const MOST_LANES = 200;
+
+/** What a node's samples are, two bits. */
+const KEPT = 1;
+const WAITS = 2;
+const CLASSES = 4;
+
+/** Which classes nodes are of. @param {Profile} profile @param {Filter} filter */
+function classesOf(profile, filter) {
+	const classes = waitingNodes(profile.tree, profile.frameKind);
+	const kept = new Float64Array(classes.length).fill(1);
+	keepStacks(profile, filter, kept);
+	const {times} = filter;
+	for (let node = 0; node < classes.length; node++) {
+		const wanted = times === 'both' || (classes[node] === 1) === (times === 'waits');
+		classes[node] = (classes[node] ? WAITS : 0) | (wanted && kept[node] ? KEPT : 0);
+	}
+	return classes;
+}
+
+/**
+ * A sample's weight is time that ended at the sample's, and lies in the bins before it. What would lie
+ * before the run is not told.
+ * @param {Profile} profile
+ * @param {Uint8Array} classes by node
+ * @param {Int32Array} rowOf by thread and class, -1 for none
+ * @param {number} rows @param {number} bins @param {number} usPerBin
+ */
+export function accumulate({samples, periodNs}, classes, rowOf, rows, bins, usPerBin) {
+	const {count, tickUs, time, node, thread, weight} = samples;
+	const stride = bins + 2;
+	// What each bin has more than the one before it: a span costs the same however long it is.
+	const steps = new Float64Array(rows * stride);
+	const scale = tickUs / usPerBin;
+	const length = periodNs / 1000 / usPerBin;
+	for (let i = 0; i < count; i++) {
+		const row = rowOf[CLASSES * thread[i] + classes[node[i]]];
+		if (row < 0)
+			continue;
+		const to = Math.min(time[i] * scale, bins);
+		const from = Math.max(to - weight[i] * length, 0);
+		const first = row * stride + (from | 0);
+		const last = row * stride + (to | 0);
+		if (!length || first === last) {
+			const amount = length ? to - from : weight[i];
+			steps[last] += amount;
+			steps[last + 1] -= amount;
+		} else {
+			const [before, within] = [from - (from | 0), to - (to | 0)];
+			steps[first] += 1 - before;
+			steps[first + 1] += before;
+			steps[last] -= 1 - within;
+			steps[last + 1] -= within;
+		}
+	}
+	const made = new Float32Array(rows * bins);
+	for (let row = 0; row < rows; row++)
+		for (let bin = 0, sum = 0; bin < bins; bin++) {
+			sum += steps[row * stride + bin];
+			// What rounding leaves of spans that have ended is nothing.
+			made[row * bins + bin] = sum > 1e-7 ? sum : 0;
+		}
+	return made;
+}
+
+/** By thread, what it weighs on CPUs and what waiting. @type {WeakMap<Profile, Float64Array>} */
+const weights = new WeakMap();
+
+/** @param {Profile} profile */
+function weightsOf(profile) {
+	let known = weights.get(profile);
+	if (!known) {
+		known = new Float64Array(2 * profile.threads.length);
+		const waits = waitingNodes(profile.tree, profile.frameKind);
+		const {count, node, thread, weight} = profile.samples;
+		for (let i = 0; i < count; i++)
+			known[2 * thread[i] + waits[node[i]]] += weight[i];
+		weights.set(profile, known);
+	}
+	return known;
+}
+
+/** @param {string[]} names @param {number} most */
+function namesOf(names, most) {
+	return new Set(names).size > most ? names.map(commOf) : names;
+}
+
+/**
+ * @param {Profile} profile @param {number} waits 1: lanes are those that wait most
+ * @returns {{lanes: Lane[], more: number, laneOf: Int32Array[]}} laneOf: by thread, its process's and
+ *          its own
+ */
+export function lanesOf(profile, waits) {
+	const busy = weightsOf(profile);
+	/** @type {Map<string, Lane & {process: string, processes: Set<string>}>} */
+	const known = new Map();
+	const keys = [['process', namesOf(profile.processes, MOST_PROCESSES)],
+		['thread', namesOf(profile.threads, MOST_THREADS)]];
+	const keyOf = (/** @type {number} */ level, /** @type {number} */ thread) =>
+		`${keys[level][0]} ${keys[level][1][thread] || ''}`;
+	profile.threads.forEach((_, thread) => [0, 1].forEach(level => {
+		const key = keyOf(level, thread);
+		const [kind, value] = [level ? 'thread' : 'process', keys[level][1][thread] || ''];
+		const process = keyOf(0, thread);
+		const lane = known.get(key) || {kind: /** @type {Lane['kind']} */ (kind), value, count: 0,
+			weight: 0, within: 0, process, processes: new Set()};
+		lane.count++;
+		lane.weight += busy[2 * thread + waits];
+		lane.processes.add(process);
+		known.set(key, lane);
+	}));
+	const all = [...known.entries()].filter(([, {value}]) => value);
+	const hasProcesses = all.filter(([, {kind}]) => kind === 'process').length > 1;
+	const heaviest = (/** @type {any} */ [, a], /** @type {any} */ [, b]) => b.weight - a.weight;
+	const isProcess = (/** @type {any} */ [, {kind}]) => kind === 'process';
+	// A process that is one line of threads is that line.
+	const threads = all.filter(one => !isProcess(one) && !(hasProcesses && one[1].processes.size === 1
+		&& known.get(one[1].process)?.value && known.get(one[1].process)?.count === one[1].count))
+		.sort(heaviest);
+	const listed = !hasProcesses ? threads : all.filter(isProcess).sort(heaviest).flatMap(one =>
+		[one, ...threads.filter(([, lane]) => lane.process === one[0])]);
+	const shown = listed.slice(0, MOST_LANES);
+	const numbers = new Map(shown.map(([key], i) => [key, i]));
+	return {more: listed.length - shown.length,
+		lanes: shown.map(([, {kind, value, count, weight}]) => ({kind, value, count, weight,
+			within: hasProcesses && kind === 'thread' ? 1 : 0})),
+		laneOf: [0, 1].map(level => Int32Array.from(profile.threads,
+			(_, thread) => numbers.get(keyOf(level, thread)) ?? -1))};
+}
+
+/** @param {Profile} profile @param {Wanted} wanted @returns {Activity} */
+export function binActivity(profile, {filter, bins, laneBins, heatUs}) {
+	const {samples} = profile;
+	const us = samples.count ? (samples.time[samples.count - 1] + 1) * samples.tickUs : 0;
+	const classes = classesOf(profile, filter);
+	const threads = threadsOf(profile, filter);
+	const table = (/** @type {(thread: number, kept: boolean, waits: boolean) => number} */ rowOf) =>
+		Int32Array.from({length: CLASSES * Math.max(profile.threads.length, 1)}, (_, i) => {
+			const thread = Math.floor(i / CLASSES);
+			return rowOf(thread, (i & KEPT) > 0 && (!threads || threads[thread] > 0), (i & WAITS) > 0);
+		});
+	const every = accumulate(profile, classes, table((_, kept, waits) => waits ? kept ? 2 : -1
+		: kept ? 1 : 0), 3, bins, us / bins);
+	/** @type {Activity} */
+	const made = {us, rest: every.slice(0, bins), kept: every.slice(bins, 2 * bins),
+		waits: every.slice(2 * bins), lanes: [], more: 0, laneBins: new Float32Array(0),
+		heat: new Float32Array(0)};
+	const isWaits = filter.times === 'waits';
+	if (heatUs)
+		made.heat = accumulate(profile, classes, table((_, kept, waits) => kept && waits === isWaits ? 0 : -1),
+			1, Math.ceil(us / heatUs), heatUs);
+	if (laneBins) {
+		const {lanes, more, laneOf} = lanesOf(profile, isWaits ? 1 : 0);
+		Object.assign(made, {lanes, more, laneBins: new Float32Array(2 * lanes.length * laneBins)});
+		for (const lane of laneOf) {
+			const rows = accumulate(profile, classes, table((thread, kept, waits) =>
+				waits !== isWaits || lane[thread] < 0 ? -1 : 2 * lane[thread] + (kept ? 1 : 0)),
+			2 * lanes.length, laneBins, us / laneBins);
+			rows.forEach((value, i) => {
+				made.laneBins[i] += value;
+			});
+		}
+	}
+	return made;
+}

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// The run from its begin to its end above the graph: what ran when, of all and of what is shown, and the
+// marks; opened, also its processes and threads, or seconds side by side. A range of it is chosen by
+// pointer, finger or key, and the graph is that range's from then on.
+
+import {commOf} from './aggregate.js';
+import {isSame, isSameFilter, term, timeTerm, timeText, withTerm, withoutTerms} from './filter.js';
+import {oncePerFrame, whenResting} from './input.js';
+import {element, isTouched, svgElement} from './page.js';
+import {press} from './search.js';
+import {placeTooltip} from './selection.js';
+import {amountsOf, formatSeconds} from './text.js';
+
+/** @typedef {import('./activity.js').Activity} Activity */
+/** @typedef {'' | 'lanes' | 'heat'} Opened what lies below the strip */
+/** @typedef {'from' | 'to' | 'range'} Grip */
+/** @typedef {{grip: Grip | 'new', at: number, from: number, to: number, moved: boolean,
+ *             filter: import('./filter.js').Filter, timeAt: (event: PointerEvent) => number}} Drag */
+
+/** @type {Opened[]} */
+export const OPENED = ['', 'lanes', 'heat'];
+/** Shorter runs are one column or few. */
+const HEAT_LEAST_US = 60e6;
+const HEAT_ROWS = 50;
+const MOST_LANE_BINS = 400;
+const MOST_BINS = 4000;
+/** How near a pointer, or a finger, is to what it means. */
+const NEAR_PX = 6;
+const NEAR_FINGER_PX = 20;
+const STILL_PX = 3;
+const LABEL_PX = 90;
+/** By key, how many steps an edge moves; a big one is ten. @type {Record<string, number>} */
+const STEPS = {ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10,
+	Home: -Infinity, End: Infinity};
+const STEPS_OF_RUN = 200;
+
+/** 1, 2 or 5 times a power of ten, not less than it. @param {number} least */
+export function roundStep(least) {
+	const ten = 10 ** Math.floor(Math.log10(least));
+	return (/** @type {number[]} */ ([1, 2, 5, 10])).map(one => one * ten).find(one => one >= least * (1 - 1e-9))
+		|| least;
+}
+
+/** Seconds of a column of the heat, so that no column is narrower than a pixel. @param {number} us @param {number} px */
+function columnUs(us, px) {
+	return [1, 2, 5, 10, 30, 60].map(one => one * 1e6).find(one => us / one <= px) || roundStep(us / px);
+}
+
+/** An area below a row of bins. @param {Float32Array} bins @param {number} most */
+function areaOf(bins, most) {
+	let d = `M0 100`;
+	bins.forEach((value, i) => {
+		// Equal neighbours are one line.
+		if (i === 0 || value !== bins[i - 1])
+			d += `V${+(100 - 100 * value / most).toFixed(1)}`;
+		if (value !== bins[i + 1])
+			d += `H${i + 1}`;
+	});
+	return `${d}V100Z`;
+}
+
+/** @param {[string, Float32Array][]} areas by class, the lowest first @param {number} most @param {string} [marks] */
+function plotOf(areas, most, marks = '') {
+	const svg = svgElement('svg', {class: 'plot', 'aria-hidden': 'true', preserveAspectRatio: 'none',
+		viewBox: `0 0 ${areas[0][1].length} 100`});
+	svg.append(...areas.map(([name, bins]) => svgElement('path', {class: name, d: areaOf(bins, most || 1)})),
+		svgElement('path', {class: 'ticks', d: marks}));
+	return svg;
+}
+
+export class Strip {
+	/** @param {import('./navigate.js').Navigator} navigator */
+	constructor(navigator) {
+		this.navigator = navigator;
+		this.state = navigator.state;
+		this.page = navigator.page;
+		/** @type {Activity | null} */
+		this.activity = null;
+		/** @type {import('./activity.js').Wanted | null} what was asked for last */
+		this.wanted = null;
+		this.asking = false;
+		/** @type {Drag | null} */
+		this.drag = null;
+		/** @type {import('./filter.js').Filter | null} what the graph is to follow to */
+		this.next = null;
+		/** @type {Promise<void> | null} */
+		this.following = null;
+		if (!this.state.profile.sampleCount)
+			return;
+		this.build();
+		this.state.onTree(() => this.show());
+		new ResizeObserver(oncePerFrame(() => this.ask())).observe(this.track);
+		new MutationObserver(() => this.drawHeat())
+			.observe(this.page.ui, {attributes: true, attributeFilter: ['data-theme']});
+	}
+
+	build() {
+		const grips = /** @type {Grip[]} */ (['range', 'from', 'to']).map(grip => element('div', {
+			class: `grip ${grip}`, role: 'slider', tabindex: '0', 'aria-valuemin': '0',
+			'aria-label': {from: 'From', to: 'To', range: 'Range: both ends'}[grip]}));
+		/** @type {Record<Grip, HTMLElement>} */
+		this.grips = {range: grips[0], from: grips[1], to: grips[2]};
+		this.plot = element('div', {class: 'plots'});
+		this.axis = element('div', {class: 'axis', 'aria-hidden': 'true'});
+		/** @type {HTMLElement} */
+		this.track = element('div', {class: 'track'}, [this.plot, this.axis, ...grips]);
+		this.peak = element('span', {class: 'peak'});
+		this.more = element('button', {type: 'button', class: 'lanes-shown', 'aria-expanded': 'false',
+			title: 'Processes and threads over time  (a)'}, ['Threads']);
+		this.heat = element('button', {type: 'button', class: 'heat-shown', 'aria-pressed': 'false',
+			title: 'Seconds side by side, each from below'}, ['Seconds']);
+		this.lanes = element('div', {class: 'lanes', role: 'listbox', 'aria-multiselectable': 'true',
+			'aria-label': 'Processes and threads, the busiest first'});
+		this.canvas = element('canvas', {role: 'img', 'aria-label': 'CPU in use by seconds and parts of them'});
+		this.heatBox = element('div', {class: 'heat'}, [this.canvas]);
+		this.root = element('section', {class: 'strip', role: 'group', 'aria-label': 'Time of the run'}, [
+			element('div', {class: 'strip-head'}, [this.more, this.peak]), this.track,
+			this.heat, this.heatBox, this.lanes]);
+		// Behind the graph for whoever asks for the first canvas, above it by the style.
+		this.page.scroller.after(this.root);
+		this.more.addEventListener('click', () => this.toggle());
+		this.heat.addEventListener('click', () => this.open(this.state.opened === 'heat' ? 'lanes' : 'heat', true));
+		this.listenToDrags(this.track, event => this.timeAt(event));
+		this.listenToDrags(this.heatBox, event => this.heatTimeAt(event));
+		this.track.addEventListener('keydown', event => this.onKey(event));
+		this.lanes.addEventListener('keydown', event => this.onLaneKey(event));
+		this.keepSoon = whenResting(() => this.finish());
+		this.show();
+	}
+
+	// ---- what is drawn --------------------------------------------------------------------------
+
+	/** The time that is shown, within the run. @returns {{from: number, to: number}} */
+	get range() {
+		const {part} = this.state;
+		const us = this.activity?.us || 0;
+		return this.drag?.moved ? this.drag
+			: {from: Math.min(Math.max(part?.from || 0, 0), us), to: Math.min(part?.to ?? us, us)};
+	}
+
+	toggle() {
+		this.open(this.state.opened ? '' : 'lanes', true);
+	}
+
+	/** @param {Opened} opened @param {boolean} [byPerson] who is to find it in the link */
+	open(opened, byPerson = false) {
+		if (!this.root)
+			return byPerson && this.navigator.say('The samples of this picture have no times');
+		this.state.opened = opened;
+		this.show();
+		this.navigator.viewer.resize();
+		if (byPerson)
+			this.navigator.onMove(false, this.navigator.trail());
+	}
+
+	/** Another filter, or another part of the strip. */
+	show() {
+		const {opened} = this.state;
+		this.more.setAttribute('aria-expanded', String(opened !== ''));
+		press(this.heat, opened === 'heat');
+		this.lanes.hidden = opened !== 'lanes';
+		this.heatBox.hidden = opened !== 'heat';
+		this.heat.hidden = !opened || !((this.activity?.us || 0) >= HEAT_LEAST_US);
+		this.showRange();
+		this.ask();
+	}
+
+	/** What is not known yet. One question at a time: the last one is what counts. */
+	async ask() {
+		const {opened, filter} = this.state;
+		const width = Math.min(Math.round(this.track.clientWidth), MOST_BINS);
+		const wanted = {filter: {...withoutTerms(filter, ({kind}) => kind === 'time'),
+			view: /** @type {const} */ ('graph'), of: ''}, bins: width,
+			laneBins: opened === 'lanes' ? Math.min(width, MOST_LANE_BINS) : 0,
+			heatUs: opened === 'heat' && this.activity ? columnUs(this.activity.us, width) / HEAT_ROWS : 0};
+		const known = this.wanted;
+		if (!width || this.asking || known && known.bins === wanted.bins && known.laneBins === wanted.laneBins
+			&& known.heatUs === wanted.heatUs && isSameFilter(known.filter, wanted.filter))
+			return;
+		this.asking = true;
+		this.wanted = wanted;
+		try {
+			this.activity = await this.state.perform('binActivity', wanted);
+			this.draw();
+		} catch (error) {
+			this.navigator.tellUnread(error);
+		}
+		this.asking = false;
+		this.show();
+	}
+
+	draw() {
+		const {activity} = this;
+		if (!activity)
+			return;
+		const {us, kept, rest, waits} = activity;
+		const {marks, periodNs} = this.state.profile;
+		const all = rest.map((value, i) => value + kept[i]);
+		const [most, mostWaits] = [all, waits].map(bins => bins.reduce((a, b) => Math.max(a, b), 0));
+		this.root.classList.toggle('void', !(us > 1));
+		const places = new Set(marks.filter(one => one.us < us)
+			.map(one => Math.round(one.us / us * kept.length) + 0.5));
+		this.plot.replaceChildren(plotOf([['waits', waits]], mostWaits), plotOf([['all', all], ['kept', kept]],
+			most, [...places].map(x => `M${x} 0V100`).join('')));
+		const digits = (/** @type {number} */ n) => n >= 10 ? n.toFixed(0) : n.toFixed(n < 1 ? 2 : 1);
+		this.peak.textContent = !periodNs ? '' : [...most ? [`${digits(most)} CPU${most > 1 ? 's' : ''}`] : [],
+			...mostWaits ? [`${digits(mostWaits)} wait`] : []].join(', ');
+		this.peak.title = 'The most at a time';
+		const step = roundStep(us * LABEL_PX / Math.max(this.track.clientWidth, LABEL_PX));
+		this.axis.replaceChildren(...Array.from({length: Math.floor(us / step)}, (_, i) => {
+			const at = (i + 1) * step;
+			const label = element('span', {}, [`${+(at / 1e6).toPrecision(6)}\u202fs`]);
+			label.style.left = `${100 * at / us}%`;
+			return label;
+		}));
+		this.drawLanes();
+		this.drawHeat();
+		this.showRange();
+	}
+
+	drawLanes() {
+		const {activity, state} = this;
+		const bins = this.wanted?.laneBins;
+		if (!activity || !bins)
+			return;
+		const at = [...this.lanes.children].indexOf(/** @type {Element} */ (document.activeElement));
+		const {terms} = state.filter;
+		this.lanes.replaceChildren(...activity.lanes.map((lane, i) => {
+			const [rest, kept] = [0, 1].map(row =>
+				activity.laneBins.subarray((2 * i + row) * bins, (2 * i + row + 1) * bins));
+			const all = rest.map((value, bin) => value + kept[bin]);
+			const isChosen = terms.some(({kind, value}) => kind === lane.kind
+				&& (value === lane.value || value === commOf(lane.value)));
+			const name = lane.count > 1 && lane.value === commOf(lane.value)
+				? `${lane.value} \u00d7${lane.count}` : lane.value;
+			const middle = Math.ceil(name.length / 2);
+			const amount = amountsOf(state, lane.weight).slice(-1)[0];
+			const made = element('button', {type: 'button', class: `lane${lane.within ? ' within' : ''}`,
+				role: 'option', 'aria-selected': String(isChosen), tabindex: i === Math.max(at, 0) ? '0' : '-1',
+				title: `${lane.kind} ${name}: ${amount}`, 'aria-label': `${lane.kind} ${name}, ${amount}`}, [
+				// Its end is what differs: the beginning is cut, where there is no room for both.
+				element('span', {class: 'who'}, [element('span', {class: 'head'}, [name.slice(0, middle)]),
+					element('span', {class: 'tail'}, [element('bdi', {}, [name.slice(middle)])])]),
+				plotOf([['all', all], ['kept', kept]], all.reduce((a, b) => Math.max(a, b), 0))]);
+			made.addEventListener('click', () => this.navigator.toggleTerm(term(lane.kind, lane.value)));
+			return made;
+		}), ...activity.more ? [element('p', {role: 'presentation'}, [`and ${activity.more} more`])] : []);
+		if (at >= 0)
+			this.focusLane(at);
+	}
+
+	/** The shade is the accent's, more or less of it: what of it is not shown is faint. */
+	drawHeat() {
+		const heat = this.activity?.heat;
+		const step = this.wanted?.heatUs;
+		const context = this.canvas.getContext('2d');
+		if (!heat?.length || !step || !context)
+			return;
+		const columns = this.canvas.width = Math.ceil(heat.length / HEAT_ROWS);
+		this.canvas.height = HEAT_ROWS;
+		this.canvas.style.width = `${100 * columns * HEAT_ROWS * step / (this.activity?.us || 1)}%`;
+		const [red, green, blue] = getComputedStyle(this.canvas).color.match(/\d+/g)?.map(Number) || [0, 0, 0];
+		const most = heat.reduce((a, b) => Math.max(a, b), 0) || 1;
+		const image = context.createImageData(columns, HEAT_ROWS);
+		const {from, to} = this.range;
+		heat.forEach((value, i) => {
+			const isShown = (i + 0.5) * step >= from && (i + 0.5) * step < to;
+			image.data.set([red, green, blue, Math.round((value ? 30 + 225 * value / most : 12) * (isShown ? 1 : 0.3))],
+				4 * ((HEAT_ROWS - 1 - i % HEAT_ROWS) * columns + Math.floor(i / HEAT_ROWS)));
+		});
+		context.putImageData(image, 0, 0);
+	}
+
+	/** What is chosen, for the eye and for the ear. */
+	showRange() {
+		const us = this.activity?.us || 0;
+		const {from, to} = this.range;
+		const isPart = from > 0 || to < us;
+		this.root.style.setProperty('--from', `${us ? 100 * from / us : 0}%`);
+		this.root.style.setProperty('--to', `${us ? 100 * to / us : 100}%`);
+		this.root.classList.toggle('part', isPart);
+		const text = timeText({from, to}).replace(/\u202f/g, ' ');
+		for (const [grip, one] of Object.entries(this.grips)) {
+			one.setAttribute('aria-valuemax', String(us / 1e6));
+			one.setAttribute('aria-valuenow', String((grip === 'to' ? to : from) / 1e6));
+			one.setAttribute('aria-valuetext', text);
+		}
+		this.grips.range.tabIndex = isPart ? 0 : -1;
+		this.drawHeat();
+	}
+
+	// ---- another range --------------------------------------------------------------------------
+
+	/** @param {PointerEvent} event */
+	timeAt({clientX}) {
+		const {left, width} = this.track.getBoundingClientRect();
+		return Math.min(Math.max((clientX - left) / width, 0), 1) * (this.activity?.us || 0);
+	}
+
+	/** In the order of reading: up a second, then the next one. @param {PointerEvent} event */
+	heatTimeAt({clientX, clientY}) {
+		const {left, top, width, height} = this.canvas.getBoundingClientRect();
+		const share = (/** @type {number} */ at) => Math.min(Math.max(at, 0), 0.9999);
+		const column = Math.floor(share((clientX - left) / width) * this.canvas.width);
+		const row = Math.floor((1 - share((clientY - top) / height)) * HEAT_ROWS);
+		return Math.min((column * HEAT_ROWS + row) * (this.wanted?.heatUs || 0), this.activity?.us || 0);
+	}
+
+	/**
+	 * What a pointer at a place means: an edge, all of the range, or a new one.
+	 * @param {PointerEvent} event @returns {Drag['grip']}
+	 */
+	gripAt({clientX, pointerType}) {
+		const {from, to} = this.range;
+		const us = this.activity?.us || 0;
+		if (!us || !this.state.part)
+			return 'new';
+		const {left, width} = this.track.getBoundingClientRect();
+		const [begin, end] = [from, to].map(at => clientX - left - at / us * width);
+		// A narrow range can be moved still, and its edges are outside of it.
+		const near = pointerType === 'touch' ? NEAR_FINGER_PX : NEAR_PX;
+		const within = Math.min(near, (begin - end) / 4);
+		return begin > -near && begin < within ? 'from' : end < near && end > -within ? 'to'
+			: begin > 0 && end < 0 ? 'range' : 'new';
+	}
+
+	/** @param {HTMLElement} area @param {(event: PointerEvent) => number} timeAt */
+	listenToDrags(area, timeAt) {
+		area.addEventListener('pointerdown', event => {
+			if (event.button || this.drag || !this.activity?.us)
+				return;
+			area.setPointerCapture(event.pointerId);
+			const at = timeAt(event);
+			this.drag = {grip: area === this.track ? this.gripAt(event) : 'new', at, ...this.range, moved: false,
+				filter: this.state.filter, timeAt};
+			this.startX = event.clientX + event.clientY;
+		});
+		area.addEventListener('pointermove', event => {
+			if (this.drag?.timeAt === timeAt)
+				this.dragTo(event);
+			else if (area === this.track)
+				this.point(event);
+		});
+		area.addEventListener('pointerleave', () => this.hideTooltip());
+		area.addEventListener('pointercancel', () => this.cancel());
+		area.addEventListener('pointerup', event => {
+			const {drag} = this;
+			if (drag?.timeAt !== timeAt)
+				return;
+			if (drag.moved)
+				return this.finish();
+			this.drag = null;
+			const {part} = this.state;
+			const at = timeAt(event);
+			if (part && drag.grip === 'new' && !(at >= part.from && at < part.to))
+				this.navigator.removeTerm(part);
+		});
+		window.addEventListener('keydown', event => {
+			if (event.key !== 'Escape' || !this.drag || this.drag.timeAt !== timeAt)
+				return;
+			event.stopImmediatePropagation();
+			event.preventDefault();
+			this.cancel();
+		}, {capture: true});
+	}
+
+	/** @param {PointerEvent} event */
+	dragTo(event) {
+		const drag = /** @type {Drag} */ (this.drag);
+		if (!drag.moved && Math.abs(event.clientX + event.clientY - (this.startX || 0)) <= STILL_PX)
+			return;
+		if (!drag.moved && drag.grip === 'new')
+			drag.from = drag.to = drag.at;
+		this.hideTooltip();
+		const at = drag.timeAt(event);
+		const by = at - drag.at;
+		if (drag.grip === 'new')
+			this.choose(Math.min(drag.at, at), Math.max(drag.at, at), drag);
+		else {
+			this.moveBy(drag.grip, by, drag);
+			drag.at = at;
+		}
+	}
+
+	/**
+	 * An edge as far as the other one, all of a range as far as the run.
+	 * @param {Grip} grip @param {number} by @param {Drag} drag
+	 */
+	moveBy(grip, by, drag) {
+		const us = this.activity?.us || 0;
+		const {from, to} = drag;
+		if (grip === 'range')
+			by = Math.min(Math.max(by, -from), us - to);
+		this.choose(grip === 'to' ? from : Math.min(Math.max(from + by, 0), grip === 'from' ? to : us),
+			grip === 'from' ? to : Math.max(Math.min(to + by, us), grip === 'to' ? from : 0), drag);
+	}
+
+	/** @param {number} from @param {number} to @param {Drag} drag */
+	choose(from, to, drag) {
+		Object.assign(drag, {from, to, moved: true});
+		this.showRange();
+		const us = this.activity?.us || 0;
+		// No finer than it is seen, so that links are short.
+		const step = 10 ** Math.floor(Math.log10(Math.max(us / Math.max(this.track.clientWidth, 1), 1)));
+		const [begin, end] = [from, to].map(at => Math.round(Math.round(at / step) * step));
+		const chosen = timeTerm(begin > 0 ? begin : -Infinity, to < us ? end : Infinity);
+		this.next = begin >= end ? null : begin <= 0 && to >= us
+			? withoutTerms(drag.filter, ({kind}) => kind === 'time') : withTerm(drag.filter, chosen);
+		this.following ||= this.follow();
+	}
+
+	/** The graph follows as fast as it is known, and never two ranges at once. */
+	async follow() {
+		while (this.next) {
+			const filter = this.next;
+			this.next = null;
+			await this.navigator.preview(filter);
+		}
+		this.following = null;
+	}
+
+	/** The range that was chosen is one step of the history. */
+	async finish() {
+		const {drag, navigator, state} = this;
+		await this.following;
+		if (!drag || this.drag !== drag)
+			return;
+		this.drag = null;
+		this.showRange();
+		if (!isSameFilter(state.filter, drag.filter))
+			navigator.confirm();
+	}
+
+	/** As if nothing had been dragged. */
+	async cancel() {
+		const {drag} = this;
+		this.drag = null;
+		if (!drag?.moved)
+			return;
+		this.next = drag.filter;
+		this.showRange();
+		await (this.following ||= this.follow());
+		this.showRange();
+	}
+
+	// ---- keys and words -------------------------------------------------------------------------
+
+	/** @param {KeyboardEvent} event */
+	onKey(event) {
+		const grip = /** @type {Grip | undefined} */ (Object.keys(this.grips)
+			.find(one => this.grips[/** @type {Grip} */ (one)] === event.target));
+		const us = this.activity?.us;
+		const steps = STEPS[event.key];
+		if (!grip || !us || !steps || event.ctrlKey || event.altKey || event.metaKey)
+			return;
+		event.preventDefault();
+		event.stopPropagation();
+		this.drag ||= {grip, at: 0, ...this.range, moved: true, filter: this.state.filter, timeAt: () => 0};
+		const by = Number.isFinite(steps) ? steps * (event.shiftKey ? 10 : 1) * us / STEPS_OF_RUN : steps * us;
+		this.moveBy(grip, Math.min(Math.max(by, -us), us), this.drag);
+		this.keepSoon();
+	}
+
+	/** @param {KeyboardEvent} event */
+	onLaneKey(event) {
+		const at = [...this.lanes.children].indexOf(/** @type {Element} */ (event.target));
+		const last = (this.activity?.lanes.length || 0) - 1;
+		/** @type {Record<string, number>} */
+		const to = {ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: last};
+		if (!(event.key in to) || at < 0)
+			return;
+		event.preventDefault();
+		event.stopPropagation();
+		this.focusLane(Math.min(Math.max(to[event.key], 0), last));
+	}
+
+	/** @param {number} at */
+	focusLane(at) {
+		[...this.lanes.children].forEach((one, i) => {
+			/** @type {HTMLElement} */ (one).tabIndex = i === at ? 0 : -1;
+		});
+		/** @type {HTMLElement | undefined} */ (this.lanes.children[at])?.focus();
+	}
+
+	/** What there is at a time. @param {PointerEvent} event */
+	point(event) {
+		const {activity, state} = this;
+		if (!activity || event.pointerType === 'touch' || isTouched())
+			return;
+		this.track.dataset.grip = this.gripAt(event);
+		const at = this.timeAt(event);
+		const {us, kept, rest, waits} = activity;
+		const bin = Math.min(Math.floor(at / us * kept.length), kept.length - 1);
+		const near = us / kept.length * NEAR_PX;
+		const marks = state.profile.marks.filter(one => Math.abs(one.us - at) < near).slice(0, 5);
+		const {tooltip, ui} = this.page;
+		const unit = (/** @type {number} */ n) => state.profile.periodNs
+			? `${n.toFixed(2)} CPUs` : `${Math.round(n)} ${state.profile.countName}`;
+		tooltip.replaceChildren(element('div', {class: 'name'}, [formatSeconds(at / 1e6)]),
+			...marks.map(one => element('div', {}, [`${formatSeconds(one.us / 1e6)} ${one.text}`])),
+			element('div', {class: 'module'}, [`${unit(kept[bin] + rest[bin])} in use${
+				rest[bin] ? `, ${unit(kept[bin])} of what is shown` : ''}${
+				waits[bin] ? ` \u00b7 ${waits[bin].toFixed(1)} threads waiting` : ''}`]));
+		tooltip.style.display = 'block';
+		placeTooltip(tooltip, ui, {x: event.clientX, y: event.clientY});
+	}
+
+	hideTooltip() {
+		this.page.tooltip.style.display = 'none';
+	}
+}
