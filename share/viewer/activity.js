@@ -71,7 +71,7 @@ function classesOf(profile, filter) {
  * @param {Int32Array} rowOf by thread and class, -1 for none
  * @param {number} rows @param {number} bins @param {number} usPerBin
  */
-export function accumulate({samples, periodNs}, classes, rowOf, rows, bins, usPerBin) {
+function accumulate({samples, periodNs}, classes, rowOf, rows, bins, usPerBin) {
 	const {count, tickUs, time, node, thread, weight} = samples;
 	const stride = bins + 2;
 	// What each bin has more than the one before it: a span costs the same however long it is.

@@ -15,6 +15,7 @@
 import {commOf} from './aggregate.js';
 import {VIEWS, isSameFilter, term, timeTerm} from './filter.js';
 import {parsePath} from './navigate.js';
+import {OPENED} from './strip.js';
 import {nodeName} from './text.js';
 import {TIMES, childrenOf, follow, pathTo} from './tree.js';
 
@@ -41,6 +42,7 @@ const LONGEST_QUERY = 600;
  * @property {'' | 'top-down' | 'bottom-up'} order
  * @property {'' | 'flame' | 'icicle'} layout
  * @property {'' | 'light' | 'dark'} theme
+ * @property {import('./strip.js').Opened} opened below the strip of time
  * @property {import('./search.js').Query} query
  */
 
@@ -207,6 +209,7 @@ export function parsePlace(fragment) {
 		order: oneOf(values.get('order'), ['top-down', 'bottom-up']),
 		layout: oneOf(values.get('layout'), ['flame', 'icicle']),
 		theme: oneOf(values.get('theme'), ['light', 'dark']),
+		opened: oneOf(values.get('strip'), OPENED),
 		query: {
 			text: values.get('search') || '',
 			regex: values.has('regex'),
@@ -216,7 +219,8 @@ export function parsePlace(fragment) {
 }
 
 /** @param {Place} place @returns {string} with its "#", or "" for the beginning */
-export function formatPlace({times, mark, terms, view, of, way, span, order, layout, theme, query}) {
+export function formatPlace({times, mark, terms, view, of, way, span, order, layout, theme, opened,
+	query}) {
 	const parts = [];
 	if (times)
 		parts.push(`times=${times}`);
@@ -238,6 +242,8 @@ export function formatPlace({times, mark, terms, view, of, way, span, order, lay
 		parts.push(`layout=${layout}`);
 	if (theme)
 		parts.push(`theme=${theme}`);
+	if (opened)
+		parts.push(`strip=${opened}`);
 	const text = encodeURIComponent(query.text);
 	if (text && text.length <= LONGEST_QUERY)
 		parts.push(`search=${text}`);
@@ -291,6 +297,7 @@ export class Address {
 				: state.bottomUp ? 'bottom-up' : 'top-down',
 			layout: state.icicle === profile.icicle ? '' : state.icicle ? 'icicle' : 'flame',
 			theme: state.theme,
+			opened: state.opened,
 			query: this.searchBox.finder.query,
 		};
 	}
@@ -325,6 +332,8 @@ export class Address {
 			state.theme = place.theme;
 			viewer.recolor();
 		}
+		if (place.opened !== state.opened)
+			navigator.openStrip(place.opened);
 		const {filter, lacks} = this.filterOf(place);
 		const found = isSameFilter(filter, state.filter) || await navigator.show(filter, false, []);
 		// What was gone to meanwhile is restored by itself.

@@ -66,6 +66,8 @@ export const KEYS = [
 	{shown: 'l', text: 'source lines of the selected function', actions: {l: 'lines'}},
 	{shown: 'k', text: 'what the colours mean', actions: {k: 'colors'}},
 	{shown: 'd', text: 'dark or light', actions: {d: 'dark'}},
+	{shown: 'a', text: 'processes and threads over time',
+		actions: {a: 'strip'}},
 	{shown: 'm', text: 'marks the program made; what ran from one to the next',
 		actions: {m: 'marks'}},
 	{shown: 'p', text: 'print the rows in sight; Ctrl+P prints all of them',

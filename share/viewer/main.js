@@ -21,6 +21,7 @@ import {openSave} from './save.js';
 import {Finder, SearchBox} from './search.js';
 import {Selection} from './selection.js';
 import {State} from './state.js';
+import {Strip} from './strip.js';
 import {labelOf, nodeName} from './text.js';
 import {TIMES} from './tree.js';
 import {Viewer} from './viewer.js';
@@ -110,6 +111,7 @@ async function start(svg, profile, background) {
 	const viewer = new Viewer(page, state, finder);
 	const selection = new Selection(viewer);
 	const navigator = new Navigator(viewer, selection);
+	const strip = new Strip(navigator);
 	const more = new More(viewer);
 	const searchBox = new SearchBox(page, finder);
 	const sheet = new Sheet(page.ui);
@@ -141,6 +143,7 @@ async function start(svg, profile, background) {
 		searchBox.describe();
 	};
 	navigator.say = text => toast.show(text);
+	navigator.openStrip = opened => strip.open(opened);
 	const showMarks = () => openMarks(sheet, state,
 		({from, to, text}) => navigator.addTerm(timeTerm(from, to, text)));
 
@@ -220,6 +223,7 @@ async function start(svg, profile, background) {
 		save: () => openSave(sheet, viewer, navigator.say),
 		menu: () => openMenu(Math.max(selection.selected, 0), selection.placeOf(Math.max(selection.selected, 0))),
 		colors: () => legend.toggle(),
+		strip: () => strip.toggle(),
 		help: () => openHelp(sheet, state, actions),
 		marks: () => state.stretches.length ? showMarks().catch(navigator.tellUnread)
 			: toast.show('No marks in here'),

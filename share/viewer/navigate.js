@@ -179,6 +179,8 @@ export class Navigator {
 		this.onMove = () => {};
 		/** What the person is to know. @type {(text: string) => void} */
 		this.say = () => {};
+		/** @type {(opened: import('./strip.js').Opened) => void} */
+		this.openStrip = () => {};
 		this.tellUnread = (/** @type {any} */ error) =>
 			this.say(`This picture's samples cannot be read: ${error?.message || error}`);
 		this.describeSoon = oncePerFrame(() => this.describe());
@@ -298,12 +300,23 @@ export class Navigator {
 	 *          and that was said; what is shown stays as it is
 	 */
 	async show(filter, asNew = true, path) {
-		const {viewer, state, page} = this;
-		if (isSameFilter(filter, state.filter)) {
-			state.asked = state.filter;
-			return true;
+		if (!isSameFilter(filter, this.state.filter)) {
+			if (!await this.preview(filter, path, true))
+				return false;
+			this.confirm(asNew);
 		}
-		const answer = await this.find(filter);
+		this.state.asked = this.state.filter;
+		return true;
+	}
+
+	/**
+	 * Likewise, but on the way to another one: neither the history nor who listens is told.
+	 * @param {import('./filter.js').Filter} filter
+	 * @param {number[]} [path] @param {boolean} [isSaid] that nothing is left
+	 */
+	async preview(filter, path, isSaid = false) {
+		const {viewer, state} = this;
+		const answer = await this.find(filter, isSaid);
 		if (!answer)
 			return false;
 		path ||= framesTo(state.tree, state.zoomed);
@@ -314,23 +327,29 @@ export class Navigator {
 		this.fill(node, true);
 		if (node)
 			this.scrollTo(state.tree.depth[node]);
-		page.spoken.textContent = labelOf(state, 0);
-		this.onMove(asNew, []);
 		return true;
+	}
+
+	/** What was gone to is where one is. @param {boolean} [asNew] the Back button undoes it */
+	confirm(asNew = true) {
+		this.page.spoken.textContent = labelOf(this.state, 0);
+		this.onMove(asNew, []);
 	}
 
 	/**
 	 * What another filter keeps; null where another one was asked for meanwhile, or where there is
-	 * nothing to show, which is said. @param {import('./filter.js').Filter} filter
+	 * nothing to show, which is said if asked for.
+	 * @param {import('./filter.js').Filter} filter @param {boolean} isSaid
 	 */
-	async find(filter) {
+	async find(filter, isSaid) {
 		const {ui} = this.page;
 		const busy = setTimeout(() => ui.setAttribute('aria-busy', 'true'), BUSY_MS);
 		let answer;
 		try {
 			answer = await this.state.find(filter);
 			if (answer && !(answer.shown.total[0] > 0)) {
-				this.say('Nothing is left of that');
+				if (isSaid)
+					this.say('Nothing is left of that');
 				answer = null;
 			}
 		} catch (error) {

@@ -184,7 +184,7 @@ function fillTooltip(tooltip, state, node) {
  * Below the pointer, or above it where there is no room; always whole within `ui`.
  * @param {HTMLElement} tooltip @param {HTMLElement} ui @param {{x: number, y: number}} pointer
  */
-function placeTooltip(tooltip, ui, pointer) {
+export function placeTooltip(tooltip, ui, pointer) {
 	const rightmost = ui.clientWidth - tooltip.offsetWidth - 12;
 	const below = pointer.y + 18;
 	const above = pointer.y - tooltip.offsetHeight - 12;

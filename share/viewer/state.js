@@ -47,6 +47,8 @@ export class State {
 		this.icicle = profile.icicle;
 		/** @type {'' | 'light' | 'dark'} as chosen here */
 		this.theme = '';
+		/** @type {import('./strip.js').Opened} */
+		this.opened = '';
 		/** The node that fills the view, or the deepest one around what fills it. */
 		this.zoomed = 0;
 		this.free = false;  // what is seen is no node's span but one chosen by hand

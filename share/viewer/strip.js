@@ -5,7 +5,7 @@
 // pointer, finger or key, and the graph is that range's from then on.
 
 import {commOf} from './aggregate.js';
-import {isSame, isSameFilter, term, timeTerm, timeText, withTerm, withoutTerms} from './filter.js';
+import {isSameFilter, term, timeTerm, timeText, withTerm, withoutTerms} from './filter.js';
 import {oncePerFrame, whenResting} from './input.js';
 import {element, isTouched, svgElement} from './page.js';
 import {press} from './search.js';
@@ -24,12 +24,16 @@ export const OPENED = ['', 'lanes', 'heat'];
 const HEAT_LEAST_US = 60e6;
 const HEAT_ROWS = 50;
 const MOST_LANE_BINS = 400;
-const MOST_BINS = 4000;
+/** Narrower bins are more chance than use. */
+const BIN_PX = 3;
+const MOST_BINS = 2000;
 /** How near a pointer, or a finger, is to what it means. */
 const NEAR_PX = 6;
 const NEAR_FINGER_PX = 20;
 const STILL_PX = 3;
 const LABEL_PX = 90;
+/** Of a name that is too long, what stays of its end. */
+const TAIL = 7;
 /** By key, how many steps an edge moves; a big one is ten. @type {Record<string, number>} */
 const STEPS = {ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10,
 	Home: -Infinity, End: Infinity};
@@ -86,11 +90,13 @@ export class Strip {
 		this.next = null;
 		/** @type {Promise<void> | null} */
 		this.following = null;
+		this.keepSoon = whenResting(() => this.finish());
 		if (!this.state.profile.sampleCount)
 			return;
 		this.build();
+		const soon = oncePerFrame(() => this.ask());
 		this.state.onTree(() => this.show());
-		new ResizeObserver(oncePerFrame(() => this.ask())).observe(this.track);
+		new ResizeObserver(soon).observe(this.track);
 		new MutationObserver(() => this.drawHeat())
 			.observe(this.page.ui, {attributes: true, attributeFilter: ['data-theme']});
 	}
@@ -113,19 +119,17 @@ export class Strip {
 		this.lanes = element('div', {class: 'lanes', role: 'listbox', 'aria-multiselectable': 'true',
 			'aria-label': 'Processes and threads, the busiest first'});
 		this.canvas = element('canvas', {role: 'img', 'aria-label': 'CPU in use by seconds and parts of them'});
-		this.heatBox = element('div', {class: 'heat'}, [this.canvas]);
+		this.heatBox = element('div', {class: 'heat'});
 		this.root = element('section', {class: 'strip', role: 'group', 'aria-label': 'Time of the run'}, [
 			element('div', {class: 'strip-head'}, [this.more, this.peak]), this.track,
 			this.heat, this.heatBox, this.lanes]);
-		// Behind the graph for whoever asks for the first canvas, above it by the style.
-		this.page.scroller.after(this.root);
+		this.page.legend.before(this.root);
 		this.more.addEventListener('click', () => this.toggle());
 		this.heat.addEventListener('click', () => this.open(this.state.opened === 'heat' ? 'lanes' : 'heat', true));
-		this.listenToDrags(this.track, event => this.timeAt(event));
-		this.listenToDrags(this.heatBox, event => this.heatTimeAt(event));
+		this.listenToDrags(this.track, (/** @type {PointerEvent} */ event) => this.timeAt(event));
+		this.listenToDrags(this.heatBox, (/** @type {PointerEvent} */ event) => this.heatTimeAt(event));
 		this.track.addEventListener('keydown', event => this.onKey(event));
-		this.lanes.addEventListener('keydown', event => this.onLaneKey(event));
-		this.keepSoon = whenResting(() => this.finish());
+		this.lanes.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => this.onLaneKey(event));
 		this.show();
 	}
 
@@ -161,6 +165,7 @@ export class Strip {
 		press(this.heat, opened === 'heat');
 		this.lanes.hidden = opened !== 'lanes';
 		this.heatBox.hidden = opened !== 'heat';
+		this.heatBox.replaceChildren(...opened === 'heat' ? [this.canvas] : []);
 		this.heat.hidden = !opened || !((this.activity?.us || 0) >= HEAT_LEAST_US);
 		this.showRange();
 		this.ask();
@@ -169,13 +174,14 @@ export class Strip {
 	/** What is not known yet. One question at a time: the last one is what counts. */
 	async ask() {
 		const {opened, filter} = this.state;
-		const width = Math.min(Math.round(this.track.clientWidth), MOST_BINS);
+		const width = Math.round(this.track.clientWidth);
+		const bins = Math.min(Math.ceil(width / BIN_PX), MOST_BINS);
 		const wanted = {filter: {...withoutTerms(filter, ({kind}) => kind === 'time'),
-			view: /** @type {const} */ ('graph'), of: ''}, bins: width,
-			laneBins: opened === 'lanes' ? Math.min(width, MOST_LANE_BINS) : 0,
+			view: /** @type {const} */ ('graph'), of: ''}, bins,
+			laneBins: opened === 'lanes' ? Math.min(bins, MOST_LANE_BINS) : 0,
 			heatUs: opened === 'heat' && this.activity ? columnUs(this.activity.us, width) / HEAT_ROWS : 0};
 		const known = this.wanted;
-		if (!width || this.asking || known && known.bins === wanted.bins && known.laneBins === wanted.laneBins
+		if (!bins || this.asking || known && known.bins === wanted.bins && known.laneBins === wanted.laneBins
 			&& known.heatUs === wanted.heatUs && isSameFilter(known.filter, wanted.filter))
 			return;
 		this.asking = true;
@@ -234,14 +240,11 @@ export class Strip {
 				&& (value === lane.value || value === commOf(lane.value)));
 			const name = lane.count > 1 && lane.value === commOf(lane.value)
 				? `${lane.value} \u00d7${lane.count}` : lane.value;
-			const middle = Math.ceil(name.length / 2);
 			const amount = amountsOf(state, lane.weight).slice(-1)[0];
 			const made = element('button', {type: 'button', class: `lane${lane.within ? ' within' : ''}`,
 				role: 'option', 'aria-selected': String(isChosen), tabindex: i === Math.max(at, 0) ? '0' : '-1',
 				title: `${lane.kind} ${name}: ${amount}`, 'aria-label': `${lane.kind} ${name}, ${amount}`}, [
-				// Its end is what differs: the beginning is cut, where there is no room for both.
-				element('span', {class: 'who'}, [element('span', {class: 'head'}, [name.slice(0, middle)]),
-					element('span', {class: 'tail'}, [element('bdi', {}, [name.slice(middle)])])]),
+				element('span', {class: 'who'}, [element('span', {}, [name.slice(0, -TAIL)]), name.slice(-TAIL)]),
 				plotOf([['all', all], ['kept', kept]], all.reduce((a, b) => Math.max(a, b), 0))]);
 			made.addEventListener('click', () => this.navigator.toggleTerm(term(lane.kind, lane.value)));
 			return made;

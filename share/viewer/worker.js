@@ -4,6 +4,7 @@
 // page is asked of it by messages; a question may have a limit in time, after which the thread is
 // ended and the next question starts another one.
 
+import {binActivity} from './activity.js';
 import {aggregate, needsSamples, weighStretches} from './aggregate.js';
 import {readColumns} from './columns.js';
 import {readProfile} from './decode.js';
@@ -17,6 +18,7 @@ import {compileQuery, matchFrames} from './search.js';
 /** What can be asked for, of a profile; each returns what is told. */
 const TASKS = {
 	aggregate,
+	binActivity,
 	weighStretches,
 	/** @param {Profile} profile @param {import('./search.js').Query} query a good one */
 	match({frames, name}, query) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What of the viewer needs no document, and trees to try it on.
 
+export * from '../../share/viewer/activity.js';
 export * from '../../share/viewer/address.js';
 export * from '../../share/viewer/aggregate.js';
 export * from '../../share/viewer/columns.js';
@@ -15,6 +16,7 @@ export * from '../../share/viewer/navigate.js';
 export * from '../../share/viewer/samples.js';
 export * from '../../share/viewer/search.js';
 export {stretchesOf} from '../../share/viewer/state.js';
+export {roundStep} from '../../share/viewer/strip.js';
 export * from '../../share/viewer/text.js';
 export {NONE, buildTree, childrenOf, firstChild, follow, followLoosely, frameTotals, framesTo, isWithin,
 	layOut, nodeAt, nodeCovering, pathTo, widestChild} from '../../share/viewer/tree.js';

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// What ran when, beside the same found time by time and stack by stack.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import {binActivity, pathTo, roundStep, term, timeTerm, treeOf} from './viewer.mjs';
+
+const THREADS = ['t (1/1)', 't (1/2)', 'u (1/3)', 'v (4/4)'];
+const PROCESSES = ['p (1)', 'p (1)', 'p (1)', 'v (4)'];
+
+function randomOf(seed) {
+	return most => {
+		seed = (seed * 1103515245 + 12345) % 2147483648;
+		return Math.floor(seed / 65536) % most;
+	};
+}
+
+function profileOf(seed, count, periodNs, {threads = THREADS, processes = PROCESSES} = {}) {
+	const random = randomOf(seed);
+	const raw = Array.from({length: count}, () => ({
+		stack: [...Array.from({length: 1 + random(5)}, () => 'abcde'[random(5)]),
+			...random(3) ? [] : ['[w]']],
+		us: random(5000), thread: random(threads.length), weight: random(300)}))
+		.sort((a, b) => a.us - b.us);
+	const stacks = {};
+	for (const {stack, weight} of raw)
+		stacks[stack.join(';')] = (stacks[stack.join(';')] || 0) + weight;
+	const {tree, frames} = treeOf(stacks);
+	const ends = new Map([...tree.frame.keys()].map(node =>
+		[pathTo(tree, node).map(one => frames[tree.frame[one]]).join(';'), node]));
+	return {raw, profile: {tree, nodes: tree.nodes, frames: frames.length, name: frame => frames[frame],
+		modules: [''], frameModule: new Uint32Array(frames.length), periodNs, threads, processes, marks: [],
+		frameKind: Uint32Array.from(frames, name => name === '[w]' ? 7 : 0),
+		samples: {count, tickUs: 2, time: Uint32Array.from(raw, one => one.us >>> 1),
+			node: Uint32Array.from(raw, one => ends.get(one.stack.join(';'))),
+			thread: Uint16Array.from(raw, one => one.thread),
+			weight: Float64Array.from(raw, one => one.weight), kind: new Uint8Array(count)}}};
+}
+
+/** By bin the part of it that samples cover, or what they weigh. */
+function cover(samples, bins, usPerBin, periodNs) {
+	return Array.from({length: bins}, (_, bin) => {
+		const [begin, end] = [bin * usPerBin, (bin + 1) * usPerBin];
+		return samples.reduce((sum, {us, weight}) => {
+			const at = us >>> 1 << 1;
+			if (!periodNs)
+				return sum + (Math.floor(at / 2 * (2 / usPerBin)) === bin ? weight : 0);
+			const from = Math.max(at - weight * periodNs / 1000, 0);
+			return sum + Math.max(Math.min(at, end) - Math.max(from, begin), 0) / usPerBin;
+		}, 0);
+	});
+}
+
+function assertClose(found, wanted, what) {
+	assert.equal(found.length, wanted.length, what);
+	wanted.forEach((value, i) => assert.ok(Math.abs(found[i] - value) <= 1e-5 * (1 + Math.abs(value)),
+		`${what}: ${i}: ${found[i]} for ${value}`));
+}
+
+const FILTERS = [
+	[[], () => true],
+	[[term('thread', 't')], ({thread}) => thread < 2],
+	[[term('thread', 't (1/2)'), term('process', 'v')], ({thread}) => thread === 1 || thread === 3],
+	[[term('focus', 'a')], ({stack}) => stack.includes('a')],
+	[[term('ignore', 'b'), term('thread', 'u')], ({stack, thread}) => thread === 2 && !stack.includes('b')],
+	// The strip shows what there is beside the range that is chosen.
+	[[timeTerm(100, 200)], () => true],
+];
+
+test('bins have what samples cover of them', () => {
+	for (const periodNs of [0, 100, 10_000_000 / 197])
+		for (const bins of [1, 7, 300])
+			for (const [terms, keeps] of FILTERS)
+				for (const times of ['cpu', 'waits', 'both']) {
+					const {raw, profile} = profileOf(bins + terms.length, 300, periodNs);
+					const filter = {times, terms, view: 'graph', of: ''};
+					const laneBins = Math.ceil(bins / 3);
+					const found = binActivity(profile, {filter, bins, laneBins, heatUs: 33});
+					const last = (raw[raw.length - 1].us >>> 1 << 1) + 2;
+					const usPerBin = last / bins;
+					assert.equal(found.us, last);
+					const isWait = one => one.stack.includes('[w]');
+					const isKept = one => keeps(one) && (times === 'both' || isWait(one) === (times === 'waits'));
+					const rows = {
+						rest: raw.filter(one => !isWait(one) && !isKept(one)),
+						kept: raw.filter(one => !isWait(one) && isKept(one)),
+						waits: raw.filter(one => isWait(one) && isKept(one))};
+					for (const [name, samples] of Object.entries(rows))
+						assertClose(found[name], cover(samples, bins, usPerBin, periodNs), name);
+					const active = raw.filter(one => isWait(one) === (times === 'waits'));
+					assertClose(found.heat, cover(active.filter(isKept), Math.ceil(last / 33), 33, periodNs), 'heat');
+					found.lanes.forEach(({kind, value}, i) => {
+						const names = kind === 'thread' ? THREADS : PROCESSES;
+						const of = active.filter(one => names[one.thread] === value);
+						for (const row of [0, 1])
+							assertClose(found.laneBins.subarray((2 * i + row) * laneBins, (2 * i + row + 1) * laneBins),
+								cover(of.filter(one => isKept(one) === (row === 1)), laneBins, last / laneBins, periodNs),
+								`${kind} ${value}`);
+					});
+				}
+});
+
+test('lanes are the busiest first, threads below their process', () => {
+	const {raw, profile} = profileOf(1, 500, 1000);
+	const {lanes, more} = binActivity(profile,
+		{filter: {times: 'cpu', terms: [], view: 'graph', of: ''}, bins: 10, laneBins: 10, heatUs: 0});
+	assert.equal(more, 0);
+	const weigh = has => raw.filter(one => has(one) && !one.stack.includes('[w]'))
+		.reduce((sum, {weight}) => sum + weight, 0);
+	for (const {kind, value, weight, within, count} of lanes) {
+		const names = kind === 'thread' ? THREADS : PROCESSES;
+		assert.equal(weight, weigh(({thread}) => names[thread] === value));
+		assert.equal(count, names.filter(name => name === value).length);
+		assert.equal(within, kind === 'thread' ? 1 : 0);
+	}
+	// A process of one thread is one lane.
+	assert.deepEqual(lanes.map(({value}) => value).sort(), ['p (1)', 't (1/1)', 't (1/2)', 'u (1/3)', 'v (4)']);
+	const threads = lanes.filter(({kind}) => kind === 'thread').map(({weight}) => weight);
+	assert.deepEqual(threads, [...threads].sort((a, b) => b - a));
+	assert.equal(lanes.indexOf(lanes.find(({value}) => value === 'p (1)')) + 1,
+		lanes.findIndex(({kind}) => kind === 'thread'));
+});
+
+test('many threads are listed by name, and not all of very many', () => {
+	const filter = {times: 'cpu', terms: [], view: 'graph', of: ''};
+	const lanesOf = threads => binActivity(profileOf(3, 2000, 1000,
+		{threads, processes: threads.map(() => 'p (1)')}).profile, {filter, bins: 9, laneBins: 9, heatUs: 0});
+	const grouped = lanesOf(Array.from({length: 300}, (_, i) => `pool${i % 3} (1/${i})`));
+	assert.deepEqual(grouped.lanes.map(({value}) => value).sort(), ['pool0', 'pool1', 'pool2']);
+	assert.deepEqual(grouped.lanes.map(({count}) => count), [100, 100, 100]);
+	const many = lanesOf(Array.from({length: 300}, (_, i) => `n${i} (1/${i})`));
+	assert.equal(many.lanes.length, 200);
+	assert.equal(many.more, 100);
+});
+
+test('nothing, one sample, threads without names', () => {
+	const filter = {times: 'cpu', terms: [], view: 'graph', of: ''};
+	for (const count of [0, 1]) {
+		const {profile} = profileOf(4, 1, 1000, {threads: [''], processes: ['']});
+		profile.samples.count = count;
+		const found = binActivity(profile, {filter, bins: 5, laneBins: 5, heatUs: 0});
+		assert.equal(found.kept.length, 5);
+		assert.ok(found.kept.every(Number.isFinite));
+		assert.equal(found.lanes.length, 0);
+	}
+});
+
+test('steps of an axis', () => {
+	assert.deepEqual([1, 1.1, 3, 6, 70, 0.02].map(roundStep), [1, 2, 5, 10, 100, 0.02]);
+});
