@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""The strip of the run's time: ranges by pointer, finger and key, and what lies below it."""
+
+import pytest
+
+from marked import mark
+from viewing import fact, press, push, show, text
+
+MARKS = [(500_000, "begin <b>"), (2_000_000, "middle")]
+# One sample of each node in turn, four a millisecond's hundred apart; see test_marks.py for the nodes.
+SAMPLES = [(10_000 * i, (4, 5, 7, 8, 9, 11)[i * 6 // 401], 2) for i in range(401)]
+LONG = [(100_000 * i, (4, 5)[i // 600 % 2], 20) for i in range(1201)]
+CHIPS = "return [...document.querySelectorAll('.chip')].map(c => c.textContent)"
+TRACK = "return document.querySelector('.track').getBoundingClientRect().toJSON()"
+
+
+@pytest.fixture(scope="session")
+def timed(known, tmp_path_factory):
+    return mark(known, tmp_path_factory.mktemp("timed") / "timed.svg", MARKS, SAMPLES)
+
+
+@pytest.fixture(scope="session")
+def long(known, tmp_path_factory):
+    return mark(known, tmp_path_factory.mktemp("long") / "long.svg", [], LONG)
+
+
+@pytest.fixture
+def strip(viewer, timed):
+    show(viewer, timed)
+    drawn(viewer)
+    return viewer
+
+
+def drawn(browser):
+    browser.wait("document.querySelector('.track .kept')")
+
+
+def chips(browser):
+    return [one.replace("\u202f", " ") for one in browser.run(CHIPS)]
+
+
+def at(browser, seconds, run=4.000001):
+    area = browser.run(TRACK)
+    return area["left"] + area["width"] * seconds / run, area["top"] + 20
+
+
+def drag(browser, *seconds, up=True, places=None):
+    places = places or [at(browser, one) for one in seconds]
+    moves = [{"type": "pointerMove", "x": round(x), "y": round(y), "duration": 0} for x, y in places]
+    actions = [moves[0], {"type": "pointerDown", "button": 0}, *moves[1:],
+               *([{"type": "pointerUp", "button": 0}] if up else [])]
+    browser.call("POST", "/actions", {"actions": [
+        {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"},
+         "actions": actions}]})
+
+
+def chosen(browser):
+    """The range's edges in seconds, as the link has them."""
+    fragment = browser.run("return location.hash")
+    times = [part[5:] for part in fragment.lstrip("#").split("&") if part.startswith("time=")]
+    return [float(one) if one else None for one in times[0].split("-")] if times else None
+
+
+def settled(browser):
+    browser.wait("!flamerun.animating && !document.querySelector('.flamerun[aria-busy]')")
+
+
+def test_a_drag_is_a_range_and_one_step_back(strip):
+    whole, entries = fact(strip, "total"), strip.run("return history.length")
+    drag(strip, 1, 1.2, 1.5, 1.8, 2)
+    strip.wait("location.hash.includes('time=')")
+    assert chosen(strip) == [pytest.approx(1, abs=.01), pytest.approx(2, abs=.01)]
+    assert fact(strip, "total") == pytest.approx(200, abs=4)
+    assert strip.run("return history.length") == entries + 1
+    assert len(chips(strip)) == 1
+    strip.call("POST", "/back", {})
+    strip.wait(f"flamerun.total === {whole}")
+    assert not chips(strip)
+
+
+def test_the_graph_follows_the_drag(strip):
+    drag(strip, 1, 2, up=False)
+    strip.wait("flamerun.total < 210")
+    assert strip.run("return location.hash") == ""
+    drag(strip, 2, places=[at(strip, 2)])
+    strip.call("DELETE", "/actions")
+
+
+def test_escape_takes_a_drag_back(strip):
+    whole, entries = fact(strip, "total"), strip.run("return history.length")
+    drag(strip, 1, 2, up=False)
+    strip.wait("flamerun.total < 210")
+    press(strip, "Escape")
+    strip.wait(f"flamerun.total === {whole}")
+    strip.call("DELETE", "/actions")
+    assert strip.run("return [location.hash, history.length]") == ["", entries]
+    assert not chips(strip)
+
+
+def test_edges_and_the_range_are_dragged(strip):
+    drag(strip, 1, 2)
+    strip.wait("location.hash.includes('time=')")
+    drag(strip, 2, 2.5, 3)
+    strip.wait("flamerun.total > 350")
+    strip.wait("/time=\\S+-(3|2.99)/.test(location.hash)")
+    drag(strip, 2, 2.2, 2.5)
+    strip.wait("/-3.[45]/.test(location.hash)")
+    assert chosen(strip) == [pytest.approx(1.5, abs=.02), pytest.approx(3.5, abs=.02)]
+    drag(strip, 1.5, 0)
+    strip.wait("/time=-3/.test(location.hash)")
+    assert chosen(strip)[0] is None
+
+
+def test_a_click_outside_clears(strip):
+    whole = fact(strip, "total")
+    drag(strip, 1, 2)
+    strip.wait("location.hash.includes('time=')")
+    strip.pointer(*at(strip, 1.5), click=True)
+    assert len(chips(strip)) == 1
+    strip.pointer(*at(strip, 3), click=True)
+    strip.wait(f"flamerun.total === {whole}")
+
+
+def test_a_range_without_samples(strip, known, tmp_path):
+    show(strip, mark(known, tmp_path / "gap.svg", [], [(0, 4, 2), (1_000_000, 5, 3), (4_000_000, 7, 4)]))
+    drawn(strip)
+    drag(strip, 2, 3)
+    settled(strip)
+    assert fact(strip, "total") == 1000 and not chips(strip)
+    drag(strip, .5, 2)
+    strip.wait("flamerun.total === 3")
+
+
+def test_by_keys_alone(strip):
+    grips = strip.run("return [...document.querySelectorAll('.grip')].map(g => [g.getAttribute('role'),"
+                      "g.getAttribute('aria-valuetext'), g.tabIndex])")
+    assert grips == [["slider", "0 s to 4.00 s", -1], ["slider", "0 s to 4.00 s", 0],
+                     ["slider", "0 s to 4.00 s", 0]]
+    entries = strip.run("return history.length")
+    strip.run("document.querySelector('.grip.from').focus()")
+    strip.keys("Shift+ArrowRight", "Shift+ArrowRight", "ArrowRight")
+    strip.wait("location.hash.includes('time=')")
+    assert chosen(strip) == [pytest.approx(.42, abs=.01), None]
+    assert strip.run("return document.activeElement.className") == "grip from"
+    strip.run("document.querySelector('.grip.to').focus()")
+    strip.keys(*["Shift+ArrowLeft"] * 5)
+    strip.wait("/-3/.test(location.hash)")
+    strip.run("document.querySelector('.grip.range').focus()")
+    strip.keys("Shift+ArrowRight")
+    strip.wait("/-3.2/.test(location.hash)")
+    assert chosen(strip) == [pytest.approx(.62, abs=.01), pytest.approx(3.2, abs=.01)]
+    assert "620 ms to 3.20 s" == strip.run(
+        "return document.activeElement.getAttribute('aria-valuetext')")
+    strip.keys("End")
+    strip.wait("/time=\\S+-(&|$)/.test(location.hash)")
+    strip.run("document.querySelector('.grip.from').focus()")
+    strip.keys("Home")
+    strip.wait("!location.hash.includes('time=')")
+    assert strip.run("return history.length") == entries + 5
+
+
+def test_marks_and_times_at_the_pointer(strip):
+    x, y = at(strip, .5)
+    strip.pointer(x, y)
+    strip.wait("document.querySelector('.tooltip').style.display === 'block'")
+    told = text(strip, ".tooltip")
+    assert "begin <b>" in told and "500 ms" in told
+    assert strip.run("return document.querySelector('.ticks[d*=M]').getAttribute('d').match(/M/g)"
+                     ".length") == 2
+    strip.pointer(*at(strip, 3))
+    strip.wait("!document.querySelector('.tooltip').innerText.includes('begin')")
+
+
+def test_what_is_kept_is_told_from_all(strip, timed):
+    areas = "return ['all', 'kept'].map(c => document.querySelector('.track .' + c).getAttribute('d'))"
+    every = strip.run(areas)
+    assert every[0] == every[1]
+    show(strip, timed, "#focus=parse")
+    drawn(strip)
+    part = strip.run(areas)
+    assert part[0] == every[0] and part[1] != every[1]
+
+
+def test_opened_and_in_the_link(strip, timed):
+    press(strip, "a")
+    assert not strip.run("return document.querySelector('.lanes').hidden")
+    assert strip.run("return location.hash") == "#strip=lanes"
+    height = strip.run("return document.querySelector('.stage canvas').clientHeight")
+    push(strip, ".lanes-shown")
+    assert strip.run("return document.querySelector('.lanes').hidden")
+    assert strip.run("return location.hash") == ""
+    assert height <= strip.run("return document.querySelector('.stage canvas').clientHeight")
+    show(strip, timed, "#time=1-2&strip=lanes")
+    drawn(strip)
+    assert not strip.run("return document.querySelector('.lanes').hidden")
+    assert fact(strip, "total") == 200
+
+
+def test_seconds_side_by_side(viewer, long):
+    show(viewer, long, "#strip=heat")
+    viewer.wait("document.querySelector('.heat canvas') && document.querySelector('.heat canvas').width > 9")
+    area = viewer.run("return document.querySelector('.heat canvas').getBoundingClientRect().toJSON()")
+    place = lambda second, part: (area["left"] + area["width"] * (second + .5) / 121,
+                                  area["top"] + area["height"] * (1 - part))
+    drag(viewer, places=[place(10, .5), place(11, .5), place(20, .5)])
+    viewer.wait("location.hash.includes('time=')")
+    assert chosen(viewer) == [pytest.approx(10.5, abs=.1), pytest.approx(20.5, abs=.1)]
+    assert fact(viewer, "total") == pytest.approx(2000, abs=40)
+    push(viewer, ".heat-shown")
+    assert not viewer.run("return document.querySelector('.heat canvas')")
+
+
+def test_short_runs_have_no_seconds_to_compare(strip):
+    press(strip, "a")
+    assert strip.run("return document.querySelector('.heat-shown').hidden")
+
+
+def test_pictures_without_times_have_none(viewer):
+    assert viewer.run("return document.querySelector('.strip')") is None
+    press(viewer, "a")
+    assert "no times" in text(viewer, ".toast")
+
+
+def test_by_a_finger(viewer, timed):
+    viewer.phone(360, 640)
+    try:
+        show(viewer, timed)
+        drawn(viewer)
+        height = viewer.run(TRACK)["height"]
+        assert height >= 40
+        viewer.touch([at(viewer, 1), at(viewer, 1.5), at(viewer, 2)])
+        viewer.wait("location.hash.includes('time=')")
+        assert chosen(viewer) == [pytest.approx(1, abs=.03), pytest.approx(2, abs=.03)]
+        # An edge is hit from beside it.
+        x, y = at(viewer, 2)
+        viewer.touch([(x + 12, y), at(viewer, 2.5), at(viewer, 3)])
+        viewer.wait("flamerun.total > 350")
+    finally:
+        viewer.desk()
+        viewer.open("about:blank")
