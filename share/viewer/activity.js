@@ -197,7 +197,7 @@ export function binActivity(profile, {filter, bins, laneBins, heatUs}) {
 	if (laneBins) {
 		const {lanes, more, laneOf} = lanesOf(profile, isWaits ? 1 : 0);
 		Object.assign(made, {lanes, more, laneBins: new Float32Array(2 * lanes.length * laneBins)});
-		for (const lane of laneOf) {
+		for (const lane of laneOf.filter(one => one.some(number => number >= 0))) {
 			const rows = accumulate(profile, classes, table((thread, kept, waits) =>
 				waits !== isWaits || lane[thread] < 0 ? -1 : 2 * lane[thread] + (kept ? 1 : 0)),
 			2 * lanes.length, laneBins, us / laneBins);

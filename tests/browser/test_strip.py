@@ -3,11 +3,12 @@
 
 import pytest
 
+import marked
 from marked import mark
 from viewing import fact, press, push, show, text
 
 MARKS = [(500_000, "begin <b>"), (2_000_000, "middle")]
-# One sample of each node in turn, four a millisecond's hundred apart; see test_marks.py for the nodes.
+# Two samples each hundredth of a second, of six nodes one after the other; test_marks.py lists them.
 SAMPLES = [(10_000 * i, (4, 5, 7, 8, 9, 11)[i * 6 // 401], 2) for i in range(401)]
 LONG = [(100_000 * i, (4, 5)[i // 600 % 2], 20) for i in range(1201)]
 CHIPS = "return [...document.querySelectorAll('.chip')].map(c => c.textContent)"
@@ -22,6 +23,30 @@ def timed(known, tmp_path_factory):
 @pytest.fixture(scope="session")
 def long(known, tmp_path_factory):
     return mark(known, tmp_path_factory.mktemp("long") / "long.svg", [], LONG)
+
+
+def with_threads(picture, output, threads, of_sample):
+    """A copy in which samples are of @threads [(name, process)], by number; fewer than 128."""
+    svg = picture.read_text("utf-8")
+    columns = marked._unpack(marked.PIECE.search(svg)[2])
+    numbers = list(marked._read_varints(columns[marked.NUMBERS]))
+    numbers[5] = len(threads)
+    texts = [b"".join(bytes([len(name.encode())]) + name.encode() for name in names)
+             for names in zip(*threads)]
+    columns |= {marked.NUMBERS: b"".join(map(marked._varint, numbers)), 15: texts[0], 40: texts[1],
+                48 if 46 in columns else 18: bytes(map(of_sample, range(numbers[6])))}
+    output.write_text(marked.PIECE.sub(lambda piece: piece[1] + marked._pack(columns) + piece[3], svg,
+                                       count=1), "utf-8")
+    return output
+
+
+THREADS = [("main (1/1)", "job (1)"), ("io <b>&amp; (1/2)", "job (1)"), ("x\n\u202ey (7/7)", "other (7)")]
+
+
+@pytest.fixture(scope="session")
+def threaded(timed, tmp_path_factory):
+    return with_threads(timed, tmp_path_factory.mktemp("threaded") / "threaded.svg", THREADS,
+                        lambda i: (0, 0, 0, 1, 1, 2)[i % 6])
 
 
 @pytest.fixture
@@ -238,3 +263,45 @@ def test_by_a_finger(viewer, timed):
     finally:
         viewer.desk()
         viewer.open("about:blank")
+
+
+LANES = "return [...document.querySelectorAll('.lane')].map(l => [l.getAttribute('aria-label')"\
+    ".replace('\\u202f', ' '), l.getAttribute('aria-selected')])"
+
+
+def test_lanes(viewer, threaded):
+    show(viewer, threaded, "#strip=lanes")
+    viewer.wait("document.querySelector('.lane .kept')")
+    names = [name.split(",")[0] for name, _ in viewer.run(LANES)]
+    assert names == ["process job (1)", "thread main (1/1)", "thread io <b>&amp; (1/2)",
+                     "process other (7)"]
+    push(viewer, ".lane:nth-child(2)")
+    viewer.wait("flamerun.total < 410 && document.querySelector('.lane[aria-selected=true]')")
+    assert [chosen for _, chosen in viewer.run(LANES)] == ["false", "true", "false", "false"]
+    assert len(chips(viewer)) == 1 and "thread=main" in viewer.run("return location.hash")
+    assert fact(viewer, "total") == 2 * 201
+    viewer.keys("ArrowDown", "ArrowDown", "Enter")
+    viewer.wait("flamerun.total > 410")
+    viewer.wait("document.querySelectorAll('.lane[aria-selected=true]').length === 2")
+    assert "process other (7)" in viewer.run("return document.activeElement.getAttribute('aria-label')")
+    viewer.keys("Enter")
+    viewer.wait("flamerun.total < 410")
+    viewer.wait("document.querySelectorAll('.lane[aria-selected=true]').length === 1")
+    viewer.call("POST", "/back", {})
+    viewer.wait("flamerun.total > 410")
+    viewer.keys("Home")
+    assert "process job" in viewer.run("return document.activeElement.getAttribute('aria-label')")
+
+
+def test_many_threads_are_lanes_by_name(viewer, timed, tmp_path):
+    many = with_threads(timed, tmp_path / "many.svg",
+                        [(f"pool-{i % 3} (1/{i})", "job (1)") for i in range(120)], lambda i: i % 120)
+    show(viewer, many, "#strip=lanes")
+    viewer.wait("document.querySelector('.lane .kept')")
+    assert [name.split(",")[0] for name, _ in sorted(viewer.run(LANES))] == [
+        f"thread pool-{i} \u00d740" for i in range(3)]
+    push(viewer, ".lane")
+    viewer.wait("location.hash.includes('thread=pool')")
+    assert fact(viewer, "total") == pytest.approx(802 / 3, abs=5)
+    area = viewer.run("return document.querySelector('.lanes').getBoundingClientRect().height")
+    assert area <= 900 * .3 + 1
