@@ -64,8 +64,8 @@ function classesOf(profile, filter) {
 }
 
 /**
- * A sample's weight is time that ended at the sample's, and lies in the bins before it. What would lie
- * before the run is not told.
+ * A sample's weight is time that ended at the sample's, and lies in the bins before it; a thread's waits,
+ * of which several are told at a time, one before the other. What would lie before the run is not told.
  * @param {Profile} profile
  * @param {Uint8Array} classes by node
  * @param {Int32Array} rowOf by thread and class, -1 for none
@@ -78,20 +78,28 @@ function accumulate({samples, periodNs}, classes, rowOf, rows, bins, usPerBin) {
 	const steps = new Float64Array(rows * stride);
 	const scale = tickUs / usPerBin;
 	const length = periodNs / 1000 / usPerBin;
-	for (let i = 0; i < count; i++) {
-		const row = rowOf[CLASSES * thread[i] + classes[node[i]]];
+	const waitedFrom = new Float64Array(rowOf.length / CLASSES).fill(bins);
+	for (let i = count - 1; i >= 0; i--) {
+		const one = classes[node[i]];
+		const row = rowOf[CLASSES * thread[i] + one];
+		const amount = weight[i] * length;
+		let to = Math.min(time[i] * scale, bins);
+		if (one & WAITS) {
+			to = Math.min(to, waitedFrom[thread[i]]);
+			waitedFrom[thread[i]] = Math.max(to - amount, 0);
+		}
 		if (row < 0)
 			continue;
-		const to = Math.min(time[i] * scale, bins);
-		const from = Math.max(to - weight[i] * length, 0);
+		const from = Math.max(to - amount, 0);
 		const first = row * stride + (from | 0);
 		const last = row * stride + (to | 0);
-		if (!length || first === last) {
-			const amount = length ? to - from : weight[i];
-			steps[last] += amount;
-			steps[last + 1] -= amount;
+		if (first === last) {
+			const part = length ? to - from : weight[i];
+			steps[last] += part;
+			steps[last + 1] -= part;
 		} else {
-			const [before, within] = [from - (from | 0), to - (to | 0)];
+			const before = from - (from | 0);
+			const within = to - (to | 0);
 			steps[first] += 1 - before;
 			steps[first + 1] += before;
 			steps[last] -= 1 - within;

@@ -38,16 +38,30 @@ function profileOf(seed, count, periodNs, {threads = THREADS, processes = PROCES
 			weight: Float64Array.from(raw, one => one.weight), kind: new Uint8Array(count)}}};
 }
 
+const isWait = one => one.stack.includes('[w]');
+
+/** When samples end: waits of a thread, the last one first, before those behind them. */
+function withEnds(raw, periodNs) {
+	const waitedFrom = {};
+	return raw.map(one => ({...one})).reverse().map(one => {
+		one.end = one.us >>> 1 << 1;
+		if (isWait(one) && periodNs) {
+			one.end = Math.min(one.end, waitedFrom[one.thread] ?? Infinity);
+			waitedFrom[one.thread] = Math.max(one.end - one.weight * periodNs / 1000, 0);
+		}
+		return one;
+	});
+}
+
 /** By bin the part of it that samples cover, or what they weigh. */
 function cover(samples, bins, usPerBin, periodNs) {
 	return Array.from({length: bins}, (_, bin) => {
-		const [begin, end] = [bin * usPerBin, (bin + 1) * usPerBin];
-		return samples.reduce((sum, {us, weight}) => {
-			const at = us >>> 1 << 1;
+		const begin = bin * usPerBin;
+		return samples.reduce((sum, {end: at, weight}) => {
 			if (!periodNs)
 				return sum + (Math.floor(at / 2 * (2 / usPerBin)) === bin ? weight : 0);
 			const from = Math.max(at - weight * periodNs / 1000, 0);
-			return sum + Math.max(Math.min(at, end) - Math.max(from, begin), 0) / usPerBin;
+			return sum + Math.max(Math.min(at, (bin + 1) * usPerBin) - Math.max(from, begin), 0) / usPerBin;
 		}, 0);
 	});
 }
@@ -80,15 +94,15 @@ test('bins have what samples cover of them', () => {
 					const last = (raw[raw.length - 1].us >>> 1 << 1) + 2;
 					const usPerBin = last / bins;
 					assert.equal(found.us, last);
-					const isWait = one => one.stack.includes('[w]');
 					const isKept = one => keeps(one) && (times === 'both' || isWait(one) === (times === 'waits'));
+					const ended = withEnds(raw, periodNs);
 					const rows = {
-						rest: raw.filter(one => !isWait(one) && !isKept(one)),
-						kept: raw.filter(one => !isWait(one) && isKept(one)),
-						waits: raw.filter(one => isWait(one) && isKept(one))};
+						rest: ended.filter(one => !isWait(one) && !isKept(one)),
+						kept: ended.filter(one => !isWait(one) && isKept(one)),
+						waits: ended.filter(one => isWait(one) && isKept(one))};
 					for (const [name, samples] of Object.entries(rows))
 						assertClose(found[name], cover(samples, bins, usPerBin, periodNs), name);
-					const active = raw.filter(one => isWait(one) === (times === 'waits'));
+					const active = ended.filter(one => isWait(one) === (times === 'waits'));
 					assertClose(found.heat, cover(active.filter(isKept), Math.ceil(last / 33), 33, periodNs), 'heat');
 					found.lanes.forEach(({kind, value}, i) => {
 						const names = kind === 'thread' ? THREADS : PROCESSES;
