@@ -100,14 +100,14 @@ test('a zoom ends where it should and keeps what both spans share in sight', () 
 });
 
 const NOWHERE = {times: '', mark: '', terms: [], view: '', of: '', way: {levels: [], more: 0}, path: [], span: null,
-	order: '', layout: '', theme: '', query: query('')};
+	order: '', layout: '', theme: '', opened: '', query: query('')};
 
 test('the state goes into a fragment and comes back', () => {
 	const state = {times: 'waits', mark: markDigits([{text: 'begin'}], 0), terms: [term('inlined'),
 		term('recursion'), timeTerm(1500000, 2250001), term('focus', 'a&b=c #%+ \u00fc'),
 		term('thread', 'x (1/2)'), term('collapse', 'libc.so.6')],
 		view: 'sandwich', of: 'a&b', way: wayOf(['main', 'operator<<', 'f']), path: [], span: {from: 0.25, to: 0.5},
-		order: 'bottom-up', layout: 'icicle', theme: 'dark',
+		order: 'bottom-up', layout: 'icicle', theme: 'dark', opened: 'lanes',
 		query: query('a&b=c #%+ \u00fc', true, true)};
 	assert.deepEqual(parsePlace(formatPlace(state)), state);
 	assert.equal(formatPlace(NOWHERE), '');
@@ -126,7 +126,8 @@ test('a link is short, whatever it is of', () => {
 	const place = {...NOWHERE, way: wayOf(long), mark: markDigits([{text: long.join()}], 0),
 		times: 'waits', terms: long.slice(0, 20).map(name => term('hidemodule', name)),
 		view: 'sandwich', of: long.join(), span: {from: 0.123456789, to: 0.987654321},
-		order: 'bottom-up', layout: 'icicle', theme: 'light', query: query('\u00fc'.repeat(100), true, true)};
+		order: 'bottom-up', layout: 'icicle', theme: 'light', opened: 'heat',
+		query: query('\u00fc'.repeat(100), true, true)};
 	assert.ok(formatPlace(place).length <= 2000);
 	assert.ok(formatPlace(place).includes('search='));
 	assert.ok(!formatPlace({...place, query: query('a'.repeat(601))}).includes('search='));
