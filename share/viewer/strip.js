@@ -42,11 +42,10 @@ const STEPS_OF_RUN = 200;
 /** 1, 2 or 5 times a power of ten, not less than it. @param {number} least */
 export function roundStep(least) {
 	const ten = 10 ** Math.floor(Math.log10(least));
-	return (/** @type {number[]} */ ([1, 2, 5, 10])).map(one => one * ten).find(one => one >= least * (1 - 1e-9))
-		|| least;
+	return [1, 2, 5, 10].map(one => one * ten).find(one => one >= least * (1 - 1e-9)) || least;
 }
 
-/** Seconds of a column of the heat, so that no column is narrower than a pixel. @param {number} us @param {number} px */
+/** A column of the heat: no narrower than a pixel. @param {number} us @param {number} px */
 function columnUs(us, px) {
 	return [1, 2, 5, 10, 30, 60].map(one => one * 1e6).find(one => us / one <= px) || roundStep(us / px);
 }
@@ -64,7 +63,10 @@ function areaOf(bins, most) {
 	return `${d}V100Z`;
 }
 
-/** @param {[string, Float32Array][]} areas by class, the lowest first @param {number} most @param {string} [marks] */
+/**
+ * @param {[string, Float32Array][]} areas by class, the lowest first @param {number} most
+ * @param {string} [marks]
+ */
 function plotOf(areas, most, marks = '') {
 	const svg = svgElement('svg', {class: 'plot', 'aria-hidden': 'true', preserveAspectRatio: 'none',
 		viewBox: `0 0 ${areas[0][1].length} 100`});

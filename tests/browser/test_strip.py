@@ -79,6 +79,12 @@ def drag(browser, *seconds, up=True, places=None):
          "actions": actions}]})
 
 
+def drop(browser):
+    browser.call("POST", "/actions", {"actions": [
+        {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"},
+         "actions": [{"type": "pointerUp", "button": 0}]}]})
+
+
 def chosen(browser):
     """The range's edges in seconds, as the link has them."""
     fragment = browser.run("return location.hash")
@@ -107,8 +113,8 @@ def test_the_graph_follows_the_drag(strip):
     drag(strip, 1, 2, up=False)
     strip.wait("flamerun.total < 210")
     assert strip.run("return location.hash") == ""
-    drag(strip, 2, places=[at(strip, 2)])
-    strip.call("DELETE", "/actions")
+    drop(strip)
+    strip.wait("location.hash.includes('time=')")
 
 
 def test_escape_takes_a_drag_back(strip):
@@ -117,7 +123,7 @@ def test_escape_takes_a_drag_back(strip):
     strip.wait("flamerun.total < 210")
     press(strip, "Escape")
     strip.wait(f"flamerun.total === {whole}")
-    strip.call("DELETE", "/actions")
+    drop(strip)
     assert strip.run("return [location.hash, history.length]") == ["", entries]
     assert not chips(strip)
 
