@@ -127,7 +127,8 @@ export class Strip {
 			this.heat, this.heatBox, this.lanes]);
 		this.page.legend.before(this.root);
 		this.more.addEventListener('click', () => this.toggle());
-		this.heat.addEventListener('click', () => this.open(this.state.opened === 'heat' ? 'lanes' : 'heat', true));
+		this.heat.addEventListener('click', () =>
+			this.open(this.state.opened === 'heat' ? 'lanes' : 'heat', true));
 		this.listenToDrags(this.track, (/** @type {PointerEvent} */ event) => this.timeAt(event));
 		this.listenToDrags(this.heatBox, (/** @type {PointerEvent} */ event) => this.heatTimeAt(event));
 		this.track.addEventListener('keydown', event => this.onKey(event));
@@ -271,7 +272,8 @@ export class Strip {
 		const {from, to} = this.range;
 		heat.forEach((value, i) => {
 			const isShown = (i + 0.5) * step >= from && (i + 0.5) * step < to;
-			image.data.set([red, green, blue, Math.round((value ? 30 + 225 * value / most : 12) * (isShown ? 1 : 0.3))],
+			const shade = (value ? 30 + 225 * value / most : 12) * (isShown ? 1 : 0.3);
+			image.data.set([red, green, blue, Math.round(shade)],
 				4 * ((HEAT_ROWS - 1 - i % HEAT_ROWS) * columns + Math.floor(i / HEAT_ROWS)));
 		});
 		context.putImageData(image, 0, 0);
