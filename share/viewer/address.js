@@ -17,7 +17,10 @@ import {VIEWS, isSameFilter, term, timeTerm} from './filter.js';
 import {parsePath} from './navigate.js';
 import {OPENED} from './strip.js';
 import {nodeName} from './text.js';
-import {TIMES, childrenOf, follow, pathTo} from './tree.js';
+import {TIMES, childrenOf, firstAlong, follow, nodeAt, pathTo} from './tree.js';
+
+/** Spans that differ by less are the same one: they are written with nine digits. */
+const LEAST_SPAN = 3e-9;
 
 /** Browsers keep only so much with an entry of the history. */
 const LONGEST_TRAIL = 100;
@@ -113,6 +116,41 @@ export function followWay(tree, {levels, more}, nameOf) {
 		node = next;
 	}
 	return {node, missing: left};
+}
+
+/**
+ * Likewise where siblings are alike: the box that is as wide as what was seen, or the first one.
+ * @param {import('./tree.js').Tree} tree @param {Way} way @param {Place['span']} span
+ * @param {(node: number) => string} nameOf
+ */
+function followInTime(tree, {levels, more}, span, nameOf) {
+	const digits = new Map();  // by frame
+	const digitsOf = (/** @type {number} */ node) => {
+		if (!digits.has(tree.frame[node]))
+			digits.set(tree.frame[node], nameDigits(nameOf(node)));
+		return digits.get(tree.frame[node]);
+	};
+	const depth = levels.length + more;
+	const seen = span ? nodeAt(tree, depth, (span.from + span.to) / 2 * tree.total[0]) : -1;
+	if (seen > 0 && isSpan(tree, seen, span))
+		return {node: seen, missing: 0};
+	const node = firstAlong(tree, depth, (one, level) =>
+		!levels[level] || digitsOf(one) === levels[level]);
+	return {node, missing: depth - tree.depth[node]};
+}
+
+/** @param {import('./tree.js').Tree} tree @param {number} node */
+function spanOf({from, total}, node) {
+	return {from: from[node] / total[0], to: (from[node] + total[node]) / total[0]};
+}
+
+/**
+ * Is a box as wide as what was seen? @param {import('./tree.js').Tree} tree @param {number} node
+ * @param {Place['span']} span
+ */
+function isSpan(tree, node, span) {
+	const {from, to} = spanOf(tree, node);
+	return span !== null && Math.abs(span.from - from) + Math.abs(span.to - to) < LEAST_SPAN;
 }
 
 /** Likewise by numbers of frames. @param {import('./tree.js').Tree} tree @param {number[]} path */
@@ -292,7 +330,8 @@ export class Address {
 			of: filter.of,
 			way: wayOf(pathTo(tree, state.zoomed).map(node => nodeName(state, node))),
 			path: [],
-			span: state.free ? {from: span.from / total, to: span.to / total} : null,
+			span: state.free ? {from: span.from / total, to: span.to / total}
+				: tree.chart && state.zoomed ? spanOf(tree, state.zoomed) : null,
 			order: state.bottomUp === profile.reversed ? ''
 				: state.bottomUp ? 'bottom-up' : 'top-down',
 			layout: state.icicle === profile.icicle ? '' : state.icicle ? 'icicle' : 'flame',
@@ -378,8 +417,11 @@ export class Address {
 		const known = of && kind ? this.knownTerm(term(kind, of)) : undefined;
 		if (of && kind && !known)
 			lacks.push(of);
+		if (view === 'time' && !profile.sampleCount && !lacks.includes(of))
+			lacks.push('its times');
 		return {filter: {times: chosen, terms: there, of: known?.value || '',
-			view: !view || kind && of && !known ? initial.view : view}, lacks};
+			view: !view || kind && of && !known || view === 'time' && !profile.sampleCount ? initial.view
+				: view}, lacks};
 	}
 
 	/** As this picture has it. @param {import('./filter.js').Term} one */
@@ -407,11 +449,13 @@ export class Address {
 	restoreZoom({way, path, span}, first) {
 		const {viewer, state, navigator} = this;
 		const total = state.tree.total[0];
+		const nameOf = (/** @type {number} */ one) => nodeName(state, one);
 		const {node, missing} = path.length ? followNumbers(state.tree, path)
-			: followWay(state.tree, way, one => nodeName(state, one));
+			: state.tree.chart ? followInTime(state.tree, way, span, nameOf)
+			: followWay(state.tree, way, nameOf);
 		if (first)
 			viewer.toRoot();
-		if (span)
+		if (span && !(state.tree.chart && isSpan(state.tree, node, span)))
 			navigator.freely(() =>
 				viewer.camera.set({from: span.from * total, to: span.to * total}));
 		else if (node !== state.zoomed || state.free)

@@ -4,6 +4,7 @@
 // weigh by node, and which frames of their stacks are left out. Needs no page: runs in the worker, and
 // on the page where that is sooner.
 
+import {chartOf} from './chart.js';
 import {NONE, layOut} from './tree.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
@@ -57,13 +58,13 @@ export function threadsOf({threads, processes}, {terms}) {
 }
 
 /** Is it more than the file's tree that knows what a filter keeps? @param {Filter} filter */
-export function needsSamples({terms}) {
-	return terms.some(({kind}) => kind === 'time' || kind === 'thread' || kind === 'process');
+export function needsSamples({terms, view}) {
+	return view === 'time' || terms.some(({kind}) => kind === 'time' || kind === 'thread' || kind === 'process');
 }
 
 /** What a filter's samples weigh by node. @param {Profile} profile @param {Filter} filter */
 function weightsOf(profile, filter) {
-	if (!needsSamples(filter))
+	if (!needsSamples({...filter, view: 'graph'}))
 		return profile.tree.self.slice();
 	const {samples} = profile;
 	const {node, thread, weight} = samples;
@@ -186,12 +187,12 @@ class Children {
  * The same stacks without some frames: what such a one weighed is its caller's, and so is what it
  * called. A tree of its own, in depth-first order, siblings by frame.
  * @param {Nodes} nodes @param {Leaving | null} leavesOut
- * @param {{trails?: boolean, functions?: Uint32Array | null}} [how] trails: stacks have the frame
- *        they lose behind their last one instead; functions, by frame: each stands once on a stack,
- *        and has below it what any of its calls called
+ * @param {{trails?: boolean, functions?: Uint32Array | null, places?: Int32Array}} [how] trails: stacks
+ *        have the frame they lose behind their last one instead; functions, by frame: each stands once
+ *        on a stack, and has below it what any of its calls called; places, by old node, gets the new
  * @returns {Nodes}
  */
-export function nodesWithout({frame, self, parent}, leavesOut, {trails, functions} = {}) {
+export function nodesWithout({frame, self, parent}, leavesOut, {trails, functions, places} = {}) {
 	const most = (trails ? 2 : 1) * frame.length;
 	const made = {frame: new Uint32Array(most), self: new Float64Array(most),
 		parent: new Uint32Array(most), count: 1};
@@ -220,14 +221,18 @@ export function nodesWithout({frame, self, parent}, leavesOut, {trails, function
 		if (self[node] > 0)
 			made.self[lost[node] < 0 ? met[node] : childOf(met[node], lost[node])] += self[node];
 	}
-	return inOrder(made);
+	const place = new Uint32Array(made.count);
+	const nodes = inOrder(made, place);
+	places?.set(met.map(node => place[node]));
+	return nodes;
 }
 
 /**
  * @param {{frame: Uint32Array, self: Float64Array, parent: Uint32Array, count: number}} made parents
- *        before their children @returns {Nodes} depth first
+ *        before their children
+ * @param {Uint32Array} place filled with where each is then @returns {Nodes} depth first
  */
-function inOrder({count, ...made}) {
+function inOrder({count, ...made}, place) {
 	const size = new Uint32Array(count).fill(1);
 	for (let i = count - 1; i > 0; i--)
 		size[made.parent[i]] += size[i];
@@ -239,7 +244,6 @@ function inOrder({count, ...made}) {
 		offset[i] = 1 + next[above];
 		next[above] += size[i];
 	}
-	const place = new Uint32Array(count);
 	const frame = new Uint32Array(count);
 	const self = new Float64Array(count);
 	const parent = new Uint32Array(count);
@@ -348,7 +352,56 @@ export function aggregate(profile, filter) {
 	const nodes = filteredNodes(profile, filter);
 	const wanted = nodesOfTimes(nodes, profile.frameKind, filter.times);
 	const every = layOut(nodes);
-	return {every, shown: wanted === nodes ? every : layOut(wanted), other: null, of: filter.of};
+	const shown = wanted === nodes ? every : layOut(wanted);
+	const chart = filter.view === 'time' ? threadInTime(profile, filter) : null;
+	return {every, shown, other: null, of: filter.of, ...chart};
+}
+
+/**
+ * Stacks of a filter as the chart of a thread has them, the file's own where it has them all. That a
+ * thread is an idle one is nothing that can be said of a moment.
+ * @param {Profile} profile @param {Filter} filter @returns {import('./chart.js').Stacks}
+ */
+function stacksOf(profile, filter) {
+	const {tree: {frame, parent}, frameKind} = profile;
+	const self = new Float64Array(frame.length);
+	const places = new Int32Array(frame.length);
+	for (let node = 0; node < places.length; node++)
+		places[node] = node;
+	const leavesOut = leavingOf(profile, filter);
+	const functions = filter.terms.some(({kind}) => kind === 'recursion') ? functionsOf(profile) : null;
+	const nodes = !leavesOut && !functions && !frameKind.includes(IDLE) ? profile.tree
+		: nodesWithout({frame, parent, self}, (one, above) => frameKind[one] === IDLE
+			|| leavesOut !== null && leavesOut(one, above), {functions, places});
+	keepStacks(profile, filter, self.fill(1));
+	const waits = waitingNodes(profile.tree, frameKind);
+	for (let node = 0; node < places.length; node++)
+		if (!self[node] || filter.times !== 'both' && waits[node] !== (filter.times === 'waits' ? 1 : 0))
+			places[node] = NONE;
+	return {frame: nodes.frame, parent: nodes.parent, places};
+}
+
+/** The thread that a filter is of, or the busiest. @param {Profile} profile @param {Filter} filter */
+function threadInTime(profile, filter) {
+	const {samples: {time, tickUs, node, thread, weight, count}, periodNs} = profile;
+	const {places, ...stacks} = stacksOf(profile, filter);
+	const isKept = threadsOf(profile, filter);
+	const span = filter.terms.find(({kind}) => kind === 'time');
+	const {from, to} = span || {from: -Infinity, to: Infinity};
+	const unitUs = periodNs / 1000 || tickUs;
+	const weights = new Float64Array(Math.max(profile.threads.length, 1));
+	for (let i = 0; i < count; i++)
+		if (places[node[i]] > 0) {
+			const end = time[i] * tickUs;
+			weights[thread[i]] += Math.max(Math.min(end, to) - Math.max(end - weight[i] * unitUs, from), 0);
+		}
+	const threads = [...weights.keys()].filter(one => weights[one] > 0 && (!isKept || isKept[one]))
+		.sort((a, b) => weights[b] - weights[a]);
+	const nameOf = (/** @type {number} */ one) => profile.threads[one] || '';
+	const chosen = threads.find(one => nameOf(one) === filter.of)
+		?? threads.find(one => commOf(nameOf(one)) === filter.of) ?? threads[0];
+	return chosen === undefined ? null
+		: {other: chartOf(profile, {...stacks, places}, threads, chosen, span), of: nameOf(chosen)};
 }
 
 /**

@@ -59,6 +59,8 @@ export const KEYS = [
 	{shown: 's', text: 'callers and callees of the selected function, over all its calls',
 		actions: {s: 'sandwich'}},
 	{shown: 'o', text: 'a thread\u2019s samples in order of time', actions: {o: 'time'}},
+	{shown: 'h', text: 'the hot path: down the heaviest boxes, as long as each is half of the one it stands on',
+		actions: {h: 'hotPath'}},
 	{shown: 'b', text: 'bottom-up or top-down', actions: {b: 'bottomUp'}},
 	{shown: 'i', text: 'icicle or flame', actions: {i: 'icicle'}},
 	{shown: 'f', text: 'inlined functions: as boxes, or folded into what they stand in',

@@ -67,14 +67,20 @@ export class BoxList {
 
 /** By row, the run of narrow boxes at its end; it is none when right is -Infinity. */
 class Runs {
-	/** @param {number} rows @param {BoxList} boxes @param {number} narrowest */
-	constructor(rows, boxes, narrowest) {
+	/**
+	 * @param {number} rows @param {BoxList} boxes @param {number} narrowest @param {number} width
+	 * @param {boolean} isSparse between boxes are gaps: narrow ones are seen where they stand alone, too
+	 */
+	constructor(rows, boxes, narrowest, width, isSparse) {
 		this.node = new Uint32Array(rows);
 		this.left = new Float64Array(rows);
 		this.right = new Float64Array(rows).fill(-Infinity);
 		this.marked = new Uint8Array(rows);
 		this.boxes = boxes;
-		this.narrowest = narrowest;
+		this.narrowest = isSparse ? 0 : narrowest;
+		this.apart = isSparse ? narrowest : 1e-3;
+		this.least = isSparse ? narrowest : 0;
+		this.rightmost = isSparse ? width - narrowest : Infinity;
 	}
 
 	/**
@@ -82,7 +88,7 @@ class Runs {
 	 * @param {boolean} marked
 	 */
 	extend(row, node, left, right, marked) {
-		if (left - this.right[row] >= 1e-3) {
+		if (left - this.right[row] >= this.apart) {
 			this.end(row);
 			this.node[row] = node;
 			this.left[row] = left;
@@ -95,8 +101,8 @@ class Runs {
 	/** @param {number} row */
 	end(row) {
 		if (this.right[row] - this.left[row] >= this.narrowest)
-			this.boxes.add(this.node[row], row, this.left[row], this.right[row], 1,
-				this.marked[row]);
+			this.boxes.add(this.node[row], row, Math.min(this.left[row], this.rightmost),
+				Math.max(this.right[row], this.left[row] + this.least), 1, this.marked[row]);
 		this.right[row] = -Infinity;
 		this.marked[row] = 0;
 	}
@@ -110,7 +116,7 @@ class Runs {
 export function visibleBoxes(tree, view, boxes) {
 	const {width, firstRow, lastRow, narrowest, isMarked = null, isClosed = null, until = Infinity} = view;
 	const scale = width / (view.to - view.from);
-	const runs = new Runs(tree.rows, boxes, narrowest);
+	const runs = new Runs(tree.rows, boxes, narrowest, width, Boolean(tree.chart));
 	let complete = true;
 	boxes.count = 0;
 	for (let i = 0; i !== NONE;) {

@@ -23,6 +23,7 @@ import {Selection} from './selection.js';
 import {State} from './state.js';
 import {Strip} from './strip.js';
 import {labelOf, nodeName} from './text.js';
+import {Timeline} from './timeline.js';
 import {TIMES} from './tree.js';
 import {Viewer} from './viewer.js';
 import {showTimes} from './waits.js';
@@ -92,6 +93,8 @@ function listenToKeysAndButtons(page, sheet, menu, actions) {
 			return;
 		}
 		const focus = document.activeElement;
+		if (focus?.localName === 'select')
+			return;
 		const action = actionOf(event, focus === search.input ? 'field'
 			: focus?.localName === 'button' ? 'button' : '');
 		if (action && actions[action]() !== false)
@@ -122,10 +125,13 @@ async function start(svg, profile, background) {
 
 	const legend = new Legend(page, state);
 
+	let thread = '';  // shown in order of time last
+	new Timeline(viewer, of => navigator.showView('time', of));
 	viewer.onRest = () => more.tell();
 	state.onTree(() => {
 		showTimes(page, state);
 		showView(page, state.filter.view);
+		thread = state.tree.chart ? state.filter.of : thread;
 	});
 	navigator.trail = () => address.trail();
 	navigator.onMove = (asNew, trail) => {
@@ -195,9 +201,11 @@ async function start(svg, profile, background) {
 			return node > 0 ? navigator.showView('sandwich', nodeName(state, node))
 				: toast.show('Select a function first');
 		},
-		time: () => state.profile.sampleCount ? navigator.showView('time')
+		time: () => state.profile.sampleCount ? navigator.showView('time', thread)
 			: toast.show('The samples of this picture have no times'),
-		bottomUp: () => navigator.reorder(!state.bottomUp),
+		hotPath: () => navigator.openHotPath(),
+		bottomUp: () => state.tree.chart ? toast.show('Time has one order')
+			: navigator.reorder(!state.bottomUp),
 		icicle: () => navigator.turn(!state.icicle),
 		dark: () => {
 			state.theme = isDark(state.theme) ? 'light' : 'dark';

@@ -3,12 +3,13 @@
 // Where one is in the graph and how one gets elsewhere: the camera, zooming in and out, walking by
 // keys, another order, layout or filter, and the crumbs and chips that tell the way.
 
+import {IDLE} from './aggregate.js';
 import {fillChips, isSame, isSameFilter, withTerm, withoutTerms} from './filter.js';
 import {oncePerFrame} from './input.js';
 import {element} from './page.js';
 import {press} from './search.js';
 import {labelOf, nodeName, sentence, placeOf} from './text.js';
-import {NONE, follow, followLoosely, framesTo, isWithin, nodeCovering, pathTo, widestChild}
+import {NONE, firstAlong, followLoosely, framesTo, isWithin, nodeCovering, pathTo, widestChild}
 	from './tree.js';
 
 const ZOOM_MS = 300;
@@ -253,7 +254,11 @@ export class Navigator {
 		let before = trail.pop();
 		while (before && !here.startsWith(`${before}.`))
 			before = trail.pop();
-		this.zoomAlong(follow(tree, parsePath(before || '')), trail);
+		const levels = before ? parsePath(before).length : 0;
+		let node = zoomed;
+		while (tree.depth[node] > levels)
+			node = tree.parent[node];
+		this.zoomAlong(node, trail);
 	}
 
 	/** To everything. */
@@ -292,7 +297,41 @@ export class Navigator {
 	}
 
 	/**
-	 * Show what another filter keeps. What fills the view stays as far as it is there.
+	 * Of a box in the graph the first one of its stack in time, and of that the graph's.
+	 * @param {number[]} path frames @returns {number} it, 0: there is none
+	 */
+	selectAlong(path) {
+		const {state} = this;
+		const {tree, profile: {frameKind}} = state;
+		const frames = path.filter(frame => frameKind[frame] !== IDLE);
+		const node = tree.chart
+			? firstAlong(tree, frames.length, (one, level) => tree.frame[one] === frames[level])
+			: state.isInverted ? 0 : followLoosely(tree, frames);
+		if (node)
+			this.selection.select(node);
+		return node;
+	}
+
+	/**
+	 * Down the heaviest boxes, as long as each is half of the one it stands on or more; select the last.
+	 */
+	openHotPath() {
+		const {state, selection, page} = this;
+		const {tree, zoomed} = state;
+		const {selected} = selection;
+		const begin = selected >= 0 && isWithin(tree, selected, zoomed) ? selected : zoomed;
+		let node = begin;
+		for (let next = begin; next !== NONE && 2 * tree.total[next] >= tree.total[node];
+			next = state.isClosed(next) ? NONE : widestChild(tree, next))
+			node = next;
+		this.reach(node, true);
+		page.spoken.textContent = `Hot path, ${tree.depth[node] - tree.depth[begin]} levels, to ${
+			sentence(state, node)}`;
+	}
+
+	/**
+	 * Show what another filter keeps. What fills the view stays as far as it is there, but in order of
+	 * time and back from it: what is one box in the graph is many there.
 	 * @param {import('./filter.js').Filter} filter
 	 * @param {boolean} [asNew] the Back button undoes it
 	 * @param {number[]} [path] frames to what is to fill the view
@@ -319,14 +358,19 @@ export class Navigator {
 		const answer = await this.find(filter, isSaid);
 		if (!answer)
 			return false;
-		path ||= framesTo(state.tree, state.zoomed);
+		const {tree} = state;
+		const {selected} = this.selection;
+		const chosen = selected > 0 ? framesTo(tree, selected) : [];
+		path ||= framesTo(tree, state.zoomed);
 		state.adopt(filter, answer);
+		const isOther = Boolean(tree.chart || state.tree.chart);
 		viewer.resize();
 		viewer.toRoot();
-		const node = followLoosely(state.tree, path);
+		const node = isOther ? 0 : followLoosely(state.tree, path);
 		this.fill(node, true);
-		if (node)
-			this.scrollTo(state.tree.depth[node]);
+		const seen = isOther ? this.selectAlong(chosen) : node;
+		if (seen)
+			this.scrollTo(state.tree.depth[seen]);
 		return true;
 	}
 

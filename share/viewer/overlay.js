@@ -5,7 +5,7 @@
 import {GESTURES, KEYS} from './input.js';
 import {meaningsOf} from './legend.js';
 import {element, icon, isTouched} from './page.js';
-import {amountsOf, formatPercent, formatSeconds, linesOf, nodeName} from './text.js';
+import {formatPercent, formatSeconds, linesOf, nodeName, sampledOf} from './text.js';
 
 /** By key, how far the focus moves through the sheet's buttons. @type {Record<string, number>} */
 const FOCUS_STEPS = {Tab: 1, ArrowDown: 1, ArrowUp: -1};
@@ -129,8 +129,8 @@ export function openLines(sheet, state, node) {
 		return false;
 	const rows = known.lines.map(({place, file, total, self, share}) => element('tr', {}, [
 		element('th', {scope: 'row', title: file}, [place]),
-		...[share, amountsOf(state, total)[0],
-			self ? `${amountsOf(state, self)[0]} of its own` : '']
+		...[share, sampledOf(state, total)[0],
+			self ? `${sampledOf(state, self)[0]} of its own` : '']
 			.map(text => element('td', {}, [text]))]));
 	sheet.open('Lines', 'l', [
 		element('p', {class: 'lines-of'}, [nodeName(state, node)]),

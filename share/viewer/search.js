@@ -165,7 +165,7 @@ export class Finder {
 	}
 
 	markBase() {
-		this.base = this.state.base;
+		this.base = this.state.searched;
 		this.marks = this.matches && markStacks(this.base, this.matches);
 		this.found = null;
 		this.at = -1;
@@ -173,7 +173,7 @@ export class Finder {
 
 	/** The tree shown is another one, and maybe the one below it. */
 	forget() {
-		if (this.base !== this.state.base)
+		if (this.base !== this.state.searched)
 			this.markBase();
 		this.found = null;
 		this.at = -1;

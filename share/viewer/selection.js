@@ -6,7 +6,7 @@
 import {snapLeft, snapWidth} from './layout.js';
 import {outline} from './outline.js';
 import {element, isTouched} from './page.js';
-import {amountsOf, formatPercent, linesOf, nodeName, originOf, sentence, sharesOf}
+import {amountsOf, formatPercent, linesOf, nodeName, originOf, sentence, sharesOf, whenOf}
 	from './text.js';
 import {holdersOf, partsOf} from './waits.js';
 
@@ -171,6 +171,7 @@ function fillTooltip(tooltip, state, node) {
 		element('div', {class: 'name'}, [nodeName(state, node)]),
 		...origin ? [element('div', {class: 'module'}, [origin])] : [],
 		...known?.file ? [element('div', {class: 'module'}, [known.file])] : [],
+		...tree.chart ? [element('div', {class: 'module'}, [whenOf(state, node)])] : [],
 		table,
 		...parts.length ? [element('table', {class: 'parts'}, parts.map(({name, weight}) =>
 			row(name, amountsOf(state, weight, 'waits'))))] : [],
@@ -225,6 +226,7 @@ function fillDetails(details, state, node) {
 		element('div', {class: 'facts'}, [
 			fact('Total', ...amountsOf(state, tree.total[node])),
 			fact('Self', ...amountsOf(state, tree.self[node])),
+			...tree.chart ? [fact('Time', whenOf(state, node))] : [],
 			fact('Of all', shares.all),
 			...shares.view ? [fact('Of view', shares.view)] : [],
 			...shares.parent ? [fact('Of parent', shares.parent)] : [],

@@ -81,7 +81,14 @@ export class State {
 	/** What all that is shown is called. */
 	get whole() {
 		const {part} = this;
+		if (this.tree.chart)
+			return this.filter.of || 'thread';
 		return part ? part.value || timeText(part) : this.filter.terms.length ? 'selected' : 'all';
+	}
+
+	/** The tree whose columns are those of what is shown. */
+	get searched() {
+		return this.other || this.base;
 	}
 
 	/** Is the graph the tree of the file merged from its other end? */
@@ -148,7 +155,7 @@ export class State {
 		return {
 			has: (/** @type {number} */ node) =>
 				node > 0 && profile.frameKind[tree.frame[node]] === INLINED,
-			isAbove: icicle !== bottomUp,
+			isAbove: icicle !== (bottomUp && !tree.chart),
 		};
 	}
 

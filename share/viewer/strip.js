@@ -10,7 +10,7 @@ import {oncePerFrame, whenResting} from './input.js';
 import {element, isTouched, svgElement} from './page.js';
 import {press} from './search.js';
 import {placeTooltip} from './selection.js';
-import {amountsOf, formatSeconds} from './text.js';
+import {formatSeconds, sampledOf} from './text.js';
 
 /** @typedef {import('./activity.js').Activity} Activity */
 /** @typedef {'' | 'lanes' | 'heat'} Opened what lies below the strip */
@@ -243,7 +243,7 @@ export class Strip {
 				&& (value === lane.value || value === commOf(lane.value)));
 			const name = lane.count > 1 && lane.value === commOf(lane.value)
 				? `${lane.value} \u00d7${lane.count}` : lane.value;
-			const amount = amountsOf(state, lane.weight).slice(-1)[0];
+			const amount = sampledOf(state, lane.weight).slice(-1)[0];
 			const made = element('button', {type: 'button', class: `lane${lane.within ? ' within' : ''}`,
 				role: 'option', 'aria-selected': String(isChosen), tabindex: i === Math.max(at, 0) ? '0' : '-1',
 				title: `${lane.kind} ${name}: ${amount}`, 'aria-label': `${lane.kind} ${name}, ${amount}`}, [

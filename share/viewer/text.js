@@ -27,6 +27,15 @@ export function formatSeconds(seconds) {
 	return `${seconds.toFixed(seconds < 10 ? 2 : seconds < 100 ? 1 : 0)}\u202fs`;
 }
 
+/**
+ * "1.250 s", with as many digits as tell it from what is a step away.
+ * @param {number} us @param {number} stepUs
+ */
+export function formatTime(us, stepUs) {
+	const digits = Math.min(Math.max(Math.ceil(6 - Math.log10(stepUs) - 1e-9), 0), 6);
+	return `${(us / 1e6).toFixed(digits)}\u202fs`;
+}
+
 // ---- nodes --------------------------------------------------------------------------------------
 
 /** @typedef {import('./state.js').State} State */
@@ -35,7 +44,7 @@ const KINDS = ['', 'compiled at run time', 'no symbol', '', 'process', 'thread',
 	'waiting', 'kernel', 'threads that only wait in one place'];
 
 /** @type {Record<import('./state.js').Times, string>} */
-const TIMES_TEXT = {cpu: 'CPU time', waits: 'waiting time', both: 'CPU and waiting time'};
+export const TIMES_TEXT = {cpu: 'CPU time', waits: 'waiting time', both: 'CPU and waiting time'};
 
 /** @param {State} state @param {number} node */
 export function nodeName({profile, tree, whole}, node) {
@@ -55,11 +64,28 @@ export function counted({profile}, weight) {
 
 /**
  * Samples and time; nobody took a sample of time that was waited.
- * @param {State} state @param {number} weight @param {import('./state.js').Times} [times]
+ * @param {State} state @param {number} weight of samples
+ * @param {import('./state.js').Times} [times]
  */
-export function amountsOf(state, weight, times = state.times) {
+export function sampledOf(state, weight, times = state.times) {
 	const time = cpuTime(state, weight);
 	return times !== 'cpu' && time ? [time] : [counted(state, weight), ...time ? [time] : []];
+}
+
+/**
+ * Likewise of what is shown, which in order of time has its own weights.
+ * @param {State} state @param {number} weight of the tree @param {import('./state.js').Times} [times]
+ */
+export function amountsOf(state, weight, times) {
+	return state.tree.chart ? [formatSeconds(weight / 1e6)] : sampledOf(state, weight, times);
+}
+
+/** When a box in order of time is, "" of others. @param {State} state @param {number} node */
+export function whenOf({tree: {chart, from, total}}, node) {
+	if (!chart)
+		return '';
+	const begin = chart.beginUs + from[node];
+	return [begin, begin + total[node]].map(us => formatTime(us, total[node] / 10)).join(' to ');
 }
 
 /** What is written into a box. @param {State} state @param {number} node */
@@ -67,6 +93,8 @@ export function labelOf(state, node) {
 	if (node > 0)
 		return nodeName(state, node);
 	const total = state.tree.total[0];
+	if (state.tree.chart)
+		return `${nodeName(state, node)}: ${whenOf(state, node)}`;
 	const what = state.hasWaits ? ` of ${TIMES_TEXT[state.times]}` : '';
 	return `${nodeName(state, node)}: ${amountsOf(state, total).join(', ')}${what}`;
 }
@@ -134,6 +162,7 @@ export function placeOf({tree}, node) {
 export function sentence(state, node) {
 	const {index, count} = placeOf(state, node);
 	const place = node > 0 ? `, ${index + 1} of ${count}` : '';
-	const share = sharesOf(state, node).all.replace('\u202f', ' ');
-	return `${nodeName(state, node)}, ${share}${place}`;
+	const share = state.tree.chart ? `${amountsOf(state, state.tree.total[node])[0]}, ${whenOf(state, node)}`
+		: sharesOf(state, node).all;
+	return `${nodeName(state, node)}, ${share}${place}`.replace(/\u202f/g, ' ');
 }

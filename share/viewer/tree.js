@@ -17,6 +17,7 @@
  * @property {Float64Array} self
  * @property {Float64Array} total
  * @property {Float64Array} from weight to the left of it
+ * @property {import('./chart.js').Chart} [chart] its weights are microseconds, its places times
  * @property {(node: number) => void} expand find a node's children; the arrays may be other ones
  *         afterwards
  * @property {(node: number, marks: Uint8Array) => number} markedWeight of the stacks of a node
@@ -44,7 +45,7 @@ export const UNKNOWN = -2;
 /**
  * A tree in depth-first order, without what it can do: the subtree of `i` is `i` to `end[i]`.
  * @typedef {Pick<Tree, 'nodes' | 'rows' | 'parent' | 'depth' | 'child' | 'sibling' | 'frame' | 'self' |
- *           'total' | 'from'> & {end: Uint32Array}} TreeColumns
+ *           'total' | 'from' | 'chart'> & {end: Uint32Array}} TreeColumns
  */
 
 /** @param {import('./decode.js').Nodes} nodes in depth-first order @returns {TreeColumns} */
@@ -189,6 +190,25 @@ export function followLoosely(tree, frames) {
 	for (const frame of frames)
 		node = childrenOf(tree, node).find(child => tree.frame[child] === frame) ?? node;
 	return node;
+}
+
+/**
+ * The first node in order that a way of levels leads to, where siblings may be alike; or the deepest
+ * one on it. @param {Tree} tree in depth-first order @param {number} levels
+ * @param {(node: number, level: number) => boolean} isLevel the outermost is level 0
+ */
+export function firstAlong({nodes, depth, parent}, levels, isLevel) {
+	const way = new Uint32Array(levels + 1);  // by depth
+	let best = 0;
+	for (let i = 1; i < nodes && depth[best] < levels; i++) {
+		const above = depth[i] - 1;
+		if (above < levels && way[above] === parent[i] && isLevel(i, above)) {
+			way[above + 1] = i;
+			if (depth[i] > depth[best])
+				best = i;
+		}
+	}
+	return best;
 }
 
 /**

@@ -34,6 +34,7 @@ export class Viewer {
 		this.onDrawn = () => {};
 		this.onStill = () => {};
 		this.onRest = () => {};
+		this.onSpan = () => {};
 		this.onResized = () => {};
 		state.onTree(() => {
 			this.camera.total = state.tree.total[0];
@@ -119,6 +120,7 @@ export class Viewer {
 		this.frameRequest = 0;
 		if (!this.width || this.held)
 			return;
+		this.onSpan();
 		const {state} = this;
 		const ends = [this.rowAt(0), this.rowAt(this.height)];
 		const complete = visibleBoxes(state.tree, {...this.camera.span, width: this.width,

@@ -61,6 +61,9 @@ const known = new WeakMap();
 /** Where the stacks of a node are, whatever is shown. @param {State} state @param {number} node */
 function placeOf(state, node) {
 	const path = framesTo(state.tree, node);
+	// A box in time is what it is, not what else there is of its stack.
+	if (state.tree.chart)
+		return {tree: state.tree, at: node, base: state.tree, path};
 	// Merged from the other end a wait and what ran have no box in common.
 	const [tree, at, base] = state.isInverted ? [state.tree, node, state.base]
 		: [state.every, follow(state.every, path), state.every];

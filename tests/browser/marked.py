@@ -8,7 +8,7 @@ import zlib
 NUMBERS, THREADS, MARK_TIMES, MARK_TEXTS, PROCESSES, TICK = 3, 15, 27, 28, 40, 45
 SAMPLE_TIMES, SAMPLE_NODES, SAMPLE_THREADS, SAMPLE_WEIGHTS, SAMPLE_KINDS = range(46, 51)
 PIECE = re.compile(r"(<piece[^>]*>)([^<]*)(</piece>)")
-THREAD_COUNT, SAMPLES = 5, 6  # places in NUMBERS
+PERIOD, THREAD_COUNT, SAMPLES = 0, 5, 6  # places in NUMBERS
 
 
 def _varint(value):
@@ -54,27 +54,34 @@ def _pack(columns):
         for tag, column in columns.items()))).decode()
 
 
-def mark(picture, output, marks, samples=()):
+def mark(picture, output, marks, samples=(), threads=("",), period_ns=None):
     """
     A copy of a small picture (path) with @marks [(us, text)], and the times @samples has: [(us,
-    node, weight)]. Returns the output's path.
+    node, weight)], or with a place in @threads (names) and maybe a kind behind it. A unit of weight
+    is @period_ns of CPU time, or what it is in that picture. Returns the output's path.
     """
     svg = picture.read_text("utf-8")
     columns = _unpack(PIECE.search(svg)[2])
     numbers = list(_read_varints(columns[NUMBERS]))
-    samples = sorted(samples)
-    numbers[THREAD_COUNT], numbers[SAMPLES] = 1, len(samples)
-    nodes = [step << 1 ^ (-1 if step < 0 else 0) for step in _steps([s[1] for s in samples])]
+    samples = sorted((*s, 0, 0)[:5] for s in samples)
+    numbers[THREAD_COUNT], numbers[SAMPLES] = len(threads), len(samples)
+    if period_ns is not None:
+        numbers[PERIOD] = period_ns
+    last, nodes = [0] * len(threads), []
+    for _, node, _, thread, _ in samples:
+        step = node - last[thread]
+        last[thread] = node
+        nodes.append(step << 1 ^ (-1 if step < 0 else 0))
     columns.update({
         NUMBERS: b"".join(map(_varint, numbers)),
-        THREADS: b"\0",
-        PROCESSES: b"\0",
+        THREADS: b"".join(_varint(len(name.encode())) + name.encode() for name in threads),
+        PROCESSES: bytes(len(threads)),
         TICK: b"\1",
         SAMPLE_TIMES: _planes(_steps([s[0] for s in samples])),
         SAMPLE_NODES: _planes(nodes),
-        SAMPLE_THREADS: bytes(len(samples)),
+        SAMPLE_THREADS: _planes([s[3] for s in samples]),
         SAMPLE_WEIGHTS: _planes([s[2] for s in samples]),
-        SAMPLE_KINDS: bytes(len(samples)),
+        SAMPLE_KINDS: bytes(s[4] for s in samples),
         MARK_TIMES: b"".join(map(_varint, _steps([m[0] for m in marks]))),
         MARK_TEXTS: b"".join(_varint(len(m[1].encode())) + m[1].encode() for m in marks),
     })

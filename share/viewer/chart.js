@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// One thread's samples in order of time: when it ran or waited on which stack, as boxes as wide as that
+// lasted. Needs no page, see aggregate.js.
+//
+// A sample has the time at which it was taken and the time it stands for, which went before that. So it
+// is laid from its own time to the left, around what is there already: a thread was on its CPU when a
+// sample says so, and a look that finds it waiting tells as well what it waited since the look before,
+// around such samples. What reaches back beyond the sample before of its sort has no place and is kept:
+// kernels take samples at their own ticks, now sooner, now later than a period, and what was too much
+// there closes gaps elsewhere. So of each sort no more is drawn than was measured, and one period.
+// Where nothing is drawn a thread did not run, or nobody knows what it did.
+
+import {layOut} from './tree.js';
+
+/** @typedef {import('./tree.js').TreeColumns} TreeColumns */
+/** @typedef {import('./decode.js').SampleTable} SampleTable */
+
+/**
+ * What a tree has of whose boxes the weights are microseconds and the places times.
+ * @typedef {object} Chart
+ * @property {number} beginUs at the left edge, since the beginning of the run
+ * @property {number} mergedUs in each stretch so long one stack is drawn; 0: all are
+ * @property {number[]} threads that have something to show, the busiest first
+ */
+
+/**
+ * Stacks, and which one the file's nodes end at.
+ * @typedef {object} Stacks
+ * @property {Uint32Array} frame by node, parents before children @property {Uint32Array} parent
+ * @property {Int32Array} places by the file's node: 0 or less is not shown
+ */
+
+/** Of more boxes stretches of time are merged, which are so many at first. */
+const MOST_BOXES = 1 << 20;
+const STRETCHES = 1 << 18;
+/** So many differ from their neighbours that their boxes are too many. */
+const MOST_SPANS = 1 << 22;
+
+/** Times with the stack of each, one behind the other. */
+class Spans {
+	/** @param {number} beginUs @param {number} endUs all are within */
+	constructor(beginUs, endUs) {
+		this.beginUs = beginUs;
+		this.endUs = endUs;
+		this.mergedUs = 0;  // see Chart
+		this.count = 0;
+		this.from = new Float64Array(1024);
+		this.to = new Float64Array(1024);
+		this.node = new Int32Array(1024);
+	}
+
+	/** The one before or behind all so far. @param {number} node @param {number} from @param {number} to */
+	put(node, from, to) {
+		const last = this.count - 1;
+		if (node <= 0 || from >= to)
+			return;
+		if (this.node[last] === node && (this.from[last] === to || this.to[last] === from)) {
+			this.from[last] = Math.min(this.from[last], from);
+			this.to[last] = Math.max(this.to[last], to);
+			return;
+		}
+		if (this.count === MOST_SPANS) {
+			this.reverse();
+			this.mergeStretches();
+			this.reverse();
+		}
+		if (this.count === this.node.length) {
+			const {from: froms, to: tos, node: nodes} = this;
+			(this.from = new Float64Array(2 * this.count)).set(froms);
+			(this.to = new Float64Array(2 * this.count)).set(tos);
+			(this.node = new Int32Array(2 * this.count)).set(nodes);
+		}
+		this.from[this.count] = from;
+		this.to[this.count] = to;
+		this.node[this.count++] = node;
+	}
+
+	reverse() {
+		for (const column of [this.from, this.to, this.node])
+			column.subarray(0, this.count).reverse();
+	}
+
+	/** Keep of each stretch its longest stack alone, for as long as all of them. From left to right. */
+	mergeStretches() {
+		const {count, from, to, node, beginUs, endUs} = this;
+		const length = this.mergedUs ? 2 * this.mergedUs : Math.ceil((endUs - beginUs) / STRETCHES);
+		const merged = new Spans(beginUs, endUs);
+		for (let i = 0, end = beginUs; i < count;) {
+			const begin = Math.max(from[i], end);
+			end = beginUs + (Math.floor((begin - beginUs) / length) + 1) * length;
+			let known = 0;
+			let longest = 0;
+			let best = 0;
+			for (; i < count && from[i] < end; i++) {
+				const part = Math.min(to[i], end) - Math.max(from[i], begin);
+				known += part;
+				if (part > longest) {
+					longest = part;
+					best = node[i];
+				}
+				if (to[i] > end)
+					break;
+			}
+			merged.put(best, begin, begin + known);
+		}
+		Object.assign(this, merged, {mergedUs: length});
+	}
+}
+
+/** What is still to be laid, of one sort: on a CPU, or all that is only known to be before a time. */
+class Rest {
+	/** @param {number} periodUs */
+	constructor(periodUs) {
+		this.periodUs = periodUs;
+		/** What gaps may be closed with. */
+		this.spareUs = periodUs;
+		this.at = Infinity;
+		/** @type {number[]} */
+		this.nodes = [];
+		/** @type {number[]} */
+		this.lengths = [];
+		this.next = 0;
+		this.end = 0;
+	}
+
+	get isEmpty() {
+		return this.next === this.end;
+	}
+
+	/** @param {number} at @param {number} node @param {number} length */
+	push(at, node, length) {
+		if (at !== this.at) {
+			for (; !this.isEmpty; this.next++)
+				this.spareUs = Math.min(this.spareUs + this.lengths[this.next], 2 * this.periodUs);
+			this.next = this.end = 0;
+		}
+		this.at = at;
+		this.nodes[this.end] = node;
+		this.lengths[this.end++] = length;
+	}
+
+	/** How much of `room` the next one takes. @param {number} room @param {boolean} isLast of all */
+	take(room, isLast) {
+		const length = this.lengths[this.next];
+		if (length > room) {
+			this.lengths[this.next] -= room;
+			return room;
+		}
+		this.next++;
+		if (!isLast || !this.isEmpty || room - length > this.spareUs)
+			return length;
+		this.spareUs -= room - length;
+		return room;
+	}
+}
+
+/**
+ * @param {SampleTable} samples @param {number} thread @param {Int32Array} places see Stacks
+ * @param {number} periodUs @param {number} beginUs @param {number} endUs
+ */
+function spansOf({count, tickUs, ...samples}, thread, places, periodUs, beginUs, endUs) {
+	const {time, node: nodes, thread: threads, weight, kind} = samples;
+	const spans = new Spans(beginUs, endUs);
+	const cpu = new Rest(periodUs);
+	const others = new Rest(periodUs);
+	let edge = Infinity;  // all from there on is known
+	const fillDownTo = (/** @type {number} */ until) => {
+		while (edge > until && !(cpu.isEmpty && others.isEmpty)) {
+			const [next, other] = others.isEmpty || !cpu.isEmpty && cpu.at <= others.at
+				? [cpu, others] : [others, cpu];
+			const node = next.nodes[next.next];
+			const from = edge - next.take(edge - until, other.isEmpty);
+			spans.put(node, Math.max(from, beginUs), Math.min(edge, endUs));
+			edge = from;
+		}
+		edge = Math.min(edge, until);
+	};
+	for (let i = count - 1; i >= 0 && edge > beginUs; i--)
+		if (threads[i] === thread) {
+			const at = time[i] * tickUs;
+			fillDownTo(at);
+			(kind[i] === 0 ? cpu : others).push(at, places[nodes[i]], weight[i] * periodUs);
+		}
+	fillDownTo(0);
+	spans.reverse();
+	return spans;
+}
+
+/** How deep nodes are. @param {Uint32Array} parent */
+function depthsOf(parent) {
+	const depth = new Uint32Array(parent.length);
+	for (let i = 1; i < depth.length; i++)
+		depth[i] = depth[parent[i]] + 1;
+	return depth;
+}
+
+/**
+ * Boxes of spans: neighbours in time share those that their stacks begin with.
+ * @param {Spans} spans @param {Stacks} stacks @param {Uint32Array} depths of their nodes
+ * @param {number} beginUs @param {number} endUs @returns {TreeColumns | null} null: they are too many
+ */
+function boxesOf(spans, stacks, depths, beginUs, endUs) {
+	const [frame, parent] = [new Uint32Array(MOST_BOXES), new Uint32Array(MOST_BOXES)];
+	const [self, total, from] = [0, 1, 2].map(() => new Float64Array(MOST_BOXES));
+	const open = new Int32Array(depths.length);  // by depth: a stack's node
+	const box = open.slice();
+	let count = 1;
+	let deepest = 0;  // that is open
+	let last = beginUs;
+	frame[0] = stacks.frame[0];
+	total[0] = endUs - beginUs;
+	const close = (/** @type {number} */ depth) => {
+		for (; deepest > depth; deepest--)
+			total[box[deepest]] = last - beginUs - from[box[deepest]];
+	};
+	for (let i = 0; i < spans.count; i++) {
+		const node = spans.node[i];
+		if (spans.from[i] > last)
+			close(0);
+		let shared = node;
+		while (depths[shared] > deepest || open[depths[shared]] !== shared)
+			shared = stacks.parent[shared];
+		close(depths[shared]);
+		deepest = depths[node];
+		count += deepest - depths[shared];
+		if (count > MOST_BOXES)
+			return null;
+		for (let above = node, at = count - 1; above !== shared; above = stacks.parent[above], at--) {
+			const depth = depths[above];
+			open[depth] = above;
+			box[depth] = at;
+			frame[at] = stacks.frame[above];
+			parent[at] = depth === depths[shared] + 1 ? box[depth - 1] : at - 1;
+			from[at] = spans.from[i] - beginUs;
+		}
+		self[box[deepest]] += spans.to[i] - spans.from[i];
+		last = spans.to[i];
+	}
+	close(0);
+	return {...layOut({frame: frame.slice(0, count), self: self.slice(0, count),
+		parent: parent.slice(0, count)}), total: total.slice(0, count), from: from.slice(0, count)};
+}
+
+/**
+ * @param {import('./decode.js').Profile} profile @param {Stacks} stacks
+ * @param {number[]} threads the busiest first, at least one
+ * @param {number} thread of them @param {{from: number, to: number} | undefined} time what is asked for
+ * @returns {TreeColumns}
+ */
+export function chartOf({samples, periodNs}, stacks, threads, thread, time) {
+	const last = Math.max(samples.time[samples.count - 1] * samples.tickUs, 1);
+	const beginUs = Math.min(Math.max(time ? time.from : 0, 0), last - 1);
+	const endUs = Math.max(Math.min(time ? time.to : last, last), beginUs + 1);
+	// Who does not know what a sample stands for draws each to the one before.
+	const spans = spansOf(samples, thread, stacks.places, periodNs / 1000 || last, beginUs, endUs);
+	const depths = depthsOf(stacks.parent);
+	let boxes = boxesOf(spans, stacks, depths, beginUs, endUs);
+	while (!boxes) {
+		spans.mergeStretches();
+		boxes = boxesOf(spans, stacks, depths, beginUs, endUs);
+	}
+	return {...boxes, chart: {beginUs, mergedUs: spans.mergedUs, threads}};
+}
