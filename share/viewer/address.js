@@ -17,7 +17,7 @@ import {VIEWS, isSameFilter, term, timeTerm} from './filter.js';
 import {parsePath} from './navigate.js';
 import {OPENED} from './strip.js';
 import {nodeName} from './text.js';
-import {TIMES, childrenOf, firstAlong, follow, nodeAt, pathTo} from './tree.js';
+import {TIMES, childrenOf, firstAlong, follow, isCallee, nodeAt, pathTo, rowOf} from './tree.js';
 
 /** Spans that differ by less are the same one: they are written with nine digits. */
 const LEAST_SPAN = 3e-9;
@@ -81,6 +81,9 @@ export function nameDigits(name) {
 	return DIGITS[(hash >>> 12 & 63) % 52] + DIGITS[hash >>> 6 & 63] + DIGITS[hash & 63];
 }
 
+/** A way to a function's callees begins so, to its callers not: no box is called nothing. */
+const BELOW = nameDigits('');
+
 /** @param {string[]} names on the way @returns {Way} */
 export function wayOf(names) {
 	return {levels: names.slice(0, MOST_LEVELS).map(nameDigits),
@@ -105,10 +108,11 @@ function parseWay(text) {
  */
 export function followWay(tree, {levels, more}, nameOf) {
 	let node = 0;
-	let left = levels.length + more;
+	const below = levels[0] === BELOW && tree.callers < Infinity;
+	let left = levels.length + more - (below ? 1 : 0);
 	for (; left; left--) {
 		const level = levels[levels.length + more - left];
-		const children = childrenOf(tree, node);
+		const children = childrenOf(tree, node, below);
 		const next = level ? children.find(child => nameDigits(nameOf(child)) === level)
 			: children.length === 1 ? children[0] : undefined;
 		if (next === undefined)
@@ -328,7 +332,8 @@ export class Address {
 			terms: filter.terms.filter(one => stretch < 0 || one !== part),
 			view: filter.view === 'graph' ? '' : filter.view,
 			of: filter.of,
-			way: wayOf(pathTo(tree, state.zoomed).map(node => nodeName(state, node))),
+			way: wayOf([...isCallee(tree, state.zoomed) ? [''] : [],
+				...pathTo(tree, state.zoomed).map(node => nodeName(state, node))]),
 			path: [],
 			span: state.free ? {from: span.from / total, to: span.to / total}
 				: tree.chart && state.zoomed ? spanOf(tree, state.zoomed) : null,
@@ -461,7 +466,7 @@ export class Address {
 		else if (node !== state.zoomed || state.free)
 			navigator.fill(node, first);
 		if (first && node)
-			navigator.scrollTo(state.tree.depth[node]);
+			navigator.scrollTo(rowOf(state.tree, node));
 		const levels = path.length || way.levels.length + way.more;
 		return missing ? `${missing} of its ${levels} levels` : '';
 	}

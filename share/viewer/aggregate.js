@@ -5,6 +5,9 @@
 // on the page where that is sooner.
 
 import {chartOf} from './chart.js';
+import {term} from './filter.js';
+import {calleesOf} from './sandwich.js';
+import {weighFunctions} from './table.js';
 import {NONE, layOut} from './tree.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
@@ -144,7 +147,7 @@ function leavingOf(profile, {terms}) {
  * By frame, the number of its function: an inlined one is the same as the one that stands alone.
  * @param {Profile} profile
  */
-function functionsOf({frames, frameModule, frameKind, name}) {
+export function functionsOf({frames, frameModule, frameKind, name}) {
 	const known = new Map();
 	return Uint32Array.from({length: frames + 1}, (_, frame) => {
 		if (frame === frames)
@@ -187,12 +190,12 @@ class Children {
  * The same stacks without some frames: what such a one weighed is its caller's, and so is what it
  * called. A tree of its own, in depth-first order, siblings by frame.
  * @param {Nodes} nodes @param {Leaving | null} leavesOut
- * @param {{trails?: boolean, functions?: Uint32Array | null, places?: Int32Array}} [how] trails: stacks
- *        have the frame they lose behind their last one instead; functions, by frame: each stands once
- *        on a stack, and has below it what any of its calls called; places, by old node, gets the new
- * @returns {Nodes}
+ * @param {{trails?: boolean, functions?: Uint32Array | null}} [how] trails: stacks have the frame
+ *        they lose behind their last one instead; functions, by frame: each stands once on a stack,
+ *        and has below it what any of its calls called
+ * @returns {Nodes & {place: Uint32Array}} place: by node of before, or its caller's where it is left out
  */
-export function nodesWithout({frame, self, parent}, leavesOut, {trails, functions, places} = {}) {
+export function nodesWithout({frame, self, parent}, leavesOut, {trails, functions} = {}) {
 	const most = (trails ? 2 : 1) * frame.length;
 	const made = {frame: new Uint32Array(most), self: new Float64Array(most),
 		parent: new Uint32Array(most), count: 1};
@@ -221,18 +224,16 @@ export function nodesWithout({frame, self, parent}, leavesOut, {trails, function
 		if (self[node] > 0)
 			made.self[lost[node] < 0 ? met[node] : childOf(met[node], lost[node])] += self[node];
 	}
-	const place = new Uint32Array(made.count);
-	const nodes = inOrder(made, place);
-	places?.set(met.map(node => place[node]));
-	return nodes;
+	const {place, ...nodes} = inOrder(made);
+	return {...nodes, place: met.map(one => place[one])};
 }
 
 /**
  * @param {{frame: Uint32Array, self: Float64Array, parent: Uint32Array, count: number}} made parents
  *        before their children
- * @param {Uint32Array} place filled with where each is then @returns {Nodes} depth first
+ * @returns {Nodes & {place: Uint32Array}} depth first; place: by number that it was made with
  */
-function inOrder({count, ...made}, place) {
+function inOrder({count, ...made}) {
 	const size = new Uint32Array(count).fill(1);
 	for (let i = count - 1; i > 0; i--)
 		size[made.parent[i]] += size[i];
@@ -244,6 +245,7 @@ function inOrder({count, ...made}, place) {
 		offset[i] = 1 + next[above];
 		next[above] += size[i];
 	}
+	const place = new Uint32Array(count);
 	const frame = new Uint32Array(count);
 	const self = new Float64Array(count);
 	const parent = new Uint32Array(count);
@@ -253,7 +255,7 @@ function inOrder({count, ...made}, place) {
 		self[place[i]] = made.self[i];
 		parent[place[i]] = place[made.parent[i]];
 	}
-	return {frame, self, parent};
+	return {frame, self, parent, place};
 }
 
 /** All nodes but the root, by frame. @param {Uint32Array} frame @param {number} count */
@@ -343,9 +345,16 @@ function nodesOfTimes(nodes, frameKind, times) {
  * @typedef {object} Answer
  * @property {TreeColumns} every what the filter keeps, waits and all
  * @property {TreeColumns} shown of it the time that is asked for; the same object where that is all
- * @property {TreeColumns | null} other what the view shows instead
+ * @property {import('./sandwich.js').SandwichColumns | null} other what the view shows instead
+ * @property {import('./table.js').Functions | null} functions what a table shows
  * @property {string} of what the view is of, where the filter left it open
  */
+
+/** Name of the function with the most time of its own. @param {Profile} profile @param {TreeColumns} tree */
+function costliestOf(profile, tree) {
+	const {frame, self} = weighFunctions(profile, tree);
+	return frame.length ? profile.name(frame[self.reduce((most, one, i) => one > self[most] ? i : most, 0)]) : '';
+}
 
 /** @param {Profile} profile @param {Filter} filter @returns {Answer} */
 export function aggregate(profile, filter) {
@@ -353,8 +362,13 @@ export function aggregate(profile, filter) {
 	const wanted = nodesOfTimes(nodes, profile.frameKind, filter.times);
 	const every = layOut(nodes);
 	const shown = wanted === nodes ? every : layOut(wanted);
-	const chart = filter.view === 'time' ? threadInTime(profile, filter) : null;
-	return {every, shown, other: null, of: filter.of, ...chart};
+	const {view} = filter;
+	const of = filter.of || (view === 'sandwich' ? costliestOf(profile, shown) : '');
+	return {every, shown, of,
+		other: view === 'sandwich'
+			? calleesOf(shown, framesOf(profile, term('focus', of)), profile.reversed) : null,
+		functions: view === 'table' ? weighFunctions(profile, shown) : null,
+		...view === 'time' ? threadInTime(profile, filter) : null};
 }
 
 /**
@@ -370,9 +384,12 @@ function stacksOf(profile, filter) {
 		places[node] = node;
 	const leavesOut = leavingOf(profile, filter);
 	const functions = filter.terms.some(({kind}) => kind === 'recursion') ? functionsOf(profile) : null;
+	/** @type {Nodes & {place?: Uint32Array}} */
 	const nodes = !leavesOut && !functions && !frameKind.includes(IDLE) ? profile.tree
 		: nodesWithout({frame, parent, self}, (one, above) => frameKind[one] === IDLE
-			|| leavesOut !== null && leavesOut(one, above), {functions, places});
+			|| leavesOut !== null && leavesOut(one, above), {functions});
+	if (nodes.place)
+		places.set(nodes.place);
 	keepStacks(profile, filter, self.fill(1));
 	const waits = waitingNodes(profile.tree, frameKind);
 	for (let node = 0; node < places.length; node++)

@@ -6,7 +6,7 @@
 // A node is a range of the stacks that have as many frames in common as it is deep. Finding its
 // children parts the range by one frame more; what lies outside of the range does not move.
 
-import {NONE, UNKNOWN} from './tree.js';
+import {NONE, ONE_WAY, UNKNOWN} from './tree.js';
 
 /** @typedef {import('./tree.js').Tree} Tree */
 /** @typedef {{frame: number, first: number, count: number, weight: number}} Group of stacks */
@@ -37,33 +37,49 @@ function stackEnds({self}) {
 	return ends.slice(0, count);
 }
 
-/** @param {Tree} base @returns {Tree} */
-export function invertTree(base) {
+/**
+ * What is inverted, where that is not each stack from where it ends: see sandwich.js.
+ * @typedef {object} Start
+ * @property {Uint32Array} ends nodes of the base; all stacks of each are as one that ends there
+ * @property {import('./tree.js').TreeColumns} columns nodes that the tree has before
+ */
+
+/** @param {Tree} base @param {Start} [start] @returns {Tree} */
+export function invertTree(base, start) {
 	// By stack: the node it ends at, and the node its last common frame belongs to.
-	const ends = stackEnds(base);
-	const reached = ends.slice();
+	const ends = start ? start.ends.slice() : stackEnds(base);
+	const reached = start ? ends.map(node => base.parent[node]) : ends.slice();
+	const weights = start ? base.total : base.self;
 	// By frame, which group of groupStacks() it has; the root's is one more than all others.
 	const placeOf = new Int32Array(base.frame[0]).fill(NONE);
 	let columns = makeColumns(1024);
 	/** @type {Tree} */
 	const tree = {
-		...columns, nodes: 0, rows: base.rows,
+		...columns, ...ONE_WAY, nodes: 0, rows: base.rows,
 		expand: node => expandNode(node),
 		markedWeight(node, marks) {
 			let weight = 0;
 			for (let k = columns.first[node]; k < columns.last[node]; k++)
-				weight += marks[ends[k]] ? base.self[ends[k]] : 0;
+				weight += start ? base.markedWeight(ends[k], marks)
+					: marks[ends[k]] ? base.self[ends[k]] : 0;
 			return weight;
 		},
 		addWeights(node, groups, sums) {
 			for (let k = columns.first[node]; k < columns.last[node]; k++)
-				sums[groups[ends[k]]] += base.self[ends[k]];
+				if (start)
+					base.addWeights(ends[k], groups, sums);
+				else
+					sums[groups[ends[k]]] += base.self[ends[k]];
 		},
-		hasMatch(node, {frames, stacks}) {
+		hasMatch(node, marks) {
+			const {frames, stacks} = marks;
 			if (node > 0 && frames[columns.frame[node]])
 				return true;
-			// What is left of its stacks.
-			for (let k = columns.first[node]; k < columns.last[node]; k++)
+			for (let i = columns.child[node]; i >= 0; i = columns.sibling[i])
+				if (tree.hasMatch(i, marks))
+					return true;
+			// What is left of its stacks, where that is not known as nodes.
+			for (let k = columns.first[node]; columns.child[node] === UNKNOWN && k < columns.last[node]; k++)
 				if (stacks[reached[k]])
 					return true;
 			return false;
@@ -99,6 +115,17 @@ export function invertTree(base) {
 			addChild(node, group);
 	}
 
+	/** The root is that of other nodes, too. */
+	function addKnown(/** @type {any} */ known) {
+		while (tree.nodes < known.nodes)
+			add(0, 0);
+		/** @type {any} */
+		const all = columns;
+		for (const name of ['parent', 'depth', 'child', 'sibling', 'frame', 'self', 'total', 'from'])
+			all[name].set(known[name]);
+		columns.child[root] = UNKNOWN;
+	}
+
 	/** A child to the right of those a node has. */
 	function addChild(/** @type {number} */ node, /** @type {Group} */ group) {
 		const child = add(node, group.first);
@@ -113,7 +140,7 @@ export function invertTree(base) {
 		columns.last[child] = group.first + group.count;
 		columns.total[child] = group.weight;
 		// What ran is where a stack ends: callers have no time of their own.
-		columns.self[child] = node === 0 ? group.weight : 0;
+		columns.self[child] = node === 0 && !start ? group.weight : 0;
 	}
 
 	/**
@@ -135,7 +162,7 @@ export function invertTree(base) {
 				placeOf[frame] = groups.push({frame, first: 0, count: 0, weight: 0}) - 1;
 			const group = groups[placeOf[frame]];
 			group.count++;
-			group.weight += base.self[oldEnds[k]];
+			group.weight += weights[oldEnds[k]];
 			more++;
 		}
 		groups.sort((a, b) => b.weight - a.weight || a.frame - b.frame);
@@ -161,5 +188,7 @@ export function invertTree(base) {
 	const root = add(0, 0);
 	columns.last[root] = ends.length;
 	columns.total[root] = base.total[0];
+	if (start)
+		addKnown(start.columns);
 	return tree;
 }

@@ -3,7 +3,7 @@
 // Which boxes are on screen and where. Costs pixels, not nodes: subtrees that are narrow or out of
 // sight are stepped over whole. The list is used again and again: an animation makes no garbage.
 
-import {NONE, UNKNOWN} from './tree.js';
+import {NONE, UNKNOWN, rowOf} from './tree.js';
 
 /**
  * @typedef {object} View
@@ -118,23 +118,27 @@ export function visibleBoxes(tree, view, boxes) {
 	const scale = width / (view.to - view.from);
 	const runs = new Runs(tree.rows, boxes, narrowest, width, Boolean(tree.chart));
 	let complete = true;
+	// A sandwich has two lists of children: callers in the rows before its root, callees after it.
+	const {rootRow, callers, callees} = tree;
+	let rest = rootRow < lastRow ? callees : NONE;
 	boxes.count = 0;
 	for (let i = 0; i !== NONE;) {
-		const row = tree.depth[i];
+		const row = rowOf(tree, i);
+		const isBefore = i >= callers || (i === 0 && callers < Infinity);
 		const left = (tree.from[i] - view.from) * scale;
 		const right = left + tree.total[i] * scale;
 		let next = NONE;
 		if (right > 0 && left < width && tree.total[i] > 0) {
 			if (right - left < narrowest) {
-				if (row >= firstRow)
+				if (row >= firstRow && row <= lastRow)
 					runs.extend(row, i, left, right,
 						isMarked !== null && isMarked(i));
 			} else {
-				if (row >= firstRow) {
+				if (row >= firstRow && row <= lastRow) {
 					runs.end(row);
 					boxes.add(i, row, left, right, 0, 0);
 				}
-				if (row < lastRow && !(isClosed && isClosed(i))) {
+				if ((isBefore ? row > firstRow : row < lastRow) && !(isClosed && isClosed(i))) {
 					if (tree.child[i] === UNKNOWN && performance.now() < until)
 						tree.expand(i);
 					next = tree.child[i];
@@ -151,6 +155,10 @@ export function visibleBoxes(tree, view, boxes) {
 		while (next === NONE && i > 0) {
 			i = tree.parent[i];
 			next = tree.sibling[i];
+		}
+		if (next === NONE) {
+			next = rest;
+			rest = NONE;
 		}
 		i = next;
 	}
@@ -180,12 +188,15 @@ export function labelledBeside({count, row}, isLabelled) {
 	return {left, right};
 }
 
-/** @param {BoxList} boxes */
-export function highestRow({count, row}) {
-	let highest = 0;
-	for (let i = 0; i < count; i++)
-		highest = Math.max(highest, row[i]);
-	return highest;
+/** The first and the last row of boxes. @param {BoxList} boxes @returns {[number, number]} */
+export function rowsOf({count, row}) {
+	let first = count ? row[0] : 0;
+	let last = first;
+	for (let i = 1; i < count; i++) {
+		first = Math.min(first, row[i]);
+		last = Math.max(last, row[i]);
+	}
+	return [first, last];
 }
 
 /**

@@ -22,6 +22,7 @@ import {Finder, SearchBox} from './search.js';
 import {Selection} from './selection.js';
 import {State} from './state.js';
 import {Strip} from './strip.js';
+import {Table} from './table.js';
 import {labelOf, nodeName} from './text.js';
 import {Timeline} from './timeline.js';
 import {TIMES} from './tree.js';
@@ -74,17 +75,19 @@ function listenToGestures(viewer, selection, navigator, openMenu) {
 }
 
 /**
- * @param {import('./page.js').Page} page @param {Sheet} sheet @param {Menu} menu @param {Actions} actions
+ * @param {import('./page.js').Page} page @param {Sheet} sheet @param {Menu} menu
+ * @param {() => Actions} actionsOf what is shown
  */
-function listenToKeysAndButtons(page, sheet, menu, actions) {
+function listenToKeysAndButtons(page, sheet, menu, actionsOf) {
 	const {search} = page;
-	search.input.addEventListener('input', () => actions.search());
+	search.input.addEventListener('input', () => actionsOf().search());
 	for (const [button, action] of /** @type {[HTMLElement, string][]} */ ([
 		[page.reset, 'reset'], [page.bottomUp, 'bottomUp'], [page.icicle, 'icicle'],
 		[page.colors, 'colors'], [page.dark, 'dark'], [page.help, 'help'], [page.marks, 'marks'],
 		[search.matchCase, 'matchCase'], [search.regex, 'regex'],
-		[search.previous, 'previous'], [search.next, 'next']]))
-		button.addEventListener('click', () => actions[action]());
+		[search.previous, 'previous'], [search.next, 'next'],
+		...VIEWS.map(view => [page.views.buttons[view], view])]))
+		button.addEventListener('click', () => actionsOf()[action]());
 	window.addEventListener('keydown', event => {
 		if (event.isComposing)
 			return;
@@ -97,7 +100,7 @@ function listenToKeysAndButtons(page, sheet, menu, actions) {
 			return;
 		const action = actionOf(event, focus === search.input ? 'field'
 			: focus?.localName === 'button' ? 'button' : '');
-		if (action && actions[action]() !== false)
+		if (action && actionsOf()[action]() !== false)
 			event.preventDefault();
 	});
 }
@@ -117,6 +120,7 @@ async function start(svg, profile, background) {
 	const strip = new Strip(navigator);
 	const more = new More(viewer);
 	const searchBox = new SearchBox(page, finder);
+	const table = new Table(page, state, finder);
 	const sheet = new Sheet(page.ui);
 	const menu = new Menu(page);
 	const toast = new Toast(page);
@@ -132,9 +136,11 @@ async function start(svg, profile, background) {
 		showTimes(page, state);
 		showView(page, state.filter.view);
 		thread = state.tree.chart ? state.filter.of : thread;
+		table.update();
 	});
 	navigator.trail = () => address.trail();
 	navigator.onMove = (asNew, trail) => {
+		table.update(true);
 		searchBox.describe();
 		address.keep(asNew, trail);
 	};
@@ -143,7 +149,11 @@ async function start(svg, profile, background) {
 		if (!address.restoring)
 			keepSoon();
 	};
-	finder.onMarked = () => viewer.redraw();
+	finder.onMarked = () => {
+		viewer.redraw();
+		table.update();
+	};
+	searchBox.onLeft = () => table.focus();
 	const toMatch = (/** @type {1 | -1} */ step) => {
 		navigator.reach(finder.step(step), true);
 		searchBox.describe();
@@ -169,8 +179,6 @@ async function start(svg, profile, background) {
 		menu.open(`What to do with ${nodeName(state, node)}`, linesFor(navigator, node, actions), place);
 	};
 	listenToGestures(viewer, selection, navigator, openMenu);
-	for (const view of VIEWS)
-		page.views.buttons[view].addEventListener('click', () => actions[view]());
 	for (const times of TIMES)
 		page.times.buttons[times].addEventListener('click', () => navigator.showTimes(times));
 	/** @type {Actions} named as in input.js */
@@ -179,8 +187,10 @@ async function start(svg, profile, background) {
 		right: () => navigator.walk(place => place.next),
 		first: () => navigator.walk(place => place.siblings[0]),
 		last: () => navigator.walk(place => place.siblings[place.count - 1]),
-		up: () => navigator.climb(state.icicle),
-		down: () => navigator.climb(!state.icicle),
+		up: () => navigator.climb(false),
+		down: () => navigator.climb(true),
+		pageUp: () => false,
+		pageDown: () => false,
 		zoom: () => navigator.zoom(Math.max(selection.current, 0)),
 		escape: () => navigator.out(),
 		out: () => navigator.out(),
@@ -198,15 +208,14 @@ async function start(svg, profile, background) {
 		table: () => navigator.showView('table'),
 		sandwich: () => {
 			const node = selection.current >= 0 ? selection.current : state.zoomed;
-			return node > 0 ? navigator.showView('sandwich', nodeName(state, node))
-				: toast.show('Select a function first');
+			const name = node > 0 ? state.profile.name(state.tree.frame[node]) : '';
+			return name ? navigator.showView('sandwich', name) : state.isSandwich || toast.show('Select a function first');
 		},
 		time: () => state.profile.sampleCount ? navigator.showView('time', thread)
 			: toast.show('The samples of this picture have no times'),
 		hotPath: () => navigator.openHotPath(),
-		bottomUp: () => state.tree.chart ? toast.show('Time has one order')
-			: navigator.reorder(!state.bottomUp),
-		icicle: () => navigator.turn(!state.icicle),
+		bottomUp: () => page.bottomUp.disabled || navigator.reorder(!state.bottomUp),
+		icicle: () => page.icicle.disabled || navigator.turn(!state.icicle),
 		dark: () => {
 			state.theme = isDark(state.theme) ? 'light' : 'dark';
 			viewer.recolor();
@@ -232,11 +241,28 @@ async function start(svg, profile, background) {
 		menu: () => openMenu(Math.max(selection.selected, 0), selection.placeOf(Math.max(selection.selected, 0))),
 		colors: () => legend.toggle(),
 		strip: () => strip.toggle(),
-		help: () => openHelp(sheet, state, actions),
+		help: () => openHelp(sheet, state, state.functions ? tableActions : actions),
 		marks: () => state.stretches.length ? showMarks().catch(navigator.tellUnread)
 			: toast.show('No marks in here'),
 	};
-	listenToKeysAndButtons(page, sheet, menu, actions);
+	/** @type {Actions} in the table: what is done with a box is done with the heaviest of a function */
+	const tableActions = {...actions, ...table.actions};
+	const choose = () => {
+		const frames = navigator.chosenFrames();
+		selection.selected = frames ? navigator.heaviestOf(frames) : -1;
+	};
+	for (const name of ['sandwich', 'lines', 'copyName', 'copyStack', 'copyTree'])
+		tableActions[name] = () => {
+			choose();
+			return actions[name]();
+		};
+	table.onOpen = () => actions.graph();
+	table.onMenu = place => {
+		choose();
+		openMenu(selection.selected, place);
+	};
+	tableActions.menu = () => table.onMenu(table.place);
+	listenToKeysAndButtons(page, sheet, menu, () => state.functions ? tableActions : actions);
 	viewer.release();
 	performance.mark('flamerun');
 	Object.defineProperty(window, 'flamerun', {value: facts(viewer, selection)});

@@ -3,7 +3,7 @@
 // How many rows of what is shown are out of sight above and below it: said at the edges, by buttons
 // that lead there.
 
-import {BoxList, highestRow, visibleBoxes} from './layout.js';
+import {BoxList, rowsOf, visibleBoxes} from './layout.js';
 
 /** What looking for the highest row may cost: where children are still unknown there are more. */
 const LOOKING_MS = 5;
@@ -17,7 +17,7 @@ export class More {
 	constructor(viewer) {
 		this.viewer = viewer;
 		this.boxes = new BoxList();
-		this.highest = 0;
+		this.ends = [0, 0];  // rows
 		this.timer = 0;
 		/** @type {unknown[]} what the highest row was found for */
 		this.of = [];
@@ -38,26 +38,26 @@ export class More {
 		else
 			this.timer = window.setTimeout(() => {
 				this.of = of;
-				this.findHighest();
+				this.findEnds();
 				this.write();
 			}, REST_MS);
 	}
 
-	/** The highest row with a box within what is seen from left to right. */
-	findHighest() {
+	/** The first and last row with a box within what is seen from left to right. */
+	findEnds() {
 		const {state, camera, width} = this.viewer;
 		visibleBoxes(state.tree, {...camera.span, width, firstRow: 0, lastRow: state.tree.rows,
 			narrowest: state.profile.narrowestPx, isClosed: node => state.isClosed(node),
 			until: performance.now() + LOOKING_MS}, this.boxes);
-		this.highest = highestRow(this.boxes);
+		this.ends = rowsOf(this.boxes);
 	}
 
 	write() {
 		const {page, state, height} = this.viewer;
 		const rows = [this.viewer.rowAt(0), this.viewer.rowAt(height - 1)];
-		const past = this.highest - Math.max(...rows);
-		const before = Math.max(Math.min(...rows), 0);
-		(state.icicle ? [before, past] : [past, before]).forEach((count, i) => {
+		const past = this.ends[1] - Math.max(...rows);
+		const before = Math.max(Math.min(...rows), 0) - this.ends[0];
+		(state.rootOnTop ? [before, past] : [past, before]).forEach((count, i) => {
 			const button = page.more[i];
 			button.hidden = count <= 0;
 			button.textContent =

@@ -7,9 +7,9 @@ import {IDLE} from './aggregate.js';
 import {fillChips, isSame, isSameFilter, withTerm, withoutTerms} from './filter.js';
 import {oncePerFrame} from './input.js';
 import {element} from './page.js';
-import {press} from './search.js';
+import {MOST_MATCHES, markStacks, outermostMatches, press} from './search.js';
 import {labelOf, nodeName, sentence, placeOf} from './text.js';
-import {NONE, firstAlong, followLoosely, framesTo, isWithin, nodeCovering, pathTo, widestChild}
+import {NONE, firstAlong, followLoosely, framesTo, isWithin, nodeCovering, pathTo, rowOf, widestChild}
 	from './tree.js';
 
 const ZOOM_MS = 300;
@@ -246,6 +246,8 @@ export class Navigator {
 	out() {
 		const {zoomed, free, filter, tree} = this.state;
 		const trail = this.trail();
+		if (filter.view !== 'graph' && ((zoomed === 0 && !free) || filter.view === 'table'))
+			return this.showView('graph');
 		if (filter.terms.length && zoomed === 0 && !free)
 			return this.removeTerm(filter.terms[filter.terms.length - 1]);
 		if (free)
@@ -300,16 +302,12 @@ export class Navigator {
 	 * Of a box in the graph the first one of its stack in time, and of that the graph's.
 	 * @param {number[]} path frames @returns {number} it, 0: there is none
 	 */
-	selectAlong(path) {
-		const {state} = this;
-		const {tree, profile: {frameKind}} = state;
+	boxAlong(path) {
+		const {tree, isInverted, isSandwich, profile: {frameKind}} = this.state;
 		const frames = path.filter(frame => frameKind[frame] !== IDLE);
-		const node = tree.chart
+		return tree.chart
 			? firstAlong(tree, frames.length, (one, level) => tree.frame[one] === frames[level])
-			: state.isInverted ? 0 : followLoosely(tree, frames);
-		if (node)
-			this.selection.select(node);
-		return node;
+			: isInverted || isSandwich ? 0 : followLoosely(tree, frames);
 	}
 
 	/**
@@ -360,17 +358,22 @@ export class Navigator {
 			return false;
 		const {tree} = state;
 		const {selected} = this.selection;
-		const chosen = selected > 0 ? framesTo(tree, selected) : [];
-		path ||= framesTo(tree, state.zoomed);
+		const isSame = filter.view === state.filter.view && answer.of === state.filter.of;
+		const stack = selected > 0 ? framesTo(tree, selected) : [];
+		const chosen = isSame ? null : this.chosenFrames();
+		path ||= isSame || !(answer.other || state.other) ? framesTo(tree, state.zoomed) : [];
 		state.adopt(filter, answer);
-		const isOther = Boolean(tree.chart || state.tree.chart);
 		viewer.resize();
 		viewer.toRoot();
-		const node = isOther ? 0 : followLoosely(state.tree, path);
+		const inTime = Boolean(tree.chart || state.tree.chart);
+		const heaviest = chosen ? this.heaviestOf(chosen) : NONE;
+		const box = (inTime && this.boxAlong(stack)) || heaviest;
+		const node = inTime ? 0 : this.seeing(box, followLoosely(state.tree, path));
 		this.fill(node, true);
-		const seen = isOther ? this.selectAlong(chosen) : node;
-		if (seen)
-			this.scrollTo(state.tree.depth[seen]);
+		if (box !== NONE)
+			this.selection.select(box);
+		if (box > 0 || node)
+			this.scrollTo(rowOf(state.tree, box > 0 ? box : node));
 		return true;
 	}
 
@@ -378,6 +381,44 @@ export class Navigator {
 	confirm(asNew = true) {
 		this.page.spoken.textContent = labelOf(this.state, 0);
 		this.onMove(asNew, []);
+	}
+
+	/** By frame, 1 where it is of what is chosen; null: nothing is. */
+	chosenFrames() {
+		const {state, selection} = this;
+		const {tree, profile, filter, functions} = state;
+		const node = selection.selected;
+		const frame = functions ? state.chosen : node > 0 ? tree.frame[node] : NONE;
+		state.chosen = frame;
+		const isOf = state.isSandwich && frame === NONE;
+		const name = isOf ? filter.of : frame === NONE ? '' : profile.name(frame);
+		return frame === NONE && !isOf ? null : Uint8Array.from({length: profile.frames}, (_, i) =>
+			profile.name(i) === name && (isOf || profile.frameModule[i] === profile.frameModule[frame]) ? 1 : 0);
+	}
+
+	/** The heaviest box of some frames; of a sandwich its root. @param {Uint8Array} has by frame */
+	heaviestOf(has) {
+		const {tree, searched, isSandwich, functions, chosen} = this.state;
+		if (functions && (chosen === NONE || !functions.frame.includes(chosen)))
+			this.state.chosen = functions.frame.find(one => has[one] === 1) ?? NONE;
+		return isSandwich ? 0 : outermostMatches(tree, has, markStacks(searched, has).stacks, MOST_MATCHES)
+			.reduce((most, node) => most === NONE || tree.total[node] > tree.total[most] ? node : most, NONE);
+	}
+
+	/**
+	 * What is to fill the view for a box to be seen, if not what would.
+	 * @param {number} box @param {number} node
+	 */
+	seeing(box, node) {
+		const {tree} = this.state;
+		if (box === NONE)
+			return node;
+		const closed = this.state.closedBelow(box);
+		if (closed !== NONE)
+			return closed;
+		const around = isWithin(tree, box, node) ? node : 0;
+		return tree.total[box] / tree.total[around] * this.viewer.width < REVEALED_PX
+			? this.surroundings(box) : around;
 	}
 
 	/**
@@ -391,7 +432,7 @@ export class Navigator {
 		let answer;
 		try {
 			answer = await this.state.find(filter);
-			if (answer && !(answer.shown.total[0] > 0)) {
+			if (answer && !((answer.other || answer.shown).total[0] > 0)) {
 				if (isSaid)
 					this.say('Nothing is left of that');
 				answer = null;
@@ -443,7 +484,8 @@ export class Navigator {
 		if (from === before.from && to === before.to)
 			return;
 		const {tree} = state;
-		const zoomed = nodeCovering(tree, from, to);
+		const zoomed = nodeCovering(tree, from, to, Infinity,
+			tree.callees !== NONE && state.zoomed < tree.callers);
 		state.zoomed = zoomed;
 		state.free = from !== tree.from[zoomed] || to !== from + tree.total[zoomed];
 		this.describeSoon();
@@ -479,14 +521,17 @@ export class Navigator {
 			this.reach(choose(placeOf(this.state, selected)) ?? selected);
 	}
 
-	/** To the widest child or to the parent. @param {boolean} down */
+	/** To the widest child that way or to the parent. @param {boolean} down on the screen */
 	climb(down) {
-		const {tree, zoomed} = this.state;
+		const {tree, zoomed, rootOnTop} = this.state;
 		const {selected} = this.selection;
+		const isAfter = down === rootOnTop;
 		if (selected < 0)
 			this.reach(zoomed);
+		else if (isAfter === selected >= tree.callers && (selected > 0 || tree.callers === Infinity))
+			this.reach(tree.parent[selected]);
 		else
-			this.reach(down ? tree.parent[selected] : widestChild(tree, selected));
+			this.reach(widestChild(tree, selected, isAfter));
 	}
 
 	/**
@@ -508,7 +553,7 @@ export class Navigator {
 			this.zoom(closely ? this.surroundings(node) : state.tree.parent[node]);
 			this.page.spoken.textContent = sentence(state, node);
 		}
-		this.scrollTo(state.tree.depth[node]);
+		this.scrollTo(rowOf(state.tree, node));
 	}
 
 	/**

@@ -30,7 +30,7 @@ function itemOf(state, node, isCurrent) {
 		'aria-posinset': String(index + 1),
 		'aria-setsize': String(count),
 		'aria-selected': String(isCurrent),
-		...firstChild(tree, node) === NONE ? {} : {'aria-expanded': 'true'},
+		...firstChild(tree, node) === NONE && (node || tree.callees === NONE) ? {} : {'aria-expanded': 'true'},
 	}, [words.join(', ').replace(/\u202f/g, ' ')]);
 }
 

@@ -6,11 +6,11 @@
 import {DASHED_MIN_PX, DASHES, DASH_ALPHA, labelFitter, labelPlace} from './draw.js';
 import {termText} from './filter.js';
 import {Labels} from './label.js';
-import {BoxList, highestRow, snapLeft, snapWidth, visibleBoxes} from './layout.js';
+import {BoxList, rowsOf, snapLeft, snapWidth, visibleBoxes} from './layout.js';
 import {fillWindow, isTouched, svgElement} from './page.js';
 import {textTree} from './save.js';
 import {labelOf, nodeName, sentence} from './text.js';
-import {pathTo} from './tree.js';
+import {isCallee, pathTo} from './tree.js';
 
 // ---- paper --------------------------------------------------------------------------------------
 
@@ -56,12 +56,13 @@ function printView(paper) {
 	const view = {...paper.span, width: inner, narrowest: paper.narrowestPx,
 		isMarked: paper.isMarked};
 	visibleBoxes(tree, {...view, firstRow: 0, lastRow: tree.rows}, boxes);
-	const all = highestRow(boxes) + 1;
-	const [first, last] = paper.rows || [0, all - 1];
-	const rows = Math.min(last + 1, all) - first;
+	const [begin, end] = rowsOf(boxes);
+	const all = end + 1 - begin;
+	const first = Math.max(paper.rows ? paper.rows[0] : begin, begin);
+	const rows = Math.min(paper.rows ? paper.rows[1] : end, end) + 1 - first;
 	if (rows < all) {
 		visibleBoxes(tree, {...view, firstRow: first, lastRow: first + rows - 1}, boxes);
-		paper.lines.push(`Rows ${first + 1} to ${first + rows} of ${all}`);
+		paper.lines.push(`Rows ${first - begin + 1} to ${first - begin + rows} of ${all}`);
 	}
 	const top = HEAD + 18 * Math.max(paper.lines.length - 1, 0);
 	const {labels, place} = printLabels(paper);
@@ -91,10 +92,10 @@ function printView(paper) {
 		if (label)
 			group.append(text(label, x + place.x, y + place.y, {fill: ink}));
 	}
-	const end = top + rows * rowPx;
+	const bottom = top + rows * rowPx;
 	paper.notes.forEach((line, i) =>
-		group.append(text(line, MARGIN, end + 20 + 16 * i, {fill: '#59636e'})));
-	return {group, width: WIDTH, height: end + 24 + 16 * paper.notes.length};
+		group.append(text(line, MARGIN, bottom + 20 + 16 * i, {fill: '#59636e'})));
+	return {group, width: WIDTH, height: bottom + 24 + 16 * paper.notes.length};
 }
 
 /** @param {Paper} paper */
@@ -116,7 +117,7 @@ function printLabels({rowPx, fontPx, family, wholeNames}) {
  */
 function paperOf(viewer, isScreen) {
 	const {state, camera, finder, page} = viewer;
-	const {profile, tree, icicle, zoomed, filter} = state;
+	const {profile, tree, rootOnTop, zoomed, filter} = state;
 	const lines = [profile.subtitle];
 	lines.push(...filter.terms.map(termText));
 	if (zoomed)
@@ -124,11 +125,11 @@ function paperOf(viewer, isScreen) {
 	if (finder.matches)
 		lines.push(`\u201c${finder.query.text}\u201d: ${page.matched.textContent}`);
 	return {
-		...profile, lines, tree, span: camera.span, icicle,
+		...profile, lines, tree, span: camera.span, icicle: rootOnTop,
 		isMarked: finder.markIn(),
 		inlined: state.inlined(),
-		rows: isScreen ? [viewer.rowAt(icicle ? 0 : viewer.height - 1),
-			viewer.rowAt(icicle ? viewer.height - 1 : 0)] : null,
+		rows: isScreen ? [viewer.rowAt(rootOnTop ? 0 : viewer.height - 1),
+			viewer.rowAt(rootOnTop ? viewer.height - 1 : 0)] : null,
 		family: profile.font || getComputedStyle(page.ui).fontFamily,
 		nameOf: node => labelOf(state, node),
 		colorsOf: ({node, merged, marked}, i) => {
@@ -219,7 +220,10 @@ export class Clipboard {
 	copyStack() {
 		const {state} = this;
 		const path = pathTo(state.tree, this.subject).map(one => nodeName(state, one));
-		if (state.bottomUp)
+		const isBelow = isCallee(state.tree, this.subject);
+		if (state.isSandwich)
+			path.unshift(state.filter.of);
+		if (state.isSandwich ? isBelow === state.profile.reversed : state.bottomUp)
 			path.reverse();
 		return this.write(path.join('\n'), `Copied a stack of ${path.length}`);
 	}

@@ -110,10 +110,14 @@ function buildViews() {
 }
 
 /** @param {Page} page @param {import('./filter.js').View} view */
-export function showView({ui, views}, view) {
+export function showView({ui, views, icicle, bottomUp, canvas}, view) {
 	ui.dataset.view = view;
 	for (const [name, one] of Object.entries(views.buttons))
 		one.setAttribute('aria-pressed', String(name === view));
+	// Which way a table or a function's callers go is no choice.
+	icicle.disabled = view === 'table' || view === 'sandwich';
+	bottomUp.disabled = view !== 'graph';
+	canvas.setAttribute('aria-label', view === 'sandwich' ? 'Callers and callees' : 'Flame graph');
 }
 
 /** The graph with what lies on it. */
@@ -133,11 +137,23 @@ function buildGraph() {
 		scroller: element('main', {class: 'scroller', tabindex: '-1'}, [sheet])};
 }
 
+/** See table.js. */
+function buildTable() {
+	const tableHead = element('div', {role: 'row', class: 'row', 'aria-rowindex': '1'});
+	const tableBody = element('div', {role: 'rowgroup', class: 'rows'});
+	const table = element('div', {role: 'grid', class: 'table', 'aria-label': 'Functions',
+		'aria-description': 'Up and down are functions, left and right sort; Enter shows one in the graph, '
+			+ 's its callers and callees, slash filters.'},
+		[element('div', {role: 'rowgroup', class: 'table-head'}, [tableHead]), tableBody]);
+	return {table, tableHead, tableBody, tableMain: element('main', {class: 'functions'}, [table])};
+}
+
 /** @param {SVGSVGElement} svg @param {import('./decode.js').Profile} profile */
 export function buildPage(svg, profile) {
 	const search = buildSearch();
 	const tools = buildTools();
 	const graph = buildGraph();
+	const table = buildTable();
 	const matched = element('output', {class: 'matched'});
 	const reset = button('reset', 'Reset zoom: show everything  (0)', ['Reset zoom']);
 	const marked = `${profile.marks.length} mark${profile.marks.length === 1 ? '' : 's'}`;
@@ -161,14 +177,14 @@ export function buildPage(svg, profile) {
 		element('div', {class: 'bar'}, [views.group, chips, crumbs, matched, reset,
 			...profile.marks.length ? [marks] : [],
 			...profile.frameKind.includes(WAIT) ? [times.group] : []]),
-		legend, graph.scroller, details, tooltip, toast, spoken,
+		legend, graph.scroller, table.tableMain, details, tooltip, toast, spoken,
 	]);
 	// Hidden but by the style: a page that is saved shows the static picture where scripts are off.
 	const object = svgElement('foreignObject',
 		{id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%',
 			display: 'none'});
 	object.append(ui);
-	return {svg, object, ui, search, ...tools, ...graph, matched, reset, marks, times, views, legend,
+	return {svg, object, ui, search, ...tools, ...graph, ...table, matched, reset, marks, times, views, legend,
 		chips, crumbs, details, tooltip, toast, spoken};
 }
 

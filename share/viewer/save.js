@@ -41,7 +41,7 @@ export function textTree(state, node) {
 		}
 		const share = formatPercent(tree.total[one], all).padStart(7);
 		lines.push(`${share}  ${lead}${sign}${nodeName(state, one)}`);
-		const children = childrenOf(tree, one).sort((a, b) => tree.total[b] - tree.total[a]);
+		const children = childrenOf(tree, one, true).sort((a, b) => tree.total[b] - tree.total[a]);
 		const below = lead + (sign === '\u251c ' ? '\u2502 ' : sign ? '  ' : '');
 		children.forEach((child, i) =>
 			visit(child, below, i + 1 < children.length ? '\u251c ' : '\u2514 '));
@@ -59,10 +59,11 @@ export function textTree(state, node) {
 /** Stacks within the box that fills the view, whichever way they were merged. @param {State} state */
 function* stacksOf(state) {
 	const {tree, zoomed, profile} = state;
-	const base = state.other ? state.upright : state.base;
+	const isOther = state.other && !state.isSandwich;
+	const base = isOther ? state.upright : state.base;
 	const sums = new Float64Array(base.nodes);
 	const nodes = Uint32Array.from(sums, (_, node) => node);
-	if (state.other)
+	if (isOther)
 		sums.set(base.self.subarray(0, base.nodes));
 	else
 		tree.addWeights(zoomed, nodes, sums);

@@ -7,7 +7,7 @@ import {element} from './page.js';
 import {formatPercent} from './text.js';
 import {NONE, UNKNOWN, firstChild} from './tree.js';
 
-const MOST_MATCHES = 9999;
+export const MOST_MATCHES = 9999;
 /** A search that takes no longer is not said to go on. */
 const NOTICED_MS = 150;
 
@@ -86,6 +86,7 @@ export function outermostMatches(tree, matches, marks, most) {
 	// An inverted tree is found out on the way: only where there is something to be found.
 	const lazy = tree.child.includes(UNKNOWN);
 	let visits = 100 * most;
+	let rest = tree.callees;
 	for (let i = 0; i !== NONE && found.length < most && visits > 0; visits--) {
 		let next = NONE;
 		if (i > 0 && matches[tree.frame[i]])
@@ -97,6 +98,10 @@ export function outermostMatches(tree, matches, marks, most) {
 		while (next === NONE && i > 0) {
 			i = tree.parent[i];
 			next = tree.sibling[i];
+		}
+		if (next === NONE) {
+			next = rest;
+			rest = NONE;
 		}
 		i = next;
 	}
@@ -128,6 +133,7 @@ export class Finder {
 		/** @type {number[] | null} nodes of the tree shown */
 		this.found = null;
 		this.at = -1;
+		this.rows = 0;  // of the table of functions: those that match
 		/** Called when what is found has changed. */
 		this.onMarked = () => {};
 		state.onTree(() => this.forget());
@@ -189,13 +195,13 @@ export class Finder {
 	/** Shares of everything and of what fills the view. */
 	shares() {
 		const {marks} = this;
-		const {tree, zoomed} = this.state;
+		const {tree, zoomed, isSandwich, base} = this.state;
 		if (!marks)
 			return {all: 0, view: 0};
-		const share = (/** @type {number} */ node) =>
-			tree.markedWeight(node, marks.stacks) / tree.total[node];
-		const all = share(0);
-		return {all, view: zoomed ? share(zoomed) : all};
+		const share = (/** @type {number} */ node, of = tree) =>
+			of.markedWeight(node, marks.stacks) / of.total[node];
+		const all = share(0, isSandwich ? base : tree);
+		return {all, view: zoomed || isSandwich ? share(zoomed) : all};
 	}
 
 	list() {
@@ -223,6 +229,8 @@ export class Finder {
 	countText() {
 		if (!this.matches)
 			return '';
+		if (this.state.functions)
+			return String(this.rows);
 		const found = this.list();
 		const count = `${found.length}${found.length === MOST_MATCHES ? '+' : ''}`;
 		return this.at < 0 ? count : `${this.at + 1}/${count}`;
@@ -248,6 +256,8 @@ export class SearchBox {
 		this.finder = finder;
 		/** Called when something else is looked for. */
 		this.onChange = () => {};
+		/** Called when the field is left. */
+		this.onLeft = () => {};
 		this.timer = 0;
 		finder.onFound = () => this.describe();
 	}
@@ -292,6 +302,7 @@ export class SearchBox {
 		} else {
 			input.blur();
 			this.page.canvas.focus({preventScroll: true});
+			this.onLeft();
 		}
 	}
 
@@ -301,7 +312,7 @@ export class SearchBox {
 		const error = finder.searching ? '' : finder.error;
 		const shares = finder.shares();
 		const text = [`${formatPercent(shares.all, 1)} of all`];
-		if (finder.state.zoomed)
+		if (finder.state.zoomed || finder.state.isSandwich)
 			text.unshift(`${formatPercent(shares.view, 1)} of view`);
 		page.matched.replaceChildren(...finder.searching ? ['Searching\u2026'] : error ? [error]
 			: matches ? [note, note && ' ', 'Matched ',

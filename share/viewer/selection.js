@@ -8,6 +8,7 @@ import {outline} from './outline.js';
 import {element, isTouched} from './page.js';
 import {amountsOf, formatPercent, linesOf, nodeName, originOf, sentence, sharesOf, whenOf}
 	from './text.js';
+import {rowOf} from './tree.js';
 import {holdersOf, partsOf} from './waits.js';
 
 const HINT = 'Click a box to zoom, right-click for more \u00b7 / to search \u00b7 ? for all keys';
@@ -84,7 +85,8 @@ export class Selection {
 
 	/** Write the line at the bottom, if it would say something else. */
 	describe() {
-		if (this.described === this.current)
+		// A table has its own.
+		if (this.described === this.current || this.state.functions)
 			return;
 		this.described = this.current;
 		fillDetails(this.page.details, this.state, this.current);
@@ -106,7 +108,7 @@ export class Selection {
 	placeOf(node) {
 		const {viewer, state} = this;
 		return {x: viewer.origin.left + Math.max(viewer.edgesOf(node)?.left || 0, 0),
-			y: viewer.origin.top + Math.max(viewer.topOf(state.tree.depth[node]), 0) + state.profile.rowPx};
+			y: viewer.origin.top + Math.max(viewer.topOf(rowOf(state.tree, node)), 0) + state.profile.rowPx};
 	}
 
 	/** @param {HTMLElement} frame @param {number} node */
@@ -120,7 +122,7 @@ export class Selection {
 		const inner = snapLeft(left, right, viewer.width);
 		const x = Math.max(inner - 1, 0);
 		const end = inner + Math.max(snapWidth(left, right, viewer.width), 1) + 1;
-		const y = viewer.topOf(state.tree.depth[node]) - 1;
+		const y = viewer.topOf(rowOf(state.tree, node)) - 1;
 		frame.style.width = `${Math.min(end, viewer.width) - x}px`;
 		frame.style.height = `${state.profile.rowPx + 1}px`;
 		frame.style.transform = `translate(${x}px,${y}px)`;
@@ -162,7 +164,7 @@ function fillTooltip(tooltip, state, node) {
 		...shares.view ? [row('Of view', ['', shares.view])] : [],
 		...shares.parent ? [row('Of parent', ['', shares.parent])] : [],
 	]);
-	const origin = originOf(state, node);
+	const origin = node > 0 ? originOf(state.profile, tree.frame[node]) : '';
 	const parts = partsOf(state, node);
 	const holders = holdersText(state, node);
 	const known = linesOf(state, node);
@@ -215,7 +217,7 @@ function fillDetails(details, state, node) {
 	}
 	const {tree} = state;
 	const shares = sharesOf(state, node);
-	const origin = originOf(state, node);
+	const origin = node > 0 ? originOf(state.profile, tree.frame[node]) : '';
 	const name = nodeName(state, node);
 	const holders = holdersText(state, node);
 	const known = linesOf(state, node);

@@ -6,6 +6,7 @@
 import {IDLE, INLINED, WAIT, aggregate, nodesWithout, waitingNodes} from './aggregate.js';
 import {timeText} from './filter.js';
 import {invertTree} from './invert.js';
+import {sandwichOf} from './sandwich.js';
 import {NONE, TIMES, buildTree, frameTotals, isWithin, treeOf} from './tree.js';
 
 /** @typedef {'cpu' | 'waits' | 'both'} Times */
@@ -52,6 +53,7 @@ export class State {
 		/** The node that fills the view, or the deepest one around what fills it. */
 		this.zoomed = 0;
 		this.free = false;  // what is seen is no node's span but one chosen by hand
+		this.chosen = NONE;  // frame of the function that is chosen in a table
 		/** @type {(() => void)[]} */
 		this.listeners = [];
 		/** @type {Filter} the one asked for last */
@@ -81,14 +83,24 @@ export class State {
 	/** What all that is shown is called. */
 	get whole() {
 		const {part} = this;
-		if (this.tree.chart)
+		if (this.isSandwich || this.tree.chart)
 			return this.filter.of || 'thread';
 		return part ? part.value || timeText(part) : this.filter.terms.length ? 'selected' : 'all';
 	}
 
+	/** Are a function's callers and callees shown, the first ones above? */
+	get isSandwich() {
+		return this.filter.view === 'sandwich';
+	}
+
+	/** Do rows go down from the root? A file that is bottom-up has the callers after it. */
+	get rootOnTop() {
+		return this.isSandwich ? !this.profile.reversed : this.icicle;
+	}
+
 	/** The tree whose columns are those of what is shown. */
 	get searched() {
-		return this.other || this.base;
+		return this.tree.chart ? this.tree : this.base;
 	}
 
 	/** Is the graph the tree of the file merged from its other end? */
@@ -108,7 +120,7 @@ export class State {
 	}
 
 	/** @param {Filter} filter @param {Answer} answer */
-	keep(filter, {every, shown, other, of}) {
+	keep(filter, {every, shown, other, functions, of}) {
 		/** @type {Filter} the one shown */
 		this.filter = {...filter, of};
 		/** @type {Tree} what it keeps, top-down */
@@ -116,7 +128,9 @@ export class State {
 		/** @type {Tree} likewise, whatever time it is */
 		this.every = shown === every ? this.upright : treeOf(every);
 		/** @type {Tree | null} what the view shows instead */
-		this.other = other && treeOf(other);
+		this.other = other && (this.isSandwich ? sandwichOf(other, this.upright) : treeOf(other));
+		/** @type {import('./table.js').Functions | null} what a table shows */
+		this.functions = functions;
 		/** @type {Tree | null} the base merged from its other end */
 		this.inverted = null;
 		/** @type {Tree} the one merged from its other end, or shown */
@@ -151,11 +165,11 @@ export class State {
 
 	/** Which boxes are inlined, and on which side is what they stand in. */
 	inlined() {
-		const {profile, tree, icicle, bottomUp} = this;
+		const {profile, tree, rootOnTop, bottomUp, isSandwich} = this;
 		return {
 			has: (/** @type {number} */ node) =>
 				node > 0 && profile.frameKind[tree.frame[node]] === INLINED,
-			isAbove: icicle !== (bottomUp && !tree.chart),
+			isAbove: isSandwich || rootOnTop !== (bottomUp && !tree.chart),
 		};
 	}
 
@@ -173,7 +187,7 @@ export class State {
 	/** Threads that are shown as one box until it is zoomed into. @param {number} node */
 	isClosed(node) {
 		const {tree, zoomed, profile} = this;
-		return node > 0 && profile.frameKind[tree.frame[node]] === IDLE
+		return node > 0 && !this.isSandwich && profile.frameKind[tree.frame[node]] === IDLE
 			&& !isWithin(tree, zoomed, node);
 	}
 

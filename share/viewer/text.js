@@ -2,7 +2,7 @@
 // @ts-check
 // What is written: numbers as people read them, and what there is to say about a node.
 
-import {childrenOf, isWithin} from './tree.js';
+import {childrenOf, isCallee, isWithin} from './tree.js';
 
 // ---- numbers ------------------------------------------------------------------------------------
 
@@ -92,18 +92,20 @@ export function whenOf({tree: {chart, from, total}}, node) {
 export function labelOf(state, node) {
 	if (node > 0)
 		return nodeName(state, node);
-	const total = state.tree.total[0];
-	if (state.tree.chart)
+	const {tree, isSandwich} = state;
+	const total = tree.total[0];
+	if (tree.chart)
 		return `${nodeName(state, node)}: ${whenOf(state, node)}`;
 	const what = state.hasWaits ? ` of ${TIMES_TEXT[state.times]}` : '';
-	return `${nodeName(state, node)}: ${amountsOf(state, total).join(', ')}${what}`;
+	const self = isSandwich ? `; self ${amountsOf(state, tree.self[0]).join(', ')}` : '';
+	return `${nodeName(state, node)}: ${amountsOf(state, total).join(', ')}${what}${self}`;
 }
 
-/** Module and kind; "" when nothing is known. @param {State} state @param {number} node */
-export function originOf({profile, tree}, node) {
-	if (node === 0)
-		return '';
-	const frame = tree.frame[node];
+/**
+ * Module and kind; "" when nothing is known.
+ * @param {import('./decode.js').Profile} profile @param {number} frame
+ */
+export function originOf(profile, frame) {
 	return [profile.modules[profile.frameModule[frame]], KINDS[profile.frameKind[frame]]]
 		.filter(Boolean).join(' \u00b7 ');
 }
@@ -137,14 +139,15 @@ export function linesOf(state, node) {
 }
 
 /**
- * Shares of a node's weight. Of the view only where it is part of it.
+ * Shares of a node's weight. Of the view only where it is part of it; a function's callers and callees
+ * are always part of one.
  * @param {State} state @param {number} node
  */
-export function sharesOf({tree, zoomed}, node) {
+export function sharesOf({tree, zoomed, isSandwich, upright}, node) {
 	const weight = tree.total[node];
 	return {
-		all: formatPercent(weight, tree.total[0]),
-		view: zoomed > 0 && isWithin(tree, node, zoomed)
+		all: formatPercent(weight, (isSandwich ? upright : tree).total[0]),
+		view: (zoomed > 0 || isSandwich) && isWithin(tree, node, zoomed)
 			? formatPercent(weight, tree.total[zoomed]) : '',
 		parent: node > 0 ? formatPercent(weight, tree.total[tree.parent[node]]) : '',
 	};
@@ -152,7 +155,7 @@ export function sharesOf({tree, zoomed}, node) {
 
 /** Its place among its siblings. @param {State} state @param {number} node */
 export function placeOf({tree}, node) {
-	const siblings = node > 0 ? childrenOf(tree, tree.parent[node]) : [0];
+	const siblings = node > 0 ? childrenOf(tree, tree.parent[node], isCallee(tree, node)) : [0];
 	const index = siblings.indexOf(node);
 	return {index, count: siblings.length, previous: siblings[index - 1],
 		next: siblings[index + 1], siblings};

@@ -28,7 +28,6 @@ export class Timeline {
 	show() {
 		const {page, state} = this.viewer;
 		const {tree: {chart, self}, filter} = state;
-		page.bottomUp.disabled = chart !== undefined;
 		page.ui.classList.toggle('in-time', chart !== undefined);
 		if (!chart)
 			return;

@@ -18,6 +18,10 @@
  * @property {Float64Array} total
  * @property {Float64Array} from weight to the left of it
  * @property {import('./chart.js').Chart} [chart] its weights are microseconds, its places times
+ * @property {number} rootRow where node 0 is; of a sandwich that has callers in the rows before it
+ * @property {number} callees of a sandwich the first child of the other kind of node 0, else NONE:
+ *         callers are its children as in an inverted tree
+ * @property {number} callers of a sandwich the first number that callers have, else Infinity
  * @property {(node: number) => void} expand find a node's children; the arrays may be other ones
  *         afterwards
  * @property {(node: number, marks: Uint8Array) => number} markedWeight of the stacks of a node
@@ -82,11 +86,24 @@ export function layOut({frame, self, parent}) {
 	return {nodes, rows: rows + 1, parent, depth, child, sibling, frame, self, end, total, from};
 }
 
+/** What grows to one side of its root alone. */
+export const ONE_WAY = {rootRow: 0, callees: NONE, callers: Infinity};
+
+/** @param {Tree} tree @param {number} node */
+export function rowOf({depth, rootRow, callers}, node) {
+	return node < callers ? rootRow + depth[node] : rootRow - depth[node];
+}
+
+/** @param {Tree} tree @param {number} node */
+export function isCallee({callees, callers}, node) {
+	return callees !== NONE && node > 0 && node < callers;
+}
+
 /** @param {TreeColumns} columns @returns {Tree} */
 export function treeOf(columns) {
 	const {self, end} = columns;
 	return {
-		...columns,
+		...columns, ...ONE_WAY,
 		expand() {},
 		markedWeight(node, marks) {
 			let weight = 0;
@@ -133,18 +150,25 @@ export function firstChild(tree, node) {
 	return tree.child[node];
 }
 
-/** @param {Tree} tree @param {number} node @returns {number[]} */
-export function childrenOf(tree, node) {
+/**
+ * @param {Tree} tree @param {number} node @param {boolean} [below] the callees of a sandwich's node 0
+ * @returns {number[]}
+ */
+export function childrenOf(tree, node, below = false) {
 	const children = [];
-	for (let i = firstChild(tree, node); i !== NONE; i = tree.sibling[i])
+	const isOther = below && node === 0 && tree.callers < Infinity;
+	for (let i = isOther ? tree.callees : firstChild(tree, node); i !== NONE; i = tree.sibling[i])
 		children.push(i);
 	return children;
 }
 
-/** The child with the most weight, or NONE. @param {Tree} tree @param {number} node */
-export function widestChild(tree, node) {
+/**
+ * The child with the most weight, or NONE.
+ * @param {Tree} tree @param {number} node @param {boolean} [below] see childrenOf()
+ */
+export function widestChild(tree, node, below) {
 	let widest = NONE;
-	for (const child of childrenOf(tree, node))
+	for (const child of childrenOf(tree, node, below))
 		if (tree.total[child] > (widest === NONE ? 0 : tree.total[widest]))
 			widest = child;
 	return widest;
@@ -158,9 +182,18 @@ export function pathTo(tree, node) {
 	return path.reverse();
 }
 
-/** Their frames. @param {Tree} tree @param {number} node */
+/**
+ * Their frames; to a sandwich's callees that of its node 0 comes first, which tells them from callers.
+ * @param {Tree} tree @param {number} node
+ */
 export function framesTo(tree, node) {
-	return pathTo(tree, node).map(one => tree.frame[one]);
+	return [...isCallee(tree, node) ? [tree.frame[0]] : [],
+		...pathTo(tree, node).map(one => tree.frame[one])];
+}
+
+/** Does a path lead to callees? @param {Tree} tree @param {number[]} frames see framesTo() */
+function leadsBelow(tree, frames) {
+	return tree.callees !== NONE && frames[0] === tree.frame[0];
 }
 
 /** @param {Tree} tree @param {number} node @param {number} ancestor */
@@ -175,8 +208,9 @@ export function isWithin(tree, node, ancestor) {
  */
 export function follow(tree, frames) {
 	let node = 0;
-	for (const frame of frames) {
-		const next = childrenOf(tree, node).find(child => tree.frame[child] === frame);
+	const below = leadsBelow(tree, frames);
+	for (const frame of frames.slice(below ? 1 : 0)) {
+		const next = childrenOf(tree, node, below).find(child => tree.frame[child] === frame);
 		if (next === undefined)
 			break;
 		node = next;
@@ -187,8 +221,9 @@ export function follow(tree, frames) {
 /** Likewise, past frames that are not there. @param {Tree} tree @param {number[]} frames */
 export function followLoosely(tree, frames) {
 	let node = 0;
+	const below = leadsBelow(tree, frames);
 	for (const frame of frames)
-		node = childrenOf(tree, node).find(child => tree.frame[child] === frame) ?? node;
+		node = childrenOf(tree, node, below).find(child => tree.frame[child] === frame) ?? node;
 	return node;
 }
 
@@ -214,11 +249,12 @@ export function firstAlong({nodes, depth, parent}, levels, isLevel) {
 /**
  * The deepest node, at most `depth`, that covers all weights from `from` to `to`.
  * @param {Tree} tree @param {number} from @param {number} to @param {number} [depth]
+ * @param {boolean} [below] among the callees of a sandwich
  */
-export function nodeCovering(tree, from, to, depth = Infinity) {
+export function nodeCovering(tree, from, to, depth = Infinity, below = false) {
 	let node = 0;
 	while (tree.depth[node] < depth) {
-		let child = firstChild(tree, node);
+		let child = below && !node ? tree.callees : firstChild(tree, node);
 		while (child !== NONE && tree.from[child] + tree.total[child] <= from)
 			child = tree.sibling[child];
 		if (child === NONE || tree.from[child] > from ||
@@ -230,14 +266,15 @@ export function nodeCovering(tree, from, to, depth = Infinity) {
 }
 
 /**
- * The node at a depth that covers a weight, or -1.
- * @param {Tree} tree @param {number} depth @param {number} weight
+ * The node in a row that covers a weight, or -1.
+ * @param {Tree} tree @param {number} row @param {number} weight
  */
-export function nodeAt(tree, depth, weight) {
+export function nodeAt(tree, row, weight) {
 	if (weight < 0 || weight >= tree.total[0])
 		return -1;
-	const node = nodeCovering(tree, weight, weight, depth);
-	return tree.depth[node] === depth ? node : -1;
+	const node = nodeCovering(tree, weight, weight, Math.abs(row - tree.rootRow),
+		tree.callees !== NONE && row > tree.rootRow);
+	return rowOf(tree, node) === row ? node : -1;
 }
 
 /**

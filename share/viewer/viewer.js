@@ -7,7 +7,7 @@ import {BoxList, visibleBoxes} from './layout.js';
 import {ABOVE, PLAIN, Painter, UNMATCHED, applyTheme} from './draw.js';
 import {Camera} from './navigate.js';
 import {labelOf} from './text.js';
-import {nodeAt} from './tree.js';
+import {isCallee, nodeAt} from './tree.js';
 
 /** What finding out children may cost of a frame; the next frame goes on. */
 const EXPANDING_MS = 5;
@@ -56,14 +56,14 @@ export class Viewer {
 		const {scroller, sheet} = this.page;
 		if (!scroller.clientWidth)
 			return;
-		const {tree, profile, icicle} = this.state;
+		const {tree, profile, rootOnTop} = this.state;
 		const fromEnd = scroller.scrollHeight - this.height - this.scrollTop;
 		sheet.style.height = `${tree.rows * profile.rowPx}px`;
 		this.width = scroller.clientWidth;
 		this.height = Math.max(scroller.clientHeight, 1);
 		this.painter.resize(this.width, this.height);
 		// A flame stands on its root: that end stays.
-		if (!icicle)
+		if (!rootOnTop)
 			scroller.scrollTop =
 				scroller.scrollHeight - this.height - Math.max(fromEnd, 0);
 		const area = scroller.getBoundingClientRect();
@@ -81,23 +81,25 @@ export class Viewer {
 	/** Scroll to where the root is. */
 	toRoot() {
 		const {scroller} = this.page;
-		scroller.scrollTop = this.state.icicle ? 0 : scroller.scrollHeight;
+		const {tree, profile, rootOnTop, isSandwich} = this.state;
+		scroller.scrollTop = !isSandwich ? (rootOnTop ? 0 : scroller.scrollHeight)
+			: this.topOf(tree.rootRow) + this.scrollTop - (this.height - profile.rowPx) / 2;
 		this.scrollTop = scroller.scrollTop;
 		this.redraw();
 	}
 
 	/** Top edge of a row within the canvas. @param {number} row */
 	topOf(row) {
-		const {tree, profile, icicle} = this.state;
-		const rows = icicle ? row : tree.rows - 1 - row;
+		const {tree, profile, rootOnTop} = this.state;
+		const rows = rootOnTop ? row : tree.rows - 1 - row;
 		return rows * profile.rowPx - this.scrollTop;
 	}
 
 	/** @param {number} y within the canvas */
 	rowAt(y) {
-		const {tree, profile, icicle} = this.state;
+		const {tree, profile, rootOnTop} = this.state;
 		const rows = Math.floor((y + this.scrollTop) / profile.rowPx);
-		return icicle ? rows : tree.rows - 1 - rows;
+		return rootOnTop ? rows : tree.rows - 1 - rows;
 	}
 
 	redraw() {
@@ -151,7 +153,8 @@ export class Viewer {
 		if (matches && node[i] > 0 && matches[frame])
 			return painter.group(-1, PLAIN);
 		const place = node[i] === 0 ? profile.rootColor : profile.frameColor[frame];
-		const above = tree.depth[node[i]] < tree.depth[zoomed];
+		const above = tree.depth[node[i]] < tree.depth[zoomed]
+			|| (zoomed > 0 && isCallee(tree, node[i]) !== isCallee(tree, zoomed));
 		return painter.group(place, matches ? UNMATCHED : above ? ABOVE : PLAIN);
 	}
 

@@ -64,8 +64,9 @@ function placeOf(state, node) {
 	// A box in time is what it is, not what else there is of its stack.
 	if (state.tree.chart)
 		return {tree: state.tree, at: node, base: state.tree, path};
-	// Merged from the other end a wait and what ran have no box in common.
-	const [tree, at, base] = state.isInverted ? [state.tree, node, state.base]
+	// What a function calls has many places; merged from the other end a wait and what ran have no
+	// box in common.
+	const [tree, at, base] = state.isInverted || state.isSandwich ? [state.tree, node, state.base]
 		: [state.every, follow(state.every, path), state.every];
 	return {tree, at, base, path};
 }

@@ -14,9 +14,11 @@ export * from '../../share/viewer/layout.js';
 export * from '../../share/viewer/matcher.js';
 export * from '../../share/viewer/navigate.js';
 export * from '../../share/viewer/samples.js';
+export * from '../../share/viewer/sandwich.js';
 export * from '../../share/viewer/search.js';
 export {stretchesOf} from '../../share/viewer/state.js';
 export {roundStep} from '../../share/viewer/strip.js';
+export * from '../../share/viewer/table.js';
 export * from '../../share/viewer/text.js';
 export {NONE, buildTree, childrenOf, firstAlong, firstChild, follow, followLoosely, frameTotals, framesTo, isWithin,
 	layOut, nodeAt, nodeCovering, pathTo, widestChild} from '../../share/viewer/tree.js';

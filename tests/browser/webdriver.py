@@ -26,7 +26,7 @@ PATIENCE_S = 60  # with a browser that hangs; a busy machine may need much of it
 KEYS = {"Backspace": "\ue003", "Tab": "\ue004", "Enter": "\ue007", "Shift": "\ue008",
         "Control": "\ue009", "Alt": "\ue00a", "Escape": "\ue00c", "End": "\ue010",
         "Home": "\ue011", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014",
-        "ArrowDown": "\ue015", "F10": "\ue03a"}
+        "ArrowDown": "\ue015", "PageUp": "\ue00e", "PageDown": "\ue00f", "F10": "\ue03a"}
 
 
 def _free_port():

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// A function between those that call it and those it calls, over all its calls: one tree whose root
+// is the function, what it calls is below it, and its callers, merged as in an inverted tree, are
+// above it. Of a function that is on a stack more than once the outermost call counts.
+//
+// What it calls is merged where the filter's samples are, in the worker; callers are found when they
+// are looked at, for there can be as many as all the stacks above all calls have frames.
+
+import {nodesWithout} from './aggregate.js';
+import {invertTree} from './invert.js';
+import {selfAt} from './table.js';
+import {NONE, layOut} from './tree.js';
+
+/** @typedef {import('./tree.js').Tree} Tree */
+
+/**
+ * A function's callees, and where they are in the tree of the filter's stacks.
+ * @typedef {object} Below
+ * @property {Uint32Array} calls its outermost ones: nodes of the base, depth first
+ * @property {Uint32Array} ends of stacks within them, by the callee they end in
+ * @property {Uint32Array} first by callee, and one more: where its ends begin
+ */
+
+/** @typedef {import('./tree.js').TreeColumns & {below?: Below}} SandwichColumns */
+
+/**
+ * @param {import('./tree.js').TreeColumns} base stacks that are shown
+ * @param {Uint8Array} has by frame, 1 for the function's
+ * @param {boolean} isReversed the base begins with what ran: what is found is callers
+ * @returns {SandwichColumns}
+ */
+export function calleesOf(base, has, isReversed) {
+	const {frame, self, parent} = base;
+	const known = new Int32Array(frame.length).fill(NONE);  // by node: in what is below all calls
+	const below = {frame: new Uint32Array(frame.length), self: new Float64Array(frame.length),
+		parent: new Uint32Array(frame.length)};
+	const calls = [];
+	let count = 1;
+	let own = 0;
+	below.frame[0] = frame[0];
+	for (let node = 1; node < frame.length; node++) {
+		const above = known[parent[node]];
+		if (above >= 0) {
+			below.frame[count] = frame[node];
+			below.parent[count] = above;
+			known[node] = count++;
+		} else if (has[frame[node]]) {
+			known[node] = 0;
+			calls.push(node);
+		}
+		if (known[node] >= 0)
+			below.self[known[node]] += self[node];
+		own += has[frame[node]] ? selfAt(base, node, isReversed) : 0;
+	}
+	const {place, ...merged} = nodesWithout({frame: below.frame.subarray(0, count),
+		self: below.self.subarray(0, count), parent: below.parent.subarray(0, count)}, null);
+	const columns = layOut(merged);
+	// Of its own time, not only that of its outermost calls: as the table of functions has it.
+	columns.self[0] = own;
+	return {...columns, below: {calls: Uint32Array.from(calls),
+		...endsBy(known.map(node => node < 0 ? NONE : place[node]), self, columns.nodes)}};
+}
+
+/**
+ * Nodes with weight by what they belong to.
+ * @param {Int32Array} group by node, or NONE @param {Float64Array} self @param {number} groups
+ */
+function endsBy(group, self, groups) {
+	const first = new Uint32Array(groups + 1);
+	const isEnd = (/** @type {number} */ node) => group[node] >= 0 && self[node] > 0;
+	for (let node = 0; node < group.length; node++)
+		if (isEnd(node))
+			first[group[node] + 1]++;
+	for (let i = 1; i <= groups; i++)
+		first[i] += first[i - 1];
+	const ends = new Uint32Array(first[groups]);
+	const next = first.slice();
+	for (let node = 0; node < group.length; node++)
+		if (isEnd(node))
+			ends[next[group[node]]++] = node;
+	return {ends, first};
+}
+
+/**
+ * @param {SandwichColumns} columns @param {Tree} base the tree of the nodes they are of
+ * @returns {Tree}
+ */
+export function sandwichOf({below, ...columns}, base) {
+	const {calls, ends, first} = /** @type {Below} */ (below);
+	const {nodes, end, frame} = columns;
+	const tree = invertTree(base, {ends: calls, columns});
+	const {markedWeight, addWeights, hasMatch} = tree;
+	const isBelow = (/** @type {number} */ node) => node > 0 && node < nodes;
+	tree.rootRow = calls.reduce((most, node) => Math.max(most, base.depth[node] - 1), 0);
+	tree.rows = tree.rootRow + columns.rows;
+	tree.callees = nodes > 1 ? columns.child[0] : NONE;
+	tree.callers = nodes;
+	tree.markedWeight = (node, marks) => {
+		if (!isBelow(node))
+			return markedWeight(node, marks);
+		let weight = 0;
+		for (let k = first[node]; k < first[end[node]]; k++)
+			weight += marks[ends[k]] ? base.self[ends[k]] : 0;
+		return weight;
+	};
+	tree.addWeights = (node, groups, sums) => {
+		if (!isBelow(node))
+			return addWeights(node, groups, sums);
+		for (let k = first[node]; k < first[end[node]]; k++)
+			sums[groups[ends[k]]] += base.self[ends[k]];
+	};
+	tree.hasMatch = (node, marks) => {
+		if (!isBelow(node))
+			return hasMatch(node, marks);
+		return frame.subarray(node, end[node]).some(one => marks.frames[one] === 1);
+	};
+	return tree;
+}
