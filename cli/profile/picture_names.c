@@ -48,6 +48,45 @@ enum calltree_frame_kind picture_names_kind(const char *name, enum calltree_fram
 	return strstr(name, "+0x") ? CALLTREE_UNNAMED : CALLTREE_SYNTHETIC;
 }
 
+/* Does what is called @name stand where the way from the start is not known? */
+static bool is_incomplete(const struct calltree_frame *frame)
+{
+	return frame->kind == CALLTREE_SYNTHETIC &&
+	       (!strcmp(frame->name, "[incomplete stack]") ||
+		       !strncmp(frame->name, "[deeper than ", strlen("[deeper than ")));
+}
+
+void special_weights_of(const struct calltree *tree, struct special_weights *out)
+{
+	*out = (struct special_weights){0};
+	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
+		const struct calltree_node *node = calltree_node_at(tree, i);
+		const struct calltree_frame *frame = calltree_frame_at(tree, node->frame);
+
+		if (frame->kind == CALLTREE_UNNAMED)
+			out->unnamed += node->self;
+		else if (frame->kind == CALLTREE_KERNEL)
+			out->kernel += node->self;
+		else if (is_incomplete(frame))
+			out->incomplete += node->total;
+		else if (frame->kind == CALLTREE_SYNTHETIC &&
+			 !strncmp(frame->name, "[unsampled", strlen("[unsampled")))
+			out->unsampled += node->self;
+	}
+}
+
+const char *module_text(char out[PICTURE_NAMES_MODULE_BYTES], const struct calltree_frame *frame)
+{
+	bool is_bare = frame->module[0] != '[';
+
+	out[0] = '\0';
+	if (frame->module[0] && frame->kind != CALLTREE_UNNAMED &&
+		frame->kind != CALLTREE_WAIT && frame->kind != CALLTREE_KERNEL)
+		snprintf(out, PICTURE_NAMES_MODULE_BYTES, " %s%.120s%s", is_bare ? "[" : "",
+			frame->module, is_bare ? "]" : "");
+	return out;
+}
+
 char *machine_name_make(const char *name, const char *file, uint32_t line)
 {
 	char *made = NULL;

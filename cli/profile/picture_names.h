@@ -45,6 +45,28 @@ const char *replaced_name_file(const char *name, size_t *bytes);
  */
 enum calltree_frame_kind picture_names_kind(const char *name, enum calltree_frame_kind otherwise);
 
+/* What stacks weigh that are no ordinary ones. */
+struct special_weights {
+	uint64_t unnamed;    /* that end in code without a name */
+	uint64_t kernel;     /* that end in the kernel */
+	uint64_t unsampled;  /* that end in "[unsampled]" or "[unsampled: NAME]" */
+	uint64_t incomplete; /* that lack the way from the start */
+};
+
+/* Of @tree (finished). */
+void special_weights_of(const struct calltree *tree, struct special_weights *out);
+
+/* Of a frame's module, at most so much is shown. */
+#define PICTURE_NAMES_MODULE_BYTES 128
+
+/*
+ * " [libz.so.1]" into @out, what is said behind the name of @frame. "[libz.so.1+0x12]" and
+ * "[kernel: read]" say it already, a machine's module is called "[vm]", and that of a wait is none.
+ * Returns @out.
+ */
+const char *module_text(
+	char out[PICTURE_NAMES_MODULE_BYTES], const struct calltree_frame *frame);
+
 /* ---- functions of virtual machines ----------------------------------------------------------- */
 
 /*

@@ -27,6 +27,7 @@
 #include "cli/run/unnamed_code.h"
 #include "libprof/pprof/protobuf.h"
 #include "render/label.h"
+#include "render/ranking.h"
 
 /* ---- what the kernel was built with ---------------------------------------------------------- */
 
@@ -118,47 +119,18 @@ static uint64_t count_threads(const struct summary *summary)
 	return threads >= execs + summary->report->processes ? threads - execs : threads;
 }
 
-static bool is_unnamed(const struct calltree_frame *frame)
-{
-	return frame->kind == CALLTREE_UNNAMED;
-}
-
-/* "[unsampled]" or "[unsampled: NAME]", as naming.c has them. */
-static bool is_unsampled(const struct calltree_frame *frame)
-{
-	return frame->kind == CALLTREE_SYNTHETIC &&
-	       !strncmp(frame->name, "[unsampled", strlen("[unsampled"));
-}
-
-/* Of the stacks that end in a frame that @is_meant. */
-static uint64_t weight_of(
-	const struct calltree *tree, bool (*is_meant)(const struct calltree_frame *frame))
-{
-	uint64_t weight = 0;
-
-	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
-		const struct calltree_node *node = calltree_node_at(tree, i);
-
-		if (node->self && is_meant(calltree_frame_at(tree, node->frame)))
-			weight += node->self;
-	}
-	return weight;
-}
-
-static bool is_in_kernel(const struct calltree_frame *frame)
-{
-	return frame->kind == CALLTREE_KERNEL;
-}
-
 static void print_rate(const struct summary *summary, const struct accounting *books)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
 	uint64_t threads = count_threads(summary);
 	uint32_t processes = summary->report->processes;
-	uint64_t kernel = weight_of(summary->whole, is_in_kernel);
+	struct special_weights special;
+	uint64_t kernel;
 	char rate[48] = "", system[48] = "";
 
+	special_weights_of(summary->whole, &special);
+	kernel = special.kernel;
 	if (kernel)
 		snprintf(system, sizeof(system), ", %.2f s of it in system calls",
 			(double)kernel / profile_rate_hz(summary->profile));
@@ -333,20 +305,6 @@ static void print_losses(const struct summary *summary, const struct accounting 
 			totals->ends[WIRE_END_MEMORY]);
 }
 
-struct function_weight {
-	uint64_t self;
-	uint32_t frame;
-};
-
-static int by_self(const void *a, const void *b)
-{
-	const struct function_weight *x = a, *y = b;
-
-	if (x->self != y->self)
-		return x->self < y->self ? 1 : -1;
-	return x->frame < y->frame ? -1 : x->frame > y->frame;
-}
-
 /* What the functions below are of, where that is not the whole. */
 static void print_drawn(const struct summary *summary)
 {
@@ -360,64 +318,25 @@ static void print_drawn(const struct summary *summary)
 			plural(whole, "sample", "samples"), percent(drawn, whole));
 }
 
-static int by_name(const void *a, const void *b, void *tree)
-{
-	const struct calltree_frame *x =
-		calltree_frame_at(tree, ((const struct function_weight *)a)->frame);
-	const struct calltree_frame *y =
-		calltree_frame_at(tree, ((const struct function_weight *)b)->frame);
-	int order = strcmp(x->name, y->name);
-
-	return order ? order : strcmp(x->module, y->module);
-}
-
-/* Inlined here and called there it is one function. Returns how many there are. */
-static uint32_t merge_inlined(
-	struct function_weight *hot, uint32_t count, const struct calltree *tree)
-{
-	void *of = (void *)(uintptr_t)tree;
-	uint32_t kept = 0;
-
-	qsort_r(hot, count, sizeof(*hot), by_name, of);
-	for (uint32_t i = 1; i < count; i++) {
-		if (by_name(&hot[kept], &hot[i], of))
-			hot[++kept] = hot[i];
-		else
-			hot[kept].self += hot[i].self;
-	}
-	return count ? kept + 1 : 0;
-}
-
 static void print_hottest(const struct calltree *tree)
 {
-	uint32_t frames = calltree_frames(tree);
-	struct function_weight *hot = calloc(frames + 1, sizeof(*hot));
+	struct ranking ranking;
+	struct ranking_rows hot = {.count = 0};
 
-	if (!hot)
+	if (ranking_init(&ranking, tree))
 		return;
-	for (uint32_t i = 0; i < frames; i++)
-		hot[i].frame = i;
-	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
-		const struct calltree_node *node = calltree_node_at(tree, i);
-
-		if (node->frame < frames)
-			hot[node->frame].self += node->self;
-	}
-	frames = merge_inlined(hot, frames, tree);
-	qsort(hot, frames, sizeof(*hot), by_self);
-	if (frames && hot[0].self)
+	ranking_of(&ranking, CALLTREE_ROOT, &hot);
+	if (hot.count && hot.at[0].self)
 		diag_info("hottest functions by self time:");
-	for (uint32_t i = 0; i < HOTTEST && i < frames && hot[i].self; i++) {
-		const struct calltree_frame *frame = calltree_frame_at(tree, hot[i].frame);
-		/* "[libz.so.1+0x12]" says it already; a machine's module is called "[vm]" */
-		bool is_placed = frame->module[0] && frame->kind != CALLTREE_UNNAMED;
-		bool is_bare = is_placed && frame->module[0] != '[';
+	for (uint32_t i = 0; i < HOTTEST && i < hot.count && hot.at[i].self; i++) {
+		const struct calltree_frame *frame = ranking_frame(&ranking, hot.at[i].function);
+		char module[PICTURE_NAMES_MODULE_BYTES];
 
-		diag_info("  %5.1f %%  %.160s%s%s%s%s", percent(hot[i].self, calltree_total(tree)),
-			frame->name, is_placed ? " " : "", is_bare ? "[" : "",
-			is_placed ? frame->module : "", is_bare ? "]" : "");
+		diag_info("  %5.1f %%  %.160s%s", percent(hot.at[i].self, calltree_total(tree)),
+			frame->name, module_text(module, frame));
 	}
-	free(hot);
+	free(hot.at);
+	ranking_release(&ranking);
 }
 
 /* Where the samples are that have code of replaced files on their stacks. */
@@ -501,12 +420,14 @@ static void print_fetched(const struct debuginfod_report *fetched)
 
 static void print_unnamed(const struct summary *summary, const struct accounting *books)
 {
-	double unnamed =
-		percent(weight_of(summary->tree, is_unnamed), calltree_total(summary->tree));
 	struct unnamed_code unnamed_code = {0};
+	struct special_weights special;
+	double unnamed;
 
 	if (!books->sampled)
 		return;
+	special_weights_of(summary->tree, &special);
+	unnamed = percent(special.unnamed, calltree_total(summary->tree));
 	if (unnamed < UNNAMED_HINT) {
 		diag_verbose("%.1f %% of samples have no function name", unnamed);
 		return;
@@ -529,9 +450,12 @@ static bool would_show(const struct summary *summary, double cpu_ns, unsigned sa
 static void print_unsampled(const struct summary *summary)
 {
 	uint64_t total = calltree_total(summary->tree);
-	double share = percent(weight_of(summary->tree, is_unsampled), total);
 	uint64_t threads = count_threads(summary);
+	struct special_weights special;
+	double share;
 
+	special_weights_of(summary->tree, &special);
+	share = percent(special.unsampled, total);
 	if (share < UNSAMPLED_HINT || total < UNSAMPLED_OF)
 		return;
 	diag_info("%.1f %% is [unsampled]: used by threads and processes before they were looked "
@@ -588,9 +512,12 @@ static void print_scarcity(const struct summary *summary, const struct accountin
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	double cpu_s = (double)totals->cpu_ns / NS_PER_S;
-	bool is_few = books->sampled < FEW_SAMPLES &&
-		      2 * weight_of(summary->tree, is_unsampled) <= calltree_total(summary->tree);
+	struct special_weights special;
+	bool is_few;
 
+	special_weights_of(summary->tree, &special);
+	is_few = books->sampled < FEW_SAMPLES &&
+		 2 * special.unsampled <= calltree_total(summary->tree);
 	if (!books->sampled && books->paused)
 		diag_info("hint: it was paused all the time; flameprof_resume() begins");
 	if (summary->is_test_clock || books->paused)

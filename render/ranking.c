@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One walk through the tree in its order for each table. A stack that has a function twice has it
+ * once in the totals: below its outermost occurrence others are passed over.
+ */
+#include "render/ranking.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_one_function(const struct calltree_frame *a, const struct calltree_frame *b)
+{
+	return !strcmp(a->name, b->name) && !strcmp(a->module, b->module);
+}
+
+/* Frames are ranked by name, module, kind: what is one function stands together. */
+static void number_functions(struct ranking *ranking, uint32_t *function_of)
+{
+	const struct calltree_frame *last = NULL;
+
+	for (uint32_t rank = 0; rank < ranking->preorder.frames; rank++) {
+		uint32_t number = ranking->preorder.by_rank[rank];
+		const struct calltree_frame *frame = calltree_frame_at(ranking->tree, number);
+
+		if (!last || !is_one_function(last, frame))
+			ranking->frame_of[ranking->functions++] = number;
+		function_of[number] = ranking->functions - 1;
+		last = frame;
+	}
+	ranking->function_at[0] = ranking->functions;
+	for (uint32_t at = 1; at < ranking->preorder.nodes; at++)
+		ranking->function_at[at] =
+			function_of[calltree_node_at(ranking->tree, ranking->preorder.order[at])
+					    ->frame];
+}
+
+int ranking_init(struct ranking *ranking, const struct calltree *tree)
+{
+	size_t frames = calltree_frames(tree);
+	uint32_t *function_of;
+
+	*ranking = (struct ranking){.tree = tree};
+	if (preorder_init(&ranking->preorder, tree))
+		return -ENOMEM;
+	function_of = calloc(frames + 1, sizeof(*function_of));
+	ranking->frame_of = calloc(frames + 1, sizeof(*ranking->frame_of));
+	ranking->function_at = calloc(ranking->preorder.nodes, sizeof(*ranking->function_at));
+	if (!function_of || !ranking->frame_of || !ranking->function_at) {
+		free(function_of);
+		ranking_release(ranking);
+		return -ENOMEM;
+	}
+	number_functions(ranking, function_of);
+	free(function_of);
+	return 0;
+}
+
+void ranking_release(struct ranking *ranking)
+{
+	if (ranking->tree)
+		preorder_release(&ranking->preorder);
+	free(ranking->function_at);
+	free(ranking->frame_of);
+	*ranking = (struct ranking){.tree = NULL};
+}
+
+const struct calltree_frame *ranking_frame(const struct ranking *ranking, uint32_t function)
+{
+	return calltree_frame_at(ranking->tree, ranking->frame_of[function]);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static int by_name(const struct ranking_row *a, const struct ranking_row *b)
+{
+	return a->function < b->function ? -1 : a->function > b->function;
+}
+
+static int by_self(const void *left, const void *right)
+{
+	const struct ranking_row *a = left, *b = right;
+
+	if (a->self != b->self)
+		return a->self < b->self ? 1 : -1;
+	if (a->total != b->total)
+		return a->total < b->total ? 1 : -1;
+	return by_name(a, b);
+}
+
+static int by_total(const void *left, const void *right)
+{
+	const struct ranking_row *a = left, *b = right;
+
+	if (a->total != b->total)
+		return a->total < b->total ? 1 : -1;
+	if (a->self != b->self)
+		return a->self < b->self ? 1 : -1;
+	return by_name(a, b);
+}
+
+void ranking_sort_by_total(struct ranking_rows *rows)
+{
+	qsort(rows->at, rows->count, sizeof(*rows->at), by_total);
+}
+
+/* Weights of each function, and one more for none; and where they were added to last. */
+struct weighing {
+	struct ranking_row *rows;
+	uint32_t *within; /* [function] -> positions before this are below where it was counted */
+};
+
+static int weighing_init(struct weighing *weighing, const struct ranking *ranking)
+{
+	size_t count = (size_t)ranking->functions + 1;
+
+	weighing->rows = calloc(count, sizeof(*weighing->rows));
+	weighing->within = calloc(count, sizeof(*weighing->within));
+	if (weighing->rows && weighing->within)
+		return 0;
+	free(weighing->rows);
+	free(weighing->within);
+	return -ENOMEM;
+}
+
+static void add_total(
+	struct weighing *weighing, const struct ranking *ranking, uint32_t function, uint32_t at)
+{
+	if (at < weighing->within[function])
+		return;
+	weighing->rows[function].total +=
+		calltree_node_at(ranking->tree, ranking->preorder.order[at])->total;
+	weighing->within[function] = ranking->preorder.end[at];
+}
+
+static bool is_root_kind(enum calltree_frame_kind kind)
+{
+	return kind == CALLTREE_PROCESS || kind == CALLTREE_THREAD || kind == CALLTREE_IDLE;
+}
+
+/* Into @rows those that weigh something; @keeps_roots: processes and threads, too. */
+static void weighing_end(struct weighing *weighing, const struct ranking *ranking, bool keeps_roots,
+	struct ranking_rows *rows)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i <= ranking->functions; i++) {
+		struct ranking_row row = weighing->rows[i];
+
+		row.function = i < ranking->functions ? i : RANKING_NO_FUNCTION;
+		if (!row.total || (!keeps_roots && !row.self && i < ranking->functions &&
+					  is_root_kind(ranking_frame(ranking, i)->kind)))
+			continue;
+		weighing->rows[count++] = row;
+	}
+	free(weighing->within);
+	*rows = (struct ranking_rows){.at = weighing->rows, .count = count};
+}
+
+int ranking_of(const struct ranking *ranking, uint32_t node, struct ranking_rows *rows)
+{
+	uint32_t first = ranking->preorder.position[node], end = ranking->preorder.end[first];
+	struct weighing weighing;
+
+	if (weighing_init(&weighing, ranking))
+		return -ENOMEM;
+	for (uint32_t at = first ? first : 1; at < end; at++) {
+		uint32_t function = ranking->function_at[at];
+
+		weighing.rows[function].self +=
+			calltree_node_at(ranking->tree, ranking->preorder.order[at])->self;
+		add_total(&weighing, ranking, function, at);
+	}
+	weighing_end(&weighing, ranking, false, rows);
+	qsort(rows->at, rows->count, sizeof(*rows->at), by_self);
+	return 0;
+}
+
+int ranking_neighbours(
+	const struct ranking *ranking, uint32_t function, bool is_below, struct ranking_rows *rows)
+{
+	uint32_t *path = calloc((size_t)ranking->preorder.height[0] + 1, sizeof(*path));
+	struct weighing weighing;
+
+	if (!path || weighing_init(&weighing, ranking)) {
+		free(path);
+		return -ENOMEM;
+	}
+	path[0] = ranking->function_at[0];
+	for (uint32_t at = 1; at < ranking->preorder.nodes; at++) {
+		uint32_t depth = ranking->preorder.depth[at];
+		uint32_t caller = path[depth - 1], callee = ranking->function_at[at];
+
+		path[depth] = callee;
+		if ((is_below ? caller : callee) == function)
+			add_total(&weighing, ranking, is_below ? callee : caller, at);
+	}
+	free(path);
+	weighing_end(&weighing, ranking, true, rows);
+	ranking_sort_by_total(rows);
+	return 0;
+}
+
+/* The position of the heaviest child of the one at @parent, 0: it has none. */
+static uint32_t heaviest_child(const struct ranking *ranking, uint32_t parent)
+{
+	uint32_t best = 0;
+	uint64_t most = 0;
+
+	for (uint32_t at = parent + 1; at < ranking->preorder.end[parent];
+		at = ranking->preorder.end[at]) {
+		uint64_t total =
+			calltree_node_at(ranking->tree, ranking->preorder.order[at])->total;
+
+		if (total > most) {
+			best = at;
+			most = total;
+		}
+	}
+	return best;
+}
+
+int ranking_path(const struct ranking *ranking, unsigned percent, struct ranking_rows *rows)
+{
+	double least = (double)calltree_total(ranking->tree) * percent / 100;
+	struct ranking_row *path = calloc((size_t)ranking->preorder.height[0] + 1, sizeof(*path));
+	uint32_t at = 0, count = 0;
+
+	if (!path)
+		return -ENOMEM;
+	while ((at = heaviest_child(ranking, at))) {
+		const struct calltree_node *node =
+			calltree_node_at(ranking->tree, ranking->preorder.order[at]);
+
+		if ((double)node->total < least)
+			break;
+		path[count++] =
+			(struct ranking_row){ranking->function_at[at], node->self, node->total};
+	}
+	*rows = (struct ranking_rows){.at = path, .count = count};
+	return 0;
+}
