@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "cli/diag.h"
-#include "cli/profile/holders.h"
+#include "cli/profile/wait_places.h"
 #include "libprof/profile/tables.h"
 #include "render/transform.h"
 
@@ -145,137 +145,6 @@ static void print_books(struct book *books, unsigned count)
 
 /* ---- what the run was ------------------------------------------------------------------------ */
 
-/* A function, and what it waits for. */
-struct place {
-	const char *leaf, *function;
-	const char *holder; /* a function that has it, "": not known */
-	int leaf_bytes, holder_bytes;
-	uint64_t weight;
-};
-
-/* Whose wait @node is: the innermost function that is not there to wait for others. */
-static const char *waiter_of(const struct calltree *tree, uint32_t node)
-{
-	uint32_t at = calltree_node_at(tree, node)->parent;
-	const char *outermost = NULL;
-
-	for (; at != CALLTREE_ROOT; at = calltree_node_at(tree, at)->parent) {
-		const struct calltree_frame *frame =
-			calltree_frame_at(tree, calltree_node_at(tree, at)->frame);
-
-		if (frame->kind == CALLTREE_PROCESS || frame->kind == CALLTREE_SYNTHETIC)
-			continue;
-		if (!holders_is_libc(frame) && !holders_takes_locks(frame))
-			return frame->name;
-		outermost = frame->name;
-	}
-	return outermost;
-}
-
-/* Of @node, a leaf of @tree that waits. Names of leaves are in brackets, which are left out. */
-static struct place place_of(const struct calltree *tree, uint32_t node)
-{
-	const struct calltree_node *at = calltree_node_at(tree, node);
-	const char *leaf = calltree_frame_at(tree, at->frame)->name;
-	const char *function = waiter_of(tree, node);
-	size_t bytes = 0, stem = strlen(leaf) - 1;
-	const char *holder = holders_in_name(leaf, &bytes, &stem);
-
-	return (struct place){leaf + 1, function ? function : "", holder ? holder : "",
-		(int)stem - 1, (int)bytes, at->self};
-}
-
-static int by_holder(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-	int shorter = x->holder_bytes < y->holder_bytes ? x->holder_bytes : y->holder_bytes;
-	int order = memcmp(x->holder, y->holder, (size_t)shorter);
-
-	return order ? order : x->holder_bytes - y->holder_bytes;
-}
-
-static int by_place(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-	int order = x->leaf_bytes - y->leaf_bytes;
-
-	if (!order)
-		order = memcmp(x->leaf, y->leaf, (size_t)x->leaf_bytes);
-	return order ? order : strcmp(x->function, y->function);
-}
-
-static int by_place_and_holder(const void *a, const void *b)
-{
-	int order = by_place(a, b);
-
-	return order ? order : by_holder(a, b);
-}
-
-static int by_place_weight(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	return x->weight < y->weight ? 1 : x->weight > y->weight ? -1 : 0;
-}
-
-/* Make one of those at @places that are equal by @order. Returns how many are left. */
-static size_t merge_places(
-	struct place *places, size_t count, int (*order)(const void *, const void *))
-{
-	size_t kept = 0;
-
-	if (!count)
-		return 0;
-	qsort(places, count, sizeof(*places), order);
-	for (size_t i = 1; i < count; i++) {
-		if (order(&places[kept], &places[i]))
-			places[++kept] = places[i];
-		else
-			places[kept].weight += places[i].weight;
-	}
-	return kept + 1;
-}
-
-/* Is @node below "[idle]", the frame that stands above what idle threads do? */
-static bool is_idle(const struct calltree *tree, uint32_t node)
-{
-	for (; node != CALLTREE_ROOT; node = calltree_node_at(tree, node)->parent)
-		if (calltree_frame_at(tree, calltree_node_at(tree, node)->frame)->kind ==
-			CALLTREE_IDLE)
-			return true;
-	return false;
-}
-
-/*
- * Where most is waited, into *@most, with weight 0 when nothing is. What idle threads wait for says
- * nothing of the run: it is not looked at. Returns its weight.
- */
-static uint64_t find_most(const struct calltree *tree, struct place *most)
-{
-	uint64_t idle = 0;
-	struct place *places = calloc((size_t)calltree_nodes(tree) + 1, sizeof(*places));
-	size_t count = 0;
-
-	for (uint32_t i = 1; places && i < calltree_nodes(tree); i++) {
-		const struct calltree_node *node = calltree_node_at(tree, i);
-		const struct calltree_frame *frame = calltree_frame_at(tree, node->frame);
-
-		if (frame->kind != CALLTREE_WAIT || !node->self || !frame->module[0] ||
-			!strcmp(frame->module, "cpu"))
-			continue;
-		if (is_idle(tree, i))
-			idle += node->self;
-		else
-			places[count++] = place_of(tree, i);
-	}
-	count = merge_places(places, count, by_place);
-	for (size_t i = 0; i < count; i++)
-		if (places[i].weight > most->weight)
-			*most = places[i];
-	free(places);
-	return idle;
-}
-
 /* ", 0.02 s WHAT" where that is worth a word. */
 static void append_part(char *line, size_t bytes, double ns, double all_ns, const char *what)
 {
@@ -289,10 +158,11 @@ static void print_run(const struct summary_waits *summary, const struct book *al
 {
 	const struct transform_shape shape = {.fold_idle = true};
 	struct calltree *folded = NULL;
-	struct place most = {0};
+	struct wait_place *places, *most;
 	char line[400], of[32] = "";
+	uint64_t idle;
 	double idle_ns;
-	size_t used;
+	size_t used, count;
 
 	if (threads > 1)
 		snprintf(of, sizeof(of), " of %u threads", threads);
@@ -301,18 +171,20 @@ static void print_run(const struct summary_waits *summary, const struct book *al
 	append_part(line, sizeof(line), all->ready_ns, all->span_ns, "ready without one");
 	append_part(line, sizeof(line), all->unknown_ns, all->span_ns, "[waiting], unseen");
 	transform_shape(summary->tree, &shape, &folded);
-	idle_ns = (double)find_most(folded ? folded : summary->tree, &most) *
-		  (double)summary->profile->period_ns;
+	places = wait_places_find(folded ? folded : summary->tree, &count, &idle);
+	most = count ? &places[0] : NULL;
+	idle_ns = (double)idle * (double)summary->profile->period_ns;
 	append_part(line, sizeof(line), idle_ns, all->span_ns, "in idle threads");
 	append_part(line, sizeof(line), all->waiting_ns - idle_ns, all->span_ns, "waiting");
 	used = strlen(line);
-	if (most.weight && (all->waiting_ns - idle_ns) * 100 >= SMALL_PERCENT * all->span_ns)
+	if (most && (all->waiting_ns - idle_ns) * 100 >= SMALL_PERCENT * all->span_ns)
 		used += (size_t)snprintf(line + used, sizeof(line) - used, ", most in %.*s%s%.120s",
-			most.leaf_bytes, most.leaf, most.function[0] ? " below " : "",
-			most.function);
+			most->leaf_bytes, most->leaf, most->function[0] ? " below " : "",
+			most->function);
 	if (summary->has_viewer && !summary->shows_waits && used < sizeof(line))
 		snprintf(line + used, sizeof(line) - used, "; press w");
 	diag_info("%s", line);
+	free(places);
 	calltree_free(folded);
 }
 
@@ -322,22 +194,22 @@ static void print_run(const struct summary_waits *summary, const struct book *al
  * What waits for locks of which a holder is known, with the times in which none is; owned, their
  * number in *@count. NULL: there are none, or no memory.
  */
-static struct place *find_locks(const struct calltree *tree, size_t *count)
+static struct wait_place *find_locks(const struct calltree *tree, size_t *count)
 {
 	uint32_t nodes = calltree_nodes(tree);
-	struct place *places = calloc((size_t)nodes + 1, sizeof(*places));
+	struct wait_place *places = calloc((size_t)nodes + 1, sizeof(*places));
 	bool *is_lock = calloc((size_t)nodes + 1, sizeof(*is_lock));
 
 	*count = 0;
 	for (int pass = 0; places && is_lock && pass < 2; pass++)
 		for (uint32_t i = 1; i < nodes; i++) {
 			const struct calltree_node *node = calltree_node_at(tree, i);
-			struct place place;
+			struct wait_place place;
 
 			if (!node->self ||
 				calltree_frame_at(tree, node->frame)->kind != CALLTREE_WAIT)
 				continue;
-			place = place_of(tree, i);
+			place = wait_place_of(tree, i);
 			if (pass && is_lock[node->parent])
 				places[(*count)++] = place;
 			is_lock[node->parent] |= place.holder_bytes > 0;
@@ -351,7 +223,7 @@ static struct place *find_locks(const struct calltree *tree, size_t *count)
 }
 
 /* "cache_fill 65 %, unknown 35 %" of the @count at @places. */
-static void describe_holders(struct place *places, size_t count, char *line, size_t bytes)
+static void describe_holders(struct wait_place *places, size_t count, char *line, size_t bytes)
 {
 	uint64_t all = 0;
 	size_t used = 0;
@@ -359,7 +231,7 @@ static void describe_holders(struct place *places, size_t count, char *line, siz
 	line[0] = '\0';
 	for (size_t i = 0; i < count; i++)
 		all += places[i].weight;
-	qsort(places, count, sizeof(*places), by_place_weight);
+	qsort(places, count, sizeof(*places), wait_place_by_weight);
 	for (size_t i = 0; i < count && used + 1 < bytes; i++)
 		used += (size_t)snprintf(line + used, bytes - used, "%s%.*s %.0f %%", i ? ", " : "",
 			places[i].holder_bytes ? places[i].holder_bytes : (int)strlen("unknown"),
@@ -367,18 +239,18 @@ static void describe_holders(struct place *places, size_t count, char *line, siz
 			100.0 * (double)places[i].weight / (double)all);
 }
 
-static void print_lock_table(struct place *places, size_t count, double period_s)
+static void print_lock_table(struct wait_place *places, size_t count, double period_s)
 {
 	char line[400];
 	size_t end;
 
-	count = merge_places(places, count, by_place_and_holder);
+	count = wait_places_merge(places, count, wait_place_by_place_and_holder);
 	diag_verbose("locks, by who waited, and what share of that had them:");
 	for (size_t from = 0, rows = 0; from < count && rows < BOOKS; from = end, rows++) {
-		const struct place place = places[from];
+		const struct wait_place place = places[from];
 		uint64_t weight = 0;
 
-		for (end = from; end < count && !by_place(&place, &places[end]); end++)
+		for (end = from; end < count && !wait_place_by_place(&place, &places[end]); end++)
 			weight += places[end].weight;
 		describe_holders(&places[from], end - from, line, sizeof(line));
 		diag_verbose("  %.*s below %.120s: %.3f s: %s", place.leaf_bytes, place.leaf,
@@ -388,7 +260,7 @@ static void print_lock_table(struct place *places, size_t count, double period_s
 
 /* "2.10 s WHAT cache_fill" of @place, when somebody is known to have had it. */
 static int describe_holder(
-	const struct place *place, double period_s, const char *what, char *line, size_t bytes)
+	const struct wait_place *place, double period_s, const char *what, char *line, size_t bytes)
 {
 	int name_bytes = place->holder_bytes < 120 ? place->holder_bytes : 120;
 
@@ -397,20 +269,20 @@ static int describe_holder(
 }
 
 /* For how long locks were waited for, and the two that had them for most of that. */
-static void print_holders(struct place *places, size_t count, double period_s)
+static void print_holders(struct wait_place *places, size_t count, double period_s)
 {
 	double all_s = 0;
 	char line[400];
 	int used;
 
-	count = merge_places(places, count, by_holder);
+	count = wait_places_merge(places, count, wait_place_by_holder);
 	for (size_t i = 0; i < count; i++) {
 		all_s += (double)places[i].weight * period_s;
 		/* Nobody had it. */
 		if (!places[i].holder_bytes)
 			places[i].weight = 0;
 	}
-	qsort(places, count, sizeof(*places), by_place_weight);
+	qsort(places, count, sizeof(*places), wait_place_by_weight);
 	used = describe_holder(&places[0], period_s, "of it while", line, sizeof(line));
 	used += snprintf(line + used, sizeof(line) - (size_t)used, " held one");
 	if (count > 1 && (double)places[1].weight * period_s * 100 >= SMALL_PERCENT * all_s) {
@@ -425,8 +297,8 @@ static void print_locks(const struct summary_waits *summary)
 {
 	double period_s = (double)summary->profile->period_ns / NS_PER_S;
 	size_t count;
-	struct place *places = find_locks(summary->tree, &count);
-	struct place *copy = places ? malloc(count * sizeof(*copy)) : NULL;
+	struct wait_place *places = find_locks(summary->tree, &count);
+	struct wait_place *copy = places ? malloc(count * sizeof(*copy)) : NULL;
 
 	if (copy) {
 		memcpy(copy, places, count * sizeof(*copy));
