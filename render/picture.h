@@ -81,6 +81,8 @@ struct picture_options {
 	 */
 	const struct calltree *other;
 	const char *other_name; /* which time that is */
+	uint64_t lost; /* weight that was due and is in no stack, where that is known */
+	int knows_lost;
 	uint64_t duration_ns; /* of the run; 0: unknown */
 	const struct picture_mark *marks; /* in order of time */
 	uint32_t mark_count;

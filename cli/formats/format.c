@@ -9,6 +9,7 @@
 
 #include "cli/formats/folded.h"
 #include "cli/formats/pprof.h"
+#include "cli/formats/report.h"
 
 static int write_folded(const struct calltree *tree, const struct picture_options *options,
 	FILE *out)

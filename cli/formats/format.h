@@ -23,7 +23,9 @@
 	NEXT(".pdf", picture_write_pdf, false)                                                     \
 	NEXT(".folded", write_folded, true)                                                        \
 	NEXT(".pb.gz", pprof_write_gz, true)                                                       \
-	NEXT(".pb", pprof_write, true)
+	NEXT(".pb", pprof_write, true)                                                             \
+	NEXT(".json", report_write_json, false)                                                    \
+	NEXT(".md", report_write_markdown, false)
 
 /* All extensions, blanks between, for messages and --help. */
 #define FORMAT_FIRST_(extension, write, has_stacks) extension

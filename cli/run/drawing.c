@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/outside/outside.h"
 #include "cli/picture_settings.h"
+#include "cli/profile/accounting.h"
 #include "cli/profile/naming.h"
 #include "cli/profile/picture_names.h"
 #include "cli/run/gather.h"
@@ -196,6 +197,7 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	};
 	char title[TITLE_BYTES], facts[SUBTITLE_BYTES], subtitle[PICTURE_SUBTITLE_BYTES];
 	char filters[PICTURE_FILTERS_BYTES];
+	struct accounting books;
 	struct picture_options picture = {
 		.title = title,
 		.subtitle = subtitle,
@@ -212,6 +214,9 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	struct picture_mark *marks = NULL;
 	struct bytes notes;
 
+	accounting_of(summary.profile, &books);
+	picture.lost = books.dropped + books.torn + books.paused;
+	picture.knows_lost = 1;
 	summary.is_outside = gather_cost(drawing->gather, &summary.cost);
 	summary.waits = (struct summary_waits){
 		.profile = summary.profile,

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reports for people: tables as wide as the terminal, and run.md. Names are made to fit as labels
+ * of boxes are: cut in the middle, or where it tells least.
+ *
+ * In Markdown what comes from a profile stands between fences, where only a line that begins with a
+ * fence of its own would mean something: no line of a table begins with a name. A file that is too
+ * long is made once more with fewer rows.
+ */
+#include "cli/formats/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/label.h"
+
+#define NS_PER_S 1e9
+
+#define TEXT_ROWS	 10
+#define TEXT_COLUMNS	 50 /* lines are no shorter, however narrow a terminal is */
+#define MARKDOWN_ROWS	 10
+#define MARKDOWN_COLUMNS 100
+/* Only for files that are too long with one row. */
+#define MARKDOWN_NARROW 60
+
+struct text_writer {
+	const struct report *report;
+	FILE *out;
+	unsigned columns;
+	uint32_t rows;
+};
+
+/* ---- what fits ------------------------------------------------------------------------------- */
+
+/* As terminals have it. What has no width of its own counts, so that a line's bytes are bounded. */
+static double columns_of(const struct label_measure *measure, uint32_t c)
+{
+	bool is_wide = (c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
+		       (c >= 0xac00 && c <= 0xd7a3) || (c >= 0xf900 && c <= 0xfaff) ||
+		       (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
+		       (c >= 0x1f300 && c <= 0x1faff) || (c >= 0x20000 && c <= 0x3fffd);
+
+	(void)measure;
+	return is_wide ? 2 : 1;
+}
+
+static const struct label_measure terminal = {.advance_px = columns_of};
+
+/* @name within @columns of this line. */
+static const char *fit(
+	char out[LABEL_BYTES], const char *name, unsigned columns, enum label_names names)
+{
+	if (!label_fit(out, name, NULL, columns, &terminal, names))
+		strcpy(out, *name ? "\u2026" : "");
+	return out;
+}
+
+/* What is left of the line behind @used columns. */
+static unsigned columns_left(const struct text_writer *w, unsigned used)
+{
+	unsigned columns = w->columns > TEXT_COLUMNS ? w->columns : TEXT_COLUMNS;
+
+	return columns > used + 8 ? columns - used : 8;
+}
+
+/* "main [program]", the module only where there is room for both. */
+static void put_name(const struct text_writer *w, const struct calltree_frame *frame, unsigned used)
+{
+	unsigned room = columns_left(w, used), taken;
+	char name[LABEL_BYTES], module[LABEL_BYTES], raw[PICTURE_NAMES_MODULE_BYTES];
+
+	fit(name, frame->name, room, LABEL_SHORT);
+	taken = (unsigned)label_width_px(name, &terminal);
+	/* The module has a third of the line, or what the name leaves. */
+	fit(module, module_text(raw, frame), room - taken > room / 3 ? room - taken : room / 3,
+		LABEL_TEXT);
+	taken = (unsigned)label_width_px(module, &terminal);
+	fit(name, frame->name, room - taken, LABEL_WHOLE);
+	fprintf(w->out, "%s%s\n", name, module);
+}
+
+static double share(const struct text_writer *w, uint64_t weight)
+{
+	uint64_t all = calltree_total(w->report->drawn);
+
+	return all ? 100.0 * (double)weight / (double)all : 0;
+}
+
+/* "  1.25 s", or as many of what was counted; ten columns. */
+static void put_amount(const struct text_writer *w, uint64_t weight)
+{
+	char count[32];
+
+	if (w->report->picture->period_ns) {
+		fprintf(w->out, "%8.2f s",
+			(double)weight * (double)w->report->picture->period_ns / NS_PER_S);
+		return;
+	}
+	count_text(count, sizeof(count), weight);
+	fprintf(w->out, "%10s", count);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* Self, total, how much the first of the two is, name. */
+#define ROW_COLUMNS 30
+
+static void put_row_head(const struct text_writer *w, const char *what)
+{
+	fprintf(w->out, "%7s  %7s  %10s  %s\n", "self", "total",
+		w->report->picture->period_ns ? "self time" : "self count", what);
+}
+
+static void put_row(
+	const struct text_writer *w, const struct ranking *ranking, const struct ranking_row *row)
+{
+	const struct calltree_frame *frame = ranking_frame(ranking, row->function);
+	struct calltree_frame module = {.name = frame->name, .module = ""};
+
+	fprintf(w->out, "%5.1f %%  %5.1f %%  ", share(w, row->self), share(w, row->total));
+	put_amount(w, row->self);
+	fputs("  ", w->out);
+	put_name(w, strcmp(frame->name, frame->module) ? frame : &module, ROW_COLUMNS);
+}
+
+static void put_rows(const struct text_writer *w, const struct ranking *ranking,
+	const struct ranking_rows *rows, const char *what)
+{
+	put_row_head(w, what);
+	for (uint32_t i = 0; i < rows->count && i < w->rows; i++)
+		put_row(w, ranking, &rows->at[i]);
+}
+
+/* A share and a name. */
+static void put_share_row(const struct text_writer *w, uint64_t weight, const char *name)
+{
+	char fitted[LABEL_BYTES];
+
+	fprintf(w->out, "%5.1f %%  ", share(w, weight));
+	put_amount(w, weight);
+	fprintf(w->out, "  %s\n", fit(fitted, name, columns_left(w, 21), LABEL_TEXT));
+}
+
+/* Their names have their process's number. */
+static void put_threads(const struct text_writer *w)
+{
+	const struct report *report = w->report;
+
+	for (uint32_t i = 0; i < report->thread_count && i < w->rows; i++)
+		put_share_row(w, report->threads[i].weight, report->threads[i].name);
+	if (report->thread_count > w->rows)
+		fprintf(w->out, "%" PRIu32 " more threads\n", report->thread_count - w->rows);
+}
+
+/*
+ * Frames of which as much is left as of those below them say nothing: of such only the last stands
+ * there.
+ */
+static void put_path(const struct text_writer *w)
+{
+	const struct ranking_rows *path = &w->report->path;
+	char here[16], next[16];
+	uint32_t rows = 0;
+
+	for (uint32_t i = 0; i < path->count && rows < w->rows; i++) {
+		snprintf(here, sizeof(here), "%5.1f", share(w, path->at[i].total));
+		snprintf(next, sizeof(next), "%5.1f",
+			i + 1 < path->count ? share(w, path->at[i + 1].total) : -1);
+		if (!strcmp(here, next))
+			continue;
+		fprintf(w->out, "%s %%  ", here);
+		put_name(w, ranking_frame(&w->report->ranking, path->at[i].function), 9);
+		rows++;
+	}
+}
+
+/* By function, but for threads that do nothing else. */
+static void put_wait_places(const struct text_writer *w)
+{
+	const struct report *report = w->report;
+	char text[LABEL_BYTES + 128], fitted[LABEL_BYTES];
+
+	if (report->wait_count)
+		putc('\n', w->out);
+	for (size_t i = 0; i < report->wait_count && i < w->rows; i++) {
+		const struct wait_place *place = &report->waits[i];
+
+		fprintf(w->out, "%5.1f %%  ",
+			100.0 * (double)place->weight / (double)report_waits(report));
+		put_amount(w, place->weight);
+		snprintf(text, sizeof(text), "%.*s%s%.900s",
+			place->leaf_bytes < 100 ? place->leaf_bytes : 100, place->leaf,
+			*place->function ? " below " : "", place->function);
+		fprintf(w->out, "  %s\n", fit(fitted, text, columns_left(w, 21), LABEL_TEXT));
+	}
+}
+
+static void put_waits(const struct text_writer *w)
+{
+	const struct report *report = w->report;
+	uint64_t all = report_waits(report);
+
+	for (unsigned i = 0; i < REPORT_WAIT_KINDS; i++) {
+		if (!report->wait_kinds[i])
+			continue;
+		fprintf(w->out, "%5.1f %%  ", 100.0 * (double)report->wait_kinds[i] / (double)all);
+		put_amount(w, report->wait_kinds[i]);
+		fprintf(w->out, "  %s\n", report_wait_kind(i));
+	}
+	if (report->idle) {
+		fprintf(w->out, "%5.1f %%  ", 100.0 * (double)report->idle / (double)all);
+		put_amount(w, report->idle);
+		fputs("  of it by idle threads\n", w->out);
+	}
+	put_wait_places(w);
+}
+static void put_uncertain(const struct text_writer *w)
+{
+	const struct report *report = w->report;
+	const struct picture_options *picture = report->picture;
+	double all = (double)calltree_total(report->drawn);
+
+	fprintf(w->out, "unnamed: %.1f %%, ends in code without a function's name\n",
+		share(w, report->special.unnamed));
+	fprintf(w->out, "incomplete: %.1f %%, lacks the way from the start\n",
+		share(w, report->special.incomplete));
+	fprintf(w->out, "unsampled: %.1f %%, used between two looks\n",
+		share(w, report->special.unsampled));
+	if (picture->knows_lost)
+		fprintf(w->out,
+			"lost: %" PRIu64 " samples that were due, in none of these tables\n",
+			picture->lost);
+	else
+		fputs("lost: not known\n", w->out);
+	/* Counts of a clock are chance; of 1/4, what a share of a half varies by, the root. */
+	if (picture->period_ns > 1 && all > 0)
+		fprintf(w->out,
+			"chance: a share of a half is off by up to %.1f points, in 19 of 20 "
+			"runs\n",
+			fmin(50, 196 * sqrt(0.25 / all)));
+}
+
+/* ---- a terminal ------------------------------------------------------------------------------ */
+
+static void put_head(const struct text_writer *w)
+{
+	const struct picture_options *picture = w->report->picture;
+	const char *const lines[] = {picture->title, picture->subtitle};
+	char fitted[LABEL_BYTES];
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (lines[i] && *lines[i])
+			fprintf(w->out, "%s\n",
+				fit(fitted, lines[i], columns_left(w, 0), LABEL_TEXT));
+}
+
+static void put_neighbours(const struct text_writer *w, const struct ranking_rows *rows)
+{
+	for (uint32_t i = 0; i < rows->count && i < w->rows; i++) {
+		fprintf(w->out, "  %5.1f %%  ", share(w, rows->at[i].total));
+		put_amount(w, rows->at[i].total);
+		fputs("  ", w->out);
+		if (rows->at[i].function == RANKING_NO_FUNCTION)
+			fputs("nobody: stacks begin here\n", w->out);
+		else
+			put_name(w, ranking_frame(&w->report->ranking, rows->at[i].function), 23);
+	}
+}
+
+/* Who calls the functions that were asked for, they, whom they call. */
+static int put_found(const struct text_writer *w)
+{
+	const struct ranking *ranking = &w->report->ranking;
+	struct ranking_rows found, rows;
+	int error = report_found(w->report, &found);
+
+	if (!error && !found.count)
+		fputs("no function matches --of\n", w->out);
+	for (uint32_t i = 0; !error && i < found.count && i < w->rows; i++) {
+		uint32_t function = found.at[i].function;
+
+		putc('\n', w->out);
+		put_row_head(w, "function");
+		put_row(w, ranking, &found.at[i]);
+		for (int below = 0; !error && below < 2; below++) {
+			error = ranking_neighbours(ranking, function, below, &rows);
+			if (error)
+				break;
+			fprintf(w->out, "%s%s\n", below ? "calls" : "is called by",
+				rows.count ? "" : ": nothing");
+			put_neighbours(w, &rows);
+			free(rows.at);
+		}
+	}
+	free(found.at);
+	return error;
+}
+
+static int put_groups(const struct text_writer *w)
+{
+	const struct ranking *ranking = &w->report->ranking;
+	uint32_t *nodes = NULL, count;
+	int error = report_groups(w->report, &nodes, &count);
+
+	for (uint32_t i = 0; !error && i < count && i < w->rows; i++) {
+		const struct calltree_node *node = calltree_node_at(ranking->tree, nodes[i]);
+		struct ranking_rows rows;
+
+		error = ranking_of(ranking, nodes[i], &rows);
+		if (error)
+			break;
+		putc('\n', w->out);
+		put_share_row(w, node->total, calltree_frame_at(ranking->tree, node->frame)->name);
+		put_rows(w, ranking, &rows, "function");
+		free(rows.at);
+	}
+	free(nodes);
+	return error;
+}
+
+static int put_totals(const struct text_writer *w)
+{
+	const struct ranking_rows *functions = &w->report->functions;
+	struct ranking_rows totals = {.count = functions->count};
+
+	totals.at = calloc(totals.count + (size_t)1, sizeof(*totals.at));
+	if (!totals.at)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < totals.count; i++)
+		totals.at[i] = functions->at[i];
+	ranking_sort_by_total(&totals);
+	put_rows(w, &w->report->ranking, &totals, "functions by total");
+	free(totals.at);
+	return 0;
+}
+
+static int put_tables(const struct text_writer *w)
+{
+	const struct report *report = w->report;
+	int error;
+
+	putc('\n', w->out);
+	put_rows(w, &report->ranking, &report->functions, "functions by self");
+	putc('\n', w->out);
+	error = put_totals(w);
+	putc('\n', w->out);
+	put_rows(w, &report->module_ranking, &report->modules, "modules");
+	if (report->thread_count > 1) {
+		fprintf(w->out, "\n%7s  %10s  %s\n", "total", "", "threads");
+		put_threads(w);
+	}
+	if (report_waits(report)) {
+		fprintf(w->out, "\n%7s  %10s  %s\n", "waited", "", "for");
+		put_waits(w);
+	}
+	return error;
+}
+
+int report_put_text(const struct report *report, unsigned columns, FILE *out)
+{
+	const struct text_writer w = {.report = report,
+		.out = out,
+		.columns = columns,
+		.rows = report->request->limit ? report->request->limit : TEXT_ROWS};
+	bool is_grouped = report->picture->by_process || report->picture->by_thread;
+	int error;
+
+	put_head(&w);
+	if (report->request->of.match)
+		error = put_found(&w);
+	else
+		error = is_grouped ? put_groups(&w) : put_tables(&w);
+	return error ? error : ferror(out) ? -EIO : 0;
+}
+
+/* ---- Markdown -------------------------------------------------------------------------------- */
+
+static void put_section(const struct text_writer *w, const char *title)
+{
+	fprintf(w->out, "```\n\n## %s\n\n```text\n", title);
+}
+
+static void put_line(const struct text_writer *w, const char *name, const char *text)
+{
+	char fitted[LABEL_BYTES];
+
+	if (text && *text)
+		fprintf(w->out, "%s: %s\n", name, fit(fitted, text, w->columns + 60, LABEL_TEXT));
+}
+
+static void put_facts(const struct text_writer *w)
+{
+	const struct picture_options *picture = w->report->picture;
+	uint64_t all = calltree_total(w->report->drawn);
+
+	fputs("# Where the time went\n\n```text\n", w->out);
+	put_line(w, "ran", picture->title);
+	put_line(w, "counted", picture->subtitle);
+	put_line(w, "left out", picture->filters);
+	if (picture->period_ns > 1)
+		fprintf(w->out, "rate: %.0f Hz\n", NS_PER_S / (double)picture->period_ns);
+	if (picture->duration_ns)
+		fprintf(w->out, "duration: %.2f s\n", (double)picture->duration_ns / NS_PER_S);
+	fprintf(w->out, "shares are of: %" PRIu64, all);
+	if (picture->period_ns)
+		fprintf(w->out, ", %.2f s", (double)all * (double)picture->period_ns / NS_PER_S);
+	fprintf(w->out, "%s\n",
+		picture->times == CALLTREE_TIMES_CPU	 ? ""
+		: picture->times == CALLTREE_TIMES_WAITS ? ", waits alone"
+							 : ", waits among them");
+}
+
+/* Those that the path has are there already. */
+static int put_other_totals(const struct text_writer *w)
+{
+	const struct report *report = w->report;
+	const struct ranking_rows *functions = &report->functions;
+	bool *is_on_path = calloc((size_t)report->ranking.functions + 1, sizeof(*is_on_path));
+	struct ranking_rows rows = {.at = calloc((size_t)functions->count + 1, sizeof(*rows.at))};
+	int error = is_on_path && rows.at ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !error && i < report->path.count; i++)
+		is_on_path[report->path.at[i].function] = true;
+	for (uint32_t i = 0; !error && i < functions->count; i++)
+		if (!is_on_path[functions->at[i].function])
+			rows.at[rows.count++] = functions->at[i];
+	if (!error) {
+		ranking_sort_by_total(&rows);
+		put_rows(w, &report->ranking, &rows, "function");
+	}
+	free(is_on_path);
+	free(rows.at);
+	return error;
+}
+
+static int put_markdown(const struct text_writer *w)
+{
+	const struct report *report = w->report;
+	int error;
+
+	put_facts(w);
+	put_section(w, "Functions by self");
+	put_rows(w, &report->ranking, &report->functions, "function");
+	put_section(w, "Hot path, from the outermost function on");
+	put_path(w);
+	put_section(w, "Functions by total, but for the hot path's");
+	error = put_other_totals(w);
+	put_section(w, "Modules");
+	put_rows(w, &report->module_ranking, &report->modules, "module");
+	if (report->thread_count) {
+		put_section(w, "Threads");
+		put_threads(w);
+	}
+	if (report_waits(report)) {
+		put_section(w, "Waits, and their shares of all waiting");
+		put_waits(w);
+	}
+	put_section(w, "What is uncertain");
+	put_uncertain(w);
+	fputs("```\n", w->out);
+	return error;
+}
+
+/* Into memory, with so many rows a table. Returns 0 and *@text of *@bytes, to be freed. */
+static int make_markdown(
+	const struct report *report, uint32_t rows, unsigned columns, char **text, size_t *bytes)
+{
+	struct text_writer w = {.report = report, .columns = columns, .rows = rows};
+	int error;
+
+	w.out = open_memstream(text, bytes);
+	if (!w.out)
+		return -ENOMEM;
+	error = put_markdown(&w);
+	if (fclose(w.out) && !error)
+		error = -ENOMEM;
+	return error;
+}
+
+int report_write_markdown(
+	const struct calltree *tree, const struct picture_options *options, FILE *out)
+{
+	struct report report;
+	char *text = NULL;
+	size_t bytes = REPORT_MARKDOWN_BYTES + 1;
+	int error = report_init(&report, tree, options, NULL);
+
+	if (error)
+		return error;
+	for (uint32_t rows = MARKDOWN_ROWS; !error && bytes > REPORT_MARKDOWN_BYTES; rows--) {
+		free(text);
+		text = NULL;
+		error = make_markdown(&report, rows ? rows : 1,
+			rows ? MARKDOWN_COLUMNS : MARKDOWN_NARROW, &text, &bytes);
+		if (!rows)
+			break;
+	}
+	report_release(&report);
+	if (!error && fwrite(text, 1, bytes, out) != bytes)
+		error = -EIO;
+	free(text);
+	return error;
+}
