@@ -162,6 +162,24 @@ void calltree_add(struct calltree *tree, uint32_t node, uint64_t weight)
 	}
 }
 
+void calltree_scale(struct calltree *tree, uint64_t factor)
+{
+	if (tree->error)
+		return;
+	if (factor && tree->weight > WEIGHT_MAX / factor) {
+		poison(tree, -EOVERFLOW);
+		return;
+	}
+	for (uint32_t i = 0; i < tree->node_count; i++)
+		tree->nodes[i].self *= factor;
+	for (size_t i = 0; i < tree->line_count; i++) {
+		tree->lines[i].self *= factor;
+		tree->lines[i].total *= factor;
+		tree->lines[i].waits *= factor;
+	}
+	tree->weight *= factor;
+}
+
 int calltree_error(const struct calltree *tree)
 {
 	return tree->error;

@@ -108,6 +108,12 @@ uint32_t calltree_child(struct calltree *tree, uint32_t parent, uint32_t frame);
 void calltree_add(struct calltree *tree, uint32_t node, uint64_t weight);
 
 /*
+ * Make all weights of nodes and lines @factor times what they are by now; samples stay. Beyond the
+ * ceiling the tree is poisoned.
+ */
+void calltree_scale(struct calltree *tree, uint64_t factor);
+
+/*
  * Name thread number @thread ("name (pid/tid)") and the process it is of ("name (pid)", "" when
  * that is not known). Both are borrowed for the call.
  */
@@ -131,7 +137,10 @@ struct calltree_line {
 };
 void calltree_add_line(struct calltree *tree, const struct calltree_line *line);
 
-/* Compute totals, sort lines. Call once after building. Returns what calltree_error() does. */
+/*
+ * Compute totals, sort lines and add up those of one place. Call after building, and again after
+ * building on. Returns what calltree_error() does.
+ */
 int calltree_finish(struct calltree *tree);
 
 /*

@@ -180,7 +180,8 @@ static int reverse_pass(struct pass *pass)
 	for (uint32_t i = 1; kept && i < pass->nodes; i++) {
 		uint32_t parent = kept[pass_node(pass, i)->parent];
 		bool stays = pass_is(pass, i, CALLTREE_IDLE) ||
-			     (pass_is(pass, i, CALLTREE_PROCESS) && pass->shape->by_process) ||
+			     (pass_is(pass, i, CALLTREE_PROCESS) &&
+				     (pass->shape->by_process || pass->shape->by_file)) ||
 			     (pass_is(pass, i, CALLTREE_THREAD) && pass->shape->by_thread);
 
 		/* Below the frame of a process that nobody asked for, which is turned round. */

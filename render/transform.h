@@ -83,6 +83,8 @@ struct transform_shape {
 	 * none. A process's frame takes the place of one by its name.
 	 */
 	bool by_process, by_thread;
+	/* Frames of CALLTREE_PROCESS at the root stand for files: they are roots in any case. */
+	bool by_file;
 	/*
 	 * A frame "[idle: N threads]" of CALLTREE_IDLE is put above the waiting stacks of threads
 	 * that spend IDLE_SHARE_PERCENT of their time in one stack that waits for something known,

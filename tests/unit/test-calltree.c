@@ -114,6 +114,33 @@ static void test_misuse_poisons(void **state)
 	calltree_free(tree);
 }
 
+/* Nodes and lines, up to what sums may be; and a tree that is finished may be built on. */
+static void test_weights_are_scaled(void **state)
+{
+	struct calltree *tree = calltree_new();
+	uint32_t node = child(tree, CALLTREE_ROOT, "main");
+
+	(void)state;
+	calltree_add(tree, node, 3);
+	calltree_add_line(
+		tree, &(struct calltree_line){
+			      .line = 7, .file = "a.c", .self = 2, .total = 3, .waits = 1});
+	assert_int_equal(calltree_finish(tree), 0);
+	calltree_scale(tree, 1000);
+	calltree_add(tree, node, 5);
+	calltree_add_line(tree, &(struct calltree_line){.line = 7, .file = "a.c", .total = 5});
+	assert_int_equal(calltree_finish(tree), 0);
+	assert_int_equal(calltree_total(tree), 3005);
+	assert_int_equal(calltree_node_at(tree, node)->total, 3005);
+	assert_int_equal(calltree_lines(tree), 1);
+	assert_int_equal(calltree_line_at(tree, 0)->self, 2000);
+	assert_int_equal(calltree_line_at(tree, 0)->total, 3005);
+	assert_int_equal(calltree_line_at(tree, 0)->waits, 1000);
+	calltree_scale(tree, UINT64_C(1) << 45);
+	assert_int_equal(calltree_error(tree), -EOVERFLOW);
+	calltree_free(tree);
+}
+
 static void test_threads_and_samples_are_kept(void **state)
 {
 	struct calltree *tree = calltree_new();
@@ -268,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_totals_are_sums),
 		cmocka_unit_test(test_a_million_nodes_stay_distinct),
 		cmocka_unit_test(test_misuse_poisons),
+		cmocka_unit_test(test_weights_are_scaled),
 		cmocka_unit_test(test_threads_and_samples_are_kept),
 		cmocka_unit_test(test_lines_tell_frames_apart),
 		cmocka_unit_test(test_lines_are_summed_and_sorted),
