@@ -37,6 +37,10 @@ struct ending command_attach(const struct options *options);
  */
 struct ending command_render(struct options *options, int argc, char **argv, int index);
 
+/* Likewise: draw the stacks of several files as one, and print tables of what stacks weigh. */
+struct ending command_merge(struct options *options, int argc, char **argv, int index);
+struct ending command_top(struct options *options, int argc, char **argv, int index);
+
 /*
  * Add what settings files and the environment say to @options, whose command line is parsed, and
  * finish them. Warns. Returns 0, or -errno with @message filled.

@@ -50,6 +50,8 @@ static int store_option(struct options *options, const struct options_row *row, 
 
 	if (row->commands == OPTIONS_FOR_RUN)
 		options->run_only = row->long_name;
+	if (row->commands == OPTIONS_FOR_TOP)
+		options->top_only = row->long_name;
 	if (options->completions && options->action == OPTIONS_RUN)
 		options->action = OPTIONS_COMPLETIONS;
 	return error;

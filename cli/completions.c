@@ -21,6 +21,9 @@
 	"\t\texec sed -n \"s/^[[:blank:]]*\\[preset  *\\([^]]*\\)\\].*/@\\1/p\" \\\n"              \
 	"\t\t\t/etc/flamerun.ini \"$user/flamerun/flamerun.ini\" .flamerun.ini' 2>/dev/null"
 
+/* The words that are no program. */
+#define COMMANDS "render merge top"
+
 typedef void row_fn(const struct options_row *row, FILE *out);
 
 /* Call @each with every row of the table that is not hidden. */
@@ -163,7 +166,7 @@ static void write_bash_walk(FILE *out)
 	fputs("\t\t-*) ;;\n"
 	      "\t\t@) ((i++)) ;; # \"@name\" comes as two\n"
 	      "\t\t@*) ;;\n"
-	      "\t\trender) rendering=1 ;;\n"
+	      "\t\trender|merge|top) rendering=1 ;;\n"
 	      "\t\t*) [[ $rendering ]] || { __flamerun_program \"$i\"; return; } ;;\n"
 	      "\t\tesac\n"
 	      "\tdone\n",
@@ -194,7 +197,7 @@ static void write_bash(FILE *out)
 	      "\t\tCOMPREPLY=($(compgen -W \"$(__flamerun_presets)\" -- \"@${current#@}\"))\n"
 	      "\telse\n"
 	      "\t\t__flamerun_program \"$COMP_CWORD\"\n"
-	      "\t\t[[ render == \"$current\"* ]] && COMPREPLY+=(render)\n"
+	      "\t\tCOMPREPLY+=($(compgen -W '" COMMANDS "' -- \"$current\"))\n"
 	      "\tfi\n}\n"
 	      "complete -F _flamerun flamerun\n",
 		out);
@@ -251,13 +254,13 @@ static void write_zsh(FILE *out)
 	      "\tif [[ $words[1] == @* ]] && (( CURRENT > 1 )); then\n"
 	      "\t\twords[1]=flamerun\n"
 	      "\t\t_flamerun\n"
-	      "\telif [[ $words[1] == render ]] && (( CURRENT > 1 )); then\n"
+	      "\telif [[ $words[1] == (render|merge|top) ]] && (( CURRENT > 1 )); then\n"
 	      "\t\t_arguments -s -S $options '*:stacks:_files'\n"
 	      "\telif [[ $words[1] == @* ]]; then\n"
 	      "\t\tcompadd -- $(" LIST_PRESETS ")\n"
 	      "\telif (( CURRENT == 1 )); then\n"
-	      "\t\t_alternative 'commands:command:(render)' 'programs:program:_command_names -e' "
-	      "\\\n"
+	      "\t\t_alternative 'commands:command:(" COMMANDS ")' \\\n"
+	      "\t\t\t'programs:program:_command_names -e' \\\n"
 	      "\t\t\t'files:file:_files'\n"
 	      "\telse\n"
 	      "\t\t_normal\n"
@@ -327,8 +330,9 @@ static void write_fish_walk(FILE *out)
 	for_each_row(write_letter_with_value, out);
 	fputs("]$' \"$word\"\n"
 	      "\t\t\tset i (math $i + 1)\n"
-	      "\t\telse if string match -qr -- '^[-@]' \"$word\"; or test \"$word\" = render\n"
-	      "\t\t\ttest \"$word\" = render; and return 1\n"
+	      "\t\telse if contains -- \"$word\" " COMMANDS "\n"
+	      "\t\t\treturn 1\n"
+	      "\t\telse if string match -qr -- '^[-@]' \"$word\"\n"
 	      "\t\telse\n"
 	      "\t\t\tset -g __flamerun_words $word $words[$i..]\n"
 	      "\t\t\treturn 0\n"
@@ -352,11 +356,14 @@ static void write_fish(FILE *out)
 	      "\tcomplete -C (string join ' ' -- $line (commandline -ct))\n"
 	      "end\n"
 	      "\n"
-	      "complete -c flamerun -n 'not __flamerun_program' -a render -d 'draw folded stacks'\n"
+	      "complete -c flamerun -n 'not __flamerun_program' -a render "
+	      "-d 'draw folded stacks'\n"
+	      "complete -c flamerun -n 'not __flamerun_program' -a merge -d 'many files as one'\n"
+	      "complete -c flamerun -n 'not __flamerun_program' -a top -d 'tables of functions'\n"
 	      "complete -c flamerun -n 'not __flamerun_program' -a '(__flamerun_presets)' "
 	      "-d preset\n"
-	      "complete -c flamerun -n 'not __flamerun_program; and not contains render "
-	      "(commandline -opc)' -a '(__fish_complete_command)'\n"
+	      "complete -c flamerun -n 'not __flamerun_program; and not string match -qr "
+	      "\"^(render|merge|top)\\$\" -- (commandline -opc)' -a '(__fish_complete_command)'\n"
 	      "complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'\n",
 		out);
 	for_each_row(write_fish_option, out);

@@ -149,12 +149,12 @@ static int write_settings(const struct options *options, FILE *out)
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
-#define TEXT_COLUMN  26
+#define TEXT_COLUMN  25
 #define LINE_COLUMNS 80
 
 static const char head[] =
 	"usage: flamerun [option...] [@preset] [--] program [argument...]\n"
-	"       flamerun -p PIDS [option...];  flamerun render stacks.folded [option...]\n"
+	"       flamerun -p PIDS [option...];  flamerun render|merge|top FILE...\n"
 	"Run a program and draw a flame graph of where it spent its time.\n";
 
 static const char tail[] =

@@ -12,11 +12,17 @@
 #include "cli/diag.h"
 #include "cli/options.h"
 #include "cli/own_stack.h"
+#include "cli/picture_settings.h"
 #include "cli/run/drawing.h"
 #include "cli/run/signals.h"
 
-/* First words that mean, or one day will mean, a command of ours and not a program. */
-static const char *const reserved[] = {"render", "merge", "diff", "top"};
+/* First words that mean, or one day will mean (NULL), a command of ours and not a program. */
+static const struct {
+	const char *word;
+	struct ending (*command)(struct options *options, int argc, char **argv, int index);
+} reserved[] = {
+	{"render", command_render}, {"merge", command_merge}, {"diff", NULL}, {"top", command_top}};
+#define RESERVED_COUNT (sizeof(reserved) / sizeof(reserved[0]))
 
 /*
  * Keep descriptors 0 to 2 from being given to something of ours when they came closed. The
@@ -41,21 +47,26 @@ static struct ending report_failure(const struct diag_message *message)
 	return (struct ending){.status = COMMAND_FAILED};
 }
 
-static const char *find_reserved_word(const struct options *options, const char *word)
+/* The number of @word among the reserved ones, or how many there are. */
+static size_t find_reserved_word(const struct options *options, const char *word)
 {
-	if (options->ended_by_dashes)
-		return NULL;
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
-		if (!strcmp(word, reserved[i]))
-			return reserved[i];
-	return NULL;
+	size_t i = options->ended_by_dashes ? RESERVED_COUNT : 0;
+
+	while (i < RESERVED_COUNT && strcmp(word, reserved[i].word))
+		i++;
+	return i;
 }
 
 static struct ending run_program(struct options *options, char **argv)
 {
 	struct diag_message message = {0};
 
-	if (command_complete(options, &message) || drawing_check(options, &message))
+	if (options->top_only) {
+		diag_fail(&message, -EINVAL, "--%s is for flamerun top", options->top_only);
+		return report_failure(&message);
+	}
+	if (command_complete(options, &message) || drawing_check(options, &message) ||
+		picture_check_groups(options, false, &message))
 		return report_failure(&message);
 	return options->pids ? command_attach(options) : command_run(options, argv);
 }
@@ -69,7 +80,7 @@ static bool is_attaching(const struct options *options, int argc, int index)
 static struct ending dispatch(struct options *options, int argc, char **argv)
 {
 	struct diag_message message = {0};
-	const char *word;
+	size_t word;
 	int index = 1;
 
 	if (options_parse(options, argc, argv, &index, &message))
@@ -92,12 +103,13 @@ static struct ending dispatch(struct options *options, int argc, char **argv)
 		return report_failure(&message);
 	}
 	word = find_reserved_word(options, argv[index]);
-	if (!word)
+	if (word == RESERVED_COUNT)
 		return run_program(options, argv + index);
-	if (!strcmp(word, "render"))
-		return command_render(options, argc, argv, index + 1);
-	diag_fail(&message, -ENOSYS, "'%s' is reserved for a command of flamerun", word);
-	diag_fail_hint(&message, "to profile the program %s: flamerun -- %s", word, word);
+	if (reserved[word].command)
+		return reserved[word].command(options, argc, argv, index + 1);
+	diag_fail(&message, -ENOSYS, "'%s' is reserved for a command of flamerun", argv[index]);
+	diag_fail_hint(&message, "to profile the program %s: flamerun -- %s", argv[index],
+		argv[index]);
 	return report_failure(&message);
 }
 

@@ -68,7 +68,7 @@ const char *const *options_grounds(void)
 const char *const *options_groupings(void)
 {
 	static const char *const groupings[] = {"function", "process", "thread", "module", "line",
-		NULL};
+		"file", NULL};
 
 	return groupings;
 }

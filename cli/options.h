@@ -55,6 +55,7 @@ struct options {
 	struct options_list focus;   /* likewise; empty: all stacks */
 	struct options_list ignore;  /* likewise; empty: none */
 	struct options_list source_map; /* "OLD=NEW", OLD is not empty */
+	struct options_list of;	     /* regular expressions; empty: tables of everything */
 	const char *by;		      /* names of options_groupings(), commas between */
 	const char *format;	      /* one of format_names(); NULL: by the outputs' names */
 	const char *sample_type;      /* which values are drawn; NULL: a clock's, or those that a
@@ -95,11 +96,14 @@ struct options {
 	uint32_t level;		/* enum diag_level */
 	uint32_t action;	/* enum options_action */
 	uint32_t no_config;
+	uint32_t limit; /* 0: as many rows as is usual */
+	uint32_t json, csv;
 	const char *completions; /* a shell whose script to write, or NULL */
 	const char *config;   /* NULL: the usual files */
 	const char *preset;   /* "NAME" of @NAME, or NULL */
 	bool ended_by_dashes; /* "--" was seen */
 	const char *run_only; /* last option that only makes sense when profiling, or NULL */
+	const char *top_only; /* likewise in tables */
 	struct options_origin origins[OPTIONS_ROWS_MAX]; /* of the field of each row */
 };
 
@@ -122,7 +126,7 @@ enum options_completion {
 	OPTIONS_COMPLETE_FILE,
 	OPTIONS_COMPLETE_NAMES
 };
-enum options_commands { OPTIONS_FOR_ANY, OPTIONS_FOR_RUN };
+enum options_commands { OPTIONS_FOR_ANY, OPTIONS_FOR_RUN, OPTIONS_FOR_TOP };
 enum options_from { OPTIONS_FROM_COMMAND, OPTIONS_FROM_USER, OPTIONS_FROM_PROJECT };
 enum options_listing { OPTIONS_LINES, OPTIONS_NAMES, OPTIONS_NOWHERE };
 

@@ -88,6 +88,23 @@ static bool by_thread(const struct options *options)
 	return options->threads || has_word(options->by, "thread");
 }
 
+bool picture_by_file(const struct options *options)
+{
+	return has_word(options->by, "file");
+}
+
+int picture_check_groups(
+	const struct options *options, bool has_files, struct diag_message *message)
+{
+	if (!picture_by_file(options))
+		return 0;
+	if (!has_files)
+		return diag_fail(message, -EINVAL, "--by file is for flamerun merge");
+	if (by_process(options) || by_thread(options))
+		return diag_fail(message, -EINVAL, "--by file leaves no root to process or thread");
+	return 0;
+}
+
 void picture_settings(const struct options *options, struct picture_options *picture)
 {
 	if (options->title)
@@ -106,7 +123,7 @@ void picture_settings(const struct options *options, struct picture_options *pic
 	picture->width = options->width;
 	picture->direction = options->direction;
 	picture->is_reversed = options->reverse != 0;
-	picture->by_process = by_process(options);
+	picture->by_process = by_process(options) || picture_by_file(options);
 	picture->by_thread = by_thread(options);
 	picture->whole_names = demangle_style_of(options->demangle) == DEMANGLE_FULL;
 	picture->inline_suffix = options->inline_suffix != 0;
@@ -116,7 +133,7 @@ void picture_settings(const struct options *options, struct picture_options *pic
 }
 
 /* Expressions of which one is enough. */
-struct expressions {
+struct picture_expressions {
 	regex_t regex[OPTIONS_LIST_MAX];
 	bool of_module[OPTIONS_LIST_MAX]; /* too */
 	unsigned count;
@@ -146,7 +163,7 @@ static bool is_match(const regex_t *regex, const char *text)
 
 static int frame_matches(const struct calltree_frame *frame, void *context)
 {
-	const struct expressions *expressions = context;
+	const struct picture_expressions *expressions = context;
 	char module[NAME_MAX + 3] = "";
 
 	if (*frame->module)
@@ -161,14 +178,14 @@ static int frame_matches(const struct calltree_frame *frame, void *context)
 	return 0;
 }
 
-static void expressions_release(struct expressions *expressions)
+static void expressions_release(struct picture_expressions *expressions)
 {
 	while (expressions->count)
 		regfree(&expressions->regex[--expressions->count]);
 }
 
 /* Returns 0, or -errno with @message filled and nothing to release. */
-static int expressions_init(struct expressions *expressions, const char *name,
+static int expressions_init(struct picture_expressions *expressions, const char *name,
 	const struct options_list *list, struct diag_message *message)
 {
 	char why[128];
@@ -190,9 +207,39 @@ static int expressions_init(struct expressions *expressions, const char *name,
 	return 0;
 }
 
+int picture_expressions_new(struct picture_expressions **out, const char *name,
+	const struct options_list *list, struct transform_matcher *matcher,
+	struct diag_message *message)
+{
+	struct picture_expressions *made = NULL;
+	int error = 0;
+
+	if (list->count)
+		made = calloc(1, sizeof(*made));
+	if (list->count && !made)
+		return diag_fail(message, -ENOMEM, "out of memory");
+	if (made)
+		error = expressions_init(made, name, list, message);
+	if (error) {
+		free(made);
+		return error;
+	}
+	*out = made;
+	if (made)
+		*matcher = (struct transform_matcher){.match = frame_matches, .context = made};
+	return 0;
+}
+
+void picture_expressions_free(struct picture_expressions *expressions)
+{
+	if (expressions)
+		expressions_release(expressions);
+	free(expressions);
+}
+
 /* Filters in use, from the first on: their expressions, and how transform_filter() asks them. */
 struct filtering {
-	struct expressions expressions[TRANSFORM_FILTERS];
+	struct picture_expressions expressions[TRANSFORM_FILTERS];
 	struct transform_matcher matchers[TRANSFORM_FILTERS];
 };
 
@@ -207,7 +254,7 @@ static int filtering_init(
 	struct filtering *filtering, const struct options *options, struct diag_message *message)
 {
 	for (int i = 0; i < TRANSFORM_FILTERS; i++) {
-		struct expressions *expressions = &filtering->expressions[i];
+		struct picture_expressions *expressions = &filtering->expressions[i];
 		int error = expressions_init(
 			expressions, filters[i].option, list_of(options, i), message);
 
@@ -351,6 +398,7 @@ static int shape_tree(const struct calltree *filtered, const struct calltree *fu
 		.by_module = has_word(options->by, "module"),
 		.by_process = by_process(options),
 		.by_thread = by_thread(options),
+		.by_file = picture_by_file(options),
 		.reverse = options->reverse != 0,
 	};
 	struct calltree *lines = NULL, *shaped = NULL;

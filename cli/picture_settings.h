@@ -5,9 +5,12 @@
 #ifndef CLI_PICTURE_SETTINGS_H
 #define CLI_PICTURE_SETTINGS_H
 
+#include <stdbool.h>
+
 #include "cli/options.h"
 #include "render/calltree.h"
 #include "render/picture.h"
+#include "render/transform.h"
 
 /*
  * Put what @options (finished) say into @picture; strings are borrowed. A title, subtitle or
@@ -18,6 +21,27 @@ void picture_settings(const struct options *options, struct picture_options *pic
 
 /* The stacks that @options want drawn: those on a CPU, with --wall those that wait as well. */
 enum calltree_times picture_times(const struct options *options);
+
+/* Is there to be a root for each file? */
+bool picture_by_file(const struct options *options);
+
+/*
+ * Can a command group as @options (finished) want? @has_files: it has several. Returns 0, or
+ * -EINVAL with @message filled.
+ */
+int picture_check_groups(
+	const struct options *options, bool has_files, struct diag_message *message);
+
+/*
+ * What matches one of the expressions of @list, given as --@name: as with --focus and its kin. An
+ * empty list is NULL, and leaves @matcher as it is.
+ * Returns 0, *@out and a matcher that is valid as long; or -errno with @message filled.
+ */
+struct picture_expressions;
+int picture_expressions_new(struct picture_expressions **out, const char *name,
+	const struct options_list *list, struct transform_matcher *matcher,
+	struct diag_message *message);
+void picture_expressions_free(struct picture_expressions *expressions); /* NULL is fine */
 
 /* One tree in its states; those in which nothing changed are the same. */
 struct picture_trees {

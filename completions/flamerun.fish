@@ -13,10 +13,11 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --sample-type --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --rate --duration --pid --jit --config --completions; or string match -qr -- '^-[qvh]*[ordp]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --rate --duration --pid --jit --config --completions; or string match -qr -- '^-[qvh]*[ordp]$' "$word"
 			set i (math $i + 1)
-		else if string match -qr -- '^[-@]' "$word"; or test "$word" = render
-			test "$word" = render; and return 1
+		else if contains -- "$word" render merge top
+			return 1
+		else if string match -qr -- '^[-@]' "$word"
 		else
 			set -g __flamerun_words $word $words[$i..]
 			return 0
@@ -37,11 +38,13 @@ function __flamerun_complete_program
 end
 
 complete -c flamerun -n 'not __flamerun_program' -a render -d 'draw folded stacks'
+complete -c flamerun -n 'not __flamerun_program' -a merge -d 'many files as one'
+complete -c flamerun -n 'not __flamerun_program' -a top -d 'tables of functions'
 complete -c flamerun -n 'not __flamerun_program' -a '(__flamerun_presets)' -d preset
-complete -c flamerun -n 'not __flamerun_program; and not contains render (commandline -opc)' -a '(__fish_complete_command)'
+complete -c flamerun -n 'not __flamerun_program; and not string match -qr "^(render|merge|top)\$" -- (commandline -opc)' -a '(__fish_complete_command)'
 complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'
 complete -c flamerun -n 'not __flamerun_program' -s o -l output -r -F -d 'write the graph here, more than one if repeated'
-complete -c flamerun -n 'not __flamerun_program' -l format -x -a 'svg png pdf folded pb.gz pb' -d 'format for - and for names that tell none'
+complete -c flamerun -n 'not __flamerun_program' -l format -x -a 'svg png pdf folded pb.gz pb json md' -d 'format for - and for names that tell none'
 complete -c flamerun -n 'not __flamerun_program' -l sample-type -x -d 'which values to draw: of a run cpu, wait or vm, or those of a pprof profile'
 complete -c flamerun -n 'not __flamerun_program' -l open -d 'open the picture when it is written'
 complete -c flamerun -n 'not __flamerun_program' -l no-open -d 'undo --open'
@@ -59,7 +62,7 @@ complete -c flamerun -n 'not __flamerun_program' -l ignore -x -d 'leave out the 
 complete -c flamerun -n 'not __flamerun_program' -l root -x -d 'begin stacks at the function that matches'
 complete -c flamerun -n 'not __flamerun_program' -l collapse-recursion -d 'show a function once on each stack'
 complete -c flamerun -n 'not __flamerun_program' -l no-collapse-recursion -d 'undo --collapse-recursion'
-complete -c flamerun -n 'not __flamerun_program' -l by -x -a 'function process thread module line' -d 'boxes are lines or modules, or stand on their process or thread; commas between'
+complete -c flamerun -n 'not __flamerun_program' -l by -x -a 'function process thread module line file' -d 'boxes are lines or modules, or stand on their process, thread or file; commas between'
 complete -c flamerun -n 'not __flamerun_program' -l inline -d 'boxes for inlined functions; --no-inline makes them part of what they stand in'
 complete -c flamerun -n 'not __flamerun_program' -l no-inline -d 'undo --inline'
 complete -c flamerun -n 'not __flamerun_program' -l source-map -x -d 'source files below OLD are below NEW'
@@ -81,6 +84,10 @@ complete -c flamerun -n 'not __flamerun_program' -l min-width -x -d 'width below
 complete -c flamerun -n 'not __flamerun_program' -l frame-height -x -d 'height of a box'
 complete -c flamerun -n 'not __flamerun_program' -l font -x -d 'font of the labels'
 complete -c flamerun -n 'not __flamerun_program' -l font-size -x -d 'size of the labels'
+complete -c flamerun -n 'not __flamerun_program' -l limit -x -d 'rows of each table'
+complete -c flamerun -n 'not __flamerun_program' -l of -x -d 'who calls the functions that match, and whom they call'
+complete -c flamerun -n 'not __flamerun_program' -l json -d 'as JSON'
+complete -c flamerun -n 'not __flamerun_program' -l csv -d 'as CSV'
 complete -c flamerun -n 'not __flamerun_program' -s r -l rate -x -d 'samples per CPU-second of each thread'
 complete -c flamerun -n 'not __flamerun_program' -s d -l duration -x -d 'write the graph then; the program goes on'
 complete -c flamerun -n 'not __flamerun_program' -s p -l pid -x -d 'sample running processes, which go on untouched'

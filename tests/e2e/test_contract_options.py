@@ -47,8 +47,8 @@ def test_help_nobody_can_read_is_a_failure(run, word):
     (["-o"], "flamerun: -o wants FILE\n"),
     (["--quiet=1", "ls"], "flamerun: --quiet takes no value\n"),
     (["-o", "x.gif", "ls"], "flamerun: cannot tell the format of 'x.gif' by its name\n"
-                            "flamerun: hint: known endings: .svg .png .pdf .folded .pb.gz .pb, "
-                            "or say it with --format\n"),
+                            "flamerun: hint: known endings: .svg .png .pdf .folded .pb.gz .pb "
+                            ".json .md, or say it with --format\n"),
     ([],
      "flamerun: no program given\nflamerun: hint: flamerun [option...] [--] program [argument...]; "
      "flamerun --help tells more\n"),
@@ -63,16 +63,15 @@ def test_mistakes(run, tmp_path, words, message):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("word", ["merge", "diff", "top"])
-def test_reserved_words(run, word):
-    result = run("-q", word, "a", "b")
+def test_a_reserved_word(run):
+    result = run("-q", "diff", "a", "b")
     assert result.returncode == 125
-    assert result.stderr == (f"flamerun: '{word}' is reserved for a command of flamerun\n"
-                             f"flamerun: hint: to profile the program {word}: flamerun -- {word}\n")
+    assert result.stderr == ("flamerun: 'diff' is reserved for a command of flamerun\n"
+                             "flamerun: hint: to profile the program diff: flamerun -- diff\n")
 
 
 def test_a_program_of_a_reserved_name(run, tmp_path):
-    for word in ("diff", "render"):
+    for word in ("diff", "merge", "render", "top"):
         program = tmp_path / word
         program.write_text("#!/bin/sh\nexit 42\n")
         program.chmod(0o755)

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flamerun top: what stacks weigh, in tables on standard output.
+ */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/formats/report.h"
+#include "cli/run/signals.h"
+#include "cli/stored.h"
+
+/* Where nobody says how wide a line may be. */
+#define COLUMNS_USUAL 80
+#define COLUMNS_MAX   1000
+
+/* What COLUMNS says, as for ls(1), else the terminal. */
+static unsigned find_columns(void)
+{
+	const char *text = getenv("COLUMNS");
+	struct winsize size;
+	long columns = text ? strtol(text, NULL, 10) : 0;
+
+	if (columns <= 0 && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		columns = size.ws_col;
+	if (columns <= 0)
+		return COLUMNS_USUAL;
+	return columns < COLUMNS_MAX ? (unsigned)columns : COLUMNS_MAX;
+}
+
+/* Returns 0, or -errno of standard output. */
+static int write_tables(
+	const struct options *options, const struct report *report, struct diag_message *message)
+{
+	int error;
+
+	errno = 0;
+	if (options->json)
+		error = report_put_json(report, stdout);
+	else if (options->csv)
+		error = report_put_csv(report, stdout);
+	else
+		error = report_put_text(report, find_columns(), stdout);
+	if ((fflush(stdout) || ferror(stdout)) && (!error || error == -EIO))
+		error = errno ? -errno : -EIO;
+	if (error && error != -EPIPE)
+		diag_fail(message, error, "cannot write to standard output: %s", strerror(-error));
+	return error;
+}
+
+static int print_file(const struct options *options, const struct stored_files *files,
+	struct diag_message *message)
+{
+	struct stored stored = {.input = {.path = NULL}};
+	struct report_request request = {.limit = options->limit};
+	struct picture_expressions *of = NULL;
+	struct report report = {.picture = NULL};
+	int error = picture_expressions_new(&of, "of", &options->of, &request.of, message);
+
+	if (!error)
+		error = stored_read(&stored, options, files, false, message);
+	if (!error) {
+		error = report_init(&report, stored.trees.shown, &stored.picture, &request);
+		if (error)
+			diag_fail(message, error, "cannot count: %s", strerror(-error));
+	}
+	if (!error)
+		error = write_tables(options, &report, message);
+	report_release(&report);
+	stored_release(&stored);
+	picture_expressions_free(of);
+	return error;
+}
+
+static int check_top(const struct options *options, struct diag_message *message)
+{
+	if (options->json && options->csv)
+		return diag_fail(message, -EINVAL, "either --json or --csv");
+	if (options_origin(options, options_find("output", strlen("output")))->rank ==
+		OPTIONS_COMMAND_LINE) {
+		diag_fail(message, -EINVAL, "top writes to standard output, and no file");
+		diag_fail_hint(message, "flamerun render FILE -o run.json, or > FILE");
+		return -EINVAL;
+	}
+	return picture_check_groups(options, false, message);
+}
+
+struct ending command_top(struct options *options, int argc, char **argv, int index)
+{
+	struct diag_message message = {0};
+	struct stored_files files;
+	struct ending ending = {.status = 0};
+	int error = stored_parse(options, STORED_TOP, argc, argv, index, &files, &message);
+
+	diag_set_level(options->level);
+	if (!error && options->action != OPTIONS_RUN) {
+		free(files.paths);
+		return command_print(options);
+	}
+	if (!error)
+		error = command_complete(options, &message);
+	if (!error)
+		error = check_top(options, &message);
+	if (!error)
+		error = print_file(options, &files, &message);
+	free(files.paths);
+	/* Who reads the first lines only wants no more: it ends as cat(1) does then. */
+	if (error == -EPIPE)
+		ending.signal = SIGPIPE;
+	else if (error)
+		ending.status = COMMAND_FAILED;
+	if (message.text[0])
+		diag_report(&message);
+	return ending;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One file is drawn as it was drawn before, with its moments and its marks; of several, what they
+ * have in common.
+ */
+#include "cli/stored.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/formats/merge.h"
+#include "libprof/pprof/protobuf.h"
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name, *wants, *example;
+} commands[] = {
+	[STORED_RENDER] = {"render", "folded stacks, a pprof profile or a picture of flamerun's",
+		"flamerun render stacks.folded -o flame.svg"},
+	[STORED_MERGE] = {"merge",
+		"files of folded stacks, pprof profiles or pictures of flamerun's",
+		"flamerun merge one.svg two.svg -o both.svg"},
+	[STORED_TOP] = {"top", "folded stacks, a pprof profile or a picture of flamerun's",
+		"flamerun top flame.svg"},
+};
+
+/* What has no meaning to @command. */
+static int check_options(
+	const struct options *options, enum stored_command command, struct diag_message *message)
+{
+	const char *name = commands[command].name;
+
+	if (options->run_only)
+		return diag_fail(message, -EINVAL, "--%s means nothing to %s: it runs no program",
+			options->run_only, name);
+	if (options->top_only && command != STORED_TOP)
+		return diag_fail(message, -EINVAL, "--%s is for flamerun top", options->top_only);
+	return 0;
+}
+
+int stored_parse(struct options *options, enum stored_command command, int argc, char **argv,
+	int index, struct stored_files *files, struct diag_message *message)
+{
+	const char *name = commands[command].name;
+	int error = 0;
+
+	*files = (struct stored_files){calloc((size_t)argc + 1, sizeof(*files->paths)), 0};
+	if (!files->paths)
+		return diag_fail(message, -ENOMEM, "out of memory");
+	for (;;) {
+		if (!options->ended_by_dashes)
+			error = options_parse(options, argc, argv, &index, message);
+		if (error)
+			return error;
+		if (index == argc)
+			break;
+		if (files->count && command != STORED_MERGE)
+			return diag_fail(message, -EINVAL, "%s takes one file, not also '%s'", name,
+				argv[index]);
+		files->paths[files->count++] = argv[index++];
+	}
+	if (options->action != OPTIONS_RUN)
+		return 0;
+	if (!files->count) {
+		diag_fail(message, -EINVAL, "%s wants %s", name, commands[command].wants);
+		diag_fail_hint(message, "%s", commands[command].example);
+		return -EINVAL;
+	}
+	return check_options(options, command, message);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static int merge_files(struct input *out, const struct options *options,
+	const struct stored_files *files, struct diag_message *message)
+{
+	struct merge merge = {.files = 0};
+	int error = 0;
+
+	for (int i = 0; !error && i < files->count; i++) {
+		struct input input;
+
+		error = input_read(&input, files->paths[i], options->sample_type, message);
+		if (!error)
+			error = merge_add(&merge, &input,
+				picture_by_file(options) ? input.name : NULL, message);
+		input_release(&input);
+	}
+	if (!error)
+		error = merge_end(&merge, out, message);
+	merge_release(&merge);
+	return error;
+}
+
+/* ---- what is drawn --------------------------------------------------------------------------- */
+
+/* What a profile says of itself, below what the options say. */
+static void apply_facts(struct picture_options *picture, const struct input_facts *facts)
+{
+	if (facts->title[0])
+		picture->title = facts->title;
+	if (facts->notes[0])
+		picture->notes = facts->notes;
+	if (facts->count_name[0])
+		picture->count_name = facts->count_name;
+	if (facts->time_name[0])
+		picture->time_name = facts->time_name;
+	picture->marks = facts->marks;
+	picture->mark_count = facts->mark_count;
+	picture->period_ns = facts->period_ns;
+	picture->duration_ns = facts->duration_ns;
+	picture->created_s = facts->created_s;
+}
+
+/* Did somebody ask for what the row called @name sets? */
+static bool is_asked_for(const struct options *options, const char *name)
+{
+	return options_origin(options, options_find(name, strlen(name)))->rank != OPTIONS_BUILT_IN;
+}
+
+/* A picture is drawn again as it was, but for what other options ask for. */
+static void apply_view(struct options *options, const struct input_facts *facts)
+{
+	static const char *const groups[2][2] = {{NULL, "thread"}, {"process", "process,thread"}};
+
+	if (!facts->has_view)
+		return;
+	if (!is_asked_for(options, "palette"))
+		options->palette = facts->palette;
+	if (!is_asked_for(options, "icicle"))
+		options->direction = facts->direction;
+	if (!is_asked_for(options, "reverse"))
+		options->reverse = facts->is_reversed;
+	if (!is_asked_for(options, "by") && !is_asked_for(options, "threads"))
+		options->by = groups[facts->by_process][facts->by_thread];
+	if (!is_asked_for(options, "fold-idle"))
+		options->no_fold_idle = !facts->has_idle;
+	if (!is_asked_for(options, "wall") && !options->sample_type) {
+		options->wall = facts->times == CALLTREE_TIMES_BOTH;
+		if (facts->times == CALLTREE_TIMES_WAITS)
+			options->sample_type = PPROF_WAITING_TIME;
+	}
+}
+
+static int make_trees(struct stored *stored, struct diag_message *message)
+{
+	const struct input *input = &stored->input;
+	/* Without waits "wait" is a sample type like others. */
+	enum calltree_times times =
+		calltree_waits(input->tree) ? picture_times(&stored->options) : CALLTREE_TIMES_CPU;
+	int error = picture_trees_make(
+		&stored->trees, input->tree, &stored->options, times, "", message);
+
+	if (!error && calltree_total(input->other))
+		error = picture_trees_make(&stored->other, input->other, &stored->options,
+			CALLTREE_TIMES_CPU, input->facts.other_name, message);
+	return error;
+}
+
+static void describe(struct stored *stored)
+{
+	struct picture_options *picture = &stored->picture;
+	const struct input_facts *facts = &stored->input.facts;
+
+	picture->empty = picture_trees_empty(&stored->trees);
+	if (!picture->empty && facts->empty[0])
+		picture->empty = facts->empty;
+	apply_facts(picture, facts);
+	picture_trees_subtitle(&stored->trees, &stored->options, facts->subtitle, stored->subtitle);
+	picture->subtitle = stored->subtitle;
+	picture_trees_filters(&stored->trees, &stored->options, facts->filters, stored->filters);
+	picture->filters = stored->filters;
+	picture_trees_settings(&stored->trees, picture);
+	picture->other = stored->other.filtered;
+	picture->other_name = facts->other_name;
+	picture_settings(&stored->options, picture);
+}
+
+int stored_read(struct stored *stored, const struct options *options,
+	const struct stored_files *files, bool is_turned, struct diag_message *message)
+{
+	int error;
+
+	*stored = (struct stored){.options = *options};
+	if (files->count == 1 && !picture_by_file(options))
+		error = input_read(&stored->input, files->paths[0], options->sample_type, message);
+	else
+		error = merge_files(&stored->input, options, files, message);
+	if (error)
+		return error;
+	apply_view(&stored->options, &stored->input.facts);
+	if (!is_turned)
+		stored->options.reverse = 0;
+	error = make_trees(stored, message);
+	if (!error)
+		describe(stored);
+	return error;
+}
+
+void stored_release(struct stored *stored)
+{
+	picture_trees_release(&stored->other);
+	picture_trees_release(&stored->trees);
+	input_release(&stored->input);
+}
