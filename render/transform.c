@@ -239,10 +239,11 @@ int transform_shape(
 {
 	pass_fn *const passes[] = {
 		shape->by_process || shape->by_thread ? groups_pass : NULL,
-		shape->fold_idle && !shape->by_thread ? idle_pass : NULL,
 		shape->collapse_recursion ? collapse_pass : NULL,
 		shape->collapse_recursion ? prune_pass : NULL,
 		shape->by_module ? module_pass : NULL,
+		/* In the stacks that are shown: in a picture that is read nobody could find others. */
+		shape->fold_idle && !shape->by_thread ? idle_pass : NULL,
 		shape->reverse ? reverse_pass : NULL,
 	};
 	struct calltree *made = NULL;
