@@ -5,7 +5,9 @@
 import concurrent.futures
 import os
 import pathlib
+import shutil
 import subprocess
+import tempfile
 
 import folded
 
@@ -20,6 +22,10 @@ LOADER = {"x86_64": "/lib64/ld-linux-x86-64.so.2",
 # As a distribution builds: optimised, no frame pointers, symbols but no debug information.
 PLAIN = ("-O2", "-fomit-frame-pointer")
 
+# What this process has compiled of tests/targets: the programs, by the command.
+COMPILED = {}
+COMPILED_FOLDER = tempfile.TemporaryDirectory(prefix="flamerun-compiled.")
+
 
 def compile_target(name, folder, flags=PLAIN, output=None, compiler=None):
     """Build tests/targets/@name (with suffix) into @folder; returns the path."""
@@ -27,8 +33,17 @@ def compile_target(name, folder, flags=PLAIN, output=None, compiler=None):
     program = pathlib.Path(folder) / (output or source.stem)
     compiler = compiler or ("g++" if source.suffix == ".cc" else "gcc")
     standard = ["-std=gnu11"] if source.suffix == ".c" else []
-    subprocess.run([compiler, *standard, "-D_GNU_SOURCE", f"-I{ROOT}", *flags, "-o", program, source,
-                    "-lpthread", "-ldl"], check=True)
+    command = (compiler, *standard, "-D_GNU_SOURCE", f"-I{ROOT}", *flags, source, "-lpthread", "-ldl")
+    # What lies in a test's folder is that test's, and so is what gets written beside a program.
+    is_alike = source.parent == TARGETS and not any("/" in str(flag) or "split" in str(flag)
+                                                    for flag in flags)
+    if command not in COMPILED:
+        subprocess.run([*command, "-o", program], check=True)
+        if is_alike:
+            COMPILED[command] = f"{COMPILED_FOLDER.name}/{len(COMPILED)}"
+            shutil.copy(program, COMPILED[command])
+    else:
+        shutil.copy(COMPILED[command], program)
     return program
 
 
