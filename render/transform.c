@@ -242,7 +242,7 @@ int transform_shape(
 		shape->collapse_recursion ? collapse_pass : NULL,
 		shape->collapse_recursion ? prune_pass : NULL,
 		shape->by_module ? module_pass : NULL,
-		/* In the stacks that are shown: in a picture that is read nobody could find others. */
+		/* In the stacks that are shown: a picture that is read has no others. */
 		shape->fold_idle && !shape->by_thread ? idle_pass : NULL,
 		shape->reverse ? reverse_pass : NULL,
 	};

@@ -313,7 +313,7 @@ static int read_sample(
 	struct reader *reader, uint64_t i, uint64_t tick_us, uint64_t *ticks, uint32_t *last)
 {
 	const struct protobuf *columns = reader->columns.at;
-	uint32_t numbers[EMBED_SAMPLE_KINDS - EMBED_SAMPLE_TIMES + 1], step, thread;
+	uint32_t numbers[EMBED_SAMPLE_KINDS - EMBED_SAMPLE_TIMES + 1] = {0}, step, thread;
 	uint64_t time_us;
 
 	for (unsigned k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
