@@ -130,4 +130,4 @@ def test_the_machines_functions_have_their_shares(tmp_path, clock, type_of_it, n
     assert run.folded.where(lambda stack: "collatz" in stack and stack.index("chunk") <
                             stack.index("count") < stack.index("collatz"))
     assert not run.folded.where(lambda stack: "eval" in stack)
-    assert run.folded.where(lambda stack: stack[-1] == "mix") > mix * 0.9
+    assert run.folded.where(lambda stack: stack[-1] == "mix") > mix * 0.9, run.folded.describe()

@@ -156,8 +156,9 @@ def test_time_in_system_calls(tmp_path, options):
     assert 0.2 < truth < 0.8
     assert abs(share - truth) <= folded.SIGMAS * (truth * (1 - truth) / looks) ** 0.5, (
         f"{truth:.3f} by the kernel\n{run.folded.describe()}")
-    # Nothing of it is left on the wrapper, nor does it hide who called.
-    assert run.folded.where(lambda s: s[-1] == "read") <= 0.02 * run.folded.total
+    # Nothing of it is left on the wrapper, whose own instructions are 1 to 3 % by processor, nor does
+    # it hide who called.
+    assert run.folded.where(lambda s: s[-1] == "read") <= 0.06 * run.folded.total
     assert all("main" in s for s, _ in run.folded.stacks if s[-1] == "[kernel: read]")
     told = float(re.search(r"([0-9.]+) s of it in system calls", run.stderr)[1])
     assert told >= 0.9 * share * run.truth_s
