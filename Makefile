@@ -38,7 +38,7 @@ PYTEST     := pytest-3
 # `make check` install packages; everything else names what is missing.
 build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfutils/libdwfl.h \
 	libelf-dev:libelf.h libiberty-dev:libiberty/demangle.h zlib1g-dev:zlib.h \
-	liblzma-dev:lzma.h libzstd-dev:zstd.h libinih-dev:ini.h libunwind-dev:libunwind.h
+	liblzma-dev:lzma.h libzstd-dev:zstd.h libinih-dev:ini.h libncurses-dev:curses.h libunwind-dev:libunwind.h
 # Bundles and minifies the viewer. What `make dist` packs brings the result along; without that folder
 # it is made anew.
 viewer_packed := $(wildcard share/viewer/packed)
@@ -47,12 +47,14 @@ viewer_tool   := $(if $(viewer_packed),,esbuild)
 python_package := libpython3-dev
 # Where it is missing zlib inflates, in thrice the time.
 faster_needs   := libdeflate-dev
+# Where it is missing gzip packs the viewer, into 3 % more.
+smaller_tool   := zopfli
 build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
-	$(viewer_tool) $(python_package) $(faster_needs)
+	$(viewer_tool) $(if $(viewer_packed),,$(smaller_tool)) $(python_package) $(faster_needs)
 test_packages  := libcmocka-dev python3 python3-pytest python3-pytest-xdist g++ binutils clang dwz \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
 	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc man-db golang-go musl-tools \
-	gdb valgrind linux-perf libc++abi1-14 liblua5.4-dev lua5.4 redis-tools
+	gdb valgrind linux-perf libc++abi1-14 liblua5.4-dev lua5.4 redis-tools tmux
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	libcmocka-dev $(python_package) liblua5.4-dev $(faster_needs)
 
@@ -89,9 +91,11 @@ san_link    := $(if $(findstring clang,$(CC)),,$(if $(findstring address,$(SAN))
 san_objects := $(if $(SAN),$(BUILD)/obj/tests/setup/leaks.o)
 
 # The guest: position independent, no stack protector, no thread-local storage, nothing but libc.
-prof_cflags := $(base_cflags) -fPIC -fno-stack-protector -fno-exceptions -fasynchronous-unwind-tables \
+prof_cflags := $(base_cflags) -fPIC -fno-exceptions -fasynchronous-unwind-tables \
 	-ffunction-sections
-cli_packages := cairo libdw libelf liblzma libzstd inih
+# Whatever CFLAGS ask for, as those of distributions do.
+prof_last   := -fno-stack-protector
+cli_packages := cairo libdw libelf liblzma libzstd inih ncursesw
 # Asked once and only when something is compiled: `make help` works without pkg-config.
 faster_package = $(eval faster_package := $$(shell $(PKG_CONFIG) --exists libdeflate && echo libdeflate))$(faster_package)
 ask_packages = $(shell $(PKG_CONFIG) $(1) $(cli_packages) $(faster_package))
@@ -166,7 +170,7 @@ ccache := $(shell command -v ccache)
 
 # Rewritten only when the flags change, so that objects follow their flags.
 quoted = '$(subst ','\'',$(1))'
-flags_text = $(CC) | $(prof_cflags) | $(binding) | $(python_cflags) | $(cli_cflags) | $(CFLAGS) | $(CPPFLAGS) | $(LDFLAGS)
+flags_text = $(CC) | $(prof_cflags) $(prof_last) | $(binding) | $(python_cflags) | $(cli_cflags) | $(CFLAGS) | $(CPPFLAGS) | $(LDFLAGS)
 $(BUILD)/flags: text = $(flags_text)
 $(BUILD)/paths: text = $(path_flags)
 $(BUILD)/flags $(BUILD)/paths: $(BUILD)/dependencies FORCE
@@ -175,6 +179,7 @@ $(BUILD)/flags $(BUILD)/paths: $(BUILD)/dependencies FORCE
 FORCE:
 
 $(prof_objects): flags = $(prof_cflags)
+$(prof_objects) $(python_objects): last = $(prof_last)
 # What handlers and interposers call of libc is looked up when the library is loaded, never in their
 # midst; all else at its first call: most images never come there, and each name costs every exec.
 # Not all compilers for aarch64 can tell the two apart.
@@ -193,17 +198,17 @@ $(path_objects): $(BUILD)/paths
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  CC      $<")
-	$(Q)$(ccache) $(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(ccache) $(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(last) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/flamerun/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  CC      $< (flamerun)")
-	$(Q)$(ccache) $(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(ccache) $(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(last) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.o: %.S $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  AS      $<")
-	$(Q)$(ccache) $(CC) $(flags) -I$(BUILD) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(ccache) $(CC) $(flags) -I$(BUILD) $(CPPFLAGS) $(CFLAGS) $(last) -MMD -MP -c -o $@ $<
 
 # One segment for code and constants: every exec'd image maps and touches fewer pages. The compiler's
 # start files would have the dynamic linker look four names up, three of them in vain.
@@ -243,7 +248,8 @@ $(PKGCONFIG_FILE): FORCE
 
 $(BUILD)/librender.a: $(render_objects)
 $(BUILD)/libcli.a: $(filter-out $(main_object),$(cli_objects)) $(shared_objects)
-$(BUILD)/libprof.a: $(prof_objects)
+# Tests call libc's, which a sanitizer watches.
+$(BUILD)/libprof.a: $(filter-out %/mem_calls.o,$(prof_objects))
 $(BUILD)/%.a:
 	@$(if $(V),,echo "  AR      $@")
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -259,17 +265,19 @@ $(PROGRAM): $(main_object) $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a
 
 # The viewer as it stands in every picture: a loader as text, within CDATA, which "]]>" would end, so
 # "]] >" stands for it, since lint_viewer allows it in code only; and what the loader inflates, the
-# style, a zero byte and the script.
+# script, a zero byte and the style.
 esbuild = esbuild --minify --log-level=warning
-bundle  = $(esbuild) --bundle --format=iife --target=es2020
+bundle  = $(esbuild) --bundle --format=iife --target=es2022
 $(BUILD)/viewer.pack $(BUILD)/loader.js: $(viewer_sources) $(BUILD)/dependencies
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  VIEWER  $@")
 	$(Q)$(if $(viewer_packed),cp $(viewer_packed)/$(@F) $@,$(make_viewer))
 $(BUILD)/loader.js: make_viewer = $(bundle) share/viewer/$(@F) | sed 's/]]>/]] >/g' > $@
-$(BUILD)/viewer.pack: make_viewer = { $(esbuild) share/viewer/viewer.css && printf '\000' && \
+$(BUILD)/viewer.pack: make_viewer = { \
 	$(bundle) share/viewer/main.js --banner:js='// flamerun $(VERSION), share/viewer; MIT license' \
-		--footer:js='//\# sourceURL=flamerun-$(VERSION)/viewer.js'; } | gzip -9n | base64 -w 720 > $@
+		--footer:js='//\# sourceURL=flamerun-$(VERSION)/viewer.js' && printf '\000' && \
+	$(esbuild) share/viewer/viewer.css; } > $@.plain && \
+	$(if $(shell command -v $(smaller_tool)),$(smaller_tool) --i50,gzip -9n) -c $@.plain | base64 -w 720 > $@
 $(BUILD)/obj/render/viewer.o: $(BUILD)/viewer.pack $(BUILD)/loader.js
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a \
@@ -571,6 +579,30 @@ dist: $(BUILD)/viewer.pack $(BUILD)/loader.js ## pack the committed tree into bu
 	@git diff --quiet HEAD -- share/viewer || { echo 'flamerun: share/viewer is not as committed' >&2; exit 1; }
 	git archive --output=$(BUILD)/$(dist_name).tar.gz --prefix=$(dist_name)/share/viewer/packed/ \
 		$(^:%=--add-file=%) --prefix=$(dist_name)/ HEAD
+
+# Who made them: DEBFULLNAME and DEBEMAIL, as for dch(1), else who made the last commit.
+DEBFULLNAME ?= $(shell git log -1 --format=%an)
+DEBEMAIL    ?= $(shell git log -1 --format=%ae)
+maker  = $(DEBFULLNAME) <$(DEBEMAIL)>
+deb   := $(BUILD)/deb/$(dist_name)
+.PHONY: deb
+deb: ## make Debian packages of the committed tree in build/deb; wants debhelper and lintian
+	rm -rf $(BUILD)/deb
+	mkdir -p $(BUILD)/deb
+	git archive --prefix=$(dist_name)/ --output=$(BUILD)/deb/flamerun_$(VERSION).orig.tar.gz HEAD
+	tar xf $(BUILD)/deb/flamerun_$(VERSION).orig.tar.gz -C $(BUILD)/deb
+	cp -r $(deb)/share/debian $(deb)
+	sed -i 's/@MAINTAINER@/$(maker)/' $(deb)/debian/control
+	printf 'flamerun (%s-1) unstable; urgency=medium\n\n  * What is new: CHANGELOG.md.\n\n -- %s  %s\n' $(VERSION) '$(maker)' \
+		"$$(git log -1 --format=%cD)" > $(deb)/debian/changelog
+	cd $(deb) && dpkg-buildpackage -us -uc
+	lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs $(BUILD)/deb/*.changes
+
+.PHONY: check-deb
+check-deb: ## build the packages, install, use and purge them in a Debian root of their own; as root
+	@YES='$(YES)' tests/setup/packages.sh $(build_packages) debhelper lintian debootstrap
+	+@$(MAKE) --no-print-directory deb
+	tests/setup/deb.sh $(BUILD)/deb
 
 # $(call compile_command,source,flags): one entry of the database, in JSON's quoting.
 json = $(subst ",\",$(subst \,\\,$(1)))

@@ -41,6 +41,9 @@ struct ending command_render(struct options *options, int argc, char **argv, int
 struct ending command_merge(struct options *options, int argc, char **argv, int index);
 struct ending command_top(struct options *options, int argc, char **argv, int index);
 
+/* Likewise: compare runs of two versions of a program, from files or by running both in turns. */
+struct ending command_diff(struct options *options, int argc, char **argv, int index);
+
 /*
  * Add what settings files and the environment say to @options, whose command line is parsed, and
  * finish them. Warns. Returns 0, or -errno with @message filled.

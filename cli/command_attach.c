@@ -18,6 +18,7 @@
 #include "cli/run/gather.h"
 #include "cli/run/jit.h"
 #include "cli/run/launch.h"
+#include "cli/run/live.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
 #include "libprof/procfs.h"
@@ -33,6 +34,10 @@ struct attach_run {
 	struct gather *gather;
 	struct results *results;
 	struct jit_watch jit;
+	struct live *live; /* NULL: nothing is shown meanwhile */
+	char title[64];
+	char *words[2];
+	struct drawing so_far;
 	int doorbell;
 	uint64_t started_ns;
 	time_t started_wall_s;
@@ -106,6 +111,8 @@ static int start_sampling(struct attach_run *run, struct diag_message *message)
 		return error;
 	signals_guard();
 	error = gather_open(&run->gather, &config, message);
+	if (!error && options->live)
+		error = live_open(&run->live, false, message);
 	run->doorbell = error ? -1 : signals_catch();
 	if (!error && run->doorbell < 0)
 		error = diag_fail(message, run->doorbell, "cannot catch signals: %s",
@@ -141,42 +148,55 @@ static void sample_until_end(struct attach_run *run)
 		(struct jit_watch){.options = options, .gather = run->gather, .is_outside = true};
 	signals_watch_end();
 	while (!signals_end_requested() && remaining_ms(deadline_ns)) {
+		int patience = remaining_ms(deadline_ns);
 		struct pollfd files[] = {
 			{.fd = run->doorbell, .events = POLLIN},
 			{.fd = gather_descriptor(run->gather), .events = POLLIN},
+			{.fd = run->live ? live_descriptor(run->live) : -1, .events = POLLIN},
 		};
 
 		if (gather_has_ended(run->gather))
 			break;
-		poll(files, 2, remaining_ms(deadline_ns)); /* EINTR is as good as the doorbell */
+		if (run->live && (patience < 0 || patience > LIVE_TICK_MS))
+			patience = LIVE_TICK_MS;
+		poll(files, 3, patience); /* EINTR is as good as the doorbell */
 		signals_drain();
 		if (gather_read(run->gather))
 			break; /* out of memory: what there is can be drawn */
 		jit_check(&run->jit, clock_now_ns());
+		if (run->live && live_turn(run->live))
+			break;
 	}
 	signals_stop_forwarding();
 }
 
-static unsigned draw_results(struct attach_run *run)
+/* What is drawn, or shown meanwhile; @run keeps its words. */
+static struct drawing drawing_of(struct attach_run *run)
 {
-	char title[64];
-	char *words[] = {title, NULL};
-	const struct drawing drawing = {
+	char *title = run->title;
+
+	if (run->count == 1)
+		snprintf(title, sizeof(run->title), "%s, process %d", run->comm, (int)run->pids[0]);
+	else
+		snprintf(title, sizeof(run->title), "processes %.40s", run->options->pids);
+	run->words[0] = title;
+	return (struct drawing){
 		.options = run->options,
 		.gather = run->gather,
 		.results = run->results,
-		.words = words,
+		.words = run->words,
 		.program = title,
 		.started_ns = run->started_ns,
-		.ended_ns = clock_now_ns(),
 		.started_wall_s = run->started_wall_s,
-		.is_stopped = run->are_stopped && are_stopped(run),
 	};
+}
 
-	if (run->count == 1)
-		snprintf(title, sizeof(title), "%s, process %d", run->comm, (int)run->pids[0]);
-	else
-		snprintf(title, sizeof(title), "processes %.40s", run->options->pids);
+static unsigned draw_results(struct attach_run *run)
+{
+	struct drawing drawing = drawing_of(run);
+
+	drawing.ended_ns = clock_now_ns();
+	drawing.is_stopped = run->are_stopped && are_stopped(run);
 	return drawing_make(&drawing, NULL);
 }
 
@@ -192,11 +212,17 @@ struct ending command_attach(const struct options *options)
 	} else {
 		if (!options->duration_ns)
 			diag_info("sampling; Ctrl-C ends it and draws");
+		run.so_far = drawing_of(&run);
+		run.so_far.still_runs = true;
+		if (run.live)
+			live_begin(run.live, &run.so_far);
 		sample_until_end(&run);
+		live_end(run.live);
 		if (draw_results(&run))
 			ending.status = COMMAND_FAILED;
 		jit_report(&run.jit);
 	}
+	live_free(run.live);
 	gather_free(run.gather);
 	results_free(run.results);
 	return ending;

@@ -52,6 +52,10 @@ static int store_option(struct options *options, const struct options_row *row, 
 		options->run_only = row->long_name;
 	if (row->commands == OPTIONS_FOR_TOP)
 		options->top_only = row->long_name;
+	if (row->commands == OPTIONS_FOR_DIFF)
+		options->diff_only = row->long_name;
+	if (row->commands == OPTIONS_FOR_TABLES)
+		options->tables_only = row->long_name;
 	if (options->completions && options->action == OPTIONS_RUN)
 		options->action = OPTIONS_COMPLETIONS;
 	return error;
@@ -254,6 +258,22 @@ int options_parse(
 			return error;
 		*index += used;
 	}
+	return 0;
+}
+
+int options_check_command(const struct options *options, const char *name, bool is_top,
+	bool is_diff, bool runs, struct diag_message *message)
+{
+	if (options->run_only && !runs)
+		return diag_fail(message, -EINVAL, "--%s means nothing to %s: it runs no program",
+			options->run_only, name);
+	if (options->top_only && !is_top)
+		return diag_fail(message, -EINVAL, "--%s is for flamerun top", options->top_only);
+	if (options->diff_only && !is_diff)
+		return diag_fail(message, -EINVAL, "--%s is for flamerun diff", options->diff_only);
+	if (options->tables_only && !is_top && !is_diff)
+		return diag_fail(message, -EINVAL, "--%s is for flamerun top and flamerun diff",
+			options->tables_only);
 	return 0;
 }
 

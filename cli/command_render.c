@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flamerun render: folded stacks, a pprof profile or a picture in, files of any format out; and
- * flamerun merge: the same of several together. No program is run.
+ * flamerun render: a file of stacks in, files of any format out; and flamerun merge: the same of
+ * several together. No program is run.
  */
 #include "cli/command.h"
 
@@ -19,8 +19,8 @@
  * Not when all that failed is a reader that went away, as head(1) does: who ends a pipeline early
  * wants no files from it.
  */
-static void rescue_stacks(const struct input *input, const struct results_written *written,
-	struct diag_message *message)
+static void rescue_stacks(const struct input *input, const struct picture_options *picture,
+	const struct results_written *written, struct diag_message *message)
 {
 	const struct calltree *tree = input->tree;
 	char path[PATH_MAX];
@@ -28,7 +28,7 @@ static void rescue_stacks(const struct input *input, const struct results_writte
 	if (strcmp(input->path, "-") || written->has_stacks || !calltree_total(tree) ||
 		written->failed == written->unread)
 		return;
-	if (results_rescue(tree, path, message))
+	if (results_rescue(tree, picture, path, message))
 		return;
 	diag_fail(message, -EIO, "the stacks are in '%s'", path);
 }
@@ -40,7 +40,7 @@ static int write_stored(
 
 	results_write(results, stored->trees.shown, &stored->picture, true, &written);
 	if (written.failed) {
-		rescue_stacks(&stored->input, &written, message);
+		rescue_stacks(&stored->input, &stored->picture, &written, message);
 		return -EIO; /* said already */
 	}
 	if (!stored->options.open)

@@ -22,7 +22,7 @@
 	"\t\t\t/etc/flamerun.ini \"$user/flamerun/flamerun.ini\" .flamerun.ini' 2>/dev/null"
 
 /* The words that are no program. */
-#define COMMANDS "render merge top"
+#define COMMANDS "render merge top diff"
 
 typedef void row_fn(const struct options_row *row, FILE *out);
 
@@ -44,16 +44,12 @@ static void write_choices(const struct options_row *row, const char *between, FI
 		fprintf(out, "%s%s", name == row->names() ? "" : between, *name);
 }
 
-/* The first line of the text, without a colon at its end; in single quotes' safety. */
+/* The text as one line, in single quotes' safety. */
 static void write_text(const struct options_row *row, FILE *out)
 {
-	size_t bytes = strcspn(row->text, "\n");
-
-	if (bytes && row->text[bytes - 1] == ':')
-		bytes--;
-	for (size_t i = 0; i < bytes; i++)
-		if (!strchr("'[]", row->text[i]))
-			fputc(row->text[i], out);
+	for (const char *at = row->text; *at; at++)
+		if (!strchr("'[]", *at))
+			fputc(*at == '\n' ? ' ' : *at, out);
 }
 
 /* The row's letter, if it has one and takes a value; if it has one and takes none. */
@@ -166,7 +162,7 @@ static void write_bash_walk(FILE *out)
 	fputs("\t\t-*) ;;\n"
 	      "\t\t@) ((i++)) ;; # \"@name\" comes as two\n"
 	      "\t\t@*) ;;\n"
-	      "\t\trender|merge|top) rendering=1 ;;\n"
+	      "\t\trender|merge|top|diff) rendering=1 ;;\n"
 	      "\t\t*) [[ $rendering ]] || { __flamerun_program \"$i\"; return; } ;;\n"
 	      "\t\tesac\n"
 	      "\tdone\n",
@@ -254,7 +250,7 @@ static void write_zsh(FILE *out)
 	      "\tif [[ $words[1] == @* ]] && (( CURRENT > 1 )); then\n"
 	      "\t\twords[1]=flamerun\n"
 	      "\t\t_flamerun\n"
-	      "\telif [[ $words[1] == (render|merge|top) ]] && (( CURRENT > 1 )); then\n"
+	      "\telif [[ $words[1] == (render|merge|top|diff) ]] && (( CURRENT > 1 )); then\n"
 	      "\t\t_arguments -s -S $options '*:stacks:_files'\n"
 	      "\telif [[ $words[1] == @* ]]; then\n"
 	      "\t\tcompadd -- $(" LIST_PRESETS ")\n"
@@ -360,10 +356,12 @@ static void write_fish(FILE *out)
 	      "-d 'draw folded stacks'\n"
 	      "complete -c flamerun -n 'not __flamerun_program' -a merge -d 'many files as one'\n"
 	      "complete -c flamerun -n 'not __flamerun_program' -a top -d 'tables of functions'\n"
+	      "complete -c flamerun -n 'not __flamerun_program' -a diff -d 'what changed'\n"
 	      "complete -c flamerun -n 'not __flamerun_program' -a '(__flamerun_presets)' "
 	      "-d preset\n"
 	      "complete -c flamerun -n 'not __flamerun_program; and not string match -qr "
-	      "\"^(render|merge|top)\\$\" -- (commandline -opc)' -a '(__fish_complete_command)'\n"
+	      "\"^(render|merge|top|diff)\\$\" -- (commandline -opc)' "
+	      "-a '(__fish_complete_command)'\n"
 	      "complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'\n",
 		out);
 	for_each_row(write_fish_option, out);

@@ -154,7 +154,7 @@ static int write_settings(const struct options *options, FILE *out)
 
 static const char head[] =
 	"usage: flamerun [option...] [@preset] [--] program [argument...]\n"
-	"       flamerun -p PIDS [option...];  flamerun render|merge|top FILE...\n"
+	"       flamerun -p PIDS [option...];  flamerun render|merge|top|diff FILE...\n"
 	"Run a program and draw a flame graph of where it spent its time.\n";
 
 static const char tail[] =

@@ -16,12 +16,12 @@
 #include "cli/run/drawing.h"
 #include "cli/run/signals.h"
 
-/* First words that mean, or one day will mean (NULL), a command of ours and not a program. */
+/* First words that mean a command of ours and not a program. */
 static const struct {
 	const char *word;
 	struct ending (*command)(struct options *options, int argc, char **argv, int index);
-} reserved[] = {
-	{"render", command_render}, {"merge", command_merge}, {"diff", NULL}, {"top", command_top}};
+} reserved[] = {{"render", command_render}, {"merge", command_merge}, {"top", command_top},
+	{"diff", command_diff}};
 #define RESERVED_COUNT (sizeof(reserved) / sizeof(reserved[0]))
 
 /*
@@ -61,11 +61,8 @@ static struct ending run_program(struct options *options, char **argv)
 {
 	struct diag_message message = {0};
 
-	if (options->top_only) {
-		diag_fail(&message, -EINVAL, "--%s is for flamerun top", options->top_only);
-		return report_failure(&message);
-	}
-	if (command_complete(options, &message) || drawing_check(options, &message) ||
+	if (options_check_command(options, "a run", false, false, true, &message) ||
+		command_complete(options, &message) || drawing_check(options, &message) ||
 		picture_check_groups(options, false, &message))
 		return report_failure(&message);
 	return options->pids ? command_attach(options) : command_run(options, argv);
@@ -105,12 +102,7 @@ static struct ending dispatch(struct options *options, int argc, char **argv)
 	word = find_reserved_word(options, argv[index]);
 	if (word == RESERVED_COUNT)
 		return run_program(options, argv + index);
-	if (reserved[word].command)
-		return reserved[word].command(options, argc, argv, index + 1);
-	diag_fail(&message, -ENOSYS, "'%s' is reserved for a command of flamerun", argv[index]);
-	diag_fail_hint(&message, "to profile the program %s: flamerun -- %s", argv[index],
-		argv[index]);
-	return report_failure(&message);
+	return reserved[word].command(options, argc, argv, index + 1);
 }
 
 struct invocation {

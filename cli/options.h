@@ -22,7 +22,7 @@ enum options_action {
 };
 
 #define OPTIONS_LIST_MAX 32
-#define OPTIONS_ROWS_MAX 64
+#define OPTIONS_ROWS_MAX 72
 
 /* Where a value comes from. A later one beats an earlier one, in whatever order they are stored. */
 enum options_rank {
@@ -56,10 +56,11 @@ struct options {
 	struct options_list ignore;  /* likewise; empty: none */
 	struct options_list source_map; /* "OLD=NEW", OLD is not empty */
 	struct options_list of;	     /* regular expressions; empty: tables of everything */
+	struct options_list fail_over; /* "[RE=]PERCENT"; empty: no change is a failure */
 	const char *by;		      /* names of options_groupings(), commas between */
 	const char *format;	      /* one of format_names(); NULL: by the outputs' names */
 	const char *sample_type;      /* which values are drawn; NULL: a clock's, or those that a
-					 pprof profile names */
+					 file says are to be shown */
 	const char *palette;	      /* one of palette_names(); NULL: the default one */
 	const char *demangle;	      /* one of demangle_styles() */
 	const char *ground;	      /* "light" or "dark" */
@@ -89,6 +90,7 @@ struct options {
 	uint32_t wall;
 	uint32_t no_fold_idle;
 	uint32_t no_waits;
+	uint32_t live;
 	uint32_t wait_details;
 	uint32_t debuginfod; /* where nobody said so: when DEBUGINFOD_URLS is set */
 	uint32_t test_clock_hz; /* 0: off */
@@ -98,12 +100,15 @@ struct options {
 	uint32_t no_config;
 	uint32_t limit; /* 0: as many rows as is usual */
 	uint32_t json, csv;
+	uint32_t runs; /* of each of two programs; 0: files are compared */
 	const char *completions; /* a shell whose script to write, or NULL */
 	const char *config;   /* NULL: the usual files */
 	const char *preset;   /* "NAME" of @NAME, or NULL */
 	bool ended_by_dashes; /* "--" was seen */
 	const char *run_only; /* last option that only makes sense when profiling, or NULL */
-	const char *top_only; /* likewise in tables */
+	const char *top_only; /* likewise in tables of one profile */
+	const char *diff_only;	/* likewise where two versions are compared */
+	const char *tables_only; /* likewise in either of the two */
 	struct options_origin origins[OPTIONS_ROWS_MAX]; /* of the field of each row */
 };
 
@@ -126,7 +131,13 @@ enum options_completion {
 	OPTIONS_COMPLETE_FILE,
 	OPTIONS_COMPLETE_NAMES
 };
-enum options_commands { OPTIONS_FOR_ANY, OPTIONS_FOR_RUN, OPTIONS_FOR_TOP };
+enum options_commands {
+	OPTIONS_FOR_ANY,
+	OPTIONS_FOR_RUN,
+	OPTIONS_FOR_TOP,
+	OPTIONS_FOR_DIFF,
+	OPTIONS_FOR_TABLES /* of either of the two */
+};
 enum options_from { OPTIONS_FROM_COMMAND, OPTIONS_FROM_USER, OPTIONS_FROM_PROJECT };
 enum options_listing { OPTIONS_LINES, OPTIONS_NAMES, OPTIONS_NOWHERE };
 
@@ -198,6 +209,14 @@ const struct options_origin *options_origin(
  */
 int options_parse(struct options *options, int argc, char **argv, int *index,
 	struct diag_message *message);
+
+/*
+ * Is there an option on the command line that means nothing to a command called @name? That command
+ * is @is_top, @is_diff or neither, and runs programs or not. Returns 0, or -EINVAL with @message
+ * filled.
+ */
+int options_check_command(const struct options *options, const char *name, bool is_top,
+	bool is_diff, bool runs, struct diag_message *message);
 
 /*
  * Put in what can only be known at the end: the default output when none was given.

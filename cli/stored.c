@@ -17,28 +17,16 @@
 static const struct {
 	const char *name, *wants, *example;
 } commands[] = {
-	[STORED_RENDER] = {"render", "folded stacks, a pprof profile or a picture of flamerun's",
+	[STORED_RENDER] = {"render",
+		"a file of stacks: folded, or of pprof, speedscope, perf or flamerun",
 		"flamerun render stacks.folded -o flame.svg"},
 	[STORED_MERGE] = {"merge",
-		"files of folded stacks, pprof profiles or pictures of flamerun's",
+		"files of stacks: folded, or of pprof, speedscope, perf or flamerun",
 		"flamerun merge one.svg two.svg -o both.svg"},
-	[STORED_TOP] = {"top", "folded stacks, a pprof profile or a picture of flamerun's",
+	[STORED_TOP] = {"top",
+		"a file of stacks: folded, or of pprof, speedscope, perf or flamerun",
 		"flamerun top flame.svg"},
 };
-
-/* What has no meaning to @command. */
-static int check_options(
-	const struct options *options, enum stored_command command, struct diag_message *message)
-{
-	const char *name = commands[command].name;
-
-	if (options->run_only)
-		return diag_fail(message, -EINVAL, "--%s means nothing to %s: it runs no program",
-			options->run_only, name);
-	if (options->top_only && command != STORED_TOP)
-		return diag_fail(message, -EINVAL, "--%s is for flamerun top", options->top_only);
-	return 0;
-}
 
 int stored_parse(struct options *options, enum stored_command command, int argc, char **argv,
 	int index, struct stored_files *files, struct diag_message *message)
@@ -68,7 +56,7 @@ int stored_parse(struct options *options, enum stored_command command, int argc,
 		diag_fail_hint(message, "%s", commands[command].example);
 		return -EINVAL;
 	}
-	return check_options(options, command, message);
+	return options_check_command(options, name, command == STORED_TOP, false, false, message);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

@@ -19,7 +19,7 @@ __flamerun_value()
 {
 	case $1 in
 	--output|-o) __flamerun_files "$2" ;;
-	--format) COMPREPLY=($(compgen -W 'svg png pdf folded pb.gz pb json md' -- "$2")) ;;
+	--format) COMPREPLY=($(compgen -W 'svg png pdf folded pb.gz pb speedscope.json firefox.json json md' -- "$2")) ;;
 	--by) COMPREPLY=($(compgen -W 'function process thread module line file' -- "$2")) ;;
 	--demangle) COMPREPLY=($(compgen -W 'short full none' -- "$2")) ;;
 	--palette) COMPREPLY=($(compgen -W 'hot mem io aqua java js perl red green blue yellow purple orange by-module cividis okabe-ito' -- "$2")) ;;
@@ -57,11 +57,11 @@ _flamerun()
 		fi
 		case $word in
 		--) [[ $rendering ]] || { __flamerun_program $((i + 1)); return; } ;;
-		--output|--format|--sample-type|--focus|--hide|--ignore|--root|--by|--source-map|--demangle|--palette|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--limit|--of|--rate|--duration|--pid|--jit|--config|--completions|-[ordp]|-[qvh][ordp]) pending=$word ;;
+		--output|--format|--sample-type|--focus|--hide|--ignore|--root|--by|--source-map|--demangle|--palette|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--limit|--of|--runs|--fail-over|--rate|--duration|--pid|--jit|--config|--completions|-[onrdp]|-[qvh][onrdp]) pending=$word ;;
 		-*) ;;
 		@) ((i++)) ;; # "@name" comes as two
 		@*) ;;
-		render|merge|top) rendering=1 ;;
+		render|merge|top|diff) rendering=1 ;;
 		*) [[ $rendering ]] || { __flamerun_program "$i"; return; } ;;
 		esac
 	done
@@ -70,16 +70,16 @@ _flamerun()
 		[[ $pending == --* ]] || pending=-${pending: -1}
 		__flamerun_value "$pending" "$current"
 	elif [[ $current == --no-* ]]; then
-		COMPREPLY=($(compgen -W '--no-config --no-open --no-inline-suffix --no-wall --no-fold-idle --no-reverse --no-collapse-recursion --no-inline --no-threads --no-merge-templates --no-icicle --no-follow --no-outside --no-waits --no-wait-details --no-start-paused --no-debuginfod --no-quiet --no-verbose' -- "$current"))
+		COMPREPLY=($(compgen -W '--no-config --no-open --no-inline-suffix --no-wall --no-fold-idle --no-reverse --no-collapse-recursion --no-inline --no-threads --no-merge-templates --no-icicle --no-follow --no-outside --no-waits --no-wait-details --no-start-paused --no-live --no-debuginfod --no-quiet --no-verbose' -- "$current"))
 	elif [[ $current == -* ]]; then
-		COMPREPLY=($(compgen -W ' --output --format --sample-type --open --inline-suffix --focus --hide --wall --fold-idle --reverse --ignore --root --collapse-recursion --by --inline --source-map --threads --demangle --merge-templates --palette --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --json --csv --rate --duration --pid --follow --outside --waits --wait-details --start-paused --jit --debuginfod --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
+		COMPREPLY=($(compgen -W ' --output --format --sample-type --open --inline-suffix --focus --hide --wall --fold-idle --reverse --ignore --root --collapse-recursion --by --inline --source-map --threads --demangle --merge-templates --palette --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --json --csv --runs --fail-over --rate --duration --pid --follow --outside --waits --wait-details --start-paused --jit --live --debuginfod --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
 	elif [[ $rendering ]]; then
 		__flamerun_files "$current"
 	elif [[ $current == @* || ${COMP_WORDS[COMP_CWORD - 1]} == @ ]]; then
 		COMPREPLY=($(compgen -W "$(__flamerun_presets)" -- "@${current#@}"))
 	else
 		__flamerun_program "$COMP_CWORD"
-		COMPREPLY+=($(compgen -W 'render merge top' -- "$current"))
+		COMPREPLY+=($(compgen -W 'render merge top diff' -- "$current"))
 	fi
 }
 complete -F _flamerun flamerun

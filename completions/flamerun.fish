@@ -13,9 +13,9 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --sample-type --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --rate --duration --pid --jit --config --completions; or string match -qr -- '^-[qvh]*[ordp]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --runs --fail-over --rate --duration --pid --jit --config --completions; or string match -qr -- '^-[qvh]*[onrdp]$' "$word"
 			set i (math $i + 1)
-		else if contains -- "$word" render merge top
+		else if contains -- "$word" render merge top diff
 			return 1
 		else if string match -qr -- '^[-@]' "$word"
 		else
@@ -40,12 +40,13 @@ end
 complete -c flamerun -n 'not __flamerun_program' -a render -d 'draw folded stacks'
 complete -c flamerun -n 'not __flamerun_program' -a merge -d 'many files as one'
 complete -c flamerun -n 'not __flamerun_program' -a top -d 'tables of functions'
+complete -c flamerun -n 'not __flamerun_program' -a diff -d 'what changed'
 complete -c flamerun -n 'not __flamerun_program' -a '(__flamerun_presets)' -d preset
-complete -c flamerun -n 'not __flamerun_program; and not string match -qr "^(render|merge|top)\$" -- (commandline -opc)' -a '(__fish_complete_command)'
+complete -c flamerun -n 'not __flamerun_program; and not string match -qr "^(render|merge|top|diff)\$" -- (commandline -opc)' -a '(__fish_complete_command)'
 complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'
-complete -c flamerun -n 'not __flamerun_program' -s o -l output -r -F -d 'write the graph here, more than one if repeated'
-complete -c flamerun -n 'not __flamerun_program' -l format -x -a 'svg png pdf folded pb.gz pb json md' -d 'format for - and for names that tell none'
-complete -c flamerun -n 'not __flamerun_program' -l sample-type -x -d 'which values to draw: of a run cpu, wait or vm, or those of a pprof profile'
+complete -c flamerun -n 'not __flamerun_program' -s o -l output -r -F -d 'write graphs here: .svg .png .pdf .folded .pb.gz .pb .speedscope.json .firefox.json .json .md'
+complete -c flamerun -n 'not __flamerun_program' -l format -x -a 'svg png pdf folded pb.gz pb speedscope.json firefox.json json md' -d 'format for - and for names that tell none'
+complete -c flamerun -n 'not __flamerun_program' -l sample-type -x -d 'which values to draw: of a run cpu, wait or vm, or those of a file of stacks'
 complete -c flamerun -n 'not __flamerun_program' -l open -d 'open the picture when it is written'
 complete -c flamerun -n 'not __flamerun_program' -l no-open -d 'undo --open'
 complete -c flamerun -n 'not __flamerun_program' -l inline-suffix -d 'end names of inlined functions in _i, in folded stacks'
@@ -88,6 +89,8 @@ complete -c flamerun -n 'not __flamerun_program' -l limit -x -d 'rows of each ta
 complete -c flamerun -n 'not __flamerun_program' -l of -x -d 'who calls the functions that match, and whom they call'
 complete -c flamerun -n 'not __flamerun_program' -l json -d 'as JSON'
 complete -c flamerun -n 'not __flamerun_program' -l csv -d 'as CSV'
+complete -c flamerun -n 'not __flamerun_program' -s n -l runs -x -d 'run two programs so often, in turns, and compare them'
+complete -c flamerun -n 'not __flamerun_program' -l fail-over -x -d 'status 1 when a function became slower by more percent; REGEX=PERCENT: when one that matches'
 complete -c flamerun -n 'not __flamerun_program' -s r -l rate -x -d 'samples per CPU-second of each thread'
 complete -c flamerun -n 'not __flamerun_program' -s d -l duration -x -d 'write the graph then; the program goes on'
 complete -c flamerun -n 'not __flamerun_program' -s p -l pid -x -d 'sample running processes, which go on untouched'
@@ -102,6 +105,8 @@ complete -c flamerun -n 'not __flamerun_program' -l no-wait-details -d 'undo --w
 complete -c flamerun -n 'not __flamerun_program' -l start-paused -d 'record nothing until the program says so'
 complete -c flamerun -n 'not __flamerun_program' -l no-start-paused -d 'undo --start-paused'
 complete -c flamerun -n 'not __flamerun_program' -l jit -x -a 'none python' -d 'name the functions of these, too, commas between'
+complete -c flamerun -n 'not __flamerun_program' -l live -d 'show the hottest functions and threads once a second meanwhile'
+complete -c flamerun -n 'not __flamerun_program' -l no-live -d 'undo --live'
 complete -c flamerun -n 'not __flamerun_program' -l debuginfod -d 'ask servers for symbols that are not here'
 complete -c flamerun -n 'not __flamerun_program' -l no-debuginfod -d 'undo --debuginfod'
 complete -c flamerun -n 'not __flamerun_program' -l config -r -F -d 'read this settings file instead of the usual ones'

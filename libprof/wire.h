@@ -27,7 +27,7 @@
 #include <string.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 9
+#define WIRE_VERSION 10
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
@@ -271,6 +271,7 @@ struct wire_slot {
 	uint32_t pid;        /* as the process sees itself */
 	uint32_t ppid;
 	uint32_t namespaced; /* pid means nothing to flamerun */
+	uint64_t image_at;   /* where the process has its image's number: no other has it there */
 	uint32_t error;      /* errno that made the library turn itself off, else 0 */
 	uint64_t start_ns;   /* CLOCK_MONOTONIC */
 	uint64_t start_cpu_ns; /* CPU time the process had used when its first thread was armed */
@@ -285,7 +286,8 @@ struct wire_slot {
 	uint64_t children_ns;
 	uint64_t children_kib;
 	uint64_t after_leave; /* atomic: weight delivered after that, beyond what was due then */
-	uint32_t left_paused; /* nothing was being recorded when it left */
+	uint64_t pause_changed_ns; /* atomic: when is_paused last changed, written before that */
+	uint32_t is_paused; /* atomic: nothing is being recorded, or was when it left */
 	uint32_t quit;       /* enum wire_quit: it did not leave, it only ceased to be sampled */
 	uint32_t threads;    /* threads ever sampled */
 	uint32_t confined_threads; /* atomic: begun where a filter forbids to sample them */

@@ -385,6 +385,19 @@ static void write_frames(struct writer *writer)
 	end_column(writer, EMBED_FRAME_COLORS);
 }
 
+/* Nothing where nothing is compared. */
+static void write_frame_texts(struct writer *writer)
+{
+	const struct picture_verdicts *verdicts = writer->style->options->verdicts;
+
+	if (!verdicts)
+		return;
+	for (uint32_t i = 0; i < writer->preorder->frames; i++)
+		put_counted(&writer->column,
+			verdicts->explain(frame_at(writer, i), verdicts->context));
+	end_column(writer, EMBED_FRAME_TEXTS);
+}
+
 static void write_nodes(struct writer *writer)
 {
 	const struct preorder *preorder = writer->preorder;
@@ -590,6 +603,7 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	write_colors(&writer);
 	write_legend(&writer);
 	write_frames(&writer);
+	write_frame_texts(&writer);
 	write_nodes(&writer);
 	write_threads(&writer);
 	write_samples(&writer);

@@ -109,6 +109,8 @@ enum embed_tag {
 	EMBED_SAMPLE_THREADS = 48,
 	EMBED_SAMPLE_WEIGHTS = 49,
 	EMBED_SAMPLE_KINDS = 50,
+	/* Per frame, byte length, bytes: what there is to say of it. None where nothing is. */
+	EMBED_FRAME_TEXTS = 51,
 };
 
 /* Lines of a function, so that pictures stay small; the others are in profiles. */

@@ -27,6 +27,13 @@ static const struct {
 	{(enum palette_class)CALLTREE_PROCESS, "process"},
 	{(enum palette_class)CALLTREE_THREAD, "thread"},
 	{(enum palette_class)CALLTREE_IDLE, "idle threads"},
+	{PALETTE_SLOWER, "slower"},
+	{PALETTE_SLOWER_BY_OTHERS, "slower by others"},
+	{PALETTE_NEW, "new"},
+	{PALETTE_FASTER, "faster"},
+	{PALETTE_FASTER_BY_OTHERS, "faster by others"},
+	{PALETTE_GONE, "gone"},
+	{PALETTE_UNTOLD, "no change that is more than chance"},
 };
 
 _Static_assert(sizeof(classes) / sizeof(*classes) <= LEGEND_MAX, "there is room for each");

@@ -11,7 +11,7 @@
 
 /* Of a family of shades so many are shown, from its first hue to its last. */
 #define LEGEND_SHADES 3u
-#define LEGEND_MAX    16u
+#define LEGEND_MAX    24u
 
 struct legend_entry {
 	const char *text; /* for people; not to be freed */

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,21 +104,30 @@ const struct palette_wait palette_waits[PALETTE_WAITS] = {
 	{"", "not known", (enum palette_class)CALLTREE_WAIT},
 };
 
-/* A kind that nobody told of is not known. */
-static enum palette_class wait_class(const struct calltree_frame *frame)
+unsigned palette_wait_kind(const struct calltree_frame *frame)
 {
 	unsigned i = 0;
 
 	while (i < PALETTE_WAITS - 1 && strcmp(palette_waits[i].module, frame->module))
 		i++;
-	return palette_waits[i].class;
+	return i;
 }
+
+_Static_assert(PALETTE_GONE - PALETTE_UNTOLD == PICTURE_GONE - PICTURE_UNTOLD,
+	"verdicts and their classes have one order");
 
 /* Waits look the same in every palette. */
 enum palette_class palette_class_of(
 	const struct palette *palette, const struct calltree_frame *frame)
 {
-	return frame->kind == CALLTREE_WAIT ? wait_class(frame) : palette->scheme->classify(frame);
+	const struct picture_verdicts *verdicts = palette->verdicts;
+	enum picture_verdict verdict =
+		verdicts ? verdicts->judge(frame, verdicts->context) : PICTURE_UNTOLD;
+
+	if (frame->kind == CALLTREE_WAIT && verdict == PICTURE_UNTOLD)
+		return palette_waits[palette_wait_kind(frame)].class;
+	return verdicts ? (enum palette_class)(PALETTE_UNTOLD + (int)verdict)
+			: palette->scheme->classify(frame);
 }
 
 enum palette_class palette_java(const struct calltree_frame *frame)
@@ -313,6 +323,39 @@ static const struct palette_scheme palette_schemes[] = {
 	}},
 };
 
+/* One shade of a verdict. */
+#define VERDICT(hue, chroma, light, dark) \
+	{1, 1, {hue, hue}, {chroma, chroma}, {light, light}, {dark, dark}, 0}
+#define NO_VERDICT {1, 3, {260, 260}, {0.004, 0.004}, {0.84, 0.885}, {0.36, 0.41}, 0}
+
+/*
+ * For comparisons, by the name of the palette that was asked for. What is named stands out, what
+ * shares in it is pale, and what cannot be told is grey. Red and blue; and orange and blue, with
+ * lightness to tell what hue alone would not.
+ */
+static const struct palette_scheme verdict_schemes[] = {
+	{"hot", palette_by_kind, {
+		GREYS,
+		[PALETTE_UNTOLD]           = NO_VERDICT,
+		[PALETTE_SLOWER]           = VERDICT( 27, 0.150, 0.710, 0.500),
+		[PALETTE_SLOWER_BY_OTHERS] = VERDICT( 27, 0.055, 0.860, 0.430),
+		[PALETTE_FASTER]           = VERDICT(252, 0.120, 0.730, 0.490),
+		[PALETTE_FASTER_BY_OTHERS] = VERDICT(252, 0.045, 0.870, 0.420),
+		[PALETTE_NEW]              = VERDICT(345, 0.140, 0.740, 0.480),
+		[PALETTE_GONE]             = VERDICT(195, 0.090, 0.790, 0.460),
+	}},
+	{"okabe-ito", palette_by_kind, {
+		GREYS,
+		[PALETTE_UNTOLD]           = NO_VERDICT,
+		[PALETTE_SLOWER]           = VERDICT( 62, 0.140, 0.770, 0.520),
+		[PALETTE_SLOWER_BY_OTHERS] = VERDICT( 72, 0.065, 0.880, 0.440),
+		[PALETTE_FASTER]           = VERDICT(250, 0.110, 0.760, 0.500),
+		[PALETTE_FASTER_BY_OTHERS] = VERDICT(250, 0.050, 0.880, 0.420),
+		[PALETTE_NEW]              = VERDICT(100, 0.150, 0.900, 0.540),
+		[PALETTE_GONE]             = VERDICT(265, 0.130, 0.690, 0.400),
+	}},
+};
+
 /* clang-format on */
 
 /* ---- places and colours ---------------------------------------------------------------------- */
@@ -474,14 +517,30 @@ static const struct palette_scheme *find_scheme(const char *name)
 	return NULL;
 }
 
+/* The one of verdicts that is nearest to @scheme. */
+static const struct palette_scheme *find_verdict_scheme(const struct palette_scheme *scheme)
+{
+	bool is_for_all = !strcmp(scheme->name, "okabe-ito") || !strcmp(scheme->name, "cividis");
+
+	return &verdict_schemes[is_for_all];
+}
+
 int palette_init(struct palette *palette, const char *name, const struct calltree *tree)
+{
+	return palette_init_verdicts(palette, name, tree, NULL);
+}
+
+int palette_init_verdicts(struct palette *palette, const char *name, const struct calltree *tree,
+	const struct picture_verdicts *verdicts)
 {
 	uint32_t frames = calltree_frames(tree);
 	int has_modules = 0, error = 0;
 
-	*palette = (struct palette){.scheme = find_scheme(name)};
+	*palette = (struct palette){.scheme = find_scheme(name), .verdicts = verdicts};
 	if (!palette->scheme)
 		return -EINVAL;
+	if (verdicts)
+		palette->scheme = find_verdict_scheme(palette->scheme);
 	palette->places = calloc((size_t)frames + 1, 1);
 	if (!palette->places)
 		return -ENOMEM;

@@ -36,6 +36,13 @@ enum palette_class {
 	PALETTE_CHILD,
 	PALETTE_DISK,
 	PALETTE_READY,
+	PALETTE_UNTOLD, /* where versions are compared: enum picture_verdict, in its order */
+	PALETTE_SLOWER,
+	PALETTE_SLOWER_BY_OTHERS,
+	PALETTE_FASTER,
+	PALETTE_FASTER_BY_OTHERS,
+	PALETTE_NEW,
+	PALETTE_GONE,
 	PALETTE_CLASSES
 };
 
@@ -65,9 +72,12 @@ enum palette_class palette_java(const struct calltree_frame *frame);
 enum palette_class palette_js(const struct calltree_frame *frame);
 enum palette_class palette_perl(const struct calltree_frame *frame);
 
+struct picture_verdicts;
+
 /* A palette for the frames of one tree. */
 struct palette {
 	const struct palette_scheme *scheme;
+	const struct picture_verdicts *verdicts; /* borrowed; NULL: frames have their own colours */
 	uint8_t *places; /* [frame]; owned */
 };
 
@@ -77,6 +87,13 @@ struct palette {
  * with nothing to release.
  */
 int palette_init(struct palette *palette, const char *name, const struct calltree *tree);
+
+/*
+ * Likewise for a comparison of versions, by @verdicts (borrowed as long as the palette). Of the
+ * palettes those for eyes without red or green cones have such colours, too.
+ */
+int palette_init_verdicts(struct palette *palette, const char *name, const struct calltree *tree,
+	const struct picture_verdicts *verdicts);
 void palette_release(struct palette *palette);
 
 const char *palette_name(const struct palette *palette);
@@ -100,6 +117,9 @@ struct palette_wait {
 /* All waits of one kind have one colour. */
 #define PALETTE_WAITS 7u
 extern const struct palette_wait palette_waits[PALETTE_WAITS];
+
+/* Which of them a frame of CALLTREE_WAIT is; the last, not known, for one that nobody told of. */
+unsigned palette_wait_kind(const struct calltree_frame *frame);
 
 /* The class whose colours @frame has, and the first of the places of a class. */
 enum palette_class palette_class_of(

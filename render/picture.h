@@ -39,6 +39,25 @@ struct picture_mark {
 	const char *text; /* any bytes but NUL */
 };
 
+/* What is known of a function in a picture of two versions of a program, from old to new. */
+enum picture_verdict {
+	PICTURE_UNTOLD = 0, /* no change that could be told apart from chance */
+	PICTURE_SLOWER,
+	PICTURE_SLOWER_BY_OTHERS, /* a function that it calls, or that calls it, is what changed */
+	PICTURE_FASTER,
+	PICTURE_FASTER_BY_OTHERS,
+	PICTURE_NEW,
+	PICTURE_GONE,
+	PICTURE_VERDICTS
+};
+
+struct picture_verdicts {
+	enum picture_verdict (*judge)(const struct calltree_frame *frame, void *context);
+	/* In words, any bytes, "" for nothing to say; valid until the next call. */
+	const char *(*explain)(const struct calltree_frame *frame, void *context);
+	void *context;
+};
+
 /* All zero, but for what NULL means, is the default picture. */
 struct picture_options {
 	const char *title;    /* NULL: "Flame graph" */
@@ -83,6 +102,7 @@ struct picture_options {
 	const char *other_name; /* which time that is */
 	uint64_t lost; /* weight that was due and is in no stack, where that is known */
 	int knows_lost;
+	const struct picture_verdicts *verdicts; /* which colours boxes have; NULL: by palette */
 	uint64_t duration_ns; /* of the run; 0: unknown */
 	const struct picture_mark *marks; /* in order of time */
 	uint32_t mark_count;

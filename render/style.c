@@ -210,7 +210,7 @@ int style_init(
 	set_sizes(style, options);
 	for (unsigned role = 0; role < FONT_ROLES; role++)
 		style->fonts[role].ink = inks[ground][role];
-	return palette_init(&style->palette, options->palette, tree);
+	return palette_init_verdicts(&style->palette, options->palette, tree, options->verdicts);
 }
 
 void style_release(struct style *style)

@@ -115,8 +115,9 @@ static void put_head(struct bytes *bytes, const struct style *style)
 static void put_viewer(struct bytes *bytes)
 {
 	static const char head[] =
-		"<!-- The viewer of flamerun " FLAMERUN_VERSION ", MIT license: gzip of its style, "
-		"a zero byte and its script -->\n<metadata id=\"flamerun-viewer\">\n";
+		"<!-- The viewer of flamerun " FLAMERUN_VERSION
+		", MIT license: gzip of its script, "
+		"a zero byte and its style -->\n<metadata id=\"flamerun-viewer\">\n";
 
 	bytes_text(bytes, head);
 	bytes_put(bytes, viewer_pack, (size_t)(viewer_pack_end - viewer_pack));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * "M 24 9 L 30.5 9 M 31.5 9 L 40 9" becomes "M24 9h6.5m1 0h8.5". Places are rounded before they are
- * subtracted, so every point is within half a hundredth of where cairo put it.
+ * subtracted, so every point is within half a hundredth of where cairo put it. What the grammar of
+ * paths lets out is not said: a command that is the last one's, a blank that a point replaces.
  */
 #include "render/svg_paths.h"
 
@@ -23,8 +24,7 @@ struct path {
 	const char *at, *end;
 	struct point now;   /* where the pen is */
 	struct point start; /* of what Z would close */
-	int is_closed;	    /* the last command was Z */
-	int is_begun;
+	char last;	    /* command as written; a zero byte: none */
 };
 
 /* The decimal at *@text before @end, in units, stepped over. Returns 0 when there is none. */
@@ -59,15 +59,31 @@ static int read_place(const char **text, const char *end, int64_t *place)
 	return 1;
 }
 
-/* @value in pixels, without zeros that say nothing; a blank before it unless it has a sign. */
+/* Is what is written last a number with a point? */
+static int ends_in_fraction(const struct bytes *bytes)
+{
+	size_t at = bytes->used;
+
+	while (at && bytes->data[at - 1] >= '0' && bytes->data[at - 1] <= '9')
+		at--;
+	return at && bytes->data[at - 1] == '.';
+}
+
+/*
+ * @value in pixels, without zeros that say nothing; a blank before it unless it has a sign, or a
+ * point that the number before it cannot have.
+ */
 static void put_number(struct bytes *bytes, int64_t value, int needs_blank)
 {
 	char text[32];
 	uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
 	unsigned part = (unsigned)(size % UNITS);
+	int is_fraction = size < UNITS && part;
+
+	needs_blank = needs_blank && !(is_fraction && ends_in_fraction(bytes));
 	int length = snprintf(text, sizeof(text), "%s", value < 0 ? "-" : needs_blank ? " " : "");
 
-	if (size >= UNITS || !part)
+	if (!is_fraction)
 		length += snprintf(text + length, sizeof(text) - (size_t)length, "%llu",
 			(unsigned long long)(size / UNITS));
 	if (part)
@@ -101,29 +117,45 @@ static int read_points(struct path *path, struct point *points, unsigned count)
 	return 1;
 }
 
+/* Returns 0 where the letter is the last one's, and not said again. */
+static int put_letter(struct bytes *bytes, struct path *path, char letter)
+{
+	int is_said = path->last != letter || !strchr("cl", letter);
+
+	if (is_said)
+		bytes_put(bytes, &letter, 1);
+	path->last = letter;
+	return is_said;
+}
+
 static void put_move(struct bytes *bytes, struct path *path, struct point to)
 {
 	/* After Z the pen is there already. */
-	int is_needless = path->is_closed && to.x == path->now.x && to.y == path->now.y;
+	int is_needless = path->last == 'z' && to.x == path->now.x && to.y == path->now.y;
 
 	if (!is_needless) {
-		bytes_put(bytes, path->is_begun ? "m" : "M", 1);
-		put_pair(bytes, to, path->is_begun ? path->now : (struct point){0, 0}, 0);
+		struct point from = path->last ? path->now : (struct point){0, 0};
+
+		put_letter(bytes, path, path->last ? 'm' : 'M');
+		put_pair(bytes, to, from, 0);
 	}
 	path->start = to;
 }
 
-static void put_line(struct bytes *bytes, struct point from, struct point to)
+static void put_line(struct bytes *bytes, struct path *path, struct point to)
 {
+	struct point from = path->now;
+
 	if (from.y == to.y) {
-		bytes_put(bytes, "h", 1);
+		put_letter(bytes, path, 'h');
 		put_number(bytes, to.x - from.x, 0);
 	} else if (from.x == to.x) {
-		bytes_put(bytes, "v", 1);
+		put_letter(bytes, path, 'v');
 		put_number(bytes, to.y - from.y, 0);
 	} else {
-		bytes_put(bytes, "l", 1);
-		put_pair(bytes, to, from, 0);
+		int is_said = put_letter(bytes, path, 'l');
+
+		put_pair(bytes, to, from, !is_said);
 	}
 }
 
@@ -134,23 +166,22 @@ static int put_command(struct bytes *bytes, struct path *path)
 	unsigned count = letter == 'C' ? 3 : letter == 'Z' ? 0 : 1;
 	struct point points[3];
 
-	if (!strchr("MLCZ", letter) || !letter || (!path->is_begun && letter != 'M') ||
+	if (!strchr("MLCZ", letter) || !letter || (!path->last && letter != 'M') ||
 		!read_points(path, points, count))
 		return 0;
 	if (letter == 'M') {
 		put_move(bytes, path, points[0]);
 	} else if (letter == 'L') {
-		put_line(bytes, path->now, points[0]);
+		put_line(bytes, path, points[0]);
 	} else if (letter == 'C') {
-		bytes_put(bytes, "c", 1);
+		int is_said = put_letter(bytes, path, 'c');
+
 		for (unsigned i = 0; i < 3; i++)
-			put_pair(bytes, points[i], path->now, i > 0);
+			put_pair(bytes, points[i], path->now, i > 0 || !is_said);
 	} else {
-		bytes_put(bytes, "z", 1);
+		put_letter(bytes, path, 'z');
 	}
 	path->now = count ? points[count - 1] : path->start;
-	path->is_closed = letter == 'Z';
-	path->is_begun = 1;
 	return 1;
 }
 
@@ -210,6 +241,45 @@ static void put_value(struct bytes *bytes, const char *value, const char *end, c
 	bytes_put(bytes, value, (size_t)(end - value));
 }
 
+static int begins(const char *text, const char *end, const char *wanted)
+{
+	size_t length = strlen(wanted);
+
+	return (size_t)(end - text) >= length && !memcmp(text, wanted, length);
+}
+
+#define SYMBOL "<symbol overflow=\"visible\" id=\""
+
+/*
+ * A letter's symbol at @text, as the path alone that is in it. Returns what is behind it, or NULL,
+ * with nothing written, where it is something else.
+ */
+static const char *put_glyph(
+	struct bytes *bytes, const char *text, const char *end, const char *name)
+{
+	static const char to_data[] = "\">\n<path style=\"stroke:none;\" d=\"";
+	static const char behind_data[] = "\"/>\n</symbol>";
+
+	if (!begins(text, end, SYMBOL))
+		return NULL;
+	const char *id = text + sizeof(SYMBOL) - 1;
+	const char *id_end = memchr(id, '"', (size_t)(end - id));
+
+	if (!id_end || !begins(id_end, end, to_data))
+		return NULL;
+	const char *data = id_end + sizeof(to_data) - 1;
+	const char *data_end = memchr(data, '"', (size_t)(end - data));
+
+	if (!data_end || !begins(data_end, end, behind_data))
+		return NULL;
+	bytes_text(bytes, "<path id=\"");
+	put_value(bytes, id, id_end, name);
+	bytes_text(bytes, "\" d=\"");
+	put_data(bytes, data, data_end);
+	bytes_text(bytes, "\"/>");
+	return data_end + sizeof(behind_data) - 1;
+}
+
 void svg_paths_put(struct bytes *bytes, const char *text, const char *end, const char *name)
 {
 	while (text < end) {
@@ -221,6 +291,14 @@ void svg_paths_put(struct bytes *bytes, const char *text, const char *end, const
 			break;
 		const char *behind = close + 1;
 		size_t needless = sizeof(no_stroke) - 1;
+		size_t named = strcspn(SYMBOL, "=");
+		const char *symbol = (size_t)(open - text) >= named ? open - named : text;
+
+		put_markup(bytes, text, symbol);
+		text = put_glyph(bytes, symbol, end, name);
+		if (text)
+			continue;
+		text = symbol;
 
 		if ((size_t)(behind - text) >= needless &&
 			!memcmp(behind - needless, no_stroke, needless)) {

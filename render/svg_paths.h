@@ -19,7 +19,8 @@
  * and ends becomes relative, other places (x, y) stay absolute; both are rounded to a hundredth of
  * a pixel, which does not add up along a path. Names that begin with "glyph", and what refers to
  * them, begin with @name instead, so that two pictures in one page keep their letters apart.
- * Blanks that lines begin with go, and so does it that outlines of letters have no stroke.
+ * Blanks that lines begin with go, and so does it that outlines of letters have no stroke; and the
+ * symbols around them, of which each is one path that can be referred to itself.
  * Everything else stays as it is.
  */
 void svg_paths_put(struct bytes *bytes, const char *text, const char *end, const char *name);

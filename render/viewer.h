@@ -6,7 +6,7 @@
 #ifndef RENDER_VIEWER_H
 #define RENDER_VIEWER_H
 
-/* Its style, a zero byte and its script: gzip, as lines of base64. */
+/* Its script, a zero byte and its style: gzip, as lines of base64. */
 extern const char viewer_pack[], viewer_pack_end[];
 
 /* The script that inflates and starts it. */

@@ -31,6 +31,7 @@ UNIT_S, END_TO_END_S = 60, 300
 
 # Folder: what of tests/e2e goes there, the quickest first; of the first entry that fits.
 END_TO_END = (
+    ("cli/outside/wait", "test_waits.py test_waits_locks.py"),
     ("cli/outside", "test_outside_refusals.py test_outside_attach.py test_outside_programs.py"),
     ("cli/symbols", "test_profile_stripped.py test_profile_processes.py test_first_day.py"),
     ("cli/formats", "test_outputs_filters.py test_formats_pprof.py test_vm_stacks.py"),
@@ -43,6 +44,7 @@ END_TO_END = (
     ("libprof/trampoline", "test_stubs.py test_stub_tools.py test_trampolines.py"),
     ("libprof/python", "test_python.py"),
     ("libprof/interrupt", "test_library_interrupts.py test_lua_stacks.py"),
+    ("libprof/waits", "test_waits.py test_waits_locks.py test_library_waits.py"),
     ("libprof/vmstack", "test_vm_stacks.py test_lua_stacks.py"),
     ("libprof", "test_profile_shapes.py test_profile_processes.py test_guest_lives.py "
                 "test_guest_signals.py"),

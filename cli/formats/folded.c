@@ -60,6 +60,17 @@ static ssize_t read_more(struct lines *lines)
 	return (ssize_t)got;
 }
 
+int lines_look(struct lines *lines, const char **text, size_t *bytes)
+{
+	ssize_t got = 1;
+
+	while (got > 0 && lines->used < FIRST_BYTES / 2)
+		got = read_more(lines);
+	*text = lines->text;
+	*bytes = lines->used;
+	return got < 0 ? (int)got : 0;
+}
+
 int lines_next(struct lines *lines, char **line, size_t *bytes)
 {
 	size_t searched = 0;
@@ -100,7 +111,7 @@ void lines_release(struct lines *lines)
 
 #define PICTURE_HINT "write stacks beside a picture: flamerun -o run.svg -o run.folded -- program"
 #define PACKED_HINT  "unpack it first"
-#define PERF_HINT    "perf script | stackcollapse-perf.pl makes folded stacks of perf's recordings"
+#define PERF_HINT    "perf reads it, by its name: flamerun render perf.data"
 
 static const struct {
 	const char *bytes;
@@ -168,8 +179,8 @@ static int refuse_all(
 			"%s:%" PRIu64 ": not " EXPECTED ", nor is any other of its first %" PRIu64
 			" lines",
 			name, number, count);
-	diag_fail_hint(message, "flamerun -o run.folded writes such lines, and perf script | "
-				"stackcollapse-perf.pl");
+	diag_fail_hint(message, "flamerun -o run.folded writes such lines; what perf script prints "
+				"is read as well");
 	return -ENODATA;
 }
 
@@ -368,18 +379,16 @@ static int fail_read(const struct folded_reader *reader, int error)
 		reader->message, error, "cannot read '%s': %s", reader->name, strerror(-error));
 }
 
-int folded_read(struct calltree *tree, FILE *in, const char *name, struct folded_bad *bad,
-	struct diag_message *message)
+int folded_read(struct calltree *tree, struct lines *lines, const char *name,
+	struct folded_bad *bad, struct diag_message *message)
 {
 	struct folded_reader reader = {.tree = tree, .name = name, .message = message};
-	struct lines lines = {.in = in};
 	size_t length;
 	char *line;
 	int error = 0, more = 1;
 
-	while (!error && !calltree_error(tree) && (more = lines_next(&lines, &line, &length)) > 0)
+	while (!error && !calltree_error(tree) && (more = lines_next(lines, &line, &length)) > 0)
 		error = add_line(&reader, line, length);
-	lines_release(&lines);
 	if (error)
 		return error;
 	if (more < 0 || calltree_error(tree))

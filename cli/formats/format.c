@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/formats/firefox.h"
 #include "cli/formats/folded.h"
 #include "cli/formats/pprof.h"
 #include "cli/formats/report.h"
+#include "cli/formats/speedscope.h"
 
 static int write_folded(const struct calltree *tree, const struct picture_options *options,
 	FILE *out)
@@ -18,7 +20,7 @@ static int write_folded(const struct calltree *tree, const struct picture_option
 }
 
 #define ROW(extension, write, has_stacks) {extension, write, has_stacks},
-static const struct format formats[] = {FORMATS(ROW, ROW)};
+static const struct format formats[] = {FORMATS(ROW, ROW, ROW)};
 #define FORMAT_COUNT (sizeof(formats) / sizeof(formats[0]))
 
 static int ends_with(const char *text, const char *end)
@@ -80,7 +82,23 @@ bool format_is_svg(const struct format *format)
 	return format->write == picture_write_svg;
 }
 
+bool format_is_picture(const struct format *format)
+{
+	return format_is_svg(format) || format->write == picture_write_png ||
+	       format->write == picture_write_pdf;
+}
+
 bool format_is_pprof(const struct format *format)
 {
 	return format->write == pprof_write || format->write == pprof_write_gz;
+}
+
+bool format_is_speedscope(const struct format *format)
+{
+	return format->write == speedscope_write;
+}
+
+bool format_is_json(const struct format *format)
+{
+	return format->write == report_write_json;
 }

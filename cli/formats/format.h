@@ -13,24 +13,29 @@
 #include "render/picture.h"
 
 /*
- * The table: a row is an extension with its dot, the function of struct format, and whether
- * `flamerun render` gets the stacks back from such a file, as cli/formats/input.c reads it: then a
- * run that wrote one need not save its stacks when a picture fails.
+ * The table: a row is an extension with its dot (one that ends as another does stands before that),
+ * the function of struct format, and whether `flamerun render` gets the stacks back from such a
+ * file, as cli/formats/input.c reads it: then a run that wrote one need not save its stacks when a
+ * picture fails.
  */
-#define FORMATS(FIRST, NEXT)                                                                       \
+#define FORMATS(FIRST, NEXT, WRAP)                                                                 \
 	FIRST(".svg", picture_write_svg, true)                                                    \
 	NEXT(".png", picture_write_png, false)                                                     \
 	NEXT(".pdf", picture_write_pdf, false)                                                     \
 	NEXT(".folded", write_folded, true)                                                        \
 	NEXT(".pb.gz", pprof_write_gz, true)                                                       \
 	NEXT(".pb", pprof_write, true)                                                             \
+	WRAP(".speedscope.json", speedscope_write, true)                                           \
+	NEXT(".firefox.json", firefox_write, false)                                                \
 	NEXT(".json", report_write_json, false)                                                    \
 	NEXT(".md", report_write_markdown, false)
 
-/* All extensions, blanks between, for messages and --help. */
+/* All extensions, blanks between, for messages; and for --help, which begins a line at WRAP. */
 #define FORMAT_FIRST_(extension, write, has_stacks) extension
 #define FORMAT_NEXT_(extension, write, has_stacks)  " " extension
-#define FORMAT_EXTENSIONS			    FORMATS(FORMAT_FIRST_, FORMAT_NEXT_)
+#define FORMAT_WRAP_(extension, write, has_stacks)  "\n" extension
+#define FORMAT_EXTENSIONS      FORMATS(FORMAT_FIRST_, FORMAT_NEXT_, FORMAT_NEXT_)
+#define FORMAT_EXTENSIONS_HELP FORMATS(FORMAT_FIRST_, FORMAT_NEXT_, FORMAT_WRAP_)
 
 struct format {
 	const char *extension;
@@ -57,6 +62,9 @@ const struct format *format_of(const char *path, const char *otherwise);
 int format_unknown(const char *path, struct diag_message *message);
 
 bool format_is_svg(const struct format *format);
+bool format_is_picture(const struct format *format); /* SVG, PNG or PDF */
 bool format_is_pprof(const struct format *format);
+bool format_is_speedscope(const struct format *format);
+bool format_is_json(const struct format *format); /* our tables */
 
 #endif

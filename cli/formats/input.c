@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which format it is. A pprof profile may begin as a line of text does, and a stack as a picture
- * does: then all of the file tells.
+ * Which format it is. A recording of perf is known by its first bytes; a pprof profile may begin as
+ * a line of text does, a stack as a picture or JSON does: then all of the file tells.
  */
 #include "cli/formats/input.h"
 
@@ -12,34 +12,58 @@
 #include <string.h>
 
 #include "cli/formats/format.h"
+#include "cli/formats/perf_script.h"
 #include "cli/formats/pprof.h"
+#include "cli/formats/speedscope.h"
 #include "cli/formats/svg.h"
 #include "cli/formats/svg_columns.h"
 #include "cli/formats/whole.h"
 
+/* Files for speedscope are JSON by other names, too: what they hold tells. */
+static bool may_hold_stacks(const struct format *format)
+{
+	return !format || format->has_stacks || format_is_json(format);
+}
+
 /* A picture's lines of text would be taken for stacks wherever they end in a number. */
 static int refuse_picture(const struct input *input, struct diag_message *message)
 {
-	const struct format *format = format_by_ending(input->path);
-
-	if (!format || format->has_stacks)
-		return 0;
 	diag_fail(message, -EINVAL, "render draws stacks, which '%s' does not hold", input->path);
 	diag_fail_hint(message,
 		"write them beside the picture: flamerun -o run.svg -o run.folded -- program");
 	return -EINVAL;
 }
 
-static int read_folded_bytes(
-	struct input *input, void *bytes, size_t count, struct diag_message *message)
+/* Text has no name that tells: its beginning does. */
+static int read_text(
+	struct input *input, FILE *in, const char *sample_type, struct diag_message *message)
 {
-	FILE *text = fmemopen(bytes, count, "r");
+	struct lines lines = {.in = in};
+	const char *text;
+	size_t bytes;
+	int error = lines_look(&lines, &text, &bytes);
+
+	if (error)
+		diag_fail(message, error, "cannot read '%s': %s", input->name, strerror(-error));
+	else if (perf_script_is(text, bytes))
+		error = perf_script_read(&input->tree, &lines, input->name, sample_type,
+			&input->facts, message);
+	else
+		error = folded_read(input->tree, &lines, input->name, &input->bad, message);
+	lines_release(&lines);
+	return error;
+}
+
+static int read_text_bytes(struct input *input, const struct bytes *file, const char *sample_type,
+	struct diag_message *message)
+{
+	FILE *text = fmemopen(file->data, file->used, "r");
 	int error;
 
 	if (!text)
 		return diag_fail(
 			message, -errno, "cannot read '%s': %s", input->name, strerror(errno));
-	error = folded_read(input->tree, text, input->name, &input->bad, message);
+	error = read_text(input, text, sample_type, message);
 	fclose(text);
 	return error;
 }
@@ -61,14 +85,16 @@ static int read_profile(struct input *input, FILE *in, const char *sample_type, 
 			error = pprof_read_other(
 				input->other, bytes, count, input->name, &input->facts, message);
 	} else {
-		error = read_folded_bytes(input, bytes, count, message);
+		error = read_text_bytes(input, &(struct bytes){.data = bytes, .used = count},
+			sample_type, message);
 	}
 	free(bytes);
 	return error;
 }
 
 /* Likewise. */
-static int read_svg(struct input *input, FILE *in, bool is_sure, struct diag_message *message)
+static int read_svg(struct input *input, FILE *in, const char *sample_type, bool is_sure,
+	struct diag_message *message)
 {
 	struct bytes file = {0};
 	int error = whole_read(in, input->name, &file, message);
@@ -78,7 +104,27 @@ static int read_svg(struct input *input, FILE *in, bool is_sure, struct diag_mes
 	if (is_sure || svg_columns_are_in(&file))
 		error = svg_read(input->tree, &file, input->name, &input->facts, message);
 	else
-		error = read_folded_bytes(input, file.data, file.used, message);
+		error = read_text_bytes(input, &file, sample_type, message);
+	bytes_release(&file);
+	return error;
+}
+
+/* Likewise. */
+static int read_speedscope(struct input *input, FILE *in, const char *sample_type, bool is_sure,
+	struct diag_message *message)
+{
+	struct bytes file = {0};
+	int error = whole_read(in, input->name, &file, message);
+
+	if (error)
+		return error;
+	if (is_sure || speedscope_is(&file))
+		error = speedscope_read(
+			input->tree, &file, input->name, sample_type, &input->facts, message);
+	else if (format_by_ending(input->path) && format_is_json(format_by_ending(input->path)))
+		error = refuse_picture(input, message);
+	else
+		error = read_text_bytes(input, &file, sample_type, message);
 	bytes_release(&file);
 	return error;
 }
@@ -97,12 +143,17 @@ static int read_any(
 	if (format && format_is_pprof(format))
 		return read_profile(input, in, sample_type, true, message);
 	if (format && format_is_svg(format))
-		return read_svg(input, in, true, message);
+		return read_svg(input, in, sample_type, true, message);
+	if (format && (format_is_speedscope(format) || format_is_json(format)))
+		return read_speedscope(
+			input, in, sample_type, format_is_speedscope(format), message);
 	if (first == PPROF_FIRST_GZIP || first == PPROF_FIRST_PLAIN)
 		return read_profile(input, in, sample_type, false, message);
 	if (first == SVG_FIRST)
-		return read_svg(input, in, false, message);
-	return folded_read(input->tree, in, input->name, &input->bad, message);
+		return read_svg(input, in, sample_type, false, message);
+	if (first == SPEEDSCOPE_FIRST)
+		return read_speedscope(input, in, sample_type, false, message);
+	return read_text(input, in, sample_type, message);
 }
 
 /* What its reader should know of it before the picture is looked at. */
@@ -137,14 +188,16 @@ int input_read(struct input *input, const char *path, const char *sample_type,
 	};
 	if (!input->tree || !input->other)
 		return diag_fail(message, -ENOMEM, "out of memory");
-	error = refuse_picture(input, message);
-	if (error)
-		return error;
+	if (!may_hold_stacks(format_by_ending(path)))
+		return refuse_picture(input, message);
 	in = strcmp(path, "-") ? fopen(path, "re") : stdin;
 	if (!in)
 		return diag_fail(
 			message, -errno, "cannot open '%s': %s", input->name, strerror(errno));
-	error = read_any(input, in, sample_type, message);
+	if (in != stdin && perf_data_is(in))
+		error = perf_data_read(&input->tree, path, sample_type, &input->facts, message);
+	else
+		error = read_any(input, in, sample_type, message);
 	if (in != stdin)
 		fclose(in);
 	if (error)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of stacks, whichever format it has: folded text, a pprof profile, or a picture that
- * flamerun drew. The name tells where it can, else how the file begins.
+ * A file of stacks, whichever format it has: folded text, a pprof profile, a file for speedscope,
+ * what perf recorded, or a picture that flamerun drew. The name tells where it can, else how the
+ * file begins.
  *
  * Context: one thread.
  */

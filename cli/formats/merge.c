@@ -261,9 +261,9 @@ static void add_facts(struct merge *merge, const struct input *input)
 }
 
 /* "3 files: 1200 samples, 6.09 s of cpu in 7.10 s" */
-static void write_subtitle(const struct merge *merge)
+static void write_subtitle(struct merge *merge)
 {
-	struct input_facts *sum = (struct input_facts *)(uintptr_t)&merge->sum.facts;
+	struct input_facts *sum = &merge->sum.facts;
 	uint64_t waits = calltree_waits(merge->sum.tree);
 	uint64_t weight = calltree_total(merge->sum.tree) - waits;
 	size_t room = sizeof(sum->subtitle);

@@ -17,11 +17,11 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "cli/formats/timeline.h"
 #include "cli/profile/picture_names.h"
 #include "libprof/pprof/writer.h"
 
 #define GZIP_WINDOW (15 + 16)
-#define NO_THREAD   UINT32_MAX
 #define VALUES_MAX  5 /* a count, two measures, two times without a CPU */
 
 /* Stacks, and which time theirs is. */
@@ -337,16 +337,9 @@ static void put_locations(struct profile_writer *w)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* What one thread has of a node's own weight. */
-struct share {
-	uint32_t node;
-	uint32_t thread; /* NO_THREAD: nobody's */
-	uint64_t weight; /* > 0 */
-};
-
 static int by_node_then_thread(const void *left, const void *right)
 {
-	const struct share *a = left, *b = right;
+	const struct timeline_share *a = left, *b = right;
 
 	if (a->node != b->node)
 		return a->node < b->node ? -1 : 1;
@@ -354,38 +347,10 @@ static int by_node_then_thread(const void *left, const void *right)
 }
 
 /*
- * What the tree's samples say, never more than the node has; the rest is nobody's. Into @shares,
- * which has a place for each sample and each node; @rest has a place for each node. Returns how
- * many it took.
- */
-static size_t collect_shares(const struct calltree *tree, struct share *shares, uint64_t *rest)
-{
-	uint32_t nodes = calltree_nodes(tree);
-	size_t count = 0;
-
-	for (uint32_t i = 0; i < nodes; i++)
-		rest[i] = calltree_node_at(tree, i)->self;
-	for (size_t i = 0; i < calltree_samples(tree); i++) {
-		const struct calltree_sample *sample = calltree_sample_at(tree, i);
-		uint64_t weight = rest[sample->node];
-
-		if (weight > sample->weight)
-			weight = sample->weight;
-		rest[sample->node] -= weight;
-		if (weight)
-			shares[count++] = (struct share){sample->node, sample->thread, weight};
-	}
-	for (uint32_t i = 0; i < nodes; i++)
-		if (rest[i])
-			shares[count++] = (struct share){i, NO_THREAD, rest[i]};
-	return count;
-}
-
-/*
  * What @share is worth, and of which kind it is when it waits. Counts of all would be a sum of what
  * cannot be added, and of time that nobody sampled.
  */
-static void value_share(const struct profile_writer *w, const struct share *share,
+static void value_share(const struct profile_writer *w, const struct timeline_share *share,
 	uint64_t values[VALUES_MAX], struct pprof_labels *labels)
 {
 	uint64_t period_ns = w->options->period_ns;
@@ -406,12 +371,12 @@ static void value_share(const struct profile_writer *w, const struct share *shar
 		values[time] = share->weight * period_ns;
 }
 
-static void put_sample(struct profile_writer *w, const struct share *share)
+static void put_sample(struct profile_writer *w, const struct timeline_share *share)
 {
 	uint64_t values[VALUES_MAX] = {0};
 	struct pprof_labels labels = {.thread = NULL};
 
-	if (share->thread != NO_THREAD)
+	if (share->thread != TIMELINE_NO_THREAD)
 		labels = (struct pprof_labels){
 			.process = calltree_process_at(w->tree, share->thread),
 			.thread = calltree_thread_at(w->tree, share->thread),
@@ -429,17 +394,14 @@ static void put_sample(struct profile_writer *w, const struct share *share)
 
 static int put_samples(struct profile_writer *w)
 {
-	uint32_t nodes = calltree_nodes(w->tree);
-	uint64_t *rest = calloc(nodes, sizeof(*rest));
-	struct share *shares = calloc(calltree_samples(w->tree) + nodes, sizeof(*shares));
-	int error = rest && shares ? 0 : -ENOMEM;
-	size_t count = error ? 0 : collect_shares(w->tree, shares, rest);
+	struct timeline_share *shares = NULL;
+	size_t count = 0;
+	int error = timeline_shares(w->tree, &shares, &count);
 
-	free(rest);
 	if (count)
 		qsort(shares, count, sizeof(*shares), by_node_then_thread);
 	for (size_t i = 0; i < count; i++) {
-		struct share whole = shares[i];
+		struct timeline_share whole = shares[i];
 
 		while (i + 1 < count && !by_node_then_thread(&whole, &shares[i + 1]))
 			whole.weight += shares[++i].weight;

@@ -21,29 +21,18 @@ enum {
 	FOLDED
 };
 
-/* As CALLTREE_WAIT has them for modules, and as they are told. */
-static const struct {
-	const char *module, *name;
-} wait_kinds[REPORT_WAIT_KINDS] = {
-	{"lock", "lock"},
-	{"io", "io"},
-	{"sleep", "sleep"},
-	{"child", "child"},
-	{"disk", "disk"},
-	{"cpu", "ready"},
-	{"", "unknown"},
-};
-
 const char *report_wait_kind(unsigned kind)
 {
-	return wait_kinds[kind].name;
+	const char *module = palette_waits[kind].module;
+
+	return !strcmp(module, "cpu") ? "ready" : *module ? module : "unknown";
 }
 
 uint64_t report_waits(const struct report *report)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < REPORT_WAIT_KINDS; i++)
+	for (unsigned i = 0; i < PALETTE_WAITS; i++)
 		sum += report->wait_kinds[i];
 	return sum;
 }
@@ -51,6 +40,17 @@ uint64_t report_waits(const struct report *report)
 static const struct calltree_frame *frame_of(const struct calltree *tree, uint32_t node)
 {
 	return calltree_frame_at(tree, calltree_node_at(tree, node)->frame);
+}
+
+/* Is @node a process or a thread (@kind): a root, or what stands on a root that is a process? */
+static bool is_group(const struct calltree *tree, uint32_t node, enum calltree_frame_kind kind)
+{
+	uint32_t parent = calltree_node_at(tree, node)->parent;
+
+	return frame_of(tree, node)->kind == kind &&
+	       (parent == CALLTREE_ROOT ||
+		       (frame_of(tree, parent)->kind == CALLTREE_PROCESS &&
+			       calltree_node_at(tree, parent)->parent == CALLTREE_ROOT));
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -66,7 +66,6 @@ static int by_thread_weight(const void *left, const void *right)
 	return order ? order : strcmp(a->name, b->name);
 }
 
-/* A root that is a process, and what stands on it that is a thread, or either alone. */
 static int find_threads(struct report *report, const struct calltree *tree)
 {
 	uint32_t nodes = calltree_nodes(tree);
@@ -76,18 +75,15 @@ static int find_threads(struct report *report, const struct calltree *tree)
 		return -ENOMEM;
 	for (uint32_t i = 1; i < nodes; i++) {
 		const struct calltree_node *node = calltree_node_at(tree, i);
-		const struct calltree_frame *frame = frame_of(tree, i);
-		struct report_thread thread = {"", frame->name, node->total};
+		struct report_thread *thread = &report->threads[report->thread_count];
 
-		if (frame->kind != CALLTREE_THREAD)
+		if (!is_group(tree, i, CALLTREE_THREAD))
 			continue;
-		if (node->parent != CALLTREE_ROOT) {
-			if (frame_of(tree, node->parent)->kind != CALLTREE_PROCESS ||
-				calltree_node_at(tree, node->parent)->parent != CALLTREE_ROOT)
-				continue;
-			thread.process = frame_of(tree, node->parent)->name;
-		}
-		report->threads[report->thread_count++] = thread;
+		thread->process =
+			node->parent == CALLTREE_ROOT ? "" : frame_of(tree, node->parent)->name;
+		thread->name = frame_of(tree, i)->name;
+		thread->weight = node->total;
+		report->thread_count++;
 	}
 	qsort(report->threads, report->thread_count, sizeof(*report->threads), by_thread_weight);
 	return 0;
@@ -120,14 +116,9 @@ int report_groups(const struct report *report, uint32_t **nodes, uint32_t *count
 		return -ENOMEM;
 	if (!picture->by_thread && !picture->by_process)
 		return 0;
-	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
-		uint32_t parent = calltree_node_at(tree, i)->parent;
-
-		if (frame_of(tree, i)->kind == kind &&
-			(parent == CALLTREE_ROOT ||
-				frame_of(tree, parent)->kind == CALLTREE_PROCESS))
+	for (uint32_t i = 1; i < calltree_nodes(tree); i++)
+		if (is_group(tree, i, kind))
 			found[(*count)++] = i;
-	}
 	qsort_r(found, *count, sizeof(*found), by_node_weight, (void *)(uintptr_t)&report->ranking);
 	return 0;
 }
@@ -163,14 +154,10 @@ static void weigh_waits(struct report *report)
 
 	for (uint32_t i = 1; i < calltree_nodes(tree); i++) {
 		const struct calltree_frame *frame = frame_of(tree, i);
-		unsigned kind = 0;
 
-		if (frame->kind != CALLTREE_WAIT)
-			continue;
-		while (kind < REPORT_WAIT_KINDS - 1 &&
-			strcmp(frame->module, wait_kinds[kind].module))
-			kind++;
-		report->wait_kinds[kind] += calltree_node_at(tree, i)->self;
+		if (frame->kind == CALLTREE_WAIT)
+			report->wait_kinds[palette_wait_kind(frame)] +=
+				calltree_node_at(tree, i)->self;
 	}
 }
 

@@ -18,6 +18,7 @@
 #include "cli/profile/picture_names.h"
 #include "cli/profile/wait_places.h"
 #include "render/calltree.h"
+#include "render/palette.h"
 #include "render/picture.h"
 #include "render/ranking.h"
 #include "render/transform.h"
@@ -39,8 +40,6 @@ struct report_thread {
 	uint64_t weight;
 };
 
-#define REPORT_WAIT_KINDS 7
-
 struct report {
 	const struct picture_options *picture;
 	const struct report_request *request; /* NULL: a file's */
@@ -54,7 +53,7 @@ struct report {
 	struct report_thread *threads; /* by weight */
 	uint32_t thread_count;
 	struct special_weights special;
-	uint64_t wait_kinds[REPORT_WAIT_KINDS]; /* see report_wait_kind() */
+	uint64_t wait_kinds[PALETTE_WAITS]; /* see report_wait_kind() */
 	struct wait_place *waits;
 	size_t wait_count;
 	uint64_t idle;		  /* of the waits, that of threads that do nothing else */

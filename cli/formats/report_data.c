@@ -2,8 +2,6 @@
 /*
  * Reports for programs: JSON, a row on each line so that grep(1) finds what jq(1) would, and CSV,
  * one table whose first column says which table of the report a row is of.
- *
- * Names may hold any bytes: label_clean() makes of them text that every reader takes.
  */
 #include "cli/formats/report.h"
 
@@ -13,10 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/label.h"
-
-/* What label_clean() may make of a byte, and of the end. */
-#define CLEAN_BYTES(bytes) (3 * (bytes) + 8)
+#include "cli/formats/quoted.h"
 
 struct data_writer {
 	const struct report *report;
@@ -25,32 +20,12 @@ struct data_writer {
 	int error;
 };
 
-/* @text between quotation marks; of CSV and JSON each doubles its own way what would end it. */
 static void put_text(struct data_writer *w, const char *text, size_t bytes)
 {
-	char *copy = strndup(text, bytes), *clean = NULL;
+	int error = quoted_put(w->out, text, bytes, w->is_csv ? QUOTED_CSV : QUOTED_JSON);
 
-	if (copy) {
-		bytes = strlen(copy);
-		clean = malloc(CLEAN_BYTES(bytes));
-	}
-	if (!clean) {
-		w->error = -ENOMEM;
-		free(copy);
-		return;
-	}
-	label_clean(clean, CLEAN_BYTES(bytes), copy);
-	putc('"', w->out);
-	for (const char *at = clean; *at; at++) {
-		if (*at == '"')
-			putc(w->is_csv ? '"' : '\\', w->out);
-		else if (*at == '\\' && !w->is_csv)
-			putc('\\', w->out);
-		putc(*at, w->out);
-	}
-	putc('"', w->out);
-	free(clean);
-	free(copy);
+	if (error)
+		w->error = error;
 }
 
 static const char *kind_name(enum calltree_frame_kind kind)
@@ -165,7 +140,7 @@ static void put_waits(struct data_writer *w, uint32_t limit)
 
 	fprintf(w->out, "  \"waits\": {\"weight\": %" PRIu64 ", \"idle\": %" PRIu64,
 		report_waits(report), report->idle);
-	for (unsigned i = 0; i < REPORT_WAIT_KINDS; i++)
+	for (unsigned i = 0; i < PALETTE_WAITS; i++)
 		fprintf(w->out, ", \"%s\": %" PRIu64, report_wait_kind(i), report->wait_kinds[i]);
 	fputs(", \"places\": [", w->out);
 	for (size_t i = 0; i < report->wait_count && (!limit || i < limit); i++) {

@@ -205,7 +205,7 @@ static void put_waits(const struct text_writer *w)
 	const struct report *report = w->report;
 	uint64_t all = report_waits(report);
 
-	for (unsigned i = 0; i < REPORT_WAIT_KINDS; i++) {
+	for (unsigned i = 0; i < PALETTE_WAITS; i++) {
 		if (!report->wait_kinds[i])
 			continue;
 		fprintf(w->out, "%5.1f %%  ", 100.0 * (double)report->wait_kinds[i] / (double)all);
@@ -219,6 +219,7 @@ static void put_waits(const struct text_writer *w)
 	}
 	put_wait_places(w);
 }
+
 static void put_uncertain(const struct text_writer *w)
 {
 	const struct report *report = w->report;

@@ -238,7 +238,9 @@ static void add_image(struct collector *c, uint32_t index)
 		c->looker->add(c->looker->context,
 			&(struct collector_image){
 				.image = record.id,
-				.pid = notes->namespaced ? 0 : record.pid,
+				.pid = record.pid,
+				.namespaced = notes->namespaced != 0,
+				.image_at = slot->image_at,
 				.start_ns = record.start_ns,
 				.start_cpu_ns = slot->start_cpu_ns,
 				.slot = index,
@@ -389,7 +391,7 @@ static void tell_end(const struct collector *c, const struct collector_thread *e
 static struct collector_thread thread_of(
 	const struct wire_ring *ring, const struct slot_notes *notes, uint64_t end_ns)
 {
-	return (struct collector_thread){
+	struct collector_thread thread = {
 		.image = notes->image,
 		.number = __atomic_load_n(&ring->thread, __ATOMIC_RELAXED),
 		.tid = __atomic_load_n(&ring->tid, __ATOMIC_RELAXED),
@@ -397,6 +399,9 @@ static struct collector_thread thread_of(
 		.end_ns = end_ns,
 		.end_cpu_ns = __atomic_load_n(&ring->end_cpu_ns, __ATOMIC_RELAXED),
 	};
+
+	copy_text(thread.comm, ring->comm, sizeof(thread.comm));
+	return thread;
 }
 
 static void drain_ring(struct collector *c, uint32_t index)
@@ -488,7 +493,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		.children_kib = slot->children_kib,
 		.after_leave = slot->after_leave,
 		.told_end = end_cpu_ns != 0,
-		.left_paused = slot->left_paused,
+		.left_paused = __atomic_load_n(&slot->is_paused, __ATOMIC_RELAXED),
 		.quit = slot->quit,
 		.has_ended = release,
 		.still_runs = !release && !notes->namespaced && !notes->superseded &&

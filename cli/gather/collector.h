@@ -11,6 +11,7 @@
 #ifndef CLI_GATHER_COLLECTOR_H
 #define CLI_GATHER_COLLECTOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/gather/pipe_record.h"
@@ -21,7 +22,9 @@ struct collector;
 /* An image that has begun. */
 struct collector_image {
 	uint64_t image;
-	uint32_t pid; /* as flamerun sees it; 0: that is not known */
+	uint32_t pid;	   /* as it sees itself */
+	bool namespaced;   /* flamerun has another for it */
+	uint64_t image_at; /* as in struct wire_slot */
 	uint64_t start_ns, start_cpu_ns; /* as in struct wire_slot */
 	uint32_t slot;			 /* its index */
 };
@@ -32,6 +35,7 @@ struct collector_thread {
 	uint32_t number, tid;
 	uint64_t start_ns, end_ns;
 	uint64_t end_cpu_ns; /* by its own clock */
+	char comm[WIRE_COMM_BYTES];
 };
 
 /*

@@ -355,7 +355,8 @@ static void read_life_record(struct pipe_reader *pipe_reader, const struct recor
 	if (state->life_count >= PIPE_READER_LIVES_MAX ||
 		ARRAY_GROW(state->lives, state->life_count, state->life_room, 64))
 		return;
-	state->lives[state->life_count++] = *record;
+	state->lives[state->life_count] = *record;
+	state->lives[state->life_count++].comm[sizeof(record->comm) - 1] = '\0';
 }
 
 /* Bytes that a record of @type has at least, 0: there is no such type; *@text: a text follows. */

@@ -170,9 +170,11 @@ struct record_refusal {
 struct record_life {
 	struct record record;
 	uint64_t image;
-	uint32_t thread, pad; /* its number */
+	uint32_t thread, tid; /* its number, and the kernel's */
 	uint64_t span_ns;     /* from its beginning to its end */
 	uint64_t cpu_ns;      /* on a CPU, by the kernel */
+	uint64_t paused_ns;   /* off it, while the program had asked to be left out */
+	char comm[WIRE_COMM_BYTES];
 };
 
 /* What looking at waits was like, of one source, at its end. */

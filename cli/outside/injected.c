@@ -5,13 +5,26 @@
 #include "cli/outside/injected.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/clock.h"
+#include "cli/outside/outer_pid.h"
 #include "cli/outside/target_waits.h"
 #include "libprof/procfs.h"
 #include "libprof/waits/waits.h"
+#include "render/array.h"
 
 #define NS_PER_S 1000000000ULL
+
+/* A search takes some milliseconds. Who was not found so often is not to be found. */
+#define SEARCH_NS    (NS_PER_S / 2)
+#define SEARCHES_MAX 4
+
+/* An image in another pid namespace, until it is known who that is here. */
+struct unplaced {
+	struct collector_image image;
+	unsigned searches;
+};
 
 struct injected {
 	struct injected_config config;
@@ -20,14 +33,30 @@ struct injected {
 	struct target_shared shared;
 	struct target *targets;
 	struct target_waits *waits;
+	struct unplaced *unplaced; /* owned */
+	unsigned unplaced_count, unplaced_room;
+	uint64_t searched_ns;
 };
+
+static struct target **find_target(struct injected *injected, uint64_t image)
+{
+	struct target **at = &injected->targets;
+
+	while (*at && (*at)->image != image)
+		at = &(*at)->next;
+	return at;
+}
 
 /* The thread's ring has its number; one without a ring has none there. */
 static uint32_t find_thread(void *context, uint64_t image, pid_t tid, uint64_t *begun_ns)
 {
-	const struct injected *injected = context;
+	struct injected *injected = context;
+	const struct target *target = *find_target(injected, image);
 	struct wire_arena *arena = injected->config.arena;
 	uint32_t high = wire_rings_high(arena);
+
+	if (target && target->has_other_tids)
+		tid = procfs_inner_pid(tid);
 
 	for (uint32_t i = 0; i < high; i++) {
 		const struct wire_ring *ring = wire_ring(arena, i);
@@ -50,13 +79,15 @@ static bool has_left(void *context, const struct target *target)
 	return (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) != WIRE_SLOT_LIVE;
 }
 
-static struct target **find_target(struct injected *injected, uint64_t image)
+/* A program may ask flamerun to leave it out. */
+static bool is_paused(void *context, const struct target *target, uint64_t *since_ns)
 {
-	struct target **at = &injected->targets;
+	const struct injected *injected = context;
+	const struct wire_slot *slot = wire_slot(injected->config.arena, target->slot);
+	bool is_paused = __atomic_load_n(&slot->is_paused, __ATOMIC_ACQUIRE) != 0;
 
-	while (*at && (*at)->image != image)
-		at = &(*at)->next;
-	return at;
+	*since_ns = __atomic_load_n(&slot->pause_changed_ns, __ATOMIC_RELAXED);
+	return is_paused;
 }
 
 static void start(void *context, struct pipe_writer *pipe_writer)
@@ -71,22 +102,16 @@ static uint64_t since_start(const struct injected *injected, uint64_t ns)
 	return ns > injected->start_ns ? ns : injected->start_ns;
 }
 
-static void add(void *context, const struct collector_image *image)
+static void add_target(struct injected *injected, const struct collector_image *image, pid_t pid)
 {
-	struct injected *injected = context;
-	struct target *target;
-	uint64_t begun_ns;
+	uint64_t begun_ns = since_start(injected, image->start_ns);
+	struct target *target = target_new(pid);
 
-	if (!image->pid) {
-		target_waits_pass_over(injected->waits);
-		return;
-	}
-	begun_ns = since_start(injected, image->start_ns);
-	target = target_new((pid_t)image->pid);
 	if (!target)
 		return;
 	target->image = image->image;
 	target->slot = image->slot;
+	target->has_other_tids = image->namespaced;
 	target->first_module = TARGET_FIRST_MODULE;
 	target->stack_top = procfs_stack_top(target->pid);
 	if (target_waits_add(injected->waits, target, begun_ns, image->start_cpu_ns)) {
@@ -97,20 +122,77 @@ static void add(void *context, const struct collector_image *image)
 	injected->targets = target;
 }
 
+static void add(void *context, const struct collector_image *image)
+{
+	struct injected *injected = context;
+
+	if (!image->namespaced)
+		add_target(injected, image, (pid_t)image->pid);
+	else if (ARRAY_GROW(
+			 injected->unplaced, injected->unplaced_count, injected->unplaced_room, 16))
+		target_waits_pass_over(injected->waits);
+	else
+		injected->unplaced[injected->unplaced_count++] = (struct unplaced){.image = *image};
+}
+
+/* One whose pid nobody knows is not looked at any more. Returns whether it was one. */
+static bool remove_unplaced(struct injected *injected, uint64_t image)
+{
+	for (unsigned i = 0; i < injected->unplaced_count; i++) {
+		if (injected->unplaced[i].image.image != image)
+			continue;
+		injected->unplaced[i] = injected->unplaced[--injected->unplaced_count];
+		return true;
+	}
+	return false;
+}
+
+/* Look for the pids of those that have none here. */
+static void find_unplaced(struct injected *injected)
+{
+	unsigned count = injected->unplaced_count;
+	uint64_t now_ns = clock_now_ns();
+	struct outer_pid *pids;
+
+	if (!count || now_ns - injected->searched_ns < SEARCH_NS)
+		return;
+	injected->searched_ns = now_ns;
+	pids = calloc(count, sizeof(*pids));
+	for (unsigned i = 0; pids && i < count; i++)
+		pids[i] = (struct outer_pid){.inner = (pid_t)injected->unplaced[i].image.pid,
+			.image = injected->unplaced[i].image.image,
+			.image_at = injected->unplaced[i].image.image_at};
+	if (pids)
+		outer_pids_find(pids, count);
+	for (unsigned i = count; pids && i-- > 0;) {
+		struct unplaced unplaced = injected->unplaced[i];
+
+		if (!pids[i].outer && ++injected->unplaced[i].searches < SEARCHES_MAX)
+			continue;
+		remove_unplaced(injected, unplaced.image.image);
+		if (pids[i].outer)
+			add_target(injected, &unplaced.image, pids[i].outer);
+		else
+			target_waits_pass_over(injected->waits);
+	}
+	free(pids);
+}
+
 static void end_thread(void *context, const struct collector_thread *thread)
 {
 	struct injected *injected = context;
 	const struct target *target = *find_target(injected, thread->image);
+	struct waits_end end = {
+		.tid = target && target->has_other_tids ? 0 : (pid_t)thread->tid,
+		.number = thread->number,
+		.start_ns = since_start(injected, thread->start_ns),
+		.end_ns = thread->end_ns,
+		.cpu_ns = thread->end_cpu_ns,
+	};
 
+	memcpy(end.comm, thread->comm, sizeof(end.comm));
 	if (target)
-		target_waits_end_thread(injected->waits, target,
-			&(struct waits_end){
-				.tid = (pid_t)thread->tid,
-				.number = thread->number,
-				.start_ns = since_start(injected, thread->start_ns),
-				.end_ns = thread->end_ns,
-				.cpu_ns = thread->end_cpu_ns,
-			});
+		target_waits_end_thread(injected->waits, target, &end);
 }
 
 static void end(void *context, uint64_t image, uint64_t end_ns)
@@ -118,6 +200,8 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
 	struct injected *injected = context;
 	struct target **at = find_target(injected, image), *target = *at;
 
+	if (remove_unplaced(injected, image))
+		target_waits_pass_over(injected->waits);
 	if (!target)
 		return;
 	*at = target->next;
@@ -127,15 +211,20 @@ static void end(void *context, uint64_t image, uint64_t end_ns)
 
 static uint64_t look_at_all(void *context)
 {
-	const struct injected *injected = context;
+	struct injected *injected = context;
 
+	find_unplaced(injected);
 	return target_waits_round(injected->waits);
 }
 
 static void finish(void *context)
 {
-	const struct injected *injected = context;
+	struct injected *injected = context;
 
+	while (injected->unplaced_count) {
+		injected->unplaced_count--;
+		target_waits_pass_over(injected->waits);
+	}
 	target_waits_finish(injected->waits);
 }
 
@@ -146,6 +235,7 @@ struct injected *injected_new(const struct injected_config *config)
 		.period_ns = NS_PER_S / config->rate_hz,
 		.has_details = config->has_details,
 		.find_thread = find_thread,
+		.is_paused = is_paused,
 		.has_left = has_left,
 	};
 
@@ -185,6 +275,7 @@ void injected_free(struct injected *injected)
 		target_free(target);
 	}
 	objects_release(&injected->shared.objects);
+	free(injected->unplaced);
 	free(injected);
 }
 

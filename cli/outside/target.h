@@ -32,6 +32,7 @@ struct target {
 	pid_t pid;
 	uint64_t image;	   /* as in the records */
 	uint32_t slot;	   /* of the arena, where a library in it has one */
+	bool has_other_tids; /* than we have for them, in a pid namespace of its own */
 	/*
 	 * 0, or what numbers of modules begin behind where a library in it gives out some, too:
 	 * TARGET_FIRST_MODULE.

@@ -69,6 +69,13 @@ static bool has_left(void *context, const struct wait_process *process)
 	return config->has_left && config->has_left(config->context, process->target);
 }
 
+static bool is_paused(void *context, const struct wait_process *process, uint64_t *since_ns)
+{
+	const struct target_waits_config *config = &((struct target_waits *)context)->config;
+
+	return config->is_paused && config->is_paused(config->context, process->target, since_ns);
+}
+
 static struct unwind_result walk(void *context, const struct wait_process *process, uintptr_t pc,
 	uintptr_t sp, uint64_t *frames)
 {
@@ -100,11 +107,22 @@ static void refused(void *context, const struct wait_process *process, int error
 	snprintf(waits->refusal, sizeof(waits->refusal), "%.190s", message.text);
 }
 
+/* As its process calls it. One that has gone tells no more what that is: then by none. */
+static uint32_t told_tid(const struct wait_process *process, pid_t tid)
+{
+	const struct target *target = process->target;
+	pid_t inner = target->has_other_tids ? procfs_inner_pid(tid) : 0;
+
+	if (!target->has_other_tids)
+		return (uint32_t)tid;
+	return inner == tid ? 0 : (uint32_t)inner;
+}
+
 static int put_thread(void *context, const struct wait_process *process, uint32_t number, pid_t tid,
 	const char comm[WIRE_COMM_BYTES])
 {
 	struct record_thread record = {
-		.image = process->image, .number = number, .tid = (uint32_t)tid};
+		.image = process->image, .number = number, .tid = told_tid(process, tid)};
 
 	memcpy(record.comm, comm, sizeof(record.comm));
 	return put(context, RECORD_THREAD, &record, sizeof(record), NULL, 0);
@@ -127,12 +145,19 @@ static void put_text(
 	put(context, RECORD_CODE, &record, sizeof(record), text, strlen(text) + 1);
 }
 
-static void put_life(void *context, const struct wait_process *process, uint32_t number,
-	uint64_t span_ns, uint64_t cpu_ns)
+static void put_life(
+	void *context, const struct wait_process *process, const struct wait_life *life)
 {
 	struct record_life record = {
-		.image = process->image, .thread = number, .span_ns = span_ns, .cpu_ns = cpu_ns};
+		.image = process->image,
+		.thread = life->number,
+		.tid = told_tid(process, life->tid),
+		.span_ns = life->span_ns,
+		.cpu_ns = life->cpu_ns,
+		.paused_ns = life->paused_ns,
+	};
 
+	memcpy(record.comm, life->comm, sizeof(record.comm));
 	put(context, RECORD_LIFE, &record, sizeof(record), NULL, 0);
 }
 
@@ -145,6 +170,7 @@ static const struct waits_calls calls = {
 	.walk = walk,
 	.lock_of = wait_lock_of,
 	.lock_owner = lock_owner,
+	.is_paused = is_paused,
 	.has_left = has_left,
 	.refused = refused,
 	.put_thread = put_thread,
@@ -184,7 +210,8 @@ void target_waits_free(struct target_waits *waits)
 int target_waits_add(
 	struct target_waits *waits, struct target *target, uint64_t begun_ns, uint64_t begun_cpu_ns)
 {
-	const struct wait_process process = {target->pid, target->image, target};
+	const struct wait_process process = {
+		.pid = target->pid, .image = target->image, .target = target};
 
 	return waits_add(waits->waits, &process, begun_ns, begun_cpu_ns);
 }

@@ -22,6 +22,8 @@ struct target_waits_config {
 	bool has_details;	      /* names of files, addresses of locks */
 	/* As in struct waits_calls; NULL: its tid. */
 	uint32_t (*find_thread)(void *context, uint64_t image, pid_t tid, uint64_t *begun_ns);
+	/* As there; NULL: never. */
+	bool (*is_paused)(void *context, const struct target *target, uint64_t *since_ns);
 	/* As there; NULL: never, and threads do not tell their ends. */
 	bool (*has_left)(void *context, const struct target *target);
 	void *context;

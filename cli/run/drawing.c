@@ -69,19 +69,18 @@ static void report_cost(uint64_t ended_ns)
 	if (getrusage(RUSAGE_SELF, &usage))
 		return;
 	diag_verbose("%.3f s from the program's end to the last picture, %.1f MiB at most",
-		(double)(clock_now_ns() - ended_ns) / NS_PER_S,
-		(double)usage.ru_maxrss / 1024);
+		(double)(clock_now_ns() - ended_ns) / NS_PER_S, (double)usage.ru_maxrss / 1024);
 }
 
 /* What could not be written is not lost; what was written is shown if that was asked for. */
 static void finish_results(const struct drawing *drawing, const struct calltree *tree,
-	const struct results_written *written)
+	const struct picture_options *picture, const struct results_written *written)
 {
 	struct diag_message message = {0};
 	char path[PATH_MAX];
 
 	if (written->failed && !written->has_stacks && calltree_total(tree)) {
-		if (results_rescue(tree, path, &message)) {
+		if (results_rescue(tree, picture, path, &message)) {
 			diag_report(&message);
 		} else {
 			diag_error("the stacks are in '%s'", path);
@@ -116,21 +115,13 @@ int drawing_check(const struct options *options, struct diag_message *message)
 	return -EINVAL;
 }
 
-/* Time of one kind. */
-struct named_tree {
-	struct calltree *tree;
-	struct picture_trees trees; /* what the options made of it */
-	struct naming_report report;
-};
-
 /* What is said where nothing is to be seen; NULL: nothing special. */
 static const char *empty_text(
 	const struct drawing *drawing, const struct picture_trees *trees, bool is_machine)
 {
 	if (!gather_connected(drawing->gather))
 		return UNCONNECTED;
-	if (!picture_trees_weight(trees) &&
-		profile_totals(gather_profile(drawing->gather))->paused)
+	if (!picture_trees_weight(trees) && profile_totals(gather_profile(drawing->gather))->paused)
 		return ALL_PAUSED;
 	if (calltree_total(trees->whole))
 		return picture_trees_empty(trees);
@@ -138,8 +129,8 @@ static const char *empty_text(
 }
 
 /* The one that was asked for; else what a clock counted, unless that is nothing. */
-static bool draws_machine(const struct options *options, const struct named_tree *clock,
-	const struct named_tree *machine)
+static bool draws_machine(const struct options *options, const struct drawing_tree *clock,
+	const struct drawing_tree *machine)
 {
 	if (options->sample_type)
 		return is_machine(options->sample_type);
@@ -176,12 +167,13 @@ static struct bytes add_notes(
 }
 
 /* What is drawn, and said of it, is of one kind; the other one is beside it in profiles. */
-static unsigned draw_trees(const struct drawing *drawing, const struct named_tree *clock,
-	const struct named_tree *machine)
+static unsigned draw_trees(const struct drawing *drawing, bool is_so_far,
+	const struct drawing_tree *clock, const struct drawing_tree *machine)
 {
 	const struct options *options = drawing->options;
 	bool is_vm = draws_machine(options, clock, machine);
-	const struct named_tree *drawn = is_vm ? machine : clock, *other = is_vm ? clock : machine;
+	const struct drawing_tree *drawn = is_vm ? machine : clock,
+				  *other = is_vm ? clock : machine;
 	struct summary summary = {
 		.profile = gather_profile(drawing->gather),
 		.tree = clock->trees.functions,
@@ -237,10 +229,14 @@ static unsigned draw_trees(const struct drawing *drawing, const struct named_tre
 	notes = add_notes(&picture, summary.profile);
 	results_write(
 		drawing->results, drawn->trees.shown, &picture, !drawing->still_runs, &written);
+	if (!is_so_far) {
+		report_cost(drawing->ended_ns);
+		finish_results(drawing, drawn->tree, &picture, &written);
+	}
 	free(marks);
 	bytes_release(&notes);
-	report_cost(drawing->ended_ns);
-	finish_results(drawing, drawn->tree, &written);
+	if (is_so_far)
+		return written.failed;
 	summary.waits.has_viewer = written.show != NULL && !is_vm;
 	report_run(drawing, &summary);
 	return written.failed;
@@ -275,9 +271,8 @@ static bool fetches(const struct options *options)
 	return !setenv("DEBUGINFOD_URLS", server, 1);
 }
 
-/* Name and reshape what is of one kind. Returns 0, or -errno with @message filled. */
-static int name_kind(const struct drawing *drawing, bool is_vm, struct named_tree *named,
-	struct diag_message *message)
+int drawing_tree_make(const struct drawing *drawing, bool is_vm, bool is_so_far,
+	struct drawing_tree *out, struct diag_message *message)
 {
 	const struct naming_request request = {
 		.profile = gather_profile(drawing->gather),
@@ -287,48 +282,72 @@ static int name_kind(const struct drawing *drawing, bool is_vm, struct named_tre
 		.is_machine = is_vm,
 		.demangle = demangle_style_of(drawing->options->demangle),
 		/* Once: what did not come then will not now. */
-		.fetches = !is_vm && fetches(drawing->options),
+		.fetches = !is_vm && !is_so_far && fetches(drawing->options),
 		.on_fetch = drawing->still_runs ? NULL : show_fetching,
 		.is_hurried = signals_hurry,
 	};
 	char count[32];
 	int error;
 
+	*out = (struct drawing_tree){.tree = NULL};
 	count_text(count, sizeof(count), request.profile->node_count);
 	if (!drawing->still_runs)
 		progress_begin("naming %s addresses", count);
-	error = naming_build(&request, &named->tree, &named->report);
+	error = naming_build(&request, &out->tree, &out->report);
 	progress_end();
 	if (error)
 		return diag_fail(message, error, "cannot draw: %s", strerror(-error));
-	return picture_trees_make(&named->trees, named->tree, drawing->options,
+	return picture_trees_make(&out->trees, out->tree, drawing->options,
 		is_vm ? CALLTREE_TIMES_CPU : picture_times(drawing->options),
 		is_vm ? PPROF_MACHINE_TIME : "", message);
+}
+
+void drawing_tree_release(struct drawing_tree *tree)
+{
+	sources_release(&tree->report.sources);
+	picture_trees_release(&tree->trees);
+	calltree_free(tree->tree);
+}
+
+static unsigned draw(const struct drawing *drawing, bool is_so_far, struct diag_message *message)
+{
+	struct drawing_tree clock = {.tree = NULL}, machine = {.tree = NULL};
+	unsigned failed = drawing->options->outputs.count;
+	int error = drawing_tree_make(drawing, false, is_so_far, &clock, message);
+
+	if (!error)
+		error = drawing_tree_make(drawing, true, is_so_far, &machine, message);
+	if (error)
+		diag_report(message);
+	else
+		failed = draw_trees(drawing, is_so_far, &clock, &machine);
+	drawing_tree_release(&machine);
+	drawing_tree_release(&clock);
+	return failed;
 }
 
 unsigned drawing_make(const struct drawing *drawing, const struct accounting_child *child)
 {
 	struct diag_message message = {0};
-	struct named_tree clock = {.tree = NULL}, machine = {.tree = NULL};
-	unsigned failed = drawing->options->outputs.count;
-	int error;
+	int error = gather_finish(drawing->gather, child);
 
-	error = gather_finish(drawing->gather, child);
-	if (error)
-		diag_fail(&message, error, "cannot draw: %s", strerror(-error));
-	else
-		error = name_kind(drawing, false, &clock, &message);
 	if (!error)
-		error = name_kind(drawing, true, &machine, &message);
-	if (error)
-		diag_report(&message);
-	else
-		failed = draw_trees(drawing, &clock, &machine);
-	sources_release(&machine.report.sources);
-	sources_release(&clock.report.sources);
-	picture_trees_release(&machine.trees);
-	calltree_free(machine.tree);
-	picture_trees_release(&clock.trees);
-	calltree_free(clock.tree);
+		return draw(drawing, false, &message);
+	diag_fail(&message, error, "cannot draw: %s", strerror(-error));
+	diag_report(&message);
+	return drawing->options->outputs.count;
+}
+
+unsigned drawing_make_so_far(const struct drawing *drawing)
+{
+	struct diag_message message = {0};
+	struct profile_totals *totals = profile_totals(gather_profile(drawing->gather));
+	unsigned failed;
+
+	/* The kernel's own count is asked for at the end. */
+	totals->cpu_ns = gather_profile(drawing->gather)->weight *
+			 gather_profile(drawing->gather)->period_ns;
+	failed = draw(drawing, true, &message);
+	totals->cpu_ns = 0;
 	return failed;
 }

@@ -14,10 +14,11 @@
 #include <time.h>
 
 #include "cli/diag.h"
+#include "cli/picture_settings.h"
+#include "cli/profile/naming.h"
 
 struct accounting_child;
 struct gather;
-struct options;
 struct results;
 
 /*
@@ -32,8 +33,8 @@ struct drawing {
 	const struct options *options;
 	struct gather *gather;
 	struct results *results;
-	char *const *words;  /* the command line, for the title; NULL at the end */
-	const char *program; /* what it is called in messages */
+	char *const *words;	  /* the command line, for the title; NULL at the end */
+	const char *program;	  /* what it is called in messages */
 	const char *held_program; /* where its file can be read whatever becomes of it; or NULL */
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
@@ -41,6 +42,28 @@ struct drawing {
 	bool still_runs; /* the program, while the picture is drawn */
 	bool is_stopped; /* what was attached to, from beginning to end */
 };
+
+/* Time of one kind: what a clock counted, or what virtual machines told. */
+struct drawing_tree {
+	struct calltree *tree;
+	struct picture_trees trees; /* what the options made of it */
+	struct naming_report report;
+};
+
+/*
+ * Name what was gathered of one kind and reshape it as the options want it. @is_so_far: more will
+ * come, nobody is asked for symbols that are not here.
+ * Returns 0, or -errno with @message filled. To be released in either case.
+ */
+int drawing_tree_make(const struct drawing *drawing, bool is_vm, bool is_so_far,
+	struct drawing_tree *out, struct diag_message *message);
+void drawing_tree_release(struct drawing_tree *tree); /* all zero is fine */
+
+/*
+ * Write what was gathered so far to all outputs; the gathering goes on.
+ * Returns how many could not be written.
+ */
+unsigned drawing_make_so_far(const struct drawing *drawing);
 
 /*
  * End the gathering, name, draw, report. @child is what the kernel says of the program, NULL

@@ -27,6 +27,7 @@
 #include "cli/diag.h"
 #include "cli/run/gather.h"
 #include "cli/run/jit.h"
+#include "cli/run/live.h"
 #include "cli/run/signals.h"
 #include "libprof/procfs.h"
 
@@ -196,6 +197,16 @@ static int open_channels(int report[2], int gate[2])
 	return error;
 }
 
+/* Context: between fork and exec. */
+static void replace_terminal(const struct launch_request *request)
+{
+	if (request->terminal_input >= 0 && isatty(STDIN_FILENO))
+		dup2(request->terminal_input, STDIN_FILENO);
+	for (int i = STDOUT_FILENO; i <= STDERR_FILENO; i++)
+		if (request->terminal_output >= 0 && isatty(i))
+			dup2(request->terminal_output, i);
+}
+
 static int start_child(pid_t *child, const struct launch_request *request, char *const *shell_argv,
 	char *const *environment, struct diag_message *message)
 {
@@ -212,6 +223,7 @@ static int start_child(pid_t *child, const struct launch_request *request, char 
 			prctl(PR_SET_PTRACER, (unsigned long)request->tracer, 0, 0, 0);
 		if (request->admit)
 			await_admission(gate[1]);
+		replace_terminal(request);
 		exec_program(
 			request->program->path, request->argv, shell_argv, environment, report[1]);
 	}
@@ -289,7 +301,7 @@ static void report_once(int error)
 /* Milliseconds until the next thing to do without being woken, -1 for ever. */
 static int remaining_ms(const struct watch *watch)
 {
-	int patience = watch->gather ? TICK_MS : -1;
+	int patience = watch->gather || watch->live ? TICK_MS : -1;
 	uint64_t now_ns = clock_now_ns(), left_ms;
 
 	if (!watch->deadline_ns)
@@ -307,9 +319,10 @@ static void sleep_until_event(const struct watch *watch, int patience)
 	struct pollfd files[] = {
 		{.fd = watch->doorbell, .events = POLLIN},
 		{.fd = watch->gather ? gather_descriptor(watch->gather) : -1, .events = POLLIN},
+		{.fd = watch->live ? live_descriptor(watch->live) : -1, .events = POLLIN},
 	};
 
-	poll(files, 2, patience); /* EINTR is as good as the doorbell */
+	poll(files, 3, patience); /* EINTR is as good as the doorbell */
 	signals_drain();
 }
 
@@ -432,6 +445,8 @@ enum watch_event watch_child(struct watch *watch)
 			report_once(gather_read(watch->gather));
 			jit_check(watch->jit, clock_now_ns());
 		}
+		if (watch->live)
+			live_turn(watch->live);
 		handle_changes(watch->child);
 		reap_orphans(watch->child);
 		if (reap_program(watch))

@@ -16,6 +16,7 @@
 
 struct gather;
 struct jit_watch;
+struct live;
 
 struct launch_request {
 	const struct preflight *program;
@@ -28,6 +29,8 @@ struct launch_request {
 	 */
 	int (*admit)(void *context, pid_t child, struct diag_message *message);
 	void *context;
+	/* What stands in for a terminal that is ours: -1: nothing. */
+	int terminal_input, terminal_output;
 	pid_t tracer; /* is allowed to trace the program; 0 or less: nobody */
 };
 
@@ -51,16 +54,20 @@ void launch_environment_free(char **environment);
 
 struct watch {
 	pid_t child;
-	int doorbell;          /* of signals_catch(); borrowed */
+	int doorbell;	       /* of signals_catch(); borrowed */
 	struct gather *gather; /* borrowed; NULL: only wait */
 	struct jit_watch *jit; /* borrowed; looks while there is a gather */
+	struct live *live;     /* borrowed; NULL: nothing is shown meanwhile */
 	uint64_t deadline_ns;  /* CLOCK_MONOTONIC; 0: none */
 	/* Filled at the end. */
 	int wait_status;
 	struct accounting_child used; /* what the kernel says of it */
 };
 
-enum watch_event { WATCH_ENDED, WATCH_DEADLINE };
+enum watch_event {
+	WATCH_ENDED,
+	WATCH_DEADLINE
+};
 
 /*
  * Gather until the child has ended and is reaped (signals are no longer passed on then), or the

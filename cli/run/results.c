@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "cli/diag.h"
-#include "cli/formats/folded.h"
 #include "cli/formats/format.h"
+#include "cli/formats/pprof.h"
 #include "cli/run/outputs.h"
 #include "cli/run/signals.h"
 #include "libprof/placeholder.h"
@@ -220,21 +220,16 @@ void results_write(struct results *results, const struct calltree *tree,
 	}
 }
 
-#define SUFFIX ".folded"
+#define SUFFIX ".pb.gz"
 
 static int write_stacks(void *context, FILE *file)
 {
-	struct calltree *functions = NULL;
-	int error;
+	const struct result_content *stacks = context;
 
-	/* Without memory a stack stands there for each of its lines, which adds up to the same. */
-	transform_lines(context, false, &functions);
-	error = folded_write(functions ? functions : context, false, file);
-	calltree_free(functions);
-	return error;
+	return pprof_write_gz(stacks->tree, stacks->picture, file);
 }
 
-static int write_in(const char *folder, const struct calltree *tree, char path[PATH_MAX])
+static int write_in(const char *folder, struct result_content *stacks, char path[PATH_MAX])
 {
 	int bytes = snprintf(path, PATH_MAX, "%s/flamerun-XXXXXX" SUFFIX, folder);
 	int descriptor, error;
@@ -244,22 +239,29 @@ static int write_in(const char *folder, const struct calltree *tree, char path[P
 	descriptor = mkostemps(path, (int)strlen(SUFFIX), O_CLOEXEC);
 	if (descriptor < 0)
 		return -errno;
-	error = outputs_fill(descriptor, write_stacks, (void *)tree);
+	error = outputs_fill(descriptor, write_stacks, stacks);
 	if (error)
 		unlink(path);
 	close(descriptor);
 	return error;
 }
 
-int results_rescue(const struct calltree *tree, char path[PATH_MAX], struct diag_message *message)
+int results_rescue(const struct calltree *tree, const struct picture_options *picture,
+	char path[PATH_MAX], struct diag_message *message)
 {
 	const char *const folders[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
+	struct picture_options whole = *picture;
+	struct result_content stacks = {.tree = tree, .picture = &whole};
 	char written[PATH_MAX] = "";
 	int error = -ENOENT;
 
+	/* Nothing was left out of @tree. */
+	whole.fine = NULL;
+	whole.filters = NULL;
+
 	for (size_t i = 0; error && i < sizeof(folders) / sizeof(folders[0]); i++)
 		if (folders[i] && *folders[i])
-			error = write_in(folders[i], tree, written);
+			error = write_in(folders[i], &stacks, written);
 	if (error)
 		return diag_fail(message, error,
 			"cannot save the stacks either, not even in '%s': %s",

@@ -73,13 +73,15 @@ void results_write(struct results *results, const struct calltree *tree,
 /*
  * When an output could not be written, a run that may have taken hours is not thrown away.
  *
- * Write @tree (finished) as folded stacks to a new file "flamerun-XXXXXX.folded" in $TMPDIR, or
- * where that is not set or has no room for it, in /tmp, /var/tmp or, as memory may be what is left,
- * in /dev/shm.
+ * Write @tree (finished), of which @picture tells what it counts, as a pprof profile to a new file
+ * "flamerun-XXXXXX.pb.gz" in $TMPDIR, or where that is not set or has no room for it, in /tmp,
+ * /var/tmp or, as memory may be what is left, in /dev/shm. That is the smallest format that has all
+ * of it: what waits apart from what runs, lines, threads and machines.
  *
  * Returns 0 and its name in @path, or -errno with @message filled and nothing left behind.
  */
-int results_rescue(const struct calltree *tree, char path[PATH_MAX], struct diag_message *message);
+int results_rescue(const struct calltree *tree, const struct picture_options *picture,
+	char path[PATH_MAX], struct diag_message *message);
 
 /*
  * Show a finished picture: the person's browser is started and left alone.

@@ -24,6 +24,7 @@
 #include "cli/run/jit.h"
 #include "cli/run/launch.h"
 #include "cli/run/library.h"
+#include "cli/run/live.h"
 #include "cli/run/preflight.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
@@ -42,12 +43,14 @@ struct run {
 	struct gather *gather;
 	struct jit_watch jit;
 	struct watch watch;
+	struct live *live; /* NULL: nothing is shown meanwhile */
+	struct drawing so_far;
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
 	time_t started_wall_s;
 	bool drawn;
-	int held_program;	/* open while it may be asked for names; -1: cannot be read */
-	char held_path[32];	/* by which; "" without */
+	int held_program;   /* open while it may be asked for names; -1: cannot be read */
+	char held_path[32]; /* by which; "" without */
 };
 
 static int find_library(struct library *library, struct diag_message *message)
@@ -120,7 +123,7 @@ static int prepare_run(struct run *run, struct diag_message *message)
 		diag_info("another flamerun is running this one: '%s' will be in this one's "
 			  "picture only",
 			run->argv[0]);
-	if (open_gather(run, message))
+	if (open_gather(run, message) || (options->live && live_open(&run->live, true, message)))
 		return COMMAND_FAILED;
 	return 0;
 }
@@ -153,6 +156,8 @@ static int start_program(struct run *run, struct diag_message *message)
 		.program = &run->program,
 		.argv = run->argv,
 		.tracer = gather_tracer(run->gather),
+		.terminal_input = run->live ? live_input(run->live) : -1,
+		.terminal_output = run->live ? live_output(run->live) : -1,
 	};
 	int status;
 
@@ -192,10 +197,9 @@ static int start_program(struct run *run, struct diag_message *message)
 	return status;
 }
 
-/* @child: NULL while the program still runs. */
-static void draw_run(struct run *run, const struct accounting_child *child)
+static struct drawing drawing_of(const struct run *run)
 {
-	const struct drawing drawing = {
+	return (struct drawing){
 		.options = run->options,
 		.gather = run->gather,
 		.results = run->results,
@@ -205,18 +209,36 @@ static void draw_run(struct run *run, const struct accounting_child *child)
 		.started_ns = run->started_ns,
 		.ended_ns = run->ended_ns,
 		.started_wall_s = run->started_wall_s,
-		.still_runs = !child,
 	};
+}
 
+/* @child: NULL while the program still runs. */
+static void draw_run(struct run *run, const struct accounting_child *child)
+{
+	struct drawing drawing = drawing_of(run);
+
+	live_end(run->live);
+	drawing.still_runs = !child;
 	run->drawn = true;
 	drawing_make(&drawing, child);
 	jit_report(&run->jit);
+}
+
+static void begin_live(struct run *run)
+{
+	if (!run->live)
+		return;
+	run->so_far = drawing_of(run);
+	run->so_far.still_runs = true;
+	live_begin(run->live, &run->so_far);
+	run->watch.live = run->live;
 }
 
 static void watch_run(struct run *run)
 {
 	unsigned still;
 
+	begin_live(run);
 	while (watch_child(&run->watch) == WATCH_DEADLINE) {
 		run->ended_ns = clock_now_ns();
 		draw_run(run, NULL);
@@ -227,6 +249,7 @@ static void watch_run(struct run *run)
 	if (run->drawn)
 		return;
 	run->ended_ns = clock_now_ns();
+	live_end(run->live);
 	still = watch_descendants(&run->watch, DESCENDANTS_MS);
 	if (still)
 		diag_info("%u process%s it started still run%s and will not be profiled further",
@@ -259,6 +282,7 @@ struct ending command_run(const struct options *options, char **argv)
 	}
 	if (run.held_program >= 0)
 		close(run.held_program);
+	live_free(run.live);
 	gather_free(run.gather);
 	results_free(run.results);
 	library_abandon();

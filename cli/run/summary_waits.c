@@ -35,7 +35,7 @@
 struct book {
 	const struct record_life *life;	     /* NULL: of all the rest */
 	const struct profile_thread *thread; /* NULL: nothing was told of it */
-	double span_ns, cpu_ns, ready_ns, waiting_ns, unknown_ns;
+	double span_ns, cpu_ns, ready_ns, waiting_ns, unknown_ns, paused_ns;
 };
 
 /* ---- books ----------------------------------------------------------------------------------- */
@@ -57,6 +57,7 @@ static void add_book(struct book *to, const struct book *book)
 	to->ready_ns += book->ready_ns;
 	to->waiting_ns += book->waiting_ns;
 	to->unknown_ns += book->unknown_ns;
+	to->paused_ns += book->paused_ns;
 }
 
 /* Of each life, with a place for the sum behind; owned. NULL without memory. */
@@ -74,7 +75,8 @@ static struct book *make_books(const struct summary_waits *summary)
 
 		books[i] = (struct book){.life = life,
 			.span_ns = (double)life->span_ns,
-			.cpu_ns = (double)life->cpu_ns};
+			.cpu_ns = (double)life->cpu_ns,
+			.paused_ns = (double)life->paused_ns};
 		if (thread)
 			books[i].thread = profile_thread_at(profile, thread - 1);
 		book_of[thread ? thread - 1 : profile->thread_count] = i + 1;
@@ -97,18 +99,22 @@ static struct book *make_books(const struct summary_waits *summary)
 
 static double off_ns(const struct book *book)
 {
-	return book->cpu_ns + book->ready_ns + book->waiting_ns + book->unknown_ns - book->span_ns;
+	return book->cpu_ns + book->ready_ns + book->waiting_ns + book->unknown_ns +
+	       book->paused_ns - book->span_ns;
 }
 
 static void describe_book(const struct book *book, char *line, size_t bytes)
 {
 	double off = book->span_ns > 0 ? 100 * off_ns(book) / book->span_ns : 0;
+	char paused[40] = "";
 
+	if (book->paused_ns > 0)
+		snprintf(paused, sizeof(paused), " + %.3f left out", book->paused_ns / NS_PER_S);
 	snprintf(line, bytes,
-		"%.3f s = %.3f on a CPU + %.3f ready + %.3f waiting + %.3f [waiting], off by "
+		"%.3f s = %.3f on a CPU + %.3f ready + %.3f waiting + %.3f [waiting]%s, off by "
 		"%+.1f %%",
 		book->span_ns / NS_PER_S, book->cpu_ns / NS_PER_S, book->ready_ns / NS_PER_S,
-		book->waiting_ns / NS_PER_S, book->unknown_ns / NS_PER_S, off);
+		book->waiting_ns / NS_PER_S, book->unknown_ns / NS_PER_S, paused, off);
 }
 
 static int by_span(const void *a, const void *b)
@@ -127,15 +133,19 @@ static void print_books(struct book *books, unsigned count)
 	diag_verbose("threads, by the kernel's clocks and by what was told of them:");
 	for (unsigned i = 0; i < count; i++) {
 		const struct profile_thread *thread = books[i].thread;
+		const struct record_life *life = books[i].life;
 
 		if (i >= BOOKS) {
 			add_book(&rest, &books[i]);
 			continue;
 		}
 		describe_book(&books[i], line, sizeof(line));
+		/* The profile has its last name, but none where no whole period was told of it. */
 		diag_verbose("  %s (%" PRIu32 "): %s",
-			thread && thread->name[0] ? thread->name : "?", thread ? thread->tid : 0,
-			line);
+			thread && thread->name[0] ? thread->name
+			: life->comm[0]		  ? life->comm
+						  : "?",
+			thread && !life->tid ? thread->tid : life->tid, line);
 	}
 	if (count <= BOOKS)
 		return;
@@ -170,6 +180,7 @@ static void print_run(const struct summary_waits *summary, const struct book *al
 		all->cpu_ns / NS_PER_S);
 	append_part(line, sizeof(line), all->ready_ns, all->span_ns, "ready without one");
 	append_part(line, sizeof(line), all->unknown_ns, all->span_ns, "[waiting], unseen");
+	append_part(line, sizeof(line), all->paused_ns, all->span_ns, "waiting while paused");
 	transform_shape(summary->tree, &shape, &folded);
 	places = wait_places_find(folded ? folded : summary->tree, &count, &idle);
 	most = count ? &places[0] : NULL;

@@ -4,8 +4,9 @@
  * What handlers the program has, and how ours and they get along.
  *
  * The program may use SIGPROF as well. The kernel keeps one pending SIGPROF, so a raise(SIGPROF) of
- * the program's own in the microseconds between an expiry and its handler is lost. Expiries of our
- * timers are queued beside it and are never lost.
+ * the program's own in the microseconds between an expiry and its handler is lost; so is one that
+ * is sent again, to a thread that blocks it, in the moment of an expiry. Expiries of our timers
+ * are queued beside it and are never lost.
  *
  * A guard stands before handlers on alternate stacks. Whether our handler fits on top of the
  * program's shows when that begins, by the room left. Where it does the guard unblocks our

@@ -90,11 +90,13 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 	else
 		sampler.namespaced = is_namespaced(pid);
 	slot->namespaced = sampler.namespaced;
+	slot->image_at = (uintptr_t)&sampler.image;
 	/* A child of ours has our libc; asking the loader again would cost it some page faults. */
 	if (!parent_image)
 		clock_learn();
 	slot->start_ns = clock_monotonic_at_start_ns();
 	slot->filters = sampler.filters;
+	slot->is_paused = __atomic_load_n(&sampler.paused, __ATOMIC_RELAXED);
 	if (exe)
 		copy_tail(slot->exe, sizeof(slot->exe), exe);
 	sampler_read_name(slot->comm);
@@ -150,7 +152,6 @@ static void store_exit_credits(void)
 			is_paused ? 0 : sampler_thread_due(thread, cpu_ns), __ATOMIC_RELEASE);
 	}
 	sampler.slot->live_threads_ns = live_ns;
-	sampler.slot->left_paused = (uint32_t)is_paused;
 }
 
 static void clear_exit_credits(void)

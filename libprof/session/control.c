@@ -40,9 +40,14 @@ enum flameprof_status flameprof_status(void)
 
 static int set_paused(uint32_t paused)
 {
+	struct wire_slot *slot = sampler.slot;
+
 	if (!sampler_is_this_process())
 		return -ESRCH;
-	__atomic_store_n(&sampler.paused, paused, __ATOMIC_RELEASE);
+	if (__atomic_exchange_n(&sampler.paused, paused, __ATOMIC_ACQ_REL) == paused)
+		return 0;
+	__atomic_store_n(&slot->pause_changed_ns, clock_monotonic_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->is_paused, paused, __ATOMIC_RELEASE);
 	return 0;
 }
 

@@ -134,7 +134,9 @@ static void put_time(struct wait_looker *looker, struct wait_thread *thread,
 
 	*ns = 0;
 	thread->rest_ns = all_ns - sample.weight * looker->period_ns;
-	if (!sample.weight)
+	if (process->is_paused)
+		thread->paused_ns += sample.weight * looker->period_ns;
+	if (!sample.weight || process->is_paused)
 		return;
 	announce(looker, thread, process);
 	looker->calls->put_sample(looker->context, process, &sample, frames);
@@ -425,6 +427,32 @@ int wait_thread_look(
 	return 0;
 }
 
+void wait_thread_tell_until(struct wait_looker *looker, struct wait_thread *thread,
+	const struct wait_process *process, uint64_t until_ns)
+{
+	struct procfs_clock clock;
+	uint64_t turns = thread->seen.turns, later_ns = 0, slept_ns = 0;
+
+	if (!thread->is_gone && !read_clock(looker, thread, process, &clock)) {
+		count_time(thread, &clock, looker->calls->now_ns());
+		if (thread->seen_ns > until_ns)
+			later_ns = thread->seen_ns - until_ns;
+		if (thread->is_asleep && clock.turns == turns) {
+			add_carried(thread);
+			slept_ns = later_ns < thread->asleep_ns ? later_ns : thread->asleep_ns;
+		} else {
+			thread->is_asleep = false;
+			if (thread->carried_ns > (int64_t)later_ns) {
+				thread->unknown_ns += (uint64_t)thread->carried_ns - later_ns;
+				thread->carried_ns = (int64_t)later_ns;
+			}
+		}
+	}
+	thread->asleep_ns -= slept_ns;
+	wait_thread_tell(looker, thread, process);
+	thread->asleep_ns = slept_ns;
+}
+
 void wait_thread_release(struct wait_looker *looker, struct wait_thread *thread)
 {
 	close_file(looker, &thread->clock);
@@ -470,8 +498,14 @@ void wait_thread_end(struct wait_looker *looker, struct wait_thread *thread,
 	count_unknown(thread);
 	wait_thread_tell(looker, thread, process);
 	if (looker->calls->put_life)
-		looker->calls->put_life(looker->context, process, thread->number,
-			thread->seen_ns - thread->begun_ns,
-			thread->seen.cpu_ns - thread->begun.cpu_ns);
+		looker->calls->put_life(looker->context, process,
+			&(struct wait_life){
+				.number = thread->number,
+				.tid = thread->tid,
+				.span_ns = thread->seen_ns - thread->begun_ns,
+				.cpu_ns = thread->seen.cpu_ns - thread->begun.cpu_ns,
+				.paused_ns = thread->paused_ns,
+				.comm = thread->comm,
+			});
 	wait_thread_release(looker, thread);
 }

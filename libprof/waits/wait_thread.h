@@ -28,6 +28,15 @@ struct wait_process {
 	pid_t pid; /* 0: this one */
 	uint64_t image;
 	void *target; /* whatever whoever looks has of it, and what it is known by here */
+	bool is_paused; /* it has asked to be left out: what its threads wait is told of nobody */
+};
+
+/* A thread's life, or what was seen of it. */
+struct wait_life {
+	uint32_t number;
+	pid_t tid;
+	uint64_t span_ns, cpu_ns, paused_ns; /* paused_ns: off the CPU, and left out */
+	const char *comm; /* WIRE_COMM_BYTES; "": not known */
 };
 
 /*
@@ -66,6 +75,8 @@ struct waits_calls {
 	struct wait_lock (*lock_of)(const struct procfs_syscall *call);
 	pid_t (*lock_owner)(void *context, const struct wait_process *process,
 		const struct wait_lock *lock);
+	/* Has @process asked to be left out? Since when that is so, or is not, into @since_ns. */
+	bool (*is_paused)(void *context, const struct wait_process *process, uint64_t *since_ns);
 	/* Is @process another program's, or none, by now? */
 	bool (*has_left)(void *context, const struct wait_process *process);
 	/* Nobody may look at what @process waits for. */
@@ -79,9 +90,8 @@ struct waits_calls {
 	/* What the address of a frame means in particular. */
 	void (*put_text)(void *context, const struct wait_process *process, uint64_t address,
 		const char *text);
-	/* Its life, or what was seen of it: how long it was, and of that on a CPU. */
-	void (*put_life)(void *context, const struct wait_process *process, uint32_t number,
-		uint64_t span_ns, uint64_t cpu_ns);
+	void (*put_life)(void *context, const struct wait_process *process,
+		const struct wait_life *life);
 };
 
 struct wait_thread {
@@ -103,6 +113,7 @@ struct wait_thread {
 	uint64_t asleep_ns, ready_ns, unknown_ns;
 	uint64_t rest_ns; /* what made no whole period when it was told */
 	uint64_t told_ns; /* when it was */
+	uint64_t paused_ns; /* told of nobody */
 	uint64_t *stack;  /* innermost first, its leaf a WIRE_FRAME_WAIT; NULL: none */
 	uint32_t frames;
 	uint8_t end; /* enum wire_end */
@@ -164,6 +175,13 @@ void wait_thread_rested(struct wait_thread *thread, uint64_t now_ns);
 /* Tell what is in the books. */
 void wait_thread_tell(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process);
+
+/*
+ * The same, but for what it waited since @until_ns. For what it waited before that is not known
+ * where it woke up meanwhile: it is found where it has been since.
+ */
+void wait_thread_tell_until(struct wait_looker *looker, struct wait_thread *thread,
+	const struct wait_process *process, uint64_t until_ns);
 
 /* What it was until it ended, at @end_ns, or with 0 until now, if that can still be read. */
 void wait_thread_close(struct wait_looker *looker, struct wait_thread *thread,

@@ -5,6 +5,7 @@
 #include "libprof/waits/waits.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -340,16 +341,55 @@ static void list_process(struct waits *waits, struct process *process)
 	process->has_changed = missed > 0;
 }
 
+/* ---- pauses ---------------------------------------------------------------------------------- */
+
+static bool asks_for_pause(
+	const struct waits *waits, const struct process *process, uint64_t *since_ns)
+{
+	const struct waits_calls *calls = waits->config.calls;
+
+	return calls->is_paused &&
+	       calls->is_paused(waits->config.context, &process->who, since_ns);
+}
+
+/*
+ * Where @process asks to be left out since a moment, or not any more, all that its threads waited
+ * until then is told as what it was.
+ */
+static void follow_pause(struct waits *waits, struct process *process)
+{
+	uint64_t since_ns = 0;
+	bool is_paused = asks_for_pause(waits, process, &since_ns);
+
+	if (is_paused == process->who.is_paused)
+		return;
+	begin_process(waits, process);
+	for (unsigned i = 0; i < process->count; i++) {
+		struct wait_thread *thread = &process->threads[i];
+
+		if (thread->is_over)
+			continue;
+		number_thread(waits, process, thread, true);
+		wait_thread_tell_until(&waits->looker, thread, &process->who, since_ns);
+	}
+	process->who.is_paused = is_paused;
+}
+
 /* ---- processes ------------------------------------------------------------------------------- */
 
 int waits_add(struct waits *waits, const struct wait_process *who, uint64_t begun_ns,
 	uint64_t begun_cpu_ns)
 {
 	struct process *process = pages_new(sizeof(*process));
+	uint64_t since_ns = 0;
 
 	if (!process)
 		return -ENOMEM;
 	process->who = *who;
+	process->who.is_paused = asks_for_pause(waits, process, &since_ns);
+	/* It was the other way before. What its threads did then is told when they are known. */
+	if (since_ns)
+		process->who.is_paused = !process->who.is_paused;
 	process->begun_ns = begun_ns;
 	process->begun_cpu_ns = begun_cpu_ns;
 	process->next = waits->processes;
@@ -407,18 +447,29 @@ static void tell_unseen(
 
 	thread.seen = thread.begun;
 	thread.seen_ns = thread.begun_ns;
+	memcpy(thread.comm, end->comm, sizeof(thread.comm));
 	wait_thread_ended(&thread, end->end_ns, end->cpu_ns);
 	wait_thread_end(&waits->looker, &thread, &process->who, 0);
+}
+
+static struct wait_thread *find_ended(const struct process *process, const struct waits_end *end)
+{
+	if (end->tid)
+		return wait_thread_find(process->threads, process->count, end->tid);
+	for (unsigned i = 0; i < process->count; i++)
+		if (process->threads[i].number == end->number)
+			return &process->threads[i];
+	return NULL;
 }
 
 void waits_end_thread(struct waits *waits, const void *target, const struct waits_end *end)
 {
 	struct process *process = *find_process(waits, target);
-	struct wait_thread *thread =
-		process ? wait_thread_find(process->threads, process->count, end->tid) : NULL;
+	struct wait_thread *thread = process ? find_ended(process, end) : NULL;
 
 	if (!process || (thread && thread->is_over))
 		return;
+	follow_pause(waits, process);
 	if (!thread) {
 		tell_unseen(waits, process, end);
 		return;
@@ -428,6 +479,8 @@ void waits_end_thread(struct waits *waits, const void *target, const struct wait
 		thread->number = end->number;
 		correct_birth(process, thread, end->start_ns);
 	}
+	if (end->comm[0])
+		memcpy(thread->comm, end->comm, sizeof(thread->comm));
 	wait_thread_ended(thread, end->end_ns, end->cpu_ns);
 	wait_thread_end(&waits->looker, thread, &process->who, 0);
 	thread->is_gone = thread->is_over = true;
@@ -443,6 +496,7 @@ void waits_remove(struct waits *waits, const void *target, uint64_t end_ns)
 	if (!process)
 		return;
 	*at = process->next;
+	follow_pause(waits, process);
 	rest_threads(waits, process);
 	for (unsigned i = 0; i < process->count; i++) {
 		struct wait_thread *thread = &process->threads[i];
@@ -485,6 +539,7 @@ static void check_process(struct waits *waits, struct process *process)
 	if (!is_listed || process->has_changed)
 		list_process(waits, process);
 	process->ran_ns = now(waits);
+	follow_pause(waits, process);
 }
 
 static unsigned count_unknown(const struct process *process)

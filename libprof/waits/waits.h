@@ -34,10 +34,11 @@ struct waits_config {
 
 /* A thread's end, told by itself. */
 struct waits_end {
-	pid_t tid;
+	pid_t tid;	 /* 0: not known, it has a number */
 	uint32_t number; /* in samples */
 	uint64_t start_ns, end_ns;
 	uint64_t cpu_ns; /* by its own clock, which began with it */
+	char comm[WIRE_COMM_BYTES]; /* "": not known */
 };
 
 /* What looking was like. */

@@ -4,7 +4,7 @@
 // many short times, for the whole run and for its processes and threads. Needs no page: runs in the
 // worker for all but small pictures.
 
-import {commOf, keepStacks, threadsOf, waitingNodes} from './aggregate.js';
+import {commOf, isOfTimes, keepStacks, threadsOf, waitingNodes} from './aggregate.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 /** @typedef {import('./filter.js').Filter} Filter */
@@ -21,21 +21,22 @@ import {commOf, keepStacks, threadsOf, waitingNodes} from './aggregate.js';
 
 /**
  * By bin CPUs in use; where nobody knows what a sample stands for, weight. Rows one behind the other.
+ * There is what is asked for.
  * @typedef {object} Activity
  * @property {number} us end of the run: behind the last sample
- * @property {Float32Array} rest on a CPU, and not kept by the filter
- * @property {Float32Array} kept on a CPU
- * @property {Float32Array} waits threads that wait, of what is kept
- * @property {Lane[]} lanes the busiest first
- * @property {number} more lanes that there are, not told
- * @property {Float32Array} laneBins of each lane a row of what is not kept, then one of what is
- * @property {Float32Array} heat kept, by shorter bins
+ * @property {Float32Array} [rest] on a CPU, and not kept by the filter
+ * @property {Float32Array} [kept] on a CPU
+ * @property {Float32Array} [waits] threads that wait, of what is kept
+ * @property {Lane[]} [lanes] the busiest first
+ * @property {number} [more] lanes that there are, not told
+ * @property {Float32Array} [laneBins] of each lane a row of what is not kept, then one of what is
+ * @property {Float32Array} [heat] kept, by shorter bins
  */
 
 /**
  * @typedef {object} Wanted
  * @property {Filter} filter its own times are left out
- * @property {number} bins
+ * @property {number} bins 0: none
  * @property {number} laneBins 0: no lanes
  * @property {number} heatUs of the heat's bins, 0: none
  */
@@ -55,12 +56,8 @@ function classesOf(profile, filter) {
 	const classes = waitingNodes(profile.tree, profile.frameKind);
 	const kept = new Float64Array(classes.length).fill(1);
 	keepStacks(profile, filter, kept);
-	const {times} = filter;
-	for (let node = 0; node < classes.length; node++) {
-		const wanted = times === 'both' || (classes[node] === 1) === (times === 'waits');
-		classes[node] = (classes[node] ? WAITS : 0) | (wanted && kept[node] ? KEPT : 0);
-	}
-	return classes;
+	return classes.map((waits, node) => (waits ? WAITS : 0)
+		| (kept[node] && isOfTimes(filter.times, waits) ? KEPT : 0));
 }
 
 /**
@@ -192,25 +189,27 @@ export function binActivity(profile, {filter, bins, laneBins, heatUs}) {
 			const thread = Math.floor(i / CLASSES);
 			return rowOf(thread, (i & KEPT) > 0 && (!threads || threads[thread] > 0), (i & WAITS) > 0);
 		});
-	const every = accumulate(profile, classes, table((_, kept, waits) => waits ? kept ? 2 : -1
-		: kept ? 1 : 0), 3, bins, us / bins);
 	/** @type {Activity} */
-	const made = {us, rest: every.slice(0, bins), kept: every.slice(bins, 2 * bins),
-		waits: every.slice(2 * bins), lanes: [], more: 0, laneBins: new Float32Array(0),
-		heat: new Float32Array(0)};
+	const made = {us};
 	const isWaits = filter.times === 'waits';
+	if (bins) {
+		const every = accumulate(profile, classes, table((_, kept, waits) => waits ? kept ? 2 : -1
+			: kept ? 1 : 0), 3, bins, us / bins);
+		[made.rest, made.kept, made.waits] = [0, 1, 2].map(row => every.slice(row * bins, (row + 1) * bins));
+	}
 	if (heatUs)
 		made.heat = accumulate(profile, classes, table((_, kept, waits) => kept && waits === isWaits ? 0 : -1),
 			1, Math.ceil(us / heatUs), heatUs);
 	if (laneBins) {
 		const {lanes, more, laneOf} = lanesOf(profile, isWaits ? 1 : 0);
-		Object.assign(made, {lanes, more, laneBins: new Float32Array(2 * lanes.length * laneBins)});
+		const sums = new Float32Array(2 * lanes.length * laneBins);
+		Object.assign(made, {lanes, more, laneBins: sums});
 		for (const lane of laneOf.filter(one => one.some(number => number >= 0))) {
 			const rows = accumulate(profile, classes, table((thread, kept, waits) =>
 				waits !== isWaits || lane[thread] < 0 ? -1 : 2 * lane[thread] + (kept ? 1 : 0)),
 			2 * lanes.length, laneBins, us / laneBins);
 			rows.forEach((value, i) => {
-				made.laneBins[i] += value;
+				sums[i] += value;
 			});
 		}
 	}

@@ -6,6 +6,7 @@
 //
 //   #times=waits&mark=Zk1&inlined=folded&focus=main&hide=memcpy&thread=worker&time=1.5-2.25
 //   #box=aB3xY2Zk1&span=0.25-0.5&order=bottom-up&layout=icicle&theme=dark&search=text&regex&case
+//   #view=table&sort=total-falling&strip=lanes
 //
 // Boxes and marks are said by digits of their names, three for each level, so that a link is short and
 // leads to the same function in another run's picture; or as far as that has its levels, and then the
@@ -13,11 +14,13 @@
 // of one file.
 
 import {commOf} from './aggregate.js';
+import {TIMES} from './decode.js';
 import {VIEWS, isSameFilter, term, timeTerm} from './filter.js';
+import {FIRST_SORT, SORTS} from './functions.js';
 import {parsePath} from './navigate.js';
 import {OPENED} from './strip.js';
 import {nodeName} from './text.js';
-import {TIMES, childrenOf, firstAlong, follow, isCallee, nodeAt, pathTo, rowOf} from './tree.js';
+import {childrenOf, firstAlong, follow, isCallee, nodeAt, pathTo, rowOf} from './tree.js';
 
 /** Spans that differ by less are the same one: they are written with nine digits. */
 const LEAST_SPAN = 3e-9;
@@ -39,6 +42,7 @@ const LONGEST_QUERY = 600;
  * @property {import('./filter.js').Term[]} terms but for a time that a mark says
  * @property {'' | import('./filter.js').View} view
  * @property {string} of
+ * @property {string} sort order of a table, "" for the first one
  * @property {Way} way to the box zoomed into
  * @property {number[]} path frames on the way, in earlier pictures' links
  * @property {{from: number, to: number} | null} span shares of all weight, when not the node's
@@ -61,8 +65,11 @@ function decode(text) {
 /** Texts of terms that are longer together are said by digits. */
 const LONGEST_TEXTS = 300;
 const LONGEST_OF = 60;
-/** @type {import('./filter.js').Kind[]} the rest is said otherwise */
-const NAMED = ['thread', 'process', 'focus', 'module', 'ignore', 'hide', 'hidemodule', 'collapse'];
+/** @type {import('./filter.js').Kind[]} a time is said otherwise */
+const NAMED = ['thread', 'process', 'focus', 'module', 'ignore', 'hide', 'hidemodule', 'collapse', 'recursion',
+	'inlined'];
+/** What is done to all stacks and names nothing. @type {Record<string, string>} */
+const DONE = {recursion: 'merged', inlined: 'folded'};
 
 /** @type {string[]} */
 const NAMES_OF_MODULES = ['module', 'hidemodule', 'collapse'];
@@ -189,17 +196,12 @@ function longDigits(text) {
 }
 
 /**
- * @param {import('./filter.js').Term} one @param {number} longest text @returns {string} its part of a
- *        link
+ * @param {import('./filter.js').Term} one @param {boolean} isBrief its text is said by digits
+ * @returns {string[]} its part of a link: key and value
  */
-function formatTerm({kind, value, from, to}, longest) {
-	if (kind === 'time')
-		return `time=${[from, to].map(us => Number.isFinite(us) ? us / 1e6 : '').join('-')}`;
-	if (kind === 'inlined')
-		return 'inlined=folded';
-	const text = encodeURIComponent(value);
-	return kind === 'recursion' ? 'recursion=merged'
-		: `${kind}=${text.length > longest ? longDigits(value) : text}`;
+function formatTerm({kind, value, from, to}, isBrief) {
+	return [kind, kind === 'time' ? [from, to].map(us => Number.isFinite(us) ? us / 1e6 : '').join('-')
+		: DONE[kind] || (isBrief ? longDigits(value) : encodeURIComponent(value))];
 }
 
 /** @param {string} key @param {string} value @returns {import('./filter.js').Term[]} one or none */
@@ -208,12 +210,8 @@ function parseTerm(key, value) {
 	if (from || to)
 		return [timeTerm(from ? Math.round(Number(from) * 1e6) : -Infinity,
 			to ? Math.round(Number(to) * 1e6) : Infinity)];
-	if (`${key}=${value}` === 'inlined=folded')
-		return [term('inlined')];
-	if (`${key}=${value}` === 'recursion=merged')
-		return [term('recursion')];
 	const kind = NAMED.find(one => one === key);
-	return kind && value ? [term(kind, value)] : [];
+	return !kind || !value || DONE[key] && DONE[key] !== value ? [] : [term(kind, DONE[key] ? '' : value)];
 }
 
 /** @param {string} text @returns {Place['span']} */
@@ -245,6 +243,7 @@ export function parsePlace(fragment) {
 		terms: terms.slice(0, MOST_TERMS),
 		view: oneOf(values.get('view'), VIEWS),
 		of: values.get('of') || '',
+		sort: oneOf(values.get('sort'), SORTS),
 		way: parseWay(values.get('box') || ''),
 		path: parsePath(values.get('zoom') || ''),
 		span: parseSpan(values.get('span') || ''),
@@ -261,34 +260,18 @@ export function parsePlace(fragment) {
 }
 
 /** @param {Place} place @returns {string} with its "#", or "" for the beginning */
-export function formatPlace({times, mark, terms, view, of, way, span, order, layout, theme, opened,
+export function formatPlace({times, mark, terms, view, of, sort, way, span, order, layout, theme, opened,
 	query}) {
-	const parts = [];
-	if (times)
-		parts.push(`times=${times}`);
-	if (mark)
-		parts.push(`mark=${mark}`);
 	const long = terms.reduce((sum, {value}) => sum + encodeURIComponent(value).length, 0);
-	parts.push(...terms.map(one => formatTerm(one, long > LONGEST_TEXTS ? 0 : Infinity)));
-	if (view)
-		parts.push(`view=${view}`);
-	if (of)
-		parts.push(`of=${encodeURIComponent(of.length > LONGEST_OF ? longDigits(of) : of)}`);
-	if (way.levels.length)
-		parts.push(`box=${formatWay(way)}`);
-	if (span)
-		parts.push(`span=${[span.from, span.to].map(n => n.toFixed(9)).join('-')}`);
-	if (order)
-		parts.push(`order=${order}`);
-	if (layout)
-		parts.push(`layout=${layout}`);
-	if (theme)
-		parts.push(`theme=${theme}`);
-	if (opened)
-		parts.push(`strip=${opened}`);
 	const text = encodeURIComponent(query.text);
-	if (text && text.length <= LONGEST_QUERY)
-		parts.push(`search=${text}`);
+	const parts = [['times', times], ['mark', mark],
+		...terms.map(one => formatTerm(one, long > LONGEST_TEXTS)),
+		['view', view], ['of', encodeURIComponent(of.length > LONGEST_OF ? longDigits(of) : of)],
+		['sort', sort], ['box', way.levels.length ? formatWay(way) : ''],
+		['span', span ? [span.from, span.to].map(n => n.toFixed(9)).join('-') : ''],
+		['order', order], ['layout', layout], ['theme', theme], ['strip', opened],
+		['search', text.length <= LONGEST_QUERY ? text : '']].filter(([, value]) => value)
+		.map(part => part.join('='));
 	if (query.regex)
 		parts.push('regex');
 	if (query.matchCase)
@@ -332,6 +315,7 @@ export class Address {
 			terms: filter.terms.filter(one => stretch < 0 || one !== part),
 			view: filter.view === 'graph' ? '' : filter.view,
 			of: filter.of,
+			sort: state.functions && state.sort !== FIRST_SORT ? state.sort : '',
 			way: wayOf([...isCallee(tree, state.zoomed) ? [''] : [],
 				...pathTo(tree, state.zoomed).map(node => nodeName(state, node))]),
 			path: [],
@@ -378,6 +362,8 @@ export class Address {
 		}
 		if (place.opened !== state.opened)
 			navigator.openStrip(place.opened);
+		if (place.view === 'table')
+			state.sort = place.sort || FIRST_SORT;
 		const {filter, lacks} = this.filterOf(place);
 		const found = isSameFilter(filter, state.filter) || await navigator.show(filter, false, []);
 		// What was gone to meanwhile is restored by itself.

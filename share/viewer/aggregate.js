@@ -5,9 +5,9 @@
 // on the page where that is sooner.
 
 import {chartOf} from './chart.js';
-import {term} from './filter.js';
+import {keepSame, term} from './filter.js';
+import {weighFunctions} from './functions.js';
 import {calleesOf} from './sandwich.js';
-import {weighFunctions} from './table.js';
 import {NONE, layOut} from './tree.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
@@ -115,16 +115,23 @@ export function keepStacks(profile, {terms}, self) {
 
 // ---- frames -------------------------------------------------------------------------------------
 
-/** Which frames a filter leaves out, null for none. @param {Profile} profile @param {Filter} filter */
-function leavingOf(profile, {terms}) {
+/**
+ * Which frames a filter leaves out, null for none.
+ * @param {Profile} profile @param {Filter} filter @param {boolean} inTime see nodesShown()
+ */
+function leavingOf(profile, {terms}, inTime) {
 	const hidden = new Uint8Array(profile.frames + 1);
 	const within = new Uint8Array(profile.frames + 1);  // by frame: the collapsed module's number
 	let collapsed = 0;
+	const hideKind = (/** @type {number} */ kind) => profile.frameKind.forEach((one, frame) => {
+		hidden[frame] |= one === kind ? 1 : 0;
+	});
+	if (inTime)
+		hideKind(IDLE);
 	for (const term of terms) {
 		const {kind} = term;
 		if (kind === 'inlined')
-			for (let frame = 0; frame < profile.frames; frame++)
-				hidden[frame] |= profile.frameKind[frame] === INLINED ? 1 : 0;
+			hideKind(INLINED);
 		if (kind === 'hide' || kind === 'hidemodule')
 			framesOf(profile, term).forEach((has, frame) => {
 				hidden[frame] |= has;
@@ -312,17 +319,33 @@ export function waitingNodes({frame, parent}, frameKind) {
 
 // ---- what is shown ------------------------------------------------------------------------------
 
+/**
+ * Is time of stacks that wait, 1, or of others, 0, of a kind of time?
+ * @param {import('./state.js').Times} times @param {number} waits
+ */
+export function isOfTimes(times, waits) {
+	return times === 'both' || waits === (times === 'waits' ? 1 : 0);
+}
+
+/**
+ * Nodes without the frames that a filter leaves out; themselves where it has them all.
+ * @param {Profile} profile @param {Filter} filter @param {Nodes} nodes
+ * @param {boolean} [inTime] that a thread is an idle one is nothing that can be said of a moment
+ * @returns {Nodes & {place?: Uint32Array}} see nodesWithout()
+ */
+function nodesShown(profile, filter, nodes, inTime = false) {
+	const leavesOut = leavingOf(profile, filter, inTime);
+	const functions = filter.terms.some(({kind}) => kind === 'recursion') ? functionsOf(profile) : null;
+	return leavesOut || functions ? nodesWithout(nodes, leavesOut, {functions}) : nodes;
+}
+
 /** Stacks of a filter, but for what time they are. @param {Profile} profile @param {Filter} filter */
 function filteredNodes(profile, filter) {
-	const {terms} = filter;
-	if (!terms.length)
+	if (!filter.terms.length)
 		return profile.tree;
 	const self = weightsOf(profile, filter);
 	keepStacks(profile, filter, self);
-	const nodes = nodesWeighing(profile.tree, self);
-	const leavesOut = leavingOf(profile, filter);
-	const functions = terms.some(({kind}) => kind === 'recursion') ? functionsOf(profile) : null;
-	return leavesOut || functions ? nodesWithout(nodes, leavesOut, {functions}) : nodes;
+	return nodesShown(profile, filter, nodesWeighing(profile.tree, self));
 }
 
 /**
@@ -332,13 +355,32 @@ function filteredNodes(profile, filter) {
 function nodesOfTimes(nodes, frameKind, times) {
 	if (times === 'both' || !frameKind.includes(WAIT))
 		return nodes;
-	const wanted = times === 'waits' ? 1 : 0;
 	const waits = waitingNodes(nodes, frameKind);
-	const self = nodes.self.slice();
-	for (let node = 0; node < self.length; node++)
-		if (waits[node] !== wanted)
-			self[node] = 0;
-	return nodesWeighing(nodes, self);
+	return nodesWeighing(nodes, nodes.self.map((weight, node) => isOfTimes(times, waits[node]) ? weight : 0));
+}
+
+/**
+ * What a filter keeps, whatever the view of it.
+ * @typedef {{filter: Filter, every: Nodes, wanted: Nodes}} Kept wanted: of the time that is asked for
+ */
+
+/** Those asked for last: of one filter there are several views. @type {WeakMap<Profile, Kept>} */
+const lastKept = new WeakMap();
+
+/** @param {Profile} profile @param {Filter} filter @returns {Kept} */
+function nodesOf(profile, filter) {
+	const last = lastKept.get(profile);
+	if (last && keepSame(last.filter, filter))
+		return last;
+	const every = filteredNodes(profile, filter);
+	const kept = {filter, every, wanted: nodesOfTimes(every, profile.frameKind, filter.times)};
+	lastKept.set(profile, kept);
+	return kept;
+}
+
+/** What of answers is used again here. @param {Profile} profile */
+export function reused(profile) {
+	return [profile.tree, lastKept.get(profile)];
 }
 
 /**
@@ -346,7 +388,7 @@ function nodesOfTimes(nodes, frameKind, times) {
  * @property {TreeColumns} every what the filter keeps, waits and all
  * @property {TreeColumns} shown of it the time that is asked for; the same object where that is all
  * @property {import('./sandwich.js').SandwichColumns | null} other what the view shows instead
- * @property {import('./table.js').Functions | null} functions what a table shows
+ * @property {import('./functions.js').Functions | null} functions what a table shows
  * @property {string} of what the view is of, where the filter left it open
  */
 
@@ -358,10 +400,9 @@ function costliestOf(profile, tree) {
 
 /** @param {Profile} profile @param {Filter} filter @returns {Answer} */
 export function aggregate(profile, filter) {
-	const nodes = filteredNodes(profile, filter);
-	const wanted = nodesOfTimes(nodes, profile.frameKind, filter.times);
-	const every = layOut(nodes);
-	const shown = wanted === nodes ? every : layOut(wanted);
+	const kept = nodesOf(profile, filter);
+	const every = layOut(kept.every);
+	const shown = kept.wanted === kept.every ? every : layOut(kept.wanted);
 	const {view} = filter;
 	const of = filter.of || (view === 'sandwich' ? costliestOf(profile, shown) : '');
 	return {every, shown, of,
@@ -372,29 +413,17 @@ export function aggregate(profile, filter) {
 }
 
 /**
- * Stacks of a filter as the chart of a thread has them, the file's own where it has them all. That a
- * thread is an idle one is nothing that can be said of a moment.
+ * Stacks of a filter as the chart of a thread has them.
  * @param {Profile} profile @param {Filter} filter @returns {import('./chart.js').Stacks}
  */
 function stacksOf(profile, filter) {
 	const {tree: {frame, parent}, frameKind} = profile;
 	const self = new Float64Array(frame.length);
-	const places = new Int32Array(frame.length);
-	for (let node = 0; node < places.length; node++)
-		places[node] = node;
-	const leavesOut = leavingOf(profile, filter);
-	const functions = filter.terms.some(({kind}) => kind === 'recursion') ? functionsOf(profile) : null;
-	/** @type {Nodes & {place?: Uint32Array}} */
-	const nodes = !leavesOut && !functions && !frameKind.includes(IDLE) ? profile.tree
-		: nodesWithout({frame, parent, self}, (one, above) => frameKind[one] === IDLE
-			|| leavesOut !== null && leavesOut(one, above), {functions});
-	if (nodes.place)
-		places.set(nodes.place);
+	const nodes = nodesShown(profile, filter, {frame, parent, self}, true);
 	keepStacks(profile, filter, self.fill(1));
 	const waits = waitingNodes(profile.tree, frameKind);
-	for (let node = 0; node < places.length; node++)
-		if (!self[node] || filter.times !== 'both' && waits[node] !== (filter.times === 'waits' ? 1 : 0))
-			places[node] = NONE;
+	const places = Int32Array.from(self, (isKept, node) => !isKept || !isOfTimes(filter.times, waits[node])
+		? NONE : nodes.place ? nodes.place[node] : node);
 	return {frame: nodes.frame, parent: nodes.parent, places};
 }
 
@@ -435,7 +464,7 @@ export function weighStretches(profile, filter) {
 		while (at < marks.length && marks[at].us <= samples.time[i] * samples.tickUs)
 			at++;
 		if ((!threads || threads[samples.thread[i]])
-			&& (filter.times === 'both' || waits[samples.node[i]] === (filter.times === 'waits' ? 1 : 0)))
+			&& isOfTimes(filter.times, waits[samples.node[i]]))
 			weights[at] += samples.weight[i];
 	}
 	return weights;

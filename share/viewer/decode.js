@@ -1,10 +1,177 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
 // From the bytes of the metadata element to typed arrays. The format is described in render/embed.h.
+// Samples are in order of time, so that those of a range are found by bisection, and one takes about a
+// dozen bytes. Imports nothing: of such a file esbuild writes the numbers in the place of their names.
 
-import {cleanText, readNumbers, readTexts, TAG, textDecoder} from './columns.js';
-import {readSampleTable} from './samples.js';
-import {TIMES} from './tree.js';
+// Columns by their numbers, see render/embed.h.
+const TITLE = 1;
+const SUBTITLE = 2;
+const NUMBERS = 3;
+const LIGHT = 4;
+const DARK = 5;
+const MODULES = 6;
+const NAME_LENGTHS = 7;
+const NAMES = 8;
+const FRAME_MODULES = 9;
+const FRAME_KINDS = 10;
+const FRAME_COLORS = 11;
+const NODE_UPS = 12;
+const NODE_FRAMES = 13;
+const NODE_WEIGHTS = 14;
+const THREADS = 15;
+const COUNT_NAME = 22;
+const NOTES = 23;
+const FONT = 24;
+const VIEW = 26;
+const MARK_TIMES = 27;
+const MARK_TEXTS = 28;
+const FILES = 29;
+const LINE_COUNTS = 30;
+const LINES_MORE = 31;
+const LINE_FILES = 32;
+const LINE_NUMBERS = 33;
+const LINE_SELVES = 34;
+const LINE_TOTALS = 35;
+const LINE_WAITS = 36;
+const LEGEND_COLORS = 37;
+const LEGEND_TEXTS = 38;
+const THREAD_PROCESSES = 40;
+const TICK = 45;
+const SAMPLE_TIMES = 46;
+const SAMPLE_NODES = 47;
+const SAMPLE_THREADS = 48;
+const SAMPLE_WEIGHTS = 49;
+const SAMPLE_KINDS = 50;
+const FRAME_TEXTS = 51;
+
+// ---- numbers and texts out of bytes that may be anything ---------------------------------------
+
+function damaged() {
+	return new RangeError('its data is damaged');
+}
+
+/**
+ * Read one varint at `at.i`; exact up to 2^53. @param {Uint8Array} bytes @param {{i: number}} at
+ */
+function readVarint(bytes, at) {
+	let value = 0;
+	let scale = 1;
+	for (;;) {
+		if (at.i >= bytes.length)
+			throw damaged();
+		const byte = bytes[at.i++];
+		value += (byte & 127) * scale;
+		if (byte < 128)
+			return value;
+		scale *= 128;
+		if (scale > 2 ** 63)
+			throw damaged();
+	}
+}
+
+/**
+ * Read exactly `count` varints. @param {Uint8Array | undefined} bytes @param {number} count
+ * @returns {Float64Array}
+ */
+function readNumbers(bytes, count) {
+	if (!bytes || count > bytes.length)
+		throw damaged();
+	const numbers = new Float64Array(count);
+	const at = {i: 0};
+	for (let n = 0; n < count; n++) {
+		const byte = bytes[at.i];
+		if (byte < 128) {
+			numbers[n] = byte;
+			at.i++;
+		} else {
+			numbers[n] = readVarint(bytes, at);
+		}
+	}
+	return numbers;
+}
+
+/**
+ * How many bytes numbers in planes have, of which there are exactly `count`.
+ * @param {Uint8Array | undefined} bytes @param {number} count @returns {number} 0 where there are none
+ */
+function planesOf(bytes, count) {
+	const planes = count ? (bytes?.length || 0) / count : 0;
+	if (count ? ![1, 2, 3, 4].includes(planes) : bytes?.length)
+		throw damaged();
+	return planes;
+}
+
+/**
+ * Read numbers in planes: the lowest byte of each, then the next of each. In one round whatever
+ * their size, for this is most of the time that many samples take.
+ * @template {Uint8Array | Uint16Array | Uint32Array} T
+ * @param {Uint8Array | undefined} bytes @param {T} numbers that they fill, large enough @returns {T}
+ */
+function readPlanes(bytes = new Uint8Array(0), numbers) {
+	const count = numbers.length;
+	const planes = planesOf(bytes, count);
+	if (planes === 1)
+		numbers.set(bytes);
+	else if (planes === 2)
+		for (let i = 0; i < count; i++)
+			numbers[i] = bytes[i] | bytes[count + i] << 8;
+	else if (planes > 2) {
+		const high = planes > 3 ? bytes.subarray(3 * count) : new Uint8Array(count);
+		for (let i = 0; i < count; i++)
+			numbers[i] = bytes[i] | bytes[count + i] << 8 | bytes[2 * count + i] << 16 | high[i] << 24;
+	}
+	return numbers;
+}
+
+/** @param {Uint8Array} bytes @returns {Map<number, Uint8Array>} column by tag */
+export function readColumns(bytes) {
+	const columns = new Map();
+	const at = {i: 0};
+	while (at.i < bytes.length) {
+		const tag = readVarint(bytes, at);
+		const length = readVarint(bytes, at);
+		if (length > bytes.length - at.i)
+			throw damaged();
+		columns.set(tag, bytes.subarray(at.i, at.i + length));
+		at.i += length;
+	}
+	return columns;
+}
+
+/**
+ * Text without what could disturb the text around it. Bytes that are no UTF-8 were made U+FFFD by
+ * the decoder. @param {string} text
+ */
+export function cleanText(text) {
+	return text.replace(
+		/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
+		'\ufffd');
+}
+
+function textDecoder() {
+	return new TextDecoder('utf-8', {ignoreBOM: true});
+}
+
+/**
+ * @param {Uint8Array | undefined} bytes @param {number} count
+ * @param {TextDecoder} decoder @returns {string[]}
+ */
+function readTexts(bytes, count, decoder) {
+	const texts = [];
+	const at = {i: 0};
+	while (bytes && texts.length < count) {
+		const length = readVarint(bytes, at);
+		texts.push(cleanText(decoder.decode(bytes.subarray(at.i, at.i + length))));
+		at.i += length;
+	}
+	return texts;
+}
+
+// ---- what they are -------------------------------------------------------------------------------
+
+/** What stacks do in the time they stand for, as enum calltree_times has it. */
+export const TIMES = /** @type {const} */ (['cpu', 'waits', 'both']);
 
 /**
  * In depth-first order, the root first.
@@ -30,6 +197,7 @@ import {TIMES} from './tree.js';
  * @property {Uint32Array} frameKind
  * @property {Uint32Array} frameColor
  * @property {(frame: number) => string} name clean text of a frame's name
+ * @property {string[]} texts by frame, what else there is to say of it; none where nothing is
  * @property {Nodes} tree
  * @property {string} countName what one unit of weight is called
  * @property {string[]} notes lines
@@ -50,7 +218,6 @@ import {TIMES} from './tree.js';
  * @property {{text: string, places: number[]}[]} legend what colours mean, by places in the palette
  */
 
-/** @typedef {import('./samples.js').SampleTable} SampleTable */
 /** @typedef {{us: number, text: string}} Mark in microseconds since the beginning */
 
 /**
@@ -86,13 +253,15 @@ function nameReader(lengths, bytes, count) {
 		starts[i + 1] = starts[i] + length;
 	});
 	if (starts[count] !== bytes.length)
-		throw new RangeError('names and their lengths differ');
+		throw damaged();
 	const all = cleanText(decoder.decode(bytes));
+	// Of its own, so that the data need not stay.
+	const coded = all.length === bytes.length ? null : bytes.slice();
 	/** @type {string[]} */
 	const known = new Array(count);
-	return (/** @type {number} */ frame) => known[frame] ??= all.length === bytes.length
-		? all.slice(starts[frame], starts[frame + 1])
-		: cleanText(decoder.decode(bytes.subarray(starts[frame], starts[frame + 1])));
+	return (/** @type {number} */ frame) => known[frame] ??= coded
+		? cleanText(decoder.decode(coded.subarray(starts[frame], starts[frame + 1])))
+		: all.slice(starts[frame], starts[frame + 1]);
 }
 
 /**
@@ -132,9 +301,9 @@ function readSums(bytes, count, isSigned) {
  * @returns {Mark[]}
  */
 function readMarks(column, decoder) {
-	const bytes = column(TAG.markTimes);
+	const bytes = column(MARK_TIMES);
 	const count = bytes.reduce((sum, byte) => sum + (byte < 128 ? 1 : 0), 0);
-	const texts = readTexts(column(TAG.markTexts), count, decoder);
+	const texts = readTexts(column(MARK_TEXTS), count, decoder);
 	return Array.from(readSums(bytes, count, false),
 		(us, i) => ({us, text: texts[i] || '(no text)'}));
 }
@@ -145,25 +314,25 @@ function readMarks(column, decoder) {
  * @returns {Lines}
  */
 function readLines(column, frames, decoder) {
-	const known = column(TAG.lineCounts).length ? frames : 0;
+	const known = column(LINE_COUNTS).length ? frames : 0;
 	const first = new Float64Array(frames + 1);
-	readNumbers(column(TAG.lineCounts), known).forEach((count, frame) => {
+	readNumbers(column(LINE_COUNTS), known).forEach((count, frame) => {
 		first[frame + 1] = first[frame] + count;
 	});
 	const more = new Float64Array(frames);
-	more.set(readNumbers(column(TAG.linesMore), known));
+	more.set(readNumbers(column(LINES_MORE), known));
 	const lines = first[known];
-	const file = readNumbers(column(TAG.lineFiles), lines);
+	const file = readNumbers(column(LINE_FILES), lines);
 	const files = file.reduce((most, one) => Math.max(most, one + 1), 0);
-	const number = readSums(column(TAG.lineNumbers), lines, true);
+	const number = readSums(column(LINE_NUMBERS), lines, true);
 	if (number.some(one => !(one >= 0)))
-		throw new RangeError('a line before the first');
+		throw damaged();
 	return {
-		files: readTexts(column(TAG.files), files, decoder),
+		files: readTexts(column(FILES), files, decoder),
 		first, more, file, number,
-		self: readNumbers(column(TAG.lineSelves), lines),
-		total: readNumbers(column(TAG.lineTotals), lines),
-		waits: column(TAG.lineWaits).length ? readNumbers(column(TAG.lineWaits), lines)
+		self: readNumbers(column(LINE_SELVES), lines),
+		total: readNumbers(column(LINE_TOTALS), lines),
+		waits: column(LINE_WAITS).length ? readNumbers(column(LINE_WAITS), lines)
 			: new Float64Array(lines),
 	};
 }
@@ -175,10 +344,10 @@ const LEGEND_SHADES = 3;
  * @param {(tag: number) => Uint8Array} column @param {number} colors @param {TextDecoder} decoder
  */
 function readLegend(column, colors, decoder) {
-	const places = column(TAG.legendColors);
+	const places = column(LEGEND_COLORS);
 	if (places.some(place => place >= colors))
-		throw new RangeError('a meaning of no colour');
-	return readTexts(column(TAG.legendTexts), Math.floor(places.length / LEGEND_SHADES), decoder)
+		throw damaged();
+	return readTexts(column(LEGEND_TEXTS), Math.floor(places.length / LEGEND_SHADES), decoder)
 		.map((text, i) => ({text, places: [...places.subarray(
 			i * LEGEND_SHADES, (i + 1) * LEGEND_SHADES)]}));
 }
@@ -189,73 +358,156 @@ function readLegend(column, colors, decoder) {
  */
 export function readNodes(columns, nodes, frames) {
 	if (!(nodes >= 1))
-		throw new RangeError('there is no root');
-	const self = readNumbers(columns.get(TAG.nodeWeights), nodes);
-	const ups = readNumbers(columns.get(TAG.nodeUps), nodes - 1);
+		throw damaged();
+	const self = readNumbers(columns.get(NODE_WEIGHTS), nodes);
+	const ups = readNumbers(columns.get(NODE_UPS), nodes - 1);
 	const frame = new Uint32Array(nodes);
 	const parent = new Uint32Array(nodes);
-	frame.set(readNumbers(columns.get(TAG.nodeFrames), nodes - 1), 1);
+	frame.set(readNumbers(columns.get(NODE_FRAMES), nodes - 1), 1);
 	frame[0] = frames;
 	for (let node = 1; node < nodes; node++) {
 		let above = node - 1;
 		for (let up = ups[node - 1]; up > 0; up--) {
 			if (above === 0)
-				throw new RangeError('a node above the root');
+				throw damaged();
 			above = parent[above];
 		}
 		parent[node] = above;
 		if (frame[node] >= frames)
-			throw new RangeError('a node without a frame');
+			throw damaged();
 	}
 	return {frame, self, parent};
 }
 
-/** @param {Map<number, Uint8Array>} columns @returns {Profile} */
-export function readProfile(columns) {
+// ---- samples ------------------------------------------------------------------------------------
+
+/**
+ * All samples that have a time, the earliest first.
+ * @typedef {object} SampleTable
+ * @property {number} count
+ * @property {number} tickUs microseconds that one unit of `time` is, a whole number
+ * @property {Uint32Array} time since the beginning of the run, in ticks; never falls. Of a wait it is
+ *     when it ended or was last seen, so that it covers what came before
+ * @property {Uint32Array} node where the stack ends, by number in the file
+ * @property {Uint16Array | Uint32Array} thread
+ * @property {Uint8Array | Uint32Array} weight
+ * @property {Uint8Array} kind 0 on a CPU, 1 due there but never delivered, 2 waiting
+ */
+
+const KINDS = 3;
+
+/** Steps to times, in place. @param {Uint32Array} time @returns {Uint32Array} */
+function sumUp(time) {
+	let sum = 0;
+	for (let i = 0; i < time.length; i++)
+		time[i] = sum += time[i];
+	if (sum >= 2 ** 32)
+		throw damaged();
+	return time;
+}
+
+/**
+ * Steps to nodes, in place: each is how far the node is from that of the thread's sample before, the
+ * lowest bit set where it is lower.
+ * @param {Uint32Array} node @param {number} nodes
+ * @param {Uint16Array | Uint32Array} thread @param {number} threads
+ */
+function followThreads(node, nodes, thread, threads) {
+	const last = new Uint32Array(threads);
+	for (let i = 0; i < node.length; i++) {
+		const step = node[i];
+		const one = last[thread[i]] + (step >>> 1 ^ -(step & 1)) >>> 0;
+		if (one >= nodes || thread[i] >= threads)
+			throw damaged();
+		node[i] = last[thread[i]] = one;
+	}
+	return node;
+}
+
+/**
+ * None where times are not known.
+ * @param {Map<number, Uint8Array>} columns @returns {SampleTable}
+ */
+export function readSampleTable(columns) {
+	const [, , nodes, , , threads, count] = readNumbers(columns.get(NUMBERS), 10);
+	const [times, steps, threadOf, weightOf, kindOf] = [SAMPLE_TIMES, SAMPLE_NODES,
+		SAMPLE_THREADS, SAMPLE_WEIGHTS, SAMPLE_KINDS].map(tag => columns.get(tag));
+	const [tickUs] = count ? readNumbers(columns.get(TICK), 1) : [1];
+	const thread = readPlanes(threadOf,
+		new (planesOf(threadOf, count) < 3 ? Uint16Array : Uint32Array)(count));
+	const weight = readPlanes(weightOf,
+		new (planesOf(weightOf, count) < 2 ? Uint8Array : Uint32Array)(count));
+	if (!(tickUs >= 1) || planesOf(kindOf, count) > 1 || kindOf?.some(kind => kind >= KINDS))
+		throw damaged();
+	return {
+		count,
+		tickUs,
+		time: sumUp(readPlanes(times, new Uint32Array(count))),
+		node: followThreads(readPlanes(steps, new Uint32Array(count)), nodes, thread, threads),
+		thread,
+		weight,
+		kind: readPlanes(kindOf, new Uint8Array(count)),
+	};
+}
+
+// ---- the whole ----------------------------------------------------------------------------------
+
+/**
+ * @param {Map<number, Uint8Array>} columns
+ * @param {() => void} [done] called when nothing is read from them any more: the samples come last
+ * @returns {Profile}
+ */
+export function readProfile(columns, done = () => {}) {
 	const decoder = textDecoder();
 	const column = (/** @type {number} */ tag) => columns.get(tag) || new Uint8Array(0);
 	const text = (/** @type {number} */ tag) => decoder.decode(column(tag));
 	const whole = (/** @type {number} */ tag, /** @type {number} */ count) =>
 		new Uint32Array(readNumbers(columns.get(tag), count));
 	const [periodNs, , nodes, frames, modules, threads, samples, , rootColor, mergedColor] =
-		readNumbers(columns.get(TAG.numbers), 10);
+		readNumbers(columns.get(NUMBERS), 10);
 	/** @type {SampleTable | undefined} */
 	let table;
-	const light = readColors(columns.get(TAG.light));
+	const light = readColors(columns.get(LIGHT));
 	/** @type {Profile} */
 	const profile = {
-		...readView(columns.get(TAG.view)),
-		title: cleanText(text(TAG.title)),
-		subtitle: cleanText(text(TAG.subtitle)),
-		countName: cleanText(text(TAG.countName)) || 'samples',
-		notes: text(TAG.notes).split('\n').map(cleanText).filter(Boolean),
-		font: cleanText(text(TAG.font)),
+		...readView(columns.get(VIEW)),
+		title: cleanText(text(TITLE)),
+		subtitle: cleanText(text(SUBTITLE)),
+		countName: cleanText(text(COUNT_NAME)) || 'samples',
+		notes: text(NOTES).split('\n').map(cleanText).filter(Boolean),
+		font: cleanText(text(FONT)),
 		periodNs,
 		nodes,
 		frames,
 		rootColor,
 		mergedColor,
 		light,
-		dark: readColors(columns.get(TAG.dark)),
-		modules: readTexts(columns.get(TAG.modules), modules, decoder),
-		frameModule: whole(TAG.frameModules, frames),
-		frameKind: whole(TAG.frameKinds, frames),
-		frameColor: whole(TAG.frameColors, frames),
-		name: nameReader(column(TAG.nameLengths), column(TAG.names), frames),
+		dark: readColors(columns.get(DARK)),
+		modules: readTexts(columns.get(MODULES), modules, decoder),
+		frameModule: whole(FRAME_MODULES, frames),
+		frameKind: whole(FRAME_KINDS, frames),
+		frameColor: whole(FRAME_COLORS, frames),
+		name: nameReader(column(NAME_LENGTHS), column(NAMES), frames),
+		texts: readTexts(columns.get(FRAME_TEXTS), frames, decoder),
 		tree: readNodes(columns, nodes, frames),
 		marks: readMarks(column, decoder),
 		/** @returns {SampleTable} */
 		get samples() {
-			return table ||= readSampleTable(columns);
+			if (!table) {
+				table = readSampleTable(columns);
+				columns = new Map();
+				done();
+			}
+			return table;
 		},
-		sampleCount: column(TAG.sampleTimes).length ? samples : 0,
-		threads: readTexts(columns.get(TAG.threads), threads, decoder),
-		processes: readTexts(columns.get(TAG.threadProcesses), threads, decoder),
+		sampleCount: column(SAMPLE_TIMES).length ? samples : 0,
+		threads: readTexts(columns.get(THREADS), threads, decoder),
+		processes: readTexts(columns.get(THREAD_PROCESSES), threads, decoder),
 		lines: readLines(column, frames, decoder),
 		legend: readLegend(column, light.length, decoder),
 	};
 	if ([profile.frameModule, profile.frameColor].some((numbers, i) =>
 		numbers.some(number => number >= [modules, profile.light.length][i])))
-		throw new RangeError('a frame without a module or a colour');
+		throw damaged();
 	return profile;
 }

@@ -4,7 +4,6 @@
 // link and one step of the browser's history. They name functions, modules and threads by their texts,
 // so that a link says the same of another run's picture.
 
-import {element, icon} from './page.js';
 import {formatSeconds} from './text.js';
 
 /**
@@ -69,10 +68,15 @@ export function isSame(a, b) {
 	return a.kind === b.kind && a.value === b.value && a.from === b.from && a.to === b.to;
 }
 
+/** Whatever their views. @param {Filter} a @param {Filter} b */
+export function keepSame(a, b) {
+	return a.times === b.times && a.terms.length === b.terms.length
+		&& a.terms.every((one, i) => isSame(one, b.terms[i]));
+}
+
 /** @param {Filter} a @param {Filter} b */
 export function isSameFilter(a, b) {
-	return a.times === b.times && a.view === b.view && a.of === b.of
-		&& a.terms.length === b.terms.length && a.terms.every((one, i) => isSame(one, b.terms[i]));
+	return a.view === b.view && a.of === b.of && keepSame(a, b);
 }
 
 /** With one term more, or another one of its kind. @param {Filter} filter @param {Term} added */
@@ -97,21 +101,4 @@ export function termText(one) {
 	const value = one.kind !== 'time' ? one.value
 		: one.value ? `${one.value}, ${timeText(one)}` : timeText(one);
 	return [WORDS[one.kind], value].filter(Boolean).join(' ');
-}
-
-// ---- the chips ----------------------------------------------------------------------------------
-
-/**
- * Chips, each of which can be taken away.
- * @param {HTMLElement} list @param {Term[]} terms @param {(term: Term) => void} remove
- */
-export function fillChips(list, terms, remove) {
-	list.replaceChildren(...terms.map(one => {
-		const text = termText(one);
-		const chip = element('button', {type: 'button', class: 'chip', title: `${text}: remove`,
-			'aria-label': `${text}: remove`}, [element('span', {}, [text]), icon('close')]);
-		chip.addEventListener('click', () => remove(one));
-		return chip;
-	}));
-	list.hidden = !terms.length;
 }

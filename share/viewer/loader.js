@@ -68,7 +68,7 @@ async function load(self, svg) {
 		const pieces = Array.from(metadata.children, piece => piece.textContent || '');
 		const [code, data] = await Promise.all(
 			[unpack([viewer.textContent], 'gzip'), unpack(pieces)]);
-		const [style, source] = new TextDecoder().decode(code).split('\0');
+		const [source, style] = new TextDecoder().decode(code).split('\0');
 		await run(self, source)(
 			{svg, version: metadata.dataset.format, data, sheet, style, source});
 	} catch (error) {

@@ -3,31 +3,29 @@
 // Takes over from the static picture. Here the parts are put together: what a key, a button or a
 // pointer does is said here and done by one of them.
 
-import {Address} from './address.js';
-import {readColumns} from './columns.js';
-import {readProfile} from './decode.js';
-import {isDark, watchTheme} from './draw.js';
-import {VIEWS, term, timeTerm} from './filter.js';
-import {actionOf, listenToPointers, whenResting} from './input.js';
-import {Legend} from './legend.js';
-import {Menu, linesFor} from './menu.js';
-import {More} from './more.js';
-import {Navigator, showLastCrumb} from './navigate.js';
-import {Matcher} from './matcher.js';
-import {Clipboard, listenToPrinting} from './output.js';
-import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
-import {buildPage, hidePage, isTouched, showPage, showView} from './page.js';
+// In the order of the pack, where what is alike lies together: by name it is 1.3 % larger.
+import {TIMES, readColumns, readProfile} from './decode.js';
 import {openSave} from './save.js';
-import {Finder, SearchBox} from './search.js';
-import {Selection} from './selection.js';
-import {State} from './state.js';
-import {Strip} from './strip.js';
-import {Table} from './table.js';
-import {labelOf, nodeName} from './text.js';
+import {Matcher} from './matcher.js';
 import {Timeline} from './timeline.js';
-import {TIMES} from './tree.js';
+import {State} from './state.js';
+import {Legend} from './legend.js';
+import {Selection} from './selection.js';
+import {Menu, linesFor} from './menu.js';
+import {VIEWS, term, timeTerm} from './filter.js';
+import {labelOf, nodeName} from './text.js';
+import {actionOf, listenToPointers, whenResting} from './input.js';
+import {Table} from './table.js';
+import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
+import {Address} from './address.js';
+import {isDark, watchTheme} from './draw.js';
+import {Navigator, showLastCrumb} from './navigate.js';
 import {Viewer} from './viewer.js';
-import {showTimes} from './waits.js';
+import {Clipboard, listenToPrinting} from './output.js';
+import {buildPage, hidePage, isTouched, showChoices, showPage} from './page.js';
+import {Finder, SearchBox} from './search.js';
+import {Strip} from './strip.js';
+import {More} from './more.js';
 import {Background, listen, performer} from './worker.js';
 
 /** @typedef {Record<string, () => any>} Actions by name; false: left to the browser */
@@ -133,8 +131,7 @@ async function start(svg, profile, background) {
 	new Timeline(viewer, of => navigator.showView('time', of));
 	viewer.onRest = () => more.tell();
 	state.onTree(() => {
-		showTimes(page, state);
-		showView(page, state.filter.view);
+		showChoices(page, state);
 		thread = state.tree.chart ? state.filter.of : thread;
 		table.update();
 	});
@@ -238,7 +235,7 @@ async function start(svg, profile, background) {
 		copyStack: () => clipboard.copyStack(),
 		copyTree: () => clipboard.copyTree(),
 		save: () => openSave(sheet, viewer, navigator.say),
-		menu: () => openMenu(Math.max(selection.selected, 0), selection.placeOf(Math.max(selection.selected, 0))),
+		menu: () => openMenu(Math.max(selection.selected, 0), selection.cornerOf(Math.max(selection.selected, 0))),
 		colors: () => legend.toggle(),
 		strip: () => strip.toggle(),
 		help: () => openHelp(sheet, state, state.functions ? tableActions : actions),
@@ -256,6 +253,7 @@ async function start(svg, profile, background) {
 			choose();
 			return actions[name]();
 		};
+	table.onSort = () => address.keep();
 	table.onOpen = () => actions.graph();
 	table.onMenu = place => {
 		choose();

@@ -25,6 +25,8 @@ export class Menu {
 		this.page = page;
 		/** @type {HTMLElement | null} */
 		this.list = null;
+		/** @type {any} what had the focus */
+		this.before = null;
 		page.ui.addEventListener('pointerdown', (/** @type {any} */ event) => {
 			if (!this.list?.contains(event.target))
 				this.close();
@@ -55,6 +57,7 @@ export class Menu {
 				return item;
 			}));
 		this.list = list;
+		this.before = document.activeElement;
 		ui.append(list);
 		const right = ui.clientWidth - list.offsetWidth - MARGIN_PX;
 		const bottom = ui.clientHeight - list.offsetHeight - MARGIN_PX;
@@ -77,13 +80,14 @@ export class Menu {
 		event.preventDefault();
 	}
 
-	/** The focus goes back to the graph. */
+	/** The focus goes back to where it was, if that is anywhere. */
 	close() {
+		const {ui, canvas} = this.page;
 		const had = this.list?.contains(document.activeElement);
 		this.list?.remove();
 		this.list = null;
 		if (had)
-			this.page.canvas.focus({preventScroll: true});
+			(ui.contains(this.before) ? this.before : canvas).focus({preventScroll: true});
 	}
 }
 

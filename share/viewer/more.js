@@ -5,8 +5,9 @@
 
 import {BoxList, rowsOf, visibleBoxes} from './layout.js';
 
-/** What looking for the highest row may cost: where children are still unknown there are more. */
-const LOOKING_MS = 5;
+/** What looking for the highest row may cost at a time: where children are still unknown it goes on, longer. */
+const LEAST_LOOKING_MS = 5;
+const MOST_LOOKING_MS = 40;
 /** All rows are looked at when the view rests: that costs more than drawing those in sight. */
 const REST_MS = 100;
 /** Of what is seen, how much stays in sight when one goes on. */
@@ -19,6 +20,8 @@ export class More {
 		this.boxes = new BoxList();
 		this.ends = [0, 0];  // rows
 		this.timer = 0;
+		this.isKnown = true;
+		this.lookingMs = LEAST_LOOKING_MS;
 		/** @type {unknown[]} what the highest row was found for */
 		this.of = [];
 		viewer.page.more.forEach((button, i) =>
@@ -38,18 +41,25 @@ export class More {
 		else
 			this.timer = window.setTimeout(() => {
 				this.of = of;
-				this.findEnds();
+				this.isKnown = this.findEnds();
+				this.lookingMs = this.isKnown ? LEAST_LOOKING_MS : Math.min(2 * this.lookingMs, MOST_LOOKING_MS);
 				this.write();
+				if (!this.isKnown)
+					this.tell();
 			}, REST_MS);
 	}
 
-	/** The first and last row with a box within what is seen from left to right. */
+	/**
+	 * The first and last row with a box within what is seen from left to right.
+	 * @returns {boolean} whether there are no more of them
+	 */
 	findEnds() {
 		const {state, camera, width} = this.viewer;
-		visibleBoxes(state.tree, {...camera.span, width, firstRow: 0, lastRow: state.tree.rows,
+		const isKnown = visibleBoxes(state.tree, {...camera.span, width, firstRow: 0, lastRow: state.tree.rows,
 			narrowest: state.profile.narrowestPx, isClosed: node => state.isClosed(node),
-			until: performance.now() + LOOKING_MS}, this.boxes);
+			until: performance.now() + this.lookingMs}, this.boxes);
 		this.ends = rowsOf(this.boxes);
+		return isKnown;
 	}
 
 	write() {
@@ -61,7 +71,7 @@ export class More {
 			const button = page.more[i];
 			button.hidden = count <= 0;
 			button.textContent =
-				`${i ? '\u2193' : '\u2191'} ${count} more row${count === 1 ? '' : 's'}`;
+				`${i ? '\u2193' : '\u2191'} ${count}${this.isKnown ? '' : '+'} more row${count === 1 ? '' : 's'}`;
 		});
 	}
 

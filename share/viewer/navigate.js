@@ -4,9 +4,9 @@
 // keys, another order, layout or filter, and the crumbs and chips that tell the way.
 
 import {IDLE} from './aggregate.js';
-import {fillChips, isSame, isSameFilter, withTerm, withoutTerms} from './filter.js';
+import {isSame, isSameFilter, termText, withTerm, withoutTerms} from './filter.js';
 import {oncePerFrame} from './input.js';
-import {element} from './page.js';
+import {element, icon} from './page.js';
 import {MOST_MATCHES, markStacks, outermostMatches, press} from './search.js';
 import {labelOf, nodeName, sentence, placeOf} from './text.js';
 import {NONE, firstAlong, followLoosely, framesTo, isWithin, nodeCovering, pathTo, rowOf, widestChild}
@@ -142,6 +142,22 @@ function fillCrumbs(nav, state, zoom) {
 export function showLastCrumb(nav) {
 	nav.scrollLeft = nav.scrollWidth;
 	nav.classList.toggle('cut', nav.scrollWidth > nav.clientWidth);
+}
+
+/**
+ * Chips, each of which can be taken away.
+ * @param {HTMLElement} list @param {import('./filter.js').Term[]} terms
+ * @param {(term: import('./filter.js').Term) => void} remove
+ */
+function fillChips(list, terms, remove) {
+	list.replaceChildren(...terms.map(one => {
+		const text = termText(one);
+		const chip = element('button', {type: 'button', class: 'chip', title: `${text}: remove`,
+			'aria-label': `${text}: remove`}, [element('span', {}, [text]), icon('close')]);
+		chip.addEventListener('click', () => remove(one));
+		return chip;
+	}));
+	list.hidden = !terms.length;
 }
 
 // ---- going elsewhere ----------------------------------------------------------------------------
@@ -358,10 +374,10 @@ export class Navigator {
 			return false;
 		const {tree} = state;
 		const {selected} = this.selection;
-		const isSame = filter.view === state.filter.view && answer.of === state.filter.of;
+		const isSameView = filter.view === state.filter.view && answer.of === state.filter.of;
 		const stack = selected > 0 ? framesTo(tree, selected) : [];
-		const chosen = isSame ? null : this.chosenFrames();
-		path ||= isSame || !(answer.other || state.other) ? framesTo(tree, state.zoomed) : [];
+		const chosen = isSameView ? null : this.chosenFrames();
+		path ||= isSameView || !(answer.other || state.other) ? framesTo(tree, state.zoomed) : [];
 		state.adopt(filter, answer);
 		viewer.resize();
 		viewer.toRoot();

@@ -5,6 +5,7 @@
 
 import {DASHED_MIN_PX, DASHES, DASH_ALPHA, labelFitter, labelPlace} from './draw.js';
 import {termText} from './filter.js';
+import {COLUMNS, cellsOf, functionsShown} from './functions.js';
 import {Labels} from './label.js';
 import {BoxList, rowsOf, snapLeft, snapWidth, visibleBoxes} from './layout.js';
 import {fillWindow, isTouched, svgElement} from './page.js';
@@ -17,6 +18,15 @@ import {isCallee, pathTo} from './tree.js';
 const WIDTH = 1200;
 const MARGIN = 24;
 const HEAD = 62;
+
+/** Where columns of a table begin, numbers end; and what room there is for names. */
+const TABLE_X = [0, 560, 870, 930, 1092, 1152];
+const TABLE_ROOM = [540, 160];
+const TABLE_ROW_PX = 16;
+/** They fill a sheet of A4. */
+const TABLE_ROWS = 96;
+
+/** @typedef {import('./viewer.js').Viewer} Viewer */
 
 /**
  * @typedef {object} Paper
@@ -48,9 +58,39 @@ function text(content, x, y, attributes = {}) {
 	return made;
 }
 
-/** @param {Paper} paper @returns {{group: SVGElement, width: number, height: number}} */
+/** @typedef {{group: SVGElement, width: number, height: number}} Printed */
+
+/** What stands above all else, and where that begins. @param {Paper} paper */
+function printHead({family, fontPx, title, lines}) {
+	const group = /** @type {SVGElement} */ (svgElement('g', {id: 'flamerun-print',
+		'font-family': family, 'font-size': String(fontPx)}));
+	group.append(text(title, MARGIN, 36, {'font-size': '17', 'font-weight': 'bold'}),
+		...lines.map((line, i) => text(line, MARGIN, 54 + 18 * i, {'font-size': '12', fill: '#59636e'})));
+	return {group, top: HEAD + 18 * Math.max(lines.length - 1, 0)};
+}
+
+/** A table as text, as much as there is room for on a page. @param {Viewer} viewer @returns {Printed} */
+function printTable(viewer) {
+	const {state, finder} = viewer;
+	const paper = paperOf(viewer, false);
+	const rows = functionsShown(state, finder);
+	const shown = rows.subarray(0, TABLE_ROWS);
+	if (shown.length < rows.length)
+		paper.lines.push(`Rows 1 to ${shown.length} of ${rows.length}`);
+	const {group, top} = printHead(paper);
+	const {labels} = printLabels(paper);
+	[COLUMNS.map(([title]) => [title]), ...Array.from(shown, i => cellsOf(state, i))].forEach((cells, row) =>
+		cells.forEach((texts, column) => {
+			const content = column in TABLE_ROOM ? labels.fit(texts[0], TABLE_ROOM[column]) : texts.join(' ');
+			group.append(text(content, MARGIN + TABLE_X[column], top + 12 + TABLE_ROW_PX * row, {
+				'fill': row ? '#1f2328' : '#59636e', 'text-anchor': column in TABLE_ROOM ? 'start' : 'end'}));
+		}));
+	return {group, width: WIDTH, height: top + 24 + TABLE_ROW_PX * (shown.length + 1)};
+}
+
+/** @param {Paper} paper @returns {Printed} */
 function printView(paper) {
-	const {tree, rowPx, fontPx} = paper;
+	const {tree, rowPx} = paper;
 	const inner = WIDTH - 2 * MARGIN;
 	const boxes = new BoxList();
 	const view = {...paper.span, width: inner, narrowest: paper.narrowestPx,
@@ -64,15 +104,9 @@ function printView(paper) {
 		visibleBoxes(tree, {...view, firstRow: first, lastRow: first + rows - 1}, boxes);
 		paper.lines.push(`Rows ${first - begin + 1} to ${first - begin + rows} of ${all}`);
 	}
-	const top = HEAD + 18 * Math.max(paper.lines.length - 1, 0);
+	const {group, top} = printHead(paper);
 	const {labels, place} = printLabels(paper);
 	const fit = labelFitter(labels, boxes, paper.nameOf, inner, place.x);
-	const group = /** @type {SVGElement} */ (svgElement('g', {id: 'flamerun-print',
-		'font-family': paper.family, 'font-size': String(fontPx)}));
-	group.append(text(paper.title, MARGIN, 36, {'font-size': '17', 'font-weight': 'bold'}));
-	paper.lines.forEach((line, i) =>
-		group.append(text(line, MARGIN, 54 + 18 * i,
-			{'font-size': '12', fill: '#59636e'})));
 	for (let i = 0; i < boxes.count; i++) {
 		const up = boxes.row[i] - first;
 		const row = paper.icicle ? up : rows - 1 - up;
@@ -112,15 +146,14 @@ function printLabels({rowPx, fontPx, family, wholeNames}) {
 /**
  * The view from left to right as it is, always on white. A page is scaled to its paper: all rows are
  * on it, however small; of a file they are vectors.
- * @param {import('./viewer.js').Viewer} viewer
- * @param {boolean} isScreen only the rows on screen @returns {Paper}
+ * @param {Viewer} viewer @param {boolean} isScreen only the rows on screen @returns {Paper}
  */
 function paperOf(viewer, isScreen) {
 	const {state, camera, finder, page} = viewer;
 	const {profile, tree, rootOnTop, zoomed, filter} = state;
 	const lines = [profile.subtitle];
 	lines.push(...filter.terms.map(termText));
-	if (zoomed)
+	if (zoomed && !state.functions)
 		lines.push(`Zoomed into ${sentence(state, zoomed)}`);
 	if (finder.matches)
 		lines.push(`\u201c${finder.query.text}\u201d: ${page.matched.textContent}`);
@@ -145,9 +178,14 @@ function paperOf(viewer, isScreen) {
 	};
 }
 
-/** The view as a file of its own. @param {import('./viewer.js').Viewer} viewer */
+/** @param {Viewer} viewer @param {boolean} [isScreen] */
+function print(viewer, isScreen = false) {
+	return viewer.state.functions ? printTable(viewer) : printView(paperOf(viewer, isScreen));
+}
+
+/** The view as a file of its own. @param {Viewer} viewer */
 export function drawingOf(viewer) {
-	const {group, width, height} = printView(paperOf(viewer, false));
+	const {group, width, height} = print(viewer);
 	const svg = svgElement('svg', {width: String(width), height: String(height),
 		viewBox: `0 0 ${width} ${height}`});
 	svg.append(svgElement('rect', {width: '100%', height: '100%', fill: '#ffffff'}), group);
@@ -155,14 +193,14 @@ export function drawingOf(viewer) {
 }
 
 /**
- * @param {import('./viewer.js').Viewer} viewer
+ * @param {Viewer} viewer
  * @returns {() => void} prints only the rows on screen
  */
 export function listenToPrinting(viewer) {
 	const {svg} = viewer.page;
 	let isScreen = false;
 	window.addEventListener('beforeprint', () => {
-		const {group, width, height} = printView(paperOf(viewer, isScreen));
+		const {group, width, height} = print(viewer, isScreen);
 		svg.querySelector('#flamerun-print')?.remove();
 		svg.insertBefore(group, viewer.page.object);
 		svg.classList.add('flamerun-printing');

@@ -3,7 +3,7 @@
 // The elements of the interactive picture, made beside the static one, and which of both is shown.
 
 import {WAIT} from './aggregate.js';
-import {buildTimes} from './waits.js';
+import {press} from './search.js';
 
 const XHTML = 'http://www.w3.org/1999/xhtml';
 const SVG = 'http://www.w3.org/2000/svg';
@@ -101,19 +101,39 @@ const VIEWS_TEXT = {
 	time: ['Time', 'A thread\u2019s samples in order of time  (o)'],
 };
 
-/** One button for each view; which of them is pressed is what is shown. */
-function buildViews() {
-	const buttons = Object.fromEntries(Object.entries(VIEWS_TEXT).map(([view, [text, title]]) =>
-		[view, button(`view-${view}`, title, [text], true)]));
-	return {buttons, group: element('div', {class: 'views', role: 'group', 'aria-label': 'View'},
+/** @type {Record<import('./state.js').Times, [string, string]>} */
+const TIMES_BUTTONS = {
+	cpu: ['CPU', 'CPU time  (w)'],
+	waits: ['Waits', 'Waiting time  (w)'],
+	both: ['Both', 'CPU and waiting time  (w)'],
+};
+
+/**
+ * One button for each of several choices; which of them is pressed is what is shown.
+ * @param {string} name class @param {string} label @param {Record<string, [string, string]>} choices
+ */
+function buildChoice(name, label, choices) {
+	const buttons = Object.fromEntries(Object.entries(choices).map(([one, [text, title]]) =>
+		[one, element('button', {type: 'button', class: `${name}-${one}`, title, 'aria-pressed': 'false'},
+			[text])]));
+	return {buttons, group: element('div', {class: name, role: 'group', 'aria-label': label},
 		Object.values(buttons))};
 }
 
-/** @param {Page} page @param {import('./filter.js').View} view */
-export function showView({ui, views, icicle, bottomUp, canvas}, view) {
+/** @param {{buttons: Record<string, HTMLElement>}} choice @param {string} chosen */
+function pressChoice({buttons}, chosen) {
+	for (const [name, one] of Object.entries(buttons))
+		press(one, name === chosen);
+}
+
+/** Which view and which time is shown. @param {Page} page @param {import('./state.js').State} state */
+export function showChoices({ui, views, times, icicle, bottomUp, canvas}, {filter, choices}) {
+	const {view} = filter;
 	ui.dataset.view = view;
-	for (const [name, one] of Object.entries(views.buttons))
-		one.setAttribute('aria-pressed', String(name === view));
+	pressChoice(views, view);
+	pressChoice(times, filter.times);
+	for (const [name, one] of Object.entries(times.buttons))
+		one.disabled = !choices.some(choice => choice === name);
 	// Which way a table or a function's callers go is no choice.
 	icicle.disabled = view === 'table' || view === 'sandwich';
 	bottomUp.disabled = view !== 'graph';
@@ -158,8 +178,8 @@ export function buildPage(svg, profile) {
 	const reset = button('reset', 'Reset zoom: show everything  (0)', ['Reset zoom']);
 	const marked = `${profile.marks.length} mark${profile.marks.length === 1 ? '' : 's'}`;
 	const marks = button('marks', `${marked} the program made  (m)`, [marked]);
-	const times = buildTimes();
-	const views = buildViews();
+	const times = buildChoice('times', 'Time that is shown', TIMES_BUTTONS);
+	const views = buildChoice('views', 'View', VIEWS_TEXT);
 	const legend = element('div', {class: 'legend', hidden: ''});
 	const chips = element('div', {class: 'chips', role: 'group', hidden: '',
 		'aria-label': 'What is shown'});

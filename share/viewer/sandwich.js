@@ -8,8 +8,8 @@
 // are looked at, for there can be as many as all the stacks above all calls have frames.
 
 import {nodesWithout} from './aggregate.js';
+import {selfAt} from './functions.js';
 import {invertTree} from './invert.js';
-import {selfAt} from './table.js';
 import {NONE, layOut} from './tree.js';
 
 /** @typedef {import('./tree.js').Tree} Tree */

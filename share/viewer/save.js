@@ -5,10 +5,11 @@
 // the file; a name ends where folded text would end it.
 
 import {WAIT, waitingNodes} from './aggregate.js';
+import {term, timeTerm, withTerm, withoutTerms} from './filter.js';
 import {drawingOf} from './output.js';
 import {element} from './page.js';
 import {amountsOf, formatPercent, nodeName} from './text.js';
-import {childrenOf, framesTo, pathTo} from './tree.js';
+import {childrenOf, framesTo, pathTo, treeOf} from './tree.js';
 
 /** How long a browser may take to begin with a file. */
 const KEPT_MS = 60000;
@@ -56,32 +57,48 @@ export function textTree(state, node) {
 
 /** @typedef {{frames: number[], weight: number, waits: boolean}} Stack outermost first */
 
-/** Stacks within the box that fills the view, whichever way they were merged. @param {State} state */
-function* stacksOf(state) {
+/**
+ * Samples of a thread in order of time, which end in the box that fills the view. Its weights are times,
+ * which others would take for samples.
+ * @param {State} state @returns {Promise<Tree>}
+ */
+async function threadTree({filter, tree, zoomed, perform}) {
+	const {from, total} = tree;
+	const begin = /** @type {import('./chart.js').Chart} */ (tree.chart).beginUs + from[zoomed];
+	const kept = withoutTerms(filter, ({kind}) => kind === 'thread' || kind === 'process');
+	const ofThread = withTerm({...kept, view: 'graph', of: ''}, term('thread', filter.of));
+	const {shown} = await perform('aggregate', zoomed
+		? withTerm(ofThread, timeTerm(begin + 1, begin + total[zoomed] + 1)) : ofThread);
+	return treeOf(shown);
+}
+
+/**
+ * Stacks within the box that fills the view, whichever way they were merged.
+ * @param {State} state @returns {Promise<Stack[]>}
+ */
+async function stacksOf(state) {
 	const {tree, zoomed, profile} = state;
-	const isOther = state.other && !state.isSandwich;
-	const base = isOther ? state.upright : state.base;
+	const base = tree.chart ? await threadTree(state) : state.base;
 	const sums = new Float64Array(base.nodes);
-	const nodes = Uint32Array.from(sums, (_, node) => node);
-	if (isOther)
-		sums.set(base.self.subarray(0, base.nodes));
-	else
-		tree.addWeights(zoomed, nodes, sums);
+	const nodes = Uint32Array.from(sums.keys());
+	(tree.chart ? base : tree).addWeights(tree.chart ? 0 : zoomed, nodes, sums);
 	const waits = waitingNodes(base, profile.frameKind);
+	const stacks = [];
 	for (let node = 1; node < base.nodes; node++)
 		if (sums[node] > 0) {
 			const frames = framesTo(base, node);
 			// A file whose tree begins with what ran has them the other way round.
 			if (profile.reversed)
 				frames.reverse();
-			yield /** @type {Stack} */ ({frames, weight: sums[node], waits: waits[node] === 1});
+			stacks.push({frames, weight: sums[node], waits: waits[node] === 1});
 		}
+	return stacks;
 }
 
 /** @param {State} state */
-function foldedText(state) {
+async function foldedText(state) {
 	const lines = [];
-	for (const {frames, weight} of stacksOf(state))
+	for (const {frames, weight} of await stacksOf(state))
 		lines.push(`${frames.map(frame => state.profile.name(frame).replace(/;/g, ':')
 			.replace(/[\0-\x1f\x7f]/g, ' ')).join(';')} ${weight}\n`);
 	return lines.join('');
@@ -155,8 +172,8 @@ function valuesOf({profile, times}) {
 		: [cpu, waiting];
 }
 
-/** @param {State} state @returns {Uint8Array} not packed */
-function pprofBytes(state) {
+/** @param {State} state @returns {Promise<Uint8Array>} not packed */
+async function pprofBytes(state) {
 	const {profile} = state;
 	const {frames, modules, frameModule, frameKind, periodNs} = profile;
 	const texts = new Map([['', 0]]);
@@ -170,7 +187,7 @@ function pprofBytes(state) {
 	for (const {type, unit} of values)
 		made.data(1, new Message().number(1, textOf(type)).number(2, textOf(unit)).bytes);
 	const used = new Uint8Array(frames);
-	for (const stack of stacksOf(state)) {
+	for (const stack of await stacksOf(state)) {
 		for (const frame of stack.frames)
 			used[frame] = 1;
 		made.data(2, new Message().packed(1, stack.frames.map(frame => frame + 1).reverse())
@@ -233,7 +250,7 @@ async function rasterize(svg) {
 /** By what a button says, the file's suffix and content; what is drawn is drawn as on paper. */
 const FORMATS = /** @type {[string, string, (viewer: import('./viewer.js').Viewer) => any][]} */ ([
 	['Folded stacks', 'folded', ({state}) => foldedText(state)],
-	['pprof profile', 'pb.gz', ({state}) => gzip(pprofBytes(state))],
+	['pprof profile', 'pb.gz', async ({state}) => gzip(await pprofBytes(state))],
 	['Text tree', 'txt', ({state}) => textTree(state, state.zoomed)],
 	['SVG drawing of the view', 'svg', viewer => drawingOf(viewer)],
 	['PNG drawing of the view', 'png', viewer => rasterize(drawingOf(viewer))],

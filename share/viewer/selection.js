@@ -105,7 +105,7 @@ export class Selection {
 	}
 
 	/** Where a box begins on the screen. @param {number} node */
-	placeOf(node) {
+	cornerOf(node) {
 		const {viewer, state} = this;
 		return {x: viewer.origin.left + Math.max(viewer.edgesOf(node)?.left || 0, 0),
 			y: viewer.origin.top + Math.max(viewer.topOf(rowOf(state.tree, node)), 0) + state.profile.rowPx};
@@ -167,6 +167,7 @@ function fillTooltip(tooltip, state, node) {
 	const origin = node > 0 ? originOf(state.profile, tree.frame[node]) : '';
 	const parts = partsOf(state, node);
 	const holders = holdersText(state, node);
+	const change = state.profile.texts[tree.frame[node]];
 	const known = linesOf(state, node);
 	const lines = known ? known.lines.slice(0, MOST_LINES) : [];
 	tooltip.replaceChildren(
@@ -175,6 +176,7 @@ function fillTooltip(tooltip, state, node) {
 		...known?.file ? [element('div', {class: 'module'}, [known.file])] : [],
 		...tree.chart ? [element('div', {class: 'module'}, [whenOf(state, node)])] : [],
 		table,
+		...change ? [element('div', {class: 'change'}, [change])] : [],
 		...parts.length ? [element('table', {class: 'parts'}, parts.map(({name, weight}) =>
 			row(name, amountsOf(state, weight, 'waits'))))] : [],
 		...holders.length ? [element('div', {class: 'holders'},
@@ -198,9 +200,16 @@ export function placeTooltip(tooltip, ui, pointer) {
 }
 
 /** @param {string} label @param {string[]} values */
-function fact(label, ...values) {
+export function fact(label, ...values) {
 	return element('span', {class: 'fact'}, [element('span', {class: 'label'}, [label]), ' ',
 		values.filter(Boolean).join(' \u00b7 ')]);
+}
+
+/** The line at the bottom. @param {string} name @param {string} origin @param {HTMLElement[]} facts */
+export function describeAs(name, origin, facts) {
+	return [element('div', {class: 'what'}, [element('span', {class: 'name', title: name}, [name]),
+		element('span', {class: 'module', title: origin}, [origin])]),
+	element('div', {class: 'facts'}, facts)];
 }
 
 /**
@@ -218,24 +227,21 @@ function fillDetails(details, state, node) {
 	const {tree} = state;
 	const shares = sharesOf(state, node);
 	const origin = node > 0 ? originOf(state.profile, tree.frame[node]) : '';
-	const name = nodeName(state, node);
 	const holders = holdersText(state, node);
+	const change = state.profile.texts[tree.frame[node]];
 	const known = linesOf(state, node);
-	details.replaceChildren(
-		element('div', {class: 'what'}, [
-			element('span', {class: 'name', title: name}, [name]),
-			element('span', {class: 'module', title: origin}, [origin])]),
-		element('div', {class: 'facts'}, [
-			fact('Total', ...amountsOf(state, tree.total[node])),
-			fact('Self', ...amountsOf(state, tree.self[node])),
-			...tree.chart ? [fact('Time', whenOf(state, node))] : [],
-			fact('Of all', shares.all),
-			...shares.view ? [fact('Of view', shares.view)] : [],
-			...shares.parent ? [fact('Of parent', shares.parent)] : [],
-			...partsOf(state, node).map(({name, weight}) =>
-				fact(name, ...amountsOf(state, weight, 'waits'))),
-			...holders.length ? [fact('Locks held by', holders.join(', '))] : [],
-			...known ? [fact('Lines', ...known.lines.slice(0, MOST_LINES)
-				.map(({place, share}) => `${place} ${share}`))] : [],
-		]));
+	details.replaceChildren(...describeAs(nodeName(state, node), origin, [
+		fact('Total', ...amountsOf(state, tree.total[node])),
+		fact('Self', ...amountsOf(state, tree.self[node])),
+		...tree.chart ? [fact('Time', whenOf(state, node))] : [],
+		fact('Of all', shares.all),
+		...shares.view ? [fact('Of view', shares.view)] : [],
+		...shares.parent ? [fact('Of parent', shares.parent)] : [],
+		...partsOf(state, node).map(({name, weight}) =>
+			fact(name, ...amountsOf(state, weight, 'waits'))),
+		...change ? [fact('Change', change)] : [],
+		...holders.length ? [fact('Locks held by', holders.join(', '))] : [],
+		...known ? [fact('Lines', ...known.lines.slice(0, MOST_LINES)
+			.map(({place, share}) => `${place} ${share}`))] : [],
+	]));
 }

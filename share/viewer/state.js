@@ -4,10 +4,12 @@
 // stands. Knows no element: who draws, searches and selects reads it here.
 
 import {IDLE, INLINED, WAIT, aggregate, nodesWithout, waitingNodes} from './aggregate.js';
+import {TIMES} from './decode.js';
 import {timeText} from './filter.js';
+import {FIRST_SORT} from './functions.js';
 import {invertTree} from './invert.js';
 import {sandwichOf} from './sandwich.js';
-import {NONE, TIMES, buildTree, frameTotals, isWithin, treeOf} from './tree.js';
+import {NONE, buildTree, frameTotals, isWithin, treeOf} from './tree.js';
 
 /** @typedef {'cpu' | 'waits' | 'both'} Times */
 /** @typedef {import('./filter.js').Filter} Filter */
@@ -53,6 +55,7 @@ export class State {
 		/** The node that fills the view, or the deepest one around what fills it. */
 		this.zoomed = 0;
 		this.free = false;  // what is seen is no node's span but one chosen by hand
+		this.sort = FIRST_SORT;  // of the rows of a table, see table.js
 		this.chosen = NONE;  // frame of the function that is chosen in a table
 		/** @type {(() => void)[]} */
 		this.listeners = [];
@@ -129,7 +132,7 @@ export class State {
 		this.every = shown === every ? this.upright : treeOf(every);
 		/** @type {Tree | null} what the view shows instead */
 		this.other = other && (this.isSandwich ? sandwichOf(other, this.upright) : treeOf(other));
-		/** @type {import('./table.js').Functions | null} what a table shows */
+		/** @type {import('./functions.js').Functions | null} what a table shows */
 		this.functions = functions;
 		/** @type {Tree | null} the base merged from its other end */
 		this.inverted = null;

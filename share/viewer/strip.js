@@ -5,7 +5,7 @@
 // pointer, finger or key, and the graph is that range's from then on.
 
 import {commOf} from './aggregate.js';
-import {isSameFilter, term, timeTerm, timeText, withTerm, withoutTerms} from './filter.js';
+import {isSameFilter, keepSame, term, timeTerm, timeText, withTerm, withoutTerms} from './filter.js';
 import {oncePerFrame, whenResting} from './input.js';
 import {element, isTouched, svgElement} from './page.js';
 import {press} from './search.js';
@@ -18,6 +18,7 @@ import {formatSeconds, sampledOf} from './text.js';
 /** @typedef {{grip: Grip | 'new', at: number, from: number, to: number, moved: boolean,
  *             filter: import('./filter.js').Filter, timeAt: (event: PointerEvent) => number}} Drag */
 
+const PARTS = /** @type {const} */ (['bins', 'laneBins', 'heatUs']);
 /** @type {Opened[]} */
 export const OPENED = ['', 'lanes', 'heat'];
 /** Shorter runs are one column or few. */
@@ -75,15 +76,25 @@ function plotOf(areas, most, marks = '') {
 	return svg;
 }
 
+/** @param {Float32Array} bins */
+function mostOf(bins) {
+	return bins.reduce((a, b) => Math.max(a, b), 0);
+}
+
+/** CPUs. @param {number} n */
+function digits(n) {
+	return n >= 10 ? n.toFixed(0) : n.toFixed(n < 1 ? 2 : 1);
+}
+
 export class Strip {
 	/** @param {import('./navigate.js').Navigator} navigator */
 	constructor(navigator) {
 		this.navigator = navigator;
 		this.state = navigator.state;
 		this.page = navigator.page;
-		/** @type {Activity | null} */
+		/** @type {Required<Activity> | null} */
 		this.activity = null;
-		/** @type {import('./activity.js').Wanted | null} what was asked for last */
+		/** @type {import('./activity.js').Wanted | null} what is known, or asked for */
 		this.wanted = null;
 		this.asking = false;
 		/** @type {Drag | null} */
@@ -93,12 +104,13 @@ export class Strip {
 		/** @type {Promise<void> | null} */
 		this.following = null;
 		this.keepSoon = whenResting(() => this.finish());
+		// Behind the graph's frame, which is what one waits for.
+		this.askSoon = oncePerFrame(() => setTimeout(() => this.ask()));
 		if (!this.state.profile.sampleCount)
 			return;
 		this.build();
-		const soon = oncePerFrame(() => this.ask());
 		this.state.onTree(() => this.show());
-		new ResizeObserver(soon).observe(this.track);
+		new ResizeObserver(this.askSoon).observe(this.track);
 		new MutationObserver(() => this.drawHeat())
 			.observe(this.page.ui, {attributes: true, attributeFilter: ['data-theme']});
 	}
@@ -113,7 +125,9 @@ export class Strip {
 		this.axis = element('div', {class: 'axis', 'aria-hidden': 'true'});
 		/** @type {HTMLElement} */
 		this.track = element('div', {class: 'track'}, [this.plot, this.axis, ...grips]);
-		this.peak = element('span', {class: 'peak'});
+		this.peak = element('span', {class: 'peak', title: 'The most at a time'});
+		this.scale = element('span', {class: 'peak',
+			title: 'The most of one of them at a time, which is how high each of their lines is'});
 		this.more = element('button', {type: 'button', class: 'lanes-shown', 'aria-expanded': 'false',
 			title: 'Processes and threads over time  (a)'}, ['Threads']);
 		this.heat = element('button', {type: 'button', class: 'heat-shown', 'aria-pressed': 'false',
@@ -123,7 +137,7 @@ export class Strip {
 		this.canvas = element('canvas', {role: 'img', 'aria-label': 'CPU in use by seconds and parts of them'});
 		this.heatBox = element('div', {class: 'heat'});
 		this.root = element('section', {class: 'strip', role: 'group', 'aria-label': 'Time of the run'}, [
-			element('div', {class: 'strip-head'}, [this.more, this.peak]), this.track,
+			element('div', {class: 'strip-head'}, [this.more, this.peak, this.scale]), this.track,
 			this.heat, this.heatBox, this.lanes]);
 		this.page.legend.before(this.root);
 		this.more.addEventListener('click', () => this.toggle());
@@ -166,31 +180,38 @@ export class Strip {
 		const {opened} = this.state;
 		this.more.setAttribute('aria-expanded', String(opened !== ''));
 		press(this.heat, opened === 'heat');
-		this.lanes.hidden = opened !== 'lanes';
+		this.lanes.hidden = this.scale.hidden = opened !== 'lanes';
 		this.heatBox.hidden = opened !== 'heat';
 		this.heatBox.replaceChildren(...opened === 'heat' ? [this.canvas] : []);
 		this.heat.hidden = !opened || !((this.activity?.us || 0) >= HEAT_LEAST_US);
 		this.showRange();
-		this.ask();
+		this.askSoon();
 	}
 
-	/** What is not known yet. One question at a time: the last one is what counts. */
+	/** What is not known yet, and no more. One question at a time: the last one is what counts. */
 	async ask() {
 		const {opened, filter} = this.state;
 		const width = Math.round(this.track.clientWidth);
 		const bins = Math.min(Math.ceil(width / BIN_PX), MOST_BINS);
+		/** @type {import('./activity.js').Wanted} */
 		const wanted = {filter: {...withoutTerms(filter, ({kind}) => kind === 'time'),
-			view: /** @type {const} */ ('graph'), of: ''}, bins,
+			view: 'graph', of: ''}, bins,
 			laneBins: opened === 'lanes' ? Math.min(bins, MOST_LANE_BINS) : 0,
 			heatUs: opened === 'heat' && this.activity ? columnUs(this.activity.us, width) / HEAT_ROWS : 0};
-		const known = this.wanted;
-		if (!bins || this.asking || known && known.bins === wanted.bins && known.laneBins === wanted.laneBins
-			&& known.heatUs === wanted.heatUs && isSameFilter(known.filter, wanted.filter))
+		const known = {...this.wanted && keepSame(this.wanted.filter, wanted.filter) ? this.wanted
+			: {filter: wanted.filter, bins: 0, laneBins: 0, heatUs: 0}};
+		const asked = {...wanted};
+		for (const part of PARTS)
+			if (wanted[part] === known[part])
+				asked[part] = 0;
+			else
+				known[part] = wanted[part] || known[part];
+		if (!bins || this.asking || !PARTS.some(part => asked[part]))
 			return;
 		this.asking = true;
-		this.wanted = wanted;
+		this.wanted = known;
 		try {
-			this.activity = await this.state.perform('binActivity', wanted);
+			this.activity = {...this.activity, ...await this.state.perform('binActivity', asked)};
 			this.draw();
 		} catch (error) {
 			this.navigator.tellUnread(error);
@@ -206,16 +227,14 @@ export class Strip {
 		const {us, kept, rest, waits} = activity;
 		const {marks, periodNs} = this.state.profile;
 		const all = rest.map((value, i) => value + kept[i]);
-		const [most, mostWaits] = [all, waits].map(bins => bins.reduce((a, b) => Math.max(a, b), 0));
+		const [most, mostWaits] = [all, waits].map(mostOf);
 		this.root.classList.toggle('void', !(us > 1));
 		const places = new Set(marks.filter(one => one.us < us)
 			.map(one => Math.round(one.us / us * kept.length) + 0.5));
 		this.plot.replaceChildren(plotOf([['waits', waits]], mostWaits), plotOf([['all', all], ['kept', kept]],
 			most, [...places].map(x => `M${x} 0V100`).join('')));
-		const digits = (/** @type {number} */ n) => n >= 10 ? n.toFixed(0) : n.toFixed(n < 1 ? 2 : 1);
 		this.peak.textContent = !periodNs ? '' : [...most ? [`${digits(most)} CPU${most > 1 ? 's' : ''}`] : [],
 			...mostWaits ? [`${digits(mostWaits)} wait`] : []].join(', ');
-		this.peak.title = 'The most at a time';
 		const step = roundStep(us * LABEL_PX / Math.max(this.track.clientWidth, LABEL_PX));
 		this.axis.replaceChildren(...Array.from({length: Math.floor(us / step)}, (_, i) => {
 			const at = (i + 1) * step;
@@ -228,6 +247,10 @@ export class Strip {
 		this.showRange();
 	}
 
+	/**
+	 * Lanes are compared with each other: those of threads have one scale, which is the most that any of
+	 * them has at a time, and so have those of processes.
+	 */
 	drawLanes() {
 		const {activity, state} = this;
 		const bins = this.wanted?.laneBins;
@@ -235,20 +258,30 @@ export class Strip {
 			return;
 		const at = [...this.lanes.children].indexOf(/** @type {Element} */ (document.activeElement));
 		const {terms} = state.filter;
-		this.lanes.replaceChildren(...activity.lanes.map((lane, i) => {
+		const rows = activity.lanes.map((_, i) => {
 			const [rest, kept] = [0, 1].map(row =>
 				activity.laneBins.subarray((2 * i + row) * bins, (2 * i + row + 1) * bins));
-			const all = rest.map((value, bin) => value + kept[bin]);
+			return {kept, all: rest.map((value, bin) => value + kept[bin])};
+		});
+		const peaks = rows.map(({all}) => mostOf(all));
+		const scaleOf = (/** @type {string} */ wanted) => Math.max(0,
+			...peaks.filter((_, i) => activity.lanes[i].kind === wanted));
+		const scales = {process: scaleOf('process'), thread: scaleOf('thread')};
+		const unit = state.times === 'waits' ? 'waiting' : 'CPUs';
+		const most = (/** @type {number} */ n) => state.profile.periodNs ? `at most ${digits(n)} ${unit}` : '';
+		this.scale.textContent = !state.profile.periodNs ? '' : Object.entries(scales).filter(([, n]) => n)
+			.map(([kind, n]) => `${kind === 'thread' ? 'threads' : 'processes'} to ${digits(n)}`).join(', ');
+		this.lanes.replaceChildren(...activity.lanes.map((lane, i) => {
 			const isChosen = terms.some(({kind, value}) => kind === lane.kind
 				&& (value === lane.value || value === commOf(lane.value)));
 			const name = lane.count > 1 && lane.value === commOf(lane.value)
 				? `${lane.value} \u00d7${lane.count}` : lane.value;
-			const amount = sampledOf(state, lane.weight).slice(-1)[0];
+			const amount = [...sampledOf(state, lane.weight).slice(-1), most(peaks[i])].filter(Boolean).join(', ');
 			const made = element('button', {type: 'button', class: `lane${lane.within ? ' within' : ''}`,
 				role: 'option', 'aria-selected': String(isChosen), tabindex: i === Math.max(at, 0) ? '0' : '-1',
 				title: `${lane.kind} ${name}: ${amount}`, 'aria-label': `${lane.kind} ${name}, ${amount}`}, [
 				element('span', {class: 'who'}, [element('span', {}, [name.slice(0, -TAIL)]), name.slice(-TAIL)]),
-				plotOf([['all', all], ['kept', kept]], all.reduce((a, b) => Math.max(a, b), 0))]);
+				plotOf([['all', rows[i].all], ['kept', rows[i].kept]], scales[lane.kind])]);
 			made.addEventListener('click', () => this.navigator.toggleTerm(term(lane.kind, lane.value)));
 			return made;
 		}), ...activity.more ? [element('p', {role: 'presentation'}, [`and ${activity.more} more`])] : []);

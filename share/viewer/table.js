@@ -3,83 +3,23 @@
 // The functions of what is shown, in a table: what each weighs by itself, and with all it calls. For
 // who does not see pictures this is the view: an ARIA grid, of whose rows one has the focus.
 // Of many rows those in sight are elements.
-//
-// A row is a name in a module, whether the compiler inlined it or not: that is its choice at each
-// call, and nobody's question who asks what a function costs.
 
-import {INLINED, functionsOf} from './aggregate.js';
+import {BY, COLUMNS, cellsOf, functionsShown, risesFirst} from './functions.js';
 import {element, isTouched} from './page.js';
-import {amountsOf, formatPercent, originOf} from './text.js';
-import {frameTotals} from './tree.js';
+import {describeAs, fact} from './selection.js';
 
-/** @typedef {import('./state.js').State} State */
-/** @typedef {{frame: Uint32Array, self: Float64Array, total: Float64Array}} Functions by number */
-
-/**
- * Weight of a node by itself; of a tree that begins with what ran that is what its first nodes weigh.
- * @param {import('./tree.js').TreeColumns} tree @param {number} node @param {boolean} isReversed
- */
-export function selfAt({self, total, parent}, node, isReversed) {
-	return !isReversed ? self[node] : parent[node] ? 0 : total[node];
-}
-
-/**
- * @param {import('./decode.js').Profile} profile @param {import('./tree.js').TreeColumns} tree
- * @returns {Functions} each stack once in a function's total
- */
-export function weighFunctions(profile, tree) {
-	const functions = functionsOf(profile);
-	const frame = tree.frame.map(one => functions[one]);
-	const totals = frameTotals({...tree, frame}, profile.frames);
-	const selves = new Float64Array(profile.frames);
-	for (let node = 1; node < tree.nodes; node++)
-		selves[frame[node]] += selfAt(tree, node, profile.reversed);
-	const there = Uint32Array.from(totals.keys()).filter(one => totals[one] > 0);
-	return {frame: there, self: Float64Array.from(there, one => selves[one]),
-		total: Float64Array.from(there, one => totals[one])};
-}
-
-// ---- order --------------------------------------------------------------------------------------
-
-/** @typedef {'name' | 'module' | 'self' | 'total'} By what rows are sorted */
-
-const BY = /** @type {By[]} */ (['name', 'module', 'self', 'total']);
-const COLUMNS = /** @type {[string, By, string][]} */ ([
-	['Function', 'name', ''], ['Module', 'module', 'module'],
-	['Self', 'self', 'amount'], ['Self %', 'self', 'share'], ['Total', 'total', 'amount'],
-	['Total %', 'total', 'share']]);
-
-/** @param {By} by */
-function risesFirst(by) {
-	return by === 'name' || by === 'module';
-}
-
-/**
- * Numbers of functions in order, the heavier one first where that does not tell.
- * @param {Functions} functions @param {(i: number) => string} textOf of a text that is sorted by
- * @param {By} by @param {boolean} rises @param {(i: number) => boolean} isKept
- */
-export function sortFunctions({frame, self, total}, textOf, by, rises, isKept) {
-	const kept = Uint32Array.from(frame.keys()).filter(isKept);
-	const weight = by === 'self' ? self : total;
-	const texts = risesFirst(by) ? Array.from(frame, (_, i) => textOf(i)) : [];
-	const sign = rises ? 1 : -1;
-	return kept.sort((a, b) => (risesFirst(by)
-		? (texts[a] < texts[b] ? -sign : texts[a] > texts[b] ? sign : 0) : sign * (weight[a] - weight[b]))
-		|| total[b] - total[a] || a - b);
-}
-
-// ---- the table ----------------------------------------------------------------------------------
+/** @typedef {import('./functions.js').Functions} Functions */
+/** @typedef {import('./functions.js').By} By */
 
 /** Rows above and below those in sight, for scrolling that is ahead of us. */
 const SPARE_ROWS = 8;
-const HINT = 'Arrows, Home, End: a function \u00b7 Enter, a second click: show it in the graph \u00b7 '
-	+ 's: its callers and callees \u00b7 \u2190 \u2192: sort by \u00b7 /: only those with a text';
+const HINT = 'Click a function, again to show it in the graph \u00b7 s: its callers and callees \u00b7 '
+	+ '\u2190 \u2192 to sort \u00b7 / to search \u00b7 ? for all keys';
 const TOUCH_HINT = 'Tap a function, again to show it in the graph \u00b7 hold for more';
 
 export class Table {
 	/**
-	 * @param {import('./page.js').Page} page @param {State} state
+	 * @param {import('./page.js').Page} page @param {import('./state.js').State} state
 	 * @param {import('./search.js').Finder} finder
 	 */
 	constructor(page, state, finder) {
@@ -87,9 +27,6 @@ export class Table {
 		this.state = state;
 		this.finder = finder;
 		this.rowPx = isTouched() ? 44 : 26;
-		/** @type {By} */
-		this.by = 'self';
-		this.rises = false;
 		/** @type {Functions | null} of which the rows are */
 		this.of = null;
 		/** @type {Functions | null} that were told of */
@@ -99,6 +36,7 @@ export class Table {
 		/** @type {Map<number, HTMLElement>} by row, those that are elements */
 		this.made = new Map();
 		this.onOpen = () => {};  // a function is to be shown in the graph
+		this.onSort = () => {};  // the rows have another order
 		this.onMenu = (/** @type {{x: number, y: number}} */ _place) => {};
 		const {table, tableBody} = page;
 		table.addEventListener('scroll', () => this.draw(), {passive: true});
@@ -121,6 +59,14 @@ export class Table {
 		};
 	}
 
+	get by() {
+		return /** @type {By} */ (this.state.sort.split('-')[0]);
+	}
+
+	get rises() {
+		return this.state.sort.endsWith('-rising');
+	}
+
 	/** Rows that are wholly in sight, but for one. */
 	get most() {
 		return Math.max(Math.floor(this.page.table.clientHeight / this.rowPx) - 2, 1);
@@ -133,9 +79,8 @@ export class Table {
 
 	/** What is shown or looked for is something else. @param {boolean} [isSaid] */
 	update(isSaid = false) {
-		const {functions, profile} = this.state;
+		const {functions} = this.state;
 		const anew = this.of !== functions;
-		const {matches} = this.finder;
 		const focus = document.activeElement;
 		const hadFocus = this.page.tableBody.contains(focus);
 		const isFree = !focus || focus === document.body || focus.localName === 'svg'
@@ -145,13 +90,9 @@ export class Table {
 		this.of = functions;
 		if (!functions)
 			return;
-		const {frame} = functions;
-		const textOf = (/** @type {number} */ i) =>
-			this.by === 'name' ? profile.name(frame[i]) : this.originOf(frame[i]);
-		this.rows = sortFunctions(functions, textOf, this.by, this.rises,
-			i => !matches || matches[frame[i]] === 1);
+		this.rows = functionsShown(this.state, this.finder);
 		this.finder.rows = this.rows.length;
-		this.at = Math.max(this.rows.findIndex(i => frame[i] === this.state.chosen), 0);
+		this.at = Math.max(this.rows.findIndex(i => functions.frame[i] === this.state.chosen), 0);
 		this.page.tableBody.replaceChildren();
 		this.made.clear();
 		this.writeHead();
@@ -166,22 +107,15 @@ export class Table {
 	}
 
 	orderText() {
-		return `sorted by ${this.by === 'name' ? 'function' : this.by}, `
-			+ (this.rises ? 'rising' : 'falling');
-	}
-
-	/** A module, and of what kind it is that is none. @param {number} frame */
-	originOf(frame) {
-		const {profile} = this.state;
-		return profile.frameKind[frame] === INLINED ? profile.modules[profile.frameModule[frame]]
-			: originOf(profile, frame);
+		return `sorted by ${this.state.sort.replace('-', ', ').replace('name', 'function')}`;
 	}
 
 	/** The other way round where they are sorted so. @param {By} by */
 	sortBy(by) {
-		this.rises = by === this.by ? !this.rises : risesFirst(by);
-		this.by = by;
+		const rises = by === this.by ? !this.rises : risesFirst(by);
+		this.state.sort = `${by}-${rises ? 'rising' : 'falling'}`;
 		this.update();
+		this.onSort();
 		this.page.spoken.textContent = this.orderText();
 	}
 
@@ -267,31 +201,22 @@ export class Table {
 	make(row) {
 		const {state} = this;
 		const {profile} = state;
-		const {frame, self, total} = /** @type {Functions} */ (this.of);
 		const i = this.rows[row];
-		const one = frame[i];
-		const all = state.upright.total[0];
+		const one = /** @type {Functions} */ (this.of).frame[i];
 		const swatch = element('i', {'aria-hidden': 'true'});
-		const name = profile.name(one) || '(no name)';
-		const cells = [[swatch, name], [this.originOf(one)], this.amounts(self[i]), [formatPercent(self[i], all)],
-			this.amounts(total[i]), [formatPercent(total[i], all)]];
 		const isChosen = one === state.chosen;
 		const made = element('div', {'role': 'row', 'class': 'row', 'aria-rowindex': String(row + 2),
 			'aria-selected': String(isChosen), 'tabindex': row === this.at ? '0' : '-1'},
-			cells.map((content, column) => element('span',
+			cellsOf(state, i).map((texts, column) => element('span',
 				{role: column ? 'gridcell' : 'rowheader', class: COLUMNS[column][2],
-					...column < 2 ? {title: column ? this.originOf(one) : name} : {}}, content)));
+					...column < 2 ? {title: texts[0]} : {}},
+				column ? COLUMNS[column][2] === 'amount' ? texts.flatMap((text, at) =>
+					[at ? ' ' : '', element('span', {}, [text])]) : texts : [swatch, ...texts])));
 		swatch.style.setProperty('--light', profile.light[profile.frameColor[one]]);
 		swatch.style.setProperty('--dark', profile.dark[profile.frameColor[one]]);
 		made.style.top = `${row * this.rowPx}px`;
 		made.style.height = `${this.rowPx}px`;
 		return made;
-	}
-
-	/** @param {number} weight */
-	amounts(weight) {
-		return amountsOf(this.state, weight).flatMap((text, i) =>
-			[i ? ' ' : '', element('span', {}, [text])]);
 	}
 
 	writeHead() {
@@ -313,20 +238,13 @@ export class Table {
 	/** The line at the bottom. */
 	describe() {
 		const {state, page} = this;
-		const {profile} = state;
 		const i = this.isOnRow ? this.rows[this.at] : -1;
 		if (!this.of || i < 0) {
 			page.details.replaceChildren(element('div', {class: 'hint'}, [isTouched() ? TOUCH_HINT : HINT]));
 			return;
 		}
-		const {frame, self, total} = this.of;
-		const name = profile.name(frame[i]) || '(no name)';
-		const fact = (/** @type {string} */ label, /** @type {number} */ weight) =>
-			element('span', {class: 'fact'}, [element('span', {class: 'label'}, [label]), ' ',
-				[...amountsOf(state, weight), formatPercent(weight, state.upright.total[0])].join(' \u00b7 ')]);
-		page.details.replaceChildren(
-			element('div', {class: 'what'}, [element('span', {class: 'name', title: name}, [name]),
-				element('span', {class: 'module'}, [this.originOf(frame[i])])]),
-			element('div', {class: 'facts'}, [fact('Self', self[i]), fact('Total', total[i])]));
+		const [[name], [origin], self, selfShare, total, totalShare] = cellsOf(state, i);
+		page.details.replaceChildren(...describeAs(name, origin,
+			[fact('Self', ...self, ...selfShare), fact('Total', ...total, ...totalShare)]));
 	}
 }

@@ -40,9 +40,6 @@
  * @property {Uint32Array} own nodes of it that match themselves, in their order
  */
 
-/** What stacks do in the time they stand for, as enum calltree_times has it. */
-export const TIMES = /** @type {const} */ (['cpu', 'waits', 'both']);
-
 export const NONE = -1;
 export const UNKNOWN = -2;
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // @ts-check
-// What threads wait for: the kinds of it, how much of a box is which, and the controls that say what
-// is shown, time on a CPU, time that was waited, or both.
+// What threads wait for: the kinds of it, and how much of a box is which.
 
 import {IDLE, KERNEL, WAIT} from './aggregate.js';
-import {element} from './page.js';
-import {press} from './search.js';
 import {follow, framesTo} from './tree.js';
 
 /** By the module of a wait's frame, for people; in the order of render/palette.c. */
@@ -153,27 +150,4 @@ export function holdersOf(state, node) {
 	const all = sums.subarray(1).reduce((a, b) => a + b, 0);
 	return names.map((name, i) => ({name, share: i ? sums[i] / all : 0}))
 		.filter(({share}) => share > 0).sort((a, b) => b.share - a.share);
-}
-
-// ---- what is shown ------------------------------------------------------------------------------
-
-/** @type {Record<import('./state.js').Times, string>} */
-const BUTTONS = {cpu: 'CPU', waits: 'Waits', both: 'Both'};
-
-/** One button for each kind of time; which of them is pressed is what is shown. */
-export function buildTimes() {
-	const buttons = Object.fromEntries(Object.entries(BUTTONS).map(([times, text]) =>
-		[times, element('button', {type: 'button', 'aria-pressed': 'false',
-			title: `${text === 'Both' ? 'CPU and waiting time' : text === 'CPU' ? 'CPU time'
-				: 'Waiting time'}  (w)`}, [text])]));
-	return {buttons, group: element('div', {class: 'times', role: 'group',
-		'aria-label': 'Time that is shown'}, Object.values(buttons))};
-}
-
-/** @param {import('./page.js').Page} page @param {State} state */
-export function showTimes({times}, state) {
-	for (const [name, button] of Object.entries(times.buttons)) {
-		press(button, name === state.times);
-		button.disabled = !state.choices.some(one => one === name);
-	}
 }

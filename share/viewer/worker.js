@@ -5,9 +5,8 @@
 // ended and the next question starts another one.
 
 import {binActivity} from './activity.js';
-import {aggregate, needsSamples, weighStretches} from './aggregate.js';
-import {readColumns} from './columns.js';
-import {readProfile} from './decode.js';
+import {aggregate, needsSamples, reused, weighStretches} from './aggregate.js';
+import {readColumns, readProfile} from './decode.js';
 import {compileQuery, matchFrames} from './search.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
@@ -50,10 +49,12 @@ export function listen() {
 			return;
 		}
 		try {
-			profile ||= readProfile(readColumns(data));
+			// At once: of many samples it is a hundred megabytes, which a collector leaves for long.
+			profile ||= readProfile(readColumns(data),
+				() => /** @type {any} */ (data.buffer).transfer?.(0));
 			const answer = TASKS[task](profile, details);
-			// The tree's own columns stay: they are copied.
-			const own = new Set(buffersOf(profile.tree));
+			// What is used again stays: it is copied.
+			const own = new Set(buffersOf(reused(profile)));
 			thread.postMessage({id, answer},
 				[...new Set(buffersOf(answer))].filter(buffer => !own.has(buffer)));
 		} catch (error) {

@@ -1,47 +1,85 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# The viewer in a headless Chromium: bytes, time until two frames are painted, and the longest frames
-# while one turns the wheel, types, zooms and turns the graph round. Prints; asserts nothing.
+# The viewer in a headless Chromium beside others of the same stacks: bytes, time and CPU time until
+# two frames are painted, memory, the longest frames while one zooms into the same boxes and
+# searches the same words; of flamerun's also while one turns the wheel and the graph round. Each
+# side has a browser of its own, in turns. Prints; asserts nothing.
 #
-# usage: bench_viewer.py [rounds]     BUILD: the build folder
-# BASELINE: another flamerun, whose pictures of the same stacks are beside. ASYNC_PROFILER: classes or
-# jar of its converter, for its HTML.
+# usage: bench_viewer.py [-r ROUNDS] [STACKS...]     BUILD: the build folder
+# STACKS are numbers of nodes to make up, files of folded stacks, or pictures of flamerun's, which
+# have no peers. Peers that are not here are left out, and said to be:
+# BASELINE        another flamerun
+# FLAMEGRAPH      flamegraph.pl
+# ASYNC_PROFILER  classes or jar of its converter
+# NODE_MODULES    a folder with speedscope, d3 and d3-flame-graph
+import argparse
+import collections
+import contextlib
+import functools
+import http.server
+import json
 import os
 import pathlib
 import random
 import re
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "browser"))
+import webdriver  # noqa: E402
 from webdriver import Browser  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("BUILD", ROOT / "build")).resolve()
-ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
-SIZES = [12_000, 200_000, 1_000_000]
+FRAMES = (ROOT / "tests" / "bench" / "frames.js").read_text()
+SIZES = ["12000", "200000", "1000000"]
 DEEPEST = 60
 FUNCTIONS = 5000
 WORDS = "parse expr tree node alloc list find walk token type decl lower emit match hash block".split()
 
-# Each peer draws on a canvas: the first box, then the second frame after it.
+ZOOMS = 100
+HIGHEST = 30  # of what is zoomed into: seen in each of them without scrolling
+NARROWEST = 8 / 1200  # of the view
+PATIENCE_S = 100  # with a side, for each thing it does
+
+# The first box, then the second frame after it: on a canvas as it is drawn, in an SVG that was
+# written before as it is there.
 OPENED = """(() => {
-    const fill = CanvasRenderingContext2D.prototype.fillRect;
-    let drawn = false;
-    CanvasRenderingContext2D.prototype.fillRect = function (...area) {
-        if (!drawn)
-            requestAnimationFrame(() => requestAnimationFrame(() => {
-                window.opened = performance.now();
-            }));
-        drawn = true;
-        fill.apply(this, area);
-    };
+    const frames = (n, then) => n ? requestAnimationFrame(() => frames(n - 1, then)) : then();
+    window.hasOpened = new Promise(resolve => {
+        window.paints = () => {
+            window.paints = () => {};
+            frames(2, () => resolve(performance.now()));
+        };
+    });
+    for (const [context, ...names] of [[CanvasRenderingContext2D, 'fillRect'],
+            [WebGLRenderingContext, 'drawArrays', 'drawElements']])
+        for (const name of names) {
+            const draw = context.prototype[name];
+            context.prototype[name] = function (...area) {
+                window.paints();
+                draw.apply(this, area);
+            };
+        }
+    addEventListener('load', () => document.querySelector('#frames') && window.paints());
 })()"""
 
+D3_PAGE = """<!DOCTYPE html><meta charset="utf-8"><style>{style}</style><div id="chart"></div>
+<script>{d3}</script><script>{flamegraph}</script><script type="application/json" id="stacks">{data}
+</script><script>
+const chart = flamegraph.default().width(1200);
+d3.select('#chart').datum(JSON.parse(document.querySelector('#stacks').textContent)).call(chart);
+paints();
+</script>"""
+
+
+# ---- stacks -------------------------------------------------------------------------------------
 
 def name_of(function):
     first, second = WORDS[function % 16], WORDS[function // 16 % 16]
@@ -69,22 +107,142 @@ def write_stacks(path, nodes):
             out.write(f"{texts[-1]} {1 + chance.randrange(9)}\n")
 
 
-def draw(folder, nodes):
-    """Pictures of the same stacks, by who made them."""
-    stacks = folder / f"{nodes}.folded"
-    write_stacks(stacks, nodes)
-    pictures = {}
-    for who, program in (("flamerun", BUILD / "flamerun"), ("baseline", os.environ.get("BASELINE"))):
-        if program:
-            pictures[who] = folder / f"{who}-{nodes}.svg"
-            subprocess.run([program, "render", "-q", "--no-config", stacks, "-o", pictures[who]],
-                           check=True)
-    if os.environ.get("ASYNC_PROFILER"):
-        pictures["async-profiler"] = folder / f"async-{nodes}.html"
-        subprocess.run(["java", "-cp", os.environ["ASYNC_PROFILER"], "one.convert.Main", stacks,
-                        pictures["async-profiler"]], check=True, stdout=subprocess.DEVNULL)
-    stacks.unlink()
-    return pictures
+class Tree:
+    """Of folded stacks, parents before their children."""
+
+    def __init__(self, path):
+        self.name, self.parent, self.depth, self.total = ["all"], [0], [0], [0]
+        known = {}
+        with path.open(errors="replace") as lines:
+            for line in lines:
+                stack, weight = line.rstrip("\n").rsplit(" ", 1)
+                node = 0
+                self.total[0] += int(weight)
+                for name in stack.split(";"):
+                    above, node = node, known.setdefault((node, name), len(self.name))
+                    if node == len(self.name):
+                        self.name.append(name)
+                        self.parent.append(above)
+                        self.depth.append(self.depth[above] + 1)
+                        self.total.append(0)
+                    self.total[node] += int(weight)
+        self.children = collections.defaultdict(list)
+        for node in range(1, len(self.name)):
+            self.children[self.parent[node]].append(node)
+
+    def as_d3(self):
+        made = [{"name": name, "value": total} for name, total in zip(self.name, self.total)]
+        for above, children in self.children.items():
+            made[above]["children"] = [made[node] for node in children]
+        sys.setrecursionlimit(10 * max(self.depth) + 1000)
+        return json.dumps(made[0], separators=(",", ":"))
+
+    def places(self):
+        """Of each node the weight to its left, where the heaviest child comes first."""
+        left = [0] * len(self.name)
+        for above in range(len(left)):
+            at = left[above]
+            for node in sorted(self.children.get(above, ()), key=lambda one: -self.total[one]):
+                left[node] = at
+                at += self.total[node]
+        return left
+
+    def within(self, top):
+        """Nodes below one that are wide enough to be pointed at while it fills the view."""
+        found, rest = [], [top]
+        while rest:
+            node = rest.pop()
+            found.append(node)
+            if self.depth[node] < HIGHEST:
+                rest += [child for child in self.children.get(node, ())
+                         if self.total[child] >= self.total[top] * NARROWEST]
+        return found[1:]
+
+    def zooms(self, count):
+        """What to zoom into, by chance but always the same: in, deeper, then out (None)."""
+        chance, left, steps, top = random.Random(7), self.places(), [], 0
+        while len(steps) < count:
+            below = self.within(top) if len(steps) % 3 < 2 else []
+            top = chance.choice(below) if below else 0
+            steps.append({"name": self.name[top], "depth": self.depth[top],
+                          "total": self.total[top], "left": left[top]} if top else None)
+        return steps
+
+    def words(self):
+        """The beginnings of five names that weigh more and less."""
+        weights = collections.Counter()
+        for name, total in zip(self.name[1:], self.total[1:]):
+            weights[name] += total
+        names = [match[0] for name, _ in weights.most_common()
+                 if (match := re.match(r"[a-z]\w{3,8}", name))]
+        return [names[len(names) * i // 5] for i in range(5)]
+
+
+# ---- sides --------------------------------------------------------------------------------------
+
+# path: of the URL; kind: see frames.js
+Side = collections.namedtuple("Side", "who path bytes kind")
+
+
+def size_of(*files):
+    return sum(file.stat().st_size for file in files)
+
+
+def flamerun_side(who, program, folder, stacks):
+    picture = folder / f"{who}-{stacks.stem}.svg"
+    subprocess.run([program, "render", "-q", "--no-config", stacks, "-o", picture], check=True)
+    return Side(who, picture.name, size_of(picture), "flamerun")
+
+
+def flamegraph_side(script, folder, stacks):
+    picture = folder / f"flamegraph-{stacks.stem}.svg"
+    with picture.open("wb") as out:
+        subprocess.run(["perl", script, stacks], stdout=out, stderr=subprocess.DEVNULL, check=True)
+    return Side("flamegraph.pl", picture.name, size_of(picture), "flamegraph")
+
+
+def async_side(classes, folder, stacks):
+    page = folder / f"async-{stacks.stem}.html"
+    subprocess.run(["java", "-cp", classes, "one.convert.Main", stacks, page], check=True,
+                   stdout=subprocess.DEVNULL)
+    return Side("async-profiler", page.name, size_of(page), "async")
+
+
+def speedscope_side(modules, folder, stacks):
+    """The application as it is installed, and the stacks beside it."""
+    app = folder / "speedscope"
+    if not app.exists():
+        shutil.copytree(modules / "speedscope" / "dist" / "release", app)
+    return Side("speedscope", f"speedscope/index.html#view=left-heavy&profileURL=/{stacks.name}",
+                size_of(stacks, app / "index.html", *app.glob("speedscope-*")), "speedscope")
+
+
+def d3_side(modules, folder, stacks, tree):
+    page = folder / f"d3-{stacks.stem}.html"
+    built = modules / "d3-flame-graph" / "dist"
+    page.write_text(D3_PAGE.format(
+        style=(built / "d3-flamegraph.css").read_text(),
+        d3=(modules / "d3" / "dist" / "d3.min.js").read_text(),
+        flamegraph=(built / "d3-flamegraph.umd.min.js").read_text(),
+        data=tree.as_d3().replace("<", "\\u003c")))
+    return Side("d3-flame-graph", page.name, size_of(page), "d3")
+
+
+def draw(folder, stacks, tree):
+    """The sides that are here, each with the same stacks."""
+    peers = {"BASELINE": lambda place: [flamerun_side("baseline", place, folder, stacks)],
+             "FLAMEGRAPH": lambda place: [flamegraph_side(place, folder, stacks)],
+             "ASYNC_PROFILER": lambda place: [async_side(place, folder, stacks)],
+             "NODE_MODULES": lambda place: [
+                 speedscope_side(pathlib.Path(place), folder, stacks),
+                 d3_side(pathlib.Path(place), folder, stacks, tree)]}
+    sides = [flamerun_side("flamerun", BUILD / "flamerun", folder, stacks)]
+    for variable, make in peers.items():
+        if variable in os.environ:
+            sides += make(os.environ[variable])
+        else:
+            print(f"  without what {variable} would name")
+    return sides
 
 
 def parts_of(picture):
@@ -100,62 +258,211 @@ def parts_of(picture):
             "static": size(r'<g id="flamerun-static".*')}
 
 
-def print_bytes(what, picture):
-    parts = parts_of(picture) if picture.suffix == ".svg" else {}
-    said = ", ".join(f"{part} {size / 1000:.1f}" for part, size in parts.items() if size)
-    print(f"  {what:<32} {picture.stat().st_size / 1000:8.1f} KB  {said}", flush=True)
+def print_bytes(picture):
+    said = ", ".join(f"{part} {size / 1000:.1f}" for part, size in parts_of(picture).items() if size)
+    print(f"  {picture.name:<24} {size_of(picture) / 1000:8.1f} KB: {said}", flush=True)
 
 
-def opening(pictures):
-    """In turns, so that a noisy machine hits all alike."""
-    times = {who: [] for who in pictures}
-    with Browser() as browser:
-        browser.cdp("Page.addScriptToEvaluateOnNewDocument", source=OPENED)
-        for turn in range(ROUNDS + 1):
-            for who, picture in pictures.items():
-                browser.open("about:blank")
-                browser.open(picture.as_uri())
-                opened = browser.wait("window.opened")
-                if turn:  # the first time what is common to all is loaded
-                    times[who].append(opened)
-    for who, values in times.items():
-        print(f"  opens, {who:<25} median {statistics.median(values):6.0f} ms, "
-              f"least {min(values):6.0f}", flush=True)
+# ---- a browser's process ------------------------------------------------------------------------
+
+def processes_below(pid):
+    """Everything that a process started, and what that did."""
+    children = collections.defaultdict(list)
+    for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            children[int(entry.read_text().rpartition(")")[2].split()[1])].append(entry.parent)
+    found, rest = [], [pid]
+    while rest:
+        below = children[rest.pop()]
+        found += below
+        rest += [int(entry.name) for entry in below]
+    return found
 
 
-def frames(who, picture, nodes):
-    with Browser() as browser:
-        browser.open(picture.as_uri())
-        browser.wait("window.flamerun", 300)
+def field(file, name):
+    """Of a file of /proc, in KiB."""
+    return int(re.search(rf"^{name}:\s+(\d+)", file.read_text(), re.M)[1])
+
+
+def tab_of(browser):
+    """The folder in /proc of the renderer that shows the page: the largest one."""
+    return max((entry for entry in processes_below(browser.driver.pid)
+                if b"--type=renderer" in (entry / "cmdline").read_bytes()),
+               key=lambda entry: field(entry / "status", "VmRSS"))
+
+
+def cpu_ms(process):
+    used = (process / "stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, used)) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def metric(browser, name):
+    return next(one["value"] for one in browser.cdp("Performance.getMetrics")["metrics"]
+                if one["name"] == name)
+
+
+# ---- measuring ----------------------------------------------------------------------------------
+
+class Measured:
+    """What is known of a side after some rounds: values by what they are."""
+
+    def __init__(self):
+        self.values = collections.defaultdict(list)
+        self.missed = 0
+        self.failed = ""
+
+    def add(self, what, *values):
+        self.values[what] += values
+
+    def middle(self, what):
+        return statistics.median(self.values[what])
+
+
+def measure_opening(browser, url, measured):
+    browser.open(url)
+    measured.add("opens", browser.run("return window.hasOpened"))
+    tab = tab_of(browser)
+    measured.add("opens cpu", cpu_ms(tab))
+    time.sleep(1)
+    measured.add("tab", field(tab / "smaps_rollup", "Pss") / 1024)
+    measured.add("peak", field(tab / "status", "VmHWM") / 1024)
+    browser.cdp("HeapProfiler.collectGarbage")
+    measured.add("heap", metric(browser, "JSHeapUsedSize") / 2 ** 20)
+    return tab
+
+
+def perform(browser, what, *details):
+    """What frames.js does: its answer, without asking for it all the time."""
+    browser.run("window.answer = null; const keep = answer => { window.answer = answer; };"
+                "bench[arguments[0]](...arguments[1])"
+                ".then(keep, error => keep({error: String(error)}))", what, details)
+    deadline = time.monotonic() + PATIENCE_S
+    while (answer := browser.run("return window.answer")) is None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what} takes longer than {PATIENCE_S} s")
         time.sleep(1)
-        browser.run((ROOT / "tests" / "bench" / "frames.js").read_text())
-        for what in ("wheel", "typing", "zoom", "bottomUp"):
-            browser.run("window.longest = null;"
-                        f"bench.{what}({2 * ROUNDS}).then(ms => {{ window.longest = ms; }})")
-            longest = sorted(browser.wait("window.longest", 600))
+    if "error" in answer:
+        raise RuntimeError(answer["error"])
+    return answer
+
+
+def measure_frames(browser, tab, kind, measured, steps, tree):
+    browser.run(FRAMES)
+    whole = {"total": tree.total[0], "rows": max(tree.depth)}
+    perform(browser, "use", kind, whole)
+    for what, details in (("zoom", steps), ("search", tree.words())):
+        before = cpu_ms(tab)
+        answer = perform(browser, what, *details)
+        measured.add(what, *answer["longest"])
+        measured.add(f"{what} cpu", (cpu_ms(tab) - before) / len(answer["longest"]))
+        measured.missed += answer["missed"]
+    measured.add("tab after", field(tab / "smaps_rollup", "Pss") / 1024)
+    if kind == "flamerun":
+        for what in ("wheel", "bottomUp"):
+            measured.add(what, *perform(browser, what)["longest"])
+
+
+def print_measured(side, measured):
+    said = f"  {side.who:<15} {side.bytes / 1000:9.0f} KB"
+    if measured.values["opens"]:
+        least = min(measured.values["opens"])
+        said += (f"  opens {measured.middle('opens'):6.0f} ms (least {least:.0f},"
+                 f" CPU {measured.middle('opens cpu'):.0f}), heap {measured.middle('heap'):.0f},"
+                 f" tab {measured.middle('tab'):.0f}, at most {measured.middle('peak'):.0f} MiB")
+    print(said, flush=True)
+    for what in ("zoom", "search", "wheel", "bottomUp"):
+        longest = sorted(measured.values[what])
+        if longest:
             fast = sum(ms <= 1000 / 30 for ms in longest)
-            print(f"  {what}, {nodes} nodes, {who:<12} longest {longest[-1]:5.0f} ms, "
-                  f"95 % {longest[int(len(longest) * .95) - 1]:5.0f}, "
-                  f"median {statistics.median(longest):5.0f}, {fast} of {len(longest)} in 33",
-                  flush=True)
+            cpu = f", CPU {measured.middle(f'{what} cpu'):.0f} ms each" \
+                if measured.values[f"{what} cpu"] else ""
+            print(f"      {what:<9} longest {longest[-1]:5.0f} ms, 95 % "
+                  f"{longest[int(len(longest) * .95) - 1]:5.0f}, median "
+                  f"{statistics.median(longest):4.0f}, {fast} of {len(longest)} in 33{cpu}", flush=True)
+    if measured.values["tab after"]:
+        print(f"      tab afterwards {measured.middle('tab after'):.0f} MiB"
+              + (f", {measured.missed} boxes not found" if measured.missed else ""), flush=True)
+    if measured.failed:
+        print(f"      failed: {measured.failed}", flush=True)
+
+
+def measure_once(side, url, measured, steps, tree):
+    # WebGL without a graphics card; who draws on a plain canvas does not notice.
+    with Browser("--enable-unsafe-swiftshader") as browser:
+        limit_ms = PATIENCE_S * 1000
+        browser.call("POST", "/timeouts", {"script": limit_ms, "pageLoad": limit_ms})
+        browser.cdp("Page.addScriptToEvaluateOnNewDocument", source=OPENED)
+        browser.cdp("Performance.enable")
+        tab = measure_opening(browser, f"{url}/{side.path}", measured)
+        measure_frames(browser, tab, side.kind, measured, steps, tree)
+
+
+def measure(sides, url, rounds, tree):
+    """In turns, so that a noisy machine hits all alike."""
+    measured = {side.who: Measured() for side in sides}
+    each = 3 * -(-ZOOMS // (3 * rounds))
+    steps = tree.zooms(each * rounds)
+    for turn in range(rounds):
+        for side in sides:
+            one = measured[side.who]
+            if one.failed:
+                continue
+            try:
+                measure_once(side, url, one, steps[turn * each:][:each], tree)
+            except (OSError, RuntimeError) as error:
+                one.failed = str(error).splitlines()[0] if str(error) else type(error).__name__
+    for side in sides:
+        print_measured(side, measured[side.who])
+
+
+@contextlib.contextmanager
+def serve(folder):
+    """Its files over http, as speedscope needs them. Yields the URL before them."""
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    handler = functools.partial(Handler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def prepare(folder, wanted):
+    """Sides and tree of what the command line names."""
+    stacks = folder / f"{pathlib.Path(wanted).stem}.folded"
+    if wanted.isdigit():
+        write_stacks(stacks, int(wanted))
+    elif not wanted.endswith(".svg"):
+        shutil.copy(wanted, stacks)
+    else:
+        subprocess.run([BUILD / "flamerun", "render", "-q", "--no-config", wanted, "-o", stacks],
+                       check=True)
+        picture = folder / pathlib.Path(wanted).name
+        shutil.copy(wanted, picture)
+        return [Side("flamerun", picture.name, size_of(picture), "flamerun")], Tree(stacks)
+    tree = Tree(stacks)
+    return draw(folder, stacks, tree), tree
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="flamerun-bench-") as place:
-        folder = pathlib.Path(place)
-        true = folder / "true.svg"
-        subprocess.run([BUILD / "flamerun", "-q", "--no-config", "-o", true, "--", "true"], check=True)
-        print("Bytes:")
-        print_bytes("/bin/true", true)
-        for nodes in SIZES:
-            pictures = draw(folder, nodes)
-            for who, picture in pictures.items():
-                print_bytes(f"{who}, {nodes} nodes", picture)
-            print(f"{nodes} nodes, load {os.getloadavg()[0]:.1f}:")
-            opening(pictures)
-            for who, picture in pictures.items():
-                if picture.suffix == ".svg":
-                    frames(who, picture, nodes)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-r", "--rounds", type=int, default=5)
+    parser.add_argument("stacks", nargs="*", default=SIZES)
+    options = parser.parse_args()
+    webdriver.PATIENCE_S = PATIENCE_S
+    for wanted in options.stacks:
+        with tempfile.TemporaryDirectory(prefix="flamerun-bench-") as place, serve(place) as url:
+            folder = pathlib.Path(place)
+            true = folder / "true.svg"
+            subprocess.run([BUILD / "flamerun", "-q", "--no-config", "-o", true, "--", "true"],
+                           check=True)
+            sides, tree = prepare(folder, wanted)
+            print(f"{wanted}: {len(tree.name)} nodes, load {os.getloadavg()[0]:.1f}:", flush=True)
+            for picture in [true, *(folder / one.path for one in sides if one.kind == "flamerun")]:
+                print_bytes(picture)
+            measure(sides, url, options.rounds, tree)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,149 @@
 // SPDX-License-Identifier: MIT
-// What bench_viewer.py does in a picture: each gives the longest frames in ms, one of each step.
+// What bench_viewer.py does in a picture: each gives the longest frames in ms, one of each step, and
+// how many steps could not be done: slow viewers do as many as there is patience for. All are told the
+// same boxes, and are clicked there as people do.
 'use strict';
 
-const canvas = document.querySelector('canvas');
-const field = document.querySelector('.search input');
+const $ = selector => document.querySelector(selector);
 const frame = () => new Promise(resolve => requestAnimationFrame(resolve));
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms)).then(frame);
-const key = name => canvas.dispatchEvent(
-	new KeyboardEvent('keydown', {key: name, bubbles: true, cancelable: true}));
+const PATIENCE_MS = 40000;  // for all of what is done here
+const canvasEvents = {
+	flamerun: ['pointerdown', 'pointerup'],
+	async: ['mousemove', 'click'],
+	speedscope: ['mousemove', 'dblclick'],
+};
+
+let side;
+let viewer;
+let whole;  // total: weight of everything; rows: without the root's
+
+/** @param {EventTarget} target */
+function press(target, key) {
+	for (const type of ['keydown', 'keypress'])
+		target.dispatchEvent(new KeyboardEvent(type, {key, bubbles: true, cancelable: true}));
+}
+
+/** On an element, within its area. */
+function click(target, x, y) {
+	const {left, top} = target.getBoundingClientRect();
+	for (const type of canvasEvents[side])
+		target.dispatchEvent(new PointerEvent(type, {clientX: left + x, clientY: top + y, button: 0,
+			pointerId: 1, pointerType: 'mouse', bubbles: true}));
+}
+
+function clickElement(element) {
+	element.dispatchEvent(new MouseEvent('click', {bubbles: true}));
+}
+
+function type(field, text) {
+	field.value = text;
+	field.dispatchEvent(new Event('input', {bubbles: true}));
+}
+
+/** Elements by what a box is known by. */
+function byBox(elements, boxOf) {
+	const found = new Map();
+	for (const element of elements) {
+		const {depth, name, total} = boxOf(element);
+		found.set(`${depth} ${total} ${name}`, element);
+	}
+	return ({depth, name, total}) => found.get(`${depth} ${total} ${name}`);
+}
+
+/**
+ * By kind: zoom(box) gives what zooms into it, null where it is not to be seen; letters: a search is
+ * live, so it is typed letter by letter; ms: in which it has come to rest.
+ */
+const viewers = {
+	flamerun: () => ({
+		ms: 420,
+		letters: true,
+		zoom({depth, name, total}, above) {
+			const canvas = $('canvas');
+			const area = canvas.getBoundingClientRect();
+			const wide = total / above * area.width;
+			const box = flamerun.boxes.find(one => one.row === depth && one.name === name
+				&& Math.abs(one.right - one.left - wide) < 1.5);
+			return box && (() => click(canvas, (box.left + box.right) / 2 - area.left,
+				box.top + box.height / 2 - area.top));
+		},
+		out: () => press($('canvas'), '0'),
+		search: text => type($('.search input'), text),
+	}),
+
+	flamegraph() {
+		const groups = [...document.querySelectorAll('#frames > g')];
+		const yOf = group => Number(group.querySelector('rect').getAttribute('y'));
+		const bottom = groups.reduce((most, group) => Math.max(most, yOf(group)), 0);
+		const find = byBox(groups, group => {
+			const [, name, total] = /^([^]*) \(([\d,]+) samples/
+				.exec(group.querySelector('title').textContent);
+			return {name, total: total.replace(/,/g, ''), depth: (bottom - yOf(group)) / 16};
+		});
+		return {
+			ms: 420,
+			zoom(box) {
+				const group = find(box);
+				return group && (() => clickElement(group.querySelector('rect')));
+			},
+			out: () => clickElement($('#unzoom')),
+			search: text => text ? search(text) : reset_search(),
+		};
+	},
+
+	async: () => ({
+		ms: 420,
+		zoom({depth, name, total}) {
+			const box = levels[depth]?.find(one => one.width === total && one.title === name
+				&& one.left >= root.left && one.left < root.left + root.width);
+			return box && (() => click(canvas, (box.left + box.width / 2 - root.left) * px,
+				canvasHeight - depth * 16 - 8));
+		},
+		out: () => press(window, '0'),
+		search: text => search(text),
+	}),
+
+	/** Rows of 20 px below one of times; the view stays as high as it was. */
+	speedscope() {
+		const area = [...document.querySelectorAll('canvas')].filter(one =>
+			one.parentElement.getBoundingClientRect().height > 200).pop();
+		const {width, height} = area.getBoundingClientRect();
+		const lastTop = Math.max(whole.rows - height / 20, -1);
+		let view = {left: 0, total: whole.total, top: -1};
+		return {
+			ms: 420,
+			letters: true,
+			zoom({depth, left, total}) {
+				const x = (left + total / 2 - view.left) / view.total * width;
+				const y = (depth - 0.5 - view.top) * 20;
+				view = {left, total, top: Math.min(depth - 2, lastTop)};
+				return y < height ? () => click(area, x, y) : null;
+			},
+			out() {
+				view = {left: 0, total: whole.total, top: -1};
+				press(window, '0');
+				area.dispatchEvent(new WheelEvent('wheel', {deltaY: -1e5, bubbles: true}));
+			},
+			search: text => type($('input:not([type])'), text),
+			begin: () => window.dispatchEvent(new KeyboardEvent('keydown', {key: 'f', ctrlKey: true})),
+		};
+	},
+
+	d3() {
+		const find = byBox(document.querySelectorAll('g.frame'), ({__data__: {depth, data, value}}) =>
+			({depth, name: data.name, total: value}));
+		return {
+			ms: 900,
+			zoom(box) {
+				const group = find(box);
+				return group && (() => clickElement(group));
+			},
+			out: () => chart.resetZoom(),
+			search: text => text ? chart.search(text) : chart.clear(),
+		};
+	},
+};
 
 async function worstWithin(ms, act) {
 	await frame();
@@ -23,20 +159,55 @@ async function worstWithin(ms, act) {
 	return worst;
 }
 
-function click(x, y) {
-	for (const type of ['pointerdown', 'pointerup'])
-		canvas.dispatchEvent(new PointerEvent(type, {clientX: x, clientY: y, button: 0, pointerId: 1,
-			pointerType: 'mouse', bubbles: true}));
-}
-
-function type(text) {
-	field.value = text;
-	field.dispatchEvent(new Event('input', {bubbles: true}));
-}
-
 window.bench = {
+	async use(kind, facts) {
+		side = kind;
+		whole = facts;
+		viewer = viewers[kind]();
+		await pause(300);
+		return {};
+	},
+
+	/** Into each box, null: out. */
+	async zoom(...steps) {
+		const longest = [];
+		const until = performance.now() + PATIENCE_MS;
+		let [missed, above] = [0, whole.total];
+		for (const box of steps) {
+			if (performance.now() > until)
+				break;
+			await pause(60);
+			const act = box ? viewer.zoom(box, above) : viewer.out;
+			above = box ? box.total : whole.total;
+			if (act)
+				longest.push(await worstWithin(viewer.ms, act));
+			else
+				missed++;
+		}
+		viewer.out();
+		await pause(1000);
+		return {longest, missed};
+	},
+
+	/** Words, letter by letter where a search is live. */
+	async search(...words) {
+		const longest = [];
+		const until = performance.now() + PATIENCE_MS;
+		viewer.begin?.();
+		await pause(300);
+		for (const word of words)
+			for (let i = viewer.letters ? 1 : word.length;
+				i <= word.length && performance.now() < until; i++)
+				longest.push(await worstWithin(viewer.letters ? 120 : viewer.ms,
+					() => viewer.search(word.slice(0, i))));
+		viewer.search('');
+		await pause(300);
+		return {longest, missed: 0};
+	},
+
 	/** Four turns in each frame, at five places, in and out. */
 	async wheel() {
+		const canvas = $('canvas');
 		const {left, width, top} = canvas.getBoundingClientRect();
 		const longest = [];
 		for (let i = 0; i < 120; i++)
@@ -46,47 +217,18 @@ window.bench = {
 						clientX: left + width * (0.2 + 0.12 * ((i >> 4) % 5)), clientY: top + 200,
 						deltaY: i % 40 < 20 ? -12 : 12, ctrlKey: true, cancelable: true}));
 			}));
-		key('0');
+		viewer.out();
 		await pause(600);
-		return longest;
-	},
-
-	/** Five words, letter by letter. */
-	async typing() {
-		const longest = [];
-		for (const word of ['visitor', 'std::vec', 'parse', 'e', 'compiler::hash'])
-			for (let i = 1; i <= word.length; i++)
-				longest.push(await worstWithin(120, () => type(word.slice(0, i))));
-		type('');
-		await pause(300);
-		return longest;
-	},
-
-	/** Into boxes that are seen, by chance but always the same, twice deeper, then out. */
-	async zoom(count) {
-		const {top, bottom} = canvas.getBoundingClientRect();
-		const longest = [];
-		for (let i = 0, seed = 1; i < count; i++) {
-			seed = (seed * 1103515245 + 12345) % 2147483648;
-			const boxes = flamerun.boxes.filter(({merged, row, left, right, top: y}) =>
-				!merged && row && right - left > 8 && y > top && y < bottom - 20);
-			const box = boxes[Math.floor(seed / 65536) % boxes.length];
-			await pause(60);
-			longest.push(await worstWithin(420, () => i % 3 === 2 || !box ? key('0')
-				: click((box.left + box.right) / 2, box.top + box.height / 2)));
-		}
-		key('0');
-		await pause(500);
-		return longest;
+		return {longest};
 	},
 
 	/** There and back. */
 	async bottomUp() {
 		const longest = [];
 		for (let i = 0; i < 6; i++) {
-			longest.push(await worstWithin(1000, () => key('b')));
+			longest.push(await worstWithin(1000, () => press($('canvas'), 'b')));
 			await pause(300);
 		}
-		return longest;
+		return {longest};
 	},
 };

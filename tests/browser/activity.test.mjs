@@ -4,38 +4,19 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import {binActivity, pathTo, roundStep, term, timeTerm, treeOf} from './viewer.mjs';
+import {binActivity, profileOf, randomOf, roundStep, term, timeTerm} from './viewer.mjs';
 
 const THREADS = ['t (1/1)', 't (1/2)', 'u (1/3)', 'v (4/4)'];
 const PROCESSES = ['p (1)', 'p (1)', 'p (1)', 'v (4)'];
 
-function randomOf(seed) {
-	return most => {
-		seed = (seed * 1103515245 + 12345) % 2147483648;
-		return Math.floor(seed / 65536) % most;
-	};
-}
-
-function profileOf(seed, count, periodNs, {threads = THREADS, processes = PROCESSES} = {}) {
+function makeProfile(seed, count, periodNs, {threads = THREADS, processes = PROCESSES} = {}) {
 	const random = randomOf(seed);
 	const raw = Array.from({length: count}, () => ({
 		stack: [...Array.from({length: 1 + random(5)}, () => 'abcde'[random(5)]),
 			...random(3) ? [] : ['[w]']],
 		us: random(5000), thread: random(threads.length), weight: random(300)}))
 		.sort((a, b) => a.us - b.us);
-	const stacks = {};
-	for (const {stack, weight} of raw)
-		stacks[stack.join(';')] = (stacks[stack.join(';')] || 0) + weight;
-	const {tree, frames} = treeOf(stacks);
-	const ends = new Map([...tree.frame.keys()].map(node =>
-		[pathTo(tree, node).map(one => frames[tree.frame[one]]).join(';'), node]));
-	return {raw, profile: {tree, nodes: tree.nodes, frames: frames.length, name: frame => frames[frame],
-		modules: [''], frameModule: new Uint32Array(frames.length), periodNs, threads, processes, marks: [],
-		frameKind: Uint32Array.from(frames, name => name === '[w]' ? 7 : 0),
-		samples: {count, tickUs: 2, time: Uint32Array.from(raw, one => one.us >>> 1),
-			node: Uint32Array.from(raw, one => ends.get(one.stack.join(';'))),
-			thread: Uint16Array.from(raw, one => one.thread),
-			weight: Float64Array.from(raw, one => one.weight), kind: new Uint8Array(count)}}};
+	return {raw, profile: profileOf(raw, {tickUs: 2, periodNs, threads, processes})};
 }
 
 const isWait = one => one.stack.includes('[w]');
@@ -87,7 +68,7 @@ test('bins have what samples cover of them', () => {
 		for (const bins of [1, 7, 300])
 			for (const [terms, keeps] of FILTERS)
 				for (const times of ['cpu', 'waits', 'both']) {
-					const {raw, profile} = profileOf(bins + terms.length, 300, periodNs);
+					const {raw, profile} = makeProfile(bins + terms.length, 300, periodNs);
 					const filter = {times, terms, view: 'graph', of: ''};
 					const laneBins = Math.ceil(bins / 3);
 					const found = binActivity(profile, {filter, bins, laneBins, heatUs: 33});
@@ -116,7 +97,7 @@ test('bins have what samples cover of them', () => {
 });
 
 test('lanes are the busiest first, threads below their process', () => {
-	const {raw, profile} = profileOf(1, 500, 1000);
+	const {raw, profile} = makeProfile(1, 500, 1000);
 	const {lanes, more} = binActivity(profile,
 		{filter: {times: 'cpu', terms: [], view: 'graph', of: ''}, bins: 10, laneBins: 10, heatUs: 0});
 	assert.equal(more, 0);
@@ -138,7 +119,7 @@ test('lanes are the busiest first, threads below their process', () => {
 
 test('many threads are listed by name, and not all of very many', () => {
 	const filter = {times: 'cpu', terms: [], view: 'graph', of: ''};
-	const lanesOf = threads => binActivity(profileOf(3, 2000, 1000,
+	const lanesOf = threads => binActivity(makeProfile(3, 2000, 1000,
 		{threads, processes: threads.map(() => 'p (1)')}).profile, {filter, bins: 9, laneBins: 9, heatUs: 0});
 	const grouped = lanesOf(Array.from({length: 300}, (_, i) => `pool${i % 3} (1/${i})`));
 	assert.deepEqual(grouped.lanes.map(({value}) => value).sort(), ['pool0', 'pool1', 'pool2']);
@@ -151,7 +132,7 @@ test('many threads are listed by name, and not all of very many', () => {
 test('nothing, one sample, threads without names', () => {
 	const filter = {times: 'cpu', terms: [], view: 'graph', of: ''};
 	for (const count of [0, 1]) {
-		const {profile} = profileOf(4, 1, 1000, {threads: [''], processes: ['']});
+		const {profile} = makeProfile(4, 1, 1000, {threads: [''], processes: ['']});
 		profile.samples.count = count;
 		const found = binActivity(profile, {filter, bins: 5, laneBins: 5, heatUs: 0});
 		assert.equal(found.kept.length, 5);

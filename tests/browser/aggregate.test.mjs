@@ -4,47 +4,25 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import {aggregate, buildTree, pathTo, stretchesOf, term, timeTerm, treeOf, weighStretches,
+import {aggregate, buildTree, pathTo, profileOf, randomOf, stretchesOf, term, timeTerm, weighStretches,
 	withTerm, withoutTerms} from './viewer.mjs';
 
 const MODULES = ['', 'x.so', 'y.so'];
 const MARKS = [0, 100, 100, 350, 999, 1000].map((us, i) => ({us, text: `m${i}`}));
 
-/** Numbers that look like chance. */
-function randomOf(seed) {
-	return most => {
-		seed = (seed * 1103515245 + 12345) % 2147483648;
-		return Math.floor(seed / 65536) % most;
-	};
-}
-
 /** Samples of any stack, thread and time, and the profile that a file with them has. */
-function profileOf(seed, count) {
+function makeProfile(seed, count) {
 	const random = randomOf(seed);
 	const raw = Array.from({length: count}, () => ({
 		stack: [...Array.from({length: 1 + random(8)}, () => 'abcdefg'[random(7)]),
 			...random(4) ? [] : ['[w]']],
 		us: random(1200), thread: random(4), weight: 1 + random(300)}))
 		.sort((a, b) => a.us - b.us);
-	const stacks = {};
-	for (const {stack, weight} of raw)
-		stacks[stack.join(';')] = (stacks[stack.join(';')] || 0) + weight;
-	const {tree, frames} = treeOf(stacks);
-	const ends = new Map([...tree.frame.keys()].map(node =>
-		[pathTo(tree, node).map(one => frames[tree.frame[one]]).join(';'), node]));
-	const kindOf = {'[w]': 7, 'f': 6};
 	const moduleOf = {a: 1, b: 1, c: 2};
-	return {raw, frames, profile: {
-		tree, nodes: tree.nodes, frames: frames.length, name: frame => frames[frame],
-		modules: MODULES, frameModule: Uint32Array.from(frames, name => moduleOf[name] || 0),
-		frameKind: Uint32Array.from(frames, name => kindOf[name] || 0), marks: MARKS,
+	const profile = profileOf(raw, {moduleOf, modules: MODULES, marks: MARKS,
 		threads: ['t (1/1)', 't (1/2)', 'u (1/3)', 'u (4/4)'],
-		processes: ['p (1)', 'p (1)', 'p (1)', 'u (4)'],
-		samples: {count, tickUs: 1, time: Uint32Array.from(raw, one => one.us),
-			node: Uint32Array.from(raw, one => ends.get(one.stack.join(';'))),
-			thread: Uint16Array.from(raw, one => one.thread),
-			weight: Float64Array.from(raw, one => one.weight), kind: new Uint8Array(count)},
-	}, moduleOf: name => MODULES[moduleOf[name] || 0]};
+		processes: ['p (1)', 'p (1)', 'p (1)', 'u (4)']});
+	return {raw, profile, moduleOf: name => MODULES[moduleOf[name] || 0]};
 }
 
 /** Recursion merged, with the names it is known by: back to where a name is on the stack already. */
@@ -87,12 +65,12 @@ function keptOf({raw, profile, moduleOf}, {times, terms}) {
 	return kept;
 }
 
-function stacksOf(columns, frames) {
+function stacksOf(columns, {name}) {
 	const tree = buildTree(columns);
 	const stacks = {};
 	for (let node = 0; node < tree.nodes; node++)
 		if (tree.self[node])
-			stacks[pathTo(tree, node).map(one => frames[tree.frame[one]]).join(';')] = tree.self[node];
+			stacks[pathTo(tree, node).map(one => name(tree.frame[one])).join(';')] = tree.self[node];
 	return stacks;
 }
 
@@ -106,7 +84,7 @@ const TERMS = [timeTerm(100, 700), timeTerm(-Infinity, 5), timeTerm(1199, Infini
 test('what a filter keeps is what it asks for, and all of it', () => {
 	const sorted = stacks => Object.entries(stacks).sort();
 	for (let seed = 1; seed < 40; seed++) {
-		const made = profileOf(seed, 20 * seed);
+		const made = makeProfile(seed, 20 * seed);
 		const random = randomOf(seed + 1000);
 		for (const times of ['both', 'cpu', 'waits'])
 			for (let many = 0; many < 5; many++) {
@@ -114,9 +92,9 @@ test('what a filter keeps is what it asks for, and all of it', () => {
 				for (let i = 0; i < many; i++)
 					filter = withTerm(filter, TERMS[random(TERMS.length)]);
 				const {every, shown} = aggregate(made.profile, filter);
-				assert.deepEqual(sorted(stacksOf(shown, made.frames)), sorted(keptOf(made, filter)),
+				assert.deepEqual(sorted(stacksOf(shown, made.profile)), sorted(keptOf(made, filter)),
 					JSON.stringify(filter));
-				assert.deepEqual(sorted(stacksOf(every, made.frames)),
+				assert.deepEqual(sorted(stacksOf(every, made.profile)),
 					sorted(keptOf(made, {...filter, times: 'both'})), JSON.stringify(filter));
 				for (let node = 1; node < shown.nodes; node++)
 					assert.ok(shown.parent[node] < node);
@@ -124,8 +102,24 @@ test('what a filter keeps is what it asks for, and all of it', () => {
 	}
 });
 
+test('another view of what a filter keeps is no new look at the samples', () => {
+	const {profile} = makeProfile(5, 200);
+	let looks = 0;
+	const counted = Object.create(profile, {samples: {get: () => looks++ < 0 || profile.samples}});
+	const filter = withTerm({times: 'cpu', terms: [], view: 'graph', of: ''}, timeTerm(100, 900));
+	const graph = aggregate(counted, filter);
+	const before = looks;
+	assert.ok(before > 0);
+	assert.deepEqual(aggregate(counted, {...filter, view: 'table'}).shown, graph.shown);
+	assert.deepEqual(aggregate(counted, {...filter, view: 'sandwich', of: 'a'}).every, graph.every);
+	assert.equal(looks, before);
+	assert.notDeepEqual(aggregate(counted, {...filter, times: 'both'}).shown, graph.shown);
+	assert.ok(looks > before);
+	assert.deepEqual(aggregate(counted, filter).shown, graph.shown);
+});
+
 test('nothing of the profile is changed by a filter', () => {
-	const {profile} = profileOf(7, 200);
+	const {profile} = makeProfile(7, 200);
 	const before = JSON.stringify([profile.tree, profile.samples]);
 	for (const one of TERMS)
 		aggregate(profile, {times: 'cpu', terms: [one]});
@@ -133,7 +127,7 @@ test('nothing of the profile is changed by a filter', () => {
 });
 
 test('stretches between marks part the samples', () => {
-	const made = profileOf(11, 800);
+	const made = makeProfile(11, 800);
 	const stretches = stretchesOf(MARKS);
 	assert.deepEqual(stretches.map(({text}) => text),
 		['before m0', 'm0', 'm1', 'm2', 'm3', 'm4', 'm5']);

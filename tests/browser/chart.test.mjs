@@ -4,36 +4,12 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import {aggregate, firstAlong, pathTo, term, timeTerm, treeOf} from './viewer.mjs';
+import {aggregate, firstAlong, profileOf, randomOf, term, timeTerm} from './viewer.mjs';
 
 const PERIOD_US = 5;
 
-/** Numbers that look like chance. */
-function randomOf(seed) {
-	return most => {
-		seed = (seed * 1103515245 + 12345) % 2147483648;
-		return Math.floor(seed / 65536) % most;
-	};
-}
-
-/** The profile of samples [{stack, us, thread, weight, kind}] in order of time. */
-function profileOf(raw, names = ['t (1/1)', 't (1/2)', 'u (1/3)']) {
-	const stacks = {};
-	for (const {stack, weight} of raw)
-		stacks[stack.join(';')] = (stacks[stack.join(';')] || 0) + weight;
-	const {tree, frames} = treeOf(stacks);
-	const ends = new Map([...tree.frame.keys()].map(node =>
-		[pathTo(tree, node).map(one => frames[tree.frame[one]]).join(';'), node]));
-	const kindOf = {'[w]': 7, 'f': 6, '[idle]': 9};
-	return {tree, nodes: tree.nodes, frames: frames.length, name: frame => frames[frame],
-		modules: [''], frameModule: new Uint32Array(frames.length), periodNs: PERIOD_US * 1000,
-		frameKind: Uint32Array.from(frames, name => kindOf[name] || 0), marks: [], threads: names,
-		processes: names.map(() => 'p (1)'), sampleCount: raw.length,
-		samples: {count: raw.length, tickUs: 1, time: Uint32Array.from(raw, one => one.us),
-			node: Uint32Array.from(raw, one => ends.get(one.stack.join(';'))),
-			thread: Uint16Array.from(raw, one => one.thread),
-			weight: Float64Array.from(raw, one => one.weight),
-			kind: Uint8Array.from(raw, one => one.kind)}};
+function chartProfile(raw, threads = ['t (1/1)', 't (1/2)', 'u (1/3)']) {
+	return profileOf(raw, {periodNs: PERIOD_US * 1000, threads, processes: threads.map(() => 'p (1)')});
 }
 
 function randomSamples(seed, count) {
@@ -94,7 +70,7 @@ const filterOf = (of, times = 'both', terms = []) => ({times, terms, view: 'time
 test('at each moment the stack is that of the sample which covers it', () => {
 	for (let seed = 1; seed <= 40; seed++) {
 		const raw = randomSamples(seed, 3 * seed);
-		const profile = profileOf(raw);
+		const profile = chartProfile(raw);
 		const end = Math.max(raw.at(-1).us, 1);
 		for (const thread of new Set(raw.map(one => one.thread))) {
 			const own = raw.filter(one => one.thread === thread);
@@ -131,7 +107,7 @@ test('a thread that never stops has no gaps, whatever the ticks of its kernel', 
 				raw.push({kind: 0, us, thread: 0, weight, stack: ['a']});
 			done += weight;
 		}
-		const profile = profileOf(raw);
+		const profile = chartProfile(raw);
 		const {other} = aggregate(profile, filterOf(''));
 		assert.equal(other.nodes, 2, `ticks of ${tick}`);
 		assert.equal(other.total[1] + other.from[1], other.total[0]);
@@ -142,14 +118,14 @@ test('a thread that never stops has no gaps, whatever the ticks of its kernel', 
 test('a thread that stops now and then is not drawn as if it ran', () => {
 	const raw = Array.from({length: 400}, (_, i) =>
 		({kind: 0, us: 10 + 2 * PERIOD_US * i, thread: 0, weight: 1, stack: ['a']}));
-	const {other} = aggregate(profileOf(raw), filterOf(''));
+	const {other} = aggregate(chartProfile(raw), filterOf(''));
 	assert.ok(Math.abs(other.self.reduce((a, b) => a + b, 0) - 400 * PERIOD_US) <= PERIOD_US);
 });
 
 test('what a filter leaves out is a gap, and its range is the whole width', () => {
 	for (let seed = 100; seed < 110; seed++) {
 		const raw = randomSamples(seed, 100);
-		const profile = profileOf(raw);
+		const profile = chartProfile(raw);
 		const {us} = raw.at(-1);
 		const all = drawnOf(aggregate(profile, filterOf('u')), profile);
 		const isWait = stack => stack.endsWith('[w]');
@@ -173,7 +149,7 @@ test('what a filter leaves out is a gap, and its range is the whole width', () =
 test('the busiest thread is shown where none is asked for, and threads are told by that', () => {
 	const raw = [[0, 3], [1, 9], [2, 4], [1, 1]].map(([thread, weight], i) =>
 		({kind: 0, us: 100 * i, thread, weight, stack: ['a']}));
-	const profile = profileOf(raw);
+	const profile = chartProfile(raw);
 	const of = (name, ...terms) => aggregate(profile, filterOf(name, 'cpu', terms));
 	assert.equal(of('').of, 't (1/2)');
 	assert.deepEqual(of('').other.chart.threads, [1, 2, 0]);
@@ -187,7 +163,7 @@ test('the busiest thread is shown where none is asked for, and threads are told 
 });
 
 test('idle threads are drawn as what they wait for', () => {
-	const profile = profileOf([{kind: 2, us: 50, thread: 0, weight: 4, stack: ['[idle]', 'a', '[w]']}]);
+	const profile = chartProfile([{kind: 2, us: 50, thread: 0, weight: 4, stack: ['[idle]', 'a', '[w]']}]);
 	assert.deepEqual(new Set(drawnOf(aggregate(profile, filterOf('')), profile)), new Set(['', 'a;[w]']));
 });
 
@@ -197,7 +173,7 @@ test('of more boxes than there is room for stretches are merged, and what they l
 	const waited = 100_000;
 	const few = Array.from({length: 24}, (_, i) => ({kind: 0, us: i, thread: 0, weight: 1,
 		stack: ['m', 'abcdefgh'[i % 8], 'xyz'[i % 3]]}));
-	const profile = profileOf(few);
+	const profile = chartProfile(few);
 	const {node} = profile.samples;
 	profile.samples = {...profile.samples, count, node: Uint32Array.from({length: count}, (_, i) => node[i % 24]),
 		time: Uint32Array.from({length: count}, (_, i) => 7 * (i + 1) + (i < wait ? 0 : PERIOD_US * waited)),
@@ -221,7 +197,7 @@ test('of more boxes than there is room for stretches are merged, and what they l
 test('a way leads to the first box that is on it', () => {
 	const raw = ['ab', 'cb', 'aab', 'aba'].map((stack, i) =>
 		({kind: 0, us: 100 * (i + 1), thread: 0, weight: 1, stack: [...stack]}));
-	const profile = profileOf(raw);
+	const profile = chartProfile(raw);
 	const {other} = aggregate(profile, filterOf(''));
 	const to = way => firstAlong(other, way.length, (node, level) =>
 		profile.name(other.frame[node]) === way[level]);

@@ -64,6 +64,23 @@ test('stacks come back', async () => {
 		assert.deepEqual(sorted(stacksOf(readProfile(await columnsOf(stacks)))), sorted(stacks));
 });
 
+test('once the samples are read, names and tree need no data any more', async () => {
+	for (const stacks of [{'main;plain': 2, 'main;other': 1}, {'main;\u00fcber': 2, 'main;b\ufb01n': 1}]) {
+		const data = await unpack(piecesOf(stacks));
+		let done = 0;
+		const profile = readProfile(readColumns(data), () => {
+			structuredClone(data.buffer, {transfer: [data.buffer]});
+			done++;
+		});
+		assert.equal(done, 0);
+		assert.equal(profile.samples.count, 0);
+		assert.equal(profile.samples, profile.samples);
+		assert.equal(done, 1);
+		assert.equal(data.length, 0);
+		assert.deepEqual(sorted(stacksOf(profile)), sorted(stacks));
+	}
+});
+
 test('text that is no base64 is refused', async () => {
 	for (const wrong of ['eJz<', 'eJz&', 'eJz\u00e9', 'eJz\u0100', 'eJz=='])
 		await assert.rejects(unpack([wrong]));

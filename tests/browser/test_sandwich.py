@@ -192,4 +192,5 @@ def test_deep_and_wide(viewer, tmp_path):
          "#view=sandwich&of=f")
     viewer.wait("flamerun.zoomed.startsWith('f: 40,000')")
     viewer.wait("/^↓ 49\\d\\d more rows$/.test(document.querySelector('.below').textContent)")
+    viewer.wait("/^↑ 49\\d\\d more rows$/.test(document.querySelector('.above').textContent)")
     assert box(viewer, "f: ")

@@ -238,6 +238,29 @@ def test_opened_and_in_the_link(strip, timed):
     assert fact(strip, "total") == 200
 
 
+ASKED = """
+    window.asked = [];
+    const post = Worker.prototype.postMessage;
+    Worker.prototype.postMessage = function (question) {
+        if (question.task === 'binActivity')
+            asked.push(['bins', 'laneBins', 'heatUs'].filter(part => question.details[part]));
+        post.call(this, question);
+    };"""
+
+
+def test_what_is_known_is_not_asked_again(viewer, known, tmp_path):
+    samples = [(2000 * i, (4, 5)[i // 6000 % 2], 1) for i in range(60000)]
+    show(viewer, mark(known, tmp_path / "many.svg", [], samples, ["worker (1/1)"]))
+    drawn(viewer)
+    viewer.run(ASKED)
+    press(viewer, "a")
+    viewer.wait("document.querySelector('.lane .kept')")
+    press(viewer, "a", "a")
+    push(viewer, ".heat-shown")
+    viewer.wait("asked.length > 1")
+    assert viewer.run("return asked") == [["laneBins"], ["heatUs"]]
+
+
 def test_seconds_side_by_side(viewer, long):
     show(viewer, long, "#strip=heat")
     viewer.wait("document.querySelector('.heat canvas') && document.querySelector('.heat canvas').width > 9")
@@ -308,6 +331,20 @@ def test_lanes(viewer, threaded):
     viewer.wait("flamerun.total > 410")
     viewer.keys("Home")
     assert "process job" in viewer.run("return document.activeElement.getAttribute('aria-label')")
+
+
+def test_lanes_of_threads_have_one_scale(viewer, known, tmp_path):
+    # In each millisecond one thread is on a CPU all of the time, the other a quarter of it.
+    samples = [(1000 * i, 4, weight, thread) for i in range(4001) for thread, weight in ((0, 4), (1, 1))]
+    show(viewer, mark(known, tmp_path / "two.svg", [], samples, ["busy (1/1)", "idler (1/2)"], 250_000),
+         "#strip=lanes")
+    viewer.wait("document.querySelector('.lane .kept')")
+    highest = viewer.run(r"""return [...document.querySelectorAll('.lane .all')].map(
+        one => 100 - Math.min(...one.getAttribute('d').match(/(?<=V)[\d.]+/g).map(Number)))""")
+    assert highest[0] == 100 and highest[1] == pytest.approx(25, abs=3)
+    assert [name.replace("\u202f", " ") for name, _ in viewer.run(LANES)] == [
+        "thread busy (1/1), 4.00 s, at most 1.0 CPUs", "thread idler (1/2), 1.00 s, at most 0.26 CPUs"]
+    assert text(viewer, ".strip-head").splitlines()[1:] == ["1.3 CPUs", "threads to 1.0"]
 
 
 def test_many_threads_are_lanes_by_name(viewer, timed, tmp_path):

@@ -147,6 +147,24 @@ def test_the_link_has_it_and_back_leads_back(viewer, known):
     assert names(viewer) == ["strcmp"]
 
 
+def test_the_link_has_the_order(viewer, known):
+    open_table(viewer)
+    press(viewer, "ArrowRight")
+    assert viewer.run("return location.hash") == "#view=table&sort=total-falling"
+    push(viewer, ".table-head span:nth-child(5) button")
+    assert viewer.run("return location.hash") == "#view=table&sort=total-rising"
+    push(viewer, ".table-head span:nth-child(3) button")
+    assert viewer.run("return location.hash") == "#view=table"
+    show(viewer, known, "#view=table&sort=name-falling")
+    assert names(viewer) == sorted(BY_SELF, reverse=True)
+    viewer.run("location.hash = 'view=table&sort=name-rising'")
+    viewer.wait("document.querySelector('.rows .row').textContent.startsWith('Compile')")
+    show(viewer, known, "#view=table&sort=nonsense")
+    assert names(viewer) == BY_SELF
+    press(viewer, "ArrowRight", "g")
+    assert viewer.run("return location.hash") == ""
+
+
 def test_a_screen_reader_is_told_a_table(viewer):
     open_table(viewer)
     press(viewer, "ArrowDown")
@@ -215,6 +233,46 @@ def test_what_is_done_with_a_function_is_done_from_its_row(viewer):
         .find(one => one.innerText.startsWith('Only stacks with it')).click()""")
     viewer.wait("document.querySelectorAll('.rows .row').length === 6")
     assert names(viewer)[0] == "strcmp" and rows(viewer)[0][3] == "100 %"
+
+
+def test_a_menu_gives_the_row_its_focus_back(viewer):
+    open_table(viewer)
+    press(viewer, "ArrowDown", "x")
+    assert viewer.run("return document.activeElement.getAttribute('role')") == "menuitem"
+    press(viewer, "Escape")
+    assert active(viewer) == ["write_out", "true"]
+    press(viewer, "ArrowDown", "x")
+    viewer.run("[...document.querySelectorAll('.menu button')]"
+               ".find(one => one.innerText === 'Hide it: its time is its caller\u2019s').click()")
+    viewer.wait("location.hash.includes('hide=Compile')")
+    viewer.wait("document.activeElement.getAttribute('role') === 'row'")
+    press(viewer, "End")
+    assert active(viewer) == ["start", "true"]
+
+
+PRINTED = """
+    dispatchEvent(new Event('beforeprint'));
+    const texts = [...document.querySelectorAll('#flamerun-print text')].map(
+        one => one.textContent.replace(/\u202f/g, ' '));
+    dispatchEvent(new Event('afterprint'));
+    return texts"""
+
+
+def test_it_is_printed_as_text(viewer, known, tmp_path):
+    show(viewer, known, "#view=table&search=r&sort=total-falling")
+    texts = viewer.run(PRINTED)
+    begin = texts.index("Function")
+    assert texts[begin:begin + 6] == ["Function", "Module", "Self", "Self %", "Total", "Total %"]
+    assert texts[begin + 6::6] == names(viewer)
+    assert texts[begin + 6:begin + 12] == rows(viewer)[0]
+    assert viewer.run("return document.querySelector('#flamerun-print')") is None
+    many = b"".join(b"main;<b>function_%d 1\n" % i for i in range(300))
+    show(viewer, render(many, tmp_path / "many.svg"), "#view=table")
+    texts = viewer.run(PRINTED)
+    assert "Rows 1 to 96 of 301" in texts and "<b>function_0" in texts
+    assert len(texts) - texts.index("Function") == 6 * 97
+    show(viewer, known, "#view=table&search=nothing")
+    assert viewer.run(PRINTED)[-1] == "Total %"
 
 
 def test_a_phone_has_three_columns(viewer, known):

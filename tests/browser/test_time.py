@@ -5,7 +5,8 @@ import pytest
 
 from conftest import render
 from marked import mark
-from viewing import click, fact, press, pressed, push, show, text
+from test_saved import folded, save, through_flamerun
+from viewing import click, fact, middle, press, pressed, push, show, text
 
 THREADS = ["main (7/7)", "worker (7/8)", "worker (7/9)", "<img src=x onerror=alert(1)>\u202e (7/10)"]
 PERIOD_US = 10_000
@@ -53,7 +54,7 @@ def test_a_thread_is_drawn_in_order_of_time(viewer, timed):
         (2, "Compile", 0.1, 0.2), (2, "emit", 0.45, 0.5), (2, "emit", 0.55, 0.6),
         (2, "parse", 0.5, 0.55), (2, "parse", 0.9, 1.0),
         (3, "read", 0.5, 0.55), (3, "read", 0.9, 1.0)]
-    assert pressed(viewer, ".view-time") and not pressed(viewer, ".view-graph")
+    assert pressed(viewer, ".views-time") and not pressed(viewer, ".views-graph")
     assert viewer.run("return document.querySelector('.bottom-up').disabled")
     assert text(viewer, ".timeline .known") == "350 ms of CPU time in 1.00 s"
     press(viewer, "b")
@@ -114,7 +115,7 @@ def test_keys_in_the_list_of_threads_are_the_lists(viewer, timed):
     show(viewer, timed, "#view=time")
     viewer.run("document.querySelector('.timeline select').focus()")
     press(viewer, "g")
-    assert pressed(viewer, ".view-time")
+    assert pressed(viewer, ".views-time")
 
 
 def test_zoom_in_time_and_its_link(viewer, timed):
@@ -173,9 +174,9 @@ def test_narrow_boxes_with_gaps_are_seen(viewer, tmp_path, timed):
 
 def test_without_times_there_is_no_order_of_them(viewer, known):
     press(viewer, "o")
-    assert "no times" in text(viewer, ".toast") and pressed(viewer, ".view-graph")
+    assert "no times" in text(viewer, ".toast") and pressed(viewer, ".views-graph")
     show(viewer, known, "#view=time")
-    assert pressed(viewer, ".view-graph") and "its times" in text(viewer, ".toast")
+    assert pressed(viewer, ".views-graph") and "its times" in text(viewer, ".toast")
 
 
 @pytest.mark.parametrize("count", [1, 300])
@@ -214,3 +215,14 @@ def test_h_opens_the_hot_path(viewer, known, timed):
     show(viewer, timed, "#view=time&time=0.8-1")
     press(viewer, "h")
     assert fact(viewer, "selected") == "read"
+
+
+def test_what_is_saved_is_the_thread_that_is_shown(viewer, timed, tmp_path):
+    show(viewer, timed, "#view=time&thread=main")
+    assert folded(save(viewer, "Folded")[1]) == {"main;Compile": 3}
+    show(viewer, timed, "#view=time")
+    assert folded(save(viewer, "Folded")[1]) == {"main;Compile": 10, "main;emit": 10, "main;parse;read": 15}
+    viewer.pointer(*middle([b for b in fact(viewer, "boxes") if b["name"] == "read"][0]), click=True)
+    viewer.wait("flamerun.zoomed === 'read' && !flamerun.animating")
+    assert folded(save(viewer, "Folded")[1]) == {"main;parse;read": 5}
+    assert through_flamerun(save(viewer, "pprof")[1], tmp_path, "pb.gz") == {"main;parse;read": 5}

@@ -4,7 +4,6 @@
 export * from '../../share/viewer/activity.js';
 export * from '../../share/viewer/address.js';
 export * from '../../share/viewer/aggregate.js';
-export * from '../../share/viewer/columns.js';
 export * from '../../share/viewer/decode.js';
 export * from '../../share/viewer/filter.js';
 export * from '../../share/viewer/input.js';
@@ -13,18 +12,25 @@ export * from '../../share/viewer/label.js';
 export * from '../../share/viewer/layout.js';
 export * from '../../share/viewer/matcher.js';
 export * from '../../share/viewer/navigate.js';
-export * from '../../share/viewer/samples.js';
 export * from '../../share/viewer/sandwich.js';
 export * from '../../share/viewer/search.js';
 export {stretchesOf} from '../../share/viewer/state.js';
 export {roundStep} from '../../share/viewer/strip.js';
-export * from '../../share/viewer/table.js';
+export * from '../../share/viewer/functions.js';
 export * from '../../share/viewer/text.js';
 export {NONE, buildTree, childrenOf, firstAlong, firstChild, follow, followLoosely, frameTotals, framesTo, isWithin,
 	layOut, nodeAt, nodeCovering, pathTo, widestChild} from '../../share/viewer/tree.js';
 export * from '../../share/viewer/unpack.js';
 
-import {buildTree} from '../../share/viewer/tree.js';
+import {buildTree, pathTo} from '../../share/viewer/tree.js';
+
+/** Numbers that look like chance, the same for a seed. */
+export function randomOf(seed) {
+	return most => {
+		seed = (seed * 1103515245 + 12345) % 2147483648;
+		return Math.floor(seed / 65536) % most;
+	};
+}
 
 /** A tree from stacks: {'a;b': 3}. Frames are numbered by name, siblings follow that order. */
 export function treeOf(stacks) {
@@ -55,13 +61,31 @@ export function treeOf(stacks) {
 	return {tree, frames};
 }
 
+/** Of frames that tests name. */
+const KINDS = {'[w]': 7, 'f': 6, '[idle]': 9};
+
+/** The profile that a file with samples [{stack, us, thread, weight, kind}] in order of time has. */
+export function profileOf(raw, {tickUs = 1, moduleOf = {}, ...facts}) {
+	const stacks = {};
+	for (const {stack, weight} of raw)
+		stacks[stack.join(';')] = (stacks[stack.join(';')] || 0) + weight;
+	const {tree, frames} = treeOf(stacks);
+	const ends = new Map([...tree.frame.keys()].map(node =>
+		[pathTo(tree, node).map(one => frames[tree.frame[one]]).join(';'), node]));
+	return {tree, nodes: tree.nodes, frames: frames.length, name: frame => frames[frame], modules: [''],
+		frameModule: Uint32Array.from(frames, name => moduleOf[name] || 0),
+		frameKind: Uint32Array.from(frames, name => KINDS[name] || 0), marks: [], sampleCount: raw.length,
+		samples: {count: raw.length, tickUs, time: Uint32Array.from(raw, one => Math.floor(one.us / tickUs)),
+			node: Uint32Array.from(raw, one => ends.get(one.stack.join(';'))),
+			thread: Uint16Array.from(raw, one => one.thread),
+			weight: Float64Array.from(raw, one => one.weight),
+			kind: Uint8Array.from(raw, one => one.kind || 0)}, ...facts};
+}
+
 /** Stacks that share prefixes and suffixes, and recursion. */
 export function randomStacks(seed, count) {
 	const stacks = {};
-	const random = most => {
-		seed = (seed * 1103515245 + 12345) % 2147483648;
-		return Math.floor(seed / 65536) % most;
-	};
+	const random = randomOf(seed);
 	for (let i = 0; i < count; i++) {
 		const stack = Array.from({length: 1 + random(9)}, () => 'abcdefg'[random(7)]).join(';');
 		stacks[stack] = (stacks[stack] || 0) + 1 + random(9);

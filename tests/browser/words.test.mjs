@@ -100,14 +100,14 @@ test('a zoom ends where it should and keeps what both spans share in sight', () 
 });
 
 const NOWHERE = {times: '', mark: '', terms: [], view: '', of: '', way: {levels: [], more: 0}, path: [], span: null,
-	order: '', layout: '', theme: '', opened: '', query: query('')};
+	sort: '', order: '', layout: '', theme: '', opened: '', query: query('')};
 
 test('the state goes into a fragment and comes back', () => {
 	const state = {times: 'waits', mark: markDigits([{text: 'begin'}], 0), terms: [term('inlined'),
 		term('recursion'), timeTerm(1500000, 2250001), term('focus', 'a&b=c #%+ \u00fc'),
 		term('thread', 'x (1/2)'), term('collapse', 'libc.so.6')],
 		view: 'sandwich', of: 'a&b', way: wayOf(['main', 'operator<<', 'f']), path: [], span: {from: 0.25, to: 0.5},
-		order: 'bottom-up', layout: 'icicle', theme: 'dark', opened: 'lanes',
+		sort: 'name-rising', order: 'bottom-up', layout: 'icicle', theme: 'dark', opened: 'lanes',
 		query: query('a&b=c #%+ \u00fc', true, true)};
 	assert.deepEqual(parsePlace(formatPlace(state)), state);
 	assert.equal(formatPlace(NOWHERE), '');

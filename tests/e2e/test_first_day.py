@@ -42,6 +42,8 @@ def desk(tmp_path, flamerun):
     """A folder with all the programs of README.md, and the environment to run them in."""
     put(tmp_path / "server", f"#!/bin/sh\n{BURN}\n")
     put(tmp_path / "job", f"#!/bin/sh\ncat\n{BURN}\n")
+    for name in "old", "new":
+        put(tmp_path / name, f"#!/bin/sh\n{BURN}\n")
     put(tmp_path / "in", "some input\n")
     put(tmp_path / "job.py", "print(sum(i * i for i in range(1000000)))\n", 0o644)
     put(tmp_path / "Makefile", f"all: a b\na b:\n\t{BURN.replace('$', '$$')}\n", 0o644)

@@ -3,6 +3,7 @@
 # pprof profiles: what a run writes is what it draws, what others write is drawn, and what is damaged
 # is refused with the place of the damage.
 import gzip
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ import pytest
 import library
 from folded import Folded
 from pprof import Maker, Profile
-from profiled import BUILD, compile_target
+from profiled import BUILD, ROOT, compile_target
 
 pytestmark = pytest.mark.sanitized
 
@@ -94,6 +95,29 @@ def test_pprof_reads_it(recorded):
     assert "samples/count cpu/nanoseconds[dflt]" in raw
     assert raw.count("thread:[threads (") == len([1 for _, _, labels in
                                                    Profile(recorded / "p.pb").stacks if labels])
+
+
+def test_pprof_format_reads_it(recorded):
+    """What Datadog's and Polar Signals' collectors for Node read profiles with."""
+    if not (ROOT / "build/node_modules/pprof-format").is_dir() or not shutil.which("node"):
+        pytest.skip("no pprof-format: npm install --prefix build pprof-format")
+    said = json.loads(subprocess.run(["node", "-e", """
+        const {Profile} = require('pprof-format');
+        const profile = Profile.decode(require('zlib').gunzipSync(
+            require('fs').readFileSync(process.argv[1])));
+        const text = number => profile.stringTable.strings[Number(number)];
+        console.log(JSON.stringify({
+            types: profile.sampleType.map(one => [text(one.type), text(one.unit)]),
+            sums: profile.sampleType.map((_, i) => profile.sample.reduce(
+                (sum, one) => sum + Number(one.value[i]), 0)),
+            functions: profile.function.map(one => text(one.name)),
+        }))""", recorded / "p.pb.gz"], check=True, stdout=subprocess.PIPE,
+        env=dict(os.environ, NODE_PATH=str(ROOT / "build/node_modules"))).stdout)
+    ours = Profile(recorded / "p.pb")
+    assert [tuple(one) for one in said["types"]] == ours.types
+    assert said["sums"] == [sum(values[i] for _, values, _ in ours.stacks)
+                            for i in range(len(ours.types))]
+    assert {f"worker_{worker}" for worker in range(4)} <= set(said["functions"])
 
 
 @pytest.mark.parametrize("name", ["p.pb", "p.pb.gz"])

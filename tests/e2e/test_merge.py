@@ -190,7 +190,7 @@ def test_what_cannot_be_added(run, two_runs, tmp_path):
     assert (result.returncode, result.stderr) == (
         125, "flamerun: cannot open 'nothere': No such file or directory\n")
     result = run("-q", "merge")
-    assert result.returncode == 125 and "merge wants files of folded stacks" in result.stderr
+    assert result.returncode == 125 and "merge wants files of stacks: " in result.stderr
     # What is empty counts nothing, and is no reason to refuse.
     assert run("-q", "merge", "empty.folded", picture_file, "empty.folded", "-o",
                "out.pb.gz").returncode == 0

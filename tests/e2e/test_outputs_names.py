@@ -12,6 +12,9 @@ import time
 
 import pytest
 
+from folded import Folded
+from pprof import Profile
+
 pytestmark = [pytest.mark.sanitized, pytest.mark.confined]
 
 STACKS = "main;work 3\nmain;idle 1\n"
@@ -75,7 +78,7 @@ def test_a_name_the_program_made_a_folder_of(run, tmp_path):
                  env=dict(os.environ, TMPDIR=str(tmp_path)))
     assert result.returncode == 3
     assert re.search(r"cannot write 'a-\d+\.svg': Is a directory\n", result.stderr)
-    assert len(list(tmp_path.glob("flamerun-*.folded"))) == 1
+    assert len(list(tmp_path.glob("flamerun-*.pb.gz"))) == 1
 
 
 @pytest.mark.parametrize("name", MAGIC)
@@ -143,12 +146,23 @@ def test_what_cannot_be_written_is_saved(run, tmp_path, full):
     assert result.returncode == 3
     saved = saved_in(result)
     assert saved.parent == tmp_path / "tmp"
-    assert re.fullmatch(r"flamerun-\w{6}\.folded", saved.name)
+    assert re.fullmatch(r"flamerun-\w{6}\.pb\.gz", saved.name)
     assert stat.S_IMODE(saved.stat().st_mode) == 0o600
     assert f"flamerun: hint: to draw them: flamerun render '{saved}' -o FILE\n" in result.stderr
     assert names(tmp_path) == ["full.svg", "tmp"]
     assert run("-q", "render", saved, "-o", "again.folded").returncode == 0
-    assert sum(int(line.split()[-1]) for line in saved.read_text().splitlines()) > 3
+    assert Folded((tmp_path / "again.folded").read_text()).total > 3
+
+
+def test_what_is_saved_has_waits_apart(run, tmp_path, full):
+    result = run("-q", "-o", full, "--", "sh", "-c", f"sleep .5; {BUSY}",
+                 env=dict(os.environ, TMPDIR=str(tmp_path)))
+    saved = saved_in(result)
+    assert run("-q", "render", saved, "-o", "busy.folded").returncode == 0
+    assert run("-q", "render", saved, "--wall", "-o", "both.folded").returncode == 0
+    busy, both = (Folded((tmp_path / f"{name}.folded").read_text()) for name in ("busy", "both"))
+    assert busy.total > 3 and busy.self("[clock_nanosleep]") == busy.self("[wait4]") == 0
+    assert both.self("[clock_nanosleep]") > 50 and both.self("[wait4]") > 50, both.describe()
 
 
 def test_saved_in_tmp_when_tmpdir_does_not_work(run, tmp_path, full):
@@ -163,7 +177,7 @@ def test_saved_in_tmp_when_tmpdir_does_not_work(run, tmp_path, full):
 def test_what_is_filtered_out_is_saved_too(run, tmp_path, full):
     result = run("-q", "-o", full, "--hide", ".", "--", "sh", "-c", BUSY,
                  env=dict(os.environ, TMPDIR=str(tmp_path)))
-    assert saved_in(result).read_text()
+    assert Profile(saved_in(result)).folded()
 
 
 def test_nothing_is_saved_that_is_written_already(run, tmp_path, full):
@@ -181,7 +195,8 @@ def test_render_saves_what_came_through_a_pipe(run, tmp_path, stacks, full):
     with open(tmp_path / stacks, encoding="ascii") as stdin:
         result = run("render", "-", "-o", full, env=environment, stdin=stdin)
     assert result.returncode == 125
-    assert sorted(saved_in(result).read_text().splitlines()) == sorted(STACKS.splitlines())
+    assert {f"{';'.join(stack)} {n}" for stack, n in Profile(saved_in(result)).folded().items()} == \
+        set(STACKS.splitlines())
 
 
 @pytest.mark.parametrize("kind", ["folded", "pb.gz"])

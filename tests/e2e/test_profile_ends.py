@@ -150,11 +150,16 @@ def test_ends_of_several_names(tmp_path):
 
 def test_who_is_killed_ends_in_its_box(tmp_path):
     program = compile_target("ends.c", tmp_path)
-    told = subprocess.run([program, "free", "1000"], capture_output=True, text=True, check=True)
-    freeing = int(told.stdout.split()[1]) * 997 / 1e9
-    # Its last samples may be lost with it: not more than two ticks are at stake here.
+    # Its last samples may be lost with it: not more than two ticks are at stake, so there have to
+    # be many. How much memory that takes is the machine's to say.
+    for mib in (1000, 2000, 4000):
+        told = subprocess.run([program, "free", str(mib)], capture_output=True, text=True,
+                              check=True)
+        freeing = int(told.stdout.split()[1]) * 997 / 1e9
+        if freeing > 2 * 20:
+            break
     assert freeing > 2 * 10
-    run = Held(tmp_path, "sh", "-c", f"{program} kill 1000; :")
+    run = Held(tmp_path, "sh", "-c", f"{program} kill {mib}; :")
     exit_ = run.folded.where(lambda s: s[-2:] == ("ends", "[exit]"))
     assert 0.5 * freeing <= exit_ <= 2 * freeing, run.stderr
     assert run.folded.below("[exit of children]") == 0

@@ -151,7 +151,7 @@ def test_a_reader_that_goes_away(flamerun, run, tmp_path):
 
 
 @pytest.mark.parametrize("words, message", [
-    (["top"], "top wants folded stacks, a pprof profile or a picture of flamerun's\n"
+    (["top"], "top wants a file of stacks: folded, or of pprof, speedscope, perf or flamerun\n"
               "flamerun: hint: flamerun top flame.svg\n"),
     (["top", "a", "b"], "top takes one file, not also 'b'\n"),
     (["top", "a", "-r", "9"], "--rate means nothing to top: it runs no program\n"),
@@ -164,7 +164,7 @@ def test_a_reader_that_goes_away(flamerun, run, tmp_path):
     (["top", "a", "--by", "file"], "--by file is for flamerun merge\n"),
     (["top", "a"], "cannot open 'a': No such file or directory\n"),
     (["render", "a", "--csv"], "--csv is for flamerun top\n"),
-    (["--json", "ls"], "--json is for flamerun top\n"),
+    (["--json", "ls"], "--json is for flamerun top and flamerun diff\n"),
     (["--by", "file", "ls"], "--by file is for flamerun merge\n"),
 ])
 def test_mistakes(run, tmp_path, words, message):

@@ -12,6 +12,7 @@ import tempfile
 import pytest
 
 import folded
+import library
 import outside
 import profiled
 from profiled import PLAIN, compile_target, folder, profile, side_by_side
@@ -28,12 +29,17 @@ SECONDS = 6
 # later: of waits that all are of one function little is in doubt, of those that alternate each has
 # a look's worth for every turn.
 LOOK_S = 0.05
+# One in 370 is beyond three where a deviation is what it is called, and there are 70 checks. Those
+# here are estimated from above: in 22 runs none of 440 times was off by more than 1.6 beyond the
+# twentieth that is allowed besides, and none of 132 shares of holders, where 3 would be usual.
+# Sanitizers look late, and were not measured.
+DEVIATIONS = 5 if "TEST_SANITIZED" in os.environ else 3
 FLAGS = {"O2": PLAIN, "O0": ("-O0",), "fp": ("-O2", "-fno-omit-frame-pointer")}
 
 
 def doubt_s(turns, true_s):
     """Each turn's wait may have a look's worth too much or too little, by chance."""
-    return 5 * LOOK_S * turns ** 0.5 * 0.6 + 0.05 * true_s
+    return DEVIATIONS * LOOK_S * turns ** 0.5 * 0.6 + 0.05 * true_s
 
 
 def seen_s(run, leaf, function=None):
@@ -183,6 +189,15 @@ def test_lives_are_as_long_as_they_were(tmp_path):
         assert int(least_ns) / 1e9 - 0.001 <= told_s[int(tid)] <= int(most_ns) / 1e9 + 0.001, run.stderr
 
 
+def test_lives_have_names_without_a_sample(tmp_path):
+    """Of lives as short as that, next to a period, nothing else is told."""
+    run = profile(tmp_path, compile_target("lives.c", tmp_path), "18", rate_hz=2, options=["-v"])
+    names = [re.fullmatch(r" *(.*) \((\d+)\)", row[0]).groups() for row in books(run.stderr)]
+    tids = {int(tid) for tid in re.findall(r"^life (\d+)", run.stdout, re.M)}
+    assert len(tids) == 18 and {name for name, _ in names} == {"lives"}, run.stderr
+    assert len(names) == 19 and tids < {int(tid) for _, tid in names}, run.stderr
+
+
 def test_processes_that_nobody_saw_have_books(tmp_path):
     """And what runs after an exec is not told of who was there before."""
     run = profile(tmp_path, "/bin/sh", "-c", "for i in $(seq 30); do (exec /bin/sleep 0.03); done",
@@ -192,6 +207,38 @@ def test_processes_that_nobody_saw_have_books(tmp_path):
     # The shell, its children, and what they become.
     assert int(said[3]) == 1 + 2 * 31
     assert 30 * 0.03 + float(said[1]) - 0.1 <= float(said[2]) <= 2 * float(said[1])
+
+
+def test_what_is_waited_while_paused_is_left_out(tmp_path):
+    """To the period of who slept all the time; whoever woke up is [waiting] for a look at most."""
+    program = library.build("left_out.c", tmp_path)
+    run = profile(tmp_path, program, options=["--start-paused", "--wall", "-v", "--no-fold-idle"])
+    shown_s, few_s = run.truth["shown"] / 1e9, 4 / run.rate_hz
+    assert run.folded.below("before") == run.folded.below("later") == 0, run.folded.describe()
+    assert abs(run.folded.below("other") / run.rate_hz - shown_s) <= few_s, run.folded.describe()
+    seen = run.folded.below("shown") / run.rate_hz
+    unseen = seen_s(run, "[waiting]") + seen_s(run, "[no CPU]")
+    assert seen >= shown_s - 2 * 1.5 * LOOK_S - few_s, run.folded.describe()
+    assert abs(seen + unseen - shown_s) <= few_s, run.folded.describe()
+    assert "do not add up" not in run.stderr, run.stderr
+    left = re.findall(r"([\d.]+) left out, off by", run.stderr)
+    assert len(left) == 2 and all(float(s) >= .78 for s in left), run.stderr
+
+
+def test_waits_in_a_pid_namespace(tmp_path):
+    """Two of them, in which all have the same numbers."""
+    if subprocess.run(["unshare", "-pf", "true"], check=False).returncode:
+        pytest.skip("no namespaces here")
+    program = compile_target("lives.c", tmp_path)
+    run = profile(tmp_path, "/bin/sh", "-c", f"unshare -pf sh -c '{program} 50; :' & "
+                  f"unshare -pf sh -c 'sleep 3; :'; wait", options=["--wall", "-v", "--no-fold-idle"])
+    lived_s = sum(int(ns) for ns in re.findall(r"^life \d+ (\d+)", run.stdout, re.M)) / 1e9
+    # Half a second passes before a process is looked for that came right after another.
+    for function in "live", "main":
+        seen = run.folded.where(lambda stack: "lives" in stack[0] and function in stack) / 197
+        assert lived_s / 2 <= seen <= 1.1 * lived_s + .1, run.folded.describe() + run.stderr
+    asleep = run.folded.where(lambda stack: stack[0] == "sleep" and stack[-1] == "[clock_nanosleep]")
+    assert 1.5 <= asleep / 197 <= 3.1, run.folded.describe() + run.stderr
 
 
 def test_details_name_files(tmp_path):

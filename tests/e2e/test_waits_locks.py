@@ -8,9 +8,8 @@ import time
 import pytest
 
 import outside
-from folded import SIGMAS
 from profiled import PLAIN, compile_target, folder, profile, side_by_side
-from test_waits import FLAGS, TRACED, WAYS
+from test_waits import DEVIATIONS, FLAGS, TRACED, WAYS
 
 SECONDS = 6
 RATE_HZ = 197
@@ -52,7 +51,7 @@ def assert_holders(run, truth):
         least, most = seconds.get(name, 0) / all_s, (seconds.get(name, 0) + unknown_s) / all_s
         expected = truth[name] / sum(truth[name] for name in names)
         sigma = (expected * (1 - expected) / looks) ** 0.5
-        assert least - SIGMAS * sigma <= expected <= most + SIGMAS * sigma, (
+        assert least - DEVIATIONS * sigma <= expected <= most + DEVIATIONS * sigma, (
             name, least, most, expected, sigma, seconds)
 
 

@@ -17,13 +17,12 @@ BUILD = os.path.join(tree.ROOT, os.environ.get("BUILD", "build"))
 LIBRARY = os.path.join(BUILD, "libflameprof.so.1")
 
 NEEDED = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d)$")
-# Lock-free and async-signal-safe in glibc, and free of errno. Calls the compiler may emit by
-# itself stand first. _dl_find_object: documented as such in the glibc manual. clock_gettime: the
+# Lock-free and async-signal-safe in glibc, and free of errno. What the compiler calls by itself is
+# ours. _dl_find_object: documented as such in the glibc manual. clock_gettime: the
 # vDSO's, on POSIX's list, without a failure that could set errno for the clocks used. getauxval: a
 # loop over memory, sets errno only for entries that no kernel omits. pthread_self: on POSIX's list, one
 # read of the thread pointer.
 SAFE = {
-    "memcpy", "memmove", "memset", "memcmp", "strlen",
     "_dl_find_object", "clock_gettime", "getauxval", "pthread_self",
     "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC", "__ehdr_start",
 }

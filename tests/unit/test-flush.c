@@ -105,6 +105,31 @@ static void marks_fall_on_their_side(void **state)
 	assert_int_equal(flameprof_stop(NULL, PATIENCE_MS), 0);
 }
 
+static void marks_that_found_no_room_are_counted(void **state)
+{
+	struct flameprof_profile *profile = NULL;
+	char name[FLAMEPROF_MARK_BYTES];
+	uint64_t taken = 0, refused = 0;
+
+	(void)state;
+	memset(name, 'm', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	start_often();
+	for (int i = 0; i < 1000000 && refused < 3; i++) {
+		int error = flameprof_mark(name);
+
+		assert_true(!error || error == -ENOSPC);
+		taken += !error;
+		refused += error != 0;
+	}
+	assert_int_equal(refused, 3);
+	assert_int_equal(flameprof_flush(&profile, PATIENCE_MS), 0);
+	assert_int_equal(count_marks(profile, name), taken);
+	assert_int_equal(diagnostics().dropped_marks, refused);
+	flameprof_profile_free(profile);
+	assert_int_equal(flameprof_stop(NULL, PATIENCE_MS), 0);
+}
+
 struct caller {
 	pthread_t id;
 	struct flameprof_profile *profile;
@@ -246,6 +271,7 @@ int main(void)
 		cmocka_unit_test_teardown(
 			totals_over_many_flushes_and_stop_are_what_was_delivered, no_session_left),
 		cmocka_unit_test_teardown(marks_fall_on_their_side, no_session_left),
+		cmocka_unit_test_teardown(marks_that_found_no_room_are_counted, no_session_left),
 		cmocka_unit_test_teardown(
 			several_callers_share_the_time_between_them, no_session_left),
 		cmocka_unit_test_teardown(a_flush_that_times_out_takes_nothing, no_session_left),

@@ -90,6 +90,17 @@ static void check_record(const struct unwind_module *module, const char *name)
 	assert_string_equal(record->name, name);
 }
 
+/* A pointer behind four bytes; length and id of a CIE. Source: LSB Core, "Exception Frames". */
+static void check_table(uintptr_t table)
+{
+	const uint8_t *frames = (const uint8_t *)table + 4;
+	int32_t offset;
+
+	memcpy(&offset, frames, sizeof(offset));
+	frames += offset;
+	assert_memory_equal(frames + 4, "\0\0\0\0\1zR", 8);
+}
+
 static void test_announced_once_and_before(void **state)
 {
 	uintptr_t stub = new_stub("one");
@@ -103,6 +114,7 @@ static void test_announced_once_and_before(void **state)
 	assert_int_equal(module.start, stub);
 	assert_true(module.end > stub + 20);
 	assert_in_range(module.eh_frame_hdr, module.cfi_start, module.cfi_end - 1);
+	check_table(module.eh_frame_hdr);
 	check_record(&module, "one");
 	assert_int_equal(region_resolve(stub, 1, &module), 0);
 	assert_null(next_record());

@@ -35,7 +35,16 @@ static void test_lines_get_shorter(void **state)
 	check("<path a=\"M\" d=\"M 1 2 L 3 2 L 3 4 L 1 4 Z M 1 2 M 5.25 -2 L 7 -3\"/><g/>",
 		"<path a=\"M\" d=\"M1 2h2v2h-2zm4.25-4l1.75-1\"/><g/>");
 	check("<path d=\"M 1 2 C 3 2 3 4 1 4 C 0.5 4 0 4 0 5 Z L 9 9\"/>",
-		"<path d=\"M1 2c2 0 2 2 0 2c-.5 0-1 0-1 1zl8 7\"/>");
+		"<path d=\"M1 2c2 0 2 2 0 2-.5 0-1 0-1 1zl8 7\"/>");
+}
+
+static void test_what_the_grammar_lets_out(void **state)
+{
+	(void)state;
+	check("<path d=\"M 0.5 0.25 L 0.75 0.75 L 1.5 0.875 L 2 1 M 0.1 0.2\"/>",
+		"<path d=\"M.5.25l.25.5.75.13.5.12m-1.9-.8\"/>");
+	check("<path d=\"M 1 0.5 C 2 0.5 2.5 1.5 3 2 C 3.5 2 4 2 4.25 2.5 L 5 9 L 6 8\"/>",
+		"<path d=\"M1 .5c1 0 1.5 1 2 1.5.5 0 1 0 1.25.5l.75 6.5 1-1\"/>");
 }
 
 /* What is rounded here is not lost there. */
@@ -43,7 +52,7 @@ static void test_rounding_does_not_add_up(void **state)
 {
 	(void)state;
 	check("<path d=\"M 0 0.004 L 1.006 3 L 2.012 6 L 3.018 9 L 4.024 12 L 5.03 15\"/>",
-		"<path d=\"M0 0l1.01 3l1 3l1.01 3l1 3l1.01 3\"/>");
+		"<path d=\"M0 0l1.01 3 1 3 1.01 3 1 3 1.01 3\"/>");
 	check("<path d=\"M -0.0051 -7.5 L 1099511627.776 0\"/>",
 		"<path d=\"M-.01-7.5l1099511627.79 7.5\"/>");
 }
@@ -72,6 +81,16 @@ static void test_glyphs_are_named_anew(void **state)
 	check("<g id=\"glyp\" a=\"#\" b=\"a#glyph\"/>", "<g id=\"glyp\" a=\"#\" b=\"a#glyph\"/>");
 }
 
+static void test_letters_are_paths(void **state)
+{
+	(void)state;
+	check("<defs>\n<symbol overflow=\"visible\" id=\"glyph0-1\">\n"
+	      "<path style=\"stroke:none;\" d=\"M 1 2 L 3 2\"/>\n</symbol>\n</defs>",
+		"<defs>\n<path id=\"abcde0-1\" d=\"M1 2h2\"/>\n</defs>");
+	check("<symbol overflow=\"visible\" id=\"glyph0-1\">\n<image x=\"1.00\"/>\n</symbol>",
+		"<symbol overflow=\"visible\" id=\"abcde0-1\">\n<image x=\"1\"/>\n</symbol>");
+}
+
 static void check_kept(const char *text)
 {
 	check(text, text);
@@ -85,8 +104,10 @@ static void test_everything_else_stays(void **state)
 		"<path d=\"M 1 2 C 1 2 3 4\"/>", "<path d=\"M - 2\"/>", "<path d=\"M 1.2.3 2\"/>",
 		"<path d=\"M . 2\"/>", "<path d=\"M 1. 2\"/>",
 		"<path d=\"M 99999999999999999999 2\"/>", "<use x=\"1px\" y=\"10%\" x=\"\"/>",
-		"style=\"stroke:none;\"", "<a style=\"stroke:none;fill:red;\"/>",
-		"<use xx=\"1.2345\"/>", "=\"", "d=\"M 1 2\""};
+		"style=\"stroke:none;\"", "<symbol overflow=\"visible\" id=\"",
+		"<symbol overflow=\"visible\" id=\"a\">\n<path style=\"stroke:",
+		"<a style=\"stroke:none;fill:red;\"/>", "<use xx=\"1.2345\"/>", "=\"",
+		"d=\"M 1 2\""};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
@@ -97,10 +118,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_get_shorter),
+		cmocka_unit_test(test_what_the_grammar_lets_out),
 		cmocka_unit_test(test_rounding_does_not_add_up),
 		cmocka_unit_test(test_places_are_rounded),
 		cmocka_unit_test(test_what_says_nothing_goes),
 		cmocka_unit_test(test_glyphs_are_named_anew),
+		cmocka_unit_test(test_letters_are_paths),
 		cmocka_unit_test(test_everything_else_stays),
 	};
 

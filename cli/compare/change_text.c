@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Numbers with as many digits as their meaning has. Names may hold any bytes: label_clean() makes
+ * of them what a terminal and a reader of JSON can take.
+ */
+#include "cli/compare/change_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "render/label.h"
+
+#define AMOUNT_BYTES 32
+#define LIMIT_USUAL  20
+/* More points than there are, or a change of more than this, say that nothing can be told. */
+#define MOST_POINTS 100.0
+#define MOST_CHANGE 10.0
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* What a run has, as time or as samples. */
+static const char *amount(const struct changes *changes, double samples, char text[AMOUNT_BYTES])
+{
+	double seconds = samples * changes->sides->sample_s;
+
+	if (!changes->sides->sample_s)
+		snprintf(text, AMOUNT_BYTES, "%.*f", samples < 100, samples);
+	else if (seconds < 1)
+		snprintf(text, AMOUNT_BYTES, "%.*f ms", seconds < 0.1, seconds * 1000);
+	else
+		snprintf(text, AMOUNT_BYTES, "%.*f s", seconds < 100 ? 2 : 0, seconds);
+	return text;
+}
+
+/* A part of 0.15 as "+15.0 %", or as often as it is where that is many times. */
+static const char *part(double more, char text[AMOUNT_BYTES])
+{
+	double percent = 100 * more;
+
+	if (percent >= 1000)
+		snprintf(text, AMOUNT_BYTES, "%.3g times", more + 1);
+	else
+		snprintf(text, AMOUNT_BYTES, "%+.*f %%", fabs(percent) < 99.95, percent);
+	return text;
+}
+
+void change_text_part(const struct change *change, char text[CHANGE_TEXT_BYTES])
+{
+	char more[AMOUNT_BYTES], low[AMOUNT_BYTES], high[AMOUNT_BYTES];
+
+	if (change_is_new(change) || change_is_gone(change))
+		strcpy(text, change_is_new(change) ? "new" : "gone");
+	else
+		snprintf(text, CHANGE_TEXT_BYTES, "%s (%s to %s)",
+			part(expm1(change->shift.change), more), part(expm1(change->low), low),
+			part(expm1(change->high), high));
+}
+
+void change_text_of(const struct changes *changes, uint32_t function, char text[CHANGE_TEXT_BYTES])
+{
+	uint32_t number = changes->of_function[function];
+	const struct change *change = &changes->at[number ? number - 1 : 0];
+	char old[AMOUNT_BYTES], new[AMOUNT_BYTES], how[CHANGE_TEXT_BYTES];
+
+	*text = '\0';
+	if (!number)
+		return;
+	change_text_part(change, how);
+	snprintf(text, CHANGE_TEXT_BYTES, "%s%s to %s a run, %.70s%s",
+		change->is_self ? "own code " : "", amount(changes, change->shift.old_mean, old),
+		amount(changes, change->shift.new_mean, new), how,
+		!change->is_told   ? "; may be chance"
+		: change->is_named ? ""
+				   : "; by others");
+}
+
+const char *change_text_name(const struct changes *changes, const struct change *change)
+{
+	if (change->function == UINT32_MAX)
+		return "the program";
+	return ranking_frame(&changes->sides->ranking, change->function)->name;
+}
+
+static const struct change *find_program(const struct changes *changes)
+{
+	for (size_t i = 0; i < changes->count; i++)
+		if (changes->at[i].function == UINT32_MAX)
+			return &changes->at[i];
+	return NULL;
+}
+
+static bool is_one_each(const struct changes *changes)
+{
+	return changes->sides->runs == 2;
+}
+
+/* ---- for a terminal -------------------------------------------------------------------------- */
+
+static void put_runs(const struct changes *changes, FILE *out)
+{
+	const struct sides *sides = changes->sides;
+	unsigned old_runs = sides->old_runs, new_runs = sides->runs - sides->old_runs;
+	double mean[2] = {0, 0};
+	const struct change *program = find_program(changes);
+	char old[AMOUNT_BYTES], new[AMOUNT_BYTES], more[AMOUNT_BYTES], low[AMOUNT_BYTES],
+		high[AMOUNT_BYTES];
+	double lowest, highest;
+
+	for (unsigned run = 0; run < sides->runs; run++)
+		mean[run >= old_runs] +=
+			sides->run_samples[run] / (run < old_runs ? old_runs : new_runs);
+	count_text(old, sizeof(old), (uint64_t)(sides->samples + 0.5));
+	fprintf(out, "%u old run%s and %u new, %s samples\n", old_runs, old_runs == 1 ? "" : "s",
+		new_runs, old);
+	fprintf(out, "a run: %s -> %s, %s", amount(changes, mean[0], old),
+		amount(changes, mean[1], new), part(mean[1] / mean[0] - 1, more));
+	if (program) {
+		shift_interval(&program->shift, SHIFTS_ALPHA, &lowest, &highest);
+		fprintf(out, " (%s to %s)%s", part(expm1(lowest), low), part(expm1(highest), high),
+			program->is_told ? "" : ", may be chance");
+	}
+	fputc('\n', out);
+	fprintf(out, "all functions alike: %s", part(changes->common, more));
+	if (changes->common_low < changes->common_high)
+		fprintf(out, " (%s to %s)", part(changes->common_low, low),
+			part(changes->common_high, high));
+	fputs(", which is left out of what follows\n", out);
+	if (is_one_each(changes))
+		fputs("one run each: only large changes can be told\n", out);
+}
+
+static void put_row(const struct changes *changes, const struct change *change, FILE *out)
+{
+	char old[AMOUNT_BYTES], new[AMOUNT_BYTES], how[CHANGE_TEXT_BYTES], clean[LABEL_BYTES];
+
+	label_clean(clean, sizeof(clean), change_text_name(changes, change));
+	change_text_part(change, how);
+	fprintf(out, "%+7.1f  %8s  %8s  %-31s  %s%s\n", change->points,
+		amount(changes, change->shift.old_mean, old),
+		amount(changes, change->shift.new_mean, new), how, clean,
+		change->is_self ? "" : ", with what it calls");
+}
+
+/* What the silence of the table above means. */
+static void put_bounds(const struct changes *changes, FILE *out)
+{
+	const char *else_ = changes->named ? " else" : "";
+
+	if (changes->most_points < MOST_POINTS)
+		fprintf(out,
+			"Nothing%s moved by more than %.1f points of the program's CPU (95 %%).\n",
+			else_, changes->most_points);
+	else
+		fprintf(out, "Of all%s nothing can be told with these runs.\n", else_);
+	if (changes->detectable < MOST_CHANGE)
+		fprintf(out,
+			"With these runs a %.0f %% function would have had to change by %.1f %% to "
+			"be seen.\n",
+			100 * CHANGES_USUAL_SHARE, 100 * changes->detectable);
+}
+
+static int end_writing(FILE *out)
+{
+	return ferror(out) ? (errno ? -errno : -EIO) : 0;
+}
+
+int change_text_put(const struct changes *changes, uint32_t limit, FILE *out)
+{
+	size_t rows = limit ? limit : LIMIT_USUAL;
+	const struct change *program = find_program(changes);
+	size_t others = changes->told - changes->named - (program && program->is_told);
+
+	errno = 0;
+	put_runs(changes, out);
+	if (rows > changes->named)
+		rows = changes->named;
+	if (rows)
+		fprintf(out, "\n%7s  %8s  %8s  %-31s  %s\n", "points", "old", "new", "change",
+			"function");
+	for (size_t i = 0; i < rows; i++)
+		put_row(changes, &changes->at[i], out);
+	if (rows < changes->named)
+		fprintf(out, "and %zu more: --limit\n", changes->named - rows);
+	if (others)
+		fprintf(out, "%zu more changed along with that, or with other callers alone.\n",
+			others);
+	fputc('\n', out);
+	put_bounds(changes, out);
+	return end_writing(out);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void put_text(const char *text, FILE *out)
+{
+	char clean[LABEL_BYTES];
+
+	label_clean(clean, sizeof(clean), text);
+	fputc('"', out);
+	for (const char *at = clean; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			fputc('\\', out);
+		fputc(*at, out);
+	}
+	fputc('"', out);
+}
+
+/* JSON has no infinity. */
+static void put_number(const char *name, double number, FILE *out)
+{
+	fprintf(out, ", \"%s\": ", name);
+	if (isfinite(number))
+		fprintf(out, "%.6g", number);
+	else
+		fputs("null", out);
+}
+
+static void put_change(const struct change *change, FILE *out)
+{
+	bool has_part = !change_is_new(change) && !change_is_gone(change);
+
+	put_number("old", change->shift.old_mean, out);
+	put_number("new", change->shift.new_mean, out);
+	put_number("change", has_part ? expm1(change->shift.change) : INFINITY, out);
+	put_number("low", has_part ? expm1(change->low) : INFINITY, out);
+	put_number("high", has_part ? expm1(change->high) : INFINITY, out);
+	put_number("points", change->points, out);
+	put_number("p", change->shift.p, out);
+	fprintf(out, ", \"told\": %s}", change->is_told ? "true" : "false");
+}
+
+int change_text_put_json(const struct changes *changes, uint32_t limit, FILE *out)
+{
+	const struct sides *sides = changes->sides;
+	const struct change *program = find_program(changes);
+	size_t rows = 0;
+
+	errno = 0;
+	fprintf(out, "{\"version\": %d, \"old_runs\": %u, \"new_runs\": %u",
+		CHANGE_TEXT_JSON_VERSION, sides->old_runs, sides->runs - sides->old_runs);
+	put_number("samples", sides->samples, out);
+	put_number("sample_s", sides->sample_s ? sides->sample_s : INFINITY, out);
+	put_number("common", changes->common, out);
+	put_number("common_low", changes->common_low, out);
+	put_number("common_high", changes->common_high, out);
+	put_number("most_points", changes->most_points, out);
+	put_number("detectable", changes->detectable, out);
+	if (program) {
+		fputs(",\n\"program\": {\"name\": null", out);
+		put_change(program, out);
+	}
+	fputs(",\n\"changes\": [", out);
+	for (size_t i = 0; i < changes->count; i++) {
+		const struct change *change = &changes->at[i];
+
+		if (change == program || (limit && rows == limit))
+			continue;
+		fputs(rows++ ? ",\n{\"name\": " : "\n{\"name\": ", out);
+		put_text(change_text_name(changes, change), out);
+		fputs(", \"module\": ", out);
+		put_text(ranking_frame(&sides->ranking, change->function)->module, out);
+		fprintf(out, ", \"of\": \"%s\", \"named\": %s", change->is_self ? "self" : "total",
+			change->is_named ? "true" : "false");
+		put_change(change, out);
+	}
+	fputs("\n]}\n", out);
+	return end_writing(out);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Candidates are asked in the order of how much they changed for what they are; among nearly equal
+ * ones the lighter, which is the deeper, is first. One that has at least half of its change in
+ * stacks that are explained already is explained as well. And what nearly is gone or new while its
+ * stacks end as they did, below other callers, is none: a compiler inlined it, or left it by a
+ * jump.
+ */
+#include "cli/compare/changes.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/compare/student.h"
+
+#define PROGRAM UINT32_MAX
+
+/* Changes that are less than this part apart are nearly equal. */
+#define NEARLY 0.25
+
+/* A function that is so many times more or less, as a logarithm, may be new or gone. */
+#define NEARLY_ALL 1.4
+
+/* What is more of a change is explained by another. */
+#define EXPLAINED 0.5
+
+bool change_is_new(const struct change *change)
+{
+	return change->shift.old_mean <= 0 && change->shift.new_mean > 0;
+}
+
+bool change_is_gone(const struct change *change)
+{
+	return change->shift.new_mean <= 0 && change->shift.old_mean > 0;
+}
+
+/* ---- the family ------------------------------------------------------------------------------ */
+
+static void add_change(struct changes *changes, uint32_t function, bool is_self, struct shift shift)
+{
+	if (shift.is_tested)
+		changes->at[changes->count++] =
+			(struct change){.function = function, .is_self = is_self, .shift = shift};
+}
+
+/* A function that calls nothing is looked at once. */
+static bool is_leaf(const struct sides *sides, uint32_t function)
+{
+	size_t first = (size_t)function * sides->runs;
+
+	return !memcmp(sides->self + first, sides->total + first, sides->runs * sizeof(double));
+}
+
+/* The program: CPU time as it is, which machines vary, and what its runs have in common. */
+static void find_program(struct changes *changes)
+{
+	const struct sides *sides = changes->sides;
+	unsigned new_runs = sides->runs - sides->old_runs;
+	double *none = calloc(sides->runs, sizeof(*none)), mean[2] = {0, 0}, squares = 0, half;
+	struct shift_counts counts = {.at = sides->run_samples,
+		.functions = 1,
+		.runs = sides->runs,
+		.old_runs = sides->old_runs,
+		.log_factors = none};
+
+	if (none)
+		add_change(changes, PROGRAM, false, shift_alone(&counts));
+	free(none);
+	for (unsigned run = 0; run < sides->runs; run++) {
+		bool is_new = run >= sides->old_runs;
+
+		mean[is_new] += sides->log_factors[run] / (is_new ? new_runs : sides->old_runs);
+		if (!is_new)
+			changes->old_samples += sides->run_samples[run] /
+						exp(sides->log_factors[run]) / sides->old_runs;
+	}
+	for (unsigned run = 0; run < sides->runs; run++)
+		squares += pow(sides->log_factors[run] - mean[run >= sides->old_runs], 2);
+	changes->common = expm1(mean[1] - mean[0]);
+	changes->common_low = changes->common_high = changes->common;
+	if (sides->runs < 3)
+		return;
+	half = student_quantile(SHIFTS_ALPHA, sides->runs - 2.0) *
+	       sqrt(squares / (sides->runs - 2) * (1.0 / sides->old_runs + 1.0 / new_runs));
+	changes->common_low = expm1(mean[1] - mean[0] - half);
+	changes->common_high = expm1(mean[1] - mean[0] + half);
+}
+
+static int find_shifts(struct changes *changes)
+{
+	const struct sides *sides = changes->sides;
+	uint32_t functions = sides->ranking.functions;
+	struct shift *self = calloc((size_t)functions + 1, sizeof(*self));
+	struct shift *total = calloc((size_t)functions + 1, sizeof(*total));
+	struct shift_counts counts = {.at = sides->self,
+		.functions = functions,
+		.runs = sides->runs,
+		.old_runs = sides->old_runs,
+		.log_factors = sides->log_factors,
+		.total = sides->samples,
+		.one_run_dispersion = CHANGES_SELF_DISPERSION};
+	struct shift_trend trends[2];
+	int error = self && total ? shifts_find(&counts, self, &trends[0]) : -ENOMEM;
+
+	counts.at = sides->total;
+	counts.one_run_dispersion = CHANGES_TOTAL_DISPERSION;
+	if (!error)
+		error = shifts_find(&counts, total, &trends[1]);
+	for (uint32_t i = 0; !error && i < functions; i++) {
+		add_change(changes, i, true, self[i]);
+		if (!is_leaf(sides, i))
+			add_change(changes, i, false, total[i]);
+	}
+	for (int i = 0; !error && i < 2; i++)
+		changes->detectable = fmax(changes->detectable,
+			shift_detectable(&trends[i], &counts,
+				CHANGES_USUAL_SHARE * sides->samples / sides->runs,
+				SHIFTS_ALPHA / (double)(changes->count ? changes->count : 1)));
+	free(self);
+	free(total);
+	return error;
+}
+
+/* Tell apart, all together; and how much the others may have moved. */
+static int tell_apart(struct changes *changes)
+{
+	double *p = calloc(changes->count + 1, sizeof(*p));
+	double *level = calloc(changes->count + 1, sizeof(*level));
+	bool is_any = false;
+	long told = -ENOMEM;
+
+	for (size_t i = 0; p && i < changes->count; i++)
+		p[i] = changes->at[i].shift.p;
+	if (p && level)
+		told = shifts_holm(p, changes->count, SHIFTS_ALPHA, level);
+	for (size_t i = 0; told >= 0 && i < changes->count; i++) {
+		struct change *change = &changes->at[i];
+		struct shift *shift = &change->shift;
+		double most;
+
+		change->is_told = shift->p <= level[i];
+		is_any |= change->function != PROGRAM;
+		shift_interval(shift,
+			change->is_told ? level[i] : SHIFTS_ALPHA / (double)changes->count,
+			&change->low, &change->high);
+		change->points = 100 * (shift->new_mean - shift->old_mean) / changes->old_samples;
+		if (change->is_told || shift->old_mean > CHANGES_MOST_SHARE * changes->old_samples)
+			continue;
+		most = fmax(fabs(expm1(change->low)), fabs(expm1(change->high)));
+		changes->most_points = fmax(changes->most_points,
+			100 * most * (shift->old_mean + 0.5) / changes->old_samples);
+	}
+	if (!is_any)
+		changes->most_points = INFINITY;
+	free(p);
+	free(level);
+	changes->told = told < 0 ? 0 : (size_t)told;
+	return told < 0 ? (int)told : 0;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* How far stacks moved, in samples a run, and of which that is known. */
+struct explaining {
+	const struct ranking *ranking;
+	double *moved;	      /* [position]: those that end there */
+	double *moved_in_all; /* [function]: those that end in it */
+	double *moved_here;   /* [function]: of these, in what is asked for */
+	bool *is_explained;   /* [position] */
+};
+
+static void weigh_moves(const struct sides *sides, struct explaining *explaining)
+{
+	const struct calltree *tree = sides->ranking.tree;
+
+	for (size_t i = 0; i < calltree_samples(tree); i++) {
+		const struct calltree_sample *sample = calltree_sample_at(tree, i);
+		unsigned run = sides_run(sample);
+		double weight = sides_weight(sides, sample) / exp(sides->log_factors[run]);
+		uint32_t at = sides->ranking.preorder.position[sample->node];
+
+		weight = run < sides->old_runs ? -weight / sides->old_runs
+					       : weight / (sides->runs - sides->old_runs);
+		explaining->moved[at] += weight;
+		explaining->moved_in_all[sides->ranking.function_at[at]] += weight;
+	}
+}
+
+/* What is left of @change beside what is explained; @explains: it is known now. */
+static double move_left(
+	const struct explaining *explaining, const struct change *change, bool explains)
+{
+	const struct ranking *ranking = explaining->ranking;
+	uint32_t end = 0;
+	double left = 0;
+
+	for (uint32_t at = 1; at < ranking->preorder.nodes; at++) {
+		bool is_it = ranking->function_at[at] == change->function;
+
+		if (is_it && !change->is_self && at >= end)
+			end = ranking->preorder.end[at];
+		if ((!is_it && at >= end) || explaining->is_explained[at])
+			continue;
+		left += explaining->moved[at];
+		explaining->moved_here[ranking->function_at[at]] += explaining->moved[at];
+		explaining->is_explained[at] = explains;
+	}
+	return left;
+}
+
+/* How much of what was asked for last is no move to or from stacks that end alike elsewhere. */
+static double move_of_ends(struct explaining *explaining)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i <= explaining->ranking->functions; i++) {
+		double here = explaining->moved_here[i], all = explaining->moved_in_all[i];
+
+		if ((here > 0) == (all > 0))
+			sum += fabs(here) < fabs(all) ? here : all;
+		explaining->moved_here[i] = 0;
+	}
+	return sum;
+}
+
+static double weight_of(const struct change *change)
+{
+	return change->shift.old_mean + change->shift.new_mean;
+}
+
+static double magnitude_of(const struct change *change)
+{
+	return floor(log(fabs(change->shift.change)) / log1p(NEARLY));
+}
+
+/* The program last, for it is no part of itself. */
+static int by_magnitude(const void *left, const void *right)
+{
+	const struct change *a = left, *b = right;
+	double difference;
+
+	if (a->is_told != b->is_told)
+		return a->is_told ? -1 : 1;
+	if ((a->function == PROGRAM) != (b->function == PROGRAM))
+		return a->function == PROGRAM ? 1 : -1;
+	difference = magnitude_of(b) - magnitude_of(a);
+	if (!(difference < 0 || difference > 0))
+		difference = weight_of(a) - weight_of(b);
+	if (!(difference < 0 || difference > 0))
+		difference = (double)a->function - (double)b->function;
+	return difference < 0 ? -1 : difference > 0;
+}
+
+static int by_points(const void *left, const void *right)
+{
+	const struct change *a = left, *b = right;
+	double difference = fabs(b->points) - fabs(a->points);
+
+	if (a->is_named != b->is_named)
+		return a->is_named ? -1 : 1;
+	if (a->is_told != b->is_told)
+		return a->is_told ? -1 : 1;
+	if (!(difference < 0 || difference > 0))
+		difference = (double)a->function - (double)b->function;
+	return difference < 0 ? -1 : difference > 0;
+}
+
+static int name_changes(struct changes *changes)
+{
+	const struct sides *sides = changes->sides;
+	uint32_t nodes = sides->ranking.preorder.nodes;
+	size_t functions = sides->ranking.functions;
+	struct explaining explaining = {.ranking = &sides->ranking,
+		.moved = calloc(nodes, sizeof(double)),
+		.moved_in_all = calloc(functions + 1, sizeof(double)),
+		.moved_here = calloc(functions + 1, sizeof(double)),
+		.is_explained = calloc(nodes, sizeof(bool))};
+	int error = explaining.moved && explaining.moved_in_all && explaining.moved_here &&
+				    explaining.is_explained
+			    ? 0
+			    : -ENOMEM;
+
+	if (!error)
+		weigh_moves(sides, &explaining);
+	qsort(changes->at, changes->count, sizeof(*changes->at), by_magnitude);
+	for (size_t i = 0; !error && i < changes->told; i++) {
+		struct change *change = &changes->at[i];
+		const struct shift *shift = &change->shift;
+		double all = shift->new_mean - shift->old_mean;
+		double left, of_ends;
+
+		if (change->function == PROGRAM)
+			break;
+		left = move_left(&explaining, change, false);
+		of_ends = move_of_ends(&explaining);
+		change->is_named = fabs(left) > EXPLAINED * fabs(all) && (left > 0) == (all > 0);
+		if (fabs(shift->change) > NEARLY_ALL && fabs(of_ends) <= EXPLAINED * fabs(all))
+			change->is_named = false;
+		if (!change->is_named)
+			continue;
+		move_left(&explaining, change, true);
+		move_of_ends(&explaining);
+		changes->named++;
+	}
+	free(explaining.moved);
+	free(explaining.moved_in_all);
+	free(explaining.moved_here);
+	free(explaining.is_explained);
+	return error;
+}
+
+/* The one of each function that says most: the first. */
+static int index_functions(struct changes *changes)
+{
+	size_t functions = changes->sides->ranking.functions;
+
+	changes->of_function = calloc(functions + 1, sizeof(*changes->of_function));
+	if (!changes->of_function)
+		return -ENOMEM;
+	for (size_t i = 0; i < changes->count; i++) {
+		uint32_t function = changes->at[i].function;
+
+		if (function != PROGRAM && !changes->of_function[function])
+			changes->of_function[function] = (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+int changes_find(struct changes *changes, const struct sides *sides)
+{
+	int error;
+
+	*changes = (struct changes){.sides = sides,
+		.at = calloc(2 * (size_t)sides->ranking.functions + 1, sizeof(*changes->at))};
+	if (!changes->at)
+		return -ENOMEM;
+	find_program(changes);
+	error = find_shifts(changes);
+	if (!error)
+		error = tell_apart(changes);
+	if (!error)
+		error = name_changes(changes);
+	if (!error) {
+		qsort(changes->at, changes->count, sizeof(*changes->at), by_points);
+		error = index_functions(changes);
+	}
+	if (error)
+		changes_release(changes);
+	return error;
+}
+
+void changes_release(struct changes *changes)
+{
+	free(changes->at);
+	free(changes->of_function);
+	*changes = (struct changes){.sides = NULL};
+}

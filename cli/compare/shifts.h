@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which functions changed between the runs of two versions of a program: plain numbers in, plain
+ * numbers out.
+ *
+ * Runs are the units, not samples: samples of one run depend on each other, so that a test which
+ * takes each for a coin's toss finds changes between equal runs. What is compared are means over
+ * runs of logarithms of counts; how much those vary is seen from run to run. Few runs tell little
+ * of that for each function by itself, but its variance is like that of others as heavy: it is
+ * moderated towards a trend over functions, "Linear models and empirical Bayes methods" (Smyth
+ * 2004), as R's limma does.
+ *
+ * Counts are compared beside a factor for each run, not as shares of it: when one function doubles,
+ * all other shares fall.
+ *
+ * Context: any thread.
+ */
+#ifndef CLI_COMPARE_SHIFTS_H
+#define CLI_COMPARE_SHIFTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Functions are looked at by what they weigh in all runs together, whatever side that is on. */
+#define SHIFTS_LEAST_SAMPLES 50.0
+#define SHIFTS_LEAST_SHARE   0.002
+
+/* Chance of one false alarm or more in a whole comparison. */
+#define SHIFTS_ALPHA 0.05
+
+/* What was counted, in samples; the first @old_runs are of the old version. Borrowed. */
+struct shift_counts {
+	const double *at; /* [function * runs + run] */
+	size_t functions;
+	unsigned runs, old_runs;
+	const double *log_factors; /* [run], see shifts_normalise() */
+	double total;		   /* samples in all runs */
+	/*
+	 * Where each side has one run nobody knows how much runs vary: so many times what tosses of
+	 * a coin do.
+	 */
+	double one_run_dispersion;
+};
+
+/* How counts vary over runs: of a function of count n by scale * (1 / n + floor). */
+struct shift_trend {
+	double scale, floor;
+	double prior_df; /* how much that is worth beside what a function shows, whose are ... */
+	double df;	 /* ... these degrees of freedom; INFINITY and 0 for one run on each side */
+	double pooled_df; /* of all functions */
+};
+
+struct shift {
+	bool is_tested;		   /* else all but the means is 0 */
+	double old_mean, new_mean; /* samples a run, beside the factors */
+	double change;		   /* of the logarithm, from old to new */
+	double error;		   /* its standard error */
+	double df;		   /* of that, may be INFINITY */
+	double p;		   /* chance of this or more where nothing changed */
+};
+
+/*
+ * The logarithm of each run's factor into @log_factors: the median, weighted by what is known of
+ * each, of the ratios of its functions to those of all runs, but for functions that changed by
+ * themselves. @counts are of disjoint functions, their log_factors not read. Returns 0 or -ENOMEM.
+ */
+int shifts_normalise(const struct shift_counts *counts, double *log_factors);
+
+/* Compare all functions into @shifts, and tell how they vary in @trend. Returns 0 or -ENOMEM. */
+int shifts_find(const struct shift_counts *counts, struct shift *shifts, struct shift_trend *trend);
+
+/*
+ * Compare one count of each run, as shifts_find() does but by itself: not tested where a side or
+ * both have too few runs. @counts has one function.
+ */
+struct shift shift_alone(const struct shift_counts *counts);
+
+/*
+ * Holm's procedure over @count chances @p: @level[i] is what p[i] is held against, smaller ones
+ * first; 0 where an earlier one failed already. How many are told apart, p[i] <= level[i].
+ * Returns that, or -ENOMEM.
+ */
+long shifts_holm(const double *p, size_t count, double alpha, double *level);
+
+/* The change's interval at @level into @low and @high, both logarithms. */
+void shift_interval(const struct shift *shift, double level, double *low, double *high);
+
+/*
+ * By which part more a function of @count samples a run must weigh to be told apart at @level in
+ * four of five comparisons: 0.1 for 10 %.
+ */
+double shift_detectable(const struct shift_trend *trend, const struct shift_counts *counts,
+	double count, double level);
+
+#endif

@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files are merged with a root for each, which says what can be added; then one pass puts the
+ * stacks below those roots on each other, under names that both versions have. What belongs to
+ * which run stands in the tree as a sample's thread does: so filters and turns keep it.
+ *
+ * A run's factor is of parts of the program that have nothing in common: of functions by
+ * themselves, inlined or not, which differs between builds; and where one has much of the program,
+ * as code that is inlined everywhere, of the stacks it ends.
+ */
+#include "cli/compare/sides.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/compare/shifts.h"
+#include "cli/formats/merge.h"
+#include "cli/symbols/demangle.h"
+#include "render/transform.h"
+
+#define NS_PER_S 1e9
+
+/* A function with more of all samples is taken apart by its stacks. */
+#define PART_SHARE 0.1
+
+/* ---- which runs ------------------------------------------------------------------------------ */
+
+static unsigned greatest_divisor(unsigned a, unsigned b)
+{
+	while (b) {
+		unsigned rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+unsigned sides_scale(const struct sides *sides, unsigned run)
+{
+	unsigned new_runs = sides->runs - sides->old_runs;
+
+	return (run < sides->old_runs ? new_runs : sides->old_runs) /
+	       greatest_divisor(sides->old_runs, new_runs);
+}
+
+unsigned sides_run(const struct calltree_sample *sample)
+{
+	return sample->thread;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static int refuse_empty(const struct sides_files *files, unsigned run, struct diag_message *message)
+{
+	const char *program = files->programs[run >= files->old_runs];
+
+	if (program)
+		return diag_fail(
+			message, -EINVAL, "a run of '%s' has no samples to compare", program);
+	return diag_fail(message, -EINVAL, "'%s' has no stacks to compare", files->paths[run]);
+}
+
+/* The mean period is for weights that had to be made nanoseconds. */
+static int read_files(struct sides *sides, const struct options *options,
+	const struct sides_files *files, double *period_ns, struct diag_message *message)
+{
+	struct merge merge = {.files = 0};
+	int error = 0;
+
+	for (unsigned run = 0; !error && run < files->runs; run++) {
+		struct input input;
+		char root[16];
+
+		snprintf(root, sizeof(root), "%u", run);
+		error = input_read(&input, files->paths[run], options->sample_type, message);
+		if (!error && !calltree_total(input.tree))
+			error = refuse_empty(files, run, message);
+		if (!error)
+			error = merge_add(&merge, &input, root, message);
+		*period_ns += (double)input.facts.period_ns / files->runs;
+		input_release(&input);
+	}
+	/* Nobody who compares runs misses these. */
+	merge.had_times = false;
+	merge.marks = 0;
+	if (!error)
+		error = merge_end(&merge, &sides->input, message);
+	merge_release(&merge);
+	return error;
+}
+
+/* ---- one tree -------------------------------------------------------------------------------- */
+
+enum {
+	ON_OLD = 1,
+	ON_NEW = 2,
+	ON_BOTH = 3,
+	HAS_ADDRESSES = 4 /* of a module that is the same in both versions */
+};
+
+struct joining {
+	struct sides *sides;
+	const struct calltree *from; /* with a root for each run */
+	uint32_t *run;		     /* [node] */
+	uint32_t *place;	     /* [node] -> node of the joined tree */
+	uint32_t *frame_of;	     /* [frame] -> frame of it, plus 1; 0: none yet */
+	uint8_t *frame_sides;	     /* [frame]: which sides have it, or its module */
+	uint32_t *frame_nodes;	     /* [frame]: how many nodes are of it */
+};
+
+static void find_runs(struct joining *joining)
+{
+	const struct calltree *from = joining->from;
+
+	for (uint32_t i = 1; i < calltree_nodes(from); i++) {
+		const struct calltree_node *node = calltree_node_at(from, i);
+
+		joining->run[i] =
+			node->parent == CALLTREE_ROOT
+				? (uint32_t)strtoul(
+					  calltree_frame_at(from, node->frame)->name, NULL, 10)
+				: joining->run[node->parent];
+		if (node->parent == CALLTREE_ROOT)
+			continue;
+		joining->frame_sides[node->frame] |=
+			joining->run[i] < joining->sides->old_runs ? ON_OLD : ON_NEW;
+		joining->frame_nodes[node->frame]++;
+	}
+}
+
+static int by_module(const void *left, const void *right, void *context)
+{
+	const struct calltree *tree = context;
+
+	return strcmp(calltree_frame_at(tree, *(const uint32_t *)left)->module,
+		calltree_frame_at(tree, *(const uint32_t *)right)->module);
+}
+
+/*
+ * The frames from @first to @end are of one module: their sides become the module's. Where most
+ * stacks that have a part of it without a name have one that both versions have, its addresses mean
+ * the same in both.
+ */
+static void spread_module(struct joining *joining, const uint32_t *first, const uint32_t *end)
+{
+	uint64_t nodes = 0, nodes_of_both = 0;
+	uint8_t sides = 0;
+
+	for (const uint32_t *at = first; at < end; at++) {
+		bool is_both = joining->frame_sides[*at] == ON_BOTH;
+
+		sides |= joining->frame_sides[*at];
+		if (calltree_frame_at(joining->from, *at)->kind != CALLTREE_UNNAMED)
+			continue;
+		nodes += joining->frame_nodes[*at];
+		nodes_of_both += is_both ? joining->frame_nodes[*at] : 0;
+	}
+	if (nodes_of_both > nodes / 2)
+		sides |= HAS_ADDRESSES;
+	for (const uint32_t *at = first; at < end; at++)
+		joining->frame_sides[*at] = sides;
+}
+
+static int spread_sides(struct joining *joining)
+{
+	uint32_t frames = calltree_frames(joining->from), end;
+	uint32_t *sorted = calloc((size_t)frames + 1, sizeof(*sorted));
+	void *from = (void *)(uintptr_t)joining->from;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < frames; i++)
+		sorted[i] = i;
+	qsort_r(sorted, frames, sizeof(*sorted), by_module, from);
+	for (uint32_t i = 0; i < frames; i = end) {
+		for (end = i; end < frames && !by_module(&sorted[i], &sorted[end], from);)
+			end++;
+		spread_module(joining, sorted + i, sorted + end);
+	}
+	free(sorted);
+	return 0;
+}
+
+/* The frame that stands for @number on both sides. */
+static uint32_t joined_frame(struct joining *joining, uint32_t number)
+{
+	const struct calltree_frame *frame = calltree_frame_at(joining->from, number);
+	uint8_t sides = joining->frame_sides[number];
+	const char *module = (sides & ON_BOTH) == ON_BOTH ? frame->module : "";
+	struct calltree *to = joining->sides->joined;
+	char *name;
+
+	if (joining->frame_of[number])
+		return joining->frame_of[number] - 1;
+	if (frame->kind == CALLTREE_WAIT)
+		module = frame->module; /* the kind of wait */
+	if (frame->kind == CALLTREE_UNNAMED && !(sides & HAS_ADDRESSES)) {
+		if (asprintf(&name, "[%s]", frame->module) < 0)
+			name = NULL;
+	} else {
+		name = strdup(frame->name);
+		if (name)
+			demangle_drop_copies(name);
+	}
+	/* Out of memory it is known by the name it has; the tree will say so. */
+	joining->frame_of[number] =
+		calltree_frame(to, name && *name ? name : frame->name, module, frame->kind) + 1;
+	free(name);
+	return joining->frame_of[number] - 1;
+}
+
+/* A sample holds 32 bits of a weight. */
+static void add_weight(
+	struct calltree *to, uint32_t node, uint32_t run, uint64_t weight, bool waits)
+{
+	calltree_add(to, node, weight);
+	for (uint64_t part; weight && !calltree_error(to); weight -= part) {
+		part = weight < UINT32_MAX ? weight : UINT32_MAX;
+		calltree_sample(to, &(struct calltree_sample){.node = node,
+					    .weight = (uint32_t)part,
+					    .thread = run,
+					    .kind = waits ? CALLTREE_WAITING : CALLTREE_ON_CPU});
+	}
+}
+
+static void join_node(struct joining *joining, uint32_t number)
+{
+	const struct calltree_node *node = calltree_node_at(joining->from, number);
+	const struct calltree_frame *frame = calltree_frame_at(joining->from, node->frame);
+	uint64_t scale = sides_scale(joining->sides, joining->run[number]), weight;
+
+	/* Processes and threads of two runs are not the same ones. */
+	joining->place[number] = joining->place[node->parent];
+	if (frame->kind != CALLTREE_PROCESS && frame->kind != CALLTREE_THREAD &&
+		frame->kind != CALLTREE_IDLE)
+		joining->place[number] = calltree_child(joining->sides->joined,
+			joining->place[node->parent], joined_frame(joining, node->frame));
+	if (__builtin_mul_overflow(node->self, scale, &weight))
+		weight = UINT64_MAX; /* beyond the tree's ceiling */
+	if (weight)
+		add_weight(joining->sides->joined, joining->place[number], joining->run[number],
+			weight, frame->kind == CALLTREE_WAIT);
+}
+
+static void name_runs(struct sides *sides)
+{
+	for (unsigned run = 0; run < sides->runs; run++) {
+		bool is_new = run >= sides->old_runs;
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s %u", is_new ? "new" : "old",
+			run - (is_new ? sides->old_runs : 0) + 1);
+		calltree_thread(sides->joined, run, name, is_new ? "new" : "old");
+	}
+}
+
+/* Returns 0 or -errno. */
+static int join(struct sides *sides)
+{
+	const struct calltree *from = sides->input.tree;
+	struct joining joining = {
+		.sides = sides,
+		.from = from,
+		.run = calloc((size_t)calltree_nodes(from) + 1, sizeof(uint32_t)),
+		.place = calloc((size_t)calltree_nodes(from) + 1, sizeof(uint32_t)),
+		.frame_of = calloc((size_t)calltree_frames(from) + 1, sizeof(uint32_t)),
+		.frame_sides = calloc((size_t)calltree_frames(from) + 1, 1),
+		.frame_nodes = calloc((size_t)calltree_frames(from) + 1, sizeof(uint32_t)),
+	};
+	int error = -ENOMEM;
+
+	sides->joined = calltree_new();
+	if (sides->joined && joining.run && joining.place && joining.frame_of &&
+		joining.frame_sides && joining.frame_nodes) {
+		find_runs(&joining);
+		error = spread_sides(&joining);
+	}
+	if (!error) {
+		name_runs(sides);
+		for (uint32_t i = 1; i < calltree_nodes(from); i++)
+			join_node(&joining, i);
+		error = calltree_finish(sides->joined);
+	}
+	free(joining.run);
+	free(joining.place);
+	free(joining.frame_of);
+	free(joining.frame_sides);
+	free(joining.frame_nodes);
+	return error;
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+/* How many samples a unit of weight is, where weights had to be made nanoseconds. */
+static double unit_samples(const struct sides *sides)
+{
+	uint64_t period_ns = sides->input.facts.period_ns;
+
+	return period_ns ? (double)period_ns / (sides->sample_s * NS_PER_S) : 1;
+}
+
+double sides_weight(const struct sides *sides, const struct calltree_sample *sample)
+{
+	return sample->weight * unit_samples(sides) / sides_scale(sides, sides_run(sample));
+}
+
+/* Where counts go, [what * runs + run] each; NULL: nowhere. */
+struct counting {
+	double *self, *total;	 /* of functions */
+	double *parts;		 /* of parts of the program, by ... */
+	const uint32_t *part_of; /* [position] */
+};
+
+/*
+ * Which part of @ranking's tree each position's own weight is of, into @part_of: the function
+ * there, or the position. Returns how many parts, or -ENOMEM.
+ */
+static long find_parts(const struct ranking *ranking, uint32_t *part_of)
+{
+	const struct calltree *tree = ranking->tree;
+	const struct preorder *preorder = &ranking->preorder;
+	double *weights = calloc((size_t)ranking->functions + 1, sizeof(*weights));
+	double most = PART_SHARE * (double)calltree_total(tree);
+	long parts = ranking->functions + 1;
+
+	if (!weights)
+		return -ENOMEM;
+	part_of[0] = ranking->function_at[0];
+	for (uint32_t at = 1; at < preorder->nodes; at++) {
+		part_of[at] = ranking->function_at[at];
+		weights[part_of[at]] +=
+			(double)calltree_node_at(tree, preorder->order[at])->self;
+	}
+	for (uint32_t at = 1; at < preorder->nodes; at++)
+		if (weights[part_of[at]] > most)
+			part_of[at] = (uint32_t)parts++;
+	free(weights);
+	return parts;
+}
+
+/* @below: [position] -> weight of @run; its own at first, then with all below it. */
+static void count_run(const struct sides *sides, const struct ranking *ranking,
+	const struct counting *counting, uint32_t *within, double *below, unsigned run)
+{
+	const struct preorder *preorder = &ranking->preorder;
+	size_t runs = sides->runs;
+
+	memset(within, 0, ((size_t)ranking->functions + 1) * sizeof(*within));
+	for (uint32_t at = 1; at < preorder->nodes; at++) {
+		if (counting->self)
+			counting->self[ranking->function_at[at] * runs + run] += below[at];
+		if (counting->parts)
+			counting->parts[counting->part_of[at] * runs + run] += below[at];
+	}
+	for (uint32_t at = preorder->nodes; --at;)
+		below[preorder->position[calltree_node_at(ranking->tree, preorder->order[at])
+						 ->parent]] += below[at];
+	for (uint32_t at = 1; counting->total && at < preorder->nodes; at++) {
+		uint32_t function = ranking->function_at[at];
+
+		if (at < within[function])
+			continue;
+		counting->total[function * runs + run] += below[at];
+		within[function] = preorder->end[at];
+	}
+}
+
+/* Returns 0 or -ENOMEM. */
+static int count_functions(
+	const struct sides *sides, const struct ranking *ranking, const struct counting *counting)
+{
+	const struct calltree *tree = ranking->tree;
+	uint32_t nodes = ranking->preorder.nodes;
+	uint32_t *within = calloc((size_t)ranking->functions + 1, sizeof(*within));
+	double *below = calloc(nodes, sizeof(*below));
+	int error = within && below ? 0 : -ENOMEM;
+
+	for (unsigned run = 0; !error && run < sides->runs; run++) {
+		memset(below, 0, nodes * sizeof(*below));
+		for (size_t i = 0; i < calltree_samples(tree); i++) {
+			const struct calltree_sample *sample = calltree_sample_at(tree, i);
+
+			if (sides_run(sample) == run)
+				below[ranking->preorder.position[sample->node]] +=
+					sides_weight(sides, sample);
+		}
+		count_run(sides, ranking, counting, within, below, run);
+	}
+	free(within);
+	free(below);
+	return error;
+}
+
+static double *counts_new(const struct sides *sides, size_t things)
+{
+	return calloc((things + 1) * sides->runs, sizeof(double));
+}
+
+/* Of @whole, all that is measured: what filters leave may be what changed. */
+static int find_factors(struct sides *sides, const struct calltree *whole)
+{
+	struct ranking ranking;
+	struct shift_counts counts = {.runs = sides->runs, .old_runs = sides->old_runs};
+	uint32_t *part_of;
+	double *counted = NULL;
+	long parts = -ENOMEM;
+	int error = ranking_init(&ranking, whole);
+
+	if (error)
+		return error;
+	part_of = calloc(ranking.preorder.nodes, sizeof(*part_of));
+	if (part_of)
+		parts = find_parts(&ranking, part_of);
+	if (parts >= 0)
+		counted = counts_new(sides, (size_t)parts);
+	error = counted ? count_functions(sides, &ranking,
+				  &(struct counting){.parts = counted, .part_of = part_of})
+			: -ENOMEM;
+	if (!error) {
+		counts.at = counted;
+		counts.functions = (size_t)parts;
+		for (size_t i = 0; i < counts.functions * counts.runs; i++)
+			counts.total += counted[i];
+		error = shifts_normalise(&counts, sides->log_factors);
+	}
+	free(counted);
+	free(part_of);
+	ranking_release(&ranking);
+	return error;
+}
+
+static int count_all(struct sides *sides)
+{
+	const struct calltree *tree = sides->trees.functions;
+	int error = ranking_init(&sides->ranking, tree);
+
+	if (error)
+		return error;
+	sides->self = counts_new(sides, sides->ranking.functions);
+	sides->total = counts_new(sides, sides->ranking.functions);
+	if (!sides->self || !sides->total)
+		return -ENOMEM;
+	for (size_t i = 0; i < calltree_samples(tree); i++) {
+		const struct calltree_sample *sample = calltree_sample_at(tree, i);
+		double weight = sides_weight(sides, sample);
+
+		sides->run_samples[sides_run(sample)] += weight;
+		sides->samples += weight;
+	}
+	return count_functions(sides, &sides->ranking,
+		&(struct counting){.self = sides->self, .total = sides->total});
+}
+
+/* Of each version something has to be left. */
+static int check_left(const struct sides *sides, struct diag_message *message)
+{
+	double left[2] = {0, 0};
+
+	for (unsigned run = 0; run < sides->runs; run++)
+		left[run >= sides->old_runs] += sides->run_samples[run];
+	if (left[0] > 0 && left[1] > 0)
+		return 0;
+	return diag_fail(message, -EINVAL, "nothing is left to compare of the %s version",
+		left[0] > 0 ? "new" : "old");
+}
+
+int sides_read(struct sides *sides, const struct options *options, const struct sides_files *files,
+	struct diag_message *message)
+{
+	struct calltree *drawn = NULL;
+	enum calltree_times times = CALLTREE_TIMES_CPU;
+	double period_ns = 0;
+	int error;
+
+	*sides = (struct sides){.runs = files->runs, .old_runs = files->old_runs};
+	sides->run_samples = calloc(files->runs, sizeof(double));
+	sides->log_factors = calloc(files->runs, sizeof(double));
+	if (!sides->run_samples || !sides->log_factors)
+		return diag_fail(message, -ENOMEM, "out of memory");
+	error = read_files(sides, options, files, &period_ns, message);
+	if (error)
+		return error;
+	sides->sample_s = period_ns / NS_PER_S;
+	error = join(sides);
+	if (!error && calltree_waits(sides->joined))
+		times = picture_times(options);
+	if (!error)
+		error = transform_times(sides->joined, times, &drawn);
+	if (!error)
+		error = find_factors(sides, drawn ? drawn : sides->joined);
+	calltree_free(drawn);
+	if (error)
+		return diag_fail(message, error, "cannot compare: %s", strerror(-error));
+	error = picture_trees_make(&sides->trees, sides->joined, options, times, "", message);
+	if (error)
+		return error;
+	error = count_all(sides);
+	if (error)
+		return diag_fail(message, error, "cannot compare: %s", strerror(-error));
+	return check_left(sides, message);
+}
+
+void sides_release(struct sides *sides)
+{
+	ranking_release(&sides->ranking);
+	picture_trees_release(&sides->trees);
+	calltree_free(sides->joined);
+	input_release(&sides->input);
+	free(sides->self);
+	free(sides->total);
+	free(sides->run_samples);
+	free(sides->log_factors);
+	*sides = (struct sides){.runs = 0};
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// What functions weigh by themselves and with all they call, in order, and in words. Needs no page.
+//
+// A row is a name in a module, whether the compiler inlined it or not: that is its choice at each
+// call, and nobody's question who asks what a function costs.
+
+import {INLINED, functionsOf} from './aggregate.js';
+import {amountsOf, formatPercent, originOf} from './text.js';
+import {frameTotals} from './tree.js';
+
+/** @typedef {import('./state.js').State} State */
+/** @typedef {{frame: Uint32Array, self: Float64Array, total: Float64Array}} Functions by number */
+
+/**
+ * Weight of a node by itself; of a tree that begins with what ran that is what its first nodes weigh.
+ * @param {import('./tree.js').TreeColumns} tree @param {number} node @param {boolean} isReversed
+ */
+export function selfAt({self, total, parent}, node, isReversed) {
+	return !isReversed ? self[node] : parent[node] ? 0 : total[node];
+}
+
+/**
+ * @param {import('./decode.js').Profile} profile @param {import('./tree.js').TreeColumns} tree
+ * @returns {Functions} each stack once in a function's total
+ */
+export function weighFunctions(profile, tree) {
+	const functions = functionsOf(profile);
+	const frame = tree.frame.map(one => functions[one]);
+	const totals = frameTotals({...tree, frame}, profile.frames);
+	const selves = new Float64Array(profile.frames);
+	for (let node = 1; node < tree.nodes; node++)
+		selves[frame[node]] += selfAt(tree, node, profile.reversed);
+	const there = Uint32Array.from(totals.keys()).filter(one => totals[one] > 0);
+	return {frame: there, self: Float64Array.from(there, one => selves[one]),
+		total: Float64Array.from(there, one => totals[one])};
+}
+
+/** @typedef {'name' | 'module' | 'self' | 'total'} By what rows are sorted */
+
+export const BY = /** @type {By[]} */ (['name', 'module', 'self', 'total']);
+export const COLUMNS = /** @type {[string, By, string][]} */ ([
+	['Function', 'name', ''], ['Module', 'module', 'module'],
+	['Self', 'self', 'amount'], ['Self %', 'self', 'share'], ['Total', 'total', 'amount'],
+	['Total %', 'total', 'share']]);
+
+/** By what, and which way: as links have it. */
+export const SORTS = BY.flatMap(by => [`${by}-falling`, `${by}-rising`]);
+export const FIRST_SORT = 'self-falling';
+
+/** @param {By} by */
+export function risesFirst(by) {
+	return by === 'name' || by === 'module';
+}
+
+/**
+ * Numbers of functions in order, the heavier one first where that does not tell.
+ * @param {Functions} functions @param {(i: number) => string} textOf of a text that is sorted by
+ * @param {By} by @param {boolean} rises @param {(i: number) => boolean} isKept
+ */
+export function sortFunctions({frame, self, total}, textOf, by, rises, isKept) {
+	const kept = Uint32Array.from(frame.keys()).filter(isKept);
+	const weight = by === 'self' ? self : total;
+	const texts = risesFirst(by) ? Array.from(frame, (_, i) => textOf(i)) : [];
+	const sign = rises ? 1 : -1;
+	return kept.sort((a, b) => (risesFirst(by)
+		? (texts[a] < texts[b] ? -sign : texts[a] > texts[b] ? sign : 0) : sign * (weight[a] - weight[b]))
+		|| total[b] - total[a] || a - b);
+}
+
+/**
+ * Rows of a table: numbers of the functions that are shown, of those with a match where one is looked for.
+ * @param {State} state @param {import('./search.js').Finder} finder
+ */
+export function functionsShown(state, {matches}) {
+	const functions = /** @type {Functions} */ (state.functions);
+	const {frame} = functions;
+	const [by, way] = state.sort.split('-');
+	return sortFunctions(functions, i => by === 'name' ? state.profile.name(frame[i])
+		: originIn(state, frame[i]), /** @type {By} */ (by), way === 'rising',
+	i => !matches || matches[frame[i]] === 1);
+}
+
+/** What is written in a row; amounts are several. @param {State} state @param {number} i of a function */
+export function cellsOf(state, i) {
+	const {frame, self, total} = /** @type {Functions} */ (state.functions);
+	const weights = [self[i], total[i]].flatMap(weight =>
+		[amountsOf(state, weight), [formatPercent(weight, state.upright.total[0])]]);
+	return [[state.profile.name(frame[i]) || '(no name)'], [originIn(state, frame[i])], ...weights];
+}
+
+/** A module, and of what kind it is that is none. @param {State} state @param {number} frame */
+function originIn({profile}, frame) {
+	return profile.frameKind[frame] === INLINED ? profile.modules[profile.frameModule[frame]]
+		: originOf(profile, frame);
+}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+#
+# Runs to compare: some that were recorded, and some that are made, whose truth is known.
+#
+# goldens/diff_NAME.txt.xz has a line for each stack, a tab, and of each run in which it was seen its
+# number and, but for 1, how often. versions: 60 runs of 2 seconds of tests/targets/versions.c, then
+# 60 whose tenth is 15 % slower. cc1plus: 20 runs of a compiler, the innermost four frames.
+import lzma
+import math
+import pathlib
+import random
+
+GOLDENS = pathlib.Path(__file__).parent / "goldens"
+RECORDED = {"versions": 120, "cc1plus": 20}
+
+# Stacks below main() of tests/targets/versions.c, and how much of a hundred each has.
+SHARES = {
+    "read_input;parse;work_[i];spin_[i]": 20, "read_input;scan;work_[i];spin_[i]": 10,
+    "plan;order;work_[i];spin_[i]": 15, "plan;choose;work_[i];spin_[i]": 5, "plan;work_[i];spin_[i]": 5,
+    "tenth;spin_[i]": 10, "write_output;format;work_[i];spin_[i]": 12,
+    "write_output;pack;work_[i];spin_[i]": 8, "small_a;work_[i];spin_[i]": 1,
+    "small_b;work_[i];spin_[i]": 2, "small_c;work_[i];spin_[i]": 3, "small_d;work_[i];spin_[i]": 4,
+    "small_e;work_[i];spin_[i]": 5}
+# From run to run, of a whole run and of each function in it.
+RUNS_VARY, FUNCTIONS_VARY = 0.02, 0.01
+
+
+def recorded(name, folder):
+    """Files of folded stacks, one for each run."""
+    runs = [[] for _ in range(RECORDED[name])]
+    with lzma.open(GOLDENS / f"diff_{name}.txt.xz", "rt") as lines:
+        for line in lines:
+            stack, seen = line.rstrip("\n").split("\t")
+            for cell in seen.split():
+                run, _, count = cell.partition(":")
+                runs[int(run)].append(f"{stack} {count or 1}\n")
+    paths = [folder / f"{name}-{i:03}.folded" for i in range(len(runs))]
+    for path, run in zip(paths, runs):
+        path.write_text("".join(run))
+    return paths
+
+
+def toss(draw, mean):
+    """A count that has that mean, as tosses of a coin have it."""
+    if mean > 60:
+        return max(0, round(draw.gauss(mean, math.sqrt(mean))))
+    count, left = 0, draw.expovariate(1)
+    while left < mean:
+        count += 1
+        left += draw.expovariate(1)
+    return count
+
+
+def made(path, draw, samples, factors=None):
+    """A run of so many samples, in which functions take as many times as long as usual."""
+    whole = math.exp(draw.gauss(0, RUNS_VARY))
+    with path.open("w") as out:
+        for stack, share in SHARES.items():
+            mean = samples * share / 100 * whole * math.exp(draw.gauss(0, FUNCTIONS_VARY))
+            for name, factor in (factors or {}).items():
+                if name in stack.split(";"):
+                    mean *= factor
+            count = toss(draw, mean)
+            if count:
+                out.write(f"_start;main;{stack} {count}\n")
+    return path
+
+
+def two_sides(folder, seed, runs, samples, factors):
+    """So many runs of an old and a new version, as words of a command line."""
+    draw = random.Random(seed)
+    old = [made(folder / f"old-{i}.folded", draw, samples) for i in range(runs)]
+    new = [made(folder / f"new-{i}.folded", draw, samples, factors) for i in range(runs)]
+    return [*old, "--", *new]

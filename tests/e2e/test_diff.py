@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: MIT
+#
+# Versions of a program compared: equal ones raise no alarm, a change is found and named where it is,
+# and what is said, drawn and returned is the same. The statistics themselves are held against R in
+# tests/unit/test-shifts.c.
+import collections
+import concurrent.futures
+import json
+import math
+import os
+import random
+import re
+import subprocess
+
+import pytest
+
+import diffs
+import picture
+import pixels
+
+FRAME_TEXTS, LEGEND = 51, 38
+
+
+def compare(run, *words):
+    result = run("-q", "diff", "--json", *words)
+    assert (result.returncode, result.stderr) == (0, ""), result.stderr
+    return json.loads(result.stdout)
+
+
+def named(found):
+    return {(one["name"], one["of"]): one for one in found["changes"] if one["named"]}
+
+
+def is_alarm(found):
+    return found["program"]["told"] or any(one["told"] for one in found["changes"])
+
+
+@pytest.mark.parametrize("name, runs", [("versions", 60), ("cc1plus", 20)])
+def test_equal_runs_raise_no_alarm(run, tmp_path, name, runs):
+    """Five against five of one version, many times: of a chance of 5 %, 7.5 % are allowed."""
+    equal = diffs.recorded(name, tmp_path)[:runs]
+    draw = random.Random(4)
+    splits = [draw.sample(equal, 10) for _ in range(120)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        alarms = sum(pool.map(
+            lambda split: is_alarm(compare(run, *split[:5], "--", *split[5:])), splits))
+    assert alarms <= 0.075 * len(splits)
+
+
+def test_a_change_is_found_among_recorded_runs(run, tmp_path):
+    runs = diffs.recorded("versions", tmp_path)
+    found = compare(run, *runs[:60], "--", *runs[60:])
+    assert list(named(found)) == [("tenth", "total")]
+    change = named(found)["tenth", "total"]
+    assert 0 < change["low"] < 0.15 < change["high"]
+    # Not by which of the two is called the new one.
+    back = named(compare(run, *runs[60:], "--", *runs[:60]))["tenth", "total"]
+    assert math.isclose(math.log1p(back["change"]), -math.log1p(change["change"]), rel_tol=1e-4)
+
+
+@pytest.mark.sanitized
+def test_a_change_is_named_where_it_is(run, tmp_path):
+    """A callee and not its callers, a caller and not what is inlined everywhere, nothing else."""
+    found = compare(run, *diffs.two_sides(tmp_path, 1, 10, 4000, {"order": 1.4}))
+    assert set(named(found)) == {("order", "total")}
+    told = {one["name"] for one in found["changes"] if one["told"]}
+    assert told >= {"order", "plan"}
+    change = named(found)["order", "total"]
+    assert change["low"] < 0.4 < change["high"] and change["high"] - change["low"] < 0.25
+    assert 4 < change["points"] < 8  # 15 % of the program became 40 % slower
+    found = compare(run, *diffs.two_sides(tmp_path, 2, 10, 4000, {"tenth": 1.5}))
+    assert set(named(found)) == {("tenth", "total")}
+
+
+def test_functions_come_and_go(run, tmp_path):
+    words = diffs.two_sides(tmp_path, 3, 6, 4000, {})
+    for path in words[:6]:
+        path.write_text(path.read_text() + "_start;main;removed 300\n")
+    for path in words[7:]:
+        path.write_text(path.read_text() + "_start;main;added 300\n")
+    found = compare(run, *words)
+    assert {name: one["change"] for (name, _), one in named(found).items()} == {
+        "added": None, "removed": None}
+    text = run("-q", "diff", *words).stdout
+    assert re.search(r"\+[67]\.\d +0\.0 +\d+ +new +added$", text, re.M)
+    assert re.search(r"-[67]\.\d +\d+ +0\.0 +gone +removed$", text, re.M)
+
+
+def test_a_caller_that_was_inlined_cost_nothing(run, tmp_path):
+    """Its stacks are there as before, without it."""
+    words = diffs.two_sides(tmp_path, 16, 6, 4000, {"tenth": 1.5})
+    for path in words[7:]:
+        path.write_text(path.read_text().replace("plan;", ""))
+    found = compare(run, *words)
+    assert set(named(found)) == {("tenth", "total")}
+    assert [one["new"] for one in found["changes"] if one["name"] == "plan" and one["told"]] == [0]
+
+
+@pytest.mark.parametrize("old, new", [
+    ("f.constprop.0", "f.isra.0.cold"),
+    ("f [clone .part.0]", "f"),
+    ("core::run::h0123456789abcdef", "core::run::hfedcba9876543210"),
+    ("core::run::h0123456789abcdef", "core::run"),
+])
+def test_copies_of_a_function_are_one(run, tmp_path, old, new):
+    words = diffs.two_sides(tmp_path, 4, 4, 2000, {})
+    for i, path in enumerate(words):
+        if path != "--":
+            path.write_text(f"{path.read_text()}_start;{old if i < 4 else new} 500\n")
+    found = compare(run, *words)
+    assert not named(found)
+    assert sum(one["name"] in (old, new, "f", "core::run") for one in found["changes"]) == 1
+
+
+@pytest.mark.parametrize("new, names", [
+    (("0x10", "0x20"), {"[lib.so+0x10]", "[lib.so+0x20]"}), (("0x30", "0x44"), {"[lib.so]"})])
+def test_code_without_names(run, tmp_path, new, names):
+    """Addresses are names where both versions have them; in another build they mean nothing."""
+    words = diffs.two_sides(tmp_path, 15, 4, 2000, {})
+    for i, path in enumerate(words):
+        if path != "--":
+            one, other = ("0x10", "0x20") if i < 4 else new
+            path.write_text(f"{path.read_text()}main;[lib.so+{one}] 300\nmain;[lib.so+{other}] 500\n")
+    found = compare(run, *words)
+    assert not named(found)
+    assert {one["name"] for one in found["changes"] if "lib.so" in one["name"]} == names
+
+
+def test_what_doubles_moves_nothing_else(run, tmp_path):
+    """Of shares all others would fall."""
+    found = compare(run, *diffs.two_sides(tmp_path, 5, 10, 8000, {"parse": 2}))
+    assert set(named(found)) == {("parse", "total")}
+    assert abs(named(found)["parse", "total"]["change"] - 1) < 0.15
+    assert abs(found["common"]) < 0.03
+    assert found["program"]["told"] and 0.15 < found["program"]["change"] < 0.25
+
+
+def test_all_alike_is_the_program(run, tmp_path):
+    found = compare(run, *diffs.two_sides(tmp_path, 6, 8, 4000, {"spin_[i]": 1.5}))
+    assert not named(found)
+    assert found["program"]["told"] and abs(found["program"]["change"] - 0.5) < 0.05
+    assert abs(found["common"] - 0.5) < 0.05
+
+
+def test_one_run_each_tells_large_changes_only(run, tmp_path):
+    words = diffs.two_sides(tmp_path, 7, 1, 8000, {"tenth": 1.3})
+    result = run("-q", "diff", words[0], words[2])
+    assert "one run each: only large changes can be told\n" in result.stdout
+    assert "Nothing moved by more" in result.stdout
+    words = diffs.two_sides(tmp_path, 7, 1, 8000, {"tenth": 3})
+    assert set(named(compare(run, *words))) == {("tenth", "total")}
+
+
+def test_few_runs_of_many(run, tmp_path):
+    """Sides of different size weigh alike in the picture, and are told by their runs."""
+    words = diffs.two_sides(tmp_path, 8, 6, 4000, {"tenth": 2})
+    found = compare(run, *words[:3], "--", *words[7:])
+    assert (found["old_runs"], found["new_runs"]) == (3, 6)
+    assert set(named(found)) == {("tenth", "total")}
+    assert run("-q", "diff", *words[:3], "--", *words[7:], "-o", "d.svg", "--by", "process"
+               ).returncode == 0
+    drawn = picture.Picture(tmp_path / "d.svg")
+    weights = collections.Counter()
+    for path, weight in zip(drawn.paths, picture.numbers(drawn.columns[picture.WEIGHTS])):
+        weights[path[:1]] += weight
+    assert abs(weights["new",] / weights["old",] - 1.1) < 0.05
+
+
+# ---- what is said -------------------------------------------------------------------------------
+
+def test_the_text_says_what_json_does(run, tmp_path):
+    words = diffs.two_sides(tmp_path, 9, 10, 4000, {"tenth": 1.4, "scan": 0.7})
+    found, text = compare(run, *words), run("-q", "diff", *words).stdout
+    assert text.startswith("10 old runs and 10 new, ")
+    rows = re.findall(r"^ +([+-][\d.]+) +(\d+) +(\d+) +([+-][\d.]+) % \(([+-][\d.]+) % to "
+                      r"([+-][\d.]+) %\) +(\w+), with what it calls$", text, re.M)
+    assert len(rows) == len(named(found)) == 2
+    for points, old, new, change, low, high, name in rows:
+        one = named(found)[name, "total"]
+        assert float(points) == pytest.approx(one["points"], abs=0.051)
+        assert [int(old), int(new)] == pytest.approx([one["old"], one["new"]], abs=0.51)
+        assert [float(change), float(low), float(high)] == pytest.approx(
+            [100 * one[key] for key in ("change", "low", "high")], abs=0.051)
+    assert f"moved by more than {found['most_points']:.1f} points" in text
+    assert f"to change by {100 * found['detectable']:.1f} % to be seen" in text
+
+
+def test_times_are_times(run, tmp_path):
+    words = diffs.two_sides(tmp_path, 10, 3, 4000, {})
+    for i, path in enumerate(words):
+        if path != "--":
+            run("-q", "merge", path, "-o", f"{i}.pb.gz")
+    profiles = sorted(tmp_path.glob("*.pb.gz"))
+    assert run("-q", "diff", *profiles[:3], "--", *profiles[3:]).stdout == run(
+        "-q", "diff", *words).stdout
+
+
+@pytest.mark.parametrize("limit, status", [
+    ("30", 1), ("50", 0), ("tenth=30", 1), ("^tenth$=50", 0), ("scan=1", 0), ("x=y=1", 0)])
+def test_fail_over(run, tmp_path, limit, status):
+    words = diffs.two_sides(tmp_path, 11, 10, 4000, {"tenth": 1.4, "scan": 0.6})
+    result = run("diff", *words, "--fail-over", limit)
+    assert result.returncode == status
+    assert bool(re.search(r"^flamerun: tenth is slower: \+\d+\.\d % .*--fail-over", result.stderr,
+                          re.M)) == bool(status)
+    assert "tenth" in result.stdout
+
+
+def test_the_program_can_fail_too(run, tmp_path):
+    words = diffs.two_sides(tmp_path, 12, 8, 4000, {"spin_[i]": 1.5})
+    result = run("diff", *words, "--fail-over", "20")
+    assert result.returncode == 1
+    assert "flamerun: the program is slower: +" in result.stderr
+
+
+# ---- the picture --------------------------------------------------------------------------------
+
+def test_the_picture_has_the_verdicts(run, tmp_path):
+    words = diffs.two_sides(tmp_path, 13, 10, 4000, {"order": 1.6, "tenth": 0.5})
+    assert run("-q", "diff", *words, "-o", "d.svg", "-o", "d.png", "-o", "d.pdf").returncode == 0
+    drawn = picture.Picture(tmp_path / "d.svg")
+    lengths = list(picture.numbers(drawn.columns[picture.LENGTHS]))
+    names, at = [], 0
+    for length in lengths:
+        names.append(drawn.columns[picture.NAMES][at:at + length].decode())
+        at += length
+    colors = dict(zip(names, picture.numbers(drawn.columns[11])))
+    shades = [tuple(drawn.columns[4][3 * i:3 * i + 3]) for i in range(len(drawn.columns[4]) // 3)]
+    shade = {name: shades[color] for name, color in colors.items()}
+    assert shade["order"][0] > shade["order"][2] + 60  # red
+    assert shade["tenth"][2] > shade["tenth"][0] + 60  # blue
+    assert 0 < shade["plan"][0] - shade["plan"][2] < shade["order"][0] - shade["order"][2]  # paler
+    assert max(shade["scan"]) - min(shade["scan"]) < 8  # grey
+    texts = dict(zip(names, picture.texts(drawn.columns[FRAME_TEXTS])))
+    found = named(compare(run, *words))["order", "total"]
+    assert texts["order"] == (
+        f"{found['old']:.0f} to {found['new']:.0f} a run, {100 * found['change']:+.1f} % "
+        f"({100 * found['low']:+.1f} % to {100 * found['high']:+.1f} %)")
+    assert texts["plan"].endswith("; by others") and texts["scan"].endswith("; may be chance")
+    assert list(picture.texts(drawn.columns[LEGEND])) == [
+        "slower", "slower by others", "faster", "no change that is more than chance"]
+    # The same colours wherever it is drawn.
+    text = (tmp_path / "d.svg").read_text()
+    for name in ("order", "tenth", "plan"):
+        assert re.search(r"rgb\(" + r", ?".join(f"{value / 255 * 100:.2f}"[:4] + r"[\d.]*%"
+                         for value in shade[name]), text), name
+    png = pixels.read(tmp_path / "d.png")
+    seen = {png.at(x, y) for y in range(0, png.height, 3) for x in range(0, png.width, 3)}
+    assert {shade["order"], shade["tenth"], shade["plan"]} <= seen
+
+
+def test_a_palette_for_other_eyes(run, tmp_path):
+    words = diffs.two_sides(tmp_path, 14, 8, 4000, {"order": 2, "tenth": 0.5})
+    for palette in ("hot", "okabe-ito", "cividis"):
+        run("-q", "diff", *words, "-o", f"{palette}.svg", "--palette", palette)
+    light = {name: picture.columns(tmp_path / f"{name}.svg")[4]
+             for name in ("hot", "okabe-ito", "cividis")}
+    assert light["hot"] != light["okabe-ito"] == light["cividis"]
+
+
+# ---- what cannot be done ------------------------------------------------------------------------
+
+@pytest.fixture
+def two(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("main;f 100\nmain;g 100\n")
+
+
+@pytest.mark.parametrize("words, message", [
+    (["a"], "diff wants files of two versions, -- between"),
+    ([], "diff wants files of two versions, -- between"),
+    (["a", "b", "a"], "diff wants files of two versions, -- between"),
+    (["a", "--"], "diff wants files of two versions, -- between"),
+    (["--", "a", "b"], "diff wants files of two versions, -- between"),
+    (["a", "--", "b", "--", "a"], "diff compares two versions, not three"),
+    (["a", "c"], "cannot open 'c': No such file or directory"),
+    (["a", "b", "--focus", "x"], "nothing is left to compare of the old version"),
+    (["a", "empty"], "'empty' has no stacks to compare"),
+    (["a", "b", "-o", "d.folded"], "diff draws pictures, which 'd.folded' would be none"),
+    (["a", "b", "-o", "no/d.svg"], "cannot write 'no/d.svg': No such file or directory"),
+    (["a", "b", "--by", "module"], "diff compares functions, with --by process a root for each version"),
+    (["a", "b", "--csv"], "--csv is for flamerun top"),
+    (["a", "b", "-r", "99"], "--rate means nothing to diff: it runs no program"),
+    (["a", "b", "-n", "2"], "diff -n wants two programs behind --"),
+    (["-n", "2", "--", "true"], "diff -n wants two programs, --- between"),
+    (["-n", "2", "--", "true", "---"], "diff -n wants two programs, --- between"),
+    (["-n", "0", "--", "true", "---", "true"], "--runs wants a whole number from 1 to 1000, not '0'"),
+    (["a", "b", "--fail-over", "f=x"], "--fail-over wants PERCENT or REGEX=PERCENT, not 'f=x'"),
+    (["a", "b", "--fail-over", "=5"], "--fail-over wants PERCENT or REGEX=PERCENT, not '=5'"),
+    (["a", "b", "--fail-over", "("], "--fail-over: Unmatched ( or \\( at character 1 of '('"),
+])
+def test_refusals(run, two, tmp_path, words, message):
+    (tmp_path / "empty").write_text("")
+    result = run("-q", "diff", *words)
+    assert (result.returncode, result.stdout) == (125, "")
+    assert result.stderr.splitlines()[0] == f"flamerun: {message}"
+
+
+def test_what_other_commands_do_not_take(run, two):
+    for words in (["top", "a"], ["render", "a", "-o", "x.svg"], ["true"]):
+        result = run("-q", "--fail-over", "5", *words)
+        assert (result.returncode, result.stderr) == (
+            125, "flamerun: --fail-over is for flamerun diff\n")
+
+
+@pytest.mark.sanitized
+def test_odd_profiles(run, tmp_path):
+    """No more than a sample, equal ones, names that are none; nothing of them reaches a terminal."""
+    (tmp_path / "one").write_text("f 1\n")
+    (tmp_path / "huge").write_text("f 9007199254740000\n")
+    (tmp_path / "odd").write_bytes(b"\033[31m\xff;\"\\ 900\nmain;\xc2\x9bx 1000\n")
+    (tmp_path / "even").write_bytes(b"\033[31m\xff;\"\\ 90\nmain;\xc2\x9bx 1000\n")
+    assert "Of all nothing can be told with these runs.\n" in run("-q", "diff", "one", "one").stdout
+    for words in (["one", "one"], ["one", "one", "--", "one", "one", "one"], ["odd", "one"]):
+        found = compare(run, *words)
+        assert not named(found)
+    assert run("-q", "diff", "huge", "--", "huge", "huge").returncode == 125
+    for words in (["odd", "even"], ["odd", "odd", "--", "even", "even"]):
+        result = run("-q", "diff", *words, "-o", "d.svg")
+        assert result.returncode == 0
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", result.stdout)
+        json.loads(run("-q", "diff", "--json", *words).stdout)
+
+
+def test_where_nobody_reads(run, flamerun, two, tmp_path):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        result = subprocess.run([flamerun, "-q", "diff", "a", "b"], cwd=tmp_path, stdout=full,
+                                stderr=subprocess.PIPE, text=True, check=False)
+    assert (result.returncode, result.stderr) == (
+        125, "flamerun: cannot write to standard output: No space left on device\n")
+    assert run("-q", "diff", "a", "b", "-o", "/dev/full", "--format", "svg").returncode == 125
+    result = run("-q", "diff", "a", "b", "-o", "-", "--format", "svg")
+    assert result.returncode == 0 and result.stdout.startswith("<?xml")

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+#
+# Two programs run in turns to be compared: in which order, what they see, how it ends.
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import profiled
+
+
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory):
+    return profiled.compile_target("versions.c", tmp_path_factory.mktemp("versions"))
+
+
+@pytest.fixture
+def logged(tmp_path, versions):
+    """logged(name, then="") -> a program that works a little, says who it was in a file, then @then."""
+    def make(name, then=""):
+        path = tmp_path / name
+        path.write_text(f'#!/bin/sh\n{versions} 4 >&2\necho {name} "$@" >>log\n{then}\n')
+        path.chmod(0o755)
+        return f"./{name}"
+    return make
+
+
+@pytest.fixture
+def left(tmp_path, monkeypatch):
+    """left() -> what is in the folder for files that go."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return lambda: list(folder.iterdir())
+
+
+def test_in_turns(run, tmp_path, logged, left):
+    result = run("-q", "diff", "-n", "3", "--", logged("old"), "1", "--", "2", "---", logged("new"), "-x")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert (tmp_path / "log").read_text().splitlines() == [
+        "old 1 -- 2", "new -x", "new -x", "old 1 -- 2", "old 1 -- 2", "new -x"]
+    assert result.stdout.startswith("3 old runs and 3 new, ")
+    assert left() == []
+    assert not (tmp_path / "flame.svg").exists()
+
+
+def test_a_change_of_real_runs(run, tmp_path, versions, left):
+    """Ten times as slow in a tenth of the program."""
+    result = run("-q", "diff", "-n", "4", "-o", "d.svg", "-o", "d.pdf", "--", versions, "12",
+                 "---", versions, "12", "900")
+    assert result.returncode == 0
+    assert re.search(r"\+\d+\.\d .* tenth(, with what it calls)?$", result.stdout, re.M)
+    assert left() == [] and (tmp_path / "d.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_what_programs_write_is_dropped(run, tmp_path, logged):
+    (tmp_path / "typed").write_text("typed\n")
+    with (tmp_path / "typed").open() as typed:
+        result = run("-q", "diff", "-n", "1", "--", logged("old", "echo loud; echo err >&2; cat >&2"), "---",
+                     logged("new"), stdin=typed)
+    assert "loud" not in result.stdout
+    assert result.stderr == "err\n"
+
+
+@pytest.mark.parametrize("then, status, message", [
+    ("exit 3", 0, "'./old' ended with status 3 in its run 1"),
+    ("kill -SEGV $$", 125, "'./old' was ended by signal 11 (Segmentation fault) in its run 1"),
+])
+def test_a_program_that_fails(run, logged, left, then, status, message):
+    result = run("diff", "-n", "2", "--", logged("old", then), "---", logged("new"))
+    assert result.returncode == status
+    assert result.stderr.count(f"flamerun: {message}\n") == 1
+    assert left() == []
+
+
+@pytest.mark.parametrize("options, new, status, message", [
+    ([], "./none", 127, "cannot run './none': No such file or directory"),
+    (["--start-paused"], "true", 125, "a run of './old' has no samples to compare"),
+])
+def test_a_program_that_cannot_be_compared(run, logged, left, options, new, status, message):
+    result = run("diff", "-n", "2", *options, "--", logged("old"), "---", new)
+    assert (result.returncode, result.stdout) == (status, "")
+    assert result.stderr.splitlines()[0] == f"flamerun: {message}"
+    assert left() == []
+
+
+def test_where_no_files_can_be(run, logged, monkeypatch):
+    monkeypatch.setenv("TMPDIR", "/nonesuch")
+    result = run("diff", "-n", "2", "--", logged("old"), "---", logged("new"))
+    assert (result.returncode, result.stderr) == (
+        125, "flamerun: cannot make a folder in '/nonesuch': No such file or directory\n")
+
+
+def interrupt(flamerun, folder, words, number, lines):
+    """Sends @number to flamerun and what it runs once @lines stand in their log."""
+    process = subprocess.Popen([flamerun, "diff", "-n", "20", "--", *words], cwd=folder, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    log = folder / "log"
+    while not log.exists() or len(log.read_text().splitlines()) < lines:
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def test_an_interrupt_leaves_what_is_known(flamerun, tmp_path, logged, left):
+    status, out, err = interrupt(flamerun, tmp_path, [logged("old"), "---", logged("new")],
+                                 signal.SIGINT, 4)
+    assert status == -signal.SIGINT
+    assert re.search(r"^flamerun: ended after \d+ of 40 runs, which are compared$", err, re.M)
+    assert re.match(r"\d old runs? and \d new, ", out)
+    assert left() == []
+
+
+def test_an_early_end_is_said(flamerun, tmp_path, logged, left):
+    status, out, err = interrupt(flamerun, tmp_path, [logged("old", "sleep 60"), "---", logged("new")],
+                                 signal.SIGTERM, 1)
+    assert (status, out) == (-signal.SIGTERM, "")
+    assert err.splitlines()[-1] == "flamerun: ended before each program had run"
+    assert left() == []

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Do the packages in the folder $1 serve who installs them? In a Debian root made for that: they are
+# installed by apt, a program is profiled, one is compiled that profiles itself, Python's functions are
+# named, the manual is found; then they are purged, and nothing may be left. As root, with debootstrap.
+set -eu
+
+# What is mounted goes with the namespace, however this ends.
+[ "${2-}" = mounts ] || exec unshare --mount --propagation private "$0" "$1" mounts
+
+debs=$(cd "$1" && pwd)
+root=$debs/root
+# shellcheck source=/dev/null
+release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+
+say()
+{
+	printf '==== %s\n' "$*"
+}
+
+in_root()
+{
+	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+		DEBIAN_FRONTEND=noninteractive sh -ec "$1"
+}
+
+# All that is in the root but what changes by itself.
+list_files()
+{
+	(cd "$root" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./tmp -o -path ./srv \
+		-o -path ./var/cache -o -path ./var/lib/apt -o -path ./var/lib/dpkg -o -path ./var/log \) \
+		-prune -o -printf '%p %y %s %l\n' | grep -v ' d ' | sort)
+}
+
+[ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase "$release" "$root" >"$debs/debootstrap.log"
+mount -t proc proc "$root/proc"
+mkdir -p "$root/srv/debs"
+cp "$debs"/flamerun_*.deb "$debs"/libflameprof1_*.deb "$debs"/libflameprof-dev_*.deb "$root/srv/debs"
+
+say "what the packages depend on, and what is compiled with"
+in_root 'apt-get -qq update && apt-get -qq install --no-install-recommends gcc libc6-dev pkg-config \
+	python3 man-db $(for deb in /srv/debs/*.deb; do dpkg-deb -f "$deb" Depends; done |
+	tr "," "\n" | sed "s/^ *//; s/ .*//" | grep -v flameprof | sort -u) >/dev/null'
+list_files >"$debs/before"
+
+say "install"
+in_root 'apt-get -qq install --no-install-recommends /srv/debs/*.deb >/dev/null'
+
+say "profile a program"
+in_root 'cd /srv && flamerun --version && flamerun -o run.svg -o run.folded -- \
+	gzip -9 -c /usr/bin/gcc-12 /usr/bin/python3.11 >/dev/null && grep -q "gzip" run.svg && [ -s run.folded ]'
+
+say "compile what profiles itself"
+cat >"$root/srv/own.c" <<'C'
+#include <flameprof_scope.h>
+
+static volatile unsigned long sum;
+
+__attribute__((noinline)) static void busy_work(void)
+{
+	for (unsigned long i = 0; i < 400000000; i++)
+		sum += i;
+}
+
+int main(void)
+{
+	FLAMEPROF_SCOPE("own.folded");
+	busy_work();
+	return 0;
+}
+C
+in_root 'cd /srv && gcc -g -O1 own.c $(pkg-config --cflags --libs flameprof) -o own && ./own && grep busy_work own.folded'
+
+say "name functions of Python"
+in_root 'cd /srv && flamerun --jit=python -o python.folded -- python3 -c "
+def hot_python():
+    return sum(i * i for i in range(3000000))
+hot_python()" && grep -q hot_python python.folded'
+
+say "find the manual"
+in_root 'man -w flamerun flamerun.ini flamerun-svg libflameprof FLAMEPROF_SCOPE'
+
+say "purge"
+in_root 'rm -rf /srv/*.svg && apt-get -qq purge flamerun libflameprof1 libflameprof-dev >/dev/null'
+list_files >"$debs/after"
+diff "$debs/before" "$debs/after" || { echo "purging leaves something behind" >&2; exit 1; }
+say "nothing is left"

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * own_calls: stands before libc's clock and its copying, as sanitizers and libraries that fake the
+ * time do, while some 300 ms are burned. Built with -rdynamic -fno-builtin. Truth: nobody but the
+ * program calls them.
+ */
+#include "tests/targets/spin.h"
+
+#include <string.h>
+
+static volatile unsigned called;
+
+int clock_gettime(clockid_t clock, struct timespec *out)
+{
+	called++;
+	*out = (struct timespec){.tv_sec = clock};
+	return 0;
+}
+
+void *memmove(void *to, const void *from, size_t bytes)
+{
+	volatile char *at = to;
+	const char *left = from;
+
+	called++;
+	for (size_t i = 0; i < bytes; i++)
+		at[to < from ? i : bytes - 1 - i] = left[to < from ? i : bytes - 1 - i];
+	return to;
+}
+
+void *memcpy(void *to, const void *from, size_t bytes)
+{
+	return memmove(to, from, bytes);
+}
+
+void *memset(void *to, int byte, size_t bytes)
+{
+	volatile char *at = to;
+
+	called++;
+	for (size_t i = 0; i < bytes; i++)
+		at[i] = (char)byte;
+	return to;
+}
+
+int memcmp(const void *a, const void *b, size_t bytes)
+{
+	const unsigned char *left = a, *right = b;
+	size_t i = 0;
+
+	called++;
+	while (i < bytes && left[i] == right[i])
+		i++;
+	return i < bytes ? left[i] - right[i] : 0;
+}
+
+size_t strlen(const char *text)
+{
+	size_t bytes = 0;
+
+	called++;
+	while (text[bytes])
+		bytes++;
+	return bytes;
+}
+
+int main(void)
+{
+	spin(12000);
+	printf("called %u times\n", called);
+	return 0;
+}

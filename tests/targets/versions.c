@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * versions [ROUNDS [PERCENT]]: a fixed amount of work, so that two versions can be compared.
+ * Truth: of 100 units in a round of the old version, read_input has 30 (parse 20, scan 10), plan 25
+ * (order 15, choose 5 and 5 of its own), tenth 10, write_output 20 (format 12, pack 8), and small
+ * ones 1 to 5. The new version's tenth is PERCENT slower. Ten times that is a round.
+ */
+#include "tests/targets/spin.h"
+
+/* On average @units, in stretches that keep a sampler from falling into step. */
+__attribute__((always_inline)) static inline void work(unsigned units)
+{
+	spin(spin_random(units / 2, units + (units + 1) / 2));
+	KEEP_FRAME();
+}
+
+#define LEAF(name, units)       \
+	BOX static void name(void) \
+	{                          \
+		work(units);       \
+	}
+
+LEAF(parse, 20)
+LEAF(scan, 10)
+LEAF(order, 15)
+LEAF(choose, 5)
+LEAF(format, 12)
+LEAF(pack, 8)
+LEAF(small_a, 1)
+LEAF(small_b, 2)
+LEAF(small_c, 3)
+LEAF(small_d, 4)
+LEAF(small_e, 5)
+
+BOX static void read_input(void)
+{
+	parse();
+	scan();
+	KEEP_FRAME();
+}
+
+BOX static void plan(void)
+{
+	order();
+	choose();
+	work(5);
+}
+
+/* Units are whole numbers: what is less than one is left for the next time. */
+BOX static void tenth(unsigned percent)
+{
+	static unsigned hundredths;
+
+	hundredths += spin_random(5, 15) * percent;
+	spin(hundredths / 100);
+	hundredths %= 100;
+	KEEP_FRAME();
+}
+
+BOX static void write_output(void)
+{
+	format();
+	pack();
+	KEEP_FRAME();
+}
+
+int main(int argc, char **argv)
+{
+	unsigned rounds = argument(argc, argv, 1, 80), percent = argument(argc, argv, 2, 0);
+
+	for (unsigned i = 0; i < 10 * rounds; i++) {
+		read_input();
+		plan();
+		tenth(100 + percent);
+		write_output();
+		small_a();
+		small_b();
+		small_c();
+		small_d();
+		small_e();
+	}
+	return 0;
+}
