@@ -101,3 +101,10 @@ def confined():
 def pytest_addoption(parser):
     parser.addoption("--rewrite-goldens", action="store_true",
                      help="make tests/e2e/goldens what is said now")
+
+
+@pytest.fixture
+def short_folder():
+    """For sockets, whose paths have 107 bytes at most, however long TMPDIR is."""
+    with tempfile.TemporaryDirectory(prefix="flamerun-", dir="/tmp") as folder:
+        yield folder

@@ -176,11 +176,11 @@ def test_a_full_disk_is_said(run, tmp_path):
 # ---- by Mozilla's profiler -------------------------------------------------------------------------
 
 @pytest.fixture
-def profiler(tmp_path):
+def profiler(tmp_path, short_folder):
     """profiler(*words) -> what profiler-cli says, as JSON where that is asked for."""
     if not CLI.exists():
         pytest.skip("no profiler-cli: npm install --prefix build @firefox-devtools/profiler-cli")
-    env = dict(os.environ, PROFILER_CLI_SESSION_DIR=str(tmp_path / "sessions"))
+    env = dict(os.environ, PROFILER_CLI_SESSION_DIR=short_folder)
 
     def call(*words, check=True):
         result = subprocess.run(["node", CLI, *words], cwd=tmp_path, env=env, text=True,

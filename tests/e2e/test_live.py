@@ -20,8 +20,8 @@ PATIENCE_S = 60
 class Terminal:
     """A shell in a pane of tmux, with a server of its own."""
 
-    def __init__(self, folder, columns=90, rows=24, term=None):
-        self.base = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
+    def __init__(self, folder, socket, columns=90, rows=24, term=None):
+        self.base = ["tmux", "-S", socket, "-f", "/dev/null"]
         environment = ["env", *([f"TERM={term}"] if term else []), "PS1=ready> "]
         self.call("new", "-d", "-x", str(columns), "-y", str(rows), "-c", str(folder),
                   *environment, "sh", "-i")
@@ -54,11 +54,11 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(tmp_path):
+def terminal(tmp_path, short_folder):
     made = []
 
     def begin(**options):
-        made.append(Terminal(tmp_path, **options))
+        made.append(Terminal(tmp_path, f"{short_folder}/tmux", **options))
         return made[-1]
     yield begin
     for one in made:
