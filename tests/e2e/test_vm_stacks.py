@@ -135,7 +135,7 @@ def test_no_sum_of_two_times(tmp_path, place):
         assert all(is_vm(stack) == (other == "vm") for stack, _ in besides.stacks)
         assert besides.total > 0
         # The summary's shares.
-        shares = re.findall(r"^flamerun: +([0-9.]+) %  (.+?) \[", result.stderr, re.M)
+        shares = re.findall(r"^flamerun: +([0-9.]+) %  (\[.+\]|.+?)(?: \[.*)?$", result.stderr, re.M)
         assert len(shares) >= 2
         for share, name in shares:
             assert abs(float(share) - 100 * stacks.self(name) / stacks.total) <= 0.051, name
