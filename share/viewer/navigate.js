@@ -54,7 +54,7 @@ export class Camera {
 		this.changed = changed;
 		/** @type {Span} */
 		this.span = {from: 0, to: total};
-		/** @type {{from: Span, to: Span, begun: number} | null} */
+		/** @type {{from: Span, to: Span, begun: number} | null} begun: in ms, 0 before the first frame */
 		this.way = null;
 	}
 
@@ -65,21 +65,30 @@ export class Camera {
 	/** @param {Span} span @param {boolean} [atOnce] */
 	go(span, atOnce = false) {
 		const still = atOnce || matchMedia('(prefers-reduced-motion: reduce)').matches;
-		this.way = still ? null : {from: this.span, to: span, begun: performance.now()};
+		this.way = still ? null : {from: this.span, to: span, begun: 0};
 		if (still)
 			this.span = span;
 		this.changed();
 	}
 
-	/** To where it is to be in a frame. @param {number} now in ms */
+	/**
+	 * To where it is to be in a frame. The first one of a way is where it begins: it has been drawn, and
+	 * there is time for what else a click has changed.
+	 * @param {number} now in ms @returns {boolean} whether that frame is to be drawn
+	 */
 	advance(now) {
 		if (!this.way)
-			return;
+			return true;
 		const {from, to, begun} = this.way;
+		if (!begun) {
+			this.way.begun = now;
+			return false;
+		}
 		const done = Math.min(Math.max((now - begun) / ZOOM_MS, 0), 1);
 		this.span = between(from, to, ease(done));
 		if (done === 1)
 			this.way = null;
+		return true;
 	}
 
 	/**

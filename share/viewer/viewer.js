@@ -110,9 +110,12 @@ export class Viewer {
 	frame(now) {
 		const {camera, page} = this;
 		const wasMoving = camera.moving;
-		camera.advance(now);
+		const isChanged = camera.advance(now);
 		page.ui.classList.toggle('moving', camera.moving);
-		this.draw();
+		if (isChanged)
+			this.draw();
+		else
+			this.frameRequest = requestAnimationFrame(next => this.frame(next));
 		if (wasMoving && !camera.moving)
 			this.onStill();
 	}

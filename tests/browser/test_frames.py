@@ -46,3 +46,20 @@ def test_the_url_is_written_when_typing_rests(viewer, known):
     assert viewer.run("return location.hash") == ""
     viewer.wait("location.hash === '#search=str'")
     assert viewer.run("return window.written") == 1
+
+
+def test_a_click_has_its_first_frame_to_itself(viewer, known):
+    """What it changes beside the graph takes time, and the graph has not moved yet."""
+    show(viewer, known)
+    viewer.run(COUNT)
+    viewer.run("""
+        const {left, right, top, height} = flamerun.boxes.find(box => box.name === 'Compile');
+        const canvas = document.querySelector('canvas');
+        requestAnimationFrame(() => {
+            for (const type of ['pointerdown', 'pointerup'])
+                canvas.dispatchEvent(new PointerEvent(type, {clientX: (left + right) / 2, button: 0,
+                    clientY: top + height / 2, pointerId: 1, pointerType: 'mouse', bubbles: true}));
+            requestAnimationFrame(() => { window.first = window.drawn; });
+        });""")
+    viewer.wait("window.first !== undefined && !flamerun.animating")
+    assert viewer.run("return window.first") == 0 and viewer.run("return window.drawn") > 1
