@@ -89,6 +89,7 @@ struct found {
 	uint32_t depth;	 /* frames found, from the outermost; the rest is missing */
 	uint32_t node;	 /* the last one found */
 	uint32_t stack;	 /* index + 1, 0: to be made */
+	uint64_t time_ns;
 	struct profile_stack key;
 };
 
@@ -228,7 +229,10 @@ static struct profile_thread *thread_of(
 						   : found->recent;
 }
 
-/* A sample without frames goes where the thread was seen last. */
+/*
+ * A sample without frames goes where the thread was seen last; credit also to when that was. Of many
+ * threads that end together each would have its rest at that moment, on more CPUs than there are.
+ */
 static void find_last_stack(const struct flameprof_profile *p, struct found *found)
 {
 	const struct profile_thread *thread = thread_of(p, found);
@@ -240,6 +244,8 @@ static void find_last_stack(const struct flameprof_profile *p, struct found *fou
 		found->key.path_hash = thread->last_hash;
 		found->key.frames = thread->last_frames;
 		found->key.end = thread->last_end;
+		if (found->key.kind == WIRE_KIND_CREDIT)
+			found->time_ns = thread->last_ns;
 	}
 	found->depth = found->key.frames;
 	found->key.node = found->node;
@@ -351,7 +357,7 @@ static void commit_weight(
 	if (profile_keeps_times(p))
 		((struct flameprof_sample *)p->samples.at)[p->sample_count++] =
 			(struct flameprof_sample){
-				.time_ns = sample->time_ns,
+				.time_ns = found->time_ns,
 				.stack = found->stack - 1,
 				.weight = sample->weight,
 			};
@@ -390,6 +396,7 @@ static void commit_sample(struct flameprof_profile *p, uint32_t image,
 		thread->last_hash = found->key.path_hash;
 		thread->last_frames = found->key.frames;
 		thread->last_end = found->key.end;
+		thread->last_ns = sample->time_ns;
 	}
 	if (sample->weight)
 		commit_weight(p, sample, found);
@@ -405,6 +412,7 @@ int profile_add(struct flameprof_profile *p, uint32_t image, const struct wire_s
 {
 	struct found found = {
 		.image = profile_image_at(p, image),
+		.time_ns = sample->time_ns,
 		.key = {.frames = sample->frames, .kind = sample->kind, .end = sample->end},
 	};
 	int error = pages_reserve(

@@ -118,6 +118,7 @@ struct profile_thread {
 	uint16_t last_frames;
 	uint8_t last_end;
 	uint8_t pad;
+	uint64_t last_ns; /* when it was on that stack */
 	uint64_t weight;
 	char name[WIRE_COMM_BYTES];
 };

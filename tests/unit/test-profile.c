@@ -195,6 +195,28 @@ static void the_last_stack_may_be_without_weight(void **state)
 	profile_free(p);
 }
 
+/* What is due at a thread's end was used since it was seen last, not at its end. */
+static void credit_has_the_last_stacks_time(void **state)
+{
+	struct flameprof_profile *p = new_profile();
+	uint32_t image = profile_image(p, 1);
+	struct wire_sample sample = {.thread = 1, .time_ns = 30, .weight = 1, .kind = WIRE_KIND_CPU};
+	struct wire_sample credit = {.time_ns = 90, .weight = 4, .kind = WIRE_KIND_CREDIT};
+
+	(void)state;
+	add(p, image, sample, FRAMES(2, 1));
+	credit.thread = 1;
+	add(p, image, credit, NULL, 0);
+	/* Of a thread that was never seen there is none. */
+	credit.thread = 2;
+	add(p, image, credit, NULL, 0);
+	assert_int_equal(p->sample_count, 3);
+	assert_int_equal(profile_sample_at(p, 1)->time_ns, 30);
+	assert_int_equal(profile_sample_at(p, 1)->weight, 4);
+	assert_int_equal(profile_sample_at(p, 2)->time_ns, 90);
+	profile_free(p);
+}
+
 /* Each on a stack of its own: there is nothing to make one of. */
 static void later_samples_count_without_their_times(void **state)
 {
@@ -417,6 +439,7 @@ int main(void)
 		cmocka_unit_test(many_images_are_found_again),
 		cmocka_unit_test(a_thread_is_its_number_whatever_it_is_called),
 		cmocka_unit_test(the_last_stack_may_be_without_weight),
+		cmocka_unit_test(credit_has_the_last_stacks_time),
 		cmocka_unit_test(later_samples_count_without_their_times),
 		cmocka_unit_test(many_times_are_known_less_exactly),
 		cmocka_unit_test(some_samples_are_not_made_one),
