@@ -34,7 +34,7 @@ int stored_parse(struct options *options, enum stored_command command, int argc,
 	const char *name = commands[command].name;
 	int error = 0;
 
-	*files = (struct stored_files){calloc((size_t)argc + 1, sizeof(*files->paths)), 0};
+	*files = (struct stored_files){.paths = calloc((size_t)argc + 1, sizeof(*files->paths))};
 	if (!files->paths)
 		return diag_fail(message, -ENOMEM, "out of memory");
 	for (;;) {
@@ -61,16 +61,25 @@ int stored_parse(struct options *options, enum stored_command command, int argc,
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* A run that never waited has no values of that type, and those of others stand beside theirs. */
+static const char *sample_type_of(const struct options *options, const struct stored_files *files)
+{
+	const char *type = options->sample_type;
+
+	return files->are_runs && type && !strcmp(type, PPROF_WAITING_TIME) ? NULL : type;
+}
+
 static int merge_files(struct input *out, const struct options *options,
 	const struct stored_files *files, struct diag_message *message)
 {
-	struct merge merge = {.files = 0};
+	struct merge merge = {.part = files->are_runs ? "run" : NULL};
 	int error = 0;
 
 	for (int i = 0; !error && i < files->count; i++) {
 		struct input input;
 
-		error = input_read(&input, files->paths[i], options->sample_type, message);
+		error = input_read(
+			&input, files->paths[i], sample_type_of(options, files), message);
 		if (!error)
 			error = merge_add(&merge, &input,
 				picture_by_file(options) ? input.name : NULL, message);
@@ -163,6 +172,9 @@ static void describe(struct stored *stored)
 	picture_trees_settings(&stored->trees, picture);
 	picture->other = stored->other.filtered;
 	picture->other_name = facts->other_name;
+	/* It is of the functions of all that was drawn. */
+	if (stored->trees.filtered == stored->trees.whole && stored->trees.times == facts->times)
+		picture->spread = facts->spread;
 	picture_settings(&stored->options, picture);
 }
 
@@ -173,7 +185,8 @@ int stored_read(struct stored *stored, const struct options *options,
 
 	*stored = (struct stored){.options = *options};
 	if (files->count == 1 && !picture_by_file(options))
-		error = input_read(&stored->input, files->paths[0], options->sample_type, message);
+		error = input_read(&stored->input, files->paths[0],
+			sample_type_of(options, files), message);
 	else
 		error = merge_files(&stored->input, options, files, message);
 	if (error)

@@ -25,6 +25,7 @@ enum stored_command {
 struct stored_files {
 	const char **paths;
 	int count;
+	bool are_runs; /* of one program */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include "render/embed.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -14,6 +15,7 @@
 #include "render/legend.h"
 #include "render/palette.h"
 #include "render/samples.h"
+#include "render/spread.h"
 
 /* ---- bytes to text --------------------------------------------------------------------------- */
 
@@ -385,17 +387,61 @@ static void write_frames(struct writer *writer)
 	end_column(writer, EMBED_FRAME_COLORS);
 }
 
+/* In words. Most functions of a program are in few samples, and of those there is none. */
+static void put_spread(struct writer *writer, const struct calltree_frame *frame)
+{
+	const struct spread *spread = writer->style->options->spread;
+	struct spread_shares shares;
+	char text[96] = "";
+
+	if (spread_find(spread, frame, &shares) && shares.total >= SPREAD_TOLD)
+		snprintf(text, sizeof(text),
+			"its share differs between %u runs by \u00b1 %.1f points, of its own by "
+			"\u00b1 %.1f",
+			spread_runs(spread), 100 * shares.total, 100 * shares.self);
+	put_counted(&writer->column, text);
+}
+
 /* Nothing where nothing is compared. */
 static void write_frame_texts(struct writer *writer)
 {
-	const struct picture_verdicts *verdicts = writer->style->options->verdicts;
+	const struct picture_options *options = writer->style->options;
+	const struct picture_verdicts *verdicts = options->verdicts;
 
-	if (!verdicts)
+	if (!verdicts && !options->spread)
 		return;
 	for (uint32_t i = 0; i < writer->preorder->frames; i++)
-		put_counted(&writer->column,
-			verdicts->explain(frame_at(writer, i), verdicts->context));
+		if (verdicts)
+			put_counted(&writer->column,
+				verdicts->explain(frame_at(writer, i), verdicts->context));
+		else
+			put_spread(writer, frame_at(writer, i));
 	end_column(writer, EMBED_FRAME_TEXTS);
+}
+
+static void write_spread(struct writer *writer)
+{
+	const struct spread *spread = writer->style->options->spread;
+	struct bytes *column = &writer->column;
+	struct spread_shares shares;
+
+	if (!spread)
+		return;
+	bytes_varint(column, spread_runs(spread));
+	for (unsigned run = 0; run < spread_runs(spread); run++) {
+		bytes_varint(column, spread_run_at(spread, run)->wall_ns);
+		bytes_varint(column, spread_run_at(spread, run)->cpu_ns);
+	}
+	for (uint32_t i = 0; i < writer->preorder->frames; i++) {
+		bool is_known = spread_find(spread, frame_at(writer, i), &shares);
+
+		bytes_varint(column, is_known);
+		if (is_known) {
+			bytes_varint(column, (uint64_t)llround(shares.self * SPREAD_UNITS));
+			bytes_varint(column, (uint64_t)llround(shares.total * SPREAD_UNITS));
+		}
+	}
+	end_column(writer, EMBED_SPREAD);
 }
 
 static void write_nodes(struct writer *writer)
@@ -604,6 +650,7 @@ int embed_write(const struct calltree *tree, const struct preorder *preorder,
 	write_legend(&writer);
 	write_frames(&writer);
 	write_frame_texts(&writer);
+	write_spread(&writer);
 	write_nodes(&writer);
 	write_threads(&writer);
 	write_samples(&writer);

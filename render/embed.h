@@ -111,6 +111,12 @@ enum embed_tag {
 	EMBED_SAMPLE_KINDS = 50,
 	/* Per frame, byte length, bytes: what there is to say of it. None where nothing is. */
 	EMBED_FRAME_TEXTS = 51,
+	/*
+	 * Of a picture of several runs of one program: how many they are; of each, nanoseconds that
+	 * it took, and of the CPU; of each frame 0, or 1 and the standard deviations over runs of
+	 * its function's shares, self and total, in millionths.
+	 */
+	EMBED_SPREAD = 52,
 };
 
 /* Lines of a function, so that pictures stay small; the others are in profiles. */

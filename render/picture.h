@@ -51,6 +51,8 @@ enum picture_verdict {
 	PICTURE_VERDICTS
 };
 
+struct spread;
+
 struct picture_verdicts {
 	enum picture_verdict (*judge)(const struct calltree_frame *frame, void *context);
 	/* In words, any bytes, "" for nothing to say; valid until the next call. */
@@ -103,6 +105,7 @@ struct picture_options {
 	uint64_t lost; /* weight that was due and is in no stack, where that is known */
 	int knows_lost;
 	const struct picture_verdicts *verdicts; /* which colours boxes have; NULL: by palette */
+	const struct spread *spread; /* over the runs that the tree is of; NULL: not known */
 	uint64_t duration_ns; /* of the run; 0: unknown */
 	const struct picture_mark *marks; /* in order of time */
 	uint32_t mark_count;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "render/picture.h"
+#include "render/spread.h"
 
 /* All zero is a file that says nothing. */
 struct input_facts {
@@ -26,6 +27,7 @@ struct input_facts {
 	int64_t created_s;	    /* since the epoch; 0: unknown */
 	struct picture_mark *marks; /* owned, texts and all */
 	uint32_t mark_count;
+	struct spread *spread; /* over the runs that it has; owned; NULL: not known */
 	/* How it was drawn, where it is a picture. */
 	bool has_view;
 	char palette[32];
@@ -42,6 +44,8 @@ static inline void input_facts_release(struct input_facts *facts)
 	for (uint32_t i = 0; i < facts->mark_count; i++)
 		free((char *)(uintptr_t)facts->marks[i].text);
 	free(facts->marks);
+	spread_free(facts->spread);
+	facts->spread = NULL;
 	facts->marks = NULL;
 	facts->mark_count = 0;
 }

@@ -237,6 +237,7 @@ static void begin_facts(struct merge *merge, const struct input *input)
 	sum->marks = NULL;
 	sum->mark_count = 0;
 	sum->has_view = false;
+	sum->spread = NULL;
 	sum->empty[0] = '\0';
 	sum->other_name[0] = '\0';
 	merge->sum.path = merge->sum.name = input->name;
@@ -267,8 +268,9 @@ static void write_subtitle(struct merge *merge)
 	uint64_t waits = calltree_waits(merge->sum.tree);
 	uint64_t weight = calltree_total(merge->sum.tree) - waits;
 	size_t room = sizeof(sum->subtitle);
-	size_t at = (size_t)snprintf(sum->subtitle, room, "%u file%s: %s%s", merge->files,
-		merge->files == 1 ? "" : "s", sum->filters, sum->filters[0] ? " of " : "");
+	size_t at = (size_t)snprintf(sum->subtitle, room, "%u %s%s: %s%s", merge->files,
+		merge->part ? merge->part : "file", merge->files == 1 ? "" : "s", sum->filters,
+		sum->filters[0] ? " of " : "");
 
 	if (sum->period_ns != 1)
 		at += (size_t)snprintf(sum->subtitle + at, room - at, "%" PRIu64 " %s%s", weight,

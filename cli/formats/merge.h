@@ -32,6 +32,7 @@ struct merge_share {
 
 struct merge {
 	struct input sum; /* not finished before merge_end() */
+	const char *part; /* what a file is of it, for the subtitle; NULL: "file" */
 	unsigned files;
 	struct texts threads;
 	struct merge_share *shares;
@@ -40,7 +41,7 @@ struct merge {
 	bool had_times, had_other_titles, had_other_filters;
 };
 
-/* Begin with {0}, end with merge_release(). */
+/* Begin with all zero but ->part, end with merge_release(). */
 
 /*
  * Add @input (finished, borrowed for the call). @root: a frame to stand below its stacks, NULL:

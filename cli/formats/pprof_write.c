@@ -20,6 +20,7 @@
 #include "cli/formats/timeline.h"
 #include "cli/profile/picture_names.h"
 #include "libprof/pprof/writer.h"
+#include "render/spread.h"
 
 #define GZIP_WINDOW (15 + 16)
 #define VALUES_MAX  5 /* a count, two measures, two times without a CPU */
@@ -163,6 +164,8 @@ static void put_facts(struct profile_writer *w)
 	pprof_put_times(&w->writer, options->created_s, options->duration_ns);
 	pprof_put_title(&w->writer, options->title ? options->title : "");
 	pprof_put_filters(&w->writer, options->filters ? options->filters : "");
+	if (options->spread)
+		pprof_put_runs(&w->writer, spread_runs(options->spread));
 	for (uint32_t i = 0; i < options->mark_count; i++) {
 		const struct picture_mark *mark = &options->marks[i];
 

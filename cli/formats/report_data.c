@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/formats/quoted.h"
+#include "render/spread.h"
 
 struct data_writer {
 	const struct report *report;
@@ -46,6 +47,16 @@ static const char *kind_name(enum calltree_frame_kind kind)
 	return names[kind];
 }
 
+/* How the shares of @row differ between runs, of which they are the sum. */
+static bool find_spread(const struct data_writer *w, const struct ranking *ranking,
+	const struct ranking_row *row, struct spread_shares *out)
+{
+	const struct spread *spread = w->report->picture->spread;
+
+	return spread && row->function != RANKING_NO_FUNCTION &&
+	       spread_find(spread, ranking_frame(ranking, row->function), out);
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 /* A name and its value, NULL for none. */
@@ -73,6 +84,8 @@ static void put_number(struct data_writer *w, const char *name, int64_t number, 
 static void put_rows(struct data_writer *w, const struct ranking *ranking,
 	const struct ranking_rows *rows, uint32_t limit, const char *indent)
 {
+	struct spread_shares spread;
+
 	for (uint32_t i = 0; i < rows->count && (!limit || i < limit); i++) {
 		const struct ranking_row *row = &rows->at[i];
 
@@ -87,8 +100,12 @@ static void put_rows(struct data_writer *w, const struct ranking *ranking,
 			put_text(w, frame->module, SIZE_MAX);
 			fprintf(w->out, ", \"kind\": \"%s\"", kind_name(frame->kind));
 		}
-		fprintf(w->out, ", \"self\": %" PRIu64 ", \"total\": %" PRIu64 "}", row->self,
+		fprintf(w->out, ", \"self\": %" PRIu64 ", \"total\": %" PRIu64, row->self,
 			row->total);
+		if (rows == &w->report->functions && find_spread(w, ranking, row, &spread))
+			fprintf(w->out, ", \"self_spread\": %.4f, \"total_spread\": %.4f",
+				100 * spread.self, 100 * spread.total);
+		putc('}', w->out);
 	}
 }
 
@@ -117,6 +134,20 @@ static void put_facts(struct data_writer *w)
 	put_member(w, "time", picture->time_name);
 	put_member(w, "shown", times[picture->times]);
 	put_number(w, "weight", (int64_t)calltree_total(w->report->drawn), true);
+}
+
+static void put_runs(struct data_writer *w)
+{
+	const struct spread *spread = w->report->picture->spread;
+
+	if (!spread)
+		return;
+	fputs("  \"runs\": [", w->out);
+	for (unsigned i = 0; i < spread_runs(spread); i++)
+		fprintf(w->out, "%s\n    {\"wall_ns\": %" PRIu64 ", \"cpu_ns\": %" PRIu64 "}",
+			i ? "," : "", spread_run_at(spread, i)->wall_ns,
+			spread_run_at(spread, i)->cpu_ns);
+	fputs("],\n", w->out);
 }
 
 static void put_threads(struct data_writer *w, uint32_t limit)
@@ -243,6 +274,7 @@ int report_put_json(const struct report *report, FILE *out)
 	uint32_t limit = report->request ? report->request->limit : 0;
 
 	put_facts(&w);
+	put_runs(&w);
 	put_table(&w, "functions", &report->ranking, &report->functions, limit);
 	put_table(&w, "path", &report->ranking, &report->path, 0);
 	put_table(&w, "modules", &report->module_ranking, &report->modules, limit);
@@ -269,10 +301,18 @@ int report_write_json(const struct calltree *tree, const struct picture_options 
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
+/* Of what has no spread, where others have. */
+static void end_line(struct data_writer *w)
+{
+	fputs(w->report->picture->spread ? ",,\n" : "\n", w->out);
+}
+
 /* @of: the function, thread or process that the rows are of. */
 static void put_lines(struct data_writer *w, const char *table, const char *of,
 	const struct ranking *ranking, const struct ranking_rows *rows, uint32_t limit)
 {
+	struct spread_shares spread;
+
 	for (uint32_t i = 0; i < rows->count && (!limit || i < limit); i++) {
 		const struct ranking_row *row = &rows->at[i];
 		const struct calltree_frame *frame = NULL;
@@ -285,8 +325,12 @@ static void put_lines(struct data_writer *w, const char *table, const char *of,
 		put_text(w, frame ? frame->name : "", SIZE_MAX);
 		putc(',', w->out);
 		put_text(w, frame ? frame->module : "", SIZE_MAX);
-		fprintf(w->out, ",%s,%" PRIu64 ",%" PRIu64 "\n",
-			frame ? kind_name(frame->kind) : "", row->self, row->total);
+		fprintf(w->out, ",%s,%" PRIu64 ",%" PRIu64, frame ? kind_name(frame->kind) : "",
+			row->self, row->total);
+		if (rows == &w->report->functions && find_spread(w, ranking, row, &spread))
+			fprintf(w->out, ",%.4f,%.4f\n", 100 * spread.self, 100 * spread.total);
+		else
+			end_line(w);
 	}
 }
 
@@ -333,7 +377,8 @@ int report_put_csv(const struct report *report, FILE *out)
 	struct data_writer w = {.report = report, .out = out, .is_csv = true};
 	uint32_t limit = report->request->limit;
 
-	fputs("table,of,name,module,kind,self,total\n", out);
+	fprintf(out, "table,of,name,module,kind,self,total%s\n",
+		report->picture->spread ? ",self_spread,total_spread" : "");
 	put_lines(&w, "function", "", &report->ranking, &report->functions, limit);
 	put_lines(&w, "module", "", &report->module_ranking, &report->modules, limit);
 	for (uint32_t i = 0; i < report->thread_count && (!limit || i < limit); i++) {
@@ -341,7 +386,8 @@ int report_put_csv(const struct report *report, FILE *out)
 		put_text(&w, report->threads[i].process, SIZE_MAX);
 		putc(',', out);
 		put_text(&w, report->threads[i].name, SIZE_MAX);
-		fprintf(out, ",\"\",thread,0,%" PRIu64 "\n", report->threads[i].weight);
+		fprintf(out, ",\"\",thread,0,%" PRIu64, report->threads[i].weight);
+		end_line(&w);
 	}
 	put_group_lines(&w, limit);
 	put_found_lines(&w, limit);

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "render/label.h"
+#include "render/spread.h"
 
 #define NS_PER_S 1e9
 
@@ -110,10 +111,33 @@ static void put_amount(const struct text_writer *w, uint64_t weight)
 /* Self, total, how much the first of the two is, name. */
 #define ROW_COLUMNS 30
 
-static void put_row_head(const struct text_writer *w, const char *what)
+/* Behind each of the first two, how it differs between runs. */
+#define SPREAD_COLUMNS 7
+
+/* Are the rows of @ranking functions of several runs? */
+static bool has_spread(const struct text_writer *w, const struct ranking *ranking)
 {
-	fprintf(w->out, "%7s  %7s  %10s  %s\n", "self", "total",
+	const struct spread *spread = w->report->picture->spread;
+
+	return ranking == &w->report->ranking && spread && spread_runs(spread) > 1;
+}
+
+static void put_row_head(
+	const struct text_writer *w, const struct ranking *ranking, const char *what)
+{
+	const char *runs = has_spread(w, ranking) ? "  runs" : "";
+
+	fprintf(w->out, "%7s%-*s  %7s%-*s  %10s  %s\n", "self", *runs ? SPREAD_COLUMNS : 0, runs,
+		"total", *runs ? SPREAD_COLUMNS : 0, runs,
 		w->report->picture->period_ns ? "self time" : "self count", what);
+}
+
+static void put_spread(const struct text_writer *w, double deviation, bool is_known)
+{
+	if (is_known)
+		fprintf(w->out, " \u00b1%5.1f", 100 * deviation);
+	else
+		fprintf(w->out, "%*s", SPREAD_COLUMNS, "");
 }
 
 static void put_row(
@@ -121,17 +145,28 @@ static void put_row(
 {
 	const struct calltree_frame *frame = ranking_frame(ranking, row->function);
 	struct calltree_frame module = {.name = frame->name, .module = ""};
+	bool is_spread = has_spread(w, ranking), is_known = false;
+	struct spread_shares spread = {.self = 0};
 
-	fprintf(w->out, "%5.1f %%  %5.1f %%  ", share(w, row->self), share(w, row->total));
+	if (is_spread)
+		is_known = spread_find(w->report->picture->spread, frame, &spread);
+	fprintf(w->out, "%5.1f %%", share(w, row->self));
+	if (is_spread)
+		put_spread(w, spread.self, is_known);
+	fprintf(w->out, "  %5.1f %%", share(w, row->total));
+	if (is_spread)
+		put_spread(w, spread.total, is_known);
+	fputs("  ", w->out);
 	put_amount(w, row->self);
 	fputs("  ", w->out);
-	put_name(w, strcmp(frame->name, frame->module) ? frame : &module, ROW_COLUMNS);
+	put_name(w, strcmp(frame->name, frame->module) ? frame : &module,
+		ROW_COLUMNS + (is_spread ? 2 * SPREAD_COLUMNS : 0));
 }
 
 static void put_rows(const struct text_writer *w, const struct ranking *ranking,
 	const struct ranking_rows *rows, const char *what)
 {
-	put_row_head(w, what);
+	put_row_head(w, ranking, what);
 	for (uint32_t i = 0; i < rows->count && i < w->rows; i++)
 		put_row(w, ranking, &rows->at[i]);
 }
@@ -286,7 +321,7 @@ static int put_found(const struct text_writer *w)
 		uint32_t function = found.at[i].function;
 
 		putc('\n', w->out);
-		put_row_head(w, "function");
+		put_row_head(w, ranking, "function");
 		put_row(w, ranking, &found.at[i]);
 		for (int below = 0; !error && below < 2; below++) {
 			error = ranking_neighbours(ranking, function, below, &rows);
@@ -398,6 +433,7 @@ static void put_facts(const struct text_writer *w)
 {
 	const struct picture_options *picture = w->report->picture;
 	uint64_t all = calltree_total(w->report->drawn);
+	char wall[SPREAD_TEXT_BYTES], cpu[SPREAD_TEXT_BYTES];
 
 	fputs("# Where the time went\n\n```text\n", w->out);
 	put_line(w, "ran", picture->title);
@@ -407,6 +443,12 @@ static void put_facts(const struct text_writer *w)
 		fprintf(w->out, "rate: %.0f Hz\n", NS_PER_S / (double)picture->period_ns);
 	if (picture->duration_ns)
 		fprintf(w->out, "duration: %.2f s\n", (double)picture->duration_ns / NS_PER_S);
+	if (picture->spread) {
+		spread_text(picture->spread, false, wall);
+		spread_text(picture->spread, true, cpu);
+		fprintf(w->out, "runs: %u\nwall time of a run: %s\nCPU time of a run: %s\n",
+			spread_runs(picture->spread), wall, cpu);
+	}
 	fprintf(w->out, "shares are of: %" PRIu64, all);
 	if (picture->period_ns)
 		fprintf(w->out, ", %.2f s", (double)all * (double)picture->period_ns / NS_PER_S);

@@ -427,6 +427,39 @@ static int read_lines(struct reader *reader)
 	return error;
 }
 
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static int read_spread(struct reader *reader)
+{
+	struct protobuf *column = &reader->columns.at[EMBED_SPREAD];
+	struct spread *spread;
+	uint64_t count, is_known, self, total;
+	int error = 0;
+
+	if (!column_number(column, &count))
+		return 0;
+	spread = reader->facts->spread = spread_new();
+	if (!spread)
+		return no_memory(reader);
+	while (!error && count--) {
+		struct spread_run run;
+
+		if (!column_number(column, &run.wall_ns) || !column_number(column, &run.cpu_ns))
+			return damaged(reader, "less runs than it says");
+		error = spread_add(spread, &run, NULL);
+	}
+	for (uint32_t i = 0; !error && i < reader->frames; i++) {
+		if (!column_number(column, &is_known) || !is_known)
+			continue;
+		column_number(column, &self);
+		column_number(column, &total);
+		error = spread_put(spread, calltree_frame_at(reader->tree, reader->frame_of[i]),
+			&(struct spread_shares){
+				(double)self / SPREAD_UNITS, (double)total / SPREAD_UNITS});
+	}
+	return error ? no_memory(reader) : 0;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 static int make_room(struct reader *reader)
@@ -476,7 +509,8 @@ static int read_facts(struct reader *reader)
 static int read_columns(struct reader *reader)
 {
 	int (*const steps[])(struct reader *) = {read_facts, read_numbers, make_room, read_frames,
-		read_nodes, place_nodes, read_threads, read_samples, read_lines, read_marks};
+		read_nodes, place_nodes, read_threads, read_samples, read_lines, read_marks,
+		read_spread};
 	int error = 0;
 
 	for (size_t i = 0; !error && i < sizeof(steps) / sizeof(steps[0]); i++)

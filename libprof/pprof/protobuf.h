@@ -150,6 +150,7 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 #define PPROF_COMMENT_TITLE   "title: "
 #define PPROF_COMMENT_FILTERS "filters: " /* then which stacks and frames are left out */
 #define PPROF_COMMENT_DROPPED "dropped: " /* then the weight of what is missing */
+#define PPROF_COMMENT_RUNS    "runs: "	  /* then of how many runs of a program it is */
 #define PPROF_COMMENT_MARK    "mark: "	  /* then milliseconds.microseconds, thread and text */
 
 #endif

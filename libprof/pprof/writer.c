@@ -240,6 +240,14 @@ void pprof_put_filters(struct pprof_writer *writer, const char *filters)
 		put_comment(writer, PPROF_COMMENT_FILTERS, filters);
 }
 
+void pprof_put_runs(struct pprof_writer *writer, unsigned runs)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", runs);
+	put_comment(writer, PPROF_COMMENT_RUNS, number);
+}
+
 void pprof_put_dropped(struct pprof_writer *writer, uint64_t weight)
 {
 	char number[24];

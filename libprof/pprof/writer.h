@@ -86,6 +86,7 @@ void pprof_put_times(struct pprof_writer *writer, int64_t start_s, uint64_t dura
 /* Comments: nothing for an empty text and for a weight of 0. @time_ns counts from the start. */
 void pprof_put_title(struct pprof_writer *writer, const char *title);
 void pprof_put_filters(struct pprof_writer *writer, const char *filters);
+void pprof_put_runs(struct pprof_writer *writer, unsigned runs);
 void pprof_put_dropped(struct pprof_writer *writer, uint64_t weight);
 void pprof_put_mark(
 	struct pprof_writer *writer, uint64_t time_ns, uint32_t tid, const char *text);
