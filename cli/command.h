@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "cli/options.h"
+#include "libprof/profile/profile.h"
 
 /* Our own failure, as env(1) and timeout(1) have it; 126 and 127 are exec's. */
 #define COMMAND_FAILED 125
@@ -19,11 +20,22 @@ struct ending {
 	int signal; /* not 0: as if this signal had killed us */
 };
 
+/* What is known of a run when it is over. */
+struct run_figures {
+	bool is_whole; /* the program ran, and all outputs are written */
+	uint64_t wall_ns;
+	struct profile_totals totals;
+};
+
 /*
  * Run argv[0] (with its arguments, NULL at the end) and draw where it spent its time.
- * @options is finished.
+ * @options is finished. @figures are filled; who asks for them (NULL: nobody) looks after the
+ * outputs, so that stacks are not saved elsewhere when one cannot be written.
  */
-struct ending command_run(const struct options *options, char **argv);
+struct ending command_run(const struct options *options, char **argv, struct run_figures *figures);
+
+/* Likewise several times, and draw all runs as one; ->runs, ->warmups or their kin are set. */
+struct ending command_repeat(const struct options *options, char **argv);
 
 /*
  * Sample the running processes that options->pids name until they have ended, the duration is over,

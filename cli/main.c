@@ -65,7 +65,9 @@ static struct ending run_program(struct options *options, char **argv)
 		command_complete(options, &message) || drawing_check(options, &message) ||
 		picture_check_groups(options, false, &message))
 		return report_failure(&message);
-	return options->pids ? command_attach(options) : command_run(options, argv);
+	if (options->runs || options->warmups || options->ignore_failure)
+		return command_repeat(options, argv);
+	return options->pids ? command_attach(options) : command_run(options, argv, NULL);
 }
 
 /* Without a program: -p says whom to sample. */

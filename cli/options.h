@@ -100,7 +100,9 @@ struct options {
 	uint32_t no_config;
 	uint32_t limit; /* 0: as many rows as is usual */
 	uint32_t json, csv;
-	uint32_t runs; /* of each of two programs; 0: files are compared */
+	uint32_t runs;	  /* of each program; 0: one as it is, and diff compares files */
+	uint32_t warmups; /* before those */
+	uint32_t ignore_failure;
 	const char *completions; /* a shell whose script to write, or NULL */
 	const char *config;   /* NULL: the usual files */
 	const char *preset;   /* "NAME" of @NAME, or NULL */

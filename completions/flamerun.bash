@@ -57,7 +57,7 @@ _flamerun()
 		fi
 		case $word in
 		--) [[ $rendering ]] || { __flamerun_program $((i + 1)); return; } ;;
-		--output|--format|--sample-type|--focus|--hide|--ignore|--root|--by|--source-map|--demangle|--palette|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--limit|--of|--runs|--fail-over|--rate|--duration|--pid|--jit|--config|--completions|-[onrdp]|-[qvh][onrdp]) pending=$word ;;
+		--output|--format|--sample-type|--focus|--hide|--ignore|--root|--by|--source-map|--demangle|--palette|--ground|--title|--subtitle|--notes|--count-name|--width|--min-width|--frame-height|--font|--font-size|--limit|--of|--fail-over|--rate|--duration|--pid|--repeat|--warmup|--jit|--config|--completions|-[ordpn]|-[qvh][ordpn]) pending=$word ;;
 		-*) ;;
 		@) ((i++)) ;; # "@name" comes as two
 		@*) ;;
@@ -72,7 +72,7 @@ _flamerun()
 	elif [[ $current == --no-* ]]; then
 		COMPREPLY=($(compgen -W '--no-config --no-open --no-inline-suffix --no-wall --no-fold-idle --no-reverse --no-collapse-recursion --no-inline --no-threads --no-merge-templates --no-icicle --no-follow --no-outside --no-waits --no-wait-details --no-start-paused --no-live --no-debuginfod --no-quiet --no-verbose' -- "$current"))
 	elif [[ $current == -* ]]; then
-		COMPREPLY=($(compgen -W ' --output --format --sample-type --open --inline-suffix --focus --hide --wall --fold-idle --reverse --ignore --root --collapse-recursion --by --inline --source-map --threads --demangle --merge-templates --palette --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --json --csv --runs --fail-over --rate --duration --pid --follow --outside --waits --wait-details --start-paused --jit --live --debuginfod --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
+		COMPREPLY=($(compgen -W ' --output --format --sample-type --open --inline-suffix --focus --hide --wall --fold-idle --reverse --ignore --root --collapse-recursion --by --inline --source-map --threads --demangle --merge-templates --palette --icicle --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --json --csv --fail-over --rate --duration --pid --repeat --warmup --ignore-failure --follow --outside --waits --wait-details --start-paused --jit --live --debuginfod --config --no-config --show-config --quiet --verbose --help --version --completions' -- "$current"))
 	elif [[ $rendering ]]; then
 		__flamerun_files "$current"
 	elif [[ $current == @* || ${COMP_WORDS[COMP_CWORD - 1]} == @ ]]; then

@@ -13,7 +13,7 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --sample-type --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --runs --fail-over --rate --duration --pid --jit --config --completions; or string match -qr -- '^-[qvh]*[onrdp]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --jit --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
 			set i (math $i + 1)
 		else if contains -- "$word" render merge top diff
 			return 1
@@ -89,11 +89,13 @@ complete -c flamerun -n 'not __flamerun_program' -l limit -x -d 'rows of each ta
 complete -c flamerun -n 'not __flamerun_program' -l of -x -d 'who calls the functions that match, and whom they call'
 complete -c flamerun -n 'not __flamerun_program' -l json -d 'as JSON'
 complete -c flamerun -n 'not __flamerun_program' -l csv -d 'as CSV'
-complete -c flamerun -n 'not __flamerun_program' -s n -l runs -x -d 'run two programs so often, in turns, and compare them'
 complete -c flamerun -n 'not __flamerun_program' -l fail-over -x -d 'status 1 when a function became slower by more percent; REGEX=PERCENT: when one that matches'
 complete -c flamerun -n 'not __flamerun_program' -s r -l rate -x -d 'samples per CPU-second of each thread'
 complete -c flamerun -n 'not __flamerun_program' -s d -l duration -x -d 'write the graph then; the program goes on'
 complete -c flamerun -n 'not __flamerun_program' -s p -l pid -x -d 'sample running processes, which go on untouched'
+complete -c flamerun -n 'not __flamerun_program' -s n -l repeat -x -d 'run the program so often, and draw all runs; of diff: two programs in turns'
+complete -c flamerun -n 'not __flamerun_program' -l warmup -x -d 'with --repeat: runs before those, which do not count'
+complete -c flamerun -n 'not __flamerun_program' -l ignore-failure -d 'with --repeat: go on when a run fails'
 complete -c flamerun -n 'not __flamerun_program' -l follow -d 'with -p: sample the children they start, too'
 complete -c flamerun -n 'not __flamerun_program' -l no-follow -d 'undo --follow'
 complete -c flamerun -n 'not __flamerun_program' -l outside -d 'sample from outside, by stopping threads, what could be sampled from inside'

@@ -16,18 +16,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/command.h"
 #include "cli/run/signals.h"
 
-static const char *const side_names[2] = {"old", "new"};
+/* What is to be run. */
+struct series {
+	const struct options *options;
+	char **const *argv;
+	unsigned sides;
+	sigset_t awaited;
+	bool told[2]; /* that a run of it failed */
+};
+
+struct turn {
+	unsigned side;
+	unsigned number; /* of its runs, or warm-ups, from 1 on */
+	bool is_warmup;
+	size_t file; /* where its profile and figures go */
+	int status;
+};
 
 /* Which of the two is the @turn-th: old, new, new, old, old, ... */
-static int side_of(unsigned turn)
+static unsigned side_of(const struct series *series, unsigned turn)
 {
-	return (turn + 1) / 2 % 2;
+	return (turn + 1) / 2 % series->sides;
 }
 
 static int make_folder(struct turns *turns, struct diag_message *message)
@@ -36,7 +51,7 @@ static int make_folder(struct turns *turns, struct diag_message *message)
 
 	if (!parent || !*parent)
 		parent = "/tmp";
-	if (snprintf(turns->folder, sizeof(turns->folder), "%s/flamerun-diff-XXXXXX", parent) >=
+	if (snprintf(turns->folder, sizeof(turns->folder), "%s/flamerun-runs-XXXXXX", parent) >=
 			(int)sizeof(turns->folder) - NAME_MAX ||
 		!mkdtemp(turns->folder)) {
 		turns->folder[0] = '\0';
@@ -59,7 +74,8 @@ static int drop_streams(void)
 	return 0;
 }
 
-static struct ending run_once(const struct options *asked, const char *path, char **argv)
+static struct ending run_once(const struct options *asked, const char *path, char **argv,
+	struct run_figures *figures)
 {
 	struct options options = *asked;
 	int error = drop_streams();
@@ -70,12 +86,13 @@ static struct ending run_once(const struct options *asked, const char *path, cha
 	}
 	options.outputs = (struct options_list){.item = {path}, .count = 1};
 	options.format = NULL;
-	options.open = 0;
+	options.open = options.live = 0;
+	options.source_map.count = 0; /* it is applied to the sum */
 	options.focus.count = options.ignore.count = options.root.count = options.hide.count = 0;
 	options.sample_type = NULL;
 	if (options.level == DIAG_NORMAL)
 		diag_set_level(DIAG_QUIET);
-	return command_run(&options, argv);
+	return command_run(&options, argv, figures);
 }
 
 /* ---- around it ------------------------------------------------------------------------------- */
@@ -96,11 +113,27 @@ static int wait_for(struct turns *turns, pid_t child, const sigset_t *awaited)
 	return status;
 }
 
-/* What @status of a run of @program means. Returns 0 where it can be compared. */
-static int check_status(struct turns *turns, int status, int side, const char *program, bool *told,
+static void tell_failure(
+	const struct series *series, const struct turn *turn, struct diag_message *message)
+{
+	char how[128];
+
+	if (WIFSIGNALED(turn->status))
+		snprintf(how, sizeof(how), "was ended by signal %d (%s)", WTERMSIG(turn->status),
+			strsignal(WTERMSIG(turn->status)));
+	else
+		snprintf(how, sizeof(how), "ended with status %d", WEXITSTATUS(turn->status));
+	diag_fail(message, -ECANCELED, "'%s' %s in its %s %u", series->argv[turn->side][0], how,
+		turn->is_warmup ? "warm-up" : "run", turn->number);
+	diag_fail_hint(message, "--ignore-failure goes on");
+}
+
+/* What the status of a run means. Returns 0 where the series goes on. */
+static int check_status(struct turns *turns, struct series *series, const struct turn *turn,
 	struct diag_message *message)
 {
-	unsigned number = turns->runs[side] + 1;
+	const struct run_figures *figures = &turns->figures[turn->file];
+	int status = turn->status;
 
 	if (turns->signal)
 		return 0;
@@ -108,32 +141,46 @@ static int check_status(struct turns *turns, int status, int side, const char *p
 		turns->signal = SIGINT;
 		return 0;
 	}
-	if (WIFSIGNALED(status))
-		return diag_fail(message, -ECANCELED,
-			"'%s' was ended by signal %d (%s) in its run %u", program, WTERMSIG(status),
-			strsignal(WTERMSIG(status)), number);
-	if (WEXITSTATUS(status) >= COMMAND_FAILED && WEXITSTATUS(status) <= COMMAND_FAILED + 2) {
-		turns->status = WEXITSTATUS(status);
+	if (!figures->is_whole && WIFEXITED(status)) {
+		/* The program may have ended well, and its profile is not there. */
+		turns->status = figures->wall_ns || !WEXITSTATUS(status) ? COMMAND_FAILED
+									 : WEXITSTATUS(status);
 		return -ECANCELED;
 	}
-	if (WEXITSTATUS(status) && !told[side]) {
-		diag_info("'%s' ended with status %d in its run %u", program, WEXITSTATUS(status),
-			number);
-		told[side] = true;
+	if (!status)
+		return 0;
+	tell_failure(series, turn, message);
+	if (series->options->ignore_failure && figures->is_whole) {
+		if (!series->told[turn->side])
+			diag_info("%s", message->text);
+		series->told[turn->side] = true;
+		*message = (struct diag_message){.text = ""};
+		return 0;
 	}
-	return 0;
+	if (WIFSIGNALED(status))
+		turns->failure.signal = WTERMSIG(status);
+	else
+		turns->failure.status = WEXITSTATUS(status);
+	return -ECANCELED;
 }
 
 /* Returns 0 or -ENOMEM. */
-static int name_files(struct turns *turns, unsigned runs)
+static int name_files(struct turns *turns, const struct series *series)
 {
-	turns->paths = calloc(2 * (size_t)runs + 1, sizeof(*turns->paths));
-	turns->files = calloc(2 * (size_t)runs + 1, sizeof(*turns->files));
+	size_t count = (size_t)series->sides * series->options->runs;
+	void *figures = mmap(NULL, count * sizeof(*turns->figures), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (figures == MAP_FAILED)
+		return -ENOMEM;
+	turns->figures = figures;
+	turns->figures_bytes = count * sizeof(*turns->figures);
+	turns->paths = calloc(count + 1, sizeof(*turns->paths));
+	turns->files = calloc(count + 1, sizeof(*turns->files));
 	if (!turns->paths || !turns->files)
 		return -ENOMEM;
-	for (unsigned i = 0; i < 2 * runs; i++)
-		if (asprintf(&turns->paths[i], "%s/%s-%u.pb.gz", turns->folder,
-			    side_names[i / runs], i % runs) < 0) {
+	for (size_t i = 0; i < count; i++)
+		if (asprintf(&turns->paths[i], "%s/%zu.pb.gz", turns->folder, i) < 0) {
 			turns->paths[i] = NULL;
 			return -ENOMEM;
 		}
@@ -141,55 +188,59 @@ static int name_files(struct turns *turns, unsigned runs)
 }
 
 /* Those that were written, without a gap. */
-static void list_files(struct turns *turns, unsigned runs)
+static void list_files(struct turns *turns, const struct series *series)
 {
-	unsigned count = 0;
+	unsigned runs = series->options->runs, count = 0;
 
-	for (unsigned i = 0; i < 2 * runs; i++)
+	for (unsigned i = 0; i < series->sides * runs; i++)
 		if (i % runs < turns->runs[i / runs])
 			turns->files[count++] = turns->paths[i];
 }
 
-static int run_turn(struct turns *turns, const struct options *options, const char *path,
-	char **argv, int *status, const sigset_t sets[2], struct diag_message *message)
+/* Returns 0 and what became of @turn in ->status, or -errno with @message filled. */
+static int run_turn(struct turns *turns, const struct series *series, struct turn *turn,
+	struct diag_message *message)
 {
+	struct run_figures *figures = &turns->figures[turn->file];
 	struct ending ending;
 	pid_t child;
 
+	*figures = (struct run_figures){.wall_ns = 0};
 	fflush(NULL);
 	child = fork();
 	if (child < 0)
 		return diag_fail(message, -errno, "cannot fork: %s", strerror(errno));
 	if (!child) {
-		pthread_sigmask(SIG_SETMASK, &sets[1], NULL);
-		ending = run_once(options, path, argv);
+		pthread_sigmask(SIG_SETMASK, &turns->mask, NULL);
+		ending = run_once(series->options, turns->paths[turn->file],
+			series->argv[turn->side], figures);
 		fflush(NULL);
 		if (ending.signal)
 			signals_die(ending.signal);
 		_exit(ending.signal ? 128 + ending.signal : ending.status);
 	}
-	*status = wait_for(turns, child, &sets[0]);
+	turn->status = wait_for(turns, child, &series->awaited);
 	return 0;
 }
 
-/* @sets: what is waited for, and the mask of before. */
-static int run_all(struct turns *turns, const struct options *options, char **const argv[2],
-	const sigset_t sets[2], struct diag_message *message)
+static int run_all(struct turns *turns, struct series *series, struct diag_message *message)
 {
-	unsigned runs = options->runs;
-	bool told[2] = {false, false};
+	const struct options *options = series->options;
+	unsigned warmups = series->sides * options->warmups;
 	int error = 0;
 
-	for (unsigned turn = 0; !error && !turns->signal && turn < 2 * runs; turn++) {
-		int side = side_of(turn), status = 0;
+	for (unsigned i = 0; i < warmups + series->sides * options->runs; i++) {
+		struct turn turn = {.is_warmup = i < warmups};
 
-		error = run_turn(turns, options,
-			turns->paths[(unsigned)side * runs + turns->runs[side]], argv[side],
-			&status, sets, message);
+		turn.side = side_of(series, turn.is_warmup ? i : i - warmups);
+		turn.number = turn.is_warmup ? i / series->sides + 1 : turns->runs[turn.side] + 1;
+		turn.file = (size_t)turn.side * options->runs + turns->runs[turn.side];
+		error = run_turn(turns, series, &turn, message);
 		if (!error)
-			error = check_status(turns, status, side, argv[side][0], told, message);
-		if (!error && !turns->signal)
-			turns->runs[side]++;
+			error = check_status(turns, series, &turn, message);
+		if (error || turns->signal)
+			break;
+		turns->runs[turn.side] += !turn.is_warmup;
 	}
 	return error;
 }
@@ -197,28 +248,25 @@ static int run_all(struct turns *turns, const struct options *options, char **co
 int turns_run(struct turns *turns, const struct options *options, char **const argv[2],
 	struct diag_message *message)
 {
-	struct sigaction standard = {.sa_handler = SIG_DFL}, child;
-	sigset_t sets[2];
+	static const int ends[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	struct sigaction standard = {.sa_handler = SIG_DFL};
+	struct series series = {.options = options, .argv = argv, .sides = argv[1] ? 2 : 1};
 	int error;
 
 	*turns = (struct turns){.status = 0};
+	sigemptyset(&series.awaited);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaddset(&series.awaited, ends[i]);
+	sigaction(SIGCHLD, &standard, &turns->child_action);
+	pthread_sigmask(SIG_BLOCK, &series.awaited, &turns->mask);
+	turns->holds_signals = true;
 	error = make_folder(turns, message);
 	if (error)
 		return error;
-	if (name_files(turns, options->runs))
+	if (name_files(turns, &series))
 		return diag_fail(message, -ENOMEM, "out of memory");
-	sigemptyset(&sets[0]);
-	sigaddset(&sets[0], SIGCHLD);
-	sigaddset(&sets[0], SIGINT);
-	sigaddset(&sets[0], SIGTERM);
-	sigaddset(&sets[0], SIGHUP);
-	sigaddset(&sets[0], SIGQUIT);
-	sigaction(SIGCHLD, &standard, &child);
-	pthread_sigmask(SIG_BLOCK, &sets[0], &sets[1]);
-	error = run_all(turns, options, argv, sets, message);
-	pthread_sigmask(SIG_SETMASK, &sets[1], NULL);
-	sigaction(SIGCHLD, &child, NULL);
-	list_files(turns, options->runs);
+	error = run_all(turns, &series, message);
+	list_files(turns, &series);
 	return error;
 }
 
@@ -230,7 +278,14 @@ void turns_release(struct turns *turns)
 	}
 	free(turns->paths);
 	free(turns->files);
+	if (turns->figures)
+		munmap(turns->figures, turns->figures_bytes);
 	if (turns->folder[0])
 		rmdir(turns->folder);
+	/* A signal that was held back ends us here, with nothing left behind. */
+	if (turns->holds_signals) {
+		sigaction(SIGCHLD, &turns->child_action, NULL);
+		pthread_sigmask(SIG_SETMASK, &turns->mask, NULL);
+	}
 	*turns = (struct turns){.paths = NULL};
 }

@@ -72,27 +72,6 @@ static void report_cost(uint64_t ended_ns)
 		(double)(clock_now_ns() - ended_ns) / NS_PER_S, (double)usage.ru_maxrss / 1024);
 }
 
-/* What could not be written is not lost; what was written is shown if that was asked for. */
-static void finish_results(const struct drawing *drawing, const struct calltree *tree,
-	const struct picture_options *picture, const struct results_written *written)
-{
-	struct diag_message message = {0};
-	char path[PATH_MAX];
-
-	if (written->failed && !written->has_stacks && calltree_total(tree)) {
-		if (results_rescue(tree, picture, path, &message)) {
-			diag_report(&message);
-		} else {
-			diag_error("the stacks are in '%s'", path);
-			diag_hint("to draw them: flamerun render '%s' -o FILE", path);
-		}
-	}
-	if (drawing->options->open && !written->show)
-		diag_error("nothing to open: no SVG was written to a file");
-	else if (drawing->options->open && opener_start(written->show, &message))
-		diag_report(&message);
-}
-
 /* What the run's clock counts, as pprof profiles call it. */
 #define CLOCK_NAME "cpu"
 
@@ -231,7 +210,8 @@ static unsigned draw_trees(const struct drawing *drawing, bool is_so_far,
 		drawing->results, drawn->trees.shown, &picture, !drawing->still_runs, &written);
 	if (!is_so_far) {
 		report_cost(drawing->ended_ns);
-		finish_results(drawing, drawn->tree, &picture, &written);
+		if (!drawing->is_part)
+			results_finish(options, drawn->tree, &picture, &written);
 	}
 	free(marks);
 	bytes_release(&notes);

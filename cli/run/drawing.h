@@ -41,6 +41,7 @@ struct drawing {
 	time_t started_wall_s;
 	bool still_runs; /* the program, while the picture is drawn */
 	bool is_stopped; /* what was attached to, from beginning to end */
+	bool is_part;	 /* of something that looks after the outputs */
 };
 
 /* Time of one kind: what a clock counted, or what virtual machines told. */

@@ -433,3 +433,23 @@ int opener_start(const char *path, struct diag_message *message)
 		diag_fail_hint(message, "set BROWSER to a browser, or install xdg-utils");
 	return error;
 }
+
+void results_finish(const struct options *options, const struct calltree *tree,
+	const struct picture_options *picture, const struct results_written *written)
+{
+	struct diag_message message = {0};
+	char path[PATH_MAX];
+
+	if (written->failed && !written->has_stacks && calltree_total(tree)) {
+		if (results_rescue(tree, picture, path, &message)) {
+			diag_report(&message);
+		} else {
+			diag_error("the stacks are in '%s'", path);
+			diag_hint("to draw them: flamerun render '%s' -o FILE", path);
+		}
+	}
+	if (options->open && !written->show)
+		diag_error("nothing to open: no SVG was written to a file");
+	else if (options->open && opener_start(written->show, &message))
+		diag_report(&message);
+}

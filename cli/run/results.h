@@ -84,6 +84,13 @@ int results_rescue(const struct calltree *tree, const struct picture_options *pi
 	char path[PATH_MAX], struct diag_message *message);
 
 /*
+ * When a run is over: what could not be written as @written says is saved so, unless there are its
+ * stacks in another output; what was written is shown if @options want that. Reports.
+ */
+void results_finish(const struct options *options, const struct calltree *tree,
+	const struct picture_options *picture, const struct results_written *written);
+
+/*
  * Show a finished picture: the person's browser is started and left alone.
  * Start $BROWSER (names separated by ':', "%s" in one is where the file goes) or, when that is not
  * set, xdg-open on @path. It belongs to no session, terminal or output of ours, and is not waited

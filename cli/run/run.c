@@ -49,6 +49,8 @@ struct run {
 	uint64_t ended_ns; /* the program's end, or the deadline */
 	time_t started_wall_s;
 	bool drawn;
+	unsigned unwritten; /* outputs */
+	struct run_figures *figures; /* NULL: nobody asks */
 	int held_program;   /* open while it may be asked for names; -1: cannot be read */
 	char held_path[32]; /* by which; "" without */
 };
@@ -209,6 +211,7 @@ static struct drawing drawing_of(const struct run *run)
 		.started_ns = run->started_ns,
 		.ended_ns = run->ended_ns,
 		.started_wall_s = run->started_wall_s,
+		.is_part = run->figures != NULL,
 	};
 }
 
@@ -220,7 +223,7 @@ static void draw_run(struct run *run, const struct accounting_child *child)
 	live_end(run->live);
 	drawing.still_runs = !child;
 	run->drawn = true;
-	drawing_make(&drawing, child);
+	run->unwritten = drawing_make(&drawing, child);
 	jit_report(&run->jit);
 }
 
@@ -265,9 +268,10 @@ static struct ending ending_of(int wait_status)
 	return (struct ending){.status = WEXITSTATUS(wait_status)};
 }
 
-struct ending command_run(const struct options *options, char **argv)
+struct ending command_run(const struct options *options, char **argv, struct run_figures *figures)
 {
-	struct run run = {.options = options, .argv = argv, .held_program = -1};
+	struct run run = {
+		.options = options, .argv = argv, .held_program = -1, .figures = figures};
 	struct diag_message message = {0};
 	struct ending ending = {0};
 
@@ -279,6 +283,12 @@ struct ending command_run(const struct options *options, char **argv)
 	} else {
 		watch_run(&run);
 		ending = ending_of(run.watch.wait_status);
+		if (figures)
+			*figures = (struct run_figures){
+				.is_whole = !run.unwritten,
+				.wall_ns = run.ended_ns - run.started_ns,
+				.totals = *profile_totals(gather_profile(run.gather)),
+			};
 	}
 	if (run.held_program >= 0)
 		close(run.held_program);

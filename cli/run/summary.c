@@ -83,9 +83,6 @@ static bool kernel_breaks_off_calls(void)
 #define BALANCE_SIGMA	4.0
 #define BALANCE_SAMPLES 8.0
 
-/* Shares of the samples, in percent, above which something can be done about missing names. */
-#define UNNAMED_HINT 20.0
-
 /* As large a share in [unsampled], in percent, is spoken of, and of so many samples. */
 #define UNSAMPLED_HINT 10.0
 #define UNSAMPLED_OF   100
@@ -267,15 +264,17 @@ void summary_times(const struct flameprof_profile *profile, char *out, size_t si
 			ms);
 }
 
-static void print_losses(const struct summary *summary, const struct accounting *books)
+void summary_print_losses(const struct profile_totals *totals)
 {
-	const struct profile_totals *totals = profile_totals(summary->profile);
 	const struct profile_losses *losses = &totals->losses;
-	char times[SUMMARY_TIMES_BYTES];
+	uint64_t sampled = 0;
 
-	if (books->paused)
+	for (int end = 0; end < WIRE_END_COUNT; end++)
+		sampled += totals->ends[end];
+	if (totals->paused)
 		diag_info("%.1f %% left out while paused",
-			percent(books->paused, accounting_total(books)));
+			percent(totals->paused, sampled + totals->credited + losses->dropped +
+							losses->torn + totals->paused));
 	print_loss(losses->dropped, "sample", "samples", "lost: the program's rings were full");
 	print_loss(losses->vm_dropped, "sample", "samples",
 		"of virtual machines lost: the program's rings were full");
@@ -289,6 +288,19 @@ static void print_losses(const struct summary *summary, const struct accounting 
 		"(ulimit -v)");
 	print_unprofiled(losses);
 	print_confined(losses);
+	if (sampled && totals->ends[WIRE_END_ROOT] < sampled)
+		diag_info("%.1f %% of stacks are incomplete (%" PRIu64
+			  " deeper than %u frames, %" PRIu64 " lost, %" PRIu64 " unreadable)",
+			100.0 - percent(totals->ends[WIRE_END_ROOT], sampled),
+			totals->ends[WIRE_END_DEPTH], WIRE_MAX_DEPTH, totals->ends[WIRE_END_LOST],
+			totals->ends[WIRE_END_MEMORY]);
+}
+
+/* What only one run tells of them. */
+static void print_refusals(const struct summary *summary)
+{
+	char times[SUMMARY_TIMES_BYTES];
+
 	for (int i = 0; i < PIPE_READER_REFUSALS && summary->refusals[i].programs; i++)
 		diag_info("%" PRIu64 " %s could not be sampled from outside, either: %s",
 			summary->refusals[i].programs,
@@ -297,12 +309,6 @@ static void print_losses(const struct summary *summary, const struct accounting 
 	summary_times(summary->profile, times, sizeof(times));
 	if (times[0])
 		diag_info("%s", times);
-	if (books->sampled && totals->ends[WIRE_END_ROOT] < books->sampled)
-		diag_info("%.1f %% of stacks are incomplete (%" PRIu64
-			  " deeper than %u frames, %" PRIu64 " lost, %" PRIu64 " unreadable)",
-			100.0 - percent(totals->ends[WIRE_END_ROOT], books->sampled),
-			totals->ends[WIRE_END_DEPTH], WIRE_MAX_DEPTH, totals->ends[WIRE_END_LOST],
-			totals->ends[WIRE_END_MEMORY]);
 }
 
 /* What the functions below are of, where that is not the whole. */
@@ -318,8 +324,9 @@ static void print_drawn(const struct summary *summary)
 			plural(whole, "sample", "samples"), percent(drawn, whole));
 }
 
-static void print_hottest(const struct calltree *tree)
+void summary_print_hottest(const struct calltree *tree, const struct spread *spread)
 {
+	struct spread_shares shares;
 	struct ranking ranking;
 	struct ranking_rows hot = {.count = 0};
 
@@ -327,13 +334,16 @@ static void print_hottest(const struct calltree *tree)
 		return;
 	ranking_of(&ranking, CALLTREE_ROOT, &hot);
 	if (hot.count && hot.at[0].self)
-		diag_info("hottest functions by self time:");
+		diag_info("hottest functions by self time%s:",
+			spread && spread_runs(spread) > 1 ? ", and how runs differ" : "");
 	for (uint32_t i = 0; i < HOTTEST && i < hot.count && hot.at[i].self; i++) {
 		const struct calltree_frame *frame = ranking_frame(&ranking, hot.at[i].function);
-		char module[PICTURE_NAMES_MODULE_BYTES];
+		char module[PICTURE_NAMES_MODULE_BYTES], differ[32] = "";
 
-		diag_info("  %5.1f %%  %.160s%s", percent(hot.at[i].self, calltree_total(tree)),
-			frame->name, module_text(module, frame));
+		if (spread && spread_find(spread, frame, &shares))
+			snprintf(differ, sizeof(differ), " \u00b1 %.1f", 100 * shares.self);
+		diag_info("  %5.1f %%%s  %.160s%s", percent(hot.at[i].self, calltree_total(tree)),
+			differ, frame->name, module_text(module, frame));
 	}
 	free(hot.at);
 	ranking_release(&ranking);
@@ -428,7 +438,7 @@ static void print_unnamed(const struct summary *summary, const struct accounting
 		return;
 	special_weights_of(summary->tree, &special);
 	unnamed = percent(special.unnamed, calltree_total(summary->tree));
-	if (unnamed < UNNAMED_HINT) {
+	if (unnamed < SUMMARY_UNNAMED) {
 		diag_verbose("%.1f %% of samples have no function name", unnamed);
 		return;
 	}
@@ -599,7 +609,8 @@ void summary_print(const struct summary *summary)
 	has_waits = summary_waits_print(&summary->waits);
 	print_machines(summary);
 	print_books(summary, &books);
-	print_losses(summary, &books);
+	summary_print_losses(profile_totals(summary->profile));
+	print_refusals(summary);
 	print_replaced(summary->tree);
 	print_fetched(&summary->report->fetched);
 	print_unnamed(summary, &books);
@@ -607,7 +618,7 @@ void summary_print(const struct summary *summary)
 	print_unsampled(summary);
 	print_cost(summary);
 	print_drawn(summary);
-	print_hottest(summary->drawn);
+	summary_print_hottest(summary->drawn, NULL);
 	print_unlooked(summary, &books, has_waits);
 	print_scarcity(summary, &books);
 	print_harm(summary);

@@ -14,6 +14,7 @@
 #include "cli/profile/naming.h"
 #include "libprof/profile/profile.h"
 #include "render/calltree.h"
+#include "render/spread.h"
 
 struct pipe_reader_refusal;
 
@@ -40,6 +41,15 @@ struct summary {
  * Print samples, rate, threads, processes, losses with the reconciliation, the hottest functions.
  */
 void summary_print(const struct summary *summary);
+
+/* Shares of the samples, in percent, above which something can be done about missing names. */
+#define SUMMARY_UNNAMED 20.0
+
+/* Of one run or the sum of several: what is missing, by cause. */
+void summary_print_losses(const struct profile_totals *totals);
+
+/* The hottest functions of @tree (finished), with @spread how they differ between runs. */
+void summary_print_hottest(const struct calltree *tree, const struct spread *spread);
 
 /* One line for under the picture's title: "cmd: 2150 samples, ..." into @out. */
 void summary_subtitle(const struct summary *summary, char *out, size_t size);

@@ -284,7 +284,7 @@ def two(tmp_path):
     (["a", "b", "-n", "2"], "diff -n wants two programs behind --"),
     (["-n", "2", "--", "true"], "diff -n wants two programs, --- between"),
     (["-n", "2", "--", "true", "---"], "diff -n wants two programs, --- between"),
-    (["-n", "0", "--", "true", "---", "true"], "--runs wants a whole number from 1 to 1000, not '0'"),
+    (["-n", "0", "--", "true", "---", "true"], "--repeat wants a whole number from 1 to 1000, not '0'"),
     (["a", "b", "--fail-over", "f=x"], "--fail-over wants PERCENT or REGEX=PERCENT, not 'f=x'"),
     (["a", "b", "--fail-over", "=5"], "--fail-over wants PERCENT or REGEX=PERCENT, not '=5'"),
     (["a", "b", "--fail-over", "("], "--fail-over: Unmatched ( or \\( at character 1 of '('"),
