@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -88,6 +89,48 @@ def run(flamerun, tmp_path):
             options["stderr"] = subprocess.PIPE
         return subprocess.run([flamerun, *map(str, words)], text=True, **options)
 
+    return call
+
+
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory):
+    return profiled.compile_target("versions.c", tmp_path_factory.mktemp("versions"))
+
+
+@pytest.fixture
+def logged(tmp_path, versions):
+    """logged(name, then="") -> a program that works a little, says who it was in a file, then @then."""
+    def make(name, then=""):
+        path = tmp_path / name
+        path.write_text(f'#!/bin/sh\n{versions} 4 >&2\necho {name} "$@" >>log\n{then}\n')
+        path.chmod(0o755)
+        return f"./{name}"
+    return make
+
+
+@pytest.fixture
+def left(tmp_path, monkeypatch):
+    """left() -> what is in the folder for files that go."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return lambda: list(folder.iterdir())
+
+
+@pytest.fixture
+def interrupt(tmp_path):
+    """interrupt(words, number, lines) -> status, stdout, stderr of a command in tmp_path that gets
+    the signal @number, with all it runs, once @lines stand in their log."""
+    def call(words, number, lines):
+        with subprocess.Popen([*map(str, words)], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, start_new_session=True) as process:
+            log = tmp_path / "log"
+            while not log.exists() or len(log.read_text().splitlines()) < lines:
+                assert process.poll() is None
+                time.sleep(0.02)
+            os.killpg(process.pid, number)
+            out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
     return call
 
 

@@ -1,46 +1,18 @@
 # SPDX-License-Identifier: MIT
 #
 # Two programs run in turns to be compared: in which order, what they see, how it ends.
-import os
 import re
 import signal
-import subprocess
-import time
 
 import pytest
 
-import profiled
-
-
-@pytest.fixture(scope="module")
-def versions(tmp_path_factory):
-    return profiled.compile_target("versions.c", tmp_path_factory.mktemp("versions"))
-
-
-@pytest.fixture
-def logged(tmp_path, versions):
-    """logged(name, then="") -> a program that works a little, says who it was in a file, then @then."""
-    def make(name, then=""):
-        path = tmp_path / name
-        path.write_text(f'#!/bin/sh\n{versions} 4 >&2\necho {name} "$@" >>log\n{then}\n')
-        path.chmod(0o755)
-        return f"./{name}"
-    return make
-
-
-@pytest.fixture
-def left(tmp_path, monkeypatch):
-    """left() -> what is in the folder for files that go."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
-    return lambda: list(folder.iterdir())
-
 
 def test_in_turns(run, tmp_path, logged, left):
-    result = run("-q", "diff", "-n", "3", "--", logged("old"), "1", "--", "2", "---", logged("new"), "-x")
+    """A warm-up of each is a run, and in no number."""
+    result = run("-q", "diff", "-n", "3", "--warmup", "1", "--", logged("old"), "1", "--", "2", "---", logged("new"), "-x")
     assert (result.returncode, result.stderr) == (0, "")
     assert (tmp_path / "log").read_text().splitlines() == [
+        "old 1 -- 2", "new -x",
         "old 1 -- 2", "new -x", "new -x", "old 1 -- 2", "old 1 -- 2", "new -x"]
     assert result.stdout.startswith("3 old runs and 3 new, ")
     assert left() == []
@@ -66,7 +38,8 @@ def test_what_programs_write_is_dropped(run, tmp_path, logged):
 
 
 @pytest.mark.parametrize("then, status, message", [
-    ("exit 3", 0, "'./old' ended with status 3 in its run 1"),
+    ("exit 3", 125, "'./old' ended with status 3 in its run 1"),
+    ("exit 127", 125, "'./old' ended with status 127 in its run 1"),
     ("kill -SEGV $$", 125, "'./old' was ended by signal 11 (Segmentation fault) in its run 1"),
 ])
 def test_a_program_that_fails(run, logged, left, then, status, message):
@@ -74,6 +47,9 @@ def test_a_program_that_fails(run, logged, left, then, status, message):
     assert result.returncode == status
     assert result.stderr.count(f"flamerun: {message}\n") == 1
     assert left() == []
+    ignored = run("diff", "-n", "2", "--ignore-failure", "--", "./old", "---", "./new")
+    assert ignored.returncode == 0 and ignored.stdout.startswith("2 old runs and 2 new, ")
+    assert ignored.stderr.count(f"flamerun: {message}\n") == 1
 
 
 @pytest.mark.parametrize("options, new, status, message", [
@@ -94,31 +70,19 @@ def test_where_no_files_can_be(run, logged, monkeypatch):
         125, "flamerun: cannot make a folder in '/nonesuch': No such file or directory\n")
 
 
-def interrupt(flamerun, folder, words, number, lines):
-    """Sends @number to flamerun and what it runs once @lines stand in their log."""
-    process = subprocess.Popen([flamerun, "diff", "-n", "20", "--", *words], cwd=folder, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    log = folder / "log"
-    while not log.exists() or len(log.read_text().splitlines()) < lines:
-        assert process.poll() is None
-        time.sleep(0.02)
-    os.killpg(process.pid, number)
-    out, err = process.communicate(timeout=60)
-    return process.returncode, out, err
-
-
-def test_an_interrupt_leaves_what_is_known(flamerun, tmp_path, logged, left):
-    status, out, err = interrupt(flamerun, tmp_path, [logged("old"), "---", logged("new")],
-                                 signal.SIGINT, 4)
+def test_an_interrupt_leaves_what_is_known(flamerun, interrupt, logged, left):
+    status, out, err = interrupt(
+        [flamerun, "diff", "-n", "20", "--", logged("old"), "---", logged("new")], signal.SIGINT, 4)
     assert status == -signal.SIGINT
     assert re.search(r"^flamerun: ended after \d+ of 40 runs, which are compared$", err, re.M)
     assert re.match(r"\d old runs? and \d new, ", out)
     assert left() == []
 
 
-def test_an_early_end_is_said(flamerun, tmp_path, logged, left):
-    status, out, err = interrupt(flamerun, tmp_path, [logged("old", "sleep 60"), "---", logged("new")],
-                                 signal.SIGTERM, 1)
+def test_an_early_end_is_said(flamerun, interrupt, logged, left):
+    status, out, err = interrupt(
+        [flamerun, "diff", "-n", "20", "--", logged("old", "sleep 60"), "---", logged("new")],
+        signal.SIGTERM, 1)
     assert (status, out) == (-signal.SIGTERM, "")
     assert err.splitlines()[-1] == "flamerun: ended before each program had run"
     assert left() == []
