@@ -396,8 +396,7 @@ static void put_spread(struct writer *writer, const struct calltree_frame *frame
 
 	if (spread_find(spread, frame, &shares) && shares.total >= SPREAD_TOLD)
 		snprintf(text, sizeof(text),
-			"its share differs between %u runs by \u00b1 %.1f points, of its own by "
-			"\u00b1 %.1f",
+			"share over %u runs: \u00b1 %.1f points, by itself \u00b1 %.1f",
 			spread_runs(spread), 100 * shares.total, 100 * shares.self);
 	put_counted(&writer->column, text);
 }

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A picture of two versions: the viewer's colours are the static picture's, and a box tells its change."""
+"""
+A picture of two versions: the viewer's colours are the static picture's, and a box tells its change.
+One of several runs: a box tells how they differ.
+"""
 
+import json
 import random
 import subprocess
 
@@ -52,3 +56,19 @@ def test_a_box_tells_its_change(viewer, changed):
     tooltip = text(viewer, ".tooltip .change")
     assert " a run, +" in tooltip and " % to +" in tooltip
     assert tooltip in text(viewer, ".details")
+
+
+def test_a_box_tells_how_runs_differ(viewer, tmp_path):
+    """Of one program run three times, each time with more of what the first argument stands for."""
+    work = "f() { i=0; while [ $i -lt $1 ]; do i=$((i+1)); done; }; echo >>log; f $(($(wc -l <log) * 40000))"
+    subprocess.run([FLAMERUN, "-q", "-r", "997", "-n", "3", "-o", "r.svg", "--", "sh", "-c",
+                    f"{work}; sort -R /etc/services >/dev/null"], check=True, cwd=tmp_path)
+    told = json.loads(subprocess.run([FLAMERUN, "-q", "top", "r.svg", "--json"], cwd=tmp_path, text=True,
+                                     check=True, stdout=subprocess.PIPE).stdout)
+    function = max((function for function in told["functions"] if function["total_spread"] > 0.1),
+                   key=lambda function: function["total"])
+    show(viewer, tmp_path / "r.svg")
+    viewer.pointer(*middle(box(viewer, function["name"])))
+    assert text(viewer, ".tooltip .change") == (
+        f"share over 3 runs: \u00b1 {function['total_spread']:.1f} points, by itself "
+        f"\u00b1 {function['self_spread']:.1f}")

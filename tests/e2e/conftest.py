@@ -129,7 +129,7 @@ def interrupt(tmp_path):
                 assert process.poll() is None
                 time.sleep(0.02)
             os.killpg(process.pid, number)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=300)
         return process.returncode, out, err
     return call
 

@@ -5,16 +5,21 @@
 import collections
 import csv
 import json
+import os
 import re
 import signal
 import statistics
+import subprocess
 
 import pytest
 
 import folded
+import profiled
 
 # JSON has four decimals of a percent.
 ROUNDING = 6e-5
+# Many runs on a machine that has much else to do.
+SLOW_S = 300
 
 
 def weights_of(path):
@@ -35,30 +40,38 @@ def spread_of(runs, is_in):
         for one in runs)
 
 
-@pytest.fixture
-def ten(run, tmp_path, logged, left):
+@pytest.fixture(scope="module")
+def ten(flamerun, tmp_path_factory):
     """
     Ten runs as one, in all formats, and their own profiles, 0.pb.gz to 9.pb.gz in the folder parts.
     The eleventh run sees those of the ten before it, and fails.
     """
-    program = logged("job", '[ $(wc -l <log) -lt 11 ] || { cp -r temporary/flamerun-runs-* parts; exit 3; }')
+    folder = tmp_path_factory.mktemp("ten")
+    versions = profiled.compile_target("versions.c", folder)
+    (folder / "temporary").mkdir()
+    (folder / "job").write_text(f"{versions} 4\necho >>log\n[ $(wc -l <log) -lt 11 ] ||\n"
+                                "{ cp -r temporary/flamerun-runs-* parts; exit 3; }\n")
     outputs = [word for suffix in ("json", "svg", "md", "folded", "pb.gz") for word in ("-o", f"all.{suffix}")]
-    result = run("-r", "997", "--repeat", "11", *outputs, "--", program)
-    assert result.returncode == 3 and left() == []
-    assert ("flamerun: './job' ended with status 3 in its run 11\n"
+    result = subprocess.run(
+        [flamerun, "-r", "997", "--repeat", "11", *outputs, "--", "sh", "job"], cwd=folder, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SLOW_S,
+        env={**os.environ, "TMPDIR": str(folder / "temporary")}, check=False)
+    assert result.returncode == 3 and not list((folder / "temporary").iterdir())
+    assert ("flamerun: 'sh' ended with status 3 in its run 11\n"
             "flamerun: hint: --ignore-failure goes on\n"
             "flamerun: ended after 10 of 11 runs, which are drawn\n") in result.stderr
-    return result
+    (folder / "stderr").write_text(result.stderr)
+    return folder
 
 
 def test_the_sum_and_how_its_parts_differ(run, tmp_path, ten):
-    told = json.loads((tmp_path / "all.json").read_text())
+    told = json.loads((ten / "all.json").read_text())
     runs, parts = [], []
     for i in range(10):
-        run("-q", "render", f"parts/{i}.pb.gz", "-o", "part.folded")
+        run("-q", "render", ten / f"parts/{i}.pb.gz", "-o", "part.folded")
         runs.append(weights_of(tmp_path / "part.folded"))
-        parts.append(told_of(run, f"parts/{i}.pb.gz"))
-    assert weights_of(tmp_path / "all.folded") == sum(runs, collections.Counter())
+        parts.append(told_of(run, ten / f"parts/{i}.pb.gz"))
+    assert weights_of(ten / "all.folded") == sum(runs, collections.Counter())
     for sum_of in (lambda one: one["weight"], lambda one: one["waits"]["weight"],
                    lambda one: one["duration_ns"], lambda one: sum(t["weight"] for t in one["threads"])):
         assert sum_of(told) == sum(map(sum_of, parts))
@@ -79,41 +92,41 @@ def test_the_sum_and_how_its_parts_differ(run, tmp_path, ten):
     assert checked >= 10
 
 
-def test_what_is_said_of_runs(run, tmp_path, ten):
-    told = json.loads((tmp_path / "all.json").read_text())
-    assert re.search(r"^flamerun: 10 runs: \d+ samples, ", ten.stderr, re.M)
+def test_what_is_said_of_runs(ten):
+    stderr = (ten / "stderr").read_text()
+    told = json.loads((ten / "all.json").read_text())
+    assert re.search(r"^flamerun: 10 runs: \d+ samples, ", stderr, re.M)
     for what, key in (("wall", "wall_ns"), ("CPU", "cpu_ns")):
         times = [one[key] / 1e9 for one in told["runs"]]
-        line = re.search(rf"^flamerun:   {what} time (.*)$", ten.stderr, re.M).group(1)
+        line = re.search(rf"^flamerun:   {what} time (.*)$", stderr, re.M).group(1)
         text = re.fullmatch(r" ?(\S+) s ± (\S+) \((\S+) to (\S+)\)", line).groups()
         digits = len(text[0].partition(".")[2])
         assert list(text) == [f"{value:.{digits}f}" for value in (
             statistics.mean(times), statistics.stdev(times), min(times), max(times))]
-        assert line.strip() in (tmp_path / "all.md").read_text()
+        assert line.strip() in (ten / "all.md").read_text()
     hottest = re.search(r"^flamerun: hottest functions by self time, and how runs differ:\n"
-                        r"flamerun:  +(\S+) % ± (\S+)  ", ten.stderr, re.M).groups()
+                        r"flamerun:  +(\S+) % ± (\S+)  ", stderr, re.M).groups()
     first = told["functions"][0]
     assert hottest == (f"{100 * first['self'] / told['weight']:.1f}", f"{first['self_spread']:.1f}")
-    assert re.search(rf"^ *{hottest[0]} % ± *{hottest[1]} ", (tmp_path / "all.md").read_text(), re.M)
+    assert re.search(rf"^ *{hottest[0]} % ± *{hottest[1]} ", (ten / "all.md").read_text(), re.M)
 
 
 def test_pictures_keep_how_runs_differ(run, tmp_path, ten):
-    told = json.loads((tmp_path / "all.json").read_text())
-    run("-q", "render", "all.svg", "-o", "again.svg")
-    for name in ("all.svg", "again.svg"):
+    told = json.loads((ten / "all.json").read_text())
+    run("-q", "render", ten / "all.svg", "-o", "again.svg")
+    for name in (ten / "all.svg", "again.svg"):
         again = told_of(run, name)
         assert again["runs"] == told["runs"]
         for before, after in zip(told["functions"], again["functions"]):
             assert after == {**before, "self_spread": pytest.approx(before["self_spread"], abs=2e-4),
                              "total_spread": pytest.approx(before["total_spread"], abs=2e-4)}
-    rows = list(csv.DictReader(run("-q", "top", "all.svg", "--csv").stdout.splitlines()))
+    rows = list(csv.DictReader(run("-q", "top", ten / "all.svg", "--csv").stdout.splitlines()))
     assert {row["table"]: bool(row["total_spread"]) for row in rows} == {
         "function": True, "module": False}
     # It is of all stacks: of a part nobody knows, and of more than these runs neither.
-    assert "self_spread" not in told_of(run, "all.svg", "--focus", "parse")["functions"][0]
-    run("-q", "merge", "all.svg", "all.svg", "-o", "two.svg")
+    assert "self_spread" not in told_of(run, ten / "all.svg", "--focus", "parse")["functions"][0]
+    run("-q", "merge", ten / "all.svg", ten / "all.svg", "-o", "two.svg")
     assert "runs" not in told_of(run, "two.svg")
-    run("-q", "render", "all.pb.gz", "-o", "all.pb")
     run("-q", "--repeat", "3", "-o", "three.pb", "--", "true")
     assert b"runs: 3" in (tmp_path / "three.pb").read_bytes()
 
@@ -166,7 +179,8 @@ def test_a_run_that_fails(run, tmp_path, logged, left, then, status, how):
                                        ("2", ["--ignore-failure"], "run 2", 3)):
         for name in ("log", "all.json"):
             (tmp_path / name).unlink(missing_ok=True)
-        result = run("-n", "3", "-o", "all.json", *words, "--", "env", f"FAILS={fails}", program)
+        result = run("-n", "3", "-o", "all.json", *words, "--", "env", f"FAILS={fails}", program,
+                     timeout=SLOW_S)
         assert result.returncode == (status if drawn < 3 else 0)
         assert result.stderr.count(f"flamerun: 'env' {how} in its {where}\n") == 1
         assert ("hint: --ignore-failure goes on" in result.stderr) == (drawn < 3)
