@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "cli/gather/pipe_reader.h"
 #include "cli/options.h"
 #include "libprof/profile/profile.h"
 
@@ -25,6 +26,7 @@ struct run_figures {
 	bool is_whole; /* the program ran, and all outputs are written */
 	uint64_t wall_ns;
 	struct profile_totals totals;
+	struct pipe_reader_refusal refusals[PIPE_READER_REFUSALS];
 };
 
 /*

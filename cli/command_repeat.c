@@ -24,7 +24,7 @@
 struct repeated {
 	struct stored stored;
 	struct spread *spread;
-	struct profile_totals totals; /* what summary_print_losses() wants of them */
+	struct run_figures sum; /* of them what summary_print_losses() wants */
 };
 
 static int check_repeat(const struct options *options, struct diag_message *message)
@@ -85,12 +85,29 @@ static void add_totals(struct profile_totals *sum, const struct profile_totals *
 	sum->paused += run->paused;
 }
 
+static void add_figures(struct run_figures *sum, const struct run_figures *run)
+{
+	add_totals(&sum->totals, &run->totals);
+	for (int i = 0; i < PIPE_READER_REFUSALS && run->refusals[i].programs; i++) {
+		const struct pipe_reader_refusal *refusal = &run->refusals[i];
+		int at = 0;
+
+		while (at < PIPE_READER_REFUSALS - 1 && sum->refusals[at].programs &&
+			strcmp(sum->refusals[at].text, refusal->text))
+			at++;
+		if (!sum->refusals[at].programs)
+			sum->refusals[at] = *refusal;
+		else
+			sum->refusals[at].programs += refusal->programs;
+	}
+}
+
 static int read_runs(struct repeated *repeated, const struct options *options,
 	const struct turns *turns, struct diag_message *message)
 {
 	const struct stored_files files = {
 		.paths = turns->files, .count = (int)turns->runs[0], .are_runs = true};
-	struct profile_totals *totals = &repeated->totals;
+	const struct profile_totals *totals = &repeated->sum.totals;
 	int error = 0;
 
 	repeated->spread = spread_new();
@@ -99,7 +116,7 @@ static int read_runs(struct repeated *repeated, const struct options *options,
 	for (unsigned run = 0; !error && run < turns->runs[0]; run++) {
 		error = add_spread(repeated->spread, options, turns->files[run],
 			&turns->figures[run], message);
-		add_totals(totals, &turns->figures[run].totals);
+		add_figures(&repeated->sum, &turns->figures[run]);
 	}
 	if (!error)
 		error = stored_read(&repeated->stored, options, &files, true, message);
@@ -128,7 +145,7 @@ static void print_repeated(const struct repeated *repeated)
 		repeated->stored.subtitle);
 	diag_info("  wall time %s", wall);
 	diag_info("  CPU time  %s", cpu);
-	summary_print_losses(&repeated->totals);
+	summary_print_losses(&repeated->sum.totals, repeated->sum.refusals);
 	special_weights_of(drawn, &special);
 	unnamed = calltree_total(drawn)
 			  ? 100.0 * (double)special.unnamed / (double)calltree_total(drawn)

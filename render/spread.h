@@ -40,8 +40,7 @@ void spread_free(struct spread *spread); /* NULL is fine */
  * of it; a run without samples is no part of shares.
  * Returns 0 or -ENOMEM.
  */
-int spread_add(
-	struct spread *spread, const struct spread_run *run, const struct calltree *tree);
+int spread_add(struct spread *spread, const struct spread_run *run, const struct calltree *tree);
 
 /* The runs are known, and so are the @shares of the function of @frame. Returns 0 or -ENOMEM. */
 int spread_put(struct spread *spread, const struct calltree_frame *frame,

@@ -74,8 +74,8 @@ static int drop_streams(void)
 	return 0;
 }
 
-static struct ending run_once(const struct options *asked, const char *path, char **argv,
-	struct run_figures *figures)
+static struct ending run_once(
+	const struct options *asked, const char *path, char **argv, struct run_figures *figures)
 {
 	struct options options = *asked;
 	int error = drop_streams();

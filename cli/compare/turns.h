@@ -16,14 +16,14 @@
 #include "cli/options.h"
 
 struct turns {
-	char folder[4096];  /* that the files are in; "" without */
-	char **paths;	    /* NULL at the end: of all runs that were asked for */
-	const char **files; /* of those that have ended well, the old program's first */
+	char folder[4096];	     /* that the files are in; "" without */
+	char **paths;		     /* NULL at the end: of all runs that were asked for */
+	const char **files;	     /* of those that have ended well, the old program's first */
 	struct run_figures *figures; /* [side * options->runs + run of it] */
 	size_t figures_bytes;
-	unsigned runs[2];	     /* how many files are of each */
-	int signal;		     /* that asked for the end; 0: none */
-	int status; /* of a run that could not be, of which more was said already; 0: none */
+	unsigned runs[2]; /* how many files are of each */
+	int signal;	  /* that asked for the end; 0: none */
+	int status;	  /* of a run that could not be, of which more was said already; 0: none */
 	struct ending failure; /* of a program, by which the runs ended; all zero: none */
 	struct sigaction child_action;
 	sigset_t mask;

@@ -268,6 +268,16 @@ static struct ending ending_of(int wait_status)
 	return (struct ending){.status = WEXITSTATUS(wait_status)};
 }
 
+static void fill_figures(struct run_figures *figures, const struct run *run)
+{
+	*figures = (struct run_figures){
+		.is_whole = !run->unwritten,
+		.wall_ns = run->ended_ns - run->started_ns,
+		.totals = *profile_totals(gather_profile(run->gather)),
+	};
+	memcpy(figures->refusals, gather_refusals(run->gather), sizeof(figures->refusals));
+}
+
 struct ending command_run(const struct options *options, char **argv, struct run_figures *figures)
 {
 	struct run run = {
@@ -284,11 +294,7 @@ struct ending command_run(const struct options *options, char **argv, struct run
 		watch_run(&run);
 		ending = ending_of(run.watch.wait_status);
 		if (figures)
-			*figures = (struct run_figures){
-				.is_whole = !run.unwritten,
-				.wall_ns = run.ended_ns - run.started_ns,
-				.totals = *profile_totals(gather_profile(run.gather)),
-			};
+			fill_figures(figures, &run);
 	}
 	if (run.held_program >= 0)
 		close(run.held_program);

@@ -264,7 +264,8 @@ void summary_times(const struct flameprof_profile *profile, char *out, size_t si
 			ms);
 }
 
-void summary_print_losses(const struct profile_totals *totals)
+void summary_print_losses(
+	const struct profile_totals *totals, const struct pipe_reader_refusal *refusals)
 {
 	const struct profile_losses *losses = &totals->losses;
 	uint64_t sampled = 0;
@@ -288,6 +289,10 @@ void summary_print_losses(const struct profile_totals *totals)
 		"(ulimit -v)");
 	print_unprofiled(losses);
 	print_confined(losses);
+	for (int i = 0; i < PIPE_READER_REFUSALS && refusals[i].programs; i++)
+		diag_info("%" PRIu64 " %s could not be sampled from outside, either: %s",
+			refusals[i].programs, plural(refusals[i].programs, "program", "programs"),
+			refusals[i].text);
 	if (sampled && totals->ends[WIRE_END_ROOT] < sampled)
 		diag_info("%.1f %% of stacks are incomplete (%" PRIu64
 			  " deeper than %u frames, %" PRIu64 " lost, %" PRIu64 " unreadable)",
@@ -296,16 +301,10 @@ void summary_print_losses(const struct profile_totals *totals)
 			totals->ends[WIRE_END_MEMORY]);
 }
 
-/* What only one run tells of them. */
-static void print_refusals(const struct summary *summary)
+static void print_times(const struct summary *summary)
 {
 	char times[SUMMARY_TIMES_BYTES];
 
-	for (int i = 0; i < PIPE_READER_REFUSALS && summary->refusals[i].programs; i++)
-		diag_info("%" PRIu64 " %s could not be sampled from outside, either: %s",
-			summary->refusals[i].programs,
-			plural(summary->refusals[i].programs, "program", "programs"),
-			summary->refusals[i].text);
 	summary_times(summary->profile, times, sizeof(times));
 	if (times[0])
 		diag_info("%s", times);
@@ -609,8 +608,8 @@ void summary_print(const struct summary *summary)
 	has_waits = summary_waits_print(&summary->waits);
 	print_machines(summary);
 	print_books(summary, &books);
-	summary_print_losses(profile_totals(summary->profile));
-	print_refusals(summary);
+	summary_print_losses(profile_totals(summary->profile), summary->refusals);
+	print_times(summary);
 	print_replaced(summary->tree);
 	print_fetched(&summary->report->fetched);
 	print_unnamed(summary, &books);

@@ -45,8 +45,12 @@ void summary_print(const struct summary *summary);
 /* Shares of the samples, in percent, above which something can be done about missing names. */
 #define SUMMARY_UNNAMED 20.0
 
-/* Of one run or the sum of several: what is missing, by cause. */
-void summary_print_losses(const struct profile_totals *totals);
+/*
+ * Of one run or the sum of several: what is missing, by cause. @refusals: why programs could not be
+ * sampled from outside, PIPE_READER_REFUSALS of them.
+ */
+void summary_print_losses(
+	const struct profile_totals *totals, const struct pipe_reader_refusal *refusals);
 
 /* The hottest functions of @tree (finished), with @spread how they differ between runs. */
 void summary_print_hottest(const struct calltree *tree, const struct spread *spread);

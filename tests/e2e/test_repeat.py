@@ -166,6 +166,12 @@ def test_streams(run, tmp_path, logged):
     assert folded.Folded(result.stdout).below("main") > 0
 
 
+def test_losses_are_those_of_all_runs(run, logged):
+    result = run("-n", "3", "--", "env", "-i", logged("job"))
+    assert result.stderr.count("without flamerun's library") == 1
+    assert "flamerun: 3 programs started without flamerun's library: environment cleared\n" in result.stderr
+
+
 @pytest.mark.parametrize("then, status, how", [
     ("exit 3", 3, "ended with status 3"),
     ("exit 126", 126, "ended with status 126"),
@@ -221,10 +227,11 @@ def test_where_no_files_can_be(run, logged, monkeypatch):
         125, "flamerun: cannot make a folder in '/nonesuch': No such file or directory\n")
 
 
-@pytest.mark.parametrize("number", [1, 3])
-def test_a_profile_that_cannot_be_written(run, tmp_path, logged, left, number):
+@pytest.mark.parametrize("number, then", [(1, ":"), (3, "exit 1")])
+def test_a_profile_that_cannot_be_written(run, tmp_path, logged, left, number, then):
     """As on a full disk: its folder is gone. It is not saved elsewhere."""
-    program = logged("job", f"[ $(wc -l <log) -ne {number} ] || rm -r temporary/flamerun-runs-*")
+    program = logged("job", f"[ $(wc -l <log) -ne {number} ] ||\n"
+                     f"{{ rm -r temporary/flamerun-runs-*; {then}; }}")
     result = run("-n", "3", "--", program)
     assert result.returncode == 125 and left() == []
     first, *rest = result.stderr.splitlines()
@@ -238,6 +245,7 @@ def test_an_interrupt_leaves_the_runs_before_it(flamerun, interrupt, tmp_path, l
     status, _, err = interrupt([flamerun, "-n", "50", "-o", "all.json", "--", logged("job")],
                                signal.SIGINT, 3)
     assert status == -signal.SIGINT and left() == []
+    assert "was ended" not in err
     drawn = int(re.search(r"^flamerun: ended after (\d+) of 50 runs, which are drawn$", err, re.M).group(1))
     assert 2 <= drawn < 50
     assert len(json.loads((tmp_path / "all.json").read_text())["runs"]) == drawn
@@ -246,5 +254,6 @@ def test_an_interrupt_leaves_the_runs_before_it(flamerun, interrupt, tmp_path, l
 def test_an_early_end_is_said(flamerun, interrupt, tmp_path, logged, left):
     status, _, err = interrupt([flamerun, "-n", "2", "--", logged("job", "sleep 60")], signal.SIGTERM, 1)
     assert status == -signal.SIGTERM and left() == []
+    assert "was ended" not in err
     assert err.splitlines()[-1] == "flamerun: ended before a run of the program was over"
     assert not (tmp_path / "flame.svg").exists()
