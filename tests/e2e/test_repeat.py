@@ -64,6 +64,7 @@ def ten(flamerun, tmp_path_factory):
     return folder
 
 
+@pytest.mark.sanitized
 def test_the_sum_and_how_its_parts_differ(run, tmp_path, ten):
     told = json.loads((ten / "all.json").read_text())
     runs, parts = [], []
@@ -111,6 +112,7 @@ def test_what_is_said_of_runs(ten):
     assert re.search(rf"^ *{hottest[0]} % ± *{hottest[1]} ", (ten / "all.md").read_text(), re.M)
 
 
+@pytest.mark.sanitized
 def test_pictures_keep_how_runs_differ(run, tmp_path, ten):
     told = json.loads((ten / "all.json").read_text())
     run("-q", "render", ten / "all.svg", "-o", "again.svg")
@@ -166,6 +168,7 @@ def test_streams(run, tmp_path, logged):
     assert folded.Folded(result.stdout).below("main") > 0
 
 
+@pytest.mark.sanitized
 def test_losses_are_those_of_all_runs(run, logged):
     result = run("-n", "3", "--", "env", "-i", logged("job"))
     assert result.stderr.count("without flamerun's library") == 1
