@@ -4,6 +4,7 @@
  * standard output and as a picture.
  *
  *   flamerun diff OLD NEW
+ *   flamerun diff BOTH, as difffolded.pl writes them
  *   flamerun diff OLD... -- NEW...
  *   flamerun diff -n 10 -- old-program argument... --- new-program argument...
  */
@@ -34,9 +35,12 @@ struct request {
 	const char **paths;
 	unsigned count, old_count;
 	char **programs[2];
+	bool has_versions; /* of one file, which is there twice */
 };
 
 /* ---- words ----------------------------------------------------------------------------------- */
+
+#define WANTS_FILES "diff wants files of two versions, -- between"
 
 static int refuse_words(struct diag_message *message, const char *why)
 {
@@ -67,10 +71,14 @@ static int check_files(
 {
 	if (options->runs)
 		return refuse_words(message, "diff -n wants two programs behind --");
+	if (!request->old_count && request->count == 1) {
+		request->has_versions = true;
+		request->paths[request->count++] = request->paths[0];
+	}
 	if (!request->old_count && request->count == 2)
 		request->old_count = 1;
 	if (!request->old_count || request->old_count == request->count)
-		return refuse_words(message, "diff wants files of two versions, -- between");
+		return refuse_words(message, WANTS_FILES);
 	return 0;
 }
 
@@ -101,7 +109,7 @@ static int parse_words(struct request *request, struct options *options, int arg
 		request->paths[request->count++] = argv[index++];
 	}
 	if (has_dashes && !request->old_count)
-		return refuse_words(message, "diff wants files of two versions, -- between");
+		return refuse_words(message, WANTS_FILES);
 	return check_files(request, options, message);
 }
 
@@ -240,7 +248,8 @@ static int write_picture(const struct options *options, struct results *results,
 	const struct sides *sides, const struct changes *changes, struct diag_message *message)
 {
 	struct painting painting = {.changes = changes};
-	const struct picture_verdicts verdicts = {judge, explain, &painting};
+	const struct picture_verdicts verdicts = {judge, explain, &painting,
+		{sides_scale(sides, 0), sides_scale(sides, sides->old_runs)}};
 	const struct input_facts *facts = &sides->input.facts;
 	char runs[96], subtitle[PICTURE_SUBTITLE_BYTES];
 	struct picture_options picture = {
@@ -349,7 +358,7 @@ static int run_programs(const struct request *request, const struct options *opt
 		diag_set_level(options->level == DIAG_VERBOSE ? DIAG_VERBOSE : DIAG_QUIET);
 		error = compare_files(options,
 			&(struct sides_files){turns.files, runs, turns.runs[0],
-				{request->programs[0][0], request->programs[1][0]}},
+				{request->programs[0][0], request->programs[1][0]}, false},
 			results, ending, message);
 		diag_set_level(options->level);
 	}
@@ -371,8 +380,9 @@ static int check_diff(const struct options *options, bool runs, struct diag_mess
 	for (unsigned i = 0; !error && has_outputs(options) && i < options->outputs.count; i++) {
 		const struct format *format = format_of(options->outputs.item[i], options->format);
 
-		if (format && !format_is_picture(format)) {
-			diag_fail(message, -EINVAL, "diff draws pictures, which '%s' would be none",
+		if (format && !format_is_picture(format) && !format_is_folded(format)) {
+			diag_fail(message, -EINVAL,
+				"diff writes pictures and folded stacks, not '%s'",
 				options->outputs.item[i]);
 			diag_fail_hint(message, "stacks together: flamerun merge; numbers: --json");
 			return -EINVAL;
@@ -402,9 +412,13 @@ static int diff(const struct request *request, const struct options *options, st
 		error = run_programs(request, options, results, ending, message);
 	else if (!error)
 		error = compare_files(options,
-			&(struct sides_files){
-				request->paths, request->count, request->old_count, {NULL, NULL}},
+			&(struct sides_files){.paths = request->paths,
+				.runs = request->count,
+				.old_runs = request->old_count,
+				.has_versions = request->has_versions},
 			results, ending, message);
+	if (error == -ENODATA && request->has_versions)
+		refuse_words(message, WANTS_FILES);
 	results_free(results);
 	return error;
 }

@@ -58,6 +58,8 @@ struct picture_verdicts {
 	/* In words, any bytes, "" for nothing to say; valid until the next call. */
 	const char *(*explain)(const struct calltree_frame *frame, void *context);
 	void *context;
+	/* What weights of the old and the new version were multiplied with, to weigh alike. */
+	unsigned scale[2];
 };
 
 /* All zero, but for what NULL means, is the default picture. */

@@ -64,23 +64,44 @@ static int refuse_empty(const struct sides_files *files, unsigned run, struct di
 	return diag_fail(message, -EINVAL, "'%s' has no stacks to compare", files->paths[run]);
 }
 
+static int add_run(struct merge *merge, const struct sides_files *files, unsigned run,
+	const struct input *input, struct diag_message *message)
+{
+	char root[16];
+
+	snprintf(root, sizeof(root), "%u", run);
+	if (!calltree_total(input->tree))
+		return refuse_empty(files, run, message);
+	return merge_add(merge, input, root, message);
+}
+
+static int read_versions(
+	struct merge *merge, const struct sides_files *files, struct diag_message *message)
+{
+	struct input inputs[FOLDED_VERSIONS];
+	int error = input_read_versions(inputs, files->paths[0], message);
+
+	for (unsigned run = 0; run < FOLDED_VERSIONS; run++) {
+		if (!error)
+			error = add_run(merge, files, run, &inputs[run], message);
+		input_release(&inputs[run]);
+	}
+	return error;
+}
+
 /* The mean period is for weights that had to be made nanoseconds. */
 static int read_files(struct sides *sides, const struct options *options,
 	const struct sides_files *files, double *period_ns, struct diag_message *message)
 {
 	struct merge merge = {.files = 0};
-	int error = 0;
+	int error = files->has_versions ? read_versions(&merge, files, message) : 0;
 
-	for (unsigned run = 0; !error && run < files->runs; run++) {
+	for (unsigned run = 0; !error && !files->has_versions && run < files->runs; run++) {
 		struct input input;
-		char root[16];
 
-		snprintf(root, sizeof(root), "%u", run);
 		error = input_read(&input, files->paths[run], options->sample_type, message);
-		if (!error && !calltree_total(input.tree))
-			error = refuse_empty(files, run, message);
 		if (!error)
-			error = merge_add(&merge, &input, root, message);
+			error = add_run(&merge, files, run, &input, message);
 		*period_ns += (double)input.facts.period_ns / files->runs;
 		input_release(&input);
 	}

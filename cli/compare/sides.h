@@ -12,6 +12,7 @@
 #ifndef CLI_COMPARE_SIDES_H
 #define CLI_COMPARE_SIDES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/diag.h"
@@ -26,6 +27,7 @@ struct sides_files {
 	const char *const *paths;
 	unsigned runs, old_runs;
 	const char *programs[2]; /* that were run for them, for messages; NULL: nobody knows */
+	bool has_versions;	 /* one file with two counts a line, which is in both places */
 };
 
 struct sides {

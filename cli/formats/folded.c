@@ -191,7 +191,7 @@ static int refuse_two_counts(const char *name, struct diag_message *message)
 {
 	diag_fail(message, -ENODATA,
 		"%s: two counts in every line, as difffolded.pl writes to compare two runs", name);
-	diag_fail_hint(message, "sed -E 's/ [0-9.]+$//' FILE | flamerun render - draws the first");
+	diag_fail_hint(message, "flamerun diff FILE compares them");
 	return -ENODATA;
 }
 
@@ -261,10 +261,22 @@ static enum calltree_frame_kind guess_kind(const char *name, char *module, size_
 	return kind;
 }
 
+struct folded_reader {
+	struct calltree *trees[FOLDED_VERSIONS]; /* one for each count of a line */
+	unsigned counts;
+	const char *name;
+	struct diag_message *message;
+	uint64_t number;		      /* of the line */
+	uint64_t doubles;		      /* stacks with one count too many */
+	uint64_t billionths[FOLDED_VERSIONS]; /* left of the weights by now */
+	struct folded_bad bad;
+};
+
 /* @stack is cut into frames in place. Returns 0, or -EINVAL when it names none. */
-static int add_stack(struct calltree *tree, char *stack, char *end, uint64_t weight)
+static int add_stack(
+	struct folded_reader *reader, char *stack, char *end, const struct weight *weights)
 {
-	uint32_t node = CALLTREE_ROOT;
+	uint32_t nodes[FOLDED_VERSIONS] = {CALLTREE_ROOT, CALLTREE_ROOT};
 	int found = 0;
 	char module[256] = "";
 
@@ -278,15 +290,18 @@ static int add_stack(struct calltree *tree, char *stack, char *end, uint64_t wei
 			enum calltree_frame_kind kind = guess_kind(stack, module, sizeof(module));
 
 			found = 1;
-			if (weight)
-				node = calltree_child(
-					tree, node, calltree_frame(tree, stack, module, kind));
+			for (unsigned i = 0; i < reader->counts; i++)
+				if (weights[i].whole)
+					nodes[i] = calltree_child(reader->trees[i], nodes[i],
+						calltree_frame(
+							reader->trees[i], stack, module, kind));
 		}
 		stack = stop + 1;
 	}
 	if (!found)
 		return -EINVAL;
-	calltree_add(tree, node, weight);
+	for (unsigned i = 0; i < reader->counts; i++)
+		calltree_add(reader->trees[i], nodes[i], weights[i].whole);
 	return 0;
 }
 
@@ -305,40 +320,35 @@ static char *trim_blanks(const char *line, char *end)
 	return end;
 }
 
-struct folded_reader {
-	struct calltree *tree;
-	const char *name;
-	struct diag_message *message;
-	uint64_t number;     /* of the line */
-	uint64_t doubles;    /* stacks with two counts */
-	uint64_t billionths; /* left of the weights by now */
-	struct folded_bad bad;
-};
-
 /*
  * @line has @length bytes and a NUL behind them. Returns 1, 0 for an empty line, or -EINVAL or
  * -ERANGE for its weight.
  */
 static int read_line(struct folded_reader *reader, char *line, size_t length)
 {
-	char *end = trim_blanks(line, line + length);
-	char *number = find_last_word(line, end), *stop = trim_blanks(line, number), *other;
-	struct weight weight, ignored;
+	char *stop = trim_blanks(line, line + length), *number;
+	struct weight weights[FOLDED_VERSIONS], ignored;
 	int error;
 
 	if (memchr(line, '\0', length))
 		return -EINVAL;
-	if (end == line)
+	if (stop == line)
 		return 0;
-	error = number == line ? -EINVAL : parse_weight(number, end, &weight);
-	if (error)
-		return error;
-	other = find_last_word(line, stop);
-	reader->doubles += other > line && !parse_weight(other, stop, &ignored);
-	reader->billionths += weight.billionths;
-	weight.whole += reader->billionths / BILLION;
-	reader->billionths %= BILLION;
-	return add_stack(reader->tree, line, stop, weight.whole) ? -EINVAL : 1;
+	for (unsigned i = reader->counts; i-- > 0;) {
+		number = find_last_word(line, stop);
+		error = number == line ? -EINVAL : parse_weight(number, stop, &weights[i]);
+		if (error)
+			return error;
+		stop = trim_blanks(line, number);
+	}
+	number = find_last_word(line, stop);
+	reader->doubles += number > line && !parse_weight(number, stop, &ignored);
+	for (unsigned i = 0; i < reader->counts; i++) {
+		reader->billionths[i] += weights[i].billionths;
+		weights[i].whole += reader->billionths[i] / BILLION;
+		reader->billionths[i] %= BILLION;
+	}
+	return add_stack(reader, line, stop, weights) ? -EINVAL : 1;
 }
 
 /* Returns 0, or -ENODATA with the message filled. */
@@ -379,23 +389,34 @@ static int fail_read(const struct folded_reader *reader, int error)
 		reader->message, error, "cannot read '%s': %s", reader->name, strerror(-error));
 }
 
-int folded_read(struct calltree *tree, struct lines *lines, const char *name,
-	struct folded_bad *bad, struct diag_message *message)
+static int trees_error(const struct folded_reader *reader)
 {
-	struct folded_reader reader = {.tree = tree, .name = name, .message = message};
+	int error = calltree_error(reader->trees[0]);
+
+	return error || !reader->trees[1] ? error : calltree_error(reader->trees[1]);
+}
+
+int folded_read(struct calltree *tree, struct calltree *newer, struct lines *lines,
+	const char *name, struct folded_bad *bad, struct diag_message *message)
+{
+	struct folded_reader reader = {.trees = {tree, newer},
+		.counts = newer ? FOLDED_VERSIONS : 1,
+		.name = name,
+		.message = message};
 	size_t length;
 	char *line;
 	int error = 0, more = 1;
 
-	while (!error && !calltree_error(tree) && (more = lines_next(lines, &line, &length)) > 0)
+	while (!error && !trees_error(&reader) && (more = lines_next(lines, &line, &length)) > 0)
 		error = add_line(&reader, line, length);
 	if (error)
 		return error;
-	if (more < 0 || calltree_error(tree))
-		return fail_read(&reader, more < 0 ? more : calltree_error(tree));
-	if (reader.bad.count && !reader.bad.stacks)
+	if (more < 0 || trees_error(&reader))
+		return fail_read(&reader, more < 0 ? more : trees_error(&reader));
+	/* Names that end in a number make a few lines of any stacks look as if they had two. */
+	if (reader.bad.count && reader.bad.stacks < (newer ? reader.bad.count : 1))
 		return refuse_all(reader.bad.count, reader.bad.first, name, message);
-	if (reader.doubles && reader.doubles == reader.bad.stacks)
+	if (!newer && reader.doubles && reader.doubles == reader.bad.stacks)
 		return refuse_two_counts(name, message);
 	*bad = reader.bad;
 	return 0;
@@ -426,7 +447,7 @@ static void write_frame(const struct calltree_frame *frame, bool inline_suffix, 
 
 /* Outermost first: @path holds the frames from the root's child down. */
 static void write_stack(const struct calltree *tree, const uint32_t *path, uint32_t depth,
-	uint64_t weight, bool inline_suffix, FILE *out)
+	bool inline_suffix, FILE *out)
 {
 	if (!depth)
 		fputs("[all]", out);
@@ -435,35 +456,61 @@ static void write_stack(const struct calltree *tree, const uint32_t *path, uint3
 			putc(';', out);
 		write_frame(calltree_frame_at(tree, path[i]), inline_suffix, out);
 	}
-	fprintf(out, " %llu\n", (unsigned long long)weight);
 }
 
-int folded_write(const struct calltree *tree, bool inline_suffix, FILE *out)
+/* What each version has of each node, [node * FOLDED_VERSIONS + version], to be freed; or NULL. */
+static uint64_t *count_versions(const struct calltree *tree, const unsigned scale[FOLDED_VERSIONS])
+{
+	size_t count = (size_t)calltree_nodes(tree) * FOLDED_VERSIONS;
+	uint64_t *counts = calloc(count, sizeof(*counts));
+
+	for (size_t i = 0; counts && i < calltree_samples(tree); i++) {
+		const struct calltree_sample *sample = calltree_sample_at(tree, i);
+		bool is_new = !strcmp(calltree_process_at(tree, sample->thread), "new");
+
+		counts[(size_t)sample->node * FOLDED_VERSIONS + is_new] += sample->weight;
+	}
+	for (size_t i = 0; counts && i < count; i++)
+		counts[i] /= scale[i % FOLDED_VERSIONS];
+	return counts;
+}
+
+int folded_write(const struct calltree *tree, const unsigned *scale, bool inline_suffix, FILE *out)
 {
 	struct preorder preorder;
+	uint64_t *counts = NULL;
 	int error = preorder_init(&preorder, tree);
 
 	if (error)
 		return error;
 	uint32_t *path = calloc((size_t)preorder.height[0] + 1, sizeof(*path));
 
-	if (!path) {
+	if (scale)
+		counts = count_versions(tree, scale);
+	if (!path || (scale && !counts)) {
 		error = -ENOMEM;
 		goto out;
 	}
 	errno = 0;
 	for (uint32_t at = 0; at < preorder.nodes && !ferror(out); at++) {
 		const struct calltree_node *node = calltree_node_at(tree, preorder.order[at]);
+		size_t first = (size_t)preorder.order[at] * FOLDED_VERSIONS;
 
 		if (at)
 			path[preorder.depth[at] - 1] = node->frame;
-		if (node->self)
-			write_stack(tree, path, preorder.depth[at], node->self,
-				inline_suffix, out);
+		if (!node->self)
+			continue;
+		write_stack(tree, path, preorder.depth[at], inline_suffix, out);
+		if (counts)
+			fprintf(out, " %" PRIu64 " %" PRIu64 "\n", counts[first],
+				counts[first + 1]);
+		else
+			fprintf(out, " %" PRIu64 "\n", node->self);
 	}
 	if (ferror(out))
 		error = errno ? -errno : -EIO;
 out:
+	free(counts);
 	free(path);
 	preorder_release(&preorder);
 	return error;

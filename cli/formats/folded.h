@@ -13,6 +13,9 @@
 #include "cli/diag.h"
 #include "render/calltree.h"
 
+/* Two versions of a program in a line, "stack old new": the format of difffolded.pl. */
+#define FOLDED_VERSIONS 2
+
 /*
  * A stream, line by line. Unlike getline(3) it gives up on a line without end before it has taken
  * all memory, as of /dev/zero.
@@ -46,10 +49,11 @@ void lines_release(struct lines *lines);
 /*
  * Write every node of @tree (finished) that has self weight as one line, in a stable order. ';',
  * control bytes and newlines in names are replaced. @inline_suffix: names of inlined functions end
- * in "_[i]", as perf's and flamegraph.pl's do.
+ * in "_[i]", as perf's and flamegraph.pl's do. @scale, unless NULL: lines have the counts of two
+ * versions of a program, each divided by that; @tree's threads are runs, of process "old" or "new".
  * Returns 0, or -errno of @out.
  */
-int folded_write(const struct calltree *tree, bool inline_suffix, FILE *out);
+int folded_write(const struct calltree *tree, const unsigned *scale, bool inline_suffix, FILE *out);
 
 /* A file of which none of so many lines is a stack has none. */
 #define FOLDED_DOUBT_LINES 100
@@ -65,13 +69,14 @@ struct folded_bad {
  * Add the stacks of all @lines to @tree (not finished by this); @name is what they are called in
  * messages.
  * Single lines that are no stacks are left out and counted in *@bad.
+ * @newer, unless NULL: lines have two counts, the second for this tree; most must.
  *
  * Returns 0; or -errno with @message filled and the tree of no use: of reading, -ENOMEM, -EFBIG (a
  * line that is too long for any stack), -ERANGE (a count that is too large), -ENODATA (certainly no
  * folded stacks). Nearly any text could be some; that is said of the file's first lines only, so
  * that a damaged end costs only itself.
  */
-int folded_read(struct calltree *tree, struct lines *lines, const char *name,
-	struct folded_bad *bad, struct diag_message *message);
+int folded_read(struct calltree *tree, struct calltree *newer, struct lines *lines,
+	const char *name, struct folded_bad *bad, struct diag_message *message);
 
 #endif

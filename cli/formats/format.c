@@ -16,7 +16,8 @@
 static int write_folded(const struct calltree *tree, const struct picture_options *options,
 	FILE *out)
 {
-	return folded_write(tree, options->inline_suffix, out);
+	return folded_write(tree, options->verdicts ? options->verdicts->scale : NULL,
+		options->inline_suffix, out);
 }
 
 #define ROW(extension, write, has_stacks) {extension, write, has_stacks},
@@ -86,6 +87,11 @@ bool format_is_picture(const struct format *format)
 {
 	return format_is_svg(format) || format->write == picture_write_png ||
 	       format->write == picture_write_pdf;
+}
+
+bool format_is_folded(const struct format *format)
+{
+	return format->write == write_folded;
 }
 
 bool format_is_pprof(const struct format *format)

@@ -63,6 +63,7 @@ int format_unknown(const char *path, struct diag_message *message);
 
 bool format_is_svg(const struct format *format);
 bool format_is_picture(const struct format *format); /* SVG, PNG or PDF */
+bool format_is_folded(const struct format *format);
 bool format_is_pprof(const struct format *format);
 bool format_is_speedscope(const struct format *format);
 bool format_is_json(const struct format *format); /* our tables */

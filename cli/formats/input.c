@@ -49,7 +49,7 @@ static int read_text(
 		error = perf_script_read(&input->tree, &lines, input->name, sample_type,
 			&input->facts, message);
 	else
-		error = folded_read(input->tree, &lines, input->name, &input->bad, message);
+		error = folded_read(input->tree, NULL, &lines, input->name, &input->bad, message);
 	lines_release(&lines);
 	return error;
 }
@@ -174,35 +174,29 @@ static void report(const struct input *input, const char *sample_type)
 			input->bad.stacks ? "has only counts of 0" : "is empty");
 }
 
-int input_read(struct input *input, const char *path, const char *sample_type,
-	struct diag_message *message)
+static int begin(struct input *input, const char *path, struct diag_message *message)
 {
-	FILE *in;
-	int error;
-
 	*input = (struct input){
 		.path = path,
 		.name = strcmp(path, "-") ? path : "standard input",
 		.tree = calltree_new(),
 		.other = calltree_new(),
 	};
-	if (!input->tree || !input->other)
-		return diag_fail(message, -ENOMEM, "out of memory");
-	if (!may_hold_stacks(format_by_ending(path)))
-		return refuse_picture(input, message);
-	in = strcmp(path, "-") ? fopen(path, "re") : stdin;
-	if (!in)
-		return diag_fail(
-			message, -errno, "cannot open '%s': %s", input->name, strerror(errno));
-	if (in != stdin && perf_data_is(in))
-		error = perf_data_read(&input->tree, path, sample_type, &input->facts, message);
-	else
-		error = read_any(input, in, sample_type, message);
-	if (in != stdin)
-		fclose(in);
-	if (error)
-		return error;
-	error = calltree_finish(input->tree);
+	return input->tree && input->other ? 0 : diag_fail(message, -ENOMEM, "out of memory");
+}
+
+static int open_file(const struct input *input, FILE **in, struct diag_message *message)
+{
+	*in = strcmp(input->path, "-") ? fopen(input->path, "re") : stdin;
+	if (*in)
+		return 0;
+	return diag_fail(message, -errno, "cannot open '%s': %s", input->name, strerror(errno));
+}
+
+static int finish(struct input *input, const char *sample_type, struct diag_message *message)
+{
+	int error = calltree_finish(input->tree);
+
 	if (!error)
 		error = calltree_finish(input->other);
 	if (error)
@@ -210,6 +204,50 @@ int input_read(struct input *input, const char *path, const char *sample_type,
 			message, error, "cannot read '%s': %s", input->name, strerror(-error));
 	report(input, sample_type);
 	return 0;
+}
+
+int input_read(struct input *input, const char *path, const char *sample_type,
+	struct diag_message *message)
+{
+	FILE *in;
+	int error = begin(input, path, message);
+
+	if (!error && !may_hold_stacks(format_by_ending(path)))
+		error = refuse_picture(input, message);
+	if (!error)
+		error = open_file(input, &in, message);
+	if (error)
+		return error;
+	if (in != stdin && perf_data_is(in))
+		error = perf_data_read(&input->tree, path, sample_type, &input->facts, message);
+	else
+		error = read_any(input, in, sample_type, message);
+	if (in != stdin)
+		fclose(in);
+	return error ? error : finish(input, sample_type, message);
+}
+
+int input_read_versions(
+	struct input inputs[FOLDED_VERSIONS], const char *path, struct diag_message *message)
+{
+	struct lines lines;
+	FILE *in;
+	int error = begin(&inputs[0], path, message), other = begin(&inputs[1], path, message);
+
+	if (!error)
+		error = other ? other : open_file(&inputs[0], &in, message);
+	if (error)
+		return error;
+	lines = (struct lines){.in = in};
+	error = folded_read(
+		inputs[0].tree, inputs[1].tree, &lines, inputs[0].name, &inputs[0].bad, message);
+	lines_release(&lines);
+	if (in != stdin)
+		fclose(in);
+	inputs[1].bad.stacks = inputs[0].bad.stacks; /* the lines are the same */
+	for (int i = 0; !error && i < FOLDED_VERSIONS; i++)
+		error = finish(&inputs[i], NULL, message);
+	return error;
 }
 
 void input_release(struct input *input)

@@ -30,6 +30,13 @@ struct input {
 int input_read(struct input *input, const char *path, const char *sample_type,
 	struct diag_message *message);
 
+/*
+ * Read @path, folded stacks with a count for each of two versions of a program, into @inputs.
+ * Returns as input_read() does, -ENODATA for any other file. Both are to be released in any case.
+ */
+int input_read_versions(
+	struct input inputs[FOLDED_VERSIONS], const char *path, struct diag_message *message);
+
 void input_release(struct input *input);
 
 #endif

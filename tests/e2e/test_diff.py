@@ -10,6 +10,7 @@ import math
 import os
 import random
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -258,6 +259,76 @@ def test_a_palette_for_other_eyes(run, tmp_path):
     assert light["hot"] != light["okabe-ito"] == light["cividis"]
 
 
+# ---- two counts in a line -----------------------------------------------------------------------
+
+def two_counts(*sides):
+    """What difffolded.pl writes of two files of folded stacks, sorted."""
+    counts = collections.defaultdict(lambda: [0, 0])
+    for side, paths in enumerate(sides):
+        for path in paths:
+            for line in path.read_text().splitlines():
+                stack, _, count = line.rpartition(" ")
+                counts[stack][side] += int(count)
+    return sorted(f"{stack} {old} {new}" for stack, (old, new) in counts.items())
+
+
+@pytest.mark.sanitized
+def test_two_counts_in_a_line_are_written(run, tmp_path):
+    """All runs of a version together, each counted once however many the other has."""
+    words = diffs.two_sides(tmp_path, 17, 6, 4000, {"tenth": 2})
+    for path in words[:3]:
+        path.write_text(path.read_text() + "_start;main;removed 30\n")
+    for path in words[7:]:
+        path.write_text(path.read_text() + "_start;main;added 30\n")
+    for old, new in ((words[:1], words[7:8]), (words[:2], words[7:]), (words[:6], words[7:11])):
+        assert run("-q", "diff", *old, "--", *new, "-o", "d.folded").returncode == 0
+        lines = (tmp_path / "d.folded").read_text().splitlines()
+        assert sorted(lines) == two_counts(old, new)
+        assert [line for line in lines if " 0 " in line and "added" not in line] == []
+    result = run("-q", "diff", words[0], words[7], "-o", "-", "--format", "folded")
+    assert sorted(result.stdout.splitlines()) == two_counts(words[:1], words[7:8])
+    # What is left out of the comparison is left out of its stacks.
+    result = run("-q", "diff", words[0], words[7], "-o", "-", "--format", "folded", "--hide", "^work")
+    assert "tenth" in result.stdout and "work" not in result.stdout
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("is_piped", [False, True])
+def test_two_counts_in_a_line_are_read(run, tmp_path, is_piped):
+    words = diffs.two_sides(tmp_path, 18, 1, 8000, {"tenth": 3})
+    text = "\n".join(two_counts(words[:1], words[2:])) + "\n"
+    (tmp_path / "both.folded").write_text(text)
+    for options in ((), ("--json",), ("--focus", "plan")):
+        result = run("-q", "diff", "-" if is_piped else "both.folded", *options, "-o", "both.svg",
+                     stdin=(tmp_path / "both.folded").open(encoding="ascii"))
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout == run("-q", "diff", words[0], words[2], *options).stdout
+    assert b"plan" in picture.columns(tmp_path / "both.svg")[picture.NAMES]
+    # And back, as it was.
+    assert run("-q", "diff", "both.folded", "-o", "again.folded").returncode == 0
+    assert sorted((tmp_path / "again.folded").read_text().splitlines()) == text.splitlines()
+    for command in ("render", "top", "merge"):
+        result = run(command, "both.folded", *(("-o", "x.svg") if command != "top" else ()))
+        assert (result.returncode, result.stdout) == (125, "")
+        assert "flamerun: hint: flamerun diff FILE compares them\n" in result.stderr
+
+
+@pytest.mark.skipif(not shutil.which("flamegraph.pl"), reason="flamegraph.pl is not here")
+def test_flamegraph_reads_two_counts_in_a_line(run, tmp_path):
+    words = diffs.two_sides(tmp_path, 19, 1, 8000, {"tenth": 3})
+    run("-q", "diff", words[0], words[2], "-o", "d.folded")
+    drawn = subprocess.run(["flamegraph.pl", "d.folded"], cwd=tmp_path, text=True, check=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert drawn.stderr == ""
+    rows = [line.rsplit(" ", 2) for line in two_counts(words[:1], words[2:])]
+    total = sum(int(new) for _, _, new in rows)
+    assert f"<title>all ({total:,} samples, 100%)" in drawn.stdout
+    # Widths are the new version's; the change it tells is that of the leaf.
+    (old, new), = [row[1:] for row in rows if "tenth;" in row[0]]
+    assert (f"({int(new):,} samples, {100 * int(new) / total:.2f}%; "
+            f"{100 * (int(new) - int(old)) / total:+.2f}%)</title>") in drawn.stdout
+
+
 # ---- what cannot be done ------------------------------------------------------------------------
 
 @pytest.fixture
@@ -276,7 +347,14 @@ def two(tmp_path):
     (["a", "c"], "cannot open 'c': No such file or directory"),
     (["a", "b", "--focus", "x"], "nothing is left to compare of the old version"),
     (["a", "empty"], "'empty' has no stacks to compare"),
-    (["a", "b", "-o", "d.folded"], "diff draws pictures, which 'd.folded' would be none"),
+    (["a", "b", "-o", "d.pb"], "diff writes pictures and folded stacks, not 'd.pb'"),
+    (["both", "-o", "d.json"], "diff writes pictures and folded stacks, not 'd.json'"),
+    (["both", "a"], "both: two counts in every line, as difffolded.pl writes to compare two runs"),
+    (["both", "--"], "diff wants files of two versions, -- between"),
+    (["half"], "diff wants files of two versions, -- between"),
+    (["empty"], "'empty' has no stacks to compare"),
+    (["gone"], "'gone' has no stacks to compare"),
+    (["none"], "cannot open 'none': No such file or directory"),
     (["a", "b", "-o", "no/d.svg"], "cannot write 'no/d.svg': No such file or directory"),
     (["a", "b", "--by", "module"], "diff compares functions, with --by process a root for each version"),
     (["a", "b", "--csv"], "--csv is for flamerun top"),
@@ -291,6 +369,9 @@ def two(tmp_path):
 ])
 def test_refusals(run, two, tmp_path, words, message):
     (tmp_path / "empty").write_text("")
+    (tmp_path / "both").write_text("main;f 100 90\n")
+    (tmp_path / "half").write_text("main;f 100\nmain;thread 7 100\nmain;g 100\n")
+    (tmp_path / "gone").write_text("main;f 100 0\n")
     result = run("-q", "diff", *words)
     assert (result.returncode, result.stdout) == (125, "")
     assert result.stderr.splitlines()[0] == f"flamerun: {message}"

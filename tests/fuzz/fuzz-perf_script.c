@@ -20,7 +20,7 @@ static uint64_t folded_total(const struct calltree *tree)
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	if (!out || folded_write(tree, false, out))
+	if (!out || folded_write(tree, NULL, false, out))
 		abort();
 	fclose(out);
 	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {

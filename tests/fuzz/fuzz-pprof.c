@@ -21,7 +21,7 @@ static char *fold(const struct calltree *tree)
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
-	if (!out || folded_write(tree, false, out))
+	if (!out || folded_write(tree, NULL, false, out))
 		abort();
 	fclose(out);
 	return text;

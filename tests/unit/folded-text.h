@@ -20,7 +20,7 @@ static inline void check_tree(const struct calltree *tree, const char *wanted)
 	size_t bytes;
 	FILE *out = open_memstream(&written, &bytes);
 
-	assert_int_equal(folded_write(tree, false, out), 0);
+	assert_int_equal(folded_write(tree, NULL, false, out), 0);
 	fclose(out);
 	assert_string_equal(written, wanted);
 	free(written);

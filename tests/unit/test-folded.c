@@ -23,7 +23,7 @@ static int read_file(struct calltree *tree, FILE *in, const char *name, struct f
 	struct diag_message *message)
 {
 	struct lines lines = {.in = in};
-	int error = folded_read(tree, &lines, name, out, message);
+	int error = folded_read(tree, NULL, &lines, name, out, message);
 
 	lines_release(&lines);
 	return error;
@@ -111,6 +111,53 @@ static void test_two_counts_are_a_comparison(void **state)
 	/* A name may end in a number. */
 	CHECK("a;worker 5 7\na;b 1\n", "a;b 1\na;worker 5 7\n");
 	CHECK("5 7\n", "5 7\n");
+}
+
+/* Both trees of lines with two counts; returns what folded_read() does. */
+static int read_versions(const char *text, const char *wanted_old, const char *wanted_new)
+{
+	struct calltree *trees[] = {calltree_new(), calltree_new()};
+	FILE *in = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+	struct lines lines = {.in = in};
+	struct diag_message message = {0};
+	int error = folded_read(trees[0], trees[1], &lines, "in", &bad, &message);
+
+	lines_release(&lines);
+	fclose(in);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(calltree_finish(trees[i]), 0);
+		if (!error)
+			check_tree(trees[i], i ? wanted_new : wanted_old);
+		calltree_free(trees[i]);
+	}
+	return error;
+}
+
+static void test_two_counts_are_two_trees(void **state)
+{
+	(void)state;
+	assert_int_equal(read_versions("a;b 5 7\na;c 0 1\na 2 0\na;b 1 1\n", "a 2\na;b 6\n",
+				 "a;b 8\na;c 1\n"),
+		0);
+	assert_int_equal(bad.count, 0);
+	/* Of decimals each keeps its own. */
+	assert_int_equal(read_versions("a 1.6 .5\nb 1.6\t.6\nc 1.8 0\n", "a 1\nb 2\nc 2\n",
+				 "b 1\n"),
+		0);
+	/* A name may end in a number, and a line may be damaged. */
+	assert_int_equal(read_versions("a;worker 3 5 7\n b 1 2\nc 7\n", " b 1\na;worker 3 5\n",
+				 " b 2\na;worker 3 7\n"),
+		0);
+	assert_int_equal(bad.count, 1);
+	assert_int_equal(bad.first, 3);
+	assert_int_equal(read_versions("", "", ""), 0);
+	assert_int_equal(read_versions("a;b 5\n", NULL, NULL), -ENODATA);
+	assert_int_equal(read_versions("5 7\n", NULL, NULL), -ENODATA);
+	assert_int_equal(read_versions("a;b 5 x\n", NULL, NULL), -ENODATA);
+	assert_int_equal(read_versions("a 1 4503599627370497\n", NULL, NULL), -ERANGE);
+	assert_int_equal(read_versions("a 4503599627370497 1\n", NULL, NULL), -ERANGE);
+	/* The name of a thread makes one line of many look like it. */
+	assert_int_equal(read_versions("main;f 1\nthread 7 100\nmain;g 1\n", NULL, NULL), -ENODATA);
 }
 
 static void test_a_byte_order_mark_is_no_name(void **state)
@@ -201,7 +248,7 @@ static void test_a_full_disk_is_an_error(void **state)
 
 	(void)state;
 	setvbuf(full, NULL, _IONBF, 0);
-	assert_true(folded_write(tree, false, full) < 0);
+	assert_true(folded_write(tree, NULL, false, full) < 0);
 	fclose(full);
 	calltree_free(tree);
 }
@@ -409,6 +456,7 @@ int main(void)
 		cmocka_unit_test(test_bad_lines_are_counted),
 		cmocka_unit_test(test_counts_that_no_picture_holds_are_refused),
 		cmocka_unit_test(test_two_counts_are_a_comparison),
+		cmocka_unit_test(test_two_counts_are_two_trees),
 		cmocka_unit_test(test_a_byte_order_mark_is_no_name),
 		cmocka_unit_test(test_sums_do_not_wrap),
 		cmocka_unit_test(test_hostile_bytes),
