@@ -98,11 +98,14 @@ def test_threads_have_their_functions(browser, known, site):
     assert thread(browser) == (THREADS[1], "2", "2")
     assert table(browser) == EXPECTED[THREADS[1]]
     data = json.loads((folder / "run.speedscope.json").read_text("utf-8"))
-    first = next(one for one in data["profiles"] if one["name"] == THREADS[0])
-    leaves = [data["shared"]["frames"][stack[-1]]["name"] for stack in first["samples"]]
-    # In order of time.
-    assert list(zip(leaves, first["weights"])) == [
-        ("strcmp", 150e6), ("write_out", 200e6), ("strcmp", 150e6)]
+    found = {one["name"]: [
+        (data["shared"]["frames"][stack[-1]]["name"], weight)
+        for stack, weight in zip(one["samples"], one["weights"])] for one in data["profiles"]}
+    # In order of time, which is neither that of weights nor that of stacks.
+    assert found == {THREADS[0]: [("strcmp", 150e6), ("write_out", 200e6), ("strcmp", 150e6)],
+                     THREADS[1]: [(name, 100e6) for name in (
+                         "Compile", "strcmp", "read_token", "std::map<Key, Value>::find",
+                         "[unsampled]")]}
 
 
 def event(kind, frame, at):

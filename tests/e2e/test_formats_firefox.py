@@ -48,6 +48,8 @@ class Profile:
              None if source is None else sources[source]) for name, resource, source in zip(
                  functions["name"], functions["resource"], functions["source"])]
         assert len(set(self.functions)) == len(self.functions), "a function twice"
+        self.lines = [(*self.functions[function], line) for function, line in zip(
+            frames["func"], frames["line"])]
         self.frames = [(self.functions[function][0], line, category) for function, line, category
                        in zip(frames["func"], frames["line"], frames["category"])]
         self.stacks = []
@@ -101,13 +103,19 @@ def test_a_run_writes_what_it_draws(run, tmp_path, words):
         samples = thread["samples"]
         for stack, weight, delta in zip(samples["stack"], samples["weight"],
                                         samples["threadCPUDelta"]):
-            waits = profile.stacks[stack][-1][2] == 4
+            name, _, category = profile.stacks[stack][-1]
+            waits = category == 4
+            # Of the leaves of a program that computes in its own code, those of waits have brackets.
+            assert not waits or re.fullmatch(r"\[.*\]", name)
             assert delta == pytest.approx(0 if waits else weight * 1e6)
     assert len(workers) == len(set(workers.values())) == 4
     assert any(value == "Waiting" for value in profile.categories().values()) == bool(words)
     # Where debug information is, frames have lines.
-    assert {name for name, line, _ in profile.frames if line} >= {"worker_0", "main"} & set(workers)
-    assert any(source and source.endswith("threads.c") for _, _, source in profile.functions)
+    source = (ROOT / "tests/targets/threads.c").read_text().splitlines()
+    for worker in workers:
+        lines = {(file and file.rpartition("/")[2], line and source[line - 1])
+                 for name, _, file, line in profile.lines if name == worker}
+        assert lines == {("threads.c", f"WORKER({worker[-1]})")}
 
 
 def test_names_that_would_break_out(run, tmp_path):
@@ -153,7 +161,9 @@ def test_lines_are_frames_of_one_function(run, tmp_path):
     profile = Profile(tmp_path / "out.firefox.json")
     assert sorted(map(repr, profile.functions)) == sorted(map(repr, [
         ("[all]", None, None), ("f", None, "a.c"), ("f", None, "b.c"), ("f", "lib.so", None)]))
-    assert len(profile.frames) == 5
+    assert sorted(profile.lines, key=repr) == sorted([
+        ("[all]", None, None, None), ("f", None, "a.c", 3), ("f", None, "a.c", 4),
+        ("f", None, "b.c", 4), ("f", "lib.so", None, None)], key=repr)
 
 
 def test_what_is_on_no_stack_weighs_as_well(run, tmp_path):

@@ -74,8 +74,11 @@ def test_processes_come_through(drawn, run, tmp_path):
     assert_equal_pictures(tmp_path)
     again(run, tmp_path, "--by", "process")
     text = (tmp_path / "again.folded").read_text()
-    assert re.search(r"^sleeps \(\d+\);|^sh \(\d+\);.*;long_sleep;", text, re.M)
-    assert "[idle: 2 threads]" not in text
+    assert {re.sub(r" \(\d+\)$", "", line.split(";")[0]) for line in text.splitlines()} >= {
+        "sleeps", "split", "sh"}
+    # As a profile has them, which was written beside the picture.
+    again(run, tmp_path, "--by", "process", "--wall", source="run.pb")
+    assert (tmp_path / "again.folded").read_text() == text
 
 
 def assert_samples_weigh_what_nodes_do(picture):
@@ -99,15 +102,21 @@ def test_the_manual_is_enough_to_read_a_picture(drawn, tmp_path):
 
 def test_other_options_draw_it_otherwise(drawn, run, tmp_path):
     drawn("--reverse", "--wall")
+    lines = (tmp_path / "run.folded").read_text().splitlines()
+    assert any("[clock_nanosleep];" in line for line in lines)
     again(run, tmp_path, "--no-reverse", "--no-wall")
     text = (tmp_path / "again.folded").read_text()
-    assert "[nanosleep]" not in text
+    assert "heavy;" in text and "nanosleep]" not in text
+    assert not any(line.startswith("spin;") for line in text.splitlines())
     again(run, tmp_path, "--no-reverse", "--focus", "nanosleep")
-    assert all("nanosleep" in line for line in (tmp_path / "again.folded").read_text().splitlines())
+    lines = (tmp_path / "again.folded").read_text().splitlines()
+    assert lines and all(re.search(r";\[clock_nanosleep\] \d+$", line) for line in lines)
 
 
 def test_within_a_page(drawn, run, tmp_path):
-    picture = drawn().read_text().replace('id="flamerun" data', "id='flamerun' data")
+    picture = drawn().read_text()
+    assert picture.count('id="flamerun" data') == 1
+    picture = picture.replace('id="flamerun" data', "id='flamerun' data")
     (tmp_path / "page.html").write_text(f"<!doctype html><p>A & B<br>{picture}</html>")
     again(run, tmp_path, source="page.html")
     assert_equal_pictures(tmp_path)
