@@ -26,6 +26,7 @@
 #define TEXT_COLUMNS	 50 /* lines are no shorter, however narrow a terminal is */
 #define MARKDOWN_ROWS	 10
 #define MARKDOWN_COLUMNS 100
+#define CALLER_ROWS	 5
 /* Only for files that are too long with one row. */
 #define MARKDOWN_NARROW 60
 
@@ -481,6 +482,28 @@ static int put_other_totals(const struct text_writer *w)
 	return error;
 }
 
+/* A function such as memcpy says little without those that want it. */
+static int put_callers(const struct text_writer *w)
+{
+	const struct report *report = w->report;
+	struct text_writer few = *w;
+	struct ranking_rows rows;
+	int error;
+
+	if (!report->functions.count)
+		return 0;
+	error = ranking_neighbours(
+		&report->ranking, report->functions.at[0].function, false, &rows);
+	if (error)
+		return error;
+	if (few.rows > CALLER_ROWS)
+		few.rows = CALLER_ROWS;
+	put_section(w, "Callers of the first of these");
+	put_neighbours(&few, &rows);
+	free(rows.at);
+	return 0;
+}
+
 static int put_markdown(const struct text_writer *w)
 {
 	const struct report *report = w->report;
@@ -489,6 +512,9 @@ static int put_markdown(const struct text_writer *w)
 	put_facts(w);
 	put_section(w, "Functions by self");
 	put_rows(w, &report->ranking, &report->functions, "function");
+	error = put_callers(w);
+	if (error)
+		return error;
 	put_section(w, "Hot path, from the outermost function on");
 	put_path(w);
 	put_section(w, "Functions by total, but for the hot path's");
