@@ -550,7 +550,8 @@ install: all $(PKGCONFIG_FILE) ## install under DESTDIR, prefix
 	$(INSTALL) -D -m 644 $(PKGCONFIG_FILE) $(DESTDIR)$(pkgconfigdir)/flameprof.pc
 	$(foreach header,$(public_headers),$(INSTALL) -D -m 644 $(header) \
 		$(DESTDIR)$(includedir)/$(notdir $(header));)
-	$(INSTALL) -m 644 README.md LICENSE CHANGELOG.md share/flamerun.ini $(DESTDIR)$(docdir)
+	$(INSTALL) -m 644 README.md LICENSE CHANGELOG.md share/recipes.md \
+		share/flamerun.ini $(DESTDIR)$(docdir)
 	$(INSTALL) -D -m 644 completions/flamerun.bash $(DESTDIR)$(bashcompdir)/flamerun
 	$(INSTALL) -D -m 644 completions/_flamerun $(DESTDIR)$(zshcompdir)/_flamerun
 	$(INSTALL) -D -m 644 completions/flamerun.fish $(DESTDIR)$(fishcompdir)/flamerun.fish
