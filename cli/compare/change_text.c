@@ -106,7 +106,6 @@ static void put_runs(const struct changes *changes, FILE *out)
 	const struct change *program = find_program(changes);
 	char old[AMOUNT_BYTES], new[AMOUNT_BYTES], more[AMOUNT_BYTES], low[AMOUNT_BYTES],
 		high[AMOUNT_BYTES];
-	double lowest, highest;
 
 	for (unsigned run = 0; run < sides->runs; run++)
 		mean[run >= old_runs] +=
@@ -116,11 +115,10 @@ static void put_runs(const struct changes *changes, FILE *out)
 		new_runs, old);
 	fprintf(out, "a run: %s -> %s, %s", amount(changes, mean[0], old),
 		amount(changes, mean[1], new), part(mean[1] / mean[0] - 1, more));
-	if (program) {
-		shift_interval(&program->shift, SHIFTS_ALPHA, &lowest, &highest);
-		fprintf(out, " (%s to %s)%s", part(expm1(lowest), low), part(expm1(highest), high),
+	if (program)
+		fprintf(out, " (%s to %s)%s", part(expm1(program->low), low),
+			part(expm1(program->high), high),
 			program->is_told ? "" : ", may be chance");
-	}
 	fputc('\n', out);
 	fprintf(out, "all functions alike: %s", part(changes->common, more));
 	if (changes->common_low < changes->common_high)

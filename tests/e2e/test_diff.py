@@ -182,6 +182,13 @@ def test_the_text_says_what_json_does(run, tmp_path):
         assert [int(old), int(new)] == pytest.approx([one["old"], one["new"]], abs=0.51)
         assert [float(change), float(low), float(high)] == pytest.approx(
             [100 * one[key] for key in ("change", "low", "high")], abs=0.051)
+    low, high, chance = re.search(r"^a run: .* \(([+-][\d.]+) % to ([+-][\d.]+) %\)(, may be chance)?$",
+                                  text, re.M).groups()
+    program = found["program"]
+    assert [float(low), float(high)] == pytest.approx(
+        [100 * program["low"], 100 * program["high"]], abs=0.051)
+    # What is said to be chance has none in its interval, and what is not has.
+    assert bool(chance) == (not program["told"]) == (float(low) <= 0 <= float(high))
     assert f"moved by more than {found['most_points']:.1f} points" in text
     assert f"to change by {100 * found['detectable']:.1f} % to be seen" in text
 
