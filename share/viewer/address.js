@@ -388,7 +388,7 @@ export class Address {
 
 	/** What of a link's filter is in this picture, and what is not. @param {Place} place */
 	filterOf({times, mark, terms, view, of}) {
-		const {stretches, profile, choices, initial, hasInlined} = this.state;
+		const {stretches, profile, choices, initial, hasInlined, filter} = this.state;
 		const lacks = [];
 		const stretch = stretches[mark ? findMark(stretches, mark) : -1];
 		if (mark && !(stretch && profile.sampleCount))
@@ -410,7 +410,7 @@ export class Address {
 			lacks.push(of);
 		if (view === 'time' && !profile.sampleCount && !lacks.includes(of))
 			lacks.push('its times');
-		return {filter: {times: chosen, terms: there, of: known?.value || '',
+		return {filter: {times: chosen, side: filter.side, terms: there, of: known?.value || '',
 			view: !view || kind && of && !known || view === 'time' && !profile.sampleCount ? initial.view
 				: view}, lacks};
 	}

@@ -5,7 +5,7 @@
 // on the page where that is sooner.
 
 import {chartOf} from './chart.js';
-import {keepSame, term} from './filter.js';
+import {SIDES, keepSame, term} from './filter.js';
 import {weighFunctions} from './functions.js';
 import {calleesOf} from './sandwich.js';
 import {NONE, layOut} from './tree.js';
@@ -68,7 +68,7 @@ export function needsSamples({terms, view}) {
 /** What a filter's samples weigh by node. @param {Profile} profile @param {Filter} filter */
 function weightsOf(profile, filter) {
 	if (!needsSamples({...filter, view: 'graph'}))
-		return profile.tree.self.slice();
+		return (filter.side && profile.sides?.[SIDES.indexOf(filter.side) - 1] || profile.tree.self).slice();
 	const {samples} = profile;
 	const {node, thread, weight} = samples;
 	const self = new Float64Array(profile.nodes);
@@ -341,7 +341,7 @@ function nodesShown(profile, filter, nodes, inTime = false) {
 
 /** Stacks of a filter, but for what time they are. @param {Profile} profile @param {Filter} filter */
 function filteredNodes(profile, filter) {
-	if (!filter.terms.length)
+	if (!filter.terms.length && !filter.side)
 		return profile.tree;
 	const self = weightsOf(profile, filter);
 	keepStacks(profile, filter, self);

@@ -23,6 +23,7 @@ const THREADS = 15;
 const COUNT_NAME = 22;
 const NOTES = 23;
 const FONT = 24;
+const PALETTE = 25;
 const VIEW = 26;
 const MARK_TIMES = 27;
 const MARK_TEXTS = 28;
@@ -37,6 +38,7 @@ const LINE_WAITS = 36;
 const LEGEND_COLORS = 37;
 const LEGEND_TEXTS = 38;
 const THREAD_PROCESSES = 40;
+const TIME_NAME = 43;
 const TICK = 45;
 const SAMPLE_TIMES = 46;
 const SAMPLE_NODES = 47;
@@ -200,6 +202,8 @@ export const TIMES = /** @type {const} */ (['cpu', 'waits', 'both']);
  * @property {string[]} texts by frame, what else there is to say of it; none where nothing is
  * @property {Nodes} tree
  * @property {string} countName what one unit of weight is called
+ * @property {string} timeName which time it is, "" for the default
+ * @property {string} palette its name
  * @property {string[]} notes lines
  * @property {string} font family of the labels, "" for the viewer's own
  * @property {boolean} icicle roots on top, as asked for
@@ -216,6 +220,8 @@ export const TIMES = /** @type {const} */ (['cpu', 'waits', 'both']);
  * @property {string[]} processes by thread
  * @property {Lines} lines
  * @property {{text: string, places: number[]}[]} legend what colours mean, by places in the palette
+ * @property {Float64Array[]} [sides] where versions are compared: weights of the old one and of the new
+ *           one, by node, which are those of the tree together
  */
 
 /** @typedef {{us: number, text: string}} Mark in microseconds since the beginning */
@@ -474,6 +480,8 @@ export function readProfile(columns, done = () => {}) {
 		title: cleanText(text(TITLE)),
 		subtitle: cleanText(text(SUBTITLE)),
 		countName: cleanText(text(COUNT_NAME)) || 'samples',
+		timeName: text(TIME_NAME),
+		palette: text(PALETTE),
 		notes: text(NOTES).split('\n').map(cleanText).filter(Boolean),
 		font: cleanText(text(FONT)),
 		periodNs,

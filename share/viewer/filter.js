@@ -35,12 +35,16 @@ import {formatSeconds} from './text.js';
  */
 export const VIEWS = /** @type {View[]} */ (['graph', 'sandwich', 'table', 'time']);
 
+/** "": of both. @typedef {'' | 'old' | 'new'} Side */
+export const SIDES = /** @type {Side[]} */ (['', 'old', 'new']);
+
 /**
  * @typedef {object} Filter
  * @property {import('./state.js').Times} times
  * @property {Term[]} terms
  * @property {View} view
  * @property {string} of name of the function or thread that the view is of, "" for none
+ * @property {Side} [side] whose weights, where versions are compared
  */
 
 /** Of which there is at most one. */
@@ -70,7 +74,7 @@ export function isSame(a, b) {
 
 /** Whatever their views. @param {Filter} a @param {Filter} b */
 export function keepSame(a, b) {
-	return a.times === b.times && a.terms.length === b.terms.length
+	return a.times === b.times && a.side === b.side && a.terms.length === b.terms.length
 		&& a.terms.every((one, i) => isSame(one, b.terms[i]));
 }
 

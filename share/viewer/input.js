@@ -81,6 +81,8 @@ export const KEYS = [
 	{shown: 'c C T', text: 'copy the name, the stack, all below as text',
 		actions: {c: 'copyName', C: 'copyStack', T: 'copyTree'}},
 	{shown: 'S', text: 'save as folded stacks, pprof, SVG, PNG', actions: {S: 'save'}},
+	{shown: 'v e u', text: 'compare with another picture, or leave that; exchange old and new; widths: both, old, new',
+		actions: {v: 'compare', e: 'exchange', u: 'widths'}},
 	{shown: '?', text: 'this sheet', actions: {'?': 'help'}},
 ];
 

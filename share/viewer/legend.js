@@ -53,7 +53,7 @@ export class Legend {
 	}
 
 	get isShown() {
-		return this.chosen ?? (this.state.hasWaits && this.state.times !== 'cpu');
+		return this.chosen ?? (Boolean(this.state.profile.sides) || this.state.hasWaits && this.state.times !== 'cpu');
 	}
 
 	toggle() {

@@ -132,5 +132,6 @@ export function linesFor(navigator, node, actions) {
 			{text: 'Copy the stack', act: actions.copyStack}] : [],
 		{text: 'Copy as a text tree', act: actions.copyTree},
 		{text: 'Save\u2026', act: actions.save},
+		{text: state.profile.sides ? 'Leave the comparison' : 'Compare with a picture\u2026', act: actions.compare},
 	];
 }

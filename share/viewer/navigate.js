@@ -372,6 +372,23 @@ export class Navigator {
 	}
 
 	/**
+	 * Show another profile: what its filter keeps, and what fills the view as far as it is there.
+	 * @param {import('./decode.js').Profile} profile @param {import('./worker.js').Perform} perform
+	 * @param {import('./filter.js').Filter} filter @param {number[]} path
+	 */
+	async open(profile, perform, filter, path) {
+		const {state, viewer} = this;
+		const answer = await perform('aggregate', filter);
+		state.open(profile, perform);
+		state.adopt(filter, answer);
+		viewer.recolor();
+		viewer.resize();
+		viewer.toRoot();
+		this.fill(followLoosely(state.tree, path), true);
+		this.confirm(false);
+	}
+
+	/**
 	 * Likewise, but on the way to another one: neither the history nor who listens is told.
 	 * @param {import('./filter.js').Filter} filter
 	 * @param {number[]} [path] @param {boolean} [isSaid] that nothing is left

@@ -57,7 +57,7 @@ export function element(name, attributes = {}, children = []) {
  * @param {(Node | string)[]} children @param {boolean} [toggles]
  * @returns {HTMLButtonElement}
  */
-function button(name, title, children, toggles = false) {
+export function button(name, title, children, toggles = false) {
 	return element('button', {type: 'button', class: name, title,
 		'aria-label': title.replace(/ {2}.*/, ''),
 		...toggles ? {'aria-pressed': 'false'} : {}}, children);
@@ -112,7 +112,7 @@ const TIMES_BUTTONS = {
  * One button for each of several choices; which of them is pressed is what is shown.
  * @param {string} name class @param {string} label @param {Record<string, [string, string]>} choices
  */
-function buildChoice(name, label, choices) {
+export function buildChoice(name, label, choices) {
 	const buttons = Object.fromEntries(Object.entries(choices).map(([one, [text, title]]) =>
 		[one, element('button', {type: 'button', class: `${name}-${one}`, title, 'aria-pressed': 'false'},
 			[text])]));
@@ -121,7 +121,7 @@ function buildChoice(name, label, choices) {
 }
 
 /** @param {{buttons: Record<string, HTMLElement>}} choice @param {string} chosen */
-function pressChoice({buttons}, chosen) {
+export function pressChoice({buttons}, chosen) {
 	for (const [name, one] of Object.entries(buttons))
 		press(one, name === chosen);
 }
@@ -181,6 +181,7 @@ export function buildPage(svg, profile) {
 	const times = buildChoice('times', 'Time that is shown', TIMES_BUTTONS);
 	const views = buildChoice('views', 'View', VIEWS_TEXT);
 	const legend = element('div', {class: 'legend', hidden: ''});
+	const compared = element('div', {class: 'compared', role: 'group', hidden: '', 'aria-label': 'Comparison'});
 	const chips = element('div', {class: 'chips', role: 'group', hidden: '',
 		'aria-label': 'What is shown'});
 	const crumbs = element('nav', {class: 'crumbs', 'aria-label': 'Zoomed into'});
@@ -197,14 +198,14 @@ export function buildPage(svg, profile) {
 		element('div', {class: 'bar'}, [views.group, chips, crumbs, matched, reset,
 			...profile.marks.length ? [marks] : [],
 			...profile.frameKind.includes(WAIT) ? [times.group] : []]),
-		legend, graph.scroller, table.tableMain, details, tooltip, toast, spoken,
+		compared, legend, graph.scroller, table.tableMain, details, tooltip, toast, spoken,
 	]);
 	// Hidden but by the style: a page that is saved shows the static picture where scripts are off.
 	const object = svgElement('foreignObject',
 		{id: 'flamerun-ui', x: '0', y: '0', width: '100%', height: '100%',
 			display: 'none'});
 	object.append(ui);
-	return {svg, object, ui, search, ...tools, ...graph, ...table, matched, reset, marks, times, views, legend,
+	return {svg, object, ui, search, ...tools, ...graph, ...table, matched, reset, marks, times, views, compared, legend,
 		chips, crumbs, details, tooltip, toast, spoken};
 }
 

@@ -30,22 +30,6 @@ export class State {
 	 * @param {import('./worker.js').Perform} perform
 	 */
 	constructor(profile, perform) {
-		this.profile = profile;
-		this.perform = perform;
-		this.hasInlined = profile.frameKind.includes(INLINED);
-		/** @type {number[]} frames that say what is waited for */
-		this.waitFrames = [...profile.frameKind.keys()]
-			.filter(frame => profile.frameKind[frame] === WAIT);
-		/** @type {Times[]} those with any weight */
-		this.choices = choicesOf(profile);
-		this.hasWaits = this.choices[0] !== 'cpu' || this.choices.length > 1;
-		/** @type {Filter} */
-		this.initial = {
-			times: this.choices.find(one => one === profile.times) || this.choices[0],
-			terms: [], view: 'graph', of: ''};
-		this.stretches = stretchesOf(profile.marks);
-		/** @type {Map<Times, Float64Array>} by frame, see frameTotals() */
-		this.totals = new Map();
 		this.bottomUp = profile.reversed;
 		this.icicle = profile.icicle;
 		/** @type {'' | 'light' | 'dark'} as chosen here */
@@ -59,9 +43,39 @@ export class State {
 		this.chosen = NONE;  // frame of the function that is chosen in a table
 		/** @type {(() => void)[]} */
 		this.listeners = [];
+		this.open(profile, perform);
+		this.keep(this.initial, aggregate(profile, this.initial));
+	}
+
+	/**
+	 * What it is of from now on; its tree is to be adopted.
+	 * @param {import('./decode.js').Profile} profile
+	 * @param {import('./worker.js').Perform} perform
+	 */
+	open(profile, perform) {
+		/** @type {import('./decode.js').Profile} */
+		this.profile = profile;
+		/** @type {import('./worker.js').Perform} */
+		this.perform = perform;
+		/** @type {boolean} */
+		this.hasInlined = profile.frameKind.includes(INLINED);
+		/** @type {number[]} frames that say what is waited for */
+		this.waitFrames = [...profile.frameKind.keys()]
+			.filter(frame => profile.frameKind[frame] === WAIT);
+		/** @type {Times[]} those with any weight */
+		this.choices = profile.sides ? [profile.times] : choicesOf(profile);
+		/** @type {boolean} */
+		this.hasWaits = this.choices[0] !== 'cpu' || this.choices.length > 1;
+		/** @type {Filter} */
+		this.initial = {
+			times: this.choices.find(one => one === profile.times) || this.choices[0],
+			terms: [], view: 'graph', of: ''};
+		/** @type {Stretch[]} */
+		this.stretches = stretchesOf(profile.marks);
+		/** @type {Map<Times, Float64Array>} by frame, see frameTotals() */
+		this.totals = new Map();
 		/** @type {Filter} the one asked for last */
 		this.asked = this.initial;
-		this.keep(this.initial, aggregate(profile, this.initial));
 	}
 
 	/** @param {() => void} listener called when another tree is shown */
@@ -88,7 +102,8 @@ export class State {
 		const {part} = this;
 		if (this.isSandwich || this.tree.chart)
 			return this.filter.of || 'thread';
-		return part ? part.value || timeText(part) : this.filter.terms.length ? 'selected' : 'all';
+		return part ? part.value || timeText(part) : this.filter.terms.length ? 'selected'
+			: this.profile.sides ? `${this.filter.side || 'both'} runs`.replace(/^(old|new) runs/, '$1 run') : 'all';
 	}
 
 	/** Are a function's callers and callees shown, the first ones above? */

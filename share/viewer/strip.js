@@ -166,7 +166,7 @@ export class Strip {
 
 	/** @param {Opened} opened @param {boolean} [byPerson] who is to find it in the link */
 	open(opened, byPerson = false) {
-		if (!this.root)
+		if (!this.root || this.root.hidden)
 			return byPerson && this.navigator.say('The samples of this picture have no times');
 		this.state.opened = opened;
 		this.show();
@@ -178,6 +178,7 @@ export class Strip {
 	/** Another filter, or another part of the strip. */
 	show() {
 		const {opened} = this.state;
+		this.root.hidden = !this.state.profile.sampleCount;
 		this.more.setAttribute('aria-expanded', String(opened !== ''));
 		press(this.heat, opened === 'heat');
 		this.lanes.hidden = this.scale.hidden = opened !== 'lanes';

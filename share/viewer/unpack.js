@@ -3,7 +3,7 @@
 // From base64 to what was deflated.
 
 /** @param {string} text base64 @returns {any} bytes, as some versions of the types have them */
-function bytesOf(text) {
+export function bytesOf(text) {
 	const decode = /** @type {any} */ (Uint8Array).fromBase64;
 	if (decode)
 		return decode.call(Uint8Array, text);

@@ -7,6 +7,7 @@
 import {binActivity} from './activity.js';
 import {aggregate, needsSamples, reused, weighStretches} from './aggregate.js';
 import {readColumns, readProfile} from './decode.js';
+import {compare, profileOf} from './join.js';
 import {compileQuery, matchFrames} from './search.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
@@ -18,6 +19,7 @@ import {compileQuery, matchFrames} from './search.js';
 const TASKS = {
 	aggregate,
 	binActivity,
+	compare,
 	weighStretches,
 	/** @param {Profile} profile @param {import('./search.js').Query} query a good one */
 	match({frames, name}, query) {
@@ -39,20 +41,20 @@ function buffersOf(answer) {
 export function listen() {
 	/** @type {any} */
 	const thread = self;
-	/** @type {Uint8Array} */
+	/** @type {any} of a file, or what was compared */
 	let data;
 	/** @type {Profile | undefined} */
 	let profile;
-	thread.onmessage = (/** @type {{data: Question}} */ {data: {id, task, details}}) => {
+	thread.onmessage = async (/** @type {{data: Question}} */ {data: {id, task, details}}) => {
 		if (task === 'open') {
 			data = details;
 			return;
 		}
 		try {
 			// At once: of many samples it is a hundred megabytes, which a collector leaves for long.
-			profile ||= readProfile(readColumns(data),
-				() => /** @type {any} */ (data.buffer).transfer?.(0));
-			const answer = TASKS[task](profile, details);
+			profile ||= data.names ? profileOf(null, data) : readProfile(readColumns(data),
+				() => data.buffer.transfer?.(0));
+			const answer = await TASKS[task](profile, details);
 			// What is used again stays: it is copied.
 			const own = new Set(buffersOf(reused(profile)));
 			thread.postMessage({id, answer},
@@ -76,7 +78,7 @@ const START_MS = 5000;
 /** @typedef {{question: Question, resolve: Function, reject: Function, timer: number}} Asked */
 
 export class Background {
-	/** @param {string} source the viewer's @param {Uint8Array} data */
+	/** @param {string} source the viewer's @param {Uint8Array | import('./join.js').Joined} data */
 	constructor(source, data) {
 		this.source = source;
 		this.data = data;
@@ -143,6 +145,11 @@ export class Background {
 		});
 	}
 
+	/** Nobody asks any more. */
+	async close() {
+		(await this.starting)?.terminate();
+	}
+
 	/** @param {number} id @returns {Asked | undefined} what is asked no longer */
 	end(id) {
 		const one = this.asked.get(id);
@@ -175,7 +182,7 @@ export function performer(profile, background) {
 	return async (task, details) => {
 		const {nodes, sampleCount} = profile;
 		const here = () => TASKS[task](profile, details);
-		if (nodes + (task !== 'aggregate' || needsSamples(details) ? sampleCount : 0) < FEW_STEPS)
+		if (task !== 'compare' && nodes + (task !== 'aggregate' || needsSamples(details) ? sampleCount : 0) < FEW_STEPS)
 			return here();
 		try {
 			return await background.ask(task, details);

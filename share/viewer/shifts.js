@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+// @ts-check
+// What changed between one run of each of two versions: the rule of `flamerun diff`, step by step, see
+// cli/compare/shifts.c for what tells a change from chance, sides.c for a run's factor, changes.c for
+// where a change is named, change_text.c for the words. Needs no page.
+
+/** How many times what tosses of a coin do: nobody knows how much runs vary where each side has one. */
+const SELF_DISPERSION = 2;
+const TOTAL_DISPERSION = 8;
+const ALPHA = 0.05;
+const LEAST_SAMPLES = 50;
+const LEAST_SHARE = 0.002;
+const HALF = 0.5;
+const FACTOR_SAMPLES = 400;
+const FACTOR_PART = 0.25;
+const CAP_ROUNDS = 8;
+/** A function with more of all is taken apart by its stacks. */
+const PART_SHARE = 0.1;
+const NEARLY = 0.25;
+const NEARLY_ALL = 1.4;
+const EXPLAINED = 0.5;
+
+/** In the order of enum picture_verdict. */
+export const UNTOLD = 0;
+const SLOWER = 1;
+const FASTER = 3;
+const NEW = 5;
+const GONE = 6;
+
+/** What they are called, in the order of a legend. */
+export const MEANINGS = /** @type {[number, string][]} */ ([[SLOWER, 'slower'], [SLOWER + 1, 'slower by others'],
+	[NEW, 'new'], [FASTER, 'faster'], [FASTER + 1, 'faster by others'], [GONE, 'gone'],
+	[UNTOLD, 'no change that is more than chance']]);
+
+/** @typedef {[Float64Array, Float64Array]} Pair of the old side and the new one */
+
+/**
+ * @typedef {object} Change
+ * @property {number} fn
+ * @property {boolean} isSelf by its own code
+ * @property {number} before samples beside the factors
+ * @property {number} after
+ * @property {number} change of the logarithm
+ * @property {number} error
+ * @property {number} p
+ * @property {boolean} isTold
+ * @property {boolean} isNamed
+ * @property {number} half of the interval
+ */
+
+// ---- chance -------------------------------------------------------------------------------------
+
+/** Both tails of the normal distribution: a series, far out a continued fraction. @param {number} z */
+function tails(z) {
+	const x = Math.abs(z) / Math.SQRT2;
+	if (x > 2.5) {
+		let fraction = 0;
+		for (let n = 60; n; n--)
+			fraction = n / 2 / (x + fraction);
+		return Math.exp(-x * x) / Math.sqrt(Math.PI) / (x + fraction);
+	}
+	let term = x;
+	let sum = x;
+	for (let n = 1; n < 60; n++) {
+		term *= -x * x / n;
+		sum += term / (2 * n + 1);
+	}
+	return 1 - 2 / Math.sqrt(Math.PI) * sum;
+}
+
+/** @param {number} p */
+function quantile(p) {
+	let low = 0;
+	let high = 40;
+	for (let i = 0; i < 60; i++) {
+		const middle = (low + high) / 2;
+		if (tails(middle) > p)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
+}
+
+/** @param {[number, number][]} ratios and what they weigh */
+function weightedMedian(ratios) {
+	ratios.sort(([a], [b]) => a - b);
+	const all = ratios.reduce((sum, [, weight]) => sum + weight, 0);
+	let below = 0;
+	for (let i = 0; i < ratios.length; i++) {
+		below += ratios[i][1];
+		if (below > all / 2)
+			return ratios[i][0];
+		if (below === all / 2 && i + 1 < ratios.length)
+			return (ratios[i][0] + ratios[i + 1][0]) / 2;
+	}
+	return 0;
+}
+
+/** @param {number} sum @param {number} total */
+function isHeavy(sum, total) {
+	return sum >= LEAST_SAMPLES && sum >= LEAST_SHARE * total;
+}
+
+/** The logarithm of each side's factor. @param {Pair} parts what disjoint parts of the program weigh */
+function logFactors(parts) {
+	const total = parts[0].reduce((sum, one, i) => sum + one + parts[1][i], 0);
+	return parts.map(counts => {
+		/** @type {[number, number][]} */
+		const ratios = [];
+		const add = (/** @type {number} */ count, /** @type {number} */ sum) => ratios.push(
+			[Math.log((count + HALF) / (sum / 2 + HALF)), 1 / (2 / sum + 1 / FACTOR_SAMPLES)]);
+		let light = 0;
+		let lightSum = 0;
+		counts.forEach((count, i) => {
+			const sum = parts[0][i] + parts[1][i];
+			if (isHeavy(sum, total)) {
+				add(count, sum);
+			} else {
+				light += count;
+				lightSum += sum;
+			}
+		});
+		if (isHeavy(lightSum, total))
+			add(light, lightSum);
+		for (let round = 0; round < CAP_ROUNDS; round++) {
+			const most = FACTOR_PART * ratios.reduce((sum, [, weight]) => sum + weight, 0);
+			for (const one of ratios)
+				one[1] = Math.min(one[1], most);
+		}
+		return weightedMedian(ratios);
+	});
+}
+
+// ---- counts -------------------------------------------------------------------------------------
+
+/** @param {number} length @returns {Pair} */
+function pairOf(length) {
+	return [new Float64Array(length), new Float64Array(length)];
+}
+
+/**
+ * What each function weighs by itself and with what it calls, once however often it recurs; and what
+ * parts of the program do, of which none is in another.
+ * @param {import('./tree.js').TreeColumns} tree @param {Pair} sides in samples
+ * @param {Uint32Array} fnAt by node @param {number} fns
+ */
+function countFunctions({nodes, parent, end}, sides, fnAt, fns) {
+	const self = pairOf(fns + 1);
+	const total = pairOf(fns + 1);
+	const parts = pairOf(fns + nodes);
+	sides.forEach((own, side) => {
+		const within = new Uint32Array(fns + 1);
+		const below = own.slice();
+		for (let i = nodes - 1; i > 0; i--) {
+			self[side][fnAt[i]] += own[i];
+			below[parent[i]] += below[i];
+		}
+		for (let i = 1; i < nodes; i++)
+			if (i >= within[fnAt[i]]) {
+				total[side][fnAt[i]] += below[i];
+				within[fnAt[i]] = end[i];
+			}
+	});
+	const most = PART_SHARE * sides.reduce((sum, own) => own.reduce((all, one) => all + one, sum), 0);
+	for (let i = 1; i < nodes; i++) {
+		const fn = fnAt[i];
+		const part = self[0][fn] + self[1][fn] > most ? fns + i : fn;
+		parts[0][part] += sides[0][i];
+		parts[1][part] += sides[1][i];
+	}
+	return {self, total, parts};
+}
+
+// ---- the family ---------------------------------------------------------------------------------
+
+/**
+ * Tell apart, all together by Holm's procedure.
+ * @param {Change[]} changes
+ */
+function tellApart(changes) {
+	const {length} = changes;
+	let isHeld = true;
+	changes.map((one, i) => ({one, i})).sort((a, b) => a.one.p - b.one.p || a.i - b.i).forEach(({one}, i) => {
+		const level = ALPHA / (length - i);
+		isHeld &&= one.p <= level;
+		one.isTold = isHeld;
+		one.half = quantile(isHeld ? level : ALPHA / length) * one.error;
+	});
+}
+
+/** @param {Change} one */
+function magnitudeOf({change}) {
+	return Math.floor(Math.log(Math.abs(change)) / Math.log1p(NEARLY));
+}
+
+/**
+ * Name each change once, where it is greatest for what stands there.
+ * @param {Change[]} told @param {import('./tree.js').TreeColumns} tree
+ * @param {Float64Array} moved how far stacks did, by node they end at
+ * @param {Uint32Array} fnAt @param {number} fns
+ */
+function nameChanges(told, {nodes, end}, moved, fnAt, fns) {
+	const isExplained = new Uint8Array(nodes);
+	const movedInAll = new Float64Array(fns + 1);
+	moved.forEach((one, i) => {
+		movedInAll[fnAt[i]] += one;
+	});
+	const order = told.slice().sort((a, b) => magnitudeOf(b) - magnitudeOf(a)
+		|| a.before + a.after - b.before - b.after || a.fn - b.fn);
+	for (const one of order) {
+		const movedHere = new Float64Array(fns + 1);
+		const nodesOfIt = [];
+		let last = 0;
+		let left = 0;
+		for (let i = 1; i < nodes; i++) {
+			const isIt = fnAt[i] === one.fn;
+			if (isIt && !one.isSelf && i >= last)
+				last = end[i];
+			if ((!isIt && i >= last) || isExplained[i])
+				continue;
+			left += moved[i];
+			movedHere[fnAt[i]] += moved[i];
+			nodesOfIt.push(i);
+		}
+		// What is no move to or from stacks that end alike elsewhere.
+		const ofEnds = movedHere.reduce((sum, here, i) => sum + ((here > 0) !== (movedInAll[i] > 0) ? 0
+			: Math.abs(here) < Math.abs(movedInAll[i]) ? here : movedInAll[i]), 0);
+		const all = one.after - one.before;
+		const least = EXPLAINED * Math.abs(all);
+		one.isNamed = Math.abs(left) > least && (left > 0) === (all > 0)
+			&& !(Math.abs(one.change) > NEARLY_ALL && Math.abs(ofEnds) <= least);
+		if (one.isNamed)
+			for (const i of nodesOfIt)
+				isExplained[i] = 1;
+	}
+}
+
+// ---- words --------------------------------------------------------------------------------------
+
+/** @param {number} more 0.15 as "+15.0 %" */
+export function partText(more) {
+	const percent = 100 * more;
+	return percent >= 1000 ? `${Number((more + 1).toPrecision(3))} times`
+		: `${percent < 0 ? '' : '+'}${percent.toFixed(Math.abs(percent) < 99.95 ? 1 : 0)} %`;
+}
+
+/** @param {number} samples @param {number} sampleS 0: these are no times */
+function amountText(samples, sampleS) {
+	const seconds = samples * sampleS;
+	return !sampleS ? samples.toFixed(samples < 100 ? 1 : 0)
+		: seconds < 1 ? `${(seconds * 1000).toFixed(seconds < 0.1 ? 1 : 0)} ms`
+		: `${seconds.toFixed(seconds < 100 ? 2 : 0)} s`;
+}
+
+/** @param {Change} one @param {number} sampleS */
+function changeText({isSelf, before, after, change, half, isTold, isNamed}, sampleS) {
+	const how = before <= 0 ? 'new' : after <= 0 ? 'gone'
+		: `${partText(Math.expm1(change))} (${partText(Math.expm1(change - half))} to ${
+			partText(Math.expm1(change + half))})`;
+	return `${isSelf ? 'own code ' : ''}${amountText(before, sampleS)} to ${amountText(after, sampleS)} a run, ${how}${
+		!isTold ? '; may be chance' : isNamed ? '' : '; by others'}`;
+}
+
+// ---- the whole ----------------------------------------------------------------------------------
+
+/**
+ * @param {import('./tree.js').TreeColumns} tree both sides' stacks
+ * @param {Float64Array[]} weights what each side has of them, by node
+ * @param {{name: string, module: string}[]} frames in the order of their names
+ * @param {number} unit samples that one of weight is @param {number} sampleS seconds that one of these is
+ */
+export function findChanges(tree, weights, frames, unit, sampleS) {
+	const sides = /** @type {Pair} */ (weights.map(own => own.map(one => one * unit)));
+	let fns = -1;
+	const fnOf = Uint32Array.from([...frames, {name: '', module: ''}], ({name, module}, i) =>
+		i && i < frames.length && name === frames[i - 1].name && module === frames[i - 1].module ? fns : ++fns);
+	const fnAt = tree.frame.map(one => fnOf[one]);
+	const {self, total, parts} = countFunctions(tree, sides, fnAt, fns);
+	const factors = logFactors(parts);
+	const scales = factors.map(Math.exp);
+	const runs = sides.map(own => own.reduce((sum, one) => sum + one, 0));
+	/** @type {Change[]} */
+	const changes = [];
+	const test = (/** @type {number} */ fn, /** @type {Pair} */ [old, late], /** @type {boolean} */ isSelf) => {
+		const sum = old[fn] + late[fn];
+		if (!isHeavy(sum, runs[0] + runs[1]))
+			return;
+		const change = Math.log(late[fn] + HALF) - factors[1] - Math.log(old[fn] + HALF) + factors[0];
+		const error = Math.sqrt(2 * (isSelf ? SELF_DISPERSION : TOTAL_DISPERSION) / (sum / 2 + HALF));
+		changes.push({fn, isSelf, before: old[fn] / scales[0], after: late[fn] / scales[1], change, error,
+			p: tails(change / error), isTold: false, isNamed: false, half: 0});
+	};
+	for (let fn = 0; fn < fns; fn++) {
+		test(fn, self, true);
+		// A function that calls nothing is looked at once.
+		if (self[0][fn] !== total[0][fn] || self[1][fn] !== total[1][fn])
+			test(fn, total, false);
+	}
+	tellApart(changes);
+	nameChanges(changes.filter(one => one.isTold), tree,
+		sides[1].map((one, i) => one / scales[1] - sides[0][i] / scales[0]), fnAt, fns);
+	/** @type {Map<number, Change>} the one of each function that says most */
+	const ofFn = new Map();
+	changes.sort((a, b) => Number(b.isNamed) - Number(a.isNamed) || Number(b.isTold) - Number(a.isTold)
+		|| Math.abs(b.after - b.before) - Math.abs(a.after - a.before) || a.fn - b.fn);
+	for (const one of changes)
+		if (!ofFn.has(one.fn))
+			ofFn.set(one.fn, one);
+	const told = Array.from(frames, (_, i) => {
+		const one = ofFn.get(fnOf[i]);
+		const verdict = !one?.isTold ? UNTOLD : one.before <= 0 ? NEW : one.after <= 0 ? GONE
+			: (one.change > 0 ? SLOWER : FASTER) + (one.isNamed ? 0 : 1);
+		return {verdict, text: one ? changeText(one, sampleS) : ''};
+	});
+	return {
+		verdicts: told.map(one => one.verdict),
+		texts: told.map(one => one.text),
+		common: Math.expm1(factors[1] - factors[0]),
+		named: changes.filter(one => one.isNamed).length,
+	};
+}
