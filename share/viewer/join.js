@@ -6,24 +6,30 @@
 
 import {IDLE, WAIT, isOfTimes, nodesWeighing, nodesWithout, waitingNodes} from './aggregate.js';
 import {readColumns, readProfile} from './decode.js';
-import {MEANINGS, UNTOLD, findChanges} from './shifts.js';
+import {MEANINGS, findChanges} from './shifts.js';
 import {layOut} from './tree.js';
 import {bytesOf} from './unpack.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
-/** @typedef {import('./decode.js').Nodes} Nodes */
 
 /** Of a file as text, and of its data inflated. */
 const MOST_TEXT = 2 ** 28;
 const MOST_DATA = 2 ** 27;
-/** Of stacks that are turned round. */
-const MOST_STEPS = 2 ** 26;
-const TOO_LARGE = 'it is too large';
 
-/** Places of verdicts in the palette, before all others: shades of what cannot be told first. */
+/**
+ * Colours of verdicts, the light ones and the dark ones, as render/palette.c has them: shades of grey,
+ * slower, slower by others, faster, faster by others, new, gone. Red and blue, or for all eyes. They
+ * stand before all others.
+ */
+const UNTOLD_COLORS = ['c9cacdd0d2d4d7d9dc', '3c3d3f434445494a4c'];
+const PAIRS = [
+	['f1786df3c4be6dacf1c0d7f2e885bf6ecdcc', '9b453d6547433663943f4f6088416c196464'],
+	['f39e4cf3d1a979b6f4bfdbf8f5e05d7499ec', '955817644e333b66923d4f627f6f002c447e'],
+];
 const GREYS = 3;
 const COLORS = 9;
 
+/** See render/calltree.h. */
 const UNNAMED = 2;
 const PROCESS = 4;
 const THREAD = 5;
@@ -31,44 +37,36 @@ const THREAD = 5;
 // ---- a file -------------------------------------------------------------------------------------
 
 /**
- * Of a file that may inflate to anything no more than a part is in memory.
+ * Of what may inflate to anything no more than a part is in memory.
  * @param {string[]} pieces of base64 @returns {Promise<Uint8Array>}
  */
 async function inflate(pieces) {
 	let left = MOST_DATA;
-	const counter = new TransformStream({
-		transform(chunk, control) {
-			left -= chunk.length;
-			if (left < 0)
-				throw new Error();
-			control.enqueue(chunk);
-		},
-	});
-	try {
-		return new Uint8Array(await new Response(new Blob(pieces.map(bytesOf)).stream()
-			.pipeThrough(new DecompressionStream('deflate')).pipeThrough(counter)).arrayBuffer());
-	} catch (error) {
-		throw left < 0 ? new Error(TOO_LARGE) : error;
-	}
+	return new Uint8Array(await new Response(new Blob(pieces.map(bytesOf)).stream()
+		.pipeThrough(new DecompressionStream('deflate')).pipeThrough(new TransformStream({
+			transform(chunk, control) {
+				left -= chunk.length;
+				if (left < 0)
+					control.error();
+				control.enqueue(chunk);
+			},
+		}))).arrayBuffer());
 }
 
 /** @param {Blob} file @returns {Promise<Profile>} */
 async function readPicture(file) {
-	if (file.size > MOST_TEXT)
-		throw new Error(TOO_LARGE);
-	const text = await file.text();
+	const text = file.size < MOST_TEXT ? await file.text() : '';
 	const tag = text.match(/<metadata (?:[^>]* )?id=["']flamerun["'][^>]*>/);
-	if (!tag)
+	if (text && !tag)
 		throw new Error('it is no picture of flamerun\u2019s');
-	if (!/ data-format=["']1["']/.test(tag[0]))
+	if (tag && !/ data-format=["']1["']/.test(tag[0]))
 		throw new Error('another version of flamerun drew it');
-	const begin = /** @type {number} */ (tag.index) + tag[0].length;
-	const pieces = text.slice(begin, text.indexOf('</metadata>', begin)).split('<piece').slice(1)
-		.map(piece => piece.slice(piece.indexOf('>') + 1, piece.indexOf('</piece>')));
 	try {
-		return readProfile(readColumns(await inflate(pieces)));
-	} catch (error) {
-		throw /** @type {any} */ (error)?.message === TOO_LARGE ? error : new Error('its data is damaged');
+		const [data] = text.slice(/** @type {any} */ (tag).index).split('</metadata>');
+		return readProfile(readColumns(await inflate(data.split('<piece').slice(1)
+			.map(piece => piece.slice(piece.indexOf('>') + 1, piece.indexOf('</piece>'))))));
+	} catch {
+		throw new Error('it is damaged or too large');
 	}
 }
 
@@ -92,138 +90,59 @@ function withoutCopies(/** @type {string} */ name) {
 	return name;
 }
 
-/**
- * @typedef {object} Known a frame of either picture
- * @property {string} name
- * @property {string} module
- * @property {number} kind
- * @property {number} color place in its picture's palette, behind those of the pictures before
- * @property {number} sides 1: the old one has it, 2: the new one
- * @property {number} nodes in which it is
- */
-
-/** One thing for each text. @template T */
-class Table {
-	constructor() {
-		/** @type {Map<string, T>} */
-		this.known = new Map();
-	}
-
-	/** @param {(string | number)[]} parts @param {() => T} make @returns {T} */
-	at(parts, make) {
-		const key = parts.join('\0');
-		const one = this.known.get(key) ?? make();
-		this.known.set(key, one);
-		return one;
-	}
-}
+/** Texts that are apart have a byte between them that no text has. */
+const BETWEEN = '\0';
 
 /**
- * The frames that stand for those of both sides, by name, and which, by frame of each side.
- * @param {Profile[]} profiles @param {Nodes[]} trees
+ * Frames that stand for those of both sides, in the order of their names; and which, by frame of each.
+ * @param {Profile[]} profiles
  */
-function joinFrames(profiles, trees) {
-	/** @type {Table<Known>} */
-	const every = new Table();
-	/** @type {Table<{sides: number, unnamed: number, shared: number}>} */
-	const modules = new Table();
-	let colors = 0;
-	const known = profiles.map(({frames, frameModule, frameKind, frameColor, modules: names, name, light}, side) => {
+function joinFrames(profiles) {
+	/** @type {Map<string, {name: string, module: string, kind: number, sides: number, nodes: number}>} */
+	const every = new Map();
+	const known = profiles.map(({frames, frameModule, frameKind, modules, name, tree}, side) => {
 		const nodes = new Uint32Array(frames + 1);
-		trees[side].frame.forEach(one => nodes[one]++);
-		const found = Array.from({length: frames}, (_, i) => {
-			const module = names[frameModule[i]];
+		for (const one of tree.frame)
+			nodes[one]++;
+		return Array.from({length: frames}, (_, i) => {
+			const module = modules[frameModule[i]];
 			const kind = frameKind[i];
-			const one = every.at([kind, module, name(i)], () =>
-				({name: name(i), module, kind, color: colors + frameColor[i], sides: 0, nodes: 0}));
+			const key = [kind, module, name(i)].join(BETWEEN);
+			const one = every.get(key) || {name: name(i), module, kind, sides: 0, nodes: 0};
 			one.sides |= kind === IDLE ? 0 : side + 1;
 			one.nodes += nodes[i];
+			every.set(key, one);
 			return one;
 		});
-		colors += light.length;
-		return found;
 	});
-	const moduleOf = (/** @type {Known} */ {module}) =>
-		modules.at([module], () => ({sides: 0, unnamed: 0, shared: 0}));
-	for (const one of every.known.values()) {
-		const module = moduleOf(one);
-		module.sides |= one.sides;
-		if (one.kind === UNNAMED) {
-			module.unnamed += one.nodes;
-			module.shared += one.sides === 3 ? one.nodes : 0;
-		}
+	/** @type {Map<string, {sides: number, shared: number}>} shared: nodes without names in both, less others */
+	const modules = new Map();
+	for (const {module, sides, kind, nodes} of every.values()) {
+		const one = modules.get(module) || {sides: 0, shared: 0};
+		one.sides |= sides;
+		one.shared += kind !== UNNAMED ? 0 : sides === 3 ? nodes : -nodes;
+		modules.set(module, one);
 	}
-	/** @type {Table<Known>} */
-	const joined = new Table();
-	const joinedOf = new Map([...every.known.values()].map(one => {
-		const {sides, unnamed, shared} = moduleOf(one);
-		const module = sides === 3 || one.kind === WAIT ? one.module : '';
+	const keys = known.map(side => side.map(({name, module, kind}) => {
+		const {sides, shared} = /** @type {any} */ (modules.get(module));
 		// Addresses are names where they mean the same in both.
-		const name = one.kind === UNNAMED && 2 * shared <= unnamed ? `[${one.module}]` : withoutCopies(one.name);
-		return [one, joined.at([one.kind, module, name], () => ({...one, module, name}))];
+		return [kind === UNNAMED && shared <= 0 ? `[${module}]` : withoutCopies(name),
+			sides === 3 || kind === WAIT ? module : '', kind].join(BETWEEN);
 	}));
-	const order = (/** @type {Known} */ a, /** @type {Known} */ b) =>
-		(a.name < b.name ? -1 : a.name > b.name ? 1 : a.module < b.module ? -1 : a.module > b.module ? 1 : a.kind - b.kind);
-	const frames = [...joined.known.values()].sort(order);
-	const numbers = new Map(frames.map((one, i) => [one, i]));
-	return {frames, frameOf: known.map(side => side.map(one => /** @type {number} */ (
-		numbers.get(/** @type {Known} */ (joinedOf.get(one))))))};
+	const sorted = [...new Set(keys.flat())].sort();
+	const numbers = new Map(sorted.map((key, i) => [key, i]));
+	return {frameOf: keys.map(side => side.map(key => numbers.get(key) || 0)), frames: sorted.map(key => {
+		const [name, module, kind] = key.split(BETWEEN);
+		return {name, module, kind: Number(kind)};
+	})};
 }
 
 // ---- stacks -------------------------------------------------------------------------------------
 
-/** Callers first, whichever way the file has them. @param {Profile} profile @returns {Nodes} */
-function uprightNodes({tree, reversed, frames}) {
-	if (!reversed)
-		return tree;
-	const {frame, self, parent} = tree;
-	const depth = new Uint32Array(frame.length);
-	let count = 1;
-	for (let i = 1; i < frame.length; i++) {
-		depth[i] = depth[parent[i]] + 1;
-		count += self[i] > 0 ? depth[i] : 0;
-	}
-	if (count > MOST_STEPS)
-		throw new Error(TOO_LARGE);
-	const made = {frame: new Uint32Array(count), self: new Float64Array(count), parent: new Uint32Array(count)};
-	made.frame[0] = frames;
-	made.self[0] = self[0];
-	let at = 0;
-	for (let i = 1; i < frame.length; i++)
-		if (self[i] > 0) {
-			made.parent[at + 1] = 0;
-			for (let one = i; one; one = parent[one]) {
-				made.frame[++at] = frame[one];
-				if (parent[one])
-					made.parent[at + 1] = at;
-			}
-			made.self[at] = self[i];
-		}
-	return nodesWithout(made, null);
-}
-
-/** @param {Nodes} nodes @param {Profile} profile @param {import('./state.js').Times} times */
-function nodesOfTimes(nodes, {frameKind}, times) {
-	const waits = waitingNodes(nodes, frameKind);
-	return nodesWeighing(nodes, nodes.self.map((weight, i) => isOfTimes(times, waits[i]) ? weight : 0));
-}
-
-/** @param {Profile} profile */
-function unitOf({periodNs, timeName, countName}) {
-	return periodNs ? timeName || 'cpu' : countName;
-}
-
-/**
- * What both are counted in, if that is one thing.
- * @param {Profile[]} profiles the one of this page first
- */
-function unitsOf([one, other]) {
-	const [here, there] = [one, other].map(unitOf);
-	if (here !== there || !one.periodNs !== !other.periodNs)
-		throw new Error(`it counts ${there}, and this picture ${here}`);
-	const isSame = one.periodNs === other.periodNs;
-	return {isSame, periodNs: isSame ? one.periodNs : 1, countName: isSame ? one.countName : 'nanoseconds',
-		sampleS: (one.periodNs + other.periodNs) / 2e9};
+/** @param {Profile} profile @param {import('./state.js').Times} times */
+function nodesOfTimes({tree, frameKind}, times) {
+	const waits = waitingNodes(tree, frameKind);
+	return nodesWeighing(tree, tree.self.map((weight, i) => isOfTimes(times, waits[i]) ? weight : 0));
 }
 
 /**
@@ -239,29 +158,35 @@ export function profileOf(profile, joined) {
 	return Object.assign(Object.create(profile), joined, {name: (/** @type {number} */ frame) => joined.names[frame]});
 }
 
+/** @param {Profile} profile */
+function unitOf({periodNs, timeName, countName}) {
+	return periodNs ? `time: ${timeName || 'cpu'}` : countName;
+}
+
 /** @typedef {{file: Blob, times: import('./state.js').Times, isOld: boolean}} Wanted isOld: the file is */
 
 /**
- * This picture and another file's as one: of the time that is asked for, all of it.
+ * This picture and another file's as one: of the time that is asked for, all of it, in this one's units.
  * @param {Profile} profile @param {Wanted} wanted
  */
 export async function compare(profile, {file, times, isOld}) {
 	const other = await readPicture(file);
-	const {isSame, periodNs, countName, sampleS} = unitsOf([profile, other]);
+	const [here, there] = [profile, other].map(unitOf);
+	if (here !== there)
+		throw new Error(`it counts ${there}, and this picture ${here}`);
+	if (profile.reversed || other.reversed)
+		throw new Error('one of the two was drawn by --reverse');
 	const profiles = isOld ? [other, profile] : [profile, other];
-	const trees = profiles.map(uprightNodes);
-	const {frames, frameOf} = joinFrames(profiles, trees);
-	const parts = trees.map((nodes, side) => nodesOfTimes(nodes, profiles[side], times));
-	const count = parts[0].frame.length + parts[1].frame.length - 1;
+	const scale = other.periodNs / profile.periodNs || 1;
+	const {frames, frameOf} = joinFrames(profiles);
+	const parts = profiles.map(one => nodesOfTimes(one, times));
+	const firsts = [0, parts[0].frame.length - 1];
+	const count = firsts[1] + parts[1].frame.length;
 	const all = {frame: new Uint32Array(count), self: new Float64Array(count), parent: new Uint32Array(count)};
 	all.frame[0] = frames.length;
-	const firsts = [0, parts[0].frame.length - 1];
-	parts.forEach(({frame, self, parent}, side) => {
-		const scale = isSame ? 1 : profiles[side].periodNs;
-		all.self[0] += self[0] * scale;
+	parts.forEach(({frame, parent}, side) => {
 		for (let i = 1; i < frame.length; i++) {
 			all.frame[firsts[side] + i] = frameOf[side][frame[i]];
-			all.self[firsts[side] + i] = self[i] * scale;
 			all.parent[firsts[side] + i] = parent[i] && firsts[side] + parent[i];
 		}
 	});
@@ -270,35 +195,35 @@ export async function compare(profile, {file, times, isOld}) {
 	const sides = parts.map(({self}, side) => {
 		const weights = new Float64Array(tree.frame.length);
 		self.forEach((weight, i) => {
-			weights[i && place[firsts[side] + i]] += weight * (isSame ? 1 : profiles[side].periodNs);
+			weights[i && place[firsts[side] + i]] += profiles[side] === other ? weight * scale : weight;
 		});
 		return weights;
 	});
 	if (sides.some(weights => !weights.some(weight => weight > 0)))
-		throw new Error('of one of the two there are no stacks');
-	const modules = [...new Set(['', ...frames.map(({module}) => module)])];
-	const moduleNumbers = new Map(modules.map((module, i) => [module, i]));
-	const none = new Float64Array(0);
-	const {verdicts, ...found} = findChanges(layOut(tree), sides, frames, isSame ? 1 : 1e-9 / sampleS, sampleS);
-	const own = COLORS + (isOld ? other.light.length : 0);
+		throw new Error('one of the two has no stacks');
+	tree.self = tree.self.map((_, i) => sides[0][i] + sides[1][i]);
+	const modules = new Map(['', ...frames.map(({module}) => module)].map(module => [module, 0]));
+	[...modules.keys()].forEach((module, i) => modules.set(module, i));
+	const {verdicts, ...found} = findChanges(layOut(tree), sides, frames, 2 / (1 + scale),
+		(profile.periodNs + other.periodNs) / 2e9);
+	const pair = PAIRS[/^(okabe-ito|cividis)$/.test(profile.palette) ? 1 : 0];
+	const [light, dark] = [profile.light, profile.dark].map((colors, i) =>
+		[...(UNTOLD_COLORS[i] + pair[i]).replace(/.{6}/g, ' #$&').slice(1).split(' '), ...colors]);
 	return {
-		...found, tree, sides, times, periodNs, countName, modules,
+		...found, tree, sides, times, light, dark,
+		modules: [...modules.keys()],
 		nodes: tree.frame.length,
 		frames: frames.length,
-		names: frames.map(one => one.name),
-		frameModule: Uint32Array.from(frames, ({module}) => moduleNumbers.get(module) || 0),
+		names: frames.map(({name}) => name),
+		frameModule: Uint32Array.from(frames, ({module}) => modules.get(module) || 0),
 		frameKind: Uint32Array.from(frames, ({kind}) => kind),
-		frameColor: Uint32Array.from(frames, ({kind, color}, i) => verdicts[i] !== UNTOLD ? verdicts[i] + GREYS - 1
-			: kind === WAIT ? COLORS + color : i % GREYS),
-		rootColor: own + profile.rootColor,
-		mergedColor: own + profile.mergedColor,
-		light: profiles.flatMap(({light}) => light),
-		dark: profiles.flatMap(({dark}) => dark),
+		frameColor: Uint32Array.from(verdicts, (verdict, i) => verdict ? verdict + GREYS - 1 : i % GREYS),
+		rootColor: COLORS + profile.rootColor,
+		mergedColor: COLORS + profile.mergedColor,
 		legend: MEANINGS.filter(([verdict]) => verdicts.includes(verdict)).map(([verdict, text]) =>
-			({text, places: [verdict + GREYS - 1 - (verdict === UNTOLD ? 1 : 0)]})),
-		reversed: false,
-		marks: [], threads: [], processes: [], sampleCount: 0,
-		lines: {files: [], first: new Float64Array(frames.length + 1), more: new Float64Array(frames.length),
-			file: none, number: none, self: none, total: none, waits: none},
+			({text, places: [verdict ? verdict + GREYS - 1 : 1]})),
+		marks: [],
+		sampleCount: 0,
+		lines: {first: []},
 	};
 }

@@ -18,7 +18,7 @@ import {actionOf, listenToPointers, whenResting} from './input.js';
 import {Table} from './table.js';
 import {Sheet, Toast, openHelp, openLines, openMarks} from './overlay.js';
 import {Address} from './address.js';
-import {Comparison} from './compare.js';
+import {comparisons} from './compare.js';
 import {isDark, watchTheme} from './draw.js';
 import {Navigator, showLastCrumb} from './navigate.js';
 import {Viewer} from './viewer.js';
@@ -128,7 +128,7 @@ async function start(svg, profile, background) {
 	const clipboard = new Clipboard(selection, text => toast.show(text));
 
 	const legend = new Legend(page, state);
-	const comparison = new Comparison(navigator, matcher, searchBox);
+	const comparing = comparisons(navigator, matcher, searchBox);
 
 	let thread = '';  // shown in order of time last
 	new Timeline(viewer, of => navigator.showView('time', of));
@@ -160,10 +160,6 @@ async function start(svg, profile, background) {
 	};
 	navigator.say = text => toast.show(text);
 	navigator.openStrip = opened => strip.open(opened);
-	comparison.onPaint = () => {
-		legend.show();
-		table.update();
-	};
 	const showMarks = () => openMarks(sheet, state,
 		({from, to, text}) => navigator.addTerm(timeTerm(from, to, text)));
 
@@ -244,9 +240,7 @@ async function start(svg, profile, background) {
 		save: () => openSave(sheet, viewer, navigator.say),
 		menu: () => openMenu(Math.max(selection.selected, 0), selection.cornerOf(Math.max(selection.selected, 0))),
 		colors: () => legend.toggle(),
-		compare: () => comparison.toggle(),
-		exchange: () => comparison.exchange(),
-		widths: () => comparison.nextSide(),
+		...comparing,
 		strip: () => strip.toggle(),
 		help: () => openHelp(sheet, state, state.functions ? tableActions : actions),
 		marks: () => state.stretches.length ? showMarks().catch(navigator.tellUnread)
@@ -291,16 +285,6 @@ function boxesShown(viewer) {
 }
 
 /**
- * What is told of functions where versions are compared.
- * @param {import('./decode.js').Profile} profile @param {'light' | 'dark'} ground
- */
-function changesOf({frames, name, modules, frameModule, frameKind, frameColor, texts, light, dark}, ground) {
-	const colors = {light, dark}[ground];
-	return Array.from({length: frames}, (_, i) => ({name: name(i), module: modules[frameModule[i]],
-		kind: frameKind[i], text: texts[i] || '', color: colors[frameColor[i]]})).filter(({text}) => text);
-}
-
-/**
  * What tests and the curious may read.
  * @param {Viewer} viewer @param {Selection} selection
  */
@@ -320,7 +304,7 @@ function facts(viewer, selection) {
 		total: () => state.tree.total[0],
 		searching: () => finder.searching,
 		matched: () => finder.shares(),
-		changes: () => changesOf(state.profile, viewer.page.ui.dataset.theme === 'dark' ? 'dark' : 'light'),
+		profile: () => state.profile,
 		boxes: () => {
 			if (viewer.frameRequest)
 				viewer.draw();

@@ -21,7 +21,7 @@ const NEARLY_ALL = 1.4;
 const EXPLAINED = 0.5;
 
 /** In the order of enum picture_verdict. */
-export const UNTOLD = 0;
+const UNTOLD = 0;
 const SLOWER = 1;
 const FASTER = 3;
 const NEW = 5;
@@ -41,45 +41,23 @@ export const MEANINGS = /** @type {[number, string][]} */ ([[SLOWER, 'slower'], 
  * @property {number} before samples beside the factors
  * @property {number} after
  * @property {number} change of the logarithm
- * @property {number} error
  * @property {number} p
  * @property {boolean} isTold
  * @property {boolean} isNamed
- * @property {number} half of the interval
  */
 
 // ---- chance -------------------------------------------------------------------------------------
 
-/** Both tails of the normal distribution: a series, far out a continued fraction. @param {number} z */
+/**
+ * Both tails of the normal distribution, by a continued fraction that is too large where they are most of
+ * it. @param {number} z
+ */
 function tails(z) {
 	const x = Math.abs(z) / Math.SQRT2;
-	if (x > 2.5) {
-		let fraction = 0;
-		for (let n = 60; n; n--)
-			fraction = n / 2 / (x + fraction);
-		return Math.exp(-x * x) / Math.sqrt(Math.PI) / (x + fraction);
-	}
-	let term = x;
-	let sum = x;
-	for (let n = 1; n < 60; n++) {
-		term *= -x * x / n;
-		sum += term / (2 * n + 1);
-	}
-	return 1 - 2 / Math.sqrt(Math.PI) * sum;
-}
-
-/** @param {number} p */
-function quantile(p) {
-	let low = 0;
-	let high = 40;
-	for (let i = 0; i < 60; i++) {
-		const middle = (low + high) / 2;
-		if (tails(middle) > p)
-			low = middle;
-		else
-			high = middle;
-	}
-	return high;
+	let fraction = 0;
+	for (let n = 100; n; n--)
+		fraction = n / 2 / (x + fraction);
+	return Math.exp(-x * x) / Math.sqrt(Math.PI) / (x + fraction);
 }
 
 /** @param {[number, number][]} ratios and what they weigh */
@@ -182,10 +160,8 @@ function tellApart(changes) {
 	const {length} = changes;
 	let isHeld = true;
 	changes.map((one, i) => ({one, i})).sort((a, b) => a.one.p - b.one.p || a.i - b.i).forEach(({one}, i) => {
-		const level = ALPHA / (length - i);
-		isHeld &&= one.p <= level;
+		isHeld &&= one.p <= ALPHA / (length - i);
 		one.isTold = isHeld;
-		one.half = quantile(isHeld ? level : ALPHA / length) * one.error;
 	});
 }
 
@@ -254,10 +230,8 @@ function amountText(samples, sampleS) {
 }
 
 /** @param {Change} one @param {number} sampleS */
-function changeText({isSelf, before, after, change, half, isTold, isNamed}, sampleS) {
-	const how = before <= 0 ? 'new' : after <= 0 ? 'gone'
-		: `${partText(Math.expm1(change))} (${partText(Math.expm1(change - half))} to ${
-			partText(Math.expm1(change + half))})`;
+function changeText({isSelf, before, after, change, isTold, isNamed}, sampleS) {
+	const how = before <= 0 ? 'new' : after <= 0 ? 'gone' : partText(Math.expm1(change));
 	return `${isSelf ? 'own code ' : ''}${amountText(before, sampleS)} to ${amountText(after, sampleS)} a run, ${how}${
 		!isTold ? '; may be chance' : isNamed ? '' : '; by others'}`;
 }
@@ -288,8 +262,8 @@ export function findChanges(tree, weights, frames, unit, sampleS) {
 			return;
 		const change = Math.log(late[fn] + HALF) - factors[1] - Math.log(old[fn] + HALF) + factors[0];
 		const error = Math.sqrt(2 * (isSelf ? SELF_DISPERSION : TOTAL_DISPERSION) / (sum / 2 + HALF));
-		changes.push({fn, isSelf, before: old[fn] / scales[0], after: late[fn] / scales[1], change, error,
-			p: tails(change / error), isTold: false, isNamed: false, half: 0});
+		changes.push({fn, isSelf, before: old[fn] / scales[0], after: late[fn] / scales[1], change,
+			p: tails(change / error), isTold: false, isNamed: false});
 	};
 	for (let fn = 0; fn < fns; fn++) {
 		test(fn, self, true);
