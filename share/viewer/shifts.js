@@ -16,6 +16,7 @@ const FACTOR_PART = 0.25;
 const CAP_ROUNDS = 8;
 /** A function with more of all is taken apart by its stacks. */
 const PART_SHARE = 0.1;
+const NEARLY_NONE = 1e-3;
 const NEARLY = 0.25;
 const NEARLY_ALL = 1.4;
 const EXPLAINED = 0.5;
@@ -268,7 +269,7 @@ export function findChanges(tree, weights, frames, unit, sampleS) {
 	for (let fn = 0; fn < fns; fn++) {
 		test(fn, self, true);
 		// A function that calls nothing is looked at once.
-		if (self[0][fn] !== total[0][fn] || self[1][fn] !== total[1][fn])
+		if (total[0][fn] - self[0][fn] > NEARLY_NONE || total[1][fn] - self[1][fn] > NEARLY_NONE)
 			test(fn, total, false);
 	}
 	tellApart(changes);

@@ -165,7 +165,7 @@ def run_pair(tmp_path):
     made = []
     for name, rate, percent in (("before", 997, 0), ("after", 499, 300)):
         made.append(tmp_path / f"{name}.svg")
-        subprocess.run([FLAMERUN, "-q", "--no-config", "-r", str(rate), "-o", made[-1], "--", program, "40",
+        subprocess.run([FLAMERUN, "-q", "--no-config", "-r", str(rate), "-o", made[-1], "--", program, "25",
                         str(percent)], check=True)
     return made
 
@@ -390,7 +390,7 @@ FILES = {
                       "it is damaged"),
     "no columns": (lambda new: rewritten(new, lambda data: b""), "it is damaged"),
     "half a column": (lambda new: rewritten(new, lambda data: data[:len(data) // 2]), "it is damaged"),
-    "a bomb": (lambda new: rewritten(new, lambda data: bytes(3 * 10**8)), "it is damaged or too large"),
+    "a bomb": (lambda new: rewritten(new, lambda data: bytes(14 * 10**7)), "it is damaged or too large"),
 }
 
 
