@@ -31,7 +31,8 @@ export function comparisons(navigator, matcher, searchBox) {
 	/** @type {number[]} */
 	let path;
 
-	const words = element('span');
+	const words = element('span', {class: 'versions'});
+	const why = element('span', {class: 'wrong'});
 	const widths = buildChoice('widths', 'Widths', {
 		'': ['Both', 'Widths: both versions  (u)'],
 		'old': ['Old', 'Widths: the old version  (u)'],
@@ -40,15 +41,15 @@ export function comparisons(navigator, matcher, searchBox) {
 	const exchanging = button('exchange', 'Exchange old and new  (e)', ['Exchange']);
 	const leaving = button('leave', 'Leave the comparison  (v)', ['Leave']);
 	const chooser = element('input', {type: 'file', accept: '.svg', hidden: ''});
-	compared.append(words, widths.group, exchanging, leaving, chooser);
+	compared.append(why, words, widths.group, exchanging, leaving, chooser);
 
-	/** @param {any[]} content of the line @param {boolean} [isWrong] */
-	function tell(content, isWrong = false) {
+	/** @param {any[]} content of the line @param {string} [wrong] */
+	function tell(content, wrong = '') {
 		ui.removeAttribute('aria-busy');
 		words.replaceChildren(...content);
-		words.className = isWrong ? 'wrong' : '';
-		page.spoken.textContent = words.textContent;
-		compared.hidden = !content.length;
+		why.textContent = wrong;
+		page.spoken.textContent = wrong || words.textContent;
+		compared.hidden = !shown && !wrong;
 		widths.group.hidden = exchanging.hidden = !shown;
 		navigator.viewer.resize();
 	}
@@ -94,7 +95,8 @@ export function comparisons(navigator, matcher, searchBox) {
 				partText(joined.common)}, left out \u00b7 one run each: only large changes can be told`]);
 		} catch (error) {
 			if (mine === turn)
-				tell([`${cleanText(file.name)} cannot be compared: ${/** @type {any} */ (error)?.message || error}`], true);
+				tell([...words.childNodes], `${cleanText(file.name)} cannot be compared: ${
+					/** @type {any} */ (error)?.message || error}`);
 		}
 	}
 

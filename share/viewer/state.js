@@ -103,7 +103,7 @@ export class State {
 		if (this.isSandwich || this.tree.chart)
 			return this.filter.of || 'thread';
 		return part ? part.value || timeText(part) : this.filter.terms.length ? 'selected'
-			: this.profile.sides ? `${this.filter.side || 'both'} runs`.replace(/^(old|new) runs/, '$1 run') : 'all';
+			: this.profile.sides ? this.filter.side || 'both' : 'all';
 	}
 
 	/** Are a function's callers and callees shown, the first ones above? */
