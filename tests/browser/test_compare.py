@@ -163,11 +163,11 @@ def made_pair(tmp_path):
 
 def run_pair(tmp_path):
     """Of a program, at different rates: times are compared, with modules, kinds and inlined functions."""
-    program = tmp_path / "versions"
-    subprocess.run(["cc", "-O2", "-g", "-I", ROOT, ROOT / "tests/targets/versions.c", "-o", program],
-                   check=True)
     made = []
-    for name, rate, percent in (("before", 997, 0), ("after", 499, 900)):
+    for name, rate, percent in (("versions-1", 997, 0), ("versions-2", 499, 900)):
+        program = tmp_path / name
+        subprocess.run(["cc", "-O2", "-g", "-I", ROOT, ROOT / "tests/targets/versions.c", "-o", program],
+                       check=True)
         made.append(tmp_path / f"{name}.svg")
         subprocess.run([FLAMERUN, "-q", "--no-config", "-r", str(rate), "-o", made[-1], "--", program, "40",
                         str(percent)], check=True)
