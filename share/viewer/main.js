@@ -304,7 +304,7 @@ function facts(viewer, selection) {
 		total: () => state.tree.total[0],
 		searching: () => finder.searching,
 		matched: () => finder.shares(),
-		profile: () => state.profile,
+		profile: () => () => state.profile,  // none of it is copied unless asked for
 		boxes: () => {
 			if (viewer.frameRequest)
 				viewer.draw();

@@ -131,7 +131,7 @@ export function linesFor(navigator, node, actions) {
 		...node > 0 ? [{text: 'Copy the name', act: actions.copyName},
 			{text: 'Copy the stack', act: actions.copyStack}] : [],
 		{text: 'Copy as a text tree', act: actions.copyTree},
-		{text: 'Save\u2026', act: actions.save},
 		{text: state.profile.sides ? 'Leave the comparison' : 'Compare with a picture\u2026', act: actions.compare},
+		{text: 'Save\u2026', act: actions.save},
 	];
 }

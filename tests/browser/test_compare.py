@@ -45,7 +45,7 @@ if (arguments[2]) {
 }"""
 # Of functions of which something is told: name, module, what their colour means, how they changed.
 CHANGES = """
-const {profile} = flamerun, colors = profile[arguments[0]];
+const profile = flamerun.profile(), colors = profile[arguments[0]];
 const meanings = new Map(profile.legend.map(({text, places}) => [colors[places[0]], text]));
 return Array.from({length: profile.frames}, (_, i) => [profile.name(i),
     profile.modules[profile.frameModule[i]], profile.frameKind[i],
@@ -436,7 +436,7 @@ def test_names_are_never_markup(viewer, pair):
     drop(viewer, rewritten(pair[1], other_names), "<img src=x onerror=alert(1)>.svg")
     assert line(viewer).startswith("Old: old.svg · New: <img src=x onerror=alert(1)>.svg")
     assert any("<img " in one for one in viewer.run(
-        "return Array.from({length: flamerun.profile.frames}, (_, i) => flamerun.profile.name(i))"))
+        "return Array.from({length: flamerun.profile().frames}, (_, i) => flamerun.profile().name(i))"))
     assert not viewer.run("return document.querySelector('img') || window.alarmed")
 
 
