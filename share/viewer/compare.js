@@ -23,7 +23,7 @@ export function comparisons(navigator, matcher, searchBox) {
 	const {compared, ui} = page;
 	const {profile: own, background} = matcher;
 	const {perform} = state;
-	/** @type {{file: File, isOld: boolean, times: import('./state.js').Times} | null} */
+	/** @type {{file: File, isOld: boolean} | null} */
 	let shown = null;
 	let turn = 0;
 	/** What of this picture was shown before. @type {Filter} */
@@ -59,13 +59,14 @@ export function comparisons(navigator, matcher, searchBox) {
 	 * @param {number[]} frames to what fills the view
 	 */
 	async function show(profile, of, filter, frames) {
+		// Those are of other frames.
+		searchBox.finder.matches = null;
+		if (!await navigator.open(profile, profile === own ? perform : performer(profile, of), filter, frames))
+			return;
 		if (matcher.background !== background)
 			matcher.background.close();
 		matcher.profile = profile;
 		matcher.background = of;
-		// Those are of other frames.
-		searchBox.finder.matches = null;
-		await navigator.open(profile, profile === own ? perform : performer(profile, of), filter, frames);
 		searchBox.search();
 	}
 
@@ -76,17 +77,19 @@ export function comparisons(navigator, matcher, searchBox) {
 			return;
 		ui.setAttribute('aria-busy', 'true');
 		try {
-			const {times} = shown || state;
+			const {times} = state;
 			const joined = await perform('compare', {file, isOld, times});
 			if (mine !== turn)
 				return;
-			if (!shown) {
+			if (state.profile === own) {
 				before = state.filter;
 				path = framesTo(state.tree, state.zoomed);
 			}
-			shown = {file, isOld, times};
 			await show(profileOf(own, joined), new Background(background.source, joined),
 				{times, terms: [], view: 'graph', of: ''}, []);
+			if (mine !== turn)
+				return;
+			shown = {file, isOld};
 			const here = location.pathname.replace(/.*\//, '');
 			const names = [here ? decodeURIComponent(here) : own.title, file.name].map(cleanText);
 			const [old, late] = isOld ? names.reverse() : names;
@@ -103,10 +106,11 @@ export function comparisons(navigator, matcher, searchBox) {
 	/** Back to what was shown before. */
 	async function leave() {
 		turn++;
-		if (shown)
-			await show(own, background, before, path);
 		shown = null;
-		tell([]);
+		if (state.profile !== own)
+			await show(own, background, before, path);
+		if (!shown)
+			tell([]);
 	}
 
 	function exchange() {

@@ -209,6 +209,8 @@ export class Navigator {
 		this.openStrip = () => {};
 		this.tellUnread = (/** @type {any} */ error) =>
 			this.say(`This picture's samples cannot be read: ${error?.message || error}`);
+		/** @type {import('./decode.js').Profile | null} the one asked for last */
+		this.opening = null;
 		this.describeSoon = oncePerFrame(() => this.describe());
 	}
 
@@ -375,10 +377,14 @@ export class Navigator {
 	 * Show another profile: what its filter keeps, and what fills the view as far as it is there.
 	 * @param {import('./decode.js').Profile} profile @param {import('./worker.js').Perform} perform
 	 * @param {import('./filter.js').Filter} filter @param {number[]} path
+	 * @returns {Promise<boolean>} false: another one was asked for meanwhile
 	 */
 	async open(profile, perform, filter, path) {
 		const {state, viewer} = this;
+		this.opening = profile;
 		const answer = await perform('aggregate', filter);
+		if (this.opening !== profile)
+			return false;
 		state.open(profile, perform);
 		state.adopt(filter, answer);
 		viewer.recolor();
@@ -386,6 +392,7 @@ export class Navigator {
 		viewer.toRoot();
 		this.fill(followLoosely(state.tree, path), true);
 		this.confirm(false);
+		return true;
 	}
 
 	/**

@@ -294,6 +294,16 @@ def test_a_third_picture_takes_the_place_of_the_second(compared, pair):
     assert {one[3] for one in changes(compared)} == {"no change that is more than chance"}
 
 
+def test_who_leaves_meanwhile_has_left(compared):
+    press(compared, "e", "v")
+    compared.wait("document.querySelector('.compared').hidden && flamerun.total === 18706")
+    settle(compared)
+    # What was asked for before comes no more.
+    compared.run("return new Promise(done => setTimeout(done, 300))")
+    assert fact(compared, "total") == 18706
+    assert compared.run("return document.querySelector('.compared').hidden")
+
+
 # ---- how it comes ----------------------------------------------------------------------------------
 
 def test_a_file_is_chosen_by_key_and_menu(viewer, pair):
