@@ -230,8 +230,9 @@ static struct profile_thread *thread_of(
 }
 
 /*
- * A sample without frames goes where the thread was seen last; credit also to when that was. Of many
- * threads that end together each would have its rest at that moment, on more CPUs than there are.
+ * A sample without frames goes where the thread was seen last; credit also to when that was. Of
+ * many threads that end together each would have its rest at that moment, on more CPUs than there
+ * are.
  */
 static void find_last_stack(const struct flameprof_profile *p, struct found *found)
 {

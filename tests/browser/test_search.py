@@ -43,9 +43,11 @@ def test_matches_stand_out(viewer):
     place = b["right"] - 4, b["top"] + 4
     plain = pixel(viewer, *place)
     viewer.keys("/", *"write")
+    viewer.wait("!flamerun.animating")
     found = pixel(viewer, *place)
     assert found != plain and found[3] == 255
     viewer.keys("x")
+    viewer.wait("!flamerun.animating")
     faded = pixel(viewer, *place)
     assert faded[3] < 255 and fact(viewer, "matched")["all"] == 0
 

@@ -200,7 +200,7 @@ static void credit_has_the_last_stacks_time(void **state)
 {
 	struct flameprof_profile *p = new_profile();
 	uint32_t image = profile_image(p, 1);
-	struct wire_sample sample = {.thread = 1, .time_ns = 30, .weight = 1, .kind = WIRE_KIND_CPU};
+	struct wire_sample sample = {.thread = 1, .time_ns = 30, .weight = 1};
 	struct wire_sample credit = {.time_ns = 90, .weight = 4, .kind = WIRE_KIND_CREDIT};
 
 	(void)state;
