@@ -39,6 +39,9 @@ static const char *part(double more, char text[AMOUNT_BYTES])
 {
 	double percent = 100 * more;
 
+	/* What rounding leaves of nothing has no sign. */
+	if (fabs(percent) < 0.05)
+		percent = 0;
 	if (percent >= 1000)
 		snprintf(text, AMOUNT_BYTES, "%.3g times", more + 1);
 	else

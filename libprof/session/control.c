@@ -40,10 +40,11 @@ enum flameprof_status flameprof_status(void)
 
 static int set_paused(uint32_t paused)
 {
-	struct wire_slot *slot = sampler.slot;
+	struct wire_slot *slot;
 
 	if (!sampler_is_this_process())
 		return -ESRCH;
+	slot = __atomic_load_n(&sampler.slot, __ATOMIC_ACQUIRE);
 	if (__atomic_exchange_n(&sampler.paused, paused, __ATOMIC_ACQ_REL) == paused)
 		return 0;
 	__atomic_store_n(&slot->pause_changed_ns, clock_monotonic_ns(), __ATOMIC_RELAXED);

