@@ -96,7 +96,7 @@ int sampler_start(void *arena, uint64_t parent_image, const char *exe)
 		clock_learn();
 	slot->start_ns = clock_monotonic_at_start_ns();
 	slot->filters = sampler.filters;
-	/* Whoever pauses just now may have the slot of the session before, which can be this one. */
+	/* Whoever pauses just now may have the slot of the session before, perhaps this one. */
 	__atomic_store_n(&slot->is_paused, __atomic_load_n(&sampler.paused, __ATOMIC_RELAXED),
 		__ATOMIC_RELAXED);
 	if (exe)

@@ -201,7 +201,8 @@ static void one_that_runs_does_not_wait(void **state)
 	told = finish(fixture);
 	assert_int_equal(told->lives, 1);
 	assert_true(told->life.cpu_ns > 0);
-	assert_in_range(told->all - told->by_call[WIRE_WAIT_NO_CPU], 0, 12);
+	/* Until the first look nobody knows what it did; a busy machine makes that late. */
+	assert_in_range(told->all - told->by_call[WIRE_WAIT_NO_CPU], 0, LOOKED_MS / 10);
 	free(told);
 }
 
