@@ -310,11 +310,7 @@ static int print_changes(
 		error = change_text_put_json(changes, options->limit, stdout);
 	else
 		error = change_text_put(changes, options->limit, stdout);
-	if ((fflush(stdout) || ferror(stdout)) && (!error || error == -EIO))
-		error = errno ? -errno : -EIO;
-	if (error && error != -EPIPE)
-		diag_fail(message, error, "cannot write to standard output: %s", strerror(-error));
-	return error;
+	return diag_end_stdout(error, message);
 }
 
 static int compare_files(const struct options *options, const struct sides_files *files,

@@ -46,11 +46,7 @@ static int write_tables(
 		error = report_put_csv(report, stdout);
 	else
 		error = report_put_text(report, find_columns(), stdout);
-	if ((fflush(stdout) || ferror(stdout)) && (!error || error == -EIO))
-		error = errno ? -errno : -EIO;
-	if (error && error != -EPIPE)
-		diag_fail(message, error, "cannot write to standard output: %s", strerror(-error));
-	return error;
+	return diag_end_stdout(error, message);
 }
 
 static int print_file(const struct options *options, const struct stored_files *files,

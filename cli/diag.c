@@ -283,6 +283,15 @@ void diag_report(const struct diag_message *message)
 		diag_hint("%s", message->hint);
 }
 
+int diag_end_stdout(int error, struct diag_message *message)
+{
+	if ((fflush(stdout) || ferror(stdout)) && (!error || error == -EIO))
+		error = errno ? -errno : -EIO;
+	if (error && error != -EPIPE)
+		diag_fail(message, error, "cannot write to standard output: %s", strerror(-error));
+	return error;
+}
+
 /* ---- what takes long ------------------------------------------------------------------------- */
 
 /*

@@ -66,6 +66,13 @@ void diag_fail_hint(struct diag_message *message, const char *format, ...)
 /* Print what diag_fail() collected: the error, then the hint if any. */
 void diag_report(const struct diag_message *message);
 
+/*
+ * All is written to stdout, with @error (0 or -errno; -EIO: the stream's, which errno tells), errno
+ * having been 0 before: flush it. Returns 0; or -errno with @message filled, but for -EPIPE: who
+ * read it has left and wants to hear nothing.
+ */
+int diag_end_stdout(int error, struct diag_message *message);
+
 /* ---- a mistyped word ------------------------------------------------------------------------- */
 
 struct nearest {
