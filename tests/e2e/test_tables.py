@@ -238,9 +238,9 @@ QUESTIONS = {
     "which function has most by itself?":
         (".functions[0].self", lambda told: max(told.selves.values())),
     "is there one of that weight and name?":
-        (".functions[0] | [.name, .self]", lambda told: next(
-            [name, told.selves[name]] for name in told.names
-            if told.selves[name] == max(told.selves.values()))),
+        (".functions[0] | [.name, .self]", lambda told: min(
+            [-told.selves[name], -told.totals[name], name.encode(errors="surrogateescape"),
+             [name, told.selves[name]]] for name in told.totals)[-1]),
     "how much is everything?": (".weight", lambda told: told.total),
     "how many functions are there?":
         ("[.functions[].name] | unique | length", lambda told: len(told.totals)),
@@ -296,7 +296,6 @@ class Told(folded.Folded):
         super().__init__(text)
         self.selves, self.totals = selves_and_totals(
             [(stack[has_roots:], weight) for stack, weight in self.stacks])
-        self.names = sorted(self.totals)
 
     def self_where(self, condition):
         return sum(weight for name, weight in self.selves.items() if condition(name))
