@@ -277,7 +277,7 @@ $(BUILD)/viewer.pack: make_viewer = { \
 	$(bundle) share/viewer/main.js --banner:js='// flamerun $(VERSION), share/viewer; MIT license' \
 		--footer:js='//\# sourceURL=flamerun-$(VERSION)/viewer.js' && printf '\000' && \
 	$(esbuild) share/viewer/viewer.css; } > $@.plain && \
-	$(if $(shell command -v $(smaller_tool)),$(smaller_tool) --i50,gzip -9n) -c $@.plain | base64 -w 720 > $@
+	$(if $(shell command -v $(smaller_tool)),$(smaller_tool) --i50,gzip -9n) -c $@.plain > $@
 $(BUILD)/obj/render/viewer.o: $(BUILD)/viewer.pack $(BUILD)/loader.js
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(san_objects) $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Appending to memory: raw, as variable-length integers, as escaped XML text. */
+/* Appending to memory: raw, as variable-length integers, as escaped or dense XML text. */
 #include "render/bytes.h"
 
 #include <errno.h>
@@ -79,6 +79,38 @@ void bytes_xml(struct bytes *bytes, const char *text)
 		default:
 			return;
 		}
+	}
+}
+
+#define DENSE_LINE 720u
+
+void bytes_dense(struct bytes *bytes, const uint8_t *data, size_t length)
+{
+	static const char digits[] = "!\"#$%'()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"
+				     "abcdefghijklmnopqrstuvwxyz{|}~";
+	uint32_t bits = 0;
+	unsigned have = 0, column = 0;
+
+	_Static_assert(sizeof(digits) == 91 + 1, "pairs are 13 bits and 89 numbers more");
+	for (size_t i = 0; i < length || have;) {
+		if (have <= 13 && i < length) {
+			bits |= (uint32_t)data[i++] << have;
+			have += 8;
+			continue;
+		}
+		unsigned taken = (bits & 8191) < 89 ? 14 : 13;
+		uint32_t value = bits & ((1u << taken) - 1);
+		int is_pair = have > 7 || value > 90;
+
+		taken = taken < have ? taken : have;
+		bits >>= taken;
+		have -= taken;
+		bytes_put(bytes, &digits[value % 91], 1);
+		if (is_pair)
+			bytes_put(bytes, &digits[value / 91], 1);
+		column += 2;
+		if (column % DENSE_LINE == 0)
+			bytes_text(bytes, "\n");
 	}
 }
 

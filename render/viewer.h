@@ -6,8 +6,10 @@
 #ifndef RENDER_VIEWER_H
 #define RENDER_VIEWER_H
 
-/* Its script, a zero byte and its style: gzip, as lines of base64. */
-extern const char viewer_pack[], viewer_pack_end[];
+#include <stdint.h>
+
+/* Its script, a zero byte and its style: gzip. */
+extern const uint8_t viewer_pack[], viewer_pack_end[];
 
 /* The script that inflates and starts it. */
 extern const char viewer_loader[], viewer_loader_end[];

@@ -4,7 +4,7 @@
 // starts the one on the other, meanwhile without the static picture: a browser that knows that it is
 // hidden lays nothing out. On any failure that picture is there again, with a line that says why.
 
-import {unpack} from './unpack.js';
+import {denseBytes, unpack} from './unpack.js';
 
 /**
  * @typedef {object} Loaded
@@ -67,7 +67,7 @@ async function load(self, svg) {
 			throw new Error('a part of it is missing');
 		const pieces = Array.from(metadata.children, piece => piece.textContent || '');
 		const [code, data] = await Promise.all(
-			[unpack([viewer.textContent], 'gzip'), unpack(pieces)]);
+			[unpack([viewer.textContent], 'gzip', denseBytes), unpack(pieces)]);
 		const [source, style] = new TextDecoder().decode(code).split('\0');
 		await run(self, source)(
 			{svg, version: metadata.dataset.format, data, sheet, style, source});

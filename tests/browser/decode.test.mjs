@@ -7,27 +7,31 @@ import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test from 'node:test';
-import {deflateSync} from 'node:zlib';
+import {deflateSync, gunzipSync} from 'node:zlib';
 
-import {buildTree, childrenOf, cleanText, randomStacks, readColumns, readNodes, readProfile,
+import {buildTree, childrenOf, cleanText, denseBytes, randomStacks, readColumns, readNodes, readProfile,
 	unpack} from './viewer.mjs';
 
 const PROGRAM = process.env.FLAMERUN
 	|| new URL('../../build/flamerun', import.meta.url).pathname;
 const [UPS, FRAMES, WEIGHTS] = [12, 13, 14];
 
-/** @param {Record<string, number>} stacks @returns {string[]} the text of each piece */
-function piecesOf(stacks) {
+/** @param {Record<string, number>} stacks @returns {string} */
+function pictureOf(stacks) {
 	const folder = mkdtempSync(join(tmpdir(), 'flamerun-'));
 	try {
 		const [from, to] = [join(folder, 'a.folded'), join(folder, 'a.svg')];
 		writeFileSync(from, Object.entries(stacks).map(pair => pair.join(' ') + '\n').join(''));
 		execFileSync(PROGRAM, ['render', '-q', from, '-o', to]);
-		return [...readFileSync(to, 'utf8').matchAll(/<piece[^>]*>([^<]*)<\/piece>/g)]
-			.map(match => match[1]);
+		return readFileSync(to, 'utf8');
 	} finally {
 		rmSync(folder, {recursive: true});
 	}
+}
+
+/** @param {Record<string, number>} stacks @returns {string[]} the text of each piece */
+function piecesOf(stacks) {
+	return [...pictureOf(stacks).matchAll(/<piece[^>]*>([^<]*)<\/piece>/g)].map(match => match[1]);
 }
 
 const columnsOf = async stacks => readColumns(await unpack(piecesOf(stacks)));
@@ -79,6 +83,13 @@ test('once the samples are read, names and tree need no data any more', async ()
 		assert.equal(data.length, 0);
 		assert.deepEqual(sorted(stacksOf(profile)), sorted(stacks));
 	}
+});
+
+test('the viewer is text that is read back, to the byte', async () => {
+	const [, text] = pictureOf({a: 1}).match(/id="flamerun-viewer">([^<]*)</);
+	const [script, style] = gunzipSync(denseBytes(text)).toString().split('\0');
+	assert.match(script, /^\/\/ flamerun /);
+	assert.match(style, /\}\s*$/);
 });
 
 test('text that is no base64 is refused', async () => {
