@@ -10,17 +10,15 @@
 //
 // Boxes and marks are said by digits of their names, three for each level, so that a link is short and
 // leads to the same function in another run's picture; or as far as that has its levels, and then the
-// person is told. Links of earlier pictures have numbers instead, zoom=1.1a.2f&mark=2, which are those
-// of one file.
+// person is told.
 
 import {commOf} from './aggregate.js';
 import {TIMES} from './decode.js';
 import {VIEWS, isSameFilter, term, timeTerm} from './filter.js';
 import {FIRST_SORT, SORTS} from './functions.js';
-import {parsePath} from './navigate.js';
 import {OPENED} from './strip.js';
 import {nodeName} from './text.js';
-import {childrenOf, firstAlong, follow, isCallee, nodeAt, pathTo, rowOf} from './tree.js';
+import {childrenOf, firstAlong, isCallee, nodeAt, pathTo, rowOf} from './tree.js';
 
 /** Spans that differ by less are the same one: they are written with nine digits. */
 const LEAST_SPAN = 3e-9;
@@ -44,7 +42,6 @@ const LONGEST_QUERY = 600;
  * @property {string} of
  * @property {string} sort order of a table, "" for the first one
  * @property {Way} way to the box zoomed into
- * @property {number[]} path frames on the way, in earlier pictures' links
  * @property {{from: number, to: number} | null} span shares of all weight, when not the node's
  * @property {'' | 'top-down' | 'bottom-up'} order
  * @property {'' | 'flame' | 'icicle'} layout
@@ -164,21 +161,14 @@ function isSpan(tree, node, span) {
 	return span !== null && Math.abs(span.from - from) + Math.abs(span.to - to) < LEAST_SPAN;
 }
 
-/** Likewise by numbers of frames. @param {import('./tree.js').Tree} tree @param {number[]} path */
-function followNumbers(tree, path) {
-	const node = follow(tree, path);
-	return {node, missing: path.length - tree.depth[node]};
-}
-
 /**
- * Number of the stretch that begins at a mark, -1 when there is none: earlier links have the number.
+ * Number of the stretch that begins at a mark, -1 when there is none.
  * @param {import('./state.js').Stretch[]} stretches @param {string} mark
  */
 export function findMark(stretches, mark) {
 	const [name, nth] = mark.split('.');
-	return /^\d+$/.test(mark) && Number(mark) < stretches.length ? Number(mark)
-		: stretches.map((_, i) => i).filter(i => nameDigits(stretches[i].text) === name)
-			[Number(nth) || 0] ?? -1;
+	return stretches.map((_, i) => i).filter(i => nameDigits(stretches[i].text) === name)
+		[Number(nth) || 0] ?? -1;
 }
 
 /** @param {import('./state.js').Stretch[]} stretches @param {number} stretch or -1 */
@@ -238,14 +228,13 @@ export function parsePlace(fragment) {
 		terms.push(...parseTerm(key, value));
 	}
 	return {
-		mark: values.get('mark')?.match(/^(\d+|[\w-]{3}(\.\d+)?)$/)?.[0] || '',
+		mark: values.get('mark')?.match(/^[\w-]{3}(\.\d+)?$/)?.[0] || '',
 		times: oneOf(values.get('times'), [...TIMES]),
 		terms: terms.slice(0, MOST_TERMS),
 		view: oneOf(values.get('view'), VIEWS),
 		of: values.get('of') || '',
 		sort: oneOf(values.get('sort'), SORTS),
 		way: parseWay(values.get('box') || ''),
-		path: parsePath(values.get('zoom') || ''),
 		span: parseSpan(values.get('span') || ''),
 		order: oneOf(values.get('order'), ['top-down', 'bottom-up']),
 		layout: oneOf(values.get('layout'), ['flame', 'icicle']),
@@ -318,7 +307,6 @@ export class Address {
 			sort: state.functions && state.sort !== FIRST_SORT ? state.sort : '',
 			way: wayOf([...isCallee(tree, state.zoomed) ? [''] : [],
 				...pathTo(tree, state.zoomed).map(node => nodeName(state, node))]),
-			path: [],
 			span: state.free ? {from: span.from / total, to: span.to / total}
 				: tree.chart && state.zoomed ? spanOf(tree, state.zoomed) : null,
 			order: state.bottomUp === profile.reversed ? ''
@@ -437,12 +425,11 @@ export class Address {
 	}
 
 	/** @param {Place} place @param {boolean} first @returns {string} what of it is not there */
-	restoreZoom({way, path, span}, first) {
+	restoreZoom({way, span}, first) {
 		const {viewer, state, navigator} = this;
 		const total = state.tree.total[0];
 		const nameOf = (/** @type {number} */ one) => nodeName(state, one);
-		const {node, missing} = path.length ? followNumbers(state.tree, path)
-			: state.tree.chart ? followInTime(state.tree, way, span, nameOf)
+		const {node, missing} = state.tree.chart ? followInTime(state.tree, way, span, nameOf)
 			: followWay(state.tree, way, nameOf);
 		if (first)
 			viewer.toRoot();
@@ -453,7 +440,6 @@ export class Address {
 			navigator.fill(node, first);
 		if (first && node)
 			navigator.scrollTo(rowOf(state.tree, node));
-		const levels = path.length || way.levels.length + way.more;
-		return missing ? `${missing} of its ${levels} levels` : '';
+		return missing ? `${missing} of its ${way.levels.length + way.more} levels` : '';
 	}
 }

@@ -8,7 +8,7 @@ import {chartOf} from './chart.js';
 import {SIDES, keepSame, term} from './filter.js';
 import {weighFunctions} from './functions.js';
 import {calleesOf} from './sandwich.js';
-import {NONE, layOut} from './tree.js';
+import {NONE, firstNot, layOut} from './tree.js';
 
 /** @typedef {import('./decode.js').Profile} Profile */
 /** @typedef {import('./decode.js').Nodes} Nodes */
@@ -30,15 +30,7 @@ export const IDLE = 9;
 
 /** The first sample at a time or later. @param {Profile['samples']} samples @param {number} us */
 function sampleAt({count, time, tickUs}, us) {
-	let first = 0;
-	for (let last = count; first < last;) {
-		const middle = first + last >>> 1;
-		if (time[middle] * tickUs < us)
-			first = middle + 1;
-		else
-			last = middle;
-	}
-	return first;
+	return firstNot(count, i => time[i] * tickUs < us);
 }
 
 /** A thread's name without its numbers. @param {string} thread */
@@ -352,7 +344,7 @@ function filteredNodes(profile, filter) {
  * Of them those of one kind of time. @param {Nodes} nodes @param {Uint32Array} frameKind
  * @param {import('./state.js').Times} times
  */
-function nodesOfTimes(nodes, frameKind, times) {
+export function nodesOfTimes(nodes, frameKind, times) {
 	if (times === 'both' || !frameKind.includes(WAIT))
 		return nodes;
 	const waits = waitingNodes(nodes, frameKind);

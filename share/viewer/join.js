@@ -4,7 +4,7 @@
 // `flamerun diff` joins files, see cli/compare/sides.c. The file is looked for its data as text, and
 // nothing of it is a document. Needs no page: runs in the worker.
 
-import {IDLE, WAIT, isOfTimes, nodesWeighing, nodesWithout, waitingNodes} from './aggregate.js';
+import {IDLE, WAIT, nodesOfTimes, nodesWithout} from './aggregate.js';
 import {readColumns, readProfile} from './decode.js';
 import {MEANINGS, findChanges} from './shifts.js';
 import {layOut} from './tree.js';
@@ -139,12 +139,6 @@ function joinFrames(profiles) {
 
 // ---- stacks -------------------------------------------------------------------------------------
 
-/** @param {Profile} profile @param {import('./state.js').Times} times */
-function nodesOfTimes({tree, frameKind}, times) {
-	const waits = waitingNodes(tree, frameKind);
-	return nodesWeighing(tree, tree.self.map((weight, i) => isOfTimes(times, waits[i]) ? weight : 0));
-}
-
 /**
  * What goes from one thread to another: what of this picture's profile is another.
  * @typedef {Awaited<ReturnType<typeof compare>>} Joined
@@ -179,7 +173,7 @@ export async function compare(profile, {file, times, isOld}) {
 	const profiles = isOld ? [other, profile] : [profile, other];
 	const scale = other.periodNs / profile.periodNs || 1;
 	const {frames, frameOf} = joinFrames(profiles);
-	const parts = profiles.map(one => nodesOfTimes(one, times));
+	const parts = profiles.map(({tree, frameKind}) => nodesOfTimes(tree, frameKind, times));
 	const firsts = [0, parts[0].frame.length - 1];
 	const count = firsts[1] + parts[1].frame.length;
 	const all = {frame: new Uint32Array(count), self: new Float64Array(count), parent: new Uint32Array(count)};

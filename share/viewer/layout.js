@@ -3,7 +3,7 @@
 // Which boxes are on screen and where. Costs pixels, not nodes: subtrees that are narrow or out of
 // sight are stepped over whole. The list is used again and again: an animation makes no garbage.
 
-import {NONE, UNKNOWN, rowOf} from './tree.js';
+import {NONE, UNKNOWN, nodeAfter, rowOf} from './tree.js';
 
 /**
  * @typedef {object} View
@@ -150,12 +150,8 @@ export function visibleBoxes(tree, view, boxes) {
 			}
 		}
 		// What is right of the window has only siblings that are, too.
-		if (next === NONE && left < width)
-			next = tree.sibling[i];
-		while (next === NONE && i > 0) {
-			i = tree.parent[i];
-			next = tree.sibling[i];
-		}
+		if (next === NONE)
+			next = nodeAfter(tree, left < width ? i : tree.parent[i]);
 		if (next === NONE) {
 			next = rest;
 			rest = NONE;

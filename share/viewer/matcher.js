@@ -14,50 +14,25 @@ const SLICE_NAMES = 16;
 /** Steps for one name that nobody notices; some seconds of them are not meant. */
 const FEW_STEPS = 2e7;
 
+/** What is one item of an expression, and a group that has neither repeats nor alternatives. */
+const ITEM = /\\[^1-9k]|\[(?:\\.|[^\]\\])*\]/gs;
+const PLAIN_GROUP = /\((?:\?(?:<?[=!]|:|<\w+>))?[^()*+?{|]*\)/g;
+
 /**
  * At most how many ways an expression can go on a text, for a text so long; Infinity where that may
- * double by each character: repeats within repeats, and of what has alternatives.
+ * double by each character, or nobody counts: repeats of what has repeats or alternatives, or of what
+ * was there before.
  * @param {string} source a good expression @param {number} length
  */
 export function mostSteps(source, length) {
-	const tokens = source.match(/\\[^]|\[(?:\\[^]|[^\]\\])*\]|\(\?(?:<?[=!]|:|<[^>]*>)|[*+?]\??|\{\d+(?:,\d*)?\}\??|[^]/g) || [];
-	let at = 0;
-	/** Up to the parenthesis that closes it. @returns {number} */
-	function alternatives() {
-		let all = 0;
-		let ways = 1;
-		for (; at < tokens.length && tokens[at] !== ')'; at++) {
-			if (tokens[at] === '|') {
-				all += ways;
-				ways = 1;
-			} else {
-				ways *= repeated(item());
-			}
-		}
-		return all + ways;
+	let items = source.replace(ITEM, '.');
+	for (let before = ''; before !== items;) {
+		before = items;
+		items = items.replace(PLAIN_GROUP, '.');
 	}
-	function item() {
-		const begins = tokens[at];
-		if (!begins.startsWith('('))
-			return /^\\[1-9k]/.test(begins) ? length : 1;
-		at++;
-		return alternatives();
-	}
-	/** With what is behind an item. @param {number} ways */
-	function repeated(ways) {
-		const counts = (tokens[at + 1] || '').match(/^(?:[*+]|(\?)|\{(\d+)(,?)(\d*)\})\??$/);
-		if (!counts)
-			return ways;
-		at++;
-		const [, optional, least, isRange, most] = counts;
-		if (optional)
-			return ways + 1;
-		if (least && (!isRange || most))
-			return ways > 1 ? ways ** Number(most || least)
-				: Number(most || least) - Number(least) + 1;
-		return ways > 1 ? Infinity : length;
-	}
-	return length * alternatives();
+	const repeats = items.match(/[*+]|\{\d+,?\d*\}|(?<![*+}(])\?/g) || [];
+	return /\)(?:[*+]|\{\d)|\\/.test(items) ? Infinity
+		: repeats.reduce((ways, one) => ways * (one === '?' ? 2 : length), length * items.split('|').length);
 }
 
 /** @typedef {{matches: Uint8Array | null, error: string, note: string}} Found */

@@ -176,13 +176,6 @@ function formatPath(frames) {
 	return frames.map(frame => frame.toString(36)).join('.');
 }
 
-/** As far as it makes sense. @param {string} text */
-export function parsePath(text) {
-	const path = text.split('.').map(digits => parseInt(digits, 36));
-	const wrong = path.findIndex(frame => !(frame >= 0));
-	return wrong < 0 ? path : path.slice(0, wrong);
-}
-
 export class Navigator {
 	/**
 	 * @param {import('./viewer.js').Viewer} viewer
@@ -283,7 +276,7 @@ export class Navigator {
 		let before = trail.pop();
 		while (before && !here.startsWith(`${before}.`))
 			before = trail.pop();
-		const levels = before ? parsePath(before).length : 0;
+		const levels = before ? before.split('.').length : 0;
 		let node = zoomed;
 		while (tree.depth[node] > levels)
 			node = tree.parent[node];

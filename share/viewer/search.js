@@ -5,7 +5,7 @@
 
 import {element} from './page.js';
 import {formatPercent} from './text.js';
-import {NONE, UNKNOWN, firstChild} from './tree.js';
+import {NONE, UNKNOWN, firstChild, nodeAfter} from './tree.js';
 
 export const MOST_MATCHES = 9999;
 /** A search that takes no longer is not said to go on. */
@@ -94,11 +94,7 @@ export function outermostMatches(tree, matches, marks, most) {
 		else if (!lazy || tree.markedWeight(i, marks) > 0)
 			next = firstChild(tree, i);
 		if (next === NONE)
-			next = tree.sibling[i];
-		while (next === NONE && i > 0) {
-			i = tree.parent[i];
-			next = tree.sibling[i];
-		}
+			next = nodeAfter(tree, i);
 		if (next === NONE) {
 			next = rest;
 			rest = NONE;

@@ -128,10 +128,10 @@ export function buildTree(nodes) {
  * The first number that is not one of those at the beginning; `count` when all are.
  * @param {number} count @param {(number: number) => boolean} isOne
  */
-function firstNot(count, isOne) {
+export function firstNot(count, isOne) {
 	let first = 0;
 	for (let last = count; first < last;) {
-		const middle = first + last >> 1;
+		const middle = first + last >>> 1;
 		if (isOne(middle))
 			first = middle + 1;
 		else
@@ -169,6 +169,13 @@ export function widestChild(tree, node, below) {
 		if (tree.total[child] > (widest === NONE ? 0 : tree.total[widest]))
 			widest = child;
 	return widest;
+}
+
+/** What comes after a node and all below it, in order; NONE: nothing. @param {Tree} tree @param {number} node */
+export function nodeAfter({parent, sibling}, node) {
+	while (node > 0 && sibling[node] === NONE)
+		node = parent[node];
+	return sibling[node];
 }
 
 /** Nodes from the root's child down to `node`. @param {Tree} tree @param {number} node */

@@ -175,8 +175,8 @@ def test_an_edited_fragment_is_followed(viewer):
 
 
 @pytest.mark.parametrize("nonsense", [
-    "#zoom=zzzzzz.-1..%", "#span=1-0", "#span=a-b&zoom=999", "#search=%E0%A4%A&regex", "#order=no",
-    "#regex&search=(((", "#zoom=" + "0." * 3000, "#box=abcdef.99999&mark=abc"])
+    "#box=zzzzzz.-1..%", "#span=1-0", "#span=a-b&box=999", "#search=%E0%A4%A&regex", "#order=no",
+    "#regex&search=(((", "#box=" + "0." * 3000, "#box=abcdef.99999&mark=abc"])
 def test_nonsense_in_the_fragment_does_no_harm(viewer, reopen, nonsense):
     reopen(nonsense)
     assert shares(viewer)[1, "main"] == pytest.approx(.9)
@@ -198,16 +198,6 @@ def test_a_link_leads_to_the_same_function_of_another_run(viewer, tmp_path):
     said = "Not in this picture of the link: 1 of its 3 levels"
     assert text(viewer, ".toast") == said
     assert viewer.run("return document.querySelector('[aria-live=polite]').textContent") == said
-
-
-def test_links_of_earlier_pictures_lead_where_they_did(viewer, reopen):
-    frames = sorted(["Compile", "[unsampled]", "emit", "main", "parse", "read_token", "start",
-                     "std::map<Key, Value>::find", "strcmp", "write_out"])
-    reopen(f"#zoom={frames.index('main')}.{frames.index('Compile')}.{frames.index('emit')}")
-    assert fact(viewer, "zoomed") == "emit"
-    reopen(f"#zoom={frames.index('main')}.{frames.index('start')}")
-    assert fact(viewer, "zoomed") == "main"
-    assert "1 of its 2 levels" in text(viewer, ".toast")
 
 
 def test_breadcrumbs(viewer):
