@@ -196,51 +196,51 @@ class Children {
  */
 export function nodesWithout({frame, self, parent}, leavesOut, {trails, functions} = {}) {
 	const most = (trails ? 2 : 1) * frame.length;
-	const made = {frame: new Uint32Array(most), self: new Float64Array(most),
-		parent: new Uint32Array(most), count: 1};
+	const [frames, parents] = [new Uint32Array(most), new Uint32Array(most)];
+	const selves = new Float64Array(most);
+	let count = 1;
 	const children = new Children(most);
 	const met = new Uint32Array(frame.length);  // by old node: the new one, as numbered when made
 	const lost = new Int32Array(frame.length).fill(NONE);  // by old node: a frame above it
-	made.frame[0] = frame[0];
-	made.self[0] = self[0];
+	frames[0] = frame[0];
+	selves[0] = self[0];
 	const childOf = (/** @type {number} */ above, /** @type {number} */ one) => {
-		for (let i = above; functions && i > 0; i = made.parent[i])
-			if (functions[made.frame[i]] === functions[one])
+		for (let i = functions ? above : 0; i > 0; i = parents[i])
+			if (functions?.[frames[i]] === functions?.[one])
 				return i;
-		const slot = children.slotOf(made.parent, made.frame, above, one);
+		const slot = children.slotOf(parents, frames, above, one);
 		const known = children.slots[slot];
 		if (known)
 			return known;
-		made.parent[made.count] = above;
-		made.frame[made.count] = one;
-		return children.slots[slot] = made.count++;
+		parents[count] = above;
+		frames[count] = one;
+		return children.slots[slot] = count++;
 	};
 	for (let node = 1; node < frame.length; node++) {
 		const above = parent[node];
-		const isLost = leavesOut?.(frame[node], frame[above]);
+		const isLost = leavesOut !== null && leavesOut(frame[node], frame[above]);
 		lost[node] = isLost && trails ? frame[node] : lost[above];
 		met[node] = isLost ? met[above] : childOf(met[above], frame[node]);
 		if (self[node] > 0)
-			made.self[lost[node] < 0 ? met[node] : childOf(met[node], lost[node])] += self[node];
+			selves[lost[node] < 0 ? met[node] : childOf(met[node], lost[node])] += self[node];
 	}
-	const {place, ...nodes} = inOrder(made);
+	const {place, ...nodes} = inOrder({frame: frames, self: selves, parent: parents, count});
 	return {...nodes, place: met.map(one => place[one])};
 }
 
 /**
- * @param {{frame: Uint32Array, self: Float64Array, parent: Uint32Array, count: number}} made parents
- *        before their children
+ * @param {Nodes & {count: number}} made parents before their children
  * @returns {Nodes & {place: Uint32Array}} depth first; place: by number that it was made with
  */
-function inOrder({count, ...made}) {
+function inOrder({count, frame: frames, self: selves, parent: parents}) {
 	const size = new Uint32Array(count).fill(1);
 	for (let i = count - 1; i > 0; i--)
-		size[made.parent[i]] += size[i];
+		size[parents[i]] += size[i];
 	// Each parent's children by frame: all nodes by frame, then dealt out to their parents.
 	const next = new Uint32Array(count);  // where the next child of a node goes, from its parent
 	const offset = new Uint32Array(count);
-	for (const i of byFrame(made.frame, count)) {
-		const above = made.parent[i];
+	for (const i of byFrame(frames, count)) {
+		const above = parents[i];
 		offset[i] = 1 + next[above];
 		next[above] += size[i];
 	}
@@ -249,10 +249,11 @@ function inOrder({count, ...made}) {
 	const self = new Float64Array(count);
 	const parent = new Uint32Array(count);
 	for (let i = 0; i < count; i++) {
-		place[i] = i && place[made.parent[i]] + offset[i];
-		frame[place[i]] = made.frame[i];
-		self[place[i]] = made.self[i];
-		parent[place[i]] = place[made.parent[i]];
+		const at = i && place[parents[i]] + offset[i];
+		place[i] = at;
+		frame[at] = frames[i];
+		self[at] = selves[i];
+		parent[at] = place[parents[i]];
 	}
 	return {frame, self, parent, place};
 }
