@@ -4,7 +4,7 @@
 // Opened by the other mouse button, a finger that rests, or the keys for that.
 
 import {term} from './filter.js';
-import {element} from './page.js';
+import {actingButton, element} from './page.js';
 
 /** From the edges of the window. */
 const MARGIN_PX = 8;
@@ -48,13 +48,10 @@ export class Menu {
 			lines.map(line => {
 				if (!line)
 					return element('div', {role: 'separator'});
-				const item = element('button', {type: 'button', role: 'menuitem', tabindex: '-1',
-					title: line.text}, [line.text]);
-				item.addEventListener('click', () => {
+				return actingButton({role: 'menuitem', tabindex: '-1', title: line.text}, [line.text], () => {
 					this.close();
 					line.act();
 				});
-				return item;
 			}));
 		this.list = list;
 		this.before = document.activeElement;

@@ -6,7 +6,7 @@
 import {IDLE} from './aggregate.js';
 import {isSame, isSameFilter, termText, withTerm, withoutTerms} from './filter.js';
 import {oncePerFrame} from './input.js';
-import {element, icon} from './page.js';
+import {actingButton, element, icon} from './page.js';
 import {MOST_MATCHES, markStacks, outermostMatches, press} from './search.js';
 import {labelOf, nodeName, sentence, placeOf} from './text.js';
 import {NONE, firstAlong, followLoosely, framesTo, isWithin, nodeCovering, pathTo, rowOf, widestChild}
@@ -126,11 +126,8 @@ export class Camera {
  * @param {() => void} act
  */
 function crumb(name, leftOut, isCurrent, act) {
-	const made = element('button', {type: 'button', class: 'crumb', title: name,
-		...isCurrent ? {'aria-current': 'true'} : {}},
-		[element('span', {}, [leftOut ? '\u2026' : name])]);
-	made.addEventListener('click', act);
-	return made;
+	return actingButton({class: 'crumb', title: name, ...isCurrent ? {'aria-current': 'true'} : {}},
+		[element('span', {}, [leftOut ? '\u2026' : name])], act);
 }
 
 /**
@@ -161,10 +158,8 @@ export function showLastCrumb(nav) {
 function fillChips(list, terms, remove) {
 	list.replaceChildren(...terms.map(one => {
 		const text = termText(one);
-		const chip = element('button', {type: 'button', class: 'chip', title: `${text}: remove`,
-			'aria-label': `${text}: remove`}, [element('span', {}, [text]), icon('close')]);
-		chip.addEventListener('click', () => remove(one));
-		return chip;
+		return actingButton({class: 'chip', title: `${text}: remove`, 'aria-label': `${text}: remove`},
+			[element('span', {}, [text]), icon('close')], () => remove(one));
 	}));
 	list.hidden = !terms.length;
 }

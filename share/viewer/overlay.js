@@ -4,7 +4,7 @@
 
 import {GESTURES, KEYS} from './input.js';
 import {meaningsOf} from './legend.js';
-import {element, icon, isTouched} from './page.js';
+import {actingButton, element, icon, isTouched} from './page.js';
 import {formatPercent, formatSeconds, linesOf, nodeName, sampledOf} from './text.js';
 
 /** By key, how far the focus moves through the sheet's buttons. @type {Record<string, number>} */
@@ -32,7 +32,7 @@ export class Sheet {
 	 * @param {Node[]} content
 	 */
 	open(title, key, content) {
-		const close = element('button', {type: 'button', class: 'close',
+		const close = element('button', {class: 'close',
 			'title': 'Close  (Esc)', 'aria-label': 'Close'}, [icon('close')]);
 		const dialog = element('dialog', {class: 'dialog', 'aria-label': title}, [
 			element('div', {class: 'dialog-body'}, [
@@ -92,9 +92,7 @@ function keyRow({shown, text, actions}, act) {
 			const kbd = element('kbd', {}, [one]);
 			if (!named[i])
 				return kbd;
-			const button = element('button', {type: 'button', class: 'key'}, [kbd]);
-			button.addEventListener('click', () => act(named[i]));
-			return button;
+			return actingButton({class: 'key'}, [kbd], () => act(named[i]));
 		})),
 		element('td', {}, [text])]);
 }
@@ -154,7 +152,7 @@ function markRow({text, from}, weight, all, isShown) {
 	if (!all)
 		return element('div', {class: 'mark'}, cells);
 	cells.push(element('span', {class: 'share'}, [formatPercent(weight, all)]));
-	return element('button', {type: 'button', class: 'mark', ...weight ? {} : {disabled: ''},
+	return element('button', {class: 'mark', ...weight ? {} : {disabled: ''},
 		...isShown ? {'aria-current': 'true'} : {}}, cells);
 }
 

@@ -53,12 +53,23 @@ export function element(name, attributes = {}, children = []) {
 }
 
 /**
+ * A button that does something when it is pressed.
+ * @param {Record<string, string>} attributes @param {(Node | string)[]} children @param {() => void} act
+ * @returns {HTMLButtonElement}
+ */
+export function actingButton(attributes, children, act) {
+	const made = element('button', attributes, children);
+	made.addEventListener('click', act);
+	return made;
+}
+
+/**
  * @param {string} name class @param {string} title what it does and its key
  * @param {(Node | string)[]} children @param {boolean} [toggles]
  * @returns {HTMLButtonElement}
  */
 export function button(name, title, children, toggles = false) {
-	return element('button', {type: 'button', class: name, title,
+	return element('button', {class: name, title,
 		'aria-label': title.replace(/ {2}.*/, ''),
 		...toggles ? {'aria-pressed': 'false'} : {}}, children);
 }
@@ -114,9 +125,9 @@ const TIMES_BUTTONS = {
  */
 export function buildChoice(name, label, choices) {
 	const buttons = Object.fromEntries(Object.entries(choices).map(([one, [text, title]]) =>
-		[one, element('button', {type: 'button', class: `${name}-${one}`, title, 'aria-pressed': 'false'},
+		[one, element('button', {class: `${name}-${one}`, title, 'aria-pressed': 'false'},
 			[text])]));
-	return {buttons, group: element('div', {class: name, role: 'group', 'aria-label': label},
+	return {buttons, group: element('div', {class: `choice ${name}`, role: 'group', 'aria-label': label},
 		Object.values(buttons))};
 }
 
@@ -149,7 +160,7 @@ function buildGraph() {
 	const outline = element('div', {class: 'outline'});
 	const ring = element('div', {class: 'ring'});
 	const more = ['above', 'below'].map(side => element('button',
-		{type: 'button', class: `more ${side}`, hidden: ''}));
+		{class: `more ${side}`, hidden: ''}));
 	const stage = element('div', {class: 'stage'}, [canvas, ring, outline, ...more]);
 	// As high as the whole graph: the stage sticks to what is seen of it.
 	const sheet = element('div', {class: 'sheet'}, [stage]);

@@ -7,7 +7,7 @@
 import {WAIT, waitingNodes} from './aggregate.js';
 import {term, timeTerm, withTerm, withoutTerms} from './filter.js';
 import {drawingOf} from './output.js';
-import {element} from './page.js';
+import {actingButton, element} from './page.js';
 import {amountsOf, formatPercent, nodeName} from './text.js';
 import {childrenOf, framesTo, pathTo, treeOf} from './tree.js';
 
@@ -264,16 +264,14 @@ export function openSave(sheet, viewer, say) {
 	const {title} = viewer.state.profile;
 	const stem = title.replace(/[^\w.-]+/g, '-').replace(/^[-.]+|-+$/g, '').slice(0, 60) || 'profile';
 	sheet.open('Save', 'S', FORMATS.map(([text, suffix, make]) => {
-		const button = element('button', {type: 'button', class: 'format'},
-			[element('span', {}, [text]), element('span', {class: 'when'}, [`.${suffix}`])]);
-		button.addEventListener('click', async () => {
-			sheet.close();
-			try {
-				download(await make(viewer), 'application/octet-stream', `${stem}.${suffix}`);
-			} catch (error) {
-				say(`Cannot be saved: ${/** @type {any} */ (error)?.message || error}`);
-			}
-		});
-		return button;
+		return actingButton({class: 'format'},
+			[element('span', {}, [text]), element('span', {class: 'when'}, [`.${suffix}`])], async () => {
+				sheet.close();
+				try {
+					download(await make(viewer), 'application/octet-stream', `${stem}.${suffix}`);
+				} catch (error) {
+					say(`Cannot be saved: ${/** @type {any} */ (error)?.message || error}`);
+				}
+			});
 	}));
 }

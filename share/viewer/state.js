@@ -25,6 +25,44 @@ import {NONE, buildTree, frameTotals, isWithin, treeOf} from './tree.js';
  */
 
 export class State {
+	// Set by open() and keep().
+	/** @type {import('./decode.js').Profile} */
+	profile;
+	/** @type {import('./worker.js').Perform} */
+	perform;
+	/** @type {boolean} */
+	hasInlined;
+	/** @type {number[]} frames that say what is waited for */
+	waitFrames;
+	/** @type {Times[]} those with any weight */
+	choices;
+	/** @type {boolean} */
+	hasWaits;
+	/** @type {Filter} */
+	initial;
+	/** @type {Stretch[]} */
+	stretches;
+	/** @type {Map<Times, Float64Array>} by frame, see frameTotals() */
+	totals;
+	/** @type {Filter} the one asked for last */
+	asked;
+	/** @type {Filter} the one shown */
+	filter;
+	/** @type {Tree} what it keeps, top-down */
+	upright;
+	/** @type {Tree} likewise, whatever time it is */
+	every;
+	/** @type {Tree | null} what the view shows instead */
+	other;
+	/** @type {import('./functions.js').Functions | null} what a table shows */
+	functions;
+	/** @type {Tree | null} the base merged from its other end */
+	inverted;
+	/** @type {Tree} the one merged from its other end, or shown */
+	base;
+	/** @type {Tree} the one shown */
+	tree;
+
 	/**
 	 * @param {import('./decode.js').Profile} profile
 	 * @param {import('./worker.js').Perform} perform
@@ -53,28 +91,18 @@ export class State {
 	 * @param {import('./worker.js').Perform} perform
 	 */
 	open(profile, perform) {
-		/** @type {import('./decode.js').Profile} */
 		this.profile = profile;
-		/** @type {import('./worker.js').Perform} */
 		this.perform = perform;
-		/** @type {boolean} */
 		this.hasInlined = profile.frameKind.includes(INLINED);
-		/** @type {number[]} frames that say what is waited for */
 		this.waitFrames = [...profile.frameKind.keys()]
 			.filter(frame => profile.frameKind[frame] === WAIT);
-		/** @type {Times[]} those with any weight */
 		this.choices = profile.sides ? [profile.times] : choicesOf(profile);
-		/** @type {boolean} */
 		this.hasWaits = this.choices[0] !== 'cpu' || this.choices.length > 1;
-		/** @type {Filter} */
 		this.initial = {
 			times: this.choices.find(one => one === profile.times) || this.choices[0],
 			terms: [], view: 'graph', of: ''};
-		/** @type {Stretch[]} */
 		this.stretches = stretchesOf(profile.marks);
-		/** @type {Map<Times, Float64Array>} by frame, see frameTotals() */
 		this.totals = new Map();
-		/** @type {Filter} the one asked for last */
 		this.asked = this.initial;
 	}
 
@@ -139,21 +167,13 @@ export class State {
 
 	/** @param {Filter} filter @param {Answer} answer */
 	keep(filter, {every, shown, other, functions, of}) {
-		/** @type {Filter} the one shown */
 		this.filter = {...filter, of};
-		/** @type {Tree} what it keeps, top-down */
 		this.upright = treeOf(shown);
-		/** @type {Tree} likewise, whatever time it is */
 		this.every = shown === every ? this.upright : treeOf(every);
-		/** @type {Tree | null} what the view shows instead */
 		this.other = other && (this.isSandwich ? sandwichOf(other, this.upright) : treeOf(other));
-		/** @type {import('./functions.js').Functions | null} what a table shows */
 		this.functions = functions;
-		/** @type {Tree | null} the base merged from its other end */
 		this.inverted = null;
-		/** @type {Tree} the one merged from its other end, or shown */
 		this.base = this.upright;
-		/** @type {Tree} the one shown */
 		this.tree = this.other || this.base;
 	}
 

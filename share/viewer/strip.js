@@ -7,7 +7,7 @@
 import {commOf} from './aggregate.js';
 import {isSameFilter, keepSame, term, timeTerm, timeText, withTerm, withoutTerms} from './filter.js';
 import {oncePerFrame, whenResting} from './input.js';
-import {element, isTouched, svgElement} from './page.js';
+import {actingButton, element, isTouched, svgElement} from './page.js';
 import {press} from './search.js';
 import {placeTooltip} from './selection.js';
 import {formatSeconds, sampledOf} from './text.js';
@@ -87,6 +87,16 @@ function digits(n) {
 }
 
 export class Strip {
+	// Set by build().
+	/** @type {Record<Grip, HTMLElement>} */
+	grips;
+	/** @type {HTMLElement} */
+	track;
+	/** @type {HTMLElement} */
+	more;
+	/** @type {HTMLElement} */
+	heat;
+
 	/** @param {import('./navigate.js').Navigator} navigator */
 	constructor(navigator) {
 		this.navigator = navigator;
@@ -119,19 +129,18 @@ export class Strip {
 		const grips = /** @type {Grip[]} */ (['range', 'from', 'to']).map(grip => element('div', {
 			class: `grip ${grip}`, role: 'slider', tabindex: '0', 'aria-valuemin': '0',
 			'aria-label': {from: 'From', to: 'To', range: 'Range: both ends'}[grip]}));
-		/** @type {Record<Grip, HTMLElement>} */
 		this.grips = {range: grips[0], from: grips[1], to: grips[2]};
 		this.plot = element('div', {class: 'plots'});
 		this.axis = element('div', {class: 'axis', 'aria-hidden': 'true'});
-		/** @type {HTMLElement} */
 		this.track = element('div', {class: 'track'}, [this.plot, this.axis, ...grips]);
 		this.peak = element('span', {class: 'peak', title: 'The most at a time'});
 		this.scale = element('span', {class: 'peak',
 			title: 'The most of one of them at a time, which is how high each of their lines is'});
-		this.more = element('button', {type: 'button', class: 'lanes-shown', 'aria-expanded': 'false',
-			title: 'Processes and threads over time  (a)'}, ['Threads']);
-		this.heat = element('button', {type: 'button', class: 'heat-shown', 'aria-pressed': 'false',
-			title: 'Seconds side by side, each from below'}, ['Seconds']);
+		this.more = actingButton({class: 'lanes-shown', 'aria-expanded': 'false',
+			title: 'Processes and threads over time  (a)'}, ['Threads'], () => this.toggle());
+		this.heat = actingButton({class: 'heat-shown', 'aria-pressed': 'false',
+			title: 'Seconds side by side, each from below'}, ['Seconds'],
+		() => this.open(this.state.opened === 'heat' ? 'lanes' : 'heat', true));
 		this.lanes = element('div', {class: 'lanes', role: 'listbox', 'aria-multiselectable': 'true',
 			'aria-label': 'Processes and threads, the busiest first'});
 		this.canvas = element('canvas', {role: 'img', 'aria-label': 'CPU in use by seconds and parts of them'});
@@ -140,9 +149,6 @@ export class Strip {
 			element('div', {class: 'strip-head'}, [this.more, this.peak, this.scale]), this.track,
 			this.heat, this.heatBox, this.lanes]);
 		this.page.legend.before(this.root);
-		this.more.addEventListener('click', () => this.toggle());
-		this.heat.addEventListener('click', () =>
-			this.open(this.state.opened === 'heat' ? 'lanes' : 'heat', true));
 		this.listenToDrags(this.track, (/** @type {PointerEvent} */ event) => this.timeAt(event));
 		this.listenToDrags(this.heatBox, (/** @type {PointerEvent} */ event) => this.heatTimeAt(event));
 		this.track.addEventListener('keydown', event => this.onKey(event));
@@ -278,13 +284,12 @@ export class Strip {
 			const name = lane.count > 1 && lane.value === commOf(lane.value)
 				? `${lane.value} \u00d7${lane.count}` : lane.value;
 			const amount = [...sampledOf(state, lane.weight).slice(-1), most(peaks[i])].filter(Boolean).join(', ');
-			const made = element('button', {type: 'button', class: `lane${lane.within ? ' within' : ''}`,
+			return actingButton({class: `lane${lane.within ? ' within' : ''}`,
 				role: 'option', 'aria-selected': String(isChosen), tabindex: i === Math.max(at, 0) ? '0' : '-1',
 				title: `${lane.kind} ${name}: ${amount}`, 'aria-label': `${lane.kind} ${name}, ${amount}`}, [
 				element('span', {class: 'who'}, [element('span', {}, [name.slice(0, -TAIL)]), name.slice(-TAIL)]),
-				plotOf([['all', rows[i].all], ['kept', rows[i].kept]], scales[lane.kind])]);
-			made.addEventListener('click', () => this.navigator.toggleTerm(term(lane.kind, lane.value)));
-			return made;
+				plotOf([['all', rows[i].all], ['kept', rows[i].kept]], scales[lane.kind])],
+			() => this.navigator.toggleTerm(term(lane.kind, lane.value)));
 		}), ...activity.more ? [element('p', {role: 'presentation'}, [`and ${activity.more} more`])] : []);
 		if (at >= 0)
 			this.focusLane(at);

@@ -5,7 +5,7 @@
 // Of many rows those in sight are elements.
 
 import {BY, COLUMNS, cellsOf, functionsShown, risesFirst} from './functions.js';
-import {element, isTouched} from './page.js';
+import {actingButton, element, isTouched} from './page.js';
 import {describeAs, fact} from './selection.js';
 
 /** @typedef {import('./functions.js').Functions} Functions */
@@ -226,11 +226,9 @@ export class Table {
 			/** @type {any} */ (document.activeElement));
 		tableHead.replaceChildren(...COLUMNS.map(([text, by, kind]) => {
 			const isSorted = by === this.by && kind !== 'share';
-			const sort = element('button', {type: 'button'},
-				[text, isSorted ? this.rises ? ' \u2191' : ' \u2193' : '']);
-			sort.addEventListener('click', () => this.sortBy(by));
 			return element('span', {role: 'columnheader', class: kind,
-				...isSorted ? {'aria-sort': this.rises ? 'ascending' : 'descending'} : {}}, [sort]);
+				...isSorted ? {'aria-sort': this.rises ? 'ascending' : 'descending'} : {}},
+			[actingButton({}, [text, isSorted ? this.rises ? ' \u2191' : ' \u2193' : ''], () => this.sortBy(by))]);
 		}));
 		tableHead.querySelectorAll('button')[focused]?.focus();
 	}

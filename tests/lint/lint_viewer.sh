@@ -24,7 +24,7 @@ done
 
 tsc=$(command -v tsc || ls ../../build/node_modules/.bin/tsc 2>/dev/null)
 if [ -n "$tsc" ]; then
-	"$tsc" --noEmit --checkJs --allowJs --strict --target es2021 --module es2022 \
+	"$tsc" --noEmit --checkJs --allowJs --strict --strictPropertyInitialization false --target es2021 --module es2022 \
 		--moduleResolution bundler --lib es2022,dom,dom.iterable *.js || status=1
 else
 	echo '  (no tsc: the types of the viewer are not checked)'
