@@ -240,8 +240,8 @@ export class Strip {
 			.map(one => Math.round(one.us / us * kept.length) + 0.5));
 		this.plot.replaceChildren(plotOf([['waits', waits]], mostWaits), plotOf([['all', all], ['kept', kept]],
 			most, [...places].map(x => `M${x} 0V100`).join('')));
-		this.peak.textContent = !periodNs ? '' : [...most ? [`${digits(most)} CPU${most > 1 ? 's' : ''}`] : [],
-			...mostWaits ? [`${digits(mostWaits)} wait`] : []].join(', ');
+		this.peak.textContent = !periodNs ? '' : [...most ? [`\u2264\u00a0${digits(most)} CPU${most > 1 ? 's' : ''}`] : [],
+			...mostWaits ? [`\u2264\u00a0${digits(mostWaits)} wait`] : []].join(', ');
 		const step = roundStep(us * LABEL_PX / Math.max(this.track.clientWidth, LABEL_PX));
 		this.axis.replaceChildren(...Array.from({length: Math.floor(us / step)}, (_, i) => {
 			const at = (i + 1) * step;
@@ -277,7 +277,7 @@ export class Strip {
 		const unit = state.times === 'waits' ? 'waiting' : 'CPUs';
 		const most = (/** @type {number} */ n) => state.profile.periodNs ? `at most ${digits(n)} ${unit}` : '';
 		this.scale.textContent = !state.profile.periodNs ? '' : Object.entries(scales).filter(([, n]) => n)
-			.map(([kind, n]) => `${kind === 'thread' ? 'threads' : 'processes'} to ${digits(n)}`).join(', ');
+			.map(([kind, n]) => `${kind === 'thread' ? 'threads' : 'processes'} \u2264\u00a0${digits(n)}`).join(', ');
 		this.lanes.replaceChildren(...activity.lanes.map((lane, i) => {
 			const isChosen = terms.some(({kind, value}) => kind === lane.kind
 				&& (value === lane.value || value === commOf(lane.value)));

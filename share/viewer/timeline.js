@@ -52,7 +52,8 @@ export class Timeline {
 		const ticks = [];
 		for (let i = Math.ceil((chart.beginUs + span.from) / step); ticks.length < width / TICK_PX + 1; i++) {
 			const left = (i * step - chart.beginUs - span.from) * scale;
-			if (left >= width)
+			// Who would be cut off is not there.
+			if (left >= width - TICK_PX / 2)
 				break;
 			const tick = element('span', {}, [formatTime(i * step, step)]);
 			tick.style.left = `${left}px`;
