@@ -6,14 +6,17 @@
 # searches the same words; of flamerun's also while one turns the wheel and the graph round. Each
 # side has a browser of its own, in turns. Prints; asserts nothing.
 #
-# usage: bench_viewer.py [-r ROUNDS] [STACKS...]     BUILD: the build folder
-# STACKS are numbers of nodes to make up, files of folded stacks, or pictures of flamerun's, which
-# have no peers. Peers that are not here are left out, and said to be:
+# usage: bench_viewer.py [-r ROUNDS] [-k FOLDER] [-s SIDE,...] [STACKS...]     BUILD: the build folder
+# STACKS are numbers of nodes to make up, NODES:SAMPLES for as many samples with times, files of
+# folded stacks, or pictures of flamerun's; the second and the last have no peers. What is made is
+# kept in FOLDER, so that another call measures at once; --prepare makes it and measures nothing.
+# Peers that are not here are left out, and said to be:
 # BASELINE        another flamerun
 # FLAMEGRAPH      flamegraph.pl
 # ASYNC_PROFILER  classes or jar of its converter
 # NODE_MODULES    a folder with speedscope, d3 and d3-flame-graph
 import argparse
+import array
 import collections
 import contextlib
 import functools
@@ -33,6 +36,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "browser"))
+import marked  # noqa: E402
 import webdriver  # noqa: E402
 from webdriver import Browser  # noqa: E402
 
@@ -178,6 +182,61 @@ class Tree:
         return [names[len(names) * i // 5] for i in range(5)]
 
 
+def facts_of(stacks):
+    """What is done with a tree and what it is like; kept beside the stacks, which may be large."""
+    kept = stacks.with_suffix(".json")
+    if not kept.exists():
+        tree = Tree(stacks)
+        kept.write_text(json.dumps({"nodes": len(tree.name), "total": tree.total[0],
+                                    "rows": max(tree.depth), "steps": tree.zooms(3 * ZOOMS),
+                                    "words": tree.words()}))
+    return json.loads(kept.read_text())
+
+
+# ---- samples ------------------------------------------------------------------------------------
+
+def planes(numbers):
+    """Of an array of 32-bit numbers: the lowest byte of all, then the next of all, and so on."""
+    data = numbers.tobytes()
+    return b"".join(data[plane::4] for plane in range(4))
+
+
+def put_samples(picture, output, nodes, count):
+    """
+    A copy of a picture with so many samples of 8 threads, 1 ms apart. A thread stays near the node
+    where it is, as programs do, and goes elsewhere now and then.
+    """
+    chance = random.Random(7)
+    svg = picture.read_text("utf-8")
+    begin, end = svg.index("<piece"), svg.rindex("</piece>") + len("</piece>")
+    columns = marked.unpack("".join(re.findall(r">([^<]*)</piece>", svg[begin:end])))
+    at, steps, threads = [0] * 8, array.array("I", bytes(4 * count)), bytearray(count)
+    far = [chance.randrange(nodes) for _ in range(4096)]
+    near = [chance.randrange(-200, 200) for _ in range(4096)]
+    for i in range(count):
+        dice = chance.getrandbits(17)
+        thread = dice & 7
+        was = at[thread]
+        node = far[dice >> 5] if dice & 24 == 0 else was + near[dice >> 5]
+        node = min(max(node, 0), nodes - 1)
+        steps[i] = (node - was) << 1 if node >= was else (was - node - 1) << 1 | 1
+        at[thread], threads[i] = node, thread
+    numbers = list(marked.read_varints(columns[marked.NUMBERS]))
+    numbers[marked.PERIOD], numbers[marked.THREAD_COUNT], numbers[marked.SAMPLES] = 10 ** 6, 8, count
+    names = [f"worker (1/{i + 1})".encode() for i in range(8)]
+    columns.update({
+        marked.NUMBERS: b"".join(map(marked.varint, numbers)),
+        marked.THREADS: b"".join(marked.varint(len(name)) + name for name in names),
+        marked.PROCESSES: bytes(8), marked.TICK: marked.varint(1000),
+        marked.SAMPLE_TIMES: b"\1" * count, marked.SAMPLE_NODES: planes(steps),
+        marked.SAMPLE_THREADS: bytes(threads), marked.SAMPLE_WEIGHTS: b"\1" * count,
+        marked.SAMPLE_KINDS: bytes(count)})
+    text = marked.pack(columns)
+    pieces = "".join(f'<piece xmlns="urn:flamerun">{text[i:i + 2 ** 20]}</piece>\n'
+                     for i in range(0, len(text), 2 ** 20))
+    output.write_text(svg[:begin] + pieces + svg[end:], "utf-8")
+
+
 # ---- sides --------------------------------------------------------------------------------------
 
 # path: of the URL; kind: see frames.js
@@ -190,21 +249,24 @@ def size_of(*files):
 
 def flamerun_side(who, program, folder, stacks):
     picture = folder / f"{who}-{stacks.stem}.svg"
-    subprocess.run([program, "render", "-q", "--no-config", stacks, "-o", picture], check=True)
+    if not picture.exists() or who == "flamerun":
+        subprocess.run([program, "render", "-q", "--no-config", stacks, "-o", picture], check=True)
     return Side(who, picture.name, size_of(picture), "flamerun")
 
 
 def flamegraph_side(script, folder, stacks):
     picture = folder / f"flamegraph-{stacks.stem}.svg"
-    with picture.open("wb") as out:
-        subprocess.run(["perl", script, stacks], stdout=out, stderr=subprocess.DEVNULL, check=True)
+    if not picture.exists():
+        with picture.open("wb") as out:
+            subprocess.run(["perl", script, stacks], stdout=out, stderr=subprocess.DEVNULL, check=True)
     return Side("flamegraph.pl", picture.name, size_of(picture), "flamegraph")
 
 
 def async_side(classes, folder, stacks):
     page = folder / f"async-{stacks.stem}.html"
-    subprocess.run(["java", "-cp", classes, "one.convert.Main", stacks, page], check=True,
-                   stdout=subprocess.DEVNULL)
+    if not page.exists():
+        subprocess.run(["java", "-cp", classes, "one.convert.Main", stacks, page], check=True,
+                       stdout=subprocess.DEVNULL)
     return Side("async-profiler", page.name, size_of(page), "async")
 
 
@@ -217,31 +279,38 @@ def speedscope_side(modules, folder, stacks):
                 size_of(stacks, app / "index.html", *app.glob("speedscope-*")), "speedscope")
 
 
-def d3_side(modules, folder, stacks, tree):
+def d3_side(modules, folder, stacks):
     page = folder / f"d3-{stacks.stem}.html"
     built = modules / "d3-flame-graph" / "dist"
+    if page.exists():
+        return Side("d3-flame-graph", page.name, size_of(page), "d3")
     page.write_text(D3_PAGE.format(
         style=(built / "d3-flamegraph.css").read_text(),
         d3=(modules / "d3" / "dist" / "d3.min.js").read_text(),
         flamegraph=(built / "d3-flamegraph.umd.min.js").read_text(),
-        data=tree.as_d3().replace("<", "\\u003c")))
+        data=Tree(stacks).as_d3().replace("<", "\\u003c")))
     return Side("d3-flame-graph", page.name, size_of(page), "d3")
 
 
-def draw(folder, stacks, tree):
-    """The sides that are here, each with the same stacks."""
-    peers = {"BASELINE": lambda place: [flamerun_side("baseline", place, folder, stacks)],
-             "FLAMEGRAPH": lambda place: [flamegraph_side(place, folder, stacks)],
-             "ASYNC_PROFILER": lambda place: [async_side(place, folder, stacks)],
-             "NODE_MODULES": lambda place: [
-                 speedscope_side(pathlib.Path(place), folder, stacks),
-                 d3_side(pathlib.Path(place), folder, stacks, tree)]}
-    sides = [flamerun_side("flamerun", BUILD / "flamerun", folder, stacks)]
-    for variable, make in peers.items():
-        if variable in os.environ:
-            sides += make(os.environ[variable])
+def draw(folder, stacks, wanted):
+    """The sides that are wanted and here, each with the same stacks."""
+    peers = {
+        "flamerun": ("", lambda _: flamerun_side("flamerun", BUILD / "flamerun", folder, stacks)),
+        "baseline": ("BASELINE", lambda place: flamerun_side("baseline", place, folder, stacks)),
+        "flamegraph.pl": ("FLAMEGRAPH", lambda place: flamegraph_side(place, folder, stacks)),
+        "async-profiler": ("ASYNC_PROFILER", lambda place: async_side(place, folder, stacks)),
+        "speedscope": ("NODE_MODULES",
+                       lambda place: speedscope_side(pathlib.Path(place), folder, stacks)),
+        "d3-flame-graph": ("NODE_MODULES",
+                           lambda place: d3_side(pathlib.Path(place), folder, stacks))}
+    sides = []
+    for who, (variable, make) in peers.items():
+        if wanted and who not in wanted.split(","):
+            continue
+        if variable and variable not in os.environ:
+            print(f"  without {who}, which {variable} would name")
         else:
-            print(f"  without what {variable} would name")
+            sides.append(make(os.environ.get(variable)))
     return sides
 
 
@@ -346,11 +415,10 @@ def perform(browser, what, *details):
     return answer
 
 
-def measure_frames(browser, tab, kind, measured, steps, tree):
+def measure_frames(browser, tab, kind, measured, steps, facts):
     browser.run(FRAMES)
-    whole = {"total": tree.total[0], "rows": max(tree.depth)}
-    perform(browser, "use", kind, whole)
-    for what, details in (("zoom", steps), ("search", tree.words())):
+    perform(browser, "use", kind, {"total": facts["total"], "rows": facts["rows"]})
+    for what, details in (("zoom", steps), ("search", facts["words"])):
         before = cpu_ms(tab)
         answer = perform(browser, what, *details)
         measured.add(what, *answer["longest"])
@@ -386,7 +454,7 @@ def print_measured(side, measured):
         print(f"      failed: {measured.failed}", flush=True)
 
 
-def measure_once(side, url, measured, steps, tree):
+def measure_once(side, url, measured, steps, facts):
     # WebGL without a graphics card; who draws on a plain canvas does not notice.
     with Browser("--enable-unsafe-swiftshader") as browser:
         limit_ms = PATIENCE_S * 1000
@@ -394,21 +462,21 @@ def measure_once(side, url, measured, steps, tree):
         browser.cdp("Page.addScriptToEvaluateOnNewDocument", source=OPENED)
         browser.cdp("Performance.enable")
         tab = measure_opening(browser, f"{url}/{side.path}", measured)
-        measure_frames(browser, tab, side.kind, measured, steps, tree)
+        measure_frames(browser, tab, side.kind, measured, steps, facts)
 
 
-def measure(sides, url, rounds, tree):
+def measure(sides, url, rounds, facts):
     """In turns, so that a noisy machine hits all alike."""
     measured = {side.who: Measured() for side in sides}
     each = 3 * -(-ZOOMS // (3 * rounds))
-    steps = tree.zooms(each * rounds)
+    steps = facts["steps"]
     for turn in range(rounds):
         for side in sides:
             one = measured[side.who]
             if one.failed:
                 continue
             try:
-                measure_once(side, url, one, steps[turn * each:][:each], tree)
+                measure_once(side, url, one, steps[turn * each:][:each], facts)
             except (OSError, RuntimeError) as error:
                 one.failed = str(error).splitlines()[0] if str(error) else type(error).__name__
     for side in sides:
@@ -429,11 +497,19 @@ def serve(folder):
         server.shutdown()
 
 
-def prepare(folder, wanted):
-    """Sides and tree of what the command line names."""
-    stacks = folder / f"{pathlib.Path(wanted).stem}.folded"
-    if wanted.isdigit():
-        write_stacks(stacks, int(wanted))
+def prepare(folder, wanted, who):
+    """Sides and facts of what the command line names."""
+    nodes, _, samples = wanted.partition(":")
+    stacks = folder / f"{pathlib.Path(nodes).stem}.folded"
+    if nodes.isdigit():
+        if not stacks.exists():
+            write_stacks(stacks, int(nodes))
+        if samples:
+            picture = folder / f"samples-{nodes}-{samples}.svg"
+            if not picture.exists():
+                put_samples(folder / flamerun_side("flamerun", BUILD / "flamerun", folder, stacks).path,
+                            picture, int(nodes), int(samples))
+            return [Side("flamerun", picture.name, size_of(picture), "flamerun")], facts_of(stacks)
     elif not wanted.endswith(".svg"):
         shutil.copy(wanted, stacks)
     else:
@@ -441,28 +517,34 @@ def prepare(folder, wanted):
                        check=True)
         picture = folder / pathlib.Path(wanted).name
         shutil.copy(wanted, picture)
-        return [Side("flamerun", picture.name, size_of(picture), "flamerun")], Tree(stacks)
-    tree = Tree(stacks)
-    return draw(folder, stacks, tree), tree
+        return [Side("flamerun", picture.name, size_of(picture), "flamerun")], facts_of(stacks)
+    return draw(folder, stacks, who), facts_of(stacks)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("-r", "--rounds", type=int, default=5)
+    parser.add_argument("-k", "--keep", type=pathlib.Path)
+    parser.add_argument("-s", "--sides")
+    parser.add_argument("--prepare", action="store_true")
     parser.add_argument("stacks", nargs="*", default=SIZES)
     options = parser.parse_args()
     webdriver.PATIENCE_S = PATIENCE_S
     for wanted in options.stacks:
-        with tempfile.TemporaryDirectory(prefix="flamerun-bench-") as place, serve(place) as url:
-            folder = pathlib.Path(place)
+        with contextlib.ExitStack() as stack:
+            folder = options.keep or pathlib.Path(stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="flamerun-bench-")))
+            folder.mkdir(exist_ok=True)
+            url = stack.enter_context(serve(folder))
             true = folder / "true.svg"
             subprocess.run([BUILD / "flamerun", "-q", "--no-config", "-o", true, "--", "true"],
                            check=True)
-            sides, tree = prepare(folder, wanted)
-            print(f"{wanted}: {len(tree.name)} nodes, load {os.getloadavg()[0]:.1f}:", flush=True)
+            sides, facts = prepare(folder, wanted, options.sides)
+            print(f"{wanted}: {facts['nodes']} nodes, load {os.getloadavg()[0]:.1f}:", flush=True)
             for picture in [true, *(folder / one.path for one in sides if one.kind == "flamerun")]:
                 print_bytes(picture)
-            measure(sides, url, options.rounds, tree)
+            if not options.prepare:
+                measure(sides, url, options.rounds, facts)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ PIECE = re.compile(r"(<piece[^>]*>)([^<]*)(</piece>)")
 PERIOD, THREAD_COUNT, SAMPLES = 0, 5, 6  # places in NUMBERS
 
 
-def _varint(value):
+def varint(value):
     out = bytearray()
     while value >= 128:
         out.append(value & 127 | 128)
@@ -19,7 +19,7 @@ def _varint(value):
     return bytes(out) + bytes([value])
 
 
-def _read_varints(data):
+def read_varints(data):
     value = shift = 0
     for byte in data:
         value |= (byte & 127) << shift
@@ -39,18 +39,18 @@ def _planes(values):
     return b"".join(bytes(value >> 8 * plane & 255 for value in values) for plane in range(4))
 
 
-def _unpack(text):
+def unpack(text):
     data, columns = zlib.decompress(base64.b64decode(text)), {}
     while data:
-        tag, length = list(_read_varints(data[:12]))[:2]
-        at = len(_varint(tag)) + len(_varint(length))
+        tag, length = list(read_varints(data[:12]))[:2]
+        at = len(varint(tag)) + len(varint(length))
         columns[tag], data = data[at:at + length], data[at + length:]
     return columns
 
 
-def _pack(columns):
+def pack(columns):
     return base64.b64encode(zlib.compress(b"".join(
-        _varint(tag) + _varint(len(column)) + column
+        varint(tag) + varint(len(column)) + column
         for tag, column in columns.items()))).decode()
 
 
@@ -61,8 +61,8 @@ def mark(picture, output, marks, samples=(), threads=("",), period_ns=None):
     is @period_ns of CPU time, or what it is in that picture. Returns the output's path.
     """
     svg = picture.read_text("utf-8")
-    columns = _unpack(PIECE.search(svg)[2])
-    numbers = list(_read_varints(columns[NUMBERS]))
+    columns = unpack(PIECE.search(svg)[2])
+    numbers = list(read_varints(columns[NUMBERS]))
     samples = sorted((*s, 0, 0)[:5] for s in samples)
     numbers[THREAD_COUNT], numbers[SAMPLES] = len(threads), len(samples)
     if period_ns is not None:
@@ -73,8 +73,8 @@ def mark(picture, output, marks, samples=(), threads=("",), period_ns=None):
         last[thread] = node
         nodes.append(step << 1 ^ (-1 if step < 0 else 0))
     columns.update({
-        NUMBERS: b"".join(map(_varint, numbers)),
-        THREADS: b"".join(_varint(len(name.encode())) + name.encode() for name in threads),
+        NUMBERS: b"".join(map(varint, numbers)),
+        THREADS: b"".join(varint(len(name.encode())) + name.encode() for name in threads),
         PROCESSES: bytes(len(threads)),
         TICK: b"\1",
         SAMPLE_TIMES: _planes(_steps([s[0] for s in samples])),
@@ -82,9 +82,9 @@ def mark(picture, output, marks, samples=(), threads=("",), period_ns=None):
         SAMPLE_THREADS: _planes([s[3] for s in samples]),
         SAMPLE_WEIGHTS: _planes([s[2] for s in samples]),
         SAMPLE_KINDS: bytes(s[4] for s in samples),
-        MARK_TIMES: b"".join(map(_varint, _steps([m[0] for m in marks]))),
-        MARK_TEXTS: b"".join(_varint(len(m[1].encode())) + m[1].encode() for m in marks),
+        MARK_TIMES: b"".join(map(varint, _steps([m[0] for m in marks]))),
+        MARK_TEXTS: b"".join(varint(len(m[1].encode())) + m[1].encode() for m in marks),
     })
-    output.write_text(PIECE.sub(lambda piece: piece[1] + _pack(columns) + piece[3], svg, count=1),
+    output.write_text(PIECE.sub(lambda piece: piece[1] + pack(columns) + piece[3], svg, count=1),
                       "utf-8")
     return output

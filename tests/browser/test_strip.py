@@ -28,14 +28,14 @@ def long(known, tmp_path_factory):
 def with_threads(picture, output, threads, of_sample):
     """A copy in which samples are of @threads [(name, process)], by number; fewer than 128."""
     svg = picture.read_text("utf-8")
-    columns = marked._unpack(marked.PIECE.search(svg)[2])
-    numbers = list(marked._read_varints(columns[marked.NUMBERS]))
+    columns = marked.unpack(marked.PIECE.search(svg)[2])
+    numbers = list(marked.read_varints(columns[marked.NUMBERS]))
     numbers[5] = len(threads)
     texts = [b"".join(bytes([len(name.encode())]) + name.encode() for name in names)
              for names in zip(*threads)]
-    columns |= {marked.NUMBERS: b"".join(map(marked._varint, numbers)), 15: texts[0], 40: texts[1],
+    columns |= {marked.NUMBERS: b"".join(map(marked.varint, numbers)), 15: texts[0], 40: texts[1],
                 48 if 46 in columns else 18: bytes(map(of_sample, range(numbers[6])))}
-    output.write_text(marked.PIECE.sub(lambda piece: piece[1] + marked._pack(columns) + piece[3], svg,
+    output.write_text(marked.PIECE.sub(lambda piece: piece[1] + marked.pack(columns) + piece[3], svg,
                                        count=1), "utf-8")
     return output
 
