@@ -493,6 +493,13 @@ int options_store(struct options *options, const struct options_row *row, const 
 	return error;
 }
 
+bool options_is_said(const struct options *options, const char *name)
+{
+	const struct options_row *row = options_find(name, strlen(name));
+
+	return options_origin(options, row)->rank != OPTIONS_BUILT_IN;
+}
+
 void options_init(struct options *options)
 {
 	static const struct options_origin built_in = {.rank = OPTIONS_BUILT_IN};

@@ -201,6 +201,9 @@ int options_store(struct options *options, const struct options_row *row, const 
 const struct options_origin *options_origin(
 	const struct options *options, const struct options_row *row);
 
+/* Did anybody say what the setting called @name is to be? Else it is as built in. */
+bool options_is_said(const struct options *options, const char *name);
+
 /*
  * Read options from argv[*index] on, up to the first operand (a word without '-', or "-"), or past
  * "--". *@index is left at that operand, or at argc. May be called again behind an operand. Long

@@ -23,10 +23,7 @@ struct outside {
 
 uint32_t outside_rate_hz(const struct options *options)
 {
-	const struct options_row *row = options_find("rate", strlen("rate"));
-
-	return options_origin(options, row)->rank == OPTIONS_BUILT_IN ? OUTSIDE_RATE_HZ
-								      : options->rate_hz;
+	return options_is_said(options, "rate") ? options->rate_hz : OUTSIDE_RATE_HZ;
 }
 
 /* In the child: only the descriptors it needs, no signal that was meant for flamerun. */

@@ -160,10 +160,7 @@ static void report_python(struct jit_watch *watch)
 /* Who said --jit=none knows. */
 static bool is_unwanted(const struct jit_watch *watch)
 {
-	const struct options_row *row = options_find("jit", strlen("jit"));
-
-	return options_origin(watch->options, row)->rank != OPTIONS_BUILT_IN &&
-	       !is_jit_asked(watch);
+	return options_is_said(watch->options, "jit") && !is_jit_asked(watch);
 }
 
 void jit_check(struct jit_watch *watch, uint64_t now_ns)
