@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/run/unnamed_code.h"
 #include "cli/symbols/demangle.h"
 #include "libprof/pprof/protobuf.h"
 #include "render/label.h"
@@ -56,6 +57,15 @@ static int64_t created_s(int64_t otherwise)
 	errno = 0;
 	seconds = strtoll(text, &end, 10);
 	return errno || *end ? otherwise : seconds;
+}
+
+struct input_request picture_input(const struct options *options)
+{
+	return (struct input_request){
+		.sample_type = options->sample_type,
+		.demangle = demangle_style_of(options->demangle),
+		.fetches = distribution_is_asked(options),
+	};
 }
 
 enum calltree_times picture_times(const struct options *options)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "cli/formats/facts.h"
 #include "cli/options.h"
 #include "render/calltree.h"
 #include "render/picture.h"
@@ -18,6 +19,9 @@
  * created at SOURCE_DATE_EPOCH when the environment has that, else when @picture says.
  */
 void picture_settings(const struct options *options, struct picture_options *picture);
+
+/* What @options (finished; their strings are borrowed) want of a file of stacks. */
+struct input_request picture_input(const struct options *options);
 
 /* The stacks that @options want drawn: those on a CPU, with --wall those that wait as well. */
 enum calltree_times picture_times(const struct options *options);

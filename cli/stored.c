@@ -62,24 +62,28 @@ int stored_parse(struct options *options, enum stored_command command, int argc,
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* A run that never waited has no values of that type, and those of others stand beside theirs. */
-static const char *sample_type_of(const struct options *options, const struct stored_files *files)
+static struct input_request request_of(
+	const struct options *options, const struct stored_files *files)
 {
-	const char *type = options->sample_type;
+	struct input_request request = picture_input(options);
 
-	return files->are_runs && type && !strcmp(type, PPROF_WAITING_TIME) ? NULL : type;
+	if (files->are_runs && request.sample_type &&
+		!strcmp(request.sample_type, PPROF_WAITING_TIME))
+		request.sample_type = NULL;
+	return request;
 }
 
 static int merge_files(struct input *out, const struct options *options,
 	const struct stored_files *files, struct diag_message *message)
 {
 	struct merge merge = {.part = files->are_runs ? "run" : NULL};
+	const struct input_request request = request_of(options, files);
 	int error = 0;
 
 	for (int i = 0; !error && i < files->count; i++) {
 		struct input input;
 
-		error = input_read(
-			&input, files->paths[i], sample_type_of(options, files), message);
+		error = input_read(&input, files->paths[i], &request, message);
 		if (!error)
 			error = merge_add(&merge, &input,
 				picture_by_file(options) ? input.name : NULL, message);
@@ -111,12 +115,6 @@ static void apply_facts(struct picture_options *picture, const struct input_fact
 	picture->created_s = facts->created_s;
 }
 
-/* Did somebody ask for what the row called @name sets? */
-static bool is_asked_for(const struct options *options, const char *name)
-{
-	return options_origin(options, options_find(name, strlen(name)))->rank != OPTIONS_BUILT_IN;
-}
-
 /* A picture is drawn again as it was, but for what other options ask for. */
 static void apply_view(struct options *options, const struct input_facts *facts)
 {
@@ -124,17 +122,17 @@ static void apply_view(struct options *options, const struct input_facts *facts)
 
 	if (!facts->has_view)
 		return;
-	if (!is_asked_for(options, "palette"))
+	if (!options_is_said(options, "palette"))
 		options->palette = facts->palette;
-	if (!is_asked_for(options, "icicle"))
+	if (!options_is_said(options, "icicle"))
 		options->direction = facts->direction;
-	if (!is_asked_for(options, "reverse"))
+	if (!options_is_said(options, "reverse"))
 		options->reverse = facts->is_reversed;
-	if (!is_asked_for(options, "by") && !is_asked_for(options, "threads"))
+	if (!options_is_said(options, "by") && !options_is_said(options, "threads"))
 		options->by = groups[facts->by_process][facts->by_thread];
-	if (!is_asked_for(options, "fold-idle"))
+	if (!options_is_said(options, "fold-idle"))
 		options->no_fold_idle = !facts->has_idle;
-	if (!is_asked_for(options, "wall") && !options->sample_type) {
+	if (!options_is_said(options, "wall") && !options->sample_type) {
 		options->wall = facts->times == CALLTREE_TIMES_BOTH;
 		if (facts->times == CALLTREE_TIMES_WAITS)
 			options->sample_type = PPROF_WAITING_TIME;
@@ -181,12 +179,12 @@ static void describe(struct stored *stored)
 int stored_read(struct stored *stored, const struct options *options,
 	const struct stored_files *files, bool is_turned, struct diag_message *message)
 {
+	const struct input_request request = request_of(options, files);
 	int error;
 
 	*stored = (struct stored){.options = *options};
 	if (files->count == 1 && !picture_by_file(options))
-		error = input_read(&stored->input, files->paths[0],
-			sample_type_of(options, files), message);
+		error = input_read(&stored->input, files->paths[0], &request, message);
 	else
 		error = merge_files(&stored->input, options, files, message);
 	if (error)

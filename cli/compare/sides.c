@@ -18,6 +18,7 @@
 
 #include "cli/compare/shifts.h"
 #include "cli/formats/merge.h"
+#include "cli/picture_settings.h"
 #include "cli/symbols/demangle.h"
 #include "render/transform.h"
 
@@ -93,13 +94,14 @@ static int read_versions(
 static int read_files(struct sides *sides, const struct options *options,
 	const struct sides_files *files, double *period_ns, struct diag_message *message)
 {
+	const struct input_request request = picture_input(options);
 	struct merge merge = {.files = 0};
 	int error = files->has_versions ? read_versions(&merge, files, message) : 0;
 
 	for (unsigned run = 0; !error && !files->has_versions && run < files->runs; run++) {
 		struct input input;
 
-		error = input_read(&input, files->paths[run], options->sample_type, message);
+		error = input_read(&input, files->paths[run], &request, message);
 		if (!error)
 			error = add_run(&merge, files, run, &input, message);
 		*period_ns += (double)input.facts.period_ns / files->runs;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a file of stacks says about itself, for a picture of them.
+ * What is asked of a file of stacks, and what it says about itself, for a picture of them.
  */
 #ifndef CLI_FORMATS_FACTS_H
 #define CLI_FORMATS_FACTS_H
@@ -9,8 +9,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "cli/symbols/demangle.h"
 #include "render/picture.h"
 #include "render/spread.h"
+
+/* All zero is what is usual. */
+struct input_request {
+	const char *sample_type;      /* which values; NULL: the file's default */
+	enum demangle_style demangle; /* of what it has by the names of linkers, or by address */
+	bool fetches; /* debuginfod servers are asked for symbols of addresses that are not here */
+};
 
 /* All zero is a file that says nothing. */
 struct input_facts {

@@ -35,8 +35,8 @@ static int refuse_picture(const struct input *input, struct diag_message *messag
 }
 
 /* Text has no name that tells: its beginning does. */
-static int read_text(
-	struct input *input, FILE *in, const char *sample_type, struct diag_message *message)
+static int read_text(struct input *input, FILE *in, const struct input_request *request,
+	struct diag_message *message)
 {
 	struct lines lines = {.in = in};
 	const char *text;
@@ -46,16 +46,16 @@ static int read_text(
 	if (error)
 		diag_fail(message, error, "cannot read '%s': %s", input->name, strerror(-error));
 	else if (perf_script_is(text, bytes))
-		error = perf_script_read(&input->tree, &lines, input->name, sample_type,
-			&input->facts, message);
+		error = perf_script_read(&input->tree, &lines, input->name,
+			request->sample_type, &input->facts, message);
 	else
 		error = folded_read(input->tree, NULL, &lines, input->name, &input->bad, message);
 	lines_release(&lines);
 	return error;
 }
 
-static int read_text_bytes(struct input *input, const struct bytes *file, const char *sample_type,
-	struct diag_message *message)
+static int read_text_bytes(struct input *input, const struct bytes *file,
+	const struct input_request *request, struct diag_message *message)
 {
 	FILE *text = fmemopen(file->data, file->used, "r");
 	int error;
@@ -63,14 +63,14 @@ static int read_text_bytes(struct input *input, const struct bytes *file, const 
 	if (!text)
 		return diag_fail(
 			message, -errno, "cannot read '%s': %s", input->name, strerror(errno));
-	error = read_text(input, text, sample_type, message);
+	error = read_text(input, text, request, message);
 	fclose(text);
 	return error;
 }
 
 /* The first byte made it likely; @is_sure: so did the name. */
-static int read_profile(struct input *input, FILE *in, const char *sample_type, bool is_sure,
-	struct diag_message *message)
+static int read_profile(struct input *input, FILE *in, const struct input_request *request,
+	bool is_sure, struct diag_message *message)
 {
 	void *bytes = NULL;
 	size_t count = 0;
@@ -79,22 +79,22 @@ static int read_profile(struct input *input, FILE *in, const char *sample_type, 
 	if (error)
 		return error;
 	if (is_sure || pprof_is_profile(bytes, count)) {
-		error = pprof_read(input->tree, bytes, count, input->name, sample_type,
+		error = pprof_read(input->tree, bytes, count, input->name, request,
 			&input->facts, message);
 		if (!error && input->facts.other_name[0])
-			error = pprof_read_other(
-				input->other, bytes, count, input->name, &input->facts, message);
+			error = pprof_read_other(input->other, bytes, count, input->name,
+				request, &input->facts, message);
 	} else {
 		error = read_text_bytes(input, &(struct bytes){.data = bytes, .used = count},
-			sample_type, message);
+			request, message);
 	}
 	free(bytes);
 	return error;
 }
 
 /* Likewise. */
-static int read_svg(struct input *input, FILE *in, const char *sample_type, bool is_sure,
-	struct diag_message *message)
+static int read_svg(struct input *input, FILE *in, const struct input_request *request,
+	bool is_sure, struct diag_message *message)
 {
 	struct bytes file = {0};
 	int error = whole_read(in, input->name, &file, message);
@@ -104,14 +104,14 @@ static int read_svg(struct input *input, FILE *in, const char *sample_type, bool
 	if (is_sure || svg_columns_are_in(&file))
 		error = svg_read(input->tree, &file, input->name, &input->facts, message);
 	else
-		error = read_text_bytes(input, &file, sample_type, message);
+		error = read_text_bytes(input, &file, request, message);
 	bytes_release(&file);
 	return error;
 }
 
 /* Likewise. */
-static int read_speedscope(struct input *input, FILE *in, const char *sample_type, bool is_sure,
-	struct diag_message *message)
+static int read_speedscope(struct input *input, FILE *in, const struct input_request *request,
+	bool is_sure, struct diag_message *message)
 {
 	struct bytes file = {0};
 	int error = whole_read(in, input->name, &file, message);
@@ -119,18 +119,18 @@ static int read_speedscope(struct input *input, FILE *in, const char *sample_typ
 	if (error)
 		return error;
 	if (is_sure || speedscope_is(&file))
-		error = speedscope_read(
-			input->tree, &file, input->name, sample_type, &input->facts, message);
+		error = speedscope_read(input->tree, &file, input->name,
+			request->sample_type, &input->facts, message);
 	else if (format_by_ending(input->path) && format_is_json(format_by_ending(input->path)))
 		error = refuse_picture(input, message);
 	else
-		error = read_text_bytes(input, &file, sample_type, message);
+		error = read_text_bytes(input, &file, request, message);
 	bytes_release(&file);
 	return error;
 }
 
-static int read_any(
-	struct input *input, FILE *in, const char *sample_type, struct diag_message *message)
+static int read_any(struct input *input, FILE *in, const struct input_request *request,
+	struct diag_message *message)
 {
 	const struct format *format = format_by_ending(input->path);
 	int first = getc(in);
@@ -141,23 +141,23 @@ static int read_any(
 		return diag_fail(
 			message, -errno, "cannot read '%s': %s", input->name, strerror(errno));
 	if (format && format_is_pprof(format))
-		return read_profile(input, in, sample_type, true, message);
+		return read_profile(input, in, request, true, message);
 	if (format && format_is_svg(format))
-		return read_svg(input, in, sample_type, true, message);
+		return read_svg(input, in, request, true, message);
 	if (format && (format_is_speedscope(format) || format_is_json(format)))
 		return read_speedscope(
-			input, in, sample_type, format_is_speedscope(format), message);
+			input, in, request, format_is_speedscope(format), message);
 	if (first == PPROF_FIRST_GZIP || first == PPROF_FIRST_PLAIN)
-		return read_profile(input, in, sample_type, false, message);
+		return read_profile(input, in, request, false, message);
 	if (first == SVG_FIRST)
-		return read_svg(input, in, sample_type, false, message);
+		return read_svg(input, in, request, false, message);
 	if (first == SPEEDSCOPE_FIRST)
-		return read_speedscope(input, in, sample_type, false, message);
-	return read_text(input, in, sample_type, message);
+		return read_speedscope(input, in, request, false, message);
+	return read_text(input, in, request, message);
 }
 
 /* What its reader should know of it before the picture is looked at. */
-static void report(const struct input *input, const char *sample_type)
+static void report(const struct input *input, const struct input_request *request)
 {
 	if (input->bad.count)
 		diag_info("'%s': %" PRIu64
@@ -165,7 +165,7 @@ static void report(const struct input *input, const char *sample_type)
 			  "line %" PRIu64,
 			input->name, input->bad.count, input->bad.count == 1 ? " is" : "s are",
 			input->bad.first);
-	if (calltree_total(input->other) && !sample_type)
+	if (calltree_total(input->other) && !request->sample_type)
 		diag_info("'%s' has time of another kind as well: --sample-type %s draws it",
 			input->name, input->facts.other_name);
 	/* As flamerun itself writes it when a program was too short. */
@@ -193,7 +193,8 @@ static int open_file(const struct input *input, FILE **in, struct diag_message *
 	return diag_fail(message, -errno, "cannot open '%s': %s", input->name, strerror(errno));
 }
 
-static int finish(struct input *input, const char *sample_type, struct diag_message *message)
+static int finish(struct input *input, const struct input_request *request,
+	struct diag_message *message)
 {
 	int error = calltree_finish(input->tree);
 
@@ -202,11 +203,11 @@ static int finish(struct input *input, const char *sample_type, struct diag_mess
 	if (error)
 		return diag_fail(
 			message, error, "cannot read '%s': %s", input->name, strerror(-error));
-	report(input, sample_type);
+	report(input, request);
 	return 0;
 }
 
-int input_read(struct input *input, const char *path, const char *sample_type,
+int input_read(struct input *input, const char *path, const struct input_request *request,
 	struct diag_message *message)
 {
 	FILE *in;
@@ -219,12 +220,13 @@ int input_read(struct input *input, const char *path, const char *sample_type,
 	if (error)
 		return error;
 	if (in != stdin && perf_data_is(in))
-		error = perf_data_read(&input->tree, path, sample_type, &input->facts, message);
+		error = perf_data_read(
+			&input->tree, path, request->sample_type, &input->facts, message);
 	else
-		error = read_any(input, in, sample_type, message);
+		error = read_any(input, in, request, message);
 	if (in != stdin)
 		fclose(in);
-	return error ? error : finish(input, sample_type, message);
+	return error ? error : finish(input, request, message);
 }
 
 int input_read_versions(
@@ -246,7 +248,7 @@ int input_read_versions(
 		fclose(in);
 	inputs[1].bad.stacks = inputs[0].bad.stacks; /* the lines are the same */
 	for (int i = 0; !error && i < FOLDED_VERSIONS; i++)
-		error = finish(&inputs[i], NULL, message);
+		error = finish(&inputs[i], &(struct input_request){0}, message);
 	return error;
 }
 

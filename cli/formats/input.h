@@ -23,11 +23,11 @@ struct input {
 };
 
 /*
- * Read @path (borrowed as long as @input). @sample_type: of a pprof profile, NULL: its default.
- * Lines that are no stacks, an empty file, and time of another kind are reported.
+ * Read @path (borrowed as long as @input) as @request (borrowed) wants it. Lines that are no
+ * stacks, an empty file, and time of another kind are reported.
  * Returns 0 with finished trees, or -errno with @message filled. To be released in any case.
  */
-int input_read(struct input *input, const char *path, const char *sample_type,
+int input_read(struct input *input, const char *path, const struct input_request *request,
 	struct diag_message *message);
 
 /*

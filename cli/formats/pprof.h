@@ -50,20 +50,22 @@ int pprof_load(
  * that the profile gives them; what has none is named from the mapping's file, if that is still the
  * one that ran. What could not be named is reported, once.
  *
- * @type  the sample type to take, NULL: the profile's default, else its last one
+ * @request  of it the sample type to take, NULL: the profile's default, else its last one
  *
  * Returns 0 and *@facts; or -errno with @message filled: -EBADMSG with what is damaged and where,
  * -EINVAL for a type it does not have, -ENOMEM.
  */
 int pprof_read(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const char *type, struct input_facts *facts, struct diag_message *message);
+	const struct input_request *request, struct input_facts *facts,
+	struct diag_message *message);
 
 /*
  * The same once more for what facts->other_name names, counted in the units of @facts, which
  * pprof_read() filled. What it reported is not reported again.
  */
 int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const struct input_facts *facts, struct diag_message *message);
+	const struct input_request *request, const struct input_facts *facts,
+	struct diag_message *message);
 
 /*
  * Write options->fine, or without it @tree (finished): locations of functions with file and line

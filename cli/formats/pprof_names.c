@@ -13,6 +13,8 @@
 #include "cli/formats/pprof.h"
 #include "cli/formats/pprof_tables.h"
 #include "cli/profile/picture_names.h"
+#include "cli/profile/sources.h"
+#include "cli/symbols/debuginfod.h"
 #include "cli/symbols/demangle.h"
 #include "libprof/pprof/protobuf.h"
 
@@ -80,7 +82,7 @@ static uint32_t make_frame(const struct pprof_tables *tables, struct calltree *t
 	uint32_t frame;
 
 	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
-		demangled = demangle_name(name, DEMANGLE_SHORT);
+		demangled = demangle_name(name, tables->request->demangle);
 	frame = calltree_frame_line(tree, demangled ? demangled : name,
 		module_name(tables, mapping), picture_names_kind(name, kind),
 		pprof_text(tables, line->function->file), number_of(line));
@@ -203,33 +205,91 @@ static void resolve_mapping(struct pprof_tables *tables, const struct pprof_mapp
 	free(addresses);
 }
 
-/* Find the file of @mapping and where its addresses lie. Returns its handle, or -1. */
-static int open_mapping(struct pprof_tables *tables, struct pprof_mapping *mapping)
+/* The file of @mapping, by its handle; -1: there is none to ask. */
+static int handle_of(struct pprof_tables *tables, struct pprof_mapping *mapping)
 {
 	const char *path = pprof_text(tables, mapping->file);
 	uint8_t id[64];
 	struct symbols_module module = {.path = path, .build_id = id};
-	uint64_t address;
 
 	if (mapping->handle != PPROF_NOT_ASKED)
 		return mapping->handle;
 	mapping->handle = -1;
-	mapping->bias = mapping->start - mapping->offset;
-	if (!tables->symbols)
-		tables->symbols = symbols_new();
-	if (!tables->symbols || !path[0])
+	if (!path[0] || is_generated(tables, mapping))
 		return -1;
+	if (!tables->symbols) {
+		tables->symbols = symbols_new();
+		if (!tables->symbols)
+			return -1;
+		symbols_demangle(tables->symbols, tables->request->demangle);
+	}
 	module.is_vdso = !strcmp(path, "[vdso]") || !strncmp(path, "linux-vdso", 10);
 	module.build_id_bytes = parse_build_id(pprof_text(tables, mapping->build_id), id);
 	if (!module.build_id_bytes)
 		module.build_id = NULL;
 	mapping->handle = symbols_add_module(tables->symbols, &module);
-	if (mapping->handle >= 0 && !symbols_offset_address(tables->symbols, mapping->handle,
-					    mapping->offset, &address))
-		mapping->bias = mapping->start - address;
-	if (mapping->handle >= 0)
-		resolve_mapping(tables, mapping);
 	return mapping->handle;
+}
+
+/* Find out where the addresses of @mapping lie in its file. Returns its handle, or -1. */
+static int open_mapping(struct pprof_tables *tables, struct pprof_mapping *mapping)
+{
+	int handle = handle_of(tables, mapping);
+	uint64_t address;
+
+	if (mapping->is_resolved)
+		return handle;
+	mapping->is_resolved = true;
+	mapping->bias = mapping->start - mapping->offset;
+	if (handle < 0)
+		return handle;
+	if (!symbols_offset_address(tables->symbols, handle, mapping->offset, &address))
+		mapping->bias = mapping->start - address;
+	resolve_mapping(tables, mapping);
+	return handle;
+}
+
+/* Does the profile itself name a function of @location? */
+static bool has_names(const struct pprof_tables *tables, const struct pprof_location *location)
+{
+	struct line lines[PPROF_LINES_MAX];
+	int count = read_lines(tables, location, lines);
+
+	while (count > 0 && !*name_of(tables, lines[count - 1].function))
+		count--;
+	return count != 0;
+}
+
+static void show_fetching(unsigned files)
+{
+	progress_begin(
+		"fetching symbols of %u file%s by debuginfod", files, files == 1 ? "" : "s");
+}
+
+void pprof_fetch(struct pprof_tables *tables)
+{
+	const struct pprof_location *locations = tables->locations.items.at;
+	int *handles = calloc(tables->mappings.count + 1ULL, sizeof(*handles));
+	struct debuginfod_report report = {0};
+	size_t count = 0, at;
+
+	for (uint32_t i = 0; handles && i < tables->locations.count; i++) {
+		struct pprof_mapping *mapping = pprof_mapping(tables, locations[i].mapping);
+
+		if (!mapping || mapping->handle != PPROF_NOT_ASKED ||
+			has_names(tables, &locations[i]) || handle_of(tables, mapping) < 0)
+			continue;
+		/* Segments of one file have one handle. */
+		for (at = 0; at < count && handles[at] != mapping->handle;)
+			at++;
+		handles[at] = mapping->handle;
+		count += at == count;
+	}
+	if (count)
+		symbols_fetch(tables->symbols, handles, count, show_fetching, &report);
+	progress_end();
+	sources_print_fetched(&report);
+	free(handles);
 }
 
 /* What is inlined at an address, innermost first, and the function itself. */

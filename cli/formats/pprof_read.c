@@ -605,11 +605,13 @@ static int find_facts(const struct pprof_reader *reader, struct input_facts *fac
 
 /* @is_other: facts are those of the first reading, for which the unit was chosen. */
 static int read_type(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const char *type, bool is_other, struct input_facts *facts, struct diag_message *message)
+	const struct input_request *request, bool is_other, struct input_facts *facts,
+	struct diag_message *message)
 {
 	struct pprof_reader reader = {
 		.tables = {.whole = {bytes, (const uint8_t *)bytes + count},
 			.name = name,
+			.request = request,
 			.message = message},
 		.tree = tree,
 		.types = {PPROF_UNSET, PPROF_UNSET, PPROF_UNSET},
@@ -623,11 +625,13 @@ static int read_type(struct calltree *tree, const void *bytes, size_t count, con
 	}
 	error = pprof_tables_read(&reader.tables);
 	if (!error)
-		error = choose_type(&reader, type);
+		error = choose_type(&reader, request->sample_type);
 	if (is_other)
 		reader.divisor = facts->period_ns;
 	else if (!error)
 		error = choose_unit(&reader, facts);
+	if (!error && request->fetches)
+		pprof_fetch(&reader.tables);
 	if (!error)
 		error = for_each_sample(&reader, add_sample);
 	if (error || is_other)
@@ -646,16 +650,21 @@ out:
 }
 
 int pprof_read(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const char *type, struct input_facts *facts, struct diag_message *message)
+	const struct input_request *request, struct input_facts *facts,
+	struct diag_message *message)
 {
 	*facts = (struct input_facts){0};
-	return read_type(tree, bytes, count, name, type, false, facts, message);
+	return read_type(tree, bytes, count, name, request, false, facts, message);
 }
 
 int pprof_read_other(struct calltree *tree, const void *bytes, size_t count, const char *name,
-	const struct input_facts *facts, struct diag_message *message)
+	const struct input_request *request, const struct input_facts *facts,
+	struct diag_message *message)
 {
 	struct input_facts same = *facts;
+	struct input_request other = *request;
 
-	return read_type(tree, bytes, count, name, facts->other_name, true, &same, message);
+	other.sample_type = facts->other_name;
+	other.fetches = false; /* it has no other addresses */
+	return read_type(tree, bytes, count, name, &other, true, &same, message);
 }

@@ -27,7 +27,8 @@ struct pprof_mapping {
 	uint64_t start, limit, offset;
 	uint64_t file, build_id; /* numbers of texts */
 	int handle;		 /* of symbols; -1: no file to ask; PPROF_NOT_ASKED */
-	uint64_t bias;		 /* address - ELF virtual address, once there is a handle */
+	bool is_resolved;	 /* what its file says of all addresses is known */
+	uint64_t bias;		 /* address - ELF virtual address, once that is so */
 	uint64_t unnamed;	 /* locations in it that could not be named */
 };
 
@@ -59,6 +60,7 @@ struct pprof_tables {
 	const uint8_t *start;	   /* of the whole profile */
 	struct protobuf whole;
 	const char *name;	   /* of the file, for messages */
+	const struct input_request *request; /* borrowed */
 	struct diag_message *message;
 	struct pprof_type types[PPROF_TYPES_MAX];
 	uint32_t type_count;
@@ -84,7 +86,7 @@ int pprof_append(
 	struct pprof_tables *tables, struct pprof_table *table, const void *item, size_t bytes);
 
 /*
- * Read everything but the samples. @tables has whole, name and message set, else zero.
+ * Read everything but the samples. @tables has whole, name, request and message set, else zero.
  * Returns 0, or -errno with the message filled; pprof_tables_release() in both cases.
  */
 int pprof_tables_read(struct pprof_tables *tables);
@@ -123,6 +125,12 @@ static inline struct pprof_mapping *pprof_mapping_at(
 {
 	return (struct pprof_mapping *)tables->mappings.items.at + index;
 }
+
+/*
+ * Ask debuginfod servers for what is not here of the files whose addresses the profile does not
+ * name, and say what became of it. Before pprof_name().
+ */
+void pprof_fetch(struct pprof_tables *tables);
 
 /*
  * Turn @location into frames of @tree, once: location->first_frame and frame_count are set.

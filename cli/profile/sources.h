@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/symbols/debuginfod.h"
 #include "cli/symbols/symbols.h"
 
 /* Samples whose innermost frame is in one place. */
@@ -47,6 +48,9 @@ void sources_add_told(struct sources *sources, const struct sources_share *share
 
 /* Say all that for who wants to know, with -v: the most samples first, and not without end. */
 void sources_print(const struct sources *sources);
+
+/* Say what became of asking servers for symbols. */
+void sources_print_fetched(const struct debuginfod_report *fetched);
 
 void sources_release(struct sources *sources);
 

@@ -230,27 +230,6 @@ static void show_fetching(unsigned files)
 		files == 1 ? "" : "s");
 }
 
-/*
- * Are servers to be asked? Where somebody asks for that and names none, it is the distribution's.
- * The environment is ours alone by now: what was started has a copy.
- */
-static bool fetches(const struct options *options)
-{
-	const struct options_row *row = options_find("debuginfod", strlen("debuginfod"));
-	bool is_said = options_origin(options, row)->rank != OPTIONS_BUILT_IN;
-	const char *servers = getenv("DEBUGINFOD_URLS");
-	char server[128];
-
-	if (is_said && !options->debuginfod)
-		return false;
-	if (servers && *servers)
-		return true;
-	if (!options->debuginfod)
-		return false;
-	distribution_server(server, sizeof(server));
-	return !setenv("DEBUGINFOD_URLS", server, 1);
-}
-
 int drawing_tree_make(const struct drawing *drawing, bool is_vm, bool is_so_far,
 	struct drawing_tree *out, struct diag_message *message)
 {
@@ -262,7 +241,7 @@ int drawing_tree_make(const struct drawing *drawing, bool is_vm, bool is_so_far,
 		.is_machine = is_vm,
 		.demangle = demangle_style_of(drawing->options->demangle),
 		/* Once: what did not come then will not now. */
-		.fetches = !is_vm && !is_so_far && fetches(drawing->options),
+		.fetches = !is_vm && !is_so_far && distribution_is_asked(drawing->options),
 		.on_fetch = drawing->still_runs ? NULL : show_fetching,
 		.is_hurried = signals_hurry,
 	};

@@ -404,29 +404,6 @@ static void print_replaced(const struct calltree *tree)
 	free(is_inside);
 }
 
-/* What became of asking servers for symbols. */
-static void print_fetched(const struct debuginfod_report *fetched)
-{
-	unsigned missed = fetched->failed + fetched->left;
-
-	if (fetched->has_no_library)
-		diag_info("debuginfod: libdebuginfod.so.1 is not here to ask for symbols");
-	if (fetched->came || fetched->unknown)
-		diag_verbose("debuginfod: symbols of %u %s came, no server has those of %u",
-			fetched->came, plural(fetched->came, "file", "files"), fetched->unknown);
-	if (fetched->failed)
-		diag_info("debuginfod: symbols of %u %s did not come: %s", fetched->failed,
-			plural(fetched->failed, "file", "files"), strerror(fetched->error));
-	if (fetched->left && fetched->seconds)
-		diag_info("debuginfod: symbols of %u %s did not come in %u s", fetched->left,
-			plural(fetched->left, "file", "files"), fetched->seconds);
-	else if (fetched->left)
-		diag_info("debuginfod: symbols of %u %s are left out", fetched->left,
-			plural(fetched->left, "file", "files"));
-	if (missed)
-		diag_info("hint: --no-debuginfod does not wait for them");
-}
-
 static void print_unnamed(const struct summary *summary, const struct accounting *books)
 {
 	struct unnamed_code unnamed_code = {0};
@@ -611,7 +588,7 @@ void summary_print(const struct summary *summary)
 	summary_print_losses(profile_totals(summary->profile), summary->refusals);
 	print_times(summary);
 	print_replaced(summary->tree);
-	print_fetched(&summary->report->fetched);
+	sources_print_fetched(&summary->report->fetched);
 	print_unnamed(summary, &books);
 	sources_print(&summary->report->sources);
 	print_unsampled(summary);

@@ -139,9 +139,16 @@ static const char *release_path(void)
 	return access(RELEASE, R_OK) ? RELEASE_OF_VENDOR : RELEASE;
 }
 
-void distribution_server(char *out, size_t size)
+bool distribution_is_asked(const struct options *options)
 {
-	snprintf(out, size, "%s", read_release(release_path()).server);
+	const char *servers = getenv("DEBUGINFOD_URLS");
+
+	if (!options->debuginfod && options_is_said(options, "debuginfod"))
+		return false;
+	if (servers && *servers)
+		return true;
+	return options->debuginfod &&
+	       !setenv("DEBUGINFOD_URLS", read_release(release_path()).server, 1);
 }
 
 void distribution_symbols_command(

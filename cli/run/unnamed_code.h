@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/options.h"
 #include "libprof/profile/names.h"
 #include "render/calltree.h"
 
@@ -24,8 +25,12 @@ void unnamed_code_find(
 /* Is the file at @path (absolute) one that a distribution brings, by the folder it is in? */
 bool distribution_has(const char *path);
 
-/* Write the address of this system's debuginfod server into @out. */
-void distribution_server(char *out, size_t size);
+/*
+ * Do @options want debuginfod servers to be asked for symbols? Where somebody asks for that and
+ * DEBUGINFOD_URLS names none, it is the distribution's from now on: no program that is profiled may
+ * be started afterwards.
+ */
+bool distribution_is_asked(const struct options *options);
 
 /*
  * Write the command that brings the symbols of the distribution's file at @path (absolute) to where

@@ -336,10 +336,13 @@ int draw_profile(const char *profile, const char *path, int has_waits)
 	request = request_new(path);
 	if (!request)
 		return -ENOMEM;
-	/* Nobody reads what it says, and what it makes depends on nobody's settings. */
-	const char *const arguments[] = {program, "render", "--no-config", "--quiet", "-o",
-		request->output, has_waits ? "--wall" : "--", has_waits ? "--" : profile,
-		has_waits ? profile : NULL, NULL};
+	/*
+	 * Nobody reads what it says, and what it makes depends on nobody's settings. The host waits
+	 * for it: it waits for no server.
+	 */
+	const char *const arguments[] = {program, "render", "--no-config", "--quiet",
+		"--no-debuginfod", "-o", request->output, has_waits ? "--wall" : "--",
+		has_waits ? "--" : profile, has_waits ? profile : NULL, NULL};
 
 	error = detached_run(program, arguments, request->environment);
 	arch_syscall2(SYS_munmap, request, request->bytes);

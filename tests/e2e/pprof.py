@@ -4,6 +4,8 @@
 # as other profilers do.
 import gzip
 import pathlib
+import re
+import subprocess
 
 
 def varint(value):
@@ -193,3 +195,17 @@ class Maker:
     def write(self, path, is_packed=False):
         data = self.body + b"".join(message((6, text)) for text in self.texts)
         pathlib.Path(path).write_bytes(gzip.compress(data) if is_packed else data)
+
+
+def layout_of(program, name, debug=None):
+    """(file offset, address and size of the code's segment, address of @name, build-id); @debug has
+    the names when they are not in the program"""
+    def tool(*words, file=program):
+        return subprocess.run([*words, file], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    segments = re.findall(r"LOAD\s+0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) 0x\w+ R E",
+                          tool("readelf", "-lW"))
+    offset, address, size = (int(value, 16) for value in segments[0])
+    symbol = re.search(rf"^(\w+) [tT] {name}$", tool("nm", file=debug or program), re.M)[1]
+    build_id = re.search(r"Build ID: (\w+)", tool("readelf", "-n"))[1]
+    return offset, address, size, int(symbol, 16), build_id

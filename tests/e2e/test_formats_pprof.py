@@ -13,7 +13,7 @@ import pytest
 
 import library
 from folded import Folded
-from pprof import Maker, Profile
+from pprof import Maker, Profile, layout_of
 from profiled import BUILD, ROOT, compile_target
 
 pytestmark = pytest.mark.sanitized
@@ -239,20 +239,6 @@ def test_pprof_lists_lines(run, tmp_path):
         assert ours == theirs, view
 
 
-def layout_of(program, name):
-    """(file offset, address and size of the code's segment, address of @name, build-id)"""
-    def tool(*words):
-        return subprocess.run([*words, program], stdout=subprocess.PIPE, text=True,
-                              check=True).stdout
-
-    segments = re.findall(r"LOAD\s+0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) 0x\w+ R E",
-                          tool("readelf", "-lW"))
-    offset, address, size = (int(value, 16) for value in segments[0])
-    symbol = re.search(rf"^(\w+) [tT] {name}$", tool("nm"), re.M)[1]
-    build_id = re.search(r"Build ID: (\w+)", tool("readelf", "-n"))[1]
-    return offset, address, size, int(symbol, 16), build_id
-
-
 @pytest.mark.parametrize("flags", [["-pie"], ["-no-pie"], ["-no-pie", "-Wl,-z,noseparate-code"]])
 def test_addresses_are_named_from_the_file_that_ran(run, tmp_path, flags):
     program = compile_target("threads.c", tmp_path, flags=["-O2", "-g0", *flags])
@@ -280,6 +266,16 @@ def test_addresses_are_named_from_the_file_that_ran(run, tmp_path, flags):
     stacks, said = render(run, tmp_path, "in.pb")
     assert list(stacks)[0][0].startswith("[threads+0x")
     assert said.count("without a name") == 1
+
+
+def test_mangled_names_are_written_as_asked(run, tmp_path):
+    maker = Maker(("samples", "count"))
+    maker.function(1, "_ZN3one3twoEi")
+    maker.sample([1], 7)
+    maker.write(tmp_path / "in.pb")
+    for style, name in (("none", "_ZN3one3twoEi"), ("short", "one::two"), ("full", "one::two(int)")):
+        stacks, _ = render(run, tmp_path, "in.pb", "--demangle", style)
+        assert stacks == {(name,): 7}
 
 
 def test_damage(run, tmp_path, recorded):

@@ -14,6 +14,7 @@ import urllib.request
 
 import pytest
 
+from pprof import Maker, layout_of
 from profiled import BUILD, PLAIN, compile_target, profile
 
 
@@ -141,6 +142,46 @@ def test_lines_come_for_what_has_names_alone(tmp_path):
                            env=environment(tmp_path, url))
             text = out.read_text()
             assert "heavy" in text and ("split.c:" in text) == has_lines, text
+
+
+@pytest.mark.parametrize("is_here", [True, False], ids=["stripped", "gone"])
+def test_a_stored_profiles_addresses(tmp_path, files, is_here):
+    program, debug = files
+    offset, address, size, symbol, ident = layout_of(program, "heavy", debug)
+    maker = Maker(("samples", "count"))
+    maker.mapping(1, 0x7F0000000000, 0x7F0000000000 + size, offset & ~0xFFF, program, ident)
+    maker.address(1, 1, symbol - (address & ~0xFFF) + 0x7F0000000000 + 1)
+    maker.function(2, "main")
+    maker.sample([1, 2], 7)
+    maker.write(tmp_path / "in.pb")
+    if not is_here:
+        program.unlink()
+
+    def render(url, *words):
+        result = subprocess.run([BUILD / "flamerun", "render", "-v", "in.pb", "-o", "out.folded",
+                                 *words], check=True, stderr=subprocess.PIPE, text=True,
+                                cwd=tmp_path, env=environment(tmp_path, url))
+        return (tmp_path / "out.folded").read_text(), result.stderr
+
+    with Server({ident: debug.read_bytes()}) as server:
+        assert render(server.url, "--no-debuginfod")[0].startswith("main;[split+0x")
+        assert not server.asked
+        folded, said = render(server.url)
+    assert folded == "main;heavy 7\n" and "symbols of 1 file came" in said
+    with Server({ident: debug.read_bytes()}) as server:
+        assert render(server.url)[0] == folded and not server.asked  # it is kept
+
+
+def test_a_stored_profiles_names_are_its_own(tmp_path):
+    maker = Maker(("samples", "count"))
+    maker.mapping(1, 0x1000, 0x2000, 0, "/nowhere/program", "12" * 20)
+    maker.function(1, "main")
+    maker.sample([1], 7)
+    maker.write(tmp_path / "in.pb")
+    with Server({}) as server:
+        subprocess.run([BUILD / "flamerun", "render", "in.pb", "-o", "out.folded", "--debuginfod"],
+                       check=True, cwd=tmp_path, env=environment(tmp_path, server.url))
+        assert not server.asked
 
 
 def test_another_files_symbols(tmp_path, files):

@@ -15,6 +15,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const struct input_request request;
+
 static char *fold(const struct calltree *tree)
 {
 	char *text = NULL;
@@ -52,7 +54,7 @@ static struct calltree *there_and_back(
 	if (!again || !out || pprof_write(tree, &options, out))
 		abort();
 	fclose(out);
-	if (pprof_read(again, written, bytes, "again", NULL, &read, &message) ||
+	if (pprof_read(again, written, bytes, "again", &request, &read, &message) ||
 		calltree_finish(again) || calltree_total(again) != calltree_total(tree))
 		abort();
 	free(written);
@@ -90,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (in && !pprof_load(in, "fuzz", &bytes, &count, &message)) {
 		pprof_is_profile(bytes, count);
 		/* Larger times than these overflow when they are multiplied by their period. */
-		if (!pprof_read(tree, bytes, count, "fuzz", NULL, &facts, &message) &&
+		if (!pprof_read(tree, bytes, count, "fuzz", &request, &facts, &message) &&
 			!calltree_finish(tree) && calltree_total(tree) &&
 			calltree_total(tree) < UINT64_C(1) << 40 &&
 			facts.period_ns < 1 << 20)

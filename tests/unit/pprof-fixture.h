@@ -29,11 +29,13 @@ static int tear_down(void **state)
 /* Returns the finished tree, NULL when reading fails as @wanted says. */
 static struct calltree *read_bytes(const void *bytes, size_t count, const char *type, int wanted)
 {
+	const struct input_request request = {.sample_type = type};
 	struct calltree *tree = calltree_new();
 
 	message = (struct diag_message){0};
 	input_facts_release(&facts);
-	assert_int_equal(pprof_read(tree, bytes, count, "x.pb", type, &facts, &message), wanted);
+	assert_int_equal(
+		pprof_read(tree, bytes, count, "x.pb", &request, &facts, &message), wanted);
 	if (!wanted) {
 		assert_int_equal(calltree_finish(tree), 0);
 		return tree;

@@ -361,6 +361,7 @@ static void test_damage_is_named(void **state)
 /* Wherever it is cut, or whatever bit is another: an error or a tree, never a crash. */
 static void test_every_cut_and_every_flip(void **state)
 {
+	const struct input_request request = {0};
 	uint8_t whole[2048];
 	size_t bytes, begun;
 	unsigned refused = 0;
@@ -383,7 +384,7 @@ static void test_every_cut_and_every_flip(void **state)
 		memcpy(copy, whole, length);
 		if (i >= bytes)
 			copy[(i - bytes) / 8] ^= (uint8_t)(1 << i % 8);
-		refused += pprof_read(tree, copy, length, "x", NULL, &facts, &message) != 0;
+		refused += pprof_read(tree, copy, length, "x", &request, &facts, &message) != 0;
 		input_facts_release(&facts);
 		free(copy);
 		calltree_free(tree);

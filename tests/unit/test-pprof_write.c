@@ -242,10 +242,11 @@ static void test_counts_and_times(void **state)
 /* What is in the tree of the other time; both are counted in the same periods. */
 static void check_other(const char *wanted)
 {
+	const struct input_request request = {0};
 	struct calltree *other = calltree_new();
 
-	assert_int_equal(
-		pprof_read_other(other, loaded, loaded_bytes, "x.pb", &facts, &message), 0);
+	assert_int_equal(pprof_read_other(other, loaded, loaded_bytes, "x.pb", &request, &facts,
+				 &message), 0);
 	assert_int_equal(calltree_finish(other), 0);
 	check_tree(other, wanted);
 	calltree_free(other);
