@@ -95,7 +95,7 @@ prof_cflags := $(base_cflags) -fPIC -fno-exceptions -fasynchronous-unwind-tables
 	-ffunction-sections
 # Whatever CFLAGS ask for, as those of distributions do.
 prof_last   := -fno-stack-protector
-cli_packages := cairo libdw libelf liblzma libzstd inih ncursesw
+cli_packages := cairo libelf liblzma libzstd inih ncursesw
 # Asked once and only when something is compiled: `make help` works without pkg-config.
 faster_package = $(eval faster_package := $$(shell $(PKG_CONFIG) --exists libdeflate && echo libdeflate))$(faster_package)
 ask_packages = $(shell $(PKG_CONFIG) $(1) $(cli_packages) $(faster_package))
@@ -285,7 +285,7 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(san_objects) $(BUILD)/libcli.a $(BUILD)/
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(cli_cflags) $(path_flags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< $(san_objects) $(san_link) \
-		$(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(LDFLAGS) $(cli_libs) -lcmocka -ldl \
+		$(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(LDFLAGS) $(cli_libs) -lcmocka -ldw -ldl \
 		$(unit_libs)
 
 # libunwind is the oracle of the unwinder's tests and is linked nowhere else.

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables: one pass over the records, by the unwinder's own reader, then a sort, for static
- * programs, which are linked without .eh_frame_hdr. Source of the layout: LSB Core, "The
- * .eh_frame_hdr section".
+ * Tables: for static programs, which are linked without .eh_frame_hdr. Source of the layout: LSB
+ * Core, "The .eh_frame_hdr section".
  *
  * Go programs: one CIE, then an FDE for each function, a row for each stretch of code that has
  * equally much stack in use. Frame pointers alone lose the caller of every function that takes no
@@ -17,9 +16,9 @@
 #include <string.h>
 
 #include "arch/go.h"
-#include "cli/symbols/elf_file.h"
+#include "cli/symbols/functions.h"
 #include "cli/symbols/gopclntab.h"
-#include "render/array.h"
+#include "libprof/unwind/dwarf.h"
 
 /* ---- what Go knows --------------------------------------------------------------------------- */
 
@@ -162,66 +161,8 @@ int go_cfi_make(const struct elf_file *file, uint64_t vaddr, char **frames, uint
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* The copy that is being read, and where it belongs. */
-static struct {
-	const char *copy;
-	uintptr_t start;
-} reading;
-
-#define UNWIND_CFI_POINTER(address) ((const void *)(reading.copy + ((address)-reading.start)))
-
-#include "libprof/unwind/cfi.h"
-
 #define HEADER_BYTES 12u
 #define ENTRY_BYTES  8u
-
-struct entry {
-	uintptr_t begin, record;
-};
-
-struct list {
-	struct entry *entry;
-	uint64_t count, room;
-};
-
-static int add_entry(struct list *list, const struct entry *entry)
-{
-	if (ARRAY_GROW(list->entry, list->count, list->room, 1024))
-		return -ENOMEM;
-	list->entry[list->count++] = *entry;
-	return 0;
-}
-
-/* All FDEs of [module->start, module->end), up to the terminator or the first that is broken. */
-static int collect_fdes(const struct unwind_module *module, struct list *list)
-{
-	uintptr_t at = module->start;
-	int error = 0;
-
-	while (!error) {
-		struct cfi_bytes record;
-		struct cfi_fde fde;
-		uintptr_t id_address;
-		uint64_t id;
-
-		if (cfi_open_record(module, at, &record, &id_address, &id))
-			break;
-		if (id && !cfi_parse_fde(module, at, &fde) && fde.begin < fde.end) {
-			const struct entry entry = {fde.begin, at};
-
-			error = add_entry(list, &entry);
-		}
-		at = record.end;
-	}
-	return error;
-}
-
-static int by_begin(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
 
 static void put_word(char *to, uint64_t value)
 {
@@ -231,7 +172,8 @@ static void put_word(char *to, uint64_t value)
 }
 
 /* Offsets are of 32 bits: what is further away than that is left out by whoever made the entry. */
-static void write_table(char *to, uintptr_t frames, uintptr_t header, const struct list *list)
+static void write_table(
+	char *to, uint64_t frames, uint64_t header, const struct functions *functions)
 {
 	const char kinds[] = {1, CFI_PTR_PCREL | CFI_PTR_SDATA4, CFI_PTR_UDATA4,
 		CFI_PTR_DATAREL | CFI_PTR_SDATA4};
@@ -239,41 +181,35 @@ static void write_table(char *to, uintptr_t frames, uintptr_t header, const stru
 	/* version and encodings; where .eh_frame is; count; table */
 	memcpy(to, kinds, sizeof(kinds));
 	put_word(to + 4, frames - (header + 4));
-	put_word(to + 8, list->count);
+	put_word(to + 8, functions->count);
 	to += HEADER_BYTES;
-	for (uint64_t i = 0; i < list->count; i++, to += ENTRY_BYTES) {
-		put_word(to, list->entry[i].begin - header);
-		put_word(to + 4, list->entry[i].record - header);
+	for (size_t i = 0; i < functions->count; i++, to += ENTRY_BYTES) {
+		put_word(to, functions->extents[i].start - header);
+		put_word(to + 4, functions->extents[i].record - header);
 	}
 }
 
 int cfi_table_make(const char *frames, uint64_t bytes, uint64_t vaddr, char **copy,
 	uint64_t *copy_bytes, uint64_t *header)
 {
-	const struct unwind_module module = {.start = vaddr, .end = vaddr + bytes};
-	struct list list = {0};
-	uint64_t rounded = (bytes + 7) & ~7ULL;
+	struct functions *functions;
+	uint64_t rounded = (bytes + 7) & ~7ULL, all;
 	char *made;
-	int error;
+	int error = functions_parse(&functions, frames, bytes, vaddr);
 
-	reading.copy = frames;
-	reading.start = vaddr;
-	error = collect_fdes(&module, &list);
-	if (!error && !list.count)
-		error = -ENOENT;
 	if (error)
-		goto out;
-	qsort(list.entry, list.count, sizeof(*list.entry), by_begin);
-	*copy_bytes = rounded + HEADER_BYTES + list.count * ENTRY_BYTES;
-	made = calloc(1, *copy_bytes);
-	error = made ? 0 : -ENOMEM;
-	if (error)
-		goto out;
-	memcpy(made, frames, bytes);
-	write_table(made + rounded, vaddr, vaddr + rounded, &list);
-	*copy = made;
-	*header = vaddr + rounded;
-out:
-	free(list.entry);
+		return error;
+	all = rounded + HEADER_BYTES + functions->count * ENTRY_BYTES;
+	made = functions->count ? calloc(1, all) : NULL;
+	if (made) {
+		memcpy(made, frames, bytes);
+		write_table(made + rounded, vaddr, vaddr + rounded, functions);
+		*copy = made;
+		*copy_bytes = all;
+		*header = vaddr + rounded;
+	} else {
+		error = functions->count ? -ENOMEM : -ENOENT;
+	}
+	functions_free(functions);
 	return error;
 }

@@ -8,11 +8,28 @@
 #ifndef CLI_SYMBOLS_FUNCTIONS_H
 #define CLI_SYMBOLS_FUNCTIONS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/symbols/elf_file.h"
 
-struct functions;
+struct functions_extent {
+	uint64_t start, end; /* ELF virtual addresses */
+	uint64_t record;     /* and of what says so */
+};
+
+struct functions {
+	struct functions_extent *extents; /* owned; sorted by start */
+	size_t count, room;
+};
+
+/*
+ * Read the extents in @bytes of .eh_frame at @frames (borrowed), which belongs at ELF virtual
+ * address @vaddr. Records that are broken end the list.
+ * Returns 0 with an owned object, or -ENOMEM.
+ */
+int functions_parse(
+	struct functions **out, const char *frames, uint64_t bytes, uint64_t vaddr);
 
 /*
  * Read the extents in .eh_frame of @file (borrowed). A missing or broken section gives what could
