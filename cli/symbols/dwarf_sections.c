@@ -24,6 +24,9 @@
 #define WORK_BYTES (16u << 20)
 #define SEEK_BYTES 64u /* what a window costs at the least */
 
+/* All that is unpacked of one file. */
+#define UNPACKED_MAX ((uint64_t)2 << 30)
+
 static const char *const names[DWARF_SECTION_COUNT] = {
 	[DWARF_INFO] = "info",
 	[DWARF_ABBREV] = "abbrev",
@@ -79,14 +82,15 @@ static void add_section(const struct elf_file *file, struct dwarf_section *secti
 	}
 }
 
-/* Find the sections; those that are compressed are only noted in @packed. Returns their number. */
+/* Find the sections. Returns 0 or -ENOMEM. */
 static int find_sections(struct dwarf_sections *sections, const struct elf_file *file,
-	bool is_split, size_t strings, struct dwarf_packed packed[DWARF_SECTION_COUNT])
+	bool is_split, size_t strings)
 {
+	uint64_t unpacked_max = UNPACKED_MAX;
 	Elf_Scn *scn = NULL;
-	int count = 0;
+	int error = 0;
 
-	while ((scn = elf_nextscn(file->elf, scn))) {
+	while (!error && (scn = elf_nextscn(file->elf, scn))) {
 		GElf_Shdr header;
 		const char *name = gelf_getshdr(scn, &header)
 					   ? elf_strptr(file->elf, strings, header.sh_name)
@@ -94,38 +98,37 @@ static int find_sections(struct dwarf_sections *sections, const struct elf_file 
 		bool is_old = false;
 		enum dwarf_section_name i =
 			name ? find_name(name, is_split, &is_old) : DWARF_SECTION_COUNT;
+		struct dwarf_section *section = &sections->section[i];
 
-		if (i == DWARF_SECTION_COUNT || header.sh_type == SHT_NOBITS ||
-			sections->section[i].bytes || packed[i].section)
+		if (i == DWARF_SECTION_COUNT || header.sh_type == SHT_NOBITS || section->bytes)
 			continue;
 		if (!is_old && !(header.sh_flags & SHF_COMPRESSED)) {
-			add_section(file, &sections->section[i], scn, &header);
-			continue;
+			add_section(file, section, scn, &header);
+		} else if (header.sh_size <= ELF_FILE_SECTION_MAX) {
+			error = dwarf_unpack(section, scn, is_old, unpacked_max);
+			unpacked_max -= section->bytes;
 		}
-		packed[i] = (struct dwarf_packed){scn, header.sh_offset, header.sh_size, is_old};
-		count++;
 	}
-	return count;
+	return error;
 }
 
 int dwarf_sections_init(struct dwarf_sections *sections, const struct elf_file *file, bool is_split)
 {
-	struct dwarf_packed packed[DWARF_SECTION_COUNT] = {{0}};
 	size_t strings;
-	int error = 0;
+	int error;
 
-	*sections = (struct dwarf_sections){.cache = -1};
+	*sections = (struct dwarf_sections){.bytes = 0};
 	if (elf_getshdrstrndx(file->elf, &strings))
 		return -ENOENT;
-	if (find_sections(sections, file, is_split, strings, packed))
-		error = dwarf_unpack(sections, file, packed);
+	error = find_sections(sections, file, is_split, strings);
 	for (int i = 0; i < DWARF_SECTION_COUNT; i++)
 		sections->bytes += sections->section[i].bytes;
 	if (!error && !sections->section[DWARF_INFO].bytes)
 		error = -ENOENT;
 	if (error)
 		dwarf_sections_release(sections);
-	sections->work_max = WORK_BYTES + WORK_TIMES * sections->bytes;
+	else
+		sections->work_max = WORK_BYTES + WORK_TIMES * sections->bytes;
 	return error;
 }
 
@@ -133,9 +136,7 @@ void dwarf_sections_release(struct dwarf_sections *sections)
 {
 	for (int i = 0; i < DWARF_SECTION_COUNT; i++)
 		free(sections->section[i].unpacked);
-	if (sections->cache >= 0)
-		close(sections->cache);
-	*sections = (struct dwarf_sections){.cache = -1};
+	*sections = (struct dwarf_sections){.bytes = 0};
 }
 
 /* ---- cursors --------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 /*
  * The DWARF sections of one ELF file, read piece by piece: a cursor holds a window of one section,
  * so that memory does not grow with the file, and a file cut short while it is read gives an error.
- * Compressed sections are unpacked whole, or were (dwarf_unpack.h). What a hostile file can cost is
+ * Compressed sections are unpacked whole (dwarf_unpack.h). What a hostile file can cost is
  * counted in bytes read.
  */
 #ifndef CLI_SYMBOLS_DWARF_SECTIONS_H
@@ -38,7 +38,6 @@ struct dwarf_section {
 };
 
 struct dwarf_sections {
-	int cache; /* owned; -1: nothing was unpacked before */
 	struct dwarf_section section[DWARF_SECTION_COUNT];
 	uint64_t bytes;		   /* of all of them */
 	_Atomic uint64_t work_max; /* what it may cost from now on, in bytes read */

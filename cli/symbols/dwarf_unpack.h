@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compressed sections of a file's DWARF, unpacked: by the libraries that know how, once for
- * each build-id where they are neither few nor many bytes, else out of the cache.
+ * The compressed sections of a file's DWARF, unpacked by the libraries that know how.
  */
 #ifndef CLI_SYMBOLS_DWARF_UNPACK_H
 #define CLI_SYMBOLS_DWARF_UNPACK_H
@@ -12,24 +11,12 @@
 
 #include "cli/symbols/dwarf_sections.h"
 
-/* What is kept of one file: unpacking less takes no time, and of more there are chains. */
-#define DWARF_UNPACK_KEPT_MIN (1u << 20)
-#define DWARF_UNPACK_KEPT_MAX (16u << 20)
-
-/* A section as the file has it. */
-struct dwarf_packed {
-	Elf_Scn *section; /* NULL: it is not compressed */
-	uint64_t file_offset;
-	uint64_t bytes;
-	bool is_old; /* ".zdebug_", which no header tells about */
-};
-
 /*
- * Give those of @sections that are in @packed, of @file (borrowed), what is in them. One that is
- * broken, or compressed in a way that nobody knows, has nothing.
+ * Unpack @packed, of at most ELF_FILE_SECTION_MAX bytes, into @section, which owns what comes out:
+ * @bytes_max at most. One that is broken, larger, or compressed in another way is left empty.
+ * @is_old: it is a ".zdebug_", about which no header tells.
  * Returns 0 or -ENOMEM.
  */
-int dwarf_unpack(struct dwarf_sections *sections, const struct elf_file *file,
-	const struct dwarf_packed packed[DWARF_SECTION_COUNT]);
+int dwarf_unpack(struct dwarf_section *section, Elf_Scn *packed, bool is_old, uint64_t bytes_max);
 
 #endif
