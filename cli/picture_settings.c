@@ -106,6 +106,8 @@ bool picture_by_file(const struct options *options)
 int picture_check_groups(
 	const struct options *options, bool has_files, struct diag_message *message)
 {
+	if (has_word(options->by, "line") && has_word(options->by, "module"))
+		return diag_fail(message, -EINVAL, "--by: boxes are lines or modules, not both");
 	if (!picture_by_file(options))
 		return 0;
 	if (!has_files)
@@ -428,6 +430,19 @@ static int shape_tree(const struct calltree *filtered, const struct calltree *fu
 	return error;
 }
 
+/* Folded stacks and pictures have none for each box, and a program has where it has DWARF. */
+static void report_lines(const struct calltree *tree, const struct options *options)
+{
+	uint32_t frame = 0;
+
+	if (!has_word(options->by, "line") || !calltree_total(tree))
+		return;
+	while (frame < calltree_frames(tree) && !calltree_frame_at(tree, frame)->line)
+		frame++;
+	if (frame == calltree_frames(tree))
+		diag_info("no lines are known: boxes are functions");
+}
+
 /* @made is the caller's, or NULL for nothing new: then @to is @from. Returns @error. */
 static int keep_tree(int error, const struct calltree *from, const struct calltree *made,
 	const struct calltree **to)
@@ -479,6 +494,8 @@ int picture_trees_make(struct picture_trees *trees, const struct calltree *tree,
 	if (filtered)
 		calltree_free(sourced);
 	trees->merged = trees->functions = trees->everything = trees->shown = trees->filtered;
+	if (!*of)
+		report_lines(trees->filtered, options);
 	error = make_trees(trees, options);
 	if (!error)
 		return 0;

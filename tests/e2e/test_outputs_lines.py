@@ -63,6 +63,16 @@ def test_by_line(folded):
         "main main.rs:40;words words.rs:12;hash hash.rs:8;mix hash.rs:3": "200"}
 
 
+def test_no_lines_to_go_by(run, tmp_path, profile):
+    (tmp_path / "in.folded").write_text("main;hash 3\n")
+    result = run("render", "in.folded", "-o", "out.folded", "--by", "line")
+    assert "no lines are known" in result.stderr
+    assert (tmp_path / "out.folded").read_text() == "main;hash 3\n"
+    assert "no lines" not in run("render", "in.pb", "-o", "out.folded", "--by", "line").stderr
+    result = run("render", "in.pb", "-o", "out.folded", "--by", "line,module")
+    assert result.returncode == 125 and "lines or modules" in result.stderr
+
+
 def test_no_inline(folded, tmp_path):
     assert folded("--no-inline") == {"main": "700", "main;hash": "300"}
     assert folded("--no-inline", "--by", "line") == {
