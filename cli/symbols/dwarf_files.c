@@ -55,14 +55,24 @@ int dwarf_files_open_split(struct elf_file *split, const struct elf_file *file, 
 
 int dwarf_files_open_package(struct elf_file *package, const struct elf_file *file)
 {
-	static const char suffix[] = ".dwp";
+	static const char suffix[] = ".dwp", debug[] = ".debug";
 	char path[PATH_BYTES];
+	size_t bytes;
+	int error;
 
-	elf_file_path(file, path, sizeof(path));
-	if (!path[0] || strlen(path) + sizeof(suffix) > sizeof(path))
+	elf_file_path(file, path, sizeof(path) - sizeof(suffix));
+	bytes = strlen(path);
+	if (!bytes)
 		return -ENOENT;
-	strcat(path, suffix);
-	return elf_file_open(package, path, 0);
+	strcpy(path + bytes, suffix);
+	error = elf_file_open(package, path, 0);
+	/* It is called after the program, which may be stripped. */
+	if (error && bytes >= sizeof(debug) &&
+		!memcmp(path + bytes - strlen(debug), debug, strlen(debug))) {
+		strcpy(path + bytes - strlen(debug), suffix);
+		error = elf_file_open(package, path, 0);
+	}
+	return error;
 }
 
 /* ---- dwz ------------------------------------------------------------------------------------- */

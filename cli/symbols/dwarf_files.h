@@ -21,7 +21,7 @@ int dwarf_files_open_split(struct elf_file *split, const struct elf_file *file, 
 	const char *name, uint32_t pid);
 
 /*
- * Open the .dwp of @file, beside it.
+ * Open the .dwp of @file, beside it: of program.debug also program.dwp.
  * Returns 0 and @package, to be closed by the caller, or -errno.
  */
 int dwarf_files_open_package(struct elf_file *package, const struct elf_file *file);

@@ -132,6 +132,10 @@ static void check_package(const char *flags)
 		    "cp chain chain.full",
 		flags);
 	check_chain("chain");
+	/* The program stripped, what points to the .dwp in a debug file. */
+	fixture_run("objcopy --only-keep-debug chain chain.debug && strip -g chain && "
+		    "objcopy --add-gnu-debuglink=chain.debug chain");
+	check_chain("chain");
 }
 
 static void test_split(void **state)
