@@ -3,7 +3,7 @@
  * From locations to frames: the names a profile has, else those of the mapped file.
  *
  * A file gives names only while its build-id, where the profile has one, is that of the file that
- * ran. Addresses are looked up through the segment that holds the mapping's file offset, which is
+ * ran. Addresses are looked up through the segment that holds the first one's file offset, which is
  * right for mappings of single segments and of whole libraries alike.
  */
 #include <inttypes.h>
@@ -231,11 +231,16 @@ static int handle_of(struct pprof_tables *tables, struct pprof_mapping *mapping)
 	return mapping->handle;
 }
 
-/* Find out where the addresses of @mapping lie in its file. Returns its handle, or -1. */
-static int open_mapping(struct pprof_tables *tables, struct pprof_mapping *mapping)
+/*
+ * Find out where the addresses of @mapping, of which @address is one, lie in its file: the mapping
+ * itself begins with the page that the segment begins in, which the segment before may end in.
+ * Returns its handle, or -1.
+ */
+static int open_mapping(
+	struct pprof_tables *tables, struct pprof_mapping *mapping, uint64_t address)
 {
 	int handle = handle_of(tables, mapping);
-	uint64_t address;
+	uint64_t in_file;
 
 	if (mapping->is_resolved)
 		return handle;
@@ -243,8 +248,9 @@ static int open_mapping(struct pprof_tables *tables, struct pprof_mapping *mappi
 	mapping->bias = mapping->start - mapping->offset;
 	if (handle < 0)
 		return handle;
-	if (!symbols_offset_address(tables->symbols, handle, mapping->offset, &address))
-		mapping->bias = mapping->start - address;
+	if (!symbols_offset_address(tables->symbols, handle,
+		    address - mapping->start + mapping->offset, &in_file))
+		mapping->bias = address - in_file;
 	resolve_mapping(tables, mapping);
 	return handle;
 }
@@ -320,7 +326,7 @@ static int add_address(struct pprof_tables *tables, struct calltree *tree,
 	if (!module[0])
 		return add_frame(
 			tables, calltree_frame(tree, "[unknown code]", "", CALLTREE_UNNAMED));
-	handle = open_mapping(tables, mapping);
+	handle = open_mapping(tables, mapping, location->address);
 	address = location->address - mapping->bias;
 	if (handle >= 0 && !symbols_lookup(tables->symbols, handle, address, &name))
 		return add_chain(tables, tree, &name, module);

@@ -239,8 +239,11 @@ def test_pprof_lists_lines(run, tmp_path):
         assert ours == theirs, view
 
 
-@pytest.mark.parametrize("flags", [["-pie"], ["-no-pie"], ["-no-pie", "-Wl,-z,noseparate-code"]])
+@pytest.mark.parametrize("flags", [["-pie"], ["-no-pie"], ["-no-pie", "-Wl,-z,noseparate-code"],
+                                   ["-pie", "-fuse-ld=lld"]])
 def test_addresses_are_named_from_the_file_that_ran(run, tmp_path, flags):
+    if "-fuse-ld=lld" in flags and not shutil.which("ld.lld"):
+        pytest.skip("lld is not installed")
     program = compile_target("threads.c", tmp_path, flags=["-O2", "-g0", *flags])
     offset, address, size, symbol, build_id = layout_of(program, "worker_2")
     offset, address = offset & ~0xFFF, address & ~0xFFF
