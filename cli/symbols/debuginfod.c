@@ -3,17 +3,21 @@
  * elfutils' client library, loaded where it is installed, in a process for each file. A process can
  * be ended at any moment, whatever the library waits for (it asks nobody while it connects), and
  * nothing that it brings along, a TLS library among it, comes into flamerun or parses what a server
- * says there. A file that was fetched in part is a temporary one of the library's.
+ * says there. What a process that is ended has fetched in part is removed after it.
  *
  * Source: debuginfod_find_debuginfo(3).
  */
 #include "cli/symbols/debuginfod.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -121,14 +125,44 @@ static unsigned reap(struct running *running, struct debuginfod_report *report)
 	return count;
 }
 
+/* The file that the library in process @pid fetches into, to be renamed once it is whole, or "". */
+static void find_partial(pid_t pid, char path[PATH_MAX])
+{
+	static const char name[] = "/debuginfo.";
+	char folder[32];
+	struct dirent *entry;
+	ssize_t bytes = 0;
+	const char *base = NULL;
+	DIR *open_files;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
+	open_files = opendir(folder);
+	while (open_files && !base && (entry = readdir(open_files))) {
+		bytes = readlinkat(dirfd(open_files), entry->d_name, path, PATH_MAX - 1);
+		path[bytes > 0 ? bytes : 0] = '\0';
+		base = strrchr(path, '/');
+		if (base && strncmp(base, name, strlen(name)))
+			base = NULL;
+	}
+	if (!base)
+		path[0] = '\0';
+	if (open_files)
+		closedir(open_files);
+}
+
 static void end_all(struct running *running)
 {
+	char partial[PATH_MAX];
+
 	for (unsigned i = 0; i < DEBUGINFOD_AT_ONCE; i++) {
 		if (!running[i].pid)
 			continue;
+		find_partial(running[i].pid, partial);
 		kill(running[i].pid, SIGKILL);
 		while (waitpid(running[i].pid, NULL, 0) < 0 && errno == EINTR)
 			;
+		if (partial[0])
+			unlink(partial);
 	}
 }
 

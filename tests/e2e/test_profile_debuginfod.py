@@ -210,6 +210,8 @@ def test_a_server_that_never_answers(tmp_path, files):
         result = run(tmp_path, program, server.url, options=(), DEBUGINFOD_MAXTIME="1")
     assert result.status == 0 and not is_named(result)
     assert "did not come in 1 s" in result.stderr, result.stderr
+    # What came of it until then is of no use to anybody.
+    assert not list((tmp_path / "cache").glob("*/debuginfo*"))
 
 
 def test_ctrl_c_goes_on_without(tmp_path, files):
