@@ -233,16 +233,21 @@ static const char *runtime_remedy(const struct calltree *tree)
 	return "a runtime that writes /tmp/perf-PID.map names what it compiles";
 }
 
-/* The path of the file that pictures call @module; NULL: it is none that is here. */
+/* The path of the file that pictures call @module, one that is there if any is; NULL: not known. */
 static const char *path_of(const struct names *names, const char *module)
 {
+	const char *gone = NULL;
+
 	for (uint32_t i = 0; i < names->module_count; i++) {
 		const char *path = names_string(names, names_module(names, i)->path);
 
-		if (!strcmp(base_name(path), module) && path[0] == '/' && !access(path, F_OK))
+		if (strcmp(base_name(path), module) || path[0] != '/')
+			continue;
+		if (!access(path, F_OK))
 			return path;
+		gone = path;
 	}
-	return NULL;
+	return gone;
 }
 
 static void file_remedy(struct unnamed_code *out, const char *module, const char *path)
@@ -250,6 +255,11 @@ static void file_remedy(struct unnamed_code *out, const char *module, const char
 	const char *servers = getenv("DEBUGINFOD_URLS");
 	char command[sizeof(out->remedy) - 32];
 
+	if (path && access(path, F_OK)) {
+		snprintf(out->remedy, sizeof(out->remedy),
+			"%.200s is not there any more, and its names with it", module);
+		return;
+	}
 	if (!path || !distribution_has(path)) {
 		snprintf(out->remedy, sizeof(out->remedy),
 			"a build of %.200s that keeps its symbols would name them", module);

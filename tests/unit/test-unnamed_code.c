@@ -59,7 +59,8 @@ static void what_would_name_it(void **state)
 	static const struct {
 		const char *path, *name, *remedy;
 	} cases[] = {{"/bin/sh", "sh", "for their names: "},
-		{"/usr/bin/none", "none", "a build of none"}, {"bin/sh", "sh", "a build of sh"}};
+		{"/usr/bin/none", "none", "none is not there any more"},
+		{"bin/sh", "sh", "a build of sh"}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
