@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Any bytes as an ELF file in memory: its tables are read, its debug data unpacked, and the names
- * that come out cover the addresses asked for.
+ * and functions that come out cover the addresses asked for.
  *
  *	clang-14 -g -O1 -std=gnu11 -D_GNU_SOURCE -I. \
  *		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
  *		-o fuzz-symbols tests/fuzz/fuzz-symbols.c \
- *		cli/symbols/{demangle,elf_file,elf_symbols,symtab}.c \
+ *		cli/symbols/{demangle,elf_file,elf_symbols,functions,symtab}.c \
  *		-lelf -llzma -liberty -lz
  *	mkdir corpus && cp some-small.so corpus && ./fuzz-symbols -max_total_time=60 corpus
  */
@@ -17,6 +17,7 @@
 #include "cli/symbols/demangle.h"
 #include "cli/symbols/elf_file.h"
 #include "cli/symbols/elf_symbols.h"
+#include "cli/symbols/functions.h"
 #include "cli/symbols/symtab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -36,6 +37,20 @@ static void ask(struct symtab *table, uint64_t address)
 	if (name && strlen(name) > strlen(found->name) && strlen(name) > DEMANGLE_MAX_BYTES)
 		abort();
 	free(name);
+}
+
+static void ask_functions(const struct elf_file *image)
+{
+	struct functions *functions;
+	uint64_t start;
+
+	if (functions_read(&functions, image))
+		abort();
+	for (uint64_t address = 0; address < 0x10000; address += 16)
+		if (!functions_find(functions, address, &start) &&
+			(start > address || functions_end(functions, address) <= address))
+			abort();
+	functions_free(functions);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -65,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		elf_symbols_add(table, &mini, SHT_SYMTAB);
 		elf_file_close(&mini);
 	}
+	ask_functions(&image);
 	elf_file_close(&image);
 	if (!symtab_finish(table))
 		for (uint64_t address = 0; address < 0x10000; address += 16)
