@@ -30,6 +30,32 @@
 #define NS_PER_S   1000000000ULL
 #define NO_LIBRARY 255 /* a process's status; 0: it came, else the errno */
 
+int debuginfod_open(struct elf_file *file, const uint8_t *id, size_t id_bytes, char *path,
+	size_t path_bytes)
+{
+	static const struct {
+		const char *variable, *below;
+	} places[] = {{"DEBUGINFOD_CACHE_PATH", ""}, {"XDG_CACHE_HOME", "/debuginfod_client"},
+		{"HOME", "/.debuginfod_client_cache"}, {"HOME", "/.cache/debuginfod_client"}};
+	char hex[ELF_FILE_ID_TEXT];
+
+	if (id_bytes < 2 || elf_file_id_text(id, id_bytes, hex))
+		return -ENOENT;
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		const char *folder = getenv(places[i].variable);
+		int bytes = snprintf(path, path_bytes, "%s%s/%s/debuginfo", folder ? folder : "",
+			places[i].below, hex);
+
+		if (!folder || bytes <= 0 || (size_t)bytes >= path_bytes ||
+			elf_file_open(file, path, 0))
+			continue;
+		if (elf_file_has_build_id(file, id, id_bytes))
+			return 0;
+		elf_file_close(file);
+	}
+	return -ENOENT;
+}
+
 typedef void *begin_fn(void);
 typedef int find_fn(void *client, const unsigned char *id, int id_bytes, char **path);
 

@@ -12,6 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/symbols/elf_file.h"
+
+/*
+ * Open the debug file of build-id @id that was fetched for this user, by whichever client.
+ * Returns 0, @file, to be closed by the caller, and its @path of less than @path_bytes; or -ENOENT.
+ */
+int debuginfod_open(struct elf_file *file, const uint8_t *id, size_t id_bytes, char *path,
+	size_t path_bytes);
+
 /* As many are asked for at once, and in all. */
 #define DEBUGINFOD_AT_ONCE 8u
 #define DEBUGINFOD_MAX     256u

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/symbols/debuginfod.h"
+
 #define PATH_BYTES 4096
 
 /* The folder that @file is in, "" when that can't be told. */
@@ -149,19 +151,46 @@ static int open_linked(struct elf_file *file, const char *folder, const char *na
 	return -ESTALE;
 }
 
+static int open_alternate(struct elf_file *alternate, const struct elf_file *file, uint32_t pid,
+	const struct link *link)
+{
+	char folder[PATH_BYTES], path[ELF_FILE_ID_PATH];
+
+	if (!link->name[0] || elf_file_id_path(link->id, link->id_bytes, path))
+		return -ENOENT;
+	folder_of(file, folder);
+	if (!open_linked(alternate, folder, link->name, pid, link) ||
+		!open_linked(
+			alternate, ELF_FILE_DEBUG_ROOT "/.dwz", basename(link->name), pid, link) ||
+		!open_linked(alternate, "", path, pid, link) ||
+		!debuginfod_open(alternate, link->id, link->id_bytes, folder, sizeof(folder)))
+		return 0;
+	return -ESTALE;
+}
+
 int dwarf_files_open_alternate(
 	struct elf_file *alternate, const struct elf_file *file, uint32_t pid)
 {
-	char folder[PATH_BYTES], path[ELF_FILE_ID_PATH];
 	struct link link;
 
-	if ((!read_altlink(file, &link) && !read_supplementary(file, &link)) || !link.name[0] ||
-		elf_file_id_path(link.id, link.id_bytes, path))
+	if (!read_altlink(file, &link) && !read_supplementary(file, &link))
 		return -ENOENT;
-	folder_of(file, folder);
-	if (!open_linked(alternate, folder, link.name, pid, &link) ||
-		!open_linked(
-			alternate, ELF_FILE_DEBUG_ROOT "/.dwz", basename(link.name), pid, &link))
+	return open_alternate(alternate, file, pid, &link);
+}
+
+size_t dwarf_files_missed(const struct elf_file *file, uint32_t pid, uint8_t id[ELF_FILE_ID_MAX])
+{
+	struct elf_file alternate;
+	struct link link;
+	int error;
+
+	if (!read_altlink(file, &link))
 		return 0;
-	return open_linked(alternate, "", path, pid, &link) ? -ESTALE : 0;
+	error = open_alternate(&alternate, file, pid, &link);
+	if (!error)
+		elf_file_close(&alternate);
+	if (error != -ESTALE)
+		return 0;
+	memcpy(id, link.id, link.id_bytes);
+	return link.id_bytes;
 }

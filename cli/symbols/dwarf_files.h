@@ -27,11 +27,17 @@ int dwarf_files_open_split(struct elf_file *split, const struct elf_file *file, 
 int dwarf_files_open_package(struct elf_file *package, const struct elf_file *file);
 
 /*
- * Open what dwz took out of @file, by its name or its build-id, which it has.
+ * Open what dwz took out of @file, by its name or its build-id, which it has, here or fetched.
  * Returns 0 and @alternate, to be closed by the caller; -ENOENT when nothing was taken out; -ESTALE
  * when the file is not to be had.
  */
 int dwarf_files_open_alternate(
 	struct elf_file *alternate, const struct elf_file *file, uint32_t pid);
+
+/*
+ * Is that file missed that has a build-id? Returns the length of @id, which a server may have it
+ * by; 0: it is there, or there is none.
+ */
+size_t dwarf_files_missed(const struct elf_file *file, uint32_t pid, uint8_t id[ELF_FILE_ID_MAX]);
 
 #endif

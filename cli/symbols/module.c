@@ -31,6 +31,7 @@
 
 #include "arch/code.h"
 #include "arch/syscall.h"
+#include "cli/symbols/debuginfod.h"
 #include "cli/symbols/elf_file.h"
 #include "cli/symbols/elf_symbols.h"
 #include "cli/symbols/gopclntab.h"
@@ -116,27 +117,10 @@ static int try_build_id(struct search *search)
 	return try_debug_roots(search, path, 0);
 }
 
-/* What debuginfod's clients have fetched for this user. Source: debuginfod_find_debuginfo(3). */
 static int try_fetched(struct search *search)
 {
-	static const struct {
-		const char *variable, *below;
-	} places[] = {{"DEBUGINFOD_CACHE_PATH", ""}, {"XDG_CACHE_HOME", "/debuginfod_client"},
-		{"HOME", "/.debuginfod_client_cache"}, {"HOME", "/.cache/debuginfod_client"}};
-	char hex[ELF_FILE_ID_TEXT], path[PATH_BYTES];
-
-	if (search->id_bytes < 2 || elf_file_id_text(search->id, search->id_bytes, hex))
-		return -ENOENT;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		const char *folder = getenv(places[i].variable);
-		int bytes = snprintf(path, sizeof(path), "%s%s/%s/debuginfo", folder ? folder : "",
-			places[i].below, hex);
-
-		if (folder && bytes > 0 && (size_t)bytes < sizeof(path) &&
-			!try_candidate(search, path, 0, 0))
-			return 0;
-	}
-	return -ENOENT;
+	return debuginfod_open(
+		search->debug, search->id, search->id_bytes, search->found, sizeof(search->found));
 }
 
 /* The name in .gnu_debuglink and its checksum; NULL when there is none that is a plain file name.

@@ -13,6 +13,7 @@
 #include "cli/symbols/chains.h"
 #include "cli/symbols/debuginfod.h"
 #include "cli/symbols/demangle.h"
+#include "cli/symbols/dwarf_files.h"
 #include "cli/symbols/module.h"
 #include "cli/symbols/symtab.h"
 #include "libprof/fnv.h"
@@ -269,6 +270,36 @@ static bool lacks_lines(const struct entry *entry)
 	return false;
 }
 
+/* The same for what dwz took out of the debug files that are here now, many sharing one file. */
+static void fetch_alternates(struct symbols *symbols, const int *handles, size_t count,
+	struct debuginfod_report *report)
+{
+	uint8_t ids[DEBUGINFOD_MAX][ELF_FILE_ID_MAX];
+	struct debuginfod_request requests[DEBUGINFOD_MAX];
+	unsigned files = 0, at;
+
+	for (size_t i = 0; i < count && files < DEBUGINFOD_MAX; i++) {
+		const struct symbols_module *module = &symbols->entries[handles[i]].module;
+		struct elf_file file;
+		size_t bytes;
+
+		if (module_open_dwarf(module, &file))
+			continue;
+		bytes = dwarf_files_missed(&file, module->pid, ids[files]);
+		elf_file_close(&file);
+		for (at = 0; at < files; at++)
+			if (requests[at].build_id_bytes == bytes &&
+				!memcmp(ids[at], ids[files], bytes))
+				break;
+		if (!bytes || at < files)
+			continue;
+		requests[files] = (struct debuginfod_request){ids[files], bytes, false};
+		files++;
+	}
+	if (files)
+		debuginfod_fetch(requests, files, symbols->is_hurried, report);
+}
+
 void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
 	void (*on_fetch)(unsigned files), struct debuginfod_report *report)
 {
@@ -291,14 +322,15 @@ void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,
 			.build_id_bytes = entry->module.build_id_bytes,
 		};
 	}
-	if (!files)
-		return;
-	if (on_fetch)
+	if (files && on_fetch)
 		on_fetch(files);
-	debuginfod_fetch(requests, files, symbols->is_hurried, report);
+	if (files)
+		debuginfod_fetch(requests, files, symbols->is_hurried, report);
 	for (unsigned i = 0; i < files; i++)
 		if (requests[i].came)
 			forget_table(wanting[i]);
+	if (!report->left && !report->has_no_library)
+		fetch_alternates(symbols, handles, count, report);
 }
 
 int symbols_lookup(struct symbols *symbols, int handle, uint64_t address, struct symbols_name *out)

@@ -115,7 +115,8 @@ int symbols_add_module(struct symbols *symbols, const struct symbols_module *mod
 
 /*
  * Ask debuginfod servers for the debug files of those of the @count modules in @handles (each once)
- * that have a build-id, and no names but exported ones or no DWARF. Before look-ups in them.
+ * that have a build-id, and no names but exported ones or no DWARF, then for what dwz took out of
+ * their debug files. Before look-ups in them.
  * @on_fetch (NULL: nobody) is told of how many before they are asked for. Adds to *@report.
  */
 void symbols_fetch(struct symbols *symbols, const int *handles, size_t count,

@@ -184,6 +184,52 @@ def test_a_stored_profiles_names_are_its_own(tmp_path):
         assert not server.asked
 
 
+INLINED = """
+#include <stdlib.h>
+#include <time.h>
+static inline __attribute__((always_inline)) unsigned shared_part(unsigned x)
+{
+	for (int i = 0; i < 1000; i++)
+		x = x * 1664525u + 1013904223u;
+	return x;
+}
+__attribute__((noinline)) unsigned whole(unsigned x) { return shared_part(x) + 1; }
+int main(int count, char **words)
+{
+	volatile unsigned x = 1;
+
+	while (clock() < CLOCKS_PER_SEC / 1000 * atoi(words[count - 1]))
+		x = whole(x);
+	return 0;
+}
+"""
+
+
+def test_what_dwz_took_out_comes_too(tmp_path):
+    if not shutil.which("dwz"):
+        pytest.skip("dwz is not installed")
+    (tmp_path / "inlined.c").write_text(INLINED)
+    for name in "one", "two":
+        subprocess.run(["gcc", "-O2", "-gdwarf-4", "-Wl,--build-id=sha1", f"-DNAME={name}", "-o",
+                        name, "inlined.c"], check=True, cwd=tmp_path)
+        subprocess.run(["objcopy", "--only-keep-debug", name, f"{name}.debug"], check=True,
+                       cwd=tmp_path)
+    subprocess.run(["dwz", "-m", "shared", "one.debug", "two.debug"], check=True, cwd=tmp_path)
+    program, shared = tmp_path / "one", tmp_path / "shared"
+    subprocess.run(["strip", program], check=True)
+    content = {build_id(program): (tmp_path / "one.debug").read_bytes()}
+    parts = {build_id(shared): shared.read_bytes()}
+    for file in "one.debug", "two.debug", "shared":
+        (tmp_path / file).unlink()
+    for has_parts in False, True:
+        with Server({**content, **(parts if has_parts else {})}) as server:
+            result = run(tmp_path, program, server.url)
+        assert result.folded.below("whole"), result.stderr
+        assert (result.folded.below("shared_part") > 0) == has_parts, result.folded.describe()
+        assert f"symbols of {'2 files' if has_parts else '1 file'} came" in result.stderr
+        shutil.rmtree(tmp_path / "cache")
+
+
 def test_another_files_symbols(tmp_path, files):
     program, _ = files
     other = compile_target("recursion.c", tmp_path, (*PLAIN, "-Wl,--build-id=sha1"))
