@@ -55,6 +55,8 @@ test_packages  := libcmocka-dev python3 python3-pytest python3-pytest-xdist g++ 
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
 	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc man-db golang-go musl-tools \
 	gdb valgrind linux-perf libc++abi1-14 liblua5.4-dev lua5.4 redis-tools tmux
+# A cluster on one machine, and what runs on it.
+job_packages := slurmctld slurmd slurm-client iproute2 openmpi-bin libopenmpi-dev mpich libmpich-dev
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	libcmocka-dev $(python_package) liblua5.4-dev $(faster_needs)
 
@@ -348,7 +350,8 @@ some = $(if $(ALL),,$(1))
 
 .PHONY: check
 check: ## install what the tests need, then run those that every change needs
-	@YES='$(YES)' tests/setup/packages.sh $(build_packages) $(test_packages)
+	@YES='$(YES)' tests/setup/packages.sh $(build_packages) $(test_packages) \
+		$(if $(ALL),$(job_packages))
 	+@MAKE='$(MAKE) WERROR=1' JOBS='$(jobs)' tests/setup/checks.sh $(check_parts)
 
 .PHONY: check-all
@@ -396,7 +399,7 @@ $(BUILD)/tests/linked/%: tests/unit/%.c tests/setup/tsan.c $(BUILD)/liblinked.a
 	$(Q)$(CC) $(base_cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< \
 		tests/setup/tsan.c $(BUILD)/liblinked.a $(LDFLAGS) -lcmocka -lpthread -ldl
 
-export_build = TEST_BUILD='$(abspath $(BUILD))'
+export_build = TEST_BUILD='$(abspath $(BUILD))' $(if $(ALL),TEST_ALL=1)
 .PHONY: check-e2e
 check-e2e: all examples ## run the end-to-end tests: flamerun over tests/targets
 	$(export_build) $(if $(SAN),TEST_SANITIZED=1) tests/setup/pytest.sh tests/e2e $(if $(SAN),$(call some,sanitized))

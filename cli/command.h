@@ -55,6 +55,12 @@ struct ending command_render(struct options *options, int argc, char **argv, int
 struct ending command_merge(struct options *options, int argc, char **argv, int index);
 struct ending command_top(struct options *options, int argc, char **argv, int index);
 
+/*
+ * Draw the job that ranks have gathered in @folder: what `flamerun merge` would. @options is
+ * finished; a picture that nobody named is job.svg in the folder. Reports.
+ */
+void command_draw_job(const struct options *options, const char *folder);
+
 /* Likewise: compare runs of two versions of a program, from files or by running both in turns. */
 struct ending command_diff(struct options *options, int argc, char **argv, int index);
 

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/formats/ranks.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
 #include "cli/stored.h"
@@ -33,12 +35,22 @@ static void rescue_stacks(const struct input *input, const struct picture_option
 	diag_fail(message, -EIO, "the stacks are in '%s'", path);
 }
 
+/* Of a job, how its ranks differ. */
+static void report_ranks(const struct ranks *ranks)
+{
+	char line[RANKS_TEXT_BYTES];
+
+	for (unsigned i = 0; ranks && ranks_line(ranks, i, line); i++)
+		diag_info("%s%s", i ? "  " : "", line);
+}
+
 static int write_stored(
 	const struct stored *stored, struct results *results, struct diag_message *message)
 {
 	struct results_written written;
 
 	results_write(results, stored->trees.shown, &stored->picture, true, &written);
+	report_ranks(stored->picture.ranks);
 	if (written.failed) {
 		rescue_stacks(&stored->input, &stored->picture, &written, message);
 		return -EIO; /* said already */
@@ -66,6 +78,24 @@ static int render_files(const struct options *options, const struct stored_files
 	stored_release(&stored);
 	results_free(results);
 	return error;
+}
+
+void command_draw_job(const struct options *options, const char *folder)
+{
+	const struct stored_files files = {.paths = &folder, .count = 1};
+	const struct options_row *row = options_find("output", strlen("output"));
+	struct options own = *options;
+	struct diag_message message = {0};
+	char path[PATH_MAX];
+
+	if (options_origin(options, row)->rank == OPTIONS_BUILT_IN) {
+		snprintf(path, sizeof(path), "%s/job.svg", folder);
+		own.outputs.item[0] = path;
+	}
+	if (render_files(&own, &files, &message) && message.text[0]) {
+		diag_report(&message);
+		diag_hint("to draw it: flamerun merge '%s' -o job.svg", folder);
+	}
 }
 
 static struct ending render_command(

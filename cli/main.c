@@ -57,13 +57,26 @@ static size_t find_reserved_word(const struct options *options, const char *word
 	return i;
 }
 
+/* A rank is a program that is started once; and only a job has ranks. */
+static int check_job(const struct options *options, struct diag_message *message)
+{
+	if (options->job && (options->pids || options->runs))
+		return diag_fail(message, -EINVAL, "--job is for one run of a program, not for %s",
+			options->pids ? "-p" : "--repeat");
+	if (options->job && options->live)
+		return diag_fail(message, -EINVAL, "--live shows one run, not the ranks of --job");
+	if (!options->job && picture_by_rank(options))
+		return diag_fail(message, -EINVAL, "--by rank and --by node are for --job");
+	return 0;
+}
+
 static struct ending run_program(struct options *options, char **argv)
 {
 	struct diag_message message = {0};
 
 	if (options_check_command(options, "a run", false, false, true, &message) ||
 		command_complete(options, &message) || drawing_check(options, &message) ||
-		picture_check_groups(options, false, &message))
+		picture_check_groups(options, false, &message) || check_job(options, &message))
 		return report_failure(&message);
 	if (options->runs || options->warmups || options->ignore_failure)
 		return command_repeat(options, argv);

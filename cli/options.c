@@ -68,7 +68,7 @@ const char *const *options_grounds(void)
 const char *const *options_groupings(void)
 {
 	static const char *const groupings[] = {"function", "process", "thread", "module", "line",
-		"file", NULL};
+		"file", "rank", "node", NULL};
 
 	return groupings;
 }

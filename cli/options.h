@@ -85,6 +85,7 @@ struct options {
 	uint32_t start_paused;
 	const char *jit; /* names of options_runtimes(), commas between */
 	const char *pids; /* "PID[,PID...]" to attach to, or NULL */
+	const char *job;  /* the folder in which ranks are gathered, or NULL */
 	uint32_t follow;
 	uint32_t outside;
 	uint32_t wall;

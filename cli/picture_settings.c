@@ -88,14 +88,20 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
+/* What processes and threads are elsewhere, nodes and ranks are in a job. */
 static bool by_process(const struct options *options)
 {
-	return has_word(options->by, "process");
+	return has_word(options->by, "process") || has_word(options->by, "node");
 }
 
 static bool by_thread(const struct options *options)
 {
-	return options->threads || has_word(options->by, "thread");
+	return options->threads || has_word(options->by, "thread") || has_word(options->by, "rank");
+}
+
+bool picture_by_rank(const struct options *options)
+{
+	return has_word(options->by, "rank") || has_word(options->by, "node");
 }
 
 bool picture_by_file(const struct options *options)

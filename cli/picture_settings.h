@@ -29,6 +29,9 @@ enum calltree_times picture_times(const struct options *options);
 /* Is there to be a root for each file? */
 bool picture_by_file(const struct options *options);
 
+/* Or one for each rank or node? Only a job has those. */
+bool picture_by_rank(const struct options *options);
+
 /*
  * Can a command group as @options (finished) want? @has_files: it has several. Returns 0, or
  * -EINVAL with @message filled.

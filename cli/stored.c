@@ -173,6 +173,7 @@ static void describe(struct stored *stored)
 	/* It is of the functions of all that was drawn. */
 	if (stored->trees.filtered == stored->trees.whole && stored->trees.times == facts->times)
 		picture->spread = facts->spread;
+	picture->ranks = facts->ranks;
 	picture_settings(&stored->options, picture);
 }
 

@@ -13,7 +13,7 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --sample-type --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --jit --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --job --jit --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
 			set i (math $i + 1)
 		else if contains -- "$word" render merge top diff
 			return 1
@@ -63,7 +63,7 @@ complete -c flamerun -n 'not __flamerun_program' -l ignore -x -d 'leave out the 
 complete -c flamerun -n 'not __flamerun_program' -l root -x -d 'begin stacks at the function that matches'
 complete -c flamerun -n 'not __flamerun_program' -l collapse-recursion -d 'show a function once on each stack'
 complete -c flamerun -n 'not __flamerun_program' -l no-collapse-recursion -d 'undo --collapse-recursion'
-complete -c flamerun -n 'not __flamerun_program' -l by -x -a 'function process thread module line file' -d 'boxes are lines or modules, or stand on their process, thread or file; commas between'
+complete -c flamerun -n 'not __flamerun_program' -l by -x -a 'function process thread module line file rank node' -d 'boxes are lines or modules, or stand on their process, thread or file; commas between'
 complete -c flamerun -n 'not __flamerun_program' -l inline -d 'boxes for inlined functions; --no-inline makes them part of what they stand in'
 complete -c flamerun -n 'not __flamerun_program' -l no-inline -d 'undo --inline'
 complete -c flamerun -n 'not __flamerun_program' -l source-map -x -d 'source files below OLD are below NEW'
@@ -96,6 +96,7 @@ complete -c flamerun -n 'not __flamerun_program' -s p -l pid -x -d 'sample runni
 complete -c flamerun -n 'not __flamerun_program' -s n -l repeat -x -d 'run the program so often, and draw all runs; of diff: two programs in turns'
 complete -c flamerun -n 'not __flamerun_program' -l warmup -x -d 'with --repeat: runs before those, which do not count'
 complete -c flamerun -n 'not __flamerun_program' -l ignore-failure -d 'with --repeat: go on when a run fails'
+complete -c flamerun -n 'not __flamerun_program' -l job -r -F -d 'this is a rank of srun or mpirun: gather all ranks in DIR, and draw them as one'
 complete -c flamerun -n 'not __flamerun_program' -l follow -d 'with -p: sample the children they start, too'
 complete -c flamerun -n 'not __flamerun_program' -l no-follow -d 'undo --follow'
 complete -c flamerun -n 'not __flamerun_program' -l outside -d 'sample from outside, by stopping threads, what could be sampled from inside'

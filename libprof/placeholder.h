@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names of files with gaps in them, for flamerun's outputs and the library's snapshots:
- *   %p pid   %h host name   %t time as YYYYmmdd-HHMMSS, local   %{VAR} environment   %% percent
+ *   %p pid   %h host name   %t time as YYYYmmdd-HHMMSS, local   %r rank in a parallel program, 0
+ *   without   %{VAR} environment   %% percent
  * A name is read once from left to right; what fills a gap is never looked at again.
  */
 #ifndef LIBPROF_PLACEHOLDER_H
@@ -22,7 +23,7 @@
 struct placeholder_values {
 	long pid;	  /* 0: not known yet, "%p" is left as it is */
 	time_t started_s; /* seconds since the epoch; calls tzset() first */
-	/* Fill host and variables only: the result is a pattern again, for the rest. */
+	/* Fill host, rank and variables only: the result is a pattern again, for the rest. */
 	int is_first_half;
 };
 
@@ -72,6 +73,19 @@ static inline void placeholder_put_time(struct placeholder_name *name, time_t st
 	placeholder_put_value(name, text);
 }
 
+/* As what starts the ranks has it, of several the one that is asked first. */
+static const char *const placeholder_ranks[] = {
+	"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+
+static inline void placeholder_put_rank(struct placeholder_name *name)
+{
+	const char *rank = NULL;
+
+	for (size_t i = 0; !rank && i < sizeof(placeholder_ranks) / sizeof(char *); i++)
+		rank = getenv(placeholder_ranks[i]);
+	placeholder_put_value(name, rank ? rank : "0");
+}
+
 /* @at is behind "%{". Returns how much of it belongs to the gap, or -errno. */
 static inline int placeholder_put_variable(struct placeholder_name *name, const char *at)
 {
@@ -118,6 +132,9 @@ static inline int placeholder_put_gap(
 		return 1;
 	case 't':
 		placeholder_put_time(name, values->started_s);
+		return 1;
+	case 'r':
+		placeholder_put_rank(name);
 		return 1;
 	case '{':
 		used = placeholder_put_variable(name, at + 1);

@@ -52,6 +52,7 @@ enum picture_verdict {
 };
 
 struct spread;
+struct ranks;
 
 struct picture_verdicts {
 	enum picture_verdict (*judge)(const struct calltree_frame *frame, void *context);
@@ -108,6 +109,7 @@ struct picture_options {
 	int knows_lost;
 	const struct picture_verdicts *verdicts; /* which colours boxes have; NULL: by palette */
 	const struct spread *spread; /* over the runs that the tree is of; NULL: not known */
+	const struct ranks *ranks; /* of the job that the tree is of; NULL: of none. For tables */
 	uint64_t duration_ns; /* of the run; 0: unknown */
 	const struct picture_mark *marks; /* in order of time */
 	uint32_t mark_count;

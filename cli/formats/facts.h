@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "cli/formats/ranks.h"
 #include "cli/symbols/demangle.h"
 #include "render/picture.h"
 #include "render/spread.h"
@@ -36,6 +37,7 @@ struct input_facts {
 	struct picture_mark *marks; /* owned, texts and all */
 	uint32_t mark_count;
 	struct spread *spread; /* over the runs that it has; owned; NULL: not known */
+	struct ranks *ranks;   /* of a job; owned; NULL: it is none */
 	/* How it was drawn, where it is a picture. */
 	bool has_view;
 	char palette[32];
@@ -53,7 +55,9 @@ static inline void input_facts_release(struct input_facts *facts)
 		free((char *)(uintptr_t)facts->marks[i].text);
 	free(facts->marks);
 	spread_free(facts->spread);
+	ranks_free(facts->ranks);
 	facts->spread = NULL;
+	facts->ranks = NULL;
 	facts->marks = NULL;
 	facts->mark_count = 0;
 }

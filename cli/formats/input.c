@@ -18,6 +18,8 @@
 #include "cli/formats/svg.h"
 #include "cli/formats/svg_columns.h"
 #include "cli/formats/whole.h"
+#include "cli/formats/job.h"
+#include "libprof/pprof/protobuf.h"
 
 /* Files for speedscope are JSON by other names, too: what they hold tells. */
 static bool may_hold_stacks(const struct format *format)
@@ -211,8 +213,16 @@ int input_read(struct input *input, const char *path, const struct input_request
 	struct diag_message *message)
 {
 	FILE *in;
-	int error = begin(input, path, message);
+	int error;
 
+	if (job_is(path))
+		return job_read(input, path,
+			request->sample_type &&
+					!strcmp(request->sample_type, PPROF_WAITING_TIME)
+				? CALLTREE_TIMES_WAITS
+				: CALLTREE_TIMES_CPU,
+			message);
+	error = begin(input, path, message);
 	if (!error && !may_hold_stacks(format_by_ending(path)))
 		error = refuse_picture(input, message);
 	if (!error)

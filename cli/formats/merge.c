@@ -238,6 +238,7 @@ static void begin_facts(struct merge *merge, const struct input *input)
 	sum->mark_count = 0;
 	sum->has_view = false;
 	sum->spread = NULL;
+	sum->ranks = NULL;
 	sum->empty[0] = '\0';
 	sum->other_name[0] = '\0';
 	merge->sum.path = merge->sum.name = input->name;

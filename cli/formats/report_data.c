@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/formats/quoted.h"
+#include "cli/formats/ranks.h"
 #include "render/spread.h"
 
 struct data_writer {
@@ -165,6 +166,59 @@ static void put_threads(struct data_writer *w, uint32_t limit)
 	fputs("],\n", w->out);
 }
 
+static void put_rank(struct data_writer *w, const struct ranks *ranks, uint32_t at)
+{
+	const struct ranks_one *one = &ranks->one[at];
+
+	fprintf(w->out, "%s\n    {\"rank\": %" PRIu32 ", \"node\": ", at ? "," : "", one->number);
+	put_text(w, ranks->nodes[one->node], SIZE_MAX);
+	fprintf(w->out,
+		", \"has_ended\": %s, \"status\": %" PRIu32 ", \"signal\": %" PRIu32
+		", \"is_unusual\": %s, \"duration_ns\": %" PRIu64 ", \"cpu\": %" PRIu64
+		", \"cpu_in_mpi\": %" PRIu64 ", \"waits\": %" PRIu64
+		", \"waits_in_mpi\": %" PRIu64 "}",
+		one->has_ended ? "true" : "false", one->status, one->signal,
+		one->is_unusual ? "true" : "false", one->duration_ns, one->cpu, one->cpu_in_mpi,
+		one->waits, one->waits_in_mpi);
+}
+
+/* Of a job: its ranks, and what each function weighs over them with all that it calls. */
+static void put_job(struct data_writer *w, uint32_t limit)
+{
+	const struct ranks *ranks = w->report->picture->ranks;
+	const struct ranking_rows *rows = &w->report->functions;
+	struct ranks_function function;
+	const char *comma = "";
+
+	if (!ranks)
+		return;
+	fprintf(w->out, "  \"job\": {\"size\": %" PRIu32 ", \"ranks\": [", ranks->size);
+	for (uint32_t i = 0; i < ranks->count; i++)
+		put_rank(w, ranks, i);
+	fputs("], \"functions\": [", w->out);
+	for (uint32_t i = 0; i < rows->count && (!limit || i < limit); i++) {
+		const struct calltree_frame *frame =
+			ranking_frame(&w->report->ranking, rows->at[i].function);
+
+		if (!ranks_find(ranks, frame, &function))
+			continue;
+		fprintf(w->out, "%s\n    {\"name\": ", comma);
+		comma = ",";
+		put_text(w, frame->name, SIZE_MAX);
+		fputs(", \"module\": ", w->out);
+		put_text(w, frame->module, SIZE_MAX);
+		fprintf(w->out,
+			", \"least\": %" PRIu64 ", \"least_rank\": %" PRIu32 ", \"mean\": %.3f"
+			", \"most\": %" PRIu64 ", \"most_rank\": %" PRIu32
+			", \"imbalance\": %.4f, \"is_chance\": %s}",
+			function.least, function.least_rank, ranks_mean(ranks, &function),
+			function.most, function.most_rank, ranks_imbalance(ranks, &function),
+			ranks_is_chance(ranks_mean(ranks, &function), function.most) ? "true"
+										    : "false");
+	}
+	fputs("]},\n", w->out);
+}
+
 static void put_waits(struct data_writer *w, uint32_t limit)
 {
 	const struct report *report = w->report;
@@ -279,6 +333,7 @@ int report_put_json(const struct report *report, FILE *out)
 	put_table(&w, "path", &report->ranking, &report->path, 0);
 	put_table(&w, "modules", &report->module_ranking, &report->modules, limit);
 	put_threads(&w, limit);
+	put_job(&w, limit);
 	if (report->request)
 		put_groups(&w, limit);
 	put_found(&w, limit);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/formats/ranks.h"
 #include "render/label.h"
 #include "render/spread.h"
 
@@ -282,6 +283,63 @@ static void put_uncertain(const struct text_writer *w)
 			fmin(50, 196 * sqrt(0.25 / all)));
 }
 
+/* ---- ranks of a job -------------------------------------------------------------------------- */
+
+static double rank_seconds(const struct text_writer *w, double weight)
+{
+	return weight * (double)w->report->picture->period_ns / NS_PER_S;
+}
+
+/* What chance alone would make of equal ranks has no rank to name. */
+static void put_rank_row(const struct text_writer *w, const struct ranking_row *row)
+{
+	const struct ranks *ranks = w->report->picture->ranks;
+	const struct calltree_frame *frame = ranking_frame(&w->report->ranking, row->function);
+	struct ranks_function function;
+	char most[32] = "chance";
+	double mean;
+
+	if (!ranks_find(ranks, frame, &function))
+		return;
+	mean = ranks_mean(ranks, &function);
+	if (!ranks_is_chance(mean, function.most))
+		snprintf(most, sizeof(most), "%" PRIu32, function.most_rank);
+	fprintf(w->out, "%8.2f  %8.2f  %8.2f  %8.0f %%  %8s  ",
+		rank_seconds(w, (double)function.least), rank_seconds(w, mean),
+		rank_seconds(w, (double)function.most), 100 * ranks_imbalance(ranks, &function),
+		most);
+	put_name(w, frame, 54);
+}
+
+/* By self those that compute, then those of MPI, which have others compute for them. */
+static void put_rank_rows(const struct text_writer *w)
+{
+	const struct ranking_rows *functions = &w->report->functions;
+	uint32_t of_mpi = 0;
+
+	fprintf(w->out, "%8s  %8s  %8s  %10s  %8s  %s\n", "min s", "mean s", "max s",
+		"imbalance", "rank", "functions with what they call, over ranks");
+	for (uint32_t i = 0; i < functions->count && i < w->rows; i++)
+		put_rank_row(w, &functions->at[i]);
+	for (uint32_t i = 0; i < functions->count && of_mpi < CALLER_ROWS; i++) {
+		const struct calltree_frame *frame =
+			ranking_frame(&w->report->ranking, functions->at[i].function);
+
+		if (i < w->rows || !ranks_is_mpi(frame->name))
+			continue;
+		put_rank_row(w, &functions->at[i]);
+		of_mpi++;
+	}
+}
+
+static void put_rank_lines(const struct text_writer *w)
+{
+	char line[RANKS_TEXT_BYTES], fitted[LABEL_BYTES];
+
+	for (unsigned i = 0; ranks_line(w->report->picture->ranks, i, line); i++)
+		fprintf(w->out, "%s\n", fit(fitted, line, columns_left(w, 0), LABEL_TEXT));
+}
+
 /* ---- a terminal ------------------------------------------------------------------------------ */
 
 static void put_head(const struct text_writer *w)
@@ -381,6 +439,12 @@ static int put_tables(const struct text_writer *w)
 	const struct report *report = w->report;
 	int error;
 
+	if (report->picture->ranks) {
+		putc('\n', w->out);
+		put_rank_lines(w);
+		putc('\n', w->out);
+		put_rank_rows(w);
+	}
 	putc('\n', w->out);
 	put_rows(w, &report->ranking, &report->functions, "functions by self");
 	putc('\n', w->out);
@@ -388,7 +452,8 @@ static int put_tables(const struct text_writer *w)
 	putc('\n', w->out);
 	put_rows(w, &report->module_ranking, &report->modules, "modules");
 	if (report->thread_count > 1) {
-		fprintf(w->out, "\n%7s  %10s  %s\n", "total", "", "threads");
+		fprintf(w->out, "\n%7s  %10s  %s\n", "total", "",
+			report->picture->ranks ? "ranks" : "threads");
 		put_threads(w);
 	}
 	if (report_waits(report)) {

@@ -12,6 +12,7 @@
 
 #include "cli/clock.h"
 #include "cli/diag.h"
+#include "cli/run/commit.h"
 #include "cli/options.h"
 #include "cli/outside/outside.h"
 #include "cli/picture_settings.h"
@@ -27,7 +28,6 @@
 #include "render/bytes.h"
 #include "render/label.h"
 
-#define TITLE_BYTES    160
 #define SUBTITLE_BYTES 256
 #define NS_PER_S       1000000000u
 
@@ -36,15 +36,16 @@
 #define ALL_UNTOLD  "no samples: no virtual machine told of its stacks"
 #define UNCONNECTED "no samples: flamerun's library did not start in this program"
 
-/* The command line as one line, cut to what a title can hold, not within a character of UTF-8. */
-static void join_words(char out[TITLE_BYTES], char *const *argv)
+/* Not cut within a character of UTF-8. */
+void drawing_title(char out[DRAWING_TITLE_BYTES], char *const *argv)
 {
-	size_t at = 0, cut = TITLE_BYTES - sizeof("...");
+	size_t at = 0, cut = DRAWING_TITLE_BYTES - sizeof("...");
 
 	out[0] = '\0';
-	for (; *argv && at < TITLE_BYTES; argv++)
-		at += (size_t)snprintf(out + at, TITLE_BYTES - at, "%s%s", at ? " " : "", *argv);
-	if (at >= TITLE_BYTES) {
+	for (; *argv && at < DRAWING_TITLE_BYTES; argv++)
+		at += (size_t)snprintf(
+			out + at, DRAWING_TITLE_BYTES - at, "%s%s", at ? " " : "", *argv);
+	if (at >= DRAWING_TITLE_BYTES) {
 		while (cut > 0 && (out[cut] & 0xc0) == 0x80)
 			cut--;
 		strcpy(out + cut, "...");
@@ -166,7 +167,7 @@ static unsigned draw_trees(const struct drawing *drawing, bool is_so_far,
 		.is_attached = options->pids != NULL,
 		.is_stopped = drawing->is_stopped,
 	};
-	char title[TITLE_BYTES], facts[SUBTITLE_BYTES], subtitle[PICTURE_SUBTITLE_BYTES];
+	char title[DRAWING_TITLE_BYTES], facts[SUBTITLE_BYTES], subtitle[PICTURE_SUBTITLE_BYTES];
 	char filters[PICTURE_FILTERS_BYTES];
 	struct accounting books;
 	struct picture_options picture = {
@@ -196,7 +197,7 @@ static unsigned draw_trees(const struct drawing *drawing, bool is_so_far,
 		.shows_waits = picture_times(options) != CALLTREE_TIMES_CPU,
 	};
 	summary.refusals = gather_refusals(drawing->gather);
-	join_words(title, drawing->words);
+	drawing_title(title, drawing->words);
 	/* Without memory for marks the picture has none. */
 	marks_make(summary.profile, &marks, &picture.mark_count);
 	picture.marks = marks;
@@ -268,6 +269,24 @@ void drawing_tree_release(struct drawing_tree *tree)
 	calltree_free(tree->tree);
 }
 
+/* Stacks that could not be committed are saved elsewhere, but for those that come again. */
+static void commit(const struct drawing *drawing, const struct calltree *tree, bool is_so_far)
+{
+	struct diag_message message = {0};
+	uint64_t period_ns = NS_PER_S / profile_rate_hz(gather_profile(drawing->gather));
+	struct picture_options picture = {.period_ns = period_ns, .time_name = CLOCK_NAME};
+	char path[PATH_MAX];
+	int error;
+
+	error = commit_put(drawing->commit, tree, period_ns,
+		drawing->ended_ns - drawing->started_ns, !is_so_far, &message);
+	if (error)
+		diag_report(&message);
+	if (error && !is_so_far && calltree_total(tree) &&
+		!results_rescue(tree, &picture, path, &message))
+		diag_error("the rank's stacks are in '%s'", path);
+}
+
 static unsigned draw(const struct drawing *drawing, bool is_so_far, struct diag_message *message)
 {
 	struct drawing_tree clock = {.tree = NULL}, machine = {.tree = NULL};
@@ -278,7 +297,9 @@ static unsigned draw(const struct drawing *drawing, bool is_so_far, struct diag_
 		error = drawing_tree_make(drawing, true, is_so_far, &machine, message);
 	if (error)
 		diag_report(message);
-	else
+	else if (drawing->commit)
+		commit(drawing, clock.tree, is_so_far);
+	if (!error && (!drawing->commit || drawing->options->level == DIAG_VERBOSE))
 		failed = draw_trees(drawing, is_so_far, &clock, &machine);
 	drawing_tree_release(&machine);
 	drawing_tree_release(&clock);
@@ -295,6 +316,13 @@ unsigned drawing_make(const struct drawing *drawing, const struct accounting_chi
 	diag_fail(&message, error, "cannot draw: %s", strerror(-error));
 	diag_report(&message);
 	return drawing->options->outputs.count;
+}
+
+void drawing_commit_so_far(const struct drawing *drawing)
+{
+	struct diag_message message = {0};
+
+	draw(drawing, true, &message);
 }
 
 unsigned drawing_make_so_far(const struct drawing *drawing)

@@ -18,6 +18,7 @@
 #include "cli/profile/naming.h"
 
 struct accounting_child;
+struct commit;
 struct gather;
 struct results;
 
@@ -42,7 +43,13 @@ struct drawing {
 	bool still_runs; /* the program, while the picture is drawn */
 	bool is_stopped; /* what was attached to, from beginning to end */
 	bool is_part;	 /* of something that looks after the outputs */
+	struct commit *commit; /* of a rank: it goes into its node's file */
 };
+
+#define DRAWING_TITLE_BYTES 160
+
+/* The command line @words (NULL at the end) as one line, cut to what a title can hold. */
+void drawing_title(char out[DRAWING_TITLE_BYTES], char *const *words);
 
 /* Time of one kind: what a clock counted, or what virtual machines told. */
 struct drawing_tree {
@@ -67,8 +74,13 @@ void drawing_tree_release(struct drawing_tree *tree); /* all zero is fine */
 unsigned drawing_make_so_far(const struct drawing *drawing);
 
 /*
- * End the gathering, name, draw, report. @child is what the kernel says of the program, NULL
- * while it still runs.
+ * Commit what was gathered so far, of a rank; the gathering goes on. Reports what went wrong.
+ */
+void drawing_commit_so_far(const struct drawing *drawing);
+
+/*
+ * End the gathering, name, draw or commit, report. @child is what the kernel says of the program,
+ * NULL while it still runs.
  * Returns how many outputs could not be written; all of them when there was nothing to write.
  */
 unsigned drawing_make(const struct drawing *drawing, const struct accounting_child *child);

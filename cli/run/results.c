@@ -40,7 +40,7 @@ static int refuse_gap(int error, const char *pattern, const char *at, struct dia
 	if (*at == '{')
 		return diag_fail(message, error, "'%%{%.64s' names no variable", at + 1);
 	diag_fail(message, error, "'%%%.1s' means nothing in the name of an output", at);
-	diag_fail_hint(message, "%%p %%h %%t %%{VAR} are filled in, %%%% is a percent sign");
+	diag_fail_hint(message, "%%p %%h %%t %%r %%{VAR} are filled in, %%%% is a percent sign");
 	return error;
 }
 

@@ -17,6 +17,7 @@
 #include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/gather/channel.h"
+#include "cli/run/commit.h"
 #include "cli/outside/outside.h"
 #include "cli/run/advice.h"
 #include "cli/run/drawing.h"
@@ -33,8 +34,20 @@
 #define DESCENDANTS_MS	100
 #define HOLD_FROM_FILES 64
 
+/*
+ * What a rank has is committed when it has run so long, then whenever it has run twice as long or
+ * the most has passed: a node that dies takes no more than that with it, and a long run is named a
+ * few times.
+ */
+#define COMMIT_FIRST_NS 10000000000u
+#define COMMIT_MOST_NS	300000000000u
+
 struct run {
 	const struct options *options;
+	struct options own; /* those of a rank */
+	struct place place;
+	char title[DRAWING_TITLE_BYTES];
+	struct commit *commit; /* NULL: not one of a job's ranks */
 	char **argv;
 	struct preflight program;
 	struct library library;
@@ -47,6 +60,7 @@ struct run {
 	struct drawing so_far;
 	uint64_t started_ns;
 	uint64_t ended_ns; /* the program's end, or the deadline */
+	uint64_t deadline_ns, commit_ns; /* the two that may come before it; 0: none */
 	time_t started_wall_s;
 	bool drawn;
 	unsigned unwritten; /* outputs */
@@ -104,6 +118,18 @@ static void check_memory(struct preflight *program, const char *name, uint32_t r
 		(unsigned long long)limit.rlim_cur / 1024);
 }
 
+/* The one line that says that there is no job. */
+static int open_commit(struct run *run, struct diag_message *message)
+{
+	place_find(&run->place);
+	if (!run->place.launcher) {
+		diag_info("--job: neither srun nor mpirun started this: it is the only rank");
+		run->place.size = 1;
+	}
+	drawing_title(run->title, run->argv);
+	return commit_open(&run->commit, run->options->job, &run->place, run->title, message);
+}
+
 /* Everything that can be refused. Returns 0, or the exit status with @message filled. */
 static int prepare_run(struct run *run, struct diag_message *message)
 {
@@ -125,6 +151,8 @@ static int prepare_run(struct run *run, struct diag_message *message)
 		diag_info("another flamerun is running this one: '%s' will be in this one's "
 			  "picture only",
 			run->argv[0]);
+	if (options->job && open_commit(run, message))
+		return COMMAND_FAILED;
 	if (open_gather(run, message) || (options->live && live_open(&run->live, true, message)))
 		return COMMAND_FAILED;
 	return 0;
@@ -151,6 +179,16 @@ static int attach_child(void *context, pid_t child, struct diag_message *message
 	return gather_attach(context, child, true, message);
 }
 
+/* Whichever comes first. */
+static void set_deadline(struct run *run)
+{
+	uint64_t first = run->deadline_ns;
+
+	if (run->commit_ns && (!first || run->commit_ns < first))
+		first = run->commit_ns;
+	run->watch.deadline_ns = first;
+}
+
 /* Returns 0, or the exit status with @message filled. */
 static int start_program(struct run *run, struct diag_message *message)
 {
@@ -174,7 +212,10 @@ static int start_program(struct run *run, struct diag_message *message)
 	run->started_ns = clock_now_ns();
 	run->started_wall_s = time(NULL);
 	if (run->options->duration_ns)
-		run->watch.deadline_ns = run->started_ns + run->options->duration_ns;
+		run->deadline_ns = run->started_ns + run->options->duration_ns;
+	if (run->commit)
+		run->commit_ns = run->started_ns + COMMIT_FIRST_NS;
+	set_deadline(run);
 	run->watch.doorbell = signals_catch();
 	if (run->watch.doorbell < 0) {
 		diag_fail(message, run->watch.doorbell, "cannot catch signals: %s",
@@ -212,6 +253,7 @@ static struct drawing drawing_of(const struct run *run)
 		.ended_ns = run->ended_ns,
 		.started_wall_s = run->started_wall_s,
 		.is_part = run->figures != NULL,
+		.commit = run->commit,
 	};
 }
 
@@ -237,6 +279,19 @@ static void begin_live(struct run *run)
 	run->watch.live = run->live;
 }
 
+/* What the rank has so far; and when it is looked at next. */
+static void commit_so_far(struct run *run)
+{
+	struct drawing drawing = drawing_of(run);
+	uint64_t ran_ns = run->ended_ns - run->started_ns;
+
+	drawing.still_runs = true;
+	drawing_commit_so_far(&drawing);
+	run->commit_ns =
+		clock_now_ns() + (ran_ns < COMMIT_MOST_NS ? ran_ns : COMMIT_MOST_NS);
+	set_deadline(run);
+}
+
 static void watch_run(struct run *run)
 {
 	unsigned still;
@@ -244,7 +299,12 @@ static void watch_run(struct run *run)
 	begin_live(run);
 	while (watch_child(&run->watch) == WATCH_DEADLINE) {
 		run->ended_ns = clock_now_ns();
+		if (!run->deadline_ns || run->ended_ns < run->deadline_ns) {
+			commit_so_far(run);
+			continue;
+		}
 		draw_run(run, NULL);
+		run->deadline_ns = run->commit_ns = 0;
 		diag_info("'%s' goes on, unsampled", run->argv[0]);
 		run->watch.gather = NULL;
 		run->watch.deadline_ns = 0;
@@ -252,13 +312,16 @@ static void watch_run(struct run *run)
 	if (run->drawn)
 		return;
 	run->ended_ns = clock_now_ns();
+	if (run->commit)
+		commit_set_end(run->commit, run->watch.wait_status);
 	live_end(run->live);
 	still = watch_descendants(&run->watch, DESCENDANTS_MS);
 	if (still)
 		diag_info("%u process%s it started still run%s and will not be profiled further",
 			still, still == 1 ? "" : "es", still == 1 ? "s" : "");
 	draw_run(run, &run->watch.used);
-	advise_outputs(run->argv);
+	if (!run->commit)
+		advise_outputs(run->argv);
 }
 
 static struct ending ending_of(int wait_status)
@@ -285,6 +348,12 @@ struct ending command_run(const struct options *options, char **argv, struct run
 	struct diag_message message = {0};
 	struct ending ending = {0};
 
+	if (options->job) {
+		run.own = *options;
+		run.own.outputs.count = 0;
+		run.own.open = 0;
+		run.options = &run.own;
+	}
 	ending.status = prepare_run(&run, &message);
 	if (!ending.status)
 		ending.status = start_program(&run, &message);
@@ -296,6 +365,9 @@ struct ending command_run(const struct options *options, char **argv, struct run
 		if (figures)
 			fill_figures(figures, &run);
 	}
+	if (run.commit && commit_is_last(run.commit))
+		command_draw_job(options, options->job);
+	commit_free(run.commit);
 	if (run.held_program >= 0)
 		close(run.held_program);
 	live_free(run.live);

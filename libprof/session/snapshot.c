@@ -213,7 +213,7 @@ static int set_output(
 			(int)strcspn(at + 1, "}"), at + 1);
 	if (error == -EINVAL)
 		return set_error(error_text, error,
-			"output: '%%%.64s' is none of %%p %%h %%t %%{VAR} %%%%", at);
+			"output: '%%%.64s' is none of %%p %%h %%t %%r %%{VAR} %%%%", at);
 	if (!error && *pattern != '/')
 		error = absolute_path(out->folder, "");
 	if (error)

@@ -152,7 +152,7 @@ def test_render_counts_what_it_cannot_parse(run, tmp_path):
     (["render"], "render wants a file of stacks: folded, or of pprof, speedscope, perf or flamerun"),
     (["render", "a", "b"], "render takes one file, not also 'b'"),
     (["render", "none.folded"], "cannot open 'none.folded': No such file or directory"),
-    (["render", "."], "cannot read '.': Is a directory"),
+    (["render", "."], "no files of a job's nodes in '.'"),
     (["render", "noise"], "noise:1: a NUL byte, where \"outer;inner weight\" was expected"),
     (["render", "words"], "words:1: not \"outer;inner weight\""),
     (["render", "empty", "-r", "9"], "--rate means nothing to render: it runs no program"),

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Launchers in the order in which they are asked: what one started by another says is nearer. An
+ * mpirun within an allocation of Slurm starts its daemons by srun, and ranks inherit what that said
+ * of the daemon.
+ */
+#include "cli/run/place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libprof/placeholder.h"
+
+#define SLURM_RANK "SLURM_PROCID"
+#define SLURM_SIZE "SLURM_STEP_NUM_TASKS"
+
+static const struct {
+	const char *name, *size, *job; /* variables that say how many there are, of what */
+} launchers[] = {
+	{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"},
+	{"PMIx", NULL, "PMIX_NAMESPACE"},
+	{"mpirun", "PMI_SIZE", NULL},
+	{"srun", SLURM_SIZE, NULL},
+};
+
+_Static_assert(sizeof(launchers) / sizeof(launchers[0]) ==
+		       sizeof(placeholder_ranks) / sizeof(placeholder_ranks[0]),
+	"each has a variable with its rank");
+
+/* A whole number in the environment; false where there is none. */
+static bool read_number(const char *name, uint32_t *number)
+{
+	const char *text = name ? getenv(name) : NULL;
+	unsigned long value;
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || *end || value > UINT32_MAX)
+		return false;
+	*number = (uint32_t)value;
+	return true;
+}
+
+/* It becomes a file's name, and no hidden one. */
+static void name_node(struct place *place, const char *name)
+{
+	snprintf(place->node, sizeof(place->node), "%s", name);
+	for (char *at = place->node; *at; at++)
+		if (*at == '/' || (at == place->node && *at == '.'))
+			*at = '_';
+	if (!*place->node)
+		strcpy(place->node, "localhost");
+}
+
+static void name_job(struct place *place, const char *variable)
+{
+	const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
+	const char *own = variable ? getenv(variable) : NULL;
+
+	if (own && *own)
+		snprintf(place->job, sizeof(place->job), "%s", own);
+	else if (job && *job)
+		snprintf(place->job, sizeof(place->job), "%s%s%s", job, step ? "." : "",
+			step ? step : "");
+}
+
+/* What Slurm says of a task, if it is this one and not what started it. */
+static uint32_t slurm_size(uint32_t rank)
+{
+	uint32_t task, size;
+
+	return read_number(SLURM_RANK, &task) && task == rank && read_number(SLURM_SIZE, &size)
+		       ? size
+		       : 0;
+}
+
+void place_find(struct place *place)
+{
+	const char *node = getenv("SLURMD_NODENAME");
+	char host[HOST_NAME_MAX + 1] = "";
+
+	*place = (struct place){.launcher = NULL};
+	gethostname(host, sizeof(host) - 1);
+	/* Several of Slurm's nodes may be one machine. */
+	name_node(place, node && *node ? node : host);
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
+		if (!read_number(placeholder_ranks[i], &place->rank))
+			continue;
+		place->launcher = launchers[i].name;
+		if (!read_number(launchers[i].size, &place->size))
+			place->size = slurm_size(place->rank);
+		name_job(place, launchers[i].job);
+		return;
+	}
+}
