@@ -170,13 +170,14 @@ async function start(svg, profile, background) {
 	selection.describe();
 	await address.restore(true);
 	listenToWindow(viewer);
+	const shownActions = () => state.functions ? tableActions : actions;
 	/** @param {number} node @param {{x: number, y: number}} place */
 	const openMenu = (node, place) => {
 		if (node < 0)
 			return;
 		selection.leave();
 		selection.select(node);
-		menu.open(`What to do with ${nodeName(state, node)}`, linesFor(navigator, node, actions), place);
+		menu.open(`What to do with ${nodeName(state, node)}`, linesFor(navigator, node, shownActions()), place);
 	};
 	listenToGestures(viewer, selection, navigator, openMenu);
 	for (const times of TIMES)
@@ -242,7 +243,7 @@ async function start(svg, profile, background) {
 		colors: () => legend.toggle(),
 		...comparing,
 		strip: () => strip.toggle(),
-		help: () => openHelp(sheet, state, state.functions ? tableActions : actions),
+		help: () => openHelp(sheet, state, shownActions()),
 		marks: () => state.stretches.length ? showMarks().catch(navigator.tellUnread)
 			: toast.show('No marks in here'),
 	};
@@ -251,6 +252,10 @@ async function start(svg, profile, background) {
 	const choose = () => {
 		const frames = navigator.chosenFrames();
 		selection.selected = frames ? navigator.heaviestOf(frames) : -1;
+	};
+	tableActions.hotPath = async () => {
+		await actions.graph();
+		navigator.openHotPath();
 	};
 	for (const name of ['sandwich', 'lines', 'copyName', 'copyStack', 'copyTree'])
 		tableActions[name] = () => {
@@ -264,7 +269,7 @@ async function start(svg, profile, background) {
 		openMenu(selection.selected, place);
 	};
 	tableActions.menu = () => table.onMenu(table.place);
-	listenToKeysAndButtons(page, sheet, menu, () => state.functions ? tableActions : actions);
+	listenToKeysAndButtons(page, sheet, menu, shownActions);
 	viewer.release();
 	performance.mark('flamerun');
 	Object.defineProperty(window, 'flamerun', {value: facts(viewer, selection)});

@@ -28,8 +28,11 @@ export class Menu {
 		/** @type {any} what had the focus */
 		this.before = null;
 		page.ui.addEventListener('pointerdown', (/** @type {any} */ event) => {
-			if (!this.list?.contains(event.target))
+			if (this.list && !this.list.contains(event.target)) {
+				// A browser takes the focus away for what cannot have it, but not before.
 				this.close();
+				setTimeout(() => document.activeElement?.closest('.flamerun') || this.restoreFocus());
+			}
 		});
 	}
 
@@ -79,12 +82,16 @@ export class Menu {
 
 	/** The focus goes back to where it was, if that is anywhere. */
 	close() {
-		const {ui, canvas} = this.page;
 		const had = this.list?.contains(document.activeElement);
 		this.list?.remove();
 		this.list = null;
 		if (had)
-			(ui.contains(this.before) ? this.before : canvas).focus({preventScroll: true});
+			this.restoreFocus();
+	}
+
+	restoreFocus() {
+		const {ui, canvas} = this.page;
+		(ui.contains(this.before) ? this.before : canvas).focus({preventScroll: true});
 	}
 }
 
@@ -111,7 +118,7 @@ export function linesFor(navigator, node, actions) {
 		text: filter.terms.some(one => one.kind === kind) ? off : on,
 		act: () => navigator.toggleTerm(term(kind))});
 	return [
-		...node > 0 ? [{text: 'Zoom in', act: () => navigator.zoom(node)},
+		...node > 0 ? [{text: state.functions ? 'Show in the graph' : 'Zoom in', act: actions.zoom},
 			{text: 'Callers and callees', act: actions.sandwich}] : [],
 		{text: 'Hot path', act: actions.hotPath},
 		...name ? [null, add('Only stacks with it', 'focus', name),

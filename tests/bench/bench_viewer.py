@@ -6,11 +6,11 @@
 # searches the same words; of flamerun's also while one turns the wheel and the graph round. Each
 # side has a browser of its own, in turns. Prints; asserts nothing.
 #
-# usage: bench_viewer.py [-r ROUNDS] [-k FOLDER] [-s SIDE,...] [STACKS...]     BUILD: the build folder
+# usage: bench_viewer.py [-r ROUNDS] [-z ZOOMS] [-k FOLDER] [-s SIDE,...] [STACKS...]
 # STACKS are numbers of nodes to make up, NODES:SAMPLES for as many samples with times, files of
 # folded stacks, or pictures of flamerun's; the second and the last have no peers. What is made is
 # kept in FOLDER, so that another call measures at once; --prepare makes it and measures nothing.
-# Peers that are not here are left out, and said to be:
+# Peers that are not here are left out, and said to be; BUILD: the build folder
 # BASELINE        another flamerun
 # FLAMEGRAPH      flamegraph.pl
 # ASYNC_PROFILER  classes or jar of its converter
@@ -249,7 +249,7 @@ def size_of(*files):
 
 def flamerun_side(who, program, folder, stacks):
     picture = folder / f"{who}-{stacks.stem}.svg"
-    if not picture.exists() or who == "flamerun":
+    if not picture.exists() or picture.stat().st_mtime < pathlib.Path(program).stat().st_mtime:
         subprocess.run([program, "render", "-q", "--no-config", stacks, "-o", picture], check=True)
     return Side(who, picture.name, size_of(picture), "flamerun")
 
@@ -465,10 +465,10 @@ def measure_once(side, url, measured, steps, facts):
         measure_frames(browser, tab, side.kind, measured, steps, facts)
 
 
-def measure(sides, url, rounds, facts):
+def measure(sides, url, rounds, zooms, facts):
     """In turns, so that a noisy machine hits all alike."""
     measured = {side.who: Measured() for side in sides}
-    each = 3 * -(-ZOOMS // (3 * rounds))
+    each = 3 * -(-zooms // (3 * rounds))
     steps = facts["steps"]
     for turn in range(rounds):
         for side in sides:
@@ -524,6 +524,7 @@ def prepare(folder, wanted, who):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("-r", "--rounds", type=int, default=5)
+    parser.add_argument("-z", "--zooms", type=int, default=ZOOMS)
     parser.add_argument("-k", "--keep", type=pathlib.Path)
     parser.add_argument("-s", "--sides")
     parser.add_argument("--prepare", action="store_true")
@@ -544,7 +545,7 @@ def main():
             for picture in [true, *(folder / one.path for one in sides if one.kind == "flamerun")]:
                 print_bytes(picture)
             if not options.prepare:
-                measure(sides, url, options.rounds, facts)
+                measure(sides, url, options.rounds, options.zooms, facts)
 
 
 if __name__ == "__main__":

@@ -248,6 +248,22 @@ def test_a_menu_gives_the_row_its_focus_back(viewer):
     viewer.wait("document.activeElement.getAttribute('role') === 'row'")
     press(viewer, "End")
     assert active(viewer) == ["start", "true"]
+    press(viewer, "x")
+    viewer.pointer(640, 740, click=True)
+    viewer.wait("document.activeElement && document.activeElement.getAttribute('role') === 'row'")
+    assert active(viewer) == ["start", "true"]
+
+
+@pytest.mark.parametrize("item", ["Show in the graph", "Hot path"])
+def test_what_a_menu_shows_in_the_graph_is_seen(viewer, item):
+    open_table(viewer)
+    press(viewer, "ArrowRight", "Home", "ArrowDown", "x")
+    assert active(viewer)[0] == "button"
+    viewer.run("[...document.querySelectorAll('.menu button')]"
+               ".find(one => one.innerText === arguments[0]).click()", item)
+    wait_for(viewer, "graph")
+    viewer.wait("flamerun.selected === arguments[0]".replace(
+        "arguments[0]", "'Compile'" if item.startswith("Show") else "'strcmp'"))
 
 
 PRINTED = """
