@@ -86,8 +86,9 @@ void bytes_xml(struct bytes *bytes, const char *text)
 
 void bytes_dense(struct bytes *bytes, const uint8_t *data, size_t length)
 {
-	static const char digits[] = "!\"#$%'()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"
-				     "abcdefghijklmnopqrstuvwxyz{|}~";
+	static const char digits[] =
+		"!\"#$%'()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"
+		"abcdefghijklmnopqrstuvwxyz{|}~";
 	uint32_t bits = 0;
 	unsigned have = 0, column = 0;
 

@@ -30,9 +30,10 @@ void bytes_xml(struct bytes *bytes, const char *text);
 
 /*
  * Bytes as text that XML takes as it stands, 8 % less of it than base64 would be, with line ends.
- * Digits are the 91 printed characters that are neither markup nor a space, in their order. Bits, the
- * lowest of each byte first, are taken 13 at a time, or 14 where the lower 13 are less than 89: such
- * a number is two digits, the lower one first. One is enough for the last 7 bits if they are below 91.
+ * Digits are the 91 printed characters that are neither markup nor a space, in their order. Bits,
+ * the lowest of each byte first, are taken 13 at a time, or 14 where the lower 13 are less than 89:
+ * such a number is two digits, the lower one first. One is enough for the last 7 bits if they are
+ * below 91.
  */
 void bytes_dense(struct bytes *bytes, const uint8_t *data, size_t length);
 
