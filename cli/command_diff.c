@@ -82,15 +82,26 @@ static int check_files(
 	return 0;
 }
 
+/* Does what stands between programs stand before "--"? To be asked where something is wrong. */
+static bool is_misplaced(char **argv)
+{
+	while (*argv && strcmp(*argv, "--") && strcmp(*argv, BETWEEN_PROGRAMS))
+		argv++;
+	return *argv && !strcmp(*argv, BETWEEN_PROGRAMS);
+}
+
 /* Files and options may be mixed, "--" being what stands between versions. */
 static int parse_words(struct request *request, struct options *options, int argc, char **argv,
 	int index, struct diag_message *message)
 {
 	bool has_dashes = false;
-	int error;
+	int error, first = index;
 
 	for (;;) {
 		error = options_parse(options, argc, argv, &index, message);
+		if (error && is_misplaced(argv + first))
+			return refuse_words(message, BETWEEN_PROGRAMS
+				" stands between two programs, which stand behind -n N --");
 		if (error || options->action != OPTIONS_RUN)
 			return error;
 		if (options->ended_by_dashes) {
@@ -283,10 +294,15 @@ static int write_picture(const struct options *options, struct results *results,
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+static bool is_given(const struct options *options, const char *name)
+{
+	return options_origin(options, options_find(name, strlen(name)))->rank ==
+	       OPTIONS_COMMAND_LINE;
+}
+
 static bool has_outputs(const struct options *options)
 {
-	return options_origin(options, options_find("output", strlen("output")))->rank ==
-	       OPTIONS_COMMAND_LINE;
+	return is_given(options, "output");
 }
 
 static bool writes_to_stdout(const struct options *options)
@@ -370,6 +386,11 @@ static int check_diff(const struct options *options, bool runs, struct diag_mess
 {
 	int error = options_check_command(options, "diff", false, true, runs, message);
 
+	/* A variable of a script that is not set must not let everything pass. */
+	if (!error && is_given(options, "fail-over") && !options->fail_over.count)
+		error = diag_fail(message, -EINVAL, "--fail-over wants PERCENT or REGEX=PERCENT");
+	if (!error && is_given(options, "open") && options->open && !has_outputs(options))
+		error = diag_fail(message, -EINVAL, "nothing to open: diff draws with -o FILE.svg");
 	if (!error && options->pids)
 		error = diag_fail(
 			message, -EINVAL, "diff -n runs programs, and samples none that run");

@@ -85,6 +85,8 @@ static int merge_files(struct input *out, const struct options *options,
 
 		error = input_read(&input, files->paths[i], &request, message);
 		if (!error)
+			input_report_empty(&input);
+		if (!error)
 			error = merge_add(&merge, &input,
 				picture_by_file(options) ? input.name : NULL, message);
 		input_release(&input);
@@ -190,6 +192,8 @@ int stored_read(struct stored *stored, const struct options *options,
 		error = merge_files(&stored->input, options, files, message);
 	if (error)
 		return error;
+	if (files->count == 1)
+		input_report_empty(&stored->input);
 	apply_view(&stored->options, &stored->input.facts);
 	if (!is_turned)
 		stored->options.reverse = 0;

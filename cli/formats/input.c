@@ -30,7 +30,7 @@ static bool may_hold_stacks(const struct format *format)
 /* A picture's lines of text would be taken for stacks wherever they end in a number. */
 static int refuse_picture(const struct input *input, struct diag_message *message)
 {
-	diag_fail(message, -EINVAL, "render draws stacks, which '%s' does not hold", input->path);
+	diag_fail(message, -EINVAL, "'%s' holds no stacks", input->path);
 	diag_fail_hint(message,
 		"write them beside the picture: flamerun -o run.svg -o run.folded -- program");
 	return -EINVAL;
@@ -170,7 +170,10 @@ static void report(const struct input *input, const struct input_request *reques
 	if (calltree_total(input->other) && !request->sample_type)
 		diag_info("'%s' has time of another kind as well: --sample-type %s draws it",
 			input->name, input->facts.other_name);
-	/* As flamerun itself writes it when a program was too short. */
+}
+
+void input_report_empty(const struct input *input)
+{
 	if (!calltree_total(input->tree))
 		diag_info("'%s' %s: nothing is in the picture", input->name,
 			input->bad.stacks ? "has only counts of 0" : "is empty");

@@ -24,7 +24,7 @@ struct input {
 
 /*
  * Read @path (borrowed as long as @input) as @request (borrowed) wants it. Lines that are no
- * stacks, an empty file, and time of another kind are reported.
+ * stacks, and time of another kind are reported.
  * Returns 0 with finished trees, or -errno with @message filled. To be released in any case.
  */
 int input_read(struct input *input, const char *path, const struct input_request *request,
@@ -36,6 +36,9 @@ int input_read(struct input *input, const char *path, const struct input_request
  */
 int input_read_versions(
 	struct input inputs[FOLDED_VERSIONS], const char *path, struct diag_message *message);
+
+/* Tell that it has no stacks, as flamerun itself writes it when a program was too short. */
+void input_report_empty(const struct input *input);
 
 void input_release(struct input *input);
 

@@ -225,7 +225,7 @@ def test_every_cut_is_refused(run, tmp_path):
 def test_other_json_is_named(run, tmp_path):
     (tmp_path / "in.json").write_text('{"a": [1, 2]}\n')
     result = run("render", "in.json", "-o", "x.svg")
-    assert result.stderr.startswith("flamerun: render draws stacks, which 'in.json' does not hold")
+    assert result.stderr.startswith("flamerun: 'in.json' holds no stacks")
     (tmp_path / "in.json").rename(tmp_path / "in")
     result = run("render", "in", "-o", "x.svg")
     assert result.stderr.startswith("flamerun: in:1: JSON, where ")
