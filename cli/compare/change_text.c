@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/formats/quoted.h"
 #include "render/label.h"
 
 #define AMOUNT_BYTES 32
@@ -123,11 +124,15 @@ static void put_runs(const struct changes *changes, FILE *out)
 			part(expm1(program->high), high),
 			program->is_told ? "" : ", may be chance");
 	fputc('\n', out);
-	fprintf(out, "all functions alike: %s", part(changes->common, more));
-	if (changes->common_low < changes->common_high)
+	if (sides->has_factors)
+		fprintf(out, "all functions alike: %s", part(changes->common, more));
+	else
+		fputs("too few functions to tell what all have in common\n", out);
+	if (sides->has_factors && changes->common_low < changes->common_high)
 		fprintf(out, " (%s to %s)", part(changes->common_low, low),
 			part(changes->common_high, high));
-	fputs(", which is left out of what follows\n", out);
+	if (sides->has_factors)
+		fputs(", which is left out of what follows\n", out);
 	if (is_one_each(changes))
 		fputs("one run each: only large changes can be told\n", out);
 }
@@ -194,20 +199,6 @@ int change_text_put(const struct changes *changes, uint32_t limit, FILE *out)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void put_text(const char *text, FILE *out)
-{
-	char clean[LABEL_BYTES];
-
-	label_clean(clean, sizeof(clean), text);
-	fputc('"', out);
-	for (const char *at = clean; *at; at++) {
-		if (*at == '"' || *at == '\\')
-			fputc('\\', out);
-		fputc(*at, out);
-	}
-	fputc('"', out);
-}
-
 /* JSON has no infinity. */
 static void put_number(const char *name, double number, FILE *out)
 {
@@ -237,6 +228,7 @@ int change_text_put_json(const struct changes *changes, uint32_t limit, FILE *ou
 	const struct sides *sides = changes->sides;
 	const struct change *program = find_program(changes);
 	size_t rows = 0;
+	int error = 0;
 
 	errno = 0;
 	fprintf(out, "{\"version\": %d, \"old_runs\": %u, \"new_runs\": %u",
@@ -253,19 +245,23 @@ int change_text_put_json(const struct changes *changes, uint32_t limit, FILE *ou
 		put_change(program, out);
 	}
 	fputs(",\n\"changes\": [", out);
-	for (size_t i = 0; i < changes->count; i++) {
+	for (size_t i = 0; !error && i < changes->count; i++) {
 		const struct change *change = &changes->at[i];
+		const char *name = change_text_name(changes, change);
 
 		if (change == program || (limit && rows == limit))
 			continue;
 		fputs(rows++ ? ",\n{\"name\": " : "\n{\"name\": ", out);
-		put_text(change_text_name(changes, change), out);
+		error = quoted_put(out, name, SIZE_MAX, QUOTED_JSON);
 		fputs(", \"module\": ", out);
-		put_text(ranking_frame(&sides->ranking, change->function)->module, out);
+		if (!error)
+			error = quoted_put(out,
+				ranking_frame(&sides->ranking, change->function)->module, SIZE_MAX,
+				QUOTED_JSON);
 		fprintf(out, ", \"of\": \"%s\", \"named\": %s", change->is_self ? "self" : "total",
 			change->is_named ? "true" : "false");
 		put_change(change, out);
 	}
 	fputs("\n]}\n", out);
-	return end_writing(out);
+	return error ? error : end_writing(out);
 }

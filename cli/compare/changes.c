@@ -63,16 +63,10 @@ static void find_program(struct changes *changes)
 {
 	const struct sides *sides = changes->sides;
 	unsigned new_runs = sides->runs - sides->old_runs;
-	double *none = calloc(sides->runs, sizeof(*none)), mean[2] = {0, 0}, squares = 0, half;
-	struct shift_counts counts = {.at = sides->run_samples,
-		.functions = 1,
-		.runs = sides->runs,
-		.old_runs = sides->old_runs,
-		.log_factors = none};
+	double mean[2] = {0, 0}, squares = 0, half;
 
-	if (none)
-		add_change(changes, PROGRAM, false, shift_alone(&counts));
-	free(none);
+	add_change(changes, PROGRAM, false,
+		shift_alone(sides->run_samples, sides->runs, sides->old_runs));
 	for (unsigned run = 0; run < sides->runs; run++) {
 		bool is_new = run >= sides->old_runs;
 
@@ -83,9 +77,9 @@ static void find_program(struct changes *changes)
 	}
 	for (unsigned run = 0; run < sides->runs; run++)
 		squares += pow(sides->log_factors[run] - mean[run >= sides->old_runs], 2);
-	changes->common = expm1(mean[1] - mean[0]);
+	changes->common = sides->has_factors ? expm1(mean[1] - mean[0]) : NAN;
 	changes->common_low = changes->common_high = changes->common;
-	if (sides->runs < 3)
+	if (sides->runs < 3 || !sides->has_factors)
 		return;
 	half = student_quantile(SHIFTS_ALPHA, sides->runs - 2.0) *
 	       sqrt(squares / (sides->runs - 2) * (1.0 / sides->old_runs + 1.0 / new_runs));
@@ -93,38 +87,64 @@ static void find_program(struct changes *changes)
 	changes->common_high = expm1(mean[1] - mean[0] + half);
 }
 
-static int find_shifts(struct changes *changes)
+static struct shift_counts counts_of(const struct sides *sides, bool is_self)
 {
-	const struct sides *sides = changes->sides;
-	uint32_t functions = sides->ranking.functions;
-	struct shift *self = calloc((size_t)functions + 1, sizeof(*self));
-	struct shift *total = calloc((size_t)functions + 1, sizeof(*total));
-	struct shift_counts counts = {.at = sides->self,
-		.functions = functions,
+	double dispersion = is_self ? CHANGES_SELF_DISPERSION : CHANGES_TOTAL_DISPERSION;
+
+	return (struct shift_counts){.at = is_self ? sides->self : sides->total,
+		.functions = sides->ranking.functions,
 		.runs = sides->runs,
 		.old_runs = sides->old_runs,
 		.log_factors = sides->log_factors,
-		.total = sides->samples,
-		.one_run_dispersion = CHANGES_SELF_DISPERSION};
-	struct shift_trend trends[2];
-	int error = self && total ? shifts_find(&counts, self, &trends[0]) : -ENOMEM;
+		.sizes = sides->run_samples,
+		.grains = sides->grains,
+		.one_run_dispersion =
+			dispersion * (sides->has_waits ? CHANGES_LOOK_DISPERSION : 1)};
+}
 
-	counts.at = sides->total;
-	counts.one_run_dispersion = CHANGES_TOTAL_DISPERSION;
-	if (!error)
-		error = shifts_find(&counts, total, &trends[1]);
-	for (uint32_t i = 0; !error && i < functions; i++) {
-		add_change(changes, i, true, self[i]);
-		if (!is_leaf(sides, i))
-			add_change(changes, i, false, total[i]);
+/* Functions by themselves, or with what they call. Returns 0 or -ENOMEM. */
+static int find_shifts_of(
+	struct changes *changes, bool is_self, struct shift *shifts, struct shift_trend *trend)
+{
+	const struct sides *sides = changes->sides;
+	struct shift_counts counts = counts_of(sides, is_self);
+	int error = shifts_find(&counts, shifts, trend);
+
+	for (uint32_t i = 0; !error && i < counts.functions; i++)
+		if (is_self || !is_leaf(sides, i))
+			add_change(changes, i, is_self, shifts[i]);
+	return error;
+}
+
+static int find_shifts(struct changes *changes)
+{
+	const struct sides *sides = changes->sides;
+	struct shift_trend trends[2];
+	struct shift *shifts[2] = {NULL, NULL};
+	int error = 0;
+
+	for (int is_self = 0; !error && is_self < 2; is_self++) {
+		shifts[is_self] =
+			calloc((size_t)sides->ranking.functions + 1, sizeof(struct shift));
+		error = shifts[is_self] ? find_shifts_of(changes, is_self, shifts[is_self],
+						  &trends[is_self])
+					: -ENOMEM;
 	}
-	for (int i = 0; !error && i < 2; i++)
+	changes->detectable = changes->count ? 0 : INFINITY;
+	for (int is_self = 0; !error && changes->count && is_self < 2; is_self++) {
+		struct shift_counts counts = counts_of(sides, is_self);
+		double level = SHIFTS_ALPHA / (double)changes->count;
+
 		changes->detectable = fmax(changes->detectable,
-			shift_detectable(&trends[i], &counts,
-				CHANGES_USUAL_SHARE * sides->samples / sides->runs,
-				SHIFTS_ALPHA / (double)(changes->count ? changes->count : 1)));
-	free(self);
-	free(total);
+			shift_detectable(&trends[is_self], &counts, CHANGES_USUAL_SHARE, level));
+		changes->most_points = fmax(
+			changes->most_points, 100 *
+						      shifts_bound_light(&trends[is_self], &counts,
+							      shifts[is_self], level) /
+						      changes->old_samples);
+	}
+	free(shifts[0]);
+	free(shifts[1]);
 	return error;
 }
 
@@ -151,7 +171,9 @@ static int tell_apart(struct changes *changes)
 			change->is_told ? level[i] : SHIFTS_ALPHA / (double)changes->count,
 			&change->low, &change->high);
 		change->points = 100 * (shift->new_mean - shift->old_mean) / changes->old_samples;
-		if (change->is_told || shift->old_mean > CHANGES_MOST_SHARE * changes->old_samples)
+		if (change->is_told ||
+			(!change->is_self &&
+				shift->old_mean > CHANGES_MOST_SHARE * changes->old_samples))
 			continue;
 		most = fmax(fabs(expm1(change->low)), fabs(expm1(change->high)));
 		changes->most_points = fmax(changes->most_points,

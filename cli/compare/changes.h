@@ -22,6 +22,9 @@
 #define CHANGES_SELF_DISPERSION	 2.0
 #define CHANGES_TOTAL_DISPERSION 8.0
 
+/* And times as many where waits are counted: so many samples is one look at who waits. */
+#define CHANGES_LOOK_DISPERSION 5.0
+
 /* Of which the smallest change that would have been seen is told: of so much of the program. */
 #define CHANGES_USUAL_SHARE 0.1
 
@@ -43,7 +46,10 @@ struct changes {
 	struct change *at; /* the named ones first, those that moved most first */
 	size_t count, told, named;
 	double old_samples; /* a run, beside the factors */
-	/* Part by which all functions changed alike; its interval of 95 %, equal: not known. */
+	/*
+	 * Part by which all functions changed alike, NAN: too few tell; its interval of 95 %,
+	 * equal: not known.
+	 */
 	double common, common_low, common_high;
 	double most_points;    /* no other function moved by more; INFINITY: not known */
 	double detectable;     /* part by which the usual share would have had to change */

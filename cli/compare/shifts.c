@@ -2,10 +2,14 @@
 /*
  * Half a sample is added to each count: a function that one side does not have weighs less than
  * any, rather than nothing, and its change is a number.
+ *
+ * Runs of different length or rate know of a function as much as they have samples of it: each
+ * counts by what it should have if nothing changed, as limma's voom has it.
  */
 #include "cli/compare/shifts.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,13 +27,16 @@
 #define FACTOR_PART    0.25
 #define CAP_ROUNDS     8
 
+/* Of two that move apart nobody knows which of them did; of three, two may agree. */
+#define FACTOR_FUNCTIONS 3
+
 /*
  * What changed with less chance than this, by itself, has no say in the factors: even a median
  * moves a little towards it, and all other functions would seem to move the other way.
  */
 #define FACTOR_CHANCE 0.01
 
-/* Floors of the trend that are tried: none, then powers of ten, four each. */
+/* Floors of the trend that are tried: none, and powers of ten, four each. */
 #define FLOOR_STEPS 25
 #define FLOOR_FIRST -6.0
 #define FLOOR_STEP  0.25
@@ -92,49 +99,84 @@ static void cap_weights(struct ratio *ratios, size_t count)
 	}
 }
 
-static double pooled(const struct shift_counts *counts, size_t function)
+static double factor_weight(double samples)
+{
+	return 1 / (1 / samples + 1 / FACTOR_SAMPLES);
+}
+
+static double sum_of(const double *of, unsigned first, unsigned end)
 {
 	double sum = 0;
 
-	for (unsigned run = 0; run < counts->runs; run++)
-		sum += counts->at[function * counts->runs + run];
+	for (unsigned run = first; run < end; run++)
+		sum += of[run];
 	return sum;
-}
-
-static double factor_weight(double mean)
-{
-	return 1 / (1 / mean + 1 / FACTOR_SAMPLES);
-}
-
-static bool is_heavy(const struct shift_counts *counts, double sum)
-{
-	return sum >= SHIFTS_LEAST_SAMPLES && sum >= SHIFTS_LEAST_SHARE * counts->total;
 }
 
 /* ---- one function ---------------------------------------------------------------------------- */
 
-/* What its counts tell by themselves. */
+/* What it has of all, both sides alike: sides may be of very different size. */
+static double share_of(const struct shift_counts *counts, size_t function)
+{
+	const double *at = counts->at + function * counts->runs;
+	unsigned old = counts->old_runs, runs = counts->runs;
+
+	return sum_of(at, 0, old) / sum_of(counts->sizes, 0, old) / 2 +
+	       sum_of(at, old, runs) / sum_of(counts->sizes, old, runs) / 2;
+}
+
+/* Samples that @run should have of what has @share of all. */
+static double expected(const struct shift_counts *counts, double share, unsigned run)
+{
+	return share * counts->sizes[run] / counts->grains[run];
+}
+
+static bool is_heavy(const struct shift_counts *counts, double share)
+{
+	double samples[2] = {0, 0};
+
+	for (unsigned run = 0; run < counts->runs; run++)
+		samples[run >= counts->old_runs] += expected(counts, share, run);
+	return share >= SHIFTS_LEAST_SHARE && samples[0] >= SHIFTS_LEAST_SAMPLES &&
+	       samples[1] >= SHIFTS_LEAST_SAMPLES;
+}
+
+/* How much is known of each side of what has @share of all, by what its runs should have. */
+static void know_sides(
+	const struct shift_counts *counts, double share, double floor, double known[2])
+{
+	known[0] = known[1] = 0;
+	for (unsigned run = 0; run < counts->runs; run++)
+		known[run >= counts->old_runs] +=
+			1 / (1 / (expected(counts, share, run) + HALF) + floor);
+}
+
+/* What a function's counts tell by themselves. */
 struct observed {
 	double mean[2];	 /* of logarithms, old and new */
-	double variance; /* over the runs of a side; 0 where each has one */
+	double known[2]; /* how much of each */
+	double variance; /* over the runs of a side, of what is known by 1; 0 where each has one */
 };
 
-static struct observed observe(const struct shift_counts *counts, size_t function)
+static struct observed observe(const struct shift_counts *counts, size_t function, double floor)
 {
-	const unsigned sizes[2] = {counts->old_runs, counts->runs - counts->old_runs};
-	struct observed observed = {{0, 0}, 0};
+	double share = share_of(counts, function);
+	struct observed observed = {.variance = 0};
 
+	know_sides(counts, share, floor, observed.known);
 	for (int pass = 0; pass < 2; pass++)
 		for (unsigned run = 0; run < counts->runs; run++) {
 			int side = run >= counts->old_runs;
-			double y = log(counts->at[function * counts->runs + run] + HALF) -
+			double known = 1 / (1 / (expected(counts, share, run) + HALF) + floor);
+			double y = log(counts->at[function * counts->runs + run] +
+					   HALF * counts->grains[run]) -
 				   counts->log_factors[run];
 
 			if (!pass)
-				observed.mean[side] += y / sizes[side];
+				observed.mean[side] += y * known / observed.known[side];
 			else
-				observed.variance +=
-					(y - observed.mean[side]) * (y - observed.mean[side]);
+				observed.variance += known * (y - observed.mean[side]) *
+						     (y - observed.mean[side]);
 		}
 	if (counts->runs > 2)
 		observed.variance /= counts->runs - 2;
@@ -152,58 +194,82 @@ static double mean_of_side(const struct shift_counts *counts, size_t function, i
 	return sum / (end - first);
 }
 
-/* The variance of a difference of means, of runs that vary by 1. */
-static double unit_variance(const struct shift_counts *counts)
+/* Of the difference of means, where runs vary by @variance. */
+static double error_of(const double known[2], double variance)
 {
-	return 1.0 / counts->old_runs + 1.0 / (counts->runs - counts->old_runs);
-}
-
-static void test_shift(const struct shift_counts *counts, struct shift *shift, double variance)
-{
-	shift->is_tested = true;
-	shift->error = sqrt(variance * unit_variance(counts));
-	shift->p = student_tails(shift->change / shift->error, shift->df);
+	return sqrt(variance * (1 / known[0] + 1 / known[1]));
 }
 
 /* ---- factors --------------------------------------------------------------------------------- */
 
-static struct ratio ratio_of(double count, double mean)
+/* What some functions have in all runs, and in one. */
+struct counted {
+	double share, sum, count;
+};
+
+/* Of it in @run to what it should be, beside how large the run is. */
+static struct ratio ratio_of(
+	const struct shift_counts *counts, const struct counted *of, double pieces, unsigned run)
 {
-	return (struct ratio){log((count + HALF) / (mean + HALF)), factor_weight(mean)};
+	double half = HALF * counts->grains[run];
+	double size = counts->sizes[run] / sum_of(counts->sizes, 0, counts->runs);
+
+	return (struct ratio){log((of->count / pieces + half) / (of->sum / pieces * size + half)),
+		factor_weight(expected(counts, of->share / pieces, run))};
+}
+
+/* Those of @run into @ratios. Returns how many. */
+static size_t find_ratios(
+	const struct shift_counts *counts, const bool *left_out, unsigned run, struct ratio *ratios)
+{
+	struct counted light = {0, 0, 0};
+	double heaviest = 0;
+	size_t used = 0;
+
+	for (size_t i = 0; i < counts->functions; i++) {
+		const double *at = counts->at + i * counts->runs;
+		struct counted one = {share_of(counts, i), sum_of(at, 0, counts->runs), at[run]};
+
+		if (!is_heavy(counts, one.share)) {
+			light.share += one.share;
+			light.sum += one.sum;
+			light.count += one.count;
+			heaviest = fmax(heaviest, one.share);
+		} else if (!left_out[i]) {
+			ratios[used++] = ratio_of(counts, &one, 1, run);
+		}
+	}
+	if (is_heavy(counts, light.share)) {
+		int pieces = (int)fmin(floor(light.share / heaviest), FACTOR_FUNCTIONS);
+
+		for (int i = 0; i < pieces; i++)
+			ratios[used++] = ratio_of(counts, &light, pieces, run);
+	}
+	return used;
 }
 
 /*
- * The factors of functions that are not @left_out; those too light to be looked at are one.
- * Returns 0 or -ENOMEM.
+ * The factors of functions that are not @left_out; those too light to be looked at are one, or
+ * several where it takes as many to weigh as much. Returns how many these are, or -ENOMEM.
  */
 static int find_factors(
 	const struct shift_counts *counts, const bool *left_out, double *log_factors)
 {
-	struct ratio *ratios = calloc(counts->functions + 2, sizeof(*ratios));
+	struct ratio *ratios = calloc(counts->functions + FACTOR_FUNCTIONS, sizeof(*ratios));
+	double size = sum_of(counts->sizes, 0, counts->runs) / counts->runs;
+	size_t used = 0;
 
 	if (!ratios)
 		return -ENOMEM;
 	for (unsigned run = 0; run < counts->runs; run++) {
-		double light_sum = 0, light = 0;
-		size_t used = 0;
-
-		for (size_t i = 0; i < counts->functions; i++) {
-			double sum = pooled(counts, i), count = counts->at[i * counts->runs + run];
-
-			if (!is_heavy(counts, sum)) {
-				light_sum += sum;
-				light += count;
-			} else if (!left_out[i]) {
-				ratios[used++] = ratio_of(count, sum / counts->runs);
-			}
-		}
-		if (is_heavy(counts, light_sum))
-			ratios[used++] = ratio_of(light, light_sum / counts->runs);
+		used = find_ratios(counts, left_out, run, ratios);
 		cap_weights(ratios, used);
-		log_factors[run] = weighted_median(ratios, used);
+		if (counts->sizes[run] > 0)
+			log_factors[run] =
+				weighted_median(ratios, used) + log(counts->sizes[run] / size);
 	}
 	free(ratios);
-	return 0;
+	return used < INT_MAX ? (int)used : INT_MAX;
 }
 
 /* Leave out what seems to have changed by itself, unless that is most. Returns whether any is. */
@@ -212,11 +278,12 @@ static bool leave_out_changed(const struct shift_counts *counts, bool *left_out)
 	double df = counts->runs - 2.0, all = 0, out = 0;
 
 	for (size_t i = 0; counts->runs > 2 && i < counts->functions; i++) {
-		double sum = pooled(counts, i), weight = factor_weight(sum / counts->runs);
-		struct observed observed = observe(counts, i);
-		double error = sqrt(observed.variance * unit_variance(counts));
+		double share = share_of(counts, i),
+		       weight = factor_weight(share * counts->sizes[0]);
+		struct observed observed = observe(counts, i, 0);
+		double error = error_of(observed.known, observed.variance);
 
-		if (!is_heavy(counts, sum))
+		if (!is_heavy(counts, share))
 			continue;
 		all += weight;
 		left_out[i] = error > 0 &&
@@ -231,179 +298,189 @@ int shifts_normalise(const struct shift_counts *counts, double *log_factors)
 {
 	struct shift_counts seen = *counts;
 	bool *left_out = calloc(counts->functions + 1, sizeof(*left_out));
-	int error = left_out ? find_factors(counts, left_out, log_factors) : -ENOMEM;
+	int used = left_out ? find_factors(counts, left_out, log_factors) : -ENOMEM;
+	bool is_known = used >= FACTOR_FUNCTIONS;
 
 	seen.log_factors = log_factors;
-	if (!error && leave_out_changed(&seen, left_out))
-		error = find_factors(counts, left_out, log_factors);
+	if (is_known && leave_out_changed(&seen, left_out))
+		used = find_factors(counts, left_out, log_factors);
+	for (unsigned run = 0; !is_known && run < counts->runs; run++)
+		log_factors[run] = 0;
 	free(left_out);
-	return error;
+	return used < 0 ? used : is_known;
 }
 
 /* ---- the trend ------------------------------------------------------------------------------- */
 
-/* A tested function: samples a run, and the variance of their logarithm. */
-struct point {
-	double count, variance;
+/* The variances of tested functions, for one floor; and their logarithms' mean and variance. */
+struct variances {
+	double *at;
+	size_t count;
+	double least; /* what a smaller one is taken for */
+	double mean, spread;
 };
 
-static double trend_at(double count, double floor)
+/* Returns 0 or -ENOMEM. */
+static int find_least(struct variances *variances)
 {
-	return 1 / (count + HALF) + floor;
-}
-
-/*
- * Mean and variance over functions of the logarithm of how their variances are to the trend of
- * @floor.
- */
-static void log_residuals(const struct point *points, size_t count, double floor, double least,
-	double *mean, double *variance)
-{
-	double sum = 0, squares = 0;
-
-	for (size_t i = 0; i < count; i++)
-		sum += log(fmax(points[i].variance, least) / trend_at(points[i].count, floor));
-	*mean = sum / (double)count;
-	for (size_t i = 0; i < count; i++) {
-		double rest =
-			log(fmax(points[i].variance, least) / trend_at(points[i].count, floor)) -
-			*mean;
-
-		squares += rest * rest;
-	}
-	*variance = squares / (double)(count - 1);
-}
-
-static double median_variance(const struct point *points, size_t count)
-{
-	struct ratio *sorted = calloc(count + 1, sizeof(*sorted));
-	double median;
+	struct ratio *sorted = calloc(variances->count + 1, sizeof(*sorted));
 
 	if (!sorted)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		sorted[i] = (struct ratio){points[i].variance, 1};
-	median = weighted_median(sorted, count);
+		return -ENOMEM;
+	for (size_t i = 0; i < variances->count; i++)
+		sorted[i] = (struct ratio){variances->at[i], 1};
+	variances->least = LEAST_VARIANCE * weighted_median(sorted, variances->count);
 	free(sorted);
-	return median;
+	return 0;
+}
+
+/* Returns 0, also where they have no logarithms, or -ENOMEM. */
+static int find_variances(const struct shift_counts *counts, const struct shift *shifts,
+	double floor, struct variances *variances)
+{
+	variances->count = 0;
+	for (size_t i = 0; i < counts->functions; i++)
+		if (shifts[i].is_tested)
+			variances->at[variances->count++] = observe(counts, i, floor).variance;
+	if (find_least(variances))
+		return -ENOMEM;
+	variances->mean = variances->spread = 0;
+	for (size_t i = 0; i < variances->count; i++) {
+		variances->at[i] = fmax(variances->at[i], variances->least);
+		variances->mean += log(variances->at[i]) / (double)variances->count;
+	}
+	for (size_t i = 0; i < variances->count; i++)
+		variances->spread += pow(log(variances->at[i]) - variances->mean, 2) /
+				     ((double)variances->count - 1);
+	return 0;
+}
+
+/* The floor with which variances lie along the trend best. Returns 0 or -ENOMEM. */
+static int find_floor(const struct shift_counts *counts, const struct shift *shifts,
+	struct variances *variances, double *best_floor)
+{
+	double best = INFINITY;
+
+	for (int step = 0; step < FLOOR_STEPS; step++) {
+		double floor = pow(10, FLOOR_FIRST + FLOOR_STEP * step);
+
+		if (find_variances(counts, shifts, floor, variances))
+			return -ENOMEM;
+		if (variances->spread < best * (1 - 1e-9)) {
+			best = variances->spread;
+			*best_floor = floor;
+		}
+	}
+	if (find_variances(counts, shifts, 0, variances))
+		return -ENOMEM;
+	if (variances->spread <= best)
+		*best_floor = 0;
+	return find_variances(counts, shifts, *best_floor, variances);
 }
 
 /*
- * The floor with which variances lie along the trend best; then scale and prior degrees of freedom
- * as Smyth has them (section 6.2): logarithms of variances are spread by what each function's own
- * degrees of freedom make of it, and what is more is how functions differ.
+ * Scale and prior degrees of freedom as Smyth has them (section 6.2): logarithms of variances are
+ * spread by what each function's own degrees of freedom make of it, and what is more is how
+ * functions differ.
  */
-static int fit_trend(const struct point *points, size_t count, struct shift_trend *trend)
+static void fit_prior(const struct variances *variances, struct shift_trend *trend)
 {
-	double least = median_variance(points, count) * LEAST_VARIANCE, mean, spread,
-	       best = INFINITY;
+	double mean = variances->mean + log(trend->df / 2) - student_digamma(trend->df / 2);
+	double spread = variances->spread - student_trigamma(trend->df / 2);
 
-	if (least < 0)
-		return -ENOMEM;
-	trend->pooled_df = trend->df * (double)count;
-	if (count < TREND_FUNCTIONS || least <= 0) {
-		trend->prior_df = 0;
-		trend->scale = 1;
-		return 0;
-	}
-	for (int step = -1; step < FLOOR_STEPS; step++) {
-		double floor = step < 0 ? 0 : pow(10, FLOOR_FIRST + FLOOR_STEP * step);
-
-		log_residuals(points, count, floor, least, &mean, &spread);
-		if (spread < best * (1 - 1e-9)) {
-			best = spread;
-			trend->floor = floor;
-		}
-	}
-	log_residuals(points, count, trend->floor, least, &mean, &spread);
-	mean += log(trend->df / 2) - student_digamma(trend->df / 2);
-	spread -= student_trigamma(trend->df / 2);
 	if (spread > 0) {
 		trend->prior_df = 2 * student_trigamma_inverse(spread);
 		trend->scale =
 			exp(mean + student_digamma(trend->prior_df / 2) - log(trend->prior_df / 2));
 		trend->prior_df = fmin(trend->prior_df, PRIOR_TIMES * trend->df);
-		return 0;
+		return;
 	}
 	trend->prior_df = PRIOR_TIMES * trend->df;
 	trend->scale = 0;
-	for (size_t i = 0; i < count; i++)
-		trend->scale += fmax(points[i].variance, least) /
-				trend_at(points[i].count, trend->floor) / (double)count;
-	return 0;
+	for (size_t i = 0; i < variances->count; i++)
+		trend->scale += variances->at[i] / (double)variances->count;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int fit_trend(
+	const struct shift_counts *counts, const struct shift *shifts, struct shift_trend *trend)
+{
+	struct variances variances = {.at = calloc(counts->functions + 1, sizeof(*variances.at))};
+	int error = variances.at ? find_variances(counts, shifts, 0, &variances) : -ENOMEM;
+
+	trend->pooled_df = trend->df * (double)variances.count;
+	trend->scale = 1;
+	trend->prior_df = 0;
+	if (!error && variances.least <= 0) {
+		/* Runs that do not differ tell nothing of how they do: as tosses of a coin. */
+		trend->prior_df = PRIOR_TIMES * trend->df;
+	} else if (!error && variances.count < TREND_FUNCTIONS) {
+		trend->scale = exp(variances.mean);
+	} else if (!error) {
+		error = find_floor(counts, shifts, &variances, &trend->floor);
+		if (!error)
+			fit_prior(&variances, trend);
+	}
+	free(variances.at);
+	return error;
 }
 
 /* What a function's @variance is taken for, and the degrees of freedom of that. */
-static double moderate(const struct shift_trend *trend, double variance, double count, double *df)
+static double moderate(const struct shift_trend *trend, double variance, double *df)
 {
-	double prior = trend->scale * trend_at(count, trend->floor);
-
 	*df = fmin(trend->df + trend->prior_df, trend->pooled_df);
 	if (isinf(trend->prior_df)) /* one run on each side */
-		return prior;
-	return fmax(
-		(trend->df * variance + trend->prior_df * prior) / (trend->df + trend->prior_df),
-		prior * LEAST_VARIANCE);
-}
-
-static int fit_points(
-	const struct shift_counts *counts, const struct shift *shifts, struct shift_trend *trend)
-{
-	struct point *points = calloc(counts->functions + 1, sizeof(*points));
-	size_t used = 0;
-	int error;
-
-	if (!points)
-		return -ENOMEM;
-	for (size_t i = 0; i < counts->functions; i++)
-		if (shifts[i].is_tested)
-			points[used++] = (struct point){
-				pooled(counts, i) / counts->runs, observe(counts, i).variance};
-	error = fit_trend(points, used, trend);
-	free(points);
-	return error;
+		return trend->scale;
+	return fmax((trend->df * variance + trend->prior_df * trend->scale) /
+			    (trend->df + trend->prior_df),
+		trend->scale * LEAST_VARIANCE);
 }
 
 int shifts_find(const struct shift_counts *counts, struct shift *shifts, struct shift_trend *trend)
 {
 	*trend = (struct shift_trend){
 		counts->one_run_dispersion, 0, INFINITY, counts->runs - 2.0, INFINITY};
-	for (size_t i = 0; i < counts->functions; i++) {
-		struct observed observed = observe(counts, i);
-
+	for (size_t i = 0; i < counts->functions; i++)
 		shifts[i] = (struct shift){
-			.is_tested = is_heavy(counts, pooled(counts, i)),
+			.is_tested = is_heavy(counts, share_of(counts, i)),
 			.old_mean = mean_of_side(counts, i, 0),
 			.new_mean = mean_of_side(counts, i, 1),
-			.change = observed.mean[1] - observed.mean[0],
 		};
-	}
-	if (counts->runs > 2 && fit_points(counts, shifts, trend))
+	if (counts->runs > 2 && fit_trend(counts, shifts, trend))
 		return -ENOMEM;
 	for (size_t i = 0; i < counts->functions; i++) {
-		double variance;
+		struct observed observed = observe(counts, i, trend->floor);
+		struct shift *shift = &shifts[i];
 
-		if (!shifts[i].is_tested)
+		if (!shift->is_tested)
 			continue;
-		variance = moderate(trend, observe(counts, i).variance,
-			pooled(counts, i) / counts->runs, &shifts[i].df);
-		test_shift(counts, &shifts[i], variance);
+		shift->change = observed.mean[1] - observed.mean[0];
+		shift->error =
+			error_of(observed.known, moderate(trend, observed.variance, &shift->df));
+		shift->p = student_tails(shift->change / shift->error, shift->df);
 	}
 	return 0;
 }
 
-struct shift shift_alone(const struct shift_counts *counts)
+struct shift shift_alone(const double *counts, unsigned runs, unsigned old_runs)
 {
-	struct observed observed = observe(counts, 0);
-	struct shift shift = {
-		.old_mean = mean_of_side(counts, 0, 0),
-		.new_mean = mean_of_side(counts, 0, 1),
-		.change = observed.mean[1] - observed.mean[0],
-		.df = counts->runs - 2.0,
-	};
+	const double known[2] = {old_runs, runs - old_runs};
+	struct shift shift = {.df = runs - 2.0};
+	double means[2] = {0, 0}, squares = 0;
 
-	if (counts->runs > 2 && observed.variance > 0)
-		test_shift(counts, &shift, observed.variance);
+	for (unsigned run = 0; run < runs; run++) {
+		means[run >= old_runs] += log(counts[run] + HALF) / known[run >= old_runs];
+		*(run < old_runs ? &shift.old_mean : &shift.new_mean) +=
+			counts[run] / known[run >= old_runs];
+	}
+	for (unsigned run = 0; run < runs; run++)
+		squares += pow(log(counts[run] + HALF) - means[run >= old_runs], 2);
+	shift.change = means[1] - means[0];
+	shift.is_tested = squares > 0 && runs > 2;
+	if (!shift.is_tested)
+		return shift;
+	shift.error = error_of(known, squares / shift.df);
+	shift.p = student_tails(shift.change / shift.error, shift.df);
 	return shift;
 }
 
@@ -455,12 +532,39 @@ void shift_interval(const struct shift *shift, double level, double *low, double
 #define POWER_TAILS 0.4
 
 double shift_detectable(const struct shift_trend *trend, const struct shift_counts *counts,
-	double count, double level)
+	double share, double level)
 {
-	double prior = trend->scale * trend_at(count, trend->floor), df;
-	double error = sqrt(moderate(trend, prior, count, &df) * unit_variance(counts));
+	double known[2], df, error;
 
+	know_sides(counts, share, trend->floor, known);
+	error = error_of(known, moderate(trend, trend->scale, &df));
 	if (df <= 0)
 		return INFINITY;
 	return expm1((student_quantile(level, df) + student_quantile(POWER_TAILS, df)) * error);
+}
+
+/* Logarithms of so few mean nothing: their difference itself varies as its samples do. */
+double shifts_bound_light(const struct shift_trend *trend, const struct shift_counts *counts,
+	const struct shift *shifts, double level)
+{
+	double unit = 0, most = 0, df, times;
+	double scale = moderate(trend, trend->scale, &df);
+
+	if (df <= 0)
+		return INFINITY;
+	times = student_quantile(level, df);
+	for (unsigned run = 0; run < counts->runs; run++) {
+		double runs =
+			run < counts->old_runs ? counts->old_runs : counts->runs - counts->old_runs;
+
+		unit += scale * counts->grains[run] / exp(counts->log_factors[run]) / (runs * runs);
+	}
+	for (size_t i = 0; i < counts->functions; i++) {
+		double old = shifts[i].old_mean, new = shifts[i].new_mean;
+
+		if (!shifts[i].is_tested && old + new > 0)
+			most = fmax(most,
+				fabs(new - old) + times * sqrt(unit * ((old + new) / 2 + HALF)));
+	}
+	return most;
 }

@@ -21,8 +21,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Functions are looked at by what they weigh in all runs together, whatever side that is on. */
-#define SHIFTS_LEAST_SAMPLES 50.0
+/*
+ * Functions are looked at by what they weigh on both sides together: they should have so many
+ * samples on either, if nothing changed, and such a share.
+ */
+#define SHIFTS_LEAST_SAMPLES 25.0
 #define SHIFTS_LEAST_SHARE   0.002
 
 /* Chance of one false alarm or more in a whole comparison. */
@@ -34,7 +37,8 @@ struct shift_counts {
 	size_t functions;
 	unsigned runs, old_runs;
 	const double *log_factors; /* [run], see shifts_normalise() */
-	double total;		   /* samples in all runs */
+	const double *sizes;	   /* [run]: what it has of all of them */
+	const double *grains;	   /* [run]: what a sample of it counts, of whatever rate it is */
 	/*
 	 * Where each side has one run nobody knows how much runs vary: so many times what tosses of
 	 * a coin do.
@@ -42,7 +46,7 @@ struct shift_counts {
 	double one_run_dispersion;
 };
 
-/* How counts vary over runs: of a function of count n by scale * (1 / n + floor). */
+/* How counts vary over runs: one that should be of n samples by scale * (1 / n + floor). */
 struct shift_trend {
 	double scale, floor;
 	double prior_df; /* how much that is worth beside what a function shows, whose are ... */
@@ -62,7 +66,8 @@ struct shift {
 /*
  * The logarithm of each run's factor into @log_factors: the median, weighted by what is known of
  * each, of the ratios of its functions to those of all runs, but for functions that changed by
- * themselves. @counts are of disjoint functions, their log_factors not read. Returns 0 or -ENOMEM.
+ * themselves. All 0 where too few functions have samples to be of one mind against one. @counts are
+ * of disjoint functions, their log_factors not read. Returns whether these tell, or -ENOMEM.
  */
 int shifts_normalise(const struct shift_counts *counts, double *log_factors);
 
@@ -70,10 +75,10 @@ int shifts_normalise(const struct shift_counts *counts, double *log_factors);
 int shifts_find(const struct shift_counts *counts, struct shift *shifts, struct shift_trend *trend);
 
 /*
- * Compare one count of each run, as shifts_find() does but by itself: not tested where a side or
- * both have too few runs. @counts has one function.
+ * Compare one count of each run, the first @old_runs of the old version, by itself: not tested
+ * where both sides have one run, or none differs.
  */
-struct shift shift_alone(const struct shift_counts *counts);
+struct shift shift_alone(const double *counts, unsigned runs, unsigned old_runs);
 
 /*
  * Holm's procedure over @count chances @p: @level[i] is what p[i] is held against, smaller ones
@@ -86,10 +91,14 @@ long shifts_holm(const double *p, size_t count, double alpha, double *level);
 void shift_interval(const struct shift *shift, double level, double *low, double *high);
 
 /*
- * By which part more a function of @count samples a run must weigh to be told apart at @level in
+ * By which part more a function that has @share of all must weigh to be told apart at @level in
  * four of five comparisons: 0.1 for 10 %.
  */
 double shift_detectable(const struct shift_trend *trend, const struct shift_counts *counts,
-	double count, double level);
+	double share, double level);
+
+/* By how many samples a run those of @shifts that were not tested moved, at most. */
+double shifts_bound_light(const struct shift_trend *trend, const struct shift_counts *counts,
+	const struct shift *shifts, double level);
 
 #endif

@@ -104,9 +104,13 @@ static int read_files(struct sides *sides, const struct options *options,
 		error = input_read(&input, files->paths[run], &request, message);
 		if (!error)
 			error = add_run(&merge, files, run, &input, message);
-		*period_ns += (double)input.facts.period_ns / files->runs;
+		sides->grains[run] = (double)input.facts.period_ns;
 		input_release(&input);
 	}
+	for (unsigned run = 0; run < files->runs; run++)
+		*period_ns += sides->grains[run] / files->runs;
+	for (unsigned run = 0; run < files->runs; run++)
+		sides->grains[run] = sides->grains[run] > 0 ? sides->grains[run] / *period_ns : 1;
 	/* Nobody who compares runs misses these. */
 	merge.had_times = false;
 	merge.marks = 0;
@@ -355,8 +359,7 @@ static long find_parts(const struct ranking *ranking, uint32_t *part_of)
 	part_of[0] = ranking->function_at[0];
 	for (uint32_t at = 1; at < preorder->nodes; at++) {
 		part_of[at] = ranking->function_at[at];
-		weights[part_of[at]] +=
-			(double)calltree_node_at(tree, preorder->order[at])->self;
+		weights[part_of[at]] += (double)calltree_node_at(tree, preorder->order[at])->self;
 	}
 	for (uint32_t at = 1; at < preorder->nodes; at++)
 		if (weights[part_of[at]] > most)
@@ -423,11 +426,32 @@ static double *counts_new(const struct sides *sides, size_t things)
 	return calloc((things + 1) * sides->runs, sizeof(double));
 }
 
+/* Of @parts many parts, [part * runs + run]. Returns 0 or -ENOMEM. */
+static int find_factors_of(struct sides *sides, const double *counted, size_t parts)
+{
+	double *sizes = calloc(sides->runs, sizeof(*sizes));
+	struct shift_counts counts = {.at = counted,
+		.functions = parts,
+		.runs = sides->runs,
+		.old_runs = sides->old_runs,
+		.sizes = sizes,
+		.grains = sides->grains};
+	int known;
+
+	if (!sizes)
+		return -ENOMEM;
+	for (size_t i = 0; i < parts * sides->runs; i++)
+		sizes[i % sides->runs] += counted[i];
+	known = shifts_normalise(&counts, sides->log_factors);
+	sides->has_factors = known > 0;
+	free(sizes);
+	return known < 0 ? known : 0;
+}
+
 /* Of @whole, all that is measured: what filters leave may be what changed. */
 static int find_factors(struct sides *sides, const struct calltree *whole)
 {
 	struct ranking ranking;
-	struct shift_counts counts = {.runs = sides->runs, .old_runs = sides->old_runs};
 	uint32_t *part_of;
 	double *counted = NULL;
 	long parts = -ENOMEM;
@@ -443,13 +467,8 @@ static int find_factors(struct sides *sides, const struct calltree *whole)
 	error = counted ? count_functions(sides, &ranking,
 				  &(struct counting){.parts = counted, .part_of = part_of})
 			: -ENOMEM;
-	if (!error) {
-		counts.at = counted;
-		counts.functions = (size_t)parts;
-		for (size_t i = 0; i < counts.functions * counts.runs; i++)
-			counts.total += counted[i];
-		error = shifts_normalise(&counts, sides->log_factors);
-	}
+	if (!error)
+		error = find_factors_of(sides, counted, (size_t)parts);
 	free(counted);
 	free(part_of);
 	ranking_release(&ranking);
@@ -501,8 +520,9 @@ int sides_read(struct sides *sides, const struct options *options, const struct 
 
 	*sides = (struct sides){.runs = files->runs, .old_runs = files->old_runs};
 	sides->run_samples = calloc(files->runs, sizeof(double));
+	sides->grains = calloc(files->runs, sizeof(double));
 	sides->log_factors = calloc(files->runs, sizeof(double));
-	if (!sides->run_samples || !sides->log_factors)
+	if (!sides->run_samples || !sides->grains || !sides->log_factors)
 		return diag_fail(message, -ENOMEM, "out of memory");
 	error = read_files(sides, options, files, &period_ns, message);
 	if (error)
@@ -511,6 +531,7 @@ int sides_read(struct sides *sides, const struct options *options, const struct 
 	error = join(sides);
 	if (!error && calltree_waits(sides->joined))
 		times = picture_times(options);
+	sides->has_waits = times != CALLTREE_TIMES_CPU;
 	if (!error)
 		error = transform_times(sides->joined, times, &drawn);
 	if (!error)
@@ -536,6 +557,7 @@ void sides_release(struct sides *sides)
 	free(sides->self);
 	free(sides->total);
 	free(sides->run_samples);
+	free(sides->grains);
 	free(sides->log_factors);
 	*sides = (struct sides){.runs = 0};
 }

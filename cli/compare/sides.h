@@ -45,7 +45,10 @@ struct sides {
 	/* In samples, [function * runs + run]. */
 	double *self, *total;
 	double *run_samples; /* [run], of what is counted */
+	double *grains;	     /* [run]: what one of its own counts here, where rates differ */
 	double *log_factors; /* [run], see cli/compare/shifts.h; of the whole program */
+	bool has_factors;    /* else too few functions tell */
+	bool has_waits;	     /* time that nobody used is counted, too */
 };
 
 /*

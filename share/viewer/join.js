@@ -198,8 +198,8 @@ export async function compare(profile, {file, times, isOld}) {
 	tree.self = tree.self.map((_, i) => sides[0][i] + sides[1][i]);
 	const modules = new Map(['', ...frames.map(({module}) => module)].map(module => [module, 0]));
 	[...modules.keys()].forEach((module, i) => modules.set(module, i));
-	const {verdicts, ...found} = findChanges(layOut(tree), sides, frames, 2 / (1 + scale),
-		(profile.periodNs + other.periodNs) / 2e9);
+	const {verdicts, ...found} = findChanges(layOut(tree), sides, frames,
+		profiles.map(one => one === other ? scale : 1), (profile.periodNs + other.periodNs) / 2e9, times !== 'cpu');
 	const pair = PAIRS[/^(okabe-ito|cividis)$/.test(profile.palette) ? 1 : 0];
 	const [light, dark] = [profile.light, profile.dark].map((colors, i) =>
 		[...(UNTOLD_COLORS[i] + pair[i]).replace(/.{6}/g, ' #$&').slice(1).split(' '), ...colors]);

@@ -7,13 +7,16 @@
 /** How many times what tosses of a coin do: nobody knows how much runs vary where each side has one. */
 const SELF_DISPERSION = 2;
 const TOTAL_DISPERSION = 8;
+/** Where waits are counted: so many samples is one look at who waits. */
+const LOOK_DISPERSION = 5;
 const ALPHA = 0.05;
-const LEAST_SAMPLES = 50;
+const LEAST_SAMPLES = 25;
 const LEAST_SHARE = 0.002;
 const HALF = 0.5;
 const FACTOR_SAMPLES = 400;
 const FACTOR_PART = 0.25;
 const CAP_ROUNDS = 8;
+const FACTOR_FUNCTIONS = 3;
 /** A function with more of all is taken apart by its stacks. */
 const PART_SHARE = 0.1;
 const NEARLY_NONE = 1e-3;
@@ -76,38 +79,66 @@ function weightedMedian(ratios) {
 	return 0;
 }
 
-/** @param {number} sum @param {number} total */
-function isHeavy(sum, total) {
-	return sum >= LEAST_SAMPLES && sum >= LEAST_SHARE * total;
+/**
+ * What one run of each version has in all, and what a sample of it counts, of whatever rate it is.
+ * @typedef {{sizes: number[], grains: number[]}} Runs
+ */
+
+/** What it has of all, both sides alike. @param {Runs} runs @param {number[]} counts */
+function shareOf({sizes}, counts) {
+	return counts[0] / sizes[0] / 2 + counts[1] / sizes[1] / 2;
 }
 
-/** The logarithm of each side's factor. @param {Pair} parts what disjoint parts of the program weigh */
-function logFactors(parts) {
-	const total = parts[0].reduce((sum, one, i) => sum + one + parts[1][i], 0);
-	return parts.map(counts => {
-		/** @type {[number, number][]} */
-		const ratios = [];
-		const add = (/** @type {number} */ count, /** @type {number} */ sum) => ratios.push(
-			[Math.log((count + HALF) / (sum / 2 + HALF)), 1 / (2 / sum + 1 / FACTOR_SAMPLES)]);
-		let light = 0;
-		let lightSum = 0;
-		counts.forEach((count, i) => {
-			const sum = parts[0][i] + parts[1][i];
-			if (isHeavy(sum, total)) {
-				add(count, sum);
-			} else {
-				light += count;
-				lightSum += sum;
-			}
-		});
-		if (isHeavy(lightSum, total))
-			add(light, lightSum);
+/** Samples that each side should have of what has @share of all. @param {Runs} runs @param {number} share */
+function expected({sizes, grains}, share) {
+	return sizes.map((size, side) => share * size / grains[side]);
+}
+
+/** @param {Runs} runs @param {number} share */
+function isHeavy(runs, share) {
+	return share >= LEAST_SHARE && expected(runs, share).every(samples => samples >= LEAST_SAMPLES);
+}
+
+/**
+ * The logarithm of each side's factor; none where too few functions tell.
+ * @param {Pair} parts what disjoint parts of the program weigh @param {Runs} runs
+ */
+function logFactors(parts, runs) {
+	/** @type {[number[], number][]} */
+	const used = [];
+	let light = [0, 0];
+	let lightShare = 0;
+	let heaviest = 0;
+	for (let i = 0; i < parts[0].length; i++) {
+		const counts = [parts[0][i], parts[1][i]];
+		const share = shareOf(runs, counts);
+		if (isHeavy(runs, share)) {
+			used.push([counts, share]);
+		} else {
+			light = light.map((sum, side) => sum + counts[side]);
+			lightShare += share;
+			heaviest = Math.max(heaviest, share);
+		}
+	}
+	if (isHeavy(runs, lightShare)) {
+		const pieces = Math.min(Math.floor(lightShare / heaviest), FACTOR_FUNCTIONS);
+		for (let i = 0; i < pieces; i++)
+			used.push([light.map(one => one / pieces), lightShare / pieces]);
+	}
+	if (used.length < FACTOR_FUNCTIONS)
+		return null;
+	const all = runs.sizes[0] + runs.sizes[1];
+	return runs.sizes.map((own, side) => {
+		const half = HALF * runs.grains[side];
+		const ratios = used.map(([counts, share]) => /** @type {[number, number]} */ ([
+			Math.log((counts[side] + half) / ((counts[0] + counts[1]) * own / all + half)),
+			1 / (1 / expected(runs, share)[side] + 1 / FACTOR_SAMPLES)]));
 		for (let round = 0; round < CAP_ROUNDS; round++) {
 			const most = FACTOR_PART * ratios.reduce((sum, [, weight]) => sum + weight, 0);
 			for (const one of ratios)
 				one[1] = Math.min(one[1], most);
 		}
-		return weightedMedian(ratios);
+		return weightedMedian(ratios) + Math.log(2 * own / all);
 	});
 }
 
@@ -184,7 +215,7 @@ function nameChanges(told, {nodes, end}, moved, fnAt, fns) {
 		movedInAll[fnAt[i]] += one;
 	});
 	const order = told.slice().sort((a, b) => magnitudeOf(b) - magnitudeOf(a)
-		|| a.before + a.after - b.before - b.after || a.fn - b.fn);
+		|| (a.before + a.after) - (b.before + b.after) || a.fn - b.fn);
 	for (const one of order) {
 		const movedHere = new Float64Array(fns + 1);
 		const nodesOfIt = [];
@@ -244,28 +275,34 @@ function changeText({isSelf, before, after, change, isTold, isNamed}, sampleS) {
  * @param {import('./tree.js').TreeColumns} tree both sides' stacks
  * @param {Float64Array[]} weights what each side has of them, by node
  * @param {{name: string, module: string}[]} frames in the order of their names
- * @param {number} unit samples that one of weight is @param {number} sampleS seconds that one of these is
+ * @param {number[]} grains what a sample of each side weighs @param {number} sampleS seconds that one is,
+ * of both on average @param {boolean} hasWaits
  */
-export function findChanges(tree, weights, frames, unit, sampleS) {
+export function findChanges(tree, weights, frames, grains, sampleS, hasWaits) {
+	const unit = 2 / (grains[0] + grains[1]);
 	const sides = /** @type {Pair} */ (weights.map(own => own.map(one => one * unit)));
 	let fns = -1;
 	const fnOf = Uint32Array.from([...frames, {name: '', module: ''}], ({name, module}, i) =>
 		i && i < frames.length && name === frames[i - 1].name && module === frames[i - 1].module ? fns : ++fns);
 	const fnAt = tree.frame.map(one => fnOf[one]);
 	const {self, total, parts} = countFunctions(tree, sides, fnAt, fns);
-	const factors = logFactors(parts);
+	const runs = {sizes: sides.map(own => own.reduce((sum, one) => sum + one, 0)),
+		grains: grains.map(one => one * unit)};
+	const known = logFactors(parts, runs);
+	const factors = known || [0, 0];
 	const scales = factors.map(Math.exp);
-	const runs = sides.map(own => own.reduce((sum, one) => sum + one, 0));
 	/** @type {Change[]} */
 	const changes = [];
-	const test = (/** @type {number} */ fn, /** @type {Pair} */ [old, late], /** @type {boolean} */ isSelf) => {
-		const sum = old[fn] + late[fn];
-		if (!isHeavy(sum, runs[0] + runs[1]))
+	const test = (/** @type {number} */ fn, /** @type {Pair} */ counted, /** @type {boolean} */ isSelf) => {
+		const counts = counted.map(side => side[fn]);
+		const share = shareOf(runs, counts);
+		if (!isHeavy(runs, share))
 			return;
-		const change = Math.log(late[fn] + HALF) - factors[1] - Math.log(old[fn] + HALF) + factors[0];
-		const error = Math.sqrt(2 * (isSelf ? SELF_DISPERSION : TOTAL_DISPERSION) / (sum / 2 + HALF));
-		changes.push({fn, isSelf, before: old[fn] / scales[0], after: late[fn] / scales[1], change,
-			p: tails(change / error), isTold: false, isNamed: false});
+		const [old, late] = counts.map((one, side) => Math.log(one + HALF * runs.grains[side]) - factors[side]);
+		const error = Math.sqrt((isSelf ? SELF_DISPERSION : TOTAL_DISPERSION) * (hasWaits ? LOOK_DISPERSION : 1)
+			* expected(runs, share).reduce((sum, samples) => sum + 1 / (samples + HALF), 0));
+		changes.push({fn, isSelf, before: counts[0] / scales[0], after: counts[1] / scales[1],
+			change: late - old, p: tails((late - old) / error), isTold: false, isNamed: false});
 	};
 	for (let fn = 0; fn < fns; fn++) {
 		test(fn, self, true);
@@ -292,7 +329,7 @@ export function findChanges(tree, weights, frames, unit, sampleS) {
 	return {
 		verdicts: told.map(one => one.verdict),
 		texts: told.map(one => one.text),
-		common: Math.expm1(factors[1] - factors[0]),
+		common: known && Math.expm1(factors[1] - factors[0]),
 		named: changes.filter(one => one.isNamed).length,
 	};
 }

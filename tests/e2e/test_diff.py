@@ -167,6 +167,31 @@ def test_few_runs_of_many(run, tmp_path):
     assert abs(weights["new",] / weights["old",] - 1.1) < 0.05
 
 
+def test_runs_of_different_length_raise_no_alarm(run, tmp_path):
+    """A short run knows little: of 60 comparisons 5 % may alarm, 12 are 5 sigma more."""
+    def is_alarm_of(seed):
+        draw, folder = random.Random(seed), tmp_path / str(seed)
+        folder.mkdir()
+        sides = [[diffs.made(folder / f"{runs}-{samples}-{i}", draw, samples) for i in range(runs)]
+                 for runs, samples in ((1, 500), (1, 20000))]
+        found = compare(run, *sides[0], "--", *sides[1])
+        # The program as it is did change.
+        return any(one["told"] for one in found["changes"])
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        assert sum(pool.map(is_alarm_of, range(60))) <= 12
+
+
+def test_of_two_functions_time_tells_which_moved(run, tmp_path):
+    """There is no majority that could say what a slower machine did."""
+    for side, counts in (("old", (6000, 4000)), ("new", (9000, 4000))):
+        (tmp_path / side).write_text("main;slow {}\nmain;same {}\n".format(*counts))
+    found = compare(run, "old", "new")
+    assert found["common"] is None and found["common_low"] is None
+    assert {name: round(one["change"], 2) for (name, _), one in named(found).items()} == {"slow": 0.5}
+    text = run("-q", "diff", "old", "new").stdout
+    assert "\ntoo few functions to tell what all have in common\n" in text
+
+
 # ---- what is said -------------------------------------------------------------------------------
 
 def test_the_text_says_what_json_does(run, tmp_path):
@@ -352,7 +377,7 @@ def two(tmp_path):
     (["--", "a", "b"], "diff wants files of two versions, -- between"),
     (["a", "--", "b", "--", "a"], "diff compares two versions, not three"),
     (["a", "c"], "cannot open 'c': No such file or directory"),
-    (["a", "b", "--focus", "x"], "nothing is left to compare of the old version"),
+    (["-q", "a", "b", "--focus", "x"], "nothing is left to compare of the old version"),
     (["a", "empty"], "'empty' has no stacks to compare"),
     (["a", "b", "-o", "d.pb"], "diff writes pictures and folded stacks, not 'd.pb'"),
     (["both", "-o", "d.json"], "diff writes pictures and folded stacks, not 'd.json'"),
@@ -367,9 +392,13 @@ def two(tmp_path):
     (["a", "b", "--csv"], "--csv is for flamerun top"),
     (["a", "b", "-r", "99"], "--rate means nothing to diff: it runs no program"),
     (["a", "b", "-n", "2"], "diff -n wants two programs behind --"),
+    (["a", "---", "b"], "--- stands between two programs, which stand behind -n N --"),
+    (["-n", "2", "true", "---", "true"], "--- stands between two programs, which stand behind -n N --"),
+    (["a", "b", "--open"], "nothing to open: diff draws with -o FILE.svg"),
     (["-n", "2", "--", "true"], "diff -n wants two programs, --- between"),
     (["-n", "2", "--", "true", "---"], "diff -n wants two programs, --- between"),
     (["-n", "0", "--", "true", "---", "true"], "--repeat wants a whole number from 1 to 1000, not '0'"),
+    (["a", "b", "--fail-over", ""], "--fail-over wants PERCENT or REGEX=PERCENT"),
     (["a", "b", "--fail-over", "f=x"], "--fail-over wants PERCENT or REGEX=PERCENT, not 'f=x'"),
     (["a", "b", "--fail-over", "=5"], "--fail-over wants PERCENT or REGEX=PERCENT, not '=5'"),
     (["a", "b", "--fail-over", "("], "--fail-over: Unmatched ( or \\( at character 1 of '('"),
@@ -379,9 +408,11 @@ def test_refusals(run, two, tmp_path, words, message):
     (tmp_path / "both").write_text("main;f 100 90\n")
     (tmp_path / "half").write_text("main;f 100\nmain;thread 7 100\nmain;g 100\n")
     (tmp_path / "gone").write_text("main;f 100 0\n")
-    result = run("-q", "diff", *words)
+    result = run("diff", *words)
     assert (result.returncode, result.stdout) == (125, "")
-    assert result.stderr.splitlines()[0] == f"flamerun: {message}"
+    first, *hints = result.stderr.splitlines()
+    assert first == f"flamerun: {message}"
+    assert all(hint.startswith("flamerun: hint: ") for hint in hints)
 
 
 def test_what_other_commands_do_not_take(run, two):

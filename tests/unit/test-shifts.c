@@ -24,11 +24,27 @@ static const double grown[FUNCTIONS * RUNS] = {
 	2, 1, 0, 3, 1, 2, 1, 0,			/**/
 };
 
+/* Three short old runs and four long ones, of which the third has a fourth of the others' rate. */
+#define UNEVEN_RUNS	 7
+#define UNEVEN_FUNCTIONS 6
+static const double uneven[UNEVEN_FUNCTIONS * UNEVEN_RUNS] = {
+	41, 33, 39, 2250, 1780, 412, 2210, /**/
+	18, 25, 21, 1430, 1574, 281, 1760, /**/
+	30, 22, 27, 1290, 1401, 299, 1308, /**/
+	12, 17, 9, 660, 702, 160, 725,	   /**/
+	21, 19, 26, 1005, 1120, 215, 1066, /**/
+	8, 13, 15, 540, 518, 128, 592,	   /**/
+};
+static const double uneven_grains[UNEVEN_RUNS] = {1, 1, 1, 1, 1, 4, 1};
+static const double ones[RUNS] = {1, 1, 1, 1, 1, 1, 1, 1};
+
 static void assert_near(double is, double wanted)
 {
 	if (fabs(is - wanted) > 2e-7 * fabs(wanted))
 		fail_msg("%.10g, not %.10g", is, wanted);
 }
+
+static double sizes[RUNS];
 
 /* What is compared; factors are the caller's. */
 static struct shift_counts counts_of(
@@ -39,25 +55,55 @@ static struct shift_counts counts_of(
 		.runs = runs,
 		.old_runs = old_runs,
 		.log_factors = log_factors,
+		.sizes = sizes,
+		.grains = at == uneven ? uneven_grains : ones,
 		.one_run_dispersion = 2};
 
-	for (size_t i = 0; i < functions * runs; i++)
-		counts.total += at[i];
-	assert_int_equal(shifts_normalise(&counts, log_factors), 0);
+	for (unsigned run = 0; run < runs; run++) {
+		sizes[run] = 0;
+		for (size_t i = 0; i < functions; i++)
+			sizes[run] += at[i * runs + run];
+	}
+	assert_true(shifts_normalise(&counts, log_factors) >= 0);
 	return counts;
 }
 
 static void factors_are_medians_of_ratios(void **state)
 {
-	static const double wanted[RUNS] = {-0.0121213605, -0.0351795071, 0.00982808894,
-		0.0132452268, -0.0357842005, 0.0198813706, -0.0768155972,
-		0.0243914531};
+	static const double wanted[RUNS] = {-0.0122497978, -0.0353662076, 0.00985626412,
+		0.0132299159, -0.035840816, 0.0201026884, -0.0768618211, 0.0245536546};
+	static const double wanted_uneven[UNEVEN_RUNS] = {-3.16456994, -3.34556908, -3.21007652,
+		0.724197132, 0.76851568, -0.835815533, 0.82611467};
 	double log_factors[RUNS];
 
 	(void)state;
 	counts_of(grown, FUNCTIONS, RUNS, OLD_RUNS, log_factors);
 	for (int run = 0; run < RUNS; run++)
 		assert_near(log_factors[run], wanted[run]);
+	counts_of(uneven, UNEVEN_FUNCTIONS, UNEVEN_RUNS, 3, log_factors);
+	for (int run = 0; run < UNEVEN_RUNS; run++)
+		assert_near(log_factors[run], wanted_uneven[run]);
+}
+
+/* Of two nobody knows which one moved, unless time tells, which factors leave as it is. */
+static void two_functions_have_no_factors(void **state)
+{
+	const double at[] = {600, 610, 780, 790, 400, 390, 405, 395};
+	double light[50 * 4], log_factors[4];
+	struct shift_counts counts = counts_of(at, 2, 4, 2, log_factors);
+	struct shift shifts[2];
+	struct shift_trend trend;
+
+	(void)state;
+	for (int run = 0; run < 4; run++)
+		assert_true(log_factors[run] == 0);
+	assert_int_equal(shifts_find(&counts, shifts, &trend), 0);
+	assert_true(fabs(shifts[0].change - log(1.3)) < 0.02 && fabs(shifts[1].change) < 0.02);
+	/* Many that are too light to be looked at do know. */
+	for (int i = 0; i < 50 * 4; i++)
+		light[i] = i % 4 < 2 ? 10 : 20;
+	counts_of(light, 50, 4, 2, log_factors);
+	assert_true(fabs(log_factors[3] - log_factors[0] - log(2)) < 0.03);
 }
 
 /* One that doubles leaves the others where they are, though all their shares fall. */
@@ -71,7 +117,7 @@ static void what_doubles_moves_nothing_else(void **state)
 			at[i * 4 + run] = (i == 2 && run >= 2 ? 2 : 1) * (100.0 + 10 * i);
 	counts_of(at, 6, 4, 2, log_factors);
 	for (int run = 0; run < 4; run++)
-		assert_true(fabs(log_factors[run]) < 1e-12);
+		assert_true(fabs(log_factors[run]) < 0.002);
 	/* A run that is slower in all is known by its factor. */
 	for (int i = 0; i < 6; i++)
 		at[i * 4 + 3] *= 1.5;
@@ -79,41 +125,76 @@ static void what_doubles_moves_nothing_else(void **state)
 	assert_true(fabs(log_factors[3] - log_factors[0] - log(1.5)) < 0.01);
 }
 
+struct wanted {
+	double change, error, p, low, high;
+};
+
+static void assert_shifts(const struct shift *shifts, const struct wanted *wanted, int count)
+{
+	double low, high;
+
+	for (int i = 0; i < count; i++) {
+		assert_true(shifts[i].is_tested);
+		assert_near(shifts[i].change, wanted[i].change);
+		assert_near(shifts[i].error, wanted[i].error);
+		assert_near(shifts[i].p, wanted[i].p);
+		shift_interval(&shifts[i], 0.05, &low, &high);
+		assert_near(low, wanted[i].low);
+		assert_near(high, wanted[i].high);
+	}
+}
+
 /* fitFDist() of the variances by the trend, then Smyth's moderated t. */
 static void shifts_are_those_of_limma(void **state)
 {
-	static const struct {
-		double change, error, p, low, high;
-	} wanted[] = {
-		{-0.0430665632, 0.0317414539, 0.199459561, -0.112111542, 0.0259784154},
-		{0.616956504, 0.0887794717, 1.42339427e-05, 0.423840689, 0.810072319},
-		{-0.00337398917, 0.0506731921, 0.947993832, -0.113599862, 0.106851884},
-		{-0.000661013888, 0.126846424, 0.995926509, -0.276581225, 0.275259197},
-		{-3.31669366, 0.183290983, 3.5844598e-10, -3.7153938, -2.91799353},
-		{0.0866653874, 0.0824255298, 0.313469678, -0.092629139, 0.265959914},
+	static const struct wanted wanted[] = {
+		{-0.0434758569, 0.0315777329, 0.193217197, -0.112121892, 0.0251701784},
+		{0.617595668, 0.0885336863, 1.32963503e-05, 0.425134526, 0.810056811},
+		{-0.00562238168, 0.0503720276, 0.912934923, -0.115124859, 0.103880096},
+		{-0.00780675633, 0.125340623, 0.951341079, -0.280281568, 0.264668055},
+		{-3.3228154, 0.18063218, 2.70837732e-10, -3.71548713, -2.93014367},
+		{0.0912183702, 0.0815632379, 0.284857253, -0.0860898908, 0.268526631},
 	};
-	double log_factors[RUNS], low, high;
+	double log_factors[RUNS];
 	struct shift_counts counts = counts_of(grown, FUNCTIONS, RUNS, OLD_RUNS, log_factors);
 	struct shift shifts[FUNCTIONS];
 	struct shift_trend trend;
 
 	(void)state;
 	assert_int_equal(shifts_find(&counts, shifts, &trend), 0);
-	assert_near(trend.scale, 0.635202193);
-	assert_near(trend.prior_df, 6.1808462);
+	assert_near(trend.scale, 0.626755695);
+	assert_near(trend.prior_df, 6.25086615);
 	assert_true(trend.floor == 0);
-	for (int i = 0; i < FUNCTIONS - 1; i++) {
-		assert_true(shifts[i].is_tested);
-		assert_near(shifts[i].change, wanted[i].change);
-		assert_near(shifts[i].error, wanted[i].error);
-		assert_near(shifts[i].df, 12.1808462);
-		assert_near(shifts[i].p, wanted[i].p);
-		shift_interval(&shifts[i], 0.05, &low, &high);
-		assert_near(low, wanted[i].low);
-		assert_near(high, wanted[i].high);
-	}
+	assert_near(shifts[0].df, 12.25086615);
+	assert_shifts(shifts, wanted, FUNCTIONS - 1);
 	assert_false(shifts[FUNCTIONS - 1].is_tested);
-	assert_near(shift_detectable(&trend, &counts, 100, 0.005), 0.272706969);
+	assert_near(shift_detectable(&trend, &counts, 0.2, 0.005), 0.277803165);
+}
+
+/* Likewise, with what each run knows for lmFit()'s weights. */
+static void uneven_runs_are_weighted_as_limma_does(void **state)
+{
+	static const struct wanted wanted[] = {
+		{-0.0161495475, 0.103855845, 0.877676179, -0.230044664, 0.197745569},
+		{0.269426894, 0.115065768, 0.0274776988, 0.0324445083, 0.50640928},
+		{-0.0884426087, 0.108087484, 0.420945457, -0.311052949, 0.134167732},
+		{0.00148848655, 0.151713576, 0.992249825, -0.310971473, 0.313948446},
+		{-0.14993784, 0.115108365, 0.204590408, -0.387007956, 0.0871322761},
+		{-0.190877785, 0.161061308, 0.247111741, -0.522589758, 0.140834188},
+	};
+	double log_factors[RUNS];
+	struct shift_counts counts =
+		counts_of(uneven, UNEVEN_FUNCTIONS, UNEVEN_RUNS, 3, log_factors);
+	struct shift shifts[UNEVEN_FUNCTIONS];
+	struct shift_trend trend;
+
+	(void)state;
+	assert_int_equal(shifts_find(&counts, shifts, &trend), 0);
+	assert_near(trend.scale, 0.765089228);
+	assert_near(trend.floor, pow(10, -2.25));
+	assert_near(shifts[0].df, 25);
+	assert_shifts(shifts, wanted, UNEVEN_FUNCTIONS);
+	assert_near(shift_detectable(&trend, &counts, 0.2, 0.005), 0.548788753);
 }
 
 /* p.adjust(, "holm") <= 0.05 */
@@ -135,7 +216,24 @@ static void holms_levels_are_stepwise(void **state)
 /* Nobody knows how runs vary: what is told apart has to be so many times what samples vary. */
 static void one_run_each_is_held_against_usual_dispersion(void **state)
 {
-	const double at[] = {400, 400, 400, 430, 300, 330, 200, 500};
+	const double at[] = {400, 400, 400, 430, 300, 330, 200, 500, 360, 0};
+	double log_factors[2];
+	struct shift_counts counts = counts_of(at, 5, 2, 1, log_factors);
+	struct shift shifts[5];
+	struct shift_trend trend;
+
+	(void)state;
+	assert_int_equal(shifts_find(&counts, shifts, &trend), 0);
+	assert_near(shifts[0].error, sqrt(2 * (2 / (400 + 0.5))));
+	assert_true(isinf(shifts[0].df));
+	assert_true(shifts[3].p < 1e-6 && shifts[1].p > 0.1);
+	assert_false(shift_alone(at, 2, 1).is_tested);
+}
+
+/* A run of a tenth knows a tenth; of a function it should not have, nothing can be told. */
+static void a_short_run_knows_little(void **state)
+{
+	const double at[] = {40, 600, 40, 400, 40, 300, 4, 40};
 	double log_factors[2];
 	struct shift_counts counts = counts_of(at, 4, 2, 1, log_factors);
 	struct shift shifts[4];
@@ -143,17 +241,18 @@ static void one_run_each_is_held_against_usual_dispersion(void **state)
 
 	(void)state;
 	assert_int_equal(shifts_find(&counts, shifts, &trend), 0);
-	assert_near(shifts[0].error, sqrt(2 * 2 / 400.5));
-	assert_true(isinf(shifts[0].df));
-	assert_true(shifts[3].p < 1e-6 && shifts[1].p > 0.1);
-	assert_false(shift_alone(&counts).is_tested);
+	assert_true(shifts[0].is_tested && shifts[0].error > sqrt(2.0 / 55));
+	assert_true(shifts[0].p > 0.05);
+	assert_false(shifts[3].is_tested);
+	assert_true(shifts_bound_light(&trend, &counts, shifts, 0.01) >
+		    fabs(shifts[3].new_mean - shifts[3].old_mean));
 }
 
 /* Counts that do not vary at all, and too few functions for a trend, end in numbers. */
 static void degenerate_counts_are_survived(void **state)
 {
 	const double equal[] = {100, 100, 100, 100, 60, 60, 60, 60};
-	const double single[] = {100, 120, 150, 190};
+	const double single[] = {100, 120, 105, 110};
 	double log_factors[4];
 	struct shift_counts counts = counts_of(equal, 2, 4, 2, log_factors);
 	struct shift shifts[2];
@@ -174,11 +273,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(factors_are_medians_of_ratios),
-		cmocka_unit_test(what_doubles_moves_nothing_else),
+		cmocka_unit_test(two_functions_have_no_factors),
 		cmocka_unit_test(what_doubles_moves_nothing_else),
 		cmocka_unit_test(shifts_are_those_of_limma),
+		cmocka_unit_test(uneven_runs_are_weighted_as_limma_does),
 		cmocka_unit_test(holms_levels_are_stepwise),
 		cmocka_unit_test(one_run_each_is_held_against_usual_dispersion),
+		cmocka_unit_test(a_short_run_knows_little),
 		cmocka_unit_test(degenerate_counts_are_survived),
 	};
 
