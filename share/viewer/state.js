@@ -26,42 +26,24 @@ import {NONE, buildTree, frameTotals, isWithin, treeOf} from './tree.js';
 
 export class State {
 	// Set by open() and keep().
-	/** @type {import('./decode.js').Profile} */
-	profile;
-	/** @type {import('./worker.js').Perform} */
-	perform;
-	/** @type {boolean} */
-	hasInlined;
-	/** @type {number[]} frames that say what is waited for */
-	waitFrames;
-	/** @type {Times[]} those with any weight */
-	choices;
-	/** @type {boolean} */
-	hasWaits;
-	/** @type {Filter} */
-	initial;
-	/** @type {Stretch[]} */
-	stretches;
-	/** @type {Map<Times, Float64Array>} by frame, see frameTotals() */
-	totals;
-	/** @type {Filter} the one asked for last */
-	asked;
-	/** @type {Filter} the one shown */
-	filter;
-	/** @type {Tree} what it keeps, top-down */
-	upright;
-	/** @type {Tree} likewise, whatever time it is */
-	every;
-	/** @type {Tree | null} what the view shows instead */
-	other;
-	/** @type {import('./functions.js').Functions | null} what a table shows */
-	functions;
-	/** @type {Tree | null} the base merged from its other end */
-	inverted;
-	/** @type {Tree} the one merged from its other end, or shown */
-	base;
-	/** @type {Tree} the one shown */
-	tree;
+	/** @type {import('./decode.js').Profile} */ profile;
+	/** @type {import('./worker.js').Perform} */ perform;
+	/** @type {boolean} */ hasInlined;
+	/** @type {number[]} frames that say what is waited for */ waitFrames;
+	/** @type {Times[]} those with any weight */ choices;
+	/** @type {boolean} */ hasWaits;
+	/** @type {Filter} */ initial;
+	/** @type {Stretch[]} */ stretches;
+	/** @type {Map<Times, Float64Array>} by frame, see frameTotals() */ totals;
+	/** @type {Filter} the one asked for last */ asked;
+	/** @type {Filter} the one shown */ filter;
+	/** @type {Tree} what it keeps, top-down */ upright;
+	/** @type {Tree} likewise, whatever time it is */ every;
+	/** @type {Tree | null} what the view shows instead */ other;
+	/** @type {import('./functions.js').Functions | null} what a table shows */ functions;
+	/** @type {Tree | null} the base merged from its other end */ inverted;
+	/** @type {Tree} the one merged from its other end, or shown */ base;
+	/** @type {Tree} the one shown */ tree;
 
 	/**
 	 * @param {import('./decode.js').Profile} profile

@@ -88,14 +88,10 @@ function digits(n) {
 
 export class Strip {
 	// Set by build().
-	/** @type {Record<Grip, HTMLElement>} */
-	grips;
-	/** @type {HTMLElement} */
-	track;
-	/** @type {HTMLElement} */
-	more;
-	/** @type {HTMLElement} */
-	heat;
+	/** @type {Record<Grip, HTMLElement>} */ grips;
+	/** @type {HTMLElement} */ track;
+	/** @type {HTMLElement} */ more;
+	/** @type {HTMLElement} */ heat;
 
 	/** @param {import('./navigate.js').Navigator} navigator */
 	constructor(navigator) {
