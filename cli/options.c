@@ -18,6 +18,7 @@
 
 #include "cli/diag.h"
 #include "cli/formats/format.h"
+#include "cli/run/sampling_clock.h"
 #include "cli/symbols/demangle.h"
 #include "render/picture.h"
 

@@ -82,6 +82,7 @@ struct options {
 	uint32_t inline_suffix;
 	uint32_t open;
 	uint32_t rate_hz;
+	const char *clock; /* one of sampling_clock_names() */
 	uint32_t start_paused;
 	const char *jit; /* names of options_runtimes(), commas between */
 	const char *pids; /* "PID[,PID...]" to attach to, or NULL */

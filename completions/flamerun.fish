@@ -13,7 +13,7 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --sample-type --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --job --jit --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --job --clock --jit --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
 			set i (math $i + 1)
 		else if contains -- "$word" render merge top diff
 			return 1
@@ -101,6 +101,7 @@ complete -c flamerun -n 'not __flamerun_program' -l follow -d 'with -p: sample t
 complete -c flamerun -n 'not __flamerun_program' -l no-follow -d 'undo --follow'
 complete -c flamerun -n 'not __flamerun_program' -l outside -d 'sample from outside, by stopping threads, what could be sampled from inside'
 complete -c flamerun -n 'not __flamerun_program' -l no-outside -d 'undo --outside'
+complete -c flamerun -n 'not __flamerun_program' -l clock -x -a 'auto tick perf' -d 'sample at the kernels tick, by perf events, or by these where the tick is too slow'
 complete -c flamerun -n 'not __flamerun_program' -l waits -d 'look at what threads wait for, without stopping them'
 complete -c flamerun -n 'not __flamerun_program' -l no-waits -d 'undo --waits'
 complete -c flamerun -n 'not __flamerun_program' -l wait-details -d 'name the files and locks that threads wait for'

@@ -27,15 +27,16 @@
 #include <string.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 10
+#define WIRE_VERSION 11
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
 
 /*
  * Bits of the cookie, for what changes how a program runs: it is sampled by `clock_hz`, its Python
- * functions get names. They are not in the arena, because every process of the run can write to
- * that, and nobody can change another process's environment.
+ * functions get names, perf events of flamerun's signal its threads. They are not in the arena,
+ * because every process of the run can write to that, and nobody can change another process's
+ * environment.
  *
  * The clock is for tests alone: samples come at `clock_hz` of elapsed time, so that a test knows
  * how many there will be. It is in the shipped library, behind a hidden option of flamerun's,
@@ -43,7 +44,11 @@
  */
 #define WIRE_COOKIE_ELAPSED 1ULL
 #define WIRE_COOKIE_PYTHON  2ULL
-#define WIRE_COOKIE_BITS    3ULL
+#define WIRE_COOKIE_EVENTS  4ULL
+#define WIRE_COOKIE_BITS    7ULL
+/* A signal of ring i's event names this descriptor of flamerun's plus i. */
+#define WIRE_EVENT_DESCRIPTOR 3072
+#define WIRE_EVENT_RESTS_MAX  32u
 #define WIRE_RATE_MAX_HZ    10000u
 
 #define WIRE_SLOTS          512
@@ -238,6 +243,10 @@ struct wire_arena {
 	uint32_t python_refused[WIRE_PYTHON_REFUSALS];
 	uint32_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* atomic: images by cause; 0 is unused */
 	uint32_t filters; /* seccomp filters that flamerun is under, and everybody with it */
+	/* With WIRE_COOKIE_EVENTS: what an event's signal stands for, of time in user mode; and how
+	 * often as long as a handler took none is to do anything after it. */
+	uint32_t event_period_ns;
+	uint32_t event_rests;
 	uint32_t confined_processes; /* atomic: forked where a filter forbids to begin */
 };
 
@@ -293,6 +302,7 @@ struct wire_slot {
 	uint32_t confined_threads; /* atomic: begun where a filter forbids to sample them */
 	uint32_t filters; /* atomic: of seccomp, that it has or is about to, as far as it knows */
 	uint32_t has_unseen; /* atomic, by flamerun: it has more of them */
+	uint32_t no_events; /* atomic: perf events are to be taken from its threads */
 	/* Written by handlers and exit paths of this image, atomic, only ever grow. Units: samples
 	 * by weight. delivered = expirations that reached a handler. */
 	uint64_t delivered;
@@ -301,6 +311,7 @@ struct wire_slot {
 	uint64_t dropped;    /* no block was free, or the thread too far ahead */
 	uint64_t paused;     /* delivered while the program had asked to be left out */
 	uint64_t late_threads; /* threads of this image without ring or timer */
+	uint64_t throttled; /* put off to a later sample, so that the program has time for itself */
 	/* Records that found the control ring full; names of machines' functions may come later,
 	 * and are taken out again. */
 	uint64_t control_dropped;
@@ -352,7 +363,9 @@ struct wire_ring {
 	uint64_t head;    /* atomic, release: see above */
 	uint64_t written; /* bytes ever committed by this owner; the thread writes */
 	uint64_t end_ns;  /* CLOCK_MONOTONIC, when the thread ended, else 0 */
-	uint64_t pad1[5];
+	uint32_t has_event; /* atomic, by flamerun: a perf event may signal the thread */
+	uint32_t pad0;
+	uint64_t pad1[4];
 	uint64_t taken; /* of these, given back; the reader writes */
 	uint64_t pad2[7];
 };

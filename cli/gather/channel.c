@@ -67,18 +67,18 @@ static int make_arena(struct channel *channel)
 	return 0;
 }
 
-static int fill_header(
-	struct channel *channel, uint32_t rate_hz, uint32_t clock_hz, uint32_t jit)
+static int fill_header(struct channel *channel, const struct channel_config *config)
 {
 	struct wire_arena *arena = channel->arena;
 
 	if (getrandom(&arena->cookie, sizeof(arena->cookie), 0) != sizeof(arena->cookie))
 		return -EIO;
 	arena->cookie &= ~WIRE_COOKIE_BITS;
-	arena->cookie |= clock_hz ? WIRE_COOKIE_ELAPSED : 0;
-	arena->cookie |= jit & WIRE_JIT_PYTHON ? WIRE_COOKIE_PYTHON : 0;
-	arena->rate_hz = rate_hz;
-	arena->clock_hz = clock_hz;
+	arena->cookie |= config->test_clock_hz ? WIRE_COOKIE_ELAPSED : 0;
+	arena->cookie |= config->jit & WIRE_JIT_PYTHON ? WIRE_COOKIE_PYTHON : 0;
+	arena->cookie |= config->has_events ? WIRE_COOKIE_EVENTS : 0;
+	arena->rate_hz = config->rate_hz;
+	arena->clock_hz = config->test_clock_hz;
 	arena->blocks = channel->blocks;
 	arena->filters = procfs_filters((uint32_t)getpid());
 	arena->version = WIRE_VERSION;
@@ -89,18 +89,19 @@ static int fill_header(
 	return 0;
 }
 
-int channel_init(struct channel *channel, uint32_t rate_hz, uint32_t clock_hz, uint32_t jit,
+int channel_init(struct channel *channel, const struct channel_config *config,
 	struct diag_message *message)
 {
 	int error;
 
 	*channel = (struct channel){
 		.arena_descriptor = -1,
-		.blocks = channel_blocks(clock_hz ? clock_hz : rate_hz),
+		.blocks = channel_blocks(
+			config->test_clock_hz ? config->test_clock_hz : config->rate_hz),
 	};
 	error = make_arena(channel);
 	if (!error)
-		error = fill_header(channel, rate_hz, clock_hz, jit);
+		error = fill_header(channel, config);
 	if (error) {
 		diag_fail(message, error, "cannot set up the channel to the program: %s",
 			strerror(-error));

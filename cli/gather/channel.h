@@ -5,6 +5,7 @@
 #ifndef CLI_GATHER_CHANNEL_H
 #define CLI_GATHER_CHANNEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/diag.h"
@@ -23,11 +24,15 @@ struct channel {
  */
 uint32_t channel_blocks(uint32_t rate_hz);
 
-/*
- * Make the arena. @clock_hz: 0, or the rate of the test-only clock; @jit: enum wire_jit, or-ed.
- * Returns 0, or -errno with @message filled and nothing to release.
- */
-int channel_init(struct channel *channel, uint32_t rate_hz, uint32_t clock_hz, uint32_t jit,
+struct channel_config {
+	uint32_t rate_hz;
+	uint32_t test_clock_hz; /* 0: threads are sampled by their CPU clocks */
+	uint32_t jit;		/* enum wire_jit, or-ed */
+	bool has_events;	/* perf events may signal threads */
+};
+
+/* Make the arena. Returns 0, or -errno with @message filled and nothing to release. */
+int channel_init(struct channel *channel, const struct channel_config *config,
 	struct diag_message *message);
 void channel_release(struct channel *channel);
 

@@ -29,6 +29,7 @@
 
 #include "cli/clock.h"
 #include "cli/gather/maps.h"
+#include "cli/gather/perf_events.h"
 #include "cli/gather/pipe_record.h"
 #include "cli/own_stack.h"
 #include "libprof/procfs.h"
@@ -76,6 +77,7 @@ struct thread_notes {
 struct collector {
 	struct wire_arena *arena;
 	const struct collector_looker *looker; /* NULL: none */
+	struct perf_events *events;	       /* NULL: threads have their timers alone */
 	pthread_t thread;
 	uint64_t requested; /* atomic: by flamerun */
 	uint32_t finishing; /* atomic */
@@ -507,6 +509,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 		c->looker->end(c->looker->context, notes->image, slot->end_ns);
 	record.threads = slot->threads;
 	record.late_threads = slot->late_threads;
+	record.throttled = slot->throttled;
 	record.confined_threads = slot->confined_threads;
 	record.delivered = slot->delivered;
 	record.overruns = slot->overruns;
@@ -531,6 +534,20 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+/* Threads that came get their events; those of programs that want none any more wait for that. */
+static void update_events(struct collector *c)
+{
+	for (uint32_t i = 0; i < wire_rings_high(c->arena); i++) {
+		struct wire_drain_pass pass;
+		const struct slot_notes *notes =
+			wire_drain_begin(&c->drain, i, &pass) ? slot_of(c, &pass) : NULL;
+		bool is_known = notes && !notes->namespaced && !notes->superseded;
+
+		perf_events_update(c->events, i, is_known ? (pid_t)notes->pid : 0,
+			wire_slot(c->arena, notes ? (uint32_t)(notes - c->slots) : 0));
+	}
+}
+
 static void run_round(struct collector *c)
 {
 	/* The reader of the pipe is far behind: the arena has room for this, too. */
@@ -538,6 +555,8 @@ static void run_round(struct collector *c)
 
 	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
 		check_slot(c, i);
+	if (c->events)
+		update_events(c);
 	for (uint32_t i = 0; i < wire_rings_high(c->arena) && !is_late; i++)
 		drain_ring(c, i);
 	for (uint32_t i = 0; i < wire_slots_high(c->arena) && !is_late; i++)
@@ -628,6 +647,7 @@ int collector_start(struct collector **out, const struct collector_config *confi
 		return -ENOMEM;
 	c->arena = config->arena;
 	c->looker = config->looker;
+	c->events = config->events;
 	c->drain.arena = config->arena;
 	c->drain.blocks = config->blocks;
 	c->pipe_writer.descriptor = config->pipe;

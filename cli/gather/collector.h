@@ -18,6 +18,7 @@
 #include "libprof/wire.h"
 
 struct collector;
+struct perf_events;
 
 /* An image that has begun. */
 struct collector_image {
@@ -59,6 +60,7 @@ struct collector_config {
 	int pipe; /* its writing end, non-blocking */
 	uint32_t key;
 	const struct collector_looker *looker; /* borrowed; NULL: none */
+	struct perf_events *events;	       /* borrowed; NULL: none */
 };
 
 /* Returns 0 and an owned object whose thread runs, or -errno. */

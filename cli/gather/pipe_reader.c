@@ -310,6 +310,7 @@ static void read_image_end_record(
 	totals->overruns += record->overruns;
 	totals->paused += record->paused;
 	totals->handler_ns += record->handler_ns;
+	totals->throttled += record->throttled;
 	totals->losses.dropped += record->dropped;
 	totals->losses.vm_dropped += record->vm_dropped;
 	totals->losses.control_dropped += record->control_dropped;

@@ -143,6 +143,7 @@ struct record_image_end {
 	uint32_t live_threads; /* that were sampled and had not ended when it had */
 	uint32_t pad;
 	uint64_t threads, late_threads, confined_threads;
+	uint64_t throttled;
 	uint64_t delivered, overruns, paused, dropped, vm_dropped;
 	uint64_t control_dropped, malformed; /* records */
 	uint64_t handler_ns;

@@ -11,6 +11,7 @@
 
 #include "cli/gather/channel.h"
 #include "cli/gather/collector.h"
+#include "cli/gather/perf_events.h"
 #include "cli/gather/pipe_reader.h"
 #include "cli/outside/injected.h"
 #include "cli/outside/outside.h"
@@ -25,6 +26,8 @@ struct gather {
 	struct channel channel;
 	struct pipe_reader *pipe_reader;
 	struct collector *collector; /* NULL: nobody is sampled from inside */
+	struct perf_events *events;  /* NULL: threads there have their timers alone */
+	uint64_t event_cost_ns;
 	struct injected *injected;   /* NULL: nobody looks at waits there */
 	/* NULL: nobody is sampled from outside. With a collector it is for uninjected programs, and
 	 * finds them. */
@@ -59,8 +62,13 @@ static int open_inside(
 		.pipe = pipe_reader_writer(gather->pipe_reader),
 		.key = pipe_reader_key(gather->pipe_reader),
 	};
-	int error = channel_init(&gather->channel, config->rate_hz, config->test_clock_hz,
-		config->jit, message);
+	const struct channel_config channel = {
+		.rate_hz = config->rate_hz,
+		.test_clock_hz = config->test_clock_hz,
+		.jit = config->jit,
+		.has_events = config->has_events,
+	};
+	int error = channel_init(&gather->channel, &channel, message);
 
 	if (error)
 		return error;
@@ -77,6 +85,14 @@ static int open_inside(
 		});
 	if (gather->injected)
 		collector.looker = injected_looker(gather->injected);
+	if (config->has_events) {
+		gather->event_cost_ns = perf_events_cost_ns();
+		perf_events_set_period(
+			gather->channel.arena, config->rate_hz, gather->event_cost_ns);
+		gather->events = perf_events_new(
+			gather->channel.arena, gather->channel.arena_descriptor);
+	}
+	collector.events = gather->events;
 	open_for_uninjected(gather, config);
 	error = collector_start(&gather->collector, &collector);
 	return error ? diag_fail(message, error, "cannot start a thread: %s", strerror(-error)) : 0;
@@ -127,6 +143,7 @@ void gather_free(struct gather *gather)
 	if (!gather)
 		return;
 	collector_free(gather->collector);
+	perf_events_free(gather->events);
 	injected_free(gather->injected);
 	outside_free(gather->outside);
 	pipe_reader_free(gather->pipe_reader);
@@ -275,6 +292,7 @@ int gather_finish(struct gather *gather, const struct accounting_child *child)
 	}
 	/* What a tracer wrote that is now gone. */
 	error = gather_read(gather);
+	totals->handler_ns += (totals->delivered - totals->overruns) * gather->event_cost_ns;
 	if (!error && arena)
 		error = accounting_compute(profile, start_of(arena), child);
 	if (arena)

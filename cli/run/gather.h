@@ -29,6 +29,7 @@ struct gather_config {
 	bool outside; /* sampled by a tracer, not by a library inside */
 	/* Inside. */
 	uint32_t test_clock_hz; /* 0: CPU clock */
+	bool has_events; /* perf events signal threads, where they are allowed */
 	bool start_paused;	/* processes record nothing until they say so */
 	uint32_t jit;		/* enum wire_jit, or-ed: whose functions are to be named */
 	bool waits; /* is it looked at what threads wait for */

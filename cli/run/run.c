@@ -28,6 +28,7 @@
 #include "cli/run/live.h"
 #include "cli/run/preflight.h"
 #include "cli/run/results.h"
+#include "cli/run/sampling_clock.h"
 #include "cli/run/signals.h"
 #include "libprof/wire.h"
 
@@ -100,6 +101,8 @@ static int open_gather(struct run *run, struct diag_message *message)
 		};
 	else
 		error = find_library(&run->library, message);
+	if (!error && !run->is_outside)
+		error = sampling_clock_choose(options, &config.has_events, message);
 	if (run->program.by_tracer)
 		diag_info("%s: it is sampled from outside", run->program.why);
 	return error ? error : gather_open(&run->gather, &config, message);

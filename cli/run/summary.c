@@ -276,6 +276,10 @@ void summary_print_losses(
 		diag_info("%.1f %% left out while paused",
 			percent(totals->paused, sampled + totals->credited + losses->dropped +
 							losses->torn + totals->paused));
+	if (totals->throttled)
+		diag_info("%.1f %% put off to later samples, so that the program had half of its "
+			  "time to itself",
+			percent(totals->throttled, sampled));
 	print_loss(losses->dropped, "sample", "samples", "lost: the program's rings were full");
 	print_loss(losses->vm_dropped, "sample", "samples",
 		"of virtual machines lost: the program's rings were full");
@@ -546,12 +550,19 @@ static int decimals_for(double value)
 	return place >= 1 ? 0 : 1 - (int)place;
 }
 
+/* What is more than anybody expects of a profiler. */
+#define COSTLY_PERCENT 5
+
 /* What the sampling cost the program. */
 static void print_cost(const struct summary *summary)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
 	const struct outside_cost *cost = &summary->cost;
 
+	if (!summary->is_outside && percent(totals->handler_ns, totals->cpu_ns) > COSTLY_PERCENT)
+		diag_info("hint: %.0f %% of the CPU time was spent taking samples: --clock=tick "
+			  "takes less, or a lower -r",
+			percent(totals->handler_ns, totals->cpu_ns));
 	/* Where no thread had samples enough nothing was measured. */
 	if (!summary->is_outside && totals->handler_ns)
 		diag_verbose("%.*f %% of the CPU time was spent taking samples",

@@ -13,6 +13,7 @@
 #include "libprof/preload/preload.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/confined.h"
+#include "libprof/sampler/events.h"
 #include "libprof/sampler/filter.h"
 #include "libprof/sampler/modules.h"
 
@@ -34,6 +35,9 @@ static void read_program_path(void)
  * is counted on. */
 static int before_seccomp(unsigned long operation, unsigned long filter)
 {
+	if (operation == SECCOMP_SET_MODE_STRICT ||
+		(operation == SECCOMP_SET_MODE_FILTER && filter))
+		events_end();
 	if (operation == SECCOMP_SET_MODE_STRICT)
 		sampler_quit(WIRE_QUIT_STRICT);
 	else if (operation == SECCOMP_SET_MODE_FILTER && filter)
@@ -58,8 +62,10 @@ static int before_prctl(unsigned long option, const unsigned long a[4])
 	/*
 	 * Of one thread; but which calls of others it catches its program may change at any time.
 	 */
-	if (option == PR_SET_SYSCALL_USER_DISPATCH && a[0] != PR_SYS_DISPATCH_OFF)
+	if (option == PR_SET_SYSCALL_USER_DISPATCH && a[0] != PR_SYS_DISPATCH_OFF) {
+		events_end();
 		sampler_quit(WIRE_QUIT_DISPATCH);
+	}
 	return 0;
 }
 

@@ -60,6 +60,17 @@ static size_t bytes_to_map(uint64_t arena_bytes)
 	return WIRE_PAGE;
 }
 
+/* Whatever the arena says, a signal stands for something, and a thread goes on before long. */
+static void read_events(const struct wire_arena *arena, uint64_t cookie)
+{
+	uint32_t period_ns = __atomic_load_n(&arena->event_period_ns, __ATOMIC_RELAXED);
+	uint32_t rests = __atomic_load_n(&arena->event_rests, __ATOMIC_RELAXED);
+
+	sampler.has_events = (cookie & WIRE_COOKIE_EVENTS) && period_ns;
+	sampler.event_period_ns = period_ns;
+	sampler.event_rests = rests < WIRE_EVENT_RESTS_MAX ? rests : WIRE_EVENT_RESTS_MAX;
+}
+
 /*
  * How time is told, read once, and what is to be named. Any process of the run may have changed
  * what the arena says: that may be another rate, but not timers that go on while threads sleep,
@@ -75,6 +86,7 @@ static int read_settings(const struct wire_arena *arena, uint64_t cookie)
 		return -EINVAL;
 	sampler.period_ns = CLOCK_NS_PER_S / rate_hz;
 	sampler.is_elapsed = (uint32_t)is_elapsed;
+	read_events(arena, cookie);
 	sampler.jit = cookie & WIRE_COOKIE_PYTHON ? WIRE_JIT_PYTHON : 0;
 	return 0;
 }

@@ -17,6 +17,7 @@
 
 #include "arch/syscall.h"
 #include "libprof/preload/preload.h"
+#include "libprof/sampler/events.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/own_signal.h"
 
@@ -70,6 +71,9 @@ static void begin_exec(struct exec_state *exec_state)
 		return;
 	}
 	sampler_leave(WIRE_SLOT_EXEC);
+	/* What is pending while it is blocked is the next image's, which may die of it. */
+	if (preload_thread() && sampler_is_held(preload_thread()))
+		events_end();
 	exec_state->was_restored = restore_signal();
 }
 
@@ -81,6 +85,7 @@ static int undo_exec(const struct exec_state *exec_state, int result)
 	if (exec_state->was_restored)
 		reinstall_signal();
 	sampler_undo_leave();
+	events_undo_end();
 	preload_restore(&exec_state->handover);
 	errno = saved_errno;
 	return result;

@@ -152,6 +152,7 @@ struct profile_totals {
 	uint64_t credited;  /* due at an end and never delivered */
 	uint64_t exec, exit; /* of these, used before and after what could be sampled */
 	uint64_t paused;    /* due while the program had asked to be left out */
+	uint64_t throttled; /* of these, put off to a later sample */
 	uint64_t handler_ns;
 	uint64_t threads; /* that were to be sampled, whether or not a sample came */
 	uint32_t processes; /* images that follow each other by exec are one; 0: nobody counted */

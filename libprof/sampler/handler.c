@@ -28,6 +28,7 @@
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/confined.h"
+#include "libprof/sampler/events.h"
 #include "libprof/sampler/host.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/ring.h"
@@ -258,34 +259,73 @@ static void record_all(struct sampler_thread *thread, uint32_t weight, const voi
 	record(thread, &registers, 0, weight);
 }
 
-static void take_sample(struct sampler_thread *thread, int overrun, const void *ucontext)
+/* How many periods the signal of @info stands for; it may be none. */
+static uint32_t weight_of(
+	struct sampler_thread *thread, const siginfo_t *info, const void *ucontext)
 {
-	struct wire_slot *slot = sampler.slot;
-	uint32_t overruns = (uint32_t)(overrun > 0 ? overrun : 0);
-	/* Not the first call: what it costs to meet every module for the first time is no measure.
-	 */
-	int timed = thread->calls++ % CALLS_PER_CHECK == CALLS_PER_CHECK / 2;
-	uint64_t before_ns = timed ? clock_monotonic_ns() : 0;
+	uint32_t overruns;
 
+	if (events_sent(info))
+		return events_weight(thread, ucontext);
+	if (thread->has_events)
+		return events_timer_weight(thread, ucontext);
+	overruns = (uint32_t)(info->si_overrun > 0 ? info->si_overrun : 0);
 	if (overruns)
-		__atomic_fetch_add(&slot->overruns, overruns, __ATOMIC_RELAXED);
-	record_all(thread, 1 + overruns, ucontext);
-	if (timed) {
-		uint64_t call_ns = clock_monotonic_ns() - before_ns;
-
-		if (call_ns <= INTERRUPTED_NS)
-			thread->call_ns = call_ns;
-		__atomic_fetch_add(
-			&slot->handler_ns, thread->call_ns * CALLS_PER_CHECK, __ATOMIC_RELAXED);
-		check_run(thread);
-	}
+		__atomic_fetch_add(&sampler.slot->overruns, overruns, __ATOMIC_RELAXED);
+	return 1 + overruns;
 }
 
-/* Was the timer made for the claim that holds now? */
+/*
+ * Signals that do not wait for the kernel's tick could take all of a thread's time: between two
+ * samples it has at least as long for itself as the last one took. What becomes due meanwhile the
+ * next one stands for.
+ */
+static int is_throttled(
+	struct sampler_thread *thread, const siginfo_t *info, const void *ucontext, uint64_t now_ns)
+{
+	uint32_t weight;
+
+	if (now_ns >= thread->rests_until_ns)
+		return 0;
+	weight = weight_of(thread, info, ucontext);
+	thread->carried += weight;
+	__atomic_fetch_add(&sampler.slot->throttled, weight, __ATOMIC_RELAXED);
+	return 1;
+}
+
+static void take_sample(struct sampler_thread *thread, const siginfo_t *info, const void *ucontext)
+{
+	struct wire_slot *slot = sampler.slot;
+	/* Not the first call: what it costs to meet every module for the first time is no measure.
+	 */
+	int told = thread->calls++ % CALLS_PER_CHECK == CALLS_PER_CHECK / 2;
+	int timed = told || sampler.has_events || sampler.is_elapsed;
+	uint64_t before_ns = timed ? clock_monotonic_ns() : 0, after_ns, call_ns;
+
+	if (timed && is_throttled(thread, info, ucontext, before_ns))
+		return;
+	record_all(thread, weight_of(thread, info, ucontext), ucontext);
+	if (!timed)
+		return;
+	after_ns = clock_monotonic_ns();
+	call_ns = after_ns - before_ns;
+	if (call_ns <= INTERRUPTED_NS) {
+		thread->call_ns = call_ns;
+		thread->rests_until_ns = after_ns + call_ns * (1 + sampler.event_rests);
+	}
+	if (!told)
+		return;
+	__atomic_fetch_add(&slot->handler_ns, thread->call_ns * CALLS_PER_CHECK, __ATOMIC_RELAXED);
+	check_run(thread);
+}
+
+/* Was the timer made for the claim that holds now, or is it this thread's event? */
 static int is_of_this_claim(const struct sampler_thread *thread, const siginfo_t *info)
 {
 	uint16_t generation = (uint16_t)__atomic_load_n(&thread->generation, __ATOMIC_RELAXED);
 
+	if (events_sent(info))
+		return thread->self == (uintptr_t)pthread_self();
 	return (uint64_t)(uintptr_t)info->si_value.sival_ptr >> SAMPLER_COOKIE_BITS == generation;
 }
 
@@ -300,7 +340,7 @@ void sampler_handler(int signal, siginfo_t *info, void *context)
 	/* Before `active` is looked at: who clears that waits for those who saw it set. */
 	thread_ref(thread);
 	if (__atomic_load_n(&thread->active, __ATOMIC_SEQ_CST) && is_of_this_claim(thread, info))
-		take_sample(thread, info->si_overrun, context);
+		take_sample(thread, info, context);
 	thread_unref(thread);
 	if (__atomic_load_n(&sampler.quit, __ATOMIC_SEQ_CST))
 		sampler_leave_slot();

@@ -28,6 +28,11 @@
  */
 #define SAMPLER_COOKIE_BITS 48
 
+/* CPU time of a thread, and that in the kernel. */
+struct sampler_usage {
+	uint64_t cpu_ns, kernel_ns;
+};
+
 struct sampler_thread {
 	/* These outlive a claim: a signal of an earlier one may still be on its way. */
 	uint32_t
@@ -48,6 +53,7 @@ struct sampler_thread {
 	uint64_t delivered; /* atomic: expirations that reached the handler */
 	uint64_t calls;    /* of the handler */
 	uint64_t call_ns;  /* what one took when that was last measured */
+	uint64_t rests_until_ns; /* CLOCK_MONOTONIC: no sample before that */
 	/* Atomic, high end written last: lowest address known to be mapped, one past the highest;
 	 * 0 while unknown. */
 	uintptr_t stack_lo;
@@ -67,6 +73,12 @@ struct sampler_thread {
 	uintptr_t handled_pc;	 /* the pc it returned to; a sample at both comes right behind it */
 	uint32_t carried;	 /* weight put off from such a place to the next sample's */
 	uint32_t carries;	 /* how many samples in a row were put off */
+	/* The thread's own, where perf events signal it: events.c. */
+	uintptr_t self;		   /* pthread_self(), 0: another thread armed it */
+	uint32_t has_events;	   /* one came: its timer stands for time in the kernel alone */
+	uint64_t event_rest_ns;	   /* what they stood for and no sample does yet */
+	struct sampler_usage usage; /* when its timer last said so */
+	uint64_t event_registers;  /* a hash of those that the last one interrupted */
 	uint32_t exits;    /* TSD destructor rounds seen */
 	void *(*start)(void *); /* what pthread_create was asked to run */
 	void *argument;
@@ -89,6 +101,10 @@ struct sampler {
 	uint32_t markers; /* atomic: calls that write records, of marks and others, under way */
 	uint32_t owns_signal; /* atomic: the kernel's handler is ours, the program's in host.c */
 	uint32_t namespaced; /* pid means nothing where /proc was mounted */
+	uint32_t has_events; /* perf events of flamerun's may signal threads */
+	uint64_t event_period_ns; /* what each stands for */
+	uint32_t event_rests;	  /* as struct wire_arena */
+	uint64_t tick_ns;	  /* the kernel's; known where an event came */
 	uint64_t image;
 	/* How time is told: set before sampler_start(), the same in fork children. */
 	uint64_t period_ns;

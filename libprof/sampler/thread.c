@@ -13,12 +13,14 @@
  */
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "arch/syscall.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/confined.h"
+#include "libprof/sampler/events.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/handler.h"
 #include "libprof/sampler/ring.h"
@@ -211,6 +213,8 @@ static int arm_thread(struct sampler_thread *thread, int32_t tid, clockid_t cpu_
 	__atomic_store_n(&thread->tid, tid, __ATOMIC_RELEASE);
 	__atomic_store_n(&ring->tid, (uint32_t)tid, __ATOMIC_RELEASE);
 	thread_mark_ring(thread_index(thread), 1);
+	if (sampler.has_events)
+		sampler_wake_reader(sampler.arena);
 	error = sampler.is_untimed ? arm_without_timer(thread) : arm_timer(thread, cpu_clock);
 	if (error)
 		thread_mark_ring(thread_index(thread), 0);
@@ -229,6 +233,7 @@ int sampler_thread_arm(struct sampler_thread *thread)
 	int error;
 
 	sampler_read_name(thread->ring->comm);
+	thread->self = (uintptr_t)pthread_self();
 	error = arm_thread(thread, (int32_t)arch_syscall0(SYS_gettid), CLOCK_THREAD_CPUTIME_ID);
 	/* A program that samples itself has its masks as it wants them. */
 	if (!error && !sampler_is_hosted())
@@ -244,9 +249,11 @@ int sampler_thread_arm_other(struct sampler_thread *thread, int32_t tid)
 
 struct sampler_thread *sampler_thread_of(const siginfo_t *info)
 {
-	uint64_t cookie = (uintptr_t)info->si_value.sival_ptr;
+	uint64_t cookie = (uintptr_t)info->si_value.sival_ptr; /* a timer's */
 	uint64_t at = (cookie & ((1ULL << SAMPLER_COOKIE_BITS) - 1)) - (uintptr_t)sampler_threads;
 
+	if (events_sent(info))
+		return &sampler_threads[info->si_fd - WIRE_EVENT_DESCRIPTOR];
 	if (info->si_code != SI_TIMER || at >= sizeof(sampler_threads) ||
 		at % sizeof(sampler_threads[0]))
 		return NULL;
@@ -292,9 +299,12 @@ static uint16_t start_frames(const struct sampler_thread *thread, uint64_t *fram
 	uintptr_t start = (uintptr_t)thread->start;
 	struct unwind_module module;
 
+	frames[0] = WIRE_FRAME_UNSAMPLED;
+	/* Events miss nothing that its last stack would be the place for. */
+	if (thread->has_events)
+		return 1;
 	if (!start || thread->delivered || modules_find(start, &module))
 		return 0;
-	frames[0] = WIRE_FRAME_UNSAMPLED;
 	frames[1] = WIRE_FRAME(module.number, start - module.bias);
 	return 2;
 }

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events count the time that a thread is on a CPU (cpu-clock), in user mode alone, and signal it
+ * with SIGPROF at the end of each period.
+ *
+ * In user mode alone: a signal that is sent while the thread is in execve(2) finds the handler
+ * gone, and kills the new program. At 10 kHz that hits every second exec. An event that does not
+ * look at the kernel sends none there, and is removed as the exec succeeds (remove_on_exec). It is
+ * also what an unprivileged user may have, where perf_event_paranoid is 2.
+ *
+ * The arena can be written by every process of the run, and flamerun may be root: a signal must not
+ * go to whomever it names. A process is one of the run if it has the arena in its memory; an event
+ * is opened on a thread of such a process, and only begins when the thread was seen there
+ * afterwards.
+ */
+#include "cli/gather/perf_events.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/gather/maps.h"
+#include "libprof/procfs.h"
+
+#define NS_PER_S 1000000000ULL
+
+/* Of one ring. */
+struct perf_event {
+	uint64_t owner; /* of the ring, when this was done; 0: nothing was */
+	bool is_open;
+};
+
+struct perf_events {
+	struct wire_arena *arena;
+	struct stat file; /* the arena's */
+	struct rlimit files; /* as it was */
+	bool has_raised; /* it is higher now */
+	uint64_t period_ns;
+	uint64_t opened, refused;
+	/* Which image was last looked at, and whether it is one of the run. */
+	uint64_t image;
+	bool is_of_run;
+	struct perf_event rings[WIRE_RINGS];
+};
+
+uint32_t perf_events_tick_hz(void)
+{
+	struct timespec tick;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) || tick.tv_sec || tick.tv_nsec <= 0)
+		return 250;
+	return (uint32_t)((NS_PER_S + (uint64_t)tick.tv_nsec / 2) / (uint64_t)tick.tv_nsec);
+}
+
+/* On thread @tid, 0 for the caller, not begun. Returns a descriptor or -errno. */
+static int open_event(pid_t tid, uint64_t period_ns)
+{
+	struct perf_event_attr attributes = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attributes),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period_ns,
+		.wakeup_events = 1,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.remove_on_exec = 1,
+	};
+	long fd = syscall(
+		SYS_perf_event_open, &attributes, tid, -1, -1, (long)PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int signal_thread(int fd, pid_t tid)
+{
+	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
+
+	if (fcntl(fd, F_SETOWN_EX, &owner) || fcntl(fd, F_SETSIG, SIGPROF) ||
+		fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK))
+		return -errno;
+	return 0;
+}
+
+/* Descriptors up to the last ring's are to be had. */
+static int raise_files(struct rlimit *before, bool *has_raised)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return -errno;
+	*before = limit;
+	if (limit.rlim_cur >= WIRE_EVENT_DESCRIPTOR + WIRE_RINGS)
+		return 0;
+	if (limit.rlim_max < WIRE_EVENT_DESCRIPTOR + WIRE_RINGS)
+		return -EMFILE;
+	limit.rlim_cur = WIRE_EVENT_DESCRIPTOR + WIRE_RINGS;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		return -errno;
+	*has_raised = true;
+	return 0;
+}
+
+int perf_events_probe(uint32_t rate_hz)
+{
+	struct rlimit limit;
+	int fd = open_event(0, NS_PER_S / rate_hz);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	if (!getrlimit(RLIMIT_NOFILE, &limit) &&
+		limit.rlim_max < WIRE_EVENT_DESCRIPTOR + WIRE_RINGS)
+		return -EMFILE;
+	return 0;
+}
+
+/* ---- what a signal costs ----------------------------------------------------------------------
+ * An interrupt, its way to the thread as a signal and back take 2 us on one machine, and 40 us on a
+ * virtual one, all of it in the kernel, where no handler can see it. So it is measured: how much
+ * slower a loop becomes.
+ */
+#define COST_SIGNALS 24
+#define COST_PERIOD_HZ 10000
+#define COST_LOOPS 2000
+
+static volatile sig_atomic_t cost_signals;
+
+static void count_signal(int number)
+{
+	(void)number;
+	cost_signals++;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec now = {0, 0};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* Loop until @signals came, or the time for twice as many is over; returns how often. */
+static uint64_t loop_until(int signals, uint64_t *cpu_ns)
+{
+	const uint64_t most_ns = 2 * COST_SIGNALS * (NS_PER_S / COST_PERIOD_HZ);
+	uint64_t began_ns = own_cpu_ns(), loops = 0;
+	volatile uint64_t work = 0;
+
+	do {
+		for (unsigned i = 0; i < COST_LOOPS; i++)
+			work += i;
+		loops++;
+		*cpu_ns = own_cpu_ns() - began_ns;
+	} while (*cpu_ns < most_ns && (!signals || cost_signals < signals));
+	return loops;
+}
+
+uint64_t perf_events_cost_ns(void)
+{
+	struct sigaction count = {.sa_handler = count_signal, .sa_flags = SA_RESTART}, before;
+	uint64_t plain_ns, plain, with_ns, with;
+	double cost = 0;
+	int fd = open_event(0, NS_PER_S / COST_PERIOD_HZ);
+
+	if (fd < 0)
+		return 0;
+	if (sigaction(SIGPROF, &count, &before))
+		goto out;
+	plain = loop_until(0, &plain_ns);
+	cost_signals = 0;
+	if (!signal_thread(fd, (pid_t)syscall(SYS_gettid)) &&
+		!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
+		with = loop_until(COST_SIGNALS, &with_ns);
+		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+		if (cost_signals)
+			cost = (double)with_ns - (double)with * (double)plain_ns / (double)plain;
+	}
+	close(fd);
+	fd = -1;
+	sigaction(SIGPROF, &before, NULL);
+out:
+	if (fd >= 0)
+		close(fd);
+	return cost > 0 && cost_signals ? (uint64_t)(cost / cost_signals) : 0;
+}
+
+/* An event's period is shorter than a sample's by one in so many: see events.c. */
+#define SHORTER_BY 256
+/* Signals alone take at most this part of the time. */
+#define COST_PART(cost_ns) ((cost_ns) * 9 / 4)
+
+void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t cost_ns)
+{
+	uint64_t period_ns = NS_PER_S / rate_hz - NS_PER_S / rate_hz / SHORTER_BY;
+	uint64_t rests;
+
+	if (period_ns < COST_PART(cost_ns))
+		period_ns = COST_PART(cost_ns);
+	/* Handler and rest together take what signals leave of a half: 1 / (1/2 - cost / period). */
+	rests = 2 * period_ns / (period_ns - 2 * cost_ns) + 1 - 2;
+	arena->event_period_ns = period_ns < UINT32_MAX ? (uint32_t)period_ns : UINT32_MAX;
+	arena->event_rests = rests < WIRE_EVENT_RESTS_MAX ? (uint32_t)rests : WIRE_EVENT_RESTS_MAX;
+}
+
+struct perf_events *perf_events_new(struct wire_arena *arena, int descriptor)
+{
+	struct perf_events *events = calloc(1, sizeof(*events));
+
+	if (!events)
+		return NULL;
+	events->arena = arena;
+	events->period_ns = arena->event_period_ns;
+	if (fstat(descriptor, &events->file)) {
+		free(events);
+		return NULL;
+	}
+	return events;
+}
+
+/* The signal names the descriptor by which it was asked for, and so the ring: a number of ours. */
+static int move_to(int fd, int number)
+{
+	int moved;
+
+	if (fd < 0)
+		return fd;
+	moved = fcntl(number, F_GETFD) < 0 ? dup3(fd, number, O_CLOEXEC) : -1;
+	close(fd);
+	return moved == number ? 0 : -EMFILE;
+}
+
+/* Has @pid the arena in its memory? Only what is of the run maps it. */
+static bool is_of_run(struct perf_events *events, pid_t pid, uint64_t image)
+{
+	struct maps maps = {0};
+
+	if (image && image == events->image)
+		return events->is_of_run;
+	events->image = image;
+	events->is_of_run = false;
+	if (maps_read(&maps, pid) < 0)
+		return false;
+	for (unsigned i = 0; i < maps.count; i++)
+		events->is_of_run |= maps.list[i].inode == events->file.st_ino &&
+				     maps.list[i].major == major(events->file.st_dev) &&
+				     maps.list[i].minor == minor(events->file.st_dev);
+	maps_release(&maps);
+	return events->is_of_run;
+}
+
+/* What the program is told last it may have taken back meanwhile: it does both in this order. */
+static bool is_wanted(const struct perf_events *events, const struct wire_slot *slot)
+{
+	return (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_LIVE &&
+	       !__atomic_load_n(&slot->quit, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&slot->no_events, __ATOMIC_SEQ_CST) &&
+	       __atomic_load_n(&slot->filters, __ATOMIC_RELAXED) <= events->arena->filters;
+}
+
+static void close_event(struct perf_events *events, uint32_t index)
+{
+	struct perf_event *event = &events->rings[index];
+
+	if (event->is_open) {
+		close((int)(WIRE_EVENT_DESCRIPTOR + index));
+		__atomic_store_n(
+			&wire_ring(events->arena, index)->has_event, 0, __ATOMIC_SEQ_CST);
+	}
+	*event = (struct perf_event){0};
+}
+
+/* Returns 0 or -errno, with nothing open. */
+static int begin_event(
+	struct perf_events *events, uint32_t index, pid_t pid, const struct wire_slot *slot)
+{
+	struct wire_ring *ring = wire_ring(events->arena, index);
+	pid_t tid = (pid_t)__atomic_load_n(&ring->tid, __ATOMIC_ACQUIRE);
+	int fd = (int)(WIRE_EVENT_DESCRIPTOR + index), error;
+
+	if (!events->has_raised) {
+		error = raise_files(&events->files, &events->has_raised);
+		if (error)
+			return error;
+	}
+	error = move_to(open_event(tid, events->period_ns), fd);
+	if (error)
+		return error;
+	events->rings[index].is_open = true;
+	error = signal_thread(fd, tid);
+	__atomic_store_n(&ring->has_event, 1, __ATOMIC_SEQ_CST);
+	if (!error && !(is_wanted(events, slot) && procfs_state(pid, tid, NULL) &&
+			      is_of_run(events, pid,
+				      __atomic_load_n(&slot->image, __ATOMIC_RELAXED))))
+		error = -ESRCH;
+	if (!error && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		error = -errno;
+	if (error)
+		close_event(events, index);
+	return error;
+}
+
+void perf_events_update(
+	struct perf_events *events, uint32_t index, pid_t pid, const struct wire_slot *slot)
+{
+	struct wire_ring *ring = wire_ring(events->arena, index);
+	uint64_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
+	struct perf_event *event = &events->rings[index];
+	bool is_owned = (owner & 3) == WIRE_RING_OWNED && pid && is_wanted(events, slot) &&
+			__atomic_load_n(&ring->tid, __ATOMIC_ACQUIRE);
+
+	if (event->owner == owner && is_owned)
+		return;
+	if (event->owner)
+		close_event(events, index);
+	if (!is_owned)
+		return;
+	if (begin_event(events, index, pid, slot))
+		events->refused++;
+	else
+		events->opened++;
+	event->owner = owner;
+}
+
+void perf_events_counts(const struct perf_events *events, uint64_t *opened, uint64_t *refused)
+{
+	*opened = events->opened;
+	*refused = events->refused;
+}
+
+void perf_events_free(struct perf_events *events)
+{
+	if (!events)
+		return;
+	for (uint32_t i = 0; i < WIRE_RINGS; i++)
+		close_event(events, i);
+	if (events->has_raised)
+		setrlimit(RLIMIT_NOFILE, &events->files);
+	free(events);
+}

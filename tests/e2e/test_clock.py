@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+#
+# --clock: perf events above the kernel's tick. How many stacks they give, that time in the kernel
+# stays where it is, what the program must not notice, and what is said where they are refused.
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import profiled
+
+PARANOID = pathlib.Path("/proc/sys/kernel/perf_event_paranoid")
+
+
+@pytest.fixture(scope="session")
+def events():
+    """Skips where the kernel or a sandbox has none for us."""
+    result = subprocess.run([profiled.BUILD / "flamerun", "-q", "--clock=perf", "-r", "10000", "-o",
+                             "/dev/null", "--format", "folded", "--", "true"], text=True,
+                            capture_output=True, check=False)
+    if result.returncode == 125:
+        pytest.skip(result.stderr.splitlines()[0])
+    assert result.returncode == 0, result.stderr
+
+
+def books(stderr):
+    """Due, sampled, by overrun."""
+    return [int(number) for number in re.search(
+        r"(\d+) due \(.*\) = (\d+) sampled \((\d+) by overrun\)", stderr).groups()]
+
+
+def test_more_stacks_than_ticks(tmp_path, events):
+    """As many as asked for; the kernel's tick gives 1,000 a second at most. Truth: 2/3, 1/3."""
+    program = profiled.compile_target("split.c", tmp_path)
+    taken = {}
+    for clock in ("perf", "tick"):
+        run = profiled.profile(tmp_path, program, "1000", rate_hz=8000,
+                               options=["-v", f"--clock={clock}"])
+        due, sampled, overruns = books(run.stderr)
+        taken[clock] = sampled - overruns
+        assert abs(sampled - due) < 0.05 * due, run.stderr
+        if clock == "perf":
+            # 5 sigma of 8,000 samples are 2.6 points; what interrupts turns at ticks adds some.
+            assert abs(run.folded.below("heavy") / run.folded.total - 2 / 3) < 0.05, run.folded.describe()
+    assert taken["perf"] > 3 * taken["tick"], taken
+
+
+def test_time_in_the_kernel(tmp_path, events):
+    """
+    Its share is known by the ticks that fall in there, 160 of each of two kinds: 5 sigma are 40 %.
+    """
+    program = profiled.compile_target("in_kernel.c", tmp_path)
+    run = profiled.profile(tmp_path, program, "2000", rate_hz=4000, options=["-v", "--clock=perf"])
+    total = sum(run.truth.values())
+    for name, true_ns in run.truth.items():
+        share = run.folded.below(name) / run.folded.total
+        assert abs(share - true_ns / total) < 0.4 * true_ns / total, (name, run.folded.describe())
+    # System calls end in their names, faults in the function that touched the page.
+    reads = run.folded.where(lambda stack: stack[-1] == "[kernel: read]")
+    assert reads > 0.8 * run.folded.below("reads"), run.folded.describe()
+
+
+@pytest.mark.parametrize("rate_hz", [1000, 10000])
+def test_execs_and_their_signals(tmp_path, events, rate_hz):
+    program = profiled.compile_target("exec_masked.c", tmp_path)
+    run = profiled.profile(tmp_path, program, "40", rate_hz=rate_hz, options=["--clock=perf"])
+    assert (run.status, run.stdout) == (0, "bad 0\n"), run.stderr
+
+
+def test_the_program_has_half_of_its_time(tmp_path, events):
+    """At a depth at which a stack takes longer than a sample's period."""
+    program = profiled.compile_target("recursion.c", tmp_path)
+    run = profiled.profile(tmp_path, program, "3000", rate_hz=10000,
+                           options=["-v", "--clock=perf"])
+    taken = float(re.search(r"(\S+) % of the CPU time was spent taking samples\n", run.stderr)[1])
+    assert taken < 60, run.stderr
+    assert "put off to later samples" in run.stderr
+
+
+def test_no_descriptor_of_ours(tmp_path, events):
+    script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; ls /proc/$$/fd | wc -l"
+    alone = subprocess.run(["sh", "-c", script], text=True, capture_output=True, check=True)
+    run = profiled.profile(tmp_path, "sh", "-c", script, rate_hz=10000, options=["--clock=perf"])
+    assert run.stdout == alone.stdout
+
+
+def test_the_limit_of_files_is_the_programs(tmp_path, events):
+    """flamerun's descriptors lie high. Who is started has the limit that was given to flamerun."""
+    work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
+    script = f"{work}; ulimit -Sn >> limits; sh -c 'ulimit -Sn' >> limits"
+    subprocess.run(["sh", "-c", 'ulimit -Sn 500 && exec "$@"', "sh", profiled.BUILD / "flamerun",
+                    "-q", "-r", "10000", "--clock=perf", "--repeat=2", "-o", "out.folded", "--",
+                    "sh", "-c", script], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "limits").read_text().split() == ["500"] * 4
+
+
+def test_what_a_refusal_says(tmp_path):
+    """Asked for, they are the run's condition; left open, one line, and the tick."""
+    confine = tmp_path / "confine"
+    subprocess.run(["gcc", "-D_GNU_SOURCE", profiled.ROOT / "tests" / "e2e" / "confine.c", "-o",
+                    confine], check=True)
+    tmp_path.chmod(0o777)
+
+    def call(*options):
+        return subprocess.run([confine, "65534", profiled.BUILD / "flamerun", *options, "-r", "4000",
+                               "-o", "out.folded", "--", "true"], text=True, capture_output=True,
+                              check=False, cwd=tmp_path, timeout=60)
+    if call("--clock=tick").returncode:
+        pytest.skip("no other user may run this build")
+    why = "kernel.perf_event_paranoid is \\d+" if int(PARANOID.read_text()) > 2 else \
+        "a sandbox forbids perf_event_open\\(2\\)"
+    result = call("--clock=perf")
+    assert result.returncode == 125
+    first, hint = result.stderr.splitlines()
+    assert re.fullmatch(f"flamerun: cannot sample by perf events: {why}", first)
+    assert hint.startswith("flamerun: hint: --clock=auto samples at the kernel's tick then, ")
+    result = call()
+    assert result.returncode == 0
+    assert len(re.findall(f"at the kernel's tick, \\d+ times a second: no perf events, {why}\n",
+                          result.stderr)) == 1
+    assert "perf events" not in call("--clock=tick").stderr
+
+
+def test_below_the_tick_nothing_changes(run):
+    result = run("-v", "-r", "100", "--clock=perf", "-o", "out.folded", "--", "true")
+    assert result.returncode == 0 and "perf events" not in result.stderr
