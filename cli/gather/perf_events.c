@@ -206,8 +206,8 @@ void perf_events_set_period(struct wire_arena *arena, uint32_t rate_hz, uint64_t
 
 	if (period_ns < COST_PART(cost_ns))
 		period_ns = COST_PART(cost_ns);
-	/* Handler and rest together take what signals leave of a half: 1 / (1/2 - cost / period). */
-	rests = 2 * period_ns / (period_ns - 2 * cost_ns) + 1 - 2;
+	/* A handler's part is what signals leave of a half, 1/2 - cost / period. */
+	rests = 2 * period_ns / (period_ns - 2 * cost_ns) - 1;
 	arena->event_period_ns = period_ns < UINT32_MAX ? (uint32_t)period_ns : UINT32_MAX;
 	arena->event_rests = rests < WIRE_EVENT_RESTS_MAX ? (uint32_t)rests : WIRE_EVENT_RESTS_MAX;
 }
@@ -263,6 +263,7 @@ static bool is_wanted(const struct perf_events *events, const struct wire_slot *
 {
 	return (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & 0xff) == WIRE_SLOT_LIVE &&
 	       !__atomic_load_n(&slot->quit, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&slot->has_unseen, __ATOMIC_RELAXED) &&
 	       !__atomic_load_n(&slot->no_events, __ATOMIC_SEQ_CST) &&
 	       __atomic_load_n(&slot->filters, __ATOMIC_RELAXED) <= events->arena->filters;
 }

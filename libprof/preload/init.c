@@ -65,9 +65,14 @@ static void read_events(const struct wire_arena *arena, uint64_t cookie)
 {
 	uint32_t period_ns = __atomic_load_n(&arena->event_period_ns, __ATOMIC_RELAXED);
 	uint32_t rests = __atomic_load_n(&arena->event_rests, __ATOMIC_RELAXED);
+	struct timespec tick;
 
 	sampler.has_events = (cookie & WIRE_COOKIE_EVENTS) && period_ns;
 	sampler.event_period_ns = period_ns;
+	if (sampler.has_events && !arch_syscall2(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &tick))
+		sampler.tick_ns = clock_from_timespec(&tick);
+	/* Without it no tick could be told from another. */
+	sampler.has_events &= sampler.tick_ns != 0;
 	sampler.event_rests = rests < WIRE_EVENT_RESTS_MAX ? rests : WIRE_EVENT_RESTS_MAX;
 }
 

@@ -74,22 +74,21 @@ static uint64_t registers_hash(const void *ucontext)
 	return hash;
 }
 
+/* What no sample stands for, but for what was put off to the next one. */
 static uint32_t due_by(const struct sampler_thread *thread, uint64_t cpu_ns)
 {
 	uint64_t due = sampler_thread_due(thread, cpu_ns);
 
+	due = due > thread->carried ? due - thread->carried : 0;
 	return due < UINT32_MAX ? (uint32_t)due : UINT32_MAX;
 }
 
 uint32_t events_weight(struct sampler_thread *thread, const void *ucontext)
 {
-	struct timespec tick;
 	uint64_t weight;
 
 	thread->event_registers = registers_hash(ucontext);
 	if (!thread->has_events) {
-		arch_syscall2(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &tick);
-		sampler.tick_ns = clock_from_timespec(&tick);
 		thread->has_events = 1;
 		thread->usage = usage_now();
 		return due_by(thread, thread->usage.cpu_ns);
@@ -101,6 +100,13 @@ uint32_t events_weight(struct sampler_thread *thread, const void *ucontext)
 	weight = thread->event_rest_ns / sampler.period_ns;
 	thread->event_rest_ns %= sampler.period_ns;
 	return (uint32_t)weight;
+}
+
+int events_come(struct sampler_thread *thread)
+{
+	if (thread->has_events && !__atomic_load_n(&thread->ring->has_event, __ATOMIC_RELAXED))
+		thread->has_events = 0;
+	return thread->has_events != 0;
 }
 
 uint32_t events_timer_weight(struct sampler_thread *thread, const void *ucontext)

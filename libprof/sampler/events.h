@@ -19,6 +19,9 @@ static inline int events_sent(const siginfo_t *info)
 	       (uint32_t)info->si_fd - WIRE_EVENT_DESCRIPTOR < WIRE_RINGS;
 }
 
+/* Do they come to the calling thread, so that its timer counts less? Context: as below. */
+int events_come(struct sampler_thread *thread);
+
 /*
  * How many periods a signal of the calling thread's event stands for, and one of its timer once an
  * event came. Context: the handler, @thread active.

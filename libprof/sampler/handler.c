@@ -267,7 +267,7 @@ static uint32_t weight_of(
 
 	if (events_sent(info))
 		return events_weight(thread, ucontext);
-	if (thread->has_events)
+	if (events_come(thread))
 		return events_timer_weight(thread, ucontext);
 	overruns = (uint32_t)(info->si_overrun > 0 ? info->si_overrun : 0);
 	if (overruns)

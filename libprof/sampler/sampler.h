@@ -104,7 +104,7 @@ struct sampler {
 	uint32_t has_events; /* perf events of flamerun's may signal threads */
 	uint64_t event_period_ns; /* what each stands for */
 	uint32_t event_rests;	  /* as struct wire_arena */
-	uint64_t tick_ns;	  /* the kernel's; known where an event came */
+	uint64_t tick_ns;	  /* the kernel's; known where events may come */
 	uint64_t image;
 	/* How time is told: set before sampler_start(), the same in fork children. */
 	uint64_t period_ns;

@@ -20,8 +20,8 @@ static void become_shell(int is_masked)
 	if (is_masked)
 		sigprocmask(SIG_SETMASK, &all, NULL);
 	spin(spin_random(1, 40));
-	execl("/bin/sh", "sh", "-c", "grep -q '^SigPnd:.*[1-9a-f]' /proc/self/status; exit $((2 + $?))",
-		(char *)NULL);
+	execl("/bin/sh", "sh", "-c",
+		"grep -q '^SigPnd:.*[1-9a-f]' /proc/self/status; exit $((2 + $?))", (char *)NULL);
 	_exit(9);
 }
 
