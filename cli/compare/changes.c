@@ -4,13 +4,14 @@
  * ones the lighter, which is the deeper, is first. One that has at least half of its change in
  * stacks that are explained already is explained as well. And what nearly is gone or new while its
  * stacks end as they did, below other callers, is none: a compiler inlined it, or left it by a
- * jump.
+ * jump. Where that holds for some of its callees, these stand beside it.
  */
 #include "cli/compare/changes.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/compare/student.h"
 
@@ -196,6 +197,7 @@ struct explaining {
 	double *moved_in_all; /* [function]: those that end in it */
 	double *moved_here;   /* [function]: of these, in what is asked for */
 	bool *is_explained;   /* [position] */
+	bool *is_below;	      /* [function]: of what is asked for by move_past() */
 };
 
 static void weigh_moves(const struct sides *sides, struct explaining *explaining)
@@ -252,6 +254,49 @@ static double move_of_ends(struct explaining *explaining)
 	return sum;
 }
 
+static double moved_below(const struct explaining *explaining, uint32_t at)
+{
+	double sum = 0;
+
+	for (uint32_t end = explaining->ranking->preorder.end[at]; at < end; at++)
+		sum += explaining->is_explained[at] ? 0 : explaining->moved[at];
+	return sum;
+}
+
+/*
+ * How far stacks moved that stand beside @change's function, on its callers, and are of what it
+ * calls: where it is left by a jump they stand there instead.
+ */
+static double move_past(const struct explaining *explaining, const struct change *change)
+{
+	const struct ranking *ranking = explaining->ranking;
+	const struct preorder *preorder = &ranking->preorder;
+	double sum = 0;
+	uint32_t end = 0;
+
+	memset(explaining->is_below, 0, ranking->functions + (size_t)1);
+	for (uint32_t at = 1; at < preorder->nodes; at++) {
+		if (ranking->function_at[at] == change->function && at >= end)
+			end = preorder->end[at];
+		else if (at < end)
+			explaining->is_below[ranking->function_at[at]] = true;
+	}
+	explaining->is_below[change->function] = false;
+	for (uint32_t at = 1; at < preorder->nodes; at++) {
+		uint32_t parent =
+			preorder->position[calltree_node_at(ranking->tree, preorder->order[at])
+						   ->parent];
+
+		if (ranking->function_at[at] != change->function)
+			continue;
+		for (uint32_t other = parent + 1; other < preorder->end[parent];
+			other = preorder->end[other])
+			if (explaining->is_below[ranking->function_at[other]])
+				sum += moved_below(explaining, other);
+	}
+	return sum;
+}
+
 static double weight_of(const struct change *change)
 {
 	return change->shift.old_mean + change->shift.new_mean;
@@ -303,9 +348,10 @@ static int name_changes(struct changes *changes)
 		.moved = calloc(nodes, sizeof(double)),
 		.moved_in_all = calloc(functions + 1, sizeof(double)),
 		.moved_here = calloc(functions + 1, sizeof(double)),
-		.is_explained = calloc(nodes, sizeof(bool))};
+		.is_explained = calloc(nodes, sizeof(bool)),
+		.is_below = calloc(functions + 1, sizeof(bool))};
 	int error = explaining.moved && explaining.moved_in_all && explaining.moved_here &&
-				    explaining.is_explained
+				    explaining.is_explained && explaining.is_below
 			    ? 0
 			    : -ENOMEM;
 
@@ -316,12 +362,14 @@ static int name_changes(struct changes *changes)
 		struct change *change = &changes->at[i];
 		const struct shift *shift = &change->shift;
 		double all = shift->new_mean - shift->old_mean;
-		double left, of_ends;
+		double left, of_ends, past;
 
 		if (change->function == PROGRAM)
 			break;
 		left = move_left(&explaining, change, false);
 		of_ends = move_of_ends(&explaining);
+		past = change->is_self ? 0 : move_past(&explaining, change);
+		left += (past > 0) == (all > 0) ? 0 : past;
 		change->is_named = fabs(left) > EXPLAINED * fabs(all) && (left > 0) == (all > 0);
 		if (fabs(shift->change) > NEARLY_ALL && fabs(of_ends) <= EXPLAINED * fabs(all))
 			change->is_named = false;
@@ -335,6 +383,7 @@ static int name_changes(struct changes *changes)
 	free(explaining.moved_in_all);
 	free(explaining.moved_here);
 	free(explaining.is_explained);
+	free(explaining.is_below);
 	return error;
 }
 

@@ -208,7 +208,7 @@ function magnitudeOf({change}) {
  * @param {Float64Array} moved how far stacks did, by node they end at
  * @param {Uint32Array} fnAt @param {number} fns
  */
-function nameChanges(told, {nodes, end}, moved, fnAt, fns) {
+function nameChanges(told, {nodes, end, parent}, moved, fnAt, fns) {
 	const isExplained = new Uint8Array(nodes);
 	const movedInAll = new Float64Array(fns + 1);
 	moved.forEach((one, i) => {
@@ -231,10 +231,29 @@ function nameChanges(told, {nodes, end}, moved, fnAt, fns) {
 			movedHere[fnAt[i]] += moved[i];
 			nodesOfIt.push(i);
 		}
+		// What stands beside it and is of what it calls: where it is left by a jump.
+		const movePast = () => {
+			const isBelow = new Uint8Array(fns + 1);
+			let sum = 0;
+			for (let i = 1, past = 0; i < nodes; i++)
+				if (fnAt[i] === one.fn && i >= past)
+					past = end[i];
+				else if (i < past)
+					isBelow[fnAt[i]] = 1;
+			isBelow[one.fn] = 0;
+			for (let i = 1; i < nodes; i++)
+				for (let k = parent[i] + 1; fnAt[i] === one.fn && k < end[parent[i]]; k = end[k])
+					for (let j = k; isBelow[fnAt[k]] && j < end[k]; j++)
+						sum += isExplained[j] ? 0 : moved[j];
+			return sum;
+		};
 		// What is no move to or from stacks that end alike elsewhere.
 		const ofEnds = movedHere.reduce((sum, here, i) => sum + ((here > 0) !== (movedInAll[i] > 0) ? 0
 			: Math.abs(here) < Math.abs(movedInAll[i]) ? here : movedInAll[i]), 0);
 		const all = one.after - one.before;
+		const past = one.isSelf ? 0 : movePast();
+		if ((past > 0) !== (all > 0))
+			left += past;
 		const least = EXPLAINED * Math.abs(all);
 		one.isNamed = Math.abs(left) > least && (left > 0) === (all > 0)
 			&& !(Math.abs(one.change) > NEARLY_ALL && Math.abs(ofEnds) <= least);

@@ -97,6 +97,18 @@ def test_a_caller_that_was_inlined_cost_nothing(run, tmp_path):
     assert [one["new"] for one in found["changes"] if one["name"] == "plan" and one["told"]] == [0]
 
 
+def test_a_callee_that_is_jumped_to_cost_nothing(run, tmp_path):
+    """A compiler leaves a function by a jump: some of what it calls stands beside it then."""
+    words = diffs.two_sides(tmp_path, 20, 6, 4000, {"tenth": 1.5})
+    for i, path in enumerate(words):
+        if path != "--":
+            path.write_text(path.read_text() + "main;frame;block;literals 300\n" + (
+                "main;frame;block;dispatch;sequences 600\n" if i < 6 else "main;frame;sequences 600\n"))
+    found = compare(run, *words)
+    assert set(named(found)) == {("tenth", "total")}
+    assert [round(one["change"], 1) for one in found["changes"] if one["name"] == "block" and one["told"]] == [-0.7]
+
+
 @pytest.mark.parametrize("old, new", [
     ("f.constprop.0", "f.isra.0.cold"),
     ("f [clone .part.0]", "f"),
