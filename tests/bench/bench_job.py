@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+#
+# A job of 1,000 nodes with 100 ranks each, drawn as one. The files are made from that of a real node:
+# its ranks' weights are changed at random, each node has a few stacks that no other has. Then 1,000
+# pprof profiles of 3,000 stacks, merged, beside `pprof -proto` if there is one.
+#   BASE=n1.ranks bench_job.py    a node's file, else one is recorded here
+import os
+import pathlib
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+FLAMERUN = pathlib.Path(os.environ.get("BUILD", "build")).resolve() / "flamerun"
+NODES, RANKS, STACKS = 1000, 100, 3000
+
+
+def varint(number):
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def column(number, values):
+    return field(number, b"".join(map(varint, values)))
+
+
+def fields_of(data):
+    """(number, value) of one message; numbers of packed lists are left as bytes."""
+    at = 0
+
+    def take():
+        nonlocal at
+        number = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            number |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return number
+    while at < len(data):
+        tag = take()
+        if tag & 7:
+            size = take()
+            at += size
+            yield tag >> 3, data[at - size:at]
+        else:
+            yield tag >> 3, take()
+
+
+def numbers(data):
+    out, number, shift = [], 0, 0
+    for byte in data:
+        number |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            out.append(number)
+            number = shift = 0
+    return out
+
+
+def load(path):
+    """Texts, columns 8 to 14, ranks as {stack: weight}."""
+    texts, columns, ranks = [], {}, []
+    for number, value in fields_of(pathlib.Path(path).read_bytes()):
+        if number == 7:
+            texts.append(value)
+        elif 8 <= number <= 14:
+            columns[number] = numbers(value)
+        elif number == 15:
+            rank = dict(fields_of(value))
+            stack, weights = 0, {}
+            for step, weight in zip(numbers(rank.get(7, b"")), numbers(rank.get(8, b""))):
+                stack += step
+                weights[stack] = weight
+            ranks.append(weights)
+    return texts, columns, ranks
+
+
+def make_node(base, number, draw):
+    """A node's file: as many stacks as STACKS, the ranks of the real one with other weights."""
+    texts, columns, ranks = base
+    texts = texts + [b"of_node_%d" % number]
+    columns = {key: list(values) for key, values in columns.items()}
+    for key, value in zip(range(8, 13), (len(texts) - 1, 0, 0, 0, 0)):
+        columns[key].append(value)
+    rare = len(columns[8]) - 1
+    known = len(columns[13])
+    leaves = []
+    # Deeper copies of real stacks, the same in all nodes, up to the size of a real profile.
+    for i in range(known + 1, STACKS + 1):
+        parent = (i * 7919) % (i - 1) + 1
+        columns[13].append(i - parent)
+        columns[14].append((i * 31) % rare)
+        leaves.append(i)
+    for _ in range(5):
+        columns[13].append(draw.randint(1, known))
+        columns[14].append(rare)
+        leaves.append(len(columns[13]))
+    out = [field(1, b"flamerun-ranks 1"), field(2, b"1"), field(3, b"n%04d" % number),
+           field(4, b"bench"), field(5, 5076142), field(6, NODES * RANKS), field(16, RANKS),
+           field(17, RANKS)]
+    out += [column(key, columns[key]) for key in range(8, 15)]
+    out += [field(7, text) for text in texts]
+    for i in range(RANKS):
+        weights = {stack: max(1, int(weight * draw.uniform(0.8, 1.2)))
+                   for stack, weight in ranks[i % len(ranks)].items()}
+        for leaf in draw.sample(leaves, min(len(leaves), 1500)):
+            weights[leaf] = draw.randint(1, 20)
+        stacks = sorted(weights)
+        steps = [after - before for before, after in zip([0] + stacks, stacks)]
+        out.append(field(15, field(1, number * RANKS + i) + field(2, 1) + field(4, 10**10) +
+                         column(7, steps) + column(8, [weights[stack] for stack in stacks])))
+    return b"".join(out)
+
+
+def measure(words):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.monotonic()
+    result = subprocess.run(["/usr/bin/time", "-f", "%M", *words], capture_output=True, text=True)
+    wall = time.monotonic() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    peak = int(result.stderr.split()[-1]) / 1024
+    return f"{wall:6.2f} s, {cpu:6.2f} s of CPU, {peak:6.0f} MiB" + \
+        ("" if result.returncode == 0 else f" FAILED: {result.stderr[-300:]}")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="flamerun-bench.") as folder:
+        path = pathlib.Path(folder)
+        base = os.environ.get("BASE")
+        if not base:
+            subprocess.run([FLAMERUN, "--job=" + folder + "/one", "--", "gzip", "-9", "-c", FLAMERUN],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+            base = next((path / "one").glob("*.ranks"))
+        base = load(base)
+        (path / "job").mkdir()
+        draw = random.Random(1)
+        # Twenty nodes are made, and copied under other names and ranks: their stacks differ by node.
+        for number in range(NODES):
+            if number < 20:
+                made = make_node(base, number, draw)
+            data = made if number < 20 else make_copy(path, number)
+            (path / "job" / f"n{number:04}.ranks").write_bytes(data)
+        size = sum(file.stat().st_size for file in (path / "job").iterdir())
+        print(f"{NODES} files of {RANKS} ranks, {size / NODES / 1000:.0f} KB each:",
+              measure([FLAMERUN, "merge", path / "job", "-o", path / "job.svg"]))
+        make_profiles(path)
+        files = sorted((path / "profiles").iterdir())
+        print(f"{len(files)} pprof profiles of {files[0].stat().st_size / 1000:.0f} KB:",
+              measure([FLAMERUN, "merge", *files, "-o", path / "all.pb.gz"]))
+        pprof = shutil.which("pprof")
+        words = [pprof] if pprof else ["go", "tool", "pprof"]
+        if pprof or shutil.which("go"):
+            print(f"{' '.join(words)} -proto:",
+                  measure([*words, "-proto", "-output", path / "theirs.pb.gz", *files]))
+
+
+def make_copy(path, number):
+    """Of the nodes that were made, with numbers of its own; the names of rare stacks stay apart."""
+    data = (path / "job" / f"n{number % 20:04}.ranks").read_bytes()
+    out = []
+    for key, value in fields_of(data):
+        if key == 3:
+            value = b"n%04d" % number
+        elif key == 7 and value.startswith(b"of_node_"):
+            value = b"of_node_%d" % number
+        elif key == 15:
+            rank = [(k, number * RANKS + v % RANKS if k == 1 else v) for k, v in fields_of(value)]
+            if number * RANKS and rank[0][0] != 1:
+                rank.insert(0, (1, number * RANKS))
+            value = b"".join(field(k, v) for k, v in rank)
+        out.append(field(key, value))
+    return b"".join(out)
+
+
+def make_profiles(path):
+    """That of a compiler, twice as long as it needs for a file: some 2,500 stacks, 90 KB."""
+    (path / "profiles").mkdir()
+    (path / "one.cc").write_text("#include <regex>\n#include <iostream>\nint f(const char *s) "
+                                 "{ std::cout << s; return std::regex_match(s, std::regex(\"a(b|c)*d\")); }\n")
+    for i in range(2):
+        subprocess.run([FLAMERUN, "-q", "-r", "997", "-o", path / f"{i}.pb.gz", "--", "g++", "-O2", "-g", "-c",
+                        path / "one.cc", "-o", "/dev/null"], check=True)
+    one = path / "profiles" / "0000.pb.gz"
+    subprocess.run([FLAMERUN, "merge", "-q", path / "0.pb.gz", path / "1.pb.gz", "-o", one], check=True)
+    for i in range(1, 1000):
+        shutil.copy(one, path / "profiles" / f"{i:04}.pb.gz")
+
+
+sys.exit(main())
