@@ -38,7 +38,8 @@ PYTEST     := pytest-3
 # `make check` install packages; everything else names what is missing.
 build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfutils/libdwfl.h \
 	libelf-dev:libelf.h libiberty-dev:libiberty/demangle.h zlib1g-dev:zlib.h \
-	liblzma-dev:lzma.h libzstd-dev:zstd.h libinih-dev:ini.h libncurses-dev:curses.h libunwind-dev:libunwind.h
+	liblzma-dev:lzma.h libzstd-dev:zstd.h libinih-dev:ini.h libncurses-dev:curses.h libunwind-dev:libunwind.h \
+	libcurl4-openssl-dev:curl/curl.h libxxhash-dev:xxhash.h
 # Bundles and minifies the viewer. What `make dist` packs brings the result along; without that folder
 # it is made anew.
 viewer_packed := $(wildcard share/viewer/packed)
@@ -57,6 +58,8 @@ test_packages  := libcmocka-dev python3 python3-pytest python3-pytest-xdist g++ 
 	gdb valgrind linux-perf libc++abi1-14 liblua5.4-dev lua5.4 redis-tools tmux
 # A cluster on one machine, and what runs on it.
 job_packages := slurmctld slurmd slurm-client iproute2 openmpi-bin libopenmpi-dev mpich libmpich-dev
+# Servers of a fleet's store.
+store_packages := clickhouse-server
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
 	libcmocka-dev $(python_package) liblua5.4-dev $(faster_needs)
 
@@ -351,7 +354,7 @@ some = $(if $(ALL),,$(1))
 .PHONY: check
 check: ## install what the tests need, then run those that every change needs
 	@YES='$(YES)' tests/setup/packages.sh $(build_packages) $(test_packages) \
-		$(if $(ALL),$(job_packages))
+		$(if $(ALL),$(job_packages) $(store_packages))
 	+@MAKE='$(MAKE) WERROR=1' JOBS='$(jobs)' tests/setup/checks.sh $(check_parts)
 
 .PHONY: check-all
@@ -477,7 +480,7 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c FORCE
 
 bench_programs := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/bench-*.c))
 .PHONY: bench
-bench: all $(bench_programs) ## measure against alternatives, side by side; asserts nothing
+bench: all $(bench_programs) $(BUILD)/bench/fleet ## measure against alternatives, side by side; asserts nothing
 	@for b in $(bench_programs); do echo "  BENCH   $$b"; $$b || exit 1; done
 	@for b in $(wildcard tests/bench/bench*.py); do echo "  BENCH   $$b"; BUILD='$(BUILD)' $(PYTHON) $$b || exit 1; done
 
@@ -486,6 +489,10 @@ $(BUILD)/bench/bench-picture: bench_libs = $(BUILD)/librender.a $(BUILD)/libcli.
 
 $(BUILD)/bench/bench-aggregate: tests/bench/recording.h $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a
 $(BUILD)/bench/bench-aggregate: bench_libs = $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(cli_libs)
+
+# What bench_fleet.py runs, and nobody else.
+$(BUILD)/bench/fleet: $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a
+$(BUILD)/bench/fleet: bench_libs = $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(cli_libs)
 
 $(BUILD)/bench/bench-inlines: $(BUILD)/libcli.a
 $(BUILD)/bench/bench-inlines: bench_libs = $(BUILD)/libcli.a $(cli_libs)
@@ -537,6 +544,7 @@ completions: $(PROGRAM) ## write completions/ anew from the table of options
 bashcompdir ?= $(datarootdir)/bash-completion/completions
 zshcompdir  ?= $(datarootdir)/zsh/site-functions
 fishcompdir ?= $(datarootdir)/fish/vendor_completions.d
+systemddir  ?= $(prefix)/lib/systemd/system
 manuals := $(wildcard man/*.[1-9])
 # Each function and macro has a page, which is the library's.
 man_links = $(shell sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.F[no] \([A-Za-z_]*\).*/\1.3/p' man/libflameprof.3)
@@ -558,6 +566,10 @@ install: all $(PKGCONFIG_FILE) ## install under DESTDIR, prefix
 	$(INSTALL) -D -m 644 completions/flamerun.bash $(DESTDIR)$(bashcompdir)/flamerun
 	$(INSTALL) -D -m 644 completions/_flamerun $(DESTDIR)$(zshcompdir)/_flamerun
 	$(INSTALL) -D -m 644 completions/flamerun.fish $(DESTDIR)$(fishcompdir)/flamerun.fish
+	$(INSTALL) -d $(DESTDIR)$(systemddir)
+	sed 's,exec flamerun ,exec $(bindir)/flamerun ,' 'share/systemd/flamerun@.service' > '$(DESTDIR)$(systemddir)/flamerun@.service'
+	$(INSTALL) -m 644 'share/systemd/flamerun@.timer' $(DESTDIR)$(systemddir)
+	chmod 644 '$(DESTDIR)$(systemddir)/flamerun@.service'
 	$(foreach page,$(manuals),$(INSTALL) -D -m 644 $(page) \
 		$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page));)
 	@for page in $(man_links); do ln -sf libflameprof.3 $(DESTDIR)$(mandir)/man3/$$page || exit 1; done
@@ -572,6 +584,7 @@ uninstall: ## remove what install put there; give the same DESTDIR and prefix
 		$(addprefix $(DESTDIR)$(includedir)/,$(notdir $(public_headers))) \
 		$(DESTDIR)$(bashcompdir)/flamerun $(DESTDIR)$(zshcompdir)/_flamerun \
 		$(DESTDIR)$(fishcompdir)/flamerun.fish \
+		$(addprefix $(DESTDIR)$(systemddir)/,flamerun@.service flamerun@.timer) \
 		$(foreach page,$(manuals),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))) \
 		$(addprefix $(DESTDIR)$(mandir)/man3/,$(man_links))
 	rm -rf $(DESTDIR)$(docdir)

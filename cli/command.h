@@ -61,6 +61,9 @@ struct ending command_top(struct options *options, int argc, char **argv, int in
  */
 void command_draw_job(const struct options *options, const char *folder);
 
+/* Likewise: put files of stacks, or names for addresses, into a store. */
+struct ending command_push(struct options *options, int argc, char **argv, int index);
+
 /* Likewise: compare runs of two versions of a program, from files or by running both in turns. */
 struct ending command_diff(struct options *options, int argc, char **argv, int index);
 

@@ -23,6 +23,7 @@
 #include "cli/formats/format.h"
 #include "cli/run/results.h"
 #include "cli/run/signals.h"
+#include "cli/store/address.h"
 
 /* For the exit status: something became slower than it may. */
 #define STATUS_SLOWER 1
@@ -36,6 +37,7 @@ struct request {
 	unsigned count, old_count;
 	char **programs[2];
 	bool has_versions; /* of one file, which is there twice */
+	bool are_stores;   /* addresses of stores, not files */
 };
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -71,6 +73,11 @@ static int check_files(
 {
 	if (options->runs)
 		return refuse_words(message, "diff -n wants two programs behind --");
+	for (unsigned i = 0; i < request->count; i++) {
+		if (i && store_address_is(request->paths[i]) != request->are_stores)
+			return refuse_words(message, "diff compares files, or stores, not both");
+		request->are_stores = store_address_is(request->paths[i]);
+	}
 	if (!request->old_count && request->count == 1) {
 		request->has_versions = true;
 		request->paths[request->count++] = request->paths[0];
@@ -370,7 +377,7 @@ static int run_programs(const struct request *request, const struct options *opt
 		diag_set_level(options->level == DIAG_VERBOSE ? DIAG_VERBOSE : DIAG_QUIET);
 		error = compare_files(options,
 			&(struct sides_files){turns.files, runs, turns.runs[0],
-				{request->programs[0][0], request->programs[1][0]}, false},
+				{request->programs[0][0], request->programs[1][0]}, false, false},
 			results, ending, message);
 		diag_set_level(options->level);
 	}
@@ -397,6 +404,9 @@ static int check_diff(const struct options *options, bool runs, struct diag_mess
 	for (unsigned i = 0; !error && has_outputs(options) && i < options->outputs.count; i++) {
 		const struct format *format = format_of(options->outputs.item[i], options->format);
 
+		if (store_address_is(options->outputs.item[i]))
+			return diag_fail(
+				message, -EINVAL, "a store keeps profiles, not comparisons");
 		if (format && !format_is_picture(format) && !format_is_folded(format)) {
 			diag_fail(message, -EINVAL,
 				"diff writes pictures and folded stacks, not '%s'",
@@ -432,7 +442,8 @@ static int diff(const struct request *request, const struct options *options, st
 			&(struct sides_files){.paths = request->paths,
 				.runs = request->count,
 				.old_runs = request->old_count,
-				.has_versions = request->has_versions},
+				.has_versions = request->has_versions,
+				.are_stores = request->are_stores},
 			results, ending, message);
 	if (error == -ENODATA && request->has_versions)
 		refuse_words(message, WANTS_FILES);

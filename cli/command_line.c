@@ -12,6 +12,7 @@
 
 #include "cli/diag.h"
 #include "cli/formats/format.h"
+#include "cli/store/address.h"
 
 static const struct options_origin command_line = {.rank = OPTIONS_COMMAND_LINE};
 
@@ -271,6 +272,8 @@ int options_check_command(const struct options *options, const char *name, bool 
 		return diag_fail(message, -EINVAL, "--%s is for flamerun top", options->top_only);
 	if (options->diff_only && !is_diff)
 		return diag_fail(message, -EINVAL, "--%s is for flamerun diff", options->diff_only);
+	if (options->symbols && strcmp(name, "push"))
+		return diag_fail(message, -EINVAL, "--symbols is for flamerun push");
 	if (options->tables_only && !is_top && !is_diff)
 		return diag_fail(message, -EINVAL, "--%s is for flamerun top and flamerun diff",
 			options->tables_only);
@@ -304,7 +307,8 @@ int options_finish(struct options *options, struct diag_message *message)
 	for (unsigned i = 0; i < options->outputs.count; i++) {
 		const char *path = options->outputs.item[i];
 
-		if (strcmp(path, "-") && !format_of(path, options->format))
+		if (strcmp(path, "-") && !store_address_is(path) &&
+			!format_of(path, options->format))
 			return is_folder(path) ? refuse_folder(path, message)
 					       : format_unknown(path, message);
 	}

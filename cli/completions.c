@@ -22,7 +22,7 @@
 	"\t\t\t/etc/flamerun.ini \"$user/flamerun/flamerun.ini\" .flamerun.ini' 2>/dev/null"
 
 /* The words that are no program. */
-#define COMMANDS "render merge top diff"
+#define COMMANDS "render merge top diff push"
 
 typedef void row_fn(const struct options_row *row, FILE *out);
 

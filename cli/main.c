@@ -21,7 +21,7 @@ static const struct {
 	const char *word;
 	struct ending (*command)(struct options *options, int argc, char **argv, int index);
 } reserved[] = {{"render", command_render}, {"merge", command_merge}, {"top", command_top},
-	{"diff", command_diff}};
+	{"diff", command_diff}, {"push", command_push}};
 #define RESERVED_COUNT (sizeof(reserved) / sizeof(reserved[0]))
 
 /*

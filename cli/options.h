@@ -54,6 +54,7 @@ struct options {
 	struct options_list root;    /* likewise; empty: whole stacks */
 	struct options_list focus;   /* likewise; empty: all stacks */
 	struct options_list ignore;  /* likewise; empty: none */
+	struct options_list label; /* "NAME=VALUE", of what goes into a store */
 	struct options_list source_map; /* "OLD=NEW", OLD is not empty */
 	struct options_list of;	     /* regular expressions; empty: tables of everything */
 	struct options_list fail_over; /* "[RE=]PERCENT"; empty: no change is a failure */
@@ -105,6 +106,7 @@ struct options {
 	uint32_t runs;	  /* of each program; 0: one as it is, and diff compares files */
 	uint32_t warmups; /* before those */
 	uint32_t ignore_failure;
+	uint32_t symbols; /* what is pushed */
 	const char *completions; /* a shell whose script to write, or NULL */
 	const char *config;   /* NULL: the usual files */
 	const char *preset;   /* "NAME" of @NAME, or NULL */

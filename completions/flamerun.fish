@@ -13,9 +13,9 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --sample-type --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --job --clock --jit --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --label --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --job --clock --jit --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
 			set i (math $i + 1)
-		else if contains -- "$word" render merge top diff
+		else if contains -- "$word" render merge top diff push
 			return 1
 		else if string match -qr -- '^[-@]' "$word"
 		else
@@ -47,6 +47,7 @@ complete -c flamerun -n __flamerun_program -x -a '(__flamerun_complete_program)'
 complete -c flamerun -n 'not __flamerun_program' -s o -l output -r -F -d 'write graphs here: .svg .png .pdf .folded .pb.gz .pb .speedscope.json .firefox.json .json .md'
 complete -c flamerun -n 'not __flamerun_program' -l format -x -a 'svg png pdf folded pb.gz pb speedscope.json firefox.json json md' -d 'format for - and for names that tell none'
 complete -c flamerun -n 'not __flamerun_program' -l sample-type -x -d 'which values to draw: of a run cpu, wait or vm, or those of a file of stacks'
+complete -c flamerun -n 'not __flamerun_program' -l label -x -d 'of what goes into a store: service, version, host, start'
 complete -c flamerun -n 'not __flamerun_program' -l open -d 'open the picture when it is written'
 complete -c flamerun -n 'not __flamerun_program' -l no-open -d 'undo --open'
 complete -c flamerun -n 'not __flamerun_program' -l inline-suffix -d 'end names of inlined functions in _i, in folded stacks'
@@ -90,6 +91,7 @@ complete -c flamerun -n 'not __flamerun_program' -l of -x -d 'who calls the func
 complete -c flamerun -n 'not __flamerun_program' -l json -d 'as JSON'
 complete -c flamerun -n 'not __flamerun_program' -l csv -d 'as CSV'
 complete -c flamerun -n 'not __flamerun_program' -l fail-over -x -d 'status 1 when a function became slower by more percent; REGEX=PERCENT: when one that matches'
+complete -c flamerun -n 'not __flamerun_program' -l symbols -d 'push the names of programs and libraries, not stacks'
 complete -c flamerun -n 'not __flamerun_program' -s r -l rate -x -d 'samples per CPU-second of each thread'
 complete -c flamerun -n 'not __flamerun_program' -s d -l duration -x -d 'write the graph then; the program goes on'
 complete -c flamerun -n 'not __flamerun_program' -s p -l pid -x -d 'sample running processes, which go on untouched'

@@ -20,6 +20,12 @@
 
 struct calltree;
 
+/*
+ * What begins the file of a frame of CALLTREE_UNNAMED, where its module's build-id is known: that
+ * follows, in hexadecimal. So the address in its name can be named elsewhere.
+ */
+#define CALLTREE_BUILD_ID "build-id:"
+
 #define CALLTREE_ROOT 0u /* the node above all others; has no frame */
 
 enum calltree_frame_kind {

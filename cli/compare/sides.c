@@ -19,6 +19,7 @@
 #include "cli/compare/shifts.h"
 #include "cli/formats/merge.h"
 #include "cli/picture_settings.h"
+#include "cli/store/fleet.h"
 #include "cli/symbols/demangle.h"
 #include "render/transform.h"
 
@@ -120,6 +121,47 @@ static int read_files(struct sides *sides, const struct options *options,
 	return error;
 }
 
+static int make_room(struct sides *sides, struct diag_message *message)
+{
+	sides->run_samples = calloc(sides->runs, sizeof(double));
+	sides->grains = calloc(sides->runs, sizeof(double));
+	sides->log_factors = calloc(sides->runs, sizeof(double));
+	if (!sides->run_samples || !sides->grains || !sides->log_factors)
+		return diag_fail(message, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* Hosts are the runs of a store: how many is known when it is read. */
+static int read_stores(struct sides *sides, const struct sides_files *files, double *period_ns,
+	struct diag_message *message)
+{
+	struct input *input = &sides->input;
+	struct fleet fleet;
+	int error;
+
+	input->path = input->name = files->paths[0];
+	input->tree = calltree_new();
+	input->other = calltree_new();
+	if (!input->tree || !input->other)
+		return diag_fail(message, -ENOMEM, "out of memory");
+	error = fleet_read_sides(&fleet, input->tree, files->paths, files->runs, files->old_runs,
+		&input->facts, message);
+	if (error)
+		return error;
+	if (!fleet.runs[0] || !fleet.runs[1])
+		return diag_fail(message, -EINVAL, "the store has no profiles of the %s version",
+			fleet.runs[0] ? "new" : "old");
+	sides->runs = fleet.runs[0] + fleet.runs[1];
+	sides->old_runs = fleet.runs[0];
+	sides->has_samples = true;
+	error = make_room(sides, message);
+	/* A host's profiles are of one rate, as a rule. */
+	for (unsigned run = 0; !error && run < sides->runs; run++)
+		sides->grains[run] = 1;
+	*period_ns = (double)input->facts.period_ns;
+	return error;
+}
+
 /* ---- one tree -------------------------------------------------------------------------------- */
 
 enum {
@@ -131,8 +173,9 @@ enum {
 
 struct joining {
 	struct sides *sides;
-	const struct calltree *from; /* with a root for each run */
-	uint32_t *run;		     /* [node] */
+	const struct calltree *from; /* with a root for each run, or */
+	bool has_samples;	     /* with samples of each run */
+	uint32_t *run;		     /* [node], with roots */
 	uint32_t *place;	     /* [node] -> node of the joined tree */
 	uint32_t *frame_of;	     /* [frame] -> frame of it, plus 1; 0: none yet */
 	uint8_t *frame_sides;	     /* [frame]: which sides have it, or its module */
@@ -157,6 +200,31 @@ static void find_runs(struct joining *joining)
 			joining->run[i] < joining->sides->old_runs ? ON_OLD : ON_NEW;
 		joining->frame_nodes[node->frame]++;
 	}
+}
+
+/* The same where samples tell the runs: a node is on the sides of those below it. */
+static int find_sampled_sides(struct joining *joining)
+{
+	const struct calltree *from = joining->from;
+	uint8_t *sides = calloc((size_t)calltree_nodes(from) + 1, 1);
+
+	if (!sides)
+		return -ENOMEM;
+	for (size_t i = 0; i < calltree_samples(from); i++) {
+		const struct calltree_sample *sample = calltree_sample_at(from, i);
+
+		sides[sample->node] |=
+			sample->thread < joining->sides->old_runs ? ON_OLD : ON_NEW;
+	}
+	for (uint32_t i = calltree_nodes(from); i-- > 1;) {
+		const struct calltree_node *node = calltree_node_at(from, i);
+
+		sides[node->parent] |= sides[i];
+		joining->frame_sides[node->frame] |= sides[i];
+		joining->frame_nodes[node->frame]++;
+	}
+	free(sides);
+	return 0;
 }
 
 static int by_module(const void *left, const void *right, void *context)
@@ -254,11 +322,22 @@ static void add_weight(
 	}
 }
 
+static void join_weight(struct joining *joining, uint32_t number, uint32_t run, uint64_t weight)
+{
+	const struct calltree_node *node = calltree_node_at(joining->from, number);
+	bool waits = number != CALLTREE_ROOT &&
+		     calltree_frame_at(joining->from, node->frame)->kind == CALLTREE_WAIT;
+
+	if (__builtin_mul_overflow(weight, (uint64_t)sides_scale(joining->sides, run), &weight))
+		weight = UINT64_MAX; /* beyond the tree's ceiling */
+	if (weight)
+		add_weight(joining->sides->joined, joining->place[number], run, weight, waits);
+}
+
 static void join_node(struct joining *joining, uint32_t number)
 {
 	const struct calltree_node *node = calltree_node_at(joining->from, number);
 	const struct calltree_frame *frame = calltree_frame_at(joining->from, node->frame);
-	uint64_t scale = sides_scale(joining->sides, joining->run[number]), weight;
 
 	/* Processes and threads of two runs are not the same ones. */
 	joining->place[number] = joining->place[node->parent];
@@ -266,11 +345,8 @@ static void join_node(struct joining *joining, uint32_t number)
 		frame->kind != CALLTREE_IDLE)
 		joining->place[number] = calltree_child(joining->sides->joined,
 			joining->place[node->parent], joined_frame(joining, node->frame));
-	if (__builtin_mul_overflow(node->self, scale, &weight))
-		weight = UINT64_MAX; /* beyond the tree's ceiling */
-	if (weight)
-		add_weight(joining->sides->joined, joining->place[number], joining->run[number],
-			weight, frame->kind == CALLTREE_WAIT);
+	if (!joining->has_samples)
+		join_weight(joining, number, joining->run[number], node->self);
 }
 
 static void name_runs(struct sides *sides)
@@ -292,6 +368,7 @@ static int join(struct sides *sides)
 	struct joining joining = {
 		.sides = sides,
 		.from = from,
+		.has_samples = sides->has_samples,
 		.run = calloc((size_t)calltree_nodes(from) + 1, sizeof(uint32_t)),
 		.place = calloc((size_t)calltree_nodes(from) + 1, sizeof(uint32_t)),
 		.frame_of = calloc((size_t)calltree_frames(from) + 1, sizeof(uint32_t)),
@@ -303,13 +380,21 @@ static int join(struct sides *sides)
 	sides->joined = calltree_new();
 	if (sides->joined && joining.run && joining.place && joining.frame_of &&
 		joining.frame_sides && joining.frame_nodes) {
-		find_runs(&joining);
-		error = spread_sides(&joining);
+		error = joining.has_samples ? find_sampled_sides(&joining) : 0;
+		if (!joining.has_samples)
+			find_runs(&joining);
+		if (!error)
+			error = spread_sides(&joining);
 	}
 	if (!error) {
 		name_runs(sides);
 		for (uint32_t i = 1; i < calltree_nodes(from); i++)
 			join_node(&joining, i);
+		for (size_t i = 0; joining.has_samples && i < calltree_samples(from); i++) {
+			const struct calltree_sample *sample = calltree_sample_at(from, i);
+
+			join_weight(&joining, sample->node, sample->thread, sample->weight);
+		}
 		error = calltree_finish(sides->joined);
 	}
 	free(joining.run);
@@ -519,12 +604,10 @@ int sides_read(struct sides *sides, const struct options *options, const struct 
 	int error;
 
 	*sides = (struct sides){.runs = files->runs, .old_runs = files->old_runs};
-	sides->run_samples = calloc(files->runs, sizeof(double));
-	sides->grains = calloc(files->runs, sizeof(double));
-	sides->log_factors = calloc(files->runs, sizeof(double));
-	if (!sides->run_samples || !sides->grains || !sides->log_factors)
-		return diag_fail(message, -ENOMEM, "out of memory");
-	error = read_files(sides, options, files, &period_ns, message);
+	error = files->are_stores ? read_stores(sides, files, &period_ns, message)
+				  : make_room(sides, message);
+	if (!error && !files->are_stores)
+		error = read_files(sides, options, files, &period_ns, message);
 	if (error)
 		return error;
 	sides->sample_s = period_ns / NS_PER_S;

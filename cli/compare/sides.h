@@ -28,11 +28,13 @@ struct sides_files {
 	unsigned runs, old_runs;
 	const char *programs[2]; /* that were run for them, for messages; NULL: nobody knows */
 	bool has_versions;	 /* one file with two counts a line, which is in both places */
+	bool are_stores;	 /* addresses, of whose hosts each is a run */
 };
 
 struct sides {
 	unsigned runs, old_runs;
-	struct input input; /* the files' facts, and their stacks below a root for each run */
+	struct input input; /* the files' facts, and their stacks below a root for each run, or, */
+	bool has_samples;   /* of stores, with samples of each run */
 	/*
 	 * Each run is a thread, of process "old" or "new". A run's weights are times what makes
 	 * sides of different numbers of runs weigh alike, see sides_scale().

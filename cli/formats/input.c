@@ -20,6 +20,8 @@
 #include "cli/formats/whole.h"
 #include "cli/formats/job.h"
 #include "libprof/pprof/protobuf.h"
+#include "cli/store/address.h"
+#include "cli/store/fleet.h"
 
 /* Files for speedscope are JSON by other names, too: what they hold tells. */
 static bool may_hold_stacks(const struct format *format)
@@ -226,6 +228,10 @@ int input_read(struct input *input, const char *path, const struct input_request
 				: CALLTREE_TIMES_CPU,
 			message);
 	error = begin(input, path, message);
+	if (!error && store_address_is(path)) {
+		error = fleet_read(input->tree, path, &input->facts, message);
+		return error ? error : finish(input, request, message);
+	}
 	if (!error && !may_hold_stacks(format_by_ending(path)))
 		error = refuse_picture(input, message);
 	if (!error)

@@ -318,9 +318,10 @@ static int add_address(struct pprof_tables *tables, struct calltree *tree,
 	const struct pprof_location *location, struct pprof_mapping *mapping)
 {
 	const char *module = is_generated(tables, mapping) ? "" : module_name(tables, mapping);
-	char text[PPROF_NAME_BYTES + 32];
+	char text[PPROF_NAME_BYTES + 32], build_id[PICTURE_BUILD_ID_BYTES];
 	struct symbols_name name;
 	uint64_t address;
+	uint8_t id[64];
 	int handle;
 
 	if (!module[0])
@@ -334,7 +335,10 @@ static int add_address(struct pprof_tables *tables, struct calltree *tree,
 	if (handle >= 0)
 		symbols_function(tables->symbols, handle, address, &address);
 	snprintf(text, sizeof(text), "[%s+0x%" PRIx64 "]", module, address);
-	return add_frame(tables, calltree_frame(tree, text, module, CALLTREE_UNNAMED));
+	picture_names_build_id(build_id, id,
+		parse_build_id(pprof_text(tables, mapping->build_id), id));
+	return add_frame(
+		tables, calltree_frame_line(tree, text, module, CALLTREE_UNNAMED, build_id, 0));
 }
 
 int pprof_name(struct pprof_tables *tables, struct pprof_location *location,

@@ -201,7 +201,7 @@ static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64
 	uint64_t address = WIRE_FRAME_ADDRESS(frame);
 	const char *short_name = module_name(&namer->profile->names, module);
 	struct symbols_name name;
-	char text[512];
+	char text[512], build_id[PICTURE_BUILD_ID_BYTES];
 
 	if (handle >= 0 && !symbols_lookup(namer->symbols, handle, address, &name))
 		return name_chain(namer, &name, short_name);
@@ -212,7 +212,9 @@ static uint32_t name_in_module(struct frame_namer *namer, uint32_t index, uint64
 	/* By the function's start, where that can be told: one box a function, not one a call. */
 	symbols_function(namer->symbols, handle, address, &address);
 	snprintf(text, sizeof(text), "[%.400s+0x%" PRIx64 "]", short_name, address);
-	return calltree_frame(namer->tree, text, short_name, CALLTREE_UNNAMED);
+	picture_names_build_id(build_id, module->build_id, module->build_id_bytes);
+	return calltree_frame_line(
+		namer->tree, text, short_name, CALLTREE_UNNAMED, build_id, 0);
 }
 
 /*

@@ -35,6 +35,15 @@ const char *replaced_name_file(const char *name, size_t *bytes)
 	return name + before;
 }
 
+void picture_names_build_id(char out[PICTURE_BUILD_ID_BYTES], const uint8_t *id, size_t bytes)
+{
+	size_t at = strlen(CALLTREE_BUILD_ID);
+
+	strcpy(out, bytes ? CALLTREE_BUILD_ID : "");
+	for (size_t i = 0; i < bytes && at + 2 < PICTURE_BUILD_ID_BYTES; i++, at += 2)
+		snprintf(out + at, 3, "%02x", id[i]);
+}
+
 enum calltree_frame_kind picture_names_kind(const char *name, enum calltree_frame_kind otherwise)
 {
 	size_t bytes = strlen(name);

@@ -34,6 +34,13 @@ char *replaced_name(char *out, size_t size, const char *file);
 /* The file that @name, made by that, is of (borrowed from it), and its *@bytes; NULL: it is not. */
 const char *replaced_name_file(const char *name, size_t *bytes);
 
+/*
+ * Write what unnamed code has for a file: CALLTREE_BUILD_ID and the build-id @id; "" when it has
+ * none, of 0 bytes.
+ */
+#define PICTURE_BUILD_ID_BYTES 144
+void picture_names_build_id(char out[PICTURE_BUILD_ID_BYTES], const uint8_t *id, size_t bytes);
+
 /* ---- what is no function --------------------------------------------------------------------- */
 
 /* The module of "[kernel]" and "[kernel: read]", frames of kind CALLTREE_KERNEL. */

@@ -207,6 +207,7 @@ static unsigned draw_trees(const struct drawing *drawing, bool is_so_far,
 	picture_trees_settings(&drawn->trees, &picture);
 	picture_settings(options, &picture);
 	notes = add_notes(&picture, summary.profile);
+	results_are_so_far(drawing->results, is_so_far);
 	results_write(
 		drawing->results, drawn->trees.shown, &picture, !drawing->still_runs, &written);
 	if (!is_so_far) {

@@ -23,6 +23,7 @@
 #include "cli/formats/pprof.h"
 #include "cli/run/outputs.h"
 #include "cli/run/signals.h"
+#include "cli/store/output.h"
 #include "libprof/placeholder.h"
 #include "render/calltree.h"
 #include "render/transform.h"
@@ -81,13 +82,16 @@ bool pattern_has_child(const char *pattern)
 struct result {
 	const char *pattern; /* as it was given; borrowed */
 	char name[PATH_MAX]; /* with its gaps filled */
-	const struct format *format;
+	const struct format *format; /* NULL: it is a store's address */
+	struct store_push *store;    /* owned; NULL: it is a file */
 	bool is_standard_output;
 };
 
 struct results {
 	struct outputs *outputs;
 	struct pattern_values values;
+	const struct options_list *labels; /* of what goes into stores; borrowed */
+	bool is_so_far;
 	unsigned count;
 	struct result list[];
 };
@@ -119,6 +123,11 @@ static int refuse_shared(struct diag_message *message)
 static int name_result(struct result *result, const struct results *results, const char *format,
 	struct diag_message *message)
 {
+	if (store_address_is(result->pattern)) {
+		/* To the other outputs it is a file that is never written. */
+		strcpy(result->name, "/dev/null");
+		return store_push_new(&result->store, result->pattern, message);
+	}
 	result->is_standard_output = !strcmp(result->pattern, STANDARD_OUTPUT);
 	if (result->is_standard_output && results->values.has_child)
 		return refuse_shared(message);
@@ -143,6 +152,8 @@ int results_open(struct results **out, const struct options *options, bool has_c
 
 	if (!results)
 		return diag_fail(message, -ENOMEM, "out of memory");
+	results->labels = &options->label;
+	error = store_labels_check(&options->label, message);
 	results->values = (struct pattern_values){.has_child = has_child, .started_s = time(NULL)};
 	for (; !error && results->count < paths->count; results->count++) {
 		struct result *result = &results->list[results->count];
@@ -164,8 +175,15 @@ void results_free(struct results *results)
 {
 	if (!results)
 		return;
+	for (unsigned i = 0; i < results->count; i++)
+		store_push_free(results->list[i].store);
 	outputs_free(results->outputs);
 	free(results);
+}
+
+void results_are_so_far(struct results *results, bool is_so_far)
+{
+	results->is_so_far = is_so_far;
 }
 
 void results_name_child(struct results *results, pid_t child)
@@ -185,8 +203,12 @@ void results_name_child(struct results *results, pid_t child)
 static int write_one(struct results *results, unsigned index, struct result_content *writing,
 	bool is_alone, struct diag_message *message)
 {
+	struct result *result = &results->list[index];
 	int error;
 
+	if (result->store)
+		return store_output_write(
+			result->store, writing->tree, writing->picture, results->labels, message);
 	if (is_alone)
 		progress_begin("drawing '%s'", results->list[index].name);
 	error = outputs_write(results->outputs, index, write_result, writing, message);
@@ -202,16 +224,21 @@ void results_write(struct results *results, const struct calltree *tree,
 		const struct result *result = &results->list[i];
 		struct result_content writing = {tree, picture, result->format};
 		struct diag_message message = {0};
-		int error = write_one(results, i, &writing, is_alone, &message);
+		int error;
 
+		if (result->store && results->is_so_far)
+			continue;
+		error = write_one(results, i, &writing, is_alone, &message);
 		if (error) {
 			diag_report(&message);
 			written->failed++;
 			written->unread += error == -EPIPE;
 			continue;
 		}
-		if (result->format->has_stacks)
+		if (!result->format || result->format->has_stacks)
 			written->has_stacks = true;
+		if (!result->format)
+			continue;
 		if (!written->show && format_is_svg(result->format) &&
 			outputs_is_file(results->outputs, i))
 			written->show = result->name;

@@ -63,6 +63,9 @@ void results_free(struct results *results); /* NULL is fine */
 /* The program's pid is known: the names that depend on it get it. */
 void results_name_child(struct results *results, pid_t child);
 
+/* What is written is what is there so far, and more comes: stores get a run once, at its end. */
+void results_are_so_far(struct results *results, bool is_so_far);
+
 /*
  * Write @tree (finished), each output in its format. A failure is reported and the other outputs
  * are still written. @is_alone: no program is using our terminal, progress may be shown.

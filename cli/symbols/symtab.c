@@ -240,3 +240,18 @@ struct symtab_symbol *symtab_find(struct symtab *table, uint64_t address)
 		return NULL;
 	return &table->symbols[table->pieces[before - 1].symbol];
 }
+
+size_t symtab_pieces(const struct symtab *table)
+{
+	return table->pieces_count;
+}
+
+const struct symtab_symbol *symtab_piece(
+	const struct symtab *table, size_t piece, uint64_t *start, uint64_t *end)
+{
+	const struct piece *at = &table->pieces[piece];
+
+	*start = at->start;
+	*end = piece + 1 < table->pieces_count ? at[1].start : at->start;
+	return at->symbol == PIECE_NONE ? NULL : &table->symbols[at->symbol];
+}

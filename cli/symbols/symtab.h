@@ -75,6 +75,15 @@ size_t symtab_count(const struct symtab *table);
  */
 int symtab_finish(struct symtab *table);
 
+/*
+ * What symtab_find() would answer, piece by piece: *@end is where piece number @piece ends, and all
+ * before it is of earlier ones. Returns its symbol, or NULL where none answers. After
+ * symtab_finish().
+ */
+size_t symtab_pieces(const struct symtab *table);
+const struct symtab_symbol *symtab_piece(
+	const struct symtab *table, size_t piece, uint64_t *start, uint64_t *end);
+
 /* The symbol that covers @address, or NULL. Valid until symtab_free(). After symtab_finish(). */
 struct symtab_symbol *symtab_find(struct symtab *table, uint64_t address);
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Source: "RowBinary" in ClickHouse's manual.
+ */
+#include "cli/store/rows.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define HASHES_MAX (1u << 26) /* of one set: half a gigabyte */
+
+void rows_put_uint(struct bytes *rows, uint64_t value, unsigned bytes)
+{
+	uint8_t little[8];
+
+	for (unsigned i = 0; i < 8; i++)
+		little[i] = (uint8_t)(value >> 8 * i);
+	bytes_put(rows, little, bytes);
+}
+
+void rows_put_text(struct bytes *rows, const char *text)
+{
+	size_t bytes = strnlen(text, ROWS_TEXT_BYTES);
+
+	bytes_varint(rows, bytes);
+	bytes_put(rows, text, bytes);
+}
+
+static size_t damage(struct rows *rows)
+{
+	rows->is_damaged = true;
+	rows->at = rows->end;
+	return 0;
+}
+
+uint64_t rows_uint(struct rows *rows, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(rows->end - rows->at) < bytes)
+		return damage(rows);
+	for (unsigned i = 0; i < bytes; i++)
+		value |= (uint64_t)*rows->at++ << 8 * i;
+	return value;
+}
+
+/* Returns how many bytes follow, and are there. */
+static size_t read_length(struct rows *rows)
+{
+	uint64_t length = 0;
+
+	for (unsigned shift = 0; shift < 35; shift += 7) {
+		uint8_t byte = (uint8_t)rows_uint(rows, 1);
+
+		length |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte & 0x80)
+			continue;
+		return length <= (size_t)(rows->end - rows->at) ? length : damage(rows);
+	}
+	return damage(rows);
+}
+
+void rows_text(struct rows *rows, char *out, size_t size)
+{
+	size_t length = read_length(rows);
+
+	if (length >= size || (length && memchr(rows->at, '\0', length)))
+		length = damage(rows);
+	if (length)
+		memcpy(out, rows->at, length);
+	out[length] = '\0';
+	rows->at += length;
+}
+
+struct rows rows_part(struct rows *rows)
+{
+	size_t length = read_length(rows);
+	struct rows part = {rows->at, rows->at + length, rows->is_damaged};
+
+	rows->at += length;
+	return part;
+}
+
+/* ---- hashes ---------------------------------------------------------------------------------- */
+
+static uint32_t hash_of_key(const void *owner, uint32_t number)
+{
+	const struct hashes *hashes = owner;
+
+	return lookup_hash(hashes_at(hashes, number - 1));
+}
+
+uint32_t hashes_find(const struct hashes *hashes, uint64_t hash)
+{
+	struct lookup_probe probe = lookup_begin(&hashes->lookup, lookup_hash(hash));
+	uint32_t number;
+
+	while ((number = lookup_next(&hashes->lookup, &probe)))
+		if (hashes_at(hashes, number - 1) == hash)
+			return number - 1;
+	return HASHES_NONE;
+}
+
+int hashes_add(struct hashes *hashes, uint64_t hash, uint32_t *place)
+{
+	struct lookup_probe probe;
+	int error;
+
+	*place = hashes_find(hashes, hash);
+	if (*place != HASHES_NONE)
+		return 0;
+	if (!hashes->account.limit_bytes)
+		hashes->account.limit_bytes = (size_t)HASHES_MAX * 16;
+	error = pages_reserve(
+		&hashes->account, &hashes->keys, ((size_t)hashes->count + 1) * sizeof(uint64_t));
+	if (!error)
+		error = lookup_reserve(&hashes->lookup, &hashes->account, 1, hash_of_key, hashes);
+	if (error)
+		return -ENOMEM;
+	((uint64_t *)hashes->keys.at)[hashes->count] = hash;
+	/* The table may have grown: where the key goes is asked once more. */
+	probe = lookup_begin(&hashes->lookup, lookup_hash(hash));
+	while (lookup_next(&hashes->lookup, &probe))
+		;
+	lookup_put(&hashes->lookup, &probe, ++hashes->count);
+	*place = hashes->count - 1;
+	return 0;
+}
+
+void hashes_release(struct hashes *hashes)
+{
+	pages_release(&hashes->account, &hashes->keys);
+	pages_release(&hashes->account, &hashes->lookup.slots);
+	*hashes = (struct hashes){.count = 0};
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * In ClickHouse 18.16's words: it has no codecs, no columns of low cardinality and no expiry.
+ *
+ * Weights stand in the order of stacks: what thousands of profiles have in common lies together,
+ * and takes a quarter of what it takes in the order of profiles. An attempt has 32 bits, as it is
+ * most of a row and does not compress; `attempts` is where a number is made sure of. All but
+ * symbols are of a day, and can be dropped by it.
+ */
+#include "cli/store/tables.h"
+
+static const struct {
+	const char *name, *columns, *engine;
+} tables[] = {
+	{"attempts", "day Date, attempt UInt32, nonce UInt64",
+		"MergeTree() PARTITION BY day ORDER BY attempt"},
+	{"profiles",
+		"day Date, profile String, attempt UInt32, committed DateTime, service String, "
+		"version String, host String, unit String, start DateTime, span UInt64, "
+		"period UInt64, count_name String, title String, weight UInt64",
+		"MergeTree() PARTITION BY day ORDER BY (service, version, host, start)"},
+	{"frames",
+		"day Date, service String, frame UInt64, kind UInt8, line UInt32, name String, "
+		"module String, file String",
+		"ReplacingMergeTree() PARTITION BY day ORDER BY (service, frame)"},
+	{"stacks", "day Date, service String, stack UInt64, parent UInt64, frame UInt64",
+		"ReplacingMergeTree() PARTITION BY day ORDER BY (service, stack)"},
+	{"weights", "day Date, service String, stack UInt64, attempt UInt32, weight UInt64",
+		"MergeTree() PARTITION BY day ORDER BY (service, stack, attempt)"},
+	{"symbols", "build_id String, page UInt64, start UInt64, end UInt64, name String",
+		"ReplacingMergeTree() ORDER BY (build_id, page, start)"},
+};
+#define TABLES (sizeof(tables) / sizeof(tables[0]))
+
+int store_tables_make(struct store_http *http, const struct store_address *address, unsigned host,
+	struct diag_message *message)
+{
+	struct store_request requests[TABLES] = {{.host = host}};
+	int error;
+
+	store_request_text(&requests[0], "CREATE DATABASE IF NOT EXISTS %s", address->database);
+	error = store_http_ask(http, requests, 1, message);
+	store_requests_release(requests, 1);
+	for (size_t i = 0; !error && i < TABLES; i++) {
+		requests[i].host = host;
+		store_request_text(&requests[i],
+			"CREATE TABLE IF NOT EXISTS %s.%s (%s) ENGINE = %s", address->database,
+			tables[i].name, tables[i].columns, tables[i].engine);
+	}
+	if (!error)
+		error = store_http_ask(http, requests, TABLES, message);
+	store_requests_release(requests, TABLES);
+	return error;
+}

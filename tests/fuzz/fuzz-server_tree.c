@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as what a store's server answers: rows of profiles, or of weights, stacks and frames,
+ * each behind two bytes with its length; and as a file of the spool.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/store/picks.h"
+#include "cli/store/profile.h"
+#include "cli/store/server_tree.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A copy, so that what reads beyond it is caught. */
+static struct bytes take(const uint8_t **data, size_t *size)
+{
+	struct bytes part = {0};
+	size_t length = 0;
+
+	if (*size >= 2) {
+		length = (size_t)(*data)[0] << 8 | (*data)[1];
+		*data += 2;
+		*size -= 2;
+	}
+	if (length > *size)
+		length = *size;
+	bytes_put(&part, *data, length);
+	*data += length;
+	*size -= length;
+	return part;
+}
+
+static void read_answers(const struct bytes *weights, const struct bytes *stacks,
+	const struct bytes *frames)
+{
+	static const struct server_unit units[3] = {{0, 1}, {1, 5000000}, {0, 0}};
+	struct server_tree server = {.way = NULL};
+	struct calltree *tree = calltree_new();
+
+	if (!tree)
+		abort();
+	if (!server_tree_take(&server, stacks, frames)) {
+		server_tree_use(&server, weights);
+		if (!server_tree_add(&server, weights, units, 3, true, tree) &&
+			!calltree_finish(tree) && server.unknown > server.weight)
+			abort();
+	}
+	server_tree_release(&server);
+	calltree_free(tree);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct bytes whole = {0}, parts[3];
+	struct picks picks = {.count = 0};
+	struct diag_message message;
+	struct store_profile profile;
+
+	bytes_put(&whole, data, size);
+	picks_take(&picks, 0, &whole, &message);
+	picks_release(&picks);
+	store_profile_read(&profile, &whole);
+	store_profile_release(&profile);
+	bytes_release(&whole);
+	for (unsigned i = 0; i < 3; i++)
+		parts[i] = take(&data, &size);
+	read_answers(&parts[0], &parts[1], &parts[2]);
+	for (unsigned i = 0; i < 3; i++)
+		bytes_release(&parts[i]);
+	return 0;
+}
