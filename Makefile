@@ -512,16 +512,22 @@ $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/flags
 	$(Q)$(CC) $(base_cflags) -fomit-frame-pointer $(CPPFLAGS) $(CFLAGS) -o $@ $< $(bench_libs) $(LDFLAGS) -lunwind
 
 lints := $(sort $(wildcard tests/lint/lint_*))
+lint_runs := $(lints:tests/lint/%=$(BUILD)/lint/%.log)
 # What is built here, with warnings as errors, needs no build of its own to be read by that compiler;
 # and clang's warnings are among those of clang-tidy, which reads all files in a quarter of the time.
 read_here := $(if $(WERROR),$(filter gcc clang,$(CC)))
 .PHONY: lint
 lint: $(if $(read_here),$(unit_tests)) $(addprefix lint-,$(filter-out $(read_here) $(call some,clang),gcc clang))
-lint: all ## check the rules of the house: layers, sizes, symbols, warnings
-	@failed=; for l in $(lints); do \
-		echo "  LINT    $$l"; \
-		BUILD='$(BUILD)' CC='$(CC)' LINT_FLAGS='$(subst ','\'',$(cli_cflags))' $$l || failed="$$failed $$l"; \
-	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+lint: $(lint_runs) ## check the rules of the house: layers, sizes, symbols, warnings
+	@cat $(lint_runs); ! grep -qs '^failed: ' $(lint_runs)
+
+# Side by side, as unit programs are, and beside what is compiled.
+.PHONY: $(lint_runs)
+$(lint_runs): $(BUILD)/lint/%.log: all
+	@mkdir -p $(@D)
+	@echo '  LINT    tests/lint/$*' >$@
+	@BUILD='$(BUILD)' CC='$(CC)' LINT_FLAGS='$(subst ','\'',$(cli_cflags))' tests/lint/$* >>$@ 2>&1 || \
+		echo 'failed: tests/lint/$*' >>$@
 
 .PHONY: api-surface
 api-surface: $(LIBRARY) $(ARCHIVE) ## compare what is exported with the list; REWRITE=1 writes it anew
