@@ -30,9 +30,10 @@ def build(source, folder, flags=profiled.PLAIN, link="shared", compiler=None, ou
         source = profiled.TARGETS / source
     program = pathlib.Path(folder) / (output or source.stem)
     standard = ["-std=gnu11"] if source.suffix == ".c" and "-std=" not in " ".join(flags) else []
-    subprocess.run([compiler or COMPILERS[source.suffix], *standard, "-D_GNU_SOURCE",
-                    f"-I{profiled.ROOT}", f"-I{HEADERS}", *flags, "-o", program, source,
-                    *LINKS[link], "-lpthread"], check=True)
+    command = (compiler or COMPILERS[source.suffix], *standard, "-D_GNU_SOURCE",
+               f"-I{profiled.ROOT}", f"-I{HEADERS}", *flags, source, *LINKS[link], "-lpthread")
+    # What lies in a test's folder is that test's.
+    profiled.compile_once(command, program, source.parent == profiled.TARGETS)
     return program
 
 

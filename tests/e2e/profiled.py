@@ -3,6 +3,7 @@
 # Compile a program of tests/targets, run it under flamerun, hand back everything that came out.
 # TEST_BUILD: the build folder, from the Makefile.
 import concurrent.futures
+import hashlib
 import os
 import pathlib
 import shutil
@@ -22,9 +23,27 @@ LOADER = {"x86_64": "/lib64/ld-linux-x86-64.so.2",
 # As a distribution builds: optimised, no frame pointers, symbols but no debug information.
 PLAIN = ("-O2", "-fomit-frame-pointer")
 
-# What this process has compiled of tests/targets: the programs, by the command.
-COMPILED = {}
-COMPILED_FOLDER = tempfile.TemporaryDirectory(prefix="flamerun-compiled.")
+# What was compiled of tests/targets lies here, by the command: of this run of pytest, whose processes
+# have that folder in common (see tests/setup/pytest.sh), or of this process.
+COMPILED_HERE = tempfile.TemporaryDirectory(prefix="flamerun-compiled.")
+COMPILED = pathlib.Path(os.environ.get("PYTEST_DEBUG_TEMPROOT", COMPILED_HERE.name)) / "compiled"
+
+
+def compile_once(command, program, is_kept):
+    """
+    Make @program by @command, which `-o PROGRAM` completes; where @is_kept, what the same command made
+    before is as good.
+    """
+    kept = COMPILED / hashlib.sha1(repr(command).encode()).hexdigest()
+    if is_kept and kept.exists():
+        shutil.copy(kept, program)
+        return
+    subprocess.run([*command, "-o", program], check=True)
+    if is_kept:
+        COMPILED.mkdir(exist_ok=True)
+        # Another process may be at the same: whoever comes last replaces what is alike.
+        shutil.copy(program, f"{kept}.{os.getpid()}")
+        os.replace(f"{kept}.{os.getpid()}", kept)
 
 
 def compile_target(name, folder, flags=PLAIN, output=None, compiler=None):
@@ -37,13 +56,7 @@ def compile_target(name, folder, flags=PLAIN, output=None, compiler=None):
     # What lies in a test's folder is that test's, and so is what gets written beside a program.
     is_alike = source.parent == TARGETS and not any("/" in str(flag) or "split" in str(flag)
                                                     for flag in flags)
-    if command not in COMPILED:
-        subprocess.run([*command, "-o", program], check=True)
-        if is_alike:
-            COMPILED[command] = f"{COMPILED_FOLDER.name}/{len(COMPILED)}"
-            shutil.copy(program, COMPILED[command])
-    else:
-        shutil.copy(COMPILED[command], program)
+    compile_once(command, program, is_alike)
     return program
 
 
