@@ -46,6 +46,14 @@ def pytest_configure(config):
     os.environ["SHELL"] = "/bin/sh"  # hints name it
 
 
+def pytest_collection_modifyitems(items):
+    """
+    The last files first: what waits for seconds has many more to run beside it, and what is at the
+    end, when one process may have nothing left, is short.
+    """
+    items.sort(key=lambda item: item.path, reverse=True)
+
+
 def pytest_unconfigure(config):
     config.home.cleanup()
 
