@@ -77,7 +77,7 @@ def assert_told(run):
         assert sum(int(share) for share in re.findall(r"(\d+) %", shares)) in range(98, 103)
 
 
-@pytest.mark.parametrize("flags", [pytest.param("O2", marks=pytest.mark.sanitized), "O0", "fp"])
+@pytest.mark.parametrize("flags", [pytest.param("O2", marks=pytest.mark.sanitized), "O0"])
 def test_holders_have_their_shares(tmp_path, flags):
     """Asleep and busy; and all of the time that was waited is somebody's, or nobody's."""
     program = compile_target("holders.c", tmp_path, FLAGS[flags])
