@@ -15,8 +15,6 @@ from folded import Folded
 from pprof import Maker, Profile
 from profiled import compile_target, profile
 
-pytestmark = pytest.mark.sanitized
-
 STACKS = "main;parse;lex 5\nmain;parse 3\nmain;emit;lex 2\nmain 1\nother;lex 4\n"
 CASES = [
     ([], {"main;parse;lex": 5, "main;parse": 3, "main;emit;lex": 2, "main": 1, "other;lex": 4}, ""),
@@ -68,6 +66,7 @@ RECURSION = [
 ]
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("words, expected, left_out", CASES)
 def test_render(run, tmp_path, words, expected, left_out):
     (tmp_path / "in").write_text(STACKS)
@@ -80,6 +79,7 @@ def test_render(run, tmp_path, words, expected, left_out):
     assert ("left out" in result.stderr) == bool(left_out)
 
 
+@pytest.mark.sanitized
 def test_profiles_say_what_is_left_out(run, tmp_path):
     """In a comment, which lasts, and in the pictures that are made of it."""
     (tmp_path / "in").write_text("main;a 5\nmain;b 3\nstart;c 2\n")
@@ -99,6 +99,7 @@ def test_profiles_say_what_is_left_out(run, tmp_path):
     assert comments("3.pb") == comments("2.pb")
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("stack, expected", RECURSION)
 def test_recursion_is_collapsed(run, tmp_path, stack, expected):
     (tmp_path / "in").write_text(f"{stack} 7\n")
@@ -109,6 +110,7 @@ def test_recursion_is_collapsed(run, tmp_path, stack, expected):
 HOSTILE = ["", ".", "(a+)+$", "(a|aa)*c", "x{0}^", "[^a]", "(|a)+$"]
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("expression", HOSTILE)
 def test_hostile_names(run, tmp_path, expression):
     """Long ones, bytes that are no text: each is in the picture or counted as left out."""
@@ -123,6 +125,7 @@ def test_hostile_names(run, tmp_path, expression):
         assert kept + lost == len(names)
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("expression, is_kept", [
     ("^one.two$", True), ("^two$", False), ("one$", False), ("[[:space:]]", True)])
 def test_a_name_of_two_lines_is_one(run, tmp_path, expression, is_kept):
@@ -134,6 +137,7 @@ def test_a_name_of_two_lines_is_one(run, tmp_path, expression, is_kept):
     assert (result.returncode, result.stdout) == (0, "one two 5\n" if is_kept else "")
 
 
+@pytest.mark.sanitized
 def test_what_is_too_much(run, tmp_path):
     (tmp_path / "in").write_text(STACKS)
     for option in ("--focus", "--ignore"):
@@ -147,6 +151,7 @@ def test_what_is_too_much(run, tmp_path):
     assert run("render", "in", "-o", "x.svg", *["--focus", "m"] * 32).returncode == 0
 
 
+@pytest.mark.sanitized
 def test_a_picture_says_what_it_lacks(run, tmp_path):
     """And a subtitle of one's own is one's own."""
     (tmp_path / "in").write_text(STACKS)
@@ -184,6 +189,7 @@ def test_as_pprof_does(run, tmp_path, option, expression):
     assert drawn[0] == drawn[1]
 
 
+@pytest.mark.sanitized
 def test_nothing_left(run, tmp_path):
     (tmp_path / "in").write_text(STACKS)
     result = run("render", "in", "-o", "x.svg", "-o", "x.pdf", "-o", "x.folded", "--root",
@@ -196,6 +202,7 @@ def test_nothing_left(run, tmp_path):
     assert (tmp_path / "x.svg").read_text().rstrip().endswith("</svg>")
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("option", ["--focus", "--ignore", "--hide", "--root"])
 def test_a_bad_expression_is_refused_before_the_program_starts(run, tmp_path, option):
     result = run(option, "a(b", "--", "touch", "started")
@@ -209,6 +216,7 @@ def split(tmp_path_factory):
     return compile_target("split.c", tmp_path_factory.mktemp("split"))
 
 
+@pytest.mark.sanitized
 def test_a_run(split, tmp_path):
     plain = profile(tmp_path, split, "400", clock_hz=1000)
     assert plain.folded.below("heavy") > 0
@@ -266,6 +274,7 @@ def test_a_root_for_each_process(split, run, tmp_path):
         assert made.folded.where(lambda stack, root=root: stack[0] == root and "heavy" in stack) > 0
 
 
+@pytest.mark.sanitized
 def test_processes_of_a_profile(split, run, tmp_path):
     """What a run writes has its processes in it, whatever was drawn."""
     script = f"{split} 300; {split} 300; :"
@@ -296,6 +305,7 @@ def test_processes_of_a_profile(split, run, tmp_path):
                 assert stack.index("heavy") < stack.index("main"), stack
 
 
+@pytest.mark.sanitized
 def test_a_module(split, tmp_path):
     """As functions without names are written, and all functions of it are meant."""
     for expression, is_shown in (("^\\[split\\]", False), ("\\[sp", False), ("split", True),
