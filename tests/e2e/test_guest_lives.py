@@ -121,7 +121,7 @@ def test_names_of_a_program_whose_main_thread_ended(program, tmp_path):
 
 def test_a_tracer_finds_no_child_of_ours(program, tmp_path):
     expected = alone(program, "any-child", "0")
-    run = profile(tmp_path, program, "any-child", clock_hz=500)
+    run = profile(tmp_path, program, "any-child", "3", clock_hz=1500)
     assert run.stdout == expected.stdout
     assert run.status == expected.returncode
     # More than the pool holds, seconds of it: flamerun took samples while the program ran.

@@ -160,7 +160,7 @@ def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recorded")
     program = compile_target("inlined.c", folder, flags=("-O2", "-g"))
     options = ("--inline-suffix", "-o", folder / "p.pb", "-o", folder / "p.svg")
-    return profile_of(folder, program, "7000", options=options), folder
+    return profile_of(folder, program, "5600", rate_hz=250, options=options), folder
 
 
 @pytest.mark.confined

@@ -60,7 +60,7 @@ def program(tmp_path_factory):
 
 @pytest.mark.parametrize("bytes_", [0, 65536], ids=["no-alternate-stack", "with-room"])
 def test_handlers_are_sampled(program, tmp_path, bytes_):
-    run = profile(tmp_path, program, "shares", str(bytes_), "4000", rate_hz=997)
+    run = profile(tmp_path, program, "shares", str(bytes_), "2200", rate_hz=997)
     assert run.status == 0
     folded.assert_truth(run.folded, run.truth, run.rate_hz)
     assert not run.folded.below(HANDLER)
@@ -70,7 +70,7 @@ def test_handlers_are_sampled(program, tmp_path, bytes_):
 
 
 def test_without_room_they_have_a_box(program, tmp_path):
-    run = profile(tmp_path, program, "shares", "12288", "4000", rate_hz=997)
+    run = profile(tmp_path, program, "shares", "12288", "2200", rate_hz=997)
     assert run.status == 0
     assert not run.folded.below("in_handler")
     truth = {HANDLER: run.truth["in_handler"], "normal": run.truth["normal"]}

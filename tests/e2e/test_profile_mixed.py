@@ -58,7 +58,7 @@ def build_uninjected(kind, folder):
 @pytest.mark.parametrize("kind", [*outside.BUILDS, "go"])
 def test_a_program_of_another_kind(tmp_path, kind, script):
     program = build_uninjected(kind, tmp_path)
-    run = below_shell(tmp_path, script.format(f"{program} 1500"), rate_hz=250)
+    run = below_shell(tmp_path, script.format(f"{program} 1100"), rate_hz=250)
     assert_books(run, run.truth_s)
     assert_early(run, "split")
     # Where many others want the CPU it is told that it waited for most of its time.

@@ -30,12 +30,12 @@ def hot(run):
 
 @pytest.mark.parametrize("style", sorted(CHURN))
 def test_styles(tmp_path, program, style):
-    run = profile(tmp_path, program, options=("--demangle", style))
+    run = profile(tmp_path, program, "200", options=("--demangle", style))
     assert hot(run) == CHURN[style], run.folded.describe()
 
 
 def test_merged(tmp_path, program):
-    run = profile(tmp_path, program, options=("--merge-templates",))
+    run = profile(tmp_path, program, "200", options=("--merge-templates",))
     assert hot(run) == MERGED, run.folded.describe()
     # Whoever wrote the names: what has parameters merges likewise.
     full = tmp_path / "full.folded"

@@ -44,10 +44,10 @@ def check_shape(run, depth):
     assert 0.8 * depth < max(depths) <= depth and min(depths) < 0.2 * depth
 
 
-@pytest.mark.parametrize("link", ["shared", "archive"])
-def test_methods_by_name(tmp_path, link):
-    program = library.build("stubs.c", tmp_path, link=link)
-    run = profiled.profile(tmp_path, program, "6000", rate_hz=250)
+def test_methods_by_name(tmp_path):
+    """Of the archive; the tests below link the shared library."""
+    program = library.build("stubs.c", tmp_path, link="archive")
+    run = profiled.profile(tmp_path, program, "4400", rate_hz=250)
     assert run.status == 0, run.stderr
     check_shape(run, 30)
     check_shares(run)
@@ -63,7 +63,7 @@ def test_deep_recursion(tmp_path):
 def test_names_of_stubs_that_are_gone(tmp_path):
     """Other stubs in the same places: each life's samples keep the names of that life."""
     program = library.build("stubs.c", tmp_path)
-    run = profiled.profile(tmp_path, program, "8000", "30", "4", rate_hz=250)
+    run = profiled.profile(tmp_path, program, "5600", "30", "4", rate_hz=250)
     assert run.status == 0, run.stderr
     check_shape(run, 30)
     said = {name for name in run.truth if METHOD.fullmatch(name)}

@@ -16,10 +16,11 @@
 extern char **environ;
 
 #define WORK(name) \
-	BOX static void name##_work(unsigned units) \
+	BOX static void name##_work(unsigned ms) \
 	{ \
 		uint64_t start = cpu_ns(); \
-		spin(units); \
+		while (cpu_ns() - start < ms * 1000000ULL) \
+			spin(100); \
 		tell(#name "_work", cpu_ns() - start); \
 	}
 WORK(parent)
@@ -35,19 +36,19 @@ static int wait_for(pid_t child)
 	return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? 0 : -1;
 }
 
-static int parent(char *self, unsigned units)
+static int parent(char *self, unsigned ms)
 {
 	static char exec[] = "exec", by_vfork[] = "vfork", spawn[] = "spawn";
 	char number[16];
 	char *child_argv[] = {self, exec, number, NULL};
 	pid_t child;
 
-	snprintf(number, sizeof(number), "%u", units);
-	parent_work(units);
+	snprintf(number, sizeof(number), "%u", ms);
+	parent_work(ms);
 
 	child = fork();
 	if (child == 0) {
-		fork_work(units);
+		fork_work(ms);
 		exit(0);
 	}
 	if (wait_for(child))
@@ -85,6 +86,6 @@ int main(int argc, char **argv)
 	else if (argc == 3 && !strcmp(argv[1], "spawn"))
 		spawn_work(number);
 	else if (argc < 3 || !putenv(argv[2]))
-		return parent(argv[0], argument(argc, argv, 1, 5000) * 40 / 5);
+		return parent(argv[0], argument(argc, argv, 1, 5000) / 5);
 	return 0;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * threads [MILLISECONDS]: four threads, each in a function of its own, and a main thread that
- * waits. Truth: worker_0 to worker_3 do equal work, a quarter of the time each; main has next to
- * none.
+ * waits. Truth: worker_0 to worker_3 have a quarter of the time each; main has next to none.
  */
 #include <pthread.h>
 
@@ -13,8 +12,7 @@
 struct worker {
 	pthread_t thread;
 	void (*work)(unsigned units);
-	unsigned units;
-	uint64_t ns;
+	uint64_t limit_ns, ns;
 };
 
 #define WORKER(n) BOX static void worker_##n(unsigned units) { spin(units); }
@@ -28,9 +26,10 @@ static void *run(void *argument_)
 	struct worker *worker = argument_;
 	uint64_t start = cpu_ns();
 
-	for (unsigned done = 0; done < worker->units; done += 100)
+	while (worker->ns < worker->limit_ns) {
 		worker->work(100);
-	worker->ns = cpu_ns() - start;
+		worker->ns = cpu_ns() - start;
+	}
 	return NULL;
 }
 
@@ -38,11 +37,11 @@ int main(int argc, char **argv)
 {
 	struct worker workers[WORKERS] = {
 		{.work = worker_0}, {.work = worker_1}, {.work = worker_2}, {.work = worker_3}};
-	unsigned units = argument(argc, argv, 1, 4000) * 40 / WORKERS;
+	uint64_t limit_ns = argument(argc, argv, 1, 4000) * 1000000ULL / WORKERS;
 	char name[16];
 
 	for (unsigned i = 0; i < WORKERS; i++) {
-		workers[i].units = units;
+		workers[i].limit_ns = limit_ns;
 		if (pthread_create(&workers[i].thread, NULL, run, &workers[i]) != 0)
 			return 1;
 	}
