@@ -163,7 +163,6 @@ def recorded(tmp_path_factory):
     return profile_of(folder, program, "5600", rate_hz=250, options=options), folder
 
 
-@pytest.mark.confined
 def test_a_run_knows_what_was_inlined(recorded):
     run, _ = recorded
     truth = {"heavy_[i]": run.truth["heavy"], "light_[i]": run.truth["light"],
