@@ -346,8 +346,8 @@ build/sysroot-$(ARCH).packages: FORCE
 
 # ---- checks --------------------------------------------------------------------------------------
 # What there is to check, and about how many seconds it takes on two processors.
-check_parts := lint:45 check-unit:30 check-san:125 check-tsan:20 check-e2e:415 check-container:50 \
-	check-browser:40 check-aarch64:25
+check_parts := lint:85 check-unit:50 check-san:210 check-tsan:35 check-e2e:550 check-container:55 \
+	check-browser:155 check-aarch64:60
 # What a change needs of all there is; ALL=1, which is check-all's, takes the rest as well.
 some = $(if $(ALL),,$(1))
 
