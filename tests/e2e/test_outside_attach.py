@@ -226,7 +226,7 @@ def test_stopped_and_continued_while_sampled(tmp_path, programs):
 @pytest.mark.sanitized
 def test_children_with_follow(tmp_path):
     forks = compile_target("forkexec.c", tmp_path)
-    with outside.running("sh", "-c", f"read x; {forks}", stdin=outside.subprocess.PIPE) as process:
+    with outside.running("sh", "-c", f"read x; {forks} 1000", stdin=outside.subprocess.PIPE) as process:
         flamerun = outside.background(tmp_path, process.pid, "--follow", "-r", "997")
         process.stdin.write("\n")
         process.stdin.flush()
