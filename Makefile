@@ -44,8 +44,6 @@ build_needs    := libc6-dev:stdio.h libcairo2-dev:cairo/cairo.h libdw-dev:elfuti
 # it is made anew.
 viewer_packed := $(wildcard share/viewer/packed)
 viewer_tool   := $(if $(viewer_packed),,esbuild)
-# Without it everything but the names of Python functions is built.
-python_package := libpython3-dev
 # Where it is missing zlib inflates, in thrice the time.
 faster_needs   := libdeflate-dev
 # Where it is missing gzip packs the viewer, into 3 % more.
@@ -115,12 +113,11 @@ path_flags  = -DFLAMERUN_BINDIR='"$(bindir)"' -DFLAMERUN_LIBDIR='"$(libdir)"' \
 # Of libunwind the part that walks other processes.
 cli_libs    = $(package_libs) -lunwind-generic -liberty -lz -lm -lpthread
 
-python_sources := $(wildcard libprof/python/*.c)
 # What every process runs at its start lies together: the kernel maps code by sixteen pages a fault.
 # Threads' entries come first: then those of the first threads share the page of initialised data.
 at_start       := libprof/sampler/sampler.c
 at_start       += $(filter-out $(at_start),$(wildcard libprof/preload/*.c libprof/sampler/*.c))
-prof_sources   := $(at_start) $(filter-out $(at_start) $(python_sources),$(wildcard libprof/*.c libprof/*/*.c \
+prof_sources   := $(at_start) $(filter-out $(at_start),$(wildcard libprof/*.c libprof/*/*.c \
 	arch/$(ARCH)/*.c arch/$(ARCH)/*.S))
 cli_sources    := $(wildcard cli/*.c cli/*/*.c)
 render_sources := $(wildcard render/*.c render/*.S)
@@ -130,7 +127,6 @@ target_sources := $(wildcard tests/targets/*.c tests/targets/*.cc)
 
 objects = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
 prof_objects   := $(call objects,$(prof_sources))
-python_objects := $(call objects,$(python_sources))
 cli_objects    := $(call objects,$(cli_sources))
 render_objects := $(call objects,$(render_sources))
 # What of the library is flamerun's, too: compiled as flamerun is, file by file, as the guest's archive
@@ -142,9 +138,6 @@ UNIT           ?= %
 unit_tests     := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(filter $(UNIT:%=tests/unit/test-%.c),$(unit_sources)))
 LIBRARY        := $(BUILD)/libflameprof.so.$(ABI)
 PROGRAM        := $(BUILD)/flamerun
-# What names CPython's functions; only where that version's headers are.
-PYTHON_HEADERS ?= $(SYSROOT)/usr/include/python3.11
-PYTHON_LIBRARY := $(if $(wildcard $(PYTHON_HEADERS)/internal/pycore_frame.h),$(BUILD)/libflameprof-python3.11.so)
 ARCHIVE        := $(BUILD)/libflameprof.a
 PKGCONFIG_FILE := $(BUILD)/flameprof.pc
 public_headers := $(wildcard libprof/flameprof*.h)
@@ -161,7 +154,7 @@ examples       := $(addprefix $(BUILD)/examples/,$(example_names))
 .DEFAULT_GOAL := all
 
 .PHONY: all
-all: $(PROGRAM) $(LIBRARY) $(PYTHON_LIBRARY) $(ARCHIVE) $(PKGCONFIG_FILE) $(FLAMELUA) ## build flamerun and libflameprof
+all: $(PROGRAM) $(LIBRARY) $(ARCHIVE) $(PKGCONFIG_FILE) $(FLAMELUA) ## build flamerun and libflameprof
 
 # Looked for once per build folder, before anything is compiled.
 $(BUILD)/dependencies:
@@ -175,7 +168,7 @@ ccache := $(shell command -v ccache)
 
 # Rewritten only when the flags change, so that objects follow their flags.
 quoted = '$(subst ','\'',$(1))'
-flags_text = $(CC) | $(prof_cflags) $(prof_last) | $(binding) | $(python_cflags) | $(cli_cflags) | $(CFLAGS) | $(CPPFLAGS) | $(LDFLAGS)
+flags_text = $(CC) | $(prof_cflags) $(prof_last) | $(binding) | $(cli_cflags) | $(CFLAGS) | $(CPPFLAGS) | $(LDFLAGS)
 $(BUILD)/flags: text = $(flags_text)
 $(BUILD)/paths: text = $(path_flags)
 $(BUILD)/flags $(BUILD)/paths: $(BUILD)/dependencies FORCE
@@ -184,7 +177,7 @@ $(BUILD)/flags $(BUILD)/paths: $(BUILD)/dependencies FORCE
 FORCE:
 
 $(prof_objects): flags = $(prof_cflags)
-$(prof_objects) $(python_objects): last = $(prof_last)
+$(prof_objects): last = $(prof_last)
 # What handlers and interposers call of libc is looked up when the library is loaded, never in their
 # midst; all else at its first call: most images never come there, and each name costs every exec.
 # Not all compilers for aarch64 can tell the two apart.
@@ -192,9 +185,6 @@ binding := $(if $(filter x86_64,$(ARCH)),lazy,now)
 bound_early := $(filter libprof/preload/%,$(prof_sources)) \
 	$(shell grep -l '^/\* ASYNC-SIGNAL-SAFE' $(filter %.c,$(prof_sources)))
 $(call objects,$(bound_early)): flags = $(prof_cflags) -fno-plt
-# CPython's headers would have us end the program where one of their assertions fails.
-python_cflags = $(prof_cflags) -DNDEBUG -isystem $(PYTHON_HEADERS)
-$(python_objects): flags = $(python_cflags)
 $(cli_objects) $(render_objects) $(shared_objects) $(san_objects): flags = $(cli_cflags)
 path_objects := $(call objects,$(shell grep -lE 'FLAMERUN_(BIN|LIB|SYSCONF)DIR' $(prof_sources) $(cli_sources)))
 $(path_objects): flags += $(path_flags)
@@ -221,12 +211,6 @@ $(LIBRARY): $(prof_objects) libprof/flameprof.map libprof/shared_with_host.map
 	@$(if $(V),,echo "  LD      $@")
 	$(Q)$(CC) $(sysroot_flags) -shared -nostartfiles -o $@ $(prof_objects) -Wl,-soname,$(@F) -Wl,--version-script=libprof/flameprof.map \
 		-Wl,--dynamic-list=libprof/shared_with_host.map -Wl,-z,$(binding) -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,noseparate-code -Wl,--no-undefined -Wl,--gc-sections $(LDFLAGS)
-
-# CPython's functions are the process's own, whichever file has them.
-$(PYTHON_LIBRARY): $(python_objects) $(LIBRARY)
-	@$(if $(V),,echo "  LD      $@")
-	$(Q)$(CC) $(sysroot_flags) -shared -o $@ $^ -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,relro -Wl,-z,noseparate-code \
-		-Wl,--gc-sections $(LDFLAGS)
 
 # What a program links: all but the interposers, as one object, so that hidden names stay inside.
 $(BUILD)/flameprof.o: $(filter-out $(BUILD)/obj/libprof/preload/%,$(prof_objects))
@@ -562,7 +546,6 @@ install: all $(PKGCONFIG_FILE) ## install under DESTDIR, prefix
 	$(INSTALL) -m 755 $(PROGRAM) $(DESTDIR)$(bindir)/flamerun
 	$(INSTALL) -m 644 $(LIBRARY) $(DESTDIR)$(libdir)/libflameprof.so.$(ABI)
 	ln -sf libflameprof.so.$(ABI) $(DESTDIR)$(libdir)/libflameprof.so
-	$(if $(PYTHON_LIBRARY),$(INSTALL) -m 644 $(PYTHON_LIBRARY) $(DESTDIR)$(libdir))
 	$(INSTALL) -m 644 $(ARCHIVE) $(DESTDIR)$(libdir)/libflameprof.a
 	$(INSTALL) -D -m 644 $(PKGCONFIG_FILE) $(DESTDIR)$(pkgconfigdir)/flameprof.pc
 	$(foreach header,$(public_headers),$(INSTALL) -D -m 644 $(header) \
@@ -585,7 +568,6 @@ install: all $(PKGCONFIG_FILE) ## install under DESTDIR, prefix
 uninstall: ## remove what install put there; give the same DESTDIR and prefix
 	rm -f $(DESTDIR)$(bindir)/flamerun $(DESTDIR)$(libdir)/libflameprof.so \
 		$(DESTDIR)$(libdir)/libflameprof.so.$(ABI) $(DESTDIR)$(libdir)/libflameprof.a \
-		$(DESTDIR)$(libdir)/libflameprof-python3.11.so \
 		$(DESTDIR)$(pkgconfigdir)/flameprof.pc \
 		$(addprefix $(DESTDIR)$(includedir)/,$(notdir $(public_headers))) \
 		$(DESTDIR)$(bashcompdir)/flamerun $(DESTDIR)$(zshcompdir)/_flamerun \
@@ -638,7 +620,6 @@ comma := ,
 compile_commands.json: $(BUILD)/dependencies ## write the compilation database that editors and clang-tidy read
 	$(file >$@.part,[)
 	$(foreach source,$(filter %.c,$(prof_sources)),$(file >>$@.part,$(call compile_command,$(source),$(prof_cflags))$(comma)))
-	$(foreach source,$(python_sources),$(file >>$@.part,$(call compile_command,$(source),$(python_cflags))$(comma)))
 	$(foreach source,$(filter %.c,$(cli_sources) $(render_sources)) $(unit_sources),$(file >>$@.part,$(call compile_command,$(source),$(cli_cflags))$(comma)))
 	$(Q)sed '$$s/,$$//' $@.part > $@ && echo ']' >> $@ && rm $@.part
 
@@ -652,4 +633,4 @@ help: ## list the targets
 		while IFS='|' read -r target text; do printf '  make %-22s %s\n' "$$target" "$$text"; done
 	@echo "settings: V=1 DEBUG=1 WERROR=1 SAN=address,undefined ARCH=aarch64 CC= CFLAGS= prefix= DESTDIR= YES=1"
 
--include $(prof_objects:.o=.d) $(shared_objects:.o=.d) $(python_objects:.o=.d) $(cli_objects:.o=.d) $(render_objects:.o=.d) $(unit_tests:=.d)
+-include $(prof_objects:.o=.d) $(shared_objects:.o=.d) $(cli_objects:.o=.d) $(render_objects:.o=.d) $(unit_tests:=.d)

@@ -16,7 +16,6 @@
 #include "cli/outside/outside.h"
 #include "cli/run/drawing.h"
 #include "cli/run/gather.h"
-#include "cli/run/jit.h"
 #include "cli/run/launch.h"
 #include "cli/run/live.h"
 #include "cli/run/results.h"
@@ -33,7 +32,6 @@ struct attach_run {
 	char comm[WIRE_COMM_BYTES]; /* of the first */
 	struct gather *gather;
 	struct results *results;
-	struct jit_watch jit;
 	struct live *live; /* NULL: nothing is shown meanwhile */
 	char title[64];
 	char *words[2];
@@ -144,8 +142,6 @@ static void sample_until_end(struct attach_run *run)
 	const struct options *options = run->options;
 	uint64_t deadline_ns = options->duration_ns ? run->started_ns + options->duration_ns : 0;
 
-	run->jit =
-		(struct jit_watch){.options = options, .gather = run->gather, .is_outside = true};
 	signals_watch_end();
 	while (!signals_end_requested() && remaining_ms(deadline_ns)) {
 		int patience = remaining_ms(deadline_ns);
@@ -163,7 +159,6 @@ static void sample_until_end(struct attach_run *run)
 		signals_drain();
 		if (gather_read(run->gather))
 			break; /* out of memory: what there is can be drawn */
-		jit_check(&run->jit, clock_now_ns());
 		if (run->live && live_turn(run->live))
 			break;
 	}
@@ -220,7 +215,6 @@ struct ending command_attach(const struct options *options)
 		live_end(run.live);
 		if (draw_results(&run))
 			ending.status = COMMAND_FAILED;
-		jit_report(&run.jit);
 	}
 	live_free(run.live);
 	gather_free(run.gather);

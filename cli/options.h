@@ -64,6 +64,7 @@ struct options {
 					 file says are to be shown */
 	const char *palette;	      /* one of palette_names(); NULL: the default one */
 	const char *demangle;	      /* one of demangle_styles() */
+	bool native;
 	const char *ground;	      /* "light" or "dark" */
 	const char *title;	      /* NULL: none was given */
 	const char *subtitle;	      /* likewise */

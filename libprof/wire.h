@@ -33,9 +33,8 @@
 #define WIRE_ENV "FLAMERUN_CHANNEL"
 
 /*
- * Bits of the cookie, for what changes how a program runs: it is sampled by `clock_hz`, its Python
- * functions get names, perf events of flamerun's signal its threads. They are not in the arena,
- * because every process of the run can write to that, and nobody can change another process's
+ * Bits of the cookie, for what changes how a program runs: it is sampled by `clock_hz`,
+ * perf events of flamerun's signal its threads. They are not in the arena, because every process of the run can write to that, and nobody can change another process's
  * environment.
  *
  * The clock is for tests alone: samples come at `clock_hz` of elapsed time, so that a test knows
@@ -43,9 +42,8 @@
  * because a library built for tests would not be the one that people run.
  */
 #define WIRE_COOKIE_ELAPSED 1ULL
-#define WIRE_COOKIE_PYTHON  2ULL
-#define WIRE_COOKIE_EVENTS  4ULL
-#define WIRE_COOKIE_BITS    7ULL
+#define WIRE_COOKIE_EVENTS  2ULL
+#define WIRE_COOKIE_BITS    3ULL
 /* A signal of ring i's event names this descriptor of flamerun's plus i. */
 #define WIRE_EVENT_DESCRIPTOR 3072
 #define WIRE_EVENT_RESTS_MAX  32u
@@ -168,21 +166,6 @@ enum wire_kind {
 	WIRE_KIND_COUNT
 };
 
-/* Whose functions are to be named, at the price of running them through stubs. */
-enum wire_jit {
-	WIRE_JIT_PYTHON = 1,
-};
-
-/* Why a process that has a Python in it goes without names. */
-enum wire_python_refusal {
-	WIRE_PYTHON_VERSION = 0, /* not one that the extension knows */
-	WIRE_PYTHON_NO_EXTENSION =
-		1, /* the extension is not beside the library, or does not load */
-	WIRE_PYTHON_NO_STUBS =
-		2, /* executable memory is refused, or something else evaluates frames */
-	WIRE_PYTHON_REFUSALS
-};
-
 /* Why an exec'd image goes without the library, as seen at its exec. */
 enum wire_unprofiled {
 	WIRE_UNPROFILED_NONE = 0,
@@ -236,11 +219,6 @@ struct wire_arena {
 	uint32_t forks_arrived; /* atomic: by the children, whether or not they found a slot */
 	/* A loss that has no slot to be counted in; atomic, only ever grows. */
 	uint64_t lost_processes; /* no free slot */
-	/*
-	 * Processes whose Python functions get names, and what else was found; atomic, only grow.
-	 */
-	uint32_t python_named;
-	uint32_t python_refused[WIRE_PYTHON_REFUSALS];
 	uint32_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* atomic: images by cause; 0 is unused */
 	uint32_t filters; /* seccomp filters that flamerun is under, and everybody with it */
 	/* With WIRE_COOKIE_EVENTS: what an event's signal stands for, of time in user mode; and how
@@ -315,6 +293,7 @@ struct wire_slot {
 	/* Records that found the control ring full; names of machines' functions may come later,
 	 * and are taken out again. */
 	uint64_t control_dropped;
+	uint64_t kept_native; /* samples through a runtime whose frames did not add up */
 	uint64_t handler_ns; /* time spent in the handler, extrapolated from every 16th call */
 	uint64_t vm_dropped; /* as dropped and paused, of WIRE_KIND_VM */
 	uint64_t vm_paused;
@@ -455,6 +434,40 @@ struct wire_function {
 	char name[];
 };
 #define WIRE_FUNCTION_ROOT 1u /* stands above a machine's stacks and is none of its functions */
+/*
+ * A function of a language whose runtime is read where it lies (runtime/runtime.h). It has a
+ * stretch of the code space for its lines: the address of one is how far it is behind the first;
+ * the last stands for any other.
+ *
+ *	47  46  45       44..16  15..0
+ *	0   1   outside  number  line - first line
+ */
+#define WIRE_FUNCTION_LINES 4u
+#define WIRE_LANGUAGE_BIT     (1ULL << 46)
+#define WIRE_LANGUAGE_OUTSIDE (1ULL << 45) /* flamerun gave the number */
+#define WIRE_LANGUAGE_LINES   (1ULL << 16)
+#define WIRE_LANGUAGE_NUMBERS (1ULL << 29)
+
+static inline int wire_frame_is_language(uint64_t frame)
+{
+	return WIRE_FRAME_MODULE(frame) == WIRE_MODULE_CODE &&
+	       (frame & (WIRE_WAIT_BIT | WIRE_LANGUAGE_BIT)) == WIRE_LANGUAGE_BIT;
+}
+
+/* The frame of the function at @space, whose first line is @first, at @line; 0: not known. */
+static inline uint64_t wire_language_frame(uint64_t space, uint32_t first, uint32_t line)
+{
+	uint32_t delta = line - first;
+
+	if (!line || delta >= WIRE_LANGUAGE_LINES)
+		delta = (uint32_t)WIRE_LANGUAGE_LINES - 1;
+	return WIRE_FRAME(WIRE_MODULE_CODE, space + delta);
+}
+
+static inline uint64_t wire_function_bytes(uint32_t flags)
+{
+	return flags & WIRE_FUNCTION_LINES ? WIRE_LANGUAGE_LINES : 1;
+}
 
 /* Something the program wants to be remembered. */
 struct wire_mark {

@@ -75,7 +75,6 @@ static int fill_header(struct channel *channel, const struct channel_config *con
 		return -EIO;
 	arena->cookie &= ~WIRE_COOKIE_BITS;
 	arena->cookie |= config->test_clock_hz ? WIRE_COOKIE_ELAPSED : 0;
-	arena->cookie |= config->jit & WIRE_JIT_PYTHON ? WIRE_COOKIE_PYTHON : 0;
 	arena->cookie |= config->has_events ? WIRE_COOKIE_EVENTS : 0;
 	arena->rate_hz = config->rate_hz;
 	arena->clock_hz = config->test_clock_hz;

@@ -27,7 +27,6 @@ uint32_t channel_blocks(uint32_t rate_hz);
 struct channel_config {
 	uint32_t rate_hz;
 	uint32_t test_clock_hz; /* 0: threads are sampled by their CPU clocks */
-	uint32_t jit;		/* enum wire_jit, or-ed */
 	bool has_events;	/* perf events may signal threads */
 };
 

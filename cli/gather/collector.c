@@ -517,6 +517,7 @@ static void end_image(struct collector *c, uint32_t index, bool release)
 	record.dropped = slot->dropped + notes->dropped;
 	record.vm_dropped = slot->vm_dropped;
 	record.control_dropped = slot->control_dropped;
+	record.kept_native = slot->kept_native;
 	record.malformed = notes->malformed;
 	record.handler_ns = slot->handler_ns;
 	put_record(c, RECORD_IMAGE_END, &record, sizeof(record));

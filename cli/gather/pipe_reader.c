@@ -219,7 +219,10 @@ static void read_function_record(
 	struct pipe_reader *pipe_reader, const struct record_function *record)
 {
 	const struct names_code code = {
-		.space = record->space, .bytes = 1, .line = record->line, .flags = record->flags};
+		.space = record->space,
+		.bytes = wire_function_bytes(record->flags),
+		.line = record->line,
+		.flags = record->flags};
 	const char *file = record->name + strlen(record->name) + 1;
 	uint32_t image;
 
@@ -311,6 +314,7 @@ static void read_image_end_record(
 	totals->paused += record->paused;
 	totals->handler_ns += record->handler_ns;
 	totals->throttled += record->throttled;
+	totals->kept_native += record->kept_native;
 	totals->losses.dropped += record->dropped;
 	totals->losses.vm_dropped += record->vm_dropped;
 	totals->losses.control_dropped += record->control_dropped;

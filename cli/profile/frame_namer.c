@@ -271,6 +271,62 @@ static uint32_t name_machine(
 	return frame;
 }
 
+/* Behind these folders is what an import statement says. */
+static const char *const PACKAGE_ROOTS[] = {"/site-packages/", "/dist-packages/"};
+
+static const char *find_last(const char *path, const char *part)
+{
+	const char *found = NULL;
+
+	for (const char *at = path; (at = strstr(at, part)); at++)
+		found = at;
+	return found;
+}
+
+/*
+ * What is shown of a path: from the package on, else the file alone, with its folder where its name
+ * is that of every package's.
+ */
+static const char *shorten_path(const char *path)
+{
+	const char *base = strrchr(path, '/'), *root;
+
+	if (path[0] == '<' || !base)
+		return path;
+	for (size_t i = 0; i < sizeof(PACKAGE_ROOTS) / sizeof(PACKAGE_ROOTS[0]); i++) {
+		root = find_last(path, PACKAGE_ROOTS[i]);
+		if (root)
+			return root + strlen(PACKAGE_ROOTS[i]);
+	}
+	root = find_last(path, "/python3.");
+	if (root && strchr(root + 1, '/'))
+		return strchr(root + 1, '/') + 1;
+	while (base > path && !strncmp(base, "/__", 3)) {
+		do
+			base--;
+		while (base > path && *base != '/');
+		break;
+	}
+	return *base == '/' ? base + 1 : base;
+}
+
+/* A function of a language, at the line of @address. */
+static uint32_t name_language(struct frame_namer *namer, const struct names *table,
+	const struct names_code *code, uint64_t address)
+{
+	const char *file = names_file(table, code->file);
+	uint64_t delta = address - code->space;
+	char *name =
+		machine_name_make(names_string(table, code->name), shorten_path(file), code->line);
+	uint32_t line = delta + 1 < WIRE_LANGUAGE_LINES ? code->line + (uint32_t)delta : 0;
+	uint32_t frame = calltree_frame_line(namer->tree,
+		name ? name : names_string(table, code->name), MACHINE_MODULE, CALLTREE_JIT, file,
+		line);
+
+	free(name);
+	return frame;
+}
+
 static uint32_t name_code(struct frame_namer *namer, uint32_t image, uint64_t frame)
 {
 	const struct names *table = profile_words(namer->profile, image);
@@ -279,6 +335,8 @@ static uint32_t name_code(struct frame_namer *namer, uint32_t image, uint64_t fr
 
 	if (!code)
 		return calltree_frame(namer->tree, "[unknown code]", "", CALLTREE_UNNAMED);
+	if (code->flags & WIRE_FUNCTION_LINES)
+		return name_language(namer, table, code, WIRE_FRAME_ADDRESS(frame));
 	if (names_code_is_function(code))
 		return name_machine(namer, table, code);
 	return calltree_frame(namer->tree, names_string(table, code->name), "", CALLTREE_JIT);

@@ -39,6 +39,7 @@ struct naming {
 	struct holders *holders;       /* of locks; NULL: none is known */
 	const char *holder; /* of the sample that is being placed; NULL: not known */
 	bool is_machine;
+	bool shows_native; /* what runs language frames, too */
 };
 
 static const char *image_name(const struct profile_image *image)
@@ -107,9 +108,29 @@ static uint32_t prefix_below(
 		       : calltree_child(naming->tree, node, prefix_frame(naming, prefix));
 }
 
+static bool is_language(const struct naming *naming, uint32_t node)
+{
+	return wire_frame_is_language(frame_of(naming, node));
+}
+
+/*
+ * Is @node shown by language frames that stand for it? Those are the last of the @n frames of
+ * @path, which it called. So is code that the runtime made to have a name (CPython's -X perf).
+ */
+static bool is_replaced(
+	const struct naming *naming, uint32_t node, const uint32_t *path, uint32_t n)
+{
+	if (naming->shows_native || !n || is_language(naming, node))
+		return false;
+	return is_language(naming, path[n - 1]) ||
+	       (n > 1 && is_language(naming, path[n - 2]) &&
+		       WIRE_FRAME_MODULE(frame_of(naming, node)) == WIRE_MODULE_NONE);
+}
+
 /*
  * The tree node of a stack's leaf, our own wrappers left out: climb to the first one known, then
- * build downwards. With a time nothing is known of other samples, nor remembered for them.
+ * build downwards. With a time nothing is known of other samples, nor remembered for them; nor is
+ * anything of what language frames are shown instead of, which may stand for itself elsewhere.
  */
 static uint32_t tree_node(struct naming *naming, uint32_t image, const struct profile_stack *stack,
 	enum prefix prefix)
@@ -119,13 +140,17 @@ static uint32_t tree_node(struct naming *naming, uint32_t image, const struct pr
 	uint32_t path[WIRE_MAX_DEPTH];
 	uint32_t n = 0, at = stack->node, node;
 
-	while ((naming->namer.time_ns || nodes[at] == UNSET) && n < stack->frames) {
+	while (n < stack->frames &&
+		(naming->namer.time_ns || nodes[at] == UNSET ||
+			is_replaced(naming, at, path, n))) {
 		path[n++] = at;
 		at = profile_node_at(naming->profile, at)->parent;
 	}
 	if (nodes[at] == UNSET)
 		nodes[at] = prefix_node(naming, image, prefix);
 	for (node = nodes[at]; n-- > 0; at = path[n]) {
+		if (is_replaced(naming, path[n], path, n))
+			continue;
 		if (at == root && is_machine_root(naming, image, path[n]))
 			node = prefix_below(naming, image, path[n], prefix);
 		else if (!is_ours(naming, image, path[n]) &&
@@ -334,6 +359,7 @@ static int naming_init(struct naming *naming, const struct naming_request *reque
 
 	naming->profile = request->profile;
 	naming->is_machine = request->is_machine;
+	naming->shows_native = request->shows_native;
 	naming->tree = calltree_new();
 	if (!naming->tree)
 		return -ENOMEM;

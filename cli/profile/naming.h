@@ -27,6 +27,7 @@ struct naming_request {
 	const char *program;	 /* the path by which the program that was run can be read whatever
 				    became of its file; borrowed, NULL: there is none */
 	bool is_machine;	 /* what virtual machines told instead of what a clock counted */
+	bool shows_native;	 /* language frames do not take the place of what runs them */
 	enum demangle_style demangle;
 	bool fetches;		 /* debuginfod servers are asked for symbols that are not here */
 	void (*on_fetch)(unsigned files); /* told of it before; NULL: nobody */

@@ -241,6 +241,7 @@ int drawing_tree_make(const struct drawing *drawing, bool is_vm, bool is_so_far,
 		.start_wall_s = drawing->options->pids ? 0 : drawing->started_wall_s,
 		.program = drawing->held_program,
 		.is_machine = is_vm,
+		.shows_native = drawing->options->native,
 		.demangle = demangle_style_of(drawing->options->demangle),
 		/* Once: what did not come then will not now. */
 		.fetches = !is_vm && !is_so_far && distribution_is_asked(drawing->options),

@@ -65,7 +65,6 @@ static int open_inside(
 	const struct channel_config channel = {
 		.rate_hz = config->rate_hz,
 		.test_clock_hz = config->test_clock_hz,
-		.jit = config->jit,
 		.has_events = config->has_events,
 	};
 	int error = channel_init(&gather->channel, &channel, message);
@@ -179,16 +178,6 @@ struct flameprof_profile *gather_profile(struct gather *gather)
 bool gather_connected(const struct gather *gather)
 {
 	return pipe_reader_state(gather->pipe_reader)->images_met != 0;
-}
-
-uint32_t gather_python(const struct gather *gather, uint32_t refused[WIRE_PYTHON_REFUSALS])
-{
-	const struct wire_arena *arena = gather->channel.arena;
-
-	for (unsigned i = 0; i < WIRE_PYTHON_REFUSALS; i++)
-		refused[i] =
-			arena ? __atomic_load_n(&arena->python_refused[i], __ATOMIC_RELAXED) : 0;
-	return arena ? __atomic_load_n(&arena->python_named, __ATOMIC_RELAXED) : 0;
 }
 
 unsigned gather_count_live(const struct gather *gather)

@@ -31,7 +31,6 @@ struct gather_config {
 	uint32_t test_clock_hz; /* 0: CPU clock */
 	bool has_events; /* perf events signal threads, where they are allowed */
 	bool start_paused;	/* processes record nothing until they say so */
-	uint32_t jit;		/* enum wire_jit, or-ed: whose functions are to be named */
 	bool waits; /* is it looked at what threads wait for */
 	bool wait_details;
 	/* Outside. */
@@ -75,12 +74,6 @@ unsigned gather_count_live(const struct gather *gather);
 
 /* Will nothing come any more? Only the tracer can tell, when all its targets have ended. */
 bool gather_has_ended(const struct gather *gather);
-
-/*
- * How many processes had names for their Python functions. @refused gets how many had a Python and
- * not, by enum wire_python_refusal.
- */
-uint32_t gather_python(const struct gather *gather, uint32_t refused[WIRE_PYTHON_REFUSALS]);
 
 /*
  * End of sampling: let go of all processes, take what is left. @child is what the kernel says of

@@ -26,7 +26,6 @@
 #include "cli/command.h"
 #include "cli/diag.h"
 #include "cli/run/gather.h"
-#include "cli/run/jit.h"
 #include "cli/run/live.h"
 #include "cli/run/signals.h"
 #include "libprof/procfs.h"
@@ -441,10 +440,8 @@ enum watch_event watch_child(struct watch *watch)
 {
 	for (;;) {
 		sleep_until_event(watch, remaining_ms(watch));
-		if (watch->gather) {
+		if (watch->gather)
 			report_once(gather_read(watch->gather));
-			jit_check(watch->jit, clock_now_ns());
-		}
 		if (watch->live)
 			live_turn(watch->live);
 		handle_changes(watch->child);

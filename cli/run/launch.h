@@ -15,7 +15,6 @@
 #include "cli/run/preflight.h"
 
 struct gather;
-struct jit_watch;
 struct live;
 
 struct launch_request {
@@ -56,7 +55,6 @@ struct watch {
 	pid_t child;
 	int doorbell;	       /* of signals_catch(); borrowed */
 	struct gather *gather; /* borrowed; NULL: only wait */
-	struct jit_watch *jit; /* borrowed; looks while there is a gather */
 	struct live *live;     /* borrowed; NULL: nothing is shown meanwhile */
 	uint64_t deadline_ns;  /* CLOCK_MONOTONIC; 0: none */
 	/* Filled at the end. */

@@ -22,7 +22,6 @@
 #include "cli/run/advice.h"
 #include "cli/run/drawing.h"
 #include "cli/run/gather.h"
-#include "cli/run/jit.h"
 #include "cli/run/launch.h"
 #include "cli/run/library.h"
 #include "cli/run/live.h"
@@ -55,7 +54,6 @@ struct run {
 	struct results *results;
 	bool is_outside; /* sampled by a tracer, not by a library inside */
 	struct gather *gather;
-	struct jit_watch jit;
 	struct watch watch;
 	struct live *live; /* NULL: nothing is shown meanwhile */
 	struct drawing so_far;
@@ -85,7 +83,6 @@ static int open_gather(struct run *run, struct diag_message *message)
 		.rate_hz = options->rate_hz,
 		.test_clock_hz = options->test_clock_hz,
 		.start_paused = options->start_paused != 0,
-		.jit = jit_mask(options->jit),
 		.waits = !options->no_waits,
 		.wait_details = options->wait_details != 0,
 	};
@@ -230,14 +227,7 @@ static int start_program(struct run *run, struct diag_message *message)
 	if (!status)
 		signals_forward_to(run->watch.child);
 	signals_unblock();
-	run->jit = (struct jit_watch){
-		.options = run->options,
-		.gather = run->gather,
-		.program = run->watch.child,
-		.is_outside = run->is_outside,
-	};
 	run->watch.gather = run->gather;
-	run->watch.jit = &run->jit;
 	if (!status)
 		results_name_child(run->results, run->watch.child);
 	return status;
@@ -269,7 +259,6 @@ static void draw_run(struct run *run, const struct accounting_child *child)
 	drawing.still_runs = !child;
 	run->drawn = true;
 	run->unwritten = drawing_make(&drawing, child);
-	jit_report(&run->jit);
 }
 
 static void begin_live(struct run *run)

@@ -573,6 +573,10 @@ static void print_cost(const struct summary *summary)
 			(double)cost->held_ns / 1e6, cost->stops,
 			plural(cost->stops, "stop", "stops"),
 			(double)cost->held_ns / 1e3 / (double)cost->stops);
+	if (totals->kept_native)
+		diag_verbose("%" PRIu64 " %s kept native: what the language runs there did not add "
+			     "up",
+			totals->kept_native, plural(totals->kept_native, "sample", "samples"));
 	if (cost->fallbacks)
 		diag_verbose("%" PRIu64 " %s walked by libunwind", cost->fallbacks,
 			plural(cost->fallbacks, "stack", "stacks"));

@@ -243,7 +243,10 @@ static int add_function_record(
 	struct store_catalogue *catalogue, const struct wire_function *record)
 {
 	const struct names_code code = {
-		.space = record->space, .bytes = 1, .line = record->line, .flags = record->flags};
+		.space = record->space,
+		.bytes = wire_function_bytes(record->flags),
+		.line = record->line,
+		.flags = record->flags};
 
 	return names_add_function(&catalogue->names, &catalogue->account, &code, record->name,
 		record->name + record->name_bytes);

@@ -92,7 +92,6 @@ static int read_settings(const struct wire_arena *arena, uint64_t cookie)
 	sampler.period_ns = CLOCK_NS_PER_S / rate_hz;
 	sampler.is_elapsed = (uint32_t)is_elapsed;
 	read_events(arena, cookie);
-	sampler.jit = cookie & WIRE_COOKIE_PYTHON ? WIRE_JIT_PYTHON : 0;
 	return 0;
 }
 
@@ -283,7 +282,6 @@ static void connect_to_arena(const struct channel *channel, const char *text)
 		goto out;
 	}
 	arm_main_thread();
-	preload_python_find();
 	pthread_atfork(fork_prepare, NULL, fork_child);
 	return;
 out:

@@ -39,15 +39,6 @@ void preload_arm(struct sampler_thread *thread);
 /* Where this library is, as the dynamic linker was told. NULL: unknown. Context: signal-safe. */
 const char *preload_library_path(void);
 
-/* Look for a CPython to name the functions of, if that was asked for. Context: the constructor. */
-void preload_python_find(void);
-
-/*
- * Name its functions from now on, if there is one and the calling thread runs it.
- * Context: any thread, also a handler and a vfork child once it was installed.
- */
-void preload_python_install(void);
-
 /* What an exec'd image is handed, and why it will go without the library. */
 struct preload_handover {
 	char *const *given;	    /* the environment, borrowed; may be NULL */

@@ -219,8 +219,6 @@ PRELOAD_EXPORT int sigaction(int signal, const struct sigaction *restrict new_ac
 {
 	struct sigaction asked;
 
-	/* CPython asks for its signals as soon as it can run. */
-	preload_python_install();
 	if (!is_ours(signal))
 		return change_action(signal, new_action, old_action);
 	if (new_action)

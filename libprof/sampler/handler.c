@@ -30,6 +30,7 @@
 #include "libprof/sampler/confined.h"
 #include "libprof/sampler/events.h"
 #include "libprof/sampler/host.h"
+#include "libprof/sampler/language.h"
 #include "libprof/sampler/modules.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
@@ -46,6 +47,12 @@ static int quit_if_confined(void)
 	return __atomic_load_n(&sampler.quit, __ATOMIC_RELAXED) != 0;
 }
 
+/* What a walk reads by. */
+struct reading {
+	struct unwind_window window;
+	struct language language;
+};
+
 /* The first word of a walk that no known stack has: it takes a call. */
 static int read_unknown_stack(struct unwind_window *window, uintptr_t address, uintptr_t *value)
 {
@@ -54,8 +61,21 @@ static int read_unknown_stack(struct unwind_window *window, uintptr_t address, u
 	return unwind_window_read(window, address, value);
 }
 
-#define UNWIND_READ(context, address, value) read_unknown_stack(context, address, value)
+/* Nor does a runtime's stack begin without one. */
+static unsigned run_language(struct language *language, const struct unwind_module *module,
+	uintptr_t pc, uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room)
+{
+	if (!language->runtime && quit_if_confined())
+		return 0;
+	return language_run(language, module, pc, sp, caller_sp, frames, room);
+}
+
+#define UNWIND_READ(context, address, value) \
+	read_unknown_stack(&((struct reading *)(context))->window, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), modules_find(pc, out))
+#define UNWIND_RUN(context, module, pc, sp, caller_sp, frames, room) \
+	run_language(&((struct reading *)(context))->language, module, pc, sp, caller_sp, frames, \
+		room)
 #include "libprof/unwind/unwind_core.h"
 
 /* Every so many calls of a thread the handler's time is taken. */
@@ -93,10 +113,15 @@ struct unwind_result record_walk(struct sampler_thread *thread,
 	const struct arch_registers *registers, uint64_t *frames, unsigned room)
 {
 	struct unwind_bounds bounds = bounds_of(thread, registers->r[ARCH_DWARF_SP]);
-	struct unwind_window window;
+	int pid = confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0;
+	struct unwind_result result;
+	struct reading reading;
 
-	unwind_window_init(&window, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0);
-	return unwind_walk(registers, &bounds, frames, room, &window);
+	unwind_window_init(&reading.window, pid);
+	language_init(&reading.language, thread, registers->r[ARCH_DWARF_PC], pid);
+	result = unwind_walk(registers, &bounds, frames, room, &reading);
+	result.frames = language_finish(&reading.language, frames, result);
+	return result;
 }
 
 /*
@@ -106,8 +131,8 @@ struct unwind_result record_walk(struct sampler_thread *thread,
  */
 static int skip_begun_handler(struct sampler_thread *thread, struct arch_registers *registers)
 {
-	struct unwind_window window;
-	struct unwind_memory memory = {.context = &window};
+	struct reading reading;
+	struct unwind_memory memory = {.context = &reading};
 	struct arch_registers before;
 	uintptr_t ucontext;
 
@@ -119,7 +144,7 @@ static int skip_begun_handler(struct sampler_thread *thread, struct arch_registe
 	ucontext = arch_handler_ucontext(registers);
 	if (!ucontext)
 		return 0;
-	unwind_window_init(&window, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0);
+	unwind_window_init(&reading.window, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0);
 	memory.bounds = bounds_of(thread, registers->r[ARCH_DWARF_SP]);
 	for (unsigned reg = 0; reg < ARCH_DWARF_REGS; reg++) {
 		if (unwind_load(&memory, ucontext + arch_ucontext_offset(reg), &before.r[reg]))
@@ -160,7 +185,7 @@ static int record_stack(struct sampler_thread *thread, const struct arch_registe
 		result = record_walk(thread, registers, (uint64_t *)(sample + 1), fit);
 		if (result.end != WIRE_END_DEPTH || fit == sampler.max_depth)
 			break;
-		least = record_bytes(result.frames + 1);
+		least = record_bytes(fit + 1);
 	}
 	bytes = record_bytes(result.frames);
 	sample->bytes = bytes;

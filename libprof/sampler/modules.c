@@ -28,6 +28,7 @@
 #include "libprof/fnv.h"
 #include "libprof/sampler/clock.h"
 #include "libprof/sampler/confined.h"
+#include "libprof/sampler/language.h"
 #include "libprof/sampler/ring.h"
 #include "libprof/sampler/sampler.h"
 #include "libprof/unwind/memory.h"
@@ -226,6 +227,8 @@ static struct module_entry *add_entry(const struct unwind_module *module,
 	entry = &entries[index];
 	entry->module = *module;
 	entry->module.number = index + 1;
+	entry->module.runtime = language_find_runtime((uintptr_t)(map ? map->l_ld : NULL),
+		module->bias, confined_may(CONFINED_MEMORY) ? (int)sampler.pid : 0);
 	entry->dynamic = map ? map->l_ld : NULL;
 	entry->build_id = build_id;
 	entry->build_id_bytes = bytes;
@@ -337,6 +340,7 @@ static inline void number_module(uintptr_t pc, const struct link_map *map, modul
 	if (__atomic_load_n(&entry->published, __ATOMIC_ACQUIRE) != sampler.image)
 		write_module_record(entry, map);
 	out->number = entry->module.number;
+	out->runtime = entry->module.runtime;
 }
 
 int modules_find(uintptr_t pc, struct unwind_module *out)

@@ -79,6 +79,7 @@ struct sampler_thread {
 	uint64_t event_rest_ns;	   /* what they stood for and no sample does yet */
 	struct sampler_usage usage; /* when its timer last said so */
 	uint64_t event_registers;  /* a hash of those that the last one interrupted */
+	uintptr_t runtime_state; /* its language runtime's structure for it, if it had one lately */
 	uint32_t exits;    /* TSD destructor rounds seen */
 	void *(*start)(void *); /* what pthread_create was asked to run */
 	void *argument;
@@ -109,7 +110,6 @@ struct sampler {
 	/* How time is told: set before sampler_start(), the same in fork children. */
 	uint64_t period_ns;
 	uint32_t is_untimed; /* no timers: only what threads tell is recorded */
-	uint32_t jit;        /* enum wire_jit, or-ed: whose functions are to be named */
 	uint32_t is_elapsed; /* timers of CLOCK_MONOTONIC, whatever CPU time passes */
 	uint32_t max_depth;  /* frames kept of a stack */
 	uint32_t

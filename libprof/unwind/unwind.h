@@ -27,6 +27,7 @@ struct unwind_module {
 	/* The cache finds a row by module number and pc - row_bias. Where that difference is equal
 	 * for equal pieces of code (copies of a stub, a file in many processes) they share rows. */
 	uintptr_t row_bias;
+	uint32_t runtime; /* of a language, as its finder numbers them; 0: none */
 };
 
 /* Does [@address, @address + @bytes) lie in the module's mapped range? */

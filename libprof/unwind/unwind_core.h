@@ -10,7 +10,14 @@
  *   UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_module *out) -> int
  *       the module @pc lies in. Returns 0, or -ENOENT and the walk goes on by frame pointers.
  *
- * and may define UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
+ * and may define
+ *
+ *   UNWIND_RUN(void *context, const struct unwind_module *module, uintptr_t pc, uintptr_t sp,
+ *           uintptr_t caller_sp, uint64_t *frames, unsigned room) -> unsigned
+ *       language frames that the frame from @sp to @caller_sp runs, at @pc in a module that has a
+ *       runtime (runtime/runtime.h); written innermost first. Returns how many.
+ *
+ * and UNWIND_ROWCACHE, UNWIND_PARTIAL (walk.h) and UNWIND_CFI_POINTER (cfi.h).
  */
 #ifndef LIBPROF_UNWIND_UNWIND_CORE_H
 #define LIBPROF_UNWIND_UNWIND_CORE_H
@@ -27,6 +34,16 @@
 #include "libprof/unwind/stack_depth.h"
 #include "libprof/unwind/unwind.h"
 #include "libprof/unwind/walk.h"
+
+#ifndef UNWIND_RUN
+/* Where nobody asks for them. */
+static inline unsigned UNWIND_RUN(void *context, const struct unwind_module *module, uintptr_t pc,
+	uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room)
+{
+	(void)context, (void)module, (void)pc, (void)sp, (void)caller_sp, (void)frames, (void)room;
+	return 0;
+}
+#endif
 
 /* ---- steps that recover every register ------------------------------------------------------- */
 /*
@@ -514,6 +531,7 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 	void *reader_context)
 {
 	struct unwind_walk walk;
+	unsigned told = 0;
 	int step = 0;
 
 	walk.registers = *regs;
@@ -525,19 +543,24 @@ static inline struct unwind_result unwind_walk_known(const struct arch_registers
 	walk.memory.bounds = *bounds;
 	walk.memory.context = reader_context;
 	unwind_drop_anchor(&walk, 0);
-	for (walk.depth = 0; !step && walk.depth < max_frames; walk.depth++) {
-		uintptr_t pc = unwind_lookup_pc(&walk);
+	for (walk.depth = 0; !step && told < max_frames; walk.depth++) {
+		uintptr_t pc = unwind_lookup_pc(&walk), sp = walk.registers.r[ARCH_DWARF_SP];
 
 		unwind_enter_module(&walk, pc);
 
 		uint64_t row = unwind_row(&walk, pc);
+		uint64_t frame = unwind_frame(&walk, pc, row);
 
-		frames[walk.depth] = unwind_frame(&walk, pc, row);
 		row = unwind_row_with_fp(&walk, row, pc);
 		step = unwind_step(&walk, row);
+		if (walk.module.runtime && !step)
+			told += UNWIND_RUN(reader_context, &walk.module, pc, sp,
+				walk.registers.r[ARCH_DWARF_SP], frames + told, max_frames - told);
+		if (told < max_frames)
+			frames[told++] = frame;
 	}
 
-	struct unwind_result result = {.frames = walk.depth, .end = WIRE_END_DEPTH};
+	struct unwind_result result = {.frames = told, .end = WIRE_END_DEPTH};
 
 	if (step == UNWIND_STEP_ROOT)
 		result.end = WIRE_END_ROOT;

@@ -1,0 +1,675 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * CPython 3.8 to 3.13. One C activation of the evaluator runs one frame (to 3.10) or a run of
+ * frames that call each other (3.11 and later). What lies in the activation's stack frame, its
+ * place, is the structure that the evaluator keeps as a local variable: struct CFrame (3.10 to
+ * 3.12), or from 3.13 on a frame of its own, owned by the C stack, at which the run ends.
+ *
+ *	3.8    tstate ─▶ frame ─f_back─▶ frame …        one each, no place: they are counted
+ *	3.10   tstate ─▶ cframe ─previous─▶ cframe …     one each
+ *	              └▶ frame  ─f_back───▶ frame …
+ *	3.11   tstate ─▶ cframe ─▶ current_frame ─previous─▶ … frame with is_entry; cframe->previous
+ *	3.12   the same, up to a frame with owner FRAME_OWNED_BY_CSTACK
+ *	3.13   tstate ─▶ current_frame ─previous─▶ … frame with that owner, then the next run's
+ *
+ * Offsets are what 3.13 publishes (struct _Py_DebugOffsets, in pycore_runtime.h), before that by
+ * version. All of it is read while anything may change, so every step is held against something
+ * else: a code object against its type, a run's end against the next activation.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "libprof/runtime/runtime.h"
+
+/* Fields of struct offsets, all of them uint32_t. */
+struct cpython_offsets {
+	uint32_t finalizing, interpreters, current;	    /* of _PyRuntime */
+	uint32_t interpreter_next, threads;		    /* of PyInterpreterState */
+	uint32_t thread_next, thread_id, native_id, status; /* of PyThreadState */
+	uint32_t chunk, innermost, cframe;
+	uint32_t cframe_frame, cframe_previous;
+	uint32_t previous, code, instruction, owner;	  /* of frames */
+	uint32_t first_line, file, name, lines, bytecode; /* of PyCodeObject */
+	uint32_t text_state, ascii, wide; /* of PyASCIIObject; sizes of it and the compact one */
+};
+_Static_assert(sizeof(struct cpython_offsets) <= sizeof(((struct runtime *)0)->offsets), "fits");
+
+#define MINOR_MIN 8u
+#define MINOR_MAX 13u
+
+static const struct cpython_offsets offsets_by_minor[MINOR_MAX] = {
+#include "libprof/runtime/cpython_offsets.inc"
+};
+
+#define INTERPRETERS_MAX 64u
+#define THREADS_MAX	 1024u
+#define RUN_MAX		 20000u /* frames of one, looked through for its end */
+#define RUNS_MAX	 4096u
+#define OWNED_BY_CSTACK	 3u
+#define TYPE_OFFSET	 8u	   /* of PyObject.ob_type */
+#define SIZE_OFFSET	 16u	   /* of PyVarObject.ob_size */
+#define BYTES_OFFSET	 32u	   /* of PyBytesObject.ob_sval */
+#define STATUS_ACTIVE	 (1u << 4) /* of PyThreadState._status, from 3.12 on */
+#define NEAR_BYTES	 8192u	   /* what an activation's own variables lie apart */
+
+static const struct cpython_offsets *offsets_of(const struct runtime *runtime)
+{
+	return (const struct cpython_offsets *)runtime->offsets;
+}
+
+static int load_word(struct runtime_reader *reader, uintptr_t address, uintptr_t *value)
+{
+	return runtime_load(reader, address, value, sizeof(*value));
+}
+
+/* ---- finding it ------------------------------------------------------------------------------ */
+
+/* As far as they are of use, from the beginning of _PyRuntime of 3.13. */
+struct debug_offsets {
+	char cookie[8];
+	uint64_t version, free_threaded;
+	struct {
+		uint64_t size, finalizing, interpreters_head;
+	} runtime;
+	struct {
+		uint64_t size, id, next, threads_head, gc, imports, sysdict, builtins, ceval_gil,
+			gil_state, gil_enabled, gil_locked, gil_holder;
+	} interpreter;
+	struct {
+		uint64_t size, prev, next, interp, current_frame, thread_id, native_thread_id,
+			datastack_chunk, status;
+	} thread;
+	struct {
+		uint64_t size, previous, executable, instr_ptr, localsplus, owner;
+	} frame;
+	struct {
+		uint64_t size, filename, name, qualname, linetable, firstlineno, argcount,
+			localsplusnames, localspluskinds, co_code_adaptive;
+	} code;
+	struct {
+		uint64_t size, ob_type;
+	} object;
+	struct {
+		uint64_t size, tp_name, tp_repr, tp_flags;
+	} type;
+	struct {
+		uint64_t size, ob_item, ob_size;
+	} tuple, list;
+	struct {
+		uint64_t size, ma_keys, ma_values;
+	} dict;
+	struct {
+		uint64_t size, ob_fval;
+	} floating;
+	struct {
+		uint64_t size, lv_tag, ob_digit;
+	} integer;
+	struct {
+		uint64_t size, ob_size, ob_sval;
+	} bytes;
+	struct {
+		uint64_t size, state, length, asciiobject_size;
+	} unicode;
+};
+_Static_assert(sizeof(struct debug_offsets) <= 2 * RUNTIME_WINDOW_BYTES, "two loads");
+
+/* What it says has to be what a structure of that size can be. */
+static int take_published(const struct debug_offsets *said, struct cpython_offsets *out)
+{
+	if (memcmp(said->cookie, "xdebugpy", sizeof(said->cookie)) || said->free_threaded ||
+		said->object.ob_type != TYPE_OFFSET || said->bytes.ob_size != SIZE_OFFSET ||
+		said->bytes.ob_sval != BYTES_OFFSET || said->thread.size > 4096 ||
+		said->frame.size > 256 || said->code.size > 512)
+		return -ENOENT;
+	*out = (struct cpython_offsets){
+		.finalizing = (uint32_t)said->runtime.finalizing,
+		.interpreters = (uint32_t)said->runtime.interpreters_head,
+		.interpreter_next = (uint32_t)said->interpreter.next,
+		.threads = (uint32_t)said->interpreter.threads_head,
+		.thread_next = (uint32_t)said->thread.next,
+		.thread_id = (uint32_t)said->thread.thread_id,
+		.native_id = (uint32_t)said->thread.native_thread_id,
+		.status = (uint32_t)said->thread.status,
+		.chunk = (uint32_t)said->thread.datastack_chunk,
+		.innermost = (uint32_t)said->thread.current_frame,
+		.previous = (uint32_t)said->frame.previous,
+		.code = (uint32_t)said->frame.executable,
+		.instruction = (uint32_t)said->frame.instr_ptr,
+		.owner = (uint32_t)said->frame.owner,
+		.first_line = (uint32_t)said->code.firstlineno,
+		.file = (uint32_t)said->code.filename,
+		.name = (uint32_t)said->code.qualname,
+		.lines = (uint32_t)said->code.linetable,
+		.bytecode = (uint32_t)said->code.co_code_adaptive,
+		.text_state = (uint32_t)said->unicode.state,
+		.ascii = (uint32_t)said->unicode.asciiobject_size,
+		/* It adds the length and place of a text in UTF-8. */
+		.wide = (uint32_t)said->unicode.asciiobject_size + 16,
+	};
+	return 0;
+}
+
+static int read_published(struct runtime *out, struct runtime_reader *reader)
+{
+	struct debug_offsets said;
+	const size_t half = sizeof(said) / 2;
+
+	if (runtime_load(reader, out->base, &said, half) ||
+		runtime_load(reader, out->base + half, (char *)&said + half, sizeof(said) - half))
+		return -EFAULT;
+	return take_published(&said, (struct cpython_offsets *)out->offsets);
+}
+
+/* From 3.11 on it says so; before, by what came when. */
+static uint32_t minor_of(struct runtime_reader *reader, struct runtime_symbols *symbols)
+{
+	uintptr_t at = runtime_symbol(symbols, reader, "Py_Version", NULL), version;
+
+	if (at)
+		return !load_word(reader, at, &version) && version >> 24 == 3
+			       ? (uint32_t)(version >> 16) & 0xff
+			       : 0;
+	if (runtime_symbol(symbols, reader, "PyIter_Send", NULL))
+		return 10;
+	if (runtime_symbol(symbols, reader, "PyObject_CallNoArgs", NULL))
+		return 9;
+	return runtime_symbol(symbols, reader, "PyCode_NewWithPosOnlyArgs", NULL) ? 8 : 0;
+}
+
+static int find_cpython(
+	struct runtime *out, struct runtime_reader *reader, struct runtime_symbols *symbols)
+{
+	uint64_t bytes = 0;
+
+	out->base = runtime_symbol(symbols, reader, "_PyRuntime", NULL);
+	if (!out->base)
+		return -ENOENT;
+	out->code_type = runtime_symbol(symbols, reader, "PyCode_Type", NULL);
+	out->entry = runtime_symbol(symbols, reader, "_PyEval_EvalFrameDefault", &bytes);
+	out->entry_end = out->entry + bytes;
+	out->version = minor_of(reader, symbols);
+	if (!out->code_type || !out->entry || out->version < MINOR_MIN || out->version > MINOR_MAX)
+		return -ENOENT;
+	if (out->version == MINOR_MAX)
+		return read_published(out, reader);
+	memcpy(out->offsets, &offsets_by_minor[out->version], sizeof(struct cpython_offsets));
+	out->is_counted = out->version < 10;
+	return 0;
+}
+
+/* ---- a thread's innermost run ---------------------------------------------------------------- */
+
+/* No run is left. */
+static void end_runs(struct runtime_stack *stack)
+{
+	stack->frame = stack->activation = 0;
+	stack->place = UINTPTR_MAX;
+}
+
+/* 3.13: the place of the run that begins at stack->frame is the frame at its end. */
+static int find_place(const struct cpython_offsets *at, struct runtime_reader *reader,
+	struct runtime_stack *stack)
+{
+	uintptr_t frame = stack->frame;
+	uint8_t owner;
+
+	for (unsigned n = 0; n < RUN_MAX && frame; n++) {
+		if (runtime_load(reader, frame + at->owner, &owner, sizeof(owner)))
+			return -EFAULT;
+		if (owner == OWNED_BY_CSTACK) {
+			stack->place = frame;
+			return 0;
+		}
+		if (load_word(reader, frame + at->previous, &frame))
+			return -EFAULT;
+	}
+	if (!stack->frame)
+		end_runs(stack);
+	return stack->frame ? -EBADMSG : 0;
+}
+
+/* Stand at the run of @activation, a cframe. The last one is part of the thread state, and none. */
+static int enter_cframe(const struct cpython_offsets *at, struct runtime_reader *reader,
+	uintptr_t activation, struct runtime_stack *stack)
+{
+	uintptr_t previous;
+
+	if (load_word(reader, activation + at->cframe_previous, &previous))
+		return -EFAULT;
+	if (!previous) {
+		end_runs(stack);
+		return 0;
+	}
+	stack->activation = stack->place = activation;
+	return at->bytecode ? load_word(reader, activation + at->cframe_frame, &stack->frame) : 0;
+}
+
+static int enter_state(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t state, struct runtime_stack *out)
+{
+	const struct cpython_offsets *at = offsets_of(runtime);
+	uintptr_t innermost, cframe;
+
+	*out = (struct runtime_stack){.state = state};
+	if (load_word(reader, state + at->innermost, &innermost))
+		return -EFAULT;
+	out->frame = innermost;
+	if (runtime->is_counted)
+		out->place = innermost ? RUNTIME_PLACE_COUNTED : UINTPTR_MAX;
+	if (runtime->is_counted)
+		return 0;
+	if (!at->cframe)
+		return find_place(at, reader, out);
+	if (load_word(reader, state + at->cframe, &cframe))
+		return -EFAULT;
+	return enter_cframe(at, reader, cframe, out);
+}
+
+static int is_thread(const struct cpython_offsets *at, struct runtime_reader *reader,
+	uintptr_t state, uintptr_t self)
+{
+	uintptr_t id;
+
+	return !load_word(reader, state + at->thread_id, &id) && id == self;
+}
+
+/* Stand at the next run without telling this one. */
+static int skip_run(
+	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_stack *stack)
+{
+	const struct cpython_offsets *at = offsets_of(runtime);
+	uintptr_t previous;
+
+	if (!at->cframe) {
+		if (load_word(reader, stack->place + at->previous, &stack->frame))
+			return -EFAULT;
+		return find_place(at, reader, stack);
+	}
+	if (!at->bytecode && load_word(reader, stack->frame + at->previous, &stack->frame))
+		return -EFAULT;
+	if (load_word(reader, stack->activation + at->cframe_previous, &previous))
+		return -EFAULT;
+	return enter_cframe(at, reader, previous, stack);
+}
+
+/* As enter_state(), at the first run that has its place from @sp on, if one has. */
+static int enter_above(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t state, uintptr_t sp, struct runtime_stack *out)
+{
+	int error = enter_state(runtime, reader, state, out);
+
+	for (unsigned n = 0; n < RUNS_MAX && !error && out->place < sp; n++)
+		error = skip_run(runtime, reader, out);
+	return error;
+}
+
+/* The nearest place from @sp on, among the states of all interpreters; of @self's unless 0. */
+static int find_nearest(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t self, uintptr_t sp, struct runtime_stack *out)
+{
+	const struct cpython_offsets *at = offsets_of(runtime);
+	uintptr_t interpreter, state;
+	unsigned states = 0;
+
+	end_runs(out);
+	if (load_word(reader, runtime->base + at->interpreters, &interpreter))
+		return -EFAULT;
+	for (unsigned n = 0; n < INTERPRETERS_MAX && interpreter; n++) {
+		if (load_word(reader, interpreter + at->threads, &state))
+			return -EFAULT;
+		while (state && states++ < THREADS_MAX) {
+			struct runtime_stack stack;
+
+			if ((!self || is_thread(at, reader, state, self)) &&
+				!enter_above(runtime, reader, state, sp, &stack) &&
+				stack.place >= sp && stack.place < out->place)
+				*out = stack;
+			if (load_word(reader, state + at->thread_next, &state))
+				return -EFAULT;
+		}
+		if (load_word(reader, interpreter + at->interpreter_next, &interpreter))
+			return -EFAULT;
+	}
+	return out->frame ? 0 : -ENOENT;
+}
+
+static int has_one_interpreter(const struct runtime *runtime, struct runtime_reader *reader)
+{
+	const struct cpython_offsets *at = offsets_of(runtime);
+	uintptr_t interpreter, next;
+
+	return !load_word(reader, runtime->base + at->interpreters, &interpreter) && interpreter &&
+	       !load_word(reader, interpreter + at->interpreter_next, &next) && !next;
+}
+
+/* Does the thread hold its interpreter's lock? Then nobody ends it, nor frees what it runs. */
+static int is_held(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t state)
+{
+	const struct cpython_offsets *at = offsets_of(runtime);
+	uintptr_t current;
+	uint32_t status;
+
+	if (at->current)
+		return !load_word(reader, runtime->base + at->current, &current) &&
+		       current == state;
+	return !runtime_load(reader, state + at->status, &status, sizeof(status)) &&
+	       status & STATUS_ACTIVE;
+}
+
+static int begin_cpython(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t self, uintptr_t sp, uintptr_t known, struct runtime_stack *out)
+{
+	const struct cpython_offsets *at = offsets_of(runtime);
+	uintptr_t finalizing;
+	int error;
+
+	if (load_word(reader, runtime->base + at->finalizing, &finalizing) || finalizing)
+		return -EBUSY;
+	/* Where there are several, a state runs in any thread that enters its interpreter. */
+	if (!has_one_interpreter(runtime, reader)) {
+		if (runtime->is_counted)
+			return -ENOTSUP;
+		error = find_nearest(runtime, reader, 0, sp, out);
+		out->is_shared = 1;
+	} else if (known && self && is_thread(at, reader, known, self) &&
+		   !enter_state(runtime, reader, known, out)) {
+		error = out->frame ? 0 : -ENOENT;
+	} else {
+		error = find_nearest(runtime, reader, self, sp, out);
+	}
+	out->is_held = !error && is_held(runtime, reader, out->state);
+	return error;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+/* As much of a frame and of a code object as is looked at. */
+#define FRAME_BYTES 112u
+#define CODE_BYTES  144u
+
+static uintptr_t word_in(const char *bytes, uint32_t offset)
+{
+	uintptr_t word;
+
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
+	return hash ^ hash >> 29;
+}
+
+static int read_code(
+	const struct runtime *runtime, struct runtime_reader *reader, struct runtime_frame *out)
+{
+	const struct cpython_offsets *at = offsets_of(runtime);
+	char code[CODE_BYTES];
+
+	if (runtime_load(reader, out->function, code, sizeof(code)))
+		return -EFAULT;
+	if (word_in(code, TYPE_OFFSET) != runtime->code_type)
+		return -EBADMSG;
+	out->name = word_in(code, at->name);
+	out->file = word_in(code, at->file);
+	out->lines = word_in(code, at->lines);
+	memcpy(&out->first_line, code + at->first_line, sizeof(out->first_line));
+	out->identity = mix(mix(mix(out->function, out->first_line), out->name), out->file);
+	return 0;
+}
+
+/* The run is over: the next one is that of the activation before. @frame is its innermost. */
+static int leave_run(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, uintptr_t frame)
+{
+	const struct cpython_offsets *at = offsets_of(runtime);
+	uintptr_t previous;
+	int error;
+
+	if (runtime->is_counted) {
+		stack->place = frame ? RUNTIME_PLACE_COUNTED : UINTPTR_MAX;
+		return 0;
+	}
+	if (!at->cframe) {
+		stack->frame = frame;
+		return find_place(at, reader, stack);
+	}
+	if (load_word(reader, stack->activation + at->cframe_previous, &previous))
+		return -EFAULT;
+	stack->frame = frame;
+	error = enter_cframe(at, reader, previous, stack);
+	return error || stack->frame == frame || stack->place == UINTPTR_MAX ? error : -EBADMSG;
+}
+
+/* What @frame holds of the instruction that it is at. */
+static int32_t position_of(const struct cpython_offsets *at, const char *frame, uintptr_t code)
+{
+	uintptr_t offset;
+	int32_t last;
+
+	if (!at->bytecode) {
+		memcpy(&last, frame + at->instruction, sizeof(last));
+		return last;
+	}
+	offset = word_in(frame, at->instruction) - (code + at->bytecode);
+	return offset < 1u << 30 ? (int32_t)(offset / 2) : -1;
+}
+
+static int next_cpython(const struct runtime *runtime, struct runtime_reader *reader,
+	struct runtime_stack *stack, struct runtime_frame *out)
+{
+	const struct cpython_offsets *at = offsets_of(runtime);
+	char frame[FRAME_BYTES];
+	int error;
+
+	if (stack->is_over) {
+		stack->is_over = 0;
+		return leave_run(runtime, reader, stack, stack->frame);
+	}
+	if (runtime_load(reader, stack->frame, frame,
+		    at->owner ? at->owner + 1 : at->instruction + sizeof(int32_t)))
+		return -EFAULT;
+	if (runtime->version >= 12 && frame[at->owner] == OWNED_BY_CSTACK) {
+		if (stack->frame - stack->place + NEAR_BYTES > 2 * NEAR_BYTES)
+			return -EBADMSG;
+		return leave_run(runtime, reader, stack, word_in(frame, at->previous));
+	}
+	out->function = word_in(frame, at->code);
+	error = read_code(runtime, reader, out);
+	if (error)
+		return error;
+	out->position = position_of(at, frame, out->function);
+	stack->frame = word_in(frame, at->previous);
+	stack->is_over = !at->owner || (runtime->version == 11 && frame[at->owner]);
+	return 1;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/* Bytes of a table that are gone through for one line. */
+#define TABLE_MAX 65536u
+
+/* Reads a table from its beginning to its end. */
+struct table {
+	struct runtime_reader *reader;
+	uintptr_t at, end;
+	unsigned used, got;
+	uint8_t bytes[64];
+};
+
+static int table_byte(struct table *table)
+{
+	if (table->used == table->got) {
+		uintptr_t rest = table->end - table->at;
+
+		table->used = 0;
+		table->got = rest < sizeof(table->bytes) ? (unsigned)rest : sizeof(table->bytes);
+		if (!table->got || runtime_load(table->reader, table->at, table->bytes, table->got))
+			return -1;
+		table->at += table->got;
+	}
+	return table->bytes[table->used++];
+}
+
+/* Up to 3.10: pairs of steps of the address and of the line. */
+static uint32_t line_by_pairs(struct table *table, const struct runtime_frame *frame, int is_newer)
+{
+	int32_t target = is_newer ? 2 * frame->position : frame->position;
+	int32_t address = 0, line = (int32_t)frame->first_line;
+
+	for (;;) {
+		int step = table_byte(table), delta = table_byte(table);
+
+		if (step < 0 || delta < 0)
+			return is_newer ? 0 : (uint32_t)line;
+		address += step;
+		/* 3.10 has the line of what ends with the step, others of what begins with it. */
+		if (!is_newer && address > target)
+			return (uint32_t)line;
+		if (!is_newer || delta != 0x80)
+			line += (int8_t)delta;
+		if (is_newer && address > target)
+			return delta == 0x80 ? 0 : (uint32_t)line;
+	}
+}
+
+static int32_t table_varint(struct table *table)
+{
+	uint32_t value = 0;
+
+	for (unsigned shift = 0; shift < 32; shift += 6) {
+		int byte = table_byte(table);
+
+		if (byte < 0)
+			return 0;
+		value |= (uint32_t)(byte & 63) << shift;
+		if (!(byte & 64))
+			break;
+	}
+	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
+}
+
+/* From 3.11 on: Objects/locations.md of CPython. The line stands first in what follows an entry. */
+static uint32_t line_by_entries(struct table *table, const struct runtime_frame *frame)
+{
+	int32_t line = (int32_t)frame->first_line, units = 0;
+	int byte = table_byte(table);
+
+	while (byte >= 0) {
+		unsigned code = (unsigned)byte >> 3 & 15;
+
+		units += (byte & 7) + 1;
+		if (code == 13 || code == 14)
+			line += table_varint(table);
+		else if (code >= 10 && code <= 12)
+			line += (int32_t)code - 10;
+		if (units > frame->position)
+			return code == 15 ? 0 : (uint32_t)line;
+		do
+			byte = table_byte(table);
+		while (byte >= 0 && !(byte & 0x80));
+	}
+	return 0;
+}
+
+static uint32_t line_of_cpython(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_frame *frame)
+{
+	struct table table = {.reader = reader, .at = frame->lines + BYTES_OFFSET};
+	uintptr_t size;
+
+	/* It has not begun. */
+	if (frame->position < 0)
+		return frame->first_line;
+	if (load_word(reader, frame->lines + SIZE_OFFSET, &size) || size > TABLE_MAX)
+		return 0;
+	table.end = table.at + size;
+	return runtime->version >= 11 ? line_by_entries(&table, frame)
+				      : line_by_pairs(&table, frame, runtime->version == 10);
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+/*
+ * As UTF-8. Half a surrogate pair is how Python keeps bytes that were not UTF-8 (PEP 383): those
+ * are given back as they were. Returns how many bytes.
+ */
+static unsigned encode(uint32_t character, char out[4])
+{
+	if (!character || (character >= 0xd800 && character < 0xdc80) ||
+		(character > 0xdcff && character < 0xe000) || character > 0x10ffff)
+		character = '?';
+	if (character < 0x80 || (character >= 0xdc80 && character <= 0xdcff)) {
+		out[0] = (char)(character & 0xff);
+		return 1;
+	}
+	if (character < 0x800) {
+		out[0] = (char)(0xc0 | character >> 6);
+		out[1] = (char)(0x80 | (character & 0x3f));
+		return 2;
+	}
+	if (character < 0x10000) {
+		out[0] = (char)(0xe0 | character >> 12);
+		out[1] = (char)(0x80 | (character >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (character & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | character >> 18);
+	out[1] = (char)(0x80 | (character >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (character >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (character & 0x3f));
+	return 4;
+}
+
+/* Where the characters of the text at @address are, 1, 2 or 4 bytes each. Returns that, or 0. */
+static unsigned find_characters(const struct cpython_offsets *at, struct runtime_reader *reader,
+	uintptr_t address, uintptr_t *characters, uintptr_t *length)
+{
+	uint32_t state;
+	unsigned kind;
+
+	if (load_word(reader, address + SIZE_OFFSET, length) ||
+		runtime_load(reader, address + at->text_state, &state, sizeof(state)))
+		return 0;
+	kind = state >> 2 & 7;
+	/* Compact: characters follow the structure, which is shorter where all are ASCII. */
+	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
+		return 0;
+	*characters = address + (state >> 6 & 1 ? at->ascii : at->wide);
+	return kind;
+}
+
+static uint32_t text_of_cpython(const struct runtime *runtime, struct runtime_reader *reader,
+	uintptr_t address, char *out, uint32_t room, int keep_end)
+{
+	uintptr_t from, length, first = 0;
+	unsigned kind = find_characters(offsets_of(runtime), reader, address, &from, &length);
+	uint32_t used = 0;
+
+	out[0] = '\0';
+	if (!kind)
+		return 1;
+	/* A character takes up to four bytes; only what may not fit is cut. */
+	if (keep_end && length > room / 4)
+		first = length - room / 4;
+	for (uintptr_t i = first; i < length && used + 4 < room; i++) {
+		uint32_t character = 0;
+
+		if (runtime_load(reader, from + i * kind, &character, kind))
+			break;
+		used += encode(character, out + used);
+	}
+	out[used] = '\0';
+	return used + 1;
+}
+
+const struct runtime_kind runtime_cpython = {
+	.name = "python",
+	.find = find_cpython,
+	.begin = begin_cpython,
+	.next = next_cpython,
+	.line = line_of_cpython,
+	.text = text_of_cpython,
+};

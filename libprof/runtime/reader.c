@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * Reading, and looking symbols up in a mapped module's own hash table (gABI; DT_GNU_HASH as glibc
+ * reads it): a few loads for a module that has none of the names.
+ */
+#include "libprof/runtime/runtime.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "arch/syscall.h"
+
+#define PAGE 4096u
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Without process_vm_readv(2): does the kernel read a set of signals from the page? */
+static int is_readable(uintptr_t address)
+{
+	return arch_syscall4(SYS_rt_sigprocmask, ~0, (long)(address & ~7UL), NULL, 8) == -EINVAL;
+}
+
+static int copy_probed(uintptr_t address, void *to, size_t bytes)
+{
+	if (!is_readable(address) || !is_readable(address + bytes - 1))
+		return -EFAULT;
+	memcpy(to, (const void *)address, bytes);
+	return 0;
+}
+
+/*
+ * The window ends with what is asked for, as stacks of frames are read downwards, and does not
+ * begin in a page before it.
+ */
+static int fill_window(const struct runtime_reader *reader, struct runtime_window *window,
+	uintptr_t address, size_t bytes)
+{
+	uintptr_t end = address + bytes, start = address & ~(uintptr_t)(PAGE - 1);
+	struct iovec local, remote;
+	long got;
+
+	if (end - start > sizeof(window->content))
+		start = end - sizeof(window->content);
+	if (start > address)
+		start = address;
+	local = (struct iovec){.iov_base = window->content, .iov_len = end - start};
+	remote = (struct iovec){.iov_base = (void *)start, .iov_len = end - start};
+	got = arch_syscall6(
+		SYS_process_vm_readv, reader->pid, (long)&local, 1, (long)&remote, 1, 0);
+	window->start = start;
+	window->bytes = got > 0 ? (uint32_t)got : 0;
+	return got == (long)(end - start) ? 0 : -EFAULT;
+}
+
+int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes)
+{
+	struct runtime_window *window;
+
+	if (!address || bytes > RUNTIME_WINDOW_BYTES || address + bytes < address)
+		return -EFAULT;
+	if (reader->is_trusted) {
+		memcpy(to, (const void *)address, bytes);
+		return 0;
+	}
+	if (!reader->pid)
+		return copy_probed(address, to, bytes);
+	for (unsigned i = 0; i < 2; i++) {
+		window = &reader->windows[i];
+		if (address - window->start < window->bytes &&
+			window->bytes - (address - window->start) >= bytes) {
+			memcpy(to, window->content + (address - window->start), bytes);
+			reader->oldest = 1 - i;
+			return 0;
+		}
+	}
+	window = &reader->windows[reader->oldest];
+	reader->oldest = 1 - reader->oldest;
+	if (fill_window(reader, window, address, bytes))
+		return -EFAULT;
+	memcpy(to, window->content + (address - window->start), bytes);
+	return 0;
+}
+
+/* ---- symbols --------------------------------------------------------------------------------- */
+
+/* A table that is longer is none that a linker makes. */
+#define DYNAMIC_MAX 128u
+#define CHAIN_MAX   1024u
+#define NAME_BYTES  48u
+
+/* glibc relocates these addresses in the section itself, but not the vDSO's. */
+static uintptr_t absolute(uintptr_t bias, uintptr_t address)
+{
+	return address < bias ? address + bias : address;
+}
+
+int runtime_symbols_read(struct runtime_symbols *out, struct runtime_reader *reader,
+	uintptr_t dynamic, uintptr_t bias)
+{
+	uint32_t head[4];
+	ElfW(Dyn) entry;
+
+	*out = (struct runtime_symbols){.bias = bias};
+	for (unsigned i = 0; i < DYNAMIC_MAX; i++) {
+		if (runtime_load(reader, dynamic + i * sizeof(entry), &entry, sizeof(entry)))
+			return -EFAULT;
+		if (entry.d_tag == DT_NULL)
+			break;
+		if (entry.d_tag == DT_SYMTAB)
+			out->symbols = absolute(out->bias, entry.d_un.d_ptr);
+		else if (entry.d_tag == DT_STRTAB)
+			out->strings = absolute(out->bias, entry.d_un.d_ptr);
+		else if (entry.d_tag == DT_GNU_HASH)
+			out->hash = absolute(out->bias, entry.d_un.d_ptr);
+	}
+	if (!out->symbols || !out->strings || !out->hash ||
+		runtime_load(reader, out->hash, head, sizeof(head)))
+		return -ENOENT;
+	out->buckets = head[0];
+	out->first = head[1];
+	out->bloom_words = head[2];
+	out->bloom_shift = head[3];
+	return out->buckets && out->bloom_words && out->bloom_shift < 32 ? 0 : -ENOENT;
+}
+
+static int has_name(const struct runtime_symbols *symbols, struct runtime_reader *reader,
+	uint32_t at, const char *name)
+{
+	char found[NAME_BYTES];
+	size_t bytes = strlen(name) + 1;
+
+	return bytes <= sizeof(found) &&
+	       !runtime_load(reader, symbols->strings + at, found, bytes) &&
+	       !memcmp(found, name, bytes);
+}
+
+uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader *reader,
+	const char *name, uint64_t *bytes)
+{
+	uintptr_t bloom = symbols->hash + 16, buckets, chains;
+	uint32_t hash = 5381, index, link;
+	uint64_t word, mask;
+
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	buckets = bloom + (uintptr_t)symbols->bloom_words * sizeof(word);
+	chains = buckets + (uintptr_t)symbols->buckets * sizeof(index);
+	mask = 1ULL << hash % 64 | 1ULL << (hash >> symbols->bloom_shift) % 64;
+	if (runtime_load(reader, bloom + hash / 64 % symbols->bloom_words * sizeof(word), &word,
+		    sizeof(word)) ||
+		(word & mask) != mask ||
+		runtime_load(reader, buckets + hash % symbols->buckets * sizeof(index), &index,
+			sizeof(index)))
+		return 0;
+	for (unsigned n = 0; index >= symbols->first && n < CHAIN_MAX; n++, index++) {
+		ElfW(Sym) symbol;
+
+		if (runtime_load(reader, chains + (index - symbols->first) * sizeof(link), &link,
+			    sizeof(link)))
+			return 0;
+		if ((link | 1) == (hash | 1) &&
+			!runtime_load(reader, symbols->symbols + index * sizeof(symbol), &symbol,
+				sizeof(symbol)) &&
+			symbol.st_shndx != SHN_UNDEF &&
+			has_name(symbols, reader, symbol.st_name, name)) {
+			if (bytes)
+				*bytes = symbol.st_size;
+			return symbols->bias + symbol.st_value;
+		}
+		if (link & 1)
+			break;
+	}
+	return 0;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: everything in this folder is reachable from the handler. */
+/*
+ * Functions of languages whose runtime is one of ours, without its help: what a thread's stack of
+ * language frames is, read out of the runtime's own structures. A walk of the native stack asks for
+ * them where they belong:
+ *
+ *	leaf    time_sleep                       native: what the language called
+ *	        "work", "main"                   language frames of one *run*, innermost first
+ *	        _PyEval_EvalFrameDefault         the activation that runs them: *place* lies in it
+ *	        _PyFunction_Vectorcall …         native: what called the language
+ *
+ * A place is an address that lies in the activation's stack frame, because the runtime keeps
+ * something there. So a run is not given to a frame by a name or by a range of code: where the walk
+ * steps over the place, there the run was. Runs whose place no frame has stay out of the stack,
+ * which is native there.
+ *
+ * Everything is read by runtime_load(), of one's own process in the handler and of another one from
+ * outside; it may fail at any address. Objects are freed and their memory is used again, so what is
+ * known of a function is found by its address and by what it holds.
+ */
+#ifndef LIBPROF_RUNTIME_RUNTIME_H
+#define LIBPROF_RUNTIME_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+#define RUNTIME_WINDOW_BYTES 512u
+
+/* What was read around an address is kept while one stack is read. */
+struct runtime_window {
+	uintptr_t start;
+	uint32_t bytes;
+	char content[RUNTIME_WINDOW_BYTES];
+};
+
+struct runtime_reader {
+	int pid;	 /* whose memory; 0: our own, where process_vm_readv(2) is forbidden */
+	int is_trusted;	 /* our own, and alive for as long as it is looked at: plain loads */
+	unsigned oldest; /* window to fill next */
+	struct runtime_window windows[2];
+};
+
+static inline void runtime_reader_init(struct runtime_reader *reader, int pid)
+{
+	reader->pid = pid;
+	reader->is_trusted = 0;
+	reader->oldest = 0;
+	reader->windows[0].bytes = reader->windows[1].bytes = 0;
+}
+
+/*
+ * Copy @bytes, at most RUNTIME_WINDOW_BYTES, at @address into @to. Returns 0 or -EFAULT, with any
+ * bytes in @to.
+ */
+int runtime_load(struct runtime_reader *reader, uintptr_t address, void *to, size_t bytes);
+
+/* ---- contract: what each runtime brings ------------------------------------------------------ */
+
+#define RUNTIME_WORDS_MAX 40u
+
+/* A runtime in a process. Its kind fills in `word` as it likes. */
+struct runtime {
+	const struct runtime_kind *kind; /* NULL: none */
+	uint32_t version;
+	/*
+	 * It keeps nothing in its activations' stack frames. Each has one language frame and is
+	 * told by its code, from entry to entry_end: both have to be as many, or the innermost
+	 * activation has none, for it is just begun or left.
+	 */
+	uint32_t is_counted;
+	uint32_t offsets[RUNTIME_WORDS_MAX];
+	uintptr_t base;		    /* of its global state */
+	uintptr_t code_type;	    /* what tells its functions from other objects */
+	uintptr_t entry, entry_end; /* the evaluator's code, or what of it has a name */
+};
+
+#define RUNTIME_PLACE_COUNTED (UINTPTR_MAX - 1)
+
+/* A thread's stack of language frames, from the innermost on. */
+struct runtime_stack {
+	uintptr_t state;      /* the runtime's structure for the thread */
+	uintptr_t frame;      /* of the next run, its innermost; 0: no more runs */
+	uintptr_t activation; /* the runtime's own note on the activation, if it has one */
+	uintptr_t place;      /* in the activation that runs it */
+	int is_held;	      /* the thread has the runtime's lock: what it runs stays alive */
+	int is_shared;	      /* another state may have the next run: begin again behind each */
+	int is_over;	      /* the frame told last was the outermost of its run */
+};
+
+/* One language frame. */
+struct runtime_frame {
+	uintptr_t function; /* address of its code */
+	uint64_t identity;  /* hash of that address and of what the code holds */
+	uint32_t first_line;
+	int32_t position; /* of the instruction, in the runtime's units; < 0: not known */
+	uintptr_t lines;  /* what the runtime knows of lines, 0: nothing */
+	uintptr_t name, file;
+};
+
+/* Names are cut at their end, paths at their beginning. */
+#define RUNTIME_NAME_BYTES 256u
+#define RUNTIME_FILE_BYTES 512u
+
+struct runtime_symbols;
+
+/* One for each language. All return 0 or -errno; none writes but to what it is given. */
+struct runtime_kind {
+	const char *name;
+	/* Is the module one? Its symbols are looked up in its own tables. */
+	int (*find)(struct runtime *out, struct runtime_reader *reader,
+		struct runtime_symbols *symbols);
+	/*
+	 * The runtime's thread @self (as pthread_self(); 0: any) whose innermost run has its place
+	 * from @sp on, the nearest; @known is what the last answer for the thread was, or 0.
+	 */
+	int (*begin)(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t self,
+		uintptr_t sp, uintptr_t known, struct runtime_stack *out);
+	/* The next frame of the run. Returns 1; 0: that was all, @stack is at the next run. */
+	int (*next)(const struct runtime *runtime, struct runtime_reader *reader,
+		struct runtime_stack *stack, struct runtime_frame *out);
+	/* The line that @frame is at, 0: none. Bounded, but long: its answer is kept. */
+	uint32_t (*line)(const struct runtime *runtime, struct runtime_reader *reader,
+		const struct runtime_frame *frame);
+	/* A text as UTF-8; what is longer than @room is cut. Returns bytes, with the NUL. */
+	uint32_t (*text)(const struct runtime *runtime, struct runtime_reader *reader,
+		uintptr_t address, char *out, uint32_t room, int keep_end);
+};
+
+extern const struct runtime_kind runtime_cpython;
+
+/* ---- symbols --------------------------------------------------------------------------------- */
+
+/* Where a mapped module has its symbols. */
+struct runtime_symbols {
+	uintptr_t bias;
+	uintptr_t symbols, strings, hash;
+	uint32_t buckets, first, bloom_words, bloom_shift;
+};
+
+/* Read the dynamic section at @dynamic. Returns 0, -EFAULT or -ENOENT: no table is there. */
+int runtime_symbols_read(struct runtime_symbols *out, struct runtime_reader *reader,
+	uintptr_t dynamic, uintptr_t bias);
+
+/* The address of symbol @name in the module, its size in @bytes unless NULL; 0: it has none. */
+uintptr_t runtime_symbol(struct runtime_symbols *symbols, struct runtime_reader *reader,
+	const char *name, uint64_t *bytes);
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+/*
+ * Is the module whose dynamic section is at @dynamic a runtime? Returns 1 with @out, or 0.
+ * Context: signal-safe, any thread.
+ */
+int runtime_find(
+	struct runtime *out, struct runtime_reader *reader, uintptr_t dynamic, uintptr_t bias);
+
+#endif
