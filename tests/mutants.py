@@ -42,7 +42,7 @@ END_TO_END = (
     ("libprof/session", "test_library_session.py test_library_scopes.py test_library_snapshot.py"),
     ("libprof/aggregator", "test_library_session.py test_library_draws.py"),
     ("libprof/trampoline", "test_stubs.py test_stub_tools.py test_trampolines.py"),
-    ("libprof/python", "test_python.py"),
+    ("libprof/runtime", "test_python.py"),
     ("libprof/interrupt", "test_library_interrupts.py test_lua_stacks.py"),
     ("libprof/waits", "test_waits.py test_waits_locks.py test_library_waits.py"),
     ("libprof/vmstack", "test_vm_stacks.py test_lua_stacks.py"),

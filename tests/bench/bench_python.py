@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 #
-# What names for Python functions cost a script: plain, under flamerun, under flamerun
-# --jit=python, in turns; and, where one is, CPython 3.12's own way of it (-X perf) against plain
+# What flamerun costs a script, plain and under it, in turns; and, where one is, CPython 3.12's own way of it (-X perf) against plain
 # 3.12, whose authors publish 8 % for their benchmark suite. Only calls of Python functions by
 # Python functions cost more. Asserts nothing.
 #
@@ -91,9 +90,7 @@ def main():
         for what, text in SCRIPTS.items():
             script.write_text(text + MEASURED)
             found = compare([PYTHON, script],
-                            {"flamerun": [*under, "--", PYTHON, script],
-                             "flamerun --jit=python":
-                                 [*under, "--jit=python", "--", PYTHON, script]}, rounds)
+                            {"flamerun": [*under, "--", PYTHON, script]}, rounds)
             if LATER:
                 found.update(compare([LATER, script],
                                      {"3.12 -X perf, without a profiler":

@@ -1,20 +1,35 @@
 # SPDX-License-Identifier: MIT
 #
-# What the tests of --jit=python share: the Python under test, and its folded stacks by function.
+# What the tests of Python's functions share: the Pythons under test, and folded stacks by function.
 import os
 import pathlib
+import pwd
 import re
+import subprocess
 
 import pytest
 
 import profiled
 
 PYTHON = "/usr/bin/python3.11"
-EXTENSION = profiled.BUILD / "libflameprof-python3.11.so"
 
-needs_names = pytest.mark.skipif(
-    not (os.path.exists(PYTHON) and EXTENSION.exists()),
-    reason="no CPython 3.11, or its headers (python3-dev) were not there when this was built")
+needs_names = pytest.mark.skipif(not os.path.exists(PYTHON), reason="no CPython 3.11")
+
+# Every CPython that is to be had: this one, and those of pyenv. $HOME is the tests' own.
+ALL = [path for path in (PYTHON, *sorted(map(str, pathlib.Path(pwd.getpwuid(os.getuid()).pw_dir).glob(
+    ".pyenv/versions/3.*/bin/python3")))) if os.path.exists(path)]
+
+
+def version_of(python):
+    """(3, 12), of that which runs."""
+    said = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"],
+                          stdout=subprocess.PIPE, text=True, check=True).stdout
+    return tuple(map(int, said.split()))
+
+
+def known():
+    """Those whose functions have names, by version and path."""
+    return [path for path in ALL if (3, 8) <= version_of(path) <= (3, 13)]
 
 # "qualified name (file:line)"
 FUNCTION = re.compile(r"^(.+) \(([^()]*):(\d+)\)$")
@@ -45,8 +60,8 @@ def script(folder, text, name="script.py"):
 
 def profile(folder, *words, options=(), clock_hz=300, python=PYTHON, env=None):
     """
-    Run @words by Python under flamerun --jit=python. The rate is one at which a full ring lasts for
+    Run @words by Python under flamerun. The rate is one at which a full ring lasts for
     seconds: on a machine with much else to do nothing is dropped.
     """
     return profiled.profile(folder, python, *words, clock_hz=clock_hz,
-                            options=["--jit=python", *options], env=env)
+                            options=list(options), env=env)

@@ -109,9 +109,21 @@ def check_python(folded):
 
 def test_python_names_its_functions(tmp_path, newer):
     path = pythons.script(tmp_path, "SECONDS = 1" + NESTED + "import os\nprint('pid', os.getpid())")
-    run = profiled.profile(tmp_path, newer, "-X", "perf", path, clock_hz=1000)
+    run = profiled.profile(tmp_path, newer, "-X", "perf", path, clock_hz=1000,
+                           options=["--native"])
     forget_map(run.truth["pid"])
     check_python(run.folded)
+
+
+def test_no_function_stands_twice(tmp_path, newer):
+    """By what it is called in the map, beside what its own frame says."""
+    path = pythons.script(tmp_path, "SECONDS = 1" + NESTED + "import os\nprint('pid', os.getpid())")
+    run = profiled.profile(tmp_path, newer, "-X", "perf", path, clock_hz=1000)
+    forget_map(run.truth["pid"])
+    twice = run.folded.where(lambda stack: any(name.startswith("py::") for name in stack)
+                             and pythons.functions(stack))
+    assert twice == 0, run.folded.describe()
+    assert pythons.weight_of(run.folded, *NESTED_WAY) > run.folded.total / 2
 
 
 @needs_tracing
@@ -122,9 +134,3 @@ def test_python_names_its_functions_from_outside(tmp_path, newer):
         run = outside.attach(tmp_path, process.pid, "-r", "300", seconds=100)
     forget_map(process.pid)
     check_python(run.folded)
-
-
-def test_what_to_do_is_said(tmp_path, newer):
-    run = profiled.profile(tmp_path, newer, "-c", "pass", options=["--jit=python"])
-    hints = [line for line in run.stderr.splitlines() if "hint: --jit" in line]
-    assert len(hints) == 1 and "-X perf" in hints[0], run.stderr

@@ -16,7 +16,7 @@ GUEST = ("arch/", "libprof/wire", "libprof/at_start.h", "libprof/sanitizers.h", 
 ALLOWED = {
     "cli": ("cli/", "render/", "libprof/wire.h", "libprof/wire_control.h", "libprof/wire_drain.h",
             "libprof/fnv.h", "libprof/follow_links.h", "libprof/placeholder.h", "libprof/pprof/",
-            "libprof/procfs.h", "libprof/waits/", "libprof/profile/", "libprof/preload/elf_program.h", "libprof/unwind/", "arch/"),
+            "libprof/procfs.h", "libprof/runtime/", "libprof/waits/", "libprof/profile/", "libprof/preload/elf_program.h", "libprof/unwind/", "arch/"),
     "render": ("render/", "libprof/profile/lookup.h", "libprof/fnv.h"),
     "libprof/pprof": ("libprof/pprof/", "libprof/profile/lookup.h", "libprof/fnv.h"),
     "libprof/waits": ("libprof/waits/", "libprof/procfs.h", "libprof/profile/lookup.h",
@@ -26,7 +26,8 @@ ALLOWED = {
     # The library's floors, each standing on those before it. The sampler and what is preloaded know
     # nothing of stubs, ticks and machine stacks: those register with the sampler.
     "libprof/unwind": ("libprof/unwind/", "libprof/wire.h", "arch/"),
-    "libprof/sampler": ("libprof/sampler/", "libprof/unwind/", *GUEST),
+    "libprof/runtime": ("libprof/runtime/", "arch/"),
+    "libprof/sampler": ("libprof/sampler/", "libprof/runtime/", "libprof/unwind/", *GUEST),
     "libprof/trampoline": ("libprof/trampoline/", "libprof/sampler/", "libprof/unwind/", *GUEST),
     "libprof/interrupt": ("libprof/interrupt/", "libprof/trampoline/", "libprof/sampler/", *GUEST),
     "libprof/vmstack": ("libprof/vmstack/", "libprof/interrupt/", "libprof/trampoline/",
@@ -34,8 +35,7 @@ ALLOWED = {
     "libprof/aggregator": ("libprof/aggregator/", "libprof/sampler/", "libprof/profile/",
                            "libprof/pprof/", "libprof/waits/wait_leaf.h", "libprof/follow_links.h",
                            *GUEST),
-    "libprof/preload": ("libprof/preload/", "libprof/sampler/", "libprof/unwind/",
-                        "libprof/python/python.h", *GUEST),
+    "libprof/preload": ("libprof/preload/", "libprof/sampler/", "libprof/unwind/", *GUEST),
     "libprof": ("libprof/", "arch/"),
     "arch": ("arch/",),
 }

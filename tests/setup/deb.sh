@@ -73,7 +73,7 @@ C
 in_root 'cd /srv && gcc -g -O1 own.c $(pkg-config --cflags --libs flameprof) -o own && ./own && grep busy_work own.folded'
 
 say "name functions of Python"
-in_root 'cd /srv && flamerun --jit=python -o python.folded -- python3 -c "
+in_root 'cd /srv && flamerun -o python.folded -- python3 -c "
 def hot_python():
     return sum(i * i for i in range(3000000))
 hot_python()" && grep -q hot_python python.folded'

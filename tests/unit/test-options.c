@@ -426,9 +426,25 @@ static void help_fits_a_terminal(void **state)
 	free(text);
 }
 
+static void every_runtime_is_checked(void **state)
+{
+	static const char *const wrong[] = {
+		"", "py", "python,", ",python", "python,,python", "python,ruby", "PYTHON"};
+
+	(void)state;
+	PARSE("--jit", "none,python");
+	assert_string_equal(options.run_only, "jit");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		REFUSE("--jit", wrong[i]);
+	REFUSE("--jit", "python,pyton");
+	assert_string_equal(message.text, "--jit has no 'pyton'");
+	assert_string_equal(message.hint, "did you mean python?");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_runtime_is_checked),
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(the_default_output_gives_way),
 		cmocka_unit_test(every_way_to_give_a_value),

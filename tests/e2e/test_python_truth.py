@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+#
+# Python's own traceback is the truth: in tests/targets/python_truth.py every function that uses the
+# CPU is called by one way alone and has written down its stack. All samples that have it on theirs
+# have to show that stack, whole and in order, with each caller's line.
+import collections
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+import profiled
+import pythons
+
+SECONDS = 0.05
+RATE = 997
+DEEPEST = 4096
+# Where CPython keeps nothing on the C stack, frames are counted, which a cut stack does not allow;
+# nor is it known which of several interpreters a thread is in.
+UNCOUNTED = ("spin_deep", "spin_inside_a", "spin_inside_b")
+LOOP = range(2, 6)  # the lines of a function that spins, all of which its samples may be at
+
+
+def stacks_of(path):
+    """[(thread, [(function, line)] outermost first, weight in samples)]"""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    shared = data["shared"]
+    names = [shared["stringArray"][name] for name in shared["funcTable"]["name"]]
+    frames = [(names[function], line) for function, line in zip(
+        shared["frameTable"]["func"], shared["frameTable"]["line"])]
+    whole = [None] * shared["stackTable"]["length"]
+    for number, (frame, caller) in enumerate(zip(
+            shared["stackTable"]["frame"], shared["stackTable"]["prefix"])):
+        whole[number] = ([] if caller is None else whole[caller]) + [frames[frame]]
+    return [(thread["tid"], whole[stack], weight)
+            for thread in data["threads"] for stack, weight in zip(
+                thread["samples"]["stack"], thread["samples"]["weight"]) if stack is not None]
+
+
+def functions(stack):
+    """[(name, file, first line, line)] of the Python functions in it."""
+    found = []
+    for name, line in stack:
+        match = pythons.FUNCTION.match(name)
+        if match:
+            found.append((match[1], os.path.basename(match[2]), int(match[3]), line))
+    return found
+
+
+def is_true(shown, told):
+    """Is the stack @shown what the program @told of its own?"""
+    told = [(name, os.path.basename(file), first, line) for name, file, first, line in told]
+    if len(told) > DEEPEST - 100:
+        told = told[-len(shown):]
+    return (len(shown) == len(told) and shown[:-1] == told[:-1] and shown[-1][:3] == told[-1][:3]
+            and shown[-1][3] in LOOP)
+
+
+def run_truth(folder, python, *ways, options=(), seconds=SECONDS, rate=RATE):
+    """Returns the weight by function that spins: of true stacks, of false ones, of all samples."""
+    picture, told = folder / "p.firefox.json", folder / "told.json"
+    subprocess.run([profiled.BUILD / "flamerun", "-q", "-r", str(rate), *options, "-o", picture,
+                    "--", python, profiled.TARGETS / "python_truth.py", told, str(seconds), *ways],
+                   check=True, timeout=600)
+    expected = json.loads(told.read_text(encoding="utf-8"))
+    true, false, total = collections.Counter(), {}, 0
+    for _, stack, weight in stacks_of(picture):
+        shown = functions(stack)
+        spinning = [name for name, *_ in shown if name.startswith("spin_")]
+        total += weight
+        if not spinning:
+            continue
+        if is_true(shown, expected[spinning[-1]]):
+            true[spinning[-1]] += weight
+        else:
+            false[spinning[-1]] = shown
+    return expected, true, false, total
+
+
+@pytest.mark.parametrize("python", pythons.ALL, ids=lambda path: "-".join(
+    re.findall(r"versions/([\d.]+)|(?<=bin/)python3\.11$", path)) or "system")
+def test_every_stack_is_the_programs_own(tmp_path, python):
+    version = pythons.version_of(python)
+    if not (3, 8) <= version <= (3, 13):
+        pytest.skip("its functions have no names")
+    expected, true, false, _ = run_truth(tmp_path, python)
+    assert not false, {name: (shown, expected[name]) for name, shown in false.items()}
+    # Each spins for 50 periods; what comes in the beginning or is put off is no quarter of them.
+    for name in expected:
+        if version >= (3, 10) or name not in UNCOUNTED:
+            assert true[name] > SECONDS * RATE / 2, (name, true)
