@@ -13,7 +13,7 @@ function __flamerun_program
 		if test "$word" = --
 			set -g __flamerun_words $words[$i..]
 			return 0
-		else if contains -- "$word" --output --format --sample-type --label --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --job --clock --jit --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
+		else if contains -- "$word" --output --format --sample-type --label --focus --hide --ignore --root --by --source-map --demangle --palette --ground --title --subtitle --notes --count-name --width --min-width --frame-height --font --font-size --limit --of --fail-over --rate --duration --pid --repeat --warmup --job --clock --config --completions; or string match -qr -- '^-[qvh]*[ordpn]$' "$word"
 			set i (math $i + 1)
 		else if contains -- "$word" render merge top diff push
 			return 1
