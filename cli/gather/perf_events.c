@@ -131,7 +131,7 @@ int perf_events_probe(uint32_t rate_hz)
  */
 #define COST_SIGNALS 24
 #define COST_PERIOD_HZ 10000
-#define COST_LOOPS 2000
+#define COST_LOOPS 20000
 
 static volatile sig_atomic_t cost_signals;
 
@@ -154,11 +154,9 @@ static uint64_t loop_until(int signals, uint64_t *cpu_ns)
 {
 	const uint64_t most_ns = 2 * COST_SIGNALS * (NS_PER_S / COST_PERIOD_HZ);
 	uint64_t began_ns = own_cpu_ns(), loops = 0;
-	volatile uint64_t work = 0;
-
 	do {
 		for (unsigned i = 0; i < COST_LOOPS; i++)
-			work += i;
+			__asm__ volatile("" : "+r"(i));
 		loops++;
 		*cpu_ns = own_cpu_ns() - began_ns;
 	} while (*cpu_ns < most_ns && (!signals || cost_signals < signals));

@@ -44,15 +44,16 @@ static int refuse(struct diag_message *message, const char *what, const char *pa
 static int add_host(
 	struct store_address *address, const char *text, size_t bytes, struct diag_message *message)
 {
-	char *host = address->host[address->hosts];
-	const char *port;
 	size_t size = sizeof(address->host[0]);
+	const char *port;
+	char *host;
 
 	if (!bytes || bytes + sizeof(STORE_PORT_SECURE) + 1 > size ||
 		strspn(text, HOST_CHARACTERS) < bytes)
 		return refuse(message, "has a host that is none", text, bytes);
 	if (address->hosts == STORE_HOSTS_MAX)
 		return refuse(message, "has too many hosts", text, bytes);
+	host = address->host[address->hosts];
 	snprintf(host, size, "%.*s", (int)bytes, text);
 	/* The port stands behind the brackets of an IPv6 address. */
 	port = strrchr(host, ':');

@@ -478,10 +478,10 @@ static int read_addresses(struct calltree *tree, const char *const *addresses, u
 	struct diag_message *message)
 {
 	struct reading *reading = calloc(1, sizeof(*reading));
-	int error = reading ? 0 : diag_fail(message, -ENOMEM, "out of memory");
+	int error = 0;
 
-	if (error)
-		return error;
+	if (!reading)
+		return diag_fail(message, -ENOMEM, "out of memory");
 	reading->message = message;
 	reading->tree = tree;
 	reading->by_host = runs != NULL;

@@ -104,10 +104,10 @@ int store_http_new(
 	struct store_http **out, const struct store_address *address, struct diag_message *message)
 {
 	struct store_http *http = calloc(1, sizeof(*http));
-	int error = http ? 0 : diag_fail(message, -ENOMEM, "out of memory");
+	int error;
 
-	if (error)
-		return error;
+	if (!http)
+		return diag_fail(message, -ENOMEM, "out of memory");
 	http->address = address;
 	error = load(&http->curl, message);
 	if (!error)

@@ -266,7 +266,7 @@ static void test_what_flamerun_is_told(void **state)
 	unsetenv("FLAMERUN_CHANNEL");
 	unsetenv("FLAMERUN_WIDTH");
 	assert_string_equal(contents("told"),
-		"render\n--no-config\n--quiet\n-o\np %%p.svg\n--\np %p.svg.pb\n");
+		"render\n--no-config\n--quiet\n--no-debuginfod\n-o\np %%p.svg\n--\np %p.svg.pb\n");
 	assert_null(strstr(contents("environment"), "FLAMERUN_"));
 	assert_non_null(strstr(contents("environment"), "KEPT=as it is\n"));
 }
