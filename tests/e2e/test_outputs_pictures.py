@@ -91,7 +91,7 @@ def test_every_option_of_the_picture_is_tried(flamerun):
     assert tried | {"hot"} == set(palettes), "hot is the default"
     text = subprocess.run([flamerun, "--help"], stdout=subprocess.PIPE, text=True,
                           check=True).stdout
-    picture = re.search(r"^Picture:\n(.*?)^\w", text, re.M | re.S)[1]
+    picture = re.search(r"^Picture:(.*?)^\w", text, re.M | re.S)[1]
     named = set(re.findall(r"--[a-z-]+", picture))
     others = {"--wall", "--fold-idle", "--threads", "--collapse-recursion", "--inline", "--source-map", "--demangle",
               "--merge-templates"}
