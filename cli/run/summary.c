@@ -276,8 +276,8 @@ void summary_print_losses(
 		diag_info("%.1f %% left out while paused",
 			percent(totals->paused, sampled + totals->credited + losses->dropped +
 							losses->torn + totals->paused));
-	if (totals->throttled)
-		diag_info("%.1f %% put off to later samples, so that the program had half of its "
+	if (percent(totals->throttled, sampled) >= 1)
+		diag_info("%.0f %% put off to later samples, so that the program had half of its "
 			  "time to itself",
 			percent(totals->throttled, sampled));
 	print_loss(losses->dropped, "sample", "samples", "lost: the program's rings were full");

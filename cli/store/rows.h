@@ -32,7 +32,11 @@ struct rows {
 
 static inline struct rows rows_of(const struct bytes *bytes)
 {
-	return (struct rows){bytes->data, bytes->data + bytes->used, false};
+	/* What never had any bytes has no place, which is no place to count from. */
+	static const uint8_t nowhere[1];
+	const uint8_t *at = bytes->data ? bytes->data : nowhere;
+
+	return (struct rows){at, at + bytes->used, false};
 }
 
 static inline bool rows_are_left(const struct rows *rows)
