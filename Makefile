@@ -49,7 +49,7 @@ faster_needs   := libdeflate-dev
 # Where it is missing gzip packs the viewer, into 3 % more.
 smaller_tool   := zopfli
 build_packages := gcc pkg-config $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
-	$(viewer_tool) $(if $(viewer_packed),,$(smaller_tool)) $(python_package) $(faster_needs)
+	$(viewer_tool) $(if $(viewer_packed),,$(smaller_tool)) $(faster_needs)
 test_packages  := libcmocka-dev python3 python3-pytest python3-pytest-xdist g++ binutils clang dwz \
 	libclang-rt-14-dev clang-tidy cppcheck gcc-aarch64-linux-gnu qemu-user procps libxml2-utils \
 	librsvg2-bin poppler-utils chromium chromium-driver nodejs xz-utils bash-completion zsh fish mandoc man-db golang-go musl-tools \
@@ -59,7 +59,7 @@ job_packages := slurmctld slurmd slurm-client iproute2 openmpi-bin libopenmpi-de
 # Servers of a fleet's store.
 store_packages := clickhouse-server
 sysroot_packages := $(foreach need,$(build_needs),$(firstword $(subst :, ,$(need)))) \
-	libcmocka-dev $(python_package) liblua5.4-dev $(faster_needs)
+	libcmocka-dev liblua5.4-dev $(faster_needs)
 
 prefix      ?= /usr/local
 exec_prefix ?= $(prefix)
