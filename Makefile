@@ -474,7 +474,7 @@ $(BUILD)/bench/bench-picture: bench_libs = $(BUILD)/librender.a $(BUILD)/libcli.
 $(BUILD)/bench/bench-aggregate: tests/bench/recording.h $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a
 $(BUILD)/bench/bench-aggregate: bench_libs = $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(cli_libs)
 
-# What bench_fleet.py runs, and nobody else.
+# Fills a store with the profiles of many machines: run by hand, against servers.
 $(BUILD)/bench/fleet: $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a
 $(BUILD)/bench/fleet: bench_libs = $(BUILD)/libcli.a $(BUILD)/librender.a $(BUILD)/libprof.a $(cli_libs)
 

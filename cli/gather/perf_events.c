@@ -45,7 +45,6 @@ struct perf_events {
 	struct rlimit files; /* as it was */
 	bool has_raised; /* it is higher now */
 	uint64_t period_ns;
-	uint64_t opened, refused;
 	/* Which image was last looked at, and whether it is one of the run. */
 	uint64_t image;
 	bool is_of_run;
@@ -278,22 +277,18 @@ static void close_event(struct perf_events *events, uint32_t index)
 	*event = (struct perf_event){0};
 }
 
-/* Returns 0 or -errno, with nothing open. */
-static int begin_event(
+/* Where anything is refused nothing stays open, and the thread has its timer. */
+static void begin_event(
 	struct perf_events *events, uint32_t index, pid_t pid, const struct wire_slot *slot)
 {
 	struct wire_ring *ring = wire_ring(events->arena, index);
 	pid_t tid = (pid_t)__atomic_load_n(&ring->tid, __ATOMIC_ACQUIRE);
 	int fd = (int)(WIRE_EVENT_DESCRIPTOR + index), error;
 
-	if (!events->has_raised) {
-		error = raise_files(&events->files, &events->has_raised);
-		if (error)
-			return error;
-	}
-	error = move_to(open_event(tid, events->period_ns), fd);
-	if (error)
-		return error;
+	if (!events->has_raised && raise_files(&events->files, &events->has_raised))
+		return;
+	if (move_to(open_event(tid, events->period_ns), fd))
+		return;
 	events->rings[index].is_open = true;
 	error = signal_thread(fd, tid);
 	__atomic_store_n(&ring->has_event, 1, __ATOMIC_SEQ_CST);
@@ -305,7 +300,6 @@ static int begin_event(
 		error = -errno;
 	if (error)
 		close_event(events, index);
-	return error;
 }
 
 void perf_events_update(
@@ -323,17 +317,9 @@ void perf_events_update(
 		close_event(events, index);
 	if (!is_owned)
 		return;
-	if (begin_event(events, index, pid, slot))
-		events->refused++;
-	else
-		events->opened++;
+	/* One that is refused its event is not asked for again. */
+	begin_event(events, index, pid, slot);
 	event->owner = owner;
-}
-
-void perf_events_counts(const struct perf_events *events, uint64_t *opened, uint64_t *refused)
-{
-	*opened = events->opened;
-	*refused = events->refused;
 }
 
 void perf_events_free(struct perf_events *events)

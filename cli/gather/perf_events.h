@@ -57,7 +57,4 @@ void perf_events_free(struct perf_events *events); /* NULL is fine; threads go o
 void perf_events_update(
 	struct perf_events *events, uint32_t index, pid_t pid, const struct wire_slot *slot);
 
-/* How many threads got one, and how many were refused theirs. */
-void perf_events_counts(const struct perf_events *events, uint64_t *opened, uint64_t *refused);
-
 #endif

@@ -18,7 +18,6 @@
  */
 #include "libprof/sampler/events.h"
 
-#include <errno.h>
 #include <sys/resource.h>
 #include <time.h>
 
