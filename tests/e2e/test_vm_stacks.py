@@ -127,7 +127,8 @@ def test_no_sum_of_two_times(tmp_path, place):
         # The file has both, each in its own column, and the chosen one is its default.
         profile = pprof.Profile(outputs[2])
         names = [name for name, _ in profile.types]
-        assert names == ["samples", "cpu", "vm", "wait", "runnable"]
+        # The columns of waits stand there only where a look found this busy program waiting.
+        assert names in (["samples", "cpu", "vm"], ["samples", "cpu", "vm", "wait", "runnable"])
         assert {sum(map(bool, values[1:])) for _, values, _ in profile.stacks} == {1}
         assert all(bool(values[0]) == bool(values[1]) for _, values, _ in profile.stacks)
         assert of_type(tmp_path, outputs[2], None).stacks == stacks.stacks
