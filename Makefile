@@ -131,7 +131,7 @@ cli_objects    := $(call objects,$(cli_sources))
 render_objects := $(call objects,$(render_sources))
 # What of the library is flamerun's, too: compiled as flamerun is, file by file, as the guest's archive
 # would bring the interposers along.
-shared_sources := $(wildcard libprof/pprof/*.c libprof/profile/*.c libprof/waits/*.c) libprof/procfs.c libprof/follow_links.c libprof/preload/elf_program.c
+shared_sources := $(wildcard libprof/pprof/*.c libprof/profile/*.c libprof/runtime/*.c libprof/waits/*.c) libprof/procfs.c libprof/follow_links.c libprof/preload/elf_program.c
 shared_objects := $(patsubst %,$(BUILD)/obj/flamerun/%.o,$(basename $(shared_sources)))
 main_object    := $(BUILD)/obj/cli/main.o
 UNIT           ?= %

@@ -337,6 +337,7 @@ static void read_totals_record(struct pipe_reader *pipe_reader, const struct rec
 	totals->handler_ns += record->held_ns;
 	totals->losses.dropped += record->dropped;
 	totals->losses.late_threads += record->late_threads;
+	totals->kept_native += record->kept_native;
 }
 
 static void read_refusal_record(
@@ -455,6 +456,8 @@ static void read_record(
 		return read_life_record(pipe_reader, (const struct record_life *)record);
 	case RECORD_WAITS:
 		pipe_reader->state.waits[source] = *(const struct record_waits *)record;
+		profile_totals(pipe_reader->profile)->kept_native +=
+			pipe_reader->state.waits[source].kept_native;
 		pipe_reader->state.waits[source]
 			.refusal[sizeof(((struct record_waits *)0)->refusal) - 1] = '\0';
 		break;

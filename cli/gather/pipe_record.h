@@ -159,6 +159,7 @@ struct record_totals {
 	uint64_t threads;
 	uint64_t late_threads; /* threads that could not be traced */
 	uint64_t fallbacks;	   /* walks that libunwind brought further */
+	uint64_t kept_native; /* samples whose language frames did not add up */
 };
 
 /* Of the tracer, at its end: programs that it may not look into, for one reason. */
@@ -186,6 +187,7 @@ struct record_waits {
 	uint64_t looks, changed; /* at stacks; that the thread did not sleep through */
 	uint64_t untracked;	 /* threads that there was no room for */
 	uint64_t unreachable;	 /* processes whose pid nobody knows outside of their namespace */
+	uint64_t kept_native;	 /* of looks: language frames did not add up */
 	char refusal[192];	 /* why nobody may look, of the first that it happened to; "" */
 };
 

@@ -270,6 +270,8 @@ static int read_segments(struct object *object, struct object_source *source,
 		return -EBADMSG;
 	source->bias = source->base - (object->loads[0].vaddr - object->loads[0].offset);
 	for (unsigned i = 0; i < count; i++) {
+		if (segments[i].p_type == PT_DYNAMIC)
+			object->dynamic = segments[i].p_vaddr;
 		if (segments[i].p_type == PT_NOTE)
 			read_notes(object, source, &segments[i]);
 		if (segments[i].p_type == PT_GNU_EH_FRAME && !object->cfi)

@@ -38,6 +38,7 @@ struct object {
 	uint64_t header;
 	uint64_t cfi_start, cfi_end;
 	char *cfi; /* copy of [cfi_start, cfi_end) */
+	uint64_t dynamic; /* section, ELF virtual address; 0: none */
 };
 
 struct objects {

@@ -156,7 +156,11 @@ static struct unwind_result walk_stack(
 
 	arch_registers_from_regset(&registers, regset);
 	memory_begin(&tracer->memory, tracee->target->pid);
+	walk.runs.thread.tid = (uint32_t)tracee->tid;
+	walk.runs.known = tracee->runtime_state;
 	result = stackwalk_run(&walk, &registers, tracer->frames);
+	tracee->runtime_state = walk.runs.known;
+	tracer->totals.kept_native += !walk.runs.is_whole;
 	/* Where a register was taken for something else, memory may not be there. */
 	if (result.end != WIRE_END_LOST && result.end != WIRE_END_MEMORY)
 		return result;

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "cli/outside/target_language.h"
 #include "libprof/unwind/dwarf.h"
 
 /* What start code has on the stack before it calls main, at most. */
@@ -90,6 +91,15 @@ static inline int UNWIND_FIND_MODULE(void *context, uintptr_t pc, struct unwind_
 	return error;
 }
 
+static inline unsigned run_language(struct stackwalk *walk, const struct unwind_module *module,
+	uintptr_t pc, uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room)
+{
+	return target_language_run(
+		&walk->runs, walk->shared, module, pc, sp, caller_sp, frames, room);
+}
+
+#define UNWIND_RUN(context, module, pc, sp, caller_sp, frames, room) \
+	run_language(context, module, pc, sp, caller_sp, frames, room)
 #define UNWIND_PARTIAL 1
 #include "libprof/unwind/unwind_core.h"
 
@@ -97,10 +107,15 @@ static struct unwind_result walk_known(struct stackwalk *walk,
 	const struct arch_registers *registers, uint64_t known, uint64_t *frames)
 {
 	const struct unwind_bounds none = {0, 0};
+	struct unwind_result result;
 
 	current.walk = walk;
 	current.start = current.end = 0;
-	return unwind_walk_known(registers, known, &none, frames, WIRE_MAX_DEPTH, walk);
+	target_language_begin(&walk->runs, walk->target, registers->r[ARCH_DWARF_PC]);
+	result = unwind_walk_known(registers, known, &none, frames, WIRE_MAX_DEPTH, walk);
+	result.frames = runs_finish(
+		&walk->runs, frames, result.frames, result.end == WIRE_END_ROOT);
+	return result;
 }
 
 struct unwind_result stackwalk_asleep(

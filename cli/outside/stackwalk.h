@@ -14,6 +14,7 @@
 #include "arch/registers.h"
 #include "cli/outside/object.h"
 #include "cli/outside/target.h"
+#include "libprof/runtime/runs.h"
 #include "libprof/unwind/unwind.h"
 
 struct stackwalk {
@@ -22,6 +23,7 @@ struct stackwalk {
 	struct memory *memory; /* memory_begin() done */
 	bool is_remapped;      /* the mappings were read during this walk */
 	uintptr_t last_read;   /* the address that was read last */
+	struct runs runs;      /* of language frames; its thread and what is known of it are set */
 };
 
 /*

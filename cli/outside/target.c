@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/clock.h"
+#include "cli/outside/target_language.h"
 #include "libprof/procfs.h"
 #include "render/array.h"
 
@@ -153,6 +154,7 @@ void target_free(struct target *target)
 	if (!target)
 		return;
 	maps_release(&target->maps);
+	target_language_free(target->language);
 	free(target->ranges);
 	free(target);
 }
@@ -185,6 +187,8 @@ void target_announce(
 	target->start_cpu_ns = target->cpu_ns = start_cpu_ns;
 	target->counted_ns = 0;
 	target->stack_top = procfs_stack_top(target->pid);
+	target_language_free(target->language);
+	target->language = NULL;
 	memset(target->announced, 0, sizeof(target->announced));
 	record.start_ns = target->start_ns;
 	if (!procfs_link(target->pid, "exe", exe))
@@ -221,8 +225,22 @@ static void add_range(struct target *target, struct target_shared *shared, unsig
 	range->end = mapping->end;
 	range->object = objects_find(
 		&shared->objects, target->pid, mapping, first_mapping_of(&target->maps, index));
+	range->is_searched = false;
 	if (range->object && !object_bias(range->object, mapping, &range->bias))
 		target->range_count++;
+}
+
+/* The runtime in the module of @range: in a process that loads it it may not be there yet. */
+static uint32_t find_runtime(struct target *target, struct target_range *range)
+{
+	if (!range->is_searched)
+		range->runtime =
+			range->object->dynamic
+				? target_language_find(target,
+					  range->bias + range->object->dynamic, range->bias)
+				: 0;
+	range->is_searched = true;
+	return range->runtime;
 }
 
 /* The jitdump that it has mapped, once; see mappings_update(). */
@@ -310,7 +328,7 @@ int target_find(struct target *target, struct target_shared *shared, uintptr_t p
 	struct unwind_module *out, const struct object **object)
 {
 	size_t at = ARRAY_UPTO(target->ranges, target->range_count, end, pc);
-	const struct target_range *range = &target->ranges[at];
+	struct target_range *range = &target->ranges[at];
 
 	if (at == target->range_count || pc < range->start ||
 		target->first_module + range->object->number > WIRE_MODULE_MAX)
@@ -322,6 +340,7 @@ int target_find(struct target *target, struct target_shared *shared, uintptr_t p
 		.bias = range->bias,
 		.number = target->first_module + range->object->number,
 		.row_bias = range->bias,
+		.runtime = find_runtime(target, range),
 	};
 	if (range->object->header) {
 		out->eh_frame_hdr = range->bias + range->object->header;

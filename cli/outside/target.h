@@ -18,10 +18,14 @@
 #include "libprof/procfs.h"
 #include "libprof/unwind/unwind.h"
 
+struct target_language;
+
 /* A stretch of code that belongs to an object. */
 struct target_range {
 	uintptr_t start, end, bias;
 	const struct object *object;
+	bool is_searched; /* for a runtime */
+	uint32_t runtime; /* as in struct unwind_module */
 };
 
 /* Above those that a library gives out, and far below those of cli/gather/maps.c. */
@@ -55,6 +59,7 @@ struct target {
 	struct maps maps;
 	struct target_range *ranges; /* by address */
 	unsigned range_count;
+	struct target_language *language; /* owned; NULL: no runtime was found in it */
 	uint8_t announced[(WIRE_MODULE_MAX + 8) / 8]; /* bit n: module number n was told */
 };
 
@@ -111,6 +116,7 @@ struct tracee {
 	uint64_t counted_ns;	     /* CPU time when it was last counted */
 	uint64_t due_ns;	     /* what did not make a whole sample then */
 	bool has_stack;		     /* a sample with frames was sent */
+	uintptr_t runtime_state;     /* as struct runs has it, 0 at first */
 	bool is_announced;	     /* its records were sent */
 };
 

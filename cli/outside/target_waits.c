@@ -12,6 +12,7 @@
 #include "cli/gather/pipe_record.h"
 #include "cli/outside/refusal.h"
 #include "cli/outside/stackwalk.h"
+#include "cli/outside/target_language.h"
 #include "cli/outside/wait_lock.h"
 #include "libprof/procfs.h"
 #include "libprof/waits/waits.h"
@@ -24,6 +25,8 @@ struct target_waits {
 	uint64_t unreachable;
 	char refusal[sizeof(((struct record_waits *)NULL)->refusal)];
 	struct memory memory;
+	uint64_t kept_native; /* looks at stacks whose language frames did not add up */
+	bool is_kept_native;  /* so was the last one */
 };
 
 static int put(struct target_waits *waits, enum record_type type, void *head, size_t head_bytes,
@@ -76,16 +79,34 @@ static bool is_paused(void *context, const struct wait_process *process, uint64_
 	return config->is_paused && config->is_paused(config->context, process->target, since_ns);
 }
 
-static struct unwind_result walk(void *context, const struct wait_process *process, uintptr_t pc,
-	uintptr_t sp, uint64_t *frames)
+static struct unwind_result walk(void *context, const struct wait_process *process,
+	struct wait_thread *thread, uintptr_t pc, uintptr_t sp, uint64_t *frames)
 {
 	struct target_waits *waits = context;
-	struct stackwalk walk = {.target = process->target,
+	struct target *target = process->target;
+	struct stackwalk walk = {.target = target,
 		.shared = waits->config.shared,
 		.memory = &waits->memory};
+	struct unwind_result result;
 
+	if (!target->has_other_tids)
+		walk.runs.thread.tid = (uint32_t)thread->tid;
+	walk.runs.known = thread->walk_state;
 	memory_begin(&waits->memory, process->pid);
-	return stackwalk_asleep(&walk, pc, sp, frames);
+	result = stackwalk_asleep(&walk, pc, sp, frames);
+	thread->walk_state = walk.runs.known;
+	waits->is_kept_native = !walk.runs.is_whole;
+	waits->kept_native += waits->is_kept_native;
+	return result;
+}
+
+static void forget(void *context, const struct wait_process *process)
+{
+	struct target_waits *waits = context;
+
+	target_language_withdraw(process->target);
+	waits->kept_native -= waits->is_kept_native;
+	waits->is_kept_native = false;
 }
 
 static pid_t lock_owner(
@@ -168,6 +189,7 @@ static const struct waits_calls calls = {
 	.threads = threads,
 	.find_thread = find_thread,
 	.walk = walk,
+	.forget = forget,
 	.lock_of = wait_lock_of,
 	.lock_owner = lock_owner,
 	.is_paused = is_paused,
@@ -249,6 +271,7 @@ void target_waits_finish(struct target_waits *waits)
 	record.looks = counts.looks;
 	record.changed = counts.changed;
 	record.untracked = counts.untracked;
+	record.kept_native = waits->kept_native;
 	if (counts.looks && !waits->refusal[0] && refusal_of_memory(&message))
 		snprintf(waits->refusal, sizeof(waits->refusal), "%.190s", message.text);
 	memcpy(record.refusal, waits->refusal, sizeof(record.refusal));

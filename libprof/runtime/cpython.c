@@ -266,12 +266,16 @@ static int enter_state(const struct runtime *runtime, struct runtime_reader *rea
 	return enter_cframe(at, reader, cframe, out);
 }
 
-static int is_thread(const struct cpython_offsets *at, struct runtime_reader *reader,
-	uintptr_t state, uintptr_t self)
+/* Is @state that of @thread? Of one of which nothing is known any may be. */
+static int is_of(const struct cpython_offsets *at, struct runtime_reader *reader, uintptr_t state,
+	const struct runtime_thread *thread)
 {
 	uintptr_t id;
 
-	return !load_word(reader, state + at->thread_id, &id) && id == self;
+	if (thread->self)
+		return !load_word(reader, state + at->thread_id, &id) && id == thread->self;
+	return !thread->tid || !at->native_id ||
+	       (!load_word(reader, state + at->native_id, &id) && id == thread->tid);
 }
 
 /* Stand at the next run without telling this one. */
@@ -304,9 +308,9 @@ static int enter_above(const struct runtime *runtime, struct runtime_reader *rea
 	return error;
 }
 
-/* The nearest place from @sp on, among the states of all interpreters; of @self's unless 0. */
+/* The nearest place from @sp on, among the states of all interpreters that may be @thread's. */
 static int find_nearest(const struct runtime *runtime, struct runtime_reader *reader,
-	uintptr_t self, uintptr_t sp, struct runtime_stack *out)
+	const struct runtime_thread *thread, uintptr_t sp, struct runtime_stack *out)
 {
 	const struct cpython_offsets *at = offsets_of(runtime);
 	uintptr_t interpreter, state;
@@ -321,7 +325,7 @@ static int find_nearest(const struct runtime *runtime, struct runtime_reader *re
 		while (state && states++ < THREADS_MAX) {
 			struct runtime_stack stack;
 
-			if ((!self || is_thread(at, reader, state, self)) &&
+			if (is_of(at, reader, state, thread) &&
 				!enter_above(runtime, reader, state, sp, &stack) &&
 				stack.place >= sp && stack.place < out->place)
 				*out = stack;
@@ -357,26 +361,55 @@ static int is_held(const struct runtime *runtime, struct runtime_reader *reader,
 	       status & STATUS_ACTIVE;
 }
 
+/*
+ * Where the last walk found the thread's state it may still be. Of who is not known by its number
+ * nothing proves that but a place on its stack, which the walk has to come to.
+ */
+static int enter_known(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
+	struct runtime_stack *out)
+{
+	if (!thread->self)
+		return enter_above(runtime, reader, known, sp, out) || !out->frame ? -ENOENT : 0;
+	if (!is_of(offsets_of(runtime), reader, known, thread))
+		return -ENOENT;
+	return enter_state(runtime, reader, known, out);
+}
+
+static int find_state(const struct runtime *runtime, struct runtime_reader *reader,
+	const struct runtime_thread *thread, uintptr_t sp, struct runtime_stack *out)
+{
+	const struct runtime_thread nobody = {0, 0};
+	int error = find_nearest(runtime, reader, thread, sp, out);
+
+	/* After a fork states have the tids of their parents. */
+	if (error && !thread->self && thread->tid)
+		error = find_nearest(runtime, reader, &nobody, sp, out);
+	return error;
+}
+
 static int begin_cpython(const struct runtime *runtime, struct runtime_reader *reader,
-	uintptr_t self, uintptr_t sp, uintptr_t known, struct runtime_stack *out)
+	const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
+	struct runtime_stack *out)
 {
 	const struct cpython_offsets *at = offsets_of(runtime);
+	const struct runtime_thread nobody = {0, 0};
+	int is_alone = has_one_interpreter(runtime, reader), error;
 	uintptr_t finalizing;
-	int error;
 
 	if (load_word(reader, runtime->base + at->finalizing, &finalizing) || finalizing)
 		return -EBUSY;
+	/* Who is to be counted has to be known. */
+	if (runtime->is_counted && (!is_alone || !thread->self))
+		return -ENOTSUP;
 	/* Where there are several, a state runs in any thread that enters its interpreter. */
-	if (!has_one_interpreter(runtime, reader)) {
-		if (runtime->is_counted)
-			return -ENOTSUP;
-		error = find_nearest(runtime, reader, 0, sp, out);
+	if (!is_alone) {
+		error = find_nearest(runtime, reader, &nobody, sp, out);
 		out->is_shared = 1;
-	} else if (known && self && is_thread(at, reader, known, self) &&
-		   !enter_state(runtime, reader, known, out)) {
+	} else if (known && !enter_known(runtime, reader, thread, sp, known, out)) {
 		error = out->frame ? 0 : -ENOENT;
 	} else {
-		error = find_nearest(runtime, reader, self, sp, out);
+		error = find_state(runtime, reader, thread, sp, out);
 	}
 	out->is_held = !error && is_held(runtime, reader, out->state);
 	return error;

@@ -38,14 +38,16 @@ struct runtime_window {
 
 struct runtime_reader {
 	int pid;	 /* whose memory; 0: our own, where process_vm_readv(2) is forbidden */
-	int is_trusted;	 /* our own, and alive for as long as it is looked at: plain loads */
+	int is_own;	 /* it is ours */
+	int is_trusted;	 /* and alive for as long as it is looked at: plain loads */
 	unsigned oldest; /* window to fill next */
 	struct runtime_window windows[2];
 };
 
-static inline void runtime_reader_init(struct runtime_reader *reader, int pid)
+static inline void runtime_reader_init(struct runtime_reader *reader, int pid, int is_own)
 {
 	reader->pid = pid;
+	reader->is_own = is_own;
 	reader->is_trusted = 0;
 	reader->oldest = 0;
 	reader->windows[0].bytes = reader->windows[1].bytes = 0;
@@ -78,6 +80,12 @@ struct runtime {
 };
 
 #define RUNTIME_PLACE_COUNTED (UINTPTR_MAX - 1)
+
+/* A thread, as far as it is known who that is. */
+struct runtime_thread {
+	uintptr_t self; /* as pthread_self(), or 0 */
+	uint32_t tid;	/* as its process knows it, or 0 */
+};
 
 /* A thread's stack of language frames, from the innermost on. */
 struct runtime_stack {
@@ -113,11 +121,13 @@ struct runtime_kind {
 	int (*find)(struct runtime *out, struct runtime_reader *reader,
 		struct runtime_symbols *symbols);
 	/*
-	 * The runtime's thread @self (as pthread_self(); 0: any) whose innermost run has its place
-	 * from @sp on, the nearest; @known is what the last answer for the thread was, or 0.
+	 * @thread's innermost run of those that have their places from @sp on; of a thread that is
+	 * not known, whoever has the nearest. @known is what the last answer for the thread was, or
+	 * 0.
 	 */
-	int (*begin)(const struct runtime *runtime, struct runtime_reader *reader, uintptr_t self,
-		uintptr_t sp, uintptr_t known, struct runtime_stack *out);
+	int (*begin)(const struct runtime *runtime, struct runtime_reader *reader,
+		const struct runtime_thread *thread, uintptr_t sp, uintptr_t known,
+		struct runtime_stack *out);
 	/* The next frame of the run. Returns 1; 0: that was all, @stack is at the next run. */
 	int (*next)(const struct runtime *runtime, struct runtime_reader *reader,
 		struct runtime_stack *stack, struct runtime_frame *out);

@@ -50,7 +50,7 @@ static int quit_if_confined(void)
 /* What a walk reads by. */
 struct reading {
 	struct unwind_window window;
-	struct language language;
+	struct runs runs;
 };
 
 /* The first word of a walk that no known stack has: it takes a call. */
@@ -62,20 +62,19 @@ static int read_unknown_stack(struct unwind_window *window, uintptr_t address, u
 }
 
 /* Nor does a runtime's stack begin without one. */
-static unsigned run_language(struct language *language, const struct unwind_module *module,
+static unsigned run_language(struct runs *runs, const struct unwind_module *module,
 	uintptr_t pc, uintptr_t sp, uintptr_t caller_sp, uint64_t *frames, unsigned room)
 {
-	if (!language->runtime && quit_if_confined())
+	if (!runs->runtime && quit_if_confined())
 		return 0;
-	return language_run(language, module, pc, sp, caller_sp, frames, room);
+	return language_run(runs, module, pc, sp, caller_sp, frames, room);
 }
 
 #define UNWIND_READ(context, address, value) \
 	read_unknown_stack(&((struct reading *)(context))->window, address, value)
 #define UNWIND_FIND_MODULE(context, pc, out) ((void)(context), modules_find(pc, out))
 #define UNWIND_RUN(context, module, pc, sp, caller_sp, frames, room) \
-	run_language(&((struct reading *)(context))->language, module, pc, sp, caller_sp, frames, \
-		room)
+	run_language(&((struct reading *)(context))->runs, module, pc, sp, caller_sp, frames, room)
 #include "libprof/unwind/unwind_core.h"
 
 /* Every so many calls of a thread the handler's time is taken. */
@@ -118,9 +117,9 @@ struct unwind_result record_walk(struct sampler_thread *thread,
 	struct reading reading;
 
 	unwind_window_init(&reading.window, pid);
-	language_init(&reading.language, thread, registers->r[ARCH_DWARF_PC], pid);
+	language_begin(&reading.runs, thread, registers->r[ARCH_DWARF_PC], pid);
 	result = unwind_walk(registers, &bounds, frames, room, &reading);
-	result.frames = language_finish(&reading.language, frames, result);
+	result.frames = language_finish(&reading.runs, thread, frames, result);
 	return result;
 }
 

@@ -86,13 +86,13 @@ static const void *read_code(uintptr_t address)
 	((void)(context), modules_find_unheld(pc, store_read_memory, out))
 #include "libprof/unwind/unwind_core.h"
 
-static struct unwind_result walk(void *context, const struct wait_process *process, uintptr_t pc,
-	uintptr_t sp, uint64_t *frames)
+static struct unwind_result walk(void *context, const struct wait_process *process,
+	struct wait_thread *thread, uintptr_t pc, uintptr_t sp, uint64_t *frames)
 {
 	const struct unwind_bounds none = {0, 0};
 	struct arch_registers registers = {0};
 
-	(void)process;
+	(void)process, (void)thread;
 	registers.r[ARCH_DWARF_PC] = pc;
 	registers.r[ARCH_DWARF_SP] = sp;
 	stack_window.bytes = code_window.bytes = 0;

@@ -195,7 +195,7 @@ static uint64_t put_details(struct wait_looker *looker, const struct wait_proces
 }
 
 /* The stack in which @thread sleeps, in @call, into looker->frames. Returns how many frames. */
-static uint32_t walk_asleep(struct wait_looker *looker, const struct wait_thread *thread,
+static uint32_t walk_asleep(struct wait_looker *looker, struct wait_thread *thread,
 	const struct wait_process *process, const struct procfs_syscall *call, uint8_t *end)
 {
 	char details[PATH_MAX] = "";
@@ -204,7 +204,7 @@ static uint32_t walk_asleep(struct wait_looker *looker, const struct wait_thread
 	looker->frames[0] =
 		wait_leaf(process->pid, thread->tid, call, looker->details ? details : NULL);
 	result = looker->calls->walk(
-		looker->context, process, call->pc, call->sp, looker->frames + 1);
+		looker->context, process, thread, call->pc, call->sp, looker->frames + 1);
 	/* The leaf takes the place of one frame more. */
 	if (result.frames == WIRE_MAX_DEPTH)
 		result = (struct unwind_result){WIRE_MAX_DEPTH - 1, WIRE_END_DEPTH};
@@ -318,6 +318,12 @@ void wait_thread_rested(struct wait_thread *thread, uint64_t now_ns)
 	thread->seen_ns = now_ns;
 }
 
+static void forget(const struct wait_looker *looker, const struct wait_process *process)
+{
+	if (looker->calls->forget)
+		looker->calls->forget(looker->context, process);
+}
+
 /* Find out what @thread waits for. Returns as wait_thread_look(). */
 static int find_stack(
 	struct wait_looker *looker, struct wait_thread *thread, const struct wait_process *process)
@@ -339,8 +345,10 @@ static int find_stack(
 		}
 		frames = walk_asleep(looker, thread, process, &call, &end);
 		error = read_clock(looker, thread, process, &after);
-		if (error)
+		if (error) {
+			forget(looker, process);
 			return -ESRCH;
+		}
 		count_time(thread, &after, looker->calls->now_ns());
 		looker->looks++;
 		if (after.turns == turns) {
@@ -348,6 +356,7 @@ static int find_stack(
 			return 0;
 		}
 		looker->changed++;
+		forget(looker, process);
 	}
 	count_unknown(thread);
 	return 0;

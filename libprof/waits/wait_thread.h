@@ -23,6 +23,8 @@ struct wait_lock {
 	uint32_t value;	  /* that the futex had when the thread went to sleep */
 };
 
+struct wait_thread;
+
 /* Whose threads are looked at. */
 struct wait_process {
 	pid_t pid; /* 0: this one */
@@ -63,11 +65,13 @@ struct waits_calls {
 	 */
 	int (*cpu_clock)(void *context, pid_t tid, struct procfs_clock *out);
 	/*
-	 * The stack from @pc and @sp of a thread that is not stopped, into @frames, which has room
+	 * The stack from @pc and @sp of @thread, which is not stopped, into @frames, which has room
 	 * for WIRE_MAX_DEPTH: no other register is known, and none is guessed.
 	 */
 	struct unwind_result (*walk)(void *context, const struct wait_process *process,
-		uintptr_t pc, uintptr_t sp, uint64_t *frames);
+		struct wait_thread *thread, uintptr_t pc, uintptr_t sp, uint64_t *frames);
+	/* It did not sleep through the last walk: what was read may have been anything. */
+	void (*forget)(void *context, const struct wait_process *process);
 	/*
 	 * What @call sleeps on, as far as that may be a lock that has an owner; and the thread of
 	 * @process that has @lock now, as far as the lock says: it may be any, 0: not known.
@@ -117,6 +121,7 @@ struct wait_thread {
 	uint64_t *stack;  /* innermost first, its leaf a WIRE_FRAME_WAIT; NULL: none */
 	uint32_t frames;
 	uint8_t end; /* enum wire_end */
+	uintptr_t walk_state; /* what walk() knows of it, 0 at first */
 	struct wait_lock lock; /* that it sleeps on, maybe */
 	pid_t holder; /* of that, while `asleep_ns` passed; 0: not known */
 };

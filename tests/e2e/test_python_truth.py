@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 
+import outside
 import profiled
 import pythons
 
@@ -58,36 +59,82 @@ def is_true(shown, told):
             and shown[-1][3] in LOOP)
 
 
-def run_truth(folder, python, *ways, options=(), seconds=SECONDS, rate=RATE):
-    """Returns the weight by function that spins: of true stacks, of false ones, of all samples."""
-    picture, told = folder / "p.firefox.json", folder / "told.json"
-    subprocess.run([profiled.BUILD / "flamerun", "-q", "-r", str(rate), *options, "-o", picture,
-                    "--", python, profiled.TARGETS / "python_truth.py", told, str(seconds), *ways],
-                   check=True, timeout=600)
+def sort_stacks(picture, told):
+    """Returns what was expected, and by function that spins the weight of stacks: none is false."""
     expected = json.loads(told.read_text(encoding="utf-8"))
-    true, false, total = collections.Counter(), {}, 0
+    true, false = collections.Counter(), {}
     for _, stack, weight in stacks_of(picture):
         shown = functions(stack)
         spinning = [name for name, *_ in shown if name.startswith("spin_")]
-        total += weight
         if not spinning:
             continue
         if is_true(shown, expected[spinning[-1]]):
             true[spinning[-1]] += weight
         else:
             false[spinning[-1]] = shown
-    return expected, true, false, total
+    assert not false, {name: (shown, expected[name]) for name, shown in false.items()}
+    return expected, true
 
 
-@pytest.mark.parametrize("python", pythons.ALL, ids=lambda path: "-".join(
+def run_truth(folder, python, *words, options=(), seconds=SECONDS, rate=RATE):
+    picture, told = folder / "p.firefox.json", folder / "told.json"
+    subprocess.run([profiled.BUILD / "flamerun", "-q", "-r", str(rate), *options, "-o", picture,
+                    "--", python, profiled.TARGETS / "python_truth.py", told, str(seconds), *words],
+                   check=True, timeout=600, input="\n", text=True)
+    return sort_stacks(picture, told)
+
+
+def attach_truth(folder, python, *words, options=(), seconds=SECONDS, rate=RATE):
+    """The same from outside, by -p."""
+    picture, told = folder / "p.firefox.json", folder / "told.json"
+    with outside.running(python, profiled.TARGETS / "python_truth.py", told, str(seconds), *words,
+                         stdin=subprocess.PIPE) as process:
+        flamerun = outside.background(folder, process.pid, "-r", str(rate), "-o", picture, *options)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        status, stderr = outside.end_of(flamerun)
+        assert status == 0 and process.wait() == 0, stderr
+    return sort_stacks(picture, told)
+
+
+each_python = pytest.mark.parametrize("python", pythons.ALL, ids=lambda path: "-".join(
     re.findall(r"versions/([\d.]+)|(?<=bin/)python3\.11$", path)) or "system")
+
+
+@each_python
 def test_every_stack_is_the_programs_own(tmp_path, python):
     version = pythons.version_of(python)
     if not (3, 8) <= version <= (3, 13):
         pytest.skip("its functions have no names")
-    expected, true, false, _ = run_truth(tmp_path, python)
-    assert not false, {name: (shown, expected[name]) for name, shown in false.items()}
+    expected, true = run_truth(tmp_path, python, "spin")
     # Each spins for 50 periods; what comes in the beginning or is put off is no quarter of them.
     for name in expected:
         if version >= (3, 10) or name not in UNCOUNTED:
             assert true[name] > SECONDS * RATE / 2, (name, true)
+
+
+# From outside, and of who sleeps, it has to be told by a place which thread it is.
+PLACED = (3, 10), (3, 13)
+# A look comes every 25 to 75 ms, where flamerun gets a CPU for it.
+LOOKED_S = 0.2
+
+
+@each_python
+@pytest.mark.parametrize("way", [run_truth, attach_truth], ids=["inside", "outside"])
+def test_every_stack_that_sleeps_is_the_programs_own(tmp_path, python, way):
+    if not PLACED[0] <= pythons.version_of(python) <= PLACED[1]:
+        pytest.skip("its functions have no names there")
+    expected, true = way(tmp_path, python, "sleep+", options=["--wall"], seconds=LOOKED_S, rate=197)
+    told = [name for name in expected if true[name]]
+    assert len(told) > len(expected) * 0.8, set(expected) - set(told)
+    assert sum(true.values()) > 197 * LOOKED_S * len(expected) * 0.6
+
+
+@each_python
+def test_every_stack_from_outside_is_the_programs_own(tmp_path, python):
+    if not PLACED[0] <= pythons.version_of(python) <= PLACED[1]:
+        pytest.skip("its functions have no names there")
+    expected, true = attach_truth(tmp_path, python, "spin+", options=["--no-waits"], rate=499)
+    told = [name for name in expected if true[name]]
+    assert len(told) > len(expected) * 0.8, set(expected) - set(told)
+    assert sum(true.values()) > 499 * SECONDS * len(expected) * 0.6

@@ -3,9 +3,10 @@
 # A program that knows its own stacks. Each way of calling ends in a function of its own that uses
 # the CPU for SECONDS of its thread's time, called once; before that it writes down, outermost
 # first, what its stack is: [name, file, first line, line now]. Everything else takes hardly any
-# time, so each of them has an equal part.
+# time, so each of them has an equal part. With "sleep" it sleeps for SECONDS, a bit at a time;
+# with "+" it begins when a line comes from stdin.
 #
-#     python_truth.py FILE SECONDS [way...]
+#     python_truth.py FILE SECONDS spin|sleep[+] [way...]
 import asyncio
 import contextlib
 import ctypes
@@ -16,21 +17,23 @@ import threading
 import time
 
 SECONDS = float(sys.argv[2])
+HOW = sys.argv[3].rstrip("+")
+CLOCK = {"spin": time.thread_time, "sleep": time.monotonic}[HOW]
+STEP = {"spin": "for i in range(100):\n            x += i", "sleep": "x += 1\n        sleep(0.015)"}[HOW]
 DEEP = 5000
 expected = {}
 
 TEMPLATE = """def spin_{0}(end):
     x = 0
-    while thread_time() < end:
-        for i in range(100):
-            x += i
+    while clock() < end:
+        STEP
     return x
 
 
 def {0}():
     note("spin_{0}", getframe())
-    return spin_{0}(thread_time() + seconds)
-"""
+    return spin_{0}(clock() + seconds)
+""".replace("STEP", STEP)
 
 
 def note(name, frame):
@@ -52,7 +55,7 @@ WAYS = []
 
 def spinner(name):
     """The function that notes its stack and then spins."""
-    space = {"thread_time": time.thread_time, "note": note, "getframe": sys._getframe,
+    space = {"clock": CLOCK, "sleep": time.sleep, "note": note, "getframe": sys._getframe,
              "seconds": SECONDS}
     exec(compile(TEMPLATE.format(name), "spin.py", "exec"), space)
     return space[name]
@@ -263,7 +266,7 @@ def interpreters():
             frames = expected.pop("here")[:-1]
             frames[-1][3] = here.f_code.co_firstlineno + 11
             text = (f"import sys, time\nout = {{}}\nsource = {TEMPLATE.format(name)!r}\n"
-                    f"seconds = {SECONDS}\nthread_time = time.thread_time\n" + INSIDE
+                    f"seconds = {SECONDS}\nclock = time.{CLOCK.__name__}\nsleep = time.sleep\n" + INSIDE
                     + f"exec(compile(source, 'spin.py', 'exec'))\n{name}()\n")
             with open(sys.argv[1] + name, "w") as file: json.dump(frames, file)
             module.run_string(one, text.replace("FILE", sys.argv[1] + name))
@@ -295,8 +298,10 @@ def note(name, frame):
 
 
 def main():
+    if sys.argv[3].endswith("+"):
+        sys.stdin.readline()
     for function in WAYS:
-        if not sys.argv[3:] or function.__name__ in sys.argv[3:]:
+        if not sys.argv[4:] or function.__name__ in sys.argv[4:]:
             function()
     with open(sys.argv[1], "w", encoding="utf-8") as file:
         json.dump(expected, file)

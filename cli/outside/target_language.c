@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions by identity, in a hash table with open addressing. What a walk added to it comes out
+ * again in the same order backwards, so nothing has to be moved.
+ */
+#include "cli/outside/target_language.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RUNTIMES_MAX  4u
+#define FUNCTIONS_MAX 65536u /* a power of two; filled to three quarters */
+
+struct function {
+	uint64_t identity; /* 0: free */
+	uint64_t space;
+};
+
+struct target_language {
+	struct runtime runtimes[RUNTIMES_MAX];
+	uint32_t runtime_count;
+	struct target_shared *shared; /* of the walk under way, borrowed */
+	struct function functions[FUNCTIONS_MAX];
+	uint32_t function_count;
+	uint64_t numbers; /* given out */
+	uint32_t added[WIRE_MAX_DEPTH]; /* places in functions[] that the last walk filled */
+	uint32_t added_count;
+	uint64_t lines[RUNS_LINES];
+};
+
+/* ---- runtimes -------------------------------------------------------------------------------- */
+
+uint32_t target_language_find(struct target *target, uintptr_t dynamic, uintptr_t bias)
+{
+	struct target_language *language = target->language;
+	struct runtime_reader reader;
+	struct runtime found;
+
+	runtime_reader_init(&reader, target->pid, 0);
+	if (!runtime_find(&found, &reader, dynamic, bias))
+		return 0;
+	if (!language)
+		language = target->language = calloc(1, sizeof(*language));
+	if (!language)
+		return 0;
+	for (uint32_t i = 0; i < language->runtime_count; i++)
+		if (language->runtimes[i].base == found.base)
+			return i + 1;
+	if (language->runtime_count == RUNTIMES_MAX)
+		return 0;
+	language->runtimes[language->runtime_count++] = found;
+	return language->runtime_count;
+}
+
+void target_language_free(struct target_language *language)
+{
+	free(language);
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+/* Where @identity is or would be; FUNCTIONS_MAX: there is no room. */
+static uint32_t find_function(const struct target_language *language, uint64_t identity)
+{
+	uint32_t at = (uint32_t)(identity % FUNCTIONS_MAX);
+
+	while (language->functions[at].identity && language->functions[at].identity != identity)
+		at = (at + 1) % FUNCTIONS_MAX;
+	if (!language->functions[at].identity &&
+		(language->function_count >= FUNCTIONS_MAX / 4 * 3 ||
+			language->added_count == WIRE_MAX_DEPTH))
+		return FUNCTIONS_MAX;
+	return at;
+}
+
+/* Tell the name of @frame's function. Returns its place in the code space, 0 without memory. */
+static uint64_t announce(
+	const struct target *target, struct runs *runs, const struct runtime_frame *frame)
+{
+	struct target_language *language = target->language;
+	const struct runtime *runtime = runs->runtime;
+	char text[RUNTIME_NAME_BYTES + RUNTIME_FILE_BYTES];
+	uint32_t bytes = runtime->kind->text(
+		runtime, &runs->reader, frame->name, text, RUNTIME_NAME_BYTES, 0);
+	struct record_function record = {
+		.image = target->image,
+		.space = WIRE_LANGUAGE_BIT | WIRE_LANGUAGE_OUTSIDE |
+			 (language->numbers + 1) * WIRE_LANGUAGE_LINES,
+		.line = frame->first_line,
+		.flags = WIRE_FUNCTION_LINES,
+	};
+
+	bytes += runtime->kind->text(
+		runtime, &runs->reader, frame->file, text + bytes, RUNTIME_FILE_BYTES, 1);
+	if (language->numbers + 1 >= WIRE_LANGUAGE_NUMBERS ||
+		pipe_writer_put(language->shared->pipe_writer, RECORD_FUNCTION, &record,
+			sizeof(record), text, bytes))
+		return 0;
+	language->numbers++;
+	return record.space;
+}
+
+static uint64_t word_of(struct runs *runs, const struct runtime_frame *frame)
+{
+	const struct target *target = runs->context;
+	struct target_language *language = target->language;
+	uint32_t at = find_function(language, frame->identity);
+	uint64_t space;
+
+	if (at == FUNCTIONS_MAX)
+		return 0;
+	if (!language->functions[at].identity) {
+		space = announce(target, runs, frame);
+		if (!space)
+			return 0;
+		language->functions[at] = (struct function){frame->identity, space};
+		language->function_count++;
+		language->added[language->added_count++] = at;
+	}
+	return wire_language_frame(language->functions[at].space, frame->first_line,
+		runs_line(runs, frame, language->lines));
+}
+
+/* ---- walks ----------------------------------------------------------------------------------- */
+
+void target_language_begin(struct runs *runs, struct target *target, uintptr_t pc)
+{
+	runs_init(runs, pc, word_of, target);
+	runtime_reader_init(&runs->reader, target->pid, 0);
+	if (target->language)
+		target->language->added_count = 0;
+}
+
+unsigned target_language_run(struct runs *runs, struct target_shared *shared,
+	const struct unwind_module *module, uintptr_t pc, uintptr_t sp, uintptr_t caller_sp,
+	uint64_t *frames, unsigned room)
+{
+	const struct target *target = runs->context;
+	struct target_language *language = target->language;
+
+	language->shared = shared;
+	return runs_tell(runs, &language->runtimes[module->runtime - 1], pc, sp, caller_sp, frames,
+		room);
+}
+
+void target_language_withdraw(struct target *target)
+{
+	struct target_language *language = target->language;
+
+	if (!language)
+		return;
+	while (language->added_count) {
+		language->functions[language->added[--language->added_count]].identity = 0;
+		language->function_count--;
+	}
+	memset(language->lines, 0, sizeof(language->lines));
+}

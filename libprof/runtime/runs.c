@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * While a thread holds the runtime's lock, what it runs is alive and read by plain loads from
+ * inside, but for the innermost frame: that may be just begun or left. The rest is read by system
+ * calls, as is everything where the thread is about to begin an activation, and where it does not
+ * hold the lock, for then the runtime may end under it.
+ */
+#include "libprof/runtime/runs.h"
+
+#include <errno.h>
+
+#include "libprof/wire.h"
+
+#define ENTRY_BYTES 1024u /* of the evaluator's code: there an activation is being set up */
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/*
+ * By function and position; an entry is the upper 47 bits of their hash, 1, and the line's distance
+ * from the first one.
+ */
+uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame, uint64_t *lines)
+{
+	const struct runtime *runtime = runs->runtime;
+	uint64_t hash = (frame->identity ^ (uint64_t)(uint32_t)frame->position << 1) *
+			0x9e3779b97f4a7c15ULL;
+	uint64_t *entry = &lines[(hash >> 20) % RUNS_LINES];
+	uint64_t key = (hash & ~0x1ffffULL) | 0x10000, known;
+	uint32_t line, delta;
+
+	known = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	if ((known & ~0xffffULL) == key) {
+		delta = (uint32_t)known & 0xffff;
+		return delta == 0xffff ? 0 : frame->first_line + delta;
+	}
+	line = runtime->kind->line(runtime, &runs->reader, frame);
+	delta = line - frame->first_line;
+	if (!line || delta > 0xffff)
+		delta = 0xffff;
+	__atomic_store_n(entry, key | delta, __ATOMIC_RELAXED);
+	return line;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static int begin(struct runs *runs, const struct runtime *runtime, uintptr_t sp)
+{
+	int error;
+
+	runs->runtime = runtime;
+	runs->reader.is_trusted = 0;
+	error = runtime->kind->begin(
+		runtime, &runs->reader, &runs->thread, sp, runs->known, &runs->stack);
+	if (error)
+		runs->stack.place = UINTPTR_MAX;
+	else
+		runs->known = runs->stack.state;
+	return error == -ENOENT ? 0 : error;
+}
+
+/* Plain loads, from the second frame on, where nothing that is read can go away. */
+static int may_trust(const struct runs *runs)
+{
+	const struct runtime *runtime = runs->runtime;
+
+	return runs->reader.is_own && runs->stack.is_held &&
+	       (runs->pc < runtime->entry || runs->pc >= runtime->entry_end ||
+		       runs->pc - runtime->entry >= ENTRY_BYTES);
+}
+
+/* Tell the run. Returns how many frames, or -errno. */
+static int tell_run(struct runs *runs, uint64_t *frames, unsigned room)
+{
+	const struct runtime_kind *kind = runs->runtime->kind;
+	struct runtime_frame frame;
+	unsigned told = 0;
+	int got;
+
+	while (told < room) {
+		got = kind->next(runs->runtime, &runs->reader, &runs->stack, &frame);
+		if (got <= 0)
+			return got ? got : (int)told;
+		frames[told] = runs->word(runs, &frame);
+		if (!frames[told++])
+			return -ENOSPC;
+		runs->reader.is_trusted = may_trust(runs);
+	}
+	return (int)told;
+}
+
+/* Does the frame run the next of the runs? */
+static int is_place(const struct runs *runs, uintptr_t pc, uintptr_t sp, uintptr_t caller_sp)
+{
+	const struct runtime *runtime = runs->runtime;
+
+	return runtime->is_counted ? pc >= runtime->entry && pc < runtime->entry_end
+				   : runs->stack.place - sp < caller_sp - sp;
+}
+
+unsigned runs_tell(struct runs *runs, const struct runtime *runtime, uintptr_t pc, uintptr_t sp,
+	uintptr_t caller_sp, uint64_t *frames, unsigned room)
+{
+	int told;
+
+	if (!runs->runtime)
+		runs->error = begin(runs, runtime, sp);
+	if (runs->error || runs->runtime != runtime || !is_place(runs, pc, sp, caller_sp))
+		return 0;
+	if (runs->stack.place == UINTPTR_MAX) {
+		runs->error = runs->unfilled ? -EBADMSG : 0;
+		runs->unfilled = frames;
+		return 0;
+	}
+	told = tell_run(runs, frames, room);
+	if (told < 0) {
+		runs->error = told;
+		return 0;
+	}
+	if (runs->stack.is_shared)
+		runs->error = begin(runs, runtime, caller_sp);
+	return (unsigned)told;
+}
+
+/*
+ * Counted frames, each before its activation's, of which the outermost has none: it is the
+ * innermost that has not linked its frame yet, so each frame is the next activation's.
+ *
+ *	x L0 E0 y L1 E1 z E2    becomes    x E0 y L0 E1 z L1 E2
+ */
+static void move_outward(const uint64_t *unfilled, uint64_t *frames, unsigned n)
+{
+	uint64_t *to = frames, moved = 0;
+
+	for (const uint64_t *from = frames; from < frames + n; from++) {
+		uint64_t frame = *from;
+
+		if (moved && (from == unfilled || wire_frame_is_language(frame))) {
+			*to++ = moved;
+			moved = 0;
+		}
+		if (from <= unfilled && wire_frame_is_language(frame))
+			moved = frame;
+		else
+			*to++ = frame;
+	}
+}
+
+/* Take all language frames out again. Returns how many frames are left. */
+static unsigned withdraw(uint64_t *frames, unsigned n)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (!wire_frame_is_language(frames[i]))
+			frames[left++] = frames[i];
+	return left;
+}
+
+unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_rooted)
+{
+	if (!runs->runtime)
+		return n;
+	runs->is_whole = !runs->error && (is_rooted ? runs->stack.place == UINTPTR_MAX
+						    : !runs->runtime->is_counted);
+	/* What was known of the thread may be what has misled. */
+	if (!runs->is_whole)
+		runs->known = 0;
+	if (!runs->runtime->is_counted)
+		return n;
+	if (!runs->is_whole)
+		return withdraw(frames, n);
+	if (runs->unfilled)
+		move_outward(runs->unfilled, frames, n);
+	return n;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* ASYNC-SIGNAL-SAFE: reachable from the handler. */
+/*
+ * The runs of language frames of one walk, told where the walk steps over their places. Who walks
+ * says how a frame stands on the wire; nothing here differs between the inside and the outside.
+ */
+#ifndef LIBPROF_RUNTIME_RUNS_H
+#define LIBPROF_RUNTIME_RUNS_H
+
+#include <stdint.h>
+
+#include "libprof/runtime/runtime.h"
+
+struct runs;
+
+/* @frame as the wire has it; 0: its function can't be told. */
+typedef uint64_t runs_word_fn(struct runs *runs, const struct runtime_frame *frame);
+
+struct runs {
+	struct runtime_thread thread; /* whose stack it is */
+	uintptr_t pc;		      /* where it was */
+	uintptr_t known;	      /* runtime_stack.state of its last walk, then of this; or 0 */
+	runs_word_fn *word;
+	void *context;		       /* for @word */
+	const struct runtime *runtime; /* NULL: the walk came to none so far */
+	int error;		       /* no more runs can be told */
+	int is_whole;		       /* runs_finish(): all that there are were told */
+	const uint64_t *unfilled; /* the counted activation that no frame was left for */
+	struct runtime_stack stack;
+	struct runtime_reader reader;
+};
+
+/* All but @thread, @known and @reader, which the caller fills in. */
+static inline void runs_init(struct runs *runs, uintptr_t pc, runs_word_fn *word, void *context)
+{
+	runs->pc = pc;
+	runs->word = word;
+	runs->context = context;
+	runs->runtime = NULL;
+	runs->error = 0;
+	runs->is_whole = 1;
+	runs->unfilled = NULL;
+}
+
+/* As UNWIND_RUN (unwind/unwind_core.h), in a module that has @runtime. */
+unsigned runs_tell(struct runs *runs, const struct runtime *runtime, uintptr_t pc, uintptr_t sp,
+	uintptr_t caller_sp, uint64_t *frames, unsigned room);
+
+/*
+ * The walk is over, of @n @frames; @is_rooted: with the outermost one. Where its runs did not all
+ * find a place, runs->is_whole is 0; of those that are only counted none stays then. Returns how
+ * many frames there are now.
+ */
+unsigned runs_finish(struct runs *runs, uint64_t *frames, unsigned n, int is_rooted);
+
+/*
+ * The line that @frame is at, 0: none. What was found out once is kept in @lines, zeroed at first.
+ * Context: signal-safe, by several threads at once.
+ */
+#define RUNS_LINES 16384u /* a power of two */
+uint32_t runs_line(struct runs *runs, const struct runtime_frame *frame, uint64_t *lines);
+
+#endif
