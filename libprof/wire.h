@@ -27,7 +27,7 @@
 #include <string.h>
 
 #define WIRE_MAGIC   0x31676e7572656d61ULL /* "amerung1" */
-#define WIRE_VERSION 11
+#define WIRE_VERSION 12
 
 /* FLAMERUN_CHANNEL=<pid>:<arena descriptor>:<cookie in hex> */
 #define WIRE_ENV "FLAMERUN_CHANNEL"
@@ -173,6 +173,7 @@ enum wire_unprofiled {
 	WIRE_UNPROFILED_REPLACED,    /* LD_PRELOAD lacks the library, which could not be put back */
 	WIRE_UNPROFILED_STATIC,
 	WIRE_UNPROFILED_OTHER_LIBC,
+	WIRE_UNPROFILED_NO_LIBC,     /* it needs none, and goes past ours */
 	WIRE_UNPROFILED_OTHER_CPU,   /* or word size */
 	WIRE_UNPROFILED_SANITIZED,   /* AddressSanitizer takes no library before its own */
 	WIRE_UNPROFILED_PRIVILEGED,  /* set-uid or set-gid: the loader ignores LD_PRELOAD */

@@ -178,6 +178,12 @@ static int check_loader(const struct image *image, struct diag_message *message)
 			image->name, slash ? slash + 1 : loader);
 		diag_fail_hint(message, ANY_PROGRAM_HINT);
 		return -ENOTSUP;
+	case ELF_PROGRAM_NO_LIBC:
+		diag_fail(message, -ENOTSUP,
+			"'%s' uses no C library, by which its threads could be found", image->name);
+		diag_fail_hint(
+			message, "a Go program can be built with cgo; or: " ANY_PROGRAM_HINT);
+		return -ENOTSUP;
 	default:
 		break;
 	}

@@ -203,6 +203,7 @@ static void print_unprofiled(const struct profile_losses *losses)
 		[WIRE_UNPROFILED_REPLACED] = "LD_PRELOAD replaced, and it could not be put back",
 		[WIRE_UNPROFILED_STATIC] = "statically linked",
 		[WIRE_UNPROFILED_OTHER_LIBC] = "of another C library than glibc",
+		[WIRE_UNPROFILED_NO_LIBC] = "without a C library",
 		[WIRE_UNPROFILED_OTHER_CPU] = "made for another CPU or word size",
 		[WIRE_UNPROFILED_SANITIZED] = "built with AddressSanitizer",
 		[WIRE_UNPROFILED_PRIVILEGED] = "set-user-id or set-group-id",

@@ -199,6 +199,8 @@ int elf_program_read(int descriptor, struct elf_program *out)
 		out->kind = header->e_type == ET_DYN && dynamic.has_soname && !dynamic.is_pie
 			? ELF_PROGRAM_LOADER
 			: ELF_PROGRAM_STATIC;
+	else if (out->kind == ELF_PROGRAM_DYNAMIC && !dynamic.has_needed)
+		out->kind = ELF_PROGRAM_NO_LIBC;
 	read_needed(&file, &dynamic, out->sanitizer, sizeof(out->sanitizer));
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
 		if (!strncmp(out->sanitizer, runtimes[i], strlen(runtimes[i])))

@@ -125,7 +125,8 @@ static int lists_library(const char *variable, const char *library)
 /* Would the library do harm there, or have the dynamic linker say that it cannot load it? */
 static int is_harmful(int found)
 {
-	return found > 0 && found != WIRE_UNPROFILED_STATIC && found != WIRE_UNPROFILED_PRIVILEGED;
+	return found > 0 && found != WIRE_UNPROFILED_STATIC && found != WIRE_UNPROFILED_NO_LIBC &&
+	       found != WIRE_UNPROFILED_PRIVILEGED;
 }
 
 static size_t bytes_for(const struct preload_handover *handover)
@@ -261,6 +262,8 @@ static int cause_in_program(const struct elf_program *program, char *const *envi
 		return WIRE_UNPROFILED_STATIC;
 	case ELF_PROGRAM_OTHER_LIBC:
 		return WIRE_UNPROFILED_OTHER_LIBC;
+	case ELF_PROGRAM_NO_LIBC:
+		return WIRE_UNPROFILED_NO_LIBC;
 	case ELF_PROGRAM_OTHER_CPU:
 		return WIRE_UNPROFILED_OTHER_CPU;
 	default:

@@ -294,8 +294,14 @@ __attribute__((constructor(101))) static void init_library(void)
 	int saved_errno = errno;
 	struct channel channel;
 
-	/* A process that runs with other rights than its caller is not ours to look into. */
-	if (text && !getauxval(AT_SECURE) && !parse_channel(text, &channel))
+	/*
+	 * A process that runs with other rights than its caller is not ours to look into. A program
+	 * that goes past libc, as Go's does without cgo, starts threads that nobody sees and sets
+	 * its own handler for our signal: it is one for the tracer, while what it starts may have
+	 * the library.
+	 */
+	if (text && !getauxval(AT_SECURE) && modules_program_needs_any() &&
+		!parse_channel(text, &channel))
 		connect_to_arena(&channel, text);
 	errno = saved_errno;
 }

@@ -259,6 +259,23 @@ static uintptr_t program_bias(const ElfW(Phdr) *segments, unsigned long count)
 	return 0;
 }
 
+/* ld.so has gone through the same entries. */
+int modules_program_needs_any(void)
+{
+	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	unsigned long count = segments ? getauxval(AT_PHNUM) : 0, i = 0;
+	const ElfW(Dyn) *entry;
+
+	while (i < count && segments[i].p_type != PT_DYNAMIC)
+		i++;
+	if (i == count)
+		return 1;
+	entry = (const void *)(program_bias(segments, count) + segments[i].p_vaddr);
+	while (entry->d_tag != DT_NULL && entry->d_tag != DT_NEEDED)
+		entry++;
+	return entry->d_tag == DT_NEEDED;
+}
+
 /* By way of the thread: the process's own link is empty once its main thread has ended. */
 void modules_read_program_path(void)
 {

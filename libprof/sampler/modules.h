@@ -35,6 +35,9 @@ const uint8_t *build_id_find(
 /* Learn where the program lies. Context: the constructor, before the first modules_find(). */
 void modules_find_program(void);
 
+/* Does the program itself need any library (DT_NEEDED)? Where nobody knows: 1. Context: any. */
+int modules_program_needs_any(void);
+
 /*
  * Ask for the program's path while there is a /proc to ask. The program's first frame does: short
  * processes have none, and the question costs as much as a few page faults. Context: signal-safe.

@@ -45,8 +45,8 @@ def assert_early(run, name, uninjected=1):
 
 
 def build_uninjected(kind, folder):
-    if kind == "go":
-        return outside.build_go(folder)
+    if kind.startswith("go"):
+        return outside.build_go(folder, ["-buildmode=pie"] if kind == "go-pie" else [])
     flags, compiler = outside.BUILDS[kind]
     outside.need(compiler or "gcc")
     return compile_target("split.c", folder, flags, compiler=compiler)
@@ -55,7 +55,7 @@ def build_uninjected(kind, folder):
 @pytest.mark.confined
 @needs_trace
 @pytest.mark.parametrize("script", ["exec {}", "{}; :"], ids=["exec", "fork"])
-@pytest.mark.parametrize("kind", [*outside.BUILDS, "go"])
+@pytest.mark.parametrize("kind", [*outside.BUILDS, "go", "go-pie"])
 def test_a_program_of_another_kind(tmp_path, kind, script):
     program = build_uninjected(kind, tmp_path)
     run = below_shell(tmp_path, script.format(f"{program} 1100"), rate_hz=250)
@@ -64,7 +64,7 @@ def test_a_program_of_another_kind(tmp_path, kind, script):
     # Where many others want the CPU it is told that it waited for most of its time.
     said = re.sub(r".*; the time it waited .*\n", "", run.stderr)
     assert "hint" not in said and "could not" not in said, said
-    if kind != "go":
+    if not kind.startswith("go"):
         folded.assert_truth(run.folded, run.truth, run.rate_hz)
     whole = sum(run.folded.below(name) for name in run.truth)
     assert whole >= (run.truth_s - 2 * EARLY_S) * run.rate_hz * 0.93, run.folded.describe()

@@ -62,6 +62,7 @@ static struct program make_sound_program(void)
 		.p_offset = offsetof(struct program, dynamic),
 		.p_filesz = sizeof(program.dynamic),
 	};
+	program.dynamic[0].d_tag = DT_NEEDED;
 	return program;
 }
 
@@ -127,6 +128,19 @@ static void static_programs(void **state)
 	program.dynamic[0] = (ElfW(Dyn)){.d_tag = DT_SONAME};
 	program.dynamic[1] = (ElfW(Dyn)){.d_tag = DT_FLAGS_1, .d_un.d_val = DF_1_PIE};
 	refused(&program, "statically linked");
+}
+
+/* As Go's linker makes them where there is no cgo. */
+static void programs_that_need_no_library(void **state)
+{
+	struct program program = make_sound_program();
+
+	(void)state;
+	program.dynamic[0] = (ElfW(Dyn)){.d_tag = DT_FLAGS_1, .d_un.d_val = DF_1_PIE};
+	refused(&program, "uses no C library");
+	program.dynamic[0].d_tag = DT_NULL;
+	program.dynamic[1].d_tag = DT_NEEDED;
+	refused(&program, "uses no C library");
 }
 
 static void the_loader_itself_is_admitted(void **state)
@@ -381,6 +395,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_dynamic_program_is_admitted),
 		cmocka_unit_test(our_own_program_is_admitted),
 		cmocka_unit_test(static_programs),
+		cmocka_unit_test(programs_that_need_no_library),
 		cmocka_unit_test(the_loader_itself_is_admitted),
 		cmocka_unit_test(other_machines),
 		cmocka_unit_test(a_32_bit_header_is_enough),

@@ -108,7 +108,8 @@ static void it_is_taken_out_where_it_does_harm(void **state)
 {
 	static const int harmful[] = {WIRE_UNPROFILED_OTHER_LIBC, WIRE_UNPROFILED_OTHER_CPU,
 		WIRE_UNPROFILED_SANITIZED, WIRE_UNPROFILED_UNREACHABLE, WIRE_UNPROFILED_CONFINED};
-	static const int harmless[] = {WIRE_UNPROFILED_STATIC, WIRE_UNPROFILED_PRIVILEGED};
+	static const int harmless[] = {
+		WIRE_UNPROFILED_STATIC, WIRE_UNPROFILED_NO_LIBC, WIRE_UNPROFILED_PRIVILEGED};
 	const char *mixed[] = {"LD_PRELOAD=" LIBRARY " a::" LIBRARY ":b", CHANNEL, NULL};
 	const char *alone[] = {"A=1", "LD_PRELOAD=:" LIBRARY, NULL};
 	const char *without[] = {"LD_PRELOAD=x.so", CHANNEL, NULL};
