@@ -22,7 +22,7 @@ enum options_action {
 };
 
 #define OPTIONS_LIST_MAX 32
-#define OPTIONS_ROWS_MAX 72
+#define OPTIONS_ROWS_MAX 96
 
 /* Where a value comes from. A later one beats an earlier one, in whatever order they are stored. */
 enum options_rank {
@@ -85,6 +85,7 @@ struct options {
 	uint32_t open;
 	uint32_t rate_hz;
 	const char *clock; /* one of sampling_clock_names() */
+	uint32_t kernel;   /* its functions are wanted */
 	uint32_t start_paused;
 	const char *jit; /* names of options_runtimes(), commas between */
 	const char *pids; /* "PID[,PID...]" to attach to, or NULL */

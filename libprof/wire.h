@@ -34,8 +34,8 @@
 
 /*
  * Bits of the cookie, for what changes how a program runs: it is sampled by `clock_hz`, perf events
- * of flamerun's signal its threads. They are not in the arena, because every process of the run can
- * write to that, and nobody can change another process's environment.
+ * of flamerun's signal its threads, in the kernel as well. They are not in the arena, because every
+ * process of the run can write to that, and nobody can change another process's environment.
  *
  * The clock is for tests alone: samples come at `clock_hz` of elapsed time, so that a test knows
  * how many there will be. It is in the shipped library, behind a hidden option of flamerun's,
@@ -43,7 +43,8 @@
  */
 #define WIRE_COOKIE_ELAPSED 1ULL
 #define WIRE_COOKIE_EVENTS  2ULL
-#define WIRE_COOKIE_BITS    3ULL
+#define WIRE_COOKIE_KERNEL  4ULL /* with the one before */
+#define WIRE_COOKIE_BITS    7ULL
 /* A signal of ring i's event names this descriptor of flamerun's plus i. */
 #define WIRE_EVENT_DESCRIPTOR 3072
 #define WIRE_EVENT_RESTS_MAX  32u
@@ -76,12 +77,14 @@
 	(((uint64_t)(module) << 48) | ((uint64_t)(address) & 0xffffffffffffULL))
 #define WIRE_MODULE_NONE  0u      /* no module: JIT or anonymous code */
 /*
- * Numbers 1 to MAX, which is 32,765, are generations of modules, never reused in an image. They are
+ * Numbers 1 to MAX, which is 32,764, are generations of modules, never reused in an image. They are
  * the format's limit. Of them the library gives out the lowest, 4,096 at most (sampler/modules.c),
  * and flamerun the highest, downwards, to files that only the program itself mapped
  * (cli/gather/maps.c). In a process that is sampled from outside the tracer alone gives them out.
  */
-#define WIRE_MODULE_MAX   0x7ffdu
+#define WIRE_MODULE_MAX   0x7ffcu
+/* The kernel's code, by its address, of which the upper 16 bits are ones. flamerun's own. */
+#define WIRE_MODULE_KERNEL 0x7ffdu
 /*
  * Generated code whose owner announced it. The address is one in the code space: every piece of
  * code is given a stretch of its own there, never given twice, wherever it lies and whatever lay
@@ -145,6 +148,11 @@ static inline int wire_frame_waits(uint64_t frame)
 static inline int wire_frame_holds(uint64_t frame)
 {
 	return wire_frame_waits(frame) && WIRE_WAIT_CALL(frame) == WIRE_WAIT_HOLDER;
+}
+
+static inline uint64_t wire_kernel_address(uint64_t frame)
+{
+	return 0xffffULL << 48 | WIRE_FRAME_ADDRESS(frame);
 }
 
 /* How a stack ended. */
@@ -222,8 +230,9 @@ struct wire_arena {
 	uint64_t lost_processes; /* no free slot */
 	uint32_t unprofiled[WIRE_UNPROFILED_CAUSES]; /* atomic: images by cause; 0 is unused */
 	uint32_t filters; /* seccomp filters that flamerun is under, and everybody with it */
-	/* With WIRE_COOKIE_EVENTS: what an event's signal stands for, of time in user mode; and how
-	 * often as long as a handler took none is to do anything after it. */
+	/* With WIRE_COOKIE_EVENTS: what an event's signal stands for, of time in user mode unless
+	 * there is WIRE_COOKIE_KERNEL; and how often as long as a handler took none is to do
+	 * anything after it. */
 	uint32_t event_period_ns;
 	uint32_t event_rests;
 	uint32_t confined_processes; /* atomic: forked where a filter forbids to begin */

@@ -237,21 +237,32 @@ static int parse_weight(const char *text, const char *end, struct weight *weight
 }
 
 #define INLINE_SUFFIX "_[i]"
+#define KERNEL_SUFFIX "_[k]"
 
-/* "_[j]" marks compiled code. In text all that tells of a module is the name of unnamed code. */
-static enum calltree_frame_kind guess_kind(const char *name, char *module, size_t module_bytes)
+static bool has_suffix(const char *name, const char *suffix)
 {
-	size_t length = strlen(name), bytes = 0;
+	size_t length = strlen(name), bytes = strlen(suffix);
+
+	return length > bytes && !strcmp(name + length - bytes, suffix);
+}
+
+/* "_[j]" marks compiled code, "_[k]" the kernel's, which is known without it. In text all that tells of a module is the name of unnamed code. */
+static enum calltree_frame_kind guess_kind(char *name, char *module, size_t module_bytes)
+{
+	size_t bytes = 0;
 	const char *replaced = replaced_name_file(name, &bytes);
 	const char *plus = strstr(name, "+0x");
 	enum calltree_frame_kind kind;
 
 	module[0] = '\0';
-	if (length > 4 && !strcmp(name + length - 4, "_[j]"))
+	if (has_suffix(name, "_[j]"))
 		return CALLTREE_JIT;
-	if (length > 4 && !strcmp(name + length - 4, INLINE_SUFFIX))
+	if (has_suffix(name, INLINE_SUFFIX))
 		return CALLTREE_INLINE;
-	kind = picture_names_kind(name, CALLTREE_NATIVE);
+	kind = has_suffix(name, KERNEL_SUFFIX) ? CALLTREE_KERNEL
+					       : picture_names_kind(name, CALLTREE_NATIVE);
+	if (has_suffix(name, KERNEL_SUFFIX))
+		name[strlen(name) - strlen(KERNEL_SUFFIX)] = '\0';
 	if (kind == CALLTREE_KERNEL)
 		snprintf(module, module_bytes, "%s", KERNEL_MODULE);
 	else if (replaced)
@@ -436,13 +447,12 @@ static void write_name(const char *name, FILE *out)
 /* A frame that was read with the suffix has it in its name. */
 static void write_frame(const struct calltree_frame *frame, bool inline_suffix, FILE *out)
 {
-	size_t bytes = strlen(frame->name);
-
 	write_name(frame->name, out);
 	if (inline_suffix && frame->kind == CALLTREE_INLINE &&
-		(bytes < sizeof(INLINE_SUFFIX) ||
-			strcmp(frame->name + bytes + 1 - sizeof(INLINE_SUFFIX), INLINE_SUFFIX)))
+		!has_suffix(frame->name, INLINE_SUFFIX))
 		fputs(INLINE_SUFFIX, out);
+	if (frame->kind == CALLTREE_KERNEL && frame->name[0] != '[')
+		fputs(KERNEL_SUFFIX, out);
 }
 
 /* Outermost first: @path holds the frames from the root's child down. */

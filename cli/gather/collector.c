@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "cli/clock.h"
+#include "cli/gather/kernel_stacks.h"
 #include "cli/gather/maps.h"
 #include "cli/gather/perf_events.h"
 #include "cli/gather/pipe_record.h"
@@ -49,6 +50,8 @@
 #define CLAIM_NS (2 * NS_PER_S)
 /* A process is asked for new seccomp filters when it has used so much: it takes some 10 us. */
 #define FILTERS_NS (20 * NS_PER_MS)
+/* Of one thread between two of its samples; of more the last ones count. */
+#define LOOKS_MAX 64u
 
 /* Our notes on a slot. */
 struct slot_notes {
@@ -89,6 +92,9 @@ struct collector {
 	struct slot_notes slots[WIRE_SLOTS];
 	struct thread_notes threads[WIRE_RINGS];
 	struct wire_control_record control;
+	/* Where the kernel's functions are wanted: what was seen of it since a sample. */
+	struct kernel_stack looks[LOOKS_MAX];
+	uint64_t stack[WIRE_MAX_DEPTH];
 };
 
 static int put_record(struct collector *c, enum record_type type, void *head, size_t bytes)
@@ -373,13 +379,89 @@ static void put_thread(struct collector *c, uint32_t index, const struct slot_no
 }
 
 static void put_sample(struct collector *c, struct slot_notes *notes,
-	const struct wire_sample *sample, const char *frames)
+	const struct wire_sample *sample, const void *frames)
 {
-	/* What a walk ended at, short of the root, may be no address of code. */
-	mappings_request(&notes->mappings, frames,
-		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
 	if (pipe_writer_put_sample(&c->pipe_writer, notes->image, sample, frames))
 		notes->dropped += sample->weight;
+}
+
+/* What a walk ended at, short of the root, may be no address of code. */
+static void request_mappings(
+	struct slot_notes *notes, const struct wire_sample *sample, const char *frames)
+{
+	mappings_request(&notes->mappings, frames,
+		sample->frames - (sample->frames > 1 && sample->end != WIRE_END_ROOT));
+}
+
+/* ---- the kernel's frames --------------------------------------------------------------------- */
+
+/*
+ * Did the thread leave its code for the kernel where the sample was taken whose innermost frame is
+ * @leaf? Modules are loaded at whole pages, so that places in a page can be compared. A language's
+ * frame has no place in code.
+ */
+static bool is_at_leaf(const struct kernel_stack *look, uint64_t leaf)
+{
+	return WIRE_FRAME_MODULE(leaf) == WIRE_MODULE_CODE ||
+	       !((look->user_pc ^ WIRE_FRAME_ADDRESS(leaf)) & (WIRE_PAGE - 1));
+}
+
+/* Those that saw what @sample stands for; looks at other places are of other calls. */
+static uint32_t take_looks(
+	struct collector *c, uint32_t index, const struct wire_sample *sample, uint64_t leaf)
+{
+	uint32_t most = sample->weight < LOOKS_MAX ? sample->weight : LOOKS_MAX, count = 0;
+	struct kernel_stack look;
+
+	while (perf_events_look(c->events, index, sample->time_ns, &look)) {
+		if (look.count && !is_at_leaf(&look, leaf))
+			continue;
+		if (count == most)
+			memmove(c->looks, c->looks + 1, --count * sizeof(look));
+		c->looks[count++] = look;
+	}
+	return count;
+}
+
+/* @sample with the kernel's frames of @look above its own. */
+static void put_with_look(struct collector *c, struct slot_notes *notes,
+	const struct wire_sample *sample, const struct kernel_stack *look, const char *frames)
+{
+	struct wire_sample whole = *sample;
+	uint32_t own = sample->frames;
+
+	if (own + look->count > WIRE_MAX_DEPTH) {
+		own = WIRE_MAX_DEPTH - look->count;
+		whole.end = WIRE_END_DEPTH;
+	}
+	for (uint32_t i = 0; i < look->count; i++)
+		c->stack[i] = WIRE_FRAME(WIRE_MODULE_KERNEL, look->frame[i]);
+	wire_copy(c->stack + look->count, frames, own * sizeof(*c->stack));
+	whole.frames = (uint16_t)(look->count + own);
+	put_sample(c, notes, &whole, c->stack);
+}
+
+/* The weight is divided among what the event saw meanwhile. */
+static void put_thread_sample(struct collector *c, struct slot_notes *notes, uint32_t index,
+	const struct wire_sample *sample, const char *frames)
+{
+	struct wire_sample part = *sample;
+	uint32_t looks = 0, left = sample->weight;
+	uint64_t leaf = 0;
+
+	request_mappings(notes, sample, frames);
+	if (sample->frames)
+		wire_copy(&leaf, frames, sizeof(leaf));
+	if (c->events && sample->kind == WIRE_KIND_CPU && leaf && left)
+		looks = take_looks(c, index, sample, leaf);
+	for (; looks; looks--) {
+		part.weight = left / looks;
+		left -= part.weight;
+		put_with_look(c, notes, &part, &c->looks[looks - 1], frames);
+	}
+	part.weight = left;
+	if (left || !sample->weight)
+		put_sample(c, notes, &part, frames);
 }
 
 /* Who looks at threads is told of the end of @ended, if that is known. */
@@ -424,7 +506,8 @@ static void drain_ring(struct collector *c, uint32_t index)
 		put_thread(c, index, notes);
 	ended = thread_of(ring, notes, __atomic_load_n(&ring->end_ns, __ATOMIC_RELAXED));
 	while ((step = wire_drain_next(&c->drain, &pass, &sample)) == WIRE_DRAIN_RECORD) {
-		put_sample(c, notes, &sample, wire_drain_frames(&c->drain, &pass));
+		put_thread_sample(
+			c, notes, index, &sample, wire_drain_frames(&c->drain, &pass));
 		wire_drain_skip(&c->drain, &pass, sample.bytes);
 	}
 	notes->malformed += step == WIRE_DRAIN_DAMAGED;
@@ -556,10 +639,11 @@ static void run_round(struct collector *c)
 
 	for (uint32_t i = 0; i < wire_slots_high(c->arena); i++)
 		check_slot(c, i);
-	if (c->events)
-		update_events(c);
 	for (uint32_t i = 0; i < wire_rings_high(c->arena) && !is_late; i++)
 		drain_ring(c, i);
+	/* Afterwards: what an event saw goes with it. */
+	if (c->events)
+		update_events(c);
 	for (uint32_t i = 0; i < wire_slots_high(c->arena) && !is_late; i++)
 		if (c->slots[i].image && c->slots[i].has_left)
 			end_image(c, i, true);

@@ -21,6 +21,7 @@
 #include "cli/profile/picture_names.h"
 #include "cli/symbols/generated.h"
 #include "cli/symbols/jitdump.h"
+#include "cli/symbols/kernel_symbols.h"
 #include "cli/symbols/symbols.h"
 #include "cli/symbols/system_calls.h"
 #include "libprof/waits/wait_leaf.h"
@@ -91,6 +92,7 @@ void frame_namer_release(struct frame_namer *namer)
 	free(namer->calls);
 	free(namer->shares);
 	free(namer->frames);
+	kernel_symbols_free(namer->kernel);
 	symbols_free(namer->symbols);
 }
 
@@ -390,6 +392,20 @@ static uint32_t name_wait(
 	return calltree_frame(namer->tree, told || holder ? text : name, kind, CALLTREE_WAIT);
 }
 
+/* Where the kernel says so, which it does not to everybody. */
+static uint32_t name_kernel(struct frame_namer *namer, uint64_t frame)
+{
+	const char *name = NULL;
+
+	if (!namer->has_asked_kernel && kernel_symbols_open(&namer->kernel))
+		namer->kernel = NULL;
+	namer->has_asked_kernel = true;
+	if (namer->kernel)
+		name = kernel_symbols_name(namer->kernel, wire_kernel_address(frame));
+	return calltree_frame(
+		namer->tree, name ? name : KERNEL_MODULE, KERNEL_MODULE, CALLTREE_KERNEL);
+}
+
 static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint64_t frame)
 {
 	uint32_t number = WIRE_FRAME_MODULE(frame);
@@ -405,6 +421,8 @@ static uint32_t name_frame(struct frame_namer *namer, uint32_t image, uint64_t f
 		return name_jit(namer, image, frame, GENERATED_AT_ANY_TIME);
 	if (number == WIRE_MODULE_CODE)
 		return name_code(namer, image, frame);
+	if (number == WIRE_MODULE_KERNEL)
+		return name_kernel(namer, frame);
 	return calltree_frame(namer->tree, "[unknown module]", "", CALLTREE_UNNAMED);
 }
 

@@ -21,6 +21,7 @@
 #include "render/calltree.h"
 
 struct frame_namer_image;
+struct kernel_symbols;
 
 /* Zero-initialise. */
 struct frame_namer {
@@ -37,6 +38,8 @@ struct frame_namer {
 	/* Chains, each its length and so many tree frames, the one in memory first. */
 	uint32_t *frames; /* owned */
 	uint32_t frame_count, frame_room;
+	struct kernel_symbols *kernel; /* owned; NULL: not asked yet, or not told */
+	bool has_asked_kernel;
 	/* For the caller to set: when what is named was sampled, or GENERATED_*. */
 	uint64_t time_ns;
 	/* What samples are in; by symbols handle, owned, and what programs told of. */

@@ -265,10 +265,10 @@ static uint32_t add_weight(
 	if (calltree_error(naming->tree))
 		return node;
 	frame = calltree_frame_at(naming->tree, calltree_node_at(naming->tree, node)->frame);
-	if (frame->kind == CALLTREE_KERNEL)
-		frame = calltree_frame_at(naming->tree,
-			calltree_node_at(naming->tree, calltree_node_at(naming->tree, node)->parent)
-				->frame);
+	for (uint32_t at = node; frame->kind == CALLTREE_KERNEL;) {
+		at = calltree_node_at(naming->tree, at)->parent;
+		frame = calltree_frame_at(naming->tree, calltree_node_at(naming->tree, at)->frame);
+	}
 	if (stack->frames)
 		frame_namer_count(&naming->namer, profile_stack_image(naming->profile, stack),
 			stack->node, weight, frame->kind != CALLTREE_UNNAMED);

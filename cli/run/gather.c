@@ -66,6 +66,7 @@ static int open_inside(
 		.rate_hz = config->rate_hz,
 		.test_clock_hz = config->test_clock_hz,
 		.has_events = config->has_events,
+		.has_kernel = config->has_kernel,
 	};
 	int error = channel_init(&gather->channel, &channel, message);
 
@@ -89,7 +90,8 @@ static int open_inside(
 		perf_events_set_period(
 			gather->channel.arena, config->rate_hz, gather->event_cost_ns);
 		gather->events = perf_events_new(
-			gather->channel.arena, gather->channel.arena_descriptor);
+			gather->channel.arena, gather->channel.arena_descriptor,
+			config->has_kernel);
 	}
 	collector.events = gather->events;
 	open_for_uninjected(gather, config);

@@ -29,7 +29,8 @@ struct gather_config {
 	bool outside; /* sampled by a tracer, not by a library inside */
 	/* Inside. */
 	uint32_t test_clock_hz; /* 0: CPU clock */
-	bool has_events; /* perf events signal threads, where they are allowed */
+	bool has_events; /* perf events signal threads, where they are allowed, */
+	bool has_kernel; /* and tell what the kernel does for them */
 	bool start_paused;	/* processes record nothing until they say so */
 	bool waits; /* is it looked at what threads wait for */
 	bool wait_details;

@@ -86,6 +86,7 @@ static int open_gather(struct run *run, struct diag_message *message)
 		.waits = !options->no_waits,
 		.wait_details = options->wait_details != 0,
 	};
+	struct sampling_clock clock = {false, false};
 	int error = 0;
 
 	if (run->is_outside)
@@ -99,7 +100,11 @@ static int open_gather(struct run *run, struct diag_message *message)
 	else
 		error = find_library(&run->library, message);
 	if (!error && !run->is_outside)
-		error = sampling_clock_choose(options, &config.has_events, message);
+		error = sampling_clock_choose(options, &clock, message);
+	if (run->is_outside && options->kernel)
+		sampling_clock_refuse_kernel();
+	config.has_events = clock.has_events;
+	config.has_kernel = clock.has_kernel;
 	if (run->program.by_tracer)
 		diag_info("%s: it is sampled from outside", run->program.why);
 	return error ? error : gather_open(&run->gather, &config, message);

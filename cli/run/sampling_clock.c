@@ -10,6 +10,7 @@
 
 #include "cli/gather/perf_events.h"
 #include "cli/options.h"
+#include "cli/symbols/kernel_symbols.h"
 
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 
@@ -37,8 +38,9 @@ static enum clock_word word_of(const char *name)
 	return names[word] ? (enum clock_word)word : CLOCK_WORD_AUTO;
 }
 
-/* The level above which the kernel refuses events of one's own in user mode is 2. */
-#define PARANOID_ALLOWS 2
+/* The level above which the kernel refuses events of one's own, in user mode and in its own. */
+#define PARANOID_ALLOWS	       2
+#define PARANOID_ALLOWS_KERNEL 1
 
 static int read_paranoid(void)
 {
@@ -52,11 +54,11 @@ static int read_paranoid(void)
 	return level;
 }
 
-static void refusal_text(int error, char *text, size_t size)
+static void refusal_text(int error, int allowed, char *text, size_t size)
 {
 	int level = read_paranoid();
 
-	if ((error == -EACCES || error == -EPERM) && level > PARANOID_ALLOWS)
+	if ((error == -EACCES || error == -EPERM) && level > allowed)
 		snprintf(text, size, "kernel.perf_event_paranoid is %d", level);
 	else if (error == -EACCES || error == -EPERM)
 		snprintf(text, size, "a sandbox forbids perf_event_open(2)");
@@ -69,24 +71,57 @@ static void refusal_text(int error, char *text, size_t size)
 		snprintf(text, size, "%s", strerror(-error));
 }
 
+void sampling_clock_refuse_kernel(void)
+{
+	diag_info("--kernel: the kernel's functions are told of programs alone that are sampled from "
+		  "inside");
+}
+
+/* Is it allowed to look at the kernel? Where not, that is said. */
+static bool may_see_kernel(uint32_t rate_hz)
+{
+	int error = perf_events_probe(rate_hz, true);
+	char why[128];
+
+	if (error) {
+		refusal_text(error, PARANOID_ALLOWS_KERNEL, why, sizeof(why));
+		diag_info("--kernel: the kernel's functions are not told, %s", why);
+		if (read_paranoid() > PARANOID_ALLOWS_KERNEL)
+			diag_info("  to see them: sysctl kernel.perf_event_paranoid=%d, or CAP_PERFMON",
+				PARANOID_ALLOWS_KERNEL);
+		return false;
+	}
+	if (kernel_symbols_probe()) {
+		diag_info("--kernel: the kernel does not tell where its functions are, "
+			  "kernel.kptr_restrict");
+		return false;
+	}
+	return true;
+}
+
 int sampling_clock_choose(
-	const struct options *options, bool *has_events, struct diag_message *message)
+	const struct options *options, struct sampling_clock *clock, struct diag_message *message)
 {
 	enum clock_word word = word_of(options->clock);
 	uint32_t tick_hz = perf_events_tick_hz();
 	char why[128];
 	int error;
 
-	*has_events = false;
+	*clock = (struct sampling_clock){false, false};
+	if (options->kernel && !options->test_clock_hz && word != CLOCK_WORD_TICK &&
+		may_see_kernel(options->rate_hz)) {
+		*clock = (struct sampling_clock){true, true};
+		return 0;
+	}
 	/* What the tick can do timers do as well, for less. */
 	if (word == CLOCK_WORD_TICK || options->test_clock_hz || options->rate_hz <= tick_hz)
 		return 0;
-	error = perf_events_probe(options->rate_hz);
+	error = perf_events_probe(options->rate_hz, false);
 	if (!error) {
-		*has_events = true;
+		clock->has_events = true;
 		return 0;
 	}
-	refusal_text(error, why, sizeof(why));
+	refusal_text(error, PARANOID_ALLOWS, why, sizeof(why));
 	if (word == CLOCK_WORD_PERF) {
 		diag_fail(message, error, "cannot sample by perf events: %s", why);
 		diag_fail_hint(message,

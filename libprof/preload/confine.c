@@ -111,6 +111,12 @@ PRELOAD_EXPORT long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
+	/* As if libc's own had been called. */
+	if (number == SYS_execve)
+		return execve((const char *)a[0], (char *const *)a[1], (char *const *)a[2]);
+	if (number == SYS_execveat)
+		return execveat((int)a[0], (const char *)a[1], (char *const *)a[2],
+			(char *const *)a[3], (int)a[4]);
 	if (number == SYS_prctl)
 		is_filter = before_prctl(a[0], a + 1);
 	if (number == SYS_seccomp)

@@ -73,6 +73,7 @@ static void read_events(const struct wire_arena *arena, uint64_t cookie)
 		sampler.tick_ns = clock_from_timespec(&tick);
 	/* Without it no tick could be told from another. */
 	sampler.has_events &= sampler.tick_ns != 0;
+	sampler.has_kernel = sampler.has_events && (cookie & WIRE_COOKIE_KERNEL);
 	sampler.event_rests = rests < WIRE_EVENT_RESTS_MAX ? rests : WIRE_EVENT_RESTS_MAX;
 }
 
